@@ -1,0 +1,159 @@
+#include "rt/stream.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "rt/actor.h"
+#include "util/alloc.h"
+#include "util/check.h"
+
+struct stream_reader {
+	struct stream_reader *next;
+	struct stream *s;
+	struct actor *actor;
+	enum stream_view view;
+	_Atomic uint64_t seen;
+};
+
+struct stream {
+	uint8_t *ring;
+	size_t mask, slot_bytes;
+	uint64_t first; /* number before the first record ever */
+	void (*drop)(void *slot);
+	struct stream_reader *readers;
+	_Atomic uint64_t last, durable;
+};
+
+struct stream *stream_new(size_t slots, size_t slot_bytes, uint64_t last, void (*drop)(void *slot))
+{
+	struct stream *s = mem_new(sizeof *s);
+
+	CHECK(slots >= 2 && (slots & (slots - 1)) == 0);
+	s->ring = mem_array(slots, slot_bytes);
+	s->mask = slots - 1;
+	s->slot_bytes = slot_bytes;
+	s->first = last;
+	s->drop = drop;
+	s->last = s->durable = last;
+	return s;
+}
+
+static void *slot_of(const struct stream *s, uint64_t number)
+{
+	return s->ring + ((size_t)number & s->mask) * s->slot_bytes;
+}
+
+void stream_free(struct stream *s)
+{
+	if (!s)
+		return;
+	for (struct stream_reader *r = s->readers, *next; r; r = next) {
+		next = r->next;
+		free(r);
+	}
+	uint64_t n = s->last - s->first;
+	if (n > s->mask + 1)
+		n = s->mask + 1;
+	for (uint64_t i = 0; s->drop && i < n; i++)
+		s->drop(slot_of(s, s->last - i));
+	free(s->ring);
+	free(s);
+}
+
+struct stream_reader *stream_reader_new(struct stream *s, enum stream_view view,
+                                        struct actor *reader)
+{
+	struct stream_reader *r = mem_new(sizeof *r);
+
+	r->s = s;
+	r->actor = reader;
+	r->view = view;
+	r->seen = view == STREAM_INNER ? s->last : s->durable;
+	r->next = s->readers;
+	s->readers = r;
+	return r;
+}
+
+static uint64_t slowest(const struct stream *s)
+{
+	uint64_t least = s->last;
+
+	for (const struct stream_reader *r = s->readers; r; r = r->next) {
+		uint64_t seen = atomic_load_explicit(&r->seen, memory_order_acquire);
+		if (seen < least)
+			least = seen;
+	}
+	return least;
+}
+
+size_t stream_room(const struct stream *s)
+{
+	return s->mask + 1 - (size_t)(s->last - slowest(s));
+}
+
+void *stream_slot(struct stream *s)
+{
+	uint64_t number = s->last + 1;
+
+	CHECK(stream_room(s) > 0);
+	void *slot = slot_of(s, number);
+	if (s->drop && number - s->first > s->mask + 1)
+		s->drop(slot);
+	return slot;
+}
+
+uint64_t stream_publish(struct stream *s)
+{
+	uint64_t number = s->last + 1;
+
+	atomic_store_explicit(&s->last, number, memory_order_release);
+	return number;
+}
+
+void stream_durable(struct stream *s, uint64_t number)
+{
+	CHECK(number >= s->durable && number <= s->last);
+	atomic_store_explicit(&s->durable, number, memory_order_release);
+}
+
+static uint64_t limit_of(const struct stream_reader *r)
+{
+	return atomic_load_explicit(r->view == STREAM_INNER ? &r->s->last : &r->s->durable,
+	                            memory_order_acquire);
+}
+
+void stream_wake(struct stream *s)
+{
+	for (struct stream_reader *r = s->readers; r; r = r->next)
+		if (atomic_load_explicit(&r->seen, memory_order_relaxed) < limit_of(r))
+			actor_wake(r->actor);
+}
+
+uint64_t stream_last(const struct stream *s)
+{
+	return atomic_load_explicit(&s->last, memory_order_acquire);
+}
+
+uint64_t stream_last_durable(const struct stream *s)
+{
+	return atomic_load_explicit(&s->durable, memory_order_acquire);
+}
+
+const void *stream_peek(struct stream_reader *r)
+{
+	uint64_t seen = atomic_load_explicit(&r->seen, memory_order_relaxed);
+
+	return seen < limit_of(r) ? slot_of(r->s, seen + 1) : NULL;
+}
+
+void stream_next(struct stream_reader *r)
+{
+	uint64_t seen = atomic_load_explicit(&r->seen, memory_order_relaxed);
+
+	atomic_store_explicit(&r->seen, seen + 1, memory_order_release);
+}
+
+uint64_t stream_seen(const struct stream_reader *r)
+{
+	return atomic_load_explicit(&r->seen, memory_order_relaxed);
+}

@@ -1,0 +1,117 @@
+#include "sched/instance.h"
+
+#include <strings.h>
+
+#include "util/check.h"
+
+static const struct {
+	const char *name;
+	int number;
+	bool final, slot;
+} states[ST_COUNT] = {
+	[ST_NONE] = { "none", -2, false, false },
+#define STATE(name, shown, num, final, slot) [ST_##name] = { shown, num, final, slot },
+#include "tbl/state.def"
+#undef STATE
+};
+
+static const char *const events[EV_COUNT] = {
+	[EV_NONE] = "none",
+#define EVENT(name, num, shown) [EV_##name] = shown,
+#include "tbl/event.def"
+#undef EVENT
+};
+
+static const struct {
+	const char *name, *text;
+} reasons[RE_COUNT] = {
+#define REASON(name, num, text) [RE_##name] = { #name, text },
+#include "tbl/reason.def"
+#undef REASON
+};
+
+/* ST_NONE is 0, so every cell left out reads as "no such edge". A cell listed twice
+ * fails the build (-Woverride-init). */
+static const uint8_t edges[ST_COUNT][EV_COUNT] = {
+#define EDGE(from, event, to) [ST_##from][EV_##event] = ST_##to,
+#include "tbl/edge.def"
+#undef EDGE
+};
+
+int state_number(enum state st)
+{
+	CHECK(st > ST_NONE && st < ST_COUNT);
+	return states[st].number;
+}
+
+bool state_from_number(int number, enum state *ret_state)
+{
+	for (int st = ST_NONE + 1; st < ST_COUNT; st++)
+		if (states[st].number == number) {
+			*ret_state = (enum state)st;
+			return true;
+		}
+	return false;
+}
+
+const char *state_name(enum state st)
+{
+	CHECK(st < ST_COUNT);
+	return states[st].name;
+}
+
+bool state_from_name(const char *name, enum state *ret_state)
+{
+	for (int st = ST_NONE + 1; st < ST_COUNT; st++)
+		if (strcasecmp(states[st].name, name) == 0) {
+			*ret_state = (enum state)st;
+			return true;
+		}
+	return false;
+}
+
+bool state_final(enum state st)
+{
+	CHECK(st < ST_COUNT);
+	return states[st].final;
+}
+
+bool state_holds_slot(enum state st)
+{
+	CHECK(st < ST_COUNT);
+	return states[st].slot;
+}
+
+const char *event_name(enum event ev)
+{
+	return ev < EV_COUNT && events[ev] ? events[ev] : "?";
+}
+
+const char *reason_text(enum reason re)
+{
+	return re < RE_COUNT ? reasons[re].text : "?";
+}
+
+const char *reason_name(enum reason re)
+{
+	return re < RE_COUNT ? reasons[re].name : "?";
+}
+
+const char *origin_name(enum origin o)
+{
+	return o == OR_BACKFILL ? "backfill" : o == OR_MANUAL ? "manual" : "cycle";
+}
+
+static bool keeps_state(enum event ev)
+{
+	return ev == EV_FREEZE || ev == EV_UNFREEZE || ev == EV_PRIORITY || ev == EV_NOTIFIED ||
+	       ev == EV_INTENT;
+}
+
+enum state fsm_next(enum state from, enum event ev)
+{
+	CHECK(from < ST_COUNT && ev < EV_COUNT);
+	if (keeps_state(ev))
+		return from;
+	return (enum state)edges[from][ev];
+}

@@ -1,0 +1,125 @@
+/* instance.h — one run-to-be of a task: its key, its states, its image, its changes.
+ *
+ * Shared by everything that computes, stores or shows instances. Plain data.
+ */
+#ifndef SCHED_INSTANCE_H
+#define SCHED_INSTANCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util/map.h"
+
+/* `run_date` is UTC seconds; `part` 0 is the instance, 1..N its parts, negative a test run. */
+struct inst_key {
+	int64_t run_date;
+	uint32_t task;
+	int32_t part;
+};
+
+static inline bool inst_key_eq(struct inst_key a, struct inst_key b)
+{
+	return a.run_date == b.run_date && a.task == b.task && a.part == b.part;
+}
+
+static inline uint64_t inst_key_hash(struct inst_key k)
+{
+	return map_mix((uint64_t)k.run_date, (uint64_t)k.task << 32 | (uint32_t)k.part);
+}
+
+/* In memory states are small and unsigned (table index); on the wire and in the store
+ * they have the numbers of schema/tbl/state.def: state_number(), state_from_number(). */
+enum state {
+	ST_NONE, /* no row */
+#define STATE(name, shown, num, final, slot) ST_##name,
+#include "tbl/state.def"
+#undef STATE
+	ST_COUNT
+};
+
+enum event {
+	EV_NONE,
+#define EVENT(name, num, shown) EV_##name = (num),
+#include "tbl/event.def"
+#undef EVENT
+	EV_COUNT
+};
+
+enum reason {
+#define REASON(name, num, text) RE_##name = (num),
+#include "tbl/reason.def"
+#undef REASON
+	RE_COUNT
+};
+
+enum origin { OR_CYCLE, OR_MANUAL, OR_BACKFILL };
+
+enum inst_flag {
+	IF_FROZEN = 1,   /* gate 2, this instance */
+	IF_FORCED = 2,
+	IF_DRY = 4,
+	IF_RUN_NOW = 8,  /* due time and dependencies are skipped (run at once) */
+	IF_STARTED = 16, /* the broker reported the start of the present attempt */
+};
+
+/* Why a kill was asked, weakest first: a stronger one replaces a weaker, never back. */
+enum kill_intent { KI_NONE, KI_TIMEOUT, KI_REDO, KI_USER };
+
+/* The image of an instance: what memory holds and the live table stores. */
+struct instance {
+	struct inst_key key;
+	int64_t due;          /* s, UTC */
+	int64_t eff_due_us;   /* effective due: us, UTC */
+	int64_t created_us, started_us, ended_us; /* us, UTC; 0: not yet */
+	int64_t retry_at_us;  /* us, UTC; while Failed */
+	uint64_t token;       /* fence of the present or last attempt; 0: never granted */
+	uint64_t last_number; /* its last transition: head of its event chain */
+	uint64_t cause;       /* command that made or last changed it; 0: none */
+	uint32_t generation, revision, version; /* version: of the task, once granted */
+	uint32_t broker;      /* id of the broker of `token` */
+	int32_t exit_code;    /* of the last attempt: 0.. status, -n signal n */
+	uint16_t attempt;     /* attempts begun in this generation that count */
+	uint16_t infra;       /* infrastructure failures in this generation */
+	uint8_t state, reason, flags, origin, priority, intent;
+};
+
+/* One record of the ledger's stream. */
+enum transition_kind {
+	TK_INSTANCE = 1, /* the instance's image after the change is in `inst` */
+	TK_TASK,         /* `ref` is the new `struct task` (borrowed, counted), or a retired one */
+	TK_BARRIER,      /* a gate of `inst.key.task` may have closed */
+	TK_MARK,         /* the resolver's withdrawals for barrier `token` are in the stream */
+	TK_COMMAND,      /* a command was recorded or advanced; `cause` is its id */
+	TK_NOTHING,      /* keeps numbers gapless */
+};
+
+struct transition {
+	uint64_t number;     /* gapless, from 1 */
+	uint64_t prev;       /* the instance's transition before this one; 0: first */
+	int64_t at_us;       /* us, UTC */
+	const void *ref;     /* TK_TASK */
+	char *note;          /* what a person would want to know more, or NULL; the stream's */
+	uint32_t epoch;
+	uint32_t session;    /* the broker session this concerns (grant, report), or 0 */
+	uint8_t kind, event, from, to; /* enum transition_kind, event, state, state */
+	uint8_t reason, actor_kind, reserved[2];
+	uint64_t cause;      /* command, or 0 */
+	struct instance inst; /* after the change */
+};
+
+int state_number(enum state st);                           /* ST_NONE is not a number: bug */
+bool state_from_number(int number, enum state *ret_state);
+const char *state_name(enum state st);                     /* "DependenceFinish" */
+bool state_from_name(const char *name, enum state *ret_state);
+bool state_final(enum state st);
+bool state_holds_slot(enum state st);
+const char *event_name(enum event ev);
+const char *reason_text(enum reason re);
+const char *reason_name(enum reason re); /* "catchup": lower case, for JSON */
+const char *origin_name(enum origin o);
+
+/* The table of allowed changes. ST_NONE: refused. Events that keep the state
+ * (freeze, unfreeze, priority, notified, intent) answer `from` for every row. */
+enum state fsm_next(enum state from, enum event ev);
+
+#endif

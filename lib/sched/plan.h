@@ -1,0 +1,82 @@
+/* plan.h — the set of run_dates of a task: a pure function of its definition.
+ *
+ * (design: SEMANTICS section 1.) Instants are UTC seconds. Nothing here reads a clock,
+ * a file or a global; a `struct plan` is immutable once built and may be used from any
+ * thread at once.
+ */
+#ifndef SCHED_PLAN_H
+#define SCHED_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct calendar;
+struct cron;
+struct err;
+struct plan;
+struct tz;
+
+#define PLAN_NEVER INT64_MAX  /* no such run_date (going forward) */
+#define PLAN_BEFORE INT64_MIN /* no such run_date (going back) */
+
+enum cycle_unit {
+	CU_NONE, /* only when asked */
+	CU_MINUTE, CU_HOUR, CU_DAY, CU_WEEK, CU_MONTH, CU_YEAR,
+	CU_ONCE,
+	CU_FIRE, /* a cron without a unit: a period is from fire to fire */
+};
+
+enum plan_fire { FIRE_START, FIRE_END };
+enum plan_shift { SHIFT_NONE, SHIFT_NEXT, SHIFT_PREVIOUS, SHIFT_DROP };
+
+/* An offset from the start or end of a period. For cycles of a day and longer it is
+ * local clock time: whole days plus a time of day; for shorter ones elapsed seconds. */
+struct plan_offset {
+	enum { OFF_ELAPSED, OFF_CLOCK, OFF_MONTH_DAY, OFF_LAST_DAY, OFF_WEEKDAY } kind;
+	int32_t days;    /* OFF_CLOCK: days after; OFF_MONTH_DAY: day 1..31; OFF_WEEKDAY: 1 (Mon)..7 */
+	int64_t seconds; /* OFF_ELAPSED: all of it; others: time of day */
+};
+
+/* What a definition says about time. Borrowed while plan_new() runs; tz, cron and
+ * calendar are borrowed for the life of the plan. */
+struct schedule {
+	enum cycle_unit unit; /* for a cron: the unit it declares, else CU_NONE to have it judged */
+	int32_t step;         /* >= 1 */
+	const struct cron *cron; /* NULL for a cycle */
+	const struct tz *tz;     /* never NULL */
+	int64_t start;        /* first instant allowed, included */
+	int64_t end;          /* last instant allowed, included; PLAN_NEVER */
+	int64_t anchor;       /* the first start ever saved */
+	enum plan_fire fire;
+	struct plan_offset offset;
+	const struct calendar *calendar; /* NULL: every day */
+	bool calendar_on_due;
+	enum plan_shift shift;
+};
+
+/* errors  E_INVALID with a text a person can act on */
+int plan_new(const struct schedule *s, struct plan **ret_plan, struct err *err);
+void plan_free(struct plan *p);
+
+enum cycle_unit plan_unit(const struct plan *p); /* for links; cron: declared or judged */
+int32_t plan_step(const struct plan *p);
+const struct tz *plan_tz(const struct plan *p);
+const struct schedule *plan_schedule(const struct plan *p);
+
+bool plan_has(const struct plan *p, int64_t t);
+int64_t plan_next(const struct plan *p, int64_t t);  /* first run_date > t, or PLAN_NEVER */
+int64_t plan_prev(const struct plan *p, int64_t t);  /* last run_date < t, or PLAN_BEFORE */
+/* Run_dates in [lo, hi), counted up to `max` (a bound on the work). */
+int64_t plan_count(const struct plan *p, int64_t lo, int64_t hi, int64_t max);
+
+int64_t plan_period_end(const struct plan *p, int64_t run_date); /* [run_date, this) */
+int64_t plan_due(const struct plan *p, int64_t run_date);
+
+/* Start of the local unit (in the plan's zone) that holds t, and of the one after.
+ * `unit` is one of minute..year. */
+int64_t unit_floor(const struct tz *tz, enum cycle_unit unit, int64_t t);
+int64_t unit_next(const struct tz *tz, enum cycle_unit unit, int64_t t);
+
+const char *unit_name(enum cycle_unit unit);
+
+#endif

@@ -1,0 +1,75 @@
+/* task.h — a task's definition, compiled: what the scheduler needs, immutable.
+ *
+ * Made by sched/workflow from a document, published once, shared by reference count.
+ */
+#ifndef SCHED_TASK_H
+#define SCHED_TASK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sched/link.h"
+#include "sched/plan.h"
+
+enum task_state { TS_DRAFT, TS_ONLINE, TS_OFFLINE, TS_RETIRED };
+enum task_serial { SERIAL_PARALLEL, SERIAL_ORDERED, SERIAL_UNORDERED };
+enum task_dispatch { DISPATCH_LEAST_LOADED, DISPATCH_ROUND_ROBIN, DISPATCH_RANDOM, DISPATCH_HASH,
+	DISPATCH_BROADCAST };
+enum catchup_mode { CATCHUP_ALL, CATCHUP_LATEST, CATCHUP_NONE };
+
+struct task_param {
+	const char *name, *value; /* value as written, macros not replaced */
+};
+
+struct task {
+	_Atomic unsigned refs;
+	uint32_t id, version;   /* version: of its workflow's save */
+	uint32_t workflow_id;
+	enum task_state state;
+	bool frozen;            /* by definition (state: frozen) */
+
+	const char *name;       /* project/workflow/task */
+	const char *type;       /* task type = runner plugin */
+	const char *group;      /* broker group, "" for any */
+	const char *owner;
+	const char *run_as;     /* "" : the broker's own user */
+	const char *const *machines; /* NULL, or names of brokers, n_machines */
+	size_t n_machines;
+
+	struct plan *plan;
+	struct task_link *links;
+	size_t n_links;
+	int32_t join;           /* 0: all, else that many */
+	enum task_serial serial;
+
+	int32_t priority;       /* 1..10 */
+	int32_t concurrency;    /* 0: no cap */
+	int32_t workflow_cap;   /* quota of its workflow: running instances, 0: none */
+	enum task_dispatch dispatch;
+
+	int32_t max_attempts;   /* >= 1 */
+	int64_t retry_delay_us, retry_cap_us;
+	bool retry_exponential;
+	int32_t infra_max;      /* infrastructure failures before StopSchedule(infra) */
+	int64_t alive_wait_us;  /* 0: no limit */
+	int64_t grace_us;       /* TERM to KILL */
+	int64_t expire_after_us; /* 0: never; -1: end of local day */
+	int64_t late_after_us;
+	enum catchup_mode catchup;
+	int32_t catchup_max;    /* 0: no limit */
+	bool on_lost_hold, on_server_lost_keep;
+
+	struct task_param *params; /* task over workflow, merged; n_params */
+	size_t n_params;
+	void *memory;           /* owns everything above; sched/workflow frees it */
+};
+
+struct task *task_ref(const struct task *t); /* thread: any */
+void task_unref(const struct task *t);       /* thread: any; NULL is fine */
+
+/* Microseconds to wait before attempt `n` + 1, after attempt n (1..) failed. */
+int64_t task_retry_delay_us(const struct task *t, int32_t n);
+
+#endif

@@ -1,0 +1,163 @@
+/* store.h — the durable log and images behind the ledger, as verbs.
+ *
+ * One writer: the ledger. Every commit is one transaction that proves the epoch. Two
+ * implementations here (sqlite, mem); one test suite runs against all of them.
+ * All calls block; all are for the thread that opened the store.
+ */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sched/instance.h"
+
+struct err;
+struct store;
+
+/* A row of lb_task: what changes about a task apart from its document. */
+struct store_task {
+	uint32_t id, workflow_id, version;
+	uint8_t state;            /* enum task_state */
+	bool frozen;
+	int64_t anchor;           /* s: the first start ever saved */
+	int64_t online_from;      /* s: the schedule version in force begins here */
+	int64_t planned_through;  /* s: last run_date that has come due; INT64_MIN none */
+	const char *name;         /* project/workflow/task */
+	/* For people and the seeds' columns; not read back. */
+	const char *type, *owner;
+	int64_t cycle_s, start_s, end_s;
+	int32_t priority;
+};
+
+struct store_link {
+	uint32_t from, to; /* parent, child */
+	int32_t depend_type;
+	const char *window; /* text, or NULL */
+	uint8_t on, strategy;
+	int32_t n;
+};
+
+/* A document kept whole with its versions: workflow, calendar, runner, broker, ... */
+enum store_doc_kind { DOC_WORKFLOW = 1, DOC_CALENDAR, DOC_RUNNER, DOC_BROKER, DOC_TYPE, DOC_SERVER,
+	DOC_POOL, DOC_SETTING };
+
+struct store_doc {
+	enum store_doc_kind kind;
+	uint32_t id, version;
+	bool retired;
+	const char *name;
+	const char *body; /* YAML or JSON as the kind says */
+	size_t body_len;
+	const char *actor;
+	int64_t at_us;
+};
+
+/* A run of planned run_dates of one task with one outcome. */
+struct store_outcome {
+	uint32_t task, generation;
+	int64_t lo, hi; /* run_dates, both included */
+	uint8_t state, reason;
+};
+
+/* A durable command (design: SEMANTICS section 5). */
+struct store_command {
+	uint64_t id;
+	const char *request_id; /* unique; the caller's */
+	const char *actor, *kind;
+	const char *args;       /* JSON */
+	const char *error;      /* "" while none */
+	uint8_t state;          /* enum command_state, baseserver/command.h */
+	int64_t created_us, ended_us;
+	uint32_t total, done, failed;
+	const char *cursor;     /* where a restart goes on; the commander's text */
+};
+
+struct store_command_item {
+	uint64_t command;
+	struct inst_key key;
+	int32_t code; /* 0 or an err code */
+	const char *text;
+};
+
+/* One commit. Borrowed for the call. Images: each key at most once in live or done. */
+struct store_batch {
+	uint32_t epoch;
+	uint64_t first, last;              /* numbers of the transitions, both included */
+	const struct transition *const *events; /* those of kind TK_INSTANCE are kept as events */
+	size_t n_events;
+	const struct instance *const *live; /* unfinished: insert or replace */
+	size_t n_live;
+	const struct instance *const *done; /* final: leave the live table, enter history */
+	size_t n_done;
+	const struct instance *const *reopened; /* unfinished again: leave history, enter live */
+	size_t n_reopened;
+	const struct store_task *tasks;
+	size_t n_tasks;
+	const uint32_t *links_of;           /* tasks whose links are replaced by `links` */
+	size_t n_links_of;
+	const struct store_link *links;
+	size_t n_links;
+	const struct store_doc *docs;
+	size_t n_docs;
+	const struct store_command *commands;
+	size_t n_commands;
+	const struct store_command_item *items;
+	size_t n_items;
+};
+
+/* url     "mem:", or "sqlite:DIRECTORY" (made with 0700 if absent; its file is
+ *         DIRECTORY/sirdar.db); migrates up.
+ * errors  E_IO, E_FULL, E_CORRUPT, E_VERSION (newer than this program), E_BUSY (a
+ *         second writer has it) */
+int store_open(const char *url, struct store **ret_store, struct err *err);
+void store_close(struct store *s); /* NULL is fine */
+
+/* Become the writer: a new epoch, larger than any before. Others' commits fail after. */
+int store_take_epoch(struct store *s, const char *who, uint32_t *ret_epoch, struct err *err);
+
+/* The last committed transition number and the current epoch, read back. */
+int store_position(struct store *s, uint64_t *ret_number, uint32_t *ret_epoch, struct err *err);
+
+/* errors  E_EPOCH refused, another leads: the process must end.
+ *         E_FULL, E_BUSY, E_IO, E_AGAIN: nothing was committed, or it is unknown:
+ *         compare store_position(), then repeat the same batch or go on.
+ *         E_CORRUPT: the process must end. */
+int store_commit(struct store *s, const struct store_batch *b, struct err *err);
+
+/* Time to spare: checkpoint and the like, a few milliseconds at most. */
+void store_idle(struct store *s);
+
+/* Loading, before the first commit of an epoch. Each calls `each` per row, in order of id or
+ * key; borrowed for the call; a negative answer of `each` ends it and is returned.
+ * Rows that do not read back: E_CORRUPT naming table, row and column. */
+int store_load_docs(struct store *s, enum store_doc_kind kind,
+                    int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err);
+int store_load_tasks(struct store *s, int (*each)(void *ctx, const struct store_task *t),
+                     void *ctx, struct err *err);
+int store_load_live(struct store *s, int (*each)(void *ctx, const struct instance *i), void *ctx,
+                    struct err *err);
+int store_load_outcomes(struct store *s, int (*each)(void *ctx, const struct store_outcome *o),
+                        void *ctx, struct err *err);
+int store_load_commands(struct store *s, bool unfinished_only,
+                        int (*each)(void *ctx, const struct store_command *c), void *ctx,
+                        struct err *err);
+
+/* One finished instance by key, from history (redo, force). E_NOT_FOUND. */
+int store_find_done(struct store *s, struct inst_key key, struct instance *ret, struct err *err);
+int store_find_command(struct store *s, const char *request_id,
+                       int (*each)(void *ctx, const struct store_command *c), void *ctx,
+                       struct err *err);
+
+/* Outcomes up to the present number are kept as ranges: loading then reads only what
+ * finished later, and history may go. */
+int store_save_outcomes(struct store *s, uint32_t epoch, const struct store_outcome *o, size_t n,
+                        uint64_t upto_number, struct err *err);
+
+/* Drop up to `rows_max` rows that ended before `before_us` (history, events, items).
+ * With dry_run only counts. *ret_rows: dropped or counted. */
+int store_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max, bool dry_run,
+                 size_t *ret_rows, struct err *err);
+
+#endif

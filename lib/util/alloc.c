@@ -1,0 +1,69 @@
+#include "util/alloc.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static _Noreturn void out_of_memory(void)
+{
+	static const char text[] = "out of memory\n";
+
+	if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
+		abort();
+	abort();
+}
+
+void *mem_new(size_t bytes)
+{
+	void *p = calloc(1, bytes ? bytes : 1);
+
+	if (!p)
+		out_of_memory();
+	return p;
+}
+
+void *mem_array(size_t n, size_t bytes)
+{
+	void *p = calloc(n ? n : 1, bytes ? bytes : 1);
+
+	if (!p)
+		out_of_memory();
+	return p;
+}
+
+void *mem_grow(void *p, size_t n, size_t bytes)
+{
+	void *q = reallocarray(p, n ? n : 1, bytes ? bytes : 1);
+
+	if (!q)
+		out_of_memory();
+	return q;
+}
+
+char *mem_str(const char *s)
+{
+	return s ? mem_strn(s, strlen(s)) : NULL;
+}
+
+char *mem_strn(const char *s, size_t n)
+{
+	char *p = mem_new(n + 1);
+
+	memcpy(p, s, n);
+	return p;
+}
+
+char *mem_fmt(const char *fmt, ...)
+{
+	char *p = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	int n = vasprintf(&p, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		out_of_memory();
+	return p;
+}

@@ -1,0 +1,25 @@
+#include "util/clock.h"
+
+#include <time.h>
+
+static int64_t read_us(clockid_t id)
+{
+	struct timespec ts = { 0 };
+
+	clock_gettime(id, &ts);
+	return (int64_t)ts.tv_sec * US_PER_S + ts.tv_nsec / 1000;
+}
+
+static int64_t machine_mono_us(void *ctx)
+{
+	(void)ctx;
+	return read_us(CLOCK_BOOTTIME);
+}
+
+static int64_t machine_wall_us(void *ctx)
+{
+	(void)ctx;
+	return read_us(CLOCK_REALTIME);
+}
+
+const struct clock clock_machine = { machine_mono_us, machine_wall_us, 0 };

@@ -1,0 +1,90 @@
+#include "util/heap.h"
+
+#include <stdlib.h>
+
+#include "util/alloc.h"
+
+enum { WAYS = 4, CAP_MIN = 16 };
+
+void heap_init(struct heap *h)
+{
+	*h = (struct heap){ 0 };
+}
+
+void heap_done(struct heap *h)
+{
+	free(h->nodes);
+	heap_init(h);
+}
+
+static void place(struct heap *h, size_t at, struct heap_node *n)
+{
+	h->nodes[at] = n;
+	n->at = at;
+}
+
+static void rise(struct heap *h, struct heap_node *n)
+{
+	size_t at = n->at;
+
+	while (at > 0) {
+		size_t up = (at - 1) / WAYS;
+		if (h->nodes[up]->key <= n->key)
+			break;
+		place(h, at, h->nodes[up]);
+		at = up;
+	}
+	place(h, at, n);
+}
+
+static void sink(struct heap *h, struct heap_node *n)
+{
+	size_t at = n->at;
+
+	for (;;) {
+		size_t first = at * WAYS + 1, least = first;
+		if (first >= h->len)
+			break;
+		for (size_t i = first + 1; i < first + WAYS && i < h->len; i++)
+			if (h->nodes[i]->key < h->nodes[least]->key)
+				least = i;
+		if (h->nodes[least]->key >= n->key)
+			break;
+		place(h, at, h->nodes[least]);
+		at = least;
+	}
+	place(h, at, n);
+}
+
+void heap_set(struct heap *h, struct heap_node *n, int64_t key)
+{
+	if (n->at == HEAP_OUT) {
+		if (h->len == h->cap) {
+			h->cap = h->cap ? h->cap * 2 : CAP_MIN;
+			h->nodes = mem_grow(h->nodes, h->cap, sizeof *h->nodes);
+		}
+		place(h, h->len++, n);
+	}
+	n->key = key;
+	rise(h, n);
+	sink(h, n);
+}
+
+void heap_remove(struct heap *h, struct heap_node *n)
+{
+	if (n->at == HEAP_OUT)
+		return;
+	size_t at = n->at;
+	struct heap_node *last = h->nodes[--h->len];
+	n->at = HEAP_OUT;
+	if (last == n)
+		return;
+	place(h, at, last);
+	rise(h, last);
+	sink(h, last);
+}
+
+struct heap_node *heap_top(const struct heap *h)
+{
+	return h->len ? h->nodes[0] : NULL;
+}

@@ -1,0 +1,79 @@
+#include "util/log.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/err.h"
+
+static const char *who = "sirdar";
+static _Atomic int level_max = LOG_INFO;
+static bool journal;
+
+static const char *const names[] = { "error", "warn", "info", "debug" };
+static const char prio[] = { '3', '4', '6', '7' };
+
+void log_open(const char *name, enum log_level level)
+{
+	who = name;
+	level_max = (int)level;
+	journal = secure_getenv("JOURNAL_STREAM") != NULL;
+}
+
+void log_level_set(enum log_level level)
+{
+	level_max = (int)level;
+}
+
+int log_level_parse(const char *text, enum log_level *ret_level)
+{
+	for (int i = 0; i < 4; i++)
+		if (strcmp(text, names[i]) == 0) {
+			*ret_level = (enum log_level)i;
+			return 0;
+		}
+	return E_INVALID;
+}
+
+bool log_wants(enum log_level level)
+{
+	return (int)level <= level_max;
+}
+
+/* A value may hold anything a peer sent: no line of ours is ever forged by it. */
+static void one_line(char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+			text[i] = ' ';
+}
+
+void log_line(enum log_level level, const char *event, const char *fmt, ...)
+{
+	char line[1024];
+	int at;
+
+	if (!log_wants(level))
+		return;
+	int64_t us = clock_wall_us(&clock_machine);
+	if (journal)
+		at = snprintf(line, sizeof line, "<%c>%s %s ", prio[level], who, event);
+	else
+		at = snprintf(line, sizeof line, "%lld.%06lld %s %s %s ", (long long)(us / US_PER_S),
+		              (long long)(us % US_PER_S), who, names[level], event);
+	va_list ap;
+	va_start(ap, fmt);
+	int n = vsnprintf(line + at, sizeof line - (size_t)at - 1, fmt, ap);
+	va_end(ap);
+	size_t len = (size_t)at + (n < 0 ? 0 : (size_t)n);
+	if (len > sizeof line - 2)
+		len = sizeof line - 2;
+	one_line(line, len);
+	line[len++] = '\n';
+	if (write(STDERR_FILENO, line, len) < 0)
+		return; /* nowhere left to say it */
+}

@@ -1,0 +1,1 @@
+$(eval $(call library,wire,lib/wire,$(B)/gen/sirdar.pb-c.o))
