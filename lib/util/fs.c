@@ -1,0 +1,217 @@
+#include "util/fs.h"
+
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/err.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+static int code_of(int errnum)
+{
+	switch (errnum) {
+	case ENOENT:
+	case ENOTDIR:
+		return E_NOT_FOUND;
+	case ENOSPC:
+	case EDQUOT:
+		return E_FULL;
+	case EACCES:
+	case EPERM:
+		return E_FORBIDDEN;
+	default:
+		return E_IO;
+	}
+}
+
+static int failed(struct err *err, const char *what, const char *path)
+{
+	int errnum = errno;
+
+	return err_sys(err, code_of(errnum), errnum, "%s %.250s", what, path);
+}
+
+static int read_all(int fd, const char *path, size_t max, struct buf *text, struct err *err)
+{
+	size_t got = 0;
+
+	for (;;) {
+		size_t want = max - got < 65536 ? max - got + 1 : 65536;
+		ssize_t n = read(fd, buf_room(text, want), want);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return failed(err, "read", path);
+		if (n == 0)
+			return 0;
+		got += (size_t)n;
+		if (got > max)
+			return err_set(err, E_TOO_BIG, "%.250s is larger than %zu bytes", path, max);
+		buf_added(text, (size_t)n);
+	}
+}
+
+int fs_read(const char *path, size_t max, struct buf *ret_text, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return failed(err, "open", path);
+	int r = read_all(fd, path, max, ret_text, err);
+	close(fd);
+	return r;
+}
+
+static int secret_fd_check(int fd, const char *path, struct err *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return failed(err, "stat", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, E_FORBIDDEN, "%.250s is not a plain file", path);
+	if (st.st_mode & 077)
+		return err_set(err, E_FORBIDDEN,
+		               "%.250s holds a secret but has mode %04o: others may use it "
+		               "(chmod 600 it)",
+		               path, st.st_mode & 07777);
+	if (st.st_uid != geteuid() && st.st_uid != 0)
+		return err_set(err, E_FORBIDDEN, "%.250s holds a secret but belongs to user %u",
+		               path, st.st_uid);
+	return 0;
+}
+
+int fs_read_secret(const char *path, size_t max, struct buf *ret_text, struct err *err)
+{
+	/* Non-blocking, so that a pipe put in its place cannot hold us up. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return failed(err, "open", path);
+	int r = secret_fd_check(fd, path, err);
+	if (r == 0)
+		r = read_all(fd, path, max, ret_text, err);
+	close(fd);
+	return r;
+}
+
+int fs_secret_check(const char *path, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return failed(err, "open", path);
+	int r = secret_fd_check(fd, path, err);
+	close(fd);
+	return r;
+}
+
+static int write_all(int fd, const char *path, const char *data, size_t n, struct err *err)
+{
+	while (n > 0) {
+		ssize_t w = write(fd, data, n);
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return failed(err, "write", path);
+		data += w;
+		n -= (size_t)w;
+	}
+	return fsync(fd) < 0 ? failed(err, "fsync", path) : 0;
+}
+
+int fs_sync_dir(const char *path, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return failed(err, "open", path);
+	int r = fsync(fd) < 0 ? failed(err, "fsync", path) : 0;
+	close(fd);
+	return r;
+}
+
+static char *parent_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return mem_str(".");
+	return slash == path ? mem_str("/") : mem_strn(path, (size_t)(slash - path));
+}
+
+int fs_write(const char *path, const void *data, size_t n, mode_t mode, struct err *err)
+{
+	char *dir = parent_of(path);
+	char *beside = mem_fmt("%s.%d.tmp", path, getpid());
+	bool there = false;
+	int r;
+
+	int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+	if (fd < 0) {
+		r = failed(err, "create", beside);
+		goto out;
+	}
+	there = true;
+	r = fchmod(fd, mode) < 0 ? failed(err, "chmod", beside) : 0; /* whatever the umask */
+	if (r == 0)
+		r = write_all(fd, beside, data, n, err);
+	close(fd);
+	if (r == 0 && rename(beside, path) < 0)
+		r = failed(err, "rename to", path);
+	if (r == 0) {
+		there = false;
+		r = fs_sync_dir(dir, err);
+	}
+out:
+	if (there)
+		unlink(beside);
+	free(beside);
+	free(dir);
+	return r;
+}
+
+int fs_mkdirs(const char *path, mode_t mode, struct err *err)
+{
+	char *p = mem_str(path);
+	int r = 0;
+	struct stat st;
+
+	for (char *at = p; r == 0 && *at; ) {
+		at += strspn(at, "/");
+		at += strcspn(at, "/");
+		char was = *at;
+		*at = 0;
+		if (*p && mkdir(p, mode) < 0 && errno != EEXIST)
+			r = failed(err, "mkdir", p);
+		*at = was;
+	}
+	free(p);
+	if (r == 0 && stat(path, &st) < 0)
+		return failed(err, "stat", path);
+	if (r == 0 && !S_ISDIR(st.st_mode))
+		return err_set(err, E_EXISTS, "%.250s is not a directory", path);
+	return r;
+}
+
+bool fs_name_ok(const char *name, size_t max)
+{
+	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				      "0123456789._-";
+	size_t n = strnlen(name, max + 1);
+
+	return n >= 1 && n <= max && name[0] != '.' && name[0] != '-' &&
+	       strspn(name, allowed) == n;
+}
+
+int fs_free_bytes(const char *path, unsigned long long *ret_bytes, struct err *err)
+{
+	struct statvfs v;
+
+	if (statvfs(path, &v) < 0)
+		return failed(err, "statvfs", path);
+	*ret_bytes = (unsigned long long)v.f_bavail * v.f_frsize;
+	return 0;
+}

@@ -1,0 +1,139 @@
+/* The three tables as data, their defaults proved to be within their bounds by the compiler,
+ * and what must hold between settings. */
+#include "util/param.h"
+
+#include "util/err.h"
+#include "util/log.h"
+
+#include <inttypes.h>
+
+/* Each type has its own way to say the default; the macro picks by the type's name. */
+#define DEF_INT(d)         .number = (d)
+#define DEF_BOOL(d)        .number = (d)
+#define DEF_DURATION_MS(d) .number = (d)
+#define DEF_SIZE(d)        .number = (d)
+#define DEF_TEXT(d)        .text = (d)
+#define DEF_PATH(d)        .text = (d)
+#define DEF_SECRET_FILE(d) .text = (d)
+#define DEF_LIST(d)        .text = (d)
+
+#define GROUP(title) { .help = title },
+#define PARAM(field, kind, u, def, lo, hi, effect, what) \
+	{ .name = #field, .type = PARAM_##kind, .unit = u, DEF_##kind(def), .min = (lo), \
+	  .max = (hi), .when = PARAM_##effect, .help = what, \
+	  .at = offsetof(struct PARAM_STRUCT, field) },
+
+#define PARAM_STRUCT param_baseserver
+static const struct param_row baseserver_rows[] = {
+#include "tbl/param_baseserver.def"
+};
+#undef PARAM_STRUCT
+#define PARAM_STRUCT param_taskbroker
+static const struct param_row taskbroker_rows[] = {
+#include "tbl/param_taskbroker.def"
+};
+#undef PARAM_STRUCT
+#define PARAM_STRUCT param_cgi
+static const struct param_row cgi_rows[] = {
+#include "tbl/param_cgi.def"
+};
+#undef PARAM_STRUCT
+#undef PARAM
+#undef GROUP
+
+/* Defaults out of bounds do not compile. A LIST counts items, which only a test can. */
+#define IN_INT(d, lo, hi)         ((lo) <= (d) && (d) <= (hi))
+#define IN_BOOL(d, lo, hi)        ((d) == 0 || (d) == 1)
+#define IN_DURATION_MS(d, lo, hi) IN_INT(d, lo, hi)
+#define IN_SIZE(d, lo, hi)        IN_INT(d, lo, hi)
+#define IN_TEXT(d, lo, hi)        ((lo) + 1 <= sizeof(d) && sizeof(d) <= (hi) + 1)
+#define IN_PATH(d, lo, hi)        IN_TEXT(d, lo, hi)
+#define IN_SECRET_FILE(d, lo, hi) IN_TEXT(d, lo, hi)
+#define IN_LIST(d, lo, hi)        ((lo) <= (hi))
+#define GROUP(title)
+#define PARAM(field, kind, u, def, lo, hi, effect, what) \
+	_Static_assert(IN_##kind(def, lo, hi), #field ": default out of bounds");
+#include "tbl/param_baseserver.def"
+#include "tbl/param_cgi.def"
+#include "tbl/param_taskbroker.def"
+#undef PARAM
+#undef GROUP
+
+static int level_check(const char *text, struct err *err)
+{
+	enum log_level level;
+
+	if (log_level_parse(text, &level) < 0)
+		return err_set(err, E_INVALID,
+		               "log_level is '%s', want error, warn, info or debug", text);
+	return 0;
+}
+
+static int baseserver_check(const void *self, struct err *err)
+{
+	const struct param_baseserver *p = self;
+
+	/* SEMANTICS 3: the machine has killed the job before the server calls it lost. */
+	if (p->fence_ms + p->kill_ms >= p->lose_ms)
+		return err_set(err, E_INVALID,
+		               "fence_ms %" PRId64 " + kill_ms %" PRId64
+		               " must be less than lose_ms %" PRId64
+		               ": a job could still run when it is started again elsewhere",
+		               p->fence_ms, p->kill_ms, p->lose_ms);
+	if (p->beat_ms * 2 > p->fence_ms)
+		return err_set(err, E_INVALID,
+		               "beat_ms %" PRId64 " must be at most half of fence_ms %" PRId64
+		               ": one lost heartbeat would kill jobs",
+		               p->beat_ms, p->fence_ms);
+	if (p->epoch_ms >= p->lose_ms)
+		return err_set(err, E_INVALID,
+		               "epoch_ms %" PRId64 " must be less than lose_ms %" PRId64,
+		               p->epoch_ms, p->lose_ms);
+	if (p->ring_slots & (p->ring_slots - 1))
+		return err_set(err, E_INVALID, "ring_slots is '%" PRId64 "', want a power of two",
+		               p->ring_slots);
+	if (p->frame_memory_max < p->frame_bytes_max)
+		return err_set(err, E_INVALID,
+		               "frame_memory_max %" PRId64
+		               " must be at least frame_bytes_max %" PRId64,
+		               p->frame_memory_max, p->frame_bytes_max);
+	return level_check(p->log_level, err);
+}
+
+static int taskbroker_check(const void *self, struct err *err)
+{
+	const struct param_taskbroker *p = self;
+
+	if (p->retry_min_ms > p->retry_max_ms)
+		return err_set(err, E_INVALID,
+		               "retry_min_ms %" PRId64
+		               " must be at most retry_max_ms %" PRId64,
+		               p->retry_min_ms, p->retry_max_ms);
+	return level_check(p->log_level, err);
+}
+
+static int cgi_check(const void *self, struct err *err)
+{
+	const struct param_cgi *p = self;
+
+	if (!p->certificate_file[0] != !p->certificate_key_file[0])
+		return err_set(err, E_INVALID,
+		               "certificate_file and certificate_key_file come together");
+	if (p->session_idle_ms > p->session_life_ms)
+		return err_set(err, E_INVALID,
+		               "session_idle_ms %" PRId64
+		               " must be at most session_life_ms %" PRId64,
+		               p->session_idle_ms, p->session_life_ms);
+	return level_check(p->log_level, err);
+}
+
+#define ROWS(r) .rows = r, .rows_n = sizeof r / sizeof r[0]
+const struct param_table param_baseserver_table = {
+	.daemon = "baseserver", ROWS(baseserver_rows), .check = baseserver_check,
+};
+const struct param_table param_taskbroker_table = {
+	.daemon = "taskbroker", ROWS(taskbroker_rows), .check = taskbroker_check,
+};
+const struct param_table param_cgi_table = {
+	.daemon = "sirdar-cgi", ROWS(cgi_rows), .check = cgi_check,
+};
