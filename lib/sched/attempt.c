@@ -1,0 +1,59 @@
+#include "sched/attempt.h"
+
+#include "sched/task.h"
+
+enum { INFRA_DELAY_US = 1000000 };
+
+/* Confirmed dead while a kill was under way: the strongest intent decides. */
+static struct attempt_verdict judge_killed(const struct task *t, const struct instance *i)
+{
+	if (i->intent == KI_USER)
+		return (struct attempt_verdict){ EV_DEAD_KILLED, RE_USER, 0, true };
+	if (i->intent == KI_REDO)
+		return (struct attempt_verdict){ EV_DEAD_REDO, RE_REDO, 0, true };
+	if (i->attempt < t->max_attempts)
+		return (struct attempt_verdict){ EV_DEAD_RETRY, RE_TIMEOUT,
+			                         task_retry_delay_us(t, i->attempt), true };
+	return (struct attempt_verdict){ EV_DEAD_FINAL, RE_TIMEOUT, 0, true };
+}
+
+static struct attempt_verdict judge_infra(const struct task *t, const struct instance *i,
+                                          bool started, enum reason reason)
+{
+	if (i->infra + 1 > t->infra_max)
+		return (struct attempt_verdict){ EV_FAIL_FINAL, RE_INFRA, 0, false };
+	if (!started)
+		return (struct attempt_verdict){ EV_RETURN, reason, 0, false };
+	if (t->on_lost_hold && reason == RE_LOST)
+		return (struct attempt_verdict){ EV_HANG, reason, 0, true };
+	return (struct attempt_verdict){ EV_FAIL_RETRY, reason, INFRA_DELAY_US, false };
+}
+
+struct attempt_verdict attempt_judge(const struct task *t, const struct instance *i,
+                                     enum attempt_end end, enum reason reason, int64_t wait_us)
+{
+	bool killing = i->state == ST_WAITKILL || i->state == ST_KILLING || i->state == ST_HANGED;
+
+	if (!killing && i->state != ST_RUNNING)
+		return (struct attempt_verdict){ EV_NONE, RE_NONE, 0, false };
+	if (end == AE_OK)
+		return (struct attempt_verdict){ EV_EXIT_OK, RE_EXIT, 0, true };
+	if (killing && end == AE_INFRA && reason == RE_LOST && t->on_lost_hold)
+		return i->state == ST_HANGED
+		               ? (struct attempt_verdict){ EV_NONE, RE_NONE, 0, false }
+		               : (struct attempt_verdict){ EV_HANG, RE_LOST, 0, true };
+	if (killing)
+		return judge_killed(t, i);
+	if (end == AE_INFRA || end == AE_RETURN)
+		return judge_infra(t, i, end == AE_INFRA, reason);
+	if (end == AE_NOT_YET)
+		return (struct attempt_verdict){ EV_FAIL_RETRY, RE_NONE, wait_us, false };
+	if (end == AE_FATAL)
+		return (struct attempt_verdict){ EV_FAIL_FINAL, RE_FATAL, 0, true };
+	if (i->attempt >= t->max_attempts)
+		return (struct attempt_verdict){ EV_FAIL_FINAL,
+			                         t->max_attempts > 1 ? RE_ATTEMPTS : reason, 0,
+			                         true };
+	return (struct attempt_verdict){ EV_FAIL_RETRY, reason, task_retry_delay_us(t, i->attempt),
+		                         true };
+}

@@ -1,0 +1,34 @@
+/* attempt.h — what the end of an attempt means for its instance. Pure.
+ *
+ * (design: SEMANTICS section 3: retries, alive_wait, kill by intent.)
+ */
+#ifndef SCHED_ATTEMPT_H
+#define SCHED_ATTEMPT_H
+
+#include <stdint.h>
+
+#include "sched/instance.h"
+
+struct task;
+
+enum attempt_end {
+	AE_OK,      /* exit 0, observed */
+	AE_FAILED,  /* bad exit: burns an attempt */
+	AE_FATAL,   /* bad exit that no retry can mend */
+	AE_INFRA,   /* lost, fenced, runner crashed: nobody's fault, burns none */
+	AE_RETURN,  /* never started: rejected, fork failed; burns none */
+	AE_NOT_YET, /* a sensor: try again after a while; burns none */
+};
+
+struct attempt_verdict {
+	enum event event;      /* EV_NONE: nothing changes */
+	enum reason reason;
+	int64_t retry_after_us;
+	bool burns;            /* the attempt counts */
+};
+
+/* `reason` says more about the end (RE_EXIT, RE_LOST, ...). `wait_us`: AE_NOT_YET's. */
+struct attempt_verdict attempt_judge(const struct task *t, const struct instance *i,
+                                     enum attempt_end end, enum reason reason, int64_t wait_us);
+
+#endif

@@ -1,0 +1,129 @@
+#include "sched/outcome.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/plan.h"
+#include "util/alloc.h"
+
+void outcomes_init(struct outcomes *o)
+{
+	*o = (struct outcomes){ 0 };
+}
+
+void outcomes_done(struct outcomes *o)
+{
+	free(o->ranges);
+	outcomes_init(o);
+}
+
+size_t outcomes_from(const struct outcomes *o, int64_t run_date)
+{
+	size_t lo = 0, hi = o->len;
+
+	/* Finishing in order is the common case: look at the end first. */
+	if (o->len && o->ranges[o->len - 1].hi < run_date)
+		return o->len;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (o->ranges[mid].hi < run_date)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+const struct outcome_range *outcomes_find(const struct outcomes *o, int64_t run_date)
+{
+	size_t at = outcomes_from(o, run_date);
+
+	return at < o->len && o->ranges[at].lo <= run_date ? &o->ranges[at] : NULL;
+}
+
+static void insert_at(struct outcomes *o, size_t at, struct outcome_range r)
+{
+	if (o->len == o->cap) {
+		o->cap = o->cap ? o->cap * 2 : 4;
+		o->ranges = mem_grow(o->ranges, o->cap, sizeof *o->ranges);
+	}
+	memmove(o->ranges + at + 1, o->ranges + at, (o->len - at) * sizeof *o->ranges);
+	o->ranges[at] = r;
+	o->len++;
+}
+
+static void remove_at(struct outcomes *o, size_t at)
+{
+	o->len--;
+	memmove(o->ranges + at, o->ranges + at + 1, (o->len - at) * sizeof *o->ranges);
+}
+
+static bool same(const struct outcome_range *a, const struct outcome_range *b)
+{
+	return a->generation == b->generation && a->state == b->state && a->reason == b->reason;
+}
+
+/* Join range `at` with the one after it if the plan has nothing between. */
+static void join_next(struct outcomes *o, const struct plan *plan, size_t at)
+{
+	if (!plan || at + 1 >= o->len)
+		return;
+	struct outcome_range *a = &o->ranges[at], *b = a + 1;
+	if (!same(a, b) || plan_next(plan, a->hi) != b->lo)
+		return;
+	a->hi = b->hi;
+	remove_at(o, at + 1);
+}
+
+bool outcomes_clear(struct outcomes *o, const struct plan *plan, int64_t run_date)
+{
+	size_t at = outcomes_from(o, run_date);
+
+	if (at >= o->len || o->ranges[at].lo > run_date)
+		return false;
+	struct outcome_range *r = &o->ranges[at];
+	if (r->lo == r->hi) {
+		remove_at(o, at);
+	} else if (run_date == r->lo) {
+		r->lo = plan_next(plan, run_date);
+	} else if (run_date == r->hi) {
+		r->hi = plan_prev(plan, run_date);
+	} else {
+		struct outcome_range right = *r;
+		r->hi = plan_prev(plan, run_date);
+		right.lo = plan_next(plan, run_date);
+		insert_at(o, at + 1, right);
+	}
+	return true;
+}
+
+void outcomes_set(struct outcomes *o, const struct plan *plan, int64_t run_date,
+                  uint32_t generation, uint8_t state, uint8_t reason)
+{
+	struct outcome_range r = { run_date, run_date, generation, state, reason, { 0 } };
+	size_t at = outcomes_from(o, run_date);
+
+	if (at < o->len && o->ranges[at].lo <= run_date) {
+		if (same(&o->ranges[at], &r))
+			return;
+		outcomes_clear(o, plan, run_date);
+		at = outcomes_from(o, run_date);
+	}
+	/* An off-plan date never joins, nor is it joined over. */
+	if (plan && !plan_has(plan, run_date))
+		plan = NULL;
+	insert_at(o, at, r);
+	join_next(o, plan, at);
+	if (at > 0)
+		join_next(o, plan, at - 1);
+}
+
+bool outcomes_put(struct outcomes *o, const struct outcome_range *r)
+{
+	size_t at = outcomes_from(o, r->lo);
+
+	if (r->lo > r->hi || (at < o->len && o->ranges[at].lo <= r->hi))
+		return false;
+	insert_at(o, at, *r);
+	return true;
+}
