@@ -1,0 +1,83 @@
+/* ledger.h — every change of an instance, in one order (the seed's status commit thread).
+ *
+ * Takes proposals, checks each against the state machine, applies it in memory, publishes
+ * it in the stream, and commits in groups. The only one that holds the whole table of
+ * unfinished instances and the store's writing connection. Rules: README.md.
+ */
+#ifndef BASESERVER_LEDGER_H
+#define BASESERVER_LEDGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rt/stream.h"
+#include "sched/instance.h"
+#include "sched/outcome.h"
+#include "store/store.h"
+
+struct actor;
+struct edit;
+struct err;
+struct ledger;
+struct proposals;
+struct record;
+struct task;
+struct thread;
+
+struct ledger_settings {
+	size_t ring_slots;  /* power of two */
+	size_t batch_max;   /* transitions after which a busy ledger commits */
+	int64_t window_us;  /* longest a busy ledger delays a commit */
+	int64_t retry_us;   /* pause after a commit that failed for the moment */
+	int64_t epoch_us;   /* T_epoch: effects leave only so long after a proof */
+	void (*fatal)(void *ctx, const struct err *err); /* the process must end; may return */
+	void *fatal_ctx;
+};
+
+/* Open: take the epoch, load everything. Before any thread runs.
+ *
+ *   store   borrowed; the ledger's thread's only, once that runs
+ *   tasks   every compiled task with its row, same order; references are taken
+ *   errors  E_CORRUPT naming the row, and those of the store
+ */
+int ledger_new(struct thread *th, struct store *store, const char *who,
+               const struct ledger_settings *set, struct task *const *tasks,
+               const struct store_task *rows, size_t n_tasks, struct ledger **ret_ledger,
+               struct err *err);
+void ledger_free(struct ledger *l); /* its thread is stopped; NULL is fine */
+
+struct actor *ledger_actor(struct ledger *l);
+struct stream *ledger_stream(struct ledger *l);
+uint32_t ledger_epoch(const struct ledger *l);
+
+/* Post to the ledger. On 0 it owns the letter. Thread: any. */
+int ledger_propose(struct ledger *l, struct proposals *ps);
+int ledger_edit(struct ledger *l, struct edit *e);
+int ledger_record(struct ledger *l, struct record *r);
+/* The resolver's withdrawals for everything up to `number` have been proposed. */
+int ledger_mark(struct ledger *l, uint64_t number);
+
+/* For readers to restore themselves, before any thread runs. */
+struct ledger_task {
+	const struct task *def;
+	const struct store_task *row;
+	const struct outcomes *outcomes;
+};
+void ledger_each_task(const struct ledger *l, void (*each)(void *ctx, const struct ledger_task *t),
+                      void *ctx);
+void ledger_each_instance(const struct ledger *l,
+                          void (*each)(void *ctx, const struct instance *i), void *ctx);
+
+/* Figures for health and metrics. Thread: any. */
+struct ledger_figures {
+	uint64_t last, durable, commits, refused, stale, retries;
+	uint64_t unfinished, commit_us_last, commit_us_sum;
+	bool store_down;
+};
+void ledger_figures(const struct ledger *l, struct ledger_figures *ret);
+
+/* May effects leave the process now (T_epoch since the last proof)? Thread: any. */
+bool ledger_may_speak(const struct ledger *l, int64_t mono_us);
+
+#endif

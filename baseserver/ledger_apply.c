@@ -1,0 +1,136 @@
+#include <stdlib.h>
+
+#include "baseserver/ledger_impl.h"
+#include "rt/actor.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/check.h"
+
+struct ltask *ledger_task_of(const struct ledger *l, uint32_t id)
+{
+	return id < l->tasks_cap ? l->tasks[id] : NULL;
+}
+
+static void push(uint32_t **items, size_t *len, size_t *cap, uint32_t v)
+{
+	if (*len == *cap) {
+		*cap = *cap ? *cap * 2 : 256;
+		*items = mem_grow(*items, *cap, sizeof **items);
+	}
+	(*items)[(*len)++] = v;
+}
+
+void ledger_touch(struct ledger *l, uint32_t index)
+{
+	struct entry *e = table_at(&l->table, index);
+
+	if (e->marks & EM_DIRTY)
+		return;
+	e->marks |= EM_DIRTY;
+	push(&l->dirty, &l->n_dirty, &l->dirty_cap, index);
+}
+
+void ledger_touch_task(struct ledger *l, struct ltask *t)
+{
+	if (t->dirty)
+		return;
+	t->dirty = true;
+	push(&l->dirty_tasks, &l->n_dirty_tasks, &l->dirty_tasks_cap, t->row.id);
+}
+
+int32_t *ledger_workflow_slots(struct ledger *l, uint32_t workflow)
+{
+	if (workflow >= l->workflows_cap) {
+		size_t cap = (size_t)workflow * 2 + 16;
+		l->workflow_slots = mem_grow(l->workflow_slots, cap, sizeof *l->workflow_slots);
+		for (size_t i = l->workflows_cap; i < cap; i++)
+			l->workflow_slots[i] = 0;
+		l->workflows_cap = cap;
+	}
+	return &l->workflow_slots[workflow];
+}
+
+uint64_t ledger_publish(struct ledger *l, const struct transition *tr)
+{
+	struct transition *slot = stream_slot(l->stream);
+
+	*slot = *tr;
+	slot->number = stream_last(l->stream) + 1;
+	slot->epoch = l->epoch;
+	slot->at_us = l->now_us;
+	if (l->batch_since_us == 0)
+		l->batch_since_us = actor_mono_us(l->me);
+	return stream_publish(l->stream);
+}
+
+void ledger_raise_barrier(struct ledger *l, struct ltask *t, uint64_t number)
+{
+	t->barrier = number;
+	for (size_t i = 0; i < t->n_children; i++) {
+		struct ltask *c = ledger_task_of(l, t->children[i]);
+		if (c)
+			c->barrier = number;
+	}
+}
+
+static void count_slot(struct ledger *l, struct ltask *t, const struct instance *i, enum state from)
+{
+	int d = (int)state_holds_slot((enum state)i->state) - (int)state_holds_slot(from);
+
+	if (d == 0)
+		return;
+	t->slots += d;
+	*ledger_workflow_slots(l, t->row.workflow_id) += d;
+	CHECK(t->slots >= 0);
+}
+
+/* Part 0 only: parts and test runs satisfy nobody. */
+static void keep_outcome(struct ltask *t, const struct instance *i, enum state from)
+{
+	const struct plan *plan = t->def ? t->def->plan : NULL;
+
+	if (i->key.part != 0)
+		return;
+	if (state_final((enum state)i->state))
+		outcomes_set(&t->outcomes, plan, i->key.run_date, i->generation, i->state,
+		             i->reason);
+	else if (state_final(from))
+		outcomes_clear(&t->outcomes, plan, i->key.run_date);
+}
+
+uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum reason reason,
+                       struct proposal *p)
+{
+	struct instance *i = &table_at(&l->table, index)->inst;
+	enum state from = (enum state)i->state, to = fsm_next(from, ev);
+	struct ltask *t = ledger_task_of(l, i->key.task);
+	struct transition tr = { .kind = TK_INSTANCE, .event = (uint8_t)ev, .from = (uint8_t)from,
+		                 .to = (uint8_t)to, .reason = (uint8_t)reason,
+		                 .prev = i->last_number };
+
+	CHECK(t && to != ST_NONE);
+	i->state = (uint8_t)to;
+	i->revision++;
+	if (to != from)
+		i->reason = (uint8_t)reason;
+	if (p) {
+		tr.note = p->note;
+		p->note = NULL;
+		tr.session = p->session;
+		tr.cause = p->cause;
+		if (p->cause)
+			i->cause = p->cause;
+	}
+	if (state_final(to) && !state_final(from) && i->ended_us == 0)
+		i->ended_us = l->now_us;
+	i->last_number = stream_last(l->stream) + 1;
+	count_slot(l, t, i, from);
+	keep_outcome(t, i, from);
+	tr.inst = *i;
+	ledger_touch(l, index);
+	uint64_t number = ledger_publish(l, &tr);
+	/* A redo takes back what a parent gave: its children may not start on old news. */
+	if (state_final(from) && !state_final(to))
+		ledger_raise_barrier(l, t, number);
+	return number;
+}

@@ -1,0 +1,142 @@
+/* ledger_impl.h — the ledger's inside, shared by ledger*.c only. */
+#ifndef BASESERVER_LEDGER_IMPL_H
+#define BASESERVER_LEDGER_IMPL_H
+
+#include <stdatomic.h>
+
+#include "baseserver/ledger.h"
+#include "baseserver/letters.h"
+#include "util/err.h"
+#include "util/map.h"
+
+enum entry_mark {
+	EM_DIRTY = 1,   /* changed since the last commit */
+	EM_HISTORY = 2, /* its row is in history, not in the live table */
+};
+
+struct entry {
+	struct instance inst;
+	uint32_t next_free;
+	uint8_t marks;
+};
+
+enum { CHUNK = 1024 };
+
+/* Unfinished instances (and finished ones until their commit). */
+struct table {
+	struct entry **chunks;
+	size_t n_chunks;
+	uint32_t free_head; /* MAP_NONE: none */
+	uint32_t used;      /* places ever used */
+	size_t len;
+	struct map by_key;
+};
+
+struct ltask {
+	struct task *def;      /* counted; NULL: retired */
+	struct store_task row; /* its strings are the def's, or NULL */
+	struct outcomes outcomes;
+	uint64_t barrier;      /* number of the last change that can close a gate for it */
+	uint32_t *children;    /* ids of tasks that link to it */
+	size_t n_children;
+	int32_t slots;         /* instances that hold a slot */
+	bool dirty;            /* its row changed since the last commit */
+};
+
+struct letters {
+	struct letter *head, **tail;
+};
+
+struct ledger {
+	struct actor *me;
+	struct store *store;
+	struct ledger_settings set;
+	struct stream *stream;
+	struct stream_reader *keep; /* holds slots until they are durable */
+	uint32_t epoch;
+	uint64_t next_token;
+
+	struct table table;
+	struct ltask **tasks; /* by id; NULL: none */
+	size_t tasks_cap;
+	int32_t *workflow_slots; /* by workflow id */
+	size_t workflows_cap;
+
+	/* The batch since the last commit. */
+	uint32_t *dirty;
+	size_t n_dirty, dirty_cap;
+	uint32_t *dirty_tasks;
+	size_t n_dirty_tasks, dirty_tasks_cap;
+	struct letters edits, records, answers; /* applied, not yet durable */
+	struct letters waiting; /* no input is taken while the ring is nearly full */
+	const struct transition **events; /* scratch of one commit */
+	const struct instance **live, **done, **reopened;
+	size_t events_cap, images_cap;
+	int64_t batch_since_us; /* mono; 0: nothing uncommitted */
+	int64_t now_us;         /* wall, of this turn */
+	bool down;              /* the last commit failed; an alarm will retry */
+	bool dead;              /* fatal: nothing leaves any more */
+
+	_Atomic int64_t proof_us; /* mono send time of the last proof of epoch */
+	_Atomic uint64_t f_commits, f_refused, f_stale, f_retries, f_unfinished, f_commit_us,
+	        f_commit_us_sum;
+	_Atomic bool f_down;
+};
+
+static inline void letters_init(struct letters *q)
+{
+	q->head = NULL;
+	q->tail = &q->head;
+}
+
+static inline void letters_push(struct letters *q, struct letter *l)
+{
+	l->next = NULL;
+	*q->tail = l;
+	q->tail = &l->next;
+}
+
+static inline struct letter *letters_pop(struct letters *q)
+{
+	struct letter *l = q->head;
+
+	if (l && !(q->head = l->next))
+		q->tail = &q->head;
+	return l;
+}
+
+/* ledger_table.c */
+void table_init(struct table *t);
+void table_done(struct table *t);
+struct entry *table_at(const struct table *t, uint32_t index);
+struct entry *table_find(const struct table *t, struct inst_key key, uint32_t *ret_index);
+struct entry *table_add(struct table *t, struct inst_key key, uint32_t *ret_index);
+void table_remove(struct table *t, uint32_t index);
+
+/* ledger_apply.c: change memory and publish. */
+struct ltask *ledger_task_of(const struct ledger *l, uint32_t id); /* NULL: none */
+void ledger_touch(struct ledger *l, uint32_t index);
+void ledger_touch_task(struct ledger *l, struct ltask *t);
+int32_t *ledger_workflow_slots(struct ledger *l, uint32_t workflow);
+/* One transition of entry `index`; p gives cause, note, session; may be NULL. Its number. */
+uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum reason reason,
+                       struct proposal *p);
+uint64_t ledger_publish(struct ledger *l, const struct transition *tr);
+/* From now on older proposals that start the task or its children are returned. */
+void ledger_raise_barrier(struct ledger *l, struct ltask *t, uint64_t number);
+
+/* ledger_ask.c: a row per enum ask. *ret_number stays 0 where there was nothing to do. */
+int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number);
+
+/* ledger_edit.c */
+void ledger_apply_edit(struct ledger *l, struct edit *e);
+void ledger_put_task(struct ledger *l, struct task *def, const struct store_task *row);
+
+/* ledger_commit.c: all that is applied becomes durable, then leaves. */
+void ledger_commit(struct ledger *l);
+bool ledger_has_work(const struct ledger *l);
+
+/* ledger_load.c */
+int ledger_load(struct ledger *l, const char *who, struct err *err);
+
+#endif

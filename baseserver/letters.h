@@ -1,0 +1,148 @@
+/* letters.h — what the BaseServer's actors say to each other.
+ *
+ * Only the ledger changes an instance. Others propose; every proposal gets one answer:
+ * inside the process a letter of answers names the refused ones and counts the rest
+ * (those are in the stream); to proposers whose effects leave the process (the workers
+ * and the commander) every proposal is answered by name, once the change is durable.
+ */
+#ifndef BASESERVER_LETTERS_H
+#define BASESERVER_LETTERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rt/actor.h"
+#include "sched/attempt.h"
+#include "sched/instance.h"
+#include "store/store.h"
+
+struct task;
+
+/* What a proposal asks of one instance. */
+enum ask {
+	ASK_CREATE,    /* origin, due; plan: planned_through moves (in order of the plan) */
+	ASK_SKIP_DATE, /* record a planned date as Skipped: reason; plan as above */
+	ASK_FORCE,     /* also without a row */
+	ASK_SATISFY,   /* dry: straight to Succ */
+	ASK_WITHDRAW,
+	ASK_SKIP,      /* reason */
+	ASK_EXPIRE,
+	ASK_GRANT,     /* session, broker */
+	ASK_STARTED,   /* token, at_us */
+	ASK_ENDED,     /* token, end, exit_code, reason, wait_us: also rejected, not started, lost */
+	ASK_KILL,      /* intent */
+	ASK_KILL_ACK,  /* token */
+	ASK_HANG,      /* token */
+	ASK_RETRY,
+	ASK_REDO,      /* kill_running: kill a running one first, then redo */
+	ASK_REOPEN,
+	ASK_DECLARE,
+	ASK_FREEZE,
+	ASK_UNFREEZE,
+	ASK_PRIORITY,
+	ASK_RUN_NOW,   /* due time and dependencies no longer matter; creates if needed */
+	ASK_COUNT
+};
+
+enum proposer { PR_INSTANTIATOR, PR_RESOLVER, PR_SORTER, PR_MAINTAINER, PR_COMMANDER, PR_WORKER,
+	PR_COUNT };
+
+struct proposal {
+	struct inst_key key;
+	uint64_t cookie;  /* the proposer's own, given back */
+	uint64_t folded;  /* SATISFY: last number folded; GRANT: last mark folded */
+	uint64_t token;
+	uint64_t cause;   /* command id, or 0 */
+	int64_t due;      /* s */
+	int64_t at_us;    /* when it happened, where that is not now; else 0 */
+	int64_t wait_us;
+	uint32_t revision; /* of the instance as folded; 0: whatever it is now */
+	uint32_t session, broker;
+	int32_t exit_code;
+	uint8_t ask, reason, origin, end, intent, priority;
+	bool plan, kill_running, dry;
+	char *note; /* owned by the letter, moves to the stream; or NULL */
+};
+
+struct proposals {
+	struct letter letter;
+	enum proposer from;
+	struct actor *reply_to;
+	void (*answered)(struct letter *l, void *self); /* deliver of the letter of answers */
+	size_t n, cap;
+	struct proposal p[];
+};
+
+struct answer {
+	struct inst_key key;
+	uint64_t cookie, token;
+	uint64_t number;   /* of the transition; 0: refused, or nothing was to do */
+	int32_t code;      /* 0 or an err code */
+	uint32_t revision; /* of the instance as it is now; 0: no row */
+	uint8_t ask, state;
+};
+
+struct answers {
+	struct letter letter;
+	size_t proposals; /* how many this settles: credit */
+	size_t n;         /* inside: the refused ones; outside: all */
+	struct answer a[];
+};
+
+/* Room for `cap` proposals. The sender's until posted. */
+struct proposals *proposals_new(enum proposer from, size_t cap, struct actor *reply_to,
+                                void (*answered)(struct letter *l, void *self));
+/* The next place, zeroed but for ask and key; NULL when full. */
+struct proposal *proposals_add(struct proposals *ps, enum ask ask, struct inst_key key);
+void proposals_free(struct proposals *ps); /* NULL is fine */
+
+/* A change of definitions, all or nothing in one commit. Everything it points at belongs
+ * to the letter. The ledger publishes one TK_TASK per task. The sender gets this very
+ * letter back through `answered`, durable, with code and number. */
+struct edit {
+	struct letter letter;
+	struct actor *reply_to;
+	void (*answered)(struct letter *l, void *self);
+	uint64_t cookie, cause;
+	int code;
+	uint64_t number;
+	struct task **tasks;     /* one reference each is the letter's */
+	struct store_task *rows; /* one per task, same order; planned_through is the ledger's */
+	size_t n_tasks;
+	struct store_doc *docs;  /* name, body, actor: heap strings */
+	size_t n_docs;
+	struct store_link *links; /* the whole set of links to `tasks`; window: heap or NULL */
+	size_t n_links;
+};
+void edit_free(struct edit *e);
+
+/* A command's row, kept with the next commit; comes back through `answered` when durable. */
+struct record {
+	struct letter letter;
+	struct actor *reply_to; /* NULL: freed instead */
+	void (*answered)(struct letter *l, void *self);
+	uint64_t number;
+	struct store_command command;     /* strings: heap */
+	struct store_command_item *items; /* text: heap or NULL */
+	size_t n_items;
+	void *ctx;
+};
+void record_free(struct record *r);
+
+/* A loader's session as the sorter needs it, whole at each change; from its worker. */
+struct session_news {
+	struct letter letter;
+	uint32_t session, broker;
+	bool gone;
+	bool accepts;          /* false: load thresholds, drain, quarantine */
+	char *type;            /* the loader's task type */
+	char *broker_name;
+	char **groups;         /* NULL-ended */
+	uint64_t limit;        /* running total of grants it may get */
+	uint32_t load_permille;
+	uint32_t held;         /* attempts it already runs when the session begins */
+};
+void session_news_free(struct session_news *n);
+
+#endif
