@@ -114,6 +114,7 @@ struct edit {
 	size_t n_docs;
 	struct store_link *links; /* the whole set of links to `tasks`; window: heap or NULL */
 	size_t n_links;
+	bool keep_links;          /* only rows change (freeze, online): links stay as stored */
 };
 void edit_free(struct edit *e);
 

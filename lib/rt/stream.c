@@ -38,6 +38,11 @@ struct stream *stream_new(size_t slots, size_t slot_bytes, uint64_t last, void (
 	return s;
 }
 
+void stream_set_drop(struct stream *s, void (*drop)(void *slot))
+{
+	s->drop = drop;
+}
+
 static void *slot_of(const struct stream *s, uint64_t number)
 {
 	return s->ring + ((size_t)number & s->mask) * s->slot_bytes;
@@ -108,6 +113,12 @@ uint64_t stream_publish(struct stream *s)
 
 	atomic_store_explicit(&s->last, number, memory_order_release);
 	return number;
+}
+
+const void *stream_at(const struct stream *s, uint64_t number)
+{
+	CHECK(number <= s->last && s->last - number <= s->mask);
+	return slot_of(s, number);
 }
 
 void stream_durable(struct stream *s, uint64_t number)

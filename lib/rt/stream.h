@@ -24,6 +24,7 @@ enum stream_view { STREAM_INNER, STREAM_OUTER };
 struct stream *stream_new(size_t slots, size_t slot_bytes, uint64_t last,
                           void (*drop)(void *slot));
 void stream_free(struct stream *s);
+void stream_set_drop(struct stream *s, void (*drop)(void *slot)); /* before the first record */
 
 /* Add a reader, woken by actor_wake(). Before the writer's first record, or on the
  * writer's thread. Freed with the stream. */
@@ -36,6 +37,9 @@ void *stream_slot(struct stream *s);              /* the next record's place; ro
 uint64_t stream_publish(struct stream *s);        /* it counts now; its number */
 void stream_durable(struct stream *s, uint64_t number); /* all up to number are durable */
 void stream_wake(struct stream *s);               /* wake every reader that is behind */
+
+/* A record still in the ring, by number. Borrowed while the writer does not publish. */
+const void *stream_at(const struct stream *s, uint64_t number);
 
 /* Any thread. */
 uint64_t stream_last(const struct stream *s);

@@ -1,0 +1,409 @@
+/* One function per kind of proposal, chosen by a table. Each checks the proposal against
+ * the instance as it is now; what it refuses changes nothing. */
+#include "baseserver/ledger_impl.h"
+#include "rt/actor.h"
+#include "sched/attempt.h"
+#include "sched/task.h"
+#include "util/check.h"
+
+struct asked {
+	struct ledger *l;
+	struct ltask *t;
+	struct entry *e; /* NULL: no row */
+	uint32_t index;
+	struct proposal *p;
+};
+
+static uint64_t change(struct asked *a, enum event ev, enum reason reason)
+{
+	return ledger_change(a->l, a->index, ev, reason, a->p);
+}
+
+/* The row, from history if it has ended. False: there is none. */
+static bool fetch(struct asked *a)
+{
+	struct instance was;
+
+	if (a->e)
+		return true;
+	if (a->p->key.part == 0 && !outcomes_find(&a->t->outcomes, a->p->key.run_date))
+		return false;
+	if (store_find_done(a->l->store, a->p->key, &was, NULL) < 0)
+		return false;
+	a->e = table_add(&a->l->table, a->p->key, &a->index);
+	a->e->inst = was;
+	a->e->marks = EM_HISTORY;
+	return true;
+}
+
+/* fetch() may have brought a row of history in: nothing came of it, out again. */
+static void put_back(struct asked *a)
+{
+	if (a->e && (a->e->marks & EM_HISTORY) && !(a->e->marks & EM_DIRTY)) {
+		table_remove(&a->l->table, a->index);
+		a->e = NULL;
+	}
+}
+
+static bool finished_before(const struct asked *a)
+{
+	return a->p->key.part == 0 && outcomes_find(&a->t->outcomes, a->p->key.run_date);
+}
+
+static void move_plan(struct asked *a)
+{
+	if (!a->p->plan || a->p->key.run_date <= a->t->row.planned_through)
+		return;
+	a->t->row.planned_through = a->p->key.run_date;
+	ledger_touch_task(a->l, a->t);
+}
+
+static void add_row(struct asked *a)
+{
+	struct ledger *l = a->l;
+	int64_t due_us = a->p->due * 1000000;
+
+	a->e = table_add(&l->table, a->p->key, &a->index);
+	struct instance *i = &a->e->inst;
+	i->due = a->p->due;
+	i->created_us = l->now_us;
+	i->eff_due_us = due_us > l->now_us ? due_us : l->now_us;
+	i->generation = 1;
+	i->version = a->t->row.version;
+	i->origin = a->p->origin;
+	i->priority = a->p->priority ? a->p->priority
+	                             : (uint8_t)(a->t->def ? a->t->def->priority : 5);
+}
+
+static int on_create(struct asked *a, uint64_t *ret_number)
+{
+	move_plan(a);
+	if (a->e || finished_before(a))
+		return a->p->plan ? 0 : E_EXISTS;
+	if (!a->t->def)
+		return E_NOT_FOUND;
+	add_row(a);
+	*ret_number = change(a, a->p->key.part < 0 ? EV_CREATE_ROUGH : EV_CREATE,
+	                     (enum reason)a->p->reason);
+	return 0;
+}
+
+static int on_skip_date(struct asked *a, uint64_t *ret_number)
+{
+	move_plan(a);
+	if (a->e || finished_before(a))
+		return a->p->plan ? 0 : E_EXISTS;
+	add_row(a);
+	*ret_number = change(a, EV_CREATE_SKIP, (enum reason)a->p->reason);
+	return 0;
+}
+
+static int step(struct asked *a, enum event ev, enum reason reason, uint64_t *ret_number)
+{
+	if (!a->e)
+		return E_NOT_FOUND;
+	if (fsm_next((enum state)a->e->inst.state, ev) == ST_NONE)
+		return E_CONFLICT;
+	*ret_number = change(a, ev, reason);
+	return 0;
+}
+
+static int on_force(struct asked *a, uint64_t *ret_number)
+{
+	if (!fetch(a)) {
+		add_row(a);
+		a->e->inst.flags |= IF_FORCED;
+		*ret_number = change(a, EV_CREATE_FORCE, RE_FORCED);
+		return 0;
+	}
+	if (a->e->inst.state == ST_SUCC)
+		return 0;
+	int r = fsm_next((enum state)a->e->inst.state, EV_FORCE) == ST_NONE ? E_CONFLICT : 0;
+	if (r < 0)
+		return r;
+	a->e->inst.flags |= IF_FORCED;
+	a->e->inst.exit_code = 0;
+	return step(a, EV_FORCE, RE_FORCED, ret_number);
+}
+
+static int on_satisfy(struct asked *a, uint64_t *ret_number)
+{
+	if (a->p->folded < a->t->barrier)
+		return E_BARRIER;
+	if (a->p->dry && a->e)
+		a->e->inst.flags |= IF_DRY;
+	return a->p->dry ? step(a, EV_DRY, RE_DRYRUN, ret_number)
+	                 : step(a, EV_SATISFY, RE_NONE, ret_number);
+}
+
+static int on_withdraw(struct asked *a, uint64_t *ret_number)
+{
+	return step(a, EV_WITHDRAW, RE_PARENT, ret_number);
+}
+
+static int on_skip(struct asked *a, uint64_t *ret_number)
+{
+	return step(a, EV_SKIP, (enum reason)a->p->reason, ret_number);
+}
+
+static int on_expire(struct asked *a, uint64_t *ret_number)
+{
+	return step(a, EV_EXPIRE, RE_EXPIRED, ret_number);
+}
+
+/* The gates the ledger proves again; the sorter has looked at all of them. */
+static int gates_closed(const struct asked *a)
+{
+	const struct task *d = a->t->def;
+	const struct instance *i = &a->e->inst;
+
+#ifndef BUG_3
+	if (a->p->folded < a->t->barrier)
+		return E_BARRIER;
+#endif
+	if (i->key.part < 0)
+		return d ? 0 : E_NOT_FOUND;
+	if (!d || a->t->row.state != TS_ONLINE || a->t->row.frozen || (i->flags & IF_FROZEN))
+		return E_CONFLICT;
+#ifdef BUG_4
+	if (d->concurrency > 0 && a->t->slots > d->concurrency)
+#else
+	if (d->concurrency > 0 && a->t->slots >= d->concurrency)
+#endif
+		return E_LIMIT;
+	if (d->workflow_cap > 0 &&
+	    *ledger_workflow_slots(a->l, a->t->row.workflow_id) >= d->workflow_cap)
+		return E_LIMIT;
+	return 0;
+}
+
+static int on_grant(struct asked *a, uint64_t *ret_number)
+{
+	if (!a->e)
+		return E_NOT_FOUND;
+	struct instance *i = &a->e->inst;
+	if (fsm_next((enum state)i->state, EV_GRANT) == ST_NONE)
+		return E_CONFLICT;
+	int r = gates_closed(a);
+	if (r < 0)
+		return r;
+	i->attempt++;
+	i->token = a->l->next_token++;
+	i->broker = a->p->broker;
+	i->version = a->t->def->version;
+	i->started_us = i->ended_us = 0;
+	i->retry_at_us = 0;
+	i->intent = KI_NONE;
+	i->flags &= (uint8_t)~IF_STARTED;
+	i->exit_code = 0;
+	return step(a, EV_GRANT, RE_NONE, ret_number);
+}
+
+static bool stale(const struct asked *a)
+{
+#ifdef BUG_1
+	return !a->e;
+#else
+	return !a->e || a->e->inst.token != a->p->token;
+#endif
+}
+
+static int on_started(struct asked *a, uint64_t *ret_number)
+{
+	(void)ret_number; /* no state changes: it rides on the next commit */
+	if (stale(a) || !state_holds_slot((enum state)a->e->inst.state))
+		return E_STALE;
+	struct instance *i = &a->e->inst;
+	if (i->flags & IF_STARTED)
+		return 0;
+	i->flags |= IF_STARTED;
+	i->started_us = a->p->at_us ? a->p->at_us : a->l->now_us;
+	ledger_touch(a->l, a->index);
+#ifdef BUG_5
+	i->state = ST_RUNNING;
+#endif
+	return 0;
+}
+
+static void reset_for_redo(struct ledger *l, struct instance *i)
+{
+	i->generation++;
+	i->attempt = i->infra = 0;
+	i->exit_code = 0;
+	i->started_us = i->ended_us = i->retry_at_us = 0;
+	i->intent = KI_NONE;
+	i->flags &= (uint8_t)~(IF_FORCED | IF_DRY | IF_RUN_NOW | IF_STARTED);
+	i->eff_due_us = l->now_us > i->due * 1000000 ? l->now_us : i->due * 1000000;
+}
+
+static int on_ended(struct asked *a, uint64_t *ret_number)
+{
+	static const struct task nothing = { .max_attempts = 1 };
+
+	if (stale(a))
+		return E_STALE;
+	struct instance *i = &a->e->inst;
+	struct attempt_verdict v = attempt_judge(a->t->def ? a->t->def : &nothing, i,
+	                                         (enum attempt_end)a->p->end,
+	                                         (enum reason)a->p->reason, a->p->wait_us);
+	if (v.event == EV_NONE)
+		return E_STALE;
+	if (!v.burns) {
+		i->attempt = (uint16_t)(i->attempt > 0 ? i->attempt - 1 : 0);
+		i->infra += a->p->end != AE_NOT_YET;
+	}
+	i->exit_code = a->p->exit_code;
+	i->ended_us = a->p->at_us ? a->p->at_us : a->l->now_us;
+	if (v.event == EV_FAIL_RETRY || v.event == EV_DEAD_RETRY)
+		i->retry_at_us = a->l->now_us + v.retry_after_us;
+	if (v.event == EV_DEAD_REDO)
+		reset_for_redo(a->l, i);
+	return step(a, v.event, v.reason, ret_number);
+}
+
+static int on_kill(struct asked *a, uint64_t *ret_number)
+{
+	if (!a->e)
+		return finished_before(a) ? E_CONFLICT : E_NOT_FOUND;
+	struct instance *i = &a->e->inst;
+	bool started = state_holds_slot((enum state)i->state);
+	if (!started && a->p->intent != KI_USER)
+		return E_CONFLICT;
+	if (i->state == ST_RUNNING || !started) {
+		i->intent = started ? a->p->intent : KI_NONE;
+		return step(a, EV_KILL, (enum reason)a->p->reason, ret_number);
+	}
+	/* Being killed already: the intent only ever grows. */
+	if (a->p->intent <= i->intent)
+		return 0;
+	i->intent = a->p->intent;
+	return step(a, EV_INTENT, (enum reason)a->p->reason, ret_number);
+}
+
+static int on_kill_ack(struct asked *a, uint64_t *ret_number)
+{
+	if (stale(a))
+		return E_STALE;
+	return a->e->inst.state == ST_KILLING ? 0 : step(a, EV_KILL_ACK, RE_NONE, ret_number);
+}
+
+static int on_hang(struct asked *a, uint64_t *ret_number)
+{
+	if (stale(a))
+		return E_STALE;
+	return a->e->inst.state == ST_HANGED ? 0 : step(a, EV_HANG, RE_UNKILLABLE, ret_number);
+}
+
+static int on_retry(struct asked *a, uint64_t *ret_number)
+{
+	return step(a, EV_RETRY, RE_NONE, ret_number);
+}
+
+static int redo_running(struct asked *a, uint64_t *ret_number)
+{
+	if (!a->p->kill_running)
+		return E_CONFLICT;
+	a->p->intent = KI_REDO;
+	a->p->reason = RE_REDO;
+	return on_kill(a, ret_number);
+}
+
+static int on_redo(struct asked *a, uint64_t *ret_number)
+{
+	if (!fetch(a))
+		return E_NOT_FOUND;
+	struct instance *i = &a->e->inst;
+	if (state_holds_slot((enum state)i->state))
+		return redo_running(a, ret_number);
+	if (fsm_next((enum state)i->state, EV_REDO) == ST_NONE)
+		return 0; /* unfinished and not running: it will run anyway */
+	reset_for_redo(a->l, i);
+	if (a->p->priority)
+		i->priority = a->p->priority;
+	return step(a, EV_REDO, RE_REDO, ret_number);
+}
+
+static int on_reopen(struct asked *a, uint64_t *ret_number)
+{
+	if (!fetch(a))
+		return E_NOT_FOUND;
+	if (a->e->inst.state != ST_SKIPPED)
+		return E_CONFLICT;
+	a->e->inst.ended_us = 0;
+	a->e->inst.eff_due_us = a->l->now_us;
+	return step(a, EV_REOPEN, RE_PARENT, ret_number);
+}
+
+static int on_declare(struct asked *a, uint64_t *ret_number)
+{
+	return step(a, EV_DECLARE, RE_USER, ret_number);
+}
+
+static int on_freeze(struct asked *a, uint64_t *ret_number)
+{
+	bool freeze = a->p->ask == ASK_FREEZE;
+
+	if (!a->e || state_final((enum state)a->e->inst.state))
+		return finished_before(a) ? E_CONFLICT : E_NOT_FOUND;
+	struct instance *i = &a->e->inst;
+	if (((i->flags & IF_FROZEN) != 0) == freeze)
+		return 0;
+	i->flags ^= IF_FROZEN;
+	if (!freeze && i->eff_due_us < a->l->now_us)
+		i->eff_due_us = a->l->now_us;
+	return step(a, freeze ? EV_FREEZE : EV_UNFREEZE, RE_USER, ret_number);
+}
+
+static int on_priority(struct asked *a, uint64_t *ret_number)
+{
+	if (a->p->priority < 1 || a->p->priority > 10)
+		return E_INVALID;
+	if (!a->e || state_final((enum state)a->e->inst.state))
+		return finished_before(a) ? E_CONFLICT : E_NOT_FOUND;
+	if (a->e->inst.priority == a->p->priority)
+		return 0;
+	a->e->inst.priority = a->p->priority;
+	return step(a, EV_PRIORITY, RE_USER, ret_number);
+}
+
+static int on_run_now(struct asked *a, uint64_t *ret_number)
+{
+	int r = 0;
+
+	if (!fetch(a))
+		r = on_create(a, ret_number);
+	else if (state_final((enum state)a->e->inst.state))
+		r = on_redo(a, ret_number);
+	if (r < 0)
+		return r;
+	if (a->e->inst.state != ST_READY)
+		return state_holds_slot((enum state)a->e->inst.state) ? E_CONFLICT : 0;
+	a->e->inst.flags |= IF_RUN_NOW;
+	return step(a, EV_SATISFY, RE_USER, ret_number);
+}
+
+static int (*const asks[ASK_COUNT])(struct asked *a, uint64_t *ret_number) = {
+	[ASK_CREATE] = on_create,     [ASK_SKIP_DATE] = on_skip_date, [ASK_FORCE] = on_force,
+	[ASK_SATISFY] = on_satisfy,   [ASK_WITHDRAW] = on_withdraw,   [ASK_SKIP] = on_skip,
+	[ASK_EXPIRE] = on_expire,     [ASK_GRANT] = on_grant,         [ASK_STARTED] = on_started,
+	[ASK_ENDED] = on_ended,       [ASK_KILL] = on_kill,           [ASK_KILL_ACK] = on_kill_ack,
+	[ASK_HANG] = on_hang,         [ASK_RETRY] = on_retry,         [ASK_REDO] = on_redo,
+	[ASK_REOPEN] = on_reopen,     [ASK_DECLARE] = on_declare,     [ASK_FREEZE] = on_freeze,
+	[ASK_UNFREEZE] = on_freeze,   [ASK_PRIORITY] = on_priority,   [ASK_RUN_NOW] = on_run_now,
+};
+
+int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number)
+{
+	struct asked a = { .l = l, .p = p, .index = MAP_NONE };
+
+	CHECK(p->ask < ASK_COUNT);
+	a.t = ledger_task_of(l, p->key.task);
+	if (!a.t)
+		return E_NOT_FOUND;
+	a.e = table_find(&l->table, p->key, &a.index);
+	if (p->revision && (!a.e || a.e->inst.revision != p->revision))
+		return E_REVISION;
+	int r = asks[p->ask](&a, ret_number);
+	put_back(&a);
+	return r;
+}

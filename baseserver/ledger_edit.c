@@ -1,0 +1,100 @@
+#include <stdlib.h>
+
+#include "baseserver/ledger_impl.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/check.h"
+
+static struct ltask *place_for(struct ledger *l, uint32_t id)
+{
+	if (id >= l->tasks_cap) {
+		size_t cap = (size_t)id * 2 + 64;
+		l->tasks = mem_grow(l->tasks, cap, sizeof *l->tasks);
+		for (size_t i = l->tasks_cap; i < cap; i++)
+			l->tasks[i] = NULL;
+		l->tasks_cap = cap;
+	}
+	if (!l->tasks[id]) {
+		l->tasks[id] = mem_new(sizeof *l->tasks[id]);
+		outcomes_init(&l->tasks[id]->outcomes);
+		l->tasks[id]->row.id = id;
+		l->tasks[id]->row.planned_through = INT64_MIN;
+	}
+	return l->tasks[id];
+}
+
+static void child_remove(struct ltask *parent, uint32_t child)
+{
+	for (size_t i = 0; i < parent->n_children; i++)
+		if (parent->children[i] == child) {
+			parent->children[i] = parent->children[--parent->n_children];
+			return;
+		}
+}
+
+static void child_add(struct ltask *parent, uint32_t child)
+{
+	for (size_t i = 0; i < parent->n_children; i++)
+		if (parent->children[i] == child)
+			return;
+	parent->children = mem_grow(parent->children, parent->n_children + 1,
+	                            sizeof *parent->children);
+	parent->children[parent->n_children++] = child;
+}
+
+static void unlink_parents(struct ledger *l, const struct task *d)
+{
+	for (size_t i = 0; d && i < d->n_links; i++) {
+		struct ltask *p = ledger_task_of(l, d->links[i].parent);
+		if (p)
+			child_remove(p, d->id);
+	}
+}
+
+/* Strings of a row live as long as the definition they come from. */
+static void point_at_def(struct store_task *row, const struct task *d)
+{
+	row->name = d->name;
+	row->type = d->type;
+	row->owner = d->owner;
+	row->priority = d->priority;
+}
+
+void ledger_put_task(struct ledger *l, struct task *def, const struct store_task *row)
+{
+	struct ltask *t = place_for(l, def->id);
+	int64_t through = t->row.planned_through;
+
+	unlink_parents(l, t->def);
+	task_ref(def);
+	if (t->def)
+		task_unref(t->def);
+	t->def = def;
+	t->row = *row;
+	if (through > t->row.planned_through)
+		t->row.planned_through = through;
+	point_at_def(&t->row, def);
+	for (size_t i = 0; i < def->n_links; i++)
+		child_add(place_for(l, def->links[i].parent), def->id);
+}
+
+void ledger_apply_edit(struct ledger *l, struct edit *e)
+{
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < e->n_tasks; i++) {
+		ledger_put_task(l, e->tasks[i], &e->rows[i]);
+		struct ltask *t = ledger_task_of(l, e->tasks[i]->id);
+		ledger_touch_task(l, t);
+		struct transition tr = { .kind = TK_TASK, .ref = task_ref(e->tasks[i]),
+			                 .cause = e->cause };
+		tr.inst.key.task = t->row.id;
+		tr.inst.due = t->row.planned_through;
+		tr.inst.flags = t->row.frozen ? IF_FROZEN : 0;
+		tr.inst.state = t->row.state;
+		number = ledger_publish(l, &tr);
+		ledger_raise_barrier(l, t, number);
+	}
+	e->number = number ? number : stream_last(l->stream);
+	e->code = 0;
+}

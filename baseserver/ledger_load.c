@@ -1,0 +1,88 @@
+/* From the store back into memory, before any thread runs. */
+#include "baseserver/ledger_impl.h"
+#include "sched/task.h"
+#include "util/check.h"
+
+struct loading {
+	struct ledger *l;
+	struct err *err;
+};
+
+static int each_live(void *ctx, const struct instance *row)
+{
+	struct loading *ld = ctx;
+	struct ltask *t = ledger_task_of(ld->l, row->key.task);
+	uint32_t index;
+
+	if (!t)
+		return err_set(ld->err, E_CORRUPT, "lb_task_run: task_id %u is in no workflow",
+		               row->key.task);
+	if (table_find(&ld->l->table, row->key, &index))
+		return err_set(ld->err, E_CORRUPT, "lb_task_run: two rows for task_id %u at %lld",
+		               row->key.task, (long long)row->key.run_date);
+	struct entry *e = table_add(&ld->l->table, row->key, &index);
+	e->inst = *row;
+	if (state_holds_slot((enum state)row->state)) {
+		t->slots++;
+		++*ledger_workflow_slots(ld->l, t->row.workflow_id);
+	}
+	return 0;
+}
+
+static int each_outcome(void *ctx, const struct store_outcome *o)
+{
+	struct loading *ld = ctx;
+	struct ltask *t = ledger_task_of(ld->l, o->task);
+
+	if (!t)
+		return 0; /* of a task that is gone for good */
+	if (o->lo == o->hi) {
+		outcomes_set(&t->outcomes, t->def ? t->def->plan : NULL, o->lo, o->generation,
+		             o->state, o->reason);
+		return 0;
+	}
+	struct outcome_range r = { o->lo, o->hi, o->generation, o->state, o->reason, { 0 } };
+	if (!outcomes_put(&t->outcomes, &r))
+		return err_set(ld->err, E_CORRUPT, "lb_outcome: ranges of task_id %u overlap at %lld",
+		               o->task, (long long)o->lo);
+	return 0;
+}
+
+/* A row that runs again is not over, whatever a saved range says. */
+static void reopen_live(struct ledger *l)
+{
+	for (uint32_t i = 0; i < l->table.used; i++) {
+		const struct instance *inst = &table_at(&l->table, i)->inst;
+		struct ltask *t = ledger_task_of(l, inst->key.task);
+		if (inst->state != ST_NONE && inst->key.part == 0)
+			outcomes_clear(&t->outcomes, t->def ? t->def->plan : NULL,
+			               inst->key.run_date);
+	}
+}
+
+int ledger_load(struct ledger *l, const char *who, struct err *err)
+{
+	struct loading ld = { l, err };
+	uint64_t number;
+	uint32_t epoch;
+	int r = store_take_epoch(l->store, who, &l->epoch, err);
+
+	if (r < 0)
+		return r;
+	r = store_position(l->store, &number, &epoch, err);
+	if (r < 0)
+		return r;
+	if (epoch != l->epoch)
+		return err_set(err, E_EPOCH, "epoch %u was taken over by %u", l->epoch, epoch);
+	/* The epoch stands in the high bits: a new leader's tokens are all larger. */
+	l->next_token = (uint64_t)l->epoch << 40 | 1;
+	r = store_load_live(l->store, each_live, &ld, err);
+	if (r == 0)
+		r = store_load_outcomes(l->store, each_outcome, &ld, err);
+	if (r < 0)
+		return r;
+	reopen_live(l);
+	l->f_unfinished = l->table.len;
+	l->stream = stream_new(l->set.ring_slots, sizeof(struct transition), number, NULL);
+	return 0;
+}

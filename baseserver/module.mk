@@ -1,0 +1,2 @@
+# The actors are a library, so that the simulator and the tests link the same code.
+$(eval $(call library,baseserver,baseserver))
