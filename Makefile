@@ -12,16 +12,21 @@ flavour  := $(notdir $(CC))$(if $(SAN),-$(firstword $(subst $(comma), ,$(SAN))))
 B        := build/$(flavour)
 VERSION  := 0.1.0
 prefix   ?= /usr/local
+DESTDIR  ?=
 
 CPPFLAGS := -D_GNU_SOURCE -DSIRDAR_VERSION='"$(VERSION)"' $(if $(BUG),-DBUG_$(BUG)) \
             -Ilib -Ischema -Iplugins-sdk/include -I. -I$(B)/gen
 WARN     := -Wall -Wextra -Werror -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wpointer-arith -Wundef -Wvla -Wwrite-strings -Wno-missing-field-initializers \
+            -Werror=format-security \
             $(if $(findstring clang,$(CC)),-Winitializer-overrides,-Woverride-init)
-HARDEN   := -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fcf-protection=full \
+HARDEN   := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection -fcf-protection=full \
             -ftrivial-auto-var-init=zero
 ifeq ($(shell uname -m),aarch64)
 HARDEN   := $(filter-out -fcf-protection=full,$(HARDEN)) -mbranch-protection=standard
+endif
+ifneq ($(findstring clang,$(CC)),)
+HARDEN   := $(filter-out -ftrivial-auto-var-init=zero,$(HARDEN)) # clang 14 wants a password for it
 endif
 ifneq ($(SAN)$(COVERAGE),)
 OPT      := -O1 -g -fno-omit-frame-pointer
@@ -79,23 +84,82 @@ include $(wildcard lib/*/module.mk schema/module.mk baseserver/module.mk broker/
 
 GEN_H := $(patsubst schema/proto/%.proto,$(B)/gen/%.pb-c.h,$(wildcard schema/proto/*.proto))
 
-$(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: schema/proto/%.proto
+# The one line a fresh machine needs to hear, before the first compiler error. DEPS=no skips it.
+build/.deps: packaging/deps.sh
+	@mkdir -p $(@D) && $(if $(filter no,$(DEPS)),:,packaging/deps.sh --check build) && touch $@
+$(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: schema/proto/%.proto | build/.deps
 	@mkdir -p $(@D) && echo "  PB  $<" && protoc-c --c_out=$(B)/gen -Ischema/proto $<
 $(B)/gen/%.pb-c.o: $(B)/gen/%.pb-c.c
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -Wno-unused-parameter -c -o $@ $<
-$(B)/%.o: %.c Makefile | $(GEN_H)
+$(B)/%.o: %.c Makefile | $(GEN_H) build/.deps
 	@mkdir -p $(@D) && echo "  CC  $<" && $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 .SECONDARY:
 -include $(OBJS:.o=.d)
 
-.PHONY: unit clean help
+# --- what people ask for ----------------------------------------------------------------
+.PHONY: unit lint check test test-heavy demo stop bench sim oracle fuzz coverage install clean help
 unit: all $(TESTS)
 	@B=$(B) tests/run-unit $(TESTS)
+lint: all
+	@B=$(B) tests/lint/run
+check: lint unit
+test: all $(TESTS)
+	@B=$(B) tests/run
+test-heavy: all $(TESTS)
+	@B=$(B) HEAVY=1 tests/run
+# A folder's own `run` is what these start; see tests/README.md.
+sim: all
+	@B=$(B) SEED=$(SEED) STEPS=$(STEPS) SEEDS=$(SEEDS) tests/sim/run
+oracle: all
+	@B=$(B) tests/oracle/run
+fuzz: all
+	@B=$(B) SECONDS_EACH=$(or $(SECONDS_EACH),10) tests/fuzz/run
+bench: all
+	@B=$(B) bench/run $(BENCH)
+demo:
+	@packaging/deps.sh build run && $(MAKE) -s all && B=$(B) packaging/demo.sh start
+stop:
+	@B=$(B) packaging/demo.sh stop
+coverage:
+	@$(MAKE) -s COVERAGE=1 unit && gcovr --root . --filter 'lib/|baseserver/|broker/|cgi/' \
+	    --object-directory build/$(notdir $(CC))-coverage --print-summary --sort-percentage
+
+DAEMONS := $(filter baseserver taskbroker taskrunner-loader jobkeeper sirdar-cgi sirdar,$(PROGRAMS))
+install: all
+	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/lib/sirdar/runners \
+	    $(DESTDIR)$(prefix)/lib/pkgconfig $(DESTDIR)$(prefix)/lib/systemd/system \
+	    $(DESTDIR)$(prefix)/include/sirdar $(DESTDIR)$(prefix)/share/man/man1 \
+	    $(DESTDIR)$(prefix)/share/man/man8 $(DESTDIR)$(prefix)/share/sirdar/web \
+	    $(DESTDIR)$(prefix)/share/doc/sirdar/examples
+	$(if $(DAEMONS),install -m 755 $(addprefix $(B)/bin/,$(DAEMONS)) $(DESTDIR)$(prefix)/bin)
+	for f in $(B)/runners/*.so; do [ ! -f "$$f" ] || install -m 644 "$$f" $(DESTDIR)$(prefix)/lib/sirdar/runners; done
+	for f in plugins-sdk/include/sirdar/*.h; do [ ! -f "$$f" ] || install -m 644 "$$f" $(DESTDIR)$(prefix)/include/sirdar; done
+	sed -e 's|@prefix@|$(prefix)|' -e 's|@version@|$(VERSION)|' packaging/sirdar-sdk.pc.in \
+	    > $(DESTDIR)$(prefix)/lib/pkgconfig/sirdar-sdk.pc
+	for f in packaging/systemd/*.service; do sed 's|@prefix@|$(prefix)|g' "$$f" \
+	    > $(DESTDIR)$(prefix)/lib/systemd/system/$$(basename "$$f"); done
+	install -m 644 docs/man/*.1 $(DESTDIR)$(prefix)/share/man/man1
+	install -m 644 docs/man/*.8 $(DESTDIR)$(prefix)/share/man/man8
+	install -m 644 README.md LICENSE CHANGELOG.md docs/*.md packaging/examples/*.yaml \
+	    $(DESTDIR)$(prefix)/share/doc/sirdar
+	if [ -d docs/examples ]; then cp -R docs/examples/. $(DESTDIR)$(prefix)/share/doc/sirdar/examples; fi
+	if [ -d admin-console/web/dist ]; then cp -R admin-console/web/dist/. $(DESTDIR)$(prefix)/share/sirdar/web; fi
 clean:
 	rm -rf build
 help:
-	@sed -n 's/^#: //p' $(MAKEFILE_LIST)
-#: make             build everything (into build/<compiler>[-<sanitizer>])
-#: make unit        build and run the unit tests
+	@sed -n 's/^#: //p' $(firstword $(MAKEFILE_LIST))
+#: make             build everything into build/<compiler>[-<sanitizer>]
+#: make check       the gate before a commit: lints and unit tests (make lint, make unit)
+#: make test        every suite, under 15 minutes; ends with `N passed, N failed`
+#: make test-heavy  the same with the long loops and many more seeds
+#: make sim         the simulator: SEED= STEPS= one run, SEEDS= that many
+#: make oracle      compare the pure core with the independent model
+#: make fuzz        fuzz every parser, SECONDS_EACH=10
+#: make bench       measure, against the limits of this machine; BENCH=name for one
+#: make demo        dependencies, build, start, a real workflow over this machine's data
+#: make stop        end what make demo started
+#: make coverage    unit tests with line coverage
+#: make install     into $(DESTDIR)$(prefix), prefix=/usr/local
 #: make clean       remove build/
+#: flavours         CC=clang  SAN=address,undefined  SAN=thread  BUG=3  COVERAGE=1

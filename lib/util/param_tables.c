@@ -6,6 +6,7 @@
 #include "util/log.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* Each type has its own way to say the default; the macro picks by the type's name. */
 #define DEF_INT(d)         .number = (d)
@@ -69,6 +70,17 @@ static int level_check(const char *text, struct err *err)
 	return 0;
 }
 
+/* Only what is a loopback address by its spelling: a name could change its meaning. */
+static bool is_loopback(const char *address)
+{
+	unsigned a, b, c;
+	int n = 0;
+
+	if (strncmp(address, "[::1]:", 6) == 0 || strncmp(address, "localhost:", 10) == 0)
+		return true;
+	return sscanf(address, "127.%3u.%3u.%3u:%n", &a, &b, &c, &n) == 3 && n > 0;
+}
+
 static int baseserver_check(const void *self, struct err *err)
 {
 	const struct param_baseserver *p = self;
@@ -97,6 +109,11 @@ static int baseserver_check(const void *self, struct err *err)
 		               "frame_memory_max %" PRId64
 		               " must be at least frame_bytes_max %" PRId64,
 		               p->frame_memory_max, p->frame_bytes_max);
+	for (size_t i = 0; i < p->listen.n; i++)
+		if (!is_loopback(p->listen.items[i]) && !p->keys_file[0])
+			return err_set(err, E_INVALID,
+			               "listen has '%.100s', which is not loopback: set keys_file",
+			               p->listen.items[i]);
 	return level_check(p->log_level, err);
 }
 
@@ -119,6 +136,10 @@ static int cgi_check(const void *self, struct err *err)
 	if (!p->certificate_file[0] != !p->certificate_key_file[0])
 		return err_set(err, E_INVALID,
 		               "certificate_file and certificate_key_file come together");
+	if (!is_loopback(p->listen) && !p->certificate_file[0])
+		return err_set(err, E_INVALID,
+		               "listen is '%.100s', which is not loopback: set certificate_file",
+		               p->listen);
 	if (p->session_idle_ms > p->session_life_ms)
 		return err_set(err, E_INVALID,
 		               "session_idle_ms %" PRId64

@@ -1,0 +1,86 @@
+#!/bin/sh
+# Packages Sirdar needs, and how to get them. On Debian and kin; elsewhere it says nothing.
+#
+#   packaging/deps.sh [set...]          install what misses (root, or sudo without a question),
+#                                       else print the one command and exit 1
+#   packaging/deps.sh --check [set...]  only say in one line what misses, exit 1
+#   packaging/deps.sh --list [set...]   print the names
+#
+# Sets: build, run, test, heavy. Default: build run test.
+build="gcc make pkg-config libc6-dev libev-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler
+libgnutls28-dev libsqlite3-dev libmicrohttpd-dev libcjson-dev libyaml-dev uthash-dev libcmocka-dev
+libsodium-dev libcurl4-gnutls-dev libsmartcols-dev libzstd-dev"
+run="tzdata python3 curl ca-certificates"
+test="clang clang-tidy clang-format cppcheck g++ shellcheck sqlite3 git"
+heavy="libclang-rt-14-dev gcovr"
+
+mode=install
+case "$1" in
+--check | --list) mode=${1#--}; shift ;;
+--help) sed -n 's/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
+wanted=
+for name in "${@:-build run test}"; do
+	for set in $name; do
+		case "$set" in
+		build) wanted="$wanted $build" ;;
+		run) wanted="$wanted $run" ;;
+		test) wanted="$wanted $test" ;;
+		heavy) wanted="$wanted $heavy" ;;
+		*) echo "deps.sh: no set '$set' (build, run, test, heavy)" >&2; exit 64 ;;
+		esac
+	done
+done
+
+if [ "$mode" = list ]; then
+	# shellcheck disable=SC2086
+	printf '%s\n' $wanted | sort -u
+	exit 0
+fi
+command -v dpkg-query >/dev/null || exit 0
+
+# One query; what it does not print as installed is missing.
+# shellcheck disable=SC2086
+have=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' $wanted 2>/dev/null | sed -n 's/^ii  *//p')
+missing=
+for p in $wanted; do
+	case "
+$have
+" in
+	*"
+$p
+"*) ;;
+	*) missing="$missing $p" ;;
+	esac
+done
+[ -n "$missing" ] || exit 0
+
+command="apt-get install -y --no-install-recommends$missing"
+if [ "$mode" = check ]; then
+	echo "missing packages:$missing (packaging/deps.sh installs them)" >&2
+	exit 1
+fi
+
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+	if sudo -n true 2>/dev/null; then
+		as_root="sudo -n"
+	else
+		echo "Please run as root: $command" >&2
+		exit 1
+	fi
+fi
+echo "installing:$missing"
+output=$(mktemp)
+# Lists may be old or absent on a fresh machine: try, refresh once, try again.
+install_all() {
+	# shellcheck disable=SC2086
+	$as_root env DEBIAN_FRONTEND=noninteractive $command >"$output" 2>&1
+}
+install_all || { $as_root apt-get update >/dev/null 2>&1; install_all; } || {
+	tail -n 5 "$output" >&2
+	rm -f "$output"
+	echo "Please run as root: apt-get update && $command" >&2
+	exit 1
+}
+rm -f "$output"

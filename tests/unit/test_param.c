@@ -1,0 +1,201 @@
+#include "util/param.h"
+
+#include "util/buf.h"
+#include "util/err.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const struct param_table *const tables[] = { &param_baseserver_table, &param_cgi_table,
+						    &param_taskbroker_table };
+
+static struct param_baseserver p;
+static struct err err;
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&err, 0, sizeof err);
+	param_init(&param_baseserver_table, &p);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	param_done(&param_baseserver_table, &p);
+	return 0;
+}
+
+static int set(const char *assignment)
+{
+	return param_set(&param_baseserver_table, &p, assignment, &err);
+}
+
+static void defaults_are_good_in_every_table(void **state)
+{
+	union {
+		struct param_baseserver b;
+		struct param_cgi c;
+		struct param_taskbroker t;
+	} any;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		param_init(tables[i], &any);
+		assert_int_equal(param_check(tables[i], &any, &err), 0);
+		param_done(tables[i], &any);
+	}
+	assert_int_equal(p.fence_ms, 150000);
+	assert_int_equal(p.listen.n, 1);
+	assert_string_equal(p.listen.items[0], "127.0.0.1:7420");
+}
+
+static void number_out_of_range_names_range_unit_and_place(void **state)
+{
+	(void)state;
+	assert_int_equal(set("beat_ms=5"), E_INVALID);
+	assert_string_equal(err.text, "beat_ms is '5', want 10..600000 ms (--set)");
+	assert_int_equal(p.beat_ms, 10000);
+}
+
+static void durations_and_sizes_take_units(void **state)
+{
+	(void)state;
+	assert_int_equal(set("lose_ms=2h30m"), 0);
+	assert_int_equal(p.lose_ms, 9000000);
+	assert_int_equal(set("lose_ms=180000"), 0);
+	assert_int_equal(p.lose_ms, 180000);
+	assert_int_equal(set("log_job_bytes_max=10MiB"), 0);
+	assert_int_equal(p.log_job_bytes_max, 10 << 20);
+	assert_int_equal(set("log_job_bytes_max=64K"), 0);
+	assert_int_equal(p.log_job_bytes_max, 64 << 10);
+}
+
+static void nonsense_is_no_number(void **state)
+{
+	static const char *const bad[] = { "", "x", "1x", "--1", "-", "1 s 2", "9223372036854775808",
+					   "99999999999999999w", "1.5s", "0x10", "m", "5 5" };
+	char text[80];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		snprintf(text, sizeof text, "lose_ms=%s", bad[i]);
+		assert_int_equal(set(text), E_INVALID);
+	}
+	assert_int_equal(set("workers=1K"), E_INVALID);
+	assert_int_equal(p.lose_ms, 180000);
+}
+
+static void unknown_name_gets_the_nearest(void **state)
+{
+	(void)state;
+	assert_int_equal(set("fence_mss=5"), E_INVALID);
+	assert_non_null(strstr(err.text, "did you mean 'fence_ms'?"));
+	assert_int_equal(set("zzzzzzzzzzz=5"), E_INVALID);
+	assert_null(strstr(err.text, "did you mean"));
+}
+
+static void equal_timeouts_are_refused_by_name(void **state)
+{
+	(void)state;
+	assert_int_equal(set("lose_ms=165s"), 0);
+	assert_int_equal(param_check(&param_baseserver_table, &p, &err), E_INVALID);
+	assert_non_null(strstr(err.text, "fence_ms 150000 + kill_ms 15000 must be less than lose_ms"));
+	assert_int_equal(set("lose_ms=165001"), 0);
+	assert_int_equal(param_check(&param_baseserver_table, &p, &err), 0);
+}
+
+static void other_than_loopback_needs_keys(void **state)
+{
+	static const char *const open[] = { "0.0.0.0:7420", "[::]:7420", "192.0.2.1:7420",
+					    "127.evil.example:1", "localhost.example:1" };
+	static const char *const near[] = { "127.0.0.1:7420", "[::1]:7420", "localhost:7420",
+					    "127.9.9.9:1" };
+	char text[80];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof open / sizeof open[0]; i++) {
+		snprintf(text, sizeof text, "listen=127.0.0.1:7420,%s", open[i]);
+		assert_int_equal(set(text), 0);
+		assert_int_equal(param_check(&param_baseserver_table, &p, &err), E_INVALID);
+		assert_non_null(strstr(err.text, "keys_file"));
+	}
+	for (size_t i = 0; i < sizeof near / sizeof near[0]; i++) {
+		snprintf(text, sizeof text, "listen=%s", near[i]);
+		assert_int_equal(set(text), 0);
+		assert_int_equal(param_check(&param_baseserver_table, &p, &err), 0);
+	}
+}
+
+static void write_file(const char *path, const char *text, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+static void secrets_others_can_read_are_refused(void **state)
+{
+	char path[] = "/tmp/test_param.XXXXXX", text[80];
+
+	(void)state;
+	close(mkstemp(path));
+	snprintf(text, sizeof text, "keys_file=%s", path);
+	assert_int_equal(set(text), 0);
+	write_file(path, "b1:00\n", 0640);
+	assert_int_equal(param_check(&param_baseserver_table, &p, &err), E_FORBIDDEN);
+	assert_non_null(strstr(err.text, "keys_file: "));
+	write_file(path, "b1:00\n", 0600);
+	assert_int_equal(param_check(&param_baseserver_table, &p, &err), 0);
+	unlink(path);
+	assert_int_equal(param_check(&param_baseserver_table, &p, &err), E_NOT_FOUND);
+}
+
+static void reload_takes_what_may_and_names_the_rest(void **state)
+{
+	struct param_baseserver fresh;
+	struct buf restart;
+
+	(void)state;
+	buf_init(&restart);
+	param_init(&param_baseserver_table, &fresh);
+	assert_int_equal(param_set(&param_baseserver_table, &fresh, "retention_days=7", &err), 0);
+	assert_int_equal(param_set(&param_baseserver_table, &fresh, "workers=3", &err), 0);
+	assert_int_equal(param_set(&param_baseserver_table, &fresh, "store=mem:", &err), 0);
+	assert_int_equal(param_reload(&param_baseserver_table, &p, &fresh, &restart), 1);
+	assert_string_equal(buf_str(&restart), "store, workers");
+	assert_int_equal(p.retention_days, 7);
+	assert_int_equal(p.workers, 1);
+	param_done(&param_baseserver_table, &fresh);
+	buf_done(&restart);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(defaults_are_good_in_every_table),
+		T(number_out_of_range_names_range_unit_and_place),
+		T(durations_and_sizes_take_units),
+		T(nonsense_is_no_number),
+		T(unknown_name_gets_the_nearest),
+		T(equal_timeouts_are_refused_by_name),
+		T(other_than_loopback_needs_keys),
+		T(secrets_others_can_read_are_refused),
+		T(reload_takes_what_may_and_names_the_rest),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
