@@ -41,7 +41,8 @@ bool frame_from_server(unsigned kind);
 int frame_head_read(const uint8_t bytes[FRAME_HEAD_BYTES], struct frame_head *ret, struct err *err);
 
 /* Append a whole frame: `message` is the protobuf-c message of that kind.
- *   errors  E_TOO_BIG: nothing was appended */
+ *   errors  E_TOO_BIG, E_INVALID a string is not UTF-8 (utf8_clean() first): nothing was
+ *           appended */
 int frame_pack(struct buf *out, enum frame_kind kind, const void *message, struct err *err);
 
 /* Unpack a body into `arena` (wire/arena.h): every pointer in *ret_message lives until the
