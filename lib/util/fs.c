@@ -52,7 +52,8 @@ static int read_all(int fd, const char *path, size_t max, struct buf *text, stru
 			return 0;
 		got += (size_t)n;
 		if (got > max)
-			return err_set(err, E_TOO_BIG, "%.250s is larger than %zu bytes", path, max);
+			return err_set(err, E_TOO_BIG, "%.250s is larger than %zu bytes", path,
+			               max);
 		buf_added(text, (size_t)n);
 	}
 }
@@ -179,7 +180,7 @@ int fs_mkdirs(const char *path, mode_t mode, struct err *err)
 	int r = 0;
 	struct stat st;
 
-	for (char *at = p; r == 0 && *at; ) {
+	for (char *at = p; r == 0 && *at;) {
 		at += strspn(at, "/");
 		at += strcspn(at, "/");
 		char was = *at;
@@ -202,8 +203,7 @@ bool fs_name_ok(const char *name, size_t max)
 				      "0123456789._-";
 	size_t n = strnlen(name, max + 1);
 
-	return n >= 1 && n <= max && name[0] != '.' && name[0] != '-' &&
-	       strspn(name, allowed) == n;
+	return n >= 1 && n <= max && name[0] != '.' && name[0] != '-' && strspn(name, allowed) == n;
 }
 
 int fs_free_bytes(const char *path, unsigned long long *ret_bytes, struct err *err)

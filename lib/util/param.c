@@ -123,8 +123,8 @@ static int distance(const char *a, const char *b)
 	return row[n];
 }
 
-const struct param_row *param_find(const struct param_table *t, const char *name,
-                                   const char *place, struct err *err)
+const struct param_row *param_find(const struct param_table *t, const char *name, const char *place,
+                                   struct err *err)
 {
 	const char *nearest = NULL;
 	int nearest_distance = 1000;
@@ -157,12 +157,12 @@ struct unit {
 
 static const struct unit no_units[] = { { NULL, 0 } };
 static const struct unit duration_units[] = {
-	{ "ms", 1 },       { "s", 1000 },      { "m", 60000 },      { "h", 3600000 },
+	{ "ms", 1 },       { "s", 1000 },      { "m", 60000 }, { "h", 3600000 },
 	{ "d", 86400000 }, { "w", 604800000 }, { NULL, 0 },
 };
 static const struct unit size_units[] = {
-	{ "B", 1 },           { "K", 1 << 10 },   { "KiB", 1 << 10 },   { "M", 1 << 20 },
-	{ "MiB", 1 << 20 },   { "G", 1 << 30 },   { "GiB", 1 << 30 },   { "T", 1LL << 40 },
+	{ "B", 1 },           { "K", 1 << 10 }, { "KiB", 1 << 10 }, { "M", 1 << 20 },
+	{ "MiB", 1 << 20 },   { "G", 1 << 30 }, { "GiB", 1 << 30 }, { "T", 1LL << 40 },
 	{ "TiB", 1LL << 40 }, { NULL, 0 },
 };
 
@@ -222,12 +222,12 @@ static int wrong(const struct param_row *row, const char *text, const char *plac
 	               row->type == PARAM_LIST ? "items" : "bytes", place);
 }
 
-static int assign_number(const struct param_row *row, void *p, const char *text,
-                         const char *place, struct err *err)
+static int assign_number(const struct param_row *row, void *p, const char *text, const char *place,
+                         struct err *err)
 {
-	const struct unit *units = row->type == PARAM_DURATION_MS ? duration_units :
-				   row->type == PARAM_SIZE        ? size_units :
-								    no_units;
+	const struct unit *units = row->type == PARAM_DURATION_MS ? duration_units
+	                           : row->type == PARAM_SIZE      ? size_units
+	                                                          : no_units;
 	int64_t n;
 
 	if (!number_parse(text, units, &n) || n < row->min || n > row->max)
@@ -254,8 +254,8 @@ static int assign_text(const struct param_row *row, void *p, const char *text, c
 		return wrong(row, text, place, err);
 	for (const char *c = text; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			return err_set(err, E_INVALID,
-			               "%s holds a control character (%.200s)", row->name, place);
+			return err_set(err, E_INVALID, "%s holds a control character (%.200s)",
+			               row->name, place);
 	char **field = param_field(row, p);
 	free(*field);
 	*field = mem_str(text);
@@ -268,8 +268,9 @@ int param_assign_list(const struct param_row *row, void *p, struct param_list *t
 	int r = 0;
 
 	if ((int64_t)taken->n < row->min || (int64_t)taken->n > row->max)
-		r = err_set(err, E_INVALID, "%s has %zu items, want %" PRId64 "..%" PRId64 " (%.200s)",
-		            row->name, taken->n, row->min, row->max, place);
+		r = err_set(err, E_INVALID,
+		            "%s has %zu items, want %" PRId64 "..%" PRId64 " (%.200s)", row->name,
+		            taken->n, row->min, row->max, place);
 	for (size_t i = 0; r == 0 && i < taken->n; i++)
 		if (!taken->items[i][0] || strlen(taken->items[i]) > 4000)
 			r = err_set(err, E_INVALID, "%s has an empty or too long item (%.200s)",

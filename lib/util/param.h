@@ -53,14 +53,14 @@ struct param_table {
 	int (*check)(const void *p, struct err *err);
 };
 
-#define PARAM_FIELD_INT int64_t
-#define PARAM_FIELD_BOOL bool
+#define PARAM_FIELD_INT         int64_t
+#define PARAM_FIELD_BOOL        bool
 #define PARAM_FIELD_DURATION_MS int64_t
-#define PARAM_FIELD_SIZE int64_t
-#define PARAM_FIELD_TEXT char *
-#define PARAM_FIELD_PATH char *
+#define PARAM_FIELD_SIZE        int64_t
+#define PARAM_FIELD_TEXT        char *
+#define PARAM_FIELD_PATH        char *
 #define PARAM_FIELD_SECRET_FILE char *
-#define PARAM_FIELD_LIST struct param_list
+#define PARAM_FIELD_LIST        struct param_list
 
 #define GROUP(text)
 #define PARAM(name, type, unit, def, min, max, when, help) PARAM_FIELD_##type name;
@@ -128,8 +128,8 @@ struct param_args {
  *   synopsis  one line for --help after "usage: <daemon> [options]"; NULL: nothing
  *   returns   true: go on; false: end with *ret_exit (0, or 78 and a line on stderr, or 64)
  */
-bool param_main(const struct param_table *t, void *p, int argc, char **argv,
-                const char *synopsis, struct param_args *ret_args, int *ret_exit);
+bool param_main(const struct param_table *t, void *p, int argc, char **argv, const char *synopsis,
+                struct param_args *ret_args, int *ret_exit);
 void param_args_done(struct param_args *a);
 
 /* Settings as a SIGHUP finds them: file and --set again, into a fresh struct, checked. */

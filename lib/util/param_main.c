@@ -24,18 +24,20 @@ static void usage(const struct param_table *t, const char *synopsis, FILE *out)
 	        t->daemon, synopsis ? " " : "", synopsis ? synopsis : "");
 }
 
-/* The value of an option: `--name VALUE` or `--name=VALUE`. NULL: not this option. */
-static const char *value_of(const char *name, char **argv, int argc, int *at)
+/* Is argv[*at] this option, as `--name VALUE` or `--name=VALUE`? Then *at is its last word. */
+static bool is_option(const char *name, char **argv, int argc, int *at, const char **ret_value)
 {
 	size_t n = strlen(name);
 
 	if (strncmp(argv[*at], name, n) != 0)
-		return NULL;
+		return false;
 	if (argv[*at][n] == '=' && n > 2)
-		return argv[*at] + n + 1;
-	if (argv[*at][n] == 0 && *at + 1 < argc)
-		return argv[++*at];
-	return NULL;
+		*ret_value = argv[*at] + n + 1;
+	else if (argv[*at][n] == 0 && *at + 1 < argc)
+		*ret_value = argv[++*at];
+	else
+		return false;
+	return true;
 }
 
 enum step { STEP_NEXT, STEP_REST, STEP_END, STEP_WRONG };
@@ -58,14 +60,14 @@ static enum step read_flag(const struct param_table *t, const char *word, const 
 	return STEP_NEXT;
 }
 
-static enum step read_word(const struct param_table *t, struct param_args *a, int argc,
-                           char **argv, int *at, const char *synopsis, struct wish *wish)
+static enum step read_word(const struct param_table *t, struct param_args *a, int argc, char **argv,
+                           int *at, const char *synopsis, struct wish *wish)
 {
 	const char *v;
 
-	if ((v = value_of("--config", argv, argc, at)) || (v = value_of("-c", argv, argc, at)))
+	if (is_option("--config", argv, argc, at, &v) || is_option("-c", argv, argc, at, &v))
 		a->config = v;
-	else if ((v = value_of("--set", argv, argc, at))) {
+	else if (is_option("--set", argv, argc, at, &v)) {
 		a->sets = mem_grow(a->sets, a->sets_n + 1, sizeof *a->sets);
 		a->sets[a->sets_n++] = v;
 	} else
@@ -95,8 +97,8 @@ int param_again(const struct param_table *t, void *fresh, const struct param_arg
 	return r;
 }
 
-bool param_main(const struct param_table *t, void *p, int argc, char **argv,
-                const char *synopsis, struct param_args *ret_args, int *ret_exit)
+bool param_main(const struct param_table *t, void *p, int argc, char **argv, const char *synopsis,
+                struct param_args *ret_args, int *ret_exit)
 {
 	struct wish wish = { false, false };
 	struct err err = { 0 };

@@ -134,7 +134,8 @@ void param_manual(const struct param_table *t, FILE *out)
 		if (!row->name)
 			fprintf(out,
 			        "\n### %s\n\n"
-			        "| setting | what it is for | default | range or form | takes effect |\n"
+			        "| setting | what it is for | default | range or form | takes "
+			        "effect |\n"
 			        "|---|---|---|---|---|\n",
 			        row->help);
 		else

@@ -20,8 +20,14 @@
 
 #define GROUP(title) { .help = title },
 #define PARAM(field, kind, u, def, lo, hi, effect, what) \
-	{ .name = #field, .type = PARAM_##kind, .unit = u, DEF_##kind(def), .min = (lo), \
-	  .max = (hi), .when = PARAM_##effect, .help = what, \
+	{ .name = #field, \
+	  .type = PARAM_##kind, \
+	  .unit = u, \
+	  DEF_##kind(def), \
+	  .min = (lo), \
+	  .max = (hi), \
+	  .when = PARAM_##effect, \
+	  .help = what, \
 	  .at = offsetof(struct PARAM_STRUCT, field) },
 
 #define PARAM_STRUCT param_baseserver
@@ -65,20 +71,19 @@ static int level_check(const char *text, struct err *err)
 	enum log_level level;
 
 	if (log_level_parse(text, &level) < 0)
-		return err_set(err, E_INVALID,
-		               "log_level is '%s', want error, warn, info or debug", text);
+		return err_set(err, E_INVALID, "log_level is '%s', want error, warn, info or debug",
+		               text);
 	return 0;
 }
 
 /* Only what is a loopback address by its spelling: a name could change its meaning. */
 static bool is_loopback(const char *address)
 {
-	unsigned a, b, c;
-	int n = 0;
+	size_t n = strspn(address, "0123456789.");
 
 	if (strncmp(address, "[::1]:", 6) == 0 || strncmp(address, "localhost:", 10) == 0)
 		return true;
-	return sscanf(address, "127.%3u.%3u.%3u:%n", &a, &b, &c, &n) == 3 && n > 0;
+	return strncmp(address, "127.", 4) == 0 && address[n] == ':';
 }
 
 static int baseserver_check(const void *self, struct err *err)
@@ -123,8 +128,7 @@ static int taskbroker_check(const void *self, struct err *err)
 
 	if (p->retry_min_ms > p->retry_max_ms)
 		return err_set(err, E_INVALID,
-		               "retry_min_ms %" PRId64
-		               " must be at most retry_max_ms %" PRId64,
+		               "retry_min_ms %" PRId64 " must be at most retry_max_ms %" PRId64,
 		               p->retry_min_ms, p->retry_max_ms);
 	return level_check(p->log_level, err);
 }
@@ -150,11 +154,17 @@ static int cgi_check(const void *self, struct err *err)
 
 #define ROWS(r) .rows = r, .rows_n = sizeof r / sizeof r[0]
 const struct param_table param_baseserver_table = {
-	.daemon = "baseserver", ROWS(baseserver_rows), .check = baseserver_check,
+	.daemon = "baseserver",
+	ROWS(baseserver_rows),
+	.check = baseserver_check,
 };
 const struct param_table param_taskbroker_table = {
-	.daemon = "taskbroker", ROWS(taskbroker_rows), .check = taskbroker_check,
+	.daemon = "taskbroker",
+	ROWS(taskbroker_rows),
+	.check = taskbroker_check,
 };
 const struct param_table param_cgi_table = {
-	.daemon = "sirdar-cgi", ROWS(cgi_rows), .check = cgi_check,
+	.daemon = "sirdar-cgi",
+	ROWS(cgi_rows),
+	.check = cgi_check,
 };

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 static const struct param_table *const tables[] = { &param_baseserver_table, &param_cgi_table,
-						    &param_taskbroker_table };
+	                                            &param_taskbroker_table };
 
 static struct param_baseserver p;
 static struct err err;
@@ -83,8 +83,18 @@ static void durations_and_sizes_take_units(void **state)
 
 static void nonsense_is_no_number(void **state)
 {
-	static const char *const bad[] = { "", "x", "1x", "--1", "-", "1 s 2", "9223372036854775808",
-					   "99999999999999999w", "1.5s", "0x10", "m", "5 5" };
+	static const char *const bad[] = { "",
+		                           "x",
+		                           "1x",
+		                           "--1",
+		                           "-",
+		                           "1 s 2",
+		                           "9223372036854775808",
+		                           "99999999999999999w",
+		                           "1.5s",
+		                           "0x10",
+		                           "m",
+		                           "5 5" };
 	char text[80];
 
 	(void)state;
@@ -110,7 +120,8 @@ static void equal_timeouts_are_refused_by_name(void **state)
 	(void)state;
 	assert_int_equal(set("lose_ms=165s"), 0);
 	assert_int_equal(param_check(&param_baseserver_table, &p, &err), E_INVALID);
-	assert_non_null(strstr(err.text, "fence_ms 150000 + kill_ms 15000 must be less than lose_ms"));
+	assert_non_null(
+		strstr(err.text, "fence_ms 150000 + kill_ms 15000 must be less than lose_ms"));
 	assert_int_equal(set("lose_ms=165001"), 0);
 	assert_int_equal(param_check(&param_baseserver_table, &p, &err), 0);
 }
@@ -118,9 +129,9 @@ static void equal_timeouts_are_refused_by_name(void **state)
 static void other_than_loopback_needs_keys(void **state)
 {
 	static const char *const open[] = { "0.0.0.0:7420", "[::]:7420", "192.0.2.1:7420",
-					    "127.evil.example:1", "localhost.example:1" };
+		                            "127.evil.example:1", "localhost.example:1" };
 	static const char *const near[] = { "127.0.0.1:7420", "[::1]:7420", "localhost:7420",
-					    "127.9.9.9:1" };
+		                            "127.9.9.9:1" };
 	char text[80];
 
 	(void)state;

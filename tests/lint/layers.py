@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Includes point down only: layers.txt is the picture of ARCHITECTURE.md, held by this."""
+import os
+import re
+
+from source import ROOT, Tap, bare, files, rows, text
+
+LAYERS = {row[0]: row[1:] for row in rows("layers.txt")}
+WHERE = ("lib", "schema", "plugins-sdk/include", ".")
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
+
+
+def folder_of(path):
+    known = [f for f in LAYERS if path == f or path.startswith(f + "/")]
+    return max(known, key=len) if known else None
+
+
+def target_of(path, name):
+    if name.endswith((".pb-c.h", ".gen.h")):
+        return "schema/" + name
+    for where in (os.path.dirname(path),) + WHERE:
+        at = os.path.normpath(os.path.join(where, name))
+        if (ROOT / at).is_file():
+            return at
+    return None
+
+
+def faults_of(path):
+    folder = folder_of(path)
+    if folder is None:
+        return [f"{path}: its folder has no row in layers.txt"]
+    found = []
+    source = bare(text(path), keep_strings=True)
+    for m in INCLUDE.finditer(source):
+        line = source[:m.start()].count("\n") + 1
+        at = target_of(path, m.group(1))
+        if at is None:
+            continue  # generated, or the compiler's to refuse
+        to = folder_of(at)
+        allowed = LAYERS[folder]
+        if to == folder or "*" in allowed:
+            continue
+        if not any(to == a or (to or at).startswith(a + "/") for a in allowed):
+            found.append(f"{path}:{line}: {folder} may not include {at}")
+    return found
+
+
+tap = Tap()
+tree = files(".c", ".h")
+tap.check(f"includes point down only ({len(tree)} files)", [f for p in tree for f in faults_of(p)])
+tap.end()

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Sizes: a function has at most 70 lines (aim 40), a file 800 (aim 400), a line 100 columns."""
+import re
+
+from source import Tap, bare, files, text
+
+FUNCTION_MAX, FUNCTION_AIM, FILE_MAX, FILE_AIM, COLUMNS_MAX, TAB = 70, 40, 800, 400, 100, 8
+
+
+def functions(source):
+    """-> name, first line, lines from brace to brace; the house style has both at column 0."""
+    lines = bare(source).split("\n")
+    start = None
+    for i, line in enumerate(lines):
+        if line == "{":
+            start = i
+        elif line.startswith("}") and start is not None:
+            head = "\n".join(lines[max(0, start - 8):start])
+            names = re.findall(r"(\w+)\s*\(", head[head.rfind("\n}") + 1:])
+            yield (names[0] if names else "?"), start + 1, i - start + 1
+            start = None
+
+
+long_functions, long_files, long_lines = [], [], []
+functions_n = over_aim = files_over_aim = 0
+tree = files(".c", ".h")
+for path in tree:
+    source = text(path)
+    n = source.count("\n")
+    files_over_aim += n > FILE_AIM
+    if n > FILE_MAX:
+        long_files.append(f"{path}: {n} lines, at most {FILE_MAX}")
+    for name, line, size in functions(source):
+        functions_n += 1
+        over_aim += size > FUNCTION_AIM
+        if size > FUNCTION_MAX:
+            long_functions.append(f"{path}:{line}: {name}() has {size} lines, at most {FUNCTION_MAX}")
+    for i, line in enumerate(source.split("\n"), 1):
+        if len(line.expandtabs(TAB)) > COLUMNS_MAX:
+            long_lines.append(f"{path}:{i}: {len(line.expandtabs(TAB))} columns, at most {COLUMNS_MAX}")
+
+tap = Tap()
+tap.check(f"no function over {FUNCTION_MAX} lines "
+          f"({over_aim} of {functions_n} over {FUNCTION_AIM})", long_functions)
+tap.check(f"no file over {FILE_MAX} lines ({files_over_aim} of {len(tree)} over {FILE_AIM})",
+          long_files)
+tap.check(f"no line over {COLUMNS_MAX} columns", long_lines)
+tap.end()
