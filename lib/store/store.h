@@ -123,23 +123,31 @@ int store_position(struct store *s, uint64_t *ret_number, uint32_t *ret_epoch, s
 /* errors  E_EPOCH refused, another leads: the process must end.
  *         E_FULL, E_BUSY, E_IO, E_AGAIN: nothing was committed, or it is unknown:
  *         compare store_position(), then repeat the same batch or go on.
- *         E_CORRUPT: the process must end. */
+ *         E_CORRUPT: the process must end (also a failed fsync: what is on disk is no
+ *         longer known).
+ *         E_INVALID: a bug of the caller; nothing was committed. `first` must be the stored
+ *         number + 1; a batch whose `last` is stored already is in, and answers 0; one
+ *         without transitions has first 0, or last < first. */
 int store_commit(struct store *s, const struct store_batch *b, struct err *err);
 
 /* Time to spare: checkpoint and the like, a few milliseconds at most. */
 void store_idle(struct store *s);
 
-/* Loading, before the first commit of an epoch. Each calls `each` per row, in order of id or
- * key; borrowed for the call; a negative answer of `each` ends it and is returned.
- * Rows that do not read back: E_CORRUPT naming table, row and column. */
+/* Loading, before the first commit of an epoch. Each calls `each` per row, in order of id
+ * (live: of creation); borrowed for the call; a negative answer of `each` ends it and is
+ * returned. Rows that do not read back: E_CORRUPT naming table, row and column. `each` may
+ * not call the store. Documents: the newest version of each id, retired ones too. */
 int store_load_docs(struct store *s, enum store_doc_kind kind,
                     int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err);
 int store_load_tasks(struct store *s, int (*each)(void *ctx, const struct store_task *t),
                      void *ctx, struct err *err);
 int store_load_live(struct store *s, int (*each)(void *ctx, const struct instance *i), void *ctx,
                     struct err *err);
+/* The ranges saved, by task and lo; then what finished since, by number, part 0 only, lo ==
+ * hi: later calls override earlier ones. */
 int store_load_outcomes(struct store *s, int (*each)(void *ctx, const struct store_outcome *o),
                         void *ctx, struct err *err);
+/* Unfinished: ended_us is 0. */
 int store_load_commands(struct store *s, bool unfinished_only,
                         int (*each)(void *ctx, const struct store_command *c), void *ctx,
                         struct err *err);
@@ -150,13 +158,15 @@ int store_find_command(struct store *s, const char *request_id,
                        int (*each)(void *ctx, const struct store_command *c), void *ctx,
                        struct err *err);
 
-/* Outcomes up to the present number are kept as ranges: loading then reads only what
- * finished later, and history may go. */
+/* Outcomes up to `upto_number` are kept as ranges: loading then reads only what finished
+ * later, and history may go. `o` is the whole of them, of all tasks, each (task, lo) once:
+ * it replaces what was saved before. */
 int store_save_outcomes(struct store *s, uint32_t epoch, const struct store_outcome *o, size_t n,
                         uint64_t upto_number, struct err *err);
 
 /* Drop up to `rows_max` rows that ended before `before_us` (history, events, items).
- * With dry_run only counts. *ret_rows: dropped or counted. */
+ * With dry_run only counts. *ret_rows: dropped or counted, an instance's events with it.
+ * History whose outcome is not saved yet stays, whatever its age. */
 int store_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max, bool dry_run,
                  size_t *ret_rows, struct err *err);
 

@@ -1,0 +1,370 @@
+#include "store/mem.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/mem_disk.h"
+#include "store/store_impl.h"
+#include "util/alloc.h"
+#include "util/check.h"
+#include "util/err.h"
+
+struct mem_store {
+	struct store base;
+	struct mem_disk *disk; /* NULL: crashed */
+	unsigned fault_after, fault_n;
+	int fault_code;
+	enum store_fault_when fault_when;
+};
+
+static struct mem_store *mem_of(const struct store *s)
+{
+	CHECK(s->ops == &store_mem_ops);
+	return (struct mem_store *)(uintptr_t)s;
+}
+
+static struct store *handle_on(struct mem_disk *d)
+{
+	struct mem_store *m = mem_new(sizeof *m);
+
+	m->base.ops = &store_mem_ops;
+	m->disk = d;
+	return &m->base;
+}
+
+static int mem_open(const char *rest, struct store **ret_store, struct err *err)
+{
+	if (*rest)
+		return err_set(err, E_INVALID, "store url: nothing goes after mem:");
+	*ret_store = handle_on(mem_disk_new());
+	return 0;
+}
+
+static void mem_close(struct store *s)
+{
+	mem_disk_unref(mem_of(s)->disk);
+	free(s);
+}
+
+static int alive(const struct mem_store *m, struct err *err)
+{
+	return m->disk ? 0 : err_set(err, E_CLOSED, "this process has crashed");
+}
+
+/* Is this call one of those that were ordered to fail? */
+static bool fault_now(struct mem_store *m)
+{
+	if (!m->fault_n)
+		return false;
+	if (m->fault_after) {
+		m->fault_after--;
+		return false;
+	}
+	m->fault_n--;
+	return true;
+}
+
+static int fault(const struct mem_store *m, struct err *err)
+{
+	return err_set(err, m->fault_code, "ordered fault, %s",
+	               m->fault_when == STORE_FAULT_BEFORE ? "nothing stored"
+	                                                   : "stored, answer lost");
+}
+
+static int prove(const struct mem_store *m, uint32_t epoch, struct err *err)
+{
+	if (m->disk->epoch == epoch)
+		return 0;
+	return err_set(err, E_EPOCH, "epoch %" PRIu32 " is over, the store has %" PRIu32, epoch,
+	               m->disk->epoch);
+}
+
+static int mem_take_epoch(struct store *s, const char *who, uint32_t *ret_epoch, struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+	bool fails = r == 0 && fault_now(m);
+
+	(void)who;
+	if (r < 0)
+		return r;
+	if (fails && m->fault_when == STORE_FAULT_BEFORE)
+		return fault(m, err);
+	m->disk->epoch++;
+	if (fails)
+		return fault(m, err);
+	*ret_epoch = m->disk->epoch;
+	return 0;
+}
+
+static int mem_position(struct store *s, uint64_t *ret_number, uint32_t *ret_epoch,
+                        struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+
+	if (r < 0)
+		return r;
+	*ret_number = m->disk->number;
+	*ret_epoch = m->disk->epoch;
+	return 0;
+}
+
+static int mem_commit(struct store *s, const struct store_batch *b, struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+	bool fails = r == 0 && fault_now(m);
+
+	if (r == 0 && fails && m->fault_when == STORE_FAULT_BEFORE)
+		r = fault(m, err);
+	if (r == 0)
+		r = prove(m, b->epoch, err);
+	if (r == 0)
+		r = store_check_numbers(b, m->disk->number, err);
+	if (r < 0)
+		return r;
+	if (r == 0)
+		mem_disk_write(m->disk, b);
+	return fails ? fault(m, err) : 0;
+}
+
+static void mem_idle(struct store *s)
+{
+	(void)s;
+}
+
+static int mem_load_docs(struct store *s, enum store_doc_kind kind,
+                         int (*each)(void *ctx, const struct store_doc *d), void *ctx,
+                         struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+
+	for (size_t i = 0; r >= 0 && i < m->disk->n_docs; i++) {
+		const struct store_doc *d = &m->disk->docs[i], *next = d + 1;
+		bool newest = i + 1 == m->disk->n_docs || next->id != d->id ||
+		              next->kind != d->kind;
+
+		if (d->kind == kind && newest)
+			r = each(ctx, d);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int mem_load_tasks(struct store *s, int (*each)(void *ctx, const struct store_task *t),
+                          void *ctx, struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+
+	for (size_t i = 0; r >= 0 && i < m->disk->n_tasks; i++)
+		r = each(ctx, &m->disk->tasks[i]);
+	return r < 0 ? r : 0;
+}
+
+static int mem_load_live(struct store *s, int (*each)(void *ctx, const struct instance *i),
+                         void *ctx, struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+
+	for (size_t i = 0; r >= 0 && i < m->disk->live.n; i++)
+		if (m->disk->live.rows[i].state != ST_NONE)
+			r = each(ctx, &m->disk->live.rows[i]);
+	return r < 0 ? r : 0;
+}
+
+static int mem_load_outcomes(struct store *s, int (*each)(void *ctx, const struct store_outcome *o),
+                             void *ctx, struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	const struct instance **list;
+	size_t n;
+	int r = alive(m, err);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; r >= 0 && i < m->disk->n_outcomes; i++)
+		r = each(ctx, &m->disk->outcomes[i]);
+	list = mem_table_by_number(&m->disk->done, &n);
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		struct store_outcome o = { list[i]->key.task, list[i]->generation,
+			                   list[i]->key.run_date, list[i]->key.run_date,
+			                   list[i]->state, list[i]->reason };
+
+		if (list[i]->last_number > m->disk->outcome_number && list[i]->key.part == 0)
+			r = each(ctx, &o);
+	}
+	free(list);
+	return r < 0 ? r : 0;
+}
+
+static int mem_load_commands(struct store *s, bool unfinished_only,
+                             int (*each)(void *ctx, const struct store_command *c), void *ctx,
+                             struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+
+	for (size_t i = 0; r >= 0 && i < m->disk->n_commands; i++)
+		if (!unfinished_only || m->disk->commands[i].ended_us == 0)
+			r = each(ctx, &m->disk->commands[i]);
+	return r < 0 ? r : 0;
+}
+
+static int mem_find_done(struct store *s, struct inst_key key, struct instance *ret,
+                         struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	const struct instance *i;
+	int r = alive(m, err);
+
+	if (r < 0)
+		return r;
+	i = mem_table_find(&m->disk->done, key);
+	if (!i)
+		return err_set(err, E_NOT_FOUND,
+		               "no finished instance of task %" PRIu32 " at %" PRId64
+		               ", part %" PRId32,
+		               key.task, key.run_date, key.part);
+	*ret = *i;
+	return 0;
+}
+
+static int mem_find_command(struct store *s, const char *request_id,
+                            int (*each)(void *ctx, const struct store_command *c), void *ctx,
+                            struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+
+	for (size_t i = 0; r >= 0 && i < m->disk->n_commands; i++)
+		if (strcmp(m->disk->commands[i].request_id, request_id) == 0) {
+			r = each(ctx, &m->disk->commands[i]);
+			return r < 0 ? r : 0;
+		}
+	return r < 0 ? r : err_set(err, E_NOT_FOUND, "no command with request id %.80s",
+	                           request_id);
+}
+
+static int mem_save_outcomes(struct store *s, uint32_t epoch, const struct store_outcome *o,
+                             size_t n, uint64_t upto_number, struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+	bool fails = r == 0 && fault_now(m);
+
+	if (r == 0 && fails && m->fault_when == STORE_FAULT_BEFORE)
+		r = fault(m, err);
+	if (r == 0)
+		r = prove(m, epoch, err);
+	if (r == 0 && upto_number > m->disk->number)
+		r = err_set(err, E_INVALID,
+		            "outcomes up to %" PRIu64 ", the store ends at %" PRIu64, upto_number,
+		            m->disk->number);
+	if (r < 0)
+		return r;
+	mem_disk_save_outcomes(m->disk, o, n, upto_number);
+	return fails ? fault(m, err) : 0;
+}
+
+static int mem_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max,
+                      bool dry_run, size_t *ret_rows, struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+	bool fails = r == 0 && !dry_run && fault_now(m);
+	size_t rows;
+
+	if (r == 0 && fails && m->fault_when == STORE_FAULT_BEFORE)
+		r = fault(m, err);
+	if (r == 0)
+		r = prove(m, epoch, err);
+	if (r < 0)
+		return r;
+	rows = mem_disk_retain(m->disk, before_us, rows_max, dry_run);
+	if (fails)
+		return fault(m, err);
+	*ret_rows = rows;
+	return 0;
+}
+
+void store_mem_fail(struct store *s, unsigned after, unsigned n, int code,
+                    enum store_fault_when when)
+{
+	struct mem_store *m = mem_of(s);
+
+	m->fault_after = after;
+	m->fault_n = n;
+	m->fault_code = code;
+	m->fault_when = when;
+}
+
+void store_mem_crash(struct store *s, struct store **ret_next)
+{
+	struct mem_store *m = mem_of(s);
+
+	CHECK(m->disk);
+	*ret_next = handle_on(m->disk);
+	m->disk = NULL;
+}
+
+void store_mem_copy(const struct store *s, struct store **ret_copy)
+{
+	CHECK(mem_of(s)->disk);
+	*ret_copy = handle_on(mem_disk_copy(mem_of(s)->disk));
+}
+
+void store_mem_share(struct store *s, struct store **ret_other)
+{
+	struct mem_store *m = mem_of(s);
+
+	CHECK(m->disk);
+	m->disk->refs++;
+	*ret_other = handle_on(m->disk);
+}
+
+int store_mem_each_event(const struct store *s, int (*each)(void *ctx, const struct transition *t),
+                         void *ctx)
+{
+	const struct mem_disk *d = mem_of(s)->disk;
+	int r = 0;
+
+	CHECK(d);
+	for (size_t i = 0; r >= 0 && i < d->n_events; i++)
+		r = each(ctx, &d->events[i]);
+	return r < 0 ? r : 0;
+}
+
+size_t store_mem_count_live(const struct store *s)
+{
+	CHECK(mem_of(s)->disk);
+	return mem_of(s)->disk->live.used;
+}
+
+size_t store_mem_count_done(const struct store *s)
+{
+	CHECK(mem_of(s)->disk);
+	return mem_of(s)->disk->done.used;
+}
+
+const struct store_ops store_mem_ops = {
+	.prefix = "mem:",
+	.open = mem_open,
+	.close = mem_close,
+	.take_epoch = mem_take_epoch,
+	.position = mem_position,
+	.commit = mem_commit,
+	.idle = mem_idle,
+	.load_docs = mem_load_docs,
+	.load_tasks = mem_load_tasks,
+	.load_live = mem_load_live,
+	.load_outcomes = mem_load_outcomes,
+	.load_commands = mem_load_commands,
+	.find_done = mem_find_done,
+	.find_command = mem_find_command,
+	.save_outcomes = mem_save_outcomes,
+	.retain = mem_retain,
+};

@@ -1,0 +1,17 @@
+/* schema.h — the migrations built into the program, 1.. without gaps. Internal to lib/store. */
+#ifndef STORE_SCHEMA_H
+#define STORE_SCHEMA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct store_migration {
+	int number;
+	const char *name; /* file name */
+	const char *sql;
+};
+
+extern const struct store_migration store_schema[];
+extern const size_t store_schema_count;
+
+#endif

@@ -1,0 +1,109 @@
+/* sqlite.h — the parts of the SQLite store. Internal to lib/store.
+ *
+ * One connection writes and checkpoints (two that did could meet SQLite's WAL-reset bug).
+ */
+#ifndef STORE_SQLITE_H
+#define STORE_SQLITE_H
+
+#include <sqlite3.h>
+
+#include "store/rows.h"
+#include "store/store_impl.h"
+#include "util/map.h"
+
+enum sql_id {
+#define STMT(name, text) SQL_##name,
+#include "store/sqlite_stmt.def"
+#undef STMT
+	SQL_COUNT
+};
+
+/* One line of what the virtual table `batch` shows. */
+struct batch_row {
+	int64_t id; /* of the live row; history: not used */
+	const struct instance *inst;
+};
+
+struct sqlite_store {
+	struct store base;
+	sqlite3 *db;
+	sqlite3_stmt *stmts[SQL_COUNT]; /* prepared at first use, kept */
+	int lock_fd;
+	char *dir;
+
+	struct rows rows;  /* key -> id of every live row */
+	bool rows_known;   /* `rows` is what the table has */
+	struct map cycles; /* task id -> cycle in seconds, for next_run_date */
+
+	const struct store_batch *batch; /* while a commit writes: what batch_event shows */
+	struct batch_row *shown;         /* what batch_run shows */
+	size_t n_shown, cap_shown;
+	int64_t *gone; /* ids of live rows that go */
+	size_t n_gone, cap_gone;
+	int wal_pages; /* after the last commit */
+};
+
+/* ---- sqlite_sql.c: statements and errors ---- */
+/* Ready to bind. NULL-free; errors as sql_fail(). */
+int sql_get(struct sqlite_store *s, enum sql_id id, sqlite3_stmt **ret_stmt, struct err *err);
+/* Bind all parameters: one letter each, i = int64_t, t = const char * (NULL allowed;
+ * borrowed until the statement has run). */
+void sql_bind(sqlite3_stmt *stmt, const char *types, ...);
+/* Step to the end and reset. */
+int sql_run(struct sqlite_store *s, sqlite3_stmt *stmt, struct err *err);
+/* Step: 1 a row, 0 the end (and reset), negative (and reset). */
+int sql_step(sqlite3 *db, sqlite3_stmt *stmt, struct err *err);
+int sql_exec(sqlite3 *db, const char *text, struct err *err);
+/* An err code for the connection's present failure, with text. A failed fsync is
+ * E_CORRUPT: what is on disk is no longer known, the process must end. */
+int sql_fail(sqlite3 *db, int rc, const char *what, struct err *err);
+/* Begin and prove the epoch. `epoch` 0: prove nothing. ret_number may be NULL. */
+int sql_begin(struct sqlite_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err);
+/* Commit when r is 0, else roll back. Returns what came of it. */
+int sql_end(struct sqlite_store *s, int r, struct err *err);
+/* An integer column within lo..hi, else E_CORRUPT naming table, key and column. */
+int sql_column(sqlite3_stmt *stmt, int column, const char *table, int64_t lo, int64_t hi,
+               int64_t *ret, struct err *err);
+int sql_column_text(sqlite3_stmt *stmt, int column, const char *table, const char **ret,
+                    struct err *err);
+/* An image from a row of SQL_INSTANCE_COLUMNS, at column 0. */
+int sql_instance(sqlite3_stmt *stmt, const char *table, struct instance *ret, struct err *err);
+
+/* ---- others ---- */
+int sqlite_migrate(sqlite3 *db, int64_t now_us, struct err *err);
+int sqlite_batch_register(struct sqlite_store *s, struct err *err);
+int sqlite_know_rows(struct sqlite_store *s, struct err *err);
+void sqlite_checkpoint(struct sqlite_store *s);
+
+int sqlite_commit(struct store *s, const struct store_batch *b, struct err *err);
+int sqlite_write_docs(struct sqlite_store *s, const struct store_batch *b, struct err *err);
+
+int sqlite_load_docs(struct store *s, enum store_doc_kind kind,
+                     int (*each)(void *ctx, const struct store_doc *d), void *ctx,
+                     struct err *err);
+int sqlite_load_tasks(struct store *s, int (*each)(void *ctx, const struct store_task *t),
+                      void *ctx, struct err *err);
+int sqlite_load_live(struct store *s, int (*each)(void *ctx, const struct instance *i), void *ctx,
+                     struct err *err);
+int sqlite_load_outcomes(struct store *s, int (*each)(void *ctx, const struct store_outcome *o),
+                         void *ctx, struct err *err);
+int sqlite_load_commands(struct store *s, bool unfinished_only,
+                         int (*each)(void *ctx, const struct store_command *c), void *ctx,
+                         struct err *err);
+int sqlite_find_done(struct store *s, struct inst_key key, struct instance *ret, struct err *err);
+int sqlite_find_command(struct store *s, const char *request_id,
+                        int (*each)(void *ctx, const struct store_command *c), void *ctx,
+                        struct err *err);
+int sqlite_save_outcomes(struct store *s, uint32_t epoch, const struct store_outcome *o, size_t n,
+                         uint64_t upto_number, struct err *err);
+int sqlite_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max,
+                  bool dry_run, size_t *ret_rows, struct err *err);
+
+/* Names for a select list that sql_instance() reads. */
+#define SQL_INSTANCE_COLUMNS                                                                   \
+	"job_status, task_id, curr_run_date, part, due, eff_due_us, created_us, started_us, "   \
+	"ended_us, retry_at_us, token, last_number, cause, generation, revision, version, "    \
+	"broker_id, exit_code, attempt, infra, reason, flags, origin, priority, intent"
+#define SQL_INSTANCE_WIDTH 25
+
+#endif

@@ -1,0 +1,206 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "store/sqlite.h"
+#include "util/alloc.h"
+#include "util/err.h"
+
+/* Pages of write-ahead log at which a commit stops to checkpoint: 32 MiB. */
+#define WAL_PAGES_MAX 8192
+
+static void show(struct sqlite_store *s, int64_t id, const struct instance *i)
+{
+	if (s->n_shown == s->cap_shown) {
+		s->cap_shown = s->cap_shown ? s->cap_shown * 2 : 256;
+		s->shown = mem_grow(s->shown, s->cap_shown, sizeof *s->shown);
+	}
+	s->shown[s->n_shown++] = (struct batch_row){ id, i };
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct batch_row *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Rows go in by ascending id: neighbours then share the page, and the cursor stays. */
+static int write_shown(struct sqlite_store *s, enum sql_id id, struct err *err)
+{
+	sqlite3_stmt *q;
+	bool sorted = true;
+	int r;
+
+	if (!s->n_shown)
+		return 0;
+	for (size_t i = 1; i < s->n_shown && sorted; i++)
+		sorted = s->shown[i - 1].id <= s->shown[i].id;
+	if (!sorted)
+		qsort(s->shown, s->n_shown, sizeof *s->shown, by_id);
+	r = sql_get(s, id, &q, err);
+	return r < 0 ? r : sql_run(s, q, err);
+}
+
+static int write_live(struct sqlite_store *s, const struct store_batch *b, struct err *err)
+{
+	int64_t next = s->rows.next_id;
+
+	s->n_shown = 0;
+	for (size_t i = 0; i < b->n_live; i++) {
+		int64_t id = rows_find(&s->rows, b->live[i]->key);
+
+		show(s, id ? id : next++, b->live[i]);
+	}
+	for (size_t i = 0; i < b->n_reopened; i++) {
+		int64_t id = rows_find(&s->rows, b->reopened[i]->key);
+
+		show(s, id ? id : next++, b->reopened[i]);
+	}
+	return write_shown(s, SQL_LIVE, err);
+}
+
+/* Keys were given ids in this order by write_live(). Only now are they known for good. */
+static void remember(struct sqlite_store *s, const struct store_batch *b)
+{
+	for (size_t i = 0; i < b->n_live; i++)
+		rows_add(&s->rows, b->live[i]->key, s->rows.next_id);
+	for (size_t i = 0; i < b->n_reopened; i++)
+		rows_add(&s->rows, b->reopened[i]->key, s->rows.next_id);
+	for (size_t i = 0; i < b->n_done; i++)
+		rows_remove(&s->rows, b->done[i]->key);
+	for (size_t i = 0; i < b->n_tasks; i++) {
+		const struct store_task *t = &b->tasks[i];
+		uint32_t old = map_get(&s->cycles, t->id);
+
+		if (old != MAP_NONE)
+			map_remove(&s->cycles, t->id, old);
+		if (t->cycle_s > 0 && t->cycle_s < MAP_NONE)
+			map_add(&s->cycles, t->id, (uint32_t)t->cycle_s);
+	}
+}
+
+static int by_number(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Ids that follow each other leave in one statement. */
+static int delete_gone(struct sqlite_store *s, struct err *err)
+{
+	sqlite3_stmt *q;
+	int r = sql_get(s, SQL_GONE, &q, err);
+
+	qsort(s->gone, s->n_gone, sizeof *s->gone, by_number);
+	for (size_t i = 0, end; i < s->n_gone && r == 0; i = end) {
+		for (end = i + 1; end < s->n_gone && s->gone[end] == s->gone[end - 1] + 1; end++)
+			;
+		sql_bind(q, "ii", s->gone[i], s->gone[end - 1]);
+		r = sql_run(s, q, err);
+	}
+	return r;
+}
+
+static int write_done(struct sqlite_store *s, const struct store_batch *b, struct err *err)
+{
+	int r;
+
+	s->n_shown = s->n_gone = 0;
+	if (b->n_done > s->cap_gone) {
+		s->cap_gone = b->n_done * 2;
+		s->gone = mem_grow(s->gone, s->cap_gone, sizeof *s->gone);
+	}
+	for (size_t i = 0; i < b->n_done; i++) {
+		int64_t id = rows_find(&s->rows, b->done[i]->key);
+
+		if (id)
+			s->gone[s->n_gone++] = id;
+		show(s, (int64_t)b->done[i]->last_number, b->done[i]);
+	}
+	r = s->n_gone ? delete_gone(s, err) : 0;
+	return r < 0 ? r : write_shown(s, SQL_DONE, err);
+}
+
+static int write_reopened(struct sqlite_store *s, const struct store_batch *b, struct err *err)
+{
+	sqlite3_stmt *q;
+	int r = sql_get(s, SQL_REOPEN, &q, err);
+
+	for (size_t i = 0; i < b->n_reopened && r == 0; i++) {
+		struct inst_key k = b->reopened[i]->key;
+
+		sql_bind(q, "iii", k.run_date, (int64_t)k.task, (int64_t)k.part);
+		r = sql_run(s, q, err);
+	}
+	return r;
+}
+
+static int write_events(struct sqlite_store *s, const struct store_batch *b, struct err *err)
+{
+	sqlite3_stmt *q;
+	int r;
+
+	if (!b->n_events)
+		return 0;
+	r = sql_get(s, SQL_EVENTS, &q, err);
+	return r < 0 ? r : sql_run(s, q, err);
+}
+
+static int write_number(struct sqlite_store *s, uint64_t number, struct err *err)
+{
+	sqlite3_stmt *q;
+	int r = sql_get(s, SQL_NUMBER, &q, err);
+
+	if (r < 0)
+		return r;
+	sql_bind(q, "i", (int64_t)number);
+	return sql_run(s, q, err);
+}
+
+static int write_all(struct sqlite_store *s, const struct store_batch *b, uint64_t stored,
+                     struct err *err)
+{
+	int r = sqlite_write_docs(s, b, err);
+
+	if (r == 0)
+		r = write_reopened(s, b, err);
+	if (r == 0)
+		r = write_live(s, b, err);
+	if (r == 0)
+		r = write_done(s, b, err);
+	if (r == 0)
+		r = write_events(s, b, err);
+	if (r == 0 && b->first && b->last > stored)
+		r = write_number(s, b->last, err);
+	return r;
+}
+
+int sqlite_commit(struct store *st, const struct store_batch *b, struct err *err)
+{
+	struct sqlite_store *s = (struct sqlite_store *)st;
+	uint64_t stored = 0;
+	int r = sqlite_know_rows(s, err);
+
+	if (r == 0)
+		r = sql_begin(s, b->epoch, &stored, err);
+	if (r < 0)
+		return err_wrap(err, r, "commit");
+	r = store_check_numbers(b, stored, err);
+	if (r == 1) { /* a repeat of what is in */
+		sql_end(s, 0, NULL);
+		return 0;
+	}
+	if (r == 0) {
+		s->batch = b;
+		r = write_all(s, b, stored, err);
+		s->batch = NULL;
+	}
+	r = sql_end(s, r, err);
+	if (r < 0)
+		return err_wrap(err, r, "commit");
+	remember(s, b);
+	if (s->wal_pages > WAL_PAGES_MAX)
+		sqlite_checkpoint(s);
+	return 0;
+}

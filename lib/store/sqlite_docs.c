@@ -1,0 +1,152 @@
+/* What is written seldom: tasks, links, documents, commands. */
+#include <inttypes.h>
+
+#include "store/sqlite.h"
+#include "util/clock.h"
+#include "util/err.h"
+
+static const char *text_or_empty(const char *s)
+{
+	return s ? s : "";
+}
+
+static const struct {
+	enum sql_id save;
+	const char *action;
+} docs[] = {
+	[DOC_WORKFLOW] = { SQL_SAVE_WORKFLOW, "save workflow" },
+	[DOC_CALENDAR] = { SQL_SAVE_CALENDAR, "save calendar" },
+	[DOC_RUNNER] = { SQL_SAVE_RUNNER, "save runner" },
+	[DOC_BROKER] = { SQL_SAVE_BROKER, "save broker" },
+	[DOC_TYPE] = { SQL_SAVE_TYPE, "save task type" },
+	[DOC_SERVER] = { SQL_SAVE_SERVER, "save server" },
+	[DOC_POOL] = { SQL_SAVE_POOL, "save pool" },
+	[DOC_SETTING] = { SQL_SAVE_SETTING, "save setting" },
+};
+
+static int write_action(struct sqlite_store *s, int64_t at_us, const char *actor,
+                        const char *action, const char *object, const char *detail,
+                        struct err *err)
+{
+	sqlite3_stmt *q;
+	int r = sql_get(s, SQL_ACTION, &q, err);
+
+	if (r < 0)
+		return r;
+	sql_bind(q, "itttt", at_us, text_or_empty(actor), action, text_or_empty(object),
+	         text_or_empty(detail));
+	return sql_run(s, q, err);
+}
+
+static int write_doc(struct sqlite_store *s, const struct store_doc *d, struct err *err)
+{
+	sqlite3_stmt *q;
+	int r;
+
+	if (d->kind < DOC_WORKFLOW || d->kind > DOC_SETTING)
+		return err_set(err, E_INVALID, "document kind %d", (int)d->kind);
+	r = sql_get(s, docs[d->kind].save, &q, err);
+	if (r < 0)
+		return r;
+	sql_bind(q, "iititi", (int64_t)d->id, (int64_t)d->version, text_or_empty(d->name),
+	         (int64_t)d->retired, text_or_empty(d->actor), d->at_us);
+	sqlite3_bind_text64(q, 7, d->body ? d->body : "", d->body ? d->body_len : 0, SQLITE_STATIC,
+	                    SQLITE_UTF8);
+	r = sql_run(s, q, err);
+	if (r == 0)
+		r = write_action(s, d->at_us, d->actor, docs[d->kind].action, d->name, "", err);
+	return r;
+}
+
+static int write_task(struct sqlite_store *s, const struct store_task *t, struct err *err)
+{
+	sqlite3_stmt *q;
+	int r = sql_get(s, SQL_TASK, &q, err);
+
+	if (r < 0)
+		return r;
+	sql_bind(q, "ittiiiiiiiiiiti", (int64_t)t->id, text_or_empty(t->name),
+	         text_or_empty(t->type), t->cycle_s, t->start_s, t->end_s, (int64_t)t->state,
+	         (int64_t)t->frozen, (int64_t)t->workflow_id, (int64_t)t->version, t->anchor,
+	         t->online_from, t->planned_through, text_or_empty(t->owner),
+	         (int64_t)t->priority);
+	return sql_run(s, q, err);
+}
+
+static int write_links(struct sqlite_store *s, const struct store_batch *b, struct err *err)
+{
+	sqlite3_stmt *q;
+	int r = sql_get(s, SQL_UNLINK, &q, err);
+
+	for (size_t i = 0; i < b->n_links_of && r == 0; i++) {
+		sql_bind(q, "i", (int64_t)b->links_of[i]);
+		r = sql_run(s, q, err);
+	}
+	if (r == 0)
+		r = sql_get(s, SQL_LINK, &q, err);
+	for (size_t i = 0; i < b->n_links && r == 0; i++) {
+		const struct store_link *l = &b->links[i];
+
+		sql_bind(q, "iiiitiii", (int64_t)l->to, (int64_t)i, (int64_t)l->from,
+		         (int64_t)l->depend_type, l->window, (int64_t)l->on, (int64_t)l->strategy,
+		         (int64_t)l->n);
+		r = sql_run(s, q, err);
+	}
+	return r;
+}
+
+static int write_command(struct sqlite_store *s, const struct store_command *c, struct err *err)
+{
+	sqlite3_stmt *q;
+	int known, r = sql_get(s, SQL_COMMAND_KNOWN, &q, err);
+
+	if (r < 0)
+		return r;
+	sql_bind(q, "i", (int64_t)c->id);
+	known = sql_step(s->db, q, err);
+	sqlite3_reset(q);
+	if (known < 0)
+		return known;
+	r = sql_get(s, SQL_COMMAND, &q, err);
+	if (r < 0)
+		return r;
+	sql_bind(q, "itttttiiiiiit", (int64_t)c->id, text_or_empty(c->request_id),
+	         text_or_empty(c->actor), text_or_empty(c->kind), text_or_empty(c->args),
+	         text_or_empty(c->error), (int64_t)c->state, c->created_us, c->ended_us,
+	         (int64_t)c->total, (int64_t)c->done, (int64_t)c->failed,
+	         text_or_empty(c->cursor));
+	r = sql_run(s, q, err);
+	if (r == 0 && !known)
+		r = write_action(s, c->created_us, c->actor, text_or_empty(c->kind),
+		                 c->request_id, c->args, err);
+	return r;
+}
+
+static int write_item(struct sqlite_store *s, const struct store_command_item *i, struct err *err)
+{
+	sqlite3_stmt *q;
+	int r = sql_get(s, SQL_ITEM, &q, err);
+
+	if (r < 0)
+		return r;
+	sql_bind(q, "iiiiit", (int64_t)i->command, (int64_t)i->key.task, i->key.run_date,
+	         (int64_t)i->key.part, (int64_t)i->code, text_or_empty(i->text));
+	return sql_run(s, q, err);
+}
+
+int sqlite_write_docs(struct sqlite_store *s, const struct store_batch *b, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < b->n_docs && r == 0; i++)
+		r = write_doc(s, &b->docs[i], err);
+	for (size_t i = 0; i < b->n_tasks && r == 0; i++)
+		r = write_task(s, &b->tasks[i], err);
+	if (r == 0 && (b->n_links_of || b->n_links))
+		r = write_links(s, b, err);
+	for (size_t i = 0; i < b->n_commands && r == 0; i++)
+		r = write_command(s, &b->commands[i], err);
+	for (size_t i = 0; i < b->n_items && r == 0; i++)
+		r = write_item(s, &b->items[i], err);
+	return r;
+}

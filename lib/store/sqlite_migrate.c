@@ -1,0 +1,141 @@
+/* Numbered migrations: each in one transaction, recorded with a checksum of its text. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/schema.h"
+#include "store/sqlite.h"
+#include "util/alloc.h"
+#include "util/err.h"
+
+#include <stdlib.h>
+
+#define APPLICATION_ID 0x53697264 /* "Sird" */
+
+static uint64_t checksum(const char *text)
+{
+	uint64_t h = 0xcbf29ce484222325ULL; /* FNV-1a */
+
+	for (; *text; text++)
+		h = (h ^ (uint8_t)*text) * 0x100000001b3ULL;
+	return h;
+}
+
+static int pragma_number(sqlite3 *db, const char *text, int64_t *ret, struct err *err)
+{
+	sqlite3_stmt *q;
+	int r, rc = sqlite3_prepare_v2(db, text, -1, &q, NULL);
+
+	if (rc != SQLITE_OK)
+		return sql_fail(db, rc, text, err);
+	r = sql_step(db, q, err);
+	if (r > 0)
+		*ret = sqlite3_column_int64(q, 0);
+	sqlite3_finalize(q);
+	return r < 0 ? r : 0;
+}
+
+static int check_applied(sqlite3_stmt *q, int64_t number, struct err *err)
+{
+	const struct store_migration *m = &store_schema[number - 1];
+	const char *name = (const char *)sqlite3_column_text(q, 1);
+	const char *sum = (const char *)sqlite3_column_text(q, 2);
+	char want[17];
+
+	snprintf(want, sizeof want, "%016" PRIx64, checksum(m->sql));
+	if (sqlite3_column_int64(q, 0) != number || !name || !sum)
+		return err_set(err, E_CORRUPT, "lb_migration: number %" PRId64 " is missing",
+		               number);
+	if (strcmp(name, m->name) != 0 || strcmp(sum, want) != 0)
+		return err_set(err, E_CORRUPT,
+		               "lb_migration: %" PRId64
+		               " is '%s' (%s) in the store and '%s' (%s) in this program",
+		               number, name, sum, m->name, want);
+	return 0;
+}
+
+/* What is recorded must be exactly 1..version, as this program has them. */
+static int check_record(sqlite3 *db, int64_t version, struct err *err)
+{
+	sqlite3_stmt *q;
+	int64_t n = 0;
+	int r, rc = sqlite3_prepare_v2(
+	               db, "SELECT number, name, checksum FROM lb_migration ORDER BY number", -1, &q,
+	               NULL);
+
+	if (rc != SQLITE_OK)
+		return err_set(err, E_CORRUPT, "no record of migrations: %s", sqlite3_errmsg(db));
+	while ((r = sql_step(db, q, err)) > 0) {
+		if (++n > version) {
+			r = err_set(err, E_CORRUPT, "lb_migration has more than %" PRId64 " rows",
+			            version);
+			break;
+		}
+		r = check_applied(q, n, err);
+		if (r < 0)
+			break;
+	}
+	sqlite3_finalize(q);
+	if (r == 0 && n < version)
+		r = err_set(err, E_CORRUPT, "lb_migration: number %" PRId64 " is missing", n + 1);
+	return r;
+}
+
+static int apply(sqlite3 *db, const struct store_migration *m, int64_t now_us, struct err *err)
+{
+	char *record = mem_fmt("INSERT INTO lb_migration VALUES (%d, '%s', '%016" PRIx64
+	                       "', %" PRId64 "); PRAGMA user_version = %d",
+	                       m->number, m->name, checksum(m->sql), now_us, m->number);
+	int r = sql_exec(db, "BEGIN IMMEDIATE", err);
+
+	if (r == 0)
+		r = sql_exec(db, m->sql, err);
+	if (r == 0)
+		r = sql_exec(db, record, err);
+	if (r == 0)
+		r = sql_exec(db, "COMMIT", err);
+	if (r < 0 && !sqlite3_get_autocommit(db))
+		sql_exec(db, "ROLLBACK", NULL);
+	free(record);
+	return r < 0 ? err_wrap(err, r, m->name) : 0;
+}
+
+/* A new file: ours from its first transaction on. */
+static int begin_record(sqlite3 *db, struct err *err)
+{
+	int64_t tables = 0;
+	char text[400];
+	int r = pragma_number(db, "SELECT count(*) FROM sqlite_schema", &tables, err);
+
+	if (r == 0 && tables)
+		return err_set(err, E_CORRUPT, "this database is not Sirdar's");
+	snprintf(text, sizeof text,
+	         "BEGIN IMMEDIATE; PRAGMA application_id = %d;"
+	         "CREATE TABLE lb_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL,"
+	         " checksum TEXT NOT NULL, applied_us INTEGER NOT NULL) STRICT; COMMIT",
+	         APPLICATION_ID);
+	return r < 0 ? r : sql_exec(db, text, err);
+}
+
+int sqlite_migrate(sqlite3 *db, int64_t now_us, struct err *err)
+{
+	int64_t id = 0, version = 0, newest = (int64_t)store_schema_count;
+	int r = pragma_number(db, "PRAGMA application_id", &id, err);
+
+	if (r == 0)
+		r = pragma_number(db, "PRAGMA user_version", &version, err);
+	if (r == 0 && id == 0 && version == 0)
+		r = begin_record(db, err);
+	else if (r == 0 && id != APPLICATION_ID)
+		r = err_set(err, E_CORRUPT, "this database is not Sirdar's (application_id %" PRId64
+		            ")", id);
+	if (r == 0 && version > newest)
+		r = err_set(err, E_VERSION,
+		            "the store has schema %" PRId64 ", this program knows up to %" PRId64,
+		            version, newest);
+	if (r == 0)
+		r = check_record(db, version, err);
+	for (int64_t n = version; n < newest && r == 0; n++)
+		r = apply(db, &store_schema[n], now_us, err);
+	return r;
+}

@@ -1,0 +1,211 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/sqlite.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+
+/* Pages of write-ahead log worth a checkpoint while idle: 1 MiB, some milliseconds. */
+#define WAL_PAGES_IDLE 256
+
+static const char pragmas[] =
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = OFF;"
+        "PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 67108864;"
+        "PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;"
+        "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON";
+
+/* The kernel keeps the lock for as long as this process lives; the file only says who. */
+static int lock_directory(struct sqlite_store *s, struct err *err)
+{
+	char *path = mem_fmt("%s/writer.lock", s->dir), pid[32] = "";
+	int r = 0;
+
+	s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (s->lock_fd < 0) {
+		r = err_sys(err, E_IO, errno, "%s", path);
+	} else if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+		ssize_t n = errno == EWOULDBLOCK ? pread(s->lock_fd, pid, sizeof pid - 1, 0) : -1;
+
+		if (n < 0)
+			r = err_sys(err, E_IO, errno, "%s", path);
+		else
+			r = err_set(err, E_BUSY, "%s is in use by process %d", s->dir, atoi(pid));
+	} else {
+		int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
+
+		if (ftruncate(s->lock_fd, 0) < 0 || pwrite(s->lock_fd, pid, (size_t)n, 0) != n)
+			r = err_sys(err, errno == ENOSPC ? E_FULL : E_IO, errno, "%s", path);
+	}
+	free(path);
+	return r;
+}
+
+static int on_wal(void *ctx, sqlite3 *db, const char *name, int pages)
+{
+	(void)db, (void)name;
+	((struct sqlite_store *)ctx)->wal_pages = pages;
+	return SQLITE_OK;
+}
+
+static int open_database(struct sqlite_store *s, struct err *err)
+{
+	char *path = mem_fmt("%s/sirdar.db", s->dir);
+	int r = 0, rc = sqlite3_open_v2(path, &s->db,
+	                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+	                                        SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+	                                NULL);
+
+	if (rc != SQLITE_OK)
+		r = sql_fail(s->db, rc, path, err);
+	free(path);
+	if (r < 0)
+		return r;
+	/* Readers never block a writer in WAL; this is for their recovery and close. */
+	sqlite3_busy_timeout(s->db, 2000);
+	r = sql_exec(s->db, pragmas, err);
+	if (r == 0)
+		r = sqlite_batch_register(s, err);
+	if (r == 0)
+		r = sqlite_migrate(s->db, clock_wall_us(&clock_machine), err);
+	sqlite3_wal_hook(s->db, on_wal, s);
+	return r;
+}
+
+static void sqlite_close(struct store *st)
+{
+	struct sqlite_store *s = (struct sqlite_store *)st;
+
+	for (size_t i = 0; i < SQL_COUNT; i++)
+		sqlite3_finalize(s->stmts[i]);
+	sqlite3_close(s->db);
+	if (s->lock_fd >= 0)
+		close(s->lock_fd);
+	rows_done(&s->rows);
+	map_done(&s->cycles);
+	free(s->shown);
+	free(s->gone);
+	free(s->dir);
+	free(s);
+}
+
+static int sqlite_open(const char *dir, struct store **ret_store, struct err *err)
+{
+	struct sqlite_store *s = mem_new(sizeof *s);
+	int r = 0;
+
+	s->base.ops = &store_sqlite_ops;
+	s->lock_fd = -1;
+	s->dir = mem_str(dir);
+	rows_init(&s->rows);
+	map_init(&s->cycles);
+	if (!*dir)
+		r = err_set(err, E_INVALID, "store url: want sqlite:DIRECTORY");
+	else if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+		r = err_sys(err, errno == ENOSPC ? E_FULL : E_IO, errno, "%s", dir);
+	if (r == 0)
+		r = lock_directory(s, err);
+	if (r == 0)
+		r = open_database(s, err);
+	if (r < 0) {
+		sqlite_close(&s->base);
+		return err_wrap(err, r, "store");
+	}
+	*ret_store = &s->base;
+	return 0;
+}
+
+void sqlite_checkpoint(struct sqlite_store *s)
+{
+	int in_log = 0, done = 0;
+	int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &done);
+
+	/* A reader may hold part of it back: then again after as many pages more. A failure
+	 * shows at the next commit. */
+	s->wal_pages = rc == SQLITE_OK && done < in_log ? 0 : s->wal_pages;
+	if (rc == SQLITE_OK && done >= in_log)
+		s->wal_pages = 0;
+}
+
+static void sqlite_idle(struct store *st)
+{
+	struct sqlite_store *s = (struct sqlite_store *)st;
+
+	if (s->wal_pages >= WAL_PAGES_IDLE)
+		sqlite_checkpoint(s);
+}
+
+static int sqlite_take_epoch(struct store *st, const char *who, uint32_t *ret_epoch,
+                             struct err *err)
+{
+	struct sqlite_store *s = (struct sqlite_store *)st;
+	sqlite3_stmt *q;
+	int64_t epoch = 0;
+	int r = sql_begin(s, 0, NULL, err);
+
+	if (r < 0)
+		return r;
+	r = sql_get(s, SQL_LEADER, &q, err);
+	if (r == 0 && (r = sql_step(s->db, q, err)) > 0) {
+		r = sql_column(q, 0, "lb_leader", 0, UINT32_MAX - 1, &epoch, err);
+		sqlite3_reset(q);
+	}
+	if (r == 0)
+		r = sql_get(s, SQL_TAKE, &q, err);
+	if (r == 0) {
+		sql_bind(q, "iti", epoch + 1, who, clock_wall_us(&clock_machine));
+		r = sql_run(s, q, err);
+	}
+	r = sql_end(s, r, err);
+	if (r == 0)
+		*ret_epoch = (uint32_t)(epoch + 1);
+	return r < 0 ? err_wrap(err, r, "take epoch") : 0;
+}
+
+static int sqlite_position(struct store *st, uint64_t *ret_number, uint32_t *ret_epoch,
+                           struct err *err)
+{
+	struct sqlite_store *s = (struct sqlite_store *)st;
+	sqlite3_stmt *q;
+	int64_t epoch = 0, number = 0;
+	int r = sql_get(s, SQL_LEADER, &q, err);
+
+	if (r == 0)
+		r = sql_step(s->db, q, err);
+	if (r <= 0)
+		return r < 0 ? r : err_set(err, E_CORRUPT, "lb_leader has no row");
+	r = sql_column(q, 0, "lb_leader", 0, UINT32_MAX, &epoch, err);
+	if (r == 0)
+		r = sql_column(q, 1, "lb_leader", 0, INT64_MAX, &number, err);
+	sqlite3_reset(q);
+	if (r == 0) {
+		*ret_number = (uint64_t)number;
+		*ret_epoch = (uint32_t)epoch;
+	}
+	return r;
+}
+
+const struct store_ops store_sqlite_ops = {
+	.prefix = "sqlite:",
+	.open = sqlite_open,
+	.close = sqlite_close,
+	.take_epoch = sqlite_take_epoch,
+	.position = sqlite_position,
+	.commit = sqlite_commit,
+	.idle = sqlite_idle,
+	.load_docs = sqlite_load_docs,
+	.load_tasks = sqlite_load_tasks,
+	.load_live = sqlite_load_live,
+	.load_outcomes = sqlite_load_outcomes,
+	.load_commands = sqlite_load_commands,
+	.find_done = sqlite_find_done,
+	.find_command = sqlite_find_command,
+	.save_outcomes = sqlite_save_outcomes,
+	.retain = sqlite_retain,
+};

@@ -1,0 +1,252 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "store/sqlite.h"
+#include "util/check.h"
+#include "util/err.h"
+
+static const char *const texts[SQL_COUNT] = {
+#define STMT(name, text) [SQL_##name] = text,
+#include "store/sqlite_stmt.def"
+#undef STMT
+};
+
+/* What each family of SQLite's codes is to the caller. Others: E_IO. */
+static const struct {
+	int rc, code;
+} codes[] = {
+	{ SQLITE_FULL, E_FULL },          { SQLITE_BUSY, E_BUSY },
+	{ SQLITE_LOCKED, E_BUSY },        { SQLITE_CORRUPT, E_CORRUPT },
+	{ SQLITE_NOTADB, E_CORRUPT },     { SQLITE_CONSTRAINT, E_CORRUPT },
+	{ SQLITE_MISMATCH, E_CORRUPT },   { SQLITE_NOMEM, E_NOMEM },
+	{ SQLITE_READONLY, E_FORBIDDEN }, { SQLITE_CANTOPEN, E_IO },
+};
+
+static int code_of(sqlite3 *db, int extended)
+{
+	/* After a failed fsync the kernel may have dropped the pages: nothing can be
+	 * repeated, only read back. */
+	if (extended == SQLITE_IOERR_FSYNC || extended == SQLITE_IOERR_DIR_FSYNC)
+		return E_CORRUPT;
+	if ((extended & 0xff) == SQLITE_IOERR) {
+		int sys = sqlite3_system_errno(db);
+
+		return sys == ENOSPC || sys == EDQUOT ? E_FULL : E_IO;
+	}
+	for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+		if (codes[i].rc == (extended & 0xff))
+			return codes[i].code;
+	return E_IO;
+}
+
+int sql_fail(sqlite3 *db, int rc, const char *what, struct err *err)
+{
+	int extended = db ? sqlite3_extended_errcode(db) : rc;
+
+	if ((extended & 0xff) != (rc & 0xff))
+		extended = rc;
+	return err_set(err, code_of(db, extended), "%s: %s (sqlite %d, errno %d)%s", what,
+	               db ? sqlite3_errmsg(db) : sqlite3_errstr(rc), extended,
+	               db ? sqlite3_system_errno(db) : 0,
+	               extended == SQLITE_IOERR_FSYNC || extended == SQLITE_IOERR_DIR_FSYNC
+	                       ? ": fsync failed, the process must end"
+	                       : "");
+}
+
+int sql_get(struct sqlite_store *s, enum sql_id id, sqlite3_stmt **ret_stmt, struct err *err)
+{
+	if (!s->stmts[id]) {
+		int rc = sqlite3_prepare_v3(s->db, texts[id], -1, SQLITE_PREPARE_PERSISTENT,
+		                            &s->stmts[id], NULL);
+
+		if (rc != SQLITE_OK)
+			return sql_fail(s->db, rc, texts[id], err);
+	}
+	*ret_stmt = s->stmts[id];
+	return 0;
+}
+
+void sql_bind(sqlite3_stmt *stmt, const char *types, ...)
+{
+	va_list ap;
+	int rc = SQLITE_OK;
+
+	va_start(ap, types);
+	for (int i = 0; types[i]; i++) {
+		if (types[i] == 'i')
+			rc |= sqlite3_bind_int64(stmt, i + 1, va_arg(ap, int64_t));
+		else
+			rc |= sqlite3_bind_text(stmt, i + 1, va_arg(ap, const char *), -1,
+			                        SQLITE_STATIC);
+	}
+	va_end(ap);
+	CHECK(rc == SQLITE_OK);
+}
+
+int sql_step(sqlite3 *db, sqlite3_stmt *stmt, struct err *err)
+{
+	int rc = sqlite3_step(stmt), r = 0;
+
+	if (rc == SQLITE_ROW)
+		return 1;
+	if (rc != SQLITE_DONE)
+		r = sql_fail(db, rc, sqlite3_sql(stmt), err);
+	sqlite3_reset(stmt);
+	return r;
+}
+
+int sql_run(struct sqlite_store *s, sqlite3_stmt *stmt, struct err *err)
+{
+	int r;
+
+	do
+		r = sql_step(s->db, stmt, err);
+	while (r > 0);
+	return r;
+}
+
+int sql_exec(sqlite3 *db, const char *text, struct err *err)
+{
+	int rc = sqlite3_exec(db, text, NULL, NULL, NULL);
+
+	return rc == SQLITE_OK ? 0 : sql_fail(db, rc, text, err);
+}
+
+static int prove(struct sqlite_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err)
+{
+	sqlite3_stmt *q;
+	int64_t now = 0, number = 0;
+	int r = sql_get(s, SQL_LEADER, &q, err);
+
+	if (r < 0)
+		return r;
+	r = sql_step(s->db, q, err);
+	if (r == 0)
+		return err_set(err, E_CORRUPT, "lb_leader has no row");
+	if (r < 0)
+		return r;
+	r = sql_column(q, 0, "lb_leader", 0, UINT32_MAX, &now, err);
+	if (r == 0)
+		r = sql_column(q, 1, "lb_leader", 0, INT64_MAX, &number, err);
+	sqlite3_reset(q);
+	if (r == 0 && epoch && now != epoch)
+		return err_set(err, E_EPOCH, "epoch %" PRIu32 " is over, the store has %" PRId64,
+		               epoch, now);
+	if (r == 0 && ret_number)
+		*ret_number = (uint64_t)number;
+	return r;
+}
+
+int sql_begin(struct sqlite_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err)
+{
+	sqlite3_stmt *q;
+	int r = sql_get(s, SQL_BEGIN, &q, err);
+
+	if (r == 0)
+		r = sql_run(s, q, err);
+	if (r < 0)
+		return r;
+	r = prove(s, epoch, ret_number, err);
+	return r < 0 ? sql_end(s, r, err) : 0;
+}
+
+int sql_end(struct sqlite_store *s, int r, struct err *err)
+{
+	sqlite3_stmt *q;
+
+	if (r >= 0) {
+		r = sql_get(s, SQL_COMMIT, &q, err);
+		if (r == 0)
+			r = sql_run(s, q, err);
+	}
+	/* Some failures (a full disk) have rolled back already. */
+	if (r < 0 && !sqlite3_get_autocommit(s->db)) {
+		if (sql_get(s, SQL_ROLLBACK, &q, NULL) == 0)
+			sql_run(s, q, NULL);
+	}
+	return r;
+}
+
+static int bad_column(sqlite3_stmt *stmt, int column, const char *table, const char *why,
+                      struct err *err)
+{
+	const char *value = (const char *)sqlite3_column_text(stmt, column);
+	const char *key = column ? (const char *)sqlite3_column_text(stmt, 0) : value;
+
+	return err_set(err, E_CORRUPT, "%s row with %s %s: column %s has %.40s, %s", table,
+	               sqlite3_column_name(stmt, 0), key ? key : "NULL",
+	               sqlite3_column_name(stmt, column), value ? value : "NULL", why);
+}
+
+int sql_column(sqlite3_stmt *stmt, int column, const char *table, int64_t lo, int64_t hi,
+               int64_t *ret, struct err *err)
+{
+	int64_t v;
+
+	if (sqlite3_column_type(stmt, column) != SQLITE_INTEGER)
+		return bad_column(stmt, column, table, "which is no number", err);
+	v = sqlite3_column_int64(stmt, column);
+	if (v < lo || v > hi)
+		return bad_column(stmt, column, table, "which is out of range", err);
+	*ret = v;
+	return 0;
+}
+
+int sql_column_text(sqlite3_stmt *stmt, int column, const char *table, const char **ret,
+                    struct err *err)
+{
+	if (sqlite3_column_type(stmt, column) != SQLITE_TEXT)
+		return bad_column(stmt, column, table, "which is no text", err);
+	*ret = (const char *)sqlite3_column_text(stmt, column);
+	return 0;
+}
+
+/* The order of SQL_INSTANCE_COLUMNS: status, then the plain columns as listed. */
+enum {
+	AT_STATUS,
+#define COL(column, member, lo, hi) AT_##column,
+#include "store/instance_cols.def"
+#undef COL
+	AT_COUNT
+};
+
+_Static_assert(AT_COUNT == SQL_INSTANCE_WIDTH, "SQL_INSTANCE_COLUMNS and instance_cols.def");
+
+static int bad_instance(sqlite3_stmt *stmt, int column, const char *table, struct err *err)
+{
+	const char *value = (const char *)sqlite3_column_text(stmt, column);
+
+	return err_set(err, E_CORRUPT,
+	               "%s row of task_id %" PRId64 ", curr_run_date %" PRId64 ", part %" PRId64
+	               ": column %s has %.40s",
+	               table, (int64_t)sqlite3_column_int64(stmt, AT_task_id),
+	               (int64_t)sqlite3_column_int64(stmt, AT_curr_run_date),
+	               (int64_t)sqlite3_column_int64(stmt, AT_part),
+	               sqlite3_column_name(stmt, column), value ? value : "NULL");
+}
+
+int sql_instance(sqlite3_stmt *stmt, const char *table, struct instance *ret, struct err *err)
+{
+	struct instance i = { 0 };
+	enum state st;
+
+	if (sqlite3_column_type(stmt, AT_STATUS) != SQLITE_INTEGER ||
+	    !state_from_number(sqlite3_column_int(stmt, AT_STATUS), &st))
+		return bad_instance(stmt, AT_STATUS, table, err);
+	i.state = (uint8_t)st;
+#define COL(column, member, lo, hi)                                                            \
+	{                                                                                      \
+		int64_t v = sqlite3_column_int64(stmt, AT_##column);                           \
+                                                                                               \
+		if (v < (int64_t)(lo) || v > (int64_t)(hi) ||                                  \
+		    sqlite3_column_type(stmt, AT_##column) != SQLITE_INTEGER)                  \
+			return bad_instance(stmt, AT_##column, table, err);                    \
+		i.member = (__typeof__(i.member))v;                                            \
+	}
+#include "store/instance_cols.def"
+#undef COL
+	*ret = i;
+	return 0;
+}

@@ -1,0 +1,60 @@
+/* store_impl.h — what an implementation of the store gives. Internal to lib/store.
+ *
+ * Each verb has the contract of its namesake in store.h. An implementation embeds
+ * `struct store` as its first member.
+ */
+#ifndef STORE_STORE_IMPL_H
+#define STORE_STORE_IMPL_H
+
+#include "store/store.h"
+
+/* from_status of an event that made its instance. */
+#define STORE_STATUS_NONE (-2)
+
+struct store_ops {
+	const char *prefix; /* of its urls, with the colon */
+	int (*open)(const char *url_rest, struct store **ret_store, struct err *err);
+	void (*close)(struct store *s);
+	int (*take_epoch)(struct store *s, const char *who, uint32_t *ret_epoch, struct err *err);
+	int (*position)(struct store *s, uint64_t *ret_number, uint32_t *ret_epoch,
+	                struct err *err);
+	int (*commit)(struct store *s, const struct store_batch *b, struct err *err);
+	void (*idle)(struct store *s);
+	int (*load_docs)(struct store *s, enum store_doc_kind kind,
+	                 int (*each)(void *ctx, const struct store_doc *d), void *ctx,
+	                 struct err *err);
+	int (*load_tasks)(struct store *s, int (*each)(void *ctx, const struct store_task *t),
+	                  void *ctx, struct err *err);
+	int (*load_live)(struct store *s, int (*each)(void *ctx, const struct instance *i),
+	                 void *ctx, struct err *err);
+	int (*load_outcomes)(struct store *s, int (*each)(void *ctx, const struct store_outcome *o),
+	                     void *ctx, struct err *err);
+	int (*load_commands)(struct store *s, bool unfinished_only,
+	                     int (*each)(void *ctx, const struct store_command *c), void *ctx,
+	                     struct err *err);
+	int (*find_done)(struct store *s, struct inst_key key, struct instance *ret,
+	                 struct err *err);
+	int (*find_command)(struct store *s, const char *request_id,
+	                    int (*each)(void *ctx, const struct store_command *c), void *ctx,
+	                    struct err *err);
+	int (*save_outcomes)(struct store *s, uint32_t epoch, const struct store_outcome *o,
+	                     size_t n, uint64_t upto_number, struct err *err);
+	int (*retain)(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max,
+	              bool dry_run, size_t *ret_rows, struct err *err);
+};
+
+struct store {
+	const struct store_ops *ops;
+};
+
+extern const struct store_ops store_mem_ops, store_sqlite_ops;
+
+/* Refuse what no store may hold: states that are none, numbers above INT64_MAX, a range
+ * of numbers that its events do not fit. The same for every implementation. E_INVALID. */
+int store_check_batch(const struct store_batch *b, struct err *err);
+
+/* Where a batch stands to the last number stored: 1 it is in already, 0 it is next,
+ * E_INVALID it leaves a gap or overlaps. */
+int store_check_numbers(const struct store_batch *b, uint64_t stored, struct err *err);
+
+#endif
