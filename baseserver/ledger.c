@@ -377,12 +377,13 @@ void ledger_each_task(const struct ledger *l, void (*each)(void *ctx, const stru
 }
 
 void ledger_each_instance(const struct ledger *l,
-                          void (*each)(void *ctx, const struct instance *i), void *ctx)
+                          void (*each)(void *ctx, const struct instance *i, uint32_t slot),
+                          void *ctx)
 {
 	for (uint32_t i = 0; i < l->table.used; i++) {
 		const struct entry *e = table_at(&l->table, i);
 		if (e->inst.state != ST_NONE)
-			each(ctx, &e->inst);
+			each(ctx, &e->inst, i);
 	}
 }
 

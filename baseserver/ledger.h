@@ -67,7 +67,8 @@ struct ledger_task {
 void ledger_each_task(const struct ledger *l, void (*each)(void *ctx, const struct ledger_task *t),
                       void *ctx);
 void ledger_each_instance(const struct ledger *l,
-                          void (*each)(void *ctx, const struct instance *i), void *ctx);
+                          void (*each)(void *ctx, const struct instance *i, uint32_t slot),
+                          void *ctx);
 
 /* Figures for health and metrics. Thread: any. */
 struct ledger_figures {

@@ -106,7 +106,7 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 	struct ltask *t = ledger_task_of(l, i->key.task);
 	struct transition tr = { .kind = TK_INSTANCE, .event = (uint8_t)ev, .from = (uint8_t)from,
 		                 .to = (uint8_t)to, .reason = (uint8_t)reason,
-		                 .prev = i->last_number };
+		                 .prev = i->last_number, .slot = index };
 
 	CHECK(t && to != ST_NONE);
 	i->state = (uint8_t)to;

@@ -90,6 +90,7 @@ void ledger_apply_edit(struct ledger *l, struct edit *e)
 			                 .cause = e->cause };
 		tr.inst.key.task = t->row.id;
 		tr.inst.due = t->row.planned_through;
+		tr.inst.eff_due_us = t->row.online_from;
 		tr.inst.flags = t->row.frozen ? IF_FROZEN : 0;
 		tr.inst.state = t->row.state;
 		number = ledger_publish(l, &tr);

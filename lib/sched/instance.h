@@ -86,7 +86,9 @@ struct instance {
 /* One record of the ledger's stream. */
 enum transition_kind {
 	TK_INSTANCE = 1, /* the instance's image after the change is in `inst` */
-	TK_TASK,         /* `ref` is the new `struct task` (borrowed, counted), or a retired one */
+	TK_TASK,         /* `ref`: the new `struct task`, counted. `inst` carries its row: key.task,
+	                  * state (enum task_state), IF_FROZEN, due = planned_through (s),
+	                  * eff_due_us = online_from (s) */
 	TK_BARRIER,      /* a gate of `inst.key.task` may have closed */
 	TK_MARK,         /* the resolver's withdrawals for barrier `token` are in the stream */
 	TK_COMMAND,      /* a command was recorded or advanced; `cause` is its id */
@@ -102,7 +104,8 @@ struct transition {
 	uint32_t epoch;
 	uint32_t session;    /* the broker session this concerns (grant, report), or 0 */
 	uint8_t kind, event, from, to; /* enum transition_kind, event, state, state */
-	uint8_t reason, actor_kind, reserved[2];
+	uint8_t reason, reserved[3];
+	uint32_t slot;       /* the instance's place in the ledger: names it until it is final */
 	uint64_t cause;      /* command, or 0 */
 	struct instance inst; /* after the change */
 };

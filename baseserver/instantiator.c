@@ -1,0 +1,239 @@
+#include "baseserver/instantiator.h"
+
+#include <stdlib.h>
+
+#include "baseserver/ledger.h"
+#include "baseserver/outbox.h"
+#include "rt/stream.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/check.h"
+#include "util/clock.h"
+#include "util/heap.h"
+
+/* The wall clock may be set: due times are looked at again at least this often. */
+#define WALL_RECHECK_US (10 * US_PER_S)
+
+struct planned {
+	struct heap_node node; /* wall us of `due` */
+	const struct task *def; /* counted */
+	int64_t next, due;     /* run_date to create next, and when (s) */
+	int64_t through;       /* last run_date proposed */
+	int64_t keep_from;     /* catch-up: dates before it are recorded as skipped */
+	bool frozen;
+};
+
+struct instantiator {
+	struct actor *me;
+	struct ledger *ledger;
+	struct stream_reader *in;
+	struct outbox out;
+	struct planned **tasks; /* by id */
+	size_t tasks_cap;
+	struct heap times;
+};
+
+static struct planned *place(struct instantiator *in, uint32_t id)
+{
+	if (id >= in->tasks_cap) {
+		size_t cap = (size_t)id * 2 + 64;
+		in->tasks = mem_grow(in->tasks, cap, sizeof *in->tasks);
+		for (size_t i = in->tasks_cap; i < cap; i++)
+			in->tasks[i] = NULL;
+		in->tasks_cap = cap;
+	}
+	if (!in->tasks[id]) {
+		in->tasks[id] = mem_new(sizeof *in->tasks[id]);
+		heap_node_init(&in->tasks[id]->node);
+	}
+	return in->tasks[id];
+}
+
+static void arm(struct instantiator *in, struct planned *p)
+{
+	if (p->next == PLAN_NEVER) {
+		heap_remove(&in->times, &p->node);
+		return;
+	}
+	p->due = plan_due(p->def->plan, p->next);
+	heap_set(&in->times, &p->node, p->due * US_PER_S);
+}
+
+/* The last run_date that is due by `now` (s), or PLAN_BEFORE. */
+static int64_t last_due(const struct plan *plan, int64_t now)
+{
+	int64_t t = plan_prev(plan, now < PLAN_NEVER ? now + 1 : now);
+
+	while (t != PLAN_BEFORE && plan_due(plan, t) > now)
+		t = plan_prev(plan, t);
+	return t;
+}
+
+/* What of the dates missed is run at all. (design: SEMANTICS section 1, "Catch-up".) */
+static int64_t keep_from(const struct task *def, int64_t from, int64_t now)
+{
+	int64_t last = last_due(def->plan, now);
+	int64_t max = def->catchup_max;
+
+	if (last == PLAN_BEFORE || last < from)
+		return INT64_MIN;
+	if (def->catchup == CATCHUP_NONE)
+		return last + 1;
+	if (def->catchup == CATCHUP_LATEST)
+		max = 1;
+	if (max <= 0)
+		return INT64_MIN;
+	int64_t t = last;
+	for (int64_t i = 1; i < max && t != PLAN_BEFORE && t >= from; i++)
+		t = plan_prev(def->plan, t);
+	return t == PLAN_BEFORE ? INT64_MIN : t;
+}
+
+/* Dates due this long ago were missed; younger ones are simply due. */
+enum { MISSED_AFTER_S = 60 };
+
+static void schedule(struct instantiator *in, const struct task *def, int64_t through,
+                     int64_t online_from, uint8_t state, bool frozen)
+{
+	struct planned *p = place(in, def->id);
+	int64_t now = actor_wall_us(in->me) / US_PER_S;
+
+	task_ref(def);
+	task_unref(p->def);
+	p->def = def;
+	p->frozen = frozen;
+	if (through < online_from - 1)
+		through = online_from - 1;
+	if (through < p->through)
+		through = p->through;
+	p->through = through;
+	p->next = state == TS_ONLINE ? plan_next(def->plan, through) : PLAN_NEVER;
+	if (p->next != PLAN_NEVER)
+		p->keep_from = keep_from(def, p->next, now - MISSED_AFTER_S);
+	arm(in, p);
+}
+
+static void create(struct instantiator *in, struct planned *p)
+{
+	struct inst_key key = { p->next, p->def->id, 0 };
+	bool skip = p->next < p->keep_from;
+	struct proposal *q = outbox_add(&in->out, skip ? ASK_SKIP_DATE : ASK_CREATE, key);
+
+	q->due = p->due;
+	q->origin = OR_CYCLE;
+	q->reason = skip ? RE_CATCHUP : RE_DUE;
+	q->plan = true;
+	p->through = p->next;
+	p->next = plan_next(p->def->plan, p->next);
+	arm(in, p);
+}
+
+static void fold(struct instantiator *in)
+{
+	for (const struct transition *tr; (tr = stream_peek(in->in)); stream_next(in->in))
+		if (tr->kind == TK_TASK)
+			schedule(in, tr->ref, tr->inst.due, tr->inst.eff_due_us, tr->inst.state,
+			         tr->inst.flags & IF_FROZEN);
+}
+
+static void create_due(struct instantiator *in)
+{
+	int64_t now = actor_wall_us(in->me);
+	struct heap_node *top;
+
+	while ((top = heap_top(&in->times)) && top->key <= now) {
+		if (outbox_room(&in->out) == 0)
+			return; /* the letter of answers brings us back */
+		create(in, (struct planned *)top);
+	}
+	if (!top)
+		return actor_alarm(in->me, ALARM_OFF);
+	int64_t wait = top->key - now;
+	actor_alarm(in->me, actor_mono_us(in->me) + (wait < WALL_RECHECK_US ? wait : WALL_RECHECK_US));
+}
+
+static void turn(void *self)
+{
+	struct instantiator *in = self;
+
+	fold(in);
+	create_due(in);
+	outbox_flush(&in->out);
+}
+
+static void on_alarm(void *self)
+{
+	(void)self; /* turn() follows */
+}
+
+static void answered(struct letter *letter, void *self)
+{
+	struct instantiator *in = self;
+	struct answers *as = (struct answers *)letter;
+
+	outbox_settled(&in->out, as);
+	free(as);
+}
+
+static int init(void *self, struct actor *me, struct err *err)
+{
+	(void)self;
+	(void)me;
+	(void)err;
+	return 0;
+}
+
+static const struct actor_ops ops = { .name = "instantiator", .letters_max = 65536, .init = init,
+	.turn = turn, .alarm = on_alarm };
+
+static void load_task(void *ctx, const struct ledger_task *t)
+{
+	schedule(ctx, t->def, t->row->planned_through, t->row->online_from, t->row->state,
+	         t->row->frozen);
+}
+
+struct instantiator *instantiator_new(struct thread *th, struct ledger *ledger)
+{
+	struct instantiator *in = mem_new(sizeof *in);
+
+	in->ledger = ledger;
+	heap_init(&in->times);
+	in->me = actor_new(th, &ops, in);
+	in->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, in->me);
+	in->out = (struct outbox){ .ledger = ledger, .me = in->me, .from = PR_INSTANTIATOR,
+		                   .answered = answered };
+	ledger_each_task(ledger, load_task, in);
+	return in;
+}
+
+void instantiator_free(struct instantiator *in)
+{
+	if (!in)
+		return;
+	for (size_t i = 0; i < in->tasks_cap; i++)
+		if (in->tasks[i]) {
+			task_unref(in->tasks[i]->def);
+			free(in->tasks[i]);
+		}
+	heap_done(&in->times);
+	outbox_done(&in->out);
+	free(in->tasks);
+	free(in);
+}
+
+struct actor *instantiator_actor(struct instantiator *in)
+{
+	return in->me;
+}
+
+size_t instantiator_scheduled(const struct instantiator *in)
+{
+	return in->times.len;
+}
+
+int64_t instantiator_next_us(const struct instantiator *in)
+{
+	const struct heap_node *top = heap_top(&in->times);
+
+	return top ? top->key : INT64_MAX;
+}

@@ -1,0 +1,27 @@
+/* instantiator.h — makes instances when they come due (the seed's instantiation).
+ *
+ * A heap over the plans of all online tasks, by next due time: it never scans instances,
+ * and a task costs nothing between its due times. After downtime each task follows its
+ * catch-up policy.
+ */
+#ifndef BASESERVER_INSTANTIATOR_H
+#define BASESERVER_INSTANTIATOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct actor;
+struct instantiator;
+struct ledger;
+struct thread;
+
+/* Takes what the ledger loaded. Before any thread runs. */
+struct instantiator *instantiator_new(struct thread *th, struct ledger *ledger);
+void instantiator_free(struct instantiator *in); /* its thread is stopped; NULL is fine */
+struct actor *instantiator_actor(struct instantiator *in);
+
+/* Tasks held in the heap; the next due time (wall us, INT64_MAX none). Its thread. */
+size_t instantiator_scheduled(const struct instantiator *in);
+int64_t instantiator_next_us(const struct instantiator *in);
+
+#endif

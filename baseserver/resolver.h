@@ -1,0 +1,33 @@
+/* resolver.h — finds the instances whose dependencies are met (the seed's dependency check).
+ *
+ * Folds the ledger's stream; holds what is Ready. For each waiting instance and link it
+ * knows a window of the parent's plan; waiters are indexed by (link, window), and a
+ * window counts down as its parents end: nothing is rescanned, no store is asked.
+ */
+#ifndef BASESERVER_RESOLVER_H
+#define BASESERVER_RESOLVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct actor;
+struct buf;
+struct inst_key;
+struct ledger;
+struct resolver;
+struct thread;
+
+/* Takes what the ledger loaded. Before any thread runs. */
+struct resolver *resolver_new(struct thread *th, struct ledger *ledger);
+void resolver_free(struct resolver *r); /* its thread is stopped; NULL is fine */
+struct actor *resolver_actor(struct resolver *r);
+
+/* Why an instance waits, for `why`: the first open link in words, into `out`; false when it
+ * does not wait for a link. Thread: the resolver's. */
+bool resolver_explain(struct resolver *r, struct inst_key key, struct buf *out);
+
+/* Figures. Thread: the resolver's. */
+size_t resolver_waiting(const struct resolver *r);
+
+#endif

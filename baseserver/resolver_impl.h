@@ -1,0 +1,123 @@
+/* resolver_impl.h — the resolver's inside, shared by resolver*.c only. */
+#ifndef BASESERVER_RESOLVER_IMPL_H
+#define BASESERVER_RESOLVER_IMPL_H
+
+#include <stdbool.h>
+
+#include "baseserver/outbox.h"
+#include "baseserver/resolver.h"
+#include "rt/stream.h"
+#include "sched/link.h"
+#include "sched/outcome.h"
+#include "util/heap.h"
+#include "util/map.h"
+#include "util/slab.h"
+
+enum window_state { WS_OPEN, WS_MET, WS_DEAD };
+
+/* What a link of `child` waits for: planned run_dates of its parent in [lo, hi). Shared
+ * by every instance that waits for the same. */
+struct window {
+	uint32_t child;  /* task id */
+	uint16_t link;   /* index; == n_links: the turn of an ordered task */
+	uint8_t state;   /* enum window_state */
+	bool exact;      /* one run_date, lo: found by hash; else in the link's sorted list */
+	int64_t lo, hi;
+	uint32_t total, met, dead; /* planned dates */
+	uint32_t edges;  /* first; SLAB_NONE */
+};
+
+/* One waiting instance on one window. */
+struct edge {
+	uint32_t waiting, window;
+	uint32_t prev, next;  /* of the window */
+	uint32_t of_waiting;  /* next of the instance */
+	bool passed;          /* pass_after has come: counts as met */
+};
+
+/* An instance that is Ready, or satisfied and not started yet. */
+struct waiting {
+	struct inst_key key;
+	uint32_t slot, revision;
+	int64_t eff_due_us;
+	uint32_t edges;  /* first; SLAB_NONE */
+	uint32_t prev, next; /* of the task */
+	uint16_t n_links, met, dead;
+	uint8_t state;   /* ST_READY or ST_DEPEND */
+	bool asked;      /* a proposal is under way */
+	bool listed;     /* in the to-do list */
+	bool due;
+};
+
+struct timer {
+	struct heap_node node; /* wall us: due, or the next pass_after */
+	uint32_t waiting;
+};
+
+/* A (child, link) that looks at a task. */
+struct dependent {
+	uint32_t child;
+	uint16_t link;
+	uint32_t *spans;  /* windows that are not exact, by lo; hi rises with lo */
+	size_t n_spans, spans_cap;
+};
+
+struct rtask {
+	const struct task *def;   /* counted; NULL: retired or unknown */
+	bool in_force;            /* not a draft: its links hold children */
+	struct outcomes outcomes;
+	struct dependent *dependents;
+	size_t n_dependents;
+	uint32_t waitings;        /* first; SLAB_NONE */
+};
+
+struct resolver {
+	struct actor *me;
+	struct ledger *ledger;
+	struct stream_reader *in;
+	struct outbox out;
+
+	struct rtask **tasks; /* by id */
+	size_t tasks_cap;
+	struct slab waitings, windows, edges, timers;
+	uint32_t *by_slot;    /* waiting of a ledger's slot, SLAB_NONE */
+	size_t by_slot_cap;
+	struct map timer_of;  /* waiting -> timer */
+	struct map exact;     /* hash of (child, link, lo) -> window */
+	struct heap times;
+
+	uint32_t *todo;       /* waitings whose verdict may differ from their state */
+	size_t n_todo, todo_cap;
+	bool need_mark;       /* something was taken back: tell the sorter when all is in */
+};
+
+/* resolver_window.c */
+struct rtask *resolver_task(const struct resolver *r, uint32_t id);
+/* The link as seen: a task's own, or the turn of an ordered one. False: not in force. */
+bool resolver_link(const struct resolver *r, uint32_t child, uint16_t index,
+                   struct task_link *ret);
+/* The window of `child`'s link for an instance at t: found or made. SLAB_NONE: nothing is
+ * planned in it, or the link is not in force: satisfied. */
+uint32_t resolver_window(struct resolver *r, uint32_t child, uint16_t link, int64_t t);
+void resolver_window_drop(struct resolver *r, uint32_t window); /* no edges are left */
+/* The outcome of parent's run_date p went from `was` to `is` (NULL: none). */
+void resolver_outcome(struct resolver *r, uint32_t parent, int64_t p,
+                      const struct outcome_range *was, const struct outcome_range *is);
+
+/* resolver.c */
+void resolver_window_changed(struct resolver *r, uint32_t window, enum window_state was);
+
+static inline struct window *window_at(const struct resolver *r, uint32_t i)
+{
+	return slab_at(&r->windows, i);
+}
+static inline struct edge *edge_at(const struct resolver *r, uint32_t i)
+{
+	return slab_at(&r->edges, i);
+}
+static inline struct waiting *waiting_at(const struct resolver *r, uint32_t i)
+{
+	return slab_at(&r->waitings, i);
+}
+
+#endif

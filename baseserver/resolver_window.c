@@ -1,0 +1,303 @@
+/* Windows: what a link waits for, counted once for all who wait for the same. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/resolver_impl.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/check.h"
+
+enum { WINDOW_DATES_MAX = 1000000 };
+
+enum date_state { DATE_OPEN, DATE_MET, DATE_DEAD };
+
+struct rtask *resolver_task(const struct resolver *r, uint32_t id)
+{
+	return id < r->tasks_cap ? r->tasks[id] : NULL;
+}
+
+bool resolver_link(const struct resolver *r, uint32_t child, uint16_t index, struct task_link *ret)
+{
+	const struct rtask *c = resolver_task(r, child);
+
+	if (!c || !c->def)
+		return false;
+	if (index < c->def->n_links)
+		*ret = c->def->links[index];
+	else
+		*ret = (struct task_link){ .parent = child, .kind = LK_PREV, .prev = 1 };
+	const struct rtask *p = resolver_task(r, ret->parent);
+	return p && p->def && p->in_force;
+}
+
+/* (design: SEMANTICS section 2, "met, open or dead".) */
+static enum date_state judge(const struct task_link *l, bool turn, const struct outcome_range *o)
+{
+	if (!o)
+		return DATE_OPEN;
+	if (turn || l->on == ON_SUCCESS) {
+		if (o->state == ST_SUCC)
+			return DATE_MET;
+		if (o->state != ST_SKIPPED)
+			return DATE_OPEN;
+		return !turn && (o->reason == RE_LINK || o->reason == RE_BRANCH ||
+		                 o->reason == RE_PIPELINE)
+		               ? DATE_DEAD
+		               : DATE_MET;
+	}
+	if (l->on == ON_DONE)
+		return DATE_MET;
+	return o->state == ST_STOP || o->state == ST_KILLED ? DATE_MET : DATE_DEAD;
+}
+
+static enum window_state verdict(const struct task_link *l, const struct window *w)
+{
+	uint32_t need = w->total;
+
+	if (l->strategy == LS_ANY)
+		need = 1;
+	else if (l->strategy == LS_AT_LEAST && (uint32_t)l->n < w->total)
+		need = (uint32_t)l->n;
+	if (w->met >= need)
+		return WS_MET;
+	return w->dead > w->total - need ? WS_DEAD : WS_OPEN;
+}
+
+static void count_date(struct window *w, enum date_state s, int d)
+{
+	if (s == DATE_MET)
+		w->met = (uint32_t)((int)w->met + d);
+	else if (s == DATE_DEAD)
+		w->dead = (uint32_t)((int)w->dead + d);
+}
+
+/* first n and last n are `all` over a shorter window: the plan fixes which dates they are. */
+static void narrow(const struct task_link *l, const struct plan *plan, int64_t *lo, int64_t *hi)
+{
+	int64_t p;
+
+	if (l->strategy == LS_FIRST) {
+		p = *lo - 1;
+		for (int32_t i = 0; i < l->n && p < *hi; i++)
+			p = plan_next(plan, p);
+		if (p < *hi - 1)
+			*hi = p + 1;
+	} else if (l->strategy == LS_LAST) {
+		p = *hi;
+		for (int32_t i = 0; i < l->n && p >= *lo; i++)
+			p = plan_prev(plan, p);
+		if (p > *lo)
+			*lo = p;
+	}
+}
+
+static void count_all(struct resolver *r, struct window *w, const struct task_link *l,
+                      const struct link_span *spans, int n)
+{
+	const struct rtask *parent = resolver_task(r, l->parent);
+	bool turn = w->link == resolver_task(r, w->child)->def->n_links;
+
+	for (int i = 0; i < n; i++)
+		for (int64_t p = plan_next(parent->def->plan, spans[i].lo - 1);
+		     p < spans[i].hi && w->total < WINDOW_DATES_MAX;
+		     p = plan_next(parent->def->plan, p)) {
+			w->total++;
+			count_date(w, judge(l, turn, outcomes_find(&parent->outcomes, p)), 1);
+		}
+}
+
+static uint64_t exact_hash(uint32_t child, uint16_t link, int64_t lo)
+{
+	return map_mix((uint64_t)child << 16 | link, (uint64_t)lo);
+}
+
+static uint32_t find_exact(const struct resolver *r, uint32_t child, uint16_t link, int64_t lo)
+{
+	size_t at = 0;
+	uint64_t h = exact_hash(child, link, lo);
+
+	for (uint32_t v = map_first(&r->exact, h, &at); v != MAP_NONE;
+	     v = map_next(&r->exact, h, &at)) {
+		const struct window *w = window_at(r, v);
+		if (w->child == child && w->link == link && w->lo == lo)
+			return v;
+	}
+	return SLAB_NONE;
+}
+
+static struct dependent *dependent_of(struct resolver *r, uint32_t parent, uint32_t child,
+                                      uint16_t link)
+{
+	struct rtask *p = resolver_task(r, parent);
+
+	for (size_t i = 0; p && i < p->n_dependents; i++)
+		if (p->dependents[i].child == child && p->dependents[i].link == link)
+			return &p->dependents[i];
+	return NULL;
+}
+
+/* Index of the first listed window with lo >= `lo`. */
+static size_t span_from(const struct resolver *r, const struct dependent *d, int64_t lo)
+{
+	size_t a = 0, b = d->n_spans;
+
+	while (a < b) {
+		size_t mid = a + (b - a) / 2;
+		if (window_at(r, d->spans[mid])->lo < lo)
+			a = mid + 1;
+		else
+			b = mid;
+	}
+	return a;
+}
+
+static uint32_t find_span(const struct resolver *r, const struct dependent *d, int64_t lo,
+                          int64_t hi)
+{
+	for (size_t i = span_from(r, d, lo); i < d->n_spans; i++) {
+		const struct window *w = window_at(r, d->spans[i]);
+		if (w->lo != lo)
+			break;
+		if (w->hi == hi)
+			return d->spans[i];
+	}
+	return SLAB_NONE;
+}
+
+static void list_span(const struct resolver *r, struct dependent *d, uint32_t index)
+{
+	size_t at = span_from(r, d, window_at(r, index)->lo);
+
+	if (d->n_spans == d->spans_cap) {
+		d->spans_cap = d->spans_cap ? d->spans_cap * 2 : 8;
+		d->spans = mem_grow(d->spans, d->spans_cap, sizeof *d->spans);
+	}
+	memmove(d->spans + at + 1, d->spans + at, (d->n_spans - at) * sizeof *d->spans);
+	d->spans[at] = index;
+	d->n_spans++;
+}
+
+static uint32_t make(struct resolver *r, uint32_t child, uint16_t link, const struct task_link *l,
+                     const struct link_span *spans, int n, bool exact)
+{
+	uint32_t index = slab_take(&r->windows);
+	struct window *w = window_at(r, index);
+
+	*w = (struct window){ .child = child, .link = link, .exact = exact, .lo = spans[0].lo,
+		              .hi = spans[n - 1].hi, .edges = SLAB_NONE };
+	count_all(r, w, l, spans, n);
+	if (w->total == 0) {
+		slab_give(&r->windows, index);
+		return SLAB_NONE;
+	}
+	w->state = (uint8_t)verdict(l, w);
+	if (exact)
+		map_add(&r->exact, exact_hash(child, link, w->lo), index);
+	else
+		list_span(r, dependent_of(r, l->parent, child, link), index);
+	return index;
+}
+
+uint32_t resolver_window(struct resolver *r, uint32_t child, uint16_t link, int64_t t)
+{
+	struct link_span spans[LINK_SPANS_MAX];
+	struct task_link l;
+
+	if (!resolver_link(r, child, link, &l))
+		return SLAB_NONE;
+	const struct plan *plan = resolver_task(r, l.parent)->def->plan;
+	int n = link_spans(&l, plan, resolver_task(r, child)->def->plan, t, spans);
+	if (n <= 0)
+		return SLAB_NONE;
+	narrow(&l, plan, &spans[0].lo, &spans[n - 1].hi);
+	int64_t first = plan_next(plan, spans[0].lo - 1);
+	if (n == 1 && first >= spans[0].hi)
+		return SLAB_NONE;
+	bool exact = n == 1 && plan_next(plan, first) >= spans[0].hi;
+	if (exact)
+		spans[0] = (struct link_span){ first, first + 1 };
+	uint32_t found = exact ? find_exact(r, child, link, first)
+	                       : find_span(r, dependent_of(r, l.parent, child, link),
+	                                   spans[0].lo, spans[n - 1].hi);
+	return found != SLAB_NONE ? found : make(r, child, link, &l, spans, n, exact);
+}
+
+void resolver_window_drop(struct resolver *r, uint32_t index)
+{
+	struct window *w = window_at(r, index);
+	struct task_link l;
+
+	CHECK(w->edges == SLAB_NONE);
+	if (w->exact) {
+		CHECK(map_remove(&r->exact, exact_hash(w->child, w->link, w->lo), index));
+	} else {
+		bool known = resolver_link(r, w->child, w->link, &l);
+		struct dependent *d = known ? dependent_of(r, l.parent, w->child, w->link) : NULL;
+		for (size_t i = d ? span_from(r, d, w->lo) : 0; d && i < d->n_spans; i++)
+			if (d->spans[i] == index) {
+				d->n_spans--;
+				memmove(d->spans + i, d->spans + i + 1,
+				        (d->n_spans - i) * sizeof *d->spans);
+				break;
+			}
+	}
+	slab_give(&r->windows, index);
+}
+
+/* A list window has holes: is p really in it? */
+static bool holds(const struct resolver *r, const struct task_link *l, const struct window *w,
+                  int64_t p)
+{
+	if (l->kind != LK_WINDOW || w->exact)
+		return p >= w->lo && p < w->hi;
+	const struct edge *e = edge_at(r, w->edges);
+	struct link_span spans[LINK_SPANS_MAX];
+	int n = link_spans(l, resolver_task(r, l->parent)->def->plan,
+	                   resolver_task(r, w->child)->def->plan,
+	                   waiting_at(r, e->waiting)->key.run_date, spans);
+	for (int i = 0; i < n; i++)
+		if (p >= spans[i].lo && p < spans[i].hi)
+			return p >= w->lo && p < w->hi;
+	return false;
+}
+
+static void recount(struct resolver *r, uint32_t index, const struct task_link *l, bool turn,
+                    int64_t p, const struct outcome_range *was, const struct outcome_range *is)
+{
+	struct window *w = window_at(r, index);
+
+	if (!holds(r, l, w, p))
+		return;
+	enum window_state before = (enum window_state)w->state;
+	count_date(w, judge(l, turn, was), -1);
+	count_date(w, judge(l, turn, is), 1);
+	w->state = (uint8_t)verdict(l, w);
+	if (w->state != before)
+		resolver_window_changed(r, index, before);
+}
+
+void resolver_outcome(struct resolver *r, uint32_t parent, int64_t p,
+                      const struct outcome_range *was, const struct outcome_range *is)
+{
+	struct rtask *pt = resolver_task(r, parent);
+	struct task_link l;
+
+	/* Off-plan rows satisfy no link. */
+	if (pt->n_dependents == 0 || !pt->def || !plan_has(pt->def->plan, p))
+		return;
+	for (size_t k = 0; k < pt->n_dependents; k++) {
+		struct dependent *d = &pt->dependents[k];
+		if (!resolver_link(r, d->child, d->link, &l))
+			continue;
+		bool turn = d->link == resolver_task(r, d->child)->def->n_links;
+		uint32_t exact = find_exact(r, d->child, d->link, p);
+		if (exact != SLAB_NONE)
+			recount(r, exact, &l, turn, p, was, is);
+		/* lo and hi both rise: those that hold p are neighbours. */
+		for (size_t i = span_from(r, d, p + 1); i-- > 0;) {
+			if (window_at(r, d->spans[i])->hi <= p)
+				break;
+			recount(r, d->spans[i], &l, turn, p, was, is);
+		}
+	}
+}

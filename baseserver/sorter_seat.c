@@ -1,0 +1,249 @@
+/* Sessions of loaders: which classes they serve, how much credit is open, which is chosen. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/sorter_impl.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/map.h"
+
+static bool same_machines(char **a, const struct task *def)
+{
+	size_t n = 0;
+
+	while (a && a[n])
+		n++;
+	if (n != def->n_machines)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(a[i], def->machines[i]) != 0)
+			return false;
+	return true;
+}
+
+static bool has_name(char **names, const char *name)
+{
+	for (; names && *names; names++)
+		if (strcmp(*names, name) == 0)
+			return true;
+	return false;
+}
+
+static bool serves(const struct seat *seat, const struct klass *k)
+{
+	if (strcmp(seat->type, k->type) != 0)
+		return false;
+	if (k->machines)
+		return has_name(k->machines, seat->broker_name);
+	return k->group[0] == 0 || has_name(seat->groups, k->group);
+}
+
+static uint64_t open_of(const struct seat *seat)
+{
+	return seat->accepts && seat->limit > seat->granted ? seat->limit - seat->granted : 0;
+}
+
+static void seat_down(struct klass *k, struct seat *seat)
+{
+	k->sessions = mem_grow(k->sessions, k->n_sessions + 1, sizeof *k->sessions);
+	k->sessions[k->n_sessions++] = seat;
+	k->open += open_of(seat);
+}
+
+struct klass *sorter_class_of(struct sorter *s, const struct task *def)
+{
+	for (size_t i = 0; i < s->n_classes; i++) {
+		struct klass *k = s->classes[i];
+		if (strcmp(k->type, def->type) == 0 && strcmp(k->group, def->group) == 0 &&
+		    same_machines(k->machines, def))
+			return k;
+	}
+	struct klass *k = mem_new(sizeof *k);
+	heap_node_init(&k->node);
+	heap_init(&k->queues);
+	k->type = mem_str(def->type);
+	k->group = mem_str(def->group);
+	if (def->n_machines) {
+		k->machines = mem_array(def->n_machines + 1, sizeof *k->machines);
+		for (size_t i = 0; i < def->n_machines; i++)
+			k->machines[i] = mem_str(def->machines[i]);
+	}
+	s->classes = mem_grow(s->classes, s->n_classes + 1, sizeof *s->classes);
+	s->classes[s->n_classes++] = k;
+	for (size_t i = 0; i < s->n_seats; i++)
+		if (serves(s->seats[i], k))
+			seat_down(k, s->seats[i]);
+	return k;
+}
+
+struct seat *sorter_seat(const struct sorter *s, uint32_t session)
+{
+	for (size_t i = 0; i < s->n_seats; i++)
+		if (s->seats[i]->session == session)
+			return s->seats[i];
+	return NULL;
+}
+
+static void seat_free(struct seat *seat)
+{
+	for (char **g = seat->groups; g && *g; g++)
+		free(*g);
+	free(seat->groups);
+	free(seat->type);
+	free(seat->broker_name);
+	free(seat);
+}
+
+static void leave(struct sorter *s, struct seat *seat)
+{
+	for (size_t i = 0; i < s->n_classes; i++) {
+		struct klass *k = s->classes[i];
+		for (size_t j = 0; j < k->n_sessions; j++)
+			if (k->sessions[j] == seat) {
+				k->sessions[j] = k->sessions[--k->n_sessions];
+				k->open -= open_of(seat);
+				sorter_class_moved(s, k);
+				break;
+			}
+	}
+	for (size_t i = 0; i < s->n_seats; i++)
+		if (s->seats[i] == seat)
+			s->seats[i] = s->seats[--s->n_seats];
+	seat_free(seat);
+}
+
+static struct seat *enter(struct sorter *s, const struct session_news *n)
+{
+	struct seat *seat = mem_new(sizeof *seat);
+	size_t groups = 0;
+
+	seat->session = n->session;
+	seat->broker = n->broker;
+	seat->type = mem_str(n->type);
+	seat->broker_name = mem_str(n->broker_name);
+	while (n->groups && n->groups[groups])
+		groups++;
+	seat->groups = mem_array(groups + 1, sizeof *seat->groups);
+	for (size_t i = 0; i < groups; i++)
+		seat->groups[i] = mem_str(n->groups[i]);
+	seat->running = (int32_t)n->held;
+	s->seats = mem_grow(s->seats, s->n_seats + 1, sizeof *s->seats);
+	s->seats[s->n_seats++] = seat;
+	for (size_t i = 0; i < s->n_classes; i++)
+		if (serves(seat, s->classes[i]))
+			seat_down(s->classes[i], seat);
+	return seat;
+}
+
+static void open_changed(struct sorter *s, const struct seat *seat, uint64_t was)
+{
+	uint64_t is = open_of(seat);
+
+	for (size_t i = 0; is != was && i < s->n_classes; i++) {
+		struct klass *k = s->classes[i];
+		if (!serves(seat, k))
+			continue;
+		k->open = k->open - was + is;
+		sorter_class_moved(s, k);
+	}
+}
+
+void sorter_seat_news(struct sorter *s, const struct session_news *n)
+{
+	struct seat *seat = sorter_seat(s, n->session);
+
+	if (n->gone) {
+		if (seat)
+			leave(s, seat);
+		return;
+	}
+	if (!seat)
+		seat = enter(s, n);
+	uint64_t was = open_of(seat);
+	seat->accepts = n->accepts;
+	seat->limit = n->limit;
+	seat->load_permille = n->load_permille;
+	open_changed(s, seat, was);
+}
+
+void sorter_spend(struct sorter *s, struct seat *seat)
+{
+	uint64_t was = open_of(seat);
+
+	seat->granted++;
+	open_changed(s, seat, was);
+}
+
+void sorter_regain(struct sorter *s, struct seat *seat)
+{
+	uint64_t was = open_of(seat);
+
+	seat->granted--;
+	open_changed(s, seat, was);
+}
+
+static uint32_t draw(struct sorter *s)
+{
+	s->random ^= s->random << 13;
+	s->random ^= s->random >> 17;
+	s->random ^= s->random << 5;
+	return s->random;
+}
+
+/* Smaller is better. */
+static uint64_t rank(struct sorter *s, const struct klass *k, size_t at, const struct ready *r)
+{
+	const struct seat *seat = k->sessions[at];
+
+	switch (r->queue->def->dispatch) {
+	case DISPATCH_ROUND_ROBIN:
+		return (at + k->n_sessions - k->turn % k->n_sessions) % k->n_sessions;
+	case DISPATCH_RANDOM:
+		return draw(s);
+	case DISPATCH_HASH: /* rendezvous: the same broker as long as it is there */
+		return map_mix(map_mix(r->key.task, (uint64_t)r->key.run_date), seat->broker);
+	default:
+		return (uint64_t)(seat->running > 0 ? seat->running : 0) << 32 |
+		       seat->load_permille;
+	}
+}
+
+struct seat *sorter_choose(struct sorter *s, struct klass *k, const struct ready *r)
+{
+	struct seat *best = NULL;
+	uint64_t best_rank = 0;
+	size_t best_at = 0;
+
+	for (size_t i = 0; i < k->n_sessions; i++) {
+		if (open_of(k->sessions[i]) == 0)
+			continue;
+		uint64_t got = rank(s, k, i, r);
+		if (!best || got < best_rank) {
+			best = k->sessions[i];
+			best_rank = got;
+			best_at = i;
+		}
+	}
+	if (best)
+		k->turn = best_at + 1;
+	return best;
+}
+
+void sorter_seats_free(struct sorter *s)
+{
+	for (size_t i = 0; i < s->n_seats; i++)
+		seat_free(s->seats[i]);
+	free(s->seats);
+	for (size_t i = 0; i < s->n_classes; i++) {
+		struct klass *k = s->classes[i];
+		for (char **m = k->machines; m && *m; m++)
+			free(*m);
+		free(k->machines);
+		free(k->type);
+		free(k->group);
+		free(k->sessions);
+		heap_done(&k->queues);
+		free(k);
+	}
+	free(s->classes);
+}
