@@ -102,7 +102,7 @@ static void schedule(struct instantiator *in, const struct task *def, int64_t th
 	task_unref(p->def);
 	p->def = def;
 	p->frozen = frozen;
-	if (through < online_from - 1)
+	if (online_from > INT64_MIN && through < online_from - 1)
 		through = online_from - 1;
 	if (through < p->through)
 		through = p->through;

@@ -104,7 +104,7 @@ struct transition {
 	uint32_t epoch;
 	uint32_t session;    /* the broker session this concerns (grant, report), or 0 */
 	uint8_t kind, event, from, to; /* enum transition_kind, event, state, state */
-	uint8_t reason, reserved[3];
+	uint8_t reason, actor_kind, reserved[2];
 	uint32_t slot;       /* the instance's place in the ledger: names it until it is final */
 	uint64_t cause;      /* command, or 0 */
 	struct instance inst; /* after the change */
