@@ -1,0 +1,157 @@
+/* read.h — the store as the HTTP face sees it: lists and history, read-only.
+ *
+ * Each call is one snapshot, live and history together, and tells its number: events after
+ * that number join on. Nothing here can write or checkpoint, and no call holds a snapshot
+ * after it returns. A call that would take longer than READ_TIME_MS ends with E_LIMIT:
+ * narrow the filter.
+ *
+ * SQLite only. All calls block (milliseconds). One reader is for one thread at a time; open
+ * several for several. Rows and texts are borrowed for the call of `each`; a negative
+ * answer of `each` ends the call and is returned.
+ *
+ * Errors of all: E_IO, E_BUSY (try again), E_CORRUPT, E_LIMIT, E_INVALID (a cursor that
+ * this list did not give, a limit outside 1..READ_ROWS_MAX).
+ */
+#ifndef STORE_READ_H
+#define STORE_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sched/instance.h"
+#include "store/store.h"
+
+#define READ_ROWS_MAX 500
+#define READ_TASKS_MAX 1000 /* ids in one filter */
+#define READ_TIME_MS 2000
+#define READ_CURSOR_MAX 512 /* bytes, with the NUL */
+
+struct reader;
+struct err;
+
+/* Which part of a list. Cursors are opaque text [A-Za-z0-9._~-]* for URLs, valid for the
+ * same list, filter, sort and direction. */
+struct read_page {
+	size_t limit;       /* 1..READ_ROWS_MAX */
+	const char *cursor; /* NULL or "": from the start */
+	bool descending;
+};
+
+struct read_answer {
+	uint64_t number;              /* of the snapshot: the last transition it has */
+	char cursor[READ_CURSOR_MAX]; /* where to go on; "": that was all */
+};
+
+struct read_filter {
+	const uint32_t *tasks; /* n_tasks of them; 0: any */
+	size_t n_tasks;
+	uint32_t workflow;     /* 0: any */
+	uint32_t states;       /* bits 1u << enum state; 0: any */
+	uint32_t broker;       /* of the present or last attempt; 0: any */
+	int64_t from, to;      /* run_date in [from, to); both 0: any */
+	bool parts;            /* parts and test runs too, else part 0 only */
+};
+
+/* The first two are cheap whatever history holds; the others sort all that the filter
+ * lets through. */
+enum read_sort { READ_BY_RUN_DATE, READ_BY_CHANGE, READ_BY_START, READ_BY_END, READ_BY_PRIORITY,
+	READ_BY_STATE, READ_SORT_COUNT };
+
+/* One row of lb_task_event. `from` is ST_NONE for the first. */
+struct read_event {
+	uint64_t number, prev, cause, token;
+	struct inst_key key;
+	int64_t at_us;
+	const char *note; /* or NULL */
+	uint32_t epoch, session, generation, revision, broker;
+	int32_t exit_code;
+	uint16_t attempt;
+	uint8_t event, from, to, reason, actor_kind;
+};
+
+struct read_action {
+	uint64_t id;
+	int64_t at_us;
+	const char *actor, *action, *object, *detail;
+};
+
+/* errors  E_NOT_FOUND no store there (yet), E_VERSION a schema this program does not know */
+int reader_open(const char *url, struct reader **ret_reader, struct err *err);
+void reader_close(struct reader *r); /* NULL is fine */
+
+/* The number of the last transition stored. */
+int read_number(struct reader *r, uint64_t *ret_number, struct err *err);
+
+int read_instances(struct reader *r, const struct read_filter *f, enum read_sort sort,
+                   const struct read_page *page,
+                   int (*each)(void *ctx, const struct instance *i), void *ctx,
+                   struct read_answer *ret, struct err *err);
+/* Live or finished. E_NOT_FOUND. ret_number may be NULL. */
+int read_instance(struct reader *r, struct inst_key key, struct instance *ret,
+                  uint64_t *ret_number, struct err *err);
+/* The instance's events, newest first (a walk by `prev`): those below `before` (0: from its
+ * last on), at most `limit`. Go on with before = the last one's number. E_NOT_FOUND. */
+int read_events(struct reader *r, struct inst_key key, uint64_t before, size_t limit,
+                int (*each)(void *ctx, const struct read_event *e), void *ctx,
+                uint64_t *ret_number, struct err *err);
+/* Events of all instances with numbers above `after`, ascending, at most `limit`. */
+int read_events_after(struct reader *r, uint64_t after, size_t limit,
+                      int (*each)(void *ctx, const struct read_event *e), void *ctx,
+                      uint64_t *ret_number, struct err *err);
+
+struct read_task_filter {
+	const char *prefix; /* of the name, bytes; NULL or "": any */
+	uint32_t states;    /* bits 1u << enum task_state; 0: any */
+	uint32_t workflow;  /* 0: any */
+};
+
+/* By name. */
+int read_tasks(struct reader *r, const struct read_task_filter *f, const struct read_page *page,
+               int (*each)(void *ctx, const struct store_task *t), void *ctx,
+               struct read_answer *ret, struct err *err);
+/* By name, or by id when `name` is NULL; retired ones last. E_NOT_FOUND. */
+int read_task(struct reader *r, const char *name, uint32_t id,
+              int (*each)(void *ctx, const struct store_task *t), void *ctx, struct err *err);
+/* Links into (parents of) or out of (children of) a task. */
+int read_links(struct reader *r, uint32_t task, bool children,
+               int (*each)(void *ctx, const struct store_link *l), void *ctx, struct err *err);
+
+/* The newest version of each document of a kind, by id; bodies are empty here. */
+int read_docs(struct reader *r, enum store_doc_kind kind, const struct read_page *page,
+              int (*each)(void *ctx, const struct store_doc *d), void *ctx,
+              struct read_answer *ret, struct err *err);
+/* One document with its body: by name, or by id when `name` is NULL; version 0: the newest.
+ * E_NOT_FOUND. */
+int read_doc(struct reader *r, enum store_doc_kind kind, const char *name, uint32_t id,
+             uint32_t version, int (*each)(void *ctx, const struct store_doc *d), void *ctx,
+             struct err *err);
+/* All versions of one document, newest first, bodies empty. */
+int read_doc_versions(struct reader *r, enum store_doc_kind kind, uint32_t id,
+                      int (*each)(void *ctx, const struct store_doc *d), void *ctx,
+                      struct err *err);
+
+/* Commands by id; page->descending for newest first. */
+int read_commands(struct reader *r, bool unfinished_only, const struct read_page *page,
+                  int (*each)(void *ctx, const struct store_command *c), void *ctx,
+                  struct read_answer *ret, struct err *err);
+/* By request id, or by id when `request_id` is NULL. E_NOT_FOUND. */
+int read_command(struct reader *r, const char *request_id, uint64_t id,
+                 int (*each)(void *ctx, const struct store_command *c), void *ctx,
+                 struct err *err);
+/* By task, run_date, part; always ascending. */
+int read_command_items(struct reader *r, uint64_t command, bool failed_only,
+                       const struct read_page *page,
+                       int (*each)(void *ctx, const struct store_command_item *i), void *ctx,
+                       struct read_answer *ret, struct err *err);
+/* The audit list, by id. */
+int read_actions(struct reader *r, const struct read_page *page,
+                 int (*each)(void *ctx, const struct read_action *a), void *ctx,
+                 struct read_answer *ret, struct err *err);
+
+/* How many instances (part 0) are in each state, live and finished, under the filter
+ * (`states` is ignored). */
+int read_counts(struct reader *r, const struct read_filter *f, uint64_t ret_counts[ST_COUNT],
+                uint64_t *ret_number, struct err *err);
+
+#endif
