@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Documents name files that exist: links of every page, paths of docs/requirements.md; man pages
+and the Makefile's help say what there is."""
+import re
+from pathlib import Path
+
+from source import ROOT, Tap, files, text
+
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+PATH = re.compile(r"`((?:lib|baseserver|broker|cgi|runners|plugins-sdk|admin-console|schema|tests|bench|"
+                  r"docs|packaging)/[\w./*-]+)`")
+
+
+def links():
+    for page in files(".md"):
+        for target in LINK.findall(text(page)):
+            if not re.match(r"[a-z]+:", target) and not (ROOT / page).parent.joinpath(target).exists():
+                yield f"{page}: {target} does not exist"
+
+
+def paths():
+    for page in ("docs/requirements.md", "ARCHITECTURE.md", "README.md", "SECURITY.md"):
+        for target in PATH.findall(text(page)):
+            if not list(ROOT.glob(target)):
+                yield f"{page}: {target} does not exist"
+
+
+def requirements():
+    for i, line in enumerate(text("docs/requirements.md").splitlines(), 1):
+        cells = [c.strip() for c in line.strip("|").split("|")]
+        if line.startswith("|") and len(cells) == 3 and not set(line) <= set("|-") and not cells[2]:
+            yield f"docs/requirements.md:{i}: say what shows it, or open"
+
+
+def help_lines():
+    makefile = text("Makefile")
+    phony = set(" ".join(re.findall(r"^\.PHONY:(.*)$", makefile, re.M)).split()) - {"all", "help", "unit",
+                                                                                    "lint"}
+    told = set(re.findall(r"^#: make (\S+)", makefile, re.M))
+    return [f"Makefile: {t} has no #: line" for t in sorted(phony - told)]
+
+
+def manuals():
+    for program in ("baseserver.8", "taskbroker.8", "taskrunner-loader.8", "jobkeeper.8",
+                    "sirdar-cgi.8", "sirdar.1"):
+        page = Path("docs/man") / program
+        if not (ROOT / page).is_file():
+            yield f"{page} misses"
+        elif not re.search(r"^\.TH ", text(str(page)), re.M):
+            yield f"{page} has no title"
+
+
+tap = Tap()
+tap.check("links of the documents lead somewhere", list(links()))
+tap.check("paths in the documents exist", list(paths()))
+tap.check("every row of docs/requirements.md is answered", list(requirements()))
+tap.check("make help tells every target", help_lines())
+tap.check("every program has a man page", list(manuals()))
+tap.end()
