@@ -20,7 +20,6 @@ struct planned {
 	int64_t next, due;     /* run_date to create next, and when (s) */
 	int64_t through;       /* last run_date proposed */
 	int64_t keep_from;     /* catch-up: dates before it are recorded as skipped */
-	bool frozen;
 };
 
 struct instantiator {
@@ -92,22 +91,22 @@ static int64_t keep_from(const struct task *def, int64_t from, int64_t now)
 /* Dates due this long ago were missed; younger ones are simply due. */
 enum { MISSED_AFTER_S = 60 };
 
-static void schedule(struct instantiator *in, const struct task *def, int64_t through,
-                     int64_t online_from, uint8_t state, bool frozen)
+static void schedule(struct instantiator *in, const struct task *def,
+                     const struct store_task *row)
 {
+	int64_t through = row->planned_through;
 	struct planned *p = place(in, def->id);
 	int64_t now = actor_wall_us(in->me) / US_PER_S;
 
 	task_ref(def);
 	task_unref(p->def);
 	p->def = def;
-	p->frozen = frozen;
-	if (online_from > INT64_MIN && through < online_from - 1)
-		through = online_from - 1;
+	if (row->online_from > INT64_MIN && through < row->online_from - 1)
+		through = row->online_from - 1;
 	if (through < p->through)
 		through = p->through;
 	p->through = through;
-	p->next = state == TS_ONLINE ? plan_next(def->plan, through) : PLAN_NEVER;
+	p->next = row->state == TS_ONLINE ? plan_next(def->plan, through) : PLAN_NEVER;
 	if (p->next != PLAN_NEVER)
 		p->keep_from = keep_from(def, p->next, now - MISSED_AFTER_S);
 	arm(in, p);
@@ -132,8 +131,7 @@ static void fold(struct instantiator *in)
 {
 	for (const struct transition *tr; (tr = stream_peek(in->in)); stream_next(in->in))
 		if (tr->kind == TK_TASK)
-			schedule(in, tr->ref, tr->inst.due, tr->inst.eff_due_us, tr->inst.state,
-			         tr->inst.flags & IF_FROZEN);
+			schedule(in, tr->ref, tr->row);
 }
 
 static void create_due(struct instantiator *in)
@@ -188,8 +186,7 @@ static const struct actor_ops ops = { .name = "instantiator", .letters_max = 655
 
 static void load_task(void *ctx, const struct ledger_task *t)
 {
-	schedule(ctx, t->def, t->row->planned_through, t->row->online_from, t->row->state,
-	         t->row->frozen);
+	schedule(ctx, t->def, t->row);
 }
 
 struct instantiator *instantiator_new(struct thread *th, struct ledger *ledger)

@@ -23,6 +23,8 @@ static void slot_drop(void *slot)
 	if (tr->kind == TK_TASK)
 		task_unref(tr->ref);
 	tr->ref = NULL;
+	free(tr->row);
+	tr->row = NULL;
 }
 
 static bool is_outside(enum proposer from)

@@ -210,7 +210,6 @@ static bool stale(const struct asked *a)
 
 static int on_started(struct asked *a, uint64_t *ret_number)
 {
-	(void)ret_number; /* no state changes: it rides on the next commit */
 	if (stale(a) || !state_holds_slot((enum state)a->e->inst.state))
 		return E_STALE;
 	struct instance *i = &a->e->inst;
@@ -218,11 +217,10 @@ static int on_started(struct asked *a, uint64_t *ret_number)
 		return 0;
 	i->flags |= IF_STARTED;
 	i->started_us = a->p->at_us ? a->p->at_us : a->l->now_us;
-	ledger_touch(a->l, a->index);
 #ifdef BUG_5
 	i->state = ST_RUNNING;
 #endif
-	return 0;
+	return step(a, EV_STARTED, RE_NONE, ret_number);
 }
 
 static void reset_for_redo(struct ledger *l, struct instance *i)

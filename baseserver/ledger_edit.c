@@ -1,4 +1,5 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "baseserver/ledger_impl.h"
 #include "sched/task.h"
@@ -89,10 +90,8 @@ void ledger_apply_edit(struct ledger *l, struct edit *e)
 		struct transition tr = { .kind = TK_TASK, .ref = task_ref(e->tasks[i]),
 			                 .cause = e->cause };
 		tr.inst.key.task = t->row.id;
-		tr.inst.due = t->row.planned_through;
-		tr.inst.eff_due_us = t->row.online_from;
-		tr.inst.flags = t->row.frozen ? IF_FROZEN : 0;
-		tr.inst.state = t->row.state;
+		tr.row = mem_new(sizeof t->row);
+		memcpy(tr.row, &t->row, sizeof t->row);
 		number = ledger_publish(l, &tr);
 		ledger_raise_barrier(l, t, number);
 	}

@@ -146,4 +146,28 @@ struct session_news {
 };
 void session_news_free(struct session_news *n);
 
+/* What a session says it holds: with its greeting and each heartbeat; from its worker to
+ * the maintainer. */
+struct held_news {
+	struct letter letter;
+	struct actor *worker;  /* gets the letters of resends ... */
+	void (*resend)(struct letter *l, void *self); /* ... here */
+	uint32_t session, broker;
+	bool loader;           /* else the broker's own session: the keeper's tokens */
+	bool hello;            /* the first list of this session */
+	bool fresh;            /* hello: the peer process is new (another incarnation) */
+	char type[64];         /* loader */
+	size_t n;
+	uint64_t tokens[];
+};
+
+/* Attempts a session should have and does not list (to be granted again, same token), or
+ * that wait for a kill the session may not have got; from the maintainer to the worker. */
+struct resend {
+	struct letter letter;
+	uint32_t session;
+	size_t n;
+	struct instance inst[]; /* state tells: Running, or WaitKill and Killing */
+};
+
 #endif

@@ -369,7 +369,8 @@ static void fold_task(struct resolver *r, const struct transition *tr)
 	for (size_t k = 0; k < n; k++)
 		each_waiting(r, children[k], detach);
 	each_waiting(r, def->id, detach);
-	put_def(r, def, tr->inst.state != TS_DRAFT && tr->inst.state != TS_RETIRED);
+	const struct store_task *row = tr->row;
+	put_def(r, def, row->state != TS_DRAFT && row->state != TS_RETIRED);
 	each_waiting(r, def->id, attach);
 	for (size_t k = 0; k < n; k++) {
 		bool again = children[k] == def->id;

@@ -288,7 +288,8 @@ static void fold(struct sorter *s)
 			fold_instance(s, tr);
 			count_seat(s, tr);
 		} else if (tr->kind == TK_TASK) {
-			put_def(s, tr->ref, tr->inst.state, tr->inst.flags & IF_FROZEN);
+			const struct store_task *row = tr->row;
+			put_def(s, tr->ref, row->state, row->frozen);
 		} else if (tr->kind == TK_MARK) {
 			s->mark = tr->inst.token;
 			release_held(s);

@@ -86,9 +86,8 @@ struct instance {
 /* One record of the ledger's stream. */
 enum transition_kind {
 	TK_INSTANCE = 1, /* the instance's image after the change is in `inst` */
-	TK_TASK,         /* `ref`: the new `struct task`, counted. `inst` carries its row: key.task,
-	                  * state (enum task_state), IF_FROZEN, due = planned_through (s),
-	                  * eff_due_us = online_from (s) */
+	TK_TASK,         /* `ref`: the new struct task, counted; `row`: its struct store_task; the
+	                  * task's id is inst.key.task */
 	TK_BARRIER,      /* a gate of `inst.key.task` may have closed */
 	TK_MARK,         /* the resolver's withdrawals for barrier `token` are in the stream */
 	TK_COMMAND,      /* a command was recorded or advanced; `cause` is its id */
@@ -100,6 +99,7 @@ struct transition {
 	uint64_t prev;       /* the instance's transition before this one; 0: first */
 	int64_t at_us;       /* us, UTC */
 	const void *ref;     /* TK_TASK */
+	void *row;           /* TK_TASK: its struct store_task, the stream's */
 	char *note;          /* what a person would want to know more, or NULL; the stream's */
 	uint32_t epoch;
 	uint32_t session;    /* the broker session this concerns (grant, report), or 0 */
