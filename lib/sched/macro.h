@@ -1,0 +1,63 @@
+/* macro.h — ${names} and $[dates] in commands and parameters.
+ *
+ * (design: SEMANTICS section 6.) All dates are of run_date, in the task's zone:
+ *
+ *   ${run_date} ${biz_date} ${period_start} ${period_end}     yyyy-MM-dd, for cycles shorter
+ *                     than a day with the time: yyyy-MM-dd HH:mm:ss (biz_date: always a date)
+ *   $[yyyyMMdd] $[yyyy-MM-dd HH:mm:ss-1/24]    a pattern, and +-days, as a number or n/m
+ *   $[add_months(pattern, n)]  $[month_first_day(pattern, n)]  $[month_last_day(pattern, n)]
+ *   $[week_first_day(pattern, n)] $[week_last_day(pattern, n)] $[year_first_day(pattern, n)]
+ *   $[year_last_day(pattern, n)]   (n: months, weeks or years from run_date's own; 0 if absent)
+ *   $[timestamp(pattern)]           the instant of the pattern's date, as UTC seconds
+ *   ${anything.else}                looked up by the caller
+ *   $$                              a dollar sign
+ *
+ * A `$` before anything else stays as it is. Pure.
+ */
+#ifndef SCHED_MACRO_H
+#define SCHED_MACRO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct err;
+struct plan;
+
+#define MACRO_OUT_MAX   (4 << 20) /* bytes of a text with its macros replaced */
+#define MACRO_NAME_MAX  256       /* bytes of a name */
+#define MACRO_DEPTH_MAX 16        /* values that hold macros themselves */
+
+struct macro_scope {
+	const struct plan *plan;
+	int64_t run_date;
+	/* The value of a name that is not built in, or NULL when there is none. Values are
+	 * expanded in turn. The pointer is borrowed until the next call. */
+	const char *(*lookup)(void *ctx, const char *name);
+	/* Known names for the "did you mean", NULL-terminated; may be NULL. */
+	const char *const *known;
+	void *ctx;
+};
+
+/* Append `text` with its macros replaced to `out`.
+ *
+ *   errors  E_INVALID an unknown name (named, with the nearest known one) or a malformed
+ *           macro (with its column); E_LIMIT too long or too deep. `out` may be part written.
+ */
+int macro_expand(const char *text, const struct macro_scope *scope, struct buf *out,
+                 struct err *err);
+
+/* Would macro_expand() know every name? For save time: nothing is computed, values are not
+ * followed.
+ *
+ *   is_known  true for names that will have a value; may be NULL: only built-in ones have
+ *   known     as in the scope
+ *   errors    E_INVALID
+ */
+int macro_check(const char *text, _Bool (*is_known)(void *ctx, const char *name),
+                const char *const *known, void *ctx, struct err *err);
+
+/* Does the text hold anything to replace? */
+_Bool macro_has(const char *text);
+
+#endif
