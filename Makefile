@@ -141,7 +141,7 @@ install: all
 	    > $(DESTDIR)$(prefix)/lib/systemd/system/$$(basename "$$f"); done
 	install -m 644 docs/man/*.1 $(DESTDIR)$(prefix)/share/man/man1
 	install -m 644 docs/man/*.8 $(DESTDIR)$(prefix)/share/man/man8
-	install -m 644 README.md LICENSE CHANGELOG.md docs/*.md packaging/examples/*.yaml \
+	install -m 644 README.md LICENSE CHANGELOG.md $(filter-out docs/README.md,$(wildcard docs/*.md)) packaging/examples/*.yaml \
 	    $(DESTDIR)$(prefix)/share/doc/sirdar
 	if [ -d docs/examples ]; then cp -R docs/examples/. $(DESTDIR)$(prefix)/share/doc/sirdar/examples; fi
 	if [ -d admin-console/web/dist ]; then cp -R admin-console/web/dist/. $(DESTDIR)$(prefix)/share/sirdar/web; fi
