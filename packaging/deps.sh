@@ -12,7 +12,7 @@ libgnutls28-dev libsqlite3-dev libmicrohttpd-dev libcjson-dev libyaml-dev uthash
 libsodium-dev libcurl4-gnutls-dev libsmartcols-dev libzstd-dev"
 run="tzdata python3 curl ca-certificates"
 test="clang clang-tidy clang-format cppcheck g++ shellcheck sqlite3 git"
-heavy="libclang-rt-14-dev gcovr"
+heavy="systemd libclang-rt-14-dev gcovr"
 
 mode=install
 case "$1" in

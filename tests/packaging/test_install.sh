@@ -1,0 +1,70 @@
+#!/bin/bash
+# What `make install` puts where, and that a plugin can be built from it alone.
+cd "$(dirname "$0")/../.." || exit 1
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+n=0 bad=0
+check() { # name, then a command
+	local name=$1
+	shift
+	n=$((n + 1))
+	if said=$("$@" 2>&1); then
+		echo "ok $n - $name"
+	else
+		printf '%s\n' "$said" | tail -n 20 | sed 's/^/# /'
+		echo "not ok $n - $name"
+		bad=1
+	fi
+}
+tree_has() {
+	local file code=0
+	for file in "$@"; do [ -f "$root/$file" ] || { echo "$file misses"; code=1; }; done
+	return $code
+}
+nothing_else() { # all is below the prefix
+	! find "$root" -type f -not -path "$root/opt/x/*" | grep .
+}
+no_places() { # a unit or pkg-config file with a placeholder left, or that names the staging folder
+	! grep -rlE "@[a-z]+@|$root" "$root/opt/x/lib/systemd" "$root/opt/x/lib/pkgconfig"
+}
+programs_there() {
+	local p code=0
+	for p in baseserver taskbroker taskrunner-loader jobkeeper sirdar-cgi sirdar; do
+		[ ! -x "${B:-build/gcc}/bin/$p" ] || [ -x "$root/opt/x/bin/$p" ] || { echo "$p misses"; code=1; }
+	done
+	return $code
+}
+builds_plugin() {
+	local flags
+	flags=$(PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$root/opt/x/lib/pkgconfig \
+		pkg-config --cflags sirdar-sdk) || return 1
+	printf '#include <sirdar/runner.h>\n' >"$root/p.c"
+	# shellcheck disable=SC2086
+	gcc -std=c99 -Wall -Wextra -Werror $flags -fPIC -shared -o "$root/p.so" "$root/p.c"
+}
+hardened() { # S21: position independent, relocations read-only and bound at start, stack not executable
+	local f code=0 said
+	for f in "$root"/opt/x/bin/* "$root"/opt/x/lib/sirdar/runners/*.so; do
+		[ -f "$f" ] || continue
+		said=$(readelf -hldW "$f")
+		grep -qE 'Type: +DYN' <<<"$said" || { echo "$f is not PIE"; code=1; }
+		grep -q GNU_RELRO <<<"$said" || { echo "$f has no RELRO"; code=1; }
+		grep -qE 'BIND_NOW|FLAGS_1.*NOW' <<<"$said" || { echo "$f binds late"; code=1; }
+		grep -qE 'GNU_STACK.*RWE' <<<"$said" && { echo "$f has an executable stack"; code=1; }
+		grep -qE 'RPATH|RUNPATH' <<<"$said" && { echo "$f has a RUNPATH"; code=1; }
+	done
+	return $code
+}
+check "install honours DESTDIR and prefix" make -s install DESTDIR="$root" prefix=/opt/x
+check "every program that was built is there" programs_there
+check "units, contract, manual and settings are there" tree_has \
+	opt/x/lib/systemd/system/sirdar-{baseserver,taskbroker,cgi}.service \
+	opt/x/lib/pkgconfig/sirdar-sdk.pc opt/x/include/sirdar/runner.h \
+	opt/x/share/man/man8/baseserver.8 opt/x/share/man/man1/sirdar.1 \
+	opt/x/share/doc/sirdar/{baseserver,taskbroker,cgi}.yaml opt/x/share/doc/sirdar/LICENSE
+check "nothing is outside the prefix" nothing_else
+check "no placeholder and no staging folder is left in a file" no_places
+check "programs and plugins are hardened" hardened
+check "a plugin builds against the installed contract alone" builds_plugin
+echo "1..$n"
+[ $bad -eq 0 ]
