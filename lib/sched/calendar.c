@@ -1,0 +1,111 @@
+#include "sched/calendar.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/civil.h"
+#include "util/alloc.h"
+#include "util/err.h"
+
+struct calendar {
+	uint8_t weekdays;
+	size_t n;
+	struct calendar_day days[]; /* ascending, each once */
+};
+
+static int by_day(const void *a, const void *b)
+{
+	const struct calendar_day *x = a, *y = b;
+
+	return (x->day > y->day) - (x->day < y->day);
+}
+
+int calendar_new(uint8_t weekdays, const struct calendar_day *days, size_t n,
+                 struct calendar **ret_calendar, struct err *err)
+{
+	if (n > CALENDAR_DAYS_MAX)
+		return err_set(err, E_LIMIT, "a calendar of %zu dates; the limit is %d", n,
+		               CALENDAR_DAYS_MAX);
+	struct calendar *c = mem_new(sizeof *c + n * sizeof c->days[0]);
+	c->weekdays = weekdays & CALENDAR_ALL_WEEK;
+	if (n)
+		memcpy(c->days, days, n * sizeof *days);
+	qsort(c->days, n, sizeof *c->days, by_day);
+	for (size_t i = 0; i < n; i++) {
+		struct calendar_day *last = c->n ? &c->days[c->n - 1] : NULL;
+		if (!last || last->day != c->days[i].day) {
+			c->days[c->n++] = c->days[i];
+		} else if (last->allowed != c->days[i].allowed) {
+			struct civil d = civil_of_day(last->day);
+			free(c);
+			return err_set(err, E_INVALID,
+			               "the calendar both allows and denies %04d-%02d-%02d",
+			               (int)d.year, d.month, d.day);
+		}
+	}
+	*ret_calendar = c;
+	return 0;
+}
+
+void calendar_free(struct calendar *c)
+{
+	free(c);
+}
+
+/* Index of the first listed date >= day. */
+static size_t find(const struct calendar *c, int64_t day)
+{
+	size_t lo = 0, hi = c->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (c->days[mid].day < day)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+bool calendar_allows(const struct calendar *c, int64_t day)
+{
+	size_t i = find(c, day);
+
+	if (i < c->n && c->days[i].day == day)
+		return c->days[i].allowed;
+	return c->weekdays >> (civil_weekday(day) - 1) & 1;
+}
+
+/* With a weekday allowed, each step but seven passes a listed date; without one only the
+ * listed dates matter. */
+int64_t calendar_next(const struct calendar *c, int64_t day)
+{
+	size_t i = find(c, day);
+
+	for (; c->weekdays; day++) {
+		bool listed = i < c->n && c->days[i].day == day;
+		if (listed ? c->days[i].allowed : c->weekdays >> (civil_weekday(day) - 1) & 1)
+			return day;
+		i += listed;
+	}
+	for (; i < c->n; i++)
+		if (c->days[i].allowed)
+			return c->days[i].day;
+	return CALENDAR_NEVER;
+}
+
+int64_t calendar_prev(const struct calendar *c, int64_t day)
+{
+	size_t i = find(c, day + 1); /* listed dates <= day are days[0 .. i) */
+
+	for (; c->weekdays; day--) {
+		bool listed = i > 0 && c->days[i - 1].day == day;
+		if (listed ? c->days[i - 1].allowed : c->weekdays >> (civil_weekday(day) - 1) & 1)
+			return day;
+		i -= listed;
+	}
+	for (; i > 0; i--)
+		if (c->days[i - 1].allowed)
+			return c->days[i - 1].day;
+	return CALENDAR_BEFORE;
+}

@@ -1,0 +1,235 @@
+#include "sched/plan.h"
+
+#include <stdlib.h>
+
+#include "sched/calendar.h"
+#include "sched/civil.h"
+#include "sched/cron.h"
+#include "sched/plan_impl.h"
+#include "sched/tz.h"
+#include "util/alloc.h"
+#include "util/check.h"
+#include "util/err.h"
+
+#define STEP_MAX 100000
+/* A calendar may leave nothing of a cycle. The Gregorian calendar repeats in 400 years:
+ * what did not happen in them is taken as never. */
+#define LOOK_S (INT64_C(146097) * DAY_S)
+
+const char *unit_name(enum cycle_unit unit)
+{
+	static const char *const names[] = {
+		[CU_NONE] = "none", [CU_MINUTE] = "minute", [CU_HOUR] = "hour",
+		[CU_DAY] = "day",   [CU_WEEK] = "week",     [CU_MONTH] = "month",
+		[CU_YEAR] = "year", [CU_ONCE] = "once",     [CU_FIRE] = "fire",
+	};
+
+	CHECK((size_t)unit < sizeof names / sizeof names[0]);
+	return names[unit];
+}
+
+static int check_schedule(const struct schedule *s, struct err *err)
+{
+	if (s->cron && (s->unit == CU_ONCE || s->unit > CU_FIRE))
+		return err_set(err, E_INVALID, "a cron has a unit of minute to year");
+	if (!s->cron && s->unit >= CU_FIRE)
+		return err_set(err, E_INVALID, "the unit fire needs a cron");
+	if (!s->cron && (s->step < 1 || s->step > STEP_MAX))
+		return err_set(err, E_INVALID, "a step of %d; it is 1 to %d", s->step, STEP_MAX);
+	if (s->start > s->end)
+		return err_set(err, E_INVALID, "the end is before the start");
+	if (s->start > TIME_MAX || s->end < TIME_MIN)
+		return err_set(err, E_INVALID, "start and end are outside the years 1 to 9999");
+	return 0;
+}
+
+int plan_new(const struct schedule *s, struct plan **ret_plan, struct err *err)
+{
+	struct plan *p;
+	int r = check_schedule(s, err);
+
+	if (r < 0)
+		return r;
+	p = mem_new(sizeof *p);
+	p->s = *s;
+	p->s.start = time_clamp(s->start);
+	p->s.end = time_clamp(s->end);
+	if (s->cron)
+		p->s.step = 1;
+	p->unit = s->cron && s->unit == CU_NONE ? cron_unit(s->cron) : s->unit;
+	p->has_cycle = p->unit >= CU_MINUTE && p->unit <= CU_YEAR;
+	if (p->has_cycle)
+		p->cycle = cycle_make(s->tz, p->unit, p->s.step, time_clamp(s->anchor));
+	r = due_normalise(p, err);
+	if (r < 0) {
+		plan_free(p);
+		return r;
+	}
+	*ret_plan = p;
+	return 0;
+}
+
+void plan_free(struct plan *p)
+{
+	free(p);
+}
+
+enum cycle_unit plan_unit(const struct plan *p)
+{
+	return p->unit;
+}
+
+int32_t plan_step(const struct plan *p)
+{
+	return p->s.step;
+}
+
+const struct tz *plan_tz(const struct plan *p)
+{
+	return p->s.tz;
+}
+
+const struct schedule *plan_schedule(const struct plan *p)
+{
+	return &p->s;
+}
+
+/* --- the run_dates, before calendar, start and end ------------------------------------ */
+
+static int64_t raw_next(const struct plan *p, int64_t t)
+{
+	if (p->s.cron)
+		return cron_next(p->s.cron, p->s.tz, t);
+	if (p->has_cycle)
+		return cycle_next(&p->cycle, t);
+	return p->unit == CU_ONCE && t < p->s.start ? p->s.start : PLAN_NEVER;
+}
+
+static int64_t raw_prev(const struct plan *p, int64_t t)
+{
+	if (p->s.cron)
+		return cron_prev(p->s.cron, p->s.tz, t);
+	if (p->has_cycle)
+		return cycle_floor(&p->cycle, t - 1);
+	return p->unit == CU_ONCE && t > p->s.start ? p->s.start : PLAN_BEFORE;
+}
+
+static bool raw_has(const struct plan *p, int64_t t)
+{
+	if (p->has_cycle && !p->s.cron)
+		return cycle_floor(&p->cycle, t) == t;
+	return raw_next(p, t - 1) == t;
+}
+
+int64_t plan_period_end(const struct plan *p, int64_t run_date)
+{
+	int64_t end;
+
+	run_date = time_clamp(run_date);
+	if (!p->s.cron && !p->has_cycle)
+		return PLAN_NEVER;
+	end = raw_next(p, run_date);
+	return end > TIME_MAX ? PLAN_NEVER : end;
+}
+
+/* --- the calendar ------------------------------------------------------------------------ */
+
+/* How far the tested date of one run_date may run ahead of, or lag behind, what the same
+ * distance gives for another: clipped months, clocks set back, uneven periods. */
+static int64_t slack_s(const struct plan *p, int64_t t)
+{
+	int64_t end = plan_period_end(p, t);
+	int64_t length = end == PLAN_NEVER ? LOOK_S : end - t;
+
+	return 2 * length + (unit_is_long(p->unit) ? 40 : 2) * DAY_S;
+}
+
+/* `t` is denied: an instant from which to look for the next, having left out only denied
+ * ones. PLAN_NEVER: none follows. */
+static int64_t skip_forward(const struct plan *p, int64_t t)
+{
+	int64_t to, at;
+
+	if (due_shifts(p))
+		return t;
+	to = calendar_next(p->s.calendar, due_tested_day(p, t));
+	if (to == CALENDAR_NEVER)
+		return PLAN_NEVER;
+	at = tz_first(p->s.tz, to * DAY_S) - 1;
+	if (p->s.calendar_on_due)
+		at -= plan_due(p, t) == PLAN_NEVER ? LOOK_S : plan_due(p, t) - t + slack_s(p, t);
+	return at > t ? at : t;
+}
+
+static int64_t skip_back(const struct plan *p, int64_t t)
+{
+	int64_t to, at;
+
+	if (due_shifts(p))
+		return t;
+	to = calendar_prev(p->s.calendar, due_tested_day(p, t));
+	if (to == CALENDAR_BEFORE)
+		return PLAN_BEFORE;
+	at = tz_first(p->s.tz, (to + 1) * DAY_S);
+	if (p->s.calendar_on_due)
+		at += plan_due(p, t) == PLAN_NEVER ? LOOK_S : slack_s(p, t) - (plan_due(p, t) - t);
+	return at < t ? at : t;
+}
+
+/* --- the plan ------------------------------------------------------------------------------ */
+
+bool plan_has(const struct plan *p, int64_t t)
+{
+	return t >= p->s.start && t <= p->s.end && raw_has(p, t) && due_allowed(p, t);
+}
+
+int64_t plan_next(const struct plan *p, int64_t t)
+{
+	int64_t limit;
+
+	if (t >= p->s.end)
+		return PLAN_NEVER;
+	if (t < p->s.start - 1)
+		t = p->s.start - 1;
+	limit = t + LOOK_S;
+	while (t < p->s.end && t < limit) {
+		t = raw_next(p, t);
+		if (t > p->s.end)
+			break;
+		if (due_allowed(p, t))
+			return t;
+		t = skip_forward(p, t);
+	}
+	return PLAN_NEVER;
+}
+
+int64_t plan_prev(const struct plan *p, int64_t t)
+{
+	int64_t limit;
+
+	if (t <= p->s.start)
+		return PLAN_BEFORE;
+	if (t > p->s.end)
+		t = p->s.end + 1;
+	limit = t - LOOK_S;
+	while (t > p->s.start && t > limit) {
+		t = raw_prev(p, t);
+		if (t < p->s.start)
+			break;
+		if (due_allowed(p, t))
+			return t;
+		t = skip_back(p, t);
+	}
+	return PLAN_BEFORE;
+}
+
+int64_t plan_count(const struct plan *p, int64_t lo, int64_t hi, int64_t max)
+{
+	int64_t n = 0, t;
+
+	if (lo == INT64_MIN)
+		lo++;
+	for (t = plan_next(p, lo - 1); t < hi && t != PLAN_NEVER && n < max; t = plan_next(p, t))
+		n++;
+	return n;
+}

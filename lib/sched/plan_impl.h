@@ -1,0 +1,25 @@
+/* plan_impl.h — inside of a plan. For plan.c, plan_due.c and link.c only. */
+#ifndef SCHED_PLAN_IMPL_H
+#define SCHED_PLAN_IMPL_H
+
+#include "sched/cycle.h"
+#include "sched/plan.h"
+
+struct plan {
+	struct schedule s;   /* start and end within TIME_MIN..TIME_MAX; offset normal */
+	enum cycle_unit unit; /* a cron's: declared or judged */
+	struct cycle cycle;  /* of a cycle; of a cron: one unit, as links count it */
+	bool has_cycle;      /* cycle is set: minute..year */
+};
+
+/* Check the offset against the unit, and make it the kind the unit has. */
+int due_normalise(struct plan *p, struct err *err);
+
+/* The calendar's word on a run_date. */
+bool due_allowed(const struct plan *p, int64_t run_date);
+/* The local date that the calendar tests. */
+int64_t due_tested_day(const struct plan *p, int64_t run_date);
+/* Does the calendar move due times instead of dropping run_dates? */
+bool due_shifts(const struct plan *p);
+
+#endif
