@@ -1,0 +1,73 @@
+/* client.h — how a loader or the broker talks to the jobkeeper of its machine.
+ *
+ * Lives on one loop. Connects by itself, and again whenever the connection ends; each
+ * time it greets, attaches, and on_up() follows. Then on_held() for what the keeper
+ * holds, on_exited() and on_not_started() for what ended and is not forgotten: a client
+ * that remembers nothing still learns everything. Ends may be told more than once.
+ *
+ * Messages are those of schema/proto/keeper.proto; borrowed until the call returns.
+ * Compile broker/keeper/client.c into your program; it needs libwire, librt, libutil.
+ */
+#ifndef BROKER_KEEPER_CLIENT_H
+#define BROKER_KEEPER_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "keeper.pb-c.h"
+
+struct err;
+struct ev_loop;
+struct keeper_client;
+
+/* Any may be NULL. */
+struct keeper_client_ops {
+	void (*on_up)(void *ctx, const Sirdar__KeeperWelcome *w);
+	/* Calls fail with E_CLOSED until the next on_up(). Starts that got no answer may or may
+	 * not have happened: send them again when up (a token is never started twice). */
+	void (*on_down)(void *ctx, const struct err *why);
+	/* Of the attach (h->id 0) or of keeper_client_list(). Several until h->last. */
+	void (*on_held)(void *ctx, const Sirdar__KeeperHeld *h);
+	void (*on_started)(void *ctx, const Sirdar__KeeperStarted *m);
+	void (*on_not_started)(void *ctx, const Sirdar__KeeperNotStarted *m);
+	void (*on_exited)(void *ctx, const Sirdar__KeeperExited *m);
+	void (*on_kill_state)(void *ctx, const Sirdar__KeeperKillState *m);
+};
+
+/* Start connecting to `path` (<state>/keeper.sock).
+ *
+ *   who     "broker" or "loader"
+ *   type    the task type whose jobs this client gets news of; "": of all
+ *   owns    *ret_client is the caller's; path, who and type are copied
+ *   errors  E_INVALID path too long for a socket; never that nobody listens yet
+ *   thread  the loop's, as all below
+ */
+int keeper_client_open(struct ev_loop *loop, const char *path, const char *who, const char *type,
+                       const struct keeper_client_ops *ops, void *ctx,
+                       struct keeper_client **ret_client, struct err *err);
+void keeper_client_close(struct keeper_client *k); /* no call back any more; NULL is fine */
+bool keeper_client_is_up(const struct keeper_client *k);
+
+/* Requests. errors  E_CLOSED not up, E_BUSY too much waits to be written, E_TOO_BIG,
+ * E_INVALID a string is not UTF-8. */
+
+/* Answered by on_started or on_not_started, also when the token is held already. */
+int keeper_client_start(struct keeper_client *k, const Sirdar__KeeperStart *m, struct err *err);
+/* Answered by on_kill_state, later on_exited. Repeating it may shorten the grace. */
+int keeper_client_kill(struct keeper_client *k, uint64_t token, uint64_t grace_us, uint32_t intent,
+                       struct err *err);
+/* The end was taken over durably elsewhere: the keeper may forget it and its output. */
+int keeper_client_forget(struct keeper_client *k, const uint64_t *tokens, size_t n, struct err *err);
+/* Leases now end at deadline_us (CLOCK_BOOTTIME). tokens NULL: all of this client's type. */
+int keeper_client_renew(struct keeper_client *k, const uint64_t *tokens, size_t n,
+                        uint64_t deadline_us, struct err *err);
+int keeper_client_list(struct keeper_client *k, uint64_t id, struct err *err);
+/* Have the keeper exec `path` ("" the one it runs), keeping its jobs; on_down, on_up follow. */
+int keeper_client_upgrade(struct keeper_client *k, const char *path, struct err *err);
+
+/* A job's output file as the keeper writes it; no file: no byte yet.
+ *   stream  1 stdout, 2 stderr */
+void keeper_log_path(char *ret_path, size_t size, const char *logs_dir, uint64_t token, int stream);
+
+#endif
