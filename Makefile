@@ -98,16 +98,18 @@ $(B)/%.o: %.c Makefile | $(GEN_H) build/.deps
 -include $(OBJS:.o=.d)
 
 # --- what people ask for ----------------------------------------------------------------
-.PHONY: unit lint check test test-heavy demo stop bench sim oracle fuzz coverage install clean help
+.PHONY: unit lint format check test test-heavy demo stop bench sim oracle fuzz coverage install clean help
 unit: all $(TESTS)
 	@B=$(B) tests/run-unit $(TESTS)
+format:
+	@tests/lint/format.sh --fix
 lint: all
 	@B=$(B) tests/lint/run
 check: lint unit
 test: all $(TESTS)
-	@B=$(B) tests/run
+	@B=$(B) CC=$(CC) tests/run
 test-heavy: all $(TESTS)
-	@B=$(B) HEAVY=1 tests/run
+	@B=$(B) CC=$(CC) HEAVY=1 tests/run
 # A folder's own `run` is what these start; see tests/README.md.
 sim: all
 	@B=$(B) SEED=$(SEED) STEPS=$(STEPS) SEEDS=$(SEEDS) tests/sim/run
@@ -160,6 +162,7 @@ help:
 #: make demo        dependencies, build, start, a real workflow over this machine's data
 #: make stop        end what make demo started
 #: make coverage    unit tests with line coverage
+#: make format      clang-format over the tree
 #: make install     into $(DESTDIR)$(prefix), prefix=/usr/local
 #: make clean       remove build/
 #: flavours         CC=clang  SAN=address,undefined  SAN=thread  BUG=3  COVERAGE=1

@@ -40,7 +40,7 @@ def faults_of(path):
         allowed = LAYERS[folder]
         if to == folder or "*" in allowed:
             continue
-        if not any(to == a or (to or at).startswith(a + "/") for a in allowed):
+        if not any(to == a or at == a or (to or at).startswith(a + "/") for a in allowed):
             found.append(f"{path}:{line}: {folder} may not include {at}")
     return found
 

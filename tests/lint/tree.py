@@ -106,8 +106,7 @@ tap.check("edges name states and events that exist", list(edges()))
 tap.check("docs/settings.md is made from the tables", settings())
 unused = list(params_used())
 if unused and not os.environ.get("STRICT"):
-    print("\n".join("# " + u for u in unused))
-    tap.skip("every setting is read somewhere", f"{len(unused)} not yet")
+    tap.skip("every setting is read somewhere", f"{len(unused)} not yet, STRICT=1 names them")
 else:
     tap.check("every setting is read somewhere", unused)
 tap.end()

@@ -66,6 +66,11 @@ static void number_out_of_range_names_range_unit_and_place(void **state)
 	assert_int_equal(set("beat_ms=5"), E_INVALID);
 	assert_string_equal(err.text, "beat_ms is '5', want 10..600000 ms (--set)");
 	assert_int_equal(p.beat_ms, 10000);
+	assert_int_equal(set("beat_ms=600001"), E_INVALID);
+	assert_int_equal(set("beat_ms=600000"), 0);
+	assert_int_equal(set("beat_ms=10"), 0);
+	assert_int_equal(set("beat_ms=9"), E_INVALID);
+	assert_int_equal(p.beat_ms, 10);
 }
 
 static void durations_and_sizes_take_units(void **state)

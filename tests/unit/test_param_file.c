@@ -50,7 +50,7 @@ static void write_file(const char *path, const char *text, mode_t mode)
 
 static int load_text(const char *text, char *path)
 {
-	strncpy(path, "/tmp/test_param.XXXXXX", 40);
+	memcpy(path, "/tmp/test_param.XXXXXX", sizeof "/tmp/test_param.XXXXXX");
 	close(mkstemp(path));
 	write_file(path, text, 0644);
 	int r = param_load(&param_baseserver_table, &p, path, &err);
