@@ -3,7 +3,12 @@
  *
  * Lives on one loop. Reads frames and hands each to `on_frame`; writes are gathered and
  * sent together when the loop is about to sleep (session_flush is automatic). Ends by
- * itself on errors: `on_end` is the last call, after it the session is gone.
+ * itself on errors: `on_end` is the last call, after it the session is gone. Nothing is
+ * called back from within session_accept, _connect, _local, _send, _end, _drop; all of
+ * those may be called in a callback, also for the session it is about.
+ *
+ * PING and PONG are the session's own and never reach on_frame. With idle_ms it sends a
+ * PING when nothing was heard for half of it.
  */
 #ifndef WIRE_SESSION_H
 #define WIRE_SESSION_H
@@ -23,14 +28,18 @@ struct session_ops {
 	/* One frame; `message` is unpacked and borrowed until this returns. A negative
 	 * answer ends the session with that code. */
 	int (*on_frame)(void *ctx, struct session *s, enum frame_kind kind, const void *message);
-	/* All that was queued has been written (after it had not been). May be NULL. */
+	/* All that was queued has been written, after the socket or session_send() had
+	 * refused more. May be NULL. */
 	void (*on_drain)(void *ctx, struct session *s);
-	/* The connection is over. `err` says why (code 0: closed in order). */
+	/* The connection is over. `err` says why: code 0 the peer closed in order, what
+	 * session_end() was given, E_AUTH, E_TIMEOUT, E_PROTOCOL, E_TOO_BIG, E_IO, E_CLOSED
+	 * (gone without a goodbye). */
 	void (*on_end)(void *ctx, struct session *s, const struct err *err);
 };
 
 struct session_limits {
-	uint32_t handshake_ms; /* until on_open, and until the first frame */
+	uint32_t handshake_ms; /* until on_open; from there until the first frame or
+	                        * session_greeted() */
 	uint32_t idle_ms;      /* 0: none. Nothing heard for so long ends the session */
 	size_t queue_bytes;    /* most that may wait to be written; beyond: E_BUSY from send */
 };
@@ -38,30 +47,35 @@ struct session_limits {
 /* Looks a key up by identity. 0, or E_NOT_FOUND. Thread: the session's. */
 typedef int (*session_key_fn)(void *ctx, const char *identity, uint8_t ret_key[32]);
 
-/* Server side: take over a connected socket (owned from here on, also on error). */
+/* Server side: take over a connected socket (owned from here on, also on error). A key
+ * that is not found is answered like a wrong one. */
 int session_accept(struct ev_loop *loop, int fd, session_key_fn key, void *key_ctx,
                    const struct session_ops *ops, void *ctx, const struct session_limits *limits,
                    struct session **ret_session, struct err *err);
 
-/* Peer side: connect to host:port as `identity`. Host is an address or a name (resolved
- * before; this call does not block on the network). */
+/* Peer side: connect to host:port as `identity`. Host is an address or "localhost":
+ * names are resolved before (net_resolve()), this call does not block on the network. */
 int session_connect(struct ev_loop *loop, const char *host, uint16_t port, const char *identity,
                     const uint8_t key[32], const struct session_ops *ops, void *ctx,
                     const struct session_limits *limits, struct session **ret_session,
                     struct err *err);
 
-/* Plain frames over a connected local socket. */
+/* Plain frames over a connected local socket (owned from here on, also on error). */
 int session_local(struct ev_loop *loop, int fd, bool server, const struct session_ops *ops,
                   void *ctx, const struct session_limits *limits, struct session **ret_session,
                   struct err *err);
 
-/* Queue a frame. errors  E_BUSY queue full, E_TOO_BIG, E_CLOSED */
+/* Queue a frame; allowed before on_open too. A frame always fits into an empty queue.
+ *   errors  E_BUSY queue full (on_drain follows), E_TOO_BIG, E_INVALID a string that is
+ *           not UTF-8, E_CLOSED */
 int session_send(struct session *s, enum frame_kind kind, const void *message, struct err *err);
 size_t session_queued(const struct session *s); /* bytes not yet written */
 /* Limits of what may come: before this call only HELLO (server) or WELCOME, REFUSE (peer). */
 void session_greeted(struct session *s);
 const char *session_peer(const struct session *s); /* "127.0.0.1:4711"; borrowed */
-/* Write what is queued if that is possible soon, then end; on_end follows. */
+/* Write what is queued and say goodbye if that is possible within a second, then end;
+ * on_end follows, with `code` and `why` (NULL: the code's own text). No frame comes any
+ * more. */
 void session_end(struct session *s, int code, const char *why);
 /* End at once without on_end. NULL is fine. */
 void session_drop(struct session *s);

@@ -1,0 +1,63 @@
+#include "wire/net.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/err.h"
+
+int net_parse(const char *host, uint16_t port, struct net_address *ret, struct err *err)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+
+	if (strcmp(host, "localhost") == 0)
+		host = "127.0.0.1";
+	bool is_v4 = inet_pton(AF_INET, host, &v4.sin_addr) == 1;
+	if (!is_v4 && inet_pton(AF_INET6, host, &v6.sin6_addr) != 1)
+		return err_set(err, E_INVALID, "\"%.100s\" is not an address", host);
+	*ret = (struct net_address){ .bytes = is_v4 ? sizeof v4 : sizeof v6 };
+	memcpy(&ret->at, is_v4 ? (void *)&v4 : (void *)&v6, ret->bytes);
+	return 0;
+}
+
+int net_resolve(const char *host, char ret_text[NET_TEXT_BYTES], struct err *err)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list = NULL;
+	int rc = getaddrinfo(host, NULL, &hints, &list);
+
+	if (rc != 0)
+		return err_set(err, E_NOT_FOUND, "host \"%.100s\": %s", host, gai_strerror(rc));
+	rc = getnameinfo(list->ai_addr, list->ai_addrlen, ret_text, NET_TEXT_BYTES, NULL, 0,
+	                 NI_NUMERICHOST);
+	freeaddrinfo(list);
+	return rc ? err_set(err, E_NOT_FOUND, "host \"%.100s\": %s", host, gai_strerror(rc)) : 0;
+}
+
+void net_text(const struct net_address *a, char ret_text[NET_TEXT_BYTES])
+{
+	char host[INET6_ADDRSTRLEN] = "";
+	const struct sockaddr_in *v4 = (const void *)&a->at;
+	const struct sockaddr_in6 *v6 = (const void *)&a->at;
+
+	if (a->at.ss_family == AF_INET &&
+	    inet_ntop(AF_INET, &v4->sin_addr, host, sizeof host))
+		snprintf(ret_text, NET_TEXT_BYTES, "%s:%u", host, ntohs(v4->sin_port));
+	else if (a->at.ss_family == AF_INET6 &&
+	         inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof host))
+		snprintf(ret_text, NET_TEXT_BYTES, "[%s]:%u", host, ntohs(v6->sin6_port));
+	else
+		snprintf(ret_text, NET_TEXT_BYTES, "local");
+}
+
+void net_peer_text(int fd, char ret_text[NET_TEXT_BYTES])
+{
+	struct net_address a = { .bytes = sizeof a.at };
+
+	if (getpeername(fd, (struct sockaddr *)&a.at, &a.bytes) < 0)
+		a.at.ss_family = AF_UNSPEC;
+	net_text(&a, ret_text);
+}

@@ -1,0 +1,28 @@
+/* net.h — addresses of sockets. */
+#ifndef WIRE_NET_H
+#define WIRE_NET_H
+
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct err;
+
+#define NET_TEXT_BYTES 64 /* "[addr]:port" and a NUL */
+
+struct net_address {
+	struct sockaddr_storage at;
+	socklen_t bytes;
+};
+
+/* An address ("127.0.0.1", "::1") or "localhost"; no name, nothing is asked.
+ *   errors  E_INVALID */
+int net_parse(const char *host, uint16_t port, struct net_address *ret, struct err *err);
+/* The first address of a name as text net_parse() takes. Blocks on the network.
+ *   errors  E_NOT_FOUND */
+int net_resolve(const char *host, char ret_text[NET_TEXT_BYTES], struct err *err);
+/* "127.0.0.1:4711", "[::1]:4711", or "local". */
+void net_text(const struct net_address *a, char ret_text[NET_TEXT_BYTES]);
+/* The address of the other end of a socket as text; "local" if it has none. */
+void net_peer_text(int fd, char ret_text[NET_TEXT_BYTES]);
+
+#endif

@@ -1,0 +1,328 @@
+#include "wire/session_private.h"
+
+#include <sirdar.pb-c.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/check.h"
+#include "util/clock.h"
+#include "wire/arena.h"
+
+int64_t session_now_us(void)
+{
+	return clock_mono_us(&clock_machine);
+}
+
+/* --- life -------------------------------------------------------------------------
+ * Whoever is called back may end or drop the session: nothing is freed while one of its
+ * callbacks is on the stack. */
+
+static void session_free(struct session *s)
+{
+	ev_io_stop(s->loop, &s->io);
+	ev_timer_stop(s->loop, &s->clock);
+	ev_clear_pending(s->loop, &s->soon);
+	channel_free(s->channel);
+	buf_done(&s->in);
+	buf_done(&s->out);
+	arena_free(s->arena);
+	free(s);
+}
+
+void session_enter(struct session *s)
+{
+	s->busy++;
+}
+
+void session_leave(struct session *s)
+{
+	if (s->state == SESSION_OVER && s->busy == 1) {
+		if (!s->is_dropped)
+			s->ops->on_end(s->ctx, s, &s->err);
+		session_free(s);
+		return;
+	}
+	s->busy--;
+}
+
+void session_fail(struct session *s, int code)
+{
+	s->err.code = code;
+	s->state = SESSION_OVER;
+}
+
+void session_drop(struct session *s)
+{
+	if (!s)
+		return;
+	s->is_dropped = true;
+	s->state = SESSION_OVER;
+	if (s->busy == 0)
+		session_free(s);
+}
+
+void session_end(struct session *s, int code, const char *why)
+{
+	if (s->state >= SESSION_ENDING)
+		return;
+	/* Before the peer is known there is nothing it could be told. */
+	s->state = s->state == SESSION_OPEN ? SESSION_ENDING : SESSION_OVER;
+	err_set(&s->err, code, "%s", why ? why : err_text(code));
+	s->due_us = session_now_us() + LINGER_MS * US_PER_MS;
+	session_clock_set(s);
+	session_touch(s);
+}
+
+/* --- time ------------------------------------------------------------------------- */
+
+static int64_t min_us(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+void session_clock_set(struct session *s)
+{
+	int64_t idle_us = s->limits.idle_ms * US_PER_MS;
+	int64_t next = s->due_us ? s->due_us : INT64_MAX;
+
+	if (idle_us && s->state == SESSION_OPEN)
+		next = min_us(next, s->heard_us + (s->is_pinged ? idle_us : idle_us / 2));
+	ev_timer_stop(s->loop, &s->clock);
+	if (next == INT64_MAX)
+		return;
+	int64_t left = next - session_now_us();
+	ev_timer_set(&s->clock, left > 0 ? (double)left / US_PER_S : 0., 0.);
+	ev_timer_start(s->loop, &s->clock);
+}
+
+static void stage_overdue(struct session *s)
+{
+	static const char *const stages[] = {
+		[SESSION_CONNECT] = "no connection",
+		[SESSION_SHAKE] = "no end of the handshake",
+		[SESSION_OPEN] = "no first frame",
+	};
+
+	if (s->state == SESSION_ENDING) {
+		s->state = SESSION_OVER;
+		return;
+	}
+	session_fail(s, err_set(&s->err, E_TIMEOUT, "%s within %u ms", stages[s->state],
+	                        s->limits.handshake_ms));
+}
+
+static void ping_send(struct session *s)
+{
+	Sirdar__Ping ping = SIRDAR__PING__INIT;
+
+	s->is_pinged = true;
+	if (s->is_greeted)
+		session_send(s, FR_PING, &ping, NULL);
+}
+
+/* Runs after what was readable was read: bytes that waited while this process stood still
+ * count as heard. */
+void session_clock(struct ev_loop *loop, struct ev_timer *w, int events)
+{
+	struct session *s = w->data;
+	int64_t now = session_now_us(), idle_us = s->limits.idle_ms * US_PER_MS;
+
+	(void)loop;
+	(void)events;
+	session_enter(s);
+	if (s->due_us && now >= s->due_us)
+		stage_overdue(s);
+	else if (s->state == SESSION_OPEN && idle_us && now - s->heard_us >= idle_us)
+		session_fail(s, err_set(&s->err, E_TIMEOUT, "nothing heard for %lld ms",
+		                        (long long)((now - s->heard_us) / US_PER_MS)));
+	else if (s->state == SESSION_OPEN && idle_us && now - s->heard_us >= idle_us / 2)
+		ping_send(s);
+	if (s->state != SESSION_OVER)
+		session_clock_set(s);
+	session_leave(s);
+}
+
+/* --- writing ---------------------------------------------------------------------- */
+
+void session_touch(struct session *s)
+{
+	if (!ev_is_pending(&s->soon))
+		ev_feed_event(s->loop, &s->soon, EV_CUSTOM);
+}
+
+void session_watch(struct session *s, int events)
+{
+	if (ev_is_active(&s->io) && (s->io.events & (EV_READ | EV_WRITE)) == events)
+		return;
+	ev_io_stop(s->loop, &s->io);
+	ev_io_modify(&s->io, events);
+	ev_io_start(s->loop, &s->io);
+}
+
+int session_send(struct session *s, enum frame_kind kind, const void *message, struct err *err)
+{
+	CHECK(s->is_server ? frame_from_server(kind) : frame_from_peer(kind));
+	if (s->state >= SESSION_ENDING)
+		return err_set(err, E_CLOSED, "frame %s: the session is over", frame_name(kind));
+	size_t had = s->out.len;
+	int rc = frame_pack(&s->out, kind, message, err);
+	if (rc < 0)
+		return rc;
+	if (had > 0 && s->out.len > s->limits.queue_bytes) {
+		s->out.len = had;
+		s->is_stuck = true;
+		return err_set(err, E_BUSY, "frame %s: %zu bytes wait already, the most is %zu",
+		               frame_name(kind), had, s->limits.queue_bytes);
+	}
+	if (s->state == SESSION_OPEN)
+		session_touch(s);
+	return 0;
+}
+
+size_t session_queued(const struct session *s)
+{
+	return s->out.len;
+}
+
+/* The peer may have said why it went, and that may still be unread. */
+static void write_failed(struct session *s, const struct err *err)
+{
+	session_read(s);
+	if (s->state == SESSION_OPEN) {
+		s->err = *err;
+		session_fail(s, err->code);
+	}
+	s->state = SESSION_OVER;
+}
+
+/* Writes what the socket takes. True when nothing is left. */
+static bool queue_flush(struct session *s)
+{
+	for (int i = 0; i < CHUNKS_A_ROUND && s->out.len > 0; i++) {
+		struct err err;
+		ssize_t n = channel_write(s->channel, buf_at(&s->out), s->out.len, &err);
+		if (n == E_AGAIN) {
+			s->is_stuck = true;
+			return false;
+		}
+		if (n < 0) {
+			write_failed(s, &err);
+			return false;
+		}
+		buf_drop(&s->out, (size_t)n);
+	}
+	if (s->out.len > 0) {
+		s->is_stuck = true;
+		session_touch(s);
+		return false;
+	}
+	if (s->out.cap > RETAIN_BYTES)
+		buf_done(&s->out);
+	return true;
+}
+
+/* --- the stages ------------------------------------------------------------------- */
+
+static void step_connect(struct session *s, int events);
+static void step_shake(struct session *s, int events);
+static void step_open(struct session *s, int events);
+static void step_ending(struct session *s, int events);
+static void step_over(struct session *s, int events);
+
+static void (*const steps[])(struct session *s, int events) = {
+	[SESSION_CONNECT] = step_connect, [SESSION_SHAKE] = step_shake,
+	[SESSION_OPEN] = step_open,       [SESSION_ENDING] = step_ending,
+	[SESSION_OVER] = step_over,
+};
+
+static void step_connect(struct session *s, int events)
+{
+	if (!(events & EV_WRITE))
+		return;
+	int rc = channel_connected(s->channel, &s->err);
+	if (rc < 0) {
+		session_fail(s, rc);
+		return;
+	}
+	s->state = SESSION_SHAKE;
+	step_shake(s, events);
+}
+
+static void step_shake(struct session *s, int events)
+{
+	int rc = channel_shake(s->channel, &s->err);
+
+	(void)events;
+	if (rc == E_AGAIN) {
+		session_watch(s, channel_wants_write(s->channel) ? EV_WRITE : EV_READ);
+		return;
+	}
+	if (rc < 0) {
+		session_fail(s, rc);
+		return;
+	}
+	s->state = SESSION_OPEN;
+	s->heard_us = session_now_us();
+	s->due_us = s->is_greeted || !s->limits.handshake_ms
+	                    ? 0
+	                    : s->heard_us + s->limits.handshake_ms * US_PER_MS;
+	session_clock_set(s);
+	session_watch(s, EV_READ);
+	session_touch(s); /* for what was queued before */
+	s->ops->on_open(s->ctx, s, channel_identity(s->channel));
+	if (s->state == SESSION_OPEN)
+		session_read(s);
+}
+
+static void step_open(struct session *s, int events)
+{
+	if (events & (EV_READ | EV_WRITE))
+		session_read(s);
+	/* What on_frame has queued goes out later, with what others queue in this round. */
+	if (s->state == SESSION_OPEN && events != EV_READ && queue_flush(s) && s->is_stuck) {
+		s->is_stuck = false;
+		if (s->ops->on_drain)
+			s->ops->on_drain(s->ctx, s);
+	}
+	if (s->state == SESSION_OPEN)
+		session_watch(s, s->is_stuck || channel_wants_write(s->channel) ? EV_READ | EV_WRITE
+		                                                                : EV_READ);
+}
+
+/* A close with unread bytes would make the kernel throw away what the peer has not read
+ * yet, so the end is: write, say goodbye, wait for the peer's end (LINGER_MS at most). */
+static void step_ending(struct session *s, int events)
+{
+	(void)events;
+	if (!s->is_bye_said && queue_flush(s) && channel_bye(s->channel) == 0)
+		s->is_bye_said = true;
+	if (s->state != SESSION_ENDING)
+		return;
+	session_watch(s, s->is_bye_said ? EV_READ : EV_READ | EV_WRITE);
+	session_read(s);
+}
+
+static void step_over(struct session *s, int events)
+{
+	(void)s;
+	(void)events;
+}
+
+static void step(struct session *s, int events)
+{
+	session_enter(s);
+	steps[s->state](s, events);
+	session_leave(s);
+}
+
+void session_ready(struct ev_loop *loop, struct ev_io *w, int events)
+{
+	(void)loop;
+	step(w->data, events);
+}
+
+void session_soon(struct ev_loop *loop, struct ev_prepare *w, int events)
+{
+	(void)loop;
+	step(w->data, events);
+}
