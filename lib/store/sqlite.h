@@ -68,9 +68,23 @@ int sql_column_text(sqlite3_stmt *stmt, int column, const char *table, const cha
                     struct err *err);
 /* An image from a row of SQL_INSTANCE_COLUMNS, at column 0. */
 int sql_instance(sqlite3_stmt *stmt, const char *table, struct instance *ret, struct err *err);
+/* Rows as the LOAD_ statements select them; texts are borrowed from the statement. */
+int sql_doc(sqlite3_stmt *q, const char *table, struct store_doc *ret, struct err *err);
+int sql_task(sqlite3_stmt *q, struct store_task *ret, struct err *err);
+int sql_command(sqlite3_stmt *q, struct store_command *ret, struct err *err);
+const char *sql_doc_table(enum store_doc_kind kind); /* NULL: no such kind */
+
+#define SQL_TASK_COLUMNS                                                                       \
+	"task_id, task_name, task_type, task_cycle, start_date, end_date, task_status, frozen, " \
+	"workflow_id, version, anchor, online_from, planned_through, owner, priority"
+#define SQL_COMMAND_COLUMNS                                                                    \
+	"id, request_id, actor, kind, args, error, state, created_us, ended_us, total, done, "  \
+	"failed, cursor"
 
 /* ---- others ---- */
 int sqlite_migrate(sqlite3 *db, int64_t now_us, struct err *err);
+/* Ours, and exactly the schema of this program? Else E_CORRUPT or E_VERSION. */
+int sqlite_check_schema(sqlite3 *db, struct err *err);
 int sqlite_batch_register(struct sqlite_store *s, struct err *err);
 int sqlite_know_rows(struct sqlite_store *s, struct err *err);
 void sqlite_checkpoint(struct sqlite_store *s);

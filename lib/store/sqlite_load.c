@@ -88,7 +88,7 @@ int sqlite_load_live(struct store *st, int (*each)(void *ctx, const struct insta
 static const struct {
 	enum sql_id load;
 	const char *table;
-} docs[] = {
+} docs[] = { /* by enum store_doc_kind */
 	[DOC_WORKFLOW] = { SQL_LOAD_WORKFLOW, "lb_workflow" },
 	[DOC_CALENDAR] = { SQL_LOAD_CALENDAR, "lb_calendar" },
 	[DOC_RUNNER] = { SQL_LOAD_RUNNER, "lb_runner" },
@@ -99,7 +99,12 @@ static const struct {
 	[DOC_SETTING] = { SQL_LOAD_SETTING, "lb_setting" },
 };
 
-static int read_doc(sqlite3_stmt *q, const char *table, struct store_doc *ret, struct err *err)
+const char *sql_doc_table(enum store_doc_kind kind)
+{
+	return kind >= DOC_WORKFLOW && kind <= DOC_SETTING ? docs[kind].table : NULL;
+}
+
+int sql_doc(sqlite3_stmt *q, const char *table, struct store_doc *ret, struct err *err)
 {
 	struct store_doc d = { 0 };
 	int64_t id, version, retired;
@@ -142,7 +147,7 @@ int sqlite_load_docs(struct store *st, enum store_doc_kind kind,
 	if (r < 0)
 		return r;
 	while ((r = sql_step(s->db, q, err)) > 0) {
-		r = read_doc(q, docs[kind].table, &d, err);
+		r = sql_doc(q, docs[kind].table, &d, err);
 		if (r == 0) {
 			d.kind = kind;
 			r = each(ctx, &d);
@@ -154,7 +159,7 @@ int sqlite_load_docs(struct store *st, enum store_doc_kind kind,
 	return r;
 }
 
-static int read_task(sqlite3_stmt *q, struct store_task *ret, struct err *err)
+int sql_task(sqlite3_stmt *q, struct store_task *ret, struct err *err)
 {
 	struct store_task t = { 0 };
 	int64_t v[15];
@@ -209,7 +214,7 @@ int sqlite_load_tasks(struct store *st, int (*each)(void *ctx, const struct stor
 	if (r < 0)
 		return r;
 	while ((r = sql_step(s->db, q, err)) > 0) {
-		r = read_task(q, &t, err);
+		r = sql_task(q, &t, err);
 		if (r == 0)
 			r = each(ctx, &t);
 		if (r < 0)
@@ -219,7 +224,7 @@ int sqlite_load_tasks(struct store *st, int (*each)(void *ctx, const struct stor
 	return r;
 }
 
-static int read_command(sqlite3_stmt *q, struct store_command *ret, struct err *err)
+int sql_command(sqlite3_stmt *q, struct store_command *ret, struct err *err)
 {
 	static const char table[] = "lb_command";
 	struct store_command c = { 0 };
@@ -263,7 +268,7 @@ static int each_command(struct sqlite_store *s, sqlite3_stmt *q,
 	int r, n = 0;
 
 	while ((r = sql_step(s->db, q, err)) > 0) {
-		r = read_command(q, &c, err);
+		r = sql_command(q, &c, err);
 		if (r == 0)
 			r = each(ctx, &c);
 		if (r < 0)

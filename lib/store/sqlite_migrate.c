@@ -1,14 +1,13 @@
 /* Numbered migrations: each in one transaction, recorded with a checksum of its text. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "store/schema.h"
 #include "store/sqlite.h"
 #include "util/alloc.h"
 #include "util/err.h"
-
-#include <stdlib.h>
 
 #define APPLICATION_ID 0x53697264 /* "Sird" */
 
@@ -115,6 +114,23 @@ static int begin_record(sqlite3 *db, struct err *err)
 	         " checksum TEXT NOT NULL, applied_us INTEGER NOT NULL) STRICT; COMMIT",
 	         APPLICATION_ID);
 	return r < 0 ? r : sql_exec(db, text, err);
+}
+
+int sqlite_check_schema(sqlite3 *db, struct err *err)
+{
+	int64_t id = 0, version = 0, newest = (int64_t)store_schema_count;
+	int r = pragma_number(db, "PRAGMA application_id", &id, err);
+
+	if (r == 0)
+		r = pragma_number(db, "PRAGMA user_version", &version, err);
+	if (r == 0 && id != APPLICATION_ID)
+		r = err_set(err, E_CORRUPT, "this database is not Sirdar's (application_id %" PRId64
+		            ")", id);
+	if (r == 0 && version != newest)
+		r = err_set(err, E_VERSION,
+		            "the store has schema %" PRId64 ", this program knows %" PRId64,
+		            version, newest);
+	return r;
 }
 
 int sqlite_migrate(sqlite3 *db, int64_t now_us, struct err *err)

@@ -22,6 +22,7 @@ static const struct {
 	{ SQLITE_NOTADB, E_CORRUPT },     { SQLITE_CONSTRAINT, E_CORRUPT },
 	{ SQLITE_MISMATCH, E_CORRUPT },   { SQLITE_NOMEM, E_NOMEM },
 	{ SQLITE_READONLY, E_FORBIDDEN }, { SQLITE_CANTOPEN, E_IO },
+	{ SQLITE_INTERRUPT, E_LIMIT }, /* a reader's time is over */
 };
 
 static int code_of(sqlite3 *db, int extended)
@@ -238,10 +239,11 @@ int sql_instance(sqlite3_stmt *stmt, const char *table, struct instance *ret, st
 	i.state = (uint8_t)st;
 #define COL(column, member, lo, hi)                                                            \
 	{                                                                                      \
-		int64_t v = sqlite3_column_int64(stmt, AT_##column);                           \
+		sqlite3_value *raw = sqlite3_column_value(stmt, AT_##column);                  \
+		int64_t v = sqlite3_value_int64(raw);                                          \
                                                                                                \
 		if (v < (int64_t)(lo) || v > (int64_t)(hi) ||                                  \
-		    sqlite3_column_type(stmt, AT_##column) != SQLITE_INTEGER)                  \
+		    sqlite3_value_type(raw) != SQLITE_INTEGER)                                 \
 			return bad_instance(stmt, AT_##column, table, err);                    \
 		i.member = (__typeof__(i.member))v;                                            \
 	}

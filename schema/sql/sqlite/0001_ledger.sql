@@ -17,95 +17,101 @@ CREATE TABLE lb_meta (
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- The three tables below have no NOT NULL: one check a column a row was a tenth of a commit's
+-- time. The writer gives every column an integer, and loading refuses NULL.
+
 -- Unfinished instances only. `id` follows creation, so that the rows of a run are
 -- neighbours; that an instance has one row is kept by the writer and verified at load
 -- (a second index would cost more than the row).
 CREATE TABLE lb_task_run (
   id            INTEGER PRIMARY KEY,
-  next_run_date INTEGER NOT NULL,
-  job_status    INTEGER NOT NULL,
-  task_id       INTEGER NOT NULL,
-  curr_run_date INTEGER NOT NULL,
-  part          INTEGER NOT NULL,
-  due           INTEGER NOT NULL,
-  eff_due_us    INTEGER NOT NULL,
-  created_us    INTEGER NOT NULL,
-  started_us    INTEGER NOT NULL,
-  ended_us      INTEGER NOT NULL,
-  retry_at_us   INTEGER NOT NULL,
-  token         INTEGER NOT NULL,
-  last_number   INTEGER NOT NULL,
-  cause         INTEGER NOT NULL,
-  generation    INTEGER NOT NULL,
-  revision      INTEGER NOT NULL,
-  version       INTEGER NOT NULL,
-  broker_id     INTEGER NOT NULL,
-  exit_code     INTEGER NOT NULL,
-  attempt       INTEGER NOT NULL,
-  infra         INTEGER NOT NULL,
-  reason        INTEGER NOT NULL,
-  flags         INTEGER NOT NULL,
-  origin        INTEGER NOT NULL,
-  priority      INTEGER NOT NULL,
-  intent        INTEGER NOT NULL
+  next_run_date INTEGER,
+  job_status    INTEGER,
+  task_id       INTEGER,
+  curr_run_date INTEGER,
+  part          INTEGER,
+  due           INTEGER,
+  eff_due_us    INTEGER,
+  created_us    INTEGER,
+  started_us    INTEGER,
+  ended_us      INTEGER,
+  retry_at_us   INTEGER,
+  token         INTEGER,
+  last_number   INTEGER,
+  cause         INTEGER,
+  generation    INTEGER,
+  revision      INTEGER,
+  version       INTEGER,
+  broker_id     INTEGER,
+  exit_code     INTEGER,
+  attempt       INTEGER,
+  infra         INTEGER,
+  reason        INTEGER,
+  flags         INTEGER,
+  origin        INTEGER,
+  priority      INTEGER,
+  intent        INTEGER
 ) STRICT;
 
 -- Finished instances, in the order in which they finished. The one index begins with the
 -- run date: what finishes now has dates near now, so that it grows at its end.
 CREATE TABLE lb_task_run_history (
   last_number   INTEGER PRIMARY KEY,
-  next_run_date INTEGER NOT NULL,
-  job_status    INTEGER NOT NULL,
-  task_id       INTEGER NOT NULL,
-  curr_run_date INTEGER NOT NULL,
-  part          INTEGER NOT NULL,
-  due           INTEGER NOT NULL,
-  eff_due_us    INTEGER NOT NULL,
-  created_us    INTEGER NOT NULL,
-  started_us    INTEGER NOT NULL,
-  ended_us      INTEGER NOT NULL,
-  retry_at_us   INTEGER NOT NULL,
-  token         INTEGER NOT NULL,
-  cause         INTEGER NOT NULL,
-  generation    INTEGER NOT NULL,
-  revision      INTEGER NOT NULL,
-  version       INTEGER NOT NULL,
-  broker_id     INTEGER NOT NULL,
-  exit_code     INTEGER NOT NULL,
-  attempt       INTEGER NOT NULL,
-  infra         INTEGER NOT NULL,
-  reason        INTEGER NOT NULL,
-  flags         INTEGER NOT NULL,
-  origin        INTEGER NOT NULL,
-  priority      INTEGER NOT NULL,
-  intent        INTEGER NOT NULL
+  next_run_date INTEGER,
+  job_status    INTEGER,
+  task_id       INTEGER,
+  curr_run_date INTEGER,
+  part          INTEGER,
+  due           INTEGER,
+  eff_due_us    INTEGER,
+  created_us    INTEGER,
+  started_us    INTEGER,
+  ended_us      INTEGER,
+  retry_at_us   INTEGER,
+  token         INTEGER,
+  cause         INTEGER,
+  generation    INTEGER,
+  revision      INTEGER,
+  version       INTEGER,
+  broker_id     INTEGER,
+  exit_code     INTEGER,
+  attempt       INTEGER,
+  infra         INTEGER,
+  reason        INTEGER,
+  flags         INTEGER,
+  origin        INTEGER,
+  priority      INTEGER,
+  intent        INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX lb_task_run_history_key
   ON lb_task_run_history (curr_run_date, task_id, part);
+-- What people look for: StopSchedule and Killed. Few, so it costs nearly nothing.
+CREATE INDEX lb_task_run_history_bad
+  ON lb_task_run_history (curr_run_date, task_id, part) WHERE job_status IN (5, 8);
 
 -- One row per transition of an instance, append only. `prev` is the transition before it of
 -- the same instance (0: none): its history is a walk from last_number, without an index.
 CREATE TABLE lb_task_event (
   number        INTEGER PRIMARY KEY,
-  prev          INTEGER NOT NULL,
-  task_id       INTEGER NOT NULL,
-  curr_run_date INTEGER NOT NULL,
-  part          INTEGER NOT NULL,
-  at_us         INTEGER NOT NULL,
-  event         INTEGER NOT NULL,
-  from_status   INTEGER NOT NULL, -- -2: none
-  to_status     INTEGER NOT NULL,
-  reason        INTEGER NOT NULL,
-  actor_kind    INTEGER NOT NULL,
-  epoch         INTEGER NOT NULL,
-  session       INTEGER NOT NULL,
-  cause         INTEGER NOT NULL,
-  generation    INTEGER NOT NULL,
-  revision      INTEGER NOT NULL,
-  attempt       INTEGER NOT NULL,
-  broker_id     INTEGER NOT NULL,
-  token         INTEGER NOT NULL,
-  exit_code     INTEGER NOT NULL,
+  prev          INTEGER,
+  task_id       INTEGER,
+  curr_run_date INTEGER,
+  part          INTEGER,
+  at_us         INTEGER,
+  event         INTEGER,
+  from_status   INTEGER, -- -2: none
+  to_status     INTEGER,
+  reason        INTEGER,
+  actor_kind    INTEGER,
+  epoch         INTEGER,
+  session       INTEGER,
+  cause         INTEGER,
+  generation    INTEGER,
+  revision      INTEGER,
+  attempt       INTEGER,
+  broker_id     INTEGER,
+  token         INTEGER,
+  exit_code     INTEGER,
   note          TEXT
 ) STRICT;
 
