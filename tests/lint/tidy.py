@@ -44,7 +44,7 @@ def cppcheck(path):
     out = subprocess.run(["cppcheck", "--quiet", "--std=c11", "--enable=warning,performance,portability",
                           "--inline-suppr", "--max-configs=1", "--error-exitcode=1",
                           "--suppress=missingInclude", "--suppress=missingIncludeSystem",
-                          "--suppress=unknownMacro", "--suppress=normalCheckLevelMaxBranches",
+                          "--suppress=unknownMacro", "--suppress=*:build/*", "--suppress=normalCheckLevelMaxBranches",
                           "--template={file}:{line}: {severity}: {message} [{id}]",
                           *FLAGS, path], cwd=ROOT, capture_output=True, text=True)
     return out.stderr.splitlines() if out.returncode else []
