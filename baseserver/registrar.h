@@ -1,0 +1,69 @@
+/* registrar.h — which brokers, runners and loaders there are (the seed's runner start).
+ *
+ * Gives each broker its lasting number, keeps what brokers report about themselves and
+ * their runner plugins, and refuses a second machine under one name.
+ */
+#ifndef BASESERVER_REGISTRAR_H
+#define BASESERVER_REGISTRAR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rt/actor.h"
+
+struct buf;
+struct err;
+struct ledger;
+struct registrar;
+struct store;
+struct thread;
+
+/* A peer greets: the registrar answers with its number or a refusal. The letter comes
+ * back through `answered`. */
+struct greeting {
+	struct letter letter;
+	struct actor *reply_to;
+	void (*answered)(struct letter *l, void *self);
+	uint32_t session;
+	uint32_t role;          /* 1 broker, 2 loader */
+	char name[64], type[64], host[128], peer[64], software[64], boot_id[64];
+	char groups[16][64];
+	size_t n_groups;
+	uint64_t incarnation;
+	uint32_t slots;
+	uint32_t broker;        /* answer */
+	bool fresh;             /* answer: not the process that was known before */
+	int code;               /* answer */
+	char text[200];
+};
+
+/* What a session reports meanwhile; the registrar frees it. */
+struct broker_news {
+	struct letter letter;
+	uint32_t session, broker;
+	bool gone, load, runner;
+	bool accepts;
+	char why_not[128];
+	uint32_t cpu_permille, memory_permille, running;
+	uint64_t disk_free_bytes;
+	char type[64], version[64], text[256];
+	uint32_t runner_state;  /* 1 ready, 2 refused, 3 crashed, 4 quarantined, 5 stopped */
+};
+
+/* Loads the known brokers. Before any thread runs. */
+int registrar_new(struct thread *th, struct ledger *ledger, struct store *store,
+                  struct registrar **ret_registrar, struct err *err);
+void registrar_free(struct registrar *r); /* NULL is fine */
+struct actor *registrar_actor(struct registrar *r);
+
+int registrar_greet(struct registrar *r, struct greeting *g);       /* thread: any */
+int registrar_report(struct registrar *r, struct broker_news *n);   /* thread: any */
+
+/* Name of a broker by number, into ret (64 bytes); false if unknown. Its thread. */
+bool registrar_name(const struct registrar *r, uint32_t broker, char ret[64]);
+/* The answer of the query `brokers` (docs/protocol-json.md). Its thread. */
+void registrar_print(const struct registrar *r, struct buf *out);
+size_t registrar_online(const struct registrar *r);
+
+#endif

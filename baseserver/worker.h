@@ -1,0 +1,50 @@
+/* worker.h — sessions of the brokers that are this worker's (the seed's task worker).
+ *
+ * Decodes what they send and routes it by kind; sends jobs, kills and acks. Reads the
+ * stream's durable part only: nothing leaves that could be taken back.
+ */
+#ifndef BASESERVER_WORKER_H
+#define BASESERVER_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct actor;
+struct client_ops;
+struct ledger;
+struct logkeeper;
+struct maintainer;
+struct registrar;
+struct sorter;
+struct thread;
+struct worker;
+
+struct worker_settings {
+	uint32_t index;        /* of this worker, from 1: high bits of its session numbers */
+	uint32_t beat_ms, fence_ms, kill_ms, lose_ms;
+	uint32_t handshake_ms, idle_ms;
+	size_t queue_bytes;
+	const char *software;
+};
+
+struct worker_peers {
+	struct ledger *ledger;
+	struct sorter *sorter;
+	struct maintainer *maintainer;
+	struct registrar *registrar;
+	struct logkeeper *logkeeper;
+	struct front *front;   /* commands and queries of clients */
+	struct keys *keys;     /* borrowed, own locking */
+};
+
+/* Takes what the ledger loaded. Before any thread runs. */
+struct worker *worker_new(struct thread *th, const struct worker_settings *set,
+                          const struct worker_peers *peers);
+void worker_free(struct worker *w); /* its thread is stopped; NULL is fine */
+struct actor *worker_actor(struct worker *w);
+
+/* A connection for this worker; it owns fd from here on. Thread: any. */
+int worker_accept(struct worker *w, int fd, const char *peer);
+
+#endif

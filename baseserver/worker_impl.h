@@ -1,0 +1,110 @@
+/* worker_impl.h — the worker's inside, shared by worker*.c only. */
+#ifndef BASESERVER_WORKER_IMPL_H
+#define BASESERVER_WORKER_IMPL_H
+
+#include "baseserver/letters.h"
+#include "baseserver/worker.h"
+#include "rt/stream.h"
+#include "sirdar.pb-c.h"
+#include "util/buf.h"
+#include "util/map.h"
+#include "util/slab.h"
+#include "wire/session.h"
+
+enum role { ROLE_NONE, ROLE_BROKER, ROLE_LOADER, ROLE_CLIENT };
+
+struct conn {
+	struct conn *next, *prev;
+	struct worker *w;
+	struct session *session;
+	char identity[64], peer[64];
+	uint32_t number;       /* of the session; 0 before the greeting */
+	enum role role;
+	uint32_t broker;
+	char name[64], type[64];
+	char **groups;         /* NULL-ended */
+	bool greeted, fresh, accepts, news; /* news: the sorter is to be told */
+	uint64_t limit, resent;
+	uint32_t load_permille;
+	uint64_t *held;        /* of the greeting */
+	size_t n_held;
+	Sirdar__Job **jobs;    /* to send at the end of this turn */
+	size_t n_jobs, jobs_cap;
+	Sirdar__Kill **kills;
+	size_t n_kills, kills_cap;
+	Sirdar__ReportAck **acks;
+	size_t n_acks, acks_cap;
+	bool touched;          /* in the worker's list of those with something to send */
+	struct conn *next_touched;
+	/* clients */
+	struct stream_reader *events;
+	bool subscribed;
+	uint64_t seen;         /* last number sent to a subscriber */
+};
+
+/* A lease as this worker knows it: what a token stands for. */
+struct lease {
+	struct inst_key key;
+	uint64_t token;
+	uint32_t slot, session, revision;
+	uint32_t next_free;
+};
+
+struct worker {
+	struct actor *me;
+	struct worker_settings set;
+	struct worker_peers peers;
+	struct stream_reader *in;
+	struct conn *conns;
+	struct map by_number;  /* session number -> index in `places` */
+	struct conn **places;
+	size_t n_places;
+	uint32_t last_number;
+	struct slab leases;
+	struct map by_token;
+	const struct task **defs; /* by id, counted */
+	size_t defs_cap;
+	struct conn *touched;
+	struct proposals *open; /* reports of this turn */
+	uint64_t f_jobs, f_reports;
+};
+
+/* worker.c */
+struct conn *worker_conn(const struct worker *w, uint32_t session); /* NULL: gone */
+void worker_touch(struct conn *c);
+struct proposal *worker_propose(struct worker *w, enum ask ask, struct inst_key key);
+struct lease *worker_lease(const struct worker *w, uint64_t token);
+void worker_refuse(struct conn *c, int code, bool final, const char *text);
+
+/* worker_greet.c: HELLO to WELCOME */
+int worker_hello(struct conn *c, const Sirdar__Hello *h);
+void worker_greeted(struct letter *l, void *self);
+
+/* worker_report.c: what brokers and loaders send */
+int worker_beat(struct conn *c, const Sirdar__Beat *b);
+int worker_reports(struct conn *c, const Sirdar__Reports *r);
+int worker_credit(struct conn *c, const Sirdar__Credit *m);
+int worker_load(struct conn *c, const Sirdar__Load *m);
+int worker_runner(struct conn *c, const Sirdar__RunnerState *m);
+int worker_log_chunk(struct conn *c, const Sirdar__LogChunk *m);
+int worker_param_ask(struct conn *c, const Sirdar__ParamAsk *m);
+void worker_answered(struct letter *l, void *self);
+void worker_send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hello);
+
+/* worker_send.c: what leaves */
+void worker_fold(struct worker *w);
+void worker_flush(struct worker *w);
+void worker_tell_sorter(struct conn *c, bool gone);
+void worker_resend(struct letter *l, void *self);
+void worker_conn_clear(struct conn *c);
+
+/* worker_client.c: commands, queries, events, logs */
+int worker_command(struct conn *c, const Sirdar__Command *m);
+int worker_query(struct conn *c, const Sirdar__Query *m);
+int worker_subscribe(struct conn *c, const Sirdar__Subscribe *m);
+int worker_log_read(struct conn *c, const Sirdar__LogRead *m);
+void worker_client_event(struct worker *w, const struct transition *tr);
+void worker_client_gone(struct conn *c);
+void worker_client_flush(struct worker *w);
+
+#endif

@@ -1,0 +1,206 @@
+/* What brokers and loaders send: heartbeats, reports, credit, load, logs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/ledger.h"
+#include "baseserver/logkeeper.h"
+#include "baseserver/maintainer.h"
+#include "baseserver/params.h"
+#include "baseserver/registrar.h"
+#include "baseserver/worker_impl.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+
+void worker_send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hello)
+{
+	struct held_news *h = mem_new(sizeof *h + n * sizeof h->tokens[0]);
+
+	for (size_t i = 0; i < n; i++) {
+		struct lease *l = worker_lease(c->w, tokens[i]);
+		if (l && c->role == ROLE_LOADER)
+			l->session = c->number;
+	}
+	h->worker = c->w->me;
+	h->resend = worker_resend;
+	h->session = c->number;
+	h->broker = c->broker;
+	h->loader = c->role == ROLE_LOADER;
+	h->hello = hello;
+	h->fresh = c->fresh;
+	memcpy(h->type, c->type, sizeof h->type);
+	h->n = n;
+	memcpy(h->tokens, tokens, n * sizeof tokens[0]);
+	if (maintainer_held(c->w->peers.maintainer, h) < 0)
+		free(h);
+}
+
+/* The ack renews the sender's leases: it leaves only while our own right to lead is proven. */
+int worker_beat(struct conn *c, const Sirdar__Beat *b)
+{
+	struct worker *w = c->w;
+	Sirdar__BeatAck ack = SIRDAR__BEAT_ACK__INIT;
+
+	if (!ledger_may_speak(w->peers.ledger, actor_mono_us(w->me)))
+		return 0;
+	worker_send_held(c, b->held, b->n_held, false);
+	ack.seq = b->seq;
+	ack.epoch = ledger_epoch(w->peers.ledger);
+	ack.unknown = mem_array(b->n_held + 1, sizeof *ack.unknown);
+	for (size_t i = 0; i < b->n_held; i++)
+		if (!worker_lease(w, b->held[i]))
+			ack.unknown[ack.n_unknown++] = b->held[i];
+	int r = session_send(c->session, FR_BEAT_ACK, &ack, NULL);
+	free(ack.unknown);
+	return r == E_BUSY ? 0 : r;
+}
+
+static void ack(struct conn *c, uint64_t token, uint32_t seq, int code)
+{
+	Sirdar__ReportAck *a = mem_new(sizeof *a);
+
+	sirdar__report_ack__init(a);
+	a->token = token;
+	a->seq = seq;
+	a->code = code;
+	if (c->n_acks == c->acks_cap) {
+		c->acks_cap = c->acks_cap ? c->acks_cap * 2 : 64;
+		c->acks = mem_grow(c->acks, c->acks_cap, sizeof *c->acks);
+	}
+	c->acks[c->n_acks++] = a;
+	worker_touch(c);
+}
+
+enum report_kind { RK_STARTED = 1, RK_PROGRESS, RK_ENDED, RK_REJECTED, RK_NOT_STARTED,
+	RK_KILL_ACK, RK_HANGED, RK_NOT_YET, RK_LOST, RK_COUNT };
+
+static const struct {
+	uint8_t ask, end, reason;
+} report_kinds[RK_COUNT] = {
+	[RK_STARTED] = { ASK_STARTED, 0, RE_NONE },
+	[RK_ENDED] = { ASK_ENDED, AE_FAILED, RE_EXIT },
+	[RK_REJECTED] = { ASK_ENDED, AE_RETURN, RE_REJECT },
+	[RK_NOT_STARTED] = { ASK_ENDED, AE_RETURN, RE_NOSTART },
+	[RK_KILL_ACK] = { ASK_KILL_ACK, 0, RE_NONE },
+	[RK_HANGED] = { ASK_HANG, 0, RE_UNKILLABLE },
+	[RK_NOT_YET] = { ASK_ENDED, AE_NOT_YET, RE_NONE },
+	[RK_LOST] = { ASK_ENDED, AE_INFRA, RE_LOST },
+};
+
+static uint8_t end_of(const Sirdar__Report *r)
+{
+	static const uint8_t by_verdict[] = { AE_FAILED, AE_FAILED, AE_FATAL, AE_INFRA };
+
+	if (r->kind != RK_ENDED)
+		return report_kinds[r->kind].end;
+	if (r->exit_code == 0 && r->verdict == 0)
+		return AE_OK;
+	return r->verdict < 4 ? by_verdict[r->verdict] : AE_FAILED;
+}
+
+static void propose(struct conn *c, const struct lease *l, const Sirdar__Report *r)
+{
+	struct proposal *p = worker_propose(c->w, (enum ask)report_kinds[r->kind].ask, l->key);
+
+	p->token = r->token;
+	p->cookie = (uint64_t)c->number << 32 | r->seq;
+	p->session = c->number;
+	p->broker = c->broker;
+	p->exit_code = r->exit_code;
+	p->end = end_of(r);
+	p->reason = r->reason && r->reason < RE_COUNT ? (uint8_t)r->reason
+	            : r->exit_code < 0 && r->kind == RK_ENDED ? (uint8_t)RE_SIGNAL
+	                                                      : report_kinds[r->kind].reason;
+	p->at_us = r->kind == RK_STARTED ? r->started_us : r->ended_us;
+	p->wait_us = (int64_t)r->retry_after_us;
+	if (r->text[0])
+		p->note = mem_strn(r->text, strnlen(r->text, 500));
+}
+
+int worker_reports(struct conn *c, const Sirdar__Reports *m)
+{
+	for (size_t i = 0; i < m->n_report; i++) {
+		const Sirdar__Report *r = m->report[i];
+		const struct lease *l = worker_lease(c->w, r->token);
+		c->w->f_reports++;
+		if (r->kind == 0 || r->kind >= RK_COUNT)
+			ack(c, r->token, r->seq, E_INVALID);
+		else if (!l)
+			ack(c, r->token, r->seq, E_STALE);
+		else if (r->kind == RK_PROGRESS)
+			ack(c, r->token, r->seq, 0);
+		else
+			propose(c, l, r);
+	}
+	return 0;
+}
+
+void worker_answered(struct letter *letter, void *self)
+{
+	struct worker *w = self;
+	struct answers *as = (struct answers *)letter;
+
+	for (size_t i = 0; i < as->n; i++) {
+		const struct answer *a = &as->a[i];
+		struct conn *c = worker_conn(w, (uint32_t)(a->cookie >> 32));
+		/* A late word about a state that has moved on is settled, not repeated. */
+		if (c && (uint32_t)a->cookie)
+			ack(c, a->token, (uint32_t)a->cookie,
+			    a->code == E_CONFLICT ? E_STALE : a->code);
+	}
+	free(as);
+}
+
+int worker_credit(struct conn *c, const Sirdar__Credit *m)
+{
+	if (m->limit < c->limit)
+		return E_PROTOCOL; /* it only grows */
+	c->limit = m->limit;
+	c->news = true;
+	worker_touch(c);
+	return 0;
+}
+
+int worker_load(struct conn *c, const Sirdar__Load *m)
+{
+	struct broker_news *n = mem_new(sizeof *n);
+
+	n->session = c->number;
+	n->broker = c->broker;
+	n->load = true;
+	n->accepts = m->accepts;
+	strncpy(n->why_not, m->why_not, sizeof n->why_not - 1);
+	n->cpu_permille = m->cpu_permille;
+	n->memory_permille = m->memory_permille;
+	n->running = m->running;
+	n->disk_free_bytes = m->disk_free_bytes;
+	/* All sessions of a broker are this worker's: its loaders follow its load. */
+	for (struct conn *o = c->w->conns; o; o = o->next) {
+		if (o->broker != c->broker || o->role != ROLE_LOADER)
+			continue;
+		o->accepts = m->accepts;
+		o->load_permille = m->cpu_permille;
+		o->news = true;
+		worker_touch(o);
+	}
+	if (registrar_report(c->w->peers.registrar, n) < 0)
+		free(n);
+	return 0;
+}
+
+int worker_runner(struct conn *c, const Sirdar__RunnerState *m)
+{
+	struct broker_news *n = mem_new(sizeof *n);
+
+	n->session = c->number;
+	n->broker = c->broker;
+	n->runner = true;
+	strncpy(n->type, m->type, sizeof n->type - 1);
+	strncpy(n->version, m->version, sizeof n->version - 1);
+	strncpy(n->text, m->text, sizeof n->text - 1);
+	n->runner_state = m->state;
+	if (registrar_report(c->w->peers.registrar, n) < 0)
+		free(n);
+	return 0;
+}

@@ -1,0 +1,211 @@
+/* What leaves: jobs, kills, acks. Only durable records are read here. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/job.h"
+#include "baseserver/ledger.h"
+#include "baseserver/sorter.h"
+#include "baseserver/worker_impl.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+void worker_note(struct worker *w, const struct transition *tr);
+
+enum { JOBS_PER_FRAME = 1024, SPEAK_AGAIN_MS = 5 };
+
+static void job_add(struct worker *w, struct conn *c, const struct instance *i)
+{
+	const struct task *def = i->key.task < w->defs_cap ? w->defs[i->key.task] : NULL;
+
+	if (!def)
+		return; /* its lease runs out */
+	if (c->n_jobs == c->jobs_cap) {
+		c->jobs_cap = c->jobs_cap ? c->jobs_cap * 2 : 64;
+		c->jobs = mem_grow(c->jobs, c->jobs_cap, sizeof *c->jobs);
+	}
+	c->jobs[c->n_jobs++] = job_new(def, i);
+	w->f_jobs++;
+	worker_touch(c);
+}
+
+static void kill_add(struct worker *w, struct conn *c, const struct instance *i)
+{
+	const struct task *def = i->key.task < w->defs_cap ? w->defs[i->key.task] : NULL;
+	Sirdar__Kill *k = mem_new(sizeof *k);
+
+	sirdar__kill__init(k);
+	k->token = i->token;
+	k->grace_us = def ? (uint64_t)def->grace_us : 0;
+	k->intent = i->intent;
+	if (c->n_kills == c->kills_cap) {
+		c->kills_cap = c->kills_cap ? c->kills_cap * 2 : 16;
+		c->kills = mem_grow(c->kills, c->kills_cap, sizeof *c->kills);
+	}
+	c->kills[c->n_kills++] = k;
+	worker_touch(c);
+}
+
+/* The session went before the grant was durable: it never left, so it never started. */
+static void never_sent(struct worker *w, const struct transition *tr)
+{
+	struct proposal *p = worker_propose(w, ASK_ENDED, tr->inst.key);
+
+	p->token = tr->inst.token;
+	p->end = AE_RETURN;
+	p->reason = RE_NOSTART;
+}
+
+static void send_effects(struct worker *w, const struct transition *tr)
+{
+	if (tr->event == EV_GRANT && tr->session >> 24 == w->set.index) {
+		struct conn *c = worker_conn(w, tr->session);
+		if (c)
+			job_add(w, c, &tr->inst);
+		else
+			never_sent(w, tr);
+	} else if (tr->inst.state == ST_WAITKILL && tr->from != ST_WAITKILL) {
+		const struct lease *l = worker_lease(w, tr->inst.token);
+		struct conn *c = l ? worker_conn(w, l->session) : NULL;
+		if (c)
+			kill_add(w, c, &tr->inst);
+	}
+}
+
+void worker_fold(struct worker *w)
+{
+	const struct transition *tr = stream_peek(w->in);
+
+	if (!tr)
+		return;
+	if (!ledger_may_speak(w->peers.ledger, actor_mono_us(w->me))) {
+		actor_alarm(w->me, actor_mono_us(w->me) + SPEAK_AGAIN_MS * US_PER_MS);
+		return;
+	}
+	for (; tr; stream_next(w->in), tr = stream_peek(w->in)) {
+		worker_note(w, tr);
+		if (tr->kind == TK_INSTANCE)
+			send_effects(w, tr);
+		worker_client_event(w, tr);
+	}
+}
+
+void worker_resend(struct letter *letter, void *self)
+{
+	struct worker *w = self;
+	struct resend *r = (struct resend *)letter;
+	struct conn *c = worker_conn(w, r->session);
+
+	for (size_t i = 0; c && i < r->n; i++) {
+		const struct lease *l = worker_lease(w, r->inst[i].token);
+		if (!l)
+			continue; /* over meanwhile */
+		if (r->inst[i].state == ST_RUNNING) {
+			c->resent++;
+			c->news = true;
+			job_add(w, c, &r->inst[i]);
+		} else {
+			kill_add(w, c, &r->inst[i]);
+		}
+	}
+	free(r);
+}
+
+void worker_tell_sorter(struct conn *c, bool gone)
+{
+	struct session_news *n = mem_new(sizeof *n);
+	size_t groups = 0;
+
+	while (c->groups && c->groups[groups])
+		groups++;
+	n->session = c->number;
+	n->broker = c->broker;
+	n->gone = gone;
+	n->accepts = c->accepts;
+	n->type = mem_str(c->type);
+	n->broker_name = mem_str(c->name);
+	n->groups = mem_array(groups + 1, sizeof *n->groups);
+	for (size_t i = 0; i < groups; i++)
+		n->groups[i] = mem_str(c->groups[i]);
+	/* What is sent again counts at the loader, not at the sorter. */
+	n->limit = c->limit > c->resent ? c->limit - c->resent : 0;
+	n->load_permille = c->load_permille;
+	n->held = (uint32_t)c->n_held;
+	if (sorter_session(c->w->peers.sorter, n) < 0)
+		session_news_free(n);
+}
+
+static void send_jobs(struct conn *c)
+{
+	for (size_t at = 0; at < c->n_jobs; at += JOBS_PER_FRAME) {
+		Sirdar__Jobs m = SIRDAR__JOBS__INIT;
+		m.n_job = c->n_jobs - at < JOBS_PER_FRAME ? c->n_jobs - at : JOBS_PER_FRAME;
+		m.job = c->jobs + at;
+		m.epoch = ledger_epoch(c->w->peers.ledger);
+		struct err err = { 0 };
+		if (session_send(c->session, FR_JOBS, &m, &err) < 0)
+			log_warn("jobs.unsent", "session=%u jobs=%zu text=\"%s\"", c->number,
+			         m.n_job, err.text); /* absent from two beats: sent again */
+	}
+}
+
+static void send_kills(struct conn *c)
+{
+	Sirdar__Kills m = SIRDAR__KILLS__INIT;
+
+	if (!c->n_kills)
+		return;
+	m.n_kill = c->n_kills;
+	m.kill = c->kills;
+	m.epoch = ledger_epoch(c->w->peers.ledger);
+	session_send(c->session, FR_KILLS, &m, NULL);
+}
+
+static void send_acks(struct conn *c)
+{
+	Sirdar__ReportAcks m = SIRDAR__REPORT_ACKS__INIT;
+
+	if (!c->n_acks)
+		return;
+	m.n_ack = c->n_acks;
+	m.ack = c->acks;
+	session_send(c->session, FR_REPORT_ACKS, &m, NULL);
+}
+
+void worker_conn_clear(struct conn *c)
+{
+	for (size_t i = 0; i < c->n_jobs; i++)
+		job_free(c->jobs[i]);
+	for (size_t i = 0; i < c->n_kills; i++)
+		free(c->kills[i]);
+	for (size_t i = 0; i < c->n_acks; i++)
+		free(c->acks[i]);
+	c->n_jobs = c->n_kills = c->n_acks = 0;
+	free(c->jobs);
+	free(c->kills);
+	free(c->acks);
+	c->jobs = NULL;
+	c->kills = NULL;
+	c->acks = NULL;
+	c->jobs_cap = c->kills_cap = c->acks_cap = 0;
+}
+
+void worker_flush(struct worker *w)
+{
+	struct conn *next;
+
+	for (struct conn *c = w->touched; c; c = next) {
+		next = c->next_touched;
+		c->touched = false;
+		if (c->news && c->greeted && c->role == ROLE_LOADER)
+			worker_tell_sorter(c, false);
+		c->news = false;
+		send_acks(c);
+		send_kills(c);
+		send_jobs(c);
+		worker_conn_clear(c);
+	}
+	w->touched = NULL;
+}
