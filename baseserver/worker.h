@@ -11,10 +11,12 @@
 #include <stdint.h>
 
 struct actor;
-struct client_ops;
+struct front;
+struct keys;
 struct ledger;
 struct logkeeper;
 struct maintainer;
+struct params;
 struct registrar;
 struct sorter;
 struct thread;
@@ -34,6 +36,7 @@ struct worker_peers {
 	struct maintainer *maintainer;
 	struct registrar *registrar;
 	struct logkeeper *logkeeper;
+	struct params *params;
 	struct front *front;   /* commands and queries of clients */
 	struct keys *keys;     /* borrowed, own locking */
 };

@@ -204,3 +204,90 @@ int worker_runner(struct conn *c, const Sirdar__RunnerState *m)
 		free(n);
 	return 0;
 }
+
+static void params_answered(struct letter *letter, void *self)
+{
+	struct param_question *q = (struct param_question *)letter;
+	struct conn *c = worker_conn(self, q->session);
+	Sirdar__ParamGive m = SIRDAR__PARAM_GIVE__INIT;
+	Sirdar__Param *params = mem_array(q->n + 1, sizeof *params);
+
+	m.id = q->id;
+	m.code = q->code;
+	m.text = q->text;
+	m.params = mem_array(q->n + 1, sizeof *m.params);
+	for (size_t i = 0; i < q->n; i++) {
+		sirdar__param__init(&params[i]);
+		params[i].name = q->values[i].name;
+		params[i].value = q->values[i].value;
+		m.params[m.n_params++] = &params[i];
+	}
+	if (c)
+		session_send(c->session, FR_PARAM_GIVE, &m, NULL);
+	free(m.params);
+	free(params);
+	param_question_free(q);
+}
+
+/* Only the holder of a lease is told: the token names the instance, and must be its own. */
+int worker_param_ask(struct conn *c, const Sirdar__ParamAsk *m)
+{
+	const struct lease *l = worker_lease(c->w, m->token);
+	Sirdar__ParamGive no = SIRDAR__PARAM_GIVE__INIT;
+
+	if (!l || l->session != c->number) {
+		no.id = m->id;
+		no.code = E_STALE;
+		no.text = (char *)err_text(E_STALE);
+		return session_send(c->session, FR_PARAM_GIVE, &no, NULL);
+	}
+	struct param_question *q = mem_new(sizeof *q);
+	q->reply_to = c->w->me;
+	q->answered = params_answered;
+	q->session = c->number;
+	q->id = m->id;
+	q->key = l->key;
+	q->names = mem_array(m->n_names + 1, sizeof *q->names);
+	for (size_t i = 0; i < m->n_names; i++)
+		q->names[i] = mem_str(m->names[i]);
+	int r = params_ask(c->w->peers.params, q);
+	if (r < 0)
+		param_question_free(q);
+	return r == E_BUSY ? 0 : r;
+}
+
+static void log_answered(struct letter *letter, void *self)
+{
+	struct log_put *p = (struct log_put *)letter;
+	struct conn *c = worker_conn(self, p->session);
+	Sirdar__LogAck m = SIRDAR__LOG_ACK__INIT;
+
+	m.token = p->token;
+	m.stream = p->name.stream;
+	m.offset = p->have;
+	m.code = p->code;
+	if (c)
+		session_send(c->session, FR_LOG_ACK, &m, NULL);
+	free(p);
+}
+
+int worker_log_chunk(struct conn *c, const Sirdar__LogChunk *m)
+{
+	struct log_put *p = mem_new(sizeof *p + m->data.len);
+
+	p->reply_to = c->w->me;
+	p->answered = log_answered;
+	p->session = c->number;
+	p->token = m->token;
+	p->name = (struct log_name){ { m->run_date, m->task_id, m->part }, m->generation,
+		                     m->attempt, m->stream == 2 ? 2 : 1 };
+	p->offset = m->offset;
+	p->dropped = m->dropped;
+	p->end = m->end;
+	p->bytes = m->data.len;
+	memcpy(p->data, m->data.data, m->data.len);
+	/* Refused when busy: the sender goes on from the last ack. */
+	if (logkeeper_put(c->w->peers.logkeeper, p) < 0)
+		free(p);
+	return 0;
+}

@@ -1,0 +1,21 @@
+/* job.h — an instance as the message that goes to a loader, parameters with macros replaced. */
+#ifndef BASESERVER_JOB_H
+#define BASESERVER_JOB_H
+
+#include "sirdar.pb-c.h"
+
+struct buf;
+struct err;
+struct instance;
+struct task;
+
+/* Owned by the caller; job_free(). A parameter whose macros cannot be replaced goes as it
+ * was written: the check at save time has let it pass. */
+Sirdar__Job *job_new(const struct task *def, const struct instance *i);
+void job_free(Sirdar__Job *j); /* NULL is fine */
+
+/* One value with its macros replaced, appended to out. errors  E_INVALID, E_LIMIT */
+int job_expand(const struct task *def, int64_t run_date, const char *value, struct buf *out,
+               struct err *err);
+
+#endif

@@ -1,0 +1,312 @@
+#include "baseserver/registrar.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/ledger.h"
+#include "baseserver/letters.h"
+#include "store/store.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+enum { TYPES_MAX = 64 };
+
+struct runner {
+	char type[64], version[64], text[256];
+	uint32_t state, session; /* session: its loader's, 0 none */
+	uint32_t slots;
+	uint64_t incarnation;    /* of the last loader */
+};
+
+struct broker {
+	uint32_t id;
+	char name[64], host[128], peer[64], software[64], boot_id[64];
+	char groups[16][64];
+	size_t n_groups;
+	uint32_t session;        /* the broker's own, 0: none */
+	uint64_t incarnation;
+	int64_t since_us, heard_us;
+	bool accepts;
+	char why_not[128];
+	uint32_t cpu_permille, memory_permille, running, slots;
+	uint64_t disk_free_bytes;
+	struct runner runners[TYPES_MAX];
+	size_t n_runners;
+	bool stored;             /* its document is on its way or kept */
+};
+
+struct registrar {
+	struct actor *me;
+	struct ledger *ledger;
+	struct broker **brokers;
+	size_t n;
+	uint32_t last_id;
+};
+
+static struct broker *by_name(const struct registrar *r, const char *name)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (strcmp(r->brokers[i]->name, name) == 0)
+			return r->brokers[i];
+	return NULL;
+}
+
+static struct broker *by_id(const struct registrar *r, uint32_t id)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->brokers[i]->id == id)
+			return r->brokers[i];
+	return NULL;
+}
+
+static struct broker *add(struct registrar *r, uint32_t id, const char *name)
+{
+	struct broker *b = mem_new(sizeof *b);
+
+	b->id = id;
+	b->accepts = true;
+	snprintf(b->name, sizeof b->name, "%s", name);
+	r->brokers = mem_grow(r->brokers, r->n + 1, sizeof *r->brokers);
+	r->brokers[r->n++] = b;
+	if (id > r->last_id)
+		r->last_id = id;
+	return b;
+}
+
+static void store_broker(struct registrar *r, struct broker *b)
+{
+	struct edit *e = mem_new(sizeof *e);
+	struct buf body;
+
+	buf_init(&body);
+	buf_printf(&body, "{\"name\":\"%s\"}", b->name);
+	e->docs = mem_array(1, sizeof *e->docs);
+	e->n_docs = 1;
+	e->docs[0] = (struct store_doc){ .kind = DOC_BROKER, .id = b->id, .version = 1,
+		.name = mem_str(b->name), .body = mem_strn(buf_str(&body), body.len),
+		.body_len = body.len, .actor = mem_str("registrar"),
+		.at_us = actor_wall_us(r->me) };
+	buf_done(&body);
+	b->stored = ledger_edit(r->ledger, e) == 0;
+	if (!b->stored)
+		edit_free(e);
+}
+
+static bool name_is_plain(const char *name)
+{
+	size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+
+	return n > 0 && name[n] == 0;
+}
+
+static struct runner *runner_of(struct broker *b, const char *type)
+{
+	for (size_t i = 0; i < b->n_runners; i++)
+		if (strcmp(b->runners[i].type, type) == 0)
+			return &b->runners[i];
+	if (b->n_runners == TYPES_MAX)
+		return NULL;
+	struct runner *n = &b->runners[b->n_runners++];
+	*n = (struct runner){ .state = 1 };
+	snprintf(n->type, sizeof n->type, "%s", type);
+	return n;
+}
+
+static int refuse(struct greeting *g, int code, const char *text)
+{
+	g->code = code;
+	snprintf(g->text, sizeof g->text, "%s", text);
+	return code;
+}
+
+static void greet_broker(struct greeting *g, struct broker *b, int64_t now)
+{
+	if (b->session && b->incarnation != g->incarnation && b->boot_id[0] &&
+	    strcmp(b->boot_id, g->boot_id) != 0) {
+		refuse(g, E_CONFLICT, "another machine is registered under this name and is online");
+		return;
+	}
+	g->fresh = b->incarnation != g->incarnation;
+	b->session = g->session;
+	b->incarnation = g->incarnation;
+	b->slots = g->slots;
+	b->since_us = now;
+	memcpy(b->host, g->host, sizeof b->host);
+	memcpy(b->peer, g->peer, sizeof b->peer);
+	memcpy(b->software, g->software, sizeof b->software);
+	memcpy(b->boot_id, g->boot_id, sizeof b->boot_id);
+	memcpy(b->groups, g->groups, sizeof b->groups);
+	b->n_groups = g->n_groups;
+}
+
+static void greet_loader(struct greeting *g, struct broker *b)
+{
+	struct runner *run = runner_of(b, g->type);
+
+	if (!run) {
+		refuse(g, E_LIMIT, "more than 64 task types on one broker");
+		return;
+	}
+	/* After a restart nobody knows which process held what: absent means lost then, never
+	 * "send it again": an in-process job leaves no marker on the machine. */
+	g->fresh = run->incarnation != g->incarnation;
+	run->incarnation = g->incarnation;
+	run->session = g->session;
+	run->slots = g->slots;
+	run->state = 1;
+}
+
+static void on_greet(struct letter *l, void *self)
+{
+	struct registrar *r = self;
+	struct greeting *g = (struct greeting *)l;
+	struct broker *b = by_name(r, g->name);
+	int64_t now = actor_wall_us(r->me);
+
+	if (!b && !name_is_plain(g->name))
+		refuse(g, E_INVALID, "a broker's name has letters, digits, '.', '_' and '-'");
+	else if (!b)
+		b = add(r, r->last_id + 1, g->name);
+	if (b && !b->stored)
+		store_broker(r, b);
+	if (b && g->role == 1)
+		greet_broker(g, b, now);
+	else if (b)
+		greet_loader(g, b);
+	if (b) {
+		b->heard_us = now;
+		g->broker = b->id;
+	}
+	g->letter.deliver = g->answered;
+	if (actor_post_credit(g->reply_to, &g->letter) < 0)
+		free(g);
+}
+
+static void gone(struct broker *b, uint32_t session)
+{
+	if (b->session == session)
+		b->session = 0;
+	for (size_t i = 0; i < b->n_runners; i++)
+		if (b->runners[i].session == session)
+			b->runners[i].session = 0;
+}
+
+static void on_report(struct letter *l, void *self)
+{
+	struct registrar *r = self;
+	struct broker_news *n = (struct broker_news *)l;
+	struct broker *b = by_id(r, n->broker);
+
+	if (b && n->gone)
+		gone(b, n->session);
+	if (b && n->load) {
+		b->accepts = n->accepts;
+		memcpy(b->why_not, n->why_not, sizeof b->why_not);
+		b->cpu_permille = n->cpu_permille;
+		b->memory_permille = n->memory_permille;
+		b->running = n->running;
+		b->disk_free_bytes = n->disk_free_bytes;
+	}
+	struct runner *run = b && n->runner ? runner_of(b, n->type) : NULL;
+	if (run) {
+		if (run->state != n->runner_state)
+			log_info("runner.state", "broker=%s type=%s state=%u text=\"%s\"", b->name,
+			         n->type, n->runner_state, n->text);
+		run->state = n->runner_state;
+		memcpy(run->version, n->version, sizeof run->version);
+		memcpy(run->text, n->text, sizeof run->text);
+	}
+	if (b && !n->gone)
+		b->heard_us = actor_wall_us(r->me);
+	free(n);
+}
+
+static void discard(struct letter *l)
+{
+	free(l);
+}
+
+int registrar_greet(struct registrar *r, struct greeting *g)
+{
+	g->letter.deliver = on_greet;
+	g->letter.discard = discard;
+	return actor_post(r->me, &g->letter);
+}
+
+int registrar_report(struct registrar *r, struct broker_news *n)
+{
+	n->letter.deliver = on_report;
+	n->letter.discard = discard;
+	return actor_post_credit(r->me, &n->letter);
+}
+
+static int init(void *self, struct actor *me, struct err *err)
+{
+	(void)self;
+	(void)me;
+	(void)err;
+	return 0;
+}
+
+static const struct actor_ops ops = { .name = "registrar", .letters_max = 65536, .init = init };
+
+static int each_doc(void *ctx, const struct store_doc *d)
+{
+	if (!by_name(ctx, d->name))
+		add(ctx, d->id, d->name)->stored = true;
+	return 0;
+}
+
+int registrar_new(struct thread *th, struct ledger *ledger, struct store *store,
+                  struct registrar **ret_registrar, struct err *err)
+{
+	struct registrar *r = mem_new(sizeof *r);
+	int e = store_load_docs(store, DOC_BROKER, each_doc, r, err);
+
+	if (e < 0) {
+		registrar_free(r);
+		return e;
+	}
+	r->ledger = ledger;
+	r->me = actor_new(th, &ops, r);
+	*ret_registrar = r;
+	return 0;
+}
+
+void registrar_free(struct registrar *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->n; i++)
+		free(r->brokers[i]);
+	free(r->brokers);
+	free(r);
+}
+
+struct actor *registrar_actor(struct registrar *r)
+{
+	return r->me;
+}
+
+bool registrar_name(const struct registrar *r, uint32_t broker, char ret[64])
+{
+	const struct broker *b = by_id(r, broker);
+
+	if (b)
+		memcpy(ret, b->name, 64);
+	return b != NULL;
+}
+
+size_t registrar_online(const struct registrar *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		n += r->brokers[i]->session != 0;
+	return n;
+}
