@@ -58,6 +58,14 @@ $$(B)/lib$(1).a: $$(LIB_$(1)_OBJ)
 	@rm -f $$@ && $(AR) rcs $$@ $$^
 all: $$(B)/lib$(1).a
 endef
+# $(call objects,NAME,SOURCES)           these sources -> $(B)/libNAME.a
+define objects
+LIB_$(1)_OBJ := $$(patsubst %.c,$$(B)/%.o,$(2))
+OBJS += $$(LIB_$(1)_OBJ)
+$$(B)/lib$(1).a: $$(LIB_$(1)_OBJ)
+	@rm -f $$@ && $(AR) rcs $$@ $$^
+all: $$(B)/lib$(1).a
+endef
 define linked
 OBJS += $$(patsubst %.c,$$(B)/%.o,$(2))
 $(5): $$(patsubst %.c,$$(B)/%.o,$(2)) $$(patsubst %,$$(B)/lib%.a,$(3))

@@ -1,2 +1,5 @@
-# The actors are a library, so that the simulator and the tests link the same code.
-$(eval $(call library,baseserver,baseserver))
+# The scheduling actors are a library of their own: the simulator links the same code.
+BASESERVER_NET := $(wildcard baseserver/worker*.c baseserver/router*.c baseserver/daemon*.c baseserver/main.c \
+                    baseserver/logkeeper*.c baseserver/client*.c)
+BASESERVER_CORE := $(filter-out $(BASESERVER_NET),$(wildcard baseserver/*.c))
+$(eval $(call objects,core,$(BASESERVER_CORE)))

@@ -1,0 +1,411 @@
+/* Machines: a loader that comes and goes, a keeper that holds the jobs and the fence. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/attempt.h"
+#include "sim.h"
+#include "util/check.h"
+
+bool healing;
+
+enum job_state { J_FREE, J_RUNNING, J_ENDED };
+
+struct job {
+	enum job_state state;
+	uint64_t token;
+	struct inst_key key;
+	bool in_process;    /* dies with the loader, no marker on the machine */
+	bool killing, deaf, acked_kill;
+	int64_t deadline_us; /* the fence */
+	struct report end;
+	uint32_t seq;
+	uint64_t life;      /* distinguishes users of one place */
+};
+
+struct machine {
+	bool loader_up;
+	uint64_t conn;      /* 0: none */
+	bool fresh;         /* the loader is a new process */
+	uint64_t done, limit;
+	struct job jobs[JOBS_MAX];
+};
+
+static struct machine machines[BROKERS];
+static uint64_t conns, lives;
+enum { SLOTS = 6 };
+
+static void connect_soon(int b);
+
+static int64_t wire_delay(void)
+{
+	return healing ? 1 * MS : (int64_t)(1 + rnd(chance(50) ? 3000 : 20)) * MS;
+}
+
+/* One direction of a connection keeps its order; a broken one delivers nothing. */
+static int64_t up_clear[BROKERS], down_clear[BROKERS];
+
+static int64_t ordered(int64_t *clear)
+{
+	int64_t at = now_us + wire_delay();
+
+	if (at < *clear)
+		at = *clear;
+	*clear = at;
+	return at - now_us;
+}
+
+struct up {
+	int broker;
+	uint64_t conn;
+	int kind; /* 0 hello 1 credit 2 beat 3 report */
+	bool fresh;
+	uint64_t limit;
+	int64_t sent_us;
+	struct report report;
+	size_t n;
+	uint64_t held[JOBS_MAX];
+};
+
+static void arrive(void *a, uint64_t b)
+{
+	struct up *u = a;
+
+	(void)b;
+	if (machines[u->broker].conn == u->conn && server_up()) {
+		if (u->kind == 0)
+			server_hello(u->broker, u->conn, u->fresh, u->held, u->n);
+		else if (u->kind == 1)
+			server_credit(u->broker, u->conn, u->limit);
+		else if (u->kind == 2)
+			server_beat(u->broker, u->conn, u->sent_us, u->held, u->n);
+		else
+			server_report(u->broker, u->conn, &u->report);
+	}
+	free(u);
+}
+
+static struct up *up_new(int b, int kind)
+{
+	struct up *u = calloc(1, sizeof *u);
+
+	CHECK(u);
+	u->broker = b;
+	u->conn = machines[b].conn;
+	u->kind = kind;
+	u->sent_us = now_us;
+	return u;
+}
+
+static void up_send(struct up *u)
+{
+	later(ordered(&up_clear[u->broker]), arrive, u, 0);
+}
+
+static void list_held(int b, struct up *u)
+{
+	for (int i = 0; i < JOBS_MAX; i++)
+		if (machines[b].jobs[i].state != J_FREE)
+			u->held[u->n++] = machines[b].jobs[i].token;
+}
+
+static void send_credit(int b)
+{
+	struct machine *m = &machines[b];
+	struct up *u = up_new(b, 1);
+	size_t held = 0;
+
+	for (int i = 0; i < JOBS_MAX; i++)
+		held += m->jobs[i].state == J_RUNNING;
+	uint64_t limit = m->done + (held < SLOTS ? SLOTS - held : 0);
+	if (limit > m->limit)
+		m->limit = limit;
+	u->limit = m->limit;
+	up_send(u);
+}
+
+static void report(int b, struct job *j, struct report r)
+{
+	struct up *u = up_new(b, 3);
+
+	r.token = j->token;
+	u->report = r;
+	up_send(u);
+}
+
+static struct job *find(int b, uint64_t token)
+{
+	for (int i = 0; i < JOBS_MAX; i++)
+		if (machines[b].jobs[i].state != J_FREE && machines[b].jobs[i].token == token)
+			return &machines[b].jobs[i];
+	return NULL;
+}
+
+static void end_job(int b, struct job *j, int end, int exit_code, int reason)
+{
+	if (j->state != J_RUNNING)
+		return;
+	check_end(j->token, j->key, end == AE_OK ? 0 : exit_code ? exit_code : 1);
+	j->state = J_ENDED;
+	j->end = (struct report){ .seq = ++j->seq, .end = end, .exit_code = exit_code,
+		                  .reason = reason };
+	if (machines[b].conn)
+		report(b, j, j->end);
+}
+
+static void natural_end(void *a, uint64_t life)
+{
+	struct job *j = a;
+	int b = (int)(((char *)a - (char *)machines) / (long)sizeof machines[0]);
+	uint32_t draw = rnd(100);
+
+	if (j->life != life || j->state != J_RUNNING)
+		return;
+	if (draw < 82 || healing)
+		end_job(b, j, AE_OK, 0, 0);
+	else if (draw < 96)
+		end_job(b, j, AE_FAILED, 1, RE_EXIT);
+	else
+		end_job(b, j, AE_FATAL, 2, RE_FATAL);
+}
+
+static void killed_end(void *a, uint64_t life)
+{
+	struct job *j = a;
+	int b = (int)(((char *)a - (char *)machines) / (long)sizeof machines[0]);
+
+	if (j->life == life)
+		end_job(b, j, AE_FAILED, -9, RE_SIGNAL);
+}
+
+static void fenced_end(void *a, uint64_t life)
+{
+	struct job *j = a;
+	int b = (int)(((char *)a - (char *)machines) / (long)sizeof machines[0]);
+
+	if (j->life == life)
+		end_job(b, j, AE_INFRA, -9, RE_FENCED);
+}
+
+/* The fence: from the send time of the last acknowledged beat. */
+static void look_at_fence(void *a, uint64_t life)
+{
+	struct job *j = a;
+
+	if (j->life != life || j->state != J_RUNNING)
+		return;
+	if (j->deadline_us <= now_us) {
+		later(rnd(KILL_US), fenced_end, j, life);
+		return;
+	}
+	later(j->deadline_us - now_us, look_at_fence, j, life);
+}
+
+void broker_job(int b, uint64_t conn, uint64_t token, struct inst_key key, int64_t grace_us)
+{
+	struct machine *m = &machines[b];
+	struct job *j = NULL;
+
+	(void)grace_us;
+	if (m->conn != conn || find(b, token))
+		return;
+	for (int i = 0; i < JOBS_MAX && !j; i++)
+		if (m->jobs[i].state == J_FREE)
+			j = &m->jobs[i];
+	CHECK(j);
+	m->done++;
+	*j = (struct job){ .state = J_RUNNING, .token = token, .key = key, .life = ++lives,
+		           .in_process = chance(300), .deaf = chance(100),
+		           .deadline_us = now_us + FENCE_US };
+	if (!healing && chance(30)) {
+		j->state = J_ENDED;
+		j->end = (struct report){ .seq = ++j->seq, .end = AE_RETURN, .reason = RE_REJECT };
+		report(b, j, j->end);
+		return;
+	}
+	check_start(token, key);
+	report(b, j, (struct report){ .seq = ++j->seq, .end = -1 });
+	int64_t runs = (int64_t)rnd(chance(100) ? 40000 : 3000) * MS;
+	later(healing ? 50 * MS : runs, natural_end, j, j->life);
+	later(FENCE_US, look_at_fence, j, j->life);
+}
+
+void broker_kill(int b, uint64_t conn, uint64_t token)
+{
+	struct job *j = find(b, token);
+
+	if (machines[b].conn != conn || !j || j->state != J_RUNNING)
+		return;
+	report(b, j, (struct report){ .seq = ++j->seq, .end = -2 });
+	if (j->killing)
+		return;
+	j->killing = true;
+	later(j->deaf ? 200 * MS + rnd(50) * MS : rnd(150) * MS, killed_end, j, j->life);
+}
+
+void broker_ack(int b, uint64_t conn, uint64_t token, uint32_t seq, int code)
+{
+	struct job *j = find(b, token);
+
+	(void)code;
+	if (machines[b].conn != conn || !j || j->state != J_ENDED || seq != j->end.seq)
+		return;
+	check_acked(token);
+	j->state = J_FREE;
+	j->life = 0;
+	send_credit(b);
+}
+
+void broker_beat_ack(int b, uint64_t conn, int64_t sent_us, const uint64_t *unknown, size_t n)
+{
+	struct machine *m = &machines[b];
+
+	if (m->conn != conn)
+		return;
+	for (int i = 0; i < JOBS_MAX; i++)
+		if (m->jobs[i].state == J_RUNNING && m->jobs[i].deadline_us < sent_us + FENCE_US)
+			m->jobs[i].deadline_us = sent_us + FENCE_US;
+	for (size_t i = 0; i < n; i++) {
+		struct job *j = find(b, unknown[i]);
+		if (j && j->state == J_RUNNING && !j->killing) {
+			j->killing = true;
+			later(rnd(200) * MS, killed_end, j, j->life);
+		}
+	}
+}
+
+static void beat(void *a, uint64_t conn)
+{
+	int b = (int)((struct machine *)a - machines);
+
+	if (machines[b].conn != conn || !conn)
+		return;
+	struct up *u = up_new(b, 2);
+	list_held(b, u);
+	up_send(u);
+	/* Reports are repeated until they are acknowledged. */
+	for (int i = 0; i < JOBS_MAX; i++)
+		if (machines[b].jobs[i].state == J_ENDED)
+			report(b, &machines[b].jobs[i], machines[b].jobs[i].end);
+	send_credit(b);
+	later(BEAT_US, beat, a, conn);
+}
+
+static void do_connect(void *a, uint64_t unused)
+{
+	int b = (int)((struct machine *)a - machines);
+	struct machine *m = &machines[b];
+
+	(void)unused;
+	if (!m->loader_up || m->conn)
+		return;
+	if (!server_up()) {
+		connect_soon(b);
+		return;
+	}
+	m->conn = ++conns;
+	m->done = m->limit = 0;
+	struct up *u = up_new(b, 0);
+	u->fresh = m->fresh;
+	m->fresh = false;
+	list_held(b, u);
+	up_send(u);
+	send_credit(b);
+	for (int i = 0; i < JOBS_MAX; i++)
+		if (m->jobs[i].state == J_ENDED)
+			report(b, &m->jobs[i], m->jobs[i].end);
+	later(BEAT_US, beat, m, m->conn);
+}
+
+static void connect_soon(int b)
+{
+	later((int64_t)(5 + rnd(healing ? 10 : 300)) * MS, do_connect, &machines[b], 0);
+}
+
+void broker_cut(int b)
+{
+	uint64_t conn = machines[b].conn;
+
+	if (!conn)
+		return;
+	note("broker %d: connection cut", b);
+	machines[b].conn = 0;
+	up_clear[b] = down_clear[b] = 0;
+	if (server_up())
+		server_gone(b, conn);
+	connect_soon(b);
+}
+
+void broker_server_lost(void)
+{
+	for (int b = 0; b < BROKERS; b++)
+		if (machines[b].conn) {
+			machines[b].conn = 0;
+			connect_soon(b);
+		}
+}
+
+static void loader_back(void *a, uint64_t b)
+{
+	struct machine *m = a;
+
+	(void)b;
+	m->loader_up = true;
+	m->fresh = true;
+	connect_soon((int)(m - machines));
+}
+
+void broker_loader_crash(int b)
+{
+	struct machine *m = &machines[b];
+
+	if (!m->loader_up)
+		return;
+	note("broker %d: loader crash", b);
+	for (int i = 0; i < JOBS_MAX; i++) {
+		struct job *j = &m->jobs[i];
+		if (j->state == J_FREE || !j->in_process)
+			continue;
+		if (j->state == J_RUNNING)
+			check_end(j->token, j->key, -9);
+		j->state = J_FREE;
+		j->life = 0;
+	}
+	broker_cut(b);
+	m->loader_up = false;
+	later((int64_t)rnd(1000) * MS, loader_back, m, 0);
+}
+
+/* Power off: all die; the keeper's journal still knows what it had started. */
+void broker_machine_crash(int b)
+{
+	struct machine *m = &machines[b];
+
+	note("broker %d: machine crash", b);
+	broker_loader_crash(b);
+	for (int i = 0; i < JOBS_MAX; i++)
+		if (m->jobs[i].state == J_RUNNING)
+			end_job(b, &m->jobs[i], AE_INFRA, -1, RE_LOST);
+}
+
+void brokers_reset(void)
+{
+	memset(machines, 0, sizeof machines);
+	memset(up_clear, 0, sizeof up_clear);
+	memset(down_clear, 0, sizeof down_clear);
+	healing = false;
+	for (int b = 0; b < BROKERS; b++) {
+		machines[b].loader_up = machines[b].fresh = true;
+		connect_soon(b);
+	}
+}
+
+void brokers_heal(void)
+{
+	healing = true;
+	for (int b = 0; b < BROKERS; b++)
+		for (int i = 0; i < JOBS_MAX; i++) {
+			struct job *j = &machines[b].jobs[i];
+			if (j->state == J_RUNNING)
+				later(100 * MS, natural_end, j, j->life);
+		}
+}
