@@ -13,6 +13,7 @@
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
+#include "wire/keys.h"
 
 /* TLS 1.3 only, a pre-shared key with ephemeral ECDH (forward secrecy) and nothing else:
  * no certificates, no plain PSK, no older version. The key's hash is SHA-256, which leaves
@@ -21,7 +22,7 @@
 	"NONE:+VERS-TLS1.3:+AES-128-GCM:+CHACHA20-POLY1305:+AEAD:+ECDHE-PSK:" \
 	"+GROUP-SECP256R1:+GROUP-X25519:+SIGN-ECDSA-SECP256R1-SHA256"
 
-enum { KEY_BYTES = 32, IDENTITY_MAX = 64, HANDSHAKE_BYTES_MAX = 16384 };
+enum { IDENTITY_MAX = KEY_NAME_MAX, HANDSHAKE_BYTES_MAX = 16384 };
 
 struct channel {
 	int fd;

@@ -1,0 +1,270 @@
+#include "wire/keys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/err.h"
+#include "util/fs.h"
+
+enum { FILE_BYTES_MAX = 4 * 1024 * 1024 };
+
+struct row {
+	char name[KEY_NAME_MAX + 1];
+	uint8_t key[KEY_BYTES];
+};
+
+struct keys {
+	char *path;
+	struct row *rows; /* sorted by name */
+	size_t n_rows;
+};
+
+static void rows_wipe(struct row *rows, size_t n)
+{
+	if (rows)
+		explicit_bzero(rows, n * sizeof *rows);
+	free(rows);
+}
+
+static void text_wipe(struct buf *text)
+{
+	if (text->data)
+		explicit_bzero(text->data, text->cap);
+	buf_done(text);
+}
+
+static int row_compare(const void *a, const void *b)
+{
+	return strcmp(((const struct row *)a)->name, ((const struct row *)b)->name);
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static bool row_parse(const char *line, size_t bytes, struct row *ret)
+{
+	const char *colon = memchr(line, ':', bytes);
+	size_t name_bytes = colon ? (size_t)(colon - line) : 0;
+
+	if (!colon || name_bytes > KEY_NAME_MAX || bytes - name_bytes - 1 != 2 * KEY_BYTES)
+		return false;
+	*ret = (struct row){ 0 };
+	memcpy(ret->name, line, name_bytes);
+	if (!fs_name_ok(ret->name, KEY_NAME_MAX) || strlen(ret->name) != name_bytes)
+		return false;
+	for (size_t i = 0; i < KEY_BYTES; i++) {
+		int high = hex_digit(colon[1 + 2 * i]), low = hex_digit(colon[2 + 2 * i]);
+		if (high < 0 || low < 0)
+			return false;
+		ret->key[i] = (uint8_t)(high << 4 | low);
+	}
+	return true;
+}
+
+static size_t line_count(const char *text, size_t bytes)
+{
+	size_t n = 1;
+
+	for (size_t i = 0; i < bytes; i++)
+		n += text[i] == '\n';
+	return n;
+}
+
+/* On success *ret_rows is to be given to rows_wipe(). */
+static int rows_parse(const char *path, const char *text, size_t bytes, struct row **ret_rows,
+                      size_t *ret_n, struct err *err)
+{
+	size_t lines = line_count(text, bytes), n = 0, nth = 0;
+	struct row *rows = mem_array(lines, sizeof *rows);
+	const char *end = text + bytes;
+	int rc = 0;
+
+	for (const char *line = text, *next; line < end && rc == 0; line = next + 1) {
+		next = memchr(line, '\n', (size_t)(end - line));
+		next = next ? next : end;
+		nth++;
+		if (line == next || *line == '#')
+			continue;
+		if (!row_parse(line, (size_t)(next - line), &rows[n++]))
+			rc = err_set(err, E_INVALID, "%.200s:%zu: not `name:%d hex digits`", path, nth,
+			             2 * KEY_BYTES);
+	}
+	qsort(rows, n, sizeof *rows, row_compare);
+	for (size_t i = 1; rc == 0 && i < n; i++)
+		if (row_compare(&rows[i - 1], &rows[i]) == 0)
+			rc = err_set(err, E_INVALID, "%.200s: two keys of %s", path, rows[i].name);
+	if (rc < 0) {
+		rows_wipe(rows, lines);
+		return rc;
+	}
+	*ret_rows = rows;
+	*ret_n = n;
+	return 0;
+}
+
+int keys_reload(struct keys *k, struct err *err)
+{
+	struct buf text;
+	struct row *rows = NULL;
+	size_t n = 0;
+
+	buf_init(&text);
+	int rc = fs_read_secret(k->path, FILE_BYTES_MAX, &text, err);
+	if (rc == 0)
+		rc = rows_parse(k->path, (const char *)buf_at(&text), text.len, &rows, &n, err);
+	text_wipe(&text);
+	if (rc < 0)
+		return rc;
+	rows_wipe(k->rows, k->n_rows);
+	k->rows = rows;
+	k->n_rows = n;
+	return 0;
+}
+
+int keys_open(const char *path, struct keys **ret_keys, struct err *err)
+{
+	struct keys *k = mem_new(sizeof *k);
+
+	k->path = mem_str(path);
+	int rc = keys_reload(k, err);
+	if (rc < 0)
+		keys_close(k);
+	else
+		*ret_keys = k;
+	return rc;
+}
+
+void keys_close(struct keys *k)
+{
+	if (!k)
+		return;
+	rows_wipe(k->rows, k->n_rows);
+	free(k->path);
+	free(k);
+}
+
+size_t keys_count(const struct keys *k)
+{
+	return k->n_rows;
+}
+
+static const struct row *row_find(const struct row *rows, size_t n, const char *name)
+{
+	struct row want = { 0 };
+
+	if (n == 0 || strlen(name) > KEY_NAME_MAX)
+		return NULL;
+	memcpy(want.name, name, strlen(name) + 1);
+	return bsearch(&want, rows, n, sizeof *rows, row_compare);
+}
+
+int keys_find(void *keys, const char *name, uint8_t ret_key[KEY_BYTES])
+{
+	const struct keys *k = keys;
+	const struct row *r = row_find(k->rows, k->n_rows, name);
+
+	if (!r)
+		return E_NOT_FOUND;
+	memcpy(ret_key, r->key, KEY_BYTES);
+	return 0;
+}
+
+/* --- adding ----------------------------------------------------------------------- */
+
+/* The lock is a file of its own: the one with the keys is replaced as a whole. */
+static int lock_take(const char *path, int *ret_fd, struct err *err)
+{
+	char *lock = mem_fmt("%s.lock", path);
+	int rc = 0, fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0 || flock(fd, LOCK_EX) < 0) {
+		rc = err_sys(err, E_IO, errno, "lock %.200s", lock);
+		if (fd >= 0)
+			close(fd);
+	} else {
+		*ret_fd = fd;
+	}
+	free(lock);
+	return rc;
+}
+
+static int key_draw(uint8_t ret_key[KEY_BYTES], struct err *err)
+{
+	if (getrandom(ret_key, KEY_BYTES, 0) != KEY_BYTES)
+		return err_sys(err, E_IO, errno, "random bytes for a key");
+	return 0;
+}
+
+static void line_put(struct buf *text, const char *name, const uint8_t key[KEY_BYTES])
+{
+	/* Room for all of it first: growing would leave a copy behind. */
+	buf_room(text, KEY_NAME_MAX + 2 * KEY_BYTES + 8);
+	if (text->len > 0 && buf_at(text)[text->len - 1] != '\n')
+		buf_putc(text, '\n');
+	buf_printf(text, "%s:", name);
+	for (size_t i = 0; i < KEY_BYTES; i++)
+		buf_printf(text, "%02x", key[i]);
+	buf_putc(text, '\n');
+}
+
+static int name_free(const char *path, const struct buf *text, const char *name, struct err *err)
+{
+	struct row *rows = NULL;
+	size_t n = 0;
+	int rc = rows_parse(path, (const char *)buf_at(text), text->len, &rows, &n, err);
+
+	if (rc < 0)
+		return rc;
+	if (row_find(rows, n, name))
+		rc = err_set(err, E_EXISTS, "%s has a key already in %.200s", name, path);
+	rows_wipe(rows, n);
+	return rc;
+}
+
+int keys_add(const char *path, const char *name, uint8_t ret_key[KEY_BYTES], struct err *err)
+{
+	uint8_t key[KEY_BYTES];
+	struct buf text;
+	int lock = -1;
+
+	if (!fs_name_ok(name, KEY_NAME_MAX))
+		return err_set(err, E_INVALID, "a key's name is 1 to %d of A-Z a-z 0-9 . _ -",
+		               KEY_NAME_MAX);
+	int rc = lock_take(path, &lock, err);
+	if (rc < 0)
+		return rc;
+	buf_init(&text);
+	rc = fs_read_secret(path, FILE_BYTES_MAX, &text, err);
+	if (rc == E_NOT_FOUND)
+		rc = 0;
+	if (rc == 0)
+		rc = name_free(path, &text, name, err);
+	if (rc == 0)
+		rc = key_draw(key, err);
+	if (rc < 0)
+		goto out;
+	line_put(&text, name, key);
+	rc = fs_write(path, buf_at(&text), text.len, 0600, err);
+	if (rc == 0)
+		memcpy(ret_key, key, KEY_BYTES);
+	explicit_bzero(key, sizeof key);
+out:
+	text_wipe(&text);
+	close(lock);
+	return rc;
+}
