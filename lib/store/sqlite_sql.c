@@ -48,7 +48,7 @@ int sql_fail(sqlite3 *db, int rc, const char *what, struct err *err)
 
 	if ((extended & 0xff) != (rc & 0xff))
 		extended = rc;
-	return err_set(err, code_of(db, extended), "%s: %s (sqlite %d, errno %d)%s", what,
+	return err_set(err, code_of(db, extended), "%.60s: %s (sqlite %d, errno %d)%s", what,
 	               db ? sqlite3_errmsg(db) : sqlite3_errstr(rc), extended,
 	               db ? sqlite3_system_errno(db) : 0,
 	               extended == SQLITE_IOERR_FSYNC || extended == SQLITE_IOERR_DIR_FSYNC
