@@ -68,9 +68,14 @@ static void event_add(struct bench *b, struct instance *i, enum event ev, enum s
 {
 	struct transition *t = &b->events[b->n_events];
 
-	*t = (struct transition){ .number = ++b->number, .prev = i->last_number, .kind = TK_INSTANCE,
-		                  .at_us = i->created_us, .epoch = b->epoch, .event = (uint8_t)ev,
-		                  .from = i->last_number ? i->state : ST_NONE, .to = (uint8_t)to };
+	*t = (struct transition){ .number = ++b->number,
+		                  .prev = i->last_number,
+		                  .kind = TK_INSTANCE,
+		                  .at_us = i->created_us,
+		                  .epoch = b->epoch,
+		                  .event = (uint8_t)ev,
+		                  .from = i->last_number ? i->state : ST_NONE,
+		                  .to = (uint8_t)to };
 	i->last_number = t->number;
 	i->state = (uint8_t)to;
 	i->revision++;

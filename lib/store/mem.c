@@ -98,8 +98,7 @@ static int mem_take_epoch(struct store *s, const char *who, uint32_t *ret_epoch,
 	return 0;
 }
 
-static int mem_position(struct store *s, uint64_t *ret_number, uint32_t *ret_epoch,
-                        struct err *err)
+static int mem_position(struct store *s, uint64_t *ret_number, uint32_t *ret_epoch, struct err *err)
 {
 	struct mem_store *m = mem_of(s);
 	int r = alive(m, err);
@@ -190,9 +189,9 @@ static int mem_load_outcomes(struct store *s, int (*each)(void *ctx, const struc
 		r = each(ctx, &m->disk->outcomes[i]);
 	list = mem_table_by_number(&m->disk->done, &n);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
-		struct store_outcome o = { list[i]->key.task, list[i]->generation,
+		struct store_outcome o = { list[i]->key.task,     list[i]->generation,
 			                   list[i]->key.run_date, list[i]->key.run_date,
-			                   list[i]->state, list[i]->reason };
+			                   list[i]->state,        list[i]->reason };
 
 		if (list[i]->last_number > m->disk->outcome_number && list[i]->key.part == 0)
 			r = each(ctx, &o);
@@ -245,8 +244,8 @@ static int mem_find_command(struct store *s, const char *request_id,
 			r = each(ctx, &m->disk->commands[i]);
 			return r < 0 ? r : 0;
 		}
-	return r < 0 ? r : err_set(err, E_NOT_FOUND, "no command with request id %.80s",
-	                           request_id);
+	return r < 0 ? r
+	             : err_set(err, E_NOT_FOUND, "no command with request id %.80s", request_id);
 }
 
 static int mem_save_outcomes(struct store *s, uint32_t epoch, const struct store_outcome *o,

@@ -110,24 +110,23 @@ static void free_item(struct store_command_item *i)
 
 /* Insert into, or replace in, an array kept sorted by `order`. These arrays are
  * small in tests, and grow at their end. */
-#define PUT(array, n, item, own, drop, order)                                                  \
-	do {                                                                                   \
-		size_t at_ = (n);                                                              \
-                                                                                               \
-		while (at_ > 0 && order(&(array)[at_ - 1], (item)) > 0)                        \
-			at_--;                                                                 \
-		if (at_ > 0 && order(&(array)[at_ - 1], (item)) == 0) {                        \
-			__typeof__(*(array)) old_ = (array)[at_ - 1];                          \
-                                                                                               \
-			(array)[at_ - 1] = own(item);                                          \
-			drop(&old_);                                                           \
-		} else {                                                                       \
-			(array) = mem_grow((array), (n) + 1, sizeof *(array));                 \
-			memmove(&(array)[at_ + 1], &(array)[at_],                              \
-			        ((n) - at_) * sizeof *(array));                                \
-			(array)[at_] = own(item);                                              \
-			(n)++;                                                                 \
-		}                                                                              \
+#define PUT(array, n, item, own, drop, order) \
+	do { \
+		size_t at_ = (n); \
+\
+		while (at_ > 0 && order(&(array)[at_ - 1], (item)) > 0) \
+			at_--; \
+		if (at_ > 0 && order(&(array)[at_ - 1], (item)) == 0) { \
+			__typeof__(*(array)) old_ = (array)[at_ - 1]; \
+\
+			(array)[at_ - 1] = own(item); \
+			drop(&old_); \
+		} else { \
+			(array) = mem_grow((array), (n) + 1, sizeof *(array)); \
+			memmove(&(array)[at_ + 1], &(array)[at_], ((n)-at_) * sizeof *(array)); \
+			(array)[at_] = own(item); \
+			(n)++; \
+		} \
 	} while (0)
 
 #define ORDER(x, y) ((x) < (y) ? -1 : (x) > (y))

@@ -34,8 +34,10 @@ static int open_database(struct reader *r, const char *path, struct err *err)
 		return sql_fail(r->db, rc, path, err);
 	sqlite3_db_config(r->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	sqlite3_busy_timeout(r->db, 1000);
-	code = sql_exec(r->db, "PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;"
-	                       "PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY", err);
+	code = sql_exec(r->db,
+	                "PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;"
+	                "PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY",
+	                err);
 	if (code == 0)
 		code = sqlite_check_schema(r->db, err);
 	sqlite3_progress_handler(r->db, PROGRESS_STEPS, on_progress, r);
@@ -78,7 +80,7 @@ void reader_close(struct reader *r)
 
 static int number_now(struct reader *r, uint64_t *ret, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int64_t number = 0;
 	int code, rc = sqlite3_prepare_v2(r->db, "SELECT number FROM lb_leader WHERE id = 1", -1,
 	                                  &q, NULL);

@@ -22,9 +22,9 @@
 #include "sched/instance.h"
 #include "store/store.h"
 
-#define READ_ROWS_MAX 500
-#define READ_TASKS_MAX 1000 /* ids in one filter */
-#define READ_TIME_MS 2000
+#define READ_ROWS_MAX   500
+#define READ_TASKS_MAX  1000 /* ids in one filter */
+#define READ_TIME_MS    2000
 #define READ_CURSOR_MAX 512 /* bytes, with the NUL */
 
 struct reader;
@@ -46,17 +46,24 @@ struct read_answer {
 struct read_filter {
 	const uint32_t *tasks; /* n_tasks of them; 0: any */
 	size_t n_tasks;
-	uint32_t workflow;     /* 0: any */
-	uint32_t states;       /* bits 1u << enum state; 0: any */
-	uint32_t broker;       /* of the present or last attempt; 0: any */
-	int64_t from, to;      /* run_date in [from, to); both 0: any */
-	bool parts;            /* parts and test runs too, else part 0 only */
+	uint32_t workflow; /* 0: any */
+	uint32_t states;   /* bits 1u << enum state; 0: any */
+	uint32_t broker;   /* of the present or last attempt; 0: any */
+	int64_t from, to;  /* run_date in [from, to); both 0: any */
+	bool parts;        /* parts and test runs too, else part 0 only */
 };
 
 /* The first two are cheap whatever history holds; the others sort all that the filter
  * lets through. */
-enum read_sort { READ_BY_RUN_DATE, READ_BY_CHANGE, READ_BY_START, READ_BY_END, READ_BY_PRIORITY,
-	READ_BY_STATE, READ_SORT_COUNT };
+enum read_sort {
+	READ_BY_RUN_DATE,
+	READ_BY_CHANGE,
+	READ_BY_START,
+	READ_BY_END,
+	READ_BY_PRIORITY,
+	READ_BY_STATE,
+	READ_SORT_COUNT
+};
 
 /* One row of lb_task_event. `from` is ST_NONE for the first. */
 struct read_event {
@@ -84,17 +91,16 @@ void reader_close(struct reader *r); /* NULL is fine */
 int read_number(struct reader *r, uint64_t *ret_number, struct err *err);
 
 int read_instances(struct reader *r, const struct read_filter *f, enum read_sort sort,
-                   const struct read_page *page,
-                   int (*each)(void *ctx, const struct instance *i), void *ctx,
-                   struct read_answer *ret, struct err *err);
+                   const struct read_page *page, int (*each)(void *ctx, const struct instance *i),
+                   void *ctx, struct read_answer *ret, struct err *err);
 /* Live or finished. E_NOT_FOUND. ret_number may be NULL. */
-int read_instance(struct reader *r, struct inst_key key, struct instance *ret,
-                  uint64_t *ret_number, struct err *err);
+int read_instance(struct reader *r, struct inst_key key, struct instance *ret, uint64_t *ret_number,
+                  struct err *err);
 /* The instance's events, newest first (a walk by `prev`): those below `before` (0: from its
  * last on), at most `limit`. Go on with before = the last one's number. E_NOT_FOUND. */
 int read_events(struct reader *r, struct inst_key key, uint64_t before, size_t limit,
-                int (*each)(void *ctx, const struct read_event *e), void *ctx,
-                uint64_t *ret_number, struct err *err);
+                int (*each)(void *ctx, const struct read_event *e), void *ctx, uint64_t *ret_number,
+                struct err *err);
 /* Events of all instances with numbers above `after`, ascending, at most `limit`. */
 int read_events_after(struct reader *r, uint64_t after, size_t limit,
                       int (*each)(void *ctx, const struct read_event *e), void *ctx,
@@ -119,8 +125,8 @@ int read_links(struct reader *r, uint32_t task, bool children,
 
 /* The newest version of each document of a kind, by id; bodies are empty here. */
 int read_docs(struct reader *r, enum store_doc_kind kind, const struct read_page *page,
-              int (*each)(void *ctx, const struct store_doc *d), void *ctx,
-              struct read_answer *ret, struct err *err);
+              int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct read_answer *ret,
+              struct err *err);
 /* One document with its body: by name, or by id when `name` is NULL; version 0: the newest.
  * E_NOT_FOUND. */
 int read_doc(struct reader *r, enum store_doc_kind kind, const char *name, uint32_t id,
@@ -137,8 +143,7 @@ int read_commands(struct reader *r, bool unfinished_only, const struct read_page
                   struct read_answer *ret, struct err *err);
 /* By request id, or by id when `request_id` is NULL. E_NOT_FOUND. */
 int read_command(struct reader *r, const char *request_id, uint64_t id,
-                 int (*each)(void *ctx, const struct store_command *c), void *ctx,
-                 struct err *err);
+                 int (*each)(void *ctx, const struct store_command *c), void *ctx, struct err *err);
 /* By task, run_date, part; always ascending. */
 int read_command_items(struct reader *r, uint64_t command, bool failed_only,
                        const struct read_page *page,

@@ -5,9 +5,9 @@
 #include "util/err.h"
 
 static const char event_columns[] =
-        "number, prev, task_id, curr_run_date, part, at_us, event, from_status, to_status, reason,"
-        " actor_kind, epoch, session, cause, generation, revision, attempt, broker_id, token,"
-        " exit_code, note";
+	"number, prev, task_id, curr_run_date, part, at_us, event, from_status, to_status, reason,"
+	" actor_kind, epoch, session, cause, generation, revision, attempt, broker_id, token,"
+	" exit_code, note";
 
 static int event_row(sqlite3_stmt *q, struct read_event *ret, struct err *err)
 {
@@ -15,15 +15,17 @@ static int event_row(sqlite3_stmt *q, struct read_event *ret, struct err *err)
 	static const struct {
 		int64_t lo, hi;
 	} want[] = {
-		{ 1, INT64_MAX }, { 0, INT64_MAX }, { 0, UINT32_MAX }, { INT64_MIN, INT64_MAX },
-		{ INT32_MIN, INT32_MAX }, { 0, INT64_MAX }, { 1, EV_COUNT - 1 }, { -2, INT32_MAX },
-		{ -1, INT32_MAX }, { 0, RE_COUNT - 1 }, { 0, UINT8_MAX }, { 0, UINT32_MAX },
-		{ 0, UINT32_MAX }, { 0, INT64_MAX }, { 0, UINT32_MAX }, { 0, UINT32_MAX },
-		{ 0, UINT16_MAX }, { 0, UINT32_MAX }, { 0, INT64_MAX }, { INT32_MIN, INT32_MAX },
+		{ 1, INT64_MAX },         { 0, INT64_MAX },         { 0, UINT32_MAX },
+		{ INT64_MIN, INT64_MAX }, { INT32_MIN, INT32_MAX }, { 0, INT64_MAX },
+		{ 1, EV_COUNT - 1 },      { -2, INT32_MAX },        { -1, INT32_MAX },
+		{ 0, RE_COUNT - 1 },      { 0, UINT8_MAX },         { 0, UINT32_MAX },
+		{ 0, UINT32_MAX },        { 0, INT64_MAX },         { 0, UINT32_MAX },
+		{ 0, UINT32_MAX },        { 0, UINT16_MAX },        { 0, UINT32_MAX },
+		{ 0, INT64_MAX },         { INT32_MIN, INT32_MAX },
 	};
 	enum { N = sizeof want / sizeof want[0] };
 	enum state from = ST_NONE, to;
-	int64_t v[N];
+	int64_t v[N] = { 0 };
 	int code = 0;
 
 	for (int i = 0; i < N && code == 0; i++)
@@ -35,14 +37,25 @@ static int event_row(sqlite3_stmt *q, struct read_event *ret, struct err *err)
 		return err_set(err, E_CORRUPT, "%s row with number %" PRId64 ": unknown state",
 		               table, v[0]);
 	*ret = (struct read_event){
-		.number = (uint64_t)v[0], .prev = (uint64_t)v[1],
+		.number = (uint64_t)v[0],
+		.prev = (uint64_t)v[1],
 		.key = { .task = (uint32_t)v[2], .run_date = v[3], .part = (int32_t)v[4] },
-		.at_us = v[5], .event = (uint8_t)v[6], .from = (uint8_t)from, .to = (uint8_t)to,
-		.reason = (uint8_t)v[9], .actor_kind = (uint8_t)v[10], .epoch = (uint32_t)v[11],
-		.session = (uint32_t)v[12], .cause = (uint64_t)v[13],
-		.generation = (uint32_t)v[14], .revision = (uint32_t)v[15],
-		.attempt = (uint16_t)v[16], .broker = (uint32_t)v[17], .token = (uint64_t)v[18],
-		.exit_code = (int32_t)v[19], .note = (const char *)sqlite3_column_text(q, 20),
+		.at_us = v[5],
+		.event = (uint8_t)v[6],
+		.from = (uint8_t)from,
+		.to = (uint8_t)to,
+		.reason = (uint8_t)v[9],
+		.actor_kind = (uint8_t)v[10],
+		.epoch = (uint32_t)v[11],
+		.session = (uint32_t)v[12],
+		.cause = (uint64_t)v[13],
+		.generation = (uint32_t)v[14],
+		.revision = (uint32_t)v[15],
+		.attempt = (uint16_t)v[16],
+		.broker = (uint32_t)v[17],
+		.token = (uint64_t)v[18],
+		.exit_code = (int32_t)v[19],
+		.note = (const char *)sqlite3_column_text(q, 20),
 	};
 	return 0;
 }
@@ -59,7 +72,7 @@ static int event_query(struct reader *r, const char *rest, sqlite3_stmt **ret, s
 static int walk_start(struct reader *r, sqlite3_stmt *q, struct inst_key key, uint64_t before,
                       uint64_t *ret, struct err *err)
 {
-	struct read_event e;
+	struct read_event e = { 0 };
 	struct instance i;
 	int code = read_find_instance(r, key, &i, err);
 
@@ -82,7 +95,7 @@ static int walk_start(struct reader *r, sqlite3_stmt *q, struct inst_key key, ui
 static int walk(struct reader *r, sqlite3_stmt *q, uint64_t number, size_t limit,
                 int (*each)(void *ctx, const struct read_event *e), void *ctx, struct err *err)
 {
-	struct read_event e;
+	struct read_event e = { 0 };
 	int code = 0;
 
 	for (size_t n = 0; number && n < limit && code >= 0; n++) {
@@ -105,8 +118,8 @@ static int walk(struct reader *r, sqlite3_stmt *q, uint64_t number, size_t limit
 }
 
 int read_events(struct reader *r, struct inst_key key, uint64_t before, size_t limit,
-                int (*each)(void *ctx, const struct read_event *e), void *ctx,
-                uint64_t *ret_number, struct err *err)
+                int (*each)(void *ctx, const struct read_event *e), void *ctx, uint64_t *ret_number,
+                struct err *err)
 {
 	uint64_t number = 0, start = 0;
 	sqlite3_stmt *q = NULL;
@@ -134,7 +147,7 @@ int read_events_after(struct reader *r, uint64_t after, size_t limit,
                       uint64_t *ret_number, struct err *err)
 {
 	uint64_t number = 0;
-	struct read_event e;
+	struct read_event e = { 0 };
 	sqlite3_stmt *q = NULL;
 	int code;
 

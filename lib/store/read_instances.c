@@ -135,7 +135,7 @@ static int take_rows(const struct query *c, sqlite3_stmt *q, const char *table, 
 
 static int list_table(const struct query *c, const char *table, struct list *l, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int code = read_prepare(c->r, list_sql(c, table), &q, err);
 
 	if (code < 0)
@@ -164,8 +164,10 @@ static int prepare_dates(const struct query *c, sqlite3_stmt **ret_date, sqlite3
 	q = sqlite3_str_new(c->r->db);
 	sqlite3_str_appendall(q, "SELECT " SQL_INSTANCE_COLUMNS ", ");
 	append_columns(q, c, "");
-	sqlite3_str_appendf(q, " FROM %s INDEXED BY lb_task_run_history_key"
-	                       " WHERE curr_run_date = ?1", done_table);
+	sqlite3_str_appendf(q,
+	                    " FROM %s INDEXED BY lb_task_run_history_key"
+	                    " WHERE curr_run_date = ?1",
+	                    done_table);
 	where(q, c->f, true);
 	if (c->from.begun)
 		sqlite3_str_appendf(q,
@@ -178,8 +180,8 @@ static int prepare_dates(const struct query *c, sqlite3_stmt **ret_date, sqlite3
 	return read_prepare(c->r, q, ret_rows, err);
 }
 
-static int step_dates(const struct query *c, sqlite3_stmt *date, sqlite3_stmt *rows,
-                      struct list *l, struct err *err)
+static int step_dates(const struct query *c, sqlite3_stmt *date, sqlite3_stmt *rows, struct list *l,
+                      struct err *err)
 {
 	bool down = c->page->descending, bounded = c->f->from || c->f->to;
 	int64_t lo = bounded ? c->f->from : INT64_MIN, hi = bounded ? c->f->to - 1 : INT64_MAX;
@@ -250,9 +252,8 @@ static int merge(const struct query *c, const struct list *a, const struct list 
 }
 
 int read_instances(struct reader *r, const struct read_filter *f, enum read_sort sort,
-                   const struct read_page *page,
-                   int (*each)(void *ctx, const struct instance *i), void *ctx,
-                   struct read_answer *ret, struct err *err)
+                   const struct read_page *page, int (*each)(void *ctx, const struct instance *i),
+                   void *ctx, struct read_answer *ret, struct err *err)
 {
 	struct query c = { .r = r, .f = f, .page = page };
 	struct list live = { .max = page->limit + 1 }, done = live;
@@ -289,7 +290,7 @@ static int find_in(struct reader *r, const char *table, struct inst_key key, str
                    struct err *err)
 {
 	sqlite3_str *text = sqlite3_str_new(r->db);
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int code;
 
 	sqlite3_str_appendf(text,
@@ -308,8 +309,7 @@ static int find_in(struct reader *r, const char *table, struct inst_key key, str
 	return code;
 }
 
-int read_find_instance(struct reader *r, struct inst_key key, struct instance *ret,
-                       struct err *err)
+int read_find_instance(struct reader *r, struct inst_key key, struct instance *ret, struct err *err)
 {
 	int code = find_in(r, done_table, key, ret, err);
 
@@ -322,8 +322,8 @@ int read_find_instance(struct reader *r, struct inst_key key, struct instance *r
 	return code < 0 ? code : 0;
 }
 
-int read_instance(struct reader *r, struct inst_key key, struct instance *ret,
-                  uint64_t *ret_number, struct err *err)
+int read_instance(struct reader *r, struct inst_key key, struct instance *ret, uint64_t *ret_number,
+                  struct err *err)
 {
 	uint64_t number = 0;
 	struct instance i;
@@ -345,7 +345,7 @@ static int count_table(struct reader *r, const struct read_filter *f, const char
 {
 	struct read_filter any = *f;
 	sqlite3_str *text = sqlite3_str_new(r->db);
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int code;
 
 	any.states = 0;

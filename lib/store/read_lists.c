@@ -28,7 +28,7 @@ static int list_rows(struct reader *r, sqlite3_str *text, struct row_sink *sink,
                      struct read_answer *answer, struct err *err)
 {
 	int64_t key[READ_KEYS_MAX] = { 0 };
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	size_t n = 0;
 	int code = read_prepare(r, text, &q, err);
 
@@ -76,8 +76,7 @@ static int one_page(struct reader *r, sqlite3_str *text, const char *order, stru
 		sqlite3_free(sqlite3_str_finish(text));
 		return code;
 	}
-	sqlite3_str_appendf(text, " ORDER BY %s LIMIT %lld", order,
-	                    (long long)page->limit + 1);
+	sqlite3_str_appendf(text, " ORDER BY %s LIMIT %lld", order, (long long)page->limit + 1);
 	code = read_end(r, list_rows(r, text, sink, page, list, keys, &answer, err));
 	if (code < 0)
 		return code;
@@ -151,8 +150,10 @@ int read_task(struct reader *r, const char *name, uint32_t id,
 
 	sqlite3_str_appendall(q, "SELECT " SQL_TASK_COLUMNS " FROM lb_task WHERE ");
 	if (name)
-		sqlite3_str_appendf(q, "task_name = %Q ORDER BY task_status = 3, task_id DESC"
-		                       " LIMIT 1", name);
+		sqlite3_str_appendf(q,
+		                    "task_name = %Q ORDER BY task_status = 3, task_id DESC"
+		                    " LIMIT 1",
+		                    name);
 	else
 		sqlite3_str_appendf(q, "task_id = %u", id);
 	return one_list(r, q, &sink, "task", err);
@@ -164,7 +165,7 @@ static int link_row(struct row_sink *sink, sqlite3_stmt *q, int64_t *key, struct
 		int64_t lo, hi;
 	} want[] = { { 0, UINT32_MAX }, { 0, UINT32_MAX }, { INT32_MIN, INT32_MAX },
 		     { 0, UINT8_MAX },  { 0, UINT8_MAX },  { INT32_MIN, INT32_MAX } };
-	int64_t v[6];
+	int64_t v[6] = { 0 };
 	struct store_link l;
 	int code = 0;
 
@@ -173,9 +174,12 @@ static int link_row(struct row_sink *sink, sqlite3_stmt *q, int64_t *key, struct
 		code = sql_column(q, i, "lb_task_link", want[i].lo, want[i].hi, &v[i], err);
 	if (code < 0)
 		return code;
-	l = (struct store_link){ .to = (uint32_t)v[0], .from = (uint32_t)v[1],
-		                 .depend_type = (int32_t)v[2], .on = (uint8_t)v[3],
-		                 .strategy = (uint8_t)v[4], .n = (int32_t)v[5],
+	l = (struct store_link){ .to = (uint32_t)v[0],
+		                 .from = (uint32_t)v[1],
+		                 .depend_type = (int32_t)v[2],
+		                 .on = (uint8_t)v[3],
+		                 .strategy = (uint8_t)v[4],
+		                 .n = (int32_t)v[5],
 		                 .window = (const char *)sqlite3_column_text(q, 6) };
 	return sink->each.link(sink->ctx, &l);
 }
@@ -226,8 +230,8 @@ static void where_newest(sqlite3_str *q, enum store_doc_kind kind)
 }
 
 int read_docs(struct reader *r, enum store_doc_kind kind, const struct read_page *page,
-              int (*each)(void *ctx, const struct store_doc *d), void *ctx,
-              struct read_answer *ret, struct err *err)
+              int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct read_answer *ret,
+              struct err *err)
 {
 	struct row_sink sink = { .row = doc_row, .each.doc = each, .ctx = ctx, .kind = kind };
 	struct read_from from;
@@ -271,8 +275,7 @@ int read_doc(struct reader *r, enum store_doc_kind kind, const char *name, uint3
 }
 
 int read_doc_versions(struct reader *r, enum store_doc_kind kind, uint32_t id,
-                      int (*each)(void *ctx, const struct store_doc *d), void *ctx,
-                      struct err *err)
+                      int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err)
 {
 	struct row_sink sink = { .row = doc_row, .each.doc = each, .ctx = ctx, .kind = kind };
 	sqlite3_str *q = NULL;
@@ -316,8 +319,7 @@ int read_commands(struct reader *r, bool unfinished_only, const struct read_page
 }
 
 int read_command(struct reader *r, const char *request_id, uint64_t id,
-                 int (*each)(void *ctx, const struct store_command *c), void *ctx,
-                 struct err *err)
+                 int (*each)(void *ctx, const struct store_command *c), void *ctx, struct err *err)
 {
 	struct row_sink sink = { .row = command_row, .each.command = each, .ctx = ctx };
 	sqlite3_str *q = sqlite3_str_new(r->db);
@@ -347,7 +349,8 @@ static int item_row(struct row_sink *sink, sqlite3_stmt *q, int64_t *key, struct
 		code = sql_column_text(q, 4, table, &i.text, err);
 	if (code < 0)
 		return code;
-	i.key = (struct inst_key){ .task = (uint32_t)key[0], .run_date = key[1],
+	i.key = (struct inst_key){ .task = (uint32_t)key[0],
+		                   .run_date = key[1],
 		                   .part = (int32_t)key[2] };
 	i.code = (int32_t)code_number;
 	return sink->each.item(sink->ctx, &i);
@@ -358,8 +361,9 @@ int read_command_items(struct reader *r, uint64_t command, bool failed_only,
                        int (*each)(void *ctx, const struct store_command_item *i), void *ctx,
                        struct read_answer *ret, struct err *err)
 {
-	struct row_sink sink = { .row = item_row, .each.item = each, .ctx = ctx,
-		                 .command = command };
+	struct row_sink sink = {
+		.row = item_row, .each.item = each, .ctx = ctx, .command = command
+	};
 	struct read_page up = { .limit = page->limit, .cursor = page->cursor };
 	struct read_from from;
 	sqlite3_str *q;
@@ -382,7 +386,7 @@ int read_command_items(struct reader *r, uint64_t command, bool failed_only,
 static int action_row(struct row_sink *sink, sqlite3_stmt *q, int64_t *key, struct err *err)
 {
 	static const char table[] = "lb_action";
-	struct read_action a;
+	struct read_action a = { 0 };
 	const char **const texts[] = { &a.actor, &a.action, &a.object, &a.detail };
 	int code = sql_column(q, 0, table, 0, INT64_MAX, &key[0], err);
 

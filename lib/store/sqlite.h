@@ -74,11 +74,11 @@ int sql_task(sqlite3_stmt *q, struct store_task *ret, struct err *err);
 int sql_command(sqlite3_stmt *q, struct store_command *ret, struct err *err);
 const char *sql_doc_table(enum store_doc_kind kind); /* NULL: no such kind */
 
-#define SQL_TASK_COLUMNS                                                                       \
+#define SQL_TASK_COLUMNS \
 	"task_id, task_name, task_type, task_cycle, start_date, end_date, task_status, frozen, " \
 	"workflow_id, version, anchor, online_from, planned_through, owner, priority"
-#define SQL_COMMAND_COLUMNS                                                                    \
-	"id, request_id, actor, kind, args, error, state, created_us, ended_us, total, done, "  \
+#define SQL_COMMAND_COLUMNS \
+	"id, request_id, actor, kind, args, error, state, created_us, ended_us, total, done, " \
 	"failed, cursor"
 
 /* ---- others ---- */
@@ -93,8 +93,7 @@ int sqlite_commit(struct store *s, const struct store_batch *b, struct err *err)
 int sqlite_write_docs(struct sqlite_store *s, const struct store_batch *b, struct err *err);
 
 int sqlite_load_docs(struct store *s, enum store_doc_kind kind,
-                     int (*each)(void *ctx, const struct store_doc *d), void *ctx,
-                     struct err *err);
+                     int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err);
 int sqlite_load_tasks(struct store *s, int (*each)(void *ctx, const struct store_task *t),
                       void *ctx, struct err *err);
 int sqlite_load_live(struct store *s, int (*each)(void *ctx, const struct instance *i), void *ctx,
@@ -110,13 +109,13 @@ int sqlite_find_command(struct store *s, const char *request_id,
                         struct err *err);
 int sqlite_save_outcomes(struct store *s, uint32_t epoch, const struct store_outcome *o, size_t n,
                          uint64_t upto_number, struct err *err);
-int sqlite_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max,
-                  bool dry_run, size_t *ret_rows, struct err *err);
+int sqlite_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max, bool dry_run,
+                  size_t *ret_rows, struct err *err);
 
 /* Names for a select list that sql_instance() reads. */
-#define SQL_INSTANCE_COLUMNS                                                                   \
-	"job_status, task_id, curr_run_date, part, due, eff_due_us, created_us, started_us, "   \
-	"ended_us, retry_at_us, token, last_number, cause, generation, revision, version, "    \
+#define SQL_INSTANCE_COLUMNS \
+	"job_status, task_id, curr_run_date, part, due, eff_due_us, created_us, started_us, " \
+	"ended_us, retry_at_us, token, last_number, cause, generation, revision, version, " \
 	"broker_id, exit_code, attempt, infra, reason, flags, origin, priority, intent"
 #define SQL_INSTANCE_WIDTH 25
 

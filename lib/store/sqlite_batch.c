@@ -24,16 +24,16 @@ struct batch_cursor {
  * the plain columns. Done: the same but last_number first and not again. */
 static const char *const declared[] = {
 	[BATCH_EVENT] = "CREATE TABLE x (number, prev, task_id, curr_run_date, part, at_us, event,"
-	                " from_status, to_status, reason, actor_kind, epoch, session, cause,"
-	                " generation, revision, attempt, broker_id, token, exit_code, note)",
+			" from_status, to_status, reason, actor_kind, epoch, session, cause,"
+			" generation, revision, attempt, broker_id, token, exit_code, note)",
 	[BATCH_LIVE] = "CREATE TABLE x (id, next_run_date, job_status, task_id, curr_run_date,"
-	               " part, due, eff_due_us, created_us, started_us, ended_us, retry_at_us,"
-	               " token, last_number, cause, generation, revision, version, broker_id,"
-	               " exit_code, attempt, infra, reason, flags, origin, priority, intent)",
+		       " part, due, eff_due_us, created_us, started_us, ended_us, retry_at_us,"
+		       " token, last_number, cause, generation, revision, version, broker_id,"
+		       " exit_code, attempt, infra, reason, flags, origin, priority, intent)",
 	[BATCH_DONE] = "CREATE TABLE x (last_number, next_run_date, job_status, task_id,"
-	               " curr_run_date, part, due, eff_due_us, created_us, started_us, ended_us,"
-	               " retry_at_us, token, cause, generation, revision, version, broker_id,"
-	               " exit_code, attempt, infra, reason, flags, origin, priority, intent)",
+		       " curr_run_date, part, due, eff_due_us, created_us, started_us, ended_us,"
+		       " retry_at_us, token, cause, generation, revision, version, broker_id,"
+		       " exit_code, attempt, infra, reason, flags, origin, priority, intent)",
 };
 
 static int connect_as(sqlite3 *db, struct sqlite_store *s, enum kind kind, sqlite3_vtab **ret)
@@ -167,9 +167,9 @@ static int column_event(sqlite3_vtab_cursor *base, sqlite3_context *out, int col
 	const struct transition *t = table_of(base)->s->batch->events[c->at];
 
 	switch (column) {
-#define ECOL(column, value)                                                                    \
-	case EVENT_##column:                                                                   \
-		sqlite3_result_int64(out, (sqlite3_int64)(value));                             \
+#define ECOL(column, value) \
+	case EVENT_##column: \
+		sqlite3_result_int64(out, (sqlite3_int64)(value)); \
 		break;
 #include "store/event_cols.def"
 #undef ECOL
@@ -215,9 +215,9 @@ static int column_live(sqlite3_vtab_cursor *base, sqlite3_context *out, int colu
 	case RUN_STATUS:
 		v = state_number((enum state)i->state);
 		break;
-#define COL(column, member, lo, hi)                                                            \
-	case RUN_##column:                                                                     \
-		v = (int64_t)i->member;                                                        \
+#define COL(column, member, lo, hi) \
+	case RUN_##column: \
+		v = (int64_t)i->member; \
 		break;
 #include "store/instance_cols.def"
 #undef COL
@@ -236,12 +236,12 @@ static int column_done(sqlite3_vtab_cursor *base, sqlite3_context *out, int colu
 	return column_live(base, out, column);
 }
 
-#define BATCH_MODULE(connect, column)                                                          \
-	{                                                                                      \
-		.xConnect = (connect), .xDisconnect = disconnect, .xBestIndex = best_index,    \
-		.xOpen = cursor_open, .xClose = cursor_close, .xFilter = cursor_filter,        \
-		.xNext = cursor_next, .xEof = cursor_eof, .xColumn = (column),                 \
-		.xRowid = cursor_rowid                                                         \
+#define BATCH_MODULE(connect, column) \
+	{ \
+		.xConnect = (connect), .xDisconnect = disconnect, .xBestIndex = best_index, \
+		.xOpen = cursor_open, .xClose = cursor_close, .xFilter = cursor_filter, \
+		.xNext = cursor_next, .xEof = cursor_eof, .xColumn = (column), \
+		.xRowid = cursor_rowid \
 	}
 
 int sqlite_batch_register(struct sqlite_store *s, struct err *err)

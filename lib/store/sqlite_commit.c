@@ -27,7 +27,7 @@ static int by_id(const void *a, const void *b)
 /* Rows go in by ascending id: neighbours then share the page, and the cursor stays. */
 static int write_shown(struct sqlite_store *s, enum sql_id id, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	bool sorted = true;
 	int r;
 
@@ -89,7 +89,7 @@ static int by_number(const void *a, const void *b)
 /* Ids that follow each other leave in one statement. */
 static int delete_gone(struct sqlite_store *s, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int r = sql_get(s, SQL_GONE, &q, err);
 
 	qsort(s->gone, s->n_gone, sizeof *s->gone, by_number);
@@ -124,7 +124,7 @@ static int write_done(struct sqlite_store *s, const struct store_batch *b, struc
 
 static int write_reopened(struct sqlite_store *s, const struct store_batch *b, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int r = sql_get(s, SQL_REOPEN, &q, err);
 
 	for (size_t i = 0; i < b->n_reopened && r == 0; i++) {
@@ -138,7 +138,7 @@ static int write_reopened(struct sqlite_store *s, const struct store_batch *b, s
 
 static int write_events(struct sqlite_store *s, const struct store_batch *b, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int r;
 
 	if (!b->n_events)
@@ -149,7 +149,7 @@ static int write_events(struct sqlite_store *s, const struct store_batch *b, str
 
 static int write_number(struct sqlite_store *s, uint64_t number, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int r = sql_get(s, SQL_NUMBER, &q, err);
 
 	if (r < 0)

@@ -25,10 +25,9 @@ static const struct {
 };
 
 static int write_action(struct sqlite_store *s, int64_t at_us, const char *actor,
-                        const char *action, const char *object, const char *detail,
-                        struct err *err)
+                        const char *action, const char *object, const char *detail, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int r = sql_get(s, SQL_ACTION, &q, err);
 
 	if (r < 0)
@@ -40,7 +39,7 @@ static int write_action(struct sqlite_store *s, int64_t at_us, const char *actor
 
 static int write_doc(struct sqlite_store *s, const struct store_doc *d, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int r;
 
 	if (d->kind < DOC_WORKFLOW || d->kind > DOC_SETTING)
@@ -60,7 +59,7 @@ static int write_doc(struct sqlite_store *s, const struct store_doc *d, struct e
 
 static int write_task(struct sqlite_store *s, const struct store_task *t, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int r = sql_get(s, SQL_TASK, &q, err);
 
 	if (r < 0)
@@ -68,14 +67,13 @@ static int write_task(struct sqlite_store *s, const struct store_task *t, struct
 	sql_bind(q, "ittiiiiiiiiiiti", (int64_t)t->id, text_or_empty(t->name),
 	         text_or_empty(t->type), t->cycle_s, t->start_s, t->end_s, (int64_t)t->state,
 	         (int64_t)t->frozen, (int64_t)t->workflow_id, (int64_t)t->version, t->anchor,
-	         t->online_from, t->planned_through, text_or_empty(t->owner),
-	         (int64_t)t->priority);
+	         t->online_from, t->planned_through, text_or_empty(t->owner), (int64_t)t->priority);
 	return sql_run(s, q, err);
 }
 
 static int write_links(struct sqlite_store *s, const struct store_batch *b, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int r = sql_get(s, SQL_UNLINK, &q, err);
 
 	for (size_t i = 0; i < b->n_links_of && r == 0; i++) {
@@ -97,7 +95,7 @@ static int write_links(struct sqlite_store *s, const struct store_batch *b, stru
 
 static int write_command(struct sqlite_store *s, const struct store_command *c, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int known, r = sql_get(s, SQL_COMMAND_KNOWN, &q, err);
 
 	if (r < 0)
@@ -113,18 +111,17 @@ static int write_command(struct sqlite_store *s, const struct store_command *c, 
 	sql_bind(q, "itttttiiiiiit", (int64_t)c->id, text_or_empty(c->request_id),
 	         text_or_empty(c->actor), text_or_empty(c->kind), text_or_empty(c->args),
 	         text_or_empty(c->error), (int64_t)c->state, c->created_us, c->ended_us,
-	         (int64_t)c->total, (int64_t)c->done, (int64_t)c->failed,
-	         text_or_empty(c->cursor));
+	         (int64_t)c->total, (int64_t)c->done, (int64_t)c->failed, text_or_empty(c->cursor));
 	r = sql_run(s, q, err);
 	if (r == 0 && !known)
-		r = write_action(s, c->created_us, c->actor, text_or_empty(c->kind),
-		                 c->request_id, c->args, err);
+		r = write_action(s, c->created_us, c->actor, text_or_empty(c->kind), c->request_id,
+		                 c->args, err);
 	return r;
 }
 
 static int write_item(struct sqlite_store *s, const struct store_command_item *i, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int r = sql_get(s, SQL_ITEM, &q, err);
 
 	if (r < 0)

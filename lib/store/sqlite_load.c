@@ -16,8 +16,8 @@ static int bad_key(struct inst_key k, const char *what, struct err *err)
 
 static int know_cycles(struct sqlite_store *s, struct err *err)
 {
-	sqlite3_stmt *q;
-	int64_t task, cycle_s;
+	sqlite3_stmt *q = NULL;
+	int64_t task = 0, cycle_s = 0;
 	int r = sql_get(s, SQL_LOAD_CYCLES, &q, err);
 
 	map_done(&s->cycles);
@@ -64,7 +64,7 @@ int sqlite_load_live(struct store *st, int (*each)(void *ctx, const struct insta
 {
 	struct sqlite_store *s = (struct sqlite_store *)st;
 	struct instance i;
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int r = know_cycles(s, err);
 
 	s->rows_known = false;
@@ -88,7 +88,8 @@ int sqlite_load_live(struct store *st, int (*each)(void *ctx, const struct insta
 static const struct {
 	enum sql_id load;
 	const char *table;
-} docs[] = { /* by enum store_doc_kind */
+} docs[] = {
+	/* by enum store_doc_kind */
 	[DOC_WORKFLOW] = { SQL_LOAD_WORKFLOW, "lb_workflow" },
 	[DOC_CALENDAR] = { SQL_LOAD_CALENDAR, "lb_calendar" },
 	[DOC_RUNNER] = { SQL_LOAD_RUNNER, "lb_runner" },
@@ -107,7 +108,7 @@ const char *sql_doc_table(enum store_doc_kind kind)
 int sql_doc(sqlite3_stmt *q, const char *table, struct store_doc *ret, struct err *err)
 {
 	struct store_doc d = { 0 };
-	int64_t id, version, retired;
+	int64_t id = 0, version = 0, retired = 0;
 	int r = sql_column(q, 0, table, 0, UINT32_MAX, &id, err);
 
 	if (r == 0)
@@ -133,12 +134,11 @@ int sql_doc(sqlite3_stmt *q, const char *table, struct store_doc *ret, struct er
 }
 
 int sqlite_load_docs(struct store *st, enum store_doc_kind kind,
-                     int (*each)(void *ctx, const struct store_doc *d), void *ctx,
-                     struct err *err)
+                     int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err)
 {
 	struct sqlite_store *s = (struct sqlite_store *)st;
 	struct store_doc d;
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int r;
 
 	if (kind < DOC_WORKFLOW || kind > DOC_SETTING)
@@ -162,15 +162,25 @@ int sqlite_load_docs(struct store *st, enum store_doc_kind kind,
 int sql_task(sqlite3_stmt *q, struct store_task *ret, struct err *err)
 {
 	struct store_task t = { 0 };
-	int64_t v[15];
+	int64_t v[15] = { 0 };
 	int r = 0;
 	static const struct {
 		int64_t lo, hi; /* lo > hi: text */
 	} want[15] = {
-		{ 0, UINT32_MAX }, { 1, 0 }, { 1, 0 }, { INT64_MIN, INT64_MAX },
-		{ INT64_MIN, INT64_MAX }, { INT64_MIN, INT64_MAX }, { 0, 3 }, { 0, 1 },
-		{ 0, UINT32_MAX }, { 0, UINT32_MAX }, { INT64_MIN, INT64_MAX },
-		{ INT64_MIN, INT64_MAX }, { INT64_MIN, INT64_MAX }, { 1, 0 },
+		{ 0, UINT32_MAX },
+		{ 1, 0 },
+		{ 1, 0 },
+		{ INT64_MIN, INT64_MAX },
+		{ INT64_MIN, INT64_MAX },
+		{ INT64_MIN, INT64_MAX },
+		{ 0, 3 },
+		{ 0, 1 },
+		{ 0, UINT32_MAX },
+		{ 0, UINT32_MAX },
+		{ INT64_MIN, INT64_MAX },
+		{ INT64_MIN, INT64_MAX },
+		{ INT64_MIN, INT64_MAX },
+		{ 1, 0 },
 		{ INT32_MIN, INT32_MAX },
 	};
 
@@ -208,7 +218,7 @@ int sqlite_load_tasks(struct store *st, int (*each)(void *ctx, const struct stor
 {
 	struct sqlite_store *s = (struct sqlite_store *)st;
 	struct store_task t;
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int r = sql_get(s, SQL_LOAD_TASKS, &q, err);
 
 	if (r < 0)
@@ -228,7 +238,7 @@ int sql_command(sqlite3_stmt *q, struct store_command *ret, struct err *err)
 {
 	static const char table[] = "lb_command";
 	struct store_command c = { 0 };
-	int64_t id, state, total, done, failed;
+	int64_t id = 0, state = 0, total = 0, done = 0, failed = 0;
 	int r = sql_column(q, 0, table, 0, INT64_MAX, &id, err);
 	const char **const texts[] = { &c.request_id, &c.actor, &c.kind, &c.args, &c.error };
 
@@ -284,7 +294,7 @@ int sqlite_load_commands(struct store *st, bool unfinished_only,
                          struct err *err)
 {
 	struct sqlite_store *s = (struct sqlite_store *)st;
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int r = sql_get(s, unfinished_only ? SQL_LOAD_OPEN : SQL_LOAD_COMMANDS, &q, err);
 
 	if (r == 0)
@@ -297,7 +307,7 @@ int sqlite_find_command(struct store *st, const char *request_id,
                         struct err *err)
 {
 	struct sqlite_store *s = (struct sqlite_store *)st;
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int r = sql_get(s, SQL_FIND_COMMAND, &q, err);
 
 	if (r < 0)
@@ -312,7 +322,7 @@ int sqlite_find_command(struct store *st, const char *request_id,
 int sqlite_find_done(struct store *st, struct inst_key key, struct instance *ret, struct err *err)
 {
 	struct sqlite_store *s = (struct sqlite_store *)st;
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int r = sql_get(s, SQL_FIND_DONE, &q, err);
 
 	if (r < 0)

@@ -1,12 +1,10 @@
 /* Numbered migrations: each in one transaction, recorded with a checksum of its text. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "store/schema.h"
 #include "store/sqlite.h"
-#include "util/alloc.h"
 #include "util/err.h"
 
 #define APPLICATION_ID 0x53697264 /* "Sird" */
@@ -22,7 +20,7 @@ static uint64_t checksum(const char *text)
 
 static int pragma_number(sqlite3 *db, const char *text, int64_t *ret, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int r, rc = sqlite3_prepare_v2(db, text, -1, &q, NULL);
 
 	if (rc != SQLITE_OK)
@@ -56,11 +54,11 @@ static int check_applied(sqlite3_stmt *q, int64_t number, struct err *err)
 /* What is recorded must be exactly 1..version, as this program has them. */
 static int check_record(sqlite3 *db, int64_t version, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int64_t n = 0;
 	int r, rc = sqlite3_prepare_v2(
-	               db, "SELECT number, name, checksum FROM lb_migration ORDER BY number", -1, &q,
-	               NULL);
+		       db, "SELECT number, name, checksum FROM lb_migration ORDER BY number", -1,
+		       &q, NULL);
 
 	if (rc != SQLITE_OK)
 		return err_set(err, E_CORRUPT, "no record of migrations: %s", sqlite3_errmsg(db));
@@ -80,40 +78,69 @@ static int check_record(sqlite3 *db, int64_t version, struct err *err)
 	return r;
 }
 
+/* A pragma takes no parameters. */
+static int set_pragma(sqlite3 *db, const char *name, int value, struct err *err)
+{
+	char text[80];
+
+	snprintf(text, sizeof text, "PRAGMA %s = %d", name, value);
+	return sql_exec(db, text, err);
+}
+
+static int record(sqlite3 *db, const struct store_migration *m, int64_t now_us, struct err *err)
+{
+	static const char text[] = "INSERT INTO lb_migration VALUES (?1, ?2, ?3, ?4)";
+	sqlite3_stmt *q = NULL;
+	char sum[17];
+	int r, rc = sqlite3_prepare_v2(db, text, -1, &q, NULL);
+
+	if (rc != SQLITE_OK)
+		return sql_fail(db, rc, text, err);
+	snprintf(sum, sizeof sum, "%016" PRIx64, checksum(m->sql));
+	sql_bind(q, "itti", (int64_t)m->number, m->name, sum, now_us);
+	r = sql_step(db, q, err);
+	sqlite3_finalize(q);
+	return r < 0 ? r : set_pragma(db, "user_version", m->number, err);
+}
+
 static int apply(sqlite3 *db, const struct store_migration *m, int64_t now_us, struct err *err)
 {
-	char *record = mem_fmt("INSERT INTO lb_migration VALUES (%d, '%s', '%016" PRIx64
-	                       "', %" PRId64 "); PRAGMA user_version = %d",
-	                       m->number, m->name, checksum(m->sql), now_us, m->number);
 	int r = sql_exec(db, "BEGIN IMMEDIATE", err);
 
 	if (r == 0)
 		r = sql_exec(db, m->sql, err);
 	if (r == 0)
-		r = sql_exec(db, record, err);
+		r = record(db, m, now_us, err);
 	if (r == 0)
 		r = sql_exec(db, "COMMIT", err);
 	if (r < 0 && !sqlite3_get_autocommit(db))
 		sql_exec(db, "ROLLBACK", NULL);
-	free(record);
 	return r < 0 ? err_wrap(err, r, m->name) : 0;
 }
 
 /* A new file: ours from its first transaction on. */
 static int begin_record(sqlite3 *db, struct err *err)
 {
+	static const char table[] =
+		"CREATE TABLE lb_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL,"
+		" checksum TEXT NOT NULL, applied_us INTEGER NOT NULL) STRICT";
 	int64_t tables = 0;
-	char text[400];
 	int r = pragma_number(db, "SELECT count(*) FROM sqlite_schema", &tables, err);
 
 	if (r == 0 && tables)
 		return err_set(err, E_CORRUPT, "this database is not Sirdar's");
-	snprintf(text, sizeof text,
-	         "BEGIN IMMEDIATE; PRAGMA application_id = %d;"
-	         "CREATE TABLE lb_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL,"
-	         " checksum TEXT NOT NULL, applied_us INTEGER NOT NULL) STRICT; COMMIT",
-	         APPLICATION_ID);
-	return r < 0 ? r : sql_exec(db, text, err);
+	if (r == 0)
+		r = sql_exec(db, "BEGIN IMMEDIATE", err);
+	if (r < 0)
+		return r;
+	r = set_pragma(db, "application_id", APPLICATION_ID, err);
+	if (r == 0)
+		r = sql_exec(db, table, err);
+	if (r == 0)
+		r = sql_exec(db, "COMMIT", err);
+	if (r < 0 && !sqlite3_get_autocommit(db))
+		sql_exec(db, "ROLLBACK", NULL);
+	return r;
 }
 
 int sqlite_check_schema(sqlite3 *db, struct err *err)
@@ -124,8 +151,8 @@ int sqlite_check_schema(sqlite3 *db, struct err *err)
 	if (r == 0)
 		r = pragma_number(db, "PRAGMA user_version", &version, err);
 	if (r == 0 && id != APPLICATION_ID)
-		r = err_set(err, E_CORRUPT, "this database is not Sirdar's (application_id %" PRId64
-		            ")", id);
+		r = err_set(err, E_CORRUPT,
+		            "this database is not Sirdar's (application_id %" PRId64 ")", id);
 	if (r == 0 && version != newest)
 		r = err_set(err, E_VERSION,
 		            "the store has schema %" PRId64 ", this program knows %" PRId64,
@@ -143,8 +170,8 @@ int sqlite_migrate(sqlite3 *db, int64_t now_us, struct err *err)
 	if (r == 0 && id == 0 && version == 0)
 		r = begin_record(db, err);
 	else if (r == 0 && id != APPLICATION_ID)
-		r = err_set(err, E_CORRUPT, "this database is not Sirdar's (application_id %" PRId64
-		            ")", id);
+		r = err_set(err, E_CORRUPT,
+		            "this database is not Sirdar's (application_id %" PRId64 ")", id);
 	if (r == 0 && version > newest)
 		r = err_set(err, E_VERSION,
 		            "the store has schema %" PRId64 ", this program knows up to %" PRId64,

@@ -16,10 +16,10 @@
 #define WAL_PAGES_IDLE 256
 
 static const char pragmas[] =
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = OFF;"
-        "PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 67108864;"
-        "PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;"
-        "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON";
+	"PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = OFF;"
+	"PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 67108864;"
+	"PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;"
+	"PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON";
 
 /* The kernel keeps the lock for as long as this process lives; the file only says who. */
 static int lock_directory(struct sqlite_store *s, struct err *err)
@@ -36,7 +36,8 @@ static int lock_directory(struct sqlite_store *s, struct err *err)
 		if (n < 0)
 			r = err_sys(err, E_IO, errno, "%s", path);
 		else
-			r = err_set(err, E_BUSY, "%s is in use by process %d", s->dir, atoi(pid));
+			r = err_set(err, E_BUSY, "%s is in use by process %ld", s->dir,
+			            strtol(pid, NULL, 10));
 	} else {
 		int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
 
@@ -145,7 +146,7 @@ static int sqlite_take_epoch(struct store *st, const char *who, uint32_t *ret_ep
                              struct err *err)
 {
 	struct sqlite_store *s = (struct sqlite_store *)st;
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int64_t epoch = 0;
 	int r = sql_begin(s, 0, NULL, err);
 
@@ -172,7 +173,7 @@ static int sqlite_position(struct store *st, uint64_t *ret_number, uint32_t *ret
                            struct err *err)
 {
 	struct sqlite_store *s = (struct sqlite_store *)st;
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int64_t epoch = 0, number = 0;
 	int r = sql_get(s, SQL_LEADER, &q, err);
 

@@ -8,8 +8,8 @@ static int read_outcome(sqlite3_stmt *q, const char *table, struct store_outcome
                         struct err *err)
 {
 	struct store_outcome o = { 0 };
-	int64_t task, status, reason, generation;
-	enum state st;
+	int64_t task = 0, status = 0, reason = 0, generation = 0;
+	enum state st = ST_NONE;
 	int r = sql_column(q, 0, table, 0, UINT32_MAX, &task, err);
 
 	if (r == 0)
@@ -57,7 +57,7 @@ static int each_outcome(struct sqlite_store *s, sqlite3_stmt *q, const char *tab
 
 static int outcome_number(struct sqlite_store *s, int64_t *ret, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int r = sql_get(s, SQL_LEADER, &q, err);
 
 	if (r == 0)
@@ -73,7 +73,7 @@ int sqlite_load_outcomes(struct store *st, int (*each)(void *ctx, const struct s
                          void *ctx, struct err *err)
 {
 	struct sqlite_store *s = (struct sqlite_store *)st;
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int64_t saved = 0;
 	int r = outcome_number(s, &saved, err);
 
@@ -92,7 +92,7 @@ int sqlite_load_outcomes(struct store *st, int (*each)(void *ctx, const struct s
 static int write_outcomes(struct sqlite_store *s, const struct store_outcome *o, size_t n,
                           uint64_t upto_number, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int r = sql_get(s, SQL_OUTCOMES_GO, &q, err);
 
 	if (r == 0)
@@ -136,7 +136,7 @@ int sqlite_save_outcomes(struct store *st, uint32_t epoch, const struct store_ou
 static int drop_events(struct sqlite_store *s, int64_t number, bool dry_run, size_t *rows,
                        struct err *err)
 {
-	sqlite3_stmt *find, *go;
+	sqlite3_stmt *find = NULL, *go = NULL;
 	int64_t prev = 0;
 	int r = sql_get(s, SQL_EVENT_PREV, &find, err);
 
@@ -163,8 +163,8 @@ static int drop_events(struct sqlite_store *s, int64_t number, bool dry_run, siz
 static int drop_history(struct sqlite_store *s, int64_t before_us, size_t rows_max, bool dry_run,
                         size_t *rows, struct err *err)
 {
-	sqlite3_stmt *oldest, *go;
-	int64_t saved = 0, at = 0, number, ended_us;
+	sqlite3_stmt *oldest = NULL, *go = NULL;
+	int64_t saved = 0, at = 0, number = 0, ended_us = 0;
 	int r = outcome_number(s, &saved, err);
 
 	if (r == 0)
@@ -195,7 +195,7 @@ static int drop_history(struct sqlite_store *s, int64_t before_us, size_t rows_m
 static int drop_items(struct sqlite_store *s, int64_t before_us, size_t rows_max, bool dry_run,
                       size_t *rows, struct err *err)
 {
-	sqlite3_stmt *old, *go;
+	sqlite3_stmt *old = NULL, *go = NULL;
 	int r = sql_get(s, SQL_OLD_ITEMS, &old, err);
 
 	if (r == 0)

@@ -117,7 +117,7 @@ int sql_exec(sqlite3 *db, const char *text, struct err *err)
 
 static int prove(struct sqlite_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int64_t now = 0, number = 0;
 	int r = sql_get(s, SQL_LEADER, &q, err);
 
@@ -142,7 +142,7 @@ static int prove(struct sqlite_store *s, uint32_t epoch, uint64_t *ret_number, s
 
 int sql_begin(struct sqlite_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 	int r = sql_get(s, SQL_BEGIN, &q, err);
 
 	if (r == 0)
@@ -155,7 +155,7 @@ int sql_begin(struct sqlite_store *s, uint32_t epoch, uint64_t *ret_number, stru
 
 int sql_end(struct sqlite_store *s, int r, struct err *err)
 {
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = NULL;
 
 	if (r >= 0) {
 		r = sql_get(s, SQL_COMMIT, &q, err);
@@ -231,21 +231,21 @@ static int bad_instance(sqlite3_stmt *stmt, int column, const char *table, struc
 int sql_instance(sqlite3_stmt *stmt, const char *table, struct instance *ret, struct err *err)
 {
 	struct instance i = { 0 };
-	enum state st;
+	enum state st = ST_NONE;
 
 	if (sqlite3_column_type(stmt, AT_STATUS) != SQLITE_INTEGER ||
 	    !state_from_number(sqlite3_column_int(stmt, AT_STATUS), &st))
 		return bad_instance(stmt, AT_STATUS, table, err);
 	i.state = (uint8_t)st;
-#define COL(column, member, lo, hi)                                                            \
-	{                                                                                      \
-		sqlite3_value *raw = sqlite3_column_value(stmt, AT_##column);                  \
-		int64_t v = sqlite3_value_int64(raw);                                          \
-                                                                                               \
-		if (v < (int64_t)(lo) || v > (int64_t)(hi) ||                                  \
-		    sqlite3_value_type(raw) != SQLITE_INTEGER)                                 \
-			return bad_instance(stmt, AT_##column, table, err);                    \
-		i.member = (__typeof__(i.member))v;                                            \
+#define COL(column, member, lo, hi) \
+	{ \
+		sqlite3_value *raw = sqlite3_column_value(stmt, AT_##column); \
+		int64_t v = sqlite3_value_int64(raw); \
+\
+		if (v < (int64_t)(lo) || v > (int64_t)(hi) || \
+		    sqlite3_value_type(raw) != SQLITE_INTEGER) \
+			return bad_instance(stmt, AT_##column, table, err); \
+		i.member = (__typeof__(i.member))v; \
 	}
 #include "store/instance_cols.def"
 #undef COL

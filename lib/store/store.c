@@ -83,8 +83,7 @@ static int check_events(const struct store_batch *b, struct err *err)
 		before = t->number;
 		if (t->kind == TK_INSTANCE &&
 		    (t->to == ST_NONE || t->to >= ST_COUNT || t->from >= ST_COUNT))
-			return err_set(err, E_INVALID, "event %" PRIu64 " has no state",
-			               t->number);
+			return err_set(err, E_INVALID, "event %" PRIu64 " has no state", t->number);
 	}
 	return 0;
 }
@@ -134,8 +133,8 @@ int store_load_docs(struct store *s, enum store_doc_kind kind,
 	return s->ops->load_docs(s, kind, each, ctx, err);
 }
 
-int store_load_tasks(struct store *s, int (*each)(void *ctx, const struct store_task *t),
-                     void *ctx, struct err *err)
+int store_load_tasks(struct store *s, int (*each)(void *ctx, const struct store_task *t), void *ctx,
+                     struct err *err)
 {
 	return s->ops->load_tasks(s, each, ctx, err);
 }

@@ -19,12 +19,12 @@ struct store;
 /* A row of lb_task: what changes about a task apart from its document. */
 struct store_task {
 	uint32_t id, workflow_id, version;
-	uint8_t state;            /* enum task_state */
+	uint8_t state; /* enum task_state */
 	bool frozen;
-	int64_t anchor;           /* s: the first start ever saved */
-	int64_t online_from;      /* s: the schedule version in force begins here */
-	int64_t planned_through;  /* s: last run_date that has come due; INT64_MIN none */
-	const char *name;         /* project/workflow/task */
+	int64_t anchor;          /* s: the first start ever saved */
+	int64_t online_from;     /* s: the schedule version in force begins here */
+	int64_t planned_through; /* s: last run_date that has come due; INT64_MIN none */
+	const char *name;        /* project/workflow/task */
 	/* For people and the seeds' columns; not read back. */
 	const char *type, *owner;
 	int64_t cycle_s, start_s, end_s;
@@ -40,8 +40,16 @@ struct store_link {
 };
 
 /* A document kept whole with its versions: workflow, calendar, runner, broker, ... */
-enum store_doc_kind { DOC_WORKFLOW = 1, DOC_CALENDAR, DOC_RUNNER, DOC_BROKER, DOC_TYPE, DOC_SERVER,
-	DOC_POOL, DOC_SETTING };
+enum store_doc_kind {
+	DOC_WORKFLOW = 1,
+	DOC_CALENDAR,
+	DOC_RUNNER,
+	DOC_BROKER,
+	DOC_TYPE,
+	DOC_SERVER,
+	DOC_POOL,
+	DOC_SETTING
+};
 
 struct store_doc {
 	enum store_doc_kind kind;
@@ -66,12 +74,12 @@ struct store_command {
 	uint64_t id;
 	const char *request_id; /* unique; the caller's */
 	const char *actor, *kind;
-	const char *args;       /* JSON */
-	const char *error;      /* "" while none */
-	uint8_t state;          /* enum command_state, baseserver/command.h */
+	const char *args;  /* JSON */
+	const char *error; /* "" while none */
+	uint8_t state;     /* enum command_state, baseserver/command.h */
 	int64_t created_us, ended_us;
 	uint32_t total, done, failed;
-	const char *cursor;     /* where a restart goes on; the commander's text */
+	const char *cursor; /* where a restart goes on; the commander's text */
 };
 
 struct store_command_item {
@@ -84,7 +92,7 @@ struct store_command_item {
 /* One commit. Borrowed for the call. Images: each key at most once in live or done. */
 struct store_batch {
 	uint32_t epoch;
-	uint64_t first, last;              /* numbers of the transitions, both included */
+	uint64_t first, last;                   /* numbers of the transitions, both included */
 	const struct transition *const *events; /* those of kind TK_INSTANCE are kept as events */
 	size_t n_events;
 	const struct instance *const *live; /* unfinished: insert or replace */
@@ -95,7 +103,7 @@ struct store_batch {
 	size_t n_reopened;
 	const struct store_task *tasks;
 	size_t n_tasks;
-	const uint32_t *links_of;           /* tasks whose links are replaced by `links` */
+	const uint32_t *links_of; /* tasks whose links are replaced by `links` */
 	size_t n_links_of;
 	const struct store_link *links;
 	size_t n_links;
@@ -139,8 +147,8 @@ void store_idle(struct store *s);
  * not call the store. Documents: the newest version of each id, retired ones too. */
 int store_load_docs(struct store *s, enum store_doc_kind kind,
                     int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err);
-int store_load_tasks(struct store *s, int (*each)(void *ctx, const struct store_task *t),
-                     void *ctx, struct err *err);
+int store_load_tasks(struct store *s, int (*each)(void *ctx, const struct store_task *t), void *ctx,
+                     struct err *err);
 int store_load_live(struct store *s, int (*each)(void *ctx, const struct instance *i), void *ctx,
                     struct err *err);
 /* The ranges saved, by task and lo; then what finished since, by number, part 0 only, lo ==

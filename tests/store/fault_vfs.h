@@ -12,7 +12,7 @@ enum fault_kind { FAULT_NONE, FAULT_WRITE, FAULT_FULL, FAULT_SYNC };
 
 static struct {
 	enum fault_kind kind;
-	int after;  /* calls of the kind that still work */
+	int after; /* calls of the kind that still work */
 	int hits;
 	sqlite3_vfs *real, shim;
 } fault;
@@ -52,10 +52,10 @@ static int fault_sync(sqlite3_file *f, int flags)
 	return rc ? rc : real_of(f)->pMethods->xSync(real_of(f), flags);
 }
 
-#define PASS(name, args, call)                                                                 \
-	static int pass_##name args                                                            \
-	{                                                                                      \
-		return real_of(f)->pMethods->name call;                                        \
+#define PASS(name, args, call) \
+	static int pass_##name args \
+	{ \
+		return real_of(f)->pMethods->name call; \
 	}
 PASS(xRead, (sqlite3_file * f, void *p, int n, sqlite3_int64 at), (real_of(f), p, n, at))
 PASS(xTruncate, (sqlite3_file * f, sqlite3_int64 n), (real_of(f), n))
@@ -85,12 +85,25 @@ static int fault_close(sqlite3_file *f)
 
 static int fault_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags, int *out)
 {
-	static const sqlite3_io_methods methods = {
-		2, fault_close, pass_xRead, fault_write, pass_xTruncate, fault_sync, pass_xFileSize,
-		pass_xLock, pass_xUnlock, pass_xCheckReservedLock, pass_xFileControl,
-		pass_xSectorSize, pass_xDeviceCharacteristics, pass_xShmMap, pass_xShmLock,
-		pass_xShmBarrier, pass_xShmUnmap, NULL, NULL
-	};
+	static const sqlite3_io_methods methods = { 2,
+		                                    fault_close,
+		                                    pass_xRead,
+		                                    fault_write,
+		                                    pass_xTruncate,
+		                                    fault_sync,
+		                                    pass_xFileSize,
+		                                    pass_xLock,
+		                                    pass_xUnlock,
+		                                    pass_xCheckReservedLock,
+		                                    pass_xFileControl,
+		                                    pass_xSectorSize,
+		                                    pass_xDeviceCharacteristics,
+		                                    pass_xShmMap,
+		                                    pass_xShmLock,
+		                                    pass_xShmBarrier,
+		                                    pass_xShmUnmap,
+		                                    NULL,
+		                                    NULL };
 	struct fault_file *ff = (struct fault_file *)f;
 	int rc;
 

@@ -125,8 +125,11 @@ HELPER int teardown(void **state)
 HELPER struct instance world_instance(uint32_t task, int64_t run_date, int32_t part)
 {
 	return (struct instance){ .key = { .task = task, .run_date = run_date, .part = part },
-		                  .due = run_date, .eff_due_us = run_date * 1000000,
-		                  .created_us = 1000, .generation = 1, .priority = 5,
+		                  .due = run_date,
+		                  .eff_due_us = run_date * 1000000,
+		                  .created_us = 1000,
+		                  .generation = 1,
+		                  .priority = 5,
 		                  .state = ST_READY };
 }
 
@@ -136,10 +139,14 @@ HELPER void world_change(struct world *w, struct instance *i, enum event ev, enu
 	struct transition *t = &w->events[w->n_events];
 
 	assert_true(w->n_events < WORLD_ROWS);
-	*t = (struct transition){ .number = ++w->number, .prev = i->last_number,
-		                  .at_us = (int64_t)w->number * 10, .kind = TK_INSTANCE,
-		                  .epoch = w->epoch, .event = (uint8_t)ev,
-		                  .from = i->last_number ? i->state : ST_NONE, .to = (uint8_t)to };
+	*t = (struct transition){ .number = ++w->number,
+		                  .prev = i->last_number,
+		                  .at_us = (int64_t)w->number * 10,
+		                  .kind = TK_INSTANCE,
+		                  .epoch = w->epoch,
+		                  .event = (uint8_t)ev,
+		                  .from = i->last_number ? i->state : ST_NONE,
+		                  .to = (uint8_t)to };
 	i->last_number = t->number;
 	i->revision++;
 	i->state = (uint8_t)to;

@@ -23,9 +23,9 @@ static struct instance strange_instance(int variant)
 	struct instance i = { 0 };
 	int64_t n = 1;
 
-#define COL(column, member, lo, hi)                                                            \
-	i.member = (__typeof__(i.member))(variant == 0 ? (int64_t)(lo)                          \
-	                                  : variant == 1 ? (int64_t)(hi)                        \
+#define COL(column, member, lo, hi) \
+	i.member = (__typeof__(i.member))(variant == 0   ? (int64_t)(lo) \
+	                                  : variant == 1 ? (int64_t)(hi) \
 	                                                 : (++n) % ((int64_t)(hi)));
 #include "store/instance_cols.def"
 #undef COL
@@ -276,14 +276,38 @@ static void documents_keep_versions_and_load_the_newest(void **state)
 {
 	struct world *w = *state;
 	const struct store_doc docs[] = {
-		{ .kind = DOC_WORKFLOW, .id = 2, .version = 1, .name = "b", .body = "old",
-		  .body_len = 3, .actor = "x", .at_us = 5 },
-		{ .kind = DOC_WORKFLOW, .id = 2, .version = 2, .name = "b2", .body = "newXX",
-		  .body_len = 3, .actor = "y", .at_us = 6, .retired = true },
-		{ .kind = DOC_WORKFLOW, .id = 1, .version = 7, .name = "a", .body = "", .actor = "z",
+		{ .kind = DOC_WORKFLOW,
+		  .id = 2,
+		  .version = 1,
+		  .name = "b",
+		  .body = "old",
+		  .body_len = 3,
+		  .actor = "x",
+		  .at_us = 5 },
+		{ .kind = DOC_WORKFLOW,
+		  .id = 2,
+		  .version = 2,
+		  .name = "b2",
+		  .body = "newXX",
+		  .body_len = 3,
+		  .actor = "y",
+		  .at_us = 6,
+		  .retired = true },
+		{ .kind = DOC_WORKFLOW,
+		  .id = 1,
+		  .version = 7,
+		  .name = "a",
+		  .body = "",
+		  .actor = "z",
 		  .at_us = 7 },
-		{ .kind = DOC_SETTING, .id = 1, .version = 1, .name = "s", .body = "{}",
-		  .body_len = 2, .actor = "z", .at_us = 8 },
+		{ .kind = DOC_SETTING,
+		  .id = 1,
+		  .version = 1,
+		  .name = "s",
+		  .body = "{}",
+		  .body_len = 2,
+		  .actor = "z",
+		  .at_us = 8 },
 	};
 	struct store_batch b = { .epoch = w->epoch, .docs = docs, .n_docs = 4 };
 	struct texts t = { 0 };
@@ -307,8 +331,8 @@ static int see_task(void *ctx, const struct store_task *t)
 	size_t at = strlen(x->text);
 
 	snprintf(x->text + at, sizeof x->text - at,
-	         "%u %s %s %s w%u v%u s%d%s %lld %lld %lld %lld %lld %lld %d;", t->id, t->name, t->type,
-	         t->owner, t->workflow_id, t->version, t->state, t->frozen ? "f" : "",
+	         "%u %s %s %s w%u v%u s%d%s %lld %lld %lld %lld %lld %lld %d;", t->id, t->name,
+	         t->type, t->owner, t->workflow_id, t->version, t->state, t->frozen ? "f" : "",
 	         (long long)t->anchor, (long long)t->online_from, (long long)t->planned_through,
 	         (long long)t->cycle_s, (long long)t->start_s, (long long)t->end_s, t->priority);
 	x->n++;
@@ -319,9 +343,20 @@ static void tasks_come_back_by_id(void **state)
 {
 	struct world *w = *state;
 	struct store_task tasks[] = {
-		{ .id = 4000000000u, .workflow_id = 3, .version = 2, .state = 1, .frozen = true,
-		  .anchor = -5, .online_from = 6, .planned_through = INT64_MIN, .name = "p/w/z",
-		  .type = "shell", .owner = "o", .cycle_s = 3600, .start_s = 1, .end_s = 2,
+		{ .id = 4000000000u,
+		  .workflow_id = 3,
+		  .version = 2,
+		  .state = 1,
+		  .frozen = true,
+		  .anchor = -5,
+		  .online_from = 6,
+		  .planned_through = INT64_MIN,
+		  .name = "p/w/z",
+		  .type = "shell",
+		  .owner = "o",
+		  .cycle_s = 3600,
+		  .start_s = 1,
+		  .end_s = 2,
 		  .priority = 9 },
 		{ .id = 1, .name = "p/w/a" },
 	};
@@ -335,9 +370,9 @@ static void tasks_come_back_by_id(void **state)
 	assert_int_equal(store_commit(w->s, &b, NULL), 0);
 	world_reopen(w);
 	assert_int_equal(store_load_tasks(w->s, see_task, &t, NULL), 0);
-	assert_string_equal(t.text,
-	                    "1 p/w/a   w0 v0 s2 0 0 0 0 0 0 0;4000000000 p/w/z shell o w3 v2 s1f -5 "
-	                    "6 -9223372036854775808 3600 1 2 9;");
+	assert_string_equal(
+		t.text, "1 p/w/a   w0 v0 s2 0 0 0 0 0 0 0;4000000000 p/w/z shell o w3 v2 s1f -5 "
+			"6 -9223372036854775808 3600 1 2 9;");
 }
 
 static int see_command(void *ctx, const struct store_command *c)
@@ -356,16 +391,35 @@ static void commands_advance_and_are_found_by_request(void **state)
 {
 	struct world *w = *state;
 	struct store_command c[] = {
-		{ .id = 9, .request_id = "r9", .actor = "root", .kind = "redo", .args = "{}",
-		  .error = "", .state = 1, .created_us = 3, .total = 10, .cursor = "" },
-		{ .id = 4, .request_id = "r4", .actor = "root", .kind = "kill", .args = "[]",
-		  .error = "bad", .state = 3, .created_us = 2, .ended_us = 8, .total = 1,
-		  .failed = 1, .cursor = "" },
+		{ .id = 9,
+		  .request_id = "r9",
+		  .actor = "root",
+		  .kind = "redo",
+		  .args = "{}",
+		  .error = "",
+		  .state = 1,
+		  .created_us = 3,
+		  .total = 10,
+		  .cursor = "" },
+		{ .id = 4,
+		  .request_id = "r4",
+		  .actor = "root",
+		  .kind = "kill",
+		  .args = "[]",
+		  .error = "bad",
+		  .state = 3,
+		  .created_us = 2,
+		  .ended_us = 8,
+		  .total = 1,
+		  .failed = 1,
+		  .cursor = "" },
 	};
-	const struct store_command_item item = { .command = 9, .key = { 60, 1, 0 }, .code = -6,
-		                                 .text = "no" };
-	struct store_batch b = { .epoch = w->epoch, .commands = c, .n_commands = 2,
-		                 .items = &item, .n_items = 1 };
+	const struct store_command_item item = {
+		.command = 9, .key = { 60, 1, 0 }, .code = -6, .text = "no"
+	};
+	struct store_batch b = {
+		.epoch = w->epoch, .commands = c, .n_commands = 2, .items = &item, .n_items = 1
+	};
 	struct texts t = { 0 };
 
 	assert_int_equal(store_commit(w->s, &b, NULL), 0);
@@ -391,8 +445,7 @@ static int see_outcome(void *ctx, const struct store_outcome *o)
 	size_t at = strlen(t->text);
 
 	snprintf(t->text + at, sizeof t->text - at, "%u g%u %d..%d %s %d;", o->task, o->generation,
-	         (int)o->lo, (int)o->hi, state_name((enum state)o->state),
-	         o->reason);
+	         (int)o->lo, (int)o->hi, state_name((enum state)o->state), o->reason);
 	t->n++;
 	return 0;
 }
@@ -445,8 +498,9 @@ static void retention_drops_what_is_old_and_has_its_outcome_saved(void **state)
 		                           { .id = 2, .request_id = "b" } };
 	const struct store_command_item items[] = { { .command = 1, .key = { 1, 1, 0 } },
 		                                    { .command = 2, .key = { 1, 1, 0 } } };
-	struct store_batch b = { .epoch = w->epoch, .commands = c, .n_commands = 2,
-		                 .items = items, .n_items = 2 };
+	struct store_batch b = {
+		.epoch = w->epoch, .commands = c, .n_commands = 2, .items = items, .n_items = 2
+	};
 
 	for (int k = 0; k < 10; k++) /* ends at 20, 40, ... 200 us */
 		finish_new(w, 1, k * 60, 0);
@@ -568,10 +622,15 @@ static void a_crash_keeps_what_was_committed_and_ends_the_handle(void **state)
 	store_close(other);
 }
 
-#define BOTH(f)                                                                                \
-	{ "mem: " #f, f, setup_mem, teardown, NULL },                                          \
-	{ "sqlite: " #f, f, setup_sqlite, teardown, NULL }
-#define MEM(f) { "mem: " #f, f, setup_mem, teardown, NULL }
+#define BOTH(f) \
+	{ "mem: " #f, f, setup_mem, teardown, NULL }, \
+	{ \
+		"sqlite: " #f, f, setup_sqlite, teardown, NULL \
+	}
+#define MEM(f) \
+	{ \
+		"mem: " #f, f, setup_mem, teardown, NULL \
+	}
 
 int main(void)
 {

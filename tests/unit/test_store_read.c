@@ -17,9 +17,13 @@ static void fill(struct world *w)
 
 	for (uint32_t t = 0; t < TASKS; t++) {
 		snprintf(names[t], sizeof names[t], "p/w%u/%c", t % 2, (char)('g' - (int)t));
-		tasks[t] = (struct store_task){ .id = t + 1, .workflow_id = t % 2 + 1,
-			                        .name = names[t], .type = "noop", .owner = "me",
-			                        .state = t == 6 ? 3 : 1, .cycle_s = 60 };
+		tasks[t] = (struct store_task){ .id = t + 1,
+			                        .workflow_id = t % 2 + 1,
+			                        .name = names[t],
+			                        .type = "noop",
+			                        .owner = "me",
+			                        .state = t == 6 ? 3 : 1,
+			                        .cycle_s = 60 };
 	}
 	world_must(store_commit(w->s, &b, &err), &err);
 	for (int d = 0; d < DATES; d++)
@@ -30,7 +34,8 @@ static void fill(struct world *w)
 			i.priority = (uint8_t)(d % 4);
 			world_change(w, &i, EV_CREATE, ST_READY);
 			if (d % 10 != 3)
-				world_change(w, &i, EV_KILL, (d + (int)t) % 9 ? ST_SUCC : ST_KILLED);
+				world_change(w, &i, EV_KILL,
+				             (d + (int)t) % 9 ? ST_SUCC : ST_KILLED);
 			world_put(w, &i);
 			if (t == 3) {
 				i.key.part = 1;
@@ -64,7 +69,8 @@ static bool wanted(const struct read_filter *f, const struct instance *i)
 	for (size_t k = 0; k < f->n_tasks && !in; k++)
 		in = f->tasks[k] == i->key.task;
 	return in && (!f->workflow || (i->key.task - 1) % 2 + 1 == f->workflow) &&
-	       (!f->states || f->states & 1u << i->state) && (!f->broker || f->broker == i->broker) &&
+	       (!f->states || f->states & 1u << i->state) &&
+	       (!f->broker || f->broker == i->broker) &&
 	       ((!f->from && !f->to) || (i->key.run_date >= f->from && i->key.run_date < f->to)) &&
 	       (f->parts || i->key.part == 0);
 }
@@ -145,7 +151,8 @@ static void pages_join_live_and_history_in_order(void **state)
 		for (int sort = 0; sort < READ_SORT_COUNT; sort++)
 			for (int down = 0; down < 2; down++) {
 				assert_int_equal(walk_pages(r, &filters[f], (enum read_sort)sort,
-				                            down, 7 + f * 20, all), want);
+				                            down, 7 + f * 20, all),
+				                 want);
 				for (size_t k = 0; k < all->n; k++)
 					assert_true(wanted(&filters[f], &all->rows[k]));
 			}
@@ -165,8 +172,14 @@ static void foreign_cursors_and_limits_are_refused(void **state)
 {
 	struct world *w = *state;
 	struct reader *r = open_reader(w);
-	static const char *const bad[] = { "x", "ir", "ird.1.2.3", "ira.1.2", "ira.1.2.3.4",
-		                           "ira.1.2.z", "ira.99999999999999999999.1.1", "ica.1",
+	static const char *const bad[] = { "x",
+		                           "ir",
+		                           "ird.1.2.3",
+		                           "ira.1.2",
+		                           "ira.1.2.3.4",
+		                           "ira.1.2.z",
+		                           "ira.99999999999999999999.1.1",
+		                           "ica.1",
 		                           "ira.1.2.3'" };
 	struct read_filter f = { 0 };
 	struct read_page page = { .limit = 10 };
@@ -175,17 +188,21 @@ static void foreign_cursors_and_limits_are_refused(void **state)
 	for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
 		page.cursor = bad[k];
 		assert_int_equal(read_instances(r, &f, READ_BY_RUN_DATE, &page, ignore_instance,
-		                                NULL, &answer, NULL), E_INVALID);
+		                                NULL, &answer, NULL),
+		                 E_INVALID);
 	}
 	page.cursor = "ira.-1.2.3";
 	assert_int_equal(read_instances(r, &f, READ_BY_RUN_DATE, &page, ignore_instance, NULL,
-	                                &answer, NULL), 0);
+	                                &answer, NULL),
+	                 0);
 	page = (struct read_page){ .limit = 0 };
 	assert_int_equal(read_instances(r, &f, READ_BY_RUN_DATE, &page, ignore_instance, NULL,
-	                                &answer, NULL), E_INVALID);
+	                                &answer, NULL),
+	                 E_INVALID);
 	page.limit = 501;
 	assert_int_equal(read_instances(r, &f, READ_BY_RUN_DATE, &page, ignore_instance, NULL,
-	                                &answer, NULL), E_INVALID);
+	                                &answer, NULL),
+	                 E_INVALID);
 	reader_close(r);
 }
 
@@ -214,7 +231,7 @@ static void an_instances_events_are_walked_newest_first(void **state)
 	i.attempt = 1;
 	i.broker = 4;
 	world_change(w, &i, EV_SATISFY, ST_DEPEND);
-	w->events[0].note = (char *)(uintptr_t)"why it is so";
+	w->events[0].note = (char *)(uintptr_t) "why it is so";
 	world_put(w, &i);
 	world_change(w, &i, EV_KILL, ST_KILLED);
 	world_put(w, &i);
@@ -233,8 +250,9 @@ static void an_instances_events_are_walked_newest_first(void **state)
 	assert_int_equal(e[0].event, EV_SATISFY);
 	assert_int_equal(e[1].number, 0);
 	assert_int_equal(read_events(r, i.key, 1, 1, see_event, e, &number, NULL), E_INVALID);
-	assert_int_equal(read_events(r, (struct inst_key){ 1, 1, 1 }, 0, 1, see_event, e, &number,
-	                             NULL), E_NOT_FOUND);
+	assert_int_equal(
+		read_events(r, (struct inst_key){ 1, 1, 1 }, 0, 1, see_event, e, &number, NULL),
+		E_NOT_FOUND);
 	memset(e, 0, sizeof e);
 	world_must(read_events_after(r, w->number - 2, 5, see_event, e, &number, &err), &err);
 	assert_int_equal(e[0].number, w->number - 1);
@@ -278,8 +296,9 @@ static void tasks_are_listed_by_name_and_links_both_ways(void **state)
 		                            { .from = 2, .to = 3, .window = "-1d" },
 		                            { .from = 1, .to = 4, .depend_type = -2 } };
 	const uint32_t of[] = { 3, 4 };
-	struct store_batch b = { .epoch = w->epoch, .links = links, .n_links = 3, .links_of = of,
-		                 .n_links_of = 2 };
+	struct store_batch b = {
+		.epoch = w->epoch, .links = links, .n_links = 3, .links_of = of, .n_links_of = 2
+	};
 	struct read_task_filter f = { .prefix = "p/w0/" };
 	struct read_page page = { .limit = 2 };
 	struct read_answer answer;
@@ -344,19 +363,30 @@ static void fill_docs(struct world *w)
 	struct store_doc docs[4];
 	struct store_command commands[3];
 	struct store_command_item items[5];
-	struct store_batch b = { .epoch = w->epoch, .docs = docs, .n_docs = 4, .commands = commands,
-		                 .n_commands = 3, .items = items, .n_items = 5 };
+	struct store_batch b = { .epoch = w->epoch,
+		                 .docs = docs,
+		                 .n_docs = 4,
+		                 .commands = commands,
+		                 .n_commands = 3,
+		                 .items = items,
+		                 .n_items = 5 };
 
 	for (uint32_t k = 0; k < 4; k++)
-		docs[k] = (struct store_doc){ .kind = DOC_WORKFLOW, .id = k / 2 + 1,
-			                      .version = k % 2 + 1, .name = k / 2 ? "b" : "a",
-			                      .body = "text", .body_len = 4, .actor = "me" };
+		docs[k] = (struct store_doc){ .kind = DOC_WORKFLOW,
+			                      .id = k / 2 + 1,
+			                      .version = k % 2 + 1,
+			                      .name = k / 2 ? "b" : "a",
+			                      .body = "text",
+			                      .body_len = 4,
+			                      .actor = "me" };
 	for (uint32_t k = 0; k < 3; k++)
-		commands[k] = (struct store_command){ .id = k + 1, .request_id = k ? k > 1 ? "r2" : "r1"
-			                                                           : "r0",
-			                              .kind = "kill", .ended_us = k == 1 };
+		commands[k] = (struct store_command){ .id = k + 1,
+			                              .request_id = k ? k > 1 ? "r2" : "r1" : "r0",
+			                              .kind = "kill",
+			                              .ended_us = k == 1 };
 	for (uint32_t k = 0; k < 5; k++)
-		items[k] = (struct store_command_item){ .command = 2, .key = { 60, k + 1, 0 },
+		items[k] = (struct store_command_item){ .command = 2,
+			                                .key = { 60, k + 1, 0 },
 			                                .code = k % 2 ? -6 : 0,
 			                                .text = k % 2 ? "bad" : "" };
 	world_must(store_commit(w->s, &b, &err), &err);
@@ -465,7 +495,9 @@ static void a_reader_beside_the_writer_sees_whole_commits(void **state)
 	world_put(w, &now);
 	assert_int_equal(pthread_create(&thread, NULL, read_beside, &b), 0);
 	for (int64_t k = 1; k < 1500; k++) {
-		struct store_batch batch = { .live = &live, .n_live = 1, .done = &done, .n_done = 1 };
+		struct store_batch batch = {
+			.live = &live, .n_live = 1, .done = &done, .n_done = 1
+		};
 		struct err err = { 0 };
 
 		next = world_instance(1, k, 0);
@@ -490,7 +522,10 @@ static void a_store_that_is_not_there_is_said(void **state)
 	assert_int_equal(reader_open("mem:", &r, NULL), E_UNSUPPORTED);
 }
 
-#define READ(f) { #f, f, setup_read, teardown, NULL }
+#define READ(f) \
+	{ \
+#f, f, setup_read, teardown, NULL \
+	}
 
 int main(void)
 {

@@ -14,7 +14,9 @@ static void sql(struct world *w, const char *text)
 	char path[128], *why = NULL;
 
 	world_path(w, "sirdar.db", path);
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL),
+		SQLITE_OK);
 	if (sqlite3_exec(db, text, NULL, NULL, &why) != SQLITE_OK)
 		fail_msg("%s", why);
 	sqlite3_close(db);
@@ -28,7 +30,9 @@ static int64_t sql_number(struct world *w, const char *text)
 	int64_t n;
 
 	world_path(w, "sirdar.db", path);
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL),
+		SQLITE_OK);
 	assert_int_equal(sqlite3_prepare_v2(db, text, -1, &q, NULL), SQLITE_OK);
 	assert_int_equal(sqlite3_step(q), SQLITE_ROW);
 	n = sqlite3_column_int64(q, 0);
@@ -40,7 +44,8 @@ static int64_t sql_number(struct world *w, const char *text)
 static void assert_sound(struct world *w)
 {
 	assert_int_equal(sql_number(w, "SELECT count(*) FROM pragma_integrity_check"
-	                               " WHERE integrity_check <> 'ok'"), 0);
+	                               " WHERE integrity_check <> 'ok'"),
+	                 0);
 }
 
 /* One more instance through all three tables; the err code. */
@@ -146,7 +151,8 @@ static void what_was_acknowledged_survives_kill_9(void **state)
 		world_open(w);
 		for (int64_t d = round * 1000000; d <= last; d++)
 			assert_int_equal(
-			        store_find_done(w->s, (struct inst_key){ d, 1, 0 }, &found, NULL), 0);
+				store_find_done(w->s, (struct inst_key){ d, 1, 0 }, &found, NULL),
+				0);
 		/* Whole batches: an event for each number. */
 		assert_int_equal(sql_number(w, "SELECT count(*) FROM lb_task_event"), w->number);
 		assert_int_equal(sql_number(w, "SELECT count(*) * 3 FROM lb_task_run_history"),
@@ -251,8 +257,8 @@ static void a_full_disk_refuses_and_goes_on_when_there_is_room(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(mountpoint));
 	if (mount("tmpfs", mountpoint, "tmpfs", 0, "size=4m") < 0) {
-		print_message("SKIPPED: no tmpfs here (%s): the full disk is not tested\n",
-		              strerror(errno));
+		print_message("SKIPPED: no tmpfs here (errno %d): the full disk is not tested\n",
+		              errno);
 		rmdir(mountpoint);
 		skip();
 	}
@@ -313,18 +319,20 @@ static void bad_values_are_named_at_load(void **state)
 		assert_non_null(strstr(err.text, "lb_task_run"));
 		assert_non_null(strstr(err.text, bad[k].word));
 		/* And nothing may be written on top of it. */
-		assert_int_equal(store_commit(w->s, &(struct store_batch){ .epoch = w->epoch }, NULL),
-		                 E_CORRUPT);
+		assert_int_equal(
+			store_commit(w->s, &(struct store_batch){ .epoch = w->epoch }, NULL),
+			E_CORRUPT);
 		store_close(w->s);
 		text = mem_fmt("UPDATE lb_task_run SET %s", bad[k].mend);
 		sql(w, text);
 		free(text);
 	}
 	assert_int_equal(none->n, 0);
-	sql(w, "INSERT INTO lb_task_run SELECT 77, next_run_date, job_status, task_id, curr_run_date,"
-	       " part, due, eff_due_us, created_us, started_us, ended_us, retry_at_us, token,"
-	       " last_number, cause, generation, revision, version, broker_id, exit_code, attempt,"
-	       " infra, reason, flags, origin, priority, intent FROM lb_task_run");
+	sql(w,
+	    "INSERT INTO lb_task_run SELECT 77, next_run_date, job_status, task_id, curr_run_date,"
+	    " part, due, eff_due_us, created_us, started_us, ended_us, retry_at_us, token,"
+	    " last_number, cause, generation, revision, version, broker_id, exit_code, attempt,"
+	    " infra, reason, flags, origin, priority, intent FROM lb_task_run");
 	w->s = NULL;
 	world_open(w);
 	none->n = 0;
@@ -422,7 +430,10 @@ static void idle_moves_the_log_into_the_database(void **state)
 	assert_true(st.st_size > 100000);
 }
 
-#define SQLITE(f) { #f, f, setup_sqlite, teardown, NULL }
+#define SQLITE(f) \
+	{ \
+#f, f, setup_sqlite, teardown, NULL \
+	}
 
 int main(void)
 {
