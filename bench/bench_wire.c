@@ -265,8 +265,9 @@ static void frames_measure(struct server *v, uint16_t port, size_t in_batch, dou
 
 static void handshakes_measure(struct server *v, uint16_t port, double seconds)
 {
-	struct peer p = { .loop = ev_loop_new(EVFLAG_NOSIGMASK), .server = v, .port = port,
-	                  .again = true };
+	struct peer p = {
+		.loop = ev_loop_new(EVFLAG_NOSIGMASK), .server = v, .port = port, .again = true
+	};
 	int64_t began = now_us();
 	double cpu = cpu_s();
 
@@ -288,8 +289,7 @@ static void idle_measure(struct server *v, uint16_t port)
 	for (int i = 0; i < IDLE_SESSIONS; i++)
 		peer_connect(&p);
 	ev_run(p.loop, 0);
-	printf("idle session: %.1f KB (one side)\n",
-	       (double)(rss_kb() - had) / IDLE_SESSIONS / 2);
+	printf("idle session: %.1f KB (one side)\n", (double)(rss_kb() - had) / IDLE_SESSIONS / 2);
 	ev_loop_destroy(p.loop);
 }
 

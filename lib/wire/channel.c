@@ -79,7 +79,8 @@ static int tls_start(struct channel *c, unsigned side, struct err *err)
 	pthread_once(&priority_once, priority_make);
 	if (!priority)
 		return err_set(err, E_UNSUPPORTED, "TLS 1.3 with pre-shared keys is not available");
-	int rc = gnutls_init(&c->tls, side | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS);
+	int rc = gnutls_init(&c->tls,
+	                     side | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS);
 	if (rc < 0)
 		return tls_error(err, E_NOMEM, rc, "TLS session");
 	gnutls_session_set_ptr(c->tls, c);
@@ -117,8 +118,7 @@ static int key_find(gnutls_session_t tls, const gnutls_datum_t *name, gnutls_dat
 	return ret->data ? 0 : -1;
 }
 
-int channel_server(int fd, session_key_fn key, void *key_ctx, struct channel **ret,
-                   struct err *err)
+int channel_server(int fd, session_key_fn key, void *key_ctx, struct channel **ret, struct err *err)
 {
 	struct channel *c = NULL;
 	int rc = channel_plain(fd, &c, err);
@@ -161,7 +161,8 @@ int channel_client(int fd, const char *identity, const uint8_t key[32], struct c
 	gnutls_datum_t secret = { (uint8_t *)key, KEY_BYTES }; /* copied by the next but one */
 	rc = gnutls_psk_allocate_client_credentials(&c->client);
 	if (rc >= 0)
-		rc = gnutls_psk_set_client_credentials2(c->client, &name, &secret, GNUTLS_PSK_KEY_RAW);
+		rc = gnutls_psk_set_client_credentials2(c->client, &name, &secret,
+		                                        GNUTLS_PSK_KEY_RAW);
 	if (rc < 0) {
 		rc = tls_error(err, E_NOMEM, rc, "TLS credentials");
 		goto out;

@@ -26,7 +26,8 @@ static const struct row {
 	uint32_t max;
 	unsigned who;
 } rows[] = {
-#define FRAME(name, num, msg, who, max) [num] = { #name, &sirdar__##msg##__descriptor, max, WHO_##who },
+#define FRAME(name, num, msg, who, max) \
+	[num] = { #name, &sirdar__##msg##__descriptor, max, WHO_##who },
 #include "tbl/frame.def"
 #undef FRAME
 };
@@ -72,8 +73,8 @@ int frame_head_read(const uint8_t b[FRAME_HEAD_BYTES], struct frame_head *ret, s
 		return err_set(err, E_PROTOCOL, "no frame starts with kind %u, length %u, %02x%02x",
 		               kind, bytes, b[6], b[7]);
 	if (bytes > r->max)
-		return err_set(err, E_TOO_BIG, "frame %s of %u bytes, the most is %u", r->name, bytes,
-		               r->max);
+		return err_set(err, E_TOO_BIG, "frame %s of %u bytes, the most is %u", r->name,
+		               bytes, r->max);
 	ret->bytes = bytes;
 	ret->kind = (uint16_t)kind;
 	return 0;
@@ -109,11 +110,11 @@ static bool varint_read(const uint8_t **at, const uint8_t *end, uint64_t *ret)
 	return false;
 }
 
-static const ProtobufCFieldDescriptor *field_of(const ProtobufCMessageDescriptor *of, uint64_t number)
+static const ProtobufCFieldDescriptor *field_of(const ProtobufCMessageDescriptor *of,
+                                                uint64_t number)
 {
-	return number > UINT32_MAX
-	               ? NULL
-	               : protobuf_c_message_descriptor_get_field(of, (unsigned)number);
+	return number > UINT32_MAX ? NULL
+	                           : protobuf_c_message_descriptor_get_field(of, (unsigned)number);
 }
 
 static int message_check(const ProtobufCMessageDescriptor *of, const uint8_t *at,
@@ -123,8 +124,9 @@ static int bytes_check(const ProtobufCMessageDescriptor *of, const ProtobufCFiel
                        const uint8_t *p, size_t n, unsigned depth, struct err *err)
 {
 	if (f && f->type == PROTOBUF_C_TYPE_STRING && !utf8_is_text(p, n))
-		return err_set(err, E_PROTOCOL, "%s.%s is not text: bad UTF-8 or a NUL in %zu bytes",
-		               of->short_name, f->name, n);
+		return err_set(err, E_PROTOCOL,
+		               "%s.%s is not text: bad UTF-8 or a NUL in %zu bytes", of->short_name,
+		               f->name, n);
 	if (f && f->type == PROTOBUF_C_TYPE_MESSAGE)
 		return message_check(f->descriptor, p, p + n, depth + 1, err);
 	return 0;
@@ -141,11 +143,20 @@ static int message_check(const ProtobufCMessageDescriptor *of, const uint8_t *at
 			return err_set(err, E_PROTOCOL, "%s: broken field number", of->short_name);
 		bool ok = true;
 		switch (tag & 7) {
-		case WIRE_VARINT: ok = varint_read(&at, end, &n), n = 0; break;
-		case WIRE_64: n = 8; break;
-		case WIRE_32: n = 4; break;
-		case WIRE_BYTES: ok = varint_read(&at, end, &n); break;
-		default: ok = false;
+		case WIRE_VARINT:
+			ok = varint_read(&at, end, &n), n = 0;
+			break;
+		case WIRE_64:
+			n = 8;
+			break;
+		case WIRE_32:
+			n = 4;
+			break;
+		case WIRE_BYTES:
+			ok = varint_read(&at, end, &n);
+			break;
+		default:
+			ok = false;
 		}
 		if (!ok || n > (size_t)(end - at))
 			return err_set(err, E_PROTOCOL, "%s: field %llu runs past the end",
@@ -168,8 +179,8 @@ int frame_pack(struct buf *out, enum frame_kind kind, const void *message, struc
 	CHECK(r && m->descriptor == r->of);
 	size_t bytes = protobuf_c_message_get_packed_size(m);
 	if (bytes > r->max)
-		return err_set(err, E_TOO_BIG, "frame %s of %zu bytes, the most is %u", r->name, bytes,
-		               r->max);
+		return err_set(err, E_TOO_BIG, "frame %s of %zu bytes, the most is %u", r->name,
+		               bytes, r->max);
 	uint8_t *at = buf_room(out, FRAME_HEAD_BYTES + bytes);
 	head_write(at, kind, bytes);
 	at += FRAME_HEAD_BYTES;
@@ -213,8 +224,8 @@ int frame_unpack(enum frame_kind kind, const uint8_t *body, size_t bytes, struct
 
 	CHECK(r);
 	if (bytes > r->max)
-		return err_set(err, E_TOO_BIG, "frame %s of %zu bytes, the most is %u", r->name, bytes,
-		               r->max);
+		return err_set(err, E_TOO_BIG, "frame %s of %zu bytes, the most is %u", r->name,
+		               bytes, r->max);
 	int rc = message_check(r->of, body, body + bytes, 0, err);
 	if (rc < 0)
 		return err_wrap(err, rc, r->name);
@@ -225,7 +236,8 @@ int frame_unpack(enum frame_kind kind, const uint8_t *body, size_t bytes, struct
 		return err_set(err, E_TOO_BIG, "frame %s of %zu bytes unpacks to more than %zu",
 		               r->name, bytes, GROWTH_TIMES * bytes + GROWTH_BASE);
 	if (!m)
-		return err_set(err, E_PROTOCOL, "frame %s of %zu bytes does not unpack", r->name, bytes);
+		return err_set(err, E_PROTOCOL, "frame %s of %zu bytes does not unpack", r->name,
+		               bytes);
 	*ret_message = m;
 	return 0;
 }

@@ -16,8 +16,8 @@ struct buf;
 struct err;
 
 #define FRAME_HEAD_BYTES 8
-#define PROTOCOL_MIN 1u
-#define PROTOCOL_MAX 1u
+#define PROTOCOL_MIN     1u
+#define PROTOCOL_MAX     1u
 
 enum frame_kind {
 #define FRAME(name, num, msg, who, max) FR_##name = (num),
@@ -33,7 +33,7 @@ struct frame_head {
 /* A kind's name ("HELLO") or NULL if there is none; its limit in bytes, 0 if none. */
 const char *frame_name(unsigned kind);
 uint32_t frame_max(unsigned kind);
-bool frame_from_peer(unsigned kind);   /* may a peer send it to a server? */
+bool frame_from_peer(unsigned kind); /* may a peer send it to a server? */
 bool frame_from_server(unsigned kind);
 
 /* Read a head from 8 bytes.

@@ -101,8 +101,8 @@ static int rows_parse(const char *path, const char *text, size_t bytes, struct r
 		if (line == next || *line == '#')
 			continue;
 		if (!row_parse(line, (size_t)(next - line), &rows[n++]))
-			rc = err_set(err, E_INVALID, "%.200s:%zu: not `name:%d hex digits`", path, nth,
-			             2 * KEY_BYTES);
+			rc = err_set(err, E_INVALID, "%.200s:%zu: not `name:%d hex digits`", path,
+			             nth, 2 * KEY_BYTES);
 	}
 	qsort(rows, n, sizeof *rows, row_compare);
 	for (size_t i = 1; rc == 0 && i < n; i++)

@@ -172,7 +172,8 @@ int listener_tcp(struct ev_loop *loop, const char *host, uint16_t port,
 	    getsockname(fd, (struct sockaddr *)&a.at, &a.bytes) < 0) {
 		char text[NET_TEXT_BYTES];
 		net_text(&a, text);
-		rc = err_sys(err, errno == EADDRINUSE ? E_EXISTS : E_IO, errno, "listen on %s", text);
+		rc = err_sys(err, errno == EADDRINUSE ? E_EXISTS : E_IO, errno, "listen on %s",
+		             text);
 		close(fd);
 		return rc;
 	}
@@ -196,7 +197,8 @@ static int stale_remove(const struct sockaddr_un *a, struct err *err)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_sys(err, E_IO, errno, "socket");
-	bool is_dead = connect(fd, (const struct sockaddr *)a, sizeof *a) < 0 && errno == ECONNREFUSED;
+	bool is_dead = connect(fd, (const struct sockaddr *)a, sizeof *a) < 0 &&
+	               errno == ECONNREFUSED;
 	close(fd);
 	if (!is_dead)
 		return err_set(err, E_EXISTS, "somebody answers at %s", a->sun_path);
@@ -224,7 +226,8 @@ int listener_local(struct ev_loop *loop, const char *path, const struct listener
 	/* Nobody gets in before listen(), so the mode is there in time. */
 	if (bind(fd, (struct sockaddr *)&a, sizeof a) < 0 || chmod(path, 0600) < 0 ||
 	    lstat(path, &st) < 0 || listen(fd, BACKLOG) < 0) {
-		rc = err_sys(err, errno == EADDRINUSE ? E_EXISTS : E_IO, errno, "listen on %s", path);
+		rc = err_sys(err, errno == EADDRINUSE ? E_EXISTS : E_IO, errno, "listen on %s",
+		             path);
 		close(fd);
 		return rc;
 	}

@@ -43,8 +43,7 @@ void net_text(const struct net_address *a, char ret_text[NET_TEXT_BYTES])
 	const struct sockaddr_in *v4 = (const void *)&a->at;
 	const struct sockaddr_in6 *v6 = (const void *)&a->at;
 
-	if (a->at.ss_family == AF_INET &&
-	    inet_ntop(AF_INET, &v4->sin_addr, host, sizeof host))
+	if (a->at.ss_family == AF_INET && inet_ntop(AF_INET, &v4->sin_addr, host, sizeof host))
 		snprintf(ret_text, NET_TEXT_BYTES, "%s:%u", host, ntohs(v4->sin_port));
 	else if (a->at.ss_family == AF_INET6 &&
 	         inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof host))

@@ -230,9 +230,8 @@ static void step_ending(struct session *s, int events);
 static void step_over(struct session *s, int events);
 
 static void (*const steps[])(struct session *s, int events) = {
-	[SESSION_CONNECT] = step_connect, [SESSION_SHAKE] = step_shake,
-	[SESSION_OPEN] = step_open,       [SESSION_ENDING] = step_ending,
-	[SESSION_OVER] = step_over,
+	[SESSION_CONNECT] = step_connect, [SESSION_SHAKE] = step_shake, [SESSION_OPEN] = step_open,
+	[SESSION_ENDING] = step_ending,   [SESSION_OVER] = step_over,
 };
 
 static void step_connect(struct session *s, int events)

@@ -20,11 +20,11 @@ enum session_state {
 };
 
 enum {
-	CHUNK_BYTES = 16384,  /* read at once; a TLS record at most */
-	CHUNKS_A_ROUND = 32,  /* then the other sessions of the loop get their turn */
-	RETAIN_BYTES = 4096,  /* an empty buffer larger than this is given back */
+	CHUNK_BYTES = 16384, /* read at once; a TLS record at most */
+	CHUNKS_A_ROUND = 32, /* then the other sessions of the loop get their turn */
+	RETAIN_BYTES = 4096, /* an empty buffer larger than this is given back */
 	ARENA_BYTES = 24 * 1024 * 1024,
-	LINGER_MS = 1000,     /* the most an orderly end may take */
+	LINGER_MS = 1000, /* the most an orderly end may take */
 };
 
 struct session {
@@ -37,17 +37,17 @@ struct session {
 	struct ev_timer clock;
 	struct ev_prepare soon; /* never started: fed, runs after all that is pending */
 	enum session_state state;
-	unsigned busy;          /* callbacks of this session on the stack */
+	unsigned busy; /* callbacks of this session on the stack */
 	bool is_server;
 	bool is_greeted;
-	bool is_greeting_seen;  /* HELLO or WELCOME came; a second one may not */
-	bool is_pinged;         /* since something was heard */
-	bool is_stuck;          /* the queue could not be written or filled: on_drain follows */
+	bool is_greeting_seen; /* HELLO or WELCOME came; a second one may not */
+	bool is_pinged;        /* since something was heard */
+	bool is_stuck;         /* the queue could not be written or filled: on_drain follows */
 	bool is_bye_said;
-	bool is_dropped;        /* no on_end */
-	int64_t heard_us;       /* monotonic */
-	int64_t due_us;         /* this stage must be over by then; 0: none */
-	struct buf in;          /* begins with a frame's head, of which not all is there */
+	bool is_dropped;  /* no on_end */
+	int64_t heard_us; /* monotonic */
+	int64_t due_us;   /* this stage must be over by then; 0: none */
+	struct buf in;    /* begins with a frame's head, of which not all is there */
 	struct buf out;
 	struct arena *arena;
 	char peer[64];
@@ -64,8 +64,8 @@ void session_fail(struct session *s, int code);
 void session_read(struct session *s);
 /* Have the socket watched for these events. */
 void session_watch(struct session *s, int events);
-void session_touch(struct session *s);      /* have the queue looked at soon */
-void session_clock_set(struct session *s);  /* after due_us changed */
+void session_touch(struct session *s);     /* have the queue looked at soon */
+void session_clock_set(struct session *s); /* after due_us changed */
 int64_t session_now_us(void);
 
 /* The loop's callbacks. */

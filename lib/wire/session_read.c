@@ -23,8 +23,8 @@ static int frame_admit(struct session *s, const struct frame_head *h)
 		why = "came before the greeting";
 	if (!why)
 		return 0;
-	return err_set(&s->err, E_PROTOCOL, "frame %s of %u bytes %s", frame_name(h->kind), h->bytes,
-	               why);
+	return err_set(&s->err, E_PROTOCOL, "frame %s of %u bytes %s", frame_name(h->kind),
+	               h->bytes, why);
 }
 
 static int ping_answer(struct session *s, const void *message)
@@ -115,11 +115,13 @@ static void stream_ended(struct session *s, int code)
 		return;
 	}
 	if (s->in.len >= FRAME_HEAD_BYTES && frame_head_read(buf_at(&s->in), &h, NULL) == 0)
-		code = err_set(&s->err, E_PROTOCOL, "the end came inside a frame %s: %zu of %u bytes",
+		code = err_set(&s->err, E_PROTOCOL,
+		               "the end came inside a frame %s: %zu of %u bytes",
 		               frame_name(h.kind), s->in.len - FRAME_HEAD_BYTES, h.bytes);
 	else if (s->in.len > 0)
-		code = err_set(&s->err, E_PROTOCOL, "the end came inside a frame's head: %zu of %d bytes",
-		               s->in.len, FRAME_HEAD_BYTES);
+		code = err_set(&s->err, E_PROTOCOL,
+		               "the end came inside a frame's head: %zu of %d bytes", s->in.len,
+		               FRAME_HEAD_BYTES);
 	else if (code == 0)
 		err_set(&s->err, 0, "closed by the peer");
 	session_fail(s, code);

@@ -46,7 +46,8 @@ static void a_frame_comes_back_as_it_was(void **state)
 	assert_int_equal(head.bytes + FRAME_HEAD_BYTES, b.len);
 	struct arena *a = arena_new(1 << 20);
 	assert_int_equal(frame_unpack(FR_HELLO, buf_at(&b) + FRAME_HEAD_BYTES, head.bytes, a,
-	                              (void **)&back, &err), 0);
+	                              (void **)&back, &err),
+	                 0);
 	assert_string_equal(back->name, "loader-1");
 	assert_int_equal(back->n_groups, 2);
 	assert_string_equal(back->groups[1], "gr\xc3\xbcn");
@@ -78,15 +79,19 @@ static void a_head_with_junk_or_an_absurd_length_is_refused(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(frame_head_read((uint8_t[]){ 0, 0, 0, 1, 0, 200, 0, 0 }, &h, &err), E_PROTOCOL);
-	assert_int_equal(frame_head_read((uint8_t[]){ 0, 0, 0, 1, 0, 1, 0, 1 }, &h, &err), E_PROTOCOL);
+	assert_int_equal(frame_head_read((uint8_t[]){ 0, 0, 0, 1, 0, 200, 0, 0 }, &h, &err),
+	                 E_PROTOCOL);
+	assert_int_equal(frame_head_read((uint8_t[]){ 0, 0, 0, 1, 0, 1, 0, 1 }, &h, &err),
+	                 E_PROTOCOL);
 	assert_int_equal(frame_head_read((uint8_t[]){ 0, 0, 0x10, 0, 0, 1, 0, 0 }, &h, &err), 0);
 	assert_int_equal(h.bytes, 4096);
-	assert_int_equal(frame_head_read((uint8_t[]){ 0, 0, 0x10, 1, 0, 1, 0, 0 }, &h, &err), E_TOO_BIG);
+	assert_int_equal(frame_head_read((uint8_t[]){ 0, 0, 0x10, 1, 0, 1, 0, 0 }, &h, &err),
+	                 E_TOO_BIG);
 	assert_non_null(strstr(err.text, "HELLO"));
 	assert_non_null(strstr(err.text, "4097"));
 	assert_non_null(strstr(err.text, "4096"));
-	assert_int_equal(frame_head_read((uint8_t *)"\xff\xff\xff\xff\0\x10\0\0", &h, &err), E_TOO_BIG);
+	assert_int_equal(frame_head_read((uint8_t *)"\xff\xff\xff\xff\0\x10\0\0", &h, &err),
+	                 E_TOO_BIG);
 }
 
 static void what_cannot_be_sent_leaves_the_queue_as_it_was(void **state)
@@ -134,7 +139,9 @@ static void strings_with_a_nul_or_bad_utf8_are_refused_at_any_depth(void **state
 
 static void bodies_cut_short_at_any_byte_never_unpack_past_their_end(void **state)
 {
-	static const char body[] = "\x0a\x0f\x52\x06" "abcdef" "\x4a\x05\x0a\x01k\x12\x00";
+	static const char body[] = "\x0a\x0f\x52\x06"
+				   "abcdef"
+				   "\x4a\x05\x0a\x01k\x12\x00";
 	char *copy;
 
 	(void)state;
@@ -145,8 +152,9 @@ static void bodies_cut_short_at_any_byte_never_unpack_past_their_end(void **stat
 		assert_true(n == 0 ? rc == 0 : rc == E_PROTOCOL);
 		free(copy);
 	}
-	assert_int_equal(unpack(FR_REFUSE, "\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, NULL),
-	                 E_PROTOCOL);
+	assert_int_equal(
+		unpack(FR_REFUSE, "\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, NULL),
+		E_PROTOCOL);
 	assert_int_equal(unpack(FR_REFUSE, "\x13\x14", 2, NULL), E_PROTOCOL); /* a group */
 }
 
@@ -220,10 +228,25 @@ static void an_arena_stops_at_its_cap_and_starts_anew(void **state)
 
 static void text_is_utf8_as_the_standard_has_it(void **state)
 {
-	static const char *const good[] = { "", "plain ascii, long enough", "\x7f", "\xc2\x80",
-		"\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf" };
-	static const char *const bad[] = { "\x80", "\xc1\xbf", "\xc3", "\xe0\x9f\xbf", "\xed\xa0\x80",
-		"\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xe2\x82", "ascii 12\xff" };
+	static const char *const good[] = { "",
+		                            "plain ascii, long enough",
+		                            "\x7f",
+		                            "\xc2\x80",
+		                            "\xe0\xa0\x80",
+		                            "\xed\x9f\xbf",
+		                            "\xee\x80\x80",
+		                            "\xf0\x90\x80\x80",
+		                            "\xf4\x8f\xbf\xbf" };
+	static const char *const bad[] = { "\x80",
+		                           "\xc1\xbf",
+		                           "\xc3",
+		                           "\xe0\x9f\xbf",
+		                           "\xed\xa0\x80",
+		                           "\xf0\x8f\xbf\xbf",
+		                           "\xf4\x90\x80\x80",
+		                           "\xf5\x80\x80\x80",
+		                           "\xe2\x82",
+		                           "ascii 12\xff" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof good / sizeof *good; i++)

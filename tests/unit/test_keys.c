@@ -88,8 +88,10 @@ static void a_file_others_may_read_is_refused(void **state)
 
 static void bad_lines_are_named_by_number_and_not_quoted(void **state)
 {
-	static const char *const bad[] = { "# x\nsecret", "# x\na:" HEX32 "0", "# x\n:" HEX32,
-		"# x\na b:" HEX32, "# x\n../a:" HEX32, "# x\na:g0" HEX32 };
+	static const char *const bad[] = {
+		"# x\nsecret",     "# x\na:" HEX32 "0", "# x\n:" HEX32,
+		"# x\na b:" HEX32, "# x\n../a:" HEX32,  "# x\na:g0" HEX32
+	};
 	struct keys *k = NULL;
 	struct err err;
 

@@ -64,8 +64,9 @@ static int teardown(void **state)
 
 static void call(uint16_t port)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port),
-	                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in a = { .sin_family = AF_INET,
+		                 .sin_port = htons(port),
+		                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
@@ -102,8 +103,9 @@ static void a_caller_is_handed_out_with_its_address(void **state)
 
 	(void)state;
 	assert_int_equal(listener_tcp(loop, NULL, 0, &none, came, NULL, &l, NULL), 0);
-	assert_int_equal(listener_tcp(loop, "127.0.0.1", listener_port(l), &none, came, NULL, &second,
-	                              &err), E_EXISTS);
+	assert_int_equal(
+		listener_tcp(loop, "127.0.0.1", listener_port(l), &none, came, NULL, &second, &err),
+		E_EXISTS);
 	assert_int_equal(listener_tcp(loop, "nowhere.example", 1, &none, came, NULL, &second, &err),
 	                 E_INVALID);
 	call(listener_port(l));

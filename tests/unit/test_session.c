@@ -181,7 +181,8 @@ static int port_open(uint16_t *ret_port)
 
 static void server_take(int fd, const struct session_limits *l)
 {
-	assert_int_equal(session_accept(loop, fd, key_of, NULL, &ops, &server, l, &server.s, NULL), 0);
+	assert_int_equal(session_accept(loop, fd, key_of, NULL, &ops, &server, l, &server.s, NULL),
+	                 0);
 }
 
 static void tls_pair(const char *identity, const uint8_t k[32], const struct session_limits *l)
@@ -190,7 +191,8 @@ static void tls_pair(const char *identity, const uint8_t k[32], const struct ses
 	int listener = port_open(&port);
 
 	assert_int_equal(session_connect(loop, "127.0.0.1", port, identity, k, &ops, &peer, l,
-	                                 &peer.s, NULL), 0);
+	                                 &peer.s, NULL),
+	                 0);
 	server_take(accept4(listener, NULL, NULL, SOCK_CLOEXEC), l);
 	close(listener);
 }
@@ -200,8 +202,9 @@ static int tls_bare(const struct session_limits *l)
 {
 	uint16_t port;
 	int listener = port_open(&port), fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port),
-	                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in a = { .sin_family = AF_INET,
+		                 .sin_port = htons(port),
+		                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
 	assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
 	server_take(accept4(listener, NULL, NULL, SOCK_CLOEXEC), l);
@@ -389,7 +392,8 @@ static void nobody_at_the_port_is_reported_to_on_end(void **state)
 		run_until(&peer.is_over);
 	assert_int_equal(rc < 0 ? rc : peer.err.code, E_IO);
 	assert_int_equal(session_connect(loop, "no.such.name", 1, "x", key, &ops, &peer, &limits,
-	                                 &peer.s, NULL), E_INVALID);
+	                                 &peer.s, NULL),
+	                 E_INVALID);
 }
 
 struct bytes_case {
@@ -407,7 +411,8 @@ static void what_breaks_the_protocol_ends_the_session_and_says_why(void **state)
 		{ "\0\0\0\0\0\x0e\0\0", 8, E_PROTOCOL, "JOBS of 0 bytes is not for a server" },
 		{ "\0\0\0\0\0\x0a\0\0", 8, E_PROTOCOL, "CREDIT of 0 bytes came before" },
 		{ "\0\0\0\0\0\4\0\0", 8, E_PROTOCOL, "PING of 0 bytes came before" },
-		{ "\0\0\0\0\0\1\0\0\0\0\0\0\0\1\0\0", 16, E_PROTOCOL, "HELLO of 0 bytes came a second" },
+		{ "\0\0\0\0\0\1\0\0\0\0\0\0\0\1\0\0", 16, E_PROTOCOL,
+		  "HELLO of 0 bytes came a second" },
 		{ "\0\0\0\2\0\1\0\0\x22", 9, E_PROTOCOL, "HELLO: 1 of 2 bytes" },
 		{ "\0\0\0", 3, E_PROTOCOL, "head: 3 of 8" },
 		{ "\0\0\0\3\0\1\0\0\x22\1\xff", 11, E_PROTOCOL, "HELLO: Hello.name is not text" },
