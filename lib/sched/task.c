@@ -1,39 +1,44 @@
 #include "sched/task.h"
 
-#include <stdlib.h>
-
+#include "sched/cron.h"
 #include "sched/window.h"
+#include "util/check.h"
+
+#include <stdlib.h>
 
 struct task *task_ref(const struct task *t)
 {
-	struct task *own = (struct task *)t;
+	struct task *own = (struct task *)(uintptr_t)
+		t; /* the count is not part of what is immutable */
 
-	if (own)
-		atomic_fetch_add_explicit(&own->refs, 1, memory_order_relaxed);
+	CHECK(atomic_fetch_add_explicit(&own->refs, 1, memory_order_relaxed) > 0);
 	return own;
 }
 
 void task_unref(const struct task *t)
 {
-	struct task *own = (struct task *)t;
+	struct task *own = (struct task *)(uintptr_t)t;
 
-	if (!own || atomic_fetch_sub_explicit(&own->refs, 1, memory_order_acq_rel) > 1)
+	if (!own)
+		return;
+	unsigned before = atomic_fetch_sub_explicit(&own->refs, 1, memory_order_acq_rel);
+	CHECK(before > 0);
+	if (before > 1)
 		return;
 	for (size_t i = 0; i < own->n_links; i++)
-		window_free((struct window_expr *)own->links[i].window);
+		window_free((struct window_expr *)(uintptr_t)own->links[i].window);
 	plan_free(own->plan);
-	free(own->memory);
-	free(own);
+	cron_free(own->cron);
+	free(own->memory); /* `own` lies in it */
 }
 
 int64_t task_retry_delay_us(const struct task *t, int32_t n)
 {
 	int64_t delay = t->retry_delay_us;
+	int64_t cap = t->retry_cap_us > 0 ? t->retry_cap_us : INT64_MAX;
 
-	for (int32_t i = 1; t->retry_exponential && i < n && delay < INT64_MAX / 2; i++) {
-		delay *= 2;
-		if (t->retry_cap_us > 0 && delay > t->retry_cap_us)
-			break;
-	}
-	return t->retry_cap_us > 0 && delay > t->retry_cap_us ? t->retry_cap_us : delay;
+	if (t->retry_exponential)
+		for (int32_t i = 1; i < n && delay > 0 && delay < cap; i++)
+			delay = delay > INT64_MAX / 2 ? INT64_MAX : delay * 2;
+	return delay < cap ? delay : cap;
 }

@@ -19,8 +19,15 @@ enum task_dispatch { DISPATCH_LEAST_LOADED, DISPATCH_ROUND_ROBIN, DISPATCH_RANDO
 	DISPATCH_BROADCAST };
 enum catchup_mode { CATCHUP_ALL, CATCHUP_LATEST, CATCHUP_NONE };
 
+struct cron;
+
 struct task_param {
 	const char *name, *value; /* value as written, macros not replaced */
+};
+
+struct task_pool {
+	const char *name;
+	int32_t slots; /* taken by each running instance, >= 1 */
 };
 
 struct task {
@@ -39,6 +46,7 @@ struct task {
 	size_t n_machines;
 
 	struct plan *plan;
+	struct cron *cron;      /* what the plan borrows; NULL for a cycle */
 	struct task_link *links;
 	size_t n_links;
 	int32_t join;           /* 0: all, else that many */
@@ -63,6 +71,11 @@ struct task {
 
 	struct task_param *params; /* task over workflow, merged; n_params */
 	size_t n_params;
+	struct task_pool *pools; /* n_pools */
+	size_t n_pools;
+	bool pipeline;          /* a step or a hook of one */
+	bool skip_overlap;      /* of a pipeline: overlap: false */
+
 	void *memory;           /* owns everything above; sched/workflow frees it */
 };
 

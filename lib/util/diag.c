@@ -1,0 +1,122 @@
+#include "util/diag.h"
+
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/pile.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MESSAGE_MAX = 1000, WORD_MAX = 63, FAR = 1000 };
+
+void diags_init(struct diags *d)
+{
+	*d = (struct diags){ .pile = pile_new() };
+}
+
+void diags_done(struct diags *d)
+{
+	free(d->items);
+	pile_free(d->pile);
+	*d = (struct diags){ 0 };
+}
+
+static void add(struct diags *d, struct place at, const char *code, const char *hint,
+                const char *message, bool is_warning)
+{
+	if (!is_warning)
+		d->errors++;
+	if (d->n == DIAGS_MAX) {
+		d->dropped++;
+		return;
+	}
+	if ((d->n & (d->n - 1)) == 0)
+		d->items = mem_grow(d->items, d->n ? d->n * 2 : 1, sizeof *d->items);
+	d->items[d->n++] = (struct diag){
+		.at = { .file = pile_str(d->pile, at.file ? at.file : ""),
+		        .line = at.line,
+		        .column = at.column,
+		        .path = pile_str(d->pile, at.path ? at.path : "") },
+		.code = code,
+		.message = pile_str(d->pile, message),
+		.hint = pile_str(d->pile, hint ? hint : ""),
+		.is_warning = is_warning,
+	};
+}
+
+int diag_error(struct diags *d, struct place at, const char *code, const char *hint,
+               const char *fmt, ...)
+{
+	char text[MESSAGE_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	add(d, at, code, hint, text, false);
+	return E_INVALID;
+}
+
+void diag_warning(struct diags *d, struct place at, const char *code, const char *hint,
+                  const char *fmt, ...)
+{
+	char text[MESSAGE_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	add(d, at, code, hint, text, true);
+}
+
+static int least(int a, int b, int c)
+{
+	int ab = a < b ? a : b;
+
+	return ab < c ? ab : c;
+}
+
+/* Edits from one to the other; the case of letters does not count. */
+static int distance(const char *a, const char *b)
+{
+	size_t n = strlen(b);
+	int row[WORD_MAX + 1];
+
+	if (strlen(a) > WORD_MAX || n > WORD_MAX)
+		return FAR;
+	for (size_t j = 0; j <= n; j++)
+		row[j] = (int)j;
+	for (; *a; a++) {
+		int diagonal = row[0]++;
+		for (size_t j = 1; j <= n; j++) {
+			int same = strncasecmp(a, &b[j - 1], 1) != 0;
+			int next = least(row[j] + 1, row[j - 1] + 1, diagonal + same);
+			diagonal = row[j];
+			row[j] = next;
+		}
+	}
+	return row[n];
+}
+
+struct nearest nearest_to(const char *wanted)
+{
+	return (struct nearest){ .wanted = wanted, .distance = FAR };
+}
+
+void nearest_try(struct nearest *n, const char *name)
+{
+	int d = distance(n->wanted, name);
+
+	if (d < n->distance) {
+		n->distance = d;
+		n->name = name;
+	}
+}
+
+const char *nearest_name(const struct nearest *n)
+{
+	return n->distance <= 2 + (int)strlen(n->wanted) / 4 ? n->name : NULL;
+}
