@@ -40,6 +40,12 @@ struct sqlite_store {
 	size_t n_shown, cap_shown;
 	int64_t *gone; /* ids of live rows that go */
 	size_t n_gone, cap_gone;
+	struct { /* while live rows are loaded */
+		int (*each)(void *ctx, const struct instance *i);
+		void *ctx;
+		struct err *err;
+		int code;
+	} loading;
 	int wal_pages; /* after the last commit */
 };
 
@@ -68,6 +74,9 @@ int sql_column_text(sqlite3_stmt *stmt, int column, const char *table, const cha
                     struct err *err);
 /* An image from a row of SQL_INSTANCE_COLUMNS, at column 0. */
 int sql_instance(sqlite3_stmt *stmt, const char *table, struct instance *ret, struct err *err);
+/* The same from SQL_INSTANCE_WIDTH values in that order. */
+int sql_instance_values(sqlite3_value **values, const char *table, struct instance *ret,
+                        struct err *err);
 /* Rows as the LOAD_ statements select them; texts are borrowed from the statement. */
 int sql_doc(sqlite3_stmt *q, const char *table, struct store_doc *ret, struct err *err);
 int sql_task(sqlite3_stmt *q, struct store_task *ret, struct err *err);
@@ -86,6 +95,8 @@ int sqlite_migrate(sqlite3 *db, int64_t now_us, struct err *err);
 /* Ours, and exactly the schema of this program? Else E_CORRUPT or E_VERSION. */
 int sqlite_check_schema(sqlite3 *db, struct err *err);
 int sqlite_batch_register(struct sqlite_store *s, struct err *err);
+/* load_row(...): what takes the rows while they are loaded. */
+int sqlite_load_register(struct sqlite_store *s, struct err *err);
 int sqlite_know_rows(struct sqlite_store *s, struct err *err);
 void sqlite_checkpoint(struct sqlite_store *s);
 

@@ -74,6 +74,8 @@ static int open_database(struct sqlite_store *s, struct err *err)
 	if (r == 0)
 		r = sqlite_batch_register(s, err);
 	if (r == 0)
+		r = sqlite_load_register(s, err);
+	if (r == 0)
 		r = sqlite_migrate(s->db, clock_wall_us(&clock_machine), err);
 	sqlite3_wal_hook(s->db, on_wal, s);
 	return r;

@@ -215,40 +215,61 @@ enum {
 
 _Static_assert(AT_COUNT == SQL_INSTANCE_WIDTH, "SQL_INSTANCE_COLUMNS and instance_cols.def");
 
-static int bad_instance(sqlite3_stmt *stmt, int column, const char *table, struct err *err)
+static int bad_instance(sqlite3_value **v, int column, const char *table, struct err *err)
 {
-	const char *value = (const char *)sqlite3_column_text(stmt, column);
+	static const char *const names[] = {
+		"job_status",
+#define COL(column, member, lo, hi) #column,
+#include "store/instance_cols.def"
+#undef COL
+	};
+	const char *value = (const char *)sqlite3_value_text(v[column]);
 
 	return err_set(err, E_CORRUPT,
 	               "%s row of task_id %" PRId64 ", curr_run_date %" PRId64 ", part %" PRId64
 	               ": column %s has %.40s",
-	               table, (int64_t)sqlite3_column_int64(stmt, AT_task_id),
-	               (int64_t)sqlite3_column_int64(stmt, AT_curr_run_date),
-	               (int64_t)sqlite3_column_int64(stmt, AT_part),
-	               sqlite3_column_name(stmt, column), value ? value : "NULL");
+	               table, (int64_t)sqlite3_value_int64(v[AT_task_id]),
+	               (int64_t)sqlite3_value_int64(v[AT_curr_run_date]),
+	               (int64_t)sqlite3_value_int64(v[AT_part]), names[column],
+	               value ? value : "NULL");
 }
 
-int sql_instance(sqlite3_stmt *stmt, const char *table, struct instance *ret, struct err *err)
+/* The tables are strict: a value is an integer or NULL, and NULL reads as 0. */
+static bool is_integer(sqlite3_value *raw, int64_t v)
 {
+	return v != 0 || sqlite3_value_type(raw) == SQLITE_INTEGER;
+}
+
+int sql_instance_values(sqlite3_value **raw, const char *table, struct instance *ret,
+                        struct err *err)
+{
+	int64_t status = sqlite3_value_int64(raw[AT_STATUS]);
 	struct instance i = { 0 };
 	enum state st = ST_NONE;
 
-	if (sqlite3_column_type(stmt, AT_STATUS) != SQLITE_INTEGER ||
-	    !state_from_number(sqlite3_column_int(stmt, AT_STATUS), &st))
-		return bad_instance(stmt, AT_STATUS, table, err);
+	if (!is_integer(raw[AT_STATUS], status) || status < INT32_MIN || status > INT32_MAX ||
+	    !state_from_number((int)status, &st))
+		return bad_instance(raw, AT_STATUS, table, err);
 	i.state = (uint8_t)st;
 #define COL(column, member, lo, hi) \
 	{ \
-		sqlite3_value *raw = sqlite3_column_value(stmt, AT_##column); \
-		int64_t v = sqlite3_value_int64(raw); \
+		int64_t v = sqlite3_value_int64(raw[AT_##column]); \
 \
-		if (v < (int64_t)(lo) || v > (int64_t)(hi) || \
-		    sqlite3_value_type(raw) != SQLITE_INTEGER) \
-			return bad_instance(stmt, AT_##column, table, err); \
+		if (v < (int64_t)(lo) || v > (int64_t)(hi) || !is_integer(raw[AT_##column], v)) \
+			return bad_instance(raw, AT_##column, table, err); \
 		i.member = (__typeof__(i.member))v; \
 	}
 #include "store/instance_cols.def"
 #undef COL
 	*ret = i;
 	return 0;
+}
+
+int sql_instance(sqlite3_stmt *stmt, const char *table, struct instance *ret, struct err *err)
+{
+	sqlite3_value *raw[AT_COUNT];
+
+	for (int i = 0; i < AT_COUNT; i++)
+		raw[i] = sqlite3_column_value(stmt, i);
+	return sql_instance_values(raw, table, ret, err);
 }
