@@ -1,0 +1,55 @@
+/* commander.h — carries out what people ask for, as durable commands (the seed's command
+ * intervention).
+ *
+ * Folds the durable part of the ledger's stream into a catalog of tasks and unfinished
+ * instances; turns a selection into proposals batch by batch, records one outcome per
+ * instance and how far it got, and goes on from there after a restart. Queries begin here
+ * too (query.h), for the catalog knows names. Rules: README.md.
+ */
+#ifndef BASESERVER_COMMANDER_H
+#define BASESERVER_COMMANDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "baseserver/front.h"
+
+struct actor;
+struct commander;
+struct err;
+struct ledger;
+struct registrar;
+struct store;
+struct thread;
+
+struct commander_settings {
+	size_t batch;         /* command_batch: instances in one step */
+	const char *timezone; /* the server's, borrowed */
+};
+
+/* Takes what the ledger loaded, and the commands that are not over. Before any thread runs.
+ *
+ *   store   only used by this call
+ *   errors  those of the store; E_CORRUPT a stored command that does not read back
+ */
+int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
+                  const struct commander_settings *set, struct commander **ret_commander,
+                  struct err *err);
+void commander_free(struct commander *c); /* its thread is stopped; NULL is fine */
+struct actor *commander_actor(struct commander *c);
+
+/* For brokers' names and drains, and for queries; borrowed. Before any thread runs. */
+void commander_set_front(struct commander *c, const struct front *front);
+
+/* Carry out `r` (kind, request_id, actor, args, dry_run). The very letter comes back through
+ * `answered`, once what it says is durable.
+ *
+ *   owns    on 0 the commander owns it until then
+ *   errors  E_BUSY, E_CLOSED
+ *   thread  any
+ */
+int commander_command(struct commander *c, struct client_request *r);
+/* Answer the query `r` (kind, args), with the help of the actors that know. As above. */
+int commander_query(struct commander *c, struct client_request *r);
+
+#endif

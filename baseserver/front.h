@@ -1,0 +1,67 @@
+/* front.h — what the BaseServer shows its clients: who is asked, and the letter that asks.
+ */
+#ifndef BASESERVER_FRONT_H
+#define BASESERVER_FRONT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rt/actor.h"
+
+struct commander;
+struct ledger;
+struct logkeeper;
+struct registrar;
+struct resolver;
+struct sorter;
+struct thread;
+struct worker;
+
+enum { FRONT_THREADS_MAX = 64, FRONT_WORKERS_MAX = 64 };
+
+/* The actors that answer clients, filled in by the daemon before threads run; NULL for
+ * those there are none of (tests). */
+struct front {
+	struct commander *commander;
+	struct ledger *ledger;
+	struct resolver *resolver;
+	struct sorter *sorter;
+	struct registrar *registrar;
+	struct logkeeper *logkeeper;
+	struct worker *workers[FRONT_WORKERS_MAX];
+	size_t n_workers;
+	struct {
+		const char *name;
+		struct thread *thread;
+	} threads[FRONT_THREADS_MAX]; /* for health */
+	size_t n_threads;
+	const char *software, *timezone, *store; /* static or borrowed */
+	const char *store_dir;                   /* for the free space; NULL: not on a disk */
+	int64_t started_us;                      /* wall */
+};
+
+/* A client's command or query, and its answer. */
+struct client_request {
+	struct letter letter;
+	struct actor *reply_to;
+	void (*answered)(struct letter *l, void *self);
+	uint32_t session;
+	uint64_t id;
+	char *kind;
+	char *args;        /* JSON, NUL-terminated; NULL or "" means {} */
+	size_t args_len;
+	char *request_id, *actor; /* commands */
+	bool dry_run;
+	int code;          /* answer: 0 or an err code */
+	char text[400];
+	char *body;        /* answer: JSON, or NULL */
+	size_t body_len;
+	uint64_t number;   /* answer: the stream's number it shows */
+};
+
+/* Strings are copied. */
+struct client_request *client_request_new(const char *kind, const char *args, size_t args_len);
+void client_request_free(struct client_request *r); /* NULL is fine */
+
+#endif
