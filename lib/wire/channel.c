@@ -252,7 +252,8 @@ int channel_shake(struct channel *c, struct err *err)
 	if (rc < 0)
 		return shake_failed(c, rc, err);
 	if (gnutls_protocol_get_version(c->tls) != GNUTLS_TLS1_3 ||
-	    gnutls_kx_get(c->tls) != GNUTLS_KX_ECDHE_PSK)
+	    gnutls_kx_get(c->tls) != GNUTLS_KX_ECDHE_PSK ||
+	    gnutls_group_get(c->tls) == GNUTLS_GROUP_INVALID)
 		return err_set(err, E_AUTH, "handshake ended without the shared key");
 	return 0;
 }

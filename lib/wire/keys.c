@@ -238,7 +238,7 @@ static int name_free(const char *path, const struct buf *text, const char *name,
 
 int keys_add(const char *path, const char *name, uint8_t ret_key[KEY_BYTES], struct err *err)
 {
-	uint8_t key[KEY_BYTES];
+	uint8_t key[KEY_BYTES] = { 0 };
 	struct buf text;
 	int lock = -1;
 

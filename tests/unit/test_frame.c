@@ -17,7 +17,7 @@
 
 static int unpack(enum frame_kind kind, const void *body, size_t bytes, struct err *err)
 {
-	struct arena *a = arena_new(1 << 24);
+	struct arena *a = arena_new(1 << 30);
 	void *m = NULL;
 	int rc = frame_unpack(kind, body, bytes, a, &m, err);
 

@@ -593,6 +593,7 @@ static int drop_self(struct side *me, enum frame_kind kind, const void *message)
 	(void)kind;
 	(void)message;
 	struct session *s = me->s;
+	session_greeted(s); /* the frames behind it would be welcome */
 	me->s = NULL;
 	session_drop(s);
 	assert_int_equal(session_send(s, FR_WELCOME, &(Sirdar__Welcome)SIRDAR__WELCOME__INIT, NULL),
