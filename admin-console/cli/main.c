@@ -1,0 +1,87 @@
+/* sirdar: finds the command and hands over. */
+#include "cli.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct command commands[] = {
+#define COMMAND(name, function, args, help) { name, function, args, help },
+#include "commands.def"
+#undef COMMAND
+};
+
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+/* The row for argv[0..], two words before one. */
+static const struct command *command_find(int argc, char **argv, int *ret_words)
+{
+	for (int words = argc < 2 ? argc : 2; words > 0; words--) {
+		char name[80];
+		snprintf(name, sizeof name, "%s%s%s", argv[0], words > 1 ? " " : "",
+		         words > 1 ? argv[1] : "");
+		for (size_t i = 0; i < COMMANDS; i++) {
+			if (strcmp(commands[i].name, name) != 0)
+				continue;
+			*ret_words = words;
+			return &commands[i];
+		}
+	}
+	return NULL;
+}
+
+static void print_usage(FILE *out)
+{
+	fputs("usage: sirdar COMMAND [arguments] [--json]\n\n", out);
+	for (size_t i = 0; i < COMMANDS; i++) {
+		char head[200];
+		snprintf(head, sizeof head, "%s %s", commands[i].name, commands[i].args);
+		fprintf(out, "  %-44s %s\n", head, commands[i].help);
+	}
+	fputs("\nsirdar COMMAND --help says more. Exit: 0 done, 1 refused or errors found, 2 wrong "
+	      "use,\n"
+	      "3 no answer from the server, 4 not found, 5 not allowed, 6 gave up waiting, 7 ended "
+	      "badly.\n",
+	      out);
+}
+
+/* The first word is right, the second is missing or wrong? */
+static bool is_group(const char *word)
+{
+	size_t n = strlen(word);
+
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strncmp(commands[i].name, word, n) == 0 && commands[i].name[n] == ' ')
+			return true;
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	struct cli cli = { 0 };
+	int words = 0;
+
+	setlocale(LC_CTYPE, "C.UTF-8");
+	argp_err_exit_status = CLI_USAGE;
+	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+		puts("sirdar " SIRDAR_VERSION);
+		return CLI_OK;
+	}
+	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+		print_usage(argc < 2 ? stderr : stdout);
+		return argc < 2 ? CLI_USAGE : CLI_OK;
+	}
+	cli.command = command_find(argc - 1, argv + 1, &words);
+	if (!cli.command && is_group(argv[1]))
+		return cli_fail(CLI_USAGE, "what about '%s'? `sirdar --help` lists the commands",
+		                argv[1]);
+	if (!cli.command)
+		return cli_fail(CLI_USAGE, "no command '%s'; `sirdar --help` lists them", argv[1]);
+
+	char name[100];
+	snprintf(name, sizeof name, "sirdar %s", cli.command->name);
+	argv[words] = name;
+	return cli.command->run(&cli, argc - words, argv + words);
+}
