@@ -38,8 +38,11 @@ static bool has_room(const struct ledger *l, const struct proposals *ps)
 {
 	size_t room = stream_room(l->stream);
 
+	/* A batch whose outcome is unknown is repeated as it was: nothing may join it. */
+	if (l->down)
+		return false;
 	if (is_outside(ps->from))
-		return !l->down && room > l->set.ring_slots / 2 + ps->n;
+		return room > l->set.ring_slots / 2 + ps->n;
 	return room > ps->n + 1;
 }
 
@@ -130,7 +133,7 @@ static void on_record(struct letter *letter, void *self)
 {
 	struct ledger *l = self;
 
-	letters_push(&l->records, letter);
+	letters_push(l->down ? &l->waiting : &l->records, letter);
 }
 
 static void on_mark(struct letter *letter, void *self)
@@ -139,7 +142,7 @@ static void on_mark(struct letter *letter, void *self)
 	struct mark *m = (struct mark *)letter;
 
 	l->now_us = actor_wall_us(l->me);
-	if (stream_room(l->stream) > 1) {
+	if (!l->down && stream_room(l->stream) > 1) {
 		struct transition tr = { .kind = TK_MARK, .inst = { .token = m->number } };
 		ledger_publish(l, &tr);
 		free(m);

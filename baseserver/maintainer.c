@@ -472,7 +472,12 @@ static void on_held(struct letter *letter, void *self)
 		bool listed = bsearch(&w->inst.token, n->tokens, n->n, sizeof n->tokens[0],
 		                      token_order) != NULL;
 		bool kill = n->hello && listed && w->inst.state != ST_RUNNING;
-		if (kill || (!listed && absent(m, w, n))) {
+		bool resend = !listed && absent(m, w, n);
+		if (resend) { /* it begins anew: the holder counts from this session's proofs */
+			w->lose_us = now + m->set.lose_us;
+			heap_set(&m->times, &w->node, next_look(m, w));
+		}
+		if (kill || resend) {
 			again = mem_grow(again, n_again + 1, sizeof *again);
 			again[n_again++] = w->inst;
 		}

@@ -47,6 +47,7 @@ extern const char *broken; /* the first one that broke, with its words */
 __attribute__((format(printf, 2, 3))) void break_invariant(const char *which, const char *fmt, ...);
 void check_reset(struct task *const *tasks, size_t n);
 void check_record(const struct transition *tr);
+void check_restart(struct store *s);
 void check_start(uint64_t token, struct inst_key key); /* a process begins */
 void check_end(uint64_t token, struct inst_key key, int exit_code); /* it is gone */
 void check_acked(uint64_t token);                      /* its end was acknowledged */
@@ -61,6 +62,7 @@ size_t tasks_make(struct task *ret[TASKS]);
 /* sim_server.c: the server's process. */
 void server_start(void);
 void server_crash(void);
+void server_end(void);         /* of one seed: everything goes */
 bool server_up(void);
 void server_run(void);
 int64_t server_next_us(void);  /* its next alarm on the clock, INT64_MAX none */

@@ -27,6 +27,7 @@ struct machine {
 	uint64_t conn;      /* 0: none */
 	bool fresh;         /* the loader is a new process */
 	uint64_t done, limit;
+	int64_t proof_us;   /* send time of the last beat (or hello) the server has answered */
 	struct job jobs[JOBS_MAX];
 };
 
@@ -206,17 +207,21 @@ void broker_job(int b, uint64_t conn, uint64_t token, struct inst_key key, int64
 	struct job *j = NULL;
 
 	(void)grace_us;
-	if (m->conn != conn || find(b, token))
+	if (m->conn != conn)
+		return;
+	m->done++; /* every job received counts, also one that is held already */
+	if (find(b, token))
 		return;
 	for (int i = 0; i < JOBS_MAX && !j; i++)
 		if (m->jobs[i].state == J_FREE)
 			j = &m->jobs[i];
 	CHECK(j);
-	m->done++;
 	*j = (struct job){ .state = J_RUNNING, .token = token, .key = key, .life = ++lives,
 		           .in_process = chance(300), .deaf = chance(100),
-		           .deadline_us = now_us + FENCE_US };
-	if (!healing && chance(30)) {
+		           .deadline_us = m->proof_us + FENCE_US };
+	/* The grant may have been long on its way: what was proven before it counts, for the
+	 * answer to a later beat would have come after it. */
+	if (j->deadline_us <= now_us || (!healing && chance(30))) {
 		j->state = J_ENDED;
 		j->end = (struct report){ .seq = ++j->seq, .end = AE_RETURN, .reason = RE_REJECT };
 		report(b, j, j->end);
@@ -226,7 +231,7 @@ void broker_job(int b, uint64_t conn, uint64_t token, struct inst_key key, int64
 	report(b, j, (struct report){ .seq = ++j->seq, .end = -1 });
 	int64_t runs = (int64_t)rnd(chance(100) ? 40000 : 3000) * MS;
 	later(healing ? 50 * MS : runs, natural_end, j, j->life);
-	later(FENCE_US, look_at_fence, j, j->life);
+	later(j->deadline_us - now_us, look_at_fence, j, j->life);
 }
 
 void broker_kill(int b, uint64_t conn, uint64_t token)
@@ -261,6 +266,7 @@ void broker_beat_ack(int b, uint64_t conn, int64_t sent_us, const uint64_t *unkn
 
 	if (m->conn != conn)
 		return;
+	m->proof_us = sent_us;
 	for (int i = 0; i < JOBS_MAX; i++)
 		if (m->jobs[i].state == J_RUNNING && m->jobs[i].deadline_us < sent_us + FENCE_US)
 			m->jobs[i].deadline_us = sent_us + FENCE_US;
@@ -304,6 +310,7 @@ static void do_connect(void *a, uint64_t unused)
 	}
 	m->conn = ++conns;
 	m->done = m->limit = 0;
+	m->proof_us = now_us;
 	struct up *u = up_new(b, 0);
 	u->fresh = m->fresh;
 	m->fresh = false;

@@ -50,10 +50,10 @@ static uint64_t seen[ST_COUNT][EV_COUNT];
 void break_invariant(const char *which, const char *fmt, ...)
 {
 	va_list ap;
-	int n = snprintf(words, sizeof words, "%s at %.3f s: ", which, (double)now_us / 1e6);
 
 	if (broken)
 		return;
+	int n = snprintf(words, sizeof words, "%s at %.3f s: ", which, (double)now_us / 1e6);
 	va_start(ap, fmt);
 	vsnprintf(words + n, sizeof words - (size_t)n, fmt, ap);
 	va_end(ap);
@@ -198,6 +198,30 @@ static void check_intent(const struct transition *tr, const struct row *r)
 		break_invariant("I13", "a kill of task %u was forgotten", tr->inst.key.task);
 	if (killing && tr->event == EV_STARTED && tr->inst.state != tr->from)
 		break_invariant("I13", "a late start of task %u changed its state", tr->inst.key.task);
+}
+
+static int missed(void *ctx, const struct transition *tr)
+{
+	(void)ctx;
+	if (tr->number <= last_number)
+		return 0;
+	last_number = tr->number - 1; /* other kinds between are not kept as events */
+	check_record(tr);
+	return 0;
+}
+
+/* A commit whose answer was lost may be in without anyone having been told. */
+void check_restart(struct store *s)
+{
+	uint64_t number;
+	uint32_t epoch;
+
+	store_mem_each_event(s, missed, NULL);
+	if (store_position(s, &number, &epoch, NULL) == 0 && number >= last_number)
+		last_number = number;
+	else
+		break_invariant("P4", "the store is at %" PRIu64 ", %" PRIu64 " was shown", number,
+		                last_number);
 }
 
 void check_record(const struct transition *tr)

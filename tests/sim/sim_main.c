@@ -9,7 +9,6 @@
 #include "util/err.h"
 #include "util/log.h"
 
-void server_end(void);
 
 /* Each seed has its own kinds of bad luck (swarm testing). */
 struct swarm {
@@ -109,6 +108,7 @@ int main(int argc, char **argv)
 	uint64_t seeds = 1, bad = 0;
 
 	log_open("sim", LOG_ERROR);
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
 			opt.seed = number(argv[++i]);
@@ -122,6 +122,8 @@ int main(int argc, char **argv)
 			return fprintf(stderr, "usage: sim [--seed N] [--seeds K] [--steps S] [--verbose]\n"),
 			       2;
 	}
+	if (opt.verbose)
+		log_level_set(LOG_DEBUG);
 	for (uint64_t s = opt.seed; s < opt.seed + seeds && bad < 5; s++)
 		bad += !run_seed(s, counts);
 	for (int s = 0; s < ST_COUNT && seeds > 50; s++)

@@ -120,6 +120,7 @@ static void on_answers(struct letter *l, void *self)
 		d->token = as->a[i].token;
 		d->seq = (uint32_t)as->a[i].cookie;
 		d->code = as->a[i].code;
+		note("  answer token %llx seq %u code %d", (unsigned long long)d->token, d->seq, d->code);
 		down_send(d);
 	}
 	free(as);
@@ -270,6 +271,8 @@ void server_start(void)
 	}
 	CHECK(store_load_tasks(store, each_row, rows, &err) == 0);
 	bool first = rows[0].id == 0;
+	if (!first)
+		check_restart(store);
 	th = thread_new("sim", &sim_clock);
 	dying = false;
 	map_init(&live);
