@@ -206,7 +206,8 @@ void mem_disk_write(struct mem_disk *d, const struct store_batch *b)
 		PUT(d->items, d->n_items, &b->items[i], own_item, free_item, order_items);
 	for (size_t i = 0; i < b->n_reopened; i++) {
 		mem_table_drop(&d->done, b->reopened[i]->key);
-		mem_table_put(&d->live, b->reopened[i]);
+		if (!state_final((enum state)b->reopened[i]->state))
+			mem_table_put(&d->live, b->reopened[i]);
 	}
 	for (size_t i = 0; i < b->n_live; i++)
 		mem_table_put(&d->live, b->live[i]);

@@ -54,6 +54,8 @@ static int write_live(struct sqlite_store *s, const struct store_batch *b, struc
 	for (size_t i = 0; i < b->n_reopened; i++) {
 		int64_t id = rows_find(&s->rows, b->reopened[i]->key);
 
+		if (state_final((enum state)b->reopened[i]->state))
+			continue;
 		show(s, id ? id : next++, b->reopened[i]);
 	}
 	return write_shown(s, SQL_LIVE, err);
@@ -65,7 +67,8 @@ static void remember(struct sqlite_store *s, const struct store_batch *b)
 	for (size_t i = 0; i < b->n_live; i++)
 		rows_add(&s->rows, b->live[i]->key, s->rows.next_id);
 	for (size_t i = 0; i < b->n_reopened; i++)
-		rows_add(&s->rows, b->reopened[i]->key, s->rows.next_id);
+		if (!state_final((enum state)b->reopened[i]->state))
+			rows_add(&s->rows, b->reopened[i]->key, s->rows.next_id);
 	for (size_t i = 0; i < b->n_done; i++)
 		rows_remove(&s->rows, b->done[i]->key);
 	for (size_t i = 0; i < b->n_tasks; i++) {

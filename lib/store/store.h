@@ -99,7 +99,8 @@ struct store_batch {
 	size_t n_live;
 	const struct instance *const *done; /* final: leave the live table, enter history */
 	size_t n_done;
-	const struct instance *const *reopened; /* unfinished again: leave history, enter live */
+	/* Leave history and, unless final again (then they stand in `done` too), enter live. */
+	const struct instance *const *reopened;
 	size_t n_reopened;
 	const struct store_task *tasks;
 	size_t n_tasks;
