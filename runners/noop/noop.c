@@ -47,7 +47,7 @@ static void give_output(const struct runner_job *job)
 
 static uint32_t read_verdict(const struct runner_job *job)
 {
-	static const char *const names[] = {"", "retryable", "fatal", "infra", "not_yet"};
+	static const char *const names[] = { "", "retryable", "fatal", "infra", "not_yet" };
 	char value[16];
 
 	if (host->param(job, "verdict", value, sizeof value) < 0)

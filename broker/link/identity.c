@@ -1,0 +1,135 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker/link/impl.h"
+#include "util/buf.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/log.h"
+#include "util/param.h"
+
+#define KEY_FILE_BYTES 4096
+
+void link_name_read(const struct param_taskbroker *settings, char *ret_name, size_t cap)
+{
+	if (settings->name && settings->name[0])
+		snprintf(ret_name, cap, "%s", settings->name);
+	else if (gethostname(ret_name, cap) < 0)
+		snprintf(ret_name, cap, "broker");
+	ret_name[cap - 1] = 0;
+}
+
+static int read_digit(char c)
+{
+	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+	const char *at = c ? strchr(digits, c) : NULL;
+
+	return at ? (int)((at - digits) % 16) : -1;
+}
+
+static int read_hex(const char *hex, uint8_t ret_key[32])
+{
+	for (int i = 0; i < 32; i++) {
+		int high = read_digit(hex[2 * i]);
+		int low = high < 0 ? -1 : read_digit(hex[2 * i + 1]);
+
+		if (low < 0)
+			return E_INVALID;
+		ret_key[i] = (uint8_t)(high << 4 | low);
+	}
+	return hex[64] == 0 || strchr(" \t\r\n", hex[64]) ? 0 : E_INVALID;
+}
+
+/* Without a key file (loopback only, the settings see to that) the key is all zeros. */
+int link_key_read(const char *path, const char *name, uint8_t ret_key[32], struct err *err)
+{
+	struct buf text;
+	int r;
+
+	memset(ret_key, 0, 32);
+	if (!path || !path[0])
+		return 0;
+	buf_init(&text);
+	r = fs_read_secret(path, KEY_FILE_BYTES, &text, err);
+	if (r < 0)
+		goto out;
+	const char *line = buf_str(&text);
+	size_t n = strlen(name);
+
+	if (strncmp(line, name, n) != 0 || line[n] != ':')
+		r = err_set(err, E_INVALID, "%s: want one line `%s:hexkey`", path, name);
+	else if (read_hex(line + n + 1, ret_key) < 0)
+		r = err_set(err, E_INVALID, "%s: the key is not 64 hex digits", path);
+out:
+	if (text.data)
+		explicit_bzero(text.data, text.cap);
+	buf_done(&text);
+	return r;
+}
+
+uint32_t link_epoch_read(const char *path)
+{
+	struct buf text;
+	uint32_t epoch = 0;
+
+	buf_init(&text);
+	if (fs_read(path, 32, &text, NULL) == 0)
+		epoch = (uint32_t)strtoul(buf_str(&text), NULL, 10);
+	buf_done(&text);
+	return epoch;
+}
+
+void link_epoch_write(const char *path, uint32_t epoch)
+{
+	char text[32];
+	struct err err;
+	int n = snprintf(text, sizeof text, "%u\n", epoch);
+
+	if (fs_write(path, text, (size_t)n, 0600, &err) < 0)
+		log_warn("link.epoch_not_kept", "epoch=%u why=\"%s\"", epoch, err.text);
+}
+
+void link_boot_read(char *ret_id, size_t cap)
+{
+	struct buf text;
+
+	buf_init(&text);
+	if (fs_read("/proc/sys/kernel/random/boot_id", 64, &text, NULL) < 0)
+		buf_puts(&text, "unknown");
+	snprintf(ret_id, cap, "%.*s", (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
+	buf_done(&text);
+}
+
+uint64_t link_dice(struct link *l)
+{
+	l->dice ^= l->dice << 13;
+	l->dice ^= l->dice >> 7;
+	l->dice ^= l->dice << 17;
+	return l->dice;
+}
+
+int link_split(const char *server, char *ret_host, size_t cap, uint16_t *ret_port)
+{
+	const char *colon = strrchr(server, ':');
+	char *end;
+
+	if (!colon || colon == server || (size_t)(colon - server) >= cap)
+		return E_INVALID;
+	unsigned long port = strtoul(colon + 1, &end, 10);
+
+	if (*end || end == colon + 1 || port == 0 || port > 65535)
+		return E_INVALID;
+	size_t len = (size_t)(colon - server);
+
+	if (server[0] == '[' && colon[-1] == ']') { /* [::1]:7420 */
+		server++;
+		len -= 2;
+	}
+	memcpy(ret_host, server, len);
+	ret_host[len] = 0;
+	*ret_port = (uint16_t)port;
+	return 0;
+}

@@ -1,0 +1,46 @@
+/* impl.h — inside of broker/link. */
+#ifndef BROKER_LINK_IMPL_H
+#define BROKER_LINK_IMPL_H
+
+#include <ev.h>
+
+#include "broker/link/link.h"
+#include "wire/session.h"
+
+#define NAME_BYTES 65
+#define BEATS_KEPT 16
+
+struct link {
+	struct ev_loop *loop;
+	const struct link_self *self;
+	const struct link_ops *ops;
+	void *ctx;
+	char name[NAME_BYTES];
+	char boot_id[40];
+	uint8_t key[32];
+	uint64_t incarnation, dice;
+
+	struct session *session; /* NULL between tries */
+	bool up;
+	size_t server;     /* which of the list is next */
+	uint32_t pause_ms; /* before the next try */
+	ev_timer retry, beat;
+
+	uint32_t epoch; /* highest obeyed */
+	uint32_t beat_ms, fence_ms, kill_ms;
+	uint32_t beat_seq;
+	int64_t sent_us[BEATS_KEPT]; /* of beat seq, at seq % BEATS_KEPT */
+	int64_t acked_us;            /* send time of the last acknowledged beat or HELLO */
+	int64_t hello_us;
+	int64_t heard_us; /* when the last acknowledgement came */
+};
+
+/* identity.c: who we are */
+int link_key_read(const char *path, const char *name, uint8_t ret_key[32], struct err *err);
+uint32_t link_epoch_read(const char *path);
+void link_epoch_write(const char *path, uint32_t epoch);
+void link_boot_read(char *ret_id, size_t cap);
+uint64_t link_dice(struct link *l); /* next pseudo-random number, for jitter */
+int link_split(const char *server, char *ret_host, size_t cap, uint16_t *ret_port);
+
+#endif

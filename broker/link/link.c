@@ -1,0 +1,350 @@
+#include "broker/link/link.h"
+
+#include <sirdar.pb-c.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "broker/link/impl.h"
+#include "util/alloc.h"
+#include "util/check.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+#include "util/param.h"
+
+/* Until the first welcome; SEMANTICS 3 has the same. */
+#define BEAT_MS_DEFAULT  10000
+#define FENCE_MS_DEFAULT 150000
+#define KILL_MS_DEFAULT  15000
+#define QUEUE_BYTES      (16u << 20)
+
+static int64_t now_us(void)
+{
+	return clock_mono_us(&clock_machine);
+}
+
+/* --- trying ----------------------------------------------------------------------- */
+
+/* Between half and all of the pause, so that a fleet does not come back as one. */
+static void retry_later(struct link *l, uint32_t pause_ms)
+{
+	uint64_t part = link_dice(l) % (pause_ms / 2 + 1);
+
+	ev_timer_stop(l->loop, &l->retry);
+	ev_timer_set(&l->retry, (double)(pause_ms - part) / 1000.0, 0.0);
+	ev_timer_start(l->loop, &l->retry);
+}
+
+static void try_failed(struct link *l, const char *why)
+{
+	const struct param_taskbroker *p = l->self->settings;
+
+	log_info("link.down", "server=%s pause_ms=%u why=\"%s\"",
+	         p->server.items[l->server % p->server.n], l->pause_ms, why);
+	l->session = NULL;
+	l->server++;
+	retry_later(l, l->pause_ms);
+	if (l->server % p->server.n == 0)
+		l->pause_ms *= 2;
+	if (l->pause_ms > p->retry_max_ms)
+		l->pause_ms = (uint32_t)p->retry_max_ms;
+}
+
+static void on_end(void *ctx, struct session *s, const struct err *err)
+{
+	struct link *l = ctx;
+	bool was_up = l->up;
+
+	(void)s;
+	l->up = false;
+	ev_timer_stop(l->loop, &l->beat);
+	try_failed(l, err->text);
+	if (was_up)
+		l->ops->on_down(l->ctx, err->text);
+}
+
+static void on_open(void *ctx, struct session *s, const char *identity)
+{
+	struct link *l = ctx;
+	const struct param_taskbroker *p = l->self->settings;
+	Sirdar__Hello hello = SIRDAR__HELLO__INIT;
+	char host[NAME_BYTES] = "";
+	struct err err;
+
+	(void)identity;
+	gethostname(host, sizeof host - 1);
+	hello.protocol_min = PROTOCOL_MIN;
+	hello.protocol_max = PROTOCOL_MAX;
+	hello.role = l->self->role;
+	hello.name = l->name;
+	hello.software = (char *)SIRDAR_VERSION;
+	hello.boot_id = l->boot_id;
+	hello.incarnation = l->incarnation;
+	hello.host = host;
+	hello.groups = p->groups.items;
+	hello.n_groups = p->groups.n;
+	hello.type = (char *)l->self->type;
+	hello.slots = l->self->slots;
+	hello.held = (uint64_t *)l->ops->held(l->ctx, &hello.n_held);
+	hello.runner_version = (char *)l->self->runner_version;
+	hello.highest_epoch = l->epoch;
+	l->hello_us = now_us();
+	if (session_send(s, FR_HELLO, &hello, &err) < 0)
+		session_end(s, err.code, err.text);
+}
+
+/* --- signs of life ---------------------------------------------------------------- */
+
+void link_beat(struct link *l)
+{
+	Sirdar__Beat beat = SIRDAR__BEAT__INIT;
+
+	if (!l->up)
+		return;
+	if (l->ops->on_beat)
+		l->ops->on_beat(l->ctx);
+	beat.seq = ++l->beat_seq;
+	beat.held = (uint64_t *)l->ops->held(l->ctx, &beat.n_held);
+	beat.running = (uint32_t)beat.n_held;
+	l->sent_us[beat.seq % BEATS_KEPT] = now_us();
+	session_send(l->session, FR_BEAT, &beat, NULL);
+}
+
+/* A connection whose beats are not acknowledged is no use, however alive it looks. */
+static void on_beat_timer(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct link *l = w->data;
+	int64_t silent_us = now_us() - l->heard_us;
+
+	(void)loop;
+	(void)events;
+	if (silent_us > 4LL * l->beat_ms * US_PER_MS + US_PER_S) {
+		session_end(l->session, E_TIMEOUT, "beats are not acknowledged");
+		return;
+	}
+	link_beat(l);
+}
+
+static int take_beat_ack(struct link *l, const Sirdar__BeatAck *ack)
+{
+	if (ack->seq > l->beat_seq || l->beat_seq - ack->seq >= BEATS_KEPT)
+		return E_PROTOCOL;
+	int64_t sent_us = l->sent_us[ack->seq % BEATS_KEPT];
+
+	l->heard_us = now_us();
+	if (sent_us > l->acked_us)
+		l->acked_us = sent_us;
+	l->ops->on_lease(l->ctx, sent_us + (int64_t)l->fence_ms * US_PER_MS, ack->unknown,
+	                 ack->n_unknown);
+	return 0;
+}
+
+/* --- epochs ----------------------------------------------------------------------- */
+
+static int check_epoch(struct link *l, uint32_t epoch)
+{
+	if (epoch < l->epoch) {
+		log_warn("link.stale_epoch", "epoch=%u highest=%u", epoch, l->epoch);
+		return E_EPOCH;
+	}
+	if (epoch > l->epoch) {
+		l->epoch = epoch;
+		link_epoch_write(l->self->epoch_file, epoch);
+	}
+	return 0;
+}
+
+/* --- frames ----------------------------------------------------------------------- */
+
+static int take_welcome(struct link *l, const Sirdar__Welcome *w)
+{
+	if (l->up || w->beat_ms == 0 || w->fence_ms == 0 || w->protocol < PROTOCOL_MIN ||
+	    w->protocol > PROTOCOL_MAX)
+		return E_PROTOCOL;
+	if (check_epoch(l, w->epoch) < 0)
+		return E_EPOCH;
+	l->beat_ms = w->beat_ms;
+	l->fence_ms = w->fence_ms;
+	l->kill_ms = w->kill_ms;
+	l->up = true;
+	l->pause_ms = (uint32_t)l->self->settings->retry_min_ms;
+	l->beat_seq = 0;
+	memset(l->sent_us, 0, sizeof l->sent_us);
+	l->heard_us = now_us();
+	if (l->hello_us > l->acked_us)
+		l->acked_us = l->hello_us;
+	session_greeted(l->session);
+	log_info("link.up", "server=%s epoch=%u session=%u", session_peer(l->session), w->epoch,
+	         w->session);
+	l->ops->on_up(l->ctx, w);
+	ev_timer_set(&l->beat, l->beat_ms / 1000.0, l->beat_ms / 1000.0);
+	ev_timer_start(l->loop, &l->beat);
+	link_beat(l);
+	return 0;
+}
+
+static int take_refuse(struct link *l, const Sirdar__Refuse *r)
+{
+	log_warn("link.refused", "code=%s final=%d why=\"%s\"", err_name(r->code), r->final,
+	         r->text);
+	if (r->final)
+		l->pause_ms = (uint32_t)l->self->settings->retry_max_ms;
+	return r->code < 0 ? r->code : E_CLOSED;
+}
+
+static int take_pong(struct link *l, const Sirdar__Ping *ping)
+{
+	return session_send(l->session, FR_PONG, ping, NULL);
+}
+
+static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const void *message)
+{
+	struct link *l = ctx;
+
+	(void)s;
+	if (kind == FR_WELCOME)
+		return take_welcome(l, message);
+	if (kind == FR_REFUSE)
+		return take_refuse(l, message);
+	if (kind == FR_PING)
+		return take_pong(l, message);
+	if (kind == FR_PONG)
+		return 0;
+	if (!l->up)
+		return E_PROTOCOL;
+	if ((kind == FR_JOBS && check_epoch(l, ((const Sirdar__Jobs *)message)->epoch) < 0) ||
+	    (kind == FR_KILLS && check_epoch(l, ((const Sirdar__Kills *)message)->epoch) < 0) ||
+	    (kind == FR_BEAT_ACK && check_epoch(l, ((const Sirdar__BeatAck *)message)->epoch) < 0))
+		return E_EPOCH;
+	if (kind == FR_BEAT_ACK)
+		return take_beat_ack(l, message);
+	return l->ops->on_frame(l->ctx, kind, message);
+}
+
+static void on_drain(void *ctx, struct session *s)
+{
+	struct link *l = ctx;
+
+	(void)s;
+	if (l->up)
+		l->ops->on_drain(l->ctx);
+}
+
+static const struct session_ops session_calls = {
+	.on_open = on_open,
+	.on_frame = on_frame,
+	.on_drain = on_drain,
+	.on_end = on_end,
+};
+
+static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct link *l = w->data;
+	const struct param_taskbroker *p = l->self->settings;
+	struct session_limits limits = {
+		.handshake_ms = (uint32_t)p->connect_ms,
+		.idle_ms = 0, /* on_beat_timer() sees to that */
+		.queue_bytes = QUEUE_BYTES,
+	};
+	const char *server = p->server.items[l->server % p->server.n];
+	char host[256];
+	uint16_t port;
+	struct err err;
+	int r;
+
+	(void)events;
+	if (link_split(server, host, sizeof host, &port) < 0)
+		r = err_set(&err, E_INVALID, "want address:port");
+	else
+		r = session_connect(loop, host, port, l->name, l->key, &session_calls, l, &limits,
+		                    &l->session, &err);
+	if (r < 0)
+		try_failed(l, err.text);
+}
+
+/* --- life ------------------------------------------------------------------------- */
+
+int link_open(struct ev_loop *loop, const struct link_self *self, const struct link_ops *ops,
+              void *ctx, struct link **ret_link, struct err *err)
+{
+	struct link *l = mem_new(sizeof *l);
+
+	CHECK(self->settings->server.n > 0);
+	l->loop = loop;
+	l->self = self;
+	l->ops = ops;
+	l->ctx = ctx;
+	l->beat_ms = BEAT_MS_DEFAULT;
+	l->fence_ms = FENCE_MS_DEFAULT;
+	l->kill_ms = KILL_MS_DEFAULT;
+	l->pause_ms = (uint32_t)self->settings->retry_min_ms;
+	link_name_read(self->settings, l->name, sizeof l->name);
+	link_boot_read(l->boot_id, sizeof l->boot_id);
+	l->epoch = link_epoch_read(self->epoch_file);
+	int r = link_key_read(self->settings->key_file, l->name, l->key, err);
+
+	if (r == 0 && getrandom(&l->incarnation, sizeof l->incarnation, 0) < 0)
+		r = err_set(err, E_IO, "getrandom");
+	if (r < 0) {
+		free(l);
+		return r;
+	}
+	l->dice = l->incarnation | 1;
+	ev_timer_init(&l->retry, on_retry, 0.0, 0.0);
+	ev_timer_init(&l->beat, on_beat_timer, 1.0, 1.0);
+	l->retry.data = l->beat.data = l;
+	ev_timer_start(loop, &l->retry);
+	*ret_link = l;
+	return 0;
+}
+
+void link_close(struct link *l)
+{
+	if (!l)
+		return;
+	ev_timer_stop(l->loop, &l->retry);
+	ev_timer_stop(l->loop, &l->beat);
+	session_drop(l->session);
+	explicit_bzero(l->key, sizeof l->key);
+	free(l);
+}
+
+bool link_is_up(const struct link *l)
+{
+	return l->up;
+}
+
+int link_send(struct link *l, enum frame_kind kind, const void *message, struct err *err)
+{
+	if (!l->up)
+		return err_set(err, E_CLOSED, "no server");
+	return session_send(l->session, kind, message, err);
+}
+
+size_t link_queued(const struct link *l)
+{
+	return l->up ? session_queued(l->session) : 0;
+}
+
+uint32_t link_beat_ms(const struct link *l)
+{
+	return l->beat_ms;
+}
+
+uint32_t link_kill_ms(const struct link *l)
+{
+	return l->kill_ms;
+}
+
+int64_t link_lease_us(const struct link *l)
+{
+	return l->acked_us + (int64_t)l->fence_ms * US_PER_MS;
+}
+
+const char *link_name(const struct link *l)
+{
+	return l->name;
+}

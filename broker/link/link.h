@@ -1,0 +1,74 @@
+/* link.h — a broker's or loader's standing connection to the BaseServer that leads.
+ *
+ * Tries the servers in turn with growing, jittered pauses; greets; shows a sign of life
+ * every beat_ms with the tokens held; knows until when the last acknowledged beat keeps
+ * the leases; refuses orders of an epoch lower than the highest it has obeyed.
+ */
+#ifndef BROKER_LINK_H
+#define BROKER_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/frame.h"
+
+struct err;
+struct ev_loop;
+struct link;
+struct param_list;
+struct param_taskbroker;
+
+typedef struct Sirdar__Welcome Sirdar__Welcome;
+
+enum link_role { LINK_BROKER = 1, LINK_LOADER = 2 };
+
+/* Borrowed for the link's life. */
+struct link_self {
+	enum link_role role;
+	const struct param_taskbroker *settings; /* server, name, key_file, groups, pauses */
+	const char *type;           /* loader: its task type, else "" */
+	const char *runner_version; /* loader, else "" */
+	uint32_t slots;
+	const char *epoch_file; /* where the highest epoch obeyed is kept */
+};
+
+struct link_ops {
+	/* Tokens held, for HELLO and BEAT; borrowed until the next call. */
+	const uint64_t *(*held)(void *ctx, size_t *ret_n);
+	/* A server has welcomed us. */
+	void (*on_up)(void *ctx, const Sirdar__Welcome *welcome);
+	/* A frame that is not the link's own business. Negative ends the session. */
+	int (*on_frame)(void *ctx, enum frame_kind kind, const void *message);
+	/* A beat was acknowledged: every token it listed is leased until `deadline_us` (of
+	 * CLOCK_BOOTTIME); those in `unknown` are not. */
+	void (*on_lease)(void *ctx, int64_t deadline_us, const uint64_t *unknown, size_t n);
+	/* A beat is about to be sent. May be NULL. */
+	void (*on_beat)(void *ctx);
+	void (*on_drain)(void *ctx);
+	/* The session is over; the link tries again by itself. */
+	void (*on_down)(void *ctx, const char *why);
+};
+
+/* Start trying. errors  E_INVALID, E_IO, E_FORBIDDEN of the key or the name. */
+int link_open(struct ev_loop *loop, const struct link_self *self, const struct link_ops *ops,
+              void *ctx, struct link **ret_link, struct err *err);
+void link_close(struct link *l); /* NULL is fine; no callback after it */
+
+bool link_is_up(const struct link *l); /* welcomed */
+/* E_CLOSED when it is not up; else as session_send(). */
+int link_send(struct link *l, enum frame_kind kind, const void *message, struct err *err);
+size_t link_queued(const struct link *l); /* bytes not yet written */
+void link_beat(struct link *l);           /* beat now, not only when it is time */
+
+/* What the server said at the last welcome; defaults before the first. */
+uint32_t link_beat_ms(const struct link *l);
+uint32_t link_kill_ms(const struct link *l);
+/* Until when jobs granted in this session are leased, without a beat of their own. */
+int64_t link_lease_us(const struct link *l);
+const char *link_name(const struct link *l); /* the broker's */
+
+/* The broker's name: the setting, or the host's. */
+void link_name_read(const struct param_taskbroker *settings, char *ret_name, size_t cap);
+
+#endif

@@ -1,0 +1,133 @@
+#include "broker/loader/job.h"
+
+#include <sirdar.pb-c.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "wire/utf8.h"
+
+static size_t bytes_of(const char *s)
+{
+	return strlen(s) + 1;
+}
+
+static char *put(char **at, const char *s)
+{
+	size_t n = bytes_of(s);
+	char *to = memcpy(*at, s, n);
+
+	*at += n;
+	return to;
+}
+
+static void store_reserve(struct job *j, const Sirdar__Job *g)
+{
+	size_t n = 2 * g->n_params * sizeof(char *) + bytes_of(g->task_name) +
+	           bytes_of(g->run_as) + bytes_of(g->timezone);
+
+	for (size_t i = 0; i < g->n_params; i++)
+		n += bytes_of(g->params[i]->name) + bytes_of(g->params[i]->value);
+	if (n > j->store_cap) {
+		free(j->store);
+		j->store = mem_new(n);
+		j->store_cap = n;
+	}
+}
+
+void job_fill(struct job *j, const Sirdar__Job *g)
+{
+	store_reserve(j, g);
+	j->params = (const char **)(void *)j->store;
+	j->n_params = (uint32_t)g->n_params;
+	char *at = j->store + 2 * g->n_params * sizeof(char *);
+
+	j->pub = (struct runner_job){
+		.size = sizeof j->pub,
+		.token = g->token,
+		.run_date = g->run_date,
+		.due_us = g->due_us,
+		.budget_ms = g->alive_wait_us / US_PER_MS,
+		.grace_ms = g->grace_us / US_PER_MS,
+		.task_id = g->task_id,
+		.part = g->part,
+		.generation = g->generation,
+		.attempt = g->attempt,
+		.task_name = put(&at, g->task_name),
+		.timezone = put(&at, g->timezone),
+		.run_as = put(&at, g->run_as),
+	};
+	j->keep_on_server_lost = g->server_lost_keep;
+	for (size_t i = 0; i < g->n_params; i++) {
+		j->params[2 * i] = put(&at, g->params[i]->name);
+		j->params[2 * i + 1] = put(&at, g->params[i]->value);
+	}
+}
+
+void job_clear(struct job *j)
+{
+	char *store = j->store;
+	size_t cap = j->store_cap;
+	struct loader *loader = j->loader;
+	uint32_t index = j->index;
+
+	for (uint32_t i = 0; i < j->n_outputs; i++) {
+		free(j->outputs[i].name);
+		free(j->outputs[i].value);
+	}
+	free(j->outputs);
+	free(j->progress_text);
+	buf_done(&j->logs[0].text);
+	buf_done(&j->logs[1].text);
+	memset(j, 0, sizeof *j);
+	j->loader = loader;
+	j->index = index;
+	if (cap > 16384) { /* one large job should not stay for ever */
+		free(store);
+		return;
+	}
+	j->store = store;
+	j->store_cap = cap;
+}
+
+const char *job_param(const struct job *j, const char *name)
+{
+	for (uint32_t i = 0; i < j->n_params; i++) {
+		if (!strcmp(j->params[2 * i], name))
+			return j->params[2 * i + 1];
+	}
+	return NULL;
+}
+
+static struct job_pair *output_find(struct job *j, const char *name)
+{
+	for (uint32_t i = 0; i < j->n_outputs; i++) {
+		if (!strcmp(j->outputs[i].name, name))
+			return &j->outputs[i];
+	}
+	return NULL;
+}
+
+int job_output(struct job *j, const char *name, const char *value)
+{
+	if (!name || !value || !name[0])
+		return RUNNER_E_INVALID;
+	if (strlen(name) > 128 || strlen(value) > JOB_OUTPUT_BYTES_MAX)
+		return RUNNER_E_LIMIT;
+	struct job_pair *o = output_find(j, name);
+
+	if (!o && j->n_outputs == JOB_OUTPUTS_MAX)
+		return RUNNER_E_LIMIT;
+	if (!o) {
+		j->outputs = mem_grow(j->outputs, j->n_outputs + 1, sizeof *j->outputs);
+		o = &j->outputs[j->n_outputs++];
+		o->name = mem_str(name);
+		utf8_clean(o->name);
+	} else {
+		free(o->value);
+	}
+	o->value = mem_str(value);
+	utf8_clean(o->value);
+	return 0;
+}

@@ -1,0 +1,22 @@
+/* plugin.h — bring a runner plugin into this process, or say exactly why not. */
+#ifndef LOADER_PLUGIN_H
+#define LOADER_PLUGIN_H
+
+struct err;
+struct runner_host;
+struct runner_plugin;
+
+/* Map a private copy of the file: replacing it on disk later changes nothing here. Never
+ * unmapped; to load another one, start another process.
+ *
+ *   errors  E_NOT_FOUND, E_IO no file or not loadable (a symbol missing), E_ABI no
+ *           runner_entry, another ABI, a short struct, a member missing
+ *   thread  before job threads
+ */
+int plugin_map(const char *path, const struct runner_plugin **ret_plugin, struct err *err);
+
+/* Its open(). errors  E_ABI with the number it answered */
+int plugin_open(const struct runner_plugin *p, const struct runner_host *host, void **ret_self,
+                struct err *err);
+
+#endif
