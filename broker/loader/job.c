@@ -113,8 +113,11 @@ int job_output(struct job *j, const char *name, const char *value)
 {
 	if (!name || !value || !name[0])
 		return RUNNER_E_INVALID;
-	if (strlen(name) > 128 || strlen(value) > JOB_OUTPUT_BYTES_MAX)
+	size_t bytes = strlen(name) + strlen(value);
+
+	if (strlen(name) > 128 || j->output_bytes + bytes > JOB_OUTPUT_BYTES_MAX)
 		return RUNNER_E_LIMIT;
+	j->output_bytes += bytes;
 	struct job_pair *o = output_find(j, name);
 
 	if (!o && j->n_outputs == JOB_OUTPUTS_MAX)
@@ -130,4 +133,15 @@ int job_output(struct job *j, const char *name, const char *value)
 	o->value = mem_str(value);
 	utf8_clean(o->value);
 	return 0;
+}
+
+void result_set_text(struct runner_result *r, const char *text)
+{
+	size_t n = strcspn(text, "\r\n");
+
+	if (n >= sizeof r->text)
+		n = sizeof r->text - 1;
+	memmove(r->text, text, n);
+	r->text[n] = 0;
+	utf8_clean(r->text);
 }

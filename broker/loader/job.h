@@ -20,21 +20,40 @@ struct start;
 typedef struct Sirdar__Job Sirdar__Job;
 
 #define JOB_OUTPUTS_MAX      64
-#define JOB_OUTPUT_BYTES_MAX 65536 /* one value */
+#define JOB_OUTPUT_BYTES_MAX 65536 /* names and values of a job */
 #define JOB_LOG_BYTES_MAX    (256u << 10)
 
 enum job_phase {
 	JOB_FREE,
 	JOB_QUEUED,  /* in the pool, or waits for a keeper */
-	JOB_PROCESS, /* its process is in the keeper; no thread */
+	JOB_PROCESS, /* its process is in the keeper, or on its way there; no thread */
 	JOB_ENDED,   /* reported until acknowledged */
+	JOB_ACKED,   /* its output is not all shipped yet; no longer held */
+};
+
+enum job_stage { /* what the next turn on a thread begins with */
+	STAGE_PREPARE,
+	STAGE_EXECUTE,
+	STAGE_FINISH,
 };
 
 enum job_due { /* what the next round has to report */
 	DUE_STARTED = 1,
-	DUE_PROGRESS = 2,
 	DUE_KILL_ACK = 4,
 	DUE_END = 8,
+	DUE_HANGED = 16,
+};
+
+enum report_kind { /* schema/proto/sirdar.proto */
+	REPORT_STARTED = 1,
+	REPORT_PROGRESS = 2,
+	REPORT_ENDED = 3,
+	REPORT_REJECTED = 4,
+	REPORT_NOT_STARTED = 5,
+	REPORT_KILL_ACK = 6,
+	REPORT_HANGED = 7,
+	REPORT_NOT_YET = 8,
+	REPORT_LOST = 9,
 };
 
 struct job_pair {
@@ -43,10 +62,13 @@ struct job_pair {
 
 /* What a job says about itself besides its result: output of an in-process job. */
 struct job_log {
-	struct buf text;  /* [shared] not yet acknowledged */
-	uint64_t offset;  /* [shared] of text's first byte */
+	struct buf text;  /* [shared] not yet acknowledged; in-process jobs only */
 	uint64_t dropped; /* [shared] bytes that found no room since */
+	uint64_t acked;   /* offset up to which the server has it */
+	uint64_t sent;    /* bytes in flight after it */
+	uint64_t size;    /* of the file, once the process has ended */
 	bool in_flight, is_over;
+	bool end_in_flight; /* what is in flight is the last of it */
 };
 
 struct job {
@@ -54,13 +76,24 @@ struct job {
 	struct loader *loader;
 	struct job *next;      /* in the pool's lists */
 	struct job *dirty_next; /* among those with something to report */
-	struct job *log_next;
+	struct job *ship_next;  /* among those whose output is looked after */
+	struct job *text_next;  /* [shared] among those with new text */
 	uint32_t index;
-	uint8_t phase, due;
-	bool is_dirty, is_logging, has_started, is_adopted, keep_on_server_lost;
-	bool kill_seen;  /* a KILL came for it; repeat the acknowledgement after reconnect */
-	bool was_fenced;
-	bool is_process;   /* it has, or had, a process in the keeper */
+	uint8_t phase, due, stage;
+	bool is_dirty, is_shipping, has_started, keep_on_server_lost;
+	bool is_adopted; /* its process was started by an earlier loader */
+	bool has_slot;
+	bool kill_seen; /* a KILL came for it; acknowledged again after a reconnect */
+	bool was_inline; /* prepare() may have run on the session thread */
+	bool in_keeper;  /* the keeper may know the token */
+	uint64_t kill_grace_us;
+	uint32_t kill_intent;
+	bool is_process; /* it has, or had, a process in the keeper */
+	bool is_waited;  /* a job thread waits for that process */
+	bool is_listed;  /* the keeper named it in the list that is coming in */
+	bool is_hanged;
+	int64_t grace_end_us; /* killed in-process job: then it counts as hanged */
+	int64_t report_us;    /* when its end was last reported */
 	uint32_t seq, end_seq; /* of its reports */
 
 	/* The grant's text and parameters: one block, kept from job to job. */
@@ -78,14 +111,21 @@ struct job {
 	struct start *start; /* the process it asks for */
 	struct job_pair *outputs;
 	uint32_t n_outputs;
+	size_t output_bytes;
 
 	int64_t started_us, ended_us;
+	uint32_t progress_sent;
 	uint64_t pid, cpu_us, rss_max_bytes;
 
-	_Atomic bool is_cancelled, is_killed_called;
+	_Atomic bool is_cancelled, was_fenced, has_logged;
+	_Atomic int64_t begun_us; /* a thread has begun it; wall clock */
+	bool is_executing;       /* [kill_mu] */
+	struct job *start_next;  /* [shared] */
+	struct runner_result process_result; /* [shared] */
 	_Atomic uint32_t progress; /* permille + 1 */
 	pthread_cond_t cv;         /* [shared] cancelled, answered, or its process is over */
 	bool process_over;         /* [shared] */
+	bool has_text;             /* [shared] in loader.texts */
 	char *progress_text;       /* [shared] */
 	struct job_log logs[2];
 };
@@ -102,5 +142,7 @@ void job_clear(struct job *j);
 const char *job_param(const struct job *j, const char *name); /* NULL: none */
 /* Set or replace an output. 0, RUNNER_E_INVALID, RUNNER_E_LIMIT. */
 int job_output(struct job *j, const char *name, const char *value);
+/* One line, cut to size, fit to travel. */
+void result_set_text(struct runner_result *r, const char *text);
 
 #endif

@@ -23,3 +23,8 @@ static int64_t machine_wall_us(void *ctx)
 }
 
 const struct clock clock_machine = { machine_mono_us, machine_wall_us, 0 };
+
+int64_t clock_steady_us(void)
+{
+	return read_us(CLOCK_MONOTONIC);
+}

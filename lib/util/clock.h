@@ -19,6 +19,9 @@ struct clock {
 
 extern const struct clock clock_machine;
 
+/* CLOCK_MONOTONIC: only for pthread_cond_clockwait(), which knows no BOOTTIME. */
+int64_t clock_steady_us(void);
+
 static inline int64_t clock_mono_us(const struct clock *c)
 {
 	return c->mono_us(c->ctx);

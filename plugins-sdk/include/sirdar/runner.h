@@ -100,8 +100,8 @@ struct runner_job {
 	const char *run_as; /* "": the broker's own user */
 };
 
-/* A file the host puts into the job's private directory (0600) before the process
- * starts; the variable SIRDAR_FILES holds that directory. Gone when the job is. */
+/* A file for the job's process alone, in the directory that the variable SIRDAR_FILES
+ * names. Gone when the job is. */
 struct runner_file {
 	const char *name; /* no '/' */
 	const void *data;
@@ -116,7 +116,7 @@ struct runner_process {
 	/* "NAME=value", ends with NULL; NULL: none. Added to a small fixed environment and
 	 * to SIRDAR_FENCE_TOKEN, SIRDAR_RUN_DATE, SIRDAR_TASK, SIRDAR_ATTEMPT and kin. */
 	const char *const *env;
-	const char *directory; /* NULL: the job's private directory */
+	const char *directory; /* NULL: the machine's directory for jobs */
 	const char *run_as;    /* NULL: the job's run_as; policy may refuse */
 	const struct runner_file *files;
 };
@@ -132,24 +132,27 @@ struct runner_host {
 	/* [any]{job} How far it is; `text` may be NULL. Cheap: the host keeps the latest. */
 	void (*progress)(const struct runner_job *job, uint32_t permille, const char *text);
 	/* [any]{job} Copies a parameter's value, at most cap - 1 bytes and a NUL, and answers
-	 * its whole length; RUNNER_E_NONE if the job has none of that name. Secrets too: this
-	 * call may ask the server and block [job]. */
+	 * its whole length; RUNNER_E_NONE if the job has none of that name. Names that begin
+	 * with "secret." are asked of the server, and the call blocks meanwhile: [job], not
+	 * while RUNNER_JOB_INLINE. */
 	int64_t (*param)(const struct runner_job *job, const char *name, char *ret_value,
 	                 uint64_t cap);
 	/* [any]{job} The name of the i-th plain parameter, in the same way. */
 	int64_t (*param_name)(const struct runner_job *job, uint32_t i, char *ret_name,
 	                      uint64_t cap);
-	/* [any]{job} A value for the job's children; a repeated name replaces. */
+	/* [job]{job} A value for the job's children; a repeated name replaces. */
 	int (*output)(const struct runner_job *job, const char *name, const char *value);
 	/* [any]{job} 1 once the job should stop: poll it in long loops. */
 	int (*cancelled)(const struct runner_job *job);
 	/* [job]{job} Waits; 1 as soon as the job should stop, else 0 after `ms`. */
 	int (*pause)(const struct runner_job *job, uint64_t ms);
-	/* [job]{job} Start the job's process through the jobkeeper, once per job. It outlives
-	 * this broker; its output is the job's log. Then execute() answers RUNNER_PROCESS, or
-	 * calls process_wait(). */
+	/* [job]{job} Have the jobkeeper start the job's process, once per job; it outlives this
+	 * broker, and its output is the job's log (what log() got is not, then). Answers at
+	 * once; a start that fails later ends the job as not started. After it execute()
+	 * answers RUNNER_PROCESS, or calls process_wait(). */
 	int (*spawn)(const struct runner_job *job, const struct runner_process *process);
-	/* [job]{job} Block until the job's process has ended; fills in *ret_result. */
+	/* [job]{job} Block until the job's process has ended; fills in *ret_result (its size set
+	 * by the caller). */
 	int (*process_wait)(const struct runner_job *job, struct runner_result *ret_result);
 	/* [any]{open} A later addition by name, NULL if this broker has none. */
 	const void *(*extension)(void *ctx, const char *id);

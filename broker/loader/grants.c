@@ -1,0 +1,227 @@
+#include <sirdar.pb-c.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/link/link.h"
+#include "broker/loader/loader.h"
+#include "broker/loader/pool.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* Ends the server has not acknowledged: beyond this many no more work is asked for. */
+#define UNACKED_MAX 65536
+
+/* --- the table of jobs ------------------------------------------------------------ */
+
+struct job *loader_job_new(struct loader *l)
+{
+	struct job *j;
+
+	if (l->n_free)
+		return l->jobs[l->free_jobs[--l->n_free]];
+	if (l->n_jobs == l->cap_jobs) {
+		l->cap_jobs = l->cap_jobs ? l->cap_jobs * 2 : 64;
+		l->jobs = mem_grow(l->jobs, l->cap_jobs, sizeof(struct job *));
+		l->free_jobs = mem_grow(l->free_jobs, l->cap_jobs, sizeof *l->free_jobs);
+	}
+	j = mem_new(sizeof *j);
+	j->loader = l;
+	j->index = l->n_jobs;
+	l->jobs[l->n_jobs++] = j;
+	return j;
+}
+
+struct job *loader_job_find(struct loader *l, uint64_t token)
+{
+	uint32_t index = map_get(&l->by_token, token);
+
+	return index == MAP_NONE ? NULL : l->jobs[index];
+}
+
+void loader_job_enter(struct loader *l, struct job *j)
+{
+	map_add(&l->by_token, j->pub.token, j->index);
+	j->has_slot = true;
+	l->active++;
+	if (!j->is_process)
+		l->in_process++;
+}
+
+void loader_job_leave(struct loader *l, struct job *j)
+{
+	map_remove(&l->by_token, j->pub.token, j->index);
+	loader_report_forget(l, j);
+	loader_ship_forget(l, j);
+	start_free(j->start);
+	job_clear(j);
+	l->free_jobs[l->n_free++] = j->index;
+}
+
+const uint64_t *loader_held(struct loader *l, size_t *ret_n)
+{
+	size_t n = 0;
+
+	if (l->held_cap < l->n_jobs) {
+		l->held_cap = l->cap_jobs;
+		l->held = mem_grow(l->held, l->held_cap, sizeof *l->held);
+	}
+	for (uint32_t i = 0; i < l->n_jobs; i++) {
+		if (l->jobs[i]->phase != JOB_FREE && l->jobs[i]->phase != JOB_ACKED)
+			l->held[n++] = l->jobs[i]->pub.token;
+	}
+	*ret_n = n;
+	return l->held;
+}
+
+/* --- work in ---------------------------------------------------------------------- */
+
+static uint32_t capacity(const struct loader *l)
+{
+	return l->slots + (uint32_t)l->settings->pull_ahead;
+}
+
+void loader_send_credit(struct loader *l)
+{
+	Sirdar__Credit m = SIRDAR__CREDIT__INIT;
+	uint32_t room = capacity(l) > l->active ? capacity(l) - l->active : 0;
+
+	if (l->is_stopping || !l->link || !link_is_up(l->link) || l->unacked > UNACKED_MAX ||
+	    l->granted + room <= l->credit)
+		return;
+	m.limit = l->granted + room;
+	if (link_send(l->link, FR_CREDIT, &m, NULL) == 0)
+		l->credit = m.limit;
+}
+
+static void reject(struct loader *l, struct job *j, const char *why)
+{
+	j->report_kind = REPORT_REJECTED;
+	j->reason = 6; /* REJECT */
+	result_set_text(&j->result, why);
+	loader_job_ended(l, j);
+}
+
+/* The token is held already: its present state is told again, nothing is started. */
+static void granted_again(struct loader *l, struct job *j)
+{
+	if (j->phase == JOB_ENDED)
+		loader_report(l, j, DUE_END);
+	else if (j->has_started)
+		loader_report(l, j, DUE_STARTED);
+}
+
+/* A list of jobs for the pool, pushed at once. */
+struct batch {
+	struct job *head, *tail;
+	size_t n;
+};
+
+static void take_job(struct loader *l, const Sirdar__Job *grant, struct batch *batch)
+{
+	struct job *j = loader_job_find(l, grant->token);
+
+	l->granted++;
+	if (j) {
+		granted_again(l, j);
+		return;
+	}
+	j = loader_job_new(l);
+	job_fill(j, grant);
+	j->phase = JOB_QUEUED;
+	j->result.size = sizeof j->result;
+	loader_job_enter(l, j);
+	if (l->is_stopping || l->active > capacity(l)) {
+		reject(l, j, l->is_stopping ? "the loader stops" : "no slot is free");
+		return;
+	}
+	if (l->plugin->flags & RUNNER_INLINE_OK) {
+		if (loader_run_inline(j)) {
+			loader_job_ended(l, j);
+			return;
+		}
+		j->was_inline = true;
+	}
+	j->next = NULL;
+	if (batch->tail)
+		batch->tail->next = j;
+	else
+		batch->head = j;
+	batch->tail = j;
+	batch->n++;
+}
+
+int loader_take_jobs(struct loader *l, const Sirdar__Jobs *m)
+{
+	struct batch batch = { NULL, NULL, 0 };
+
+	for (size_t i = 0; i < m->n_job; i++)
+		take_job(l, m->job[i], &batch);
+	if (batch.n)
+		pool_push(l->pool, batch.head, batch.tail, batch.n);
+	loader_fence_arm(l);
+	loader_tick_arm(l);
+	return 0;
+}
+
+/* --- kills ------------------------------------------------------------------------ */
+
+void loader_cancel(struct loader *l, struct job *j)
+{
+	const struct runner_plugin *p = l->plugin;
+
+	if (atomic_exchange(&j->is_cancelled, true))
+		return;
+	pthread_mutex_lock(&l->mu);
+	pthread_cond_broadcast(&j->cv);
+	pthread_mutex_unlock(&l->mu);
+	if (!RUNNER_HAS(p, struct runner_plugin, kill))
+		return;
+	pthread_mutex_lock(&l->kill_mu);
+	if (j->is_executing)
+		p->kill(l->self, j->state, &j->pub);
+	pthread_mutex_unlock(&l->kill_mu);
+}
+
+static void killed_unstarted(struct loader *l, struct job *j)
+{
+	j->report_kind = REPORT_ENDED;
+	j->reason = 2; /* SIGNAL */
+	j->result.exit_code = -15;
+	result_set_text(&j->result, "killed before it began");
+	loader_job_ended(l, j);
+}
+
+void loader_kill(struct loader *l, struct job *j, uint64_t grace_us, uint32_t intent)
+{
+	if (j->phase == JOB_ENDED) {
+		loader_report(l, j, DUE_END);
+	} else if (j->phase == JOB_PROCESS || j->is_waited) {
+		loader_kill_process(l, j, grace_us, intent);
+	} else if (j->phase == JOB_QUEUED) {
+		if (!j->was_inline && pool_withdraw(l->pool, j)) {
+			killed_unstarted(l, j);
+			return;
+		}
+		loader_cancel(l, j);
+		j->grace_end_us = clock_mono_us(&clock_machine) + (int64_t)grace_us;
+	}
+}
+
+int loader_take_kills(struct loader *l, const Sirdar__Kills *m)
+{
+	for (size_t i = 0; i < m->n_kill; i++) {
+		const Sirdar__Kill *k = m->kill[i];
+		struct job *j = loader_job_find(l, k->token);
+
+		if (!j || j->phase == JOB_ACKED) {
+			loader_report_unknown(l, k->token);
+			continue;
+		}
+		j->kill_seen = true;
+		if (j->phase != JOB_ENDED)
+			loader_report(l, j, DUE_KILL_ACK);
+		loader_kill(l, j, k->grace_us, k->intent);
+	}
+	return 0;
+}

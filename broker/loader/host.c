@@ -1,0 +1,447 @@
+#include <keeper.pb-c.h>
+#include <pwd.h>
+#include <sirdar.pb-c.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker/link/link.h"
+#include "broker/loader/loader.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+#include "wire/utf8.h"
+
+#define ASK_MS 30000
+
+/* A job thread that waits for a parameter; lives on its stack. */
+struct ask {
+	struct ask *next;
+	uint64_t id;
+	struct job *job;
+	const char *name;
+	char *value; /* owned */
+	int code;
+	bool is_sent, is_answered;
+};
+
+static void host_log(const struct runner_job *pub, uint32_t stream, const char *text, uint64_t len)
+{
+	struct job *j = job_of(pub);
+	struct loader *l = j->loader;
+
+	if ((stream != RUNNER_STDOUT && stream != RUNNER_STDERR) || !len)
+		return;
+	struct job_log *log = &j->logs[stream - 1];
+
+	pthread_mutex_lock(&l->mu);
+	size_t room = JOB_LOG_BYTES_MAX - log->text.len;
+
+	/* What came after a loss stays lost until the text before it has gone. */
+	if (log->dropped || len > room)
+		log->dropped += len;
+	else
+		buf_put(&log->text, text, len);
+	bool first = !j->has_text && !l->texts;
+
+	if (!j->has_text) {
+		j->has_text = true;
+		j->text_next = l->texts;
+		l->texts = j;
+	}
+	pthread_mutex_unlock(&l->mu);
+	atomic_store(&j->has_logged, true);
+	atomic_store(&l->has_logs, true);
+	if (first && !(pub->flags & RUNNER_JOB_INLINE))
+		ev_async_send(l->loop, &l->bell);
+}
+
+static void host_progress(const struct runner_job *pub, uint32_t permille, const char *text)
+{
+	struct job *j = job_of(pub);
+	struct loader *l = j->loader;
+
+	atomic_store(&j->progress, (permille > 1000 ? 1000 : permille) + 1);
+	if (!text)
+		return;
+	char *copy = mem_strn(text, strnlen(text, RUNNER_TEXT_BYTES - 1));
+
+	utf8_clean(copy);
+	pthread_mutex_lock(&l->mu);
+	free(j->progress_text);
+	j->progress_text = copy;
+	pthread_mutex_unlock(&l->mu);
+}
+
+static int64_t copy_out(const char *value, char *ret_value, uint64_t cap)
+{
+	size_t len = strlen(value);
+
+	if (ret_value && cap) {
+		size_t n = len < cap ? len : cap - 1;
+
+		memcpy(ret_value, value, n);
+		ret_value[n] = 0;
+	}
+	return (int64_t)len;
+}
+
+/* --- parameters the server keeps to itself --------------------------------------- */
+
+static void wait_until(struct loader *l, struct job *j, int64_t until_us)
+{
+	struct timespec at = { .tv_sec = until_us / US_PER_S,
+		               .tv_nsec = until_us % US_PER_S * 1000 };
+
+	pthread_cond_clockwait(&j->cv, &l->mu, CLOCK_MONOTONIC, &at);
+}
+
+static void ask_remove(struct loader *l, struct ask *a)
+{
+	for (struct ask **at = &l->asks; *at; at = &(*at)->next) {
+		if (*at == a) {
+			*at = a->next;
+			return;
+		}
+	}
+}
+
+static int64_t ask_server(struct job *j, const char *name, char *ret_value, uint64_t cap)
+{
+	struct loader *l = j->loader;
+	struct ask a = { .job = j, .name = name };
+	int64_t until_us = clock_steady_us() + ASK_MS * US_PER_MS, r;
+
+	pthread_mutex_lock(&l->mu);
+	a.id = ++l->ask_id;
+	a.next = l->asks;
+	l->asks = &a;
+	pthread_mutex_unlock(&l->mu);
+	atomic_store(&l->has_asks, true);
+	ev_async_send(l->loop, &l->bell);
+	pthread_mutex_lock(&l->mu);
+	while (!a.is_answered && !atomic_load(&j->is_cancelled) && clock_steady_us() < until_us)
+		wait_until(l, j, until_us);
+	ask_remove(l, &a);
+	pthread_mutex_unlock(&l->mu);
+	if (!a.is_answered)
+		return RUNNER_E_SYSTEM;
+	r = a.code < 0 || !a.value ? RUNNER_E_NONE : copy_out(a.value, ret_value, cap);
+	if (a.value)
+		explicit_bzero(a.value, strlen(a.value));
+	free(a.value);
+	return r;
+}
+
+void loader_send_asks(struct loader *l, bool again)
+{
+	if ((!again && !atomic_exchange(&l->has_asks, false)) || !l->link || !link_is_up(l->link))
+		return;
+	pthread_mutex_lock(&l->mu);
+	for (struct ask *a = l->asks; a; a = a->next) {
+		if (a->is_sent && !again)
+			continue;
+		Sirdar__ParamAsk m = SIRDAR__PARAM_ASK__INIT;
+		char *name = (char *)a->name;
+
+		m.id = a->id;
+		m.token = a->job->pub.token;
+		m.names = &name;
+		m.n_names = 1;
+		a->is_sent = link_send(l->link, FR_PARAM_ASK, &m, NULL) == 0;
+	}
+	pthread_mutex_unlock(&l->mu);
+}
+
+int loader_take_params(struct loader *l, const Sirdar__ParamGive *m)
+{
+	pthread_mutex_lock(&l->mu);
+	for (struct ask *a = l->asks; a; a = a->next) {
+		if (a->id != m->id || a->is_answered)
+			continue;
+		a->code = m->code;
+		if (m->n_params)
+			a->value = mem_str(m->params[0]->value);
+		a->is_answered = true;
+		pthread_cond_broadcast(&a->job->cv);
+		break;
+	}
+	pthread_mutex_unlock(&l->mu);
+	return 0;
+}
+
+static int64_t host_param(const struct runner_job *pub, const char *name, char *ret_value,
+                          uint64_t cap)
+{
+	struct job *j = job_of(pub);
+	const char *value = job_param(j, name);
+
+	if (value)
+		return copy_out(value, ret_value, cap);
+	if (strncmp(name, "secret.", 7) != 0)
+		return RUNNER_E_NONE;
+	return pub->flags & RUNNER_JOB_INLINE ? RUNNER_E_STATE : ask_server(j, name, ret_value, cap);
+}
+
+static int64_t host_param_name(const struct runner_job *pub, uint32_t i, char *ret_name,
+                               uint64_t cap)
+{
+	struct job *j = job_of(pub);
+
+	return i < j->n_params ? copy_out(j->params[2 * i], ret_name, cap) : RUNNER_E_NONE;
+}
+
+static int host_output(const struct runner_job *pub, const char *name, const char *value)
+{
+	return job_output(job_of(pub), name, value);
+}
+
+static int host_cancelled(const struct runner_job *pub)
+{
+	return atomic_load(&job_of(pub)->is_cancelled);
+}
+
+static int host_pause(const struct runner_job *pub, uint64_t ms)
+{
+	struct job *j = job_of(pub);
+	struct loader *l = j->loader;
+	int64_t until_us = clock_steady_us() + (int64_t)(ms < INT32_MAX ? ms : INT32_MAX) * US_PER_MS;
+
+	pthread_mutex_lock(&l->mu);
+	while (!atomic_load(&j->is_cancelled) && clock_steady_us() < until_us)
+		wait_until(l, j, until_us);
+	pthread_mutex_unlock(&l->mu);
+	return atomic_load(&j->is_cancelled);
+}
+
+/* --- processes -------------------------------------------------------------------- */
+
+void start_free(struct start *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->message->n_file; i++) /* may be secrets */
+		explicit_bzero(s->message->file[i]->content.data,
+		               s->message->file[i]->content.len);
+	sirdar__keeper_start__free_unpacked(s->message, NULL);
+	free(s);
+}
+
+static bool is_own_user(const char *name)
+{
+	struct passwd entry, *found = NULL;
+	char text[2048];
+
+	return getpwnam_r(name, &entry, text, sizeof text, &found) == 0 && found &&
+	       found->pw_uid == geteuid();
+}
+
+/* Which user the process gets ("": the keeper's own), or NULL: the policy forbids it. */
+static const char *allowed_user(const struct param_taskbroker *p, const char *name)
+{
+	if (!name[0] || is_own_user(name))
+		return "";
+	for (size_t i = 0; i < p->users.n; i++) {
+		if (!strcmp(p->users.items[i], name) && strcmp(name, "root") != 0)
+			return p->users.items[i];
+	}
+	return NULL;
+}
+
+static int spawn_refused(struct job *j, int code, const char *why)
+{
+	result_set_text(&j->result, why);
+	if (code == RUNNER_E_INVALID)
+		j->result.verdict = RUNNER_FATAL;
+	return code;
+}
+
+#define ENV_FIXED 16
+
+/* What every process is told about its attempt. */
+static size_t fixed_env(const struct job *j, char **ret_env)
+{
+	const struct runner_job *p = &j->pub;
+	const char *biz_date = job_param(j, "biz_date");
+	size_t n = 0;
+
+	ret_env[n++] = mem_fmt("SIRDAR_FENCE_TOKEN=%llu", (unsigned long long)p->token);
+	ret_env[n++] = mem_fmt("SIRDAR_RUN_DATE=%lld", (long long)p->run_date);
+	ret_env[n++] = mem_fmt("SIRDAR_TASK=%s", p->task_name);
+	ret_env[n++] = mem_fmt("SIRDAR_TASK_ID=%u", p->task_id);
+	ret_env[n++] = mem_fmt("SIRDAR_PART=%d", p->part);
+	ret_env[n++] = mem_fmt("SIRDAR_GENERATION=%u", p->generation);
+	ret_env[n++] = mem_fmt("SIRDAR_ATTEMPT=%u", p->attempt);
+	ret_env[n++] = mem_fmt("SIRDAR_TYPE=%s", j->loader->type);
+	if (p->timezone[0])
+		ret_env[n++] = mem_fmt("SIRDAR_TIMEZONE=%s", p->timezone);
+	if (biz_date)
+		ret_env[n++] = mem_fmt("SIRDAR_BIZ_DATE=%s", biz_date);
+	return n;
+}
+
+static size_t count(const char *const *list)
+{
+	size_t n = 0;
+
+	while (list && list[n])
+		n++;
+	return n;
+}
+
+/* The message as one tree of its own: the plugin's memory is only lent. */
+static struct start *start_copy(const Sirdar__KeeperStart *m)
+{
+	size_t bytes = sirdar__keeper_start__get_packed_size(m);
+	uint8_t *packed = mem_new(bytes + 1);
+	struct start *s = mem_new(sizeof *s);
+
+	sirdar__keeper_start__pack(m, packed);
+	s->message = sirdar__keeper_start__unpack(NULL, bytes, packed);
+	explicit_bzero(packed, bytes);
+	free(packed);
+	if (!s->message) {
+		free(s);
+		return NULL;
+	}
+	return s;
+}
+
+static void fill_files(const struct runner_process *process, Sirdar__KeeperFile *files,
+                       Sirdar__KeeperFile **pointers)
+{
+	for (uint32_t i = 0; i < process->n_files; i++) {
+		sirdar__keeper_file__init(&files[i]);
+		files[i].name = (char *)process->files[i].name;
+		files[i].content.data = (uint8_t *)(uintptr_t)process->files[i].data;
+		files[i].content.len = process->files[i].len;
+		pointers[i] = &files[i];
+	}
+}
+
+static int start_make(struct job *j, const struct runner_process *process, const char *user)
+{
+	Sirdar__KeeperStart m = SIRDAR__KEEPER_START__INIT;
+	size_t n_env = count(process->env);
+	char **env = mem_array(n_env + ENV_FIXED, sizeof *env);
+	Sirdar__KeeperFile *files = mem_array(process->n_files + 1, sizeof *files);
+	Sirdar__KeeperFile **pointers = mem_array(process->n_files + 1, sizeof *pointers);
+	size_t n_fixed;
+
+	for (size_t i = 0; i < n_env; i++)
+		env[i] = (char *)process->env[i];
+	n_fixed = fixed_env(j, env + n_env); /* last: nothing overrides them */
+	fill_files(process, files, pointers);
+	m.token = j->pub.token;
+	m.type = (char *)j->loader->type;
+	m.task_id = j->pub.task_id;
+	m.run_date = j->pub.run_date;
+	m.part = j->pub.part;
+	m.generation = j->pub.generation;
+	m.attempt = j->pub.attempt;
+	m.argv = (char **)(uintptr_t)process->argv;
+	m.n_argv = count(process->argv);
+	m.env = env;
+	m.n_env = n_env + n_fixed;
+	m.cwd = process->directory ? (char *)process->directory : j->loader->settings->work_dir;
+	m.run_as = (char *)user;
+	m.grace_us = j->pub.grace_ms * US_PER_MS;
+	m.server_lost_keep = j->keep_on_server_lost;
+	m.file = pointers;
+	m.n_file = process->n_files;
+	j->start = start_copy(&m);
+	for (size_t i = 0; i < n_fixed; i++)
+		free(env[n_env + i]);
+	free(env);
+	free(files);
+	free(pointers);
+	return j->start ? 0 : RUNNER_E_SYSTEM;
+}
+
+static int host_spawn(const struct runner_job *pub, const struct runner_process *process)
+{
+	struct job *j = job_of(pub);
+	const char *user;
+
+	if (pub->flags & RUNNER_JOB_INLINE || j->start || atomic_load(&j->is_cancelled))
+		return RUNNER_E_STATE;
+	if (process->size < sizeof *process || !process->argv || !process->argv[0])
+		return spawn_refused(j, RUNNER_E_INVALID, "no command to start");
+	user = allowed_user(j->loader->settings, process->run_as ? process->run_as : pub->run_as);
+	if (!user)
+		return spawn_refused(j, RUNNER_E_INVALID,
+		                     "this machine's policy does not let jobs run as that user");
+	if (!j->loader->keeper)
+		return spawn_refused(j, RUNNER_E_SYSTEM, "this runner has no jobkeeper");
+	return start_make(j, process, user);
+}
+
+static int host_process_wait(const struct runner_job *pub, struct runner_result *ret_result)
+{
+	struct job *j = job_of(pub);
+	struct loader *l = j->loader;
+
+	if (!j->start)
+		return RUNNER_E_STATE;
+	pthread_mutex_lock(&l->mu);
+	j->start_next = l->starts;
+	l->starts = j;
+	atomic_store(&l->has_starts, true);
+	ev_async_send(l->loop, &l->bell);
+	while (!j->process_over)
+		pthread_cond_wait(&j->cv, &l->mu);
+	uint32_t size = ret_result->size;
+
+	memcpy(ret_result, &j->process_result,
+	       size < sizeof *ret_result ? size : sizeof *ret_result);
+	ret_result->size = size;
+	pthread_mutex_unlock(&l->mu);
+	return 0;
+}
+
+void loader_take_starts(struct loader *l)
+{
+	struct job *j, *next;
+
+	if (!atomic_exchange(&l->has_starts, false))
+		return;
+	pthread_mutex_lock(&l->mu);
+	j = l->starts;
+	l->starts = NULL;
+	pthread_mutex_unlock(&l->mu);
+	for (; j; j = next) {
+		next = j->start_next;
+		j->is_waited = true;
+		loader_start_process(l, j);
+	}
+}
+
+static const void *host_extension(void *ctx, const char *id)
+{
+	(void)ctx;
+	(void)id;
+	return NULL;
+}
+
+void loader_host_init(struct loader *l)
+{
+	pthread_mutex_init(&l->mu, NULL);
+	pthread_mutex_init(&l->kill_mu, NULL);
+	l->host = (struct runner_host){
+		.size = sizeof l->host,
+		.abi_minor = RUNNER_ABI_MINOR,
+		.ctx = l,
+		.log = host_log,
+		.progress = host_progress,
+		.param = host_param,
+		.param_name = host_param_name,
+		.output = host_output,
+		.cancelled = host_cancelled,
+		.pause = host_pause,
+		.spawn = host_spawn,
+		.process_wait = host_process_wait,
+		.extension = host_extension,
+	};
+}

@@ -1,0 +1,284 @@
+#include "broker/loader/loader.h"
+
+#include <sirdar.pb-c.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker/keeper/client.h"
+#include "broker/link/link.h"
+#include "broker/loader/plugin.h"
+#include "broker/loader/pool.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+/* --- the link's calls ------------------------------------------------------------- */
+
+static const uint64_t *held(void *ctx, size_t *ret_n)
+{
+	return loader_held(ctx, ret_n);
+}
+
+static void on_up(void *ctx, const Sirdar__Welcome *welcome)
+{
+	struct loader *l = ctx;
+
+	(void)welcome;
+	l->granted = l->credit = 0;
+	loader_report_all(l);
+	loader_ship_again(l);
+	loader_send_asks(l, true);
+}
+
+static int on_frame(void *ctx, enum frame_kind kind, const void *message)
+{
+	struct loader *l = ctx;
+
+	if (kind == FR_JOBS)
+		return loader_take_jobs(l, message);
+	if (kind == FR_REPORT_ACKS)
+		return loader_take_acks(l, message);
+	if (kind == FR_KILLS)
+		return loader_take_kills(l, message);
+	if (kind == FR_PARAM_GIVE)
+		return loader_take_params(l, message);
+	if (kind == FR_LOG_ACK)
+		return loader_take_log_ack(l, message);
+	return 0; /* of a later version: nothing to us */
+}
+
+static void on_beat(void *ctx)
+{
+	loader_report_overdue(ctx);
+}
+
+static void on_drain(void *ctx)
+{
+	(void)ctx; /* the round that follows tries again */
+}
+
+static void on_down(void *ctx, const char *why)
+{
+	(void)ctx;
+	(void)why;
+}
+
+static const struct link_ops link_calls = {
+	.held = held,
+	.on_up = on_up,
+	.on_frame = on_frame,
+	.on_lease = loader_on_lease,
+	.on_beat = on_beat,
+	.on_drain = on_drain,
+	.on_down = on_down,
+};
+
+int loader_open_link(struct loader *l, struct err *err)
+{
+	return link_open(l->loop, &l->about, &link_calls, l, &l->link, err);
+}
+
+/* --- the loop --------------------------------------------------------------------- */
+
+static void on_bell(struct ev_loop *loop, ev_async *w, int events)
+{
+	(void)loop;
+	(void)w;
+	(void)events; /* on_round() does it all */
+}
+
+static void wake(void *ctx)
+{
+	struct loader *l = ctx;
+
+	ev_async_send(l->loop, &l->bell);
+}
+
+static void look_for_end(struct loader *l)
+{
+	if (l->is_stopping && l->in_process == 0 && (l->unacked == 0 || !l->link))
+		ev_break(l->loop, EVBREAK_ALL);
+}
+
+/* Everything that gathered in this round of the loop leaves as few frames. */
+static void on_round(struct ev_loop *loop, ev_prepare *w, int events)
+{
+	struct loader *l = w->data;
+
+	(void)loop;
+	(void)events;
+	loader_take_done(l);
+	loader_take_starts(l);
+	loader_send_asks(l, false);
+	loader_ship_texts(l);
+	loader_flush_reports(l);
+	loader_send_credit(l);
+	look_for_end(l);
+}
+
+static void on_stop_timer(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct loader *l = w->data;
+
+	(void)events;
+	log_warn("loader.stop_late", "in_process=%u unacked=%u", l->in_process, l->unacked);
+	ev_break(loop, EVBREAK_ALL);
+}
+
+void loader_stop(struct loader *l)
+{
+	const struct runner_plugin *p = l->plugin;
+
+	if (l->is_stopping)
+		return;
+	l->is_stopping = true;
+	if (RUNNER_HAS(p, struct runner_plugin, drain))
+		p->drain(l->self);
+	ev_timer_set(&l->stop_timer, (double)l->settings->stop_ms / 1000.0, 0.0);
+	ev_timer_start(l->loop, &l->stop_timer);
+	log_info("loader.stopping", "in_process=%u active=%u unacked=%u", l->in_process, l->active,
+	         l->unacked);
+}
+
+/* --- life ------------------------------------------------------------------------- */
+
+static void say(const struct loader *l, const char *fmt, ...)
+{
+	char line[600];
+	va_list args;
+
+	if (l->status_fd < 0)
+		return;
+	va_start(args, fmt);
+	int n = vsnprintf(line, sizeof line - 1, fmt, args);
+
+	va_end(args);
+	if (n > (int)sizeof line - 2)
+		n = (int)sizeof line - 2;
+	for (int i = 0; i < n; i++) {
+		if (line[i] == '\n')
+			line[i] = ' ';
+	}
+	line[n] = '\n';
+	if (write(l->status_fd, line, (size_t)n + 1) < 0)
+		log_warn("loader.no_broker", "nobody reads the status");
+}
+
+static int load_plugin(struct loader *l, const char *path, struct err *err)
+{
+	int r = plugin_map(path, &l->plugin, err);
+
+	if (r == 0)
+		r = plugin_open(l->plugin, &l->host, &l->self, err);
+	if (r < 0)
+		say(l, "refused %s", err->text);
+	else
+		say(l, "ready %u %u %s", l->plugin->abi_major, l->plugin->abi_minor,
+		    l->plugin->version);
+	return r;
+}
+
+static struct loader *loader_new(const struct param_taskbroker *settings,
+                                 const struct loader_args *args, struct ev_loop *loop)
+{
+	struct loader *l = mem_new(sizeof *l);
+
+	l->settings = settings;
+	l->type = args->type;
+	l->slots = args->slots;
+	l->status_fd = args->status_fd;
+	l->loop = loop;
+	l->dirty_tail = &l->dirty;
+	l->epoch_file = mem_fmt("%s/epoch.%s", settings->state_dir, args->type);
+	/* Seconds are coarse and rising: more than any number of reports a former loader
+	 * may have sent on a job that this one takes over. */
+	l->seq_base = (uint32_t)(clock_wall_us(&clock_machine) / US_PER_S - 1700000000);
+	map_init(&l->by_token);
+	loader_host_init(l);
+	loader_fence_init(l);
+	loader_ship_init(l);
+	ev_init(&l->stop_timer, on_stop_timer);
+	ev_prepare_init(&l->round, on_round);
+	ev_async_init(&l->bell, on_bell);
+	l->stop_timer.data = l->round.data = l->bell.data = l;
+	return l;
+}
+
+/* Only when no job thread is inside any more; else the process just ends. */
+static void loader_free(struct loader *l)
+{
+	link_close(l->link);
+	keeper_client_close(l->keeper);
+	pool_free(l->pool);
+	if (l->plugin)
+		l->plugin->close(l->self);
+	ev_prepare_stop(l->loop, &l->round);
+	ev_async_stop(l->loop, &l->bell);
+	ev_timer_stop(l->loop, &l->fence_timer);
+	ev_timer_stop(l->loop, &l->ship_timer);
+	ev_timer_stop(l->loop, &l->tick_timer);
+	ev_timer_stop(l->loop, &l->stop_timer);
+	for (uint32_t i = 0; i < l->n_jobs; i++) {
+		start_free(l->jobs[i]->start);
+		job_clear(l->jobs[i]);
+		free(l->jobs[i]->store);
+		free(l->jobs[i]);
+	}
+	free(l->jobs);
+	free(l->free_jobs);
+	free(l->held);
+	free(l->chunk);
+	free(l->logs_dir);
+	free(l->epoch_file);
+	loader_reports_done(l);
+	map_done(&l->by_token);
+	pthread_mutex_destroy(&l->mu);
+	pthread_mutex_destroy(&l->kill_mu);
+	free(l);
+}
+
+static int open_all(struct loader *l, struct err *err)
+{
+	l->about = (struct link_self){
+		.role = LINK_LOADER,
+		.settings = l->settings,
+		.type = l->type,
+		.runner_version = l->plugin->version,
+		.slots = l->slots,
+		.epoch_file = l->epoch_file,
+	};
+	l->pool = pool_new(l->slots, loader_run_job, wake, l);
+	ev_prepare_start(l->loop, &l->round);
+	ev_async_start(l->loop, &l->bell);
+	/* A runner whose jobs never block has no processes either. */
+	if (l->plugin->flags & RUNNER_INLINE_OK)
+		return loader_open_link(l, err);
+	return loader_open_keeper(l, err);
+}
+
+int loader_run(const struct param_taskbroker *settings, const struct loader_args *args,
+               struct ev_loop *loop, struct loader **ret_loader, struct err *err)
+{
+	struct loader *l = loader_new(settings, args, loop);
+	int r = load_plugin(l, args->plugin_path, err);
+
+	if (r < 0) {
+		l->plugin = NULL;
+		goto out;
+	}
+	r = open_all(l, err);
+	if (r < 0)
+		goto out;
+	*ret_loader = l;
+	ev_run(loop, 0);
+	*ret_loader = NULL;
+	if (l->in_process) /* their threads use it all: only the process's end is safe */
+		return 0;
+out:
+	loader_free(l);
+	return r;
+}

@@ -1,0 +1,169 @@
+/* loader.h — inside of taskrunner-loader: one session thread that owns every job, and a
+ * pool of job threads. Files: main.c (life), grants.c (jobs in, kills), run.c (a job on a
+ * thread), host.c (what plugins call), reports.c, process.c (the keeper), ship.c (logs),
+ * fence.c (leases).
+ */
+#ifndef LOADER_LOADER_H
+#define LOADER_LOADER_H
+
+#include <ev.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "broker/link/link.h"
+#include "broker/loader/job.h"
+#include "util/map.h"
+#include "util/param.h"
+#include "util/slab.h"
+
+struct err;
+struct keeper_client;
+struct link;
+struct pack;
+struct pool;
+struct ask;
+typedef struct Sirdar__Jobs Sirdar__Jobs;
+typedef struct Sirdar__Kills Sirdar__Kills;
+typedef struct Sirdar__ReportAcks Sirdar__ReportAcks;
+typedef struct Sirdar__ParamGive Sirdar__ParamGive;
+typedef struct Sirdar__LogAck Sirdar__LogAck;
+typedef struct Sirdar__KeeperStart Sirdar__KeeperStart;
+
+/* A process a job asked for; owned by the job until it has ended. */
+struct start {
+	Sirdar__KeeperStart *message;
+	bool is_sent, is_answered;
+};
+
+struct loader {
+	const struct param_taskbroker *settings;
+	const char *type;
+	uint32_t slots;
+	const struct runner_plugin *plugin;
+	struct runner_host host;
+	void *self; /* the plugin's */
+
+	struct ev_loop *loop;
+	ev_prepare round;
+	ev_async bell;
+	ev_timer fence_timer, ship_timer, tick_timer, stop_timer;
+	struct link_self about;
+	char *epoch_file;
+	struct link *link; /* NULL until the keeper told what it holds */
+	struct keeper_client *keeper;
+	struct pool *pool;
+	int status_fd; /* to the broker, -1: none */
+
+	struct job **jobs; /* every job ever made, by index */
+	uint32_t n_jobs, cap_jobs;
+	uint32_t *free_jobs;
+	uint32_t n_free;
+	struct map by_token;
+	uint64_t *held; /* scratch */
+	size_t held_cap;
+
+	uint64_t granted;      /* in this session */
+	uint64_t credit;       /* sent in this session */
+	uint32_t active;       /* jobs that hold a slot */
+	uint32_t in_process;   /* of them, those without a process of their own */
+	uint32_t unacked;      /* ended and not acknowledged */
+	uint32_t seq_base;     /* first seq of jobs an earlier loader reported on */
+	struct job *dirty, **dirty_tail;
+	struct pack *pack; /* scratch of reports.c */
+	uint8_t *chunk;    /* scratch of ship.c */
+	struct job *shipping;
+	struct job *texts; /* [shared] in-process jobs with new text */
+	size_t log_flight; /* bytes of logs sent and not acknowledged */
+
+	char *logs_dir; /* the keeper's */
+	bool is_stopping, is_held_known, is_fenced;
+
+	pthread_mutex_t kill_mu; /* guards is_executing: kill() only while execute() runs */
+	pthread_mutex_t mu;      /* guards what is marked [shared] */
+	struct job *starts;      /* [shared] jobs whose thread waits for a process */
+	struct ask *asks;   /* [shared] parameters asked for */
+	uint64_t ask_id;    /* [shared] */
+	_Atomic bool has_asks, has_logs, has_starts;
+};
+
+/* grants.c */
+struct job *loader_job_new(struct loader *l);
+struct job *loader_job_find(struct loader *l, uint64_t token); /* NULL: not held */
+void loader_job_enter(struct loader *l, struct job *j);        /* under its token */
+void loader_job_leave(struct loader *l, struct job *j);        /* gone for good */
+const uint64_t *loader_held(struct loader *l, size_t *ret_n);
+int loader_take_jobs(struct loader *l, const Sirdar__Jobs *m);
+int loader_take_kills(struct loader *l, const Sirdar__Kills *m);
+void loader_kill(struct loader *l, struct job *j, uint64_t grace_us, uint32_t intent);
+void loader_send_credit(struct loader *l);
+void loader_cancel(struct loader *l, struct job *j); /* tell an in-process job to stop */
+
+/* run.c */
+void loader_run_job(struct job *j);                     /* on a job thread */
+bool loader_run_inline(struct job *j); /* false: it wants a thread */
+void loader_take_done(struct loader *l);                /* what the pool gave back */
+void loader_job_ended(struct loader *l, struct job *j); /* j->result and kin are final */
+
+/* host.c */
+void loader_host_init(struct loader *l);
+void loader_send_asks(struct loader *l, bool again);
+int loader_take_params(struct loader *l, const Sirdar__ParamGive *m);
+void loader_take_starts(struct loader *l); /* those asked for by process_wait() */
+void start_free(struct start *s);
+
+/* reports.c */
+void loader_report(struct loader *l, struct job *j, unsigned due);
+void loader_report_unknown(struct loader *l, uint64_t token); /* "held no more" */
+void loader_report_all(struct loader *l);                     /* after a welcome */
+void loader_flush_reports(struct loader *l);
+void loader_report_overdue(struct loader *l); /* ends told long ago and not acknowledged */
+void loader_report_forget(struct loader *l, struct job *j);
+void loader_send_progress(struct loader *l);
+int loader_take_acks(struct loader *l, const Sirdar__ReportAcks *m);
+void loader_drop_end(struct loader *l, struct job *j);    /* the server wants no report of it */
+void loader_job_settled(struct loader *l, struct job *j); /* leaves if nothing is left to do */
+void loader_reports_done(struct loader *l);
+
+/* process.c */
+int loader_open_keeper(struct loader *l, struct err *err);
+void loader_start_process(struct loader *l, struct job *j);
+void loader_kill_process(struct loader *l, struct job *j, uint64_t grace_us, uint32_t intent);
+void loader_renew_processes(struct loader *l, int64_t deadline_us);
+void loader_forget_process(struct loader *l, struct job *j);
+
+/* ship.c */
+void loader_ship_init(struct loader *l);
+void loader_ship(struct loader *l, struct job *j); /* it may have output to send */
+void loader_ship_texts(struct loader *l);          /* of in-process jobs that logged */
+void loader_ship_again(struct loader *l);          /* after a welcome: nothing is in flight */
+void loader_ship_forget(struct loader *l, struct job *j);
+int loader_take_log_ack(struct loader *l, const Sirdar__LogAck *m);
+bool loader_is_shipped(const struct job *j);
+void loader_read_outputs(struct loader *l, struct job *j);
+
+/* fence.c */
+void loader_fence_init(struct loader *l);
+void loader_fence_arm(struct loader *l);
+void loader_on_lease(void *ctx, int64_t deadline_us, const uint64_t *unknown, size_t n);
+void loader_tick_arm(struct loader *l); /* while there are jobs, once a second */
+
+/* loader.c */
+struct loader_args {
+	const char *type, *plugin_path;
+	uint32_t slots;
+	int status_fd; /* where to say "ready ..." or "refused ..."; -1: nowhere */
+};
+
+/* Map and open the plugin, then work until loader_stop() has been obeyed. Blocks.
+ *
+ *   errors  those of plugin_map() and plugin_open(), the link's, the keeper's
+ */
+int loader_run(const struct param_taskbroker *settings, const struct loader_args *args,
+               struct ev_loop *loop, struct loader **ret_loader, struct err *err);
+/* Take no more work, let in-process jobs end within stop_ms, then return from loader_run().
+ * Processes go on in the jobkeeper. Thread: the loop's. */
+void loader_stop(struct loader *l);
+int loader_open_link(struct loader *l, struct err *err);
+
+#endif

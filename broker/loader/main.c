@@ -1,0 +1,177 @@
+/* taskrunner-loader — one task type's runner on this machine. */
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "broker/loader/loader.h"
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/log.h"
+
+#define SLOTS_MAX 65536
+
+struct process {
+	struct param_taskbroker settings;
+	struct param_args args;
+	struct loader_args what;
+	char *plugin_path;
+	struct ev_loop *loop;
+	struct loader *loader;
+	ev_io signals;
+};
+
+/* One loader of a type: a second would take its jobs twice. The kernel knows the holder's
+ * pid (F_GETLK), and forgets it when the process ends. */
+static int lock_type(struct process *p, struct err *err)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	char path[4096];
+
+	snprintf(path, sizeof path, "%s/loader.%s.lock", p->settings.state_dir, p->what.type);
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return err_sys(err, E_IO, errno, "%s", path);
+	if (fcntl(fd, F_SETLK, &lock) < 0)
+		return err_set(err, E_BUSY, "%s: another loader of this type runs", path);
+	return 0; /* held until the process ends */
+}
+
+static void reload(struct process *p)
+{
+	struct param_taskbroker fresh;
+	enum log_level level;
+	struct err err;
+
+	memset(&fresh, 0, sizeof fresh);
+	if (param_again(&param_taskbroker_table, &fresh, &p->args, &err) < 0) {
+		log_warn("loader.reload", "why=\"%s\"", err.text);
+	} else if (log_level_parse(fresh.log_level, &level) == 0) {
+		/* The rest comes with a new loader: the broker sees to that. */
+		log_level_set(level);
+	}
+	param_done(&param_taskbroker_table, &fresh);
+}
+
+static void on_signal(struct ev_loop *loop, ev_io *w, int events)
+{
+	struct process *p = w->data;
+	struct signalfd_siginfo info;
+
+	(void)loop;
+	(void)events;
+	while (read(w->fd, &info, sizeof info) == sizeof info) {
+		if (info.ssi_signo == SIGHUP)
+			reload(p);
+		else if (p->loader)
+			loader_stop(p->loader);
+	}
+}
+
+/* All signals are read from a descriptor, and threads are born with them blocked. */
+static int watch_signals(struct process *p, struct err *err)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	sigdelset(&set, SIGPIPE);
+	int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(err, E_IO, errno, "signalfd");
+	ev_io_init(&p->signals, on_signal, fd, EV_READ);
+	p->signals.data = p;
+	ev_io_start(p->loop, &p->signals);
+	return 0;
+}
+
+/* Takes our own options out of argv; the rest is param_main()'s. */
+static const char *take_option(int *argc, char **argv, const char *name)
+{
+	for (int i = 1; i + 1 < *argc; i++) {
+		if (strcmp(argv[i], name) != 0)
+			continue;
+		const char *value = argv[i + 1];
+
+		memmove(argv + i, argv + i + 2, (size_t)(*argc - i - 1) * sizeof *argv);
+		*argc -= 2;
+		return value;
+	}
+	return NULL;
+}
+
+static bool read_options(struct process *p, int *argc, char **argv)
+{
+	const char *type = take_option(argc, argv, "--type");
+	const char *slots = take_option(argc, argv, "--slots");
+	const char *plugin = take_option(argc, argv, "--plugin");
+	const char *status = take_option(argc, argv, "--status-fd");
+	char *end = NULL;
+	unsigned long n = slots ? strtoul(slots, &end, 10) : 1;
+
+	p->what.type = type;
+	p->what.slots = (uint32_t)n;
+	p->what.status_fd = status ? (int)strtoul(status, NULL, 10) : -1;
+	p->plugin_path = mem_str(plugin);
+	return !end || (*end == 0 && n > 0 && n <= SLOTS_MAX);
+}
+
+static int run(struct process *p)
+{
+	struct err err = { 0 };
+	enum log_level level = LOG_INFO;
+	int r;
+
+	log_level_parse(p->settings.log_level, &level);
+	log_open("taskrunner-loader", level);
+	if (!p->plugin_path)
+		p->plugin_path = mem_fmt("%s/%s.so", p->settings.runners_dir, p->what.type);
+	p->what.plugin_path = p->plugin_path;
+	if (p->what.status_fd >= 0)
+		fcntl(p->what.status_fd, F_SETFD, FD_CLOEXEC);
+	p->loop = ev_loop_new(EVFLAG_NOSIGMASK | EVFLAG_NOENV);
+	r = p->loop ? watch_signals(p, &err) : err_set(&err, E_NOMEM, "no event loop");
+	if (r == 0)
+		r = lock_type(p, &err);
+	if (r == 0)
+		r = loader_run(&p->settings, &p->what, p->loop, &p->loader, &err);
+	if (r < 0)
+		log_error("loader.end", "type=%s code=%s why=\"%s\"", p->what.type, err_name(r),
+		          err.text);
+	return r == 0 ? EX_OK : r == E_BUSY ? EX_TEMPFAIL : EX_CONFIG;
+}
+
+int main(int argc, char **argv)
+{
+	struct process p;
+	int code = EX_USAGE;
+
+	memset(&p, 0, sizeof p);
+	mallopt(M_ARENA_MAX, 2);
+	bool good = read_options(&p, &argc, argv);
+
+	if (!param_main(&param_taskbroker_table, &p.settings, argc, argv,
+	                "--type TYPE [--slots N] [--plugin FILE.so]", &p.args, &code))
+		return code;
+	if (!good || !p.what.type || !fs_name_ok(p.what.type, 64)) {
+		fprintf(stderr, "taskrunner-loader: want --type TYPE, and --slots from 1 to %d\n",
+		        SLOTS_MAX);
+		return EX_USAGE;
+	}
+	code = run(&p);
+	/* Job threads that did not end in time may still use anything: no destructors. */
+	_exit(code);
+}

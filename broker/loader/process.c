@@ -1,0 +1,348 @@
+#include <keeper.pb-c.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/keeper/client.h"
+#include "broker/link/link.h"
+#include "broker/loader/loader.h"
+#include "broker/loader/pool.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+enum {
+	REASON_EXIT = 1,
+	REASON_SIGNAL = 2,
+	REASON_LOST = 4,
+	REASON_FENCED = 5,
+	REASON_NOSTART = 7,
+	REASON_OOM = 30,
+};
+
+enum { HELD_NOT_STARTED = 5, HELD_HANGED = 7 };   /* KeeperJob.state */
+enum { KILL_STATE_HANGED = 2, KILL_STATE_NONE = 3 };
+enum { KILLED_BY_FENCE = 2 };
+
+#define LIST_ID 1 /* of the list asked for when a kill found nothing */
+
+/* --- ends ------------------------------------------------------------------------- */
+
+/* The process is over; the runner's finish() has the last word, on a thread. */
+static void process_over(struct loader *l, struct job *j)
+{
+	if (j->phase == JOB_ENDED || j->phase == JOB_ACKED)
+		return;
+	loader_read_outputs(l, j);
+	if (j->is_waited) {
+		pthread_mutex_lock(&l->mu);
+		j->process_result = j->result;
+		j->process_over = true;
+		pthread_cond_broadcast(&j->cv);
+		pthread_mutex_unlock(&l->mu);
+		return;
+	}
+	if (j->stage == STAGE_FINISH)
+		return; /* on its way already */
+	if (!j->is_adopted && RUNNER_HAS(l->plugin, struct runner_plugin, finish)) {
+		j->stage = STAGE_FINISH;
+		pool_push(l->pool, j, j, 1);
+		return;
+	}
+	loader_job_ended(l, j);
+}
+
+static void process_lost(struct loader *l, struct job *j, const char *why)
+{
+	j->report_kind = REPORT_LOST;
+	j->reason = REASON_LOST;
+	result_set_text(&j->result, why);
+	process_over(l, j);
+}
+
+static struct job *adopt(struct loader *l, uint64_t token)
+{
+	struct job *j = loader_job_new(l);
+
+	j->store = j->store ? j->store : mem_new(1);
+	j->store[0] = 0;
+	j->pub = (struct runner_job){
+		.size = sizeof j->pub,
+		.token = token,
+		.task_name = j->store,
+		.timezone = j->store,
+		.run_as = j->store,
+	};
+	j->result.size = sizeof j->result;
+	j->phase = JOB_PROCESS;
+	j->is_process = j->is_adopted = j->has_started = j->in_keeper = true;
+	j->seq = l->seq_base;
+	loader_job_enter(l, j);
+	return j;
+}
+
+static struct job *find_or_adopt(struct loader *l, uint64_t token)
+{
+	struct job *j = loader_job_find(l, token);
+
+	return j ? j : adopt(l, token);
+}
+
+static void on_exited(void *ctx, const Sirdar__KeeperExited *m)
+{
+	struct loader *l = ctx;
+	struct job *j = find_or_adopt(l, m->token);
+
+	if (j->phase == JOB_ENDED || j->phase == JOB_ACKED)
+		return;
+	j->started_us = m->started_us ? m->started_us : j->started_us;
+	j->ended_us = m->ended_us;
+	j->cpu_us = m->cpu_us;
+	j->rss_max_bytes = m->rss_max_bytes;
+	j->logs[0].size = m->out_bytes;
+	j->logs[1].size = m->err_bytes;
+	result_set_text(&j->result, m->text);
+	if (m->lost) {
+		process_lost(l, j, m->text[0] ? m->text : "nobody saw its end");
+		return;
+	}
+	j->result.exit_code = m->exit_code;
+	j->report_kind = REPORT_ENDED;
+	j->reason = m->oom ? REASON_OOM : m->exit_code < 0 ? REASON_SIGNAL : REASON_EXIT;
+	if (m->killed_why == KILLED_BY_FENCE) {
+		j->reason = REASON_FENCED;
+		j->was_fenced = true;
+	}
+	process_over(l, j);
+}
+
+static void on_not_started(void *ctx, const Sirdar__KeeperNotStarted *m)
+{
+	struct loader *l = ctx;
+	struct job *j = find_or_adopt(l, m->token);
+
+	if (j->phase == JOB_ENDED || j->phase == JOB_ACKED)
+		return;
+	if (m->code == E_STALE) {
+		process_lost(l, j, "this attempt was held here before");
+		return;
+	}
+	j->reason = REASON_NOSTART;
+	result_set_text(&j->result, m->text);
+	if (err_retryable(m->code)) {
+		j->report_kind = REPORT_NOT_STARTED;
+		j->result.verdict = RUNNER_INFRA;
+	} else { /* as a shell would say it */
+		j->report_kind = REPORT_ENDED;
+		j->result.verdict = RUNNER_FATAL;
+		j->result.exit_code = m->code == E_NOT_FOUND ? 127 : 126;
+	}
+	process_over(l, j);
+}
+
+static void on_started(void *ctx, const Sirdar__KeeperStarted *m)
+{
+	struct loader *l = ctx;
+	struct job *j = loader_job_find(l, m->token);
+
+	if (!j || j->phase == JOB_ENDED || j->phase == JOB_ACKED)
+		return;
+	if (j->start)
+		j->start->is_answered = true;
+	j->pid = m->pid;
+	j->started_us = m->started_us;
+	j->has_started = true;
+	loader_report(l, j, DUE_STARTED);
+}
+
+static void on_kill_state(void *ctx, const Sirdar__KeeperKillState *m)
+{
+	struct loader *l = ctx;
+	struct job *j = loader_job_find(l, m->token);
+
+	if (!j || j->phase == JOB_ENDED || j->phase == JOB_ACKED)
+		return;
+	if (m->state == KILL_STATE_HANGED) {
+		j->is_hanged = true;
+		loader_report(l, j, DUE_HANGED);
+	} else if (m->state == KILL_STATE_NONE) {
+		keeper_client_list(l->keeper, LIST_ID, NULL);
+	}
+}
+
+/* --- what the keeper holds -------------------------------------------------------- */
+
+static void take_held(struct loader *l, const Sirdar__KeeperJob *k)
+{
+	struct job *j = loader_job_find(l, k->token);
+
+	if (!j) {
+		j = adopt(l, k->token);
+		j->pub.task_id = k->task_id;
+		j->pub.run_date = k->run_date;
+		j->pub.part = k->part;
+		j->pub.generation = k->generation;
+		j->pub.attempt = k->attempt;
+		j->pid = k->pid;
+		j->started_us = k->started_us;
+		log_info("loader.adopted", "token=%llx state=%u", (unsigned long long)k->token,
+		         k->state);
+		loader_ship(l, j);
+	}
+	j->is_listed = true;
+	if (j->start)
+		j->start->is_answered = true;
+	if (k->state == HELD_HANGED && !j->is_hanged) {
+		j->is_hanged = true;
+		loader_report(l, j, DUE_HANGED);
+	}
+}
+
+static bool is_running_process(const struct job *j)
+{
+	return (j->phase == JOB_PROCESS || (j->phase == JOB_QUEUED && j->is_waited)) &&
+	       j->is_process && j->stage != STAGE_FINISH && !j->process_over;
+}
+
+/* After the whole list: what is not on it is gone, or was never started. */
+static void compare_held(struct loader *l)
+{
+	for (uint32_t i = 0; i < l->n_jobs; i++) {
+		struct job *j = l->jobs[i];
+
+		if (!is_running_process(j))
+			continue;
+		if (j->is_listed) {
+			if (j->kill_seen)
+				loader_kill_process(l, j, j->kill_grace_us, j->kill_intent);
+			continue;
+		}
+		if (j->start && !j->start->is_answered) {
+			j->start->is_sent = false;
+			loader_start_process(l, j);
+		} else {
+			process_lost(l, j, "the jobkeeper holds it no more");
+		}
+	}
+}
+
+static void on_held(void *ctx, const Sirdar__KeeperHeld *h)
+{
+	struct loader *l = ctx;
+	struct err err;
+
+	for (size_t i = 0; i < h->n_job; i++)
+		take_held(l, h->job[i]);
+	if (!h->last)
+		return;
+	compare_held(l);
+	for (uint32_t i = 0; i < l->n_jobs; i++)
+		l->jobs[i]->is_listed = false;
+	l->is_held_known = true;
+	if (!l->link && loader_open_link(l, &err) < 0) {
+		log_error("loader.link", "why=\"%s\"", err.text);
+		ev_break(l->loop, EVBREAK_ALL);
+	}
+}
+
+static void on_up(void *ctx, const Sirdar__KeeperWelcome *w)
+{
+	struct loader *l = ctx;
+
+	free(l->logs_dir);
+	l->logs_dir = mem_str(w->logs_dir);
+}
+
+static void on_down(void *ctx, const struct err *why)
+{
+	struct loader *l = ctx;
+
+	l->is_held_known = false;
+	log_warn("loader.keeper_down", "why=\"%s\"", why->text);
+}
+
+static const struct keeper_client_ops ops = {
+	.on_up = on_up,
+	.on_down = on_down,
+	.on_held = on_held,
+	.on_started = on_started,
+	.on_not_started = on_not_started,
+	.on_exited = on_exited,
+	.on_kill_state = on_kill_state,
+};
+
+int loader_open_keeper(struct loader *l, struct err *err)
+{
+	char path[4096];
+
+	snprintf(path, sizeof path, "%s/keeper.sock", l->settings->state_dir);
+	return keeper_client_open(l->loop, path, "loader", l->type, &ops, l, &l->keeper, err);
+}
+
+/* --- requests --------------------------------------------------------------------- */
+
+static void not_begun(struct loader *l, struct job *j, uint8_t kind, const char *why)
+{
+	j->report_kind = kind;
+	j->reason = kind == REPORT_NOT_STARTED ? REASON_NOSTART : REASON_SIGNAL;
+	j->result.exit_code = kind == REPORT_NOT_STARTED ? 0 : -15;
+	result_set_text(&j->result, why);
+	process_over(l, j);
+}
+
+void loader_start_process(struct loader *l, struct job *j)
+{
+	int64_t lease_us = link_lease_us(l->link);
+	struct err err;
+	int r;
+
+	if (!j->is_waited)
+		j->phase = JOB_PROCESS;
+	if (!j->is_process) {
+		j->is_process = true;
+		l->in_process--;
+	}
+	if (j->start->is_sent)
+		return;
+	if (atomic_load(&j->is_cancelled)) {
+		not_begun(l, j, REPORT_ENDED, "killed before it began");
+		return;
+	}
+	if (lease_us <= clock_mono_us(&clock_machine) && !j->keep_on_server_lost) {
+		not_begun(l, j, REPORT_NOT_STARTED, "its lease ran out before it began");
+		return;
+	}
+	j->start->message->deadline_us = (uint64_t)lease_us;
+	j->start->message->fence_kill_us = link_kill_ms(l->link) * (uint64_t)US_PER_MS;
+	r = keeper_client_start(l->keeper, j->start->message, &err);
+	if (r == 0)
+		j->start->is_sent = j->in_keeper = true;
+	else if (r != E_CLOSED) /* closed: sent when the keeper has told what it holds */
+		not_begun(l, j, REPORT_NOT_STARTED, err.text);
+	loader_ship(l, j);
+}
+
+void loader_kill_process(struct loader *l, struct job *j, uint64_t grace_us, uint32_t intent)
+{
+	if (j->start && !j->start->is_sent) {
+		not_begun(l, j, REPORT_ENDED, "killed before it began");
+		return;
+	}
+	j->kill_grace_us = grace_us; /* not up: compare_held() asks again */
+	j->kill_intent = intent;
+	keeper_client_kill(l->keeper, j->pub.token, grace_us, intent, NULL);
+}
+
+void loader_renew_processes(struct loader *l, int64_t deadline_us)
+{
+	if (l->keeper && keeper_client_is_up(l->keeper))
+		keeper_client_renew(l->keeper, NULL, 0, (uint64_t)deadline_us, NULL);
+}
+
+void loader_forget_process(struct loader *l, struct job *j)
+{
+	/* A keeper that is not up tells the end again later; then it is forgotten. */
+	if (j->in_keeper)
+		keeper_client_forget(l->keeper, &j->pub.token, 1, NULL);
+}

@@ -1,0 +1,171 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/loader/loader.h"
+#include "broker/loader/pool.h"
+#include "util/clock.h"
+
+#define HAS(plugin, member) RUNNER_HAS(plugin, struct runner_plugin, member)
+
+enum { REASON_EXIT = 1, REASON_SIGNAL = 2, REASON_FENCED = 5, REASON_PLUGIN = 8 };
+
+static int64_t wall_us(void)
+{
+	return clock_wall_us(&clock_machine);
+}
+
+/* What the plugin answered, as the report will say it. */
+static void settle(struct job *j)
+{
+	struct runner_result *r = &j->result;
+
+	r->text[sizeof r->text - 1] = 0;
+	if (j->answer < 0) {
+		j->reason = REASON_PLUGIN;
+		if (r->verdict == RUNNER_BY_CODE)
+			r->verdict = RUNNER_INFRA;
+	} else if (r->exit_code < 0) {
+		j->reason = REASON_SIGNAL;
+	} else {
+		j->reason = REASON_EXIT;
+	}
+	if (j->was_fenced)
+		j->reason = REASON_FENCED;
+	if (r->verdict > RUNNER_NOT_YET)
+		r->verdict = RUNNER_INFRA;
+	j->report_kind = r->verdict == RUNNER_NOT_YET ? REPORT_NOT_YET : REPORT_ENDED;
+}
+
+static void finish(struct job *j)
+{
+	const struct runner_plugin *p = j->loader->plugin;
+
+	if (HAS(p, finish))
+		p->finish(j->loader->self, j->state, &j->pub, &j->result);
+	j->state = NULL;
+}
+
+static void executing(struct job *j, bool is)
+{
+	pthread_mutex_lock(&j->loader->kill_mu);
+	j->is_executing = is;
+	pthread_mutex_unlock(&j->loader->kill_mu);
+}
+
+/* prepare and execute, as far as this call may go. */
+static int advance(struct job *j)
+{
+	const struct runner_plugin *p = j->loader->plugin;
+	void *self = j->loader->self;
+	int r = RUNNER_DONE;
+
+	if (j->stage == STAGE_PREPARE) {
+		if (HAS(p, prepare))
+			r = p->prepare(self, &j->pub, &j->result, &j->state);
+		if (r != RUNNER_DONE)
+			return r;
+		j->stage = STAGE_EXECUTE;
+	}
+	if (j->pub.flags & RUNNER_JOB_INLINE)
+		return p->execute(self, j->state, &j->pub, &j->result);
+	executing(j, true);
+	r = p->execute(self, j->state, &j->pub, &j->result);
+	executing(j, false);
+	return r;
+}
+
+static void end_cancelled(struct job *j)
+{
+	j->result.exit_code = -15;
+	result_set_text(&j->result, "killed before it began");
+}
+
+void loader_run_job(struct job *j)
+{
+	if (j->stage == STAGE_FINISH) {
+		finish(j);
+		if (j->report_kind == REPORT_ENDED && j->result.verdict == RUNNER_NOT_YET)
+			j->report_kind = REPORT_NOT_YET;
+		return;
+	}
+	atomic_store(&j->begun_us, wall_us());
+	if (atomic_load(&j->is_cancelled)) {
+		end_cancelled(j);
+		if (j->stage == STAGE_EXECUTE)
+			finish(j);
+		settle(j);
+		return;
+	}
+	j->answer = advance(j);
+	if (j->answer == RUNNER_PROCESS && j->start && !j->process_over)
+		return; /* the session thread goes on with it */
+	finish(j);
+	settle(j);
+	j->ended_us = wall_us();
+}
+
+bool loader_run_inline(struct job *j)
+{
+	j->pub.flags |= RUNNER_JOB_INLINE;
+	j->started_us = wall_us();
+	j->answer = advance(j);
+	j->pub.flags &= ~RUNNER_JOB_INLINE;
+	if (j->answer == RUNNER_THREAD)
+		return false;
+	finish(j);
+	settle(j);
+	j->ended_us = wall_us();
+	return true;
+}
+
+/* --- back on the session thread --------------------------------------------------- */
+
+void loader_job_ended(struct loader *l, struct job *j)
+{
+	if (!j->ended_us)
+		j->ended_us = wall_us();
+	if (!j->started_us)
+		j->started_us = j->ended_us;
+	if (!j->is_process)
+		l->in_process--;
+	if (j->has_slot)
+		l->active--;
+	j->has_slot = false;
+	j->phase = JOB_ENDED;
+	j->pub.flags = 0;
+	l->unacked++;
+	start_free(j->start);
+	j->start = NULL;
+	loader_report(l, j, DUE_END);
+	loader_ship(l, j);
+}
+
+static void job_back(struct loader *l, struct job *j)
+{
+	if (!j->started_us)
+		j->started_us = atomic_load(&j->begun_us);
+	if (j->phase == JOB_PROCESS || j->stage == STAGE_FINISH || j->is_waited) {
+		loader_job_ended(l, j);
+		return;
+	}
+	if (j->answer != RUNNER_PROCESS || !j->start) {
+		if (j->answer == RUNNER_PROCESS) { /* it never called spawn() */
+			j->answer = RUNNER_FAILED;
+			result_set_text(&j->result, "the runner started no process");
+			settle(j);
+		}
+		loader_job_ended(l, j);
+		return;
+	}
+	loader_start_process(l, j);
+}
+
+void loader_take_done(struct loader *l)
+{
+	struct job *next;
+
+	for (struct job *j = pool_take_done(l->pool); j; j = next) {
+		next = j->next;
+		job_back(l, j);
+	}
+}

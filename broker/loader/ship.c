@@ -1,0 +1,330 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <keeper.pb-c.h>
+#include <sirdar.pb-c.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker/keeper/client.h"
+#include "broker/link/link.h"
+#include "broker/loader/loader.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+/* One piece of a stream is on its way at a time, and this much of all streams. */
+#define FLIGHT_BYTES_MAX (4u << 20)
+#define CHUNK_BYTES_MAX  (256u << 10)
+#define OUTPUT_TAIL      65536 /* bytes of standard output searched for outputs */
+
+static bool is_ended(const struct job *j)
+{
+	return j->phase == JOB_ENDED || j->phase == JOB_ACKED;
+}
+
+/* --- where the bytes come from ---------------------------------------------------- */
+
+static int open_file(struct loader *l, const struct job *j, int stream)
+{
+	char path[4096];
+
+	if (!l->logs_dir)
+		return -1;
+	keeper_log_path(path, sizeof path, l->logs_dir, j->pub.token, stream + 1);
+	return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+static size_t read_file(struct loader *l, const struct job *j, int stream, uint8_t *to, size_t n)
+{
+	const struct job_log *log = &j->logs[stream];
+	int fd = open_file(l, j, stream);
+	ssize_t got;
+
+	if (fd < 0)
+		return 0;
+	if (is_ended(j) && n > log->size - log->acked)
+		n = log->size - log->acked;
+	do {
+		got = pread(fd, to, n, (off_t)log->acked);
+	} while (got < 0 && errno == EINTR);
+	close(fd);
+	return got > 0 ? (size_t)got : 0;
+}
+
+static size_t read_text(struct loader *l, struct job *j, int stream, uint8_t *to, size_t n,
+                        uint64_t *ret_dropped)
+{
+	struct job_log *log = &j->logs[stream];
+
+	pthread_mutex_lock(&l->mu);
+	if (n > log->text.len)
+		n = log->text.len;
+	if (n)
+		memcpy(to, buf_at(&log->text), n);
+	*ret_dropped = log->text.len == 0 ? log->dropped : 0;
+	if (*ret_dropped)
+		log->dropped = 0;
+	pthread_mutex_unlock(&l->mu);
+	return n;
+}
+
+static bool is_last(struct loader *l, const struct job *j, int stream, size_t n)
+{
+	const struct job_log *log = &j->logs[stream];
+	bool last;
+
+	if (!is_ended(j))
+		return false;
+	if (j->is_process)
+		return log->acked + n >= log->size || n == 0;
+	pthread_mutex_lock(&l->mu);
+	last = n == log->text.len && !log->dropped;
+	pthread_mutex_unlock(&l->mu);
+	return last;
+}
+
+/* --- sending ---------------------------------------------------------------------- */
+
+static bool send_chunk(struct loader *l, struct job *j, int stream, Sirdar__LogChunk *m)
+{
+	struct job_log *log = &j->logs[stream];
+
+	m->token = j->pub.token;
+	m->task_id = j->pub.task_id;
+	m->run_date = j->pub.run_date;
+	m->part = j->pub.part;
+	m->generation = j->pub.generation;
+	m->attempt = j->pub.attempt;
+	m->stream = (uint32_t)stream + 1;
+	m->offset = log->acked;
+	if (link_send(l->link, FR_LOG_CHUNK, m, NULL) < 0)
+		return false;
+	log->in_flight = true;
+	log->end_in_flight = m->end;
+	log->sent = m->data.len;
+	l->log_flight += m->data.len;
+	return true;
+}
+
+static size_t chunk_bytes(const struct loader *l)
+{
+	int64_t n = l->settings->output_chunk_bytes;
+
+	return n < CHUNK_BYTES_MAX ? (size_t)n : CHUNK_BYTES_MAX;
+}
+
+static void ship_stream(struct loader *l, struct job *j, int stream)
+{
+	struct job_log *log = &j->logs[stream];
+	Sirdar__LogChunk m = SIRDAR__LOG_CHUNK__INIT;
+
+	if (log->in_flight || log->is_over || !l->link || !link_is_up(l->link) ||
+	    l->log_flight >= FLIGHT_BYTES_MAX)
+		return;
+	if (!l->chunk)
+		l->chunk = mem_new(CHUNK_BYTES_MAX);
+	m.data.data = l->chunk;
+	m.data.len = j->is_process ? read_file(l, j, stream, l->chunk, chunk_bytes(l))
+	                           : read_text(l, j, stream, l->chunk, chunk_bytes(l), &m.dropped);
+	m.end = is_last(l, j, stream, m.data.len);
+	if (m.end && m.data.len == 0 && m.dropped == 0 && log->acked == 0)
+		log->is_over = true; /* there never was any */
+	else if (m.data.len || m.dropped || m.end)
+		send_chunk(l, j, stream, &m);
+}
+
+bool loader_is_shipped(const struct job *j)
+{
+	return j->logs[0].is_over && j->logs[1].is_over;
+}
+
+void loader_ship(struct loader *l, struct job *j)
+{
+	if (!j->is_process && j->phase == JOB_ENDED && !atomic_load(&j->has_logged)) {
+		j->logs[0].is_over = j->logs[1].is_over = true; /* the quick way of most */
+		return;
+	}
+	if (!j->is_shipping) {
+		j->is_shipping = true;
+		j->ship_next = l->shipping;
+		l->shipping = j;
+	}
+	if (!ev_is_active(&l->ship_timer))
+		ev_timer_again(l->loop, &l->ship_timer);
+	/* A running process is looked after by the timer: its output comes in pieces. */
+	if (!is_ended(j) && j->is_process)
+		return;
+	ship_stream(l, j, 0);
+	ship_stream(l, j, 1);
+}
+
+void loader_ship_texts(struct loader *l)
+{
+	struct job *j, *next;
+
+	if (!atomic_exchange(&l->has_logs, false))
+		return;
+	pthread_mutex_lock(&l->mu);
+	j = l->texts;
+	l->texts = NULL;
+	for (struct job *each = j; each; each = each->text_next)
+		each->has_text = false;
+	pthread_mutex_unlock(&l->mu);
+	for (; j; j = next) {
+		next = j->text_next;
+		if (!j->is_process) /* else its process's output is its log */
+			loader_ship(l, j);
+	}
+}
+
+static void on_ship_timer(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct loader *l = w->data;
+	struct job *next;
+
+	(void)events;
+	if (!l->shipping) {
+		ev_timer_stop(loop, w);
+		return;
+	}
+	for (struct job *j = l->shipping; j; j = next) {
+		next = j->ship_next;
+		ship_stream(l, j, 0);
+		ship_stream(l, j, 1);
+		loader_job_settled(l, j);
+	}
+}
+
+void loader_ship_init(struct loader *l)
+{
+	ev_init(&l->ship_timer, on_ship_timer);
+	l->ship_timer.repeat = (double)l->settings->output_flush_ms / 1000.0;
+	l->ship_timer.data = l;
+}
+
+void loader_ship_again(struct loader *l)
+{
+	l->log_flight = 0;
+	for (struct job *j = l->shipping; j; j = j->ship_next)
+		j->logs[0].in_flight = j->logs[1].in_flight = false;
+}
+
+static void forget_text(struct loader *l, struct job *j)
+{
+	pthread_mutex_lock(&l->mu);
+	for (struct job **at = &l->texts; j->has_text && *at; at = &(*at)->text_next) {
+		if (*at == j) {
+			*at = j->text_next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&l->mu);
+}
+
+void loader_ship_forget(struct loader *l, struct job *j)
+{
+	if (atomic_load(&j->has_logged))
+		forget_text(l, j);
+	if (!j->is_shipping)
+		return;
+	for (struct job **at = &l->shipping; *at; at = &(*at)->ship_next) {
+		if (*at == j) {
+			*at = j->ship_next;
+			break;
+		}
+	}
+	for (int i = 0; i < 2; i++) {
+		if (j->logs[i].in_flight)
+			l->log_flight -= j->logs[i].sent;
+	}
+	j->is_shipping = false;
+}
+
+/* --- acknowledgements ------------------------------------------------------------- */
+
+static void log_acked(struct loader *l, struct job *j, struct job_log *log, uint64_t offset)
+{
+	if (!j->is_process) {
+		uint64_t n = offset > log->acked ? offset - log->acked : 0;
+
+		pthread_mutex_lock(&l->mu);
+		buf_drop(&log->text, n < log->text.len ? n : log->text.len);
+		pthread_mutex_unlock(&l->mu);
+	}
+	/* The server may have more than this loader knows: a former one sent it. */
+	if (log->end_in_flight && offset >= log->acked + log->sent)
+		log->is_over = true;
+	log->acked = offset;
+	if (j->is_process && is_ended(j) && offset > log->size)
+		log->is_over = true;
+}
+
+int loader_take_log_ack(struct loader *l, const Sirdar__LogAck *m)
+{
+	struct job *j = loader_job_find(l, m->token);
+
+	if (!j || m->stream < 1 || m->stream > 2)
+		return 0;
+	struct job_log *log = &j->logs[m->stream - 1];
+
+	if (!log->in_flight)
+		return 0;
+	log->in_flight = false;
+	l->log_flight -= log->sent;
+	if (m->code < 0 && err_retryable(m->code))
+		return 0; /* the timer sends it again */
+	if (m->code < 0) {
+		log_warn("loader.log_refused", "token=%llx code=%s", (unsigned long long)m->token,
+		         err_name(m->code));
+		log->is_over = true;
+	} else {
+		log_acked(l, j, log, m->offset);
+	}
+	ship_stream(l, j, (int)m->stream - 1);
+	loader_job_settled(l, j);
+	return 0;
+}
+
+/* --- outputs of processes --------------------------------------------------------- */
+
+static void read_output_line(struct job *j, char *line)
+{
+	static const char mark[] = "::output ";
+	char *is;
+
+	if (strncmp(line, mark, sizeof mark - 1) != 0)
+		return;
+	line += sizeof mark - 1;
+	is = strchr(line, '=');
+	if (!is || is == line)
+		return;
+	*is = 0;
+	line[strcspn(line, " ")] = 0;
+	job_output(j, line, is + 1);
+}
+
+void loader_read_outputs(struct loader *l, struct job *j)
+{
+	uint64_t size = j->logs[0].size;
+	uint64_t from = size > OUTPUT_TAIL ? size - OUTPUT_TAIL : 0;
+	int fd = size ? open_file(l, j, 0) : -1;
+
+	if (fd < 0)
+		return;
+	char *text = mem_new(OUTPUT_TAIL + 1);
+	ssize_t n = pread(fd, text, OUTPUT_TAIL, (off_t)from);
+	char *end = n > 0 ? text + n : text;
+
+	close(fd);
+	for (char *line = text, *next; line < end; line = next) {
+		char *newline = memchr(line, '\n', (size_t)(end - line));
+
+		next = newline ? newline + 1 : end;
+		if (newline)
+			*newline = 0;
+		read_output_line(j, line);
+	}
+	free(text);
+}
