@@ -27,8 +27,8 @@ enum link_role { LINK_BROKER = 1, LINK_LOADER = 2 };
 struct link_self {
 	enum link_role role;
 	const struct param_taskbroker *settings; /* server, name, key_file, groups, pauses */
-	const char *type;           /* loader: its task type, else "" */
-	const char *runner_version; /* loader, else "" */
+	const char *type;                        /* loader: its task type, else "" */
+	const char *runner_version;              /* loader, else "" */
 	uint32_t slots;
 	const char *epoch_file; /* where the highest epoch obeyed is kept */
 };

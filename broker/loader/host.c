@@ -182,7 +182,8 @@ static int64_t host_param(const struct runner_job *pub, const char *name, char *
 		return copy_out(value, ret_value, cap);
 	if (strncmp(name, "secret.", 7) != 0)
 		return RUNNER_E_NONE;
-	return pub->flags & RUNNER_JOB_INLINE ? RUNNER_E_STATE : ask_server(j, name, ret_value, cap);
+	return pub->flags & RUNNER_JOB_INLINE ? RUNNER_E_STATE
+	                                      : ask_server(j, name, ret_value, cap);
 }
 
 static int64_t host_param_name(const struct runner_job *pub, uint32_t i, char *ret_name,
@@ -207,7 +208,8 @@ static int host_pause(const struct runner_job *pub, uint64_t ms)
 {
 	struct job *j = job_of(pub);
 	struct loader *l = j->loader;
-	int64_t until_us = clock_steady_us() + (int64_t)(ms < INT32_MAX ? ms : INT32_MAX) * US_PER_MS;
+	int64_t until_us = clock_steady_us() +
+	                   (int64_t)(ms < INT32_MAX ? ms : INT32_MAX) * US_PER_MS;
 
 	pthread_mutex_lock(&l->mu);
 	while (!atomic_load(&j->is_cancelled) && clock_steady_us() < until_us)
@@ -223,8 +225,7 @@ void start_free(struct start *s)
 	if (!s)
 		return;
 	for (size_t i = 0; i < s->message->n_file; i++) /* may be secrets */
-		explicit_bzero(s->message->file[i]->content.data,
-		               s->message->file[i]->content.len);
+		explicit_bzero(s->message->file[i]->content.data, s->message->file[i]->content.len);
 	sirdar__keeper_start__free_unpacked(s->message, NULL);
 	free(s);
 }

@@ -24,8 +24,8 @@ static char *put(char **at, const char *s)
 
 static void store_reserve(struct job *j, const Sirdar__Job *g)
 {
-	size_t n = 2 * g->n_params * sizeof(char *) + bytes_of(g->task_name) +
-	           bytes_of(g->run_as) + bytes_of(g->timezone);
+	size_t n = 2 * g->n_params * sizeof(char *) + bytes_of(g->task_name) + bytes_of(g->run_as) +
+	           bytes_of(g->timezone);
 
 	for (size_t i = 0; i < g->n_params; i++)
 		n += bytes_of(g->params[i]->name) + bytes_of(g->params[i]->value);

@@ -32,28 +32,28 @@ enum job_phase {
 };
 
 enum job_stage { /* what the next turn on a thread begins with */
-	STAGE_PREPARE,
-	STAGE_EXECUTE,
-	STAGE_FINISH,
+	         STAGE_PREPARE,
+	         STAGE_EXECUTE,
+	         STAGE_FINISH,
 };
 
 enum job_due { /* what the next round has to report */
-	DUE_STARTED = 1,
-	DUE_KILL_ACK = 4,
-	DUE_END = 8,
-	DUE_HANGED = 16,
+	       DUE_STARTED = 1,
+	       DUE_KILL_ACK = 4,
+	       DUE_END = 8,
+	       DUE_HANGED = 16,
 };
 
 enum report_kind { /* schema/proto/sirdar.proto */
-	REPORT_STARTED = 1,
-	REPORT_PROGRESS = 2,
-	REPORT_ENDED = 3,
-	REPORT_REJECTED = 4,
-	REPORT_NOT_STARTED = 5,
-	REPORT_KILL_ACK = 6,
-	REPORT_HANGED = 7,
-	REPORT_NOT_YET = 8,
-	REPORT_LOST = 9,
+	           REPORT_STARTED = 1,
+	           REPORT_PROGRESS = 2,
+	           REPORT_ENDED = 3,
+	           REPORT_REJECTED = 4,
+	           REPORT_NOT_STARTED = 5,
+	           REPORT_KILL_ACK = 6,
+	           REPORT_HANGED = 7,
+	           REPORT_NOT_YET = 8,
+	           REPORT_LOST = 9,
 };
 
 struct job_pair {
@@ -74,7 +74,7 @@ struct job_log {
 struct job {
 	struct runner_job pub; /* first: the plugin's pointer is ours */
 	struct loader *loader;
-	struct job *next;      /* in the pool's lists */
+	struct job *next;       /* in the pool's lists */
 	struct job *dirty_next; /* among those with something to report */
 	struct job *ship_next;  /* among those whose output is looked after */
 	struct job *text_next;  /* [shared] among those with new text */
@@ -83,7 +83,7 @@ struct job {
 	bool is_dirty, is_shipping, has_started, keep_on_server_lost;
 	bool is_adopted; /* its process was started by an earlier loader */
 	bool has_slot;
-	bool kill_seen; /* a KILL came for it; acknowledged again after a reconnect */
+	bool kill_seen;  /* a KILL came for it; acknowledged again after a reconnect */
 	bool was_inline; /* prepare() may have run on the session thread */
 	bool in_keeper;  /* the keeper may know the token */
 	uint64_t kill_grace_us;
@@ -92,8 +92,8 @@ struct job {
 	bool is_waited;  /* a job thread waits for that process */
 	bool is_listed;  /* the keeper named it in the list that is coming in */
 	bool is_hanged;
-	int64_t grace_end_us; /* killed in-process job: then it counts as hanged */
-	int64_t report_us;    /* when its end was last reported */
+	int64_t grace_end_us;  /* killed in-process job: then it counts as hanged */
+	int64_t report_us;     /* when its end was last reported */
 	uint32_t seq, end_seq; /* of its reports */
 
 	/* The grant's text and parameters: one block, kept from job to job. */
@@ -118,15 +118,15 @@ struct job {
 	uint64_t pid, cpu_us, rss_max_bytes;
 
 	_Atomic bool is_cancelled, was_fenced, has_logged;
-	_Atomic int64_t begun_us; /* a thread has begun it; wall clock */
-	bool is_executing;       /* [kill_mu] */
-	struct job *start_next;  /* [shared] */
+	_Atomic int64_t begun_us;            /* a thread has begun it; wall clock */
+	bool is_executing;                   /* [kill_mu] */
+	struct job *start_next;              /* [shared] */
 	struct runner_result process_result; /* [shared] */
-	_Atomic uint32_t progress; /* permille + 1 */
-	pthread_cond_t cv;         /* [shared] cancelled, answered, or its process is over */
-	bool process_over;         /* [shared] */
-	bool has_text;             /* [shared] in loader.texts */
-	char *progress_text;       /* [shared] */
+	_Atomic uint32_t progress;           /* permille + 1 */
+	pthread_cond_t cv;   /* [shared] cancelled, answered, or its process is over */
+	bool process_over;   /* [shared] */
+	bool has_text;       /* [shared] in loader.texts */
+	char *progress_text; /* [shared] */
 	struct job_log logs[2];
 };
 

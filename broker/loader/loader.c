@@ -277,7 +277,7 @@ int loader_run(const struct param_taskbroker *settings, const struct loader_args
 	ev_run(loop, 0);
 	*ret_loader = NULL;
 	if (l->in_process) /* their threads use it all: only the process's end is safe */
-		return 0;
+		_exit(0);
 out:
 	loader_free(l);
 	return r;

@@ -63,12 +63,12 @@ struct loader {
 	uint64_t *held; /* scratch */
 	size_t held_cap;
 
-	uint64_t granted;      /* in this session */
-	uint64_t credit;       /* sent in this session */
-	uint32_t active;       /* jobs that hold a slot */
-	uint32_t in_process;   /* of them, those without a process of their own */
-	uint32_t unacked;      /* ended and not acknowledged */
-	uint32_t seq_base;     /* first seq of jobs an earlier loader reported on */
+	uint64_t granted;    /* in this session */
+	uint64_t credit;     /* sent in this session */
+	uint32_t active;     /* jobs that hold a slot */
+	uint32_t in_process; /* of them, those without a process of their own */
+	uint32_t unacked;    /* ended and not acknowledged */
+	uint32_t seq_base;   /* first seq of jobs an earlier loader reported on */
 	struct job *dirty, **dirty_tail;
 	struct pack *pack; /* scratch of reports.c */
 	uint8_t *chunk;    /* scratch of ship.c */
@@ -82,8 +82,8 @@ struct loader {
 	pthread_mutex_t kill_mu; /* guards is_executing: kill() only while execute() runs */
 	pthread_mutex_t mu;      /* guards what is marked [shared] */
 	struct job *starts;      /* [shared] jobs whose thread waits for a process */
-	struct ask *asks;   /* [shared] parameters asked for */
-	uint64_t ask_id;    /* [shared] */
+	struct ask *asks;        /* [shared] parameters asked for */
+	uint64_t ask_id;         /* [shared] */
 	_Atomic bool has_asks, has_logs, has_starts;
 };
 
@@ -101,7 +101,7 @@ void loader_cancel(struct loader *l, struct job *j); /* tell an in-process job t
 
 /* run.c */
 void loader_run_job(struct job *j);                     /* on a job thread */
-bool loader_run_inline(struct job *j); /* false: it wants a thread */
+bool loader_run_inline(struct job *j);                  /* false: it wants a thread */
 void loader_take_done(struct loader *l);                /* what the pool gave back */
 void loader_job_ended(struct loader *l, struct job *j); /* j->result and kin are final */
 

@@ -172,6 +172,10 @@ int main(int argc, char **argv)
 		return EX_USAGE;
 	}
 	code = run(&p);
-	/* Job threads that did not end in time may still use anything: no destructors. */
-	_exit(code);
+	if (p.loop)
+		ev_loop_destroy(p.loop);
+	free(p.plugin_path);
+	param_args_done(&p.args);
+	param_done(&param_taskbroker_table, &p.settings);
+	return code;
 }

@@ -21,7 +21,7 @@ enum {
 	REASON_OOM = 30,
 };
 
-enum { HELD_NOT_STARTED = 5, HELD_HANGED = 7 };   /* KeeperJob.state */
+enum { HELD_NOT_STARTED = 5, HELD_HANGED = 7 }; /* KeeperJob.state */
 enum { KILL_STATE_HANGED = 2, KILL_STATE_NONE = 3 };
 enum { KILLED_BY_FENCE = 2 };
 
