@@ -1,0 +1,408 @@
+#include "cgi/auth.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cgi/auth_impl.h"
+#include "cgi/call.h"
+#include "cgi/cgi.h"
+#include "cgi/guard.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/fs.h"
+#include "util/log.h"
+
+#define HASH_PASSES 2
+#define HASH_MEMORY ((size_t)19 * 1024 * 1024)
+#define PASSWORD_MIN 10
+#define PASSWORD_MAX 512
+#define QUIET_US (15 * 60 * US_PER_S)
+#define DELAY_MAX_S 300
+
+static const char alphabet[] = "abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+
+void secret_new(const char *prefix, char ret_text[AUTH_TEXT_MAX])
+{
+	unsigned char bytes[AUTH_SECRET_BYTES];
+	size_t n = strlen(prefix);
+
+	randombytes_buf(bytes, sizeof(bytes));
+	memcpy(ret_text, prefix, n);
+	sodium_bin2base64(ret_text + n, AUTH_TEXT_MAX - n, bytes, sizeof(bytes),
+	                  sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	sodium_memzero(bytes, sizeof(bytes));
+}
+
+void secret_hash(const char *text, unsigned char ret_hash[HASH_BYTES])
+{
+	crypto_hash_sha256(ret_hash, (const unsigned char *)text, strlen(text));
+}
+
+/* --- the password ----------------------------------------------------------------- */
+
+static int password_hash(const char *password, char ret[128], struct err *err)
+{
+	_Static_assert(crypto_pwhash_STRBYTES <= 128, "the hash fits");
+	if (crypto_pwhash_str(ret, password, strlen(password), HASH_PASSES, HASH_MEMORY) != 0)
+		return err_set(err, E_NOMEM, "no memory to hash a password");
+	return 0;
+}
+
+static char *state_path(const struct cgi *cgi, const char *name)
+{
+	return mem_fmt("%s/%s", cgi->param.state_dir, name);
+}
+
+static int password_store(struct auth *a, const char *hash, struct err *err)
+{
+	char *path = state_path(a->cgi, "password"), *line = mem_fmt("%s\n", hash);
+	int r = fs_write(path, line, strlen(line), 0600, err);
+
+	free(line);
+	free(path);
+	return r;
+}
+
+/* The first start: a password nobody chose, shown once. */
+static int password_first(struct auth *a, struct err *err)
+{
+	char password[25] = "";
+	int r;
+
+	for (size_t i = 0; i < sizeof(password) - 1; i++)
+		password[i] = alphabet[randombytes_uniform(sizeof(alphabet) - 1)];
+	r = password_hash(password, a->password, err);
+	if (r == 0)
+		r = password_store(a, a->password, err);
+	if (r == 0)
+		fprintf(stderr,
+		        "sirdar-cgi: first start. User: admin  Password: %s\n"
+		        "sirdar-cgi: it is not shown again and not stored; `sirdar login` uses it once\n",
+		        password);
+	sodium_memzero(password, sizeof(password));
+	return r;
+}
+
+static int password_load(struct auth *a, struct err *err)
+{
+	char *path = state_path(a->cgi, "password");
+	struct buf text;
+	int r;
+
+	buf_init(&text);
+	r = fs_read_secret(path, sizeof(a->password) - 1, &text, err);
+	if (r == E_NOT_FOUND) {
+		r = password_first(a, err);
+	} else if (r == 0) {
+		snprintf(a->password, sizeof(a->password), "%.*s",
+		         (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
+		if (strncmp(a->password, "$argon2id$", 10) != 0)
+			r = err_set(err, E_CORRUPT, "%s is not a password's hash", path);
+	}
+	buf_done(&text);
+	free(path);
+	return r;
+}
+
+int auth_open(struct cgi *cgi, struct auth **ret_auth, struct err *err)
+{
+	struct auth *a = mem_new(sizeof(*a));
+	char *tokens = state_path(cgi, "tokens");
+	int r;
+
+	a->cgi = cgi;
+	pthread_mutex_init(&a->mu, NULL);
+	r = fs_mkdirs(tokens, 0700, err);
+	if (r == 0)
+		r = password_load(a, err);
+	if (r == 0)
+		r = password_hash("nobody", a->dummy, err);
+	if (r == 0)
+		r = auth_tokens_load(a, err);
+	free(tokens);
+	if (r < 0) {
+		auth_close(a);
+		return r;
+	}
+	*ret_auth = a;
+	return 0;
+}
+
+void auth_close(struct auth *a)
+{
+	if (a == NULL)
+		return;
+	pthread_mutex_destroy(&a->mu);
+	free(a->tokens);
+	sodium_memzero(a, sizeof(*a));
+	free(a);
+}
+
+int auth_password_verify(struct auth *a, const char *user, const char *password, struct err *err)
+{
+	char hash[128];
+	bool known = strcmp(user, "admin") == 0, right;
+
+	pthread_mutex_lock(&a->mu);
+	memcpy(hash, known ? a->password : a->dummy, sizeof(hash));
+	pthread_mutex_unlock(&a->mu);
+	right = strlen(password) <= PASSWORD_MAX &&
+	        crypto_pwhash_str_verify(hash, password, strlen(password)) == 0;
+	if (!known || !right)
+		return err_set(err, E_AUTH, "wrong user or password");
+	return 0;
+}
+
+int auth_password_set(struct auth *a, const char *password, struct err *err)
+{
+	char hash[128];
+	int r;
+
+	if (strlen(password) < PASSWORD_MIN || strlen(password) > PASSWORD_MAX)
+		return err_set(err, E_INVALID, "a password has %d to %d bytes", PASSWORD_MIN,
+		               PASSWORD_MAX);
+	r = password_hash(password, hash, err);
+	if (r == 0)
+		r = password_store(a, hash, err);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&a->mu);
+	memcpy(a->password, hash, sizeof(hash));
+	sodium_memzero(a->sessions, sizeof(a->sessions));
+	pthread_mutex_unlock(&a->mu);
+	return 0;
+}
+
+/* --- tries -------------------------------------------------------------------------- */
+
+/* The entry of `who`; with `make`, the oldest one gives way. */
+static struct tries *tries_of(struct auth *a, const char *who, int64_t now, bool make)
+{
+	struct tries *oldest = &a->tries[0];
+
+	for (size_t i = 0; i < TRIES_MAX; i++) {
+		struct tries *t = &a->tries[i];
+
+		if (strcmp(t->who, who) == 0) {
+			if (now - t->last_us > QUIET_US)
+				t->wrong = 0;
+			return t;
+		}
+		if (t->last_us < oldest->last_us)
+			oldest = t;
+	}
+	if (!make)
+		return NULL;
+	*oldest = (struct tries){ .last_us = now };
+	snprintf(oldest->who, sizeof(oldest->who), "%s", who);
+	return oldest;
+}
+
+static void tries_names(const struct call *c, const char *user, char ret[2][64])
+{
+	snprintf(ret[0], 64, "a %s", c->address);
+	snprintf(ret[1], 64, "u %.60s", user);
+}
+
+int auth_may_try(struct auth *a, struct call *c, const char *user)
+{
+	int64_t now = clock_mono_us(&clock_machine), wait = 0;
+	char who[2][64];
+
+	tries_names(c, user, who);
+	pthread_mutex_lock(&a->mu);
+	for (int i = 0; i < 2; i++) {
+		struct tries *t = tries_of(a, who[i], now, false);
+
+		if (t != NULL && t->next_us - now > wait)
+			wait = t->next_us - now;
+	}
+	pthread_mutex_unlock(&a->mu);
+	if (wait == 0)
+		return 0;
+	c->retry_after_s = (int)(wait / US_PER_S) + 1;
+	return call_fail(c, E_LIMIT, "login", "too many wrong passwords, wait %d s",
+	                 c->retry_after_s);
+}
+
+void auth_tried(struct auth *a, struct call *c, const char *user, bool right)
+{
+	int64_t now = clock_mono_us(&clock_machine);
+	int free_tries = (int)a->cgi->param.login_tries_per_minute;
+	char who[2][64];
+
+	tries_names(c, user, who);
+	pthread_mutex_lock(&a->mu);
+	for (int i = 0; i < 2; i++) {
+		struct tries *t = tries_of(a, who[i], now, !right);
+		int64_t delay_s = 0;
+
+		if (t == NULL)
+			continue;
+		t->wrong = right ? 0 : t->wrong + 1;
+		t->last_us = now;
+		if (t->wrong >= free_tries) {
+			int more = t->wrong - free_tries;
+
+			delay_s = more > 4 ? DELAY_MAX_S : 15LL << more;
+		}
+		t->next_us = now + delay_s * US_PER_S;
+	}
+	pthread_mutex_unlock(&a->mu);
+	if (!right)
+		log_warn("login.wrong", "address=%s", c->address);
+}
+
+/* --- sessions ------------------------------------------------------------------------- */
+
+static const char *cookie_name(const struct cgi *cgi)
+{
+	return cgi->tls ? "__Host-sirdar" : "sirdar";
+}
+
+static void csrf_of(const char *secret, char ret_csrf[AUTH_TEXT_MAX])
+{
+	unsigned char hash[HASH_BYTES];
+	crypto_hash_sha256_state st;
+
+	crypto_hash_sha256_init(&st);
+	crypto_hash_sha256_update(&st, (const unsigned char *)"csrf:", 5);
+	crypto_hash_sha256_update(&st, (const unsigned char *)secret, strlen(secret));
+	crypto_hash_sha256_final(&st, hash);
+	sodium_bin2hex(ret_csrf, AUTH_TEXT_MAX, hash, sizeof(hash));
+}
+
+void auth_session_begin(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_MAX])
+{
+	int64_t now = clock_mono_us(&clock_machine);
+	struct session *s = &a->sessions[0];
+	char secret[AUTH_TEXT_MAX];
+
+	secret_new("", secret);
+	csrf_of(secret, ret_csrf);
+	pthread_mutex_lock(&a->mu);
+	for (size_t i = 0; i < SESSIONS_MAX; i++)
+		if (a->sessions[i].used_us < s->used_us)
+			s = &a->sessions[i];
+	*s = (struct session){ .begun_us = now, .used_us = now };
+	secret_hash(secret, s->hash);
+	snprintf(s->csrf, sizeof(s->csrf), "%s", ret_csrf);
+	pthread_mutex_unlock(&a->mu);
+	snprintf(c->cookie, sizeof(c->cookie), "%s=%s; Path=/; HttpOnly; SameSite=Strict%s",
+	         cookie_name(a->cgi), secret, a->cgi->tls ? "; Secure" : "");
+	sodium_memzero(secret, sizeof(secret));
+}
+
+/* The session of the call's cookie, refreshed, or NULL. Locked. */
+static struct session *session_of(struct auth *a, struct call *c)
+{
+	int64_t now = clock_mono_us(&clock_machine);
+	const char *secret =
+	        MHD_lookup_connection_value(c->conn, MHD_COOKIE_KIND, cookie_name(a->cgi));
+	unsigned char hash[HASH_BYTES];
+
+	if (secret == NULL || strlen(secret) >= AUTH_TEXT_MAX)
+		return NULL;
+	secret_hash(secret, hash);
+	for (size_t i = 0; i < SESSIONS_MAX; i++) {
+		struct session *s = &a->sessions[i];
+
+		if (s->begun_us == 0 || sodium_memcmp(s->hash, hash, sizeof(hash)) != 0)
+			continue;
+		if (now - s->used_us > a->cgi->param.session_idle_ms * US_PER_MS ||
+		    now - s->begun_us > a->cgi->param.session_life_ms * US_PER_MS) {
+			*s = (struct session){ 0 };
+			return NULL;
+		}
+		s->used_us = now;
+		return s;
+	}
+	return NULL;
+}
+
+void auth_session_csrf(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_MAX])
+{
+	struct session *s;
+
+	ret_csrf[0] = '\0';
+	pthread_mutex_lock(&a->mu);
+	s = c->by_cookie ? session_of(a, c) : NULL;
+	if (s != NULL)
+		snprintf(ret_csrf, AUTH_TEXT_MAX, "%s", s->csrf);
+	pthread_mutex_unlock(&a->mu);
+}
+
+void auth_session_end(struct auth *a, struct call *c)
+{
+	struct session *s;
+
+	pthread_mutex_lock(&a->mu);
+	s = session_of(a, c);
+	if (s != NULL)
+		*s = (struct session){ 0 };
+	pthread_mutex_unlock(&a->mu);
+	snprintf(c->cookie, sizeof(c->cookie), "%s=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0%s",
+	         cookie_name(a->cgi), a->cgi->tls ? "; Secure" : "");
+}
+
+/* --- every request ---------------------------------------------------------------------- */
+
+static bool method_safe(const char *method)
+{
+	return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+}
+
+static int check_token(struct auth *a, struct call *c, const char *authorization)
+{
+	char name[64];
+
+	if (strncasecmp(authorization, "Bearer ", 7) != 0)
+		return call_fail(c, E_AUTH, "Authorization", "want 'Bearer' and a token");
+	if (!token_find(a, authorization + 7, name, &c->role))
+		return call_fail(c, E_AUTH, "Authorization", "this token is not known, or no longer");
+	snprintf(c->actor_text, sizeof(c->actor_text), "token:%s", name);
+	return 0;
+}
+
+static int check_cookie(struct auth *a, struct call *c)
+{
+	char csrf[AUTH_TEXT_MAX] = "";
+	struct session *s;
+
+	pthread_mutex_lock(&a->mu);
+	s = session_of(a, c);
+	if (s != NULL)
+		memcpy(csrf, s->csrf, sizeof(csrf));
+	pthread_mutex_unlock(&a->mu);
+	if (s == NULL) {
+		snprintf(c->hint, sizeof(c->hint), "log in, or send a token: `sirdar login`");
+		return call_fail(c, E_AUTH, "", "who are you?");
+	}
+	if (!method_safe(c->method) && guard_csrf(c, csrf) < 0)
+		return c->err.code;
+	c->role = ROLE_ADMIN;
+	c->by_cookie = true;
+	snprintf(c->actor_text, sizeof(c->actor_text), "admin");
+	return 0;
+}
+
+int auth_check(struct auth *a, struct call *c)
+{
+	const char *authorization = call_header(c, "Authorization");
+	int r;
+
+	if (c->route->role == ROLE_NONE)
+		return 0;
+	r = authorization != NULL ? check_token(a, c, authorization) : check_cookie(a, c);
+	if (r < 0)
+		return r;
+	c->actor = c->actor_text;
+	if (c->role < c->route->role)
+		return call_fail(c, E_FORBIDDEN, "", "this needs the role %s, %s has %s",
+		                 role_name(c->route->role), c->actor, role_name(c->role));
+	return 0;
+}

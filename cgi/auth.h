@@ -1,0 +1,57 @@
+/* auth.h — who asks: the admin's password, sessions of people, tokens of programs.
+ *
+ * In the state directory, all 0600: `password` (argon2id) and `tokens/NAME` (role, SHA-256,
+ * created, expires). Sessions live in memory: a restart ends them. A mutex guards the
+ * state: the HTTP thread asks, the hash thread changes.
+ */
+#ifndef CGI_AUTH_H
+#define CGI_AUTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cgi/role.h"
+
+struct auth;
+struct buf;
+struct call;
+struct cgi;
+struct err;
+
+#define AUTH_SECRET_BYTES 32
+#define AUTH_TEXT_MAX 72 /* a secret as text, with the NUL */
+
+/* Makes the state directory and, at the first start, the admin's password, printed once on
+ * standard error. `sessions_life`, `tries` from cgi->param. */
+int auth_open(struct cgi *cgi, struct auth **ret_auth, struct err *err);
+void auth_close(struct auth *a); /* NULL is fine */
+
+/* Fill in c->actor and c->role, or refuse: E_AUTH, E_FORBIDDEN. Thread: HTTP. */
+int auth_check(struct auth *a, struct call *c);
+
+/* May this account try from this address now? E_LIMIT with c->retry_after_s. */
+int auth_may_try(struct auth *a, struct call *c, const char *user);
+void auth_tried(struct auth *a, struct call *c, const char *user, bool right);
+
+/* Hash thread: ~25 ms. An unknown user takes as long. E_AUTH. */
+int auth_password_verify(struct auth *a, const char *user, const char *password, struct err *err);
+/* Replaces the password and ends every session. E_INVALID: too short. */
+int auth_password_set(struct auth *a, const char *password, struct err *err);
+
+/* A session begins: cookie into c->cookie, CSRF token into ret_csrf. */
+void auth_session_begin(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_MAX]);
+/* The CSRF token of the call's own session; "" for tokens. */
+void auth_session_csrf(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_MAX]);
+void auth_session_end(struct auth *a, struct call *c);
+
+/* A token, shown once. `life_s` 0: until deleted. Also without a running daemon.
+ *   errors  E_EXISTS, E_INVALID name, E_IO */
+int auth_token_make(const char *state_dir, const char *name, enum role role, int64_t life_s,
+                    char ret_token[AUTH_TEXT_MAX], struct err *err);
+int auth_token_delete(struct auth *a, const char *name, struct err *err);
+/* Read the tokens' directory again. */
+int auth_tokens_load(struct auth *a, struct err *err);
+/* As JSON: [{"name", "role", "created", "expires"}]. */
+void auth_tokens_put(struct auth *a, struct buf *out);
+
+#endif

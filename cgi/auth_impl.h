@@ -1,0 +1,52 @@
+/* auth_impl.h — shared by auth*.c only. */
+#ifndef CGI_AUTH_IMPL_H
+#define CGI_AUTH_IMPL_H
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "cgi/auth.h"
+
+#define TOKENS_MAX 1000
+#define SESSIONS_MAX 256
+#define TRIES_MAX 512
+#define HASH_BYTES 32
+
+struct token {
+	char name[64];
+	enum role role;
+	unsigned char hash[HASH_BYTES];
+	int64_t created_s, expires_s; /* expires 0: never */
+};
+
+struct session {
+	unsigned char hash[HASH_BYTES]; /* of the secret */
+	char csrf[AUTH_TEXT_MAX];
+	int64_t begun_us, used_us; /* monotonic; begun 0: free place */
+};
+
+struct tries {
+	char who[64];
+	int wrong;          /* in a row, forgotten after a quiet time */
+	int64_t last_us, next_us;
+};
+
+struct auth {
+	struct cgi *cgi;
+	pthread_mutex_t mu; /* guards all below */
+	char password[128]; /* as crypto_pwhash_str() writes it */
+	char dummy[128];    /* to spend the same time on unknown users */
+	struct token *tokens;
+	size_t tokens_n;
+	int64_t tokens_seen_us, tokens_mtime_us;
+	struct session sessions[SESSIONS_MAX];
+	struct tries tries[TRIES_MAX];
+};
+
+/* A fresh secret as text, with the prefix. */
+void secret_new(const char *prefix, char ret_text[AUTH_TEXT_MAX]);
+void secret_hash(const char *text, unsigned char ret_hash[HASH_BYTES]);
+/* The token with this secret. False: none, or expired. Locks. */
+bool token_find(struct auth *a, const char *text, char ret_name[64], enum role *ret_role);
+
+#endif

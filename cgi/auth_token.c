@@ -1,0 +1,200 @@
+/* Tokens: one small file each, so that making one never rewrites another. */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cgi/auth.h"
+#include "cgi/auth_impl.h"
+#include "cgi/cgi.h"
+#include "cgi/json_put.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/log.h"
+
+#define LOOK_US US_PER_S /* how often a miss may look for new files */
+
+static int64_t wall_s(void)
+{
+	return clock_wall_us(&clock_machine) / US_PER_S;
+}
+
+int auth_token_make(const char *state_dir, const char *name, enum role role, int64_t life_s,
+                    char ret_token[AUTH_TEXT_MAX], struct err *err)
+{
+	char token[AUTH_TEXT_MAX], hex[HASH_BYTES * 2 + 1], line[200];
+	unsigned char hash[HASH_BYTES];
+	char *dir = mem_fmt("%s/tokens", state_dir), *path = mem_fmt("%s/%s", dir, name);
+	int64_t now = wall_s();
+	int r = 0;
+
+	if (!fs_name_ok(name, 63))
+		r = err_set(err, E_INVALID, "a token's name has 1 to 63 of A-Z a-z 0-9 . _ -");
+	if (r == 0)
+		r = fs_mkdirs(dir, 0700, err);
+	if (r == 0 && access(path, F_OK) == 0)
+		r = err_set(err, E_EXISTS, "there is a token '%s' already", name);
+	if (r == 0) {
+		secret_new("sirdar_", token);
+		secret_hash(token, hash);
+		sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
+		snprintf(line, sizeof(line), "%s %s %" PRId64 " %" PRId64 "\n", role_name(role), hex,
+		         now, life_s != 0 ? now + life_s : 0);
+		r = fs_write(path, line, strlen(line), 0600, err);
+	}
+	if (r == 0)
+		memcpy(ret_token, token, sizeof(token));
+	free(path);
+	free(dir);
+	return r;
+}
+
+static int token_read(const char *dir, const char *name, struct token *ret, struct err *err)
+{
+	char *path = mem_fmt("%s/%s", dir, name), role[32], hex[HASH_BYTES * 2 + 1];
+	struct buf text;
+	size_t n = 0;
+	int r;
+
+	buf_init(&text);
+	r = fs_read_secret(path, 200, &text, err);
+	if (r == 0 && (sscanf(buf_str(&text), "%31s %64s %" SCNd64 " %" SCNd64, role, hex,
+	                      &ret->created_s, &ret->expires_s) != 4 ||
+	               !role_from_name(role, &ret->role) ||
+	               sodium_hex2bin(ret->hash, HASH_BYTES, hex, strlen(hex), NULL, &n, NULL) != 0 ||
+	               n != HASH_BYTES))
+		r = err_set(err, E_CORRUPT, "%s is not a token's file", path);
+	snprintf(ret->name, sizeof(ret->name), "%s", name);
+	buf_done(&text);
+	free(path);
+	return r;
+}
+
+int auth_tokens_load(struct auth *a, struct err *err)
+{
+	char *dir = mem_fmt("%s/tokens", a->cgi->param.state_dir);
+	struct token *tokens = mem_array(TOKENS_MAX, sizeof(*tokens));
+	struct stat st = { 0 };
+	size_t n = 0;
+	DIR *d = opendir(dir);
+	int r = d != NULL ? 0 : err_sys(err, E_IO, errno, "cannot read %s", dir);
+
+	if (d != NULL)
+		fstat(dirfd(d), &st);
+	for (struct dirent *e; d != NULL && n < TOKENS_MAX && (e = readdir(d)) != NULL;) {
+		struct err why = { 0 };
+
+		if (!fs_name_ok(e->d_name, 63))
+			continue;
+		if (token_read(dir, e->d_name, &tokens[n], &why) == 0)
+			n++;
+		else
+			log_warn("token.ignored", "name=%s why=\"%s\"", e->d_name, why.text);
+	}
+	if (d != NULL)
+		closedir(d);
+	tokens = mem_grow(tokens, n > 0 ? n : 1, sizeof(*tokens));
+	pthread_mutex_lock(&a->mu);
+	free(a->tokens);
+	a->tokens = tokens;
+	a->tokens_n = n;
+	a->tokens_mtime_us = st.st_mtim.tv_sec * US_PER_S + st.st_mtim.tv_nsec / 1000;
+	pthread_mutex_unlock(&a->mu);
+	free(dir);
+	return r;
+}
+
+int auth_token_delete(struct auth *a, const char *name, struct err *err)
+{
+	char *path = mem_fmt("%s/tokens/%s", a->cgi->param.state_dir, name);
+	int r = 0;
+
+	if (!fs_name_ok(name, 63) || access(path, F_OK) != 0)
+		r = err_set(err, E_NOT_FOUND, "there is no token of this name");
+	else if (unlink(path) < 0)
+		r = err_sys(err, E_IO, errno, "cannot remove the token");
+	free(path);
+	return r == 0 ? auth_tokens_load(a, err) : r;
+}
+
+void auth_tokens_put(struct auth *a, struct buf *out)
+{
+	pthread_mutex_lock(&a->mu);
+	put_open(out, "tokens", '[');
+	for (size_t i = 0; i < a->tokens_n; i++) {
+		const struct token *t = &a->tokens[i];
+
+		put_open(out, NULL, '{');
+		put_text(out, "name", t->name);
+		put_text(out, "role", role_name(t->role));
+		put_time(out, "created", t->created_s);
+		if (t->expires_s != 0)
+			put_time(out, "expires", t->expires_s);
+		else
+			put_null(out, "expires");
+		put_close(out, '}');
+	}
+	put_close(out, ']');
+	pthread_mutex_unlock(&a->mu);
+}
+
+static bool token_match(struct auth *a, const unsigned char hash[HASH_BYTES], char ret_name[64],
+                        enum role *ret_role)
+{
+	bool found = false;
+	int64_t now = wall_s();
+
+	pthread_mutex_lock(&a->mu);
+	for (size_t i = 0; i < a->tokens_n && !found; i++) {
+		const struct token *t = &a->tokens[i];
+
+		if (sodium_memcmp(t->hash, hash, HASH_BYTES) != 0 ||
+		    (t->expires_s != 0 && t->expires_s <= now))
+			continue;
+		memcpy(ret_name, t->name, sizeof(t->name));
+		*ret_role = t->role;
+		found = true;
+	}
+	pthread_mutex_unlock(&a->mu);
+	return found;
+}
+
+/* New files are noticed by the directory's time, looked at no more than once a second. */
+static bool tokens_changed(struct auth *a)
+{
+	char *dir = mem_fmt("%s/tokens", a->cgi->param.state_dir);
+	int64_t now = clock_mono_us(&clock_machine);
+	struct stat st;
+	bool changed = false;
+
+	pthread_mutex_lock(&a->mu);
+	if (now - a->tokens_seen_us > LOOK_US) {
+		a->tokens_seen_us = now;
+		changed = stat(dir, &st) == 0 &&
+		          st.st_mtim.tv_sec * US_PER_S + st.st_mtim.tv_nsec / 1000 != a->tokens_mtime_us;
+	}
+	pthread_mutex_unlock(&a->mu);
+	free(dir);
+	return changed;
+}
+
+bool token_find(struct auth *a, const char *text, char ret_name[64], enum role *ret_role)
+{
+	unsigned char hash[HASH_BYTES];
+
+	if (strlen(text) >= AUTH_TEXT_MAX)
+		return false;
+	secret_hash(text, hash);
+	if (token_match(a, hash, ret_name, ret_role))
+		return true;
+	return tokens_changed(a) && auth_tokens_load(a, NULL) == 0 &&
+	       token_match(a, hash, ret_name, ret_role);
+}

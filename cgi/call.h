@@ -1,0 +1,124 @@
+/* call.h — one HTTP request, from its first byte to the end of its answer.
+ *
+ * Made and freed on the HTTP thread. While it waits for an answer (of the BaseServer, of the
+ * store, of the password hash) its connection is suspended: the HTTP thread does not touch
+ * it, and the actor that has it may write `err`, `out` and what its work needs. The actor
+ * gives it back with call_resume(), exactly once, also when it ends; so when the actors have
+ * stopped no connection is suspended.
+ */
+#ifndef CGI_CALL_H
+#define CGI_CALL_H
+
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rt/actor.h"
+#include "util/buf.h"
+#include "util/err.h"
+
+#include "cgi/role.h"
+
+struct cJSON;
+struct call;
+struct cgi;
+struct reader;
+struct watch;
+
+#define CALL_PARAMS_MAX 3
+#define CALL_PARAM_BYTES 300
+
+/* What a route does. 0: the answer is queued or will be; negative: the error is in c->err. */
+typedef int (*call_fn)(struct call *c);
+/* What runs on the disk thread; `r` is NULL for work that needs no store. */
+typedef int (*call_work_fn)(struct call *c, struct reader *r);
+
+struct route {
+	const char *method, *path; /* path: "/api/v1/tasks/{name}", {x...} takes the rest */
+	enum role role;            /* least role; ROLE_NONE: public */
+	unsigned flags;            /* enum route_flag */
+	call_fn run;
+};
+
+enum route_flag {
+	RF_BODY = 1, /* wants a JSON body */
+	RF_PLAIN = 2, /* errors as one line of text */
+};
+
+struct call {
+	struct letter letter; /* first: calls travel as letters while suspended */
+	struct cgi *cgi;
+	struct MHD_Connection *conn;
+	struct watch *watch; /* of the connection; borrowed */
+	char *raw;           /* request target as it came */
+	char *method;
+	const struct route *route;
+	char params[CALL_PARAMS_MAX][CALL_PARAM_BYTES]; /* decoded */
+	char request_id[33];
+	char address[48];
+	bool begun, refused, suspended, answered, streaming;
+
+	const char *actor; /* who asks; "" before authentication */
+	char actor_text[80];
+	enum role role;
+	bool by_cookie;
+
+	struct buf body;      /* of the request */
+	struct cJSON *json;   /* parsed body, or NULL */
+	struct buf out;       /* of the answer */
+	struct err err;
+	char place[120], hint[240];
+	struct buf details;   /* JSON that goes with an error, or empty */
+	int status;           /* of a good answer; 0: 200 */
+	int error_status;     /* of an error; 0: as err.def says */
+	int retry_after_s;    /* 0: no such header */
+	char allow[64];       /* methods, with 405 */
+	char cookie[200];     /* Set-Cookie, or "" */
+	uint64_t number;      /* of the stream; 0: unknown */
+
+	/* What is waited for. */
+	int (*then)(struct call *c); /* on the HTTP thread, after the wait; NULL: answer `out` */
+	call_work_fn work;
+	int64_t deadline_us;         /* monotonic */
+	uint64_t ask_id;
+	const char *ask_kind;
+	bool ask_command, ask_dry;
+	struct buf ask_args;
+	char ask_request[80];
+	struct call *next;           /* in the waiting list of an actor */
+	void *extra;                 /* of the handler; freed with free() */
+};
+
+/* Wait for the BaseServer. `args` is JSON (copied). Thread: HTTP. */
+int call_query(struct call *c, const char *kind, const char *args);
+int call_command(struct call *c, const char *kind, const char *args, bool dry_run,
+                 const char *request_id);
+/* Wait for work on the disk thread, or on the one that hashes passwords. */
+int call_read(struct call *c, call_work_fn work);
+int call_hash(struct call *c, call_work_fn work);
+/* Actors: the wait is over. The call is the HTTP thread's again. */
+void call_resume(struct call *c);
+
+/* An argument of the query string, or NULL. Borrowed. "a=" is "". */
+const char *call_arg(struct call *c, const char *name);
+/* A number argument. E_INVALID names it and its range. */
+int call_arg_int(struct call *c, const char *name, int64_t def, int64_t lo, int64_t hi,
+                 int64_t *ret);
+int call_arg_bool(struct call *c, const char *name, bool *ret);
+/* E_INVALID that names every argument not in the NULL-terminated list. */
+int call_args_only(struct call *c, const char *const *names);
+const char *call_header(struct call *c, const char *name);
+/* Set place and hint of the error to come, and return err_set(). */
+__attribute__((format(printf, 4, 5))) int call_fail(struct call *c, int code, const char *place,
+                                                    const char *fmt, ...);
+
+/* Answers; each queues exactly one. */
+int reply_json(struct call *c, int status);                        /* c->out */
+int reply_error(struct call *c);                                   /* c->err */
+int reply_bytes(struct call *c, int status, const char *type, const char *data, size_t n);
+int reply_empty(struct call *c, int status);
+/* Takes a response over; adds the headers that all have. */
+int reply_queue(struct call *c, int status, struct MHD_Response *r);
+
+#endif

@@ -1,0 +1,43 @@
+/* cgi.h — the daemon as a whole: what its threads know of each other.
+ *
+ * Threads: HTTP (libmicrohttpd's own: every handler, never blocks), net (the session with the
+ * BaseServer, streams, the janitor of connections), disk (reads of the store), hash
+ * (passwords). `param` is fixed once the threads run, but for what atomics below carry.
+ */
+#ifndef CGI_CGI_H
+#define CGI_CGI_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "util/buf.h"
+#include "util/param.h"
+
+struct MHD_Daemon;
+struct actor;
+struct auth;
+struct disk;
+struct hash;
+struct janitor;
+struct net;
+struct thread;
+
+struct cgi {
+	struct param_cgi param;
+	struct MHD_Daemon *http;
+	bool tls;
+	struct buf certificate, certificate_key; /* PEM, NUL-terminated */
+
+	struct thread *net_thread, *disk_thread, *hash_thread;
+	struct net *net;         /* cgi/net.h */
+	struct janitor *janitor; /* cgi/janitor.h */
+	struct disk *disk;       /* cgi/disk.h */
+	struct hash *hash;       /* cgi/hash.h */
+	struct auth *auth;       /* cgi/auth.h; the HTTP thread's once it runs */
+
+	struct buf page;           /* the status page */
+	_Atomic unsigned streams;  /* open event streams and followed logs */
+	_Atomic unsigned long long requests, refusals; /* for /metrics */
+};
+
+#endif

@@ -1,0 +1,341 @@
+#include "cgi/face.h"
+
+#include <arpa/inet.h>
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <netdb.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "cgi/auth.h"
+#include "cgi/call.h"
+#include "cgi/cgi.h"
+#include "cgi/guard.h"
+#include "cgi/janitor.h"
+#include "cgi/route.h"
+#include "util/alloc.h"
+#include "util/json_in.h"
+#include "util/log.h"
+
+#define CONNECTION_MEMORY ((size_t)24 * 1024)
+#define LISTEN_BACKLOG 256
+
+/* --- a call's life ------------------------------------------------------------------ */
+
+/* Called when the request line is read: the call begins. */
+static void *target_seen(void *ctx, const char *target, struct MHD_Connection *conn)
+{
+	struct cgi *cgi = ctx;
+	struct call *c = mem_new(sizeof(*c));
+	const union MHD_ConnectionInfo *info =
+	        MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	unsigned char id[16];
+
+	c->cgi = cgi;
+	c->conn = conn;
+	c->watch = info != NULL ? info->socket_context : NULL;
+	c->raw = mem_str(target);
+	c->actor = "";
+	randombytes_buf(id, sizeof(id));
+	sodium_bin2hex(c->request_id, sizeof(c->request_id), id, sizeof(id));
+	watch_set(c->watch, cgi->param.request_ms);
+	atomic_fetch_add_explicit(&cgi->requests, 1, memory_order_relaxed);
+	return c;
+}
+
+static void call_done(void *ctx, struct MHD_Connection *conn, void **con_cls,
+                      enum MHD_RequestTerminationCode why)
+{
+	struct call *c = *con_cls;
+
+	(void)ctx;
+	(void)conn;
+	(void)why;
+	*con_cls = NULL;
+	if (c == NULL)
+		return;
+	watch_set(c->watch, c->cgi->param.idle_ms + c->cgi->param.request_ms);
+	cJSON_Delete(c->json);
+	buf_done(&c->body);
+	buf_done(&c->out);
+	buf_done(&c->details);
+	buf_done(&c->ask_args);
+	free(c->extra);
+	free(c->method);
+	free(c->raw);
+	free(c);
+}
+
+static void connection_seen(void *ctx, struct MHD_Connection *conn, void **socket_context,
+                            enum MHD_ConnectionNotificationCode what)
+{
+	struct cgi *cgi = ctx;
+
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		watch_close(*socket_context);
+		*socket_context = NULL;
+		return;
+	}
+	const union MHD_ConnectionInfo *info =
+	        MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+	if (info == NULL)
+		return;
+	*socket_context = watch_open(cgi->janitor, info->connect_fd);
+	watch_set(*socket_context, cgi->param.request_ms);
+}
+
+/* --- one request ---------------------------------------------------------------------- */
+
+static void address_set(struct call *c)
+{
+	const union MHD_ConnectionInfo *info =
+	        MHD_get_connection_info(c->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	const struct sockaddr *a = info != NULL ? info->client_addr : NULL;
+
+	snprintf(c->address, sizeof(c->address), "?");
+	if (a != NULL && a->sa_family == AF_INET)
+		inet_ntop(AF_INET, &((const struct sockaddr_in *)a)->sin_addr, c->address,
+		          sizeof(c->address));
+	if (a != NULL && a->sa_family == AF_INET6)
+		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)a)->sin6_addr, c->address,
+		          sizeof(c->address));
+}
+
+static int route_set(struct call *c)
+{
+	size_t n = strcspn(c->raw, "?");
+	const char *method = strcmp(c->method, "HEAD") == 0 ? "GET" : c->method;
+	int r = route_find(method, c->raw, n, &c->route, c->params, c->allow);
+
+	if (r == E_UNSUPPORTED) {
+		c->error_status = 405;
+		return call_fail(c, r, "method", "%.20s is not a method of this path", c->method);
+	}
+	if (r == E_INVALID)
+		return call_fail(c, r, "path", "the path has a broken or too long part");
+	if (r < 0)
+		return call_fail(c, r, "path", "there is nothing at this path");
+	return 0;
+}
+
+static int body_check(struct call *c)
+{
+	const char *type = call_header(c, "Content-Type");
+
+	if (!(c->route->flags & RF_BODY)) {
+		if (c->body.len == 0)
+			return 0;
+		return call_fail(c, E_INVALID, "body", "no body is wanted here");
+	}
+	if (type == NULL || strncasecmp(type, "application/json", 16) != 0 ||
+	    (type[16] != '\0' && type[16] != ';' && type[16] != ' ')) {
+		c->error_status = 415;
+		return call_fail(c, E_INVALID, "Content-Type", "want application/json");
+	}
+	snprintf(c->place, sizeof(c->place), "body");
+	if (json_parse((const char *)buf_at(&c->body), c->body.len, &c->json, &c->err) < 0)
+		return c->err.code;
+	c->place[0] = '\0';
+	if (!cJSON_IsObject(c->json))
+		return call_fail(c, E_INVALID, "body", "want a JSON object");
+	return 0;
+}
+
+static int answer(struct call *c, int r)
+{
+	if (r < 0 && !c->answered)
+		r = reply_error(c);
+	return r;
+}
+
+/* All of the request is here. */
+static int dispatch(struct call *c)
+{
+	int r = body_check(c);
+
+	if (r == 0)
+		r = c->route->run(c);
+	return answer(c, r);
+}
+
+/* The wait is over. */
+static int go_on(struct call *c)
+{
+	int (*then)(struct call *) = c->then;
+
+	c->suspended = false;
+	c->then = NULL;
+	if (then != NULL)
+		return answer(c, then(c));
+	if (c->err.code < 0)
+		return answer(c, c->err.code);
+	return answer(c, reply_json(c, c->status != 0 ? c->status : MHD_HTTP_OK));
+}
+
+/* The head is here: everything that can be refused without the body is refused now, so that
+ * no one uploads for nothing. */
+static int begin(struct call *c, const char *method)
+{
+	int r;
+
+	c->begun = true;
+	c->method = mem_str(method);
+	address_set(c);
+	r = guard_head(c);
+	if (r == 0)
+		r = route_set(c);
+	if (r == 0)
+		r = auth_check(c->cgi->auth, c);
+	if (r == 0)
+		return 0;
+	const char *length = call_header(c, "Content-Length");
+	if (length != NULL && strcmp(length, "0") != 0)
+		c->refused = true; /* the body stays unread: the connection cannot go on */
+	return reply_error(c);
+}
+
+static enum MHD_Result handle(void *ctx, struct MHD_Connection *conn, const char *url,
+                              const char *method, const char *version, const char *upload,
+                              size_t *upload_n, void **con_cls)
+{
+	struct call *c = *con_cls;
+	int r;
+
+	(void)ctx;
+	(void)conn;
+	(void)url;
+	(void)version;
+	if (c == NULL)
+		return MHD_NO;
+	if (!c->begun) {
+		r = begin(c, method);
+	} else if (*upload_n > 0) {
+		if (c->body.len + *upload_n > (size_t)c->cgi->param.request_bytes_max)
+			return MHD_NO;
+		buf_put(&c->body, upload, *upload_n);
+		*upload_n = 0;
+		r = 0;
+	} else {
+		watch_set(c->watch, 0);
+		r = c->suspended ? go_on(c) : dispatch(c);
+		if (c->answered && !c->streaming)
+			watch_set(c->watch, c->cgi->param.idle_ms + c->cgi->param.request_ms);
+	}
+	return r < 0 ? MHD_NO : MHD_YES;
+}
+
+/* --- the server ----------------------------------------------------------------------- */
+
+/* "1.2.3.4:80", "[::1]:80", "localhost:80" */
+static int address_parse(const char *text, struct sockaddr_storage *ret, struct err *err)
+{
+	char host[256];
+	const char *colon = strrchr(text, ':');
+	struct addrinfo want = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+		                 .ai_socktype = SOCK_STREAM }, *found = NULL;
+	size_t n = colon != NULL ? (size_t)(colon - text) : 0;
+
+	if (colon == NULL || n == 0 || n >= sizeof(host))
+		return err_set(err, E_INVALID, "listen is '%s', want address:port", text);
+	snprintf(host, sizeof(host), "%.*s", (int)n, text);
+	if (host[0] == '[' && host[n - 1] == ']') {
+		host[n - 1] = '\0';
+		memmove(host, host + 1, n - 1);
+	}
+	if (strcmp(host, "localhost") == 0)
+		snprintf(host, sizeof(host), "127.0.0.1");
+	if (getaddrinfo(host, colon + 1, &want, &found) != 0)
+		return err_set(err, E_INVALID, "listen is '%s', want address:port", text);
+	memcpy(ret, found->ai_addr, found->ai_addrlen);
+	freeaddrinfo(found);
+	return 0;
+}
+
+static bool address_loopback(const struct sockaddr_storage *a)
+{
+	if (a->ss_family == AF_INET)
+		return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
+	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
+}
+
+int face_check(const struct cgi *cgi, struct err *err)
+{
+	const struct param_cgi *p = &cgi->param;
+	struct sockaddr_storage address = { 0 };
+	int r = address_parse(p->listen, &address, err);
+
+	if (r < 0)
+		return r;
+	if ((p->certificate_file[0] != '\0') != (p->certificate_key_file[0] != '\0'))
+		return err_set(err, E_INVALID,
+		               "certificate_file and certificate_key_file go together");
+	if (!address_loopback(&address) && p->certificate_file[0] == '\0')
+		return err_set(err, E_FORBIDDEN,
+		               "listen is '%s', which is not loopback: that needs certificate_file "
+		               "and certificate_key_file",
+		               p->listen);
+	return 0;
+}
+
+static void mhd_log(void *ctx, const char *fmt, va_list ap)
+{
+	char text[300];
+
+	(void)ctx;
+	vsnprintf(text, sizeof(text), fmt, ap);
+	text[strcspn(text, "\r\n")] = '\0';
+	log_debug("http.library", "text=\"%s\"", text);
+}
+
+int face_start(struct cgi *cgi, struct err *err)
+{
+	const struct param_cgi *p = &cgi->param;
+	struct sockaddr_storage address = { 0 };
+	struct MHD_OptionItem tls[] = {
+		{ MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)(cgi->tls ? buf_str(&cgi->certificate) : NULL) },
+		{ MHD_OPTION_HTTPS_MEM_KEY, 0,
+		  (void *)(uintptr_t)(cgi->tls ? buf_str(&cgi->certificate_key) : NULL) },
+		{ MHD_OPTION_HTTPS_PRIORITIES, 0,
+		  (void *)(uintptr_t) "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
+		{ MHD_OPTION_END, 0, NULL },
+	};
+	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+	int r = address_parse(p->listen, &address, err);
+
+	if (r < 0)
+		return r;
+	if (address.ss_family == AF_INET6)
+		flags |= MHD_USE_IPv6;
+	if (cgi->tls)
+		flags |= MHD_USE_TLS;
+	cgi->http = MHD_start_daemon(
+	        flags, 0, NULL, NULL, handle, cgi,
+	        MHD_OPTION_EXTERNAL_LOGGER, mhd_log, NULL,
+	        MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address,
+	        MHD_OPTION_URI_LOG_CALLBACK, target_seen, cgi,
+	        MHD_OPTION_NOTIFY_COMPLETED, call_done, cgi,
+	        MHD_OPTION_NOTIFY_CONNECTION, connection_seen, cgi,
+	        MHD_OPTION_CONNECTION_LIMIT, (unsigned)p->connections_max,
+	        MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)p->connections_per_address_max,
+	        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(p->idle_ms / 1000),
+	        MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY,
+	        MHD_OPTION_STRICT_FOR_CLIENT, 1,
+	        MHD_OPTION_LISTEN_BACKLOG_SIZE, (unsigned)LISTEN_BACKLOG,
+	        MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u,
+	        MHD_OPTION_ARRAY, cgi->tls ? tls : &tls[3],
+	        MHD_OPTION_END);
+	if (cgi->http == NULL)
+		return err_sys(err, E_IO, errno, "cannot listen on %s", p->listen);
+	return 0;
+}
+
+void face_stop(struct cgi *cgi)
+{
+	if (cgi->http != NULL)
+		MHD_stop_daemon(cgi->http);
+	cgi->http = NULL;
+}

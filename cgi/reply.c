@@ -1,0 +1,124 @@
+/* Every answer leaves through reply_queue(), so that the headers that protect people are on
+ * all of them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cgi/call.h"
+#include "cgi/cgi.h"
+#include "cgi/janitor.h"
+#include "cgi/json_put.h"
+#include "util/check.h"
+
+#define CSP \
+	"default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; " \
+	"form-action 'self'"
+
+static void header(struct MHD_Response *r, const char *name, const char *value)
+{
+	CHECK(MHD_add_response_header(r, name, value) == MHD_YES);
+}
+
+int reply_queue(struct call *c, int status, struct MHD_Response *r)
+{
+	header(r, "Content-Security-Policy", CSP);
+	header(r, "X-Content-Type-Options", "nosniff");
+	header(r, "X-Frame-Options", "DENY");
+	header(r, "Referrer-Policy", "no-referrer");
+	header(r, "Cross-Origin-Resource-Policy", "same-origin");
+	header(r, "X-Request-Id", c->request_id);
+	if (MHD_get_response_header(r, "Cache-Control") == NULL)
+		header(r, "Cache-Control", "no-store");
+	if (c->cgi->tls)
+		header(r, "Strict-Transport-Security", "max-age=31536000");
+	if (c->refused)
+		header(r, "Connection", "close");
+	c->answered = true;
+	enum MHD_Result ok = MHD_queue_response(c->conn, (unsigned)status, r);
+	MHD_destroy_response(r);
+	return ok == MHD_YES ? 0 : E_PROTOCOL;
+}
+
+int reply_bytes(struct call *c, int status, const char *type, const char *data, size_t n)
+{
+	struct MHD_Response *r =
+	        MHD_create_response_from_buffer(n, (void *)(uintptr_t)data, MHD_RESPMEM_MUST_COPY);
+
+	CHECK(r != NULL);
+	header(r, "Content-Type", type);
+	return reply_queue(c, status, r);
+}
+
+int reply_empty(struct call *c, int status)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "",
+	                                                         MHD_RESPMEM_PERSISTENT);
+
+	CHECK(r != NULL);
+	return reply_queue(c, status, r);
+}
+
+/* c->out, with the headers a handler left in `extra_headers`. */
+int reply_json(struct call *c, int status)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer(
+	        c->out.len, (void *)(uintptr_t)buf_str(&c->out), MHD_RESPMEM_MUST_COPY);
+
+	CHECK(r != NULL);
+	header(r, "Content-Type", "application/json; charset=utf-8");
+	if (c->number != 0) {
+		char text[24];
+
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)c->number);
+		header(r, "X-Sirdar-Number", text);
+	}
+	if (c->cookie[0] != '\0')
+		header(r, "Set-Cookie", c->cookie);
+	return reply_queue(c, status, r);
+}
+
+/* The one error shape. A list of errors that the server gave is passed on beside it. */
+static void error_json(struct call *c, struct buf *b)
+{
+	put_open(b, NULL, '{');
+	put_open(b, "error", '{');
+	put_text(b, "code", err_name(c->err.code));
+	put_text(b, "message", c->err.text);
+	put_text(b, "place", c->place);
+	put_text(b, "hint", c->hint);
+	put_bool(b, "retry", err_retryable(c->err.code));
+	put_text(b, "request_id", c->request_id);
+	if (c->details.len > 0)
+		put_raw(b, "details", buf_str(&c->details));
+	put_close(b, '}');
+	put_close(b, '}');
+}
+
+int reply_error(struct call *c)
+{
+	bool plain = c->route != NULL && (c->route->flags & RF_PLAIN);
+	int status = c->error_status != 0 ? c->error_status : err_http(c->err.code);
+	struct MHD_Response *r;
+
+	buf_clear(&c->out);
+	if (plain)
+		buf_printf(&c->out, "%s\n", c->err.text);
+	else
+		error_json(c, &c->out);
+	r = MHD_create_response_from_buffer(c->out.len, (void *)(uintptr_t)buf_str(&c->out),
+	                                    MHD_RESPMEM_MUST_COPY);
+	CHECK(r != NULL);
+	header(r, "Content-Type",
+	       plain ? "text/plain; charset=utf-8" : "application/json; charset=utf-8");
+	if (c->allow[0] != '\0')
+		header(r, "Allow", c->allow);
+	if (c->retry_after_s > 0) {
+		char text[16];
+
+		snprintf(text, sizeof(text), "%d", c->retry_after_s);
+		header(r, "Retry-After", text);
+	}
+	if (c->err.code == E_AUTH)
+		header(r, "WWW-Authenticate", "Bearer realm=\"sirdar\"");
+	atomic_fetch_add_explicit(&c->cgi->refusals, 1, memory_order_relaxed);
+	return reply_queue(c, status, r);
+}
