@@ -157,6 +157,12 @@ int call_command(struct call *c, const char *kind, const char *args, bool dry_ru
 	return call_wait(c, net_actor(c->cgi->net), net_ask);
 }
 
+int call_log(struct call *c)
+{
+	c->ask_command = false;
+	return call_wait(c, net_actor(c->cgi->net), net_log);
+}
+
 int call_read(struct call *c, call_work_fn work)
 {
 	c->work = work;

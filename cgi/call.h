@@ -94,6 +94,8 @@ struct call {
 int call_query(struct call *c, const char *kind, const char *args);
 int call_command(struct call *c, const char *kind, const char *args, bool dry_run,
                  const char *request_id);
+/* Wait for a piece of a log: `extra` begins with a struct log_ask. */
+int call_log(struct call *c);
 /* Wait for work on the disk thread, or on the one that hashes passwords. */
 int call_read(struct call *c, call_work_fn work);
 int call_hash(struct call *c, call_work_fn work);

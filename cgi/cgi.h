@@ -19,6 +19,7 @@ struct auth;
 struct disk;
 struct hash;
 struct janitor;
+struct names;
 struct net;
 struct thread;
 
@@ -35,7 +36,7 @@ struct cgi {
 	struct hash *hash;       /* cgi/hash.h */
 	struct auth *auth;       /* cgi/auth.h; the HTTP thread's once it runs */
 
-	struct buf page;           /* the status page */
+	struct names *names;     /* cgi/names.h; has its own lock */
 	_Atomic unsigned streams;  /* open event streams and followed logs */
 	_Atomic unsigned long long requests, refusals; /* for /metrics */
 };

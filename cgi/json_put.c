@@ -8,36 +8,43 @@
 #include "util/buf.h"
 #include "util/clock.h"
 
-/* Length of the character at p in bytes, 0: not UTF-8. Loose about overlong forms of three
- * and four bytes on purpose: what comes here was checked when it came in. */
-static size_t character_bytes(const unsigned char *p)
+/* Bytes of the character at p, 0: not UTF-8. Loose about overlong forms of three and four
+ * bytes on purpose: what comes here was checked when it came in. */
+static size_t character_bytes(const unsigned char *p, const unsigned char *end)
 {
 	size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
 	           : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
 
+	if (n > (size_t)(end - p))
+		return 0;
 	for (size_t i = 1; i < n; i++)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
 	return n;
 }
 
-static void string_put(struct buf *b, const char *s)
+static bool plain(unsigned char c)
 {
-	const unsigned char *p = (const unsigned char *)s;
+	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+static void string_put(struct buf *b, const void *text, size_t bytes)
+{
+	const unsigned char *p = text, *end = p + bytes;
 
 	buf_putc(b, '"');
-	while (*p != '\0') {
+	while (p < end) {
 		size_t n = 0;
 
-		while (p[n] >= 0x20 && p[n] < 0x80 && p[n] != '"' && p[n] != '\\')
+		while (p + n < end && plain(p[n]))
 			n++;
 		if (n > 0) {
 			buf_put(b, p, n);
 			p += n;
 			continue;
 		}
-		n = character_bytes(p);
-		if (n == 0)
+		n = character_bytes(p, end);
+		if (n == 0 || *p == '\0')
 			buf_putc(b, '?');
 		else if (n > 1)
 			buf_put(b, p, n);
@@ -57,11 +64,11 @@ static void key_put(struct buf *b, const char *key)
 	if (b->len > 0) {
 		char last = (char)buf_at(b)[b->len - 1];
 
-		if (last != '{' && last != '[' && last != '\n')
+		if (last != '{' && last != '[' && last != '\n' && last != ' ')
 			buf_putc(b, ',');
 	}
 	if (key != NULL) {
-		string_put(b, key);
+		string_put(b, key, strlen(key));
 		buf_putc(b, ':');
 	}
 }
@@ -83,7 +90,13 @@ void put_text(struct buf *b, const char *key, const char *value)
 	if (value == NULL)
 		buf_puts(b, "null");
 	else
-		string_put(b, value);
+		string_put(b, value, strlen(value));
+}
+
+void put_bytes(struct buf *b, const char *key, const void *p, size_t n)
+{
+	key_put(b, key);
+	string_put(b, p, n);
 }
 
 void put_int(struct buf *b, const char *key, int64_t value)

@@ -6,6 +6,7 @@
 #define CGI_JSON_PUT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct buf;
@@ -13,6 +14,8 @@ struct buf;
 void put_open(struct buf *b, const char *key, char bracket); /* '{' or '['; key NULL: in a list */
 void put_close(struct buf *b, char bracket);                 /* '}' or ']' */
 void put_text(struct buf *b, const char *key, const char *value); /* NULL: null; bad UTF-8: '?' */
+/* n bytes that need not be text: what is not UTF-8 is shown as '?', NUL too. */
+void put_bytes(struct buf *b, const char *key, const void *p, size_t n);
 void put_int(struct buf *b, const char *key, int64_t value);
 void put_id(struct buf *b, const char *key, uint64_t value); /* a decimal string */
 void put_bool(struct buf *b, const char *key, bool value);

@@ -327,3 +327,8 @@ bool json_true(const struct cJSON *object, const char *key)
 {
 	return cJSON_IsTrue(json_get(object, key));
 }
+
+void json_free(struct cJSON *root)
+{
+	cJSON_Delete(root);
+}

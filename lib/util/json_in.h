@@ -30,5 +30,6 @@ const char *json_text(const struct cJSON *object, const char *key); /* NULL: abs
 /* The integer of a member; `def` if absent or no number. */
 int64_t json_int(const struct cJSON *object, const char *key, int64_t def);
 bool json_true(const struct cJSON *object, const char *key);
+void json_free(struct cJSON *root); /* NULL is fine */
 
 #endif

@@ -1,0 +1,209 @@
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cgi/auth.h"
+#include "cgi/call.h"
+#include "cgi/cgi.h"
+#include "cgi/guard.h"
+#include "cgi/json_put.h"
+#include "cgi/route.h"
+#include "util/alloc.h"
+#include "util/json_in.h"
+#include "util/log.h"
+
+#define TOKEN_DAYS_MAX 3650
+
+struct login {
+	char user[64], password[513], other[513], name[64], token[AUTH_TEXT_MAX];
+	enum role role;
+	int64_t life_s;
+	bool as_token;
+};
+
+/* A text member of the body, copied; E_INVALID when required and absent, or too long. */
+static int text_member(struct call *c, const char *key, bool required, char *ret, size_t size)
+{
+	const char *v = json_text(c->json, key);
+
+	if (v == NULL && (required || json_get(c->json, key) != NULL))
+		return call_fail(c, E_INVALID, key, "'%s' wants a text", key);
+	if (v != NULL && strlen(v) >= size)
+		return call_fail(c, E_INVALID, key, "'%s' is longer than %zu bytes", key, size - 1);
+	snprintf(ret, size, "%s", v != NULL ? v : "");
+	return 0;
+}
+
+/* --- login ---------------------------------------------------------------------------- */
+
+static int login_work(struct call *c, struct reader *r)
+{
+	struct login *l = c->extra;
+	int code = auth_password_verify(c->cgi->auth, l->user, l->password, &c->err);
+
+	(void)r;
+	auth_tried(c->cgi->auth, c, l->user, code == 0);
+	sodium_memzero(l->password, sizeof(l->password));
+	if (code == 0 && l->as_token) {
+		code = auth_token_make(c->cgi->param.state_dir, l->name, l->role, l->life_s, l->token,
+		                       &c->err);
+		if (code == 0)
+			code = auth_tokens_load(c->cgi->auth, &c->err);
+	}
+	return code;
+}
+
+static int login_done(struct call *c)
+{
+	struct login *l = c->extra;
+	char csrf[AUTH_TEXT_MAX];
+
+	if (c->err.code < 0)
+		return c->err.code;
+	put_open(&c->out, NULL, '{');
+	put_text(&c->out, "user", l->user);
+	put_text(&c->out, "role", role_name(l->role));
+	if (l->as_token) {
+		put_text(&c->out, "name", l->name);
+		put_text(&c->out, "token", l->token);
+	} else {
+		auth_session_begin(c->cgi->auth, c, csrf);
+		put_text(&c->out, "csrf", csrf);
+	}
+	put_close(&c->out, '}');
+	log_info("login.done", "user=%s address=%s token=%s", l->user, c->address, l->name);
+	return reply_json(c, MHD_HTTP_OK);
+}
+
+/* The rest of a token request: name, role, days. */
+static int token_members(struct call *c, struct login *l, bool name_required)
+{
+	char role[32];
+	int64_t days = json_int(c->json, "days", 0);
+
+	if (text_member(c, "name", name_required, l->name, sizeof(l->name)) < 0 ||
+	    text_member(c, "role", false, role, sizeof(role)) < 0)
+		return c->err.code;
+	l->role = ROLE_ADMIN;
+	if (role[0] != '\0' && !role_from_name(role, &l->role))
+		return call_fail(c, E_INVALID, "role", "want viewer, developer, operator or admin");
+	if (days < 0 || days > TOKEN_DAYS_MAX)
+		return call_fail(c, E_INVALID, "days", "want 0 to %d", TOKEN_DAYS_MAX);
+	l->life_s = days * 86400;
+	return 0;
+}
+
+int login_post(struct call *c)
+{
+	struct login *l = c->extra = mem_new(sizeof(*l));
+
+	if (guard_origin(c) < 0 || text_member(c, "user", true, l->user, sizeof(l->user)) < 0 ||
+	    text_member(c, "password", true, l->password, sizeof(l->password)) < 0 ||
+	    token_members(c, l, false) < 0)
+		return c->err.code;
+	l->as_token = l->name[0] != '\0';
+	if (!l->as_token)
+		l->role = ROLE_ADMIN;
+	if (auth_may_try(c->cgi->auth, c, l->user) < 0)
+		return c->err.code;
+	c->then = login_done;
+	return call_hash(c, login_work);
+}
+
+int logout_post(struct call *c)
+{
+	auth_session_end(c->cgi->auth, c);
+	buf_puts(&c->out, "{}");
+	return reply_json(c, MHD_HTTP_OK);
+}
+
+int session_get(struct call *c)
+{
+	char csrf[AUTH_TEXT_MAX];
+
+	auth_session_csrf(c->cgi->auth, c, csrf);
+	put_open(&c->out, NULL, '{');
+	put_text(&c->out, "user", c->actor);
+	put_text(&c->out, "role", role_name(c->role));
+	put_text(&c->out, "csrf", csrf[0] != '\0' ? csrf : NULL);
+	put_close(&c->out, '}');
+	return reply_json(c, MHD_HTTP_OK);
+}
+
+/* --- password --------------------------------------------------------------------------- */
+
+static int password_work(struct call *c, struct reader *r)
+{
+	struct login *l = c->extra;
+	int code = auth_password_verify(c->cgi->auth, "admin", l->password, &c->err);
+
+	(void)r;
+	auth_tried(c->cgi->auth, c, "admin", code == 0);
+	if (code == 0)
+		code = auth_password_set(c->cgi->auth, l->other, &c->err);
+	sodium_memzero(l, sizeof(*l));
+	buf_puts(&c->out, "{}");
+	return code;
+}
+
+int password_post(struct call *c)
+{
+	struct login *l = c->extra = mem_new(sizeof(*l));
+
+	if (text_member(c, "old", true, l->password, sizeof(l->password)) < 0 ||
+	    text_member(c, "new", true, l->other, sizeof(l->other)) < 0 ||
+	    auth_may_try(c->cgi->auth, c, "admin") < 0)
+		return c->err.code;
+	return call_hash(c, password_work);
+}
+
+/* --- tokens ------------------------------------------------------------------------------- */
+
+int tokens_get(struct call *c)
+{
+	put_open(&c->out, NULL, '{');
+	auth_tokens_put(c->cgi->auth, &c->out);
+	put_close(&c->out, '}');
+	return reply_json(c, MHD_HTTP_OK);
+}
+
+static int token_make_work(struct call *c, struct reader *r)
+{
+	struct login *l = c->extra;
+	int code = auth_token_make(c->cgi->param.state_dir, l->name, l->role, l->life_s, l->token,
+	                           &c->err);
+
+	(void)r;
+	if (code == 0)
+		code = auth_tokens_load(c->cgi->auth, &c->err);
+	if (code < 0)
+		return code;
+	put_open(&c->out, NULL, '{');
+	put_text(&c->out, "name", l->name);
+	put_text(&c->out, "role", role_name(l->role));
+	put_text(&c->out, "token", l->token);
+	put_close(&c->out, '}');
+	c->status = MHD_HTTP_CREATED;
+	return 0;
+}
+
+int tokens_post(struct call *c)
+{
+	struct login *l = c->extra = mem_new(sizeof(*l));
+
+	if (token_members(c, l, true) < 0)
+		return c->err.code;
+	return call_hash(c, token_make_work);
+}
+
+static int token_delete_work(struct call *c, struct reader *r)
+{
+	(void)r;
+	buf_puts(&c->out, "{}");
+	return auth_token_delete(c->cgi->auth, c->params[0], &c->err);
+}
+
+int token_delete(struct call *c)
+{
+	return call_hash(c, token_delete_work);
+}

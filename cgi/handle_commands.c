@@ -1,0 +1,218 @@
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cgi/call.h"
+#include "cgi/cgi.h"
+#include "cgi/json_put.h"
+#include "cgi/list.h"
+#include "cgi/route.h"
+#include "cgi/show.h"
+#include "util/alloc.h"
+#include "util/json_in.h"
+
+struct kind {
+	const char *name;
+	enum role role;
+};
+
+static const struct kind kinds[] = {
+#define COMMAND(NAME, kind, role, acts_on, bulk, text) { kind, ROLE_##role },
+#include "tbl/command.def"
+#undef COMMAND
+};
+
+static const struct kind *kind_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(kinds[i].name, name) == 0)
+			return &kinds[i];
+	return NULL;
+}
+
+static int command_done(struct call *c)
+{
+	if (c->err.code < 0)
+		return c->err.code;
+	return reply_json(c, c->ask_dry ? MHD_HTTP_OK : MHD_HTTP_ACCEPTED);
+}
+
+static bool member_known(const char *name)
+{
+	return strcmp(name, "kind") == 0 || strcmp(name, "args") == 0 ||
+	       strcmp(name, "dry_run") == 0 || strcmp(name, "request_id") == 0;
+}
+
+/* The caller's request id, else ours: either way it goes back with the answer. */
+static int request_id_read(struct call *c, char ret[80])
+{
+	const char *given = json_text(c->json, "request_id");
+
+	if (json_get(c->json, "request_id") != NULL &&
+	    (given == NULL || strlen(given) < 8 || strlen(given) > 64))
+		return call_fail(c, E_INVALID, "request_id", "want a text of 8 to 64 bytes");
+	snprintf(ret, 80, "%s", given != NULL ? given : c->request_id);
+	return 0;
+}
+
+static int command_send(struct call *c, const struct kind *kind, const cJSON *args, bool dry)
+{
+	char request_id[80], *text;
+	int r;
+
+	if (c->role < kind->role)
+		return call_fail(c, E_FORBIDDEN, "kind", "%s needs the role %s, %s has %s", kind->name,
+		                 role_name(kind->role), c->actor, role_name(c->role));
+	if (request_id_read(c, request_id) < 0)
+		return c->err.code;
+	text = args != NULL ? cJSON_PrintUnformatted(args) : mem_str("{}");
+	c->then = command_done;
+	r = call_command(c, kind->name, text, dry, request_id);
+	free(text);
+	return r;
+}
+
+int commands_post(struct call *c)
+{
+	const char *name = json_text(c->json, "kind");
+	const cJSON *args = json_get(c->json, "args"), *dry = json_get(c->json, "dry_run"), *m;
+	const struct kind *kind;
+
+	cJSON_ArrayForEach(m, c->json)
+		if (!member_known(m->string))
+			return call_fail(c, E_INVALID, "body", "there is no key '%.60s' here", m->string);
+	if (name == NULL)
+		return call_fail(c, E_INVALID, "kind", "'kind' wants a text");
+	if (args != NULL && !cJSON_IsObject(args))
+		return call_fail(c, E_INVALID, "args", "'args' wants an object");
+	if (dry != NULL && !cJSON_IsBool(dry))
+		return call_fail(c, E_INVALID, "dry_run", "'dry_run' wants true or false");
+	kind = kind_find(name);
+	if (kind == NULL)
+		return call_fail(c, E_INVALID, "kind", "there is no command '%.40s'", name);
+	return command_send(c, kind, args, cJSON_IsTrue(dry));
+}
+
+/* POST /workflows is the command `apply`, its args beside dry_run and request_id. */
+int workflows_post(struct call *c)
+{
+	cJSON *args = cJSON_CreateObject(), *m = c->json->child, *next;
+	bool dry = json_true(c->json, "dry_run");
+	int r;
+
+	for (; m != NULL; m = next) {
+		next = m->next;
+		if (strcmp(m->string, "dry_run") == 0 || strcmp(m->string, "request_id") == 0)
+			continue;
+		cJSON_AddItemReferenceToObject(args, m->string, m);
+	}
+	r = command_send(c, kind_find("apply"), args, dry);
+	cJSON_Delete(args);
+	return r;
+}
+
+/* --- lists --------------------------------------------------------------------------------- */
+
+struct query {
+	struct list list;
+	bool open;
+	uint64_t id;
+};
+
+static int command_put(void *ctx, const struct store_command *s)
+{
+	show_command(&((struct call *)ctx)->out, s, false);
+	return 0;
+}
+
+static int commands_work(struct call *c, struct reader *r)
+{
+	struct query *q = c->extra;
+	int code;
+
+	list_begin(c);
+	code = read_commands(r, q->open, &q->list.page, command_put, c, &q->list.answer, &c->err);
+	list_end(c, &q->list);
+	return code;
+}
+
+int commands_get(struct call *c)
+{
+	static const char *const names[] = { "limit", "cursor", "order", "open", NULL };
+	struct query *q = c->extra = mem_new(sizeof(*q));
+
+	if (call_args_only(c, names) < 0 || list_args(c, &q->list, 50) < 0 ||
+	    call_arg_bool(c, "open", &q->open) < 0)
+		return c->err.code;
+	if (call_arg(c, "order") == NULL)
+		q->list.page.descending = true;
+	return call_read(c, commands_work);
+}
+
+static int id_param(struct call *c)
+{
+	struct query *q = c->extra = mem_new(sizeof(*q));
+	const char *p = c->params[0];
+	size_t n = strspn(p, "0123456789");
+
+	if (n == 0 || n > 18 || p[n] != '\0')
+		return call_fail(c, E_INVALID, "id", "want a command's number");
+	q->id = strtoull(p, NULL, 10);
+	return 0;
+}
+
+static int command_whole(void *ctx, const struct store_command *s)
+{
+	show_command(&((struct call *)ctx)->out, s, true);
+	return 0;
+}
+
+static int command_work(struct call *c, struct reader *r)
+{
+	struct query *q = c->extra;
+
+	return read_command(r, NULL, q->id, command_whole, c, &c->err);
+}
+
+int command_get(struct call *c)
+{
+	static const char *const names[] = { NULL };
+
+	if (call_args_only(c, names) < 0 || id_param(c) < 0)
+		return c->err.code;
+	return call_read(c, command_work);
+}
+
+static int item_put(void *ctx, const struct store_command_item *i)
+{
+	struct call *c = ctx;
+
+	show_item(&c->out, c->cgi->names, i);
+	return 0;
+}
+
+static int items_work(struct call *c, struct reader *r)
+{
+	struct query *q = c->extra;
+	int code;
+
+	list_begin(c);
+	code = read_command_items(r, q->id, q->open, &q->list.page, item_put, c, &q->list.answer,
+	                          &c->err);
+	list_end(c, &q->list);
+	return code;
+}
+
+int command_items_get(struct call *c)
+{
+	static const char *const names[] = { "limit", "cursor", "failed", NULL };
+	struct query *q;
+
+	if (call_args_only(c, names) < 0 || id_param(c) < 0)
+		return c->err.code;
+	q = c->extra;
+	if (list_args(c, &q->list, 100) < 0 || call_arg_bool(c, "failed", &q->open) < 0)
+		return c->err.code;
+	return call_read(c, items_work);
+}

@@ -1,0 +1,254 @@
+/* Instances: lists, one, its history, why it waits. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cgi/call.h"
+#include "cgi/cgi.h"
+#include "cgi/json_put.h"
+#include "cgi/list.h"
+#include "cgi/names.h"
+#include "cgi/route.h"
+#include "cgi/show.h"
+#include "util/alloc.h"
+
+struct query {
+	struct list list;
+	struct read_filter filter;
+	enum read_sort sort;
+	uint32_t *tasks;
+	char name[CALL_PARAM_BYTES];
+	struct inst_key key;
+	uint64_t before;
+	uint64_t last;
+};
+
+static const char *const sorts[READ_SORT_COUNT] = {
+	[READ_BY_RUN_DATE] = "run_date", [READ_BY_CHANGE] = "change", [READ_BY_START] = "start",
+	[READ_BY_END] = "end", [READ_BY_PRIORITY] = "priority", [READ_BY_STATE] = "state",
+};
+
+static int instance_put(void *ctx, const struct instance *i)
+{
+	struct call *c = ctx;
+
+	show_instance(&c->out, c->cgi->names, i);
+	return 0;
+}
+
+struct members {
+	struct call *c;
+	uint32_t ids[READ_TASKS_MAX];
+	size_t n;
+};
+
+static int member_take(void *ctx, const struct store_task *t)
+{
+	struct members *m = ctx;
+
+	if (m->n == READ_TASKS_MAX)
+		return E_LIMIT;
+	m->ids[m->n++] = t->id;
+	return 0;
+}
+
+/* `task` is a name, or a prefix with '*' at its end. */
+static int members_read(struct call *c, struct reader *r, struct members *m)
+{
+	struct query *q = c->extra;
+	size_t n = strlen(q->name);
+	struct read_task_filter f = { .prefix = q->name };
+	struct read_answer at = { 0 };
+	int code;
+
+	if (q->name[n - 1] != '*')
+		return read_task(r, q->name, 0, member_take, m, &c->err);
+	q->name[n - 1] = '\0';
+	do {
+		struct read_page page = { .limit = READ_ROWS_MAX, .cursor = at.cursor };
+		struct read_answer next = { 0 };
+
+		code = read_tasks(r, &f, &page, member_take, m, &next, &c->err);
+		at = next;
+	} while (code == 0 && at.cursor[0] != '\0');
+	q->name[n - 1] = '*';
+	if (code == 0 && m->n == 0)
+		return call_fail(c, E_NOT_FOUND, "task", "no task is named so");
+	if (code == E_LIMIT)
+		return call_fail(c, code, "task", "more than %d tasks are named so", READ_TASKS_MAX);
+	return code;
+}
+
+static int instances_work(struct call *c, struct reader *r)
+{
+	struct query *q = c->extra;
+	struct members m = { .c = c };
+	int code = 0;
+
+	if (q->name[0] != '\0') {
+		code = members_read(c, r, &m);
+		q->filter.tasks = m.ids;
+		q->filter.n_tasks = m.n;
+	}
+	list_begin(c);
+	if (code == 0)
+		code = read_instances(r, &q->filter, q->sort, &q->list.page, instance_put, c,
+		                      &q->list.answer, &c->err);
+	q->filter.tasks = NULL;
+	list_end(c, &q->list);
+	return code;
+}
+
+static int sort_read(struct call *c, enum read_sort *ret)
+{
+	const char *v = call_arg(c, "sort");
+
+	*ret = READ_BY_RUN_DATE;
+	if (v == NULL)
+		return 0;
+	for (int i = 0; i < READ_SORT_COUNT; i++) {
+		if (strcmp(sorts[i], v) == 0) {
+			*ret = (enum read_sort)i;
+			return 0;
+		}
+	}
+	return call_fail(c, E_INVALID, "sort",
+	                 "sort wants run_date, change, start, end, priority or state");
+}
+
+int instances_get(struct call *c)
+{
+	static const char *const names[] = { "limit", "cursor", "order", "sort", "task", "states",
+		                             "from", "to", "workflow_id", "broker_id", "parts", NULL };
+	struct query *q = c->extra = mem_new(sizeof(*q));
+	struct read_filter *f = &q->filter;
+	const char *task = call_arg(c, "task");
+	int64_t workflow, broker;
+
+	if (call_args_only(c, names) < 0 || list_args(c, &q->list, 100) < 0 ||
+	    sort_read(c, &q->sort) < 0 || states_read(c, "states", &f->states) < 0 ||
+	    instant_arg(c, "from", false, &f->from) < 0 || instant_arg(c, "to", true, &f->to) < 0 ||
+	    call_arg_int(c, "workflow_id", 0, 0, UINT32_MAX, &workflow) < 0 ||
+	    call_arg_int(c, "broker_id", 0, 0, UINT32_MAX, &broker) < 0 ||
+	    call_arg_bool(c, "parts", &f->parts) < 0)
+		return c->err.code;
+	if (task != NULL && (task[0] == '\0' || strlen(task) >= sizeof(q->name)))
+		return call_fail(c, E_INVALID, "task", "task wants a name");
+	if (f->from != 0 && f->to == 0)
+		f->to = INT64_MAX;
+	f->workflow = (uint32_t)workflow;
+	f->broker = (uint32_t)broker;
+	snprintf(q->name, sizeof(q->name), "%s", task != NULL ? task : "");
+	return call_read(c, instances_work);
+}
+
+/* --- one --------------------------------------------------------------------------------------- */
+
+static int instance_work(struct call *c, struct reader *r)
+{
+	struct query *q = c->extra;
+	struct instance i;
+	int code = read_instance(r, q->key, &i, &c->number, &c->err);
+
+	if (code == 0)
+		show_instance(&c->out, c->cgi->names, &i);
+	return code;
+}
+
+static int key_query(struct call *c, const char *const *names)
+{
+	struct query *q = c->extra = mem_new(sizeof(*q));
+
+	return call_args_only(c, names) < 0 ? c->err.code : key_param(c, &q->key);
+}
+
+int instance_get(struct call *c)
+{
+	static const char *const names[] = { NULL };
+
+	if (key_query(c, names) < 0)
+		return c->err.code;
+	return call_read(c, instance_work);
+}
+
+static int event_put(void *ctx, const struct read_event *e)
+{
+	struct call *c = ctx;
+
+	((struct query *)c->extra)->last = e->prev != 0 ? e->number : 0;
+	show_event(&c->out, c->cgi->names, e);
+	return 0;
+}
+
+static int events_work(struct call *c, struct reader *r)
+{
+	struct query *q = c->extra;
+	int code;
+
+	list_begin(c);
+	code = read_events(r, q->key, q->before, q->list.page.limit, event_put, c,
+	                   &q->list.answer.number, &c->err);
+	if (q->last != 0)
+		snprintf(q->list.answer.cursor, sizeof(q->list.answer.cursor), "%llu",
+		         (unsigned long long)q->last);
+	list_end(c, &q->list);
+	return code;
+}
+
+int instance_events_get(struct call *c)
+{
+	static const char *const names[] = { "limit", "cursor", NULL };
+	struct query *q;
+	int64_t before;
+
+	if (key_query(c, names) < 0)
+		return c->err.code;
+	q = c->extra;
+	if (list_args(c, &q->list, 100) < 0 ||
+	    call_arg_int(c, "cursor", 0, 1, INT64_MAX, &before) < 0)
+		return c->err.code;
+	q->before = (uint64_t)before;
+	return call_read(c, events_work);
+}
+
+/* --- asked of the server ------------------------------------------------------------------------- */
+
+int instance_why_get(struct call *c)
+{
+	static const char *const names[] = { NULL };
+	char id[ID_TEXT_MAX], args[ID_TEXT_MAX + 40];
+	struct query *q;
+
+	if (key_query(c, names) < 0)
+		return c->err.code;
+	q = c->extra;
+	key_text(q->key, id);
+	snprintf(args, sizeof(args), "{\"instance\":{\"id\":\"%s\"}}", id);
+	return call_query(c, "why", args);
+}
+
+/* A name and a run_date, perhaps local, to an id. */
+int resolve_get(struct call *c)
+{
+	static const char *const names[] = { "task", "run_date", "part", NULL };
+	const char *task = call_arg(c, "task"), *run_date = call_arg(c, "run_date");
+	int64_t part;
+	struct buf args;
+	int r;
+
+	if (call_args_only(c, names) < 0 ||
+	    call_arg_int(c, "part", 0, INT32_MIN, INT32_MAX, &part) < 0)
+		return c->err.code;
+	if (task == NULL || run_date == NULL)
+		return call_fail(c, E_INVALID, task == NULL ? "task" : "run_date",
+		                 "want task and run_date");
+	buf_init(&args);
+	put_open(&args, NULL, '{');
+	put_open(&args, "instance", '{');
+	put_text(&args, "task", task);
+	put_text(&args, "run_date", run_date);
+	put_int(&args, "part", part);
+	buf_puts(&args, "}}");
+	r = call_query(c, "instance", buf_str(&args));
+	buf_done(&args);
+	return r;
+}

@@ -1,0 +1,32 @@
+/* list.h — what the lists of the API share: limit, cursor, order, and the frame of an answer. */
+#ifndef CGI_LIST_H
+#define CGI_LIST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/read.h"
+
+struct call;
+
+struct list {
+	struct read_page page;
+	struct read_answer answer;
+	char cursor[READ_CURSOR_MAX];
+};
+
+/* Read limit, cursor and order from the query string; def: rows without a limit. */
+int list_args(struct call *c, struct list *ret, int64_t def);
+/* {"items":[ ... ],"cursor":...,"number":"..."} in c->out. */
+void list_begin(struct call *c);
+void list_end(struct call *c, const struct list *l);
+
+/* "Running,Failed" as bits. E_INVALID names the unknown one. */
+int states_read(struct call *c, const char *name, uint32_t *ret_states);
+/* An instant argument. *ret is kept when the argument is absent. With `end`, a bare date
+ * means the day's end. */
+int instant_arg(struct call *c, const char *name, bool end, int64_t *ret);
+/* {id} of the path as a key. */
+int key_param(struct call *c, struct inst_key *ret);
+
+#endif

@@ -1,0 +1,217 @@
+#include <errno.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "cgi/auth.h"
+#include "cgi/cgi.h"
+#include "cgi/disk.h"
+#include "cgi/face.h"
+#include "cgi/hash.h"
+#include "cgi/janitor.h"
+#include "cgi/names.h"
+#include "cgi/net.h"
+#include "rt/notify.h"
+#include "rt/thread.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/log.h"
+
+#define PEM_BYTES_MAX 65536
+
+static int die(int code, const struct err *err)
+{
+	fprintf(stderr, "sirdar-cgi: %s\n", err->text);
+	return code;
+}
+
+/* --make-token NAME [ROLE], wherever it stands: taken out of argv, since it is not a setting. */
+struct make_token {
+	const char *name, *role;
+};
+
+static int make_token_take(int argc, char **argv, struct make_token *ret)
+{
+	int kept = 1;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--make-token") != 0) {
+			argv[kept++] = argv[i];
+			continue;
+		}
+		ret->name = i + 1 < argc ? argv[++i] : "";
+		if (i + 1 < argc && argv[i + 1][0] != '-')
+			ret->role = argv[++i];
+	}
+	argv[kept] = NULL;
+	return kept;
+}
+
+static int make_token(const struct cgi *cgi, const struct make_token *want)
+{
+	struct err err = { 0 };
+	char token[AUTH_TEXT_MAX];
+	enum role role = ROLE_ADMIN;
+
+	if (want->role != NULL && !role_from_name(want->role, &role)) {
+		err_set(&err, E_INVALID, "role is '%s', want viewer, developer, operator or admin",
+		        want->role);
+		return die(EX_USAGE, &err);
+	}
+	if (auth_token_make(cgi->param.state_dir, want->name, role, 0, token, &err) < 0)
+		return die(EX_CONFIG, &err);
+	printf("%s\n", token);
+	return EX_OK;
+}
+
+static int certificates_read(struct cgi *cgi, struct err *err)
+{
+	const struct param_cgi *p = &cgi->param;
+	int r;
+
+	buf_init(&cgi->certificate);
+	buf_init(&cgi->certificate_key);
+	if (p->certificate_file[0] == '\0')
+		return 0;
+	r = fs_read(p->certificate_file, PEM_BYTES_MAX, &cgi->certificate, err);
+	if (r == 0)
+		r = fs_read_secret(p->certificate_key_file, PEM_BYTES_MAX, &cgi->certificate_key, err);
+	cgi->tls = r == 0;
+	return r;
+}
+
+/* Actors first, then the face: a request finds all of them. */
+static int cgi_start(struct cgi *cgi, struct err *err)
+{
+	int r = certificates_read(cgi, err);
+
+	cgi->names = names_new();
+	if (r == 0)
+		r = auth_open(cgi, &cgi->auth, err);
+	if (r < 0)
+		return r;
+	cgi->net_thread = thread_new("net", &clock_machine);
+	cgi->disk_thread = thread_new("disk", &clock_machine);
+	cgi->hash_thread = thread_new("hash", &clock_machine);
+	cgi->janitor = janitor_new(cgi->net_thread, (int)cgi->param.connections_max);
+	cgi->disk = disk_new(cgi->disk_thread, cgi);
+	cgi->hash = hash_new(cgi->hash_thread);
+	r = net_new(cgi->net_thread, cgi, &cgi->net, err);
+	if (r == 0)
+		r = thread_start(cgi->net_thread, err);
+	if (r == 0)
+		r = thread_start(cgi->disk_thread, err);
+	if (r == 0)
+		r = thread_start(cgi->hash_thread, err);
+	if (r == 0)
+		r = face_start(cgi, err);
+	return r;
+}
+
+/* The actors end first and give back every call they have, so that the face finds no
+ * connection suspended. Their threads are freed last: the face still posts to them. */
+static void cgi_stop(struct cgi *cgi)
+{
+	struct thread *threads[] = { cgi->hash_thread, cgi->disk_thread, cgi->net_thread };
+
+	for (size_t i = 0; i < 3; i++)
+		if (threads[i] != NULL)
+			thread_stop(threads[i]);
+	face_stop(cgi);
+	for (size_t i = 0; i < 3; i++)
+		thread_free(threads[i]);
+	net_free(cgi->net);
+	disk_free(cgi->disk);
+	hash_free(cgi->hash);
+	janitor_free(cgi->janitor);
+	auth_close(cgi->auth);
+	names_free(cgi->names);
+	buf_done(&cgi->certificate);
+	if (cgi->certificate_key.data != NULL)
+		sodium_memzero(cgi->certificate_key.data, cgi->certificate_key.cap);
+	buf_done(&cgi->certificate_key);
+}
+
+static void cgi_reload(struct cgi *cgi)
+{
+	struct err err = { 0 };
+
+	if (auth_tokens_load(cgi->auth, &err) < 0)
+		log_warn("reload.tokens", "why=\"%s\"", err.text);
+	else
+		log_info("reload.done", "what=tokens");
+}
+
+/* Until SIGTERM or SIGINT. */
+static void cgi_run(struct cgi *cgi, const sigset_t *signals)
+{
+	int sig = 0;
+
+	notify_send("READY=1");
+	log_info("cgi.ready", "listen=%s tls=%d", cgi->param.listen, cgi->tls);
+	while (sigwait(signals, &sig) == 0) {
+		if (sig != SIGHUP)
+			break;
+		cgi_reload(cgi);
+	}
+	log_info("cgi.stopping", "signal=%d", sig);
+	notify_send("STOPPING=1");
+}
+
+static void signals_block(sigset_t *ret)
+{
+	sigemptyset(ret);
+	sigaddset(ret, SIGTERM);
+	sigaddset(ret, SIGINT);
+	sigaddset(ret, SIGHUP);
+	sigaddset(ret, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, ret, NULL);
+	sigdelset(ret, SIGPIPE);
+}
+
+int main(int argc, char **argv)
+{
+	struct make_token token = { NULL, NULL };
+	struct param_args args;
+	struct cgi cgi = { 0 };
+	struct err err = { 0 };
+	enum log_level level = LOG_INFO;
+	sigset_t signals;
+	int code = EX_OK;
+
+	argc = make_token_take(argc, argv, &token);
+	if (!param_main(&param_cgi_table, &cgi.param, argc, argv, "[--make-token NAME [ROLE]]", &args,
+	                &code))
+		goto out;
+	if (sodium_init() < 0) {
+		err_set(&err, E_IO, "no random numbers");
+		code = die(EX_OSERR, &err);
+		goto out;
+	}
+	if (token.name != NULL) {
+		code = make_token(&cgi, &token);
+		goto out;
+	}
+	log_level_parse(cgi.param.log_level, &level);
+	log_open("sirdar-cgi", level);
+	notify_open();
+	signals_block(&signals);
+	if (face_check(&cgi, &err) < 0) {
+		code = die(EX_CONFIG, &err);
+		goto out;
+	}
+	if (cgi_start(&cgi, &err) < 0)
+		code = die(EX_UNAVAILABLE, &err);
+	else
+		cgi_run(&cgi, &signals);
+	cgi_stop(&cgi);
+out:
+	param_args_done(&args);
+	param_done(&param_cgi_table, &cgi.param);
+	return code;
+}

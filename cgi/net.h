@@ -1,0 +1,50 @@
+/* net.h — the session with the BaseServer, and what waits for it.
+ *
+ * An actor: keeps one session up (addresses in order, growing pauses), sends asks and gives
+ * the answers back, carries events and logs to feeds. Nothing is repeated here: an ask whose
+ * session ended is answered with E_AGAIN, and the caller's request id makes a repeat safe.
+ */
+#ifndef CGI_NET_H
+#define CGI_NET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rt/actor.h"
+#include "sched/instance.h"
+
+struct cgi;
+struct err;
+struct feed;
+struct net;
+struct thread;
+
+/* Names are resolved here, so this blocks. errors  E_INVALID, E_NOT_FOUND, of the key file */
+int net_new(struct thread *th, struct cgi *cgi, struct net **ret_net, struct err *err);
+void net_free(struct net *n); /* after the thread has stopped; NULL is fine */
+struct actor *net_actor(struct net *n);
+bool net_up(struct net *n); /* thread: any */
+
+/* deliver of a call that has ask_kind and ask_args. */
+void net_ask(struct letter *l, void *self);
+/* deliver of a call whose `extra` is a struct log_ask: one piece of a log into `out`. */
+void net_log(struct letter *l, void *self);
+
+struct log_ask {
+	struct inst_key key;
+	uint32_t generation, attempt, stream, bytes_max;
+	uint64_t offset;
+	/* of the answer */
+	uint64_t ret_offset;
+	uint32_t ret_generation, ret_attempt;
+	bool ret_end;
+};
+
+/* Follow all events (states: bits, 0 all; task 0 all), or one log, into a feed, which
+ * becomes the actor's.
+ *   from    events after this number; 0: from now on
+ *   errors  E_BUSY, E_CLOSED: the writer has let go of the feed */
+int net_follow_events(struct net *n, struct feed *f, uint64_t from, uint32_t task, uint32_t states);
+int net_follow_log(struct net *n, struct feed *f, const struct log_ask *ask);
+
+#endif

@@ -1,0 +1,73 @@
+/* net_impl.h — shared by net*.c only. */
+#ifndef CGI_NET_IMPL_H
+#define CGI_NET_IMPL_H
+
+#include <stdatomic.h>
+
+#include "cgi/net.h"
+#include "rt/actor.h"
+#include "sirdar.pb-c.h"
+#include "wire/session.h"
+
+#define SERVERS_MAX 16
+#define BEAT_US (10 * US_PER_S)       /* heartbeat of feeds, ping of the session */
+#define FEED_BYTES_MAX (256 * 1024)
+
+struct call;
+
+struct server {
+	char host[64];
+	char text[80];
+	uint16_t port;
+};
+
+/* Someone who listens. */
+struct follower {
+	struct letter letter;
+	struct net *net;
+	struct follower *next;
+	struct feed *feed;
+	bool log;            /* else events */
+	bool gap;            /* events were lost for it: say so when there is room */
+	/* events */
+	uint64_t from;
+	uint32_t task, states;
+	/* log */
+	struct log_ask ask;
+	uint64_t id;         /* of the LOG_READ; 0: none is open */
+	unsigned char carry[4]; /* the beginning of a character whose end has not come */
+	size_t carry_n;
+};
+
+struct net {
+	struct cgi *cgi;
+	struct actor *me;
+	struct actor_ops ops;
+	struct server servers[SERVERS_MAX];
+	size_t servers_n, server_at;
+	uint8_t key[32];
+	char identity[64];
+
+	struct session *session;
+	_Atomic bool up;
+	bool ended;           /* on_end ran while a call into the session was under way */
+	char why[200];        /* why there is no session */
+	int64_t retry_us, retry_at_us, heard_us, beat_at_us;
+	uint64_t incarnation;
+	uint32_t epoch;
+
+	uint64_t last_id;
+	struct call *asks;    /* sent, waiting */
+	struct follower *followers;
+	bool subscribed;
+	uint64_t seen;        /* number of the last event that came */
+};
+
+void net_followers_event(struct net *n, const Sirdar__Events *e);
+void net_followers_log(struct net *n, const Sirdar__LogData *d);
+void net_followers_up(struct net *n);   /* a session began */
+void net_followers_down(struct net *n);
+void net_followers_beat(struct net *n); /* heartbeats; those who left are forgotten */
+void net_followers_end(struct net *n);
+
+#endif

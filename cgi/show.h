@@ -1,0 +1,38 @@
+/* show.h — rows of the store and events of the wire, as the API's JSON (docs/api.md). */
+#ifndef CGI_SHOW_H
+#define CGI_SHOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sched/instance.h"
+#include "sirdar.pb-c.h"
+
+struct buf;
+struct names;
+struct read_event;
+struct store_command;
+struct store_command_item;
+struct store_doc;
+struct store_link;
+struct store_task;
+
+/* "17.1772323200" or with ".part". */
+#define ID_TEXT_MAX 48
+void key_text(struct inst_key k, char ret[ID_TEXT_MAX]);
+bool key_read(const char *text, struct inst_key *ret);
+
+void show_key(struct buf *b, struct names *n, struct inst_key k); /* id, task, task_id, ... */
+void show_instance(struct buf *b, struct names *n, const struct instance *i);
+void show_event(struct buf *b, struct names *n, const struct read_event *e);
+/* A whole message of an event stream. */
+void show_wire_event(struct buf *b, struct names *n, const Sirdar__Event *e);
+void show_task(struct buf *b, const struct store_task *t);
+void show_link(struct buf *b, struct names *n, const struct store_link *l);
+void show_doc(struct buf *b, const struct store_doc *d, bool body);
+void show_command(struct buf *b, const struct store_command *c, bool args);
+void show_item(struct buf *b, struct names *n, const struct store_command_item *i);
+
+const char *task_state_name(uint8_t state);
+
+#endif
