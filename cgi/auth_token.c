@@ -72,7 +72,7 @@ static int token_read(const char *dir, const char *name, struct token *ret, stru
 	               sodium_hex2bin(ret->hash, HASH_BYTES, hex, strlen(hex), NULL, &n, NULL) != 0 ||
 	               n != HASH_BYTES))
 		r = err_set(err, E_CORRUPT, "%s is not a token's file", path);
-	snprintf(ret->name, sizeof(ret->name), "%s", name);
+	snprintf(ret->name, sizeof(ret->name), "%.63s", name);
 	buf_done(&text);
 	free(path);
 	return r;

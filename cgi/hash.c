@@ -23,11 +23,18 @@ void hash_work(struct letter *l, void *self)
 	call_resume(c);
 }
 
+static int hash_init(void *self, struct actor *me, struct err *err)
+{
+	(void)err;
+	((struct hash *)self)->me = me;
+	return 0;
+}
+
 struct hash *hash_new(struct thread *th)
 {
 	struct hash *h = mem_new(sizeof(*h));
 
-	h->ops = (struct actor_ops){ .name = "hash", .letters_max = WAITING_MAX };
+	h->ops = (struct actor_ops){ .name = "hash", .letters_max = WAITING_MAX, .init = hash_init };
 	h->me = actor_new(th, &h->ops, h);
 	return h;
 }

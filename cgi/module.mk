@@ -1,6 +1,6 @@
-# Everything but main.c is a library, so that unit tests can link it.
-CGI_SOURCES := $(filter-out cgi/main.c,$(wildcard cgi/*.c))
-$(eval $(call library,cgi,cgi,))
-LIB_cgi_OBJ := $(patsubst %.c,$(B)/%.o,$(CGI_SOURCES))
-$(eval $(call program,sirdar-cgi,cgi/main.c,cgi wire store rt sched util,-lev -lprotobuf-c -lgnutls -lsqlite3 -lyaml -lmicrohttpd -lsodium -lcjson -lm))
+# A library too, so that unit tests can link what the program is made of.
+CGI_LIBS := cgi wire store rt sched util
+CGI_LDLIBS := -lev -lprotobuf-c -lgnutls -lsqlite3 -lyaml -lmicrohttpd -lsodium -lcjson -lm
+$(eval $(call library,cgi,cgi))
+$(eval $(call program,sirdar-cgi,cgi/main.c,$(CGI_LIBS),$(CGI_LDLIBS)))
 $(B)/cgi/handle_page.o: $(wildcard admin-console/web/status.*)

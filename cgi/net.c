@@ -147,7 +147,8 @@ static void down(struct net *n, const char *why)
 		n->retry_us = RETRY_MAX_US;
 	n->retry_at_us = actor_mono_us(n->me) + n->retry_us;
 	asks_fail(n, E_AGAIN, "the session with the baseserver ended before it answered");
-	net_followers_down(n);
+	if (was)
+		net_followers_down(n);
 }
 
 static void on_open(void *ctx, struct session *s, const char *identity)
