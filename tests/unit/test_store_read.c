@@ -7,7 +7,7 @@
 
 enum { TASKS = 7, DATES = 60 };
 
-/* TASKS x DATES instances: most finished, some live, a few bad, a part for each of task 3. */
+/* TASKS x DATES instances, dates in neighbouring pairs: most finished, some live, a few bad, a part for each of task 3. */
 static void fill(struct world *w)
 {
 	struct err err = { 0 };
@@ -28,7 +28,7 @@ static void fill(struct world *w)
 	world_must(store_commit(w->s, &b, &err), &err);
 	for (int d = 0; d < DATES; d++)
 		for (uint32_t t = 1; t <= TASKS; t++) {
-			struct instance i = world_instance(t, d * 60, 0);
+			struct instance i = world_instance(t, d / 2 * 60 + d % 2, 0);
 
 			i.broker = t % 3;
 			i.priority = (uint8_t)(d % 4);
