@@ -1,0 +1,108 @@
+/* workflow.h — workflows as people write them, checked, and compiled to tasks.
+ *
+ * (design: WORKFLOW.) A document is a workflow or a pipeline. A set is what is judged
+ * together: links between its documents are found in it, all others are asked for. Pure: what
+ * lies outside (zones, calendars, tasks that exist, numbers) comes through struct
+ * workflow_world. One thread at a time; compiled tasks are any thread's.
+ */
+#ifndef SCHED_WORKFLOW_H
+#define SCHED_WORKFLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WORKFLOW_NAME_MAX  64 /* bytes of one part of a name */
+#define WORKFLOW_TASKS_MAX 20000
+#define WORKFLOW_NEEDS_MAX 1000 /* links of one task */
+
+struct buf;
+struct calendar;
+struct diags;
+struct err;
+struct task;
+struct tz;
+struct workflow;
+struct workflow_set;
+
+/* --- documents */
+
+/* Read a text that holds one document.
+ *
+ *   file    for people; copied
+ *   owns    *ret_wf is the caller's, until workflow_free()
+ *   errors  E_INVALID, everything that is wrong is in d
+ */
+int workflow_parse(const char *text, size_t bytes, const char *file, struct diags *d,
+                   struct workflow **ret_wf);
+void workflow_free(struct workflow *wf); /* NULL is fine */
+/* Append it as YAML: what workflow_parse() reads as the same. */
+void workflow_print(const struct workflow *wf, struct buf *out);
+void workflow_print_json(const struct workflow *wf, struct buf *out);
+bool workflow_same(const struct workflow *a, const struct workflow *b);
+
+const char *workflow_name(const struct workflow *wf); /* project/workflow */
+bool workflow_is_pipeline(const struct workflow *wf);
+size_t workflow_tasks(const struct workflow *wf);
+const char *workflow_task_name(const struct workflow *wf, size_t i); /* project/workflow/task */
+const char *workflow_owner(const struct workflow *wf);               /* "" for none */
+const char *workflow_description(const struct workflow *wf);
+
+/* --- sets */
+
+struct workflow_set *workflow_set_new(void);
+void workflow_set_free(struct workflow_set *set); /* NULL is fine */
+/* Add every document of a text; nothing is added on error.
+ *
+ *   errors  E_INVALID as above; also a name that is in the set already */
+int workflow_set_read(struct workflow_set *set, const char *text, size_t bytes, const char *file,
+                      struct diags *d);
+size_t workflow_set_count(const struct workflow_set *set);
+const struct workflow *workflow_set_at(const struct workflow_set *set, size_t i);
+
+/* --- what lies outside. Every function may be NULL. */
+
+struct workflow_start {
+	uint32_t id;
+	int64_t start;  /* in: of a task that gives none. The day of its first save */
+	int64_t anchor; /* in: its start; out: the first start ever saved */
+};
+
+struct workflow_world {
+	void *ctx;
+	const char *timezone; /* of tasks that say none; NULL: UTC */
+	int64_t start;        /* of tasks that say none, unless `known` says better */
+	/* The zone of a name. NULL: UTC is the only one. */
+	int (*zone)(void *ctx, const char *name, const struct tz **ret_tz, struct err *err);
+	/* The calendar of a name, NULL for an unknown one; lives as long as the tasks. Without this
+	 * function every name is taken and no date is left out. */
+	const struct calendar *(*calendar)(void *ctx, const char *name);
+	/* A task that is not in the set, by full name; borrowed while compiling. NULL: unknown. */
+	const struct task *(*task)(void *ctx, const char *name);
+	/* What is known of a task of the set, by full name. NULL: ids count from 1. */
+	void (*known)(void *ctx, const char *name, struct workflow_start *start);
+	/* Id and version of a workflow of the set. NULL: ids count from 1, version 1. */
+	void (*workflow)(void *ctx, const char *name, uint32_t *ret_id, uint32_t *ret_version);
+	/* Is there a parameter of that name in the project, or a target server's? */
+	bool (*parameter)(void *ctx, const char *project, const char *name);
+};
+
+/* Compile every task of the set, in order of documents and tasks; link cycles are refused.
+ *
+ *   owns    (*ret_tasks)[0..n) one reference each, and the array: the caller's. free()
+ *   errors  E_INVALID, everything that is wrong is in d
+ */
+int workflow_compile(const struct workflow_set *set, const struct workflow_world *world,
+                     struct diags *d, struct task ***ret_tasks, size_t *ret_n);
+
+/* Compile for the sake of what is wrong, and warn of what is odd: windows that stay empty from
+ * `from` for a year, parents that come due later than their child.
+ *
+ *   errors  E_INVALID when there are errors; warnings alone are fine */
+int workflow_check(const struct workflow_set *set, const struct workflow_world *world, int64_t from,
+                   struct diags *d);
+
+/* A name of letters, digits, _ . -, beginning with a letter or _? */
+bool workflow_name_ok(const char *name);
+
+#endif
