@@ -11,9 +11,11 @@
 #ifndef BROKER_KEEPER_CLIENT_H
 #define BROKER_KEEPER_CLIENT_H
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "keeper.pb-c.h"
 
@@ -68,6 +70,11 @@ int keeper_client_upgrade(struct keeper_client *k, const char *path, struct err 
 
 /* A job's output file as the keeper writes it; no file: no byte yet.
  *   stream  1 stdout, 2 stderr */
-void keeper_log_path(char *ret_path, size_t size, const char *logs_dir, uint64_t token, int stream);
+static inline void keeper_log_path(char *ret_path, size_t size, const char *logs_dir,
+                                   uint64_t token, int stream)
+{
+	snprintf(ret_path, size, "%s/%016" PRIx64 ".%s", logs_dir, token,
+	         stream == 1 ? "out" : "err");
+}
 
 #endif

@@ -1,0 +1,228 @@
+#include "keeper/client.h"
+
+#include <errno.h>
+#include <ev.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "util/alloc.h"
+#include "util/err.h"
+#include "wire/session.h"
+
+/* A local socket answers at once or nobody is there: tries are cheap. */
+#define RETRY_MIN_S 0.02
+#define RETRY_MAX_S 1.0
+
+static const struct session_limits limits = { .handshake_ms = 5000,
+	                                      .queue_bytes = 16 * 1024 * 1024 };
+
+struct keeper_client {
+	struct ev_loop *loop;
+	struct sockaddr_un at;
+	char *who, *type;
+	const struct keeper_client_ops *ops;
+	void *ctx;
+	struct session *session; /* NULL: none */
+	bool is_up;
+	struct ev_timer retry;
+	double pause_s;
+};
+
+static void retry_set(struct keeper_client *k)
+{
+	ev_now_update(k->loop);
+	ev_timer_set(&k->retry, k->pause_s, 0.);
+	ev_timer_start(k->loop, &k->retry);
+	k->pause_s = k->pause_s * 2 < RETRY_MAX_S ? k->pause_s * 2 : RETRY_MAX_S;
+}
+
+static int send(struct keeper_client *k, enum frame_kind kind, const void *message,
+                struct err *err)
+{
+	if (!k->is_up)
+		return err_set(err, E_CLOSED, "no connection to the jobkeeper");
+	return session_send(k->session, kind, message, err);
+}
+
+static int welcomed(struct keeper_client *k, const Sirdar__KeeperWelcome *m)
+{
+	Sirdar__KeeperAttach attach = SIRDAR__KEEPER_ATTACH__INIT;
+
+	if (k->is_up || m->protocol != 1)
+		return E_PROTOCOL;
+	k->is_up = true;
+	k->pause_s = RETRY_MIN_S;
+	attach.type = k->type;
+	int rc = session_send(k->session, FR_K_ATTACH, &attach, NULL);
+	if (rc == 0 && k->ops->on_up)
+		k->ops->on_up(k->ctx, m);
+	return rc;
+}
+
+#define TELL(call, message) ((call) ? (call)(k->ctx, (message)) : (void)0)
+
+static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const void *message)
+{
+	struct keeper_client *k = ctx;
+
+	(void)s;
+	if (kind == FR_K_WELCOME)
+		return welcomed(k, message);
+	if (!k->is_up)
+		return E_PROTOCOL;
+	switch ((int)kind) {
+	case FR_K_HELD: TELL(k->ops->on_held, message); return 0;
+	case FR_K_STARTED: TELL(k->ops->on_started, message); return 0;
+	case FR_K_NOT_STARTED: TELL(k->ops->on_not_started, message); return 0;
+	case FR_K_EXITED: TELL(k->ops->on_exited, message); return 0;
+	case FR_K_KILL_STATE: TELL(k->ops->on_kill_state, message); return 0;
+	default: return E_PROTOCOL;
+	}
+}
+
+static void on_end(void *ctx, struct session *s, const struct err *err)
+{
+	struct keeper_client *k = ctx;
+	bool was_up = k->is_up;
+
+	(void)s;
+	k->session = NULL;
+	k->is_up = false;
+	retry_set(k);
+	if (was_up)
+		TELL(k->ops->on_down, err);
+}
+
+static const struct session_ops ops_of_session = { .on_frame = on_frame, .on_end = on_end };
+
+static int greet(struct keeper_client *k)
+{
+	Sirdar__KeeperHello hello = SIRDAR__KEEPER_HELLO__INIT;
+
+	session_greeted(k->session); /* this socket has greeting frames of its own */
+	hello.protocol = 1;
+	hello.who = k->who;
+	hello.type = k->type;
+	hello.software = (char *)SIRDAR_VERSION;
+	return session_send(k->session, FR_K_HELLO, &hello, NULL);
+}
+
+static void try_now(struct ev_loop *loop, struct ev_timer *w, int events)
+{
+	struct keeper_client *k = w->data;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	(void)loop;
+	(void)events;
+	if (fd < 0 || connect(fd, (struct sockaddr *)&k->at, sizeof k->at) < 0) {
+		if (fd >= 0)
+			close(fd);
+		retry_set(k);
+		return;
+	}
+	if (session_local(k->loop, fd, false, &ops_of_session, k, &limits, &k->session, NULL) < 0) {
+		k->session = NULL;
+		retry_set(k);
+		return;
+	}
+	if (greet(k) < 0)
+		session_end(k->session, E_CLOSED, "greeting");
+}
+
+int keeper_client_open(struct ev_loop *loop, const char *path, const char *who, const char *type,
+                       const struct keeper_client_ops *ops, void *ctx,
+                       struct keeper_client **ret_client, struct err *err)
+{
+	struct keeper_client *k;
+
+	if (strlen(path) >= sizeof k->at.sun_path)
+		return err_set(err, E_INVALID, "path too long for a socket: %.200s", path);
+	k = mem_new(sizeof *k);
+	k->loop = loop;
+	k->at.sun_family = AF_UNIX;
+	memcpy(k->at.sun_path, path, strlen(path) + 1);
+	k->who = mem_str(who);
+	k->type = mem_str(type);
+	k->ops = ops;
+	k->ctx = ctx;
+	k->pause_s = RETRY_MIN_S;
+	ev_timer_init(&k->retry, try_now, 0., 0.);
+	k->retry.data = k;
+	ev_timer_start(loop, &k->retry);
+	*ret_client = k;
+	return 0;
+}
+
+void keeper_client_close(struct keeper_client *k)
+{
+	if (!k)
+		return;
+	ev_timer_stop(k->loop, &k->retry);
+	session_drop(k->session);
+	free(k->who);
+	free(k->type);
+	free(k);
+}
+
+bool keeper_client_is_up(const struct keeper_client *k)
+{
+	return k->is_up;
+}
+
+int keeper_client_start(struct keeper_client *k, const Sirdar__KeeperStart *m, struct err *err)
+{
+	return send(k, FR_K_START, m, err);
+}
+
+int keeper_client_kill(struct keeper_client *k, uint64_t token, uint64_t grace_us, uint32_t intent,
+                       struct err *err)
+{
+	Sirdar__KeeperKill m = SIRDAR__KEEPER_KILL__INIT;
+
+	m.token = token;
+	m.grace_us = grace_us;
+	m.intent = intent;
+	return send(k, FR_K_KILL, &m, err);
+}
+
+int keeper_client_forget(struct keeper_client *k, const uint64_t *tokens, size_t n, struct err *err)
+{
+	Sirdar__KeeperForget m = SIRDAR__KEEPER_FORGET__INIT;
+
+	m.token = (uint64_t *)tokens;
+	m.n_token = n;
+	return send(k, FR_K_FORGET, &m, err);
+}
+
+int keeper_client_renew(struct keeper_client *k, const uint64_t *tokens, size_t n,
+                        uint64_t deadline_us, struct err *err)
+{
+	Sirdar__KeeperRenew m = SIRDAR__KEEPER_RENEW__INIT;
+
+	m.token = (uint64_t *)tokens;
+	m.n_token = tokens ? n : 0;
+	m.all = !tokens;
+	m.type = k->type;
+	m.deadline_us = deadline_us;
+	return send(k, FR_K_RENEW, &m, err);
+}
+
+int keeper_client_list(struct keeper_client *k, uint64_t id, struct err *err)
+{
+	Sirdar__KeeperList m = SIRDAR__KEEPER_LIST__INIT;
+
+	m.id = id;
+	m.type = k->type;
+	return send(k, FR_K_LIST, &m, err);
+}
+
+int keeper_client_upgrade(struct keeper_client *k, const char *path, struct err *err)
+{
+	Sirdar__KeeperUpgrade m = SIRDAR__KEEPER_UPGRADE__INIT;
+
+	m.path = (char *)path;
+	return send(k, FR_K_UPGRADE, &m, err);
+}

@@ -1,0 +1,71 @@
+/* job.h — one token the keeper knows. */
+#ifndef KEEPER_JOB_H
+#define KEEPER_JOB_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "keeper.pb-c.h"
+#include "util/heap.h"
+
+struct keeper;
+struct launch;
+
+/* Numbers are on the wire (KeeperJob.state).
+ *
+ *   STARTING --> RUNNING --> KILLING --> ENDED, LOST
+ *       |                      `--> HANGED --> ENDED, LOST
+ *       `--> NOT_STARTED                             */
+enum job_state {
+	JOB_STARTING = 1, /* its marker is or will be on disk */
+	JOB_RUNNING = 2,
+	JOB_KILLING = 3, /* also: the main process is gone, strays are being killed */
+	JOB_ENDED = 4,
+	JOB_NOT_STARTED = 5,
+	JOB_LOST = 6,
+	JOB_HANGED = 7,
+};
+
+enum job_phase { PHASE_NONE, PHASE_TERM, PHASE_KILL };
+enum job_why { WHY_ITSELF, WHY_ASKED, WHY_LEASE, WHY_STOP };
+
+/* One of a job's two outputs: a pipe here, a file there. */
+struct output {
+	struct ev_io io;  /* fd -1: closed */
+	struct job *job;
+	int number;       /* 1 stdout, 2 stderr */
+	int file;         /* -1: not open */
+	uint64_t bytes;   /* in the file */
+	uint64_t dropped; /* in all */
+	uint64_t gap;     /* dropped since the last byte that was kept: no space */
+	bool is_capped;
+	struct output *next_slow; /* those read by the clock, not when ready */
+	bool is_slow;
+};
+
+struct job {
+	struct keeper *keeper;
+	uint64_t token;
+	char *type;
+	uint32_t task_id, generation, attempt;
+	int64_t run_date, started_us;
+	int32_t part;
+	enum job_state state;
+	pid_t pid;          /* stays after the end */
+	uint64_t pid_ticks; /* 0: not asked */
+	bool is_main_done, is_keep, is_foreign, is_fenced, is_hang_told, is_settling;
+	enum job_phase phase;
+	uint64_t grace_us, fence_kill_us, deadline_us;
+	int64_t phase_us, hang_us, step_us; /* CLOCK_BOOTTIME */
+	struct heap_node due;
+	uint32_t at;        /* in the slab */
+	struct launch *launch; /* until started */
+	char *start_text;   /* why not started */
+	int start_code;
+	Sirdar__KeeperExited end;
+	struct output out, err;
+};
+
+#endif

@@ -1,0 +1,270 @@
+#include "keeper/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "keeper/launch.h"
+#include "keeper/service.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/log.h"
+
+#define MEND_S 1.0
+#define POLL_S 0.02
+
+static void on_timer(struct ev_loop *loop, struct ev_io *w, int events)
+{
+	struct keeper *k = w->data;
+	uint64_t n;
+
+	(void)loop;
+	(void)events;
+	if (read(k->timer_fd, &n, sizeof n) > 0)
+		keeper_due_run(k);
+}
+
+static void on_signal(struct ev_loop *loop, struct ev_io *w, int events)
+{
+	struct keeper *k = w->data;
+	struct signalfd_siginfo info;
+	bool ended = false;
+
+	(void)loop;
+	(void)events;
+	while (read(k->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+		if (info.ssi_signo == SIGCHLD)
+			ended = true;
+		else if (info.ssi_signo == SIGHUP && !k->upgrade_to)
+			k->upgrade_to = mem_str(k->program);
+		else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
+			keeper_stop(k);
+	}
+	if (ended)
+		keeper_reap(k);
+	keeper_wake(k);
+}
+
+static void on_round(struct ev_loop *loop, struct ev_prepare *w, int events)
+{
+	(void)loop;
+	(void)events;
+	keeper_round(w->data);
+}
+
+static void on_again(struct ev_loop *loop, struct ev_idle *w, int events)
+{
+	(void)loop;
+	(void)w;
+	(void)events;
+}
+
+static void on_mend(struct ev_loop *loop, struct ev_timer *w, int events)
+{
+	struct keeper *k = w->data;
+	struct err err = { 0 };
+
+	(void)loop;
+	(void)events;
+	if (k->journal.is_broken && journal_rewrite(&k->journal, (size_t)k->settings.journal_bytes,
+	                                            keeper_journal_fill, k, &err) < 0)
+		return;
+	ev_timer_stop(k->loop, &k->mend);
+	log_info("journal.mended", "bytes=%zu", k->journal.end);
+	k->is_sync_due = true;
+	keeper_wake(k);
+}
+
+static void on_poll(struct ev_loop *loop, struct ev_timer *w, int events)
+{
+	struct keeper *k = w->data;
+
+	(void)loop;
+	(void)events;
+	tree_forget_scan(k->tree);
+	k->is_strangers_known = false;
+	for (size_t i = k->settling.n; i-- > 0;)
+		keeper_settle(k, slab_at(&k->jobs, k->settling.jobs[i]));
+	if (k->settling.n == 0)
+		ev_timer_stop(k->loop, &k->poll);
+}
+
+/* Handlers of a parent are gone after exec, but what it ignored stays ignored. */
+static int signals_open(struct keeper *k, struct err *err)
+{
+	struct sigaction sa = { .sa_handler = SIG_DFL };
+	sigset_t all;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		(void)sigaction(sig, &sa, NULL);
+	sa.sa_handler = SIG_IGN;
+	sigaction(SIGPIPE, &sa, NULL);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	sigemptyset(&all);
+	sigaddset(&all, SIGCHLD);
+	sigaddset(&all, SIGHUP);
+	sigaddset(&all, SIGTERM);
+	sigaddset(&all, SIGINT);
+	k->signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	k->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	k->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (k->signal_fd < 0 || k->timer_fd < 0 || k->null_fd < 0)
+		return err_sys(err, E_LIMIT, errno, "descriptors");
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		return err_sys(err, E_UNSUPPORTED, errno, "subreaper");
+	return 0;
+}
+
+static int lock_take(struct keeper *k, struct err *err)
+{
+	char *path = mem_fmt("%s/keeper.lock", k->settings.state_dir);
+	int rc = 0;
+
+	k->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (k->lock_fd < 0)
+		rc = err_sys(err, E_IO, errno, "%s", path);
+	else if (flock(k->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		rc = err_set(err, E_BUSY, "another jobkeeper runs on %.300s", k->settings.state_dir);
+	free(path);
+	return rc;
+}
+
+static int place_open(struct keeper *k, struct err *err)
+{
+	struct buf text;
+	int rc = fs_mkdirs(k->settings.state_dir, 0700, err);
+
+	k->logs_dir = mem_fmt("%s/logs", k->settings.state_dir);
+	k->files_dir = k->settings.files_dir ? mem_str(k->settings.files_dir)
+	                                     : mem_fmt("%s/files", k->settings.state_dir);
+	if (rc == 0)
+		rc = fs_mkdirs(k->logs_dir, 0700, err);
+	/* Jobs of other users find their own directory in it, and cannot list it. */
+	if (rc == 0)
+		rc = fs_mkdirs(k->files_dir, 0711, err);
+	buf_init(&text);
+	if (rc == 0)
+		rc = fs_read("/proc/sys/kernel/random/boot_id", 64, &text, err);
+	if (rc == 0)
+		snprintf(k->boot_id, sizeof k->boot_id, "%.36s", buf_str(&text));
+	buf_done(&text);
+	if (rc == 0 && getrandom(&k->incarnation, sizeof k->incarnation, 0) < 0)
+		rc = err_sys(err, E_IO, errno, "random");
+	return rc;
+}
+
+static void watch(struct keeper *k)
+{
+	ev_io_init(&k->signal, on_signal, k->signal_fd, EV_READ);
+	ev_set_priority(&k->signal, 1);
+	ev_io_init(&k->timer, on_timer, k->timer_fd, EV_READ);
+	ev_set_priority(&k->timer, EV_MAXPRI); /* a lease's end comes before whatever else */
+	ev_prepare_init(&k->round, on_round);
+	ev_idle_init(&k->again, on_again);
+	ev_init(&k->mend, on_mend);
+	k->mend.repeat = MEND_S;
+	ev_init(&k->poll, on_poll);
+	k->poll.repeat = POLL_S;
+	k->signal.data = k->timer.data = k->round.data = k->again.data = k;
+	k->mend.data = k->poll.data = k;
+	ev_io_start(k->loop, &k->signal);
+	ev_io_start(k->loop, &k->timer);
+	ev_prepare_start(k->loop, &k->round);
+}
+
+int keeper_open(struct keeper *k, struct ev_loop *loop, const struct keeper_settings *s,
+                const char *program, int handover, struct err *err)
+{
+	int listen_fd = -1, rc;
+	char *journal = mem_fmt("%s/keeper.journal", s->state_dir);
+
+	memset(k, 0, sizeof *k);
+	k->loop = loop;
+	k->settings = *s;
+	k->program = mem_str(program);
+	k->lock_fd = k->timer_fd = k->signal_fd = k->null_fd = -1;
+	slab_init(&k->jobs, sizeof(struct job));
+	map_init(&k->tokens);
+	map_init(&k->pids);
+	heap_init(&k->due);
+	journal_init(&k->journal, journal);
+	free(journal);
+	rc = place_open(k, err);
+	if (rc == 0)
+		rc = signals_open(k, err);
+	if (rc == 0 && handover < 0)
+		rc = lock_take(k, err);
+	if (rc < 0)
+		return rc;
+	watch(k);
+	k->outputs = outputs_new(loop, k->logs_dir, (uint64_t)s->output_bytes_max);
+	rc = tree_open(s->cgroup, s->state_dir, &k->tree, err);
+	if (rc < 0)
+		return rc;
+	if (handover >= 0)
+		rc = keeper_handover_take(k, handover, &listen_fd, err);
+	else
+		keeper_load(k, &rc, err);
+	if (rc == 0)
+		rc = service_open(k, listen_fd, &k->service, err);
+	if (rc == 0)
+		keeper_reap(k); /* ends that came between the two images */
+	return rc;
+}
+
+void keeper_close(struct keeper *k)
+{
+	service_close(k->service);
+	for (uint32_t i = 0; k->loop && i < k->jobs.used; i++) {
+		struct job *job = slab_at(&k->jobs, i);
+		if (job->keeper)
+			keeper_remove(k, job);
+	}
+	outputs_free(k->outputs);
+	tree_close(k->tree);
+	journal_done(&k->journal);
+	heap_done(&k->due);
+	map_done(&k->tokens);
+	map_done(&k->pids);
+	slab_done(&k->jobs);
+	int fds[] = { k->null_fd, k->timer_fd, k->signal_fd, k->lock_fd };
+	for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	free(k->starts.jobs);
+	free(k->ends.jobs);
+	free(k->settling.jobs);
+	free(k->logs_dir);
+	free(k->files_dir);
+	free(k->program);
+	free(k->upgrade_to);
+	memset(k, 0, sizeof *k);
+}
+
+void keeper_stop(struct keeper *k)
+{
+	bool is_second = k->is_stopping;
+
+	if (!is_second)
+		log_info("keeper.stopping", "running=%zu", k->running);
+	k->is_stopping = true;
+	for (uint32_t i = 0; i < k->jobs.used; i++) {
+		struct job *job = slab_at(&k->jobs, i);
+		if (job->keeper && !job_is_over(job))
+			keeper_kill(k, job, WHY_STOP, 0, is_second ? 0 : job->grace_us);
+	}
+	keeper_wake(k);
+}

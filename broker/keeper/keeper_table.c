@@ -1,0 +1,379 @@
+/* keeper_table.c — finding, adding, forgetting jobs; what the journal says of them. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "keeper/keeper.h"
+#include "keeper/launch.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+enum { BOOT = 1, START, PID, END, NOT_STARTED, FORGET };
+
+void keeper_queue_add(struct keeper_queue *q, uint32_t at)
+{
+	if (q->n == q->cap) {
+		q->cap = q->cap ? q->cap * 2 : 16;
+		q->jobs = mem_grow(q->jobs, q->cap, sizeof *q->jobs);
+	}
+	q->jobs[q->n++] = at;
+}
+
+void keeper_queue_remove(struct keeper_queue *q, uint32_t at)
+{
+	for (size_t i = 0; i < q->n; i++)
+		if (q->jobs[i] == at) {
+			memmove(&q->jobs[i], &q->jobs[i + 1], (--q->n - i) * sizeof *q->jobs);
+			return;
+		}
+}
+
+bool job_is_over(const struct job *job)
+{
+	return job->state == JOB_ENDED || job->state == JOB_NOT_STARTED || job->state == JOB_LOST;
+}
+
+struct tree_of job_tree(const struct job *job)
+{
+	return (struct tree_of){
+		.token = job->token,
+		.pid = job->is_main_done && !job->is_foreign ? 0 : job->pid,
+		.session = job->pid,
+		.is_foreign = job->is_foreign,
+	};
+}
+
+void job_message(const struct job *job, Sirdar__KeeperJob *to)
+{
+	sirdar__keeper_job__init(to);
+	to->token = job->token;
+	to->type = job->type;
+	to->state = job->state;
+	to->task_id = job->task_id;
+	to->run_date = job->run_date;
+	to->part = job->part;
+	to->generation = job->generation;
+	to->attempt = job->attempt;
+	to->pid = (uint64_t)job->pid;
+	to->started_us = job->started_us;
+	to->deadline_us = job->deadline_us;
+	to->out_bytes = job->out.bytes;
+	to->err_bytes = job->err.bytes;
+}
+
+struct job *keeper_find(struct keeper *k, uint64_t token)
+{
+	uint32_t at = map_get(&k->tokens, token);
+
+	return at == MAP_NONE ? NULL : slab_at(&k->jobs, at);
+}
+
+struct job *keeper_add(struct keeper *k, uint64_t token, const char *type)
+{
+	uint32_t at = slab_take(&k->jobs);
+	struct job *job = slab_at(&k->jobs, at);
+
+	job->keeper = k;
+	job->token = token;
+	job->type = mem_str(type);
+	job->at = at;
+	heap_node_init(&job->due);
+	output_init(&job->out, job, 1);
+	output_init(&job->err, job, 2);
+	sirdar__keeper_exited__init(&job->end);
+	job->end.token = token;
+	job->end.type = job->type;
+	map_add(&k->tokens, token, at);
+	return job;
+}
+
+static void text_set(struct job *job, const char *text)
+{
+	if (job->end.text != protobuf_c_empty_string)
+		free(job->end.text);
+	job->end.text = mem_str(text);
+}
+
+void keeper_remove(struct keeper *k, struct job *job)
+{
+	output_drop(k->outputs, &job->out);
+	output_drop(k->outputs, &job->err);
+	heap_remove(&k->due, &job->due);
+	map_remove(&k->tokens, job->token, job->at);
+	if (job->pid)
+		map_remove(&k->pids, (uint64_t)job->pid, job->at);
+	launch_free(job->launch);
+	if (job->end.text != protobuf_c_empty_string)
+		free(job->end.text);
+	free(job->start_text);
+	free(job->type);
+	uint32_t at = job->at;
+	memset(job, 0, sizeof *job);
+	slab_give(&k->jobs, at);
+}
+
+void keeper_remember_forgotten(struct keeper *k, uint64_t token)
+{
+	k->forgotten[k->forgotten_n++ % FORGOTTEN_MAX] = token;
+}
+
+bool keeper_is_forgotten(const struct keeper *k, uint64_t token)
+{
+	size_t n = k->forgotten_n < FORGOTTEN_MAX ? k->forgotten_n : FORGOTTEN_MAX;
+
+	for (size_t i = 0; i < n; i++)
+		if (k->forgotten[i] == token)
+			return true;
+	return false;
+}
+
+void keeper_forget(struct keeper *k, uint64_t token)
+{
+	struct job *job = keeper_find(k, token);
+
+	if (!job || !job_is_over(job))
+		return;
+	keeper_queue_remove(&k->ends, job->at);
+	output_remove(k->outputs, job);
+	keeper_remove(k, job);
+	keeper_remember_forgotten(k, token);
+	keeper_record_forget(&k->journal, token);
+	k->is_sync_due = true; /* the output files are gone: no later keeper may offer them */
+}
+
+/* --- records --- */
+
+void keeper_record_start(struct journal *j, const struct job *job)
+{
+	Sirdar__KeeperRecord r = SIRDAR__KEEPER_RECORD__INIT;
+	Sirdar__KeeperJob message;
+
+	job_message(job, &message);
+	r.kind = START;
+	r.job = &message;
+	journal_put(j, &r);
+}
+
+void keeper_record_pid(struct journal *j, const struct job *job)
+{
+	Sirdar__KeeperRecord r = SIRDAR__KEEPER_RECORD__INIT;
+
+	r.kind = PID;
+	r.token = job->token;
+	r.pid = (uint64_t)job->pid;
+	r.pid_ticks = job->pid_ticks;
+	journal_put(j, &r);
+}
+
+void keeper_record_end(struct journal *j, const struct job *job)
+{
+	Sirdar__KeeperRecord r = SIRDAR__KEEPER_RECORD__INIT;
+	Sirdar__KeeperExited end = job->end;
+	Sirdar__KeeperNotStarted not_started = SIRDAR__KEEPER_NOT_STARTED__INIT;
+
+	r.kind = job->state == JOB_NOT_STARTED ? NOT_STARTED : END;
+	r.token = job->token;
+	not_started.token = job->token;
+	not_started.code = job->start_code;
+	not_started.text = job->start_text ? job->start_text : "";
+	if (r.kind == END)
+		r.end = &end;
+	else
+		r.not_started = &not_started;
+	journal_put(j, &r);
+}
+
+void keeper_record_forget(struct journal *j, uint64_t token)
+{
+	Sirdar__KeeperRecord r = SIRDAR__KEEPER_RECORD__INIT;
+
+	r.kind = FORGET;
+	r.token = token;
+	journal_put(j, &r);
+}
+
+void keeper_journal_fill(void *ctx, struct journal *j)
+{
+	struct keeper *k = ctx;
+	Sirdar__KeeperRecord boot = SIRDAR__KEEPER_RECORD__INIT;
+	size_t from = k->forgotten_n > FORGOTTEN_MAX ? k->forgotten_n - FORGOTTEN_MAX : 0;
+
+	boot.kind = BOOT;
+	boot.boot_id = k->boot_id;
+	boot.incarnation = k->incarnation;
+	journal_put(j, &boot);
+	for (size_t i = from; i < k->forgotten_n; i++)
+		keeper_record_forget(j, k->forgotten[i % FORGOTTEN_MAX]);
+	for (uint32_t i = 0; i < k->jobs.used; i++) {
+		const struct job *job = slab_at(&k->jobs, i);
+		if (!job->keeper)
+			continue;
+		keeper_record_start(j, job);
+		if (job->pid)
+			keeper_record_pid(j, job);
+		if (job_is_over(job))
+			keeper_record_end(j, job);
+	}
+}
+
+/* --- what a former keeper left --- */
+
+struct loading {
+	struct keeper *k;
+	char boot_id[40];
+};
+
+static struct job *known(struct keeper *k, uint64_t token, const char *type)
+{
+	struct job *job = keeper_find(k, token);
+
+	return job ? job : keeper_add(k, token, type);
+}
+
+static void load_start(struct keeper *k, const Sirdar__KeeperJob *m)
+{
+	struct job *job = known(k, m->token, m->type);
+
+	job->state = JOB_STARTING;
+	job->task_id = m->task_id;
+	job->run_date = m->run_date;
+	job->part = m->part;
+	job->generation = m->generation;
+	job->attempt = m->attempt;
+	job->started_us = m->started_us;
+}
+
+static void load_end(struct job *job, const Sirdar__KeeperExited *end)
+{
+	bool is_marked = job->state != 0;
+
+	job->end = *end;
+	job->end.base.n_unknown_fields = 0;
+	job->end.base.unknown_fields = NULL;
+	job->end.type = job->type;
+	job->end.text = mem_str(end->text);
+	job->started_us = end->started_us;
+	job->out.bytes = end->out_bytes;
+	job->err.bytes = end->err_bytes;
+	job->state = end->lost ? JOB_LOST : JOB_ENDED;
+	if (!is_marked) { /* its start was in the damaged part: not to be trusted */
+		job->state = JOB_LOST;
+		job->end.lost = true;
+		job->end.exit_code = 0;
+		text_set(job, "lost: its start is in a damaged part of the journal");
+	}
+}
+
+static void load(void *ctx, const Sirdar__KeeperRecord *r)
+{
+	struct loading *l = ctx;
+	struct keeper *k = l->k;
+	struct job *job;
+
+	switch (r->kind) {
+	case BOOT: snprintf(l->boot_id, sizeof l->boot_id, "%s", r->boot_id); break;
+	case START:
+		if (r->job)
+			load_start(k, r->job);
+		break;
+	case PID:
+		job = known(k, r->token, "");
+		job->pid = (pid_t)r->pid;
+		job->pid_ticks = r->pid_ticks;
+		break;
+	case END:
+		if (r->end)
+			load_end(known(k, r->token, r->end->type), r->end);
+		break;
+	case NOT_STARTED:
+		job = known(k, r->token, "");
+		job->state = JOB_NOT_STARTED;
+		job->start_code = r->not_started ? r->not_started->code : E_IO;
+		job->start_text = mem_str(r->not_started ? r->not_started->text : "");
+		break;
+	case FORGET:
+		job = keeper_find(k, r->token);
+		if (job)
+			keeper_remove(k, job);
+		keeper_remember_forgotten(k, r->token);
+		break;
+	default: break; /* of a later version */
+	}
+}
+
+/* Nobody saw how it ended. On the same boot its processes may still be there: it is told as
+ * lost when they are gone; after a reboot they are gone, and their numbers are others'. */
+static void lose(struct keeper *k, struct job *job, bool is_same_boot)
+{
+	job->end.lost = true;
+	job->end.started_us = job->started_us;
+	job->is_main_done = true;
+	text_set(job, is_same_boot ? "lost: the keeper died" : "lost: the machine was restarted");
+	log_warn("job.lost", "token=%016" PRIx64 " pid=%d boot=%s", job->token, (int)job->pid,
+	         is_same_boot ? "same" : "another");
+	if (!is_same_boot) {
+		job->pid = 0;
+		job->end.ended_us = clock_wall_us(&clock_machine);
+		job->state = JOB_LOST;
+		return;
+	}
+	if (job->pid && (!job->pid_ticks || tree_pid_ticks(job->pid) != job->pid_ticks))
+		job->pid = 0;
+	job->is_foreign = true;
+	job->state = JOB_KILLING;
+	job->phase = PHASE_KILL;
+	job->phase_us = clock_mono_us(&clock_machine);
+	job->hang_us = job->phase_us + k->settings.hang_ms * US_PER_MS;
+	k->running++;
+	keeper_due_set(k, job);
+}
+
+static bool is_known(void *ctx, uint64_t token)
+{
+	return keeper_find(ctx, token) != NULL;
+}
+
+static void quarantine(struct keeper *k, const struct journal_health *h)
+{
+	char *aside;
+
+	if (h->torn_bytes)
+		log_warn("journal.torn", "bytes=%zu records=%zu: a last write was cut, ignored",
+		         h->torn_bytes, h->records);
+	if (!h->corrupt_bytes)
+		return;
+	aside = mem_fmt("%s.corrupt-%" PRId64, k->journal.path, clock_wall_us(&clock_machine));
+	int rc = link(k->journal.path, aside);
+	log_error("journal.corrupt", "bytes=%zu records=%zu kept=%s: jobs in it are lost",
+	          h->corrupt_bytes, h->records, rc == 0 ? aside : "no");
+	free(aside);
+}
+
+void keeper_load(struct keeper *k, int *ret_rc, struct err *err)
+{
+	struct loading l = { .k = k };
+	struct journal_health health;
+	int rc = journal_read(&k->journal, load, &l, &health, err);
+
+	if (rc < 0) {
+		*ret_rc = rc;
+		return;
+	}
+	quarantine(k, &health);
+	tree_sweep(k->tree, is_known, k);
+	for (uint32_t i = 0; i < k->jobs.used; i++) {
+		struct job *job = slab_at(&k->jobs, i);
+		if (!job->keeper)
+			continue;
+		launch_files_remove(k->files_dir, job->token);
+		if (!job_is_over(job))
+			lose(k, job, strcmp(l.boot_id, k->boot_id) == 0);
+	}
+	*ret_rc = journal_rewrite(&k->journal, (size_t)k->settings.journal_bytes, keeper_journal_fill,
+	                          k, err);
+}

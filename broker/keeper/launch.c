@@ -1,0 +1,230 @@
+#include "keeper/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "keeper/launch_private.h"
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/fs.h"
+
+/* The child of a clone with CLONE_VM writes over this process's memory: no sanitizer there. */
+#define BARE __attribute__((no_sanitize("address", "undefined", "thread")))
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+/* What the child could not do, in memory that both see. */
+struct verdict {
+	volatile int step; /* 0: exec happened */
+	volatile int errnum;
+};
+enum step { STEP_NONE, STEP_SETUP, STEP_USER, STEP_LIMIT, STEP_CWD, STEP_EXEC };
+
+static struct verdict *verdict;
+
+BARE static _Noreturn void child_fail(enum step step)
+{
+	verdict->errnum = errno;
+	verdict->step = (int)step;
+	_exit(127);
+}
+
+BARE static void child_user(const struct launch *l)
+{
+	/* The raw calls: glibc's would signal "all threads" of memory that is not ours. */
+	if (syscall(SYS_setgroups, l->groups_n, l->groups) < 0 ||
+	    syscall(SYS_setresgid, l->gid, l->gid, l->gid) < 0 ||
+	    syscall(SYS_setresuid, l->uid, l->uid, l->uid) < 0)
+		child_fail(STEP_USER);
+}
+
+BARE static _Noreturn void child_exec(const struct launch *l)
+{
+	int errnum = ENOENT;
+
+	for (char **p = l->paths; *p; p++) {
+		execve(*p, l->argv, l->env);
+		if (errno != ENOENT && errno != ENOTDIR)
+			errnum = errno;
+		if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
+			break;
+	}
+	errno = errnum;
+	child_fail(STEP_EXEC);
+}
+
+/* Between birth and exec: system calls only. All signals are blocked, none is handled. */
+BARE static _Noreturn void child_main(const struct launch *l, const struct launch_fds *fds,
+                                      pid_t keeper)
+{
+	struct sigaction sa = { .sa_handler = SIG_DFL };
+	sigset_t none = { 0 };
+
+	if (setsid() < 0 || dup2(fds->null, 0) < 0 || dup2(fds->out, 1) < 0 || dup2(fds->err, 2) < 0 ||
+	    syscall(SYS_close_range, 3u, ~0u, 0) < 0 || sigaction(SIGPIPE, &sa, NULL) < 0)
+		child_fail(STEP_SETUP);
+	umask(l->umask);
+	for (size_t i = 0; i < l->limits_n; i++)
+		if (syscall(SYS_prlimit64, 0, l->limits[i].resource, &l->limits[i].value, NULL) < 0)
+			child_fail(STEP_LIMIT);
+	if (l->is_other_user)
+		child_user(l);
+	/* After the change of user, which clears it. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != keeper)
+		child_fail(STEP_SETUP);
+	if (chdir(l->cwd) < 0)
+		child_fail(STEP_CWD);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
+	child_exec(l);
+}
+
+#if defined(__x86_64__) && !defined(SANITIZED)
+#define HAVE_SHARED_CLONE 1
+/* The child runs on this very stack until it execs, and never returns from child_main():
+ * it only writes below this frame, where nothing of the parent's is alive. glibc's wrapper
+ * has its return address there, hence the bare instruction. */
+BARE __attribute__((noinline)) static long clone_shared(struct clone_args *args,
+                                                        const struct launch *l,
+                                                        const struct launch_fds *fds, pid_t keeper)
+{
+	long r = SYS_clone3;
+
+	__asm__ volatile("syscall"
+	                 : "+a"(r)
+	                 : "D"(args), "S"(sizeof *args)
+	                 : "rcx", "r11", "memory");
+	if (r == 0)
+		child_main(l, fds, keeper);
+	return r;
+}
+#endif
+
+BARE __attribute__((noinline)) static long clone_copied(struct clone_args *args,
+                                                        const struct launch *l,
+                                                        const struct launch_fds *fds, pid_t keeper)
+{
+	long r = syscall(SYS_clone3, args, sizeof *args);
+
+	if (r == 0)
+		child_main(l, fds, keeper);
+	return r < 0 ? -errno : r;
+}
+
+static long child_make(const struct launch *l, const struct launch_fds *fds)
+{
+	struct clone_args args = { .flags = CLONE_VFORK, .exit_signal = SIGCHLD };
+
+	if (fds->cgroup >= 0) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)fds->cgroup;
+	}
+#ifdef HAVE_SHARED_CLONE
+	/* Another user's process must never share memory with us, not even for a moment. */
+	if (!l->is_other_user) {
+		args.flags |= CLONE_VM;
+		return clone_shared(&args, l, fds, getpid());
+	}
+#endif
+	return clone_copied(&args, l, fds, getpid());
+}
+
+static int code_of(int errnum)
+{
+	switch (errnum) {
+	case ENOENT:
+	case ENOTDIR: return E_NOT_FOUND;
+	case EACCES:
+	case EPERM: return E_FORBIDDEN;
+	case EAGAIN:
+	case EMFILE:
+	case ENFILE: return E_LIMIT;
+	case ENOMEM: return E_NOMEM;
+	case ENOSPC:
+	case EDQUOT: return E_FULL;
+	case E2BIG:
+	case EINVAL:
+	case ENOEXEC:
+	case ELOOP:
+	case ENAMETOOLONG: return E_INVALID;
+	default: return E_IO;
+	}
+}
+
+static int verdict_error(const struct launch *l, int errnum, enum step step, struct err *err)
+{
+	switch (step) {
+	case STEP_USER: return err_sys(err, code_of(errnum), errnum, "user %.64s", l->user);
+	case STEP_LIMIT: return err_sys(err, code_of(errnum), errnum, "resource limits");
+	case STEP_CWD: return err_sys(err, code_of(errnum), errnum, "directory %.200s", l->cwd);
+	case STEP_EXEC: return err_sys(err, code_of(errnum), errnum, "program %.200s", l->argv[0]);
+	default: return err_sys(err, E_IO, errnum, "set-up of the process");
+	}
+}
+
+static int files_make(const struct launch *l, struct err *err)
+{
+	if (l->files_n == 0)
+		return 0;
+	if (mkdir(l->files_at, 0700) < 0 && errno != EEXIST)
+		return err_sys(err, code_of(errno), errno, "%s", l->files_at);
+	for (size_t i = 0; i < l->files_n; i++) {
+		char *path = mem_fmt("%s/%s", l->files_at, l->files[i].name);
+		int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400);
+		ssize_t n = fd < 0 ? -1 : write(fd, l->files[i].data, l->files[i].bytes);
+		bool ok = n == (ssize_t)l->files[i].bytes &&
+		          (!l->is_other_user || fchown(fd, l->uid, l->gid) == 0);
+		int rc = ok ? 0
+		            : err_sys(err, n >= 0 ? E_FULL : code_of(errno), n >= 0 ? ENOSPC : errno,
+		                      "file of the job");
+		if (fd >= 0)
+			close(fd);
+		free(path);
+		if (rc < 0)
+			return rc;
+	}
+	if (l->is_other_user && chown(l->files_at, l->uid, l->gid) < 0)
+		return err_sys(err, code_of(errno), errno, "%s", l->files_at);
+	return 0;
+}
+
+int launch_run(const struct launch *l, const struct launch_fds *fds, pid_t *ret_pid,
+               struct err *err)
+{
+	if (!verdict) {
+		void *p = mmap(NULL, sizeof *verdict, PROT_READ | PROT_WRITE,
+		               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		if (p == MAP_FAILED)
+			return err_sys(err, E_NOMEM, errno, "memory");
+		verdict = p;
+	}
+	int rc = files_make(l, err);
+	if (rc < 0)
+		return rc;
+	verdict->step = STEP_NONE;
+	long pid = child_make(l, fds);
+	if (pid < 0)
+		return err_sys(err, code_of((int)-pid), (int)-pid, "no new process");
+	if (verdict->step == STEP_NONE) {
+		*ret_pid = (pid_t)pid;
+		return 0;
+	}
+	waitpid((pid_t)pid, NULL, 0);
+	return verdict_error(l, verdict->errnum, (enum step)verdict->step, err);
+}

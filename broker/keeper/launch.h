@@ -1,0 +1,38 @@
+/* launch.h — from a KeeperStart to a process.
+ *
+ * The child gets its own session, a clean signal state, its own few descriptors, a clean
+ * environment, and dies when the keeper does. Nothing is run by a shell.
+ */
+#ifndef KEEPER_LAUNCH_H
+#define KEEPER_LAUNCH_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "keeper.pb-c.h"
+
+struct err;
+struct launch;
+
+/* Copy and check what is asked for.
+ *   files_dir  files of the message go to <files_dir>/<token>, made by launch_run()
+ *   errors     E_INVALID, E_FORBIDDEN user, E_NOT_FOUND user */
+int launch_new(const Sirdar__KeeperStart *m, const char *files_dir, struct launch **ret_launch,
+               struct err *err);
+void launch_free(struct launch *l); /* NULL is fine */
+
+struct launch_fds {
+	int null, out, err; /* become 0, 1, 2 */
+	int cgroup;         /* a directory, the child is born in it; -1: none */
+};
+
+/* Start it; the exec has happened when this returns 0.
+ *   errors  E_LIMIT no process or descriptor left, E_NOMEM, E_FULL, E_IO;
+ *           E_NOT_FOUND program or directory, E_FORBIDDEN, E_INVALID not a program */
+int launch_run(const struct launch *l, const struct launch_fds *fds, pid_t *ret_pid,
+               struct err *err);
+
+/* Remove the files of a token. */
+void launch_files_remove(const char *files_dir, uint64_t token);
+
+#endif

@@ -1,0 +1,227 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "keeper/launch_private.h"
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/fs.h"
+
+enum { ENV_OWN_MAX = 16, GROUPS_MAX = 256, FILES_MAX = 256, PASSWD_BYTES = 16384 };
+
+static const char *const env_through[] = { "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ",
+	                                   "HOME", "USER", "LOGNAME", "SHELL" };
+#define PATH_DEFAULT "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+static bool env_is(const char *entry, const char *name)
+{
+	size_t n = strlen(name);
+
+	return strncmp(entry, name, n) == 0 && entry[n] == '=';
+}
+
+/* The last of a name wins: what the job was given goes over what comes from here. */
+static void env_set(char **env, size_t *n, char *owned)
+{
+	char *eq = strchr(owned, '=');
+	size_t len = (size_t)(eq - owned);
+
+	for (size_t i = 0; i < *n; i++)
+		if (strncmp(env[i], owned, len + 1) == 0) {
+			free(env[i]);
+			env[i] = owned;
+			return;
+		}
+	env[(*n)++] = owned;
+}
+
+static void env_make(struct launch *l, const Sirdar__KeeperStart *m, const struct passwd *pw)
+{
+	size_t n = 0;
+
+	l->env = mem_array(m->n_env + ENV_OWN_MAX + 1, sizeof *l->env);
+	l->env[n++] = mem_str("PATH=" PATH_DEFAULT);
+	for (size_t i = 0; i < sizeof env_through / sizeof env_through[0]; i++) {
+		const char *value = getenv(env_through[i]);
+		if (value)
+			env_set(l->env, &n, mem_fmt("%s=%s", env_through[i], value));
+	}
+	if (pw) {
+		env_set(l->env, &n, mem_fmt("HOME=%s", pw->pw_dir));
+		env_set(l->env, &n, mem_fmt("USER=%s", pw->pw_name));
+		env_set(l->env, &n, mem_fmt("LOGNAME=%s", pw->pw_name));
+		env_set(l->env, &n, mem_fmt("SHELL=%s", pw->pw_shell));
+	}
+	for (size_t i = 0; i < m->n_env; i++)
+		env_set(l->env, &n, mem_str(m->env[i]));
+	env_set(l->env, &n, mem_fmt("SIRDAR_TOKEN=%016" PRIx64, m->token));
+	if (l->files_n)
+		env_set(l->env, &n, mem_fmt("SIRDAR_FILES=%s", l->files_at));
+}
+
+static void paths_make(struct launch *l)
+{
+	const char *path = "";
+	size_t n = 2;
+
+	for (char **e = l->env; *e; e++)
+		if (env_is(*e, "PATH"))
+			path = *e + 5;
+	for (const char *p = path; *p; p++)
+		n += *p == ':';
+	l->paths = mem_array(n + 1, sizeof *l->paths);
+	if (strchr(l->argv[0], '/')) {
+		l->paths[0] = mem_str(l->argv[0]);
+		return;
+	}
+	n = 0;
+	while (*path) {
+		size_t len = strcspn(path, ":");
+		if (len)
+			l->paths[n++] = mem_fmt("%.*s/%s", (int)len, path, l->argv[0]);
+		path += len + (path[len] == ':');
+	}
+}
+
+static int user_find(struct launch *l, struct passwd *pw, char *text, struct err *err)
+{
+	struct passwd *found = NULL;
+	int n = GROUPS_MAX;
+
+	if (getpwnam_r(l->user, pw, text, PASSWD_BYTES, &found) != 0 || !found)
+		return err_set(err, E_NOT_FOUND, "no user %.64s on this machine", l->user);
+	l->uid = pw->pw_uid;
+	l->gid = pw->pw_gid;
+	l->is_other_user = l->uid != geteuid();
+	if (!l->is_other_user)
+		return 0;
+	if (geteuid() != 0)
+		return err_set(err, E_FORBIDDEN, "the keeper may not run jobs as %.64s", l->user);
+	l->groups = mem_array(GROUPS_MAX, sizeof *l->groups);
+	if (getgrouplist(l->user, l->gid, l->groups, &n) < 0)
+		return err_set(err, E_INVALID, "user %.64s has more than %d groups", l->user, GROUPS_MAX);
+	l->groups_n = (size_t)n;
+	return 0;
+}
+
+static int words_check(const Sirdar__KeeperStart *m, struct err *err)
+{
+	if (m->n_argv == 0 || !m->argv[0][0])
+		return err_set(err, E_INVALID, "no program");
+	for (size_t i = 0; i < m->n_env; i++)
+		if (m->env[i][0] == '=' || !strchr(m->env[i], '='))
+			return err_set(err, E_INVALID, "environment entry %zu is not NAME=value", i + 1);
+	if (m->n_file > FILES_MAX)
+		return err_set(err, E_INVALID, "%zu files, the most is %d", m->n_file, FILES_MAX);
+	for (size_t i = 0; i < m->n_file; i++)
+		if (!fs_name_ok(m->file[i]->name, 64))
+			return err_set(err, E_INVALID, "name of file %zu", i + 1);
+	if (m->cwd[0] && m->cwd[0] != '/')
+		return err_set(err, E_INVALID, "directory %.200s is not absolute", m->cwd);
+	return 0;
+}
+
+static void copy(struct launch *l, const Sirdar__KeeperStart *m, const char *files_dir)
+{
+	l->argv = mem_array(m->n_argv + 1, sizeof *l->argv);
+	for (size_t i = 0; i < m->n_argv; i++)
+		l->argv[i] = mem_str(m->argv[i]);
+	l->cwd = mem_str(m->cwd[0] ? m->cwd : "/");
+	l->user = mem_str(m->run_as);
+	l->umask = m->umask ? m->umask & 0777 : 022;
+	l->limits = mem_array(m->n_limit + 1, sizeof *l->limits);
+	for (l->limits_n = 0; l->limits_n < m->n_limit; l->limits_n++) {
+		struct launch_limit *to = &l->limits[l->limits_n];
+		to->resource = (int)m->limit[l->limits_n]->resource;
+		to->value.soft = m->limit[l->limits_n]->soft;
+		to->value.hard = m->limit[l->limits_n]->hard;
+	}
+	l->files_at = mem_fmt("%s/%016" PRIx64, files_dir, m->token);
+	l->files = mem_array(m->n_file + 1, sizeof *l->files);
+	for (l->files_n = 0; l->files_n < m->n_file; l->files_n++) {
+		const ProtobufCBinaryData *from = &m->file[l->files_n]->content;
+		struct launch_file *to = &l->files[l->files_n];
+		to->name = mem_str(m->file[l->files_n]->name);
+		to->bytes = from->len;
+		to->data = mem_new(from->len + 1);
+		if (from->len)
+			memcpy(to->data, from->data, from->len);
+	}
+}
+
+int launch_new(const Sirdar__KeeperStart *m, const char *files_dir, struct launch **ret_launch,
+               struct err *err)
+{
+	struct launch *l;
+	struct passwd pw;
+	char *text = NULL;
+	int rc = words_check(m, err);
+
+	if (rc < 0)
+		return rc;
+	l = mem_new(sizeof *l);
+	copy(l, m, files_dir);
+	if (l->user[0]) {
+		text = mem_new(PASSWD_BYTES);
+		rc = user_find(l, &pw, text, err);
+		if (rc < 0)
+			goto out;
+	}
+	env_make(l, m, text ? &pw : NULL);
+	paths_make(l);
+	*ret_launch = l;
+	l = NULL;
+out:
+	free(text);
+	launch_free(l);
+	return rc;
+}
+
+static void words_free(char **words)
+{
+	for (char **w = words; w && *w; w++)
+		free(*w);
+	free(words);
+}
+
+void launch_free(struct launch *l)
+{
+	if (!l)
+		return;
+	words_free(l->argv);
+	words_free(l->env);
+	words_free(l->paths);
+	free(l->cwd);
+	free(l->user);
+	free(l->files_at);
+	free(l->groups);
+	free(l->limits);
+	for (size_t i = 0; i < l->files_n; i++) {
+		explicit_bzero(l->files[i].data, l->files[i].bytes);
+		free(l->files[i].data);
+		free(l->files[i].name);
+	}
+	free(l->files);
+	free(l);
+}
+
+void launch_files_remove(const char *files_dir, uint64_t token)
+{
+	char *path = mem_fmt("%s/%016" PRIx64, files_dir, token);
+	DIR *d = opendir(path);
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.' || (e->d_name[1] && e->d_name[1] != '.'))
+			unlinkat(dirfd(d), e->d_name, 0);
+	if (d)
+		closedir(d);
+	rmdir(path);
+	free(path);
+}

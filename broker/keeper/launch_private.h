@@ -1,0 +1,41 @@
+/* launch_private.h — what launch*.c share; nobody else includes it. */
+#ifndef KEEPER_LAUNCH_PRIVATE_H
+#define KEEPER_LAUNCH_PRIVATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "keeper/launch.h"
+
+struct launch_limit {
+	int resource;
+	struct {
+		uint64_t soft, hard; /* as prlimit64 takes it */
+	} value;
+};
+
+struct launch_file {
+	char *name;
+	uint8_t *data;
+	size_t bytes;
+};
+
+struct launch {
+	char **argv, **env, **paths; /* paths: where argv[0] may be, in order */
+	char *cwd, *user, *files_at;
+	bool is_other_user;
+	uid_t uid;
+	gid_t gid;
+	gid_t *groups;
+	size_t groups_n;
+	mode_t umask;
+	struct launch_limit *limits;
+	size_t limits_n;
+	struct launch_file *files;
+	size_t files_n;
+};
+
+#endif

@@ -1,0 +1,267 @@
+#include "keeper/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "keeper/client.h"
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/log.h"
+
+enum {
+	CHUNK_BYTES = 65536,
+	CHUNKS_A_ROUND = 4,        /* then the others get their turn */
+	SLOW_PIPE_BYTES = 1 << 20, /* what a job past its cap may write per tick */
+	PATH_BYTES = 4200,
+};
+#define SLOW_TICK_S 0.005
+
+struct outputs {
+	struct ev_loop *loop;
+	char *dir;
+	uint64_t bytes_max;
+	struct ev_timer tick;
+	struct output *slow; /* through next_slow */
+	uint8_t chunk[CHUNK_BYTES];
+};
+
+static void slow_add(struct outputs *o, struct output *x)
+{
+	if (x->is_slow)
+		return;
+	ev_io_stop(o->loop, &x->io);
+	(void)fcntl(x->io.fd, F_SETPIPE_SZ, SLOW_PIPE_BYTES); /* may be refused: slower then */
+	x->is_slow = true;
+	x->next_slow = o->slow;
+	o->slow = x;
+	if (!ev_is_active(&o->tick))
+		ev_timer_again(o->loop, &o->tick);
+}
+
+static void slow_remove(struct outputs *o, struct output *x)
+{
+	for (struct output **p = &o->slow; x->is_slow && *p; p = &(*p)->next_slow)
+		if (*p == x) {
+			*p = x->next_slow;
+			x->is_slow = false;
+			break;
+		}
+	if (!o->slow)
+		ev_timer_stop(o->loop, &o->tick);
+}
+
+static int file_of(struct outputs *o, struct output *x)
+{
+	char path[PATH_BYTES];
+
+	if (x->file < 0) {
+		keeper_log_path(path, sizeof path, o->dir, x->job->token, x->number);
+		x->file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | O_NOFOLLOW, 0600);
+	}
+	return x->file;
+}
+
+static void mark(struct outputs *o, struct output *x, const char *text)
+{
+	ssize_t n = file_of(o, x) < 0 ? -1 : write(x->file, text, strlen(text));
+
+	x->bytes += n > 0 ? (uint64_t)n : 0;
+}
+
+static void drop(struct outputs *o, struct output *x, uint64_t n, bool no_space)
+{
+	char text[160];
+
+	if (!no_space && !x->is_capped) {
+		x->is_capped = true;
+		snprintf(text, sizeof text,
+		         "\n[sirdar: output past %" PRIu64 " bytes is dropped]\n", o->bytes_max);
+		mark(o, x, text);
+		log_warn("output.capped", "token=%016" PRIx64 " stream=%d bytes=%" PRIu64,
+		         x->job->token, x->number, x->bytes);
+	}
+	if (no_space && !x->gap)
+		log_warn("output.full", "token=%016" PRIx64 " stream=%d bytes=%" PRIu64,
+		         x->job->token, x->number, x->bytes);
+	x->gap += no_space ? n : 0;
+	x->dropped += n;
+	slow_add(o, x);
+}
+
+static void keep(struct outputs *o, struct output *x, const uint8_t *p, size_t n)
+{
+	char text[128];
+	size_t fits = x->bytes >= o->bytes_max || x->is_capped ? 0 : o->bytes_max - x->bytes;
+
+	fits = fits < n ? fits : n;
+	if (fits && x->gap) {
+		uint64_t before = x->bytes;
+		snprintf(text, sizeof text, "\n[sirdar: %" PRIu64 " bytes were dropped, no space]\n",
+		         x->gap);
+		mark(o, x, text);
+		if (x->bytes == before) {
+			drop(o, x, n, true);
+			return;
+		}
+		x->gap = 0;
+		if (x->is_slow) {
+			slow_remove(o, x);
+			ev_io_start(o->loop, &x->io);
+		}
+	}
+	size_t done = 0;
+	while (done < fits) {
+		ssize_t w = file_of(o, x) < 0 ? -1 : write(x->file, p + done, fits - done);
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w <= 0)
+			break;
+		done += (size_t)w;
+	}
+	x->bytes += done;
+	if (done < n)
+		drop(o, x, n - done, done < fits);
+}
+
+static void close_all(struct outputs *o, struct output *x)
+{
+	if (x->io.fd >= 0) {
+		slow_remove(o, x);
+		ev_io_stop(o->loop, &x->io);
+		close(x->io.fd);
+		x->io.fd = -1;
+	}
+	if (x->file >= 0)
+		close(x->file);
+	x->file = -1;
+}
+
+/* Read at most `chunks`; false when there was less. */
+static bool take(struct outputs *o, struct output *x, int chunks)
+{
+	for (int i = 0; i < chunks; i++) {
+		ssize_t n = read(x->io.fd, o->chunk, sizeof o->chunk);
+		if (n > 0)
+			keep(o, x, o->chunk, (size_t)n);
+		if (n == 0)
+			close_all(o, x);
+		if (n < (ssize_t)sizeof o->chunk)
+			return false;
+	}
+	return true;
+}
+
+static void ready(struct ev_loop *loop, struct ev_io *w, int events)
+{
+	struct outputs *o = w->data;
+
+	(void)loop;
+	(void)events;
+	take(o, (struct output *)w, CHUNKS_A_ROUND);
+}
+
+static void ticked(struct ev_loop *loop, struct ev_timer *w, int events)
+{
+	struct outputs *o = w->data;
+
+	(void)loop;
+	(void)events;
+	for (struct output *x = o->slow, *next; x; x = next) {
+		next = x->next_slow;
+		take(o, x, SLOW_PIPE_BYTES / CHUNK_BYTES);
+	}
+}
+
+struct outputs *outputs_new(struct ev_loop *loop, const char *logs_dir, uint64_t bytes_max)
+{
+	struct outputs *o = mem_new(sizeof *o);
+
+	o->loop = loop;
+	o->dir = mem_str(logs_dir);
+	o->bytes_max = bytes_max;
+	ev_init(&o->tick, ticked);
+	o->tick.repeat = SLOW_TICK_S;
+	o->tick.data = o;
+	return o;
+}
+
+void outputs_free(struct outputs *o)
+{
+	if (!o)
+		return;
+	ev_timer_stop(o->loop, &o->tick);
+	free(o->dir);
+	free(o);
+}
+
+uint64_t outputs_bytes_max(const struct outputs *o)
+{
+	return o->bytes_max;
+}
+
+const char *outputs_dir(const struct outputs *o)
+{
+	return o->dir;
+}
+
+void output_init(struct output *x, struct job *job, int number)
+{
+	x->job = job;
+	x->number = number;
+	x->file = -1;
+	ev_io_init(&x->io, ready, -1, EV_READ);
+}
+
+void output_resume(struct outputs *o, struct output *x, int fd)
+{
+	ev_io_set(&x->io, fd, EV_READ);
+	ev_set_priority(&x->io, -1); /* ends and requests go first */
+	x->io.data = o;
+	ev_io_start(o->loop, &x->io);
+	if (x->is_capped || x->gap)
+		slow_add(o, x);
+}
+
+int output_open(struct outputs *o, struct output *x, int *ret_write, struct err *err)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return err_sys(err, E_LIMIT, errno, "pipe of the output");
+	/* Only our end: what the job inherits is its own open file. */
+	if (fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0) {
+		close(fds[0]);
+		close(fds[1]);
+		return err_sys(err, E_IO, errno, "pipe of the output");
+	}
+	output_resume(o, x, fds[0]);
+	*ret_write = fds[1];
+	return 0;
+}
+
+void output_finish(struct outputs *o, struct output *x)
+{
+	if (x->io.fd >= 0)
+		take(o, x, SLOW_PIPE_BYTES / CHUNK_BYTES + 1);
+	output_drop(o, x);
+}
+
+void output_drop(struct outputs *o, struct output *x)
+{
+	close_all(o, x);
+}
+
+void output_remove(struct outputs *o, const struct job *job)
+{
+	char path[PATH_BYTES];
+
+	for (int stream = 1; stream <= 2; stream++) {
+		keeper_log_path(path, sizeof path, o->dir, job->token, stream);
+		unlink(path);
+	}
+}

@@ -1,0 +1,405 @@
+#include "keeper/service.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/log.h"
+#include "wire/session.h"
+
+enum { BACKLOG = 64, CONNS_MAX = 1024, HELD_A_FRAME = 1024 };
+
+static const struct session_limits limits = { .handshake_ms = 5000,
+	                                      .queue_bytes = 16 * 1024 * 1024 };
+
+struct conn {
+	struct conn *next;
+	struct service *service;
+	struct session *session;
+	char *who, *type;
+	bool is_attached; /* to `type`, "" all */
+};
+
+struct service {
+	struct keeper *k;
+	struct ev_io listener;
+	struct conn *conns;
+	size_t conns_n;
+};
+
+/* A peer that does not read its news is cut off: it learns all of it when it comes back. */
+static void send(struct conn *c, enum frame_kind kind, const void *message)
+{
+	struct err err = { 0 };
+
+	if (session_send(c->session, kind, message, &err) < 0) {
+		log_warn("peer.slow", "who=%s type=%s: %s", c->who, c->type, err.text);
+		session_end(c->session, err.code, "it does not read");
+	}
+}
+
+static bool wants(const struct conn *c, const struct job *job)
+{
+	return c->is_attached && (!c->type[0] || strcmp(c->type, job->type) == 0);
+}
+
+static void send_started(struct conn *c, const struct job *job)
+{
+	Sirdar__KeeperStarted m = SIRDAR__KEEPER_STARTED__INIT;
+
+	m.token = job->token;
+	m.pid = (uint64_t)job->pid;
+	m.started_us = job->started_us;
+	send(c, FR_K_STARTED, &m);
+}
+
+static void send_not_started(struct conn *c, uint64_t token, int code, const char *text)
+{
+	Sirdar__KeeperNotStarted m = SIRDAR__KEEPER_NOT_STARTED__INIT;
+
+	m.token = token;
+	m.code = code;
+	m.text = (char *)text;
+	send(c, FR_K_NOT_STARTED, &m);
+}
+
+static void send_over(struct conn *c, const struct job *job)
+{
+	if (job->state == JOB_NOT_STARTED)
+		send_not_started(c, job->token, job->start_code, job->start_text);
+	else
+		send(c, FR_K_EXITED, &job->end);
+}
+
+void service_started(struct service *s, const struct job *job)
+{
+	for (struct conn *c = s->conns; c; c = c->next)
+		if (wants(c, job))
+			send_started(c, job);
+}
+
+void service_over(struct service *s, const struct job *job)
+{
+	for (struct conn *c = s->conns; c; c = c->next)
+		if (wants(c, job))
+			send_over(c, job);
+}
+
+static void send_kill_state(struct conn *c, uint64_t token, uint32_t state)
+{
+	Sirdar__KeeperKillState m = SIRDAR__KEEPER_KILL_STATE__INIT;
+
+	m.token = token;
+	m.state = state;
+	send(c, FR_K_KILL_STATE, &m);
+}
+
+void service_kill_state(struct service *s, const struct job *job, uint32_t state)
+{
+	for (struct conn *c = s->conns; c; c = c->next)
+		if (wants(c, job))
+			send_kill_state(c, job->token, state);
+}
+
+/* --- requests --- */
+
+static bool is_told(const struct keeper *k, const struct job *job)
+{
+	for (size_t i = 0; i < k->ends.n; i++)
+		if (k->ends.jobs[i] == job->at)
+			return false;
+	return job_is_over(job);
+}
+
+static int do_hello(struct conn *c, const void *message)
+{
+	const Sirdar__KeeperHello *m = message;
+	Sirdar__KeeperWelcome w = SIRDAR__KEEPER_WELCOME__INIT;
+	struct keeper *k = c->service->k;
+
+	if (m->protocol != 1)
+		return E_VERSION;
+	free(c->who);
+	c->who = mem_str(m->who);
+	w.protocol = 1;
+	w.boot_id = k->boot_id;
+	w.incarnation = k->incarnation;
+	w.software = (char *)SIRDAR_VERSION;
+	w.jobs_max = (uint32_t)k->settings.jobs_max;
+	w.running = (uint32_t)k->running;
+	w.logs_dir = k->logs_dir;
+	w.output_bytes_max = outputs_bytes_max(k->outputs);
+	w.cgroup = tree_has_groups(k->tree);
+	send(c, FR_K_WELCOME, &w);
+	return 0;
+}
+
+static void send_held(struct conn *c, uint64_t id, const char *type)
+{
+	struct keeper *k = c->service->k;
+	Sirdar__KeeperHeld held = SIRDAR__KEEPER_HELD__INIT;
+	Sirdar__KeeperJob *jobs = mem_array(HELD_A_FRAME, sizeof *jobs);
+	Sirdar__KeeperJob **list = mem_array(HELD_A_FRAME, sizeof *list);
+
+	held.id = id;
+	held.job = list;
+	for (uint32_t i = 0; i < k->jobs.used; i++) {
+		const struct job *job = slab_at(&k->jobs, i);
+		if (!job->keeper || (type[0] && strcmp(type, job->type) != 0))
+			continue;
+		if (held.n_job == HELD_A_FRAME) {
+			send(c, FR_K_HELD, &held);
+			held.n_job = 0;
+		}
+		list[held.n_job] = &jobs[held.n_job];
+		job_message(job, &jobs[held.n_job++]);
+	}
+	held.last = true;
+	send(c, FR_K_HELD, &held);
+	free(list);
+	free(jobs);
+}
+
+static int do_attach(struct conn *c, const void *message)
+{
+	const Sirdar__KeeperAttach *m = message;
+	struct keeper *k = c->service->k;
+
+	free(c->type);
+	c->type = mem_str(m->type);
+	c->is_attached = true;
+	send_held(c, 0, c->type);
+	for (uint32_t i = 0; i < k->jobs.used; i++) {
+		const struct job *job = slab_at(&k->jobs, i);
+		if (job->keeper && wants(c, job) && is_told(k, job))
+			send_over(c, job);
+	}
+	return 0;
+}
+
+static int do_list(struct conn *c, const void *message)
+{
+	const Sirdar__KeeperList *m = message;
+
+	send_held(c, m->id, m->type);
+	return 0;
+}
+
+static int do_start(struct conn *c, const void *message)
+{
+	const Sirdar__KeeperStart *m = message;
+	struct keeper *k = c->service->k;
+	struct err err = { 0 };
+	struct job *job;
+
+	if (keeper_start(k, m, &job, &err) < 0) {
+		log_warn("job.refused", "token=%016" PRIx64 ": %s", m->token, err.text);
+		send_not_started(c, m->token, err.code, err.text);
+		return 0;
+	}
+	if (job->state == JOB_STARTING) /* told when it is */
+		return 0;
+	if (job->state != JOB_NOT_STARTED)
+		send_started(c, job);
+	if (is_told(k, job))
+		send_over(c, job);
+	return 0;
+}
+
+static int do_kill(struct conn *c, const void *message)
+{
+	const Sirdar__KeeperKill *m = message;
+	struct keeper *k = c->service->k;
+	struct job *job = keeper_find(k, m->token);
+	bool is_killing = job && keeper_kill(k, job, WHY_ASKED, m->intent, m->grace_us);
+
+	send_kill_state(c, m->token, !is_killing ? 3 : job->is_hang_told ? 2 : 1);
+	return 0;
+}
+
+static int do_renew(struct conn *c, const void *message)
+{
+	const Sirdar__KeeperRenew *m = message;
+	struct keeper *k = c->service->k;
+
+	for (size_t i = 0; i < m->n_token; i++) {
+		struct job *job = keeper_find(k, m->token[i]);
+		if (job)
+			keeper_renew(k, job, m->deadline_us);
+	}
+	for (uint32_t i = 0; m->all && i < k->jobs.used; i++) {
+		struct job *job = slab_at(&k->jobs, i);
+		if (job->keeper && (!m->type[0] || strcmp(m->type, job->type) == 0))
+			keeper_renew(k, job, m->deadline_us);
+	}
+	return 0;
+}
+
+static int do_forget(struct conn *c, const void *message)
+{
+	const Sirdar__KeeperForget *m = message;
+
+	for (size_t i = 0; i < m->n_token; i++)
+		keeper_forget(c->service->k, m->token[i]);
+	return 0;
+}
+
+static int do_upgrade(struct conn *c, const void *message)
+{
+	const Sirdar__KeeperUpgrade *m = message;
+	struct keeper *k = c->service->k;
+
+	if (!k->upgrade_to)
+		k->upgrade_to = mem_str(m->path[0] ? m->path : k->program);
+	keeper_wake(k);
+	return 0;
+}
+
+static const struct {
+	enum frame_kind kind;
+	int (*run)(struct conn *c, const void *message);
+} requests[] = {
+	{ FR_K_HELLO, do_hello },   { FR_K_ATTACH, do_attach }, { FR_K_LIST, do_list },
+	{ FR_K_START, do_start },   { FR_K_KILL, do_kill },     { FR_K_RENEW, do_renew },
+	{ FR_K_FORGET, do_forget }, { FR_K_UPGRADE, do_upgrade },
+};
+
+static int on_frame(void *ctx, struct session *session, enum frame_kind kind, const void *message)
+{
+	struct conn *c = ctx;
+
+	(void)session;
+	if (!c->who[0] && kind != FR_K_HELLO)
+		return E_PROTOCOL;
+	for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
+		if (requests[i].kind == kind)
+			return requests[i].run(c, message);
+	return E_PROTOCOL;
+}
+
+/* --- connections --- */
+
+static void conn_free(struct conn *c)
+{
+	struct service *s = c->service;
+
+	for (struct conn **p = &s->conns; *p; p = &(*p)->next)
+		if (*p == c) {
+			*p = c->next;
+			s->conns_n--;
+			break;
+		}
+	free(c->who);
+	free(c->type);
+	free(c);
+}
+
+static void on_end(void *ctx, struct session *session, const struct err *err)
+{
+	struct conn *c = ctx;
+
+	(void)session;
+	log_info("peer.gone", "who=%s type=%s: %s", c->who, c->type, err->code ? err->text : "closed");
+	conn_free(c);
+}
+
+static const struct session_ops conn_ops = { .on_frame = on_frame, .on_end = on_end };
+
+static void conn_new(struct service *s, int fd)
+{
+	struct conn *c = mem_new(sizeof *c);
+	struct err err = { 0 };
+
+	c->service = s;
+	c->who = mem_str("");
+	c->type = mem_str("");
+	c->next = s->conns;
+	s->conns = c;
+	s->conns_n++;
+	if (session_local(s->k->loop, fd, true, &conn_ops, c, &limits, &c->session, &err) < 0) {
+		log_warn("peer.refused", "%s", err.text);
+		conn_free(c);
+		return;
+	}
+	session_greeted(c->session); /* our own greeting frames, and only our own user's peers */
+}
+
+static void on_accept(struct ev_loop *loop, struct ev_io *w, int events)
+{
+	struct service *s = w->data;
+	int fd;
+
+	(void)loop;
+	(void)events;
+	while ((fd = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+		if (s->conns_n < CONNS_MAX)
+			conn_new(s, fd);
+		else
+			close(fd);
+	}
+}
+
+static int socket_make(const char *state_dir, int *ret_fd, struct err *err)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int fd;
+
+	if ((size_t)snprintf(at.sun_path, sizeof at.sun_path, "%s/keeper.sock", state_dir) >=
+	    sizeof at.sun_path)
+		return err_set(err, E_INVALID, "state directory's path too long for a socket");
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return err_sys(err, E_LIMIT, errno, "socket");
+	unlink(at.sun_path); /* the lock is ours: whoever made it is gone */
+	mode_t old = umask(0177);
+	int rc = bind(fd, (struct sockaddr *)&at, sizeof at);
+	umask(old);
+	if (rc < 0 || listen(fd, BACKLOG) < 0) {
+		rc = err_sys(err, E_IO, errno, "%s", at.sun_path);
+		close(fd);
+		return rc;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+int service_open(struct keeper *k, int listen_fd, struct service **ret_service, struct err *err)
+{
+	int rc = listen_fd < 0 ? socket_make(k->settings.state_dir, &listen_fd, err) : 0;
+	struct service *s;
+
+	if (rc < 0)
+		return rc;
+	s = mem_new(sizeof *s);
+	s->k = k;
+	ev_io_init(&s->listener, on_accept, listen_fd, EV_READ);
+	s->listener.data = s;
+	ev_io_start(k->loop, &s->listener);
+	*ret_service = s;
+	return 0;
+}
+
+void service_close(struct service *s)
+{
+	if (!s)
+		return;
+	while (s->conns) {
+		session_drop(s->conns->session);
+		conn_free(s->conns);
+	}
+	ev_io_stop(s->k->loop, &s->listener);
+	close(s->listener.fd);
+	free(s);
+}
+
+int service_listen_fd(const struct service *s)
+{
+	return s->listener.fd;
+}
