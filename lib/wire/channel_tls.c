@@ -1,0 +1,249 @@
+#include <gnutls/crypto.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "util/check.h"
+#include "util/err.h"
+#include "wire/channel_private.h"
+
+/* TLS 1.3 only, a pre-shared key with ephemeral ECDH (forward secrecy) and nothing else:
+ * no certificates, no plain PSK, no older version. The key's hash is SHA-256, which leaves
+ * AES-128-GCM and CHACHA20. */
+#define PRIORITY \
+	"NONE:+VERS-TLS1.3:+AES-128-GCM:+CHACHA20-POLY1305:+AEAD:+ECDHE-PSK:" \
+	"+GROUP-SECP256R1:+GROUP-X25519:+SIGN-ECDSA-SECP256R1-SHA256"
+
+enum { HANDSHAKE_BYTES_MAX = 16384 };
+
+static pthread_once_t priority_once = PTHREAD_ONCE_INIT;
+static gnutls_priority_t priority; /* read only after the once */
+
+static void priority_make(void)
+{
+	if (gnutls_priority_init(&priority, PRIORITY, NULL) < 0)
+		priority = NULL;
+}
+
+static int tls_error(struct err *err, int code, int rc, const char *what)
+{
+	return err_set(err, code, "%s: %s", what, gnutls_strerror(rc));
+}
+
+static void tls_free(struct channel *c)
+{
+	if (c->tls)
+		gnutls_deinit(c->tls);
+	if (c->server)
+		gnutls_psk_free_server_credentials(c->server);
+	if (c->client)
+		gnutls_psk_free_client_credentials(c->client);
+}
+
+static bool is_again(int rc)
+{
+	return rc == GNUTLS_E_AGAIN || rc == GNUTLS_E_INTERRUPTED;
+}
+
+static int tls_wait(struct channel *c)
+{
+	c->wants_write = gnutls_record_get_direction(c->tls) == 1;
+	return E_AGAIN;
+}
+
+static int shake_failed(struct channel *c, int rc, struct err *err)
+{
+	bool is_server = c->server != NULL;
+
+	switch (rc) {
+	case GNUTLS_E_PREMATURE_TERMINATION:
+	case GNUTLS_E_PUSH_ERROR:
+	case GNUTLS_E_PULL_ERROR:
+		return tls_error(err, E_IO, rc, "handshake");
+	case GNUTLS_E_RECEIVED_ILLEGAL_PARAMETER: /* the binder is that of another key */
+	case GNUTLS_E_INSUFFICIENT_CREDENTIALS:
+	case GNUTLS_E_NO_CIPHER_SUITES:
+	case GNUTLS_E_DECRYPTION_FAILED:
+	case GNUTLS_E_ERROR_IN_FINISHED_PACKET:
+		gnutls_alert_send_appropriate(c->tls, rc);
+		return err_set(err, E_AUTH, "unknown identity or wrong key");
+	case GNUTLS_E_FATAL_ALERT_RECEIVED:
+		return is_server ? err_set(err, E_PROTOCOL, "handshake: the peer gave up (%s)",
+		                           gnutls_alert_get_name(gnutls_alert_get(c->tls)))
+		                 : err_set(err, E_AUTH, "the server refuses identity %s or its key",
+		                           c->identity);
+	default:
+		gnutls_alert_send_appropriate(c->tls, rc);
+		return tls_error(err, E_PROTOCOL, rc, "handshake");
+	}
+}
+
+static int shake(struct channel *c, struct err *err)
+{
+	c->wants_write = false;
+	int rc;
+	do {
+		rc = gnutls_handshake(c->tls);
+	} while (rc < 0 && !is_again(rc) && !gnutls_error_is_fatal(rc));
+	if (is_again(rc))
+		return tls_wait(c);
+	if (rc < 0)
+		return shake_failed(c, rc, err);
+	if (gnutls_protocol_get_version(c->tls) != GNUTLS_TLS1_3 ||
+	    gnutls_kx_get(c->tls) != GNUTLS_KX_ECDHE_PSK ||
+	    gnutls_group_get(c->tls) == GNUTLS_GROUP_INVALID)
+		return err_set(err, E_AUTH, "handshake ended without the shared key");
+	return 0;
+}
+
+static ssize_t record_read(struct channel *c, uint8_t *to, size_t bytes, struct err *err)
+{
+	c->wants_write = false;
+	ssize_t n = gnutls_record_recv(c->tls, to, bytes);
+	if (n >= 0)
+		return n;
+	if (n == GNUTLS_E_PREMATURE_TERMINATION)
+		return err_set(err, E_CLOSED, "the peer is gone without a goodbye");
+	/* A warning alert or a new key: nothing to hand out, look again when there is more. */
+	if (is_again((int)n) || !gnutls_error_is_fatal((int)n))
+		return tls_wait(c);
+	return tls_error(err, n == GNUTLS_E_PULL_ERROR ? E_IO : E_PROTOCOL, (int)n, "read");
+}
+
+static ssize_t record_write(struct channel *c, const uint8_t *from, size_t bytes, struct err *err)
+{
+	CHECK(bytes >= c->half_sent);
+	/* A record cut short by a full socket is kept encrypted: it is asked for with NULL. */
+	ssize_t n = c->half_sent ? gnutls_record_send(c->tls, NULL, 0)
+	                         : gnutls_record_send(c->tls, from, bytes);
+	if (n >= 0) {
+		c->half_sent = 0;
+		c->wants_write = false;
+		return n;
+	}
+	if (!is_again((int)n))
+		return tls_error(err, E_IO, (int)n, "write");
+	size_t record = gnutls_record_get_max_size(c->tls);
+	if (!c->half_sent)
+		c->half_sent = bytes < record ? bytes : record;
+	return tls_wait(c);
+}
+
+static bool bye(struct channel *c)
+{
+	if (!is_again(gnutls_bye(c->tls, GNUTLS_SHUT_WR)))
+		return true;
+	tls_wait(c);
+	return false;
+}
+
+static const struct channel_tls tls_channel = {
+	.free = tls_free,
+	.shake = shake,
+	.read = record_read,
+	.write = record_write,
+	.bye = bye,
+};
+
+static int tls_start(struct channel *c, unsigned side, struct err *err)
+{
+	pthread_once(&priority_once, priority_make);
+	if (!priority)
+		return err_set(err, E_UNSUPPORTED, "TLS 1.3 with pre-shared keys is not available");
+	int rc = gnutls_init(&c->tls,
+	                     side | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS);
+	if (rc < 0)
+		return tls_error(err, E_NOMEM, rc, "TLS session");
+	gnutls_session_set_ptr(c->tls, c);
+	gnutls_transport_set_int(c->tls, c->fd);
+	gnutls_handshake_set_timeout(c->tls, GNUTLS_INDEFINITE_TIMEOUT); /* the session's clock */
+	gnutls_handshake_set_max_packet_length(c->tls, HANDSHAKE_BYTES_MAX);
+	rc = gnutls_priority_set(c->tls, priority);
+	if (rc >= 0)
+		rc = gnutls_credentials_set(c->tls, GNUTLS_CRD_PSK,
+		                            side == GNUTLS_SERVER ? (void *)c->server
+		                                                  : (void *)c->client);
+	return rc < 0 ? tls_error(err, E_IO, rc, "TLS session") : 0;
+}
+
+/* An identity nobody has gets a key nobody has: from here on it is a wrong key like any
+ * other, in what is answered and in the work done. */
+static int key_find(gnutls_session_t tls, const gnutls_datum_t *name, gnutls_datum_t *ret)
+{
+	struct channel *c = gnutls_session_get_ptr(tls);
+	uint8_t key[KEY_BYTES], dummy[KEY_BYTES];
+
+	if (gnutls_rnd(GNUTLS_RND_NONCE, dummy, sizeof dummy) < 0)
+		return -1;
+	bool fits = name->size > 0 && name->size <= IDENTITY_MAX &&
+	            !memchr(name->data, 0, name->size);
+	memset(c->identity, 0, sizeof c->identity);
+	memcpy(c->identity, name->data, fits ? name->size : 0);
+	if (!fits || c->key(c->key_ctx, c->identity, key) < 0)
+		memcpy(key, dummy, sizeof key);
+	ret->data = gnutls_malloc(sizeof key);
+	ret->size = sizeof key;
+	if (ret->data)
+		memcpy(ret->data, key, sizeof key);
+	gnutls_memset(key, 0, sizeof key);
+	return ret->data ? 0 : -1;
+}
+
+int channel_server(int fd, session_key_fn key, void *key_ctx, struct channel **ret, struct err *err)
+{
+	struct channel *c = NULL;
+	int rc = channel_plain(fd, &c, err);
+
+	if (rc < 0)
+		return rc;
+	c->is_tls = &tls_channel;
+	c->key = key;
+	c->key_ctx = key_ctx;
+	rc = gnutls_psk_allocate_server_credentials(&c->server);
+	if (rc < 0) {
+		rc = tls_error(err, E_NOMEM, rc, "TLS credentials");
+		goto out;
+	}
+	gnutls_psk_set_server_credentials_function2(c->server, key_find);
+	rc = tls_start(c, GNUTLS_SERVER, err);
+out:
+	if (rc < 0)
+		channel_free(c);
+	else
+		*ret = c;
+	return rc;
+}
+
+int channel_client(int fd, const char *identity, const uint8_t key[32], struct channel **ret,
+                   struct err *err)
+{
+	struct channel *c = NULL;
+	int rc = channel_plain(fd, &c, err);
+
+	if (rc < 0)
+		return rc;
+	c->is_tls = &tls_channel;
+	size_t bytes = strlen(identity);
+	if (bytes == 0 || bytes > IDENTITY_MAX) {
+		rc = err_set(err, E_INVALID, "identity of %zu bytes, 1 to %d are possible", bytes,
+		             IDENTITY_MAX);
+		goto out;
+	}
+	memcpy(c->identity, identity, bytes + 1);
+	gnutls_datum_t name = { (uint8_t *)c->identity, (unsigned)bytes };
+	gnutls_datum_t secret = { (uint8_t *)key, KEY_BYTES }; /* copied by the next but one */
+	rc = gnutls_psk_allocate_client_credentials(&c->client);
+	if (rc >= 0)
+		rc = gnutls_psk_set_client_credentials2(c->client, &name, &secret,
+		                                        GNUTLS_PSK_KEY_RAW);
+	if (rc < 0) {
+		rc = tls_error(err, E_NOMEM, rc, "TLS credentials");
+		goto out;
+	}
+	rc = tls_start(c, GNUTLS_CLIENT, err);
+out:
+	if (rc < 0)
+		channel_free(c);
+	else
+		*ret = c;
+	return rc;
+}

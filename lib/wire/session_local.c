@@ -1,0 +1,61 @@
+/* session_local.c — what sessions of both kinds begin with, and the plain kind. Apart from
+ * session_open.c, which brings TLS. */
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "wire/net.h"
+#include "wire/session_private.h"
+
+struct session *session_new(struct ev_loop *loop, struct channel *channel,
+                            const struct session_ops *ops, void *ctx,
+                            const struct session_limits *limits)
+{
+	struct session *s = mem_new(sizeof *s);
+
+	s->loop = loop;
+	s->channel = channel;
+	s->ops = ops;
+	s->ctx = ctx;
+	s->limits = *limits;
+	buf_init(&s->in);
+	buf_init(&s->out);
+	ev_io_init(&s->io, session_ready, channel_fd(channel), EV_READ);
+	ev_init(&s->clock, session_clock);
+	ev_init(&s->soon, session_soon);
+	ev_set_priority(&s->clock, EV_MINPRI);
+	ev_set_priority(&s->soon, EV_MINPRI);
+	s->io.data = s->clock.data = s->soon.data = s;
+	net_peer_text(channel_fd(channel), s->peer);
+	s->state = SESSION_SHAKE;
+	s->heard_us = session_now_us();
+	s->due_us = limits->handshake_ms ? s->heard_us + limits->handshake_ms * US_PER_MS : 0;
+	ev_now_update(loop);
+	session_clock_set(s);
+	return s;
+}
+
+int session_local(struct ev_loop *loop, int fd, bool server, const struct session_ops *ops,
+                  void *ctx, const struct session_limits *limits, struct session **ret_session,
+                  struct err *err)
+{
+	struct channel *channel = NULL;
+	int rc = channel_plain(fd, &channel, err);
+
+	if (rc < 0)
+		return rc;
+	struct session *s = session_new(loop, channel, ops, ctx, limits);
+	s->is_server = server;
+	session_touch(s); /* on_open */
+	*ret_session = s;
+	return 0;
+}
+
+void session_greeted(struct session *s)
+{
+	s->is_greeted = true;
+	s->due_us = s->state == SESSION_OPEN ? 0 : s->due_us;
+}
+
+const char *session_peer(const struct session *s)
+{
+	return s->peer;
+}
