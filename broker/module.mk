@@ -7,3 +7,6 @@ BROKER_LDLIBS := -lev -lprotobuf-c -lgnutls -lyaml -ldl
 ifneq ($(wildcard broker/keeper/client.c),)
 $(eval $(call program,taskrunner-loader,broker/loader/main.c broker/keeper/client.c,loader $(BROKER_LIBS),$(BROKER_LDLIBS)))
 endif
+# The jobkeeper: small on purpose, and no TLS (its peers are on this machine).
+KEEPER_C := $(filter-out broker/keeper/client.c,$(wildcard broker/keeper/*.c))
+$(eval $(call program,jobkeeper,$(KEEPER_C),wire rt util,-lev -lprotobuf-c))

@@ -1,4 +1,4 @@
-#include "keeper/client.h"
+#include "broker/keeper/client.h"
 
 #include <errno.h>
 #include <ev.h>
@@ -39,7 +39,7 @@ static void retry_set(struct keeper_client *k)
 	k->pause_s = k->pause_s * 2 < RETRY_MAX_S ? k->pause_s * 2 : RETRY_MAX_S;
 }
 
-static int send(struct keeper_client *k, enum frame_kind kind, const void *message,
+static int client_send(struct keeper_client *k, enum frame_kind kind, const void *message,
                 struct err *err)
 {
 	if (!k->is_up)
@@ -174,7 +174,7 @@ bool keeper_client_is_up(const struct keeper_client *k)
 
 int keeper_client_start(struct keeper_client *k, const Sirdar__KeeperStart *m, struct err *err)
 {
-	return send(k, FR_K_START, m, err);
+	return client_send(k, FR_K_START, m, err);
 }
 
 int keeper_client_kill(struct keeper_client *k, uint64_t token, uint64_t grace_us, uint32_t intent,
@@ -185,7 +185,7 @@ int keeper_client_kill(struct keeper_client *k, uint64_t token, uint64_t grace_u
 	m.token = token;
 	m.grace_us = grace_us;
 	m.intent = intent;
-	return send(k, FR_K_KILL, &m, err);
+	return client_send(k, FR_K_KILL, &m, err);
 }
 
 int keeper_client_forget(struct keeper_client *k, const uint64_t *tokens, size_t n, struct err *err)
@@ -194,7 +194,7 @@ int keeper_client_forget(struct keeper_client *k, const uint64_t *tokens, size_t
 
 	m.token = (uint64_t *)tokens;
 	m.n_token = n;
-	return send(k, FR_K_FORGET, &m, err);
+	return client_send(k, FR_K_FORGET, &m, err);
 }
 
 int keeper_client_renew(struct keeper_client *k, const uint64_t *tokens, size_t n,
@@ -207,7 +207,7 @@ int keeper_client_renew(struct keeper_client *k, const uint64_t *tokens, size_t 
 	m.all = !tokens;
 	m.type = k->type;
 	m.deadline_us = deadline_us;
-	return send(k, FR_K_RENEW, &m, err);
+	return client_send(k, FR_K_RENEW, &m, err);
 }
 
 int keeper_client_list(struct keeper_client *k, uint64_t id, struct err *err)
@@ -216,7 +216,7 @@ int keeper_client_list(struct keeper_client *k, uint64_t id, struct err *err)
 
 	m.id = id;
 	m.type = k->type;
-	return send(k, FR_K_LIST, &m, err);
+	return client_send(k, FR_K_LIST, &m, err);
 }
 
 int keeper_client_upgrade(struct keeper_client *k, const char *path, struct err *err)
@@ -224,5 +224,5 @@ int keeper_client_upgrade(struct keeper_client *k, const char *path, struct err 
 	Sirdar__KeeperUpgrade m = SIRDAR__KEEPER_UPGRADE__INIT;
 
 	m.path = (char *)path;
-	return send(k, FR_K_UPGRADE, &m, err);
+	return client_send(k, FR_K_UPGRADE, &m, err);
 }

@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "keeper/keeper.h"
-#include "keeper/service.h"
+#include "broker/keeper/keeper.h"
+#include "broker/keeper/service.h"
 #include "rt/spawn.h"
 #include "util/alloc.h"
 #include "util/buf.h"

@@ -1,7 +1,8 @@
-#include "keeper/journal.h"
+#include "broker/keeper/journal.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,9 +1,10 @@
-#include "keeper/keeper.h"
+#include "broker/keeper/keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -13,8 +14,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "keeper/launch.h"
-#include "keeper/service.h"
+#include "broker/keeper/launch.h"
+#include "broker/keeper/service.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/clock.h"
@@ -145,7 +146,7 @@ static int lock_take(struct keeper *k, struct err *err)
 static int place_open(struct keeper *k, struct err *err)
 {
 	struct buf text;
-	int rc = fs_mkdirs(k->settings.state_dir, 0700, err);
+	int rc = fs_mkdirs(k->settings.state_dir, 0711, err);
 
 	k->logs_dir = mem_fmt("%s/logs", k->settings.state_dir);
 	k->files_dir = k->settings.files_dir ? mem_str(k->settings.files_dir)

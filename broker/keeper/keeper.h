@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "keeper/job.h"
-#include "keeper/journal.h"
-#include "keeper/output.h"
-#include "keeper/tree.h"
+#include "broker/keeper/job.h"
+#include "broker/keeper/journal.h"
+#include "broker/keeper/output.h"
+#include "broker/keeper/tree.h"
 #include "util/heap.h"
 #include "util/map.h"
 #include "util/slab.h"

@@ -4,8 +4,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "keeper/keeper.h"
-#include "keeper/service.h"
+#include "broker/keeper/keeper.h"
+#include "broker/keeper/service.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"

@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "keeper/keeper.h"
-#include "keeper/launch.h"
-#include "keeper/service.h"
+#include "broker/keeper/keeper.h"
+#include "broker/keeper/launch.h"
+#include "broker/keeper/service.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/clock.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "keeper/keeper.h"
-#include "keeper/launch.h"
+#include "broker/keeper/keeper.h"
+#include "broker/keeper/launch.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -180,7 +180,7 @@ void keeper_record_end(struct journal *j, const struct job *job)
 	r.token = job->token;
 	not_started.token = job->token;
 	not_started.code = job->start_code;
-	not_started.text = job->start_text ? job->start_text : "";
+	not_started.text = job->start_text ? job->start_text : (char *)"";
 	if (r.kind == END)
 		r.end = &end;
 	else

@@ -1,4 +1,4 @@
-#include "keeper/launch.h"
+#include "broker/keeper/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "keeper/launch_private.h"
+#include "broker/keeper/launch_private.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/fs.h"

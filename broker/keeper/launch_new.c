@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "keeper/launch_private.h"
+#include "broker/keeper/launch_private.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/fs.h"

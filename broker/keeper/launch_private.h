@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#include "keeper/launch.h"
+#include "broker/keeper/launch.h"
 
 struct launch_limit {
 	int resource;

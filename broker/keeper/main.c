@@ -13,8 +13,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "keeper/keeper.h"
-#include "keeper/service.h"
+#include "broker/keeper/keeper.h"
+#include "broker/keeper/service.h"
 #include "rt/notify.h"
 #include "util/err.h"
 #include "util/log.h"

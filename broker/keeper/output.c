@@ -1,4 +1,4 @@
-#include "keeper/output.h"
+#include "broker/keeper/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "keeper/client.h"
+#include "broker/keeper/client.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/log.h"

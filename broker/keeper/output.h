@@ -10,7 +10,7 @@
 #include <ev.h>
 #include <stdint.h>
 
-#include "keeper/job.h"
+#include "broker/keeper/job.h"
 
 struct err;
 struct outputs;

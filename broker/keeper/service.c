@@ -1,7 +1,8 @@
-#include "keeper/service.h"
+#include "broker/keeper/service.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -35,7 +36,7 @@ struct service {
 };
 
 /* A peer that does not read its news is cut off: it learns all of it when it comes back. */
-static void send(struct conn *c, enum frame_kind kind, const void *message)
+static void conn_send(struct conn *c, enum frame_kind kind, const void *message)
 {
 	struct err err = { 0 };
 
@@ -57,7 +58,7 @@ static void send_started(struct conn *c, const struct job *job)
 	m.token = job->token;
 	m.pid = (uint64_t)job->pid;
 	m.started_us = job->started_us;
-	send(c, FR_K_STARTED, &m);
+	conn_send(c, FR_K_STARTED, &m);
 }
 
 static void send_not_started(struct conn *c, uint64_t token, int code, const char *text)
@@ -67,7 +68,7 @@ static void send_not_started(struct conn *c, uint64_t token, int code, const cha
 	m.token = token;
 	m.code = code;
 	m.text = (char *)text;
-	send(c, FR_K_NOT_STARTED, &m);
+	conn_send(c, FR_K_NOT_STARTED, &m);
 }
 
 static void send_over(struct conn *c, const struct job *job)
@@ -75,7 +76,7 @@ static void send_over(struct conn *c, const struct job *job)
 	if (job->state == JOB_NOT_STARTED)
 		send_not_started(c, job->token, job->start_code, job->start_text);
 	else
-		send(c, FR_K_EXITED, &job->end);
+		conn_send(c, FR_K_EXITED, &job->end);
 }
 
 void service_started(struct service *s, const struct job *job)
@@ -98,7 +99,7 @@ static void send_kill_state(struct conn *c, uint64_t token, uint32_t state)
 
 	m.token = token;
 	m.state = state;
-	send(c, FR_K_KILL_STATE, &m);
+	conn_send(c, FR_K_KILL_STATE, &m);
 }
 
 void service_kill_state(struct service *s, const struct job *job, uint32_t state)
@@ -137,7 +138,7 @@ static int do_hello(struct conn *c, const void *message)
 	w.logs_dir = k->logs_dir;
 	w.output_bytes_max = outputs_bytes_max(k->outputs);
 	w.cgroup = tree_has_groups(k->tree);
-	send(c, FR_K_WELCOME, &w);
+	conn_send(c, FR_K_WELCOME, &w);
 	return 0;
 }
 
@@ -155,14 +156,14 @@ static void send_held(struct conn *c, uint64_t id, const char *type)
 		if (!job->keeper || (type[0] && strcmp(type, job->type) != 0))
 			continue;
 		if (held.n_job == HELD_A_FRAME) {
-			send(c, FR_K_HELD, &held);
+			conn_send(c, FR_K_HELD, &held);
 			held.n_job = 0;
 		}
 		list[held.n_job] = &jobs[held.n_job];
 		job_message(job, &jobs[held.n_job++]);
 	}
 	held.last = true;
-	send(c, FR_K_HELD, &held);
+	conn_send(c, FR_K_HELD, &held);
 	free(list);
 	free(jobs);
 }

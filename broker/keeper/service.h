@@ -2,7 +2,7 @@
 #ifndef KEEPER_SERVICE_H
 #define KEEPER_SERVICE_H
 
-#include "keeper/keeper.h"
+#include "broker/keeper/keeper.h"
 
 /* listen_fd -1: make <state>/keeper.sock, mode 0600. */
 int service_open(struct keeper *k, int listen_fd, struct service **ret_service, struct err *err);

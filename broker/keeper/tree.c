@@ -1,4 +1,4 @@
-#include "keeper/tree.h"
+#include "broker/keeper/tree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "keeper/tree_scan.h"
+#include "broker/keeper/tree_scan.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/err.h"

@@ -1,4 +1,4 @@
-#include "keeper/tree_scan.h"
+#include "broker/keeper/tree_scan.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "keeper/tree.h"
+#include "broker/keeper/tree.h"
 
 struct tree_process {
 	pid_t pid, parent, session;
