@@ -12,6 +12,7 @@
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/fs.h"
+#include "util/near.h"
 
 #define ZONE_DIR       "/usr/share/zoneinfo"
 #define ZONE_NAME_MAX  64
@@ -45,38 +46,10 @@ static bool name_ok(const char *name)
 	return true;
 }
 
-static int min3(int a, int b, int c)
-{
-	int m = a < b ? a : b;
-
-	return m < c ? m : c;
-}
-
-/* Edits from a to b, letters of either case alike. */
-static int distance(const char *a, const char *b)
-{
-	int row[ZONE_NAME_MAX + 1];
-	int n = (int)strlen(b);
-
-	for (int j = 0; j <= n; j++)
-		row[j] = j;
-	for (int i = 1; a[i - 1]; i++) {
-		int corner = row[0];
-		row[0] = i;
-		for (int j = 1; j <= n; j++) {
-			int same = strncasecmp(&a[i - 1], &b[j - 1], 1) == 0 ? 0 : 1;
-			int up = row[j];
-			row[j] = min3(up + 1, row[j - 1] + 1, corner + same);
-			corner = up;
-		}
-	}
-	return row[n];
-}
-
 static void try_name(const char *name, const char *known, int *best, char *ret_near)
 {
 	const char *city = strrchr(known, '/');
-	int d = distance(name, known);
+	int d = near_distance(name, known);
 
 	if (city && strcasecmp(city + 1, name) == 0)
 		d = 0;

@@ -2,21 +2,26 @@
  *
  * (design: SEMANTICS section 6.) All dates are of run_date, in the task's zone:
  *
- *   ${run_date} ${biz_date} ${period_start} ${period_end}     yyyy-MM-dd, for cycles shorter
- *                     than a day with the time: yyyy-MM-dd HH:mm:ss (biz_date: always a date)
- *   $[yyyyMMdd] $[yyyy-MM-dd HH:mm:ss-1/24]    a pattern, and +-days, as a number or n/m
- *   $[add_months(pattern, n)]  $[month_first_day(pattern, n)]  $[month_last_day(pattern, n)]
- *   $[week_first_day(pattern, n)] $[week_last_day(pattern, n)] $[year_first_day(pattern, n)]
- *   $[year_last_day(pattern, n)]   (n: months, weeks or years from run_date's own; 0 if absent)
- *   $[timestamp(pattern)]           the instant of the pattern's date, as UTC seconds
- *   ${anything.else}                looked up by the caller
- *   $$                              a dollar sign
+ *   ${run_date} ${biz_date} ${period_start} ${period_end}    yyyy-MM-dd; crons and cycles
+ *                  shorter than a day: yyyy-MM-dd HH:mm:ss (biz_date is always a date)
+ *   $[yyyyMMdd]  $[yyyy-MM-dd HH:mm:ss-1/24]   a pattern of yyyy yy MM dd HH mm ss, and
+ *                  +-days: whole days by the calendar, parts (1/24, 30/24/60) elapsed.
+ *                  A number with a leading zero is text: $[yyyy-MM-01]
+ *   $[add_months(pattern, n)]   clipped to the month's end
+ *   $[month_first_day(pattern, n)] and month_last_day, week_first_day, week_last_day (weeks
+ *                  begin on Monday), year_first_day, year_last_day: of the month, week or
+ *                  year n from run_date's own; n may be left out
+ *   $[timestamp(pattern+-days)]   that date, down to what the pattern shows, as UTC seconds
+ *   ${any.thing}   looked up by the caller; the value of a name without a dot is expanded in
+ *                  turn, others (outputs, servers) are put in as they are
+ *   $$             a dollar sign
  *
  * A `$` before anything else stays as it is. Pure.
  */
 #ifndef SCHED_MACRO_H
 #define SCHED_MACRO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,13 +31,14 @@ struct plan;
 
 #define MACRO_OUT_MAX   (4 << 20) /* bytes of a text with its macros replaced */
 #define MACRO_NAME_MAX  256       /* bytes of a name */
+#define MACRO_COUNT_MAX 10000     /* macros replaced in one text, with those in values */
 #define MACRO_DEPTH_MAX 16        /* values that hold macros themselves */
 
 struct macro_scope {
 	const struct plan *plan;
 	int64_t run_date;
-	/* The value of a name that is not built in, or NULL when there is none. Values are
-	 * expanded in turn. The pointer is borrowed until the next call. */
+	/* The value of a name that is not built in, or NULL when there is none; may be NULL.
+	 * The pointer is borrowed until the next call. */
 	const char *(*lookup)(void *ctx, const char *name);
 	/* Known names for the "did you mean", NULL-terminated; may be NULL. */
 	const char *const *known;
@@ -54,10 +60,10 @@ int macro_expand(const char *text, const struct macro_scope *scope, struct buf *
  *   known     as in the scope
  *   errors    E_INVALID
  */
-int macro_check(const char *text, _Bool (*is_known)(void *ctx, const char *name),
+int macro_check(const char *text, bool (*is_known)(void *ctx, const char *name),
                 const char *const *known, void *ctx, struct err *err);
 
 /* Does the text hold anything to replace? */
-_Bool macro_has(const char *text);
+bool macro_has(const char *text);
 
 #endif
