@@ -219,11 +219,22 @@ static int64_t lead_at(const struct task_link *l, const struct plan *parent,
 	return LEAD_NOTHING;
 }
 
+/* Where both plans have begun, and zones have the offsets of our time. */
+static int64_t lead_from(const struct plan *parent, const struct plan *child)
+{
+	int64_t first = plan_next(child, INT64_MIN), other = plan_next(parent, INT64_MIN);
+	int64_t from = first > 0 ? first : 0;
+
+	if (other != PLAN_NEVER && other > from)
+		from = other;
+	return plan_next(child, from - 1) != PLAN_NEVER ? from : first;
+}
+
 /* Plans repeat themselves but for months of unequal length and changed clocks: looking at
  * each turn of a month and its middle, over six years, finds the largest. */
 int64_t link_lead(const struct task_link *l, const struct plan *parent, const struct plan *child)
 {
-	int64_t first = plan_next(child, INT64_MIN), lead = LEAD_NOTHING;
+	int64_t first = lead_from(parent, child), lead = LEAD_NOTHING;
 
 	if (first == PLAN_NEVER)
 		return lead;
