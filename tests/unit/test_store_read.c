@@ -7,7 +7,8 @@
 
 enum { TASKS = 7, DATES = 60 };
 
-/* TASKS x DATES instances, dates in neighbouring pairs: most finished, some live, a few bad, a part for each of task 3. */
+/* TASKS x DATES instances, dates in neighbouring pairs: most finished, some live, a few bad,
+ * a part for each of task 3. */
 static void fill(struct world *w)
 {
 	struct err err = { 0 };
