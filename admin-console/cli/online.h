@@ -1,0 +1,70 @@
+/* online.h — what the commands that ask a server share.
+ *
+ * Functions that return an exit code (enum cli_exit) have said what was wrong, on stderr.
+ */
+#ifndef CLI_ONLINE_H
+#define CLI_ONLINE_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "cli.h"
+
+struct buf;
+
+struct online {
+	struct cli *cli;
+	void *curl;
+	char *base;   /* URL without a slash at its end */
+	char *token;  /* or NULL */
+	bool quiet;   /* errors are the caller's to say */
+	long status;  /* of the last answer */
+	char next[32], end[8]; /* X-Log-Next, X-Log-End of the last answer */
+};
+
+/* Server and token from options, environment, or what `sirdar login` stored. */
+int online_open(struct cli *cli, struct online *ret);
+void online_close(struct online *o);
+
+/* One request. `body` NULL: none. ret_answer: the JSON, the caller's to cJSON_Delete(). A
+ * request that is safe to repeat is repeated when the server is away for a moment. */
+int online_call(struct online *o, const char *method, const char *path, const cJSON *body,
+                cJSON **ret_answer);
+/* GET of a text. */
+int online_text(struct online *o, const char *path, struct buf *ret);
+/* GET of an event stream; `each` gets event name and data of each message, and ends the
+ * stream with anything but 0, which is returned. */
+int online_stream(struct online *o, const char *path,
+                  int (*each)(void *ctx, const char *event, const char *data), void *ctx);
+
+/* Build paths: `&name=value`, escaped. NULL value: nothing. */
+void path_arg(struct buf *path, const char *name, const char *value);
+void path_part(struct buf *path, const char *text); /* escaped, slashes kept */
+
+/* Where login keeps its file; owned. NULL without a home. */
+char *online_token_path(void);
+
+/* The id of an instance by task and run_date (or an id given as the task). Owned. */
+int online_resolve(struct online *o, const char *task, const char *run_date, char **ret_id);
+
+const char *text_of(const cJSON *o, const char *key); /* never NULL; numbers as text, borrowed */
+long long number_of(const cJSON *o, const char *key);
+/* "2026-03-01T02:30:00.5Z" as "2026-03-01 02:30:00"; borrowed until the 8th call after. */
+const char *time_of(const cJSON *o, const char *key);
+int print_json(const cJSON *root);
+
+/* --- commands (online_command.c) */
+
+struct sending {
+	const char *kind;
+	cJSON *args;             /* owned by the caller */
+	const char *request_id;  /* NULL: a fresh one */
+	bool dry_run, yes, wait; /* --dry-run, --yes, --wait */
+};
+
+/* Preview where the kind asks for it, question, send, print, wait. */
+int command_send(struct online *o, const struct sending *s);
+int command_wait(struct online *o, const char *id);
+void command_print(const cJSON *command);
+
+#endif

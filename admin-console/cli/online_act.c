@@ -1,0 +1,214 @@
+/* The commands that act on tasks and instances: one function, one row each. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "online.h"
+#include "util/alloc.h"
+
+/* Which options a command has, by their keys in act_options. */
+static const struct act {
+	const char *name, *options;
+} acts[] = {
+	{ "redo", "msrbp" },       { "backfill", "PoDFrpSO" }, { "kill", "g" },
+	{ "force-success", "" },   { "skip", "" },             { "enqueue", "" },
+	{ "declare-dead", "" },    { "freeze", "" },           { "unfreeze", "" },
+	{ "priority", "p" },       { "run-now", "O" },         { "online", "" },
+	{ "offline", "d" },        { "retire", "d" },
+};
+
+enum { KEY_FROM = 0x2000, KEY_TO, KEY_DATE, KEY_STATE, KEY_ID, KEY_TASK, KEY_WORKFLOW, KEY_MESSAGE,
+	KEY_DRY, KEY_WAIT, KEY_REQUEST };
+
+/* An argument of the command, by its key. */
+static const struct act_option {
+	int key;
+	const char *option, *value, *json, *help;
+	enum { AS_TEXT, AS_NUMBER, AS_TRUE } as;
+} act_options[] = {
+	{ 'm', "mode", "MODE", "mode", "self (default), with_downstream, downstream", AS_TEXT },
+	{ 's', "scope", "SCOPE", "scope", "downstream in workflow (default), project, all", AS_TEXT },
+	{ 'r', "running", "HOW", "running", "what runs now: leave (default), wait, kill", AS_TEXT },
+	{ 'b', "body", "BODY", "body", "definition: current (default), old", AS_TEXT },
+	{ 'p', "priority", "N", "priority", "1 to 10", AS_NUMBER },
+	{ 'P', "parallel", "N", "parallel", "at most so many at once; 0: no cap", AS_NUMBER },
+	{ 'o', "order", "ORDER", "order", "asc (default), desc, free", AS_TEXT },
+	{ 'D', "dependencies", "WHICH", "dependencies", "inside (default), all, ignore", AS_TEXT },
+	{ 'F', "finished", "HOW", "finished", "finished ones: redo (default), leave", AS_TEXT },
+	{ 'S', "stop-on-failure", NULL, "stop_on_failure", "stop at the first that fails", AS_TRUE },
+	{ 'O', "off-plan", NULL, "off_plan", "also dates that are not planned", AS_TRUE },
+	{ 'g', "grace-ms", "MS", "grace_ms", "from TERM to KILL", AS_NUMBER },
+	{ 'd', "detach", NULL, "detach", "take links of others to these out", AS_TRUE },
+};
+
+#define ACT_OPTIONS (sizeof(act_options) / sizeof(act_options[0]))
+
+static const struct argp_option selection_options[] = {
+	{ "from", KEY_FROM, "T", 0, "run dates from here", 2 },
+	{ "to", KEY_TO, "T", 0, "run dates to here, included", 2 },
+	{ "date", KEY_DATE, "T", 0, "this run date (repeatable)", 2 },
+	{ "state", KEY_STATE, "STATES", 0, "only those in these states, a,b", 2 },
+	{ "id", KEY_ID, "ID", 0, "this instance (repeatable)", 2 },
+	{ "task", KEY_TASK, "TASK", 0, "this task too (repeatable)", 2 },
+	{ "workflow", KEY_WORKFLOW, "W", 0, "all tasks of a workflow", 2 },
+	{ "message", KEY_MESSAGE, "TEXT", 0, "why, kept with the command", 3 },
+	{ "dry-run", KEY_DRY, NULL, 0, "only show what would be done", 3 },
+	{ "yes", 'y', NULL, 0, "do not ask", 3 },
+	{ "wait", KEY_WAIT, NULL, 0, "until the command is over", 3 },
+	{ "request-id", KEY_REQUEST, "ID", 0, "makes a repeat harmless", 3 },
+};
+
+#define SELECTION_OPTIONS (sizeof(selection_options) / sizeof(selection_options[0]))
+
+struct asked {
+	const struct act *act;
+	struct sending s;
+	cJSON *selection;
+	bool first; /* the first word was seen */
+};
+
+/* Append to a list of the selection. */
+static void select_add(struct asked *a, const char *key, const char *text)
+{
+	cJSON *list = cJSON_GetObjectItemCaseSensitive(a->selection, key);
+
+	if (list == NULL)
+		list = cJSON_AddArrayToObject(a->selection, key);
+	cJSON_AddItemToArray(list, cJSON_CreateString(text));
+}
+
+static void select_states(struct asked *a, const char *text)
+{
+	while (*text != '\0') {
+		size_t n = strcspn(text, ",");
+		char *word = mem_strn(text, n);
+
+		select_add(a, "states", word);
+		free(word);
+		text += n + (text[n] == ',');
+	}
+}
+
+static void select_id(struct asked *a, const char *id)
+{
+	cJSON *list = cJSON_GetObjectItemCaseSensitive(a->selection, "instances");
+	cJSON *o = cJSON_CreateObject();
+
+	if (list == NULL)
+		list = cJSON_AddArrayToObject(a->selection, "instances");
+	cJSON_AddStringToObject(o, "id", id);
+	cJSON_AddItemToArray(list, o);
+}
+
+static error_t option_take(struct asked *a, int key, const char *arg, struct argp_state *state)
+{
+	char *end;
+	long n;
+
+	for (size_t i = 0; i < ACT_OPTIONS; i++) {
+		const struct act_option *x = &act_options[i];
+
+		if (x->key != key || strchr(a->act->options, key) == NULL)
+			continue;
+		if (x->as == AS_TEXT) {
+			cJSON_AddStringToObject(a->s.args, x->json, arg);
+		} else if (x->as == AS_TRUE) {
+			cJSON_AddBoolToObject(a->s.args, x->json, true);
+		} else {
+			n = strtol(arg, &end, 10);
+			if (*end != '\0' || end == arg || n < 0)
+				argp_error(state, "--%s is '%s', want a number", x->option, arg);
+			cJSON_AddNumberToObject(a->s.args, x->json, (double)n);
+		}
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct asked *a = state->input;
+
+	switch (key) {
+	case KEY_FROM:
+		cJSON_AddStringToObject(a->selection, "from", arg);
+		return 0;
+	case KEY_TO:
+		cJSON_AddStringToObject(a->selection, "to", arg);
+		return 0;
+	case KEY_DATE:
+		select_add(a, "dates", arg);
+		return 0;
+	case KEY_STATE:
+		select_states(a, arg);
+		return 0;
+	case KEY_ID:
+		select_id(a, arg);
+		return 0;
+	case KEY_TASK:
+		select_add(a, "tasks", arg);
+		return 0;
+	case KEY_WORKFLOW:
+		cJSON_AddStringToObject(a->selection, "workflow", arg);
+		return 0;
+	case KEY_MESSAGE:
+		cJSON_AddStringToObject(a->s.args, "message", arg);
+		return 0;
+	case KEY_DRY:
+		a->s.dry_run = true;
+		return 0;
+	case 'y':
+		a->s.yes = true;
+		return 0;
+	case KEY_WAIT:
+		a->s.wait = true;
+		return 0;
+	case KEY_REQUEST:
+		a->s.request_id = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		select_add(a, a->first ? "dates" : "tasks", arg);
+		a->first = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (cJSON_GetArraySize(a->selection) == 0)
+			argp_error(state, "which task?");
+		return 0;
+	default:
+		return option_take(a, key, arg, state);
+	}
+}
+
+static void options_fill(const struct act *act, struct argp_option *to)
+{
+	for (size_t i = 0; i < ACT_OPTIONS; i++) {
+		const struct act_option *x = &act_options[i];
+
+		if (strchr(act->options, x->key) != NULL)
+			*to++ = (struct argp_option){ x->option, x->key, x->value, 0, x->help, 1 };
+	}
+	memcpy(to, selection_options, sizeof(selection_options));
+}
+
+int cmd_act(struct cli *cli, int argc, char **argv)
+{
+	struct argp_option options[ACT_OPTIONS + SELECTION_OPTIONS + 1] = { 0 };
+	const struct argp own = { .options = options, .parser = parse };
+	struct asked a = { .act = acts };
+	struct online o = { 0 };
+	int code;
+
+	while (strcmp(a.act->name, cli->command->name) != 0)
+		a.act++;
+	options_fill(a.act, options);
+	a.s.kind = a.act->name;
+	a.s.args = cJSON_CreateObject();
+	a.selection = cJSON_AddObjectToObject(a.s.args, "selection");
+	cli_parse(cli, &own, argc, argv, &a);
+	code = online_open(cli, &o);
+	if (code == CLI_OK)
+		code = command_send(&o, &a.s);
+	cJSON_Delete(a.s.args);
+	online_close(&o);
+	return code;
+}

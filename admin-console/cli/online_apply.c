@@ -1,0 +1,214 @@
+/* sirdar apply: send workflows, show what changes. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "online.h"
+#include "util/buf.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/json_in.h"
+
+#define DOCUMENT_MAX ((size_t)1000 * 1000)
+
+struct options {
+	struct words words;
+	cJSON *args;
+	bool dry_run, yes;
+};
+
+static const struct argp_option options[] = {
+	{ "dry-run", 'd', NULL, 0, "only show what would change", 0 },
+	{ "message", 'm', "TEXT", 0, "why, kept with the version", 0 },
+	{ "retire", 'r', NULL, 0, "retire tasks that the workflow no longer names", 0 },
+	{ "detach", 'D', NULL, 0, "take links of others to retired tasks out", 0 },
+	{ "from", 'f', "T", 0, "since when a changed schedule counts, default now", 0 },
+	{ "yes", 'y', NULL, 0, "do not ask", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *q = state->input;
+
+	switch (key) {
+	case 'd':
+		q->dry_run = true;
+		return 0;
+	case 'm':
+		cJSON_AddStringToObject(q->args, "message", arg);
+		return 0;
+	case 'r':
+		cJSON_AddBoolToObject(q->args, "retire", true);
+		return 0;
+	case 'D':
+		cJSON_AddBoolToObject(q->args, "detach", true);
+		return 0;
+	case 'f':
+		cJSON_AddStringToObject(q->args, "from", arg);
+		return 0;
+	case 'y':
+		q->yes = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		words_add(&q->words, arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (q->words.n == 0)
+			argp_error(state, "which files?");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int stdin_read(struct buf *text)
+{
+	size_t n;
+
+	do {
+		n = fread(buf_room(text, 65536), 1, 65536, stdin);
+		buf_added(text, n);
+	} while (n > 0 && text->len <= DOCUMENT_MAX);
+	return text->len <= DOCUMENT_MAX ? CLI_OK
+	                                 : cli_fail(CLI_REFUSED, "standard input is too large");
+}
+
+static int documents_read(struct options *q)
+{
+	cJSON *list = cJSON_AddArrayToObject(q->args, "documents");
+
+	for (size_t i = 0; i < q->words.n; i++) {
+		const char *name = q->words.items[i];
+		struct buf text;
+		struct err err = { 0 };
+		int code = CLI_OK;
+		cJSON *d;
+
+		buf_init(&text);
+		if (strcmp(name, "-") == 0)
+			code = stdin_read(&text);
+		else if (fs_read(name, DOCUMENT_MAX, &text, &err) < 0)
+			code = cli_fail(err.code == E_NOT_FOUND ? CLI_NOT_FOUND : CLI_REFUSED, "%s",
+			                err.text);
+		if (code == CLI_OK && memchr(buf_at(&text), '\0', text.len) != NULL)
+			code = cli_fail(CLI_REFUSED, "%s is not text", name);
+		if (code == CLI_OK) {
+			d = cJSON_CreateObject();
+			cJSON_AddStringToObject(d, "name", name);
+			cJSON_AddStringToObject(d, "text", buf_str(&text));
+			cJSON_AddItemToArray(list, d);
+		}
+		buf_done(&text);
+		if (code != CLI_OK)
+			return code;
+	}
+	return CLI_OK;
+}
+
+/* --- what changes, as a diff reads ----------------------------------------------------------- */
+
+static char sign_of(const char *change)
+{
+	return strcmp(change, "create") == 0 ? '+' : strcmp(change, "retire") == 0 ? '-' : '~';
+}
+
+static void paint(char sign, bool on)
+{
+	if (isatty(STDOUT_FILENO))
+		fputs(!on ? "\033[0m" : sign == '+' ? "\033[32m" : sign == '-' ? "\033[31m" : "\033[33m",
+		      stdout);
+}
+
+/* How many changes there are. */
+static int changes_print(const cJSON *answer)
+{
+	const cJSON *c, *f;
+	int changed = 0, same = 0;
+
+	cJSON_ArrayForEach(c, json_get(answer, "changes")) {
+		const char *change = text_of(c, "change");
+		char sign = sign_of(change);
+
+		if (strcmp(change, "same") == 0) {
+			same++;
+			continue;
+		}
+		changed++;
+		paint(sign, true);
+		printf("%c %s %s\n", sign, text_of(c, "kind"), text_of(c, "name"));
+		paint(sign, false);
+		cJSON_ArrayForEach(f, json_get(c, "fields")) {
+			if (json_get(f, "before") != NULL)
+				printf("    - %s: %s\n", text_of(f, "field"), text_of(f, "before"));
+			if (json_get(f, "after") != NULL)
+				printf("    + %s: %s\n", text_of(f, "field"), text_of(f, "after"));
+		}
+	}
+	cJSON_ArrayForEach(c, json_get(answer, "warnings"))
+		printf("%s:%s:%s: warning: %s\n", text_of(c, "file"), text_of(c, "line"),
+		       text_of(c, "column"), text_of(c, "message"));
+	printf("%d changed, %d as before\n", changed, same);
+	return changed;
+}
+
+static int send(struct online *o, struct options *q, bool dry, cJSON **ret)
+{
+	cJSON *body = cJSON_CreateObject();
+	int code;
+
+	cJSON_AddStringToObject(body, "kind", "apply");
+	cJSON_AddItemReferenceToObject(body, "args", q->args);
+	cJSON_AddBoolToObject(body, "dry_run", dry);
+	code = online_call(o, "POST", "/api/v1/commands", body, ret);
+	cJSON_Delete(body);
+	return code;
+}
+
+/* Retiring is asked for with a flag and shown before it is done. */
+static int confirm(struct online *o, struct options *q)
+{
+	cJSON *dry = NULL;
+	char line[16] = "";
+	int code;
+
+	if (q->yes || !json_true(q->args, "retire"))
+		return CLI_OK;
+	code = send(o, q, true, &dry);
+	if (code == CLI_OK && changes_print(dry) > 0) {
+		if (!isatty(STDIN_FILENO))
+			code = cli_fail(CLI_REFUSED, "say --yes to retire");
+		else if (fputs("Go on? [y/N] ", stderr) < 0 || !fgets(line, sizeof(line), stdin) ||
+		         (line[0] != 'y' && line[0] != 'Y'))
+			code = cli_fail(CLI_REFUSED, "nothing was changed");
+	}
+	cJSON_Delete(dry);
+	return code;
+}
+
+int cmd_apply(struct cli *cli, int argc, char **argv)
+{
+	static const struct argp own = { .options = options, .parser = parse };
+	struct options q = { .args = cJSON_CreateObject() };
+	struct online o = { 0 };
+	cJSON *answer = NULL;
+	int code;
+
+	cli_parse(cli, &own, argc, argv, &q);
+	code = documents_read(&q);
+	if (code == CLI_OK)
+		code = online_open(cli, &o);
+	if (code == CLI_OK && !q.dry_run)
+		code = confirm(&o, &q);
+	if (code == CLI_OK)
+		code = send(&o, &q, q.dry_run, &answer);
+	if (code == CLI_OK && cli->json)
+		code = print_json(answer);
+	else if (code == CLI_OK)
+		changes_print(answer);
+	cJSON_Delete(answer);
+	cJSON_Delete(q.args);
+	words_done(&q.words);
+	online_close(&o);
+	return code;
+}
