@@ -40,7 +40,7 @@ static void retry_set(struct keeper_client *k)
 }
 
 static int client_send(struct keeper_client *k, enum frame_kind kind, const void *message,
-                struct err *err)
+                       struct err *err)
 {
 	if (!k->is_up)
 		return err_set(err, E_CLOSED, "no connection to the jobkeeper");
@@ -74,12 +74,23 @@ static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const vo
 	if (!k->is_up)
 		return E_PROTOCOL;
 	switch ((int)kind) {
-	case FR_K_HELD: TELL(k->ops->on_held, message); return 0;
-	case FR_K_STARTED: TELL(k->ops->on_started, message); return 0;
-	case FR_K_NOT_STARTED: TELL(k->ops->on_not_started, message); return 0;
-	case FR_K_EXITED: TELL(k->ops->on_exited, message); return 0;
-	case FR_K_KILL_STATE: TELL(k->ops->on_kill_state, message); return 0;
-	default: return E_PROTOCOL;
+	case FR_K_HELD:
+		TELL(k->ops->on_held, message);
+		return 0;
+	case FR_K_STARTED:
+		TELL(k->ops->on_started, message);
+		return 0;
+	case FR_K_NOT_STARTED:
+		TELL(k->ops->on_not_started, message);
+		return 0;
+	case FR_K_EXITED:
+		TELL(k->ops->on_exited, message);
+		return 0;
+	case FR_K_KILL_STATE:
+		TELL(k->ops->on_kill_state, message);
+		return 0;
+	default:
+		return E_PROTOCOL;
 	}
 }
 
@@ -96,7 +107,16 @@ static void on_end(void *ctx, struct session *s, const struct err *err)
 		TELL(k->ops->on_down, err);
 }
 
-static const struct session_ops ops_of_session = { .on_frame = on_frame, .on_end = on_end };
+static void on_open(void *ctx, struct session *session, const char *identity)
+{
+	(void)ctx;
+	(void)session;
+	(void)identity;
+}
+
+static const struct session_ops ops_of_session = { .on_open = on_open,
+	                                           .on_frame = on_frame,
+	                                           .on_end = on_end };
 
 static int greet(struct keeper_client *k)
 {

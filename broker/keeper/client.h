@@ -60,7 +60,8 @@ int keeper_client_start(struct keeper_client *k, const Sirdar__KeeperStart *m, s
 int keeper_client_kill(struct keeper_client *k, uint64_t token, uint64_t grace_us, uint32_t intent,
                        struct err *err);
 /* The end was taken over durably elsewhere: the keeper may forget it and its output. */
-int keeper_client_forget(struct keeper_client *k, const uint64_t *tokens, size_t n, struct err *err);
+int keeper_client_forget(struct keeper_client *k, const uint64_t *tokens, size_t n,
+                         struct err *err);
 /* Leases now end at deadline_us (CLOCK_BOOTTIME). tokens NULL: all of this client's type. */
 int keeper_client_renew(struct keeper_client *k, const uint64_t *tokens, size_t n,
                         uint64_t deadline_us, struct err *err);

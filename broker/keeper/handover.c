@@ -169,7 +169,8 @@ static int probe(const char *program, struct err *err)
 	waitpid(pid, &status, 0);
 	close(pidfd);
 	if (status != 0)
-		return err_set(err, E_INVALID, "%s --version ended with status %d", program, status);
+		return err_set(err, E_INVALID, "%s --version ended with status %d", program,
+		               status);
 	return 0;
 }
 

@@ -33,7 +33,7 @@ enum job_why { WHY_ITSELF, WHY_ASKED, WHY_LEASE, WHY_STOP };
 
 /* One of a job's two outputs: a pipe here, a file there. */
 struct output {
-	struct ev_io io;  /* fd -1: closed */
+	struct ev_io io; /* fd -1: closed */
 	struct job *job;
 	int number;       /* 1 stdout, 2 stderr */
 	int file;         /* -1: not open */
@@ -46,6 +46,7 @@ struct output {
 };
 
 struct job {
+	uint32_t slab_link; /* the slab's while this place is free */
 	struct keeper *keeper;
 	uint64_t token;
 	char *type;
@@ -60,9 +61,9 @@ struct job {
 	uint64_t grace_us, fence_kill_us, deadline_us;
 	int64_t phase_us, hang_us, step_us; /* CLOCK_BOOTTIME */
 	struct heap_node due;
-	uint32_t at;        /* in the slab */
+	uint32_t at;           /* in the slab */
 	struct launch *launch; /* until started */
-	char *start_text;   /* why not started */
+	char *start_text;      /* why not started */
 	int start_code;
 	Sirdar__KeeperExited end;
 	struct output out, err;

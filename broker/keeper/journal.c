@@ -186,8 +186,8 @@ static int write_all(int fd, const void *data, size_t n, size_t at, struct err *
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done <= 0)
-			return err_sys(err, errno == ENOSPC || errno == EDQUOT ? E_FULL : E_IO, errno,
-			               "journal");
+			return err_sys(err, errno == ENOSPC || errno == EDQUOT ? E_FULL : E_IO,
+			               errno, "journal");
 		p += done;
 		at += (size_t)done;
 		n -= (size_t)done;

@@ -18,9 +18,9 @@ struct err;
 
 struct journal {
 	char *path;
-	int fd;             /* -1: none */
-	size_t end, size;   /* next record's place; zeros up to size */
-	size_t live_end;    /* end after the last rewrite */
+	int fd;           /* -1: none */
+	size_t end, size; /* next record's place; zeros up to size */
+	size_t live_end;  /* end after the last rewrite */
 	uint64_t number;
 	struct buf pending; /* not written yet */
 	bool is_broken;     /* a write or sync failed: only a rewrite helps */

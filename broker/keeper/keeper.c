@@ -138,7 +138,8 @@ static int lock_take(struct keeper *k, struct err *err)
 	if (k->lock_fd < 0)
 		rc = err_sys(err, E_IO, errno, "%s", path);
 	else if (flock(k->lock_fd, LOCK_EX | LOCK_NB) < 0)
-		rc = err_set(err, E_BUSY, "another jobkeeper runs on %.300s", k->settings.state_dir);
+		rc = err_set(err, E_BUSY, "another jobkeeper runs on %.300s",
+		             k->settings.state_dir);
 	free(path);
 	return rc;
 }

@@ -61,8 +61,8 @@ struct keeper {
 	struct ev_timer mend; /* the journal is broken: try anew */
 	struct ev_timer poll; /* settling jobs, now and then */
 	bool is_stopping, is_sync_due, is_strangers_known;
-	size_t strangers;     /* children that are no job's first process */
-	char *upgrade_to;     /* not NULL: exec it after this round */
+	size_t strangers; /* children that are no job's first process */
+	char *upgrade_to; /* not NULL: exec it after this round */
 };
 
 /* Start on the state directory; `handover` is the descriptor a former image left, -1: none.

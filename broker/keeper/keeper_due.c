@@ -81,8 +81,8 @@ bool keeper_kill(struct keeper *k, struct job *job, enum job_why why, uint32_t i
                  uint64_t grace_us)
 {
 	struct tree_of of;
-	int64_t kill_us = now_us() + (int64_t)(grace_us < 86400ull * 1000000 ? grace_us
-	                                                                      : 86400ull * 1000000);
+	int64_t kill_us = now_us() +
+	                  (int64_t)(grace_us < 86400ull * 1000000 ? grace_us : 86400ull * 1000000);
 
 	keeper_reap(k); /* an end that came before this signal is an end by itself */
 	if (job_is_over(job))
@@ -99,8 +99,8 @@ bool keeper_kill(struct keeper *k, struct job *job, enum job_why why, uint32_t i
 		job->state = JOB_KILLING;
 	of = job_tree(job);
 	if (job->phase == PHASE_NONE) {
-		log_info("job.kill", "token=%016" PRIx64 " pid=%d why=%d grace_ms=%" PRIu64, job->token,
-		         (int)job->pid, (int)why, grace_us / 1000);
+		log_info("job.kill", "token=%016" PRIx64 " pid=%d why=%d grace_ms=%" PRIu64,
+		         job->token, (int)job->pid, (int)why, grace_us / 1000);
 		job->phase = PHASE_TERM;
 		job->phase_us = kill_us;
 		job->hang_us = kill_us + k->settings.hang_ms * US_PER_MS;
@@ -132,7 +132,8 @@ void keeper_due_run(struct keeper *k)
 		if (job->deadline_us && !job->is_keep && !job->is_fenced &&
 		    (int64_t)job->deadline_us <= now) {
 			job->is_fenced = true;
-			log_warn("job.fenced", "token=%016" PRIx64 ": its lease ran out", job->token);
+			log_warn("job.fenced", "token=%016" PRIx64 ": its lease ran out",
+			         job->token);
 			keeper_due_set(k, job);
 			keeper_kill(k, job, WHY_LEASE, 0, job->fence_kill_us);
 			continue;

@@ -19,7 +19,7 @@
 #include "util/log.h"
 
 enum {
-	STARTS_A_ROUND = 32,         /* then ends and requests get their turn */
+	STARTS_A_ROUND = 32, /* then ends and requests get their turn */
 	CHILDREN_BYTES = 1024 * 1024,
 };
 
@@ -358,7 +358,8 @@ void keeper_round(struct keeper *k)
 	memmove(k->starts.jobs, k->starts.jobs + n, k->starts.n * sizeof *batch);
 	for (size_t i = 0; i < n; i++)
 		start_one(k, slab_at(&k->jobs, batch[i]));
-	if (k->journal.pending.len && !k->is_sync_due && journal_flush(&k->journal, false, &err) < 0)
+	if (k->journal.pending.len && !k->is_sync_due &&
+	    journal_flush(&k->journal, false, &err) < 0)
 		journal_failed(k, &err);
 	compact(k);
 	more = k->starts.n || k->ends.n || k->is_sync_due;

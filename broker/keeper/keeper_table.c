@@ -276,7 +276,9 @@ static void load(void *ctx, const Sirdar__KeeperRecord *r)
 	struct job *job;
 
 	switch (r->kind) {
-	case BOOT: snprintf(l->boot_id, sizeof l->boot_id, "%s", r->boot_id); break;
+	case BOOT:
+		snprintf(l->boot_id, sizeof l->boot_id, "%s", r->boot_id);
+		break;
 	case START:
 		if (r->job)
 			load_start(k, r->job);
@@ -302,7 +304,8 @@ static void load(void *ctx, const Sirdar__KeeperRecord *r)
 			keeper_remove(k, job);
 		keeper_remember_forgotten(k, r->token);
 		break;
-	default: break; /* of a later version */
+	default:
+		break; /* of a later version */
 	}
 }
 
@@ -354,6 +357,27 @@ static void quarantine(struct keeper *k, const struct journal_health *h)
 	free(aside);
 }
 
+/* No space for a new file: the old one has room for every end. */
+static int journal_go_on(struct keeper *k, struct err *err)
+{
+	Sirdar__KeeperRecord boot = SIRDAR__KEEPER_RECORD__INIT;
+	int rc = journal_resume(&k->journal, err);
+
+	if (rc < 0)
+		return rc == E_NOT_FOUND ? err_set(err, E_FULL, "no space for the journal") : rc;
+	log_warn("journal.not_compacted", "no space: the old one goes on");
+	boot.kind = BOOT;
+	boot.boot_id = k->boot_id;
+	boot.incarnation = k->incarnation;
+	journal_put(&k->journal, &boot);
+	for (uint32_t i = 0; i < k->jobs.used; i++) {
+		const struct job *job = slab_at(&k->jobs, i);
+		if (job->keeper && job->state == JOB_LOST)
+			keeper_record_end(&k->journal, job);
+	}
+	return journal_flush(&k->journal, true, err);
+}
+
 void keeper_load(struct keeper *k, int *ret_rc, struct err *err)
 {
 	struct loading l = { .k = k };
@@ -374,6 +398,7 @@ void keeper_load(struct keeper *k, int *ret_rc, struct err *err)
 		if (!job_is_over(job))
 			lose(k, job, strcmp(l.boot_id, k->boot_id) == 0);
 	}
-	*ret_rc = journal_rewrite(&k->journal, (size_t)k->settings.journal_bytes, keeper_journal_fill,
-	                          k, err);
+	rc = journal_rewrite(&k->journal, (size_t)k->settings.journal_bytes, keeper_journal_fill, k,
+	                     err);
+	*ret_rc = rc == E_FULL ? journal_go_on(k, err) : rc;
 }

@@ -77,8 +77,9 @@ BARE static _Noreturn void child_main(const struct launch *l, const struct launc
 	struct sigaction sa = { .sa_handler = SIG_DFL };
 	sigset_t none = { 0 };
 
-	if (setsid() < 0 || dup2(fds->null, 0) < 0 || dup2(fds->out, 1) < 0 || dup2(fds->err, 2) < 0 ||
-	    syscall(SYS_close_range, 3u, ~0u, 0) < 0 || sigaction(SIGPIPE, &sa, NULL) < 0)
+	if (setsid() < 0 || dup2(fds->null, 0) < 0 || dup2(fds->out, 1) < 0 ||
+	    dup2(fds->err, 2) < 0 || syscall(SYS_close_range, 3u, ~0u, 0) < 0 ||
+	    sigaction(SIGPIPE, &sa, NULL) < 0)
 		child_fail(STEP_SETUP);
 	umask(l->umask);
 	for (size_t i = 0; i < l->limits_n; i++)
@@ -149,32 +150,44 @@ static int code_of(int errnum)
 {
 	switch (errnum) {
 	case ENOENT:
-	case ENOTDIR: return E_NOT_FOUND;
+	case ENOTDIR:
+		return E_NOT_FOUND;
 	case EACCES:
-	case EPERM: return E_FORBIDDEN;
+	case EPERM:
+		return E_FORBIDDEN;
 	case EAGAIN:
 	case EMFILE:
-	case ENFILE: return E_LIMIT;
-	case ENOMEM: return E_NOMEM;
+	case ENFILE:
+		return E_LIMIT;
+	case ENOMEM:
+		return E_NOMEM;
 	case ENOSPC:
-	case EDQUOT: return E_FULL;
+	case EDQUOT:
+		return E_FULL;
 	case E2BIG:
 	case EINVAL:
 	case ENOEXEC:
 	case ELOOP:
-	case ENAMETOOLONG: return E_INVALID;
-	default: return E_IO;
+	case ENAMETOOLONG:
+		return E_INVALID;
+	default:
+		return E_IO;
 	}
 }
 
 static int verdict_error(const struct launch *l, int errnum, enum step step, struct err *err)
 {
 	switch (step) {
-	case STEP_USER: return err_sys(err, code_of(errnum), errnum, "user %.64s", l->user);
-	case STEP_LIMIT: return err_sys(err, code_of(errnum), errnum, "resource limits");
-	case STEP_CWD: return err_sys(err, code_of(errnum), errnum, "directory %.200s", l->cwd);
-	case STEP_EXEC: return err_sys(err, code_of(errnum), errnum, "program %.200s", l->argv[0]);
-	default: return err_sys(err, E_IO, errnum, "set-up of the process");
+	case STEP_USER:
+		return err_sys(err, code_of(errnum), errnum, "user %.64s", l->user);
+	case STEP_LIMIT:
+		return err_sys(err, code_of(errnum), errnum, "resource limits");
+	case STEP_CWD:
+		return err_sys(err, code_of(errnum), errnum, "directory %.200s", l->cwd);
+	case STEP_EXEC:
+		return err_sys(err, code_of(errnum), errnum, "program %.200s", l->argv[0]);
+	default:
+		return err_sys(err, E_IO, errnum, "set-up of the process");
 	}
 }
 
@@ -191,8 +204,8 @@ static int files_make(const struct launch *l, struct err *err)
 		bool ok = n == (ssize_t)l->files[i].bytes &&
 		          (!l->is_other_user || fchown(fd, l->uid, l->gid) == 0);
 		int rc = ok ? 0
-		            : err_sys(err, n >= 0 ? E_FULL : code_of(errno), n >= 0 ? ENOSPC : errno,
-		                      "file of the job");
+		            : err_sys(err, n >= 0 ? E_FULL : code_of(errno),
+		                      n >= 0 ? ENOSPC : errno, "file of the job");
 		if (fd >= 0)
 			close(fd);
 		free(path);

@@ -15,7 +15,7 @@
 
 enum { ENV_OWN_MAX = 16, GROUPS_MAX = 256, FILES_MAX = 256, PASSWD_BYTES = 16384 };
 
-static const char *const env_through[] = { "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ",
+static const char *const env_through[] = { "PATH", "LANG", "LC_ALL",  "LC_CTYPE", "TZ",
 	                                   "HOME", "USER", "LOGNAME", "SHELL" };
 #define PATH_DEFAULT "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -105,7 +105,8 @@ static int user_find(struct launch *l, struct passwd *pw, char *text, struct err
 		return err_set(err, E_FORBIDDEN, "the keeper may not run jobs as %.64s", l->user);
 	l->groups = mem_array(GROUPS_MAX, sizeof *l->groups);
 	if (getgrouplist(l->user, l->gid, l->groups, &n) < 0)
-		return err_set(err, E_INVALID, "user %.64s has more than %d groups", l->user, GROUPS_MAX);
+		return err_set(err, E_INVALID, "user %.64s has more than %d groups", l->user,
+		               GROUPS_MAX);
 	l->groups_n = (size_t)n;
 	return 0;
 }
@@ -116,7 +117,8 @@ static int words_check(const Sirdar__KeeperStart *m, struct err *err)
 		return err_set(err, E_INVALID, "no program");
 	for (size_t i = 0; i < m->n_env; i++)
 		if (m->env[i][0] == '=' || !strchr(m->env[i], '='))
-			return err_set(err, E_INVALID, "environment entry %zu is not NAME=value", i + 1);
+			return err_set(err, E_INVALID, "environment entry %zu is not NAME=value",
+			               i + 1);
 	if (m->n_file > FILES_MAX)
 		return err_set(err, E_INVALID, "%zu files, the most is %d", m->n_file, FILES_MAX);
 	for (size_t i = 0; i < m->n_file; i++)

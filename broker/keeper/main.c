@@ -19,8 +19,18 @@
 #include "util/err.h"
 #include "util/log.h"
 
-enum { OPT_CGROUP = 256, OPT_JOBS, OPT_OUTPUT, OPT_JOURNAL, OPT_HANG, OPT_FILES, OPT_HANDOVER,
-       OPT_PROGRAM, OPT_FOREGROUND, OPT_LEVEL };
+enum {
+	OPT_CGROUP = 256,
+	OPT_JOBS,
+	OPT_OUTPUT,
+	OPT_JOURNAL,
+	OPT_HANG,
+	OPT_FILES,
+	OPT_HANDOVER,
+	OPT_PROGRAM,
+	OPT_FOREGROUND,
+	OPT_LEVEL
+};
 
 struct args {
 	struct keeper_settings settings;
@@ -29,16 +39,21 @@ struct args {
 	int handover;
 };
 
+/* libc's own, hidden it would be another. */
+__attribute__((visibility("default")))
 const char *argp_program_version = "jobkeeper " SIRDAR_VERSION;
 
 static const struct argp_option options[] = {
-	{ "state", 's', "DIR", 0, "Directory of the journal, the socket and the output of jobs", 0 },
+	{ "state", 's', "DIR", 0, "Directory of the journal, the socket and the output of jobs",
+	  0 },
 	{ "foreground", OPT_FOREGROUND, NULL, 0, "Accepted; it never does otherwise", 0 },
-	{ "cgroup", OPT_CGROUP, "auto|off|DIR", 0, "Where job groups go (cgroup v2); auto: below ours", 0 },
+	{ "cgroup", OPT_CGROUP, "auto|off|DIR", 0,
+	  "Where job groups go (cgroup v2); auto: below ours", 0 },
 	{ "jobs-max", OPT_JOBS, "N", 0, "Most jobs at once, 1..65536 (10000)", 0 },
 	{ "output-max", OPT_OUTPUT, "BYTES", 0, "Kept of each output of a job (67108864)", 0 },
 	{ "journal-bytes", OPT_JOURNAL, "BYTES", 0, "Size of the journal, 65536.. (4194304)", 0 },
-	{ "hang-ms", OPT_HANG, "MS", 0, "A job not gone so long after SIGKILL is hanged (10000)", 0 },
+	{ "hang-ms", OPT_HANG, "MS", 0, "A job not gone so long after SIGKILL is hanged (10000)",
+	  0 },
 	{ "files", OPT_FILES, "DIR", 0, "For files given to jobs; best in memory (DIR/files)", 0 },
 	{ "log-level", OPT_LEVEL, "error|warn|info|debug", 0, "How much is written (info)", 0 },
 	{ "program", OPT_PROGRAM, "FILE", OPTION_HIDDEN, "What an upgrade execs", 0 },
@@ -66,27 +81,46 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	struct keeper_settings *s = &a->settings;
 
 	switch (key) {
-	case 's': s->state_dir = arg; break;
-	case OPT_FOREGROUND: break;
-	case OPT_CGROUP: s->cgroup = arg; break;
-	case OPT_JOBS: s->jobs_max = number(state, "jobs-max", arg, 1, 65536); break;
-	case OPT_OUTPUT: s->output_bytes_max = number(state, "output-max", arg, 0, INT64_MAX); break;
+	case 's':
+		s->state_dir = arg;
+		break;
+	case OPT_FOREGROUND:
+		break;
+	case OPT_CGROUP:
+		s->cgroup = arg;
+		break;
+	case OPT_JOBS:
+		s->jobs_max = number(state, "jobs-max", arg, 1, 65536);
+		break;
+	case OPT_OUTPUT:
+		s->output_bytes_max = number(state, "output-max", arg, 0, INT64_MAX);
+		break;
 	case OPT_JOURNAL:
 		s->journal_bytes = number(state, "journal-bytes", arg, 65536, 1 << 30);
 		break;
-	case OPT_HANG: s->hang_ms = number(state, "hang-ms", arg, 1, 3600000); break;
-	case OPT_FILES: s->files_dir = arg; break;
-	case OPT_PROGRAM: a->program = arg; break;
-	case OPT_HANDOVER: a->handover = (int)number(state, "handover", arg, 3, INT_MAX); break;
+	case OPT_HANG:
+		s->hang_ms = number(state, "hang-ms", arg, 1, 3600000);
+		break;
+	case OPT_FILES:
+		s->files_dir = arg;
+		break;
+	case OPT_PROGRAM:
+		a->program = arg;
+		break;
+	case OPT_HANDOVER:
+		a->handover = (int)number(state, "handover", arg, 3, INT_MAX);
+		break;
 	case OPT_LEVEL:
 		if (log_level_parse(arg, &a->level) < 0)
-			argp_error(state, "log-level is '%s', want error, warn, info or debug", arg);
+			argp_error(state, "log-level is '%s', want error, warn, info or debug",
+			           arg);
 		break;
 	case ARGP_KEY_END:
 		if (!s->state_dir || s->state_dir[0] != '/')
 			argp_error(state, "--state wants an absolute directory");
 		break;
-	default: return ARGP_ERR_UNKNOWN;
+	default:
+		return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
 }
@@ -109,12 +143,17 @@ static void descriptors_open(void)
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = { options, option, NULL,
-		                          "Holds the processes of this machine's jobs.", NULL, NULL,
+	static const struct argp argp = { options, option,
+		                          NULL,    "Holds the processes of this machine's jobs.",
+		                          NULL,    NULL,
 		                          NULL };
-	struct args a = { .settings = { .cgroup = "auto", .jobs_max = 10000, .hang_ms = 10000,
-		                        .output_bytes_max = 64 << 20, .journal_bytes = 4 << 20 },
-		          .level = LOG_INFO, .handover = -1 };
+	struct args a = { .settings = { .cgroup = "auto",
+		                        .jobs_max = 10000,
+		                        .hang_ms = 10000,
+		                        .output_bytes_max = 64 << 20,
+		                        .journal_bytes = 4 << 20 },
+		          .level = LOG_INFO,
+		          .handover = -1 };
 	char self[PATH_MAX];
 	static struct keeper k;
 	struct err err = { 0 };
@@ -128,7 +167,8 @@ int main(int argc, char **argv)
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 	self[n > 0 ? n : 0] = 0;
 	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOSIGMASK);
-	rc = loop ? keeper_open(&k, loop, &a.settings, a.program ? a.program : self, a.handover, &err)
+	rc = loop ? keeper_open(&k, loop, &a.settings, a.program ? a.program : self, a.handover,
+	                        &err)
 	          : err_set(&err, E_LIMIT, "no event loop");
 	if (rc == 0) {
 		log_info("keeper.ready", "state=%s cgroup=%s held=%zu", a.settings.state_dir,

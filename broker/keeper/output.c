@@ -101,8 +101,8 @@ static void keep(struct outputs *o, struct output *x, const uint8_t *p, size_t n
 	fits = fits < n ? fits : n;
 	if (fits && x->gap) {
 		uint64_t before = x->bytes;
-		snprintf(text, sizeof text, "\n[sirdar: %" PRIu64 " bytes were dropped, no space]\n",
-		         x->gap);
+		snprintf(text, sizeof text,
+		         "\n[sirdar: %" PRIu64 " bytes were dropped, no space]\n", x->gap);
 		mark(o, x, text);
 		if (x->bytes == before) {
 			drop(o, x, n, true);

@@ -267,8 +267,8 @@ static const struct {
 	enum frame_kind kind;
 	int (*run)(struct conn *c, const void *message);
 } requests[] = {
-	{ FR_K_HELLO, do_hello },   { FR_K_ATTACH, do_attach }, { FR_K_LIST, do_list },
-	{ FR_K_START, do_start },   { FR_K_KILL, do_kill },     { FR_K_RENEW, do_renew },
+	{ FR_K_HELLO, do_hello },   { FR_K_ATTACH, do_attach },   { FR_K_LIST, do_list },
+	{ FR_K_START, do_start },   { FR_K_KILL, do_kill },       { FR_K_RENEW, do_renew },
 	{ FR_K_FORGET, do_forget }, { FR_K_UPGRADE, do_upgrade },
 };
 
@@ -307,11 +307,21 @@ static void on_end(void *ctx, struct session *session, const struct err *err)
 	struct conn *c = ctx;
 
 	(void)session;
-	log_info("peer.gone", "who=%s type=%s: %s", c->who, c->type, err->code ? err->text : "closed");
+	log_info("peer.gone", "who=%s type=%s: %s", c->who, c->type,
+	         err->code ? err->text : "closed");
 	conn_free(c);
 }
 
-static const struct session_ops conn_ops = { .on_frame = on_frame, .on_end = on_end };
+static void on_open(void *ctx, struct session *session, const char *identity)
+{
+	(void)ctx;
+	(void)session;
+	(void)identity;
+}
+
+static const struct session_ops conn_ops = { .on_open = on_open,
+	                                     .on_frame = on_frame,
+	                                     .on_end = on_end };
 
 static void conn_new(struct service *s, int fd)
 {

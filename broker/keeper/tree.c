@@ -111,7 +111,8 @@ int tree_open(const char *mode, const char *state_dir, struct tree **ret_tree, s
 	if (strcmp(mode, "off") != 0 && !place_find(t, mode, state_dir)) {
 		if (mode[0] == '/') {
 			free(t);
-			return err_set(err, E_INVALID, "%s is no cgroup v2 directory we may use", mode);
+			return err_set(err, E_INVALID, "%s is no cgroup v2 directory we may use",
+			               mode);
 		}
 		t->dir[0] = 0;
 	}
@@ -198,7 +199,7 @@ bool tree_is_gone(struct tree *t, const struct tree_of *of)
 	char path[PATH_BYTES];
 
 	if (!t->dir[0])
-		return of->pid == 0 && tree_scan_count(scan(t), of) == 0;
+		return (of->pid == 0 || of->is_foreign) && tree_scan_count(scan(t), of) == 0;
 	group_path(t, of->token, "", path);
 	if (!group_remove(path))
 		return false;

@@ -45,8 +45,9 @@ static bool process_read(pid_t pid, struct tree_process *p)
 	                  "%*d %llu",
 	                  &state, &parent, &session, &ticks) != 4)
 		return false;
-	*p = (struct tree_process){ .pid = pid, .parent = parent, .session = session,
-		                    .state = state, .ticks = ticks };
+	*p = (struct tree_process){
+		.pid = pid, .parent = parent, .session = session, .state = state, .ticks = ticks
+	};
 	return true;
 }
 
@@ -129,8 +130,7 @@ static bool is_of(struct tree_scan *s, struct tree_process *p, const struct tree
 	for (int depth = 0; p && depth < DEPTH_MAX; depth++) {
 		if (p->pid == self || p->pid <= 1)
 			return hit && (ours || p->pid == self);
-		hit = hit || (of->pid > 0 && p->pid == of->pid) ||
-		      carries(p, of->token) ||
+		hit = hit || (of->pid > 0 && p->pid == of->pid) || carries(p, of->token) ||
 		      /* A free number may be another job's by now. */
 		      (of->session > 0 && p->session == of->session && !of->is_foreign &&
 		       p->token == 0);
@@ -162,7 +162,8 @@ void tree_pid_signal(pid_t pid, uint64_t ticks, const char *mark, int sig)
 		return;
 	/* The descriptor names one process for ever; now see that it is the right one. */
 	bool is_it = (!ticks || tree_pid_ticks(pid) == ticks) &&
-	             (!mark || (proc_read(pid, "cgroup", text, sizeof text) > 0 && strstr(text, mark)));
+	             (!mark ||
+	              (proc_read(pid, "cgroup", text, sizeof text) > 0 && strstr(text, mark)));
 	if (is_it)
 		syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0);
 	close(fd);

@@ -13,14 +13,19 @@ static int code_of(int errnum)
 {
 	switch (errnum) {
 	case ENOENT:
-	case ENOTDIR: return E_NOT_FOUND;
+	case ENOTDIR:
+		return E_NOT_FOUND;
 	case EACCES:
-	case EPERM: return E_FORBIDDEN;
+	case EPERM:
+		return E_FORBIDDEN;
 	case EAGAIN:
 	case EMFILE:
-	case ENFILE: return E_LIMIT;
-	case ENOMEM: return E_NOMEM;
-	default: return E_IO;
+	case ENFILE:
+		return E_LIMIT;
+	case ENOMEM:
+		return E_NOMEM;
+	default:
+		return E_IO;
 	}
 }
 

@@ -13,13 +13,13 @@
 struct err;
 
 struct spawn {
-	const char *path;     /* of the program; no search */
-	char *const *argv;    /* NULL-terminated */
-	char *const *env;     /* NULL: this process's */
-	int in, out, err_fd;  /* become 0, 1, 2; 0: /dev/null for `in`, inherited for the others */
-	const int *fds;       /* fds[i] becomes descriptor 3 + i; NULL: none */
+	const char *path;    /* of the program; no search */
+	char *const *argv;   /* NULL-terminated */
+	char *const *env;    /* NULL: this process's */
+	int in, out, err_fd; /* become 0, 1, 2; 0: /dev/null for `in`, inherited for the others */
+	const int *fds;      /* fds[i] becomes descriptor 3 + i; NULL: none */
 	size_t fds_n;
-	bool is_session;      /* a session of its own */
+	bool is_session; /* a session of its own */
 };
 
 /* Start it. The caller waits for it: waitid(P_PIDFD), or waitpid(pid).
