@@ -241,7 +241,7 @@ static bool waits(const struct instance *i)
 	if (i->flags & IF_RUN_NOW)
 		return false;
 	return i->state == ST_READY ||
-	       (i->state == ST_DEPEND && i->attempt == 0 && i->infra == 0 && i->token == 0);
+	       (i->state == ST_DEPEND && i->attempt == 0 && i->infra == 0);
 }
 
 static void fold_instance(struct resolver *r, const struct transition *tr)
