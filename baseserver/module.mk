@@ -3,3 +3,6 @@ BASESERVER_NET := $(wildcard baseserver/worker*.c baseserver/router*.c baseserve
                     baseserver/logkeeper*.c baseserver/client*.c)
 BASESERVER_CORE := $(filter-out $(BASESERVER_NET),$(wildcard baseserver/*.c))
 $(eval $(call objects,core,$(BASESERVER_CORE)))
+ifneq ($(wildcard baseserver/worker_client.c),)
+$(eval $(call program,baseserver,$(BASESERVER_NET),core wire store rt sched util,-lev -lgnutls -lprotobuf-c -lsqlite3 -lyaml -lcjson -lm))
+endif

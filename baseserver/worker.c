@@ -7,6 +7,7 @@
 
 #include "baseserver/ledger.h"
 #include "baseserver/registrar.h"
+#include "baseserver/router.h"
 #include "baseserver/worker_impl.h"
 #include "sched/task.h"
 #include "util/alloc.h"
@@ -19,6 +20,9 @@ struct accepted {
 	struct letter letter;
 	int fd;
 	char peer[64];
+	struct router *router;
+	uint32_t door;
+	uint64_t origin;
 };
 
 struct conn *worker_conn(const struct worker *w, uint32_t session)
@@ -178,6 +182,7 @@ static void conn_free(struct conn *c)
 		w->places[place] = NULL;
 	}
 	worker_conn_clear(c);
+	router_release(c->router, c->door, c->origin);
 	for (char **g = c->groups; g && *g; g++)
 		free(*g);
 	free(c->groups);
@@ -237,10 +242,14 @@ static void on_accepted(struct letter *l, void *self)
 	c->w = w;
 	c->accepts = true;
 	memcpy(c->peer, a->peer, sizeof c->peer);
+	c->router = a->router;
+	c->door = a->door;
+	c->origin = a->origin;
 	int r = session_accept(actor_loop(w->me), a->fd, find_key, w, &session_calls, c, &limits,
 	                       &c->session, &err);
 	if (r < 0) {
 		log_warn("session.accept", "peer=%s text=\"%s\"", a->peer, err.text);
+		router_release(c->router, c->door, c->origin);
 		free(c);
 	} else {
 		c->next = w->conns;
@@ -260,11 +269,15 @@ static void accepted_discard(struct letter *l)
 	free(a);
 }
 
-int worker_accept(struct worker *w, int fd, const char *peer)
+int worker_accept(struct worker *w, int fd, const char *peer, struct router *router,
+                  uint32_t door, uint64_t origin)
 {
 	struct accepted *a = mem_new(sizeof *a);
 
 	a->fd = fd;
+	a->router = router;
+	a->door = door;
+	a->origin = origin;
 	snprintf(a->peer, sizeof a->peer, "%s", peer);
 	a->letter.deliver = on_accepted;
 	a->letter.discard = accepted_discard;

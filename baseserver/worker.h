@@ -18,6 +18,7 @@ struct logkeeper;
 struct maintainer;
 struct params;
 struct registrar;
+struct router;
 struct sorter;
 struct thread;
 struct worker;
@@ -47,7 +48,9 @@ struct worker *worker_new(struct thread *th, const struct worker_settings *set,
 void worker_free(struct worker *w); /* its thread is stopped; NULL is fine */
 struct actor *worker_actor(struct worker *w);
 
-/* A connection for this worker; it owns fd from here on. Thread: any. */
-int worker_accept(struct worker *w, int fd, const char *peer);
+/* A connection for this worker; it owns fd from here on, and tells the router when it is
+ * over. On error fd is closed and the router not told. Thread: any. */
+int worker_accept(struct worker *w, int fd, const char *peer, struct router *router,
+                  uint32_t door, uint64_t origin);
 
 #endif

@@ -18,6 +18,9 @@ struct conn {
 	struct worker *w;
 	struct session *session;
 	char identity[64], peer[64];
+	struct router *router; /* is told when it is over */
+	uint32_t door;
+	uint64_t origin;
 	uint32_t number;       /* of the session; 0 before the greeting */
 	enum role role;
 	uint32_t broker;
@@ -74,6 +77,7 @@ struct conn *worker_conn(const struct worker *w, uint32_t session); /* NULL: gon
 void worker_touch(struct conn *c);
 struct proposal *worker_propose(struct worker *w, enum ask ask, struct inst_key key);
 struct lease *worker_lease(const struct worker *w, uint64_t token);
+void worker_note(struct worker *w, const struct transition *tr);
 void worker_refuse(struct conn *c, int code, bool final, const char *text);
 
 /* worker_greet.c: HELLO to WELCOME */

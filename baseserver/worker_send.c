@@ -12,8 +12,6 @@
 #include "util/err.h"
 #include "util/log.h"
 
-void worker_note(struct worker *w, const struct transition *tr);
-
 enum { JOBS_PER_FRAME = 1024, SPEAK_AGAIN_MS = 5 };
 
 static void job_add(struct worker *w, struct conn *c, const struct instance *i)

@@ -1,0 +1,288 @@
+#include "baseserver/daemon.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "baseserver/commander.h"
+#include "baseserver/definitions.h"
+#include "baseserver/front.h"
+#include "baseserver/instantiator.h"
+#include "baseserver/ledger.h"
+#include "baseserver/logkeeper.h"
+#include "baseserver/maintainer.h"
+#include "baseserver/params.h"
+#include "baseserver/registrar.h"
+#include "baseserver/resolver.h"
+#include "baseserver/router.h"
+#include "baseserver/sorter.h"
+#include "baseserver/worker.h"
+#include "rt/thread.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/log.h"
+#include "util/param.h"
+#include "wire/keys.h"
+
+enum { THREADS_MAX = 80, WORKERS_MAX = FRONT_WORKERS_MAX, KILL_EXTRA_US = 10000000 };
+
+struct daemon {
+	const struct param_baseserver *p;
+	struct store *store;
+	struct keys *keys;
+	struct definitions defs;
+	char store_url[4200];
+	struct thread *threads[THREADS_MAX];
+	const char *thread_names[THREADS_MAX];
+	char worker_names[WORKERS_MAX][16];
+	size_t n_threads, n_started;
+	struct ledger *ledger;
+	struct resolver *resolver;
+	struct sorter *sorter;
+	struct instantiator *instantiator;
+	struct maintainer *maintainer;
+	struct registrar *registrar;
+	struct params *params;
+	struct logkeeper *logkeeper;
+	struct commander *commander;
+	struct worker *workers[WORKERS_MAX];
+	size_t n_workers;
+	struct router *router;
+	struct front front;
+	pthread_mutex_t mu; /* guards `fatal`, only */
+	struct err fatal;
+};
+
+static struct thread *thread_named(struct daemon *d, const char *name)
+{
+	for (size_t i = 0; i < d->n_threads; i++)
+		if (strcmp(d->thread_names[i], name) == 0)
+			return d->threads[i];
+	d->thread_names[d->n_threads] = name;
+	d->threads[d->n_threads] = thread_new(name, &clock_machine);
+	return d->threads[d->n_threads++];
+}
+
+static const struct {
+	const char *actor, *few, *each;
+} places[] = {
+#define PLACE(actor, few, each) { #actor, few, each },
+#include "tbl/thread.def"
+#undef PLACE
+};
+
+static struct thread *place_of(struct daemon *d, const char *actor)
+{
+	bool each = strcmp(d->p->placement, "each") == 0;
+
+	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+		if (strcmp(places[i].actor, actor) == 0)
+			return thread_named(d, each ? places[i].each : places[i].few);
+	return thread_named(d, actor);
+}
+
+/* From any thread: the process ends, main says why. */
+static void on_fatal(void *ctx, const struct err *err)
+{
+	struct daemon *d = ctx;
+
+	pthread_mutex_lock(&d->mu);
+	if (!d->fatal.code)
+		d->fatal = *err;
+	pthread_mutex_unlock(&d->mu);
+	kill(getpid(), SIGTERM);
+}
+
+static int open_files(struct daemon *d, struct err *err)
+{
+	int r = fs_mkdirs(d->p->state_dir, 0700, err);
+
+	if (r < 0)
+		return r;
+	const char *url = strcmp(d->p->store, "sqlite:") == 0 ? NULL : d->p->store;
+	if (url)
+		snprintf(d->store_url, sizeof d->store_url, "%s", url);
+	else
+		snprintf(d->store_url, sizeof d->store_url, "sqlite:%s", d->p->state_dir);
+	r = store_open(d->store_url, &d->store, err);
+	if (r < 0)
+		return r;
+	if (!d->p->keys_file[0])
+		return err_set(err, E_INVALID,
+		               "keys_file is not set: no peer could be known; `baseserver -c FILE "
+		               "key-add NAME` makes a key");
+	return keys_open(d->p->keys_file, &d->keys, err);
+}
+
+static int make_core(struct daemon *d, struct err *err)
+{
+	const struct param_baseserver *p = d->p;
+	struct ledger_settings set = {
+		.ring_slots = (size_t)p->ring_slots, .batch_max = (size_t)p->commit_batch_max,
+		.window_us = p->commit_window_us, .retry_us = 100 * US_PER_MS,
+		.epoch_us = p->epoch_ms * US_PER_MS, .fatal = on_fatal, .fatal_ctx = d,
+	};
+	struct maintainer_settings mset = { p->lose_ms * US_PER_MS, KILL_EXTRA_US };
+	struct commander_settings cset = { (size_t)p->command_batch, p->timezone };
+	struct logkeeper_settings lset = { p->log_dir, p->log_job_bytes_max,
+		                           p->log_retention_days * 86400 * US_PER_S };
+	int r = definitions_load(d->store, p->timezone, &d->defs, err);
+
+	if (r == 0)
+		r = ledger_new(place_of(d, "ledger"), d->store, "baseserver", &set, d->defs.tasks,
+		               d->defs.rows, d->defs.n, &d->ledger, err);
+	if (r < 0)
+		return r;
+	d->resolver = resolver_new(place_of(d, "resolver"), d->ledger);
+	d->sorter = sorter_new(place_of(d, "sorter"), d->ledger);
+	d->instantiator = instantiator_new(place_of(d, "instantiator"), d->ledger);
+	d->maintainer = maintainer_new(place_of(d, "maintainer"), d->ledger, &mset);
+	d->params = params_new(place_of(d, "params"), d->ledger);
+	r = registrar_new(place_of(d, "registrar"), d->ledger, d->store, &d->registrar, err);
+	if (r == 0)
+		r = logkeeper_new(place_of(d, "logkeeper"), &lset, &d->logkeeper, err);
+	if (r == 0)
+		r = commander_new(place_of(d, "commander"), d->ledger, d->store, &cset,
+		                  &d->commander, err);
+	return r;
+}
+
+static void make_net(struct daemon *d)
+{
+	const struct param_baseserver *p = d->p;
+	struct worker_settings set = {
+		.beat_ms = (uint32_t)p->beat_ms, .fence_ms = (uint32_t)p->fence_ms,
+		.kill_ms = (uint32_t)p->kill_ms, .lose_ms = (uint32_t)p->lose_ms,
+		.handshake_ms = (uint32_t)p->handshake_ms,
+		.idle_ms = (uint32_t)(p->lose_ms > 2 * p->beat_ms ? p->lose_ms : 2 * p->beat_ms),
+		.queue_bytes = (size_t)p->session_queue_bytes_max, .software = SIRDAR_VERSION,
+	};
+	struct worker_peers peers = { d->ledger, d->sorter, d->maintainer, d->registrar,
+		                      d->logkeeper, d->params, &d->front, d->keys };
+	struct router_settings rset = { &p->listen, (uint32_t)p->sessions_max,
+		                        (uint32_t)p->sessions_per_address_max };
+
+	for (int64_t i = 0; i < p->workers; i++) {
+		set.index = (uint32_t)i + 1;
+		snprintf(d->worker_names[i], sizeof d->worker_names[i], "worker%lld", (long long)i + 1);
+		d->workers[d->n_workers++] = worker_new(place_of(d, d->worker_names[i]), &set, &peers);
+	}
+	d->router = router_new(place_of(d, "router"), &rset, d->workers, d->n_workers);
+}
+
+static void fill_front(struct daemon *d)
+{
+	struct front *f = &d->front;
+
+	f->commander = d->commander;
+	f->ledger = d->ledger;
+	f->resolver = d->resolver;
+	f->sorter = d->sorter;
+	f->registrar = d->registrar;
+	f->logkeeper = d->logkeeper;
+	for (size_t i = 0; i < d->n_workers; i++)
+		f->workers[f->n_workers++] = d->workers[i];
+	for (size_t i = 0; i < d->n_threads && i < FRONT_THREADS_MAX; i++) {
+		f->threads[i].name = d->thread_names[i];
+		f->threads[i].thread = d->threads[i];
+		f->n_threads++;
+	}
+	f->software = SIRDAR_VERSION;
+	f->timezone = d->p->timezone;
+	f->store = strncmp(d->store_url, "mem:", 4) == 0 ? "mem" : "sqlite";
+	f->store_dir = d->p->state_dir;
+	f->started_us = clock_wall_us(&clock_machine);
+	commander_set_front(d->commander, f);
+}
+
+int daemon_start(const struct param_baseserver *p, struct daemon **ret_daemon, struct err *err)
+{
+	struct daemon *d = mem_new(sizeof *d);
+
+	d->p = p;
+	pthread_mutex_init(&d->mu, NULL);
+	int r = open_files(d, err);
+	if (r == 0)
+		r = make_core(d, err);
+	if (r == 0) {
+		make_net(d);
+		fill_front(d);
+	}
+	/* The router's thread comes last in the table: nobody is let in before all is up. */
+	for (size_t i = 0; r == 0 && i < d->n_threads; i++) {
+		r = thread_start(d->threads[i], err);
+		d->n_started += r == 0;
+	}
+	if (r < 0) {
+		daemon_stop(d);
+		return r;
+	}
+	log_info("baseserver.up", "epoch=%u tasks=%zu threads=%zu", ledger_epoch(d->ledger),
+	         d->defs.n, d->n_threads);
+	*ret_daemon = d;
+	return 0;
+}
+
+int daemon_run(struct daemon *d, void (*reload)(void *ctx, struct daemon *d), void *ctx,
+               struct err *err)
+{
+	sigset_t set;
+	int sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	for (;;) {
+		if (sigwait(&set, &sig) != 0)
+			continue;
+		if (sig == SIGHUP)
+			reload(ctx, d);
+		else
+			break;
+	}
+	pthread_mutex_lock(&d->mu);
+	struct err fatal = d->fatal;
+	pthread_mutex_unlock(&d->mu);
+	if (fatal.code)
+		*err = fatal;
+	return fatal.code;
+}
+
+int daemon_reload_keys(struct daemon *d, struct err *err)
+{
+	return keys_reload(d->keys, err);
+}
+
+void daemon_stop(struct daemon *d)
+{
+	if (!d)
+		return;
+	for (size_t i = d->n_started; i-- > 0;)
+		thread_stop(d->threads[i]);
+	router_free(d->router);
+	for (size_t i = 0; i < d->n_workers; i++)
+		worker_free(d->workers[i]);
+	commander_free(d->commander);
+	logkeeper_free(d->logkeeper);
+	registrar_free(d->registrar);
+	params_free(d->params);
+	maintainer_free(d->maintainer);
+	instantiator_free(d->instantiator);
+	sorter_free(d->sorter);
+	resolver_free(d->resolver);
+	ledger_free(d->ledger);
+	for (size_t i = 0; i < d->n_threads; i++)
+		thread_free(d->threads[i]);
+	definitions_done(&d->defs);
+	keys_close(d->keys);
+	store_close(d->store);
+	pthread_mutex_destroy(&d->mu);
+	free(d);
+}

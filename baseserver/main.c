@@ -1,0 +1,115 @@
+/* baseserver — hands out the loads. */
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "baseserver/daemon.h"
+#include "rt/notify.h"
+#include "util/buf.h"
+#include "util/err.h"
+#include "util/log.h"
+#include "util/param.h"
+#include "wire/keys.h"
+
+enum { ARENAS = 2 };
+
+struct run {
+	struct param_baseserver *p;
+	struct param_args *args;
+};
+
+static int die(int code, const struct err *err)
+{
+	fprintf(stderr, "baseserver: %s\n", err->text);
+	return code;
+}
+
+static void reload(void *ctx, struct daemon *d)
+{
+	struct run *run = ctx;
+	struct param_baseserver fresh = { 0 };
+	struct err err = { 0 };
+	struct buf restart;
+	enum log_level level;
+
+	int r = param_again(&param_baseserver_table, &fresh, run->args, &err);
+	if (r < 0) {
+		log_error("settings.refused", "text=\"%s\"", err.text);
+	} else {
+		buf_init(&restart);
+		size_t n = param_reload(&param_baseserver_table, run->p, &fresh, &restart);
+		log_info("settings.reloaded", "changed=%zu need_restart=\"%s\"", n, buf_str(&restart));
+		buf_done(&restart);
+		if (log_level_parse(run->p->log_level, &level) == 0)
+			log_level_set(level);
+	}
+	param_done(&param_baseserver_table, &fresh);
+	if (daemon_reload_keys(d, &err) < 0)
+		log_error("keys.refused", "text=\"%s\"", err.text);
+}
+
+/* `baseserver -c FILE key-add NAME`: a new key for a broker or the cgi. The key goes into the
+ * file of the server and, once, to standard output in the form of that file. */
+static int key_add(const struct param_baseserver *p, const char *name)
+{
+	uint8_t key[KEY_BYTES];
+	struct err err = { 0 };
+
+	if (!p->keys_file[0]) {
+		err_set(&err, E_INVALID, "keys_file is not set");
+		return die(EX_CONFIG, &err);
+	}
+	if (keys_add(p->keys_file, name, key, &err) < 0)
+		return die(EX_CANTCREAT, &err);
+	printf("%s:", name);
+	for (int i = 0; i < KEY_BYTES; i++)
+		printf("%02x", key[i]);
+	putchar('\n');
+	return 0;
+}
+
+static int run(struct param_baseserver *p, struct param_args *args)
+{
+	struct run ctx = { p, args };
+	enum log_level level = LOG_INFO;
+	struct err err = { 0 };
+	struct daemon *d = NULL;
+	sigset_t all;
+
+	log_level_parse(p->log_level, &level);
+	log_open("baseserver", level);
+	notify_open();
+	mallopt(M_ARENA_MAX, ARENAS);
+	signal(SIGPIPE, SIG_IGN);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL); /* inherited by every thread below */
+	if (daemon_start(p, &d, &err) < 0)
+		return die(err.code == E_INVALID ? EX_CONFIG : EX_UNAVAILABLE, &err);
+	notify_send("READY=1");
+	int r = daemon_run(d, reload, &ctx, &err);
+	notify_send("STOPPING=1");
+	daemon_stop(d);
+	return r < 0 ? die(EX_SOFTWARE, &err) : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct param_baseserver p = { 0 };
+	struct param_args args = { 0 };
+	int code = 0;
+
+	if (!param_main(&param_baseserver_table, &p, argc, argv, "[key-add NAME]", &args, &code))
+		return code;
+	if (!args.rest[0])
+		code = run(&p, &args);
+	else if (strcmp(args.rest[0], "key-add") == 0 && args.rest[1] && !args.rest[2])
+		code = key_add(&p, args.rest[1]);
+	else
+		code = (fprintf(stderr, "usage: baseserver [options] [key-add NAME]\n"), EX_USAGE);
+	param_args_done(&args);
+	param_done(&param_baseserver_table, &p);
+	return code;
+}
