@@ -88,7 +88,8 @@ static int refuse(const char *name, struct err *err)
 
 	nearest(name, near);
 	if (near[0])
-		return err_set(err, E_INVALID, "unknown time zone %.64s: did you mean %s?", name, near);
+		return err_set(err, E_INVALID, "unknown time zone %.64s: did you mean %s?", name,
+		               near);
 	return err_set(err, E_INVALID, "unknown time zone %.64s", name);
 }
 

@@ -29,7 +29,7 @@ static uint32_t nearest_work(int32_t first, int32_t day, int32_t length)
 		day = day == 1 ? 3 : day - 1;
 	else if (weekday == 0)
 		day = day == length ? day - 2 : day + 1;
-	return 1u << day;
+	return 1u << (day & 31);
 }
 
 static uint32_t by_day(const struct cron *c, int32_t first, int32_t length, uint32_t all)

@@ -13,7 +13,7 @@ enum part { P_SECOND, P_MINUTE, P_HOUR, P_DAY, P_MONTH, P_WEEKDAY, P_YEAR, PARTS
 struct part_rule {
 	const char *name;
 	int32_t min, max;
-	int32_t hash_max; /* largest that H gives */
+	int32_t hash_max;  /* largest that H gives */
 	const char *names; /* three letters each, the first is `first` */
 	int32_t first;
 };
@@ -38,7 +38,7 @@ static const struct {
 };
 
 struct parser {
-	const char *text; /* all of it */
+	const char *text;    /* all of it */
 	const char *p, *end; /* rest of the field */
 	enum part part;
 	bool quartz;
@@ -107,7 +107,8 @@ static int take_value(struct parser *x, int32_t *ret)
 			return 0;
 		}
 	if (!see_digit(x))
-		return wrong(x, rule->names[0] ? "expected a number or a name" : "expected a number");
+		return wrong(x,
+		             rule->names[0] ? "expected a number or a name" : "expected a number");
 	if (take_number(x, ret) < 0)
 		return E_INVALID;
 	if (x->part == P_WEEKDAY) {
@@ -165,7 +166,8 @@ static int take_step(struct parser *x, int32_t *ret_step, bool *ret_given)
 	if (*ret_step < 1)
 		return wrong_at(x, at, "a step is at least 1");
 	if (*ret_step > rule->max - rule->min + 1)
-		return wrong_at(x, at, "the step is larger than the field: write out what is meant");
+		return wrong_at(x, at,
+		                "the step is larger than the field: write out what is meant");
 	return 0;
 }
 
@@ -226,7 +228,7 @@ static int take_last_day(struct parser *x)
 /* What may stand behind a single value: 15W, FRI#2, FRIL. *ret_done: it did. */
 static int take_suffix(struct parser *x, int32_t value, bool *ret_done)
 {
-	int32_t n;
+	int32_t n = 0;
 
 	*ret_done = true;
 	if (x->part == P_DAY && take(x, 'W')) {
@@ -461,9 +463,9 @@ static int split_text(const char *text, struct field fields[PARTS + 1], size_t *
 
 int cron_parse(const char *text, const char *name, struct cron **ret_cron, struct err *err)
 {
-	struct field fields[PARTS + 1];
+	struct field fields[PARTS + 1] = { 0 };
 	struct parser x = { .text = text, .err = err };
-	size_t n;
+	size_t n = 0;
 	int r = split_text(text, fields, &n, err);
 
 	if (r < 0)

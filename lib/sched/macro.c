@@ -23,7 +23,7 @@ struct walk {
 	int left; /* macros that may still be replaced: values can multiply */
 };
 
-/* --- built-in names --------------------------------------------------------------------------- */
+/* --- built-in names ---------------------------------------------------------------------- */
 
 static void put_instant(const struct macro_scope *s, int64_t t, struct buf *out)
 {
@@ -77,7 +77,7 @@ static const struct {
 
 #define BUILT_IN (sizeof built_in / sizeof built_in[0])
 
-/* --- walking ------------------------------------------------------------------------------------ */
+/* --- walking ----------------------------------------------------------------------------- */
 
 static int expand(struct walk *w, const char *text, int depth);
 
@@ -183,8 +183,8 @@ static int expand(struct walk *w, const char *text, int depth)
 			p += p[1] == '$' ? 2 : 1;
 		}
 		if (w->out && w->out->len > MACRO_OUT_MAX)
-			r = err_set(w->err, E_LIMIT, "longer than %d bytes with its macros replaced",
-			            MACRO_OUT_MAX);
+			r = err_set(w->err, E_LIMIT,
+			            "longer than %d bytes with its macros replaced", MACRO_OUT_MAX);
 	}
 	return r;
 }
@@ -192,8 +192,11 @@ static int expand(struct walk *w, const char *text, int depth)
 int macro_expand(const char *text, const struct macro_scope *scope, struct buf *out,
                  struct err *err)
 {
-	struct walk w = { .scope = scope, .known = scope->known, .out = out, .err = err,
-	                  .left = MACRO_COUNT_MAX };
+	struct walk w = { .scope = scope,
+		          .known = scope->known,
+		          .out = out,
+		          .err = err,
+		          .left = MACRO_COUNT_MAX };
 
 	return expand(&w, text, 0);
 }
@@ -201,8 +204,11 @@ int macro_expand(const char *text, const struct macro_scope *scope, struct buf *
 int macro_check(const char *text, bool (*is_known)(void *ctx, const char *name),
                 const char *const *known, void *ctx, struct err *err)
 {
-	struct walk w = { .is_known = is_known, .known = known, .ctx = ctx, .err = err,
-	                  .left = MACRO_COUNT_MAX };
+	struct walk w = { .is_known = is_known,
+		          .known = known,
+		          .ctx = ctx,
+		          .err = err,
+		          .left = MACRO_COUNT_MAX };
 
 	return expand(&w, text, 0);
 }

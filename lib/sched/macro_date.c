@@ -119,7 +119,7 @@ static struct amount cut_amount(struct text *pattern)
 	return (struct amount){ 0, 1 };
 }
 
-/* --- patterns --------------------------------------------------------------------------------- */
+/* --- patterns ---------------------------------------------------------------------------- */
 
 enum letter { L_YEAR, L_YEAR2, L_MONTH, L_DAY, L_HOUR, L_MINUTE, L_SECOND, LETTERS };
 
@@ -131,7 +131,8 @@ static enum letter letter_at(struct text x)
 	enum letter l = 0;
 
 	for (; l < LETTERS; l++)
-		if (strlen(letters[l]) <= x.len && strncmp(x.p, letters[l], strlen(letters[l])) == 0)
+		if (strlen(letters[l]) <= x.len &&
+		    strncmp(x.p, letters[l], strlen(letters[l])) == 0)
 			break;
 	return l;
 }
@@ -155,7 +156,7 @@ static void put_letter(enum letter l, int64_t label, struct buf *out)
 {
 	int64_t day = label_day(label), clock = label - day * DAY_S;
 	struct civil d = civil_of_day(day);
-	const int64_t values[LETTERS] = { d.year,       d.year % 100, d.month,   d.day,
+	const int64_t values[LETTERS] = { d.year,       d.year % 100,    d.month,   d.day,
 		                          clock / 3600, clock / 60 % 60, clock % 60 };
 
 	buf_printf(out, l == L_YEAR ? "%04lld" : "%02lld", (long long)values[l]);
@@ -177,7 +178,7 @@ void macro_format(const char *pattern, size_t len, int64_t label, struct buf *ou
 	}
 }
 
-/* --- functions ---------------------------------------------------------------------------------- */
+/* --- functions --------------------------------------------------------------------------- */
 
 static int64_t add_months(int64_t label, int64_t n)
 {

@@ -1,7 +1,6 @@
 #include "sched/offset.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -72,29 +71,31 @@ void duration_print(int64_t seconds, struct buf *out)
 	}
 }
 
+/* Two digits, 00 to max. */
+static bool take_two(const char **p, int32_t max, int32_t *ret)
+{
+	if (!is_digit((*p)[0]) || !is_digit((*p)[1]))
+		return false;
+	*ret = ((*p)[0] - '0') * 10 + ((*p)[1] - '0');
+	*p += 2;
+	return *ret <= max;
+}
+
 /* "02:30" or "02:30:15", all of the text; blanks before it. Nothing at all is midnight. */
 static bool time_of_day(const char *p, int64_t *ret_seconds)
 {
-	int h = 0, m = 0, s = 0, used = 0;
+	int32_t h = 0, m = 0, s = 0;
 
 	while (*p == ' ')
 		p++;
-	if (!*p) {
-		*ret_seconds = 0;
-		return true;
-	}
-	if (!is_digit(*p) || sscanf(p, "%2d:%2d%n", &h, &m, &used) < 2 || !is_digit(p[used - 1]))
-		return false;
-	p += used;
-	if (*p == ':') {
-		if (!is_digit(p[1]) || sscanf(p, ":%2d%n", &s, &used) < 1)
+	if (*p) {
+		if (!take_two(&p, 23, &h) || *p++ != ':' || !take_two(&p, 59, &m))
 			return false;
-		p += used;
+		if (*p == ':' && (p++, !take_two(&p, 59, &s)))
+			return false;
 	}
-	if (*p || h > 23 || m < 0 || m > 59 || s < 0 || s > 59)
-		return false;
 	*ret_seconds = h * 3600 + m * 60 + s;
-	return true;
+	return *p == 0;
 }
 
 /* The word at *p, if it is that one, and no letter follows. */
@@ -122,45 +123,47 @@ static bool take_days(const char **p, int32_t *ret)
 	return **p == ' ' || !**p;
 }
 
+/* What stands before the time of day, if anything: the kind, and its days. */
+static bool take_kind(const char **p, struct plan_offset *o)
+{
+	for (int32_t i = 0; i < 7; i++)
+		if (take_word(p, weekdays[i])) {
+			o->kind = OFF_WEEKDAY;
+			o->days = i + 1;
+			return true;
+		}
+	if (take_word(p, "last-day")) {
+		o->kind = OFF_LAST_DAY;
+		return true;
+	}
+	if (take_word(p, "day")) {
+		o->kind = OFF_MONTH_DAY;
+		return take_days(p, &o->days) && o->days >= 1 && o->days <= 31;
+	}
+	if (**p != '+')
+		return true;
+	(*p)++;
+	return take_days(p, &o->days);
+}
+
 int offset_parse(const char *text, struct plan_offset *ret_offset, struct err *err)
 {
 	struct plan_offset o = { .kind = OFF_CLOCK };
 	const char *p = text;
-	bool ok;
+	int r = 0;
 
-	for (int32_t i = 0; i < 7 && p == text; i++)
-		if (take_word(&p, weekdays[i])) {
-			o.kind = OFF_WEEKDAY;
-			o.days = i + 1;
-		}
-	if (p > text) {
-		ok = time_of_day(p, &o.seconds);
-	} else if (take_word(&p, "last-day")) {
-		o.kind = OFF_LAST_DAY;
-		ok = time_of_day(p, &o.seconds);
-	} else if (take_word(&p, "day")) {
-		o.kind = OFF_MONTH_DAY;
-		ok = take_days(&p, &o.days) && o.days >= 1 && o.days <= 31 &&
-		     time_of_day(p, &o.seconds);
-	} else if (*p == '+') {
-		p++;
-		ok = take_days(&p, &o.days) && time_of_day(p, &o.seconds);
-	} else if (strchr(p, ':')) {
-		ok = time_of_day(p, &o.seconds);
-	} else {
+	if (is_digit(*p) && !strchr(p, ':')) {
 		o.kind = OFF_ELAPSED;
-		int r = duration_parse(text, &o.seconds, err);
-		if (r == 0)
-			*ret_offset = o;
-		return r;
+		r = duration_parse(text, &o.seconds, err);
+	} else if (!*p || !take_kind(&p, &o) || !time_of_day(p, &o.seconds)) {
+		r = err_set(err, E_INVALID,
+		            "\"%.60s\" is not an offset such as 2h30m, 02:30, +1 02:30, "
+		            "day 5 02:00, last-day 02:30 or tuesday 06:00",
+		            text);
 	}
-	if (!ok)
-		return err_set(err, E_INVALID,
-		               "\"%.60s\" is not an offset such as 2h30m, 02:30, +1 02:30, "
-		               "day 5 02:00, last-day 02:30 or tuesday 06:00",
-		               text);
-	*ret_offset = o;
-	return 0;
+	if (r == 0)
+		*ret_offset = o;
+	return r;
 }
 
 void offset_print(const struct plan_offset *o, struct buf *out)
@@ -173,7 +176,7 @@ void offset_print(const struct plan_offset *o, struct buf *out)
 		return;
 	case OFF_CLOCK:
 		if (o->days || s >= DAY_S)
-			buf_printf(out, "+%lld ", (long long)(o->days + s / DAY_S));
+			buf_printf(out, "+%lld ", (long long)o->days + (long long)(s / DAY_S));
 		s %= DAY_S;
 		break;
 	case OFF_MONTH_DAY:

@@ -33,7 +33,8 @@ enum plan_shift { SHIFT_NONE, SHIFT_NEXT, SHIFT_PREVIOUS, SHIFT_DROP };
  * local clock time: whole days plus a time of day; for shorter ones elapsed seconds. */
 struct plan_offset {
 	enum { OFF_ELAPSED, OFF_CLOCK, OFF_MONTH_DAY, OFF_LAST_DAY, OFF_WEEKDAY } kind;
-	int32_t days;    /* OFF_CLOCK: days after; OFF_MONTH_DAY: day 1..31; OFF_WEEKDAY: 1 (Mon)..7 */
+	/* OFF_CLOCK: days after; OFF_MONTH_DAY: 1..31; OFF_WEEKDAY: 1 Monday..7 */
+	int32_t days;
 	int64_t seconds; /* OFF_ELAPSED: all of it; others: time of day */
 };
 

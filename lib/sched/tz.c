@@ -8,12 +8,12 @@
 #include "util/alloc.h"
 #include "util/err.h"
 
-#define TIMES_MAX  4096
-#define TYPES_MAX  256
-#define CHARS_MAX  4096
-#define FOOTER_MAX 256
+#define TIMES_MAX        4096
+#define TYPES_MAX        256
+#define CHARS_MAX        4096
+#define FOOTER_MAX       256
 #define TABLE_YEAR_FIRST 1900 /* of a zone that has a rule and no transitions */
-#define TABLE_YEAR_LAST 2110  /* up to here the rule is written out; later it is computed */
+#define TABLE_YEAR_LAST  2110 /* up to here the rule is written out; later it is computed */
 /* Far outside what is scheduled, far inside what can be added to. */
 #define T_LIMIT (INT64_C(1) << 50)
 
@@ -318,8 +318,8 @@ static const char *read_file(struct tz *tz, struct reader *r)
 	if (h.leap)
 		return "counts leap seconds";
 	tz->at = mem_array(h.times + 2 * (TABLE_YEAR_LAST - TABLE_YEAR_FIRST + 8), sizeof *tz->at);
-	tz->offset =
-	    mem_array(h.times + 2 * (TABLE_YEAR_LAST - TABLE_YEAR_FIRST + 8) + 1, sizeof *tz->offset);
+	tz->offset = mem_array(h.times + 2 * (TABLE_YEAR_LAST - TABLE_YEAR_FIRST + 8) + 1,
+	                       sizeof *tz->offset);
 	wrong = read_block(tz, &h, body, &last);
 	if (!wrong)
 		wrong = read_footer(tz, r, last);

@@ -90,8 +90,9 @@ static int take_bound(struct text *x, struct bound *b)
 		const char *word;
 		enum cycle_unit unit;
 	} anchors[] = {
-		{ "@minute", CU_MINUTE }, { "@hour", CU_HOUR },   { "@day", CU_DAY }, { "@week", CU_WEEK },
-		{ "@month", CU_MONTH },   { "@year", CU_YEAR }, { "t", CU_NONE },
+		{ "@minute", CU_MINUTE }, { "@hour", CU_HOUR },   { "@day", CU_DAY },
+		{ "@week", CU_WEEK },     { "@month", CU_MONTH }, { "@year", CU_YEAR },
+		{ "t", CU_NONE },
 	};
 	size_t i = 0, n = sizeof anchors / sizeof anchors[0];
 	int r = 0;

@@ -21,8 +21,8 @@
 #include "sched/window.h"
 #include "util/err.h"
 
-#define PLANS 64
-#define WORDS 32
+#define PLANS    64
+#define WORDS    32
 #define LIST_MAX 4000
 
 static struct slot {
@@ -195,7 +195,8 @@ static void answer(char **w, int n)
 	else if (n == 2 && strcmp(w[0], "unit") == 0)
 		puts(unit_name(plan_unit(slot->plan)));
 	else if (n == 4 && strcmp(w[0], "floor") == 0)
-		printf("%lld %lld\n", (long long)unit_floor(zone(w[1]), unit_of(w[2]), number(w[3])),
+		printf("%lld %lld\n",
+		       (long long)unit_floor(zone(w[1]), unit_of(w[2]), number(w[3])),
 		       (long long)unit_next(zone(w[1]), unit_of(w[2]), number(w[3])));
 	else if (n == 3 && strcmp(w[0], "offset") == 0)
 		printf("%d\n", tz_offset(zone(w[1]), number(w[2])));
@@ -207,16 +208,28 @@ static void answer(char **w, int n)
 		puts("what?");
 }
 
+static int split(char *line, char *words[WORDS])
+{
+	int n = 0;
+
+	for (char *p = line; *p && n < WORDS;) {
+		p += strspn(p, " \n");
+		if (*p)
+			words[n++] = p;
+		p += strcspn(p, " \n");
+		if (*p)
+			*p++ = 0;
+	}
+	return n;
+}
+
 int main(void)
 {
 	static char line[8192];
-	char *words[WORDS], *save;
+	char *words[WORDS];
 
 	while (fgets(line, sizeof line, stdin)) {
-		int n = 0;
-		for (char *p = strtok_r(line, " \n", &save); p && n < WORDS;
-		     p = strtok_r(NULL, " \n", &save))
-			words[n++] = p;
+		int n = split(line, words);
 		if (n == 0)
 			continue;
 		answer(words, n);

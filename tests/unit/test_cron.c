@@ -63,7 +63,8 @@ static void six_fields_count_weekdays_from_sunday_one(void **state)
 	FIRES("30 0 12 ? * 6", "UTC", "2026-01-01", "2026-01-02 12:00:30", "2026-01-09 12:00:30");
 	FIRES("0 0 12 ? * 6L", "UTC", "2026-01-01", "2026-01-30 12:00", "2026-02-27 12:00");
 	FIRES("0 0 0 29 2 ? 2024-2032", "UTC", "2024-03-01", "2028-02-29", "2032-02-29");
-	FIRES("*/10 * * * * * *", "UTC", "2026-01-01", "2026-01-01 00:00:10", "2026-01-01 00:00:20");
+	FIRES("*/10 * * * * * *", "UTC", "2026-01-01", "2026-01-01 00:00:10",
+	      "2026-01-01 00:00:20");
 }
 
 static void last_days_and_nearest_workdays(void **state)
@@ -98,19 +99,23 @@ static void ranges_wrap_around_and_step(void **state)
 static void a_fixed_hour_runs_once_on_days_of_23_and_25_hours(void **state)
 {
 	(void)state;
-	FIRES("30 2 * * *", "Europe/Berlin", "2026-03-28 02:00", "2026-03-29 01:00", "2026-03-30 00:30");
+	FIRES("30 2 * * *", "Europe/Berlin", "2026-03-28 02:00", "2026-03-29 01:00",
+	      "2026-03-30 00:30");
 	FIRES("0,15,30 2 * * *", "Europe/Berlin", "2026-03-28 02:00", "2026-03-29 01:00",
 	      "2026-03-30 00:00");
-	FIRES("30 2 * * *", "Europe/Berlin", "2026-10-24 02:00", "2026-10-25 00:30", "2026-10-26 01:30");
-	FIRES("0 2,3 * * *", "Europe/Berlin", "2026-03-28 03:00", "2026-03-29 01:00", "2026-03-30 00:00");
+	FIRES("30 2 * * *", "Europe/Berlin", "2026-10-24 02:00", "2026-10-25 00:30",
+	      "2026-10-26 01:30");
+	FIRES("0 2,3 * * *", "Europe/Berlin", "2026-03-28 03:00", "2026-03-29 01:00",
+	      "2026-03-30 00:00");
 }
 
 static void an_open_hour_follows_elapsed_time(void **state)
 {
 	(void)state;
-	FIRES("30 * * * *", "Europe/Berlin", "2026-03-28 23:40", "2026-03-29 00:30", "2026-03-29 01:30");
-	FIRES("30 * * * *", "Europe/Berlin", "2026-10-24 23:40", "2026-10-25 00:30", "2026-10-25 01:30",
-	      "2026-10-25 02:30");
+	FIRES("30 * * * *", "Europe/Berlin", "2026-03-28 23:40", "2026-03-29 00:30",
+	      "2026-03-29 01:30");
+	FIRES("30 * * * *", "Europe/Berlin", "2026-10-24 23:40", "2026-10-25 00:30",
+	      "2026-10-25 01:30", "2026-10-25 02:30");
 	FIRES("*/30 * * * *", "Australia/Lord_Howe", "2026-04-04 14:00", "2026-04-04 14:30",
 	      "2026-04-04 15:00", "2026-04-04 15:30");
 }
@@ -170,11 +175,14 @@ static void the_unit_is_the_largest_that_holds_one_fire(void **state)
 		const char *cron;
 		enum cycle_unit unit;
 	} rows[] = {
-		{ "*/10 * * * * *", CU_FIRE },  { "* * * * *", CU_MINUTE },  { "0 * * * *", CU_HOUR },
-		{ "30 2 * * *", CU_DAY },       { "0 0 * * 1", CU_WEEK },    { "0 0 1 * *", CU_MONTH },
-		{ "0 0 1 1 *", CU_YEAR },       { "0 0 1,15 * *", CU_WEEK }, { "0 0 1,5 * *", CU_DAY },
-		{ "0 0 6 1 * ?", CU_MONTH },    { "0 0 29 2 *", CU_YEAR },   { "0 2,3 * * *", CU_HOUR },
-		{ "0 6 * * FRI#2", CU_MONTH },  { "0 0 * * 1-5", CU_DAY },   { "@hourly", CU_HOUR },
+		{ "*/10 * * * * *", CU_FIRE }, { "* * * * *", CU_MINUTE },
+		{ "0 * * * *", CU_HOUR },      { "30 2 * * *", CU_DAY },
+		{ "0 0 * * 1", CU_WEEK },      { "0 0 1 * *", CU_MONTH },
+		{ "0 0 1 1 *", CU_YEAR },      { "0 0 1,15 * *", CU_WEEK },
+		{ "0 0 1,5 * *", CU_DAY },     { "0 0 6 1 * ?", CU_MONTH },
+		{ "0 0 29 2 *", CU_YEAR },     { "0 2,3 * * *", CU_HOUR },
+		{ "0 6 * * FRI#2", CU_MONTH }, { "0 0 * * 1-5", CU_DAY },
+		{ "@hourly", CU_HOUR },
 	};
 
 	(void)state;
@@ -244,8 +252,8 @@ static void any_text_is_parsed_or_refused_and_next_moves_on(void **state)
 		text[n] = 0;
 		if (cron_parse(text, "n", &c, NULL) < 0)
 			continue;
-		int64_t t = cron_next(c, tz_utc(), i * 86399);
-		assert_true(t > i * 86399);
+		int64_t t = cron_next(c, tz_utc(), i * INT64_C(86399));
+		assert_true(t > i * INT64_C(86399));
 		assert_true(t == PLAN_NEVER || cron_prev(c, tz_utc(), t + 1) == t);
 		cron_free(c);
 	}

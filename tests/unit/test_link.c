@@ -21,7 +21,7 @@ static struct task_link link_of(const char *kind, struct window_expr **ret_windo
 {
 	struct task_link l = { .kind = LK_WINDOW };
 	struct err err = { 0 };
-	int v = atoi(kind);
+	int v = (int)strtol(kind, NULL, 10);
 
 	*ret_window = NULL;
 	if (strchr("[({", kind[0])) {
@@ -36,8 +36,8 @@ static struct task_link link_of(const char *kind, struct window_expr **ret_windo
 }
 
 /* How many run_dates the link picks; the first and last of them. */
-static int64_t picks(const char *kind, const struct plan *parent, const struct plan *child, int64_t t,
-                     int64_t *ret_first, int64_t *ret_last)
+static int64_t picks(const char *kind, const struct plan *parent, const struct plan *child,
+                     int64_t t, int64_t *ret_first, int64_t *ret_last)
 {
 	struct link_span spans[LINK_SPANS_MAX];
 	struct window_expr *window;
@@ -60,18 +60,20 @@ static int64_t picks(const char *kind, const struct plan *parent, const struct p
 	return sum;
 }
 
-static void expect(const char *kind, const struct plan *parent, const struct plan *child, const char *at,
-                   int64_t n, const char *first, const char *last)
+static void expect(const char *kind, const struct plan *parent, const struct plan *child,
+                   const char *at, int64_t n, const char *first, const char *last)
 {
 	int64_t a, b;
 	int64_t t = tz_first(plan_tz(child), label(at));
 	int64_t got = picks(kind, parent, child, t, &a, &b);
 
 	if (got != n)
-		fail_msg("%s at %s: %lld run_dates instead of %lld", kind, at, (long long)got, (long long)n);
+		fail_msg("%s at %s: %lld run_dates instead of %lld", kind, at, (long long)got,
+		         (long long)n);
 	if (n == 0)
 		return;
-	if (a != tz_first(plan_tz(parent), label(first)) || b != tz_first(plan_tz(parent), label(last)))
+	if (a != tz_first(plan_tz(parent), label(first)) ||
+	    b != tz_first(plan_tz(parent), label(last)))
 		fail_msg("%s at %s: from %lld to %lld", kind, at, (long long)a, (long long)b);
 }
 
@@ -107,7 +109,8 @@ static void the_numbered_kinds(void **state)
 	expect("2", p.hour, p.day, "2026-03-29", 23, "2026-03-29 00:00", "2026-03-29 23:00");
 	expect("2", p.hour, p.day, "2026-10-25", 25, "2026-10-25 00:00", "2026-10-25 23:00");
 	expect("2", p.day, p.month, "2026-02-01", 28, "2026-02-01", "2026-02-28");
-	expect("2", p.minute15, p.hour, "2026-06-05 07:00", 4, "2026-06-05 07:00", "2026-06-05 07:45");
+	expect("2", p.minute15, p.hour, "2026-06-05 07:00", 4, "2026-06-05 07:00",
+	       "2026-06-05 07:45");
 	expect("3", p.day, p.hour, "2026-06-05 07:00", 1, "2026-06-05", "2026-06-05");
 	expect("3", p.month, p.day, "2026-06-30", 1, "2026-06-01", "2026-06-01");
 	expect("-1", p.day, p.day, "2026-06-05", 1, "2026-06-04", "2026-06-04");
@@ -122,8 +125,10 @@ static void the_examples_that_every_suite_holds(void **state)
 	struct plans p = plans_in(SHANGHAI);
 
 	(void)state;
-	expect("[@day-1d, @day)", p.hour, p.day, "2026-06-05", 24, "2026-06-04 00:00", "2026-06-04 23:00");
-	expect("(t-24h, t]", p.hour, p.hour, "2026-06-05 07:00", 24, "2026-06-04 08:00", "2026-06-05 07:00");
+	expect("[@day-1d, @day)", p.hour, p.day, "2026-06-05", 24, "2026-06-04 00:00",
+	       "2026-06-04 23:00");
+	expect("(t-24h, t]", p.hour, p.hour, "2026-06-05 07:00", 24, "2026-06-04 08:00",
+	       "2026-06-05 07:00");
 	expect("{@week-3d}", p.day, p.week, "2026-06-08", 1, "2026-06-05", "2026-06-05");
 	expect("[@month-1M, @month)", p.day, p.month, "2026-03-01", 28, "2026-02-01", "2026-02-28");
 	expect("{@month-1d}", p.day, p.day, "2026-03-20", 1, "2026-02-28", "2026-02-28");
@@ -141,23 +146,23 @@ static void the_named_ranges_of_other_schedulers(void **state)
 		const char *first, *last;
 	} rows[] = {
 		/* at Wednesday 2026-06-10 07:00 */
-		{ "{@hour}", true, 1, "2026-06-10 07:00", "2026-06-10 07:00" },   /* currentHour */
+		{ "{@hour}", true, 1, "2026-06-10 07:00", "2026-06-10 07:00" },    /* currentHour */
 		{ "{@hour-1h}", true, 1, "2026-06-10 06:00", "2026-06-10 06:00" }, /* last1Hour */
 		{ "[@hour-3h, @hour)", true, 3, "2026-06-10 04:00", "2026-06-10 06:00" },
 		{ "[t-24h, t)", true, 24, "2026-06-09 07:00", "2026-06-10 06:00" },
 		{ "[@day, @day+1d)", true, 24, "2026-06-10 00:00", "2026-06-10 23:00" },
-		{ "{@day}", false, 1, "2026-06-10", "2026-06-10" },               /* today */
-		{ "[@day-1d, @day)", false, 1, "2026-06-09", "2026-06-09" },      /* last1Days */
+		{ "{@day}", false, 1, "2026-06-10", "2026-06-10" },          /* today */
+		{ "[@day-1d, @day)", false, 1, "2026-06-09", "2026-06-09" }, /* last1Days */
 		{ "[@day-7d, @day)", false, 7, "2026-06-03", "2026-06-09" },
 		{ "[@week, @week+1w)", false, 7, "2026-06-08", "2026-06-14" },    /* thisWeek */
 		{ "[@week-1w, @week)", false, 7, "2026-06-01", "2026-06-07" },    /* lastWeek */
 		{ "{@week-1w}", false, 1, "2026-06-01", "2026-06-01" },           /* lastMonday */
 		{ "{@week-1d}", false, 1, "2026-06-07", "2026-06-07" },           /* lastSunday */
 		{ "[@month, @month+1M)", false, 30, "2026-06-01", "2026-06-30" }, /* thisMonth */
-		{ "{@month}", false, 1, "2026-06-01", "2026-06-01" },             /* thisMonthBegin */
+		{ "{@month}", false, 1, "2026-06-01", "2026-06-01" }, /* thisMonthBegin */
 		{ "[@month-1M, @month)", false, 31, "2026-05-01", "2026-05-31" }, /* lastMonth */
-		{ "{@month-1M}", false, 1, "2026-05-01", "2026-05-01" },          /* lastMonthBegin */
-		{ "{@month-1d}", false, 1, "2026-05-31", "2026-05-31" },          /* lastMonthEnd */
+		{ "{@month-1M}", false, 1, "2026-05-01", "2026-05-01" }, /* lastMonthBegin */
+		{ "{@month-1d}", false, 1, "2026-05-31", "2026-05-31" }, /* lastMonthEnd */
 		{ "[@year-1y, @year)", false, 365, "2025-01-01", "2025-12-31" },
 		{ "{@day, @day-1d, @day-7d, @day}", false, 3, "2026-06-03", "2026-06-10" },
 	};
@@ -180,7 +185,8 @@ static void dates_are_compared_across_zones_by_what_clocks_show(void **state)
 	expect("3", shanghai.day, berlin.hour, "2026-06-05 23:00", 1, "2026-06-05", "2026-06-05");
 	expect("-1", shanghai.day, berlin.day, "2026-06-05", 1, "2026-06-04", "2026-06-04");
 	/* hours are instants: a day in Berlin is 06:00 to 06:00 in Shanghai's summer */
-	expect("2", shanghai.hour, berlin.day, "2026-06-05", 24, "2026-06-05 06:00", "2026-06-06 05:00");
+	expect("2", shanghai.hour, berlin.day, "2026-06-05", 24, "2026-06-05 06:00",
+	       "2026-06-06 05:00");
 	plans_free(&berlin);
 	plans_free(&shanghai);
 }
@@ -239,7 +245,8 @@ static void a_cron_counts_by_its_unit(void **state)
 	expect("3", daily, p.hour, "2026-06-05 03:00", 1, "2026-06-05 06:00", "2026-06-05 06:00");
 	expect("1", daily, p.day, "2026-06-05", 1, "2026-06-05 06:00", "2026-06-05 06:00");
 	expect("-1", daily, p.day, "2026-06-05", 1, "2026-06-03 06:00", "2026-06-03 06:00");
-	expect("1", fire, fire, "2026-06-05 06:00:10", 1, "2026-06-05 06:00:10", "2026-06-05 06:00:10");
+	expect("1", fire, fire, "2026-06-05 06:00:10", 1, "2026-06-05 06:00:10",
+	       "2026-06-05 06:00:10");
 	plan_free(daily);
 	plan_free(fire);
 	plans_free(&p);
@@ -278,8 +285,12 @@ static void leads_judge_cycles_of_links(void **state)
 
 static void windows_print_as_they_parse(void **state)
 {
-	static const char *const good[] = { "[@day-1d, @day)", "(t-24h, t]", "{@week-3d}", "{latest}",
-		                            "[@month-1M+3d, @month)", "{@week+4d, @month-1d}",
+	static const char *const good[] = { "[@day-1d, @day)",
+		                            "(t-24h, t]",
+		                            "{@week-3d}",
+		                            "{latest}",
+		                            "[@month-1M+3d, @month)",
+		                            "{@week+4d, @month-1d}",
 		                            "[@year-1y, @minute-30m]" };
 
 	(void)state;
@@ -326,8 +337,14 @@ static void wrong_windows_are_refused_with_their_column(void **state)
 
 static void extremes_are_answered(void **state)
 {
-	static const char *const kinds[] = { "1", "2", "3", "-1", "{latest}", "[@year-1000000y, @year+1000000y)",
-		                             "{t-1000000w+1000000h}", "(@minute-1000000M, t+1000000d]" };
+	static const char *const kinds[] = { "1",
+		                             "2",
+		                             "3",
+		                             "-1",
+		                             "{latest}",
+		                             "[@year-1000000y, @year+1000000y)",
+		                             "{t-1000000w+1000000h}",
+		                             "(@minute-1000000M, t+1000000d]" };
 	static const int64_t at[] = { INT64_MIN, TIME_MIN, 0, TIME_MAX, INT64_MAX };
 	struct plans p = plans_in(BERLIN);
 	struct link_span spans[LINK_SPANS_MAX];

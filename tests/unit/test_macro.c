@@ -29,8 +29,9 @@ static struct err err;
 static int run(const char *text, struct schedule s, const char *at, struct buf *out)
 {
 	struct plan *p = plan_of(s);
-	struct macro_scope scope = { .plan = p, .run_date = tz_first(s.tz, label(at)),
-		                     .lookup = lookup, .known = known };
+	struct macro_scope scope = {
+		.plan = p, .run_date = tz_first(s.tz, label(at)), .lookup = lookup, .known = known
+	};
 
 	buf_init(out);
 	memset(&err, 0, sizeof err);
@@ -61,7 +62,8 @@ static void refuses(const char *text, int code, const char *says)
 
 static void dates_of_the_run(void **state)
 {
-	struct schedule day = every(1, CU_DAY, "Europe/Berlin"), hour = every(1, CU_HOUR, "Europe/Berlin");
+	struct schedule day = every(1, CU_DAY, "Europe/Berlin"),
+			hour = every(1, CU_HOUR, "Europe/Berlin");
 
 	(void)state;
 	gives("${run_date} ${biz_date}", day, "2026-03-29", "2026-03-29 2026-03-28");
@@ -76,7 +78,8 @@ static void patterns_and_their_arithmetic(void **state)
 	struct schedule day = every(1, CU_DAY, "UTC"), hour = every(1, CU_HOUR, "Europe/Berlin");
 
 	(void)state;
-	gives("$[yyyyMMdd] $[yyyy-MM-dd-1] $[yyyyMMdd+7*2]", day, "2026-03-01", "20260301 2026-02-28 20260315");
+	gives("$[yyyyMMdd] $[yyyy-MM-dd-1] $[yyyyMMdd+7*2]", day, "2026-03-01",
+	      "20260301 2026-02-28 20260315");
 	gives("$[HHmmss-1/24]", day, "2026-03-01", "230000");
 	gives("$[yyyy-MM-dd HH:mm:ss-30/24/60]", day, "2026-03-01", "2026-02-28 23:30:00");
 	gives("$[yyyy-MM-01]", day, "2026-03-15", "2026-03-01");
@@ -99,7 +102,8 @@ static void names_are_looked_up_and_expanded_in_turn(void **state)
 
 	(void)state;
 	gives("select * from ${table}", day, "2026-03-01", "select * from dw.t_20260301");
-	gives("${rollup.count}", day, "2026-03-01", "7 $$ ${db}"); /* data, not text of the author */
+	gives("${rollup.count}", day, "2026-03-01",
+	      "7 $$ ${db}"); /* data, not text of the author */
 	gives("$$ $${db} $5 $", day, "2026-03-01", "$ ${db} $5 $");
 	gives("", day, "2026-03-01", "");
 }
@@ -128,7 +132,8 @@ static bool is_known(void *ctx, const char *name)
 static void checking_knows_names_without_values(void **state)
 {
 	(void)state;
-	assert_int_equal(macro_check("${db} ${run_date} $[yyyyMMdd-1] $$", is_known, known, NULL, &err), 0);
+	assert_int_equal(
+		macro_check("${db} ${run_date} $[yyyyMMdd-1] $$", is_known, known, NULL, &err), 0);
 	assert_int_equal(macro_check("${dc}", is_known, known, NULL, &err), E_INVALID);
 	assert_non_null(strstr(err.text, "did you mean ${db}?"));
 	assert_int_equal(macro_check("$[nope]", is_known, known, NULL, &err), E_INVALID);
@@ -137,10 +142,16 @@ static void checking_knows_names_without_values(void **state)
 
 static void extreme_dates_and_numbers_are_answered(void **state)
 {
-	static const char *const texts[] = { "$[yyyyMMdd-1000000]", "$[yyyyMMdd+4000000]", "$[yyyy+1/86400]",
-		                             "$[add_months(yyyyMMdd,-1000000)]", "$[yyyy+9999999]",
-		                             "$[yyyy+1000000*1000000]", "$[yyyy+1/0]", "$[yyyy+1/99999/99999]",
-		                             "$[year_last_day(yyyy,1000000)]", "$[yyyy-1/99999-1/99991-1/99989]" };
+	static const char *const texts[] = { "$[yyyyMMdd-1000000]",
+		                             "$[yyyyMMdd+4000000]",
+		                             "$[yyyy+1/86400]",
+		                             "$[add_months(yyyyMMdd,-1000000)]",
+		                             "$[yyyy+9999999]",
+		                             "$[yyyy+1000000*1000000]",
+		                             "$[yyyy+1/0]",
+		                             "$[yyyy+1/99999/99999]",
+		                             "$[year_last_day(yyyy,1000000)]",
+		                             "$[yyyy-1/99999-1/99991-1/99989]" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {

@@ -20,18 +20,22 @@ static void days_of_23_and_25_hours_have_as_many_hours(void **state)
 	struct plan *p = plan_of(every(1, CU_HOUR, BERLIN));
 
 	(void)state;
-	assert_int_equal(plan_count(p, local(BERLIN, "2026-03-29"), local(BERLIN, "2026-03-30"), 99), 23);
-	assert_int_equal(plan_count(p, local(BERLIN, "2026-10-25"), local(BERLIN, "2026-10-26"), 99), 25);
+	assert_int_equal(
+		plan_count(p, local(BERLIN, "2026-03-29"), local(BERLIN, "2026-03-30"), 99), 23);
+	assert_int_equal(
+		plan_count(p, local(BERLIN, "2026-10-25"), local(BERLIN, "2026-10-26"), 99), 25);
 	plan_free(p);
 	p = plan_of(every(6, CU_HOUR, BERLIN));
 	int64_t t = plan_prev(p, local(BERLIN, "2026-03-30"));
 	assert_int_equal(t, local(BERLIN, "2026-03-29 19:00")); /* elapsed since midnight */
 	assert_int_equal(plan_period_end(p, t), local(BERLIN, "2026-03-30"));
-	assert_int_equal(plan_count(p, local(BERLIN, "2026-10-25"), local(BERLIN, "2026-10-26"), 99), 5);
+	assert_int_equal(
+		plan_count(p, local(BERLIN, "2026-10-25"), local(BERLIN, "2026-10-26"), 99), 5);
 	plan_free(p);
 	p = plan_of(every(30, CU_MINUTE, "Australia/Lord_Howe"));
 	assert_int_equal(plan_count(p, local("Australia/Lord_Howe", "2026-04-05"),
-	                            local("Australia/Lord_Howe", "2026-04-06"), 99), 49);
+	                            local("Australia/Lord_Howe", "2026-04-06"), 99),
+	                 49);
 	plan_free(p);
 }
 
@@ -111,19 +115,27 @@ static int64_t due_of(struct schedule s, const char *offset, int64_t run_date)
 static void due_times_of_long_cycles_are_on_the_wall(void **state)
 {
 	struct schedule day = every(1, CU_DAY, BERLIN), week = every(1, CU_WEEK, "UTC"),
-	                month = every(1, CU_MONTH, "UTC");
+			month = every(1, CU_MONTH, "UTC");
 
 	(void)state;
 	day.fire = FIRE_END;
-	assert_int_equal(due_of(day, "2h30m", local(BERLIN, "2026-01-05")), local(BERLIN, "2026-01-06 02:30"));
+	assert_int_equal(due_of(day, "2h30m", local(BERLIN, "2026-01-05")),
+	                 local(BERLIN, "2026-01-06 02:30"));
 	/* in the gap: at its end; twice: the first */
-	assert_int_equal(due_of(day, "02:30", local(BERLIN, "2026-03-28")), label("2026-03-29 01:00"));
-	assert_int_equal(due_of(day, "02:30", local(BERLIN, "2026-10-24")), label("2026-10-25 00:30"));
-	assert_int_equal(due_of(day, "+1 02:30", local(BERLIN, "2026-01-05")), local(BERLIN, "2026-01-07 02:30"));
-	assert_int_equal(due_of(week, "tuesday 06:00", label("2026-06-01")), label("2026-06-02 06:00"));
-	assert_int_equal(due_of(month, "day 5 02:00", label("2026-02-01")), label("2026-02-05 02:00"));
-	assert_int_equal(due_of(month, "day 31 02:00", label("2026-02-01")), label("2026-02-28 02:00"));
-	assert_int_equal(due_of(month, "last-day 02:30", label("2026-02-01")), label("2026-02-28 02:30"));
+	assert_int_equal(due_of(day, "02:30", local(BERLIN, "2026-03-28")),
+	                 label("2026-03-29 01:00"));
+	assert_int_equal(due_of(day, "02:30", local(BERLIN, "2026-10-24")),
+	                 label("2026-10-25 00:30"));
+	assert_int_equal(due_of(day, "+1 02:30", local(BERLIN, "2026-01-05")),
+	                 local(BERLIN, "2026-01-07 02:30"));
+	assert_int_equal(due_of(week, "tuesday 06:00", label("2026-06-01")),
+	                 label("2026-06-02 06:00"));
+	assert_int_equal(due_of(month, "day 5 02:00", label("2026-02-01")),
+	                 label("2026-02-05 02:00"));
+	assert_int_equal(due_of(month, "day 31 02:00", label("2026-02-01")),
+	                 label("2026-02-28 02:00"));
+	assert_int_equal(due_of(month, "last-day 02:30", label("2026-02-01")),
+	                 label("2026-02-28 02:30"));
 	month.fire = FIRE_END;
 	assert_int_equal(due_of(month, "day 31", label("2026-02-01")), label("2026-03-31"));
 }
@@ -303,8 +315,10 @@ static void a_cron_fires_at_its_instants_and_periods_reach_to_the_next(void **st
 static void next_always_moves_on_to_the_ends_of_time(void **state)
 {
 	static const int steps[] = { 1, 2, 7, 100000 };
-	static const int64_t at[] = { INT64_MIN, INT64_MIN + 1, TIME_MIN - 1, TIME_MIN, -1, 0, 1,
-		                      TIME_MAX - 1, TIME_MAX, TIME_MAX + 1, INT64_MAX - 1, INT64_MAX };
+	static const int64_t at[] = {
+		INT64_MIN,    INT64_MIN + 1, TIME_MIN - 1, TIME_MIN,      -1,       0, 1,
+		TIME_MAX - 1, TIME_MAX,      TIME_MAX + 1, INT64_MAX - 1, INT64_MAX
+	};
 
 	(void)state;
 	for (int u = CU_MINUTE; u <= CU_YEAR; u++)
@@ -333,11 +347,16 @@ static void next_always_moves_on_to_the_ends_of_time(void **state)
 
 static void offsets_read_back_as_they_are_printed(void **state)
 {
-	static const char *const same[] = { "90s", "1m30s", "2h30m", "1d", "1w2d", "0s", "02:30", "02:30:15",
-		                            "+1 02:30", "day 5 02:00", "last-day 02:30", "tuesday 06:00" };
-	static const char *const bad[] = { "", "-5m", "5", "5x", "24:00", "2:60", "day 0 02:00", "day 32",
-		                           "day", "friday 25:00", "02:30x", "last-dayx", "someday", "m",
-		                           "99999999999w", "02:", ":30", "-02:30" };
+	static const char *const same[] = { "90s",         "1m30s",          "2h30m",
+		                            "1d",          "1w2d",           "0s",
+		                            "02:30",       "02:30:15",       "+1 02:30",
+		                            "day 5 02:00", "last-day 02:30", "tuesday 06:00" };
+	static const char *const bad[] = {
+		"",       "-5m",         "5",       "5x",  "24:00",
+		"2:60",   "day 0 02:00", "day 32",  "day", "friday 25:00",
+		"02:30x", "last-dayx",   "someday", "m",   "99999999999w",
+		"02:",    ":30",         "-02:30"
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {

@@ -107,9 +107,16 @@ static void extreme_instants_are_answered(void **state)
 
 static void unknown_and_unsafe_names_are_refused(void **state)
 {
-	static const char *const bad[] = { "", "Mars/Base", "../etc/passwd", "/etc/localtime",
-		                           "Europe/../Asia/Tokyo", "Europe", "Europe/Berlin/", ".",
-		                           "tzdata.zi", "Europe//Berlin" };
+	static const char *const bad[] = { "",
+		                           "Mars/Base",
+		                           "../etc/passwd",
+		                           "/etc/localtime",
+		                           "Europe/../Asia/Tokyo",
+		                           "Europe",
+		                           "Europe/Berlin/",
+		                           ".",
+		                           "tzdata.zi",
+		                           "Europe//Berlin" };
 	const struct tz *tz;
 	struct err err;
 
