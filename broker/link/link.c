@@ -137,8 +137,8 @@ static int take_beat_ack(struct link *l, const Sirdar__BeatAck *ack)
 	l->heard_us = now_us();
 	if (sent_us > l->acked_us)
 		l->acked_us = sent_us;
-	l->ops->on_lease(l->ctx, sent_us + (int64_t)l->fence_ms * US_PER_MS, ack->unknown,
-	                 ack->n_unknown);
+	l->ops->on_lease(l->ctx, ack->seq, sent_us + (int64_t)l->fence_ms * US_PER_MS,
+	                 ack->unknown, ack->n_unknown);
 	return 0;
 }
 
@@ -179,6 +179,7 @@ static int take_welcome(struct link *l, const Sirdar__Welcome *w)
 	session_greeted(l->session);
 	log_info("link.up", "server=%s epoch=%u session=%u", session_peer(l->session), w->epoch,
 	         w->session);
+	l->ops->on_lease(l->ctx, 0, l->hello_us + (int64_t)l->fence_ms * US_PER_MS, NULL, 0);
 	l->ops->on_up(l->ctx, w);
 	ev_timer_set(&l->beat, l->beat_ms / 1000.0, l->beat_ms / 1000.0);
 	ev_timer_start(l->loop, &l->beat);
@@ -337,6 +338,11 @@ uint32_t link_beat_ms(const struct link *l)
 uint32_t link_kill_ms(const struct link *l)
 {
 	return l->kill_ms;
+}
+
+uint32_t link_beat_seq(const struct link *l)
+{
+	return l->beat_seq;
 }
 
 int64_t link_lease_us(const struct link *l)

@@ -40,9 +40,10 @@ struct link_ops {
 	void (*on_up)(void *ctx, const Sirdar__Welcome *welcome);
 	/* A frame that is not the link's own business. Negative ends the session. */
 	int (*on_frame)(void *ctx, enum frame_kind kind, const void *message);
-	/* A beat was acknowledged: every token it listed is leased until `deadline_us` (of
-	 * CLOCK_BOOTTIME); those in `unknown` are not. */
-	void (*on_lease)(void *ctx, int64_t deadline_us, const uint64_t *unknown, size_t n);
+	/* Beat `seq` (0: HELLO) was acknowledged: every token it listed is leased until
+	 * `deadline_us` (of CLOCK_BOOTTIME); those in `unknown` are not. */
+	void (*on_lease)(void *ctx, uint32_t seq, int64_t deadline_us, const uint64_t *unknown,
+	                 size_t n);
 	/* A beat is about to be sent. May be NULL. */
 	void (*on_beat)(void *ctx);
 	void (*on_drain)(void *ctx);
@@ -64,6 +65,7 @@ void link_beat(struct link *l);           /* beat now, not only when it is time 
 /* What the server said at the last welcome; defaults before the first. */
 uint32_t link_beat_ms(const struct link *l);
 uint32_t link_kill_ms(const struct link *l);
+uint32_t link_beat_seq(const struct link *l); /* the last beat sent in this session; 0: HELLO */
 /* Until when jobs granted in this session are leased, without a beat of their own. */
 int64_t link_lease_us(const struct link *l);
 const char *link_name(const struct link *l); /* the broker's */

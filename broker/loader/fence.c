@@ -21,20 +21,30 @@ static bool is_fencable(const struct job *j)
 	return j->phase == JOB_QUEUED && !j->is_process && !j->keep_on_server_lost;
 }
 
-static uint32_t cancel_all(struct loader *l)
+/* Ask those whose lease is over to stop. Returns the earliest lease of the others, and in
+ * *ret_fenced how many were asked now or before. */
+static int64_t look_for_fenced(struct loader *l, uint32_t *ret_fenced)
 {
-	uint32_t n = 0;
+	int64_t now = now_us(), next = INT64_MAX;
 
+	*ret_fenced = 0;
 	for (uint32_t i = 0; i < l->n_jobs; i++) {
 		struct job *j = l->jobs[i];
 
 		if (!is_fencable(j))
 			continue;
-		j->was_fenced = true;
-		loader_cancel(l, j);
-		n++;
+		if (j->lease_us > now) {
+			if (j->lease_us < next)
+				next = j->lease_us;
+			continue;
+		}
+		++*ret_fenced;
+		if (!atomic_exchange(&j->was_fenced, true)) {
+			log_warn("loader.fence", "token=%llx", (unsigned long long)j->pub.token);
+			loader_cancel(l, j);
+		}
 	}
-	return n;
+	return next;
 }
 
 static void set_timer(struct loader *l, int64_t at_us)
@@ -42,67 +52,59 @@ static void set_timer(struct loader *l, int64_t at_us)
 	int64_t left_us = at_us - now_us();
 
 	ev_timer_stop(l->loop, &l->fence_timer);
-	ev_timer_set(&l->fence_timer, left_us > 0 ? (double)left_us / US_PER_S + 0.001 : 0.0, 0.0);
+	ev_timer_set(&l->fence_timer, left_us > 0 ? (double)left_us / US_PER_S + 0.0005 : 0.0, 0.0);
 	ev_timer_start(l->loop, &l->fence_timer);
 }
 
-static bool is_any_left(struct loader *l)
+static void end_if_stuck(struct loader *l)
 {
+	int64_t before_us = now_us() - (int64_t)link_kill_ms(l->link) * US_PER_MS;
+
 	for (uint32_t i = 0; i < l->n_jobs; i++) {
-		if (is_fencable(l->jobs[i]) && l->jobs[i]->was_fenced)
-			return true;
+		struct job *j = l->jobs[i];
+
+		if (is_fencable(j) && atomic_load(&j->was_fenced) && j->lease_us <= before_us) {
+			log_error("loader.fenced", "token=%llx does not stop: the process ends",
+			          (unsigned long long)j->pub.token);
+			_exit(EXIT_FENCED);
+		}
 	}
-	return false;
 }
 
 static void on_fence_timer(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct loader *l = w->data;
-	int64_t kill_us = (int64_t)link_kill_ms(l->link) * US_PER_MS;
+	uint32_t fenced;
 
 	(void)loop;
 	(void)events;
-	if (l->is_fenced) {
-		l->is_fenced = false;
-		if (is_any_left(l)) {
-			log_error("loader.fenced", "jobs did not stop: this process ends");
-			_exit(EXIT_FENCED);
-		}
-	} else if (now_us() >= link_lease_us(l->link)) {
-		uint32_t n = cancel_all(l);
+	end_if_stuck(l);
+	int64_t next_us = look_for_fenced(l, &fenced);
+	int64_t again_us = now_us() + (int64_t)link_kill_ms(l->link) * US_PER_MS / 8;
 
-		if (n) {
-			log_warn("loader.fence", "jobs=%u", n);
-			l->is_fenced = true;
-			set_timer(l, link_lease_us(l->link) + kill_us);
-			return;
-		}
-	}
-	loader_fence_arm(l);
+	if (fenced && again_us < next_us)
+		next_us = again_us;
+	if (next_us != INT64_MAX)
+		set_timer(l, next_us);
 }
 
-/* Lazy: the timer finds out by itself that the lease has moved on. */
+/* Lazy: a timer that runs is early enough for jobs that came later, and finds out by itself
+ * how far the leases have moved on. */
 void loader_fence_arm(struct loader *l)
 {
-	if (l->in_process && !l->is_fenced && !ev_is_active(&l->fence_timer)) {
-		int64_t at_us = link_lease_us(l->link);
-
-		/* Past already and nothing to fence: look again with the next grant. */
-		if (at_us > now_us())
-			set_timer(l, at_us);
-	}
+	if (l->in_process && !ev_is_active(&l->fence_timer))
+		set_timer(l, link_lease_us(l->link));
 }
 
-void loader_on_lease(void *ctx, int64_t deadline_us, const uint64_t *unknown, size_t n)
+static void drop_unknown(struct loader *l, const uint64_t *unknown, size_t n)
 {
-	struct loader *l = ctx;
-
 	for (size_t i = 0; i < n; i++) {
 		struct job *j = loader_job_find(l, unknown[i]);
 
 		if (!j || j->phase == JOB_ACKED)
 			continue;
 		log_warn("loader.unknown_token", "token=%llx", (unsigned long long)unknown[i]);
+		j->lease_us = INT64_MIN; /* whatever was acknowledged: it has none */
 		if (j->phase == JOB_ENDED) {
 			loader_drop_end(l, j);
 		} else {
@@ -110,8 +112,31 @@ void loader_on_lease(void *ctx, int64_t deadline_us, const uint64_t *unknown, si
 			loader_kill(l, j, (uint64_t)link_kill_ms(l->link) * US_PER_MS, 0);
 		}
 	}
-	loader_renew_processes(l, deadline_us);
-	loader_fence_arm(l);
+}
+
+void loader_on_lease(void *ctx, uint32_t seq, int64_t deadline_us, const uint64_t *unknown,
+                     size_t n)
+{
+	struct loader *l = ctx;
+	size_t listed = 0;
+
+	drop_unknown(l, unknown, n);
+	loader_held(l, &listed); /* room for as many tokens */
+	listed = 0;
+	for (uint32_t i = 0; i < l->n_jobs; i++) {
+		struct job *j = l->jobs[i];
+
+		if (seq == 0)
+			j->entered_seq = 0;
+		if (j->phase == JOB_FREE || j->phase == JOB_ACKED || j->lease_us == INT64_MIN ||
+		    (j->entered_seq >= seq && seq != 0))
+			continue;
+		if (j->lease_us < deadline_us)
+			j->lease_us = deadline_us;
+		if (j->in_keeper)
+			l->held[listed++] = j->pub.token;
+	}
+	loader_renew_processes(l, l->held, listed, deadline_us);
 }
 
 /* --- once a second, while there are jobs ------------------------------------------ */

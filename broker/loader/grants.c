@@ -43,6 +43,10 @@ void loader_job_enter(struct loader *l, struct job *j)
 {
 	map_add(&l->by_token, j->pub.token, j->index);
 	j->has_slot = true;
+	if (l->link) { /* else an earlier loader's: HELLO will list it */
+		j->entered_seq = link_beat_seq(l->link);
+		j->lease_us = link_lease_us(l->link);
+	}
 	l->active++;
 	if (!j->is_process)
 		l->in_process++;

@@ -129,7 +129,8 @@ void loader_reports_done(struct loader *l);
 int loader_open_keeper(struct loader *l, struct err *err);
 void loader_start_process(struct loader *l, struct job *j);
 void loader_kill_process(struct loader *l, struct job *j, uint64_t grace_us, uint32_t intent);
-void loader_renew_processes(struct loader *l, int64_t deadline_us);
+void loader_renew_processes(struct loader *l, const uint64_t *tokens, size_t n,
+                            int64_t deadline_us);
 void loader_forget_process(struct loader *l, struct job *j);
 
 /* ship.c */
@@ -145,7 +146,8 @@ void loader_read_outputs(struct loader *l, struct job *j);
 /* fence.c */
 void loader_fence_init(struct loader *l);
 void loader_fence_arm(struct loader *l);
-void loader_on_lease(void *ctx, int64_t deadline_us, const uint64_t *unknown, size_t n);
+void loader_on_lease(void *ctx, uint32_t seq, int64_t deadline_us, const uint64_t *unknown,
+                     size_t n);
 void loader_tick_arm(struct loader *l); /* while there are jobs, once a second */
 
 /* loader.c */

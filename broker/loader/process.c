@@ -293,7 +293,7 @@ static void not_begun(struct loader *l, struct job *j, uint8_t kind, const char 
 
 void loader_start_process(struct loader *l, struct job *j)
 {
-	int64_t lease_us = link_lease_us(l->link);
+	int64_t lease_us = j->lease_us;
 	struct err err;
 	int r;
 
@@ -334,10 +334,11 @@ void loader_kill_process(struct loader *l, struct job *j, uint64_t grace_us, uin
 	keeper_client_kill(l->keeper, j->pub.token, grace_us, intent, NULL);
 }
 
-void loader_renew_processes(struct loader *l, int64_t deadline_us)
+void loader_renew_processes(struct loader *l, const uint64_t *tokens, size_t n,
+                            int64_t deadline_us)
 {
-	if (l->keeper && keeper_client_is_up(l->keeper))
-		keeper_client_renew(l->keeper, NULL, 0, (uint64_t)deadline_us, NULL);
+	if (n && l->keeper && keeper_client_is_up(l->keeper))
+		keeper_client_renew(l->keeper, tokens, n, (uint64_t)deadline_us, NULL);
 }
 
 void loader_forget_process(struct loader *l, struct job *j)

@@ -1,0 +1,1 @@
+$(eval $(call library,support,tests/support))
