@@ -1,12 +1,12 @@
-# One line a program; each program's owner keeps its own.
+# Each program's owner keeps its own lines.
 $(eval $(call library,link,broker/link))
 $(eval $(call library,loader,broker/loader))
 
 BROKER_LIBS := link wire rt util
 BROKER_LDLIBS := -lev -lprotobuf-c -lgnutls -lyaml -ldl
-ifneq ($(wildcard broker/keeper/client.c),)
 $(eval $(call program,taskrunner-loader,broker/loader/main.c broker/keeper/client.c,loader $(BROKER_LIBS),$(BROKER_LDLIBS)))
-endif
+$(eval $(call program,taskbroker,$(wildcard broker/taskbroker/*.c) broker/keeper/client.c,$(BROKER_LIBS),$(BROKER_LDLIBS)))
+
 # The jobkeeper: small on purpose, and no TLS (its peers are on this machine).
 KEEPER_C := $(filter-out broker/keeper/client.c,$(wildcard broker/keeper/*.c))
 $(eval $(call program,jobkeeper,$(KEEPER_C),wire rt util,-lev -lprotobuf-c))

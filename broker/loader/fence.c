@@ -104,7 +104,9 @@ static void drop_unknown(struct loader *l, const uint64_t *unknown, size_t n)
 		if (!j || j->phase == JOB_ACKED)
 			continue;
 		log_warn("loader.unknown_token", "token=%llx", (unsigned long long)unknown[i]);
-		j->lease_us = INT64_MIN; /* whatever was acknowledged: it has none */
+		j->has_no_lease = true; /* whatever is acknowledged from here on */
+		if (j->lease_us > now_us())
+			j->lease_us = now_us();
 		if (j->phase == JOB_ENDED) {
 			loader_drop_end(l, j);
 		} else {
@@ -128,7 +130,7 @@ void loader_on_lease(void *ctx, uint32_t seq, int64_t deadline_us, const uint64_
 
 		if (seq == 0)
 			j->entered_seq = 0;
-		if (j->phase == JOB_FREE || j->phase == JOB_ACKED || j->lease_us == INT64_MIN ||
+		if (j->phase == JOB_FREE || j->phase == JOB_ACKED || j->has_no_lease ||
 		    (j->entered_seq >= seq && seq != 0))
 			continue;
 		if (j->lease_us < deadline_us)

@@ -1,0 +1,124 @@
+/* broker.h — inside of taskbroker: one thread, one loop. Files: main.c (command line,
+ * signals), broker.c (life, server), keeper.c (the jobkeeper), types.c (loaders, one a
+ * type), load.c (how busy the machine is), spawn.c (starting our programs).
+ */
+#ifndef TASKBROKER_BROKER_H
+#define TASKBROKER_BROKER_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "broker/link/link.h"
+#include "util/buf.h"
+#include "util/param.h"
+
+struct broker;
+struct err;
+struct keeper_client;
+
+enum type_state { /* RunnerState.state */
+	          TYPE_WAITING = 0,
+	          TYPE_READY = 1,
+	          TYPE_REFUSED = 2,
+	          TYPE_CRASHED = 3,
+	          TYPE_QUARANTINED = 4,
+	          TYPE_STOPPED = 5,
+};
+
+#define CRASHES_KEPT 64
+
+/* A task type this machine runs, and its loader. */
+struct type {
+	struct type *next;
+	struct broker *broker;
+	char *name;
+	uint32_t slots;
+	enum type_state state;
+	char text[400]; /* why */
+	char version[64];
+	uint32_t abi_major, abi_minor;
+	bool is_disabled; /* by orders */
+	bool is_unwanted; /* the settings name it no more: gone when its loader is */
+	bool is_leaving;    /* told to end because of that */
+	bool is_again;    /* start it again as soon as it has ended */
+	pid_t pid;        /* of our loader, or of one we met; 0: none */
+	bool is_met;      /* started by an earlier broker */
+	int pid_fd;       /* -1 with pid 0 */
+	int status_fd;    /* -1: closed */
+	struct buf status;
+	ev_io ended, said;
+	ev_timer start; /* time to start it */
+	ev_timer late;  /* it should have spoken, or ended, by now */
+	uint32_t pause_ms;
+	int64_t crashes_us[CRASHES_KEPT]; /* a ring */
+	uint32_t n_crashes;
+};
+
+struct load {
+	uint32_t cpu_permille, memory_permille;
+	uint64_t memory_free_bytes;
+	uint64_t disk_free_bytes;
+	char why_not[160]; /* "": work is welcome */
+};
+
+struct broker {
+	struct param_taskbroker *settings;
+	const struct param_args *args;
+	char *state_dir; /* absolute */
+	char *bin_dir;   /* where our programs are */
+	struct ev_loop *loop;
+	struct link_self about;
+	struct link *link;
+	char *epoch_file;
+	struct type *types;
+	ev_timer load_timer, stop_timer;
+	bool is_drained, is_stopping, with_jobs;
+
+	struct keeper_client *keeper;
+	ev_timer keeper_timer; /* start it, if nobody answers by then */
+	uint32_t keeper_pause_ms;
+	pid_t keeper_pid; /* the one we started, 0: none */
+	int keeper_pid_fd;
+	ev_io keeper_ended;
+	uint64_t *held, *listing; /* tokens of the last whole list; of the one coming in */
+	size_t n_held, n_listing, cap_held, cap_listing;
+	bool is_list_fresh;         /* a whole list came in since the last beat */
+	uint32_t listed_seq;        /* the first beat that named `held` */
+	uint32_t running, counting; /* of `held`; of the list coming in */
+};
+
+/* broker.c */
+int broker_open(struct broker *b, struct err *err);
+void broker_reload(struct broker *b); /* settings have changed */
+/* End loaders, then the loop; with_jobs: the jobkeeper and its jobs too. */
+void broker_stop(struct broker *b, bool with_jobs);
+void broker_close(struct broker *b);
+void broker_look_for_end(struct broker *b);
+int broker_open_link(struct broker *b, struct err *err);
+
+/* keeper.c */
+int keeper_watch(struct broker *b, struct err *err);
+void keeper_take_list(struct broker *b); /* `held` is what came in last */
+void keeper_list(struct broker *b);      /* ask anew what it holds */
+void keeper_end(struct broker *b);       /* TERM to it: it kills its jobs */
+void keeper_unwatch(struct broker *b);
+
+/* types.c */
+int types_read(struct broker *b, struct err *err); /* from the settings; starts and ends loaders */
+void type_enable(struct type *t);
+void type_stop(struct type *t, enum type_state state, const char *why);
+void type_tell(struct type *t); /* its state, to the server */
+void types_free(struct broker *b);
+bool types_are_gone(const struct broker *b);
+
+/* load.c */
+void load_measure(const struct broker *b, struct load *ret);
+
+/* spawn.c: our programs. pid_fd watches the end. status_fd: its descriptor 3, or -1.
+ *   errors  E_IO */
+int spawn_program(const char *path, char *const argv[], int status_fd, pid_t *ret_pid,
+                  int *ret_pid_fd, struct err *err);
+
+#endif

@@ -1,0 +1,73 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker/keeper/client.h"
+#include "broker/taskbroker/broker.h"
+#include "util/fs.h"
+
+/* Load average of the last minute, as thousandths of one runnable a processor. */
+static uint32_t read_cpu(void)
+{
+	double average[1];
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (getloadavg(average, 1) < 1 || n < 1)
+		return 0;
+	return (uint32_t)(average[0] * 1000.0 / (double)n);
+}
+
+static uint64_t read_field(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 10) * 1024 : 0;
+}
+
+static void read_memory(struct load *ret)
+{
+	struct buf text;
+
+	buf_init(&text);
+	if (fs_read("/proc/meminfo", 65536, &text, NULL) == 0) {
+		uint64_t total = read_field(buf_str(&text), "MemTotal:");
+
+		ret->memory_free_bytes = read_field(buf_str(&text), "MemAvailable:");
+		if (total)
+			ret->memory_permille = (uint32_t)(1000 -
+			                                  ret->memory_free_bytes * 1000 / total);
+	}
+	buf_done(&text);
+}
+
+void load_measure(const struct broker *b, struct load *ret)
+{
+	const struct param_taskbroker *p = b->settings;
+	unsigned long long disk = UINT64_MAX;
+
+	memset(ret, 0, sizeof *ret);
+	ret->cpu_permille = read_cpu();
+	read_memory(ret);
+	fs_free_bytes(b->state_dir, &disk, NULL);
+	ret->disk_free_bytes = disk;
+#define NOT(cond, ...) \
+	if (!ret->why_not[0] && (cond)) \
+	snprintf(ret->why_not, sizeof ret->why_not, __VA_ARGS__)
+	NOT(b->is_stopping, "the broker stops");
+	NOT(b->is_drained, "drained");
+	NOT(!keeper_client_is_up(b->keeper), "no jobkeeper");
+	NOT(b->running >= (uint64_t)p->jobs_max, "%u jobs run, jobs_max is %" PRId64, b->running,
+	    p->jobs_max);
+	NOT(ret->cpu_permille > p->load_max_percent * 10,
+	    "load is %u %% of a processor each, load_max_percent is %" PRId64,
+	    ret->cpu_permille / 10, p->load_max_percent);
+	NOT(ret->memory_free_bytes < (uint64_t)p->memory_free_min_bytes,
+	    "%" PRIu64 " bytes of memory are free, memory_free_min_bytes is %" PRId64,
+	    ret->memory_free_bytes, p->memory_free_min_bytes);
+	NOT(ret->disk_free_bytes < (uint64_t)p->disk_free_min_bytes,
+	    "%" PRIu64 " bytes of disk are free, disk_free_min_bytes is %" PRId64,
+	    ret->disk_free_bytes, p->disk_free_min_bytes);
+#undef NOT
+}

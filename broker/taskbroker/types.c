@@ -1,0 +1,512 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <sirdar.pb-c.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "broker/taskbroker/broker.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/log.h"
+
+#define OPEN_MS         10000 /* until a loader has to have said "ready" or "refused" */
+#define CRASH_WINDOW_US (600 * US_PER_S)
+#define STEADY_US       (60 * US_PER_S) /* a loader that lived so long starts afresh */
+#define SLOTS_MAX       65536
+
+static int64_t now_us(void)
+{
+	return clock_mono_us(&clock_machine);
+}
+
+/* --- telling ---------------------------------------------------------------------- */
+
+void type_tell(struct type *t)
+{
+	Sirdar__RunnerState m = SIRDAR__RUNNER_STATE__INIT;
+
+	if (!t->broker->link || t->state == TYPE_WAITING)
+		return;
+	m.type = t->name;
+	m.version = t->version;
+	m.state = t->state;
+	m.text = t->text;
+	m.abi_major = t->abi_major;
+	m.abi_minor = t->abi_minor;
+	link_send(t->broker->link, FR_RUNNER_STATE, &m, NULL);
+}
+
+__attribute__((format(printf, 3, 4))) static void set_state(struct type *t, enum type_state state,
+                                                            const char *fmt, ...)
+{
+	va_list args;
+
+	t->state = state;
+	va_start(args, fmt);
+	vsnprintf(t->text, sizeof t->text, fmt, args);
+	va_end(args);
+	log_info("broker.type", "type=%s state=%d text=\"%s\"", t->name, state, t->text);
+	type_tell(t);
+}
+
+/* --- the end of a loader ---------------------------------------------------------- */
+
+static void start_in(struct type *t, uint32_t ms)
+{
+	ev_timer_stop(t->broker->loop, &t->start);
+	ev_timer_set(&t->start, ms / 1000.0, 0.0);
+	ev_timer_start(t->broker->loop, &t->start);
+}
+
+static void start_with_pause(struct type *t)
+{
+	const struct param_taskbroker *p = t->broker->settings;
+
+	start_in(t, t->pause_ms);
+	t->pause_ms *= 2;
+	if (t->pause_ms > p->retry_max_ms)
+		t->pause_ms = (uint32_t)p->retry_max_ms;
+}
+
+static uint32_t recent_crashes(const struct type *t)
+{
+	uint32_t n = 0, kept = t->n_crashes < CRASHES_KEPT ? t->n_crashes : CRASHES_KEPT;
+
+	for (uint32_t i = 0; i < kept; i++)
+		n += now_us() - t->crashes_us[i] < CRASH_WINDOW_US;
+	return n;
+}
+
+static void crashed(struct type *t, const char *how)
+{
+	t->crashes_us[t->n_crashes++ % CRASHES_KEPT] = now_us();
+	uint32_t n = recent_crashes(t);
+
+	if (n >= t->broker->settings->loader_crash_max) {
+		set_state(t, TYPE_QUARANTINED,
+		          "%u crashes in ten minutes, the last: %s; not started until asked", n,
+		          how);
+		return;
+	}
+	set_state(t, TYPE_CRASHED, "%s", how);
+	start_with_pause(t);
+}
+
+static void describe(int status, char *ret_how, size_t cap)
+{
+	if (WIFSIGNALED(status))
+		snprintf(ret_how, cap, "ended by signal %d (SIG%s)", WTERMSIG(status),
+		         sigabbrev_np(WTERMSIG(status)));
+	else
+		snprintf(ret_how, cap, "exit %d", WEXITSTATUS(status));
+}
+
+static void close_status(struct type *t)
+{
+	ev_io_stop(t->broker->loop, &t->said);
+	if (t->status_fd >= 0)
+		close(t->status_fd);
+	t->status_fd = -1;
+	buf_clear(&t->status);
+}
+
+/* What an end means: asked for, refused, only in the way of another, or a crash. */
+static void judge_end(struct type *t, int status)
+{
+	char how[80];
+
+	describe(status, how, sizeof how);
+	log_info("broker.loader_ended", "type=%s how=\"%s\"", t->name, how);
+	if (t->broker->is_stopping || t->is_unwanted)
+		return;
+	if (t->is_again || t->is_met) {
+		t->is_again = false;
+		start_in(t, 0);
+	} else if (t->is_disabled || t->state == TYPE_REFUSED) {
+		return;
+	} else if (WIFEXITED(status) &&
+	           (WEXITSTATUS(status) == EX_TEMPFAIL || WEXITSTATUS(status) == EX_OK)) {
+		start_with_pause(t); /* fenced, or told to end by someone */
+	} else if (WIFEXITED(status) && WEXITSTATUS(status) == EX_CONFIG) {
+		set_state(t, TYPE_REFUSED, "the loader would not start (%s): see its log", how);
+	} else {
+		crashed(t, t->text[0] && t->state == TYPE_WAITING ? t->text : how);
+	}
+}
+
+static void type_free(struct type *t);
+
+static void on_ended(struct ev_loop *loop, ev_io *w, int events)
+{
+	struct type *t = w->data;
+	struct broker *b = t->broker;
+	int status = 0;
+
+	(void)events;
+	if (t->status_fd >= 0)
+		ev_invoke(loop, &t->said, EV_READ); /* its last words first */
+	if (!t->is_met)
+		waitpid(t->pid, &status, 0);
+	ev_io_stop(loop, w);
+	ev_timer_stop(loop, &t->late);
+	close_status(t);
+	close(t->pid_fd);
+	t->pid = 0;
+	t->pid_fd = -1;
+	judge_end(t, status);
+	t->is_met = false;
+	if (t->is_unwanted)
+		type_free(t);
+	broker_look_for_end(b);
+}
+
+static void on_late(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct type *t = w->data;
+
+	(void)loop;
+	(void)events;
+	if (!t->pid)
+		return;
+	if (t->state == TYPE_WAITING)
+		snprintf(t->text, sizeof t->text, "the runner's open() took longer than %d s",
+		         OPEN_MS / 1000);
+	log_warn("broker.loader_late", "type=%s pid=%d", t->name, t->pid);
+	pidfd_send_signal(t->pid_fd, SIGKILL, NULL, 0);
+}
+
+/* --- its words: "ready MAJOR MINOR VERSION" or "refused WHY" ---------------------- */
+
+static void take_line(struct type *t, char *line)
+{
+	if (strncmp(line, "refused ", 8) == 0) {
+		ev_timer_stop(t->broker->loop, &t->late);
+		set_state(t, TYPE_REFUSED, "%s", line + 8);
+		return;
+	}
+	if (sscanf(line, "ready %u %u %63[^\n]", &t->abi_major, &t->abi_minor, t->version) != 3)
+		return;
+	ev_timer_stop(t->broker->loop, &t->late);
+	set_state(t, TYPE_READY, "%s", "");
+}
+
+static void on_said(struct ev_loop *loop, ev_io *w, int events)
+{
+	struct type *t = w->data;
+	ssize_t n = read(t->status_fd, buf_room(&t->status, 1024), 1024);
+
+	(void)loop;
+	(void)events;
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n <= 0) {
+		close_status(t);
+		return;
+	}
+	buf_added(&t->status, (size_t)n);
+	char *newline;
+
+	while ((newline = memchr(buf_at(&t->status), '\n', t->status.len)) != NULL) {
+		char *line = (char *)buf_at(&t->status);
+
+		*newline = 0;
+		take_line(t, line);
+		buf_drop(&t->status, (size_t)(newline + 1 - line));
+	}
+	if (t->status.len > 4096)
+		close_status(t);
+}
+
+/* --- starting --------------------------------------------------------------------- */
+
+/* The kernel knows who holds the loader's lock: a pid that cannot be stale, looked at again
+ * once a pidfd is on it. 0: nobody. */
+static pid_t lock_holder(const struct type *t)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	char *path = mem_fmt("%s/loader.%s.lock", t->broker->state_dir, t->name);
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	pid_t pid = 0;
+
+	free(path);
+	if (fd < 0)
+		return 0;
+	if (fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
+		pid = lock.l_pid;
+	close(fd);
+	return pid;
+}
+
+static void watch_pid(struct type *t)
+{
+	ev_io_set(&t->ended, t->pid_fd, EV_READ);
+	ev_io_start(t->broker->loop, &t->ended);
+}
+
+static void late_in(struct type *t, int64_t ms)
+{
+	ev_timer_stop(t->broker->loop, &t->late);
+	ev_timer_set(&t->late, (double)ms / 1000.0, 0.0);
+	ev_timer_start(t->broker->loop, &t->late);
+}
+
+/* A loader of an earlier broker: told to end (its processes are the jobkeeper's, its
+ * in-process jobs get stop_ms), and followed by one of ours. */
+static bool meet_former(struct type *t)
+{
+	pid_t pid = lock_holder(t);
+	int fd = pid > 1 ? pidfd_open(pid, 0) : -1;
+
+	if (fd < 0)
+		return false;
+	if (lock_holder(t) != pid) {
+		close(fd);
+		return false;
+	}
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	log_info("broker.loader_met", "type=%s pid=%d", t->name, pid);
+	t->pid = pid;
+	t->pid_fd = fd;
+	t->is_met = true;
+	watch_pid(t);
+	pidfd_send_signal(fd, SIGTERM, NULL, 0);
+	late_in(t, t->broker->settings->stop_ms + 2000);
+	return true;
+}
+
+static void start_loader(struct type *t)
+{
+	struct broker *b = t->broker;
+	char *path = mem_fmt("%s/taskrunner-loader", b->bin_dir);
+	char *slots = mem_fmt("%u", t->slots), *state = mem_fmt("state_dir=%s", b->state_dir);
+	size_t n = 0;
+	char **argv = mem_array(16 + 2 * b->args->sets_n, sizeof *argv);
+	int pipe_fds[2] = { -1, -1 };
+	struct err err;
+
+	argv[n++] = (char *)"taskrunner-loader";
+	if (b->args->config) {
+		argv[n++] = (char *)"-c";
+		argv[n++] = (char *)b->args->config;
+	}
+	for (size_t i = 0; i < b->args->sets_n; i++) {
+		argv[n++] = (char *)"--set";
+		argv[n++] = (char *)b->args->sets[i];
+	}
+	argv[n++] = (char *)"--set";
+	argv[n++] = state; /* absolute, whatever the settings say */
+	argv[n++] = (char *)"--type";
+	argv[n++] = t->name;
+	argv[n++] = (char *)"--slots";
+	argv[n++] = slots;
+	argv[n++] = (char *)"--status-fd";
+	argv[n++] = (char *)"3";
+	t->state = TYPE_WAITING;
+	t->text[0] = 0;
+	if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0 ||
+	    spawn_program(path, argv, pipe_fds[1], &t->pid, &t->pid_fd, &err) < 0) {
+		log_error("broker.loader_start", "type=%s why=\"%s\"", t->name,
+		          pipe_fds[0] < 0 ? "no pipe" : err.text);
+		if (pipe_fds[0] >= 0)
+			close(pipe_fds[0]);
+		start_with_pause(t);
+	} else {
+		t->status_fd = pipe_fds[0];
+		ev_io_set(&t->said, t->status_fd, EV_READ);
+		ev_io_start(b->loop, &t->said);
+		watch_pid(t);
+		late_in(t, OPEN_MS);
+	}
+	if (pipe_fds[1] >= 0)
+		close(pipe_fds[1]);
+	free(path);
+	free(slots);
+	free(state);
+	free(argv);
+}
+
+static void on_start(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct type *t = w->data;
+
+	(void)loop;
+	(void)events;
+	if (t->pid || t->is_disabled || t->is_unwanted || t->broker->is_stopping)
+		return;
+	if (!meet_former(t))
+		start_loader(t);
+}
+
+/* --- orders ----------------------------------------------------------------------- */
+
+void type_enable(struct type *t)
+{
+	t->is_disabled = false;
+	t->n_crashes = 0;
+	t->pause_ms = (uint32_t)t->broker->settings->loader_restart_ms;
+	if (t->pid && t->state != TYPE_STOPPED)
+		return;
+	if (t->pid)
+		t->is_again = true;
+	else
+		start_in(t, 0);
+}
+
+void type_stop(struct type *t, enum type_state state, const char *why)
+{
+	ev_timer_stop(t->broker->loop, &t->start);
+	t->is_disabled = true;
+	set_state(t, state, "%s", why);
+	if (!t->pid)
+		return;
+	pidfd_send_signal(t->pid_fd, SIGTERM, NULL, 0);
+	late_in(t, t->broker->settings->stop_ms + 2000);
+}
+
+/* --- the settings' list ----------------------------------------------------------- */
+
+static struct type *find(struct broker *b, const char *name, size_t len)
+{
+	for (struct type *t = b->types; t; t = t->next) {
+		if (strlen(t->name) == len && !memcmp(t->name, name, len))
+			return t;
+	}
+	return NULL;
+}
+
+static struct type *type_new(struct broker *b, const char *name, size_t len)
+{
+	struct type *t = mem_new(sizeof *t);
+
+	t->broker = b;
+	t->name = mem_strn(name, len);
+	t->pid_fd = t->status_fd = -1;
+	buf_init(&t->status);
+	ev_init(&t->ended, on_ended);
+	ev_init(&t->said, on_said);
+	ev_init(&t->start, on_start);
+	ev_init(&t->late, on_late);
+	t->ended.data = t->said.data = t->start.data = t->late.data = t;
+	t->next = b->types;
+	b->types = t;
+	return t;
+}
+
+static void type_free(struct type *t)
+{
+	struct broker *b = t->broker;
+
+	for (struct type **at = &b->types; *at; at = &(*at)->next) {
+		if (*at == t) {
+			*at = t->next;
+			break;
+		}
+	}
+	ev_io_stop(b->loop, &t->ended);
+	ev_timer_stop(b->loop, &t->start);
+	ev_timer_stop(b->loop, &t->late);
+	close_status(t);
+	buf_done(&t->status);
+	if (t->pid_fd >= 0)
+		close(t->pid_fd);
+	free(t->name);
+	free(t);
+}
+
+/* "type:slots" */
+static int read_item(const char *item, size_t *ret_len, uint32_t *ret_slots, struct err *err)
+{
+	const char *colon = strchr(item, ':');
+	size_t len = colon ? (size_t)(colon - item) : strlen(item);
+	char name[65], *end = NULL;
+	unsigned long slots = colon ? strtoul(colon + 1, &end, 10) : 1;
+
+	snprintf(name, sizeof name, "%.*s", (int)len, item);
+	if (len >= sizeof name || !fs_name_ok(name, 64) || (end && (*end || end == colon + 1)) ||
+	    slots < 1 || slots > SLOTS_MAX)
+		return err_set(err, E_INVALID, "types has '%.80s', want type:slots, 1..%d slots",
+		               item, SLOTS_MAX);
+	*ret_len = len;
+	*ret_slots = (uint32_t)slots;
+	return 0;
+}
+
+static int take_item(struct broker *b, const char *item, struct err *err)
+{
+	uint32_t slots;
+	size_t len;
+	int r = read_item(item, &len, &slots, err);
+
+	if (r < 0)
+		return r;
+	struct type *t = find(b, item, len);
+
+	if (!t)
+		t = type_new(b, item, len);
+	t->is_unwanted = false;
+	if (t->is_leaving) { /* it was off the list for a moment */
+		t->is_leaving = false;
+		t->slots = slots;
+		type_enable(t);
+		return 0;
+	}
+	bool is_other = t->slots != slots;
+
+	t->slots = slots;
+	if (t->pid && is_other) { /* with the new number of slots */
+		t->is_again = true;
+		pidfd_send_signal(t->pid_fd, SIGTERM, NULL, 0);
+	} else if (!t->pid && !t->is_disabled) {
+		type_enable(t);
+	}
+	return 0;
+}
+
+int types_read(struct broker *b, struct err *err)
+{
+	struct type *next;
+
+	for (struct type *t = b->types; t; t = t->next)
+		t->is_unwanted = true;
+	for (size_t i = 0; i < b->settings->types.n; i++) {
+		int r = take_item(b, b->settings->types.items[i], err);
+
+		if (r < 0)
+			return r;
+	}
+	for (struct type *t = b->types; t; t = next) {
+		next = t->next;
+		if (!t->is_unwanted)
+			continue;
+		t->is_leaving = true;
+		type_stop(t, TYPE_STOPPED, "no longer among this machine's types");
+		if (!t->pid)
+			type_free(t);
+	}
+	return 0;
+}
+
+bool types_are_gone(const struct broker *b)
+{
+	for (const struct type *t = b->types; t; t = t->next) {
+		if (t->pid)
+			return false;
+	}
+	return true;
+}
+
+void types_free(struct broker *b)
+{
+	while (b->types)
+		type_free(b->types);
+}
