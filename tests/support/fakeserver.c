@@ -40,13 +40,19 @@ static void take_hello(struct fake *f, struct session *s, const Sirdar__Hello *h
 {
 	Sirdar__Welcome w = SIRDAR__WELCOME__INIT;
 
-	f->session = s;
-	f->hellos++;
-	f->credit = f->granted = 0;
+	if (h->role == 1) {
+		f->broker = s;
+		f->broker_hellos++;
+	} else {
+		f->session = s;
+		f->hellos++;
+		f->credit = f->granted = 0;
+		f->n_hello_held = h->n_held;
+		take_held(f, h->held, h->n_held);
+	}
 	f->hello_role = h->role;
 	snprintf(f->hello_name, sizeof f->hello_name, "%s", h->name);
 	snprintf(f->hello_type, sizeof f->hello_type, "%s", h->type);
-	take_held(f, h->held, h->n_held);
 	w.protocol = 1;
 	w.epoch = f->welcome.epoch;
 	w.beat_ms = f->welcome.beat_ms;
@@ -61,7 +67,8 @@ static void take_beat(struct fake *f, struct session *s, const Sirdar__Beat *b)
 	Sirdar__BeatAck ack = SIRDAR__BEAT_ACK__INIT;
 
 	f->beats++;
-	take_held(f, b->held, b->n_held);
+	if (s == f->session)
+		take_held(f, b->held, b->n_held);
 	if (f->mute_beats)
 		return;
 	ack.seq = b->seq;
@@ -196,6 +203,8 @@ static void on_end(void *ctx, struct session *s, const struct err *err)
 	(void)err;
 	if (f->session == s)
 		f->session = NULL;
+	if (f->broker == s)
+		f->broker = NULL;
 }
 
 static const struct session_ops ops = {
@@ -239,6 +248,7 @@ void fake_hang_up(struct fake *f)
 void fake_close(struct fake *f)
 {
 	fake_hang_up(f);
+	session_drop(f->broker);
 	listener_close(f->listener);
 	for (int i = 0; i < 3; i++)
 		buf_done(&f->log[i]);
@@ -312,6 +322,15 @@ void fake_kill(struct fake *f, uint64_t token, uint64_t grace_us)
 	m.n_kill = 1;
 	m.epoch = f->welcome.epoch;
 	session_send(f->session, FR_KILLS, &m, NULL);
+}
+
+void fake_order(struct fake *f, const char *kind, const char *type)
+{
+	Sirdar__Orders m = SIRDAR__ORDERS__INIT;
+
+	m.kind = (char *)kind;
+	m.type = (char *)type;
+	session_send(f->broker, FR_ORDERS, &m, NULL);
 }
 
 void fake_param(struct fake *f, const char *value)

@@ -33,18 +33,20 @@ struct fake {
 	struct ev_loop *loop;
 	struct listener *listener;
 	uint16_t port;
-	struct session *session; /* the last that came */
+	struct session *session; /* of the loader that came last */
+	struct session *broker;  /* of the broker */
 	struct fake_welcome welcome;
 	bool mute_acks, mute_beats, quiet; /* quiet: keep no reports */
 	int32_t ack_code;
 	uint64_t unknown; /* told in the next BEAT_ACKs; 0: none */
 
-	uint32_t hellos, beats, ended;
+	uint32_t hellos, broker_hellos, beats, ended;
 	uint64_t credit, granted;
 	char hello_name[65], hello_type[65];
 	uint32_t hello_role;
 	uint64_t held[64];
-	size_t n_held; /* of the last HELLO or BEAT */
+	size_t n_held; /* of the loader's last HELLO or BEAT */
+	size_t n_hello_held;
 	struct fake_report *reports;
 	size_t n_reports, cap_reports;
 	struct buf log[3]; /* by stream, of all tokens */
@@ -64,6 +66,7 @@ void fake_hang_up(struct fake *f); /* drop the session; it may come back */
 void fake_grant(struct fake *f, uint64_t token, const char *const *params);
 void fake_grant_many(struct fake *f, uint64_t first, size_t n);
 void fake_kill(struct fake *f, uint64_t token, uint64_t grace_us);
+void fake_order(struct fake *f, const char *kind, const char *type); /* to the broker */
 void fake_param(struct fake *f, const char *value); /* answers to PARAM_ASK from now on */
 /* Run the loop until done(f) or ms have passed. True: it is done. */
 bool fake_until(struct fake *f, bool (*done)(struct fake *f), uint32_t ms);

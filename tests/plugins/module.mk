@@ -1,0 +1,6 @@
+# Plugins for tests: good ones of odd ways, and bad ones. $(B)/test/plugins/NAME.so
+TEST_PLUGINS := $(patsubst tests/plugins/%.c,$(B)/test/plugins/%.so,$(wildcard tests/plugins/*.c))
+$(B)/test/plugins/%.so: tests/plugins/%.c plugins-sdk/include/sirdar/runner.h
+	@mkdir -p $(@D) && echo "  SO  $@" && $(CC) $(CPPFLAGS) $(filter-out -fPIE,$(CFLAGS)) -fPIC \
+	    $(filter-out -Wl$(comma)-z$(comma)defs,$(SOFLAGS)) -o $@ $<
+all: $(TEST_PLUGINS)

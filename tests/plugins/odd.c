@@ -1,0 +1,140 @@
+/* A runner of odd ways; the parameter `do` says which:
+ *   stuck      never returns, whatever it is told      secret   logs the value of secret.KEY
+ *   prepare    prepare() refuses                        wait     waits for a process of its own
+ *   kill       ends when kill() is called               crash    the process dies
+ *   process    says PROCESS without having spawned      wordy    1 MiB to the log, progress
+ */
+#include "sirdar/runner.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct runner_host *host;
+
+struct odd {
+	atomic_int killed;
+};
+
+static int odd_open(const struct runner_host *lent, void **ret_self)
+{
+	host = lent;
+	*ret_self = NULL;
+	return 0;
+}
+
+static void odd_close(void *self)
+{
+	(void)self;
+}
+
+static int odd_prepare(void *self, const struct runner_job *job, struct runner_result *result,
+                       void **ret_state)
+{
+	char what[32] = "";
+
+	(void)self;
+	*ret_state = calloc(1, sizeof(struct odd));
+	host->param(job, "do", what, sizeof what);
+	if (strcmp(what, "prepare") != 0)
+		return RUNNER_DONE;
+	result->verdict = RUNNER_FATAL;
+	snprintf(result->text, sizeof result->text, "not like\nthis");
+	return RUNNER_FAILED;
+}
+
+static void log_secret(const struct runner_job *job)
+{
+	char value[64] = "none";
+
+	host->param(job, "secret.KEY", value, sizeof value);
+	host->log(job, RUNNER_STDERR, value, strlen(value));
+}
+
+static void be_wordy(const struct runner_job *job)
+{
+	static const char line[] =
+		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcd\n";
+
+	for (int i = 0; i < 1024; i++)
+		host->log(job, RUNNER_STDOUT, line, sizeof line - 1);
+	host->progress(job, 500, "half");
+	while (!host->pause(job, 10000)) {
+	}
+}
+
+static int wait_for_process(const struct runner_job *job, struct runner_result *result)
+{
+	const char *const argv[] = { "/bin/sh", "-c", "echo waited; exit 4", NULL };
+	struct runner_process process = { .size = sizeof process, .argv = argv };
+
+	if (host->spawn(job, &process) < 0 || host->process_wait(job, result) < 0)
+		return RUNNER_FAILED;
+	result->exit_code += 10;
+	return RUNNER_DONE;
+}
+
+static int odd_execute(void *self, void *state, const struct runner_job *job,
+                       struct runner_result *result)
+{
+	struct odd *o = state;
+	char what[32] = "";
+
+	(void)self;
+	host->param(job, "do", what, sizeof what);
+	if (!strcmp(what, "wait"))
+		return wait_for_process(job, result);
+	if (!strcmp(what, "process"))
+		return RUNNER_PROCESS;
+	if (!strcmp(what, "crash"))
+		raise(SIGKILL);
+	if (!strcmp(what, "secret"))
+		log_secret(job);
+	if (!strcmp(what, "wordy"))
+		be_wordy(job);
+	while (!strcmp(what, "stuck"))
+		poll(NULL, 0, 1000);
+	while (!strcmp(what, "kill") && !atomic_load(&o->killed))
+		poll(NULL, 0, 1);
+	return RUNNER_DONE;
+}
+
+static void odd_kill(void *self, void *state, const struct runner_job *job)
+{
+	struct odd *o = state;
+
+	(void)self;
+	(void)job;
+	atomic_store(&o->killed, 1);
+}
+
+static void odd_finish(void *self, void *state, const struct runner_job *job,
+                       struct runner_result *result)
+{
+	(void)self;
+	(void)job;
+	(void)result;
+	free(state);
+}
+
+static const struct runner_plugin plugin = {
+	.size = sizeof plugin,
+	.abi_major = RUNNER_ABI_MAJOR,
+	.abi_minor = RUNNER_ABI_MINOR,
+	.name = "odd",
+	.version = "0.1",
+	.open = odd_open,
+	.close = odd_close,
+	.prepare = odd_prepare,
+	.execute = odd_execute,
+	.finish = odd_finish,
+	.kill = odd_kill,
+};
+
+const struct runner_plugin *runner_entry(void)
+{
+	return &plugin;
+}

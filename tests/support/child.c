@@ -1,0 +1,89 @@
+#include "tests/support/child.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "util/alloc.h"
+#include "util/check.h"
+
+char *dir_make(void)
+{
+	const char *under = getenv("TMPDIR");
+	char *dir = mem_fmt("%s/sirdar-test-XXXXXX", under ? under : "/tmp");
+
+	CHECK(mkdtemp(dir));
+	return dir;
+}
+
+static void run(char *const argv[])
+{
+	pid_t pid;
+	int status;
+
+	CHECK(posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ) == 0);
+	waitpid(pid, &status, 0);
+}
+
+void dir_remove(const char *dir)
+{
+	char *argv[] = { (char *)"rm", (char *)"-rf", (char *)dir, NULL };
+
+	run(argv);
+}
+
+char *build_path(const char *name)
+{
+	const char *b = getenv("B");
+
+	return mem_fmt("%s/%s", b ? b : "build/gcc", name);
+}
+
+void child_start(struct child *c, const char *program, ...)
+{
+	posix_spawn_file_actions_t files;
+	char *name = mem_fmt("bin/%s", program), *path = build_path(name);
+	char *argv[40] = { (char *)program };
+	int fds[2], n = 1;
+	va_list args;
+
+	va_start(args, program);
+	while ((argv[n] = va_arg(args, char *)) != NULL)
+		CHECK(++n < 39);
+	va_end(args);
+	CHECK(pipe2(fds, O_CLOEXEC) == 0);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_adddup2(&files, fds[1], 3);
+	CHECK(posix_spawn(&c->pid, path, &files, NULL, argv, environ) == 0);
+	posix_spawn_file_actions_destroy(&files);
+	close(fds[1]);
+	c->status_fd = fds[0];
+	free(name);
+	free(path);
+}
+
+int child_end(struct child *c, int signal)
+{
+	int status;
+
+	if (signal)
+		kill(c->pid, signal);
+	CHECK(waitpid(c->pid, &status, 0) == c->pid);
+	close(c->status_fd);
+	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void child_line(struct child *c, char *ret_line, size_t cap)
+{
+	size_t n = 0;
+
+	while (n + 1 < cap && read(c->status_fd, ret_line + n, 1) == 1 && ret_line[n] != '\n')
+		n++;
+	ret_line[n] = 0;
+}
