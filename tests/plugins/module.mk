@@ -2,5 +2,5 @@
 TEST_PLUGINS := $(patsubst tests/plugins/%.c,$(B)/test/plugins/%.so,$(wildcard tests/plugins/*.c))
 $(B)/test/plugins/%.so: tests/plugins/%.c plugins-sdk/include/sirdar/runner.h
 	@mkdir -p $(@D) && echo "  SO  $@" && $(CC) $(CPPFLAGS) $(filter-out -fPIE,$(CFLAGS)) -fPIC \
-	    $(filter-out -Wl$(comma)-z$(comma)defs,$(SOFLAGS)) -o $@ $<
+	    $(SOFLAGS) -Wl,-z,undefs -o $@ $<
 all: $(TEST_PLUGINS)
