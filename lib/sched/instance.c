@@ -25,7 +25,7 @@ static const char *const events[EV_COUNT] = {
 static const struct {
 	const char *name, *text;
 } reasons[RE_COUNT] = {
-#define REASON(name, num, text) [RE_##name] = { #name, text },
+#define REASON(name, num, lower, text) [RE_##name] = { lower, text },
 #include "tbl/reason.def"
 #undef REASON
 };

@@ -46,7 +46,7 @@ enum event {
 };
 
 enum reason {
-#define REASON(name, num, text) RE_##name = (num),
+#define REASON(name, num, lower, text) RE_##name = (num),
 #include "tbl/reason.def"
 #undef REASON
 	RE_COUNT
