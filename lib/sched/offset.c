@@ -89,7 +89,11 @@ static bool time_of_day(const char *p, int64_t *ret_seconds)
 	while (*p == ' ')
 		p++;
 	if (*p) {
-		if (!take_two(&p, 23, &h) || *p++ != ':' || !take_two(&p, 59, &m))
+		if (is_digit(p[0]) && p[1] == ':')
+			h = *p++ - '0';
+		else if (!take_two(&p, 23, &h))
+			return false;
+		if (*p++ != ':' || !take_two(&p, 59, &m))
 			return false;
 		if (*p == ':' && (p++, !take_two(&p, 59, &s)))
 			return false;

@@ -11,7 +11,7 @@
 struct tz_date {
 	enum tz_date_kind { TD_MONTH, TD_JULIAN, TD_DAY } kind;
 	int32_t month, week; /* TD_MONTH: the week-th (5: last) weekday of the month */
-	int32_t day;         /* TD_MONTH: 0 Sunday..6; TD_JULIAN: 1..365, never 29 Feb; TD_DAY: 0.. */
+	int32_t day;         /* TD_MONTH: 0 Sunday..6; TD_JULIAN: no 29 Feb; TD_DAY: from 0 */
 	int32_t time;        /* s, may be negative or longer than a day */
 };
 

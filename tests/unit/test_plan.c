@@ -350,7 +350,7 @@ static void offsets_read_back_as_they_are_printed(void **state)
 	static const char *const same[] = { "90s",         "1m30s",          "2h30m",
 		                            "1d",          "1w2d",           "0s",
 		                            "02:30",       "02:30:15",       "+1 02:30",
-		                            "day 5 02:00", "last-day 02:30", "tuesday 06:00" };
+		                            "day 5 02:00", "last-day 02:30", "tuesday 6:00" };
 	static const char *const bad[] = {
 		"",       "-5m",         "5",       "5x",  "24:00",
 		"2:60",   "day 0 02:00", "day 32",  "day", "friday 25:00",
