@@ -21,6 +21,7 @@
 #include "baseserver/router.h"
 #include "baseserver/sorter.h"
 #include "baseserver/worker.h"
+#include "rt/notify.h"
 #include "rt/thread.h"
 #include "util/alloc.h"
 #include "util/clock.h"
@@ -29,6 +30,9 @@
 #include "util/log.h"
 #include "util/param.h"
 #include "wire/keys.h"
+
+enum { WATCH_EVERY_S = 5 };
+#define STALL_US (30 * US_PER_S)
 
 enum { THREADS_MAX = 80, WORKERS_MAX = FRONT_WORKERS_MAX, KILL_EXTRA_US = 10000000 };
 
@@ -41,6 +45,7 @@ struct daemon {
 	struct thread *threads[THREADS_MAX];
 	const char *thread_names[THREADS_MAX];
 	char worker_names[WORKERS_MAX][16];
+	int64_t pinged_us[THREADS_MAX]; /* 0: not yet */
 	size_t n_threads, n_started;
 	struct ledger *ledger;
 	struct resolver *resolver;
@@ -128,7 +133,9 @@ static int make_core(struct daemon *d, struct err *err)
 		.window_us = p->commit_window_us, .retry_us = 100 * US_PER_MS,
 		.epoch_us = p->epoch_ms * US_PER_MS, .fatal = on_fatal, .fatal_ctx = d,
 	};
-	struct maintainer_settings mset = { p->lose_ms * US_PER_MS, KILL_EXTRA_US };
+	struct maintainer_settings mset = { p->lose_ms * US_PER_MS, KILL_EXTRA_US,
+		                            p->retention_days * 86400 * US_PER_S,
+		                            (size_t)p->retention_slice };
 	struct commander_settings cset = { (size_t)p->command_batch, p->timezone };
 	struct logkeeper_settings lset = { p->log_dir, p->log_job_bytes_max,
 		                           p->log_retention_days * 86400 * US_PER_S };
@@ -229,6 +236,25 @@ int daemon_start(const struct param_baseserver *p, struct daemon **ret_daemon, s
 	return 0;
 }
 
+/* A thread that stalls unseen would be worse than a restart: every one must answer a ping. */
+static void watch_threads(struct daemon *d)
+{
+	int64_t now = clock_mono_us(&clock_machine);
+
+	for (size_t i = 0; i < d->n_threads; i++) {
+		if (d->pinged_us[i] && thread_beat_us(d->threads[i]) < d->pinged_us[i]) {
+			if (now - d->pinged_us[i] > STALL_US) {
+				log_error("thread.stalled", "thread=%s", d->thread_names[i]);
+				abort();
+			}
+			continue;
+		}
+		d->pinged_us[i] = now;
+		thread_ping(d->threads[i]);
+	}
+	notify_send("WATCHDOG=1");
+}
+
 int daemon_run(struct daemon *d, void (*reload)(void *ctx, struct daemon *d), void *ctx,
                struct err *err)
 {
@@ -240,9 +266,11 @@ int daemon_run(struct daemon *d, void (*reload)(void *ctx, struct daemon *d), vo
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
 	for (;;) {
-		if (sigwait(&set, &sig) != 0)
-			continue;
-		if (sig == SIGHUP)
+		struct timespec wait = { WATCH_EVERY_S, 0 };
+		sig = sigtimedwait(&set, NULL, &wait);
+		if (sig < 0)
+			watch_threads(d);
+		else if (sig == SIGHUP)
 			reload(ctx, d);
 		else
 			break;

@@ -20,6 +20,7 @@ struct actor;
 struct edit;
 struct err;
 struct ledger;
+struct letter;
 struct proposals;
 struct record;
 struct task;
@@ -57,6 +58,21 @@ int ledger_edit(struct ledger *l, struct edit *e);
 int ledger_record(struct ledger *l, struct record *r);
 /* The resolver's withdrawals for everything up to `number` have been proposed. */
 int ledger_mark(struct ledger *l, uint64_t number);
+
+/* Housekeeping, in slices: outcomes kept as ranges, then rows that ended before
+ * `before_us` dropped, up to rows_max of them. The letter of the answer is the
+ * receiver's to free(); ledger_kept() reads it. Thread: any. */
+struct ledger_keep {
+	struct actor *reply_to;
+	void (*answered)(struct letter *l, void *self);
+	bool save, dry_run;
+	int64_t before_us;
+	size_t rows_max;
+	size_t rows; /* answer */
+	int code;    /* answer */
+};
+int ledger_keep(struct ledger *l, const struct ledger_keep *ask);
+const struct ledger_keep *ledger_kept(const struct letter *letter);
 
 /* For readers to restore themselves, before any thread runs. */
 struct ledger_task {

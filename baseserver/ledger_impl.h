@@ -136,6 +136,9 @@ void ledger_put_task(struct ledger *l, struct task *def, const struct store_task
 void ledger_commit(struct ledger *l);
 bool ledger_has_work(const struct ledger *l);
 
+/* ledger_keep.c */
+int ledger_save_outcomes(struct ledger *l, struct err *err);
+
 /* ledger_load.c */
 int ledger_load(struct ledger *l, const char *who, struct err *err);
 

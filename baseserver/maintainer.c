@@ -54,6 +54,8 @@ struct maintainer {
 	struct heap times;
 	struct mtask **tasks; /* by id */
 	size_t tasks_cap;
+	int64_t keep_us;      /* mono: the next slice of housekeeping */
+	bool keeping, saved;
 };
 
 static struct watch *watch_at(const struct maintainer *m, uint32_t i)
@@ -355,7 +357,10 @@ static void look_at_times(struct maintainer *m)
 		else
 			heap_set(&m->times, &w->node, next > now ? next : now + US_PER_MS);
 	}
-	actor_alarm(m->me, top ? top->key : ALARM_OFF);
+	int64_t next = top ? top->key : ALARM_OFF;
+	if (m->set.retention_us && !m->keeping && m->keep_us < next)
+		next = m->keep_us;
+	actor_alarm(m->me, next);
 }
 
 static void turn(void *self)
@@ -363,6 +368,7 @@ static void turn(void *self)
 	struct maintainer *m = self;
 
 	fold(m);
+	keep_house(m);
 	look_at_times(m);
 	outbox_flush(&m->out);
 }
@@ -370,6 +376,33 @@ static void turn(void *self)
 static void on_alarm(void *self)
 {
 	(void)self; /* turn() follows */
+}
+
+#define KEEP_EVERY_US (3600 * US_PER_S)
+#define KEEP_STEP_US  (50 * US_PER_MS) /* between two slices: the ledger breathes */
+
+static void kept(struct letter *letter, void *self)
+{
+	struct maintainer *m = self;
+	const struct ledger_keep *k = ledger_kept(letter);
+	bool more = k->code == 0 && k->rows >= m->set.retention_rows;
+
+	m->keeping = false;
+	m->saved = k->code == 0 && more;
+	m->keep_us = actor_mono_us(m->me) + (more ? KEEP_STEP_US : KEEP_EVERY_US);
+	free(letter);
+}
+
+/* The first slice of a round saves the outcomes: history may go once they are kept. */
+static void keep_house(struct maintainer *m)
+{
+	struct ledger_keep ask = { .reply_to = m->me, .answered = kept, .save = !m->saved,
+		                   .before_us = actor_wall_us(m->me) - m->set.retention_us,
+		                   .rows_max = m->set.retention_rows };
+
+	if (m->set.retention_us == 0 || m->keeping || actor_mono_us(m->me) < m->keep_us)
+		return;
+	m->keeping = ledger_keep(m->ledger, &ask) == 0;
 }
 
 static void answered(struct letter *letter, void *self)
@@ -542,6 +575,7 @@ struct maintainer *maintainer_new(struct thread *th, struct ledger *ledger,
 	map_init(&m->by_token);
 	heap_init(&m->times);
 	m->me = actor_new(th, &ops, m);
+	m->keep_us = actor_mono_us(m->me) + KEEP_EVERY_US / 12;
 	m->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, m->me);
 	m->out = (struct outbox){ .ledger = ledger, .me = m->me, .from = PR_MAINTAINER,
 		                  .answered = answered };

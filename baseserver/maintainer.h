@@ -19,6 +19,8 @@ struct thread;
 struct maintainer_settings {
 	int64_t lose_us;      /* T_lose */
 	int64_t kill_extra_us; /* beyond the task's grace, before Hanged (10 s) */
+	int64_t retention_us;  /* finished rows are kept so long; 0: for ever */
+	size_t retention_rows; /* dropped in one step */
 };
 
 /* Takes what the ledger loaded; all clocks of leases start anew. Before any thread runs. */

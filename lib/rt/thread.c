@@ -490,6 +490,12 @@ int64_t thread_beat_us(const struct thread *th)
 	return atomic_load_explicit(&th->beat_us, memory_order_relaxed);
 }
 
+void thread_ping(struct thread *th)
+{
+	if (th->actors)
+		actor_wake(th->actors);
+}
+
 int thread_sim_start(struct thread *th, struct err *err)
 {
 	th->body = pthread_self();

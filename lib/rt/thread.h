@@ -27,6 +27,9 @@ void thread_free(struct thread *th); /* stopped or never started; NULL is fine *
  * compares it. Thread: any. */
 int64_t thread_beat_us(const struct thread *th);
 
+/* Have the thread show a beat soon. Thread: any. */
+void thread_ping(struct thread *th);
+
 /* The simulator: the caller's thread is the body. */
 int thread_sim_start(struct thread *th, struct err *err);
 void thread_sim_run(struct thread *th);             /* until quiet, alarms that are due too */
