@@ -363,21 +363,6 @@ static void look_at_times(struct maintainer *m)
 	actor_alarm(m->me, next);
 }
 
-static void turn(void *self)
-{
-	struct maintainer *m = self;
-
-	fold(m);
-	keep_house(m);
-	look_at_times(m);
-	outbox_flush(&m->out);
-}
-
-static void on_alarm(void *self)
-{
-	(void)self; /* turn() follows */
-}
-
 #define KEEP_EVERY_US (3600 * US_PER_S)
 #define KEEP_STEP_US  (50 * US_PER_MS) /* between two slices: the ledger breathes */
 
@@ -404,6 +389,22 @@ static void keep_house(struct maintainer *m)
 		return;
 	m->keeping = ledger_keep(m->ledger, &ask) == 0;
 }
+
+static void turn(void *self)
+{
+	struct maintainer *m = self;
+
+	fold(m);
+	keep_house(m);
+	look_at_times(m);
+	outbox_flush(&m->out);
+}
+
+static void on_alarm(void *self)
+{
+	(void)self; /* turn() follows */
+}
+
 
 static void answered(struct letter *letter, void *self)
 {
