@@ -38,7 +38,7 @@ struct auth {
 	char dummy[128];    /* to spend the same time on unknown users */
 	struct token *tokens;
 	size_t tokens_n;
-	int64_t tokens_seen_us, tokens_mtime_us;
+	int64_t tokens_seen_us, tokens_mtime_us; /* wall clock: when read, the directory's */
 	struct session sessions[SESSIONS_MAX];
 	struct tries tries[TRIES_MAX];
 };

@@ -20,7 +20,7 @@
 #include "util/fs.h"
 #include "util/log.h"
 
-#define LOOK_US US_PER_S /* how often a miss may look for new files */
+#define TICK_US (50 * US_PER_MS) /* of the file system's clock, and to spare */
 
 static int64_t wall_s(void)
 {
@@ -83,6 +83,7 @@ int auth_tokens_load(struct auth *a, struct err *err)
 	char *dir = mem_fmt("%s/tokens", a->cgi->param.state_dir);
 	struct token *tokens = mem_array(TOKENS_MAX, sizeof(*tokens));
 	struct stat st = { 0 };
+	int64_t now = clock_wall_us(&clock_machine);
 	size_t n = 0;
 	DIR *d = opendir(dir);
 	int r = d != NULL ? 0 : err_sys(err, E_IO, errno, "cannot read %s", dir);
@@ -106,6 +107,7 @@ int auth_tokens_load(struct auth *a, struct err *err)
 	free(a->tokens);
 	a->tokens = tokens;
 	a->tokens_n = n;
+	a->tokens_seen_us = now;
 	a->tokens_mtime_us = st.st_mtim.tv_sec * US_PER_S + st.st_mtim.tv_nsec / 1000;
 	pthread_mutex_unlock(&a->mu);
 	free(dir);
@@ -167,19 +169,19 @@ static bool token_match(struct auth *a, const unsigned char hash[HASH_BYTES], ch
 	return found;
 }
 
-/* New files are noticed by the directory's time, looked at no more than once a second. */
+/* New files are noticed by the directory's time. One that came in the same tick as the last
+ * reading does not change it: so what was read that early is read again. */
 static bool tokens_changed(struct auth *a)
 {
 	char *dir = mem_fmt("%s/tokens", a->cgi->param.state_dir);
-	int64_t now = clock_mono_us(&clock_machine);
 	struct stat st;
 	bool changed = false;
 
 	pthread_mutex_lock(&a->mu);
-	if (now - a->tokens_seen_us > LOOK_US) {
-		a->tokens_seen_us = now;
-		changed = stat(dir, &st) == 0 &&
-		          st.st_mtim.tv_sec * US_PER_S + st.st_mtim.tv_nsec / 1000 != a->tokens_mtime_us;
+	if (stat(dir, &st) == 0) {
+		int64_t mtime = st.st_mtim.tv_sec * US_PER_S + st.st_mtim.tv_nsec / 1000;
+
+		changed = mtime != a->tokens_mtime_us || a->tokens_seen_us - mtime < TICK_US;
 	}
 	pthread_mutex_unlock(&a->mu);
 	free(dir);

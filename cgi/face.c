@@ -4,12 +4,14 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "cgi/auth.h"
 #include "cgi/call.h"
@@ -23,6 +25,7 @@
 
 #define CONNECTION_MEMORY ((size_t)24 * 1024)
 #define LISTEN_BACKLOG 256
+#define STOP_MS 1000
 
 /* --- a call's life ------------------------------------------------------------------ */
 
@@ -44,6 +47,7 @@ static void *target_seen(void *ctx, const char *target, struct MHD_Connection *c
 	sodium_bin2hex(c->request_id, sizeof(c->request_id), id, sizeof(id));
 	watch_set(c->watch, cgi->param.request_ms);
 	atomic_fetch_add_explicit(&cgi->requests, 1, memory_order_relaxed);
+	atomic_fetch_add(&cgi->calls, 1);
 	return c;
 }
 
@@ -58,6 +62,7 @@ static void call_done(void *ctx, struct MHD_Connection *conn, void **con_cls,
 	*con_cls = NULL;
 	if (c == NULL)
 		return;
+	atomic_fetch_sub(&c->cgi->calls, 1);
 	watch_set(c->watch, c->cgi->param.idle_ms + c->cgi->param.request_ms);
 	cJSON_Delete(c->json);
 	buf_done(&c->body);
@@ -335,7 +340,16 @@ int face_start(struct cgi *cgi, struct err *err)
 
 void face_stop(struct cgi *cgi)
 {
-	if (cgi->http != NULL)
-		MHD_stop_daemon(cgi->http);
+	MHD_socket listener;
+
+	if (cgi->http == NULL)
+		return;
+	listener = MHD_quiesce_daemon(cgi->http);
+	if (listener != MHD_INVALID_SOCKET)
+		close(listener);
+	/* The calls that the actors gave back have their answers on the way: a moment for them. */
+	for (int ms = 0; ms < STOP_MS && atomic_load(&cgi->calls) > 0; ms += 5)
+		poll(NULL, 0, 5);
+	MHD_stop_daemon(cgi->http);
 	cgi->http = NULL;
 }

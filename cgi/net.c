@@ -11,9 +11,9 @@
 #include "cgi/net_impl.h"
 #include "util/alloc.h"
 #include "util/clock.h"
-#include "util/fs.h"
 #include "util/json_in.h"
 #include "util/log.h"
+#include "wire/keys.h"
 #include "wire/net.h"
 
 #define RETRY_MIN_US (200 * US_PER_MS)
@@ -381,34 +381,21 @@ static int server_parse(const char *text, struct server *ret, struct err *err)
 	return net_resolve(host, ret->host, err);
 }
 
-/* "name:hexkey". None: the key of loopback, all zero. */
+/* Our key out of the file. Without a file, all zero: what a server on loopback takes from
+ * those it has no keys for, or refuses. */
 static int key_load(struct net *n, struct err *err)
 {
 	const struct param_cgi *p = &n->cgi->param;
-	struct buf text;
-	const char *line, *colon;
-	size_t bytes = 0;
+	struct keys *keys = NULL;
 	int r;
 
 	snprintf(n->identity, sizeof(n->identity), "%s", p->name);
 	if (p->key_file[0] == '\0')
 		return 0;
-	buf_init(&text);
-	r = fs_read_secret(p->key_file, 1000, &text, err);
-	if (r == 0) {
-		line = buf_str(&text);
-		colon = strchr(line, ':');
-		if (colon == NULL || (size_t)(colon - line) >= sizeof(n->identity) ||
-		    sodium_hex2bin(n->key, sizeof(n->key), colon + 1, strcspn(colon + 1, "\r\n"),
-		                   NULL, &bytes, NULL) != 0 ||
-		    bytes != sizeof(n->key))
-			r = err_set(err, E_INVALID, "%s: want one line, name:64 hexadecimal digits",
-			            p->key_file);
-		else
-			snprintf(n->identity, sizeof(n->identity), "%.*s", (int)(colon - line), line);
-		sodium_memzero(text.data, text.cap);
-	}
-	buf_done(&text);
+	r = keys_open(p->key_file, &keys, err);
+	if (r == 0 && keys_find(keys, n->identity, n->key) < 0)
+		r = err_set(err, E_NOT_FOUND, "%s has no key for '%s'", p->key_file, n->identity);
+	keys_close(keys);
 	return r;
 }
 

@@ -62,6 +62,7 @@ struct sending {
 	bool dry_run, yes, wait; /* --dry-run, --yes, --wait */
 };
 
+void request_id_new(char ret[33]);
 /* Preview where the kind asks for it, question, send, print, wait. */
 int command_send(struct online *o, const struct sending *s);
 int command_wait(struct online *o, const char *id);

@@ -155,11 +155,16 @@ static int changes_print(const cJSON *answer)
 static int send(struct online *o, struct options *q, bool dry, cJSON **ret)
 {
 	cJSON *body = cJSON_CreateObject();
+	char request_id[33];
 	int code;
 
 	cJSON_AddStringToObject(body, "kind", "apply");
 	cJSON_AddItemReferenceToObject(body, "args", q->args);
 	cJSON_AddBoolToObject(body, "dry_run", dry);
+	if (!dry) {
+		request_id_new(request_id);
+		cJSON_AddStringToObject(body, "request_id", request_id);
+	}
 	code = online_call(o, "POST", "/api/v1/commands", body, ret);
 	cJSON_Delete(body);
 	return code;

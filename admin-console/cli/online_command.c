@@ -137,7 +137,7 @@ static int preview(struct online *o, const struct sending *s)
 	return code;
 }
 
-static void request_id_new(char ret[33])
+void request_id_new(char ret[33])
 {
 	unsigned char bytes[16] = { 0 };
 
