@@ -333,6 +333,20 @@ static void upgrade(struct keeper *k)
 	free(to);
 }
 
+static void starts_run(struct keeper *k)
+{
+	size_t n = k->starts.n < STARTS_A_ROUND ? k->starts.n : STARTS_A_ROUND;
+	uint32_t batch[STARTS_A_ROUND];
+
+	if (n == 0)
+		return;
+	memcpy(batch, k->starts.jobs, n * sizeof *batch);
+	k->starts.n -= n;
+	memmove(k->starts.jobs, k->starts.jobs + n, k->starts.n * sizeof *batch);
+	for (size_t i = 0; i < n; i++)
+		start_one(k, slab_at(&k->jobs, batch[i]));
+}
+
 void keeper_round(struct keeper *k)
 {
 	struct err err = { 0 };
@@ -351,13 +365,7 @@ void keeper_round(struct keeper *k)
 		return;
 	}
 	ends_tell(k);
-	size_t n = k->starts.n < STARTS_A_ROUND ? k->starts.n : STARTS_A_ROUND;
-	uint32_t batch[STARTS_A_ROUND];
-	memcpy(batch, k->starts.jobs, n * sizeof *batch);
-	k->starts.n -= n;
-	memmove(k->starts.jobs, k->starts.jobs + n, k->starts.n * sizeof *batch);
-	for (size_t i = 0; i < n; i++)
-		start_one(k, slab_at(&k->jobs, batch[i]));
+	starts_run(k);
 	if (k->journal.pending.len && !k->is_sync_due &&
 	    journal_flush(&k->journal, false, &err) < 0)
 		journal_failed(k, &err);

@@ -142,8 +142,8 @@ void keeper_forget(struct keeper *k, uint64_t token)
 	output_remove(k->outputs, job);
 	keeper_remove(k, job);
 	keeper_remember_forgotten(k, token);
+	/* Goes to disk with the next sync: a forgotten end that comes back is only told again. */
 	keeper_record_forget(&k->journal, token);
-	k->is_sync_due = true; /* the output files are gone: no later keeper may offer them */
 }
 
 /* --- records --- */

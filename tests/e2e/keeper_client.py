@@ -97,7 +97,7 @@ def decode(kind, body):
 class Link:
     """One connection: request functions, and what came back, in order, in `news`."""
 
-    def __init__(self, path, type="", who="loader", attach=True, wait=10):
+    def __init__(self, path, type="", who="loader", attach=True, wait=10, process=None):
         end = time.monotonic() + wait
         while True:
             self.sock = socket.socket(socket.AF_UNIX)
@@ -106,7 +106,7 @@ class Link:
                 break
             except OSError:
                 self.sock.close()
-                if time.monotonic() > end:
+                if time.monotonic() > end or (process and process.poll() is not None):
                     raise
                 time.sleep(0.01)
         self.data, self.news = b"", []
@@ -209,7 +209,7 @@ class Keeper:
         return self
 
     def link(self, type="", **more):
-        return Link(self.path, type, **more)
+        return Link(self.path, type, process=self.process, **more)
 
     def murder(self):
         self.process.send_signal(signal.SIGKILL)
