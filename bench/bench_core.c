@@ -1,0 +1,188 @@
+/* bench_core — the scheduling actors over a real store, without the network: instances per
+ * second from plan to durable Succ, when jobs end as soon as they are granted.
+ *
+ *   bench_core [DIR] [CHAINS] [LENGTH] [each]
+ */
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "baseserver/instantiator.h"
+#include "baseserver/ledger.h"
+#include "baseserver/letters.h"
+#include "baseserver/maintainer.h"
+#include "baseserver/resolver.h"
+#include "baseserver/sorter.h"
+#include "rt/thread.h"
+#include "rt/zones.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/check.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+static struct ledger *ledger;
+static struct stream_reader *in;
+static struct actor *worker;
+static _Atomic uint64_t done;
+static uint64_t want;
+
+static void answered(struct letter *l, void *self)
+{
+	(void)self;
+	free(l);
+}
+
+static void turn(void *self)
+{
+	struct proposals *ps = NULL;
+
+	(void)self;
+	for (const struct transition *tr; (tr = stream_peek(in)); stream_next(in)) {
+		if (tr->kind != TK_INSTANCE)
+			continue;
+		if (tr->inst.state == ST_SUCC)
+			done++;
+		if (tr->event != EV_GRANT)
+			continue;
+		if (ps && ps->n == ps->cap) {
+			CHECK(ledger_propose(ledger, ps) == 0);
+			ps = NULL;
+		}
+		if (!ps)
+			ps = proposals_new(PR_WORKER, 1024, worker, answered);
+		struct proposal *p = proposals_add(ps, ASK_ENDED, tr->inst.key);
+		p->token = tr->inst.token;
+		p->end = AE_OK;
+		p->session = 1;
+	}
+	if (ps)
+		CHECK(ledger_propose(ledger, ps) == 0);
+}
+
+static int init(void *self, struct actor *me, struct err *err)
+{
+	(void)self;
+	(void)me;
+	(void)err;
+	return 0;
+}
+
+static const struct actor_ops ops = { .name = "bench", .letters_max = 65536, .init = init,
+	.turn = turn };
+
+static void fatal(void *ctx, const struct err *err)
+{
+	(void)ctx;
+	fprintf(stderr, "fatal: %s\n", err->text);
+	abort();
+}
+
+static struct task *task_of(uint32_t id, int64_t start, int64_t end)
+{
+	struct task *t = mem_new(sizeof *t);
+	const struct tz *tz;
+
+	CHECK(zones_get("UTC", &tz, NULL) == 0);
+	struct schedule s = { .unit = CU_MINUTE, .step = 1, .tz = tz, .start = start, .end = end,
+		              .anchor = start };
+	CHECK(plan_new(&s, &t->plan, NULL) == 0);
+	t->refs = 1;
+	t->id = id;
+	t->version = t->workflow_id = 1;
+	t->state = TS_ONLINE;
+	t->memory = mem_fmt("bench/w/t%u", id);
+	t->name = t->memory;
+	t->type = "noop";
+	t->group = t->owner = t->run_as = "";
+	t->priority = 5;
+	t->max_attempts = 1;
+	t->infra_max = 5;
+	if (id > 1) {
+		t->links = mem_new(sizeof *t->links);
+		t->links[0] = (struct task_link){ .parent = id - 1, .kind = LK_SAME };
+		t->n_links = 1;
+	}
+	return t;
+}
+
+int main(int argc, char **argv)
+{
+	char url[4200], dir[] = "/tmp/bench_core.XXXXXX";
+	int64_t chains = argc > 2 ? atol(argv[2]) : 10000;
+	uint32_t length = argc > 3 ? (uint32_t)atol(argv[3]) : 10;
+	bool each = argc > 4;
+	struct ledger_settings set = { .ring_slots = 32768, .batch_max = 8192, .window_us = 500,
+		.retry_us = 100000, .epoch_us = 10000000, .fatal = fatal };
+	struct maintainer_settings mset = { 180000000, 10000000, 0, 500 };
+	struct err err = { 0 };
+	struct store *store;
+	struct rusage use;
+
+	log_open("bench", LOG_WARN);
+	snprintf(url, sizeof url, "%s", argc > 1 ? argv[1] : "");
+	if (!url[0] || strcmp(url, "-") == 0) {
+		CHECK(mkdtemp(dir));
+		snprintf(url, sizeof url, "sqlite:%s", dir);
+	}
+	if (store_open(url, &store, &err) < 0)
+		return fprintf(stderr, "%s\n", err.text), 1;
+	int64_t now = clock_wall_us(&clock_machine) / US_PER_S;
+	int64_t start = (now / 60 - chains) * 60;
+	struct task **tasks = mem_array(length, sizeof *tasks);
+	struct edit *e = mem_new(sizeof *e);
+	e->tasks = mem_array(length, sizeof *e->tasks);
+	e->rows = mem_array(length, sizeof *e->rows);
+	e->n_tasks = length;
+	for (uint32_t i = 0; i < length; i++) {
+		tasks[i] = task_of(i + 1, start, start + (chains - 1) * 60);
+		e->tasks[i] = task_ref(tasks[i]);
+		e->rows[i] = (struct store_task){ .id = i + 1, .workflow_id = 1, .version = 1,
+			.state = TS_ONLINE, .planned_through = INT64_MIN, .online_from = INT64_MIN };
+	}
+	struct thread *core = thread_new("core", &clock_machine);
+	struct thread *t2 = each ? thread_new("resolver", &clock_machine) : core;
+	struct thread *t3 = each ? thread_new("sorter", &clock_machine) : core;
+	struct thread *net = thread_new("net", &clock_machine);
+	CHECK(ledger_new(core, store, "bench", &set, NULL, NULL, 0, &ledger, &err) == 0);
+	resolver_new(t2, ledger);
+	struct sorter *sorter = sorter_new(t3, ledger);
+	instantiator_new(t2, ledger);
+	maintainer_new(core, ledger, &mset);
+	worker = actor_new(net, &ops, NULL);
+	in = stream_reader_new(ledger_stream(ledger), STREAM_OUTER, worker);
+	want = (uint64_t)chains * length;
+	CHECK(thread_start(core, &err) == 0);
+	if (each)
+		CHECK(thread_start(t2, &err) == 0 && thread_start(t3, &err) == 0);
+	CHECK(thread_start(net, &err) == 0);
+	struct session_news *n = mem_new(sizeof *n);
+	n->session = n->broker = 1;
+	n->accepts = true;
+	n->type = mem_str("noop");
+	n->broker_name = mem_str("b");
+	n->groups = mem_array(1, sizeof *n->groups);
+	n->limit = UINT64_MAX / 2;
+	CHECK(sorter_session(sorter, n) == 0);
+	int64_t began = clock_mono_us(&clock_machine);
+	CHECK(ledger_edit(ledger, e) == 0);
+	while (done < want)
+		usleep(2000);
+	double took = (double)(clock_mono_us(&clock_machine) - began) / 1e6;
+	struct ledger_figures f;
+	ledger_figures(ledger, &f);
+	getrusage(RUSAGE_SELF, &use);
+	double cpu = (double)use.ru_utime.tv_sec + (double)use.ru_utime.tv_usec / 1e6 +
+	             (double)use.ru_stime.tv_sec + (double)use.ru_stime.tv_usec / 1e6;
+	printf("%" PRIu64 " instances in %.2f s = %.0f/s, %.1f us CPU each, %" PRIu64
+	       " commits (%.0f us each), %" PRIu64 " transitions, refused %" PRIu64 ", peak %ld MB\n",
+	       want, took, (double)want / took, cpu * 1e6 / (double)want, f.commits,
+	       (double)f.commit_us_sum / (double)f.commits, f.last, f.refused, use.ru_maxrss / 1024);
+	fflush(stdout);
+	_exit(0);
+}
