@@ -1,8 +1,8 @@
 #include "baseserver/daemon.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ struct daemon {
 	size_t n_workers;
 	struct router *router;
 	struct front front;
-	pthread_mutex_t mu; /* guards `fatal`, only */
+	_Atomic bool is_fatal, fatal_set; /* the first one writes, then says so */
 	struct err fatal;
 };
 
@@ -97,10 +97,10 @@ static void on_fatal(void *ctx, const struct err *err)
 {
 	struct daemon *d = ctx;
 
-	pthread_mutex_lock(&d->mu);
-	if (!d->fatal.code)
+	if (!atomic_exchange(&d->is_fatal, true)) {
 		d->fatal = *err;
-	pthread_mutex_unlock(&d->mu);
+		atomic_store(&d->fatal_set, true);
+	}
 	kill(getpid(), SIGTERM);
 }
 
@@ -213,7 +213,6 @@ int daemon_start(const struct param_baseserver *p, struct daemon **ret_daemon, s
 	struct daemon *d = mem_new(sizeof *d);
 
 	d->p = p;
-	pthread_mutex_init(&d->mu, NULL);
 	int r = open_files(d, err);
 	if (r == 0)
 		r = make_core(d, err);
@@ -275,12 +274,10 @@ int daemon_run(struct daemon *d, void (*reload)(void *ctx, struct daemon *d), vo
 		else
 			break;
 	}
-	pthread_mutex_lock(&d->mu);
-	struct err fatal = d->fatal;
-	pthread_mutex_unlock(&d->mu);
-	if (fatal.code)
-		*err = fatal;
-	return fatal.code;
+	if (!atomic_load(&d->fatal_set))
+		return 0;
+	*err = d->fatal;
+	return d->fatal.code;
 }
 
 int daemon_reload_keys(struct daemon *d, struct err *err)
@@ -311,6 +308,5 @@ void daemon_stop(struct daemon *d)
 	definitions_done(&d->defs);
 	keys_close(d->keys);
 	store_close(d->store);
-	pthread_mutex_destroy(&d->mu);
 	free(d);
 }

@@ -1,4 +1,5 @@
 /* What brokers and loaders send: heartbeats, reports, credit, load, logs. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,7 +171,7 @@ int worker_load(struct conn *c, const Sirdar__Load *m)
 	n->broker = c->broker;
 	n->load = true;
 	n->accepts = m->accepts;
-	strncpy(n->why_not, m->why_not, sizeof n->why_not - 1);
+	snprintf(n->why_not, sizeof n->why_not, "%s", m->why_not);
 	n->cpu_permille = m->cpu_permille;
 	n->memory_permille = m->memory_permille;
 	n->running = m->running;
@@ -196,9 +197,9 @@ int worker_runner(struct conn *c, const Sirdar__RunnerState *m)
 	n->session = c->number;
 	n->broker = c->broker;
 	n->runner = true;
-	strncpy(n->type, m->type, sizeof n->type - 1);
-	strncpy(n->version, m->version, sizeof n->version - 1);
-	strncpy(n->text, m->text, sizeof n->text - 1);
+	snprintf(n->type, sizeof n->type, "%s", m->type);
+	snprintf(n->version, sizeof n->version, "%s", m->version);
+	snprintf(n->text, sizeof n->text, "%s", m->text);
 	n->runner_state = m->state;
 	if (registrar_report(c->w->peers.registrar, n) < 0)
 		free(n);

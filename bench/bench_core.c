@@ -4,7 +4,7 @@
  *   bench_core [DIR] [CHAINS] [LENGTH] [each]
  */
 #include <inttypes.h>
-#include <stdatomic.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +29,8 @@
 static struct ledger *ledger;
 static struct stream_reader *in;
 static struct actor *worker;
-static _Atomic uint64_t done;
-static uint64_t want;
+static sem_t over; /* posted by the last success */
+static uint64_t done, want;
 
 static void answered(struct letter *l, void *self)
 {
@@ -46,8 +46,8 @@ static void turn(void *self)
 	for (const struct transition *tr; (tr = stream_peek(in)); stream_next(in)) {
 		if (tr->kind != TK_INSTANCE)
 			continue;
-		if (tr->inst.state == ST_SUCC)
-			done++;
+		if (tr->inst.state == ST_SUCC && ++done == want)
+			sem_post(&over);
 		if (tr->event != EV_GRANT)
 			continue;
 		if (ps && ps->n == ps->cap) {
@@ -80,7 +80,7 @@ static void fatal(void *ctx, const struct err *err)
 {
 	(void)ctx;
 	fprintf(stderr, "fatal: %s\n", err->text);
-	abort();
+	_exit(1);
 }
 
 static struct task *task_of(uint32_t id, int64_t start, int64_t end)
@@ -111,11 +111,26 @@ static struct task *task_of(uint32_t id, int64_t start, int64_t end)
 	return t;
 }
 
+static struct edit *edit_of(uint32_t length, int64_t start, int64_t end)
+{
+	struct edit *e = mem_new(sizeof *e);
+
+	e->tasks = mem_array(length, sizeof *e->tasks);
+	e->rows = mem_array(length, sizeof *e->rows);
+	e->n_tasks = length;
+	for (uint32_t i = 0; i < length; i++) {
+		e->tasks[i] = task_of(i + 1, start, end);
+		e->rows[i] = (struct store_task){ .id = i + 1, .workflow_id = 1, .version = 1,
+			.state = TS_ONLINE, .planned_through = INT64_MIN, .online_from = INT64_MIN };
+	}
+	return e;
+}
+
 int main(int argc, char **argv)
 {
 	char url[4200], dir[] = "/tmp/bench_core.XXXXXX";
-	int64_t chains = argc > 2 ? atol(argv[2]) : 10000;
-	uint32_t length = argc > 3 ? (uint32_t)atol(argv[3]) : 10;
+	int64_t chains = argc > 2 ? strtoll(argv[2], NULL, 10) : 10000;
+	uint32_t length = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 10;
 	bool each = argc > 4;
 	struct ledger_settings set = { .ring_slots = 32768, .batch_max = 8192, .window_us = 500,
 		.retry_us = 100000, .epoch_us = 10000000, .fatal = fatal };
@@ -124,6 +139,7 @@ int main(int argc, char **argv)
 	struct store *store;
 	struct rusage use;
 
+	CHECK(sem_init(&over, 0, 0) == 0);
 	log_open("bench", LOG_WARN);
 	snprintf(url, sizeof url, "%s", argc > 1 ? argv[1] : "");
 	if (!url[0] || strcmp(url, "-") == 0) {
@@ -134,17 +150,7 @@ int main(int argc, char **argv)
 		return fprintf(stderr, "%s\n", err.text), 1;
 	int64_t now = clock_wall_us(&clock_machine) / US_PER_S;
 	int64_t start = (now / 60 - chains) * 60;
-	struct task **tasks = mem_array(length, sizeof *tasks);
-	struct edit *e = mem_new(sizeof *e);
-	e->tasks = mem_array(length, sizeof *e->tasks);
-	e->rows = mem_array(length, sizeof *e->rows);
-	e->n_tasks = length;
-	for (uint32_t i = 0; i < length; i++) {
-		tasks[i] = task_of(i + 1, start, start + (chains - 1) * 60);
-		e->tasks[i] = task_ref(tasks[i]);
-		e->rows[i] = (struct store_task){ .id = i + 1, .workflow_id = 1, .version = 1,
-			.state = TS_ONLINE, .planned_through = INT64_MIN, .online_from = INT64_MIN };
-	}
+	struct edit *e = edit_of(length, start, start + (chains - 1) * 60);
 	struct thread *core = thread_new("core", &clock_machine);
 	struct thread *t2 = each ? thread_new("resolver", &clock_machine) : core;
 	struct thread *t3 = each ? thread_new("sorter", &clock_machine) : core;
@@ -171,8 +177,7 @@ int main(int argc, char **argv)
 	CHECK(sorter_session(sorter, n) == 0);
 	int64_t began = clock_mono_us(&clock_machine);
 	CHECK(ledger_edit(ledger, e) == 0);
-	while (done < want)
-		usleep(2000);
+	CHECK(sem_wait(&over) == 0);
 	double took = (double)(clock_mono_us(&clock_machine) - began) / 1e6;
 	struct ledger_figures f;
 	ledger_figures(ledger, &f);
