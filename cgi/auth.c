@@ -16,12 +16,12 @@
 #include "util/fs.h"
 #include "util/log.h"
 
-#define HASH_PASSES 2
-#define HASH_MEMORY ((size_t)19 * 1024 * 1024)
+#define HASH_PASSES  2
+#define HASH_MEMORY  ((size_t)19 * 1024 * 1024)
 #define PASSWORD_MIN 10
 #define PASSWORD_MAX 512
-#define QUIET_US (15 * 60 * US_PER_S)
-#define DELAY_MAX_S 300
+#define QUIET_US     (15 * 60 * US_PER_S)
+#define DELAY_MAX_S  300
 
 static const char alphabet[] = "abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 
@@ -81,7 +81,8 @@ static int password_first(struct auth *a, struct err *err)
 	if (r == 0)
 		fprintf(stderr,
 		        "sirdar-cgi: first start. User: admin  Password: %s\n"
-		        "sirdar-cgi: it is not shown again and not stored; `sirdar login` uses it once\n",
+		        "sirdar-cgi: it is not shown again and not stored; `sirdar login` uses it "
+		        "once\n",
 		        password);
 	sodium_memzero(password, sizeof(password));
 	return r;
@@ -301,8 +302,8 @@ void auth_session_begin(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_
 static struct session *session_of(struct auth *a, struct call *c)
 {
 	int64_t now = clock_mono_us(&clock_machine);
-	const char *secret =
-	        MHD_lookup_connection_value(c->conn, MHD_COOKIE_KIND, cookie_name(a->cgi));
+	const char *secret = MHD_lookup_connection_value(c->conn, MHD_COOKIE_KIND,
+	                                                 cookie_name(a->cgi));
 	unsigned char hash[HASH_BYTES];
 
 	if (secret == NULL || strlen(secret) >= AUTH_TEXT_MAX)
@@ -345,8 +346,9 @@ void auth_session_end(struct auth *a, struct call *c)
 	if (s != NULL)
 		*s = (struct session){ 0 };
 	pthread_mutex_unlock(&a->mu);
-	snprintf(c->cookie, sizeof(c->cookie), "%s=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0%s",
-	         cookie_name(a->cgi), a->cgi->tls ? "; Secure" : "");
+	snprintf(c->cookie, sizeof(c->cookie),
+	         "%s=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0%s", cookie_name(a->cgi),
+	         a->cgi->tls ? "; Secure" : "");
 }
 
 /* --- every request ---------------------------------------------------------------------- */
@@ -363,7 +365,8 @@ static int check_token(struct auth *a, struct call *c, const char *authorization
 	if (strncasecmp(authorization, "Bearer ", 7) != 0)
 		return call_fail(c, E_AUTH, "Authorization", "want 'Bearer' and a token");
 	if (!token_find(a, authorization + 7, name, &c->role))
-		return call_fail(c, E_AUTH, "Authorization", "this token is not known, or no longer");
+		return call_fail(c, E_AUTH, "Authorization",
+		                 "this token is not known, or no longer");
 	snprintf(c->actor_text, sizeof(c->actor_text), "token:%s", name);
 	return 0;
 }

@@ -19,7 +19,7 @@ struct cgi;
 struct err;
 
 #define AUTH_SECRET_BYTES 32
-#define AUTH_TEXT_MAX 72 /* a secret as text, with the NUL */
+#define AUTH_TEXT_MAX     72 /* a secret as text, with the NUL */
 
 /* Makes the state directory and, at the first start, the admin's password, printed once on
  * standard error. `sessions_life`, `tries` from cgi->param. */

@@ -7,10 +7,10 @@
 
 #include "cgi/auth.h"
 
-#define TOKENS_MAX 1000
+#define TOKENS_MAX   1000
 #define SESSIONS_MAX 256
-#define TRIES_MAX 512
-#define HASH_BYTES 32
+#define TRIES_MAX    512
+#define HASH_BYTES   32
 
 struct token {
 	char name[64];
@@ -27,7 +27,7 @@ struct session {
 
 struct tries {
 	char who[64];
-	int wrong;          /* in a row, forgotten after a quiet time */
+	int wrong; /* in a row, forgotten after a quiet time */
 	int64_t last_us, next_us;
 };
 

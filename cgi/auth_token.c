@@ -46,8 +46,8 @@ int auth_token_make(const char *state_dir, const char *name, enum role role, int
 		secret_new("sirdar_", token);
 		secret_hash(token, hash);
 		sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
-		snprintf(line, sizeof(line), "%s %s %" PRId64 " %" PRId64 "\n", role_name(role), hex,
-		         now, life_s != 0 ? now + life_s : 0);
+		snprintf(line, sizeof(line), "%s %s %" PRId64 " %" PRId64 "\n", role_name(role),
+		         hex, now, life_s != 0 ? now + life_s : 0);
 		r = fs_write(path, line, strlen(line), 0600, err);
 	}
 	if (r == 0)
@@ -66,11 +66,12 @@ static int token_read(const char *dir, const char *name, struct token *ret, stru
 
 	buf_init(&text);
 	r = fs_read_secret(path, 200, &text, err);
-	if (r == 0 && (sscanf(buf_str(&text), "%31s %64s %" SCNd64 " %" SCNd64, role, hex,
-	                      &ret->created_s, &ret->expires_s) != 4 ||
-	               !role_from_name(role, &ret->role) ||
-	               sodium_hex2bin(ret->hash, HASH_BYTES, hex, strlen(hex), NULL, &n, NULL) != 0 ||
-	               n != HASH_BYTES))
+	if (r == 0 &&
+	    (sscanf(buf_str(&text), "%31s %64s %" SCNd64 " %" SCNd64, role, hex, &ret->created_s,
+	            &ret->expires_s) != 4 ||
+	     !role_from_name(role, &ret->role) ||
+	     sodium_hex2bin(ret->hash, HASH_BYTES, hex, strlen(hex), NULL, &n, NULL) != 0 ||
+	     n != HASH_BYTES))
 		r = err_set(err, E_CORRUPT, "%s is not a token's file", path);
 	snprintf(ret->name, sizeof(ret->name), "%.63s", name);
 	buf_done(&text);

@@ -50,7 +50,8 @@ int call_arg_int(struct call *c, const char *name, int64_t def, int64_t lo, int6
 		return 0;
 	}
 	n = strtoll(v, &end, 10);
-	if (*v == '\0' || *v == ' ' || *v == '+' || *end != '\0' || strlen(v) > 19 || n < lo || n > hi)
+	if (*v == '\0' || *v == ' ' || *v == '+' || *end != '\0' || strlen(v) > 19 || n < lo ||
+	    n > hi)
 		return call_fail(c, E_INVALID, name,
 		                 "%s wants a number from %" PRId64 " to %" PRId64, name, lo, hi);
 	*ret = n;
@@ -117,7 +118,8 @@ static int call_wait(struct call *c, struct actor *to, void (*deliver)(struct le
 	MHD_suspend_connection(c->conn);
 	r = actor_post(to, &c->letter);
 	if (r < 0) {
-		err_set(&c->err, r, "%s", r == E_BUSY ? "too many requests wait already" : err_text(r));
+		err_set(&c->err, r, "%s",
+		        r == E_BUSY ? "too many requests wait already" : err_text(r));
 		call_resume(c);
 	}
 	return 0;

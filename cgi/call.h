@@ -26,7 +26,7 @@ struct cgi;
 struct reader;
 struct watch;
 
-#define CALL_PARAMS_MAX 3
+#define CALL_PARAMS_MAX  3
 #define CALL_PARAM_BYTES 300
 
 /* What a route does. 0: the answer is queued or will be; negative: the error is in c->err. */
@@ -42,7 +42,7 @@ struct route {
 };
 
 enum route_flag {
-	RF_BODY = 1, /* wants a JSON body */
+	RF_BODY = 1,  /* wants a JSON body */
 	RF_PLAIN = 2, /* errors as one line of text */
 };
 
@@ -64,30 +64,30 @@ struct call {
 	enum role role;
 	bool by_cookie;
 
-	struct buf body;      /* of the request */
-	struct cJSON *json;   /* parsed body, or NULL */
-	struct buf out;       /* of the answer */
+	struct buf body;    /* of the request */
+	struct cJSON *json; /* parsed body, or NULL */
+	struct buf out;     /* of the answer */
 	struct err err;
 	char place[120], hint[240];
-	struct buf details;   /* JSON that goes with an error, or empty */
-	int status;           /* of a good answer; 0: 200 */
-	int error_status;     /* of an error; 0: as err.def says */
-	int retry_after_s;    /* 0: no such header */
-	char allow[64];       /* methods, with 405 */
-	char cookie[200];     /* Set-Cookie, or "" */
-	uint64_t number;      /* of the stream; 0: unknown */
+	struct buf details; /* JSON that goes with an error, or empty */
+	int status;         /* of a good answer; 0: 200 */
+	int error_status;   /* of an error; 0: as err.def says */
+	int retry_after_s;  /* 0: no such header */
+	char allow[64];     /* methods, with 405 */
+	char cookie[200];   /* Set-Cookie, or "" */
+	uint64_t number;    /* of the stream; 0: unknown */
 
 	/* What is waited for. */
 	int (*then)(struct call *c); /* on the HTTP thread, after the wait; NULL: answer `out` */
 	call_work_fn work;
-	int64_t deadline_us;         /* monotonic */
+	int64_t deadline_us; /* monotonic */
 	uint64_t ask_id;
 	const char *ask_kind;
 	bool ask_command, ask_dry;
 	struct buf ask_args;
 	char ask_request[80];
-	struct call *next;           /* in the waiting list of an actor */
-	void *extra;                 /* of the handler; freed with free() */
+	struct call *next; /* in the waiting list of an actor */
+	void *extra;       /* of the handler; freed with free() */
 };
 
 /* Wait for the BaseServer. `args` is JSON (copied). Thread: HTTP. */
@@ -116,8 +116,8 @@ __attribute__((format(printf, 4, 5))) int call_fail(struct call *c, int code, co
                                                     const char *fmt, ...);
 
 /* Answers; each queues exactly one. */
-int reply_json(struct call *c, int status);                        /* c->out */
-int reply_error(struct call *c);                                   /* c->err */
+int reply_json(struct call *c, int status); /* c->out */
+int reply_error(struct call *c);            /* c->err */
 int reply_bytes(struct call *c, int status, const char *type, const char *data, size_t n);
 int reply_empty(struct call *c, int status);
 /* Takes a response over; adds the headers that all have. */

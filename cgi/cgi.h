@@ -36,9 +36,9 @@ struct cgi {
 	struct hash *hash;       /* cgi/hash.h */
 	struct auth *auth;       /* cgi/auth.h; the HTTP thread's once it runs */
 
-	struct names *names;     /* cgi/names.h; has its own lock */
-	_Atomic unsigned calls;    /* requests not yet answered in full */
-	_Atomic unsigned streams;  /* open event streams and followed logs */
+	struct names *names;                           /* cgi/names.h; has its own lock */
+	_Atomic unsigned calls;                        /* requests not yet answered in full */
+	_Atomic unsigned streams;                      /* open event streams and followed logs */
 	_Atomic unsigned long long requests, refusals; /* for /metrics */
 };
 

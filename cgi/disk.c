@@ -9,7 +9,7 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 
-#define ROUND_US (US_PER_S)
+#define ROUND_US    (US_PER_S)
 #define WAITING_MAX 1024
 
 struct disk {

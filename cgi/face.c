@@ -24,8 +24,8 @@
 #include "util/log.h"
 
 #define CONNECTION_MEMORY ((size_t)24 * 1024)
-#define LISTEN_BACKLOG 256
-#define STOP_MS 1000
+#define LISTEN_BACKLOG    256
+#define STOP_MS           1000
 
 /* --- a call's life ------------------------------------------------------------------ */
 
@@ -34,8 +34,8 @@ static void *target_seen(void *ctx, const char *target, struct MHD_Connection *c
 {
 	struct cgi *cgi = ctx;
 	struct call *c = mem_new(sizeof(*c));
-	const union MHD_ConnectionInfo *info =
-	        MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	unsigned char id[16];
 
 	c->cgi = cgi;
@@ -85,8 +85,8 @@ static void connection_seen(void *ctx, struct MHD_Connection *conn, void **socke
 		*socket_context = NULL;
 		return;
 	}
-	const union MHD_ConnectionInfo *info =
-	        MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		conn, MHD_CONNECTION_INFO_CONNECTION_FD);
 	if (info == NULL)
 		return;
 	*socket_context = watch_open(cgi->janitor, info->connect_fd);
@@ -97,8 +97,8 @@ static void connection_seen(void *ctx, struct MHD_Connection *conn, void **socke
 
 static void address_set(struct call *c)
 {
-	const union MHD_ConnectionInfo *info =
-	        MHD_get_connection_info(c->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		c->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	const struct sockaddr *a = info != NULL ? info->client_addr : NULL;
 
 	snprintf(c->address, sizeof(c->address), "?");
@@ -241,7 +241,8 @@ static int address_parse(const char *text, struct sockaddr_storage *ret, struct 
 	char host[256];
 	const char *colon = strrchr(text, ':');
 	struct addrinfo want = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
-		                 .ai_socktype = SOCK_STREAM }, *found = NULL;
+		                 .ai_socktype = SOCK_STREAM },
+			*found = NULL;
 	size_t n = colon != NULL ? (size_t)(colon - text) : 0;
 
 	if (colon == NULL || n == 0 || n >= sizeof(host))
@@ -301,14 +302,16 @@ int face_start(struct cgi *cgi, struct err *err)
 	const struct param_cgi *p = &cgi->param;
 	struct sockaddr_storage address = { 0 };
 	struct MHD_OptionItem tls[] = {
-		{ MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)(cgi->tls ? buf_str(&cgi->certificate) : NULL) },
+		{ MHD_OPTION_HTTPS_MEM_CERT, 0,
+		  (void *)(uintptr_t)(cgi->tls ? buf_str(&cgi->certificate) : NULL) },
 		{ MHD_OPTION_HTTPS_MEM_KEY, 0,
 		  (void *)(uintptr_t)(cgi->tls ? buf_str(&cgi->certificate_key) : NULL) },
 		{ MHD_OPTION_HTTPS_PRIORITIES, 0,
 		  (void *)(uintptr_t) "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
 		{ MHD_OPTION_END, 0, NULL },
 	};
-	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
+	                 MHD_USE_ERROR_LOG;
 	int r = address_parse(p->listen, &address, err);
 
 	if (r < 0)
@@ -318,21 +321,16 @@ int face_start(struct cgi *cgi, struct err *err)
 	if (cgi->tls)
 		flags |= MHD_USE_TLS;
 	cgi->http = MHD_start_daemon(
-	        flags, 0, NULL, NULL, handle, cgi,
-	        MHD_OPTION_EXTERNAL_LOGGER, mhd_log, NULL,
-	        MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address,
-	        MHD_OPTION_URI_LOG_CALLBACK, target_seen, cgi,
-	        MHD_OPTION_NOTIFY_COMPLETED, call_done, cgi,
-	        MHD_OPTION_NOTIFY_CONNECTION, connection_seen, cgi,
-	        MHD_OPTION_CONNECTION_LIMIT, (unsigned)p->connections_max,
-	        MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)p->connections_per_address_max,
-	        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(p->idle_ms / 1000),
-	        MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY,
-	        MHD_OPTION_STRICT_FOR_CLIENT, 1,
-	        MHD_OPTION_LISTEN_BACKLOG_SIZE, (unsigned)LISTEN_BACKLOG,
-	        MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u,
-	        MHD_OPTION_ARRAY, cgi->tls ? tls : &tls[3],
-	        MHD_OPTION_END);
+		flags, 0, NULL, NULL, handle, cgi, MHD_OPTION_EXTERNAL_LOGGER, mhd_log, NULL,
+		MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address, MHD_OPTION_URI_LOG_CALLBACK,
+		target_seen, cgi, MHD_OPTION_NOTIFY_COMPLETED, call_done, cgi,
+		MHD_OPTION_NOTIFY_CONNECTION, connection_seen, cgi, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)p->connections_max, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+		(unsigned)p->connections_per_address_max, MHD_OPTION_CONNECTION_TIMEOUT,
+		(unsigned)(p->idle_ms / 1000), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_LISTEN_BACKLOG_SIZE,
+		(unsigned)LISTEN_BACKLOG, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_ARRAY,
+		cgi->tls ? tls : &tls[3], MHD_OPTION_END);
 	if (cgi->http == NULL)
 		return err_sys(err, E_IO, errno, "cannot listen on %s", p->listen);
 	return 0;

@@ -107,7 +107,8 @@ int guard_origin(struct call *c)
 	char want[320];
 
 	if (site != NULL && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
-		return call_fail(c, E_FORBIDDEN, "Sec-Fetch-Site", "the request comes from another site");
+		return call_fail(c, E_FORBIDDEN, "Sec-Fetch-Site",
+		                 "the request comes from another site");
 	if (origin == NULL)
 		return 0;
 	snprintf(want, sizeof(want), "%s://%.300s", c->cgi->tls ? "https" : "http", host);

@@ -45,8 +45,8 @@ static int login_work(struct call *c, struct reader *r)
 	auth_tried(c->cgi->auth, c, l->user, code == 0);
 	sodium_memzero(l->password, sizeof(l->password));
 	if (code == 0 && l->as_token) {
-		code = auth_token_make(c->cgi->param.state_dir, l->name, l->role, l->life_s, l->token,
-		                       &c->err);
+		code = auth_token_make(c->cgi->param.state_dir, l->name, l->role, l->life_s,
+		                       l->token, &c->err);
 		if (code == 0)
 			code = auth_tokens_load(c->cgi->auth, &c->err);
 	}

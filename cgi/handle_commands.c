@@ -62,8 +62,8 @@ static int command_send(struct call *c, const struct kind *kind, const cJSON *ar
 	int r;
 
 	if (c->role < kind->role)
-		return call_fail(c, E_FORBIDDEN, "kind", "%s needs the role %s, %s has %s", kind->name,
-		                 role_name(kind->role), c->actor, role_name(c->role));
+		return call_fail(c, E_FORBIDDEN, "kind", "%s needs the role %s, %s has %s",
+		                 kind->name, role_name(kind->role), c->actor, role_name(c->role));
 	if (request_id_read(c, request_id) < 0)
 		return c->err.code;
 	text = args != NULL ? cJSON_PrintUnformatted(args) : mem_str("{}");
@@ -79,9 +79,8 @@ int commands_post(struct call *c)
 	const cJSON *args = json_get(c->json, "args"), *dry = json_get(c->json, "dry_run"), *m;
 	const struct kind *kind;
 
-	cJSON_ArrayForEach(m, c->json)
-		if (!member_known(m->string))
-			return call_fail(c, E_INVALID, "body", "there is no key '%.60s' here", m->string);
+	cJSON_ArrayForEach(m, c->json) if (!member_known(m->string)) return call_fail(
+		c, E_INVALID, "body", "there is no key '%.60s' here", m->string);
 	if (name == NULL)
 		return call_fail(c, E_INVALID, "kind", "'kind' wants a text");
 	if (args != NULL && !cJSON_IsObject(args))

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "cgi/call.h"
+#include "cgi/cgi.h"
 #include "cgi/json_put.h"
 #include "cgi/list.h"
 #include "cgi/names.h"
-#include "cgi/cgi.h"
 #include "cgi/route.h"
 #include "cgi/show.h"
 #include "util/alloc.h"
@@ -80,7 +80,8 @@ static int document_done(struct call *c)
 {
 	if (c->err.code < 0)
 		return c->err.code;
-	return reply_bytes(c, MHD_HTTP_OK, "text/plain; charset=utf-8", buf_str(&c->out), c->out.len);
+	return reply_bytes(c, MHD_HTTP_OK, "text/plain; charset=utf-8", buf_str(&c->out),
+	                   c->out.len);
 }
 
 /* /workflows/PROJECT/NAME, or .../document for the text alone. */
@@ -145,8 +146,8 @@ static int task_states(struct call *c, uint32_t *ret)
 
 int tasks_get(struct call *c)
 {
-	static const char *const names[] = { "limit", "cursor", "order", "prefix", "states",
-		                             "workflow_id", NULL };
+	static const char *const names[] = { "limit",  "cursor",      "order", "prefix",
+		                             "states", "workflow_id", NULL };
 	struct query *q = c->extra = mem_new(sizeof(*q));
 	const char *prefix = call_arg(c, "prefix");
 	int64_t workflow;

@@ -23,8 +23,8 @@ struct query {
 };
 
 static const char *const sorts[READ_SORT_COUNT] = {
-	[READ_BY_RUN_DATE] = "run_date", [READ_BY_CHANGE] = "change", [READ_BY_START] = "start",
-	[READ_BY_END] = "end", [READ_BY_PRIORITY] = "priority", [READ_BY_STATE] = "state",
+	[READ_BY_RUN_DATE] = "run_date", [READ_BY_CHANGE] = "change",     [READ_BY_START] = "start",
+	[READ_BY_END] = "end",           [READ_BY_PRIORITY] = "priority", [READ_BY_STATE] = "state",
 };
 
 static int instance_put(void *ctx, const struct instance *i)
@@ -74,7 +74,8 @@ static int members_read(struct call *c, struct reader *r, struct members *m)
 	if (code == 0 && m->n == 0)
 		return call_fail(c, E_NOT_FOUND, "task", "no task is named so");
 	if (code == E_LIMIT)
-		return call_fail(c, code, "task", "more than %d tasks are named so", READ_TASKS_MAX);
+		return call_fail(c, code, "task", "more than %d tasks are named so",
+		                 READ_TASKS_MAX);
 	return code;
 }
 
@@ -117,8 +118,9 @@ static int sort_read(struct call *c, enum read_sort *ret)
 
 int instances_get(struct call *c)
 {
-	static const char *const names[] = { "limit", "cursor", "order", "sort", "task", "states",
-		                             "from", "to", "workflow_id", "broker_id", "parts", NULL };
+	static const char *const names[] = { "limit",       "cursor",    "order", "sort",
+		                             "task",        "states",    "from",  "to",
+		                             "workflow_id", "broker_id", "parts", NULL };
 	struct query *q = c->extra = mem_new(sizeof(*q));
 	struct read_filter *f = &q->filter;
 	const char *task = call_arg(c, "task");

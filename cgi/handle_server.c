@@ -80,7 +80,8 @@ static int metrics_done(struct call *c)
 	int r;
 
 	buf_init(&text);
-	prometheus_own(&text, "cgi_requests_total", "counter", "Requests", atomic_load(&cgi->requests));
+	prometheus_own(&text, "cgi_requests_total", "counter", "Requests",
+	               atomic_load(&cgi->requests));
 	prometheus_own(&text, "cgi_errors_total", "counter", "Requests answered with an error",
 	               atomic_load(&cgi->refusals));
 	prometheus_own(&text, "cgi_streams", "gauge", "Open event streams and followed logs",

@@ -15,7 +15,7 @@
 #include "util/alloc.h"
 
 #define FEED_BYTES ((size_t)256 * 1024)
-#define LOG_BYTES 262144
+#define LOG_BYTES  262144
 #define TAIL_BYTES 65536
 
 static int stream_room(struct call *c)
@@ -145,7 +145,8 @@ static int log_done(struct call *c)
 	if (q->download) {
 		char disposition[120];
 
-		snprintf(disposition, sizeof(disposition), "attachment; filename=\"%s.log\"", q->name);
+		snprintf(disposition, sizeof(disposition), "attachment; filename=\"%s.log\"",
+		         q->name);
 		MHD_add_response_header(r, "Content-Disposition", disposition);
 	}
 	return reply_queue(c, MHD_HTTP_OK, r);
@@ -153,8 +154,8 @@ static int log_done(struct call *c)
 
 static int log_args(struct call *c, struct log_query *q, bool *ret_follow)
 {
-	static const char *const names[] = { "follow", "offset", "bytes", "lines", "stream", "attempt",
-		                             "generation", "download", NULL };
+	static const char *const names[] = { "follow",  "offset",     "bytes",    "lines", "stream",
+		                             "attempt", "generation", "download", NULL };
 	const char *stream = call_arg(c, "stream");
 	int64_t offset, bytes, attempt, generation;
 

@@ -34,7 +34,9 @@ struct hash *hash_new(struct thread *th)
 {
 	struct hash *h = mem_new(sizeof(*h));
 
-	h->ops = (struct actor_ops){ .name = "hash", .letters_max = WAITING_MAX, .init = hash_init };
+	h->ops = (struct actor_ops){ .name = "hash",
+		                     .letters_max = WAITING_MAX,
+		                     .init = hash_init };
 	h->me = actor_new(th, &h->ops, h);
 	return h;
 }

@@ -31,8 +31,8 @@ struct janitor {
 	size_t ended;
 };
 
-#define OF_OPENED(l) ((struct watch *)((char *)(l) - offsetof(struct watch, opened)))
-#define OF_CLOSED(l) ((struct watch *)((char *)(l) - offsetof(struct watch, closed)))
+#define OF_OPENED(l) ((struct watch *)((char *)(l)-offsetof(struct watch, opened)))
+#define OF_CLOSED(l) ((struct watch *)((char *)(l)-offsetof(struct watch, closed)))
 
 static void watch_take(struct letter *l, void *self)
 {
@@ -144,7 +144,8 @@ void watch_set(struct watch *w, int64_t ms)
 {
 	if (w == NULL)
 		return;
-	atomic_store_explicit(&w->until_us, ms == 0 ? 0 : clock_mono_us(&clock_machine) + ms * US_PER_MS,
+	atomic_store_explicit(&w->until_us,
+	                      ms == 0 ? 0 : clock_mono_us(&clock_machine) + ms * US_PER_MS,
 	                      memory_order_relaxed);
 }
 

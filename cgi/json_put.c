@@ -12,8 +12,11 @@
  * bytes on purpose: what comes here was checked when it came in. */
 static size_t character_bytes(const unsigned char *p, const unsigned char *end)
 {
-	size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
-	           : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
+	size_t n = p[0] < 0x80                   ? 1
+	           : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+	           : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
+	           : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
+	                                         : 0;
 
 	if (n > (size_t)(end - p))
 		return 0;

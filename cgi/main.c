@@ -80,7 +80,8 @@ static int certificates_read(struct cgi *cgi, struct err *err)
 		return 0;
 	r = fs_read(p->certificate_file, PEM_BYTES_MAX, &cgi->certificate, err);
 	if (r == 0)
-		r = fs_read_secret(p->certificate_key_file, PEM_BYTES_MAX, &cgi->certificate_key, err);
+		r = fs_read_secret(p->certificate_key_file, PEM_BYTES_MAX, &cgi->certificate_key,
+		                   err);
 	cgi->tls = r == 0;
 	return r;
 }
@@ -185,8 +186,8 @@ int main(int argc, char **argv)
 	int code = EX_OK;
 
 	argc = make_token_take(argc, argv, &token);
-	if (!param_main(&param_cgi_table, &cgi.param, argc, argv, "[--make-token NAME [ROLE]]", &args,
-	                &code))
+	if (!param_main(&param_cgi_table, &cgi.param, argc, argv, "[--make-token NAME [ROLE]]",
+	                &args, &code))
 		goto out;
 	if (sodium_init() < 0) {
 		err_set(&err, E_IO, "no random numbers");

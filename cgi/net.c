@@ -18,17 +18,18 @@
 
 #define RETRY_MIN_US (200 * US_PER_MS)
 #define RETRY_MAX_US (5 * US_PER_S)
-#define ROUND_US (250 * US_PER_MS)
-#define SILENCE_MS 30000
+#define ROUND_US     (250 * US_PER_MS)
+#define SILENCE_MS   30000
 #define HANDSHAKE_MS 5000
-#define QUEUE_BYTES ((size_t)16 * 1024 * 1024)
+#define QUEUE_BYTES  ((size_t)16 * 1024 * 1024)
 
 /* --- waiting calls ------------------------------------------------------------------ */
 
 static void call_end(struct call *c, int code, const char *text)
 {
 	if (code < 0)
-		err_set(&c->err, code, "%s", text != NULL && text[0] != '\0' ? text : err_text(code));
+		err_set(&c->err, code, "%s",
+		        text != NULL && text[0] != '\0' ? text : err_text(code));
 	call_resume(c);
 }
 
@@ -55,9 +56,10 @@ static void asks_fail(struct net *n, int code, const char *text)
 		struct call *next = c->next;
 
 		if (c->ask_command)
-			snprintf(c->hint, sizeof(c->hint),
-			         "the command may have been taken: ask again with request_id \"%s\"",
-			         c->ask_request);
+			snprintf(
+				c->hint, sizeof(c->hint),
+				"the command may have been taken: ask again with request_id \"%s\"",
+				c->ask_request);
 		call_end(c, code, text);
 		c = next;
 	}

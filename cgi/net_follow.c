@@ -115,7 +115,8 @@ static int follow(struct net *n, struct follower *f)
 	return r;
 }
 
-int net_follow_events(struct net *n, struct feed *feed, uint64_t from, uint32_t task, uint32_t states)
+int net_follow_events(struct net *n, struct feed *feed, uint64_t from, uint32_t task,
+                      uint32_t states)
 {
 	struct follower *f = mem_new(sizeof(*f));
 

@@ -9,8 +9,8 @@
 #include "sirdar.pb-c.h"
 #include "wire/session.h"
 
-#define SERVERS_MAX 16
-#define BEAT_US (10 * US_PER_S)       /* heartbeat of feeds, ping of the session */
+#define SERVERS_MAX    16
+#define BEAT_US        (10 * US_PER_S) /* heartbeat of feeds, ping of the session */
 #define FEED_BYTES_MAX (256 * 1024)
 
 struct call;
@@ -27,14 +27,14 @@ struct follower {
 	struct net *net;
 	struct follower *next;
 	struct feed *feed;
-	bool log;            /* else events */
-	bool gap;            /* events were lost for it: say so when there is room */
+	bool log; /* else events */
+	bool gap; /* events were lost for it: say so when there is room */
 	/* events */
 	uint64_t from;
 	uint32_t task, states;
 	/* log */
 	struct log_ask ask;
-	uint64_t id;         /* of the LOG_READ; 0: none is open */
+	uint64_t id;            /* of the LOG_READ; 0: none is open */
 	unsigned char carry[4]; /* the beginning of a character whose end has not come */
 	size_t carry_n;
 };
@@ -50,22 +50,22 @@ struct net {
 
 	struct session *session;
 	_Atomic bool up;
-	bool ended;           /* on_end ran while a call into the session was under way */
-	char why[200];        /* why there is no session */
+	bool ended;    /* on_end ran while a call into the session was under way */
+	char why[200]; /* why there is no session */
 	int64_t retry_us, retry_at_us, heard_us, beat_at_us;
 	uint64_t incarnation;
 	uint32_t epoch;
 
 	uint64_t last_id;
-	struct call *asks;    /* sent, waiting */
+	struct call *asks; /* sent, waiting */
 	struct follower *followers;
 	bool subscribed;
-	uint64_t seen;        /* number of the last event that came */
+	uint64_t seen; /* number of the last event that came */
 };
 
 void net_followers_event(struct net *n, const Sirdar__Events *e);
 void net_followers_log(struct net *n, const Sirdar__LogData *d);
-void net_followers_up(struct net *n);   /* a session began */
+void net_followers_up(struct net *n); /* a session began */
 void net_followers_down(struct net *n);
 void net_followers_beat(struct net *n); /* heartbeats; those who left are forgotten */
 void net_followers_end(struct net *n);

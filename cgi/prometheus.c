@@ -11,7 +11,8 @@
 static bool name_ok(const char *s)
 {
 	return s != NULL && s[0] != '\0' && (s[0] < '0' || s[0] > '9') &&
-	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == strlen(s);
+	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+	               strlen(s);
 }
 
 static void escaped(struct buf *out, const char *s)
@@ -47,7 +48,8 @@ static void labels(struct buf *out, const cJSON *ls, const char *le)
 	const cJSON *l;
 	bool first = true;
 
-	cJSON_ArrayForEach(l, ls) {
+	cJSON_ArrayForEach(l, ls)
+	{
 		if (!name_ok(l->string) || !cJSON_IsString(l))
 			continue;
 		buf_printf(out, "%s%s=\"", first ? "{" : ",", l->string);
@@ -75,7 +77,8 @@ static void histogram(struct buf *out, const char *name, const cJSON *s)
 {
 	const cJSON *b;
 
-	cJSON_ArrayForEach(b, json_get(s, "buckets")) {
+	cJSON_ArrayForEach(b, json_get(s, "buckets"))
+	{
 		const cJSON *le = cJSON_GetArrayItem(b, 0), *n = cJSON_GetArrayItem(b, 1);
 		struct buf text;
 
@@ -98,14 +101,16 @@ void prometheus_server(struct buf *out, const char *json, size_t n)
 
 	if (json_parse(json, n, &root, NULL) < 0)
 		return;
-	cJSON_ArrayForEach(m, json_get(root, "metrics")) {
+	cJSON_ArrayForEach(m, json_get(root, "metrics"))
+	{
 		const char *name = json_text(m, "name"), *type = json_text(m, "type");
 		const char *help = json_text(m, "help");
 
 		if (!name_ok(name) || !name_ok(type))
 			continue;
 		head(out, name, type, help != NULL ? help : name);
-		cJSON_ArrayForEach(s, json_get(m, "samples")) {
+		cJSON_ArrayForEach(s, json_get(m, "samples"))
+		{
 			if (strcmp(type, "histogram") == 0)
 				histogram(out, name, s);
 			else

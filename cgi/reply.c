@@ -40,8 +40,8 @@ int reply_queue(struct call *c, int status, struct MHD_Response *r)
 
 int reply_bytes(struct call *c, int status, const char *type, const char *data, size_t n)
 {
-	struct MHD_Response *r =
-	        MHD_create_response_from_buffer(n, (void *)(uintptr_t)data, MHD_RESPMEM_MUST_COPY);
+	struct MHD_Response *r = MHD_create_response_from_buffer(n, (void *)(uintptr_t)data,
+	                                                         MHD_RESPMEM_MUST_COPY);
 
 	CHECK(r != NULL);
 	header(r, "Content-Type", type);
@@ -61,7 +61,7 @@ int reply_empty(struct call *c, int status)
 int reply_json(struct call *c, int status)
 {
 	struct MHD_Response *r = MHD_create_response_from_buffer(
-	        c->out.len, (void *)(uintptr_t)buf_str(&c->out), MHD_RESPMEM_MUST_COPY);
+		c->out.len, (void *)(uintptr_t)buf_str(&c->out), MHD_RESPMEM_MUST_COPY);
 
 	CHECK(r != NULL);
 	header(r, "Content-Type", "application/json; charset=utf-8");

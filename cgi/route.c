@@ -78,8 +78,9 @@ static int path_match(const char *pattern, const char *p, const char *end,
 	return p == end;
 }
 
-int route_find(const char *method, const char *path, size_t path_len, const struct route **ret_route,
-               char params[CALL_PARAMS_MAX][CALL_PARAM_BYTES], char ret_allow[64])
+int route_find(const char *method, const char *path, size_t path_len,
+               const struct route **ret_route, char params[CALL_PARAMS_MAX][CALL_PARAM_BYTES],
+               char ret_allow[64])
 {
 	const char *end = path + path_len;
 

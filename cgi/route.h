@@ -14,8 +14,9 @@ extern const size_t routes_n;
  *   errors  E_NOT_FOUND; E_UNSUPPORTED another method has it: ret_allow lists those
  *           that do; E_INVALID a parameter with broken %-escapes, %00, or too long
  */
-int route_find(const char *method, const char *path, size_t path_len, const struct route **ret_route,
-               char params[CALL_PARAMS_MAX][CALL_PARAM_BYTES], char ret_allow[64]);
+int route_find(const char *method, const char *path, size_t path_len,
+               const struct route **ret_route, char params[CALL_PARAMS_MAX][CALL_PARAM_BYTES],
+               char ret_allow[64]);
 
 /* Declared for the table; each in handle_*.c. */
 #define ROUTE(method, path, role, flags, handler) int handler(struct call *c);

@@ -48,7 +48,9 @@ bool key_read(const char *text, struct inst_key *ret)
 		return false;
 	if (*text == '.' && (text++, !number_read(&text, INT32_MIN, INT32_MAX, &part)))
 		return false;
-	*ret = (struct inst_key){ .run_date = run_date, .task = (uint32_t)task, .part = (int32_t)part };
+	*ret = (struct inst_key){ .run_date = run_date,
+		                  .task = (uint32_t)task,
+		                  .part = (int32_t)part };
 	return *text == '\0';
 }
 
@@ -141,7 +143,9 @@ void show_event(struct buf *b, struct names *n, const struct read_event *e)
 
 void show_wire_event(struct buf *b, struct names *n, const Sirdar__Event *e)
 {
-	const struct inst_key key = { .run_date = e->run_date, .task = e->task_id, .part = e->part };
+	const struct inst_key key = { .run_date = e->run_date,
+		                      .task = e->task_id,
+		                      .part = e->part };
 	enum state to = ST_NONE, from = ST_NONE;
 
 	state_from_number(e->to, &to);
@@ -177,7 +181,8 @@ void show_task(struct buf *b, const struct store_task *t)
 	const char *end = strrchr(t->name, '/');
 	char workflow[400];
 
-	snprintf(workflow, sizeof(workflow), "%.*s", end != NULL ? (int)(end - t->name) : 0, t->name);
+	snprintf(workflow, sizeof(workflow), "%.*s", end != NULL ? (int)(end - t->name) : 0,
+	         t->name);
 	put_open(b, NULL, '{');
 	put_int(b, "task_id", t->id);
 	put_text(b, "task", t->name);

@@ -15,10 +15,10 @@ struct buf;
 struct online {
 	struct cli *cli;
 	void *curl;
-	char *base;   /* URL without a slash at its end */
-	char *token;  /* or NULL */
-	bool quiet;   /* errors are the caller's to say */
-	long status;  /* of the last answer */
+	char *base;            /* URL without a slash at its end */
+	char *token;           /* or NULL */
+	bool quiet;            /* errors are the caller's to say */
+	long status;           /* of the last answer */
 	char next[32], end[8]; /* X-Log-Next, X-Log-End of the last answer */
 };
 

@@ -10,15 +10,28 @@
 static const struct act {
 	const char *name, *options;
 } acts[] = {
-	{ "redo", "msrbp" },       { "backfill", "PoDFrpSO" }, { "kill", "g" },
-	{ "force-success", "" },   { "skip", "" },             { "enqueue", "" },
-	{ "declare-dead", "" },    { "freeze", "" },           { "unfreeze", "" },
-	{ "priority", "p" },       { "run-now", "O" },         { "online", "" },
-	{ "offline", "d" },        { "retire", "d" },
+	{ "redo", "msrbp" },    { "backfill", "PoDFrpSO" },
+	{ "kill", "g" },        { "force-success", "" },
+	{ "skip", "" },         { "enqueue", "" },
+	{ "declare-dead", "" }, { "freeze", "" },
+	{ "unfreeze", "" },     { "priority", "p" },
+	{ "run-now", "O" },     { "online", "" },
+	{ "offline", "d" },     { "retire", "d" },
 };
 
-enum { KEY_FROM = 0x2000, KEY_TO, KEY_DATE, KEY_STATE, KEY_ID, KEY_TASK, KEY_WORKFLOW, KEY_MESSAGE,
-	KEY_DRY, KEY_WAIT, KEY_REQUEST };
+enum {
+	KEY_FROM = 0x2000,
+	KEY_TO,
+	KEY_DATE,
+	KEY_STATE,
+	KEY_ID,
+	KEY_TASK,
+	KEY_WORKFLOW,
+	KEY_MESSAGE,
+	KEY_DRY,
+	KEY_WAIT,
+	KEY_REQUEST
+};
 
 /* An argument of the command, by its key. */
 static const struct act_option {
@@ -27,7 +40,8 @@ static const struct act_option {
 	enum { AS_TEXT, AS_NUMBER, AS_TRUE } as;
 } act_options[] = {
 	{ 'm', "mode", "MODE", "mode", "self (default), with_downstream, downstream", AS_TEXT },
-	{ 's', "scope", "SCOPE", "scope", "downstream in workflow (default), project, all", AS_TEXT },
+	{ 's', "scope", "SCOPE", "scope", "downstream in workflow (default), project, all",
+	  AS_TEXT },
 	{ 'r', "running", "HOW", "running", "what runs now: leave (default), wait, kill", AS_TEXT },
 	{ 'b', "body", "BODY", "body", "definition: current (default), old", AS_TEXT },
 	{ 'p', "priority", "N", "priority", "1 to 10", AS_NUMBER },
@@ -35,7 +49,8 @@ static const struct act_option {
 	{ 'o', "order", "ORDER", "order", "asc (default), desc, free", AS_TEXT },
 	{ 'D', "dependencies", "WHICH", "dependencies", "inside (default), all, ignore", AS_TEXT },
 	{ 'F', "finished", "HOW", "finished", "finished ones: redo (default), leave", AS_TEXT },
-	{ 'S', "stop-on-failure", NULL, "stop_on_failure", "stop at the first that fails", AS_TRUE },
+	{ 'S', "stop-on-failure", NULL, "stop_on_failure", "stop at the first that fails",
+	  AS_TRUE },
 	{ 'O', "off-plan", NULL, "off_plan", "also dates that are not planned", AS_TRUE },
 	{ 'g', "grace-ms", "MS", "grace_ms", "from TERM to KILL", AS_NUMBER },
 	{ 'd', "detach", NULL, "detach", "take links of others to these out", AS_TRUE },

@@ -116,7 +116,10 @@ static char sign_of(const char *change)
 static void paint(char sign, bool on)
 {
 	if (isatty(STDOUT_FILENO))
-		fputs(!on ? "\033[0m" : sign == '+' ? "\033[32m" : sign == '-' ? "\033[31m" : "\033[33m",
+		fputs(!on           ? "\033[0m"
+		      : sign == '+' ? "\033[32m"
+		      : sign == '-' ? "\033[31m"
+		                    : "\033[33m",
 		      stdout);
 }
 
@@ -126,7 +129,8 @@ static int changes_print(const cJSON *answer)
 	const cJSON *c, *f;
 	int changed = 0, same = 0;
 
-	cJSON_ArrayForEach(c, json_get(answer, "changes")) {
+	cJSON_ArrayForEach(c, json_get(answer, "changes"))
+	{
 		const char *change = text_of(c, "change");
 		char sign = sign_of(change);
 
@@ -138,7 +142,8 @@ static int changes_print(const cJSON *answer)
 		paint(sign, true);
 		printf("%c %s %s\n", sign, text_of(c, "kind"), text_of(c, "name"));
 		paint(sign, false);
-		cJSON_ArrayForEach(f, json_get(c, "fields")) {
+		cJSON_ArrayForEach(f, json_get(c, "fields"))
+		{
 			if (json_get(f, "before") != NULL)
 				printf("    - %s: %s\n", text_of(f, "field"), text_of(f, "before"));
 			if (json_get(f, "after") != NULL)
@@ -147,7 +152,7 @@ static int changes_print(const cJSON *answer)
 	}
 	cJSON_ArrayForEach(c, json_get(answer, "warnings"))
 		printf("%s:%s:%s: warning: %s\n", text_of(c, "file"), text_of(c, "line"),
-		       text_of(c, "column"), text_of(c, "message"));
+	               text_of(c, "column"), text_of(c, "message"));
 	printf("%d changed, %d as before\n", changed, same);
 	return changed;
 }

@@ -13,7 +13,7 @@
 
 #define POLL_MIN_MS 100
 #define POLL_MAX_MS 1000
-#define BAR_CELLS 30
+#define BAR_CELLS   30
 
 static const struct kind {
 	const char *name;
@@ -42,7 +42,8 @@ static void preview_tasks(const cJSON *list, const char *title, struct buf *out)
 	if (cJSON_GetArraySize(list) == 0)
 		return;
 	table_init(&t, title);
-	cJSON_ArrayForEach(e, list) {
+	cJSON_ArrayForEach(e, list)
+	{
 		table_add(&t, text_of(e, "task"));
 		table_add(&t, text_of(e, "owner"));
 		table_add(&t, text_of(e, "count"));
@@ -68,10 +69,9 @@ static void preview_print(const cJSON *dry, FILE *to)
 	preview_tasks(json_get(dry, "downstream"), "Task|Owner|>Count", &out);
 	cJSON_ArrayForEach(e, json_get(dry, "refused"))
 		buf_printf(&out, "refused: %s %s: %s\n", text_of(e, "task"), time_of(e, "run_date"),
-		           text_of(e, "message"));
-	cJSON_ArrayForEach(e, json_get(dry, "warnings"))
-		if (cJSON_IsString(e))
-			buf_printf(&out, "warning: %s\n", e->valuestring);
+	                   text_of(e, "message"));
+	cJSON_ArrayForEach(e, json_get(dry, "warnings")) if (cJSON_IsString(e))
+		buf_printf(&out, "warning: %s\n", e->valuestring);
 	fputs(buf_str(&out), to);
 	buf_done(&out);
 }
@@ -291,7 +291,8 @@ static int start(struct cli *cli, int argc, char **argv, struct options *q, bool
 
 	cli_parse(cli, &own, argc, argv, q);
 	if (wants_id != (q->words.n == 1))
-		return cli_fail(CLI_USAGE, wants_id ? "want one command's number" : "want no words");
+		return cli_fail(CLI_USAGE,
+		                wants_id ? "want one command's number" : "want no words");
 	return online_open(cli, o);
 }
 
@@ -302,7 +303,8 @@ static void list_print(const cJSON *root)
 	const cJSON *c;
 
 	table_init(&t, ">No|Kind|By|State|>Done|>Total|>Failed|Created");
-	cJSON_ArrayForEach(c, json_get(root, "items")) {
+	cJSON_ArrayForEach(c, json_get(root, "items"))
+	{
 		table_add(&t, text_of(c, "command"));
 		table_add(&t, text_of(c, "kind"));
 		table_add(&t, text_of(c, "actor"));
@@ -351,7 +353,7 @@ static void items_print(const cJSON *root)
 
 	cJSON_ArrayForEach(i, json_get(root, "items"))
 		printf("  %-40s %s  %s %s\n", text_of(i, "task"), time_of(i, "run_date"),
-		       text_of(i, "code"), text_of(i, "message"));
+	               text_of(i, "code"), text_of(i, "message"));
 }
 
 int cmd_command_show(struct cli *cli, int argc, char **argv)
@@ -376,7 +378,8 @@ int cmd_command_show(struct cli *cli, int argc, char **argv)
 	} else if (code == CLI_OK) {
 		command_print(root);
 		printf("by %s at %s, request %s\nargs %s\n", text_of(root, "actor"),
-		       time_of(root, "created"), text_of(root, "request_id"), text_of(root, "args"));
+		       time_of(root, "created"), text_of(root, "request_id"),
+		       text_of(root, "args"));
 		items_print(items);
 	}
 	cJSON_Delete(root);

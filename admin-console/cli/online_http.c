@@ -16,8 +16,8 @@
 #include "util/json_in.h"
 
 #define URL_DEFAULT "http://127.0.0.1:7480"
-#define ANSWER_MAX ((size_t)64 * 1024 * 1024)
-#define TRIES 4
+#define ANSWER_MAX  ((size_t)64 * 1024 * 1024)
+#define TRIES       4
 
 /* --- where and who ---------------------------------------------------------------------- */
 
@@ -58,7 +58,8 @@ static int token_read(const char *path, bool must, char **ret_token, char **ret_
 
 static bool is_loopback(const char *url)
 {
-	static const char *const heads[] = { "http://127.", "http://localhost:", "http://localhost/",
+	static const char *const heads[] = { "http://127.",
+		                             "http://localhost:", "http://localhost/",
 		                             "http://[::1]" };
 
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
@@ -75,7 +76,8 @@ static int base_set(struct online *o, const char *url)
 		n--;
 	o->base = mem_strn(url, n);
 	if (strncasecmp(o->base, "https://", 8) != 0 && !is_loopback(o->base))
-		return cli_fail(CLI_USAGE, "%s: want https://, or http:// to this machine itself", url);
+		return cli_fail(CLI_USAGE, "%s: want https://, or http:// to this machine itself",
+		                url);
 	return CLI_OK;
 }
 
@@ -90,7 +92,9 @@ int online_open(struct cli *cli, struct online *ret)
 	if (file != NULL || own != NULL)
 		code = token_read(file != NULL ? file : own, file != NULL, &ret->token, &token_url);
 	if (code == CLI_OK)
-		code = base_set(ret, url != NULL ? url : token_url != NULL ? token_url : URL_DEFAULT);
+		code = base_set(ret, url != NULL         ? url
+		                     : token_url != NULL ? token_url
+		                                         : URL_DEFAULT);
 	/* A token goes only to the server it came from. */
 	if (code == CLI_OK && token_url != NULL && strcmp(token_url, ret->base) != 0) {
 		free(ret->token);
@@ -267,8 +271,8 @@ static void details_say(const cJSON *error)
 
 	cJSON_ArrayForEach(e, json_get(json_get(error, "details"), "errors"))
 		fprintf(stderr, "%s:%s:%s: %s: %s%s%s\n", text_of(e, "file"), text_of(e, "line"),
-		        text_of(e, "column"), text_of(e, "path"), text_of(e, "message"),
-		        text_of(e, "hint")[0] ? "; " : "", text_of(e, "hint"));
+	                text_of(e, "column"), text_of(e, "path"), text_of(e, "message"),
+	                text_of(e, "hint")[0] ? "; " : "", text_of(e, "hint"));
 }
 
 /* Say what the server said. */
@@ -297,8 +301,8 @@ out:
 }
 
 /* Commands carry a request id, reads change nothing: both may be repeated. */
-static int request_patient(struct online *o, const char *method, const char *path,
-                           const char *body, struct buf *ret)
+static int request_patient(struct online *o, const char *method, const char *path, const char *body,
+                           struct buf *ret)
 {
 	bool quiet = o->quiet;
 	int code = CLI_OK;

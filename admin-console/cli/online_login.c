@@ -105,8 +105,10 @@ static int login(struct online *o, const struct options *q, const char *password
 	int code;
 
 	gethostname(host, sizeof(host) - 1);
-	host[strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")] = '\0';
-	name = q->name != NULL ? mem_str(q->name) : mem_fmt("%s-%.30s-%ld", q->user, host, (long)getpid());
+	host[strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")] =
+		'\0';
+	name = q->name != NULL ? mem_str(q->name)
+	                       : mem_fmt("%s-%.30s-%ld", q->user, host, (long)getpid());
 	cJSON_AddStringToObject(body, "user", q->user);
 	cJSON_AddStringToObject(body, "password", password);
 	cJSON_AddStringToObject(body, "name", name);

@@ -140,7 +140,8 @@ int cmd_logs(struct cli *cli, int argc, char **argv)
 	cli_parse(cli, &own, argc, argv, &q);
 	code = online_open(cli, &o);
 	if (code == CLI_OK)
-		code = online_resolve(&o, q.words.items[0], q.words.n > 1 ? q.words.items[1] : NULL, &id);
+		code = online_resolve(&o, q.words.items[0], q.words.n > 1 ? q.words.items[1] : NULL,
+		                      &id);
 	if (code == CLI_OK && q.lines != NULL)
 		code = piece(&o, &q, id, "lines", q.lines, &text);
 	else if (code == CLI_OK && !q.follow)

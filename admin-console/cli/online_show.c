@@ -84,10 +84,8 @@ static void rows_add(struct table *t, const cJSON *items, const struct column *c
 {
 	const cJSON *e;
 
-	cJSON_ArrayForEach(e, items)
-		for (size_t i = 0; i < t->columns; i++)
-			table_add(t, columns[i].time ? time_of(e, columns[i].key)
-			                             : text_of(e, columns[i].key));
+	cJSON_ArrayForEach(e, items) for (size_t i = 0; i < t->columns; i++) table_add(
+		t, columns[i].time ? time_of(e, columns[i].key) : text_of(e, columns[i].key));
 }
 
 static void table_out(struct table *t)
@@ -104,7 +102,8 @@ static void json_lines(const cJSON *items, bool *first)
 {
 	const cJSON *e;
 
-	cJSON_ArrayForEach(e, items) {
+	cJSON_ArrayForEach(e, items)
+	{
 		char *text = cJSON_PrintUnformatted(e);
 
 		printf("%s%s", *first ? "[" : ",\n ", text);
@@ -160,8 +159,10 @@ static int list_show(struct online *o, const char *path, bool all, const char *t
 
 int cmd_task_list(struct cli *cli, int argc, char **argv)
 {
-	static const struct column columns[] = { { "task", 0 }, { "state", 0 }, { "frozen", 0 },
-		{ "type", 0 }, { "owner", 0 }, { "priority", 0 }, { "planned_through", 1 } };
+	static const struct column columns[] = { { "task", 0 },           { "state", 0 },
+		                                 { "frozen", 0 },         { "type", 0 },
+		                                 { "owner", 0 },          { "priority", 0 },
+		                                 { "planned_through", 1 } };
 	struct options q = { 0 };
 	struct online o = { 0 };
 	struct buf path;
@@ -182,9 +183,11 @@ int cmd_task_list(struct cli *cli, int argc, char **argv)
 
 int cmd_run_list(struct cli *cli, int argc, char **argv)
 {
-	static const struct column columns[] = { { "task", 0 }, { "run_date", 1 }, { "state", 0 },
-		{ "reason", 0 }, { "attempt", 0 }, { "broker", 0 }, { "started", 1 }, { "ended", 1 },
-		{ "id", 0 } };
+	static const struct column columns[] = { { "task", 0 },    { "run_date", 1 },
+		                                 { "state", 0 },   { "reason", 0 },
+		                                 { "attempt", 0 }, { "broker", 0 },
+		                                 { "started", 1 }, { "ended", 1 },
+		                                 { "id", 0 } };
 	struct options q = { 0 };
 	struct online o = { 0 };
 	struct buf path;
@@ -213,7 +216,8 @@ static void fields_print(const cJSON *root)
 {
 	const cJSON *e;
 
-	cJSON_ArrayForEach(e, root) {
+	cJSON_ArrayForEach(e, root)
+	{
 		if (cJSON_IsArray(e) || cJSON_IsObject(e)) {
 			char *text = cJSON_PrintUnformatted(e);
 
@@ -242,12 +246,13 @@ static void links_print(const cJSON *root, const char *list, const char *who)
 {
 	const cJSON *l;
 
-	cJSON_ArrayForEach(l, json_get(root, list)) {
+	cJSON_ArrayForEach(l, json_get(root, list))
+	{
 		const char *window = text_of(l, "window");
 
 		printf("  %-40s %s %s, %s\n", text_of(l, who),
-		       window[0] != '\0' ? "window" : "depend", window[0] ? window : text_of(l, "depend_type"),
-		       text_of(l, "on"));
+		       window[0] != '\0' ? "window" : "depend",
+		       window[0] ? window : text_of(l, "depend_type"), text_of(l, "on"));
 	}
 }
 
@@ -309,9 +314,11 @@ int cmd_run_show(struct cli *cli, int argc, char **argv)
 
 int cmd_run_history(struct cli *cli, int argc, char **argv)
 {
-	static const struct column columns[] = { { "at", 1 }, { "event", 0 }, { "from", 0 },
-		{ "to", 0 }, { "reason", 0 }, { "generation", 0 }, { "attempt", 0 }, { "broker", 0 },
-		{ "cause", 0 }, { "note", 0 } };
+	static const struct column columns[] = { { "at", 1 },      { "event", 0 },
+		                                 { "from", 0 },    { "to", 0 },
+		                                 { "reason", 0 },  { "generation", 0 },
+		                                 { "attempt", 0 }, { "broker", 0 },
+		                                 { "cause", 0 },   { "note", 0 } };
 	struct options q = { 0 };
 	struct online o = { 0 };
 	int code = open_with(cli, argc, argv, &q, 1, 2, &o);
@@ -319,7 +326,8 @@ int cmd_run_history(struct cli *cli, int argc, char **argv)
 
 	if (path != NULL)
 		code = list_show(&o, path, true,
-		                 "At|Event|From|To|Reason|>Gen|>Attempt|Broker|>Command|Note", columns);
+		                 "At|Event|From|To|Reason|>Gen|>Attempt|Broker|>Command|Note",
+		                 columns);
 	free(path);
 	return end(&o, &q, code);
 }
@@ -356,7 +364,8 @@ static void brokers_print(const cJSON *root)
 	const cJSON *b, *y;
 
 	table_init(&t, "Name|State|>Running|>Slots|>CPU %|>Memory %|Types|Address");
-	cJSON_ArrayForEach(b, json_get(root, "brokers")) {
+	cJSON_ArrayForEach(b, json_get(root, "brokers"))
+	{
 		struct buf types;
 
 		buf_init(&types);
@@ -437,12 +446,12 @@ int cmd_status(struct cli *cli, int argc, char **argv)
 		code = print_json(all);
 		cJSON_Delete(all);
 	} else if (code == CLI_OK) {
-		printf("sirdar %s at %s, epoch %s, %s tasks, %s brokers%s\n", text_of(server, "version"),
-		       o.base, text_of(server, "epoch"), text_of(server, "tasks"),
-		       text_of(server, "brokers"), json_true(server, "recovering") ? ", recovering" : "");
-		cJSON_ArrayForEach(e, json_get(stats, "instances"))
-			if (e->valuedouble > 0)
-				printf("  %-18s %.0f\n", e->string, e->valuedouble);
+		printf("sirdar %s at %s, epoch %s, %s tasks, %s brokers%s\n",
+		       text_of(server, "version"), o.base, text_of(server, "epoch"),
+		       text_of(server, "tasks"), text_of(server, "brokers"),
+		       json_true(server, "recovering") ? ", recovering" : "");
+		cJSON_ArrayForEach(e, json_get(stats, "instances")) if (e->valuedouble > 0)
+			printf("  %-18s %.0f\n", e->string, e->valuedouble);
 	}
 	cJSON_Delete(server);
 	cJSON_Delete(stats);

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JSON_DEPTH_MAX 16
+#define JSON_DEPTH_MAX  16
 #define JSON_VALUES_MAX 200000 /* values in one text: bounds the tree's memory */
 
 struct cJSON;

@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import ssl
 import subprocess
 import sys
@@ -405,6 +406,77 @@ def connections_of_one_address_are_limited_and_come_back():
             pass
         assert time.monotonic() < end
     cgi.stop()
+
+
+# --- lists, over a store made here ---------------------------------------------------------------------
+
+
+def store_make(folder, runs):
+    """A store as the server would have left it: one workflow, one task, `runs` finished runs."""
+    folder.mkdir()
+    head = (ROOT / "lib/store/sqlite_migrate.c").read_text() + (ROOT / "lib/store/sqlite.h").read_text()
+    app = int(re.search(r"APPLICATION_ID\s+(0x[0-9a-fA-F]+|\d+)", head).group(1), 0)
+    db = sqlite3.connect(folder / "sirdar.db")
+    db.execute("PRAGMA journal_mode=WAL")
+    for n, f in enumerate(sorted((ROOT / "schema/sql/sqlite").glob("*.sql")), 1):
+        db.executescript(f.read_text())
+        db.execute(f"PRAGMA user_version={n}")
+    db.execute(f"PRAGMA application_id={app}")
+    db.execute("UPDATE lb_leader SET epoch=1, number=?", (runs,))
+    db.execute("INSERT INTO lb_workflow VALUES (1,1,'p/w',0,'me',1772323200000000,'workflow: w\n\"quoted\": 中文\n')")
+    columns = [r[1] for r in db.execute("PRAGMA table_info(lb_task)")]
+    task = dict.fromkeys(columns, 0) | {"task_id": 7, "task_name": "p/w/t", "task_type": "shell", "task_status": 1, "workflow_id": 1, "version": 1, "owner": "me", "priority": 5}
+    db.execute(f"INSERT INTO lb_task ({','.join(task)}) VALUES ({','.join('?' * len(task))})", list(task.values()))
+    columns = [r[1] for r in db.execute("PRAGMA table_info(lb_task_run_history)")]
+    for n in range(1, runs + 1):
+        row = dict.fromkeys(columns, 0) | {"last_number": n, "task_id": 7, "curr_run_date": 1772323200 + 3600 * n, "job_status": 3, "generation": 1, "ended_us": 1772323200000000 + n, "priority": 5, "version": 1}
+        db.execute(f"INSERT INTO lb_task_run_history ({','.join(row)}) VALUES ({','.join('?' * len(row))})", list(row.values()))
+    db.commit()
+    db.close()
+
+
+@test
+def lists_are_paged_without_loss_and_one_is_found_by_id():
+    store_make(WORK / "store", 1234)
+    cgi = Cgi("lists", f"store=sqlite:{WORK}/store")
+    who = bearer(cgi.token("v", "viewer"))
+    for order in ("asc", "desc"):
+        seen, cursor = [], ""
+        while cursor is not None:
+            status, page, _ = cgi.ask("GET", f"/api/v1/instances?task=p/w/t&limit=500&order={order}&cursor={cursor}", **who)
+            assert status == 200 and page["number"] == "1234", page
+            seen += [i["id"] for i in page["items"]]
+            cursor = page["cursor"]
+        assert len(seen) == len(set(seen)) == 1234, (order, len(seen))
+    status, one, _ = cgi.ask("GET", f"/api/v1/instances/{seen[0]}", **who)
+    assert status == 200 and one["task"] == "p/w/t" and one["state"] == "Succ" and one["run_date"].endswith("Z"), one
+    assert cgi.ask("GET", "/api/v1/instances/7.1", **who)[0] == 404
+    assert cgi.ask("GET", "/api/v1/instances?cursor=zzz", **who)[0] == 400
+    few = cgi.ask("GET", "/api/v1/instances?from=2026-03-01T00:00:00Z&to=2026-03-01T05:00:00Z", **who)[1]["items"]
+    assert len(few) == 4, few
+    assert cgi.ask("GET", "/api/v1/instances?states=Failed", **who)[1]["items"] == []
+    assert cgi.ask("GET", "/api/v1/instances?task=p/w/none", **who)[0] == 404
+    assert cgi.ask("GET", "/api/v1/stats", **who)[1]["instances"]["Succ"] == 1234
+    assert cgi.ask("GET", "/api/v1/tasks?prefix=p/", **who)[1]["items"][0]["task"] == "p/w/t"
+    assert cgi.ask("GET", "/api/v1/tasks/p/w/t", **who)[1]["task_id"] == 7
+    assert cgi.ask("GET", "/api/v1/links/p/w/t", **who)[1] == {"parents": [], "children": []}
+    status, flow, _ = cgi.ask("GET", "/api/v1/workflows/p/w", **who)
+    assert status == 200 and "中文" in flow["document"] and flow["versions"][0]["version"] == 1, flow
+    assert cgi.ask("GET", "/api/v1/workflows/p/w?format=yaml", **who)[1].decode() == flow["document"]
+    assert cgi.ask("GET", "/api/v1/workflows", **who)[1]["items"][0]["name"] == "p/w"
+    assert cgi.ask("GET", "/api/v1/commands", **who)[1]["items"] == []
+    assert cgi.ask("GET", "/api/v1/commands/1", **who)[0] == 404
+    run = subprocess.run([BIN / "sirdar", "run", "list", "p/w/*", "--all", "--json"], capture_output=True, text=True, timeout=30,
+                         env=dict(os.environ, SIRDAR_URL=f"http://127.0.0.1:{cgi.port}", SIRDAR_TOKEN_FILE=str(token_file(cgi, who))))
+    assert run.returncode == 0 and len(json.loads(run.stdout)) == 1234, run.stderr
+    cgi.stop()
+
+
+def token_file(cgi, who):
+    f = cgi.dir / "token"
+    f.write_text(who["Authorization"].split()[1] + "\n")
+    f.chmod(0o600)
+    return f
 
 
 # --- streams, start and stop ------------------------------------------------------------------------------
