@@ -42,7 +42,7 @@ void secret_hash(const char *text, unsigned char ret_hash[HASH_BYTES])
 	crypto_hash_sha256(ret_hash, (const unsigned char *)text, strlen(text));
 }
 
-/* --- the password ----------------------------------------------------------------- */
+/* --- the password --- */
 
 static int password_hash(const char *password, char ret[128], struct err *err)
 {
@@ -258,7 +258,7 @@ void auth_tried(struct auth *a, struct call *c, const char *user, bool right)
 		log_warn("login.wrong", "address=%s", c->address);
 }
 
-/* --- sessions ------------------------------------------------------------------------- */
+/* --- sessions --- */
 
 static const char *cookie_name(const struct cgi *cgi)
 {
@@ -351,7 +351,7 @@ void auth_session_end(struct auth *a, struct call *c)
 	         a->cgi->tls ? "; Secure" : "");
 }
 
-/* --- every request ---------------------------------------------------------------------- */
+/* --- every request --- */
 
 static bool method_safe(const char *method)
 {

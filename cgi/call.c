@@ -104,7 +104,7 @@ const char *call_header(struct call *c, const char *name)
 	return MHD_lookup_connection_value(c->conn, MHD_HEADER_KIND, name);
 }
 
-/* --- waiting ------------------------------------------------------------------------ */
+/* --- waiting --- */
 
 /* Suspended first, posted then: the answer may come before actor_post() returns. */
 static int call_wait(struct call *c, struct actor *to, void (*deliver)(struct letter *, void *))

@@ -27,7 +27,7 @@
 #define LISTEN_BACKLOG    256
 #define STOP_MS           1000
 
-/* --- a call's life ------------------------------------------------------------------ */
+/* --- a call's life --- */
 
 /* Called when the request line is read: the call begins. */
 static void *target_seen(void *ctx, const char *target, struct MHD_Connection *conn)
@@ -93,7 +93,7 @@ static void connection_seen(void *ctx, struct MHD_Connection *conn, void **socke
 	watch_set(*socket_context, cgi->param.request_ms);
 }
 
-/* --- one request ---------------------------------------------------------------------- */
+/* --- one request --- */
 
 static void address_set(struct call *c)
 {
@@ -233,7 +233,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *conn, const char
 	return r < 0 ? MHD_NO : MHD_YES;
 }
 
-/* --- the server ----------------------------------------------------------------------- */
+/* --- the server --- */
 
 /* "1.2.3.4:80", "[::1]:80", "localhost:80" */
 static int address_parse(const char *text, struct sockaddr_storage *ret, struct err *err)

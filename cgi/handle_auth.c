@@ -130,7 +130,7 @@ int session_get(struct call *c)
 	return reply_json(c, MHD_HTTP_OK);
 }
 
-/* --- password --------------------------------------------------------------------------- */
+/* --- password --- */
 
 static int password_work(struct call *c, struct reader *r)
 {
@@ -157,7 +157,7 @@ int password_post(struct call *c)
 	return call_hash(c, password_work);
 }
 
-/* --- tokens ------------------------------------------------------------------------------- */
+/* --- tokens --- */
 
 int tokens_get(struct call *c)
 {

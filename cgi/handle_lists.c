@@ -46,7 +46,7 @@ int workflows_get(struct call *c)
 	return call_read(c, workflows_work);
 }
 
-/* --- one workflow --------------------------------------------------------------------------- */
+/* --- one workflow --- */
 
 static int doc_whole(void *ctx, const struct store_doc *d)
 {

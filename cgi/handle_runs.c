@@ -212,7 +212,7 @@ int instance_events_get(struct call *c)
 	return call_read(c, events_work);
 }
 
-/* --- asked of the server ------------------------------------------------------------------------- */
+/* --- asked of the server --- */
 
 int instance_why_get(struct call *c)
 {

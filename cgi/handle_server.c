@@ -101,7 +101,7 @@ int metrics_get(struct call *c)
 	return ask(c, "metrics");
 }
 
-/* --- numbers of instances by state -------------------------------------------------------- */
+/* --- numbers of instances by state --- */
 
 static int stats_work(struct call *c, struct reader *r)
 {

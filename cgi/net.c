@@ -23,7 +23,7 @@
 #define HANDSHAKE_MS 5000
 #define QUEUE_BYTES  ((size_t)16 * 1024 * 1024)
 
-/* --- waiting calls ------------------------------------------------------------------ */
+/* --- waiting calls --- */
 
 static void call_end(struct call *c, int code, const char *text)
 {
@@ -129,7 +129,7 @@ static void on_log_data(struct net *n, const Sirdar__LogData *d)
 	call_end(c, d->code, d->text);
 }
 
-/* --- the session ----------------------------------------------------------------------- */
+/* --- the session --- */
 
 static void down(struct net *n, const char *why)
 {
@@ -315,7 +315,7 @@ void net_log(struct letter *l, void *self)
 	ask_send(n, c, FR_LOG_READ, &m);
 }
 
-/* --- the actor -------------------------------------------------------------------------- */
+/* --- the actor --- */
 
 static void beat(struct net *n)
 {

@@ -137,7 +137,7 @@ int net_follow_log(struct net *n, struct feed *feed, const struct log_ask *ask)
 	return follow(n, f);
 }
 
-/* --- events ------------------------------------------------------------------------------ */
+/* --- events --- */
 
 static bool wants(const struct follower *f, const Sirdar__Event *e)
 {
@@ -263,7 +263,7 @@ void net_followers_log(struct net *n, const Sirdar__LogData *d)
 	}
 }
 
-/* --- the session comes and goes ------------------------------------------------------------ */
+/* --- the session comes and goes --- */
 
 void net_followers_up(struct net *n)
 {

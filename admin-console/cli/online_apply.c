@@ -106,7 +106,7 @@ static int documents_read(struct options *q)
 	return CLI_OK;
 }
 
-/* --- what changes, as a diff reads ----------------------------------------------------------- */
+/* --- what changes, as a diff reads --- */
 
 static char sign_of(const char *change)
 {

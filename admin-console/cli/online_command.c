@@ -32,7 +32,7 @@ static bool is_bulk(const char *kind)
 	return false;
 }
 
-/* --- what would happen -------------------------------------------------------------------- */
+/* --- what would happen --- */
 
 static void preview_tasks(const cJSON *list, const char *title, struct buf *out)
 {
@@ -89,7 +89,7 @@ static int ask(long long total)
 	return CLI_OK;
 }
 
-/* --- sending -------------------------------------------------------------------------------- */
+/* --- sending --- */
 
 static int post(struct online *o, const struct sending *s, bool dry, const char *request_id,
                 cJSON **ret)
@@ -173,7 +173,7 @@ int command_send(struct online *o, const struct sending *s)
 	return code;
 }
 
-/* --- waiting ---------------------------------------------------------------------------------- */
+/* --- waiting --- */
 
 static void bar_draw(const cJSON *c)
 {
@@ -247,7 +247,7 @@ int command_wait(struct online *o, const char *id)
 	return code;
 }
 
-/* --- sirdar command ... -------------------------------------------------------------------------- */
+/* --- sirdar command ... --- */
 
 struct options {
 	struct words words;

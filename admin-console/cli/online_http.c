@@ -19,7 +19,7 @@
 #define ANSWER_MAX  ((size_t)64 * 1024 * 1024)
 #define TRIES       4
 
-/* --- where and who ---------------------------------------------------------------------- */
+/* --- where and who --- */
 
 char *online_token_path(void)
 {
@@ -151,7 +151,7 @@ void path_arg(struct buf *path, const char *name, const char *value)
 	escape(path, value, "-._~");
 }
 
-/* --- requests --------------------------------------------------------------------------- */
+/* --- requests --- */
 
 static size_t body_take(char *p, size_t size, size_t n, void *ctx)
 {
@@ -354,7 +354,7 @@ int online_text(struct online *o, const char *path, struct buf *ret)
 	return code;
 }
 
-/* --- streams ------------------------------------------------------------------------------ */
+/* --- streams --- */
 
 struct reading {
 	struct online *o;
@@ -430,7 +430,7 @@ int online_stream(struct online *o, const char *path,
 	return r.code;
 }
 
-/* --- answers ------------------------------------------------------------------------------ */
+/* --- answers --- */
 
 const char *text_of(const cJSON *o, const char *key)
 {

@@ -73,7 +73,7 @@ static int end(struct online *o, struct options *q, int code)
 	return code;
 }
 
-/* --- lists, page by page ------------------------------------------------------------------ */
+/* --- lists, page by page --- */
 
 struct column {
 	const char *key;
@@ -210,7 +210,7 @@ int cmd_run_list(struct cli *cli, int argc, char **argv)
 	return end(&o, &q, code);
 }
 
-/* --- one thing ------------------------------------------------------------------------------ */
+/* --- one thing --- */
 
 static void fields_print(const cJSON *root)
 {
@@ -356,7 +356,7 @@ int cmd_why(struct cli *cli, int argc, char **argv)
 	return end(&o, &q, code);
 }
 
-/* --- brokers, status -------------------------------------------------------------------------- */
+/* --- brokers, status --- */
 
 static void brokers_print(const cJSON *root)
 {
