@@ -15,10 +15,11 @@ struct err;
 struct launch;
 
 /* Copy and check what is asked for.
+ *   state_dir  tells this keeper's jobs from another's (SIRDAR_KEEPER)
  *   files_dir  files of the message go to <files_dir>/<token>, made by launch_run()
  *   errors     E_INVALID, E_FORBIDDEN user, E_NOT_FOUND user */
-int launch_new(const Sirdar__KeeperStart *m, const char *files_dir, struct launch **ret_launch,
-               struct err *err);
+int launch_new(const Sirdar__KeeperStart *m, const char *state_dir, const char *files_dir,
+               struct launch **ret_launch, struct err *err);
 void launch_free(struct launch *l); /* NULL is fine */
 
 struct launch_fds {

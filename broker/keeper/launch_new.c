@@ -41,7 +41,8 @@ static void env_set(char **env, size_t *n, char *owned)
 	env[(*n)++] = owned;
 }
 
-static void env_make(struct launch *l, const Sirdar__KeeperStart *m, const struct passwd *pw)
+static void env_make(struct launch *l, const Sirdar__KeeperStart *m, const char *state_dir,
+                     const struct passwd *pw)
 {
 	size_t n = 0;
 
@@ -61,6 +62,7 @@ static void env_make(struct launch *l, const Sirdar__KeeperStart *m, const struc
 	for (size_t i = 0; i < m->n_env; i++)
 		env_set(l->env, &n, mem_str(m->env[i]));
 	env_set(l->env, &n, mem_fmt("SIRDAR_TOKEN=%016" PRIx64, m->token));
+	env_set(l->env, &n, mem_fmt("SIRDAR_KEEPER=%s", state_dir));
 	if (l->files_n)
 		env_set(l->env, &n, mem_fmt("SIRDAR_FILES=%s", l->files_at));
 }
@@ -157,8 +159,8 @@ static void copy(struct launch *l, const Sirdar__KeeperStart *m, const char *fil
 	}
 }
 
-int launch_new(const Sirdar__KeeperStart *m, const char *files_dir, struct launch **ret_launch,
-               struct err *err)
+int launch_new(const Sirdar__KeeperStart *m, const char *state_dir, const char *files_dir,
+               struct launch **ret_launch, struct err *err)
 {
 	struct launch *l;
 	struct passwd pw;
@@ -175,7 +177,7 @@ int launch_new(const Sirdar__KeeperStart *m, const char *files_dir, struct launc
 		if (rc < 0)
 			goto out;
 	}
-	env_make(l, m, text ? &pw : NULL);
+	env_make(l, m, state_dir, text ? &pw : NULL);
 	paths_make(l);
 	*ret_launch = l;
 	l = NULL;

@@ -22,6 +22,7 @@ enum { SMALL_FILE = 65536, PATH_BYTES = 4200 };
 
 struct tree {
 	char dir[PATH_BYTES - 64]; /* "": no groups */
+	char *keeper;
 	struct tree_scan scan;
 	bool is_scanned;
 };
@@ -116,6 +117,8 @@ int tree_open(const char *mode, const char *state_dir, struct tree **ret_tree, s
 		}
 		t->dir[0] = 0;
 	}
+	t->keeper = mem_str(state_dir);
+	t->scan.keeper = t->keeper;
 	*ret_tree = t;
 	return 0;
 }
@@ -127,6 +130,7 @@ void tree_close(struct tree *t)
 	if (t->dir[0])
 		rmdir(t->dir);
 	tree_scan_done(&t->scan);
+	free(t->keeper);
 	free(t);
 }
 

@@ -58,17 +58,22 @@ uint64_t tree_pid_ticks(pid_t pid)
 	return process_read(pid, &p) ? p.ticks : 0;
 }
 
-static uint64_t token_read(pid_t pid)
+/* Tokens are of one store: another keeper's jobs may carry the same. */
+static uint64_t token_read(pid_t pid, const char *keeper)
 {
 	char *text = mem_new(ENVIRON_BYTES);
 	ssize_t n = proc_read(pid, "environ", text, ENVIRON_BYTES);
 	uint64_t token = 0;
+	bool is_ours = false;
 
-	for (ssize_t at = 0; at < n; at += (ssize_t)strlen(text + at) + 1)
+	for (ssize_t at = 0; at < n; at += (ssize_t)strlen(text + at) + 1) {
+		if (strncmp(text + at, "SIRDAR_KEEPER=", 14) == 0)
+			is_ours = strcmp(text + at + 14, keeper) == 0;
 		if (strncmp(text + at, "SIRDAR_TOKEN=", 13) == 0)
 			token = strtoull(text + at + 13, NULL, 16);
+	}
 	free(text);
-	return token;
+	return is_ours ? token : 0;
 }
 
 static int by_pid(const void *a, const void *b)
@@ -112,10 +117,10 @@ static struct tree_process *find(struct tree_scan *s, pid_t pid)
 	return s->n ? bsearch(&key, s->all, s->n, sizeof *s->all, by_pid) : NULL;
 }
 
-static bool carries(struct tree_process *p, uint64_t token)
+static bool carries(const struct tree_scan *s, struct tree_process *p, uint64_t token)
 {
 	if (!p->is_read)
-		p->token = token_read(p->pid);
+		p->token = token_read(p->pid, s->keeper);
 	p->is_read = true;
 	return p->token == token;
 }
@@ -130,7 +135,7 @@ static bool is_of(struct tree_scan *s, struct tree_process *p, const struct tree
 	for (int depth = 0; p && depth < DEPTH_MAX; depth++) {
 		if (p->pid == self || p->pid <= 1)
 			return hit && (ours || p->pid == self);
-		hit = hit || (of->pid > 0 && p->pid == of->pid) || carries(p, of->token) ||
+		hit = hit || (of->pid > 0 && p->pid == of->pid) || carries(s, p, of->token) ||
 		      /* A free number may be another job's by now. */
 		      (of->session > 0 && p->session == of->session && !of->is_foreign &&
 		       p->token == 0);

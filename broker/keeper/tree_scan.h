@@ -19,6 +19,7 @@ struct tree_process {
 struct tree_scan {
 	struct tree_process *all; /* by pid, rising */
 	size_t n, cap;
+	const char *keeper; /* SIRDAR_KEEPER of our jobs; borrowed */
 };
 
 void tree_scan_make(struct tree_scan *s); /* over what it held */

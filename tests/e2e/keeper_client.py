@@ -7,6 +7,7 @@ import struct
 import subprocess
 import time
 
+RUN = f"KEEPER_TEST={os.getpid()}"
 KINDS = {"hello": 80, "welcome": 81, "start": 82, "started": 83, "not_started": 84, "exited": 85,
          "forget": 86, "kill": 87, "kill_state": 88, "renew": 89, "list": 90, "held": 91,
          "attach": 92, "upgrade": 93}
@@ -167,7 +168,7 @@ class Link:
     def start(self, token, argv, type="shell", env=(), cwd="", run_as="", grace_us=5000000,
               deadline_us=0, fence_kill_us=0, keep=False, files=(), limits=()):
         body = fixed(1, token) + field(2, type) + b"".join(field(8, a) for a in argv)
-        body += b"".join(field(9, e) for e in env) + field(10, cwd) + field(11, run_as)
+        body += b"".join(field(9, e) for e in (*env, RUN)) + field(10, cwd) + field(11, run_as)
         body += b"".join(field(13, field(1, r) + field(2, s) + field(3, h)) for r, s, h in limits)
         body += field(14, grace_us) + field(15, deadline_us) + field(16, fence_kill_us)
         body += field(17, keep)
@@ -248,12 +249,12 @@ def boottime_us():
 
 
 def carriers(token):
-    """Pids of live processes with this token in their environment."""
-    mark, found = f"SIRDAR_TOKEN={token:016x}".encode(), []
+    """Pids of live processes with this token that a keeper of this test run started."""
+    mark, found = {f"SIRDAR_TOKEN={token:016x}".encode(), RUN.encode()}, []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/environ", "rb") as f:
-                if mark in f.read().split(b"\0"):
+                if mark <= set(f.read().split(b"\0")):
                     with open(f"/proc/{pid}/stat") as s:
                         if s.read().rpartition(")")[2].split()[0] not in "ZX":
                             found.append(int(pid))
