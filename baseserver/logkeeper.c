@@ -229,6 +229,11 @@ static void read_range(struct logkeeper *k, struct log_get *g)
 		snprintf(g->text, sizeof g->text, "no log of this attempt");
 		return;
 	}
+	struct stat st;
+	if (g->offset > INT64_MAX) /* counted back from the end */
+		g->offset = fstat(fd, &st) == 0 && (uint64_t)st.st_size > -g->offset
+		                    ? (uint64_t)st.st_size + g->offset
+		                    : 0;
 	g->data = mem_new(max);
 	ssize_t n = pread(fd, g->data, max, (off_t)g->offset);
 	g->bytes = n > 0 ? (size_t)n : 0;
@@ -245,7 +250,7 @@ static void give(struct logkeeper *k, struct log_get *g)
 	*a = *g;
 	read_range(k, a);
 	g->end = a->end || a->code < 0;
-	g->offset += a->bytes;
+	g->offset = a->offset + a->bytes;
 	a->letter.deliver = a->answered;
 	if (a->bytes == 0 && !a->end && a->code == 0 && g->follow)
 		log_get_free(a);

@@ -143,7 +143,7 @@ int instances_get(struct call *c)
 	return call_read(c, instances_work);
 }
 
-/* --- one --------------------------------------------------------------------------------------- */
+/* --- one --- */
 
 static int instance_work(struct call *c, struct reader *r)
 {

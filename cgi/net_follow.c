@@ -237,6 +237,10 @@ void net_followers_log(struct net *n, const Sirdar__LogData *d)
 
 	if (f == NULL)
 		return;
+	if (d->code == E_NOT_FOUND) { /* nothing printed yet: asked again with the next beat */
+		f->id = 0;
+		return;
+	}
 	buf_init(&b);
 	if (d->code < 0) {
 		buf_printf(&b, "event: error\ndata: {\"code\":\"%s\"}\n\n", err_name(d->code));
@@ -309,6 +313,8 @@ void net_followers_beat(struct net *n)
 		}
 		if (feed_idle(f->feed, now, BEAT_US))
 			say(f, ": alive\n\n");
+		if (f->log && f->id == 0)
+			log_read_send(n, f, false);
 		events |= !f->log;
 		p = &f->next;
 	}
