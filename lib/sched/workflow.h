@@ -79,6 +79,8 @@ struct workflow_world {
 	const struct calendar *(*calendar)(void *ctx, const char *name);
 	/* A task that is not in the set, by full name; borrowed while compiling. NULL: unknown. */
 	const struct task *(*task)(void *ctx, const char *name);
+	/* The same by id: to follow links beyond the set when looking for cycles. */
+	const struct task *(*task_by_id)(void *ctx, uint32_t id);
 	/* What is known of a task of the set, by full name. NULL: ids count from 1. */
 	void (*known)(void *ctx, const char *name, struct workflow_start *start);
 	/* Id and version of a workflow of the set. NULL: ids count from 1, version 1. */

@@ -1,0 +1,363 @@
+/* Documents: which kind, defaults, tasks; sets of documents. */
+#include "sched/workflow_impl.h"
+
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/pile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a task says replaces what it inherited of the same meaning. */
+static void drop_overruled(struct wf_task *t, const struct wf_task *from)
+{
+	bool cron = t->cron.node != from->cron.node, cycle = t->cycle.node != from->cycle.node;
+
+	if (cron && !cycle)
+		t->cycle = (struct wf_cycle){ 0 };
+	if (cycle && !cron)
+		t->cron = (struct wf_text){ 0 };
+	if (t->machines.node != from->machines.node && t->group.node == from->group.node)
+		t->group = (struct wf_text){ 0 };
+	if (t->group.node != from->group.node && t->machines.node == from->machines.node)
+		t->machines = (struct wf_texts){ 0 };
+}
+
+static void check_one(struct wf_reader *r, const struct wf_task *t)
+{
+	if (t->group.node && t->machines.node)
+		diag_error(r->d, wf_here(r, t->machines.node), "conflict", NULL,
+		           "`machines` stands instead of `group`; this task has both");
+	if (t->on_server_lost.value && !t->on_lost.value)
+		diag_error(r->d, wf_here(r, t->on_server_lost.node), "conflict", "add on_lost: hold",
+		           "on_server_lost: keep is not safe with on_lost: requeue");
+	if (t->retry_cap_us.node && t->retry_delay_us.us > t->retry_cap_us.us)
+		diag_error(r->d, wf_here(r, t->retry_cap_us.node), "conflict", NULL,
+		           "the cap of retries is smaller than their delay");
+}
+
+static void need_type(struct wf_reader *r, const struct wf_task *t, const struct yaml_node *n)
+{
+	if (n->kind == YAML_MAP && !t->type.node && !yaml_get(n, "type"))
+		diag_error(r->d, wf_here(r, n), "missing_key", "type: shell, for one",
+		           "a task needs a `type`");
+}
+
+/* Read one task over what it inherits. `key`: where its name stands. */
+static void read_task(struct wf_reader *r, const char *name, enum wf_table_id table,
+                      const struct yaml_node *n, const struct wf_task *from)
+{
+	struct wf_task *t = &r->wf->items[r->wf->n];
+
+	*t = *from;
+	t->node = n;
+	wf_read_map(r, table, n, t);
+	drop_overruled(t, from);
+	need_type(r, t, n);
+	check_one(r, t);
+	if (!name)
+		name = t->step_name.text;
+	if (!name)
+		return; /* complained about */
+	t->name = name;
+	t->full = pile_fmt(r->pile, "%s/%s", r->wf->full, name);
+	t->path = pile_str(r->pile, buf_str(&r->path));
+	r->wf->n++;
+}
+
+static bool has_tasks(struct wf_reader *r, const struct wf_text *tasks, enum yaml_kind kind,
+                      const struct yaml_node *root, const char *key)
+{
+	char want[100];
+
+	if (!tasks->node) {
+		diag_error(r->d, wf_here(r, root), "missing_key", NULL, "a %s needs `%s`",
+		           r->wf->is_pipeline ? "pipeline" : "workflow", key);
+		return false;
+	}
+	if (tasks->node->kind == kind && tasks->node->n >= 1 && tasks->node->n <= WORKFLOW_TASKS_MAX)
+		return true;
+	size_t length = wf_push(r, key);
+	snprintf(want, sizeof want, "a %s of 1 to %d %s", kind == YAML_MAP ? "map" : "list",
+	         WORKFLOW_TASKS_MAX, key);
+	wf_wrong(r, tasks->node, want);
+	wf_pop(r, length);
+	return false;
+}
+
+static void read_tasks(struct wf_reader *r, const struct yaml_node *root)
+{
+	struct workflow *wf = r->wf;
+	struct wf_task from = wf->base;
+	const struct yaml_node *tasks = wf->tasks.node;
+
+	if (wf->defaults.node) {
+		size_t length = wf_push(r, "defaults");
+		wf_read_map(r, WT_TASK, wf->defaults.node, &from);
+		drop_overruled(&from, &wf->base);
+		wf_pop(r, length);
+	}
+	if (!has_tasks(r, &wf->tasks, YAML_MAP, root, "tasks"))
+		return;
+	wf->items = pile_take(r->pile, tasks->n * sizeof *wf->items);
+	size_t outer = wf_push(r, "tasks");
+	for (size_t i = 0; i < tasks->n; i++) {
+		size_t length = wf_push(r, tasks->keys[i]->text);
+		if (workflow_name_ok(tasks->keys[i]->text))
+			read_task(r, tasks->keys[i]->text, WT_TASK, tasks->items[i], &from);
+		else
+			diag_error(r->d, wf_here(r, tasks->keys[i]), "wrong_name", NULL,
+			           "'%.80s' is no name of a task: letters, digits, _ . -, at most %d, "
+			           "a letter or _ first", tasks->keys[i]->text, WORKFLOW_NAME_MAX);
+		wf_pop(r, length);
+	}
+	wf_pop(r, outer);
+}
+
+static void check_step_names(struct wf_reader *r)
+{
+	const struct workflow *wf = r->wf;
+
+	for (size_t i = 0; i < wf->n; i++) {
+		const struct wf_text *name = &wf->items[i].step_name;
+		if (!name->node)
+			continue;
+		bool taken = strcmp(name->text, "finished") == 0 || strcmp(name->text, "failed") == 0;
+		for (size_t k = 0; k < i && !taken; k++)
+			taken = strcmp(name->text, wf->items[k].name) == 0;
+		if (taken)
+			diag_error(r->d, wf_here(r, name->node), "duplicate_name", NULL,
+			           "a step is called '%s' already, or that is a hook", name->text);
+	}
+}
+
+static void read_hook(struct wf_reader *r, const char *name, const struct wf_text *hook)
+{
+	if (!hook->node)
+		return;
+	size_t length = wf_push(r, name);
+	read_task(r, name, WT_HOOK, hook->node, &r->wf->base);
+	wf_pop(r, length);
+}
+
+static void read_steps(struct wf_reader *r, const struct yaml_node *root)
+{
+	struct workflow *wf = r->wf;
+	const struct yaml_node *steps = wf->tasks.node;
+
+	if (!has_tasks(r, &wf->tasks, YAML_LIST, root, "steps"))
+		return;
+	wf->base.is_step = true;
+	wf->items = pile_take(r->pile, (steps->n + 2) * sizeof *wf->items);
+	size_t outer = wf_push(r, "steps");
+	for (size_t i = 0; i < steps->n; i++) {
+		size_t length = wf_push_index(r, i);
+		const struct yaml_node *n = steps->items[i];
+		read_task(r, NULL, WT_STEP, n, &wf->base);
+		if (n->kind == YAML_MAP && !yaml_get(n, "name"))
+			diag_error(r->d, wf_here(r, n), "missing_key", NULL, "a step needs a `name`");
+		wf_pop(r, length);
+	}
+	check_step_names(r);
+	wf_pop(r, outer);
+	read_hook(r, "finished", &wf->finished);
+	read_hook(r, "failed", &wf->failed);
+}
+
+void wf_read_document(struct wf_reader *r, const struct yaml_node *root)
+{
+	struct workflow *wf = r->wf;
+	const struct yaml_node *a = yaml_get(root, "workflow"), *b = yaml_get(root, "pipeline");
+
+	if (root->kind != YAML_MAP) {
+		wf_wrong(r, root, "a map that begins with `workflow: NAME`");
+		return;
+	}
+	if (!a == !b) {
+		diag_error(r->d, wf_here(r, root), a ? "conflict" : "missing_key",
+		           a ? NULL : "begin with `workflow: NAME`",
+		           "a document is either a `workflow` or a `pipeline`");
+		return;
+	}
+	wf->is_pipeline = b != NULL;
+	wf->project = (struct wf_text){ .text = "default" };
+	wf_read_map(r, b ? WT_PIPELINE : WT_WORKFLOW, root, wf);
+	if (!wf->name.node)
+		return; /* complained about */
+	wf->full = pile_fmt(r->pile, "%s/%s", wf->project.text, wf->name.text);
+	if (wf->is_pipeline)
+		read_steps(r, root);
+	else
+		read_tasks(r, root);
+}
+
+/* Takes doc. NULL when there are errors. */
+static struct workflow *read_workflow(struct yaml_doc *doc, const char *file, struct diags *d)
+{
+	size_t before = d->errors;
+	struct workflow *wf = mem_new(sizeof *wf);
+	struct wf_reader r = { .d = d, .wf = wf };
+
+	wf->doc = doc;
+	wf->pile = r.pile = pile_new();
+	wf->file = r.file = pile_str(wf->pile, file);
+	wf->full = "";
+	buf_init(&r.path);
+	wf_read_document(&r, yaml_root(doc));
+	buf_done(&r.path);
+	if (d->errors == before)
+		return wf;
+	workflow_free(wf);
+	return NULL;
+}
+
+void workflow_free(struct workflow *wf)
+{
+	if (!wf)
+		return;
+	yaml_free(wf->doc);
+	pile_free(wf->pile);
+	free(wf);
+}
+
+int workflow_parse(const char *text, size_t bytes, const char *file, struct diags *d,
+                   struct workflow **ret_wf)
+{
+	struct yaml_doc **docs;
+	struct workflow *wf = NULL;
+	size_t n;
+
+	if (yaml_read(text, bytes, file, d, &docs, &n) < 0)
+		return E_INVALID;
+	if (n == 1) {
+		wf = read_workflow(docs[0], file, d);
+	} else {
+		diag_error(d, (struct place){ .file = file, .path = "" }, "documents", NULL,
+		           "%zu documents where one is wanted", n);
+		for (size_t i = 0; i < n; i++)
+			yaml_free(docs[i]);
+	}
+	free(docs);
+	if (!wf)
+		return E_INVALID;
+	*ret_wf = wf;
+	return 0;
+}
+
+void workflow_print(const struct workflow *wf, struct buf *out)
+{
+	yaml_print(yaml_root(wf->doc), 0, out);
+}
+
+void workflow_print_json(const struct workflow *wf, struct buf *out)
+{
+	yaml_print_json(yaml_root(wf->doc), out);
+}
+
+bool workflow_same(const struct workflow *a, const struct workflow *b)
+{
+	return yaml_same(yaml_root(a->doc), yaml_root(b->doc));
+}
+
+const char *workflow_name(const struct workflow *wf)
+{
+	return wf->full;
+}
+
+bool workflow_is_pipeline(const struct workflow *wf)
+{
+	return wf->is_pipeline;
+}
+
+size_t workflow_tasks(const struct workflow *wf)
+{
+	return wf->n;
+}
+
+const char *workflow_task_name(const struct workflow *wf, size_t i)
+{
+	return wf->items[i].full;
+}
+
+const char *workflow_owner(const struct workflow *wf)
+{
+	return wf->base.owner.text ? wf->base.owner.text : "";
+}
+
+const char *workflow_description(const struct workflow *wf)
+{
+	return wf->base.description.text ? wf->base.description.text : "";
+}
+
+struct workflow_set *workflow_set_new(void)
+{
+	return mem_new(sizeof(struct workflow_set));
+}
+
+void workflow_set_free(struct workflow_set *set)
+{
+	if (!set)
+		return;
+	for (size_t i = 0; i < set->n; i++)
+		workflow_free(set->items[i]);
+	free(set->items);
+	free(set);
+}
+
+static void cut(struct workflow_set *set, size_t n)
+{
+	while (set->n > n)
+		workflow_free(set->items[--set->n]);
+}
+
+/* Takes doc. */
+static void add_document(struct workflow_set *set, struct yaml_doc *doc, const char *file,
+                         struct diags *d)
+{
+	struct workflow *wf = read_workflow(doc, file, d);
+
+	if (!wf)
+		return;
+	for (size_t i = 0; i < set->n; i++) {
+		if (strcmp(set->items[i]->full, wf->full) != 0)
+			continue;
+		diag_error(d, (struct place){ file, wf->name.node->line, wf->name.node->column, "" },
+		           "duplicate_name", NULL, "%s stands a second time; first in %s, line %d", wf->full,
+		           set->items[i]->file, set->items[i]->name.node->line);
+		workflow_free(wf);
+		return;
+	}
+	if (set->n == set->cap) {
+		set->cap = set->cap ? set->cap * 2 : 8;
+		set->items = mem_grow(set->items, set->cap, sizeof *set->items);
+	}
+	set->items[set->n++] = wf;
+}
+
+int workflow_set_read(struct workflow_set *set, const char *text, size_t bytes, const char *file,
+                      struct diags *d)
+{
+	size_t errors = d->errors, before = set->n, n;
+	struct yaml_doc **docs;
+
+	if (yaml_read(text, bytes, file, d, &docs, &n) < 0)
+		return E_INVALID;
+	for (size_t i = 0; i < n; i++)
+		add_document(set, docs[i], file, d);
+	free(docs);
+	if (d->errors == errors)
+		return 0;
+	cut(set, before);
+	return E_INVALID;
+}
+
+size_t workflow_set_count(const struct workflow_set *set)
+{
+	return set->n;
+}
+
+const struct workflow *workflow_set_at(const struct workflow_set *set, size_t i)
+{
+	return set->items[i];
+}

@@ -1,0 +1,240 @@
+/* workflow_impl.h — the model behind workflow.h. For the workflow_*.c files only. */
+#ifndef SCHED_WORKFLOW_IMPL_H
+#define SCHED_WORKFLOW_IMPL_H
+
+#include "sched/link.h"
+#include "sched/plan.h"
+#include "sched/task.h"
+#include "sched/workflow.h"
+#include "util/buf.h"
+#include "util/diag.h"
+#include "util/yaml.h"
+
+struct pile;
+
+/* Values as read. `node` is where a value stands, NULL when it was not given. */
+struct wf_text {
+	const char *text;
+	const struct yaml_node *node;
+};
+
+struct wf_choice {
+	int value;
+	const struct yaml_node *node;
+};
+
+struct wf_number {
+	int32_t value;
+	const struct yaml_node *node;
+};
+
+struct wf_duration {
+	int64_t us;
+	const struct yaml_node *node;
+};
+
+struct wf_cycle {
+	enum cycle_unit unit;
+	int32_t step;
+	const struct yaml_node *node;
+};
+
+struct wf_pair {
+	const char *name, *value; /* value as the runner gets it */
+	const struct yaml_node *node;
+};
+
+struct wf_pairs {
+	struct wf_pair *items;
+	size_t n;
+	const struct yaml_node *node;
+};
+
+struct wf_texts {
+	struct wf_text *items;
+	size_t n;
+	const struct yaml_node *node;
+};
+
+struct wf_need {
+	const struct yaml_node *node;
+	struct wf_text task, window;
+	struct wf_number depend;
+	struct wf_choice on;
+	struct wf_choice strategy; /* enum link_strategy */
+	int32_t n;                 /* of the strategy */
+	struct wf_duration pass_after_us;
+};
+
+struct wf_needs {
+	struct wf_need *items;
+	size_t n;
+	const struct yaml_node *node;
+};
+
+struct wf_task {
+	const char *name; /* alone */
+	const char *full; /* project/workflow/task */
+	const struct yaml_node *node;
+	const char *path;
+
+	struct wf_text type, description, owner, cron, offset, timezone, start, end, calendar;
+	struct wf_text group, run_as, directory, step_name;
+	struct wf_cycle cycle;
+	struct wf_choice fire, calendar_on, shift, state, serial, dispatch, backoff, catchup_mode;
+	struct wf_choice on_lost, on_server_lost, overlap, dependence;
+	struct wf_number priority, concurrency, max_attempts, catchup_max, quota_running, retries;
+	struct wf_number join; /* 0: all */
+	struct wf_duration retry_delay_us, retry_cap_us, alive_wait_us, late_after_us;
+	struct wf_duration expire_after_us; /* -1: end of local day */
+	struct wf_pairs params, parameters, environment, pools;
+	struct wf_texts machines, outputs;
+	struct wf_needs needs;
+	/* the maps themselves, for places */
+	struct wf_text retry, catchup, quota;
+	bool is_step; /* of a pipeline, or its hook */
+};
+
+struct wf_alert {
+	struct wf_texts when, to;
+};
+
+struct wf_baseline {
+	const struct yaml_node *node;
+	struct wf_text task;
+	struct wf_number committed; /* seconds of the day */
+	struct wf_duration margin_us;
+};
+
+struct workflow {
+	struct yaml_doc *doc;
+	struct pile *pile;
+	const char *file, *full;
+	struct wf_text name, project;
+	bool is_pipeline;
+	struct wf_task base; /* what the document says for all its tasks */
+	struct wf_text defaults, tasks, finished, failed; /* nodes only */
+	struct wf_alert *alert_items;
+	size_t n_alerts;
+	struct wf_baseline *baseline_items;
+	size_t n_baselines;
+	struct wf_text alerts, baselines; /* nodes only */
+	struct wf_task *items;
+	size_t n;
+};
+
+/* --- reading */
+
+struct wf_reader {
+	struct diags *d;
+	struct pile *pile;
+	const char *file;
+	struct buf path; /* of what is being read */
+	struct workflow *wf;
+};
+
+struct wf_key {
+	const char *key;
+	size_t at; /* of the field in the struct being read */
+	void (*read)(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+	             void *field);
+	const char *want;
+	int64_t min, max;
+};
+
+struct wf_table {
+	const char *what; /* "a task" */
+	const struct wf_key *keys;
+	size_t n;
+};
+
+enum wf_table_id { WT_WORKFLOW, WT_PIPELINE, WT_TASK, WT_NEED, WT_RETRY, WT_CATCHUP, WT_QUOTA, WT_ALERT,
+	WT_BASELINE, WT_STEP, WT_HOOK, WT_COUNT };
+
+extern const struct wf_table wf_tables[WT_COUNT];
+
+/* Read a map into a struct, by a table; what is wrong goes to the diags. */
+void wf_read_map(struct wf_reader *r, enum wf_table_id table, const struct yaml_node *n, void *into);
+/* Down and up again; push returns what pop takes. */
+size_t wf_push(struct wf_reader *r, const char *key);
+size_t wf_push_index(struct wf_reader *r, size_t i);
+void wf_pop(struct wf_reader *r, size_t length);
+struct place wf_here(const struct wf_reader *r, const struct yaml_node *n);
+int wf_wrong(struct wf_reader *r, const struct yaml_node *n, const char *want);
+
+/* A reader per kind of value, as the rows of workflow_keys.def name them. */
+#define WF_READERS(X)                                                                              \
+	X(name) X(text) X(choice) X(shift) X(int32) X(truth) X(duration) X(expire) X(clock) X(cycle) \
+	X(params) X(pools) X(names) X(texts) X(needs) X(join) X(depend) X(strategy) X(retry)       \
+	X(catchup) X(quota) X(alerts) X(baselines) X(node)
+#define X(name)                                                                                    \
+	void wf_read_##name(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, \
+	                    void *field);
+WF_READERS(X)
+#undef X
+
+/* The document that starts at `root`. Owns nothing; wf->items and kin are in wf->pile. */
+void wf_read_document(struct wf_reader *r, const struct yaml_node *root);
+
+/* The value of a parameter as its runner gets it: text, or JSON for maps and lists. */
+const char *wf_param_value(struct pile *pile, const char *name, const struct yaml_node *n);
+
+/* --- compiling */
+
+struct wf_set_item; /* a task with its place in the set */
+
+struct workflow_set {
+	struct workflow **items;
+	size_t n, cap;
+};
+
+/* A task on its way from document to struct task. */
+struct wf_made {
+	const struct workflow *wf;
+	const struct wf_task *t;
+	struct workflow_start known;
+	uint32_t workflow_id, version;
+	const struct tz *tz;
+	struct cron *cron;
+	struct plan *plan;
+	bool catchup_latest;
+	struct task_link *links; /* windows in them are owned until they are the task's */
+	const struct wf_need **needs; /* the need behind each link; NULL: made by a pipeline */
+	const struct wf_made **parents; /* NULL: outside the set */
+	const struct plan **parent_plans;
+	size_t n_links;
+	int32_t join;
+	struct task *task; /* the result */
+};
+
+struct wf_compiler {
+	const struct workflow_set *set;
+	const struct workflow_world *world;
+	struct diags *d;
+	struct pile *pile;
+	struct wf_made *made;
+	size_t n;
+	struct wf_made **by_name; /* sorted */
+};
+
+struct place wf_place(const struct wf_made *m, const struct yaml_node *n, const char *key);
+
+/* workflow_time.c: zone, cron, plan of m. False and diags when it cannot be. */
+bool wf_make_plan(struct wf_compiler *c, struct wf_made *m);
+/* workflow_link.c: links of m, after all plans are made. */
+void wf_make_links(struct wf_compiler *c, struct wf_made *m);
+void wf_make_steps(struct wf_compiler *c, struct wf_made *m);
+struct wf_made *wf_find(const struct wf_compiler *c, const char *full);
+/* workflow_macro.c: do all names in parameters have a value? */
+void wf_check_macros(struct wf_compiler *c, const struct wf_made *m);
+/* workflow_cycle.c: are all boundaries of `longer` boundaries of `shorter`? */
+bool wf_cycles_nest(const struct plan *longer, const struct plan *shorter);
+/* -1 shorter, 0 the same, 1 longer; of units minute..year. */
+int wf_cycles_compare(const struct plan *a, const struct plan *b);
+/* workflow_pack.c: everything in one block. */
+struct task *wf_pack(const struct wf_made *m);
+/* workflow_compile.c: plans, links, macros, cycles; no tasks yet. */
+int wf_prepare(struct wf_compiler *c);
+void wf_compiler_done(struct wf_compiler *c);
+
+#endif

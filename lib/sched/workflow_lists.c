@@ -1,0 +1,302 @@
+/* Readers of lists and of maps with free names. */
+#include "sched/workflow_impl.h"
+
+#include "util/pile.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_list(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n)
+{
+	char want[200];
+
+	if (n->kind == YAML_LIST && (int64_t)n->n >= k->min && (int64_t)n->n <= k->max)
+		return true;
+	if (n->kind != YAML_LIST)
+		wf_wrong(r, n, k->want);
+	else {
+		snprintf(want, sizeof want, "%" PRId64 " to %" PRId64 " items", k->min, k->max);
+		wf_wrong(r, n, want);
+	}
+	return false;
+}
+
+/* What runners read in a form of their own: a map of variables as NAME=value lines, words of a
+ * command as strings even where they look like numbers. */
+static const char *environment_lines(struct pile *pile, const struct yaml_node *n)
+{
+	struct buf out;
+
+	buf_init(&out);
+	for (size_t i = 0; i < n->n; i++)
+		buf_printf(&out, "%s%s=%s", i ? "\n" : "", n->keys[i]->text, n->items[i]->text);
+	const char *text = pile_str(pile, buf_str(&out));
+	buf_done(&out);
+	return text;
+}
+
+static bool all_scalars(const struct yaml_node *n)
+{
+	for (size_t i = 0; i < n->n; i++)
+		if (n->items[i]->kind != YAML_SCALAR)
+			return false;
+	return true;
+}
+
+static const char *json_text_of(struct pile *pile, const struct yaml_node *n)
+{
+	struct buf out;
+
+	buf_init(&out);
+	yaml_print_json(n, &out);
+	const char *text = pile_str(pile, buf_str(&out));
+	buf_done(&out);
+	return text;
+}
+
+static const char *json_words(struct pile *pile, const struct yaml_node *n)
+{
+	struct yaml_node list = *n;
+	const struct yaml_node **items = pile_take(pile, n->n * sizeof *items + 1);
+
+	for (size_t i = 0; i < n->n; i++) {
+		struct yaml_node *word = pile_take(pile, sizeof *word);
+		*word = *n->items[i];
+		word->is_plain = false;
+		items[i] = word;
+	}
+	list.items = items;
+	return json_text_of(pile, &list);
+}
+
+const char *wf_param_value(struct pile *pile, const char *name, const struct yaml_node *n)
+{
+	if (n->kind == YAML_SCALAR)
+		return n->text;
+	if (n->kind == YAML_MAP && strcmp(name, "environment") == 0 && all_scalars(n))
+		return environment_lines(pile, n);
+	if (n->kind == YAML_LIST && strcmp(name, "argv") == 0 && all_scalars(n))
+		return json_words(pile, n);
+	return json_text_of(pile, n);
+}
+
+/* `p` goes over one of that name, else behind. */
+static void put_pair(struct wf_pairs *all, struct wf_pair p)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		if (strcmp(all->items[i].name, p.name) == 0) {
+			all->items[i] = p;
+			return;
+		}
+	}
+	all->items[all->n++] = p;
+}
+
+/* A copy of what defaults gave, with room for more. */
+static struct wf_pairs inherit(struct wf_reader *r, const struct wf_pairs *from,
+                               const struct yaml_node *n)
+{
+	struct wf_pairs all = { .items = pile_take(r->pile, (from->n + n->n) * sizeof *all.items + 1),
+		                .n = from->n,
+		                .node = n };
+
+	if (from->n)
+		memcpy(all.items, from->items, from->n * sizeof *all.items);
+	return all;
+}
+
+enum { PARAMS_MAX = 1000 };
+
+void wf_read_params(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	if (n->kind != YAML_MAP || n->n > PARAMS_MAX) {
+		wf_wrong(r, n, n->kind == YAML_MAP ? "at most 1000 names" : k->want);
+		return;
+	}
+	struct wf_pairs all = inherit(r, field, n);
+	for (size_t i = 0; i < n->n; i++) {
+		const struct yaml_node *key = n->keys[i], *value = n->items[i];
+		size_t length = wf_push(r, key->text);
+		if (!workflow_name_ok(key->text))
+			diag_error(r->d, wf_here(r, key), "wrong_name", NULL,
+			           "'%.80s' is no name: letters, digits, _ . -, at most %d, a letter "
+			           "or _ first", key->text, WORKFLOW_NAME_MAX);
+		else if (yaml_is_null(value))
+			diag_error(r->d, wf_here(r, value), "wrong_value", "write \"\" for an empty text",
+			           "%s has no value", key->text);
+		else
+			put_pair(&all, (struct wf_pair){ key->text, wf_param_value(r->pile, key->text, value),
+			                                 value });
+		wf_pop(r, length);
+	}
+	*(struct wf_pairs *)field = all;
+}
+
+void wf_read_pools(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	int64_t slots;
+
+	if (n->kind != YAML_MAP || n->n > PARAMS_MAX) {
+		wf_wrong(r, n, k->want);
+		return;
+	}
+	struct wf_pairs all = inherit(r, field, n);
+	for (size_t i = 0; i < n->n; i++) {
+		const struct yaml_node *key = n->keys[i], *value = n->items[i];
+		size_t length = wf_push(r, key->text);
+		if (!workflow_name_ok(key->text))
+			wf_wrong(r, key, "the name of a pool");
+		else if (!yaml_int(value, k->min, k->max, &slots))
+			wf_wrong(r, value, "a number of slots, 1 or more");
+		else
+			put_pair(&all, (struct wf_pair){ key->text, value->text, value });
+		wf_pop(r, length);
+	}
+	*(struct wf_pairs *)field = all;
+}
+
+static void read_texts(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                       bool names, struct wf_texts *ret)
+{
+	if (!is_list(r, k, n))
+		return;
+	struct wf_texts all = { .items = pile_take(r->pile, n->n * sizeof *all.items + 1), .node = n };
+	for (size_t i = 0; i < n->n; i++) {
+		const struct yaml_node *item = n->items[i];
+		size_t length = wf_push_index(r, i);
+		bool good = item->kind == YAML_SCALAR && !yaml_is_null(item) && item->n <= 500 &&
+			    (!names || workflow_name_ok(item->text));
+		if (good)
+			all.items[all.n++] = (struct wf_text){ item->text, item };
+		else
+			wf_wrong(r, item, names ? "a name" : "a text");
+		wf_pop(r, length);
+	}
+	*ret = all;
+}
+
+void wf_read_names(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	read_texts(r, k, n, true, field);
+}
+
+void wf_read_texts(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	read_texts(r, k, n, false, field);
+}
+
+/* task, workflow/task or project/workflow/task */
+static bool is_reference(const char *text)
+{
+	char part[WORKFLOW_NAME_MAX + 2];
+	int parts = 0;
+
+	for (;; parts++) {
+		size_t n = strcspn(text, "/");
+		if (n >= sizeof part)
+			return false;
+		memcpy(part, text, n);
+		part[n] = '\0';
+		if (!workflow_name_ok(part))
+			return false;
+		text += n;
+		if (!*text)
+			return parts < 3;
+		text++;
+	}
+}
+
+static void check_reference(struct wf_reader *r, const struct wf_text *task)
+{
+	if (task->node && !is_reference(task->text))
+		wf_wrong(r, task->node, "task, workflow/task or project/workflow/task");
+}
+
+static void read_need(struct wf_reader *r, const struct yaml_node *n, struct wf_need *need)
+{
+	need->node = n;
+	if (n->kind == YAML_SCALAR && !yaml_is_null(n)) {
+		need->task = (struct wf_text){ n->text, n };
+	} else if (n->kind == YAML_MAP) {
+		wf_read_map(r, WT_NEED, n, need);
+		if (!need->task.node && !yaml_get(n, "task"))
+			diag_error(r->d, wf_here(r, n), "missing_key", NULL, "a need says which `task`");
+	} else {
+		wf_wrong(r, n, "a task, or {task: ..., depend: ...}");
+	}
+	check_reference(r, &need->task);
+}
+
+void wf_read_needs(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	struct wf_needs all = { .node = n };
+
+	if (!is_list(r, k, n))
+		return;
+	all.items = pile_take(r->pile, n->n * sizeof *all.items + 1);
+	for (size_t i = 0; i < n->n; i++) {
+		size_t length = wf_push_index(r, i);
+		read_need(r, n->items[i], &all.items[all.n]);
+		/* One without a task was complained about; the others keep their numbers. */
+		all.n++;
+		wf_pop(r, length);
+	}
+	*(struct wf_needs *)field = all;
+}
+
+static void check_alert(struct wf_reader *r, const struct wf_alert *a, const struct yaml_node *n)
+{
+	static const char *const kinds[] = { "mail:", "webhook:", "dingtalk:", "wecom:", "feishu:",
+		                             "slack:" };
+
+	if (!yaml_get(n, "when") || !yaml_get(n, "to"))
+		diag_error(r->d, wf_here(r, n), "missing_key", NULL, "an alert says `when` and `to`");
+	for (size_t i = 0; i < a->to.n; i++) {
+		size_t k = 0;
+		while (k < 6 && strncmp(a->to.items[i].text, kinds[k], strlen(kinds[k])) != 0)
+			k++;
+		if (k == 6 || !a->to.items[i].text[strlen(kinds[k])])
+			diag_error(r->d, wf_here(r, a->to.items[i].node), "wrong_value", NULL,
+			           "'%.80s' is nobody to tell, want mail:, webhook:, dingtalk:, wecom:, "
+			           "feishu: or slack: and who", a->to.items[i].text);
+	}
+}
+
+void wf_read_alerts(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	wf_read_node(r, k, n, field);
+	if (!is_list(r, k, n))
+		return;
+	r->wf->alert_items = pile_take(r->pile, n->n * sizeof *r->wf->alert_items + 1);
+	for (size_t i = 0; i < n->n; i++) {
+		size_t length = wf_push_index(r, i);
+		struct wf_alert *a = &r->wf->alert_items[r->wf->n_alerts++];
+		wf_read_map(r, WT_ALERT, n->items[i], a);
+		if (n->items[i]->kind == YAML_MAP)
+			check_alert(r, a, n->items[i]);
+		wf_pop(r, length);
+	}
+}
+
+void wf_read_baselines(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                       void *field)
+{
+	wf_read_node(r, k, n, field);
+	if (!is_list(r, k, n))
+		return;
+	r->wf->baseline_items = pile_take(r->pile, n->n * sizeof *r->wf->baseline_items + 1);
+	for (size_t i = 0; i < n->n; i++) {
+		size_t length = wf_push_index(r, i);
+		struct wf_baseline *b = &r->wf->baseline_items[r->wf->n_baselines++];
+		b->node = n->items[i];
+		wf_read_map(r, WT_BASELINE, n->items[i], b);
+		check_reference(r, &b->task);
+		if (n->items[i]->kind == YAML_MAP &&
+		    (!yaml_get(n->items[i], "task") || !yaml_get(n->items[i], "committed")))
+			diag_error(r->d, wf_here(r, n->items[i]), "missing_key", NULL,
+			           "a baseline says `task` and `committed`");
+		wf_pop(r, length);
+	}
+}

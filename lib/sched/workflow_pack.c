@@ -1,0 +1,215 @@
+/* A task and all it points to in one block of memory: the same walk measures, then fills. */
+#include "sched/workflow_impl.h"
+
+#include "util/alloc.h"
+#include "util/check.h"
+
+#include <stdalign.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ATTEMPTS_DEFAULT = 1, PRIORITY_DEFAULT = 5, INFRA_MAX = 10 };
+#define DELAY_DEFAULT_US INT64_C(60000000)
+#define GRACE_US         INT64_C(10000000)
+
+struct packer {
+	char *base; /* NULL while measuring */
+	size_t used;
+};
+
+static void *pack(struct packer *p, size_t bytes)
+{
+	size_t at = p->used;
+
+	p->used += (bytes + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
+	return p->base ? p->base + at : NULL;
+}
+
+static const char *pack_text(struct packer *p, const char *text)
+{
+	size_t n = strlen(text ? text : "") + 1;
+	char *to = p->base ? p->base + p->used : NULL;
+
+	p->used += n;
+	if (to)
+		memcpy(to, text ? text : "", n);
+	return to;
+}
+
+static void *pack_array(struct packer *p, size_t n, size_t bytes)
+{
+	p->used = (p->used + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
+	return n ? pack(p, n * bytes) : NULL;
+}
+
+/* The step's own words as the parameters its runner reads; over what `params` says. */
+static struct wf_pairs step_params(const struct wf_task *t, struct wf_pair room[2], struct buf *lines)
+{
+	struct wf_pairs all = { .items = room };
+
+	if (t->directory.node)
+		room[all.n++] = (struct wf_pair){ .name = "directory", .value = t->directory.text };
+	for (size_t i = 0; i < t->environment.n; i++)
+		buf_printf(lines, "%s%s=%s", i ? "\n" : "", t->environment.items[i].name,
+		           t->environment.items[i].value);
+	if (t->environment.n)
+		room[all.n++] = (struct wf_pair){ .name = "environment", .value = buf_str(lines) };
+	return all;
+}
+
+static bool has_pair(const struct wf_pairs *p, const char *name)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (strcmp(p->items[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static void put_params(struct packer *p, struct task *t, const struct wf_pairs *from,
+                       const struct wf_pairs *over1, const struct wf_pairs *over2)
+{
+	for (size_t i = 0; i < from->n; i++) {
+		if ((over1 && has_pair(over1, from->items[i].name)) ||
+		    (over2 && has_pair(over2, from->items[i].name)))
+			continue;
+		const char *name = pack_text(p, from->items[i].name);
+		const char *value = pack_text(p, from->items[i].value);
+		if (p->base)
+			t->params[t->n_params] = (struct task_param){ name, value };
+		t->n_params++;
+	}
+}
+
+static void put_all_params(struct packer *p, struct task *t, const struct wf_made *m)
+{
+	const struct wf_pairs *shared = &m->wf->base.parameters, *own = &m->t->params;
+	struct wf_pair room[2];
+	struct buf lines;
+
+	buf_init(&lines);
+	struct wf_pairs step = step_params(m->t, room, &lines);
+	t->params = pack_array(p, shared->n + own->n + step.n, sizeof *t->params);
+	t->n_params = 0;
+	put_params(p, t, shared, own, &step);
+	put_params(p, t, own, &step, NULL);
+	put_params(p, t, &step, NULL, NULL);
+	buf_done(&lines);
+}
+
+static void put_lists(struct packer *p, struct task *t, const struct wf_made *m)
+{
+	const struct wf_texts *machines = &m->t->machines;
+	const struct wf_pairs *pools = &m->t->pools;
+	const char **names = pack_array(p, machines->n, sizeof *names);
+
+	for (size_t i = 0; i < machines->n; i++) {
+		const char *name = pack_text(p, machines->items[i].text);
+		if (p->base)
+			names[i] = name;
+	}
+	t->machines = names;
+	t->n_machines = machines->n;
+	t->pools = pack_array(p, pools->n, sizeof *t->pools);
+	t->n_pools = pools->n;
+	for (size_t i = 0; i < pools->n; i++) {
+		const char *name = pack_text(p, pools->items[i].name);
+		if (p->base)
+			t->pools[i] = (struct task_pool){ name, (int32_t)strtol(pools->items[i].value, NULL, 10) };
+	}
+	t->links = pack_array(p, m->n_links, sizeof *t->links);
+	t->n_links = m->n_links;
+	if (p->base && m->n_links)
+		memcpy(t->links, m->links, m->n_links * sizeof *t->links);
+}
+
+static void put_texts(struct packer *p, struct task *t, const struct wf_made *m)
+{
+	t->name = pack_text(p, m->t->full);
+	t->type = pack_text(p, m->t->type.text);
+	t->group = pack_text(p, m->t->group.text);
+	t->owner = pack_text(p, m->t->owner.text);
+	t->run_as = pack_text(p, m->t->run_as.text);
+}
+
+static void set_state(struct task *t, const struct wf_task *from)
+{
+	static const enum task_state states[] = { TS_ONLINE, TS_DRAFT, TS_OFFLINE, TS_ONLINE };
+
+	t->state = states[from->state.value];
+	t->frozen = from->state.value == 3;
+}
+
+static int32_t or_else(struct wf_number n, int32_t otherwise)
+{
+	return n.node ? n.value : otherwise;
+}
+
+static void set_numbers(struct task *t, const struct wf_made *m)
+{
+	const struct wf_task *from = m->t;
+
+	t->priority = or_else(from->priority, PRIORITY_DEFAULT);
+	t->concurrency = from->concurrency.value;
+	t->workflow_cap = m->wf->base.quota_running.value;
+	t->max_attempts = from->is_step ? from->retries.value + 1
+	                                : or_else(from->max_attempts, ATTEMPTS_DEFAULT);
+	t->retry_delay_us = from->retry_delay_us.node ? from->retry_delay_us.us : DELAY_DEFAULT_US;
+	t->retry_cap_us = from->retry_cap_us.us;
+	t->retry_exponential = from->backoff.value;
+	t->infra_max = INFRA_MAX;
+	t->alive_wait_us = from->alive_wait_us.us;
+	t->grace_us = GRACE_US;
+	t->expire_after_us = from->expire_after_us.us;
+	t->late_after_us = from->late_after_us.us;
+	t->catchup_max = from->catchup_max.value;
+}
+
+static void set_choices(struct task *t, const struct wf_made *m)
+{
+	const struct wf_task *from = m->t;
+
+	set_state(t, from);
+	t->join = m->join;
+	t->serial = (enum task_serial)from->serial.value;
+	t->dispatch = (enum task_dispatch)from->dispatch.value;
+	if (from->is_step && from->machines.n)
+		t->dispatch = DISPATCH_BROADCAST; /* a pipeline runs on each of its nodes */
+	t->catchup = from->catchup_mode.node ? (enum catchup_mode)from->catchup_mode.value
+	             : m->cron               ? CATCHUP_LATEST
+	                                     : CATCHUP_ALL;
+	t->on_lost_hold = from->on_lost.value;
+	t->on_server_lost_keep = from->on_server_lost.value;
+	t->pipeline = from->is_step;
+	t->skip_overlap = from->overlap.node && !from->overlap.value;
+}
+
+static void put_task(struct packer *p, struct task *t, const struct wf_made *m)
+{
+	pack(p, sizeof *t);
+	put_lists(p, t, m);
+	put_all_params(p, t, m);
+	put_texts(p, t, m);
+}
+
+struct task *wf_pack(const struct wf_made *m)
+{
+	struct packer measure = { 0 }, fill = { 0 };
+	struct task scratch = { 0 };
+
+	put_task(&measure, &scratch, m);
+	fill.base = mem_new(measure.used);
+	struct task *t = (struct task *)(void *)fill.base;
+	put_task(&fill, t, m);
+	CHECK(fill.used == measure.used);
+	atomic_init(&t->refs, 1);
+	t->id = m->known.id;
+	t->version = m->version;
+	t->workflow_id = m->workflow_id;
+	t->plan = m->plan;
+	t->cron = m->cron;
+	t->memory = fill.base;
+	set_numbers(t, m);
+	set_choices(t, m);
+	return t;
+}

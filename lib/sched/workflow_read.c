@@ -1,0 +1,270 @@
+/* One reader per kind of value. Each checks the shape and the range of what stands there; what
+ * depends on other values is the compiler's. */
+#include "sched/workflow_impl.h"
+
+#include "util/json.h"
+#include "util/pile.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool workflow_name_ok(const char *name)
+{
+	static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+	size_t n = strlen(name);
+
+	return n >= 1 && n <= WORKFLOW_NAME_MAX && strchr(first, name[0]) &&
+	       strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789.-") == n;
+}
+
+/* Text between quotes or not; nothing at all is no text. */
+static bool is_text(const struct wf_key *k, const struct yaml_node *n)
+{
+	return n->kind == YAML_SCALAR && !yaml_is_null(n) && (int64_t)n->n >= k->min &&
+	       (int64_t)n->n <= k->max;
+}
+
+void wf_read_text(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	char want[200];
+
+	if (is_text(k, n)) {
+		*(struct wf_text *)field = (struct wf_text){ n->text, n };
+		return;
+	}
+	snprintf(want, sizeof want, "%s, at most %" PRId64 " bytes", k->want, k->max);
+	wf_wrong(r, n, n->kind == YAML_SCALAR && (int64_t)n->n > k->max ? want : k->want);
+}
+
+void wf_read_name(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	char want[200];
+
+	if (n->kind == YAML_SCALAR && workflow_name_ok(n->text)) {
+		*(struct wf_text *)field = (struct wf_text){ n->text, n };
+		return;
+	}
+	snprintf(want, sizeof want, "%s: letters, digits, _ . -, at most %d, a letter or _ first", k->want,
+	         WORKFLOW_NAME_MAX);
+	wf_wrong(r, n, want);
+}
+
+void wf_read_node(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	(void)r;
+	(void)k;
+	*(struct wf_text *)field = (struct wf_text){ "", n };
+}
+
+/* Which of the words separated by |; -1 for none. */
+static int choose(const char *words, const char *text)
+{
+	size_t length = strlen(text);
+
+	for (int i = 0; *words; i++) {
+		size_t n = strcspn(words, "|");
+		if (n == length && strncmp(words, text, n) == 0)
+			return i;
+		words += n + (words[n] == '|');
+	}
+	return -1;
+}
+
+static void wrong_choice(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n)
+{
+	char want[200];
+	size_t used = 0;
+
+	for (const char *p = k->want; *p && used + 4 < sizeof want; p++)
+		used += (size_t)snprintf(want + used, sizeof want - used, *p == '|' ? " | " : "%c", *p);
+	wf_wrong(r, n, want);
+}
+
+void wf_read_choice(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	int value = n->kind == YAML_SCALAR ? choose(k->want, n->text) : -1;
+
+	if (value < 0)
+		wrong_choice(r, k, n);
+	else
+		*(struct wf_choice *)field = (struct wf_choice){ value, n };
+}
+
+void wf_read_shift(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	struct wf_choice *c = field;
+
+	wf_read_choice(r, k, n, c);
+	if (c->node == n)
+		c->value += SHIFT_NEXT;
+}
+
+void wf_read_truth(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	bool value;
+
+	if (yaml_bool(n, &value))
+		*(struct wf_choice *)field = (struct wf_choice){ value, n };
+	else
+		wf_wrong(r, n, k->want);
+}
+
+static void wrong_number(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                         const char *also)
+{
+	char want[200];
+
+	snprintf(want, sizeof want, "%s%s from %" PRId64 " to %" PRId64 "", also,
+	         *also ? "a number" : k->want, k->min, k->max);
+	wf_wrong(r, n, want);
+}
+
+void wf_read_int32(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	int64_t value;
+
+	if (yaml_int(n, k->min, k->max, &value))
+		*(struct wf_number *)field = (struct wf_number){ (int32_t)value, n };
+	else
+		wrong_number(r, k, n, "");
+}
+
+void wf_read_duration(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                      void *field)
+{
+	char want[200];
+	int64_t us;
+
+	if (!yaml_duration_us(n, &us)) {
+		wf_wrong(r, n, k->want);
+	} else if (us < k->min || us > k->max) {
+		snprintf(want, sizeof want, "%s, from %" PRId64 " ms to %" PRId64 " days", k->want,
+		         k->min / 1000, k->max / INT64_C(86400000000));
+		wf_wrong(r, n, want);
+	} else {
+		*(struct wf_duration *)field = (struct wf_duration){ us, n };
+	}
+}
+
+void wf_read_expire(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	if (yaml_is(n, "end of local day"))
+		*(struct wf_duration *)field = (struct wf_duration){ -1, n };
+	else
+		wf_read_duration(r, k, n, field);
+}
+
+void wf_read_clock(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	const char *t = n->text;
+	int hour, minute;
+
+	if (n->kind != YAML_SCALAR || n->n != 5 || strspn(t, "0123456789") != 2 || t[2] != ':' ||
+	    strspn(t + 3, "0123456789") != 2) {
+		wf_wrong(r, n, k->want);
+		return;
+	}
+	hour = (t[0] - '0') * 10 + t[1] - '0';
+	minute = (t[3] - '0') * 10 + t[4] - '0';
+	if (hour > 23 || minute > 59)
+		wf_wrong(r, n, k->want);
+	else
+		*(struct wf_number *)field = (struct wf_number){ hour * 3600 + minute * 60, n };
+}
+
+void wf_read_cycle(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	static const struct {
+		const char *name;
+		enum cycle_unit unit;
+		bool has_step;
+	} units[] = {
+		{ "minute", CU_MINUTE, true }, { "hour", CU_HOUR, true },  { "day", CU_DAY, true },
+		{ "week", CU_WEEK, true },     { "month", CU_MONTH, true }, { "year", CU_YEAR, true },
+		{ "once", CU_ONCE, false },    { "none", CU_NONE, false },
+	};
+	const char *text = n->kind == YAML_SCALAR ? n->text : "";
+	size_t digits = strspn(text, "0123456789");
+	int32_t step = digits ? 0 : 1;
+
+	for (size_t i = 0; i < digits && digits <= 5; i++)
+		step = step * 10 + (text[i] - '0');
+	const char *unit = text + digits + strspn(text + digits, " ");
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+		if (strcmp(units[i].name, unit) != 0 || step < 1 || digits > 5)
+			continue;
+		if (digits && !units[i].has_step)
+			break;
+		*(struct wf_cycle *)field = (struct wf_cycle){ units[i].unit, step, n };
+		return;
+	}
+	wf_wrong(r, n, k->want);
+}
+
+void wf_read_join(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	struct wf_number *join = field;
+	int64_t value;
+
+	if (yaml_is(n, "all"))
+		*join = (struct wf_number){ 0, n };
+	else if (yaml_is(n, "any"))
+		*join = (struct wf_number){ 1, n };
+	else if (yaml_int(n, k->min, k->max, &value))
+		*join = (struct wf_number){ (int32_t)value, n };
+	else
+		wrong_number(r, k, n, "all, any or ");
+}
+
+void wf_read_depend(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	int64_t value;
+
+	if (yaml_int(n, k->min, k->max, &value) && value != 0)
+		*(struct wf_number *)field = (struct wf_number){ (int32_t)value, n };
+	else
+		wf_wrong(r, n, k->want);
+}
+
+/* The field is wf_need.strategy; its number is beside it. */
+void wf_read_strategy(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                      void *field)
+{
+	static const char *const words[] = { [LS_ALL] = "all", [LS_ANY] = "any", [LS_FIRST] = "first ",
+		                             [LS_LAST] = "last ", [LS_AT_LEAST] = "at_least " };
+	struct wf_need *need = (struct wf_need *)(void *)((char *)field - offsetof(struct wf_need, strategy));
+
+	for (size_t i = 0; n->kind == YAML_SCALAR && i < sizeof words / sizeof *words; i++) {
+		size_t length = strlen(words[i]);
+		int64_t value = 0;
+		if (strncmp(n->text, words[i], length) != 0)
+			continue;
+		struct yaml_node rest = { .kind = YAML_SCALAR, .is_plain = true, .text = n->text + length };
+		if (i < LS_FIRST ? n->text[length] != '\0' : !yaml_int(&rest, k->min, k->max, &value))
+			continue;
+		need->strategy = (struct wf_choice){ (int)i, n };
+		need->n = (int32_t)value;
+		return;
+	}
+	wf_wrong(r, n, k->want);
+}
+
+void wf_read_retry(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	wf_read_node(r, k, n, field);
+	wf_read_map(r, WT_RETRY, n, (char *)field - offsetof(struct wf_task, retry));
+}
+
+void wf_read_catchup(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	wf_read_node(r, k, n, field);
+	wf_read_map(r, WT_CATCHUP, n, (char *)field - offsetof(struct wf_task, catchup));
+}
+
+void wf_read_quota(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+{
+	wf_read_node(r, k, n, field);
+	wf_read_map(r, WT_QUOTA, n, (char *)field - offsetof(struct wf_task, quota));
+}

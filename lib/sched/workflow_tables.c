@@ -1,0 +1,152 @@
+/* The tables of keys, and the walk over a map that uses them. */
+#include "sched/workflow_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROW(type, key, field, read, want, min, max)                                                \
+	{ key, offsetof(struct type, field), wf_read_##read, want, min, max },
+
+static const struct wf_key workflow_keys[] = {
+#define WORKFLOW_KEY(...) ROW(workflow, __VA_ARGS__)
+#include "sched/workflow_keys.def"
+};
+static const struct wf_key pipeline_keys[] = {
+#define PIPELINE_KEY(...) ROW(workflow, __VA_ARGS__)
+#include "sched/workflow_keys.def"
+};
+static const struct wf_key task_keys[] = {
+#define TASK_KEY(...) ROW(wf_task, __VA_ARGS__)
+#include "sched/workflow_keys.def"
+};
+static const struct wf_key need_keys[] = {
+#define NEED_KEY(...) ROW(wf_need, __VA_ARGS__)
+#include "sched/workflow_keys.def"
+};
+static const struct wf_key retry_keys[] = {
+#define RETRY_KEY(...) ROW(wf_task, __VA_ARGS__)
+#include "sched/workflow_keys.def"
+};
+static const struct wf_key catchup_keys[] = {
+#define CATCHUP_KEY(...) ROW(wf_task, __VA_ARGS__)
+#include "sched/workflow_keys.def"
+};
+static const struct wf_key quota_keys[] = {
+#define QUOTA_KEY(...) ROW(wf_task, __VA_ARGS__)
+#include "sched/workflow_keys.def"
+};
+static const struct wf_key alert_keys[] = {
+#define ALERT_KEY(...) ROW(wf_alert, __VA_ARGS__)
+#include "sched/workflow_keys.def"
+};
+static const struct wf_key baseline_keys[] = {
+#define BASELINE_KEY(...) ROW(wf_baseline, __VA_ARGS__)
+#include "sched/workflow_keys.def"
+};
+static const struct wf_key step_keys[] = {
+#define STEP_KEY(...) ROW(wf_task, __VA_ARGS__)
+#include "sched/workflow_keys.def"
+};
+static const struct wf_key hook_keys[] = {
+#define HOOK_KEY(...) ROW(wf_task, __VA_ARGS__)
+#include "sched/workflow_keys.def"
+};
+
+#define TABLE(what, keys) { what, keys, sizeof keys / sizeof *keys }
+const struct wf_table wf_tables[WT_COUNT] = {
+	[WT_WORKFLOW] = TABLE("a workflow", workflow_keys),
+	[WT_PIPELINE] = TABLE("a pipeline", pipeline_keys),
+	[WT_TASK] = TABLE("a task", task_keys),
+	[WT_NEED] = TABLE("a need", need_keys),
+	[WT_RETRY] = TABLE("retry", retry_keys),
+	[WT_CATCHUP] = TABLE("catchup", catchup_keys),
+	[WT_QUOTA] = TABLE("quota", quota_keys),
+	[WT_ALERT] = TABLE("an alert", alert_keys),
+	[WT_BASELINE] = TABLE("a baseline", baseline_keys),
+	[WT_STEP] = TABLE("a step", step_keys),
+	[WT_HOOK] = TABLE("a hook", hook_keys),
+};
+
+size_t wf_push(struct wf_reader *r, const char *key)
+{
+	size_t length = r->path.len;
+
+	buf_printf(&r->path, "%s%s", length ? "." : "", key);
+	return length;
+}
+
+size_t wf_push_index(struct wf_reader *r, size_t i)
+{
+	size_t length = r->path.len;
+
+	buf_printf(&r->path, "[%zu]", i);
+	return length;
+}
+
+void wf_pop(struct wf_reader *r, size_t length)
+{
+	r->path.len = length;
+}
+
+struct place wf_here(const struct wf_reader *r, const struct yaml_node *n)
+{
+	return (struct place){ .file = r->file, .line = n->line, .column = n->column,
+		               .path = buf_str((struct buf *)(uintptr_t)&r->path) };
+}
+
+int wf_wrong(struct wf_reader *r, const struct yaml_node *n, const char *want)
+{
+	const char *path = buf_str(&r->path);
+	const char *last = strrchr(path, '.');
+
+	last = last ? last + 1 : path;
+	if (n->kind == YAML_SCALAR && !yaml_is_null(n))
+		return diag_error(r->d, wf_here(r, n), "wrong_value", NULL, "%s is '%.80s', want %s",
+		                  *last ? last : "the document", n->text, want);
+	return diag_error(r->d, wf_here(r, n), "wrong_value", NULL, "%s is %s, want %s",
+	                  *last ? last : "the document", yaml_kind_name(n), want);
+}
+
+static const struct wf_key *find_key(const struct wf_table *t, const char *key)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (strcmp(t->keys[i].key, key) == 0)
+			return &t->keys[i];
+	return NULL;
+}
+
+static void refuse_key(struct wf_reader *r, const struct wf_table *t, const struct yaml_node *key)
+{
+	struct nearest near = nearest_to(key->text);
+	char hint[200] = "";
+
+	for (size_t i = 0; i < t->n; i++)
+		nearest_try(&near, t->keys[i].key);
+	if (nearest_name(&near))
+		snprintf(hint, sizeof hint, "did you mean '%s'?", nearest_name(&near));
+	size_t length = wf_push(r, key->text);
+	diag_error(r->d, wf_here(r, key), "unknown_key", hint, "%s has no key '%.80s'", t->what,
+	           key->text);
+	wf_pop(r, length);
+}
+
+void wf_read_map(struct wf_reader *r, enum wf_table_id table, const struct yaml_node *n, void *into)
+{
+	const struct wf_table *t = &wf_tables[table];
+
+	if (n->kind != YAML_MAP) {
+		wf_wrong(r, n, "a map");
+		return;
+	}
+	for (size_t i = 0; i < n->n; i++) {
+		const struct wf_key *k = find_key(t, n->keys[i]->text);
+		if (!k) {
+			refuse_key(r, t, n->keys[i]);
+			continue;
+		}
+		size_t length = wf_push(r, k->key);
+		k->read(r, k, n->items[i], (char *)into + k->at);
+		wf_pop(r, length);
+	}
+}

@@ -1,0 +1,165 @@
+/* When a task runs: its zone, cron and plan. */
+#include "sched/civil.h"
+#include "sched/cron.h"
+#include "sched/instant.h"
+#include "sched/offset.h"
+#include "sched/tz.h"
+#include "sched/workflow_impl.h"
+#include "util/err.h"
+#include "util/pile.h"
+
+#include <string.h>
+
+static int wrong(struct wf_compiler *c, const struct wf_made *m, const struct yaml_node *n,
+                 const char *key, const char *code, const char *text)
+{
+	return diag_error(c->d, wf_place(m, n, key), code, NULL, "%s", text);
+}
+
+static bool make_zone(struct wf_compiler *c, struct wf_made *m)
+{
+	const struct wf_text *zone = &m->t->timezone;
+	const char *name = zone->text ? zone->text : c->world->timezone ? c->world->timezone : "UTC";
+	struct err err = { 0 };
+
+	m->tz = tz_utc();
+	if (c->world->zone && c->world->zone(c->world->ctx, name, &m->tz, &err) < 0) {
+		wrong(c, m, zone->node, "timezone", "timezone", err.text);
+		return false;
+	}
+	if (!c->world->zone && strcmp(name, "UTC") != 0) {
+		wrong(c, m, zone->node, "timezone", "timezone", "only UTC is known here");
+		return false;
+	}
+	return true;
+}
+
+static bool read_instant(struct wf_compiler *c, const struct wf_made *m, const struct wf_text *text,
+                         const char *key, struct instant *ret)
+{
+	if (instant_parse(text->text, m->tz, ret))
+		return true;
+	diag_error(c->d, wf_place(m, text->node, key), "wrong_value", NULL,
+	           "%s is '%.40s', want 2026-03-01, 2026-03-01 02:30 or 2026-03-01T02:30:00Z", key,
+	           text->text);
+	return false;
+}
+
+static int64_t last_second(const struct wf_made *m, const struct instant *at)
+{
+	return at->is_date ? tz_first(m->tz, (at->day + 1) * DAY_S) - 1 : at->t;
+}
+
+/* A task may run within what its workflow says, not beyond. */
+static bool make_span(struct wf_compiler *c, const struct wf_made *m, struct schedule *s)
+{
+	const struct wf_task *t = m->t, *base = &m->wf->base;
+	struct instant own, outer;
+
+	s->start = m->known.start;
+	if (t->start.node) {
+		if (!read_instant(c, m, &t->start, "start_date", &own))
+			return false;
+		s->start = own.t;
+		if (base->start.node && instant_parse(base->start.text, m->tz, &outer) && own.t < outer.t)
+			return wrong(c, m, t->start.node, "start_date", "conflict",
+			             "the start is before the workflow's; a task may only narrow it") == 0;
+	}
+	s->end = PLAN_NEVER;
+	if (t->end.node) {
+		if (!read_instant(c, m, &t->end, "end_date", &own))
+			return false;
+		s->end = last_second(m, &own);
+		if (base->end.node && instant_parse(base->end.text, m->tz, &outer) &&
+		    s->end > last_second(m, &outer))
+			return wrong(c, m, t->end.node, "end_date", "conflict",
+			             "the end is after the workflow's; a task may only narrow it") == 0;
+	}
+	return true;
+}
+
+static bool make_cron(struct wf_compiler *c, struct wf_made *m, struct schedule *s)
+{
+	const struct wf_task *t = m->t;
+	struct err err = { 0 };
+
+	s->unit = t->cycle.node ? t->cycle.unit : CU_NONE;
+	s->step = t->cycle.node ? t->cycle.step : 1;
+	if (!t->cron.node) {
+		if (t->cycle.node)
+			return true;
+		diag_error(c->d, wf_place(m, t->node, NULL), "missing_key", "cycle: day, for one",
+		           "a task needs a `cycle` or a `cron`");
+		return false;
+	}
+	if (s->step != 1) {
+		wrong(c, m, t->cycle.node, "cycle", "conflict", "the cycle of a cron task is a unit alone");
+		return false;
+	}
+	if (cron_parse(t->cron.text, t->full, &m->cron, &err) < 0) {
+		wrong(c, m, t->cron.node, "cron", "cron", err.text);
+		return false;
+	}
+	s->cron = m->cron;
+	return true;
+}
+
+static bool make_calendar(struct wf_compiler *c, const struct wf_made *m, struct schedule *s)
+{
+	const struct wf_task *t = m->t;
+
+	s->calendar_on_due = t->calendar_on.value;
+	s->shift = (enum plan_shift)t->shift.value;
+	if (!t->calendar.node || !c->world->calendar)
+		return true;
+	s->calendar = c->world->calendar(c->world->ctx, t->calendar.text);
+	if (s->calendar)
+		return true;
+	diag_error(c->d, wf_place(m, t->calendar.node, "calendar"), "unknown_calendar", NULL,
+	           "there is no calendar '%s'", t->calendar.text);
+	return false;
+}
+
+static bool make_offset(struct wf_compiler *c, const struct wf_made *m, struct schedule *s)
+{
+	struct err err = { 0 };
+
+	s->fire = m->t->fire.value ? FIRE_END : FIRE_START;
+	if (!m->t->offset.node || offset_parse(m->t->offset.text, &s->offset, &err) == 0)
+		return true;
+	wrong(c, m, m->t->offset.node, "offset", "offset", err.text);
+	return false;
+}
+
+bool wf_make_plan(struct wf_compiler *c, struct wf_made *m)
+{
+	struct schedule s = { 0 };
+	struct err err = { 0 };
+
+	if (!make_zone(c, m))
+		return false;
+	s.tz = m->tz;
+	m->known = (struct workflow_start){ .id = (uint32_t)(m - c->made) + 1, .start = c->world->start };
+	if (c->world->known)
+		c->world->known(c->world->ctx, m->t->full, &m->known);
+	/* All of them, so that one look shows all that is wrong. */
+	bool good = make_span(c, m, &s);
+	good = make_cron(c, m, &s) && good;
+	good = make_calendar(c, m, &s) && good;
+	good = make_offset(c, m, &s) && good;
+	if (!good)
+		return false;
+	s.anchor = s.start;
+	m->known.anchor = s.start;
+	if (c->world->known) {
+		struct workflow_start again = { .start = s.start, .anchor = s.start, .id = m->known.id };
+		c->world->known(c->world->ctx, m->t->full, &again);
+		m->known = again;
+		s.anchor = again.anchor;
+	}
+	if (plan_new(&s, &m->plan, &err) == 0)
+		return true;
+	const struct yaml_node *n = m->t->cron.node ? m->t->cron.node : m->t->cycle.node;
+	wrong(c, m, n, m->t->cron.node ? "cron" : "cycle", "schedule", err.text);
+	return false;
+}
