@@ -12,7 +12,8 @@ struct index {
 	uint32_t *at, *by;
 };
 
-static struct index index_edges(size_t nodes, const struct graph_edge *edges, size_t n, bool by_child)
+static struct index index_edges(size_t nodes, const struct graph_edge *edges, size_t n,
+                                bool by_child)
 {
 	struct index x = { mem_array(nodes + 2, sizeof *x.at), mem_array(n + 1, sizeof *x.by) };
 
@@ -119,7 +120,9 @@ static bool grow(struct growth *g)
 
 	for (size_t i = 0; i < g->n; i++) {
 		const struct graph_edge *e = &g->edges[i];
-		int64_t lead = e->lead > LEAD_MAX ? LEAD_MAX : e->lead < -LEAD_MAX ? -LEAD_MAX : e->lead;
+		int64_t lead = e->lead > LEAD_MAX    ? LEAD_MAX
+		               : e->lead < -LEAD_MAX ? -LEAD_MAX
+		                                     : e->lead;
 		__int128 sum = g->sum[e->parent] + (__int128)lead * (int64_t)(g->nodes + 1) + 1;
 		if (sum <= g->sum[e->child])
 			continue;

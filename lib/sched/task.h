@@ -15,8 +15,13 @@
 
 enum task_state { TS_DRAFT, TS_ONLINE, TS_OFFLINE, TS_RETIRED };
 enum task_serial { SERIAL_PARALLEL, SERIAL_ORDERED, SERIAL_UNORDERED };
-enum task_dispatch { DISPATCH_LEAST_LOADED, DISPATCH_ROUND_ROBIN, DISPATCH_RANDOM, DISPATCH_HASH,
-	DISPATCH_BROADCAST };
+enum task_dispatch {
+	DISPATCH_LEAST_LOADED,
+	DISPATCH_ROUND_ROBIN,
+	DISPATCH_RANDOM,
+	DISPATCH_HASH,
+	DISPATCH_BROADCAST
+};
 enum catchup_mode { CATCHUP_ALL, CATCHUP_LATEST, CATCHUP_NONE };
 
 struct cron;
@@ -32,51 +37,51 @@ struct task_pool {
 
 struct task {
 	_Atomic unsigned refs;
-	uint32_t id, version;   /* version: of its workflow's save */
+	uint32_t id, version; /* version: of its workflow's save */
 	uint32_t workflow_id;
 	enum task_state state;
-	bool frozen;            /* by definition (state: frozen) */
+	bool frozen; /* by definition (state: frozen) */
 
-	const char *name;       /* project/workflow/task */
-	const char *type;       /* task type = runner plugin */
-	const char *group;      /* broker group, "" for any */
+	const char *name;  /* project/workflow/task */
+	const char *type;  /* task type = runner plugin */
+	const char *group; /* broker group, "" for any */
 	const char *owner;
-	const char *run_as;     /* "" : the broker's own user */
+	const char *run_as;          /* "" : the broker's own user */
 	const char *const *machines; /* NULL, or names of brokers, n_machines */
 	size_t n_machines;
 
 	struct plan *plan;
-	struct cron *cron;      /* what the plan borrows; NULL for a cycle */
+	struct cron *cron; /* what the plan borrows; NULL for a cycle */
 	struct task_link *links;
 	size_t n_links;
-	int32_t join;           /* 0: all, else that many */
+	int32_t join; /* 0: all, else that many */
 	enum task_serial serial;
 
-	int32_t priority;       /* 1..10 */
-	int32_t concurrency;    /* 0: no cap */
-	int32_t workflow_cap;   /* quota of its workflow: running instances, 0: none */
+	int32_t priority;     /* 1..10 */
+	int32_t concurrency;  /* 0: no cap */
+	int32_t workflow_cap; /* quota of its workflow: running instances, 0: none */
 	enum task_dispatch dispatch;
 
-	int32_t max_attempts;   /* >= 1 */
+	int32_t max_attempts; /* >= 1 */
 	int64_t retry_delay_us, retry_cap_us;
 	bool retry_exponential;
-	int32_t infra_max;      /* infrastructure failures before StopSchedule(infra) */
-	int64_t alive_wait_us;  /* 0: no limit */
-	int64_t grace_us;       /* TERM to KILL */
+	int32_t infra_max;       /* infrastructure failures before StopSchedule(infra) */
+	int64_t alive_wait_us;   /* 0: no limit */
+	int64_t grace_us;        /* TERM to KILL */
 	int64_t expire_after_us; /* 0: never; -1: end of local day */
 	int64_t late_after_us;
 	enum catchup_mode catchup;
-	int32_t catchup_max;    /* 0: no limit */
+	int32_t catchup_max; /* 0: no limit */
 	bool on_lost_hold, on_server_lost_keep;
 
 	struct task_param *params; /* task over workflow, merged; n_params */
 	size_t n_params;
 	struct task_pool *pools; /* n_pools */
 	size_t n_pools;
-	bool pipeline;          /* a step or a hook of one */
-	bool skip_overlap;      /* of a pipeline: overlap: false */
+	bool pipeline;     /* a step or a hook of one */
+	bool skip_overlap; /* of a pipeline: overlap: false */
 
-	void *memory;           /* owns everything above; sched/workflow frees it */
+	void *memory; /* owns everything above; sched/workflow frees it */
 };
 
 struct task *task_ref(const struct task *t); /* thread: any */

@@ -30,7 +30,8 @@ static void check_one(struct wf_reader *r, const struct wf_task *t)
 		diag_error(r->d, wf_here(r, t->machines.node), "conflict", NULL,
 		           "`machines` stands instead of `group`; this task has both");
 	if (t->on_server_lost.value && !t->on_lost.value)
-		diag_error(r->d, wf_here(r, t->on_server_lost.node), "conflict", "add on_lost: hold",
+		diag_error(r->d, wf_here(r, t->on_server_lost.node), "conflict",
+		           "add on_lost: hold",
 		           "on_server_lost: keep is not safe with on_lost: requeue");
 	if (t->retry_cap_us.node && t->retry_delay_us.us > t->retry_cap_us.us)
 		diag_error(r->d, wf_here(r, t->retry_cap_us.node), "conflict", NULL,
@@ -76,7 +77,8 @@ static bool has_tasks(struct wf_reader *r, const struct wf_text *tasks, enum yam
 		           r->wf->is_pipeline ? "pipeline" : "workflow", key);
 		return false;
 	}
-	if (tasks->node->kind == kind && tasks->node->n >= 1 && tasks->node->n <= WORKFLOW_TASKS_MAX)
+	if (tasks->node->kind == kind && tasks->node->n >= 1 &&
+	    tasks->node->n <= WORKFLOW_TASKS_MAX)
 		return true;
 	size_t length = wf_push(r, key);
 	snprintf(want, sizeof want, "a %s of 1 to %d %s", kind == YAML_MAP ? "map" : "list",
@@ -107,9 +109,11 @@ static void read_tasks(struct wf_reader *r, const struct yaml_node *root)
 		if (workflow_name_ok(tasks->keys[i]->text))
 			read_task(r, tasks->keys[i]->text, WT_TASK, tasks->items[i], &from);
 		else
-			diag_error(r->d, wf_here(r, tasks->keys[i]), "wrong_name", NULL,
-			           "'%.80s' is no name of a task: letters, digits, _ . -, at most %d, "
-			           "a letter or _ first", tasks->keys[i]->text, WORKFLOW_NAME_MAX);
+			diag_error(
+				r->d, wf_here(r, tasks->keys[i]), "wrong_name", NULL,
+				"'%.80s' is no name of a task: letters, digits, _ . -, at most %d, "
+				"a letter or _ first",
+				tasks->keys[i]->text, WORKFLOW_NAME_MAX);
 		wf_pop(r, length);
 	}
 	wf_pop(r, outer);
@@ -123,7 +127,8 @@ static void check_step_names(struct wf_reader *r)
 		const struct wf_text *name = &wf->items[i].step_name;
 		if (!name->node)
 			continue;
-		bool taken = strcmp(name->text, "finished") == 0 || strcmp(name->text, "failed") == 0;
+		bool taken = strcmp(name->text, "finished") == 0 ||
+		             strcmp(name->text, "failed") == 0;
 		for (size_t k = 0; k < i && !taken; k++)
 			taken = strcmp(name->text, wf->items[k].name) == 0;
 		if (taken)
@@ -156,7 +161,8 @@ static void read_steps(struct wf_reader *r, const struct yaml_node *root)
 		const struct yaml_node *n = steps->items[i];
 		read_task(r, NULL, WT_STEP, n, &wf->base);
 		if (n->kind == YAML_MAP && !yaml_get(n, "name"))
-			diag_error(r->d, wf_here(r, n), "missing_key", NULL, "a step needs a `name`");
+			diag_error(r->d, wf_here(r, n), "missing_key", NULL,
+			           "a step needs a `name`");
 		wf_pop(r, length);
 	}
 	check_step_names(r);
@@ -322,9 +328,10 @@ static void add_document(struct workflow_set *set, struct yaml_doc *doc, const c
 	for (size_t i = 0; i < set->n; i++) {
 		if (strcmp(set->items[i]->full, wf->full) != 0)
 			continue;
-		diag_error(d, (struct place){ file, wf->name.node->line, wf->name.node->column, "" },
-		           "duplicate_name", NULL, "%s stands a second time; first in %s, line %d", wf->full,
-		           set->items[i]->file, set->items[i]->name.node->line);
+		diag_error(d,
+		           (struct place){ file, wf->name.node->line, wf->name.node->column, "" },
+		           "duplicate_name", NULL, "%s stands a second time; first in %s, line %d",
+		           wf->full, set->items[i]->file, set->items[i]->name.node->line);
 		workflow_free(wf);
 		return;
 	}

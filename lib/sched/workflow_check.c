@@ -68,12 +68,15 @@ int workflow_check(const struct workflow_set *set, const struct workflow_world *
 			if (!ever_fills(m, i, from))
 				diag_warning(d, place_of(m, i), "empty_window",
 				             "an empty window counts as met",
-				             "for no date of the coming year has %s an instance in this window",
+				             "for no date of the coming year has %s an instance in "
+				             "this window",
 				             parent_name(m, i));
 			else if (parent_is_later(m, i, from))
-				diag_warning(d, place_of(m, i), "late_parent", "give this task a later offset",
-				             "%s comes due later than this task, which waits for it",
-				             parent_name(m, i));
+				diag_warning(
+					d, place_of(m, i), "late_parent",
+					"give this task a later offset",
+					"%s comes due later than this task, which waits for it",
+					parent_name(m, i));
 		}
 	}
 	wf_compiler_done(&c);

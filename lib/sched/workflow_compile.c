@@ -19,12 +19,15 @@ struct place wf_place(const struct wf_made *m, const struct yaml_node *n, const 
 	if (!n)
 		n = m->t->node;
 	snprintf(path, sizeof path, "%s%s%s", m->t->path, key ? "." : "", key ? key : "");
-	return (struct place){ .file = m->wf->file, .line = n->line, .column = n->column, .path = path };
+	return (struct place){
+		.file = m->wf->file, .line = n->line, .column = n->column, .path = path
+	};
 }
 
 static int by_full_name(const void *a, const void *b)
 {
-	return strcmp((*(struct wf_made *const *)a)->t->full, (*(struct wf_made *const *)b)->t->full);
+	return strcmp((*(struct wf_made *const *)a)->t->full,
+	              (*(struct wf_made *const *)b)->t->full);
 }
 
 static void list_tasks(struct wf_compiler *c)
@@ -41,8 +44,9 @@ static void list_tasks(struct wf_compiler *c)
 		if (c->world->workflow)
 			c->world->workflow(c->world->ctx, wf->full, &id, &version);
 		for (size_t k = 0; k < wf->n; k++, n++) {
-			c->made[n] = (struct wf_made){ .wf = wf, .t = &wf->items[k],
-				                       .workflow_id = id, .version = version };
+			c->made[n] = (struct wf_made){
+				.wf = wf, .t = &wf->items[k], .workflow_id = id, .version = version
+			};
 			c->by_name[n] = &c->made[n];
 		}
 	}
@@ -59,8 +63,9 @@ static void check_baselines(struct wf_compiler *c)
 				continue;
 			char *full = mem_fmt("%s/%s", wf->full, task->text);
 			if (!wf_find(c, full))
-				diag_error(c->d, (struct place){ wf->file, task->node->line, task->node->column,
-				                                 "baselines" },
+				diag_error(c->d,
+				           (struct place){ wf->file, task->node->line,
+				                           task->node->column, "baselines" },
 				           "unknown_task", NULL, "there is no task '%s'", full);
 			free(full);
 		}
@@ -71,14 +76,14 @@ static void check_baselines(struct wf_compiler *c)
 
 struct web {
 	struct wf_compiler *c;
-	uint32_t *ids; /* of node: made first, then those outside */
+	uint32_t *ids;               /* of node: made first, then those outside */
 	const struct task **outside; /* of node - c->n */
 	size_t n_outside, room;
 	struct graph_edge *edges;
 	size_t n_edges, edges_room;
 	struct {
 		uint32_t id, node;
-	} *index; /* sorted by id: of made */
+	} * index; /* sorted by id: of made */
 };
 
 static int by_id(const void *a, const void *b)

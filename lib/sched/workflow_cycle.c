@@ -8,9 +8,10 @@ enum { SAMPLES = 400 };
 /* Seconds, for comparison only. */
 static int64_t length_of(const struct cycle *c)
 {
-	static const int64_t seconds[] = { [CU_MINUTE] = 60,      [CU_HOUR] = 3600,
-		                           [CU_DAY] = DAY_S,      [CU_WEEK] = 7 * DAY_S,
-		                           [CU_MONTH] = 2629746,  [CU_YEAR] = 12 * 2629746 };
+	static const int64_t seconds[] = {
+		[CU_MINUTE] = 60,      [CU_HOUR] = 3600,     [CU_DAY] = DAY_S,
+		[CU_WEEK] = 7 * DAY_S, [CU_MONTH] = 2629746, [CU_YEAR] = 12 * 2629746
+	};
 
 	return seconds[c->unit] * c->step;
 }

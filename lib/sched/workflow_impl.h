@@ -148,13 +148,26 @@ struct wf_table {
 	size_t n;
 };
 
-enum wf_table_id { WT_WORKFLOW, WT_PIPELINE, WT_TASK, WT_NEED, WT_RETRY, WT_CATCHUP, WT_QUOTA, WT_ALERT,
-	WT_BASELINE, WT_STEP, WT_HOOK, WT_COUNT };
+enum wf_table_id {
+	WT_WORKFLOW,
+	WT_PIPELINE,
+	WT_TASK,
+	WT_NEED,
+	WT_RETRY,
+	WT_CATCHUP,
+	WT_QUOTA,
+	WT_ALERT,
+	WT_BASELINE,
+	WT_STEP,
+	WT_HOOK,
+	WT_COUNT
+};
 
 extern const struct wf_table wf_tables[WT_COUNT];
 
 /* Read a map into a struct, by a table; what is wrong goes to the diags. */
-void wf_read_map(struct wf_reader *r, enum wf_table_id table, const struct yaml_node *n, void *into);
+void wf_read_map(struct wf_reader *r, enum wf_table_id table, const struct yaml_node *n,
+                 void *into);
 /* Down and up again; push returns what pop takes. */
 size_t wf_push(struct wf_reader *r, const char *key);
 size_t wf_push_index(struct wf_reader *r, size_t i);
@@ -163,13 +176,14 @@ struct place wf_here(const struct wf_reader *r, const struct yaml_node *n);
 int wf_wrong(struct wf_reader *r, const struct yaml_node *n, const char *want);
 
 /* A reader per kind of value, as the rows of workflow_keys.def name them. */
-#define WF_READERS(X)                                                                              \
-	X(name) X(text) X(choice) X(shift) X(int32) X(truth) X(duration) X(expire) X(clock) X(cycle) \
-	X(params) X(pools) X(names) X(texts) X(needs) X(join) X(depend) X(strategy) X(retry)       \
-	X(catchup) X(quota) X(alerts) X(baselines) X(node)
-#define X(name)                                                                                    \
-	void wf_read_##name(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, \
-	                    void *field);
+#define WF_READERS(X) \
+	X(name) \
+	X(text) X(choice) X(shift) X(int32) X(truth) X(duration) X(expire) X(clock) X(cycle) \
+		X(params) X(pools) X(names) X(texts) X(needs) X(join) X(depend) X(strategy) \
+			X(retry) X(catchup) X(quota) X(alerts) X(baselines) X(node)
+#define X(name) \
+	void wf_read_##name(struct wf_reader *r, const struct wf_key *k, \
+	                    const struct yaml_node *n, void *field);
 WF_READERS(X)
 #undef X
 
@@ -198,8 +212,8 @@ struct wf_made {
 	struct cron *cron;
 	struct plan *plan;
 	bool catchup_latest;
-	struct task_link *links; /* windows in them are owned until they are the task's */
-	const struct wf_need **needs; /* the need behind each link; NULL: made by a pipeline */
+	struct task_link *links;        /* windows in them are owned until they are the task's */
+	const struct wf_need **needs;   /* the need behind each link; NULL: made by a pipeline */
 	const struct wf_made **parents; /* NULL: outside the set */
 	const struct plan **parent_plans;
 	size_t n_links;

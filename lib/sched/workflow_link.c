@@ -43,19 +43,34 @@ static const char *full_name(struct wf_compiler *c, const struct wf_made *m, con
 	return name;
 }
 
-static void unknown_task(struct wf_compiler *c, const struct wf_made *m, struct place at,
-                         const char *full)
+/* The part of a candidate's name that compares with a name as it was written; NULL: none does. */
+static const char *comparable(const struct wf_made *m, const struct wf_made *other,
+                              const char *written)
 {
-	struct nearest near = nearest_to(full);
-	char hint[400];
+	const char *slash = strchr(written, '/');
 
-	for (size_t i = 0; i < c->n && c->d->errors < HINTS_MAX; i++)
-		if (&c->made[i] != m)
-			nearest_try(&near, c->made[i].t->full);
+	if (!slash)
+		return other->wf == m->wf ? other->t->name : NULL;
+	if (strchr(slash + 1, '/'))
+		return other->t->full;
+	if (strcmp(other->wf->project.text, m->wf->project.text) != 0)
+		return NULL;
+	return strchr(other->t->full, '/') + 1;
+}
+
+static void unknown_task(struct wf_compiler *c, const struct wf_made *m, struct place at,
+                         const char *written, const char *full)
+{
+	struct nearest near = nearest_to(written);
+	char hint[300] = "give the file it is in as well";
+
+	for (size_t i = 0; i < c->n && c->d->errors < HINTS_MAX; i++) {
+		const char *name = comparable(m, &c->made[i], written);
+		if (name && &c->made[i] != m)
+			nearest_try(&near, name);
+	}
 	if (nearest_name(&near))
 		snprintf(hint, sizeof hint, "did you mean '%s'?", nearest_name(&near));
-	else
-		snprintf(hint, sizeof hint, "give the file it is in as well");
 	diag_error(c->d, at, "unknown_task", hint, "there is no task '%s'", full);
 }
 
@@ -75,13 +90,15 @@ static bool pick_short(struct wf_compiler *c, const struct wf_made *m, struct pl
 	for (int i = 0; i < 2; i++) {
 		if (counts_in_units(p[i]))
 			continue;
-		diag_error(c->d, at, "unclear_link", forms,
-		           "%s has the cycle '%s', which says nothing of which dates of %s are meant",
-		           i ? "the parent" : "the task", unit_name(p[i]->unit), name);
+		diag_error(
+			c->d, at, "unclear_link", forms,
+			"%s has the cycle '%s', which says nothing of which dates of %s are meant",
+			i ? "the parent" : "the task", unit_name(p[i]->unit), name);
 		return false;
 	}
 	int order = wf_cycles_compare(child, parent);
-	const struct plan *longer = order >= 0 ? child : parent, *shorter = order >= 0 ? parent : child;
+	const struct plan *longer = order >= 0 ? child : parent,
+			  *shorter = order >= 0 ? parent : child;
 	bool same = child->unit == parent->unit && plan_step(child) == plan_step(parent);
 	if (!same && !wf_cycles_nest(longer, shorter)) {
 		diag_error(c->d, at, "unclear_link", forms,
@@ -109,8 +126,8 @@ static bool pick_window(struct wf_compiler *c, const struct wf_made *m, size_t i
 	return true;
 }
 
-static bool pick(struct wf_compiler *c, const struct wf_made *m, size_t i, const struct wf_need *need,
-                 const struct plan *parent, struct task_link *l)
+static bool pick(struct wf_compiler *c, const struct wf_made *m, size_t i,
+                 const struct wf_need *need, const struct plan *parent, struct task_link *l)
 {
 	static const enum link_kind kinds[] = { 0, LK_SAME, LK_LARGE, LK_SMALL };
 	int32_t depend = need->depend.value;
@@ -160,7 +177,7 @@ static void make_link(struct wf_compiler *c, struct wf_made *m, size_t i)
 	if (!parent && c->world->task)
 		outside = c->world->task(c->world->ctx, full);
 	if (!parent && !outside) {
-		unknown_task(c, m, place_of(m, i, need->task.node), full);
+		unknown_task(c, m, place_of(m, i, need->task.node), need->task.text, full);
 		return;
 	}
 	const struct plan *plan = parent ? parent->plan : outside->plan;
@@ -191,7 +208,9 @@ void wf_make_links(struct wf_compiler *c, struct wf_made *m)
 
 static void link_step(struct wf_made *m, const struct wf_made *parent, enum link_on on)
 {
-	struct task_link l = { .parent = parent->known.id, .kind = LK_SAME, .on = on,
+	struct task_link l = { .parent = parent->known.id,
+		               .kind = LK_SAME,
+		               .on = on,
 		               .strategy = on == ON_FAILURE ? LS_ANY : LS_ALL };
 
 	add_link(m, &l, NULL, parent, parent->plan);
@@ -208,7 +227,8 @@ void wf_make_steps(struct wf_compiler *c, struct wf_made *m)
 {
 	const struct workflow *wf = m->wf;
 	struct wf_made *first = m - (m->t - wf->items), *strong = NULL;
-	size_t before = (size_t)(m - first), steps = wf->n - !!wf->finished.node - !!wf->failed.node;
+	size_t before = (size_t)(m - first),
+	       steps = wf->n - !!wf->finished.node - !!wf->failed.node;
 	bool is_failed = wf->failed.node && m->t->node == wf->failed.node;
 
 	before = before < steps ? before : steps;

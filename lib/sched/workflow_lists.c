@@ -98,7 +98,8 @@ static void put_pair(struct wf_pairs *all, struct wf_pair p)
 static struct wf_pairs inherit(struct wf_reader *r, const struct wf_pairs *from,
                                const struct yaml_node *n)
 {
-	struct wf_pairs all = { .items = pile_take(r->pile, (from->n + n->n) * sizeof *all.items + 1),
+	struct wf_pairs all = { .items = pile_take(r->pile,
+		                                   (from->n + n->n) * sizeof *all.items + 1),
 		                .n = from->n,
 		                .node = n };
 
@@ -109,7 +110,8 @@ static struct wf_pairs inherit(struct wf_reader *r, const struct wf_pairs *from,
 
 enum { PARAMS_MAX = 1000 };
 
-void wf_read_params(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_params(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                    void *field)
 {
 	if (n->kind != YAML_MAP || n->n > PARAMS_MAX) {
 		wf_wrong(r, n, n->kind == YAML_MAP ? "at most 1000 names" : k->want);
@@ -120,21 +122,25 @@ void wf_read_params(struct wf_reader *r, const struct wf_key *k, const struct ya
 		const struct yaml_node *key = n->keys[i], *value = n->items[i];
 		size_t length = wf_push(r, key->text);
 		if (!workflow_name_ok(key->text))
-			diag_error(r->d, wf_here(r, key), "wrong_name", NULL,
-			           "'%.80s' is no name: letters, digits, _ . -, at most %d, a letter "
-			           "or _ first", key->text, WORKFLOW_NAME_MAX);
+			diag_error(
+				r->d, wf_here(r, key), "wrong_name", NULL,
+				"'%.80s' is no name: letters, digits, _ . -, at most %d, a letter "
+				"or _ first",
+				key->text, WORKFLOW_NAME_MAX);
 		else if (yaml_is_null(value))
-			diag_error(r->d, wf_here(r, value), "wrong_value", "write \"\" for an empty text",
-			           "%s has no value", key->text);
+			diag_error(r->d, wf_here(r, value), "wrong_value",
+			           "write \"\" for an empty text", "%s has no value", key->text);
 		else
-			put_pair(&all, (struct wf_pair){ key->text, wf_param_value(r->pile, key->text, value),
+			put_pair(&all, (struct wf_pair){ key->text,
+			                                 wf_param_value(r->pile, key->text, value),
 			                                 value });
 		wf_pop(r, length);
 	}
 	*(struct wf_pairs *)field = all;
 }
 
-void wf_read_pools(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_pools(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                   void *field)
 {
 	int64_t slots;
 
@@ -162,12 +168,13 @@ static void read_texts(struct wf_reader *r, const struct wf_key *k, const struct
 {
 	if (!is_list(r, k, n))
 		return;
-	struct wf_texts all = { .items = pile_take(r->pile, n->n * sizeof *all.items + 1), .node = n };
+	struct wf_texts all = { .items = pile_take(r->pile, n->n * sizeof *all.items + 1),
+		                .node = n };
 	for (size_t i = 0; i < n->n; i++) {
 		const struct yaml_node *item = n->items[i];
 		size_t length = wf_push_index(r, i);
 		bool good = item->kind == YAML_SCALAR && !yaml_is_null(item) && item->n <= 500 &&
-			    (!names || workflow_name_ok(item->text));
+		            (!names || workflow_name_ok(item->text));
 		if (good)
 			all.items[all.n++] = (struct wf_text){ item->text, item };
 		else
@@ -177,12 +184,14 @@ static void read_texts(struct wf_reader *r, const struct wf_key *k, const struct
 	*ret = all;
 }
 
-void wf_read_names(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_names(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                   void *field)
 {
 	read_texts(r, k, n, true, field);
 }
 
-void wf_read_texts(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_texts(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                   void *field)
 {
 	read_texts(r, k, n, false, field);
 }
@@ -222,14 +231,16 @@ static void read_need(struct wf_reader *r, const struct yaml_node *n, struct wf_
 	} else if (n->kind == YAML_MAP) {
 		wf_read_map(r, WT_NEED, n, need);
 		if (!need->task.node && !yaml_get(n, "task"))
-			diag_error(r->d, wf_here(r, n), "missing_key", NULL, "a need says which `task`");
+			diag_error(r->d, wf_here(r, n), "missing_key", NULL,
+			           "a need says which `task`");
 	} else {
 		wf_wrong(r, n, "a task, or {task: ..., depend: ...}");
 	}
 	check_reference(r, &need->task);
 }
 
-void wf_read_needs(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_needs(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                   void *field)
 {
 	struct wf_needs all = { .node = n };
 
@@ -248,23 +259,27 @@ void wf_read_needs(struct wf_reader *r, const struct wf_key *k, const struct yam
 
 static void check_alert(struct wf_reader *r, const struct wf_alert *a, const struct yaml_node *n)
 {
-	static const char *const kinds[] = { "mail:", "webhook:", "dingtalk:", "wecom:", "feishu:",
-		                             "slack:" };
+	static const char *const kinds[] = { "mail:",  "webhook:", "dingtalk:",
+		                             "wecom:", "feishu:",  "slack:" };
 
 	if (!yaml_get(n, "when") || !yaml_get(n, "to"))
-		diag_error(r->d, wf_here(r, n), "missing_key", NULL, "an alert says `when` and `to`");
+		diag_error(r->d, wf_here(r, n), "missing_key", NULL,
+		           "an alert says `when` and `to`");
 	for (size_t i = 0; i < a->to.n; i++) {
 		size_t k = 0;
 		while (k < 6 && strncmp(a->to.items[i].text, kinds[k], strlen(kinds[k])) != 0)
 			k++;
 		if (k == 6 || !a->to.items[i].text[strlen(kinds[k])])
 			diag_error(r->d, wf_here(r, a->to.items[i].node), "wrong_value", NULL,
-			           "'%.80s' is nobody to tell, want mail:, webhook:, dingtalk:, wecom:, "
-			           "feishu: or slack: and who", a->to.items[i].text);
+			           "'%.80s' is nobody to tell, want mail:, webhook:, dingtalk:, "
+			           "wecom:, "
+			           "feishu: or slack: and who",
+			           a->to.items[i].text);
 	}
 }
 
-void wf_read_alerts(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_alerts(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                    void *field)
 {
 	wf_read_node(r, k, n, field);
 	if (!is_list(r, k, n))

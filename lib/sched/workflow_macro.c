@@ -30,7 +30,8 @@ static bool is_output(const struct wf_made *m, const char *name)
 		const char *task = m->needs[i] ? m->needs[i]->task.text : parent->t->name;
 		const char *last = strrchr(task, '/');
 		last = last ? last + 1 : task;
-		if (strlen(last) != (size_t)(dot - name) || strncmp(last, name, (size_t)(dot - name)) != 0)
+		if (strlen(last) != (size_t)(dot - name) ||
+		    strncmp(last, name, (size_t)(dot - name)) != 0)
 			continue;
 		if (!parent)
 			return true;
@@ -81,8 +82,8 @@ static void check_node(struct asking *a, const struct yaml_node *n, const char *
 		*known = known_names(a->c, a->m);
 	if (macro_check(n->text, is_known, *known, a, &err) < 0)
 		diag_error(a->c->d, wf_place(a->m, n, key), "macro",
-		           strstr(n->text, "${") ? "$${NAME} leaves a variable to the shell" : NULL, "%s",
-		           err.text);
+		           strstr(n->text, "${") ? "$${NAME} leaves a variable to the shell" : NULL,
+		           "%s", err.text);
 }
 
 static void check_pairs(struct asking *a, const struct wf_pairs *p, const char *name,

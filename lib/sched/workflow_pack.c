@@ -39,12 +39,14 @@ static const char *pack_text(struct packer *p, const char *text)
 
 static void *pack_array(struct packer *p, size_t n, size_t bytes)
 {
-	p->used = (p->used + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
+	p->used = (p->used + alignof(max_align_t) - 1) / alignof(max_align_t) *
+	          alignof(max_align_t);
 	return n ? pack(p, n * bytes) : NULL;
 }
 
 /* The step's own words as the parameters its runner reads; over what `params` says. */
-static struct wf_pairs step_params(const struct wf_task *t, struct wf_pair room[2], struct buf *lines)
+static struct wf_pairs step_params(const struct wf_task *t, struct wf_pair room[2],
+                                   struct buf *lines)
 {
 	struct wf_pairs all = { .items = room };
 
@@ -115,7 +117,9 @@ static void put_lists(struct packer *p, struct task *t, const struct wf_made *m)
 	for (size_t i = 0; i < pools->n; i++) {
 		const char *name = pack_text(p, pools->items[i].name);
 		if (p->base)
-			t->pools[i] = (struct task_pool){ name, (int32_t)strtol(pools->items[i].value, NULL, 10) };
+			t->pools[i] = (struct task_pool){
+				name, (int32_t)strtol(pools->items[i].value, NULL, 10)
+			};
 	}
 	t->links = pack_array(p, m->n_links, sizeof *t->links);
 	t->n_links = m->n_links;

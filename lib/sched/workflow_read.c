@@ -16,7 +16,8 @@ bool workflow_name_ok(const char *name)
 	size_t n = strlen(name);
 
 	return n >= 1 && n <= WORKFLOW_NAME_MAX && strchr(first, name[0]) &&
-	       strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789.-") == n;
+	       strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789.-") ==
+	               n;
 }
 
 /* Text between quotes or not; nothing at all is no text. */
@@ -26,7 +27,8 @@ static bool is_text(const struct wf_key *k, const struct yaml_node *n)
 	       (int64_t)n->n <= k->max;
 }
 
-void wf_read_text(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_text(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                  void *field)
 {
 	char want[200];
 
@@ -38,7 +40,8 @@ void wf_read_text(struct wf_reader *r, const struct wf_key *k, const struct yaml
 	wf_wrong(r, n, n->kind == YAML_SCALAR && (int64_t)n->n > k->max ? want : k->want);
 }
 
-void wf_read_name(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_name(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                  void *field)
 {
 	char want[200];
 
@@ -46,12 +49,13 @@ void wf_read_name(struct wf_reader *r, const struct wf_key *k, const struct yaml
 		*(struct wf_text *)field = (struct wf_text){ n->text, n };
 		return;
 	}
-	snprintf(want, sizeof want, "%s: letters, digits, _ . -, at most %d, a letter or _ first", k->want,
-	         WORKFLOW_NAME_MAX);
+	snprintf(want, sizeof want, "%s: letters, digits, _ . -, at most %d, a letter or _ first",
+	         k->want, WORKFLOW_NAME_MAX);
 	wf_wrong(r, n, want);
 }
 
-void wf_read_node(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_node(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                  void *field)
 {
 	(void)r;
 	(void)k;
@@ -78,11 +82,13 @@ static void wrong_choice(struct wf_reader *r, const struct wf_key *k, const stru
 	size_t used = 0;
 
 	for (const char *p = k->want; *p && used + 4 < sizeof want; p++)
-		used += (size_t)snprintf(want + used, sizeof want - used, *p == '|' ? " | " : "%c", *p);
+		used += (size_t)snprintf(want + used, sizeof want - used, *p == '|' ? " | " : "%c",
+		                         *p);
 	wf_wrong(r, n, want);
 }
 
-void wf_read_choice(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_choice(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                    void *field)
 {
 	int value = n->kind == YAML_SCALAR ? choose(k->want, n->text) : -1;
 
@@ -92,7 +98,8 @@ void wf_read_choice(struct wf_reader *r, const struct wf_key *k, const struct ya
 		*(struct wf_choice *)field = (struct wf_choice){ value, n };
 }
 
-void wf_read_shift(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_shift(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                   void *field)
 {
 	struct wf_choice *c = field;
 
@@ -101,7 +108,8 @@ void wf_read_shift(struct wf_reader *r, const struct wf_key *k, const struct yam
 		c->value += SHIFT_NEXT;
 }
 
-void wf_read_truth(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_truth(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                   void *field)
 {
 	bool value;
 
@@ -121,7 +129,8 @@ static void wrong_number(struct wf_reader *r, const struct wf_key *k, const stru
 	wf_wrong(r, n, want);
 }
 
-void wf_read_int32(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_int32(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                   void *field)
 {
 	int64_t value;
 
@@ -148,7 +157,8 @@ void wf_read_duration(struct wf_reader *r, const struct wf_key *k, const struct 
 	}
 }
 
-void wf_read_expire(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_expire(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                    void *field)
 {
 	if (yaml_is(n, "end of local day"))
 		*(struct wf_duration *)field = (struct wf_duration){ -1, n };
@@ -156,7 +166,8 @@ void wf_read_expire(struct wf_reader *r, const struct wf_key *k, const struct ya
 		wf_read_duration(r, k, n, field);
 }
 
-void wf_read_clock(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_clock(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                   void *field)
 {
 	const char *t = n->text;
 	int hour, minute;
@@ -174,15 +185,17 @@ void wf_read_clock(struct wf_reader *r, const struct wf_key *k, const struct yam
 		*(struct wf_number *)field = (struct wf_number){ hour * 3600 + minute * 60, n };
 }
 
-void wf_read_cycle(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_cycle(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                   void *field)
 {
 	static const struct {
 		const char *name;
 		enum cycle_unit unit;
 		bool has_step;
 	} units[] = {
-		{ "minute", CU_MINUTE, true }, { "hour", CU_HOUR, true },  { "day", CU_DAY, true },
-		{ "week", CU_WEEK, true },     { "month", CU_MONTH, true }, { "year", CU_YEAR, true },
+		{ "minute", CU_MINUTE, true }, { "hour", CU_HOUR, true },
+		{ "day", CU_DAY, true },       { "week", CU_WEEK, true },
+		{ "month", CU_MONTH, true },   { "year", CU_YEAR, true },
 		{ "once", CU_ONCE, false },    { "none", CU_NONE, false },
 	};
 	const char *text = n->kind == YAML_SCALAR ? n->text : "";
@@ -203,7 +216,8 @@ void wf_read_cycle(struct wf_reader *r, const struct wf_key *k, const struct yam
 	wf_wrong(r, n, k->want);
 }
 
-void wf_read_join(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_join(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                  void *field)
 {
 	struct wf_number *join = field;
 	int64_t value;
@@ -218,7 +232,8 @@ void wf_read_join(struct wf_reader *r, const struct wf_key *k, const struct yaml
 		wrong_number(r, k, n, "all, any or ");
 }
 
-void wf_read_depend(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_depend(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                    void *field)
 {
 	int64_t value;
 
@@ -232,17 +247,24 @@ void wf_read_depend(struct wf_reader *r, const struct wf_key *k, const struct ya
 void wf_read_strategy(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
                       void *field)
 {
-	static const char *const words[] = { [LS_ALL] = "all", [LS_ANY] = "any", [LS_FIRST] = "first ",
-		                             [LS_LAST] = "last ", [LS_AT_LEAST] = "at_least " };
-	struct wf_need *need = (struct wf_need *)(void *)((char *)field - offsetof(struct wf_need, strategy));
+	static const char *const words[] = { [LS_ALL] = "all",
+		                             [LS_ANY] = "any",
+		                             [LS_FIRST] = "first ",
+		                             [LS_LAST] = "last ",
+		                             [LS_AT_LEAST] = "at_least " };
+	struct wf_need *need = (struct wf_need *)(void *)((char *)field -
+	                                                  offsetof(struct wf_need, strategy));
 
 	for (size_t i = 0; n->kind == YAML_SCALAR && i < sizeof words / sizeof *words; i++) {
 		size_t length = strlen(words[i]);
 		int64_t value = 0;
 		if (strncmp(n->text, words[i], length) != 0)
 			continue;
-		struct yaml_node rest = { .kind = YAML_SCALAR, .is_plain = true, .text = n->text + length };
-		if (i < LS_FIRST ? n->text[length] != '\0' : !yaml_int(&rest, k->min, k->max, &value))
+		struct yaml_node rest = { .kind = YAML_SCALAR,
+			                  .is_plain = true,
+			                  .text = n->text + length };
+		if (i < LS_FIRST ? n->text[length] != '\0'
+		                 : !yaml_int(&rest, k->min, k->max, &value))
 			continue;
 		need->strategy = (struct wf_choice){ (int)i, n };
 		need->n = (int32_t)value;
@@ -251,19 +273,22 @@ void wf_read_strategy(struct wf_reader *r, const struct wf_key *k, const struct 
 	wf_wrong(r, n, k->want);
 }
 
-void wf_read_retry(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_retry(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                   void *field)
 {
 	wf_read_node(r, k, n, field);
 	wf_read_map(r, WT_RETRY, n, (char *)field - offsetof(struct wf_task, retry));
 }
 
-void wf_read_catchup(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_catchup(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                     void *field)
 {
 	wf_read_node(r, k, n, field);
 	wf_read_map(r, WT_CATCHUP, n, (char *)field - offsetof(struct wf_task, catchup));
 }
 
-void wf_read_quota(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n, void *field)
+void wf_read_quota(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                   void *field)
 {
 	wf_read_node(r, k, n, field);
 	wf_read_map(r, WT_QUOTA, n, (char *)field - offsetof(struct wf_task, quota));

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROW(type, key, field, read, want, min, max)                                                \
+#define ROW(type, key, field, read, want, min, max) \
 	{ key, offsetof(struct type, field), wf_read_##read, want, min, max },
 
 static const struct wf_key workflow_keys[] = {
@@ -53,7 +53,10 @@ static const struct wf_key hook_keys[] = {
 #include "sched/workflow_keys.def"
 };
 
-#define TABLE(what, keys) { what, keys, sizeof keys / sizeof *keys }
+#define TABLE(what, keys) \
+	{ \
+		what, keys, sizeof keys / sizeof *keys \
+	}
 const struct wf_table wf_tables[WT_COUNT] = {
 	[WT_WORKFLOW] = TABLE("a workflow", workflow_keys),
 	[WT_PIPELINE] = TABLE("a pipeline", pipeline_keys),
@@ -91,7 +94,9 @@ void wf_pop(struct wf_reader *r, size_t length)
 
 struct place wf_here(const struct wf_reader *r, const struct yaml_node *n)
 {
-	return (struct place){ .file = r->file, .line = n->line, .column = n->column,
+	return (struct place){ .file = r->file,
+		               .line = n->line,
+		               .column = n->column,
 		               .path = buf_str((struct buf *)(uintptr_t)&r->path) };
 }
 
@@ -102,8 +107,9 @@ int wf_wrong(struct wf_reader *r, const struct yaml_node *n, const char *want)
 
 	last = last ? last + 1 : path;
 	if (n->kind == YAML_SCALAR && !yaml_is_null(n))
-		return diag_error(r->d, wf_here(r, n), "wrong_value", NULL, "%s is '%.80s', want %s",
-		                  *last ? last : "the document", n->text, want);
+		return diag_error(r->d, wf_here(r, n), "wrong_value", NULL,
+		                  "%s is '%.80s', want %s", *last ? last : "the document", n->text,
+		                  want);
 	return diag_error(r->d, wf_here(r, n), "wrong_value", NULL, "%s is %s, want %s",
 	                  *last ? last : "the document", yaml_kind_name(n), want);
 }

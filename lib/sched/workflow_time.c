@@ -19,7 +19,9 @@ static int wrong(struct wf_compiler *c, const struct wf_made *m, const struct ya
 static bool make_zone(struct wf_compiler *c, struct wf_made *m)
 {
 	const struct wf_text *zone = &m->t->timezone;
-	const char *name = zone->text ? zone->text : c->world->timezone ? c->world->timezone : "UTC";
+	const char *name = zone->text           ? zone->text
+	                   : c->world->timezone ? c->world->timezone
+	                                        : "UTC";
 	struct err err = { 0 };
 
 	m->tz = tz_utc();
@@ -61,9 +63,11 @@ static bool make_span(struct wf_compiler *c, const struct wf_made *m, struct sch
 		if (!read_instant(c, m, &t->start, "start_date", &own))
 			return false;
 		s->start = own.t;
-		if (base->start.node && instant_parse(base->start.text, m->tz, &outer) && own.t < outer.t)
+		if (base->start.node && instant_parse(base->start.text, m->tz, &outer) &&
+		    own.t < outer.t)
 			return wrong(c, m, t->start.node, "start_date", "conflict",
-			             "the start is before the workflow's; a task may only narrow it") == 0;
+			             "the start is before the workflow's; a task may only narrow "
+			             "it") == 0;
 	}
 	s->end = PLAN_NEVER;
 	if (t->end.node) {
@@ -73,7 +77,8 @@ static bool make_span(struct wf_compiler *c, const struct wf_made *m, struct sch
 		if (base->end.node && instant_parse(base->end.text, m->tz, &outer) &&
 		    s->end > last_second(m, &outer))
 			return wrong(c, m, t->end.node, "end_date", "conflict",
-			             "the end is after the workflow's; a task may only narrow it") == 0;
+			             "the end is after the workflow's; a task may only narrow "
+			             "it") == 0;
 	}
 	return true;
 }
@@ -93,7 +98,8 @@ static bool make_cron(struct wf_compiler *c, struct wf_made *m, struct schedule 
 		return false;
 	}
 	if (s->step != 1) {
-		wrong(c, m, t->cycle.node, "cycle", "conflict", "the cycle of a cron task is a unit alone");
+		wrong(c, m, t->cycle.node, "cycle", "conflict",
+		      "the cycle of a cron task is a unit alone");
 		return false;
 	}
 	if (cron_parse(t->cron.text, t->full, &m->cron, &err) < 0) {
@@ -139,7 +145,8 @@ bool wf_make_plan(struct wf_compiler *c, struct wf_made *m)
 	if (!make_zone(c, m))
 		return false;
 	s.tz = m->tz;
-	m->known = (struct workflow_start){ .id = (uint32_t)(m - c->made) + 1, .start = c->world->start };
+	m->known = (struct workflow_start){ .id = (uint32_t)(m - c->made) + 1,
+		                            .start = c->world->start };
 	if (c->world->known)
 		c->world->known(c->world->ctx, m->t->full, &m->known);
 	/* All of them, so that one look shows all that is wrong. */
@@ -152,7 +159,9 @@ bool wf_make_plan(struct wf_compiler *c, struct wf_made *m)
 	s.anchor = s.start;
 	m->known.anchor = s.start;
 	if (c->world->known) {
-		struct workflow_start again = { .start = s.start, .anchor = s.start, .id = m->known.id };
+		struct workflow_start again = { .start = s.start,
+			                        .anchor = s.start,
+			                        .id = m->known.id };
 		c->world->known(c->world->ctx, m->t->full, &again);
 		m->known = again;
 		s.anchor = again.anchor;

@@ -1,0 +1,81 @@
+/* sirdar edges */
+#include "span.h"
+
+#include "sched/instant.h"
+#include "sched/simulate.h"
+#include "sched/task.h"
+#include "util/buf.h"
+#include "util/err.h"
+#include "util/json.h"
+
+#include <stdlib.h>
+
+struct writing {
+	const struct simulate_input *in;
+	struct json_out json;
+	struct table table;
+	bool is_json;
+};
+
+static void put(void *ctx, const struct simulate_edge *e)
+{
+	struct writing *w = ctx;
+	char text[INSTANT_TEXT_MAX];
+
+	if (w->is_json) {
+		simulate_edge_json(w->in, e, &w->json);
+		return;
+	}
+	for (size_t i = 0; i < e->n_dates || i == 0; i++) {
+		table_add(&w->table, w->in->tasks[e->child]->name);
+		table_add(&w->table, instant_print(e->run_date, text));
+		table_addf(&w->table, "%u", e->link);
+		table_add(&w->table, e->parent);
+		table_add(&w->table, e->n_dates ? instant_print(e->dates[i], text) : e->note);
+	}
+}
+
+static int answer(const struct cli *cli, const struct simulate_input *in)
+{
+	struct writing w = { .in = in, .is_json = cli->json };
+	struct err err = { 0 };
+	struct buf out;
+	int code;
+
+	buf_init(&out);
+	json_out_start(&w.json, &out);
+	table_init(&w.table, "CHILD|RUN DATE|>LINK|PARENT|RUN DATE");
+	if (cli->json)
+		json_open_array(&w.json);
+	if (simulate_edges(in, NULL, put, &w, &err) < 0) {
+		code = cli_fail(CLI_REFUSED, "%s", err.text);
+	} else {
+		if (cli->json)
+			json_close_array(&w.json);
+		else
+			table_print(&w.table, &out);
+		code = cli_print(&out);
+	}
+	table_done(&w.table);
+	buf_done(&out);
+	return code;
+}
+
+int cmd_edges(struct cli *cli, int argc, char **argv)
+{
+	struct span_question q = { .zone = "UTC" };
+	struct link_span *spans = NULL;
+	struct workflow_files f;
+	int code = CLI_REFUSED;
+
+	cli_parse(cli, &span_argp, argc, argv, &q);
+	files_init(&f, q.zone);
+	if (files_compile(&f, &q.files) && files_spans(&f, q.from, q.to, &spans)) {
+		struct simulate_input in = { f.tasks, f.n, spans, NULL };
+		code = answer(cli, &in);
+	}
+	free(spans);
+	files_done(&f);
+	words_done(&q.files);
+	return code;
+}

@@ -1,0 +1,125 @@
+#include "files.h"
+
+#include "rt/zones.h"
+#include "sched/instant.h"
+#include "sched/task.h"
+#include "sched/tz.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/yaml.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int zone_of(void *ctx, const char *name, const struct tz **ret_tz, struct err *err)
+{
+	(void)ctx;
+	return zones_get(name, ret_tz, err);
+}
+
+void files_init(struct workflow_files *f, const char *timezone)
+{
+	/* No server, no first save: a task without a start has always been there. */
+	*f = (struct workflow_files){ .world = {
+					      .timezone = timezone, .zone = zone_of, .start = 0 } };
+	f->set = workflow_set_new();
+	diags_init(&f->diags);
+}
+
+void files_done(struct workflow_files *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		task_unref(f->tasks[i]);
+	free(f->tasks);
+	workflow_set_free(f->set);
+	diags_done(&f->diags);
+}
+
+static int read_stdin(struct buf *text)
+{
+	ssize_t n;
+
+	while ((n = read(STDIN_FILENO, buf_room(text, 1 << 16), 1 << 16)) > 0) {
+		buf_added(text, (size_t)n);
+		if (text->len > YAML_BYTES_MAX)
+			break; /* the reader of YAML says so */
+	}
+	return n < 0 ? E_IO : 0;
+}
+
+bool files_read(struct workflow_files *f, const struct words *names)
+{
+	struct err err = { 0 };
+
+	for (size_t i = 0; i < names->n; i++) {
+		const char *name = names->items[i];
+		struct buf text;
+		buf_init(&text);
+		int r = strcmp(name, "-") == 0 ? read_stdin(&text)
+		                               : fs_read(name, YAML_BYTES_MAX, &text, &err);
+		if (r == 0)
+			workflow_set_read(f->set, buf_str(&text), text.len, name, &f->diags);
+		else
+			cli_fail(0, "%s", err.text[0] ? err.text : name);
+		buf_done(&text);
+		if (r < 0)
+			return false;
+	}
+	return true;
+}
+
+void files_print_diags(const struct diags *d, FILE *out)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		const struct diag *x = &d->items[i];
+		fprintf(out, "%s:%d:%d: %s%s", x->at.file, x->at.line, x->at.column,
+		        x->is_warning ? "warning: " : "", x->message);
+		if (x->at.path[0])
+			fprintf(out, " (%s)", x->at.path);
+		if (x->hint[0])
+			fprintf(out, "; %s", x->hint);
+		fputc('\n', out);
+	}
+	if (d->dropped)
+		fprintf(out, "and %zu more\n", d->dropped);
+}
+
+bool files_compile(struct workflow_files *f, const struct words *names)
+{
+	if (!files_read(f, names))
+		return false;
+	if (!f->diags.errors)
+		workflow_compile(f->set, &f->world, &f->diags, &f->tasks, &f->n);
+	if (!f->diags.errors)
+		return true;
+	files_print_diags(&f->diags, stderr);
+	return false;
+}
+
+bool files_spans(const struct workflow_files *f, const char *from, const char *to,
+                 struct link_span **ret_spans)
+{
+	struct link_span *spans = mem_array(f->n + 1, sizeof *spans);
+
+	for (size_t i = 0; i <= f->n; i++) { /* once more, for the texts when there is no task */
+		const struct tz *tz = i < f->n ? plan_tz(f->tasks[i]->plan) : tz_utc();
+		struct instant lo, hi;
+		const char *bad = !instant_parse(from, tz, &lo) ? from
+		                  : !instant_parse(to, tz, &hi) ? to
+		                                                : NULL;
+		if (bad) {
+			cli_fail(0,
+			         "'%s' is no instant, want 2026-03-01, \"2026-03-01 02:30\" or "
+			         "2026-03-01T02:30:00Z",
+			         bad);
+			free(spans);
+			return false;
+		}
+		spans[i] = (struct link_span){ lo.t, hi.t };
+	}
+	*ret_spans = spans;
+	return true;
+}

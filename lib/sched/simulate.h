@@ -1,0 +1,74 @@
+/* simulate.h — what would run when, and which instances a link joins: `sirdar simulate` and
+ * `sirdar edges`, and the server's previews.
+ *
+ * Pure: from compiled tasks alone. Everything succeeds at its first attempt; dates outside the
+ * span count as done. Tasks that are drafts or offline have no dates; frozen ones never start.
+ */
+#ifndef SCHED_SIMULATE_H
+#define SCHED_SIMULATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sched/link.h"
+
+#define SIMULATE_ROWS_MAX  1000000
+#define SIMULATE_EDGES_MAX 5000000
+
+struct err;
+struct json_out;
+struct task;
+
+struct simulate_input {
+	struct task *const *tasks;
+	size_t n;
+	const struct link_span *spans; /* per task: run_dates in [lo, hi) */
+	const int64_t *durations_us;   /* per task; NULL: everything takes no time */
+};
+
+enum simulate_reason { SIM_NONE, SIM_LINK, SIM_OVERLAP, SIM_FROZEN };
+
+struct simulate_row {
+	uint32_t task; /* index in the input */
+	bool is_skipped;
+	enum simulate_reason reason;
+	int64_t run_date, due;    /* seconds */
+	int64_t start_us, end_us; /* INT64_MAX: never, as far as can be seen */
+};
+
+/* The instances, by due time, then task, then run_date.
+ *
+ *   owns    *ret_rows: free()
+ *   errors  E_LIMIT too many instances or edges
+ */
+int simulate_run(const struct simulate_input *in, struct simulate_row **ret_rows, size_t *ret_n,
+                 struct err *err);
+const char *simulate_reason_name(enum simulate_reason reason); /* "" for none */
+/* A JSON array; start and end only where there are durations. */
+void simulate_json(const struct simulate_input *in, const struct simulate_row *rows, size_t n,
+                   struct json_out *out);
+
+/* One link of one child instance. */
+struct simulate_edge {
+	uint32_t child, link; /* index of the task in the input, of the link in its needs */
+	int64_t run_date;
+	const char *parent; /* full name */
+	const int64_t *dates;
+	size_t n_dates;
+	const char *note; /* "" or why there are none */
+};
+
+/* Every link of every child run_date in the span, by task, run_date, link. `each` borrows.
+ *
+ *   outside  a task that is not in the input, by id; NULL: there is none
+ *   errors  E_LIMIT; each() was called for those before
+ */
+int simulate_edges(const struct simulate_input *in,
+                   const struct task *(*outside)(void *ctx, uint32_t id),
+                   void (*each)(void *ctx, const struct simulate_edge *e), void *ctx,
+                   struct err *err);
+void simulate_edge_json(const struct simulate_input *in, const struct simulate_edge *e,
+                        struct json_out *out);
+
+#endif

@@ -1,0 +1,347 @@
+/* The simulation itself: events in order of time; an end comes before what is due at the same
+ * moment, so that a slot freed is a slot to take. */
+#include "sched/simulate_impl.h"
+#include "util/alloc.h"
+#include "util/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define AGING_US INT64_C(600000000)
+enum { PRIORITY_MAX = 10 };
+
+/* --- events */
+
+static bool before(const struct sim_event *a, const struct sim_event *b)
+{
+	if (a->at_us != b->at_us)
+		return a->at_us < b->at_us;
+	if (a->kind != b->kind)
+		return a->kind < b->kind;
+	return a->number < b->number;
+}
+
+static void push(struct sim *s, int64_t at_us, uint32_t kind, uint32_t row, uint32_t link)
+{
+	struct sim_event e = { at_us, kind, row, link, s->counter++ };
+
+	if (s->n_events == s->events_room) {
+		s->events_room = s->events_room ? s->events_room * 2 : 256;
+		s->heap = mem_grow(s->heap, s->events_room, sizeof *s->heap);
+	}
+	size_t at = s->n_events++;
+	for (; at && before(&e, &s->heap[(at - 1) / 2]); at = (at - 1) / 2)
+		s->heap[at] = s->heap[(at - 1) / 2];
+	s->heap[at] = e;
+}
+
+static struct sim_event pop(struct sim *s)
+{
+	struct sim_event top = s->heap[0], last = s->heap[--s->n_events];
+	size_t at = 0;
+
+	for (size_t child; (child = at * 2 + 1) < s->n_events; at = child) {
+		if (child + 1 < s->n_events && before(&s->heap[child + 1], &s->heap[child]))
+			child++;
+		if (!before(&s->heap[child], &last))
+			break;
+		s->heap[at] = s->heap[child];
+	}
+	s->heap[at] = last;
+	return top;
+}
+
+/* --- slots to run in */
+
+static bool is_free(const struct sim *s, const struct sim_task *t)
+{
+	const struct sim_group *g = &s->groups[t->group];
+
+	if (g->cap && g->running >= g->cap)
+		return false;
+	if (t->def->concurrency && t->running >= t->def->concurrency)
+		return false;
+	return t->def->serial == SERIAL_PARALLEL || t->running == 0;
+}
+
+static int64_t priority_of(const struct sim *s, uint32_t row)
+{
+	const struct sim_row *r = &s->rows[row];
+	int64_t waited = s->now_us - r->row.due * 1000000;
+	int64_t p = s->tasks[r->row.task].def->priority + (waited > 0 ? waited / AGING_US : 0);
+
+	return p < PRIORITY_MAX ? p : PRIORITY_MAX;
+}
+
+static bool goes_first(const struct sim *s, uint32_t a, uint32_t b)
+{
+	int64_t x = priority_of(s, a), y = priority_of(s, b);
+
+	if (x != y)
+		return x > y;
+	if (s->rows[a].row.due != s->rows[b].row.due)
+		return s->rows[a].row.due < s->rows[b].row.due;
+	return a < b;
+}
+
+/* Among rows of one task the earlier due has waited longer, so that aging changes nothing. */
+static bool ready_before(const struct sim *s, const struct sim_task *t, uint32_t a, uint32_t b)
+{
+	int64_t x = s->rows[a].row.due, y = s->rows[b].row.due;
+
+	if (t->def->serial != SERIAL_ORDERED && x != y)
+		return x < y;
+	return a < b;
+}
+
+static void ready_push(struct sim *s, struct sim_task *t, uint32_t row)
+{
+	if (t->n_ready == t->room) {
+		t->room = t->room ? t->room * 2 : 4;
+		t->ready = mem_grow(t->ready, t->room, sizeof *t->ready);
+	}
+	size_t at = t->n_ready++;
+	for (; at && ready_before(s, t, row, t->ready[(at - 1) / 2]); at = (at - 1) / 2)
+		t->ready[at] = t->ready[(at - 1) / 2];
+	t->ready[at] = row;
+}
+
+static uint32_t ready_pop(struct sim *s, struct sim_task *t)
+{
+	uint32_t top = t->ready[0], last = t->ready[--t->n_ready];
+	size_t at = 0;
+
+	for (size_t child; (child = at * 2 + 1) < t->n_ready; at = child) {
+		if (child + 1 < t->n_ready &&
+		    ready_before(s, t, t->ready[child + 1], t->ready[child]))
+			child++;
+		if (!ready_before(s, t, t->ready[child], last))
+			break;
+		t->ready[at] = t->ready[child];
+	}
+	t->ready[at] = last;
+	return top;
+}
+
+static bool may_start(const struct sim *s, const struct sim_task *t)
+{
+	if (!t->n_ready || !is_free(s, t))
+		return false;
+	return t->def->serial != SERIAL_ORDERED || t->ready[0] == t->turn;
+}
+
+static void start(struct sim *s, struct sim_task *t)
+{
+	uint32_t row = ready_pop(s, t);
+	struct sim_row *r = &s->rows[row];
+	int64_t takes = s->in->durations_us ? s->in->durations_us[r->row.task] : 0;
+
+	t->running++;
+	s->groups[t->group].running++;
+	r->phase = SIM_RUNS;
+	r->row.start_us = s->now_us;
+	push(s, s->now_us + takes, EV_END, row, 0);
+}
+
+/* Start what may start, best first; what is blocked holds nobody back. */
+static void dispatch(struct sim *s, uint32_t group)
+{
+	struct sim_group *g = &s->groups[group];
+
+	for (;;) {
+		struct sim_task *best = NULL;
+		for (size_t i = 0; i < g->n; i++) {
+			struct sim_task *t = &s->tasks[g->tasks[i]];
+			if (may_start(s, t) &&
+			    (!best || goes_first(s, t->ready[0], best->ready[0])))
+				best = t;
+		}
+		if (!best)
+			return;
+		start(s, best);
+	}
+}
+
+/* --- what becomes of a row */
+
+/* What follows from it is an event of its own: chains may be long. */
+static void skip(struct sim *s, uint32_t row, enum simulate_reason reason)
+{
+	s->rows[row].phase = SIM_SKIPS;
+	s->rows[row].row.is_skipped = true;
+	s->rows[row].row.reason = reason;
+	push(s, s->now_us, EV_SKIP, row, 0);
+}
+
+static uint32_t links_of(const struct sim *s, uint32_t row)
+{
+	return (uint32_t)s->tasks[s->rows[row].row.task].def->n_links;
+}
+
+static uint32_t join_of(const struct sim *s, uint32_t row)
+{
+	int32_t join = s->tasks[s->rows[row].row.task].def->join;
+
+	return join ? (uint32_t)join : links_of(s, row);
+}
+
+/* Has anything changed for a row that waits? */
+static void look(struct sim *s, uint32_t row)
+{
+	struct sim_row *r = &s->rows[row];
+	struct sim_task *t = &s->tasks[r->row.task];
+
+	if (r->phase != SIM_WAITS || !r->is_due)
+		return;
+	if (r->dead > links_of(s, row) - join_of(s, row)) {
+		skip(s, row, SIM_LINK);
+		return;
+	}
+	if (r->met < join_of(s, row) || t->def->frozen)
+		return;
+	r->phase = SIM_READY;
+	ready_push(s, t, row);
+	dispatch(s, t->group);
+}
+
+/* Is a link decided? */
+static void settle(struct sim *s, uint32_t row, uint32_t link)
+{
+	struct sim_row *r = &s->rows[row];
+	struct sim_slot *slot = &s->slots[r->slot + link];
+
+	if (slot->is_settled || (slot->met < slot->want && slot->can >= slot->want))
+		return;
+	slot->is_settled = true;
+	if (slot->met >= slot->want)
+		r->met++;
+	else
+		r->dead++;
+}
+
+/* Does a parent that ended so meet a link, or end its hopes? */
+static bool meets(const struct sim_row *parent, enum link_on on)
+{
+	if (on == ON_FAILURE)
+		return false;
+	return on == ON_DONE || !parent->row.is_skipped || parent->row.reason == SIM_OVERLAP;
+}
+
+static struct sim_line *line_of(struct sim *s, const struct task *def)
+{
+	for (size_t i = 0; i < s->n_lines; i++)
+		if (s->lines[i].workflow == def->workflow_id)
+			return &s->lines[i];
+	s->lines[s->n_lines] = (struct sim_line){ .workflow = def->workflow_id, .date = INT64_MIN };
+	return &s->lines[s->n_lines++];
+}
+
+static void leave_line(struct sim *s, const struct sim_row *r)
+{
+	const struct task *def = s->tasks[r->row.task].def;
+
+	if (!def->skip_overlap || (r->row.is_skipped && r->row.reason == SIM_OVERLAP))
+		return;
+	struct sim_line *l = line_of(s, def);
+	(*(r->row.run_date == l->date ? &l->same : &l->older))--;
+}
+
+/* The next in order that is not done yet has its turn. */
+static void pass_turn(struct sim *s, struct sim_task *t)
+{
+	while (t->turn < t->end && s->rows[t->turn].phase == SIM_DONE)
+		t->turn++;
+}
+
+static void finish(struct sim *s, uint32_t row)
+{
+	struct sim_row *r = &s->rows[row];
+	struct sim_task *t = &s->tasks[r->row.task];
+
+	r->phase = SIM_DONE;
+	leave_line(s, r);
+	pass_turn(s, t);
+	for (uint32_t i = s->edge_at[row]; i < s->edge_at[row + 1]; i++) {
+		const struct sim_edge *e = &s->edges[s->edge_by[i]];
+		struct sim_row *child = &s->rows[e->child];
+		struct sim_slot *slot = &s->slots[child->slot + e->slot];
+		if (meets(r, s->tasks[child->row.task].def->links[e->slot].on))
+			slot->met++;
+		else
+			slot->can--;
+		settle(s, e->child, e->slot);
+		look(s, e->child);
+	}
+	dispatch(s, t->group);
+}
+
+static void on_due(struct sim *s, uint32_t row)
+{
+	struct sim_row *r = &s->rows[row];
+	const struct task *def = s->tasks[r->row.task].def;
+
+	r->is_due = true;
+	if (def->frozen)
+		r->row.reason = SIM_FROZEN;
+	if (def->skip_overlap) {
+		struct sim_line *l = line_of(s, def);
+		if (r->row.run_date > l->date) {
+			l->older += l->same;
+			l->same = 0;
+			l->date = r->row.run_date;
+		}
+		if (l->older) {
+			skip(s, row, SIM_OVERLAP);
+			return;
+		}
+		l->same++;
+	}
+	for (uint32_t i = 0; i < def->n_links; i++)
+		if (def->links[i].pass_after_s && !s->slots[r->slot + i].is_settled)
+			push(s, (r->row.due + def->links[i].pass_after_s) * 1000000, EV_PASS, row,
+			     i);
+	look(s, row);
+}
+
+static void on_pass(struct sim *s, uint32_t row, uint32_t link)
+{
+	struct sim_slot *slot = &s->slots[s->rows[row].slot + link];
+
+	if (slot->is_settled)
+		return;
+	slot->is_settled = true;
+	s->rows[row].met++;
+	look(s, row);
+}
+
+static void on_end(struct sim *s, uint32_t row)
+{
+	struct sim_row *r = &s->rows[row];
+	struct sim_task *t = &s->tasks[r->row.task];
+
+	r->row.end_us = s->now_us;
+	t->running--;
+	s->groups[t->group].running--;
+	finish(s, row);
+}
+
+void sim_play(struct sim *s)
+{
+	for (uint32_t i = 0; i < s->n_rows; i++) {
+		push(s, s->rows[i].row.due * 1000000, EV_DUE, i, 0);
+		for (uint32_t k = 0; k < links_of(s, i); k++)
+			settle(s, i, k);
+	}
+	while (s->n_events) {
+		struct sim_event e = pop(s);
+		s->now_us = e.at_us;
+		if (e.kind == EV_SKIP)
+			finish(s, e.row);
+		else if (e.kind == EV_END)
+			on_end(s, e.row);
+		else if (e.kind == EV_PASS)
+			on_pass(s, e.row, e.link);
+		else
+			on_due(s, e.row);
+	}
+}
