@@ -31,6 +31,8 @@ struct front {
 	struct logkeeper *logkeeper;
 	struct worker *workers[FRONT_WORKERS_MAX];
 	size_t n_workers;
+	/* worker_drain(), or NULL: tells a worker. Thread: any. */
+	void (*drain)(struct worker *w, uint32_t broker, bool drained);
 	struct {
 		const char *name;
 		struct thread *thread;

@@ -75,8 +75,16 @@ static void add_row(struct asked *a)
 	                             : (uint8_t)(a->t->def ? a->t->def->priority : 5);
 }
 
+/* Proposed before its task went out of force. */
+static bool out_of_force(const struct asked *a)
+{
+	return a->p->plan && a->t->row.state != TS_ONLINE;
+}
+
 static int on_create(struct asked *a, uint64_t *ret_number)
 {
+	if (out_of_force(a))
+		return E_CONFLICT;
 	move_plan(a);
 	if (a->e || finished_before(a))
 		return a->p->plan ? 0 : E_EXISTS;
@@ -90,6 +98,8 @@ static int on_create(struct asked *a, uint64_t *ret_number)
 
 static int on_skip_date(struct asked *a, uint64_t *ret_number)
 {
+	if (out_of_force(a))
+		return E_CONFLICT;
 	move_plan(a);
 	if (a->e || finished_before(a))
 		return a->p->plan ? 0 : E_EXISTS;

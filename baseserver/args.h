@@ -1,0 +1,39 @@
+/* args.h — arguments of commands and queries: each read strictly, each refusal says where,
+ * what was found and what is allowed. */
+#ifndef BASESERVER_ARGS_H
+#define BASESERVER_ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct jval;
+
+struct refusal {
+	int code;
+	char text[400], place[160], hint[240];
+};
+
+/* Returns `code`. `hint` may be NULL. */
+__attribute__((format(printf, 5, 6))) int refuse(struct refusal *f, int code, const char *place,
+                                                 const char *hint, const char *fmt, ...);
+void refusal_print(const struct refusal *f, struct buf *out); /* {"place", "hint"} */
+
+/* The nearest of NULL-ended names, or NULL when none is near. */
+const char *nearest_of(const char *name, const char *const *names);
+
+/* All of these: 0 or E_INVALID. An absent key leaves *ret as it is. `at`: place of `o`. */
+int arg_object(const struct jval *o, const char *at, const char *const *keys, struct refusal *f);
+int arg_truth(const struct jval *o, const char *at, const char *key, bool *ret, struct refusal *f);
+int arg_number(const struct jval *o, const char *at, const char *key, int64_t min, int64_t max,
+               int64_t *ret, struct refusal *f);
+int arg_text(const struct jval *o, const char *at, const char *key, size_t max, const char **ret,
+             struct refusal *f);
+int arg_list(const struct jval *o, const char *at, const char *key, size_t max,
+             const struct jval **ret, struct refusal *f);
+/* The index in the NULL-ended choices. */
+int arg_choice(const struct jval *o, const char *at, const char *key, const char *const *choices,
+               int *ret, struct refusal *f);
+
+#endif

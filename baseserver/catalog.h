@@ -1,0 +1,65 @@
+/* catalog.h — tasks by name, unfinished instances and outcomes, folded from the stream.
+ *
+ * A view that one actor owns: what selections, dry runs and explanations look at. Plain
+ * data; restores itself from the ledger before threads run.
+ */
+#ifndef BASESERVER_CATALOG_H
+#define BASESERVER_CATALOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sched/instance.h"
+#include "sched/outcome.h"
+#include "store/store.h"
+#include "util/map.h"
+#include "util/slab.h"
+
+struct ledger;
+struct task;
+
+/* An unfinished instance. */
+struct cat_inst {
+	struct inst_key key;
+	uint64_t cause;
+	uint32_t slot, next, prev; /* of its task's list */
+	uint8_t state, flags, priority;
+};
+
+struct cat_task {
+	uint32_t id;
+	const struct task *def; /* counted */
+	struct store_task row;  /* strings: def's */
+	struct outcomes outcomes;
+	uint32_t live;          /* first of its unfinished instances, or SLAB_NONE */
+	uint32_t *children;     /* ids of tasks that link to it, each once */
+	size_t n_children;
+};
+
+struct catalog {
+	struct cat_task **tasks; /* by id; NULL: none */
+	size_t tasks_cap, n_tasks;
+	struct slab insts;
+	uint32_t *by_slot;
+	size_t by_slot_cap;
+	struct map by_key, by_name;
+	size_t counts[ST_COUNT]; /* unfinished instances */
+};
+
+void catalog_init(struct catalog *c);
+void catalog_done(struct catalog *c);
+void catalog_restore(struct catalog *c, const struct ledger *l);
+void catalog_fold(struct catalog *c, const struct transition *tr);
+
+/* NULL: none of that id or name. Retired ones are found. */
+const struct cat_task *catalog_task(const struct catalog *c, uint32_t id);
+const struct cat_task *catalog_find(const struct catalog *c, const char *name);
+/* NULL: no unfinished one. */
+const struct cat_inst *catalog_live(const struct catalog *c, struct inst_key key);
+const struct cat_inst *catalog_inst(const struct catalog *c, uint32_t index);
+bool catalog_retired(const struct cat_task *t);
+/* Is the task in the workflow "project/workflow"? */
+bool catalog_in_workflow(const struct cat_task *t, const char *workflow, size_t len);
+
+#endif

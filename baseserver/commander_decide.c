@@ -1,0 +1,270 @@
+/* What a command means for one instance: one function per kind, chosen by a table. The
+ * ledger proves it again; a row may have changed meanwhile. */
+#include "baseserver/commander_impl.h"
+#include "sched/plan.h"
+#include "sched/task.h"
+#include "util/clock.h"
+#include "util/err.h"
+
+struct look {
+	const struct cmd *cmd;
+	const struct order *o;
+	const struct item *it;
+	const struct cat_inst *live;          /* or */
+	const struct outcome_range *done;     /* or neither */
+	bool planned, downstream;
+	enum state state;
+};
+
+static struct verdict propose(enum ask ask)
+{
+	return (struct verdict){ .what = VD_PROPOSE, .ask = ask };
+}
+
+static struct verdict no(int code, const char *text)
+{
+	return (struct verdict){ .what = VD_REFUSE, .code = code, .text = text };
+}
+
+static struct verdict leave(void)
+{
+	return (struct verdict){ .what = VD_LEAVE };
+}
+
+static struct verdict no_row(const struct look *l)
+{
+	return l->planned ? no(E_NOT_FOUND, "planned, but there is no row of it yet")
+	                  : no(E_NOT_FOUND, "no such instance");
+}
+
+static int64_t due_of(const struct look *l)
+{
+	int64_t date = l->it->key.run_date;
+
+	return l->planned ? plan_due(l->it->task->def->plan, date) : l->o->now_us / US_PER_S;
+}
+
+static struct verdict on_freeze(const struct look *l)
+{
+	if (!l->live)
+		return l->done ? no(E_CONFLICT, "has ended") : no_row(l);
+	return propose(l->o->kind == CK_FREEZE ? ASK_FREEZE : ASK_UNFREEZE);
+}
+
+static struct verdict redo(const struct look *l, bool kill)
+{
+	struct verdict v = propose(ASK_REDO);
+
+	if (!l->live && !l->done)
+		return no_row(l);
+	v.runs = l->live && state_holds_slot(l->state);
+	if (v.runs && l->state == ST_HANGED)
+		return no(E_CONFLICT, "it is hanged, declare it dead first");
+	if (v.runs && !kill)
+		return no(E_CONFLICT, "an attempt runs, kill it first");
+	v.kill_running = kill;
+	v.priority = (uint8_t)l->o->priority;
+	return v;
+}
+
+static struct verdict on_redo(const struct look *l)
+{
+	if (!l->downstream)
+		return redo(l, l->o->kill_running);
+	if (l->live && !state_holds_slot(l->state) && l->state != ST_FAILED)
+		return leave(); /* its parent's reopening takes back what it waits for */
+	if (l->live && state_holds_slot(l->state) && !l->o->kill_downstream)
+		return leave();
+	if ((l->done && l->state == ST_SKIPPED) || (!l->live && !l->done))
+		return leave();
+	return redo(l, l->o->kill_downstream);
+}
+
+static struct verdict on_backfill(const struct look *l)
+{
+	struct verdict v = propose(ASK_CREATE);
+
+	if (l->live && state_holds_slot(l->state))
+		return l->o->kill_running ? redo(l, true) : leave();
+	if (l->live || (l->done && l->o->leave_finished))
+		return leave();
+	if (l->done)
+		return redo(l, false);
+	if (!l->planned)
+		return no(E_INVALID, "not a planned date of this task");
+	v.is_new = true;
+	v.origin = OR_BACKFILL;
+	v.reason = RE_BACKFILL;
+	v.priority = (uint8_t)l->o->priority;
+	v.due = due_of(l);
+	return v;
+}
+
+static struct verdict on_kill(const struct look *l)
+{
+	struct verdict v = propose(ASK_KILL);
+
+	if (!l->live)
+		return l->done ? no(E_CONFLICT, "has ended") : no_row(l);
+	v.runs = state_holds_slot(l->state);
+	v.intent = KI_USER;
+	v.reason = RE_USER;
+	return v;
+}
+
+static struct verdict on_force(const struct look *l)
+{
+	struct verdict v = propose(ASK_FORCE);
+
+	if (l->live && state_holds_slot(l->state))
+		return no(E_CONFLICT, "an attempt runs, kill it first");
+	if (!l->live && !l->done && !l->planned)
+		return no(E_NOT_FOUND, "not a planned date of this task");
+	v.is_new = !l->live && !l->done;
+	v.origin = OR_MANUAL;
+	v.reason = RE_FORCED;
+	v.due = due_of(l);
+	return v;
+}
+
+static struct verdict on_skip(const struct look *l)
+{
+	struct verdict v = propose(l->live ? ASK_SKIP : ASK_SKIP_DATE);
+
+	if (l->live && state_holds_slot(l->state))
+		return no(E_CONFLICT, "an attempt runs, kill it first");
+	if (l->done)
+		return no(E_CONFLICT, "has ended");
+	if (!l->live && !l->planned)
+		return no(E_NOT_FOUND, "not a planned date of this task");
+	v.is_new = !l->live;
+	v.origin = OR_MANUAL;
+	v.reason = RE_ASKED;
+	v.due = due_of(l);
+	return v;
+}
+
+static struct verdict on_priority(const struct look *l)
+{
+	struct verdict v = propose(ASK_PRIORITY);
+
+	if (!l->live)
+		return l->done ? no(E_CONFLICT, "has ended") : no_row(l);
+	v.priority = (uint8_t)l->o->priority;
+	return v;
+}
+
+static struct verdict on_run_now(const struct look *l)
+{
+	struct verdict v = propose(l->live && l->state == ST_FAILED ? ASK_RETRY : ASK_RUN_NOW);
+
+	if (l->live && state_holds_slot(l->state))
+		return no(E_CONFLICT, "an attempt runs");
+	if (!l->live && !l->done && !l->planned && !l->o->off_plan)
+		return no(E_NOT_FOUND, "not a planned date of this task");
+	v.is_new = !l->live && !l->done;
+	v.origin = OR_MANUAL;
+	v.reason = RE_USER;
+	v.due = due_of(l);
+	return v;
+}
+
+static struct verdict on_enqueue(const struct look *l)
+{
+	struct verdict v = propose(ASK_CREATE);
+
+	if (l->live && l->state == ST_FAILED)
+		return propose(ASK_RETRY);
+	if (l->live)
+		return state_holds_slot(l->state) ? no(E_CONFLICT, "an attempt runs") : leave();
+	if (l->done)
+		return no(E_CONFLICT, "has ended; redo runs it again");
+	if (!l->planned)
+		return no(E_NOT_FOUND, "not a planned date of this task");
+	v.is_new = true;
+	v.origin = OR_MANUAL;
+	v.reason = RE_USER;
+	v.due = l->o->now_us / US_PER_S;
+	return v;
+}
+
+static struct verdict on_declare(const struct look *l)
+{
+	if (!l->live)
+		return l->done ? no(E_CONFLICT, "has ended") : no_row(l);
+	if (l->state != ST_HANGED)
+		return no(E_CONFLICT, "it is not hanged");
+	return propose(ASK_DECLARE);
+}
+
+/* The task went offline: what waits is skipped, what runs goes on. */
+static struct verdict on_offline(const struct look *l)
+{
+	struct verdict v = propose(ASK_SKIP);
+
+	if (!l->live || state_holds_slot(l->state))
+		return leave();
+	v.reason = RE_OFFLINE;
+	return v;
+}
+
+static struct verdict (*const kinds[CK_COUNT])(const struct look *l) = {
+	[CK_FREEZE] = on_freeze,     [CK_UNFREEZE] = on_freeze,  [CK_REDO] = on_redo,
+	[CK_BACKFILL] = on_backfill, [CK_KILL] = on_kill,        [CK_FORCE_SUCCESS] = on_force,
+	[CK_PRIORITY] = on_priority, [CK_SKIP] = on_skip,        [CK_RUN_NOW] = on_run_now,
+	[CK_ENQUEUE] = on_enqueue,   [CK_DECLARE_DEAD] = on_declare, [CK_OFFLINE] = on_offline,
+	[CK_RETIRE] = on_offline,
+};
+
+static bool is_downstream(const struct cmd *cmd, uint32_t task)
+{
+	for (size_t i = 0; i < cmd->n_picks; i++)
+		if (cmd->picks[i].task == task)
+			return cmd->picks[i].downstream;
+	return false;
+}
+
+struct verdict commander_decide(const struct commander *c, const struct cmd *cmd,
+                                const struct item *it)
+{
+	struct look l = { .cmd = cmd, .o = &cmd->o, .it = it, .state = ST_NONE };
+
+	if (!it->task || catalog_retired(it->task))
+		return no(E_NOT_FOUND, "no such task");
+	l.live = catalog_live(&c->cat, it->key);
+	if (!l.live && it->key.part == 0)
+		l.done = outcomes_find(&it->task->outcomes, it->key.run_date);
+	if (l.done && l.done->lo != l.done->hi && !plan_has(it->task->def->plan, it->key.run_date))
+		l.done = NULL; /* between two dates of a range */
+	l.state = (enum state)(l.live ? l.live->state : l.done ? l.done->state : ST_NONE);
+	l.planned = it->key.part == 0 && plan_has(it->task->def->plan, it->key.run_date);
+	l.downstream = is_downstream(cmd, it->key.task);
+	/* A named date that this task does not plan is another task's. */
+	if (it->exact && !cmd->o.sel.has_instances && !l.live && !l.done && !l.planned &&
+	    !cmd->o.off_plan)
+		return leave();
+	/* Within a range only rows of the right kind are meant. */
+	if (!it->exact && l.done && !(commander_sources(&cmd->o) & FEED_DONE))
+		return leave();
+	/* What this very command did before a restart. */
+	if (cmd->resumed && l.live && l.live->cause == cmd->id)
+		return leave();
+	return kinds[cmd->kind] ? kinds[cmd->kind](&l) : leave();
+}
+
+unsigned commander_sources(const struct order *o)
+{
+	switch (o->kind) {
+	case CK_BACKFILL:
+	case CK_FORCE_SUCCESS:
+	case CK_RUN_NOW:
+		return FEED_PLAN | FEED_LIVE | FEED_DONE;
+	case CK_SKIP:
+	case CK_ENQUEUE:
+		return FEED_PLAN | FEED_LIVE;
+	case CK_REDO:
+		return FEED_LIVE | FEED_DONE;
+	default:
+		return FEED_LIVE;
+	}
+}

@@ -1,0 +1,198 @@
+/* commander_impl.h — the commander's inside, shared by commander*.c and query*.c only. */
+#ifndef BASESERVER_COMMANDER_IMPL_H
+#define BASESERVER_COMMANDER_IMPL_H
+
+#include "baseserver/args.h"
+#include "baseserver/catalog.h"
+#include "baseserver/command.h"
+#include "baseserver/commander.h"
+#include "baseserver/front.h"
+#include "baseserver/letters.h"
+#include "baseserver/select.h"
+#include "rt/stream.h"
+#include "util/buf.h"
+
+struct jdoc;
+struct jval;
+
+enum { REDO_SELF, REDO_WITH_DOWNSTREAM, REDO_DOWNSTREAM };
+enum { SCOPE_WORKFLOW, SCOPE_PROJECT, SCOPE_ALL };
+
+/* A command's arguments, as checked. */
+struct order {
+	enum command_kind kind;
+	struct jdoc *doc;         /* owns the texts */
+	const struct jval *args;
+	struct selection sel;
+	const char *message;      /* "" */
+	int64_t now_us;           /* when it was asked for */
+	int64_t from;             /* s, UTC */
+	int64_t priority;         /* 0: as it was */
+	int64_t parallel;         /* 0: no cap */
+	int mode, scope, order, level;
+	bool kill_running;        /* chosen ones that run */
+	bool kill_downstream, leave_finished, stop_on_failure, off_plan, retire;
+	bool on_tasks;            /* acts on definitions */
+	uint64_t command;
+	const struct jval *brokers, *documents;
+};
+
+/* What is to be done about one instance. */
+struct verdict {
+	enum { VD_PROPOSE, VD_REFUSE, VD_LEAVE } what;
+	enum ask ask;
+	int code;
+	const char *text;         /* of a refusal; static */
+	bool is_new, runs;
+	uint8_t reason, origin, intent, priority;
+	bool kill_running;
+	int64_t due;
+};
+
+enum { DRY_LIST_MAX = 20, DRY_TASKS_MAX = 200 };
+
+struct tally_item {
+	struct inst_key key;
+	int code;
+	const char *text;
+	uint8_t state;
+};
+struct tally_task {
+	uint32_t task;
+	int64_t count, made, running, downstream;
+};
+struct tally {
+	struct tally_task *tasks;
+	size_t n_tasks;
+	struct tally_item refused[DRY_LIST_MAX], sample[DRY_LIST_MAX];
+	size_t n_refused, n_sample;
+	int64_t total, refusals;
+};
+
+/* A letter of proposals under way; they come back in order. */
+struct flight {
+	struct flight *next;
+	struct cmd *cmd;
+	uint64_t number;
+	struct inst_key last;     /* the cursor behind it */
+	size_t index;
+	bool answered;
+	struct store_command_item *items;
+	size_t n_items;
+};
+
+enum phase { PH_SURVEY, PH_EDIT, PH_RUN, PH_GONE, PH_RETIRE, PH_OTHER, PH_OVER };
+
+/* What is durable of a command. */
+struct shown {
+	enum command_state state;
+	int64_t total, done, failed, ended_us;
+	char error[400];
+};
+
+struct cmd {
+	struct cmd *next;         /* of those at work */
+	uint64_t id;              /* 0: dry run */
+	char *request_id, *actor, *args;
+	size_t args_len;
+	char *message;
+	enum command_kind kind;
+	enum command_state state;
+	bool dry, recorded, resumed, at_work;
+	bool forget;              /* never became durable: to be dropped */
+	bool answer_early;        /* not only when it is over */
+	int64_t created_us, ended_us, total, done, failed;
+	char error[400];
+	struct shown shown;
+	uint64_t number;          /* of the stream, shown */
+	char *changes;            /* apply: JSON of the answer */
+	struct order o;
+	enum phase phase;
+	struct feed *feed;
+	bool feed_over;
+	struct pick *picks;       /* redo with downstream */
+	size_t n_picks;
+	struct inst_key last;     /* cursor: all up to it have their outcome */
+	size_t index;
+	bool has_cursor;
+	struct tally tally;
+	struct flight *flights, **flights_tail;
+	size_t in_flight;         /* proposals not yet answered */
+	struct inst_key *out;     /* parallel: let go, not ended */
+	size_t n_out;
+	struct edit *edit;        /* apply: to be posted */
+	bool edit_posted;
+	struct client_request *asked; /* to be answered; linked by letter.next */
+};
+
+struct commander {
+	struct actor *me;
+	struct ledger *ledger;
+	const struct front *front;
+	struct commander_settings set;
+	struct stream_reader *in;
+	struct catalog cat;
+	struct cmd **cmds;        /* every command known, by id ascending */
+	size_t n_cmds, cmds_cap;
+	struct cmd *work;         /* at work, dry runs too */
+	uint64_t last_id, last_flight;
+	struct proposals *stuck;  /* the ledger's mailbox was full */
+	struct client_request *parked; /* queries that wait for their number to be durable */
+	size_t parallel;          /* commands that count what they let go */
+};
+
+/* commander_order.c */
+int order_parse(const struct commander *c, enum command_kind kind, const char *args, size_t len,
+                int64_t now_us, struct order *ret, struct refusal *f);
+void order_done(struct order *o);
+
+/* commander_decide.c: what a command means for one instance. Reads the catalog only. */
+struct verdict commander_decide(const struct commander *c, const struct cmd *cmd,
+                                const struct item *it);
+unsigned commander_sources(const struct order *o);
+
+/* commander_down.c: the chosen ones and, or, what depends on them, as picks. E_LIMIT. */
+int commander_downstream(struct commander *c, struct cmd *cmd, struct refusal *f);
+void picks_free(struct pick *picks, size_t n);
+void picks_print(const struct cmd *cmd, struct buf *out);
+bool picks_parse(struct cmd *cmd, const char *text);
+
+/* commander_run.c: step by step. */
+void cmd_survey(struct commander *c, struct cmd *cmd);
+void cmd_run(struct commander *c, struct cmd *cmd);
+void cmd_watch(struct commander *c, struct cmd *cmd, const struct transition *tr);
+void commander_answered(struct letter *l, void *self);
+bool commander_send(struct commander *c, struct proposals *ps); /* false: stuck for now */
+void cmd_cancel_rows(struct commander *c, struct cmd *cmd);
+
+/* commander_task.c: definitions, brokers, other commands. */
+void cmd_edit(struct commander *c, struct cmd *cmd); /* PH_EDIT, PH_RETIRE */
+void cmd_gone(struct commander *c, struct cmd *cmd); /* PH_GONE */
+int cmd_check_tasks(const struct commander *c, const struct order *o, struct refusal *f);
+void cmd_other(struct commander *c, struct cmd *cmd);
+
+/* commander_print.c */
+void cmd_print(const struct cmd *cmd, struct buf *out);
+void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf *out);
+void print_instance_name(const struct commander *c, struct inst_key key, struct buf *out);
+
+/* commander.c */
+void commander_fold(struct commander *c);
+struct cmd *commander_find(const struct commander *c, uint64_t id);
+void cmd_record(struct commander *c, struct cmd *cmd, struct store_command_item *items,
+                size_t n_items);
+void cmd_over(struct commander *c, struct cmd *cmd, enum command_state state, const char *error);
+void cmd_fail(struct commander *c, struct cmd *cmd, const struct refusal *f);
+void request_answer(struct client_request *r, int code, const char *text, struct buf *body,
+                    uint64_t number);
+void request_refuse(struct client_request *r, const struct refusal *f);
+void commander_work(struct commander *c, struct cmd *cmd);
+
+/* apply.c: documents. */
+int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+
+/* query.c */
+void query_begin(struct letter *l, void *self);
+void query_unpark(struct commander *c);
+
+#endif

@@ -1,0 +1,331 @@
+/* Arguments of each kind, checked before anything is recorded. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/commander_impl.h"
+#include "baseserver/json_read.h"
+#include "sched/plan.h"
+#include "sched/task.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+enum { KEYS_MAX = 16, PARALLEL_MAX = 1000, MESSAGE_MAX = 1000 };
+
+/* Besides `message`. */
+static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
+	[CK_APPLY] = { "documents", "retire", "detach", "from" },
+	[CK_RETIRE] = { "selection", "detach" },
+	[CK_ONLINE] = { "selection", "from" },
+	[CK_OFFLINE] = { "selection", "detach" },
+	[CK_FREEZE] = { "selection" },
+	[CK_UNFREEZE] = { "selection" },
+	[CK_REDO] = { "selection", "mode", "scope", "running", "body", "priority" },
+	[CK_BACKFILL] = { "selection", "parallel", "order", "dependencies", "finished", "running",
+	                  "priority", "stop_on_failure", "off_plan" },
+	[CK_KILL] = { "selection", "grace_ms" },
+	[CK_FORCE_SUCCESS] = { "selection" },
+	[CK_PRIORITY] = { "selection", "priority" },
+	[CK_SKIP] = { "selection" },
+	[CK_RUN_NOW] = { "selection", "off_plan" },
+	[CK_ENQUEUE] = { "selection" },
+	[CK_DECLARE_DEAD] = { "selection" },
+	[CK_LOG_LEVEL] = { "level", "brokers" },
+	[CK_BROKER_DRAIN] = { "brokers" },
+	[CK_BROKER_UNDRAIN] = { "brokers" },
+	[CK_COMMAND_PAUSE] = { "command" },
+	[CK_COMMAND_RESUME] = { "command" },
+	[CK_COMMAND_CANCEL] = { "command" },
+};
+
+static int unsupported(struct refusal *f, const char *place, const char *what)
+{
+	return refuse(f, E_UNSUPPORTED, place, NULL, "%s: %s is not carried out yet", place, what);
+}
+
+static int parse_redo(struct order *o, struct refusal *f)
+{
+	static const char *const modes[] = { "self", "with_downstream", "downstream", NULL };
+	static const char *const scopes[] = { "workflow", "project", "all", NULL };
+	static const char *const runnings[] = { "leave", "wait", "kill", NULL };
+	static const char *const bodies[] = { "current", "old", NULL };
+	int running = 0, body = 0, r;
+
+	if ((r = arg_choice(o->args, "args", "mode", modes, &o->mode, f)) < 0 ||
+	    (r = arg_choice(o->args, "args", "scope", scopes, &o->scope, f)) < 0 ||
+	    (r = arg_choice(o->args, "args", "running", runnings, &running, f)) < 0 ||
+	    (r = arg_choice(o->args, "args", "body", bodies, &body, f)) < 0)
+		return r;
+	if (running == 1)
+		return unsupported(f, "args.running", "wait");
+	if (body == 1)
+		return unsupported(f, "args.body", "old");
+	o->kill_running = o->kill_downstream = running == 2;
+	return 0;
+}
+
+static int parse_backfill(struct order *o, struct refusal *f)
+{
+	static const char *const orders[] = { "asc", "desc", "free", NULL };
+	static const char *const depends[] = { "inside", "all", "ignore", NULL };
+	static const char *const finisheds[] = { "redo", "leave", NULL };
+	static const char *const runnings[] = { "leave", "kill", NULL };
+	int depend = 0, finished = 0, running = 0, r;
+
+	if ((r = arg_number(o->args, "args", "parallel", 0, PARALLEL_MAX, &o->parallel, f)) < 0 ||
+	    (r = arg_choice(o->args, "args", "order", orders, &o->order, f)) < 0 ||
+	    (r = arg_choice(o->args, "args", "dependencies", depends, &depend, f)) < 0 ||
+	    (r = arg_choice(o->args, "args", "finished", finisheds, &finished, f)) < 0 ||
+	    (r = arg_choice(o->args, "args", "running", runnings, &running, f)) < 0 ||
+	    (r = arg_truth(o->args, "args", "stop_on_failure", &o->stop_on_failure, f)) < 0)
+		return r;
+	if (o->order == 1)
+		return unsupported(f, "args.order", "desc");
+	if (depend == 2)
+		return unsupported(f, "args.dependencies", "ignore");
+	if (o->off_plan)
+		return unsupported(f, "args.off_plan", "a backfill off the plan");
+	if (o->stop_on_failure && o->parallel == 0)
+		return refuse(f, E_UNSUPPORTED, "args.stop_on_failure", "parallel: 1 or more",
+		              "args.stop_on_failure: wants parallel, or all is let go at once");
+	o->leave_finished = finished == 1;
+	o->kill_running = running == 1;
+	return 0;
+}
+
+static int parse_from(struct order *o, const char *zone_hint, struct refusal *f)
+{
+	const char *text = NULL;
+	struct when w;
+	int r = arg_text(o->args, "args", "from", 60, &text, f);
+
+	(void)zone_hint;
+	o->from = o->now_us / US_PER_S;
+	if (r < 0 || !text)
+		return r;
+	if (!when_parse(text, &w))
+		return refuse(f, E_INVALID, "args.from", "2026-03-01T02:30:00Z",
+		              "args.from: '%.60s' is no instant", text);
+	/* A local one is of the first task's zone; of UTC where there is none. */
+	o->from = w.is_local ? w.label : w.at;
+	return 0;
+}
+
+static int parse_number_text(const struct order *o, const char *key, uint64_t *ret,
+                             struct refusal *f)
+{
+	const struct jval *v = jv_get(o->args, key);
+	char *end = NULL;
+
+	if (v && v->kind == JV_TEXT && v->len && v->len < 20 &&
+	    strspn(v->text, "0123456789") == v->len) {
+		*ret = strtoull(v->text, &end, 10);
+		return 0;
+	}
+	return refuse(f, E_INVALID, "args.command", "\"12\"",
+	              "args.command: a command's number in quotes is expected, not %s",
+	              jv_kind_name(v));
+}
+
+static int parse_names(struct order *o, bool needed, struct refusal *f)
+{
+	int r = arg_list(o->args, "args", "brokers", 1000, &o->brokers, f);
+
+	if (r < 0)
+		return r;
+	if (needed && (!o->brokers || o->brokers->len == 0))
+		return refuse(f, E_INVALID, "args.brokers", "[\"etl-1\"]",
+		              "args.brokers: names of brokers are expected");
+	for (const struct jval *v = o->brokers ? o->brokers->first : NULL; v; v = v->next)
+		if (v->kind != JV_TEXT || v->len == 0 || v->len > 63)
+			return refuse(f, E_INVALID, "args.brokers", NULL,
+			              "args.brokers: a broker's name is expected, not %s",
+			              jv_kind_name(v));
+	return 0;
+}
+
+static int parse_others(struct order *o, struct refusal *f)
+{
+	static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
+	int r = 0;
+
+	switch (o->kind) {
+	case CK_LOG_LEVEL:
+		if (!jv_get(o->args, "level"))
+			return refuse(f, E_INVALID, "args.level", "error, warn, info, debug",
+			              "args.level: is missing");
+		r = arg_choice(o->args, "args", "level", levels, &o->level, f);
+		if (r == 0)
+			r = parse_names(o, false, f);
+		if (r == 0 && o->brokers && o->brokers->len)
+			r = unsupported(f, "args.brokers", "the log level of brokers");
+		return r;
+	case CK_BROKER_DRAIN:
+	case CK_BROKER_UNDRAIN:
+		return parse_names(o, true, f);
+	case CK_COMMAND_PAUSE:
+	case CK_COMMAND_RESUME:
+	case CK_COMMAND_CANCEL:
+		return parse_number_text(o, "command", &o->command, f);
+	case CK_APPLY:
+		r = arg_list(o->args, "args", "documents", 100, &o->documents, f);
+		if (r == 0 && (!o->documents || o->documents->len == 0))
+			return refuse(f, E_INVALID, "args.documents", NULL,
+			              "args.documents: 1 to 100 documents are expected");
+		return r;
+	default:
+		return 0;
+	}
+}
+
+static int parse_common(struct order *o, struct refusal *f)
+{
+	bool detach = false;
+	int64_t grace = 0;
+	const char *message = NULL;
+	int r;
+
+	if ((r = arg_text(o->args, "args", "message", MESSAGE_MAX, &message, f)) < 0 ||
+	    (r = arg_truth(o->args, "args", "detach", &detach, f)) < 0 ||
+	    (r = arg_truth(o->args, "args", "retire", &o->retire, f)) < 0 ||
+	    (r = arg_truth(o->args, "args", "off_plan", &o->off_plan, f)) < 0 ||
+	    (r = arg_number(o->args, "args", "grace_ms", 0, 86400000, &grace, f)) < 0 ||
+	    (r = arg_number(o->args, "args", "priority", 1, 10, &o->priority, f)) < 0)
+		return r;
+	o->message = message ? message : "";
+	if (detach)
+		return unsupported(f, "args.detach", "detach");
+	if (jv_get(o->args, "grace_ms"))
+		return unsupported(f, "args.grace_ms", "another grace than the task's");
+	if (o->kind == CK_PRIORITY && o->priority == 0)
+		return refuse(f, E_INVALID, "args.priority", "1 to 10", "args.priority: is missing");
+	return parse_from(o, NULL, f);
+}
+
+static bool known_date(const struct commander *c, const struct order *o, const struct when *w)
+{
+	for (size_t k = 0; k < o->sel.n_tasks; k++) {
+		const struct cat_task *t = catalog_task(&c->cat, o->sel.tasks[k]);
+		int64_t at = when_instant(w, plan_tz(t->def->plan), false);
+		if (plan_has(t->def->plan, at) || outcomes_find(&t->outcomes, at) ||
+		    catalog_live(&c->cat, (struct inst_key){ at, t->id, 0 }))
+			return true;
+	}
+	return false;
+}
+
+static int check_dates(const struct commander *c, const struct order *o, struct refusal *f)
+{
+	char at[64];
+
+	for (size_t i = 0; i < o->sel.n_dates && !o->off_plan; i++) {
+		if (known_date(c, o, &o->sel.dates[i]))
+			continue;
+		snprintf(at, sizeof at, "args.selection.dates.%zu", i);
+		return refuse(f, E_INVALID, at, NULL,
+		              "%s: not a planned date of any task that is selected", at);
+	}
+	return 0;
+}
+
+/* A kind that wants dates and has none. */
+static int check_reach(struct order *o, struct refusal *f)
+{
+	struct selection *s = &o->sel;
+	bool narrowed = selection_has_dates(s) || s->has_states || s->has_instances;
+	enum acts_on on = command_acts_on(o->kind);
+
+	if (!s->has_instances && s->n_tasks == 0)
+		return refuse(f, E_INVALID, "args.selection", "tasks, workflow or instances",
+		              "args.selection: names no task");
+	if (s->has_instances && s->n_instances == 0)
+		return refuse(f, E_INVALID, "args.selection.instances", NULL,
+		              "args.selection.instances: is empty");
+	if (on == ON_TASKS && narrowed)
+		return refuse(f, E_INVALID, "args.selection", "tasks, workflow",
+		              "args.selection: %s acts on tasks, not on dates",
+		              command_kind_name(o->kind));
+	if (on == ON_INSTANCES && !narrowed && !(o->kind == CK_RUN_NOW && o->off_plan))
+		return refuse(f, E_INVALID, "args.selection", "from, to, dates, states or instances",
+		              "args.selection: %s acts on instances, dates or states are missing",
+		              command_kind_name(o->kind));
+	if (o->kind == CK_BACKFILL && !selection_has_dates(s) && !s->has_instances)
+		return refuse(f, E_INVALID, "args.selection", "from, to or dates",
+		              "args.selection: backfill wants dates");
+	if (s->has_from != s->has_to && (commander_sources(o) & FEED_PLAN) && !s->has_states)
+		return refuse(f, E_INVALID, s->has_from ? "args.selection.to" : "args.selection.from",
+		              NULL, "args.selection: a range of planned dates wants from and to");
+	o->on_tasks = on == ON_TASKS || (on == ON_EITHER && !narrowed);
+	return 0;
+}
+
+static int parse_selection(const struct commander *c, struct order *o, struct refusal *f)
+{
+	enum acts_on on = command_acts_on(o->kind);
+
+	if (on != ON_TASKS && on != ON_INSTANCES && on != ON_EITHER)
+		return 0;
+	int r = selection_parse(&c->cat, jv_get(o->args, "selection"), &o->sel, f);
+	if (r == 0)
+		r = check_reach(o, f);
+	if (r == 0)
+		r = check_dates(c, o, f);
+	return r;
+}
+
+/* The current second, where a run off the plan names no date. */
+static void default_date(struct order *o)
+{
+	struct selection *s = &o->sel;
+
+	if (o->kind != CK_RUN_NOW || !o->off_plan || selection_has_dates(s) || s->has_states ||
+	    s->has_instances)
+		return;
+	s->dates = calloc(1, sizeof *s->dates);
+	if (!s->dates)
+		return;
+	s->dates[0].at = o->now_us / US_PER_S;
+	s->n_dates = 1;
+	s->has_dates = true;
+}
+
+int order_parse(const struct commander *c, enum command_kind kind, const char *args, size_t len,
+                int64_t now_us, struct order *ret, struct refusal *f)
+{
+	const char *keys[KEYS_MAX + 2];
+	struct err err = { 0 };
+	size_t n = 0;
+
+	*ret = (struct order){ .kind = kind, .now_us = now_us };
+	if (jdoc_parse(args, len, &ret->doc, &err) < 0)
+		return refuse(f, E_INVALID, "args", NULL, "args: %s", err.text);
+	ret->args = jdoc_root(ret->doc);
+	for (; n < KEYS_MAX && keys_of[kind][n]; n++)
+		keys[n] = keys_of[kind][n];
+	keys[n++] = "message";
+	keys[n] = NULL;
+	int r = arg_object(ret->args, "args", keys, f);
+	if (r == 0)
+		r = parse_common(ret, f);
+	if (r == 0 && kind == CK_REDO)
+		r = parse_redo(ret, f);
+	if (r == 0 && kind == CK_BACKFILL)
+		r = parse_backfill(ret, f);
+	if (r == 0)
+		r = parse_others(ret, f);
+	if (r == 0)
+		r = parse_selection(c, ret, f);
+	if (r == 0)
+		default_date(ret);
+	if (r < 0)
+		order_done(ret);
+	return r;
+}
+
+void order_done(struct order *o)
+{
+	selection_done(&o->sel);
+	jdoc_free(o->doc);
+	*o = (struct order){ .kind = o->kind };
+}

@@ -1,0 +1,136 @@
+/* What clients get to see of a command (docs/protocol-json.md). */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/commander_impl.h"
+#include "baseserver/json_write.h"
+#include "sched/task.h"
+#include "util/err.h"
+
+void cmd_print(const struct cmd *cmd, struct buf *out)
+{
+	const struct shown *s = &cmd->shown;
+
+	jw_object(out, NULL);
+	jw_string_number(out, "command", cmd->id);
+	jw_text(out, "kind", command_kind_name(cmd->kind));
+	jw_text(out, "actor", cmd->actor);
+	jw_text(out, "state", command_state_name(s->state));
+	jw_truth(out, "dry_run", false);
+	jw_instant_us(out, "created", cmd->created_us);
+	jw_instant_us(out, "ended", s->ended_us);
+	jw_number(out, "total", s->total);
+	jw_number(out, "done", s->done);
+	jw_number(out, "failed", s->failed);
+	jw_text(out, "message", cmd->message);
+	jw_text(out, "error", s->error);
+	if (cmd->changes) /* members of the answer of an apply */
+		buf_printf(out, ",%s", cmd->changes);
+	jw_end_object(out);
+}
+
+void print_instance_name(const struct commander *c, struct inst_key key, struct buf *out)
+{
+	const struct cat_task *t = catalog_task(&c->cat, key.task);
+	struct buf id;
+
+	buf_init(&id);
+	buf_printf(&id, "%u.%" PRId64, key.task, key.run_date);
+	if (key.part)
+		buf_printf(&id, ".%d", key.part);
+	jw_text(out, "id", buf_str(&id));
+	buf_done(&id);
+	jw_text(out, "task", t ? t->def->name : "");
+	jw_number(out, "task_id", key.task);
+	jw_instant(out, "run_date", key.run_date);
+	jw_number(out, "part", key.part);
+}
+
+static int most_first(const void *a, const void *b)
+{
+	const struct tally_task *x = a, *y = b;
+
+	return (x->count < y->count) - (x->count > y->count);
+}
+
+static void print_task(const struct commander *c, const struct tally_task *t, bool downstream,
+                       struct buf *out)
+{
+	const struct cat_task *ct = catalog_task(&c->cat, t->task);
+
+	jw_object(out, NULL);
+	jw_text(out, "task", ct ? ct->def->name : "");
+	jw_text(out, "owner", ct && ct->def->owner ? ct->def->owner : "");
+	jw_number(out, "count", downstream ? t->downstream : t->count);
+	if (!downstream) {
+		jw_number(out, "new", t->made);
+		jw_number(out, "running", t->running);
+	}
+	jw_end_object(out);
+}
+
+static void print_items(const struct commander *c, const char *key, const struct tally_item *items,
+                        size_t n, bool refused, struct buf *out)
+{
+	jw_list(out, key);
+	for (size_t i = 0; i < n; i++) {
+		jw_object(out, NULL);
+		print_instance_name(c, items[i].key, out);
+		if (refused) {
+			jw_text(out, "code", err_name(items[i].code));
+			jw_text(out, "message", items[i].text);
+		} else {
+			jw_text(out, "state",
+			        items[i].state ? state_name((enum state)items[i].state) : "planned");
+		}
+		jw_end_object(out);
+	}
+	jw_end_list(out);
+}
+
+/* A command without downstream of its own still says what would see its work anew. */
+static void print_downstream(const struct commander *c, const struct cmd *cmd, struct buf *out)
+{
+	jw_list(out, "downstream");
+	for (size_t i = 0; i < cmd->tally.n_tasks; i++)
+		if (cmd->tally.tasks[i].downstream)
+			print_task(c, &cmd->tally.tasks[i], true, out);
+	jw_end_list(out);
+}
+
+void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf *out)
+{
+	const struct tally *t = &cmd->tally;
+	size_t shown = 0, with = 0;
+
+	if (t->n_tasks)
+		qsort(t->tasks, t->n_tasks, sizeof *t->tasks, most_first);
+	jw_object(out, NULL);
+	jw_truth(out, "dry_run", true);
+	jw_text(out, "kind", command_kind_name(cmd->kind));
+	jw_number(out, "total", t->total);
+	jw_list(out, "tasks");
+	for (size_t i = 0; i < t->n_tasks; i++) {
+		if (t->tasks[i].count == 0 && !cmd->o.on_tasks)
+			continue;
+		with++;
+		if (shown < DRY_TASKS_MAX) {
+			shown++;
+			print_task(c, &t->tasks[i], false, out);
+		}
+	}
+	jw_end_list(out);
+	if (with > shown)
+		jw_number(out, "tasks_more", (int64_t)(with - shown));
+	print_downstream(c, cmd, out);
+	print_items(c, "refused", t->refused, t->n_refused, true, out);
+	print_items(c, "sample", t->sample, t->n_sample, false, out);
+	if (cmd->changes) {
+		buf_printf(out, ",%s", cmd->changes);
+	} else {
+		jw_list(out, "warnings");
+		jw_end_list(out);
+	}
+	jw_end_object(out);
+}

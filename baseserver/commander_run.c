@@ -1,0 +1,443 @@
+/* Step by step: count what is meant, then propose it in letters, a bounded number under
+ * way; a record per letter that came back says how far the command is. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/commander_impl.h"
+#include "baseserver/ledger.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/check.h"
+#include "util/clock.h"
+#include "util/err.h"
+
+enum { SURVEY_SLICE = 20000, LETTER_MAX = 512, RETRY_US = 10 * 1000 };
+
+static void open_feed(struct commander *c, struct cmd *cmd)
+{
+	struct order *o = &cmd->o;
+
+	feed_close(cmd->feed);
+	cmd->feed_over = false;
+	if (cmd->picks) {
+		cmd->feed = feed_open_picks(&c->cat, cmd->picks, cmd->n_picks);
+		return;
+	}
+	bool by_date = o->kind == CK_BACKFILL && o->parallel > 0;
+	cmd->feed = feed_open(&c->cat, &o->sel, commander_sources(o),
+	                      by_date ? FEED_BY_DATE : FEED_BY_TASK);
+}
+
+/* --- counting -------------------------------------------------------------------- */
+
+static struct tally_task *tally_task(struct tally *t, uint32_t task)
+{
+	/* Feeds go task by task: the last one is nearly always it. */
+	for (size_t i = t->n_tasks; i > 0; i--)
+		if (t->tasks[i - 1].task == task)
+			return &t->tasks[i - 1];
+	t->tasks = mem_grow(t->tasks, t->n_tasks + 1, sizeof *t->tasks);
+	t->tasks[t->n_tasks] = (struct tally_task){ .task = task };
+	return &t->tasks[t->n_tasks++];
+}
+
+static uint8_t state_now(const struct commander *c, const struct item *it)
+{
+	const struct cat_inst *live = catalog_live(&c->cat, it->key);
+	const struct outcome_range *r = NULL;
+
+	if (!live && it->task && it->key.part == 0)
+		r = outcomes_find(&it->task->outcomes, it->key.run_date);
+	return live ? live->state : r ? r->state : ST_NONE;
+}
+
+static void count(struct commander *c, struct cmd *cmd, const struct item *it)
+{
+	struct verdict v = commander_decide(c, cmd, it);
+	struct tally *t = &cmd->tally;
+	struct tally_item shown = { it->key, v.code, v.text, state_now(c, it) };
+
+	if (v.what == VD_LEAVE)
+		return;
+	if (v.what == VD_REFUSE) {
+		t->refusals++;
+		if (t->n_refused < DRY_LIST_MAX)
+			t->refused[t->n_refused++] = shown;
+		return;
+	}
+	struct tally_task *task = tally_task(t, it->key.task);
+	task->count++;
+	task->made += v.is_new;
+	task->running += v.runs;
+	t->total++;
+	if (t->n_sample < DRY_LIST_MAX)
+		t->sample[t->n_sample++] = shown;
+}
+
+/* What is not chosen, but would see the chosen ones' work anew. */
+static void count_downstream(struct commander *c, struct cmd *cmd)
+{
+	struct cmd other = { .kind = CK_REDO, .o = cmd->o };
+	struct refusal f;
+	struct item it;
+
+	other.o.mode = REDO_DOWNSTREAM;
+	if (commander_downstream(c, &other, &f) == 0) {
+		struct feed *feed = feed_open_picks(&c->cat, other.picks, other.n_picks);
+		while (feed_next(feed, &it))
+			tally_task(&cmd->tally, it.key.task)->downstream++;
+		feed_close(feed);
+	}
+	picks_free(other.picks, other.n_picks);
+}
+
+static void answer_dry(struct commander *c, struct cmd *cmd)
+{
+	struct buf out;
+
+	if (cmd->kind == CK_REDO && cmd->o.mode == REDO_SELF)
+		count_downstream(c, cmd);
+	buf_init(&out);
+	cmd_print_dry(c, cmd, &out);
+	struct client_request *r = cmd->asked;
+	cmd->asked = NULL;
+	request_answer(r, 0, "", &out, stream_seen(c->in));
+	cmd->phase = PH_OVER;
+}
+
+static void counted(struct commander *c, struct cmd *cmd)
+{
+	struct tally *t = &cmd->tally;
+
+	feed_close(cmd->feed);
+	cmd->feed = NULL;
+	if (cmd->dry) {
+		answer_dry(c, cmd);
+		return;
+	}
+	cmd->total = cmd->done + t->total + t->refusals;
+	if (cmd->total == 0 && !cmd->resumed && !cmd->o.on_tasks) {
+		struct refusal f;
+		refuse(&f, E_NOT_FOUND, "args.selection", NULL, "nothing is selected");
+		cmd_fail(c, cmd, &f);
+		return;
+	}
+	bool waits = cmd->o.parallel > 0 || cmd->kind == CK_RETIRE;
+	cmd->answer_early = waits || cmd->total > (int64_t)c->set.batch;
+	if (cmd->state == CS_QUEUED)
+		cmd->state = CS_RUNNING;
+	cmd->phase = PH_RUN;
+	if (!cmd->recorded || cmd->answer_early)
+		cmd_record(c, cmd, NULL, 0);
+	commander_work(c, cmd);
+}
+
+void cmd_survey(struct commander *c, struct cmd *cmd)
+{
+	struct refusal f;
+	struct item it;
+
+	if (!cmd->feed) {
+		bool down = cmd->kind == CK_REDO && cmd->o.mode != REDO_SELF && !cmd->picks;
+		if (down && commander_downstream(c, cmd, &f) < 0) {
+			cmd_fail(c, cmd, &f);
+			return;
+		}
+		open_feed(c, cmd);
+	}
+	for (int n = 0; n < SURVEY_SLICE; n++) {
+		if (!feed_next(cmd->feed, &it)) {
+			counted(c, cmd);
+			return;
+		}
+		count(c, cmd, &it);
+	}
+	/* Long enough that people want to see it: it is there, its size is not known yet. */
+	if (!cmd->dry && !cmd->recorded && cmd->tally.total > 0) {
+		cmd->answer_early = true;
+		cmd_record(c, cmd, NULL, 0);
+	}
+	actor_wake(c->me);
+}
+
+/* --- proposing ------------------------------------------------------------------- */
+
+bool commander_send(struct commander *c, struct proposals *ps)
+{
+	if (ledger_propose(c->ledger, ps) == 0)
+		return true;
+	CHECK(!c->stuck);
+	c->stuck = ps;
+	actor_alarm(c->me, actor_mono_us(c->me) + RETRY_US);
+	return false;
+}
+
+static void add_item(struct flight *fl, struct inst_key key, int code, const char *text)
+{
+	if ((fl->n_items & (fl->n_items - 1)) == 0)
+		fl->items = mem_grow(fl->items, fl->n_items ? fl->n_items * 2 : 1,
+		                     sizeof *fl->items);
+	fl->items[fl->n_items++] = (struct store_command_item){ fl->cmd->id, key, code,
+		                                                mem_str(text) };
+}
+
+static void fill(struct proposal *p, const struct cmd *cmd, const struct verdict *v,
+                 const struct flight *fl)
+{
+	p->cookie = fl->number;
+	p->cause = cmd->id;
+	p->reason = v->reason;
+	p->origin = v->origin;
+	p->intent = v->intent;
+	p->priority = v->priority;
+	p->kill_running = v->kill_running;
+	p->due = v->due;
+}
+
+static void out_add(struct cmd *cmd, struct inst_key key)
+{
+	if ((cmd->n_out & (cmd->n_out - 1)) == 0)
+		cmd->out = mem_grow(cmd->out, cmd->n_out ? cmd->n_out * 2 : 1, sizeof *cmd->out);
+	cmd->out[cmd->n_out++] = key;
+}
+
+/* One letter at most `max` proposals long. */
+static struct proposals *next_letter(struct commander *c, struct cmd *cmd, struct flight *fl,
+                                     size_t max)
+{
+	struct proposals *ps = proposals_new(PR_COMMANDER, max, c->me, commander_answered);
+	struct item it;
+
+	while (ps->n < max && fl->n_items < LETTER_MAX) {
+		if (!feed_next(cmd->feed, &it)) {
+			cmd->feed_over = true;
+			break;
+		}
+		struct verdict v = commander_decide(c, cmd, &it);
+		fl->last = it.key;
+		fl->index++;
+		if (v.what == VD_REFUSE)
+			add_item(fl, it.key, v.code, v.text);
+		if (v.what != VD_PROPOSE)
+			continue;
+		fill(proposals_add(ps, v.ask, it.key), cmd, &v, fl);
+		if (cmd->o.parallel > 0)
+			out_add(cmd, it.key);
+	}
+	return ps;
+}
+
+static void settle(struct commander *c, struct cmd *cmd)
+{
+	struct flight *fl;
+
+	while ((fl = cmd->flights) && fl->answered) {
+		cmd->flights = fl->next;
+		if (!cmd->flights)
+			cmd->flights_tail = &cmd->flights;
+		for (size_t i = 0; i < fl->n_items; i++)
+			cmd->failed += fl->items[i].code < 0;
+		cmd->done += (int64_t)fl->n_items;
+		if (cmd->total >= 0 && cmd->done > cmd->total)
+			cmd->total = cmd->done;
+		cmd->last = fl->last;
+		cmd->index = fl->index;
+		cmd->has_cursor = true;
+		cmd_record(c, cmd, fl->items, fl->n_items);
+		free(fl);
+	}
+}
+
+static bool launch(struct commander *c, struct cmd *cmd, size_t max)
+{
+	struct flight *fl = mem_new(sizeof *fl);
+	size_t before = cmd->index;
+
+	for (struct flight *f = cmd->flights; f; f = f->next)
+		before = f->index;
+	fl->cmd = cmd;
+	fl->number = ++c->last_flight;
+	fl->index = before;
+	struct proposals *ps = next_letter(c, cmd, fl, max);
+	if (fl->index == before) { /* nothing was left */
+		proposals_free(ps);
+		free(fl);
+		return true;
+	}
+	*cmd->flights_tail = fl;
+	cmd->flights_tail = &fl->next;
+	if (ps->n == 0) {
+		fl->answered = true;
+		proposals_free(ps);
+		settle(c, cmd);
+		return true;
+	}
+	cmd->in_flight += ps->n;
+	return commander_send(c, ps);
+}
+
+/* Parallel: some of those let go may wait for others that are still held back. When none of
+ * them is active, one more is let go. */
+static size_t parallel_room(const struct commander *c, const struct cmd *cmd)
+{
+	if (cmd->o.parallel == 0)
+		return LETTER_MAX;
+	if ((int64_t)cmd->n_out < cmd->o.parallel)
+		return (size_t)cmd->o.parallel - cmd->n_out;
+	for (size_t i = 0; i < cmd->n_out; i++) {
+		const struct cat_inst *l = catalog_live(&c->cat, cmd->out[i]);
+		if (!l || l->state != ST_READY)
+			return 0;
+	}
+	return cmd->in_flight == 0;
+}
+
+/* After a restart: what was let go and has not ended. */
+static void find_out(struct commander *c, struct cmd *cmd)
+{
+	for (size_t i = 0; i < cmd->o.sel.n_tasks && cmd->o.parallel > 0; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, cmd->o.sel.tasks[i]);
+		for (uint32_t k = t ? t->live : SLAB_NONE; k != SLAB_NONE;) {
+			const struct cat_inst *in = catalog_inst(&c->cat, k);
+			k = in->next;
+			if (in->cause == cmd->id)
+				out_add(cmd, in->key);
+		}
+	}
+}
+
+static void begin_run(struct commander *c, struct cmd *cmd)
+{
+	open_feed(c, cmd);
+	if (cmd->has_cursor)
+		feed_skip(cmd->feed, cmd->last, cmd->index);
+	if (cmd->resumed)
+		find_out(c, cmd);
+	c->parallel += cmd->o.parallel > 0;
+}
+
+static void run_over(struct commander *c, struct cmd *cmd)
+{
+	cmd->total = cmd->done;
+	if (cmd->kind == CK_RETIRE) {
+		cmd->phase = PH_GONE;
+		commander_work(c, cmd);
+		return;
+	}
+	cmd_over(c, cmd, CS_DONE, "");
+}
+
+void cmd_run(struct commander *c, struct cmd *cmd)
+{
+	if (!cmd->feed)
+		begin_run(c, cmd);
+	if (cmd->state != CS_RUNNING)
+		return; /* paused */
+	while (!cmd->feed_over && !c->stuck && cmd->in_flight < c->set.batch) {
+		size_t room = parallel_room(c, cmd), left = c->set.batch - cmd->in_flight;
+		size_t max = room < left ? room : left;
+		if (max == 0)
+			break;
+		if (!launch(c, cmd, max < LETTER_MAX ? max : LETTER_MAX))
+			break;
+	}
+	if (cmd->feed_over && !cmd->flights)
+		run_over(c, cmd);
+}
+
+static struct flight *flight_find(struct commander *c, uint64_t number)
+{
+	for (size_t i = 0; i < c->n_cmds; i++)
+		for (struct flight *fl = c->cmds[i]->flights; fl; fl = fl->next)
+			if (fl->number == number)
+				return fl;
+	return NULL;
+}
+
+static void out_remove(struct cmd *cmd, struct inst_key key)
+{
+	for (size_t i = 0; i < cmd->n_out; i++)
+		if (inst_key_eq(cmd->out[i], key)) {
+			cmd->out[i] = cmd->out[--cmd->n_out];
+			return;
+		}
+}
+
+void commander_answered(struct letter *l, void *self)
+{
+	struct commander *c = self;
+	struct answers *as = (struct answers *)l;
+	struct flight *fl = as->n ? flight_find(c, as->a[0].cookie) : NULL;
+
+	commander_fold(c); /* what the answers are about is in the stream */
+	if (fl) {
+		struct cmd *cmd = fl->cmd;
+		cmd->in_flight -= as->proposals;
+		for (size_t i = 0; i < as->n; i++) {
+			const struct answer *a = &as->a[i];
+			add_item(fl, a->key, a->code, a->code < 0 ? err_text(a->code) : "");
+			if (cmd->o.parallel > 0 && !catalog_live(&c->cat, a->key))
+				out_remove(cmd, a->key);
+		}
+		fl->answered = true;
+		settle(c, cmd);
+		commander_work(c, cmd);
+	}
+	free(as);
+}
+
+/* What a command with a cap let go has ended, or not. */
+void cmd_watch(struct commander *c, struct cmd *cmd, const struct transition *tr)
+{
+	char text[200];
+
+	if (cmd->o.parallel == 0 || cmd->n_out == 0 || !state_final((enum state)tr->inst.state))
+		return;
+	size_t before = cmd->n_out;
+	out_remove(cmd, tr->inst.key);
+	if (cmd->n_out == before)
+		return;
+	bool bad = tr->inst.state == ST_STOP || tr->inst.state == ST_KILLED;
+	if (bad && cmd->o.stop_on_failure && cmd->state == CS_RUNNING) {
+		const struct cat_task *t = catalog_task(&c->cat, tr->inst.key.task);
+		snprintf(text, sizeof text, "stopped: %s at %" PRId64 " ended as %s",
+		         t ? t->def->name : "", tr->inst.key.run_date,
+		         state_name((enum state)tr->inst.state));
+		cmd_over(c, cmd, CS_FAILED, text);
+		return;
+	}
+	commander_work(c, cmd);
+}
+
+/* Cancelled: what it made or reopened and has not started will not run. */
+void cmd_cancel_rows(struct commander *c, struct cmd *cmd)
+{
+	struct proposals *ps = NULL;
+
+	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
+		for (uint32_t k = t ? t->live : SLAB_NONE; k != SLAB_NONE;) {
+			const struct cat_inst *in = catalog_inst(&c->cat, k);
+			k = in->next;
+			if (in->cause != cmd->id || (in->state != ST_READY && in->state != ST_DEPEND))
+				continue;
+			if (ps && ps->n == LETTER_MAX && !c->stuck) {
+				commander_send(c, ps);
+				ps = NULL;
+			}
+			if (!ps)
+				ps = proposals_new(PR_COMMANDER, LETTER_MAX, c->me, commander_answered);
+			struct proposal *p = proposals_add(ps, ASK_SKIP, in->key);
+			if (!p)
+				break;
+			p->reason = RE_CANCELLED;
+			p->cause = cmd->id;
+		}
+	}
+	if (ps && !c->stuck)
+		commander_send(c, ps);
+	else
+		proposals_free(ps);
+}

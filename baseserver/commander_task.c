@@ -1,0 +1,303 @@
+/* Definitions, brokers, other commands: what is done at once, or by one edit. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/commander_impl.h"
+#include "baseserver/json_read.h"
+#include "baseserver/ledger.h"
+#include "baseserver/registrar.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+enum { RETRY_US = 10 * 1000, NAMED_MAX = 3 };
+
+/* --- definitions ------------------------------------------------------------------- */
+
+static bool selected(const struct order *o, uint32_t task)
+{
+	for (size_t i = 0; i < o->sel.n_tasks; i++)
+		if (o->sel.tasks[i] == task)
+			return true;
+	return false;
+}
+
+/* An online child that stays behind would wait for good. */
+static int check_children(const struct commander *c, const struct order *o, struct refusal *f)
+{
+	for (size_t i = 0; i < o->sel.n_tasks; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, o->sel.tasks[i]);
+		for (size_t k = 0; k < t->n_children; k++) {
+			const struct cat_task *ch = catalog_task(&c->cat, t->children[k]);
+			if (!ch || ch->row.state != TS_ONLINE || selected(o, ch->id))
+				continue;
+			return refuse(f, E_CONFLICT, "args.selection", "take it offline too",
+			              "%s is online and depends on %s", ch->def->name,
+			              t->def->name);
+		}
+	}
+	return 0;
+}
+
+static int check_running(const struct commander *c, const struct order *o, struct refusal *f)
+{
+	for (size_t i = 0; i < o->sel.n_tasks; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, o->sel.tasks[i]);
+		for (uint32_t k = t->live; k != SLAB_NONE; k = catalog_inst(&c->cat, k)->next)
+			if (state_holds_slot((enum state)catalog_inst(&c->cat, k)->state))
+				return refuse(f, E_CONFLICT, "args.selection", "kill it, or wait",
+				              "an instance of %s runs", t->def->name);
+	}
+	return 0;
+}
+
+int cmd_check_tasks(const struct commander *c, const struct order *o, struct refusal *f)
+{
+	int r = 0;
+
+	if (o->kind == CK_OFFLINE || o->kind == CK_RETIRE)
+		r = check_children(c, o, f);
+	if (r == 0 && o->kind == CK_RETIRE)
+		r = check_running(c, o, f);
+	return r;
+}
+
+static bool change_row(const struct cmd *cmd, struct store_task *row)
+{
+	struct store_task was = *row;
+
+	switch (cmd->kind) {
+	case CK_FREEZE:
+	case CK_UNFREEZE:
+		row->frozen = cmd->kind == CK_FREEZE;
+		break;
+	case CK_ONLINE:
+		if (row->state == TS_ONLINE)
+			return false;
+		row->state = TS_ONLINE;
+		row->online_from = cmd->o.from;
+		break;
+	default:
+		row->state = cmd->phase == PH_RETIRE ? TS_RETIRED : TS_OFFLINE;
+	}
+	return row->frozen != was.frozen || row->state != was.state;
+}
+
+static void edited(struct letter *l, void *self)
+{
+	struct commander *c = self;
+	struct edit *e = (struct edit *)l;
+	struct cmd *cmd = commander_find(c, e->cookie);
+	int code = e->code;
+
+	edit_free(e);
+	commander_fold(c);
+	if (!cmd || cmd->phase == PH_OVER)
+		return;
+	cmd->edit_posted = false;
+	if (code < 0) {
+		cmd_over(c, cmd, CS_FAILED, err_text(code));
+		return;
+	}
+	bool sweep = cmd->phase == PH_EDIT && (cmd->kind == CK_OFFLINE || cmd->kind == CK_RETIRE);
+	if (!sweep) {
+		cmd_over(c, cmd, CS_DONE, "");
+		return;
+	}
+	cmd->phase = PH_SURVEY;
+	commander_work(c, cmd);
+}
+
+static struct edit *edit_of(struct commander *c, const struct cmd *cmd)
+{
+	struct edit *e = mem_new(sizeof *e);
+
+	e->tasks = mem_array(cmd->o.sel.n_tasks + 1, sizeof *e->tasks);
+	e->rows = mem_array(cmd->o.sel.n_tasks + 1, sizeof *e->rows);
+	e->keep_links = true;
+	for (size_t i = 0; i < cmd->o.sel.n_tasks; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, cmd->o.sel.tasks[i]);
+		struct store_task row = t->row;
+		if (!change_row(cmd, &row))
+			continue;
+		e->tasks[e->n_tasks] = task_ref(t->def);
+		e->rows[e->n_tasks++] = row;
+	}
+	return e;
+}
+
+void cmd_edit(struct commander *c, struct cmd *cmd)
+{
+	if (cmd->edit_posted)
+		return;
+	struct edit *e = cmd->edit ? cmd->edit : edit_of(c, cmd);
+	cmd->edit = NULL;
+	if (cmd->state == CS_QUEUED)
+		cmd->state = CS_RUNNING;
+	if (!cmd->recorded)
+		cmd_record(c, cmd, NULL, 0);
+	e->reply_to = c->me;
+	e->answered = edited;
+	e->cookie = cmd->id;
+	e->cause = cmd->id;
+	cmd->edit_posted = true;
+	if (e->n_tasks == 0 && e->n_docs == 0) { /* as it was */
+		e->letter.next = NULL;
+		edited(&e->letter, c);
+		return;
+	}
+	if (ledger_edit(c->ledger, e) == 0)
+		return;
+	cmd->edit = e;
+	cmd->edit_posted = false;
+	actor_alarm(c->me, actor_mono_us(c->me) + RETRY_US);
+	cmd->at_work = true;
+}
+
+void cmd_gone(struct commander *c, struct cmd *cmd)
+{
+	for (size_t i = 0; i < cmd->o.sel.n_tasks; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, cmd->o.sel.tasks[i]);
+		if (t && t->live != SLAB_NONE)
+			return; /* turn() looks again when something was folded */
+	}
+	cmd->phase = PH_RETIRE;
+	cmd_edit(c, cmd);
+}
+
+/* --- other commands ------------------------------------------------------------------ */
+
+static int steer(struct commander *c, const struct cmd *cmd, struct refusal *f)
+{
+	struct cmd *at = commander_find(c, cmd->o.command);
+
+	if (!at)
+		return refuse(f, E_NOT_FOUND, "args.command", NULL, "args.command: no command %llu",
+		              (unsigned long long)cmd->o.command);
+	if (command_state_over(at->state))
+		return refuse(f, E_CONFLICT, "args.command", NULL, "command %llu is %s",
+		              (unsigned long long)at->id, command_state_name(at->state));
+	if (cmd->kind == CK_COMMAND_CANCEL) {
+		cmd_cancel_rows(c, at);
+		cmd_over(c, at, CS_CANCELLED, "");
+		return 0;
+	}
+	if (at->phase != PH_RUN && at->phase != PH_SURVEY)
+		return refuse(f, E_CONFLICT, "args.command", NULL,
+		              "command %llu is done in one step", (unsigned long long)at->id);
+	at->state = cmd->kind == CK_COMMAND_PAUSE ? CS_PAUSED : CS_RUNNING;
+	at->answer_early = true;
+	cmd_record(c, at, NULL, 0);
+	commander_work(c, at);
+	return 0;
+}
+
+/* --- brokers -------------------------------------------------------------------------- */
+
+struct drain {
+	struct letter letter;
+	struct commander *c;
+	uint64_t command;
+	bool drained;
+	char missing[64];
+	size_t n;
+	struct {
+		char name[64];
+		uint32_t id;
+	} b[];
+};
+
+static void drain_discard(struct letter *l)
+{
+	free(l);
+}
+
+static void drained(struct letter *l, void *self)
+{
+	struct commander *c = self;
+	struct drain *d = (struct drain *)l;
+	struct cmd *cmd = commander_find(c, d->command);
+	struct refusal f;
+
+	for (size_t i = 0; i < d->n && !d->missing[0] && c->front->drain; i++)
+		for (size_t k = 0; k < c->front->n_workers; k++)
+			c->front->drain(c->front->workers[k], d->b[i].id, d->drained);
+	if (cmd && d->missing[0]) {
+		refuse(&f, E_NOT_FOUND, "args.brokers", NULL, "args.brokers: no broker '%s'",
+		       d->missing);
+		cmd_fail(c, cmd, &f);
+	} else if (cmd) {
+		cmd_over(c, cmd, CS_DONE, "");
+	}
+	free(d);
+}
+
+/* On the registrar's thread: all of them are known, or none is changed. */
+static void drain_at_registrar(struct letter *l, void *self)
+{
+	struct drain *d = (struct drain *)l;
+
+	for (size_t i = 0; i < d->n && !d->missing[0]; i++)
+		if (!registrar_find(self, d->b[i].name, &d->b[i].id))
+			snprintf(d->missing, sizeof d->missing, "%s", d->b[i].name);
+	for (size_t i = 0; i < d->n && !d->missing[0]; i++)
+		registrar_drain(self, d->b[i].id, d->drained);
+	l->deliver = drained;
+	if (actor_post_credit(d->c->me, l) < 0)
+		free(d);
+}
+
+static int drain(struct commander *c, struct cmd *cmd, struct refusal *f)
+{
+	const struct jval *list = cmd->o.brokers;
+
+	if (!c->front || !c->front->registrar)
+		return refuse(f, E_UNSUPPORTED, "args.brokers", NULL, "there are no brokers here");
+	struct drain *d = mem_new(sizeof *d + list->len * sizeof d->b[0]);
+	d->c = c;
+	d->command = cmd->id;
+	d->drained = cmd->kind == CK_BROKER_DRAIN;
+	for (const struct jval *v = list->first; v; v = v->next)
+		snprintf(d->b[d->n++].name, sizeof d->b[0].name, "%s", v->text);
+	d->letter.deliver = drain_at_registrar;
+	d->letter.discard = drain_discard;
+	int r = actor_post(registrar_actor(c->front->registrar), &d->letter);
+	if (r < 0) {
+		free(d);
+		return refuse(f, r, "", NULL, "%s", err_text(r));
+	}
+	cmd->edit_posted = true; /* under way */
+	return 0;
+}
+
+void cmd_other(struct commander *c, struct cmd *cmd)
+{
+	struct refusal f = { 0 };
+	int r = 0;
+
+	if (cmd->edit_posted)
+		return;
+	switch (cmd->kind) {
+	case CK_COMMAND_PAUSE:
+	case CK_COMMAND_RESUME:
+	case CK_COMMAND_CANCEL:
+		r = steer(c, cmd, &f);
+		break;
+	case CK_BROKER_DRAIN:
+	case CK_BROKER_UNDRAIN:
+		r = drain(c, cmd, &f);
+		break;
+	case CK_LOG_LEVEL:
+		log_level_set((enum log_level)cmd->o.level);
+		break;
+	default:
+		break;
+	}
+	if (r < 0)
+		cmd_fail(c, cmd, &f);
+	else if (!cmd->edit_posted)
+		cmd_over(c, cmd, CS_DONE, "");
+}

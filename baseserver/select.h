@@ -1,0 +1,81 @@
+/* select.h — which tasks and instances a person means (docs/protocol-json.md, "Selection").
+ *
+ * Only reads a catalog. Nothing is listed: a feed gives one instance after the other and
+ * can go on from a place in the middle.
+ */
+#ifndef BASESERVER_SELECT_H
+#define BASESERVER_SELECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "baseserver/when.h"
+#include "sched/instance.h"
+
+struct cat_task;
+struct catalog;
+struct feed;
+struct jval;
+struct refusal;
+
+enum { SELECT_TASKS_MAX = 100000, SELECT_LIST_MAX = 10000 };
+
+struct selection {
+	uint32_t *tasks;        /* ascending, each once */
+	size_t n_tasks;
+	bool has_from, has_to, has_dates, has_states, has_instances;
+	struct when from, to;
+	struct when *dates;
+	size_t n_dates;
+	uint32_t states;        /* bit per enum state */
+	struct inst_key *instances;
+	size_t n_instances;
+};
+
+/* `v` NULL: an empty selection. 0, E_INVALID, or E_NOT_FOUND a name that is unknown. */
+int selection_parse(const struct catalog *c, const struct jval *v, struct selection *ret,
+                    struct refusal *f);
+void selection_done(struct selection *s);
+bool selection_has_dates(const struct selection *s); /* from, to or dates */
+/* One instance: {"id": ...} or {"task", "run_date", "part"}. */
+int selection_instance(const struct catalog *c, const struct jval *v, const char *at,
+                       struct inst_key *ret, struct refusal *f);
+/* A task by name, or a refusal that names the nearest. */
+int selection_task(const struct catalog *c, const char *name, const char *at,
+                   const struct cat_task **ret, struct refusal *f);
+
+/* What a feed looks at, besides exact dates and instances, which always count. */
+enum feed_source { FEED_PLAN = 1, FEED_LIVE = 2, FEED_DONE = 4 };
+enum feed_order {
+	FEED_BY_TASK, /* parents wholly before their children */
+	FEED_BY_DATE, /* by the end of the period, then parents first */
+};
+
+struct item {
+	struct inst_key key;
+	const struct cat_task *task; /* NULL: unknown (of `instances`) */
+	bool exact;                  /* named by date or key */
+};
+
+/* Closed spans of one task's dates: planned ones, and lo == hi. */
+struct pick_range {
+	int64_t lo, hi;
+};
+struct pick {
+	uint32_t task;
+	struct pick_range *ranges; /* ascending */
+	size_t n;
+	bool downstream;           /* not chosen itself */
+};
+
+/* Both borrow what they are given until feed_close(). */
+struct feed *feed_open(const struct catalog *c, const struct selection *s, unsigned sources,
+                       enum feed_order order);
+struct feed *feed_open_picks(const struct catalog *c, const struct pick *picks, size_t n);
+void feed_close(struct feed *f); /* NULL is fine */
+bool feed_next(struct feed *f, struct item *ret);
+/* As if everything up to and with this one had been given. `index`: of `instances`. */
+void feed_skip(struct feed *f, struct inst_key last, size_t index);
+
+#endif
