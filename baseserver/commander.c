@@ -624,11 +624,7 @@ void commander_free(struct commander *c)
 		c->work = cmd->next;
 		cmd_free(cmd);
 	}
-	while (c->parked) {
-		struct client_request *r = c->parked;
-		c->parked = (struct client_request *)r->letter.next;
-		client_request_free(r);
-	}
+	query_drop_parked(c);
 	proposals_free(c->stuck);
 	catalog_done(&c->cat);
 	free(c->cmds);

@@ -46,6 +46,8 @@ static int64_t due_of(const struct look *l)
 
 static struct verdict on_freeze(const struct look *l)
 {
+	if (l->o->on_tasks)
+		return leave(); /* their definitions, not their rows */
 	if (!l->live)
 		return l->done ? no(E_CONFLICT, "has ended") : no_row(l);
 	return propose(l->o->kind == CK_FREEZE ? ASK_FREEZE : ASK_UNFREEZE);

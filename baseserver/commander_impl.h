@@ -14,6 +14,7 @@
 
 struct jdoc;
 struct jval;
+struct query;
 
 enum { REDO_SELF, REDO_WITH_DOWNSTREAM, REDO_DOWNSTREAM };
 enum { SCOPE_WORKFLOW, SCOPE_PROJECT, SCOPE_ALL };
@@ -137,7 +138,7 @@ struct commander {
 	struct cmd *work;         /* at work, dry runs too */
 	uint64_t last_id, last_flight;
 	struct proposals *stuck;  /* the ledger's mailbox was full */
-	struct client_request *parked; /* queries that wait for their number to be durable */
+	struct query *parked;     /* wait for their number to be durable */
 	size_t parallel;          /* commands that count what they let go */
 };
 
@@ -194,5 +195,6 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 /* query.c */
 void query_begin(struct letter *l, void *self);
 void query_unpark(struct commander *c);
+void query_drop_parked(struct commander *c);
 
 #endif

@@ -99,6 +99,8 @@ static void answer_dry(struct commander *c, struct cmd *cmd)
 
 	if (cmd->kind == CK_REDO && cmd->o.mode == REDO_SELF)
 		count_downstream(c, cmd);
+	for (size_t i = 0; i < cmd->o.sel.n_tasks && cmd->o.on_tasks; i++)
+		tally_task(&cmd->tally, cmd->o.sel.tasks[i]);
 	buf_init(&out);
 	cmd_print_dry(c, cmd, &out);
 	struct client_request *r = cmd->asked;

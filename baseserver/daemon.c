@@ -177,7 +177,7 @@ static void make_net(struct daemon *d)
 
 	for (int64_t i = 0; i < p->workers; i++) {
 		set.index = (uint32_t)i + 1;
-		snprintf(d->worker_names[i], sizeof d->worker_names[i], "worker%lld", (long long)i + 1);
+		snprintf(d->worker_names[i], sizeof d->worker_names[i], "worker%d", (int)(i % 999) + 1);
 		d->workers[d->n_workers++] = worker_new(place_of(d, d->worker_names[i]), &set, &peers);
 	}
 	d->router = router_new(place_of(d, "router"), &rset, d->workers, d->n_workers);

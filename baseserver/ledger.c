@@ -392,6 +392,17 @@ void ledger_each_instance(const struct ledger *l,
 	}
 }
 
+bool ledger_find(const struct ledger *l, struct inst_key key, struct instance *ret)
+{
+	uint32_t index;
+	const struct entry *e = table_find(&l->table, key, &index);
+
+	if (!e || state_final((enum state)e->inst.state))
+		return false;
+	*ret = e->inst;
+	return true;
+}
+
 void ledger_figures(const struct ledger *l, struct ledger_figures *ret)
 {
 	*ret = (struct ledger_figures){

@@ -86,6 +86,9 @@ void ledger_each_instance(const struct ledger *l,
                           void (*each)(void *ctx, const struct instance *i, uint32_t slot),
                           void *ctx);
 
+/* An unfinished instance as it is now, not yet durable perhaps. Thread: the ledger's. */
+bool ledger_find(const struct ledger *l, struct inst_key key, struct instance *ret);
+
 /* Figures for health and metrics. Thread: any. */
 struct ledger_figures {
 	uint64_t last, durable, commits, refused, stale, retries;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseserver/json_write.h"
 #include "baseserver/ledger.h"
 #include "baseserver/letters.h"
 #include "store/store.h"
@@ -38,6 +39,8 @@ struct broker {
 	struct runner runners[TYPES_MAX];
 	size_t n_runners;
 	bool stored;             /* its document is on its way or kept */
+	bool drained;            /* gets no more work */
+	uint32_t version;        /* of its document */
 };
 
 struct registrar {
@@ -84,10 +87,11 @@ static void store_broker(struct registrar *r, struct broker *b)
 	struct buf body;
 
 	buf_init(&body);
-	buf_printf(&body, "{\"name\":\"%s\"}", b->name);
+	buf_printf(&body, "{\"name\":\"%s\",\"drained\":%s}", b->name,
+	           b->drained ? "true" : "false");
 	e->docs = mem_array(1, sizeof *e->docs);
 	e->n_docs = 1;
-	e->docs[0] = (struct store_doc){ .kind = DOC_BROKER, .id = b->id, .version = 1,
+	e->docs[0] = (struct store_doc){ .kind = DOC_BROKER, .id = b->id, .version = ++b->version,
 		.name = mem_str(b->name), .body = mem_strn(buf_str(&body), body.len),
 		.body_len = body.len, .actor = mem_str("registrar"),
 		.at_us = actor_wall_us(r->me) };
@@ -181,6 +185,7 @@ static void on_greet(struct letter *l, void *self)
 	if (b) {
 		b->heard_us = now;
 		g->broker = b->id;
+		g->drained = b->drained;
 	}
 	g->letter.deliver = g->answered;
 	if (actor_post_credit(g->reply_to, &g->letter) < 0)
@@ -257,8 +262,12 @@ static const struct actor_ops ops = { .name = "registrar", .letters_max = 65536,
 
 static int each_doc(void *ctx, const struct store_doc *d)
 {
-	if (!by_name(ctx, d->name))
-		add(ctx, d->id, d->name)->stored = true;
+	if (by_name(ctx, d->name))
+		return 0;
+	struct broker *b = add(ctx, d->id, d->name);
+	b->stored = true;
+	b->version = d->version;
+	b->drained = d->body && memmem(d->body, d->body_len, "\"drained\":true", 14);
 	return 0;
 }
 
@@ -309,4 +318,91 @@ size_t registrar_online(const struct registrar *r)
 	for (size_t i = 0; i < r->n; i++)
 		n += r->brokers[i]->session != 0;
 	return n;
+}
+
+bool registrar_find(const struct registrar *r, const char *name, uint32_t *ret_broker)
+{
+	const struct broker *b = by_name(r, name);
+
+	if (b)
+		*ret_broker = b->id;
+	return b != NULL;
+}
+
+void registrar_drain(struct registrar *r, uint32_t broker, bool drained)
+{
+	struct broker *b = by_id(r, broker);
+
+	if (!b || b->drained == drained)
+		return;
+	b->drained = drained;
+	store_broker(r, b);
+}
+
+static const char *runner_state(const struct runner *run)
+{
+	static const char *const names[] = { "stopped", "ready", "refused", "crashed",
+		                             "quarantined", "stopped" };
+
+	return run->state < sizeof names / sizeof names[0] ? names[run->state] : "stopped";
+}
+
+static void print_broker(const struct broker *b, struct buf *out)
+{
+	jw_object(out, NULL);
+	jw_number(out, "id", b->id);
+	jw_text(out, "name", b->name);
+	jw_text(out, "host", b->host);
+	jw_text(out, "address", b->peer);
+	jw_list(out, "groups");
+	for (size_t i = 0; i < b->n_groups; i++)
+		jw_text(out, NULL, b->groups[i]);
+	jw_end_list(out);
+	jw_truth(out, "online", b->session != 0);
+	jw_instant_us(out, "since", b->since_us);
+	jw_instant_us(out, "last_heard", b->heard_us);
+	jw_truth(out, "drained", b->drained);
+	jw_truth(out, "accepts", b->accepts);
+	jw_text(out, "why_not", b->why_not);
+	jw_number(out, "cpu_permille", b->cpu_permille);
+	jw_number(out, "memory_permille", b->memory_permille);
+	jw_string_number(out, "disk_free_bytes", b->disk_free_bytes);
+	jw_number(out, "running", b->running);
+	jw_number(out, "slots", b->slots);
+	jw_text(out, "software", b->software);
+	jw_list(out, "types");
+	for (size_t i = 0; i < b->n_runners; i++) {
+		const struct runner *run = &b->runners[i];
+		jw_object(out, NULL);
+		jw_text(out, "type", run->type);
+		jw_text(out, "version", run->version);
+		jw_text(out, "state", runner_state(run));
+		jw_text(out, "text", run->text);
+		jw_number(out, "running", 0);
+		jw_number(out, "slots", run->slots);
+		jw_end_object(out);
+	}
+	jw_end_list(out);
+	jw_end_object(out);
+}
+
+static int name_order(const void *a, const void *b)
+{
+	return strcmp((*(struct broker *const *)a)->name, (*(struct broker *const *)b)->name);
+}
+
+void registrar_print(const struct registrar *r, struct buf *out)
+{
+	struct broker **sorted = mem_array(r->n + 1, sizeof *sorted);
+
+	for (size_t i = 0; i < r->n; i++)
+		sorted[i] = r->brokers[i];
+	qsort(sorted, r->n, sizeof *sorted, name_order);
+	jw_object(out, NULL);
+	jw_list(out, "brokers");
+	for (size_t i = 0; i < r->n; i++)
+		print_broker(sorted[i], out);
+	jw_end_list(out);
+	jw_end_object(out);
+	free(sorted);
 }

@@ -34,6 +34,7 @@ struct greeting {
 	uint32_t slots;
 	uint32_t broker;        /* answer */
 	bool fresh;             /* answer: not the process that was known before */
+	bool drained;           /* answer: it is to get no more work */
 	int code;               /* answer */
 	char text[200];
 };
@@ -64,6 +65,10 @@ int registrar_report(struct registrar *r, struct broker_news *n);   /* thread: a
 bool registrar_name(const struct registrar *r, uint32_t broker, char ret[64]);
 /* The answer of the query `brokers` (docs/protocol-json.md). Its thread. */
 void registrar_print(const struct registrar *r, struct buf *out);
+/* A broker's number by name; false if unknown. Its thread. */
+bool registrar_find(const struct registrar *r, const char *name, uint32_t *ret_broker);
+/* Keep that it is to get no more work, or work again. Its thread. */
+void registrar_drain(struct registrar *r, uint32_t broker, bool drained);
 size_t registrar_online(const struct registrar *r);
 
 #endif

@@ -418,6 +418,7 @@ void worker_free(struct worker *w)
 	for (size_t i = 0; i < w->defs_cap; i++)
 		task_unref(w->defs[i]);
 	proposals_free(w->open);
+	worker_client_free(w);
 	slab_done(&w->leases);
 	map_done(&w->by_token);
 	map_done(&w->by_number);

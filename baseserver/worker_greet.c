@@ -126,6 +126,7 @@ void worker_greeted(struct letter *l, void *self)
 	} else if (c) {
 		c->broker = g->broker;
 		c->fresh = g->fresh;
+		c->drained = g->drained;
 		welcome(c);
 		worker_send_held(c, c->held, c->n_held, true);
 		if (c->role == ROLE_LOADER)

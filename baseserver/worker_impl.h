@@ -27,6 +27,7 @@ struct conn {
 	char name[64], type[64];
 	char **groups;         /* NULL-ended */
 	bool greeted, fresh, accepts, news; /* news: the sorter is to be told */
+	bool drained;          /* its broker gets no more work */
 	uint64_t limit, resent;
 	uint32_t load_permille;
 	uint64_t *held;        /* of the greeting */
@@ -40,7 +41,6 @@ struct conn {
 	bool touched;          /* in the worker's list of those with something to send */
 	struct conn *next_touched;
 	/* clients */
-	struct stream_reader *events;
 	bool subscribed;
 	uint64_t seen;         /* last number sent to a subscriber */
 };
@@ -70,6 +70,7 @@ struct worker {
 	struct conn *touched;
 	struct proposals *open; /* reports of this turn */
 	uint64_t f_jobs, f_reports;
+	struct event_ring *ring; /* worker_client.c */
 };
 
 /* worker.c */
@@ -110,5 +111,6 @@ int worker_log_read(struct conn *c, const Sirdar__LogRead *m);
 void worker_client_event(struct worker *w, const struct transition *tr);
 void worker_client_gone(struct conn *c);
 void worker_client_flush(struct worker *w);
+void worker_client_free(struct worker *w);
 
 #endif

@@ -121,7 +121,7 @@ void worker_tell_sorter(struct conn *c, bool gone)
 	n->session = c->number;
 	n->broker = c->broker;
 	n->gone = gone;
-	n->accepts = c->accepts;
+	n->accepts = c->accepts && !c->drained;
 	n->type = mem_str(c->type);
 	n->broker_name = mem_str(c->name);
 	n->groups = mem_array(groups + 1, sizeof *n->groups);

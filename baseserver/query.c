@@ -1,0 +1,414 @@
+/* Queries: the letter goes from actor to actor, each adds what only it knows, and comes
+ * back to the commander, which holds it until what it shows is durable. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/json_read.h"
+#include "baseserver/json_write.h"
+#include "baseserver/ledger.h"
+#include "baseserver/query_impl.h"
+#include "baseserver/registrar.h"
+#include "baseserver/resolver.h"
+#include "baseserver/sorter.h"
+#include "sched/plan.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/err.h"
+
+static void query_free(struct query *q)
+{
+	client_request_free(q->req);
+	buf_done(&q->resolver);
+	buf_done(&q->sorter);
+	buf_done(&q->out);
+	free(q);
+}
+
+static void discard(struct letter *l)
+{
+	query_free((struct query *)l);
+}
+
+static void answer(struct query *q)
+{
+	request_answer(q->req, 0, "", &q->out, q->number);
+	q->req = NULL;
+	buf_init(&q->out);
+	query_free(q);
+}
+
+static void refuse_query(struct query *q, const struct refusal *f)
+{
+	request_refuse(q->req, f);
+	q->req = NULL;
+	query_free(q);
+}
+
+/* To the next actor; false: there is none of it here. */
+static bool hop(struct query *q, struct actor *to, void (*deliver)(struct letter *l, void *self))
+{
+	if (!to)
+		return false;
+	q->letter.deliver = deliver;
+	if (actor_post_credit(to, &q->letter) < 0)
+		query_free(q);
+	return true;
+}
+
+/* --- the last station ------------------------------------------------------------------- */
+
+static void print_flags(const struct instance *i, struct buf *out)
+{
+	jw_list(out, "flags");
+	if (i->flags & IF_FROZEN)
+		jw_text(out, NULL, "frozen");
+	if (i->flags & IF_FORCED)
+		jw_text(out, NULL, "forced");
+	if (i->flags & IF_DRY)
+		jw_text(out, NULL, "dry_run");
+	if (i->flags & IF_RUN_NOW)
+		jw_text(out, NULL, "run_now");
+	jw_end_list(out);
+}
+
+static void print_image(const struct query *q, struct buf *out)
+{
+	const struct instance *i = &q->image;
+
+	jw_text(out, "state", state_name((enum state)i->state));
+	jw_text(out, "reason", reason_name((enum reason)i->reason));
+	jw_instant(out, "due", i->due);
+	jw_instant_us(out, "effective_due", i->eff_due_us);
+	jw_instant_us(out, "created", i->created_us);
+	jw_instant_us(out, "started", i->started_us);
+	jw_instant_us(out, "ended", i->ended_us);
+	jw_instant_us(out, "retry_at", i->state == ST_FAILED ? i->retry_at_us : 0);
+	jw_number(out, "generation", i->generation);
+	jw_number(out, "revision", i->revision);
+	jw_number(out, "version", i->version);
+	jw_number(out, "attempt", i->attempt);
+	jw_number(out, "infra", i->infra);
+	if (i->ended_us)
+		jw_number(out, "exit_code", i->exit_code);
+	else
+		jw_null(out, "exit_code");
+	jw_text(out, "broker", q->broker);
+	jw_number(out, "broker_id", i->broker);
+	jw_number(out, "priority", i->priority);
+	jw_text(out, "origin", origin_name((enum origin)i->origin));
+	print_flags(i, out);
+	jw_number(out, "progress_permille", 0);
+	jw_string_number(out, "last_number", i->last_number);
+	jw_string_number(out, "cause", i->cause);
+	jw_string_number(out, "token", i->token);
+}
+
+static void query_instance(struct query *q)
+{
+	const struct cat_task *t = catalog_task(&q->c->cat, q->key.task);
+
+	jw_object(&q->out, NULL);
+	print_instance_name(q->c, q->key, &q->out);
+	jw_truth(&q->out, "live", q->live);
+	if (q->live)
+		print_image(q, &q->out);
+	else
+		jw_truth(&q->out, "planned",
+		         t && q->key.part == 0 && plan_has(t->def->plan, q->key.run_date));
+	jw_end_object(&q->out);
+}
+
+static void finish(struct query *q)
+{
+	switch (q->kind) {
+	case QK_INSTANCE:
+		query_instance(q);
+		break;
+	case QK_WHY:
+		query_why(q);
+		break;
+	case QK_SERVER:
+		query_server(q);
+		break;
+	case QK_METRICS:
+		query_metrics(q);
+		break;
+	default:
+		break;
+	}
+	if (q->number == 0)
+		q->number = stream_seen(q->c->in);
+	answer(q);
+}
+
+/* Back at the commander: it leaves when what it shows is durable. */
+static void at_home(struct letter *l, void *self)
+{
+	struct commander *c = self;
+	struct query *q = (struct query *)l;
+
+	commander_fold(c);
+	if (q->number <= stream_seen(c->in)) {
+		finish(q);
+		return;
+	}
+	q->next = c->parked;
+	c->parked = q;
+}
+
+void query_unpark(struct commander *c)
+{
+	for (struct query **at = &c->parked, *q; (q = *at);) {
+		if (q->number > stream_seen(c->in)) {
+			at = &q->next;
+			continue;
+		}
+		*at = q->next;
+		finish(q);
+	}
+}
+
+void query_drop_parked(struct commander *c)
+{
+	while (c->parked) {
+		struct query *q = c->parked;
+		c->parked = q->next;
+		query_free(q);
+	}
+}
+
+static void go_home(struct query *q)
+{
+	hop(q, q->c->me, at_home);
+}
+
+/* --- stations on the way ------------------------------------------------------------------ */
+
+static void at_registrar(struct letter *l, void *self)
+{
+	struct query *q = (struct query *)l;
+
+	if (q->kind == QK_BROKERS)
+		registrar_print(self, &q->out);
+	else if (q->kind == QK_INSTANCE && q->live)
+		registrar_name(self, q->image.broker, q->broker);
+	else
+		q->brokers_online = registrar_online(self);
+	go_home(q);
+}
+
+static struct actor *registrar_of(const struct query *q)
+{
+	const struct front *f = q->c->front;
+
+	return f && f->registrar ? registrar_actor(f->registrar) : NULL;
+}
+
+static void to_registrar(struct query *q)
+{
+	if (!hop(q, registrar_of(q), at_registrar))
+		go_home(q);
+}
+
+static void each_class(void *ctx, const struct sorter_class *k)
+{
+	struct query *q = ctx;
+
+	if (k->queued == 0)
+		return;
+	jw_object(&q->out, NULL);
+	jw_text(&q->out, "kind", "type");
+	jw_text(&q->out, "name", k->type);
+	jw_number(&q->out, "waiting", (int64_t)k->queued);
+	jw_number(&q->out, "running", 0);
+	jw_number(&q->out, "limit", 0);
+	jw_null(&q->out, "oldest");
+	jw_end_object(&q->out);
+	q->brokers_online += k->queued; /* the sum */
+}
+
+static void print_queues(struct query *q, struct sorter *s, const size_t counts[ST_COUNT])
+{
+	size_t running = counts[ST_RUNNING] + counts[ST_WAITKILL] + counts[ST_KILLING] +
+	                 counts[ST_HANGED];
+
+	jw_object(&q->out, NULL);
+	jw_list(&q->out, "queues");
+	if (s)
+		sorter_each_class(s, each_class, q);
+	jw_end_list(&q->out);
+	jw_number(&q->out, "ready", (int64_t)counts[ST_READY]);
+	jw_number(&q->out, "waiting", (int64_t)counts[ST_DEPEND]);
+	jw_number(&q->out, "running", (int64_t)running);
+	jw_end_object(&q->out);
+}
+
+static void at_sorter(struct letter *l, void *self)
+{
+	struct query *q = (struct query *)l;
+
+	if (q->kind == QK_WHY) {
+		q->in_queue = sorter_explain(self, q->key, &q->sorter);
+	} else {
+		size_t counts[ST_COUNT];
+		memcpy(counts, buf_at(&q->resolver), sizeof counts); /* packed at the start */
+		print_queues(q, self, counts);
+	}
+	go_home(q);
+}
+
+static void to_sorter(struct query *q)
+{
+	const struct front *f = q->c->front;
+
+	if (!hop(q, f && f->sorter ? sorter_actor(f->sorter) : NULL, at_sorter))
+		go_home(q);
+}
+
+static void at_resolver(struct letter *l, void *self)
+{
+	struct query *q = (struct query *)l;
+
+	q->waits_for_link = resolver_explain(self, q->key, &q->resolver);
+	to_sorter(q);
+}
+
+static void to_resolver(struct query *q)
+{
+	const struct front *f = q->c->front;
+
+	if (!hop(q, f && f->resolver ? resolver_actor(f->resolver) : NULL, at_resolver))
+		to_sorter(q);
+}
+
+static void at_ledger(struct letter *l, void *self)
+{
+	struct query *q = (struct query *)l;
+	struct ledger *ledger = self;
+
+	q->live = ledger_find(ledger, q->key, &q->image);
+	q->number = stream_last(ledger_stream(ledger));
+	if (q->kind == QK_WHY && q->live)
+		to_resolver(q);
+	else if (q->kind == QK_INSTANCE && q->live)
+		to_registrar(q);
+	else
+		go_home(q);
+}
+
+/* --- the first station ------------------------------------------------------------------------ */
+
+static int parse_instance(struct query *q, const struct jval *args, struct refusal *f)
+{
+	static const char *const keys[] = { "instance", NULL };
+	const struct jval *v;
+	int r = arg_object(args, "args", keys, f);
+
+	if (r < 0)
+		return r;
+	v = jv_get(args, "instance");
+	if (!v)
+		return refuse(f, E_INVALID, "args.instance", "{\"id\": \"17.1772323200\"}",
+		              "args.instance: is missing");
+	return selection_instance(&q->c->cat, v, "args.instance", &q->key, f);
+}
+
+static int query_command(struct query *q, const struct jval *args, struct refusal *f)
+{
+	static const char *const keys[] = { "command", NULL };
+	const char *text = NULL;
+	int r = arg_object(args, "args", keys, f);
+
+	if (r == 0)
+		r = arg_text(args, "args", "command", 20, &text, f);
+	if (r < 0)
+		return r;
+	if (!text || !*text || strspn(text, "0123456789") != strlen(text))
+		return refuse(f, E_INVALID, "args.command", "\"12\"",
+		              "args.command: a command's number in quotes is expected");
+	struct cmd *cmd = commander_find(q->c, strtoull(text, NULL, 10));
+	if (!cmd || !cmd->number)
+		return refuse(f, E_NOT_FOUND, "args.command", NULL, "no command %s", text);
+	cmd_print(cmd, &q->out);
+	q->number = cmd->number;
+	return 0;
+}
+
+static void start_queues(struct query *q)
+{
+	const struct front *f = q->c->front;
+
+	if (!f || !f->sorter) {
+		print_queues(q, NULL, q->c->cat.counts);
+		finish(q);
+		return;
+	}
+	buf_put(&q->resolver, q->c->cat.counts, sizeof q->c->cat.counts);
+	to_sorter(q);
+}
+
+/* The query is on its way, or refused. */
+static int start(struct query *q, const struct jval *args, struct refusal *f)
+{
+	static const char *const none[] = { NULL };
+	bool about_one = q->kind == QK_WHY || q->kind == QK_INSTANCE;
+	int r = about_one ? parse_instance(q, args, f)
+	        : q->kind == QK_COMMAND ? query_command(q, args, f)
+	                                : arg_object(args, "args", none, f);
+
+	if (r < 0)
+		return r;
+	if (about_one)
+		hop(q, ledger_actor(q->c->ledger), at_ledger);
+	else if (q->kind == QK_BROKERS && !registrar_of(q))
+		return refuse(f, E_UNSUPPORTED, "", NULL, "there are no brokers here");
+	else if (q->kind == QK_BROKERS || q->kind == QK_SERVER || q->kind == QK_METRICS)
+		to_registrar(q);
+	else if (q->kind == QK_QUEUES)
+		start_queues(q);
+	else if (q->kind == QK_HEALTH)
+		query_health(q), finish(q);
+	else
+		finish(q);
+	return 0;
+}
+
+static int unknown_kind(const char *kind, struct refusal *f)
+{
+	static const char *const names[] = {
+#define QUERY(NAME, kind, role, what) kind,
+#include "tbl/query.def"
+#undef QUERY
+		NULL
+	};
+	const char *near = nearest_of(kind, names);
+
+	return refuse(f, E_INVALID, "kind", near, "'%.60s' is no kind of query%s%s", kind,
+	              near ? ", is this meant: " : "", near ? near : "");
+}
+
+void query_begin(struct letter *l, void *self)
+{
+	struct commander *c = self;
+	struct client_request *r = (struct client_request *)l;
+	struct query *q = mem_new(sizeof *q);
+	struct refusal f = { 0 };
+	struct jdoc *doc = NULL;
+	struct err err = { 0 };
+	int code = 0;
+
+	commander_fold(c);
+	q->letter.discard = discard;
+	q->c = c;
+	q->req = r;
+	if (!query_kind_parse(r->kind, &q->kind))
+		code = unknown_kind(r->kind, &f);
+	else if (jdoc_parse(r->args, r->args_len, &doc, &err) < 0)
+		code = refuse(&f, E_INVALID, "args", NULL, "args: %s", err.text);
+	else
+		code = start(q, jdoc_root(doc), &f);
+	if (code < 0)
+		refuse_query(q, &f);
+	jdoc_free(doc);
+}

@@ -1,0 +1,168 @@
+/* server, health, metrics: figures that any thread may read, and the catalog's counts. */
+#include <sys/statvfs.h>
+
+#include "baseserver/json_write.h"
+#include "baseserver/ledger.h"
+#include "baseserver/query_impl.h"
+#include "rt/thread.h"
+#include "util/clock.h"
+
+enum { QUIET_MS_MAX = 30000, FREE_LOW_BYTES = 100 << 20 };
+
+void query_server(struct query *q)
+{
+	static const struct front nothing;
+	const struct commander *c = q->c;
+	const struct front *f = c->front ? c->front : &nothing;
+	struct buf *out = &q->out;
+
+	jw_object(out, NULL);
+	jw_text(out, "version", f->software ? f->software : SIRDAR_VERSION);
+	jw_truth(out, "leads", true);
+	jw_truth(out, "recovering", false);
+	jw_number(out, "epoch", ledger_epoch(c->ledger));
+	jw_string_number(out, "number", stream_seen(c->in));
+	jw_instant_us(out, "started", f->started_us);
+	jw_instant_us(out, "now", actor_wall_us(c->me));
+	jw_text(out, "timezone", c->set.timezone ? c->set.timezone : "UTC");
+	jw_text(out, "store", f->store ? f->store : "mem");
+	size_t tasks = 0;
+	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
+		tasks += t && !catalog_retired(t);
+	}
+	jw_number(out, "tasks", (int64_t)tasks);
+	jw_number(out, "brokers", (int64_t)q->brokers_online);
+	jw_object(out, "instances");
+	for (int s = 1; s < ST_COUNT; s++)
+		if (c->cat.counts[s])
+			jw_number(out, state_name((enum state)s), (int64_t)c->cat.counts[s]);
+	jw_end_object(out);
+	jw_end_object(out);
+}
+
+static uint64_t free_bytes(const struct front *f)
+{
+	struct statvfs st;
+
+	if (!f || !f->store_dir || statvfs(f->store_dir, &st) < 0)
+		return 0;
+	return (uint64_t)st.f_bavail * st.f_frsize;
+}
+
+/* A thread that is quiet beats when it is pinged: the daemon does that. */
+static bool print_actors(const struct query *q, struct buf *out)
+{
+	const struct front *f = q->c->front;
+	int64_t now = actor_mono_us(q->c->me);
+	bool all = true;
+
+	jw_list(out, "actors");
+	for (size_t i = 0; f && i < f->n_threads; i++) {
+		int64_t quiet_ms = (now - thread_beat_us(f->threads[i].thread)) / US_PER_MS;
+		bool ok = quiet_ms < QUIET_MS_MAX;
+		all = all && ok;
+		jw_object(out, NULL);
+		jw_text(out, "name", f->threads[i].name);
+		jw_number(out, "quiet_ms", quiet_ms > 0 ? quiet_ms : 0);
+		jw_number(out, "letters", 0);
+		jw_truth(out, "ok", ok);
+		jw_end_object(out);
+	}
+	jw_end_list(out);
+	return all;
+}
+
+void query_health(struct query *q)
+{
+	struct ledger_figures fig;
+	uint64_t room = free_bytes(q->c->front);
+	bool low = room && room < FREE_LOW_BYTES;
+	struct buf actors;
+
+	ledger_figures(q->c->ledger, &fig);
+	buf_init(&actors);
+	bool threads = print_actors(q, &actors);
+	struct buf *out = &q->out;
+	jw_object(out, NULL);
+	jw_text(out, "status", fig.store_down ? "failing" : low || !threads ? "degraded" : "ok");
+	jw_list(out, "problems");
+	if (fig.store_down)
+		jw_text(out, NULL, "the store refuses commits; nothing is lost, nothing new leaves");
+	if (low)
+		jw_text(out, NULL, "little space is left on the store's disk");
+	if (!threads)
+		jw_text(out, NULL, "a thread has not been heard for long");
+	jw_end_list(out);
+	buf_putc(out, ',');
+	buf_put(out, buf_at(&actors), actors.len);
+	jw_object(out, "store");
+	jw_truth(out, "ok", !fig.store_down);
+	jw_number(out, "behind", (int64_t)(fig.last - fig.durable));
+	jw_number(out, "commit_us", (int64_t)fig.commit_us_last);
+	jw_number(out, "free_bytes", (int64_t)room);
+	jw_end_object(out);
+	jw_end_object(out);
+	buf_done(&actors);
+}
+
+static void metric(struct buf *out, const char *name, const char *type, const char *help,
+                   uint64_t value)
+{
+	jw_object(out, NULL);
+	jw_text(out, "name", name);
+	jw_text(out, "type", type);
+	jw_text(out, "help", help);
+	jw_list(out, "samples");
+	jw_object(out, NULL);
+	jw_object(out, "labels");
+	jw_end_object(out);
+	jw_number(out, "value", (int64_t)value);
+	jw_end_object(out);
+	jw_end_list(out);
+	jw_end_object(out);
+}
+
+static void by_state(const struct catalog *cat, struct buf *out)
+{
+	jw_object(out, NULL);
+	jw_text(out, "name", "instances");
+	jw_text(out, "type", "gauge");
+	jw_text(out, "help", "Unfinished instances by state");
+	jw_list(out, "samples");
+	for (int s = 1; s < ST_COUNT; s++) {
+		if (state_final((enum state)s))
+			continue;
+		jw_object(out, NULL);
+		jw_object(out, "labels");
+		jw_text(out, "state", state_name((enum state)s));
+		jw_end_object(out);
+		jw_number(out, "value", (int64_t)cat->counts[s]);
+		jw_end_object(out);
+	}
+	jw_end_list(out);
+	jw_end_object(out);
+}
+
+void query_metrics(struct query *q)
+{
+	struct ledger_figures f;
+	struct buf *out = &q->out;
+
+	ledger_figures(q->c->ledger, &f);
+	jw_object(out, NULL);
+	jw_list(out, "metrics");
+	metric(out, "transitions_total", "counter", "Transitions, ever", f.durable);
+	metric(out, "transitions_pending", "gauge", "Transitions not yet durable",
+	       f.last - f.durable);
+	metric(out, "commits_total", "counter", "Commits since the start", f.commits);
+	metric(out, "commit_microseconds_total", "counter", "Time spent in commits", f.commit_us_sum);
+	metric(out, "commit_retries_total", "counter", "Commits that failed for the moment", f.retries);
+	metric(out, "proposals_refused_total", "counter", "Proposals refused", f.refused);
+	metric(out, "reports_stale_total", "counter", "Reports under an old lease", f.stale);
+	metric(out, "brokers_online", "gauge", "Brokers with a session", q->brokers_online);
+	metric(out, "epoch", "gauge", "Epoch of this leader", ledger_epoch(q->c->ledger));
+	by_state(&q->c->cat, out);
+	jw_end_list(out);
+	jw_end_object(out);
+}
