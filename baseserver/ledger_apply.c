@@ -24,9 +24,9 @@ void ledger_touch(struct ledger *l, uint32_t index)
 {
 	struct entry *e = table_at(&l->table, index);
 
-	if (e->marks & EM_DIRTY)
+	if (e->inst.marks & EM_DIRTY)
 		return;
-	e->marks |= EM_DIRTY;
+	e->inst.marks |= EM_DIRTY;
 	push(&l->dirty, &l->n_dirty, &l->dirty_cap, index);
 }
 
@@ -127,6 +127,7 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 	count_slot(l, t, i, from);
 	keep_outcome(t, i, from);
 	tr.inst = *i;
+	tr.inst.marks = 0;
 	ledger_touch(l, index);
 	uint64_t number = ledger_publish(l, &tr);
 	/* A redo takes back what a parent gave: its children may not start on old news. */

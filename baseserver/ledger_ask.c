@@ -32,14 +32,15 @@ static bool fetch(struct asked *a)
 		return false;
 	a->e = table_add(&a->l->table, a->p->key, &a->index);
 	a->e->inst = was;
-	a->e->marks = EM_HISTORY;
+	a->e->inst.slot = a->index;
+	a->e->inst.marks = EM_HISTORY;
 	return true;
 }
 
 /* fetch() may have brought a row of history in: nothing came of it, out again. */
 static void put_back(struct asked *a)
 {
-	if (a->e && (a->e->marks & EM_HISTORY) && !(a->e->marks & EM_DIRTY)) {
+	if (a->e && (a->e->inst.marks & EM_HISTORY) && !(a->e->inst.marks & EM_DIRTY)) {
 		table_remove(&a->l->table, a->index);
 		a->e = NULL;
 	}

@@ -56,11 +56,11 @@ static void gather_images(struct ledger *l, struct gathered *g)
 	for (size_t k = 0; k < l->n_dirty; k++) {
 		const struct entry *e = table_at(&l->table, l->dirty[k]);
 		/* Out of history first; what is final again goes back in with its new image. */
-		if (e->marks & EM_HISTORY)
+		if (e->inst.marks & EM_HISTORY)
 			l->reopened[g->b.n_reopened++] = &e->inst;
 		if (state_final((enum state)e->inst.state))
 			l->done[g->b.n_done++] = &e->inst;
-		else if (!(e->marks & EM_HISTORY))
+		else if (!(e->inst.marks & EM_HISTORY))
 			l->live[g->b.n_live++] = &e->inst;
 	}
 	g->b.live = l->live;
@@ -121,7 +121,7 @@ static void forget_batch(struct ledger *l)
 {
 	for (size_t k = 0; k < l->n_dirty; k++) {
 		struct entry *e = table_at(&l->table, l->dirty[k]);
-		e->marks = 0;
+		e->inst.marks = 0;
 		if (state_final((enum state)e->inst.state))
 			table_remove(&l->table, l->dirty[k]);
 	}

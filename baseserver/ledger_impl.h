@@ -7,6 +7,7 @@
 #include "baseserver/ledger.h"
 #include "baseserver/letters.h"
 #include "util/err.h"
+#include "util/index.h"
 #include "util/map.h"
 
 enum entry_mark {
@@ -14,10 +15,9 @@ enum entry_mark {
 	EM_HISTORY = 2, /* its row is in history, not in the live table */
 };
 
+/* A free place: inst.state is ST_NONE, inst.slot the next free one. */
 struct entry {
 	struct instance inst;
-	uint32_t next_free;
-	uint8_t marks;
 };
 
 enum { CHUNK = 1024 };
@@ -29,7 +29,7 @@ struct table {
 	uint32_t free_head; /* MAP_NONE: none */
 	uint32_t used;      /* places ever used */
 	size_t len;
-	struct map by_key;
+	struct index by_key;
 };
 
 struct ltask {
@@ -111,6 +111,9 @@ void table_done(struct table *t);
 struct entry *table_at(const struct table *t, uint32_t index);
 struct entry *table_find(const struct table *t, struct inst_key key, uint32_t *ret_index);
 struct entry *table_add(struct table *t, struct inst_key key, uint32_t *ret_index);
+/* A stored row at the place it had; NULL when that is taken. table_restored() after the last. */
+struct entry *table_restore(struct table *t, const struct instance *row);
+void table_restored(struct table *t);
 void table_remove(struct table *t, uint32_t index);
 
 /* ledger_apply.c: change memory and publish. */

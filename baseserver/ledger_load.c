@@ -20,8 +20,8 @@ static int each_live(void *ctx, const struct instance *row)
 	if (table_find(&ld->l->table, row->key, &index))
 		return err_set(ld->err, E_CORRUPT, "lb_task_run: two rows for task_id %u at %lld",
 		               row->key.task, (long long)row->key.run_date);
-	struct entry *e = table_add(&ld->l->table, row->key, &index);
-	e->inst = *row;
+	if (!table_restore(&ld->l->table, row))
+		return err_set(ld->err, E_CORRUPT, "lb_task_run: two rows have id %u", row->slot + 1);
 	if (state_holds_slot((enum state)row->state)) {
 		t->slots++;
 		++*ledger_workflow_slots(ld->l, t->row.workflow_id);
@@ -81,6 +81,7 @@ int ledger_load(struct ledger *l, const char *who, struct err *err)
 		r = store_load_outcomes(l->store, each_outcome, &ld, err);
 	if (r < 0)
 		return r;
+	table_restored(&l->table);
 	reopen_live(l);
 	l->f_unfinished = l->table.len;
 	l->stream = stream_new(l->set.ring_slots, sizeof(struct transition), number, NULL);

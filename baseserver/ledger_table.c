@@ -4,10 +4,15 @@
 #include "util/alloc.h"
 #include "util/check.h"
 
+static uint64_t hash_of(const void *owner, uint32_t index)
+{
+	return inst_key_hash(table_at(owner, index)->inst.key);
+}
+
 void table_init(struct table *t)
 {
 	*t = (struct table){ .free_head = MAP_NONE };
-	map_init(&t->by_key);
+	index_init(&t->by_key, hash_of, t);
 }
 
 void table_done(struct table *t)
@@ -15,7 +20,7 @@ void table_done(struct table *t)
 	for (size_t i = 0; i < t->n_chunks; i++)
 		free(t->chunks[i]);
 	free(t->chunks);
-	map_done(&t->by_key);
+	index_done(&t->by_key);
 }
 
 struct entry *table_at(const struct table *t, uint32_t index)
@@ -28,8 +33,8 @@ struct entry *table_find(const struct table *t, struct inst_key key, uint32_t *r
 	uint64_t h = inst_key_hash(key);
 	size_t at = 0;
 
-	for (uint32_t v = map_first(&t->by_key, h, &at); v != MAP_NONE;
-	     v = map_next(&t->by_key, h, &at)) {
+	for (uint32_t v = index_first(&t->by_key, h, &at); v != INDEX_NONE;
+	     v = index_next(&t->by_key, &at)) {
 		struct entry *e = table_at(t, v);
 		if (inst_key_eq(e->inst.key, key)) {
 			*ret_index = v;
@@ -43,7 +48,7 @@ static uint32_t take_place(struct table *t)
 {
 	if (t->free_head != MAP_NONE) {
 		uint32_t index = t->free_head;
-		t->free_head = table_at(t, index)->next_free;
+		t->free_head = table_at(t, index)->inst.slot;
 		return index;
 	}
 	if (t->used == t->n_chunks * CHUNK) {
@@ -58,20 +63,49 @@ struct entry *table_add(struct table *t, struct inst_key key, uint32_t *ret_inde
 	uint32_t index = take_place(t);
 	struct entry *e = table_at(t, index);
 
-	*e = (struct entry){ .inst = { .key = key } };
-	map_add(&t->by_key, inst_key_hash(key), index);
+	*e = (struct entry){ .inst = { .key = key, .slot = index } };
+	index_add(&t->by_key, index);
 	t->len++;
 	*ret_index = index;
 	return e;
+}
+
+struct entry *table_restore(struct table *t, const struct instance *row)
+{
+	while (row->slot >= t->n_chunks * CHUNK) {
+		t->chunks = mem_grow(t->chunks, t->n_chunks + 1, sizeof *t->chunks);
+		t->chunks[t->n_chunks++] = mem_array(CHUNK, sizeof(struct entry));
+	}
+	struct entry *e = table_at(t, row->slot);
+	if (e->inst.state != ST_NONE)
+		return NULL;
+	if (row->slot >= t->used)
+		t->used = row->slot + 1;
+	*e = (struct entry){ .inst = *row };
+	e->inst.marks = 0;
+	index_add(&t->by_key, row->slot);
+	t->len++;
+	return e;
+}
+
+void table_restored(struct table *t)
+{
+	for (uint32_t i = t->used; i-- > 0;) {
+		struct entry *e = table_at(t, i);
+		if (e->inst.state != ST_NONE)
+			continue;
+		e->inst.slot = t->free_head;
+		t->free_head = i;
+	}
 }
 
 void table_remove(struct table *t, uint32_t index)
 {
 	struct entry *e = table_at(t, index);
 
-	CHECK(map_remove(&t->by_key, inst_key_hash(e->inst.key), index));
+	index_remove(&t->by_key, index);
 	e->inst.state = ST_NONE;
-	e->next_free = t->free_head;
+	e->inst.slot = t->free_head;
 	t->free_head = index;
 	t->len--;
 }

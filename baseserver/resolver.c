@@ -14,6 +14,8 @@
 /* The wall clock may be set: due times are looked at again at least this often. */
 #define WALL_RECHECK_US (10 * US_PER_S)
 
+enum { TODO_KEEP = 65536 };
+
 static struct rtask *task_place(struct resolver *r, uint32_t id)
 {
 	if (id >= r->tasks_cap) {
@@ -75,7 +77,7 @@ static void edge_add(struct resolver *r, uint32_t waiting, uint32_t window)
 	struct window *win = window_at(r, window);
 
 	*e = (struct edge){ .waiting = waiting, .window = window, .prev = SLAB_NONE,
-		            .next = win->edges, .of_waiting = w->edges };
+		            .next = win->edges, .of_waiting = w->edges & EDGE_END };
 	if (win->edges != SLAB_NONE)
 		edge_at(r, win->edges)->prev = i;
 	win->edges = i;
@@ -87,7 +89,7 @@ static void detach(struct resolver *r, uint32_t waiting)
 {
 	struct waiting *w = waiting_at(r, waiting);
 
-	for (uint32_t i = w->edges, next; i != SLAB_NONE; i = next) {
+	for (uint32_t i = w->edges, next; i != EDGE_END; i = next) {
 		struct edge *e = edge_at(r, i);
 		struct window *win = window_at(r, e->window);
 		uint32_t window = e->window;
@@ -102,7 +104,7 @@ static void detach(struct resolver *r, uint32_t waiting)
 		if (win->edges == SLAB_NONE)
 			resolver_window_drop(r, window);
 	}
-	w->edges = SLAB_NONE;
+	w->edges = EDGE_END;
 	w->n_links = w->met = w->dead = 0;
 }
 
@@ -137,7 +139,7 @@ static void look_at_passes(struct resolver *r, uint32_t waiting, int64_t now)
 	struct waiting *w = waiting_at(r, waiting);
 	int64_t next = INT64_MAX;
 
-	for (uint32_t i = w->edges; i != SLAB_NONE; i = edge_at(r, i)->of_waiting) {
+	for (uint32_t i = w->edges; i != EDGE_END; i = edge_at(r, i)->of_waiting) {
 		struct edge *e = edge_at(r, i);
 		const struct window *win = window_at(r, e->window);
 		struct task_link l;
@@ -146,7 +148,7 @@ static void look_at_passes(struct resolver *r, uint32_t waiting, int64_t now)
 			continue;
 		int64_t at = w->eff_due_us + l.pass_after_s * US_PER_S;
 		if (at <= now && win->state == WS_OPEN) {
-			e->passed = true;
+			e->passed = 1;
 			count_link(w, WS_MET, 1);
 		} else if (at > now && at < next) {
 			next = at;
@@ -207,7 +209,7 @@ static void track(struct resolver *r, const struct instance *i, uint32_t slot)
 	struct rtask *t = task_place(r, i->key.task);
 
 	*w = (struct waiting){ .key = i->key, .slot = slot, .revision = i->revision,
-		               .eff_due_us = i->eff_due_us, .edges = SLAB_NONE,
+		               .eff_due_us = i->eff_due_us, .edges = EDGE_END,
 		               .prev = SLAB_NONE, .next = t->waitings, .state = i->state };
 	if (t->waitings != SLAB_NONE)
 		waiting_at(r, t->waitings)->prev = index;
@@ -435,6 +437,11 @@ static void work_off(struct resolver *r)
 	for (size_t k = 0; k < left && i > 0; k++)
 		r->todo[k] = r->todo[i + k];
 	r->n_todo = left;
+	if (left == 0 && r->todo_cap > TODO_KEEP) { /* a restart lists everything once */
+		free(r->todo);
+		r->todo = NULL;
+		r->todo_cap = 0;
+	}
 	if (r->need_mark && left == 0) {
 		outbox_flush(&r->out);
 		ledger_mark(r->ledger, stream_seen(r->in));
@@ -543,7 +550,7 @@ struct resolver *resolver_new(struct thread *th, struct ledger *ledger)
 	slab_init(&r->edges, sizeof(struct edge));
 	slab_init(&r->timers, sizeof(struct timer));
 	map_init(&r->timer_of);
-	map_init(&r->exact);
+	index_init(&r->exact, resolver_window_hash, r);
 	heap_init(&r->times);
 	r->me = actor_new(th, &ops, r);
 	r->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, r->me);
@@ -575,7 +582,7 @@ void resolver_free(struct resolver *r)
 	slab_done(&r->edges);
 	slab_done(&r->timers);
 	map_done(&r->timer_of);
-	map_done(&r->exact);
+	index_done(&r->exact);
 	heap_done(&r->times);
 	outbox_done(&r->out);
 	free(r->by_slot);
@@ -604,7 +611,7 @@ static void explain_window(const struct resolver *r, const struct window *win, s
 		buf_printf(out, "waits for %s at %" PRId64, parent, win->lo);
 	else
 		buf_printf(out, "waits for %s: %u of %u met in [%" PRId64 ", %" PRId64 ")", parent,
-		           win->met, win->total, win->lo, win->hi);
+		           win->met, win->total, win->lo, window_hi(win));
 }
 
 bool resolver_explain(struct resolver *r, struct inst_key key, struct buf *out)
@@ -615,7 +622,7 @@ bool resolver_explain(struct resolver *r, struct inst_key key, struct buf *out)
 		const struct waiting *w = waiting_at(r, i);
 		if (!inst_key_eq(w->key, key))
 			continue;
-		for (uint32_t k = w->edges; k != SLAB_NONE; k = edge_at(r, k)->of_waiting) {
+		for (uint32_t k = w->edges; k != EDGE_END; k = edge_at(r, k)->of_waiting) {
 			const struct edge *e = edge_at(r, k);
 			const struct window *win = window_at(r, e->window);
 			if (win->state != WS_MET && !e->passed) {

@@ -10,6 +10,7 @@
 #include "sched/link.h"
 #include "sched/outcome.h"
 #include "util/heap.h"
+#include "util/index.h"
 #include "util/map.h"
 #include "util/slab.h"
 
@@ -22,17 +23,20 @@ struct window {
 	uint16_t link;   /* index; == n_links: the turn of an ordered task */
 	uint8_t state;   /* enum window_state */
 	bool exact;      /* one run_date, lo: found by hash; else in the link's sorted list */
-	int64_t lo, hi;
+	uint32_t width;  /* s: hi = lo + width */
+	int64_t lo;
 	uint32_t total, met, dead; /* planned dates */
 	uint32_t edges;  /* first; SLAB_NONE */
-};
+} __attribute__((packed, aligned(4)));
+
+enum { EDGE_END = 0x7fffffff };
 
 /* One waiting instance on one window. */
 struct edge {
 	uint32_t waiting, window;
 	uint32_t prev, next;  /* of the window */
-	uint32_t of_waiting;  /* next of the instance */
-	bool passed;          /* pass_after has come: counts as met */
+	uint32_t of_waiting : 31; /* next of the instance; EDGE_END */
+	uint32_t passed : 1;      /* pass_after has come: counts as met */
 };
 
 /* An instance that is Ready, or satisfied and not started yet. */
@@ -40,14 +44,14 @@ struct waiting {
 	struct inst_key key;
 	uint32_t slot, revision;
 	int64_t eff_due_us;
-	uint32_t edges;  /* first; SLAB_NONE */
+	uint32_t edges;  /* first; EDGE_END */
 	uint32_t prev, next; /* of the task */
 	uint16_t n_links, met, dead;
 	uint8_t state;   /* ST_READY or ST_DEPEND */
-	bool asked;      /* a proposal is under way */
-	bool listed;     /* in the to-do list */
-	bool due;
-};
+	bool asked : 1;  /* a proposal is under way */
+	bool listed : 1; /* in the to-do list */
+	bool due : 1;
+} __attribute__((packed, aligned(4))); /* 52 bytes, of which there may be millions */
 
 struct timer {
 	struct heap_node node; /* wall us: due, or the next pass_after */
@@ -83,7 +87,7 @@ struct resolver {
 	uint32_t *by_slot;    /* waiting of a ledger's slot, SLAB_NONE */
 	size_t by_slot_cap;
 	struct map timer_of;  /* waiting -> timer */
-	struct map exact;     /* hash of (child, link, lo) -> window */
+	struct index exact;   /* windows by (child, link, lo) */
 	struct heap times;
 
 	uint32_t *todo;       /* waitings whose verdict may differ from their state */
@@ -99,6 +103,7 @@ bool resolver_link(const struct resolver *r, uint32_t child, uint16_t index,
 /* The window of `child`'s link for an instance at t: found or made. SLAB_NONE: nothing is
  * planned in it, or the link is not in force: satisfied. */
 uint32_t resolver_window(struct resolver *r, uint32_t child, uint16_t link, int64_t t);
+uint64_t resolver_window_hash(const void *resolver, uint32_t window);
 void resolver_window_drop(struct resolver *r, uint32_t window); /* no edges are left */
 /* The outcome of parent's run_date p went from `was` to `is` (NULL: none). */
 void resolver_outcome(struct resolver *r, uint32_t parent, int64_t p,
@@ -107,6 +112,11 @@ void resolver_outcome(struct resolver *r, uint32_t parent, int64_t p,
 /* resolver.c */
 void resolver_window_changed(struct resolver *r, uint32_t window, enum window_state was);
 
+/* A window of more than 136 years is cut there. */
+static inline int64_t window_hi(const struct window *w)
+{
+	return w->lo + w->width;
+}
 static inline struct window *window_at(const struct resolver *r, uint32_t i)
 {
 	return slab_at(&r->windows, i);

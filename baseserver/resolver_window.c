@@ -111,13 +111,20 @@ static uint64_t exact_hash(uint32_t child, uint16_t link, int64_t lo)
 	return map_mix((uint64_t)child << 16 | link, (uint64_t)lo);
 }
 
+uint64_t resolver_window_hash(const void *resolver, uint32_t window)
+{
+	const struct window *w = window_at(resolver, window);
+
+	return exact_hash(w->child, w->link, w->lo);
+}
+
 static uint32_t find_exact(const struct resolver *r, uint32_t child, uint16_t link, int64_t lo)
 {
 	size_t at = 0;
 	uint64_t h = exact_hash(child, link, lo);
 
-	for (uint32_t v = map_first(&r->exact, h, &at); v != MAP_NONE;
-	     v = map_next(&r->exact, h, &at)) {
+	for (uint32_t v = index_first(&r->exact, h, &at); v != INDEX_NONE;
+	     v = index_next(&r->exact, &at)) {
 		const struct window *w = window_at(r, v);
 		if (w->child == child && w->link == link && w->lo == lo)
 			return v;
@@ -158,7 +165,7 @@ static uint32_t find_span(const struct resolver *r, const struct dependent *d, i
 		const struct window *w = window_at(r, d->spans[i]);
 		if (w->lo != lo)
 			break;
-		if (w->hi == hi)
+		if (window_hi(w) == hi)
 			return d->spans[i];
 	}
 	return SLAB_NONE;
@@ -177,6 +184,11 @@ static void list_span(const struct resolver *r, struct dependent *d, uint32_t in
 	d->n_spans++;
 }
 
+static uint32_t width_of(int64_t lo, int64_t hi)
+{
+	return hi - lo > UINT32_MAX ? UINT32_MAX : (uint32_t)(hi - lo);
+}
+
 static uint32_t make(struct resolver *r, uint32_t child, uint16_t link, const struct task_link *l,
                      const struct link_span *spans, int n, bool exact)
 {
@@ -184,7 +196,7 @@ static uint32_t make(struct resolver *r, uint32_t child, uint16_t link, const st
 	struct window *w = window_at(r, index);
 
 	*w = (struct window){ .child = child, .link = link, .exact = exact, .lo = spans[0].lo,
-		              .hi = spans[n - 1].hi, .edges = SLAB_NONE };
+		              .width = width_of(spans[0].lo, spans[n - 1].hi), .edges = SLAB_NONE };
 	count_all(r, w, l, spans, n);
 	if (w->total == 0) {
 		slab_give(&r->windows, index);
@@ -192,7 +204,7 @@ static uint32_t make(struct resolver *r, uint32_t child, uint16_t link, const st
 	}
 	w->state = (uint8_t)verdict(l, w);
 	if (exact)
-		map_add(&r->exact, exact_hash(child, link, w->lo), index);
+		index_add(&r->exact, index);
 	else
 		list_span(r, dependent_of(r, l->parent, child, link), index);
 	return index;
@@ -218,7 +230,8 @@ uint32_t resolver_window(struct resolver *r, uint32_t child, uint16_t link, int6
 		spans[0] = (struct link_span){ first, first + 1 };
 	uint32_t found = exact ? find_exact(r, child, link, first)
 	                       : find_span(r, dependent_of(r, l.parent, child, link),
-	                                   spans[0].lo, spans[n - 1].hi);
+	                                   spans[0].lo,
+	                                   spans[0].lo + width_of(spans[0].lo, spans[n - 1].hi));
 	return found != SLAB_NONE ? found : make(r, child, link, &l, spans, n, exact);
 }
 
@@ -229,7 +242,7 @@ void resolver_window_drop(struct resolver *r, uint32_t index)
 
 	CHECK(w->edges == SLAB_NONE);
 	if (w->exact) {
-		CHECK(map_remove(&r->exact, exact_hash(w->child, w->link, w->lo), index));
+		index_remove(&r->exact, index);
 	} else {
 		bool known = resolver_link(r, w->child, w->link, &l);
 		struct dependent *d = known ? dependent_of(r, l.parent, w->child, w->link) : NULL;
@@ -249,7 +262,7 @@ static bool holds(const struct resolver *r, const struct task_link *l, const str
                   int64_t p)
 {
 	if (l->kind != LK_WINDOW || w->exact)
-		return p >= w->lo && p < w->hi;
+		return p >= w->lo && p < window_hi(w);
 	const struct edge *e = edge_at(r, w->edges);
 	struct link_span spans[LINK_SPANS_MAX];
 	int n = link_spans(l, resolver_task(r, l->parent)->def->plan,
@@ -257,7 +270,7 @@ static bool holds(const struct resolver *r, const struct task_link *l, const str
 	                   waiting_at(r, e->waiting)->key.run_date, spans);
 	for (int i = 0; i < n; i++)
 		if (p >= spans[i].lo && p < spans[i].hi)
-			return p >= w->lo && p < w->hi;
+			return p >= w->lo && p < window_hi(w);
 	return false;
 }
 
@@ -295,7 +308,7 @@ void resolver_outcome(struct resolver *r, uint32_t parent, int64_t p,
 			recount(r, exact, &l, turn, p, was, is);
 		/* lo and hi both rise: those that hold p are neighbours. */
 		for (size_t i = span_from(r, d, p + 1); i-- > 0;) {
-			if (window_at(r, d->spans[i])->hi <= p)
+			if (window_hi(window_at(r, d->spans[i])) <= p)
 				break;
 			recount(r, d->spans[i], &l, turn, p, was, is);
 		}

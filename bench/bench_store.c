@@ -54,7 +54,7 @@ static void open_store(struct bench *b)
 
 static void instance_make(struct instance *i, uint64_t nth)
 {
-	*i = (struct instance){ 0 };
+	*i = (struct instance){ .slot = (uint32_t)nth };
 	i->key.task = (uint32_t)(nth % TASKS) + 1;
 	i->key.run_date = 1735689600 + (int64_t)(nth / TASKS) * 60;
 	i->due = i->key.run_date;

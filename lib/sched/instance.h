@@ -77,10 +77,12 @@ struct instance {
 	uint64_t cause;       /* command that made or last changed it; 0: none */
 	uint32_t generation, revision, version; /* version: of the task, once granted */
 	uint32_t broker;      /* id of the broker of `token` */
+	uint32_t slot;        /* its place in the ledger: no two unfinished ones share it */
 	int32_t exit_code;    /* of the last attempt: 0.. status, -n signal n */
 	uint16_t attempt;     /* attempts begun in this generation that count */
 	uint16_t infra;       /* infrastructure failures in this generation */
 	uint8_t state, reason, flags, origin, priority, intent;
+	uint8_t marks;        /* the ledger's own; not stored */
 };
 
 /* One record of the ledger's stream. */

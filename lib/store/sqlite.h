@@ -7,7 +7,6 @@
 
 #include <sqlite3.h>
 
-#include "store/rows.h"
 #include "store/store_impl.h"
 #include "util/map.h"
 
@@ -31,9 +30,8 @@ struct sqlite_store {
 	int lock_fd;
 	char *dir;
 
-	struct rows rows;  /* key -> id of every live row */
-	bool rows_known;   /* `rows` is what the table has */
 	struct map cycles; /* task id -> cycle in seconds, for next_run_date */
+	bool cycles_known;
 
 	const struct store_batch *batch; /* while a commit writes: what batch_event shows */
 	struct batch_row *shown;         /* what batch_run shows */
@@ -97,7 +95,7 @@ int sqlite_check_schema(sqlite3 *db, struct err *err);
 int sqlite_batch_register(struct sqlite_store *s, struct err *err);
 /* load_row(...): what takes the rows while they are loaded. */
 int sqlite_load_register(struct sqlite_store *s, struct err *err);
-int sqlite_know_rows(struct sqlite_store *s, struct err *err);
+int sqlite_know_cycles(struct sqlite_store *s, struct err *err);
 void sqlite_checkpoint(struct sqlite_store *s);
 
 int sqlite_commit(struct store *s, const struct store_batch *b, struct err *err);

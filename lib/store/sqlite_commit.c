@@ -41,36 +41,26 @@ static int write_shown(struct sqlite_store *s, enum sql_id id, struct err *err)
 	return r < 0 ? r : sql_run(s, q, err);
 }
 
+/* A live row's id is the place its instance has in the ledger: rows of one time are
+ * neighbours, and nobody needs a table from keys to ids. */
+static int64_t id_of(const struct instance *i)
+{
+	return (int64_t)i->slot + 1;
+}
+
 static int write_live(struct sqlite_store *s, const struct store_batch *b, struct err *err)
 {
-	int64_t next = s->rows.next_id;
-
 	s->n_shown = 0;
-	for (size_t i = 0; i < b->n_live; i++) {
-		int64_t id = rows_find(&s->rows, b->live[i]->key);
-
-		show(s, id ? id : next++, b->live[i]);
-	}
-	for (size_t i = 0; i < b->n_reopened; i++) {
-		int64_t id = rows_find(&s->rows, b->reopened[i]->key);
-
-		if (state_final((enum state)b->reopened[i]->state))
-			continue;
-		show(s, id ? id : next++, b->reopened[i]);
-	}
+	for (size_t i = 0; i < b->n_live; i++)
+		show(s, id_of(b->live[i]), b->live[i]);
+	for (size_t i = 0; i < b->n_reopened; i++)
+		if (!state_final((enum state)b->reopened[i]->state))
+			show(s, id_of(b->reopened[i]), b->reopened[i]);
 	return write_shown(s, SQL_LIVE, err);
 }
 
-/* Keys were given ids in this order by write_live(). Only now are they known for good. */
 static void remember(struct sqlite_store *s, const struct store_batch *b)
 {
-	for (size_t i = 0; i < b->n_live; i++)
-		rows_add(&s->rows, b->live[i]->key, s->rows.next_id);
-	for (size_t i = 0; i < b->n_reopened; i++)
-		if (!state_final((enum state)b->reopened[i]->state))
-			rows_add(&s->rows, b->reopened[i]->key, s->rows.next_id);
-	for (size_t i = 0; i < b->n_done; i++)
-		rows_remove(&s->rows, b->done[i]->key);
 	for (size_t i = 0; i < b->n_tasks; i++) {
 		const struct store_task *t = &b->tasks[i];
 		uint32_t old = map_get(&s->cycles, t->id);
@@ -115,10 +105,7 @@ static int write_done(struct sqlite_store *s, const struct store_batch *b, struc
 		s->gone = mem_grow(s->gone, s->cap_gone, sizeof *s->gone);
 	}
 	for (size_t i = 0; i < b->n_done; i++) {
-		int64_t id = rows_find(&s->rows, b->done[i]->key);
-
-		if (id)
-			s->gone[s->n_gone++] = id;
+		s->gone[s->n_gone++] = id_of(b->done[i]);
 		show(s, (int64_t)b->done[i]->last_number, b->done[i]);
 	}
 	r = s->n_gone ? delete_gone(s, err) : 0;
@@ -183,7 +170,7 @@ int sqlite_commit(struct store *st, const struct store_batch *b, struct err *err
 {
 	struct sqlite_store *s = (struct sqlite_store *)st;
 	uint64_t stored = 0;
-	int r = sqlite_know_rows(s, err);
+	int r = sqlite_know_cycles(s, err);
 
 	if (r == 0)
 		r = sql_begin(s, b->epoch, &stored, err);

@@ -14,10 +14,13 @@ static int bad_key(struct inst_key k, const char *what, struct err *err)
 	               k.task, k.run_date, k.part, what);
 }
 
-static int know_cycles(struct sqlite_store *s, struct err *err)
+int sqlite_know_cycles(struct sqlite_store *s, struct err *err)
 {
 	sqlite3_stmt *q = NULL;
 	int64_t task = 0, cycle_s = 0;
+
+	if (s->cycles_known)
+		return 0;
 	int r = sql_get(s, SQL_LOAD_CYCLES, &q, err);
 
 	map_done(&s->cycles);
@@ -34,12 +37,8 @@ static int know_cycles(struct sqlite_store *s, struct err *err)
 			map_add(&s->cycles, (uint64_t)task, (uint32_t)cycle_s);
 	}
 	sqlite3_reset(q);
+	s->cycles_known = r == 0;
 	return r;
-}
-
-int sqlite_know_rows(struct sqlite_store *s, struct err *err)
-{
-	return s->rows_known ? 0 : sqlite_load_live(&s->base, NULL, NULL, err);
 }
 
 static int live_row(struct sqlite_store *s, sqlite3_value **v)
@@ -51,13 +50,12 @@ static int live_row(struct sqlite_store *s, sqlite3_value **v)
 
 	if (r < 0)
 		return r;
-	if (id <= 0)
-		return bad_key(i.key, "column id is not positive", err);
+	if (id <= 0 || id > UINT32_MAX)
+		return bad_key(i.key, "column id is not in 1..4294967295", err);
+	i.slot = (uint32_t)(id - 1);
 	if (state_final((enum state)i.state))
 		return bad_key(i.key, "column job_status is a final state", err);
-	if (!rows_add(&s->rows, i.key, id))
-		return bad_key(i.key, "there is a second row of this instance", err);
-	return s->loading.each ? s->loading.each(s->loading.ctx, &i) : 0;
+	return s->loading.each(s->loading.ctx, &i);
 }
 
 /* An aggregate: one call takes a row with all its values. A step and an asking for each
@@ -86,18 +84,15 @@ int sqlite_load_register(struct sqlite_store *s, struct err *err)
 	return rc == SQLITE_OK ? 0 : sql_fail(s->db, rc, "load_row", err);
 }
 
-/* Also how the store learns its rows: then `each` is NULL. A table without an index is
- * read in the order of its ids. */
+/* A table without an index is read in the order of its ids. */
 int sqlite_load_live(struct store *st, int (*each)(void *ctx, const struct instance *i), void *ctx,
                      struct err *err)
 {
 	struct sqlite_store *s = (struct sqlite_store *)st;
 	sqlite3_stmt *q = NULL;
 	struct err own = { 0 };
-	int r = know_cycles(s, err);
+	int r = sqlite_know_cycles(s, err);
 
-	s->rows_known = false;
-	rows_done(&s->rows);
 	if (r == 0)
 		r = sql_get(s, SQL_LOAD_LIVE, &q, err);
 	if (r < 0)
@@ -111,7 +106,6 @@ int sqlite_load_live(struct store *st, int (*each)(void *ctx, const struct insta
 		return s->loading.code;
 	if (r < 0)
 		return err_set(err, r, "%s", own.text);
-	s->rows_known = true;
 	return 0;
 }
 

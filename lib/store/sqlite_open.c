@@ -90,7 +90,6 @@ static void sqlite_close(struct store *st)
 	sqlite3_close(s->db);
 	if (s->lock_fd >= 0)
 		close(s->lock_fd);
-	rows_done(&s->rows);
 	map_done(&s->cycles);
 	free(s->shown);
 	free(s->gone);
@@ -106,7 +105,6 @@ static int sqlite_open(const char *dir, struct store **ret_store, struct err *er
 	s->base.ops = &store_sqlite_ops;
 	s->lock_fd = -1;
 	s->dir = mem_str(dir);
-	rows_init(&s->rows);
 	map_init(&s->cycles);
 	if (!*dir)
 		r = err_set(err, E_INVALID, "store url: want sqlite:DIRECTORY");

@@ -122,12 +122,28 @@ HELPER int teardown(void **state)
 	return 0;
 }
 
+/* The same key has the same place, as in a ledger; no two keys share one. */
+HELPER uint32_t world_slot(struct inst_key key)
+{
+	static struct inst_key known[8192];
+	static uint32_t n;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (inst_key_eq(known[i], key))
+			return i;
+	assert_true(n < 8192);
+	known[n] = key;
+	return n++;
+}
+
 HELPER struct instance world_instance(uint32_t task, int64_t run_date, int32_t part)
 {
 	return (struct instance){ .key = { .task = task, .run_date = run_date, .part = part },
 		                  .due = run_date,
 		                  .eff_due_us = run_date * 1000000,
 		                  .created_us = 1000,
+		                  .slot = world_slot((struct inst_key){
+			                          .task = task, .run_date = run_date, .part = part }),
 		                  .generation = 1,
 		                  .priority = 5,
 		                  .state = ST_READY };
