@@ -212,6 +212,7 @@ static int load_edges(struct sim *s, struct err *err)
 static void load_groups(struct sim *s)
 {
 	s->groups = mem_array(s->in->n + 1, sizeof *s->groups);
+	s->dirty = mem_array(s->in->n + 1, sizeof *s->dirty);
 	for (uint32_t i = 0; i < s->in->n; i++) {
 		const struct task *def = s->tasks[i].def;
 		uint32_t g = (uint32_t)s->n_groups;
@@ -248,6 +249,7 @@ void sim_done(struct sim *s)
 	for (size_t i = 0; i < s->n_groups; i++)
 		free(s->groups[i].tasks);
 	free(s->groups);
+	free(s->dirty);
 	free(s->tasks);
 	free(s->rows);
 	free(s->slots);

@@ -10,6 +10,7 @@ struct sim_group {
 	uint32_t *tasks; /* indexes */
 	size_t n;
 	int32_t cap, running; /* 0: no cap */
+	bool is_dirty;        /* something changed: look who may start */
 };
 
 struct sim_task {
@@ -55,6 +56,8 @@ struct sim {
 	struct sim_task *tasks;
 	struct sim_group *groups;
 	size_t n_groups;
+	uint32_t *dirty; /* groups */
+	size_t n_dirty;
 	struct sim_row *rows;
 	uint32_t n_rows;
 	struct sim_slot *slots;

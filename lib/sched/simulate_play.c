@@ -162,6 +162,22 @@ static void dispatch(struct sim *s, uint32_t group)
 	}
 }
 
+static void mark(struct sim *s, uint32_t group)
+{
+	if (!s->groups[group].is_dirty)
+		s->dirty[s->n_dirty++] = group;
+	s->groups[group].is_dirty = true;
+}
+
+static void dispatch_marked(struct sim *s)
+{
+	for (size_t i = 0; i < s->n_dirty; i++) {
+		s->groups[s->dirty[i]].is_dirty = false;
+		dispatch(s, s->dirty[i]);
+	}
+	s->n_dirty = 0;
+}
+
 /* --- what becomes of a row */
 
 /* What follows from it is an event of its own: chains may be long. */
@@ -201,7 +217,7 @@ static void look(struct sim *s, uint32_t row)
 		return;
 	r->phase = SIM_READY;
 	ready_push(s, t, row);
-	dispatch(s, t->group);
+	mark(s, t->group);
 }
 
 /* Is a link decided? */
@@ -272,7 +288,7 @@ static void finish(struct sim *s, uint32_t row)
 		settle(s, e->child, e->slot);
 		look(s, e->child);
 	}
-	dispatch(s, t->group);
+	mark(s, t->group);
 }
 
 static void on_due(struct sim *s, uint32_t row)
@@ -343,5 +359,8 @@ void sim_play(struct sim *s)
 			on_pass(s, e.row, e.link);
 		else
 			on_due(s, e.row);
+		/* Those of one moment compete with each other. */
+		if (!s->n_events || s->heap[0].at_us > s->now_us)
+			dispatch_marked(s);
 	}
 }

@@ -1,0 +1,362 @@
+#include "sched/instant.h"
+#include "sched/simulate.h"
+#include "sched/task.h"
+#include "sched/tz.h"
+#include "sched/workflow.h"
+#include "util/buf.h"
+#include "util/diag.h"
+#include "util/err.h"
+#include "util/json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define DAY0 INT64_C(1772323200) /* 2026-03-01 */
+
+static struct diags d;
+static struct workflow_set *set;
+static struct task **tasks;
+static size_t n_tasks, n_rows;
+static struct simulate_row *rows;
+static struct link_span spans[16];
+static int64_t durations[16];
+
+static int setup(void **state)
+{
+	(void)state;
+	diags_init(&d);
+	set = workflow_set_new();
+	tasks = NULL;
+	rows = NULL;
+	n_tasks = n_rows = 0;
+	memset(durations, 0, sizeof durations);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	free(rows);
+	for (size_t i = 0; i < n_tasks; i++)
+		task_unref(tasks[i]);
+	free(tasks);
+	workflow_set_free(set);
+	diags_done(&d);
+	return 0;
+}
+
+static struct simulate_input input(int64_t seconds)
+{
+	for (size_t i = 0; i < n_tasks; i++)
+		spans[i] = (struct link_span){ DAY0, DAY0 + seconds };
+	return (struct simulate_input){ tasks, n_tasks, spans, durations };
+}
+
+static void compile(const char *text)
+{
+	struct workflow_world world = { 0 };
+
+	workflow_set_read(set, text, strlen(text), "f", &d);
+	if (!d.errors)
+		workflow_compile(set, &world, &d, &tasks, &n_tasks);
+	if (d.n)
+		fail_msg("%d:%d %s", d.items[0].at.line, d.items[0].at.column, d.items[0].message);
+}
+
+/* minutes[i]: how long task i takes */
+static void run(const char *text, int64_t seconds, const int *minutes)
+{
+	struct err err;
+
+	compile(text);
+	for (size_t i = 0; i < n_tasks && minutes; i++)
+		durations[i] = minutes[i] * INT64_C(60000000);
+	struct simulate_input in = input(seconds);
+	assert_int_equal(simulate_run(&in, &rows, &n_rows, &err), 0);
+}
+
+static const struct simulate_row *row(const char *task, int64_t after)
+{
+	for (size_t i = 0; i < n_rows; i++) {
+		const char *name = strrchr(tasks[rows[i].task]->name, '/') + 1;
+		if (strcmp(name, task) == 0 && rows[i].run_date == DAY0 + after)
+			return &rows[i];
+	}
+	fail_msg("no row of %s", task);
+	return NULL;
+}
+
+/* Minutes from DAY0, -1 never. */
+static int started(const char *task, int64_t after)
+{
+	int64_t us = row(task, after)->start_us;
+
+	return us == INT64_MAX ? -1 : (int)((us / 1000000 - DAY0) / 60);
+}
+
+static void children_start_when_parents_end(void **state)
+{
+	(void)state;
+	run("workflow: w\ntasks:\n"
+	    "  a: {type: t, cycle: hour, offset: 5m}\n"
+	    "  b: {type: t, cycle: hour, needs: [a]}\n"
+	    "  c: {type: t, cycle: day, needs: [b]}\n", 86400, (int[]){ 10, 20, 1 });
+	assert_int_equal(n_rows, 49);
+	assert_int_equal(started("a", 0), 5);
+	assert_int_equal(started("b", 0), 15);
+	assert_int_equal(started("b", 3600), 75);
+	assert_int_equal(started("c", 0), 23 * 60 + 35);
+	assert_int_equal(rows[0].due, DAY0);
+	for (size_t i = 1; i < n_rows; i++)
+		assert_true(rows[i - 1].due <= rows[i].due);
+}
+
+static void limits_are_kept_and_priority_goes_first(void **state)
+{
+	(void)state;
+	run("workflow: w\nquota: {running: 2}\ntasks:\n"
+	    "  low: {type: t, cycle: day, priority: 1}\n"
+	    "  high: {type: t, cycle: day, priority: 9}\n"
+	    "  mid: {type: t, cycle: day, priority: 5}\n"
+	    "  one: {type: t, cycle: hour, concurrency: 1, priority: 10}\n", 7200, (int[]){ 10, 10, 10, 90 });
+	assert_int_equal(started("one", 0), 0);
+	assert_int_equal(started("high", 0), 0);
+	assert_int_equal(started("mid", 0), 10);
+	assert_int_equal(started("low", 0), 20);
+	assert_int_equal(started("one", 3600), 90);
+}
+
+static void serial_ordered_goes_by_date(void **state)
+{
+	(void)state;
+	run("workflow: w\ntasks:\n"
+	    "  p: {type: t, cycle: hour, offset: 0s}\n"
+	    "  a: {type: t, cycle: 15 minute, serial: ordered}\n"
+	    "  b: {type: t, cycle: 15 minute, serial: unordered, needs: [{task: p, depend: 3}]}\n"
+	    "  c: {type: t, cycle: 15 minute}\n", 3600, (int[]){ 25, 20, 10, 20 });
+	assert_int_equal(started("a", 0), 0);
+	assert_int_equal(started("a", 900), 20);
+	assert_int_equal(started("a", 1800), 40);
+	assert_int_equal(started("a", 2700), 60);
+	assert_int_equal(started("b", 0), 25);
+	assert_int_equal(started("b", 900), 35);
+	assert_int_equal(started("c", 900), 15);
+}
+
+static void failure_links_end_as_skipped(void **state)
+{
+	(void)state;
+	run("workflow: w\ntasks:\n"
+	    "  a: {type: t, cycle: day}\n"
+	    "  alarm: {type: t, cycle: day, needs: [{task: a, on: failure}]}\n"
+	    "  after: {type: t, cycle: day, needs: [alarm]}\n"
+	    "  weak: {type: t, cycle: day, needs: [{task: alarm, on: done}]}\n"
+	    "  either: {type: t, cycle: day, join: any, needs: [alarm, a]}\n"
+	    "  both: {type: t, cycle: day, join: 2, needs: [alarm, a, weak]}\n", 86400,
+	    (int[]){ 5, 1, 1, 1, 1, 1 });
+	assert_true(row("alarm", 0)->is_skipped);
+	assert_int_equal(row("alarm", 0)->reason, SIM_LINK);
+	assert_true(row("after", 0)->is_skipped);
+	assert_int_equal(started("weak", 0), 5);
+	assert_int_equal(started("either", 0), 5);
+	assert_int_equal(started("both", 0), 6);
+	assert_int_equal(started("alarm", 0), -1);
+}
+
+static void strategies_and_pass_after_open_links(void **state)
+{
+	(void)state;
+	run("workflow: w\ntasks:\n"
+	    "  h: {type: t, cycle: hour}\n"
+	    "  any: {type: t, cycle: day, needs: [{task: h, depend: 2, strategy: any}]}\n"
+	    "  first: {type: t, cycle: day, needs: [{task: h, depend: 2, strategy: first 2}]}\n"
+	    "  last: {type: t, cycle: day, needs: [{task: h, depend: 2, strategy: last 2}]}\n"
+	    "  some: {type: t, cycle: day, needs: [{task: h, depend: 2, strategy: at_least 3}]}\n"
+	    "  all: {type: t, cycle: day, needs: [h]}\n"
+	    "  passed: {type: t, cycle: day, needs: [{task: h, pass_after: 3h}]}\n", 86400,
+	    (int[]){ 10, 1, 1, 1, 1, 1, 1 });
+	assert_int_equal(started("any", 0), 10);
+	assert_int_equal(started("first", 0), 70);
+	assert_int_equal(started("last", 0), 23 * 60 + 10);
+	assert_int_equal(started("some", 0), 130);
+	assert_int_equal(started("all", 0), 23 * 60 + 10);
+	assert_int_equal(started("passed", 0), 180);
+}
+
+static void drafts_and_frozen_tasks(void **state)
+{
+	(void)state;
+	run("workflow: w\ntasks:\n"
+	    "  draft: {type: t, cycle: day, state: draft}\n"
+	    "  ice: {type: t, cycle: day, state: frozen}\n"
+	    "  free: {type: t, cycle: day, needs: [draft]}\n"
+	    "  stuck: {type: t, cycle: day, needs: [ice]}\n", 86400, NULL);
+	assert_int_equal(n_rows, 3);
+	assert_int_equal(started("free", 0), 0);
+	assert_int_equal(started("ice", 0), -1);
+	assert_int_equal(row("ice", 0)->reason, SIM_FROZEN);
+	assert_false(row("ice", 0)->is_skipped);
+	assert_int_equal(started("stuck", 0), -1);
+}
+
+static void dates_before_the_span_are_done(void **state)
+{
+	(void)state;
+	run("workflow: w\ntasks:\n  a: {type: t, cycle: day, needs: [{task: a, depend: -1}]}\n", 3 * 86400,
+	    (int[]){ 36 * 60 });
+	assert_int_equal(started("a", 0), 0);
+	assert_int_equal(started("a", 86400), 36 * 60);
+	assert_int_equal(started("a", 2 * 86400), 72 * 60);
+}
+
+static void overlapping_pipelines_are_skipped_whole(void **state)
+{
+	(void)state;
+	run("pipeline: p\ncron: \"*/10 * * * *\"\noverlap: false\nsteps:\n"
+	    "  - {name: a, type: t}\n  - {name: b, type: t}\nfinished: {type: t}\n", 1800,
+	    (int[]){ 5, 10, 0 });
+	assert_int_equal(started("b", 0), 5);
+	assert_true(row("a", 600)->is_skipped && row("b", 600)->is_skipped);
+	assert_int_equal(row("finished", 600)->reason, SIM_OVERLAP);
+	assert_int_equal(started("a", 1200), 20);
+}
+
+static void a_long_chain_of_skips_needs_no_deep_stack(void **state)
+{
+	(void)state;
+	run("workflow: w\ntasks:\n"
+	    "  slow: {type: t, cycle: day, offset: 23h}\n"
+	    "  x: {type: t, cycle: minute, needs: [{task: slow, depend: 3, on: failure}, {task: x, depend: -1}],"
+	    " join: all}\n", 86400, NULL);
+	assert_int_equal(n_rows, 1441);
+	for (int i = 0; i < 1440; i++)
+		assert_true(row("x", i * 60)->is_skipped);
+}
+
+static void too_much_is_refused(void **state)
+{
+	struct simulate_row *none;
+	struct err err;
+	size_t n;
+
+	(void)state;
+	compile("workflow: w\ntasks:\n  a: {type: t, cycle: minute}\n");
+	struct simulate_input in = input(INT64_C(61000000) * 60);
+	assert_int_equal(simulate_run(&in, &none, &n, &err), E_LIMIT);
+	assert_non_null(strstr(err.text, "shorter span"));
+}
+
+struct json_edges {
+	const struct simulate_input *in;
+	struct json_out j;
+};
+
+static void put_edge(void *ctx, const struct simulate_edge *e)
+{
+	struct json_edges *x = ctx;
+
+	simulate_edge_json(x->in, e, &x->j);
+}
+
+static void json_has_the_documented_shape(void **state)
+{
+	struct buf out;
+	struct json_edges x;
+	struct err err;
+
+	(void)state;
+	run("workflow: w\nstart_date: 2026-03-01\ntasks:\n"
+	    "  a: {type: t, cycle: day}\n"
+	    "  b: {type: t, cycle: day, offset: 1h, needs: [a, {task: a, depend: -1}]}\n", 86400,
+	    (int[]){ 90, 1 });
+	struct simulate_input in = input(86400);
+	buf_init(&out);
+	json_out_start(&x.j, &out);
+	simulate_json(&in, rows, n_rows, &x.j);
+	assert_string_equal(
+	        buf_str(&out),
+	        "[{\"task\":\"default/w/a\",\"run_date\":\"2026-03-01T00:00:00Z\",\"due\":\"2026-03-01T00:00:00Z\","
+	        "\"state\":\"planned\",\"reason\":\"\",\"start\":\"2026-03-01T00:00:00Z\",\"end\":"
+	        "\"2026-03-01T01:30:00Z\"},"
+	        "{\"task\":\"default/w/b\",\"run_date\":\"2026-03-01T00:00:00Z\",\"due\":\"2026-03-01T01:00:00Z\","
+	        "\"state\":\"planned\",\"reason\":\"\",\"start\":\"2026-03-01T01:30:00Z\",\"end\":"
+	        "\"2026-03-01T01:31:00Z\"}]");
+	buf_clear(&out);
+	json_out_start(&x.j, &out);
+	json_open_array(&x.j);
+	x.in = &in;
+	assert_int_equal(simulate_edges(&in, NULL, put_edge, &x, &err), 0);
+	json_close_array(&x.j);
+	assert_string_equal(
+	        buf_str(&out),
+	        "[{\"child\":\"default/w/b\",\"run_date\":\"2026-03-01T00:00:00Z\",\"link\":0,\"parents\":"
+	        "[{\"parent\":\"default/w/a\",\"run_date\":\"2026-03-01T00:00:00Z\"}],\"note\":\"\"},"
+	        "{\"child\":\"default/w/b\",\"run_date\":\"2026-03-01T00:00:00Z\",\"link\":1,\"parents\":[],"
+	        "\"note\":\"no instance in window\"}]");
+	buf_done(&out);
+}
+
+static void instants_are_read_in_a_zone_or_with_an_offset(void **state)
+{
+	static const struct {
+		const char *text;
+		bool good;
+		int64_t t;
+	} cases[] = {
+		{ "2026-03-01", true, DAY0 },
+		{ "2026-03-01 02:30", true, DAY0 + 9000 },
+		{ "2026-03-01T02:30:05", true, DAY0 + 9005 },
+		{ "2026-03-01T02:30:05Z", true, DAY0 + 9005 },
+		{ "2026-03-01T08:00+08:00", true, DAY0 },
+		{ "2026-02-28 18:30:00-0530", true, DAY0 },
+		{ "2026-02-29", false, 0 },
+		{ "2024-02-29", true, 1709164800 },
+		{ "2026-3-1", false, 0 },
+		{ "2026-03-01 24:00", false, 0 },
+		{ "2026-03-01 ", false, 0 },
+		{ "2026-03-01Z", false, 0 },
+		{ "2026-03-01 02:30x", false, 0 },
+		{ "", false, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct instant got = { 0 };
+		if (instant_parse(cases[i].text, tz_utc(), &got) != cases[i].good ||
+		    got.t != cases[i].t)
+			fail_msg("'%s': %lld", cases[i].text, (long long)got.t);
+	}
+	char text[INSTANT_TEXT_MAX];
+	assert_string_equal(instant_print(DAY0 + 1, text), "2026-03-01T00:00:01Z");
+	assert_string_equal(instant_print(INT64_MAX, text), "never");
+	assert_string_equal(instant_print(-1, text), "1969-12-31T23:59:59Z");
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(children_start_when_parents_end),
+		T(limits_are_kept_and_priority_goes_first),
+		T(serial_ordered_goes_by_date),
+		T(failure_links_end_as_skipped),
+		T(strategies_and_pass_after_open_links),
+		T(drafts_and_frozen_tasks),
+		T(dates_before_the_span_are_done),
+		T(overlapping_pipelines_are_skipped_whole),
+		T(a_long_chain_of_skips_needs_no_deep_stack),
+		T(too_much_is_refused),
+		T(json_has_the_documented_shape),
+		T(instants_are_read_in_a_zone_or_with_an_offset),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
