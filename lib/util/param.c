@@ -320,7 +320,8 @@ int param_check(const struct param_table *t, const void *p, struct err *err)
 			continue;
 		const char *path = *(char *const *)param_field_const(row, p);
 		int r = path[0] ? fs_secret_check(path, err) : 0;
-		if (r < 0)
+		/* One that is not there yet gives nothing away; who needs it says so. */
+		if (r < 0 && r != E_NOT_FOUND)
 			return err_wrap(err, r, row->name);
 	}
 	return t->check ? t->check(p, err) : 0;
