@@ -117,7 +117,8 @@ static void print_map(const struct yaml_node *n, int indent, struct buf *out)
 	for (size_t i = 0; i < n->n; i++) {
 		if (i)
 			put_indent(out, indent);
-		yaml_print_text(n->keys[i]->text, n->keys[i]->is_plain, out);
+		/* A key is text whatever it looks like; only no text at all needs its quotes. */
+		yaml_print_text(n->keys[i]->text, n->keys[i]->is_plain && n->keys[i]->n, out);
 		buf_putc(out, ':');
 		print_value(n->items[i], indent + 2, out);
 	}

@@ -147,6 +147,8 @@ static bool same_map(const struct yaml_node *a, const struct yaml_node *b)
 
 bool yaml_same(const struct yaml_node *a, const struct yaml_node *b)
 {
+	if (yaml_is_null(a) || yaml_is_null(b))
+		return yaml_is_null(a) && yaml_is_null(b);
 	if (a->kind != b->kind || a->n != b->n)
 		return false;
 	if (a->kind == YAML_SCALAR)

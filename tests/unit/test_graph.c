@@ -20,7 +20,9 @@ static size_t cycle(size_t nodes, const struct graph_edge *e, size_t n, uint32_t
 static void a_circle_on_the_same_date_is_found_in_order(void **state)
 {
 	(void)state;
-	const struct graph_edge e[] = { { 0, 1, 0 }, { 3, 4, 0 }, { 4, 5, 0 }, { 5, 3, 0 }, { 1, 2, 0 } };
+	const struct graph_edge e[] = {
+		{ 0, 1, 0 }, { 3, 4, 0 }, { 4, 5, 0 }, { 5, 3, 0 }, { 1, 2, 0 }
+	};
 	uint32_t got[6];
 
 	assert_int_equal(cycle(6, e, 5, got), 3);
@@ -52,8 +54,8 @@ static void no_cycle_hides_behind_harmless_ones(void **state)
 {
 	(void)state;
 	/* 0 and 1 wait for each other's past; the long way round sums to zero */
-	const struct graph_edge e[] = { { 0, 1, -5 }, { 1, 0, -5 }, { 1, 2, 3 }, { 2, 3, 4 },
-		                        { 3, 0, -2 }, { 3, 2, -9 } };
+	const struct graph_edge e[] = { { 0, 1, -5 }, { 1, 0, -5 }, { 1, 2, 3 },
+		                        { 2, 3, 4 },  { 3, 0, -2 }, { 3, 2, -9 } };
 	uint32_t got[4];
 
 	assert_int_equal(cycle(4, e, 6, got), 4);
@@ -88,7 +90,8 @@ static void it_agrees_with_trying_every_cycle(void **state)
 		uint32_t got[6];
 		size_t n = 1 + (size_t)rand_r(&seed) % 12;
 		for (size_t i = 0; i < n; i++)
-			e[i] = (struct graph_edge){ (uint32_t)rand_r(&seed) % 6, (uint32_t)rand_r(&seed) % 6,
+			e[i] = (struct graph_edge){ (uint32_t)rand_r(&seed) % 6,
+				                    (uint32_t)rand_r(&seed) % 6,
 				                    rand_r(&seed) % 7 - 5 };
 		int expect = 0;
 		for (uint32_t v = 0; v < 6 && !expect; v++)
@@ -100,7 +103,8 @@ static void it_agrees_with_trying_every_cycle(void **state)
 		for (size_t i = 0; i < size; i++) {
 			int64_t best = INT64_MIN;
 			for (size_t k = 0; k < n; k++)
-				if (e[k].child == got[i] && e[k].parent == got[(i + 1) % size] && e[k].lead > best)
+				if (e[k].child == got[i] && e[k].parent == got[(i + 1) % size] &&
+				    e[k].lead > best)
 					best = e[k].lead;
 			assert_true(best != INT64_MIN); /* there is such an edge */
 			sum += best;
@@ -129,7 +133,8 @@ static void five_thousand_tasks_are_judged_within_a_second(void **state)
 	(void)state;
 	for (size_t i = 0; i < EDGES; i++) { /* one great tangle into the past */
 		e[i].child = i < NODES ? (uint32_t)i : (uint32_t)rand_r(&seed) % NODES;
-		e[i].parent = i < NODES ? (uint32_t)(i + 1) % NODES : (uint32_t)rand_r(&seed) % NODES;
+		e[i].parent = i < NODES ? (uint32_t)(i + 1) % NODES
+		                        : (uint32_t)rand_r(&seed) % NODES;
 		e[i].lead = i < NODES ? 0 : -DAY;
 	}
 	e[NODES - 1].lead = -1;

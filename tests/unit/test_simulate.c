@@ -107,7 +107,8 @@ static void children_start_when_parents_end(void **state)
 	run("workflow: w\ntasks:\n"
 	    "  a: {type: t, cycle: hour, offset: 5m}\n"
 	    "  b: {type: t, cycle: hour, needs: [a]}\n"
-	    "  c: {type: t, cycle: day, needs: [b]}\n", 86400, (int[]){ 10, 20, 1 });
+	    "  c: {type: t, cycle: day, needs: [b]}\n",
+	    86400, (int[]){ 10, 20, 1 });
 	assert_int_equal(n_rows, 49);
 	assert_int_equal(started("a", 0), 5);
 	assert_int_equal(started("b", 0), 15);
@@ -125,7 +126,8 @@ static void limits_are_kept_and_priority_goes_first(void **state)
 	    "  low: {type: t, cycle: day, priority: 1}\n"
 	    "  high: {type: t, cycle: day, priority: 9}\n"
 	    "  mid: {type: t, cycle: day, priority: 5}\n"
-	    "  one: {type: t, cycle: hour, concurrency: 1, priority: 10}\n", 7200, (int[]){ 10, 10, 10, 90 });
+	    "  one: {type: t, cycle: hour, concurrency: 1, priority: 10}\n",
+	    7200, (int[]){ 10, 10, 10, 90 });
 	assert_int_equal(started("one", 0), 0);
 	assert_int_equal(started("high", 0), 0);
 	assert_int_equal(started("mid", 0), 10);
@@ -140,7 +142,8 @@ static void serial_ordered_goes_by_date(void **state)
 	    "  p: {type: t, cycle: hour, offset: 0s}\n"
 	    "  a: {type: t, cycle: 15 minute, serial: ordered}\n"
 	    "  b: {type: t, cycle: 15 minute, serial: unordered, needs: [{task: p, depend: 3}]}\n"
-	    "  c: {type: t, cycle: 15 minute}\n", 3600, (int[]){ 25, 20, 10, 20 });
+	    "  c: {type: t, cycle: 15 minute}\n",
+	    3600, (int[]){ 25, 20, 10, 20 });
 	assert_int_equal(started("a", 0), 0);
 	assert_int_equal(started("a", 900), 20);
 	assert_int_equal(started("a", 1800), 40);
@@ -159,8 +162,8 @@ static void failure_links_end_as_skipped(void **state)
 	    "  after: {type: t, cycle: day, needs: [alarm]}\n"
 	    "  weak: {type: t, cycle: day, needs: [{task: alarm, on: done}]}\n"
 	    "  either: {type: t, cycle: day, join: any, needs: [alarm, a]}\n"
-	    "  both: {type: t, cycle: day, join: 2, needs: [alarm, a, weak]}\n", 86400,
-	    (int[]){ 5, 1, 1, 1, 1, 1 });
+	    "  both: {type: t, cycle: day, join: 2, needs: [alarm, a, weak]}\n",
+	    86400, (int[]){ 5, 1, 1, 1, 1, 1 });
 	assert_true(row("alarm", 0)->is_skipped);
 	assert_int_equal(row("alarm", 0)->reason, SIM_LINK);
 	assert_true(row("after", 0)->is_skipped);
@@ -180,8 +183,8 @@ static void strategies_and_pass_after_open_links(void **state)
 	    "  last: {type: t, cycle: day, needs: [{task: h, depend: 2, strategy: last 2}]}\n"
 	    "  some: {type: t, cycle: day, needs: [{task: h, depend: 2, strategy: at_least 3}]}\n"
 	    "  all: {type: t, cycle: day, needs: [h]}\n"
-	    "  passed: {type: t, cycle: day, needs: [{task: h, pass_after: 3h}]}\n", 86400,
-	    (int[]){ 10, 1, 1, 1, 1, 1, 1 });
+	    "  passed: {type: t, cycle: day, needs: [{task: h, pass_after: 3h}]}\n",
+	    86400, (int[]){ 10, 1, 1, 1, 1, 1, 1 });
 	assert_int_equal(started("any", 0), 10);
 	assert_int_equal(started("first", 0), 70);
 	assert_int_equal(started("last", 0), 23 * 60 + 10);
@@ -197,7 +200,8 @@ static void drafts_and_frozen_tasks(void **state)
 	    "  draft: {type: t, cycle: day, state: draft}\n"
 	    "  ice: {type: t, cycle: day, state: frozen}\n"
 	    "  free: {type: t, cycle: day, needs: [draft]}\n"
-	    "  stuck: {type: t, cycle: day, needs: [ice]}\n", 86400, NULL);
+	    "  stuck: {type: t, cycle: day, needs: [ice]}\n",
+	    86400, NULL);
 	assert_int_equal(n_rows, 3);
 	assert_int_equal(started("free", 0), 0);
 	assert_int_equal(started("ice", 0), -1);
@@ -209,8 +213,8 @@ static void drafts_and_frozen_tasks(void **state)
 static void dates_before_the_span_are_done(void **state)
 {
 	(void)state;
-	run("workflow: w\ntasks:\n  a: {type: t, cycle: day, needs: [{task: a, depend: -1}]}\n", 3 * 86400,
-	    (int[]){ 36 * 60 });
+	run("workflow: w\ntasks:\n  a: {type: t, cycle: day, needs: [{task: a, depend: -1}]}\n",
+	    3 * 86400, (int[]){ 36 * 60 });
 	assert_int_equal(started("a", 0), 0);
 	assert_int_equal(started("a", 86400), 36 * 60);
 	assert_int_equal(started("a", 2 * 86400), 72 * 60);
@@ -220,8 +224,8 @@ static void overlapping_pipelines_are_skipped_whole(void **state)
 {
 	(void)state;
 	run("pipeline: p\ncron: \"*/10 * * * *\"\noverlap: false\nsteps:\n"
-	    "  - {name: a, type: t}\n  - {name: b, type: t}\nfinished: {type: t}\n", 1800,
-	    (int[]){ 5, 10, 0 });
+	    "  - {name: a, type: t}\n  - {name: b, type: t}\nfinished: {type: t}\n",
+	    1800, (int[]){ 5, 10, 0 });
 	assert_int_equal(started("b", 0), 5);
 	assert_true(row("a", 600)->is_skipped && row("b", 600)->is_skipped);
 	assert_int_equal(row("finished", 600)->reason, SIM_OVERLAP);
@@ -233,8 +237,10 @@ static void a_long_chain_of_skips_needs_no_deep_stack(void **state)
 	(void)state;
 	run("workflow: w\ntasks:\n"
 	    "  slow: {type: t, cycle: day, offset: 23h}\n"
-	    "  x: {type: t, cycle: minute, needs: [{task: slow, depend: 3, on: failure}, {task: x, depend: -1}],"
-	    " join: all}\n", 86400, NULL);
+	    "  x: {type: t, cycle: minute, needs: [{task: slow, depend: 3, on: failure}, {task: x, "
+	    "depend: -1}],"
+	    " join: all}\n",
+	    86400, NULL);
 	assert_int_equal(n_rows, 1441);
 	for (int i = 0; i < 1440; i++)
 		assert_true(row("x", i * 60)->is_skipped);
@@ -274,32 +280,36 @@ static void json_has_the_documented_shape(void **state)
 	(void)state;
 	run("workflow: w\nstart_date: 2026-03-01\ntasks:\n"
 	    "  a: {type: t, cycle: day}\n"
-	    "  b: {type: t, cycle: day, offset: 1h, needs: [a, {task: a, depend: -1}]}\n", 86400,
-	    (int[]){ 90, 1 });
+	    "  b: {type: t, cycle: day, offset: 1h, needs: [a, {task: a, depend: -1}]}\n",
+	    86400, (int[]){ 90, 1 });
 	struct simulate_input in = input(86400);
 	buf_init(&out);
 	json_out_start(&x.j, &out);
 	simulate_json(&in, rows, n_rows, &x.j);
 	assert_string_equal(
-	        buf_str(&out),
-	        "[{\"task\":\"default/w/a\",\"run_date\":\"2026-03-01T00:00:00Z\",\"due\":\"2026-03-01T00:00:00Z\","
-	        "\"state\":\"planned\",\"reason\":\"\",\"start\":\"2026-03-01T00:00:00Z\",\"end\":"
-	        "\"2026-03-01T01:30:00Z\"},"
-	        "{\"task\":\"default/w/b\",\"run_date\":\"2026-03-01T00:00:00Z\",\"due\":\"2026-03-01T01:00:00Z\","
-	        "\"state\":\"planned\",\"reason\":\"\",\"start\":\"2026-03-01T01:30:00Z\",\"end\":"
-	        "\"2026-03-01T01:31:00Z\"}]");
+		buf_str(&out),
+		"[{\"task\":\"default/w/"
+	        "a\",\"run_date\":\"2026-03-01T00:00:00Z\",\"due\":\"2026-03-01T00:00:00Z\","
+		"\"state\":\"planned\",\"reason\":\"\",\"start\":\"2026-03-01T00:00:00Z\",\"end\":"
+		"\"2026-03-01T01:30:00Z\"},"
+		"{\"task\":\"default/w/"
+	        "b\",\"run_date\":\"2026-03-01T00:00:00Z\",\"due\":\"2026-03-01T01:00:00Z\","
+		"\"state\":\"planned\",\"reason\":\"\",\"start\":\"2026-03-01T01:30:00Z\",\"end\":"
+		"\"2026-03-01T01:31:00Z\"}]");
 	buf_clear(&out);
 	json_out_start(&x.j, &out);
 	json_open_array(&x.j);
 	x.in = &in;
 	assert_int_equal(simulate_edges(&in, NULL, put_edge, &x, &err), 0);
 	json_close_array(&x.j);
-	assert_string_equal(
-	        buf_str(&out),
-	        "[{\"child\":\"default/w/b\",\"run_date\":\"2026-03-01T00:00:00Z\",\"link\":0,\"parents\":"
-	        "[{\"parent\":\"default/w/a\",\"run_date\":\"2026-03-01T00:00:00Z\"}],\"note\":\"\"},"
-	        "{\"child\":\"default/w/b\",\"run_date\":\"2026-03-01T00:00:00Z\",\"link\":1,\"parents\":[],"
-	        "\"note\":\"no instance in window\"}]");
+	assert_string_equal(buf_str(&out),
+	                    "[{\"child\":\"default/w/"
+	                    "b\",\"run_date\":\"2026-03-01T00:00:00Z\",\"link\":0,\"parents\":"
+	                    "[{\"parent\":\"default/w/"
+	                    "a\",\"run_date\":\"2026-03-01T00:00:00Z\"}],\"note\":\"\"},"
+	                    "{\"child\":\"default/w/"
+	                    "b\",\"run_date\":\"2026-03-01T00:00:00Z\",\"link\":1,\"parents\":[],"
+	                    "\"note\":\"no instance in window\"}]");
 	buf_done(&out);
 }
 

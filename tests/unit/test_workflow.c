@@ -101,109 +101,137 @@ static const struct {
 	{ "workflow: a\n", 1, 1, "missing_key", "needs `tasks`" },
 	{ "workflow: a\ntasks: []\n", 2, 8, "wrong_value", "tasks is a list" },
 	{ "workflow: a\ntasks: {}\n", 2, 8, "wrong_value", "a map of 1 to" },
-	{ "workflow: 9a\ntasks: {a: {type: t, cycle: day}}\n", 1, 11, "wrong_value", "workflow is '9a', want a name" },
-	{ "workflow: a/b\ntasks: {a: {type: t, cycle: day}}\n", 1, 11, "wrong_value", "letters, digits" },
-	{ W "  a: {type: t, cycle: day}\ntsaks: {}\n", 4, 1, "unknown_key", "a workflow has no key 'tsaks'" },
-	{ "pipeline: p\ntasks: {}\ncycle: day\nsteps: [{name: a, type: t}]\n", 2, 1, "unknown_key", "a pipeline has no key 'tasks'" },
+	{ "workflow: 9a\ntasks: {a: {type: t, cycle: day}}\n", 1, 11, "wrong_value",
+	  "workflow is '9a', want a name" },
+	{ "workflow: a/b\ntasks: {a: {type: t, cycle: day}}\n", 1, 11, "wrong_value",
+	  "letters, digits" },
+	{ W "  a: {type: t, cycle: day}\ntsaks: {}\n", 4, 1, "unknown_key",
+	  "a workflow has no key 'tsaks'" },
+	{ "pipeline: p\ntasks: {}\ncycle: day\nsteps: [{name: a, type: t}]\n", 2, 1, "unknown_key",
+	  "a pipeline has no key 'tasks'" },
 	{ "workflow: w\nstate: on\ntasks: {a: {type: t, cycle: day}}\n", 2, 8, "wrong_value",
 	  "want online | draft | offline | frozen" },
-	{ "workflow: w\nquota: {running: 0}\ntasks: {a: {type: t, cycle: day}}\n", 2, 18, "wrong_value",
-	  "running is '0', want a number from 1 to 1000000" },
+	{ "workflow: w\nquota: {running: 0}\ntasks: {a: {type: t, cycle: day}}\n", 2, 18,
+	  "wrong_value", "running is '0', want a number from 1 to 1000000" },
 	{ "workflow: w\nalerts: [{when: [failed]}]\ntasks: {a: {type: t, cycle: day}}\n", 2, 10,
 	  "missing_key", "an alert says `when` and `to`" },
-	{ "workflow: w\nalerts: [{when: [failed], to: [me]}]\ntasks: {a: {type: t, cycle: day}}\n", 2,
-	  32, "wrong_value", "'me' is nobody to tell" },
-	{ "workflow: w\nbaselines: [{task: a, committed: 25:00}]\ntasks: {a: {type: t, cycle: day}}\n",
+	{ "workflow: w\nalerts: [{when: [failed], to: [me]}]\ntasks: {a: {type: t, cycle: day}}\n",
+	  2, 32, "wrong_value", "'me' is nobody to tell" },
+	{ "workflow: w\nbaselines: [{task: a, committed: 25:00}]\ntasks: {a: {type: t, cycle: "
+	  "day}}\n",
 	  2, 34, "wrong_value", "committed is '25:00'" },
-	{ "workflow: w\nbaselines: [{task: b, committed: \"08:00\"}]\ntasks: {a: {type: t, cycle: day}}\n",
+	{ "workflow: w\nbaselines: [{task: b, committed: \"08:00\"}]\ntasks: {a: {type: t, cycle: "
+	  "day}}\n",
 	  2, 20, "unknown_task", "there is no task 'default/w/b'" },
-	{ "workflow: w\nparameters: {x: }\ntasks: {a: {type: t, cycle: day}}\n", 2, 17, "wrong_value",
-	  "x has no value" },
-	{ "workflow: w\ndefaults: {typo: 1}\ntasks: {a: {type: t, cycle: day}}\n", 2, 12, "unknown_key",
-	  "a task has no key 'typo'" },
+	{ "workflow: w\nparameters: {x: }\ntasks: {a: {type: t, cycle: day}}\n", 2, 17,
+	  "wrong_value", "x has no value" },
+	{ "workflow: w\ndefaults: {typo: 1}\ntasks: {a: {type: t, cycle: day}}\n", 2, 12,
+	  "unknown_key", "a task has no key 'typo'" },
 	/* tasks */
 	{ W "  9a: {type: t}\n", 3, 3, "wrong_name", "'9a' is no name of a task" },
 	{ W "  a: 5\n", 3, 6, "wrong_value", "a is '5', want a map" },
 	{ W "  a: {cycle: day}\n", 3, 6, "missing_key", "a task needs a `type`" },
 	{ W "  a: {type: t}\n", 3, 6, "missing_key", "a task needs a `cycle` or a `cron`" },
-	{ W "  a: {type: t, cycle: day, prioriti: 5}\n", 3, 28, "unknown_key", "no key 'prioriti'" },
+	{ W "  a: {type: t, cycle: day, prioriti: 5}\n", 3, 28, "unknown_key",
+	  "no key 'prioriti'" },
 	{ W "  a: {type: t, cycle: day, priority: 11}\n", 3, 38, "wrong_value",
 	  "priority is '11', want a number from 1 to 10" },
-	{ W "  a: {type: t, cycle: day, priority: \"5\"}\n", 3, 38, "wrong_value", "priority is '5'" },
+	{ W "  a: {type: t, cycle: day, priority: \"5\"}\n", 3, 38, "wrong_value",
+	  "priority is '5'" },
 	{ W "  a: {type: t, cycle: 0 day}\n", 3, 23, "wrong_value", "cycle is '0 day'" },
 	{ W "  a: {type: t, cycle: 2 once}\n", 3, 23, "wrong_value", "cycle is '2 once'" },
 	{ W "  a: {type: t, cycle: fortnight}\n", 3, 23, "wrong_value", "minute|hour|day" },
 	{ W "  a: {type: t, cron: \"61 * * * *\"}\n", 3, 22, "cron", "61" },
-	{ W "  a: {type: t, cron: \"0 1 * * *\", cycle: 2 day}\n", 3, 42, "conflict", "a unit alone" },
+	{ W "  a: {type: t, cron: \"0 1 * * *\", cycle: 2 day}\n", 3, 42, "conflict",
+	  "a unit alone" },
 	{ W "  a: {type: t, cycle: day, timezone: Mars/Base}\n", 3, 38, "timezone", "Mars/Base" },
 	{ W "  a: {type: t, cycle: day, start_date: 2026-02-30}\n", 3, 40, "wrong_value",
 	  "start_date is '2026-02-30'" },
 	{ W "  a: {type: t, cycle: day, start_date: 2026-02-02, end_date: 2026-02-01}\n", 3, 23,
 	  "schedule", "the end is before the start" },
-	{ "workflow: w\nstart_date: 2026-01-02\ntasks:\n  a: {type: t, cycle: day, start_date: 2026-01-01}\n",
+	{ "workflow: w\nstart_date: 2026-01-02\ntasks:\n  a: {type: t, cycle: day, start_date: "
+	  "2026-01-01}\n",
 	  4, 40, "conflict", "a task may only narrow it" },
-	{ "workflow: w\nend_date: 2026-01-02\ntasks:\n  a: {type: t, cycle: day, end_date: 2026-01-03}\n",
+	{ "workflow: w\nend_date: 2026-01-02\ntasks:\n  a: {type: t, cycle: day, end_date: "
+	  "2026-01-03}\n",
 	  4, 38, "conflict", "a task may only narrow it" },
 	{ W "  a: {type: t, cycle: day, offset: -5m}\n", 3, 36, "offset", "-5m" },
 	{ W "  a: {type: t, cycle: hour, offset: tuesday 06:00}\n", 3, 23, "schedule", "weekday" },
-	{ W "  a: {type: t, cycle: day, alive_wait: 5}\n", 3, 40, "wrong_value", "alive_wait is '5'" },
+	{ W "  a: {type: t, cycle: day, alive_wait: 5}\n", 3, 40, "wrong_value",
+	  "alive_wait is '5'" },
 	{ W "  a: {type: t, cycle: day, late_after: 367d}\n", 3, 40, "wrong_value", "to 366 days" },
-	{ W "  a: {type: t, cycle: day, retry: {attempts: 0}}\n", 3, 46, "wrong_value", "attempts" },
-	{ W "  a: {type: t, cycle: day, retry: 3}\n", 3, 35, "wrong_value", "retry is '3', want a map" },
+	{ W "  a: {type: t, cycle: day, retry: {attempts: 0}}\n", 3, 46, "wrong_value",
+	  "attempts" },
+	{ W "  a: {type: t, cycle: day, retry: 3}\n", 3, 35, "wrong_value",
+	  "retry is '3', want a map" },
 	{ W "  a: {type: t, cycle: day, retry: {delay: 5m, cap: 1m}}\n", 3, 52, "conflict", "cap" },
 	{ W "  a: {type: t, cycle: day, catchup: {mode: some}}\n", 3, 44, "wrong_value",
 	  "want all | latest | none" },
-	{ W "  a: {type: t, cycle: day, group: g, machines: [m]}\n", 3, 48, "conflict", "has both" },
-	{ W "  a: {type: t, cycle: day, machines: [m, 1/2]}\n", 3, 42, "wrong_value", "want a name" },
-	{ W "  a: {type: t, cycle: day, on_server_lost: keep}\n", 3, 44, "conflict", "keep is not safe" },
+	{ W "  a: {type: t, cycle: day, group: g, machines: [m]}\n", 3, 48, "conflict",
+	  "has both" },
+	{ W "  a: {type: t, cycle: day, machines: [m, 1/2]}\n", 3, 42, "wrong_value",
+	  "want a name" },
+	{ W "  a: {type: t, cycle: day, on_server_lost: keep}\n", 3, 44, "conflict",
+	  "keep is not safe" },
 	{ W "  a: {type: t, cycle: day, pools: {p: 0}}\n", 3, 39, "wrong_value", "1 or more" },
 	{ W "  a: {type: t, cycle: day, expire_after: midnight}\n", 3, 42, "wrong_value",
 	  "end of local day" },
-	{ W "  a: {type: t, cycle: day, join: 2}\n  b: {type: t, cycle: day, needs: [a], join: 2}\n", 4, 46,
-	  "wrong_value", "join is 2, and the task has 1 needs" },
-	{ W "  a: {type: t, cycle: day, params: {1x: y}}\n", 3, 37, "wrong_name", "'1x' is no name" },
+	{ W
+	  "  a: {type: t, cycle: day, join: 2}\n  b: {type: t, cycle: day, needs: [a], join: 2}\n",
+	  4, 46, "wrong_value", "join is 2, and the task has 1 needs" },
+	{ W "  a: {type: t, cycle: day, params: {1x: y}}\n", 3, 37, "wrong_name",
+	  "'1x' is no name" },
 	{ W "  a: {type: t, cycle: day, params: [x]}\n", 3, 36, "wrong_value", "params is a list" },
 	{ W "  a: {type: t, cycle: day, params: {s: \"${nam}\"}}\n", 3, 40, "macro", "nam" },
-	{ W "  a: {type: t, cycle: day, params: {s: [1, {x: \"${nam}\"}]}}\n", 3, 48, "macro", "nam" },
+	{ W "  a: {type: t, cycle: day, params: {s: [1, {x: \"${nam}\"}]}}\n", 3, 48, "macro",
+	  "nam" },
 	{ W "  a: {type: t, cycle: day, params: {s: \"${b.rows}\"}}\n", 3, 40, "macro", "b.rows" },
 	/* needs */
 	{ W "  a: {type: t, cycle: day, needs: b}\n", 3, 35, "wrong_value", "want a list" },
 	{ W "  a: {type: t, cycle: day, needs: [b]}\n", 3, 36, "unknown_task", "'default/w/b'" },
 	{ W "  a: {type: t, cycle: day, needs: [x/y/b]}\n", 3, 36, "unknown_task", "'x/y/b'" },
-	{ W "  a: {type: t, cycle: day, needs: [a/b/c/d]}\n", 3, 36, "wrong_value", "want task, workflow" },
-	{ W "  a: {type: t, cycle: day, needs: [{depend: 1}]}\n", 3, 36, "missing_key", "which `task`" },
+	{ W "  a: {type: t, cycle: day, needs: [a/b/c/d]}\n", 3, 36, "wrong_value",
+	  "want task, workflow" },
+	{ W "  a: {type: t, cycle: day, needs: [{depend: 1}]}\n", 3, 36, "missing_key",
+	  "which `task`" },
 	{ W "  a: {type: t, cycle: day, needs: [{task: a, depend: 4}]}\n", 3, 54, "wrong_value",
 	  "depend is '4', want 1, 2, 3 or -n" },
-	{ W "  a: {type: t, cycle: day, needs: [{task: a, depend: 0}]}\n", 3, 54, "wrong_value", "depend" },
-	{ W "  a: {type: t, cycle: day, needs: [{task: a, depend: -1, window: \"{latest}\"}]}\n", 3, 66,
-	  "conflict", "not both" },
-	{ W "  a: {type: t, cycle: day, needs: [{task: a, window: \"[@day\"}]}\n", 3, 54, "window", "column" },
+	{ W "  a: {type: t, cycle: day, needs: [{task: a, depend: 0}]}\n", 3, 54, "wrong_value",
+	  "depend" },
+	{ W "  a: {type: t, cycle: day, needs: [{task: a, depend: -1, window: \"{latest}\"}]}\n", 3,
+	  66, "conflict", "not both" },
+	{ W "  a: {type: t, cycle: day, needs: [{task: a, window: \"[@day\"}]}\n", 3, 54, "window",
+	  "column" },
 	{ W "  a: {type: t, cycle: day, needs: [{task: a, depend: -1, strategy: first}]}\n", 3, 68,
 	  "wrong_value", "strategy is 'first'" },
 	{ W "  a: {type: t, cycle: day, needs: [{task: a, depend: -1, strategy: all 2}]}\n", 3, 68,
 	  "wrong_value", "strategy is 'all 2'" },
-	{ W "  a: {type: t, cycle: day, needs: [{task: a, depend: -1, on: failure, pass_after: 2h}]}\n", 3,
-	  83, "conflict", "cannot pass" },
-	{ W "  a: {type: t, cycle: 15 minute, needs: [b]}\n  b: {type: t, cycle: 10 minute}\n", 3, 42,
-	  "unclear_link", "periods of 15 minute and of 10 minute" },
+	{ W "  a: {type: t, cycle: day, needs: [{task: a, depend: -1, on: failure, pass_after: "
+	    "2h}]}\n",
+	  3, 83, "conflict", "cannot pass" },
+	{ W "  a: {type: t, cycle: 15 minute, needs: [b]}\n  b: {type: t, cycle: 10 minute}\n", 3,
+	  42, "unclear_link", "periods of 15 minute and of 10 minute" },
 	{ W "  a: {type: t, cycle: month, needs: [b]}\n  b: {type: t, cycle: week}\n", 3, 38,
 	  "unclear_link", "do not end together" },
 	{ W "  a: {type: t, cycle: day, needs: [b]}\n  b: {type: t, cycle: once}\n", 3, 36,
 	  "unclear_link", "the parent has the cycle 'once'" },
 	{ W "  a: {type: t, cycle: none, needs: [b]}\n  b: {type: t, cycle: day}\n", 3, 37,
 	  "unclear_link", "the task has the cycle 'none'" },
-	{ W "  a: {type: t, cron: \"*/7 * * * * ?\", needs: [b]}\n  b: {type: t, cycle: day}\n", 3, 47,
-	  "unclear_link", "the task has the cycle 'fire'" },
+	{ W "  a: {type: t, cron: \"*/7 * * * * ?\", needs: [b]}\n  b: {type: t, cycle: day}\n", 3,
+	  47, "unclear_link", "the task has the cycle 'fire'" },
 	/* pipelines */
 	{ "pipeline: p\ncycle: day\n", 1, 1, "missing_key", "a pipeline needs `steps`" },
-	{ "pipeline: p\ncycle: day\nsteps: [{type: t}]\n", 3, 9, "missing_key", "a step needs a `name`" },
+	{ "pipeline: p\ncycle: day\nsteps: [{type: t}]\n", 3, 9, "missing_key",
+	  "a step needs a `name`" },
 	{ "pipeline: p\ncycle: day\nsteps: [{name: a, type: t}, {name: a, type: t}]\n", 3, 36,
 	  "duplicate_name", "called 'a' already" },
-	{ "pipeline: p\ncycle: day\nsteps: [{name: failed, type: t}]\n", 3, 16, "duplicate_name", "hook" },
-	{ "pipeline: p\ncycle: day\nsteps: [{name: a, type: t, needs: [b]}]\n", 3, 28, "unknown_key",
-	  "a step has no key 'needs'" },
-	{ "pipeline: p\ncycle: day\nsteps: [{name: a, type: t, dependence: weak}]\nfailed: {type: t}\n", 4, 9,
-	  "conflict", "no step is strong" },
+	{ "pipeline: p\ncycle: day\nsteps: [{name: failed, type: t}]\n", 3, 16, "duplicate_name",
+	  "hook" },
+	{ "pipeline: p\ncycle: day\nsteps: [{name: a, type: t, needs: [b]}]\n", 3, 28,
+	  "unknown_key", "a step has no key 'needs'" },
+	{ "pipeline: p\ncycle: day\nsteps: [{name: a, type: t, dependence: weak}]\nfailed: {type: "
+	  "t}\n",
+	  4, 9, "conflict", "no step is strong" },
 };
 
 static void every_mistake_is_told_with_its_place(void **state)
@@ -232,7 +260,8 @@ static void paths_and_hints_help(void **state)
 {
 	(void)state;
 	const char text[] = W "  rollup: {type: t, cycle: day}\n  b:\n    type: t\n    cycle: day\n"
-			      "    retry: {atempts: 2}\n    needs:\n      - rollup\n      - {task: b, depnd: -1}\n";
+			      "    retry: {atempts: 2}\n    needs:\n      - rollup\n      - {task: "
+	                      "b, depnd: -1}\n";
 
 	workflow_set_read(set, text, strlen(text), "f.yaml", &d);
 	assert_int_equal(d.n, 2);
@@ -240,7 +269,8 @@ static void paths_and_hints_help(void **state)
 	assert_string_equal(d.items[0].hint, "did you mean 'attempts'?");
 	assert_string_equal(d.items[1].at.path, "tasks.b.needs[1].depnd");
 	again();
-	const char typo[] = W "  rollup: {type: t, cycle: day}\n  b: {type: t, cycle: day, needs: [rollpu]}\n";
+	const char typo[] = W
+		"  rollup: {type: t, cycle: day}\n  b: {type: t, cycle: day, needs: [rollpu]}\n";
 	workflow_set_read(set, typo, strlen(typo), "f.yaml", &d);
 	workflow_compile(set, &world, &d, &tasks, &n_tasks);
 	assert_string_equal(d.items[0].hint, "did you mean 'rollup'?");
@@ -250,10 +280,11 @@ static void paths_and_hints_help(void **state)
 static void a_circle_is_named_in_order(void **state)
 {
 	(void)state;
-	const char text[] = W "  a: {type: t, cycle: day, needs: [b]}\n"
-			      "  b: {type: t, cycle: day, needs: [{task: c, depend: -1}, d]}\n"
-			      "  c: {type: t, cycle: day, needs: [a]}\n"
-			      "  d: {type: t, cycle: day, needs: [{task: a, window: \"[@day, @day+1d)\"}]}\n";
+	const char text[] = W
+		"  a: {type: t, cycle: day, needs: [b]}\n"
+		"  b: {type: t, cycle: day, needs: [{task: c, depend: -1}, d]}\n"
+		"  c: {type: t, cycle: day, needs: [a]}\n"
+		"  d: {type: t, cycle: day, needs: [{task: a, window: \"[@day, @day+1d)\"}]}\n";
 
 	workflow_set_read(set, text, strlen(text), "f.yaml", &d);
 	assert_int_equal(workflow_compile(set, &world, &d, &tasks, &n_tasks), E_INVALID);
@@ -303,8 +334,9 @@ static void the_short_form_picks_by_the_two_cycles(void **state)
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
 		char text[400];
 		again();
-		snprintf(text, sizeof text, W "  a: {type: t, %s, needs: [b]}\n  b: {type: t, %s}\n",
-		         pairs[i].child, pairs[i].parent);
+		snprintf(text, sizeof text,
+		         W "  a: {type: t, %s, needs: [b]}\n  b: {type: t, %s}\n", pairs[i].child,
+		         pairs[i].parent);
 		compile(text);
 		if (link_depend_type(&task("default/w/a")->links[0]) != pairs[i].depend)
 			fail_msg("%s on %s: %d", pairs[i].child, pairs[i].parent,
@@ -312,26 +344,35 @@ static void the_short_form_picks_by_the_two_cycles(void **state)
 	}
 }
 
-static void a_task_carries_all_that_was_written(void **state)
+static void compile_all_keys(void)
 {
-	(void)state;
-	compile("workflow: w\nproject: p\nowner: me\ntimezone: Asia/Shanghai\nstart_date: 2026-01-01\n"
+	compile("workflow: w\nproject: p\nowner: me\ntimezone: Asia/Shanghai\nstart_date: "
+	        "2026-01-01\n"
 	        "end_date: 2026-01-31\nstate: frozen\nquota: {running: 7}\n"
 	        "parameters: {db: dw, keep: 30}\n"
-	        "defaults: {type: shell, cycle: day, group: etl, priority: 3, params: {x: 1, y: 2},\n"
+	        "defaults: {type: shell, cycle: day, group: etl, priority: 3, params: {x: 1, y: "
+	        "2},\n"
 	        "  retry: {attempts: 3, delay: 2m, backoff: exponential, cap: 10m}}\n"
 	        "tasks:\n"
 	        "  a: {}\n"
-	        "  b:\n    type: sql\n    cron: \"0 5 * * *\"\n    machines: [m1, m2]\n    priority: 9\n"
+	        "  b:\n    type: sql\n    cron: \"0 5 * * *\"\n    machines: [m1, m2]\n    "
+	        "priority: 9\n"
 	        "    retry: {attempts: 5}\n    alive_wait: 2h\n    expire_after: end of local day\n"
 	        "    late_after: 15m\n    concurrency: 2\n    dispatch: hash\n    serial: ordered\n"
 	        "    on_lost: hold\n    on_server_lost: keep\n    run_as: dw\n    pools: {s: 2}\n"
 	        "    catchup: {mode: none, max: 4}\n    join: any\n    state: draft\n"
-	        "    params: {db: mine, y: 3, argv: [sleep, 5], environment: {A: 1, B: x}, m: {k: [1, true]}}\n"
+	        "    params: {db: mine, y: 3, argv: [sleep, 5], environment: {A: 1, B: x}, m: {k: "
+	        "[1, true]}}\n"
 	        "    needs:\n      - a\n      - {task: a, depend: -2, on: done, pass_after: 90s}\n"
 	        "      - {task: w/a, on: failure}\n"
 	        "      - {task: p/w/a, window: \"[@day-1d, @day)\", strategy: at_least 20}\n");
-	const struct task *a = task("p/w/a"), *b = task("p/w/b");
+}
+
+static void a_task_takes_from_its_workflow_and_defaults(void **state)
+{
+	(void)state;
+	compile_all_keys();
+	const struct task *a = task("p/w/a");
 
 	assert_int_equal(a->state, TS_ONLINE);
 	assert_true(a->frozen);
@@ -358,6 +399,13 @@ static void a_task_carries_all_that_was_written(void **state)
 	assert_int_equal(plan_next(a->plan, first.t - 1), first.t);
 	assert_int_equal(first.t, 1767196800); /* 2025-12-31T16:00Z */
 	assert_int_equal(plan_prev(a->plan, INT64_C(4000000000)), last.t);
+}
+
+static void a_task_carries_all_that_was_written(void **state)
+{
+	(void)state;
+	compile_all_keys();
+	const struct task *b = task("p/w/b");
 
 	assert_int_equal(b->state, TS_DRAFT);
 	assert_false(b->frozen);
@@ -380,6 +428,14 @@ static void a_task_carries_all_that_was_written(void **state)
 	assert_int_equal(b->catchup, CATCHUP_NONE);
 	assert_int_equal(b->catchup_max, 4);
 	assert_int_equal(b->join, 1);
+}
+
+static void links_and_params_carry_all_that_was_written(void **state)
+{
+	(void)state;
+	compile_all_keys();
+	const struct task *a = task("p/w/a"), *b = task("p/w/b");
+
 	assert_int_equal(b->n_links, 4);
 	assert_int_equal(b->links[0].parent, a->id);
 	assert_int_equal(link_depend_type(&b->links[1]), -2);
@@ -390,8 +446,10 @@ static void a_task_carries_all_that_was_written(void **state)
 	assert_int_equal(b->links[3].kind, LK_WINDOW);
 	assert_int_equal(b->links[3].strategy, LS_AT_LEAST);
 	assert_int_equal(b->links[3].n, 20);
-	static const char *const want[][2] = { { "keep", "30" },        { "x", "1" },
-		                               { "y", "3" },            { "db", "mine" },
+	static const char *const want[][2] = { { "keep", "30" },
+		                               { "x", "1" },
+		                               { "y", "3" },
+		                               { "db", "mine" },
 		                               { "argv", "[\"sleep\",\"5\"]" },
 		                               { "environment", "A=1\nB=x" },
 		                               { "m", "{\"k\":[1,true]}" } };
@@ -407,7 +465,8 @@ static void macros_know_parameters_and_outputs_of_parents(void **state)
 	(void)state;
 	compile("workflow: w\nparameters: {db: dw, both: \"${db}.x\"}\ntasks:\n"
 	        "  a: {type: t, cycle: day, outputs: [rows]}\n"
-	        "  b: {type: t, cycle: day, needs: [a], params: {own: 1, s: \"${a.rows} ${db} ${own} "
+	        "  b: {type: t, cycle: day, needs: [a], params: {own: 1, s: \"${a.rows} ${db} "
+	        "${own} "
 	        "${biz_date} ${server.x.host} $${HOME} $[yyyyMMdd-1]\"}}\n");
 }
 
@@ -415,14 +474,15 @@ static void a_pipeline_is_tasks_in_a_row(void **state)
 {
 	(void)state;
 	compile("pipeline: p\ncron: \"*/10 * * * * * *\"\nnodes: [n1, n2]\noverlap: false\nsteps:\n"
-	        "  - {name: one, type: shell, params: {script: x}, timeout: 30s, interval: 5s, retries: 2,"
+	        "  - {name: one, type: shell, params: {script: x}, timeout: 30s, interval: 5s, "
+	        "retries: 2,"
 	        " directory: /srv, user: dns, environment: {A: \"1\", B: 2}}\n"
 	        "  - {name: two, type: shell, dependence: weak}\n"
 	        "  - {name: three, type: shell}\n"
 	        "finished: {type: shell}\nfailed: {type: http}\n");
 	const struct task *one = task("default/p/one"), *two = task("default/p/two"),
-	                  *three = task("default/p/three"), *finished = task("default/p/finished"),
-	                  *failed = task("default/p/failed");
+			  *three = task("default/p/three"), *finished = task("default/p/finished"),
+			  *failed = task("default/p/failed");
 
 	assert_int_equal(n_tasks, 5);
 	assert_true(one->pipeline && one->skip_overlap);
@@ -489,7 +549,8 @@ static void ids_anchors_and_other_tasks_come_from_outside(void **state)
 	(void)state;
 	world.known = known;
 	world.workflow = number;
-	const char first[] = "workflow: w\nstart_date: 2026-01-10\ntasks:\n  a: {type: t, cycle: 4 day}\n";
+	const char first[] =
+		"workflow: w\nstart_date: 2026-01-10\ntasks:\n  a: {type: t, cycle: 4 day}\n";
 	compile(first);
 	const struct task *a = task("default/w/a");
 	assert_int_equal(a->id, 100);
@@ -502,7 +563,8 @@ static void ids_anchors_and_other_tasks_come_from_outside(void **state)
 	again();
 	world.task = find_outside;
 	world.task_by_id = find_by_id;
-	compile("workflow: v\nstart_date: 2026-01-10\ntasks:\n  b: {type: t, cycle: 4 day, needs: [w/a]}\n");
+	compile("workflow: v\nstart_date: 2026-01-10\ntasks:\n  b: {type: t, cycle: 4 day, needs: "
+	        "[w/a]}\n");
 	assert_int_equal(tasks[0]->links[0].parent, 100);
 	task_unref(elsewhere);
 	elsewhere = task_ref(tasks[0]);
@@ -547,7 +609,8 @@ static void check_example(const char *path)
 		for (int json = 0; json < 2; json++) {
 			buf_init(&printed);
 			(json ? workflow_print_json : workflow_print)(wf, &printed);
-			if (workflow_parse(buf_str(&printed), printed.len, "printed", &d, &copy) < 0)
+			if (workflow_parse(buf_str(&printed), printed.len, "printed", &d, &copy) <
+			    0)
 				no_complaint(buf_str(&printed));
 			assert_true(workflow_same(wf, copy));
 			workflow_free(copy);
@@ -569,7 +632,8 @@ static void what_is_odd_is_a_warning(void **state)
 	(void)state;
 	const char text[] = "workflow: w\nstart_date: 2026-01-01\ntasks:\n"
 			    "  a: {type: t, cycle: day, offset: 5h}\n"
-			    "  b: {type: t, cycle: day, needs: [a, {task: c, window: \"[@day+1h, @day+2h)\"}]}\n"
+			    "  b: {type: t, cycle: day, needs: [a, {task: c, window: \"[@day+1h, "
+	                    "@day+2h)\"}]}\n"
 			    "  c: {type: t, cycle: day}\n";
 
 	workflow_set_read(set, text, strlen(text), "f.yaml", &d);
@@ -591,6 +655,8 @@ int main(void)
 		T(paths_and_hints_help),
 		T(a_circle_is_named_in_order),
 		T(the_short_form_picks_by_the_two_cycles),
+		T(a_task_takes_from_its_workflow_and_defaults),
+		T(links_and_params_carry_all_that_was_written),
 		T(a_task_carries_all_that_was_written),
 		T(macros_know_parameters_and_outputs_of_parents),
 		T(a_pipeline_is_tasks_in_a_row),

@@ -141,7 +141,7 @@ static void json_is_taken_with_all_its_escapes(void **state)
 	(void)state;
 	const struct yaml_node *root = read_one(
 		"{\"a\":1,\"b\":[true,null,-5,\"\\u00e9\\ud83d\\ude00\\/"
-	        "\\n\"],\n\t\"c\":{\"d\":\"\\\\ud83d\\\\ude00\"}}");
+		"\\n\"],\n\t\"c\":{\"d\":\"\\\\ud83d\\\\ude00\"}}");
 	const struct yaml_node *b = yaml_get(root, "b");
 
 	assert_string_equal(b->items[3]->text, "\xc3\xa9\xf0\x9f\x98\x80/\n");
