@@ -1,0 +1,252 @@
+#!/bin/sh
+# `make demo`, `make stop`: all programs on loopback with SQLite below var/, and two workflows over
+# this machine's own package index (docs/demo). Leaves everything running; a second run goes on
+# with what the first one left. PORT, HTTP and VAR change ports and place.
+#
+#   packaging/demo.sh start | stop
+#
+# Exit 0 only if the reports are right: checked against a count of the index made apart.
+set -eu
+cd "$(dirname "$0")/.."
+root=$(pwd)
+B=${B:-build/gcc}
+case $B in /*) ;; *) B=$root/$B ;; esac
+var=${VAR:-$root/var}
+port=${PORT:-7420} http=${HTTP:-7480}
+url=http://127.0.0.1:$http
+SIRDAR=$B/bin/sirdar SIRDAR_TOKEN_FILE=$var/token SIRDAR_URL=$url
+export SIRDAR SIRDAR_TOKEN_FILE SIRDAR_URL
+
+say() { printf "%s\n" "$@"; }
+die() {
+	printf 'demo: %s\n' "$*" >&2
+	exit 1
+}
+
+# --- daemons: one file var/run/NAME.pid each; a pid counts only while it is that program
+
+alive() {
+	pid=$(cat "$var/run/$1.pid" 2>/dev/null) || return 1
+	exe=$(readlink "/proc/$pid/exe" 2>/dev/null) || return 1
+	case $exe in */"$1" | */"$1 (deleted)") ;; *) return 1 ;; esac
+}
+
+wait_for() { # seconds, command...
+	tries=$(($1 * 10))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		tries=$((tries - 1))
+		[ "$tries" -gt 0 ] || return 1
+		sleep 0.1
+	done
+}
+
+port_free() {
+	python3 -c 'import socket, sys
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("127.0.0.1", int(sys.argv[1])))' "$1" 2>/dev/null
+}
+
+launch() { # name, option...
+	name=$1
+	shift
+	"$B/bin/$name" -c "$var/$name.yaml" "$@" >>"$var/log/$name.log" 2>&1 </dev/null &
+	echo $! >"$var/run/$name.pid"
+}
+
+said() { tail -n +"$3" "$var/log/$1.log" | grep -q "$2"; }
+
+bring_up() { # name, what it says when it is ready, option...
+	name=$1 ready=$2
+	shift 2
+	if alive "$name"; then return 0; fi
+	touch "$var/log/$name.log"
+	from=$(($(wc -l <"$var/log/$name.log") + 1))
+	launch "$name" "$@"
+	tries=300
+	until said "$name" "$ready" "$from"; do
+		tries=$((tries - 1))
+		if ! alive "$name" && [ "$tries" -lt 290 ]; then tries=0; fi
+		if [ "$tries" -le 0 ]; then
+			tail -n +"$from" "$var/log/$name.log" | tail -n 5 >&2
+			die "$name did not start; its log is $var/log/$name.log"
+		fi
+		sleep 0.1
+	done
+}
+
+write_settings() {
+	cat >"$var/baseserver.yaml" <<-END
+		listen: ["127.0.0.1:$port"]
+		state_dir: $var/baseserver
+		log_dir: $var/joblogs
+		keys_file: $var/keys
+		recovery_wait_ms: 2000
+	END
+	cat >"$var/sirdar-cgi.yaml" <<-END
+		listen: "127.0.0.1:$http"
+		server: ["127.0.0.1:$port"]
+		key_file: $var/cgi.key
+		state_dir: $var/cgi
+		store: "sqlite:$var/baseserver"
+		log_dir: $var/joblogs
+		web_dir: "$root/admin-console/web/dist"
+	END
+	cat >"$var/taskbroker.yaml" <<-END
+		server: ["127.0.0.1:$port"]
+		name: demo-broker
+		key_file: $var/demo-broker.key
+		state_dir: $var/taskbroker
+		runners_dir: $B/runners
+		work_dir: $var/work
+		types: ["shell:4", "noop:8"]
+		load_max_percent: 2000
+	END
+	[ -d "$root/admin-console/web/dist" ] || sed -i 's|^web_dir:.*|web_dir: ""|' "$var/sirdar-cgi.yaml"
+}
+
+make_key() { # name
+	[ -s "$var/$1.key" ] && return 0
+	(umask 077 && touch "$var/keys" &&
+		"$B/bin/baseserver" -c "$var/baseserver.yaml" key-add "$1" >"$var/$1.key")
+}
+
+make_token() {
+	[ -s "$var/token" ] && "$SIRDAR" status >/dev/null 2>&1 && return 0
+	(umask 077 && {
+		"$B/bin/sirdar-cgi" -c "$var/sirdar-cgi.yaml" --make-token "demo-$$-$(date +%s)"
+		echo "$url"
+	} >"$var/token") || die "no token: see $var/log/sirdar-cgi.log"
+	kill -HUP "$(cat "$var/run/sirdar-cgi.pid")"
+}
+
+broker_ready() { "$SIRDAR" broker list | grep -q 'demo-broker.*shell'; }
+
+start_daemons() {
+	for name in baseserver taskbroker taskrunner-loader jobkeeper sirdar-cgi sirdar; do
+		[ -x "$B/bin/$name" ] || die "$B/bin/$name is not there: make builds it"
+	done
+	if ! mkdir -p "$var/run" "$var/log" "$var/work" 2>/dev/null || [ ! -w "$var/log" ]; then
+		die "$var belongs to someone else: remove it, or choose another with VAR="
+	fi
+	alive baseserver || port_free "$port" ||
+		die "port $port is taken by another program; choose with: make demo PORT=$((port + 1000))"
+	alive sirdar-cgi || port_free "$http" ||
+		die "port $http is taken by another program; choose with: make demo HTTP=$((http + 1000))"
+	write_settings
+	make_key cgi
+	make_key demo-broker
+	bring_up baseserver 'baseserver\.up'
+	bring_up sirdar-cgi 'cgi\.ready'
+	make_token
+	wait_for 20 "$SIRDAR" status || die "no answer at $url; logs are in $var/log"
+	bring_up taskbroker 'broker\.keeper_up' --with-jobs
+	wait_for 20 broker_ready || die "the broker is not ready; logs are in $var/log"
+}
+
+stop_one() { # name
+	alive "$1" || return 0
+	kill -TERM "$pid"
+	tries=200
+	while alive "$1" && [ "$tries" -gt 0 ]; do
+		tries=$((tries - 1))
+		sleep 0.1
+	done
+	if alive "$1"; then kill -KILL "$pid"; fi
+	rm -f "$var/run/$1.pid"
+	say "stopped $1"
+}
+
+# --- the workflow
+
+day_of() { date -u -d "$1" +%Y-%m-%d; }
+
+# The index counted apart from the demo's own way: packages, kB.
+count_index() {
+	lists=$(find /var/lib/apt/lists -maxdepth 1 -name '*_Packages*' 2>/dev/null | sort)
+	if [ -n "$lists" ]; then
+		# shellcheck disable=SC2086
+		for l in $lists; do /usr/lib/apt/apt-helper cat-file "$l"; done |
+			awk '/^Package:/ { n++ } /^Installed-Size:/ { kb += $2 } END { printf "%d %.0f\n", n, kb }'
+	else
+		dpkg-query -W -f '${db:Status-Status} ${Installed-Size}\n' |
+			awk '$1 == "installed" { n++; kb += $2 } END { printf "%d %.0f\n", n, kb }'
+	fi
+}
+
+check() { # first, last day: every total is the index's, the week has its seven days
+	want=$(count_index)
+	day=$1
+	while :; do
+		got=$(cat "$var/work/packages/$day/total" 2>/dev/null) || got="nothing"
+		[ "$got" = "$want" ] || die "the report of $day is wrong: '$got', the index says '$want'"
+		[ "$day" != "$2" ] || break
+		day=$(day_of "$day + 1 day")
+	done
+	week=$var/work/packages/week-$1
+	[ "$(grep -c 'packages.*MB' "$week" 2>/dev/null)" = 7 ] || die "the week of $1 is not whole"
+	say "checked: every day's total is the index's own, ${want% *} packages and ${want#* } kB"
+}
+
+start() {
+	say "starting the programs, with SQLite, below $var"
+	start_daemons
+	# A Monday, so that the last whole week is in it; two weeks back at most. A day counts as
+	# over when all its tasks have come due.
+	today=$(day_of '20 minutes ago') hour=$(date -u -d '20 minutes ago' +%H)
+	yesterday=$(day_of "$today - 1 day")
+	first=$(day_of "$yesterday - $(($(date -u +%u -d "$yesterday") % 7 + 6)) days")
+
+	say "" "applying docs/demo/packages.yaml and weekly.yaml"
+	"$SIRDAR" check docs/demo/packages.yaml docs/demo/weekly.yaml || die "the workflows have errors"
+	"$SIRDAR" apply --yes docs/demo/packages.yaml docs/demo/weekly.yaml
+
+	say "" "backfilling $first to $yesterday"
+	w=demo/packages
+	"$SIRDAR" backfill --yes --wait "$w/snapshot" --task "$w/extract_libs" --task "$w/extract_code" \
+		--task "$w/extract_system" --task "$w/extract_other" --task "$w/rollup" \
+		--task "$w/report" --from "$first" --to "$yesterday 23:59:59"
+	days=$((($(date -u -d "$today" +%s) - $(date -u -d "$first" +%s)) / 86400))
+	"$SIRDAR" backfill --yes --wait demo/weekly/summary "$first" --dependencies all
+	python3 docs/demo/show.py wait $((days * 99 + 1)) 150 "${first}T00:00:00Z" ||
+		die "some runs did not succeed; logs are in $var/log"
+	# Today so far: the rest comes as its hours end.
+	if [ "$hour" -gt 0 ]; then
+		"$SIRDAR" backfill --yes "$w/snapshot" --task "$w/extract_libs" --task "$w/extract_code" \
+			--task "$w/extract_system" --task "$w/extract_other" \
+			--from "$today" --to "$(date -u -d "$today $hour:00 UTC - 1 minute" '+%Y-%m-%d %H:%M')"
+	fi
+
+	say ""
+	"$SIRDAR" logs demo/packages/report "$yesterday"
+	say ""
+	"$SIRDAR" logs demo/weekly/summary "$first"
+	say "" "The runs in time:"
+	python3 docs/demo/show.py timeline "${first}T00:00:00Z"
+	say ""
+	check "$first" "$yesterday"
+	farewell
+}
+
+farewell() {
+	say "" "All is running. In the browser: $url"
+	grep -h -o 'User: .*' "$var/log/sirdar-cgi.log" | tail -n 1 | sed 's/^/  log in with /' || :
+	say "On the command line:" \
+		"  export SIRDAR_TOKEN_FILE=$var/token PATH=\"$B/bin:\$PATH\"" \
+		"  sirdar run list; sirdar why demo/packages/rollup $(day_of today); sirdar --help" \
+		"make stop ends it."
+}
+
+stop() {
+	for name in taskbroker sirdar-cgi baseserver; do stop_one "$name"; done
+}
+
+case ${1:-} in
+start) start ;;
+stop) stop ;;
+*)
+	echo "usage: packaging/demo.sh start | stop" >&2
+	exit 64
+	;;
+esac

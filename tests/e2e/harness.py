@@ -1,0 +1,463 @@
+"""The real programs, together, for end-to-end tests and benchmarks: a Site is one directory with a
+baseserver, a sirdar-cgi and brokers, on loopback ports of their own. Standard library only.
+
+Waiting is for a condition with a deadline (`until`); nothing sleeps to be in step. What a Site
+started is ended by its pid, jobs that a test left behind by the directory they carry.
+"""
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+ROOT = Path(os.environ.get("SIRDAR_ROOT", Path(__file__).resolve().parents[2]))
+B = Path(os.environ.get("B", "build/gcc"))
+B = B if B.is_absolute() else ROOT / B
+BIN, RUNNERS = B / "bin", B / "runners"
+SLOW = 5 if "address" in B.name or "thread" in B.name else 1
+PROGRAMS = ("baseserver", "taskbroker", "taskrunner-loader", "jobkeeper", "sirdar-cgi", "sirdar")
+OVER = {"Succ", "StopSchedule", "Killed", "Skipped"}
+
+# Leases of tests: long enough for a busy machine, short enough to be waited for.
+LEASES = {"beat_ms": 300, "fence_ms": 20000, "kill_ms": 1000, "lose_ms": 30000}
+
+
+class Skip(Exception):
+    """This machine cannot show it; the text says why."""
+
+
+class Late(AssertionError):
+    """A condition did not come true in time."""
+
+
+def until(what, condition, seconds=30, every=0.02):
+    """Call `condition` until it gives something true, and return that."""
+    end = time.monotonic() + seconds * SLOW
+    while True:
+        got = condition()
+        if got:
+            return got
+        if time.monotonic() > end:
+            raise Late(f"{what}: not in {seconds * SLOW} s")
+        time.sleep(every)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def rfc3339(seconds):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def seconds_of(text):
+    """RFC 3339 in UTC, as the API gives it, in seconds (float)."""
+    whole, _, part = text.rstrip("Z").partition(".")
+    import calendar
+    base = calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S"))
+    return base + (float("0." + part) if part else 0.0)
+
+
+class Daemon:
+    """One program of a Site: start, wait for a line of its log, stop, kill."""
+
+    def __init__(self, site, name, argv, ready):
+        self.site, self.name, self.argv, self.ready = site, name, [str(a) for a in argv], ready
+        self.log = site.dir / (name + ".log")
+        self.proc, self.starts = None, 0
+
+    def start(self, wait=True):
+        assert self.proc is None or self.proc.poll() is not None, f"{self.name} runs already"
+        mark = self.log.stat().st_size if self.log.exists() else 0
+        with open(self.log, "ab") as out:
+            self.proc = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=out,
+                                         stderr=out, cwd=self.site.dir, env=self.site.env)
+        self.starts += 1
+        self.mark = mark
+        if wait:
+            self.wait_ready()
+        return self
+
+    def wait_ready(self, seconds=30):
+        def look():
+            assert self.proc.poll() is None, f"{self.name} ended: {self.tail()}"
+            return self.has(self.ready, self.mark)
+        until(f"{self.name} says {self.ready!r}", look, seconds)
+
+    def text(self, mark=0):
+        with open(self.log, "rb") as f:
+            f.seek(mark)
+            return f.read().decode("utf-8", "replace")
+
+    def has(self, pattern, mark=0):
+        return re.search(pattern, self.text(mark))
+
+    def tail(self, lines=15):
+        return "\n".join(self.text().splitlines()[-lines:])
+
+    @property
+    def pid(self):
+        return self.proc.pid
+
+    def kill(self):
+        if self.proc is not None and self.proc.poll() is None:
+            self.proc.kill()
+        if self.proc is not None:
+            self.proc.wait()
+
+    def stop(self, seconds=20):
+        """TERM and a clean end; -> exit status."""
+        if self.proc is None or self.proc.poll() is not None:
+            return self.proc.returncode if self.proc else 0
+        self.proc.terminate()
+        try:
+            return self.proc.wait(seconds * SLOW)
+        except subprocess.TimeoutExpired:
+            self.proc.kill()
+            self.proc.wait()
+            raise Late(f"{self.name} did not end on TERM:\n{self.tail()}") from None
+
+    def restart(self, hard=False):
+        if hard:
+            self.kill()
+        else:
+            assert self.stop() == 0, f"{self.name}: {self.tail()}"
+        self.start()
+
+
+class Site:
+    """A directory with everything in it. `with Site() as s: ...` ends all of it."""
+
+    def __init__(self, name="site", **base_sets):
+        missing = [p for p in PROGRAMS if not (BIN / p).exists()]
+        if missing:
+            raise Skip(f"not built: {', '.join(missing)}")
+        self.dir = Path(tempfile.mkdtemp(prefix=f"sirdar-{name}-"))
+        self.dir.chmod(0o755)
+        self.port, self.http = free_port(), free_port()
+        self.env = dict(os.environ, SIRDAR_SITE=str(self.dir), HOME=str(self.dir),
+                        XDG_CONFIG_HOME=str(self.dir / "config"))
+        self.token, self.brokers, self.link = None, {}, None
+        self.base_sets = {"listen": f"127.0.0.1:{self.port}", "state_dir": self.dir / "base",
+                          "log_dir": self.dir / "joblogs", "keys_file": self.dir / "keys",
+                          "recovery_wait_ms": 1500, "disk_free_min_bytes": 1 << 20,
+                          **LEASES, **base_sets}
+        for d in ("work", "data"):
+            (self.dir / d).mkdir()
+        self.base = Daemon(self, "baseserver", self.argv("baseserver", self.base_sets),
+                           r"baseserver\.up")
+        self.add_key("cgi")
+        cgi = {"listen": f"127.0.0.1:{self.http}", "server": f"127.0.0.1:{self.port}",
+               "key_file": self.dir / "cgi.key", "state_dir": self.dir / "cgi",
+               "store": f"sqlite:{self.dir}/base", "log_dir": self.dir / "joblogs",
+               "connections_per_address_max": 512, "web_dir": ""}
+        self.cgi = Daemon(self, "sirdar-cgi", self.argv("sirdar-cgi", cgi), r"cgi\.ready")
+
+    @staticmethod
+    def argv(program, sets):
+        return [BIN / program, *(w for k, v in sets.items() for w in ("--set", f"{k}={v}"))]
+
+    def run(self, argv, seconds=60, **more):
+        return subprocess.run([str(a) for a in argv], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, cwd=self.dir,
+                              env=dict(self.env, **more), timeout=seconds * SLOW)
+
+    def add_key(self, name):
+        """A key in the server's file, and in `NAME.key` for the peer."""
+        keys = self.dir / "keys"
+        if not keys.exists():
+            keys.touch(0o600)
+        done = self.run([*self.argv("baseserver", self.base_sets), "key-add", name])
+        assert done.returncode == 0, done.stderr
+        path = self.dir / (name + ".key")
+        path.touch(0o600)
+        path.write_text(done.stdout)
+        if self.base.proc is not None and self.base.proc.poll() is None:
+            self.base.proc.send_signal(signal.SIGHUP)
+
+    # --- daemons
+
+    def start(self, types=("shell:8", "noop:64"), **broker_sets):
+        self.base.start()
+        self.start_cgi()
+        self.add_broker("b1", types=types, **broker_sets)
+        return self
+
+    def start_cgi(self):
+        self.cgi.start()
+        made = self.run([*self.cgi.argv, "--make-token", f"test-{os.getpid()}-{self.cgi.starts}"])
+        assert made.returncode == 0, made.stderr
+        self.token = made.stdout.strip()
+        path = self.dir / "token"
+        path.touch(0o600)
+        path.write_text(f"{self.token}\nhttp://127.0.0.1:{self.http}\n")
+        self.cgi.proc.send_signal(signal.SIGHUP)
+        until("the cgi is up", lambda: self.up())
+
+    def up(self):
+        try:
+            return self.get("/api/v1/server")["leads"]
+        except (OSError, AssertionError, http.client.HTTPException):
+            return False
+
+    def broker_sets(self, name, types, **sets):
+        return {"server": f"127.0.0.1:{self.port}", "name": name,
+                "key_file": self.dir / (name + ".key"), "state_dir": self.dir / name,
+                "runners_dir": sets.pop("runners_dir", RUNNERS), "work_dir": self.dir / "work",
+                "types": ",".join(types), "load_max_percent": 100000, "report_ms": 300,
+                "retry_min_ms": 20, "retry_max_ms": 300, "loader_restart_ms": 20,
+                "loader_crash_max": 1000, "disk_free_min_bytes": 1 << 20, "jobs_max": 4096,
+                "stop_ms": 3000, "output_flush_ms": 100, **sets}
+
+    def add_broker(self, name, types=("shell:8", "noop:64"), wait=True, **sets):
+        self.add_key(name)
+        sets = self.broker_sets(name, types, **sets)
+        self.brokers[name] = Daemon(self, name, self.argv("taskbroker", sets), r"broker\.keeper_up")
+        self.brokers[name].start()
+        if wait:
+            self.wait_broker(name, [t.split(":")[0] for t in types])
+        return self.brokers[name]
+
+    def wait_broker(self, name, types, seconds=30):
+        def look():
+            for b in self.get("/api/v1/brokers")["brokers"]:
+                ready = {t["type"] for t in b["types"] if t["state"] == "ready"}
+                if b["name"] == name and b["online"] and ready >= set(types):
+                    return b
+            return None
+        return until(f"broker {name} is ready", look, seconds)
+
+    def pids(self, program, under=None):
+        """Processes of this Site that run `program`, by their command line."""
+        found = []
+        for pid in self.ours():
+            try:
+                argv = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if os.path.basename(argv[0]).decode() == program and \
+                    (under is None or str(under).encode() in b"\0".join(argv)):
+                found.append(pid)
+        return found
+
+    def ours(self):
+        """Every process that carries this Site's directory: environment, arguments or cwd."""
+        me, mark = {os.getpid(), os.getppid()}, str(self.dir).encode()
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit() or int(entry) in me:
+                continue
+            for part in ("environ", "cmdline"):
+                try:
+                    if mark in Path(f"/proc/{entry}/{part}").read_bytes():
+                        yield int(entry)
+                        break
+                except OSError:
+                    continue
+            else:
+                try:
+                    if os.readlink(f"/proc/{entry}/cwd").encode().startswith(mark):
+                        yield int(entry)
+                except OSError:
+                    continue
+
+    def close(self):
+        for d in [self.cgi, *self.brokers.values(), self.base]:
+            d.kill()
+        for _ in range(50):
+            left = list(self.ours())
+            for pid in left:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            if not left:
+                break
+            time.sleep(0.02)
+        if os.environ.get("KEEP"):
+            print(f"# kept: {self.dir}")
+        else:
+            shutil.rmtree(self.dir, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def logs(self, lines=12):
+        return "\n".join(f"--- {d.name}\n{d.tail(lines)}"
+                         for d in [self.base, self.cgi, *self.brokers.values()]
+                         if d.log.exists())
+
+    # --- the API
+
+    def ask(self, method, path, body=None, seconds=60):
+        """-> status, JSON (or bytes)."""
+        for again in (True, False):
+            if self.link is None:
+                self.link = http.client.HTTPConnection("127.0.0.1", self.http, timeout=seconds)
+            try:
+                self.link.request(method, path, None if body is None else json.dumps(body), {
+                    "Authorization": f"Bearer {self.token}", "Content-Type": "application/json"})
+                answer = self.link.getresponse()
+                text = answer.read()
+                break
+            except (OSError, http.client.HTTPException):
+                self.link.close()
+                self.link = None
+                if not again or method != "GET":
+                    raise
+        is_json = "json" in (answer.getheader("Content-Type") or "")
+        return answer.status, json.loads(text) if is_json and text else text
+
+    def get(self, path):
+        status, answer = self.ask("GET", path)
+        assert status == 200, f"GET {path}: {status} {answer}"
+        return answer
+
+    def command(self, kind, request_id=None, dry_run=False, expect=(200, 201, 202), **args):
+        body = {"kind": kind, "args": args, "dry_run": dry_run}
+        if not dry_run:
+            body["request_id"] = request_id or os.urandom(16).hex()
+        status, answer = self.ask("POST", "/api/v1/commands", body)
+        assert status in expect, f"{kind} {args}: {status} {answer}"
+        return answer
+
+    def command_over(self, answer, seconds=60):
+        """The command when it is over."""
+        def look():
+            c = self.get(f"/api/v1/commands/{answer['command']}")
+            return c if c["state"] in ("done", "failed", "cancelled") else None
+        return until(f"command {answer['command']} is over", look, seconds)
+
+    def apply(self, text, name="test.yaml", **more):
+        return self.command("apply", documents=[{"name": name, "text": text}], **more)
+
+    def instances(self, task=None, states=None, limit=None, **args):
+        """All of them, page by page."""
+        args = {k.rstrip("_"): v for k, v in args.items()}
+        if task:
+            args["task"] = task
+        if states:
+            args["states"] = states
+        rows, cursor = [], None
+        while True:
+            query = dict(args, limit=500, **({"cursor": cursor} if cursor else {}))
+            path = "/api/v1/instances?" + "&".join(
+                f"{k}={http_quote(str(v))}" for k, v in query.items())
+            page = self.get(path)
+            rows += page["items"]
+            cursor = page.get("cursor")
+            if not cursor or (limit and len(rows) >= limit):
+                return rows
+
+    def instance(self, task, run_date):
+        found = [i for i in self.instances(task) if i["run_date"] == run_date]
+        return found[0] if found else None
+
+    def wait_state(self, task, run_date, states, seconds=30):
+        states = {states} if isinstance(states, str) else set(states)
+        seen = {}
+
+        def look():
+            i = self.instance(task, run_date)
+            seen["last"] = i
+            return i if i and i["state"] in states else None
+        try:
+            return until(f"{task} {run_date} is {states}", look, seconds)
+        except Late as e:
+            raise Late(f"{e}; it is {seen['last']}") from None
+
+    def wait_all_over(self, task=None, n=None, seconds=60):
+        """Every instance (of a task or `prefix*`) is final, and there are n."""
+        def look():
+            rows = self.instances(task)
+            return rows if (n is None or len(rows) >= n) and rows and \
+                all(i["state"] in OVER for i in rows) else None
+        try:
+            return until(f"all of {task} are over", look, seconds, every=0.05)
+        except Late as e:
+            rows = self.instances(task)
+            open_ = [i for i in rows if i["state"] not in OVER]
+            raise Late(f"{e}: {len(rows)} there, open: {open_[:3]}") from None
+
+    def log_of(self, instance_id, **args):
+        query = "&".join(f"{k}={v}" for k, v in args.items())
+        status, text = self.ask("GET", f"/api/v1/instances/{instance_id}/log?{query}")
+        assert status == 200, f"log of {instance_id}: {status} {text}"
+        return text if isinstance(text, (bytes, str)) else json.dumps(text)
+
+    def history(self, instance_id):
+        return self.get(f"/api/v1/instances/{instance_id}/events?limit=500")["items"]
+
+    def sirdar(self, *words, expect=0, stdin=None):
+        """The command line, as a person uses it."""
+        done = subprocess.run([str(BIN / "sirdar"), *words], capture_output=True, text=True,
+                              cwd=self.dir, timeout=120, input=stdin,
+                              env=dict(self.env, SIRDAR_TOKEN_FILE=str(self.dir / "token")))
+        if expect is not None:
+            assert done.returncode == expect, \
+                f"sirdar {' '.join(words)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done
+
+
+def http_quote(text):
+    from urllib.parse import quote
+    return quote(text, safe="")
+
+
+# --- TAP
+
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def main(make_site, argv=None):
+    """Run the TESTS of a file, each with one shared Site; names on the command line choose."""
+    chosen = (argv if argv is not None else sys.argv)[1:]
+    tests = [t for t in TESTS if not chosen or any(c in t.__name__ for c in chosen)]
+    print(f"1..{len(tests)}", flush=True)
+    site, bad, n = None, 0, 0
+    try:
+        try:
+            site = make_site()
+        except Skip as e:
+            for n, t in enumerate(tests, 1):
+                print(f"ok {n} - {t.__name__.replace('_', ' ')} # SKIP {e}")
+            return 0
+        for n, t in enumerate(tests, 1):
+            title, began = t.__name__.replace("_", " "), time.monotonic()
+            try:
+                t(site)
+                print(f"ok {n} - {title} # {time.monotonic() - began:.2f} s", flush=True)
+            except Skip as e:
+                print(f"ok {n} - {title} # SKIP {e}", flush=True)
+            except Exception:  # noqa: BLE001
+                bad += 1
+                print(f"not ok {n} - {title}")
+                for line in (traceback.format_exc() + (site.logs() if site else "")).splitlines():
+                    print(f"# {line}")
+                sys.stdout.flush()
+    except Exception:  # noqa: BLE001
+        bad += 1
+        print("not ok - the programs start together")
+        for line in traceback.format_exc().splitlines():
+            print(f"# {line}")
+    finally:
+        if site is not None:
+            site.close()
+    return 1 if bad else 0

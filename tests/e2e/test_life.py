@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""The life of instances through all real programs: as the command line orders it, as jobs see it,
+and as it is found again after every program was started anew. TAP."""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import BIN, Site, main, seconds_of, test, until  # noqa: E402
+
+DAY = "2026-03-01"
+AT = "2026-03-01T00:00:00Z"
+
+
+def workflow(site, name, tasks, start=DAY, end=DAY, cli=False, **more):
+    """Apply a workflow whose plan is in the past: all of it is due at once."""
+    head = {"workflow": name, "project": "e2e", "timezone": "UTC", "start_date": start,
+            "end_date": end, **more}
+    text = "".join(f"{k}: {v}\n" for k, v in head.items())
+    text += "defaults: {type: shell, cycle: day, catchup: {mode: all, max: 10000}}\ntasks:\n"
+    for task, body in tasks.items():
+        text += f"  {task}:\n" + "".join(f"    {line}\n" for line in body.strip().splitlines())
+    path = site.dir / (name + ".yaml")
+    path.write_text(text)
+    if cli:
+        return site.sirdar("apply", "--from", start, "--yes", str(path))
+    return site.apply(text, name + ".yaml", **{"from": start})
+
+
+def script(text, **more):
+    """The lines of a shell task; `more` are further keys of the task."""
+    body = "params:\n  script: |\n" + "".join(f"    {line}\n" for line in text.splitlines())
+    return body + "".join(f"{k}: {v}\n" for k, v in more.items())
+
+
+def ledger(site, name):
+    path = site.dir / "data" / name
+    return path.read_text().split("\n")[:-1] if path.exists() else []
+
+
+@test
+def what_the_command_line_applies_runs_in_the_order_of_its_links(s):
+    file = s.dir / "data" / "order"
+    say = f'echo "$SIRDAR_TASK $SIRDAR_RUN_DATE" >> {file}'
+    workflow(s, "order", {
+        "hourly": script(say, cycle="hour"),
+        "daily": script(say, needs="[hourly]"),
+        "report": script(say, needs="[daily, {task: report, depend: -1}]")},
+        start="2026-03-01", end="2026-03-02", cli=True)
+    rows = s.wait_all_over("e2e/order/*", 52)
+    assert len(rows) == 52 and all(i["state"] == "Succ" for i in rows), rows
+    lines = [line.split() for line in ledger(s, "order")]
+    assert len(lines) == 52 and len({tuple(line) for line in lines}) == 52
+    place = {(task.rsplit("/", 1)[1], int(at)): n for n, (task, at) in enumerate(lines)}
+    day = 1772323200
+    for d in (day, day + 86400):
+        assert all(place["hourly", d + 3600 * h] < place["daily", d] for h in range(24))
+        assert place["daily", d] < place["report", d]
+    assert place["report", day] < place["report", day + 86400]
+
+
+@test
+def a_job_sees_its_parameters_and_the_macros_of_its_run_date(s):
+    text = ('echo "$greeting|$SIRDAR_PARAM_who|$when|$SIRDAR_ATTEMPT|$stamp|$from_workflow"\n'
+            'echo to-stderr >&2')
+    body = script(text).replace("params:\n", "params:\n  greeting: hello world\n  who: \"a'b\\\"c\"\n"
+                                "  when: ${biz_date}\n  stamp: $[yyyyMMdd-1]\n")
+    workflow(s, "params", {"one": body}, parameters="{from_workflow: w, greeting: overruled}")
+    i = s.wait_state("e2e/params/one", AT, "Succ")
+    got = s.sirdar("logs", "e2e/params/one", DAY).stdout
+    assert "hello world|a'b\"c|2026-02-28|1|20260228|w" in got, got
+    assert "to-stderr" in str(s.log_of(i["id"], stream="err")) + got
+
+
+@test
+def a_log_is_read_by_ranges_and_followed_while_the_job_runs(s):
+    gate = s.dir / "data" / "gate"
+    workflow(s, "logs", {"slow": script(
+        f"echo line-one\nwhile [ ! -e {gate} ]; do sleep 0.05; done\necho line-two")})
+    i = s.wait_state("e2e/logs/slow", AT, "Running")
+    with subprocess.Popen([str(BIN / "sirdar"), "logs", "-f", i["id"]], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True,
+                          env=dict(s.env, SIRDAR_TOKEN_FILE=str(s.dir / "token"))) as follow:
+        assert follow.stdout.readline() == "line-one\n"
+        assert s.instance("e2e/logs/slow", AT)["state"] == "Running"
+        gate.touch()
+        rest = follow.stdout.read()
+        assert rest == "line-two\n", rest
+        assert follow.wait(30) == 0, follow.stderr.read()
+    s.wait_state("e2e/logs/slow", AT, "Succ")
+    text = s.log_of(i["id"], offset=5, bytes=3)
+    assert (text if isinstance(text, str) else text.decode()) == "one", text
+
+
+@test
+def a_failed_attempt_is_tried_again_until_its_attempts_are_used_up(s):
+    workflow(s, "retry", {
+        "third": script("test $SIRDAR_ATTEMPT -ge 3", retry="{attempts: 3, delay: 0s}"),
+        "never": script("exit 7", retry="{attempts: 2, delay: 0s}")})
+    i = s.wait_state("e2e/retry/third", AT, ("Succ", "StopSchedule"))
+    assert (i["state"], i["attempt"]) == ("Succ", 3), i
+    i = s.wait_state("e2e/retry/never", AT, ("Succ", "StopSchedule"))
+    assert (i["state"], i["attempt"], i["exit_code"]) == ("StopSchedule", 2, 7), i
+    events = [e["event"] for e in reversed(s.history(i["id"]))]
+    assert sorted(e for e in events if e.startswith("fail")) == ["fail-final", "fail-retry"], events
+
+
+@test
+def a_redo_runs_again_as_the_next_generation_with_downstream_when_asked(s):
+    file = s.dir / "data" / "redo"
+    say = f'echo "$SIRDAR_TASK $SIRDAR_GENERATION" >> {file}'
+    workflow(s, "redo", {"up": script(say), "down": script(say, needs="[up]")})
+    s.wait_all_over("e2e/redo/*", 2)
+    s.sirdar("redo", "e2e/redo/up", DAY, "--yes", "--wait")
+    until("up ran again", lambda: "e2e/redo/up 2" in ledger(s, "redo"))
+    s.wait_all_over("e2e/redo/*", 2)
+    assert "e2e/redo/down 2" not in ledger(s, "redo")
+    s.sirdar("redo", "e2e/redo/up", DAY, "--mode", "with_downstream", "--yes", "--wait")
+    until("both ran again", lambda: {"e2e/redo/up 3", "e2e/redo/down 2"} <= set(ledger(s, "redo")))
+    rows = s.wait_all_over("e2e/redo/*", 2)
+    assert {(i["task"].rsplit("/", 1)[1], i["generation"]) for i in rows} == \
+        {("up", 3), ("down", 2)}, rows
+    lines = ledger(s, "redo")
+    assert lines.index("e2e/redo/up 3") < lines.index("e2e/redo/down 2")
+
+
+@test
+def a_backfill_runs_past_dates_once_each_and_shows_them_beforehand(s):
+    file = s.dir / "data" / "backfill"
+    text = ("workflow: backfill\nproject: e2e\ntimezone: UTC\nstart_date: 2026-01-01\n"
+            "tasks:\n  t:\n    type: shell\n    cycle: day\n    catchup: {mode: none}\n"
+            f"    params: {{script: \"echo $SIRDAR_RUN_DATE >> {file}\"}}\n")
+    s.apply(text, **{"from": "2026-01-01"})
+    args = ("backfill", "e2e/backfill/t", "--from", "2026-02-01", "--to", "2026-02-28")
+    dry = s.sirdar(*args, "--dry-run").stdout
+    assert "28" in dry, dry
+    assert ledger(s, "backfill") == []
+    s.sirdar(*args, "--yes", "--wait", "--parallel", "4")
+    until("28 days ran", lambda: len(ledger(s, "backfill")) >= 28)
+    rows = s.instances("e2e/backfill/t", states="Succ")
+    until("28 rows", lambda: len(s.instances("e2e/backfill/t", states="Succ")) == 28)
+    assert sorted(map(int, ledger(s, "backfill"))) == \
+        [1769904000 + 86400 * d for d in range(28)], rows
+
+
+@test
+def a_killed_job_is_dead_with_its_children_and_its_instance_says_so(s):
+    pids = s.dir / "data" / "pids"
+    workflow(s, "kill", {"long": script(f"sleep 600 & echo $! > {pids}; echo started\nwait")})
+    s.wait_state("e2e/kill/long", AT, "Running")
+    until("the job is there", lambda: pids.exists() and pids.read_text().strip())
+    s.sirdar("kill", "e2e/kill/long", DAY, "--yes")
+    i = s.wait_state("e2e/kill/long", AT, ("Killed", "StopSchedule", "Succ", "Hanged"))
+    assert i["state"] == "Killed", i
+    assert not os.path.exists(f"/proc/{pids.read_text().strip()}"), "the child lives on"
+
+
+@test
+def a_job_that_lives_too_long_is_killed_first_and_then_has_failed(s):
+    workflow(s, "alive", {"long": script("exec sleep 600", alive_wait="1s")})
+    i = s.wait_state("e2e/alive/long", AT, ("StopSchedule", "Killed", "Succ"))
+    assert i["state"] == "StopSchedule", i
+    states = [e["to"] for e in s.history(i["id"])]
+    assert "Killing" in states or "WaitKill" in states, states
+
+
+@test
+def force_success_releases_the_children_and_is_marked(s):
+    workflow(s, "force", {"bad": script("exit 3"), "child": script("true", needs="[bad]")})
+    s.wait_state("e2e/force/bad", AT, "StopSchedule")
+    s.sirdar("force-success", "e2e/force/bad", DAY, "--yes")
+    i = s.wait_state("e2e/force/bad", AT, "Succ")
+    s.wait_state("e2e/force/child", AT, "Succ")
+    i = s.get(f"/api/v1/instances/{i['id']}")
+    assert "forced" in i["flags"] or i["reason"] == "forced", i
+
+
+@test
+def a_frozen_task_starts_nothing_until_it_is_unfrozen_and_why_says_it(s):
+    gate = s.dir / "data" / "freeze-gate"
+    workflow(s, "freeze", {
+        "first": script(f"while [ ! -e {gate} ]; do sleep 0.05; done"),
+        "second": script("true", needs="[first]")})
+    s.wait_state("e2e/freeze/first", AT, "Running")
+    why = s.sirdar("why", "e2e/freeze/second", DAY).stdout
+    assert "first" in why, why
+    row = s.instance("e2e/freeze/second", AT)
+    assert s.get(f"/api/v1/instances/{row['id']}/why")["gate"] == 4
+    s.sirdar("freeze", "e2e/freeze/second")
+    gate.touch()
+    s.wait_state("e2e/freeze/first", AT, "Succ")
+    until("why tells of the freeze",
+          lambda: s.get(f"/api/v1/instances/{row['id']}/why")["gate"] == 2)
+    assert s.instance("e2e/freeze/second", AT)["state"] in ("Ready", "DependenceFinish")
+    s.sirdar("unfreeze", "e2e/freeze/second")
+    s.wait_state("e2e/freeze/second", AT, "Succ")
+
+
+@test
+def a_command_repeated_under_its_request_id_has_no_second_effect(s):
+    file = s.dir / "data" / "once"
+    workflow(s, "once", {"t": script(f"echo x >> {file}")})
+    s.wait_state("e2e/once/t", AT, "Succ")
+    selection = {"tasks": ["e2e/once/t"], "dates": [DAY]}
+    first = s.command("redo", request_id="a" * 32, selection=selection)
+    for _ in range(5):
+        again = s.command("redo", request_id="a" * 32, selection=selection)
+        assert again["command"] == first["command"]
+    s.command_over(first)
+    until("it ran again", lambda: len(ledger(s, "once")) == 2)
+    i = s.wait_state("e2e/once/t", AT, "Succ")
+    assert i["generation"] == 2 and len(ledger(s, "once")) == 2, i
+
+
+@test
+def an_edit_is_a_new_version_and_what_did_not_change_is_told(s):
+    first = workflow(s, "edit", {"t": script("echo one")})
+    assert [c["change"] for c in first["changes"]] == ["create", "create"], first
+    s.wait_state("e2e/edit/t", AT, "Succ")
+    same = workflow(s, "edit", {"t": script("echo one")})
+    assert {c["change"] for c in same["changes"]} == {"same"}, same
+    workflow(s, "edit", {"t": script("echo two")})
+    s.command("redo", selection={"tasks": ["e2e/edit/t"], "dates": [DAY]})
+    i = until("generation 2 is over", lambda: next(
+        (i for i in s.instances("e2e/edit/t") if i["generation"] == 2 and i["state"] == "Succ"), 0))
+    assert "two" in str(s.log_of(i["id"]))
+
+
+@test
+def every_program_is_started_again_and_nothing_is_forgotten(s):
+    gate, file = s.dir / "data" / "restart-gate", s.dir / "data" / "restart"
+    workflow(s, "restart", {
+        "done": script("echo kept"),
+        "runs": script(f"echo start >> {file}\nwhile [ ! -e {gate} ]; do sleep 0.05; done\n"
+                       f"echo end >> {file}; echo log-of-it; exit 0", needs="[done]"),
+        "waits": script(f"echo waits >> {file}", needs="[runs]")})
+    i = s.wait_state("e2e/restart/runs", AT, "Running")
+    until("it has begun", lambda: ledger(s, "restart") == ["start"])
+    before = {r["id"]: r["state"] for r in s.instances()}
+    tasks = len(s.get("/api/v1/tasks?limit=500")["items"])
+    for d in (s.base, s.cgi, s.brokers["b1"]):
+        d.restart()
+        d.restart(hard=True)
+    until("all are there again", s.up)
+    s.wait_broker("b1", ["shell"])
+    after = {r["id"]: r["state"] for r in s.instances()}
+    assert before == after, set(before.items()) ^ set(after.items())
+    assert len(s.get("/api/v1/tasks?limit=500")["items"]) == tasks
+    gate.touch()
+    assert s.wait_state("e2e/restart/waits", AT, "Succ")
+    assert ledger(s, "restart") == ["start", "end", "waits"]
+    assert "log-of-it" in str(s.log_of(i["id"]))
+    done = s.instance("e2e/restart/done", AT)
+    assert "kept" in str(s.log_of(done["id"]))
+    assert seconds_of(done["ended"]) > seconds_of(done["started"]) - 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(lambda: Site("life").start()))
