@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""kill -9 of baseserver, taskbroker and loader in loops under load. The witness is what the jobs
+themselves wrote: one ledger line at each start and end, and a lock held on a file per instance. TAP.
+
+KILLS=n (default 210, HEAVY=1: 2000) and SEED=n choose; a run is named by its seed.
+"""
+import os
+import random
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import B, Daemon, Late, Site, main, test, until  # noqa: E402,F401
+
+KILLS = int(os.environ.get("KILLS") or (2000 if os.environ.get("HEAVY") else 210))
+SEED = int(os.environ.get("SEED") or time.time_ns() % 1000000)
+DAY = 1772323200
+# The lock shows an overlap as it happens; the lines, appended whole, show it afterwards.
+JOB = r"""
+exec 9>>{dir}/locks/$SIRDAR_TASK_ID.$SIRDAR_RUN_DATE
+if flock -n 9; then o=free; else o=OVERLAP; fi
+me="$SIRDAR_TASK_ID $SIRDAR_RUN_DATE $SIRDAR_GENERATION $SIRDAR_ATTEMPT $SIRDAR_FENCE_TOKEN"
+echo "start $me $o" >> {dir}/ledger
+sleep {sleep}
+{extra}
+echo "end $me {code}" >> {dir}/ledger
+exit {code}
+"""
+WORKFLOW = """workflow: chaos{round}
+project: e2e
+timezone: UTC
+start_date: 2026-03-01
+end_date: 2026-03-01 {last}
+defaults: {{type: shell, catchup: {{mode: all, max: 100000}}, retry: {{attempts: 3, delay: 0s}}}}
+tasks:
+  a:
+    cycle: minute
+    params:
+      script: |
+{quick}
+  b:
+    cycle: minute
+    needs: [a]
+    params:
+      script: |
+{slow}
+  c:
+    cycle: minute
+    needs: [b, {{task: c, depend: -1}}]
+    params:
+      script: |
+{quick}
+  fails:
+    cycle: 10 minute
+    needs: [{{task: a, depend: 2}}]
+    retry: {{attempts: 2, delay: 0s}}
+    params:
+      script: |
+{failing}
+"""
+
+
+def script(folder, sleep, code=0, extra=":"):
+    text = JOB.format(dir=folder, sleep=sleep, code=code, extra=extra)
+    return "".join(f"        {line}\n" for line in text.strip().splitlines()).rstrip("\n")
+
+
+class Load:
+    """Workflows applied one after the other while the killing goes on, so that there is always
+    something to run."""
+
+    def __init__(self, s, folder, minutes=20, sleep=(0.05, 0.4)):
+        self.s, self.folder, self.minutes, self.sleep, self.rounds = s, folder, minutes, sleep, 0
+        (folder / "locks").mkdir(parents=True)
+        (folder / "ledger").touch()
+        self.want = {}
+
+    def more(self):
+        """Asked for again under the same id until it is acknowledged."""
+        n = self.rounds
+        text = WORKFLOW.format(
+            round=n, last=f"00:{self.minutes - 1:02}", quick=script(self.folder, self.sleep[0]),
+            slow=script(self.folder, self.sleep[1]), failing=script(self.folder, 0.02, code=9))
+
+        def ask():
+            try:
+                return self.s.apply(text, request_id=f"{n:032x}", **{"from": "2026-03-01"})
+            except (OSError, AssertionError, Exception) as e:  # noqa: B014,BLE001
+                self.last = e
+                return None
+        try:
+            until("the workflow is taken", ask, 30, every=0.1)
+        except Late:
+            raise Late(f"the workflow is not taken: {self.last}") from None
+        self.rounds += 1
+
+    def total(self):
+        return self.rounds * (3 * self.minutes + self.minutes // 10)
+
+    def ends(self):
+        return sum(line.startswith("end") for line in self.lines())
+
+    def lines(self):
+        return (self.folder / "ledger").read_text().splitlines()
+
+
+def alive(s):
+    """unfinished instances, or None while nobody answers"""
+    try:
+        return sum(s.get("/api/v1/server")["instances"].values())
+    except Exception:  # noqa: BLE001
+        return None
+
+
+def judge(s, load, lost_allowed=False):
+    """No instance lost, none run twice, no job disturbed, no exit status lost."""
+    rows = s.wait_all_over("e2e/chaos*", load.total(), 120)
+    by_key, ends, wrong = {}, {}, []
+    for line in load.lines():
+        kind, task, date, generation, attempt, token, what = line.split()
+        key = (int(task), int(date), int(generation))
+        (by_key if kind == "start" else ends).setdefault(key, []).append((int(token), int(attempt), what))
+        if what == "OVERLAP":
+            wrong.append(f"two attempts at once: {line}")
+    for i in rows:
+        key = (i["task_id"], DAY + 60 * minute_of(i), i["generation"])
+        name, started, ended = i["task"], by_key.get(key, []), ends.get(key, [])
+        tokens = [t for t, _, _ in started]
+        if len(set(tokens)) != len(tokens):
+            wrong.append(f"{name} {key}: a lease was run twice: {started}")
+        if not lost_allowed and {t for t, _, _ in started} != {t for t, _, _ in ended}:
+            wrong.append(f"{name} {key}: a job was disturbed: {started} {ended}")
+        fails = name.endswith("/fails")
+        want_state, want_ends = ("StopSchedule", 2) if fails else ("Succ", 1)
+        good = [e for e in ended if e[2] == ("9" if fails else "0")]
+        if i["state"] != want_state:
+            wrong.append(f"{name} {key}: {i['state']} ({i['reason']}), started {started}, ended {ended}")
+        if len(good) != want_ends:
+            wrong.append(f"{name} {key}: ended well {len(good)} times: {started} {ended}")
+        if fails and i["exit_code"] != 9:
+            wrong.append(f"{name} {key}: exit status {i['exit_code']}")
+    unknown = set(by_key) - {(i["task_id"], DAY + 60 * minute_of(i), i["generation"]) for i in rows}
+    if unknown:
+        wrong.append(f"ran without a row: {sorted(unknown)[:5]}")
+    assert len(rows) == load.total(), f"{len(rows)} rows of {load.total()}"
+    assert not wrong, f"{len(wrong)} faults (seed {SEED}):\n" + "\n".join(wrong[:20])
+    return rows
+
+
+def minute_of(i):
+    return int(i["run_date"][11:13]) * 60 + int(i["run_date"][14:16])
+
+
+def kill_pid(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+        return True
+    except ProcessLookupError:
+        return False
+
+
+def strike(s, who):
+    """-> was somebody killed? Started again at once, as a supervisor does."""
+    if who == "loader":
+        pids = s.pids("taskrunner-loader")
+        return bool(pids) and kill_pid(random.choice(pids))
+    d = s.base if who == "base" else s.brokers["b1"]
+    d.kill()
+    d.start(wait=False)
+    return True
+
+
+def storm(s, load, kills, whom, pause):
+    done, ended = dict.fromkeys(whom, 0), load.ends()
+    while sum(done.values()) < kills:
+        open_ = alive(s)
+        if open_ is not None and open_ < 12:
+            load.more()
+        who = random.choice(whom)
+        done[who] += strike(s, who)
+        # The next blow falls at a random moment; now and then they are let work for a while.
+        time.sleep(random.uniform(0, pause) if random.random() < 0.8 else 4 * pause)
+        if sum(done.values()) % 20 == 0:
+            at = load.ends()
+            until("work goes on between the blows", lambda: load.ends() > at or alive(s) == 0, 60)
+    print(f"# seed {SEED}: killed {done}, {load.ends() - ended} jobs ended meanwhile", flush=True)
+
+
+@test
+def kills_of_server_broker_and_loader_lose_nothing_and_run_nothing_twice(s):
+    random.seed(SEED)
+    load = Load(s, s.dir / "data/storm")
+    load.more()
+    until("jobs run", load.ends)
+    storm(s, load, KILLS, ("base", "broker", "loader"), 0.35)
+    until("the server leads", s.up)
+    rows = judge(s, load)
+    print(f"# {len(rows)} instances, {len(load.lines())} lines of the jobs' ledger")
+    for i in random.sample(rows, min(20, len(rows))):
+        events = s.history(i["id"])
+        assert events, i
+
+
+@test
+def a_killed_jobkeeper_takes_its_jobs_along_which_are_lost_and_tried_again(s):
+    folder = s.dir / "data/keeper"
+    folder.mkdir()
+    s.apply("workflow: keeper\nproject: e2e\ntimezone: UTC\nstart_date: 2026-03-01\n"
+            "end_date: 2026-03-01\ntasks:\n  t:\n    type: shell\n    cycle: day\n"
+            "    catchup: {mode: all}\n    params:\n      script: |\n"
+            f"        echo \"start $SIRDAR_FENCE_TOKEN $$$$\" >> {folder}/ledger\n"
+            f"        while [ ! -e {folder}/gate ]; do sleep 0.05; done\n"
+            f"        echo \"end $SIRDAR_FENCE_TOKEN\" >> {folder}/ledger\n", **{"from": "2026-03-01"})
+    ledger = folder / "ledger"
+    until("the job runs", lambda: ledger.exists() and ledger.read_text())
+    first = int(ledger.read_text().split()[2])
+    for pid in s.pids("jobkeeper"):
+        kill_pid(pid)
+    until("it runs again", lambda: len(ledger.read_text().splitlines()) == 2, 90)
+    assert not os.path.exists(f"/proc/{first}"), "the first job lived on without its keeper"
+    (folder / "gate").touch()
+    i = s.wait_state("e2e/keeper/t", "2026-03-01T00:00:00Z", ("Succ", "StopSchedule", "Hanged"))
+    lines = [line.split() for line in ledger.read_text().splitlines()]
+    assert i["state"] == "Succ" and [w[0] for w in lines] == ["start", "start", "end"], (i, lines)
+    assert lines[1][1] == lines[2][1] != lines[0][1], lines
+    assert int(lines[1][1]) > int(lines[0][1]), "a later lease has a larger token"
+    assert i["attempt"] == 1, f"a lost machine burns no attempt: {i}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(lambda: Site("chaos", recovery_wait_ms=1000).start(("shell:12",), retry_max_ms=100)))

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Jobs that flood, ignore, fork away, crash and poison: each is dealt with, and the others run. TAP."""
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import ROOT, Site, main, test, until  # noqa: E402
+
+AT = "2026-03-01T00:00:00Z"
+NASTY = ROOT / "tests/e2e/nasty"
+
+
+def job(s, name, what, **keys):
+    """One instance of one task; `what` is the script."""
+    text = f"workflow: {name}\nproject: nasty\ntimezone: UTC\nstart_date: 2026-03-01\n" \
+           f"end_date: 2026-03-01\ntasks:\n  t:\n    type: shell\n    cycle: day\n" \
+           f"    catchup: {{mode: all}}\n    params:\n      script: |\n"
+    text += "".join(f"        {line}\n" for line in what.splitlines())
+    text += "".join(f"    {k}: {v}\n" for k, v in keys.items())
+    s.apply(text, **{"from": "2026-03-01"})
+    return f"nasty/{name}/t"
+
+
+def ended(s, task, seconds=60):
+    return s.wait_state(task, AT, ("Succ", "StopSchedule", "Killed", "Hanged"), seconds)
+
+
+def others_run(s):
+    s.count = getattr(s, "count", 0) + 1
+    assert ended(s, job(s, f"other{s.count}", "echo fine"))["state"] == "Succ"
+
+
+def rss_kb(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
+
+
+def gone(pid):
+    """Not there, or a zombie nobody has collected yet."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+@test
+def a_flood_of_output_is_cut_told_and_costs_no_memory(s):
+    task = job(s, "flood", f"{NASTY}/flood.sh 60000000")
+    others_run(s)
+    i = ended(s, task)
+    assert (i["state"], i["exit_code"]) == ("StopSchedule", 7), i
+    for name in ("jobkeeper", "taskrunner-loader"):
+        for pid in s.pids(name):
+            assert rss_kb(pid) < 32 * 1024, f"{name} has {rss_kb(pid)} kB"
+    size = sum(f.stat().st_size for f in (s.dir / "joblogs").rglob("*") if f.is_file())
+    assert size < 30e6, f"{size} bytes of logs kept"
+    assert str(s.log_of(i["id"], lines=1))
+    others_run(s)
+
+
+@test
+def a_line_without_end_zeros_and_broken_utf8_are_shown_as_text(s):
+    task = job(s, "binary", r"printf '\000\377\376abc\033[31m'; head -c 300000 /dev/zero | tr '\0' y")
+    i = ended(s, task)
+    assert i["state"] == "Succ", i
+    text = until("the log is there", lambda: s.log_of(i["id"]))
+    assert "abc" in (text if isinstance(text, str) else text.decode("utf-8", "replace"))[:200]
+
+
+@test
+def a_job_that_ignores_term_is_killed_after_its_grace(s):
+    pid = s.dir / "data/deaf"
+    task = job(s, "deaf", f"echo $$$$ > {pid}; exec {NASTY}/deaf.sh")
+    until("it runs", lambda: pid.exists() and pid.read_text().strip())
+    s.sirdar("kill", task, "2026-03-01", "--yes")
+    i = ended(s, task)
+    assert i["state"] == "Killed", i
+    assert gone(int(pid.read_text())), "it lives"
+
+
+@test
+def what_a_job_forked_away_does_not_outlive_it(s):
+    mark = s.dir / "data/stray"
+    task = job(s, "stray", f"setsid sh -c 'trap \"\" TERM; (echo $$$$ > {mark}; exec sleep 600) &' "
+               f"</dev/null >/dev/null 2>&1 &\nwhile [ ! -s {mark} ]; do sleep 0.02; done\nexit 3")
+    i = ended(s, task)
+    assert (i["state"], i["exit_code"]) == ("StopSchedule", 3), i
+    until("the stray is gone", lambda: gone(int(mark.read_text())), 20)
+
+
+@test
+def a_killed_tree_is_dead_down_to_its_last_double_fork(s):
+    mark = s.dir / "data/tree"
+    mark.mkdir()
+    task = job(s, "tree", f"for i in 1 2 3; do setsid sh -c 'echo x > {mark}/$$$$; trap \"\" TERM HUP; "
+               f"while :; do sleep 1; done' </dev/null >/dev/null 2>&1 & done\n"
+               f"sh -c 'sleep 601 & sleep 602'")
+    until("three strays run", lambda: len(os.listdir(mark)) == 3)
+    s.sirdar("kill", task, "2026-03-01", "--yes")
+    assert ended(s, task)["state"] == "Killed"
+    until("all are gone", lambda: all(gone(int(p)) for p in os.listdir(mark)), 20)
+
+
+@test
+def a_job_that_cannot_start_fails_with_a_reason_and_burns_no_machine(s):
+    i = ended(s, job(s, "nofile", "exec /no/such/program"))
+    assert (i["state"], i["exit_code"]) == ("StopSchedule", 127), i
+    text = "workflow: noexec\nproject: nasty\nstart_date: 2026-03-01\nend_date: 2026-03-01\ntasks:\n" \
+           "  t: {type: shell, cycle: day, catchup: {mode: all}, params: {argv: '[\"/no/such\"]'}}\n"
+    s.apply(text, **{"from": "2026-03-01"})
+    i = ended(s, "nasty/noexec/t")
+    assert i["state"] == "StopSchedule" and i["exit_code"] in (126, 127), i
+    others_run(s)
+
+
+@test
+def a_hundred_jobs_that_crash_leave_the_loader_alone(s):
+    before = s.pids("taskrunner-loader")
+    text = "workflow: crash\nproject: nasty\nstart_date: 2026-03-01\nend_date: 2026-03-01 01:39\n" \
+           "tasks:\n  t:\n    type: shell\n    cycle: minute\n    catchup: {mode: all, max: 1000}\n" \
+           "    params: {script: 'kill -SEGV $$$$'}\n"
+    s.apply(text, **{"from": "2026-03-01"})
+    rows = s.wait_all_over("nasty/crash/t", 100)
+    assert {i["state"] for i in rows} == {"StopSchedule"}, rows[:3]
+    assert {i["exit_code"] for i in rows} == {-11}, {i["exit_code"] for i in rows}
+    assert s.pids("taskrunner-loader") == before
+    others_run(s)
+
+
+@test
+def a_job_may_close_everything_and_change_its_directory(s):
+    i = ended(s, job(s, "closed", "cd /; exec 0<&- 1>&- 2>&-\nexit 4"))
+    assert (i["state"], i["exit_code"]) == ("StopSchedule", 4), i
+
+
+if __name__ == "__main__":
+    sys.exit(main(lambda: Site("nasty", log_job_bytes_max=4 << 20).start(
+        ("shell:8",), output_bytes_max=8 << 20)))
