@@ -45,6 +45,7 @@ struct thread {
 	int timer_fd;
 	int64_t timer_us; /* what timer_fd is set to */
 	bool running;
+	bool unrested; /* the simulator's: worked since the last rest */
 
 	pthread_mutex_t mu; /* guards the fields below, only */
 	pthread_cond_t cv;
@@ -506,4 +507,22 @@ int thread_sim_start(struct thread *th, struct err *err)
 void thread_sim_run(struct thread *th)
 {
 	run_until_quiet(th);
+}
+
+bool thread_sim_busy(const struct thread *th)
+{
+	bool busy = th->unrested || th->local.head ||
+	            thread_sim_next_us(th) <= clock_mono_us(th->clock);
+
+	for (const struct actor *a = th->actors; a && !busy; a = a->next)
+		busy = atomic_load_explicit(&a->woken, memory_order_relaxed);
+	return busy;
+}
+
+void thread_sim_step(struct thread *th)
+{
+	bool worked = deliver_all(th);
+
+	worked = turn_all(th) || worked;
+	th->unrested = worked || rest_all(th);
 }
