@@ -46,9 +46,13 @@ static void want(struct resolver *r, uint32_t waiting)
 	r->todo[r->n_todo++] = waiting;
 }
 
-static void count_link(struct waiting *w, enum window_state s, int d)
+/* d +1: the window of one of its links is in state s now; -1: it was. */
+static void count_link(const struct resolver *r, struct waiting *w, const struct window *win,
+                       enum window_state s, int d)
 {
-	if (s == WS_MET)
+	if (win->link == resolver_task(r, win->child)->def->n_links)
+		w->waits_turn = d > 0 && s != WS_MET;
+	else if (s == WS_MET)
 		w->met = (uint16_t)(w->met + d);
 	else if (s == WS_DEAD)
 		w->dead = (uint16_t)(w->dead + d);
@@ -63,8 +67,8 @@ void resolver_window_changed(struct resolver *r, uint32_t window, enum window_st
 		if (e->passed)
 			continue;
 		struct waiting *w = waiting_at(r, e->waiting);
-		count_link(w, was, -1);
-		count_link(w, (enum window_state)win->state, 1);
+		count_link(r, w, win, was, -1);
+		count_link(r, w, win, (enum window_state)win->state, 1);
 		want(r, e->waiting);
 	}
 }
@@ -82,7 +86,7 @@ static void edge_add(struct resolver *r, uint32_t waiting, uint32_t window)
 		edge_at(r, win->edges)->prev = i;
 	win->edges = i;
 	w->edges = i;
-	count_link(w, (enum window_state)win->state, 1);
+	count_link(r, w, win, (enum window_state)win->state, 1);
 }
 
 static void detach(struct resolver *r, uint32_t waiting)
@@ -106,6 +110,7 @@ static void detach(struct resolver *r, uint32_t waiting)
 	}
 	w->edges = EDGE_END;
 	w->n_links = w->met = w->dead = 0;
+	w->waits_turn = false;
 }
 
 static void timer_set(struct resolver *r, uint32_t waiting, int64_t wall_us)
@@ -149,7 +154,7 @@ static void look_at_passes(struct resolver *r, uint32_t waiting, int64_t now)
 		int64_t at = w->eff_due_us + l.pass_after_s * US_PER_S;
 		if (at <= now && win->state == WS_OPEN) {
 			e->passed = 1;
-			count_link(w, WS_MET, 1);
+			count_link(r, w, win, WS_MET, 1);
 		} else if (at > now && at < next) {
 			next = at;
 		}
@@ -165,17 +170,17 @@ static void attach(struct resolver *r, uint32_t waiting)
 	const struct rtask *t = resolver_task(r, w->key.task);
 	int64_t now = actor_wall_us(r->me);
 
-	if (!t || !t->def || w->key.part != 0)
+	if (!t || !t->def)
 		return;
-	size_t n = t->def->n_links + (t->def->serial == SERIAL_ORDERED);
-	for (size_t k = 0; k < n; k++) {
+	size_t links = t->def->n_links, n = links + (t->def->serial == SERIAL_ORDERED);
+	for (size_t k = 0; k < n && w->key.part == 0; k++) {
 		uint32_t win = resolver_window(r, w->key.task, (uint16_t)k, w->key.run_date);
 		w = waiting_at(r, waiting);
-		w->n_links++;
-		if (win == SLAB_NONE)
-			w->met++;
-		else
+		w->n_links += k < links;
+		if (win != SLAB_NONE)
 			edge_add(r, waiting, win);
+		else if (k < links)
+			w->met++;
 	}
 	w->due = w->eff_due_us <= now;
 	if (!w->due)
@@ -395,7 +400,7 @@ static enum verdict judge(const struct resolver *r, const struct waiting *w)
 
 	if (w->dead > w->n_links - need)
 		return V_DEAD;
-	return w->met >= need && w->due ? V_GO : V_WAIT;
+	return w->met >= need && w->due && !w->waits_turn ? V_GO : V_WAIT;
 }
 
 /* True: settled for now. False: no credit, try again later. */

@@ -13,22 +13,45 @@
 
 #include "sched/instance.h"
 
-struct answers;
+struct actor;
+struct err;
 struct ledger;
+struct letter;
+struct maintainer;
+struct sorter;
 struct store;
+struct store_task;
 struct task;
+struct thread;
 
 #define MS 1000LL
 #define SEC 1000000LL
 #define MINUTE (60 * SEC)
 
-enum { BROKERS = 3, TASKS = 8, JOBS_MAX = 512 };
+/* The wall clock of the world's beginning: 2026-03-01 00:00:00 UTC. Plans end after a while. */
+#define WALL_BASE_US (1772323200LL * SEC)
+#define PLANNED_US (10 * MINUTE)
+
+enum { BROKERS = 3, TASKS = 8 };
 
 struct options {
 	uint64_t seed;
 	int64_t steps;
 	bool verbose;
 };
+
+/* What kinds of bad luck a seed has (swarm testing): drawn once per seed. */
+struct swarm {
+	bool apart;              /* a thread for each actor */
+	uint32_t lag_per_mille;  /* of a thread's steps come late ... */
+	int64_t lag_us;          /* ... by up to this */
+	bool slow_wire;          /* some messages take seconds */
+	bool replays;            /* old reports come again */
+	bool cuts, loader_crashes, machine_crashes, server_crashes, store_faults, operators;
+	bool edits, wall_jumps, takeovers, long_downs;
+	size_t ring_slots;
+};
+extern struct swarm swarm;
 
 /* sim_world.c: time, luck, things that happen later. */
 extern struct options opt;
@@ -39,25 +62,54 @@ void later(int64_t after_us, void (*what)(void *a, uint64_t b), void *a, uint64_
 bool world_step(void);              /* the next thing happens; false: nothing is left */
 void world_reset(uint64_t seed);
 extern const struct clock sim_clock;
-int64_t wall_of(int64_t us);
+int64_t wall_of(int64_t us);        /* what the wall clock shows then, as it is set now */
+void wall_shift(int64_t us);        /* somebody sets the wall clock */
+extern int64_t wall_shifted_us;
 __attribute__((format(printf, 1, 2))) void note(const char *fmt, ...);
+
+/* sim_threads.c: where the actors run. */
+enum place_of { AT_LEDGER, AT_RESOLVER, AT_SORTER, AT_PLAN, AT_MAINTAIN, AT_WORKER, PLACES };
+void threads_new(void);
+struct thread *thread_of(enum place_of who);
+int threads_start(struct err *err);
+void threads_run(const bool *stop); /* all that may step now, until nothing may */
+int64_t threads_next_us(void);      /* the world's time of the next step or alarm */
+void threads_stop(void);
+void threads_free(void);
 
 /* sim_check.c: the invariants. */
 extern const char *broken; /* the first one that broke, with its words */
 __attribute__((format(printf, 2, 3))) void break_invariant(const char *which, const char *fmt, ...);
-void check_reset(struct task *const *tasks, size_t n);
+void check_reset(void);
 void check_record(const struct transition *tr);
-void check_restart(struct store *s);
+void check_restart(struct store *s); /* also: rows in the store nobody was told of */
+void check_task(const struct task *t, const struct store_task *row);
 void check_start(uint64_t token, struct inst_key key); /* a process begins */
 void check_end(uint64_t token, struct inst_key key, int exit_code); /* it is gone */
 void check_acked(uint64_t token);                      /* its end was acknowledged */
+void check_trouble(void);      /* from here results may be lost with a good reason */
 void check_store(struct store *s);                     /* replay(log) == tables */
-void check_quiet(bool faults_off);                     /* at the very end */
+void check_quiet(struct store *s);                     /* at the very end */
 size_t check_unfinished(bool print);
+bool check_runs(struct inst_key key);                  /* the world: is there a process? */
+uint64_t check_hash(void);     /* of all records so far */
 void check_coverage(uint64_t counts[ST_COUNT][EV_COUNT]);
+void check_epoch_taken(uint32_t epoch);
 
-/* sim_tasks.c */
-size_t tasks_make(struct task *ret[TASKS]);
+/* sim_rules.c: what the checker works out by brute force, from definitions and outcomes. */
+void rules_reset(void);
+void rules_follow(const struct transition *tr); /* keep the outcomes */
+void rules_grant(const struct transition *tr);  /* I8 */
+bool rules_may_wait(const struct instance *i);  /* for a parent that ended badly, or waits */
+void rules_skip(const struct transition *tr);   /* P15 */
+bool rules_skip_stands(const struct instance *i); /* Skipped(link): is its join still dead? */
+
+/* sim_tasks.c: definitions; every version ever made is kept until the seed ends. */
+void tasks_make(void);
+void tasks_free(void);
+const struct task *task_version(uint32_t id, uint32_t version); /* NULL: no such */
+const struct task *task_now(uint32_t id);                       /* the newest made */
+struct task *task_edit(uint32_t id);                            /* another version */
 
 /* sim_server.c: the server's process. */
 void server_start(void);
@@ -67,24 +119,35 @@ bool server_up(void);
 void server_run(void);
 int64_t server_next_us(void);  /* its next alarm on the clock, INT64_MAX none */
 struct store *server_store(void);
-void server_operator(void);    /* somebody gives a random command */
-void server_operators_done(void); /* unfreeze what operators froze */
-/* A broker's connection: it says hello; what it sends. */
-void server_hello(int broker, uint64_t conn, bool fresh, const uint64_t *held, size_t n);
-void server_gone(int broker, uint64_t conn);
-void server_credit(int broker, uint64_t conn, uint64_t limit);
-void server_beat(int broker, uint64_t conn, int64_t sent_us, const uint64_t *held, size_t n);
+struct ledger *server_ledger(void);
+struct maintainer *server_maintainer(void);
+struct sorter *server_sorter(void);
+void server_takeover(void);    /* another leader takes the epoch on the same disk */
+
+/* sim_operator.c: people. */
+void operator_acts(void);      /* somebody gives a random command */
+void operator_mends(void);     /* healing: what was frozen, offline or hanged goes on */
+
+/* sim_worker.c: the worker that speaks to simulated brokers instead of sockets. */
+void worker_start(struct thread *th);
+void worker_stop(void);
+struct actor *worker_actor(void);
+void worker_answered(struct letter *l, void *self);
+void worker_hello(int broker, uint64_t conn, bool fresh, const uint64_t *held, size_t n);
+void worker_gone(int broker, uint64_t conn);
+void worker_credit(int broker, uint64_t conn, uint64_t limit);
+void worker_beat(int broker, uint64_t conn, int64_t sent_us, const uint64_t *held, size_t n);
 struct report {
 	uint64_t token;
 	uint32_t seq;
 	int end;            /* enum attempt_end, or -1 started, -2 kill acknowledged, -3 hanged */
 	int exit_code, reason;
 };
-void server_report(int broker, uint64_t conn, const struct report *r);
+void worker_report(int broker, uint64_t conn, const struct report *r);
 
 /* sim_broker.c: machines with a loader and a keeper. */
 void brokers_reset(void);
-void broker_job(int broker, uint64_t conn, uint64_t token, struct inst_key key, int64_t grace_us);
+void broker_job(int broker, uint64_t conn, uint64_t token, struct inst_key key);
 void broker_kill(int broker, uint64_t conn, uint64_t token);
 void broker_ack(int broker, uint64_t conn, uint64_t token, uint32_t seq, int code);
 void broker_beat_ack(int broker, uint64_t conn, int64_t sent_us, const uint64_t *unknown, size_t n);
@@ -94,8 +157,10 @@ void broker_machine_crash(int broker);
 void brokers_heal(void);
 void broker_server_lost(void);      /* the server's end died: all connections break */
 extern bool healing;
+int64_t wire_delay(void);
 
 /* The lease rule, in small: T_fence + T_kill < T_lose. */
-enum { BEAT_US = 200 * 1000, FENCE_US = 1500 * 1000, KILL_US = 300 * 1000, LOSE_US = 2000 * 1000 };
+enum { BEAT_US = 200 * 1000, FENCE_US = 1500 * 1000, KILL_US = 300 * 1000, LOSE_US = 2000 * 1000,
+	EPOCH_US = 1000 * 1000 };
 
 #endif

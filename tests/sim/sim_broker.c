@@ -8,6 +8,7 @@
 
 bool healing;
 
+enum { JOBS_MAX = 64 };
 enum job_state { J_FREE, J_RUNNING, J_ENDED };
 
 struct job {
@@ -15,7 +16,7 @@ struct job {
 	uint64_t token;
 	struct inst_key key;
 	bool in_process;    /* dies with the loader, no marker on the machine */
-	bool killing, deaf, acked_kill;
+	bool killing, deaf; /* deaf: dies of a kill only after a long while */
 	int64_t deadline_us; /* the fence */
 	struct report end;
 	uint32_t seq;
@@ -28,6 +29,7 @@ struct machine {
 	bool fresh;         /* the loader is a new process */
 	uint64_t done, limit;
 	int64_t proof_us;   /* send time of the last beat (or hello) the server has answered */
+	struct report old;  /* one that was acknowledged: a replay */
 	struct job jobs[JOBS_MAX];
 };
 
@@ -37,9 +39,11 @@ enum { SLOTS = 6 };
 
 static void connect_soon(int b);
 
-static int64_t wire_delay(void)
+int64_t wire_delay(void)
 {
-	return healing ? 1 * MS : (int64_t)(1 + rnd(chance(50) ? 3000 : 20)) * MS;
+	if (healing)
+		return 1 * MS;
+	return (int64_t)(1 + rnd(swarm.slow_wire && chance(50) ? 3000 : 20)) * MS;
 }
 
 /* One direction of a connection keeps its order; a broken one delivers nothing. */
@@ -74,13 +78,13 @@ static void arrive(void *a, uint64_t b)
 	(void)b;
 	if (machines[u->broker].conn == u->conn && server_up()) {
 		if (u->kind == 0)
-			server_hello(u->broker, u->conn, u->fresh, u->held, u->n);
+			worker_hello(u->broker, u->conn, u->fresh, u->held, u->n);
 		else if (u->kind == 1)
-			server_credit(u->broker, u->conn, u->limit);
+			worker_credit(u->broker, u->conn, u->limit);
 		else if (u->kind == 2)
-			server_beat(u->broker, u->conn, u->sent_us, u->held, u->n);
+			worker_beat(u->broker, u->conn, u->sent_us, u->held, u->n);
 		else
-			server_report(u->broker, u->conn, &u->report);
+			worker_report(u->broker, u->conn, &u->report);
 	}
 	free(u);
 }
@@ -201,12 +205,11 @@ static void look_at_fence(void *a, uint64_t life)
 	later(j->deadline_us - now_us, look_at_fence, j, life);
 }
 
-void broker_job(int b, uint64_t conn, uint64_t token, struct inst_key key, int64_t grace_us)
+void broker_job(int b, uint64_t conn, uint64_t token, struct inst_key key)
 {
 	struct machine *m = &machines[b];
 	struct job *j = NULL;
 
-	(void)grace_us;
 	if (m->conn != conn)
 		return;
 	m->done++; /* every job received counts, also one that is held already */
@@ -244,7 +247,7 @@ void broker_kill(int b, uint64_t conn, uint64_t token)
 	if (j->killing)
 		return;
 	j->killing = true;
-	later(j->deaf ? 200 * MS + rnd(50) * MS : rnd(150) * MS, killed_end, j, j->life);
+	later(j->deaf ? (int64_t)rnd(8000) * MS : (int64_t)rnd(150) * MS, killed_end, j, j->life);
 }
 
 void broker_ack(int b, uint64_t conn, uint64_t token, uint32_t seq, int code)
@@ -255,6 +258,8 @@ void broker_ack(int b, uint64_t conn, uint64_t token, uint32_t seq, int code)
 	if (machines[b].conn != conn || !j || j->state != J_ENDED || seq != j->end.seq)
 		return;
 	check_acked(token);
+	machines[b].old = j->end;
+	machines[b].old.token = token;
 	j->state = J_FREE;
 	j->life = 0;
 	send_credit(b);
@@ -292,8 +297,13 @@ static void beat(void *a, uint64_t conn)
 	for (int i = 0; i < JOBS_MAX; i++)
 		if (machines[b].jobs[i].state == J_ENDED)
 			report(b, &machines[b].jobs[i], machines[b].jobs[i].end);
+	if (swarm.replays && machines[b].old.token && chance(50)) {
+		struct up *again = up_new(b, 3);
+		again->report = machines[b].old;
+		up_send(again);
+	}
 	send_credit(b);
-	later(BEAT_US, beat, a, conn);
+	later(healing ? 3 * BEAT_US : BEAT_US, beat, a, conn);
 }
 
 static void do_connect(void *a, uint64_t unused)
@@ -335,10 +345,11 @@ void broker_cut(int b)
 	if (!conn)
 		return;
 	note("broker %d: connection cut", b);
+	check_trouble();
 	machines[b].conn = 0;
 	up_clear[b] = down_clear[b] = 0;
 	if (server_up())
-		server_gone(b, conn);
+		worker_gone(b, conn);
 	connect_soon(b);
 }
 
@@ -368,6 +379,7 @@ void broker_loader_crash(int b)
 	if (!m->loader_up)
 		return;
 	note("broker %d: loader crash", b);
+	check_trouble();
 	for (int i = 0; i < JOBS_MAX; i++) {
 		struct job *j = &m->jobs[i];
 		if (j->state == J_FREE || !j->in_process)

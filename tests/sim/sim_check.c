@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched/outcome.h"
+#include "sched/plan.h"
 #include "sched/task.h"
 #include "sim.h"
 #include "store/mem.h"
@@ -21,30 +21,35 @@ enum { ROWS = 8192, TOKENS = 65536 };
 struct row {
 	struct inst_key key;
 	struct instance inst;
-	uint64_t live_token;   /* 0: no lease */
+	uint64_t live_token;    /* 0: no lease */
 	uint64_t running_token; /* the world's: a process of it runs */
-	uint64_t running_token2;
 };
 
 struct seen_token {
 	uint64_t token;
 	struct inst_key key;
-	bool started, ended, acked, settled;
+	bool started, ended;
 	int exit_code;
 	int64_t granted_at;
 };
+
+/* What the log says about each definition. */
+static struct known {
+	uint32_t version;
+	uint8_t state;
+	bool frozen;
+} known[TASKS + 1];
 
 static struct row rows[ROWS];
 static uint32_t n_rows;
 static struct map by_key, by_token;
 static struct seen_token tokens[TOKENS];
 static uint32_t n_tokens;
-static struct task *tasks[TASKS];
-static size_t n_tasks;
-static struct outcomes outcomes[TASKS + 1];
 static int slots[TASKS + 1], workflow_slots;
-static uint64_t last_number, last_token;
-static uint32_t last_epoch;
+static uint64_t last_number, last_token, taken_number, hash;
+static uint32_t last_epoch, newest_epoch;
+static int64_t trouble_us;
+static bool replaying; /* what was committed before a crash and shown to nobody */
 static uint64_t seen[ST_COUNT][EV_COUNT];
 
 void break_invariant(const char *which, const char *fmt, ...)
@@ -61,7 +66,7 @@ void break_invariant(const char *which, const char *fmt, ...)
 	note("BROKEN %s", words);
 }
 
-void check_reset(struct task *const *ts, size_t n)
+void check_reset(void)
 {
 	broken = NULL;
 	map_done(&by_key);
@@ -69,15 +74,14 @@ void check_reset(struct task *const *ts, size_t n)
 	map_init(&by_key);
 	map_init(&by_token);
 	n_rows = n_tokens = 0;
-	last_number = last_token = 0;
-	last_epoch = 0;
+	last_number = last_token = taken_number = 0;
+	hash = 14695981039346656037u;
+	last_epoch = newest_epoch = 0;
 	workflow_slots = 0;
+	trouble_us = INT64_MIN;
 	memset(slots, 0, sizeof slots);
-	n_tasks = n;
-	for (size_t i = 0; i < n; i++) {
-		tasks[i] = ts[i];
-		outcomes_done(&outcomes[i + 1]);
-	}
+	memset(known, 0, sizeof known);
+	rules_reset();
 }
 
 static struct row *row_of(struct inst_key key, bool make)
@@ -106,85 +110,57 @@ static struct seen_token *token_of(uint64_t token)
 	return at == MAP_NONE ? NULL : &tokens[at];
 }
 
-static bool meets(const struct task_link *l, const struct outcome_range *o, bool turn)
+static void check_gates(const struct transition *tr, const struct task *t)
 {
-	if (!o)
-		return false;
-	if (turn)
-		return o->state == ST_SUCC || o->state == ST_SKIPPED;
-	if (l->on == ON_DONE)
-		return true;
-	return o->state == ST_SUCC || (o->state == ST_SKIPPED && o->reason != RE_LINK &&
-	                               o->reason != RE_BRANCH && o->reason != RE_PIPELINE);
-}
+	const struct known *k = &known[t->id];
 
-static void check_link(const struct task *t, const struct task_link *l, int64_t run_date, bool turn)
-{
-	struct link_span spans[LINK_SPANS_MAX];
-	const struct task *p = tasks[l->parent - 1];
-	int n = link_spans(l, p->plan, t->plan, run_date, spans);
-	int met = 0, total = 0;
-
-	for (int i = 0; i < n; i++)
-		for (int64_t d = plan_next(p->plan, spans[i].lo - 1); d < spans[i].hi;
-		     d = plan_next(p->plan, d)) {
-			total++;
-			met += meets(l, outcomes_find(&outcomes[p->id], d), turn);
-		}
-	if (total && (l->strategy == LS_ANY ? met == 0 : met < total))
-		break_invariant("I8", "task %u at %" PRId64 " granted with %d of %d of task %u", t->id,
-		                run_date, met, total, p->id);
-}
-
-/* I8: judged by brute force on the committed prefix. Retries do not ask again. */
-static void check_dependencies(const struct transition *tr)
-{
-	const struct task *t = tasks[tr->inst.key.task - 1];
-
-	if (tr->inst.attempt != 1 || tr->inst.infra || (tr->inst.flags & IF_RUN_NOW))
+	if (tr->inst.key.part < 0)
 		return;
-	for (size_t i = 0; i < t->n_links; i++)
-		check_link(t, &t->links[i], tr->inst.key.run_date, false);
-	if (t->serial == SERIAL_ORDERED) {
-		struct task_link turn = { .parent = t->id, .kind = LK_PREV, .prev = 1 };
-		check_link(t, &turn, tr->inst.key.run_date, true);
-	}
+	if (!replaying && (k->state != TS_ONLINE || k->frozen || (tr->inst.flags & IF_FROZEN)))
+		break_invariant("G1-2", "task %u granted while it is offline or frozen", t->id);
+	if (!replaying && tr->inst.version != k->version)
+		break_invariant("G1-2", "task %u granted by version %u of %u", t->id, tr->inst.version,
+		                k->version);
+	if (t->concurrency && slots[t->id] >= t->concurrency)
+		break_invariant("I10", "task %u runs %d of %d and starts one more", t->id, slots[t->id],
+		                t->concurrency);
+	if (t->workflow_cap && workflow_slots >= t->workflow_cap)
+		break_invariant("I10", "the workflow's quota is exceeded");
 }
 
-static void check_grant(const struct transition *tr, struct row *r)
+static void check_grant(const struct transition *tr, const struct row *r)
 {
-	const struct task *t = tasks[tr->inst.key.task - 1];
+	const struct task *t = task_version(tr->inst.key.task, tr->inst.version);
 
 	if (r->live_token)
 		break_invariant("I3", "a second live lease for task %u", t->id);
 	if (tr->inst.token <= last_token)
 		break_invariant("I3", "token %" PRIx64 " after %" PRIx64, tr->inst.token, last_token);
 	last_token = tr->inst.token;
-	check_dependencies(tr);
-	if (t->concurrency && slots[t->id] >= t->concurrency)
-		break_invariant("I10", "task %u runs %d of %d and starts one more", t->id,
-		                slots[t->id], t->concurrency);
-	if (t->workflow_cap && workflow_slots >= t->workflow_cap)
-		break_invariant("I10", "the workflow's quota is exceeded");
-	if (tr->inst.attempt > t->max_attempts)
+	rules_grant(tr);
+	check_gates(tr, t);
+	if (t->version == 1 && tr->inst.attempt > t->max_attempts)
 		break_invariant("I19", "attempt %u of %d", tr->inst.attempt, t->max_attempts);
 	if (n_tokens < TOKENS) {
 		tokens[n_tokens] = (struct seen_token){ .token = tr->inst.token,
-			.key = tr->inst.key, .granted_at = now_us };
+			                                .key = tr->inst.key,
+			                                .granted_at = now_us };
 		map_add(&by_token, tr->inst.token, n_tokens++);
 	}
 }
 
 /* I6: success only from an exit status that was seen; and what was seen is what stands. */
-static void check_success(const struct transition *tr)
+static void check_result(const struct transition *tr)
 {
 	const struct seen_token *k = token_of(tr->inst.token);
 
-	if (tr->event != EV_EXIT_OK)
-		return;
-	if (!k || !k->ended || k->exit_code != 0)
+	if (tr->event == EV_EXIT_OK && (!k || !k->ended || k->exit_code != 0))
 		break_invariant("I6", "success of task %u without an exit 0 under token %" PRIx64,
 		                tr->inst.key.task, tr->inst.token);
+	if (tr->event == EV_FAIL_RETRY && tr->reason == RE_LOST && k && k->ended &&
+	    k->exit_code == 0 && k->granted_at > trouble_us && !swarm.slow_wire)
+		break_invariant("I6", "the exit 0 of token %" PRIx64 " was lost for no reason",
+		                tr->inst.token);
 }
 
 static void check_intent(const struct transition *tr, const struct row *r)
@@ -198,6 +174,9 @@ static void check_intent(const struct transition *tr, const struct row *r)
 		break_invariant("I13", "a kill of task %u was forgotten", tr->inst.key.task);
 	if (killing && tr->event == EV_STARTED && tr->inst.state != tr->from)
 		break_invariant("I13", "a late start of task %u changed its state", tr->inst.key.task);
+	if (killing && r->inst.intent == KI_USER && !state_final((enum state)tr->to) &&
+	    !state_holds_slot((enum state)tr->to))
+		break_invariant("I13", "task %u was killed by a person and goes on", tr->inst.key.task);
 }
 
 static int missed(void *ctx, const struct transition *tr)
@@ -216,15 +195,44 @@ void check_restart(struct store *s)
 	uint64_t number;
 	uint32_t epoch;
 
+	replaying = true;
 	store_mem_each_event(s, missed, NULL);
+	replaying = false;
 	if (store_position(s, &number, &epoch, NULL) == 0 && number >= last_number)
 		last_number = number;
 	else
 		break_invariant("P4", "the store is at %" PRIu64 ", %" PRIu64 " was shown", number,
 		                last_number);
+	check_store(s);
 }
 
-void check_record(const struct transition *tr)
+void check_task(const struct task *t, const struct store_task *row)
+{
+	struct known *k = &known[t->id];
+
+	if (t->version < k->version)
+		break_invariant("P4", "the edit of task %u to version %u was undone: %u", t->id,
+		                k->version, t->version);
+	*k = (struct known){ t->version, row->state, row->frozen };
+}
+
+static void mix(uint64_t v)
+{
+	hash = (hash ^ v) * 1099511628211u;
+	hash ^= hash >> 29;
+}
+
+static void follow_hash(const struct transition *tr)
+{
+	mix(tr->number);
+	mix((uint64_t)tr->at_us);
+	mix((uint64_t)tr->kind << 32 | (uint64_t)tr->event << 16 | (uint64_t)tr->to << 8 | tr->reason);
+	mix((uint64_t)tr->inst.key.run_date << 8 ^ tr->inst.key.task);
+	mix(tr->inst.token);
+	mix((uint64_t)tr->inst.attempt << 32 | tr->inst.revision);
+}
+
+static void check_order(const struct transition *tr)
 {
 	if (tr->number != last_number + 1)
 		break_invariant("I16", "record %" PRIu64 " after %" PRIu64, tr->number, last_number);
@@ -232,14 +240,15 @@ void check_record(const struct transition *tr)
 	if (tr->epoch < last_epoch)
 		break_invariant("I12", "epoch %u after %u", tr->epoch, last_epoch);
 	last_epoch = tr->epoch;
-	if (tr->kind != TK_INSTANCE)
-		return;
-	struct row *r = row_of(tr->inst.key, true);
+	if (tr->epoch < newest_epoch && tr->number > taken_number)
+		break_invariant("I12", "epoch %u wrote record %" PRIu64 " after epoch %u began",
+		                tr->epoch, tr->number, newest_epoch);
+}
+
+static void check_edge(const struct transition *tr, const struct row *r)
+{
 	enum state from = r->inst.revision ? (enum state)r->inst.state : ST_NONE;
-	note("  #%" PRIu64 " task %u @%" PRId64 " %s -> %s (%s) attempt %u token %" PRIx64, tr->number,
-	     tr->inst.key.task, tr->inst.key.run_date % 100000, state_name((enum state)tr->from),
-	     state_name((enum state)tr->to), event_name((enum event)tr->event), tr->inst.attempt,
-	     tr->inst.token);
+
 	if (from != tr->from)
 		break_invariant("I9", "task %u says it comes from %s, it was %s", tr->inst.key.task,
 		                state_name((enum state)tr->from), state_name(from));
@@ -247,21 +256,42 @@ void check_record(const struct transition *tr)
 		break_invariant("I9", "no edge %s %s", state_name((enum state)tr->from),
 		                event_name((enum event)tr->event));
 	seen[tr->from][tr->event]++;
-	if (tr->event == EV_GRANT)
-		check_grant(tr, r);
-	check_success(tr);
-	check_intent(tr, r);
-	int d = (int)state_holds_slot((enum state)tr->to) - (int)state_holds_slot((enum state)tr->from);
+}
+
+static void follow(const struct transition *tr, struct row *r)
+{
+	int d = (int)state_holds_slot((enum state)tr->to) -
+	        (tr->from != ST_NONE && state_holds_slot((enum state)tr->from));
+
 	slots[tr->inst.key.task] += d;
 	workflow_slots += d;
 	r->live_token = state_holds_slot((enum state)tr->to) ? tr->inst.token : 0;
 	r->inst = tr->inst;
-	if (state_final((enum state)tr->to))
-		outcomes_set(&outcomes[tr->inst.key.task], tasks[tr->inst.key.task - 1]->plan,
-		             tr->inst.key.run_date, tr->inst.generation, tr->to, tr->reason);
-	else if (state_final((enum state)tr->from))
-		outcomes_clear(&outcomes[tr->inst.key.task], tasks[tr->inst.key.task - 1]->plan,
-		               tr->inst.key.run_date);
+	rules_follow(tr);
+}
+
+void check_record(const struct transition *tr)
+{
+	check_order(tr);
+	follow_hash(tr);
+	if (tr->kind == TK_TASK)
+		check_task(tr->ref, tr->row);
+	if (tr->kind != TK_INSTANCE)
+		return;
+	struct row *r = row_of(tr->inst.key, true);
+	note("  #%" PRIu64 " task %u @%" PRId64 "/%d %s -> %s (%s, %s) attempt %u token %" PRIx64,
+	     tr->number, tr->inst.key.task, tr->inst.key.run_date % 100000, tr->inst.key.part,
+	     state_name((enum state)tr->from), state_name((enum state)tr->to),
+	     event_name((enum event)tr->event), reason_name((enum reason)tr->reason),
+	     tr->inst.attempt, tr->inst.token);
+	check_edge(tr, r);
+	if (tr->event == EV_GRANT)
+		check_grant(tr, r);
+	if (tr->to == ST_SKIPPED)
+		rules_skip(tr);
+	check_result(tr);
+	check_intent(tr, r);
+	follow(tr, r);
 }
 
 void check_start(uint64_t token, struct inst_key key)
@@ -269,7 +299,8 @@ void check_start(uint64_t token, struct inst_key key)
 	struct row *r = row_of(key, true);
 	struct seen_token *k = token_of(token);
 
-	note("  world: start task %u @%" PRId64 " token %" PRIx64, key.task, key.run_date % 100000, token);
+	note("  world: start task %u @%" PRId64 " token %" PRIx64, key.task, key.run_date % 100000,
+	     token);
 	if (!k) {
 		break_invariant("I4", "a start without a committed grant: token %" PRIx64, token);
 		return;
@@ -298,66 +329,85 @@ void check_end(uint64_t token, struct inst_key key, int exit_code)
 	}
 }
 
+bool check_runs(struct inst_key key)
+{
+	const struct row *r = row_of(key, false);
+
+	return r && r->running_token;
+}
+
 /* An acknowledged end must be in the log by now: the token is nobody's lease any more. */
 void check_acked(uint64_t token)
 {
-	struct seen_token *k = token_of(token);
+	const struct seen_token *k = token_of(token);
 	const struct row *r = k ? row_of(k->key, false) : NULL;
 
-	if (r && r->live_token == token)
+	if (r && r->live_token == token && r->inst.state != ST_HANGED)
 		break_invariant("P4", "the end of token %" PRIx64 " was acknowledged before it was kept",
 		                token);
 }
 
-static int compare_live(void *ctx, const struct instance *i)
+void check_trouble(void)
 {
-	size_t *n = ctx;
+	trouble_us = now_us;
+}
+
+void check_epoch_taken(uint32_t epoch)
+{
+	uint32_t in_store;
+
+	newest_epoch = epoch;
+	if (store_position(server_store(), &taken_number, &in_store, NULL) < 0)
+		break_invariant("I12", "the store does not say its position");
+}
+
+uint64_t check_hash(void)
+{
+	return hash;
+}
+
+static void compare(const struct instance *i)
+{
 	const struct row *r = row_of(i->key, false);
 
-	++*n;
 	if (!r || r->inst.state != i->state || r->inst.revision != i->revision ||
-	    r->inst.token != i->token)
-		break_invariant("I16", "the live row of task %u at %" PRId64 " is not what the log says",
+	    r->inst.token != i->token || r->inst.generation != i->generation)
+		break_invariant("I16", "the row of task %u at %" PRId64 " is not what the log says",
 		                i->key.task, i->key.run_date);
+}
+
+static int compare_live(void *ctx, const struct instance *i)
+{
+	++*(size_t *)ctx;
+	compare(i);
 	return 0;
 }
 
 void check_store(struct store *s)
 {
-	size_t live = 0, want = 0;
+	size_t live = 0, want = 0, done = 0;
+	struct instance i;
 
 	if (store_load_live(s, compare_live, &live, NULL) < 0)
 		break_invariant("I20", "the store does not load");
-	for (uint32_t i = 0; i < n_rows; i++)
-		want += rows[i].inst.revision && !state_final((enum state)rows[i].inst.state);
+	for (uint32_t at = 0; at < n_rows; at++) {
+		const struct row *r = &rows[at];
+		bool is_final = r->inst.revision && state_final((enum state)r->inst.state);
+		want += r->inst.revision && !is_final;
+		done += is_final;
+		if (!is_final)
+			continue;
+		if (store_find_done(s, r->key, &i, NULL) < 0)
+			break_invariant("I16", "task %u at %" PRId64 " ended and is not in history",
+			                r->key.task, r->key.run_date);
+		else
+			compare(&i);
+	}
 	if (live != want)
 		break_invariant("I16", "%zu live rows, the log says %zu", live, want);
-}
-
-static bool may_wait(const struct row *r)
-{
-	const struct task *t = tasks[r->key.task - 1];
-
-	/* It waits for a parent that ended badly, or for one that does. */
-	if (r->inst.state == ST_HANGED)
-		return true;
-	if (r->inst.state != ST_READY)
-		return false;
-	for (size_t i = 0; i <= t->n_links; i++) {
-		struct link_span spans[LINK_SPANS_MAX];
-		struct task_link turn = { .parent = t->id, .kind = LK_PREV, .prev = 1 };
-		const struct task_link *l = i < t->n_links ? &t->links[i] : &turn;
-		const struct task *p = tasks[l->parent - 1];
-		if (i == t->n_links && t->serial != SERIAL_ORDERED)
-			continue;
-		int n = link_spans(l, p->plan, t->plan, r->key.run_date, spans);
-		for (int k = 0; k < n; k++)
-			for (int64_t d = plan_next(p->plan, spans[k].lo - 1); d < spans[k].hi;
-			     d = plan_next(p->plan, d))
-				if (!meets(l, outcomes_find(&outcomes[p->id], d), i == t->n_links))
-					return true;
-	}
-	return false;
+	if (store_mem_count_done(s) != done)
+		break_invariant("I16", "%zu rows of history, the log says %zu",
+		                store_mem_count_done(s), done);
 }
 
 size_t check_unfinished(bool print)
@@ -366,39 +416,47 @@ size_t check_unfinished(bool print)
 
 	for (uint32_t i = 0; i < n_rows; i++) {
 		const struct row *r = &rows[i];
-		if (!r->inst.revision || state_final((enum state)r->inst.state) || may_wait(r))
+		if (!r->inst.revision || state_final((enum state)r->inst.state) ||
+		    rules_may_wait(&r->inst))
 			continue;
 		n++;
 		if (print)
-			note("unfinished: task %u @%" PRId64 " %s token %" PRIx64, r->key.task,
-			     r->key.run_date % 100000, state_name((enum state)r->inst.state),
-			     r->inst.token);
+			note("unfinished: task %u @%" PRId64 "/%d %s token %" PRIx64, r->key.task,
+			     r->key.run_date % 100000, r->key.part,
+			     state_name((enum state)r->inst.state), r->inst.token);
 	}
 	return n;
 }
 
-/* I17, I2, I6 backwards: faults are off and time has passed: all due work is done. */
-void check_quiet(bool faults_off)
+static void check_calendar(const struct task *t)
 {
-	if (!faults_off)
-		return;
+	int64_t end = wall_of(now_us) / SEC;
+
+	for (int64_t d = plan_next(t->plan, INT64_MIN + 1); d != PLAN_NEVER && d < end;
+	     d = plan_next(t->plan, d))
+		if (!row_of((struct inst_key){ d, t->id, 0 }, false))
+			break_invariant("I2", "task %u has no row at %" PRId64, t->id, d);
+}
+
+/* I17, I2, I16: faults are off and time has passed: all due work is done. */
+void check_quiet(struct store *s)
+{
 	size_t n = check_unfinished(true);
+
 	if (n)
 		break_invariant("I17", "%zu instances never came to an end", n);
-	for (size_t i = 0; i < n_tasks; i++) {
-		int64_t end = wall_of(now_us) / SEC;
-		for (int64_t d = plan_next(tasks[i]->plan, INT64_MIN + 1); d != PLAN_NEVER && d < end;
-		     d = plan_next(tasks[i]->plan, d))
-			if (!row_of((struct inst_key){ d, tasks[i]->id, 0 }, false))
-				break_invariant("I2", "task %u has no row at %" PRId64, tasks[i]->id, d);
+	for (uint32_t id = 1; id <= TASKS; id++)
+		check_calendar(task_now(id));
+	for (uint32_t i = 0; i < n_rows; i++) {
+		const struct instance *inst = &rows[i].inst;
+		if (rows[i].running_token)
+			break_invariant("I15", "a process of task %u runs on", rows[i].key.task);
+		if (inst->revision && inst->state == ST_SKIPPED && inst->reason == RE_LINK &&
+		    !rules_skip_stands(inst))
+			break_invariant("I17", "task %u at %" PRId64 " was skipped for a parent that reopened",
+			                inst->key.task, inst->key.run_date);
 	}
-	for (uint32_t i = 0; i < n_tokens; i++)
-		if (tokens[i].ended && !tokens[i].acked) {
-			const struct row *r = row_of(tokens[i].key, false);
-			if (r && r->live_token == tokens[i].token && r->inst.state != ST_HANGED)
-				break_invariant("I6", "the end of token %" PRIx64 " was lost",
-				                tokens[i].token);
-		}
+	check_store(s);
 }
 
 void check_coverage(uint64_t counts[ST_COUNT][EV_COUNT])

@@ -4,47 +4,90 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseserver/ledger.h"
 #include "sim.h"
 #include "store/mem.h"
 #include "util/err.h"
 #include "util/log.h"
 
 
-/* Each seed has its own kinds of bad luck (swarm testing). */
-struct swarm {
-	bool cuts, loader_crashes, machine_crashes, server_crashes, store_faults, operators;
-};
+static const size_t rings[] = { 256, 1024, 32768 };
 
-static void misfortune(const struct swarm *s)
+static struct swarm draw_swarm(void)
+{
+	struct swarm s = { .apart = chance(750) };
+
+	s.lag_per_mille = s.apart ? 20 + rnd(300) : 0;
+	s.lag_us = (int64_t)(1 + rnd(chance(300) ? 400 : 20)) * MS;
+	s.slow_wire = chance(500);
+	s.replays = chance(500);
+	s.cuts = chance(600);
+	s.loader_crashes = chance(600);
+	s.machine_crashes = chance(400);
+	s.server_crashes = chance(600);
+	s.store_faults = chance(500);
+	s.operators = chance(800);
+	s.edits = chance(500);
+	s.wall_jumps = chance(150);
+	s.takeovers = chance(200);
+	s.long_downs = chance(200);
+	s.ring_slots = rings[rnd(3)];
+	return s;
+}
+
+static void fault(void)
+{
+	int code = chance(500) ? E_BUSY : chance(500) ? E_AGAIN : E_FULL;
+	unsigned n = 1 + rnd(code == E_FULL ? 40 : 4);
+
+	check_trouble();
+	store_mem_fail(server_store(), rnd(5), n, code,
+	               chance(500) ? STORE_FAULT_AFTER : STORE_FAULT_BEFORE);
+}
+
+static void deposed_must_be_gone(void *a, uint64_t epoch)
+{
+	(void)a;
+	if (server_up() && ledger_epoch(server_ledger()) == epoch)
+		break_invariant("I12", "epoch %u still leads after another took over", (unsigned)epoch);
+}
+
+static void takeover(void)
+{
+	uint32_t was = ledger_epoch(server_ledger());
+
+	server_takeover();
+	later(2 * EPOCH_US + 40 * 100 * MS, deposed_must_be_gone, NULL, was);
+}
+
+static void jump(void)
+{
+	static const int64_t steps[] = { -60, -5, 0, 0, 5, 60 };
+
+	wall_shift(steps[rnd(6)] * MINUTE);
+}
+
+static void misfortune(void)
 {
 	int b = (int)rnd(BROKERS);
 
-	switch (rnd(12)) {
+	switch (rnd(14)) {
 	case 0:
-		if (s->cuts)
-			broker_cut(b);
-		break;
+		return swarm.cuts ? broker_cut(b) : (void)0;
 	case 1:
-		if (s->loader_crashes)
-			broker_loader_crash(b);
-		break;
+		return swarm.loader_crashes ? broker_loader_crash(b) : (void)0;
 	case 2:
-		if (s->machine_crashes && chance(300))
-			broker_machine_crash(b);
-		break;
+		return swarm.machine_crashes && chance(300) ? broker_machine_crash(b) : (void)0;
 	case 3:
-		if (s->server_crashes && chance(400))
-			server_crash();
-		break;
+		return swarm.server_crashes && chance(400) ? server_crash() : (void)0;
 	case 4:
-		if (s->store_faults && server_up())
-			store_mem_fail(server_store(), rnd(5), 1 + rnd(4),
-			               chance(500) ? E_BUSY : E_AGAIN,
-			               chance(500) ? STORE_FAULT_AFTER : STORE_FAULT_BEFORE);
-		break;
+		return swarm.store_faults && server_up() ? fault() : (void)0;
+	case 5:
+		return swarm.takeovers && server_up() && chance(200) ? takeover() : (void)0;
+	case 6:
+		return swarm.wall_jumps && chance(150) ? jump() : (void)0;
 	default:
-		if (s->operators)
-			server_operator();
+		return swarm.operators ? operator_acts() : (void)0;
 	}
 }
 
@@ -52,49 +95,59 @@ static void luck_runs_out(void *a, uint64_t b)
 {
 	if (healing)
 		return;
-	misfortune(a);
+	misfortune();
 	later((int64_t)(1 + rnd(1500)) * MS, luck_runs_out, a, b);
 }
 
-static bool run_seed(uint64_t seed, uint64_t counts[ST_COUNT][EV_COUNT])
+static void chaos(void)
 {
-	struct swarm swarm;
-
-	world_reset(seed);
-	swarm = (struct swarm){ chance(600), chance(600), chance(400), chance(600), chance(500),
-		                chance(700) };
 	brokers_reset();
 	server_start();
-	later(2 * SEC, luck_runs_out, &swarm, 0);
-	for (int64_t i = 0; i < opt.steps && !broken && now_us < 20 * MINUTE; i++)
+	later(2 * SEC, luck_runs_out, NULL, 0);
+	for (int64_t i = 0; i < opt.steps && !broken && now_us < PLANNED_US - MINUTE; i++)
 		if (!world_step())
 			break;
-	/* Heal: no faults any more; then all that is due must get done. */
+}
+
+/* No faults any more; then all that is due must get done. */
+static void heal(void)
+{
+	int64_t until = now_us + 90 * MINUTE;
+
+	note("healing");
 	brokers_heal();
+	wall_shift(0);
 	if (server_up())
 		store_mem_fail(server_store(), 0, 0, 0, STORE_FAULT_BEFORE);
-	note("healing");
-	int64_t until = now_us + 60 * MINUTE;
-	for (int64_t i = 0; !broken && now_us < until; i++) {
-		if (!world_step())
-			break;
-		if (i % 2000 == 0)
-			server_operators_done();
-		if (now_us > 25 * MINUTE && i % 500 == 0 && server_up() && check_unfinished(false) == 0)
+	for (int64_t i = 0; !broken && now_us < until && world_step(); i++) {
+		if (i % 1000 == 0)
+			operator_mends();
+		if (now_us > PLANNED_US + MINUTE && i % 500 == 0 && server_up() &&
+		    check_unfinished(false) == 0)
 			break;
 	}
 	if (!broken && !server_up())
 		break_invariant("I17", "the server never came back");
-	if (!broken) {
-		check_quiet(true);
-		check_store(server_store());
-	}
+}
+
+static bool run_seed(uint64_t seed, uint64_t *ret_hash, uint64_t counts[ST_COUNT][EV_COUNT])
+{
+	world_reset(seed);
+	check_reset();
+	swarm = draw_swarm();
+	tasks_make();
+	chaos();
+	if (!broken)
+		heal();
+	if (!broken)
+		check_quiet(server_store());
 	check_coverage(counts);
 	if (broken)
 		printf("seed %" PRIu64 ": %s\n", seed, broken);
-	bool good = !broken;
+	*ret_hash = check_hash();
 	server_end();
-	return good;
+	tasks_free();
+	return !broken;
 }
 
 static uint64_t number(const char *text)
@@ -105,7 +158,7 @@ static uint64_t number(const char *text)
 int main(int argc, char **argv)
 {
 	static uint64_t counts[ST_COUNT][EV_COUNT];
-	uint64_t seeds = 1, bad = 0;
+	uint64_t seeds = 1, bad = 0, all = 0, hash;
 
 	log_open("sim", LOG_ERROR);
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -124,14 +177,16 @@ int main(int argc, char **argv)
 	}
 	if (opt.verbose)
 		log_level_set(LOG_DEBUG);
-	for (uint64_t s = opt.seed; s < opt.seed + seeds && bad < 5; s++)
-		bad += !run_seed(s, counts);
+	for (uint64_t s = opt.seed; s < opt.seed + seeds && bad < 5; s++) {
+		bad += !run_seed(s, &hash, counts);
+		all = all * 31 + hash;
+	}
 	for (int s = 0; s < ST_COUNT && seeds > 50; s++)
 		for (int e = 1; e < EV_COUNT; e++)
 			if (s && fsm_next((enum state)s, (enum event)e) != ST_NONE && !counts[s][e] &&
 			    fsm_next((enum state)s, (enum event)e) != (enum state)s)
 				printf("# never seen: %s %s\n", state_name((enum state)s),
 				       event_name((enum event)e));
-	printf("sim: %" PRIu64 " seeds, %" PRIu64 " broken\n", seeds, bad);
+	printf("sim: %" PRIu64 " seeds, %" PRIu64 " broken, hash %016" PRIx64 "\n", seeds, bad, all);
 	return bad ? 1 : 0;
 }

@@ -1,6 +1,7 @@
-/* A small random workflow: minute tasks and a five-minute one, linked in every way. */
+/* A small random workflow: minute tasks and five-minute ones, linked in every way; and its
+ * edits, each a version of its own. */
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "rt/zones.h"
 #include "sched/plan.h"
@@ -9,84 +10,167 @@
 #include "util/alloc.h"
 #include "util/check.h"
 
-static struct plan *plan_of(enum cycle_unit unit, int32_t step, int64_t start, int64_t end)
+enum { VERSIONS = 512, LINKS = 4 };
+
+/* One piece of memory, as a compiled task has. */
+struct made {
+	struct task task;
+	struct task_link links[LINKS];
+	char name[32];
+};
+
+static struct task *versions[TASKS + 1][VERSIONS];
+static uint32_t n_versions[TASKS + 1];
+
+static struct plan *plan_of(int32_t step)
 {
+	int64_t start = WALL_BASE_US / SEC;
 	const struct tz *tz;
 	struct plan *p;
 
 	CHECK(zones_get("UTC", &tz, NULL) == 0);
-	struct schedule s = { .unit = unit, .step = step, .tz = tz, .start = start, .end = end,
-		              .anchor = start };
+	struct schedule s = { .unit = CU_MINUTE, .step = step, .tz = tz, .start = start,
+		              .end = start + PLANNED_US / SEC, .anchor = start };
 	CHECK(plan_new(&s, &p, NULL) == 0);
 	return p;
 }
 
-static void add_link(struct task *t, struct task_link l)
+static struct task_link random_link(const struct task *t, const struct task *p)
 {
-	t->links = mem_grow(t->links, t->n_links + 1, sizeof *t->links);
-	t->links[t->n_links++] = l;
+	struct task_link l = { .parent = p->id, .kind = LK_SAME };
+
+	if (plan_step(t->plan) > plan_step(p->plan))
+		l.kind = LK_LARGE;
+	else if (plan_step(t->plan) < plan_step(p->plan))
+		l.kind = LK_SMALL;
+	else if (chance(250))
+		l = (struct task_link){ .parent = p->id, .kind = LK_PREV, .prev = 1 + (int)rnd(2) };
+	if (chance(150))
+		l.on = ON_DONE;
+	else if (chance(120))
+		l.on = ON_FAILURE;
+	if (chance(150))
+		l.strategy = LS_ANY;
+	if (chance(60))
+		l.pass_after_s = 10 + rnd(100);
+	return l;
 }
 
-static void random_links(struct task *ts[TASKS], size_t i)
+static void random_links(struct task *t)
 {
-	struct task *t = ts[i];
-	size_t n = i ? rnd(3) : 0;
+	size_t n = t->id > 1 ? rnd(LINKS - 1) : 0;
 
-	for (size_t k = 0; k < n; k++) {
-		struct task *p = ts[rnd((uint32_t)i)];
-		struct task_link l = { .parent = p->id, .kind = LK_SAME };
-		if (plan_step(t->plan) > plan_step(p->plan))
-			l.kind = LK_LARGE;
-		else if (plan_step(t->plan) < plan_step(p->plan))
-			l.kind = LK_SMALL;
-		else if (chance(250))
-			l = (struct task_link){ .parent = p->id, .kind = LK_PREV, .prev = 1 + (int)rnd(2) };
-		if (chance(150))
-			l.on = ON_DONE;
-		if (chance(150))
-			l.strategy = LS_ANY;
-		add_link(t, l);
-	}
+	t->n_links = 0;
+	for (size_t k = 0; k < n; k++)
+		t->links[t->n_links++] = random_link(t, task_now(1 + rnd(t->id - 1)));
 	if (chance(200))
-		add_link(t, (struct task_link){ .parent = t->id, .kind = LK_PREV, .prev = 1 });
+		t->links[t->n_links++] = (struct task_link){ .parent = t->id, .kind = LK_PREV,
+			                                     .prev = 1 };
+	t->join = t->n_links > 1 && chance(150) ? 1 : 0;
 }
 
-static struct task *task_of(uint32_t id, int64_t start, int64_t end)
+static void random_settings(struct task *t)
 {
-	struct task *t = mem_new(sizeof *t);
+	static const int64_t lives[] = { 2 * SEC, 5 * SEC, 20 * SEC };
 
-	t->refs = 1;
-	t->id = id;
-	t->version = 1;
-	t->workflow_id = 1;
-	t->state = TS_ONLINE;
-	t->memory = mem_fmt("sim/w/t%u", id);
-	t->name = t->memory;
-	t->type = "t";
-	t->group = t->owner = t->run_as = "";
-	t->plan = plan_of(CU_MINUTE, id % 4 == 3 ? 5 : 1, start, end);
 	t->priority = 1 + (int)rnd(10);
 	t->concurrency = chance(500) ? 1 + (int)rnd(3) : 0;
-	t->workflow_cap = 10;
 	t->max_attempts = 1 + (int)rnd(4);
 	t->retry_delay_us = (1 + rnd(20)) * SEC;
 	t->retry_exponential = chance(500);
-	t->retry_cap_us = 60 * SEC;
+	t->retry_cap_us = MINUTE;
+	t->alive_wait_us = chance(300) ? lives[rnd(3)] : 0;
+	t->expire_after_us = chance(100) ? (30 + rnd(200)) * SEC : 0;
+	t->on_lost_hold = chance(150);
+	t->serial = chance(150) ? SERIAL_ORDERED : SERIAL_PARALLEL;
+	t->dispatch = (enum task_dispatch)rnd(DISPATCH_BROADCAST);
+}
+
+static struct task *task_make(uint32_t id, uint32_t version)
+{
+	struct made *m = mem_new(sizeof *m);
+	struct task *t = &m->task;
+
+	t->memory = m;
+	t->refs = 1;
+	t->id = id;
+	t->version = version;
+	t->workflow_id = 1;
+	t->state = TS_ONLINE;
+	snprintf(m->name, sizeof m->name, "sim/w/t%u", id);
+	t->name = m->name;
+	t->type = "t";
+	t->group = t->owner = t->run_as = "";
+	t->links = m->links;
+	t->plan = plan_of(id % 4 == 3 ? 5 : 1);
+	t->workflow_cap = 10;
 	t->infra_max = 1000;
 	t->grace_us = 200 * MS;
-	t->alive_wait_us = chance(300) ? 20 * SEC : 0;
-	t->catchup = CATCHUP_ALL;
-	t->serial = chance(150) ? SERIAL_ORDERED : SERIAL_PARALLEL;
+	random_settings(t);
 	return t;
 }
 
-size_t tasks_make(struct task *ret[TASKS])
+static void note_task(const struct task *t)
 {
-	int64_t start = wall_of(0) / SEC, end = start + 20 * 60;
+	static const char *const kinds[] = { "same", "large", "small", "prev", "window" };
 
-	for (uint32_t i = 0; i < TASKS; i++)
-		ret[i] = task_of(i + 1, start, end);
-	for (size_t i = 0; i < TASKS; i++)
-		random_links(ret, i);
-	return TASKS;
+	note("task %u v%u: join %d serial %d cap %d attempts %d catchup %d", t->id, t->version,
+	     (int)t->join, (int)t->serial, (int)t->concurrency, (int)t->max_attempts, (int)t->catchup);
+	for (size_t k = 0; k < t->n_links; k++)
+		note("  link %s %d of task %u, on %d strategy %d pass %d", kinds[t->links[k].kind],
+		     (int)t->links[k].prev, t->links[k].parent, (int)t->links[k].on,
+		     (int)t->links[k].strategy, (int)t->links[k].pass_after_s);
+}
+
+static struct task *keep(struct task *t)
+{
+	CHECK(t->version == n_versions[t->id] + 1 && t->version <= VERSIONS);
+	versions[t->id][n_versions[t->id]++] = t;
+	return t;
+}
+
+void tasks_make(void)
+{
+	for (uint32_t id = 1; id <= TASKS; id++) {
+		struct task *t = keep(task_make(id, 1));
+		if (chance(250))
+			t->catchup = chance(500) ? CATCHUP_LATEST : CATCHUP_NONE;
+		else if (chance(100))
+			t->catchup_max = 1 + (int)rnd(3);
+		random_links(t);
+		note_task(t);
+	}
+}
+
+struct task *task_edit(uint32_t id)
+{
+	const struct task *was = task_now(id);
+
+	if (n_versions[id] == VERSIONS)
+		return NULL;
+	struct task *t = keep(task_make(id, n_versions[id] + 1));
+	t->catchup = was->catchup;
+	t->catchup_max = was->catchup_max;
+	random_links(t);
+	note_task(t);
+	return t;
+}
+
+void tasks_free(void)
+{
+	for (uint32_t id = 1; id <= TASKS; id++) {
+		while (n_versions[id] > 0)
+			task_unref(versions[id][--n_versions[id]]);
+	}
+}
+
+const struct task *task_version(uint32_t id, uint32_t version)
+{
+	CHECK(id >= 1 && id <= TASKS);
+	return version >= 1 && version <= n_versions[id] ? versions[id][version - 1] : NULL;
+}
+
+const struct task *task_now(uint32_t id)
+{
+	return versions[id][n_versions[id] - 1];
 }

@@ -8,12 +8,10 @@
 #include "util/clock.h"
 #include "util/heap.h"
 
-struct options opt = { .seed = 1, .steps = 20000 };
-int64_t now_us;
+struct options opt = { .seed = 1, .steps = 30000 };
+int64_t now_us, wall_shifted_us;
+struct swarm swarm;
 static uint64_t luck;
-
-/* 2026-03-01 00:00:00 UTC */
-#define WALL_BASE (1772323200LL * SEC)
 
 struct thing {
 	struct heap_node node;
@@ -54,7 +52,13 @@ const struct clock sim_clock = { mono, wall, NULL };
 
 int64_t wall_of(int64_t us)
 {
-	return WALL_BASE + us;
+	return WALL_BASE_US + us + wall_shifted_us;
+}
+
+void wall_shift(int64_t us)
+{
+	note("the wall clock is set by %+lld s", (long long)((us - wall_shifted_us) / SEC));
+	wall_shifted_us = us;
 }
 
 /* Same time: in the order they were put. The tie-breaker stands in the low bits. */
@@ -102,7 +106,7 @@ void world_reset(uint64_t seed)
 	luck = seed * 0x9e3779b97f4a7c15ULL + 0x1234567;
 	for (int i = 0; i < 8; i++)
 		rnd(2);
-	now_us = 0;
+	now_us = wall_shifted_us = 0;
 	tie = 0;
 }
 

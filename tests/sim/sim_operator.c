@@ -1,0 +1,194 @@
+/* People: commands on single instances, and edits of what is being run. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/ledger.h"
+#include "baseserver/letters.h"
+#include "sched/plan.h"
+#include "sched/task.h"
+#include "sim.h"
+#include "store/store.h"
+#include "util/alloc.h"
+#include "util/check.h"
+
+static struct proposal *propose_one(struct inst_key key, enum ask ask, struct proposals **ret)
+{
+	*ret = proposals_new(PR_COMMANDER, 1, worker_actor(), worker_answered);
+	struct proposal *p = proposals_add(*ret, ask, key);
+	p->reason = RE_USER;
+	return p;
+}
+
+static void post(struct proposals *ps)
+{
+	if (ledger_propose(server_ledger(), ps) < 0)
+		proposals_free(ps);
+}
+
+static void ask_one(struct inst_key key, enum ask ask, enum reason reason)
+{
+	struct proposals *ps;
+
+	propose_one(key, ask, &ps)->reason = (uint8_t)reason;
+	post(ps);
+}
+
+/* An instance of the recent past. False: the plan has not begun. */
+static bool pick(struct inst_key *ret)
+{
+	uint32_t id = 1 + rnd(TASKS);
+	int64_t date = plan_prev(task_now(id)->plan, wall_of(now_us) / SEC - (int64_t)rnd(600));
+
+	*ret = (struct inst_key){ date, id, 0 };
+	return date != PLAN_BEFORE;
+}
+
+static void instance_command(void)
+{
+	static const enum ask asks[] = { ASK_KILL,     ASK_REDO,    ASK_FORCE, ASK_FREEZE, ASK_UNFREEZE,
+		                         ASK_PRIORITY, ASK_RUN_NOW, ASK_SKIP,  ASK_REDO,   ASK_KILL };
+	enum ask ask = asks[rnd(sizeof asks / sizeof asks[0])];
+	struct proposals *ps;
+	struct inst_key key;
+
+	if (!pick(&key))
+		return;
+	struct proposal *p = propose_one(key, ask, &ps);
+	p->intent = KI_USER;
+	p->reason = ask == ASK_SKIP ? RE_ASKED : RE_USER;
+	p->priority = ask == ASK_PRIORITY ? (uint8_t)(1 + rnd(10)) : 0;
+	p->kill_running = chance(500);
+	p->due = key.run_date;
+	p->origin = OR_MANUAL;
+	post(ps);
+}
+
+static void dry_run(void)
+{
+	struct proposals *ps;
+	struct inst_key key;
+
+	if (!pick(&key))
+		return;
+	struct proposal *p = propose_one(key, ASK_SATISFY, &ps);
+	p->dry = true;
+	p->folded = UINT64_MAX; /* it runs nothing: no gate can be old */
+	post(ps);
+}
+
+/* A test run of a draft: a part of its own, seen by no link and no plan. */
+static void test_run(void)
+{
+	struct proposals *ps;
+	struct inst_key key;
+
+	if (!pick(&key))
+		return;
+	key.part = -1 - (int32_t)rnd(2);
+	struct proposal *p = propose_one(key, chance(700) ? ASK_CREATE : ASK_KILL, &ps);
+	p->intent = KI_USER;
+	p->due = wall_of(now_us) / SEC;
+	p->origin = OR_MANUAL;
+	post(ps);
+}
+
+static void put_task(const struct task *t, enum task_state state, bool frozen)
+{
+	struct edit *e = mem_new(sizeof *e);
+
+	e->tasks = mem_array(1, sizeof *e->tasks);
+	e->rows = mem_array(1, sizeof *e->rows);
+	e->tasks[0] = task_ref(t);
+	e->rows[0] = (struct store_task){ .id = t->id, .workflow_id = 1, .version = t->version,
+		                          .state = (uint8_t)state, .frozen = frozen,
+		                          .planned_through = INT64_MIN, .online_from = INT64_MIN };
+	e->n_tasks = 1;
+	if (ledger_edit(server_ledger(), e) < 0)
+		edit_free(e);
+}
+
+struct skipping {
+	uint32_t task;
+};
+
+static void skip_offline(void *ctx, const struct instance *i, uint32_t slot)
+{
+	const struct skipping *s = ctx;
+
+	(void)slot;
+	if (i->key.task == s->task && !state_holds_slot((enum state)i->state))
+		ask_one(i->key, ASK_SKIP, RE_OFFLINE);
+}
+
+static void edit_command(void)
+{
+	uint32_t id = 1 + rnd(TASKS);
+	struct skipping skip = { id };
+	const struct task *t = task_now(id);
+
+	if (chance(500)) {
+		t = task_edit(id);
+		if (t)
+			put_task(t, TS_ONLINE, chance(100));
+	} else if (chance(600)) {
+		put_task(t, TS_ONLINE, chance(500));
+	} else {
+		put_task(t, TS_OFFLINE, false);
+		ledger_each_instance(server_ledger(), skip_offline, &skip);
+	}
+}
+
+static void declare_hanged(void *ctx, const struct instance *i, uint32_t slot)
+{
+	(void)ctx;
+	(void)slot;
+	/* People look first whether it is really gone. */
+	if (i->state == ST_HANGED && !check_runs(i->key) && (healing || chance(300)))
+		ask_one(i->key, ASK_DECLARE, RE_USER);
+}
+
+void operator_acts(void)
+{
+	if (!server_up())
+		return;
+	if (swarm.edits && chance(250))
+		edit_command();
+	else if (chance(60))
+		dry_run();
+	else if (chance(60))
+		test_run();
+	else if (chance(80))
+		ledger_each_instance(server_ledger(), declare_hanged, NULL);
+	else
+		instance_command();
+	server_run();
+}
+
+static void mend_instance(void *ctx, const struct instance *i, uint32_t slot)
+{
+	if (i->flags & IF_FROZEN)
+		ask_one(i->key, ASK_UNFREEZE, RE_USER);
+	declare_hanged(ctx, i, slot);
+}
+
+static void mend_task(void *ctx, const struct ledger_task *t)
+{
+	bool *mended = ctx;
+
+	if (t->row->state == TS_ONLINE && !t->row->frozen)
+		return;
+	put_task(t->def, TS_ONLINE, false);
+	*mended = true;
+}
+
+void operator_mends(void)
+{
+	bool mended = false;
+
+	if (!server_up())
+		return;
+	ledger_each_instance(server_ledger(), mend_instance, NULL);
+	if (check_unfinished(false) > 0)
+		ledger_each_task(server_ledger(), mend_task, &mended);
+	server_run();
+}

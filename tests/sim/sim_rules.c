@@ -1,0 +1,157 @@
+/* What should be so, worked out by brute force from definitions and outcomes: nothing here
+ * is shared with the resolver but the plan and the link's window. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "sched/outcome.h"
+#include "sched/plan.h"
+#include "sched/task.h"
+#include "sim.h"
+
+enum met { MET, OPEN, DEAD };
+
+static struct outcomes outcomes[TASKS + 1];
+
+void rules_reset(void)
+{
+	for (size_t i = 0; i <= TASKS; i++)
+		outcomes_done(&outcomes[i]);
+}
+
+void rules_follow(const struct transition *tr)
+{
+	const struct plan *plan = task_now(tr->inst.key.task)->plan;
+	struct outcomes *o = &outcomes[tr->inst.key.task];
+
+	if (tr->inst.key.part != 0)
+		return;
+	if (state_final((enum state)tr->to))
+		outcomes_set(o, plan, tr->inst.key.run_date, tr->inst.generation, tr->to,
+		             tr->inst.reason);
+	else if (state_final((enum state)tr->from))
+		outcomes_clear(o, plan, tr->inst.key.run_date);
+}
+
+static bool by_link(const struct outcome_range *o)
+{
+	return o->state == ST_SKIPPED &&
+	       (o->reason == RE_LINK || o->reason == RE_BRANCH || o->reason == RE_PIPELINE);
+}
+
+/* (design: SEMANTICS section 2, "met, open or dead".) */
+static enum met judge_date(enum link_on on, const struct outcome_range *o)
+{
+	if (!o)
+		return OPEN;
+	if (on == ON_DONE)
+		return MET;
+	if (on == ON_FAILURE)
+		return o->state == ST_STOP || o->state == ST_KILLED ? MET : DEAD;
+	if (by_link(o))
+		return DEAD;
+	return o->state == ST_SUCC || o->state == ST_SKIPPED ? MET : OPEN;
+}
+
+struct tally {
+	int total, met, dead;
+};
+
+static struct tally count(const struct task *t, const struct task_link *l, int64_t run_date)
+{
+	struct link_span spans[LINK_SPANS_MAX];
+	const struct task *p = task_now(l->parent);
+	int n = link_spans(l, p->plan, t->plan, run_date, spans);
+	struct tally c = { 0, 0, 0 };
+
+	for (int i = 0; i < n; i++)
+		for (int64_t d = plan_next(p->plan, spans[i].lo - 1); d < spans[i].hi;
+		     d = plan_next(p->plan, d)) {
+			enum met m = judge_date(l->on, outcomes_find(&outcomes[p->id], d));
+			c.total++;
+			c.met += m == MET;
+			c.dead += m == DEAD;
+		}
+	return c;
+}
+
+static enum met judge_link(const struct task *t, const struct task_link *l, const struct instance *i,
+                           int64_t at_us)
+{
+	struct tally c = count(t, l, i->key.run_date);
+	int need = l->strategy == LS_ANY && c.total ? 1 : c.total;
+
+	if (c.met >= need)
+		return MET;
+	if (c.dead > c.total - need)
+		return DEAD;
+	/* A clock that jumps may have shown a later time meanwhile. */
+	bool passed = at_us >= i->eff_due_us + l->pass_after_s * SEC || swarm.wall_jumps;
+	return l->pass_after_s && l->on != ON_FAILURE && passed ? MET : OPEN;
+}
+
+/* An ordered task: the date before must be Succ or Skipped, for whatever reason. */
+static bool its_turn(const struct task *t, int64_t run_date)
+{
+	int64_t before = plan_prev(t->plan, run_date);
+
+	if (t->serial != SERIAL_ORDERED || before == PLAN_BEFORE)
+		return true;
+	const struct outcome_range *o = outcomes_find(&outcomes[t->id], before);
+	return o && (o->state == ST_SUCC || o->state == ST_SKIPPED);
+}
+
+static enum met judge(const struct task *t, const struct instance *i, int64_t at_us)
+{
+	int n = (int)t->n_links, met = 0, dead = 0;
+	int need = t->join > 0 && t->join < n ? t->join : n;
+
+	for (int k = 0; k < n; k++) {
+		enum met m = judge_link(t, &t->links[k], i, at_us);
+		met += m == MET;
+		dead += m == DEAD;
+	}
+	if (dead > n - need)
+		return DEAD;
+	return met >= need && its_turn(t, i->key.run_date) ? MET : OPEN;
+}
+
+/* I8: judged on the committed prefix. Retries do not ask again. */
+void rules_grant(const struct transition *tr)
+{
+	const struct instance *i = &tr->inst;
+	const struct task *t = task_version(i->key.task, i->version);
+
+	if (i->key.part != 0 || i->attempt != 1 || i->infra || (i->flags & IF_RUN_NOW))
+		return;
+	if (judge(t, i, tr->at_us) != MET)
+		break_invariant("I8", "task %u at %" PRId64 " granted while a link is not met", t->id,
+		                i->key.run_date);
+	if (i->eff_due_us > tr->at_us && !swarm.wall_jumps)
+		break_invariant("I8", "task %u at %" PRId64 " granted before it is due", t->id,
+		                i->key.run_date);
+}
+
+bool rules_may_wait(const struct instance *i)
+{
+	const struct task *t = task_now(i->key.task);
+
+	return i->state == ST_READY && i->key.part == 0 &&
+	       judge(t, i, wall_of(now_us)) == OPEN;
+}
+
+void rules_skip(const struct transition *tr)
+{
+	const struct task *t = task_now(tr->inst.key.task);
+
+	if (tr->reason == RE_CATCHUP && t->catchup == CATCHUP_ALL && t->catchup_max == 0)
+		break_invariant("P15", "task %u runs all it missed, %" PRId64 " was skipped", t->id,
+		                tr->inst.key.run_date);
+}
+
+/* Skipped by a dead join, for as long as the join is dead. */
+bool rules_skip_stands(const struct instance *i)
+{
+	const struct task *t = task_now(i->key.task);
+
+	return t->version != 1 || judge(t, i, 0) == DEAD;
+}

@@ -1,0 +1,107 @@
+/* Where the actors run: all on one thread, or one each, stepped in an order and with delays
+ * that come from the seed: so one actor may act on old news while another is behind. */
+#include <stdlib.h>
+
+#include "rt/actor.h"
+#include "rt/thread.h"
+#include "sim.h"
+
+enum { STEPS_AT_ONCE = 2000000 };
+
+static const char *const names[PLACES] = { "sim-ledger", "sim-resolver", "sim-sorter",
+	"sim-plan", "sim-maintain", "sim-worker" };
+
+static struct place {
+	struct thread *th;
+	int64_t from_us; /* the world's time of its next step */
+	bool waits;      /* from_us is drawn */
+} places[PLACES];
+static size_t n_places;
+
+void threads_new(void)
+{
+	n_places = swarm.apart ? PLACES : 1;
+	for (size_t i = 0; i < n_places; i++)
+		places[i] = (struct place){ .th = thread_new(names[i], &sim_clock) };
+}
+
+struct thread *thread_of(enum place_of who)
+{
+	return places[n_places == 1 ? 0 : who].th;
+}
+
+int threads_start(struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n_places && r == 0; i++)
+		r = thread_sim_start(places[i].th, err);
+	return r;
+}
+
+static int64_t lag(void)
+{
+	if (n_places == 1 || healing || !chance(swarm.lag_per_mille))
+		return 0;
+	return (int64_t)rnd((uint32_t)swarm.lag_us);
+}
+
+static bool may_step(struct place *p)
+{
+	if (!thread_sim_busy(p->th))
+		return false;
+	if (!p->waits) {
+		p->waits = true;
+		p->from_us = now_us + lag();
+	}
+	return p->from_us <= now_us || healing;
+}
+
+void threads_run(const bool *stop)
+{
+	for (int64_t steps = 0; !*stop; steps++) {
+		struct place *may[PLACES];
+		uint32_t n = 0;
+		for (size_t i = 0; i < n_places; i++)
+			if (may_step(&places[i]))
+				may[n++] = &places[i];
+		if (n == 0)
+			return;
+		struct place *p = may[n == 1 ? 0 : rnd(n)];
+		p->waits = false;
+		thread_sim_step(p->th);
+		if (steps == STEPS_AT_ONCE) {
+			break_invariant("I17", "the threads never come to rest");
+			return;
+		}
+	}
+}
+
+int64_t threads_next_us(void)
+{
+	int64_t least = INT64_MAX;
+
+	for (size_t i = 0; i < n_places; i++) {
+		int64_t at = thread_sim_next_us(places[i].th);
+		if (at != ALARM_OFF)
+			at--; /* the actors' clock is one ahead of the world's: see mono() */
+		if (thread_sim_busy(places[i].th))
+			at = places[i].waits ? places[i].from_us : now_us;
+		if (at < least)
+			least = at;
+	}
+	return least;
+}
+
+void threads_stop(void)
+{
+	for (size_t i = n_places; i-- > 0;)
+		thread_stop(places[i].th);
+}
+
+void threads_free(void)
+{
+	for (size_t i = 0; i < n_places; i++)
+		thread_free(places[i].th);
+	n_places = 0;
+}

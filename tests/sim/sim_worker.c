@@ -1,0 +1,374 @@
+/* A worker of ours: the sessions, leases and effects of the real one, without sockets. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/ledger.h"
+#include "baseserver/letters.h"
+#include "baseserver/maintainer.h"
+#include "baseserver/sorter.h"
+#include "rt/stream.h"
+#include "rt/thread.h"
+#include "sim.h"
+#include "util/alloc.h"
+#include "util/check.h"
+#include "util/err.h"
+#include "util/map.h"
+
+enum { LEASES_MAX = 65536 };
+
+static struct actor *worker;
+static struct stream_reader *out;
+
+/* What the real worker keeps of each session and lease. */
+static struct {
+	uint64_t conn;
+	uint32_t session;
+	uint64_t limit, resent;
+} seats[BROKERS];
+static uint32_t sessions;
+static struct map live; /* token -> index below */
+static struct {
+	uint64_t token;
+	struct inst_key key;
+	uint32_t session;
+} leases[LEASES_MAX];
+static uint32_t n_leases;
+
+static int broker_of(uint32_t session)
+{
+	for (int b = 0; b < BROKERS; b++)
+		if (seats[b].session == session && session)
+			return b;
+	return -1;
+}
+
+/* Down the wire: delivered later, in order, unless the connection has gone by then. */
+struct down {
+	int broker;
+	uint64_t conn, token;
+	enum { DOWN_JOB, DOWN_KILL, DOWN_ACK, DOWN_BEAT } kind;
+	struct inst_key key;
+	int64_t us;
+	uint32_t seq;
+	int code;
+	size_t n;
+	uint64_t unknown[];
+};
+
+static int64_t clear_at[BROKERS];
+
+static void arrive(void *a, uint64_t unused)
+{
+	struct down *d = a;
+
+	(void)unused;
+	if (d->kind == DOWN_JOB)
+		broker_job(d->broker, d->conn, d->token, d->key);
+	else if (d->kind == DOWN_KILL)
+		broker_kill(d->broker, d->conn, d->token);
+	else if (d->kind == DOWN_ACK)
+		broker_ack(d->broker, d->conn, d->token, d->seq, d->code);
+	else
+		broker_beat_ack(d->broker, d->conn, d->us, d->unknown, d->n);
+	free(d);
+}
+
+static void down_send(struct down *d)
+{
+	int64_t at = now_us + wire_delay();
+
+	if (at < clear_at[d->broker])
+		at = clear_at[d->broker];
+	clear_at[d->broker] = at;
+	later(at - now_us, arrive, d, 0);
+}
+
+static struct down *down_new(int b, int kind, uint64_t token, size_t n)
+{
+	struct down *d = mem_new(sizeof *d + n * sizeof d->unknown[0]);
+
+	d->broker = b;
+	d->conn = seats[b].conn;
+	d->kind = kind;
+	d->token = token;
+	return d;
+}
+
+void worker_answered(struct letter *l, void *self)
+{
+	struct answers *as = (struct answers *)l;
+
+	(void)self;
+	for (size_t i = 0; i < as->n; i++) {
+		int b = broker_of((uint32_t)(as->a[i].cookie >> 32));
+		if (b < 0 || !(uint32_t)as->a[i].cookie)
+			continue;
+		struct down *d = down_new(b, DOWN_ACK, as->a[i].token, 0);
+		d->seq = (uint32_t)as->a[i].cookie;
+		d->code = as->a[i].code;
+		note("  answer token %llx seq %u code %d", (unsigned long long)d->token, d->seq,
+		     d->code);
+		down_send(d);
+	}
+	free(as);
+}
+
+static struct proposal *propose_one(struct inst_key key, enum ask ask, struct proposals **ret)
+{
+	*ret = proposals_new(PR_WORKER, 1, worker, worker_answered);
+	return proposals_add(*ret, ask, key);
+}
+
+static void post(struct proposals *ps)
+{
+	if (ledger_propose(server_ledger(), ps) < 0)
+		proposals_free(ps);
+}
+
+static void send_job(int b, const struct instance *i)
+{
+	struct down *d = down_new(b, DOWN_JOB, i->token, 0);
+
+	d->key = i->key;
+	down_send(d);
+}
+
+static void lease_add(const struct instance *i, uint32_t session)
+{
+	CHECK(n_leases < LEASES_MAX);
+	leases[n_leases].token = i->token;
+	leases[n_leases].key = i->key;
+	leases[n_leases].session = session;
+	map_add(&live, i->token, n_leases++);
+}
+
+static void granted(const struct transition *tr)
+{
+	int b = broker_of(tr->session);
+	struct proposals *ps;
+
+	if (b >= 0) {
+		send_job(b, &tr->inst);
+		return;
+	}
+	struct proposal *p = propose_one(tr->inst.key, ASK_ENDED, &ps);
+	p->token = tr->inst.token;
+	p->end = AE_RETURN;
+	p->reason = RE_NOSTART;
+	post(ps);
+}
+
+static void effects(const struct transition *tr)
+{
+	bool had = tr->from != ST_NONE && state_holds_slot((enum state)tr->from);
+	bool has = state_holds_slot((enum state)tr->inst.state);
+	uint32_t at = map_get(&live, tr->inst.token);
+
+	if (!had && has)
+		lease_add(&tr->inst, tr->session);
+	else if (had && !has && at != MAP_NONE)
+		map_remove(&live, tr->inst.token, at);
+	if (tr->event == EV_GRANT) {
+		granted(tr);
+	} else if (tr->inst.state == ST_WAITKILL && tr->from != ST_WAITKILL && at != MAP_NONE) {
+		int b = broker_of(leases[at].session);
+		if (b >= 0)
+			down_send(down_new(b, DOWN_KILL, tr->inst.token, 0));
+	}
+}
+
+/* What is durable leaves only while the right to lead is proven, as in the real worker. */
+static void turn(void *self)
+{
+	(void)self;
+	if (stream_peek(out) && !ledger_may_speak(server_ledger(), actor_mono_us(worker))) {
+		actor_alarm(worker, actor_mono_us(worker) + 10 * MS);
+		return;
+	}
+	for (const struct transition *tr; (tr = stream_peek(out)); stream_next(out)) {
+		check_record(tr);
+		if (tr->kind == TK_INSTANCE)
+			effects(tr);
+	}
+}
+
+static int init(void *self, struct actor *me, struct err *err)
+{
+	(void)self;
+	(void)me;
+	(void)err;
+	return 0;
+}
+
+static void on_alarm(void *self)
+{
+	(void)self; /* turn() follows */
+}
+
+static const struct actor_ops ops = { .name = "sim-worker", .letters_max = 1 << 20, .init = init,
+	.turn = turn, .alarm = on_alarm };
+
+static void load_lease(void *ctx, const struct instance *i, uint32_t slot)
+{
+	(void)ctx;
+	(void)slot;
+	if (state_holds_slot((enum state)i->state))
+		lease_add(i, 0);
+}
+
+void worker_start(struct thread *th)
+{
+	map_init(&live);
+	n_leases = 0;
+	worker = actor_new(th, &ops, NULL);
+	out = stream_reader_new(ledger_stream(server_ledger()), STREAM_OUTER, worker);
+	ledger_each_instance(server_ledger(), load_lease, NULL);
+}
+
+void worker_stop(void)
+{
+	map_done(&live);
+	memset(seats, 0, sizeof seats);
+}
+
+struct actor *worker_actor(void)
+{
+	return worker;
+}
+
+static void send_again(struct letter *l, void *self)
+{
+	struct resend *r = (struct resend *)l;
+	int b = broker_of(r->session);
+
+	(void)self;
+	for (size_t i = 0; b >= 0 && i < r->n; i++) {
+		if (map_get(&live, r->inst[i].token) == MAP_NONE)
+			continue;
+		if (r->inst[i].state == ST_RUNNING) {
+			seats[b].resent++;
+			send_job(b, &r->inst[i]);
+		} else {
+			down_send(down_new(b, DOWN_KILL, r->inst[i].token, 0));
+		}
+	}
+	free(r);
+}
+
+static void tell_held(int b, bool hello, bool fresh, const uint64_t *held, size_t n)
+{
+	struct held_news *h = mem_new(sizeof *h + n * sizeof h->tokens[0]);
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t at = map_get(&live, held[i]);
+		if (at != MAP_NONE)
+			leases[at].session = seats[b].session;
+	}
+	h->worker = worker;
+	h->resend = send_again;
+	h->session = seats[b].session;
+	h->broker = (uint32_t)b + 1;
+	h->loader = true;
+	h->hello = hello;
+	h->fresh = fresh;
+	h->type[0] = 't';
+	h->n = n;
+	memcpy(h->tokens, held, n * sizeof held[0]);
+	if (maintainer_held(server_maintainer(), h) < 0)
+		free(h);
+}
+
+static void tell_sorter(int b, bool gone)
+{
+	struct session_news *n = mem_new(sizeof *n);
+
+	n->session = seats[b].session;
+	n->broker = (uint32_t)b + 1;
+	n->gone = gone;
+	n->accepts = true;
+	n->type = mem_str("t");
+	n->broker_name = mem_fmt("b%d", b);
+	n->groups = mem_array(1, sizeof *n->groups);
+	n->limit = seats[b].limit > seats[b].resent ? seats[b].limit - seats[b].resent : 0;
+	if (sorter_session(server_sorter(), n) < 0)
+		session_news_free(n);
+}
+
+/* After a restart the registrar does not know the process: whoever greets is fresh. */
+static bool known[BROKERS];
+static uint32_t known_epoch;
+
+void worker_hello(int b, uint64_t conn, bool fresh, const uint64_t *held, size_t n)
+{
+	if (known_epoch != ledger_epoch(server_ledger())) {
+		known_epoch = ledger_epoch(server_ledger());
+		memset(known, 0, sizeof known);
+	}
+	if (seats[b].session)
+		tell_sorter(b, true);
+	seats[b].conn = conn;
+	seats[b].session = ++sessions;
+	seats[b].limit = seats[b].resent = 0;
+	clear_at[b] = 0;
+	tell_held(b, true, fresh || !known[b], held, n);
+	known[b] = true;
+	tell_sorter(b, false);
+}
+
+void worker_gone(int b, uint64_t conn)
+{
+	if (seats[b].conn != conn || !seats[b].session)
+		return;
+	tell_sorter(b, true);
+	seats[b].session = 0;
+	seats[b].conn = 0;
+}
+
+void worker_credit(int b, uint64_t conn, uint64_t limit)
+{
+	if (seats[b].conn != conn)
+		return;
+	seats[b].limit = limit;
+	tell_sorter(b, false);
+}
+
+void worker_beat(int b, uint64_t conn, int64_t sent_us, const uint64_t *held, size_t n)
+{
+	if (seats[b].conn != conn || !ledger_may_speak(server_ledger(), now_us + 1))
+		return;
+	tell_held(b, false, false, held, n);
+	struct down *d = down_new(b, DOWN_BEAT, 0, n);
+	d->us = sent_us;
+	for (size_t i = 0; i < n; i++)
+		if (map_get(&live, held[i]) == MAP_NONE)
+			d->unknown[d->n++] = held[i];
+	down_send(d);
+}
+
+void worker_report(int b, uint64_t conn, const struct report *r)
+{
+	struct proposals *ps;
+	uint32_t at = map_get(&live, r->token);
+
+	if (seats[b].conn != conn)
+		return;
+	if (at == MAP_NONE) {
+		struct down *d = down_new(b, DOWN_ACK, r->token, 0);
+		d->seq = r->seq;
+		d->code = E_STALE;
+		down_send(d);
+		return;
+	}
+	enum ask ask = r->end == -1   ? ASK_STARTED
+	               : r->end == -2 ? ASK_KILL_ACK
+	               : r->end == -3 ? ASK_HANG
+	                              : ASK_ENDED;
+	struct proposal *p = propose_one(leases[at].key, ask, &ps);
+	p->token = r->token;
+	p->cookie = (uint64_t)seats[b].session << 32 | r->seq;
+	p->session = seats[b].session;
+	p->end = (uint8_t)(r->end < 0 ? 0 : r->end);
+	p->exit_code = r->exit_code;
+	p->reason = (uint8_t)r->reason;
+	post(ps);
+}
