@@ -58,6 +58,7 @@ uint64_t ledger_publish(struct ledger *l, const struct transition *tr)
 	slot->number = stream_last(l->stream) + 1;
 	slot->epoch = l->epoch;
 	slot->at_us = l->now_us;
+	slot->mono_us = tr->event == EV_GRANT ? actor_mono_us(l->me) : 0;
 	if (l->batch_since_us == 0)
 		l->batch_since_us = actor_mono_us(l->me);
 	return stream_publish(l->stream);

@@ -46,9 +46,14 @@ static void put_back(struct asked *a)
 	}
 }
 
+/* Outcomes know part 0 only; other parts are made by commands, few enough to be looked up. */
 static bool finished_before(const struct asked *a)
 {
-	return a->p->key.part == 0 && outcomes_find(&a->t->outcomes, a->p->key.run_date);
+	struct instance was;
+
+	if (a->p->key.part != 0)
+		return store_find_done(a->l->store, a->p->key, &was, NULL) == 0;
+	return outcomes_find(&a->t->outcomes, a->p->key.run_date);
 }
 
 static void move_plan(struct asked *a)
@@ -154,6 +159,8 @@ static int on_withdraw(struct asked *a, uint64_t *ret_number)
 
 static int on_skip(struct asked *a, uint64_t *ret_number)
 {
+	if (a->p->reason == RE_LINK && a->p->folded < a->t->barrier)
+		return E_BARRIER; /* the parent may have reopened */
 	return step(a, EV_SKIP, (enum reason)a->p->reason, ret_number);
 }
 
@@ -336,8 +343,9 @@ static int on_reopen(struct asked *a, uint64_t *ret_number)
 {
 	if (!fetch(a))
 		return E_NOT_FOUND;
-	if (a->e->inst.state != ST_SKIPPED)
-		return E_CONFLICT;
+	const struct instance *i = &a->e->inst;
+	if (i->state != ST_SKIPPED || (i->reason != RE_LINK && i->reason != RE_PIPELINE))
+		return E_CONFLICT; /* skipped for a reason of its own */
 	a->e->inst.ended_us = 0;
 	a->e->inst.eff_due_us = a->l->now_us;
 	return step(a, EV_REOPEN, RE_PARENT, ret_number);

@@ -165,6 +165,7 @@ struct held_news {
  * that wait for a kill the session may not have got; from the maintainer to the worker. */
 struct resend {
 	struct letter letter;
+	int64_t made_us; /* mono: their leases are counted from here */
 	uint32_t session;
 	size_t n;
 	struct instance inst[]; /* state tells: Running, or WaitKill and Killing */

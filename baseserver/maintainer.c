@@ -474,10 +474,12 @@ static bool absent(struct maintainer *m, struct watch *w, const struct held_news
 	return true;
 }
 
-static void send_again(const struct held_news *n, const struct instance *insts, size_t count)
+static void send_again(const struct maintainer *m, const struct held_news *n,
+                       const struct instance *insts, size_t count)
 {
 	struct resend *r = mem_new(sizeof *r + count * sizeof r->inst[0]);
 
+	r->made_us = actor_mono_us(m->me);
 	r->session = n->session;
 	r->n = count;
 	memcpy(r->inst, insts, count * sizeof r->inst[0]);
@@ -517,7 +519,7 @@ static void on_held(struct letter *letter, void *self)
 		}
 	}
 	if (n_again)
-		send_again(n, again, n_again);
+		send_again(m, n, again, n_again);
 	free(again);
 	free(n);
 }

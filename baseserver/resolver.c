@@ -306,6 +306,10 @@ static void fold_outcome(struct resolver *r, const struct transition *tr)
 	                 is_final ? &is : NULL);
 	if (!is_final)
 		r->need_mark = true;
+	if (is_final && i->state == ST_SKIPPED && i->reason == RE_LINK)
+		t->skipped = true;
+	if (had)
+		resolver_reopen(r, i->key.task, i->key.run_date);
 }
 
 static void drop_dependents(struct resolver *r, const struct task *def)
@@ -438,6 +442,7 @@ static void work_off(struct resolver *r)
 			break;
 		w->listed = false;
 	}
+	resolver_propose_reopens(r);
 	size_t left = r->n_todo - i;
 	for (size_t k = 0; k < left && i > 0; k++)
 		r->todo[k] = r->todo[i + k];
@@ -533,8 +538,11 @@ static void load_task(void *ctx, const struct ledger_task *lt)
 
 	put_def(r, lt->def, lt->row->state != TS_DRAFT && lt->row->state != TS_RETIRED);
 	struct rtask *t = resolver_task(r, lt->def->id);
-	for (size_t i = 0; i < lt->outcomes->len; i++)
-		CHECK(outcomes_put(&t->outcomes, &lt->outcomes->ranges[i]));
+	for (size_t i = 0; i < lt->outcomes->len; i++) {
+		const struct outcome_range *o = &lt->outcomes->ranges[i];
+		CHECK(outcomes_put(&t->outcomes, o));
+		t->skipped = t->skipped || (o->state == ST_SKIPPED && o->reason == RE_LINK);
+	}
 }
 
 static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
@@ -543,6 +551,9 @@ static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 
 	if (waits(i))
 		track(r, i, slot);
+	/* A parent that reopened just before the restart: its children may not know yet. */
+	if (i->key.part == 0)
+		resolver_reopen(r, i->key.task, i->key.run_date);
 }
 
 struct resolver *resolver_new(struct thread *th, struct ledger *ledger)
@@ -563,6 +574,7 @@ struct resolver *resolver_new(struct thread *th, struct ledger *ledger)
 		                  .answered = answered };
 	ledger_each_task(ledger, load_task, r);
 	ledger_each_instance(ledger, load_instance, r);
+	resolver_load_reopens(r);
 	return r;
 }
 
@@ -592,6 +604,7 @@ void resolver_free(struct resolver *r)
 	outbox_done(&r->out);
 	free(r->by_slot);
 	free(r->todo);
+	free(r->reopens);
 	free(r);
 }
 

@@ -74,6 +74,7 @@ struct rtask {
 	struct dependent *dependents;
 	size_t n_dependents;
 	uint32_t waitings;        /* first; SLAB_NONE */
+	bool skipped;             /* some date was skipped for a dead join, ever */
 };
 
 struct resolver {
@@ -93,6 +94,8 @@ struct resolver {
 
 	uint32_t *todo;       /* waitings whose verdict may differ from their state */
 	size_t n_todo, todo_cap;
+	struct inst_key *reopens; /* skipped children to reopen */
+	size_t n_reopens, reopens_cap;
 	bool need_mark;       /* something was taken back: tell the sorter when all is in */
 };
 
@@ -113,11 +116,18 @@ void resolver_outcome(struct resolver *r, uint32_t parent, int64_t p,
 /* resolver.c */
 void resolver_window_changed(struct resolver *r, uint32_t window, enum window_state was);
 
+/* resolver_reopen.c: the outcome of parent's run_date p is not what it was: children that were
+ * skipped for it are wanted again, unless their join is dead all the same. */
+void resolver_reopen(struct resolver *r, uint32_t parent, int64_t p);
+void resolver_load_reopens(struct resolver *r); /* for parents forced before a restart */
+bool resolver_propose_reopens(struct resolver *r); /* false: no credit, try again later */
+
 /* A window of more than 136 years is cut there. */
 static inline int64_t window_hi(const struct window *w)
 {
 	return w->lo + w->width;
 }
+
 static inline struct window *window_at(const struct resolver *r, uint32_t i)
 {
 	return slab_at(&r->windows, i);

@@ -46,7 +46,17 @@ static void kill_add(struct worker *w, struct conn *c, const struct instance *i)
 	worker_touch(c);
 }
 
-/* The session went before the grant was durable: it never left, so it never started. */
+/* The server counts T_lose from the grant, the holder T_fence from a proof no older than the
+ * moment the job leaves: what leaves later than the margin between could outlive its lease. */
+static bool too_late(const struct worker *w, int64_t granted_us)
+{
+	int64_t margin_ms = (int64_t)w->set.lose_ms - w->set.fence_ms - w->set.kill_ms;
+
+	return actor_mono_us(w->me) - granted_us >= margin_ms * US_PER_MS;
+}
+
+/* The session went before the grant was durable, or the store took too long over it: it
+ * never left, so it never started. */
 static void never_sent(struct worker *w, const struct transition *tr)
 {
 	struct proposal *p = worker_propose(w, ASK_ENDED, tr->inst.key);
@@ -60,7 +70,7 @@ static void send_effects(struct worker *w, const struct transition *tr)
 {
 	if (tr->event == EV_GRANT && tr->session >> 24 == w->set.index) {
 		struct conn *c = worker_conn(w, tr->session);
-		if (c)
+		if (c && !too_late(w, tr->mono_us))
 			job_add(w, c, &tr->inst);
 		else
 			never_sent(w, tr);
@@ -100,6 +110,8 @@ void worker_resend(struct letter *letter, void *self)
 		const struct lease *l = worker_lease(w, r->inst[i].token);
 		if (!l)
 			continue; /* over meanwhile */
+		if (r->inst[i].state == ST_RUNNING && too_late(w, r->made_us))
+			continue; /* the next list asks again */
 		if (r->inst[i].state == ST_RUNNING) {
 			c->resent++;
 			c->news = true;

@@ -100,6 +100,7 @@ struct transition {
 	uint64_t number;     /* gapless, from 1 */
 	uint64_t prev;       /* the instance's transition before this one; 0: first */
 	int64_t at_us;       /* us, UTC */
+	int64_t mono_us;     /* of a grant: when, by its server's monotonic clock; not stored */
 	const void *ref;     /* TK_TASK */
 	void *row;           /* TK_TASK: its struct store_task, the stream's */
 	char *note;          /* what a person would want to know more, or NULL; the stream's */

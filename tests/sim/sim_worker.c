@@ -142,12 +142,17 @@ static void lease_add(const struct instance *i, uint32_t session)
 	map_add(&live, i->token, n_leases++);
 }
 
+static bool too_late(int64_t granted_us)
+{
+	return actor_mono_us(worker) - granted_us >= LOSE_US - FENCE_US - KILL_US;
+}
+
 static void granted(const struct transition *tr)
 {
 	int b = broker_of(tr->session);
 	struct proposals *ps;
 
-	if (b >= 0) {
+	if (b >= 0 && !too_late(tr->mono_us)) {
 		send_job(b, &tr->inst);
 		return;
 	}
@@ -244,6 +249,8 @@ static void send_again(struct letter *l, void *self)
 	(void)self;
 	for (size_t i = 0; b >= 0 && i < r->n; i++) {
 		if (map_get(&live, r->inst[i].token) == MAP_NONE)
+			continue;
+		if (r->inst[i].state == ST_RUNNING && too_late(r->made_us))
 			continue;
 		if (r->inst[i].state == ST_RUNNING) {
 			seats[b].resent++;
