@@ -51,6 +51,7 @@ struct lease {
 	uint64_t token;
 	uint32_t slot, session, revision;
 	uint32_t next_free;
+	bool given_back; /* returned as never started: must not be sent any more */
 };
 
 struct worker {

@@ -59,6 +59,10 @@ static bool too_late(const struct worker *w, int64_t granted_us)
  * never left, so it never started. */
 static void never_sent(struct worker *w, const struct transition *tr)
 {
+	struct lease *l = worker_lease(w, tr->inst.token);
+
+	if (l)
+		l->given_back = true;
 	struct proposal *p = worker_propose(w, ASK_ENDED, tr->inst.key);
 
 	p->token = tr->inst.token;
@@ -108,8 +112,8 @@ void worker_resend(struct letter *letter, void *self)
 
 	for (size_t i = 0; c && i < r->n; i++) {
 		const struct lease *l = worker_lease(w, r->inst[i].token);
-		if (!l)
-			continue; /* over meanwhile */
+		if (!l || l->given_back)
+			continue; /* over, or as good as */
 		if (r->inst[i].state == ST_RUNNING && too_late(w, r->made_us))
 			continue; /* the next list asks again */
 		if (r->inst[i].state == ST_RUNNING) {

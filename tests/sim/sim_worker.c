@@ -31,6 +31,7 @@ static struct {
 	uint64_t token;
 	struct inst_key key;
 	uint32_t session;
+	bool given_back; /* returned as never started: must not be sent any more */
 } leases[LEASES_MAX];
 static uint32_t n_leases;
 
@@ -139,6 +140,7 @@ static void lease_add(const struct instance *i, uint32_t session)
 	leases[n_leases].token = i->token;
 	leases[n_leases].key = i->key;
 	leases[n_leases].session = session;
+	leases[n_leases].given_back = false;
 	map_add(&live, i->token, n_leases++);
 }
 
@@ -156,6 +158,7 @@ static void granted(const struct transition *tr)
 		send_job(b, &tr->inst);
 		return;
 	}
+	leases[map_get(&live, tr->inst.token)].given_back = true;
 	struct proposal *p = propose_one(tr->inst.key, ASK_ENDED, &ps);
 	p->token = tr->inst.token;
 	p->end = AE_RETURN;
@@ -248,7 +251,8 @@ static void send_again(struct letter *l, void *self)
 
 	(void)self;
 	for (size_t i = 0; b >= 0 && i < r->n; i++) {
-		if (map_get(&live, r->inst[i].token) == MAP_NONE)
+		uint32_t at = map_get(&live, r->inst[i].token);
+		if (at == MAP_NONE || leases[at].given_back)
 			continue;
 		if (r->inst[i].state == ST_RUNNING && too_late(r->made_us))
 			continue;
