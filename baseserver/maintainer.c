@@ -463,7 +463,8 @@ static bool absent(struct maintainer *m, struct watch *w, const struct held_news
 	bool moved = w->session != n->session;
 
 	w->session = n->session;
-	if (w->present || (n->hello && n->fresh)) {
+	/* What was granted to this very session came after its greeting. */
+	if (w->present || (n->hello && n->fresh && moved)) {
 		if (outbox_room(&m->out) > 0 && !w->asked)
 			lose(m, w);
 		return false;

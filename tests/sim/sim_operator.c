@@ -173,22 +173,19 @@ static void mend_instance(void *ctx, const struct instance *i, uint32_t slot)
 
 static void mend_task(void *ctx, const struct ledger_task *t)
 {
-	bool *mended = ctx;
-
+	(void)ctx;
 	if (t->row->state == TS_ONLINE && !t->row->frozen)
 		return;
+	if (check_first_gap(t->row->id) == PLAN_NEVER && check_unfinished(false) == 0)
+		return; /* its plan is over */
 	put_task(t->def, TS_ONLINE, false);
-	*mended = true;
 }
 
 void operator_mends(void)
 {
-	bool mended = false;
-
 	if (!server_up())
 		return;
 	ledger_each_instance(server_ledger(), mend_instance, NULL);
-	if (check_unfinished(false) > 0)
-		ledger_each_task(server_ledger(), mend_task, &mended);
+	ledger_each_task(server_ledger(), mend_task, NULL);
 	server_run();
 }
