@@ -29,6 +29,7 @@ struct watch {
 	int64_t kill_us;        /* mono: the kill was asked; 0: none */
 	uint8_t absent;         /* lists of its session it was not in, in a row */
 	bool present;           /* it was in one */
+	bool gone;              /* known to be lost; it may take more than one proposal to say so */
 	bool asked;             /* a proposal is under way */
 	bool killed_for_time;   /* alive_wait's kill was proposed */
 };
@@ -203,7 +204,7 @@ static void begin_lease(struct maintainer *m, struct watch *w, uint32_t session)
 	w->lose_us = now + m->set.lose_us;
 	w->kill_us = 0;
 	w->absent = 0;
-	w->present = w->killed_for_time = false;
+	w->present = w->gone = w->killed_for_time = false;
 }
 
 static void fold_instance(struct maintainer *m, const struct transition *tr)
@@ -443,6 +444,7 @@ static void heard(struct maintainer *m, const struct held_news *n, uint64_t toke
 	if (n->loader) {
 		w->session = n->session;
 		w->present = true;
+		w->gone = false;
 		w->absent = 0;
 	}
 	heap_set(&m->times, &w->node, next_look(m, w));
@@ -464,7 +466,8 @@ static bool absent(struct maintainer *m, struct watch *w, const struct held_news
 
 	w->session = n->session;
 	/* What was granted to this very session came after its greeting. */
-	if (w->present || (n->hello && n->fresh && moved)) {
+	if (w->gone || w->present || (n->hello && n->fresh && moved)) {
+		w->gone = true; /* never to be sent again */
 		if (outbox_room(&m->out) > 0 && !w->asked)
 			lose(m, w);
 		return false;

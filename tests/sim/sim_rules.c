@@ -82,11 +82,12 @@ static enum met judge_link(const struct task *t, const struct task_link *l, cons
 
 	if (c.met >= need)
 		return MET;
-	if (c.dead > c.total - need)
-		return DEAD;
-	/* A clock that jumps may have shown a later time meanwhile. */
+	/* A clock that jumps may have shown a later time meanwhile; what was open when its
+	 * time came counts as met, whatever becomes of it. */
 	bool passed = at_us >= i->eff_due_us + l->pass_after_s * SEC || swarm.wall_jumps;
-	return l->pass_after_s && l->on != ON_FAILURE && passed ? MET : OPEN;
+	if (l->pass_after_s && l->on != ON_FAILURE && passed && at_us)
+		return MET;
+	return c.dead > c.total - need ? DEAD : OPEN;
 }
 
 /* An ordered task: the date before must be Succ or Skipped, for whatever reason. */
