@@ -1,8 +1,466 @@
+/* Documents to one edit: read, compiled as one set, compared with what is in force. */
+#include "baseserver/apply.h"
+
+#include <stdlib.h>
+#include <string.h>
+
 #include "baseserver/commander_impl.h"
+#include "baseserver/json_read.h"
+#include "baseserver/json_write.h"
+#include "baseserver/world.h"
+#include "sched/task.h"
+#include "sched/window.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/diag.h"
 #include "util/err.h"
+#include "util/yaml.h"
+
+struct apply {
+	struct commander *c;
+	struct cmd *cmd;
+	struct refusal *f;
+	struct workflow_set *set;
+	struct world world;
+	struct diags diags;
+	struct task **tasks;
+	size_t n;
+	struct edit *e;
+	struct buf changes;
+};
+
+/* --- refusals ------------------------------------------------------------------------ */
+
+static void print_diag(const struct diag *d, struct buf *out)
+{
+	jw_object(out, NULL);
+	jw_text(out, "file", d->at.file ? d->at.file : "");
+	jw_number(out, "line", d->at.line);
+	jw_number(out, "column", d->at.column);
+	jw_text(out, "path", d->at.path ? d->at.path : "");
+	jw_text(out, "code", d->code);
+	jw_text(out, "message", d->message);
+	jw_text(out, "hint", d->hint);
+	jw_end_object(out);
+}
+
+static void print_diags(const struct diags *d, bool warnings, const char *key, struct buf *out)
+{
+	jw_list(out, key);
+	for (size_t i = 0; i < d->n; i++)
+		if (d->items[i].is_warning == warnings)
+			print_diag(&d->items[i], out);
+	jw_end_list(out);
+}
+
+static int refuse_diags(struct apply *a)
+{
+	const struct diag *first = a->diags.items;
+	struct buf body;
+
+	while (first && first->is_warning)
+		first++;
+	int r = refuse(a->f, E_INVALID, "args.documents", first ? first->hint : NULL,
+	               "%s, line %d: %s%s", first ? first->at.file : "", first ? first->at.line : 0,
+	               first ? first->message : "not valid", a->diags.errors > 1 ? " (and more)" : "");
+	buf_init(&body);
+	jw_object(&body, NULL);
+	print_diags(&a->diags, false, "errors", &body);
+	jw_end_object(&body);
+	a->f->json = mem_str(buf_str(&body));
+	buf_done(&body);
+	return r;
+}
+
+/* --- reading --------------------------------------------------------------------------- */
+
+static int read_documents(struct apply *a)
+{
+	static const char *const keys[] = { "name", "text", NULL };
+
+	for (const struct jval *v = a->cmd->o.documents->first; v; v = v->next) {
+		const char *name = "document", *text = NULL;
+		int r = arg_object(v, "args.documents", keys, a->f);
+		if (r == 0)
+			r = arg_text(v, "args.documents", "name", 1000, &name, a->f);
+		if (r == 0)
+			r = arg_text(v, "args.documents", "text", YAML_BYTES_MAX, &text, a->f);
+		if (r < 0)
+			return r;
+		if (!text)
+			return refuse(a->f, E_INVALID, "args.documents", NULL,
+			              "args.documents: text is missing");
+		workflow_set_read(a->set, text, strlen(text), name, &a->diags);
+	}
+	if (a->diags.errors == 0 && workflow_set_count(a->set) == 0)
+		return refuse(a->f, E_INVALID, "args.documents", NULL,
+		              "args.documents: there is no workflow in them");
+	return a->diags.errors ? refuse_diags(a) : 0;
+}
+
+static int compile(struct apply *a)
+{
+	int64_t now = a->cmd->o.now_us / US_PER_S;
+	struct commander *c = a->c;
+
+	world_init(&a->world, &c->task_names, &c->workflow_names, &c->cat, c->set.timezone, true,
+	           now);
+	if (workflow_compile(a->set, &a->world.w, &a->diags, &a->tasks, &a->n) == 0)
+		return 0;
+	return refuse_diags(a);
+}
+
+/* --- what becomes different -------------------------------------------------------------- */
+
+static void node_text(const struct yaml_node *n, struct buf *out, const char *key)
+{
+	struct buf text;
+
+	if (!n) {
+		jw_null(out, key);
+		return;
+	}
+	buf_init(&text);
+	if (n->kind == YAML_SCALAR)
+		buf_puts(&text, n->text);
+	else
+		yaml_print_json(n, &text);
+	jw_text(out, key, buf_str(&text));
+	buf_done(&text);
+}
+
+static void field(const char *path, const struct yaml_node *was, const struct yaml_node *is,
+                  struct buf *out)
+{
+	jw_object(out, NULL);
+	jw_text(out, "field", path);
+	node_text(was, out, "before");
+	node_text(is, out, "after");
+	jw_end_object(out);
+}
+
+/* Keys of both maps, one after the other; maps within are compared key by key. */
+static void fields(const char *prefix, const struct yaml_node *was, const struct yaml_node *is,
+                   int depth, struct buf *out)
+{
+	for (int side = 0; side < 2; side++) {
+		const struct yaml_node *m = side ? was : is, *other = side ? is : was;
+		for (size_t i = 0; m && m->kind == YAML_MAP && i < m->n; i++) {
+			const char *key = m->keys[i]->text;
+			const struct yaml_node *here = m->items[i];
+			const struct yaml_node *there = other && other->kind == YAML_MAP
+			                                        ? yaml_get(other, key)
+			                                        : NULL;
+			if ((side && there) || (!prefix[0] && strcmp(key, "tasks") == 0) ||
+			    (there && yaml_same(here, there)))
+				continue;
+			char *path = mem_fmt("%s%s%s", prefix, prefix[0] ? "." : "", key);
+			if (there && depth < 2 && here->kind == YAML_MAP && there->kind == YAML_MAP)
+				fields(path, there, here, depth + 1, out);
+			else
+				field(path, side ? here : there, side ? NULL : here, out);
+			free(path);
+		}
+	}
+}
+
+static void change(struct apply *a, const char *kind, const char *name, const char *what,
+                   uint32_t version, const char *prefix, const struct yaml_node *was,
+                   const struct yaml_node *is)
+{
+	struct buf *out = &a->changes;
+
+	jw_object(out, NULL);
+	jw_text(out, "kind", kind);
+	jw_text(out, "name", name);
+	jw_text(out, "change", what);
+	if (version)
+		jw_number(out, "version", version);
+	jw_list(out, "fields");
+	if (strcmp(what, "update") == 0)
+		fields(prefix, was, is, prefix[0] ? 1 : 0, out);
+	jw_end_list(out);
+	jw_end_object(out);
+}
+
+static const char *last_part(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return slash ? slash + 1 : name;
+}
+
+static const struct yaml_node *task_node(const struct yaml_node *root, const char *name)
+{
+	const struct yaml_node *tasks = root ? yaml_get(root, "tasks") : NULL;
+
+	return tasks && tasks->kind == YAML_MAP ? yaml_get(tasks, last_part(name)) : NULL;
+}
+
+/* A task's own lines; without the prefix they would read like the workflow's. */
+static void change_task(struct apply *a, const char *name, bool is_new, bool differs,
+                        const struct yaml_node *was, const struct yaml_node *is)
+{
+	static const char no_prefix[] = "";
+	const struct yaml_node *old = task_node(was, name), *now = task_node(is, name);
+	const char *what = is_new ? "create" : differs && !(old && now && yaml_same(old, now))
+	                                  ? "update" : "same";
+
+	change(a, "task", name, what, 0, no_prefix, old, now);
+}
+
+/* --- rows ------------------------------------------------------------------------------- */
+
+/* From the first run_date that was not due at `from`. (design: SEMANTICS section 1.) */
+int64_t apply_online_from(const struct plan *plan, int64_t from)
+{
+	int64_t t = plan_prev(plan, from < PLAN_NEVER ? from + 1 : from);
+
+	while (t != PLAN_BEFORE && plan_due(plan, t) > from)
+		t = plan_prev(plan, t);
+	return t == PLAN_BEFORE ? INT64_MIN + 1 : t + 1;
+}
+
+static int64_t cycle_seconds(const struct plan *plan)
+{
+	static const int64_t unit_s[] = { 0, 60, 3600, 86400, 604800, 2592000, 31536000, 0, 0 };
+
+	return unit_s[plan_unit(plan)] * plan_step(plan);
+}
+
+static void fill_row(struct apply *a, const struct task *t, struct store_task *row)
+{
+	const struct cat_task *was = catalog_task(&a->c->cat, t->id);
+	const struct name *made = names_find(&a->world.new_tasks, t->name);
+	const struct schedule *s = plan_schedule(t->plan);
+	bool is_new = !was || catalog_retired(was);
+
+	if (was)
+		*row = was->row;
+	else
+		*row = (struct store_task){ .planned_through = INT64_MIN };
+	if (made)
+		row->anchor = made->anchor;
+	else if (!was)
+		row->anchor = names_find(&a->c->task_names, t->name)->anchor;
+	bool was_online = !is_new && row->state == TS_ONLINE;
+	row->id = t->id;
+	row->workflow_id = t->workflow_id;
+	row->version = t->version;
+	/* What a command changed stays, unless the document says something new. */
+	if (is_new || was->def->state != t->state)
+		row->state = (uint8_t)t->state;
+	if (is_new || was->def->frozen != t->frozen)
+		row->frozen = t->frozen;
+	if (!was_online && row->state == TS_ONLINE)
+		row->online_from = apply_online_from(t->plan, a->cmd->o.from);
+	row->name = t->name;
+	row->type = t->type;
+	row->owner = t->owner;
+	row->priority = t->priority;
+	row->cycle_s = cycle_seconds(t->plan);
+	row->start_s = s->start;
+	row->end_s = s->end;
+}
+
+static void add_links(struct edit *e, const struct task *t)
+{
+	for (size_t i = 0; i < t->n_links; i++) {
+		const struct task_link *l = &t->links[i];
+		struct buf window;
+		e->links = mem_grow(e->links, e->n_links + 1, sizeof *e->links);
+		struct store_link *sl = &e->links[e->n_links++];
+		*sl = (struct store_link){ .from = l->parent, .to = t->id,
+			.depend_type = link_depend_type(l), .on = (uint8_t)l->on,
+			.strategy = (uint8_t)l->strategy, .n = l->n };
+		if (!l->window)
+			continue;
+		buf_init(&window);
+		window_print(l->window, &window);
+		sl->window = mem_str(buf_str(&window));
+		buf_done(&window);
+	}
+}
+
+static void add_task(struct apply *a, struct task *t)
+{
+	struct edit *e = a->e;
+
+	e->tasks = mem_grow(e->tasks, e->n_tasks + 1, sizeof *e->tasks);
+	e->rows = mem_grow(e->rows, e->n_tasks + 1, sizeof *e->rows);
+	e->tasks[e->n_tasks] = task_ref(t);
+	fill_row(a, t, &e->rows[e->n_tasks++]);
+	add_links(e, t);
+}
+
+static void add_doc(struct apply *a, const char *name, uint32_t id, uint32_t version,
+                    struct buf *body)
+{
+	struct edit *e = a->e;
+
+	e->docs = mem_grow(e->docs, e->n_docs + 1, sizeof *e->docs);
+	e->docs[e->n_docs++] = (struct store_doc){ .kind = DOC_WORKFLOW, .id = id,
+		.version = version, .name = mem_str(name), .body = mem_str(buf_str(body)),
+		.body_len = body->len, .actor = mem_str(a->cmd->actor), .at_us = a->cmd->o.now_us };
+}
+
+/* --- tasks that are no longer named ------------------------------------------------------- */
+
+static bool in_set(const struct apply *a, uint32_t id)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (a->tasks[i]->id == id)
+			return true;
+	return false;
+}
+
+static int may_retire(struct apply *a, const struct cat_task *t)
+{
+	if (!a->cmd->o.retire)
+		return refuse(a->f, E_CONFLICT, "args.documents", "retire: true",
+		              "%s is in force and no longer in its workflow's document",
+		              t->def->name);
+	if (t->live != SLAB_NONE)
+		return refuse(a->f, E_CONFLICT, "args.documents", "take it offline first",
+		              "%s has unfinished instances", t->def->name);
+	for (size_t i = 0; i < t->n_children; i++) {
+		const struct cat_task *ch = catalog_task(&a->c->cat, t->children[i]);
+		if (ch && ch != t && ch->row.state == TS_ONLINE && !in_set(a, ch->id))
+			return refuse(a->f, E_CONFLICT, "args.documents", NULL,
+			              "%s is online and depends on %s", ch->def->name,
+			              t->def->name);
+	}
+	return 0;
+}
+
+static int retire_missing(struct apply *a, const char *workflow)
+{
+	for (size_t i = 0; i < a->c->cat.tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(&a->c->cat, (uint32_t)i);
+		if (!t || catalog_retired(t) || in_set(a, t->id) ||
+		    !catalog_in_workflow(t, workflow, strlen(workflow)))
+			continue;
+		int r = may_retire(a, t);
+		if (r < 0)
+			return r;
+		struct edit *e = a->e;
+		e->tasks = mem_grow(e->tasks, e->n_tasks + 1, sizeof *e->tasks);
+		e->rows = mem_grow(e->rows, e->n_tasks + 1, sizeof *e->rows);
+		e->tasks[e->n_tasks] = task_ref(t->def);
+		e->rows[e->n_tasks] = t->row;
+		e->rows[e->n_tasks++].state = TS_RETIRED;
+		change(a, "task", t->def->name, "retire", 0, "", NULL, NULL);
+	}
+	return 0;
+}
+
+/* --- one workflow ------------------------------------------------------------------------- */
+
+static const struct yaml_node *root_of(const char *text, size_t len, struct yaml_doc ***docs,
+                                       size_t *n)
+{
+	struct diags d;
+
+	diags_init(&d);
+	*docs = NULL;
+	*n = 0;
+	int r = text ? yaml_read(text, len, "", &d, docs, n) : E_NOT_FOUND;
+	diags_done(&d);
+	return r == 0 && *n ? yaml_root((*docs)[0]) : NULL;
+}
+
+static void free_docs(struct yaml_doc **docs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		yaml_free(docs[i]);
+	free(docs);
+}
+
+static void take_tasks(struct apply *a, const char *workflow, bool differs,
+                       const struct yaml_node *was, const struct yaml_node *is)
+{
+	size_t len = strlen(workflow);
+
+	for (size_t i = 0; i < a->n; i++) {
+		struct task *t = a->tasks[i];
+		if (strncmp(t->name, workflow, len) != 0 || t->name[len] != '/' ||
+		    strchr(t->name + len + 1, '/'))
+			continue;
+		const struct cat_task *now = catalog_task(&a->c->cat, t->id);
+		bool is_new = !now || catalog_retired(now);
+		if (is_new || differs)
+			add_task(a, t);
+		change_task(a, t->name, is_new, differs, was, is);
+	}
+}
+
+static int take_workflow(struct apply *a, const struct workflow *wf)
+{
+	const char *name = workflow_name(wf);
+	const struct document *was = commander_document(a->c, name);
+	struct yaml_doc **old_docs, **new_docs;
+	size_t n_old, n_new;
+	struct buf body;
+	uint32_t id, version;
+
+	buf_init(&body);
+	workflow_print(wf, &body);
+	a->world.w.workflow(&a->world, name, &id, &version);
+	bool differs = !was || was->len != body.len || memcmp(was->body, buf_str(&body), body.len) != 0;
+	const struct yaml_node *old = root_of(was ? was->body : NULL, was ? was->len : 0, &old_docs,
+	                                      &n_old);
+	const struct yaml_node *now = root_of(buf_str(&body), body.len, &new_docs, &n_new);
+	change(a, "workflow", name, !was ? "create" : differs ? "update" : "same",
+	       differs ? version : was->version, "", old, now);
+	take_tasks(a, name, differs, old, now);
+	if (differs)
+		add_doc(a, name, id, version, &body);
+	int r = retire_missing(a, name);
+	free_docs(old_docs, n_old);
+	free_docs(new_docs, n_new);
+	buf_done(&body);
+	return r;
+}
+
+static int take_all(struct apply *a)
+{
+	int r = 0;
+
+	jw_list(&a->changes, "changes");
+	for (size_t i = 0; i < workflow_set_count(a->set) && r == 0; i++)
+		r = take_workflow(a, workflow_set_at(a->set, i));
+	jw_end_list(&a->changes);
+	print_diags(&a->diags, true, "warnings", &a->changes);
+	return r;
+}
+
 int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
-	(void)c;
-	(void)cmd;
-	return refuse(f, E_UNSUPPORTED, "kind", NULL, "apply is not carried out yet");
+	struct apply a = { .c = c, .cmd = cmd, .f = f, .set = workflow_set_new(),
+		           .e = mem_new(sizeof *a.e) };
+
+	f->json = NULL;
+	diags_init(&a.diags);
+	buf_init(&a.changes);
+	int r = read_documents(&a);
+	if (r == 0) {
+		r = compile(&a);
+		if (r == 0)
+			r = take_all(&a);
+		world_done(&a.world);
+	}
+	for (size_t i = 0; i < a.n; i++)
+		task_unref(a.tasks[i]);
+	free(a.tasks);
+	workflow_set_free(a.set);
+	diags_done(&a.diags);
+	if (r < 0) {
+		edit_free(a.e);
+	} else {
+		cmd->edit = a.e;
+		free(cmd->changes);
+		cmd->changes = mem_str(buf_str(&a.changes));
+	}
+	buf_done(&a.changes);
+	return r;
 }

@@ -15,6 +15,7 @@ int refuse(struct refusal *f, int code, const char *place, const char *hint, con
 	va_list ap;
 
 	f->code = code;
+	f->json = NULL;
 	snprintf(f->place, sizeof f->place, "%s", place);
 	snprintf(f->hint, sizeof f->hint, "%s", hint ? hint : "");
 	va_start(ap, fmt);

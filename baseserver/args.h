@@ -13,6 +13,7 @@ struct jval;
 struct refusal {
 	int code;
 	char text[400], place[160], hint[240];
+	char *json; /* the whole body instead, heap, or NULL */
 };
 
 /* Returns `code`. `hint` may be NULL. */

@@ -44,7 +44,10 @@ void request_refuse(struct client_request *r, const struct refusal *f)
 	struct buf body;
 
 	buf_init(&body);
-	refusal_print(f, &body);
+	if (f->json)
+		buf_puts(&body, f->json);
+	else
+		refusal_print(f, &body);
 	request_answer(r, f->code, f->text, &body, 0);
 }
 
@@ -186,6 +189,7 @@ void cmd_over(struct commander *c, struct cmd *cmd, enum command_state state, co
 void cmd_fail(struct commander *c, struct cmd *cmd, const struct refusal *f)
 {
 	if (cmd->recorded) {
+		free(f->json);
 		cmd_over(c, cmd, CS_FAILED, f->text);
 		return;
 	}
@@ -194,6 +198,7 @@ void cmd_fail(struct commander *c, struct cmd *cmd, const struct refusal *f)
 		cmd->asked = (struct client_request *)r->letter.next;
 		request_refuse(r, f);
 	}
+	free(f->json);
 	work_done(c, cmd);
 	cmd->forget = true;
 }
@@ -323,8 +328,6 @@ static int begin(struct commander *c, struct client_request *r, enum command_kin
 	cmd->dry = r->dry_run;
 	if (code == 0)
 		code = cmd_check_tasks(c, &cmd->o, f);
-	if (code == 0 && kind == CK_APPLY)
-		code = apply_begin(c, cmd, f);
 	if (code < 0) {
 		cmd_free(cmd);
 		return code;
@@ -359,8 +362,10 @@ static void on_command(struct letter *l, void *self)
 		return;
 	else
 		code = begin(c, r, kind, &f);
-	if (code < 0)
+	if (code < 0) {
 		request_refuse(r, &f);
+		free(f.json);
+	}
 }
 
 int commander_command(struct commander *c, struct client_request *r)
@@ -393,6 +398,11 @@ static void step_dry(struct commander *c, struct cmd *cmd)
 
 	if (cmd->phase == PH_SURVEY) {
 		cmd_survey(c, cmd);
+		return;
+	}
+	struct refusal f = { 0 };
+	if (cmd->kind == CK_APPLY && apply_begin(c, cmd, &f) < 0) {
+		cmd_fail(c, cmd, &f);
 		return;
 	}
 	/* Kinds that select nothing: the arguments are right. */
@@ -523,8 +533,6 @@ static void resume(struct commander *c, struct cmd *cmd)
 
 	cmd->resumed = true;
 	cmd->recorded = true;
-	if (r == 0 && cmd->kind == CK_APPLY)
-		r = apply_begin(c, cmd, &f);
 	if (r < 0) {
 		cmd->state = CS_FAILED;
 		cmd->ended_us = actor_wall_us(c->me);
@@ -586,6 +594,59 @@ static void read_message(struct cmd *cmd)
 	jdoc_free(doc);
 }
 
+static int each_task(void *ctx, const struct store_task *row)
+{
+	struct commander *c = ctx;
+
+	names_put(&c->task_names, row->name, row->id)->anchor = row->anchor;
+	return 0;
+}
+
+static void put_document(struct commander *c, const struct store_doc *d)
+{
+	struct document *at = NULL;
+
+	for (size_t i = 0; i < c->n_documents && !at; i++)
+		if (strcmp(c->documents[i].name, d->name) == 0)
+			at = &c->documents[i];
+	if (!at) {
+		c->documents = mem_grow(c->documents, c->n_documents + 1, sizeof *c->documents);
+		at = &c->documents[c->n_documents++];
+		*at = (struct document){ .name = mem_str(d->name) };
+	}
+	free(at->body);
+	at->body = mem_strn(d->body, d->body_len);
+	at->len = d->body_len;
+	at->id = d->id;
+	at->version = d->version;
+	at->retired = d->retired;
+	names_put(&c->workflow_names, d->name, d->id)->version = d->version;
+}
+
+static int each_document(void *ctx, const struct store_doc *d)
+{
+	put_document(ctx, d);
+	return 0;
+}
+
+const struct document *commander_document(const struct commander *c, const char *name)
+{
+	for (size_t i = 0; i < c->n_documents; i++)
+		if (strcmp(c->documents[i].name, name) == 0)
+			return c->documents[i].retired ? NULL : &c->documents[i];
+	return NULL;
+}
+
+void commander_learn(struct commander *c, const struct edit *e)
+{
+	for (size_t i = 0; i < e->n_docs; i++)
+		if (e->docs[i].kind == DOC_WORKFLOW)
+			put_document(c, &e->docs[i]);
+	for (size_t i = 0; i < e->n_tasks; i++)
+		names_put(&c->task_names, e->tasks[i]->name, e->rows[i].id)->anchor =
+			e->rows[i].anchor;
+}
+
 int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
                   const struct commander_settings *set, struct commander **ret_commander,
                   struct err *err)
@@ -597,7 +658,13 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 	c->set = *set;
 	catalog_init(&c->cat);
 	catalog_restore(&c->cat, ledger);
+	names_init(&c->task_names);
+	names_init(&c->workflow_names);
 	int r = store_load_commands(store, false, each_command, &ld, err);
+	if (r == 0)
+		r = store_load_tasks(store, each_task, c, err);
+	if (r == 0)
+		r = store_load_docs(store, DOC_WORKFLOW, each_document, c, err);
 	if (r < 0) {
 		commander_free(c);
 		return r;
@@ -627,6 +694,13 @@ void commander_free(struct commander *c)
 	query_drop_parked(c);
 	proposals_free(c->stuck);
 	catalog_done(&c->cat);
+	for (size_t i = 0; i < c->n_documents; i++) {
+		free(c->documents[i].name);
+		free(c->documents[i].body);
+	}
+	free(c->documents);
+	names_done(&c->task_names);
+	names_done(&c->workflow_names);
 	free(c->cmds);
 	free(c);
 }

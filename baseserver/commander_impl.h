@@ -8,6 +8,7 @@
 #include "baseserver/commander.h"
 #include "baseserver/front.h"
 #include "baseserver/letters.h"
+#include "baseserver/names.h"
 #include "baseserver/select.h"
 #include "rt/stream.h"
 #include "util/buf.h"
@@ -126,6 +127,14 @@ struct cmd {
 	struct client_request *asked; /* to be answered; linked by letter.next */
 };
 
+/* A workflow's document as it is stored. */
+struct document {
+	char *name, *body;
+	size_t len;
+	uint32_t id, version;
+	bool retired;
+};
+
 struct commander {
 	struct actor *me;
 	struct ledger *ledger;
@@ -135,7 +144,11 @@ struct commander {
 	struct catalog cat;
 	struct cmd **cmds;        /* every command known, by id ascending */
 	size_t n_cmds, cmds_cap;
-	struct cmd *work;         /* at work, dry runs too */
+	struct cmd *work;         /* dry runs */
+	struct names task_names, workflow_names; /* of all that ever were */
+	struct document *documents;
+	size_t n_documents;
+	bool edit_out;            /* one edit at a time: the next builds on it */
 	uint64_t last_id, last_flight;
 	struct proposals *stuck;  /* the ledger's mailbox was full */
 	struct query *parked;     /* wait for their number to be durable */
@@ -189,7 +202,12 @@ void request_answer(struct client_request *r, int code, const char *text, struct
 void request_refuse(struct client_request *r, const struct refusal *f);
 void commander_work(struct commander *c, struct cmd *cmd);
 
-/* apply.c: documents. */
+/* By "project/workflow"; NULL: none, or retired. */
+const struct document *commander_document(const struct commander *c, const char *name);
+/* What an edit that is durable says of documents and names. */
+void commander_learn(struct commander *c, const struct edit *e);
+
+/* apply.c: documents. On 0 cmd->edit and cmd->changes are set. */
 int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 
 /* query.c */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseserver/apply.h"
 #include "baseserver/commander_impl.h"
 #include "baseserver/json_read.h"
 #include "baseserver/ledger.h"
@@ -65,7 +66,7 @@ int cmd_check_tasks(const struct commander *c, const struct order *o, struct ref
 	return r;
 }
 
-static bool change_row(const struct cmd *cmd, struct store_task *row)
+static bool change_row(const struct cmd *cmd, const struct plan *plan, struct store_task *row)
 {
 	struct store_task was = *row;
 
@@ -78,7 +79,7 @@ static bool change_row(const struct cmd *cmd, struct store_task *row)
 		if (row->state == TS_ONLINE)
 			return false;
 		row->state = TS_ONLINE;
-		row->online_from = cmd->o.from;
+		row->online_from = apply_online_from(plan, cmd->o.from);
 		break;
 	default:
 		row->state = cmd->phase == PH_RETIRE ? TS_RETIRED : TS_OFFLINE;
@@ -93,6 +94,9 @@ static void edited(struct letter *l, void *self)
 	struct cmd *cmd = commander_find(c, e->cookie);
 	int code = e->code;
 
+	c->edit_out = false;
+	if (code == 0)
+		commander_learn(c, e);
 	edit_free(e);
 	commander_fold(c);
 	if (!cmd || cmd->phase == PH_OVER)
@@ -121,7 +125,7 @@ static struct edit *edit_of(struct commander *c, const struct cmd *cmd)
 	for (size_t i = 0; i < cmd->o.sel.n_tasks; i++) {
 		const struct cat_task *t = catalog_task(&c->cat, cmd->o.sel.tasks[i]);
 		struct store_task row = t->row;
-		if (!change_row(cmd, &row))
+		if (!change_row(cmd, t->def->plan, &row))
 			continue;
 		e->tasks[e->n_tasks] = task_ref(t->def);
 		e->rows[e->n_tasks++] = row;
@@ -133,6 +137,15 @@ void cmd_edit(struct commander *c, struct cmd *cmd)
 {
 	if (cmd->edit_posted)
 		return;
+	if (c->edit_out) {
+		cmd->at_work = true; /* when that one is durable */
+		return;
+	}
+	struct refusal f = { 0 };
+	if (cmd->kind == CK_APPLY && !cmd->edit && apply_begin(c, cmd, &f) < 0) {
+		cmd_fail(c, cmd, &f);
+		return;
+	}
 	struct edit *e = cmd->edit ? cmd->edit : edit_of(c, cmd);
 	cmd->edit = NULL;
 	if (cmd->state == CS_QUEUED)
@@ -143,7 +156,7 @@ void cmd_edit(struct commander *c, struct cmd *cmd)
 	e->answered = edited;
 	e->cookie = cmd->id;
 	e->cause = cmd->id;
-	cmd->edit_posted = true;
+	cmd->edit_posted = c->edit_out = true;
 	if (e->n_tasks == 0 && e->n_docs == 0) { /* as it was */
 		e->letter.next = NULL;
 		edited(&e->letter, c);
@@ -152,7 +165,7 @@ void cmd_edit(struct commander *c, struct cmd *cmd)
 	if (ledger_edit(c->ledger, e) == 0)
 		return;
 	cmd->edit = e;
-	cmd->edit_posted = false;
+	cmd->edit_posted = c->edit_out = false;
 	actor_alarm(c->me, actor_mono_us(c->me) + RETRY_US);
 	cmd->at_work = true;
 }

@@ -21,6 +21,7 @@
 #include "baseserver/router.h"
 #include "baseserver/sorter.h"
 #include "baseserver/worker.h"
+#include "baseserver/worker_client.h"
 #include "rt/notify.h"
 #include "rt/thread.h"
 #include "util/alloc.h"
@@ -205,6 +206,7 @@ static void fill_front(struct daemon *d)
 	f->store = strncmp(d->store_url, "mem:", 4) == 0 ? "mem" : "sqlite";
 	f->store_dir = d->p->state_dir;
 	f->started_us = clock_wall_us(&clock_machine);
+	f->drain = worker_drain;
 	commander_set_front(d->commander, f);
 }
 

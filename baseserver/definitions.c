@@ -1,15 +1,129 @@
 #include "baseserver/definitions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/world.h"
+#include "sched/task.h"
+#include "store/store.h"
+#include "util/alloc.h"
+#include "util/diag.h"
 #include "util/err.h"
+
+struct loading {
+	struct names tasks, workflows;
+	struct store_task *rows; /* without strings */
+	size_t n_rows, cap;
+	struct workflow_set *set;
+	struct diags diags;
+	struct err *err;
+};
+
+static int each_row(void *ctx, const struct store_task *row)
+{
+	struct loading *ld = ctx;
+
+	names_put(&ld->tasks, row->name, row->id)->anchor = row->anchor;
+	if (ld->n_rows == ld->cap) {
+		ld->cap = ld->cap ? ld->cap * 2 : 256;
+		ld->rows = mem_grow(ld->rows, ld->cap, sizeof *ld->rows);
+	}
+	ld->rows[ld->n_rows++] = *row;
+	return 0;
+}
+
+static int each_doc(void *ctx, const struct store_doc *d)
+{
+	struct loading *ld = ctx;
+
+	names_put(&ld->workflows, d->name, d->id)->version = d->version;
+	if (d->retired)
+		return 0;
+	if (workflow_set_read(ld->set, d->body, d->body_len, d->name, &ld->diags) < 0)
+		return E_CORRUPT;
+	return 0;
+}
+
+static int say(struct loading *ld)
+{
+	const struct diag *first = ld->diags.n ? &ld->diags.items[0] : NULL;
+
+	for (size_t i = 0; i < ld->diags.n && first->is_warning; i++)
+		first = &ld->diags.items[i];
+	if (!first)
+		return err_set(ld->err, E_CORRUPT, "a stored document does not compile");
+	return err_set(ld->err, E_CORRUPT, "the stored workflow %s, line %d: %s", first->at.file,
+	               first->at.line, first->message);
+}
+
+static const struct store_task *row_of(const struct loading *ld, uint32_t id)
+{
+	size_t lo = 0, hi = ld->n_rows; /* rows come in order of id */
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (ld->rows[mid].id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < ld->n_rows && ld->rows[lo].id == id ? &ld->rows[lo] : NULL;
+}
+
+/* Tasks with their rows; those without one, and retired ones, go. */
+static void pair(const struct loading *ld, struct task **tasks, size_t n, struct definitions *ret)
+{
+	ret->tasks = tasks;
+	ret->rows = mem_array(n + 1, sizeof *ret->rows);
+	for (size_t i = 0; i < n; i++) {
+		const struct store_task *row = row_of(ld, tasks[i]->id);
+		if (!row || row->state == TS_RETIRED) {
+			task_unref(tasks[i]);
+			continue;
+		}
+		struct store_task *own = &ret->rows[ret->n];
+		*own = *row;
+		own->name = tasks[i]->name;
+		own->type = tasks[i]->type;
+		own->owner = tasks[i]->owner;
+		ret->tasks[ret->n++] = tasks[i];
+	}
+}
+
 int definitions_load(struct store *store, const char *timezone, struct definitions *ret,
                      struct err *err)
 {
-	(void)store;
-	(void)timezone;
-	(void)err;
+	struct loading ld = { .set = workflow_set_new(), .err = err };
+	struct task **tasks;
+	struct world world;
+	size_t n;
+
 	*ret = (struct definitions){ 0 };
-	return 0;
+	names_init(&ld.tasks);
+	names_init(&ld.workflows);
+	diags_init(&ld.diags);
+	int r = store_load_tasks(store, each_row, &ld, err);
+	if (r == 0)
+		r = store_load_docs(store, DOC_WORKFLOW, each_doc, &ld, err);
+	world_init(&world, &ld.tasks, &ld.workflows, NULL, timezone, false, 0);
+	if (r == 0 && workflow_compile(ld.set, &world.w, &ld.diags, &tasks, &n) == 0)
+		pair(&ld, tasks, n, ret);
+	else if (r == 0 || ld.diags.errors)
+		r = say(&ld);
+	world_done(&world);
+	workflow_set_free(ld.set);
+	diags_done(&ld.diags);
+	names_done(&ld.tasks);
+	names_done(&ld.workflows);
+	free(ld.rows);
+	return r;
 }
+
 void definitions_done(struct definitions *d)
 {
-	(void)d;
+	for (size_t i = 0; i < d->n; i++)
+		task_unref(d->tasks[i]);
+	free(d->tasks);
+	free(d->rows);
+	*d = (struct definitions){ 0 };
 }

@@ -1,0 +1,12 @@
+/* apply.h — from documents to one edit of definitions (internal to the commander). */
+#ifndef BASESERVER_APPLY_H
+#define BASESERVER_APPLY_H
+
+#include <stdint.h>
+
+struct plan;
+
+/* Where a schedule begins that goes into force at `from`: the first run_date not due then. */
+int64_t apply_online_from(const struct plan *plan, int64_t from);
+
+#endif

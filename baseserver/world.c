@@ -1,0 +1,96 @@
+#include "baseserver/world.h"
+
+#include "baseserver/catalog.h"
+#include "rt/zones.h"
+#include "sched/plan.h"
+#include "sched/task.h"
+#include "sched/tz.h"
+
+static int zone(void *ctx, const char *name, const struct tz **ret_tz, struct err *err)
+{
+	(void)ctx;
+	return zones_get(name, ret_tz, err);
+}
+
+static const struct task *task(void *ctx, const char *name)
+{
+	const struct world *w = ctx;
+	const struct cat_task *t = w->cat ? catalog_find(w->cat, name) : NULL;
+
+	return t && !catalog_retired(t) ? t->def : NULL;
+}
+
+static const struct task *task_by_id(void *ctx, uint32_t id)
+{
+	const struct world *w = ctx;
+	const struct cat_task *t = w->cat ? catalog_task(w->cat, id) : NULL;
+
+	return t && !catalog_retired(t) ? t->def : NULL;
+}
+
+/* Asked twice: first for the number and a start to fall back on, then with the start that
+ * counts, for the anchor. */
+static void known(void *ctx, const char *name, struct workflow_start *start)
+{
+	struct world *w = ctx;
+	const struct name *n = names_find(w->tasks, name);
+
+	if (n) {
+		start->id = n->id;
+		start->start = n->anchor;
+		start->anchor = n->anchor;
+		return;
+	}
+	struct name *made = names_find(&w->new_tasks, name);
+	if (!made) {
+		uint32_t last = w->tasks->last_id;
+		if (w->new_tasks.last_id > last)
+			last = w->new_tasks.last_id;
+		made = names_put(&w->new_tasks, name, last + 1);
+	}
+	start->id = made->id;
+	made->anchor = start->anchor;
+}
+
+static void workflow(void *ctx, const char *name, uint32_t *ret_id, uint32_t *ret_version)
+{
+	struct world *w = ctx;
+	const struct name *n = names_find(w->workflows, name);
+
+	if (n) {
+		*ret_id = n->id;
+		*ret_version = n->version + (w->is_save ? 1 : 0);
+		return;
+	}
+	struct name *made = names_find(&w->new_workflows, name);
+	if (!made) {
+		uint32_t last = w->workflows->last_id;
+		if (w->new_workflows.last_id > last)
+			last = w->new_workflows.last_id;
+		made = names_put(&w->new_workflows, name, last + 1);
+		made->version = 1;
+	}
+	*ret_id = made->id;
+	*ret_version = made->version;
+}
+
+void world_init(struct world *w, const struct names *tasks, const struct names *workflows,
+                const struct catalog *cat, const char *timezone, bool is_save, int64_t now)
+{
+	const struct tz *tz = NULL;
+
+	*w = (struct world){ .tasks = tasks, .workflows = workflows, .cat = cat, .is_save = is_save };
+	names_init(&w->new_tasks);
+	names_init(&w->new_workflows);
+	if (zones_get(timezone ? timezone : "UTC", &tz, NULL) < 0)
+		tz = tz_utc();
+	w->w = (struct workflow_world){ .ctx = w, .timezone = timezone ? timezone : "UTC",
+		.start = unit_floor(tz, CU_DAY, now), .zone = zone, .task = task,
+		.task_by_id = task_by_id, .known = known, .workflow = workflow };
+}
+
+void world_done(struct world *w)
+{
+	names_done(&w->new_tasks);
+	names_done(&w->new_workflows);
+}

@@ -1,0 +1,25 @@
+/* world.h — what documents need to know from outside while they are compiled. */
+#ifndef BASESERVER_WORLD_H
+#define BASESERVER_WORLD_H
+
+#include "baseserver/names.h"
+#include "sched/workflow.h"
+
+struct catalog;
+
+/* Numbers come from what is known; new ones go on from there and stay in `new_*`, so that
+ * documents that are refused, or only tried, use none up. */
+struct world {
+	const struct names *tasks, *workflows;
+	struct names new_tasks, new_workflows;
+	const struct catalog *cat; /* tasks outside the set; NULL: there are none */
+	bool is_save;              /* versions are one more than what is stored */
+	struct workflow_world w;
+};
+
+/* Borrows all it is given until world_done(). `now`: seconds, for tasks without a start. */
+void world_init(struct world *w, const struct names *tasks, const struct names *workflows,
+                const struct catalog *cat, const char *timezone, bool is_save, int64_t now);
+void world_done(struct world *w);
+
+#endif
