@@ -314,8 +314,35 @@ static bool in_set(const struct apply *a, uint32_t id)
 	return false;
 }
 
+/* Of a workflow that the documents name: in the set, or going as well. */
+static bool is_ours(const struct apply *a, const struct cat_task *t)
+{
+	for (size_t i = 0; i < workflow_set_count(a->set); i++) {
+		const char *name = workflow_name(workflow_set_at(a->set, i));
+		if (catalog_in_workflow(t, name, strlen(name)))
+			return true;
+	}
+	return false;
+}
+
+/* A task of the documents that waits for one that goes. */
+static const struct task *waits_for(const struct apply *a, uint32_t parent)
+{
+	for (size_t i = 0; i < a->n; i++)
+		for (size_t k = 0; k < a->tasks[i]->n_links; k++)
+			if (a->tasks[i]->links[k].parent == parent)
+				return a->tasks[i];
+	return NULL;
+}
+
 static int may_retire(struct apply *a, const struct cat_task *t)
 {
+	const struct task *child = waits_for(a, t->id);
+
+	if (child)
+		return refuse(a->f, E_CONFLICT, "args.documents", NULL,
+		              "%s needs %s, which is no longer in its workflow's document",
+		              child->name, t->def->name);
 	if (!a->cmd->o.retire)
 		return refuse(a->f, E_CONFLICT, "args.documents", "retire: true",
 		              "%s is in force and no longer in its workflow's document",
@@ -325,7 +352,7 @@ static int may_retire(struct apply *a, const struct cat_task *t)
 		              "%s has unfinished instances", t->def->name);
 	for (size_t i = 0; i < t->n_children; i++) {
 		const struct cat_task *ch = catalog_task(&a->c->cat, t->children[i]);
-		if (ch && ch != t && ch->row.state == TS_ONLINE && !in_set(a, ch->id))
+		if (ch && ch->row.state == TS_ONLINE && !is_ours(a, ch))
 			return refuse(a->f, E_CONFLICT, "args.documents", NULL,
 			              "%s is online and depends on %s", ch->def->name,
 			              t->def->name);

@@ -502,9 +502,19 @@ static void turn(void *self)
 	query_unpark(c);
 }
 
+void commander_alarm(struct commander *c, int64_t at_us)
+{
+	if (at_us >= c->alarm_us)
+		return;
+	c->alarm_us = at_us;
+	actor_alarm(c->me, at_us);
+}
+
 static void on_alarm(void *self)
 {
-	(void)self; /* turn() follows and tries again */
+	struct commander *c = self;
+
+	c->alarm_us = ALARM_OFF; /* turn() follows and looks again */
 }
 
 static int init(void *self, struct actor *me, struct err *err)
@@ -655,6 +665,7 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 	struct loading ld = { c, err };
 
 	c->ledger = ledger;
+	c->alarm_us = ALARM_OFF;
 	c->set = *set;
 	catalog_init(&c->cat);
 	catalog_restore(&c->cat, ledger);

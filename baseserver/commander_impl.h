@@ -120,6 +120,7 @@ struct cmd {
 	struct tally tally;
 	struct flight *flights, **flights_tail;
 	size_t in_flight;         /* proposals not yet answered */
+	int64_t waits_since_us;   /* mono; all that was let go waits since then, or 0 */
 	struct inst_key *out;     /* parallel: let go, not ended */
 	size_t n_out;
 	struct edit *edit;        /* apply: to be posted */
@@ -148,6 +149,7 @@ struct commander {
 	struct names task_names, workflow_names; /* of all that ever were */
 	struct document *documents;
 	size_t n_documents;
+	int64_t alarm_us;         /* ALARM_OFF: none is set */
 	bool edit_out;            /* one edit at a time: the next builds on it */
 	uint64_t last_id, last_flight;
 	struct proposals *stuck;  /* the ledger's mailbox was full */
@@ -192,6 +194,7 @@ void print_instance_name(const struct commander *c, struct inst_key key, struct 
 
 /* commander.c */
 void commander_fold(struct commander *c);
+void commander_alarm(struct commander *c, int64_t at_us); /* turn() not later than that */
 struct cmd *commander_find(const struct commander *c, uint64_t id);
 void cmd_record(struct commander *c, struct cmd *cmd, struct store_command_item *items,
                 size_t n_items);

@@ -13,7 +13,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 
-enum { SURVEY_SLICE = 20000, LETTER_MAX = 512, RETRY_US = 10 * 1000 };
+enum { SURVEY_SLICE = 20000, LETTER_MAX = 512, RETRY_US = 10 * 1000, WAITS_US = 2 * 1000 * 1000 };
 
 static void open_feed(struct commander *c, struct cmd *cmd)
 {
@@ -172,7 +172,7 @@ bool commander_send(struct commander *c, struct proposals *ps)
 		return true;
 	CHECK(!c->stuck);
 	c->stuck = ps;
-	actor_alarm(c->me, actor_mono_us(c->me) + RETRY_US);
+	commander_alarm(c, actor_mono_us(c->me) + RETRY_US);
 	return false;
 }
 
@@ -280,20 +280,38 @@ static bool launch(struct commander *c, struct cmd *cmd, size_t max)
 	return commander_send(c, ps);
 }
 
-/* Parallel: some of those let go may wait for others that are still held back. When none of
- * them is active, one more is let go. */
-static size_t parallel_room(const struct commander *c, const struct cmd *cmd)
+static bool all_wait(const struct commander *c, const struct cmd *cmd)
 {
+	for (size_t i = 0; i < cmd->n_out; i++) {
+		const struct cat_inst *l = catalog_live(&c->cat, cmd->out[i]);
+		if (!l || l->state != ST_READY)
+			return false;
+	}
+	return cmd->in_flight == 0;
+}
+
+/* Parallel: those let go may wait for others that are still held back. When none of them has
+ * been active for a while, one more is let go. */
+static size_t parallel_room(struct commander *c, struct cmd *cmd)
+{
+	int64_t now = actor_mono_us(c->me);
+
 	if (cmd->o.parallel == 0)
 		return LETTER_MAX;
 	if ((int64_t)cmd->n_out < cmd->o.parallel)
 		return (size_t)cmd->o.parallel - cmd->n_out;
-	for (size_t i = 0; i < cmd->n_out; i++) {
-		const struct cat_inst *l = catalog_live(&c->cat, cmd->out[i]);
-		if (!l || l->state != ST_READY)
-			return 0;
+	if (!all_wait(c, cmd)) {
+		cmd->waits_since_us = 0;
+		return 0;
 	}
-	return cmd->in_flight == 0;
+	if (cmd->waits_since_us == 0)
+		cmd->waits_since_us = now;
+	if (now - cmd->waits_since_us < WAITS_US) {
+		commander_alarm(c, cmd->waits_since_us + WAITS_US);
+		return 0;
+	}
+	cmd->waits_since_us = 0;
+	return 1;
 }
 
 /* After a restart: what was let go and has not ended. */

@@ -166,7 +166,7 @@ void cmd_edit(struct commander *c, struct cmd *cmd)
 		return;
 	cmd->edit = e;
 	cmd->edit_posted = c->edit_out = false;
-	actor_alarm(c->me, actor_mono_us(c->me) + RETRY_US);
+	commander_alarm(c, actor_mono_us(c->me) + RETRY_US);
 	cmd->at_work = true;
 }
 
