@@ -111,6 +111,7 @@ static int map_fd(int fd, const char *path, const struct runner_plugin **ret_plu
 	if (!so) {
 		const char *why = dlerror(), *skip = why ? strstr(why, ": ") : NULL;
 
+		close(fd);
 		return err_set(err, E_IO, "%s: %s", path, skip ? skip + 2 : "does not load");
 	}
 	void *symbol = dlsym(so, "runner_entry");
@@ -135,10 +136,9 @@ int plugin_map(const char *path, const struct runner_plugin **ret_plugin, struct
 
 	if (r < 0)
 		return r;
-	r = map_fd(fd, path, ret_plugin, err);
-	if (r < 0)
-		close(fd);
-	return r;
+	/* Once mapped, the descriptor stays even when it is refused: the dynamic linker knows
+	 * objects by name, and the next file under this number would be taken for this one. */
+	return map_fd(fd, path, ret_plugin, err);
 }
 
 int plugin_open(const struct runner_plugin *p, const struct runner_host *host, void **ret_self,

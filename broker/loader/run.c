@@ -20,6 +20,7 @@ static void settle(struct job *j)
 	struct runner_result *r = &j->result;
 
 	r->text[sizeof r->text - 1] = 0;
+	result_set_text(r, r->text);
 	if (j->answer < 0) {
 		j->reason = REASON_PLUGIN;
 		if (r->verdict == RUNNER_BY_CODE)

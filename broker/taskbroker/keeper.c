@@ -15,7 +15,7 @@
 
 /* The jobkeeper is started when nobody answers at its socket for this long. It locks its
  * directory, so starting a second one by mistake does no harm. */
-#define PATIENCE_MS  300
+#define PATIENCE_MS  50
 #define PAUSE_MAX_MS 5000
 
 enum { HELD_RUNNING = 2, HELD_KILLED = 3, HELD_HANGED = 7 }; /* KeeperJob.state */

@@ -189,11 +189,9 @@ static int shell_execute(void *self, void *state, const struct runner_job *job,
 	};
 
 	(void)self;
-	if (host->spawn(job, &process) < 0) {
-		result->verdict = RUNNER_INFRA;
-		return RUNNER_FAILED; /* the host has put the reason into the text */
-	}
-	return RUNNER_PROCESS;
+	(void)result;
+	/* A refusal's reason and verdict are in the result already. */
+	return host->spawn(job, &process) < 0 ? RUNNER_FAILED : RUNNER_PROCESS;
 }
 
 static void forget(char *secret)

@@ -1,9 +1,10 @@
 /* Plugins good and bad at the loader's door, and the shape of the ABI. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include <sirdar/runner.h>
 #include <stdio.h>
