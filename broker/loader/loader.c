@@ -208,12 +208,29 @@ static struct loader *loader_new(const struct param_taskbroker *settings,
 	return l;
 }
 
+/* Processes go on without us: their runner's memory is given back. */
+static void leave_processes(struct loader *l)
+{
+	const struct runner_plugin *p = l->plugin;
+
+	for (uint32_t i = 0; p && i < l->n_jobs; i++) {
+		struct job *j = l->jobs[i];
+
+		if (j->phase != JOB_PROCESS || j->is_adopted || j->stage == STAGE_FINISH ||
+		    !RUNNER_HAS(p, struct runner_plugin, finish))
+			continue;
+		j->pub.flags |= RUNNER_JOB_LEFT;
+		p->finish(l->self, j->state, &j->pub, &j->result);
+	}
+}
+
 /* Only when no job thread is inside any more; else the process just ends. */
 static void loader_free(struct loader *l)
 {
 	link_close(l->link);
 	keeper_client_close(l->keeper);
 	pool_free(l->pool);
+	leave_processes(l);
 	if (l->plugin)
 		l->plugin->close(l->self);
 	ev_prepare_stop(l->loop, &l->round);

@@ -443,8 +443,8 @@ static int read_item(const char *item, size_t *ret_len, uint32_t *ret_slots, str
 
 static int take_item(struct broker *b, const char *item, struct err *err)
 {
-	uint32_t slots;
-	size_t len;
+	uint32_t slots = 0;
+	size_t len = 0;
 	int r = read_item(item, &len, &slots, err);
 
 	if (r < 0)

@@ -174,6 +174,27 @@ static int shell_prepare(void *self, const struct runner_job *job, struct runner
 	return RUNNER_DONE;
 }
 
+static void forget(char *secret)
+{
+	if (secret)
+		explicit_bzero(secret, strlen(secret));
+	free(secret);
+}
+
+/* Everything but the struct itself: a process may run for days. */
+static void shell_release(struct shell_job *s)
+{
+	words_done(&s->argv);
+	words_done(&s->env);
+	words_done(&s->secret_names);
+	for (size_t i = 0; i < SECRETS_MAX; i++)
+		forget(s->secrets[i]);
+	free(s->script);
+	free(s->directory);
+	free(s->user);
+	memset(s, 0, sizeof *s);
+}
+
 static int shell_execute(void *self, void *state, const struct runner_job *job,
                          struct runner_result *result)
 {
@@ -191,14 +212,10 @@ static int shell_execute(void *self, void *state, const struct runner_job *job,
 	(void)self;
 	(void)result;
 	/* A refusal's reason and verdict are in the result already. */
-	return host->spawn(job, &process) < 0 ? RUNNER_FAILED : RUNNER_PROCESS;
-}
+	int r = host->spawn(job, &process);
 
-static void forget(char *secret)
-{
-	if (secret)
-		explicit_bzero(secret, strlen(secret));
-	free(secret);
+	shell_release(s);
+	return r < 0 ? RUNNER_FAILED : RUNNER_PROCESS;
 }
 
 static void shell_finish(void *self, void *state, const struct runner_job *job,
@@ -209,16 +226,8 @@ static void shell_finish(void *self, void *state, const struct runner_job *job,
 	(void)self;
 	(void)job;
 	(void)result;
-	if (!s)
-		return;
-	words_done(&s->argv);
-	words_done(&s->env);
-	words_done(&s->secret_names);
-	for (size_t i = 0; i < SECRETS_MAX; i++)
-		forget(s->secrets[i]);
-	free(s->script);
-	free(s->directory);
-	free(s->user);
+	if (s)
+		shell_release(s);
 	free(s);
 }
 

@@ -13,6 +13,29 @@
 #include "util/alloc.h"
 #include "util/check.h"
 
+static pid_t living[16]; /* started here and not yet ended */
+
+static void living_swap(pid_t from, pid_t to)
+{
+	for (size_t i = 0; i < sizeof living / sizeof living[0]; i++) {
+		if (living[i] == from) {
+			living[i] = to;
+			return;
+		}
+	}
+}
+
+void children_clear(void)
+{
+	for (size_t i = 0; i < sizeof living / sizeof living[0]; i++) {
+		if (!living[i])
+			continue;
+		kill(living[i], SIGTERM);
+		waitpid(living[i], NULL, 0);
+		living[i] = 0;
+	}
+}
+
 char *dir_make(void)
 {
 	const char *under = getenv("TMPDIR");
@@ -61,6 +84,7 @@ void child_start(struct child *c, const char *program, ...)
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_adddup2(&files, fds[1], 3);
 	CHECK(posix_spawn(&c->pid, path, &files, NULL, argv, environ) == 0);
+	living_swap(0, c->pid);
 	posix_spawn_file_actions_destroy(&files);
 	close(fds[1]);
 	c->status_fd = fds[0];
@@ -76,6 +100,7 @@ int child_end(struct child *c, int signal)
 		kill(c->pid, signal);
 	CHECK(waitpid(c->pid, &status, 0) == c->pid);
 	close(c->status_fd);
+	living_swap(c->pid, 0);
 	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 

@@ -18,6 +18,8 @@ char *build_path(const char *name);
 void child_start(struct child *c, const char *program, ...);
 /* Signal it (0: do not) and wait for its end: the exit status, or -signal. */
 int child_end(struct child *c, int signal);
+/* End what a failed test has left behind: at the start of the next. */
+void children_clear(void);
 /* Read what it has written to descriptor 3 up to a newline or its end. */
 void child_line(struct child *c, char *ret_line, size_t cap);
 

@@ -61,6 +61,7 @@ static void loader_start(const char *slots)
 
 static void world_open(const char *plugin, struct fake_welcome welcome)
 {
+	children_clear();
 	memset(&w, 0, sizeof w);
 	w.dir = dir_make();
 	w.plugin = build_path(plugin);

@@ -71,6 +71,7 @@ static void start(const char *types)
 {
 	static const struct fake_welcome calm = { 1, 100, 20000, 1000 };
 
+	children_clear();
 	memset(&w, 0, sizeof w);
 	w.types = types;
 	w.dir = dir_make();

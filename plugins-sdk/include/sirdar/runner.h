@@ -68,6 +68,7 @@ extern "C" {
 
 /* Flags of a job. */
 #define RUNNER_JOB_INLINE 1u /* this call may not block: answer RUNNER_THREAD instead */
+#define RUNNER_JOB_LEFT   2u /* finish: the broker ends, the process goes on; only let go of memory */
 
 #define RUNNER_TEXT_BYTES 240
 
@@ -179,8 +180,9 @@ struct runner_plugin {
 	int (*execute)(void *self, void *state, const struct runner_job *job,
 	               struct runner_result *result);
 	/* [job]{job} Optional. Always the last call of a job, also after a failed prepare
-	 * (state is what it left, or NULL). May make the result worse or add to it. Not called
-	 * for a process of an earlier broker: it left its state behind. */
+	 * (state is what it left, or NULL). May make the result worse or add to it. When the
+	 * broker ends before the process does it is called with RUNNER_JOB_LEFT, and not again
+	 * by the broker that takes the process over. */
 	void (*finish)(void *self, void *state, const struct runner_job *job,
 	               struct runner_result *result);
 	/* [any]{job} Optional: cancelled() says the same. Called once, while execute() runs. The
