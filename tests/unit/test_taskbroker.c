@@ -44,7 +44,7 @@ static void broker_start(void)
 	char *sets[] = {
 		mem_fmt("server=127.0.0.1:%u", w.fake.port),
 		mem_fmt("state_dir=%s/state", w.dir),
-		mem_fmt("work_dir=%s/work", w.dir),
+		mem_fmt("work_dir=%s/jobs", w.dir),
 		build_path("runners"),
 		mem_fmt("types=%s", w.types),
 	};
@@ -231,7 +231,7 @@ static void the_attempt_is_told_to_the_script(void **state)
 	                  "MORE=yes\n"));
 	wait_report(2, ENDED);
 	wait_logs(1);
-	char *want = mem_fmt("2 1772323200 p/w/t 1 2026-03-01 Ulm dash yes\n%s/work\n", w.dir);
+	char *want = mem_fmt("2 1772323200 p/w/t 1 2026-03-01 Ulm dash yes\n%s/jobs\n", w.dir);
 
 	assert_log(1, want);
 	free(want);
@@ -333,7 +333,7 @@ static void long_job(uint64_t token)
 
 static void let_go(void)
 {
-	char *path = mem_fmt("%s/work/go", w.dir);
+	char *path = mem_fmt("%s/jobs/go", w.dir);
 
 	assert_int_equal(fs_write(path, "", 0, 0600, NULL), 0);
 	free(path);

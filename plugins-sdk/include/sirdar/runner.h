@@ -68,7 +68,7 @@ extern "C" {
 
 /* Flags of a job. */
 #define RUNNER_JOB_INLINE 1u /* this call may not block: answer RUNNER_THREAD instead */
-#define RUNNER_JOB_LEFT   2u /* finish: the broker ends, the process goes on; only let go of memory */
+#define RUNNER_JOB_LEFT   2u /* finish: the broker ends, the process goes on; free memory only */
 
 #define RUNNER_TEXT_BYTES 240
 
