@@ -146,7 +146,7 @@ void loader_stop(struct loader *l)
 
 /* --- life ------------------------------------------------------------------------- */
 
-static void say(const struct loader *l, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void say(const struct loader *l, const char *fmt, ...)
 {
 	char line[600];
 	va_list args;
