@@ -300,6 +300,7 @@ static void lose(struct maintainer *m, struct watch *w)
 {
 	struct proposal *p = propose(m, w, ASK_ENDED);
 
+	w->gone = true; /* not to be sent again while this is on its way */
 	p->end = AE_INFRA;
 	p->reason = RE_LOST;
 	p->session = w->session;
@@ -467,7 +468,7 @@ static bool absent(struct maintainer *m, struct watch *w, const struct held_news
 	w->session = n->session;
 	/* What was granted to this very session came after its greeting. */
 	if (w->gone || w->present || (n->hello && n->fresh && moved)) {
-		w->gone = true; /* never to be sent again */
+		w->gone = true;
 		if (outbox_room(&m->out) > 0 && !w->asked)
 			lose(m, w);
 		return false;

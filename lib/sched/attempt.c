@@ -4,6 +4,26 @@
 
 enum { INFRA_DELAY_US = 1000000 };
 
+/* Hanged without a kill: nobody could say, and now somebody does. It counts as what it was. */
+static struct attempt_verdict judge_found(const struct task *t, const struct instance *i,
+                                          enum attempt_end end, enum reason reason,
+                                          int64_t wait_us)
+{
+	bool infra = end == AE_INFRA || end == AE_RETURN;
+
+	if (end == AE_NOT_YET)
+		return (struct attempt_verdict){ EV_DEAD_RETRY, RE_NONE, wait_us, false };
+	if (infra && i->infra + 1 <= t->infra_max)
+		return (struct attempt_verdict){ EV_DEAD_RETRY, reason, INFRA_DELAY_US, false };
+	if (infra)
+		return (struct attempt_verdict){ EV_DEAD_FINAL, RE_INFRA, 0, false };
+	if (end == AE_FATAL || i->attempt >= t->max_attempts)
+		return (struct attempt_verdict){ EV_DEAD_FINAL, end == AE_FATAL ? RE_FATAL : reason,
+			                         0, true };
+	return (struct attempt_verdict){ EV_DEAD_RETRY, reason, task_retry_delay_us(t, i->attempt),
+		                         true };
+}
+
 /* Confirmed dead while a kill was under way: the strongest intent decides. */
 static struct attempt_verdict judge_killed(const struct task *t, const struct instance *i)
 {
@@ -43,7 +63,8 @@ struct attempt_verdict attempt_judge(const struct task *t, const struct instance
 		               ? (struct attempt_verdict){ EV_NONE, RE_NONE, 0, false }
 		               : (struct attempt_verdict){ EV_HANG, RE_LOST, 0, true };
 	if (killing)
-		return judge_killed(t, i);
+		return i->intent == KI_NONE ? judge_found(t, i, end, reason, wait_us)
+		                               : judge_killed(t, i);
 	if (end == AE_INFRA || end == AE_RETURN)
 		return judge_infra(t, i, end == AE_INFRA, reason);
 	if (end == AE_NOT_YET)

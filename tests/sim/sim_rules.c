@@ -20,7 +20,7 @@ void rules_reset(void)
 
 void rules_follow(const struct transition *tr)
 {
-	const struct plan *plan = task_now(tr->inst.key.task)->plan;
+	const struct plan *plan = check_def(tr->inst.key.task)->plan;
 	struct outcomes *o = &outcomes[tr->inst.key.task];
 
 	if (tr->inst.key.part != 0)
@@ -59,7 +59,7 @@ struct tally {
 static struct tally count(const struct task *t, const struct task_link *l, int64_t run_date)
 {
 	struct link_span spans[LINK_SPANS_MAX];
-	const struct task *p = task_now(l->parent);
+	const struct task *p = check_def(l->parent);
 	int n = link_spans(l, p->plan, t->plan, run_date, spans);
 	struct tally c = { 0, 0, 0 };
 
@@ -134,7 +134,7 @@ void rules_grant(const struct transition *tr)
 
 bool rules_may_wait(const struct instance *i)
 {
-	const struct task *t = task_now(i->key.task);
+	const struct task *t = check_def(i->key.task);
 
 	return i->state == ST_READY && i->key.part == 0 &&
 	       judge(t, i, wall_of(now_us)) == OPEN;
@@ -142,7 +142,7 @@ bool rules_may_wait(const struct instance *i)
 
 void rules_skip(const struct transition *tr)
 {
-	const struct task *t = task_now(tr->inst.key.task);
+	const struct task *t = check_def(tr->inst.key.task);
 
 	if (tr->reason == RE_CATCHUP && t->catchup == CATCHUP_ALL && t->catchup_max == 0)
 		break_invariant("P15", "task %u runs all it missed, %" PRId64 " was skipped", t->id,
@@ -152,7 +152,7 @@ void rules_skip(const struct transition *tr)
 /* Skipped by a dead join, for as long as the join is dead. */
 bool rules_skip_stands(const struct instance *i)
 {
-	const struct task *t = task_now(i->key.task);
+	const struct task *t = check_def(i->key.task);
 
 	return t->version != 1 || judge(t, i, 0) == DEAD;
 }
