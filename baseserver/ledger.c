@@ -124,6 +124,13 @@ static void on_edit(struct letter *letter, void *self)
 		return;
 	}
 	l->now_us = actor_wall_us(l->me);
+	if (!ledger_edit_is_current(l, e)) {
+		e->code = E_REVISION;
+		e->letter.deliver = e->answered;
+		if (!e->reply_to || actor_post_credit(e->reply_to, letter) < 0)
+			edit_free(e);
+		return;
+	}
 	ledger_apply_edit(l, e);
 	letters_push(&l->edits, letter);
 	ledger_commit(l);
@@ -136,13 +143,23 @@ static void on_record(struct letter *letter, void *self)
 	letters_push(l->down ? &l->waiting : &l->records, letter);
 }
 
+/* A mark says that the withdrawals before it are in: it may not overtake them. */
+static bool withdrawals_wait(const struct ledger *l)
+{
+	for (const struct letter *at = l->waiting.head; at; at = at->next)
+		if (at->deliver == on_proposals &&
+		    ((const struct proposals *)at)->from == PR_RESOLVER)
+			return true;
+	return false;
+}
+
 static void on_mark(struct letter *letter, void *self)
 {
 	struct ledger *l = self;
 	struct mark *m = (struct mark *)letter;
 
 	l->now_us = actor_wall_us(l->me);
-	if (!l->down && stream_room(l->stream) > 1) {
+	if (!l->down && stream_room(l->stream) > 1 && !withdrawals_wait(l)) {
 		struct transition tr = { .kind = TK_MARK, .inst = { .token = m->number } };
 		ledger_publish(l, &tr);
 		free(m);

@@ -79,6 +79,16 @@ void ledger_put_task(struct ledger *l, struct task *def, const struct store_task
 		child_add(place_for(l, def->links[i].parent), def->id);
 }
 
+bool ledger_edit_is_current(const struct ledger *l, const struct edit *e)
+{
+	for (size_t i = 0; i < e->n_tasks; i++) {
+		const struct ltask *t = ledger_task_of(l, e->tasks[i]->id);
+		if (t && t->def && e->tasks[i]->version < t->def->version)
+			return false;
+	}
+	return true;
+}
+
 void ledger_apply_edit(struct ledger *l, struct edit *e)
 {
 	uint64_t number = 0;

@@ -132,6 +132,8 @@ void ledger_raise_barrier(struct ledger *l, struct ltask *t, uint64_t number);
 int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number);
 
 /* ledger_edit.c */
+/* Made from the definitions in force: a newer one is not replaced by an older. */
+bool ledger_edit_is_current(const struct ledger *l, const struct edit *e);
 void ledger_apply_edit(struct ledger *l, struct edit *e);
 void ledger_put_task(struct ledger *l, struct task *def, const struct store_task *row);
 

@@ -207,6 +207,15 @@ static void begin_lease(struct maintainer *m, struct watch *w, uint32_t session)
 	w->present = w->gone = w->killed_for_time = false;
 }
 
+/* How far the plan has come: rows that a command made ahead of it do not say. */
+static void follow_plan(struct mtask *t, const struct instance *i)
+{
+	if (i->key.part != 0 || i->key.run_date <= t->through || !t->def)
+		return;
+	if (i->origin == OR_CYCLE || plan_next(t->def->plan, t->through) == i->key.run_date)
+		t->through = i->key.run_date;
+}
+
 static void fold_instance(struct maintainer *m, const struct transition *tr)
 {
 	const struct instance *i = &tr->inst;
@@ -216,8 +225,8 @@ static void fold_instance(struct maintainer *m, const struct transition *tr)
 	bool is = !state_final((enum state)i->state);
 
 	t->unfinished = t->unfinished + is - was;
-	if (i->key.part == 0 && i->key.run_date > t->through)
-		t->through = i->key.run_date;
+	if (tr->from == ST_NONE)
+		follow_plan(t, i);
 	if (!watched(m, i)) {
 		if (index != SLAB_NONE)
 			drop(m, index);

@@ -74,10 +74,15 @@ static void send_effects(struct worker *w, const struct transition *tr)
 {
 	if (tr->event == EV_GRANT && tr->session >> 24 == w->set.index) {
 		struct conn *c = worker_conn(w, tr->session);
-		if (c && !too_late(w, tr->mono_us))
+		if (c && !too_late(w, tr->mono_us)) {
 			job_add(w, c, &tr->inst);
-		else
-			never_sent(w, tr);
+			return;
+		}
+		if (c) { /* its credit is still open */
+			c->unsent++;
+			c->news = true;
+		}
+		never_sent(w, tr);
 	} else if (tr->inst.state == ST_WAITKILL && tr->from != ST_WAITKILL) {
 		const struct lease *l = worker_lease(w, tr->inst.token);
 		struct conn *c = l ? worker_conn(w, l->session) : NULL;
@@ -144,7 +149,7 @@ void worker_tell_sorter(struct conn *c, bool gone)
 	for (size_t i = 0; i < groups; i++)
 		n->groups[i] = mem_str(c->groups[i]);
 	/* What is sent again counts at the loader, not at the sorter. */
-	n->limit = c->limit > c->resent ? c->limit - c->resent : 0;
+	n->limit = c->limit + c->unsent > c->resent ? c->limit + c->unsent - c->resent : 0;
 	n->load_permille = c->load_permille;
 	n->held = (uint32_t)c->n_held;
 	if (sorter_session(c->w->peers.sorter, n) < 0)

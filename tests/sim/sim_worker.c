@@ -23,7 +23,7 @@ static struct stream_reader *out;
 static struct {
 	uint64_t conn;
 	uint32_t session;
-	uint64_t limit, resent;
+	uint64_t limit, resent, unsent;
 } seats[BROKERS];
 static uint32_t sessions;
 static struct map live; /* token -> index below */
@@ -158,6 +158,7 @@ static void granted(const struct transition *tr)
 		send_job(b, &tr->inst);
 		return;
 	}
+	seats[b < 0 ? 0 : b].unsent += b >= 0; /* its credit is still open */
 	leases[map_get(&live, tr->inst.token)].given_back = true;
 	struct proposal *p = propose_one(tr->inst.key, ASK_ENDED, &ps);
 	p->token = tr->inst.token;
@@ -300,7 +301,8 @@ static void tell_sorter(int b, bool gone)
 	n->type = mem_str("t");
 	n->broker_name = mem_fmt("b%d", b);
 	n->groups = mem_array(1, sizeof *n->groups);
-	n->limit = seats[b].limit > seats[b].resent ? seats[b].limit - seats[b].resent : 0;
+	uint64_t total = seats[b].limit + seats[b].unsent;
+	n->limit = total > seats[b].resent ? total - seats[b].resent : 0;
 	if (sorter_session(server_sorter(), n) < 0)
 		session_news_free(n);
 }
@@ -319,7 +321,7 @@ void worker_hello(int b, uint64_t conn, bool fresh, const uint64_t *held, size_t
 		tell_sorter(b, true);
 	seats[b].conn = conn;
 	seats[b].session = ++sessions;
-	seats[b].limit = seats[b].resent = 0;
+	seats[b].limit = seats[b].resent = seats[b].unsent = 0;
 	clear_at[b] = 0;
 	tell_held(b, true, fresh || !known[b], held, n);
 	known[b] = true;
