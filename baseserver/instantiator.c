@@ -9,6 +9,7 @@
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
+#include "util/err.h"
 #include "util/heap.h"
 
 /* The wall clock may be set: due times are looked at again at least this often. */
@@ -20,6 +21,7 @@ struct planned {
 	int64_t next, due;     /* run_date to create next, and when (s) */
 	int64_t through;       /* last run_date proposed */
 	int64_t keep_from;     /* catch-up: dates before it are recorded as skipped */
+	bool online;
 };
 
 struct instantiator {
@@ -106,7 +108,8 @@ static void schedule(struct instantiator *in, const struct task *def,
 	if (through < p->through)
 		through = p->through;
 	p->through = through;
-	p->next = row->state == TS_ONLINE ? plan_next(def->plan, through) : PLAN_NEVER;
+	p->online = row->state == TS_ONLINE;
+	p->next = p->online ? plan_next(def->plan, through) : PLAN_NEVER;
 	if (p->next != PLAN_NEVER)
 		p->keep_from = keep_from(def, p->next, now - MISSED_AFTER_S);
 	arm(in, p);
@@ -164,12 +167,29 @@ static void on_alarm(void *self)
 	(void)self; /* turn() follows */
 }
 
+/* The task was taken offline meanwhile: the date is not made, it is still to come. */
+static void refused(struct instantiator *in, const struct inst_key *key)
+{
+	struct planned *p = place(in, key->task);
+
+	if (!p->def || key->run_date > p->through)
+		return;
+	p->through = key->run_date - 1;
+	if (!p->online)
+		return;
+	p->next = key->run_date;
+	arm(in, p);
+}
+
 static void answered(struct letter *letter, void *self)
 {
 	struct instantiator *in = self;
 	struct answers *as = (struct answers *)letter;
 
 	outbox_settled(&in->out, as);
+	for (size_t i = 0; i < as->n; i++)
+		if (as->a[i].code == E_CONFLICT)
+			refused(in, &as->a[i].key);
 	free(as);
 }
 
