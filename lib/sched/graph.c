@@ -82,8 +82,7 @@ static void tarjan_run(struct tarjan *t, uint32_t root)
 	}
 }
 
-/* The component of each node, from 1. The caller's to free(). */
-static uint32_t *components(size_t nodes, const struct graph_edge *edges, size_t n)
+uint32_t *graph_parts(size_t nodes, const struct graph_edge *edges, size_t n)
 {
 	uint32_t *memory = mem_array(nodes * 5 + 1, sizeof *memory);
 	struct tarjan t = { .edges = edges,
@@ -190,7 +189,7 @@ static size_t search(size_t nodes, const struct graph_edge *edges, size_t n, uin
 
 size_t graph_cycle(size_t nodes, const struct graph_edge *edges, size_t n, uint32_t *ret_cycle)
 {
-	uint32_t *component = components(nodes, edges, n);
+	uint32_t *component = graph_parts(nodes, edges, n);
 	struct graph_edge *inner = mem_array(n + 1, sizeof *inner);
 	size_t kept = 0, found = 0;
 

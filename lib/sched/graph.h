@@ -15,6 +15,12 @@ struct graph_edge {
 	int64_t lead;           /* seconds; values beyond 10^12 count as that */
 };
 
+/* Which nodes wait for each other in whatever way: the number of its part for each node, from 1.
+ * No cycle leaves a part.
+ *
+ *   owns  the caller's to free() */
+uint32_t *graph_parts(size_t nodes, const struct graph_edge *edges, size_t n);
+
 /* Find a cycle of edges whose leads sum to zero or more: it would wait for itself.
  *
  *   ret_cycle  room for `nodes`; each waits for the next, the last for the first

@@ -245,6 +245,8 @@ void wf_check_macros(struct wf_compiler *c, const struct wf_made *m);
 bool wf_cycles_nest(const struct plan *longer, const struct plan *shorter);
 /* -1 shorter, 0 the same, 1 longer; of units minute..year. */
 int wf_cycles_compare(const struct plan *a, const struct plan *b);
+/* workflow_web.c: no circle of links, also through tasks outside. */
+void wf_check_cycles(struct wf_compiler *c);
 /* workflow_pack.c: everything in one block. */
 struct task *wf_pack(const struct wf_made *m);
 /* workflow_compile.c: plans, links, macros, cycles; no tasks yet. */

@@ -1,0 +1,194 @@
+/* Link cycles of a set, also those that run through tasks outside it. */
+#include "sched/graph.h"
+#include "sched/workflow_impl.h"
+#include "util/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A link and the plans it joins. */
+struct web_link {
+	const struct task_link *link;
+	const struct plan *parent, *child;
+};
+
+enum { LEADS_KEPT = 64 };
+
+struct web {
+	struct wf_compiler *c;
+	uint32_t *ids;               /* of node: made first, then those outside */
+	const struct task **outside; /* of node - c->n */
+	size_t n_outside, room;
+	struct graph_edge *edges;
+	struct web_link *links; /* of each edge */
+	size_t n_edges, edges_room;
+	struct {
+		uint32_t id, node;
+	} * index; /* sorted by id: of made */
+	/* Leads take a while to find, and most links are like others. */
+	struct web_link kept[LEADS_KEPT];
+	int64_t leads[LEADS_KEPT];
+	size_t n_kept;
+};
+
+static int by_id(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void add_edge(struct web *w, uint32_t child, uint32_t parent, struct web_link link)
+{
+	if (w->n_edges == w->edges_room) {
+		w->edges_room = w->edges_room ? w->edges_room * 2 : 64;
+		w->edges = mem_grow(w->edges, w->edges_room, sizeof *w->edges);
+		w->links = mem_grow(w->links, w->edges_room, sizeof *w->links);
+	}
+	w->links[w->n_edges] = link;
+	w->edges[w->n_edges++] = (struct graph_edge){ child, parent, 0 };
+}
+
+/* The node of an id, made if it is a task outside; UINT32_MAX if nobody knows it. */
+static uint32_t node_of(struct web *w, uint32_t id)
+{
+	const struct workflow_world *world = w->c->world;
+	const uint32_t *at = bsearch(&id, w->index, w->c->n, sizeof *w->index, by_id);
+
+	if (at)
+		return at[1];
+	for (size_t i = 0; i < w->n_outside; i++)
+		if (w->outside[i]->id == id)
+			return (uint32_t)(w->c->n + i);
+	const struct task *t = world->task_by_id ? world->task_by_id(world->ctx, id) : NULL;
+	if (!t)
+		return UINT32_MAX;
+	if (w->n_outside == w->room) {
+		w->room = w->room ? w->room * 2 : 16;
+		w->outside = mem_grow(w->outside, w->room, sizeof *w->outside);
+	}
+	w->outside[w->n_outside++] = t;
+	return (uint32_t)(w->c->n + w->n_outside - 1);
+}
+
+static const struct plan *plan_of(const struct web *w, uint32_t node)
+{
+	return node < w->c->n ? w->c->made[node].plan : w->outside[node - w->c->n]->plan;
+}
+
+static void gather(struct web *w)
+{
+	struct wf_compiler *c = w->c;
+
+	for (size_t i = 0; i < c->n; i++) {
+		const struct wf_made *m = &c->made[i];
+		for (size_t k = 0; k < m->n_links; k++) {
+			uint32_t parent = m->parents[k] ? (uint32_t)(m->parents[k] - c->made)
+			                                : node_of(w, m->links[k].parent);
+			if (parent != UINT32_MAX)
+				add_edge(w, (uint32_t)i, parent,
+				         (struct web_link){ &m->links[k], m->parent_plans[k],
+				                            m->plan });
+		}
+	}
+	for (size_t i = 0; i < w->n_outside; i++) { /* grows while it goes */
+		const struct task *t = w->outside[i];
+		for (size_t k = 0; k < t->n_links; k++) {
+			uint32_t parent = node_of(w, t->links[k].parent);
+			if (parent != UINT32_MAX)
+				add_edge(w, (uint32_t)(c->n + i), parent,
+				         (struct web_link){ &t->links[k], plan_of(w, parent),
+				                            t->plan });
+		}
+	}
+}
+
+/* Do two plans have the same run_dates? */
+static bool same_dates(const struct plan *a, const struct plan *b)
+{
+	const struct schedule *x = plan_schedule(a), *y = plan_schedule(b);
+
+	return a == b || (x->unit == y->unit && x->step == y->step && !x->cron && !y->cron &&
+	                  x->tz == y->tz && x->start == y->start && x->end == y->end &&
+	                  x->anchor == y->anchor && !x->calendar && !y->calendar);
+}
+
+static int64_t lead_of(struct web *w, const struct web_link *l)
+{
+	if (l->parent == l->child && l->link->kind == LK_PREV)
+		return -1; /* its own past, however far */
+	for (size_t i = 0; i < w->n_kept && l->link->kind != LK_WINDOW; i++) {
+		const struct web_link *k = &w->kept[i];
+		if (k->link->kind == l->link->kind && k->link->prev == l->link->prev &&
+		    same_dates(k->parent, l->parent) && same_dates(k->child, l->child))
+			return w->leads[i];
+	}
+	int64_t lead = link_lead(l->link, l->parent, l->child);
+	if (w->n_kept < LEADS_KEPT && l->link->kind != LK_WINDOW) {
+		w->kept[w->n_kept] = *l;
+		w->leads[w->n_kept++] = lead;
+	}
+	return lead;
+}
+
+/* Only links between tasks that wait for each other in some way can close a circle. */
+static void find_leads(struct web *w)
+{
+	uint32_t *part = graph_parts(w->c->n + w->n_outside, w->edges, w->n_edges);
+
+	for (size_t i = 0; i < w->n_edges; i++)
+		if (part[w->edges[i].child] == part[w->edges[i].parent])
+			w->edges[i].lead = lead_of(w, &w->links[i]);
+	free(part);
+}
+
+static void name_cycle(struct web *w, const uint32_t *cycle, size_t n)
+{
+	const struct wf_made *first = NULL;
+	struct buf names;
+
+	buf_init(&names);
+	for (size_t i = 0; i <= n; i++) {
+		uint32_t node = cycle[i % n];
+		if (i < n && node < w->c->n && !first)
+			first = &w->c->made[node];
+		if (names.len < 700)
+			buf_printf(&names, "%s%s", i ? " -> " : "",
+			           node < w->c->n ? w->c->made[node].t->full
+			                          : w->outside[node - w->c->n]->name);
+		else if (i == n)
+			buf_puts(&names, " -> ...");
+	}
+	const struct yaml_node *at = first->t->needs.node ? first->t->needs.node : first->t->node;
+	diag_error(w->c->d, wf_place(first, at, "needs"), "cycle",
+	           "let one of them wait for an earlier date: depend: -1", "a cycle of needs: %s",
+	           buf_str(&names));
+	buf_done(&names);
+}
+
+void wf_check_cycles(struct wf_compiler *c)
+{
+	struct web w = { .c = c };
+
+	w.index = mem_array(c->n + 1, sizeof *w.index);
+	for (size_t i = 0; i < c->n; i++) {
+		w.index[i].id = c->made[i].known.id;
+		w.index[i].node = (uint32_t)i;
+	}
+	qsort(w.index, c->n, sizeof *w.index, by_id);
+	gather(&w);
+	find_leads(&w);
+	uint32_t *cycle = mem_array(c->n + w.n_outside + 1, sizeof *cycle);
+	size_t n = graph_cycle(c->n + w.n_outside, w.edges, w.n_edges, cycle);
+	/* One that runs outside the set alone is not the set's fault. */
+	bool ours = false;
+	for (size_t i = 0; i < n; i++)
+		ours |= cycle[i] < c->n;
+	if (ours)
+		name_cycle(&w, cycle, n);
+	free(cycle);
+	free(w.index);
+	free(w.outside);
+	free(w.edges);
+	free(w.links);
+}
