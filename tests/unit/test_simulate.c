@@ -224,11 +224,14 @@ static void overlapping_pipelines_are_skipped_whole(void **state)
 {
 	(void)state;
 	run("pipeline: p\ncron: \"*/10 * * * *\"\noverlap: false\nsteps:\n"
-	    "  - {name: a, type: t}\n  - {name: b, type: t}\nfinished: {type: t}\n",
-	    1800, (int[]){ 5, 10, 0 });
+	    "  - {name: a, type: t}\n  - {name: b, type: t}\nfinished: {type: t}\n---\n"
+	    "workflow: w\ntasks:\n"
+	    "  c: {type: t, cycle: 10 minute, needs: [{task: p/b, window: \"[t, t]\"}]}\n",
+	    1800, (int[]){ 5, 10, 0, 1 });
 	assert_int_equal(started("b", 0), 5);
 	assert_true(row("a", 600)->is_skipped && row("b", 600)->is_skipped);
 	assert_int_equal(row("finished", 600)->reason, SIM_OVERLAP);
+	assert_int_equal(started("c", 600), 10); /* a skip of that kind meets links */
 	assert_int_equal(started("a", 1200), 20);
 }
 
@@ -289,11 +292,11 @@ static void json_has_the_documented_shape(void **state)
 	assert_string_equal(
 		buf_str(&out),
 		"[{\"task\":\"default/w/"
-	        "a\",\"run_date\":\"2026-03-01T00:00:00Z\",\"due\":\"2026-03-01T00:00:00Z\","
+		"a\",\"run_date\":\"2026-03-01T00:00:00Z\",\"due\":\"2026-03-01T00:00:00Z\","
 		"\"state\":\"planned\",\"reason\":\"\",\"start\":\"2026-03-01T00:00:00Z\",\"end\":"
 		"\"2026-03-01T01:30:00Z\"},"
 		"{\"task\":\"default/w/"
-	        "b\",\"run_date\":\"2026-03-01T00:00:00Z\",\"due\":\"2026-03-01T01:00:00Z\","
+		"b\",\"run_date\":\"2026-03-01T00:00:00Z\",\"due\":\"2026-03-01T01:00:00Z\","
 		"\"state\":\"planned\",\"reason\":\"\",\"start\":\"2026-03-01T01:30:00Z\",\"end\":"
 		"\"2026-03-01T01:31:00Z\"}]");
 	buf_clear(&out);

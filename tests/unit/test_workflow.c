@@ -261,7 +261,7 @@ static void paths_and_hints_help(void **state)
 	(void)state;
 	const char text[] = W "  rollup: {type: t, cycle: day}\n  b:\n    type: t\n    cycle: day\n"
 			      "    retry: {atempts: 2}\n    needs:\n      - rollup\n      - {task: "
-	                      "b, depnd: -1}\n";
+			      "b, depnd: -1}\n";
 
 	workflow_set_read(set, text, strlen(text), "f.yaml", &d);
 	assert_int_equal(d.n, 2);
@@ -460,6 +460,19 @@ static void links_and_params_carry_all_that_was_written(void **state)
 	}
 }
 
+static void what_a_task_says_drops_what_means_the_same(void **state)
+{
+	(void)state;
+	compile("workflow: w\ndefaults: {type: t, cron: \"0 5 * * *\", machines: [m]}\ntasks:\n"
+	        "  a: {cycle: hour, group: g}\n  b: {}\n");
+	assert_int_equal(plan_unit(task("default/w/a")->plan), CU_HOUR);
+	assert_null(task("default/w/a")->cron);
+	assert_int_equal(task("default/w/a")->n_machines, 0);
+	assert_string_equal(task("default/w/a")->group, "g");
+	assert_non_null(task("default/w/b")->cron);
+	assert_int_equal(task("default/w/b")->n_machines, 1);
+}
+
 static void macros_know_parameters_and_outputs_of_parents(void **state)
 {
 	(void)state;
@@ -633,7 +646,7 @@ static void what_is_odd_is_a_warning(void **state)
 	const char text[] = "workflow: w\nstart_date: 2026-01-01\ntasks:\n"
 			    "  a: {type: t, cycle: day, offset: 5h}\n"
 			    "  b: {type: t, cycle: day, needs: [a, {task: c, window: \"[@day+1h, "
-	                    "@day+2h)\"}]}\n"
+			    "@day+2h)\"}]}\n"
 			    "  c: {type: t, cycle: day}\n";
 
 	workflow_set_read(set, text, strlen(text), "f.yaml", &d);
@@ -658,6 +671,7 @@ int main(void)
 		T(a_task_takes_from_its_workflow_and_defaults),
 		T(links_and_params_carry_all_that_was_written),
 		T(a_task_carries_all_that_was_written),
+		T(what_a_task_says_drops_what_means_the_same),
 		T(macros_know_parameters_and_outputs_of_parents),
 		T(a_pipeline_is_tasks_in_a_row),
 		T(ids_anchors_and_other_tasks_come_from_outside),

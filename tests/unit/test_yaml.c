@@ -188,6 +188,7 @@ static void numbers_and_truths_are_read_strictly(void **state)
 	}
 	int64_t value;
 	assert_false(yaml_int(read_one("11"), 1, 10, &value));
+	assert_false(yaml_int(read_one("0"), 1, 10, &value));
 	assert_true(yaml_int(read_one("10"), 1, 10, &value));
 	bool truth = false;
 	assert_true(yaml_bool(read_one("true"), &truth) && truth);
