@@ -15,7 +15,8 @@ int main(int argc, char **argv)
 	const char *date = getenv("SIRDAR_RUN_DATE");
 	int n = snprintf(line, sizeof line, "%s %lld\n", date ? date : "0",
 	                 (long long)t.tv_sec * 1000000000LL + t.tv_nsec);
-	int fd = open(argc > 1 ? argv[1] : "/dev/null", O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+	int fd = open(argc > 1 ? argv[1] : "/dev/null", O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC,
+	              0644);
 
 	return fd < 0 || write(fd, line, (size_t)n) != n;
 }

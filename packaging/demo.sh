@@ -99,7 +99,7 @@ write_settings() {
 		key_file: $var/demo-broker.key
 		state_dir: $var/taskbroker
 		runners_dir: $B/runners
-		work_dir: $var/work
+		work_dir: $var/jobs
 		types: ["shell:4", "noop:8"]
 		load_max_percent: 2000
 	END
@@ -127,7 +127,7 @@ start_daemons() {
 	for name in baseserver taskbroker taskrunner-loader jobkeeper sirdar-cgi sirdar; do
 		[ -x "$B/bin/$name" ] || die "$B/bin/$name is not there: make builds it"
 	done
-	if ! mkdir -p "$var/run" "$var/log" "$var/work" 2>/dev/null || [ ! -w "$var/log" ]; then
+	if ! mkdir -p "$var/run" "$var/log" "$var/jobs" 2>/dev/null || [ ! -w "$var/log" ]; then
 		die "$var belongs to someone else: remove it, or choose another with VAR="
 	fi
 	alive baseserver || port_free "$port" ||
@@ -179,12 +179,12 @@ check() { # first, last day: every total is the index's, the week has its seven 
 	want=$(count_index)
 	day=$1
 	while :; do
-		got=$(cat "$var/work/packages/$day/total" 2>/dev/null) || got="nothing"
+		got=$(cat "$var/jobs/packages/$day/total" 2>/dev/null) || got="nothing"
 		[ "$got" = "$want" ] || die "the report of $day is wrong: '$got', the index says '$want'"
 		[ "$day" != "$2" ] || break
 		day=$(day_of "$day + 1 day")
 	done
-	week=$var/work/packages/week-$1
+	week=$var/jobs/packages/week-$1
 	[ "$(grep -c 'packages.*MB' "$week" 2>/dev/null)" = 7 ] || die "the week of $1 is not whole"
 	say "checked: every day's total is the index's own, ${want% *} packages and ${want#* } kB"
 }
