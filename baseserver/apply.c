@@ -211,12 +211,13 @@ static void change_task(struct apply *a, const char *name, bool is_new, bool dif
 
 /* --- rows ------------------------------------------------------------------------------- */
 
-/* From the first run_date that was not due at `from`. (design: SEMANTICS section 1.) */
+/* From the first run_date that was not due before `from`: who says "from 2026-03-01" means the
+ * instance of that midnight too. (design: SEMANTICS section 1.) */
 int64_t apply_online_from(const struct plan *plan, int64_t from)
 {
 	int64_t t = plan_prev(plan, from < PLAN_NEVER ? from + 1 : from);
 
-	while (t != PLAN_BEFORE && plan_due(plan, t) > from)
+	while (t != PLAN_BEFORE && plan_due(plan, t) >= from)
 		t = plan_prev(plan, t);
 	return t == PLAN_BEFORE ? INT64_MIN + 1 : t + 1;
 }

@@ -6,7 +6,7 @@
 
 struct plan;
 
-/* Where a schedule begins that goes into force at `from`: the first run_date not due then. */
+/* Where a schedule begins that goes into force at `from`: the first run_date not due before. */
 int64_t apply_online_from(const struct plan *plan, int64_t from);
 
 #endif

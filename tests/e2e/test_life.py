@@ -12,7 +12,7 @@ DAY = "2026-03-01"
 AT = "2026-03-01T00:00:00Z"
 
 
-def workflow(site, name, tasks, start=DAY, end=DAY, cli=False, **more):
+def workflow(site, name, tasks, start=DAY, end=DAY, since=DAY, cli=False, **more):
     """Apply a workflow whose plan is in the past: all of it is due at once."""
     head = {"workflow": name, "project": "e2e", "timezone": "UTC", "start_date": start,
             "end_date": end, **more}
@@ -24,7 +24,14 @@ def workflow(site, name, tasks, start=DAY, end=DAY, cli=False, **more):
     path.write_text(text)
     if cli:
         return site.sirdar("apply", "--from", start, "--yes", str(path))
-    return site.apply(text, name + ".yaml", **{"from": start})
+    return site.apply(text, name + ".yaml", **({"from": since} if since else {}))
+
+
+def lasting(site, name, tasks):
+    """A workflow whose plan goes on, with DAY run by a backfill: it stays online, for redos."""
+    workflow(site, name, {t: body + "\ncatchup: {mode: none}" for t, body in tasks.items()},
+             end="2099-01-01", since=None)
+    site.sirdar("backfill", "--workflow", f"e2e/{name}", "--date", DAY, "--yes", "--wait")
 
 
 def script(text, **more):
@@ -69,7 +76,7 @@ def a_job_sees_its_parameters_and_the_macros_of_its_run_date(s):
     i = s.wait_state("e2e/params/one", AT, "Succ")
     got = s.sirdar("logs", "e2e/params/one", DAY).stdout
     assert "hello world|a'b\"c|2026-02-28|1|20260228|w" in got, got
-    assert "to-stderr" in str(s.log_of(i["id"], stream="err")) + got
+    assert "to-stderr" in str(s.log_of(i["id"], stream="stderr")) + got
 
 
 @test
@@ -109,7 +116,7 @@ def a_failed_attempt_is_tried_again_until_its_attempts_are_used_up(s):
 def a_redo_runs_again_as_the_next_generation_with_downstream_when_asked(s):
     file = s.dir / "data" / "redo"
     say = f'echo "$SIRDAR_TASK $SIRDAR_GENERATION" >> {file}'
-    workflow(s, "redo", {"up": script(say), "down": script(say, needs="[up]")})
+    lasting(s, "redo", {"up": script(say), "down": script(say, needs="[up]")})
     s.wait_all_over("e2e/redo/*", 2)
     s.sirdar("redo", "e2e/redo/up", DAY, "--yes", "--wait")
     until("up ran again", lambda: "e2e/redo/up 2" in ledger(s, "redo"))
@@ -199,7 +206,7 @@ def a_frozen_task_starts_nothing_until_it_is_unfrozen_and_why_says_it(s):
 @test
 def a_command_repeated_under_its_request_id_has_no_second_effect(s):
     file = s.dir / "data" / "once"
-    workflow(s, "once", {"t": script(f"echo x >> {file}")})
+    lasting(s, "once", {"t": script(f"echo x >> {file}")})
     s.wait_state("e2e/once/t", AT, "Succ")
     selection = {"tasks": ["e2e/once/t"], "dates": [DAY]}
     first = s.command("redo", request_id="a" * 32, selection=selection)
@@ -214,12 +221,12 @@ def a_command_repeated_under_its_request_id_has_no_second_effect(s):
 
 @test
 def an_edit_is_a_new_version_and_what_did_not_change_is_told(s):
-    first = workflow(s, "edit", {"t": script("echo one")})
+    first = workflow(s, "edit", {"t": script("echo one")}, end="2099-01-01")
     assert [c["change"] for c in first["changes"]] == ["create", "create"], first
     s.wait_state("e2e/edit/t", AT, "Succ")
-    same = workflow(s, "edit", {"t": script("echo one")})
+    same = workflow(s, "edit", {"t": script("echo one")}, end="2099-01-01")
     assert {c["change"] for c in same["changes"]} == {"same"}, same
-    workflow(s, "edit", {"t": script("echo two")})
+    workflow(s, "edit", {"t": script("echo two")}, end="2099-01-01")
     s.command("redo", selection={"tasks": ["e2e/edit/t"], "dates": [DAY]})
     i = until("generation 2 is over", lambda: next(
         (i for i in s.instances("e2e/edit/t") if i["generation"] == 2 and i["state"] == "Succ"), 0))
