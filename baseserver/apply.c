@@ -62,7 +62,8 @@ static int refuse_diags(struct apply *a)
 		first++;
 	int r = refuse(a->f, E_INVALID, "args.documents", first ? first->hint : NULL,
 	               "%s, line %d: %s%s", first ? first->at.file : "", first ? first->at.line : 0,
-	               first ? first->message : "not valid", a->diags.errors > 1 ? " (and more)" : "");
+	               first ? first->message : "not valid",
+	               a->diags.errors > 1 ? " (and more)" : "");
 	buf_init(&body);
 	jw_object(&body, NULL);
 	print_diags(&a->diags, false, "errors", &body);
@@ -203,8 +204,9 @@ static void change_task(struct apply *a, const char *name, bool is_new, bool dif
 {
 	static const char no_prefix[] = "";
 	const struct yaml_node *old = task_node(was, name), *now = task_node(is, name);
-	const char *what = is_new ? "create" : differs && !(old && now && yaml_same(old, now))
-	                                  ? "update" : "same";
+	const char *what = is_new                                            ? "create"
+	                   : differs && !(old && now && yaml_same(old, now)) ? "update"
+	                                                                     : "same";
 
 	change(a, "task", name, what, 0, no_prefix, old, now);
 }
@@ -271,9 +273,12 @@ static void add_links(struct edit *e, const struct task *t)
 		struct buf window;
 		e->links = mem_grow(e->links, e->n_links + 1, sizeof *e->links);
 		struct store_link *sl = &e->links[e->n_links++];
-		*sl = (struct store_link){ .from = l->parent, .to = t->id,
-			.depend_type = link_depend_type(l), .on = (uint8_t)l->on,
-			.strategy = (uint8_t)l->strategy, .n = l->n };
+		*sl = (struct store_link){ .from = l->parent,
+			                   .to = t->id,
+			                   .depend_type = link_depend_type(l),
+			                   .on = (uint8_t)l->on,
+			                   .strategy = (uint8_t)l->strategy,
+			                   .n = l->n };
 		if (!l->window)
 			continue;
 		buf_init(&window);
@@ -300,9 +305,14 @@ static void add_doc(struct apply *a, const char *name, uint32_t id, uint32_t ver
 	struct edit *e = a->e;
 
 	e->docs = mem_grow(e->docs, e->n_docs + 1, sizeof *e->docs);
-	e->docs[e->n_docs++] = (struct store_doc){ .kind = DOC_WORKFLOW, .id = id,
-		.version = version, .name = mem_str(name), .body = mem_str(buf_str(body)),
-		.body_len = body->len, .actor = mem_str(a->cmd->actor), .at_us = a->cmd->o.now_us };
+	e->docs[e->n_docs++] = (struct store_doc){ .kind = DOC_WORKFLOW,
+		                                   .id = id,
+		                                   .version = version,
+		                                   .name = mem_str(name),
+		                                   .body = mem_str(buf_str(body)),
+		                                   .body_len = body->len,
+		                                   .actor = mem_str(a->cmd->actor),
+		                                   .at_us = a->cmd->o.now_us };
 }
 
 /* --- tasks that are no longer named ------------------------------------------------------- */
@@ -434,11 +444,15 @@ static int take_workflow(struct apply *a, const struct workflow *wf)
 	buf_init(&body);
 	workflow_print(wf, &body);
 	a->world.w.workflow(&a->world, name, &id, &version);
-	bool differs = !was || was->len != body.len || memcmp(was->body, buf_str(&body), body.len) != 0;
+	bool differs = !was || was->len != body.len ||
+	               memcmp(was->body, buf_str(&body), body.len) != 0;
 	const struct yaml_node *old = root_of(was ? was->body : NULL, was ? was->len : 0, &old_docs,
 	                                      &n_old);
 	const struct yaml_node *now = root_of(buf_str(&body), body.len, &new_docs, &n_new);
-	change(a, "workflow", name, !was ? "create" : differs ? "update" : "same",
+	change(a, "workflow", name,
+	       !was      ? "create"
+	       : differs ? "update"
+	                 : "same",
 	       differs ? version : was->version, "", old, now);
 	take_tasks(a, name, differs, old, now);
 	if (differs)
@@ -464,8 +478,9 @@ static int take_all(struct apply *a)
 
 int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
-	struct apply a = { .c = c, .cmd = cmd, .f = f, .set = workflow_set_new(),
-		           .e = mem_new(sizeof *a.e) };
+	struct apply a = {
+		.c = c, .cmd = cmd, .f = f, .set = workflow_set_new(), .e = mem_new(sizeof *a.e)
+	};
 
 	f->json = NULL;
 	diags_init(&a.diags);

@@ -53,7 +53,8 @@ static size_t distance(const char *a, const char *b)
 		row[0] = i;
 		for (size_t j = 1; j <= m; j++) {
 			size_t was = row[j];
-			row[j] = least(least(row[j], row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
+			row[j] = least(least(row[j], row[j - 1]) + 1,
+			               diagonal + (a[i - 1] != b[j - 1]));
 			diagonal = was;
 		}
 	}
@@ -108,7 +109,8 @@ int arg_object(const struct jval *o, const char *at, const char *const *keys, st
 		if (near)
 			return refuse(f, E_INVALID, place, known, "%s: unknown key, is %s meant?",
 			              place, near);
-		return refuse(f, E_INVALID, place, known, "%s: unknown key; known: %s", place, known);
+		return refuse(f, E_INVALID, place, known, "%s: unknown key; known: %s", place,
+		              known);
 	}
 	return 0;
 }

@@ -32,8 +32,8 @@ struct cat_task {
 	const struct task *def; /* counted */
 	struct store_task row;  /* strings: def's */
 	struct outcomes outcomes;
-	uint32_t live;          /* first of its unfinished instances, or SLAB_NONE */
-	uint32_t *children;     /* ids of tasks that link to it, each once */
+	uint32_t live;      /* first of its unfinished instances, or SLAB_NONE */
+	uint32_t *children; /* ids of tasks that link to it, each once */
 	size_t n_children;
 };
 

@@ -17,7 +17,9 @@ static const char *const queries[] = {
 #undef QUERY
 };
 
-static const char *const states[] = { "queued", "running", "paused", "done", "failed", "cancelled" };
+static const char *const states[] = {
+	"queued", "running", "paused", "done", "failed", "cancelled"
+};
 
 const char *command_kind_name(enum command_kind k)
 {

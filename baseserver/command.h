@@ -12,7 +12,15 @@ enum command_kind {
 };
 
 /* What a kind's selection may name. */
-enum acts_on { ON_DOCUMENTS, ON_TASKS, ON_INSTANCES, ON_EITHER, ON_BROKERS, ON_COMMANDS, ON_NOTHING };
+enum acts_on {
+	ON_DOCUMENTS,
+	ON_TASKS,
+	ON_INSTANCES,
+	ON_EITHER,
+	ON_BROKERS,
+	ON_COMMANDS,
+	ON_NOTHING
+};
 
 /* Numbers are stored: append only. */
 enum command_state { CS_QUEUED, CS_RUNNING, CS_PAUSED, CS_DONE, CS_FAILED, CS_CANCELLED, CS_COUNT };

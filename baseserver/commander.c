@@ -89,8 +89,11 @@ static void recorded(struct letter *l, void *self)
 	commander_fold(c);
 	if (cmd) {
 		cmd->shown = (struct shown){ .state = (enum command_state)s->state,
-			.total = s->total == UINT32_MAX ? -1 : (int64_t)s->total,
-			.done = s->done, .failed = s->failed, .ended_us = s->ended_us };
+			                     .total = s->total == UINT32_MAX ? -1
+			                                                     : (int64_t)s->total,
+			                     .done = s->done,
+			                     .failed = s->failed,
+			                     .ended_us = s->ended_us };
 		snprintf(cmd->shown.error, sizeof cmd->shown.error, "%s", s->error);
 		cmd->number = r->number;
 		if (cmd->answer_early || command_state_over(cmd->shown.state))
@@ -123,7 +126,8 @@ static bool cursor_parse(struct cmd *cmd, const char *text)
 
 	if (!*text)
 		return true;
-	if (sscanf(text, "%u %" SCNd64 " %zu", &cmd->last.task, &cmd->last.run_date, &cmd->index) < 3)
+	if (sscanf(text, "%u %" SCNd64 " %zu", &cmd->last.task, &cmd->last.run_date, &cmd->index) <
+	    3)
 		return false;
 	cmd->has_cursor = cmd->last.task != 0;
 	return !picks || picks_parse(cmd, picks + 1);
@@ -140,14 +144,20 @@ void cmd_record(struct commander *c, struct cmd *cmd, struct store_command_item 
 	r->answered = recorded;
 	r->items = items;
 	r->n_items = n_items;
-	r->command = (struct store_command){ .id = cmd->id, .request_id = mem_str(cmd->request_id),
-		.actor = mem_str(cmd->actor), .kind = mem_str(command_kind_name(cmd->kind)),
-		.args = mem_str(cmd->args), .error = mem_str(cmd->error),
-		.state = (uint8_t)cmd->state, .created_us = cmd->created_us,
-		.ended_us = over ? cmd->ended_us : 0,
-		.total = cmd->total < 0 ? UINT32_MAX : (uint32_t)cmd->total,
-		.done = (uint32_t)cmd->done, .failed = (uint32_t)cmd->failed,
-		.cursor = over ? mem_str("") : cursor_text(cmd) };
+	r->command = (struct store_command){ .id = cmd->id,
+		                             .request_id = mem_str(cmd->request_id),
+		                             .actor = mem_str(cmd->actor),
+		                             .kind = mem_str(command_kind_name(cmd->kind)),
+		                             .args = mem_str(cmd->args),
+		                             .error = mem_str(cmd->error),
+		                             .state = (uint8_t)cmd->state,
+		                             .created_us = cmd->created_us,
+		                             .ended_us = over ? cmd->ended_us : 0,
+		                             .total = cmd->total < 0 ? UINT32_MAX
+		                                                     : (uint32_t)cmd->total,
+		                             .done = (uint32_t)cmd->done,
+		                             .failed = (uint32_t)cmd->failed,
+		                             .cursor = over ? mem_str("") : cursor_text(cmd) };
 	/* Refused only when the process is ending. */
 	if (ledger_record(c->ledger, r) < 0) {
 		log_warn("command.unrecorded", "command=%" PRIu64, cmd->id);
@@ -181,9 +191,10 @@ void cmd_over(struct commander *c, struct cmd *cmd, enum command_state state, co
 	snprintf(cmd->error, sizeof cmd->error, "%s", error);
 	work_done(c, cmd);
 	cmd_record(c, cmd, NULL, 0);
-	log_info("command.over", "command=%" PRIu64 " kind=%s actor=%s state=%s done=%" PRId64
-	         " failed=%" PRId64, cmd->id, command_kind_name(cmd->kind), cmd->actor,
-	         command_state_name(state), cmd->done, cmd->failed);
+	log_info("command.over",
+	         "command=%" PRIu64 " kind=%s actor=%s state=%s done=%" PRId64 " failed=%" PRId64,
+	         cmd->id, command_kind_name(cmd->kind), cmd->actor, command_state_name(state),
+	         cmd->done, cmd->failed);
 }
 
 void cmd_fail(struct commander *c, struct cmd *cmd, const struct refusal *f)
@@ -466,8 +477,8 @@ static void sweep(struct commander *c)
 		over += c->cmds[i]->phase == PH_OVER;
 	for (size_t i = 0; i < c->n_cmds; i++) {
 		struct cmd *cmd = c->cmds[i];
-		bool old = cmd->phase == PH_OVER && !cmd->asked && over > KEEP_MAX && !cmd->flights &&
-		           command_state_over(cmd->shown.state);
+		bool old = cmd->phase == PH_OVER && !cmd->asked && over > KEEP_MAX &&
+		           !cmd->flights && command_state_over(cmd->shown.state);
 		if ((cmd->forget && !cmd->flights) || old) {
 			over--;
 			cmd_free(cmd);
@@ -491,8 +502,8 @@ static void turn(void *self)
 	bool forget = c->n_cmds > KEEP_MAX + KEEP_MAX / 8;
 	for (size_t i = 0; i < c->n_cmds; i++) {
 		struct cmd *cmd = c->cmds[i];
-		if (cmd->phase != PH_OVER && (cmd->at_work || cmd->phase == PH_GONE ||
-		                              (cmd->phase == PH_RUN && !c->stuck)))
+		if (cmd->phase != PH_OVER &&
+		    (cmd->at_work || cmd->phase == PH_GONE || (cmd->phase == PH_RUN && !c->stuck)))
 			step(c, cmd);
 		forget = forget || cmd->forget;
 	}
@@ -525,8 +536,9 @@ static int init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-static const struct actor_ops ops = { .name = "commander", .letters_max = 65536, .init = init,
-	.turn = turn, .alarm = on_alarm };
+static const struct actor_ops ops = {
+	.name = "commander", .letters_max = 65536, .init = init, .turn = turn, .alarm = on_alarm
+};
 
 /* --- life ------------------------------------------------------------------------------------ */
 
@@ -564,8 +576,9 @@ static int each_command(void *ctx, const struct store_command *s)
 	enum command_kind kind;
 
 	if (!command_kind_parse(s->kind, &kind) || s->state >= CS_COUNT)
-		return err_set(ld->err, E_CORRUPT, "lb_command: id %" PRIu64 " has kind %s, state %u",
-		               s->id, s->kind, s->state);
+		return err_set(ld->err, E_CORRUPT,
+		               "lb_command: id %" PRIu64 " has kind %s, state %u", s->id, s->kind,
+		               s->state);
 	struct cmd *cmd = cmd_new(kind, s->request_id, s->actor, s->args, s->created_us);
 	cmd->id = s->id;
 	cmd->state = (enum command_state)s->state;
@@ -575,8 +588,8 @@ static int each_command(void *ctx, const struct store_command *s)
 	cmd->failed = s->failed;
 	cmd->message = mem_str("");
 	snprintf(cmd->error, sizeof cmd->error, "%s", s->error ? s->error : "");
-	cmd->shown = (struct shown){ cmd->state, cmd->total, cmd->done, cmd->failed, cmd->ended_us,
-		                     "" };
+	cmd->shown = (struct shown){ cmd->state,  cmd->total,    cmd->done,
+		                     cmd->failed, cmd->ended_us, "" };
 	snprintf(cmd->shown.error, sizeof cmd->shown.error, "%s", cmd->error);
 	cmd->number = stream_last(ledger_stream(ld->c->ledger));
 	cmd->recorded = true;
@@ -585,8 +598,8 @@ static int each_command(void *ctx, const struct store_command *s)
 		ld->c->last_id = s->id;
 	put(ld->c, cmd);
 	if (!cursor_parse(cmd, s->cursor ? s->cursor : ""))
-		return err_set(ld->err, E_CORRUPT, "lb_command: id %" PRIu64 " has a cursor '%.80s'",
-		               s->id, s->cursor);
+		return err_set(ld->err, E_CORRUPT,
+		               "lb_command: id %" PRIu64 " has a cursor '%.80s'", s->id, s->cursor);
 	return 0;
 }
 
@@ -653,8 +666,8 @@ void commander_learn(struct commander *c, const struct edit *e)
 		if (e->docs[i].kind == DOC_WORKFLOW)
 			put_document(c, &e->docs[i]);
 	for (size_t i = 0; i < e->n_tasks; i++)
-		names_put(&c->task_names, e->tasks[i]->name, e->rows[i].id)->anchor =
-			e->rows[i].anchor;
+		names_put(&c->task_names, e->tasks[i]->name, e->rows[i].id)
+			->anchor = e->rows[i].anchor;
 }
 
 int commander_new(struct thread *th, struct ledger *ledger, struct store *store,

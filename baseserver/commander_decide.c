@@ -10,8 +10,8 @@ struct look {
 	const struct cmd *cmd;
 	const struct order *o;
 	const struct item *it;
-	const struct cat_inst *live;          /* or */
-	const struct outcome_range *done;     /* or neither */
+	const struct cat_inst *live;      /* or */
+	const struct outcome_range *done; /* or neither */
 	bool planned, downstream;
 	enum state state;
 };
@@ -211,10 +211,18 @@ static struct verdict on_offline(const struct look *l)
 }
 
 static struct verdict (*const kinds[CK_COUNT])(const struct look *l) = {
-	[CK_FREEZE] = on_freeze,     [CK_UNFREEZE] = on_freeze,  [CK_REDO] = on_redo,
-	[CK_BACKFILL] = on_backfill, [CK_KILL] = on_kill,        [CK_FORCE_SUCCESS] = on_force,
-	[CK_PRIORITY] = on_priority, [CK_SKIP] = on_skip,        [CK_RUN_NOW] = on_run_now,
-	[CK_ENQUEUE] = on_enqueue,   [CK_DECLARE_DEAD] = on_declare, [CK_OFFLINE] = on_offline,
+	[CK_FREEZE] = on_freeze,
+	[CK_UNFREEZE] = on_freeze,
+	[CK_REDO] = on_redo,
+	[CK_BACKFILL] = on_backfill,
+	[CK_KILL] = on_kill,
+	[CK_FORCE_SUCCESS] = on_force,
+	[CK_PRIORITY] = on_priority,
+	[CK_SKIP] = on_skip,
+	[CK_RUN_NOW] = on_run_now,
+	[CK_ENQUEUE] = on_enqueue,
+	[CK_DECLARE_DEAD] = on_declare,
+	[CK_OFFLINE] = on_offline,
 	[CK_RETIRE] = on_offline,
 };
 

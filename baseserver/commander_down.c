@@ -138,7 +138,8 @@ static void spread(struct closure *cl, size_t at)
 
 static void choose(struct closure *cl)
 {
-	struct feed *f = feed_open(&cl->c->cat, &cl->o->sel, commander_sources(cl->o), FEED_BY_TASK);
+	struct feed *f = feed_open(&cl->c->cat, &cl->o->sel, commander_sources(cl->o),
+	                           FEED_BY_TASK);
 	struct item it;
 
 	while (cl->total <= DOWN_DATES_MAX && feed_next(f, &it)) {

@@ -23,18 +23,18 @@ enum { SCOPE_WORKFLOW, SCOPE_PROJECT, SCOPE_ALL };
 /* A command's arguments, as checked. */
 struct order {
 	enum command_kind kind;
-	struct jdoc *doc;         /* owns the texts */
+	struct jdoc *doc; /* owns the texts */
 	const struct jval *args;
 	struct selection sel;
-	const char *message;      /* "" */
-	int64_t now_us;           /* when it was asked for */
-	int64_t from;             /* s, UTC */
-	int64_t priority;         /* 0: as it was */
-	int64_t parallel;         /* 0: no cap */
+	const char *message; /* "" */
+	int64_t now_us;      /* when it was asked for */
+	int64_t from;        /* s, UTC */
+	int64_t priority;    /* 0: as it was */
+	int64_t parallel;    /* 0: no cap */
 	int mode, scope, order, level;
-	bool kill_running;        /* chosen ones that run */
+	bool kill_running; /* chosen ones that run */
 	bool kill_downstream, leave_finished, stop_on_failure, off_plan, retire;
-	bool on_tasks;            /* acts on definitions */
+	bool on_tasks; /* acts on definitions */
 	uint64_t command;
 	const struct jval *brokers, *documents;
 };
@@ -44,7 +44,7 @@ struct verdict {
 	enum { VD_PROPOSE, VD_REFUSE, VD_LEAVE } what;
 	enum ask ask;
 	int code;
-	const char *text;         /* of a refusal; static */
+	const char *text; /* of a refusal; static */
 	bool is_new, runs;
 	uint8_t reason, origin, intent, priority;
 	bool kill_running;
@@ -76,7 +76,7 @@ struct flight {
 	struct flight *next;
 	struct cmd *cmd;
 	uint64_t number;
-	struct inst_key last;     /* the cursor behind it */
+	struct inst_key last; /* the cursor behind it */
 	size_t index;
 	bool answered;
 	struct store_command_item *items;
@@ -93,37 +93,37 @@ struct shown {
 };
 
 struct cmd {
-	struct cmd *next;         /* of those at work */
-	uint64_t id;              /* 0: dry run */
+	struct cmd *next; /* of those at work */
+	uint64_t id;      /* 0: dry run */
 	char *request_id, *actor, *args;
 	size_t args_len;
 	char *message;
 	enum command_kind kind;
 	enum command_state state;
 	bool dry, recorded, resumed, at_work;
-	bool forget;              /* never became durable: to be dropped */
-	bool answer_early;        /* not only when it is over */
+	bool forget;       /* never became durable: to be dropped */
+	bool answer_early; /* not only when it is over */
 	int64_t created_us, ended_us, total, done, failed;
 	char error[400];
 	struct shown shown;
-	uint64_t number;          /* of the stream, shown */
-	char *changes;            /* apply: JSON of the answer */
+	uint64_t number; /* of the stream, shown */
+	char *changes;   /* apply: JSON of the answer */
 	struct order o;
 	enum phase phase;
 	struct feed *feed;
 	bool feed_over;
-	struct pick *picks;       /* redo with downstream */
+	struct pick *picks; /* redo with downstream */
 	size_t n_picks;
-	struct inst_key last;     /* cursor: all up to it have their outcome */
+	struct inst_key last; /* cursor: all up to it have their outcome */
 	size_t index;
 	bool has_cursor;
 	struct tally tally;
 	struct flight *flights, **flights_tail;
-	size_t in_flight;         /* proposals not yet answered */
-	int64_t waits_since_us;   /* mono; all that was let go waits since then, or 0 */
-	struct inst_key *out;     /* parallel: let go, not ended */
+	size_t in_flight;       /* proposals not yet answered */
+	int64_t waits_since_us; /* mono; all that was let go waits since then, or 0 */
+	struct inst_key *out;   /* parallel: let go, not ended */
 	size_t n_out;
-	struct edit *edit;        /* apply: to be posted */
+	struct edit *edit; /* apply: to be posted */
 	bool edit_posted;
 	struct client_request *asked; /* to be answered; linked by letter.next */
 };
@@ -143,18 +143,18 @@ struct commander {
 	struct commander_settings set;
 	struct stream_reader *in;
 	struct catalog cat;
-	struct cmd **cmds;        /* every command known, by id ascending */
+	struct cmd **cmds; /* every command known, by id ascending */
 	size_t n_cmds, cmds_cap;
-	struct cmd *work;         /* dry runs */
+	struct cmd *work;                        /* dry runs */
 	struct names task_names, workflow_names; /* of all that ever were */
 	struct document *documents;
 	size_t n_documents;
-	int64_t alarm_us;         /* ALARM_OFF: none is set */
-	bool edit_out;            /* one edit at a time: the next builds on it */
+	int64_t alarm_us; /* ALARM_OFF: none is set */
+	bool edit_out;    /* one edit at a time: the next builds on it */
 	uint64_t last_id, last_flight;
-	struct proposals *stuck;  /* the ledger's mailbox was full */
-	struct query *parked;     /* wait for their number to be durable */
-	size_t parallel;          /* commands that count what they let go */
+	struct proposals *stuck; /* the ledger's mailbox was full */
+	struct query *parked;    /* wait for their number to be durable */
+	size_t parallel;         /* commands that count what they let go */
 };
 
 /* commander_order.c */

@@ -199,7 +199,8 @@ static int parse_common(struct order *o, struct refusal *f)
 	if (jv_get(o->args, "grace_ms"))
 		return unsupported(f, "args.grace_ms", "another grace than the task's");
 	if (o->kind == CK_PRIORITY && o->priority == 0)
-		return refuse(f, E_INVALID, "args.priority", "1 to 10", "args.priority: is missing");
+		return refuse(f, E_INVALID, "args.priority", "1 to 10",
+		              "args.priority: is missing");
 	return parse_from(o, NULL, f);
 }
 
@@ -247,15 +248,17 @@ static int check_reach(struct order *o, struct refusal *f)
 		              "args.selection: %s acts on tasks, not on dates",
 		              command_kind_name(o->kind));
 	if (on == ON_INSTANCES && !narrowed && !(o->kind == CK_RUN_NOW && o->off_plan))
-		return refuse(f, E_INVALID, "args.selection", "from, to, dates, states or instances",
+		return refuse(f, E_INVALID, "args.selection",
+		              "from, to, dates, states or instances",
 		              "args.selection: %s acts on instances, dates or states are missing",
 		              command_kind_name(o->kind));
 	if (o->kind == CK_BACKFILL && !selection_has_dates(s) && !s->has_instances)
 		return refuse(f, E_INVALID, "args.selection", "from, to or dates",
 		              "args.selection: backfill wants dates");
 	if (s->has_from != s->has_to && (commander_sources(o) & FEED_PLAN) && !s->has_states)
-		return refuse(f, E_INVALID, s->has_from ? "args.selection.to" : "args.selection.from",
-		              NULL, "args.selection: a range of planned dates wants from and to");
+		return refuse(f, E_INVALID,
+		              s->has_from ? "args.selection.to" : "args.selection.from", NULL,
+		              "args.selection: a range of planned dates wants from and to");
 	o->on_tasks = on == ON_TASKS || (on == ON_EITHER && !narrowed);
 	return 0;
 }

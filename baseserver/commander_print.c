@@ -82,7 +82,8 @@ static void print_items(const struct commander *c, const char *key, const struct
 			jw_text(out, "message", items[i].text);
 		} else {
 			jw_text(out, "state",
-			        items[i].state ? state_name((enum state)items[i].state) : "planned");
+			        items[i].state ? state_name((enum state)items[i].state)
+			                       : "planned");
 		}
 		jw_end_object(out);
 	}

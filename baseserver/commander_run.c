@@ -441,14 +441,16 @@ void cmd_cancel_rows(struct commander *c, struct cmd *cmd)
 		for (uint32_t k = t ? t->live : SLAB_NONE; k != SLAB_NONE;) {
 			const struct cat_inst *in = catalog_inst(&c->cat, k);
 			k = in->next;
-			if (in->cause != cmd->id || (in->state != ST_READY && in->state != ST_DEPEND))
+			if (in->cause != cmd->id ||
+			    (in->state != ST_READY && in->state != ST_DEPEND))
 				continue;
 			if (ps && ps->n == LETTER_MAX && !c->stuck) {
 				commander_send(c, ps);
 				ps = NULL;
 			}
 			if (!ps)
-				ps = proposals_new(PR_COMMANDER, LETTER_MAX, c->me, commander_answered);
+				ps = proposals_new(PR_COMMANDER, LETTER_MAX, c->me,
+				                   commander_answered);
 			struct proposal *p = proposals_add(ps, ASK_SKIP, in->key);
 			if (!p)
 				break;

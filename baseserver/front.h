@@ -51,15 +51,15 @@ struct client_request {
 	uint32_t session;
 	uint64_t id;
 	char *kind;
-	char *args;        /* JSON, NUL-terminated; NULL or "" means {} */
+	char *args; /* JSON, NUL-terminated; NULL or "" means {} */
 	size_t args_len;
 	char *request_id, *actor; /* commands */
 	bool dry_run;
-	int code;          /* answer: 0 or an err code */
+	int code; /* answer: 0 or an err code */
 	char text[400];
-	char *body;        /* answer: JSON, or NULL */
+	char *body; /* answer: JSON, or NULL */
 	size_t body_len;
-	uint64_t number;   /* answer: the stream's number it shows */
+	uint64_t number; /* answer: the stream's number it shows */
 };
 
 /* Strings are copied. */

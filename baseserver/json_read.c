@@ -10,7 +10,7 @@
 #define NUMBER_MAX 9007199254740991LL
 
 struct jdoc {
-	char *text;        /* strings are decoded in place */
+	char *text; /* strings are decoded in place */
 	struct slab values;
 	struct jval *root;
 };
@@ -122,8 +122,10 @@ static int escape(struct in *in, char **to)
 /* Bytes of the character at p; 0 when it is not UTF-8 (overlong forms and surrogates too). */
 static size_t utf8_length(const unsigned char *p, size_t left)
 {
-	size_t n = p[0] >= 0xc2 && p[0] <= 0xdf ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 :
-	           p[0] >= 0xf0 && p[0] <= 0xf4 ? 4 : 0;
+	size_t n = p[0] >= 0xc2 && p[0] <= 0xdf   ? 2
+	           : (p[0] & 0xf0) == 0xe0        ? 3
+	           : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4
+	                                          : 0;
 
 	if (n == 0 || n > left)
 		return 0;
@@ -330,8 +332,8 @@ const struct jval *jv_get(const struct jval *object, const char *name)
 
 const char *jv_kind_name(const struct jval *v)
 {
-	static const char *const names[] = { "null", "true or false", "a number", "text", "a list",
-		                             "an object" };
+	static const char *const names[] = { "null", "true or false", "a number",
+		                             "text", "a list",        "an object" };
 
 	return v ? names[v->kind] : "nothing";
 }

@@ -41,8 +41,11 @@ void jw_end_list(struct buf *b)
 
 static size_t utf8_length(const unsigned char *p)
 {
-	size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] <= 0xdf ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 :
-	           p[0] >= 0xf0 && p[0] <= 0xf4 ? 4 : 0;
+	size_t n = p[0] < 0x80                    ? 1
+	           : p[0] >= 0xc2 && p[0] <= 0xdf ? 2
+	           : (p[0] & 0xf0) == 0xe0        ? 3
+	           : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4
+	                                          : 0;
 
 	for (size_t i = 1; i < n; i++)
 		if ((p[i] & 0xc0) != 0x80)

@@ -353,7 +353,7 @@ static int start(struct query *q, const struct jval *args, struct refusal *f)
 {
 	static const char *const none[] = { NULL };
 	bool about_one = q->kind == QK_WHY || q->kind == QK_INSTANCE;
-	int r = about_one ? parse_instance(q, args, f)
+	int r = about_one               ? parse_instance(q, args, f)
 	        : q->kind == QK_COMMAND ? query_command(q, args, f)
 	                                : arg_object(args, "args", none, f);
 

@@ -14,7 +14,7 @@ struct query {
 	struct inst_key key;
 	bool live;
 	struct instance image;
-	uint64_t number;        /* what it shows; waits until that is durable */
+	uint64_t number; /* what it shows; waits until that is durable */
 	char broker[64];
 	size_t brokers_online;
 	bool waits_for_link, in_queue;

@@ -88,7 +88,8 @@ void query_health(struct query *q)
 	jw_text(out, "status", fig.store_down ? "failing" : low || !threads ? "degraded" : "ok");
 	jw_list(out, "problems");
 	if (fig.store_down)
-		jw_text(out, NULL, "the store refuses commits; nothing is lost, nothing new leaves");
+		jw_text(out, NULL,
+		        "the store refuses commits; nothing is lost, nothing new leaves");
 	if (low)
 		jw_text(out, NULL, "little space is left on the store's disk");
 	if (!threads)
@@ -156,8 +157,10 @@ void query_metrics(struct query *q)
 	metric(out, "transitions_pending", "gauge", "Transitions not yet durable",
 	       f.last - f.durable);
 	metric(out, "commits_total", "counter", "Commits since the start", f.commits);
-	metric(out, "commit_microseconds_total", "counter", "Time spent in commits", f.commit_us_sum);
-	metric(out, "commit_retries_total", "counter", "Commits that failed for the moment", f.retries);
+	metric(out, "commit_microseconds_total", "counter", "Time spent in commits",
+	       f.commit_us_sum);
+	metric(out, "commit_retries_total", "counter", "Commits that failed for the moment",
+	       f.retries);
 	metric(out, "proposals_refused_total", "counter", "Proposals refused", f.refused);
 	metric(out, "reports_stale_total", "counter", "Reports under an old lease", f.stale);
 	metric(out, "brokers_online", "gauge", "Brokers with a session", q->brokers_online);

@@ -24,9 +24,19 @@ struct why {
 	size_t n_waits;
 };
 
-static const char *const gate_names[] = { "", "online", "frozen", "due", "dependencies",
-	"serialisation", "task concurrency", "workflow quota", "pools", "task type", "broker",
-	"slots", "turn" };
+static const char *const gate_names[] = { "",
+	                                  "online",
+	                                  "frozen",
+	                                  "due",
+	                                  "dependencies",
+	                                  "serialisation",
+	                                  "task concurrency",
+	                                  "workflow quota",
+	                                  "pools",
+	                                  "task type",
+	                                  "broker",
+	                                  "slots",
+	                                  "turn" };
 
 static const struct {
 	const char *begins;
@@ -94,15 +104,15 @@ static bool say_link(struct why *w, const struct task_link *l)
 			first = open++ ? first : d;
 			add_wait(w, (struct inst_key){ d, p->id, 0 });
 		}
-	bool enough = l->strategy == LS_ANY ? open < total
-	              : l->strategy == LS_AT_LEAST ? total - open >= (size_t)l->n : open == 0;
+	bool enough = l->strategy == LS_ANY        ? open < total
+	              : l->strategy == LS_AT_LEAST ? total - open >= (size_t)l->n
+	                                           : open == 0;
 	if (enough || total == 0)
 		return false;
 	char text[WHEN_TEXT];
 	when_print(first, text);
 	buf_printf(&w->line, "waits for %zu of %zu instances of %s, the first is %s (%s)", open,
-	           total, p->def->name, text,
-	           shown_state(w, (struct inst_key){ first, p->id, 0 }));
+	           total, p->def->name, text, shown_state(w, (struct inst_key){ first, p->id, 0 }));
 	return true;
 }
 

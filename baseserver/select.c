@@ -115,7 +115,8 @@ static int parse_when(const struct jval *v, const char *at, struct when *ret, st
 	if (v->kind == JV_TEXT && when_parse(v->text, ret))
 		return 0;
 	return refuse(f, E_INVALID, at, "2026-03-01, 2026-03-01 02:30, 2026-03-01T02:30:00Z",
-	              "%s: '%.60s' is no instant", at, v->kind == JV_TEXT ? v->text : jv_kind_name(v));
+	              "%s: '%.60s' is no instant", at,
+	              v->kind == JV_TEXT ? v->text : jv_kind_name(v));
 }
 
 static int parse_dates(const struct jval *v, struct selection *s, struct refusal *f)
@@ -201,7 +202,8 @@ static int named_instance(const struct catalog *c, const struct jval *v, const c
 	char place[160];
 
 	if (!name || name->kind != JV_TEXT || !date)
-		return refuse(f, E_INVALID, at, "{\"id\": ...} or {\"task\": ..., \"run_date\": ...}",
+		return refuse(f, E_INVALID, at,
+		              "{\"id\": ...} or {\"task\": ..., \"run_date\": ...}",
 		              "%s: id, or task and run_date, are expected", at);
 	int r = arg_number(v, at, "part", -1000000, 1000000, &part, f);
 	snprintf(place, sizeof place, "%s.task", at);
@@ -251,9 +253,10 @@ static int parse_instances(const struct catalog *c, const struct jval *v, struct
 		return r;
 	for (const struct jval *o = v->first; o; o = o->next)
 		if (strcmp(o->key, "instances") != 0 && o->kind != JV_NULL)
-			return refuse(f, E_INVALID, "args.selection.instances", NULL,
-			              "args.selection: instances excludes every other key, %s is there",
-			              o->key);
+			return refuse(
+				f, E_INVALID, "args.selection.instances", NULL,
+				"args.selection: instances excludes every other key, %s is there",
+				o->key);
 	s->has_instances = true;
 	s->instances = mem_array(list->len + 1, sizeof *s->instances);
 	for (const struct jval *o = list->first; o && r == 0; o = o->next) {
@@ -266,8 +269,8 @@ static int parse_instances(const struct catalog *c, const struct jval *v, struct
 int selection_parse(const struct catalog *c, const struct jval *v, struct selection *ret,
                     struct refusal *f)
 {
-	static const char *const keys[] = { "tasks", "workflow", "from", "to", "dates", "states",
-		                            "instances", NULL };
+	static const char *const keys[] = { "tasks", "workflow", "from",      "to",
+		                            "dates", "states",   "instances", NULL };
 	int r = 0;
 
 	*ret = (struct selection){ 0 };

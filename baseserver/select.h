@@ -22,13 +22,13 @@ struct refusal;
 enum { SELECT_TASKS_MAX = 100000, SELECT_LIST_MAX = 10000 };
 
 struct selection {
-	uint32_t *tasks;        /* ascending, each once */
+	uint32_t *tasks; /* ascending, each once */
 	size_t n_tasks;
 	bool has_from, has_to, has_dates, has_states, has_instances;
 	struct when from, to;
 	struct when *dates;
 	size_t n_dates;
-	uint32_t states;        /* bit per enum state */
+	uint32_t states; /* bit per enum state */
 	struct inst_key *instances;
 	size_t n_instances;
 };
@@ -66,7 +66,7 @@ struct pick {
 	uint32_t task;
 	struct pick_range *ranges; /* ascending */
 	size_t n;
-	bool downstream;           /* not chosen itself */
+	bool downstream; /* not chosen itself */
 };
 
 /* Both borrow what they are given until feed_close(). */

@@ -18,9 +18,9 @@ struct walk {
 	struct heap_node node;
 	const struct cat_task *task;
 	int64_t rank;
-	int64_t lo, hi;        /* range, both included; lo > hi: none */
-	int64_t last;          /* last date given */
-	int64_t head;          /* next date to give */
+	int64_t lo, hi; /* range, both included; lo > hi: none */
+	int64_t last;   /* last date given */
+	int64_t head;   /* next date to give */
 	bool head_exact;
 	struct dates rows, exact;
 	const struct pick *pick; /* else */
@@ -35,7 +35,7 @@ struct feed {
 	struct walk *walks;
 	size_t n;
 	struct heap heap;
-	size_t index;          /* of instances */
+	size_t index; /* of instances */
 };
 
 static int by_date(const void *a, const void *b)

@@ -23,9 +23,9 @@ enum { RING = 8192, EVENTS_FRAME = 1000, NOTE_BYTES = 500, SLOW_LOOK_MS = 20 };
 struct event_ring {
 	Sirdar__Event at[RING];
 	char *notes[RING];
-	uint64_t floor;  /* every event after this number is here */
-	uint64_t last;   /* number of the last record seen */
-	size_t head, n;  /* head: the oldest */
+	uint64_t floor; /* every event after this number is here */
+	uint64_t last;  /* number of the last record seen */
+	size_t head, n; /* head: the oldest */
 };
 
 static const Sirdar__Event *ring_at(const struct event_ring *r, size_t i)
@@ -287,7 +287,9 @@ int worker_log_read(struct conn *c, const Sirdar__LogRead *m)
 	g->session = c->number;
 	g->id = m->id;
 	g->name = (struct log_name){ { m->key->run_date, m->key->task_id, m->key->part },
-		                     m->generation, m->attempt, m->stream == 2 ? 2 : 1 };
+		                     m->generation,
+		                     m->attempt,
+		                     m->stream == 2 ? 2 : 1 };
 	g->offset = m->offset;
 	g->bytes_max = m->bytes_max;
 	g->follow = m->follow;

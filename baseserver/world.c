@@ -79,14 +79,21 @@ void world_init(struct world *w, const struct names *tasks, const struct names *
 {
 	const struct tz *tz = NULL;
 
-	*w = (struct world){ .tasks = tasks, .workflows = workflows, .cat = cat, .is_save = is_save };
+	*w = (struct world){
+		.tasks = tasks, .workflows = workflows, .cat = cat, .is_save = is_save
+	};
 	names_init(&w->new_tasks);
 	names_init(&w->new_workflows);
 	if (zones_get(timezone ? timezone : "UTC", &tz, NULL) < 0)
 		tz = tz_utc();
-	w->w = (struct workflow_world){ .ctx = w, .timezone = timezone ? timezone : "UTC",
-		.start = unit_floor(tz, CU_DAY, now), .zone = zone, .task = task,
-		.task_by_id = task_by_id, .known = known, .workflow = workflow };
+	w->w = (struct workflow_world){ .ctx = w,
+		                        .timezone = timezone ? timezone : "UTC",
+		                        .start = unit_floor(tz, CU_DAY, now),
+		                        .zone = zone,
+		                        .task = task,
+		                        .task_by_id = task_by_id,
+		                        .known = known,
+		                        .workflow = workflow };
 }
 
 void world_done(struct world *w)
