@@ -175,6 +175,9 @@ count_index() {
 	fi
 }
 
+# 4: nothing is selected, what was asked for is on its way already.
+backfill() { "$SIRDAR" backfill --yes --wait "$@" || [ $? -eq 4 ]; }
+
 check() { # first, last day: every total is the index's, the week has its seven days
 	want=$(count_index)
 	day=$1
@@ -204,16 +207,18 @@ start() {
 
 	say "" "backfilling $first to $yesterday"
 	w=demo/packages
-	"$SIRDAR" backfill --yes --wait "$w/snapshot" --task "$w/extract_libs" --task "$w/extract_code" \
+	# Each report waits for the day before; before the first one there is none.
+	"$SIRDAR" force-success --yes "$w/report" "$(day_of "$first - 1 day")" >/dev/null 2>&1 || :
+	backfill "$w/snapshot" --task "$w/extract_libs" --task "$w/extract_code" \
 		--task "$w/extract_system" --task "$w/extract_other" --task "$w/rollup" \
 		--task "$w/report" --from "$first" --to "$yesterday 23:59:59"
 	days=$((($(date -u -d "$today" +%s) - $(date -u -d "$first" +%s)) / 86400))
-	"$SIRDAR" backfill --yes --wait demo/weekly/summary "$first" --dependencies all
+	backfill demo/weekly/summary "$first" --dependencies all
 	python3 docs/demo/show.py wait $((days * 99 + 1)) 150 "${first}T00:00:00Z" ||
 		die "some runs did not succeed; logs are in $var/log"
 	# Today so far: the rest comes as its hours end.
 	if [ "$hour" -gt 0 ]; then
-		"$SIRDAR" backfill --yes "$w/snapshot" --task "$w/extract_libs" --task "$w/extract_code" \
+		backfill "$w/snapshot" --task "$w/extract_libs" --task "$w/extract_code" \
 			--task "$w/extract_system" --task "$w/extract_other" \
 			--from "$today" --to "$(date -u -d "$today $hour:00 UTC - 1 minute" '+%Y-%m-%d %H:%M')"
 	fi

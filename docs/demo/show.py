@@ -59,7 +59,7 @@ def timeline(since):
         return 1
     begin, end = min(s[0] for s in spans), max(s[1] for s in spans)
     cell = max((end - begin) / CELLS, 1e-6)
-    print(f"{'task':26} {'runs':>5} {'mean':>8}  |{f'{end - begin:.1f} s':-^{CELLS}}|")
+    print(f"{'task':28} {'runs':>5} {'mean':>8}  |{f'{end - begin:.1f} s':-^{CELLS}}|")
     for name, rows in sorted(tasks.items(), key=lambda t: min(s[0] for s in t[1])):
         busy = [0.0] * CELLS  # seconds of work in each cell
         for a, b in rows:
@@ -68,7 +68,7 @@ def timeline(since):
                                                - max(a, begin + i * cell))
         bar = "".join(" " if x <= 0 else ".:#"[min(2, int(x / cell))] for x in busy)
         mean = sum(b - a for a, b in rows) / len(rows)
-        print(f"{name:26} {len(rows):5} {mean * 1000:5.0f} ms  |{bar}|")
+        print(f"{name:28} {len(rows):5} {mean * 1000:5.0f} ms  |{bar}|")
     return 0
 
 
