@@ -74,7 +74,7 @@ static int init(void *self, struct actor *me, struct err *err)
 	for (size_t i = 0; i < r->set.listen->n; i++) {
 		struct door *d = &r->doors[i];
 		char host[256];
-		uint16_t port;
+		uint16_t port = 0;
 		*d = (struct door){ .r = r, .index = (uint32_t)i };
 		int e = split(r->set.listen->items[i], host, &port, err);
 		if (e == 0)

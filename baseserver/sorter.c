@@ -30,7 +30,7 @@ static bool quota_full(const struct queue *q)
 {
 	int32_t cap = q->def->workflow_cap;
 
-	return cap > 0 && q->quota->slots + q->quota->asked >= cap;
+	return cap > 0 && q->quota && q->quota->slots + q->quota->asked >= cap;
 }
 
 static bool may_start(const struct queue *q)
@@ -69,7 +69,7 @@ static void queue_moved(struct sorter *s, struct queue *q)
 /* A slot of a workflow came free or was taken: its other tasks may move too. */
 static void quota_moved(struct sorter *s, const struct queue *of)
 {
-	if (!of->def || of->def->workflow_cap == 0)
+	if (!of->def || !of->quota || of->def->workflow_cap == 0)
 		return;
 	for (struct queue *q = of->quota->queues; q; q = q->next_of_quota)
 		if (q->n > 0)

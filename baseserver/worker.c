@@ -326,9 +326,10 @@ static void fini(void *self)
 {
 	struct worker *w = self;
 
-	while (w->conns) {
-		session_drop(w->conns->session);
-		conn_free(w->conns);
+	for (struct conn *c = w->conns, *next; c; c = next) {
+		next = c->next;
+		session_drop(c->session);
+		conn_free(c);
 	}
 }
 

@@ -263,9 +263,11 @@ static int address_parse(const char *text, struct sockaddr_storage *ret, struct 
 
 static bool address_loopback(const struct sockaddr_storage *a)
 {
+	const struct in6_addr *six = &((const struct sockaddr_in6 *)a)->sin6_addr;
+
 	if (a->ss_family == AF_INET)
 		return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
-	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
+	return memcmp(six, &in6addr_loopback, sizeof *six) == 0;
 }
 
 int face_check(const struct cgi *cgi, struct err *err)
@@ -287,7 +289,7 @@ int face_check(const struct cgi *cgi, struct err *err)
 	return 0;
 }
 
-static void mhd_log(void *ctx, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void mhd_log(void *ctx, const char *fmt, va_list ap)
 {
 	char text[300];
 

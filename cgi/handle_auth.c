@@ -78,7 +78,7 @@ static int login_done(struct call *c)
 /* The rest of a token request: name, role, days. */
 static int token_members(struct call *c, struct login *l, bool name_required)
 {
-	char role[32];
+	char role[32] = "";
 	int64_t days = json_int(c->json, "days", 0);
 
 	if (text_member(c, "name", name_required, l->name, sizeof(l->name)) < 0 ||

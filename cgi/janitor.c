@@ -117,8 +117,10 @@ void janitor_free(struct janitor *j)
 {
 	if (j == NULL)
 		return;
-	while (j->all != NULL)
-		watch_free(j->all);
+	for (struct watch *w = j->all, *next; w != NULL; w = next) {
+		next = w->next;
+		watch_free(w);
+	}
 	free(j);
 }
 

@@ -40,6 +40,7 @@ static bool process_read(pid_t pid, struct tree_process *p)
 	if (proc_read(pid, "stat", text, sizeof text) <= 0)
 		return false;
 	const char *at = strrchr(text, ')'); /* the name before it may hold anything */
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
 	if (!at || sscanf(at + 1,
 	                  " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
 	                  "%*d %llu",

@@ -5,6 +5,7 @@
 
 #include "sched/cron_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/map.h"
 
@@ -177,7 +178,7 @@ static int take_hash(struct parser *x)
 	const struct part_rule *rule = &rules[x->part];
 	const char *at = x->p - 1;
 	uint64_t hash = map_mix(x->hash, (uint64_t)x->part);
-	int32_t lo = rule->min, hi = rule->hash_max, step;
+	int32_t lo = rule->min, hi = rule->hash_max, step = 1;
 	bool given;
 
 	if (!x->has_name)
@@ -257,7 +258,7 @@ static int take_values(struct parser *x)
 {
 	const struct part_rule *rule = &rules[x->part];
 	const char *at = x->p;
-	int32_t lo, hi, step;
+	int32_t lo = 0, hi, step = 1;
 	bool done, stepped, ranged;
 	int r;
 
@@ -408,6 +409,7 @@ static int parse_fields(struct parser *x, const struct field *fields, size_t n)
 	enum part first = n == 5 ? P_MINUTE : P_SECOND;
 	int r;
 
+	CHECK(n >= 5 && n <= PARTS);
 	x->quartz = n > 5;
 	x->c->seconds = 1;
 	for (size_t i = 0; i < n; i++) {

@@ -286,6 +286,7 @@ static char *join_surrogates(const char *text, size_t bytes, size_t *ret_bytes)
 		unsigned high, low;
 		int used = 0;
 		if (text[i] == '\\' && bytes - i >= 12 && text[i + 1] == 'u' &&
+		    /* NOLINTNEXTLINE(cert-err34-c): four digits each */
 		    sscanf(text + i, "\\u%4x\\u%4x%n", &high, &low, &used) == 2 && used == 12 &&
 		    high >= 0xd800 && high < 0xdc00 && low >= 0xdc00 && low < 0xe000) {
 			unsigned c = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);

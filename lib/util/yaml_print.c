@@ -64,9 +64,7 @@ void yaml_print_text(const char *text, bool is_plain, struct buf *out)
 {
 	bool bare = is_safe_plain(text);
 
-	if (bare && looks_typed(text))
-		bare = is_plain;
-	else if (bare && misleads_others(text))
+	if (bare && (looks_typed(text) || misleads_others(text)))
 		bare = is_plain;
 	if (!*text && is_plain)
 		buf_puts(out, "null");

@@ -40,6 +40,7 @@ static void fill(struct world *w)
 			world_put(w, &i);
 			if (t == 3) {
 				i.key.part = 1;
+				i.slot = world_slot(i.key);
 				i.last_number = 0;
 				world_change(w, &i, EV_CREATE_SKIP, ST_SKIPPED);
 				world_put(w, &i);
