@@ -33,8 +33,8 @@ struct letter {
 #define ALARM_OFF INT64_MAX
 
 struct actor_ops {
-	const char *name;    /* at most 15 bytes, static */
-	size_t letters_max;  /* mailbox capacity, at least 1 */
+	const char *name;   /* at most 15 bytes, static */
+	size_t letters_max; /* mailbox capacity, at least 1 */
 	/* All run on the actor's own thread; all but init may be NULL. */
 	int (*init)(void *self, struct actor *me, struct err *err);
 	void (*turn)(void *self);  /* letters were delivered, or actor_wake() was called */
@@ -67,7 +67,7 @@ void actor_wake(struct actor *a);
  * ALARM_OFF cancels. Thread: the actor's own. */
 void actor_alarm(struct actor *a, int64_t at_us);
 
-bool actor_here(const struct actor *a);                /* on its own thread? */
+bool actor_here(const struct actor *a); /* on its own thread? */
 const struct clock *actor_clock(const struct actor *a);
 int64_t actor_mono_us(const struct actor *a);
 int64_t actor_wall_us(const struct actor *a);

@@ -21,8 +21,7 @@ enum stream_view { STREAM_INNER, STREAM_OUTER };
 /*   slots       power of two
  *   last        number of the last record before the first one published
  *   drop(slot)  called on the writer's thread before a slot is used again; may be NULL */
-struct stream *stream_new(size_t slots, size_t slot_bytes, uint64_t last,
-                          void (*drop)(void *slot));
+struct stream *stream_new(size_t slots, size_t slot_bytes, uint64_t last, void (*drop)(void *slot));
 void stream_free(struct stream *s);
 void stream_set_drop(struct stream *s, void (*drop)(void *slot)); /* before the first record */
 
@@ -32,11 +31,11 @@ struct stream_reader *stream_reader_new(struct stream *s, enum stream_view view,
                                         struct actor *reader);
 
 /* Writer's thread. */
-size_t stream_room(const struct stream *s);       /* records that fit before the slowest cursor */
-void *stream_slot(struct stream *s);              /* the next record's place; room > 0 */
-uint64_t stream_publish(struct stream *s);        /* it counts now; its number */
+size_t stream_room(const struct stream *s); /* records that fit before the slowest cursor */
+void *stream_slot(struct stream *s);        /* the next record's place; room > 0 */
+uint64_t stream_publish(struct stream *s);  /* it counts now; its number */
 void stream_durable(struct stream *s, uint64_t number); /* all up to number are durable */
-void stream_wake(struct stream *s);               /* wake every reader that is behind */
+void stream_wake(struct stream *s);                     /* wake every reader that is behind */
 
 /* A record still in the ring, by number. Borrowed while the writer does not publish. */
 const void *stream_at(const struct stream *s, uint64_t number);
@@ -48,7 +47,7 @@ uint64_t stream_last_durable(const struct stream *s);
 /* Reader's thread: the next record, or NULL when it has seen all it may. Borrowed until
  * stream_next() of the same reader. */
 const void *stream_peek(struct stream_reader *r);
-void stream_next(struct stream_reader *r);        /* done with the record of stream_peek() */
+void stream_next(struct stream_reader *r);           /* done with the record of stream_peek() */
 uint64_t stream_seen(const struct stream_reader *r); /* number of the last one done with */
 
 #endif

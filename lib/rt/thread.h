@@ -32,7 +32,7 @@ void thread_ping(struct thread *th);
 
 /* The simulator: the caller's thread is the body. */
 int thread_sim_start(struct thread *th, struct err *err);
-void thread_sim_run(struct thread *th);             /* until quiet, alarms that are due too */
+void thread_sim_run(struct thread *th);              /* until quiet, alarms that are due too */
 int64_t thread_sim_next_us(const struct thread *th); /* earliest alarm, or ALARM_OFF */
 /* Several threads of one caller, a piece at a time: letters and turns once, or, when there
  * were none, rest. Busy: a step would do something. */

@@ -6,8 +6,7 @@ enum { INFRA_DELAY_US = 1000000 };
 
 /* Hanged without a kill: nobody could say, and now somebody does. It counts as what it was. */
 static struct attempt_verdict judge_found(const struct task *t, const struct instance *i,
-                                          enum attempt_end end, enum reason reason,
-                                          int64_t wait_us)
+                                          enum attempt_end end, enum reason reason, int64_t wait_us)
 {
 	bool infra = end == AE_INFRA || end == AE_RETURN;
 
@@ -64,7 +63,7 @@ struct attempt_verdict attempt_judge(const struct task *t, const struct instance
 		               : (struct attempt_verdict){ EV_HANG, RE_LOST, 0, true };
 	if (killing)
 		return i->intent == KI_NONE ? judge_found(t, i, end, reason, wait_us)
-		                               : judge_killed(t, i);
+		                            : judge_killed(t, i);
 	if (end == AE_INFRA || end == AE_RETURN)
 		return judge_infra(t, i, end == AE_INFRA, reason);
 	if (end == AE_NOT_YET)

@@ -21,10 +21,10 @@ enum attempt_end {
 };
 
 struct attempt_verdict {
-	enum event event;      /* EV_NONE: nothing changes */
+	enum event event; /* EV_NONE: nothing changes */
 	enum reason reason;
 	int64_t retry_after_us;
-	bool burns;            /* the attempt counts */
+	bool burns; /* the attempt counts */
 };
 
 /* `reason` says more about the end (RE_EXIT, RE_LOST, ...). `wait_us`: AE_NOT_YET's. */

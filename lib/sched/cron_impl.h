@@ -16,11 +16,11 @@ struct cron {
 	uint8_t weekdays;   /* bit 0 Sunday .. bit 6 */
 	uint8_t last_weekdays;
 	uint8_t nth_weekdays[6]; /* [n]: the n-th of the month, 1..5 */
-	bool either;        /* day or weekday will do; else both must hold */
-	bool elapsed;       /* the hour is `*`: follows elapsed time */
+	bool either;             /* day or weekday will do; else both must hold */
+	bool elapsed;            /* the hour is `*`: follows elapsed time */
 	bool has_years;
-	uint64_t years[4];  /* bit year - CRON_YEAR_MIN */
-	bool is_never;      /* no date matches, ever */
+	uint64_t years[4]; /* bit year - CRON_YEAR_MIN */
+	bool is_never;     /* no date matches, ever */
 	enum cycle_unit unit;
 };
 

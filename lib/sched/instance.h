@@ -55,7 +55,7 @@ enum reason {
 enum origin { OR_CYCLE, OR_MANUAL, OR_BACKFILL };
 
 enum inst_flag {
-	IF_FROZEN = 1,   /* gate 2, this instance */
+	IF_FROZEN = 1, /* gate 2, this instance */
 	IF_FORCED = 2,
 	IF_DRY = 4,
 	IF_RUN_NOW = 8,  /* due time and dependencies are skipped (run at once) */
@@ -68,21 +68,21 @@ enum kill_intent { KI_NONE, KI_TIMEOUT, KI_REDO, KI_USER };
 /* The image of an instance: what memory holds and the live table stores. */
 struct instance {
 	struct inst_key key;
-	int64_t due;          /* s, UTC */
-	int64_t eff_due_us;   /* effective due: us, UTC */
+	int64_t due;                              /* s, UTC */
+	int64_t eff_due_us;                       /* effective due: us, UTC */
 	int64_t created_us, started_us, ended_us; /* us, UTC; 0: not yet */
-	int64_t retry_at_us;  /* us, UTC; while Failed */
+	int64_t retry_at_us;                      /* us, UTC; while Failed */
 	uint64_t token;       /* fence of the present or last attempt; 0: never granted */
 	uint64_t last_number; /* its last transition: head of its event chain */
 	uint64_t cause;       /* command that made or last changed it; 0: none */
 	uint32_t generation, revision, version; /* version: of the task, once granted */
-	uint32_t broker;      /* id of the broker of `token` */
-	uint32_t slot;        /* its place in the ledger: no two unfinished ones share it */
-	int32_t exit_code;    /* of the last attempt: 0.. status, -n signal n */
-	uint16_t attempt;     /* attempts begun in this generation that count */
-	uint16_t infra;       /* infrastructure failures in this generation */
+	uint32_t broker;                        /* id of the broker of `token` */
+	uint32_t slot;     /* its place in the ledger: no two unfinished ones share it */
+	int32_t exit_code; /* of the last attempt: 0.. status, -n signal n */
+	uint16_t attempt;  /* attempts begun in this generation that count */
+	uint16_t infra;    /* infrastructure failures in this generation */
 	uint8_t state, reason, flags, origin, priority, intent;
-	uint8_t marks;        /* the ledger's own; not stored */
+	uint8_t marks; /* the ledger's own; not stored */
 };
 
 /* One record of the ledger's stream. */
@@ -97,25 +97,25 @@ enum transition_kind {
 };
 
 struct transition {
-	uint64_t number;     /* gapless, from 1 */
-	uint64_t prev;       /* the instance's transition before this one; 0: first */
-	int64_t at_us;       /* us, UTC */
-	int64_t mono_us;     /* of a grant: when, by its server's monotonic clock; not stored */
-	const void *ref;     /* TK_TASK */
-	void *row;           /* TK_TASK: its struct store_task, the stream's */
-	char *note;          /* what a person would want to know more, or NULL; the stream's */
+	uint64_t number; /* gapless, from 1 */
+	uint64_t prev;   /* the instance's transition before this one; 0: first */
+	int64_t at_us;   /* us, UTC */
+	int64_t mono_us; /* of a grant: when, by its server's monotonic clock; not stored */
+	const void *ref; /* TK_TASK */
+	void *row;       /* TK_TASK: its struct store_task, the stream's */
+	char *note;      /* what a person would want to know more, or NULL; the stream's */
 	uint32_t epoch;
-	uint32_t session;    /* the broker session this concerns (grant, report), or 0 */
+	uint32_t session;              /* the broker session this concerns (grant, report), or 0 */
 	uint8_t kind, event, from, to; /* enum transition_kind, event, state, state */
 	uint8_t reason, actor_kind, reserved[2];
-	uint32_t slot;       /* the instance's place in the ledger: names it until it is final */
-	uint64_t cause;      /* command, or 0 */
+	uint32_t slot;        /* the instance's place in the ledger: names it until it is final */
+	uint64_t cause;       /* command, or 0 */
 	struct instance inst; /* after the change */
 };
 
-int state_number(enum state st);                           /* ST_NONE is not a number: bug */
+int state_number(enum state st); /* ST_NONE is not a number: bug */
 bool state_from_number(int number, enum state *ret_state);
-const char *state_name(enum state st);                     /* "DependenceFinish" */
+const char *state_name(enum state st); /* "DependenceFinish" */
 bool state_from_name(const char *name, enum state *ret_state);
 bool state_final(enum state st);
 bool state_holds_slot(enum state st);

@@ -26,13 +26,13 @@ struct window_expr; /* parsed window; sched/window.h */
 
 /* One link of a task to a parent, as compiled. */
 struct task_link {
-	uint32_t parent;   /* task id */
+	uint32_t parent; /* task id */
 	enum link_kind kind;
-	int32_t prev;      /* LK_PREV: n >= 1 */
+	int32_t prev; /* LK_PREV: n >= 1 */
 	enum link_on on;
 	enum link_strategy strategy;
-	int32_t n;         /* of first, last, at_least */
-	int64_t pass_after_s; /* 0: never */
+	int32_t n;                        /* of first, last, at_least */
+	int64_t pass_after_s;             /* 0: never */
 	const struct window_expr *window; /* LK_WINDOW; owned by the task */
 };
 

@@ -13,7 +13,7 @@
 struct plan;
 
 struct outcome_range {
-	int64_t lo, hi;      /* run_dates, both included */
+	int64_t lo, hi; /* run_dates, both included */
 	uint32_t generation;
 	uint8_t state, reason; /* a final enum state */
 	uint8_t reserved[2];

@@ -16,12 +16,17 @@ struct err;
 struct plan;
 struct tz;
 
-#define PLAN_NEVER INT64_MAX  /* no such run_date (going forward) */
+#define PLAN_NEVER  INT64_MAX /* no such run_date (going forward) */
 #define PLAN_BEFORE INT64_MIN /* no such run_date (going back) */
 
 enum cycle_unit {
 	CU_NONE, /* only when asked */
-	CU_MINUTE, CU_HOUR, CU_DAY, CU_WEEK, CU_MONTH, CU_YEAR,
+	CU_MINUTE,
+	CU_HOUR,
+	CU_DAY,
+	CU_WEEK,
+	CU_MONTH,
+	CU_YEAR,
 	CU_ONCE,
 	CU_FIRE, /* a cron without a unit: a period is from fire to fire */
 };
@@ -45,9 +50,9 @@ struct schedule {
 	int32_t step;         /* >= 1 */
 	const struct cron *cron; /* NULL for a cycle */
 	const struct tz *tz;     /* never NULL */
-	int64_t start;        /* first instant allowed, included */
-	int64_t end;          /* last instant allowed, included; PLAN_NEVER */
-	int64_t anchor;       /* the first start ever saved */
+	int64_t start;           /* first instant allowed, included */
+	int64_t end;             /* last instant allowed, included; PLAN_NEVER */
+	int64_t anchor;          /* the first start ever saved */
 	enum plan_fire fire;
 	struct plan_offset offset;
 	const struct calendar *calendar; /* NULL: every day */
@@ -65,8 +70,8 @@ const struct tz *plan_tz(const struct plan *p);
 const struct schedule *plan_schedule(const struct plan *p);
 
 bool plan_has(const struct plan *p, int64_t t);
-int64_t plan_next(const struct plan *p, int64_t t);  /* first run_date > t, or PLAN_NEVER */
-int64_t plan_prev(const struct plan *p, int64_t t);  /* last run_date < t, or PLAN_BEFORE */
+int64_t plan_next(const struct plan *p, int64_t t); /* first run_date > t, or PLAN_NEVER */
+int64_t plan_prev(const struct plan *p, int64_t t); /* last run_date < t, or PLAN_BEFORE */
 /* Run_dates in [lo, hi), counted up to `max` (a bound on the work). */
 int64_t plan_count(const struct plan *p, int64_t lo, int64_t hi, int64_t max);
 

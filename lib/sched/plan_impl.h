@@ -6,10 +6,10 @@
 #include "sched/plan.h"
 
 struct plan {
-	struct schedule s;   /* start and end within TIME_MIN..TIME_MAX; offset normal */
+	struct schedule s;    /* start and end within TIME_MIN..TIME_MAX; offset normal */
 	enum cycle_unit unit; /* a cron's: declared or judged */
-	struct cycle cycle;  /* of a cycle; of a cron: one unit, as links count it */
-	bool has_cycle;      /* cycle is set: minute..year */
+	struct cycle cycle;   /* of a cycle; of a cron: one unit, as links count it */
+	bool has_cycle;       /* cycle is set: minute..year */
 };
 
 /* Check the offset against the unit, and make it the kind the unit has. */

@@ -25,7 +25,7 @@ struct plan;
 struct window_expr;
 
 #define WINDOW_TEXT_MAX    2048
-#define WINDOW_OFFSETS_MAX 4     /* offsets of one bound */
+#define WINDOW_OFFSETS_MAX 4 /* offsets of one bound */
 #define WINDOW_AMOUNT_MAX  1000000
 
 /* A bound, evaluated: an instant, and what the child's clock shows. */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct buf {
-	uint8_t *data;   /* storage; the content is data[from .. from + len) */
+	uint8_t *data; /* storage; the content is data[from .. from + len) */
 	size_t from, len, cap;
 };
 

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define US_PER_S 1000000LL
+#define US_PER_S  1000000LL
 #define US_PER_MS 1000LL
 
 struct clock {

@@ -63,8 +63,9 @@ void log_line(enum log_level level, const char *event, const char *fmt, ...)
 	if (journal)
 		at = snprintf(line, sizeof line, "<%c>%s %s ", prio[level], who, event);
 	else
-		at = snprintf(line, sizeof line, "%lld.%06lld %s %s %s ", (long long)(us / US_PER_S),
-		              (long long)(us % US_PER_S), who, names[level], event);
+		at = snprintf(line, sizeof line, "%lld.%06lld %s %s %s ",
+		              (long long)(us / US_PER_S), (long long)(us % US_PER_S), who,
+		              names[level], event);
 	va_list ap;
 	va_start(ap, fmt);
 	int n = vsnprintf(line + at, sizeof line - (size_t)at - 1, fmt, ap);

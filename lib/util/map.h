@@ -12,7 +12,6 @@
 
 #define MAP_NONE UINT32_MAX
 
-
 struct map {
 	uint64_t *keys;
 	uint32_t *values; /* MAP_NONE: empty */

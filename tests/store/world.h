@@ -143,7 +143,7 @@ HELPER struct instance world_instance(uint32_t task, int64_t run_date, int32_t p
 		                  .eff_due_us = run_date * 1000000,
 		                  .created_us = 1000,
 		                  .slot = world_slot((struct inst_key){
-			                          .task = task, .run_date = run_date, .part = part }),
+					  .task = task, .run_date = run_date, .part = part }),
 		                  .generation = 1,
 		                  .priority = 5,
 		                  .state = ST_READY };
