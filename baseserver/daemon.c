@@ -130,9 +130,13 @@ static int make_core(struct daemon *d, struct err *err)
 {
 	const struct param_baseserver *p = d->p;
 	struct ledger_settings set = {
-		.ring_slots = (size_t)p->ring_slots, .batch_max = (size_t)p->commit_batch_max,
-		.window_us = p->commit_window_us, .retry_us = 100 * US_PER_MS,
-		.epoch_us = p->epoch_ms * US_PER_MS, .fatal = on_fatal, .fatal_ctx = d,
+		.ring_slots = (size_t)p->ring_slots,
+		.batch_max = (size_t)p->commit_batch_max,
+		.window_us = p->commit_window_us,
+		.retry_us = 100 * US_PER_MS,
+		.epoch_us = p->epoch_ms * US_PER_MS,
+		.fatal = on_fatal,
+		.fatal_ctx = d,
 	};
 	struct maintainer_settings mset = { p->lose_ms * US_PER_MS, KILL_EXTRA_US,
 		                            p->retention_days * 86400 * US_PER_S,
@@ -165,21 +169,26 @@ static void make_net(struct daemon *d)
 {
 	const struct param_baseserver *p = d->p;
 	struct worker_settings set = {
-		.beat_ms = (uint32_t)p->beat_ms, .fence_ms = (uint32_t)p->fence_ms,
-		.kill_ms = (uint32_t)p->kill_ms, .lose_ms = (uint32_t)p->lose_ms,
+		.beat_ms = (uint32_t)p->beat_ms,
+		.fence_ms = (uint32_t)p->fence_ms,
+		.kill_ms = (uint32_t)p->kill_ms,
+		.lose_ms = (uint32_t)p->lose_ms,
 		.handshake_ms = (uint32_t)p->handshake_ms,
 		.idle_ms = (uint32_t)(p->lose_ms > 2 * p->beat_ms ? p->lose_ms : 2 * p->beat_ms),
-		.queue_bytes = (size_t)p->session_queue_bytes_max, .software = SIRDAR_VERSION,
+		.queue_bytes = (size_t)p->session_queue_bytes_max,
+		.software = SIRDAR_VERSION,
 	};
-	struct worker_peers peers = { d->ledger, d->sorter, d->maintainer, d->registrar,
-		                      d->logkeeper, d->params, &d->front, d->keys };
+	struct worker_peers peers = { d->ledger,    d->sorter, d->maintainer, d->registrar,
+		                      d->logkeeper, d->params, &d->front,     d->keys };
 	struct router_settings rset = { &p->listen, (uint32_t)p->sessions_max,
 		                        (uint32_t)p->sessions_per_address_max };
 
 	for (int64_t i = 0; i < p->workers; i++) {
 		set.index = (uint32_t)i + 1;
-		snprintf(d->worker_names[i], sizeof d->worker_names[i], "worker%d", (int)(i % 999) + 1);
-		d->workers[d->n_workers++] = worker_new(place_of(d, d->worker_names[i]), &set, &peers);
+		snprintf(d->worker_names[i], sizeof d->worker_names[i], "worker%d",
+		         (int)(i % 999) + 1);
+		d->workers[d->n_workers++] = worker_new(place_of(d, d->worker_names[i]), &set,
+		                                        &peers);
 	}
 	d->router = router_new(place_of(d, "router"), &rset, d->workers, d->n_workers);
 }

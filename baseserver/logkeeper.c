@@ -339,10 +339,12 @@ static void retain_task(struct logkeeper *k, int task_fd, int64_t before_s)
 
 	for (struct dirent *e; d && (e = readdir(d));) {
 		struct stat st;
-		if (e->d_name[0] == '.' || fstatat(task_fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		if (e->d_name[0] == '.' ||
+		    fstatat(task_fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    !S_ISDIR(st.st_mode) || st.st_mtime >= before_s)
 			continue;
-		int fd = openat(task_fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		int fd = openat(task_fd, e->d_name,
+		                O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 		DIR *in = fd < 0 ? NULL : fdopendir(fd);
 		for (struct dirent *f; in && (f = readdir(in));)
 			if (f->d_name[0] != '.')
@@ -367,7 +369,8 @@ static void on_alarm(void *self)
 	for (struct dirent *e; d && (e = readdir(d));) {
 		if (e->d_name[0] == '.')
 			continue;
-		int fd = openat(k->dir_fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		int fd = openat(k->dir_fd, e->d_name,
+		                O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 		if (fd < 0)
 			continue;
 		retain_task(k, fd, before_s);
@@ -386,8 +389,9 @@ static int init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-static const struct actor_ops ops = { .name = "logkeeper", .letters_max = 1024, .init = init,
-	.alarm = on_alarm };
+static const struct actor_ops ops = {
+	.name = "logkeeper", .letters_max = 1024, .init = init, .alarm = on_alarm
+};
 
 int logkeeper_new(struct thread *th, const struct logkeeper_settings *set,
                   struct logkeeper **ret_keeper, struct err *err)

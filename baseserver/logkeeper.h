@@ -18,8 +18,8 @@ struct logkeeper;
 struct thread;
 
 struct logkeeper_settings {
-	const char *dir;          /* borrowed; made with 0700 */
-	int64_t job_bytes_max;    /* per stream of an attempt; what is beyond is dropped */
+	const char *dir;       /* borrowed; made with 0700 */
+	int64_t job_bytes_max; /* per stream of an attempt; what is beyond is dropped */
 	int64_t retention_us;
 };
 
@@ -40,7 +40,7 @@ struct log_put {
 	struct log_name name;
 	uint64_t offset, dropped;
 	bool end;
-	uint64_t have;            /* answer: bytes kept without a hole; the sender may forget them */
+	uint64_t have; /* answer: bytes kept without a hole; the sender may forget them */
 	int code;
 	size_t bytes;
 	uint8_t data[];
@@ -58,10 +58,10 @@ struct log_get {
 	uint64_t offset;
 	uint32_t bytes_max;
 	bool follow, cancel;
-	bool end;                 /* answer: nothing follows what was given */
+	bool end; /* answer: nothing follows what was given */
 	int code;
 	char text[128];
-	uint8_t *data;            /* answer: heap */
+	uint8_t *data; /* answer: heap */
 	size_t bytes;
 };
 void log_get_free(struct log_get *g);

@@ -41,7 +41,8 @@ static void reload(void *ctx, struct daemon *d)
 	} else {
 		buf_init(&restart);
 		size_t n = param_reload(&param_baseserver_table, run->p, &fresh, &restart);
-		log_info("settings.reloaded", "changed=%zu need_restart=\"%s\"", n, buf_str(&restart));
+		log_info("settings.reloaded", "changed=%zu need_restart=\"%s\"", n,
+		         buf_str(&restart));
 		buf_done(&restart);
 		if (log_level_parse(run->p->log_level, &level) == 0)
 			log_level_set(level);

@@ -120,8 +120,9 @@ static int init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-static const struct actor_ops ops = { .name = "params", .letters_max = 4096, .init = init,
-	.turn = turn };
+static const struct actor_ops ops = {
+	.name = "params", .letters_max = 4096, .init = init, .turn = turn
+};
 
 static void load_task(void *ctx, const struct ledger_task *t)
 {

@@ -24,8 +24,8 @@ struct param_question {
 	void (*answered)(struct letter *l, void *self);
 	uint32_t session;
 	uint64_t id;
-	struct inst_key key;   /* of the lease the worker has checked */
-	char **names;          /* NULL-ended, heap; none: all */
+	struct inst_key key; /* of the lease the worker has checked */
+	char **names;        /* NULL-ended, heap; none: all */
 	struct param_value *values;
 	size_t n;
 	int code;

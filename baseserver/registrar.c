@@ -21,7 +21,7 @@ struct runner {
 	char type[64], version[64], text[256];
 	uint32_t state, session; /* session: its loader's, 0 none */
 	uint32_t slots;
-	uint64_t incarnation;    /* of the last loader */
+	uint64_t incarnation; /* of the last loader */
 };
 
 struct broker {
@@ -29,7 +29,7 @@ struct broker {
 	char name[64], host[128], peer[64], software[64], boot_id[64];
 	char groups[16][64];
 	size_t n_groups;
-	uint32_t session;        /* the broker's own, 0: none */
+	uint32_t session; /* the broker's own, 0: none */
 	uint64_t incarnation;
 	int64_t since_us, heard_us;
 	bool accepts;
@@ -38,9 +38,9 @@ struct broker {
 	uint64_t disk_free_bytes;
 	struct runner runners[TYPES_MAX];
 	size_t n_runners;
-	bool stored;             /* its document is on its way or kept */
-	bool drained;            /* gets no more work */
-	uint32_t version;        /* of its document */
+	bool stored;      /* its document is on its way or kept */
+	bool drained;     /* gets no more work */
+	uint32_t version; /* of its document */
 };
 
 struct registrar {
@@ -91,10 +91,14 @@ static void store_broker(struct registrar *r, struct broker *b)
 	           b->drained ? "true" : "false");
 	e->docs = mem_array(1, sizeof *e->docs);
 	e->n_docs = 1;
-	e->docs[0] = (struct store_doc){ .kind = DOC_BROKER, .id = b->id, .version = ++b->version,
-		.name = mem_str(b->name), .body = mem_strn(buf_str(&body), body.len),
-		.body_len = body.len, .actor = mem_str("registrar"),
-		.at_us = actor_wall_us(r->me) };
+	e->docs[0] = (struct store_doc){ .kind = DOC_BROKER,
+		                         .id = b->id,
+		                         .version = ++b->version,
+		                         .name = mem_str(b->name),
+		                         .body = mem_strn(buf_str(&body), body.len),
+		                         .body_len = body.len,
+		                         .actor = mem_str("registrar"),
+		                         .at_us = actor_wall_us(r->me) };
 	buf_done(&body);
 	b->stored = ledger_edit(r->ledger, e) == 0;
 	if (!b->stored)
@@ -103,7 +107,8 @@ static void store_broker(struct registrar *r, struct broker *b)
 
 static bool name_is_plain(const char *name)
 {
-	size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+	size_t n = strspn(name,
+	                  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
 
 	return n > 0 && name[n] == 0;
 }
@@ -132,7 +137,8 @@ static void greet_broker(struct greeting *g, struct broker *b, int64_t now)
 {
 	if (b->session && b->incarnation != g->incarnation && b->boot_id[0] &&
 	    strcmp(b->boot_id, g->boot_id) != 0) {
-		refuse(g, E_CONFLICT, "another machine is registered under this name and is online");
+		refuse(g, E_CONFLICT,
+		       "another machine is registered under this name and is online");
 		return;
 	}
 	g->fresh = b->incarnation != g->incarnation;
@@ -341,8 +347,8 @@ void registrar_drain(struct registrar *r, uint32_t broker, bool drained)
 
 static const char *runner_state(const struct runner *run)
 {
-	static const char *const names[] = { "stopped", "ready", "refused", "crashed",
-		                             "quarantined", "stopped" };
+	static const char *const names[] = { "stopped", "ready",       "refused",
+		                             "crashed", "quarantined", "stopped" };
 
 	return run->state < sizeof names / sizeof names[0] ? names[run->state] : "stopped";
 }

@@ -26,16 +26,16 @@ struct greeting {
 	struct actor *reply_to;
 	void (*answered)(struct letter *l, void *self);
 	uint32_t session;
-	uint32_t role;          /* 1 broker, 2 loader */
+	uint32_t role; /* 1 broker, 2 loader */
 	char name[64], type[64], host[128], peer[64], software[64], boot_id[64];
 	char groups[16][64];
 	size_t n_groups;
 	uint64_t incarnation;
 	uint32_t slots;
-	uint32_t broker;        /* answer */
-	bool fresh;             /* answer: not the process that was known before */
-	bool drained;           /* answer: it is to get no more work */
-	int code;               /* answer */
+	uint32_t broker; /* answer */
+	bool fresh;      /* answer: not the process that was known before */
+	bool drained;    /* answer: it is to get no more work */
+	int code;        /* answer */
 	char text[200];
 };
 
@@ -49,7 +49,7 @@ struct broker_news {
 	uint32_t cpu_permille, memory_permille, running;
 	uint64_t disk_free_bytes;
 	char type[64], version[64], text[256];
-	uint32_t runner_state;  /* 1 ready, 2 refused, 3 crashed, 4 quarantined, 5 stopped */
+	uint32_t runner_state; /* 1 ready, 2 refused, 3 crashed, 4 quarantined, 5 stopped */
 };
 
 /* Loads the known brokers. Before any thread runs. */
@@ -58,8 +58,8 @@ int registrar_new(struct thread *th, struct ledger *ledger, struct store *store,
 void registrar_free(struct registrar *r); /* NULL is fine */
 struct actor *registrar_actor(struct registrar *r);
 
-int registrar_greet(struct registrar *r, struct greeting *g);       /* thread: any */
-int registrar_report(struct registrar *r, struct broker_news *n);   /* thread: any */
+int registrar_greet(struct registrar *r, struct greeting *g);     /* thread: any */
+int registrar_report(struct registrar *r, struct broker_news *n); /* thread: any */
 
 /* Name of a broker by number, into ret (64 bytes); false if unknown. Its thread. */
 bool registrar_name(const struct registrar *r, uint32_t broker, char ret[64]);

@@ -100,8 +100,9 @@ static void fini(void *self)
 	r->n_doors = 0;
 }
 
-static const struct actor_ops ops = { .name = "router", .letters_max = 65536, .init = init,
-	.fini = fini };
+static const struct actor_ops ops = {
+	.name = "router", .letters_max = 65536, .init = init, .fini = fini
+};
 
 static void on_released(struct letter *l, void *self)
 {

@@ -205,8 +205,9 @@ static void on_end(void *ctx, struct session *s, const struct err *err)
 	conn_free(c);
 }
 
-static const struct session_ops session_calls = { .on_open = on_open, .on_frame = on_frame,
-	.on_end = on_end };
+static const struct session_ops session_calls = { .on_open = on_open,
+	                                          .on_frame = on_frame,
+	                                          .on_end = on_end };
 
 static int find_key(void *ctx, const char *identity, uint8_t ret_key[32])
 {
@@ -269,8 +270,8 @@ static void accepted_discard(struct letter *l)
 	free(a);
 }
 
-int worker_accept(struct worker *w, int fd, const char *peer, struct router *router,
-                  uint32_t door, uint64_t origin)
+int worker_accept(struct worker *w, int fd, const char *peer, struct router *router, uint32_t door,
+                  uint64_t origin)
 {
 	struct accepted *a = mem_new(sizeof *a);
 
@@ -333,8 +334,13 @@ static void fini(void *self)
 	}
 }
 
-static const struct actor_ops ops = { .name = "worker", .letters_max = 65536, .init = init,
-	.turn = turn, .alarm = on_alarm, .rest = rest, .fini = fini };
+static const struct actor_ops ops = { .name = "worker",
+	                              .letters_max = 65536,
+	                              .init = init,
+	                              .turn = turn,
+	                              .alarm = on_alarm,
+	                              .rest = rest,
+	                              .fini = fini };
 
 static void put_def(struct worker *w, const struct task *def)
 {

@@ -24,7 +24,7 @@ struct thread;
 struct worker;
 
 struct worker_settings {
-	uint32_t index;        /* of this worker, from 1: high bits of its session numbers */
+	uint32_t index; /* of this worker, from 1: high bits of its session numbers */
 	uint32_t beat_ms, fence_ms, kill_ms, lose_ms;
 	uint32_t handshake_ms, idle_ms;
 	size_t queue_bytes;
@@ -38,8 +38,8 @@ struct worker_peers {
 	struct registrar *registrar;
 	struct logkeeper *logkeeper;
 	struct params *params;
-	struct front *front;   /* commands and queries of clients */
-	struct keys *keys;     /* borrowed, own locking */
+	struct front *front; /* commands and queries of clients */
+	struct keys *keys;   /* borrowed, own locking */
 };
 
 /* Takes what the ledger loaded. Before any thread runs. */
@@ -50,7 +50,7 @@ struct actor *worker_actor(struct worker *w);
 
 /* A connection for this worker; it owns fd from here on, and tells the router when it is
  * over. On error fd is closed and the router not told. Thread: any. */
-int worker_accept(struct worker *w, int fd, const char *peer, struct router *router,
-                  uint32_t door, uint64_t origin);
+int worker_accept(struct worker *w, int fd, const char *peer, struct router *router, uint32_t door,
+                  uint64_t origin);
 
 #endif

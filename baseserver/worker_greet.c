@@ -23,7 +23,8 @@ static int check(struct conn *c, const Sirdar__Hello *h, struct err *err)
 		               "peer speaks protocol %u to %u, this server %u to %u",
 		               h->protocol_min, h->protocol_max, PROTOCOL_MIN, PROTOCOL_MAX);
 	if (h->role < ROLE_BROKER || h->role > ROLE_CLIENT)
-		return err_set(err, E_PROTOCOL, "role %u is none of broker, loader, client", h->role);
+		return err_set(err, E_PROTOCOL, "role %u is none of broker, loader, client",
+		               h->role);
 	if (strcmp(h->name, c->identity) != 0)
 		return err_set(err, E_AUTH, "name '%s' is not the key's name '%s'", h->name,
 		               c->identity);

@@ -73,8 +73,18 @@ static void ack(struct conn *c, uint64_t token, uint32_t seq, int code)
 	worker_touch(c);
 }
 
-enum report_kind { RK_STARTED = 1, RK_PROGRESS, RK_ENDED, RK_REJECTED, RK_NOT_STARTED,
-	RK_KILL_ACK, RK_HANGED, RK_NOT_YET, RK_LOST, RK_COUNT };
+enum report_kind {
+	RK_STARTED = 1,
+	RK_PROGRESS,
+	RK_ENDED,
+	RK_REJECTED,
+	RK_NOT_STARTED,
+	RK_KILL_ACK,
+	RK_HANGED,
+	RK_NOT_YET,
+	RK_LOST,
+	RK_COUNT
+};
 
 static const struct {
 	uint8_t ask, end, reason;
@@ -110,7 +120,7 @@ static void propose(struct conn *c, const struct lease *l, const Sirdar__Report 
 	p->broker = c->broker;
 	p->exit_code = r->exit_code;
 	p->end = end_of(r);
-	p->reason = r->reason && r->reason < RE_COUNT ? (uint8_t)r->reason
+	p->reason = r->reason && r->reason < RE_COUNT         ? (uint8_t)r->reason
 	            : r->exit_code < 0 && r->kind == RK_ENDED ? (uint8_t)RE_SIGNAL
 	                                                      : report_kinds[r->kind].reason;
 	p->at_us = r->kind == RK_STARTED ? r->started_us : r->ended_us;
@@ -280,8 +290,10 @@ int worker_log_chunk(struct conn *c, const Sirdar__LogChunk *m)
 	p->answered = log_answered;
 	p->session = c->number;
 	p->token = m->token;
-	p->name = (struct log_name){ { m->run_date, m->task_id, m->part }, m->generation,
-		                     m->attempt, m->stream == 2 ? 2 : 1 };
+	p->name = (struct log_name){ { m->run_date, m->task_id, m->part },
+		                     m->generation,
+		                     m->attempt,
+		                     m->stream == 2 ? 2 : 1 };
 	p->offset = m->offset;
 	p->dropped = m->dropped;
 	p->end = m->end;

@@ -31,8 +31,8 @@ void secret_new(const char *prefix, char ret_text[AUTH_TEXT_MAX])
 	size_t n = strlen(prefix);
 
 	randombytes_buf(bytes, sizeof(bytes));
-	memcpy(ret_text, prefix,
-	       n); /* NOLINT(bugprone-not-null-terminated-result): the next call ends it */
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the next call ends it */
+	memcpy(ret_text, prefix, n);
 	sodium_bin2base64(ret_text + n, AUTH_TEXT_MAX - n, bytes, sizeof(bytes),
 	                  sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 	sodium_memzero(bytes, sizeof(bytes));
