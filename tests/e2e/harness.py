@@ -68,6 +68,20 @@ def seconds_of(text):
     return base + (float("0." + part) if part else 0.0)
 
 
+def rss_kb(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
+
+
+def gone(pid):
+    """Not there, or a zombie nobody has collected yet."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
 class Daemon:
     """One program of a Site: start, wait for a line of its log, stop, kill."""
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import B, BIN, RUNNERS, Late, Site, Skip, main, test, until  # noqa: E402
+from harness import B, BIN, RUNNERS, Daemon, Late, Site, Skip, main, rss_kb, test, until  # noqa: E402
 
 GOOD = """workflow: {name}
 project: bad
@@ -134,11 +134,6 @@ def talk(s, data, name="tester", key=None, seconds=15):
             raise Late(f"the server kept a peer for {seconds} s: {p.communicate()[0]!r}") from None
 
 
-def rss_kb(pid):
-    with open(f"/proc/{pid}/status", encoding="ascii") as f:
-        return next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
-
-
 @test
 def frames_of_absurd_lengths_end_their_session_only_and_cost_no_memory(s):
     good = hello("tester")
@@ -176,7 +171,6 @@ def a_wrong_key_and_an_unknown_name_do_not_get_in(s):
     (s.dir / "b9.key").touch(0o600)
     (s.dir / "b9.key").write_text("b9:" + "22" * 32 + "\n")
     sets = s.broker_sets("b9", ["shell:1"])
-    from harness import Daemon
     b9 = s.brokers["b9"] = Daemon(s, "b9", s.argv("taskbroker", sets), r"broker\.keeper_up")
     b9.start()
     until("the broker says why", lambda: b9.has(r"(?i)link\.\w+ .*(key|auth|handshake|TLS)"))

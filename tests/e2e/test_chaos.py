@@ -11,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import B, Daemon, Late, Site, main, test, until  # noqa: E402,F401
+from harness import Late, Site, gone, main, test, until  # noqa: E402
 
 KILLS = int(os.environ.get("KILLS") or (2000 if os.environ.get("HEAVY") else 210))
 SEED = int(os.environ.get("SEED") or time.time_ns() % 1000000)
@@ -218,7 +218,7 @@ def a_killed_jobkeeper_takes_its_jobs_along_which_are_lost_and_tried_again(s):
     for pid in s.pids("jobkeeper"):
         kill_pid(pid)
     until("it runs again", lambda: len(ledger.read_text().splitlines()) == 2, 90)
-    assert not os.path.exists(f"/proc/{first}"), "the first job lived on without its keeper"
+    assert gone(first), "the first job lived on without its keeper"
     (folder / "gate").touch()
     i = s.wait_state("e2e/keeper/t", "2026-03-01T00:00:00Z", ("Succ", "StopSchedule", "Hanged"))
     lines = [line.split() for line in ledger.read_text().splitlines()]

@@ -4,7 +4,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import ROOT, Site, main, test, until  # noqa: E402
+from harness import ROOT, Site, gone, main, rss_kb, test, until  # noqa: E402
 
 AT = "2026-03-01T00:00:00Z"
 NASTY = ROOT / "tests/e2e/nasty"
@@ -28,20 +28,6 @@ def ended(s, task, seconds=60):
 def others_run(s):
     s.count = getattr(s, "count", 0) + 1
     assert ended(s, job(s, f"other{s.count}", "echo fine"))["state"] == "Succ"
-
-
-def rss_kb(pid):
-    with open(f"/proc/{pid}/status", encoding="ascii") as f:
-        return next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
-
-
-def gone(pid):
-    """Not there, or a zombie nobody has collected yet."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
-            return f.read().rsplit(")", 1)[1].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
 
 
 @test
