@@ -7,6 +7,8 @@
 #
 # Exit 0 only if the reports are right: checked against a count of the index made apart.
 set -eu
+# `make -j` waits until nobody holds its jobserver's pipe: the daemons must not inherit it.
+exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 cd "$(dirname "$0")/.."
 root=$(pwd)
 B=${B:-build/gcc}
