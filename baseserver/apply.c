@@ -55,11 +55,12 @@ static void print_diags(const struct diags *d, bool warnings, const char *key, s
 
 static int refuse_diags(struct apply *a)
 {
-	const struct diag *first = a->diags.items;
+	const struct diag *first = NULL;
 	struct buf body;
 
-	while (first && first->is_warning)
-		first++;
+	for (size_t i = a->diags.n; i-- > 0;)
+		if (!a->diags.items[i].is_warning)
+			first = &a->diags.items[i];
 	int r = refuse(a->f, E_INVALID, "args.documents", first ? first->hint : NULL,
 	               "%s, line %d: %s%s", first ? first->at.file : "", first ? first->at.line : 0,
 	               first ? first->message : "not valid",

@@ -123,12 +123,14 @@ static char *cursor_text(const struct cmd *cmd)
 static bool cursor_parse(struct cmd *cmd, const char *text)
 {
 	const char *picks = strchr(text, '|');
+	int64_t task, date, index;
 
 	if (!*text)
 		return true;
-	if (sscanf(text, "%u %" SCNd64 " %zu", &cmd->last.task, &cmd->last.run_date, &cmd->index) <
-	    3)
+	if (!number_next(&text, &task) || !number_next(&text, &date) || !number_next(&text, &index))
 		return false;
+	cmd->last = (struct inst_key){ date, (uint32_t)task, 0 };
+	cmd->index = (size_t)index;
 	cmd->has_cursor = cmd->last.task != 0;
 	return !picks || picks_parse(cmd, picks + 1);
 }

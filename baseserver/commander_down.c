@@ -248,22 +248,22 @@ void picks_print(const struct cmd *cmd, struct buf *out)
 
 static const char *parse_pick(struct pick *p, const char *at)
 {
-	int used = 0;
+	int64_t task;
 
-	if (sscanf(at, "%u%n", &p->task, &used) < 1)
+	if (!number_next(&at, &task))
 		return NULL;
-	at += used;
+	p->task = (uint32_t)task;
 	if (*at == 'd') {
 		p->downstream = true;
 		at++;
 	}
 	do {
 		struct pick_range r;
-		if (sscanf(at + 1, "%" SCNd64 "_%" SCNd64 "%n", &r.lo, &r.hi, &used) < 2)
+		at++;
+		if (!number_next(&at, &r.lo) || *at++ != '_' || !number_next(&at, &r.hi))
 			return NULL;
 		p->ranges = mem_grow(p->ranges, p->n + 1, sizeof *p->ranges);
 		p->ranges[p->n++] = r;
-		at += 1 + used;
 	} while (*at == ',');
 	return at;
 }

@@ -68,7 +68,7 @@ struct tally {
 	size_t n_tasks;
 	struct tally_item refused[DRY_LIST_MAX], sample[DRY_LIST_MAX];
 	size_t n_refused, n_sample;
-	int64_t total, refusals;
+	int64_t total, refusals, left; /* left: as it should be already */
 };
 
 /* A letter of proposals under way; they come back in order. */

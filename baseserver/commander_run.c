@@ -59,8 +59,10 @@ static void count(struct commander *c, struct cmd *cmd, const struct item *it)
 	struct tally *t = &cmd->tally;
 	struct tally_item shown = { it->key, v.code, v.text, state_now(c, it) };
 
-	if (v.what == VD_LEAVE)
+	if (v.what == VD_LEAVE) {
+		t->left++;
 		return;
+	}
 	if (v.what == VD_REFUSE) {
 		t->refusals++;
 		if (t->n_refused < DRY_LIST_MAX)
@@ -120,7 +122,7 @@ static void counted(struct commander *c, struct cmd *cmd)
 		return;
 	}
 	cmd->total = cmd->done + t->total + t->refusals;
-	if (cmd->total == 0 && !cmd->resumed && !cmd->o.on_tasks) {
+	if (cmd->total == 0 && t->left == 0 && !cmd->resumed && !cmd->o.on_tasks) {
 		struct refusal f;
 		refuse(&f, E_NOT_FOUND, "args.selection", NULL, "nothing is selected");
 		cmd_fail(c, cmd, &f);

@@ -1,5 +1,6 @@
 #include "baseserver/select.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,23 +171,33 @@ static int parse_states(const struct jval *v, struct selection *s, struct refusa
 	return 0;
 }
 
+bool number_next(const char **text, int64_t *ret)
+{
+	char *end = NULL;
+
+	errno = 0;
+	*ret = strtoll(*text, &end, 10);
+	if (end == *text || errno)
+		return false;
+	*text = end;
+	return true;
+}
+
 /* TASKID.RUNDATE[.PART] */
 static bool parse_id(const char *text, struct inst_key *ret)
 {
-	long long task, date, part = 0;
-	int used = 0;
-	int n = sscanf(text, "%lld.%lld%n", &task, &date, &used);
+	int64_t task, date, part = 0;
 
-	if (n < 2 || used == 0)
+	if (strlen(text) > 60 || strspn(text, "0123456789.-") != strlen(text))
 		return false;
-	if (text[used] == '.') {
-		int more = 0;
-		if (sscanf(text + used + 1, "%lld%n", &part, &more) < 1)
+	if (!number_next(&text, &task) || *text++ != '.' || !number_next(&text, &date))
+		return false;
+	if (*text == '.') {
+		text++;
+		if (!number_next(&text, &part))
 			return false;
-		used += 1 + more;
 	}
-	if (text[used] || task < 1 || task > UINT32_MAX || part < INT32_MIN || part > INT32_MAX ||
-	    strspn(text, "0123456789.-") != strlen(text))
+	if (*text || task < 1 || task > UINT32_MAX || part < INT32_MIN || part > INT32_MAX)
 		return false;
 	*ret = (struct inst_key){ date, (uint32_t)task, (int32_t)part };
 	return true;

@@ -45,6 +45,9 @@ int selection_instance(const struct catalog *c, const struct jval *v, const char
 int selection_task(const struct catalog *c, const char *name, const char *at,
                    const struct cat_task **ret, struct refusal *f);
 
+/* The decimal number at *text, which moves behind it. */
+bool number_next(const char **text, int64_t *ret);
+
 /* What a feed looks at, besides exact dates and instances, which always count. */
 enum feed_source { FEED_PLAN = 1, FEED_LIVE = 2, FEED_DONE = 4 };
 enum feed_order {

@@ -135,6 +135,29 @@ static void a_restart_goes_on_from_the_cursor(void **state)
 	place_free(p);
 }
 
+static void a_restart_repeats_nothing_that_is_recorded(void **state)
+{
+	static const char all[] = "{\"selection\": {\"tasks\": [\"p/shop/hours\"], \"from\": "
+				  "\"2026-03-01\", \"to\": \"2026-03-09\"}}";
+	struct place *p = place_new(10);
+	int done, total;
+
+	(void)state;
+	apply(p, shop);
+	post(p, "force-success", all, "big", false);
+	store_mem_fail(p->store, 8, 1000, E_BUSY, STORE_FAULT_BEFORE);
+	run(p);
+	place_crash(p, 10);
+	run(p);
+	ok(p, command_id(p, "force-success", all, "big", false));
+	has(p, "\"state\":\"done\"");
+	const char *at = strstr(body(p), "\"total\":");
+	assert_int_equal(sscanf(at, "\"total\":%d,\"done\":%d", &total, &done), 2);
+	/* What was applied and not yet recorded when it died is asked once more: one letter. */
+	assert_in_range(done, 9 * 24, 9 * 24 + 10);
+	place_free(p);
+}
+
 static void pause_resume_cancel(void **state)
 {
 	static const char text[] = "workflow: w\nproject: p\nstart_date: 2026-03-01\n"
@@ -232,6 +255,7 @@ int main(void)
 		cmocka_unit_test(offline_skips_what_waits_and_is_refused_with_children),
 		cmocka_unit_test(retire_takes_tasks_out_for_good),
 		cmocka_unit_test(a_restart_goes_on_from_the_cursor),
+		cmocka_unit_test(a_restart_repeats_nothing_that_is_recorded),
 		cmocka_unit_test(pause_resume_cancel),
 		cmocka_unit_test(many_instances_go_in_batches),
 		cmocka_unit_test(queries_answer),

@@ -101,6 +101,25 @@ static void redo_of_downstream_alone_leaves_the_chosen(void **state)
 	place_free(p);
 }
 
+static void redo_downstream_leaves_what_lies_between(void **state)
+{
+	struct place *p = place_new(1000);
+
+	(void)state;
+	apply(p, shop);
+	ok(p, command(p, "force-success",
+	              "{\"selection\": {\"workflow\": \"p/shop\", \"from\": "
+	              "\"2026-03-01\", \"to\": \"2026-03-06\"}}"));
+	ok(p, command(p, "redo",
+	              "{\"selection\": {\"tasks\": [\"p/shop/day\"], \"dates\": "
+	              "[\"2026-03-01\", \"2026-03-04\"]}, \"mode\": \"downstream\"}"));
+	has(p, "\"total\":4,\"done\":4");
+	assert_int_equal(look(p, "p/shop/next", DAY(2)).state, ST_SUCC);
+	assert_int_equal(look(p, "p/shop/next", DAY(3)).state, ST_SUCC);
+	assert_int_equal(state_of(p, key_of(p, "p/shop/next", DAY(4))), ST_READY);
+	place_free(p);
+}
+
 static void backfill_makes_rows_and_redoes_the_rest(void **state)
 {
 	struct place *p = place_new(1000);
@@ -122,6 +141,19 @@ static void backfill_makes_rows_and_redoes_the_rest(void **state)
 	has(p, "\"total\":1,\"done\":1");
 	assert_true(ledger_find(p->ledger, key_of(p, "p/shop/day", DAY(2)), &i));
 	assert_int_equal(i.generation, 2);
+	place_free(p);
+}
+
+static void what_is_so_already_is_no_failure(void **state)
+{
+	struct place *p = place_new(1000);
+
+	(void)state;
+	apply(p, shop);
+	ok(p, command(p, "backfill", "{" DAYS_1_TO_3 "}"));
+	ok(p, command(p, "backfill", "{" DAYS_1_TO_3 "}"));
+	has(p, "\"state\":\"done\"");
+	has(p, "\"total\":0,\"done\":0,\"failed\":0");
 	place_free(p);
 }
 
@@ -297,7 +329,9 @@ int main(void)
 		cmocka_unit_test(dry_runs_count_and_change_nothing),
 		cmocka_unit_test(redo_reopens_downstream),
 		cmocka_unit_test(redo_of_downstream_alone_leaves_the_chosen),
+		cmocka_unit_test(redo_downstream_leaves_what_lies_between),
 		cmocka_unit_test(backfill_makes_rows_and_redoes_the_rest),
+		cmocka_unit_test(what_is_so_already_is_no_failure),
 		cmocka_unit_test(backfill_holds_back_what_is_over_its_cap),
 		cmocka_unit_test(backfill_goes_on_when_one_ends),
 		cmocka_unit_test(kill_skip_priority_freeze_and_the_like),
