@@ -72,7 +72,7 @@ static void answer_all(struct ledger *l, struct proposals *ps, const int *codes,
 			.revision = e ? e->inst.revision : 0, .ask = p->ask,
 			.state = e ? e->inst.state : ST_NONE };
 	}
-#ifdef BUG_2
+#ifdef BUG_2 /* acknowledged before it is durable */
 	outside = false;
 #endif
 	if (outside)

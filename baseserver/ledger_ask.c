@@ -96,6 +96,10 @@ static int on_create(struct asked *a, uint64_t *ret_number)
 		return a->p->plan ? 0 : E_EXISTS;
 	if (!a->t->def)
 		return E_NOT_FOUND;
+#ifdef BUG_8 /* the plan moves in a commit before the row's */
+	if (a->p->plan && !a->l->down)
+		ledger_commit(a->l);
+#endif
 	add_row(a);
 	*ret_number = change(a, a->p->key.part < 0 ? EV_CREATE_ROUGH : EV_CREATE,
 	                     (enum reason)a->p->reason);
@@ -144,8 +148,10 @@ static int on_force(struct asked *a, uint64_t *ret_number)
 
 static int on_satisfy(struct asked *a, uint64_t *ret_number)
 {
+#ifndef BUG_9 /* satisfied on old news */
 	if (a->p->folded < a->t->barrier)
 		return E_BARRIER;
+#endif
 	if (a->p->dry && a->e)
 		a->e->inst.flags |= IF_DRY;
 	return a->p->dry ? step(a, EV_DRY, RE_DRYRUN, ret_number)
@@ -159,8 +165,10 @@ static int on_withdraw(struct asked *a, uint64_t *ret_number)
 
 static int on_skip(struct asked *a, uint64_t *ret_number)
 {
+#ifndef BUG_19 /* skipped on old news */
 	if (a->p->reason == RE_LINK && a->p->folded < a->t->barrier)
 		return E_BARRIER; /* the parent may have reopened */
+#endif
 	return step(a, EV_SKIP, (enum reason)a->p->reason, ret_number);
 }
 
@@ -175,7 +183,7 @@ static int gates_closed(const struct asked *a)
 	const struct task *d = a->t->def;
 	const struct instance *i = &a->e->inst;
 
-#ifndef BUG_3
+#ifndef BUG_3 /* a grant on old news */
 	if (a->p->folded < a->t->barrier)
 		return E_BARRIER;
 #endif
@@ -183,7 +191,7 @@ static int gates_closed(const struct asked *a)
 		return d ? 0 : E_NOT_FOUND;
 	if (!d || a->t->row.state != TS_ONLINE || a->t->row.frozen || (i->flags & IF_FROZEN))
 		return E_CONFLICT;
-#ifdef BUG_4
+#ifdef BUG_4 /* one more than the cap; see sorter.c */
 	if (d->concurrency > 0 && a->t->slots > d->concurrency)
 #else
 	if (d->concurrency > 0 && a->t->slots >= d->concurrency)
@@ -219,7 +227,7 @@ static int on_grant(struct asked *a, uint64_t *ret_number)
 
 static bool stale(const struct asked *a)
 {
-#ifdef BUG_1
+#ifdef BUG_1 /* any report counts, whatever its token */
 	return !a->e;
 #else
 	return !a->e || a->e->inst.token != a->p->token;
@@ -235,7 +243,7 @@ static int on_started(struct asked *a, uint64_t *ret_number)
 		return 0;
 	i->flags |= IF_STARTED;
 	i->started_us = a->p->at_us ? a->p->at_us : a->l->now_us;
-#ifdef BUG_5
+#ifdef BUG_5 /* a late start forgets a kill */
 	i->state = ST_RUNNING;
 #endif
 	return step(a, EV_STARTED, RE_NONE, ret_number);
@@ -290,8 +298,10 @@ static int on_kill(struct asked *a, uint64_t *ret_number)
 		return step(a, EV_KILL, (enum reason)a->p->reason, ret_number);
 	}
 	/* Being killed already: the intent only ever grows. */
+#ifndef BUG_17 /* a weaker reason replaces a stronger */
 	if (a->p->intent <= i->intent)
 		return 0;
+#endif
 	i->intent = a->p->intent;
 	return step(a, EV_INTENT, (enum reason)a->p->reason, ret_number);
 }

@@ -56,6 +56,12 @@ static void gather_images(struct ledger *l, struct gathered *g)
 	for (size_t k = 0; k < l->n_dirty; k++) {
 		const struct entry *e = table_at(&l->table, l->dirty[k]);
 		/* Out of history first; what is final again goes back in with its new image. */
+#ifdef BUG_14 /* a reopened row stays in history as well */
+		if (e->inst.marks & EM_HISTORY && !state_final((enum state)e->inst.state)) {
+			l->live[g->b.n_live++] = &e->inst;
+			continue;
+		}
+#endif
 		if (e->inst.marks & EM_HISTORY)
 			l->reopened[g->b.n_reopened++] = &e->inst;
 		if (state_final((enum state)e->inst.state))
@@ -179,6 +185,10 @@ static void succeeded(struct ledger *l, uint64_t last, int64_t began_us)
 
 static void failed(struct ledger *l, int code, const struct err *err)
 {
+#ifdef BUG_16 /* who is deposed goes on trying */
+	if (code == E_EPOCH)
+		code = E_AGAIN;
+#endif
 	if (code == E_EPOCH || code == E_CORRUPT) {
 		l->dead = true;
 		l->set.fatal(l->set.fatal_ctx, err);

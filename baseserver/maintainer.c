@@ -476,6 +476,9 @@ static bool absent(struct maintainer *m, struct watch *w, const struct held_news
 
 	w->session = n->session;
 	/* What was granted to this very session came after its greeting. */
+#ifdef BUG_18 /* lost because its session's greeting does not list it */
+	moved = true;
+#endif
 	if (w->gone || w->present || (n->hello && n->fresh && moved)) {
 		w->gone = true;
 		if (outbox_room(&m->out) > 0 && !w->asked)
@@ -523,7 +526,13 @@ static void on_held(struct letter *letter, void *self)
 		                      token_order) != NULL;
 		bool kill = n->hello && listed && w->inst.state != ST_RUNNING;
 		bool resend = !listed && absent(m, w, n);
-		if (resend) { /* it begins anew: the holder counts from this session's proofs */
+#ifdef BUG_13 /* sent again under the old lease */
+		if (resend)
+			heap_set(&m->times, &w->node, next_look(m, w));
+		else
+#endif
+		/* A kill that is sent again renews nothing: what never arrived is lost in time. */
+		if (resend && w->inst.state == ST_RUNNING) { /* it begins anew: the holder counts from this session's proofs */
 			w->lose_us = now + m->set.lose_us;
 			heap_set(&m->times, &w->node, next_look(m, w));
 		}
@@ -576,6 +585,9 @@ static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 	set_image(m, index, i);
 	struct watch *w = watch_at(m, index);
 	begin_lease(m, w, 0);
+#ifdef BUG_6 /* the clocks of leases do not start anew */
+	w->lose_us = actor_mono_us(m->me);
+#endif
 	if (i->state == ST_KILLING || i->state == ST_WAITKILL)
 		w->kill_us = actor_mono_us(m->me);
 	heap_set(&m->times, &w->node, next_look(m, w));

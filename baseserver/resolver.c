@@ -298,7 +298,7 @@ static void fold_outcome(struct resolver *r, const struct transition *tr)
 		             i->reason);
 	else
 		outcomes_clear(&t->outcomes, plan, i->key.run_date);
-#ifdef BUG_7
+#ifdef BUG_7 /* a redo takes nothing back */
 	if (!is_final)
 		return;
 #endif

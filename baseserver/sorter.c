@@ -37,6 +37,11 @@ static bool may_start(const struct queue *q)
 {
 	if (!q->def || !heap_top(&q->ready) || q->held)
 		return false;
+#ifdef BUG_4
+	if (q->state == TS_ONLINE && !q->frozen)
+		return (q->def->concurrency == 0 || q->slots + q->asked <= q->def->concurrency) &&
+		       !quota_full(q);
+#endif
 	if (q->state == TS_ONLINE && !q->frozen)
 		return (q->def->concurrency == 0 || q->slots + q->asked < q->def->concurrency) &&
 		       !quota_full(q);

@@ -229,12 +229,12 @@ static bool take_remote(struct thread *th)
 	return true;
 }
 
-static bool deliver_all(struct thread *th)
+static bool deliver(struct thread *th, size_t max)
 {
 	bool any = false;
 
 	take_remote(th);
-	for (struct letter *l; (l = letters_pop(&th->local)); any = true) {
+	for (struct letter *l; max-- > 0 && (l = letters_pop(&th->local)); any = true) {
 		struct actor *a = l->to;
 		atomic_fetch_sub_explicit(&a->len, 1, memory_order_relaxed);
 		atomic_store_explicit(&a->woken, true, memory_order_relaxed);
@@ -279,7 +279,7 @@ static void run_until_quiet(struct thread *th)
 {
 	do {
 		for (bool busy = true; busy;) {
-			busy = deliver_all(th);
+			busy = deliver(th, SIZE_MAX);
 			busy = turn_all(th) || busy;
 		}
 	} while (rest_all(th));
@@ -519,9 +519,9 @@ bool thread_sim_busy(const struct thread *th)
 	return busy;
 }
 
-void thread_sim_step(struct thread *th)
+void thread_sim_step(struct thread *th, size_t letters_max)
 {
-	bool worked = deliver_all(th);
+	bool worked = deliver(th, letters_max);
 
 	worked = turn_all(th) || worked;
 	th->unrested = worked || rest_all(th);

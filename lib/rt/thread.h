@@ -3,6 +3,7 @@
 #define RT_THREAD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct clock;
@@ -34,9 +35,9 @@ void thread_ping(struct thread *th);
 int thread_sim_start(struct thread *th, struct err *err);
 void thread_sim_run(struct thread *th);              /* until quiet, alarms that are due too */
 int64_t thread_sim_next_us(const struct thread *th); /* earliest alarm, or ALARM_OFF */
-/* Several threads of one caller, a piece at a time: letters and turns once, or, when there
- * were none, rest. Busy: a step would do something. */
+/* Several threads of one caller, a piece at a time: some letters and turns once, or, when
+ * there were none, rest. Busy: a step would do something. */
 bool thread_sim_busy(const struct thread *th);
-void thread_sim_step(struct thread *th);
+void thread_sim_step(struct thread *th, size_t letters_max);
 
 #endif

@@ -48,6 +48,7 @@ struct swarm {
 	bool slow_wire;          /* some messages take seconds */
 	bool replays;            /* old reports come again */
 	bool cuts, loader_crashes, machine_crashes, server_crashes, store_faults, operators;
+	bool hasty;              /* people who redo what has just ended */
 	bool edits, wall_jumps, takeovers, long_downs;
 	size_t ring_slots;
 };
@@ -128,6 +129,7 @@ void server_takeover(void);    /* another leader takes the epoch on the same dis
 
 /* sim_operator.c: people. */
 void operator_acts(void);      /* somebody gives a random command */
+void operator_sees(const struct transition *tr); /* and may act at once */
 void operator_mends(void);     /* healing: what was frozen, offline or hanged goes on */
 
 /* sim_worker.c: the worker that speaks to simulated brokers instead of sockets. */

@@ -8,6 +8,10 @@
 
 bool healing;
 
+#ifdef BUG_10 /* the machine counts as long as the server does */
+#define FENCE_US LOSE_US
+#endif
+
 enum { JOBS_MAX = 64 };
 enum job_state { J_FREE, J_RUNNING, J_ENDED };
 
@@ -155,6 +159,10 @@ static void end_job(int b, struct job *j, int end, int exit_code, int reason)
 		                  .reason = reason };
 	if (machines[b].conn)
 		report(b, j, j->end);
+#ifdef BUG_12 /* forgotten as soon as it is sent once */
+	if (machines[b].conn)
+		j->state = J_FREE;
+#endif
 }
 
 static void natural_end(void *a, uint64_t life)
@@ -271,6 +279,9 @@ void broker_beat_ack(int b, uint64_t conn, int64_t sent_us, const uint64_t *unkn
 
 	if (m->conn != conn)
 		return;
+#ifdef BUG_11 /* counts from the receipt of the answer */
+	sent_us = now_us;
+#endif
 	m->proof_us = sent_us;
 	for (int i = 0; i < JOBS_MAX; i++)
 		if (m->jobs[i].state == J_RUNNING && m->jobs[i].deadline_us < sent_us + FENCE_US)

@@ -27,6 +27,7 @@ static struct swarm draw_swarm(void)
 	s.server_crashes = chance(600);
 	s.store_faults = chance(500);
 	s.operators = chance(800);
+	s.hasty = s.operators && chance(500);
 	s.edits = chance(500);
 	s.wall_jumps = chance(150);
 	s.takeovers = chance(200);
@@ -158,7 +159,7 @@ static uint64_t number(const char *text)
 int main(int argc, char **argv)
 {
 	static uint64_t counts[ST_COUNT][EV_COUNT];
-	uint64_t seeds = 1, bad = 0, all = 0, hash;
+	uint64_t seeds = 1, bad = 0, bad_max = 5, all = 0, hash;
 
 	log_open("sim", LOG_ERROR);
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -169,15 +170,17 @@ int main(int argc, char **argv)
 			seeds = number(argv[++i]);
 		else if (strcmp(argv[i], "--steps") == 0 && i + 1 < argc)
 			opt.steps = (int64_t)number(argv[++i]);
+		else if (strcmp(argv[i], "--bad") == 0 && i + 1 < argc)
+			bad_max = number(argv[++i]);
 		else if (strcmp(argv[i], "--verbose") == 0)
 			opt.verbose = true;
 		else
-			return fprintf(stderr, "usage: sim [--seed N] [--seeds K] [--steps S] [--verbose]\n"),
+			return fprintf(stderr, "usage: sim [--seed N] [--seeds K] [--steps S] [--bad K] [--verbose]\n"),
 			       2;
 	}
 	if (opt.verbose)
 		log_level_set(LOG_DEBUG);
-	for (uint64_t s = opt.seed; s < opt.seed + seeds && bad < 5; s++) {
+	for (uint64_t s = opt.seed; s < opt.seed + seeds && bad < bad_max; s++) {
 		bad += !run_seed(s, &hash, counts);
 		all = all * 31 + hash;
 	}

@@ -164,6 +164,31 @@ void operator_acts(void)
 	server_run();
 }
 
+static void redo_at_once(void *a, uint64_t unused)
+{
+	struct inst_key *key = a;
+	struct proposals *ps;
+
+	(void)unused;
+	if (server_up()) {
+		propose_one(*key, ASK_REDO, &ps)->kill_running = true;
+		post(ps);
+	}
+	free(key);
+}
+
+/* The worst moment for a redo: while others act on what has just happened. */
+void operator_sees(const struct transition *tr)
+{
+	bool moment = state_final((enum state)tr->to) || tr->event == EV_KILL;
+
+	if (!swarm.hasty || healing || !moment || tr->inst.key.part != 0 || !chance(80))
+		return;
+	struct inst_key *key = mem_new(sizeof *key);
+	*key = tr->inst.key;
+	later((int64_t)rnd(chance(700) ? 3 : 100) * MS, redo_at_once, key, 0);
+}
+
 static void mend_instance(void *ctx, const struct instance *i, uint32_t slot)
 {
 	if (i->flags & IF_FROZEN)

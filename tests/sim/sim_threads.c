@@ -69,7 +69,7 @@ void threads_run(const bool *stop)
 			return;
 		struct place *p = may[n == 1 ? 0 : rnd(n)];
 		p->waits = false;
-		thread_sim_step(p->th);
+		thread_sim_step(p->th, n_places > 1 && !chance(300) ? 1 : SIZE_MAX);
 		if (steps == STEPS_AT_ONCE) {
 			break_invariant("I17", "the threads never come to rest");
 			return;

@@ -196,8 +196,10 @@ static void turn(void *self)
 	}
 	for (const struct transition *tr; (tr = stream_peek(out)); stream_next(out)) {
 		check_record(tr);
-		if (tr->kind == TK_INSTANCE)
-			effects(tr);
+		if (tr->kind != TK_INSTANCE)
+			continue; /* on to the next record: see the loop's head */
+		effects(tr);
+		operator_sees(tr);
 	}
 }
 
