@@ -221,8 +221,11 @@ static void count_slots(struct sorter *s, struct queue *q, int d)
 	if (d == 0)
 		return;
 	q->slots += d;
-	if (q->quota)
+	q->moves++;
+	if (q->quota) {
 		q->quota->slots += d;
+		q->quota->moves++;
+	}
 	q->held = false;
 	queue_moved(s, q);
 	quota_moved(s, q);
@@ -270,6 +273,7 @@ static void put_def(struct sorter *s, const struct task *def, uint8_t state, boo
 	q->def = def;
 	q->state = state;
 	q->frozen = frozen;
+	q->moves++;
 	q->held = false;
 	q->klass = sorter_class_of(s, def);
 	quota_join(q, quota_of(s, def->workflow_id));
@@ -297,9 +301,16 @@ static void fold(struct sorter *s)
 			put_def(s, tr->ref, row->state, row->frozen);
 		} else if (tr->kind == TK_MARK) {
 			s->mark = tr->inst.token;
+			s->marks++;
 			release_held(s);
 		}
 	}
+}
+
+/* Counts all that may have opened a gate of the queue. */
+static uint32_t moves_of(const struct sorter *s, const struct queue *q)
+{
+	return q->moves + s->marks + (q->quota ? q->quota->moves : 0);
 }
 
 static void grant(struct sorter *s, struct klass *k)
@@ -316,6 +327,7 @@ static void grant(struct sorter *s, struct klass *k)
 	p->broker = seat->broker;
 	p->cookie = (uint64_t)seat->session << 32 | r->slot;
 	r->asked = true;
+	r->moves = moves_of(s, q);
 	q->asked++;
 	if (q->quota)
 		q->quota->asked++;
@@ -381,7 +393,8 @@ static void returned(struct sorter *s, const struct answer *a)
 	q->asked--;
 	if (q->quota)
 		q->quota->asked--;
-	if (a->code != E_REVISION) {
+	/* What opens the gate may have been folded before the answer came: then ask again. */
+	if (a->code != E_REVISION && moves_of(s, q) == r->moves) {
 		q->held = true;
 		s->any_held = true;
 	}

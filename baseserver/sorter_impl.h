@@ -19,6 +19,7 @@ struct ready {
 	struct queue *queue;
 	int64_t eff_due_us;
 	uint32_t slot, revision;
+	uint32_t moves;         /* of its gates, when its grant was asked for */
 	uint8_t priority, effective; /* as given; with age */
 	bool asked;             /* a grant is under way */
 	bool frozen;
@@ -37,6 +38,7 @@ struct queue {
 	bool frozen;
 	bool held;              /* the ledger returned a grant: until its gates move */
 	int32_t slots, asked;
+	uint32_t moves;         /* changes that may have opened a gate of its own */
 	size_t n;               /* ready, also frozen and asked ones */
 };
 
@@ -45,6 +47,7 @@ struct quota {
 	uint32_t workflow;
 	struct queue *queues; /* of its tasks */
 	int32_t slots, asked;
+	uint32_t moves;
 };
 
 /* A type, a group and a machine pool: what the same sessions can serve. */
@@ -85,6 +88,7 @@ struct sorter {
 	size_t by_slot_cap;
 	struct heap open;       /* classes with something to start and credit */
 	struct heap promos;
+	uint32_t marks;         /* folded so far */
 	uint64_t mark;          /* the last mark folded: the stamp of its grants */
 	uint32_t random;
 	bool any_held;
