@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "baseserver/ledger.h"
+#include "sched/plan.h"
 #include "sim.h"
 #include "store/mem.h"
 #include "util/err.h"
@@ -110,6 +111,15 @@ static void chaos(void)
 			break;
 }
 
+static bool all_done(void)
+{
+	bool gaps = false;
+
+	for (uint32_t id = 1; id <= TASKS && !gaps; id++)
+		gaps = check_first_gap(id) != PLAN_NEVER;
+	return !gaps && check_unfinished(false) == 0;
+}
+
 /* No faults any more; then all that is due must get done. */
 static void heal(void)
 {
@@ -124,7 +134,7 @@ static void heal(void)
 		if (i % 1000 == 0)
 			operator_mends();
 		if (now_us > PLANNED_US + MINUTE && i % 500 == 0 && server_up() &&
-		    check_unfinished(false) == 0)
+		    all_done())
 			break;
 	}
 	if (!broken && !server_up())

@@ -75,19 +75,20 @@ static struct tally count(const struct task *t, const struct task_link *l, int64
 }
 
 static enum met judge_link(const struct task *t, const struct task_link *l, const struct instance *i,
-                           int64_t at_us)
+                           int64_t at_us, bool lenient)
 {
 	struct tally c = count(t, l, i->key.run_date);
 	int need = l->strategy == LS_ANY && c.total ? 1 : c.total;
 
 	if (c.met >= need)
 		return MET;
-	/* A clock that jumps may have shown a later time meanwhile; what was open when its
-	 * time came counts as met, whatever becomes of it. */
-	bool passed = at_us >= i->eff_due_us + l->pass_after_s * SEC || swarm.wall_jumps;
-	if (l->pass_after_s && l->on != ON_FAILURE && passed && at_us)
+	/* A clock that jumps may have shown a later time meanwhile. What was open when its time
+	 * came counts as met, whatever becomes of it: lenient takes it that it was. */
+	bool passed = at_us >= (i->due + l->pass_after_s) * SEC || swarm.wall_jumps;
+	bool dead = c.dead > c.total - need;
+	if (l->pass_after_s && l->on != ON_FAILURE && passed && at_us && (lenient || !dead))
 		return MET;
-	return c.dead > c.total - need ? DEAD : OPEN;
+	return dead ? DEAD : OPEN;
 }
 
 /* An ordered task: the date before must be Succ or Skipped, for whatever reason. */
@@ -101,13 +102,13 @@ static bool its_turn(const struct task *t, int64_t run_date)
 	return o && (o->state == ST_SUCC || o->state == ST_SKIPPED);
 }
 
-static enum met judge(const struct task *t, const struct instance *i, int64_t at_us)
+static enum met judge(const struct task *t, const struct instance *i, int64_t at_us, bool lenient)
 {
 	int n = (int)t->n_links, met = 0, dead = 0;
 	int need = t->join > 0 && t->join < n ? t->join : n;
 
 	for (int k = 0; k < n; k++) {
-		enum met m = judge_link(t, &t->links[k], i, at_us);
+		enum met m = judge_link(t, &t->links[k], i, at_us, lenient);
 		met += m == MET;
 		dead += m == DEAD;
 	}
@@ -124,7 +125,7 @@ void rules_grant(const struct transition *tr)
 
 	if (i->key.part != 0 || i->attempt != 1 || i->infra || (i->flags & IF_RUN_NOW))
 		return;
-	if (judge(t, i, tr->at_us) != MET)
+	if (judge(t, i, tr->at_us, true) != MET)
 		break_invariant("I8", "task %u at %" PRId64 " granted while a link is not met", t->id,
 		                i->key.run_date);
 	if (i->eff_due_us > tr->at_us && !swarm.wall_jumps)
@@ -137,7 +138,8 @@ bool rules_may_wait(const struct instance *i)
 	const struct task *t = check_def(i->key.task);
 
 	return i->state == ST_READY && i->key.part == 0 &&
-	       judge(t, i, wall_of(now_us)) == OPEN;
+	       (judge(t, i, wall_of(now_us), true) == OPEN ||
+	        judge(t, i, wall_of(now_us), false) == OPEN);
 }
 
 void rules_skip(const struct transition *tr)
@@ -154,5 +156,5 @@ bool rules_skip_stands(const struct instance *i)
 {
 	const struct task *t = check_def(i->key.task);
 
-	return t->version != 1 || judge(t, i, 0) == DEAD;
+	return t->version != 1 || judge(t, i, 0, false) == DEAD;
 }
