@@ -137,7 +137,7 @@ void worker_start(struct thread *th);
 void worker_stop(void);
 struct actor *worker_actor(void);
 void worker_answered(struct letter *l, void *self);
-void worker_hello(int broker, uint64_t conn, bool fresh, const uint64_t *held, size_t n);
+void worker_hello(int broker, uint64_t conn, uint32_t incarnation, const uint64_t *held, size_t n);
 void worker_gone(int broker, uint64_t conn);
 void worker_credit(int broker, uint64_t conn, uint64_t limit);
 void worker_beat(int broker, uint64_t conn, int64_t sent_us, const uint64_t *held, size_t n);

@@ -30,7 +30,7 @@ struct job {
 struct machine {
 	bool loader_up;
 	uint64_t conn;      /* 0: none */
-	bool fresh;         /* the loader is a new process */
+	uint32_t incarnation; /* of the loader's process */
 	uint64_t done, limit;
 	int64_t proof_us;   /* send time of the last beat (or hello) the server has answered */
 	struct report old;  /* one that was acknowledged: a replay */
@@ -67,7 +67,7 @@ struct up {
 	int broker;
 	uint64_t conn;
 	int kind; /* 0 hello 1 credit 2 beat 3 report */
-	bool fresh;
+	uint32_t incarnation;
 	uint64_t limit;
 	int64_t sent_us;
 	struct report report;
@@ -82,7 +82,7 @@ static void arrive(void *a, uint64_t b)
 	(void)b;
 	if (machines[u->broker].conn == u->conn && server_up()) {
 		if (u->kind == 0)
-			worker_hello(u->broker, u->conn, u->fresh, u->held, u->n);
+			worker_hello(u->broker, u->conn, u->incarnation, u->held, u->n);
 		else if (u->kind == 1)
 			worker_credit(u->broker, u->conn, u->limit);
 		else if (u->kind == 2)
@@ -333,8 +333,7 @@ static void do_connect(void *a, uint64_t unused)
 	m->done = m->limit = 0;
 	m->proof_us = now_us;
 	struct up *u = up_new(b, 0);
-	u->fresh = m->fresh;
-	m->fresh = false;
+	u->incarnation = m->incarnation;
 	list_held(b, u);
 	up_send(u);
 	send_credit(b);
@@ -379,7 +378,7 @@ static void loader_back(void *a, uint64_t b)
 
 	(void)b;
 	m->loader_up = true;
-	m->fresh = true;
+	m->incarnation++;
 	connect_soon((int)(m - machines));
 }
 
@@ -423,8 +422,10 @@ void brokers_reset(void)
 	memset(up_clear, 0, sizeof up_clear);
 	memset(down_clear, 0, sizeof down_clear);
 	healing = false;
+	conns = lives = 0;
 	for (int b = 0; b < BROKERS; b++) {
-		machines[b].loader_up = machines[b].fresh = true;
+		machines[b].loader_up = true;
+		machines[b].incarnation = 1;
 		connect_soon(b);
 	}
 }

@@ -26,6 +26,8 @@ static struct {
 	uint64_t limit, resent, unsent;
 } seats[BROKERS];
 static uint32_t sessions;
+/* Incarnations, as the registrar knows them: after a restart whoever greets is fresh. */
+static uint32_t known[BROKERS];
 static struct map live; /* token -> index below */
 static struct {
 	uint64_t token;
@@ -230,7 +232,8 @@ static void load_lease(void *ctx, const struct instance *i, uint32_t slot)
 void worker_start(struct thread *th)
 {
 	map_init(&live);
-	n_leases = 0;
+	n_leases = sessions = 0;
+	memset(known, 0, sizeof known);
 	worker = actor_new(th, &ops, NULL);
 	out = stream_reader_new(ledger_stream(server_ledger()), STREAM_OUTER, worker);
 	ledger_each_instance(server_ledger(), load_lease, NULL);
@@ -309,24 +312,17 @@ static void tell_sorter(int b, bool gone)
 		session_news_free(n);
 }
 
-/* After a restart the registrar does not know the process: whoever greets is fresh. */
-static bool known[BROKERS];
-static uint32_t known_epoch;
-
-void worker_hello(int b, uint64_t conn, bool fresh, const uint64_t *held, size_t n)
+void worker_hello(int b, uint64_t conn, uint32_t incarnation, const uint64_t *held,
+                  size_t n)
 {
-	if (known_epoch != ledger_epoch(server_ledger())) {
-		known_epoch = ledger_epoch(server_ledger());
-		memset(known, 0, sizeof known);
-	}
 	if (seats[b].session)
 		tell_sorter(b, true);
 	seats[b].conn = conn;
 	seats[b].session = ++sessions;
 	seats[b].limit = seats[b].resent = seats[b].unsent = 0;
 	clear_at[b] = 0;
-	tell_held(b, true, fresh || !known[b], held, n);
-	known[b] = true;
+	tell_held(b, true, known[b] != incarnation, held, n);
+	known[b] = incarnation;
 	tell_sorter(b, false);
 }
 
