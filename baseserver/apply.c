@@ -47,7 +47,7 @@ static void print_diag(const struct diag *d, struct buf *out)
 static void print_diags(const struct diags *d, bool warnings, const char *key, struct buf *out)
 {
 	jw_list(out, key);
-	for (size_t i = 0; i < d->n; i++)
+	for (size_t i = 0; d->items && i < d->n; i++)
 		if (d->items[i].is_warning == warnings)
 			print_diag(&d->items[i], out);
 	jw_end_list(out);

@@ -194,6 +194,8 @@ static void drop_chosen(struct closure *cl)
 		struct dates_of *d = set_of(cl, own.sets[i].task);
 		for (size_t k = 0; k < own.sets[i].n; k++) {
 			size_t at = first_from(d, own.sets[i].at[k]);
+			if (!d->at || at >= d->n)
+				continue;
 			memmove(d->at + at, d->at + at + 1, (d->n - at - 1) * sizeof *d->at);
 			d->n--;
 		}

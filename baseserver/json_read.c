@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/slab.h"
 
@@ -214,6 +215,7 @@ static int key(struct in *in, const struct jval *object, const char **ret)
 		return bad(in, "an object with too many keys");
 	if (string(in, ret, &len) < 0)
 		return E_INVALID;
+	CHECK(*ret);
 	for (const struct jval *v = object->first; v; v = v->next)
 		if (strcmp(v->key, *ret) == 0)
 			return bad(in, "a key that was there before");
@@ -240,6 +242,7 @@ static int members(struct in *in, struct jval *v, char close, int depth)
 			return E_INVALID;
 		if (value(in, depth + 1, tail) < 0)
 			return E_INVALID;
+		CHECK(*tail);
 		(*tail)->key = name;
 		tail = &(*tail)->next;
 		v->len++;

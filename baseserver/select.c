@@ -58,7 +58,7 @@ static int add_workflow(const struct catalog *c, struct selection *s, const char
 static int add_name(const struct catalog *c, struct selection *s, const struct jval *v,
                     const char *at, struct refusal *f)
 {
-	const struct cat_task *t;
+	const struct cat_task *t = NULL;
 
 	if (v->kind != JV_TEXT)
 		return refuse(f, E_INVALID, at, NULL, "%s: a task's name is expected, not %s", at,
@@ -66,7 +66,7 @@ static int add_name(const struct catalog *c, struct selection *s, const struct j
 	if (v->len > 2 && strcmp(v->text + v->len - 2, "/*") == 0)
 		return add_workflow(c, s, v->text, v->len - 2, at, f);
 	int r = selection_task(c, v->text, at, &t, f);
-	if (r == 0)
+	if (r == 0 && t)
 		add_task(s, t->id);
 	return r;
 }
@@ -207,7 +207,7 @@ static int named_instance(const struct catalog *c, const struct jval *v, const c
                           struct inst_key *ret, struct refusal *f)
 {
 	const struct jval *name = jv_get(v, "task"), *date = jv_get(v, "run_date");
-	const struct cat_task *t;
+	const struct cat_task *t = NULL;
 	struct when w;
 	int64_t part = 0;
 	char place[160];
@@ -223,7 +223,7 @@ static int named_instance(const struct catalog *c, const struct jval *v, const c
 	snprintf(place, sizeof place, "%s.run_date", at);
 	if (r == 0)
 		r = parse_when(date, place, &w, f);
-	if (r == 0)
+	if (r == 0 && t)
 		*ret = (struct inst_key){ when_instant(&w, plan_tz(t->def->plan), false), t->id,
 			                  (int32_t)part };
 	return r;

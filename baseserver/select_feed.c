@@ -103,7 +103,7 @@ static int64_t pick_after(struct walk *w, int64_t t)
 
 static int64_t range_after(const struct feed *f, struct walk *w, int64_t t)
 {
-	uint32_t states = f->s->has_states ? f->s->states : 0;
+	uint32_t states = f->s && f->s->has_states ? f->s->states : 0;
 	int64_t best = PLAN_NEVER, next;
 
 	if (w->lo > w->hi)
@@ -111,7 +111,7 @@ static int64_t range_after(const struct feed *f, struct walk *w, int64_t t)
 	if (t < w->lo)
 		t = w->lo == INT64_MIN ? t : w->lo - 1;
 	/* A planned date without a row is in no state. */
-	if ((f->sources & FEED_PLAN) && !f->s->has_states && selection_has_dates(f->s))
+	if ((f->sources & FEED_PLAN) && f->s && !f->s->has_states && selection_has_dates(f->s))
 		best = plan_after(w, t);
 	if (f->sources & FEED_LIVE && (next = dates_after(&w->rows, t)) < best)
 		best = next;

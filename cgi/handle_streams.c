@@ -183,7 +183,7 @@ int instance_log_get(struct call *c)
 {
 	struct log_query *q = c->extra = mem_new(sizeof(*q));
 	const char *last = call_header(c, "Last-Event-ID");
-	bool follow;
+	bool follow = false;
 
 	if (log_args(c, q, &follow) < 0)
 		return c->err.code;

@@ -48,7 +48,7 @@ int keeper_start(struct keeper *k, const Sirdar__KeeperStart *m, struct job **re
                  struct err *err)
 {
 	struct job *job = keeper_find(k, m->token);
-	struct launch *launch;
+	struct launch *launch = NULL;
 	int rc = 0;
 
 	if (!job)

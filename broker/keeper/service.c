@@ -401,9 +401,10 @@ void service_close(struct service *s)
 {
 	if (!s)
 		return;
-	while (s->conns) {
-		session_drop(s->conns->session);
-		conn_free(s->conns);
+	for (struct conn *c = s->conns, *next; c; c = next) {
+		next = c->next;
+		session_drop(c->session);
+		conn_free(c);
 	}
 	ev_io_stop(s->k->loop, &s->listener);
 	close(s->listener.fd);

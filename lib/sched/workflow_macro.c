@@ -27,7 +27,9 @@ static bool is_output(const struct wf_made *m, const char *name)
 
 	for (size_t i = 0; dot && i < m->n_links; i++) {
 		const struct wf_made *parent = m->parents[i];
-		const char *task = m->needs[i] ? m->needs[i]->task.text : parent->t->name;
+		const char *task = m->needs[i] ? m->needs[i]->task.text
+		                   : parent    ? parent->t->name
+		                               : "";
 		const char *last = strrchr(task, '/');
 		last = last ? last + 1 : task;
 		if (strlen(last) != (size_t)(dot - name) ||

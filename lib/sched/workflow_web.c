@@ -2,6 +2,7 @@
 #include "sched/graph.h"
 #include "sched/workflow_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -152,6 +153,7 @@ static void name_cycle(struct web *w, const uint32_t *cycle, size_t n)
 		uint32_t node = cycle[i % n];
 		if (i < n && node < w->c->n && !first)
 			first = &w->c->made[node];
+		CHECK(node < w->c->n || w->outside);
 		if (names.len < 700)
 			buf_printf(&names, "%s%s", i ? " -> " : "",
 			           node < w->c->n ? w->c->made[node].t->full

@@ -22,7 +22,7 @@ static const struct row *row_of(int code)
 	return NULL;
 }
 
-int err_set(struct err *err, int code, const char *fmt, ...)
+int(err_set)(struct err *err, int code, const char *fmt, ...)
 {
 	if (!err)
 		return code;
@@ -34,7 +34,7 @@ int err_set(struct err *err, int code, const char *fmt, ...)
 	return code;
 }
 
-int err_wrap(struct err *err, int code, const char *where)
+int(err_wrap)(struct err *err, int code, const char *where)
 {
 	if (!err)
 		return code;
@@ -45,7 +45,7 @@ int err_wrap(struct err *err, int code, const char *where)
 	return code;
 }
 
-int err_sys(struct err *err, int code, int errnum, const char *fmt, ...)
+int(err_sys)(struct err *err, int code, int errnum, const char *fmt, ...)
 {
 	if (!err)
 		return code;
