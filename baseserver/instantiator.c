@@ -16,11 +16,11 @@
 #define WALL_RECHECK_US (10 * US_PER_S)
 
 struct planned {
-	struct heap_node node; /* wall us of `due` */
+	struct heap_node node;  /* wall us of `due` */
 	const struct task *def; /* counted */
-	int64_t next, due;     /* run_date to create next, and when (s) */
-	int64_t through;       /* last run_date proposed */
-	int64_t keep_from;     /* catch-up: dates before it are recorded as skipped */
+	int64_t next, due;      /* run_date to create next, and when (s) */
+	int64_t through;        /* last run_date proposed */
+	int64_t keep_from;      /* catch-up: dates before it are recorded as skipped */
 	bool online;
 };
 
@@ -93,8 +93,7 @@ static int64_t keep_from(const struct task *def, int64_t from, int64_t now)
 /* Dates due this long ago were missed; younger ones are simply due. */
 enum { MISSED_AFTER_S = 60 };
 
-static void schedule(struct instantiator *in, const struct task *def,
-                     const struct store_task *row)
+static void schedule(struct instantiator *in, const struct task *def, const struct store_task *row)
 {
 	int64_t through = row->planned_through;
 	struct planned *p = place(in, def->id);
@@ -156,7 +155,8 @@ static void create_due(struct instantiator *in)
 	if (!top)
 		return actor_alarm(in->me, ALARM_OFF);
 	int64_t wait = top->key - now;
-	actor_alarm(in->me, actor_mono_us(in->me) + (wait < WALL_RECHECK_US ? wait : WALL_RECHECK_US));
+	actor_alarm(in->me,
+	            actor_mono_us(in->me) + (wait < WALL_RECHECK_US ? wait : WALL_RECHECK_US));
 }
 
 static void turn(void *self)
@@ -207,8 +207,9 @@ static int init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-static const struct actor_ops ops = { .name = "instantiator", .letters_max = 65536, .init = init,
-	.turn = turn, .alarm = on_alarm };
+static const struct actor_ops ops = {
+	.name = "instantiator", .letters_max = 65536, .init = init, .turn = turn, .alarm = on_alarm
+};
 
 static void load_task(void *ctx, const struct ledger_task *t)
 {
@@ -223,8 +224,9 @@ struct instantiator *instantiator_new(struct thread *th, struct ledger *ledger)
 	heap_init(&in->times);
 	in->me = actor_new(th, &ops, in);
 	in->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, in->me);
-	in->out = (struct outbox){ .ledger = ledger, .me = in->me, .from = PR_INSTANTIATOR,
-		                   .answered = answered };
+	in->out = (struct outbox){
+		.ledger = ledger, .me = in->me, .from = PR_INSTANTIATOR, .answered = answered
+	};
 	ledger_each_task(ledger, load_task, in);
 	return in;
 }

@@ -31,8 +31,9 @@ static const char *lookup(void *ctx, const char *name)
 int job_expand(const struct task *def, int64_t run_date, const char *value, struct buf *out,
                struct err *err)
 {
-	struct macro_scope scope = { .plan = def->plan, .run_date = run_date, .lookup = lookup,
-		                     .ctx = (void *)def };
+	struct macro_scope scope = {
+		.plan = def->plan, .run_date = run_date, .lookup = lookup, .ctx = (void *)def
+	};
 
 	return macro_expand(value, &scope, out, err);
 }

@@ -67,10 +67,14 @@ static void answer_all(struct ledger *l, struct proposals *ps, const int *codes,
 		if (codes[i] == 0 && !outside)
 			continue;
 		const struct entry *e = table_find(&l->table, p->key, &index);
-		as->a[as->n++] = (struct answer){ .key = p->key, .cookie = p->cookie,
-			.token = p->token, .number = numbers[i], .code = codes[i],
-			.revision = e ? e->inst.revision : 0, .ask = p->ask,
-			.state = e ? e->inst.state : ST_NONE };
+		as->a[as->n++] = (struct answer){ .key = p->key,
+			                          .cookie = p->cookie,
+			                          .token = p->token,
+			                          .number = numbers[i],
+			                          .code = codes[i],
+			                          .revision = e ? e->inst.revision : 0,
+			                          .ask = p->ask,
+			                          .state = e ? e->inst.state : ST_NONE };
 	}
 #ifdef BUG_2 /* acknowledged before it is durable */
 	outside = false;
@@ -253,8 +257,12 @@ static int init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-static const struct actor_ops ops = { .name = "ledger", .letters_max = 65536, .init = init,
-	.turn = turn, .alarm = on_alarm, .rest = rest };
+static const struct actor_ops ops = { .name = "ledger",
+	                              .letters_max = 65536,
+	                              .init = init,
+	                              .turn = turn,
+	                              .alarm = on_alarm,
+	                              .rest = rest };
 
 int ledger_new(struct thread *th, struct store *store, const char *who,
                const struct ledger_settings *set, struct task *const *tasks,
@@ -423,10 +431,15 @@ bool ledger_find(const struct ledger *l, struct inst_key key, struct instance *r
 void ledger_figures(const struct ledger *l, struct ledger_figures *ret)
 {
 	*ret = (struct ledger_figures){
-		.last = stream_last(l->stream), .durable = stream_last_durable(l->stream),
-		.commits = l->f_commits, .refused = l->f_refused, .stale = l->f_stale,
-		.retries = l->f_retries, .unfinished = l->f_unfinished,
-		.commit_us_last = l->f_commit_us, .commit_us_sum = l->f_commit_us_sum,
+		.last = stream_last(l->stream),
+		.durable = stream_last_durable(l->stream),
+		.commits = l->f_commits,
+		.refused = l->f_refused,
+		.stale = l->f_stale,
+		.retries = l->f_retries,
+		.unfinished = l->f_unfinished,
+		.commit_us_last = l->f_commit_us,
+		.commit_us_sum = l->f_commit_us_sum,
 		.store_down = l->f_down,
 	};
 }

@@ -105,9 +105,13 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 	struct instance *i = &table_at(&l->table, index)->inst;
 	enum state from = (enum state)i->state, to = fsm_next(from, ev);
 	struct ltask *t = ledger_task_of(l, i->key.task);
-	struct transition tr = { .kind = TK_INSTANCE, .event = (uint8_t)ev, .from = (uint8_t)from,
-		                 .to = (uint8_t)to, .reason = (uint8_t)reason,
-		                 .prev = i->last_number, .slot = index };
+	struct transition tr = { .kind = TK_INSTANCE,
+		                 .event = (uint8_t)ev,
+		                 .from = (uint8_t)from,
+		                 .to = (uint8_t)to,
+		                 .reason = (uint8_t)reason,
+		                 .prev = i->last_number,
+		                 .slot = index };
 
 	CHECK(t && to != ST_NONE);
 	i->state = (uint8_t)to;

@@ -256,7 +256,7 @@ static void reset_for_redo(struct ledger *l, struct instance *i)
 	i->exit_code = 0;
 	i->started_us = i->ended_us = i->retry_at_us = 0;
 	i->intent = KI_NONE;
-	i->flags &= (uint8_t)~(IF_FORCED | IF_DRY | IF_RUN_NOW | IF_STARTED);
+	i->flags &= (uint8_t) ~(IF_FORCED | IF_DRY | IF_RUN_NOW | IF_STARTED);
 	i->eff_due_us = l->now_us > i->due * 1000000 ? l->now_us : i->due * 1000000;
 }
 
@@ -410,13 +410,13 @@ static int on_run_now(struct asked *a, uint64_t *ret_number)
 }
 
 static int (*const asks[ASK_COUNT])(struct asked *a, uint64_t *ret_number) = {
-	[ASK_CREATE] = on_create,     [ASK_SKIP_DATE] = on_skip_date, [ASK_FORCE] = on_force,
-	[ASK_SATISFY] = on_satisfy,   [ASK_WITHDRAW] = on_withdraw,   [ASK_SKIP] = on_skip,
-	[ASK_EXPIRE] = on_expire,     [ASK_GRANT] = on_grant,         [ASK_STARTED] = on_started,
-	[ASK_ENDED] = on_ended,       [ASK_KILL] = on_kill,           [ASK_KILL_ACK] = on_kill_ack,
-	[ASK_HANG] = on_hang,         [ASK_RETRY] = on_retry,         [ASK_REDO] = on_redo,
-	[ASK_REOPEN] = on_reopen,     [ASK_DECLARE] = on_declare,     [ASK_FREEZE] = on_freeze,
-	[ASK_UNFREEZE] = on_freeze,   [ASK_PRIORITY] = on_priority,   [ASK_RUN_NOW] = on_run_now,
+	[ASK_CREATE] = on_create,   [ASK_SKIP_DATE] = on_skip_date, [ASK_FORCE] = on_force,
+	[ASK_SATISFY] = on_satisfy, [ASK_WITHDRAW] = on_withdraw,   [ASK_SKIP] = on_skip,
+	[ASK_EXPIRE] = on_expire,   [ASK_GRANT] = on_grant,         [ASK_STARTED] = on_started,
+	[ASK_ENDED] = on_ended,     [ASK_KILL] = on_kill,           [ASK_KILL_ACK] = on_kill_ack,
+	[ASK_HANG] = on_hang,       [ASK_RETRY] = on_retry,         [ASK_REDO] = on_redo,
+	[ASK_REOPEN] = on_reopen,   [ASK_DECLARE] = on_declare,     [ASK_FREEZE] = on_freeze,
+	[ASK_UNFREEZE] = on_freeze, [ASK_PRIORITY] = on_priority,   [ASK_RUN_NOW] = on_run_now,
 };
 
 int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number)

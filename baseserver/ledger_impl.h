@@ -36,11 +36,11 @@ struct ltask {
 	struct task *def;      /* counted; NULL: retired */
 	struct store_task row; /* its strings are the def's, or NULL */
 	struct outcomes outcomes;
-	uint64_t barrier;      /* number of the last change that can close a gate for it */
-	uint32_t *children;    /* ids of tasks that link to it */
+	uint64_t barrier;   /* number of the last change that can close a gate for it */
+	uint32_t *children; /* ids of tasks that link to it */
 	size_t n_children;
-	int32_t slots;         /* instances that hold a slot */
-	bool dirty;            /* its row changed since the last commit */
+	int32_t slots; /* instances that hold a slot */
+	bool dirty;    /* its row changed since the last commit */
 };
 
 struct letters {
@@ -68,7 +68,7 @@ struct ledger {
 	uint32_t *dirty_tasks;
 	size_t n_dirty_tasks, dirty_tasks_cap;
 	struct letters edits, records, answers; /* applied, not yet durable */
-	struct letters waiting; /* no input is taken while the ring is nearly full */
+	struct letters waiting;           /* no input is taken while the ring is nearly full */
 	const struct transition **events; /* scratch of one commit */
 	const struct instance **live, **done, **reopened;
 	size_t events_cap, images_cap;
@@ -79,7 +79,7 @@ struct ledger {
 
 	_Atomic int64_t proof_us; /* mono send time of the last proof of epoch */
 	_Atomic uint64_t f_commits, f_refused, f_stale, f_retries, f_unfinished, f_commit_us,
-	        f_commit_us_sum;
+		f_commit_us_sum;
 	_Atomic bool f_down;
 };
 

@@ -23,8 +23,11 @@ static size_t gather(const struct ledger *l, struct store_outcome **ret)
 		for (size_t k = 0; l->tasks[i] && k < l->tasks[i]->outcomes.len; k++) {
 			const struct outcome_range *r = &l->tasks[i]->outcomes.ranges[k];
 			all[at++] = (struct store_outcome){ .task = (uint32_t)i,
-				.generation = r->generation, .lo = r->lo, .hi = r->hi,
-				.state = r->state, .reason = r->reason };
+				                            .generation = r->generation,
+				                            .lo = r->lo,
+				                            .hi = r->hi,
+				                            .state = r->state,
+				                            .reason = r->reason };
 		}
 	*ret = all;
 	return n;
@@ -34,7 +37,8 @@ int ledger_save_outcomes(struct ledger *l, struct err *err)
 {
 	struct store_outcome *all;
 	size_t n = gather(l, &all);
-	int r = store_save_outcomes(l->store, l->epoch, all, n, stream_last_durable(l->stream), err);
+	int r = store_save_outcomes(l->store, l->epoch, all, n, stream_last_durable(l->stream),
+	                            err);
 
 	free(all);
 	return r;

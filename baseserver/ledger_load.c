@@ -21,7 +21,8 @@ static int each_live(void *ctx, const struct instance *row)
 		return err_set(ld->err, E_CORRUPT, "lb_task_run: two rows for task_id %u at %lld",
 		               row->key.task, (long long)row->key.run_date);
 	if (!table_restore(&ld->l->table, row))
-		return err_set(ld->err, E_CORRUPT, "lb_task_run: two rows have id %u", row->slot + 1);
+		return err_set(ld->err, E_CORRUPT, "lb_task_run: two rows have id %u",
+		               row->slot + 1);
 	if (state_holds_slot((enum state)row->state)) {
 		t->slots++;
 		++*ledger_workflow_slots(ld->l, t->row.workflow_id);
@@ -43,8 +44,9 @@ static int each_outcome(void *ctx, const struct store_outcome *o)
 	}
 	struct outcome_range r = { o->lo, o->hi, o->generation, o->state, o->reason, { 0 } };
 	if (!outcomes_put(&t->outcomes, &r))
-		return err_set(ld->err, E_CORRUPT, "lb_outcome: ranges of task_id %u overlap at %lld",
-		               o->task, (long long)o->lo);
+		return err_set(ld->err, E_CORRUPT,
+		               "lb_outcome: ranges of task_id %u overlap at %lld", o->task,
+		               (long long)o->lo);
 	return 0;
 }
 

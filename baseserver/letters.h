@@ -26,36 +26,43 @@ enum ask {
 	ASK_FORCE,     /* also without a row */
 	ASK_SATISFY,   /* dry: straight to Succ */
 	ASK_WITHDRAW,
-	ASK_SKIP,      /* reason */
+	ASK_SKIP, /* reason */
 	ASK_EXPIRE,
-	ASK_GRANT,     /* session, broker */
-	ASK_STARTED,   /* token, at_us */
-	ASK_ENDED,     /* token, end, exit_code, reason, wait_us: also rejected, not started, lost */
-	ASK_KILL,      /* intent */
-	ASK_KILL_ACK,  /* token */
-	ASK_HANG,      /* token */
+	ASK_GRANT,    /* session, broker */
+	ASK_STARTED,  /* token, at_us */
+	ASK_ENDED,    /* token, end, exit_code, reason, wait_us: also rejected, not started, lost */
+	ASK_KILL,     /* intent */
+	ASK_KILL_ACK, /* token */
+	ASK_HANG,     /* token */
 	ASK_RETRY,
-	ASK_REDO,      /* kill_running: kill a running one first, then redo */
+	ASK_REDO, /* kill_running: kill a running one first, then redo */
 	ASK_REOPEN,
 	ASK_DECLARE,
 	ASK_FREEZE,
 	ASK_UNFREEZE,
 	ASK_PRIORITY,
-	ASK_RUN_NOW,   /* due time and dependencies no longer matter; creates if needed */
+	ASK_RUN_NOW, /* due time and dependencies no longer matter; creates if needed */
 	ASK_COUNT
 };
 
-enum proposer { PR_INSTANTIATOR, PR_RESOLVER, PR_SORTER, PR_MAINTAINER, PR_COMMANDER, PR_WORKER,
-	PR_COUNT };
+enum proposer {
+	PR_INSTANTIATOR,
+	PR_RESOLVER,
+	PR_SORTER,
+	PR_MAINTAINER,
+	PR_COMMANDER,
+	PR_WORKER,
+	PR_COUNT
+};
 
 struct proposal {
 	struct inst_key key;
-	uint64_t cookie;  /* the proposer's own, given back */
-	uint64_t folded;  /* SATISFY: last number folded; GRANT: last mark folded */
+	uint64_t cookie; /* the proposer's own, given back */
+	uint64_t folded; /* SATISFY: last number folded; GRANT: last mark folded */
 	uint64_t token;
-	uint64_t cause;   /* command id, or 0 */
-	int64_t due;      /* s */
-	int64_t at_us;    /* when it happened, where that is not now; else 0 */
+	uint64_t cause; /* command id, or 0 */
+	int64_t due;    /* s */
+	int64_t at_us;  /* when it happened, where that is not now; else 0 */
 	int64_t wait_us;
 	uint32_t revision; /* of the instance as folded; 0: whatever it is now */
 	uint32_t session, broker;
@@ -110,11 +117,11 @@ struct edit {
 	struct task **tasks;     /* one reference each is the letter's */
 	struct store_task *rows; /* one per task, same order; planned_through is the ledger's */
 	size_t n_tasks;
-	struct store_doc *docs;  /* name, body, actor: heap strings */
+	struct store_doc *docs; /* name, body, actor: heap strings */
 	size_t n_docs;
 	struct store_link *links; /* the whole set of links to `tasks`; window: heap or NULL */
 	size_t n_links;
-	bool keep_links;          /* only rows change (freeze, online): links stay as stored */
+	bool keep_links; /* only rows change (freeze, online): links stay as stored */
 };
 void edit_free(struct edit *e);
 
@@ -136,13 +143,13 @@ struct session_news {
 	struct letter letter;
 	uint32_t session, broker;
 	bool gone;
-	bool accepts;          /* false: load thresholds, drain, quarantine */
-	char *type;            /* the loader's task type */
+	bool accepts; /* false: load thresholds, drain, quarantine */
+	char *type;   /* the loader's task type */
 	char *broker_name;
-	char **groups;         /* NULL-ended */
-	uint64_t limit;        /* running total of grants it may get */
+	char **groups;  /* NULL-ended */
+	uint64_t limit; /* running total of grants it may get */
 	uint32_t load_permille;
-	uint32_t held;         /* attempts it already runs when the session begins */
+	uint32_t held; /* attempts it already runs when the session begins */
 };
 void session_news_free(struct session_news *n);
 
@@ -150,13 +157,13 @@ void session_news_free(struct session_news *n);
  * the maintainer. */
 struct held_news {
 	struct letter letter;
-	struct actor *worker;  /* gets the letters of resends ... */
+	struct actor *worker;                         /* gets the letters of resends ... */
 	void (*resend)(struct letter *l, void *self); /* ... here */
 	uint32_t session, broker;
-	bool loader;           /* else the broker's own session: the keeper's tokens */
-	bool hello;            /* the first list of this session */
-	bool fresh;            /* hello: the peer process is new (another incarnation) */
-	char type[64];         /* loader */
+	bool loader;   /* else the broker's own session: the keeper's tokens */
+	bool hello;    /* the first list of this session */
+	bool fresh;    /* hello: the peer process is new (another incarnation) */
+	char type[64]; /* loader */
 	size_t n;
 	uint64_t tokens[];
 };

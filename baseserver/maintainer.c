@@ -20,18 +20,18 @@
 
 /* An instance that time will do something to. */
 struct watch {
-	struct heap_node node;  /* mono us of the next look */
+	struct heap_node node; /* mono us of the next look */
 	struct instance inst;
 	uint32_t slot;
-	uint32_t session;       /* that has it, 0: none yet (after a restart) */
-	int64_t granted_us;     /* mono: the attempt's start as far as known */
-	int64_t lose_us;        /* mono: lost when not heard by then */
-	int64_t kill_us;        /* mono: the kill was asked; 0: none */
-	uint8_t absent;         /* lists of its session it was not in, in a row */
-	bool present;           /* it was in one */
-	bool gone;              /* known to be lost; it may take more than one proposal to say so */
-	bool asked;             /* a proposal is under way */
-	bool killed_for_time;   /* alive_wait's kill was proposed */
+	uint32_t session;     /* that has it, 0: none yet (after a restart) */
+	int64_t granted_us;   /* mono: the attempt's start as far as known */
+	int64_t lose_us;      /* mono: lost when not heard by then */
+	int64_t kill_us;      /* mono: the kill was asked; 0: none */
+	uint8_t absent;       /* lists of its session it was not in, in a row */
+	bool present;         /* it was in one */
+	bool gone;            /* known to be lost; it may take more than one proposal to say so */
+	bool asked;           /* a proposal is under way */
+	bool killed_for_time; /* alive_wait's kill was proposed */
 };
 
 struct mtask {
@@ -55,7 +55,7 @@ struct maintainer {
 	struct heap times;
 	struct mtask **tasks; /* by id */
 	size_t tasks_cap;
-	int64_t keep_us;      /* mono: the next slice of housekeeping */
+	int64_t keep_us; /* mono: the next slice of housekeeping */
 	bool keeping, saved;
 };
 
@@ -392,7 +392,9 @@ static void kept(struct letter *letter, void *self)
 /* The first slice of a round saves the outcomes: history may go once they are kept. */
 static void keep_house(struct maintainer *m)
 {
-	struct ledger_keep ask = { .reply_to = m->me, .answered = kept, .save = !m->saved,
+	struct ledger_keep ask = { .reply_to = m->me,
+		                   .answered = kept,
+		                   .save = !m->saved,
 		                   .before_us = actor_wall_us(m->me) - m->set.retention_us,
 		                   .rows_max = m->set.retention_rows };
 
@@ -415,7 +417,6 @@ static void on_alarm(void *self)
 {
 	(void)self; /* turn() follows */
 }
-
 
 static void answered(struct letter *letter, void *self)
 {
@@ -531,11 +532,13 @@ static void on_held(struct letter *letter, void *self)
 			heap_set(&m->times, &w->node, next_look(m, w));
 		else
 #endif
-		/* A kill that is sent again renews nothing: what never arrived is lost in time. */
-		if (resend && w->inst.state == ST_RUNNING) { /* it begins anew: the holder counts from this session's proofs */
-			w->lose_us = now + m->set.lose_us;
-			heap_set(&m->times, &w->node, next_look(m, w));
-		}
+			/* A kill that is sent again renews nothing: what never arrived is lost in time. */
+			if (resend &&
+			    w->inst.state ==
+			            ST_RUNNING) { /* it begins anew: the holder counts from this session's proofs */
+				w->lose_us = now + m->set.lose_us;
+				heap_set(&m->times, &w->node, next_look(m, w));
+			}
 		if (kill || resend) {
 			again = mem_grow(again, n_again + 1, sizeof *again);
 			again[n_again++] = w->inst;
@@ -562,8 +565,9 @@ static int init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-static const struct actor_ops ops = { .name = "maintainer", .letters_max = 65536, .init = init,
-	.turn = turn, .alarm = on_alarm };
+static const struct actor_ops ops = {
+	.name = "maintainer", .letters_max = 65536, .init = init, .turn = turn, .alarm = on_alarm
+};
 
 static void load_task(void *ctx, const struct ledger_task *lt)
 {
@@ -606,8 +610,9 @@ struct maintainer *maintainer_new(struct thread *th, struct ledger *ledger,
 	m->me = actor_new(th, &ops, m);
 	m->keep_us = actor_mono_us(m->me) + KEEP_EVERY_US / 12;
 	m->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, m->me);
-	m->out = (struct outbox){ .ledger = ledger, .me = m->me, .from = PR_MAINTAINER,
-		                  .answered = answered };
+	m->out = (struct outbox){
+		.ledger = ledger, .me = m->me, .from = PR_MAINTAINER, .answered = answered
+	};
 	ledger_each_task(ledger, load_task, m);
 	ledger_each_instance(ledger, load_instance, m);
 	return m;

@@ -17,7 +17,7 @@ struct maintainer;
 struct thread;
 
 struct maintainer_settings {
-	int64_t lose_us;      /* T_lose */
+	int64_t lose_us;       /* T_lose */
 	int64_t kill_extra_us; /* beyond the task's grace, before Hanged (10 s) */
 	int64_t retention_us;  /* finished rows are kept so long; 0: for ever */
 	size_t retention_rows; /* dropped in one step */

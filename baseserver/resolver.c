@@ -80,8 +80,11 @@ static void edge_add(struct resolver *r, uint32_t waiting, uint32_t window)
 	struct waiting *w = waiting_at(r, waiting);
 	struct window *win = window_at(r, window);
 
-	*e = (struct edge){ .waiting = waiting, .window = window, .prev = SLAB_NONE,
-		            .next = win->edges, .of_waiting = w->edges & EDGE_END };
+	*e = (struct edge){ .waiting = waiting,
+		            .window = window,
+		            .prev = SLAB_NONE,
+		            .next = win->edges,
+		            .of_waiting = w->edges & EDGE_END };
 	if (win->edges != SLAB_NONE)
 		edge_at(r, win->edges)->prev = i;
 	win->edges = i;
@@ -213,9 +216,14 @@ static void track(struct resolver *r, const struct instance *i, uint32_t slot)
 	struct waiting *w = waiting_at(r, index);
 	struct rtask *t = task_place(r, i->key.task);
 
-	*w = (struct waiting){ .key = i->key, .slot = slot, .revision = i->revision,
-		               .eff_due_us = i->eff_due_us, .edges = EDGE_END,
-		               .prev = SLAB_NONE, .next = t->waitings, .state = i->state };
+	*w = (struct waiting){ .key = i->key,
+		               .slot = slot,
+		               .revision = i->revision,
+		               .eff_due_us = i->eff_due_us,
+		               .edges = EDGE_END,
+		               .prev = SLAB_NONE,
+		               .next = t->waitings,
+		               .state = i->state };
 	if (t->waitings != SLAB_NONE)
 		waiting_at(r, t->waitings)->prev = index;
 	t->waitings = index;
@@ -247,8 +255,7 @@ static bool waits(const struct instance *i)
 {
 	if (i->flags & IF_RUN_NOW)
 		return false;
-	return i->state == ST_READY ||
-	       (i->state == ST_DEPEND && i->attempt == 0 && i->infra == 0);
+	return i->state == ST_READY || (i->state == ST_DEPEND && i->attempt == 0 && i->infra == 0);
 }
 
 static void fold_instance(struct resolver *r, const struct transition *tr)
@@ -286,7 +293,7 @@ static void fold_outcome(struct resolver *r, const struct transition *tr)
 	const struct plan *plan = t->def ? t->def->plan : NULL;
 	bool is_final = state_final((enum state)i->state);
 	struct outcome_range was = { 0 }, is = { i->key.run_date, i->key.run_date, i->generation,
-		                                 i->state, i->reason, { 0 } };
+		                                 i->state,        i->reason,       { 0 } };
 
 	if (i->key.part != 0 || (!is_final && !state_final((enum state)tr->from)))
 		return;
@@ -302,8 +309,7 @@ static void fold_outcome(struct resolver *r, const struct transition *tr)
 	if (!is_final)
 		return;
 #endif
-	resolver_outcome(r, i->key.task, i->key.run_date, had ? &was : NULL,
-	                 is_final ? &is : NULL);
+	resolver_outcome(r, i->key.task, i->key.run_date, had ? &was : NULL, is_final ? &is : NULL);
 	if (!is_final)
 		r->need_mark = true;
 	if (is_final && i->state == ST_SKIPPED && i->reason == RE_LINK)
@@ -344,7 +350,8 @@ static void add_dependents(struct resolver *r, const struct task *def)
 		add_dependent(r, def->id, def->id, def->n_links);
 }
 
-static void each_waiting(struct resolver *r, uint32_t task, void (*each)(struct resolver *, uint32_t))
+static void each_waiting(struct resolver *r, uint32_t task,
+                         void (*each)(struct resolver *, uint32_t))
 {
 	const struct rtask *t = resolver_task(r, task);
 
@@ -487,7 +494,8 @@ static void look_at_times(struct resolver *r)
 	if (!top)
 		return actor_alarm(r->me, ALARM_OFF);
 	int64_t wait = top->key - now;
-	actor_alarm(r->me, actor_mono_us(r->me) + (wait < WALL_RECHECK_US ? wait : WALL_RECHECK_US));
+	actor_alarm(r->me,
+	            actor_mono_us(r->me) + (wait < WALL_RECHECK_US ? wait : WALL_RECHECK_US));
 }
 
 static void turn(void *self)
@@ -529,8 +537,9 @@ static int init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-static const struct actor_ops ops = { .name = "resolver", .letters_max = 65536, .init = init,
-	.turn = turn, .alarm = on_alarm };
+static const struct actor_ops ops = {
+	.name = "resolver", .letters_max = 65536, .init = init, .turn = turn, .alarm = on_alarm
+};
 
 static void load_task(void *ctx, const struct ledger_task *lt)
 {
@@ -570,8 +579,9 @@ struct resolver *resolver_new(struct thread *th, struct ledger *ledger)
 	heap_init(&r->times);
 	r->me = actor_new(th, &ops, r);
 	r->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, r->me);
-	r->out = (struct outbox){ .ledger = ledger, .me = r->me, .from = PR_RESOLVER,
-		                  .answered = answered };
+	r->out = (struct outbox){
+		.ledger = ledger, .me = r->me, .from = PR_RESOLVER, .answered = answered
+	};
 	ledger_each_task(ledger, load_task, r);
 	ledger_each_instance(ledger, load_instance, r);
 	resolver_load_reopens(r);

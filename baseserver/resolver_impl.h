@@ -19,14 +19,14 @@ enum window_state { WS_OPEN, WS_MET, WS_DEAD };
 /* What a link of `child` waits for: planned run_dates of its parent in [lo, hi). Shared
  * by every instance that waits for the same. */
 struct window {
-	uint32_t child;  /* task id */
-	uint16_t link;   /* index; == n_links: the turn of an ordered task */
-	uint8_t state;   /* enum window_state */
-	bool exact;      /* one run_date, lo: found by hash; else in the link's sorted list */
-	uint32_t width;  /* s: hi = lo + width */
+	uint32_t child; /* task id */
+	uint16_t link;  /* index; == n_links: the turn of an ordered task */
+	uint8_t state;  /* enum window_state */
+	bool exact;     /* one run_date, lo: found by hash; else in the link's sorted list */
+	uint32_t width; /* s: hi = lo + width */
 	int64_t lo;
 	uint32_t total, met, dead; /* planned dates */
-	uint32_t edges;  /* first; SLAB_NONE */
+	uint32_t edges;            /* first; SLAB_NONE */
 } __attribute__((packed, aligned(4)));
 
 enum { EDGE_END = 0x7fffffff };
@@ -34,7 +34,7 @@ enum { EDGE_END = 0x7fffffff };
 /* One waiting instance on one window. */
 struct edge {
 	uint32_t waiting, window;
-	uint32_t prev, next;  /* of the window */
+	uint32_t prev, next;      /* of the window */
 	uint32_t of_waiting : 31; /* next of the instance; EDGE_END */
 	uint32_t passed : 1;      /* pass_after has come: counts as met */
 };
@@ -44,7 +44,7 @@ struct waiting {
 	struct inst_key key;
 	uint32_t slot, revision;
 	int64_t eff_due_us;
-	uint32_t edges;  /* first; EDGE_END */
+	uint32_t edges;      /* first; EDGE_END */
 	uint32_t prev, next; /* of the task */
 	uint16_t n_links, met, dead;
 	uint8_t state;   /* ST_READY or ST_DEPEND */
@@ -63,18 +63,18 @@ struct timer {
 struct dependent {
 	uint32_t child;
 	uint16_t link;
-	uint32_t *spans;  /* windows that are not exact, by lo; hi rises with lo */
+	uint32_t *spans; /* windows that are not exact, by lo; hi rises with lo */
 	size_t n_spans, spans_cap;
 };
 
 struct rtask {
-	const struct task *def;   /* counted; NULL: retired or unknown */
-	bool in_force;            /* not a draft: its links hold children */
+	const struct task *def; /* counted; NULL: retired or unknown */
+	bool in_force;          /* not a draft: its links hold children */
 	struct outcomes outcomes;
 	struct dependent *dependents;
 	size_t n_dependents;
-	uint32_t waitings;        /* first; SLAB_NONE */
-	bool skipped;             /* some date was skipped for a dead join, ever */
+	uint32_t waitings; /* first; SLAB_NONE */
+	bool skipped;      /* some date was skipped for a dead join, ever */
 };
 
 struct resolver {
@@ -86,24 +86,23 @@ struct resolver {
 	struct rtask **tasks; /* by id */
 	size_t tasks_cap;
 	struct slab waitings, windows, edges, timers;
-	uint32_t *by_slot;    /* waiting of a ledger's slot, SLAB_NONE */
+	uint32_t *by_slot; /* waiting of a ledger's slot, SLAB_NONE */
 	size_t by_slot_cap;
-	struct map timer_of;  /* waiting -> timer */
-	struct index exact;   /* windows by (child, link, lo) */
+	struct map timer_of; /* waiting -> timer */
+	struct index exact;  /* windows by (child, link, lo) */
 	struct heap times;
 
-	uint32_t *todo;       /* waitings whose verdict may differ from their state */
+	uint32_t *todo; /* waitings whose verdict may differ from their state */
 	size_t n_todo, todo_cap;
 	struct inst_key *reopens; /* skipped children to reopen */
 	size_t n_reopens, reopens_cap;
-	bool need_mark;       /* something was taken back: tell the sorter when all is in */
+	bool need_mark; /* something was taken back: tell the sorter when all is in */
 };
 
 /* resolver_window.c */
 struct rtask *resolver_task(const struct resolver *r, uint32_t id);
 /* The link as seen: a task's own, or the turn of an ordered one. False: not in force. */
-bool resolver_link(const struct resolver *r, uint32_t child, uint16_t index,
-                   struct task_link *ret);
+bool resolver_link(const struct resolver *r, uint32_t child, uint16_t index, struct task_link *ret);
 /* The window of `child`'s link for an instance at t: found or made. SLAB_NONE: nothing is
  * planned in it, or the link is not in force: satisfied. */
 uint32_t resolver_window(struct resolver *r, uint32_t child, uint16_t link, int64_t t);
@@ -119,7 +118,7 @@ void resolver_window_changed(struct resolver *r, uint32_t window, enum window_st
 /* resolver_reopen.c: the outcome of parent's run_date p is not what it was: children that were
  * skipped for it are wanted again, unless their join is dead all the same. */
 void resolver_reopen(struct resolver *r, uint32_t parent, int64_t p);
-void resolver_load_reopens(struct resolver *r); /* for parents forced before a restart */
+void resolver_load_reopens(struct resolver *r);    /* for parents forced before a restart */
 bool resolver_propose_reopens(struct resolver *r); /* false: no credit, try again later */
 
 /* A window of more than 136 years is cut there. */

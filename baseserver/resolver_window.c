@@ -195,8 +195,12 @@ static uint32_t make(struct resolver *r, uint32_t child, uint16_t link, const st
 	uint32_t index = slab_take(&r->windows);
 	struct window *w = window_at(r, index);
 
-	*w = (struct window){ .child = child, .link = link, .exact = exact, .lo = spans[0].lo,
-		              .width = width_of(spans[0].lo, spans[n - 1].hi), .edges = SLAB_NONE };
+	*w = (struct window){ .child = child,
+		              .link = link,
+		              .exact = exact,
+		              .lo = spans[0].lo,
+		              .width = width_of(spans[0].lo, spans[n - 1].hi),
+		              .edges = SLAB_NONE };
 	count_all(r, w, l, spans, n);
 	if (w->total == 0) {
 		slab_give(&r->windows, index);
@@ -229,8 +233,7 @@ uint32_t resolver_window(struct resolver *r, uint32_t child, uint16_t link, int6
 	if (exact)
 		spans[0] = (struct link_span){ first, first + 1 };
 	uint32_t found = exact ? find_exact(r, child, link, first)
-	                       : find_span(r, dependent_of(r, l.parent, child, link),
-	                                   spans[0].lo,
+	                       : find_span(r, dependent_of(r, l.parent, child, link), spans[0].lo,
 	                                   spans[0].lo + width_of(spans[0].lo, spans[n - 1].hi));
 	return found != SLAB_NONE ? found : make(r, child, link, &l, spans, n, exact);
 }

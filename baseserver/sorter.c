@@ -12,7 +12,7 @@
 #include "util/err.h"
 
 enum { PRIORITY_MAX = 10 };
-#define AGE_STEP_US (600 * US_PER_S) /* effective priority = min(10, p + waited / 10 min) */
+#define AGE_STEP_US     (600 * US_PER_S) /* effective priority = min(10, p + waited / 10 min) */
 #define WALL_RECHECK_US (60 * US_PER_S)
 
 static struct ready *ready_at(const struct sorter *s, uint32_t i)
@@ -240,8 +240,9 @@ static void fold_instance(struct sorter *s, const struct transition *tr)
 
 	if (!queued && index != SLAB_NONE)
 		let_go(s, index);
-	count_slots(s, q, (int)state_holds_slot((enum state)i->state) -
-	                          (int)state_holds_slot((enum state)tr->from));
+	count_slots(s, q,
+	            (int)state_holds_slot((enum state)i->state) -
+	                    (int)state_holds_slot((enum state)tr->from));
 	if (!queued)
 		return;
 	if (index == SLAB_NONE) {
@@ -357,7 +358,8 @@ static void look_at_ages(struct sorter *s)
 	if (!top)
 		return actor_alarm(s->me, ALARM_OFF);
 	int64_t wait = top->key - now;
-	actor_alarm(s->me, actor_mono_us(s->me) + (wait < WALL_RECHECK_US ? wait : WALL_RECHECK_US));
+	actor_alarm(s->me,
+	            actor_mono_us(s->me) + (wait < WALL_RECHECK_US ? wait : WALL_RECHECK_US));
 }
 
 static void turn(void *self)
@@ -440,8 +442,9 @@ static int init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-static const struct actor_ops ops = { .name = "sorter", .letters_max = 65536, .init = init,
-	.turn = turn, .alarm = on_alarm };
+static const struct actor_ops ops = {
+	.name = "sorter", .letters_max = 65536, .init = init, .turn = turn, .alarm = on_alarm
+};
 
 static void load_task(void *ctx, const struct ledger_task *t)
 {
@@ -470,8 +473,9 @@ struct sorter *sorter_new(struct thread *th, struct ledger *ledger)
 	heap_init(&s->promos);
 	s->me = actor_new(th, &ops, s);
 	s->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, s->me);
-	s->out = (struct outbox){ .ledger = ledger, .me = s->me, .from = PR_SORTER,
-		                  .answered = answered };
+	s->out = (struct outbox){
+		.ledger = ledger, .me = s->me, .from = PR_SORTER, .answered = answered
+	};
 	ledger_each_task(ledger, load_task, s);
 	ledger_each_instance(ledger, load_instance, s);
 	return s;

@@ -19,9 +19,9 @@ struct ready {
 	struct queue *queue;
 	int64_t eff_due_us;
 	uint32_t slot, revision;
-	uint32_t moves;         /* of its gates, when its grant was asked for */
+	uint32_t moves;              /* of its gates, when its grant was asked for */
 	uint8_t priority, effective; /* as given; with age */
-	bool asked;             /* a grant is under way */
+	bool asked;                  /* a grant is under way */
 	bool frozen;
 };
 
@@ -34,12 +34,12 @@ struct queue {
 	struct quota *quota;
 	struct queue *next_of_quota;
 	uint32_t id;
-	uint8_t state;          /* enum task_state */
+	uint8_t state; /* enum task_state */
 	bool frozen;
-	bool held;              /* the ledger returned a grant: until its gates move */
+	bool held; /* the ledger returned a grant: until its gates move */
 	int32_t slots, asked;
-	uint32_t moves;         /* changes that may have opened a gate of its own */
-	size_t n;               /* ready, also frozen and asked ones */
+	uint32_t moves; /* changes that may have opened a gate of its own */
+	size_t n;       /* ready, also frozen and asked ones */
 };
 
 /* Running instances of one workflow against its cap. */
@@ -57,7 +57,7 @@ struct klass {
 	char *type, *group, **machines; /* machines: NULL-ended, or NULL */
 	struct seat **sessions;
 	size_t n_sessions, turn;
-	uint64_t open;          /* sum of its sessions' open credit */
+	uint64_t open; /* sum of its sessions' open credit */
 };
 
 /* A loader's session. */
@@ -75,9 +75,9 @@ struct sorter {
 	struct ledger *ledger;
 	struct stream_reader *in;
 	struct outbox out;
-	struct queue **queues;  /* by task id */
+	struct queue **queues; /* by task id */
 	size_t queues_cap;
-	struct quota **quotas;  /* by workflow id */
+	struct quota **quotas; /* by workflow id */
 	size_t quotas_cap;
 	struct klass **classes;
 	size_t n_classes;
@@ -86,10 +86,10 @@ struct sorter {
 	struct slab ready;
 	uint32_t *by_slot;
 	size_t by_slot_cap;
-	struct heap open;       /* classes with something to start and credit */
+	struct heap open; /* classes with something to start and credit */
 	struct heap promos;
-	uint32_t marks;         /* folded so far */
-	uint64_t mark;          /* the last mark folded: the stamp of its grants */
+	uint32_t marks; /* folded so far */
+	uint64_t mark;  /* the last mark folded: the stamp of its grants */
 	uint32_t random;
 	bool any_held;
 };

@@ -21,28 +21,28 @@ struct conn {
 	struct router *router; /* is told when it is over */
 	uint32_t door;
 	uint64_t origin;
-	uint32_t number;       /* of the session; 0 before the greeting */
+	uint32_t number; /* of the session; 0 before the greeting */
 	enum role role;
 	uint32_t broker;
 	char name[64], type[64];
-	char **groups;         /* NULL-ended */
+	char **groups;                      /* NULL-ended */
 	bool greeted, fresh, accepts, news; /* news: the sorter is to be told */
-	bool drained;          /* its broker gets no more work */
-	uint64_t limit, resent, unsent; /* totals; unsent: granted and given back */
+	bool drained;                       /* its broker gets no more work */
+	uint64_t limit, resent, unsent;     /* totals; unsent: granted and given back */
 	uint32_t load_permille;
-	uint64_t *held;        /* of the greeting */
+	uint64_t *held; /* of the greeting */
 	size_t n_held;
-	Sirdar__Job **jobs;    /* to send at the end of this turn */
+	Sirdar__Job **jobs; /* to send at the end of this turn */
 	size_t n_jobs, jobs_cap;
 	Sirdar__Kill **kills;
 	size_t n_kills, kills_cap;
 	Sirdar__ReportAck **acks;
 	size_t n_acks, acks_cap;
-	bool touched;          /* in the worker's list of those with something to send */
+	bool touched; /* in the worker's list of those with something to send */
 	struct conn *next_touched;
 	/* clients */
 	bool subscribed;
-	uint64_t seen;         /* last number sent to a subscriber */
+	uint64_t seen; /* last number sent to a subscriber */
 };
 
 /* A lease as this worker knows it: what a token stands for. */
@@ -60,7 +60,7 @@ struct worker {
 	struct worker_peers peers;
 	struct stream_reader *in;
 	struct conn *conns;
-	struct map by_number;  /* session number -> index in `places` */
+	struct map by_number; /* session number -> index in `places` */
 	struct conn **places;
 	size_t n_places;
 	uint32_t last_number;

@@ -73,8 +73,9 @@ static int init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-static const struct actor_ops ops = { .name = "bench", .letters_max = 65536, .init = init,
-	.turn = turn };
+static const struct actor_ops ops = {
+	.name = "bench", .letters_max = 65536, .init = init, .turn = turn
+};
 
 static void fatal(void *ctx, const struct err *err)
 {
@@ -89,8 +90,9 @@ static struct task *task_of(uint32_t id, int64_t start, int64_t end)
 	const struct tz *tz;
 
 	CHECK(zones_get("UTC", &tz, NULL) == 0);
-	struct schedule s = { .unit = CU_MINUTE, .step = 1, .tz = tz, .start = start, .end = end,
-		              .anchor = start };
+	struct schedule s = {
+		.unit = CU_MINUTE, .step = 1, .tz = tz, .start = start, .end = end, .anchor = start
+	};
 	CHECK(plan_new(&s, &t->plan, NULL) == 0);
 	t->refs = 1;
 	t->id = id;
@@ -120,8 +122,12 @@ static struct edit *edit_of(uint32_t length, int64_t start, int64_t end)
 	e->n_tasks = length;
 	for (uint32_t i = 0; i < length; i++) {
 		e->tasks[i] = task_of(i + 1, start, end);
-		e->rows[i] = (struct store_task){ .id = i + 1, .workflow_id = 1, .version = 1,
-			.state = TS_ONLINE, .planned_through = INT64_MIN, .online_from = INT64_MIN };
+		e->rows[i] = (struct store_task){ .id = i + 1,
+			                          .workflow_id = 1,
+			                          .version = 1,
+			                          .state = TS_ONLINE,
+			                          .planned_through = INT64_MIN,
+			                          .online_from = INT64_MIN };
 	}
 	return e;
 }
@@ -132,8 +138,12 @@ int main(int argc, char **argv)
 	int64_t chains = argc > 2 ? strtoll(argv[2], NULL, 10) : 10000;
 	uint32_t length = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 10;
 	bool each = argc > 4;
-	struct ledger_settings set = { .ring_slots = 32768, .batch_max = 8192, .window_us = 500,
-		.retry_us = 100000, .epoch_us = 10000000, .fatal = fatal };
+	struct ledger_settings set = { .ring_slots = 32768,
+		                       .batch_max = 8192,
+		                       .window_us = 500,
+		                       .retry_us = 100000,
+		                       .epoch_us = 10000000,
+		                       .fatal = fatal };
 	struct maintainer_settings mset = { 180000000, 10000000, 0, 500 };
 	struct err err = { 0 };
 	struct store *store;
@@ -185,9 +195,11 @@ int main(int argc, char **argv)
 	double cpu = (double)use.ru_utime.tv_sec + (double)use.ru_utime.tv_usec / 1e6 +
 	             (double)use.ru_stime.tv_sec + (double)use.ru_stime.tv_usec / 1e6;
 	printf("%" PRIu64 " instances in %.2f s = %.0f/s, %.1f us CPU each, %" PRIu64
-	       " commits (%.0f us each), %" PRIu64 " transitions, refused %" PRIu64 ", peak %ld MB\n",
+	       " commits (%.0f us each), %" PRIu64 " transitions, refused %" PRIu64
+	       ", peak %ld MB\n",
 	       want, took, (double)want / took, cpu * 1e6 / (double)want, f.commits,
-	       (double)f.commit_us_sum / (double)f.commits, f.last, f.refused, use.ru_maxrss / 1024);
+	       (double)f.commit_us_sum / (double)f.commits, f.last, f.refused,
+	       use.ru_maxrss / 1024);
 	fflush(stdout);
 	_exit(0);
 }

@@ -67,8 +67,9 @@ static int init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-static const struct actor_ops ops = { .name = "bench", .letters_max = 65536, .init = init,
-	.turn = turn };
+static const struct actor_ops ops = {
+	.name = "bench", .letters_max = 65536, .init = init, .turn = turn
+};
 
 static void fatal(void *ctx, const struct err *err)
 {
@@ -83,8 +84,9 @@ static struct task *task_of(uint32_t id, int64_t start, int64_t end)
 	const struct tz *tz;
 
 	CHECK(zones_get("UTC", &tz, NULL) == 0);
-	struct schedule s = { .unit = CU_MINUTE, .step = 1, .tz = tz, .start = start, .end = end,
-		              .anchor = start };
+	struct schedule s = {
+		.unit = CU_MINUTE, .step = 1, .tz = tz, .start = start, .end = end, .anchor = start
+	};
 	CHECK(plan_new(&s, &t->plan, NULL) == 0);
 	t->refs = 1;
 	t->id = id;
@@ -113,8 +115,12 @@ static int each_row(void *ctx, const struct store_task *row)
 
 static void start(struct server *s, const char *url, struct task **tasks, bool again)
 {
-	struct ledger_settings set = { .ring_slots = 32768, .batch_max = 8192, .window_us = 500,
-		.retry_us = 100000, .epoch_us = 10000000, .fatal = fatal };
+	struct ledger_settings set = { .ring_slots = 32768,
+		                       .batch_max = 8192,
+		                       .window_us = 500,
+		                       .retry_us = 100000,
+		                       .epoch_us = 10000000,
+		                       .fatal = fatal };
 	struct maintainer_settings mset = { 180000000, 10000000, 0, 500 };
 	struct store_task rows[TASKS] = { 0 };
 	struct err err = { 0 };
@@ -158,8 +164,12 @@ static void define(struct server *s, struct task **tasks)
 	e->n_tasks = TASKS;
 	for (size_t i = 0; i < TASKS; i++) {
 		e->tasks[i] = task_ref(tasks[i]);
-		e->rows[i] = (struct store_task){ .id = tasks[i]->id, .workflow_id = 1, .version = 1,
-			.state = TS_ONLINE, .planned_through = INT64_MIN, .online_from = INT64_MIN };
+		e->rows[i] = (struct store_task){ .id = tasks[i]->id,
+			                          .workflow_id = 1,
+			                          .version = 1,
+			                          .state = TS_ONLINE,
+			                          .planned_through = INT64_MIN,
+			                          .online_from = INT64_MIN };
 	}
 	CHECK(ledger_edit(s->ledger, e) == 0);
 }
@@ -217,7 +227,8 @@ int main(int argc, char **argv)
 	int64_t loaded = clock_mono_us(&clock_machine);
 	give_credit(&two);
 	CHECK(sem_wait(&two.first) == 0);
-	printf("restart: loaded in %.2f s, first dispatch after %.2f s; %.0f bytes of memory each\n",
+	printf("restart: loaded in %.2f s, first dispatch after %.2f s; %.0f bytes of memory "
+	       "each\n",
 	       (double)(loaded - began) / 1e6, (double)(two.granted_us - began) / 1e6,
 	       (double)(rss_bytes() - before) / (double)one.want);
 	fflush(stdout);

@@ -137,8 +137,8 @@ static int take_beat_ack(struct link *l, const Sirdar__BeatAck *ack)
 	l->heard_us = now_us();
 	if (sent_us > l->acked_us)
 		l->acked_us = sent_us;
-	l->ops->on_lease(l->ctx, ack->seq, sent_us + (int64_t)l->fence_ms * US_PER_MS,
-	                 ack->unknown, ack->n_unknown);
+	l->ops->on_lease(l->ctx, ack->seq, sent_us + (int64_t)l->fence_ms * US_PER_MS, ack->unknown,
+	                 ack->n_unknown);
 	return 0;
 }
 

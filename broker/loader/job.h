@@ -92,9 +92,9 @@ struct job {
 	bool is_waited;  /* a job thread waits for that process */
 	bool is_listed;  /* the keeper named it in the list that is coming in */
 	bool is_hanged;
-	bool has_no_lease; /* the server does not know the token */
-	uint32_t entered_seq; /* beats sent before it came do not list it */
-	int64_t lease_us;     /* CLOCK_BOOTTIME */
+	bool has_no_lease;     /* the server does not know the token */
+	uint32_t entered_seq;  /* beats sent before it came do not list it */
+	int64_t lease_us;      /* CLOCK_BOOTTIME */
 	int64_t grace_end_us;  /* killed in-process job: then it counts as hanged */
 	int64_t report_us;     /* when its end was last reported */
 	uint32_t seq, end_seq; /* of its reports */

@@ -334,8 +334,7 @@ void loader_kill_process(struct loader *l, struct job *j, uint64_t grace_us, uin
 	keeper_client_kill(l->keeper, j->pub.token, grace_us, intent, NULL);
 }
 
-void loader_renew_processes(struct loader *l, const uint64_t *tokens, size_t n,
-                            int64_t deadline_us)
+void loader_renew_processes(struct loader *l, const uint64_t *tokens, size_t n, int64_t deadline_us)
 {
 	if (n && l->keeper && keeper_client_is_up(l->keeper))
 		keeper_client_renew(l->keeper, tokens, n, (uint64_t)deadline_us, NULL);

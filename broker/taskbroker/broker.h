@@ -41,7 +41,7 @@ struct type {
 	uint32_t abi_major, abi_minor;
 	bool is_disabled; /* by orders */
 	bool is_unwanted; /* the settings name it no more: gone when its loader is */
-	bool is_leaving;    /* told to end because of that */
+	bool is_leaving;  /* told to end because of that */
 	bool is_again;    /* start it again as soon as it has ended */
 	pid_t pid;        /* of our loader, or of one we met; 0: none */
 	bool is_met;      /* started by an earlier broker */

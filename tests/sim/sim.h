@@ -24,13 +24,13 @@ struct store_task;
 struct task;
 struct thread;
 
-#define MS 1000LL
-#define SEC 1000000LL
+#define MS     1000LL
+#define SEC    1000000LL
 #define MINUTE (60 * SEC)
 
 /* The wall clock of the world's beginning: 2026-03-01 00:00:00 UTC. Plans end after a while. */
 #define WALL_BASE_US (1772323200LL * SEC)
-#define PLANNED_US (10 * MINUTE)
+#define PLANNED_US   (10 * MINUTE)
 
 enum { BROKERS = 3, TASKS = 8 };
 
@@ -42,13 +42,13 @@ struct options {
 
 /* What kinds of bad luck a seed has (swarm testing): drawn once per seed. */
 struct swarm {
-	bool apart;              /* a thread for each actor */
-	uint32_t lag_per_mille;  /* of a thread's steps come late ... */
-	int64_t lag_us;          /* ... by up to this */
-	bool slow_wire;          /* some messages take seconds */
-	bool replays;            /* old reports come again */
+	bool apart;             /* a thread for each actor */
+	uint32_t lag_per_mille; /* of a thread's steps come late ... */
+	int64_t lag_us;         /* ... by up to this */
+	bool slow_wire;         /* some messages take seconds */
+	bool replays;           /* old reports come again */
 	bool cuts, loader_crashes, machine_crashes, server_crashes, store_faults, operators;
-	bool hasty;              /* people who redo what has just ended */
+	bool hasty; /* people who redo what has just ended */
 	bool edits, wall_jumps, takeovers, long_downs;
 	size_t ring_slots;
 };
@@ -56,15 +56,15 @@ extern struct swarm swarm;
 
 /* sim_world.c: time, luck, things that happen later. */
 extern struct options opt;
-extern int64_t now_us; /* since the world began */
-uint32_t rnd(uint32_t n);           /* 0 .. n-1 */
+extern int64_t now_us;    /* since the world began */
+uint32_t rnd(uint32_t n); /* 0 .. n-1 */
 bool chance(uint32_t per_mille);
 void later(int64_t after_us, void (*what)(void *a, uint64_t b), void *a, uint64_t b);
-bool world_step(void);              /* the next thing happens; false: nothing is left */
+bool world_step(void); /* the next thing happens; false: nothing is left */
 void world_reset(uint64_t seed);
 extern const struct clock sim_clock;
-int64_t wall_of(int64_t us);        /* what the wall clock shows then, as it is set now */
-void wall_shift(int64_t us);        /* somebody sets the wall clock */
+int64_t wall_of(int64_t us); /* what the wall clock shows then, as it is set now */
+void wall_shift(int64_t us); /* somebody sets the wall clock */
 extern int64_t wall_shifted_us;
 __attribute__((format(printf, 1, 2))) void note(const char *fmt, ...);
 
@@ -86,25 +86,25 @@ void check_record(const struct transition *tr);
 void check_restart(struct store *s); /* also: rows in the store nobody was told of */
 void check_task(const struct task *t, const struct store_task *row);
 const struct task *check_def(uint32_t id); /* the definition in force, as the log says */
-void check_start(uint64_t token, struct inst_key key); /* a process begins */
+void check_start(uint64_t token, struct inst_key key);              /* a process begins */
 void check_end(uint64_t token, struct inst_key key, int exit_code); /* it is gone */
-void check_acked(uint64_t token);                      /* its end was acknowledged */
-void check_trouble(void);      /* from here results may be lost with a good reason */
-void check_store(struct store *s);                     /* replay(log) == tables */
-void check_quiet(struct store *s);                     /* at the very end */
+void check_acked(uint64_t token);                                   /* its end was acknowledged */
+void check_trouble(void);          /* from here results may be lost with a good reason */
+void check_store(struct store *s); /* replay(log) == tables */
+void check_quiet(struct store *s); /* at the very end */
 size_t check_unfinished(bool print);
 int64_t check_first_gap(uint32_t task);
-bool check_runs(struct inst_key key);                  /* the world: is there a process? */
-uint64_t check_hash(void);     /* of all records so far */
+bool check_runs(struct inst_key key); /* the world: is there a process? */
+uint64_t check_hash(void);            /* of all records so far */
 void check_coverage(uint64_t counts[ST_COUNT][EV_COUNT]);
 void check_epoch_taken(uint32_t epoch);
 
 /* sim_rules.c: what the checker works out by brute force, from definitions and outcomes. */
 void rules_reset(void);
-void rules_follow(const struct transition *tr); /* keep the outcomes */
-void rules_grant(const struct transition *tr);  /* I8 */
-bool rules_may_wait(const struct instance *i);  /* for a parent that ended badly, or waits */
-void rules_skip(const struct transition *tr);   /* P15 */
+void rules_follow(const struct transition *tr);   /* keep the outcomes */
+void rules_grant(const struct transition *tr);    /* I8 */
+bool rules_may_wait(const struct instance *i);    /* for a parent that ended badly, or waits */
+void rules_skip(const struct transition *tr);     /* P15 */
 bool rules_skip_stands(const struct instance *i); /* Skipped(link): is its join still dead? */
 
 /* sim_tasks.c: definitions; every version ever made is kept until the seed ends. */
@@ -117,20 +117,20 @@ struct task *task_edit(uint32_t id);                            /* another versi
 /* sim_server.c: the server's process. */
 void server_start(void);
 void server_crash(void);
-void server_end(void);         /* of one seed: everything goes */
+void server_end(void); /* of one seed: everything goes */
 bool server_up(void);
 void server_run(void);
-int64_t server_next_us(void);  /* its next alarm on the clock, INT64_MAX none */
+int64_t server_next_us(void); /* its next alarm on the clock, INT64_MAX none */
 struct store *server_store(void);
 struct ledger *server_ledger(void);
 struct maintainer *server_maintainer(void);
 struct sorter *server_sorter(void);
-void server_takeover(void);    /* another leader takes the epoch on the same disk */
+void server_takeover(void); /* another leader takes the epoch on the same disk */
 
 /* sim_operator.c: people. */
-void operator_acts(void);      /* somebody gives a random command */
+void operator_acts(void);                        /* somebody gives a random command */
 void operator_sees(const struct transition *tr); /* and may act at once */
-void operator_mends(void);     /* healing: what was frozen, offline or hanged goes on */
+void operator_mends(void); /* healing: what was frozen, offline or hanged goes on */
 
 /* sim_worker.c: the worker that speaks to simulated brokers instead of sockets. */
 void worker_start(struct thread *th);
@@ -144,7 +144,7 @@ void worker_beat(int broker, uint64_t conn, int64_t sent_us, const uint64_t *hel
 struct report {
 	uint64_t token;
 	uint32_t seq;
-	int end;            /* enum attempt_end, or -1 started, -2 kill acknowledged, -3 hanged */
+	int end; /* enum attempt_end, or -1 started, -2 kill acknowledged, -3 hanged */
 	int exit_code, reason;
 };
 void worker_report(int broker, uint64_t conn, const struct report *r);
@@ -155,16 +155,21 @@ void broker_job(int broker, uint64_t conn, uint64_t token, struct inst_key key);
 void broker_kill(int broker, uint64_t conn, uint64_t token);
 void broker_ack(int broker, uint64_t conn, uint64_t token, uint32_t seq, int code);
 void broker_beat_ack(int broker, uint64_t conn, int64_t sent_us, const uint64_t *unknown, size_t n);
-void broker_cut(int broker);        /* the connection breaks */
+void broker_cut(int broker); /* the connection breaks */
 void broker_loader_crash(int broker);
 void broker_machine_crash(int broker);
 void brokers_heal(void);
-void broker_server_lost(void);      /* the server's end died: all connections break */
+void broker_server_lost(void); /* the server's end died: all connections break */
 extern bool healing;
 int64_t wire_delay(void);
 
 /* The lease rule, in small: T_fence + T_kill < T_lose. */
-enum { BEAT_US = 200 * 1000, FENCE_US = 1500 * 1000, KILL_US = 300 * 1000, LOSE_US = 2000 * 1000,
-	EPOCH_US = 1000 * 1000 };
+enum {
+	BEAT_US = 200 * 1000,
+	FENCE_US = 1500 * 1000,
+	KILL_US = 300 * 1000,
+	LOSE_US = 2000 * 1000,
+	EPOCH_US = 1000 * 1000
+};
 
 #endif

@@ -19,21 +19,21 @@ struct job {
 	enum job_state state;
 	uint64_t token;
 	struct inst_key key;
-	bool in_process;    /* dies with the loader, no marker on the machine */
-	bool killing, deaf; /* deaf: dies of a kill only after a long while */
+	bool in_process;     /* dies with the loader, no marker on the machine */
+	bool killing, deaf;  /* deaf: dies of a kill only after a long while */
 	int64_t deadline_us; /* the fence */
 	struct report end;
 	uint32_t seq;
-	uint64_t life;      /* distinguishes users of one place */
+	uint64_t life; /* distinguishes users of one place */
 };
 
 struct machine {
 	bool loader_up;
-	uint64_t conn;      /* 0: none */
+	uint64_t conn;        /* 0: none */
 	uint32_t incarnation; /* of the loader's process */
 	uint64_t done, limit;
-	int64_t proof_us;   /* send time of the last beat (or hello) the server has answered */
-	struct report old;  /* one that was acknowledged: a replay */
+	int64_t proof_us;  /* send time of the last beat (or hello) the server has answered */
+	struct report old; /* one that was acknowledged: a replay */
 	struct job jobs[JOBS_MAX];
 };
 
@@ -155,8 +155,9 @@ static void end_job(int b, struct job *j, int end, int exit_code, int reason)
 		return;
 	check_end(j->token, j->key, end == AE_OK ? 0 : exit_code ? exit_code : 1);
 	j->state = J_ENDED;
-	j->end = (struct report){ .seq = ++j->seq, .end = end, .exit_code = exit_code,
-		                  .reason = reason };
+	j->end = (struct report){
+		.seq = ++j->seq, .end = end, .exit_code = exit_code, .reason = reason
+	};
 	if (machines[b].conn)
 		report(b, j, j->end);
 #ifdef BUG_12 /* forgotten as soon as it is sent once */
@@ -227,8 +228,12 @@ void broker_job(int b, uint64_t conn, uint64_t token, struct inst_key key)
 		if (m->jobs[i].state == J_FREE)
 			j = &m->jobs[i];
 	CHECK(j);
-	*j = (struct job){ .state = J_RUNNING, .token = token, .key = key, .life = ++lives,
-		           .in_process = chance(300), .deaf = chance(100),
+	*j = (struct job){ .state = J_RUNNING,
+		           .token = token,
+		           .key = key,
+		           .life = ++lives,
+		           .in_process = chance(300),
+		           .deaf = chance(100),
 		           .deadline_us = m->proof_us + FENCE_US };
 	/* The grant may have been long on its way: what was proven before it counts, for the
 	 * answer to a later beat would have come after it. */

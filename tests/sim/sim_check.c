@@ -119,11 +119,11 @@ static void check_gates(const struct transition *tr, const struct task *t)
 	if (!replaying && (k->state != TS_ONLINE || k->frozen || (tr->inst.flags & IF_FROZEN)))
 		break_invariant("G1-2", "task %u granted while it is offline or frozen", t->id);
 	if (!replaying && tr->inst.version != k->version)
-		break_invariant("G1-2", "task %u granted by version %u of %u", t->id, tr->inst.version,
-		                k->version);
+		break_invariant("G1-2", "task %u granted by version %u of %u", t->id,
+		                tr->inst.version, k->version);
 	if (t->concurrency && slots[t->id] >= t->concurrency)
-		break_invariant("I10", "task %u runs %d of %d and starts one more", t->id, slots[t->id],
-		                t->concurrency);
+		break_invariant("I10", "task %u runs %d of %d and starts one more", t->id,
+		                slots[t->id], t->concurrency);
 	if (t->workflow_cap && workflow_slots >= t->workflow_cap)
 		break_invariant("I10", "the workflow's quota is exceeded");
 }
@@ -135,7 +135,8 @@ static void check_grant(const struct transition *tr, const struct row *r)
 	if (r->live_token)
 		break_invariant("I3", "a second live lease for task %u", t->id);
 	if (tr->inst.token <= last_token)
-		break_invariant("I3", "token %" PRIx64 " after %" PRIx64, tr->inst.token, last_token);
+		break_invariant("I3", "token %" PRIx64 " after %" PRIx64, tr->inst.token,
+		                last_token);
 	last_token = tr->inst.token;
 	rules_grant(tr);
 	check_gates(tr, t);
@@ -173,10 +174,12 @@ static void check_intent(const struct transition *tr, const struct row *r)
 	if (killing && tr->inst.state == ST_RUNNING)
 		break_invariant("I13", "a kill of task %u was forgotten", tr->inst.key.task);
 	if (killing && tr->event == EV_STARTED && tr->inst.state != tr->from)
-		break_invariant("I13", "a late start of task %u changed its state", tr->inst.key.task);
+		break_invariant("I13", "a late start of task %u changed its state",
+		                tr->inst.key.task);
 	if (killing && r->inst.intent == KI_USER && !state_final((enum state)tr->to) &&
 	    !state_holds_slot((enum state)tr->to))
-		break_invariant("I13", "task %u was killed by a person and goes on", tr->inst.key.task);
+		break_invariant("I13", "task %u was killed by a person and goes on",
+		                tr->inst.key.task);
 }
 
 static int missed(void *ctx, const struct transition *tr)
@@ -231,7 +234,8 @@ static void follow_hash(const struct transition *tr)
 {
 	mix(tr->number);
 	mix((uint64_t)tr->at_us);
-	mix((uint64_t)tr->kind << 32 | (uint64_t)tr->event << 16 | (uint64_t)tr->to << 8 | tr->reason);
+	mix((uint64_t)tr->kind << 32 | (uint64_t)tr->event << 16 | (uint64_t)tr->to << 8 |
+	    tr->reason);
 	mix((uint64_t)tr->inst.key.run_date << 8 ^ tr->inst.key.task);
 	mix(tr->inst.token);
 	mix((uint64_t)tr->inst.attempt << 32 | tr->inst.revision);
@@ -240,7 +244,8 @@ static void follow_hash(const struct transition *tr)
 static void check_order(const struct transition *tr)
 {
 	if (tr->number != last_number + 1)
-		break_invariant("I16", "record %" PRIu64 " after %" PRIu64, tr->number, last_number);
+		break_invariant("I16", "record %" PRIu64 " after %" PRIu64, tr->number,
+		                last_number);
 	last_number = tr->number;
 	if (tr->epoch < last_epoch)
 		break_invariant("I12", "epoch %u after %u", tr->epoch, last_epoch);
@@ -314,8 +319,9 @@ void check_start(uint64_t token, struct inst_key key)
 		break_invariant("I4", "token %" PRIx64 " starts twice", token);
 	k->started = true;
 	if (r->running_token)
-		break_invariant("I5", "task %u at %" PRId64 " runs twice: tokens %" PRIx64 " and %" PRIx64,
-		                key.task, key.run_date, r->running_token, token);
+		break_invariant(
+			"I5", "task %u at %" PRId64 " runs twice: tokens %" PRIx64 " and %" PRIx64,
+			key.task, key.run_date, r->running_token, token);
 	r->running_token = token;
 }
 
@@ -348,7 +354,8 @@ void check_acked(uint64_t token)
 	const struct row *r = k ? row_of(k->key, false) : NULL;
 
 	if (r && r->live_token == token && r->inst.state != ST_HANGED)
-		break_invariant("P4", "the end of token %" PRIx64 " was acknowledged before it was kept",
+		break_invariant("P4",
+		                "the end of token %" PRIx64 " was acknowledged before it was kept",
 		                token);
 }
 
@@ -455,14 +462,17 @@ void check_quiet(struct store *s)
 		break_invariant("I17", "%zu instances never came to an end", n);
 	for (uint32_t id = 1; id <= TASKS; id++)
 		if (check_first_gap(id) != PLAN_NEVER)
-			break_invariant("I2", "task %u has no row at %" PRId64, id, check_first_gap(id));
+			break_invariant("I2", "task %u has no row at %" PRId64, id,
+			                check_first_gap(id));
 	for (uint32_t i = 0; i < n_rows; i++) {
 		const struct instance *inst = &rows[i].inst;
 		if (rows[i].running_token)
 			break_invariant("I15", "a process of task %u runs on", rows[i].key.task);
 		if (inst->revision && inst->state == ST_SKIPPED && inst->reason == RE_LINK &&
 		    !rules_skip_stands(inst))
-			break_invariant("I17", "task %u at %" PRId64 " was skipped for a parent that reopened",
+			break_invariant("I17",
+			                "task %u at %" PRId64
+			                " was skipped for a parent that reopened",
 			                inst->key.task, inst->key.run_date);
 	}
 	check_store(s);

@@ -11,7 +11,6 @@
 #include "util/err.h"
 #include "util/log.h"
 
-
 static const size_t rings[] = { 256, 1024, 32768 };
 
 static struct swarm draw_swarm(void)
@@ -51,7 +50,8 @@ static void deposed_must_be_gone(void *a, uint64_t epoch)
 {
 	(void)a;
 	if (server_up() && ledger_epoch(server_ledger()) == epoch)
-		break_invariant("I12", "epoch %u still leads after another took over", (unsigned)epoch);
+		break_invariant("I12", "epoch %u still leads after another took over",
+		                (unsigned)epoch);
 }
 
 static void takeover(void)
@@ -133,8 +133,7 @@ static void heal(void)
 	for (int64_t i = 0; !broken && now_us < until && world_step(); i++) {
 		if (i % 1000 == 0)
 			operator_mends();
-		if (now_us > PLANNED_US + MINUTE && i % 500 == 0 && server_up() &&
-		    all_done())
+		if (now_us > PLANNED_US + MINUTE && i % 500 == 0 && server_up() && all_done())
 			break;
 	}
 	if (!broken && !server_up())
@@ -185,7 +184,8 @@ int main(int argc, char **argv)
 		else if (strcmp(argv[i], "--verbose") == 0)
 			opt.verbose = true;
 		else
-			return fprintf(stderr, "usage: sim [--seed N] [--seeds K] [--steps S] [--bad K] [--verbose]\n"),
+			return fprintf(stderr, "usage: sim [--seed N] [--seeds K] [--steps S] "
+			                       "[--bad K] [--verbose]\n"),
 			       2;
 	}
 	if (opt.verbose)
@@ -196,10 +196,12 @@ int main(int argc, char **argv)
 	}
 	for (int s = 0; s < ST_COUNT && seeds > 50; s++)
 		for (int e = 1; e < EV_COUNT; e++)
-			if (s && fsm_next((enum state)s, (enum event)e) != ST_NONE && !counts[s][e] &&
+			if (s && fsm_next((enum state)s, (enum event)e) != ST_NONE &&
+			    !counts[s][e] &&
 			    fsm_next((enum state)s, (enum event)e) != (enum state)s)
 				printf("# never seen: %s %s\n", state_name((enum state)s),
 				       event_name((enum event)e));
-	printf("sim: %" PRIu64 " seeds, %" PRIu64 " broken, hash %016" PRIx64 "\n", seeds, bad, all);
+	printf("sim: %" PRIu64 " seeds, %" PRIu64 " broken, hash %016" PRIx64 "\n", seeds, bad,
+	       all);
 	return bad ? 1 : 0;
 }

@@ -45,8 +45,9 @@ static bool pick(struct inst_key *ret)
 
 static void instance_command(void)
 {
-	static const enum ask asks[] = { ASK_KILL,     ASK_REDO,    ASK_FORCE, ASK_FREEZE, ASK_UNFREEZE,
-		                         ASK_PRIORITY, ASK_RUN_NOW, ASK_SKIP,  ASK_REDO,   ASK_KILL };
+	static const enum ask asks[] = { ASK_KILL,     ASK_REDO,     ASK_FORCE,   ASK_FREEZE,
+		                         ASK_UNFREEZE, ASK_PRIORITY, ASK_RUN_NOW, ASK_SKIP,
+		                         ASK_REDO,     ASK_KILL };
 	enum ask ask = asks[rnd(sizeof asks / sizeof asks[0])];
 	struct proposals *ps;
 	struct inst_key key;
@@ -99,9 +100,13 @@ static void put_task(const struct task *t, enum task_state state, bool frozen)
 	e->tasks = mem_array(1, sizeof *e->tasks);
 	e->rows = mem_array(1, sizeof *e->rows);
 	e->tasks[0] = task_ref(t);
-	e->rows[0] = (struct store_task){ .id = t->id, .workflow_id = 1, .version = t->version,
-		                          .state = (uint8_t)state, .frozen = frozen,
-		                          .planned_through = INT64_MIN, .online_from = INT64_MIN };
+	e->rows[0] = (struct store_task){ .id = t->id,
+		                          .workflow_id = 1,
+		                          .version = t->version,
+		                          .state = (uint8_t)state,
+		                          .frozen = frozen,
+		                          .planned_through = INT64_MIN,
+		                          .online_from = INT64_MIN };
 	e->n_tasks = 1;
 	if (ledger_edit(server_ledger(), e) < 0)
 		edit_free(e);

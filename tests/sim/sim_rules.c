@@ -74,8 +74,8 @@ static struct tally count(const struct task *t, const struct task_link *l, int64
 	return c;
 }
 
-static enum met judge_link(const struct task *t, const struct task_link *l, const struct instance *i,
-                           int64_t at_us, bool lenient)
+static enum met judge_link(const struct task *t, const struct task_link *l,
+                           const struct instance *i, int64_t at_us, bool lenient)
 {
 	struct tally c = count(t, l, i->key.run_date);
 	int need = l->strategy == LS_ANY && c.total ? 1 : c.total;
@@ -126,8 +126,8 @@ void rules_grant(const struct transition *tr)
 	if (i->key.part != 0 || i->attempt != 1 || i->infra || (i->flags & IF_RUN_NOW))
 		return;
 	if (judge(t, i, tr->at_us, true) != MET)
-		break_invariant("I8", "task %u at %" PRId64 " granted while a link is not met", t->id,
-		                i->key.run_date);
+		break_invariant("I8", "task %u at %" PRId64 " granted while a link is not met",
+		                t->id, i->key.run_date);
 	if (i->eff_due_us > tr->at_us && !swarm.wall_jumps)
 		break_invariant("I8", "task %u at %" PRId64 " granted before it is due", t->id,
 		                i->key.run_date);

@@ -50,8 +50,11 @@ static void publish_tasks(void)
 	e->rows = mem_array(TASKS, sizeof *e->rows);
 	for (uint32_t i = 0; i < TASKS; i++) {
 		e->tasks[i] = task_ref(task_now(i + 1));
-		e->rows[i] = (struct store_task){ .id = i + 1, .workflow_id = 1, .version = 1,
-			                          .state = TS_ONLINE, .planned_through = INT64_MIN,
+		e->rows[i] = (struct store_task){ .id = i + 1,
+			                          .workflow_id = 1,
+			                          .version = 1,
+			                          .state = TS_ONLINE,
+			                          .planned_through = INT64_MIN,
 			                          .online_from = INT64_MIN };
 	}
 	e->n_tasks = TASKS;
@@ -78,9 +81,12 @@ static size_t load_tasks(struct task *ret_tasks[TASKS], struct store_task rows[T
 
 static bool open_ledger(void)
 {
-	struct ledger_settings set = { .ring_slots = swarm.ring_slots, .batch_max = 200,
-		                       .window_us = 1000, .retry_us = 100 * MS,
-		                       .epoch_us = EPOCH_US, .fatal = on_fatal };
+	struct ledger_settings set = { .ring_slots = swarm.ring_slots,
+		                       .batch_max = 200,
+		                       .window_us = 1000,
+		                       .retry_us = 100 * MS,
+		                       .epoch_us = EPOCH_US,
+		                       .fatal = on_fatal };
 	struct store_task rows[TASKS] = { 0 };
 	struct task *tasks[TASKS];
 	struct err err = { 0 };
@@ -88,7 +94,8 @@ static bool open_ledger(void)
 
 	if (n)
 		check_restart(store);
-	if (ledger_new(thread_of(AT_LEDGER), store, "sim", &set, tasks, rows, n, &ledger, &err) < 0) {
+	if (ledger_new(thread_of(AT_LEDGER), store, "sim", &set, tasks, rows, n, &ledger, &err) <
+	    0) {
 		break_invariant("P9", "the server does not start: %s", err.text);
 		abort();
 	}

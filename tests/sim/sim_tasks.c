@@ -29,8 +29,12 @@ static struct plan *plan_of(int32_t step)
 	struct plan *p;
 
 	CHECK(zones_get("UTC", &tz, NULL) == 0);
-	struct schedule s = { .unit = CU_MINUTE, .step = step, .tz = tz, .start = start,
-		              .end = start + PLANNED_US / SEC, .anchor = start };
+	struct schedule s = { .unit = CU_MINUTE,
+		              .step = step,
+		              .tz = tz,
+		              .start = start,
+		              .end = start + PLANNED_US / SEC,
+		              .anchor = start };
 	CHECK(plan_new(&s, &p, NULL) == 0);
 	return p;
 }
@@ -64,7 +68,8 @@ static void random_links(struct task *t)
 	for (size_t k = 0; k < n; k++)
 		t->links[t->n_links++] = random_link(t, task_now(1 + rnd(t->id - 1)));
 	if (chance(200))
-		t->links[t->n_links++] = (struct task_link){ .parent = t->id, .kind = LK_PREV,
+		t->links[t->n_links++] = (struct task_link){ .parent = t->id,
+			                                     .kind = LK_PREV,
 			                                     .prev = 1 };
 	t->join = t->n_links > 1 && chance(150) ? 1 : 0;
 }
@@ -115,7 +120,8 @@ static void note_task(const struct task *t)
 	static const char *const kinds[] = { "same", "large", "small", "prev", "window" };
 
 	note("task %u v%u: join %d serial %d cap %d attempts %d catchup %d", t->id, t->version,
-	     (int)t->join, (int)t->serial, (int)t->concurrency, (int)t->max_attempts, (int)t->catchup);
+	     (int)t->join, (int)t->serial, (int)t->concurrency, (int)t->max_attempts,
+	     (int)t->catchup);
 	for (size_t k = 0; k < t->n_links; k++)
 		note("  link %s %d of task %u, on %d strategy %d pass %d", kinds[t->links[k].kind],
 		     (int)t->links[k].prev, t->links[k].parent, (int)t->links[k].on,

@@ -218,8 +218,9 @@ static void on_alarm(void *self)
 	(void)self; /* turn() follows */
 }
 
-static const struct actor_ops ops = { .name = "sim-worker", .letters_max = 1 << 20, .init = init,
-	.turn = turn, .alarm = on_alarm };
+static const struct actor_ops ops = {
+	.name = "sim-worker", .letters_max = 1 << 20, .init = init, .turn = turn, .alarm = on_alarm
+};
 
 static void load_lease(void *ctx, const struct instance *i, uint32_t slot)
 {
@@ -312,8 +313,7 @@ static void tell_sorter(int b, bool gone)
 		session_news_free(n);
 }
 
-void worker_hello(int b, uint64_t conn, uint32_t incarnation, const uint64_t *held,
-                  size_t n)
+void worker_hello(int b, uint64_t conn, uint32_t incarnation, const uint64_t *held, size_t n)
 {
 	if (seats[b].session)
 		tell_sorter(b, true);

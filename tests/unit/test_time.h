@@ -35,8 +35,11 @@ static inline int64_t local(const char *tz, const char *text)
 
 static inline struct schedule every(int step, enum cycle_unit unit, const char *tz)
 {
-	return (struct schedule){ .unit = unit, .step = step, .tz = zone(tz),
-		                  .start = TIME_MIN, .end = PLAN_NEVER,
+	return (struct schedule){ .unit = unit,
+		                  .step = step,
+		                  .tz = zone(tz),
+		                  .start = TIME_MIN,
+		                  .end = PLAN_NEVER,
 		                  .anchor = local(tz, "2026-01-01") };
 }
 
