@@ -527,18 +527,18 @@ static void on_held(struct letter *letter, void *self)
 		                      token_order) != NULL;
 		bool kill = n->hello && listed && w->inst.state != ST_RUNNING;
 		bool resend = !listed && absent(m, w, n);
+		/* A grant sent again begins anew: its holder counts from this session's proofs.
+		 * A kill sent again renews nothing: what never arrived is lost in time. */
+		bool renew = resend && w->inst.state == ST_RUNNING;
 #ifdef BUG_13 /* sent again under the old lease */
+		renew = false;
 		if (resend)
 			heap_set(&m->times, &w->node, next_look(m, w));
-		else
 #endif
-			/* A kill that is sent again renews nothing: what never arrived is lost in time. */
-			if (resend &&
-			    w->inst.state ==
-			            ST_RUNNING) { /* it begins anew: the holder counts from this session's proofs */
-				w->lose_us = now + m->set.lose_us;
-				heap_set(&m->times, &w->node, next_look(m, w));
-			}
+		if (renew) {
+			w->lose_us = now + m->set.lose_us;
+			heap_set(&m->times, &w->node, next_look(m, w));
+		}
 		if (kill || resend) {
 			again = mem_grow(again, n_again + 1, sizeof *again);
 			again[n_again++] = w->inst;

@@ -51,7 +51,7 @@ struct waiting {
 	bool asked : 1;  /* a proposal is under way */
 	bool listed : 1; /* in the to-do list */
 	bool due : 1;
-	bool waits_turn : 1; /* of an ordered task: the date before is not over; no join counts it */
+	bool waits_turn : 1; /* of an ordered task: the date before is not over; outside the join */
 } __attribute__((packed, aligned(4))); /* 52 bytes, of which there may be millions */
 
 struct timer {

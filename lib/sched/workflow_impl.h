@@ -180,9 +180,10 @@ int wf_wrong(struct wf_reader *r, const struct yaml_node *n, const char *want);
 	X(name) \
 	X(text) \
 	X(choice) \
-	X(shift) X(int32) X(truth) X(duration) X(expire) X(clock) X(cycle) X(params) X(pools) \
-		X(names) X(texts) X(needs) X(join) X(depend) X(strategy) X(retry) X(catchup) \
-			X(quota) X(alerts) X(baselines) X(node)
+	X(shift) \
+	X(int32) X(truth) X(duration) X(expire) X(clock) X(cycle) X(params) X(pools) X(names) \
+		X(texts) X(needs) X(join) X(depend) X(strategy) X(retry) X(catchup) X(quota) \
+			X(alerts) X(baselines) X(node)
 #define X(name) \
 	void wf_read_##name(struct wf_reader *r, const struct wf_key *k, \
 	                    const struct yaml_node *n, void *field);

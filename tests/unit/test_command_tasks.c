@@ -112,7 +112,7 @@ static void retire_takes_tasks_out_for_good(void **state)
 	place_free(p);
 }
 
-/* --- commands about commands -------------------------------------------------------------------- */
+/* --- commands about commands ---------------------------------------------------------------- */
 
 static void a_restart_goes_on_from_the_cursor(void **state)
 {
@@ -205,7 +205,7 @@ static void many_instances_go_in_batches(void **state)
 	place_free(p);
 }
 
-/* --- queries ------------------------------------------------------------------------------------- */
+/* --- queries -------------------------------------------------------------------------------- */
 
 static void queries_answer(void **state)
 {

@@ -257,7 +257,7 @@ static void a_hanged_one_is_declared_dead(void **state)
 	place_free(p);
 }
 
-/* --- what is refused --------------------------------------------------------------------------- */
+/* --- what is refused ------------------------------------------------------------------------ */
 
 static void wrong_arguments_are_named(void **state)
 {
