@@ -176,14 +176,13 @@ struct place wf_here(const struct wf_reader *r, const struct yaml_node *n);
 int wf_wrong(struct wf_reader *r, const struct yaml_node *n, const char *want);
 
 /* A reader per kind of value, as the rows of workflow_keys.def name them. */
+/* clang-format off: it moves a few words each time it looks */
 #define WF_READERS(X) \
-	X(name) \
-	X(text) \
-	X(choice) \
-	X(shift) \
-	X(int32) X(truth) X(duration) X(expire) X(clock) X(cycle) X(params) X(pools) X(names) \
-		X(texts) X(needs) X(join) X(depend) X(strategy) X(retry) X(catchup) X(quota) \
-			X(alerts) X(baselines) X(node)
+	X(name) X(text) X(choice) X(shift) X(int32) X(truth) X(duration) X(expire) \
+	X(clock) X(cycle) X(params) X(pools) X(names) X(texts) X(needs) X(join) \
+	X(depend) X(strategy) X(retry) X(catchup) X(quota) X(alerts) X(baselines) \
+	X(node)
+/* clang-format on */
 #define X(name) \
 	void wf_read_##name(struct wf_reader *r, const struct wf_key *k, \
 	                    const struct yaml_node *n, void *field);
