@@ -176,18 +176,34 @@ struct place wf_here(const struct wf_reader *r, const struct yaml_node *n);
 int wf_wrong(struct wf_reader *r, const struct yaml_node *n, const char *want);
 
 /* A reader per kind of value, as the rows of workflow_keys.def name them. */
-/* clang-format off: it moves a few words each time it looks */
-#define WF_READERS(X) \
-	X(name) X(text) X(choice) X(shift) X(int32) X(truth) X(duration) X(expire) \
-	X(clock) X(cycle) X(params) X(pools) X(names) X(texts) X(needs) X(join) \
-	X(depend) X(strategy) X(retry) X(catchup) X(quota) X(alerts) X(baselines) \
-	X(node)
-/* clang-format on */
-#define X(name) \
+#define READER(name) \
 	void wf_read_##name(struct wf_reader *r, const struct wf_key *k, \
-	                    const struct yaml_node *n, void *field);
-WF_READERS(X)
-#undef X
+	                    const struct yaml_node *n, void *field)
+READER(name);
+READER(text);
+READER(choice);
+READER(shift);
+READER(int32);
+READER(truth);
+READER(duration);
+READER(expire);
+READER(clock);
+READER(cycle);
+READER(params);
+READER(pools);
+READER(names);
+READER(texts);
+READER(needs);
+READER(join);
+READER(depend);
+READER(strategy);
+READER(retry);
+READER(catchup);
+READER(quota);
+READER(alerts);
+READER(baselines);
+READER(node);
+#undef READER
 
 /* The document that starts at `root`. Owns nothing; wf->items and kin are in wf->pile. */
 void wf_read_document(struct wf_reader *r, const struct yaml_node *root);
