@@ -165,10 +165,8 @@ static int on_withdraw(struct asked *a, uint64_t *ret_number)
 
 static int on_skip(struct asked *a, uint64_t *ret_number)
 {
-#ifndef BUG_19 /* skipped on old news */
 	if (a->p->reason == RE_LINK && a->p->folded < a->t->barrier)
 		return E_BARRIER; /* the parent may have reopened */
-#endif
 	return step(a, EV_SKIP, (enum reason)a->p->reason, ret_number);
 }
 

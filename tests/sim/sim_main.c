@@ -27,7 +27,7 @@ static struct swarm draw_swarm(void)
 	s.server_crashes = chance(600);
 	s.store_faults = chance(500);
 	s.operators = chance(800);
-	s.hasty = s.operators && chance(500);
+	s.hasty = !s.operators || chance(500) ? 0 : chance(500) ? 80 : 400;
 	s.edits = chance(500);
 	s.wall_jumps = chance(150);
 	s.takeovers = chance(200);

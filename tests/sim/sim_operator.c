@@ -187,7 +187,7 @@ void operator_sees(const struct transition *tr)
 {
 	bool moment = state_final((enum state)tr->to) || tr->event == EV_KILL;
 
-	if (!swarm.hasty || healing || !moment || tr->inst.key.part != 0 || !chance(80))
+	if (healing || !moment || tr->inst.key.part != 0 || !chance(swarm.hasty))
 		return;
 	struct inst_key *key = mem_new(sizeof *key);
 	*key = tr->inst.key;

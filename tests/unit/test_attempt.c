@@ -1,0 +1,162 @@
+/* sched/attempt: every cell of "what the end of an attempt means". */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "sched/attempt.h"
+#include "sched/task.h"
+
+static const struct task two = { .max_attempts = 2, .retry_delay_us = 5000, .infra_max = 3 };
+static const struct task hold = { .max_attempts = 2, .infra_max = 3, .on_lost_hold = true };
+
+static struct attempt_verdict judge(const struct task *t, enum state st, enum kill_intent intent,
+                                    int attempt, enum attempt_end end, enum reason reason)
+{
+	struct instance i = { .state = st, .attempt = (uint16_t)attempt, .intent = intent };
+
+	return attempt_judge(t, &i, end, reason, 7000);
+}
+
+static void a_running_attempt_ends_as_the_table_says(void **state)
+{
+	/* end, reason; first attempt of two, last attempt of two; does it burn? */
+	static const struct {
+		enum attempt_end end;
+		enum reason reason;
+		enum event first, last;
+		bool burns;
+	} rows[] = {
+		{ AE_OK, RE_EXIT, EV_EXIT_OK, EV_EXIT_OK, true },
+		{ AE_FAILED, RE_EXIT, EV_FAIL_RETRY, EV_FAIL_FINAL, true },
+		{ AE_FATAL, RE_FATAL, EV_FAIL_FINAL, EV_FAIL_FINAL, true },
+		{ AE_INFRA, RE_LOST, EV_FAIL_RETRY, EV_FAIL_RETRY, false },
+		{ AE_INFRA, RE_FENCED, EV_FAIL_RETRY, EV_FAIL_RETRY, false },
+		{ AE_RETURN, RE_REJECT, EV_RETURN, EV_RETURN, false },
+		{ AE_NOT_YET, RE_NONE, EV_FAIL_RETRY, EV_FAIL_RETRY, false },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+		struct attempt_verdict a =
+			judge(&two, ST_RUNNING, KI_NONE, 1, rows[k].end, rows[k].reason);
+		struct attempt_verdict b =
+			judge(&two, ST_RUNNING, KI_NONE, 2, rows[k].end, rows[k].reason);
+		assert_int_equal(a.event, rows[k].first);
+		assert_int_equal(b.event, rows[k].last);
+		assert_int_equal(a.burns, rows[k].burns);
+	}
+}
+
+static void a_kill_ends_by_its_intent_whatever_the_exit(void **state)
+{
+	static const enum state killing[] = { ST_WAITKILL, ST_KILLING, ST_HANGED };
+	static const enum attempt_end ends[] = { AE_FAILED, AE_FATAL, AE_INFRA, AE_RETURN,
+		                                 AE_NOT_YET };
+
+	(void)state;
+	for (int s = 0; s < 3; s++)
+		for (int e = 0; e < 5; e++) {
+			enum attempt_end end = ends[e];
+			assert_int_equal(judge(&two, killing[s], KI_USER, 1, end, RE_SIGNAL).event,
+			                 EV_DEAD_KILLED);
+			assert_int_equal(judge(&two, killing[s], KI_REDO, 1, end, RE_SIGNAL).event,
+			                 EV_DEAD_REDO);
+			assert_int_equal(judge(&two, killing[s], KI_TIMEOUT, 1, end, RE_SIGNAL).event,
+			                 EV_DEAD_RETRY);
+			assert_int_equal(judge(&two, killing[s], KI_TIMEOUT, 2, end, RE_SIGNAL).event,
+			                 EV_DEAD_FINAL);
+		}
+}
+
+static void an_exit_0_before_the_signal_is_a_success(void **state)
+{
+	(void)state;
+	assert_int_equal(judge(&two, ST_WAITKILL, KI_USER, 1, AE_OK, RE_EXIT).event, EV_EXIT_OK);
+	assert_int_equal(judge(&two, ST_KILLING, KI_TIMEOUT, 1, AE_OK, RE_EXIT).event, EV_EXIT_OK);
+	assert_int_equal(judge(&two, ST_HANGED, KI_NONE, 1, AE_OK, RE_EXIT).event, EV_EXIT_OK);
+}
+
+static void what_is_held_when_lost_waits_for_a_person(void **state)
+{
+	(void)state;
+	assert_int_equal(judge(&hold, ST_RUNNING, KI_NONE, 1, AE_INFRA, RE_LOST).event, EV_HANG);
+	assert_int_equal(judge(&hold, ST_KILLING, KI_USER, 1, AE_INFRA, RE_LOST).event, EV_HANG);
+	assert_int_equal(judge(&hold, ST_HANGED, KI_NONE, 1, AE_INFRA, RE_LOST).event, EV_NONE);
+	/* a crash that was seen is no loss */
+	assert_int_equal(judge(&hold, ST_RUNNING, KI_NONE, 1, AE_INFRA, RE_PLUGIN).event,
+	                 EV_FAIL_RETRY);
+}
+
+static void a_hanged_attempt_that_nobody_killed_ends_as_what_it_was(void **state)
+{
+	struct attempt_verdict v;
+
+	(void)state;
+	v = judge(&hold, ST_HANGED, KI_NONE, 2, AE_INFRA, RE_FENCED);
+	assert_int_equal(v.event, EV_DEAD_RETRY);
+	assert_int_equal(v.reason, RE_FENCED);
+	assert_false(v.burns);
+	v = judge(&hold, ST_HANGED, KI_NONE, 1, AE_FAILED, RE_EXIT);
+	assert_int_equal(v.event, EV_DEAD_RETRY);
+	assert_true(v.burns);
+	v = judge(&hold, ST_HANGED, KI_NONE, 2, AE_FAILED, RE_EXIT);
+	assert_int_equal(v.event, EV_DEAD_FINAL);
+	v = judge(&hold, ST_HANGED, KI_NONE, 1, AE_NOT_YET, RE_NONE);
+	assert_int_equal(v.event, EV_DEAD_RETRY);
+	assert_int_equal(v.retry_after_us, 7000);
+}
+
+static void infrastructure_failures_have_a_cap_of_their_own(void **state)
+{
+	struct instance i = { .state = ST_RUNNING, .attempt = 1, .infra = 2 };
+
+	(void)state;
+	assert_int_equal(attempt_judge(&two, &i, AE_INFRA, RE_LOST, 0).event, EV_FAIL_RETRY);
+	i.infra = 3;
+	assert_int_equal(attempt_judge(&two, &i, AE_INFRA, RE_LOST, 0).event, EV_FAIL_FINAL);
+	assert_int_equal(attempt_judge(&two, &i, AE_RETURN, RE_REJECT, 0).event, EV_FAIL_FINAL);
+}
+
+static void what_does_not_run_cannot_end(void **state)
+{
+	(void)state;
+	for (int s = 0; s < ST_COUNT; s++) {
+		if (s && state_holds_slot((enum state)s))
+			continue;
+		assert_int_equal(judge(&two, (enum state)s, KI_NONE, 1, AE_OK, RE_EXIT).event, EV_NONE);
+	}
+}
+
+static void a_retry_waits_as_told(void **state)
+{
+	struct task t = { .max_attempts = 9, .retry_delay_us = 1000, .retry_cap_us = 5000,
+		          .retry_exponential = true };
+
+	(void)state;
+	assert_int_equal(judge(&two, ST_RUNNING, KI_NONE, 1, AE_FAILED, RE_EXIT).retry_after_us, 5000);
+	assert_int_equal(judge(&two, ST_RUNNING, KI_NONE, 1, AE_NOT_YET, RE_NONE).retry_after_us, 7000);
+	assert_int_equal(task_retry_delay_us(&t, 1), 1000);
+	assert_int_equal(task_retry_delay_us(&t, 2), 2000);
+	assert_int_equal(task_retry_delay_us(&t, 3), 4000);
+	assert_int_equal(task_retry_delay_us(&t, 4), 5000);
+	assert_int_equal(task_retry_delay_us(&t, 200), 5000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_running_attempt_ends_as_the_table_says),
+		cmocka_unit_test(a_kill_ends_by_its_intent_whatever_the_exit),
+		cmocka_unit_test(an_exit_0_before_the_signal_is_a_success),
+		cmocka_unit_test(what_is_held_when_lost_waits_for_a_person),
+		cmocka_unit_test(a_hanged_attempt_that_nobody_killed_ends_as_what_it_was),
+		cmocka_unit_test(infrastructure_failures_have_a_cap_of_their_own),
+		cmocka_unit_test(what_does_not_run_cannot_end),
+		cmocka_unit_test(a_retry_waits_as_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
