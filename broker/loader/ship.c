@@ -169,11 +169,13 @@ void loader_ship_texts(struct loader *l)
 	pthread_mutex_lock(&l->mu);
 	j = l->texts;
 	l->texts = NULL;
-	for (struct job *each = j; each; each = each->text_next)
-		each->has_text = false;
 	pthread_mutex_unlock(&l->mu);
 	for (; j; j = next) {
+		/* From here on its thread may put it into the list again. */
+		pthread_mutex_lock(&l->mu);
 		next = j->text_next;
+		j->has_text = false;
+		pthread_mutex_unlock(&l->mu);
 		if (!j->is_process) /* else its process's output is its log */
 			loader_ship(l, j);
 	}
