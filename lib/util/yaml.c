@@ -147,7 +147,8 @@ static void add_child(struct children *c, const struct yaml_node *key, const str
 /* The event in hand is a key. */
 static const struct yaml_node *read_key(struct reading *r)
 {
-	if (r->event.type == YAML_SCALAR_EVENT && r->event.data.scalar.length > YAML_KEY_BYTES_MAX) {
+	if (r->event.type == YAML_SCALAR_EVENT &&
+	    r->event.data.scalar.length > YAML_KEY_BYTES_MAX) {
 		diag_error(r->d, here(r, r->event.start_mark), "too_big", NULL,
 		           "a key of more than %d bytes", YAML_KEY_BYTES_MAX);
 		return NULL;

@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define YAML_BYTES_MAX (8 << 20) /* of a text */
-#define YAML_DEPTH_MAX 24
-#define YAML_NODES_MAX 500000
+#define YAML_BYTES_MAX     (8 << 20) /* of a text */
+#define YAML_DEPTH_MAX     24
+#define YAML_NODES_MAX     500000
 #define YAML_KEY_BYTES_MAX 160 /* YAML's own limit is 1024 characters, as written with escapes */
 
 struct buf;

@@ -48,7 +48,7 @@ struct swarm {
 	bool slow_wire;         /* some messages take seconds */
 	bool replays;           /* old reports come again */
 	bool cuts, loader_crashes, machine_crashes, server_crashes, store_faults, operators;
-	uint32_t hasty;         /* per mille: people redo what has just ended */
+	uint32_t hasty; /* per mille: people redo what has just ended */
 	bool edits, wall_jumps, takeovers, long_downs;
 	size_t ring_slots;
 };

@@ -40,10 +40,10 @@ static void a_running_attempt_ends_as_the_table_says(void **state)
 
 	(void)state;
 	for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
-		struct attempt_verdict a =
-			judge(&two, ST_RUNNING, KI_NONE, 1, rows[k].end, rows[k].reason);
-		struct attempt_verdict b =
-			judge(&two, ST_RUNNING, KI_NONE, 2, rows[k].end, rows[k].reason);
+		struct attempt_verdict a = judge(&two, ST_RUNNING, KI_NONE, 1, rows[k].end,
+		                                 rows[k].reason);
+		struct attempt_verdict b = judge(&two, ST_RUNNING, KI_NONE, 2, rows[k].end,
+		                                 rows[k].reason);
 		assert_int_equal(a.event, rows[k].first);
 		assert_int_equal(b.event, rows[k].last);
 		assert_int_equal(a.burns, rows[k].burns);
@@ -64,10 +64,12 @@ static void a_kill_ends_by_its_intent_whatever_the_exit(void **state)
 			                 EV_DEAD_KILLED);
 			assert_int_equal(judge(&two, killing[s], KI_REDO, 1, end, RE_SIGNAL).event,
 			                 EV_DEAD_REDO);
-			assert_int_equal(judge(&two, killing[s], KI_TIMEOUT, 1, end, RE_SIGNAL).event,
-			                 EV_DEAD_RETRY);
-			assert_int_equal(judge(&two, killing[s], KI_TIMEOUT, 2, end, RE_SIGNAL).event,
-			                 EV_DEAD_FINAL);
+			assert_int_equal(
+				judge(&two, killing[s], KI_TIMEOUT, 1, end, RE_SIGNAL).event,
+				EV_DEAD_RETRY);
+			assert_int_equal(
+				judge(&two, killing[s], KI_TIMEOUT, 2, end, RE_SIGNAL).event,
+				EV_DEAD_FINAL);
 		}
 }
 
@@ -126,18 +128,23 @@ static void what_does_not_run_cannot_end(void **state)
 	for (int s = 0; s < ST_COUNT; s++) {
 		if (s && state_holds_slot((enum state)s))
 			continue;
-		assert_int_equal(judge(&two, (enum state)s, KI_NONE, 1, AE_OK, RE_EXIT).event, EV_NONE);
+		assert_int_equal(judge(&two, (enum state)s, KI_NONE, 1, AE_OK, RE_EXIT).event,
+		                 EV_NONE);
 	}
 }
 
 static void a_retry_waits_as_told(void **state)
 {
-	struct task t = { .max_attempts = 9, .retry_delay_us = 1000, .retry_cap_us = 5000,
+	struct task t = { .max_attempts = 9,
+		          .retry_delay_us = 1000,
+		          .retry_cap_us = 5000,
 		          .retry_exponential = true };
 
 	(void)state;
-	assert_int_equal(judge(&two, ST_RUNNING, KI_NONE, 1, AE_FAILED, RE_EXIT).retry_after_us, 5000);
-	assert_int_equal(judge(&two, ST_RUNNING, KI_NONE, 1, AE_NOT_YET, RE_NONE).retry_after_us, 7000);
+	assert_int_equal(judge(&two, ST_RUNNING, KI_NONE, 1, AE_FAILED, RE_EXIT).retry_after_us,
+	                 5000);
+	assert_int_equal(judge(&two, ST_RUNNING, KI_NONE, 1, AE_NOT_YET, RE_NONE).retry_after_us,
+	                 7000);
 	assert_int_equal(task_retry_delay_us(&t, 1), 1000);
 	assert_int_equal(task_retry_delay_us(&t, 2), 2000);
 	assert_int_equal(task_retry_delay_us(&t, 3), 4000);

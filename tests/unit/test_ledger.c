@@ -47,13 +47,23 @@ static struct task_link link_to_1 = { .parent = 1, .kind = LK_SAME };
 
 static struct task *task_new(uint32_t id, int concurrency)
 {
-	struct schedule s = { .unit = CU_MINUTE, .step = 1, .tz = zone("UTC"), .start = 0,
-		              .end = PLAN_NEVER };
+	struct schedule s = {
+		.unit = CU_MINUTE, .step = 1, .tz = zone("UTC"), .start = 0, .end = PLAN_NEVER
+	};
 	struct task *t = mem_new(sizeof *t);
 
-	*t = (struct task){ .id = id, .version = 1, .workflow_id = 1, .name = "p/w/t", .type = "t",
-		            .group = "", .owner = "", .run_as = "", .priority = 5,
-		            .max_attempts = 2, .infra_max = 5, .concurrency = concurrency };
+	*t = (struct task){ .id = id,
+		            .version = 1,
+		            .workflow_id = 1,
+		            .name = "p/w/t",
+		            .type = "t",
+		            .group = "",
+		            .owner = "",
+		            .run_as = "",
+		            .priority = 5,
+		            .max_attempts = 2,
+		            .infra_max = 5,
+		            .concurrency = concurrency };
 	t->refs = 1;
 	t->memory = t;
 	t->links = &link_to_1;
@@ -69,9 +79,13 @@ static void put(struct fixture *f, const struct task *t, enum task_state state, 
 	e->tasks = mem_array(1, sizeof *e->tasks);
 	e->rows = mem_array(1, sizeof *e->rows);
 	e->tasks[0] = task_ref(t);
-	e->rows[0] = (struct store_task){ .id = t->id, .workflow_id = 1, .version = t->version,
-		                          .state = (uint8_t)state, .frozen = frozen,
-		                          .planned_through = INT64_MIN, .online_from = INT64_MIN };
+	e->rows[0] = (struct store_task){ .id = t->id,
+		                          .workflow_id = 1,
+		                          .version = t->version,
+		                          .state = (uint8_t)state,
+		                          .frozen = frozen,
+		                          .planned_through = INT64_MIN,
+		                          .online_from = INT64_MIN };
 	e->n_tasks = 1;
 	assert_int_equal(ledger_edit(f->ledger, e), 0);
 	thread_sim_run(f->th);
@@ -93,8 +107,9 @@ static void me_turn(void *self)
 		stream_next(f->in);
 }
 
-static const struct actor_ops me_ops = { .name = "test", .letters_max = 1000, .init = me_init,
-	.turn = me_turn };
+static const struct actor_ops me_ops = {
+	.name = "test", .letters_max = 1000, .init = me_init, .turn = me_turn
+};
 
 static void on_fatal(void *ctx, const struct err *err)
 {
@@ -104,8 +119,12 @@ static void on_fatal(void *ctx, const struct err *err)
 
 static void begin(struct fixture *f)
 {
-	struct ledger_settings set = { .ring_slots = 1024, .batch_max = 100, .window_us = 1000,
-		                       .retry_us = 1000, .epoch_us = 1000000, .fatal = on_fatal,
+	struct ledger_settings set = { .ring_slots = 1024,
+		                       .batch_max = 100,
+		                       .window_us = 1000,
+		                       .retry_us = 1000,
+		                       .epoch_us = 1000000,
+		                       .fatal = on_fatal,
 		                       .fatal_ctx = f };
 	struct task *one = task_new(1, 1), *two = task_new(2, 0);
 
@@ -113,7 +132,8 @@ static void begin(struct fixture *f)
 	now_us = 0;
 	assert_int_equal(store_open("mem:", &f->store, NULL), 0);
 	f->th = thread_new("test", &test_clock);
-	assert_int_equal(ledger_new(f->th, f->store, "test", &set, NULL, NULL, 0, &f->ledger, NULL), 0);
+	assert_int_equal(ledger_new(f->th, f->store, "test", &set, NULL, NULL, 0, &f->ledger, NULL),
+	                 0);
 	f->me = actor_new(f->th, &me_ops, f);
 	f->in = stream_reader_new(ledger_stream(f->ledger), STREAM_INNER, f->me);
 	assert_int_equal(thread_sim_start(f->th, NULL), 0);
@@ -163,9 +183,13 @@ static struct inst_key key_of(uint32_t task, int64_t date)
 
 static struct answer ask(struct fixture *f, enum ask what, struct inst_key key)
 {
-	return ask_full(f, (struct proposal){ .ask = (uint8_t)what, .key = key,
-		                              .folded = UINT64_MAX, .intent = KI_USER,
-		                              .reason = RE_USER, .priority = 7, .due = key.run_date });
+	return ask_full(f, (struct proposal){ .ask = (uint8_t)what,
+	                                      .key = key,
+	                                      .folded = UINT64_MAX,
+	                                      .intent = KI_USER,
+	                                      .reason = RE_USER,
+	                                      .priority = 7,
+	                                      .due = key.run_date });
 }
 
 struct finding {
@@ -195,10 +219,14 @@ static uint64_t token_of(struct fixture *f, struct inst_key key)
 	return look(f, key).token;
 }
 
-static struct answer end_it(struct fixture *f, struct inst_key key, uint64_t token, enum attempt_end how)
+static struct answer end_it(struct fixture *f, struct inst_key key, uint64_t token,
+                            enum attempt_end how)
 {
-	return ask_full(f, (struct proposal){ .ask = ASK_ENDED, .key = key, .token = token,
-		                              .end = (uint8_t)how, .reason = RE_EXIT });
+	return ask_full(f, (struct proposal){ .ask = ASK_ENDED,
+	                                      .key = key,
+	                                      .token = token,
+	                                      .end = (uint8_t)how,
+	                                      .reason = RE_EXIT });
 }
 
 static void an_instance_goes_its_way(void **state)
@@ -239,9 +267,9 @@ static void each_state_answers_people_by_the_table(void **state)
 		enum state st;
 		const char *want;
 	} rows[] = {
-		{ ST_READY, "+++=-" },   { ST_DEPEND, "+++=-" },  { ST_RUNNING, "+----" },
-		{ ST_FAILED, "++++-" },  { ST_WAITKILL, "=----" }, { ST_KILLING, "=----" },
-		{ ST_HANGED, "+---+" },  { ST_SUCC, "-=-+-" },    { ST_KILLED, "-+-+-" },
+		{ ST_READY, "+++=-" },  { ST_DEPEND, "+++=-" },   { ST_RUNNING, "+----" },
+		{ ST_FAILED, "++++-" }, { ST_WAITKILL, "=----" }, { ST_KILLING, "=----" },
+		{ ST_HANGED, "+---+" }, { ST_SUCC, "-=-+-" },     { ST_KILLED, "-+-+-" },
 	};
 	struct fixture f;
 
@@ -265,11 +293,12 @@ static void each_state_answers_people_by_the_table(void **state)
 			if (rows[r].st == ST_WAITKILL || rows[r].st == ST_KILLING)
 				ask(&f, ASK_KILL, k);
 			if (rows[r].st == ST_KILLING)
-				ask_full(&f, (struct proposal){ .ask = ASK_KILL_ACK, .key = k,
-					                        .token = token });
+				ask_full(&f, (struct proposal){ .ask = ASK_KILL_ACK,
+				                                .key = k,
+				                                .token = token });
 			if (rows[r].st == ST_HANGED)
-				ask_full(&f, (struct proposal){ .ask = ASK_HANG, .key = k,
-					                        .token = token });
+				ask_full(&f, (struct proposal){
+						     .ask = ASK_HANG, .key = k, .token = token });
 			struct answer got = ask(&f, asks[a], k);
 			char is = got.code < 0 ? '-' : got.number ? '+' : '=';
 			if (is != rows[r].want[a])
@@ -331,7 +360,9 @@ static void a_proposal_about_another_revision_is_returned(void **state)
 	(void)state;
 	begin(&f);
 	uint32_t revision = ask(&f, ASK_CREATE, k).revision;
-	struct proposal p = { .ask = ASK_KILL, .key = k, .intent = KI_USER, .revision = revision + 1 };
+	struct proposal p = {
+		.ask = ASK_KILL, .key = k, .intent = KI_USER, .revision = revision + 1
+	};
 	assert_int_equal(ask_full(&f, p).code, E_REVISION);
 	p.revision = revision;
 	assert_int_equal(ask_full(&f, p).code, 0);
@@ -393,7 +424,9 @@ static void only_what_a_dead_join_skipped_is_reopened(void **state)
 	(void)state;
 	begin(&f);
 	ask(&f, ASK_CREATE, k);
-	struct proposal skip = { .ask = ASK_SKIP, .key = k, .reason = RE_ASKED, .folded = UINT64_MAX };
+	struct proposal skip = {
+		.ask = ASK_SKIP, .key = k, .reason = RE_ASKED, .folded = UINT64_MAX
+	};
 	assert_int_equal(ask_full(&f, skip).code, 0);
 	assert_int_equal(ask(&f, ASK_REOPEN, k).code, E_CONFLICT);
 	ask(&f, ASK_REDO, k);

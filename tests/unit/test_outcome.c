@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "sched/outcome.h"
 #include "sched/instance.h"
+#include "sched/outcome.h"
 #include "tests/unit/test_time.h"
 
 enum { DATES = 60 };
@@ -29,8 +29,9 @@ static uint32_t rnd(uint32_t n)
 
 static struct plan *minutes(void)
 {
-	struct schedule s = { .unit = CU_MINUTE, .step = 1, .tz = zone("UTC"), .start = 0,
-		              .end = PLAN_NEVER };
+	struct schedule s = {
+		.unit = CU_MINUTE, .step = 1, .tz = zone("UTC"), .start = 0, .end = PLAN_NEVER
+	};
 	struct plan *p;
 	struct err err = { 0 };
 

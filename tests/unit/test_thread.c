@@ -1,8 +1,8 @@
 /* rt/thread and rt/stream, on real threads: letters, alarms, stopping, one writer and readers. */
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -124,8 +124,12 @@ static void box_fini(void *self)
 	atomic_fetch_add(&((struct box *)self)->finis, 1);
 }
 
-static const struct actor_ops box_ops = { .name = "box", .letters_max = 1 << 20, .init = box_init,
-	.turn = box_turn, .alarm = box_alarm, .fini = box_fini };
+static const struct actor_ops box_ops = { .name = "box",
+	                                  .letters_max = 1 << 20,
+	                                  .init = box_init,
+	                                  .turn = box_turn,
+	                                  .alarm = box_alarm,
+	                                  .fini = box_fini };
 
 static struct thread *thread_with(struct box *b, const char *name)
 {
@@ -255,8 +259,9 @@ static void writer_turn(void *self)
 		actor_wake(w->me);
 }
 
-static const struct actor_ops writer_ops = { .name = "writer", .letters_max = 8,
-	.init = writer_init, .turn = writer_turn };
+static const struct actor_ops writer_ops = {
+	.name = "writer", .letters_max = 8, .init = writer_init, .turn = writer_turn
+};
 
 static void readers_on_other_threads_see_every_record_once(void **state)
 {
