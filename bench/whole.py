@@ -53,6 +53,21 @@ def spawn_rate(program, count=1500, at_once=2):
     return float(tool("bench_spawn", count, at_once, program).split()[1])
 
 
+def fdatasync_ms(folder):
+    """The median of appended pages: what a commit waits for, at the least."""
+    fd, took = os.open(f"{folder}/.fdatasync", os.O_WRONLY | os.O_CREAT, 0o600), []
+    try:
+        for n in range(200):
+            began = time.monotonic()
+            os.pwrite(fd, b"x" * 4096, 4096 * n)
+            os.fdatasync(fd)
+            took.append(time.monotonic() - began)
+        return statistics.median(took) * 1000
+    finally:
+        os.close(fd)
+        os.unlink(f"{folder}/.fdatasync")
+
+
 def fdatasync_rate(folder):
     fd = os.open(f"{folder}/.fdatasync", os.O_WRONLY | os.O_CREAT, 0o600)
     try:
@@ -132,7 +147,8 @@ def backfill_and_wait(s, n, start, end, seconds=300, **args):
     until("all is done", over, seconds, every=0.03)
     took = time.monotonic() - began
     ran = succeeded(s) - before
-    assert state["state"] == "done" and ran == n, f"{ran} of {n} succeeded; {state}"
+    # A minute may have ended meanwhile: its own instances run too.
+    assert state["state"] == "done" and n <= ran <= n * 1.01 + 200, f"{ran} of {n}; {state}"
     return took
 
 
@@ -213,10 +229,11 @@ def handover_of(kind, n, body, slots):
         start, end = minutes(n)
         backfill_and_wait(s, n, start, end, workflow="bench/line")
         rows, granted, ended = chain_rows(s, "bench/line/link", n)
-        gaps = [(b[1] - a[2]) / 1000 for a, b in zip(rows, rows[1:]) if b[1] and a[2]]
+        # A no-op says no start: from end to end, which is a little more.
+        gaps = [((b[1] or b[2]) - a[2]) / 1000 for a, b in zip(rows, rows[1:])]
         p50, p99 = percentiles(gaps)
         figure(f"hand-over {kind}: parent's end to child's start p50", p50, "ms", 1.0, "less",
-               f"aim 0.35; {n} in a row, fdatasync {fdatasync_rate(s.dir):.0f}/s")
+               f"aim 0.35; {n} in a row, fdatasync {fdatasync_ms(s.dir):.2f} ms")
         figure(f"hand-over {kind}: p99", p99, "ms")
         inside = [(granted[b[0]] - ended[a[0]]) / 1000 for a, b in zip(rows, rows[1:])
                   if b[0] in granted and a[0] in ended]
@@ -263,7 +280,7 @@ def due():
         if early:
             p50, p99 = percentiles(early)
             figure("due: instant to the process's start p50", p50, "ms", 1.5, "less",
-                   "the keeper's posix_spawn")
+                   f"the keeper's posix_spawn; fdatasync {fdatasync_ms(s.dir):.2f} ms")
             figure("due: instant to the process's start p99", p99, "ms")
 
 
