@@ -143,7 +143,8 @@ def backfill_and_wait(s, n, start, end, seconds=300, **args):
 
     def over():
         state.update(s.get(f"/api/v1/commands/{c['command']}"))
-        return state["state"] in ("done", "failed", "cancelled") and unfinished(s) == 0
+        return state["state"] in ("done", "failed", "cancelled") and unfinished(s) < 50 and \
+            succeeded(s) - before >= n
     until("all is done", over, seconds, every=0.03)
     took = time.monotonic() - began
     ran = succeeded(s) - before
