@@ -86,11 +86,14 @@ static void test_run(void)
 	if (!pick(&key))
 		return;
 	key.part = -1 - (int32_t)rnd(2);
-	struct proposal *p = propose_one(key, chance(700) ? ASK_CREATE : ASK_KILL, &ps);
-	p->intent = KI_USER;
+	struct proposal *p = propose_one(key, ASK_CREATE, &ps);
 	p->due = wall_of(now_us) / SEC;
 	p->origin = OR_MANUAL;
 	post(ps);
+	if (chance(300)) { /* at once: before it is granted */
+		propose_one(key, ASK_KILL, &ps)->intent = KI_USER;
+		post(ps);
+	}
 }
 
 static void put_task(const struct task *t, enum task_state state, bool frozen)

@@ -1,0 +1,251 @@
+/* baseserver/instantiator: which dates become rows, after how long a silence. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "baseserver/instantiator.h"
+#include "baseserver/ledger.h"
+#include "baseserver/letters.h"
+#include "rt/thread.h"
+#include "sched/task.h"
+#include "store/store.h"
+#include "tests/unit/test_time.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+
+static int64_t wall_s, mono_s;
+
+static int64_t mono(void *ctx)
+{
+	(void)ctx;
+	return mono_s * US_PER_S + 1;
+}
+
+static int64_t wall(void *ctx)
+{
+	(void)ctx;
+	return wall_s * US_PER_S;
+}
+
+static const struct clock test_clock = { mono, wall, NULL };
+
+struct fixture {
+	struct store *store;
+	struct thread *th;
+	struct ledger *ledger;
+	struct instantiator *plan;
+	struct actor *me;
+	struct stream_reader *in;
+	int made, skipped, total;
+	int64_t first_made, last;
+};
+
+static int me_init(void *self, struct actor *me, struct err *err)
+{
+	(void)self;
+	(void)me;
+	(void)err;
+	return 0;
+}
+
+static void me_turn(void *self)
+{
+	struct fixture *f = self;
+
+	for (const struct transition *tr; (tr = stream_peek(f->in)); stream_next(f->in)) {
+		if (tr->kind != TK_INSTANCE)
+			continue;
+		bool made = tr->event == EV_CREATE;
+		if (made && f->made == 0)
+			f->first_made = tr->inst.key.run_date;
+		f->made += made;
+		f->skipped += tr->event == EV_CREATE_SKIP && tr->reason == RE_CATCHUP;
+		f->last = tr->inst.key.run_date;
+		f->total++;
+	}
+}
+
+static const struct actor_ops me_ops = { .name = "test", .letters_max = 1000, .init = me_init,
+	.turn = me_turn };
+
+static void on_fatal(void *ctx, const struct err *err)
+{
+	(void)ctx;
+	fail_msg("%s", err->text);
+}
+
+static struct task *minutes(enum catchup_mode mode, int max)
+{
+	struct schedule s = { .unit = CU_MINUTE, .step = 1, .tz = zone("UTC"), .start = 0,
+		              .end = PLAN_NEVER };
+	struct task *t = mem_new(sizeof *t);
+
+	*t = (struct task){ .id = 1, .version = 1, .workflow_id = 1, .name = "p/w/t", .type = "t",
+		            .group = "", .owner = "", .run_as = "", .max_attempts = 1,
+		            .catchup = mode, .catchup_max = max };
+	t->refs = 1;
+	t->memory = t;
+	assert_int_equal(plan_new(&s, &t->plan, NULL), 0);
+	return t;
+}
+
+static void put(struct fixture *f, const struct task *t, enum task_state state)
+{
+	struct edit *e = mem_new(sizeof *e);
+
+	e->tasks = mem_array(1, sizeof *e->tasks);
+	e->rows = mem_array(1, sizeof *e->rows);
+	e->tasks[0] = task_ref(t);
+	e->rows[0] = (struct store_task){ .id = 1, .workflow_id = 1, .version = 1,
+		                          .state = (uint8_t)state, .planned_through = INT64_MIN };
+	e->n_tasks = 1;
+	assert_int_equal(ledger_edit(f->ledger, e), 0);
+	thread_sim_run(f->th);
+}
+
+static void go_to(struct fixture *f, int64_t at_s)
+{
+	if (at_s > wall_s)
+		mono_s += at_s - wall_s;
+	wall_s = at_s;
+	thread_sim_run(f->th);
+}
+
+/* The task is known, through date 60 all is done, and the clock says `now`. */
+static void begin(struct fixture *f, const struct task *t, int64_t now)
+{
+	struct ledger_settings set = { .ring_slots = 4096, .batch_max = 100, .window_us = 1000,
+		                       .retry_us = 1000, .epoch_us = 1000000, .fatal = on_fatal };
+	struct store_task row = { .id = 1, .workflow_id = 1, .version = 1, .state = TS_ONLINE,
+		                  .online_from = INT64_MIN, .planned_through = 60 };
+	struct task *tasks[1] = { (struct task *)(uintptr_t)t };
+
+	*f = (struct fixture){ 0 };
+	wall_s = mono_s = now;
+	assert_int_equal(store_open("mem:", &f->store, NULL), 0);
+	f->th = thread_new("test", &test_clock);
+	assert_int_equal(ledger_new(f->th, f->store, "test", &set, tasks, &row, 1, &f->ledger, NULL), 0);
+	f->plan = instantiator_new(f->th, f->ledger);
+	f->me = actor_new(f->th, &me_ops, f);
+	f->in = stream_reader_new(ledger_stream(f->ledger), STREAM_INNER, f->me);
+	assert_int_equal(thread_sim_start(f->th, NULL), 0);
+	thread_sim_run(f->th);
+}
+
+static void end(struct fixture *f, struct task *t)
+{
+	thread_stop(f->th);
+	instantiator_free(f->plan);
+	ledger_free(f->ledger);
+	thread_free(f->th);
+	store_close(f->store);
+	task_unref(t);
+}
+
+static void after_a_silence_each_policy_keeps_its_dates_and_records_the_others(void **state)
+{
+	/* 120, 180, ... 600 were due before 660; what is due in the last minute was not missed. */
+	static const struct {
+		enum catchup_mode mode;
+		int max, made, skipped;
+		int64_t first;
+	} rows[] = {
+		{ CATCHUP_ALL, 0, 10, 0, 120 },   { CATCHUP_LATEST, 0, 2, 8, 600 },
+		{ CATCHUP_NONE, 0, 1, 9, 660 },   { CATCHUP_ALL, 3, 4, 6, 480 },
+		{ CATCHUP_ALL, 100, 10, 0, 120 },
+	};
+	struct fixture f;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+		struct task *t = minutes(rows[k].mode, rows[k].max);
+		begin(&f, t, 660);
+		assert_int_equal(f.made, rows[k].made);
+		assert_int_equal(f.skipped, rows[k].skipped);
+		assert_int_equal(f.first_made, rows[k].first);
+		assert_int_equal(f.last, 660);
+		end(&f, t);
+	}
+}
+
+static void a_date_is_made_when_it_is_due_and_once(void **state)
+{
+	struct task *t = minutes(CATCHUP_ALL, 0);
+	struct fixture f;
+
+	(void)state;
+	begin(&f, t, 61);
+	assert_int_equal(f.total, 0);
+	go_to(&f, 119);
+	assert_int_equal(f.total, 0);
+	go_to(&f, 120);
+	assert_int_equal(f.total, 1);
+	go_to(&f, 179);
+	assert_int_equal(f.total, 1);
+	put(&f, t, TS_ONLINE); /* an edit makes no second row */
+	assert_int_equal(f.total, 1);
+	end(&f, t);
+}
+
+static void a_clock_that_is_set_back_makes_nothing_twice_and_loses_nothing(void **state)
+{
+	struct task *t = minutes(CATCHUP_ALL, 0);
+	struct fixture f;
+
+	(void)state;
+	begin(&f, t, 61);
+	go_to(&f, 3600);
+	assert_int_equal(f.made, 59);
+	wall_s = 120;
+	mono_s += 20;
+	thread_sim_run(f.th);
+	assert_int_equal(f.made, 59);
+	go_to(&f, 3660);
+	assert_int_equal(f.made, 60);
+	assert_int_equal(f.last, 3660);
+	end(&f, t);
+}
+
+static void an_offline_task_makes_nothing_and_catches_up_when_it_is_back(void **state)
+{
+	struct task *t = minutes(CATCHUP_ALL, 0);
+	struct fixture f;
+
+	(void)state;
+	begin(&f, t, 61);
+	put(&f, t, TS_OFFLINE);
+	go_to(&f, 300);
+	assert_int_equal(f.total, 0);
+	put(&f, t, TS_ONLINE);
+	assert_int_equal(f.made, 4);
+	end(&f, t);
+}
+
+static void weeks_of_minutes_are_made_within_the_credit_of_a_small_ring(void **state)
+{
+	struct task *t = minutes(CATCHUP_LATEST, 0);
+	struct fixture f;
+
+	(void)state;
+	begin(&f, t, 60 + 30000 * 60);
+	assert_int_equal(f.skipped + f.made, 30000);
+	assert_int_equal(f.made, 2);
+	end(&f, t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(after_a_silence_each_policy_keeps_its_dates_and_records_the_others),
+		cmocka_unit_test(a_date_is_made_when_it_is_due_and_once),
+		cmocka_unit_test(a_clock_that_is_set_back_makes_nothing_twice_and_loses_nothing),
+		cmocka_unit_test(an_offline_task_makes_nothing_and_catches_up_when_it_is_back),
+		cmocka_unit_test(weeks_of_minutes_are_made_within_the_credit_of_a_small_ring),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,356 @@
+/* baseserver/sorter: the order of grants and the choice of sessions, with a real ledger. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "baseserver/ledger.h"
+#include "baseserver/letters.h"
+#include "baseserver/sorter.h"
+#include "rt/thread.h"
+#include "sched/task.h"
+#include "store/store.h"
+#include "tests/unit/test_time.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+
+static int64_t now_us;
+
+static int64_t mono(void *ctx)
+{
+	(void)ctx;
+	return now_us + 1000;
+}
+
+static int64_t wall(void *ctx)
+{
+	(void)ctx;
+	return now_us + 3600 * US_PER_S;
+}
+
+static const struct clock test_clock = { mono, wall, NULL };
+
+enum { GRANTS = 64 };
+
+struct fixture {
+	struct store *store;
+	struct thread *th;
+	struct ledger *ledger;
+	struct sorter *sorter;
+	struct actor *me;
+	struct stream_reader *in;
+	struct inst_key granted[GRANTS];
+	uint32_t session[GRANTS];
+	int n;
+};
+
+static int me_init(void *self, struct actor *me, struct err *err)
+{
+	(void)self;
+	(void)me;
+	(void)err;
+	return 0;
+}
+
+static void me_turn(void *self)
+{
+	struct fixture *f = self;
+
+	for (const struct transition *tr; (tr = stream_peek(f->in)); stream_next(f->in))
+		if (tr->kind == TK_INSTANCE && tr->event == EV_GRANT && f->n < GRANTS) {
+			f->granted[f->n] = tr->inst.key;
+			f->session[f->n++] = tr->session;
+		}
+}
+
+static const struct actor_ops me_ops = { .name = "test", .letters_max = 1000, .init = me_init,
+	.turn = me_turn };
+
+static void on_answers(struct letter *l, void *self)
+{
+	(void)self;
+	free(l);
+}
+
+static void on_fatal(void *ctx, const struct err *err)
+{
+	(void)ctx;
+	fail_msg("%s", err->text);
+}
+
+static void begin(struct fixture *f)
+{
+	struct ledger_settings set = { .ring_slots = 1024, .batch_max = 100, .window_us = 1000,
+		                       .retry_us = 1000, .epoch_us = 1000000, .fatal = on_fatal };
+
+	*f = (struct fixture){ 0 };
+	now_us = 0;
+	assert_int_equal(store_open("mem:", &f->store, NULL), 0);
+	f->th = thread_new("test", &test_clock);
+	assert_int_equal(ledger_new(f->th, f->store, "test", &set, NULL, NULL, 0, &f->ledger, NULL), 0);
+	f->sorter = sorter_new(f->th, f->ledger);
+	f->me = actor_new(f->th, &me_ops, f);
+	f->in = stream_reader_new(ledger_stream(f->ledger), STREAM_INNER, f->me);
+	assert_int_equal(thread_sim_start(f->th, NULL), 0);
+}
+
+static void end(struct fixture *f)
+{
+	thread_stop(f->th);
+	sorter_free(f->sorter);
+	ledger_free(f->ledger);
+	thread_free(f->th);
+	store_close(f->store);
+}
+
+/* A task of every minute, online, its barrier passed. */
+static void put(struct fixture *f, uint32_t id, int priority, int cap, enum task_dispatch how)
+{
+	struct schedule s = { .unit = CU_MINUTE, .step = 1, .tz = zone("UTC"), .start = 0,
+		              .end = PLAN_NEVER };
+	struct task *t = mem_new(sizeof *t);
+	struct edit *e = mem_new(sizeof *e);
+
+	*t = (struct task){ .id = id, .version = 1, .workflow_id = id, .name = "p/w/t", .type = "t",
+		            .group = "", .owner = "", .run_as = "", .priority = priority,
+		            .max_attempts = 2, .infra_max = 5, .concurrency = cap, .dispatch = how };
+	t->refs = 1;
+	t->memory = t;
+	assert_int_equal(plan_new(&s, &t->plan, NULL), 0);
+	e->tasks = mem_array(1, sizeof *e->tasks);
+	e->rows = mem_array(1, sizeof *e->rows);
+	e->tasks[0] = t;
+	e->rows[0] = (struct store_task){ .id = id, .workflow_id = id, .version = 1,
+		                          .state = TS_ONLINE, .planned_through = INT64_MIN };
+	e->n_tasks = 1;
+	assert_int_equal(ledger_edit(f->ledger, e), 0);
+	thread_sim_run(f->th);
+	assert_int_equal(ledger_mark(f->ledger, stream_last(ledger_stream(f->ledger))), 0);
+	thread_sim_run(f->th);
+}
+
+static void ask(struct fixture *f, enum ask what, struct inst_key key, int end_as)
+{
+	struct proposals *ps = proposals_new(PR_COMMANDER, 1, f->me, on_answers);
+	struct proposal *p = proposals_add(ps, what, key);
+
+	p->folded = UINT64_MAX;
+	p->due = key.run_date;
+	p->end = (uint8_t)end_as;
+	p->reason = RE_USER;
+	p->priority = (uint8_t)(what == ASK_PRIORITY ? end_as : 0);
+	p->token = what == ASK_ENDED ? (uint64_t)1 << 40 | (uint64_t)f->n : 0;
+	assert_int_equal(ledger_propose(f->ledger, ps), 0);
+	thread_sim_run(f->th);
+}
+
+static struct inst_key ready(struct fixture *f, uint32_t task, int64_t date)
+{
+	struct inst_key k = { date, task, 0 };
+
+	ask(f, ASK_CREATE, k, 0);
+	ask(f, ASK_SATISFY, k, 0);
+	return k;
+}
+
+/* A loader's session with room for `limit` grants in all. */
+static void seat(struct fixture *f, uint32_t session, uint64_t limit, bool accepts)
+{
+	struct session_news *n = mem_new(sizeof *n);
+
+	n->session = session;
+	n->broker = session;
+	n->accepts = accepts;
+	n->type = mem_str("t");
+	n->broker_name = mem_str("b");
+	n->groups = mem_array(1, sizeof *n->groups);
+	n->limit = limit;
+	assert_int_equal(sorter_session(f->sorter, n), 0);
+	thread_sim_run(f->th);
+}
+
+static void the_higher_priority_starts_first_then_the_earlier_due(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	put(&f, 1, 3, 0, DISPATCH_LEAST_LOADED);
+	put(&f, 2, 9, 0, DISPATCH_LEAST_LOADED);
+	now_us += US_PER_S;
+	ready(&f, 1, 60);
+	now_us += US_PER_S;
+	ready(&f, 2, 120);
+	now_us += US_PER_S;
+	ready(&f, 1, 180);
+	ready(&f, 2, 60);
+	assert_int_equal(f.n, 0);
+	seat(&f, 1, 4, true);
+	assert_int_equal(f.n, 4);
+	assert_true(f.granted[0].task == 2 && f.granted[0].run_date == 120);
+	assert_true(f.granted[1].task == 2 && f.granted[1].run_date == 60);
+	assert_true(f.granted[2].task == 1 && f.granted[2].run_date == 60);
+	assert_true(f.granted[3].task == 1 && f.granted[3].run_date == 180);
+	end(&f);
+}
+
+static void what_waits_long_enough_comes_before_what_is_important(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	put(&f, 1, 1, 0, DISPATCH_LEAST_LOADED);
+	put(&f, 2, 8, 0, DISPATCH_LEAST_LOADED);
+	ready(&f, 1, 60);
+	now_us += 69 * 60 * US_PER_S; /* six steps: 7 */
+	ready(&f, 2, 60);
+	seat(&f, 1, 1, true);
+	assert_int_equal(f.granted[0].task, 2);
+	now_us += 2 * 60 * US_PER_S; /* seven: 8, and it is due earlier */
+	ready(&f, 2, 120);
+	seat(&f, 1, 2, true);
+	assert_int_equal(f.granted[1].task, 1);
+	end(&f);
+}
+
+static void a_priority_given_later_counts(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	put(&f, 1, 5, 0, DISPATCH_LEAST_LOADED);
+	ready(&f, 1, 60);
+	now_us += US_PER_S;
+	struct inst_key late = ready(&f, 1, 120);
+	ask(&f, ASK_PRIORITY, late, 9);
+	seat(&f, 1, 1, true);
+	assert_int_equal(f.granted[0].run_date, 120);
+	end(&f);
+}
+
+static void a_capped_task_holds_nobody_back(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	put(&f, 1, 9, 1, DISPATCH_LEAST_LOADED);
+	put(&f, 2, 2, 0, DISPATCH_LEAST_LOADED);
+	struct inst_key first = ready(&f, 1, 60);
+	ready(&f, 1, 120);
+	ready(&f, 2, 60);
+	seat(&f, 1, 10, true);
+	assert_int_equal(f.n, 2);
+	assert_int_equal(f.granted[0].task, 1);
+	assert_int_equal(f.granted[1].task, 2);
+	struct proposals *ps = proposals_new(PR_COMMANDER, 1, f.me, on_answers);
+	struct proposal *p = proposals_add(ps, ASK_ENDED, first);
+	p->token = (uint64_t)ledger_epoch(f.ledger) << 40 | 1;
+	p->end = AE_OK;
+	assert_int_equal(ledger_propose(f.ledger, ps), 0);
+	thread_sim_run(f.th);
+	assert_int_equal(f.n, 3);
+	assert_true(f.granted[2].task == 1 && f.granted[2].run_date == 120);
+	end(&f);
+}
+
+static void credit_is_never_overdrawn_and_a_full_session_gets_nothing(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	put(&f, 1, 5, 0, DISPATCH_LEAST_LOADED);
+	for (int d = 1; d <= 6; d++)
+		ready(&f, 1, d * 60);
+	seat(&f, 1, 2, true);
+	assert_int_equal(f.n, 2);
+	seat(&f, 2, 9, false); /* does not accept */
+	assert_int_equal(f.n, 2);
+	seat(&f, 1, 3, true); /* a running total: one more */
+	assert_int_equal(f.n, 3);
+	seat(&f, 2, 9, true);
+	assert_int_equal(f.n, 6);
+	end(&f);
+}
+
+static void a_refused_grant_gives_its_credit_back(void **state)
+{
+	struct inst_key a;
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	put(&f, 1, 5, 0, DISPATCH_LEAST_LOADED);
+	a = ready(&f, 1, 60);
+	/* In one letter before the sorter's turn: credit, and a change of what it will grant. */
+	struct session_news *n = mem_new(sizeof *n);
+	*n = (struct session_news){ .session = 1, .broker = 1, .accepts = true, .limit = 1,
+		                    .type = mem_str("t"), .broker_name = mem_str("b") };
+	struct proposals *ps = proposals_new(PR_COMMANDER, 1, f.me, on_answers);
+	proposals_add(ps, ASK_FREEZE, a);
+	assert_int_equal(sorter_session(f.sorter, n), 0);
+	assert_int_equal(ledger_propose(f.ledger, ps), 0);
+	thread_sim_run(f.th);
+	assert_int_equal(f.n, 0);
+	ready(&f, 1, 120);
+	assert_int_equal(f.n, 1);
+	assert_int_equal(f.granted[0].run_date, 120);
+	end(&f);
+}
+
+static void sessions_are_chosen_by_the_tasks_policy(void **state)
+{
+	struct fixture f;
+	int per[4] = { 0 };
+
+	(void)state;
+	begin(&f);
+	put(&f, 1, 5, 0, DISPATCH_ROUND_ROBIN);
+	put(&f, 2, 5, 0, DISPATCH_HASH);
+	put(&f, 3, 5, 0, DISPATCH_LEAST_LOADED);
+	for (uint32_t s = 1; s <= 3; s++)
+		seat(&f, s, 20, true);
+	for (int d = 1; d <= 9; d++)
+		ready(&f, 1, d * 60);
+	for (int i = 0; i < 9; i++)
+		per[f.session[i]]++;
+	assert_true(per[1] == 3 && per[2] == 3 && per[3] == 3);
+	for (int d = 1; d <= 9; d++)
+		ready(&f, 3, d * 60);
+	memset(per, 0, sizeof per);
+	for (int i = 9; i < 18; i++)
+		per[f.session[i]]++;
+	assert_true(per[1] == 3 && per[2] == 3 && per[3] == 3);
+	ready(&f, 2, 60);
+	uint32_t chosen = f.session[18];
+	ask(&f, ASK_KILL, (struct inst_key){ 60, 2, 0 }, 0);
+	end(&f);
+	begin(&f); /* the same broker another time */
+	put(&f, 2, 5, 0, DISPATCH_HASH);
+	for (uint32_t s = 3; s >= 1; s--)
+		seat(&f, s, 20, true);
+	ready(&f, 2, 60);
+	assert_int_equal(f.session[0], chosen);
+	end(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_higher_priority_starts_first_then_the_earlier_due),
+		cmocka_unit_test(what_waits_long_enough_comes_before_what_is_important),
+		cmocka_unit_test(a_priority_given_later_counts),
+		cmocka_unit_test(a_capped_task_holds_nobody_back),
+		cmocka_unit_test(credit_is_never_overdrawn_and_a_full_session_gets_nothing),
+		cmocka_unit_test(a_refused_grant_gives_its_credit_back),
+		cmocka_unit_test(sessions_are_chosen_by_the_tasks_policy),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
