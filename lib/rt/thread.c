@@ -37,7 +37,8 @@ struct thread {
 	struct letters local; /* body only */
 	_Atomic int64_t beat_us;
 	_Atomic bool body_set;
-	pthread_t body;
+	pthread_t body;   /* as itself knows it; valid when body_set */
+	pthread_t handle; /* as its starter knows it: to join */
 
 	struct ev_loop *loop; /* NULL under the simulator */
 	ev_async bell;
@@ -433,7 +434,7 @@ int thread_start(struct thread *th, struct err *err)
 	if (e != 0)
 		return err_sys(err, E_NOMEM, e, "thread %s", th->name);
 	th->running = true;
-	th->body = pt;
+	th->handle = pt;
 	r = wait_started(th);
 	if (r < 0)
 		thread_stop(th);
@@ -457,7 +458,7 @@ void thread_stop(struct thread *th)
 		ring(th);
 	pthread_mutex_unlock(&th->mu);
 	if (th->running) {
-		pthread_join(th->body, NULL);
+		pthread_join(th->handle, NULL);
 		th->running = false;
 	} else {
 		fini_all(th); /* the simulator's */
