@@ -60,6 +60,7 @@ extern int64_t now_us;    /* since the world began */
 uint32_t rnd(uint32_t n); /* 0 .. n-1 */
 bool chance(uint32_t per_mille);
 void later(int64_t after_us, void (*what)(void *a, uint64_t b), void *a, uint64_t b);
+void later_owned(int64_t after_us, void (*what)(void *a, uint64_t b), void *a); /* what() frees a */
 bool world_step(void); /* the next thing happens; false: nothing is left */
 void world_reset(uint64_t seed);
 extern const struct clock sim_clock;

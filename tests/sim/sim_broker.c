@@ -108,7 +108,7 @@ static struct up *up_new(int b, int kind)
 
 static void up_send(struct up *u)
 {
-	later(ordered(&up_clear[u->broker]), arrive, u, 0);
+	later_owned(ordered(&up_clear[u->broker]), arrive, u);
 }
 
 static void list_held(int b, struct up *u)

@@ -203,5 +203,7 @@ int main(int argc, char **argv)
 				       event_name((enum event)e));
 	printf("sim: %" PRIu64 " seeds, %" PRIu64 " broken, hash %016" PRIx64 "\n", seeds, bad,
 	       all);
+	world_reset(0);
+	check_reset();
 	return bad ? 1 : 0;
 }

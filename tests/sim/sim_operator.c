@@ -194,7 +194,7 @@ void operator_sees(const struct transition *tr)
 		return;
 	struct inst_key *key = mem_new(sizeof *key);
 	*key = tr->inst.key;
-	later((int64_t)rnd(chance(700) ? 3 : 100) * MS, redo_at_once, key, 0);
+	later_owned((int64_t)rnd(chance(700) ? 3 : 100) * MS, redo_at_once, key);
 }
 
 static void mend_instance(void *ctx, const struct instance *i, uint32_t slot)

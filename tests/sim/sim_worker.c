@@ -83,7 +83,7 @@ static void down_send(struct down *d)
 	if (at < clear_at[d->broker])
 		at = clear_at[d->broker];
 	clear_at[d->broker] = at;
-	later(at - now_us, arrive, d, 0);
+	later_owned(at - now_us, arrive, d);
 }
 
 static struct down *down_new(int b, int kind, uint64_t token, size_t n)

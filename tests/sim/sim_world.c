@@ -18,6 +18,7 @@ struct thing {
 	void (*what)(void *a, uint64_t b);
 	void *a;
 	uint64_t b;
+	bool owned; /* a is freed if it never happens; else what() frees it */
 };
 
 static struct heap things;
@@ -62,7 +63,7 @@ void wall_shift(int64_t us)
 }
 
 /* Same time: in the order they were put. The tie-breaker stands in the low bits. */
-void later(int64_t after_us, void (*what)(void *a, uint64_t b), void *a, uint64_t b)
+static struct thing *put(int64_t after_us, void (*what)(void *a, uint64_t b), void *a, uint64_t b)
 {
 	struct thing *t = mem_new(sizeof *t);
 
@@ -71,6 +72,17 @@ void later(int64_t after_us, void (*what)(void *a, uint64_t b), void *a, uint64_
 	t->a = a;
 	t->b = b;
 	heap_set(&things, &t->node, (now_us + after_us) << 16 | (tie++ & 0xffff));
+	return t;
+}
+
+void later(int64_t after_us, void (*what)(void *a, uint64_t b), void *a, uint64_t b)
+{
+	put(after_us, what, a, b);
+}
+
+void later_owned(int64_t after_us, void (*what)(void *a, uint64_t b), void *a)
+{
+	put(after_us, what, a, 0)->owned = true;
 }
 
 bool world_step(void)
@@ -99,6 +111,8 @@ void world_reset(uint64_t seed)
 
 	while ((n = heap_top(&things))) {
 		heap_remove(&things, n);
+		if (((struct thing *)n)->owned)
+			free(((struct thing *)n)->a);
 		free(n);
 	}
 	heap_done(&things);

@@ -69,8 +69,9 @@ static void me_turn(void *self)
 	}
 }
 
-static const struct actor_ops me_ops = { .name = "test", .letters_max = 1000, .init = me_init,
-	.turn = me_turn };
+static const struct actor_ops me_ops = {
+	.name = "test", .letters_max = 1000, .init = me_init, .turn = me_turn
+};
 
 static void on_fatal(void *ctx, const struct err *err)
 {
@@ -80,13 +81,22 @@ static void on_fatal(void *ctx, const struct err *err)
 
 static struct task *minutes(enum catchup_mode mode, int max)
 {
-	struct schedule s = { .unit = CU_MINUTE, .step = 1, .tz = zone("UTC"), .start = 0,
-		              .end = PLAN_NEVER };
+	struct schedule s = {
+		.unit = CU_MINUTE, .step = 1, .tz = zone("UTC"), .start = 0, .end = PLAN_NEVER
+	};
 	struct task *t = mem_new(sizeof *t);
 
-	*t = (struct task){ .id = 1, .version = 1, .workflow_id = 1, .name = "p/w/t", .type = "t",
-		            .group = "", .owner = "", .run_as = "", .max_attempts = 1,
-		            .catchup = mode, .catchup_max = max };
+	*t = (struct task){ .id = 1,
+		            .version = 1,
+		            .workflow_id = 1,
+		            .name = "p/w/t",
+		            .type = "t",
+		            .group = "",
+		            .owner = "",
+		            .run_as = "",
+		            .max_attempts = 1,
+		            .catchup = mode,
+		            .catchup_max = max };
 	t->refs = 1;
 	t->memory = t;
 	assert_int_equal(plan_new(&s, &t->plan, NULL), 0);
@@ -100,8 +110,11 @@ static void put(struct fixture *f, const struct task *t, enum task_state state)
 	e->tasks = mem_array(1, sizeof *e->tasks);
 	e->rows = mem_array(1, sizeof *e->rows);
 	e->tasks[0] = task_ref(t);
-	e->rows[0] = (struct store_task){ .id = 1, .workflow_id = 1, .version = 1,
-		                          .state = (uint8_t)state, .planned_through = INT64_MIN };
+	e->rows[0] = (struct store_task){ .id = 1,
+		                          .workflow_id = 1,
+		                          .version = 1,
+		                          .state = (uint8_t)state,
+		                          .planned_through = INT64_MIN };
 	e->n_tasks = 1;
 	assert_int_equal(ledger_edit(f->ledger, e), 0);
 	thread_sim_run(f->th);
@@ -118,17 +131,26 @@ static void go_to(struct fixture *f, int64_t at_s)
 /* The task is known, through date 60 all is done, and the clock says `now`. */
 static void begin(struct fixture *f, const struct task *t, int64_t now)
 {
-	struct ledger_settings set = { .ring_slots = 4096, .batch_max = 100, .window_us = 1000,
-		                       .retry_us = 1000, .epoch_us = 1000000, .fatal = on_fatal };
-	struct store_task row = { .id = 1, .workflow_id = 1, .version = 1, .state = TS_ONLINE,
-		                  .online_from = INT64_MIN, .planned_through = 60 };
+	struct ledger_settings set = { .ring_slots = 4096,
+		                       .batch_max = 100,
+		                       .window_us = 1000,
+		                       .retry_us = 1000,
+		                       .epoch_us = 1000000,
+		                       .fatal = on_fatal };
+	struct store_task row = { .id = 1,
+		                  .workflow_id = 1,
+		                  .version = 1,
+		                  .state = TS_ONLINE,
+		                  .online_from = INT64_MIN,
+		                  .planned_through = 60 };
 	struct task *tasks[1] = { (struct task *)(uintptr_t)t };
 
 	*f = (struct fixture){ 0 };
 	wall_s = mono_s = now;
 	assert_int_equal(store_open("mem:", &f->store, NULL), 0);
 	f->th = thread_new("test", &test_clock);
-	assert_int_equal(ledger_new(f->th, f->store, "test", &set, tasks, &row, 1, &f->ledger, NULL), 0);
+	assert_int_equal(
+		ledger_new(f->th, f->store, "test", &set, tasks, &row, 1, &f->ledger, NULL), 0);
 	f->plan = instantiator_new(f->th, f->ledger);
 	f->me = actor_new(f->th, &me_ops, f);
 	f->in = stream_reader_new(ledger_stream(f->ledger), STREAM_INNER, f->me);
@@ -240,7 +262,8 @@ static void weeks_of_minutes_are_made_within_the_credit_of_a_small_ring(void **s
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(after_a_silence_each_policy_keeps_its_dates_and_records_the_others),
+		cmocka_unit_test(
+			after_a_silence_each_policy_keeps_its_dates_and_records_the_others),
 		cmocka_unit_test(a_date_is_made_when_it_is_due_and_once),
 		cmocka_unit_test(a_clock_that_is_set_back_makes_nothing_twice_and_loses_nothing),
 		cmocka_unit_test(an_offline_task_makes_nothing_and_catches_up_when_it_is_back),

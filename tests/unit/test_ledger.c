@@ -360,9 +360,8 @@ static void a_proposal_about_another_revision_is_returned(void **state)
 	(void)state;
 	begin(&f);
 	uint32_t revision = ask(&f, ASK_CREATE, k).revision;
-	struct proposal p = {
-		.ask = ASK_KILL, .key = k, .intent = KI_USER, .revision = revision + 1
-	};
+	struct proposal p = { .ask = ASK_KILL, .key = k, .intent = KI_USER };
+	p.revision = revision + 1;
 	assert_int_equal(ask_full(&f, p).code, E_REVISION);
 	p.revision = revision;
 	assert_int_equal(ask_full(&f, p).code, 0);
@@ -424,9 +423,8 @@ static void only_what_a_dead_join_skipped_is_reopened(void **state)
 	(void)state;
 	begin(&f);
 	ask(&f, ASK_CREATE, k);
-	struct proposal skip = {
-		.ask = ASK_SKIP, .key = k, .reason = RE_ASKED, .folded = UINT64_MAX
-	};
+	struct proposal skip = { .ask = ASK_SKIP, .key = k, .reason = RE_ASKED };
+	skip.folded = UINT64_MAX;
 	assert_int_equal(ask_full(&f, skip).code, 0);
 	assert_int_equal(ask(&f, ASK_REOPEN, k).code, E_CONFLICT);
 	ask(&f, ASK_REDO, k);

@@ -66,8 +66,9 @@ static void me_turn(void *self)
 		}
 }
 
-static const struct actor_ops me_ops = { .name = "test", .letters_max = 1000, .init = me_init,
-	.turn = me_turn };
+static const struct actor_ops me_ops = {
+	.name = "test", .letters_max = 1000, .init = me_init, .turn = me_turn
+};
 
 static void on_answers(struct letter *l, void *self)
 {
@@ -83,14 +84,19 @@ static void on_fatal(void *ctx, const struct err *err)
 
 static void begin(struct fixture *f)
 {
-	struct ledger_settings set = { .ring_slots = 1024, .batch_max = 100, .window_us = 1000,
-		                       .retry_us = 1000, .epoch_us = 1000000, .fatal = on_fatal };
+	struct ledger_settings set = { .ring_slots = 1024,
+		                       .batch_max = 100,
+		                       .window_us = 1000,
+		                       .retry_us = 1000,
+		                       .epoch_us = 1000000,
+		                       .fatal = on_fatal };
 
 	*f = (struct fixture){ 0 };
 	now_us = 0;
 	assert_int_equal(store_open("mem:", &f->store, NULL), 0);
 	f->th = thread_new("test", &test_clock);
-	assert_int_equal(ledger_new(f->th, f->store, "test", &set, NULL, NULL, 0, &f->ledger, NULL), 0);
+	assert_int_equal(ledger_new(f->th, f->store, "test", &set, NULL, NULL, 0, &f->ledger, NULL),
+	                 0);
 	f->sorter = sorter_new(f->th, f->ledger);
 	f->me = actor_new(f->th, &me_ops, f);
 	f->in = stream_reader_new(ledger_stream(f->ledger), STREAM_INNER, f->me);
@@ -109,22 +115,36 @@ static void end(struct fixture *f)
 /* A task of every minute, online, its barrier passed. */
 static void put(struct fixture *f, uint32_t id, int priority, int cap, enum task_dispatch how)
 {
-	struct schedule s = { .unit = CU_MINUTE, .step = 1, .tz = zone("UTC"), .start = 0,
-		              .end = PLAN_NEVER };
+	struct schedule s = {
+		.unit = CU_MINUTE, .step = 1, .tz = zone("UTC"), .start = 0, .end = PLAN_NEVER
+	};
 	struct task *t = mem_new(sizeof *t);
 	struct edit *e = mem_new(sizeof *e);
 
-	*t = (struct task){ .id = id, .version = 1, .workflow_id = id, .name = "p/w/t", .type = "t",
-		            .group = "", .owner = "", .run_as = "", .priority = priority,
-		            .max_attempts = 2, .infra_max = 5, .concurrency = cap, .dispatch = how };
+	*t = (struct task){ .id = id,
+		            .version = 1,
+		            .workflow_id = id,
+		            .name = "p/w/t",
+		            .type = "t",
+		            .group = "",
+		            .owner = "",
+		            .run_as = "",
+		            .priority = priority,
+		            .max_attempts = 2,
+		            .infra_max = 5,
+		            .concurrency = cap,
+		            .dispatch = how };
 	t->refs = 1;
 	t->memory = t;
 	assert_int_equal(plan_new(&s, &t->plan, NULL), 0);
 	e->tasks = mem_array(1, sizeof *e->tasks);
 	e->rows = mem_array(1, sizeof *e->rows);
 	e->tasks[0] = t;
-	e->rows[0] = (struct store_task){ .id = id, .workflow_id = id, .version = 1,
-		                          .state = TS_ONLINE, .planned_through = INT64_MIN };
+	e->rows[0] = (struct store_task){ .id = id,
+		                          .workflow_id = id,
+		                          .version = 1,
+		                          .state = TS_ONLINE,
+		                          .planned_through = INT64_MIN };
 	e->n_tasks = 1;
 	assert_int_equal(ledger_edit(f->ledger, e), 0);
 	thread_sim_run(f->th);
@@ -290,8 +310,12 @@ static void a_refused_grant_gives_its_credit_back(void **state)
 	a = ready(&f, 1, 60);
 	/* In one letter before the sorter's turn: credit, and a change of what it will grant. */
 	struct session_news *n = mem_new(sizeof *n);
-	*n = (struct session_news){ .session = 1, .broker = 1, .accepts = true, .limit = 1,
-		                    .type = mem_str("t"), .broker_name = mem_str("b") };
+	*n = (struct session_news){ .session = 1,
+		                    .broker = 1,
+		                    .accepts = true,
+		                    .limit = 1,
+		                    .type = mem_str("t"),
+		                    .broker_name = mem_str("b") };
 	struct proposals *ps = proposals_new(PR_COMMANDER, 1, f.me, on_answers);
 	proposals_add(ps, ASK_FREEZE, a);
 	assert_int_equal(sorter_session(f.sorter, n), 0);
