@@ -5,11 +5,13 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -141,6 +143,17 @@ static void descriptors_open(void)
 	}
 }
 
+/* What the keeper ignores its jobs would ignore. glibc's posix_spawn leaves its own two signals
+ * (32, 33) ignored in every child, and its sigaction() refuses to touch them: hence the raw call;
+ * a kernel's action of zeros is SIG_DFL. */
+static void signals_reset(void)
+{
+	static const unsigned long dfl[16];
+
+	for (int sig = 1; sig < _NSIG; sig++)
+		syscall(SYS_rt_sigaction, sig, dfl, NULL, _NSIG / 8);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp argp = { options, option,
@@ -160,6 +173,7 @@ int main(int argc, char **argv)
 	int rc;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	signals_reset();
 	log_open("jobkeeper", a.level);
 	notify_open();
 	descriptors_open();
