@@ -24,6 +24,7 @@ struct gathered {
 	struct store_doc *docs;
 	struct store_command *commands;
 	struct store_command_item *items;
+	struct store_stat *stats;
 };
 
 static void gather_events(struct ledger *l, struct gathered *g)
@@ -121,6 +122,7 @@ static void gathered_done(struct gathered *g)
 	free(g->links_of);
 	free(g->commands);
 	free(g->items);
+	free(g->stats);
 }
 
 static void forget_batch(struct ledger *l)
@@ -238,6 +240,8 @@ void ledger_commit(struct ledger *l)
 	gather_images(l, &g);
 	gather_edits(l, &g);
 	gather_records(l, &g);
+	g.b.n_stats = ledger_gather_stats(l, g.b.events, g.b.n_events, &g.stats);
+	g.b.stats = g.stats;
 	bool empty = g.b.last < g.b.first && !g.b.n_live && !g.b.n_done && !g.b.n_tasks &&
 	             !g.b.n_docs && !g.b.n_commands && !g.b.n_items;
 	int r = empty ? 0 : commit_or_find(l, &g.b, &err);

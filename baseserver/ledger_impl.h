@@ -141,6 +141,10 @@ void ledger_put_task(struct ledger *l, struct task *def, const struct store_task
 void ledger_commit(struct ledger *l);
 bool ledger_has_work(const struct ledger *l);
 
+/* ledger_stats.c: what these events add; *ret_stats is the caller's to free. */
+size_t ledger_gather_stats(const struct ledger *l, const struct transition *const *events, size_t n,
+                           struct store_stat **ret_stats);
+
 /* ledger_keep.c */
 int ledger_save_outcomes(struct ledger *l, struct err *err);
 

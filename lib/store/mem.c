@@ -290,6 +290,34 @@ static int mem_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t
 	return 0;
 }
 
+static int mem_load_stats(struct store *s, uint32_t task, int32_t lo, int32_t hi,
+                          int (*each)(void *ctx, const struct store_stat *st), void *ctx,
+                          struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+
+	for (size_t i = 0; r >= 0 && i < m->disk->n_stats; i++) {
+		const struct store_stat *st = &m->disk->stats[i];
+		if (st->task == task && st->day >= lo && st->day <= hi)
+			r = each(ctx, st);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int mem_drop_stats(struct store *s, uint32_t epoch, int32_t day, size_t rows_max,
+                          size_t *ret_rows, struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+
+	if (r == 0)
+		r = prove(m, epoch, err);
+	if (r == 0)
+		*ret_rows = mem_disk_drop_stats(m->disk, day, rows_max);
+	return r;
+}
+
 void store_mem_fail(struct store *s, unsigned after, unsigned n, int code,
                     enum store_fault_when when)
 {
@@ -366,4 +394,6 @@ const struct store_ops store_mem_ops = {
 	.find_command = mem_find_command,
 	.save_outcomes = mem_save_outcomes,
 	.retain = mem_retain,
+	.load_stats = mem_load_stats,
+	.drop_stats = mem_drop_stats,
 };

@@ -191,6 +191,52 @@ static void write_event(struct mem_disk *d, const struct transition *t)
 	d->events[d->n_events++].note = mem_str(t->note);
 }
 
+static int order_stats(const struct store_stat *a, const struct store_stat *b)
+{
+	int r = ORDER(a->task, b->task);
+
+	r = r ? r : ORDER(a->day, b->day);
+	r = r ? r : ORDER(a->state, b->state);
+	return r ? r : ORDER(a->bucket, b->bucket);
+}
+
+static void add_stat(struct mem_disk *d, const struct store_stat *s)
+{
+	size_t lo = 0, hi = d->n_stats;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (order_stats(&d->stats[mid], s) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo < d->n_stats && order_stats(&d->stats[lo], s) == 0) {
+		d->stats[lo].count += s->count;
+		d->stats[lo].sum_us += s->sum_us;
+		return;
+	}
+	d->stats = mem_grow(d->stats, d->n_stats + 1, sizeof *d->stats);
+	memmove(&d->stats[lo + 1], &d->stats[lo], (d->n_stats - lo) * sizeof *d->stats);
+	d->stats[lo] = *s;
+	d->n_stats++;
+}
+
+size_t mem_disk_drop_stats(struct mem_disk *d, int32_t day, size_t rows_max)
+{
+	size_t kept = 0, rows = 0;
+
+	for (size_t i = 0; i < d->n_stats; i++) {
+		if (d->stats[i].day < day && rows < rows_max)
+			rows++;
+		else
+			d->stats[kept++] = d->stats[i];
+	}
+	d->n_stats = kept;
+	return rows;
+}
+
 void mem_disk_write(struct mem_disk *d, const struct store_batch *b)
 {
 	for (size_t i = 0; i < b->n_docs; i++)
@@ -217,6 +263,8 @@ void mem_disk_write(struct mem_disk *d, const struct store_batch *b)
 	}
 	for (size_t i = 0; i < b->n_events; i++)
 		write_event(d, b->events[i]);
+	for (size_t i = 0; i < b->n_stats; i++)
+		add_stat(d, &b->stats[i]);
 	if (b->first && b->last > d->number)
 		d->number = b->last;
 }
@@ -254,6 +302,8 @@ struct mem_disk *mem_disk_copy(const struct mem_disk *d)
 		PUT(c->items, c->n_items, &d->items[i], own_item, free_item, order_items);
 	write_links(c, &(struct store_batch){ .links = d->links, .n_links = d->n_links });
 	mem_disk_save_outcomes(c, d->outcomes, d->n_outcomes, d->outcome_number);
+	for (size_t i = 0; i < d->n_stats; i++)
+		add_stat(c, &d->stats[i]);
 	return c;
 }
 
@@ -282,6 +332,7 @@ void mem_disk_unref(struct mem_disk *d)
 	free(d->items);
 	free(d->links);
 	free(d->outcomes);
+	free(d->stats);
 	free(d);
 }
 

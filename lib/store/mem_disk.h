@@ -24,6 +24,8 @@ struct mem_disk {
 	size_t n_items;
 	struct store_outcome *outcomes;
 	size_t n_outcomes;
+	struct store_stat *stats; /* by task, day, state, bucket */
+	size_t n_stats;
 };
 
 struct mem_disk *mem_disk_new(void);
@@ -34,5 +36,6 @@ void mem_disk_write(struct mem_disk *d, const struct store_batch *b);
 void mem_disk_save_outcomes(struct mem_disk *d, const struct store_outcome *o, size_t n,
                             uint64_t upto_number);
 size_t mem_disk_retain(struct mem_disk *d, int64_t before_us, size_t rows_max, bool dry_run);
+size_t mem_disk_drop_stats(struct mem_disk *d, int32_t day, size_t rows_max);
 
 #endif

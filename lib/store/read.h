@@ -154,6 +154,22 @@ int read_actions(struct reader *r, const struct read_page *page,
                  int (*each)(void *ctx, const struct read_action *a), void *ctx,
                  struct read_answer *ret, struct err *err);
 
+/* Statistics of one task (0: of all), newest day first, days from lo to hi, both included. */
+int read_stats(struct reader *r, uint32_t task, int32_t lo, int32_t hi,
+               int (*each)(void *ctx, const struct store_stat *s), void *ctx, struct err *err);
+
+/* What retention would drop: what ended before `before_us`, as far as outcomes are saved, with
+ * its events. Rows of history and days are counted, events and bytes estimated from the rows'
+ * numbers and the size of the database. */
+struct read_retention {
+	uint64_t rows, events, items;
+	uint64_t rows_kept;
+	int64_t first_us, last_us; /* ends of the oldest and the newest that would go; 0: none */
+	uint64_t bytes, bytes_all; /* bytes_all: of the whole database */
+};
+int read_retention(struct reader *r, int64_t before_us, struct read_retention *ret,
+                   struct err *err);
+
 /* How many instances (part 0) are in each state, live and finished, under the filter
  * (`states` is ignored). */
 int read_counts(struct reader *r, const struct read_filter *f, uint64_t ret_counts[ST_COUNT],

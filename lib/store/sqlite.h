@@ -120,6 +120,16 @@ int sqlite_save_outcomes(struct store *s, uint32_t epoch, const struct store_out
                          uint64_t upto_number, struct err *err);
 int sqlite_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max, bool dry_run,
                   size_t *ret_rows, struct err *err);
+int sqlite_write_stats(struct sqlite_store *s, const struct store_batch *b, struct err *err);
+int sqlite_load_stats(struct store *s, uint32_t task, int32_t lo, int32_t hi,
+                      int (*each)(void *ctx, const struct store_stat *st), void *ctx,
+                      struct err *err);
+int sqlite_drop_stats(struct store *s, uint32_t epoch, int32_t day, size_t rows_max,
+                      size_t *ret_rows, struct err *err);
+/* A row of SQL_STAT_COLUMNS. */
+int sql_stat(sqlite3_stmt *q, struct store_stat *ret, struct err *err);
+
+#define SQL_STAT_COLUMNS "day, task_id, job_status, bucket, count, sum_us"
 
 /* Names for a select list that sql_instance() reads. */
 #define SQL_INSTANCE_COLUMNS \

@@ -161,6 +161,8 @@ static int write_all(struct sqlite_store *s, const struct store_batch *b, uint64
 		r = write_done(s, b, err);
 	if (r == 0)
 		r = write_events(s, b, err);
+	if (r == 0)
+		r = sqlite_write_stats(s, b, err);
 	if (r == 0 && b->first && b->last > stored)
 		r = write_number(s, b->last, err);
 	return r;

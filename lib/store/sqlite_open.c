@@ -209,4 +209,6 @@ const struct store_ops store_sqlite_ops = {
 	.find_command = sqlite_find_command,
 	.save_outcomes = sqlite_save_outcomes,
 	.retain = sqlite_retain,
+	.load_stats = sqlite_load_stats,
+	.drop_stats = sqlite_drop_stats,
 };

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "sched/measure.h"
 #include "store/store_impl.h"
 #include "util/err.h"
 
@@ -100,6 +101,25 @@ static int check_reopened(const struct store_batch *b, struct err *err)
 	return 0;
 }
 
+static int check_stats(const struct store_batch *b, struct err *err)
+{
+	if (b->n_stats && !has_numbers(b))
+		return err_set(err, E_INVALID, "statistics without transitions");
+	for (size_t i = 0; i < b->n_stats; i++) {
+		const struct store_stat *s = &b->stats[i];
+		bool known = s->state < ST_COUNT &&
+		             (state_final((enum state)s->state) || s->state == ST_FAILED);
+
+		if (!known || s->count == 0 || s->bucket < STORE_STAT_UNRUN ||
+		    s->bucket >= MEASURE_BUCKETS)
+			return err_set(err, E_INVALID,
+			               "statistics of task %" PRIu32
+			               ": state %u, bucket %d, count %" PRIu32,
+			               s->task, s->state, s->bucket, s->count);
+	}
+	return 0;
+}
+
 int store_check_batch(const struct store_batch *b, struct err *err)
 {
 	int r = check_events(b, err);
@@ -110,7 +130,7 @@ int store_check_batch(const struct store_batch *b, struct err *err)
 		r = check_images(b->done, b->n_done, true, err);
 	if (r == 0)
 		r = check_reopened(b, err);
-	return r;
+	return r < 0 ? r : check_stats(b, err);
 }
 
 int store_check_numbers(const struct store_batch *b, uint64_t stored, struct err *err)
@@ -192,4 +212,17 @@ int store_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows
                  size_t *ret_rows, struct err *err)
 {
 	return s->ops->retain(s, epoch, before_us, rows_max, dry_run, ret_rows, err);
+}
+
+int store_load_stats(struct store *s, uint32_t task, int32_t lo, int32_t hi,
+                     int (*each)(void *ctx, const struct store_stat *st), void *ctx,
+                     struct err *err)
+{
+	return s->ops->load_stats(s, task, lo, hi, each, ctx, err);
+}
+
+int store_drop_stats(struct store *s, uint32_t epoch, int32_t day, size_t rows_max,
+                     size_t *ret_rows, struct err *err)
+{
+	return s->ops->drop_stats(s, epoch, day, rows_max, ret_rows, err);
 }

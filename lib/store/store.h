@@ -89,6 +89,19 @@ struct store_command_item {
 	const char *text;
 };
 
+/* Attempts and instances that came to an end: as many of one task, local day, state and
+ * class of duration (sched/measure.h) as `count` says. Task 0: all tasks together. */
+struct store_stat {
+	int32_t day; /* local, in the task's zone; since 1970-01-01 */
+	uint32_t task;
+	uint8_t state;  /* final, or ST_FAILED: an attempt after which a retry is due */
+	int16_t bucket; /* STORE_STAT_UNRUN: it never ran */
+	uint32_t count;
+	int64_t sum_us; /* of the durations */
+};
+
+enum { STORE_STAT_UNRUN = -1 };
+
 /* One commit. Borrowed for the call. Images: each key at most once in live or done. */
 struct store_batch {
 	uint32_t epoch;
@@ -114,6 +127,8 @@ struct store_batch {
 	size_t n_commands;
 	const struct store_command_item *items;
 	size_t n_items;
+	const struct store_stat *stats; /* added to what is kept; each key at most once */
+	size_t n_stats;
 };
 
 /* url     "mem:", or "sqlite:DIRECTORY" (made with 0700 if absent; its file is
@@ -161,6 +176,11 @@ int store_load_commands(struct store *s, bool unfinished_only,
                         int (*each)(void *ctx, const struct store_command *c), void *ctx,
                         struct err *err);
 
+/* Statistics of one task, days from lo to hi, both included; by day, state, bucket. */
+int store_load_stats(struct store *s, uint32_t task, int32_t lo, int32_t hi,
+                     int (*each)(void *ctx, const struct store_stat *st), void *ctx,
+                     struct err *err);
+
 /* One finished instance by key, from history (redo, force). E_NOT_FOUND. */
 int store_find_done(struct store *s, struct inst_key key, struct instance *ret, struct err *err);
 int store_find_command(struct store *s, const char *request_id,
@@ -178,5 +198,9 @@ int store_save_outcomes(struct store *s, uint32_t epoch, const struct store_outc
  * History whose outcome is not saved yet stays, whatever its age. */
 int store_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max, bool dry_run,
                  size_t *ret_rows, struct err *err);
+
+/* Drop up to `rows_max` rows of statistics of days before `day`. *ret_rows: dropped. */
+int store_drop_stats(struct store *s, uint32_t epoch, int32_t day, size_t rows_max,
+                     size_t *ret_rows, struct err *err);
 
 #endif

@@ -108,6 +108,11 @@ bool rules_may_wait(const struct instance *i);    /* for a parent that ended bad
 void rules_skip(const struct transition *tr);     /* P15 */
 bool rules_skip_stands(const struct instance *i); /* Skipped(link): is its join still dead? */
 
+/* sim_stats.c: statistics counted again. */
+void stats_reset(void);
+void stats_follow(const struct transition *tr);
+void stats_check(struct store *s);
+
 /* sim_tasks.c: definitions; every version ever made is kept until the seed ends. */
 void tasks_make(void);
 void tasks_free(void);

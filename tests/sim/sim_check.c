@@ -82,6 +82,7 @@ void check_reset(void)
 	memset(slots, 0, sizeof slots);
 	memset(known, 0, sizeof known);
 	rules_reset();
+	stats_reset();
 }
 
 static struct row *row_of(struct inst_key key, bool make)
@@ -278,6 +279,7 @@ static void follow(const struct transition *tr, struct row *r)
 	r->live_token = state_holds_slot((enum state)tr->to) ? tr->inst.token : 0;
 	r->inst = tr->inst;
 	rules_follow(tr);
+	stats_follow(tr);
 }
 
 void check_record(const struct transition *tr)
@@ -415,6 +417,7 @@ void check_store(struct store *s)
 		else
 			compare(&i);
 	}
+	stats_check(s);
 	if (live != want)
 		break_invariant("I16", "%zu live rows, the log says %zu", live, want);
 	if (store_mem_count_done(s) != done)

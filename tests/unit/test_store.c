@@ -521,6 +521,65 @@ static void retention_drops_what_is_old_and_has_its_outcome_saved(void **state)
 	assert_int_equal(retained(w, INT64_MAX, 1000, true), 0);
 }
 
+static int see_stat(void *ctx, const struct store_stat *s)
+{
+	struct texts *t = ctx;
+	size_t n = strlen(t->text);
+
+	snprintf(t->text + n, sizeof t->text - n, "%d t%u %s b%d x%u %lld;", s->day, s->task,
+	         state_name((enum state)s->state), s->bucket, s->count, (long long)s->sum_us);
+	return 0;
+}
+
+static int add_stats(struct world *w, const struct store_stat *s, size_t n, struct err *err)
+{
+	struct instance i = world_instance(9, (int64_t)w->number, 0);
+	const struct instance *live = &i;
+	struct store_batch b = { .live = &live, .n_live = 1, .stats = s, .n_stats = n };
+
+	world_change(w, &i, EV_CREATE, ST_READY);
+	return world_commit(w, &b, err);
+}
+
+static const char *stats_of(struct world *w, uint32_t task, int32_t lo, int32_t hi, struct texts *t)
+{
+	t->text[0] = 0;
+	assert_int_equal(store_load_stats(w->s, task, lo, hi, see_stat, t, NULL), 0);
+	return t->text;
+}
+
+static void statistics_add_up_and_go_by_day(void **state)
+{
+	struct world *w = *state;
+	struct texts t = { 0 };
+	size_t rows = 0;
+	const struct store_stat first[] = { { 20000, 3, ST_SUCC, 17, 2, 34 },
+		                            { 20000, 3, ST_SKIPPED, STORE_STAT_UNRUN, 1, 0 },
+		                            { 20001, 3, ST_FAILED, 0, 1, 0 },
+		                            { 20000, 0, ST_SUCC, 17, 2, 34 } };
+	const struct store_stat second[] = { { 20000, 3, ST_SUCC, 17, 5, 85 },
+		                             { 20000, 3, ST_SUCC, 959, 1, INT64_MAX / 2 } };
+	const struct store_stat wrong = { 20000, 3, ST_RUNNING, 1, 1, 1 };
+
+	assert_int_equal(add_stats(w, first, 4, NULL), 0);
+	assert_int_equal(add_stats(w, second, 2, NULL), 0);
+	assert_int_equal(add_stats(w, &wrong, 1, NULL), E_INVALID);
+	w->number--;
+	world_reopen(w);
+	assert_string_equal(stats_of(w, 3, 20000, 20000, &t),
+	                    "20000 t3 Succ b17 x7 119;20000 t3 Succ b959 x1 4611686018427387903;"
+	                    "20000 t3 Skipped b-1 x1 0;");
+	assert_string_equal(stats_of(w, 3, 20001, 30000, &t), "20001 t3 Failed b0 x1 0;");
+	assert_string_equal(stats_of(w, 0, 19990, 20002, &t), "20000 t0 Succ b17 x2 34;");
+	assert_string_equal(stats_of(w, 4, 19990, 20002, &t), "");
+	assert_int_equal(store_drop_stats(w->s, w->epoch, 20001, 3, &rows, NULL), 0);
+	assert_int_equal(rows, 3);
+	assert_int_equal(store_drop_stats(w->s, w->epoch, 20001, 3, &rows, NULL), 0);
+	assert_int_equal(rows, 1);
+	assert_string_equal(stats_of(w, 3, 0, 30000, &t), "20001 t3 Failed b0 x1 0;");
+	assert_int_equal(store_drop_stats(w->s, w->epoch + 7, 30000, 3, &rows, NULL), E_EPOCH);
+}
+
 static int stop_at_once(void *ctx, const struct instance *i)
 {
 	(void)i;
@@ -648,6 +707,7 @@ int main(void)
 		BOTH(commands_advance_and_are_found_by_request),
 		BOTH(outcomes_are_the_saved_ranges_then_what_finished_since),
 		BOTH(retention_drops_what_is_old_and_has_its_outcome_saved),
+		BOTH(statistics_add_up_and_go_by_day),
 		BOTH(a_negative_answer_ends_loading),
 		MEM(ordered_faults_store_nothing_or_everything),
 		MEM(a_crash_keeps_what_was_committed_and_ends_the_handle),
