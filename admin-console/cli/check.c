@@ -73,6 +73,8 @@ static int answer(const struct cli *cli, const struct workflow_files *f)
 		if (!f->diags.errors)
 			buf_printf(&out, "good: %zu workflows, %zu tasks",
 			           workflow_set_count(f->set), tasks);
+		if (!f->diags.errors && workflow_set_calendars(f->set))
+			buf_printf(&out, ", %zu calendars", workflow_set_calendars(f->set));
 	}
 	code = cli_print(&out);
 	buf_done(&out);

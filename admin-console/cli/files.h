@@ -18,7 +18,8 @@ struct workflow_files {
 	size_t n;
 };
 
-/* The world as it looks offline: this machine's zones, no other tasks, every calendar taken.
+/* The world as it looks offline: this machine's zones, no other tasks, the calendars among
+ * the files (without any, every name is taken and leaves nothing out).
  * `timezone` of tasks that say none. */
 void files_init(struct workflow_files *f, const char *timezone);
 void files_done(struct workflow_files *f);

@@ -1,13 +1,16 @@
 #include "sched/calendar.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sched/civil.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 
 struct calendar {
+	_Atomic unsigned refs;
 	uint8_t weekdays;
 	size_t n;
 	struct calendar_day days[]; /* ascending, each once */
@@ -27,6 +30,7 @@ int calendar_new(uint8_t weekdays, const struct calendar_day *days, size_t n,
 		return err_set(err, E_LIMIT, "a calendar of %zu dates; the limit is %d", n,
 		               CALENDAR_DAYS_MAX);
 	struct calendar *c = mem_new(sizeof *c + n * sizeof c->days[0]);
+	atomic_init(&c->refs, 1);
 	c->weekdays = weekdays & CALENDAR_ALL_WEEK;
 	if (n)
 		memcpy(c->days, days, n * sizeof *days);
@@ -47,9 +51,37 @@ int calendar_new(uint8_t weekdays, const struct calendar_day *days, size_t n,
 	return 0;
 }
 
+struct calendar *calendar_ref(const struct calendar *c)
+{
+	/* The count is not part of what is immutable. */
+	struct calendar *own = (struct calendar *)(uintptr_t)c;
+
+	CHECK(atomic_fetch_add_explicit(&own->refs, 1, memory_order_relaxed) > 0);
+	return own;
+}
+
 void calendar_free(struct calendar *c)
 {
-	free(c);
+	if (c && atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
+		free(c);
+}
+
+/* Without what says nothing: no dates, every weekday. */
+static bool is_plain(const struct calendar *c)
+{
+	return !c || (c->n == 0 && c->weekdays == CALENDAR_ALL_WEEK);
+}
+
+bool calendar_same(const struct calendar *a, const struct calendar *b)
+{
+	if (a == b || (is_plain(a) && is_plain(b)))
+		return true;
+	if (!a || !b || a->weekdays != b->weekdays || a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (a->days[i].day != b->days[i].day || a->days[i].allowed != b->days[i].allowed)
+			return false;
+	return true;
 }
 
 /* Index of the first listed date >= day. */

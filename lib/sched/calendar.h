@@ -1,6 +1,6 @@
 /* calendar.h — which local dates a plan may use: weekdays, and the dates that differ.
  *
- * Immutable once built; thread: any. Days are days since 1970-01-01 (civil.h).
+ * Immutable once built, counted; thread: any. Days are days since 1970-01-01 (civil.h).
  */
 #ifndef SCHED_CALENDAR_H
 #define SCHED_CALENDAR_H
@@ -31,7 +31,10 @@ struct calendar_day {
  */
 int calendar_new(uint8_t weekdays, const struct calendar_day *days, size_t n,
                  struct calendar **ret_calendar, struct err *err);
-void calendar_free(struct calendar *c); /* NULL is fine */
+struct calendar *calendar_ref(const struct calendar *c); /* one more owner */
+void calendar_free(struct calendar *c);                  /* one less; NULL is fine */
+/* Do both allow the same dates, by the same rules? NULL allows every date. */
+bool calendar_same(const struct calendar *a, const struct calendar *b);
 
 bool calendar_allows(const struct calendar *c, int64_t day);
 int64_t calendar_next(const struct calendar *c, int64_t day); /* first allowed >= day */

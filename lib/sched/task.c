@@ -1,5 +1,6 @@
 #include "sched/task.h"
 
+#include "sched/calendar.h"
 #include "sched/cron.h"
 #include "sched/window.h"
 #include "util/check.h"
@@ -29,6 +30,7 @@ void task_unref(const struct task *t)
 		window_free((struct window_expr *)(uintptr_t)own->links[i].window);
 	plan_free(own->plan);
 	cron_free(own->cron);
+	calendar_free(own->calendar);
 	free(own->memory); /* `own` lies in it */
 }
 

@@ -24,6 +24,7 @@ enum task_dispatch {
 };
 enum catchup_mode { CATCHUP_ALL, CATCHUP_LATEST, CATCHUP_NONE };
 
+struct calendar;
 struct cron;
 
 struct task_param {
@@ -51,7 +52,9 @@ struct task {
 	size_t n_machines;
 
 	struct plan *plan;
-	struct cron *cron; /* what the plan borrows; NULL for a cycle */
+	struct cron *cron;         /* what the plan borrows; NULL for a cycle */
+	struct calendar *calendar; /* what the plan borrows, counted; NULL: every day */
+	const char *calendar_name; /* as its document says; "" for none */
 	struct task_link *links;
 	size_t n_links;
 	int32_t join; /* 0: all, else that many */

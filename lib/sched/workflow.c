@@ -1,4 +1,5 @@
 /* Documents: which kind, defaults, tasks; sets of documents. */
+#include "sched/calendar_doc.h"
 #include "sched/workflow_impl.h"
 
 #include "util/alloc.h"
@@ -307,14 +308,42 @@ void workflow_set_free(struct workflow_set *set)
 		return;
 	for (size_t i = 0; i < set->n; i++)
 		workflow_free(set->items[i]);
+	for (size_t i = 0; i < set->n_calendars; i++)
+		calendar_doc_free(set->calendars[i]);
+	free(set->calendars);
 	free(set->items);
 	free(set);
 }
 
-static void cut(struct workflow_set *set, size_t n)
+static void cut(struct workflow_set *set, size_t n, size_t n_calendars)
 {
 	while (set->n > n)
 		workflow_free(set->items[--set->n]);
+	while (set->n_calendars > n_calendars)
+		calendar_doc_free(set->calendars[--set->n_calendars]);
+}
+
+/* Takes doc. */
+static void add_calendar(struct workflow_set *set, struct yaml_doc *doc, const char *file,
+                         struct diags *d)
+{
+	struct calendar_doc *c;
+
+	if (calendar_doc_read(doc, file, d, &c) < 0)
+		return;
+	for (size_t i = 0; i < set->n_calendars; i++) {
+		const struct calendar_doc *was = set->calendars[i];
+		if (strcmp(calendar_doc_name(was), calendar_doc_name(c)) != 0)
+			continue;
+		diag_error(d, (struct place){ file, calendar_doc_line(c), 1, "calendar" },
+		           "duplicate_name", NULL,
+		           "calendar %s stands a second time; first in %s, line %d",
+		           calendar_doc_name(c), calendar_doc_file(was), calendar_doc_line(was));
+		calendar_doc_free(c);
+		return;
+	}
+	set->calendars = mem_grow(set->calendars, set->n_calendars + 1, sizeof *set->calendars);
+	set->calendars[set->n_calendars++] = c;
 }
 
 /* Takes doc. */
@@ -345,17 +374,18 @@ static void add_document(struct workflow_set *set, struct yaml_doc *doc, const c
 int workflow_set_read(struct workflow_set *set, const char *text, size_t bytes, const char *file,
                       struct diags *d)
 {
-	size_t errors = d->errors, before = set->n, n;
+	size_t errors = d->errors, before = set->n, calendars = set->n_calendars, n;
 	struct yaml_doc **docs;
 
 	if (yaml_read(text, bytes, file, d, &docs, &n) < 0)
 		return E_INVALID;
 	for (size_t i = 0; i < n; i++)
-		add_document(set, docs[i], file, d);
+		(calendar_doc_is(yaml_root(docs[i])) ? add_calendar : add_document)(set, docs[i],
+		                                                                    file, d);
 	free(docs);
 	if (d->errors == errors)
 		return 0;
-	cut(set, before);
+	cut(set, before, calendars);
 	return E_INVALID;
 }
 
@@ -367,4 +397,14 @@ size_t workflow_set_count(const struct workflow_set *set)
 const struct workflow *workflow_set_at(const struct workflow_set *set, size_t i)
 {
 	return set->items[i];
+}
+
+size_t workflow_set_calendars(const struct workflow_set *set)
+{
+	return set->n_calendars;
+}
+
+const struct calendar_doc *workflow_set_calendar(const struct workflow_set *set, size_t i)
+{
+	return set->calendars[i];
 }

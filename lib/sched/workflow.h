@@ -1,6 +1,6 @@
 /* workflow.h — workflows as people write them, checked, and compiled to tasks.
  *
- * (design: WORKFLOW.) A document is a workflow or a pipeline. A set is what is judged
+ * (design: WORKFLOW.) A document is a workflow, a pipeline or a calendar. A set is what is judged
  * together: links between its documents are found in it, all others are asked for. Pure: what
  * lies outside (zones, calendars, tasks that exist, numbers) comes through struct
  * workflow_world. One thread at a time; compiled tasks are any thread's.
@@ -18,8 +18,10 @@
 
 struct buf;
 struct calendar;
+struct calendar_doc;
 struct diags;
 struct err;
+struct nearest;
 struct task;
 struct tz;
 struct workflow;
@@ -59,6 +61,9 @@ int workflow_set_read(struct workflow_set *set, const char *text, size_t bytes, 
                       struct diags *d);
 size_t workflow_set_count(const struct workflow_set *set);
 const struct workflow *workflow_set_at(const struct workflow_set *set, size_t i);
+/* Calendars among the documents; tasks of the set may name them. */
+size_t workflow_set_calendars(const struct workflow_set *set);
+const struct calendar_doc *workflow_set_calendar(const struct workflow_set *set, size_t i);
 
 /* --- what lies outside. Every function may be NULL. */
 
@@ -74,9 +79,12 @@ struct workflow_world {
 	int64_t start;        /* of tasks that say none, unless `known` says better */
 	/* The zone of a name. NULL: UTC is the only one. */
 	int (*zone)(void *ctx, const char *name, const struct tz **ret_tz, struct err *err);
-	/* The calendar of a name, NULL for an unknown one; lives as long as the tasks. Without this
-	 * function every name is taken and no date is left out. */
+	/* The calendar of a name that is not in the set, NULL for an unknown one; borrowed, tasks
+	 * take a reference. Without this function, and without calendars in the set, every name
+	 * is taken with a warning and no date is left out. */
 	const struct calendar *(*calendar)(void *ctx, const char *name);
+	/* Try the name of every calendar there is. */
+	void (*calendar_names)(void *ctx, struct nearest *near);
 	/* A task that is not in the set, by full name; borrowed while compiling. NULL: unknown. */
 	const struct task *(*task)(void *ctx, const char *name);
 	/* The same by id: to follow links beyond the set when looking for cycles. */

@@ -1,5 +1,6 @@
 /* A set of documents into tasks: plans first, then links between them, then what must hold of
  * the whole. */
+#include "sched/calendar.h"
 #include "sched/cron.h"
 #include "sched/window.h"
 #include "sched/workflow_impl.h"
@@ -101,6 +102,7 @@ void wf_compiler_done(struct wf_compiler *c)
 			window_free((struct window_expr *)(uintptr_t)m->links[k].window);
 		plan_free(m->plan);
 		cron_free(m->cron);
+		calendar_free(m->calendar);
 	}
 	pile_free(c->pile);
 }

@@ -10,6 +10,7 @@
 #include "util/diag.h"
 #include "util/yaml.h"
 
+struct calendar_doc;
 struct pile;
 
 /* Values as read. `node` is where a value stands, NULL when it was not given. */
@@ -218,6 +219,8 @@ struct wf_set_item; /* a task with its place in the set */
 struct workflow_set {
 	struct workflow **items;
 	size_t n, cap;
+	struct calendar_doc **calendars;
+	size_t n_calendars;
 };
 
 /* A task on its way from document to struct task. */
@@ -228,6 +231,7 @@ struct wf_made {
 	uint32_t workflow_id, version;
 	const struct tz *tz;
 	struct cron *cron;
+	struct calendar *calendar; /* counted */
 	struct plan *plan;
 	bool catchup_latest;
 	struct task_link *links;        /* windows in them are owned until they are the task's */

@@ -134,6 +134,7 @@ static void put_texts(struct packer *p, struct task *t, const struct wf_made *m)
 	t->group = pack_text(p, m->t->group.text);
 	t->owner = pack_text(p, m->t->owner.text);
 	t->run_as = pack_text(p, m->t->run_as.text);
+	t->calendar_name = pack_text(p, m->t->calendar.text);
 }
 
 static void set_state(struct task *t, const struct wf_task *from)
@@ -212,6 +213,7 @@ struct task *wf_pack(const struct wf_made *m)
 	t->workflow_id = m->workflow_id;
 	t->plan = m->plan;
 	t->cron = m->cron;
+	t->calendar = m->calendar;
 	t->memory = fill.base;
 	set_numbers(t, m);
 	set_choices(t, m);

@@ -1,13 +1,17 @@
 /* When a task runs: its zone, cron and plan. */
+#include "sched/calendar.h"
+#include "sched/calendar_doc.h"
 #include "sched/civil.h"
 #include "sched/cron.h"
 #include "sched/instant.h"
 #include "sched/offset.h"
 #include "sched/tz.h"
 #include "sched/workflow_impl.h"
+#include "util/alloc.h"
 #include "util/err.h"
 #include "util/pile.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static int wrong(struct wf_compiler *c, const struct wf_made *m, const struct yaml_node *n,
@@ -110,19 +114,51 @@ static bool make_cron(struct wf_compiler *c, struct wf_made *m, struct schedule 
 	return true;
 }
 
-static bool make_calendar(struct wf_compiler *c, const struct wf_made *m, struct schedule *s)
+static const struct calendar *in_set(const struct workflow_set *set, const char *name)
+{
+	for (size_t i = 0; i < set->n_calendars; i++)
+		if (strcmp(calendar_doc_name(set->calendars[i]), name) == 0)
+			return calendar_doc_days(set->calendars[i]);
+	return NULL;
+}
+
+static const char *near_calendar(const struct wf_compiler *c, const char *name)
+{
+	struct nearest near = nearest_to(name);
+
+	for (size_t i = 0; i < c->set->n_calendars; i++)
+		nearest_try(&near, calendar_doc_name(c->set->calendars[i]));
+	if (c->world->calendar_names)
+		c->world->calendar_names(c->world->ctx, &near);
+	return nearest_name(&near);
+}
+
+static bool make_calendar(struct wf_compiler *c, struct wf_made *m, struct schedule *s)
 {
 	const struct wf_task *t = m->t;
 
 	s->calendar_on_due = t->calendar_on.value;
 	s->shift = (enum plan_shift)t->shift.value;
-	if (!t->calendar.node || !c->world->calendar)
+	if (!t->calendar.node)
 		return true;
-	s->calendar = c->world->calendar(c->world->ctx, t->calendar.text);
-	if (s->calendar)
+	const struct calendar *found = in_set(c->set, t->calendar.text);
+	if (!found && c->world->calendar)
+		found = c->world->calendar(c->world->ctx, t->calendar.text);
+	if (found) {
+		s->calendar = m->calendar = calendar_ref(found);
 		return true;
-	diag_error(c->d, wf_place(m, t->calendar.node, "calendar"), "unknown_calendar", NULL,
+	}
+	if (!c->world->calendar && c->set->n_calendars == 0) {
+		diag_warning(c->d, wf_place(m, t->calendar.node, "calendar"), "unknown_calendar",
+		             NULL, "calendar '%s' is not among the files: no date is left out",
+		             t->calendar.text);
+		return true;
+	}
+	const char *near = near_calendar(c, t->calendar.text);
+	char *hint = near ? mem_fmt("did you mean '%s'?", near) : NULL;
+	diag_error(c->d, wf_place(m, t->calendar.node, "calendar"), "unknown_calendar", hint,
 	           "there is no calendar '%s'", t->calendar.text);
+	free(hint);
 	return false;
 }
 
