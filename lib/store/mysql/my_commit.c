@@ -1,0 +1,229 @@
+/* A commit: multi-row statements, each of at most STATEMENT_BYTES. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "store/mysql/mysql.h"
+#include "util/alloc.h"
+#include "util/err.h"
+
+static int64_t next_run_date(struct my_store *s, struct inst_key key)
+{
+	uint32_t cycle_s = map_get(&s->cycles, key.task);
+
+	return cycle_s == MAP_NONE || key.run_date > INT64_MAX - cycle_s ? key.run_date
+	                                                                 : key.run_date + cycle_s;
+}
+
+static void put_image(struct my_store *s, const struct instance *i)
+{
+	struct buf *b = &s->sql;
+
+	my_put_int(b, next_run_date(s, i->key));
+	buf_putc(b, ',');
+	my_put_int(b, state_number((enum state)i->state));
+#define COL(column, member, lo, hi) \
+	buf_putc(b, ','); \
+	my_put_int(b, (int64_t)i->member);
+#include "store/instance_cols.def"
+#undef COL
+	buf_putc(b, ')');
+}
+
+/* A live row's id is the place its instance has in the ledger: see ../README.md. */
+static int64_t id_of(const struct instance *i)
+{
+	return (int64_t)i->slot + 1;
+}
+
+static int put_live(struct my_out *o, const struct instance *i, struct err *err)
+{
+	int r = my_out_row(o, err);
+
+	buf_putc(&o->s->sql, '(');
+	my_put_int(&o->s->sql, id_of(i));
+	buf_putc(&o->s->sql, ',');
+	put_image(o->s, i);
+	return r;
+}
+
+static int write_live(struct my_store *s, const struct store_batch *b, struct err *err)
+{
+	struct my_out o = { s, "REPLACE INTO lb_task_run (id, next_run_date, " MY_INSTANCE_COLUMNS
+		                 ") VALUES ",
+		              "", 0 };
+	int r = 0;
+
+	for (size_t i = 0; i < b->n_live && r == 0; i++)
+		r = put_live(&o, b->live[i], err);
+	for (size_t i = 0; i < b->n_reopened && r == 0; i++)
+		if (!state_final((enum state)b->reopened[i]->state))
+			r = put_live(&o, b->reopened[i], err);
+	return my_out_end(&o, r, err);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Ids that follow each other leave by their range, the others by name. */
+static int delete_gone(struct my_store *s, size_t n, struct err *err)
+{
+	struct my_out o = { s, "DELETE FROM lb_task_run WHERE id IN (", ")", 0 };
+	int r = 0;
+
+	qsort(s->gone, n, sizeof *s->gone, by_number);
+	for (size_t i = 0, end; i < n && r == 0; i = end) {
+		for (end = i + 1; end < n && s->gone[end] == s->gone[end - 1] + 1; end++)
+			;
+		if (end - i < 8) {
+			for (size_t k = i; k < end && r == 0; k++) {
+				r = my_out_row(&o, err);
+				my_put_int(&s->sql, s->gone[k]);
+			}
+			continue;
+		}
+		r = my_out_end(&o, 0, err);
+		if (r == 0)
+			r = my_runf(s, err,
+			            "DELETE FROM lb_task_run WHERE id BETWEEN %" PRId64
+			            " AND %" PRId64,
+			            s->gone[i], s->gone[end - 1]);
+	}
+	return my_out_end(&o, r, err);
+}
+
+static int write_done(struct my_store *s, const struct store_batch *b, struct err *err)
+{
+	struct my_out o = { s, "INSERT INTO lb_task_run_history (next_run_date, "
+		                 MY_INSTANCE_COLUMNS ") VALUES ",
+		              "", 0 };
+	int r = 0;
+
+	if (b->n_done > s->gone_cap) {
+		s->gone_cap = b->n_done * 2;
+		s->gone = mem_grow(s->gone, s->gone_cap, sizeof *s->gone);
+	}
+	for (size_t i = 0; i < b->n_done; i++)
+		s->gone[i] = id_of(b->done[i]);
+	if (b->n_done)
+		r = delete_gone(s, b->n_done, err);
+	for (size_t i = 0; i < b->n_done && r == 0; i++) {
+		r = my_out_row(&o, err);
+		buf_putc(&s->sql, '(');
+		put_image(s, b->done[i]);
+	}
+	return my_out_end(&o, r, err);
+}
+
+static int write_reopened(struct my_store *s, const struct store_batch *b, struct err *err)
+{
+	struct my_out o = { s, "DELETE FROM lb_task_run_history"
+		                 " WHERE (curr_run_date, task_id, part) IN (",
+		              ")", 0 };
+	int r = 0;
+
+	for (size_t i = 0; i < b->n_reopened && r == 0; i++) {
+		struct inst_key k = b->reopened[i]->key;
+
+		r = my_out_row(&o, err);
+		buf_putc(&s->sql, '(');
+		my_put_int(&s->sql, k.run_date);
+		buf_putc(&s->sql, ',');
+		my_put_int(&s->sql, k.task);
+		buf_putc(&s->sql, ',');
+		my_put_int(&s->sql, k.part);
+		buf_putc(&s->sql, ')');
+	}
+	return my_out_end(&o, r, err);
+}
+
+static int write_events(struct my_store *s, const struct store_batch *b, struct err *err)
+{
+	struct my_out o = { s, "INSERT INTO lb_task_event ("
+#define ECOL(column, value) #column ","
+#include "store/event_cols.def"
+#undef ECOL
+		                 "note) VALUES ",
+		              "", 0 };
+	struct buf *sql = &s->sql;
+	int r = 0;
+
+	for (size_t i = 0; i < b->n_events && r == 0; i++) {
+		const struct transition *t = b->events[i];
+
+		if (t->kind != TK_INSTANCE)
+			continue;
+		r = my_out_row(&o, err);
+		buf_putc(sql, '(');
+#define ECOL(column, value) \
+	my_put_int(sql, (int64_t)(value)); \
+	buf_putc(sql, ',');
+#include "store/event_cols.def"
+#undef ECOL
+		if (t->note)
+			my_put_string(s, sql, t->note);
+		else
+			buf_puts(sql, "NULL");
+		buf_putc(sql, ')');
+	}
+	return my_out_end(&o, r, err);
+}
+
+static int write_all(struct my_store *s, const struct store_batch *b, uint64_t stored,
+                     struct err *err)
+{
+	int r = my_write_docs(s, b, err);
+
+	if (r == 0)
+		r = write_reopened(s, b, err);
+	if (r == 0)
+		r = write_live(s, b, err);
+	if (r == 0)
+		r = write_done(s, b, err);
+	if (r == 0)
+		r = write_events(s, b, err);
+	if (r == 0 && b->first && b->last > stored)
+		r = my_runf(s, err, "UPDATE lb_leader SET number = %" PRIu64 " WHERE id = 1",
+		            b->last);
+	return r;
+}
+
+static void remember(struct my_store *s, const struct store_batch *b)
+{
+	for (size_t i = 0; i < b->n_tasks; i++) {
+		const struct store_task *t = &b->tasks[i];
+		uint32_t old = map_get(&s->cycles, t->id);
+
+		if (old != MAP_NONE)
+			map_remove(&s->cycles, t->id, old);
+		if (t->cycle_s > 0 && t->cycle_s < MAP_NONE)
+			map_add(&s->cycles, t->id, (uint32_t)t->cycle_s);
+	}
+}
+
+int my_commit(struct store *st, const struct store_batch *b, struct err *err)
+{
+	struct my_store *s = (struct my_store *)st;
+	uint64_t stored = 0;
+	int r = my_know_cycles(s, err);
+
+	if (r == 0)
+		r = my_begin(s, b->epoch, &stored, err);
+	if (r < 0)
+		return err_wrap(err, r, "commit");
+	r = store_check_numbers(b, stored, err);
+	if (r == 1) { /* a repeat of what is in */
+		my_end(s, E_EXISTS, NULL);
+		return 0;
+	}
+	if (r == 0)
+		r = write_all(s, b, stored, err);
+	r = my_end(s, r, err);
+	if (r < 0)
+		return err_wrap(err, r, "commit");
+	remember(s, b);
+	return 0;
+}

@@ -1,0 +1,280 @@
+/* The connection: made, lost, made again; statements; what a failure means. */
+#include <errmsg.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <mysqld_error.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/mysql/mysql.h"
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/fs.h"
+
+/* MariaDB's own numbers that MySQL's header lacks. */
+#define ER_KILLED            1927
+#define ER_WSREP_NOT_READY   1047 /* a Galera node outside the cluster says "unknown command" */
+#define PASSWORD_BYTES_MAX   1024
+#define OLDEST_MARIADB       100500UL
+#define OLDEST_MYSQL         80000UL
+
+static const char session[] =
+	"SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00',"
+	" innodb_lock_wait_timeout = 5, lock_wait_timeout = 5, wait_timeout = 28800, autocommit = 1";
+
+/* What a failure's number is to the store's caller, and whether the connection is over. */
+static const struct {
+	unsigned number;
+	int code;
+	bool is_over;
+} failures[] = {
+	{ CR_SERVER_GONE_ERROR, E_AGAIN, true },
+	{ CR_SERVER_LOST, E_AGAIN, true },
+	{ CR_CONNECTION_ERROR, E_AGAIN, true },
+	{ CR_CONN_HOST_ERROR, E_AGAIN, true },
+	{ CR_UNKNOWN_HOST, E_AGAIN, true },
+	{ CR_COMMANDS_OUT_OF_SYNC, E_AGAIN, true },
+	{ CR_MALFORMED_PACKET, E_AGAIN, true },
+	{ CR_SSL_CONNECTION_ERROR, E_AUTH, true },
+	{ CR_OUT_OF_MEMORY, E_NOMEM, true },
+	{ ER_CON_COUNT_ERROR, E_AGAIN, true },
+	{ ER_SERVER_SHUTDOWN, E_AGAIN, true },
+	{ ER_NEW_ABORTING_CONNECTION, E_AGAIN, true },
+	{ ER_QUERY_INTERRUPTED, E_AGAIN, true },
+	{ ER_KILLED, E_AGAIN, true },
+	{ ER_WSREP_NOT_READY, E_AGAIN, true },
+	{ ER_NET_PACKET_TOO_LARGE, E_TOO_BIG, true },
+	{ ER_LOCK_WAIT_TIMEOUT, E_BUSY, false },
+	{ ER_LOCK_DEADLOCK, E_BUSY, false },
+	{ ER_DISK_FULL, E_FULL, false },
+	{ ER_RECORD_FILE_FULL, E_FULL, false },
+	{ ER_OUTOFMEMORY, E_NOMEM, false },
+	{ ER_ACCESS_DENIED_ERROR, E_AUTH, true },
+	{ ER_DBACCESS_DENIED_ERROR, E_FORBIDDEN, false },
+	{ ER_TABLEACCESS_DENIED_ERROR, E_FORBIDDEN, false },
+	{ ER_COLUMNACCESS_DENIED_ERROR, E_FORBIDDEN, false },
+	{ ER_SPECIFIC_ACCESS_DENIED_ERROR, E_FORBIDDEN, false },
+	{ ER_OPTION_PREVENTS_STATEMENT, E_FORBIDDEN, true }, /* read only: maybe another now */
+	{ ER_READ_ONLY_MODE, E_FORBIDDEN, true },
+	{ ER_BAD_DB_ERROR, E_NOT_FOUND, true },
+	{ ER_NO_SUCH_TABLE, E_CORRUPT, false },
+	{ ER_BAD_FIELD_ERROR, E_CORRUPT, false },
+	{ ER_DUP_ENTRY, E_CORRUPT, false },
+	{ ER_DATA_TOO_LONG, E_INVALID, false },
+};
+
+void my_hang_up(struct my_store *s)
+{
+	if (s->db)
+		mysql_close(s->db);
+	s->db = NULL;
+}
+
+int my_fail(struct my_store *s, const char *what, struct err *err)
+{
+	unsigned number = mysql_errno(s->db);
+	int code = E_IO;
+	bool is_over = number >= CR_MIN_ERROR && number <= CR_MAX_ERROR;
+
+	for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++)
+		if (failures[i].number == number) {
+			code = failures[i].code;
+			is_over = failures[i].is_over;
+		}
+	err_set(err, code, "mysql://%s@%s:%u/%s: %.60s: %s (%u)", s->url.user, s->url.host,
+	        s->url.port, s->url.database, what, mysql_error(s->db), number);
+	if (is_over)
+		my_hang_up(s);
+	return code;
+}
+
+static int read_password(const struct my_url *u, char **ret, struct err *err)
+{
+	struct buf b;
+	int r = 0;
+
+	*ret = NULL;
+	if (!u->password_file)
+		return 0;
+	buf_init(&b);
+	r = fs_read_secret(u->password_file, PASSWORD_BYTES_MAX, &b, err);
+	if (r == 0) {
+		const char *text = buf_str(&b);
+
+		*ret = mem_strn(text, strcspn(text, "\r\n"));
+		explicit_bzero(b.data, b.cap);
+	}
+	buf_done(&b);
+	return r < 0 ? err_wrap(err, r, "store: password_file") : 0;
+}
+
+static void set_options(struct my_store *s)
+{
+	const struct my_url *u = &s->url;
+	my_bool yes = 1, verify = u->tls == MY_TLS_VERIFY;
+	unsigned zero = 0;
+
+	mysql_optionsv(s->db, MYSQL_OPT_CONNECT_TIMEOUT, &u->timeout_s);
+	mysql_optionsv(s->db, MYSQL_OPT_READ_TIMEOUT, &u->timeout_s);
+	mysql_optionsv(s->db, MYSQL_OPT_WRITE_TIMEOUT, &u->timeout_s);
+	mysql_optionsv(s->db, MYSQL_OPT_LOCAL_INFILE, &zero);
+	mysql_optionsv(s->db, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+	if (u->tls == MY_TLS_OFF)
+		return;
+	mysql_optionsv(s->db, MYSQL_OPT_SSL_ENFORCE, &yes);
+	mysql_optionsv(s->db, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
+	mysql_ssl_set(s->db, NULL, NULL, u->ca, NULL, NULL);
+}
+
+static int check_server(struct my_store *s, struct err *err)
+{
+	bool maria = strstr(mysql_get_server_info(s->db), "MariaDB") != NULL;
+	unsigned long have = mysql_get_server_version(s->db);
+
+	if (have < (maria ? OLDEST_MARIADB : OLDEST_MYSQL))
+		return err_set(err, E_VERSION,
+		               "%s:%u: the server is %.60s: MariaDB 10.5 or MySQL 8.0 is needed",
+		               s->url.host, s->url.port, mysql_get_server_info(s->db));
+	return 0;
+}
+
+int my_ready(struct my_store *s, struct err *err)
+{
+	const struct my_url *u = &s->url;
+	char *password = NULL;
+	int r;
+
+	if (s->db)
+		return 0;
+	r = read_password(u, &password, err);
+	if (r < 0)
+		return r;
+	s->db = mysql_init(NULL);
+	if (!s->db) {
+		free(password);
+		return err_set(err, E_NOMEM, "mysql_init");
+	}
+	set_options(s);
+	if (!mysql_real_connect(s->db, u->host, u->user, password, u->database, u->port, u->socket,
+	                        CLIENT_REMEMBER_OPTIONS))
+		r = my_fail(s, "connect", err);
+	if (password)
+		explicit_bzero(password, strlen(password));
+	free(password);
+	if (r == 0)
+		r = check_server(s, err);
+	if (r == 0)
+		r = my_run(s, session, sizeof session - 1, NULL, err);
+	if (r < 0)
+		my_hang_up(s);
+	return r;
+}
+
+int my_run(struct my_store *s, const char *text, size_t len, uint64_t *ret_changed, struct err *err)
+{
+	if (mysql_real_query(s->db, text, len))
+		return my_fail(s, text, err);
+	if (mysql_field_count(s->db)) { /* rows nobody wanted */
+		MYSQL_RES *res = mysql_store_result(s->db);
+
+		mysql_free_result(res);
+	}
+	if (ret_changed)
+		*ret_changed = mysql_affected_rows(s->db);
+	return 0;
+}
+
+int my_runf(struct my_store *s, struct err *err, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (n < 0 || (size_t)n >= sizeof text)
+		return err_set(err, E_TOO_BIG, "a statement of %d bytes", n);
+	return my_run(s, text, (size_t)n, NULL, err);
+}
+
+static int prove(struct my_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err)
+{
+	/* Waits for a commit whose answer was lost, if it is still on its way. */
+	static const char text[] = "SELECT epoch, number FROM lb_leader WHERE id = 1 FOR UPDATE";
+	struct my_rows rows;
+	int64_t now = 0, number = 0;
+	int r = my_rows_begin(s, "lb_leader", text, &rows, err);
+
+	if (r < 0)
+		return r;
+	r = my_rows_next(&rows, err);
+	if (r == 0)
+		r = err_set(err, E_CORRUPT, "lb_leader has no row");
+	if (r > 0)
+		r = my_int(&rows, 0, 0, UINT32_MAX, &now, err);
+	if (r == 0)
+		r = my_int(&rows, 1, 0, INT64_MAX, &number, err);
+	r = my_rows_end(&rows, r);
+	if (r == 0 && epoch && now != epoch)
+		return err_set(err, E_EPOCH, "epoch %" PRIu32 " is over, the store has %" PRId64,
+		               epoch, now);
+	if (r == 0 && ret_number)
+		*ret_number = (uint64_t)number;
+	return r;
+}
+
+int my_begin(struct my_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err)
+{
+	int r = my_ready(s, err);
+
+	if (r == 0)
+		r = my_runf(s, err, "START TRANSACTION");
+	if (r < 0)
+		return r;
+	r = prove(s, epoch, ret_number, err);
+	return r < 0 ? my_end(s, r, err) : 0;
+}
+
+int my_end(struct my_store *s, int r, struct err *err)
+{
+	if (r >= 0)
+		return my_runf(s, err, "COMMIT");
+	/* A connection that cannot take it back is closed: the server then does. */
+	if (s->db && my_runf(s, NULL, "ROLLBACK") < 0)
+		my_hang_up(s);
+	return r;
+}
+
+void my_put_int(struct buf *b, int64_t v)
+{
+	char digits[20], *at = digits + sizeof digits;
+	uint64_t u = v < 0 ? -(uint64_t)v : (uint64_t)v;
+	uint8_t *to = buf_room(b, sizeof digits + 1);
+	size_t n;
+
+	do
+		*--at = (char)('0' + u % 10);
+	while (u /= 10);
+	if (v < 0)
+		*to = '-';
+	n = (size_t)(digits + sizeof digits - at);
+	memcpy(to + (v < 0), at, n);
+	buf_added(b, n + (v < 0));
+}
+
+void my_put_text(struct my_store *s, struct buf *b, const char *text, size_t len)
+{
+	uint8_t *to = buf_room(b, len * 2 + 3);
+	unsigned long n = mysql_real_escape_string(s->db, (char *)to + 1, text, len);
+
+	to[0] = to[n + 1] = '\'';
+	buf_added(b, n + 2);
+}
+
+void my_put_string(struct my_store *s, struct buf *b, const char *text)
+{
+	my_put_text(s, b, text ? text : "", text ? strlen(text) : 0);
+}

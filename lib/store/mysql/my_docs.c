@@ -1,0 +1,183 @@
+/* What is written seldom: tasks, links, documents, commands. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "store/mysql/mysql.h"
+#include "util/err.h"
+
+static const struct {
+	const char *table, *action;
+} docs[] = {
+	[DOC_WORKFLOW] = { "lb_workflow", "save workflow" },
+	[DOC_CALENDAR] = { "lb_calendar", "save calendar" },
+	[DOC_RUNNER] = { "lb_runner", "save runner" },
+	[DOC_BROKER] = { "lb_broker", "save broker" },
+	[DOC_TYPE] = { "lb_task_type", "save task type" },
+	[DOC_SERVER] = { "lb_server", "save server" },
+	[DOC_POOL] = { "lb_pool", "save pool" },
+	[DOC_SETTING] = { "lb_setting", "save setting" },
+};
+
+const char *my_doc_table(enum store_doc_kind kind)
+{
+	return kind >= DOC_WORKFLOW && kind <= DOC_SETTING ? docs[kind].table : NULL;
+}
+
+static int write_action(struct my_store *s, int64_t at_us, const char *actor, const char *action,
+                        const char *object, const char *detail, struct err *err)
+{
+	struct my_out o = { s, "INSERT INTO lb_action (at_us, actor, action, object, detail) VALUES ",
+		            "", 0 };
+	int r = my_out_put(&o, err, "itttt", at_us, actor, action, object, detail);
+
+	return my_out_end(&o, r, err);
+}
+
+static int write_doc(struct my_store *s, const struct store_doc *d, struct err *err)
+{
+	struct buf *b = &s->sql;
+	int r;
+
+	if (!my_doc_table(d->kind))
+		return err_set(err, E_INVALID, "document kind %d", (int)d->kind);
+	buf_clear(b);
+	buf_printf(b,
+	           "REPLACE INTO %s (id, version, retired, at_us, name, actor, body) VALUES"
+	           " (%" PRIu32 ", %" PRIu32 ", %d, %" PRId64 ", ",
+	           my_doc_table(d->kind), d->id, d->version, d->retired, d->at_us);
+	my_put_string(s, b, d->name);
+	buf_putc(b, ',');
+	my_put_string(s, b, d->actor);
+	buf_putc(b, ',');
+	my_put_text(s, b, d->body ? d->body : "", d->body ? d->body_len : 0);
+	buf_putc(b, ')');
+	r = my_run(s, (const char *)buf_at(b), b->len, NULL, err);
+	if (r == 0)
+		r = write_action(s, d->at_us, d->actor, docs[d->kind].action, d->name, "", err);
+	return r;
+}
+
+static int write_tasks(struct my_store *s, const struct store_batch *b, struct err *err)
+{
+	struct my_out o = {
+		s,
+		"REPLACE INTO lb_task (task_id, task_name, task_type, task_cycle, start_date,"
+		" end_date, task_status, frozen, workflow_id, version, anchor, online_from,"
+		" planned_through, owner, priority) VALUES ",
+		"", 0
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < b->n_tasks && r == 0; i++) {
+		const struct store_task *t = &b->tasks[i];
+
+		r = my_out_put(&o, err, "ittiiiiiiiiiiti", (int64_t)t->id, t->name, t->type,
+		               t->cycle_s, t->start_s, t->end_s, (int64_t)t->state,
+		               (int64_t)t->frozen, (int64_t)t->workflow_id, (int64_t)t->version,
+		               t->anchor, t->online_from, t->planned_through, t->owner,
+		               (int64_t)t->priority);
+	}
+	return my_out_end(&o, r, err);
+}
+
+static int unlink_parents(struct my_store *s, const struct store_batch *b, struct err *err)
+{
+	struct my_out o = { s, "DELETE FROM lb_task_link WHERE (task_to_id) IN (", ")", 0 };
+	int r = 0;
+
+	for (size_t i = 0; i < b->n_links_of && r == 0; i++)
+		r = my_out_put(&o, err, "i", (int64_t)b->links_of[i]);
+	return my_out_end(&o, r, err);
+}
+
+static int write_links(struct my_store *s, const struct store_batch *b, struct err *err)
+{
+	struct my_out o = { s,
+		            "INSERT INTO lb_task_link (task_to_id, seq, task_from_id, depend_type,"
+		            " on_end, strategy, strategy_n, `window`) VALUES ",
+		            "", 0 };
+	int r = unlink_parents(s, b, err);
+
+	for (size_t i = 0; i < b->n_links && r == 0; i++) {
+		const struct store_link *l = &b->links[i];
+
+		r = my_out_put(&o, err, "iiiiiiit", (int64_t)l->to, (int64_t)i, (int64_t)l->from,
+		               (int64_t)l->depend_type, (int64_t)l->on, (int64_t)l->strategy,
+		               (int64_t)l->n, l->window);
+	}
+	return my_out_end(&o, r, err);
+}
+
+static int command_known(struct my_store *s, uint64_t id, bool *ret, struct err *err)
+{
+	struct my_rows rows;
+	char text[80];
+	int r;
+
+	snprintf(text, sizeof text, "SELECT 1 FROM lb_command WHERE id = %" PRIu64, id);
+	r = my_rows_begin(s, "lb_command", text, &rows, err);
+	if (r < 0)
+		return r;
+	r = my_rows_next(&rows, err);
+	*ret = r > 0;
+	return my_rows_end(&rows, r < 0 ? r : 0);
+}
+
+static int write_command(struct my_store *s, const struct store_command *c, struct err *err)
+{
+	struct my_out o = { s,
+		            "INSERT INTO lb_command (id, request_id, actor, kind, args, error,"
+		            " state, created_us, ended_us, total, done, failed, `cursor`) VALUES ",
+		            " ON DUPLICATE KEY UPDATE error = VALUES(error), state = VALUES(state),"
+		            " ended_us = VALUES(ended_us), total = VALUES(total),"
+		            " done = VALUES(done), failed = VALUES(failed),"
+		            " `cursor` = VALUES(`cursor`)",
+		            0 };
+	bool known = false;
+	int r = command_known(s, c->id, &known, err);
+
+	if (r == 0)
+		r = my_out_put(&o, err, "itttttiiiiiit", (int64_t)c->id, c->request_id, c->actor,
+		               c->kind, c->args, c->error, (int64_t)c->state, c->created_us,
+		               c->ended_us, (int64_t)c->total, (int64_t)c->done,
+		               (int64_t)c->failed, c->cursor);
+	r = my_out_end(&o, r, err);
+	if (r == 0 && !known)
+		r = write_action(s, c->created_us, c->actor, c->kind, c->request_id, c->args, err);
+	return r;
+}
+
+static int write_items(struct my_store *s, const struct store_batch *b, struct err *err)
+{
+	struct my_out o = { s,
+		            "REPLACE INTO lb_command_item (command_id, task_id, curr_run_date,"
+		            " part, code, text) VALUES ",
+		            "", 0 };
+	int r = 0;
+
+	for (size_t i = 0; i < b->n_items && r == 0; i++) {
+		const struct store_command_item *it = &b->items[i];
+
+		r = my_out_put(&o, err, "iiiiit", (int64_t)it->command, (int64_t)it->key.task,
+		               it->key.run_date, (int64_t)it->key.part, (int64_t)it->code,
+		               it->text);
+	}
+	return my_out_end(&o, r, err);
+}
+
+int my_write_docs(struct my_store *s, const struct store_batch *b, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < b->n_docs && r == 0; i++)
+		r = write_doc(s, &b->docs[i], err);
+	if (r == 0)
+		r = write_tasks(s, b, err);
+	if (r == 0)
+		r = write_links(s, b, err);
+	for (size_t i = 0; i < b->n_commands && r == 0; i++)
+		r = write_command(s, &b->commands[i], err);
+	if (r == 0)
+		r = write_items(s, b, err);
+	return r;
+}

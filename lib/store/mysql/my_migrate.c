@@ -1,0 +1,127 @@
+/* Numbered migrations, recorded with a checksum of their text. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/mysql/mysql.h"
+#include "store/schema.h"
+#include "util/clock.h"
+#include "util/err.h"
+
+static const char record_table[] =
+	"CREATE TABLE IF NOT EXISTS lb_migration (number INT PRIMARY KEY, name VARCHAR(128) NOT NULL,"
+	" checksum CHAR(16) NOT NULL, applied_us BIGINT NOT NULL) ENGINE = InnoDB"
+	" DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin";
+
+static void checksum(const char *text, char ret[17])
+{
+	uint64_t h = 0xcbf29ce484222325ULL; /* FNV-1a */
+
+	for (; *text; text++)
+		h = (h ^ (uint8_t)*text) * 0x100000001b3ULL;
+	snprintf(ret, 17, "%016" PRIx64, h);
+}
+
+static int check_applied(const struct my_rows *rows, int64_t want, struct err *err)
+{
+	const char *name = NULL, *sum = NULL;
+	char ours[17];
+	int64_t number = 0;
+	int r = my_int(rows, 0, 1, INT32_MAX, &number, err);
+
+	if (r == 0)
+		r = my_text(rows, 1, &name, err);
+	if (r == 0)
+		r = my_text(rows, 2, &sum, err);
+	if (r < 0)
+		return r;
+	if (number != want)
+		return err_set(err, E_CORRUPT, "lb_migration: number %" PRId64 " is missing", want);
+	if ((size_t)number > store_mysql_schema_count)
+		return err_set(err, E_VERSION,
+		               "the store has schema %" PRId64 ", this program knows up to %zu",
+		               number, store_mysql_schema_count);
+	checksum(store_mysql_schema[number - 1].sql, ours);
+	if (strcmp(name, store_mysql_schema[number - 1].name) != 0 || strcmp(sum, ours) != 0)
+		return err_set(err, E_CORRUPT,
+		               "lb_migration: %" PRId64
+		               " is '%s' (%s) in the store and '%s' (%s) in this program",
+		               number, name, sum, store_mysql_schema[number - 1].name, ours);
+	return 0;
+}
+
+static int applied(struct my_store *s, size_t *ret_count, struct err *err)
+{
+	struct my_rows rows;
+	size_t n = 0;
+	int r = my_rows_begin(s, "lb_migration",
+	                      "SELECT number, name, checksum FROM lb_migration ORDER BY number",
+	                      &rows, err);
+
+	if (r < 0)
+		return r;
+	while ((r = my_rows_next(&rows, err)) > 0) {
+		r = check_applied(&rows, (int64_t)++n, err);
+		if (r < 0)
+			break;
+	}
+	*ret_count = n;
+	return my_rows_end(&rows, r);
+}
+
+/* Statement by statement: one may be repeated, so a migration that stopped half way goes on
+ * where it was. */
+static int apply(struct my_store *s, const struct store_migration *m, struct err *err)
+{
+	struct my_out o = { s, "INSERT INTO lb_migration (number, name, checksum, applied_us) VALUES ",
+		            "", 0 };
+	char sum[17];
+	int r = 0;
+
+	for (const char *at = m->sql, *end; r == 0 && (end = strstr(at, ";\n")); at = end + 2)
+		r = my_run(s, at, (size_t)(end - at), NULL, err);
+	checksum(m->sql, sum);
+	if (r == 0)
+		r = my_out_put(&o, err, "itti", (int64_t)m->number, m->name, sum,
+		               clock_wall_us(&clock_machine));
+	r = my_out_end(&o, r, err);
+	return r < 0 ? err_wrap(err, r, m->name) : 0;
+}
+
+/* Somebody else's tables? Better refused than mixed with ours. */
+static int check_empty(struct my_store *s, struct err *err)
+{
+	struct my_rows rows;
+	int64_t ours = 0, all = 0;
+	int r = my_rows_begin(s, "tables",
+	                      "SELECT COUNT(*), COALESCE(SUM(TABLE_NAME = 'lb_migration'), 0) FROM"
+	                      " information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()",
+	                      &rows, err);
+
+	if (r < 0)
+		return r;
+	r = my_rows_next(&rows, err);
+	if (r > 0)
+		r = my_int(&rows, 0, 0, INT64_MAX, &all, err);
+	if (r == 0)
+		r = my_int(&rows, 1, 0, INT64_MAX, &ours, err);
+	r = my_rows_end(&rows, r);
+	if (r == 0 && all && !ours)
+		r = err_set(err, E_CORRUPT, "database %s has tables, and they are not Sirdar's",
+		            s->url.database);
+	return r;
+}
+
+int my_migrate(struct my_store *s, struct err *err)
+{
+	size_t have = 0;
+	int r = check_empty(s, err);
+
+	if (r == 0)
+		r = my_run(s, record_table, sizeof record_table - 1, NULL, err);
+	if (r == 0)
+		r = applied(s, &have, err);
+	for (size_t n = have; n < store_mysql_schema_count && r == 0; n++)
+		r = apply(s, &store_mysql_schema[n], err);
+	return r;
+}

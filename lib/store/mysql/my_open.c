@@ -1,0 +1,133 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "store/module.h"
+#include "store/mysql/mysql.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+
+static void my_close(struct store *st)
+{
+	struct my_store *s = (struct my_store *)st;
+
+	my_hang_up(s);
+	my_url_done(&s->url);
+	map_done(&s->cycles);
+	buf_done(&s->sql);
+	free(s->gone);
+	free(s);
+}
+
+static int my_open(const char *rest, struct store **ret_store, struct err *err)
+{
+	struct my_store *s = mem_new(sizeof *s);
+	int r;
+
+	s->base.ops = &store_mysql_ops;
+	buf_init(&s->sql);
+	map_init(&s->cycles);
+	r = my_url_parse(rest, &s->url, err);
+	if (r == 0)
+		r = my_ready(s, err);
+	if (r == 0)
+		r = my_migrate(s, err);
+	if (r == 0)
+		r = my_partitions_ahead(s, clock_wall_us(&clock_machine), err);
+	if (r < 0) {
+		my_close(&s->base);
+		return err_wrap(err, r, "store");
+	}
+	*ret_store = &s->base;
+	return 0;
+}
+
+/* A failure shows at the next commit. */
+static void my_idle(struct store *st)
+{
+	my_partitions_ahead((struct my_store *)st, clock_wall_us(&clock_machine), NULL);
+}
+
+static int ask_leader(struct my_store *s, int64_t *ret_epoch, int64_t *ret_number, struct err *err)
+{
+	struct my_rows rows;
+	/* Waits for a commit whose answer was lost, if it is still on its way. */
+	int r = my_rows_begin(s, "lb_leader",
+	                      "SELECT epoch, number FROM lb_leader WHERE id = 1 FOR UPDATE", &rows,
+	                      err);
+
+	if (r < 0)
+		return r;
+	r = my_rows_next(&rows, err);
+	if (r == 0)
+		r = err_set(err, E_CORRUPT, "lb_leader has no row");
+	if (r > 0)
+		r = my_int(&rows, 0, 0, UINT32_MAX - 1, ret_epoch, err);
+	if (r == 0)
+		r = my_int(&rows, 1, 0, INT64_MAX, ret_number, err);
+	return my_rows_end(&rows, r);
+}
+
+static int my_take_epoch(struct store *st, const char *who, uint32_t *ret_epoch, struct err *err)
+{
+	struct my_store *s = (struct my_store *)st;
+	int64_t epoch = 0, number = 0;
+	int r = my_begin(s, 0, NULL, err);
+
+	if (r < 0)
+		return r;
+	r = ask_leader(s, &epoch, &number, err);
+	buf_clear(&s->sql);
+	if (r == 0) {
+		buf_printf(&s->sql, "UPDATE lb_leader SET epoch = %" PRId64 ", since_us = %" PRId64
+		                    ", who = ",
+		           epoch + 1, clock_wall_us(&clock_machine));
+		my_put_string(s, &s->sql, who);
+		buf_puts(&s->sql, " WHERE id = 1");
+		r = my_run(s, (const char *)buf_at(&s->sql), s->sql.len, NULL, err);
+	}
+	r = my_end(s, r, err);
+	if (r == 0)
+		*ret_epoch = (uint32_t)(epoch + 1);
+	return r < 0 ? err_wrap(err, r, "take epoch") : 0;
+}
+
+static int my_position(struct store *st, uint64_t *ret_number, uint32_t *ret_epoch, struct err *err)
+{
+	struct my_store *s = (struct my_store *)st;
+	int64_t epoch = 0, number = 0;
+	int r = ask_leader(s, &epoch, &number, err);
+
+	if (r == 0) {
+		*ret_number = (uint64_t)number;
+		*ret_epoch = (uint32_t)epoch;
+	}
+	return r;
+}
+
+const struct store_ops store_mysql_ops = {
+	.prefix = "mysql:",
+	.open = my_open,
+	.close = my_close,
+	.take_epoch = my_take_epoch,
+	.position = my_position,
+	.commit = my_commit,
+	.idle = my_idle,
+	.load_docs = my_load_docs,
+	.load_tasks = my_load_tasks,
+	.load_live = my_load_live,
+	.load_outcomes = my_load_outcomes,
+	.load_commands = my_load_commands,
+	.find_done = my_find_done,
+	.find_command = my_find_command,
+	.save_outcomes = my_save_outcomes,
+	.retain = my_retain,
+};
+
+/* What the program looks up in this file: see ../module.h. */
+__attribute__((visibility("default"))) const struct store_module sirdar_store_module = {
+	.abi = STORE_MODULE_ABI,
+	.ops_size = sizeof(struct store_ops),
+	.batch_size = sizeof(struct store_batch),
+	.ops = &store_mysql_ops,
+};

@@ -1,0 +1,149 @@
+/* mysql.h — the MySQL and MariaDB store. Internal to lib/store/mysql.
+ *
+ * One connection, blocking, with a limit on every wait. A connection that fails is closed;
+ * the next call makes a new one. Nothing here is shared between threads.
+ */
+#ifndef STORE_MYSQL_MYSQL_H
+#define STORE_MYSQL_MYSQL_H
+
+#include <mysql.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/store_impl.h"
+#include "util/buf.h"
+#include "util/map.h"
+
+struct err;
+
+/* ---- my_url.c: mysql://USER@HOST[:PORT]/DATABASE[?name=value&...] ---- */
+enum my_tls {
+	MY_TLS_OFF,
+	MY_TLS_REQUIRE, /* encrypted, the server's name not checked */
+	MY_TLS_VERIFY
+};
+
+struct my_url {
+	char *user, *host, *database;
+	char *socket;        /* path, or NULL */
+	char *password_file; /* or NULL */
+	char *ca;            /* PEM file, or NULL: the system's */
+	unsigned port;
+	unsigned timeout_s; /* of a connect, of a read, of a write */
+	enum my_tls tls;
+};
+
+/* `rest`: after "mysql:". E_INVALID names the part and what is allowed. */
+int my_url_parse(const char *rest, struct my_url *ret, struct err *err);
+void my_url_done(struct my_url *u);
+
+struct my_store {
+	struct store base;
+	struct my_url url;
+	MYSQL *db; /* NULL: to be made by my_ready() */
+	struct buf sql;
+	struct map cycles; /* task id -> cycle in seconds, for next_run_date */
+	bool cycles_known;
+	int64_t *gone; /* ids of live rows that go */
+	size_t gone_cap;
+	int64_t parted_us; /* partitions were made ahead up to here */
+};
+
+/* ---- my_conn.c ---- */
+/* Connected, with the session's settings. E_AGAIN: no answer; E_AUTH, E_FORBIDDEN,
+ * E_NOT_FOUND (no such database), E_VERSION (the server is too old). */
+int my_ready(struct my_store *s, struct err *err);
+void my_hang_up(struct my_store *s);
+/* What the connection's last failure is to the store's caller. Hangs up when the connection
+ * cannot be used any more. */
+int my_fail(struct my_store *s, const char *what, struct err *err);
+/* Run one statement that gives no rows. ret_changed: rows changed, may be NULL. */
+int my_run(struct my_store *s, const char *text, size_t len, uint64_t *ret_changed,
+           struct err *err);
+__attribute__((format(printf, 3, 4))) int my_runf(struct my_store *s, struct err *err,
+                                                  const char *fmt, ...);
+/* Begin and prove the epoch (0: prove nothing). Holds the leader's row until my_end().
+ * ret_number may be NULL. */
+int my_begin(struct my_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err);
+/* Commit when r is 0, else roll back. Returns what came of it. */
+int my_end(struct my_store *s, int r, struct err *err);
+
+/* Append to a statement. */
+void my_put_int(struct buf *b, int64_t v);
+void my_put_text(struct my_store *s, struct buf *b, const char *text, size_t len); /* quoted */
+void my_put_string(struct my_store *s, struct buf *b, const char *text);           /* NULL: '' */
+
+/* ---- my_out.c: writing many rows ---- */
+/* A statement that grows by rows and runs when it is long enough. Set by hand, n = 0. */
+struct my_out {
+	struct my_store *s;
+	const char *head, *tail;
+	size_t n;
+};
+
+/* s->sql is ready for one more row. */
+int my_out_row(struct my_out *o, struct err *err);
+/* One more row: a letter a value, i = int64_t, t = const char * (NULL: the empty text). */
+int my_out_put(struct my_out *o, struct err *err, const char *types, ...);
+/* Run what is left. With r < 0 only that is returned. */
+int my_out_end(struct my_out *o, int r, struct err *err);
+
+/* ---- my_rows.c: reading ---- */
+struct my_rows {
+	struct my_store *s;
+	MYSQL_RES *res;
+	MYSQL_ROW row;
+	unsigned long *len;
+	const char *table; /* for errors */
+};
+
+/* Rows as they come from the server: nothing else may be asked before my_rows_end(). */
+int my_rows_begin(struct my_store *s, const char *table, const char *text, struct my_rows *ret,
+                  struct err *err);
+/* 1 a row, 0 the end, negative. */
+int my_rows_next(struct my_rows *r, struct err *err);
+/* Returns `code`. The rest of the rows is read away. */
+int my_rows_end(struct my_rows *r, int code);
+/* A number within lo..hi, else E_CORRUPT naming table, key and column. */
+int my_int(const struct my_rows *r, unsigned column, int64_t lo, int64_t hi, int64_t *ret,
+           struct err *err);
+int my_text(const struct my_rows *r, unsigned column, const char **ret, struct err *err);
+/* An image from a row of MY_INSTANCE_COLUMNS, at column 0. */
+int my_instance(const struct my_rows *r, struct instance *ret, struct err *err);
+
+#define MY_INSTANCE_COLUMNS \
+	"job_status, task_id, curr_run_date, part, due, eff_due_us, created_us, started_us, " \
+	"ended_us, retry_at_us, token, last_number, cause, generation, revision, version, " \
+	"broker_id, exit_code, attempt, infra, reason, flags, origin, priority, intent"
+#define MY_INSTANCE_WIDTH 25
+
+/* ---- others ---- */
+int my_migrate(struct my_store *s, struct err *err);
+const char *my_doc_table(enum store_doc_kind kind); /* NULL: no such kind */
+int my_commit(struct store *s, const struct store_batch *b, struct err *err);
+int my_write_docs(struct my_store *s, const struct store_batch *b, struct err *err);
+/* Add days in front of the partition that takes the rest, when fewer than two are left. */
+int my_partitions_ahead(struct my_store *s, int64_t now_us, struct err *err);
+
+int my_load_docs(struct store *s, enum store_doc_kind kind,
+                 int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err);
+int my_load_tasks(struct store *s, int (*each)(void *ctx, const struct store_task *t), void *ctx,
+                  struct err *err);
+int my_load_live(struct store *s, int (*each)(void *ctx, const struct instance *i), void *ctx,
+                 struct err *err);
+int my_load_outcomes(struct store *s, int (*each)(void *ctx, const struct store_outcome *o),
+                     void *ctx, struct err *err);
+int my_load_commands(struct store *s, bool unfinished_only,
+                     int (*each)(void *ctx, const struct store_command *c), void *ctx,
+                     struct err *err);
+int my_find_done(struct store *s, struct inst_key key, struct instance *ret, struct err *err);
+int my_find_command(struct store *s, const char *request_id,
+                    int (*each)(void *ctx, const struct store_command *c), void *ctx,
+                    struct err *err);
+int my_save_outcomes(struct store *s, uint32_t epoch, const struct store_outcome *o, size_t n,
+                     uint64_t upto_number, struct err *err);
+int my_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max, bool dry_run,
+              size_t *ret_rows, struct err *err);
+int my_know_cycles(struct my_store *s, struct err *err);
+
+#endif
