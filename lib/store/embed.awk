@@ -1,5 +1,5 @@
-# SQL files named NNNN_name.sql -> a C table of store_migration rows (lib/store/schema.h).
-BEGIN { print "/* Made by lib/store/embed.awk. */\n#include \"store/schema.h\"\n\nconst struct store_migration store_schema[] = {" }
+# SQL files named NNNN_name.sql -> a C table TABLE of store_migration rows (lib/store/schema.h).
+BEGIN { print "/* Made by lib/store/embed.awk. */\n#include \"store/schema.h\"\n\nconst struct store_migration " TABLE "[] = {" }
 FNR == 1 {
 	if (rows++) print "\t},"
 	file = FILENAME; sub(/.*\//, "", file); number = substr(file, 1, 4)
@@ -9,4 +9,4 @@ FNR == 1 {
 	printf "\t{ %d, \"%s\",\n", number, file
 }
 { gsub(/\\/, "\\\\"); gsub(/"/, "\\\""); printf "\t\t\"%s\\n\"\n", $0 }
-END { if (bad) exit 1; print "\t},\n};\nconst size_t store_schema_count = sizeof store_schema / sizeof store_schema[0];" }
+END { if (bad) exit 1; print "\t},\n};\nconst size_t " TABLE "_count = sizeof " TABLE " / sizeof " TABLE "[0];" }

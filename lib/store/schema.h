@@ -11,7 +11,9 @@ struct store_migration {
 	const char *sql;
 };
 
-extern const struct store_migration store_schema[];
+extern const struct store_migration store_schema[]; /* of SQLite */
 extern const size_t store_schema_count;
+extern const struct store_migration store_mysql_schema[]; /* in the module */
+extern const size_t store_mysql_schema_count;
 
 #endif

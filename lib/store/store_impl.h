@@ -53,6 +53,7 @@ struct store {
 };
 
 extern const struct store_ops store_mem_ops, store_sqlite_ops;
+extern const struct store_ops store_mysql_ops; /* in a module of its own: module.h */
 
 /* Refuse what no store may hold: states that are none, numbers above INT64_MAX, a range
  * of numbers that its events do not fit. The same for every implementation. E_INVALID. */

@@ -185,6 +185,8 @@ static int write_all(struct my_store *s, const struct store_batch *b, uint64_t s
 		r = write_done(s, b, err);
 	if (r == 0)
 		r = write_events(s, b, err);
+	if (r == 0)
+		r = my_write_stats(s, b, err);
 	if (r == 0 && b->first && b->last > stored)
 		r = my_runf(s, err, "UPDATE lb_leader SET number = %" PRIu64 " WHERE id = 1",
 		            b->last);

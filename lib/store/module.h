@@ -1,0 +1,31 @@
+/* module.h — a store that is a file of its own, loaded when its url is asked for.
+ *
+ * So that a program that keeps its store in SQLite does not load a database's client and the
+ * TLS library behind it. Both sides are built together; what differs is refused.
+ */
+#ifndef STORE_MODULE_H
+#define STORE_MODULE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define STORE_MODULE_ABI    1
+#define STORE_MODULE_SYMBOL "sirdar_store_module"
+
+struct err;
+struct store_ops;
+
+struct store_module {
+	uint32_t abi;
+	size_t ops_size, batch_size; /* of struct store_ops, struct store_batch */
+	const struct store_ops *ops;
+};
+
+/* Load store_NAME.so and give its verbs. It stays loaded. Looked for in
+ * ../lib/sirdar/modules and ../modules beside the program.
+ *
+ * errors  E_NOT_FOUND (with the places looked at), E_ABI
+ */
+int store_module_load(const char *name, const struct store_ops **ret_ops, struct err *err);
+
+#endif
