@@ -143,6 +143,8 @@ install: all
 	    $(DESTDIR)$(prefix)/share/man/man8 $(DESTDIR)$(prefix)/share/sirdar/web \
 	    $(DESTDIR)$(prefix)/share/doc/sirdar/examples
 	$(if $(DAEMONS),install -m 755 $(addprefix $(B)/bin/,$(DAEMONS)) $(DESTDIR)$(prefix)/bin)
+	install -d $(DESTDIR)$(prefix)/lib/sirdar/modules
+	for f in $(B)/modules/*.so; do [ ! -f "$$f" ] || install -m 644 "$$f" $(DESTDIR)$(prefix)/lib/sirdar/modules; done
 	for f in $(B)/runners/*.so; do [ ! -f "$$f" ] || install -m 644 "$$f" $(DESTDIR)$(prefix)/lib/sirdar/runners; done
 	for f in plugins-sdk/include/sirdar/*.h; do [ ! -f "$$f" ] || install -m 644 "$$f" $(DESTDIR)$(prefix)/include/sirdar; done
 	sed -e 's|@prefix@|$(prefix)|' -e 's|@version@|$(VERSION)|' packaging/sirdar-sdk.pc.in \

@@ -30,7 +30,8 @@ static void *open_beside(const char *name, char tried[PATH_MAX])
 
 	own_directory(dir);
 	for (size_t i = 0; i < sizeof places / sizeof places[0] && !handle; i++) {
-		if (snprintf(tried, PATH_MAX, "%s/%s/store_%s.so", dir, places[i], name) >= PATH_MAX)
+		if (snprintf(tried, PATH_MAX, "%s/%s/store_%s.so", dir, places[i], name) >=
+		    PATH_MAX)
 			continue;
 		/* A file that is there and does not load is the one to tell about. */
 		if (access(tried, F_OK) == 0 || i + 1 == sizeof places / sizeof places[0]) {

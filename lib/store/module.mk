@@ -9,7 +9,7 @@ $(B)/gen/store_schema.o: $(B)/gen/store_schema.c lib/store/schema.h Makefile
 
 # The MySQL store: a file of its own with what it needs of lib/ in it.
 STORE_MYSQL_SQL := $(sort $(wildcard schema/sql/mysql/*.sql))
-STORE_MYSQL_SRC := $(wildcard lib/store/mysql/*.c) lib/store/batch.c lib/sched/instance.c \
+STORE_MYSQL_SRC := $(wildcard lib/store/mysql/*.c) lib/store/batch.c lib/sched/instance.c lib/sched/civil.c \
                    $(addprefix lib/util/,alloc.c buf.c check.c clock.c err.c fs.c map.c)
 STORE_MYSQL_OBJ := $(STORE_MYSQL_SRC:%.c=$(B)/pic/%.o) $(B)/pic/store_mysql_schema.o
 OBJS += $(STORE_MYSQL_SRC:%.c=$(B)/pic/%.o)
@@ -18,9 +18,8 @@ $(B)/gen/store_mysql_schema.c: $(STORE_MYSQL_SQL) lib/store/embed.awk lib/store/
 	@mkdir -p $(@D) && echo "  SQL $@" && awk -v TABLE=store_mysql_schema -f lib/store/embed.awk $(STORE_MYSQL_SQL) >$@.tmp && mv $@.tmp $@
 $(B)/pic/store_mysql_schema.o: $(B)/gen/store_mysql_schema.c lib/store/schema.h Makefile
 	@mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(PIC_CFLAGS) -c -o $@ $<
-$(B)/pic/lib/store/mysql/%.o: CPPFLAGS += $(shell mariadb_config --include 2>/dev/null)
 $(B)/pic/%.o: %.c Makefile | build/.deps
 	@mkdir -p $(@D) && echo "  CC  $< (module)" && $(CC) $(CPPFLAGS) $(PIC_CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/modules/store_mysql.so: $(STORE_MYSQL_OBJ)
-	@mkdir -p $(@D) && echo "  SO  $@" && $(CC) $(SOFLAGS) -o $@ $^ $(shell mariadb_config --libs 2>/dev/null)
+	@mkdir -p $(@D) && echo "  SO  $@" && $(CC) $(SOFLAGS) -o $@ $^ -lmariadb
 all: $(B)/modules/store_mysql.so

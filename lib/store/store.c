@@ -22,9 +22,9 @@ int store_open(const char *url, struct store **ret_store, struct err *err)
 
 		return r < 0 ? r : ops->open(url + 6, ret_store, err);
 	}
-	return err_set(err, E_INVALID,
-	               "store url '%s': want sqlite:DIRECTORY, mysql://USER@HOST/DATABASE or mem:",
-	               url);
+	return err_set(
+		err, E_INVALID,
+		"store url '%s': want sqlite:DIRECTORY, mysql://USER@HOST/DATABASE or mem:", url);
 }
 
 void store_close(struct store *s)

@@ -25,7 +25,8 @@ enum { WORLD_ROWS = 4096 };
 
 struct world {
 	struct store *s;
-	char url[80], dir[64]; /* dir "": mem */
+	char url[200], dir[64]; /* dir "": no files of its own */
+	bool is_mem;
 	uint32_t epoch;
 	uint64_t number;
 	struct transition events[WORLD_ROWS]; /* of the batch being made */
@@ -62,6 +63,7 @@ HELPER struct world *world_new(const char *base)
 
 	w->seed = 7;
 	if (!base) {
+		w->is_mem = true;
 		snprintf(w->url, sizeof w->url, "mem:");
 	} else {
 		snprintf(w->dir, sizeof w->dir, "%s/sirdar-store-XXXXXX", base);
@@ -97,7 +99,7 @@ HELPER void world_free(struct world *w)
  * has nothing outside itself.) */
 HELPER void world_reopen(struct world *w)
 {
-	if (!*w->dir)
+	if (w->is_mem)
 		return;
 	store_close(w->s);
 	w->s = NULL;
@@ -113,6 +115,35 @@ HELPER int setup_mem(void **state)
 HELPER int setup_sqlite(void **state)
 {
 	*state = world_new("/tmp");
+	return 0;
+}
+
+/* Databases made by whoever started the server, a new one for each test: the url has a %d for
+ * their number. See tests/mysql/run. */
+#define WORLD_MYSQL_ENV "SIRDAR_TEST_MYSQL"
+
+HELPER const char *world_mysql(void)
+{
+	return getenv(WORLD_MYSQL_ENV);
+}
+
+HELPER void world_mysql_url(char *to, size_t cap)
+{
+	static int taken;
+	const char *url = world_mysql(), *at = strstr(url, "%d");
+
+	assert_non_null(at);
+	snprintf(to, cap, "%.*s%d%s", (int)(at - url), url, taken++, at + 2);
+}
+
+HELPER int setup_mysql(void **state)
+{
+	struct world *w = mem_new(sizeof *w);
+
+	w->seed = 7;
+	world_mysql_url(w->url, sizeof w->url);
+	world_open(w);
+	*state = w;
 	return 0;
 }
 

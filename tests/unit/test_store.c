@@ -1,4 +1,5 @@
-/* What every store promises, run against mem and sqlite alike. */
+/* What every store promises, run against mem and sqlite alike; with a server at hand
+ * ($SIRDAR_TEST_MYSQL, see tests/mysql/run) against MySQL instead. */
 #include "tests/store/world.h"
 
 #include "store/mem.h"
@@ -164,7 +165,8 @@ static void a_redo_takes_the_row_from_history_and_back(void **state)
 	world_put(w, &i);
 	/* Forced while finished: one row of it still. */
 	world_change(w, &i, EV_FORCE, ST_SUCC);
-	world_put(w, &i);
+	b = (struct store_batch){ .reopened = &p, .n_reopened = 1, .done = &p, .n_done = 1 };
+	world_must(world_commit(w, &b, &err), &err);
 	world_reopen(w);
 	assert_int_equal(store_find_done(w->s, i.key, &found, NULL), 0);
 	same_instance(&found, &i);
@@ -681,7 +683,7 @@ static void a_crash_keeps_what_was_committed_and_ends_the_handle(void **state)
 	store_close(other);
 }
 
-#define BOTH(f) \
+#define EACH(f) \
 	{ "mem: " #f, f, setup_mem, teardown, NULL }, \
 	{ \
 		"sqlite: " #f, f, setup_sqlite, teardown, NULL \
@@ -690,28 +692,39 @@ static void a_crash_keeps_what_was_committed_and_ends_the_handle(void **state)
 	{ \
 		"mem: " #f, f, setup_mem, teardown, NULL \
 	}
+#define MYSQL(f) \
+	{ \
+		"mysql: " #f, f, setup_mysql, teardown, NULL \
+	}
+
+/* clang-format off */
+#define EVERY_STORE(ROW) \
+	ROW(nothing_is_there_at_first), \
+	ROW(every_field_of_an_instance_comes_back), \
+	ROW(a_commit_of_a_former_epoch_is_refused_and_leaves_nothing), \
+	ROW(a_batch_may_be_repeated_and_a_gap_is_refused), \
+	ROW(numbers_without_events_advance_too), \
+	ROW(a_finished_instance_among_the_unfinished_is_refused), \
+	ROW(a_redo_takes_the_row_from_history_and_back), \
+	ROW(random_lives_leave_what_a_plain_array_has), \
+	ROW(documents_keep_versions_and_load_the_newest), \
+	ROW(tasks_come_back_by_id), \
+	ROW(commands_advance_and_are_found_by_request), \
+	ROW(outcomes_are_the_saved_ranges_then_what_finished_since), \
+	ROW(retention_drops_what_is_old_and_has_its_outcome_saved), \
+	ROW(statistics_add_up_and_go_by_day), \
+	ROW(a_negative_answer_ends_loading)
+/* clang-format on */
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(nothing_is_there_at_first),
-		BOTH(every_field_of_an_instance_comes_back),
-		BOTH(a_commit_of_a_former_epoch_is_refused_and_leaves_nothing),
-		BOTH(a_batch_may_be_repeated_and_a_gap_is_refused),
-		BOTH(numbers_without_events_advance_too),
-		BOTH(a_finished_instance_among_the_unfinished_is_refused),
-		BOTH(a_redo_takes_the_row_from_history_and_back),
-		BOTH(random_lives_leave_what_a_plain_array_has),
-		BOTH(documents_keep_versions_and_load_the_newest),
-		BOTH(tasks_come_back_by_id),
-		BOTH(commands_advance_and_are_found_by_request),
-		BOTH(outcomes_are_the_saved_ranges_then_what_finished_since),
-		BOTH(retention_drops_what_is_old_and_has_its_outcome_saved),
-		BOTH(statistics_add_up_and_go_by_day),
-		BOTH(a_negative_answer_ends_loading),
+		EVERY_STORE(EACH),
 		MEM(ordered_faults_store_nothing_or_everything),
 		MEM(a_crash_keeps_what_was_committed_and_ends_the_handle),
 	};
+	const struct CMUnitTest tests_of_mysql[] = { EVERY_STORE(MYSQL) };
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return world_mysql() ? cmocka_run_group_tests(tests_of_mysql, NULL, NULL)
+	                     : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,9 +48,10 @@ static int put_live(struct my_out *o, const struct instance *i, struct err *err)
 
 static int write_live(struct my_store *s, const struct store_batch *b, struct err *err)
 {
-	struct my_out o = { s, "REPLACE INTO lb_task_run (id, next_run_date, " MY_INSTANCE_COLUMNS
-		                 ") VALUES ",
-		              "", 0 };
+	struct my_out o = { s,
+		            "REPLACE INTO lb_task_run (id, next_run_date, " MY_INSTANCE_COLUMNS
+		            ") VALUES ",
+		            "", 0 };
 	int r = 0;
 
 	for (size_t i = 0; i < b->n_live && r == 0; i++)
@@ -87,19 +88,18 @@ static int delete_gone(struct my_store *s, size_t n, struct err *err)
 		}
 		r = my_out_end(&o, 0, err);
 		if (r == 0)
-			r = my_runf(s, err,
-			            "DELETE FROM lb_task_run WHERE id BETWEEN %" PRId64
-			            " AND %" PRId64,
-			            s->gone[i], s->gone[end - 1]);
+			r = my_do(s, err, "DELETE FROM lb_task_run WHERE id BETWEEN ? AND ?", "ii",
+			          s->gone[i], s->gone[end - 1]);
 	}
 	return my_out_end(&o, r, err);
 }
 
 static int write_done(struct my_store *s, const struct store_batch *b, struct err *err)
 {
-	struct my_out o = { s, "INSERT INTO lb_task_run_history (next_run_date, "
-		                 MY_INSTANCE_COLUMNS ") VALUES ",
-		              "", 0 };
+	struct my_out o = { s,
+		            "INSERT INTO lb_task_run_history (next_run_date, " MY_INSTANCE_COLUMNS
+		            ") VALUES ",
+		            "", 0 };
 	int r = 0;
 
 	if (b->n_done > s->gone_cap) {
@@ -120,9 +120,10 @@ static int write_done(struct my_store *s, const struct store_batch *b, struct er
 
 static int write_reopened(struct my_store *s, const struct store_batch *b, struct err *err)
 {
-	struct my_out o = { s, "DELETE FROM lb_task_run_history"
-		                 " WHERE (curr_run_date, task_id, part) IN (",
-		              ")", 0 };
+	struct my_out o = { s,
+		            "DELETE FROM lb_task_run_history"
+		            " WHERE (curr_run_date, task_id, part) IN (",
+		            ")", 0 };
 	int r = 0;
 
 	for (size_t i = 0; i < b->n_reopened && r == 0; i++) {
@@ -142,12 +143,13 @@ static int write_reopened(struct my_store *s, const struct store_batch *b, struc
 
 static int write_events(struct my_store *s, const struct store_batch *b, struct err *err)
 {
-	struct my_out o = { s, "INSERT INTO lb_task_event ("
+	struct my_out o = { s,
+		            "INSERT INTO lb_task_event ("
 #define ECOL(column, value) #column ","
 #include "store/event_cols.def"
 #undef ECOL
-		                 "note) VALUES ",
-		              "", 0 };
+		            "note) VALUES ",
+		            "", 0 };
 	struct buf *sql = &s->sql;
 	int r = 0;
 
@@ -188,8 +190,8 @@ static int write_all(struct my_store *s, const struct store_batch *b, uint64_t s
 	if (r == 0)
 		r = my_write_stats(s, b, err);
 	if (r == 0 && b->first && b->last > stored)
-		r = my_runf(s, err, "UPDATE lb_leader SET number = %" PRIu64 " WHERE id = 1",
-		            b->last);
+		r = my_do(s, err, "UPDATE lb_leader SET number = ? WHERE id = 1", "i",
+		          (int64_t)b->last);
 	return r;
 }
 

@@ -1,10 +1,8 @@
 /* The connection: made, lost, made again; statements; what a failure means. */
-#include <errmsg.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <mysqld_error.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <mariadb/errmsg.h>
+#include <mariadb/mysqld_error.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,15 +12,16 @@
 #include "util/fs.h"
 
 /* MariaDB's own numbers that MySQL's header lacks. */
-#define ER_KILLED            1927
-#define ER_WSREP_NOT_READY   1047 /* a Galera node outside the cluster says "unknown command" */
-#define PASSWORD_BYTES_MAX   1024
-#define OLDEST_MARIADB       100500UL
-#define OLDEST_MYSQL         80000UL
+#define ER_KILLED          1927
+#define ER_WSREP_NOT_READY 1047 /* a Galera node outside the cluster says "unknown command" */
+#define PASSWORD_BYTES_MAX 1024
+#define OLDEST_MARIADB     100500UL
+#define OLDEST_MYSQL       80000UL
 
 static const char session[] =
 	"SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00',"
-	" innodb_lock_wait_timeout = 5, lock_wait_timeout = 5, wait_timeout = 28800, autocommit = 1";
+	" innodb_lock_wait_timeout = 5, lock_wait_timeout = 5, wait_timeout = 28800, autocommit = "
+	"1";
 
 /* What a failure's number is to the store's caller, and whether the connection is over. */
 static const struct {
@@ -166,13 +165,13 @@ int my_ready(struct my_store *s, struct err *err)
 	if (r == 0)
 		r = check_server(s, err);
 	if (r == 0)
-		r = my_run(s, session, sizeof session - 1, NULL, err);
+		r = my_run(s, session, sizeof session - 1, err);
 	if (r < 0)
 		my_hang_up(s);
 	return r;
 }
 
-int my_run(struct my_store *s, const char *text, size_t len, uint64_t *ret_changed, struct err *err)
+int my_run(struct my_store *s, const char *text, size_t len, struct err *err)
 {
 	if (mysql_real_query(s->db, text, len))
 		return my_fail(s, text, err);
@@ -181,32 +180,16 @@ int my_run(struct my_store *s, const char *text, size_t len, uint64_t *ret_chang
 
 		mysql_free_result(res);
 	}
-	if (ret_changed)
-		*ret_changed = mysql_affected_rows(s->db);
 	return 0;
-}
-
-int my_runf(struct my_store *s, struct err *err, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	if (n < 0 || (size_t)n >= sizeof text)
-		return err_set(err, E_TOO_BIG, "a statement of %d bytes", n);
-	return my_run(s, text, (size_t)n, NULL, err);
 }
 
 static int prove(struct my_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err)
 {
 	/* Waits for a commit whose answer was lost, if it is still on its way. */
-	static const char text[] = "SELECT epoch, number FROM lb_leader WHERE id = 1 FOR UPDATE";
 	struct my_rows rows;
 	int64_t now = 0, number = 0;
-	int r = my_rows_begin(s, "lb_leader", text, &rows, err);
+	int r = my_ask(s, "lb_leader", &rows, err,
+	               "SELECT epoch, number FROM lb_leader WHERE id = 1 FOR UPDATE", "");
 
 	if (r < 0)
 		return r;
@@ -231,7 +214,7 @@ int my_begin(struct my_store *s, uint32_t epoch, uint64_t *ret_number, struct er
 	int r = my_ready(s, err);
 
 	if (r == 0)
-		r = my_runf(s, err, "START TRANSACTION");
+		r = my_do(s, err, "START TRANSACTION", "");
 	if (r < 0)
 		return r;
 	r = prove(s, epoch, ret_number, err);
@@ -241,40 +224,9 @@ int my_begin(struct my_store *s, uint32_t epoch, uint64_t *ret_number, struct er
 int my_end(struct my_store *s, int r, struct err *err)
 {
 	if (r >= 0)
-		return my_runf(s, err, "COMMIT");
+		return my_do(s, err, "COMMIT", "");
 	/* A connection that cannot take it back is closed: the server then does. */
-	if (s->db && my_runf(s, NULL, "ROLLBACK") < 0)
+	if (s->db && my_do(s, NULL, "ROLLBACK", "") < 0)
 		my_hang_up(s);
 	return r;
-}
-
-void my_put_int(struct buf *b, int64_t v)
-{
-	char digits[20], *at = digits + sizeof digits;
-	uint64_t u = v < 0 ? -(uint64_t)v : (uint64_t)v;
-	uint8_t *to = buf_room(b, sizeof digits + 1);
-	size_t n;
-
-	do
-		*--at = (char)('0' + u % 10);
-	while (u /= 10);
-	if (v < 0)
-		*to = '-';
-	n = (size_t)(digits + sizeof digits - at);
-	memcpy(to + (v < 0), at, n);
-	buf_added(b, n + (v < 0));
-}
-
-void my_put_text(struct my_store *s, struct buf *b, const char *text, size_t len)
-{
-	uint8_t *to = buf_room(b, len * 2 + 3);
-	unsigned long n = mysql_real_escape_string(s->db, (char *)to + 1, text, len);
-
-	to[0] = to[n + 1] = '\'';
-	buf_added(b, n + 2);
-}
-
-void my_put_string(struct my_store *s, struct buf *b, const char *text)
-{
-	my_put_text(s, b, text ? text : "", text ? strlen(text) : 0);
 }

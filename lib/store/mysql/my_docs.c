@@ -1,6 +1,5 @@
 /* What is written seldom: tasks, links, documents, commands. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "store/mysql/mysql.h"
 #include "util/err.h"
@@ -26,7 +25,8 @@ const char *my_doc_table(enum store_doc_kind kind)
 static int write_action(struct my_store *s, int64_t at_us, const char *actor, const char *action,
                         const char *object, const char *detail, struct err *err)
 {
-	struct my_out o = { s, "INSERT INTO lb_action (at_us, actor, action, object, detail) VALUES ",
+	struct my_out o = { s,
+		            "INSERT INTO lb_action (at_us, actor, action, object, detail) VALUES ",
 		            "", 0 };
 	int r = my_out_put(&o, err, "itttt", at_us, actor, action, object, detail);
 
@@ -41,17 +41,24 @@ static int write_doc(struct my_store *s, const struct store_doc *d, struct err *
 	if (!my_doc_table(d->kind))
 		return err_set(err, E_INVALID, "document kind %d", (int)d->kind);
 	buf_clear(b);
-	buf_printf(b,
-	           "REPLACE INTO %s (id, version, retired, at_us, name, actor, body) VALUES"
-	           " (%" PRIu32 ", %" PRIu32 ", %d, %" PRId64 ", ",
-	           my_doc_table(d->kind), d->id, d->version, d->retired, d->at_us);
+	buf_puts(b, "REPLACE INTO ");
+	buf_puts(b, my_doc_table(d->kind));
+	buf_puts(b, " (id, version, retired, at_us, name, actor, body) VALUES (");
+	my_put_int(b, d->id);
+	buf_putc(b, ',');
+	my_put_int(b, d->version);
+	buf_putc(b, ',');
+	my_put_int(b, d->retired);
+	buf_putc(b, ',');
+	my_put_int(b, d->at_us);
+	buf_putc(b, ',');
 	my_put_string(s, b, d->name);
 	buf_putc(b, ',');
 	my_put_string(s, b, d->actor);
 	buf_putc(b, ',');
 	my_put_text(s, b, d->body ? d->body : "", d->body ? d->body_len : 0);
 	buf_putc(b, ')');
-	r = my_run(s, (const char *)buf_at(b), b->len, NULL, err);
+	r = my_run(s, (const char *)buf_at(b), b->len, err);
 	if (r == 0)
 		r = write_action(s, d->at_us, d->actor, docs[d->kind].action, d->name, "", err);
 	return r;
@@ -108,21 +115,6 @@ static int write_links(struct my_store *s, const struct store_batch *b, struct e
 	return my_out_end(&o, r, err);
 }
 
-static int command_known(struct my_store *s, uint64_t id, bool *ret, struct err *err)
-{
-	struct my_rows rows;
-	char text[80];
-	int r;
-
-	snprintf(text, sizeof text, "SELECT 1 FROM lb_command WHERE id = %" PRIu64, id);
-	r = my_rows_begin(s, "lb_command", text, &rows, err);
-	if (r < 0)
-		return r;
-	r = my_rows_next(&rows, err);
-	*ret = r > 0;
-	return my_rows_end(&rows, r < 0 ? r : 0);
-}
-
 static int write_command(struct my_store *s, const struct store_command *c, struct err *err)
 {
 	struct my_out o = { s,
@@ -133,14 +125,15 @@ static int write_command(struct my_store *s, const struct store_command *c, stru
 		            " done = VALUES(done), failed = VALUES(failed),"
 		            " `cursor` = VALUES(`cursor`)",
 		            0 };
-	bool known = false;
-	int r = command_known(s, c->id, &known, err);
+	int64_t known = 0;
+	int r = my_ask_number(s, "lb_command", &known, err,
+	                      "SELECT COUNT(*) FROM lb_command WHERE id = ?", "i", (int64_t)c->id);
 
 	if (r == 0)
 		r = my_out_put(&o, err, "itttttiiiiiit", (int64_t)c->id, c->request_id, c->actor,
 		               c->kind, c->args, c->error, (int64_t)c->state, c->created_us,
-		               c->ended_us, (int64_t)c->total, (int64_t)c->done,
-		               (int64_t)c->failed, c->cursor);
+		               c->ended_us, (int64_t)c->total, (int64_t)c->done, (int64_t)c->failed,
+		               c->cursor);
 	r = my_out_end(&o, r, err);
 	if (r == 0 && !known)
 		r = write_action(s, c->created_us, c->actor, c->kind, c->request_id, c->args, err);

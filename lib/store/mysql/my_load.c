@@ -1,7 +1,7 @@
 /* Reading back, before the first commit of an epoch. Every loop here: a row, each(); a negative
  * answer ends it. */
 #include <inttypes.h>
-#include <stdio.h>
+#include <stddef.h>
 
 #include "store/mysql/mysql.h"
 #include "util/err.h"
@@ -14,7 +14,7 @@ int my_know_cycles(struct my_store *s, struct err *err)
 
 	if (s->cycles_known)
 		return 0;
-	r = my_rows_begin(s, "lb_task", "SELECT task_id, task_cycle FROM lb_task", &rows, err);
+	r = my_ask(s, "lb_task", &rows, err, "SELECT task_id, task_cycle FROM lb_task", "");
 	if (r < 0)
 		return r;
 	map_done(&s->cycles);
@@ -39,9 +39,8 @@ int my_load_live(struct store *st, int (*each)(void *ctx, const struct instance 
 	struct my_rows rows;
 	struct instance i = { 0 };
 	int64_t id = 0;
-	int r = my_rows_begin(s, "lb_task_run",
-	                      "SELECT " MY_INSTANCE_COLUMNS ", id FROM lb_task_run ORDER BY id",
-	                      &rows, err);
+	int r = my_ask(s, "lb_task_run", &rows, err,
+	               "SELECT " MY_INSTANCE_COLUMNS ", id FROM lb_task_run ORDER BY id", "");
 
 	if (r < 0)
 		return r;
@@ -98,16 +97,15 @@ int my_load_docs(struct store *st, enum store_doc_kind kind,
 	const char *table = my_doc_table(kind);
 	struct store_doc d = { .kind = kind };
 	struct my_rows rows;
-	char text[300];
 	int r;
 
 	if (!table)
 		return err_set(err, E_INVALID, "document kind %d", (int)kind);
-	snprintf(text, sizeof text,
-	         "SELECT id, version, name, retired, actor, at_us, body FROM %s AS d WHERE version ="
-	         " (SELECT max(version) FROM %s AS e WHERE e.id = d.id) ORDER BY id",
-	         table, table);
-	r = my_rows_begin(s, table, text, &rows, err);
+	r = my_ask(
+		s, table, &rows, err,
+		"SELECT id, version, name, retired, actor, at_us, body FROM ? AS d WHERE version ="
+		" (SELECT max(version) FROM ? AS e WHERE e.id = d.id) ORDER BY id",
+		"nn", table, table);
 	if (r < 0)
 		return r;
 	while ((r = my_rows_next(&rows, err)) > 0) {
@@ -128,8 +126,13 @@ struct field {
 };
 
 #define NUMBER(type, member, lo, hi) \
-	{ offsetof(struct type, member), sizeof(((struct type *)0)->member), (lo), (hi) }
-#define TEXT(type, member) { offsetof(struct type, member), 0, 0, 0 }
+	{ \
+		offsetof(struct type, member), sizeof(((struct type *)0)->member), (lo), (hi) \
+	}
+#define TEXT(type, member) \
+	{ \
+		offsetof(struct type, member), 0, 0, 0 \
+	}
 
 static int decode(const struct my_rows *rows, const struct field *f, unsigned n, void *ret,
                   struct err *err)
@@ -179,12 +182,12 @@ int my_load_tasks(struct store *st, int (*each)(void *ctx, const struct store_ta
 	struct my_store *s = (struct my_store *)st;
 	struct store_task t = { 0 };
 	struct my_rows rows;
-	int r = my_rows_begin(s, "lb_task",
-	                      "SELECT task_id, task_name, task_type, task_cycle, start_date,"
-	                      " end_date, task_status, frozen, workflow_id, version, anchor,"
-	                      " online_from, planned_through, owner, priority FROM lb_task"
-	                      " ORDER BY task_id",
-	                      &rows, err);
+	int r = my_ask(s, "lb_task", &rows, err,
+	               "SELECT task_id, task_name, task_type, task_cycle, start_date,"
+	               " end_date, task_status, frozen, workflow_id, version, anchor,"
+	               " online_from, planned_through, owner, priority FROM lb_task"
+	               " ORDER BY task_id",
+	               "");
 
 	if (r < 0)
 		return r;
@@ -219,18 +222,14 @@ static const struct field command_fields[] = {
 	" done, failed, `cursor` FROM lb_command "
 
 /* How many rows `each` saw, or negative. */
-static int each_command(struct my_store *s, const char *text,
-                        int (*each)(void *ctx, const struct store_command *c), void *ctx,
-                        struct err *err)
+static int each_command(struct my_rows *rows, int (*each)(void *ctx, const struct store_command *c),
+                        void *ctx, struct err *err)
 {
 	struct store_command c = { 0 };
-	struct my_rows rows;
-	int n = 0, r = my_rows_begin(s, "lb_command", text, &rows, err);
+	int n = 0, r;
 
-	if (r < 0)
-		return r;
-	while ((r = my_rows_next(&rows, err)) > 0) {
-		r = decode(&rows, command_fields, sizeof command_fields / sizeof command_fields[0],
+	while ((r = my_rows_next(rows, err)) > 0) {
+		r = decode(rows, command_fields, sizeof command_fields / sizeof command_fields[0],
 		           &c, err);
 		if (r == 0)
 			r = each(ctx, &c);
@@ -238,7 +237,7 @@ static int each_command(struct my_store *s, const char *text,
 			break;
 		n++;
 	}
-	r = my_rows_end(&rows, r);
+	r = my_rows_end(rows, r);
 	return r < 0 ? r : n;
 }
 
@@ -246,11 +245,14 @@ int my_load_commands(struct store *st, bool unfinished_only,
                      int (*each)(void *ctx, const struct store_command *c), void *ctx,
                      struct err *err)
 {
-	int r = each_command((struct my_store *)st,
-	                     unfinished_only ? COMMANDS "WHERE ended_us = 0 ORDER BY id"
-	                                     : COMMANDS "ORDER BY id",
-	                     each, ctx, err);
+	struct my_rows rows;
+	int r = my_ask((struct my_store *)st, "lb_command", &rows, err,
+	               unfinished_only ? COMMANDS "WHERE ended_us = 0 ORDER BY id"
+	                               : COMMANDS "ORDER BY id",
+	               "");
 
+	if (r == 0)
+		r = each_command(&rows, each, ctx, err);
 	return r < 0 ? r : 0;
 }
 
@@ -258,15 +260,13 @@ int my_find_command(struct store *st, const char *request_id,
                     int (*each)(void *ctx, const struct store_command *c), void *ctx,
                     struct err *err)
 {
-	struct my_store *s = (struct my_store *)st;
-	int r = my_ready(s, err);
+	struct my_rows rows;
+	int r = my_ask((struct my_store *)st, "lb_command", &rows, err,
+	               COMMANDS "WHERE request_id = ?", "t", request_id);
 
 	if (r < 0)
 		return r;
-	buf_clear(&s->sql);
-	buf_puts(&s->sql, COMMANDS "WHERE request_id = ");
-	my_put_string(s, &s->sql, request_id);
-	r = each_command(s, buf_str(&s->sql), each, ctx, err);
+	r = each_command(&rows, each, ctx, err);
 	if (r == 0)
 		return err_set(err, E_NOT_FOUND, "no command with request id %.80s", request_id);
 	return r < 0 ? r : 0;
@@ -276,14 +276,11 @@ int my_find_done(struct store *st, struct inst_key key, struct instance *ret, st
 {
 	struct my_store *s = (struct my_store *)st;
 	struct my_rows rows;
-	char text[600];
-	int r;
+	int r = my_ask(s, "lb_task_run_history", &rows, err,
+	               "SELECT " MY_INSTANCE_COLUMNS " FROM lb_task_run_history WHERE"
+	               " curr_run_date = ? AND task_id = ? AND part = ?",
+	               "iii", key.run_date, (int64_t)key.task, (int64_t)key.part);
 
-	snprintf(text, sizeof text,
-	         "SELECT " MY_INSTANCE_COLUMNS " FROM lb_task_run_history WHERE curr_run_date ="
-	         " %" PRId64 " AND task_id = %" PRIu32 " AND part = %" PRId32,
-	         key.run_date, key.task, key.part);
-	r = my_rows_begin(s, "lb_task_run_history", text, &rows, err);
 	if (r < 0)
 		return r;
 	r = my_rows_next(&rows, err);

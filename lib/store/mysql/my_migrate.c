@@ -9,7 +9,8 @@
 #include "util/err.h"
 
 static const char record_table[] =
-	"CREATE TABLE IF NOT EXISTS lb_migration (number INT PRIMARY KEY, name VARCHAR(128) NOT NULL,"
+	"CREATE TABLE IF NOT EXISTS lb_migration (number INT PRIMARY KEY, name VARCHAR(128) NOT "
+	"NULL,"
 	" checksum CHAR(16) NOT NULL, applied_us BIGINT NOT NULL) ENGINE = InnoDB"
 	" DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin";
 
@@ -33,7 +34,7 @@ static int check_applied(const struct my_rows *rows, int64_t want, struct err *e
 		r = my_text(rows, 1, &name, err);
 	if (r == 0)
 		r = my_text(rows, 2, &sum, err);
-	if (r < 0)
+	if (r < 0 || !name || !sum)
 		return r;
 	if (number != want)
 		return err_set(err, E_CORRUPT, "lb_migration: number %" PRId64 " is missing", want);
@@ -54,9 +55,8 @@ static int applied(struct my_store *s, size_t *ret_count, struct err *err)
 {
 	struct my_rows rows;
 	size_t n = 0;
-	int r = my_rows_begin(s, "lb_migration",
-	                      "SELECT number, name, checksum FROM lb_migration ORDER BY number",
-	                      &rows, err);
+	int r = my_ask(s, "lb_migration", &rows, err,
+	               "SELECT number, name, checksum FROM lb_migration ORDER BY number", "");
 
 	if (r < 0)
 		return r;
@@ -73,13 +73,14 @@ static int applied(struct my_store *s, size_t *ret_count, struct err *err)
  * where it was. */
 static int apply(struct my_store *s, const struct store_migration *m, struct err *err)
 {
-	struct my_out o = { s, "INSERT INTO lb_migration (number, name, checksum, applied_us) VALUES ",
+	struct my_out o = { s,
+		            "INSERT INTO lb_migration (number, name, checksum, applied_us) VALUES ",
 		            "", 0 };
 	char sum[17];
 	int r = 0;
 
 	for (const char *at = m->sql, *end; r == 0 && (end = strstr(at, ";\n")); at = end + 2)
-		r = my_run(s, at, (size_t)(end - at), NULL, err);
+		r = my_run(s, at, (size_t)(end - at), err);
 	checksum(m->sql, sum);
 	if (r == 0)
 		r = my_out_put(&o, err, "itti", (int64_t)m->number, m->name, sum,
@@ -93,10 +94,10 @@ static int check_empty(struct my_store *s, struct err *err)
 {
 	struct my_rows rows;
 	int64_t ours = 0, all = 0;
-	int r = my_rows_begin(s, "tables",
-	                      "SELECT COUNT(*), COALESCE(SUM(TABLE_NAME = 'lb_migration'), 0) FROM"
-	                      " information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()",
-	                      &rows, err);
+	int r = my_ask(s, "tables", &rows, err,
+	               "SELECT COUNT(*), COALESCE(SUM(TABLE_NAME = 'lb_migration'), 0) FROM"
+	               " information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()",
+	               "");
 
 	if (r < 0)
 		return r;
@@ -118,7 +119,7 @@ int my_migrate(struct my_store *s, struct err *err)
 	int r = check_empty(s, err);
 
 	if (r == 0)
-		r = my_run(s, record_table, sizeof record_table - 1, NULL, err);
+		r = my_run(s, record_table, sizeof record_table - 1, err);
 	if (r == 0)
 		r = applied(s, &have, err);
 	for (size_t n = have; n < store_mysql_schema_count && r == 0; n++)

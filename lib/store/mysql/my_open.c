@@ -33,7 +33,7 @@ static int my_open(const char *rest, struct store **ret_store, struct err *err)
 	if (r == 0)
 		r = my_migrate(s, err);
 	if (r == 0)
-		r = my_partitions_ahead(s, clock_wall_us(&clock_machine), err);
+		r = my_days_ahead(s, clock_wall_us(&clock_machine), err);
 	if (r < 0) {
 		my_close(&s->base);
 		return err_wrap(err, r, "store");
@@ -45,16 +45,15 @@ static int my_open(const char *rest, struct store **ret_store, struct err *err)
 /* A failure shows at the next commit. */
 static void my_idle(struct store *st)
 {
-	my_partitions_ahead((struct my_store *)st, clock_wall_us(&clock_machine), NULL);
+	my_days_ahead((struct my_store *)st, clock_wall_us(&clock_machine), NULL);
 }
 
 static int ask_leader(struct my_store *s, int64_t *ret_epoch, int64_t *ret_number, struct err *err)
 {
 	struct my_rows rows;
 	/* Waits for a commit whose answer was lost, if it is still on its way. */
-	int r = my_rows_begin(s, "lb_leader",
-	                      "SELECT epoch, number FROM lb_leader WHERE id = 1 FOR UPDATE", &rows,
-	                      err);
+	int r = my_ask(s, "lb_leader", &rows, err,
+	               "SELECT epoch, number FROM lb_leader WHERE id = 1 FOR UPDATE", "");
 
 	if (r < 0)
 		return r;
@@ -77,15 +76,10 @@ static int my_take_epoch(struct store *st, const char *who, uint32_t *ret_epoch,
 	if (r < 0)
 		return r;
 	r = ask_leader(s, &epoch, &number, err);
-	buf_clear(&s->sql);
-	if (r == 0) {
-		buf_printf(&s->sql, "UPDATE lb_leader SET epoch = %" PRId64 ", since_us = %" PRId64
-		                    ", who = ",
-		           epoch + 1, clock_wall_us(&clock_machine));
-		my_put_string(s, &s->sql, who);
-		buf_puts(&s->sql, " WHERE id = 1");
-		r = my_run(s, (const char *)buf_at(&s->sql), s->sql.len, NULL, err);
-	}
+	if (r == 0)
+		r = my_do(s, err,
+		          "UPDATE lb_leader SET epoch = ?, since_us = ?, who = ? WHERE id = 1",
+		          "iit", epoch + 1, clock_wall_us(&clock_machine), who);
 	r = my_end(s, r, err);
 	if (r == 0)
 		*ret_epoch = (uint32_t)(epoch + 1);

@@ -14,7 +14,7 @@ static int flush(struct my_out *o, struct err *err)
 		return 0;
 	buf_puts(b, o->tail);
 	o->n = 0;
-	return my_run(o->s, (const char *)buf_at(b), b->len, NULL, err);
+	return my_run(o->s, (const char *)buf_at(b), b->len, err);
 }
 
 int my_out_row(struct my_out *o, struct err *err)

@@ -7,19 +7,6 @@
 #include "store/mysql/mysql.h"
 #include "util/err.h"
 
-int my_rows_begin(struct my_store *s, const char *table, const char *text, struct my_rows *ret,
-                  struct err *err)
-{
-	int r = my_ready(s, err);
-
-	if (r < 0)
-		return r;
-	if (mysql_real_query(s->db, text, strlen(text)))
-		return my_fail(s, text, err);
-	*ret = (struct my_rows){ .s = s, .table = table, .res = mysql_use_result(s->db) };
-	return ret->res ? 0 : my_fail(s, text, err);
-}
-
 int my_rows_next(struct my_rows *r, struct err *err)
 {
 	r->row = mysql_fetch_row(r->res);

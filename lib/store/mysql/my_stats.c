@@ -1,20 +1,18 @@
 /* Statistics: added to by each commit, read by day. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "sched/measure.h"
 #include "store/mysql/mysql.h"
 #include "util/err.h"
 
 int my_write_stats(struct my_store *s, const struct store_batch *b, struct err *err)
 {
-	struct my_out o = { s,
-		            "INSERT INTO lb_statistic (day, task_id, job_status, bucket, count, sum_us)"
-		            " VALUES ",
-		            " ON DUPLICATE KEY UPDATE count = count + VALUES(count),"
-		            " sum_us = sum_us + VALUES(sum_us)",
-		            0 };
+	struct my_out o = {
+		s,
+		"INSERT INTO lb_statistic (day, task_id, job_status, bucket, count, sum_us)"
+		" VALUES ",
+		" ON DUPLICATE KEY UPDATE count = count + VALUES(count),"
+		" sum_us = sum_us + VALUES(sum_us)",
+		0
+	};
 	int r = 0;
 
 	for (size_t i = 0; i < b->n_stats && r == 0; i++) {
@@ -60,15 +58,12 @@ int my_load_stats(struct store *st, uint32_t task, int32_t lo, int32_t hi,
 	struct my_store *s = (struct my_store *)st;
 	struct store_stat row;
 	struct my_rows rows;
-	char text[300];
-	int r;
+	int r = my_ask(
+		s, "lb_statistic", &rows, err,
+		"SELECT day, task_id, job_status, bucket, count, sum_us FROM lb_statistic"
+		" WHERE task_id = ? AND day BETWEEN ? AND ? ORDER BY day, job_status, bucket",
+		"iii", (int64_t)task, (int64_t)lo, (int64_t)hi);
 
-	snprintf(text, sizeof text,
-	         "SELECT day, task_id, job_status, bucket, count, sum_us FROM lb_statistic WHERE"
-	         " task_id = %" PRIu32 " AND day BETWEEN %" PRId32 " AND %" PRId32
-	         " ORDER BY day, job_status, bucket",
-	         task, lo, hi);
-	r = my_rows_begin(s, "lb_statistic", text, &rows, err);
 	if (r < 0)
 		return r;
 	while ((r = my_rows_next(&rows, err)) > 0) {
@@ -85,17 +80,15 @@ int my_drop_stats(struct store *st, uint32_t epoch, int32_t day, size_t rows_max
                   struct err *err)
 {
 	struct my_store *s = (struct my_store *)st;
-	uint64_t rows = 0;
-	char text[120];
 	int r = my_begin(s, epoch, NULL, err);
 
 	if (r < 0)
 		return r;
-	snprintf(text, sizeof text,
-	         "DELETE FROM lb_statistic WHERE day < %" PRId32 " ORDER BY day LIMIT %zu", day,
-	         rows_max);
-	r = my_end(s, my_run(s, text, strlen(text), &rows, err), err);
+	r = my_do(s, err, "DELETE FROM lb_statistic WHERE day < ? ORDER BY day LIMIT ?", "ii",
+	          (int64_t)day, (int64_t)rows_max);
+	size_t rows = r == 0 ? (size_t)mysql_affected_rows(s->db) : 0;
+	r = my_end(s, r, err);
 	if (r == 0)
-		*ret_rows = (size_t)rows;
+		*ret_rows = rows;
 	return r < 0 ? err_wrap(err, r, "drop statistics") : 0;
 }

@@ -6,7 +6,7 @@
 #ifndef STORE_MYSQL_MYSQL_H
 #define STORE_MYSQL_MYSQL_H
 
-#include <mysql.h>
+#include <mariadb/mysql.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -46,7 +46,7 @@ struct my_store {
 	bool cycles_known;
 	int64_t *gone; /* ids of live rows that go */
 	size_t gone_cap;
-	int64_t parted_us; /* partitions were made ahead up to here */
+	int64_t days_ahead_us; /* when partitions are looked at again */
 };
 
 /* ---- my_conn.c ---- */
@@ -57,11 +57,11 @@ void my_hang_up(struct my_store *s);
 /* What the connection's last failure is to the store's caller. Hangs up when the connection
  * cannot be used any more. */
 int my_fail(struct my_store *s, const char *what, struct err *err);
-/* Run one statement that gives no rows. ret_changed: rows changed, may be NULL. */
-int my_run(struct my_store *s, const char *text, size_t len, uint64_t *ret_changed,
-           struct err *err);
-__attribute__((format(printf, 3, 4))) int my_runf(struct my_store *s, struct err *err,
-                                                  const char *fmt, ...);
+/* Run one statement that gives no rows. */
+int my_run(struct my_store *s, const char *text, size_t len, struct err *err);
+/* Run a statement with values in place of its `?`: a letter a value, i = int64_t, t = const
+ * char * (quoted; NULL: the empty text), n = const char *, a name of letters, digits and _. */
+int my_do(struct my_store *s, struct err *err, const char *text, const char *types, ...);
 /* Begin and prove the epoch (0: prove nothing). Holds the leader's row until my_end().
  * ret_number may be NULL. */
 int my_begin(struct my_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err);
@@ -97,9 +97,13 @@ struct my_rows {
 	const char *table; /* for errors */
 };
 
-/* Rows as they come from the server: nothing else may be asked before my_rows_end(). */
-int my_rows_begin(struct my_store *s, const char *table, const char *text, struct my_rows *ret,
-                  struct err *err);
+/* Rows as they come from the server: nothing else may be asked before my_rows_end(). Values as
+ * in my_do(). */
+int my_ask(struct my_store *s, const char *table, struct my_rows *ret, struct err *err,
+           const char *text, const char *types, ...);
+/* One number of one row; 0 for NULL, E_NOT_FOUND without a row. */
+int my_ask_number(struct my_store *s, const char *table, int64_t *ret, struct err *err,
+                  const char *text, const char *types, ...);
 /* 1 a row, 0 the end, negative. */
 int my_rows_next(struct my_rows *r, struct err *err);
 /* Returns `code`. The rest of the rows is read away. */
@@ -122,8 +126,16 @@ int my_migrate(struct my_store *s, struct err *err);
 const char *my_doc_table(enum store_doc_kind kind); /* NULL: no such kind */
 int my_commit(struct store *s, const struct store_batch *b, struct err *err);
 int my_write_docs(struct my_store *s, const struct store_batch *b, struct err *err);
-/* Add days in front of the partition that takes the rest, when fewer than two are left. */
-int my_partitions_ahead(struct my_store *s, int64_t now_us, struct err *err);
+int my_outcome_number(struct my_store *s, int64_t *ret, struct err *err);
+
+/* ---- my_days.c: partitions ---- */
+/* Make days ahead when fewer than two are left; looks four times a day. */
+int my_days_ahead(struct my_store *s, int64_t now_us, struct err *err);
+/* Whole days from the oldest on, until rows_max is reached; *rows grows by what goes. A day of
+ * events goes when it is old enough, also those of instances that are kept: a history is as
+ * long as the retention. */
+int my_drop_days(struct my_store *s, int64_t before_us, size_t rows_max, bool dry_run, size_t *rows,
+                 struct err *err);
 
 int my_load_docs(struct store *s, enum store_doc_kind kind,
                  int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err);

@@ -1,0 +1,86 @@
+"""A MariaDB server of a test's own: its own directory, loopback, gone with the test."""
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def program(name):
+    return shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin:/sbin")
+
+
+class MariaDB:
+    """A server on `port` and `socket`; user root without a password, by the socket and loopback."""
+
+    def __init__(self, *options, base=None):
+        self.dir = Path(tempfile.mkdtemp(prefix="mariadb-", dir=base))
+        self.data, self.socket = self.dir / "data", self.dir / "s"
+        self.port, self.options, self.process = free_port(), list(options), None
+        user = pwd.getpwuid(os.getuid()).pw_name
+        self.common = ["--no-defaults", f"--datadir={self.data}", f"--user={user}"]
+        subprocess.run([program("mariadb-install-db"), *self.common, "--skip-test-db",
+                        "--auth-root-authentication-method=normal"],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.start()
+
+    def start(self):
+        with open(self.dir / "log", "ab") as log:
+            self.process = subprocess.Popen(
+                [program("mariadbd"), *self.common, f"--socket={self.socket}",
+                 f"--port={self.port}", "--bind-address=127.0.0.1", "--skip-name-resolve",
+                 f"--pid-file={self.dir / 'pid'}", "--innodb-flush-log-at-trx-commit=1",
+                 "--innodb-buffer-pool-size=256M", "--innodb-log-file-size=256M",
+                 "--skip-log-bin", *self.options],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                raise RuntimeError("mariadbd ended:\n" + self.log())
+            try:
+                self.sql("SELECT 1")
+                return self
+            except subprocess.CalledProcessError:
+                time.sleep(0.05)
+        raise RuntimeError("mariadbd does not answer:\n" + self.log())
+
+    def log(self):
+        return (self.dir / "log").read_text(errors="replace")[-4000:]
+
+    def sql(self, text, database=""):
+        """What the statements print, tab separated, without headings."""
+        return subprocess.run(
+            [program("mariadb"), "--no-defaults", f"--socket={self.socket}", "-uroot", "-N", "-B",
+             database or "mysql"], input=text, text=True, check=True, capture_output=True).stdout
+
+    def url(self, database, **options):
+        query = "&".join(f"{k}={v}" for k, v in options.items())
+        return f"mysql://root@127.0.0.1:{self.port}/{database}" + ("?" + query if query else "")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def close(self):
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
