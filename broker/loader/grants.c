@@ -130,13 +130,17 @@ static void take_job(struct loader *l, const Sirdar__Job *grant, struct batch *b
 		granted_again(l, j);
 		return;
 	}
+	/* Not rejected: with open credit it would come back at once, until the instance's failures
+	 * of machines are used up. Whoever follows says that it does not hold it, and gets it. */
+	if (l->is_stopping)
+		return;
 	j = loader_job_new(l);
 	job_fill(j, grant);
 	j->phase = JOB_QUEUED;
 	j->result.size = sizeof j->result;
 	loader_job_enter(l, j);
-	if (l->is_stopping || l->active > capacity(l)) {
-		reject(l, j, l->is_stopping ? "the loader stops" : "no slot is free");
+	if (l->active > capacity(l)) {
+		reject(l, j, "no slot is free");
 		return;
 	}
 	if (l->plugin->flags & RUNNER_INLINE_OK) {
