@@ -182,6 +182,7 @@ static void work_done(struct commander *c, struct cmd *cmd)
 	picks_free(cmd->picks, cmd->n_picks);
 	cmd->picks = NULL;
 	cmd->n_picks = 0;
+	cmd_forget_settled(cmd);
 }
 
 void cmd_over(struct commander *c, struct cmd *cmd, enum command_state state, const char *error)
@@ -238,6 +239,7 @@ static void cmd_free(struct cmd *cmd)
 	edit_free(cmd->edit);
 	order_done(&cmd->o);
 	free(cmd->tally.tasks);
+	cmd_forget_settled(cmd);
 	free(cmd->out);
 	free(cmd->changes);
 	free(cmd->request_id);
@@ -430,8 +432,10 @@ static void step_dry(struct commander *c, struct cmd *cmd)
 static void step(struct commander *c, struct cmd *cmd)
 {
 	cmd->at_work = false;
+#ifndef BUG_22
 	if (cmd->state == CS_PAUSED)
 		return;
+#endif
 	switch (cmd->phase) {
 	case PH_SURVEY:
 		cmd_survey(c, cmd);
@@ -505,7 +509,7 @@ static void turn(void *self)
 	for (size_t i = 0; i < c->n_cmds; i++) {
 		struct cmd *cmd = c->cmds[i];
 		if (cmd->phase != PH_OVER &&
-		    (cmd->at_work || cmd->phase == PH_GONE || (cmd->phase == PH_RUN && !c->stuck)))
+		    (cmd->at_work || cmd->phase == PH_GONE || cmd->phase == PH_OTHER || (cmd->phase == PH_RUN && !c->stuck)))
 			step(c, cmd);
 		forget = forget || cmd->forget;
 	}
@@ -691,6 +695,9 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 		r = store_load_tasks(store, each_task, c, err);
 	if (r == 0)
 		r = store_load_docs(store, DOC_WORKFLOW, each_document, c, err);
+	for (size_t i = 0; i < c->n_cmds && r == 0; i++)
+		if (c->cmds[i]->phase != PH_OVER)
+			r = cmd_load_settled(c->cmds[i], store, err);
 	if (r < 0) {
 		commander_free(c);
 		return r;

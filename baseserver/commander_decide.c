@@ -256,8 +256,7 @@ struct verdict commander_decide(const struct commander *c, const struct cmd *cmd
 	/* Within a range only rows of the right kind are meant. */
 	if (!it->exact && l.done && !(commander_sources(&cmd->o) & FEED_DONE))
 		return leave();
-	/* What this very command did before a restart. */
-	if (cmd->resumed && l.live && l.live->cause == cmd->id)
+	if (cmd_settled(cmd, it->key)) /* before a restart */
 		return leave();
 	return kinds[cmd->kind] ? kinds[cmd->kind](&l) : leave();
 }

@@ -79,7 +79,8 @@ struct flight {
 	struct inst_key last; /* the cursor behind it */
 	size_t index;
 	bool answered;
-	struct store_command_item *items;
+	int64_t done, failed; /* outcomes, those in `items` too */
+	struct store_command_item *items; /* refused without asking; others the ledger keeps */
 	size_t n_items;
 };
 
@@ -101,6 +102,7 @@ struct cmd {
 	enum command_kind kind;
 	enum command_state state;
 	bool dry, recorded, resumed, at_work;
+	bool halted;       /* a cancel waits for what is in flight */
 	bool forget;       /* never became durable: to be dropped */
 	bool answer_early; /* not only when it is over */
 	int64_t created_us, ended_us, total, done, failed;
@@ -123,6 +125,9 @@ struct cmd {
 	int64_t waits_since_us; /* mono; all that was let go waits since then, or 0 */
 	struct inst_key *out;   /* parallel: let go, not ended */
 	size_t n_out;
+	struct inst_key *settled; /* after a restart: have their outcome */
+	size_t n_settled;
+	struct map settled_by_key;
 	struct edit *edit; /* apply: to be posted */
 	bool edit_posted;
 	struct client_request *asked; /* to be answered; linked by letter.next */
@@ -172,6 +177,11 @@ int commander_downstream(struct commander *c, struct cmd *cmd, struct refusal *f
 void picks_free(struct pick *picks, size_t n);
 void picks_print(const struct cmd *cmd, struct buf *out);
 bool picks_parse(struct cmd *cmd, const char *text);
+
+/* commander_resume.c: what was settled before a restart. */
+int cmd_load_settled(struct cmd *cmd, struct store *store, struct err *err);
+bool cmd_settled(const struct cmd *cmd, struct inst_key key);
+void cmd_forget_settled(struct cmd *cmd);
 
 /* commander_run.c: step by step. */
 void cmd_survey(struct commander *c, struct cmd *cmd);

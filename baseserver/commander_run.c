@@ -69,6 +69,10 @@ static void count(struct commander *c, struct cmd *cmd, const struct item *it)
 			t->refused[t->n_refused++] = shown;
 		return;
 	}
+#ifdef BUG_27 /* a dry run does not count what would be made */
+	if (v.is_new && cmd->dry)
+		return;
+#endif
 	struct tally_task *task = tally_task(t, it->key.task);
 	task->count++;
 	task->made += v.is_new;
@@ -214,6 +218,7 @@ static struct proposals *next_letter(struct commander *c, struct cmd *cmd, struc
 	struct proposals *ps = proposals_new(PR_COMMANDER, max, c->me, commander_answered);
 	struct item it;
 
+	ps->command = cmd->id;
 	while (ps->n < max && fl->n_items < LETTER_MAX) {
 		if (!feed_next(cmd->feed, &it)) {
 			cmd->feed_over = true;
@@ -222,8 +227,11 @@ static struct proposals *next_letter(struct commander *c, struct cmd *cmd, struc
 		struct verdict v = commander_decide(c, cmd, &it);
 		fl->last = it.key;
 		fl->index++;
-		if (v.what == VD_REFUSE)
+		if (v.what == VD_REFUSE) {
 			add_item(fl, it.key, v.code, v.text);
+			fl->done++;
+			fl->failed++;
+		}
 		if (v.what != VD_PROPOSE)
 			continue;
 		fill(proposals_add(ps, v.ask, it.key), cmd, &v, fl);
@@ -241,9 +249,8 @@ static void settle(struct commander *c, struct cmd *cmd)
 		cmd->flights = fl->next;
 		if (!cmd->flights)
 			cmd->flights_tail = &cmd->flights;
-		for (size_t i = 0; i < fl->n_items; i++)
-			cmd->failed += fl->items[i].code < 0;
-		cmd->done += (int64_t)fl->n_items;
+		cmd->failed += fl->failed;
+		cmd->done += fl->done;
 		if (cmd->total >= 0 && cmd->done > cmd->total)
 			cmd->total = cmd->done;
 		cmd->last = fl->last;
@@ -300,6 +307,10 @@ static size_t parallel_room(struct commander *c, struct cmd *cmd)
 
 	if (cmd->o.parallel == 0)
 		return LETTER_MAX;
+#ifdef BUG_26 /* parallel is one too many */
+	if ((int64_t)cmd->n_out == cmd->o.parallel)
+		return 1;
+#endif
 	if ((int64_t)cmd->n_out < cmd->o.parallel)
 		return (size_t)cmd->o.parallel - cmd->n_out;
 	if (!all_wait(c, cmd)) {
@@ -335,6 +346,11 @@ static void begin_run(struct commander *c, struct cmd *cmd)
 	open_feed(c, cmd);
 	if (cmd->has_cursor)
 		feed_skip(cmd->feed, cmd->last, cmd->index);
+#ifdef BUG_25 /* a restart goes on one further than it got */
+	struct item lost;
+	if (cmd->resumed)
+		feed_next(cmd->feed, &lost);
+#endif
 	if (cmd->resumed)
 		find_out(c, cmd);
 	c->parallel += cmd->o.parallel > 0;
@@ -355,8 +371,10 @@ void cmd_run(struct commander *c, struct cmd *cmd)
 {
 	if (!cmd->feed)
 		begin_run(c, cmd);
-	if (cmd->state != CS_RUNNING)
-		return; /* paused */
+#ifndef BUG_22 /* a paused command acts on */
+	if (cmd->state != CS_RUNNING || cmd->halted)
+		return; /* paused, or about to be cancelled */
+#endif
 	while (!cmd->feed_over && !c->stuck && cmd->in_flight < c->set.batch) {
 		size_t room = parallel_room(c, cmd), left = c->set.batch - cmd->in_flight;
 		size_t max = room < left ? room : left;
@@ -399,7 +417,8 @@ void commander_answered(struct letter *l, void *self)
 		cmd->in_flight -= as->proposals;
 		for (size_t i = 0; i < as->n; i++) {
 			const struct answer *a = &as->a[i];
-			add_item(fl, a->key, a->code, a->code < 0 ? err_text(a->code) : "");
+			fl->done++;
+			fl->failed += a->code < 0;
 			if (cmd->o.parallel > 0 && !catalog_live(&c->cat, a->key))
 				out_remove(cmd, a->key);
 		}

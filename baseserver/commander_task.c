@@ -194,6 +194,11 @@ static int steer(struct commander *c, const struct cmd *cmd, struct refusal *f)
 		return refuse(f, E_CONFLICT, "args.command", NULL, "command %llu is %s",
 		              (unsigned long long)at->id, command_state_name(at->state));
 	if (cmd->kind == CK_COMMAND_CANCEL) {
+#ifndef BUG_19 /* a cancel does not wait for what is under way */
+		at->halted = true;
+		if (at->in_flight)
+			return 1; /* what is under way makes rows that this takes back */
+#endif
 		cmd_cancel_rows(c, at);
 		cmd_over(c, at, CS_CANCELLED, "");
 		return 0;
@@ -311,6 +316,6 @@ void cmd_other(struct commander *c, struct cmd *cmd)
 	}
 	if (r < 0)
 		cmd_fail(c, cmd, &f);
-	else if (!cmd->edit_posted)
+	else if (r == 0 && !cmd->edit_posted)
 		cmd_over(c, cmd, CS_DONE, "");
 }

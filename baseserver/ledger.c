@@ -60,6 +60,7 @@ static void answer_all(struct ledger *l, struct proposals *ps, const int *codes,
 	as->letter.discard = answers_discard;
 	as->letter.deliver = ps->answered;
 	as->letter.to = ps->reply_to;
+	as->command = outside ? ps->command : 0;
 	as->proposals = ps->n;
 	for (size_t i = 0; i < ps->n; i++) {
 		const struct proposal *p = &ps->p[i];
@@ -144,7 +145,8 @@ static void on_record(struct letter *letter, void *self)
 {
 	struct ledger *l = self;
 
-	letters_push(l->down ? &l->waiting : &l->records, letter);
+	/* It says what came before it: it overtakes nothing that waits. */
+	letters_push(l->down || l->waiting.head ? &l->waiting : &l->records, letter);
 }
 
 /* A mark says that the withdrawals before it are in: it may not overtake them. */

@@ -247,6 +247,12 @@ static int on_started(struct asked *a, uint64_t *ret_number)
 	return step(a, EV_STARTED, RE_NONE, ret_number);
 }
 
+/* Reopened: not before it is due at all. (design: SEMANTICS section 1, "Effective due".) */
+static void due_again(const struct ledger *l, struct instance *i)
+{
+	i->eff_due_us = l->now_us > i->due * 1000000 ? l->now_us : i->due * 1000000;
+}
+
 static void reset_for_redo(struct ledger *l, struct instance *i)
 {
 	i->generation++;
@@ -255,7 +261,7 @@ static void reset_for_redo(struct ledger *l, struct instance *i)
 	i->started_us = i->ended_us = i->retry_at_us = 0;
 	i->intent = KI_NONE;
 	i->flags &= (uint8_t) ~(IF_FORCED | IF_DRY | IF_RUN_NOW | IF_STARTED);
-	i->eff_due_us = l->now_us > i->due * 1000000 ? l->now_us : i->due * 1000000;
+	due_again(l, i);
 }
 
 static int on_ended(struct asked *a, uint64_t *ret_number)
@@ -355,7 +361,10 @@ static int on_reopen(struct asked *a, uint64_t *ret_number)
 	if (i->state != ST_SKIPPED || (i->reason != RE_LINK && i->reason != RE_PIPELINE))
 		return E_CONFLICT; /* skipped for a reason of its own */
 	a->e->inst.ended_us = 0;
+	due_again(a->l, &a->e->inst);
+#ifdef BUG_24 /* what is reopened may start before it is due */
 	a->e->inst.eff_due_us = a->l->now_us;
+#endif
 	return step(a, EV_REOPEN, RE_PARENT, ret_number);
 }
 

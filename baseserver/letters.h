@@ -77,6 +77,7 @@ struct proposals {
 	enum proposer from;
 	struct actor *reply_to;
 	void (*answered)(struct letter *l, void *self); /* deliver of the letter of answers */
+	uint64_t command; /* each answer is kept as this command's outcome, with the change itself */
 	size_t n, cap;
 	struct proposal p[];
 };
@@ -92,6 +93,7 @@ struct answer {
 
 struct answers {
 	struct letter letter;
+	uint64_t command; /* see struct proposals */
 	size_t proposals; /* how many this settles: credit */
 	size_t n;         /* inside: the refused ones; outside: all */
 	struct answer a[];

@@ -58,6 +58,20 @@ static void count_link(const struct resolver *r, struct waiting *w, const struct
 		w->dead = (uint16_t)(w->dead + d);
 }
 
+static void timer_set(struct resolver *r, uint32_t waiting, int64_t wall_us)
+{
+	uint32_t t = map_get(&r->timer_of, waiting);
+
+	if (t == MAP_NONE) {
+		t = slab_take(&r->timers);
+		struct timer *made = slab_at(&r->timers, t);
+		heap_node_init(&made->node);
+		made->waiting = waiting;
+		map_add(&r->timer_of, waiting, t);
+	}
+	heap_set(&r->times, &((struct timer *)slab_at(&r->timers, t))->node, wall_us);
+}
+
 void resolver_window_changed(struct resolver *r, uint32_t window, enum window_state was)
 {
 	const struct window *win = window_at(r, window);
@@ -70,6 +84,11 @@ void resolver_window_changed(struct resolver *r, uint32_t window, enum window_st
 		count_link(r, w, win, was, -1);
 		count_link(r, w, win, (enum window_state)win->state, 1);
 		want(r, e->waiting);
+		struct task_link l;
+		/* Its time may have come while it was dead. */
+		if (was == WS_DEAD && win->state == WS_OPEN && w->due &&
+		    resolver_link(r, win->child, win->link, &l) && l.pass_after_s)
+			timer_set(r, e->waiting, w->eff_due_us);
 	}
 }
 
@@ -116,20 +135,6 @@ static void detach(struct resolver *r, uint32_t waiting)
 	w->waits_turn = false;
 }
 
-static void timer_set(struct resolver *r, uint32_t waiting, int64_t wall_us)
-{
-	uint32_t t = map_get(&r->timer_of, waiting);
-
-	if (t == MAP_NONE) {
-		t = slab_take(&r->timers);
-		struct timer *made = slab_at(&r->timers, t);
-		heap_node_init(&made->node);
-		made->waiting = waiting;
-		map_add(&r->timer_of, waiting, t);
-	}
-	heap_set(&r->times, &((struct timer *)slab_at(&r->timers, t))->node, wall_us);
-}
-
 static void timer_clear(struct resolver *r, uint32_t waiting)
 {
 	uint32_t t = map_get(&r->timer_of, waiting);
@@ -155,9 +160,15 @@ static void look_at_passes(struct resolver *r, uint32_t waiting, int64_t now)
 		    l.pass_after_s == 0 || l.on == ON_FAILURE)
 			continue;
 		int64_t at = w->eff_due_us + l.pass_after_s * US_PER_S;
-		if (at <= now && win->state == WS_OPEN) {
+		/* What is met when its time comes stays so when it is taken back later. */
+#ifdef BUG_23 /* met when its time comes, it waits once more when that is taken back */
+		if (at <= now && win->state == WS_MET)
+			continue;
+#endif
+		if (at <= now && win->state != WS_DEAD) {
 			e->passed = 1;
-			count_link(r, w, win, WS_MET, 1);
+			if (win->state == WS_OPEN)
+				count_link(r, w, win, WS_MET, 1);
 		} else if (at > now && at < next) {
 			next = at;
 		}

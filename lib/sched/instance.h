@@ -74,7 +74,7 @@ struct instance {
 	int64_t retry_at_us;                      /* us, UTC; while Failed */
 	uint64_t token;       /* fence of the present or last attempt; 0: never granted */
 	uint64_t last_number; /* its last transition: head of its event chain */
-	uint64_t cause;       /* command that made or last changed it; 0: none */
+	uint64_t cause;       /* command that made, reopened or ended it; 0: none */
 	uint32_t generation, revision, version; /* version: of the task, once granted */
 	uint32_t broker;                        /* id of the broker of `token` */
 	uint32_t slot;     /* its place in the ledger: no two unfinished ones share it */

@@ -290,6 +290,19 @@ static int mem_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t
 	return 0;
 }
 
+static int mem_load_items(struct store *s, uint64_t command,
+                          int (*each)(void *ctx, const struct store_command_item *i), void *ctx,
+                          struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+
+	for (size_t i = 0; r >= 0 && i < m->disk->n_items; i++)
+		if (m->disk->items[i].command == command)
+			r = each(ctx, &m->disk->items[i]);
+	return r < 0 ? r : 0;
+}
+
 static int mem_load_stats(struct store *s, uint32_t task, int32_t lo, int32_t hi,
                           int (*each)(void *ctx, const struct store_stat *st), void *ctx,
                           struct err *err)
@@ -394,6 +407,7 @@ const struct store_ops store_mem_ops = {
 	.find_command = mem_find_command,
 	.save_outcomes = mem_save_outcomes,
 	.retain = mem_retain,
+	.load_items = mem_load_items,
 	.load_stats = mem_load_stats,
 	.drop_stats = mem_drop_stats,
 };

@@ -209,6 +209,7 @@ const struct store_ops store_sqlite_ops = {
 	.find_command = sqlite_find_command,
 	.save_outcomes = sqlite_save_outcomes,
 	.retain = sqlite_retain,
+	.load_items = sqlite_load_items,
 	.load_stats = sqlite_load_stats,
 	.drop_stats = sqlite_drop_stats,
 };

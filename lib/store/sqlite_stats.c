@@ -1,4 +1,4 @@
-/* Statistics: added to by each commit, read by day. */
+/* Statistics, added to by each commit and read by day; the outcomes of a command. */
 #include "sched/measure.h"
 #include "store/sqlite.h"
 #include "util/err.h"
@@ -88,4 +88,47 @@ int sqlite_drop_stats(struct store *st, uint32_t epoch, int32_t day, size_t rows
 	if (r == 0)
 		*ret_rows = rows;
 	return r < 0 ? err_wrap(err, r, "drop statistics") : 0;
+}
+
+static int read_item(sqlite3_stmt *q, struct store_command_item *ret, struct err *err)
+{
+	static const char table[] = "lb_command_item";
+	int64_t task = 0, part = 0, code = 0;
+	int r = sql_column(q, 0, table, 0, UINT32_MAX, &task, err);
+
+	if (r == 0)
+		r = sql_column(q, 1, table, INT64_MIN, INT64_MAX, &ret->key.run_date, err);
+	if (r == 0)
+		r = sql_column(q, 2, table, INT32_MIN, INT32_MAX, &part, err);
+	if (r == 0)
+		r = sql_column(q, 3, table, INT32_MIN, INT32_MAX, &code, err);
+	if (r == 0)
+		r = sql_column_text(q, 4, table, &ret->text, err);
+	ret->key.task = (uint32_t)task;
+	ret->key.part = (int32_t)part;
+	ret->code = (int32_t)code;
+	return r;
+}
+
+int sqlite_load_items(struct store *st, uint64_t command,
+                      int (*each)(void *ctx, const struct store_command_item *i), void *ctx,
+                      struct err *err)
+{
+	struct sqlite_store *s = (struct sqlite_store *)st;
+	struct store_command_item item = { .command = command };
+	sqlite3_stmt *q = NULL;
+	int r = sql_get(s, SQL_LOAD_ITEMS, &q, err);
+
+	if (r < 0)
+		return r;
+	sql_bind(q, "i", (int64_t)command);
+	while ((r = sql_step(s->db, q, err)) > 0) {
+		r = read_item(q, &item, err);
+		if (r == 0)
+			r = each(ctx, &item);
+		if (r < 0)
+			break;
+	}
+	sqlite3_reset(q);
+	return r;
 }

@@ -110,6 +110,13 @@ int store_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows
 	return s->ops->retain(s, epoch, before_us, rows_max, dry_run, ret_rows, err);
 }
 
+int store_load_items(struct store *s, uint64_t command,
+                     int (*each)(void *ctx, const struct store_command_item *i), void *ctx,
+                     struct err *err)
+{
+	return s->ops->load_items(s, command, each, ctx, err);
+}
+
 int store_load_stats(struct store *s, uint32_t task, int32_t lo, int32_t hi,
                      int (*each)(void *ctx, const struct store_stat *st), void *ctx,
                      struct err *err)

@@ -183,6 +183,10 @@ int store_load_stats(struct store *s, uint32_t task, int32_t lo, int32_t hi,
 
 /* One finished instance by key, from history (redo, force). E_NOT_FOUND. */
 int store_find_done(struct store *s, struct inst_key key, struct instance *ret, struct err *err);
+/* The outcomes kept of one command, by task, run_date, part. */
+int store_load_items(struct store *s, uint64_t command,
+                     int (*each)(void *ctx, const struct store_command_item *i), void *ctx,
+                     struct err *err);
 int store_find_command(struct store *s, const char *request_id,
                        int (*each)(void *ctx, const struct store_command *c), void *ctx,
                        struct err *err);

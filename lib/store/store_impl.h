@@ -41,6 +41,9 @@ struct store_ops {
 	                     size_t n, uint64_t upto_number, struct err *err);
 	int (*retain)(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max,
 	              bool dry_run, size_t *ret_rows, struct err *err);
+	int (*load_items)(struct store *s, uint64_t command,
+	                  int (*each)(void *ctx, const struct store_command_item *i), void *ctx,
+	                  struct err *err);
 	int (*load_stats)(struct store *s, uint32_t task, int32_t lo, int32_t hi,
 	                  int (*each)(void *ctx, const struct store_stat *st), void *ctx,
 	                  struct err *err);

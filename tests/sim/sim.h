@@ -14,6 +14,7 @@
 #include "sched/instance.h"
 
 struct actor;
+struct commander;
 struct err;
 struct ledger;
 struct letter;
@@ -49,7 +50,7 @@ struct swarm {
 	bool replays;           /* old reports come again */
 	bool cuts, loader_crashes, machine_crashes, server_crashes, store_faults, operators;
 	uint32_t hasty; /* per mille: people redo what has just ended */
-	bool edits, wall_jumps, takeovers, long_downs;
+	bool commands, edits, wall_jumps, takeovers, long_downs;
 	size_t ring_slots;
 };
 extern struct swarm swarm;
@@ -70,7 +71,16 @@ extern int64_t wall_shifted_us;
 __attribute__((format(printf, 1, 2))) void note(const char *fmt, ...);
 
 /* sim_threads.c: where the actors run. */
-enum place_of { AT_LEDGER, AT_RESOLVER, AT_SORTER, AT_PLAN, AT_MAINTAIN, AT_WORKER, PLACES };
+enum place_of {
+	AT_LEDGER,
+	AT_RESOLVER,
+	AT_SORTER,
+	AT_PLAN,
+	AT_MAINTAIN,
+	AT_COMMAND,
+	AT_WORKER,
+	PLACES
+};
 void threads_new(void);
 struct thread *thread_of(enum place_of who);
 int threads_start(struct err *err);
@@ -95,8 +105,9 @@ void check_store(struct store *s); /* replay(log) == tables */
 void check_quiet(struct store *s); /* at the very end */
 size_t check_unfinished(bool print);
 int64_t check_first_gap(uint32_t task);
-bool check_runs(struct inst_key key); /* the world: is there a process? */
-uint64_t check_hash(void);            /* of all records so far */
+bool check_find(struct inst_key key, struct instance *ret); /* as the log says */
+bool check_runs(struct inst_key key);                       /* the world: is there a process? */
+uint64_t check_hash(void);                                  /* of all records so far */
 void check_coverage(uint64_t counts[ST_COUNT][EV_COUNT]);
 void check_epoch_taken(uint32_t epoch);
 
@@ -131,12 +142,73 @@ struct store *server_store(void);
 struct ledger *server_ledger(void);
 struct maintainer *server_maintainer(void);
 struct sorter *server_sorter(void);
-void server_takeover(void); /* another leader takes the epoch on the same disk */
+struct commander *server_commander(void);
+uint32_t ledger_epoch_now(void); /* of the server that is up */
+void server_takeover(void);      /* another leader takes the epoch on the same disk */
 
 /* sim_operator.c: people. */
 void operator_acts(void);                        /* somebody gives a random command */
 void operator_sees(const struct transition *tr); /* and may act at once */
 void operator_mends(void); /* healing: what was frozen, offline or hanged goes on */
+
+bool operator_pick(struct inst_key *ret);
+
+/* sim_commands.c: people who use commands, through the real commander. */
+enum wish {
+	W_REDO,
+	W_BACKFILL,
+	W_KILL,
+	W_FORCE,
+	W_SKIP,
+	W_FREEZE,
+	W_UNFREEZE,
+	W_ENQUEUE,
+	W_RUN_NOW,
+	W_PRIORITY,
+	W_DECLARE,
+	W_TASK,
+	W_PAUSE,
+	W_RESUME,
+	W_CANCEL
+};
+/* An instance as it was when somebody looked; revision 0: no row. */
+struct look_of {
+	struct inst_key key;
+	uint32_t revision;
+	uint8_t state, priority;
+	bool frozen;
+};
+struct order_of {
+	enum wish kind;
+	const char *name;
+	char request[24], state[12];
+	char *args;
+	bool dry, answered, refused;
+	uint32_t asked_epoch; /* an answer is awaited of this epoch's server */
+	uint64_t id, target;  /* target: of a pause, resume or cancel */
+	uint64_t number, at_number;
+	int64_t total, done, failed;
+	struct look_of *keys; /* what it selects, as it was when asked */
+	size_t n_keys;
+	int mode, parallel;
+	bool kill_running, leave_finished, may_stop;
+};
+void commands_reset(void);
+void commands_act(void);       /* somebody gives a random command */
+void commands_settle(void);    /* the stream went on */
+void commands_restarted(void); /* the server is back */
+void commands_mend(void);
+size_t commands_pending(bool print);
+const struct order_of *commands_by_id(uint64_t id);
+
+/* sim_promises.c: what they are promised. */
+void promises_reset(void);
+void promises_follow(const struct transition *tr);
+void promises_told(const struct order_of *o, bool first);
+void promises_steered(const struct order_of *o); /* somebody asks to pause, resume, cancel */
+bool promises_resuming(uint64_t id);
+uint64_t promises_number(void);
+struct look_of promises_look(struct inst_key key);
 
 /* sim_worker.c: the worker that speaks to simulated brokers instead of sockets. */
 void worker_start(struct thread *th);

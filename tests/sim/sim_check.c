@@ -38,6 +38,9 @@ static struct known {
 	uint32_t version;
 	uint8_t state;
 	bool frozen;
+	int64_t online_from;
+	int64_t unplanned[PLANNED_US / MINUTE + 1]; /* due while it was offline: never planned */
+	size_t n_unplanned;
 } known[TASKS + 1];
 
 static struct row rows[ROWS];
@@ -81,8 +84,11 @@ void check_reset(void)
 	trouble_us = INT64_MIN;
 	memset(slots, 0, sizeof slots);
 	memset(known, 0, sizeof known);
+	for (int i = 0; i <= TASKS; i++)
+		known[i].online_from = INT64_MIN;
 	rules_reset();
 	stats_reset();
+	commands_reset();
 }
 
 static struct row *row_of(struct inst_key key, bool make)
@@ -210,6 +216,24 @@ void check_restart(struct store *s)
 	check_store(s);
 }
 
+static bool unplanned(const struct known *k, int64_t date)
+{
+	for (size_t i = 0; i < k->n_unplanned; i++)
+		if (k->unplanned[i] == date)
+			return true;
+	return false;
+}
+
+/* A version of the schedule begins at `from`: what has no row by now was never planned. */
+static void forget_dates(const struct task *t, struct known *k, int64_t from)
+{
+	for (int64_t d = plan_next(t->plan, INT64_MIN + 1); d != PLAN_NEVER && d < from;
+	     d = plan_next(t->plan, d))
+		if (!row_of((struct inst_key){ d, t->id, 0 }, false) && !unplanned(k, d))
+			k->unplanned[k->n_unplanned++] = d;
+	k->online_from = from;
+}
+
 void check_task(const struct task *t, const struct store_task *row)
 {
 	struct known *k = &known[t->id];
@@ -217,7 +241,11 @@ void check_task(const struct task *t, const struct store_task *row)
 	if (t->version < k->version)
 		break_invariant("P4", "the edit of task %u to version %u was undone: %u", t->id,
 		                k->version, t->version);
-	*k = (struct known){ t->version, row->state, row->frozen };
+	if (row->online_from > k->online_from)
+		forget_dates(t, k, row->online_from);
+	k->version = t->version;
+	k->state = row->state;
+	k->frozen = row->frozen;
 }
 
 const struct task *check_def(uint32_t id)
@@ -286,6 +314,7 @@ void check_record(const struct transition *tr)
 {
 	check_order(tr);
 	follow_hash(tr);
+	promises_follow(tr);
 	if (tr->kind == TK_TASK)
 		check_task(tr->ref, tr->row);
 	if (tr->kind != TK_INSTANCE)
@@ -296,6 +325,8 @@ void check_record(const struct transition *tr)
 	     state_name((enum state)tr->from), state_name((enum state)tr->to),
 	     event_name((enum event)tr->event), reason_name((enum reason)tr->reason),
 	     tr->inst.attempt, tr->inst.token);
+	if (tr->cause)
+		note("    by command %" PRIu64, tr->cause);
 	check_edge(tr, r);
 	if (tr->event == EV_GRANT)
 		check_grant(tr, r);
@@ -340,6 +371,16 @@ void check_end(uint64_t token, struct inst_key key, int exit_code)
 		k->ended = true;
 		k->exit_code = exit_code;
 	}
+}
+
+bool check_find(struct inst_key key, struct instance *ret)
+{
+	const struct row *r = row_of(key, false);
+
+	if (!r || !r->inst.revision)
+		return false;
+	*ret = r->inst;
+	return true;
 }
 
 bool check_runs(struct inst_key key)
@@ -451,7 +492,7 @@ int64_t check_first_gap(uint32_t id)
 
 	for (int64_t d = plan_next(t->plan, INT64_MIN + 1); d != PLAN_NEVER && d < end;
 	     d = plan_next(t->plan, d))
-		if (!row_of((struct inst_key){ d, t->id, 0 }, false))
+		if (!row_of((struct inst_key){ d, t->id, 0 }, false) && !unplanned(&known[id], d))
 			return d;
 	return PLAN_NEVER;
 }
@@ -463,6 +504,9 @@ void check_quiet(struct store *s)
 
 	if (n)
 		break_invariant("I17", "%zu instances never came to an end", n);
+	n = commands_pending(true);
+	if (n)
+		break_invariant("C0", "%zu commands never came to an end", n);
 	for (uint32_t id = 1; id <= TASKS; id++)
 		if (check_first_gap(id) != PLAN_NEVER)
 			break_invariant("I2", "task %u has no row at %" PRId64, id,

@@ -28,6 +28,7 @@ static struct swarm draw_swarm(void)
 	s.store_faults = chance(500);
 	s.operators = chance(800);
 	s.hasty = !s.operators || chance(500) ? 0 : chance(500) ? 80 : 400;
+	s.commands = s.operators && chance(600);
 	s.edits = chance(500);
 	s.wall_jumps = chance(150);
 	s.takeovers = chance(200);
@@ -117,7 +118,7 @@ static bool all_done(void)
 
 	for (uint32_t id = 1; id <= TASKS && !gaps; id++)
 		gaps = check_first_gap(id) != PLAN_NEVER;
-	return !gaps && check_unfinished(false) == 0;
+	return !gaps && check_unfinished(false) == 0 && commands_pending(false) == 0;
 }
 
 /* No faults any more; then all that is due must get done. */

@@ -34,7 +34,7 @@ static void ask_one(struct inst_key key, enum ask ask, enum reason reason)
 }
 
 /* An instance of the recent past. False: the plan has not begun. */
-static bool pick(struct inst_key *ret)
+bool operator_pick(struct inst_key *ret)
 {
 	uint32_t id = 1 + rnd(TASKS);
 	int64_t date = plan_prev(task_now(id)->plan, wall_of(now_us) / SEC - (int64_t)rnd(600));
@@ -52,7 +52,7 @@ static void instance_command(void)
 	struct proposals *ps;
 	struct inst_key key;
 
-	if (!pick(&key))
+	if (!operator_pick(&key))
 		return;
 	struct proposal *p = propose_one(key, ask, &ps);
 	p->intent = KI_USER;
@@ -69,7 +69,7 @@ static void dry_run(void)
 	struct proposals *ps;
 	struct inst_key key;
 
-	if (!pick(&key))
+	if (!operator_pick(&key))
 		return;
 	struct proposal *p = propose_one(key, ASK_SATISFY, &ps);
 	p->dry = true;
@@ -83,7 +83,7 @@ static void test_run(void)
 	struct proposals *ps;
 	struct inst_key key;
 
-	if (!pick(&key))
+	if (!operator_pick(&key))
 		return;
 	key.part = -1 - (int32_t)rnd(2);
 	struct proposal *p = propose_one(key, ASK_CREATE, &ps);
@@ -105,6 +105,7 @@ static void put_task(const struct task *t, enum task_state state, bool frozen)
 	e->tasks[0] = task_ref(t);
 	e->rows[0] = (struct store_task){ .id = t->id,
 		                          .workflow_id = 1,
+		                          .name = t->name,
 		                          .version = t->version,
 		                          .state = (uint8_t)state,
 		                          .frozen = frozen,
@@ -159,8 +160,10 @@ void operator_acts(void)
 {
 	if (!server_up())
 		return;
-	if (swarm.edits && chance(250))
+	if (swarm.edits && chance(swarm.commands ? 100 : 250))
 		edit_command();
+	else if (swarm.commands && chance(600))
+		commands_act();
 	else if (chance(60))
 		dry_run();
 	else if (chance(60))
@@ -220,5 +223,6 @@ void operator_mends(void)
 		return;
 	ledger_each_instance(server_ledger(), mend_instance, NULL);
 	ledger_each_task(server_ledger(), mend_task, NULL);
+	commands_mend();
 	server_run();
 }

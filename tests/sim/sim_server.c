@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseserver/commander.h"
 #include "baseserver/instantiator.h"
 #include "baseserver/ledger.h"
 #include "baseserver/letters.h"
@@ -25,6 +26,7 @@ static struct resolver *resolver;
 static struct sorter *sorter;
 static struct instantiator *instantiator;
 static struct maintainer *maintainer;
+static struct commander *commander;
 
 static void on_fatal(void *ctx, const struct err *err)
 {
@@ -52,6 +54,7 @@ static void publish_tasks(void)
 		e->tasks[i] = task_ref(task_now(i + 1));
 		e->rows[i] = (struct store_task){ .id = i + 1,
 			                          .workflow_id = 1,
+			                          .name = task_now(i + 1)->name,
 			                          .version = 1,
 			                          .state = TS_ONLINE,
 			                          .planned_through = INT64_MIN,
@@ -74,6 +77,7 @@ static size_t load_tasks(struct task *ret_tasks[TASKS], struct store_task rows[T
 		const struct task *t = task_version(i + 1, rows[i].version);
 		CHECK(t);
 		ret_tasks[i] = (struct task *)(uintptr_t)t;
+		rows[i].name = t->name;
 		check_task(t, &rows[i]);
 	}
 	return TASKS;
@@ -116,6 +120,9 @@ void server_start(void)
 	sorter = sorter_new(thread_of(AT_SORTER), ledger);
 	instantiator = instantiator_new(thread_of(AT_PLAN), ledger);
 	maintainer = maintainer_new(thread_of(AT_MAINTAIN), ledger, &mset);
+	struct commander_settings cset = { .batch = 1 + rnd(chance(500) ? 4 : 60),
+		                           .timezone = "UTC" };
+	CHECK(commander_new(thread_of(AT_COMMAND), ledger, store, &cset, &commander, &err) == 0);
 	worker_start(thread_of(AT_WORKER));
 	CHECK(threads_start(&err) == 0);
 	up = true;
@@ -123,12 +130,14 @@ void server_start(void)
 		publish_tasks();
 	note("server: epoch %u", ledger_epoch(ledger));
 	check_epoch_taken(ledger_epoch(ledger));
+	commands_restarted();
 	server_run();
 }
 
 static void stop(void)
 {
 	threads_stop();
+	commander_free(commander);
 	maintainer_free(maintainer);
 	instantiator_free(instantiator);
 	sorter_free(sorter);
@@ -212,6 +221,16 @@ struct maintainer *server_maintainer(void)
 struct sorter *server_sorter(void)
 {
 	return sorter;
+}
+
+struct commander *server_commander(void)
+{
+	return commander;
+}
+
+uint32_t ledger_epoch_now(void)
+{
+	return ledger_epoch(ledger);
 }
 
 void server_run(void)

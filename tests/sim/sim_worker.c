@@ -203,6 +203,7 @@ static void turn(void *self)
 		effects(tr);
 		operator_sees(tr);
 	}
+	commands_settle();
 }
 
 static int init(void *self, struct actor *me, struct err *err)

@@ -434,6 +434,24 @@ static void only_what_a_dead_join_skipped_is_reopened(void **state)
 	end(&f);
 }
 
+static void what_is_reopened_early_is_still_due_at_its_time(void **state)
+{
+	struct inst_key k = key_of(2, 7200); /* an hour from now */
+	struct proposal skip = { .ask = ASK_SKIP, .key = k, .reason = RE_LINK };
+	struct instance i;
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	ask_full(&f, (struct proposal){ .ask = ASK_CREATE, .key = k, .due = 7200 });
+	skip.folded = UINT64_MAX;
+	assert_int_equal(ask_full(&f, skip).code, 0);
+	assert_int_equal(ask(&f, ASK_REOPEN, k).state, ST_READY);
+	assert_true(ledger_find(f.ledger, k, &i));
+	assert_int_equal(i.eff_due_us, 7200 * US_PER_S);
+	end(&f);
+}
+
 static void an_older_definition_does_not_replace_a_newer(void **state)
 {
 	struct task *old = task_new(1, 1), *new = task_new(1, 0);
@@ -510,6 +528,7 @@ int main(void)
 		cmocka_unit_test(a_kills_reason_only_grows),
 		cmocka_unit_test(a_frozen_or_offline_task_grants_nothing),
 		cmocka_unit_test(only_what_a_dead_join_skipped_is_reopened),
+		cmocka_unit_test(what_is_reopened_early_is_still_due_at_its_time),
 		cmocka_unit_test(an_older_definition_does_not_replace_a_newer),
 		cmocka_unit_test(nothing_leaves_while_the_store_is_full_and_all_leaves_after),
 		cmocka_unit_test(a_deposed_leader_says_nothing_more),

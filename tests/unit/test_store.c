@@ -389,6 +389,17 @@ static int see_command(void *ctx, const struct store_command *c)
 	return 0;
 }
 
+static int see_item(void *ctx, const struct store_command_item *i)
+{
+	struct texts *t = ctx;
+	size_t at = strlen(t->text);
+
+	snprintf(t->text + at, sizeof t->text - at, "c%d %u %d %d %d %s;", (int)i->command,
+	         i->key.task, (int)i->key.run_date, i->key.part, i->code, i->text);
+	t->n++;
+	return 0;
+}
+
 static void commands_advance_and_are_found_by_request(void **state)
 {
 	struct world *w = *state;
@@ -437,6 +448,11 @@ static void commands_advance_and_are_found_by_request(void **state)
 	assert_string_equal(t.text, "9 r9 root redo {} '' s1 3 0 10/4/0 at 4;");
 	memset(&t, 0, sizeof t);
 	assert_int_equal(store_find_command(w->s, "r4", see_command, &t, NULL), 0);
+	assert_int_equal(t.n, 1);
+	memset(&t, 0, sizeof t);
+	assert_int_equal(store_load_items(w->s, 9, see_item, &t, NULL), 0);
+	assert_string_equal(t.text, "c9 1 60 0 -6 no;");
+	assert_int_equal(store_load_items(w->s, 4, see_item, &t, NULL), 0);
 	assert_int_equal(t.n, 1);
 	assert_int_equal(store_find_command(w->s, "r5", see_command, &t, NULL), E_NOT_FOUND);
 }
