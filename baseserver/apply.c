@@ -4,30 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/commander_impl.h"
+#include "baseserver/apply_impl.h"
 #include "baseserver/json_read.h"
 #include "baseserver/json_write.h"
-#include "baseserver/world.h"
 #include "sched/task.h"
 #include "sched/window.h"
 #include "util/alloc.h"
 #include "util/clock.h"
-#include "util/diag.h"
 #include "util/err.h"
 #include "util/yaml.h"
-
-struct apply {
-	struct commander *c;
-	struct cmd *cmd;
-	struct refusal *f;
-	struct workflow_set *set;
-	struct world world;
-	struct diags diags;
-	struct task **tasks;
-	size_t n;
-	struct edit *e;
-	struct buf changes;
-};
 
 /* --- refusals ------------------------------------------------------------------------ */
 
@@ -80,7 +65,9 @@ static int read_documents(struct apply *a)
 {
 	static const char *const keys[] = { "name", "text", NULL };
 
-	for (const struct jval *v = a->cmd->o.documents->first; v; v = v->next) {
+	const struct jval *list = a->cmd->o.documents;
+
+	for (const struct jval *v = list ? list->first : NULL; v; v = v->next) {
 		const char *name = "document", *text = NULL;
 		int r = arg_object(v, "args.documents", keys, a->f);
 		if (r == 0)
@@ -94,10 +81,11 @@ static int read_documents(struct apply *a)
 			              "args.documents: text is missing");
 		workflow_set_read(a->set, text, strlen(text), name, &a->diags);
 	}
-	if (a->diags.errors == 0 && workflow_set_count(a->set) == 0)
+	if (a->diags.errors == 0 && list && workflow_set_count(a->set) == 0 &&
+	    workflow_set_calendars(a->set) == 0)
 		return refuse(a->f, E_INVALID, "args.documents", NULL,
-		              "args.documents: there is no workflow in them");
-	return a->diags.errors ? refuse_diags(a) : 0;
+		              "args.documents: there is no workflow and no calendar in them");
+	return a->diags.errors || apply_dependents(a) < 0 ? refuse_diags(a) : 0;
 }
 
 static int compile(struct apply *a)
@@ -105,8 +93,8 @@ static int compile(struct apply *a)
 	int64_t now = a->cmd->o.now_us / US_PER_S;
 	struct commander *c = a->c;
 
-	world_init(&a->world, &c->task_names, &c->workflow_names, &c->cat, c->set.timezone, true,
-	           now);
+	world_init(&a->world, &c->task_names, &c->workflow_names, &c->cat, &c->calendars,
+	           c->set.timezone, true, now);
 	if (workflow_compile(a->set, &a->world.w, &a->diags, &a->tasks, &a->n) == 0)
 		return 0;
 	return refuse_diags(a);
@@ -166,9 +154,8 @@ static void fields(const char *prefix, const struct yaml_node *was, const struct
 	}
 }
 
-static void change(struct apply *a, const char *kind, const char *name, const char *what,
-                   uint32_t version, const char *prefix, const struct yaml_node *was,
-                   const struct yaml_node *is)
+void apply_change_begin(struct apply *a, const char *kind, const char *name, const char *what,
+                        uint32_t version)
 {
 	struct buf *out = &a->changes;
 
@@ -178,11 +165,26 @@ static void change(struct apply *a, const char *kind, const char *name, const ch
 	jw_text(out, "change", what);
 	if (version)
 		jw_number(out, "version", version);
+}
+
+void apply_change_end(struct apply *a, const char *what, const char *prefix,
+                      const struct yaml_node *was, const struct yaml_node *is)
+{
+	struct buf *out = &a->changes;
+
 	jw_list(out, "fields");
 	if (strcmp(what, "update") == 0)
 		fields(prefix, was, is, prefix[0] ? 1 : 0, out);
 	jw_end_list(out);
 	jw_end_object(out);
+}
+
+static void change(struct apply *a, const char *kind, const char *name, const char *what,
+                   uint32_t version, const char *prefix, const struct yaml_node *was,
+                   const struct yaml_node *is)
+{
+	apply_change_begin(a, kind, name, what, version);
+	apply_change_end(a, what, prefix, was, is);
 }
 
 static const char *last_part(const char *name)
@@ -192,6 +194,8 @@ static const char *last_part(const char *name)
 	return slash ? slash + 1 : name;
 }
 
+enum { COUNT_MAX = 1000000 };
+
 static const struct yaml_node *task_node(const struct yaml_node *root, const char *name)
 {
 	const struct yaml_node *tasks = root ? yaml_get(root, "tasks") : NULL;
@@ -200,16 +204,22 @@ static const struct yaml_node *task_node(const struct yaml_node *root, const cha
 }
 
 /* A task's own lines; without the prefix they would read like the workflow's. */
-static void change_task(struct apply *a, const char *name, bool is_new, bool differs,
+static void change_task(struct apply *a, const struct task *t, bool is_new, bool differs,
                         const struct yaml_node *was, const struct yaml_node *is)
 {
 	static const char no_prefix[] = "";
-	const struct yaml_node *old = task_node(was, name), *now = task_node(is, name);
+	const struct yaml_node *old = task_node(was, t->name), *now = task_node(is, t->name);
 	const char *what = is_new                                            ? "create"
 	                   : differs && !(old && now && yaml_same(old, now)) ? "update"
 	                                                                     : "same";
 
-	change(a, "task", name, what, 0, no_prefix, old, now);
+	int64_t passed = is_new ? 0 : apply_passed(a, t);
+	if (passed && strcmp(what, "same") == 0)
+		what = "update";
+	apply_change_begin(a, "task", t->name, what, 0);
+	if (passed)
+		jw_number(&a->changes, "run_dates", passed);
+	apply_change_end(a, what, no_prefix, old, now);
 }
 
 /* --- rows ------------------------------------------------------------------------------- */
@@ -232,7 +242,58 @@ static int64_t cycle_seconds(const struct plan *plan)
 	return unit_s[plan_unit(plan)] * plan_step(plan);
 }
 
-static void fill_row(struct apply *a, const struct task *t, struct store_task *row)
+/* Run_dates that have passed and come due by the new version. */
+static int64_t count_passed(const struct cat_task *was, const struct plan *plan, int64_t from,
+                            int64_t upto)
+{
+	int64_t n = 0;
+
+	for (int64_t t = plan_next(plan, from - 1); t <= upto && n < COUNT_MAX;
+	     t = plan_next(plan, t))
+		n += !plan_has(was->def->plan, t) || !outcomes_find(&was->outcomes, t);
+	return n;
+}
+
+/* What has come due stays as it was planned; an earlier `from` must be asked for.
+ * (design: SEMANTICS section 1, "Plans have versions".) */
+static void follow(struct apply *a, struct task *t, struct store_task *row)
+{
+	const struct cat_task *was = catalog_task(&a->c->cat, t->id);
+	int64_t since = row->planned_through + 1;
+
+	if (!was || catalog_retired(was) || row->planned_through == INT64_MIN)
+		return;
+	if (plan_same_dates(was->def->plan, t->plan)) {
+		plan_take_past(t->plan, was->def->plan, t->name);
+		return;
+	}
+	if (a->cmd->o.has_from)
+		since = apply_online_from(t->plan, order_from(&a->cmd->o, plan_tz(t->plan)));
+	plan_follow(t->plan, was->def->plan, t->name, since, plan_versions(was->def->plan) + 1);
+	struct buf text;
+	buf_init(&text);
+	plan_past_print(t->plan, &text);
+	apply_add_doc(a, &(struct store_doc){ .kind = DOC_PLAN,
+	                                      .id = t->id,
+	                                      .version = 1,
+	                                      .name = t->name,
+	                                      .body = buf_str(&text),
+	                                      .body_len = text.len });
+	buf_done(&text);
+}
+
+int64_t apply_passed(const struct apply *a, const struct task *t)
+{
+	const struct cat_task *was = catalog_task(&a->c->cat, t->id);
+	bool is_back = was && a->cmd->o.has_from && plan_since(t->plan) > INT64_MIN &&
+	               plan_since(t->plan) != plan_since(was->def->plan);
+
+	if (!is_back || was->row.state != TS_ONLINE)
+		return 0;
+	return count_passed(was, t->plan, plan_since(t->plan), was->row.planned_through);
+}
+
+static void fill_row(struct apply *a, struct task *t, struct store_task *row)
 {
 	const struct cat_task *was = catalog_task(&a->c->cat, t->id);
 	const struct name *made = names_find(&a->world.new_tasks, t->name);
@@ -257,7 +318,10 @@ static void fill_row(struct apply *a, const struct task *t, struct store_task *r
 	if (is_new || was->def->frozen != t->frozen)
 		row->frozen = t->frozen;
 	if (!was_online && row->state == TS_ONLINE)
-		row->online_from = apply_online_from(t->plan, a->cmd->o.from);
+		row->online_from = apply_online_from(t->plan,
+		                                     order_from(&a->cmd->o, plan_tz(t->plan)));
+	if (!is_new)
+		follow(a, t, row);
 	row->name = t->name;
 	row->type = t->type;
 	row->owner = t->owner;
@@ -289,7 +353,7 @@ static void add_links(struct edit *e, const struct task *t)
 	}
 }
 
-static void add_task(struct apply *a, struct task *t)
+void apply_add_task(struct apply *a, struct task *t)
 {
 	struct edit *e = a->e;
 
@@ -300,25 +364,22 @@ static void add_task(struct apply *a, struct task *t)
 	add_links(e, t);
 }
 
-static void add_doc(struct apply *a, const char *name, uint32_t id, uint32_t version,
-                    struct buf *body)
+void apply_add_doc(struct apply *a, const struct store_doc *d)
 {
 	struct edit *e = a->e;
 
 	e->docs = mem_grow(e->docs, e->n_docs + 1, sizeof *e->docs);
-	e->docs[e->n_docs++] = (struct store_doc){ .kind = DOC_WORKFLOW,
-		                                   .id = id,
-		                                   .version = version,
-		                                   .name = mem_str(name),
-		                                   .body = mem_str(buf_str(body)),
-		                                   .body_len = body->len,
-		                                   .actor = mem_str(a->cmd->actor),
-		                                   .at_us = a->cmd->o.now_us };
+	struct store_doc *own = &e->docs[e->n_docs++];
+	*own = *d;
+	own->name = mem_str(d->name);
+	own->body = mem_strn(d->body, d->body_len);
+	own->actor = mem_str(a->cmd->actor);
+	own->at_us = a->cmd->o.now_us;
 }
 
 /* --- tasks that are no longer named ------------------------------------------------------- */
 
-static bool in_set(const struct apply *a, uint32_t id)
+bool apply_in_set(const struct apply *a, uint32_t id)
 {
 	for (size_t i = 0; i < a->n; i++)
 		if (a->tasks[i]->id == id)
@@ -329,7 +390,7 @@ static bool in_set(const struct apply *a, uint32_t id)
 /* Of a workflow that the documents name: in the set, or going as well. */
 static bool is_ours(const struct apply *a, const struct cat_task *t)
 {
-	for (size_t i = 0; i < workflow_set_count(a->set); i++) {
+	for (size_t i = 0; i < a->n_given; i++) {
 		const char *name = workflow_name(workflow_set_at(a->set, i));
 		if (catalog_in_workflow(t, name, strlen(name)))
 			return true;
@@ -376,7 +437,7 @@ static int retire_missing(struct apply *a, const char *workflow)
 {
 	for (size_t i = 0; i < a->c->cat.tasks_cap; i++) {
 		const struct cat_task *t = catalog_task(&a->c->cat, (uint32_t)i);
-		if (!t || catalog_retired(t) || in_set(a, t->id) ||
+		if (!t || catalog_retired(t) || apply_in_set(a, t->id) ||
 		    !catalog_in_workflow(t, workflow, strlen(workflow)))
 			continue;
 		int r = may_retire(a, t);
@@ -395,8 +456,7 @@ static int retire_missing(struct apply *a, const char *workflow)
 
 /* --- one workflow ------------------------------------------------------------------------- */
 
-static const struct yaml_node *root_of(const char *text, size_t len, struct yaml_doc ***docs,
-                                       size_t *n)
+const struct yaml_node *apply_root(const char *text, size_t len, struct yaml_doc ***docs, size_t *n)
 {
 	struct diags d;
 
@@ -408,7 +468,7 @@ static const struct yaml_node *root_of(const char *text, size_t len, struct yaml
 	return r == 0 && *n ? yaml_root((*docs)[0]) : NULL;
 }
 
-static void free_docs(struct yaml_doc **docs, size_t n)
+void apply_free_docs(struct yaml_doc **docs, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		yaml_free(docs[i]);
@@ -427,9 +487,11 @@ static void take_tasks(struct apply *a, const char *workflow, bool differs,
 			continue;
 		const struct cat_task *now = catalog_task(&a->c->cat, t->id);
 		bool is_new = !now || catalog_retired(now);
-		if (is_new || differs)
-			add_task(a, t);
-		change_task(a, t->name, is_new, differs, was, is);
+		if (!is_new && !differs)
+			t->version = now->def->version; /* its document stays */
+		if (is_new || differs || apply_replanned(a, t))
+			apply_add_task(a, t);
+		change_task(a, t, is_new, differs, was, is);
 	}
 }
 
@@ -447,9 +509,9 @@ static int take_workflow(struct apply *a, const struct workflow *wf)
 	a->world.w.workflow(&a->world, name, &id, &version);
 	bool differs = !was || was->len != body.len ||
 	               memcmp(was->body, buf_str(&body), body.len) != 0;
-	const struct yaml_node *old = root_of(was ? was->body : NULL, was ? was->len : 0, &old_docs,
-	                                      &n_old);
-	const struct yaml_node *now = root_of(buf_str(&body), body.len, &new_docs, &n_new);
+	const struct yaml_node *old = apply_root(was ? was->body : NULL, was ? was->len : 0,
+	                                         &old_docs, &n_old);
+	const struct yaml_node *now = apply_root(buf_str(&body), body.len, &new_docs, &n_new);
 	change(a, "workflow", name,
 	       !was      ? "create"
 	       : differs ? "update"
@@ -457,21 +519,27 @@ static int take_workflow(struct apply *a, const struct workflow *wf)
 	       differs ? version : was->version, "", old, now);
 	take_tasks(a, name, differs, old, now);
 	if (differs)
-		add_doc(a, name, id, version, &body);
+		apply_add_doc(a, &(struct store_doc){ .kind = DOC_WORKFLOW,
+		                                      .id = id,
+		                                      .version = version,
+		                                      .name = name,
+		                                      .body = buf_str(&body),
+		                                      .body_len = body.len });
 	int r = retire_missing(a, name);
-	free_docs(old_docs, n_old);
-	free_docs(new_docs, n_new);
+	apply_free_docs(old_docs, n_old);
+	apply_free_docs(new_docs, n_new);
 	buf_done(&body);
 	return r;
 }
 
 static int take_all(struct apply *a)
 {
-	int r = 0;
-
 	jw_list(&a->changes, "changes");
-	for (size_t i = 0; i < workflow_set_count(a->set) && r == 0; i++)
+	int r = apply_calendars(a);
+	for (size_t i = 0; i < a->n_given && r == 0; i++)
 		r = take_workflow(a, workflow_set_at(a->set, i));
+	for (size_t i = a->n_given; i < workflow_set_count(a->set) && r == 0; i++)
+		apply_replan(a, workflow_set_at(a->set, i));
 	jw_end_list(&a->changes);
 	print_diags(&a->diags, true, "warnings", &a->changes);
 	return r;

@@ -89,6 +89,9 @@ static void put_task(struct catalog *c, const struct task *def, const struct sto
 
 	task_ref(def);
 	if (t->def) {
+		if (plan_since(def->plan) != plan_since(t->def->plan))
+			outcomes_replan(&t->outcomes, t->def->plan, def->plan,
+			                plan_since(def->plan));
 		map_remove(&c->by_name, name_hash(t->def->name), def->id);
 		for (size_t i = 0; i < t->def->n_links; i++)
 			child_remove(place(c, t->def->links[i].parent), def->id);
@@ -203,6 +206,14 @@ void catalog_fold(struct catalog *c, const struct transition *tr)
 		    tr->inst.key.run_date > t->row.planned_through)
 			t->row.planned_through = tr->inst.key.run_date;
 	}
+}
+
+void catalog_planned(struct catalog *c, uint32_t task, int64_t through)
+{
+	struct cat_task *t = task < c->tasks_cap ? c->tasks[task] : NULL;
+
+	if (t && through > t->row.planned_through)
+		t->row.planned_through = through;
 }
 
 static void restore_task(void *ctx, const struct ledger_task *lt)

@@ -52,6 +52,9 @@ void catalog_done(struct catalog *c);
 void catalog_restore(struct catalog *c, const struct ledger *l);
 void catalog_fold(struct catalog *c, const struct transition *tr);
 
+/* The ledger said that so much has come due: dates that were there already have no transition. */
+void catalog_planned(struct catalog *c, uint32_t task, int64_t through);
+
 /* NULL: none of that id or name. Retired ones are found. */
 const struct cat_task *catalog_task(const struct catalog *c, uint32_t id);
 const struct cat_task *catalog_find(const struct catalog *c, const char *name);

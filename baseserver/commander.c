@@ -666,11 +666,20 @@ const struct document *commander_document(const struct commander *c, const char 
 	return NULL;
 }
 
+static int each_calendar(void *ctx, const struct store_doc *d)
+{
+	struct loading *ld = ctx;
+
+	return calendars_put(&ld->c->calendars, d, ld->err);
+}
+
 void commander_learn(struct commander *c, const struct edit *e)
 {
 	for (size_t i = 0; i < e->n_docs; i++)
 		if (e->docs[i].kind == DOC_WORKFLOW)
 			put_document(c, &e->docs[i]);
+		else if (e->docs[i].kind == DOC_CALENDAR)
+			CHECK(calendars_put(&c->calendars, &e->docs[i], NULL) == 0);
 	for (size_t i = 0; i < e->n_tasks; i++)
 		names_put(&c->task_names, e->tasks[i]->name, e->rows[i].id)
 			->anchor = e->rows[i].anchor;
@@ -690,11 +699,14 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 	catalog_restore(&c->cat, ledger);
 	names_init(&c->task_names);
 	names_init(&c->workflow_names);
+	calendars_init(&c->calendars);
 	int r = store_load_commands(store, false, each_command, &ld, err);
 	if (r == 0)
 		r = store_load_tasks(store, each_task, c, err);
 	if (r == 0)
 		r = store_load_docs(store, DOC_WORKFLOW, each_document, c, err);
+	if (r == 0)
+		r = store_load_docs(store, DOC_CALENDAR, each_calendar, &ld, err);
 	for (size_t i = 0; i < c->n_cmds && r == 0; i++)
 		if (c->cmds[i]->phase != PH_OVER)
 			r = cmd_load_settled(c->cmds[i], store, err);
@@ -734,6 +746,7 @@ void commander_free(struct commander *c)
 	free(c->documents);
 	names_done(&c->task_names);
 	names_done(&c->workflow_names);
+	calendars_done(&c->calendars);
 	free(c->cmds);
 	free(c);
 }

@@ -3,6 +3,7 @@
 #define BASESERVER_COMMANDER_IMPL_H
 
 #include "baseserver/args.h"
+#include "baseserver/calendars.h"
 #include "baseserver/catalog.h"
 #include "baseserver/command.h"
 #include "baseserver/commander.h"
@@ -16,6 +17,7 @@
 struct jdoc;
 struct jval;
 struct query;
+struct tz;
 
 enum { REDO_SELF, REDO_WITH_DOWNSTREAM, REDO_DOWNSTREAM };
 enum { SCOPE_WORKFLOW, SCOPE_PROJECT, SCOPE_ALL };
@@ -26,17 +28,18 @@ struct order {
 	struct jdoc *doc; /* owns the texts */
 	const struct jval *args;
 	struct selection sel;
-	const char *message; /* "" */
-	int64_t now_us;      /* when it was asked for */
-	int64_t from;        /* s, UTC */
-	int64_t priority;    /* 0: as it was */
-	int64_t parallel;    /* 0: no cap */
+	const char *message;          /* "" */
+	int64_t now_us;               /* when it was asked for */
+	int64_t from;                 /* s, UTC; now when nothing was said */
+	bool has_from, from_is_local; /* local: `from` is a label */
+	int64_t priority;             /* 0: as it was */
+	int64_t parallel;             /* 0: no cap */
 	int mode, scope, order, level;
 	bool kill_running; /* chosen ones that run */
 	bool kill_downstream, leave_finished, stop_on_failure, off_plan, retire;
 	bool on_tasks; /* acts on definitions */
 	uint64_t command;
-	const struct jval *brokers, *documents;
+	const struct jval *brokers, *documents, *retired_calendars;
 };
 
 /* What is to be done about one instance. */
@@ -130,6 +133,7 @@ struct cmd {
 	struct map settled_by_key;
 	struct edit *edit; /* apply: to be posted */
 	bool edit_posted;
+	int tries;                    /* apply: edits that were overtaken */
 	struct client_request *asked; /* to be answered; linked by letter.next */
 };
 
@@ -154,6 +158,7 @@ struct commander {
 	struct names task_names, workflow_names; /* of all that ever were */
 	struct document *documents;
 	size_t n_documents;
+	struct calendars calendars;
 	int64_t alarm_us; /* ALARM_OFF: none is set */
 	bool edit_out;    /* one edit at a time: the next builds on it */
 	uint64_t last_id, last_flight;
@@ -166,6 +171,8 @@ struct commander {
 int order_parse(const struct commander *c, enum command_kind kind, const char *args, size_t len,
                 int64_t now_us, struct order *ret, struct refusal *f);
 void order_done(struct order *o);
+/* Since when, as the zone of a task reads it. */
+int64_t order_from(const struct order *o, const struct tz *tz);
 
 /* commander_decide.c: what a command means for one instance. Reads the catalog only. */
 struct verdict commander_decide(const struct commander *c, const struct cmd *cmd,

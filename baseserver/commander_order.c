@@ -7,6 +7,7 @@
 #include "baseserver/json_read.h"
 #include "sched/plan.h"
 #include "sched/task.h"
+#include "sched/tz.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -15,7 +16,7 @@ enum { KEYS_MAX = 16, PARALLEL_MAX = 1000, MESSAGE_MAX = 1000 };
 
 /* Besides `message`. */
 static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
-	[CK_APPLY] = { "documents", "retire", "detach", "from" },
+	[CK_APPLY] = { "documents", "retire", "retire_calendars", "detach", "from" },
 	[CK_RETIRE] = { "selection", "detach" },
 	[CK_ONLINE] = { "selection", "from" },
 	[CK_OFFLINE] = { "selection", "detach" },
@@ -94,22 +95,27 @@ static int parse_backfill(struct order *o, struct refusal *f)
 	return 0;
 }
 
-static int parse_from(struct order *o, const char *zone_hint, struct refusal *f)
+static int parse_from(struct order *o, struct refusal *f)
 {
 	const char *text = NULL;
 	struct when w;
 	int r = arg_text(o->args, "args", "from", 60, &text, f);
 
-	(void)zone_hint;
 	o->from = o->now_us / US_PER_S;
 	if (r < 0 || !text)
 		return r;
 	if (!when_parse(text, &w))
 		return refuse(f, E_INVALID, "args.from", "2026-03-01T02:30:00Z",
 		              "args.from: '%.60s' is no instant", text);
-	/* A local one is of the first task's zone; of UTC where there is none. */
+	o->has_from = true;
+	o->from_is_local = w.is_local;
 	o->from = w.is_local ? w.label : w.at;
 	return 0;
+}
+
+int64_t order_from(const struct order *o, const struct tz *tz)
+{
+	return o->from_is_local ? tz_first(tz, o->from) : o->from;
 }
 
 static int parse_number_text(const struct order *o, const char *key, uint64_t *ret,
@@ -145,6 +151,24 @@ static int parse_names(struct order *o, bool needed, struct refusal *f)
 	return 0;
 }
 
+static int parse_retired_calendars(struct order *o, struct refusal *f)
+{
+	const char *at = "args.retire_calendars";
+	int r = arg_list(o->args, "args", "retire_calendars", 100, &o->retired_calendars, f);
+
+	if (r < 0 || !o->retired_calendars)
+		return r;
+	if (o->retired_calendars->len == 0)
+		return refuse(f, E_INVALID, at, "[\"cn-workdays\"]",
+		              "%s: names of calendars are expected", at);
+	for (const struct jval *v = o->retired_calendars->first; v; v = v->next)
+		if (v->kind != JV_TEXT || v->len == 0)
+			return refuse(f, E_INVALID, at, "[\"cn-workdays\"]",
+			              "%s: a calendar's name is expected, not %s", at,
+			              jv_kind_name(v));
+	return 0;
+}
+
 static int parse_others(struct order *o, struct refusal *f)
 {
 	static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
@@ -170,7 +194,9 @@ static int parse_others(struct order *o, struct refusal *f)
 		return parse_number_text(o, "command", &o->command, f);
 	case CK_APPLY:
 		r = arg_list(o->args, "args", "documents", 100, &o->documents, f);
-		if (r == 0 && (!o->documents || o->documents->len == 0))
+		if (r == 0)
+			r = parse_retired_calendars(o, f);
+		if (r == 0 && !o->retired_calendars && (!o->documents || o->documents->len == 0))
 			return refuse(f, E_INVALID, "args.documents", NULL,
 			              "args.documents: 1 to 100 documents are expected");
 		return r;
@@ -201,7 +227,7 @@ static int parse_common(struct order *o, struct refusal *f)
 	if (o->kind == CK_PRIORITY && o->priority == 0)
 		return refuse(f, E_INVALID, "args.priority", "1 to 10",
 		              "args.priority: is missing");
-	return parse_from(o, NULL, f);
+	return parse_from(o, f);
 }
 
 static bool known_date(const struct commander *c, const struct order *o, const struct when *w)

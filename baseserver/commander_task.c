@@ -14,7 +14,7 @@
 #include "util/err.h"
 #include "util/log.h"
 
-enum { RETRY_US = 10 * 1000, NAMED_MAX = 3 };
+enum { RETRY_US = 10 * 1000, TRIES_MAX = 100, NAMED_MAX = 3 };
 
 /* --- definitions ------------------------------------------------------------------- */
 
@@ -79,7 +79,7 @@ static bool change_row(const struct cmd *cmd, const struct plan *plan, struct st
 		if (row->state == TS_ONLINE)
 			return false;
 		row->state = TS_ONLINE;
-		row->online_from = apply_online_from(plan, cmd->o.from);
+		row->online_from = apply_online_from(plan, order_from(&cmd->o, plan_tz(plan)));
 		break;
 	default:
 		row->state = cmd->phase == PH_RETIRE ? TS_RETIRED : TS_OFFLINE;
@@ -97,11 +97,19 @@ static void edited(struct letter *l, void *self)
 	c->edit_out = false;
 	if (code == 0)
 		commander_learn(c, e);
+	for (size_t i = 0; i < e->n_tasks && code == E_REVISION; i++)
+		catalog_planned(&c->cat, e->rows[i].id, e->rows[i].planned_through);
 	edit_free(e);
 	commander_fold(c);
 	if (!cmd || cmd->phase == PH_OVER)
 		return;
 	cmd->edit_posted = false;
+	/* Something came due meanwhile: made again from how it is now. */
+	if (code == E_REVISION && cmd->kind == CK_APPLY && cmd->tries++ < TRIES_MAX) {
+		commander_alarm(c, actor_mono_us(c->me) + RETRY_US);
+		cmd->at_work = true;
+		return;
+	}
 	if (code < 0) {
 		cmd_over(c, cmd, CS_FAILED, err_text(code));
 		return;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseserver/calendars.h"
 #include "baseserver/world.h"
 #include "sched/task.h"
 #include "store/store.h"
@@ -12,6 +13,7 @@
 
 struct loading {
 	struct names tasks, workflows;
+	struct calendars calendars;
 	struct store_task *rows; /* without strings */
 	size_t n_rows, cap;
 	struct workflow_set *set;
@@ -32,6 +34,13 @@ static int each_row(void *ctx, const struct store_task *row)
 	return 0;
 }
 
+static int each_calendar(void *ctx, const struct store_doc *d)
+{
+	struct loading *ld = ctx;
+
+	return calendars_put(&ld->calendars, d, ld->err);
+}
+
 static int each_doc(void *ctx, const struct store_doc *d)
 {
 	struct loading *ld = ctx;
@@ -42,6 +51,46 @@ static int each_doc(void *ctx, const struct store_doc *d)
 	if (workflow_set_read(ld->set, d->body, d->body_len, d->name, &ld->diags) < 0)
 		return E_CORRUPT;
 	return 0;
+}
+
+/* Every task by name, for what its plan was. */
+struct placing {
+	struct task **tasks; /* sorted by id while it lasts */
+	size_t n;
+	struct world *world;
+	struct err *err;
+};
+
+static int by_id(const void *a, const void *b)
+{
+	uint32_t x = (*(struct task *const *)a)->id, y = (*(struct task *const *)b)->id;
+
+	return (x > y) - (x < y);
+}
+
+static int each_past(void *ctx, const struct store_doc *d)
+{
+	struct placing *pl = ctx;
+	struct task key = { .id = d->id }, *wanted = &key;
+	struct task **at = bsearch(&wanted, pl->tasks, pl->n, sizeof wanted, by_id);
+
+	if (!at) /* retired */
+		return 0;
+	return plan_past_parse((*at)->plan, d->body, (*at)->name, pl->world->w.zone, pl->world,
+	                       pl->err);
+}
+
+static int load_pasts(struct store *store, struct task *const *tasks, size_t n, struct world *world,
+                      struct err *err)
+{
+	struct placing pl = { mem_array(n + 1, sizeof *pl.tasks), n, world, err };
+
+	for (size_t i = 0; i < n; i++)
+		pl.tasks[i] = tasks[i];
+	qsort(pl.tasks, n, sizeof *pl.tasks, by_id);
+	int r = store_load_docs(store, DOC_PLAN, each_past, &pl, err);
+	free(pl.tasks);
+	return r;
 }
 
 static int say(struct loading *ld)
@@ -101,20 +150,27 @@ int definitions_load(struct store *store, const char *timezone, struct definitio
 	*ret = (struct definitions){ 0 };
 	names_init(&ld.tasks);
 	names_init(&ld.workflows);
+	calendars_init(&ld.calendars);
 	diags_init(&ld.diags);
 	int r = store_load_tasks(store, each_row, &ld, err);
 	if (r == 0)
+		r = store_load_docs(store, DOC_CALENDAR, each_calendar, &ld, err);
+	if (r == 0)
 		r = store_load_docs(store, DOC_WORKFLOW, each_doc, &ld, err);
-	world_init(&world, &ld.tasks, &ld.workflows, NULL, timezone, false, 0);
-	if (r == 0 && workflow_compile(ld.set, &world.w, &ld.diags, &tasks, &n) == 0)
+	world_init(&world, &ld.tasks, &ld.workflows, NULL, &ld.calendars, timezone, false, 0);
+	if (r == 0 && workflow_compile(ld.set, &world.w, &ld.diags, &tasks, &n) == 0) {
+		r = load_pasts(store, tasks, n, &world, err);
 		pair(&ld, tasks, n, ret);
-	else if (r == 0 || ld.diags.errors)
+		if (r < 0)
+			definitions_done(ret);
+	} else if (r == 0 || ld.diags.errors)
 		r = say(&ld);
 	world_done(&world);
 	workflow_set_free(ld.set);
 	diags_done(&ld.diags);
 	names_done(&ld.tasks);
 	names_done(&ld.workflows);
+	calendars_done(&ld.calendars);
 	free(ld.rows);
 	return r;
 }

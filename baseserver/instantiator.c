@@ -99,12 +99,15 @@ static void schedule(struct instantiator *in, const struct task *def, const stru
 	struct planned *p = place(in, def->id);
 	int64_t now = actor_wall_us(in->me) / US_PER_S;
 
+	bool is_new_version = p->def && plan_since(p->def->plan) != plan_since(def->plan);
 	task_ref(def);
 	task_unref(p->def);
 	p->def = def;
 	if (row->online_from > INT64_MIN && through < row->online_from - 1)
 		through = row->online_from - 1;
-	if (through < p->through)
+	/* A new version counts from what the ledger has; what is under way by the old one is
+	 * refused, or in both. */
+	if (through < p->through && !is_new_version)
 		through = p->through;
 	p->through = through;
 	p->online = row->state == TS_ONLINE;
@@ -173,7 +176,7 @@ static void on_alarm(void *self)
 	(void)self; /* turn() follows */
 }
 
-/* The task was taken offline meanwhile: the date is not made, it is still to come. */
+/* The task was taken offline or planned anew meanwhile: the date is not made. */
 static void refused(struct instantiator *in, const struct inst_key *key)
 {
 	struct planned *p = place(in, key->task);
@@ -183,7 +186,7 @@ static void refused(struct instantiator *in, const struct inst_key *key)
 	p->through = key->run_date - 1;
 	if (!p->online)
 		return;
-	p->next = key->run_date;
+	p->next = plan_next(p->def->plan, p->through);
 	arm(in, p);
 }
 

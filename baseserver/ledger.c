@@ -139,6 +139,9 @@ static void on_edit(struct letter *letter, void *self)
 	ledger_apply_edit(l, e);
 	letters_push(&l->edits, letter);
 	ledger_commit(l);
+	/* Saved ranges may cover dates that are planned anew. If this fails, the next save does. */
+	if (l->replanned && !l->down && ledger_save_outcomes(l, NULL) == 0)
+		l->replanned = false;
 }
 
 static void on_record(struct letter *letter, void *self)

@@ -81,10 +81,11 @@ static void add_row(struct asked *a)
 	                             : (uint8_t)(a->t->def ? a->t->def->priority : 5);
 }
 
-/* Proposed before its task went out of force. */
+/* Proposed before its task went out of force, or was planned anew. */
 static bool out_of_force(const struct asked *a)
 {
-	return a->p->plan && a->t->row.state != TS_ONLINE;
+	return a->p->plan && (a->t->row.state != TS_ONLINE ||
+	                      (a->t->def && !plan_has(a->t->def->plan, a->p->key.run_date)));
 }
 
 static int on_create(struct asked *a, uint64_t *ret_number)

@@ -66,25 +66,43 @@ void ledger_put_task(struct ledger *l, struct task *def, const struct store_task
 	struct ltask *t = place_for(l, def->id);
 	int64_t through = t->row.planned_through;
 
+	bool was_known = t->def != NULL;
+	int64_t since = plan_since(def->plan);
+	if (was_known && since != plan_since(t->def->plan)) {
+		if (outcomes_replan(&t->outcomes, t->def->plan, def->plan, since))
+			l->replanned = true;
+		/* A version that was to begin earlier: what lies behind comes due by it. */
+		if (since <= row->planned_through)
+			through = since - 1;
+	}
 	unlink_parents(l, t->def);
 	task_ref(def);
 	if (t->def)
 		task_unref(t->def);
 	t->def = def;
 	t->row = *row;
-	if (through > t->row.planned_through)
+	if (was_known || through > t->row.planned_through)
 		t->row.planned_through = through;
 	point_at_def(&t->row, def);
 	for (size_t i = 0; i < def->n_links; i++)
 		child_add(place_for(l, def->links[i].parent), def->id);
 }
 
-bool ledger_edit_is_current(const struct ledger *l, const struct edit *e)
+bool ledger_edit_is_current(const struct ledger *l, struct edit *e)
 {
 	for (size_t i = 0; i < e->n_tasks; i++) {
 		const struct ltask *t = ledger_task_of(l, e->tasks[i]->id);
-		if (t && t->def && e->tasks[i]->version < t->def->version)
+		if (!t || !t->def)
+			continue;
+		if (e->tasks[i]->version < t->def->version)
 			return false;
+		/* More came due by the old plan than the new version knew of. */
+		int64_t since = plan_since(e->tasks[i]->plan);
+		if (since > e->rows[i].planned_through && since <= t->row.planned_through &&
+		    since != plan_since(t->def->plan)) {
+			e->rows[i].planned_through = t->row.planned_through;
+			return false;
+		}
 	}
 	return true;
 }

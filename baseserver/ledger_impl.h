@@ -75,6 +75,7 @@ struct ledger {
 	int64_t batch_since_us; /* mono; 0: nothing uncommitted */
 	int64_t now_us;         /* wall, of this turn */
 	bool down;              /* the last commit failed; an alarm will retry */
+	bool replanned;         /* outcomes of an edit are not saved yet */
 	bool dead;              /* fatal: nothing leaves any more */
 
 	_Atomic int64_t proof_us; /* mono send time of the last proof of epoch */
@@ -133,7 +134,8 @@ int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number);
 
 /* ledger_edit.c */
 /* Made from the definitions in force: a newer one is not replaced by an older. */
-bool ledger_edit_is_current(const struct ledger *l, const struct edit *e);
+/* Not current: planned_through of the row in the way is the ledger's now. */
+bool ledger_edit_is_current(const struct ledger *l, struct edit *e);
 void ledger_apply_edit(struct ledger *l, struct edit *e);
 void ledger_put_task(struct ledger *l, struct task *def, const struct store_task *row);
 

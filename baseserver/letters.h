@@ -116,8 +116,9 @@ struct edit {
 	uint64_t cookie, cause;
 	int code;
 	uint64_t number;
-	struct task **tasks;     /* one reference each is the letter's */
-	struct store_task *rows; /* one per task, same order; planned_through is the ledger's */
+	struct task **tasks; /* one reference each is the letter's */
+	struct store_task
+		*rows; /* one per task, same order; planned_through: as the sender saw it */
 	size_t n_tasks;
 	struct store_doc *docs; /* name, body, actor: heap strings */
 	size_t n_docs;

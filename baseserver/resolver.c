@@ -377,6 +377,8 @@ static void put_def(struct resolver *r, const struct task *def, bool in_force)
 	struct rtask *t = task_place(r, def->id);
 
 	drop_dependents(r, t->def);
+	if (t->def && plan_since(def->plan) != plan_since(t->def->plan))
+		outcomes_replan(&t->outcomes, t->def->plan, def->plan, plan_since(def->plan));
 	task_ref(def);
 	task_unref(t->def);
 	t->def = def;

@@ -1,10 +1,13 @@
 #include "baseserver/world.h"
 
+#include "baseserver/calendars.h"
 #include "baseserver/catalog.h"
 #include "rt/zones.h"
+#include "sched/calendar.h"
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "sched/tz.h"
+#include "util/log.h"
 
 static int zone(void *ctx, const char *name, const struct tz **ret_tz, struct err *err)
 {
@@ -26,6 +29,27 @@ static const struct task *task_by_id(void *ctx, uint32_t id)
 	const struct cat_task *t = w->cat ? catalog_task(w->cat, id) : NULL;
 
 	return t && !catalog_retired(t) ? t->def : NULL;
+}
+
+/* What was saved is taken as it is: a server that does not start helps nobody. */
+static const struct calendar *calendar(void *ctx, const char *name)
+{
+	struct world *w = ctx;
+	const struct calendar *days = calendars_days(w->calendars, name);
+
+	if (days || w->is_save)
+		return days;
+	log_warn("calendar.missing", "calendar=%s leaves no date out", name);
+	if (!w->every_day)
+		calendar_new(CALENDAR_ALL_WEEK, NULL, 0, &w->every_day, NULL);
+	return w->every_day;
+}
+
+static void calendar_names(void *ctx, struct nearest *near)
+{
+	const struct world *w = ctx;
+
+	calendars_nearest(w->calendars, near);
 }
 
 /* Asked twice: first for the number and a start to fall back on, then with the start that
@@ -75,12 +99,17 @@ static void workflow(void *ctx, const char *name, uint32_t *ret_id, uint32_t *re
 }
 
 void world_init(struct world *w, const struct names *tasks, const struct names *workflows,
-                const struct catalog *cat, const char *timezone, bool is_save, int64_t now)
+                const struct catalog *cat, const struct calendars *calendars, const char *timezone,
+                bool is_save, int64_t now)
 {
 	const struct tz *tz = NULL;
 
 	*w = (struct world){
-		.tasks = tasks, .workflows = workflows, .cat = cat, .is_save = is_save
+		.tasks = tasks,
+		.workflows = workflows,
+		.cat = cat,
+		.calendars = calendars,
+		.is_save = is_save,
 	};
 	names_init(&w->new_tasks);
 	names_init(&w->new_workflows);
@@ -90,6 +119,8 @@ void world_init(struct world *w, const struct names *tasks, const struct names *
 		                        .timezone = timezone ? timezone : "UTC",
 		                        .start = unit_floor(tz, CU_DAY, now),
 		                        .zone = zone,
+		                        .calendar = calendar,
+		                        .calendar_names = calendar_names,
 		                        .task = task,
 		                        .task_by_id = task_by_id,
 		                        .known = known,
@@ -100,4 +131,5 @@ void world_done(struct world *w)
 {
 	names_done(&w->new_tasks);
 	names_done(&w->new_workflows);
+	calendar_free(w->every_day);
 }

@@ -5,6 +5,8 @@
 #include "baseserver/names.h"
 #include "sched/workflow.h"
 
+struct calendar;
+struct calendars;
 struct catalog;
 
 /* Numbers come from what is known; new ones go on from there and stay in `new_*`, so that
@@ -13,13 +15,16 @@ struct world {
 	const struct names *tasks, *workflows;
 	struct names new_tasks, new_workflows;
 	const struct catalog *cat; /* tasks outside the set; NULL: there are none */
-	bool is_save;              /* versions are one more than what is stored */
+	const struct calendars *calendars;
+	struct calendar *every_day; /* for a stored task whose calendar is not there */
+	bool is_save;               /* versions are one more than what is stored */
 	struct workflow_world w;
 };
 
 /* Borrows all it is given until world_done(). `now`: seconds, for tasks without a start. */
 void world_init(struct world *w, const struct names *tasks, const struct names *workflows,
-                const struct catalog *cat, const char *timezone, bool is_save, int64_t now);
+                const struct catalog *cat, const struct calendars *calendars, const char *timezone,
+                bool is_save, int64_t now);
 void world_done(struct world *w);
 
 #endif

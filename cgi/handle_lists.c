@@ -1,4 +1,4 @@
-/* Workflows, tasks, links. */
+/* Workflows, calendars, tasks, links. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +17,7 @@ struct query {
 	char prefix[400];
 	uint32_t version, id;
 	bool children, plain;
+	enum store_doc_kind kind;
 };
 
 static int doc_put(void *ctx, const struct store_doc *d)
@@ -25,28 +26,39 @@ static int doc_put(void *ctx, const struct store_doc *d)
 	return 0;
 }
 
-static int workflows_work(struct call *c, struct reader *r)
+static int docs_work(struct call *c, struct reader *r)
 {
 	struct query *q = c->extra;
 	int code;
 
 	list_begin(c);
-	code = read_docs(r, DOC_WORKFLOW, &q->list.page, doc_put, c, &q->list.answer, &c->err);
+	code = read_docs(r, q->kind, &q->list.page, doc_put, c, &q->list.answer, &c->err);
 	list_end(c, &q->list);
 	return code;
 }
 
-int workflows_get(struct call *c)
+static int docs_get(struct call *c, enum store_doc_kind kind)
 {
 	static const char *const names[] = { "limit", "cursor", "order", NULL };
 	struct query *q = c->extra = mem_new(sizeof(*q));
 
+	q->kind = kind;
 	if (call_args_only(c, names) < 0 || list_args(c, &q->list, 100) < 0)
 		return c->err.code;
-	return call_read(c, workflows_work);
+	return call_read(c, docs_work);
 }
 
-/* --- one workflow --- */
+int workflows_get(struct call *c)
+{
+	return docs_get(c, DOC_WORKFLOW);
+}
+
+int calendars_get(struct call *c)
+{
+	return docs_get(c, DOC_CALENDAR);
+}
+
+/* --- one workflow, one calendar --- */
 
 static int doc_whole(void *ctx, const struct store_doc *d)
 {
@@ -61,16 +73,16 @@ static int doc_whole(void *ctx, const struct store_doc *d)
 	return 0;
 }
 
-static int workflow_work(struct call *c, struct reader *r)
+static int doc_work(struct call *c, struct reader *r)
 {
 	struct query *q = c->extra;
-	int code = read_doc(r, DOC_WORKFLOW, c->params[0], 0, q->version, doc_whole, c, &c->err);
+	int code = read_doc(r, q->kind, c->params[0], 0, q->version, doc_whole, c, &c->err);
 
 	if (code < 0 || q->plain)
 		return code;
 	c->out.len--; /* the versions go inside the object */
 	put_open(&c->out, "versions", '[');
-	code = read_doc_versions(r, DOC_WORKFLOW, q->id, doc_put, c, &c->err);
+	code = read_doc_versions(r, q->kind, q->id, doc_put, c, &c->err);
 	put_close(&c->out, ']');
 	put_close(&c->out, '}');
 	return code;
@@ -84,8 +96,7 @@ static int document_done(struct call *c)
 	                   c->out.len);
 }
 
-/* /workflows/PROJECT/NAME, or .../document for the text alone. */
-int workflow_get(struct call *c)
+static int doc_get(struct call *c, enum store_doc_kind kind)
 {
 	static const char *const names[] = { "version", "format", NULL };
 	struct query *q = c->extra = mem_new(sizeof(*q));
@@ -97,11 +108,22 @@ int workflow_get(struct call *c)
 		return c->err.code;
 	if (format != NULL && strcmp(format, "yaml") != 0 && strcmp(format, "json") != 0)
 		return call_fail(c, E_INVALID, "format", "format wants json or yaml");
+	q->kind = kind;
 	q->version = (uint32_t)version;
 	q->plain = format != NULL && format[0] == 'y';
 	if (q->plain)
 		c->then = document_done;
-	return call_read(c, workflow_work);
+	return call_read(c, doc_work);
+}
+
+int workflow_get(struct call *c)
+{
+	return doc_get(c, DOC_WORKFLOW);
+}
+
+int calendar_get(struct call *c)
+{
+	return doc_get(c, DOC_CALENDAR);
 }
 
 /* --- tasks ------------------------------------------------------------------------------------ */

@@ -9,7 +9,7 @@
 # Sets: build, run, test, heavy. Default: build run test.
 build="gcc make pkg-config libc6-dev libev-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler
 libgnutls28-dev libsqlite3-dev libmicrohttpd-dev libcjson-dev libyaml-dev uthash-dev libcmocka-dev
-libsodium-dev libcurl4-gnutls-dev libsmartcols-dev libzstd-dev libmariadb-dev"
+libsodium-dev libcurl4-gnutls-dev libsmartcols-dev libzstd-dev libmariadb-dev libical-dev"
 run="tzdata python3 curl ca-certificates"
 test="clang clang-tidy clang-format cppcheck g++ shellcheck sqlite3 git
 mariadb-server mariadb-client"

@@ -68,4 +68,8 @@ int command_send(struct online *o, const struct sending *s);
 int command_wait(struct online *o, const char *id);
 void command_print(const cJSON *command);
 
+/* --- documents (online_apply.c): the command `apply`, its changes printed */
+
+int apply_send(struct cli *cli, cJSON *args, bool dry_run);
+
 #endif

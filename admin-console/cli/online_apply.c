@@ -140,7 +140,12 @@ static int changes_print(const cJSON *answer)
 		}
 		changed++;
 		paint(sign, true);
-		printf("%c %s %s\n", sign, text_of(c, "kind"), text_of(c, "name"));
+		printf("%c %s %s", sign, text_of(c, "kind"), text_of(c, "name"));
+		if (number_of(c, "tasks") > 0)
+			printf(" (other dates for %s tasks)", text_of(c, "tasks"));
+		if (number_of(c, "run_dates") > 0)
+			printf(" (%s run dates of the past come due)", text_of(c, "run_dates"));
+		putchar('\n');
 		paint(sign, false);
 		cJSON_ArrayForEach(f, json_get(c, "fields"))
 		{
@@ -157,14 +162,14 @@ static int changes_print(const cJSON *answer)
 	return changed;
 }
 
-static int send(struct online *o, struct options *q, bool dry, cJSON **ret)
+static int send(struct online *o, cJSON *args, bool dry, cJSON **ret)
 {
 	cJSON *body = cJSON_CreateObject();
 	char request_id[33];
 	int code;
 
 	cJSON_AddStringToObject(body, "kind", "apply");
-	cJSON_AddItemReferenceToObject(body, "args", q->args);
+	cJSON_AddItemReferenceToObject(body, "args", args);
 	cJSON_AddBoolToObject(body, "dry_run", dry);
 	if (!dry) {
 		request_id_new(request_id);
@@ -184,7 +189,7 @@ static int confirm(struct online *o, struct options *q)
 
 	if (q->yes || !json_true(q->args, "retire"))
 		return CLI_OK;
-	code = send(o, q, true, &dry);
+	code = send(o, q->args, true, &dry);
 	if (code == CLI_OK && changes_print(dry) > 0) {
 		if (!isatty(STDIN_FILENO))
 			code = cli_fail(CLI_REFUSED, "say --yes to retire");
@@ -193,6 +198,23 @@ static int confirm(struct online *o, struct options *q)
 			code = cli_fail(CLI_REFUSED, "nothing was changed");
 	}
 	cJSON_Delete(dry);
+	return code;
+}
+
+int apply_send(struct cli *cli, cJSON *args, bool dry_run)
+{
+	struct online o = { 0 };
+	cJSON *answer = NULL;
+	int code = online_open(cli, &o);
+
+	if (code == CLI_OK)
+		code = send(&o, args, dry_run, &answer);
+	if (code == CLI_OK && cli->json)
+		code = print_json(answer);
+	else if (code == CLI_OK)
+		changes_print(answer);
+	cJSON_Delete(answer);
+	online_close(&o);
 	return code;
 }
 
@@ -211,7 +233,7 @@ int cmd_apply(struct cli *cli, int argc, char **argv)
 	if (code == CLI_OK && !q.dry_run)
 		code = confirm(&o, &q);
 	if (code == CLI_OK)
-		code = send(&o, &q, q.dry_run, &answer);
+		code = send(&o, q.args, q.dry_run, &answer);
 	if (code == CLI_OK && cli->json)
 		code = print_json(answer);
 	else if (code == CLI_OK)

@@ -6,6 +6,7 @@
 
 #include "sched/civil.h"
 #include "util/alloc.h"
+#include "util/buf.h"
 #include "util/check.h"
 #include "util/err.h"
 
@@ -140,4 +141,38 @@ int64_t calendar_prev(const struct calendar *c, int64_t day)
 		if (c->days[i - 1].allowed)
 			return c->days[i - 1].day;
 	return CALENDAR_BEFORE;
+}
+
+void calendar_print(const struct calendar *c, struct buf *out)
+{
+	if (!c)
+		return;
+	buf_printf(out, "%d", c->weekdays);
+	for (size_t i = 0; i < c->n; i++)
+		buf_printf(out, " %c%d", c->days[i].allowed ? '+' : '~', c->days[i].day);
+}
+
+bool calendar_parse(const char *text, struct calendar **ret_calendar)
+{
+	struct calendar_day *days = NULL;
+	size_t n = 0;
+	char *end;
+	long weekdays = strtol(text, &end, 10);
+	bool good = end != text && weekdays >= 0 && weekdays <= CALENDAR_ALL_WEEK;
+
+	*ret_calendar = NULL;
+	if (!*text)
+		return true;
+	for (text = end; good && *text; text = end) {
+		good = text[0] == ' ' && (text[1] == '+' || text[1] == '~');
+		if (!good)
+			break;
+		long day = strtol(text + 2, &end, 10);
+		good = end != text + 2;
+		days = mem_grow(days, n + 1, sizeof *days);
+		days[n++] = (struct calendar_day){ (int32_t)day, text[1] == '+' };
+	}
+	good = good && calendar_new((uint8_t)weekdays, days, n, ret_calendar, NULL) == 0;
+	free(days);
+	return good;
 }

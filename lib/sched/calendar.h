@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
 struct calendar;
 struct err;
 
@@ -39,5 +40,9 @@ bool calendar_same(const struct calendar *a, const struct calendar *b);
 bool calendar_allows(const struct calendar *c, int64_t day);
 int64_t calendar_next(const struct calendar *c, int64_t day); /* first allowed >= day */
 int64_t calendar_prev(const struct calendar *c, int64_t day); /* last allowed <= day */
+
+/* As text, and back: "31 +20500 ~20501"; "" is NULL. False: no such text. */
+void calendar_print(const struct calendar *c, struct buf *out); /* NULL is fine */
+bool calendar_parse(const char *text, struct calendar **ret_calendar);
 
 #endif

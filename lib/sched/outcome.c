@@ -127,3 +127,30 @@ bool outcomes_put(struct outcomes *o, const struct outcome_range *r)
 	insert_at(o, at, *r);
 	return true;
 }
+
+static bool has_new_date(const struct outcome_range *r, const struct plan *was,
+                         const struct plan *is)
+{
+	for (int64_t t = plan_next(is, r->lo); t < r->hi; t = plan_next(is, t))
+		if (!plan_has(was, t))
+			return true;
+	return false;
+}
+
+bool outcomes_replan(struct outcomes *o, const struct plan *was, const struct plan *is,
+                     int64_t since)
+{
+	bool changed = false;
+
+	for (size_t i = outcomes_from(o, since); i < o->len; i++) {
+		struct outcome_range r = o->ranges[i];
+		if (!has_new_date(&r, was, is))
+			continue;
+		changed = true;
+		remove_at(o, i);
+		for (int64_t t = r.lo; t <= r.hi; t = plan_next(was, t))
+			outcomes_set(o, is, t, r.generation, r.state, r.reason);
+		i = outcomes_from(o, r.hi);
+	}
+	return changed;
+}

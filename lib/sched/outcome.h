@@ -34,6 +34,10 @@ void outcomes_set(struct outcomes *o, const struct plan *plan, int64_t run_date,
 bool outcomes_put(struct outcomes *o, const struct outcome_range *r);
 /* Take the outcome of one run_date back (redo). True if there was one. */
 bool outcomes_clear(struct outcomes *o, const struct plan *plan, int64_t run_date);
+/* The plan is another from `since` on: ranges that reach there hold what `was` planned, no date
+ * that only `is` has. False: nothing changed. */
+bool outcomes_replan(struct outcomes *o, const struct plan *was, const struct plan *is,
+                     int64_t since);
 /* The range that holds run_date, or NULL. Borrowed until the next change. */
 const struct outcome_range *outcomes_find(const struct outcomes *o, int64_t run_date);
 /* Index of the first range with hi >= run_date (len if none). */

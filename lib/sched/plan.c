@@ -71,6 +71,9 @@ int plan_new(const struct schedule *s, struct plan **ret_plan, struct err *err)
 
 void plan_free(struct plan *p)
 {
+	if (!p)
+		return;
+	plan_past_free(p->past);
 	free(p);
 }
 
@@ -121,10 +124,17 @@ static bool raw_has(const struct plan *p, int64_t t)
 	return raw_next(p, t - 1) == t;
 }
 
+static bool is_past(const struct plan *p, int64_t t)
+{
+	return p->past && t < p->past->since;
+}
+
 int64_t plan_period_end(const struct plan *p, int64_t run_date)
 {
 	int64_t end;
 
+	if (is_past(p, run_date))
+		return plan_period_end(p->past->plan, run_date);
 	run_date = time_clamp(run_date);
 	if (!p->s.cron && !p->has_cycle)
 		return PLAN_NEVER;
@@ -180,10 +190,12 @@ static int64_t skip_back(const struct plan *p, int64_t t)
 
 bool plan_has(const struct plan *p, int64_t t)
 {
+	if (is_past(p, t))
+		return plan_has(p->past->plan, t);
 	return t >= p->s.start && t <= p->s.end && raw_has(p, t) && due_allowed(p, t);
 }
 
-int64_t plan_next(const struct plan *p, int64_t t)
+static int64_t own_next(const struct plan *p, int64_t t)
 {
 	int64_t limit;
 
@@ -203,7 +215,18 @@ int64_t plan_next(const struct plan *p, int64_t t)
 	return PLAN_NEVER;
 }
 
-int64_t plan_prev(const struct plan *p, int64_t t)
+int64_t plan_next(const struct plan *p, int64_t t)
+{
+	if (p->past && t < p->past->since - 1) {
+		int64_t next = plan_next(p->past->plan, t);
+		if (next < p->past->since)
+			return next;
+		t = p->past->since - 1;
+	}
+	return own_next(p, t);
+}
+
+static int64_t own_prev(const struct plan *p, int64_t t)
 {
 	int64_t limit;
 
@@ -221,6 +244,21 @@ int64_t plan_prev(const struct plan *p, int64_t t)
 		t = skip_back(p, t);
 	}
 	return PLAN_BEFORE;
+}
+
+int64_t plan_prev(const struct plan *p, int64_t t)
+{
+	int64_t prev;
+
+	if (!p->past)
+		return own_prev(p, t);
+	if (t > p->past->since) {
+		prev = own_prev(p, t);
+		if (prev >= p->past->since)
+			return prev;
+		t = p->past->since;
+	}
+	return plan_prev(p->past->plan, t);
 }
 
 int64_t plan_count(const struct plan *p, int64_t lo, int64_t hi, int64_t max)

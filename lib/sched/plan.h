@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct buf;
 struct calendar;
 struct cron;
 struct err;
@@ -77,6 +78,28 @@ int64_t plan_count(const struct plan *p, int64_t lo, int64_t hi, int64_t max);
 
 int64_t plan_period_end(const struct plan *p, int64_t run_date); /* [run_date, this) */
 int64_t plan_due(const struct plan *p, int64_t run_date);
+
+/* --- versions: an edit never rewrites the past. From `since` on the plan is itself, before it
+ * what it was; all of the above follows that. */
+
+int64_t plan_since(const struct plan *p);     /* INT64_MIN: the first version */
+uint32_t plan_versions(const struct plan *p); /* edits so far, as plan_follow() was told */
+/* Have both the same run_dates by definition? Their past does not count. */
+bool plan_same_dates(const struct plan *a, const struct plan *b);
+/* Before `since` `p` is what `was` was then. `was` is copied; `p` has no past yet. `task`: the
+ * full name, for H in crons. */
+void plan_follow(struct plan *p, const struct plan *was, const char *task, int64_t since,
+                 uint32_t serial);
+/* The same past as `was` has, if any: of an edit that changes no run_date. */
+void plan_take_past(struct plan *p, const struct plan *was, const char *task);
+/* The past as text, and back into a plan without one.
+ *
+ *   errors  E_CORRUPT, E_INVALID: a version that does not read back */
+void plan_past_print(const struct plan *p, struct buf *out);
+int plan_past_parse(struct plan *p, const char *text, const char *task,
+                    int (*zone)(void *ctx, const char *name, const struct tz **ret_tz,
+                                struct err *err),
+                    void *ctx, struct err *err);
 
 /* Start of the local unit (in the plan's zone) that holds t, and of the one after.
  * `unit` is one of minute..year. */

@@ -152,8 +152,11 @@ bool due_allowed(const struct plan *p, int64_t run_date)
 
 int64_t plan_due(const struct plan *p, int64_t run_date)
 {
-	int64_t base = base_of(p, time_clamp(run_date)), from, to;
+	int64_t base, from, to;
 
+	if (p->past && run_date < p->past->since)
+		return plan_due(p->past->plan, run_date);
+	base = base_of(p, time_clamp(run_date));
 	if (base == PLAN_NEVER)
 		return PLAN_NEVER;
 	if (!due_shifts(p))

@@ -5,12 +5,24 @@
 #include "sched/cycle.h"
 #include "sched/plan.h"
 
-struct plan {
-	struct schedule s;    /* start and end within TIME_MIN..TIME_MAX; offset normal */
-	enum cycle_unit unit; /* a cron's: declared or judged */
-	struct cycle cycle;   /* of a cycle; of a cron: one unit, as links count it */
-	bool has_cycle;       /* cycle is set: minute..year */
+/* What a plan was before an edit. Owns all of it. */
+struct plan_past {
+	int64_t since;   /* the first instant of the version after it */
+	uint32_t serial; /* how many edits there were */
+	struct plan *plan;
+	struct cron *cron;
+	struct calendar *calendar;
 };
+
+struct plan {
+	struct schedule s;      /* start and end within TIME_MIN..TIME_MAX; offset normal */
+	enum cycle_unit unit;   /* a cron's: declared or judged */
+	struct cycle cycle;     /* of a cycle; of a cron: one unit, as links count it */
+	bool has_cycle;         /* cycle is set: minute..year */
+	struct plan_past *past; /* before its `since` that plan counts; NULL: always this one */
+};
+
+void plan_past_free(struct plan_past *past); /* NULL is fine */
 
 /* Check the offset against the unit, and make it the kind the unit has. */
 int due_normalise(struct plan *p, struct err *err);

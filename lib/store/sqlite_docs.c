@@ -22,6 +22,7 @@ static const struct {
 	[DOC_SERVER] = { SQL_SAVE_SERVER, "save server" },
 	[DOC_POOL] = { SQL_SAVE_POOL, "save pool" },
 	[DOC_SETTING] = { SQL_SAVE_SETTING, "save setting" },
+	[DOC_PLAN] = { SQL_SAVE_PLAN, NULL }, /* the edit itself is the action */
 };
 
 static int write_action(struct sqlite_store *s, int64_t at_us, const char *actor,
@@ -42,7 +43,7 @@ static int write_doc(struct sqlite_store *s, const struct store_doc *d, struct e
 	sqlite3_stmt *q = NULL;
 	int r;
 
-	if (d->kind < DOC_WORKFLOW || d->kind > DOC_SETTING)
+	if (d->kind < DOC_WORKFLOW || d->kind > DOC_PLAN)
 		return err_set(err, E_INVALID, "document kind %d", (int)d->kind);
 	r = sql_get(s, docs[d->kind].save, &q, err);
 	if (r < 0)
@@ -52,7 +53,7 @@ static int write_doc(struct sqlite_store *s, const struct store_doc *d, struct e
 	sqlite3_bind_text64(q, 7, d->body ? d->body : "", d->body ? d->body_len : 0, SQLITE_STATIC,
 	                    SQLITE_UTF8);
 	r = sql_run(s, q, err);
-	if (r == 0)
+	if (r == 0 && docs[d->kind].action)
 		r = write_action(s, d->at_us, d->actor, docs[d->kind].action, d->name, "", err);
 	return r;
 }

@@ -122,11 +122,12 @@ static const struct {
 	[DOC_SERVER] = { SQL_LOAD_SERVER, "lb_server" },
 	[DOC_POOL] = { SQL_LOAD_POOL, "lb_pool" },
 	[DOC_SETTING] = { SQL_LOAD_SETTING, "lb_setting" },
+	[DOC_PLAN] = { SQL_LOAD_PLAN, "lb_plan" },
 };
 
 const char *sql_doc_table(enum store_doc_kind kind)
 {
-	return kind >= DOC_WORKFLOW && kind <= DOC_SETTING ? docs[kind].table : NULL;
+	return kind >= DOC_WORKFLOW && kind <= DOC_PLAN ? docs[kind].table : NULL;
 }
 
 int sql_doc(sqlite3_stmt *q, const char *table, struct store_doc *ret, struct err *err)
@@ -165,7 +166,7 @@ int sqlite_load_docs(struct store *st, enum store_doc_kind kind,
 	sqlite3_stmt *q = NULL;
 	int r;
 
-	if (kind < DOC_WORKFLOW || kind > DOC_SETTING)
+	if (kind < DOC_WORKFLOW || kind > DOC_PLAN)
 		return err_set(err, E_INVALID, "document kind %d", (int)kind);
 	r = sql_get(s, docs[kind].load, &q, err);
 	if (r < 0)

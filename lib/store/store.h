@@ -48,7 +48,8 @@ enum store_doc_kind {
 	DOC_TYPE,
 	DOC_SERVER,
 	DOC_POOL,
-	DOC_SETTING
+	DOC_SETTING,
+	DOC_PLAN /* what the plan of a task was; id: the task; version always 1 */
 };
 
 struct store_doc {

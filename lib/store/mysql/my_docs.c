@@ -15,11 +15,12 @@ static const struct {
 	[DOC_SERVER] = { "lb_server", "save server" },
 	[DOC_POOL] = { "lb_pool", "save pool" },
 	[DOC_SETTING] = { "lb_setting", "save setting" },
+	[DOC_PLAN] = { "lb_plan", NULL }, /* the edit itself is the action */
 };
 
 const char *my_doc_table(enum store_doc_kind kind)
 {
-	return kind >= DOC_WORKFLOW && kind <= DOC_SETTING ? docs[kind].table : NULL;
+	return kind >= DOC_WORKFLOW && kind <= DOC_PLAN ? docs[kind].table : NULL;
 }
 
 static int write_action(struct my_store *s, int64_t at_us, const char *actor, const char *action,
@@ -59,7 +60,7 @@ static int write_doc(struct my_store *s, const struct store_doc *d, struct err *
 	my_put_text(s, b, d->body ? d->body : "", d->body ? d->body_len : 0);
 	buf_putc(b, ')');
 	r = my_run(s, (const char *)buf_at(b), b->len, err);
-	if (r == 0)
+	if (r == 0 && docs[d->kind].action)
 		r = write_action(s, d->at_us, d->actor, docs[d->kind].action, d->name, "", err);
 	return r;
 }

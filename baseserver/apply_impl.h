@@ -1,0 +1,49 @@
+/* apply_impl.h — one apply at work. For the apply*.c files only. */
+#ifndef BASESERVER_APPLY_IMPL_H
+#define BASESERVER_APPLY_IMPL_H
+
+#include "baseserver/commander_impl.h"
+#include "baseserver/world.h"
+#include "util/diag.h"
+
+struct workflow;
+struct yaml_doc;
+struct yaml_node;
+
+struct apply {
+	struct commander *c;
+	struct cmd *cmd;
+	struct refusal *f;
+	struct workflow_set *set;
+	size_t n_given; /* workflows of the documents; those after it only plan anew */
+	struct world world;
+	struct diags diags;
+	struct task **tasks;
+	size_t n;
+	struct edit *e;
+	struct buf changes;
+};
+
+/* apply.c */
+void apply_change_begin(struct apply *a, const char *kind, const char *name, const char *what,
+                        uint32_t version);
+void apply_change_end(struct apply *a, const char *what, const char *prefix,
+                      const struct yaml_node *was, const struct yaml_node *is);
+void apply_add_doc(struct apply *a, const struct store_doc *d); /* texts are copied */
+void apply_add_task(struct apply *a, struct task *t);
+int64_t apply_passed(const struct apply *a, const struct task *t); /* preview of `from` */
+bool apply_in_set(const struct apply *a, uint32_t task);
+/* The root of the one document in a text, NULL when there is none; docs are free_docs()'s. */
+const struct yaml_node *apply_root(const char *text, size_t len, struct yaml_doc ***docs,
+                                   size_t *n);
+void apply_free_docs(struct yaml_doc **docs, size_t n);
+
+/* apply_calendar.c */
+/* Documents of tasks whose calendar changes come into the set. */
+int apply_dependents(struct apply *a);
+int apply_calendars(struct apply *a); /* their changes and versions */
+/* Does the task get other dates because its calendar changed? */
+bool apply_replanned(const struct apply *a, const struct task *t);
+void apply_replan(struct apply *a, const struct workflow *wf);
+
+#endif

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""What a schedule means, through the real programs: calendars, versions of plans, zones. TAP."""
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Site, main, test, until  # noqa: E402
+
+CN = """calendar: cn
+weekends: [saturday, sunday]
+holidays: [2026-10-01..2026-10-07]
+workdays: [2026-10-10]
+"""
+WEEK = """workflow: %s
+project: time
+timezone: Asia/Shanghai
+start_date: 2026-09-30
+end_date: 2026-10-11
+calendar: %s
+tasks:
+  day: {type: noop, cycle: day, catchup: {mode: all}}
+"""
+ICS = """BEGIN:VCALENDAR
+VERSION:2.0
+PRODID:-//test//EN
+BEGIN:VEVENT
+UID:1
+DTSTART;VALUE=DATE:20261001
+DTEND;VALUE=DATE:20261004
+SUMMARY:Golden week
+END:VEVENT
+BEGIN:VEVENT
+UID:2
+DTSTART;VALUE=DATE:20261010
+SUMMARY:Make-up (work)
+END:VEVENT
+END:VCALENDAR
+"""
+
+
+FEW = """calendar: few
+dates: [%s, 2090-01-01]
+"""
+PICKED = """workflow: picked
+project: time
+timezone: Asia/Shanghai
+start_date: 2025-10-01
+calendar: few
+tasks:
+  day: {type: noop, cycle: day, catchup: {mode: all}}
+"""
+
+
+def days(rows):
+    """Run dates at midnight in Shanghai, as days of October there."""
+    assert all(r["run_date"][10:] == "T16:00:00Z" for r in rows), rows
+    return sorted(int(r["run_date"][8:10]) % 30 + 1 for r in rows)
+
+
+def changes(answer, kind):
+    return {c["name"]: c for c in answer["changes"] if c["kind"] == kind}
+
+
+@test
+def an_unknown_calendar_is_refused_with_the_nearest(s):
+    (s.dir / "cn.yaml").write_text(CN)
+    s.sirdar("calendar", "apply", "cn.yaml")
+    status, answer = s.ask("POST", "/api/v1/commands", {
+        "kind": "apply", "request_id": os.urandom(16).hex(),
+        "args": {"documents": [{"name": "w.yaml", "text": WEEK % ("x", "cm")}]}})
+    assert status == 400, (status, answer)
+    assert "there is no calendar 'cm'" in str(answer) and "cn" in str(answer), answer
+    assert s.ask("GET", "/api/v1/workflows/time/x")[0] == 404
+
+
+@test
+def a_calendar_leaves_its_holidays_out_and_its_made_up_days_in(s):
+    s.apply(WEEK % ("week", "cn"), **{"from": "2026-09-30"})
+    rows = s.wait_all_over("time/week/*", 4)
+    assert sorted(r["run_date"] for r in rows) == [
+        f"2026-{d}T16:00:00Z" for d in ("09-29", "10-07", "10-08", "10-09")], rows
+    assert {r["state"] for r in rows} == {"Succ"}, rows
+
+
+@test
+def an_edit_of_a_calendar_never_rewrites_the_past(s):
+    def doc(dates):
+        return [{"name": "few.yaml", "text": FEW % dates}]
+    s.command_over(s.command("apply", documents=doc("2025-10-01, 2025-10-08")))
+    s.apply(PICKED, **{"from": "2025-10-01"})
+    assert days(s.wait_all_over("time/picked/*", 2)) == [1, 8]
+    edited = doc("2025-10-02, 2025-10-09")
+    dry = s.command("apply", dry_run=True, documents=edited)
+    change = changes(dry, "calendar")["few"]
+    assert (change["change"], change["tasks"], change["version"]) == ("update", 1, 2), dry
+    assert s.get("/api/v1/calendars/few")["version"] == 1
+    s.command_over(s.command("apply", documents=edited))
+    got = s.get("/api/v1/calendars/few")
+    assert got["version"] == 2 and [v["version"] for v in got["versions"]] == [2, 1], got
+    # The 2nd lies behind what has come due; the 9th is still to come.
+    assert days(s.wait_all_over("time/picked/*", 3)) == [1, 8, 9]
+
+
+@test
+def an_earlier_version_must_be_asked_for_and_shows_its_count(s):
+    more = [{"name": "few.yaml", "text": FEW % "2025-10-02, 2025-10-03, 2025-10-09"}]
+    dry = s.command("apply", dry_run=True, documents=more, **{"from": "2025-10-01"})
+    assert changes(dry, "task")["time/picked/day"]["run_dates"] == 2, dry
+    s.command_over(s.command("apply", documents=more, **{"from": "2025-10-01"}))
+    assert days(s.wait_all_over("time/picked/*", 5)) == [1, 2, 3, 8, 9]
+
+
+@test
+def links_see_the_plan_as_it_was_also_after_a_restart(s):
+    """The child's window lies before the edit: the dates of then are what it waits for."""
+    s.command_over(s.command("apply", documents=[
+        {"name": "few.yaml", "text": FEW % "2025-10-04, 2025-10-20"}]))
+    assert days(s.wait_all_over("time/picked/*", 6)) == [1, 2, 3, 8, 9, 20]
+    s.base.restart(hard=True)
+    until("the server answers", s.up)
+    s.wait_broker("b1", ["noop"])
+    s.command_over(s.apply("""workflow: child
+project: time
+timezone: Asia/Shanghai
+start_date: 2025-10-10
+end_date: 2025-10-10
+tasks:
+  sum: {type: noop, cycle: day, needs: [{task: time/picked/day, window: "[@day-9d, @day)"}]}
+""", **{"from": "2025-10-10"}))
+    # By the plan of today the 4th would be open for good.
+    s.wait_state("time/child/sum", "2025-10-09T16:00:00Z", "Succ")
+    assert days(s.instances("time/picked/*")) == [1, 2, 3, 8, 9, 20]
+
+
+@test
+def a_calendar_in_use_is_not_retired(s):
+    refused = s.sirdar("calendar", "retire", "cn", expect=1)
+    assert "cn" in refused.stderr and "time/week/day" in refused.stderr, refused.stderr
+    s.sirdar("calendar", "retire", "nc", expect=4)
+    (s.dir / "spare.ics").write_text(ICS)
+    s.sirdar("calendar", "import", "spare.ics", "--workday-mark", "(work)")
+    text = s.sirdar("calendar", "show", "spare").stdout
+    assert "2026-10-01..2026-10-03" in text and "workdays" in text, text
+    s.sirdar("calendar", "retire", "spare")
+    listed = s.sirdar("calendar", "list", "--json").stdout
+    assert '"spare"' in listed and '"retired":true' in "".join(listed.split()), listed
+
+
+@test
+def from_is_read_in_the_zone_of_the_task(s):
+    # Midnight of the 5th in New York is 05:00 UTC; read as UTC, the 4th would be due as well.
+    s.apply("""workflow: ny
+project: time
+timezone: America/New_York
+start_date: 2026-01-01
+end_date: 2026-01-07
+tasks:
+  day: {type: noop, cycle: day, catchup: {mode: all}}
+""", **{"from": "2026-01-05"})
+    rows = s.wait_all_over("time/ny/*", 3)
+    assert sorted(r["run_date"] for r in rows) == [
+        f"2026-01-0{d}T05:00:00Z" for d in (5, 6, 7)], rows
+
+
+if __name__ == "__main__":
+    sys.exit(main(lambda: Site("time").start(types=("noop:8",))))
