@@ -330,6 +330,11 @@ static size_t parallel_room(struct commander *c, struct cmd *cmd)
 /* After a restart: what was let go and has not ended. */
 static void find_out(struct commander *c, struct cmd *cmd)
 {
+	for (size_t i = 0; i < cmd->o.sel.n_instances && cmd->o.parallel > 0; i++) {
+		const struct cat_inst *in = catalog_live(&c->cat, cmd->o.sel.instances[i]);
+		if (in && in->cause == cmd->id)
+			out_add(cmd, in->key);
+	}
 	for (size_t i = 0; i < cmd->o.sel.n_tasks && cmd->o.parallel > 0; i++) {
 		const struct cat_task *t = catalog_task(&c->cat, cmd->o.sel.tasks[i]);
 		for (uint32_t k = t ? t->live : SLAB_NONE; k != SLAB_NONE;) {

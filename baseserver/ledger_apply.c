@@ -101,13 +101,13 @@ static void keep_outcome(struct ltask *t, const struct instance *i, enum state f
 
 /* An instance is its command's that made, reopened or ended it; what only changes how it waits
  * (frozen, priority, run at once) leaves it to that one: pause, cancel and parallel count on it. */
-static bool adopts(enum state from, enum state to, enum event ev)
+static bool adopts(enum state from, enum state to, enum event ev, enum kill_intent intent)
 {
 #ifdef BUG_20 /* a freeze takes an instance away from its command */
 	return ev != EV_NONE;
 #endif
-	return from == ST_NONE || state_final(from) || state_final(to) || ev == EV_KILL ||
-	       ev == EV_REDO || ev == EV_INTENT;
+	return from == ST_NONE || state_final(from) || state_final(to) || ev == EV_REDO ||
+	       ((ev == EV_KILL || ev == EV_INTENT) && intent == KI_REDO);
 }
 
 uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum reason reason,
@@ -134,7 +134,7 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 		p->note = NULL;
 		tr.session = p->session;
 		tr.cause = p->cause;
-		if (p->cause && adopts(from, to, ev))
+		if (p->cause && adopts(from, to, ev, (enum kill_intent)i->intent))
 			i->cause = p->cause;
 	}
 	if (state_final(to) && !state_final(from) && i->ended_us == 0)

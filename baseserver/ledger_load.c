@@ -86,6 +86,16 @@ int ledger_load(struct ledger *l, const char *who, struct err *err)
 	table_restored(&l->table);
 	reopen_live(l);
 	l->f_unfinished = l->table.len;
+	/* An edit or a redo of the last moment may have left withdrawals to make: nothing starts
+	 * before the resolver has looked. */
+	for (size_t i = 0; i < l->tasks_cap; i++)
+		if (l->tasks[i])
+			l->tasks[i]->barrier = number;
+#ifdef BUG_28
+	for (size_t i = 0; i < l->tasks_cap; i++)
+		if (l->tasks[i])
+			l->tasks[i]->barrier = 0;
+#endif
 	l->stream = stream_new(l->set.ring_slots, sizeof(struct transition), number, NULL);
 	return 0;
 }

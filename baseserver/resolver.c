@@ -467,10 +467,16 @@ static void work_off(struct resolver *r)
 	for (size_t k = 0; k < left && i > 0; k++)
 		r->todo[k] = r->todo[i + k];
 	r->n_todo = left;
+	r->urgent -= i < r->urgent ? i : r->urgent;
 	if (left == 0 && r->todo_cap > TODO_KEEP) { /* a restart lists everything once */
 		free(r->todo);
 		r->todo = NULL;
 		r->todo_cap = 0;
+	}
+	if (r->start_mark && r->urgent == 0) {
+		outbox_flush(&r->out);
+		ledger_mark(r->ledger, r->start_mark);
+		r->start_mark = 0;
 	}
 	if (r->need_mark && left == 0) {
 		outbox_flush(&r->out);
@@ -567,11 +573,17 @@ static void load_task(void *ctx, const struct ledger_task *lt)
 	}
 }
 
+static void load_satisfied(void *ctx, const struct instance *i, uint32_t slot)
+{
+	if (waits(i) && i->state == ST_DEPEND)
+		track(ctx, i, slot);
+}
+
 static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 {
 	struct resolver *r = ctx;
 
-	if (waits(i))
+	if (waits(i) && i->state != ST_DEPEND)
 		track(r, i, slot);
 	/* A parent that reopened just before the restart: its children may not know yet. */
 	if (i->key.part == 0)
@@ -596,6 +608,11 @@ struct resolver *resolver_new(struct thread *th, struct ledger *ledger)
 		.ledger = ledger, .me = r->me, .from = PR_RESOLVER, .answered = answered
 	};
 	ledger_each_task(ledger, load_task, r);
+	ledger_each_instance(ledger, load_satisfied, r);
+	r->urgent = r->n_todo;
+#ifndef BUG_28 /* a restart grants what an edit has just made wait */
+	r->start_mark = stream_last(ledger_stream(ledger));
+#endif
 	ledger_each_instance(ledger, load_instance, r);
 	resolver_load_reopens(r);
 	return r;

@@ -97,6 +97,10 @@ struct resolver {
 	struct inst_key *reopens; /* skipped children to reopen */
 	size_t n_reopens, reopens_cap;
 	bool need_mark; /* something was taken back: tell the sorter when all is in */
+	/* Restored: the first `urgent` of todo were satisfied once; when they have been looked
+	 * at, a mark of start_mark says so. */
+	size_t urgent;
+	uint64_t start_mark;
 };
 
 /* resolver_window.c */

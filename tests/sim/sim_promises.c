@@ -125,11 +125,23 @@ static void follow_ends(const struct transition *tr)
 	}
 }
 
+/* Reopened by another command, it is that one's from now on. */
+static void follow_other(const struct deed *d, const struct transition *tr)
+{
+	for (size_t i = 0; i < DEEDS_MAX; i++) {
+		struct act *a = &deeds[i] != d && deeds[i].n ? act_of(&deeds[i], tr->inst.key)
+		                                             : NULL;
+		if (a && opens(tr))
+			a->opened = false;
+	}
+}
+
 static void follow_act(struct deed *d, const struct transition *tr)
 {
 	struct act *a = act_of(d, tr->inst.key);
 	bool all_wait;
 
+	follow_other(d, tr);
 	if (tr->reason == RE_CANCELLED)
 		return;
 	if (d->cancelled_at && tr->number > d->cancelled_at)

@@ -116,6 +116,7 @@ const struct store_ops store_mysql_ops = {
 	.find_command = my_find_command,
 	.save_outcomes = my_save_outcomes,
 	.retain = my_retain,
+	.load_items = my_load_items,
 	.load_stats = my_load_stats,
 	.drop_stats = my_drop_stats,
 };

@@ -1,4 +1,4 @@
-/* Statistics: added to by each commit, read by day. */
+/* Statistics, added to by each commit and read by day; the outcomes of a command. */
 #include "sched/measure.h"
 #include "store/mysql/mysql.h"
 #include "util/err.h"
@@ -91,4 +91,46 @@ int my_drop_stats(struct store *st, uint32_t epoch, int32_t day, size_t rows_max
 	if (r == 0)
 		*ret_rows = rows;
 	return r < 0 ? err_wrap(err, r, "drop statistics") : 0;
+}
+
+static int decode_item(const struct my_rows *rows, struct store_command_item *ret, struct err *err)
+{
+	int64_t task = 0, part = 0, code = 0;
+	int r = my_int(rows, 0, 0, UINT32_MAX, &task, err);
+
+	if (r == 0)
+		r = my_int(rows, 1, INT64_MIN, INT64_MAX, &ret->key.run_date, err);
+	if (r == 0)
+		r = my_int(rows, 2, INT32_MIN, INT32_MAX, &part, err);
+	if (r == 0)
+		r = my_int(rows, 3, INT32_MIN, INT32_MAX, &code, err);
+	if (r == 0)
+		r = my_text(rows, 4, &ret->text, err);
+	ret->key.task = (uint32_t)task;
+	ret->key.part = (int32_t)part;
+	ret->code = (int32_t)code;
+	return r;
+}
+
+int my_load_items(struct store *st, uint64_t command,
+                  int (*each)(void *ctx, const struct store_command_item *i), void *ctx,
+                  struct err *err)
+{
+	struct store_command_item item = { .command = command };
+	struct my_rows rows;
+	int r = my_ask((struct my_store *)st, "lb_command_item", &rows, err,
+	               "SELECT task_id, curr_run_date, part, code, text FROM lb_command_item"
+	               " WHERE command_id = ? ORDER BY task_id, curr_run_date, part",
+	               "i", (int64_t)command);
+
+	if (r < 0)
+		return r;
+	while ((r = my_rows_next(&rows, err)) > 0) {
+		r = decode_item(&rows, &item, err);
+		if (r == 0)
+			r = each(ctx, &item);
+		if (r < 0)
+			break;
+	}
+	return my_rows_end(&rows, r);
 }

@@ -157,6 +157,9 @@ int my_save_outcomes(struct store *s, uint32_t epoch, const struct store_outcome
 int my_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max, bool dry_run,
               size_t *ret_rows, struct err *err);
 int my_write_stats(struct my_store *s, const struct store_batch *b, struct err *err);
+int my_load_items(struct store *s, uint64_t command,
+                  int (*each)(void *ctx, const struct store_command_item *i), void *ctx,
+                  struct err *err);
 int my_load_stats(struct store *s, uint32_t task, int32_t lo, int32_t hi,
                   int (*each)(void *ctx, const struct store_stat *st), void *ctx, struct err *err);
 int my_drop_stats(struct store *s, uint32_t epoch, int32_t day, size_t rows_max, size_t *ret_rows,
