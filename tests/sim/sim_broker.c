@@ -22,6 +22,7 @@ struct job {
 	struct inst_key key;
 	bool in_process;     /* dies with the loader, no marker on the machine */
 	bool killing, deaf;  /* deaf: dies of a kill only after a long while */
+	int64_t entered_us;
 	int64_t deadline_us; /* the fence */
 	struct report end;
 	uint32_t seq;
@@ -235,6 +236,7 @@ void broker_job(int b, uint64_t conn, uint64_t token, struct inst_key key)
 		           .life = ++lives,
 		           .in_process = chance(300),
 		           .deaf = chance(100),
+		           .entered_us = now_us,
 		           .deadline_us = m->proof_us + FENCE_US };
 	/* The grant may have been long on its way: what was proven before it counts, for the
 	 * answer to a later beat would have come after it. */
@@ -289,8 +291,10 @@ void broker_beat_ack(int b, uint64_t conn, int64_t sent_us, const uint64_t *unkn
 	sent_us = now_us;
 #endif
 	m->proof_us = sent_us;
+	/* A beat from before the job came did not list it: it proves nothing of its lease. */
 	for (int i = 0; i < JOBS_MAX; i++)
-		if (m->jobs[i].state == J_RUNNING && m->jobs[i].deadline_us < sent_us + FENCE_US)
+		if (m->jobs[i].state == J_RUNNING && sent_us > m->jobs[i].entered_us &&
+		    m->jobs[i].deadline_us < sent_us + FENCE_US)
 			m->jobs[i].deadline_us = sent_us + FENCE_US;
 	for (size_t i = 0; i < n; i++) {
 		struct job *j = find(b, unknown[i]);
