@@ -558,6 +558,8 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	if (r == 0) {
 		r = compile(&a);
 		if (r == 0)
+			r = pools_check(c, a.tasks, a.n, f);
+		if (r == 0)
 			r = take_all(&a);
 		world_done(&a.world);
 	}

@@ -287,7 +287,7 @@ static enum phase first_phase(const struct cmd *cmd)
 {
 	enum acts_on on = command_acts_on(cmd->kind);
 
-	if (cmd->kind == CK_APPLY)
+	if (on == ON_DOCUMENTS)
 		return PH_EDIT;
 	if (on == ON_BROKERS || on == ON_COMMANDS || on == ON_NOTHING)
 		return PH_OTHER;
@@ -416,7 +416,7 @@ static void step_dry(struct commander *c, struct cmd *cmd)
 		return;
 	}
 	struct refusal f = { 0 };
-	if (cmd->kind == CK_APPLY && apply_begin(c, cmd, &f) < 0) {
+	if (cmd_begin_edit(c, cmd, &f) < 0) {
 		cmd_fail(c, cmd, &f);
 		return;
 	}
@@ -680,9 +680,17 @@ void commander_learn(struct commander *c, const struct edit *e)
 			put_document(c, &e->docs[i]);
 		else if (e->docs[i].kind == DOC_CALENDAR)
 			CHECK(calendars_put(&c->calendars, &e->docs[i], NULL) == 0);
+		else if (e->docs[i].kind == DOC_POOL)
+			pool_learn(c, &e->docs[i]);
 	for (size_t i = 0; i < e->n_tasks; i++)
 		names_put(&c->task_names, e->tasks[i]->name, e->rows[i].id)
 			->anchor = e->rows[i].anchor;
+}
+
+static int each_pool(void *ctx, const struct store_doc *d)
+{
+	pool_learn(ctx, d);
+	return 0;
 }
 
 int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
@@ -710,6 +718,8 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 	for (size_t i = 0; i < c->n_cmds && r == 0; i++)
 		if (c->cmds[i]->phase != PH_OVER)
 			r = cmd_load_settled(c->cmds[i], store, err);
+	if (r == 0)
+		r = store_load_docs(store, DOC_POOL, each_pool, c, err);
 	if (r < 0) {
 		commander_free(c);
 		return r;
@@ -744,6 +754,7 @@ void commander_free(struct commander *c)
 		free(c->documents[i].body);
 	}
 	free(c->documents);
+	pools_forget(c);
 	names_done(&c->task_names);
 	names_done(&c->workflow_names);
 	calendars_done(&c->calendars);

@@ -40,6 +40,8 @@ struct order {
 	bool on_tasks; /* acts on definitions */
 	uint64_t command;
 	const struct jval *brokers, *documents, *retired_calendars;
+	const char *pool; /* or project; its name */
+	int64_t size;     /* of the pool or quota; -1: not said */
 };
 
 /* What is to be done about one instance. */
@@ -145,6 +147,14 @@ struct document {
 	bool retired;
 };
 
+/* A pool or a project's quota as it is stored (pools.h). */
+struct known_pool {
+	char *name;
+	uint32_t id, version;
+	int32_t size;
+	bool retired;
+};
+
 struct commander {
 	struct actor *me;
 	struct ledger *ledger;
@@ -159,6 +169,9 @@ struct commander {
 	struct document *documents;
 	size_t n_documents;
 	struct calendars calendars;
+	struct known_pool *pools;
+	size_t n_pools;
+	uint32_t last_pool; /* the largest id */
 	int64_t alarm_us; /* ALARM_OFF: none is set */
 	bool edit_out;    /* one edit at a time: the next builds on it */
 	uint64_t last_id, last_flight;
@@ -201,6 +214,8 @@ void cmd_cancel_rows(struct commander *c, struct cmd *cmd);
 /* commander_task.c: definitions, brokers, other commands. */
 void cmd_edit(struct commander *c, struct cmd *cmd); /* PH_EDIT, PH_RETIRE */
 void cmd_gone(struct commander *c, struct cmd *cmd); /* PH_GONE */
+/* Kinds that act on documents: cmd->edit is made, unless it is there. */
+int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f);
 int cmd_check_tasks(const struct commander *c, const struct order *o, struct refusal *f);
 void cmd_other(struct commander *c, struct cmd *cmd);
 
@@ -229,6 +244,14 @@ void commander_learn(struct commander *c, const struct edit *e);
 
 /* apply.c: documents. On 0 cmd->edit and cmd->changes are set. */
 int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+
+/* commander_pool.c: pools and quotas. On 0 pool_begin() has set cmd->edit. */
+int order_parse_pool(struct order *o, struct refusal *f);
+int pool_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+void pool_learn(struct commander *c, const struct store_doc *d);
+void pools_forget(struct commander *c);
+/* Every pool that the tasks name is there and large enough. */
+int pools_check(const struct commander *c, struct task *const *tasks, size_t n, struct refusal *f);
 
 /* query.c */
 void query_begin(struct letter *l, void *self);

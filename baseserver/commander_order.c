@@ -35,6 +35,9 @@ static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
 	[CK_LOG_LEVEL] = { "level", "brokers" },
 	[CK_BROKER_DRAIN] = { "brokers" },
 	[CK_BROKER_UNDRAIN] = { "brokers" },
+	[CK_POOL_SET] = { "pool", "size" },
+	[CK_POOL_REMOVE] = { "pool" },
+	[CK_QUOTA_SET] = { "project", "running" },
 	[CK_COMMAND_PAUSE] = { "command" },
 	[CK_COMMAND_RESUME] = { "command" },
 	[CK_COMMAND_CANCEL] = { "command" },
@@ -192,6 +195,10 @@ static int parse_others(struct order *o, struct refusal *f)
 	case CK_COMMAND_RESUME:
 	case CK_COMMAND_CANCEL:
 		return parse_number_text(o, "command", &o->command, f);
+	case CK_POOL_SET:
+	case CK_POOL_REMOVE:
+	case CK_QUOTA_SET:
+		return order_parse_pool(o, f);
 	case CK_APPLY:
 		r = arg_list(o->args, "args", "documents", 100, &o->documents, f);
 		if (r == 0)

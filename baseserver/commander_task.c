@@ -141,6 +141,13 @@ static struct edit *edit_of(struct commander *c, const struct cmd *cmd)
 	return e;
 }
 
+int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f)
+{
+	if (command_acts_on(cmd->kind) != ON_DOCUMENTS || cmd->edit)
+		return 0;
+	return cmd->kind == CK_APPLY ? apply_begin(c, cmd, f) : pool_begin(c, cmd, f);
+}
+
 void cmd_edit(struct commander *c, struct cmd *cmd)
 {
 	if (cmd->edit_posted)
@@ -150,7 +157,7 @@ void cmd_edit(struct commander *c, struct cmd *cmd)
 		return;
 	}
 	struct refusal f = { 0 };
-	if (cmd->kind == CK_APPLY && !cmd->edit && apply_begin(c, cmd, &f) < 0) {
+	if (cmd_begin_edit(c, cmd, &f) < 0) {
 		cmd_fail(c, cmd, &f);
 		return;
 	}

@@ -124,7 +124,7 @@ static void on_edit(struct letter *letter, void *self)
 	/* All or nothing: an edit has a commit to itself. */
 	if (!l->down && ledger_has_work(l))
 		ledger_commit(l);
-	if (l->down || l->waiting.head || stream_room(l->stream) < e->n_tasks + 1) {
+	if (l->down || l->waiting.head || stream_room(l->stream) < e->n_tasks + e->n_docs + 1) {
 		letters_push(&l->waiting, letter);
 		return;
 	}
@@ -279,6 +279,7 @@ int ledger_new(struct thread *th, struct store *store, const char *who,
 	l->store = store;
 	l->set = *set;
 	table_init(&l->table);
+	pools_init(&l->pools);
 	letters_init(&l->edits);
 	letters_init(&l->records);
 	letters_init(&l->answers);
@@ -337,11 +338,12 @@ void ledger_free(struct ledger *l)
 		task_unref(t->def);
 		outcomes_done(&t->outcomes);
 		free(t->children);
+		free(t->takes);
 		free(t);
 	}
 	table_done(&l->table);
 	free(l->tasks);
-	free(l->workflow_slots);
+	pools_done(&l->pools);
 	free(l->dirty);
 	free(l->dirty_tasks);
 	free(l->events);
@@ -420,6 +422,13 @@ void ledger_each_instance(const struct ledger *l,
 		if (e->inst.state != ST_NONE)
 			each(ctx, &e->inst, i);
 	}
+}
+
+void ledger_each_pool(const struct ledger *l,
+                      void (*each)(void *ctx, const char *name, int32_t size), void *ctx)
+{
+	for (size_t i = 0; i < l->pools.n; i++)
+		each(ctx, l->pools.items[i]->name, l->pools.items[i]->size);
 }
 
 bool ledger_find(const struct ledger *l, struct inst_key key, struct instance *ret)

@@ -86,6 +86,10 @@ void ledger_each_instance(const struct ledger *l,
                           void (*each)(void *ctx, const struct instance *i, uint32_t slot),
                           void *ctx);
 
+/* Every pool and quota that has a size or is taken of. */
+void ledger_each_pool(const struct ledger *l,
+                      void (*each)(void *ctx, const char *name, int32_t size), void *ctx);
+
 /* An unfinished instance as it is now, not yet durable perhaps. Thread: the ledger's. */
 bool ledger_find(const struct ledger *l, struct inst_key key, struct instance *ret);
 

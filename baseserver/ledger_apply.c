@@ -38,16 +38,12 @@ void ledger_touch_task(struct ledger *l, struct ltask *t)
 	push(&l->dirty_tasks, &l->n_dirty_tasks, &l->dirty_tasks_cap, t->row.id);
 }
 
-int32_t *ledger_workflow_slots(struct ledger *l, uint32_t workflow)
+void ledger_count_slots(struct ltask *t, int32_t d)
 {
-	if (workflow >= l->workflows_cap) {
-		size_t cap = (size_t)workflow * 2 + 16;
-		l->workflow_slots = mem_grow(l->workflow_slots, cap, sizeof *l->workflow_slots);
-		for (size_t i = l->workflows_cap; i < cap; i++)
-			l->workflow_slots[i] = 0;
-		l->workflows_cap = cap;
-	}
-	return &l->workflow_slots[workflow];
+	t->slots += d;
+	CHECK(t->slots >= 0);
+	for (size_t i = 0; i < t->n_takes; i++)
+		t->takes[i].pool->taken += d * t->takes[i].slots;
 }
 
 uint64_t ledger_publish(struct ledger *l, const struct transition *tr)
@@ -74,15 +70,12 @@ void ledger_raise_barrier(struct ledger *l, struct ltask *t, uint64_t number)
 	}
 }
 
-static void count_slot(struct ledger *l, struct ltask *t, const struct instance *i, enum state from)
+static void count_slot(struct ltask *t, const struct instance *i, enum state from)
 {
 	int d = (int)state_holds_slot((enum state)i->state) - (int)state_holds_slot(from);
 
-	if (d == 0)
-		return;
-	t->slots += d;
-	*ledger_workflow_slots(l, t->row.workflow_id) += d;
-	CHECK(t->slots >= 0);
+	if (d != 0)
+		ledger_count_slots(t, d);
 }
 
 /* Part 0 only: parts and test runs satisfy nobody. */
@@ -140,7 +133,7 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 	if (state_final(to) && !state_final(from) && i->ended_us == 0)
 		i->ended_us = l->now_us;
 	i->last_number = stream_last(l->stream) + 1;
-	count_slot(l, t, i, from);
+	count_slot(t, i, from);
 	keep_outcome(t, i, from);
 	tr.inst = *i;
 	tr.inst.marks = 0;

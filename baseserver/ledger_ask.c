@@ -176,6 +176,20 @@ static int on_expire(struct asked *a, uint64_t *ret_number)
 	return step(a, EV_EXPIRE, RE_EXPIRED, ret_number);
 }
 
+static bool pools_have_room(const struct ltask *t)
+{
+	for (size_t k = 0; k < t->n_takes; k++) {
+		const struct pool *p = t->takes[k].pool;
+#ifdef BUG_19 /* a pool is full when it is over its size */
+		if (p->size != POOL_NONE && p->taken > p->size)
+#else
+		if (p->size != POOL_NONE && p->taken + t->takes[k].slots > p->size)
+#endif
+			return false;
+	}
+	return true;
+}
+
 /* The gates the ledger proves again; the sorter has looked at all of them. */
 static int gates_closed(const struct asked *a)
 {
@@ -190,14 +204,14 @@ static int gates_closed(const struct asked *a)
 		return d ? 0 : E_NOT_FOUND;
 	if (!d || a->t->row.state != TS_ONLINE || a->t->row.frozen || (i->flags & IF_FROZEN))
 		return E_CONFLICT;
+	int32_t limit = task_limit(d);
 #ifdef BUG_4 /* one more than the cap; see sorter.c */
-	if (d->concurrency > 0 && a->t->slots > d->concurrency)
+	if (limit > 0 && a->t->slots > limit)
 #else
-	if (d->concurrency > 0 && a->t->slots >= d->concurrency)
+	if (limit > 0 && a->t->slots >= limit)
 #endif
 		return E_LIMIT;
-	if (d->workflow_cap > 0 &&
-	    *ledger_workflow_slots(a->l, a->t->row.workflow_id) >= d->workflow_cap)
+	if (!pools_have_room(a->t))
 		return E_LIMIT;
 	return 0;
 }

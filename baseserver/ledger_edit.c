@@ -61,6 +61,17 @@ static void point_at_def(struct store_task *row, const struct task *d)
 	row->priority = d->priority;
 }
 
+/* What runs takes what the new definition says: a pool may be over its size then. */
+static void put_takes(struct ledger *l, struct ltask *t, const struct task *def)
+{
+	int32_t slots = t->slots;
+
+	ledger_count_slots(t, -slots);
+	free(t->takes);
+	t->n_takes = pools_takes_of(&l->pools, def, &t->takes);
+	ledger_count_slots(t, slots);
+}
+
 void ledger_put_task(struct ledger *l, struct task *def, const struct store_task *row)
 {
 	struct ltask *t = place_for(l, def->id);
@@ -76,6 +87,7 @@ void ledger_put_task(struct ledger *l, struct task *def, const struct store_task
 			through = since - 1;
 	}
 	unlink_parents(l, t->def);
+	put_takes(l, t, def);
 	task_ref(def);
 	if (t->def)
 		task_unref(t->def);
@@ -107,6 +119,20 @@ bool ledger_edit_is_current(const struct ledger *l, struct edit *e)
 	return true;
 }
 
+/* A pool that was set or removed. Shrinking below what is taken only stops new starts. */
+static uint64_t apply_pool(struct ledger *l, const struct store_doc *d, uint64_t cause)
+{
+	int32_t size = pool_size_unset(d->name);
+
+	if (!d->retired)
+		CHECK(pool_parse(d->body, d->body_len, &size));
+	pools_get(&l->pools, d->name)->size = size;
+	struct transition tr = { .kind = TK_POOL,
+		                 .row = pool_change_new(d->name, size),
+		                 .cause = cause };
+	return ledger_publish(l, &tr);
+}
+
 void ledger_apply_edit(struct ledger *l, struct edit *e)
 {
 	uint64_t number = 0;
@@ -124,6 +150,9 @@ void ledger_apply_edit(struct ledger *l, struct edit *e)
 		number = ledger_publish(l, &tr);
 		ledger_raise_barrier(l, t, number);
 	}
+	for (size_t i = 0; i < e->n_docs; i++)
+		if (e->docs[i].kind == DOC_POOL)
+			number = apply_pool(l, &e->docs[i], e->cause);
 	e->number = number ? number : stream_last(l->stream);
 	e->code = 0;
 }

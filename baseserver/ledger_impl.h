@@ -6,6 +6,7 @@
 
 #include "baseserver/ledger.h"
 #include "baseserver/letters.h"
+#include "baseserver/pools.h"
 #include "util/err.h"
 #include "util/index.h"
 #include "util/map.h"
@@ -39,7 +40,9 @@ struct ltask {
 	uint64_t barrier;   /* number of the last change that can close a gate for it */
 	uint32_t *children; /* ids of tasks that link to it */
 	size_t n_children;
-	int32_t slots; /* instances that hold a slot */
+	int32_t slots;            /* instances that hold a slot */
+	struct pool_take *takes;  /* each of them, by the definition in force */
+	size_t n_takes;
 	bool dirty;    /* its row changed since the last commit */
 };
 
@@ -59,8 +62,7 @@ struct ledger {
 	struct table table;
 	struct ltask **tasks; /* by id; NULL: none */
 	size_t tasks_cap;
-	int32_t *workflow_slots; /* by workflow id */
-	size_t workflows_cap;
+	struct pools pools;
 
 	/* The batch since the last commit. */
 	uint32_t *dirty;
@@ -121,7 +123,8 @@ void table_remove(struct table *t, uint32_t index);
 struct ltask *ledger_task_of(const struct ledger *l, uint32_t id); /* NULL: none */
 void ledger_touch(struct ledger *l, uint32_t index);
 void ledger_touch_task(struct ledger *l, struct ltask *t);
-int32_t *ledger_workflow_slots(struct ledger *l, uint32_t workflow);
+/* `d` more instances of the task hold a slot. */
+void ledger_count_slots(struct ltask *t, int32_t d);
 /* One transition of entry `index`; p gives cause, note, session; may be NULL. Its number. */
 uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum reason reason,
                        struct proposal *p);

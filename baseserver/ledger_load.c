@@ -23,10 +23,8 @@ static int each_live(void *ctx, const struct instance *row)
 	if (!table_restore(&ld->l->table, row))
 		return err_set(ld->err, E_CORRUPT, "lb_task_run: two rows have id %u",
 		               row->slot + 1);
-	if (state_holds_slot((enum state)row->state)) {
-		t->slots++;
-		++*ledger_workflow_slots(ld->l, t->row.workflow_id);
-	}
+	if (state_holds_slot((enum state)row->state))
+		ledger_count_slots(t, 1);
 	return 0;
 }
 
@@ -47,6 +45,18 @@ static int each_outcome(void *ctx, const struct store_outcome *o)
 		return err_set(ld->err, E_CORRUPT,
 		               "lb_outcome: ranges of task_id %u overlap at %lld", o->task,
 		               (long long)o->lo);
+	return 0;
+}
+
+static int each_pool(void *ctx, const struct store_doc *d)
+{
+	struct loading *ld = ctx;
+	int32_t size;
+
+	if (!pool_parse(d->body, d->body_len, &size))
+		return err_set(ld->err, E_CORRUPT, "lb_pool: the body of %s does not read back",
+		               d->name);
+	pools_get(&ld->l->pools, d->name)->size = d->retired ? pool_size_unset(d->name) : size;
 	return 0;
 }
 
@@ -78,7 +88,9 @@ int ledger_load(struct ledger *l, const char *who, struct err *err)
 		return err_set(err, E_EPOCH, "epoch %u was taken over by %u", l->epoch, epoch);
 	/* The epoch stands in the high bits: a new leader's tokens are all larger. */
 	l->next_token = (uint64_t)l->epoch << 40 | 1;
-	r = store_load_live(l->store, each_live, &ld, err);
+	r = store_load_docs(l->store, DOC_POOL, each_pool, &ld, err);
+	if (r == 0)
+		r = store_load_live(l->store, each_live, &ld, err);
 	if (r == 0)
 		r = store_load_outcomes(l->store, each_outcome, &ld, err);
 	if (r < 0)

@@ -20,7 +20,8 @@ static void query_free(struct query *q)
 {
 	client_request_free(q->req);
 	buf_done(&q->resolver);
-	buf_done(&q->sorter);
+	buf_done(&q->waits);
+	task_unref(q->def);
 	buf_done(&q->out);
 	free(q);
 }
@@ -119,6 +120,8 @@ static void query_instance(struct query *q)
 	jw_end_object(&q->out);
 }
 
+static void ask_for_parent(struct query *q);
+
 static void finish(struct query *q)
 {
 	switch (q->kind) {
@@ -126,7 +129,12 @@ static void finish(struct query *q)
 		query_instance(q);
 		break;
 	case QK_WHY:
-		query_why(q);
+		if (!q->about_parent && query_why_say(q)) {
+			q->about_parent = true;
+			ask_for_parent(q);
+			return;
+		}
+		query_why_print(q);
 		break;
 	case QK_SERVER:
 		query_server(q);
@@ -191,6 +199,8 @@ static void at_registrar(struct letter *l, void *self)
 
 	if (q->kind == QK_BROKERS)
 		registrar_print(self, &q->out);
+	else if (q->kind == QK_WHY)
+		registrar_explain(self, q->def, &q->why);
 	else if (q->kind == QK_INSTANCE && q->live)
 		registrar_name(self, q->image.broker, q->broker);
 	else
@@ -211,49 +221,24 @@ static void to_registrar(struct query *q)
 		go_home(q);
 }
 
-static void each_class(void *ctx, const struct sorter_class *k)
-{
-	struct query *q = ctx;
-
-	if (k->queued == 0)
-		return;
-	jw_object(&q->out, NULL);
-	jw_text(&q->out, "kind", "type");
-	jw_text(&q->out, "name", k->type);
-	jw_number(&q->out, "waiting", (int64_t)k->queued);
-	jw_number(&q->out, "running", 0);
-	jw_number(&q->out, "limit", 0);
-	jw_null(&q->out, "oldest");
-	jw_end_object(&q->out);
-	q->brokers_online += k->queued; /* the sum */
-}
-
-static void print_queues(struct query *q, struct sorter *s, const size_t counts[ST_COUNT])
-{
-	size_t running = counts[ST_RUNNING] + counts[ST_WAITKILL] + counts[ST_KILLING] +
-	                 counts[ST_HANGED];
-
-	jw_object(&q->out, NULL);
-	jw_list(&q->out, "queues");
-	if (s)
-		sorter_each_class(s, each_class, q);
-	jw_end_list(&q->out);
-	jw_number(&q->out, "ready", (int64_t)counts[ST_READY]);
-	jw_number(&q->out, "waiting", (int64_t)counts[ST_DEPEND]);
-	jw_number(&q->out, "running", (int64_t)running);
-	jw_end_object(&q->out);
-}
-
 static void at_sorter(struct letter *l, void *self)
 {
 	struct query *q = (struct query *)l;
+	size_t counts[ST_COUNT];
 
-	if (q->kind == QK_WHY) {
-		q->in_queue = sorter_explain(self, q->key, &q->sorter);
+	if (q->about_parent) {
+		q->lasts_us = sorter_median_us(self, q->parent.task);
+	} else if (q->kind == QK_WHY) {
+		q->in_queue = sorter_explain(self, q->key, q->image.slot, &q->why);
+		if (q->in_queue && why_gate(q->why.code) >= 9) {
+			to_registrar(q);
+			return;
+		}
+	} else if (q->kind == QK_POOLS) {
+		query_pools(q, self);
 	} else {
-		size_t counts[ST_COUNT];
 		memcpy(counts, buf_at(&q->resolver), sizeof counts); /* packed at the start */
-		print_queues(q, self, counts);
+		query_queues(q, self, counts);
 	}
 	go_home(q);
 }
@@ -287,6 +272,11 @@ static void at_ledger(struct letter *l, void *self)
 	struct query *q = (struct query *)l;
 	struct ledger *ledger = self;
 
+	if (q->about_parent) {
+		q->parent_live = ledger_find(ledger, q->parent, &q->parent_image);
+		to_sorter(q);
+		return;
+	}
 	q->live = ledger_find(ledger, q->key, &q->image);
 	q->number = stream_last(ledger_stream(ledger));
 	if (q->kind == QK_WHY && q->live)
@@ -295,6 +285,11 @@ static void at_ledger(struct letter *l, void *self)
 		to_registrar(q);
 	else
 		go_home(q);
+}
+
+static void ask_for_parent(struct query *q)
+{
+	hop(q, ledger_actor(q->c->ledger), at_ledger);
 }
 
 /* --- the first station ------------------------------------------------------------------------ */
@@ -340,7 +335,7 @@ static void start_queues(struct query *q)
 	const struct front *f = q->c->front;
 
 	if (!f || !f->sorter) {
-		print_queues(q, NULL, q->c->cat.counts);
+		query_queues(q, NULL, q->c->cat.counts);
 		finish(q);
 		return;
 	}
@@ -359,6 +354,8 @@ static int start(struct query *q, const struct jval *args, struct refusal *f)
 
 	if (r < 0)
 		return r;
+	if (q->kind == QK_WHY)
+		q->def = task_ref(catalog_task(&q->c->cat, q->key.task)->def);
 	if (about_one)
 		hop(q, ledger_actor(q->c->ledger), at_ledger);
 	else if (q->kind == QK_BROKERS && !registrar_of(q))
@@ -367,6 +364,8 @@ static int start(struct query *q, const struct jval *args, struct refusal *f)
 		to_registrar(q);
 	else if (q->kind == QK_QUEUES)
 		start_queues(q);
+	else if (q->kind == QK_POOLS)
+		to_sorter(q);
 	else if (q->kind == QK_HEALTH)
 		query_health(q), finish(q);
 	else

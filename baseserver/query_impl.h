@@ -3,6 +3,7 @@
 #define BASESERVER_QUERY_IMPL_H
 
 #include "baseserver/commander_impl.h"
+#include "baseserver/why.h"
 #include "sched/instance.h"
 #include "util/buf.h"
 
@@ -18,13 +19,27 @@ struct query {
 	char broker[64];
 	size_t brokers_online;
 	bool waits_for_link, in_queue;
-	struct buf resolver, sorter; /* their words */
+	struct buf resolver; /* its words */
+	struct why_line why;
+	const struct task *def; /* why: counted */
+	/* why, once it waits for a parent: the first of them, how it is, how long it takes. */
+	struct inst_key parent;
+	bool about_parent, parent_live;
+	struct instance parent_image;
+	int64_t lasts_us;
+	struct buf waits; /* JSON of what it waits for */
 	struct buf out;
 	struct query *next;
 };
 
-/* query_why.c: the answer of `why`. On the commander's thread. */
-void query_why(struct query *q);
+/* query_why.c: the answer of `why`. On the commander's thread. The first one finds the words;
+ * true: q->parent is to be asked for before it is printed. */
+bool query_why_say(struct query *q);
+void query_why_print(struct query *q);
+/* query_queues.c: on the sorter's thread. */
+struct sorter;
+void query_queues(struct query *q, struct sorter *s, const size_t counts[ST_COUNT]);
+void query_pools(struct query *q, struct sorter *s);
 /* query_server.c */
 void query_server(struct query *q);
 void query_health(struct query *q);

@@ -16,39 +16,10 @@ enum { WAITS_MAX = 20, DATES_MAX = 20000 };
 
 struct why {
 	struct query *q;
+	struct why_line *line;
 	const struct cat_task *t;
-	const char *state, *opens;
-	int gate;
-	struct buf line, waits;
-	int64_t expected_us;
 	size_t n_waits;
-};
-
-static const char *const gate_names[] = { "",
-	                                  "online",
-	                                  "frozen",
-	                                  "due",
-	                                  "dependencies",
-	                                  "serialisation",
-	                                  "task concurrency",
-	                                  "workflow quota",
-	                                  "pools",
-	                                  "task type",
-	                                  "broker",
-	                                  "slots",
-	                                  "turn" };
-
-static const struct {
-	const char *begins;
-	int gate;
-	const char *opens;
-} sorter_words[] = {
-	{ "its task is not online", 1, "putting the task online" },
-	{ "frozen", 2, "unfreeze" },
-	{ "task concurrency", 6, "the end of one of its instances" },
-	{ "workflow quota", 7, "the end of an instance of the workflow" },
-	{ "no broker", 10, "a broker with that task type" },
-	{ "all slots", 11, "the end of a job" },
+	bool has_parent;
 };
 
 static bool met(const struct task_link *l, const struct outcome_range *o)
@@ -78,10 +49,10 @@ static void add_wait(struct why *w, struct inst_key key)
 {
 	if (w->n_waits++ >= WAITS_MAX)
 		return;
-	jw_object(&w->waits, NULL);
-	print_instance_name(w->q->c, key, &w->waits);
-	jw_text(&w->waits, "state", shown_state(w, key));
-	jw_end_object(&w->waits);
+	jw_object(&w->q->waits, NULL);
+	print_instance_name(w->q->c, key, &w->q->waits);
+	jw_text(&w->q->waits, "state", shown_state(w, key));
+	jw_end_object(&w->q->waits);
 }
 
 /* One link in words; false: nothing of it is open. */
@@ -111,56 +82,66 @@ static bool say_link(struct why *w, const struct task_link *l)
 		return false;
 	char text[WHEN_TEXT];
 	when_print(first, text);
-	buf_printf(&w->line, "waits for %zu of %zu instances of %s, the first is %s (%s)", open,
-	           total, p->def->name, text, shown_state(w, (struct inst_key){ first, p->id, 0 }));
+	w->q->parent = (struct inst_key){ first, p->id, 0 };
+	w->has_parent = true;
+	why_set(w->line, WHY_LINK);
+	why_number(w->line, "open", (int64_t)open);
+	why_number(w->line, "total", (int64_t)total);
+	why_text(w->line, "task", "%s", p->def->name);
+	why_text(w->line, "date", "%s", text);
+	why_text(w->line, "state", "%s", shown_state(w, w->q->parent));
+	return true;
+}
+
+/* The date before is not over, and each waits for the one before it. */
+static bool say_turn(struct why *w)
+{
+	const struct plan *plan = w->t->def->plan;
+	int64_t before = plan_prev(plan, w->q->key.run_date - 1);
+	char text[WHEN_TEXT];
+
+	if (w->t->def->serial != SERIAL_ORDERED || before == PLAN_BEFORE)
+		return false;
+	when_print(before, text);
+	w->q->parent = (struct inst_key){ before, w->t->id, 0 };
+	w->has_parent = true;
+	add_wait(w, w->q->parent);
+	why_set(w->line, WHY_ORDERED);
+	why_text(w->line, "date", "%s", text);
+	why_text(w->line, "state", "%s", shown_state(w, w->q->parent));
 	return true;
 }
 
 static void say_links(struct why *w)
 {
-	w->gate = 4;
-	w->opens = "success of those instances";
 	for (size_t i = 0; i < w->t->def->n_links; i++) {
-		size_t before = w->waits.len, n = w->n_waits;
+		size_t before = w->q->waits.len, n = w->n_waits;
 		if (say_link(w, &w->t->def->links[i]))
 			return;
-		w->waits.len = before;
+		w->q->waits.len = before;
 		w->n_waits = n;
 	}
-	buf_puts(&w->line, buf_str(&w->q->resolver));
-	w->opens = "the end of what it waits for";
+	if (say_turn(w))
+		return;
+	why_set(w->line, WHY_LINK_OTHER);
+	why_text(w->line, "words", "%s", buf_str(&w->q->resolver));
 }
 
-static void say_queue(struct why *w)
-{
-	const char *words = buf_str(&w->q->sorter);
-
-	w->gate = 12;
-	w->opens = "its turn by priority";
-	for (size_t i = 0; i < sizeof sorter_words / sizeof sorter_words[0]; i++)
-		if (strncmp(words, sorter_words[i].begins, strlen(sorter_words[i].begins)) == 0) {
-			w->gate = sorter_words[i].gate;
-			w->opens = sorter_words[i].opens;
-		}
-	buf_puts(&w->line, words);
-}
-
-static void say_until(struct why *w, const char *words, int64_t at_us)
+static void say_until(struct why *w, enum why_code code, int64_t at_us)
 {
 	char text[WHEN_TEXT];
 
 	when_print(floor_div(at_us, US_PER_S), text);
-	buf_printf(&w->line, "%s %s", words, text);
-	w->gate = 3;
-	w->opens = "time";
-	w->expected_us = at_us;
+	why_set(w->line, code);
+	why_text(w->line, "at", "%s", text);
+	w->line->expected_us = at_us;
 }
 
-static void closed(struct why *w, int gate, const char *line, const char *opens)
+static void say_runs(struct why *w, const struct instance *i)
 {
-	w->gate = gate;
-	buf_puts(&w->line, line);
-	w->opens = opens;
+	why_set(w->line, WHY_RUNS);
+	why_text(w->line, "state", "%s", state_name((enum state)i->state));
+	why_number(w->line, "attempt", i->attempt);
 }
 
 static void say_live(struct why *w)
@@ -168,23 +149,30 @@ static void say_live(struct why *w)
 	const struct instance *i = &w->q->image;
 	int64_t now = actor_wall_us(w->q->c->me);
 
-	w->state = state_name((enum state)i->state);
 	if (state_holds_slot((enum state)i->state))
-		buf_printf(&w->line, "it is %s, attempt %u", w->state, i->attempt);
+		say_runs(w, i);
 	else if (w->t->row.state != TS_ONLINE && i->key.part >= 0)
-		closed(w, 1, "its task is not online", "putting the task online");
-	else if (w->t->row.frozen || (i->flags & IF_FROZEN))
-		closed(w, 2, w->t->row.frozen ? "its task is frozen" : "it is frozen", "unfreeze");
+		why_set(w->line, WHY_OFFLINE);
+	else if (w->t->row.frozen && i->key.part >= 0)
+		why_set(w->line, WHY_TASK_FROZEN);
+	else if (i->flags & IF_FROZEN)
+		why_set(w->line, WHY_FROZEN);
 	else if (i->state == ST_FAILED)
-		say_until(w, "an attempt failed, the next is due", i->retry_at_us);
+		say_until(w, WHY_RETRY, i->retry_at_us);
 	else if (i->state == ST_READY && i->eff_due_us > now)
-		say_until(w, "due", i->eff_due_us);
+		say_until(w, WHY_DUE, i->eff_due_us);
 	else if (i->state == ST_READY && w->q->waits_for_link)
 		say_links(w);
-	else if (w->q->in_queue)
-		say_queue(w);
-	else
-		buf_puts(&w->line, "nothing holds it back, it starts now");
+	else if (!w->q->in_queue) /* else the sorter has said it */
+		why_set(w->line, WHY_STARTS);
+}
+
+static void say_over(struct why *w, const struct outcome_range *o)
+{
+	why_set(w->line, WHY_OVER);
+	why_text(w->line, "state", "%s", state_name((enum state)o->state));
+	why_text(w->line, "reason", "%s%s", o->reason ? ", " : "",
+	         reason_text((enum reason)o->reason));
 }
 
 static void say_absent(struct why *w)
@@ -195,45 +183,72 @@ static void say_absent(struct why *w)
 	bool planned = q->key.part == 0 && plan_has(plan, q->key.run_date);
 	int64_t due_us = planned ? plan_due(plan, q->key.run_date) * US_PER_S : 0;
 
-	w->state = planned ? "planned" : "unplanned";
-	if (o && q->key.part == 0 && (planned || o->lo == o->hi)) {
-		w->state = state_name((enum state)o->state);
-		buf_printf(&w->line, "it is over: %s%s%s", w->state, o->reason ? ", " : "",
-		           reason_text((enum reason)o->reason));
-	} else if (!planned) {
-		buf_puts(&w->line, "not a date of the task's plan");
-	} else if (w->t->row.state != TS_ONLINE) {
-		closed(w, 1, "its task is not online", "putting the task online");
-	} else if (due_us > actor_wall_us(q->c->me)) {
-		say_until(w, "due", due_us);
-	} else {
-		closed(w, 1, "its date is from before the task went online", "a backfill");
-	}
+	if (o && q->key.part == 0 && (planned || o->lo == o->hi))
+		say_over(w, o);
+	else if (!planned)
+		why_set(w->line, WHY_UNPLANNED);
+	else if (w->t->row.state != TS_ONLINE)
+		why_set(w->line, WHY_OFFLINE);
+	else if (due_us > actor_wall_us(q->c->me))
+		say_until(w, WHY_DUE, due_us);
+	else
+		why_set(w->line, WHY_BEFORE_ONLINE);
 }
 
-void query_why(struct query *q)
+bool query_why_say(struct query *q)
 {
-	struct why w = { .q = q, .t = catalog_task(&q->c->cat, q->key.task), .opens = "" };
-	struct buf *out = &q->out;
+	struct why w = { .q = q, .line = &q->why, .t = catalog_task(&q->c->cat, q->key.task) };
 
-	buf_init(&w.line);
-	buf_init(&w.waits);
 	if (q->live)
 		say_live(&w);
 	else
 		say_absent(&w);
+	return w.has_parent;
+}
+
+/* When the parent ends: it takes as long as it did before. 0: nobody knows, also when it is
+ * late already. */
+static int64_t parent_ends_us(const struct query *q)
+{
+	const struct instance *i = &q->parent_image;
+	const struct cat_task *t = catalog_task(&q->c->cat, q->parent.task);
+	int64_t from;
+
+	if (!t || q->lasts_us == 0)
+		return 0;
+	if (!q->parent_live)
+		from = outcomes_find(&t->outcomes, q->parent.run_date)
+		               ? 0
+		               : plan_due(t->def->plan, q->parent.run_date) * US_PER_S;
+	else if (state_holds_slot((enum state)i->state))
+		from = i->started_us;
+	else
+		from = i->state == ST_FAILED ? i->retry_at_us : i->eff_due_us;
+	from += from ? q->lasts_us : 0;
+	return from > actor_wall_us(q->c->me) ? from : 0;
+}
+
+static const char *state_of(const struct query *q)
+{
+	if (q->live)
+		return state_name((enum state)q->image.state);
+	if (q->why.code == WHY_OVER)
+		return q->why.args[0].text;
+	return q->why.code == WHY_UNPLANNED ? "unplanned" : "planned";
+}
+
+void query_why_print(struct query *q)
+{
+	struct buf *out = &q->out;
+
+	if (q->about_parent)
+		q->why.expected_us = parent_ends_us(q);
 	jw_object(out, NULL);
 	print_instance_name(q->c, q->key, out);
-	jw_text(out, "state", w.state);
-	jw_number(out, "gate", w.gate);
-	jw_text(out, "gate_name", gate_names[w.gate]);
-	jw_text(out, "line", buf_str(&w.line));
-	jw_text(out, "opens", w.opens);
-	jw_instant_us(out, "expected", w.expected_us);
+	jw_text(out, "state", state_of(q));
+	why_print(&q->why, out);
 	jw_list(out, "waits_for");
-	buf_put(out, w.waits.data ? (const char *)buf_at(&w.waits) : "", w.waits.len);
+	buf_put(out, q->waits.data ? (const char *)buf_at(&q->waits) : "", q->waits.len);
 	jw_end_list(out);
 	jw_end_object(out);
-	buf_done(&w.line);
-	buf_done(&w.waits);
 }

@@ -8,48 +8,13 @@
 #include "baseserver/json_write.h"
 #include "baseserver/ledger.h"
 #include "baseserver/letters.h"
+#include "baseserver/registrar_impl.h"
 #include "store/store.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
-
-enum { TYPES_MAX = 64 };
-
-struct runner {
-	char type[64], version[64], text[256];
-	uint32_t state, session; /* session: its loader's, 0 none */
-	uint32_t slots;
-	uint64_t incarnation; /* of the last loader */
-};
-
-struct broker {
-	uint32_t id;
-	char name[64], host[128], peer[64], software[64], boot_id[64];
-	char groups[16][64];
-	size_t n_groups;
-	uint32_t session; /* the broker's own, 0: none */
-	uint64_t incarnation;
-	int64_t since_us, heard_us;
-	bool accepts;
-	char why_not[128];
-	uint32_t cpu_permille, memory_permille, running, slots;
-	uint64_t disk_free_bytes;
-	struct runner runners[TYPES_MAX];
-	size_t n_runners;
-	bool stored;      /* its document is on its way or kept */
-	bool drained;     /* gets no more work */
-	uint32_t version; /* of its document */
-};
-
-struct registrar {
-	struct actor *me;
-	struct ledger *ledger;
-	struct broker **brokers;
-	size_t n;
-	uint32_t last_id;
-};
 
 static struct broker *by_name(const struct registrar *r, const char *name)
 {
@@ -345,7 +310,7 @@ void registrar_drain(struct registrar *r, uint32_t broker, bool drained)
 	store_broker(r, b);
 }
 
-static const char *runner_state(const struct runner *run)
+const char *runner_state_name(const struct runner *run)
 {
 	static const char *const names[] = { "stopped", "ready",       "refused",
 		                             "crashed", "quarantined", "stopped" };
@@ -382,7 +347,7 @@ static void print_broker(const struct broker *b, struct buf *out)
 		jw_object(out, NULL);
 		jw_text(out, "type", run->type);
 		jw_text(out, "version", run->version);
-		jw_text(out, "state", runner_state(run));
+		jw_text(out, "state", runner_state_name(run));
 		jw_text(out, "text", run->text);
 		jw_number(out, "running", 0);
 		jw_number(out, "slots", run->slots);

@@ -17,7 +17,9 @@ struct err;
 struct ledger;
 struct registrar;
 struct store;
+struct task;
 struct thread;
+struct why_line;
 
 /* A peer greets: the registrar answers with its number or a refusal. The letter comes
  * back through `answered`. */
@@ -69,6 +71,9 @@ void registrar_print(const struct registrar *r, struct buf *out);
 bool registrar_find(const struct registrar *r, const char *name, uint32_t *ret_broker);
 /* Keep that it is to get no more work, or work again. Its thread. */
 void registrar_drain(struct registrar *r, uint32_t broker, bool drained);
+/* What the sorter could not say of a task whose class has no credit: which of gates 9 to 11 is
+ * the first closed one, and at which broker. Its thread. */
+void registrar_explain(const struct registrar *r, const struct task *def, struct why_line *why);
 size_t registrar_online(const struct registrar *r);
 
 #endif

@@ -3,163 +3,17 @@
 #include <stdlib.h>
 
 #include "baseserver/ledger.h"
+#include "baseserver/pools.h"
 #include "baseserver/sorter_impl.h"
 #include "sched/task.h"
 #include "util/alloc.h"
-#include "util/buf.h"
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 
-enum { PRIORITY_MAX = 10 };
-#define AGE_STEP_US     (600 * US_PER_S) /* effective priority = min(10, p + waited / 10 min) */
-#define WALL_RECHECK_US (60 * US_PER_S)
-
-static struct ready *ready_at(const struct sorter *s, uint32_t i)
+static uint8_t side_of(const struct instance *i)
 {
-	return slab_at(&s->ready, i);
-}
-
-/* Priority first, then effective due: one number, smaller starts first. */
-static int64_t rank_of(const struct ready *r)
-{
-	return (int64_t)(PRIORITY_MAX - r->effective) << 58 | (r->eff_due_us & ((1LL << 58) - 1));
-}
-
-static bool quota_full(const struct queue *q)
-{
-	int32_t cap = q->def->workflow_cap;
-
-	return cap > 0 && q->quota && q->quota->slots + q->quota->asked >= cap;
-}
-
-static bool may_start(const struct queue *q)
-{
-	if (!q->def || !heap_top(&q->ready) || q->held)
-		return false;
-#ifdef BUG_4
-	if (q->state == TS_ONLINE && !q->frozen)
-		return (q->def->concurrency == 0 || q->slots + q->asked <= q->def->concurrency) &&
-		       !quota_full(q);
-#endif
-	if (q->state == TS_ONLINE && !q->frozen)
-		return (q->def->concurrency == 0 || q->slots + q->asked < q->def->concurrency) &&
-		       !quota_full(q);
-	/* Test runs of a draft ask no gate of the task. */
-	const struct heap_node *top = heap_top(&q->ready);
-	return ((const struct ready *)top)->key.part < 0;
-}
-
-void sorter_class_moved(struct sorter *s, struct klass *k)
-{
-	const struct heap_node *top = heap_top(&k->queues);
-
-	if (top && k->open > 0)
-		heap_set(&s->open, &k->node, top->key);
-	else
-		heap_remove(&s->open, &k->node);
-}
-
-static void queue_moved(struct sorter *s, struct queue *q)
-{
-	if (!q->klass)
-		return;
-	if (may_start(q))
-		heap_set(&q->klass->queues, &q->node, heap_top(&q->ready)->key);
-	else
-		heap_remove(&q->klass->queues, &q->node);
-	sorter_class_moved(s, q->klass);
-}
-
-/* A slot of a workflow came free or was taken: its other tasks may move too. */
-static void quota_moved(struct sorter *s, const struct queue *of)
-{
-	if (!of->def || !of->quota || of->def->workflow_cap == 0)
-		return;
-	for (struct queue *q = of->quota->queues; q; q = q->next_of_quota)
-		if (q->n > 0)
-			queue_moved(s, q);
-}
-
-static void quota_join(struct queue *q, struct quota *quota)
-{
-	if (q->quota == quota)
-		return;
-	if (q->quota) {
-		struct queue **at = &q->quota->queues;
-		while (*at != q)
-			at = &(*at)->next_of_quota;
-		*at = q->next_of_quota;
-		q->quota->slots -= q->slots;
-		q->quota->asked -= q->asked;
-	}
-	q->quota = quota;
-	q->next_of_quota = quota->queues;
-	quota->queues = q;
-	quota->slots += q->slots;
-	quota->asked += q->asked;
-}
-
-static struct quota *quota_of(struct sorter *s, uint32_t workflow)
-{
-	if (workflow >= s->quotas_cap) {
-		size_t cap = (size_t)workflow * 2 + 16;
-		s->quotas = mem_grow(s->quotas, cap, sizeof *s->quotas);
-		for (size_t i = s->quotas_cap; i < cap; i++)
-			s->quotas[i] = NULL;
-		s->quotas_cap = cap;
-	}
-	if (!s->quotas[workflow]) {
-		s->quotas[workflow] = mem_new(sizeof *s->quotas[workflow]);
-		s->quotas[workflow]->workflow = workflow;
-	}
-	return s->quotas[workflow];
-}
-
-static struct queue *queue_place(struct sorter *s, uint32_t id)
-{
-	if (id >= s->queues_cap) {
-		size_t cap = (size_t)id * 2 + 64;
-		s->queues = mem_grow(s->queues, cap, sizeof *s->queues);
-		for (size_t i = s->queues_cap; i < cap; i++)
-			s->queues[i] = NULL;
-		s->queues_cap = cap;
-	}
-	if (!s->queues[id]) {
-		struct queue *q = mem_new(sizeof *q);
-		heap_node_init(&q->node);
-		heap_init(&q->ready);
-		q->id = id;
-		s->queues[id] = q;
-	}
-	return s->queues[id];
-}
-
-static void promote(struct sorter *s, struct ready *r)
-{
-	int64_t waited = actor_wall_us(s->me) - r->eff_due_us;
-	int64_t steps = waited > 0 ? waited / AGE_STEP_US : 0;
-	int64_t effective = r->priority + steps;
-
-	r->effective = (uint8_t)(effective < PRIORITY_MAX ? effective : PRIORITY_MAX);
-	if (r->effective < PRIORITY_MAX)
-		heap_set(&s->promos, &r->promo, r->eff_due_us + (steps + 1) * AGE_STEP_US);
-	else
-		heap_remove(&s->promos, &r->promo);
-}
-
-static void enqueue(struct sorter *s, struct ready *r)
-{
-	if (r->asked || r->frozen)
-		heap_remove(&r->queue->ready, &r->node);
-	else
-		heap_set(&r->queue->ready, &r->node, rank_of(r));
-	queue_moved(s, r->queue);
-}
-
-static uint32_t of_slot(const struct sorter *s, uint32_t slot)
-{
-	return slot < s->by_slot_cap ? s->by_slot[slot] : SLAB_NONE;
+	return i->origin == OR_BACKFILL ? SIDE_BACKFILL : SIDE_LIVE;
 }
 
 static void set_slot(struct sorter *s, uint32_t slot, uint32_t ready)
@@ -174,82 +28,139 @@ static void set_slot(struct sorter *s, uint32_t slot, uint32_t ready)
 	s->by_slot[slot] = ready;
 }
 
-static void take_in(struct sorter *s, const struct instance *i, uint32_t slot)
+static struct ready *take_in(struct sorter *s, const struct instance *i, uint32_t slot)
 {
 	uint32_t index = slab_take(&s->ready);
-	struct ready *r = ready_at(s, index);
+	struct ready *r = sorter_ready(s, index);
 
 	heap_node_init(&r->node);
-	heap_node_init(&r->promo);
-	r->queue = queue_place(s, i->key.task);
-	r->queue->n++;
+	r->queue = sorter_queue(s, i->key.task);
 	r->key = i->key;
 	r->slot = slot;
+	r->side = side_of(i);
 	set_slot(s, slot, index);
+	return r;
 }
 
-static void refresh(struct sorter *s, struct ready *r, const struct instance *i)
+static void give_back(struct sorter *s, struct ready *r)
 {
+	slab_give(&s->ready, s->by_slot[r->slot]);
+	s->by_slot[r->slot] = SLAB_NONE;
+}
+
+/* --- what waits ------------------------------------------------------------------------------ */
+
+static void enqueue(struct sorter *s, struct ready *r)
+{
+	if (r->asked || r->frozen)
+		heap_remove(&r->lane->ready, &r->node);
+	else
+		heap_set(&r->lane->ready, &r->node, r->eff_due_us);
+	sorter_lane_moved(s, r->lane);
+}
+
+static void set_frozen(struct sorter *s, struct ready *r, bool frozen)
+{
+	s->blocked[2] += (size_t)frozen - (size_t)r->frozen;
+	r->frozen = frozen;
+}
+
+static void set_asked(struct sorter *s, struct ready *r, bool asked)
+{
+	if (r->asked == asked)
+		return;
+	r->asked = asked;
+	sorter_count_asked(s, r->queue, r->side, asked ? 1 : -1);
+}
+
+static void leave_lane(struct sorter *s, struct ready *r)
+{
+	struct lane *l = r->lane;
+
+	if (!l)
+		return;
+	heap_remove(&l->ready, &r->node);
+	set_frozen(s, r, false);
+	r->lane = NULL;
+	sorter_lane_moved(s, l);
+}
+
+static void wait_in_lane(struct sorter *s, struct ready *r, const struct instance *i)
+{
+	struct lane *l = sorter_lane(r->queue, i->priority, r->side, i->key.part < 0);
+
+	if (r->lane != l) {
+		leave_lane(s, r);
+		heap_node_init(&r->node);
+		r->lane = l;
+	}
 	r->revision = i->revision;
 	r->eff_due_us = i->eff_due_us;
-	r->priority = i->priority;
-	r->frozen = i->flags & IF_FROZEN;
-	promote(s, r);
+	set_frozen(s, r, i->flags & IF_FROZEN);
 	enqueue(s, r);
 }
 
-static void let_go(struct sorter *s, uint32_t index)
-{
-	struct ready *r = ready_at(s, index);
-	struct queue *q = r->queue;
+/* --- what runs ----------------------------------------------------------------------------- */
 
-	heap_remove(&q->ready, &r->node);
-	heap_remove(&s->promos, &r->promo);
-	if (r->asked) {
-		q->asked--;
-		if (q->quota)
-			q->quota->asked--;
+static void run(struct sorter *s, struct ready *r, const struct instance *i)
+{
+	struct queue *q = r->queue;
+	bool was = r->runs;
+
+	if (!was) {
+		set_asked(s, r, false);
+		leave_lane(s, r);
+		r->runs = true;
+		r->run.next = NULL;
+		r->run.prev = q->newest;
+		*(q->newest ? &q->newest->run.next : &q->oldest) = r;
+		q->newest = r;
 	}
-	q->n--;
-	s->by_slot[r->slot] = SLAB_NONE;
-	slab_give(&s->ready, index);
-	queue_moved(s, q);
+	r->run.since_us = i->started_us ? i->started_us : s->now_us;
 }
 
-static void count_slots(struct sorter *s, struct queue *q, int d)
+static void run_no_more(struct ready *r)
 {
-	if (d == 0)
+	struct queue *q = r->queue;
+
+	if (!r->runs)
 		return;
-	q->slots += d;
-	q->moves++;
-	if (q->quota) {
-		q->quota->slots += d;
-		q->quota->moves++;
-	}
-	q->held = false;
-	queue_moved(s, q);
-	quota_moved(s, q);
+	*(r->run.prev ? &r->run.prev->run.next : &q->oldest) = r->run.next;
+	*(r->run.next ? &r->run.next->run.prev : &q->newest) = r->run.prev;
+	r->runs = false;
+	heap_node_init(&r->node);
+}
+
+static void follow(struct sorter *s, const struct instance *i, enum state from, uint32_t slot)
+{
+	uint32_t index = sorter_of_slot(s, slot);
+	struct ready *r = index == SLAB_NONE ? NULL : sorter_ready(s, index);
+	bool waits = i->state == ST_DEPEND || i->state == ST_ROUGH;
+	bool holds = state_holds_slot((enum state)i->state);
+	struct queue *q = sorter_queue(s, i->key.task);
+
+	if (!r && (waits || holds))
+		r = take_in(s, i, slot);
+	if (r && !holds)
+		run_no_more(r);
+	if (r && holds)
+		run(s, r, i);
+	else if (r && !waits)
+		set_asked(s, r, false);
+	sorter_count_slots(s, q, side_of(i), (int32_t)holds - (int32_t)state_holds_slot(from));
+	if (r && waits)
+		wait_in_lane(s, r, i);
+	if (!r || waits || holds)
+		return;
+	leave_lane(s, r);
+	give_back(s, r);
 }
 
 static void fold_instance(struct sorter *s, const struct transition *tr)
 {
-	const struct instance *i = &tr->inst;
-	struct queue *q = queue_place(s, i->key.task);
-	uint32_t index = of_slot(s, tr->slot);
-	bool queued = i->state == ST_DEPEND || i->state == ST_ROUGH;
-
-	if (!queued && index != SLAB_NONE)
-		let_go(s, index);
-	count_slots(s, q,
-	            (int)state_holds_slot((enum state)i->state) -
-	                    (int)state_holds_slot((enum state)tr->from));
-	if (!queued)
-		return;
-	if (index == SLAB_NONE) {
-		take_in(s, i, tr->slot);
-		index = of_slot(s, tr->slot);
-	}
-	refresh(s, ready_at(s, index), i);
+	follow(s, &tr->inst, (enum state)tr->from, tr->slot);
+	if (tr->event == EV_EXIT_OK)
+		sorter_lasted(sorter_queue(s, tr->inst.key.task), &tr->inst);
 }
 
 static void count_seat(struct sorter *s, const struct transition *tr)
@@ -261,32 +172,12 @@ static void count_seat(struct sorter *s, const struct transition *tr)
 		                 (int)state_holds_slot((enum state)tr->from);
 }
 
-static void put_def(struct sorter *s, const struct task *def, uint8_t state, bool frozen)
-{
-	struct queue *q = queue_place(s, def->id);
-
-	if (q->klass)
-		heap_remove(&q->klass->queues, &q->node);
-	if (q->klass)
-		sorter_class_moved(s, q->klass);
-	task_ref(def);
-	task_unref(q->def);
-	q->def = def;
-	q->state = state;
-	q->frozen = frozen;
-	q->moves++;
-	q->held = false;
-	q->klass = sorter_class_of(s, def);
-	quota_join(q, quota_of(s, def->workflow_id));
-	queue_moved(s, q);
-}
-
 static void release_held(struct sorter *s)
 {
 	for (size_t i = 0; s->any_held && i < s->queues_cap; i++)
 		if (s->queues[i] && s->queues[i]->held) {
 			s->queues[i]->held = false;
-			queue_moved(s, s->queues[i]);
+			sorter_queue_moved(s, s->queues[i]);
 		}
 	s->any_held = false;
 }
@@ -299,7 +190,10 @@ static void fold(struct sorter *s)
 			count_seat(s, tr);
 		} else if (tr->kind == TK_TASK) {
 			const struct store_task *row = tr->row;
-			put_def(s, tr->ref, row->state, row->frozen);
+			sorter_put_def(s, tr->ref, row->state, row->frozen);
+		} else if (tr->kind == TK_POOL) {
+			const struct pool_change *c = tr->row;
+			sorter_limit_size(s, sorter_limit(s, c->name), c->size);
 		} else if (tr->kind == TK_MARK) {
 			s->mark = tr->inst.token;
 			s->marks++;
@@ -311,14 +205,18 @@ static void fold(struct sorter *s)
 /* Counts all that may have opened a gate of the queue. */
 static uint32_t moves_of(const struct sorter *s, const struct queue *q)
 {
-	return q->moves + s->marks + (q->quota ? q->quota->moves : 0);
+	uint32_t n = q->moves + s->marks;
+
+	for (size_t i = 0; i < q->n_takes; i++)
+		n += q->takes[i].limit->moves;
+	return n;
 }
 
-static void grant(struct sorter *s, struct klass *k)
+static void grant(struct sorter *s, const struct lane *l)
 {
-	struct queue *q = (struct queue *)heap_top(&k->queues);
-	struct ready *r = (struct ready *)heap_top(&q->ready);
-	struct seat *seat = sorter_choose(s, k, r);
+	struct queue *q = l->queue;
+	struct ready *r = (struct ready *)heap_top(&l->ready);
+	struct seat *seat = sorter_choose(s, q->klass, r);
 
 	CHECK(seat);
 	struct proposal *p = outbox_add(&s->out, ASK_GRANT, r->key);
@@ -327,80 +225,58 @@ static void grant(struct sorter *s, struct klass *k)
 	p->session = seat->session;
 	p->broker = seat->broker;
 	p->cookie = (uint64_t)seat->session << 32 | r->slot;
-	r->asked = true;
 	r->moves = moves_of(s, q);
-	q->asked++;
-	if (q->quota)
-		q->quota->asked++;
-	enqueue(s, r);
-	quota_moved(s, q);
+	set_asked(s, r, true);
+	heap_remove(&r->lane->ready, &r->node);
+	sorter_queue_moved(s, q);
 	sorter_spend(s, seat);
 }
 
+/* Who stands in a class may have been let in with more than there is room for. */
 static void start_what_may(struct sorter *s)
 {
-	struct heap_node *top;
+	struct lane *l;
 
-	while (outbox_room(&s->out) > 0 && (top = heap_top(&s->open)))
-		grant(s, (struct klass *)top);
-}
-
-static void look_at_ages(struct sorter *s)
-{
-	int64_t now = actor_wall_us(s->me);
-	struct heap_node *top;
-
-	while ((top = heap_top(&s->promos)) && top->key <= now) {
-		struct ready *r = (struct ready *)((char *)top - offsetof(struct ready, promo));
-		promote(s, r);
-		enqueue(s, r);
+	for (sorter_limits_settle(s); outbox_room(&s->out) > 0 && (l = sorter_first(s));
+	     sorter_limits_settle(s)) {
+		sorter_lane_moved(s, l);
+		if (l->open)
+			grant(s, l);
 	}
-	if (!top)
-		return actor_alarm(s->me, ALARM_OFF);
-	int64_t wait = top->key - now;
-	actor_alarm(s->me,
-	            actor_mono_us(s->me) + (wait < WALL_RECHECK_US ? wait : WALL_RECHECK_US));
+	if (s->n_dirty > 0)
+		actor_wake(s->me);
 }
 
 static void turn(void *self)
 {
 	struct sorter *s = self;
 
+	s->now_us = actor_wall_us(s->me);
 	fold(s);
-	look_at_ages(s);
 	start_what_may(s);
 	outbox_flush(&s->out);
-}
-
-static void on_alarm(void *self)
-{
-	(void)self; /* turn() follows */
 }
 
 /* A returned grant: the credit it spent is given back, the instance waits again. */
 static void returned(struct sorter *s, const struct answer *a)
 {
-	uint32_t index = of_slot(s, (uint32_t)a->cookie);
+	uint32_t index = sorter_of_slot(s, (uint32_t)a->cookie);
 	struct seat *seat = sorter_seat(s, (uint32_t)(a->cookie >> 32));
+	struct ready *r = index == SLAB_NONE ? NULL : sorter_ready(s, index);
 
 	if (seat)
 		sorter_regain(s, seat);
-	if (index == SLAB_NONE || !inst_key_eq(ready_at(s, index)->key, a->key))
+	if (!r || !inst_key_eq(r->key, a->key) || !r->asked)
 		return;
-	struct ready *r = ready_at(s, index);
 	struct queue *q = r->queue;
-	if (!r->asked)
-		return;
-	r->asked = false;
-	q->asked--;
-	if (q->quota)
-		q->quota->asked--;
+	set_asked(s, r, false);
 	/* What opens the gate may have been folded before the answer came: then ask again. */
 	if (a->code != E_REVISION && moves_of(s, q) == r->moves) {
 		q->held = true;
 		s->any_held = true;
 	}
-	enqueue(s, r);
+	heap_set(&r->lane->ready, &r->node, r->eff_due_us);
+	sorter_queue_moved(s, q);
 }
 
 static void answered(struct letter *letter, void *self)
@@ -443,23 +319,22 @@ static int init(void *self, struct actor *me, struct err *err)
 }
 
 static const struct actor_ops ops = {
-	.name = "sorter", .letters_max = 65536, .init = init, .turn = turn, .alarm = on_alarm
+	.name = "sorter", .letters_max = 65536, .init = init, .turn = turn
 };
+
+static void load_pool(void *ctx, const char *name, int32_t size)
+{
+	sorter_limit(ctx, name)->size = size;
+}
 
 static void load_task(void *ctx, const struct ledger_task *t)
 {
-	put_def(ctx, t->def, t->row->state, t->row->frozen);
+	sorter_put_def(ctx, t->def, t->row->state, t->row->frozen);
 }
 
 static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 {
-	struct sorter *s = ctx;
-
-	count_slots(s, queue_place(s, i->key.task), state_holds_slot((enum state)i->state));
-	if (i->state != ST_DEPEND && i->state != ST_ROUGH)
-		return;
-	take_in(s, i, slot);
-	refresh(s, ready_at(s, of_slot(s, slot)), i);
+	follow(ctx, i, ST_NONE, slot);
 }
 
 struct sorter *sorter_new(struct thread *th, struct ledger *ledger)
@@ -469,13 +344,14 @@ struct sorter *sorter_new(struct thread *th, struct ledger *ledger)
 	s->ledger = ledger;
 	s->random = 2463534242u;
 	slab_init(&s->ready, sizeof(struct ready));
-	heap_init(&s->open);
-	heap_init(&s->promos);
+	map_init(&s->limit_by_name);
 	s->me = actor_new(th, &ops, s);
 	s->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, s->me);
 	s->out = (struct outbox){
 		.ledger = ledger, .me = s->me, .from = PR_SORTER, .answered = answered
 	};
+	s->now_us = actor_wall_us(s->me);
+	ledger_each_pool(ledger, load_pool, s);
 	ledger_each_task(ledger, load_task, s);
 	ledger_each_instance(ledger, load_instance, s);
 	return s;
@@ -485,21 +361,11 @@ void sorter_free(struct sorter *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->queues_cap; i++)
-		if (s->queues[i]) {
-			task_unref(s->queues[i]->def);
-			heap_done(&s->queues[i]->ready);
-			free(s->queues[i]);
-		}
-	for (size_t i = 0; i < s->quotas_cap; i++)
-		free(s->quotas[i]);
+	sorter_queues_free(s);
+	sorter_limits_free(s);
 	sorter_seats_free(s);
 	slab_done(&s->ready);
-	heap_done(&s->open);
-	heap_done(&s->promos);
 	outbox_done(&s->out);
-	free(s->queues);
-	free(s->quotas);
 	free(s->by_slot);
 	free(s);
 }
@@ -507,53 +373,4 @@ void sorter_free(struct sorter *s)
 struct actor *sorter_actor(struct sorter *s)
 {
 	return s->me;
-}
-
-static struct ready *find(struct sorter *s, struct inst_key key)
-{
-	for (uint32_t i = 0; i < s->by_slot_cap; i++)
-		if (s->by_slot[i] != SLAB_NONE && inst_key_eq(ready_at(s, s->by_slot[i])->key, key))
-			return ready_at(s, s->by_slot[i]);
-	return NULL;
-}
-
-bool sorter_explain(struct sorter *s, struct inst_key key, struct buf *out)
-{
-	const struct ready *r = find(s, key);
-
-	if (!r)
-		return false;
-	const struct queue *q = r->queue;
-	if (q->state != TS_ONLINE)
-		buf_puts(out, "its task is not online");
-	else if (q->frozen || r->frozen)
-		buf_printf(out, "frozen: %s; opens by unfreeze", q->frozen ? "task" : "instance");
-	else if (q->def->concurrency && q->slots + q->asked >= q->def->concurrency)
-		buf_printf(out, "task concurrency: %d of %d run; opens when one ends", q->slots,
-		           q->def->concurrency);
-	else if (quota_full(q))
-		buf_printf(out, "workflow quota: %d of %d run; opens when one ends",
-		           q->quota->slots, q->def->workflow_cap);
-	else if (q->klass->n_sessions == 0)
-		buf_printf(out, "no broker of group '%s' has task type %s online", q->klass->group,
-		           q->klass->type);
-	else if (q->klass->open == 0)
-		buf_printf(out, "all slots for task type %s are taken; opens when a job ends",
-		           q->klass->type);
-	else
-		buf_puts(out, "its turn comes by priority");
-	return true;
-}
-
-void sorter_each_class(const struct sorter *s,
-                       void (*each)(void *ctx, const struct sorter_class *c), void *ctx)
-{
-	for (size_t i = 0; i < s->n_classes; i++) {
-		const struct klass *k = s->classes[i];
-		struct sorter_class c = { k->type, k->group, 0, k->n_sessions, k->open };
-		for (size_t j = 0; j < s->queues_cap; j++)
-			if (s->queues[j] && s->queues[j]->klass == k)
-				c.queued += s->queues[j]->n;
-		each(ctx, &c);
-	}
 }

@@ -13,12 +13,12 @@
 #include <stdint.h>
 
 struct actor;
-struct buf;
 struct inst_key;
 struct ledger;
 struct session_news;
 struct sorter;
 struct thread;
+struct why_line;
 
 /* Takes what the ledger loaded. Before any thread runs. */
 struct sorter *sorter_new(struct thread *th, struct ledger *ledger);
@@ -28,17 +28,32 @@ struct actor *sorter_actor(struct sorter *s);
 /* A session came, changed or went. On 0 the sorter owns the letter. Thread: any. */
 int sorter_session(struct sorter *s, struct session_news *n);
 
-/* The first closed gate of 5..12 in words; false: the instance is not in its queues.
- * Thread: the sorter's. */
-bool sorter_explain(struct sorter *s, struct inst_key key, struct buf *out);
+/* The first closed gate of 1, 2, 5..12; false: the instance is not in its queues. `slot`: its
+ * place in the ledger. Thread: the sorter's. */
+bool sorter_explain(struct sorter *s, struct inst_key key, uint32_t slot, struct why_line *ret);
+/* Median of the last runs of a task, us; 0: it has not ended well since the start. Its thread. */
+int64_t sorter_median_us(const struct sorter *s, uint32_t task);
 
-/* Each class with its depth and open credit. Thread: the sorter's. */
+/* Counters: each class with its depth and open credit, each pool and quota with what is taken
+ * of it, and how many wait at each gate. Thread: the sorter's. */
 struct sorter_class {
 	const char *type, *group;
-	size_t queued, sessions;
+	size_t queued, sessions; /* queued: no gate before 9 is closed */
 	uint64_t open;
+	int32_t running;
+	int64_t oldest_us; /* effective due of the first; 0: none */
 };
 void sorter_each_class(const struct sorter *s,
                        void (*each)(void *ctx, const struct sorter_class *c), void *ctx);
+struct sorter_pool {
+	const char *name;              /* see pools.h */
+	int32_t size, taken, backfill; /* size -1: no limit */
+	size_t waiting;
+	int64_t oldest_us;
+};
+void sorter_each_pool(const struct sorter *s, void (*each)(void *ctx, const struct sorter_pool *p),
+                      void *ctx);
+enum { SORTER_GATES = 13 };
+void sorter_blocked(const struct sorter *s, size_t ret_gates[SORTER_GATES]);
 
 #endif

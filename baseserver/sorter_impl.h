@@ -1,63 +1,143 @@
-/* sorter_impl.h — the sorter's inside, shared by sorter*.c only. */
+/* sorter_impl.h — the sorter's inside, shared by sorter*.c only.
+ *
+ * An instance that waits stands in a lane: those of one task with one priority, by effective
+ * due. A lane whose gates are open stands in its class (with its like, by what loaders it
+ * can go to); one whose pool is full stands at that pool, in a stand with its like. So no lane
+ * is looked at before something that it waits for has changed.
+ */
 #ifndef BASESERVER_SORTER_IMPL_H
 #define BASESERVER_SORTER_IMPL_H
 
 #include "baseserver/outbox.h"
 #include "baseserver/sorter.h"
 #include "rt/stream.h"
+#include "util/clock.h"
 #include "util/heap.h"
+#include "util/map.h"
 #include "util/slab.h"
 
 struct klass;
+struct lane;
 struct queue;
 
-/* One instance that could start. */
+enum { PRIORITY_MAX = 10, LASTS_KEPT = 5, GATES = 13 };
+#define AGE_STEP_US (600 * US_PER_S) /* effective priority = min(10, p + waited / 10 min) */
+
+/* Who takes slots of a pool: each side has a share of it while both wait. */
+enum side { SIDE_LIVE, SIDE_BACKFILL, SIDES };
+
+/* One instance that could start, or runs. */
 struct ready {
-	struct heap_node node;  /* in its queue; key: rank */
-	struct heap_node promo; /* in the promotions; key: wall us of the next step up */
+	union {
+		struct heap_node node; /* waits: in its lane; key: effective due, us */
+		struct {               /* runs: of its queue, oldest first */
+			struct ready *next, *prev;
+			int64_t since_us;
+		} run;
+	};
 	struct inst_key key;
+	struct lane *lane; /* NULL: it runs */
 	struct queue *queue;
 	int64_t eff_due_us;
 	uint32_t slot, revision;
-	uint32_t moves;              /* of its gates, when its grant was asked for */
-	uint8_t priority, effective; /* as given; with age */
-	bool asked;                  /* a grant is under way */
-	bool frozen;
+	uint32_t moves; /* of its gates, when its grant was asked for */
+	bool asked;     /* a grant is under way */
+	bool frozen, runs;
+	uint8_t side;
 };
 
-/* The ready instances of one task. */
-struct queue {
-	struct heap_node node; /* in its class while it may start something; key: its best rank */
+/* The ready instances of one task that are alike. */
+struct lane {
+	struct heap_node node; /* in its class or stand */
+	int64_t key;           /* effective due of its first */
 	struct heap ready;
+	struct queue *queue;
+	struct lane *next;     /* of the queue */
+	struct stand **stands; /* one per take of its queue; NULL: not looked up yet */
+	struct stand *parked;  /* where it stands, NULL: nowhere */
+	uint8_t priority, side;
+	bool test;    /* of a draft: asks no gate of the task */
+	bool open;    /* it stands in its class */
+	uint8_t gate; /* the closed one; 0: none */
+	struct {      /* what the counters say of it */
+		uint8_t gate;
+		struct limit *limit;
+		struct klass *klass;
+		size_t n;
+	} counted;
+};
+
+/* A pool or quota, as the sorter sees it. */
+struct limit {
+	char *name;
+	int32_t size; /* POOL_NONE: no limit */
+	int32_t taken[SIDES];
+	uint8_t gate;
+	bool dirty;     /* in the list of those that may have room now */
+	bool reserving; /* some lane does not fit for the share or the turn of another */
+	struct stand **stands;
+	size_t n_stands;
+	size_t waiting; /* instances in lanes parked here */
+	size_t parked;  /* those lanes */
+	uint32_t moves;
+	struct take *users; /* of queues that run something */
+};
+
+/* Lanes of one class and side that take the same number of slots: alike for their limit. */
+struct stand {
+	struct limit *limit;
+	struct klass *klass;
+	int32_t slots;
+	uint8_t side;
+	struct heap parked;
+	uint32_t open; /* lanes that stand in their class */
+};
+
+struct take {
+	struct limit *limit;
+	struct queue *queue;
+	struct take *next, **at; /* of the limit's users; at NULL: not among them */
+	int32_t slots;
+};
+
+/* How long the last runs took. */
+struct lasts {
+	uint32_t ms[LASTS_KEPT];
+	uint8_t n, at;
+};
+
+/* One task. */
+struct queue {
 	const struct task *def; /* counted */
 	struct klass *klass;
-	struct quota *quota;
-	struct queue *next_of_quota;
+	struct take *takes;
+	size_t n_takes;
+	struct lane *lanes;
+	struct ready *oldest, *newest;      /* running */
+	struct queue *next_user, **at_user; /* of its class, while it runs something */
+	struct lasts *lasts;
 	uint32_t id;
-	uint8_t state; /* enum task_state */
+	uint32_t moves; /* changes that may have opened a gate of its own */
+	uint8_t state;  /* enum task_state */
 	bool frozen;
 	bool held; /* the ledger returned a grant: until its gates move */
 	int32_t slots, asked;
-	uint32_t moves; /* changes that may have opened a gate of its own */
-	size_t n;       /* ready, also frozen and asked ones */
-};
-
-/* Running instances of one workflow against its cap. */
-struct quota {
-	uint32_t workflow;
-	struct queue *queues; /* of its tasks */
-	int32_t slots, asked;
-	uint32_t moves;
+	int32_t taken[SIDES]; /* slots and asked */
+	size_t n;             /* ready, also frozen and asked ones */
 };
 
 /* A type, a group and a machine pool: what the same sessions can serve. */
 struct klass {
-	struct heap_node node; /* in the open classes; key: its best rank */
-	struct heap queues;
+	struct heap lanes[PRIORITY_MAX + 1]; /* by priority as given: age keeps their order */
+	uint32_t some;                       /* bit n: lanes[n] has some */
+	struct klass *next, **at;       /* of those with lanes and credit; at NULL: not there */
 	char *type, *group, **machines; /* machines: NULL-ended, or NULL */
 	struct seat **sessions;
 	size_t n_sessions, turn;
-	uint64_t open; /* sum of its sessions' open credit */
+	uint64_t open;  /* sum of its sessions' open credit */
+	size_t waiting; /* instances of its open lanes */
+	int32_t running;
+	struct queue *users;
 };
 
 /* A loader's session. */
@@ -77,25 +157,66 @@ struct sorter {
 	struct outbox out;
 	struct queue **queues; /* by task id */
 	size_t queues_cap;
-	struct quota **quotas; /* by workflow id */
-	size_t quotas_cap;
+	struct limit **limits;
+	size_t n_limits;
+	struct map limit_by_name;
+	struct limit **dirty; /* may have room for what is parked */
+	size_t n_dirty, dirty_cap;
 	struct klass **classes;
 	size_t n_classes;
+	struct klass *startable;
 	struct seat **seats;
 	size_t n_seats;
 	struct slab ready;
 	uint32_t *by_slot;
 	size_t by_slot_cap;
-	struct heap open; /* classes with something to start and credit */
-	struct heap promos;
+	size_t blocked[GATES]; /* instances of lanes by their closed gate, and frozen ones */
+	size_t n_reserving;
+	int64_t now_us; /* wall, of this turn */
 	uint32_t marks; /* folded so far */
 	uint64_t mark;  /* the last mark folded: the stamp of its grants */
 	uint32_t random;
 	bool any_held;
 };
 
+/* sorter.c */
+static inline struct ready *sorter_ready(const struct sorter *s, uint32_t i)
+{
+	return slab_at(&s->ready, i);
+}
+static inline uint32_t sorter_of_slot(const struct sorter *s, uint32_t slot)
+{
+	return slot < s->by_slot_cap ? s->by_slot[slot] : SLAB_NONE;
+}
+
+/* sorter_lane.c: tasks, their lanes, and where these stand. */
+struct queue *sorter_queue(struct sorter *s, uint32_t task); /* made when it is new */
+void sorter_put_def(struct sorter *s, const struct task *def, uint8_t state, bool frozen);
+struct lane *sorter_lane(struct queue *q, uint8_t priority, uint8_t side, bool test);
+/* Its gates or its first instance may have changed: to where it belongs. */
+void sorter_lane_moved(struct sorter *s, struct lane *l);
+void sorter_queue_moved(struct sorter *s, struct queue *q); /* all its lanes */
+void sorter_count_slots(struct sorter *s, struct queue *q, uint8_t side, int32_t d);
+void sorter_count_asked(struct sorter *s, struct queue *q, uint8_t side, int32_t d);
+/* The lane whose first instance starts next, or NULL. Its gates are open, its class has credit. */
+struct lane *sorter_first(struct sorter *s);
+int64_t sorter_effective(const struct sorter *s, const struct lane *l); /* priority with age */
+uint8_t sorter_gate(struct sorter *s, const struct lane *l, size_t *ret_take);
+void sorter_queues_free(struct sorter *s);
+
+/* sorter_limit.c: pools and quotas. */
+struct limit *sorter_limit(struct sorter *s, const char *name); /* made when it is new */
+void sorter_limit_size(struct sorter *s, struct limit *m, int32_t size);
+bool sorter_limit_fits(struct sorter *s, struct limit *m, const struct lane *l, int32_t slots);
+struct stand *sorter_stand(struct limit *m, struct klass *k, uint8_t side, int32_t slots);
+void sorter_limit_look(struct sorter *s, struct limit *m); /* there may be room now */
+void sorter_limits_settle(struct sorter *s);               /* what fits now leaves its stand */
+void sorter_reserves_moved(struct sorter *s);              /* a class won or lost its credit */
+void sorter_limits_free(struct sorter *s);
+
 /* sorter_seat.c: who can serve what. */
 struct klass *sorter_class_of(struct sorter *s, const struct task *def);
+void sorter_class_moved(struct sorter *s, struct klass *k); /* its credit or lanes changed */
 void sorter_seat_news(struct sorter *s, const struct session_news *n);
 struct seat *sorter_seat(const struct sorter *s, uint32_t session);
 /* The session that gets this instance, by the task's policy; its class has open credit. */
@@ -104,7 +225,7 @@ void sorter_spend(struct sorter *s, struct seat *seat);  /* one credit */
 void sorter_regain(struct sorter *s, struct seat *seat); /* its grant was returned */
 void sorter_seats_free(struct sorter *s);
 
-/* sorter.c */
-void sorter_class_moved(struct sorter *s, struct klass *k); /* credit or queues changed */
+/* sorter_explain.c */
+void sorter_lasted(struct queue *q, const struct instance *i); /* it ended well */
 
 #endif

@@ -43,11 +43,43 @@ static uint64_t open_of(const struct seat *seat)
 	return seat->accepts && seat->limit > seat->granted ? seat->limit - seat->granted : 0;
 }
 
-static void seat_down(struct klass *k, struct seat *seat)
+/* In the list of those that may start something, or not. */
+void sorter_class_moved(struct sorter *s, struct klass *k)
+{
+	bool may = k->some && k->open > 0;
+
+	if (may == (k->at != NULL))
+		return;
+	if (may) {
+		k->at = &s->startable;
+		k->next = *k->at;
+		if (k->next)
+			k->next->at = &k->next;
+		*k->at = k;
+		return;
+	}
+	*k->at = k->next;
+	if (k->next)
+		k->next->at = k->at;
+	k->at = NULL;
+}
+
+/* What is kept for lanes of a class is kept only while it has credit. */
+static void set_open(struct sorter *s, struct klass *k, uint64_t open)
+{
+	bool turned = (open > 0) != (k->open > 0);
+
+	k->open = open;
+	sorter_class_moved(s, k);
+	if (turned)
+		sorter_reserves_moved(s);
+}
+
+static void seat_down(struct sorter *s, struct klass *k, struct seat *seat)
 {
 	k->sessions = mem_grow(k->sessions, k->n_sessions + 1, sizeof *k->sessions);
 	k->sessions[k->n_sessions++] = seat;
-	k->open += open_of(seat);
+	set_open(s, k, k->open + open_of(seat));
 }
 
 struct klass *sorter_class_of(struct sorter *s, const struct task *def)
@@ -59,8 +91,8 @@ struct klass *sorter_class_of(struct sorter *s, const struct task *def)
 			return k;
 	}
 	struct klass *k = mem_new(sizeof *k);
-	heap_node_init(&k->node);
-	heap_init(&k->queues);
+	for (int p = 0; p <= PRIORITY_MAX; p++)
+		heap_init(&k->lanes[p]);
 	k->type = mem_str(def->type);
 	k->group = mem_str(def->group);
 	if (def->n_machines) {
@@ -72,7 +104,7 @@ struct klass *sorter_class_of(struct sorter *s, const struct task *def)
 	s->classes[s->n_classes++] = k;
 	for (size_t i = 0; i < s->n_seats; i++)
 		if (serves(s->seats[i], k))
-			seat_down(k, s->seats[i]);
+			seat_down(s, k, s->seats[i]);
 	return k;
 }
 
@@ -101,8 +133,7 @@ static void leave(struct sorter *s, struct seat *seat)
 		for (size_t j = 0; j < k->n_sessions; j++)
 			if (k->sessions[j] == seat) {
 				k->sessions[j] = k->sessions[--k->n_sessions];
-				k->open -= open_of(seat);
-				sorter_class_moved(s, k);
+				set_open(s, k, k->open - open_of(seat));
 				break;
 			}
 	}
@@ -131,7 +162,7 @@ static struct seat *enter(struct sorter *s, const struct session_news *n)
 	s->seats[s->n_seats++] = seat;
 	for (size_t i = 0; i < s->n_classes; i++)
 		if (serves(seat, s->classes[i]))
-			seat_down(s->classes[i], seat);
+			seat_down(s, s->classes[i], seat);
 	return seat;
 }
 
@@ -143,8 +174,7 @@ static void open_changed(struct sorter *s, const struct seat *seat, uint64_t was
 		struct klass *k = s->classes[i];
 		if (!serves(seat, k))
 			continue;
-		k->open = k->open - was + is;
-		sorter_class_moved(s, k);
+		set_open(s, k, k->open - was + is);
 	}
 }
 
@@ -242,7 +272,8 @@ void sorter_seats_free(struct sorter *s)
 		free(k->type);
 		free(k->group);
 		free(k->sessions);
-		heap_done(&k->queues);
+		for (int p = 0; p <= PRIORITY_MAX; p++)
+			heap_done(&k->lanes[p]);
 		free(k);
 	}
 	free(s->classes);

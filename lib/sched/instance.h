@@ -94,6 +94,7 @@ enum transition_kind {
 	TK_MARK,         /* the resolver's withdrawals for barrier `token` are in the stream */
 	TK_COMMAND,      /* a command was recorded or advanced; `cause` is its id */
 	TK_NOTHING,      /* keeps numbers gapless */
+	TK_POOL,         /* `row`: a struct pool_change, baseserver/pools.h */
 };
 
 struct transition {
@@ -102,7 +103,7 @@ struct transition {
 	int64_t at_us;   /* us, UTC */
 	int64_t mono_us; /* of a grant: when, by its server's monotonic clock; not stored */
 	const void *ref; /* TK_TASK */
-	void *row;       /* TK_TASK: its struct store_task, the stream's */
+	void *row;       /* TK_TASK: its struct store_task; TK_POOL: the change; the stream's */
 	char *note;      /* what a person would want to know more, or NULL; the stream's */
 	uint32_t epoch;
 	uint32_t session;              /* the broker session this concerns (grant, report), or 0 */

@@ -87,6 +87,12 @@ struct task {
 	void *memory; /* owns everything above; sched/workflow frees it */
 };
 
+/* Instances of it that may run at a time, 0: no limit (gates 5 and 6). */
+static inline int32_t task_limit(const struct task *t)
+{
+	return t->serial == SERIAL_UNORDERED ? 1 : t->concurrency;
+}
+
 struct task *task_ref(const struct task *t); /* thread: any */
 void task_unref(const struct task *t);       /* thread: any; NULL is fine */
 

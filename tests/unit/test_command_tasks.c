@@ -232,7 +232,7 @@ static void queries_answer(void **state)
 	ok(p, query(p, "why",
 	            "{\"instance\": {\"task\": \"p/shop/day\", \"run_date\": "
 	            "\"2027-03-01\"}}"));
-	has(p, "\"gate\":3,\"gate_name\":\"due\",\"line\":\"due 2027-03-01T00:00:00Z\"");
+	has(p, "\"gate\":3,\"gate_name\":\"due\",\"code\":\"due\"");
 	ok(p, query(p, "why",
 	            "{\"instance\": {\"task\": \"p/shop/day\", \"run_date\": "
 	            "\"2026-03-01 05:00\"}}"));

@@ -1,0 +1,173 @@
+/* Pools and quotas of projects: set, removed, looked up when documents name them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/commander_impl.h"
+#include "baseserver/json_read.h"
+#include "baseserver/json_write.h"
+#include "baseserver/pools.h"
+#include "sched/task.h"
+#include "sched/workflow.h"
+#include "util/alloc.h"
+#include "util/err.h"
+
+/* --- arguments ---------------------------------------------------------------------------- */
+
+static int parse_name(struct order *o, const char *key, struct refusal *f)
+{
+	char place[40];
+	int r = arg_text(o->args, "args", key, POOL_NAME_MAX, &o->pool, f);
+
+	snprintf(place, sizeof place, "args.%s", key);
+	if (r == 0 && !o->pool)
+		return refuse(f, E_INVALID, place, NULL, "%s: is missing", place);
+	if (r == 0 && !workflow_name_ok(o->pool))
+		return refuse(f, E_INVALID, place, "letters, digits, _ . -",
+		              "%s: '%.64s' is no name", place, o->pool);
+	return r;
+}
+
+int order_parse_pool(struct order *o, struct refusal *f)
+{
+	bool quota = o->kind == CK_QUOTA_SET;
+	const char *key = quota ? "running" : "size";
+	int r = parse_name(o, quota ? "project" : "pool", f);
+
+	o->size = -1;
+	if (r < 0 || o->kind == CK_POOL_REMOVE)
+		return r;
+	r = arg_number(o->args, "args", key, quota ? 0 : 1, POOL_SLOTS_MAX, &o->size, f);
+	if (r == 0 && o->size < 0)
+		return refuse(f, E_INVALID, quota ? "args.running" : "args.size",
+		              quota ? "0 for no quota, or 1 to 1000000" : "1 to 1000000",
+		              "args.%s: is missing", key);
+	return r;
+}
+
+/* --- what is known --------------------------------------------------------------------------- */
+
+static struct known_pool *find(const struct commander *c, const char *name)
+{
+	for (size_t i = 0; i < c->n_pools; i++)
+		if (strcmp(c->pools[i].name, name) == 0)
+			return &c->pools[i];
+	return NULL;
+}
+
+static const struct known_pool *in_force(const struct commander *c, const char *name)
+{
+	const struct known_pool *p = find(c, name);
+
+	return p && !p->retired ? p : NULL;
+}
+
+void pool_learn(struct commander *c, const struct store_doc *d)
+{
+	struct known_pool *p = find(c, d->name);
+
+	if (!p) {
+		c->pools = mem_grow(c->pools, c->n_pools + 1, sizeof *c->pools);
+		p = &c->pools[c->n_pools++];
+		*p = (struct known_pool){ .name = mem_str(d->name) };
+	}
+	p->id = d->id;
+	p->version = d->version;
+	p->retired = d->retired;
+	pool_parse(d->body, d->body_len, &p->size);
+	if (d->id > c->last_pool)
+		c->last_pool = d->id;
+}
+
+void pools_forget(struct commander *c)
+{
+	for (size_t i = 0; i < c->n_pools; i++)
+		free(c->pools[i].name);
+	free(c->pools);
+}
+
+static int unknown_pool(const struct commander *c, const char *name, const char *place,
+                        const char *who, struct refusal *f)
+{
+	const char **names = mem_array(c->n_pools + 1, sizeof *names);
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n_pools; i++)
+		if (!c->pools[i].retired && !strchr(c->pools[i].name, ':'))
+			names[n++] = c->pools[i].name;
+	const char *near = nearest_of(name, names);
+	int r = refuse(f, who[0] ? E_INVALID : E_NOT_FOUND, place,
+	               near ? near : "sirdar pool set NAME SLOTS",
+	               "%s%sthere is no pool '%.64s'%s%s", who, who[0] ? ": " : "", name,
+	               near ? ", is this meant: " : "", near ? near : "");
+	free(names);
+	return r;
+}
+
+int pools_check(const struct commander *c, struct task *const *tasks, size_t n, struct refusal *f)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < tasks[i]->n_pools; k++) {
+			const struct task_pool *want = &tasks[i]->pools[k];
+			const struct known_pool *p = in_force(c, want->name);
+			if (!p)
+				return unknown_pool(c, want->name, "args.documents", tasks[i]->name,
+				                    f);
+			if (want->slots > p->size)
+				return refuse(f, E_INVALID, "args.documents", NULL,
+				              "%s takes %" PRId32 " slots of pool %s, which has "
+				              "%" PRId32,
+				              tasks[i]->name, want->slots, p->name, p->size);
+		}
+	return 0;
+}
+
+/* --- the edit ------------------------------------------------------------------------------------- */
+
+static int check_unused(const struct commander *c, const char *name, struct refusal *f)
+{
+	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
+		for (size_t k = 0; t && !catalog_retired(t) && k < t->def->n_pools; k++)
+			if (strcmp(t->def->pools[k].name, name) == 0)
+				return refuse(f, E_CONFLICT, "args.pool", "change the task first",
+				              "%s takes slots of pool %s", t->def->name, name);
+	}
+	return 0;
+}
+
+int pool_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
+{
+	bool quota = cmd->kind == CK_QUOTA_SET;
+	bool remove = cmd->kind == CK_POOL_REMOVE || (quota && cmd->o.size == 0);
+	char name[sizeof POOL_PROJECT + POOL_NAME_MAX];
+	struct buf body;
+
+	snprintf(name, sizeof name, "%s%s", quota ? POOL_PROJECT : "", cmd->o.pool);
+	const struct known_pool *was = find(c, name);
+	if (cmd->kind == CK_POOL_REMOVE && (!was || was->retired))
+		return unknown_pool(c, name, "args.pool", "", f);
+	int r = cmd->kind == CK_POOL_REMOVE ? check_unused(c, name, f) : 0;
+	if (r < 0)
+		return r;
+	cmd->edit = mem_new(sizeof *cmd->edit);
+	if ((remove && (!was || was->retired)) ||
+	    (!remove && was && !was->retired && was->size == cmd->o.size))
+		return 0; /* it is so already */
+	buf_init(&body);
+	pool_print(remove ? POOL_NONE : (int32_t)cmd->o.size, &body);
+	cmd->edit->docs = mem_array(1, sizeof *cmd->edit->docs);
+	cmd->edit->n_docs = 1;
+	cmd->edit->docs[0] = (struct store_doc){ .kind = DOC_POOL,
+		                                 .id = was ? was->id : c->last_pool + 1,
+		                                 .version = was ? was->version + 1 : 1,
+		                                 .retired = remove,
+		                                 .name = mem_str(name),
+		                                 .body = mem_str(buf_str(&body)),
+		                                 .body_len = body.len,
+		                                 .actor = mem_str(cmd->actor),
+		                                 .at_us = cmd->o.now_us };
+	buf_done(&body);
+	return 0;
+}

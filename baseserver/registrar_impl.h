@@ -1,0 +1,45 @@
+/* registrar_impl.h — the registrar's inside, shared by registrar*.c only. */
+#ifndef BASESERVER_REGISTRAR_IMPL_H
+#define BASESERVER_REGISTRAR_IMPL_H
+
+#include "baseserver/registrar.h"
+
+enum { TYPES_MAX = 64 };
+
+struct runner {
+	char type[64], version[64], text[256];
+	uint32_t state, session; /* session: its loader's, 0 none */
+	uint32_t slots;
+	uint64_t incarnation; /* of the last loader */
+};
+
+struct broker {
+	uint32_t id;
+	char name[64], host[128], peer[64], software[64], boot_id[64];
+	char groups[16][64];
+	size_t n_groups;
+	uint32_t session; /* the broker's own, 0: none */
+	uint64_t incarnation;
+	int64_t since_us, heard_us;
+	bool accepts;
+	char why_not[128];
+	uint32_t cpu_permille, memory_permille, running, slots;
+	uint64_t disk_free_bytes;
+	struct runner runners[TYPES_MAX];
+	size_t n_runners;
+	bool stored;      /* its document is on its way or kept */
+	bool drained;     /* gets no more work */
+	uint32_t version; /* of its document */
+};
+
+struct registrar {
+	struct actor *me;
+	struct ledger *ledger;
+	struct broker **brokers;
+	size_t n;
+	uint32_t last_id;
+};
+
+const char *runner_state_name(const struct runner *run);
+
+#endif
