@@ -37,6 +37,11 @@ int queues_get(struct call *c)
 	return ask(c, "queues");
 }
 
+int pools_get(struct call *c)
+{
+	return ask(c, "pools");
+}
+
 /* What does not work is 503, with the whole answer, so that a probe needs no parser. */
 static int health_done(struct call *c)
 {
