@@ -13,7 +13,7 @@
 #include "util/alloc.h"
 #include "util/err.h"
 
-/* --- arguments ---------------------------------------------------------------------------- */
+/* --- arguments ----------------------------------------------------------------------- */
 
 static int parse_name(struct order *o, const char *key, struct refusal *f)
 {
@@ -46,7 +46,7 @@ int order_parse_pool(struct order *o, struct refusal *f)
 	return r;
 }
 
-/* --- what is known --------------------------------------------------------------------------- */
+/* --- what is known ------------------------------------------------------------------- */
 
 static struct known_pool *find(const struct commander *c, const char *name)
 {
@@ -123,7 +123,7 @@ int pools_check(const struct commander *c, struct task *const *tasks, size_t n, 
 	return 0;
 }
 
-/* --- the edit ------------------------------------------------------------------------------------- */
+/* --- the edit ------------------------------------------------------------------------ */
 
 static int check_unused(const struct commander *c, const char *name, struct refusal *f)
 {

@@ -2,8 +2,8 @@
  * task takes one slot of without naming them.
  *
  * By name: "NAME" a pool, "server:NAME" a target server, "project:NAME" a project's quota,
- * "workflow:PROJECT/NAME" a workflow's. All but the last are documents (DOC_POOL), changed by command
- * and kept by the ledger, which also counts what is taken; the sorter has its own view.
+ * "workflow:PROJECT/NAME" a workflow's. All but the last are documents (DOC_POOL), changed by
+ * command and kept by the ledger, which also counts what is taken; the sorter has its own view.
  */
 #ifndef BASESERVER_POOLS_H
 #define BASESERVER_POOLS_H

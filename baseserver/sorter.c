@@ -5,6 +5,7 @@
 #include "baseserver/ledger.h"
 #include "baseserver/pools.h"
 #include "baseserver/sorter_impl.h"
+#include "sched/civil.h"
 #include "sched/task.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -40,6 +41,13 @@ static struct ready *take_in(struct sorter *s, const struct instance *i, uint32_
 	r->side = side_of(i);
 	set_slot(s, slot, index);
 	return r;
+}
+
+/* Those that came due at once (rows of one command) go by date: quarters of a minute would
+ * do, 4 s are kept, which 32 bits hold for 272 years both ways. */
+static uint32_t tie_of(int64_t run_date)
+{
+	return (uint32_t)(floor_div(run_date, 4) + (INT64_C(1) << 31));
 }
 
 static void give_back(struct sorter *s, struct ready *r)
@@ -92,6 +100,7 @@ static void wait_in_lane(struct sorter *s, struct ready *r, const struct instanc
 	if (r->lane != l) {
 		leave_lane(s, r);
 		heap_node_init(&r->node);
+		r->node.tie = tie_of(r->key.run_date);
 		r->lane = l;
 	}
 	r->revision = i->revision;
@@ -232,6 +241,21 @@ static void grant(struct sorter *s, const struct lane *l)
 	sorter_spend(s, seat);
 }
 
+/* One that waits at a pool for the same slots may have aged past who was let in there. */
+static bool is_passed(struct sorter *s, const struct lane *l)
+{
+	for (size_t i = 0; i < l->queue->n_takes && !l->test; i++) {
+		const struct stand *t = l->stands[i];
+		struct lane *first = t->limit->parked ? sorter_first_of(s, &t->parked) : NULL;
+		if (!first || !sorter_goes_first(s, first, l))
+			continue;
+		sorter_lane_moved(s, first);
+		if (first->parked != t)
+			return true;
+	}
+	return false;
+}
+
 /* Who stands in a class may have been let in with more than there is room for. */
 static void start_what_may(struct sorter *s)
 {
@@ -240,7 +264,7 @@ static void start_what_may(struct sorter *s)
 	for (sorter_limits_settle(s); outbox_room(&s->out) > 0 && (l = sorter_first(s));
 	     sorter_limits_settle(s)) {
 		sorter_lane_moved(s, l);
-		if (l->open)
+		if (l->open && !is_passed(s, l))
 			grant(s, l);
 	}
 	if (s->n_dirty > 0)

@@ -208,11 +208,7 @@ void sorter_each_class(const struct sorter *s,
 			                  .sessions = k->n_sessions,
 			                  .open = k->open,
 			                  .running = k->running };
-		for (int p = 1; p <= PRIORITY_MAX; p++) {
-			const struct lane *l = (const struct lane *)heap_top(&k->lanes[p]);
-			if (l && (c.oldest_us == 0 || l->key < c.oldest_us))
-				c.oldest_us = l->key;
-		}
+		c.oldest_us = shelf_oldest_us(&k->lanes);
 		each(ctx, &c);
 	}
 }
@@ -227,11 +223,8 @@ void sorter_each_pool(const struct sorter *s, void (*each)(void *ctx, const stru
 			                 .taken = m->taken[SIDE_LIVE] + m->taken[SIDE_BACKFILL],
 			                 .backfill = m->taken[SIDE_BACKFILL],
 			                 .waiting = m->waiting };
-		for (size_t k = 0; k < m->n_stands; k++) {
-			const struct lane *l = (const struct lane *)heap_top(&m->stands[k]->parked);
-			if (l && (p.oldest_us == 0 || l->key < p.oldest_us))
-				p.oldest_us = l->key;
-		}
+		for (size_t k = 0; k < m->n_stands; k++)
+			p.oldest_us = earlier(p.oldest_us, shelf_oldest_us(&m->stands[k]->parked));
 		each(ctx, &p);
 	}
 }

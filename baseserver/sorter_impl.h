@@ -49,7 +49,8 @@ struct ready {
 /* The ready instances of one task that are alike. */
 struct lane {
 	struct heap_node node; /* in its class or stand */
-	int64_t key;           /* effective due of its first */
+	int64_t key;           /* effective due of its first ... */
+	uint32_t tie;          /* ... and what orders those due at once: its date */
 	struct heap ready;
 	struct queue *queue;
 	struct lane *next;     /* of the queue */
@@ -65,6 +66,12 @@ struct lane {
 		struct klass *klass;
 		size_t n;
 	} counted;
+};
+
+/* Lanes by priority as given: age never changes the order of those with the same one. */
+struct shelf {
+	struct heap lanes[PRIORITY_MAX + 1];
+	uint32_t some; /* bit n: lanes[n] has some */
 };
 
 /* A pool or quota, as the sorter sees it. */
@@ -89,7 +96,7 @@ struct stand {
 	struct klass *klass;
 	int32_t slots;
 	uint8_t side;
-	struct heap parked;
+	struct shelf parked;
 	uint32_t open; /* lanes that stand in their class */
 };
 
@@ -128,8 +135,7 @@ struct queue {
 
 /* A type, a group and a machine pool: what the same sessions can serve. */
 struct klass {
-	struct heap lanes[PRIORITY_MAX + 1]; /* by priority as given: age keeps their order */
-	uint32_t some;                       /* bit n: lanes[n] has some */
+	struct shelf lanes;
 	struct klass *next, **at;       /* of those with lanes and credit; at NULL: not there */
 	char *type, *group, **machines; /* machines: NULL-ended, or NULL */
 	struct seat **sessions;
@@ -201,6 +207,12 @@ void sorter_count_asked(struct sorter *s, struct queue *q, uint8_t side, int32_t
 /* The lane whose first instance starts next, or NULL. Its gates are open, its class has credit. */
 struct lane *sorter_first(struct sorter *s);
 int64_t sorter_effective(const struct sorter *s, const struct lane *l); /* priority with age */
+/* Higher priority with age, then the earlier effective due, then the earlier date. */
+bool sorter_goes_first(const struct sorter *s, const struct lane *a, const struct lane *b);
+/* The lane of a shelf that comes first, with age; NULL: it is empty. */
+struct lane *sorter_first_of(const struct sorter *s, const struct shelf *sh);
+void shelf_done(struct shelf *sh);
+int64_t shelf_oldest_us(const struct shelf *sh); /* effective due; 0: it is empty */
 uint8_t sorter_gate(struct sorter *s, const struct lane *l, size_t *ret_take);
 void sorter_queues_free(struct sorter *s);
 

@@ -85,13 +85,43 @@ static void left(struct sorter *s, const struct lane *l, const struct stand *but
 			sorter_limit_look(s, l->queue->takes[i].limit);
 }
 
+static void shelf_put(struct shelf *sh, struct lane *l)
+{
+	l->node.tie = l->tie;
+	heap_set(&sh->lanes[l->priority], &l->node, l->key);
+	sh->some |= 1u << l->priority;
+}
+
+static void shelf_take(struct shelf *sh, struct lane *l)
+{
+	heap_remove(&sh->lanes[l->priority], &l->node);
+	if (sh->lanes[l->priority].len == 0)
+		sh->some &= ~(1u << l->priority);
+}
+
+void shelf_done(struct shelf *sh)
+{
+	for (int p = 0; p <= PRIORITY_MAX; p++)
+		heap_done(&sh->lanes[p]);
+}
+
+int64_t shelf_oldest_us(const struct shelf *sh)
+{
+	int64_t oldest = 0;
+
+	for (int p = 0; p <= PRIORITY_MAX; p++) {
+		const struct lane *l = (const struct lane *)heap_top(&sh->lanes[p]);
+		if (l && (oldest == 0 || l->key < oldest))
+			oldest = l->key;
+	}
+	return oldest;
+}
+
 static void leave_class(struct sorter *s, struct lane *l)
 {
 	struct klass *k = l->queue->klass;
 
-	heap_remove(&k->lanes[l->priority], &l->node);
-	if (!k->lanes[l->priority].len)
-		k->some &= ~(1u << l->priority);
+	shelf_take(&k->lanes, l);
 	for (size_t i = 0; i < takes_of(l); i++)
 		l->stands[i]->open--;
 	l->open = false;
@@ -102,10 +132,9 @@ static void enter_class(struct sorter *s, struct lane *l)
 {
 	struct klass *k = l->queue->klass;
 
-	heap_set(&k->lanes[l->priority], &l->node, l->key);
+	shelf_put(&k->lanes, l);
 	if (l->open)
 		return;
-	k->some |= 1u << l->priority;
 	for (size_t i = 0; i < takes_of(l); i++)
 		l->stands[i]->open++;
 	l->open = true;
@@ -114,7 +143,7 @@ static void enter_class(struct sorter *s, struct lane *l)
 
 static void leave_stand(struct lane *l)
 {
-	heap_remove(&l->parked->parked, &l->node);
+	shelf_take(&l->parked->parked, l);
 	l->parked->limit->parked--;
 	l->parked = NULL;
 }
@@ -147,7 +176,7 @@ static void stand_at(struct sorter *s, struct lane *l, struct stand *stand, bool
 		enter_class(s, l);
 	if (!stand)
 		return;
-	heap_set(&stand->parked, &l->node, l->key);
+	shelf_put(&stand->parked, l);
 	if (l->parked != stand)
 		stand->limit->parked++;
 	l->parked = stand;
@@ -161,8 +190,10 @@ void sorter_lane_moved(struct sorter *s, struct lane *l)
 
 	if (some && !l->stands)
 		look_up_stands(l);
-	if (some)
+	if (some) {
 		l->key = heap_top(&l->ready)->key;
+		l->tie = heap_top(&l->ready)->tie;
+	}
 	l->gate = some ? sorter_gate(s, l, &take) : 0;
 	bool held = q->held && !l->test;
 	bool parks = some && !held && (l->gate == 7 || l->gate == 8);
@@ -191,20 +222,23 @@ struct lane *sorter_lane(struct queue *q, uint8_t priority, uint8_t side, bool t
 	return l;
 }
 
-static struct lane *first_of(struct sorter *s, const struct klass *k, int64_t *ret_effective)
+bool sorter_goes_first(const struct sorter *s, const struct lane *a, const struct lane *b)
+{
+	int64_t x = sorter_effective(s, a), y = sorter_effective(s, b);
+
+	if (x != y)
+		return x > y;
+	return a->key != b->key ? a->key < b->key : a->tie < b->tie;
+}
+
+struct lane *sorter_first_of(const struct sorter *s, const struct shelf *sh)
 {
 	struct lane *best = NULL;
 
-	for (int p = PRIORITY_MAX; p > 0; p--) {
-		struct lane *l = (struct lane *)heap_top(&k->lanes[p]);
-		if (!l)
-			continue;
-		int64_t effective = sorter_effective(s, l);
-		if (best && (effective < *ret_effective ||
-		             (effective == *ret_effective && l->key >= best->key)))
-			continue;
-		best = l;
-		*ret_effective = effective;
+	for (uint32_t some = sh->some; some; some &= some - 1) {
+		struct lane *l = (struct lane *)heap_top(&sh->lanes[__builtin_ctz(some)]);
+		if (!best || sorter_goes_first(s, l, best))
+			best = l;
 	}
 	return best;
 }
@@ -212,15 +246,11 @@ static struct lane *first_of(struct sorter *s, const struct klass *k, int64_t *r
 struct lane *sorter_first(struct sorter *s)
 {
 	struct lane *best = NULL;
-	int64_t best_effective = 0, effective = 0;
 
 	for (const struct klass *k = s->startable; k; k = k->next) {
-		struct lane *l = first_of(s, k, &effective);
-		if (best && (effective < best_effective ||
-		             (effective == best_effective && l->key >= best->key)))
-			continue;
-		best = l;
-		best_effective = effective;
+		struct lane *l = sorter_first_of(s, &k->lanes);
+		if (!best || sorter_goes_first(s, l, best))
+			best = l;
 	}
 	return best;
 }

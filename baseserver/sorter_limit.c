@@ -57,7 +57,6 @@ struct stand *sorter_stand(struct limit *m, struct klass *k, uint8_t side, int32
 	}
 	struct stand *t = mem_new(sizeof *t);
 	*t = (struct stand){ .limit = m, .klass = k, .side = side, .slots = slots };
-	heap_init(&t->parked);
 	m->stands = mem_grow(m->stands, m->n_stands + 1, sizeof *m->stands);
 	m->stands[m->n_stands++] = t;
 	return t;
@@ -83,10 +82,16 @@ static int32_t kept_for(const struct limit *m, uint8_t side)
 	for (size_t i = 0; i < m->n_stands; i++) {
 		const struct stand *t = m->stands[i];
 		if (t->side == side && t->slots <= lacks && t->klass->open > 0 &&
-		    (t->open > 0 || t->parked.len > 0))
+		    (t->open > 0 || t->parked.some))
 			return lacks;
 	}
 	return 0;
+}
+
+/* It has waited so long that age can do no more for it. */
+static bool is_aged(const struct sorter *s, const struct lane *l)
+{
+	return s->now_us - l->key >= AGE_STEP_US && sorter_effective(s, l) == PRIORITY_MAX;
 }
 
 /* Is there one that takes more, and would wait for good if smaller ones passed it for ever?
@@ -98,9 +103,8 @@ static bool would_pass(const struct sorter *s, const struct limit *m, const stru
 		const struct stand *t = m->stands[i];
 		if (t->slots <= slots || t->slots > m->size || t->klass->open == 0)
 			continue;
-		const struct lane *top = (const struct lane *)heap_top(&t->parked);
-		if (top && top != l && s->now_us - top->key >= AGE_STEP_US &&
-		    sorter_effective(s, top) == PRIORITY_MAX &&
+		const struct lane *top = sorter_first_of(s, &t->parked);
+		if (top && top != l && is_aged(s, top) &&
 		    (top->key < l->key || sorter_effective(s, l) < PRIORITY_MAX))
 			return true;
 	}
@@ -116,13 +120,15 @@ static void set_reserving(struct sorter *s, struct limit *m, bool is)
 bool sorter_limit_fits(struct sorter *s, struct limit *m, const struct lane *l, int32_t slots)
 {
 	int32_t taken = m->taken[SIDE_LIVE] + m->taken[SIDE_BACKFILL];
+	uint8_t other = SIDES - 1 - l->side;
 
 	if (m->size == POOL_NONE)
 		return true;
 	if (taken + slots > m->size)
 		return false;
-	if (taken + slots + kept_for(m, SIDES - 1 - l->side) <= m->size &&
-	    !would_pass(s, m, l, slots))
+	/* Who takes too much to fit beside a share has its turn by age. */
+	bool apart = slots + share_of(m, other) > m->size && is_aged(s, l);
+	if ((apart || taken + slots + kept_for(m, other) <= m->size) && !would_pass(s, m, l, slots))
 		return true;
 	set_reserving(s, m, true);
 	return false;
@@ -137,7 +143,7 @@ static void let_go(struct sorter *s, struct stand *t)
 	int32_t left = m->size == POOL_NONE ? INT32_MAX : room / t->slots;
 
 	while (left > 0) {
-		struct lane *l = (struct lane *)heap_top(&t->parked);
+		struct lane *l = sorter_first_of(s, &t->parked);
 		if (!l)
 			return;
 		sorter_lane_moved(s, l);
@@ -176,7 +182,7 @@ void sorter_limits_free(struct sorter *s)
 	for (size_t i = 0; i < s->n_limits; i++) {
 		struct limit *m = s->limits[i];
 		for (size_t k = 0; k < m->n_stands; k++) {
-			heap_done(&m->stands[k]->parked);
+			shelf_done(&m->stands[k]->parked);
 			free(m->stands[k]);
 		}
 		free(m->stands);

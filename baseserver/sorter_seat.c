@@ -46,7 +46,7 @@ static uint64_t open_of(const struct seat *seat)
 /* In the list of those that may start something, or not. */
 void sorter_class_moved(struct sorter *s, struct klass *k)
 {
-	bool may = k->some && k->open > 0;
+	bool may = k->lanes.some && k->open > 0;
 
 	if (may == (k->at != NULL))
 		return;
@@ -91,8 +91,6 @@ struct klass *sorter_class_of(struct sorter *s, const struct task *def)
 			return k;
 	}
 	struct klass *k = mem_new(sizeof *k);
-	for (int p = 0; p <= PRIORITY_MAX; p++)
-		heap_init(&k->lanes[p]);
 	k->type = mem_str(def->type);
 	k->group = mem_str(def->group);
 	if (def->n_machines) {
@@ -272,8 +270,7 @@ void sorter_seats_free(struct sorter *s)
 		free(k->type);
 		free(k->group);
 		free(k->sessions);
-		for (int p = 0; p <= PRIORITY_MAX; p++)
-			heap_done(&k->lanes[p]);
+		shelf_done(&k->lanes);
 		free(k);
 	}
 	free(s->classes);

@@ -1,5 +1,6 @@
 #include "util/heap.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "util/alloc.h"
@@ -20,7 +21,12 @@ void heap_done(struct heap *h)
 static void place(struct heap *h, size_t at, struct heap_node *n)
 {
 	h->nodes[at] = n;
-	n->at = at;
+	n->at = (uint32_t)at;
+}
+
+static bool before(const struct heap_node *a, const struct heap_node *b)
+{
+	return a->key < b->key || (a->key == b->key && a->tie < b->tie);
 }
 
 static void rise(struct heap *h, struct heap_node *n)
@@ -29,7 +35,7 @@ static void rise(struct heap *h, struct heap_node *n)
 
 	while (at > 0) {
 		size_t up = (at - 1) / WAYS;
-		if (h->nodes[up]->key <= n->key)
+		if (!before(n, h->nodes[up]))
 			break;
 		place(h, at, h->nodes[up]);
 		at = up;
@@ -46,9 +52,9 @@ static void sink(struct heap *h, struct heap_node *n)
 		if (first >= h->len)
 			break;
 		for (size_t i = first + 1; i < first + WAYS && i < h->len; i++)
-			if (h->nodes[i]->key < h->nodes[least]->key)
+			if (before(h->nodes[i], h->nodes[least]))
 				least = i;
-		if (h->nodes[least]->key >= n->key)
+		if (!before(h->nodes[least], n))
 			break;
 		place(h, at, h->nodes[least]);
 		at = least;

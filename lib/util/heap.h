@@ -9,11 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HEAP_OUT SIZE_MAX
+#define HEAP_OUT UINT32_MAX
 
 struct heap_node {
 	int64_t key;
-	size_t at; /* HEAP_OUT while in no heap; set by heap_node_init() */
+	uint32_t tie; /* among equal keys the smaller is first; set while in no heap */
+	uint32_t at;  /* HEAP_OUT while in no heap; set by heap_node_init() */
 };
 
 struct heap {
@@ -24,6 +25,7 @@ struct heap {
 static inline void heap_node_init(struct heap_node *n)
 {
 	n->at = HEAP_OUT;
+	n->tie = 0;
 }
 
 void heap_init(struct heap *h);

@@ -37,7 +37,7 @@ static inline int64_t wall(void *ctx)
 
 static const struct clock test_clock = { mono, wall, NULL };
 
-enum { GRANTS = 64 };
+enum { GRANTS = 2048 };
 
 struct fixture {
 	struct store *store;
