@@ -131,6 +131,16 @@ const struct task *task_version(uint32_t id, uint32_t version); /* NULL: no such
 const struct task *task_now(uint32_t id);                       /* the newest made */
 struct task *task_edit(uint32_t id);                            /* another version */
 
+/* sim_pools.c: pools, their changes, and what no grant may exceed. */
+enum { POOLS = 3 };
+const char *pool_name(int pool); /* the last one is a quota: no task names it */
+void pools_reset(void);
+void pools_make(void); /* with the first definitions */
+void pools_act(void);  /* somebody changes a size */
+void pools_follow(const struct transition *tr); /* TK_POOL */
+void pools_restart(struct store *s);            /* as stored */
+void pools_grant(const struct task *t, const int slots[TASKS + 1]);
+
 /* sim_server.c: the server's process. */
 void server_start(void);
 void server_crash(void);

@@ -87,6 +87,7 @@ void check_reset(void)
 	for (int i = 0; i <= TASKS; i++)
 		known[i].online_from = INT64_MIN;
 	rules_reset();
+	pools_reset();
 	stats_reset();
 	commands_reset();
 }
@@ -128,9 +129,12 @@ static void check_gates(const struct transition *tr, const struct task *t)
 	if (!replaying && tr->inst.version != k->version)
 		break_invariant("G1-2", "task %u granted by version %u of %u", t->id,
 		                tr->inst.version, k->version);
-	if (t->concurrency && slots[t->id] >= t->concurrency)
+	int cap = t->serial == SERIAL_UNORDERED ? 1 : t->concurrency;
+	if (cap && slots[t->id] >= cap)
 		break_invariant("I10", "task %u runs %d of %d and starts one more", t->id,
-		                slots[t->id], t->concurrency);
+		                slots[t->id], cap);
+	if (!replaying)
+		pools_grant(t, slots);
 	if (t->workflow_cap && workflow_slots >= t->workflow_cap)
 		break_invariant("I10", "the workflow's quota is exceeded");
 }
@@ -213,6 +217,7 @@ void check_restart(struct store *s)
 	else
 		break_invariant("P4", "the store is at %" PRIu64 ", %" PRIu64 " was shown", number,
 		                last_number);
+	pools_restart(s);
 	check_store(s);
 }
 
@@ -317,6 +322,8 @@ void check_record(const struct transition *tr)
 	promises_follow(tr);
 	if (tr->kind == TK_TASK)
 		check_task(tr->ref, tr->row);
+	if (tr->kind == TK_POOL)
+		pools_follow(tr);
 	if (tr->kind != TK_INSTANCE)
 		return;
 	struct row *r = row_of(tr->inst.key, true);

@@ -162,6 +162,8 @@ void operator_acts(void)
 		return;
 	if (swarm.edits && chance(swarm.commands ? 100 : 250))
 		edit_command();
+	else if (swarm.edits && chance(80))
+		pools_act();
 	else if (swarm.commands && chance(600))
 		commands_act();
 	else if (chance(60))

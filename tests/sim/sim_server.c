@@ -126,8 +126,10 @@ void server_start(void)
 	worker_start(thread_of(AT_WORKER));
 	CHECK(threads_start(&err) == 0);
 	up = true;
-	if (first)
+	if (first) {
+		pools_make();
 		publish_tasks();
+	}
 	note("server: epoch %u", ledger_epoch(ledger));
 	check_epoch_taken(ledger_epoch(ledger));
 	commands_restarted();

@@ -16,6 +16,7 @@ enum { VERSIONS = 512, LINKS = 4 };
 struct made {
 	struct task task;
 	struct task_link links[LINKS];
+	struct task_pool pools[POOLS - 1];
 	char name[32];
 };
 
@@ -74,6 +75,17 @@ static void random_links(struct task *t)
 	t->join = t->n_links > 1 && chance(150) ? 1 : 0;
 }
 
+/* None, one or both pools, up to the two slots that each always has. */
+static void random_pools(struct task *t)
+{
+	int first = (int)rnd(POOLS - 1);
+
+	t->n_pools = chance(300) ? 1 + rnd(POOLS - 1) : 0;
+	for (size_t k = 0; k < t->n_pools; k++)
+		t->pools[k] = (struct task_pool){ pool_name((first + (int)k) % (POOLS - 1)),
+			                          1 + (int32_t)rnd(2) };
+}
+
 static void random_settings(struct task *t)
 {
 	static const int64_t lives[] = { 2 * SEC, 5 * SEC, 20 * SEC };
@@ -87,7 +99,9 @@ static void random_settings(struct task *t)
 	t->alive_wait_us = chance(300) ? lives[rnd(3)] : 0;
 	t->expire_after_us = chance(100) ? (30 + rnd(200)) * SEC : 0;
 	t->on_lost_hold = chance(150);
-	t->serial = chance(150) ? SERIAL_ORDERED : SERIAL_PARALLEL;
+	t->serial = chance(150)  ? SERIAL_ORDERED
+	            : chance(50) ? SERIAL_UNORDERED
+	                         : SERIAL_PARALLEL;
 	t->dispatch = (enum task_dispatch)rnd(DISPATCH_BROADCAST);
 }
 
@@ -107,11 +121,13 @@ static struct task *task_make(uint32_t id, uint32_t version)
 	t->type = "t";
 	t->group = t->owner = t->run_as = "";
 	t->links = m->links;
+	t->pools = m->pools;
 	t->plan = plan_of(id % 4 == 3 ? 5 : 1);
 	t->workflow_cap = 10;
 	t->infra_max = 1000;
 	t->grace_us = 200 * MS;
 	random_settings(t);
+	random_pools(t);
 	return t;
 }
 
