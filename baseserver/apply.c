@@ -82,7 +82,7 @@ static int read_documents(struct apply *a)
 		workflow_set_read(a->set, text, strlen(text), name, &a->diags);
 	}
 	if (a->diags.errors == 0 && list && workflow_set_count(a->set) == 0 &&
-	    workflow_set_calendars(a->set) == 0)
+	    workflow_set_calendars(a->set) == 0 && workflow_set_scopes(a->set) == 0)
 		return refuse(a->f, E_INVALID, "args.documents", NULL,
 		              "args.documents: there is no workflow and no calendar in them");
 	return a->diags.errors || apply_dependents(a) < 0 ? refuse_diags(a) : 0;
@@ -95,6 +95,8 @@ static int compile(struct apply *a)
 
 	world_init(&a->world, &c->task_names, &c->workflow_names, &c->cat, &c->calendars,
 	           c->set.timezone, true, now);
+	a->world.scopes = &c->scopes;
+	a->world.set = a->set;
 	if (workflow_compile(a->set, &a->world.w, &a->diags, &a->tasks, &a->n) == 0)
 		return 0;
 	return refuse_diags(a);
@@ -180,11 +182,10 @@ void apply_change_end(struct apply *a, const char *what, const char *prefix,
 }
 
 static void change(struct apply *a, const char *kind, const char *name, const char *what,
-                   uint32_t version, const char *prefix, const struct yaml_node *was,
-                   const struct yaml_node *is)
+                   uint32_t version, const struct yaml_node *was, const struct yaml_node *is)
 {
 	apply_change_begin(a, kind, name, what, version);
-	apply_change_end(a, what, prefix, was, is);
+	apply_change_end(a, what, "", was, is);
 }
 
 static const char *last_part(const char *name)
@@ -207,7 +208,6 @@ static const struct yaml_node *task_node(const struct yaml_node *root, const cha
 static void change_task(struct apply *a, const struct task *t, bool is_new, bool differs,
                         const struct yaml_node *was, const struct yaml_node *is)
 {
-	static const char no_prefix[] = "";
 	const struct yaml_node *old = task_node(was, t->name), *now = task_node(is, t->name);
 	const char *what = is_new                                            ? "create"
 	                   : differs && !(old && now && yaml_same(old, now)) ? "update"
@@ -219,7 +219,7 @@ static void change_task(struct apply *a, const struct task *t, bool is_new, bool
 	apply_change_begin(a, "task", t->name, what, 0);
 	if (passed)
 		jw_number(&a->changes, "run_dates", passed);
-	apply_change_end(a, what, no_prefix, old, now);
+	apply_change_end(a, what, "", old, now);
 }
 
 /* --- rows ------------------------------------------------------------------------------- */
@@ -387,6 +387,25 @@ bool apply_in_set(const struct apply *a, uint32_t id)
 	return false;
 }
 
+static bool names_workflow(const struct apply *a, const char *name)
+{
+	for (size_t i = 0; i < a->n_given; i++)
+		if (strcmp(workflow_name(workflow_set_at(a->set, i)), name) == 0)
+			return true;
+	return false;
+}
+
+/* Of a project that is to hold nothing beside the documents? */
+static bool is_pruned(const struct apply *a, const char *name)
+{
+	size_t n = strcspn(name, "/");
+
+	for (const struct jval *v = a->cmd->o.prune ? a->cmd->o.prune->first : NULL; v; v = v->next)
+		if (v->len == n && strncmp(v->text, name, n) == 0)
+			return true;
+	return false;
+}
+
 /* Of a workflow that the documents name: in the set, or going as well. */
 static bool is_ours(const struct apply *a, const struct cat_task *t)
 {
@@ -395,7 +414,7 @@ static bool is_ours(const struct apply *a, const struct cat_task *t)
 		if (catalog_in_workflow(t, name, strlen(name)))
 			return true;
 	}
-	return false;
+	return is_pruned(a, t->def->name);
 }
 
 /* A task of the documents that waits for one that goes. */
@@ -449,7 +468,7 @@ static int retire_missing(struct apply *a, const char *workflow)
 		e->tasks[e->n_tasks] = task_ref(t->def);
 		e->rows[e->n_tasks] = t->row;
 		e->rows[e->n_tasks++].state = TS_RETIRED;
-		change(a, "task", t->def->name, "retire", 0, "", NULL, NULL);
+		change(a, "task", t->def->name, "retire", 0, NULL, NULL);
 	}
 	return 0;
 }
@@ -495,6 +514,28 @@ static void take_tasks(struct apply *a, const char *workflow, bool differs,
 	}
 }
 
+/* Workflows of a pruned project that the documents do not name. */
+static int prune(struct apply *a)
+{
+	for (size_t i = 0; i < a->c->n_documents; i++) {
+		const struct document *d = &a->c->documents[i];
+		if (d->retired || names_workflow(a, d->name) || !is_pruned(a, d->name))
+			continue;
+		int r = retire_missing(a, d->name);
+		if (r < 0)
+			return r;
+		apply_add_doc(a, &(struct store_doc){ .kind = DOC_WORKFLOW,
+		                                      .id = d->id,
+		                                      .version = d->version + 1,
+		                                      .retired = true,
+		                                      .name = d->name,
+		                                      .body = d->body,
+		                                      .body_len = d->len });
+		change(a, "workflow", d->name, "retire", d->version + 1, NULL, NULL);
+	}
+	return 0;
+}
+
 static int take_workflow(struct apply *a, const struct workflow *wf)
 {
 	const char *name = workflow_name(wf);
@@ -516,7 +557,7 @@ static int take_workflow(struct apply *a, const struct workflow *wf)
 	       !was      ? "create"
 	       : differs ? "update"
 	                 : "same",
-	       differs ? version : was->version, "", old, now);
+	       differs ? version : was->version, old, now);
 	take_tasks(a, name, differs, old, now);
 	if (differs)
 		apply_add_doc(a, &(struct store_doc){ .kind = DOC_WORKFLOW,
@@ -536,10 +577,14 @@ static int take_all(struct apply *a)
 {
 	jw_list(&a->changes, "changes");
 	int r = apply_calendars(a);
+	if (r == 0)
+		r = apply_scopes(a);
 	for (size_t i = 0; i < a->n_given && r == 0; i++)
 		r = take_workflow(a, workflow_set_at(a->set, i));
 	for (size_t i = a->n_given; i < workflow_set_count(a->set) && r == 0; i++)
 		apply_replan(a, workflow_set_at(a->set, i));
+	if (r == 0)
+		r = prune(a);
 	jw_end_list(&a->changes);
 	print_diags(&a->diags, true, "warnings", &a->changes);
 	return r;

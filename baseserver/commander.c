@@ -8,6 +8,7 @@
 #include "baseserver/commander_impl.h"
 #include "baseserver/json_read.h"
 #include "baseserver/ledger.h"
+#include "baseserver/params.h"
 #include "sched/task.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -509,7 +510,8 @@ static void turn(void *self)
 	for (size_t i = 0; i < c->n_cmds; i++) {
 		struct cmd *cmd = c->cmds[i];
 		if (cmd->phase != PH_OVER &&
-		    (cmd->at_work || cmd->phase == PH_GONE || cmd->phase == PH_OTHER || (cmd->phase == PH_RUN && !c->stuck)))
+		    (cmd->at_work || cmd->phase == PH_GONE || cmd->phase == PH_OTHER ||
+		     (cmd->phase == PH_RUN && !c->stuck)))
 			step(c, cmd);
 		forget = forget || cmd->forget;
 	}
@@ -673,6 +675,14 @@ static int each_calendar(void *ctx, const struct store_doc *d)
 	return calendars_put(&ld->c->calendars, d, ld->err);
 }
 
+/* The params actor hears of it before the client does. */
+static void put_scope(struct commander *c, const struct store_doc *d)
+{
+	scopes_put(&c->scopes, d);
+	if (c->front && c->front->params)
+		params_tell(c->front->params, d->name, d->body, d->body_len);
+}
+
 void commander_learn(struct commander *c, const struct edit *e)
 {
 	for (size_t i = 0; i < e->n_docs; i++)
@@ -682,6 +692,8 @@ void commander_learn(struct commander *c, const struct edit *e)
 			CHECK(calendars_put(&c->calendars, &e->docs[i], NULL) == 0);
 		else if (e->docs[i].kind == DOC_POOL)
 			pool_learn(c, &e->docs[i]);
+		else if (e->docs[i].kind == DOC_SETTING)
+			put_scope(c, &e->docs[i]);
 	for (size_t i = 0; i < e->n_tasks; i++)
 		names_put(&c->task_names, e->tasks[i]->name, e->rows[i].id)
 			->anchor = e->rows[i].anchor;
@@ -708,6 +720,7 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 	names_init(&c->task_names);
 	names_init(&c->workflow_names);
 	calendars_init(&c->calendars);
+	scopes_init(&c->scopes);
 	int r = store_load_commands(store, false, each_command, &ld, err);
 	if (r == 0)
 		r = store_load_tasks(store, each_task, c, err);
@@ -720,6 +733,8 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 			r = cmd_load_settled(c->cmds[i], store, err);
 	if (r == 0)
 		r = store_load_docs(store, DOC_POOL, each_pool, c, err);
+	if (r == 0)
+		r = scopes_load(&c->scopes, store, err);
 	if (r < 0) {
 		commander_free(c);
 		return r;
@@ -747,6 +762,7 @@ void commander_free(struct commander *c)
 		cmd_free(cmd);
 	}
 	query_drop_parked(c);
+	scopes_done(&c->scopes);
 	proposals_free(c->stuck);
 	catalog_done(&c->cat);
 	for (size_t i = 0; i < c->n_documents; i++) {

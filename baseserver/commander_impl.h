@@ -10,6 +10,7 @@
 #include "baseserver/front.h"
 #include "baseserver/letters.h"
 #include "baseserver/names.h"
+#include "baseserver/scopes.h"
 #include "baseserver/select.h"
 #include "rt/stream.h"
 #include "util/buf.h"
@@ -33,13 +34,14 @@ struct order {
 	int64_t from;                 /* s, UTC; now when nothing was said */
 	bool has_from, from_is_local; /* local: `from` is a label */
 	int64_t priority;             /* 0: as it was */
+	char *params;                 /* of this run alone, a JSON object of texts; NULL: none */
 	int64_t parallel;             /* 0: no cap */
 	int mode, scope, order, level;
 	bool kill_running; /* chosen ones that run */
 	bool kill_downstream, leave_finished, stop_on_failure, off_plan, retire;
 	bool on_tasks; /* acts on definitions */
 	uint64_t command;
-	const struct jval *brokers, *documents, *retired_calendars;
+	const struct jval *brokers, *documents, *prune, *retired_calendars;
 	const char *pool; /* or project; its name */
 	int64_t size;     /* of the pool or quota; -1: not said */
 };
@@ -84,7 +86,7 @@ struct flight {
 	struct inst_key last; /* the cursor behind it */
 	size_t index;
 	bool answered;
-	int64_t done, failed; /* outcomes, those in `items` too */
+	int64_t done, failed;             /* outcomes, those in `items` too */
 	struct store_command_item *items; /* refused without asking; others the ledger keeps */
 	size_t n_items;
 };
@@ -166,6 +168,7 @@ struct commander {
 	size_t n_cmds, cmds_cap;
 	struct cmd *work;                        /* dry runs */
 	struct names task_names, workflow_names; /* of all that ever were */
+	struct scopes scopes;                    /* parameters of projects and of all */
 	struct document *documents;
 	size_t n_documents;
 	struct calendars calendars;

@@ -8,28 +8,31 @@
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "sched/tz.h"
+#include "sched/workflow.h"
+#include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/json.h"
 #include "util/log.h"
 
 enum { KEYS_MAX = 16, PARALLEL_MAX = 1000, MESSAGE_MAX = 1000 };
 
 /* Besides `message`. */
 static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
-	[CK_APPLY] = { "documents", "retire", "retire_calendars", "detach", "from" },
+	[CK_APPLY] = { "documents", "retire", "retire_calendars", "detach", "from", "prune" },
 	[CK_RETIRE] = { "selection", "detach" },
 	[CK_ONLINE] = { "selection", "from" },
 	[CK_OFFLINE] = { "selection", "detach" },
 	[CK_FREEZE] = { "selection" },
 	[CK_UNFREEZE] = { "selection" },
-	[CK_REDO] = { "selection", "mode", "scope", "running", "body", "priority" },
+	[CK_REDO] = { "selection", "mode", "scope", "running", "body", "priority", "params" },
 	[CK_BACKFILL] = { "selection", "parallel", "order", "dependencies", "finished", "running",
-	                  "priority", "stop_on_failure", "off_plan" },
+	                  "priority", "stop_on_failure", "off_plan", "params" },
 	[CK_KILL] = { "selection", "grace_ms" },
 	[CK_FORCE_SUCCESS] = { "selection" },
 	[CK_PRIORITY] = { "selection", "priority" },
 	[CK_SKIP] = { "selection" },
-	[CK_RUN_NOW] = { "selection", "off_plan" },
+	[CK_RUN_NOW] = { "selection", "off_plan", "params" },
 	[CK_ENQUEUE] = { "selection" },
 	[CK_DECLARE_DEAD] = { "selection" },
 	[CK_LOG_LEVEL] = { "level", "brokers" },
@@ -172,6 +175,21 @@ static int parse_retired_calendars(struct order *o, struct refusal *f)
 	return 0;
 }
 
+static int parse_prune(struct order *o, struct refusal *f)
+{
+	int r = arg_list(o->args, "args", "prune", 100, &o->prune, f);
+
+	for (const struct jval *v = r == 0 && o->prune ? o->prune->first : NULL; v; v = v->next)
+		if (v->kind != JV_TEXT || !workflow_name_ok(v->text))
+			return refuse(f, E_INVALID, "args.prune", "[\"retail\"]",
+			              "args.prune: a project's name is expected, found %s%s%.60s%s",
+			              v->kind == JV_TEXT ? "" : jv_kind_name(v),
+			              v->kind == JV_TEXT ? "'" : "",
+			              v->kind == JV_TEXT ? v->text : "",
+			              v->kind == JV_TEXT ? "'" : "");
+	return r;
+}
+
 static int parse_others(struct order *o, struct refusal *f)
 {
 	static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
@@ -206,7 +224,7 @@ static int parse_others(struct order *o, struct refusal *f)
 		if (r == 0 && !o->retired_calendars && (!o->documents || o->documents->len == 0))
 			return refuse(f, E_INVALID, "args.documents", NULL,
 			              "args.documents: 1 to 100 documents are expected");
-		return r;
+		return r < 0 ? r : parse_prune(o, f);
 	default:
 		return 0;
 	}
@@ -235,6 +253,47 @@ static int parse_common(struct order *o, struct refusal *f)
 		return refuse(f, E_INVALID, "args.priority", "1 to 10",
 		              "args.priority: is missing");
 	return parse_from(o, f);
+}
+
+/* Parameters of this run alone, over all others. */
+static int parse_params(struct order *o, struct refusal *f)
+{
+	const struct jval *v = jv_get(o->args, "params");
+	struct buf out;
+	char at[100];
+
+	if (!v)
+		return 0;
+	if (v->kind != JV_OBJECT)
+		return refuse(f, E_INVALID, "args.params", "{\"keep_days\": \"7\"}",
+		              "args.params: an object of texts is expected, not %s",
+		              jv_kind_name(v));
+	buf_init(&out);
+	buf_putc(&out, '{');
+	for (const struct jval *p = v->first; p; p = p->next) {
+		snprintf(at, sizeof at, "args.params.%.70s", p->key);
+		const char *wrong = !workflow_name_ok(p->key) ? "the name is none"
+		                    : p->kind != JV_TEXT      ? "a text is expected"
+		                                              : NULL;
+		if (wrong) {
+			buf_done(&out);
+			return refuse(f, E_INVALID, at, NULL, "%s: %s, found %s", at, wrong,
+			              jv_kind_name(p));
+		}
+		buf_puts(&out, p == v->first ? "" : ",");
+		json_quote(&out, p->key, strlen(p->key));
+		buf_putc(&out, ':');
+		json_quote(&out, p->text, p->len);
+	}
+	buf_putc(&out, '}');
+	int r = out.len <= WORKFLOW_OUTPUTS_BYTES_MAX ? 0
+	                                              : refuse(f, E_INVALID, "args.params", NULL,
+	                                                       "args.params: %zu bytes, at most %d",
+	                                                       out.len, WORKFLOW_OUTPUTS_BYTES_MAX);
+	if (r == 0 && v->first)
+		o->params = mem_str(buf_str(&out));
+	buf_done(&out);
+	return r;
 }
 
 static bool known_date(const struct commander *c, const struct order *o, const struct when *w)
@@ -349,6 +408,8 @@ int order_parse(const struct commander *c, enum command_kind kind, const char *a
 	if (r == 0 && kind == CK_BACKFILL)
 		r = parse_backfill(ret, f);
 	if (r == 0)
+		r = parse_params(ret, f);
+	if (r == 0)
 		r = parse_others(ret, f);
 	if (r == 0)
 		r = parse_selection(c, ret, f);
@@ -363,5 +424,6 @@ void order_done(struct order *o)
 {
 	selection_done(&o->sel);
 	jdoc_free(o->doc);
+	free(o->params);
 	*o = (struct order){ .kind = o->kind };
 }

@@ -202,6 +202,10 @@ static void fill(struct proposal *p, const struct cmd *cmd, const struct verdict
 	p->priority = v->priority;
 	p->kill_running = v->kill_running;
 	p->due = v->due;
+	if (cmd->o.params) {
+		p->data = mem_str(cmd->o.params);
+		p->data_kind = ID_PARAMS;
+	}
 }
 
 static void out_add(struct cmd *cmd, struct inst_key key)

@@ -155,8 +155,10 @@ static int make_core(struct daemon *d, struct err *err)
 	d->sorter = sorter_new(place_of(d, "sorter"), d->ledger);
 	d->instantiator = instantiator_new(place_of(d, "instantiator"), d->ledger);
 	d->maintainer = maintainer_new(place_of(d, "maintainer"), d->ledger, &mset);
-	d->params = params_new(place_of(d, "params"), d->ledger);
-	r = registrar_new(place_of(d, "registrar"), d->ledger, d->store, &d->registrar, err);
+	r = params_new(place_of(d, "params"), d->ledger, d->store, &d->params, err);
+	if (r == 0)
+		r = registrar_new(place_of(d, "registrar"), d->ledger, d->store, &d->registrar,
+		                  err);
 	if (r == 0)
 		r = logkeeper_new(place_of(d, "logkeeper"), &lset, &d->logkeeper, err);
 	if (r == 0)
@@ -198,6 +200,7 @@ static void fill_front(struct daemon *d)
 	struct front *f = &d->front;
 
 	f->commander = d->commander;
+	f->params = d->params;
 	f->ledger = d->ledger;
 	f->resolver = d->resolver;
 	f->sorter = d->sorter;

@@ -12,6 +12,7 @@
 struct commander;
 struct ledger;
 struct logkeeper;
+struct params;
 struct registrar;
 struct resolver;
 struct sorter;
@@ -29,6 +30,7 @@ struct front {
 	struct sorter *sorter;
 	struct registrar *registrar;
 	struct logkeeper *logkeeper;
+	struct params *params;
 	struct worker *workers[FRONT_WORKERS_MAX];
 	size_t n_workers;
 	/* worker_drain(), or NULL: tells a worker. Thread: any. */

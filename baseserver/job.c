@@ -54,21 +54,27 @@ static char *expanded(const struct task *def, int64_t run_date, const char *valu
 	return text;
 }
 
-static void add_params(struct job *j, const struct task *def, int64_t run_date)
+static void add_params(struct job *j, const struct task *def, int64_t run_date,
+                       const struct param_value *values, size_t n)
 {
-	if (!def->n_params)
+	if (!values)
+		n = def->n_params;
+	if (!n)
 		return;
-	j->params = mem_array(def->n_params, sizeof *j->params);
-	j->message.params = mem_array(def->n_params, sizeof *j->message.params);
-	for (size_t i = 0; i < def->n_params; i++) {
+	j->params = mem_array(n, sizeof *j->params);
+	j->message.params = mem_array(n, sizeof *j->message.params);
+	for (size_t i = 0; i < n; i++) {
+		const char *name = values ? values[i].name : def->params[i].name;
 		sirdar__param__init(&j->params[i]);
-		j->params[i].name = (char *)def->params[i].name;
-		j->params[i].value = expanded(def, run_date, def->params[i].value);
+		j->params[i].name = mem_str(name);
+		j->params[i].value = values ? mem_str(values[i].value)
+		                            : expanded(def, run_date, def->params[i].value);
 		j->message.params[j->message.n_params++] = &j->params[i];
 	}
 }
 
-Sirdar__Job *job_new(const struct task *def, const struct instance *i)
+Sirdar__Job *job_new(const struct task *def, const struct instance *i,
+                     const struct param_value *values, size_t n)
 {
 	struct job *j = mem_new(sizeof *j);
 	Sirdar__Job *m = &j->message;
@@ -88,7 +94,7 @@ Sirdar__Job *job_new(const struct task *def, const struct instance *i)
 	m->server_lost_keep = def->on_server_lost_keep;
 	m->due_us = i->due * 1000000;
 	m->timezone = (char *)tz_name(plan_tz(def->plan));
-	add_params(j, def, i->key.run_date);
+	add_params(j, def, i->key.run_date, values, n);
 	return m;
 }
 
@@ -98,8 +104,10 @@ void job_free(Sirdar__Job *m)
 
 	if (!j)
 		return;
-	for (size_t i = 0; i < m->n_params; i++)
+	for (size_t i = 0; i < m->n_params; i++) {
+		free(j->params[i].name);
 		free(j->params[i].value);
+	}
 	free(m->params);
 	free(j->params);
 	task_unref(j->def);

@@ -9,9 +9,15 @@ struct err;
 struct instance;
 struct task;
 
-/* Owned by the caller; job_free(). A parameter whose macros cannot be replaced goes as it
- * was written: the check at save time has let it pass. */
-Sirdar__Job *job_new(const struct task *def, const struct instance *i);
+struct param_value {
+	char *name, *value; /* heap */
+};
+
+/* Owned by the caller; job_free(). `values`, n of them: the parameters, macros replaced; NULL:
+ * those of the definition, which then names nothing outside itself. One whose macros cannot be
+ * replaced goes as it was written: the check at save time has let it pass. */
+Sirdar__Job *job_new(const struct task *def, const struct instance *i,
+                     const struct param_value *values, size_t n);
 void job_free(Sirdar__Job *j); /* NULL is fine */
 
 /* One value with its macros replaced, appended to out. errors  E_INVALID, E_LIMIT */

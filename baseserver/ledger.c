@@ -20,6 +20,8 @@ static void slot_drop(void *slot)
 
 	free(tr->note);
 	tr->note = NULL;
+	free(tr->data);
+	tr->data = NULL;
 	if (tr->kind == TK_TASK)
 		task_unref(tr->ref);
 	tr->ref = NULL;

@@ -11,16 +11,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rt/actor.h"
 #include "rt/stream.h"
 #include "sched/instance.h"
 #include "sched/outcome.h"
 #include "store/store.h"
 
-struct actor;
 struct edit;
 struct err;
 struct ledger;
-struct letter;
+struct link_span;
 struct proposals;
 struct record;
 struct task;
@@ -73,6 +73,34 @@ struct ledger_keep {
 };
 int ledger_keep(struct ledger *l, const struct ledger_keep *ask);
 const struct ledger_keep *ledger_kept(const struct letter *letter);
+
+/* What the last success of a task within spans of its plan gave out. */
+struct data_wish {
+	uint32_t task;
+	struct link_span *spans; /* heap, ascending */
+	size_t n_spans;
+	/* answer */
+	int code; /* 0, or E_NOT_FOUND: has_date tells whether there was a success */
+	bool has_date;
+	int64_t run_date;
+	char *body; /* a JSON object of texts; heap */
+};
+
+/* Outputs of others, and the parameters that this instance was started with. Embed it first;
+ * the letter comes back through `answered`, or its discard is called. */
+struct data_question {
+	struct letter letter;
+	struct actor *reply_to;
+	void (*answered)(struct letter *l, void *self);
+	struct inst_key key;
+	bool wants_params;
+	char *params, *own; /* answer: ID_PARAMS and ID_OWN, or NULL; heap */
+	struct data_wish *wishes;
+	size_t n;
+	int code; /* answer: E_BUSY the store is away */
+};
+int ledger_ask_data(struct ledger *l, struct data_question *q); /* thread: any */
+void data_question_done(struct data_question *q);               /* what it points at */
 
 /* For readers to restore themselves, before any thread runs. */
 struct ledger_task {

@@ -103,6 +103,15 @@ static bool adopts(enum state from, enum state to, enum event ev, enum kill_inte
 	       ((ev == EV_KILL || ev == EV_INTENT) && intent == KI_REDO);
 }
 
+/* Outputs count with success only; parameters with whatever (re)starts the instance. */
+static bool takes_data(struct instance *i, enum state to, uint8_t kind)
+{
+	if (kind == ID_OUTPUTS)
+		return to == ST_SUCC;
+	i->flags |= IF_PARAMS;
+	return true;
+}
+
 uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum reason reason,
                        struct proposal *p)
 {
@@ -125,6 +134,12 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 	if (p) {
 		tr.note = p->note;
 		p->note = NULL;
+		if (p->data && takes_data(i, to, p->data_kind)) {
+			tr.data = p->data;
+			tr.data_kind = p->data_kind == ID_PARAMS && from == ST_NONE ? ID_OWN
+			                                                            : p->data_kind;
+			p->data = NULL;
+		}
 		tr.session = p->session;
 		tr.cause = p->cause;
 		if (p->cause && adopts(from, to, ev, (enum kill_intent)i->intent))

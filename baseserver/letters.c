@@ -37,8 +37,10 @@ void proposals_free(struct proposals *ps)
 {
 	if (!ps)
 		return;
-	for (size_t i = 0; i < ps->n; i++)
+	for (size_t i = 0; i < ps->n; i++) {
 		free(ps->p[i].note);
+		free(ps->p[i].data);
+	}
 	free(ps);
 }
 

@@ -69,7 +69,9 @@ struct proposal {
 	int32_t exit_code;
 	uint8_t ask, reason, origin, end, intent, priority;
 	bool plan, kill_running, dry;
-	char *note; /* owned by the letter, moves to the stream; or NULL */
+	uint8_t data_kind; /* enum inst_data: ENDED outputs, others parameters */
+	char *note;        /* owned by the letter, moves to the stream; or NULL */
+	char *data;        /* the same, of data_kind */
 };
 
 struct proposals {
@@ -77,7 +79,8 @@ struct proposals {
 	enum proposer from;
 	struct actor *reply_to;
 	void (*answered)(struct letter *l, void *self); /* deliver of the letter of answers */
-	uint64_t command; /* each answer is kept as this command's outcome, with the change itself */
+	uint64_t
+		command; /* each answer is kept as this command's outcome, with the change itself */
 	size_t n, cap;
 	struct proposal p[];
 };

@@ -4,20 +4,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cjson/cJSON.h>
+
 #include "baseserver/job.h"
-#include "baseserver/ledger.h"
+#include "baseserver/scopes.h"
 #include "rt/stream.h"
+#include "sched/instant.h"
+#include "sched/link.h"
+#include "sched/macro.h"
 #include "sched/task.h"
+#include "store/store.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/err.h"
+#include "util/json_in.h"
 
 struct params {
 	struct actor *me;
+	struct ledger *ledger;
 	struct stream_reader *in;
 	const struct task **defs; /* by id, counted */
 	size_t cap;
+	struct scopes scopes;
 };
+
+/* --- definitions ------------------------------------------------------------------------- */
 
 static void put_def(struct params *p, const struct task *def)
 {
@@ -33,6 +44,11 @@ static void put_def(struct params *p, const struct task *def)
 	p->defs[def->id] = def;
 }
 
+static const struct task *def_of(const struct params *p, uint32_t id)
+{
+	return id < p->cap ? p->defs[id] : NULL;
+}
+
 static void turn(void *self)
 {
 	struct params *p = self;
@@ -42,49 +58,256 @@ static void turn(void *self)
 			put_def(p, tr->ref);
 }
 
-static bool wanted(const struct param_question *q, const char *name)
+/* --- values ------------------------------------------------------------------------------ */
+
+/* All that a name is looked up in. */
+struct view {
+	const struct params *p;
+	const struct param_question *q;
+	const struct task *def;
+	char project[80];
+	cJSON *over, *own; /* parameters of this run, of the instance; or NULL */
+	cJSON **outputs;   /* one per input of def, or NULL */
+	char missing[300];
+};
+
+static const char *output_value(struct view *v, size_t i)
 {
-	if (!q->names || !q->names[0])
-		return true;
-	for (char **n = q->names; *n; n++)
-		if (strcmp(*n, name) == 0)
+	const struct task_input *in = &v->def->inputs[i];
+	const struct data_wish *w = v->q->data ? &v->q->data->wishes[i] : NULL;
+	const char *value = v->outputs[i] ? json_text(v->outputs[i], in->key) : NULL;
+	const struct task *parent = def_of(v->p, v->def->links[in->link].parent);
+	const char *name = parent ? parent->name : "its parent";
+	char date[INSTANT_TEXT_MAX];
+
+	if (value)
+		return value;
+	if (w && w->has_date && parent) {
+		instant_print(w->run_date, date);
+		snprintf(v->missing, sizeof v->missing,
+		         "${%s}: the last success of %.120s, of %s, gave no output '%s'", in->name,
+		         name, date, in->key);
+	} else {
+		snprintf(v->missing, sizeof v->missing,
+		         "${%s}: %.120s has no success among the dates this task waits for",
+		         in->name, name);
+	}
+	return NULL;
+}
+
+/* Of this run, else of the instance. */
+static const char *over_value(const struct view *v, const char *name)
+{
+	const char *value = v->over ? json_text(v->over, name) : NULL;
+
+	return value || !v->own ? value : json_text(v->own, name);
+}
+
+/* design: SEMANTICS section 6, highest first. The definition has a task's own parameters over its
+ * workflow's; inputs by a name of the task's own were never made. */
+static const char *lookup(void *ctx, const char *name)
+{
+	struct view *v = ctx;
+	const char *value = over_value(v, name);
+
+	if (value)
+		return value;
+	for (size_t i = 0; i < v->def->n_inputs; i++)
+		if (strcmp(v->def->inputs[i].name, name) == 0)
+			return output_value(v, i);
+	for (size_t i = 0; i < v->def->n_params; i++)
+		if (strcmp(v->def->params[i].name, name) == 0)
+			return v->def->params[i].value;
+	return scopes_value(&v->p->scopes, v->project, name);
+}
+
+static void view_init(struct view *v, const struct params *p, const struct param_question *q,
+                      const struct task *def)
+{
+	const struct data_question *data = q->data;
+
+	*v = (struct view){ .p = p, .q = q, .def = def };
+	snprintf(v->project, sizeof v->project, "%.*s", (int)strcspn(def->name, "/"), def->name);
+	v->outputs = mem_array(def->n_inputs + 1, sizeof(cJSON *));
+	if (data && data->params)
+		json_parse(data->params, strlen(data->params), &v->over, NULL);
+	if (data && data->own)
+		json_parse(data->own, strlen(data->own), &v->own, NULL);
+	for (size_t i = 0; data && i < def->n_inputs; i++)
+		if (data->wishes[i].body)
+			json_parse(data->wishes[i].body, strlen(data->wishes[i].body),
+			           &v->outputs[i], NULL);
+}
+
+static void view_done(struct view *v)
+{
+	for (size_t i = 0; i < v->def->n_inputs; i++)
+		json_free(v->outputs[i]);
+	free(v->outputs);
+	json_free(v->over);
+	json_free(v->own);
+}
+
+static int add_value(struct view *v, struct param_question *q, const char *name, const char *text)
+{
+	struct macro_scope scope = {
+		.plan = v->def->plan, .run_date = q->key.run_date, .lookup = lookup, .ctx = v
+	};
+	struct err err = { 0 };
+	struct buf out;
+
+	buf_init(&out);
+	int r = macro_expand(text, &scope, &out, &err);
+	if (r == 0) {
+		q->values = mem_grow(q->values, q->n + 1, sizeof *q->values);
+		q->values[q->n].name = mem_str(name);
+		q->values[q->n++].value = mem_strn(buf_str(&out), out.len);
+	} else {
+		snprintf(q->text, sizeof q->text, "parameter %.60s: %.300s", name,
+		         v->missing[0] ? v->missing : err.text);
+	}
+	buf_done(&out);
+	return r;
+}
+
+static bool is_of_def(const struct task *def, const char *name)
+{
+	for (size_t i = 0; i < def->n_params; i++)
+		if (strcmp(def->params[i].name, name) == 0)
 			return true;
 	return false;
 }
 
-static int fill(struct param_question *q, const struct task *def)
+/* Everything the job has; then what it was started with beside that. */
+static int fill_all(struct view *v, struct param_question *q)
 {
-	struct err err = { 0 };
-	struct buf out;
 	int r = 0;
 
-	buf_init(&out);
-	q->values = mem_array(def->n_params + 1, sizeof *q->values);
-	for (size_t i = 0; i < def->n_params && r == 0; i++) {
-		if (!wanted(q, def->params[i].name))
-			continue;
-		buf_clear(&out);
-		r = job_expand(def, q->key.run_date, def->params[i].value, &out, &err);
-		q->values[q->n].name = mem_str(def->params[i].name);
-		q->values[q->n++].value = mem_strn(buf_str(&out), out.len);
+	for (size_t i = 0; i < v->def->n_params && r == 0; i++) {
+		const struct task_param *own = &v->def->params[i];
+		const char *over = over_value(v, own->name);
+		r = add_value(v, q, own->name, over ? over : own->value);
 	}
-	buf_done(&out);
-	snprintf(q->text, sizeof q->text, "%.190s", err.text);
+	for (const cJSON *c = v->over ? v->over->child : NULL; c && r == 0; c = c->next)
+		if (cJSON_IsString(c) && !is_of_def(v->def, c->string))
+			r = add_value(v, q, c->string, c->valuestring);
+	for (const cJSON *c = v->own ? v->own->child : NULL; c && r == 0; c = c->next)
+		if (cJSON_IsString(c) && !is_of_def(v->def, c->string) &&
+		    !(v->over && json_text(v->over, c->string)))
+			r = add_value(v, q, c->string, c->valuestring);
 	return r;
+}
+
+/* Names without a value are left out: the runner sees which it got. */
+static int fill_named(struct view *v, struct param_question *q)
+{
+	int r = 0;
+
+	for (char **n = q->names; *n && r == 0; n++) {
+		const char *value = lookup(v, *n);
+		if (value)
+			r = add_value(v, q, *n, value);
+	}
+	return r;
+}
+
+static int fill(struct params *p, struct param_question *q, const struct task *def)
+{
+	struct view v;
+
+	view_init(&v, p, q, def);
+	int r = q->names && q->names[0] ? fill_named(&v, q) : fill_all(&v, q);
+	view_done(&v);
+	return r;
+}
+
+/* --- questions --------------------------------------------------------------------------- */
+
+static void answer(struct param_question *q)
+{
+	q->letter.deliver = q->answered;
+	if (actor_post_credit(q->reply_to, &q->letter) < 0)
+		param_question_free(q);
+}
+
+/* The ledger's answer finds its way back by this. */
+struct asked {
+	struct data_question data;
+	struct param_question *q;
+	const struct task *def; /* counted: inputs and wishes are in the same order */
+};
+
+static void asked_free(struct asked *a)
+{
+	data_question_done(&a->data);
+	task_unref(a->def);
+	free(a);
+}
+
+static void asked_discard(struct letter *l)
+{
+	struct asked *a = (struct asked *)l;
+
+	param_question_free(a->q);
+	asked_free(a);
+}
+
+static void on_data(struct letter *l, void *self)
+{
+	struct asked *a = (struct asked *)l;
+	struct param_question *q = a->q;
+
+	q->code = a->data.code;
+	if (q->code == 0) {
+		q->data = &a->data;
+		q->code = fill(self, q, a->def);
+		q->data = NULL;
+	}
+	asked_free(a);
+	answer(q);
+}
+
+static void ask_ledger(struct params *p, struct param_question *q, const struct task *def)
+{
+	struct asked *a = mem_new(sizeof *a);
+	struct data_question *d = &a->data;
+
+	a->q = q;
+	a->def = task_ref(def);
+	d->letter.discard = asked_discard;
+	d->reply_to = p->me;
+	d->answered = on_data;
+	d->key = q->key;
+	d->wants_params = q->wants_params;
+	d->n = def->n_inputs;
+	d->wishes = mem_array(d->n + 1, sizeof *d->wishes);
+	for (size_t i = 0; i < d->n; i++) {
+		const struct task_link *l = &def->links[def->inputs[i].link];
+		const struct task *parent = def_of(p, l->parent);
+		struct data_wish *w = &d->wishes[i];
+		w->task = l->parent;
+		w->spans = mem_array(LINK_SPANS_MAX, sizeof *w->spans);
+		int n = parent ? link_spans(l, parent->plan, def->plan, q->key.run_date, w->spans)
+		               : 0;
+		w->n_spans = n > 0 ? (size_t)n : 0;
+	}
+	if (ledger_ask_data(p->ledger, d) < 0)
+		asked_discard(&d->letter);
 }
 
 static void on_ask(struct letter *l, void *self)
 {
 	struct params *p = self;
 	struct param_question *q = (struct param_question *)l;
-	const struct task *def;
 
 	turn(p);
-	def = q->key.task < p->cap ? p->defs[q->key.task] : NULL;
-	q->code = def ? fill(q, def) : E_NOT_FOUND;
-	q->letter.deliver = q->answered;
-	if (actor_post_credit(q->reply_to, &q->letter) < 0)
-		param_question_free(q);
+	const struct task *def = q->def ? q->def : def_of(p, q->key.task);
+	if (def && (def->n_inputs || q->wants_params)) {
+		ask_ledger(p, q, def);
+		return;
+	}
+	q->code = def ? fill(p, q, def) : E_NOT_FOUND;
+	answer(q);
 }
 
 void param_question_free(struct param_question *q)
@@ -97,6 +320,7 @@ void param_question_free(struct param_question *q)
 		free(q->values[i].value);
 	}
 	free(q->values);
+	task_unref(q->def);
 	free(q);
 }
 
@@ -111,6 +335,50 @@ int params_ask(struct params *p, struct param_question *q)
 	q->letter.discard = discard;
 	return actor_post(p->me, &q->letter);
 }
+
+/* --- parameters of projects and of all --------------------------------------------------- */
+
+struct told {
+	struct letter letter;
+	char *name, *body;
+	size_t len;
+};
+
+static void told_discard(struct letter *l)
+{
+	struct told *t = (struct told *)l;
+
+	free(t->name);
+	free(t->body);
+	free(t);
+}
+
+static void on_told(struct letter *l, void *self)
+{
+	struct params *p = self;
+	struct told *t = (struct told *)l;
+
+	scopes_put(&p->scopes,
+	           &(struct store_doc){ .name = t->name, .body = t->body, .body_len = t->len });
+	told_discard(l);
+}
+
+int params_tell(struct params *p, const char *name, const char *body, size_t len)
+{
+	struct told *t = mem_new(sizeof *t);
+
+	t->letter.deliver = on_told;
+	t->letter.discard = told_discard;
+	t->name = mem_str(name);
+	t->body = mem_strn(body, len);
+	t->len = len;
+	int r = actor_post_credit(p->me, &t->letter);
+	if (r < 0)
+		told_discard(&t->letter);
+	return r;
+}
+
+/* --- life -------------------------------------------------------------------------------- */
 
 static int init(void *self, struct actor *me, struct err *err)
 {
@@ -129,14 +397,24 @@ static void load_task(void *ctx, const struct ledger_task *t)
 	put_def(ctx, t->def);
 }
 
-struct params *params_new(struct thread *th, struct ledger *ledger)
+int params_new(struct thread *th, struct ledger *ledger, struct store *store,
+               struct params **ret_params, struct err *err)
 {
 	struct params *p = mem_new(sizeof *p);
 
+	scopes_init(&p->scopes);
+	int r = scopes_load(&p->scopes, store, err);
+	if (r < 0) {
+		scopes_done(&p->scopes);
+		free(p);
+		return r;
+	}
+	p->ledger = ledger;
 	p->me = actor_new(th, &ops, p);
 	p->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, p->me);
 	ledger_each_task(ledger, load_task, p);
-	return p;
+	*ret_params = p;
+	return 0;
 }
 
 void params_free(struct params *p)
@@ -146,6 +424,7 @@ void params_free(struct params *p)
 	for (size_t i = 0; i < p->cap; i++)
 		task_unref(p->defs[i]);
 	free(p->defs);
+	scopes_done(&p->scopes);
 	free(p);
 }
 

@@ -1,23 +1,27 @@
 /* params.h — a job's parameters, only to the holder of its lease (the seed's parameter
  * requests).
  *
- * Runners may ask while they run; what is secret never travels with the job itself.
+ * Asked at each grant of a job whose parameters name what is not in its definition, and by
+ * runners while they run; what is secret never travels with the job itself.
  */
 #ifndef BASESERVER_PARAMS_H
 #define BASESERVER_PARAMS_H
 
+#include "baseserver/ledger.h"
 #include "rt/actor.h"
 #include "sched/instance.h"
 
-struct ledger;
+struct err;
+struct param_value;
 struct params;
+struct store;
+struct task;
 struct thread;
+struct workflow_set;
 
-struct param_value {
-	char *name, *value; /* heap */
-};
-
-/* A question; the very letter comes back through `answered`. */
+/* A question; the very letter comes back through `answered`. Values are those of the
+ * definition, run-time ones and outputs of parents over them (SEMANTICS section 6), macros
+ * replaced. */
 struct param_question {
 	struct letter letter;
 	struct actor *reply_to;
@@ -25,17 +29,29 @@ struct param_question {
 	uint32_t session;
 	uint64_t id;
 	struct inst_key key; /* of the lease the worker has checked */
+	bool wants_params;   /* the instance has IF_PARAMS */
 	char **names;        /* NULL-ended, heap; none: all */
 	struct param_value *values;
 	size_t n;
-	int code;
-	char text[200];
+	int code; /* E_INVALID, E_LIMIT: the job cannot run, `text` says why; E_BUSY: ask again */
+	char text[400];
+	/* of a job that waits for its values: the worker's own */
+	const struct task *def; /* counted, or NULL */
+	struct instance inst;
+	int64_t since_us; /* mono */
+	/* the params actor's own */
+	struct data_question *data; /* answered, or NULL */
 };
 void param_question_free(struct param_question *q);
 
-struct params *params_new(struct thread *th, struct ledger *ledger);
+/* Loads the parameters of projects and of all. errors  those of the store, E_CORRUPT */
+int params_new(struct thread *th, struct ledger *ledger, struct store *store,
+               struct params **ret_params, struct err *err);
 void params_free(struct params *p); /* NULL is fine */
 struct actor *params_actor(struct params *p);
 int params_ask(struct params *p, struct param_question *q); /* thread: any */
+/* Parameters of a project or of all are different from now on: the document as it is stored.
+ * Thread: any. */
+int params_tell(struct params *p, const char *name, const char *body, size_t len);
 
 #endif

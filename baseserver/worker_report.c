@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseserver/job.h"
 #include "baseserver/ledger.h"
 #include "baseserver/logkeeper.h"
 #include "baseserver/maintainer.h"
@@ -10,9 +11,11 @@
 #include "baseserver/registrar.h"
 #include "baseserver/worker_impl.h"
 #include "sched/task.h"
+#include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/json.h"
 
 void worker_send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hello)
 {
@@ -110,6 +113,67 @@ static uint8_t end_of(const Sirdar__Report *r)
 	return r->verdict < 4 ? by_verdict[r->verdict] : AE_FAILED;
 }
 
+static bool is_declared(const struct task *def, const char *name)
+{
+	for (size_t i = 0; i < def->n_outputs; i++)
+		if (strcmp(def->outputs[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* The outputs that the task declares, as a JSON object; NULL when there are none. What it does
+ * not declare is left out, and what is too large refused as a whole: said in *ret_note. */
+static char *outputs_of(const struct task *def, const Sirdar__Report *r, char **ret_note)
+{
+	struct buf out;
+	const char *extra = NULL;
+	size_t n = 0;
+
+	buf_init(&out);
+	buf_putc(&out, '{');
+	for (size_t i = 0; i < r->n_outputs; i++) {
+		const Sirdar__Param *o = r->outputs[i];
+		if (!is_declared(def, o->name)) {
+			extra = o->name;
+			continue;
+		}
+		if (n++)
+			buf_putc(&out, ',');
+		json_quote(&out, o->name, strlen(o->name));
+		buf_putc(&out, ':');
+		json_quote(&out, o->value, strlen(o->value));
+	}
+	buf_putc(&out, '}');
+	char *text = n && out.len <= WORKFLOW_OUTPUTS_BYTES_MAX ? mem_str(buf_str(&out)) : NULL;
+	if (out.len > WORKFLOW_OUTPUTS_BYTES_MAX)
+		*ret_note = mem_fmt("outputs not kept: %zu bytes, at most %d", out.len,
+		                    WORKFLOW_OUTPUTS_BYTES_MAX);
+	else if (extra)
+		*ret_note = mem_fmt("output '%.80s' not kept: the task declares none of that name",
+		                    extra);
+	buf_done(&out);
+	return text;
+}
+
+static void take_outputs(struct conn *c, const struct lease *l, const Sirdar__Report *r,
+                         struct proposal *p)
+{
+	const struct worker *w = c->w;
+	const struct task *def = l->key.task < w->defs_cap ? w->defs[l->key.task] : NULL;
+	char *note = NULL;
+
+	if (!def || !r->n_outputs || p->end != AE_OK)
+		return;
+	p->data = outputs_of(def, r, &note);
+	p->data_kind = p->data ? ID_OUTPUTS : ID_NONE;
+	if (!note)
+		return;
+	char *both = p->note ? mem_fmt("%s; %s", p->note, note) : mem_str(note);
+	free(note);
+	free(p->note);
+	p->note = both;
+}
+
 static void propose(struct conn *c, const struct lease *l, const Sirdar__Report *r)
 {
 	struct proposal *p = worker_propose(c->w, (enum ask)report_kinds[r->kind].ask, l->key);
@@ -127,6 +191,7 @@ static void propose(struct conn *c, const struct lease *l, const Sirdar__Report 
 	p->wait_us = (int64_t)r->retry_after_us;
 	if (r->text[0])
 		p->note = mem_strn(r->text, strnlen(r->text, 500));
+	take_outputs(c, l, r, p);
 }
 
 int worker_reports(struct conn *c, const Sirdar__Reports *m)
@@ -258,6 +323,7 @@ int worker_param_ask(struct conn *c, const Sirdar__ParamAsk *m)
 	q->session = c->number;
 	q->id = m->id;
 	q->key = l->key;
+	q->wants_params = true; /* perhaps: the image is not here */
 	q->names = mem_array(m->n_names + 1, sizeof *q->names);
 	for (size_t i = 0; i < m->n_names; i++)
 		q->names[i] = mem_str(m->names[i]);

@@ -4,6 +4,7 @@
 
 #include "baseserver/job.h"
 #include "baseserver/ledger.h"
+#include "baseserver/params.h"
 #include "baseserver/sorter.h"
 #include "baseserver/worker_impl.h"
 #include "sched/task.h"
@@ -14,19 +15,111 @@
 
 enum { JOBS_PER_FRAME = 1024, SPEAK_AGAIN_MS = 5 };
 
-static void job_add(struct worker *w, struct conn *c, const struct instance *i)
+static void job_put(struct conn *c, Sirdar__Job *job)
+{
+	if (c->n_jobs == c->jobs_cap) {
+		c->jobs_cap = c->jobs_cap ? c->jobs_cap * 2 : 64;
+		c->jobs = mem_grow(c->jobs, c->jobs_cap, sizeof *c->jobs);
+	}
+	c->jobs[c->n_jobs++] = job;
+	c->w->f_jobs++;
+	worker_touch(c);
+}
+
+/* The server counts T_lose from the grant, the holder T_fence from a proof no older than the
+ * moment the job leaves: what leaves later than the margin between could outlive its lease. */
+static bool too_late(const struct worker *w, int64_t granted_us)
+{
+	int64_t margin_ms = (int64_t)w->set.lose_ms - w->set.fence_ms - w->set.kill_ms;
+
+	return actor_mono_us(w->me) - granted_us >= margin_ms * US_PER_MS;
+}
+
+/* It never left, so it never started: why not, and what follows from that. */
+static struct proposal *give_back(struct worker *w, const struct instance *i)
+{
+	struct lease *l = worker_lease(w, i->token);
+	struct proposal *p;
+
+	if (l)
+		l->given_back = true;
+	p = worker_propose(w, ASK_ENDED, i->key);
+	p->token = i->token;
+	p->end = AE_RETURN;
+	p->reason = RE_NOSTART;
+	return p;
+}
+
+static void credit_back(struct conn *c)
+{
+	c->unsent++;
+	c->news = true;
+	worker_touch(c);
+}
+
+/* A job whose parameters could not be had must not run without them, nor be tried again as it
+ * is: what its parents gave does not change by itself. */
+static void fail_values(struct worker *w, const struct param_question *q)
+{
+	struct proposal *p = give_back(w, &q->inst);
+
+	if (q->code == E_BUSY || q->code == E_NOT_FOUND)
+		return;
+	p->end = AE_FATAL;
+	p->reason = RE_PARAMS;
+	p->note = mem_str(q->text);
+}
+
+static void on_values(struct letter *letter, void *self)
+{
+	struct worker *w = self;
+	struct param_question *q = (struct param_question *)letter;
+	struct conn *c = worker_conn(w, q->session);
+	const struct lease *l = worker_lease(w, q->inst.token);
+
+	if (l && !l->given_back) {
+		if (c && q->code == 0 && !too_late(w, q->since_us))
+			job_put(c, job_new(q->def, &q->inst, q->values, q->n));
+		else {
+			if (c)
+				credit_back(c);
+			fail_values(w, q);
+		}
+	}
+	param_question_free(q);
+}
+
+/* Parameters that name more than the definition has: the params actor knows. */
+static void ask_values(struct worker *w, struct conn *c, const struct task *def,
+                       const struct instance *i, int64_t granted_us)
+{
+	struct param_question *q = mem_new(sizeof *q);
+
+	q->reply_to = w->me;
+	q->answered = on_values;
+	q->session = c->number;
+	q->key = i->key;
+	q->wants_params = i->flags & IF_PARAMS;
+	q->def = task_ref(def);
+	q->inst = *i;
+	q->since_us = granted_us;
+	if (params_ask(w->peers.params, q) == 0)
+		return;
+	credit_back(c);
+	give_back(w, i);
+	param_question_free(q);
+}
+
+static void job_add(struct worker *w, struct conn *c, const struct instance *i, int64_t granted_us)
 {
 	const struct task *def = i->key.task < w->defs_cap ? w->defs[i->key.task] : NULL;
 
 	if (!def)
 		return; /* its lease runs out */
-	if (c->n_jobs == c->jobs_cap) {
-		c->jobs_cap = c->jobs_cap ? c->jobs_cap * 2 : 64;
-		c->jobs = mem_grow(c->jobs, c->jobs_cap, sizeof *c->jobs);
-	}
-	c->jobs[c->n_jobs++] = job_new(def, i);
-	w->f_jobs++;
-	worker_touch(c);
+	if (def->asks || i->flags & IF_PARAMS)
+		ask_values(w, c, def, i, granted_us);
+	else
+		job_put(c, job_new(def, i, NULL, 0));
 }
 
 static void kill_add(struct worker *w, struct conn *c, const struct instance *i)
@@ -46,43 +139,18 @@ static void kill_add(struct worker *w, struct conn *c, const struct instance *i)
 	worker_touch(c);
 }
 
-/* The server counts T_lose from the grant, the holder T_fence from a proof no older than the
- * moment the job leaves: what leaves later than the margin between could outlive its lease. */
-static bool too_late(const struct worker *w, int64_t granted_us)
-{
-	int64_t margin_ms = (int64_t)w->set.lose_ms - w->set.fence_ms - w->set.kill_ms;
-
-	return actor_mono_us(w->me) - granted_us >= margin_ms * US_PER_MS;
-}
-
-/* The session went before the grant was durable, or the store took too long over it: it
- * never left, so it never started. */
-static void never_sent(struct worker *w, const struct transition *tr)
-{
-	struct lease *l = worker_lease(w, tr->inst.token);
-
-	if (l)
-		l->given_back = true;
-	struct proposal *p = worker_propose(w, ASK_ENDED, tr->inst.key);
-
-	p->token = tr->inst.token;
-	p->end = AE_RETURN;
-	p->reason = RE_NOSTART;
-}
-
 static void send_effects(struct worker *w, const struct transition *tr)
 {
 	if (tr->event == EV_GRANT && tr->session >> 24 == w->set.index) {
 		struct conn *c = worker_conn(w, tr->session);
 		if (c && !too_late(w, tr->mono_us)) {
-			job_add(w, c, &tr->inst);
+			job_add(w, c, &tr->inst, tr->mono_us);
 			return;
 		}
-		if (c) { /* its credit is still open */
-			c->unsent++;
-			c->news = true;
-		}
-		never_sent(w, tr);
+		/* The session went before the grant was durable, or the store took too long. */
+		if (c)
+			credit_back(c);
+		give_back(w, &tr->inst);
 	} else if (tr->inst.state == ST_WAITKILL && tr->from != ST_WAITKILL) {
 		const struct lease *l = worker_lease(w, tr->inst.token);
 		struct conn *c = l ? worker_conn(w, l->session) : NULL;
@@ -124,7 +192,7 @@ void worker_resend(struct letter *letter, void *self)
 		if (r->inst[i].state == ST_RUNNING) {
 			c->resent++;
 			c->news = true;
-			job_add(w, c, &r->inst[i]);
+			job_add(w, c, &r->inst[i], r->made_us);
 		} else {
 			kill_add(w, c, &r->inst[i]);
 		}

@@ -1,7 +1,10 @@
 #include "baseserver/world.h"
 
+#include <string.h>
+
 #include "baseserver/calendars.h"
 #include "baseserver/catalog.h"
+#include "baseserver/scopes.h"
 #include "rt/zones.h"
 #include "sched/calendar.h"
 #include "sched/plan.h"
@@ -98,6 +101,26 @@ static void workflow(void *ctx, const char *name, uint32_t *ret_id, uint32_t *re
 	*ret_version = made->version;
 }
 
+/* A stored document was judged when it was saved: no name of it is doubted again. */
+static bool parameter(void *ctx, const char *project, const char *name)
+{
+	const struct world *w = ctx;
+
+	if (!w->is_save)
+		return true;
+	for (int all = 0; w->scopes && all < 2; all++) {
+		const char *of = all ? "" : project;
+		bool is_new = false;
+		for (size_t i = 0; w->set && i < workflow_set_scopes(w->set); i++)
+			is_new |= strcmp(workflow_scope_project(workflow_set_scope(w->set, i)),
+			                 of) == 0;
+		const struct scope_doc *d = is_new ? NULL : scopes_doc(w->scopes, of);
+		if (d && workflow_scope_value(workflow_set_scope(d->set, 0), name))
+			return true;
+	}
+	return false;
+}
+
 void world_init(struct world *w, const struct names *tasks, const struct names *workflows,
                 const struct catalog *cat, const struct calendars *calendars, const char *timezone,
                 bool is_save, int64_t now)
@@ -124,7 +147,8 @@ void world_init(struct world *w, const struct names *tasks, const struct names *
 		                        .task = task,
 		                        .task_by_id = task_by_id,
 		                        .known = known,
-		                        .workflow = workflow };
+		                        .workflow = workflow,
+		                        .parameter = parameter };
 }
 
 void world_done(struct world *w)

@@ -8,6 +8,7 @@
 struct calendar;
 struct calendars;
 struct catalog;
+struct scopes;
 
 /* Numbers come from what is known; new ones go on from there and stay in `new_*`, so that
  * documents that are refused, or only tried, use none up. */
@@ -16,8 +17,10 @@ struct world {
 	struct names new_tasks, new_workflows;
 	const struct catalog *cat; /* tasks outside the set; NULL: there are none */
 	const struct calendars *calendars;
-	struct calendar *every_day; /* for a stored task whose calendar is not there */
-	bool is_save;               /* versions are one more than what is stored */
+	struct calendar *every_day;     /* for a stored task whose calendar is not there */
+	const struct scopes *scopes;    /* stored parameters; set after world_init(), or NULL */
+	const struct workflow_set *set; /* its parameters stand instead of stored ones, or NULL */
+	bool is_save; /* versions are one more than what is stored; else all names are taken */
 	struct workflow_world w;
 };
 

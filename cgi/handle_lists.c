@@ -126,6 +126,51 @@ int calendar_get(struct call *c)
 	return doc_get(c, DOC_CALENDAR);
 }
 
+/* --- parameters of projects and of all -------------------------------------------------------- */
+
+struct scopes_put {
+	uint32_t ids[READ_ROWS_MAX];
+	size_t n;
+};
+
+static int scope_id(void *ctx, const struct store_doc *d)
+{
+	struct scopes_put *p = ctx;
+
+	if (strncmp(d->name, "parameters", strlen("parameters")) == 0 && !d->retired)
+		p->ids[p->n++] = d->id;
+	return 0;
+}
+
+static int scope_put(void *ctx, const struct store_doc *d)
+{
+	show_doc(&((struct call *)ctx)->out, d, true);
+	return 0;
+}
+
+static int parameters_work(struct call *c, struct reader *r)
+{
+	struct query *q = c->extra;
+	struct scopes_put p = { .n = 0 };
+	int code = read_docs(r, DOC_SETTING, &q->list.page, scope_id, &p, &q->list.answer, &c->err);
+
+	list_begin(c);
+	for (size_t i = 0; i < p.n && code == 0; i++)
+		code = read_doc(r, DOC_SETTING, NULL, p.ids[i], 0, scope_put, c, &c->err);
+	list_end(c, &q->list);
+	return code;
+}
+
+int parameters_get(struct call *c)
+{
+	static const char *const names[] = { "limit", "cursor", "order", NULL };
+	struct query *q = c->extra = mem_new(sizeof(*q));
+
+	if (call_args_only(c, names) < 0 || list_args(c, &q->list, READ_ROWS_MAX) < 0)
+		return c->err.code;
+	return call_read(c, parameters_work);
+}
+
 /* --- tasks ------------------------------------------------------------------------------------ */
 
 static int task_put(void *ctx, const struct store_task *t)

@@ -145,14 +145,51 @@ int instances_get(struct call *c)
 
 /* --- one --- */
 
+struct data_put {
+	struct call *c;
+	const char *key;
+};
+
+static int data_put(void *ctx, const char *body)
+{
+	const struct data_put *p = ctx;
+
+	put_raw(&p->c->out, p->key, body);
+	return 0;
+}
+
+/* What an instance has beside its row; absent where there is none. */
+static int data_read(struct call *c, struct reader *r, const struct instance *i)
+{
+	static const struct {
+		enum inst_data kind;
+		const char *key;
+	} kinds[] = { { ID_OUTPUTS, "outputs" },
+		      { ID_PARAMS, "run_parameters" },
+		      { ID_OWN, "instance_parameters" } };
+
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		struct data_put p = { c, kinds[k].key };
+		int code = read_data(r, i, kinds[k].kind, data_put, &p, &c->err);
+		if (code < 0 && code != E_NOT_FOUND)
+			return code;
+	}
+	c->err = (struct err){ 0 };
+	return 0;
+}
+
 static int instance_work(struct call *c, struct reader *r)
 {
 	struct query *q = c->extra;
 	struct instance i;
 	int code = read_instance(r, q->key, &i, &c->number, &c->err);
 
-	if (code == 0)
-		show_instance(&c->out, c->cgi->names, &i);
+	if (code < 0)
+		return code;
+	show_instance(&c->out, c->cgi->names, &i);
+	c->out.len--; /* the rest goes inside the object */
+	code = data_read(c, r, &i);
+	put_close(&c->out, '}');
 	return code;
 }
 

@@ -10,12 +10,12 @@
 static const struct act {
 	const char *name, *options;
 } acts[] = {
-	{ "redo", "msrbp" },    { "backfill", "PoDFrpSO" },
+	{ "redo", "msrbpa" },   { "backfill", "PoDFrpSOa" },
 	{ "kill", "g" },        { "force-success", "" },
 	{ "skip", "" },         { "enqueue", "" },
 	{ "declare-dead", "" }, { "freeze", "" },
 	{ "unfreeze", "" },     { "priority", "p" },
-	{ "run-now", "O" },     { "online", "" },
+	{ "run-now", "Oa" },    { "online", "" },
 	{ "offline", "d" },     { "retire", "d" },
 };
 
@@ -37,7 +37,7 @@ enum {
 static const struct act_option {
 	int key;
 	const char *option, *value, *json, *help;
-	enum { AS_TEXT, AS_NUMBER, AS_TRUE } as;
+	enum { AS_TEXT, AS_NUMBER, AS_TRUE, AS_PAIR } as;
 } act_options[] = {
 	{ 'm', "mode", "MODE", "mode", "self (default), with_downstream, downstream", AS_TEXT },
 	{ 's', "scope", "SCOPE", "scope", "downstream in workflow (default), project, all",
@@ -53,6 +53,8 @@ static const struct act_option {
 	  AS_TRUE },
 	{ 'O', "off-plan", NULL, "off_plan", "also dates that are not planned", AS_TRUE },
 	{ 'g', "grace-ms", "MS", "grace_ms", "from TERM to KILL", AS_NUMBER },
+	{ 'a', "param", "NAME=VALUE", "params", "a parameter of this run alone (repeatable)",
+	  AS_PAIR },
 	{ 'd', "detach", NULL, "detach", "take links of others to these out", AS_TRUE },
 };
 
@@ -115,6 +117,22 @@ static void select_id(struct asked *a, const char *id)
 	cJSON_AddItemToArray(list, o);
 }
 
+/* NAME=VALUE into an object. */
+static void pair_add(cJSON *args, const char *key, const char *text, struct argp_state *state)
+{
+	cJSON *object = cJSON_GetObjectItemCaseSensitive(args, key);
+	size_t n = strcspn(text, "=");
+
+	if (n == 0 || text[n] == '\0')
+		argp_error(state, "--param is '%s', want NAME=VALUE", text);
+	if (object == NULL)
+		object = cJSON_AddObjectToObject(args, key);
+	char *name = mem_strn(text, n);
+	cJSON_DeleteItemFromObjectCaseSensitive(object, name);
+	cJSON_AddStringToObject(object, name, text + n + 1);
+	free(name);
+}
+
 static error_t option_take(struct asked *a, int key, const char *arg, struct argp_state *state)
 {
 	char *end;
@@ -127,6 +145,8 @@ static error_t option_take(struct asked *a, int key, const char *arg, struct arg
 			continue;
 		if (x->as == AS_TEXT) {
 			cJSON_AddStringToObject(a->s.args, x->json, arg);
+		} else if (x->as == AS_PAIR) {
+			pair_add(a->s.args, x->json, arg, state);
 		} else if (x->as == AS_TRUE) {
 			cJSON_AddBoolToObject(a->s.args, x->json, true);
 		} else {

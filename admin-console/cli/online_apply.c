@@ -14,7 +14,7 @@
 struct options {
 	struct words words;
 	cJSON *args;
-	bool dry_run, yes;
+	bool dry_run, yes, exit_code;
 };
 
 static const struct argp_option options[] = {
@@ -23,9 +23,29 @@ static const struct argp_option options[] = {
 	{ "retire", 'r', NULL, 0, "retire tasks that the workflow no longer names", 0 },
 	{ "detach", 'D', NULL, 0, "take links of others to retired tasks out", 0 },
 	{ "from", 'f', "T", 0, "since when a changed schedule counts, default now", 0 },
+	{ "prune", 'p', "PROJECT", 0,
+	  "retire the workflows of this project that are not in the files (repeatable)", 0 },
 	{ "yes", 'y', NULL, 0, "do not ask", 0 },
 	{ 0 },
 };
+
+static const struct argp_option diff_options[] = {
+	{ "prune", 'p', "PROJECT", 0,
+	  "as if apply were told to retire what is not in the files (repeatable)", 0 },
+	{ "exit-code", 'x', NULL, 0, "exit with 1 when something differs", 0 },
+	{ 0 },
+};
+
+static void prune_add(cJSON *args, const char *project)
+{
+	cJSON *list = cJSON_GetObjectItemCaseSensitive(args, "prune");
+
+	if (list == NULL)
+		list = cJSON_AddArrayToObject(args, "prune");
+	cJSON_AddItemToArray(list, cJSON_CreateString(project));
+	if (!json_true(args, "retire"))
+		cJSON_AddBoolToObject(args, "retire", true);
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -46,6 +66,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'f':
 		cJSON_AddStringToObject(q->args, "from", arg);
+		return 0;
+	case 'p':
+		prune_add(q->args, arg);
+		return 0;
+	case 'x':
+		q->exit_code = true;
 		return 0;
 	case 'y':
 		q->yes = true;
@@ -121,6 +147,16 @@ static void paint(char sign, bool on)
 		      : sign == '-' ? "\033[31m"
 		                    : "\033[33m",
 		      stdout);
+}
+
+static int changes_count(const cJSON *answer)
+{
+	const cJSON *c;
+	int changed = 0;
+
+	cJSON_ArrayForEach(c, json_get(answer, "changes"))
+		changed += strcmp(text_of(c, "change"), "same") != 0;
+	return changed;
 }
 
 /* How many changes there are. */
@@ -218,15 +254,16 @@ int apply_send(struct cli *cli, cJSON *args, bool dry_run)
 	return code;
 }
 
-int cmd_apply(struct cli *cli, int argc, char **argv)
+static int run(struct cli *cli, const struct argp *own, int argc, char **argv, bool diff)
 {
-	static const struct argp own = { .options = options, .parser = parse };
-	struct options q = { .args = cJSON_CreateObject() };
+	struct options q = { .args = cJSON_CreateObject(), .dry_run = diff };
 	struct online o = { 0 };
 	cJSON *answer = NULL;
-	int code;
+	int code, changed = 0;
 
-	cli_parse(cli, &own, argc, argv, &q);
+	cli_parse(cli, own, argc, argv, &q);
+	if (diff && json_get(q.args, "retire") == NULL)
+		cJSON_AddBoolToObject(q.args, "retire", true); /* tasks that go are a difference */
 	code = documents_read(&q);
 	if (code == CLI_OK)
 		code = online_open(cli, &o);
@@ -237,10 +274,26 @@ int cmd_apply(struct cli *cli, int argc, char **argv)
 	if (code == CLI_OK && cli->json)
 		code = print_json(answer);
 	else if (code == CLI_OK)
-		changes_print(answer);
+		changed = changes_print(answer);
+	if (code == CLI_OK && q.exit_code && (cli->json ? changes_count(answer) : changed) > 0)
+		code = CLI_REFUSED;
 	cJSON_Delete(answer);
 	cJSON_Delete(q.args);
 	words_done(&q.words);
 	online_close(&o);
 	return code;
+}
+
+int cmd_apply(struct cli *cli, int argc, char **argv)
+{
+	static const struct argp own = { .options = options, .parser = parse };
+
+	return run(cli, &own, argc, argv, false);
+}
+
+int cmd_diff(struct cli *cli, int argc, char **argv)
+{
+	static const struct argp own = { .options = diff_options, .parser = parse };
+
+	return run(cli, &own, argc, argv, true);
 }

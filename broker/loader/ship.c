@@ -293,12 +293,15 @@ int loader_take_log_ack(struct loader *l, const Sirdar__LogAck *m)
 
 static void read_output_line(struct job *j, char *line)
 {
-	static const char mark[] = "::output ";
+	static const char *const marks[] = { "sirdar:output ", "::output " };
+	size_t n = 0;
 	char *is;
 
-	if (strncmp(line, mark, sizeof mark - 1) != 0)
+	for (size_t i = 0; i < 2 && !n; i++)
+		n = strncmp(line, marks[i], strlen(marks[i])) ? 0 : strlen(marks[i]);
+	if (!n)
 		return;
-	line += sizeof mark - 1;
+	line += n;
 	is = strchr(line, '=');
 	if (!is || is == line)
 		return;

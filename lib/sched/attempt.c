@@ -69,7 +69,9 @@ struct attempt_verdict attempt_judge(const struct task *t, const struct instance
 	if (end == AE_NOT_YET)
 		return (struct attempt_verdict){ EV_FAIL_RETRY, RE_NONE, wait_us, false };
 	if (end == AE_FATAL)
-		return (struct attempt_verdict){ EV_FAIL_FINAL, RE_FATAL, 0, true };
+		return (struct attempt_verdict){ EV_FAIL_FINAL,
+			                         reason == RE_PARAMS ? RE_PARAMS : RE_FATAL, 0,
+			                         true };
 	if (i->attempt >= t->max_attempts)
 		return (struct attempt_verdict){ EV_FAIL_FINAL,
 			                         t->max_attempts > 1 ? RE_ATTEMPTS : reason, 0,

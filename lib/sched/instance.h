@@ -60,6 +60,7 @@ enum inst_flag {
 	IF_DRY = 4,
 	IF_RUN_NOW = 8,  /* due time and dependencies are skipped (run at once) */
 	IF_STARTED = 16, /* the broker reported the start of the present attempt */
+	IF_PARAMS = 32,  /* there is ID_PARAMS or ID_OWN */
 };
 
 /* Why a kill was asked, weakest first: a stronger one replaces a weaker, never back. */
@@ -85,6 +86,14 @@ struct instance {
 	uint8_t marks; /* the ledger's own; not stored */
 };
 
+/* Data that comes with a transition: a JSON object of texts. Numbers are stored. */
+enum inst_data {
+	ID_NONE,
+	ID_OUTPUTS, /* what the job gave out; with its success */
+	ID_PARAMS,  /* parameters of this generation, over all others */
+	ID_OWN,     /* parameters the instance was made with; they stay through redo */
+};
+
 /* One record of the ledger's stream. */
 enum transition_kind {
 	TK_INSTANCE = 1, /* the instance's image after the change is in `inst` */
@@ -105,10 +114,13 @@ struct transition {
 	const void *ref; /* TK_TASK */
 	void *row;       /* TK_TASK: its struct store_task; TK_POOL: the change; the stream's */
 	char *note;      /* what a person would want to know more, or NULL; the stream's */
+	char *data;      /* of `data_kind`, or NULL; the stream's */
 	uint32_t epoch;
 	uint32_t session;              /* the broker session this concerns (grant, report), or 0 */
 	uint8_t kind, event, from, to; /* enum transition_kind, event, state, state */
-	uint8_t reason, actor_kind, reserved[2];
+	uint8_t reason, actor_kind;
+	uint8_t data_kind; /* enum inst_data */
+	uint8_t reserved;
 	uint32_t slot;        /* the instance's place in the ledger: names it until it is final */
 	uint64_t cause;       /* command, or 0 */
 	struct instance inst; /* after the change */

@@ -96,12 +96,16 @@ static int unknown(const struct walk *w, const char *name)
 	return err_set(w->err, E_INVALID, "unknown name ${%s}", name);
 }
 
-static int put_value(struct walk *w, const char *name, int depth)
+static int put_value(struct walk *w, const char *name, const char *otherwise, int depth)
 {
 	const char *value = w->scope->lookup ? w->scope->lookup(w->scope->ctx, name) : NULL;
 	char *own;
 	int r;
 
+	if (!value && otherwise) {
+		buf_puts(w->out, otherwise);
+		return 0;
+	}
 	if (!value)
 		return unknown(w, name);
 	if (strchr(name, '.')) { /* data from elsewhere, not text that the author wrote */
@@ -117,7 +121,8 @@ static int put_value(struct walk *w, const char *name, int depth)
 	return r;
 }
 
-static int put_name(struct walk *w, const char *name, int depth)
+/* `otherwise`: after :- , for a name without a value; NULL: there must be one. */
+static int put_name(struct walk *w, const char *name, const char *otherwise, int depth)
 {
 	for (size_t i = 0; i < BUILT_IN; i++)
 		if (strcmp(name, built_in[i].name) == 0) {
@@ -126,7 +131,7 @@ static int put_name(struct walk *w, const char *name, int depth)
 			return 0;
 		}
 	if (w->scope)
-		return put_value(w, name, depth);
+		return put_value(w, name, otherwise, depth);
 	return w->is_known && w->is_known(w->ctx, name) ? 0 : unknown(w, name);
 }
 
@@ -159,7 +164,12 @@ static int take_macro(struct walk *w, const char *text, const char **p, int dept
 	} else {
 		memcpy(name, from, len);
 		name[len] = 0;
-		r = put_name(w, name, depth);
+		char *otherwise = strstr(name, ":-");
+		if (otherwise) {
+			*otherwise = '\0';
+			otherwise += 2;
+		}
+		r = put_name(w, name, otherwise, depth);
 	}
 	*p = end + 1;
 	return r;

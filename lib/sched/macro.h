@@ -14,6 +14,7 @@
  *   $[timestamp(pattern+-days)]   that date, down to what the pattern shows, as UTC seconds
  *   ${any.thing}   looked up by the caller; the value of a name without a dot is expanded in
  *                  turn, others (outputs, servers) are put in as they are
+ *   ${name:-text}  text where the name, which must be known, has no value
  *   $$             a dollar sign
  *
  * A `$` before anything else stays as it is. Pure.

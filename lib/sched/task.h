@@ -36,6 +36,13 @@ struct task_pool {
 	int32_t slots; /* taken by each running instance, >= 1 */
 };
 
+/* A parent's output that parameters name: ${rollup.row_count}, or ${row_count} alone. */
+struct task_input {
+	const char *name; /* as written */
+	const char *key;  /* row_count */
+	uint32_t link;    /* index of the link whose last success gives it */
+};
+
 struct task {
 	_Atomic unsigned refs;
 	uint32_t id, version; /* version: of its workflow's save */
@@ -81,6 +88,11 @@ struct task {
 	size_t n_params;
 	struct task_pool *pools; /* n_pools */
 	size_t n_pools;
+	const char *const *outputs; /* declared; n_outputs */
+	size_t n_outputs;
+	struct task_input *inputs; /* n_inputs */
+	size_t n_inputs;
+	bool asks;         /* parameters name what is not in them: project, global, outputs */
 	bool pipeline;     /* a step or a hook of one */
 	bool skip_overlap; /* of a pipeline: overlap: false */
 

@@ -184,7 +184,8 @@ void wf_read_document(struct wf_reader *r, const struct yaml_node *root)
 	if (!a == !b) {
 		diag_error(r->d, wf_here(r, root), a ? "conflict" : "missing_key",
 		           a ? NULL : "begin with `workflow: NAME`",
-		           "a document is either a `workflow` or a `pipeline`");
+		           "a document is a `workflow`, a `pipeline`, a `project` of "
+		           "`parameters`, or `global`");
 		return;
 	}
 	wf->is_pipeline = b != NULL;
@@ -311,16 +312,21 @@ void workflow_set_free(struct workflow_set *set)
 	for (size_t i = 0; i < set->n_calendars; i++)
 		calendar_doc_free(set->calendars[i]);
 	free(set->calendars);
+	for (size_t i = 0; i < set->n_scopes; i++)
+		wf_scope_free(set->scopes[i]);
+	free(set->scopes);
 	free(set->items);
 	free(set);
 }
 
-static void cut(struct workflow_set *set, size_t n, size_t n_calendars)
+static void cut(struct workflow_set *set, size_t n, size_t n_calendars, size_t n_scopes)
 {
 	while (set->n > n)
 		workflow_free(set->items[--set->n]);
 	while (set->n_calendars > n_calendars)
 		calendar_doc_free(set->calendars[--set->n_calendars]);
+	while (set->n_scopes > n_scopes)
+		wf_scope_free(set->scopes[--set->n_scopes]);
 }
 
 /* Takes doc. */
@@ -350,8 +356,11 @@ static void add_calendar(struct workflow_set *set, struct yaml_doc *doc, const c
 static void add_document(struct workflow_set *set, struct yaml_doc *doc, const char *file,
                          struct diags *d)
 {
+	if (wf_is_scope(yaml_root(doc))) {
+		wf_add_scope(set, doc, file, d);
+		return;
+	}
 	struct workflow *wf = read_workflow(doc, file, d);
-
 	if (!wf)
 		return;
 	for (size_t i = 0; i < set->n; i++) {
@@ -374,7 +383,8 @@ static void add_document(struct workflow_set *set, struct yaml_doc *doc, const c
 int workflow_set_read(struct workflow_set *set, const char *text, size_t bytes, const char *file,
                       struct diags *d)
 {
-	size_t errors = d->errors, before = set->n, calendars = set->n_calendars, n;
+	size_t errors = d->errors, before = set->n, calendars = set->n_calendars,
+	       scopes = set->n_scopes, n;
 	struct yaml_doc **docs;
 
 	if (yaml_read(text, bytes, file, d, &docs, &n) < 0)
@@ -385,7 +395,7 @@ int workflow_set_read(struct workflow_set *set, const char *text, size_t bytes, 
 	free(docs);
 	if (d->errors == errors)
 		return 0;
-	cut(set, before, calendars);
+	cut(set, before, calendars, scopes);
 	return E_INVALID;
 }
 

@@ -12,9 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WORKFLOW_NAME_MAX  64 /* bytes of one part of a name */
-#define WORKFLOW_TASKS_MAX 20000
-#define WORKFLOW_NEEDS_MAX 1000 /* links of one task */
+#define WORKFLOW_NAME_MAX          64 /* bytes of one part of a name */
+#define WORKFLOW_TASKS_MAX         20000
+#define WORKFLOW_OUTPUTS_BYTES_MAX 16384 /* of all outputs of one instance, as JSON */
+#define WORKFLOW_NEEDS_MAX         1000  /* links of one task */
 
 struct buf;
 struct calendar;
@@ -26,6 +27,7 @@ struct task;
 struct tz;
 struct workflow;
 struct workflow_set;
+struct yaml_node;
 
 /* --- documents */
 
@@ -65,6 +67,20 @@ const struct workflow *workflow_set_at(const struct workflow_set *set, size_t i)
 size_t workflow_set_calendars(const struct workflow_set *set);
 const struct calendar_doc *workflow_set_calendar(const struct workflow_set *set, size_t i);
 
+/* --- parameters of a project (`project:` without a workflow) and of all (`global:`) */
+
+struct workflow_scope;
+size_t workflow_set_scopes(const struct workflow_set *set);
+const struct workflow_scope *workflow_set_scope(const struct workflow_set *set, size_t i);
+const char *workflow_scope_project(const struct workflow_scope *s); /* "": of all */
+/* The value as it was written, macros not replaced; NULL: none of that name. */
+const char *workflow_scope_value(const struct workflow_scope *s, const char *name);
+size_t workflow_scope_count(const struct workflow_scope *s);
+const char *workflow_scope_name_at(const struct workflow_scope *s, size_t i);
+void workflow_scope_print(const struct workflow_scope *s, struct buf *out); /* as YAML */
+const struct yaml_node *workflow_scope_node(const struct workflow_scope *s);
+bool workflow_scope_same(const struct workflow_scope *a, const struct workflow_scope *b);
+
 /* --- what lies outside. Every function may be NULL. */
 
 struct workflow_start {
@@ -93,7 +109,8 @@ struct workflow_world {
 	void (*known)(void *ctx, const char *name, struct workflow_start *start);
 	/* Id and version of a workflow of the set. NULL: ids count from 1, version 1. */
 	void (*workflow)(void *ctx, const char *name, uint32_t *ret_id, uint32_t *ret_version);
-	/* Is there a parameter of that name in the project, or a target server's? */
+	/* Is there a parameter of that name in the project or of all, beside those of the set, or a
+	 * target server's (server.NAME.host)? NULL: only those of the set are known. */
 	bool (*parameter)(void *ctx, const char *project, const char *name);
 };
 

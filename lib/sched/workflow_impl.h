@@ -161,6 +161,8 @@ enum wf_table_id {
 	WT_BASELINE,
 	WT_STEP,
 	WT_HOOK,
+	WT_PROJECT,
+	WT_GLOBAL,
 	WT_COUNT
 };
 
@@ -216,12 +218,32 @@ const char *wf_param_value(struct pile *pile, const char *name, const struct yam
 
 struct wf_set_item; /* a task with its place in the set */
 
+/* Parameters of a project, or of all: a document of its own. */
+struct workflow_scope {
+	struct yaml_doc *doc;
+	struct pile *pile;
+	const char *file;
+	const struct yaml_node *node;
+	struct wf_text project; /* "": global */
+	struct wf_text description;
+	struct wf_pairs parameters;
+};
+
 struct workflow_set {
 	struct workflow **items;
 	size_t n, cap;
 	struct calendar_doc **calendars;
 	size_t n_calendars;
+	struct workflow_scope **scopes;
+	size_t n_scopes;
 };
+
+/* workflow_scope.c: is this document one of parameters? Add it, taking doc. */
+bool wf_is_scope(const struct yaml_node *root);
+void wf_add_scope(struct workflow_set *set, struct yaml_doc *doc, const char *file,
+                  struct diags *d);
+void wf_scope_free(struct workflow_scope *s);
+const struct workflow_scope *wf_scope_of(const struct workflow_set *set, const char *project);
 
 /* A task on its way from document to struct task. */
 struct wf_made {
@@ -238,8 +260,12 @@ struct wf_made {
 	const struct wf_need **needs;   /* the need behind each link; NULL: made by a pipeline */
 	const struct wf_made **parents; /* NULL: outside the set */
 	const struct plan **parent_plans;
+	const struct task **outside; /* the parent where it is not in the set */
 	size_t n_links;
 	int32_t join;
+	struct task_input *inputs; /* workflow_macro.c */
+	size_t n_inputs, inputs_cap;
+	bool asks;
 	struct task *task; /* the result */
 };
 
@@ -261,8 +287,10 @@ bool wf_make_plan(struct wf_compiler *c, struct wf_made *m);
 void wf_make_links(struct wf_compiler *c, struct wf_made *m);
 void wf_make_steps(struct wf_compiler *c, struct wf_made *m);
 struct wf_made *wf_find(const struct wf_compiler *c, const char *full);
-/* workflow_macro.c: do all names in parameters have a value? */
-void wf_check_macros(struct wf_compiler *c, const struct wf_made *m);
+/* workflow_macro.c: do all names in parameters have a value? Finds the inputs too. */
+void wf_check_macros(struct wf_compiler *c, struct wf_made *m);
+/* The same for the parameters of projects and of all. */
+void wf_check_scopes(struct wf_compiler *c);
 /* workflow_cycle.c: are all boundaries of `longer` boundaries of `shorter`? */
 bool wf_cycles_nest(const struct plan *longer, const struct plan *shorter);
 /* -1 shorter, 0 the same, 1 longer; of units minute..year. */

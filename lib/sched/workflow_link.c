@@ -147,11 +147,13 @@ static bool pick(struct wf_compiler *c, const struct wf_made *m, size_t i,
 }
 
 static void add_link(struct wf_made *m, const struct task_link *l, const struct wf_need *need,
-                     const struct wf_made *parent, const struct plan *plan)
+                     const struct wf_made *parent, const struct plan *plan,
+                     const struct task *outside)
 {
 	m->links[m->n_links] = *l;
 	m->needs[m->n_links] = need;
 	m->parents[m->n_links] = parent;
+	m->outside[m->n_links] = outside;
 	m->parent_plans[m->n_links++] = plan;
 }
 
@@ -160,6 +162,7 @@ static void make_room(struct wf_compiler *c, struct wf_made *m, size_t n)
 	m->links = pile_take(c->pile, n * sizeof *m->links + 1);
 	m->needs = pile_take(c->pile, n * sizeof *m->needs + 1);
 	m->parents = pile_take(c->pile, n * sizeof *m->parents + 1);
+	m->outside = pile_take(c->pile, n * sizeof *m->outside + 1);
 	m->parent_plans = pile_take(c->pile, n * sizeof *m->parent_plans + 1);
 }
 
@@ -190,7 +193,7 @@ static void make_link(struct wf_compiler *c, struct wf_made *m, size_t i)
 		return;
 	}
 	if (plan && m->plan && pick(c, m, i, need, plan, &l))
-		add_link(m, &l, need, parent, plan);
+		add_link(m, &l, need, parent, plan, outside);
 }
 
 void wf_make_links(struct wf_compiler *c, struct wf_made *m)
@@ -213,7 +216,7 @@ static void link_step(struct wf_made *m, const struct wf_made *parent, enum link
 		               .on = on,
 		               .strategy = on == ON_FAILURE ? LS_ANY : LS_ALL };
 
-	add_link(m, &l, NULL, parent, parent->plan);
+	add_link(m, &l, NULL, parent, parent->plan, NULL);
 }
 
 static bool is_strong(const struct wf_made *m)

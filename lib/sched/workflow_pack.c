@@ -99,6 +99,29 @@ static void put_all_params(struct packer *p, struct task *t, const struct wf_mad
 	buf_done(&lines);
 }
 
+static void put_outputs(struct packer *p, struct task *t, const struct wf_made *m)
+{
+	const struct wf_texts *outputs = &m->t->outputs;
+	const char **names = pack_array(p, outputs->n, sizeof *names);
+
+	for (size_t i = 0; i < outputs->n; i++) {
+		const char *name = pack_text(p, outputs->items[i].text);
+		if (p->base)
+			names[i] = name;
+	}
+	t->outputs = names;
+	t->n_outputs = outputs->n;
+	t->inputs = pack_array(p, m->n_inputs, sizeof *t->inputs);
+	t->n_inputs = m->n_inputs;
+	for (size_t i = 0; i < m->n_inputs; i++) {
+		const char *name = pack_text(p, m->inputs[i].name);
+		const char *key = pack_text(p, m->inputs[i].key);
+		if (p->base)
+			t->inputs[i] = (struct task_input){ name, key, m->inputs[i].link };
+	}
+	t->asks = m->asks;
+}
+
 static void put_lists(struct packer *p, struct task *t, const struct wf_made *m)
 {
 	const struct wf_texts *machines = &m->t->machines;
@@ -121,6 +144,7 @@ static void put_lists(struct packer *p, struct task *t, const struct wf_made *m)
 				name, (int32_t)strtol(pools->items[i].value, NULL, 10)
 			};
 	}
+	put_outputs(p, t, m);
 	t->links = pack_array(p, m->n_links, sizeof *t->links);
 	t->n_links = m->n_links;
 	if (p->base && m->n_links)

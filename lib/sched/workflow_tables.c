@@ -53,6 +53,15 @@ static const struct wf_key hook_keys[] = {
 #include "sched/workflow_keys.def"
 };
 
+static const struct wf_key project_keys[] = {
+#define PROJECT_KEY(...) ROW(workflow_scope, __VA_ARGS__)
+#include "sched/workflow_keys.def"
+};
+static const struct wf_key global_keys[] = {
+#define GLOBAL_KEY(...) ROW(workflow_scope, __VA_ARGS__)
+#include "sched/workflow_keys.def"
+};
+
 #define TABLE(what, keys) \
 	{ \
 		what, keys, sizeof keys / sizeof *keys \
@@ -69,6 +78,8 @@ const struct wf_table wf_tables[WT_COUNT] = {
 	[WT_BASELINE] = TABLE("a baseline", baseline_keys),
 	[WT_STEP] = TABLE("a step", step_keys),
 	[WT_HOOK] = TABLE("a hook", hook_keys),
+	[WT_PROJECT] = TABLE("a project", project_keys),
+	[WT_GLOBAL] = TABLE("the document of all", global_keys),
 };
 
 size_t wf_push(struct wf_reader *r, const char *key)

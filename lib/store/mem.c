@@ -232,6 +232,23 @@ static int mem_find_done(struct store *s, struct inst_key key, struct instance *
 	return 0;
 }
 
+static int mem_find_data(struct store *s, uint64_t last_number, uint32_t generation,
+                         enum inst_data kind, char **ret_body, struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+	const char *body;
+
+	if (r < 0)
+		return r;
+	body = mem_disk_find_data(m->disk, last_number, generation, kind);
+	if (!body)
+		return err_set(err, E_NOT_FOUND, "no data of kind %d at %" PRIu64, (int)kind,
+		               last_number);
+	*ret_body = mem_str(body);
+	return 0;
+}
+
 static int mem_find_command(struct store *s, const char *request_id,
                             int (*each)(void *ctx, const struct store_command *c), void *ctx,
                             struct err *err)
@@ -404,6 +421,7 @@ const struct store_ops store_mem_ops = {
 	.load_outcomes = mem_load_outcomes,
 	.load_commands = mem_load_commands,
 	.find_done = mem_find_done,
+	.find_data = mem_find_data,
 	.find_command = mem_find_command,
 	.save_outcomes = mem_save_outcomes,
 	.retain = mem_retain,

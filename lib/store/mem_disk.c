@@ -178,6 +178,12 @@ static void write_links(struct mem_disk *d, const struct store_batch *b)
 		d->links[d->n_links++] = own_link(&b->links[i]);
 }
 
+static void free_event(struct transition *t)
+{
+	free(t->note);
+	free(t->data);
+}
+
 static void write_event(struct mem_disk *d, const struct transition *t)
 {
 	if (t->kind != TK_INSTANCE)
@@ -188,6 +194,7 @@ static void write_event(struct mem_disk *d, const struct transition *t)
 	}
 	d->events[d->n_events] = *t;
 	d->events[d->n_events].ref = NULL;
+	d->events[d->n_events].data = mem_str(t->data);
 	d->events[d->n_events++].note = mem_str(t->note);
 }
 
@@ -314,7 +321,7 @@ void mem_disk_unref(struct mem_disk *d)
 	mem_table_done(&d->live);
 	mem_table_done(&d->done);
 	for (size_t i = 0; i < d->n_events; i++)
-		free(d->events[i].note);
+		free_event(&d->events[i]);
 	for (size_t i = 0; i < d->n_docs; i++)
 		free_doc(&d->docs[i]);
 	for (size_t i = 0; i < d->n_tasks; i++)
@@ -351,6 +358,20 @@ static struct transition *find_event(const struct mem_disk *d, uint64_t number)
 	return lo < d->n_events && d->events[lo].number == number ? &d->events[lo] : NULL;
 }
 
+const char *mem_disk_find_data(const struct mem_disk *d, uint64_t last_number, uint32_t generation,
+                               enum inst_data kind)
+{
+	const struct transition *t;
+
+	for (uint64_t n = last_number; n && (t = find_event(d, n)); n = t->prev) {
+		if (generation && t->inst.generation != generation)
+			return NULL;
+		if (t->data && t->data_kind == kind)
+			return t->data;
+	}
+	return NULL;
+}
+
 /* Marked first (kind 0), swept at the end. */
 static size_t drop_events(struct mem_disk *d, uint64_t number, bool dry_run)
 {
@@ -371,7 +392,7 @@ static void sweep_events(struct mem_disk *d)
 
 	for (size_t i = 0; i < d->n_events; i++) {
 		if (d->events[i].kind == 0)
-			free(d->events[i].note);
+			free_event(&d->events[i]);
 		else
 			d->events[kept++] = d->events[i];
 	}

@@ -33,6 +33,9 @@ struct mem_disk *mem_disk_copy(const struct mem_disk *d);
 void mem_disk_unref(struct mem_disk *d); /* NULL is fine */
 /* A checked batch; cannot fail. */
 void mem_disk_write(struct mem_disk *d, const struct store_batch *b);
+/* NULL: there is none. */
+const char *mem_disk_find_data(const struct mem_disk *d, uint64_t last_number, uint32_t generation,
+                               enum inst_data kind);
 void mem_disk_save_outcomes(struct mem_disk *d, const struct store_outcome *o, size_t n,
                             uint64_t upto_number);
 size_t mem_disk_retain(struct mem_disk *d, int64_t before_us, size_t rows_max, bool dry_run);

@@ -101,6 +101,10 @@ int read_instance(struct reader *r, struct inst_key key, struct instance *ret, u
 int read_events(struct reader *r, struct inst_key key, uint64_t before, size_t limit,
                 int (*each)(void *ctx, const struct read_event *e), void *ctx, uint64_t *ret_number,
                 struct err *err);
+/* Outputs and parameters of the instance's present generation; the newest of a kind.
+ * E_NOT_FOUND there are none. */
+int read_data(struct reader *r, const struct instance *i, enum inst_data kind,
+              int (*each)(void *ctx, const char *body), void *ctx, struct err *err);
 /* Events of all instances with numbers above `after`, ascending, at most `limit`. */
 int read_events_after(struct reader *r, uint64_t after, size_t limit,
                       int (*each)(void *ctx, const struct read_event *e), void *ctx,

@@ -142,6 +142,36 @@ int read_events(struct reader *r, struct inst_key key, uint64_t before, size_t l
 	return code;
 }
 
+int read_data(struct reader *r, const struct instance *i, enum inst_data kind,
+              int (*each)(void *ctx, const char *body), void *ctx, struct err *err)
+{
+	sqlite3_str *text = sqlite3_str_new(r->db);
+	sqlite3_stmt *q = NULL;
+	const char *body;
+	int code = read_begin(r, NULL, err);
+
+	if (code < 0) {
+		sqlite3_free(sqlite3_str_finish(text));
+		return code;
+	}
+	sqlite3_str_appendall(text, SQL_DATA_WALK);
+	code = read_prepare(r, text, &q, err);
+	if (code == 0) {
+		sql_bind(q, "iii", (int64_t)i->last_number,
+		         (int64_t)(kind == ID_OWN ? 0 : i->generation), (int64_t)kind);
+		code = sql_step(r->db, q, err);
+		if (code == 0)
+			code = E_NOT_FOUND;
+		else if (code > 0)
+			code = sql_column_text(q, 0, "lb_task_data", &body, err);
+		if (code == 0)
+			code = each(ctx, body);
+	}
+	sqlite3_finalize(q);
+	read_end(r, code);
+	return code;
+}
+
 int read_events_after(struct reader *r, uint64_t after, size_t limit,
                       int (*each)(void *ctx, const struct read_event *e), void *ctx,
                       uint64_t *ret_number, struct err *err)

@@ -116,6 +116,8 @@ int sqlite_find_done(struct store *s, struct inst_key key, struct instance *ret,
 int sqlite_find_command(struct store *s, const char *request_id,
                         int (*each)(void *ctx, const struct store_command *c), void *ctx,
                         struct err *err);
+int sqlite_find_data(struct store *s, uint64_t last_number, uint32_t generation,
+                     enum inst_data kind, char **ret_body, struct err *err);
 int sqlite_save_outcomes(struct store *s, uint32_t epoch, const struct store_outcome *o, size_t n,
                          uint64_t upto_number, struct err *err);
 int sqlite_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max, bool dry_run,
@@ -133,6 +135,15 @@ int sqlite_drop_stats(struct store *s, uint32_t epoch, int32_t day, size_t rows_
 int sql_stat(sqlite3_stmt *q, struct store_stat *ret, struct err *err);
 
 #define SQL_STAT_COLUMNS "day, task_id, job_status, bucket, count, sum_us"
+
+/* ?1 an event's number, ?2 its generation, ?3 the kind: the newest data on the way back. */
+#define SQL_DATA_WALK \
+	"WITH RECURSIVE chain (number, prev) AS (" \
+	"SELECT number, prev FROM lb_task_event WHERE number = ?1 AND ?2 IN (0, generation) " \
+	"UNION ALL SELECT e.number, e.prev FROM lb_task_event AS e " \
+	"JOIN chain AS c ON e.number = c.prev WHERE ?2 IN (0, e.generation)) " \
+	"SELECT d.body FROM chain AS c JOIN lb_task_data AS d ON d.number = c.number " \
+	"WHERE d.kind = ?3 ORDER BY d.number DESC LIMIT 1"
 
 /* Names for a select list that sql_instance() reads. */
 #define SQL_INSTANCE_COLUMNS \

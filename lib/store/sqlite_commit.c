@@ -137,6 +137,25 @@ static int write_events(struct sqlite_store *s, const struct store_batch *b, str
 	return r < 0 ? r : sql_run(s, q, err);
 }
 
+static int write_data(struct sqlite_store *s, const struct store_batch *b, struct err *err)
+{
+	sqlite3_stmt *q = NULL;
+	int r = 0;
+
+	for (size_t i = 0; i < b->n_events && r == 0; i++) {
+		const struct transition *t = b->events[i];
+
+		if (!t->data)
+			continue;
+		r = sql_get(s, SQL_DATA, &q, err);
+		if (r < 0)
+			return r;
+		sql_bind(q, "iit", (int64_t)t->number, (int64_t)t->data_kind, t->data);
+		r = sql_run(s, q, err);
+	}
+	return r;
+}
+
 static int write_number(struct sqlite_store *s, uint64_t number, struct err *err)
 {
 	sqlite3_stmt *q = NULL;
@@ -163,6 +182,8 @@ static int write_all(struct sqlite_store *s, const struct store_batch *b, uint64
 		r = write_events(s, b, err);
 	if (r == 0)
 		r = sqlite_write_stats(s, b, err);
+	if (r == 0)
+		r = write_data(s, b, err);
 	if (r == 0 && b->first && b->last > stored)
 		r = write_number(s, b->last, err);
 	return r;

@@ -1,6 +1,7 @@
 #include <inttypes.h>
 
 #include "store/sqlite.h"
+#include "util/alloc.h"
 #include "util/err.h"
 
 /* Every loop here: step, read, each(); a negative answer ends it. The statement is reset
@@ -342,6 +343,29 @@ int sqlite_find_command(struct store *st, const char *request_id,
 	if (r == 0)
 		return err_set(err, E_NOT_FOUND, "no command with request id %.80s", request_id);
 	return r < 0 ? r : 0;
+}
+
+int sqlite_find_data(struct store *st, uint64_t last_number, uint32_t generation,
+                     enum inst_data kind, char **ret_body, struct err *err)
+{
+	struct sqlite_store *s = (struct sqlite_store *)st;
+	sqlite3_stmt *q = NULL;
+	const char *body;
+	int r = sql_get(s, SQL_FIND_DATA, &q, err);
+
+	if (r < 0)
+		return r;
+	sql_bind(q, "iii", (int64_t)last_number, (int64_t)generation, (int64_t)kind);
+	r = sql_step(s->db, q, err);
+	if (r == 0)
+		return err_set(err, E_NOT_FOUND, "no data of kind %d at %" PRIu64, (int)kind,
+		               last_number);
+	if (r > 0)
+		r = sql_column_text(q, 0, "lb_task_data", &body, err);
+	if (r == 0)
+		*ret_body = mem_str(body);
+	sqlite3_reset(q);
+	return r;
 }
 
 int sqlite_find_done(struct store *st, struct inst_key key, struct instance *ret, struct err *err)

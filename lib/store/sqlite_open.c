@@ -206,6 +206,7 @@ const struct store_ops store_sqlite_ops = {
 	.load_outcomes = sqlite_load_outcomes,
 	.load_commands = sqlite_load_commands,
 	.find_done = sqlite_find_done,
+	.find_data = sqlite_find_data,
 	.find_command = sqlite_find_command,
 	.save_outcomes = sqlite_save_outcomes,
 	.retain = sqlite_retain,

@@ -136,12 +136,14 @@ int sqlite_save_outcomes(struct store *st, uint32_t epoch, const struct store_ou
 static int drop_events(struct sqlite_store *s, int64_t number, bool dry_run, size_t *rows,
                        struct err *err)
 {
-	sqlite3_stmt *find = NULL, *go = NULL;
+	sqlite3_stmt *find = NULL, *go = NULL, *data = NULL;
 	int64_t prev = 0;
 	int r = sql_get(s, SQL_EVENT_PREV, &find, err);
 
 	if (r == 0)
 		r = sql_get(s, SQL_EVENT_GO, &go, err);
+	if (r == 0)
+		r = sql_get(s, SQL_DATA_GO, &data, err);
 	for (; r == 0 && number; number = prev) {
 		sql_bind(find, "i", number);
 		r = sql_step(s->db, find, err);
@@ -152,6 +154,9 @@ static int drop_events(struct sqlite_store *s, int64_t number, bool dry_run, siz
 		if (r == 0 && !dry_run) {
 			sql_bind(go, "i", number);
 			r = sql_run(s, go, err);
+			sql_bind(data, "i", number);
+			if (r == 0)
+				r = sql_run(s, data, err);
 		}
 		++*rows;
 	}

@@ -98,6 +98,12 @@ int store_find_command(struct store *s, const char *request_id,
 	return s->ops->find_command(s, request_id, each, ctx, err);
 }
 
+int store_find_data(struct store *s, uint64_t last_number, uint32_t generation,
+                    enum inst_data kind, char **ret_body, struct err *err)
+{
+	return s->ops->find_data(s, last_number, generation, kind, ret_body, err);
+}
+
 int store_save_outcomes(struct store *s, uint32_t epoch, const struct store_outcome *o, size_t n,
                         uint64_t upto_number, struct err *err)
 {

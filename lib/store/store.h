@@ -192,6 +192,14 @@ int store_find_command(struct store *s, const char *request_id,
                        int (*each)(void *ctx, const struct store_command *c), void *ctx,
                        struct err *err);
 
+/* The newest data of a kind among the transitions of one instance in one generation (0: in all),
+ * found by a walk back from its last one.
+ *
+ *   owns    *ret_body is the caller's: free()
+ *   errors  E_NOT_FOUND there is none */
+int store_find_data(struct store *s, uint64_t last_number, uint32_t generation,
+                    enum inst_data kind, char **ret_body, struct err *err);
+
 /* Outcomes up to `upto_number` are kept as ranges: loading then reads only what finished
  * later, and history may go. `o` is the whole of them, of all tasks, each (task, lo) once:
  * it replaces what was saved before. */

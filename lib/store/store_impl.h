@@ -37,6 +37,8 @@ struct store_ops {
 	int (*find_command)(struct store *s, const char *request_id,
 	                    int (*each)(void *ctx, const struct store_command *c), void *ctx,
 	                    struct err *err);
+	int (*find_data)(struct store *s, uint64_t last_number, uint32_t generation,
+	                 enum inst_data kind, char **ret_body, struct err *err);
 	int (*save_outcomes)(struct store *s, uint32_t epoch, const struct store_outcome *o,
 	                     size_t n, uint64_t upto_number, struct err *err);
 	int (*retain)(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max,

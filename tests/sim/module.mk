@@ -1,6 +1,6 @@
 SIM_SRC := $(wildcard tests/sim/*.c)
 SIM_LIBS := core store rt sched util
-$(eval $(call program,sim,$(SIM_SRC),$(SIM_LIBS),-lev -lsqlite3 -lyaml -lm -lprotobuf-c))
+$(eval $(call program,sim,$(SIM_SRC),$(SIM_LIBS),-lev -lsqlite3 -lyaml -lcjson -lm -lprotobuf-c))
 
 # The simulator with one seeded bug: only the sources that know of it are compiled again,
 # and found before the libraries' own.

@@ -175,6 +175,42 @@ static void a_redo_takes_the_row_from_history_and_back(void **state)
 	free(live);
 }
 
+static void data_are_found_by_the_walk_of_one_generation(void **state)
+{
+	struct world *w = *state;
+	struct instance i = world_instance(3, 3600, 0);
+	const struct instance *p = &i;
+	struct store_batch b = { .reopened = &p, .n_reopened = 1 };
+	struct err err = { 0 };
+	char *body = NULL;
+
+	world_change(w, &i, EV_CREATE, ST_READY);
+	char own[] = "{\"a\":\"own\"}", out[] = "{\"n\":\"it's 1\"}";
+	w->events[w->n_events - 1].data = own;
+	w->events[w->n_events - 1].data_kind = ID_OWN;
+	world_put(w, &i);
+	world_change(w, &i, EV_DRY, ST_SUCC);
+	w->events[w->n_events - 1].data = out;
+	w->events[w->n_events - 1].data_kind = ID_OUTPUTS;
+	world_put(w, &i);
+	world_reopen(w);
+	world_must(store_find_data(w->s, i.last_number, i.generation, ID_OUTPUTS, &body, &err),
+	           &err);
+	assert_string_equal(body, "{\"n\":\"it's 1\"}");
+	free(body);
+	assert_int_equal(store_find_data(w->s, i.last_number, i.generation, ID_PARAMS, &body, NULL),
+	                 E_NOT_FOUND);
+	i.generation++;
+	world_change(w, &i, EV_REDO, ST_READY);
+	world_must(world_commit(w, &b, &err), &err);
+	assert_int_equal(
+		store_find_data(w->s, i.last_number, i.generation, ID_OUTPUTS, &body, NULL),
+		E_NOT_FOUND);
+	world_must(store_find_data(w->s, i.last_number, 0, ID_OWN, &body, &err), &err);
+	assert_string_equal(body, "{\"a\":\"own\"}");
+	free(body);
+}
+
 /* Random lives of 300 instances, against an array that does the same. */
 enum { MODEL = 300 };
 
@@ -722,6 +758,7 @@ static void a_crash_keeps_what_was_committed_and_ends_the_handle(void **state)
 	ROW(numbers_without_events_advance_too), \
 	ROW(a_finished_instance_among_the_unfinished_is_refused), \
 	ROW(a_redo_takes_the_row_from_history_and_back), \
+	ROW(data_are_found_by_the_walk_of_one_generation), \
 	ROW(random_lives_leave_what_a_plain_array_has), \
 	ROW(documents_keep_versions_and_load_the_newest), \
 	ROW(tasks_come_back_by_id), \

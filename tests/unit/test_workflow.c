@@ -96,8 +96,9 @@ static const struct {
 } wrong[] = {
 	/* the document */
 	{ "[]", 1, 1, "wrong_value", "want a map that begins with" },
-	{ "tasks: {}", 1, 1, "missing_key", "either a `workflow` or a `pipeline`" },
-	{ "workflow: a\npipeline: b\n", 1, 1, "conflict", "either a `workflow` or a `pipeline`" },
+	{ "tasks: {}", 1, 1, "missing_key", "a document is a `workflow`, a `pipeline`" },
+	{ "workflow: a\npipeline: b\n", 1, 1, "conflict",
+	  "a document is a `workflow`, a `pipeline`" },
 	{ "workflow: a\n", 1, 1, "missing_key", "needs `tasks`" },
 	{ "workflow: a\ntasks: []\n", 2, 8, "wrong_value", "tasks is a list" },
 	{ "workflow: a\ntasks: {}\n", 2, 8, "wrong_value", "a map of 1 to" },

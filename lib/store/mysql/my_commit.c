@@ -174,6 +174,21 @@ static int write_events(struct my_store *s, const struct store_batch *b, struct 
 	return my_out_end(&o, r, err);
 }
 
+static int write_data(struct my_store *s, const struct store_batch *b, struct err *err)
+{
+	struct my_out o = { s, "REPLACE INTO lb_task_data (number, kind, body) VALUES ", "", 0 };
+	int r = 0;
+
+	for (size_t i = 0; i < b->n_events && r == 0; i++) {
+		const struct transition *t = b->events[i];
+
+		if (t->data)
+			r = my_out_put(&o, err, "iit", (int64_t)t->number, (int64_t)t->data_kind,
+			               t->data);
+	}
+	return my_out_end(&o, r, err);
+}
+
 static int write_all(struct my_store *s, const struct store_batch *b, uint64_t stored,
                      struct err *err)
 {
@@ -187,6 +202,8 @@ static int write_all(struct my_store *s, const struct store_batch *b, uint64_t s
 		r = write_done(s, b, err);
 	if (r == 0)
 		r = write_events(s, b, err);
+	if (r == 0)
+		r = write_data(s, b, err);
 	if (r == 0)
 		r = my_write_stats(s, b, err);
 	if (r == 0 && b->first && b->last > stored)

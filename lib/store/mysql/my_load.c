@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "store/mysql/mysql.h"
+#include "util/alloc.h"
 #include "util/err.h"
 
 int my_know_cycles(struct my_store *s, struct err *err)
@@ -292,4 +293,68 @@ int my_find_done(struct store *st, struct inst_key key, struct instance *ret, st
 	else if (r > 0)
 		r = my_instance(&rows, ret, err);
 	return my_rows_end(&rows, r);
+}
+
+/* 1 a text, 0 none at this number. */
+static int data_at(struct my_store *s, int64_t number, enum inst_data kind, char **ret_body,
+                   struct err *err)
+{
+	struct my_rows rows;
+	const char *body;
+	int r = my_ask(s, "lb_task_data", &rows, err,
+	               "SELECT body FROM lb_task_data WHERE number = ? AND kind = ?", "ii", number,
+	               (int64_t)kind);
+
+	if (r < 0)
+		return r;
+	r = my_rows_next(&rows, err);
+	if (r > 0) {
+		r = my_text(&rows, 0, &body, err);
+		if (r == 0) {
+			*ret_body = mem_str(body);
+			r = 1;
+		}
+	}
+	return my_rows_end(&rows, r);
+}
+
+/* 1 and the number before, 0 when the chain ends or leaves the generation. */
+static int step_back(struct my_store *s, uint32_t generation, int64_t number, int64_t *ret_prev,
+                     struct err *err)
+{
+	struct my_rows rows;
+	int64_t of = 0;
+	int r = my_ask(s, "lb_task_event", &rows, err,
+	               "SELECT prev, generation FROM lb_task_event WHERE number = ?", "i", number);
+
+	if (r < 0)
+		return r;
+	r = my_rows_next(&rows, err);
+	if (r > 0) {
+		r = my_int(&rows, 0, 0, number - 1, ret_prev, err);
+		if (r == 0)
+			r = my_int(&rows, 1, 0, UINT32_MAX, &of, err);
+		if (r == 0)
+			r = !generation || of == generation;
+	}
+	return my_rows_end(&rows, r);
+}
+
+int my_find_data(struct store *st, uint64_t last_number, uint32_t generation, enum inst_data kind,
+                 char **ret_body, struct err *err)
+{
+	struct my_store *s = (struct my_store *)st;
+	int64_t number = (int64_t)last_number, prev = 0;
+	int r;
+
+	for (; number; number = prev) {
+		r = step_back(s, generation, number, &prev, err);
+		if (r > 0)
+			r = data_at(s, number, kind, ret_body, err);
+		else if (r == 0)
+			break;
+		if (r != 0)
+			return r < 0 ? r : 0;
+	}
+	return err_set(err, E_NOT_FOUND, "no data of kind %d at %" PRIu64, (int)kind, last_number);
 }

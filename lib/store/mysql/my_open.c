@@ -113,6 +113,7 @@ const struct store_ops store_mysql_ops = {
 	.load_outcomes = my_load_outcomes,
 	.load_commands = my_load_commands,
 	.find_done = my_find_done,
+	.find_data = my_find_data,
 	.find_command = my_find_command,
 	.save_outcomes = my_save_outcomes,
 	.retain = my_retain,

@@ -138,6 +138,8 @@ static int drop_events(struct my_store *s, int64_t number, bool dry_run, size_t 
 		if (r == 0 && !dry_run)
 			r = my_do(s, err, "DELETE FROM lb_task_event WHERE number = ?", "i",
 			          number);
+		if (r == 0 && !dry_run)
+			r = my_do(s, err, "DELETE FROM lb_task_data WHERE number = ?", "i", number);
 		++*rows;
 	}
 	return r;
@@ -224,6 +226,12 @@ int my_retain(struct store *st, uint32_t epoch, int64_t before_us, size_t rows_m
 	/* Changes of a table's shape are transactions of their own. */
 	if (r == 0)
 		r = my_drop_days(s, before_us, rows_max, dry_run, &rows, err);
+	/* Days go whole, and their data with them. */
+	if (r == 0 && !dry_run)
+		r = my_do(s, err,
+		          "DELETE FROM lb_task_data WHERE number <"
+		          " (SELECT MIN(number) FROM lb_task_event)",
+		          "");
 	if (r == 0)
 		*ret_rows = rows;
 	return r < 0 ? err_wrap(err, r, "retain") : 0;

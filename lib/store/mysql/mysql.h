@@ -149,6 +149,8 @@ int my_load_commands(struct store *s, bool unfinished_only,
                      int (*each)(void *ctx, const struct store_command *c), void *ctx,
                      struct err *err);
 int my_find_done(struct store *s, struct inst_key key, struct instance *ret, struct err *err);
+int my_find_data(struct store *s, uint64_t last_number, uint32_t generation, enum inst_data kind,
+                 char **ret_body, struct err *err);
 int my_find_command(struct store *s, const char *request_id,
                     int (*each)(void *ctx, const struct store_command *c), void *ctx,
                     struct err *err);

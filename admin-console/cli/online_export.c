@@ -1,0 +1,160 @@
+/* sirdar export: documents as the server has them, so that applying them changes nothing. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "online.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/json.h"
+#include "util/json_in.h"
+
+struct options {
+	struct words names;
+};
+
+/* One answer: all documents, one after the other. */
+struct exported {
+	struct buf text;   /* YAML */
+	struct json_out j; /* --json: [{name, version, document}] */
+	struct buf json;
+	size_t n;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *q = state->input;
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		words_add(&q->names, arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (q->names.n == 0)
+			argp_error(state, "which workflow (project/workflow) or project?");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void put_document(struct exported *x, const cJSON *d)
+{
+	const char *text = text_of(d, "document");
+	size_t n = strlen(text);
+
+	buf_puts(&x->text, x->n++ ? "---\n" : "");
+	buf_puts(&x->text, text);
+	buf_puts(&x->text, n && text[n - 1] != '\n' ? "\n" : "");
+	json_open_object(&x->j);
+	json_field_text(&x->j, "name", text_of(d, "name"));
+	json_field_number(&x->j, "version", number_of(d, "version"));
+	json_field_text(&x->j, "document", text);
+	json_close_object(&x->j);
+}
+
+static int export_workflow(struct online *o, const char *name, struct exported *x)
+{
+	struct buf path;
+	cJSON *d = NULL;
+
+	buf_init(&path);
+	buf_puts(&path, "/api/v1/workflows/");
+	path_part(&path, name);
+	int code = online_call(o, "GET", buf_str(&path), NULL, &d);
+	if (code == CLI_OK)
+		put_document(x, d);
+	cJSON_Delete(d);
+	buf_done(&path);
+	return code;
+}
+
+/* Page by page: every item of a list to `each`. */
+static int each_item(struct online *o, const char *list,
+                     int (*each)(struct online *o, const cJSON *item, const char *project,
+                                 struct exported *x),
+                     const char *project, struct exported *x)
+{
+	char *cursor = NULL;
+	int code = CLI_OK;
+
+	do {
+		struct buf path;
+		cJSON *page = NULL;
+		const cJSON *item;
+		buf_init(&path);
+		buf_printf(&path, "/api/v1/%s?limit=500", list);
+		path_arg(&path, "cursor", cursor);
+		code = online_call(o, "GET", buf_str(&path), NULL, &page);
+		buf_done(&path);
+		free(cursor);
+		cursor = NULL;
+		cJSON_ArrayForEach(item, json_get(page, "items")) if (code == CLI_OK)
+			code = each(o, item, project, x);
+		if (code == CLI_OK && text_of(page, "cursor")[0] != '\0')
+			cursor = mem_str(text_of(page, "cursor"));
+		cJSON_Delete(page);
+	} while (cursor != NULL);
+	return code;
+}
+
+static int take_scope(struct online *o, const cJSON *item, const char *project, struct exported *x)
+{
+	const char *name = text_of(item, "name");
+	size_t n = strlen("parameters/");
+
+	(void)o;
+	if (strncmp(name, "parameters/", n) == 0 && strcmp(name + n, project) == 0)
+		put_document(x, item);
+	return CLI_OK;
+}
+
+static int take_workflow(struct online *o, const cJSON *item, const char *project,
+                         struct exported *x)
+{
+	const char *name = text_of(item, "name");
+	size_t n = strlen(project);
+
+	if (json_true(item, "retired") || strncmp(name, project, n) != 0 || name[n] != '/')
+		return CLI_OK;
+	return export_workflow(o, name, x);
+}
+
+static int export_project(struct online *o, const char *project, struct exported *x)
+{
+	size_t before = x->n;
+	int code = each_item(o, "parameters", take_scope, project, x);
+
+	if (code == CLI_OK)
+		code = each_item(o, "workflows", take_workflow, project, x);
+	if (code == CLI_OK && x->n == before)
+		return cli_fail(CLI_NOT_FOUND, "there is no project '%s'", project);
+	return code;
+}
+
+int cmd_export(struct cli *cli, int argc, char **argv)
+{
+	static const struct argp own = { .parser = parse };
+	struct options q = { 0 };
+	struct online o = { 0 };
+	struct exported x = { .n = 0 };
+
+	cli_parse(cli, &own, argc, argv, &q);
+	buf_init(&x.text);
+	buf_init(&x.json);
+	json_out_start(&x.j, &x.json);
+	json_open_array(&x.j);
+	int code = online_open(cli, &o);
+	for (size_t i = 0; i < q.names.n && code == CLI_OK; i++)
+		code = (strchr(q.names.items[i], '/') ? export_workflow
+		                                      : export_project)(&o, q.names.items[i], &x);
+	json_close_array(&x.j);
+	if (code == CLI_OK && x.text.len && !cli->json)
+		x.text.len--; /* cli_print() ends the line */
+	if (code == CLI_OK)
+		code = cli_print(cli->json ? &x.json : &x.text);
+	buf_done(&x.text);
+	buf_done(&x.json);
+	words_done(&q.names);
+	online_close(&o);
+	return code;
+}

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Workflows as code through all real programs: parameters and where they come from, outputs between
+tasks, diff, apply, export. TAP."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Site, main, test, until  # noqa: E402
+
+DAY = "2026-03-01"
+AT = "2026-03-01T00:00:00Z"
+
+
+def put(site, name, text):
+    path = site.dir / name
+    path.write_text(text)
+    return str(path)
+
+
+def flow(name, tasks, head=""):
+    return (f"workflow: {name}\nproject: code\nstart_date: {DAY}\nend_date: 2099-01-01\n{head}"
+            "defaults: {type: shell, cycle: day, catchup: {mode: none}}\ntasks:\n" + tasks)
+
+
+def run(site, name, *more):
+    site.sirdar("backfill", "--workflow", f"code/{name}", "--date", DAY, "--yes", "--wait", *more)
+    rows = site.wait_all_over(f"code/{name}/*", 2)
+    assert all(r["state"] == "Succ" for r in rows), rows
+
+
+def redo(site, task, *more):
+    """Of one finished instance; over when its generation has a good end."""
+    was = site.instance(task, AT)["generation"]
+    site.sirdar("redo", task, DAY, "--yes", "--wait", *more)
+    until(f"{task} ran again", lambda: (site.instance(task, AT)["generation"] > was and
+                                        site.instance(task, AT)["state"] == "Succ"))
+
+
+def said(site, task):
+    """What it printed, without its outputs: logs may come after the end."""
+    name = site.instance(task, AT)["id"]
+
+    def look():
+        status, text = site.ask("GET", f"/api/v1/instances/{name}/log")
+        text = text.decode() if isinstance(text, bytes) else text
+        return text.strip().splitlines() if status == 200 and text else None
+    return until(f"{task} printed something", look)
+
+
+@test
+def an_output_reaches_the_child_and_is_shown(s):
+    s.sirdar("apply", put(s, "out.yaml", flow("out", """\
+  count:
+    outputs: [row_count, file]
+    params: {script: "echo sirdar:output row_count=42; echo sirdar:output file=a b.csv; echo sirdar:output other=1"}
+  report:
+    needs: [count]
+    params: {script: "echo rows ${count.row_count} of '${file}', ${count.row_count:-none}"}
+""")))
+    run(s, "out")
+    assert said(s, "code/out/report") == ["rows 42 of a b.csv, 42"]
+    shown = json.loads(s.sirdar("run", "show", "code/out/count", DAY, "--json").stdout)
+    assert shown["outputs"] == {"row_count": "42", "file": "a b.csv"}, shown
+    assert "row_count" in s.sirdar("run", "show", "code/out/count", DAY).stdout
+    notes = [e["note"] or "" for e in s.history(shown["id"])]
+    assert any("'other' not kept" in n for n in notes), notes
+
+
+@test
+def outputs_survive_a_restart_and_a_redo_replaces_them(s):
+    s.sirdar("apply", put(s, "again.yaml", flow("again", """\
+  count:
+    outputs: [n]
+    params: {script: "echo sirdar:output n=${word}", word: one}
+  report: {needs: [count], params: {script: "echo ${count.n}"}}
+""")))
+    run(s, "again")
+    s.base.restart(hard=True)
+    redo(s, "code/again/report")
+    assert said(s, "code/again/report") == ["one"]
+    redo(s, "code/again/count", "--param", "word=two")
+    redo(s, "code/again/report")
+    assert said(s, "code/again/report") == ["two"]
+
+
+@test
+def a_missing_output_fails_the_child_with_its_reason_or_gives_the_default(s):
+    s.sirdar("apply", put(s, "miss.yaml", flow("miss", """\
+  count: {outputs: [n], params: {script: "true"}}
+  strict: {needs: [count], retry: {attempts: 3}, params: {script: "echo ${count.n}"}}
+  easy: {needs: [count], params: {script: "echo ${count.n:-0 rows}"}}
+""")))
+    s.sirdar("backfill", "--workflow", "code/miss", "--date", DAY, "--yes")
+    row = s.wait_state("code/miss/strict", AT, ["StopSchedule"])
+    assert row["reason"] == "params", row
+    notes = " ".join(e["note"] or "" for e in s.history(row["id"]))
+    assert "${count.n}: the last success of code/miss/count" in notes, notes
+    s.wait_state("code/miss/easy", AT, ["Succ"])
+    assert said(s, "code/miss/easy") == ["0 rows"]
+
+
+@test
+def names_that_nobody_declares_are_refused_at_save(s):
+    bad = put(s, "bad.yaml", flow("bad", """\
+  count: {outputs: [row_count], params: {script: "true"}}
+  report: {needs: [count], params: {script: "echo ${count.row_cuont}"}}
+  other: {params: {script: "echo ${server.dw.host}"}}
+  third: {params: {script: "echo ${databse}"}, needs: [count]}
+"""))
+    done = s.sirdar("apply", bad, expect=1)
+    for word in ("count declares no output 'row_cuont'", "${count.row_count}",
+                 "no target server of that name"):
+        assert word in done.stderr, done.stderr
+
+
+@test
+def parameters_come_from_the_nearest_place_that_has_them(s):
+    s.sirdar("apply", put(s, "scopes.yaml", """\
+global: {a: global, b: global, c: global, d: global, e: global, f: global, g: global}
+---
+project: code
+parameters: {b: project, c: project, d: project, e: project, f: project, g: project}
+---
+""" + flow("near", """\
+  parent:
+    outputs: [d, e, f, g]
+    params: {script: "for k in d e f g; do echo sirdar:output $k=output; done"}
+  child:
+    needs: [parent]
+    params: {e: task, f: task, g: task, script: "echo ${a} ${b} ${c} ${d} ${e} ${f} ${g}"}
+""", "parameters: {c: workflow, d: workflow, e: workflow, f: workflow, g: workflow}\n")))
+    run(s, "near", "--param", "f=instance", "--param", "g=instance")
+    assert said(s, "code/near/child") == ["global project workflow output task instance instance"]
+    redo(s, "code/near/child", "--param", "g=run")
+    assert said(s, "code/near/child") == ["global project workflow output task instance run"]
+    shown = json.loads(s.sirdar("run", "show", "code/near/child", DAY, "--json").stdout)
+    assert shown["run_parameters"] == {"g": "run"}, shown
+    assert shown["instance_parameters"] == {"f": "instance", "g": "instance"}, shown
+
+
+@test
+def parameters_are_set_listed_and_removed_one_by_one(s):
+    s.sirdar("param", "set", "--project", "shop", "db=dw", "days=30")
+    s.sirdar("param", "set", "zone=eu")
+    listed = json.loads(s.sirdar("param", "list", "--project", "shop", "--json").stdout)
+    assert {"project": "shop", "name": "days", "value": "30"} in listed, listed
+    assert "zone" in s.sirdar("param", "list").stdout
+    s.sirdar("apply", put(s, "uses.yaml",
+                          "workflow: w\nproject: shop\ntasks:\n  t: {type: shell, cycle: none, "
+                          "params: {script: \"echo ${db} ${zone}\"}}\n"))
+    refused = s.sirdar("param", "remove", "--project", "shop", "db", expect=1).stderr
+    assert "shop/w/t uses a parameter that goes" in refused, refused
+    s.sirdar("param", "remove", "--project", "shop", "days")
+    listed = json.loads(s.sirdar("param", "list", "--project", "shop", "--json").stdout)
+    assert [p["name"] for p in listed] == ["db"], listed
+
+
+if __name__ == "__main__":
+    sys.exit(main(lambda: Site("code").start()))
