@@ -20,6 +20,8 @@ NAMES = sorted(z for z in zoneinfo.available_timezones()
 LIVELY = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Casablanca", "Europe/Dublin",
           "Pacific/Apia", "America/Sao_Paulo", "Asia/Beirut", "America/St_Johns", "Asia/Tehran",
           "America/Havana", "Pacific/Kwajalein", "Asia/Shanghai", "Antarctica/Troll", "Asia/Kathmandu"]
+ALL = sorted(z for z in zoneinfo.available_timezones()
+             if z not in ("Factory", "localtime") and not z.startswith(("posix", "right")))
 YEARS = (int(datetime(1971, 1, 1, tzinfo=timezone.utc).timestamp()),
          int(datetime(2070, 1, 1, tzinfo=timezone.utc).timestamp()))
 CRONS = """
@@ -31,6 +33,11 @@ CRONS = """
 0 0 0 ? NOV-FEB SAT-SUN|0 5 4 ? 3,10 SUN#1,SUN#2|0 */7 1-2 * * *
 """.replace("\n", "|").split("|")
 CRONS = [c.strip() for c in CRONS if c.strip()]
+NEAR = [c for c in CRONS if c in (
+    "0 * * * *", "*/15 * * * *", "30 2 * * *", "0 2,3 * * *", "15 1-3 * * *", "*/20 0-4 * * *", "0 22-2 * * *",
+    "0 0 2 * * ?", "*/30 * * * * *", "0 0/10 * * * ?", "0 30 1 ? * SUN", "0 30 2 ? * 1#5", "0 30 59 1 * * ?",
+    "0 */7 1-2 * * *", "15,45 30 2-3 L * ?")] + ["0 0 * * *", "59 23 * * *", "30 0-1 * * *", "0 */2 * * *",
+                                                 "0,30 */3 * * *"]
 WINDOWS = ["[@day-1d,@day)", "(t-24h,t]", "{@week-3d}", "[@month-1M,@month)", "{@month-1d}", "{latest}", "[t-24h,t)",
            "[@week-1w,@week)", "[@hour,t]", "{@week+4d,@month-1d}", "[@day-1d,@day]", "(@month-1M+1d,t]",
            "[@year-1y,@year)", "[@day,@day+1d)", "{@month,@month-1M,@month-2M}", "[t-1d,t]", "(@day-90m,@day+2h]"]
@@ -174,6 +181,49 @@ class Asker:
         self.same(f"prev 0 {want[-1] + 1} {len(want)}", want[::-1])
         return 2
 
+    # Around each change of each zone's clock: what fires there, and the periods it lies in.
+    def transitions(self, zone=None, t=None):
+        if zone is None:
+            zone = self.rnd.choice(ALL)
+            t = self.rnd.randrange(*YEARS) // DAY * DAY
+            row = model.pieces(zone, t, t + 400 * DAY)
+            t = row[0][1] if len(row) > 1 else t
+        n = 0
+        for text in self.rnd.sample(NEAR, 3):
+            plan = Plan(zone, t - 6 * DAY, t + 6 * DAY, unit="fire", cron=text)
+            self.same(f"plan 0 tz={zone} unit=fire cron={text.replace(' ', '_')}", ["ok"])
+            n += self.compare_plan(plan, t, 2 * DAY)
+        for unit, step in self.rnd.sample((("minute", 15), ("hour", 1), ("hour", 5), ("hour", 6), ("day", 1)), 2):
+            off = (1, self.rnd.randrange(DAY), 0)
+            said = f"unit={unit} step={step} anchor={t - 5 * DAY} fire=end off=1 sec={off[1]} days=0"
+            plan = Plan(zone, t - 9 * DAY, t + 9 * DAY, unit=unit, step=step, anchor=t - 5 * DAY, fire="end",
+                        off=1, sec=off[1], days=0)
+            self.same(f"plan 0 tz={zone} {said}", ["ok"])
+            n += self.compare_plan(plan, t, 2 * DAY)
+        return n
+
+    def versions(self):
+        """An edit: before `since` the old plan, from there the new one."""
+        zone, t = self.place()
+        units, span, inner = self.rnd.choice(((("minute", "hour"), 12, 2), (("day", "week"), 200, 50)))
+        old = self.define(1, zone, span * DAY, t, units)
+        new = self.define(0, self.rnd.choice((zone, self.place()[0])), span * DAY, t, units)
+        since = t + self.rnd.randrange(-inner * DAY // 2, inner * DAY // 2)
+        self.same(f"follow 0 1 {since}", ["ok"])
+        rows = [p for p in old.plan if t - inner * DAY <= p < since] + \
+            [p for p in new.plan if since <= p <= t + inner * DAY]
+        if not rows:
+            return 1
+        self.same(f"next 0 {rows[0] - 1} {len(rows)}", rows)
+        self.same(f"prev 0 {rows[-1] + 1} {len(rows)}", rows[::-1])
+        n = 2
+        for p in self.rnd.sample(rows, min(6, len(rows))):
+            which = old if p < since else new
+            self.same(f"end 0 {p}", [which.period_end(p)])
+            self.same(f"due 0 {p}", [which.due(p)])
+            n += 2
+        return n
+
     def units(self):
         text = self.rnd.choice(CRONS)
         self.same(f"plan 0 tz=UTC cron={text.replace(' ', '_')}", ["ok"])
@@ -204,16 +254,32 @@ class Asker:
 
 
 UNITS = {}
-FAMILIES = {"zones": 3, "floors": 2, "cycles": 4, "crons": 3, "units": 1, "links": 4}
+FAMILIES = {"zones": 3, "floors": 2, "cycles": 4, "crons": 3, "transitions": 4, "versions": 3, "units": 1,
+            "links": 4}
+
+
+def every_transition(talk, seed):
+    """All zones, each change of their clocks from 1971 to 2070. -> questions answered"""
+    asked = 0
+    for zone in ALL:
+        for _, t, _ in model.pieces(zone, *YEARS)[:-1]:
+            talk.rnd, talk.said = random.Random(f"every-{seed}-{zone}-{t}"), []
+            try:
+                asked += talk.transitions(zone, t)
+            except model.Outside:
+                pass
+    return asked
 
 
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("driver")
-    ap.add_argument("--n", type=int, default=100)
+    ap.add_argument("--n", default="100", help="cases, or `all`: also every change of every zone")
     ap.add_argument("--seed", type=int, default=1)
     ap.add_argument("--only", choices=FAMILIES)
     a = ap.parse_args()
+    everything = a.n == "all"
+    a.n = 1500 if everything else int(a.n)
     failed = 0
     for i, (family, weight) in enumerate(FAMILIES.items(), 1):
         if a.only and family != a.only:
@@ -232,6 +298,11 @@ def main():
                 differences.append(f"case {case}: {d}")
                 if len(differences) >= 5:
                     break
+        if everything and family == "transitions" and not differences:
+            try:
+                asked += every_transition(talk, a.seed)
+            except Difference as d:
+                differences.append(str(d))
         talk.p.stdin.close()
         bad = bool(differences) or talk.p.wait() != 0 or asked == 0 or beyond * 4 > case
         failed += bad

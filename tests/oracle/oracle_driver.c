@@ -6,6 +6,7 @@
  *   due ID T | end ID T | unit ID
  *   floor ZONE UNIT T             -> floor and next
  *   offset ZONE T | first ZONE LABEL
+ *   follow ID OLD SINCE          the plan before SINCE is OLD, also after a way through text -> "ok"
  *   link PARENT CHILD KIND T      KIND: 1, 2, 3, -n or a window without blanks
  */
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include "sched/plan.h"
 #include "sched/tz.h"
 #include "sched/window.h"
+#include "util/buf.h"
 #include "util/err.h"
 
 #define PLANS    64
@@ -150,6 +152,30 @@ static void walk(const struct plan *p, bool forward, int64_t t, int64_t n)
 	puts("");
 }
 
+static int zone_of(void *ctx, const char *name, const struct tz **ret_tz, struct err *err)
+{
+	(void)ctx;
+	return zones_get(name, ret_tz, err);
+}
+
+static void follow(struct slot *slot, const struct slot *old, int64_t since)
+{
+	struct plan *twice;
+	struct schedule s = *plan_schedule(slot->plan);
+	struct buf text;
+
+	plan_follow(slot->plan, old->plan, "default/w/t", since, 1);
+	buf_init(&text);
+	plan_past_print(slot->plan, &text);
+	int r = plan_new(&s, &twice, NULL);
+	if (r == 0)
+		r = plan_past_parse(twice, buf_str(&text), "default/w/t", zone_of, NULL, NULL);
+	puts(r == 0 ? "ok" : "refused");
+	buf_done(&text);
+	plan_free(slot->plan);
+	slot->plan = twice;
+}
+
 static void print_link(const struct plan *parent, const struct plan *child, const char *kind,
                        int64_t t)
 {
@@ -202,6 +228,8 @@ static void answer(char **w, int n)
 		printf("%d\n", tz_offset(zone(w[1]), number(w[2])));
 	else if (n == 3 && strcmp(w[0], "first") == 0)
 		printf("%lld\n", (long long)tz_first(zone(w[1]), number(w[2])));
+	else if (n == 4 && strcmp(w[0], "follow") == 0)
+		follow(slot, &slots[number(w[2]) & (PLANS - 1)], number(w[3]));
 	else if (n == 5 && strcmp(w[0], "link") == 0)
 		print_link(slot->plan, slots[number(w[2]) & (PLANS - 1)].plan, w[3], number(w[4]));
 	else
