@@ -264,12 +264,12 @@ static void follow(struct apply *a, struct task *t, struct store_task *row)
 	if (!was || catalog_retired(was) || row->planned_through == INT64_MIN)
 		return;
 	if (plan_same_dates(was->def->plan, t->plan)) {
-		plan_take_past(t->plan, was->def->plan, t->name);
+		plan_take_past(t->plan, was->def->plan);
 		return;
 	}
 	if (a->cmd->o.has_from)
 		since = apply_online_from(t->plan, order_from(&a->cmd->o, plan_tz(t->plan)));
-	plan_follow(t->plan, was->def->plan, t->name, since, plan_versions(was->def->plan) + 1);
+	plan_follow(t->plan, was->def->plan, since, plan_versions(was->def->plan) + 1);
 	struct buf text;
 	buf_init(&text);
 	plan_past_print(t->plan, &text);

@@ -15,10 +15,12 @@
 /* The wall clock may be set: due times are looked at again at least this often. */
 #define WALL_RECHECK_US (10 * US_PER_S)
 
+enum { BLOCK = 1024 };
+
 struct planned {
 	struct heap_node node;  /* wall us of `due` */
 	const struct task *def; /* counted */
-	int64_t next, due;      /* run_date to create next, and when (s) */
+	int64_t next;           /* run_date to create next; due: the node's key */
 	int64_t through;        /* last run_date proposed */
 	int64_t keep_from;      /* catch-up: dates before it are recorded as skipped */
 	bool online;
@@ -29,25 +31,27 @@ struct instantiator {
 	struct ledger *ledger;
 	struct stream_reader *in;
 	struct outbox out;
-	struct planned **tasks; /* by id */
-	size_t tasks_cap;
+	/* By id, in blocks: a million of them are no million allocations. */
+	struct planned **blocks;
+	size_t n_blocks;
 	struct heap times;
 };
 
 static struct planned *place(struct instantiator *in, uint32_t id)
 {
-	if (id >= in->tasks_cap) {
-		size_t cap = (size_t)id * 2 + 64;
-		in->tasks = mem_grow(in->tasks, cap, sizeof *in->tasks);
-		for (size_t i = in->tasks_cap; i < cap; i++)
-			in->tasks[i] = NULL;
-		in->tasks_cap = cap;
+	size_t block = id / BLOCK;
+
+	if (block >= in->n_blocks) {
+		in->blocks = mem_grow(in->blocks, block + 1, sizeof *in->blocks);
+		while (in->n_blocks <= block)
+			in->blocks[in->n_blocks++] = NULL;
 	}
-	if (!in->tasks[id]) {
-		in->tasks[id] = mem_new(sizeof *in->tasks[id]);
-		heap_node_init(&in->tasks[id]->node);
+	if (!in->blocks[block]) {
+		in->blocks[block] = mem_array(BLOCK, sizeof *in->blocks[block]);
+		for (size_t i = 0; i < BLOCK; i++)
+			heap_node_init(&in->blocks[block][i].node);
 	}
-	return in->tasks[id];
+	return &in->blocks[block][id % BLOCK];
 }
 
 static void arm(struct instantiator *in, struct planned *p)
@@ -56,8 +60,7 @@ static void arm(struct instantiator *in, struct planned *p)
 		heap_remove(&in->times, &p->node);
 		return;
 	}
-	p->due = plan_due(p->def->plan, p->next);
-	heap_set(&in->times, &p->node, p->due * US_PER_S);
+	heap_set(&in->times, &p->node, plan_due(p->def->plan, p->next) * US_PER_S);
 }
 
 /* The last run_date that is due by `now` (s), or PLAN_BEFORE. */
@@ -129,7 +132,7 @@ static void create(struct instantiator *in, struct planned *p)
 #endif
 	struct proposal *q = outbox_add(&in->out, skip ? ASK_SKIP_DATE : ASK_CREATE, key);
 
-	q->due = p->due;
+	q->due = p->node.key / US_PER_S;
 	q->origin = OR_CYCLE;
 	q->reason = skip ? RE_CATCHUP : RE_DUE;
 	q->plan = true;
@@ -238,14 +241,14 @@ void instantiator_free(struct instantiator *in)
 {
 	if (!in)
 		return;
-	for (size_t i = 0; i < in->tasks_cap; i++)
-		if (in->tasks[i]) {
-			task_unref(in->tasks[i]->def);
-			free(in->tasks[i]);
-		}
+	for (size_t b = 0; b < in->n_blocks; b++) {
+		for (size_t i = 0; in->blocks[b] && i < BLOCK; i++)
+			task_unref(in->blocks[b][i].def);
+		free(in->blocks[b]);
+	}
 	heap_done(&in->times);
 	outbox_done(&in->out);
-	free(in->tasks);
+	free(in->blocks);
 	free(in);
 }
 

@@ -2,6 +2,7 @@
 #include "sched/cron.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "sched/civil.h"
 #include "sched/cron_impl.h"
@@ -401,8 +402,34 @@ const char *cron_text(const struct cron *c)
 
 void cron_free(struct cron *c)
 {
-	if (!c)
+	if (!c || atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) > 1)
 		return;
 	free(c->text);
 	free(c);
+}
+
+struct cron *cron_ref(const struct cron *c)
+{
+	/* The count is not part of what is immutable. */
+	struct cron *own = (struct cron *)(uintptr_t)c;
+
+	atomic_fetch_add_explicit(&own->refs, 1, memory_order_relaxed);
+	return own;
+}
+
+bool cron_same(const struct cron *a, const struct cron *b)
+{
+	size_t from = offsetof(struct cron, seconds);
+
+	return strcmp(a->text, b->text) == 0 &&
+	       memcmp((const char *)a + from, (const char *)b + from, sizeof *a - from) == 0;
+}
+
+uint64_t cron_hash(const struct cron *c)
+{
+	uint64_t h = c->seconds ^ c->minutes * 31 ^ ((uint64_t)c->hours << 32 | c->days);
+
+	for (const char *p = c->text; *p; p++)
+		h = (h ^ (uint8_t)*p) * UINT64_C(0x100000001b3);
+	return h;
 }

@@ -11,7 +11,7 @@
  *   H        a number that the task's name decides; H/15, H(0-29), H(9-17)/4
  *   @yearly @annually @monthly @weekly @daily @midnight @hourly
  *
- * Immutable once parsed; thread: any.
+ * Immutable once parsed, counted; thread: any.
  */
 #ifndef SCHED_CRON_H
 #define SCHED_CRON_H
@@ -35,7 +35,11 @@ struct tz;
  *   errors  E_INVALID with the column of what is wrong, counted from 1
  */
 int cron_parse(const char *text, const char *name, struct cron **ret_cron, struct err *err);
-void cron_free(struct cron *c); /* NULL is fine */
+struct cron *cron_ref(const struct cron *c); /* one more owner; thread: any */
+void cron_free(struct cron *c);              /* one less; NULL is fine */
+/* The same text that fires at the same times? (H depends on the name.) */
+bool cron_same(const struct cron *a, const struct cron *b);
+uint64_t cron_hash(const struct cron *c); /* the same for the same ones */
 const char *cron_text(const struct cron *c);
 
 /* First fire > t, or PLAN_NEVER; last fire < t, or PLAN_BEFORE. */

@@ -4,8 +4,12 @@
 
 #include "sched/cron.h"
 
+#include <stdatomic.h>
+
 struct cron {
+	_Atomic unsigned refs;
 	char *text;
+	/* From here on what cron_same() compares; zeroed before it is filled. */
 	uint64_t seconds, minutes;
 	uint32_t hours;
 	uint32_t days;      /* bit 1 .. 31 */

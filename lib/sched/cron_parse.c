@@ -475,6 +475,7 @@ int cron_parse(const char *text, const char *name, struct cron **ret_cron, struc
 	x.has_name = name != NULL;
 	x.hash = name ? name_hash(name) : 0;
 	x.c = mem_new(sizeof *x.c);
+	atomic_init(&x.c->refs, 1);
 	x.c->text = mem_str(text);
 	r = parse_fields(&x, fields, n);
 	if (r < 0) {

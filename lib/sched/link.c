@@ -20,7 +20,8 @@ static bool by_label(const struct plan *parent)
  * midnight was left out. */
 static int64_t child_label(const struct plan *child, int64_t t)
 {
-	if (unit_is_long(child->unit) && !child->s.cron && cycle_floor(&child->cycle, t) == t)
+	struct cycle of_child = plan_cycle(child);
+	if (unit_is_long(child->unit) && !child->s.cron && cycle_floor(&of_child, t) == t)
 		return local_day(child->s.tz, t) * DAY_S;
 	return local_label(child->s.tz, t);
 }
@@ -46,6 +47,7 @@ static struct link_span span_between(const struct plan *parent, struct window_po
 /* The period of the child's cycle that holds t; of a cron's unit; else the instant. */
 static struct link_span same_cycle(const struct plan *parent, const struct plan *child, int64_t t)
 {
+	struct cycle of_child = plan_cycle(child);
 	struct window_point lo = { t, 0 }, hi = { t + 1, 0 };
 
 	if (!child->has_cycle) {
@@ -53,12 +55,12 @@ static struct link_span same_cycle(const struct plan *parent, const struct plan 
 		hi.label = lo.label + 1;
 		return span_between(parent, lo, hi);
 	}
-	lo.instant = cycle_floor(&child->cycle, t);
-	hi.instant = cycle_next(&child->cycle, t);
+	lo.instant = cycle_floor(&of_child, t);
+	hi.instant = cycle_next(&of_child, t);
 	if (unit_is_long(child->unit)) {
 		int64_t day = local_day(child->s.tz, t);
-		lo.label = cycle_floor_day(&child->cycle, day) * DAY_S;
-		hi.label = cycle_next_day(&child->cycle, day) * DAY_S;
+		lo.label = cycle_floor_day(&of_child, day) * DAY_S;
+		hi.label = cycle_next_day(&of_child, day) * DAY_S;
 	} else {
 		lo.label = local_label(child->s.tz, lo.instant);
 		hi.label = local_label(child->s.tz, hi.instant);
@@ -70,18 +72,18 @@ static struct link_span same_cycle(const struct plan *parent, const struct plan 
  * declares a unit it does not keep to. */
 static struct link_span holding(const struct plan *parent, struct window_point at)
 {
+	struct cycle of_parent = plan_cycle(parent);
 	int64_t t = at.instant, p;
 
 	if (by_label(parent)) {
 		int64_t day = label_day(at.label);
 		return (struct link_span){
-			tz_first(parent->s.tz, cycle_floor_day(&parent->cycle, day) * DAY_S),
-			tz_first(parent->s.tz, cycle_next_day(&parent->cycle, day) * DAY_S),
+			tz_first(parent->s.tz, cycle_floor_day(&of_parent, day) * DAY_S),
+			tz_first(parent->s.tz, cycle_next_day(&of_parent, day) * DAY_S),
 		};
 	}
 	if (parent->has_cycle)
-		return (struct link_span){ cycle_floor(&parent->cycle, t),
-			                   cycle_next(&parent->cycle, t) };
+		return (struct link_span){ cycle_floor(&of_parent, t), cycle_next(&of_parent, t) };
 	if (parent->unit == CU_NONE)
 		return none;
 	/* From fire to fire; what runs once holds for good. */

@@ -43,6 +43,12 @@ static int check_schedule(const struct schedule *s, struct err *err)
 	return 0;
 }
 
+static void set_cycle(struct plan *p, struct cycle c)
+{
+	p->aligned = c.aligned;
+	p->base = c.base;
+}
+
 int plan_new(const struct schedule *s, struct plan **ret_plan, struct err *err)
 {
 	struct plan *p;
@@ -59,7 +65,7 @@ int plan_new(const struct schedule *s, struct plan **ret_plan, struct err *err)
 	p->unit = s->cron && s->unit == CU_NONE ? cron_unit(s->cron) : s->unit;
 	p->has_cycle = p->unit >= CU_MINUTE && p->unit <= CU_YEAR;
 	if (p->has_cycle)
-		p->cycle = cycle_make(s->tz, p->unit, p->s.step, time_clamp(s->anchor));
+		set_cycle(p, cycle_make(s->tz, p->unit, p->s.step, time_clamp(s->anchor)));
 	r = due_normalise(p, err);
 	if (r < 0) {
 		plan_free(p);
@@ -101,26 +107,29 @@ const struct schedule *plan_schedule(const struct plan *p)
 
 static int64_t raw_next(const struct plan *p, int64_t t)
 {
+	struct cycle c = plan_cycle(p);
 	if (p->s.cron)
 		return cron_next(p->s.cron, p->s.tz, t);
 	if (p->has_cycle)
-		return cycle_next(&p->cycle, t);
+		return cycle_next(&c, t);
 	return p->unit == CU_ONCE && t < p->s.start ? p->s.start : PLAN_NEVER;
 }
 
 static int64_t raw_prev(const struct plan *p, int64_t t)
 {
+	struct cycle c = plan_cycle(p);
 	if (p->s.cron)
 		return cron_prev(p->s.cron, p->s.tz, t);
 	if (p->has_cycle)
-		return cycle_floor(&p->cycle, t - 1);
+		return cycle_floor(&c, t - 1);
 	return p->unit == CU_ONCE && t > p->s.start ? p->s.start : PLAN_BEFORE;
 }
 
 static bool raw_has(const struct plan *p, int64_t t)
 {
+	struct cycle c = plan_cycle(p);
 	if (p->has_cycle && !p->s.cron)
-		return cycle_floor(&p->cycle, t) == t;
+		return cycle_floor(&c, t) == t;
 	return raw_next(p, t - 1) == t;
 }
 

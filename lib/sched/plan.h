@@ -86,13 +86,13 @@ int64_t plan_since(const struct plan *p);     /* INT64_MIN: the first version */
 uint32_t plan_versions(const struct plan *p); /* edits so far, as plan_follow() was told */
 /* Have both the same run_dates by definition? Their past does not count. */
 bool plan_same_dates(const struct plan *a, const struct plan *b);
-/* Before `since` `p` is what `was` was then. `was` is copied; `p` has no past yet. `task`: the
- * full name, for H in crons. */
-void plan_follow(struct plan *p, const struct plan *was, const char *task, int64_t since,
-                 uint32_t serial);
+/* Before `since` `p` is what `was` was then; a copy is kept. `p` has no past yet. */
+void plan_follow(struct plan *p, const struct plan *was, int64_t since, uint32_t serial);
 /* The same past as `was` has, if any: of an edit that changes no run_date. */
-void plan_take_past(struct plan *p, const struct plan *was, const char *task);
+void plan_take_past(struct plan *p, const struct plan *was);
 /* The past as text, and back into a plan without one.
+ *
+ *   task    its full name, for H in crons
  *
  *   errors  E_CORRUPT, E_INVALID: a version that does not read back */
 void plan_past_print(const struct plan *p, struct buf *out);

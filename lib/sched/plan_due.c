@@ -79,6 +79,7 @@ static int64_t base_of(const struct plan *p, int64_t run_date)
 /* Local clock time at which the offset points, counted from `base`. */
 static int64_t due_label(const struct plan *p, int64_t base)
 {
+	struct cycle c = plan_cycle(p);
 	const struct plan_offset *o = &p->s.offset;
 	const struct tz *tz = p->s.tz;
 	int64_t day = local_day(tz, base), first;
@@ -91,7 +92,7 @@ static int64_t due_label(const struct plan *p, int64_t base)
 		day = first + (o->days < length ? o->days : length) - 1;
 		break;
 	case OFF_LAST_DAY:
-		day = cycle_next_day(&p->cycle, day) - 1;
+		day = cycle_next_day(&c, day) - 1;
 		break;
 	case OFF_WEEKDAY:
 		day = civil_monday(day) + o->days - 1;

@@ -15,12 +15,25 @@ struct plan_past {
 };
 
 struct plan {
-	struct schedule s;      /* start and end within TIME_MIN..TIME_MAX; offset normal */
-	enum cycle_unit unit;   /* a cron's: declared or judged */
-	struct cycle cycle;     /* of a cycle; of a cron: one unit, as links count it */
-	bool has_cycle;         /* cycle is set: minute..year */
+	struct schedule s;    /* start and end within TIME_MIN..TIME_MAX; offset normal */
+	enum cycle_unit unit; /* a cron's: declared or judged */
+	bool has_cycle;       /* of minute..year; of a cron: one unit, as links count it */
+	bool aligned;         /* its cycle's; plan_cycle() makes the rest up */
+	int64_t base;
 	struct plan_past *past; /* before its `since` that plan counts; NULL: always this one */
 };
+
+static inline struct cycle plan_cycle(const struct plan *p)
+{
+	int64_t unit_s = p->unit == CU_HOUR ? 3600 : 60; /* of long ones it does not count */
+
+	return (struct cycle){ .tz = p->s.tz,
+		               .unit = p->unit,
+		               .step = p->s.step,
+		               .step_s = unit_s * p->s.step,
+		               .aligned = p->aligned,
+		               .base = p->base };
+}
 
 void plan_past_free(struct plan_past *past); /* NULL is fine */
 

@@ -53,49 +53,38 @@ bool plan_same_dates(const struct plan *a, const struct plan *b)
 	        x->offset.days == y->offset.days && x->offset.seconds == y->offset.seconds);
 }
 
-/* A version of its own: what it borrows belongs to `ret`. */
-static int own_version(const struct schedule *s, const char *task, struct plan_past *ret,
-                       struct err *err)
-{
-	struct schedule own = *s;
-	int r = s->cron ? cron_parse(cron_text(s->cron), task, &ret->cron, err) : 0;
-
-	if (r < 0)
-		return r;
-	own.cron = ret->cron;
-	if (s->calendar)
-		own.calendar = ret->calendar = calendar_ref(s->calendar);
-	return plan_new(&own, &ret->plan, err);
-}
-
 /* `depth` versions more at most: edits long ago matter to nobody who waits. */
-static void follow(struct plan *p, const struct plan *was, const char *task, int64_t since,
-                   uint32_t serial, int depth)
+static void follow(struct plan *p, const struct plan *was, int64_t since, uint32_t serial,
+                   int depth)
 {
 	CHECK(!p->past);
 	p->past = mem_new(sizeof *p->past);
 	p->past->since = since;
 	p->past->serial = serial;
+	struct schedule s = was->s;
+	if (s.cron)
+		s.cron = p->past->cron = cron_ref(s.cron);
+	if (s.calendar)
+		s.calendar = p->past->calendar = calendar_ref(s.calendar);
 	/* A schedule that was good once is good. */
-	CHECK(own_version(&was->s, task, p->past, NULL) == 0);
+	CHECK(plan_new(&s, &p->past->plan, NULL) == 0);
 	if (was->past && depth > 1)
-		follow(p->past->plan, was->past->plan, task, was->past->since, was->past->serial,
+		follow(p->past->plan, was->past->plan, was->past->since, was->past->serial,
 		       depth - 1);
 }
 
-void plan_follow(struct plan *p, const struct plan *was, const char *task, int64_t since,
-                 uint32_t serial)
+void plan_follow(struct plan *p, const struct plan *was, int64_t since, uint32_t serial)
 {
 	/* Versions that began later are as if they had not been. */
 	while (was->past && was->past->since >= since)
 		was = was->past->plan;
-	follow(p, was, task, since, serial, VERSIONS_MAX);
+	follow(p, was, since, serial, VERSIONS_MAX);
 }
 
-void plan_take_past(struct plan *p, const struct plan *was, const char *task)
+void plan_take_past(struct plan *p, const struct plan *was)
 {
 	if (was->past)
-		follow(p, was->past->plan, task, was->past->since, was->past->serial, VERSIONS_MAX);
+		follow(p, was->past->plan, was->past->since, was->past->serial, VERSIONS_MAX);
 }
 
 /* --- as text ------------------------------------------------------------------------------ */

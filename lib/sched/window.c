@@ -236,6 +236,7 @@ size_t window_count(const struct window_expr *e)
  * so that a day before it is a midnight again. */
 static struct window_point anchor_point(const struct plan *child, enum cycle_unit unit, int64_t t)
 {
+	struct cycle of_child = plan_cycle(child);
 	const struct tz *tz = child->s.tz;
 	struct window_point at = { t, 0 };
 
@@ -247,8 +248,7 @@ static struct window_point anchor_point(const struct plan *child, enum cycle_uni
 	}
 	if (unit != CU_NONE)
 		at.instant = unit_floor(tz, unit, t);
-	else if (unit_is_long(child->unit) && !child->s.cron &&
-	         cycle_floor(&child->cycle, t) == t) {
+	else if (unit_is_long(child->unit) && !child->s.cron && cycle_floor(&of_child, t) == t) {
 		at.label = local_day(tz, t) * DAY_S;
 		return at;
 	}

@@ -38,6 +38,7 @@ static void list_tasks(struct wf_compiler *c)
 		c->n += c->set->items[i]->n;
 	c->made = pile_take(c->pile, c->n * sizeof *c->made + 1);
 	c->by_name = pile_take(c->pile, c->n * sizeof *c->by_name + 1);
+	c->crons = pile_take(c->pile, c->n * sizeof *c->crons + 1);
 	for (size_t i = 0; i < c->set->n; i++) {
 		const struct workflow *wf = c->set->items[i];
 		uint32_t id = (uint32_t)i + 1, version = 1;
@@ -77,6 +78,7 @@ int wf_prepare(struct wf_compiler *c)
 	size_t errors = c->d->errors;
 
 	c->pile = pile_new();
+	map_init(&c->cron_index);
 	list_tasks(c);
 	for (size_t i = 0; i < c->n; i++)
 		wf_make_plan(c, &c->made[i]);
@@ -105,6 +107,7 @@ void wf_compiler_done(struct wf_compiler *c)
 		cron_free(m->cron);
 		calendar_free(m->calendar);
 	}
+	map_done(&c->cron_index);
 	pile_free(c->pile);
 }
 

@@ -18,7 +18,8 @@ static int64_t length_of(const struct cycle *c)
 
 int wf_cycles_compare(const struct plan *a, const struct plan *b)
 {
-	int64_t x = length_of(&a->cycle), y = length_of(&b->cycle);
+	struct cycle of_a = plan_cycle(a), of_b = plan_cycle(b);
+	int64_t x = length_of(&of_a), y = length_of(&of_b);
 
 	return (x > y) - (x < y);
 }
@@ -35,7 +36,8 @@ static bool is_boundary(const struct cycle *c, const struct cycle *of, int64_t t
 
 bool wf_cycles_nest(const struct plan *longer, const struct plan *shorter)
 {
-	const struct cycle *l = &longer->cycle, *s = &shorter->cycle;
+	struct cycle of_longer = plan_cycle(longer), of_shorter = plan_cycle(shorter);
+	const struct cycle *l = &of_longer, *s = &of_shorter;
 	bool weeks = s->unit == CU_WEEK && l->unit > CU_WEEK;
 
 	if (weeks)

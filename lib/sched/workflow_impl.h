@@ -8,6 +8,7 @@
 #include "sched/workflow.h"
 #include "util/buf.h"
 #include "util/diag.h"
+#include "util/map.h"
 #include "util/yaml.h"
 
 struct calendar_doc;
@@ -277,6 +278,9 @@ struct wf_compiler {
 	struct wf_made *made;
 	size_t n;
 	struct wf_made **by_name; /* sorted */
+	struct cron **crons;      /* one of each; borrowed from those who have them */
+	size_t n_crons;
+	struct map cron_index;
 };
 
 struct place wf_place(const struct wf_made *m, const struct yaml_node *n, const char *key);

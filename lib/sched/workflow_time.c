@@ -87,6 +87,24 @@ static bool make_span(struct wf_compiler *c, const struct wf_made *m, struct sch
 	return true;
 }
 
+/* Many tasks have few crons: those that are the same are one. Takes `own`. */
+static struct cron *shared_cron(struct wf_compiler *c, struct cron *own)
+{
+	uint64_t h = map_mix(cron_hash(own), 0);
+	size_t where = 0;
+
+	for (uint32_t i = map_first(&c->cron_index, h, &where); i != MAP_NONE;
+	     i = map_next(&c->cron_index, h, &where)) {
+		if (!cron_same(c->crons[i], own))
+			continue;
+		cron_free(own);
+		return cron_ref(c->crons[i]);
+	}
+	map_add(&c->cron_index, h, (uint32_t)c->n_crons);
+	c->crons[c->n_crons++] = own;
+	return own;
+}
+
 static bool make_cron(struct wf_compiler *c, struct wf_made *m, struct schedule *s)
 {
 	const struct wf_task *t = m->t;
@@ -110,6 +128,7 @@ static bool make_cron(struct wf_compiler *c, struct wf_made *m, struct schedule 
 		wrong(c, m, t->cron.node, "cron", "cron", err.text);
 		return false;
 	}
+	m->cron = shared_cron(c, m->cron);
 	s->cron = m->cron;
 	return true;
 }

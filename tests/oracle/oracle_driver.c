@@ -164,7 +164,7 @@ static void follow(struct slot *slot, const struct slot *old, int64_t since)
 	struct schedule s = *plan_schedule(slot->plan);
 	struct buf text;
 
-	plan_follow(slot->plan, old->plan, "default/w/t", since, 1);
+	plan_follow(slot->plan, old->plan, since, 1);
 	buf_init(&text);
 	plan_past_print(slot->plan, &text);
 	int r = plan_new(&s, &twice, NULL);
