@@ -114,10 +114,12 @@ format:
 lint: all
 	@B=$(B) tests/lint/run
 check: lint unit
-test: all $(TESTS)
-	@B=$(B) CC=$(CC) tests/run
-test-heavy: all $(TESTS)
-	@B=$(B) CC=$(CC) HEAVY=1 tests/run
+# What they need comes first, also on a machine that has nothing yet.
+test:
+	@$(if $(filter no,$(DEPS)),:,packaging/deps.sh build run test) && $(MAKE) -s all $(TESTS) && B=$(B) CC=$(CC) tests/run
+test-heavy:
+	@$(if $(filter no,$(DEPS)),:,packaging/deps.sh build run test heavy) && $(MAKE) -s all $(TESTS) && \
+	    B=$(B) CC=$(CC) HEAVY=1 tests/run
 # A folder's own `run` is what these start; see tests/README.md.
 sim: all
 	@B=$(B) SEED=$(SEED) STEPS=$(STEPS) SEEDS=$(SEEDS) tests/sim/run

@@ -293,7 +293,11 @@ static int on_ended(struct asked *a, uint64_t *ret_number)
 		return E_STALE;
 	if (!v.burns) {
 		i->attempt = (uint16_t)(i->attempt > 0 ? i->attempt - 1 : 0);
+#ifdef BUG_30 /* what came back untouched counts against its instance */
 		i->infra += a->p->end != AE_NOT_YET;
+#else
+		i->infra += v.infra;
+#endif
 	}
 	i->exit_code = a->p->exit_code;
 	i->ended_us = a->p->at_us ? a->p->at_us : a->l->now_us;

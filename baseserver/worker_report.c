@@ -106,6 +106,8 @@ static uint8_t end_of(const Sirdar__Report *r)
 {
 	static const uint8_t by_verdict[] = { AE_FAILED, AE_FAILED, AE_FATAL, AE_INFRA };
 
+	if (r->kind == RK_REJECTED && r->reason == RE_STOPPING)
+		return AE_BACK;
 	if (r->kind != RK_ENDED)
 		return report_kinds[r->kind].end;
 	if (r->exit_code == 0 && r->verdict == 0)
@@ -194,12 +196,24 @@ static void propose(struct conn *c, const struct lease *l, const Sirdar__Report 
 	take_outputs(c, l, r, p);
 }
 
+/* What is sent back is granted again at once: not there, or it would go to and fro until its
+ * failures of machines are used up. The sorter hears of it before the job is back. */
+static void close_seat(struct conn *c, struct lease *l)
+{
+	l->given_back = true;
+	c->refuses = c->news = true;
+	worker_touch(c);
+}
+
 int worker_reports(struct conn *c, const Sirdar__Reports *m)
 {
 	for (size_t i = 0; i < m->n_report; i++) {
 		const Sirdar__Report *r = m->report[i];
-		const struct lease *l = worker_lease(c->w, r->token);
+		struct lease *l = worker_lease(c->w, r->token);
 		c->w->f_reports++;
+		if (r->kind == RK_REJECTED && l &&
+		    !l->given_back) /* told again: not closed again */
+			close_seat(c, l);
 		if (r->kind == 0 || r->kind >= RK_COUNT)
 			ack(c, r->token, r->seq, E_INVALID);
 		else if (!l)
@@ -233,6 +247,7 @@ int worker_credit(struct conn *c, const Sirdar__Credit *m)
 	if (m->limit < c->limit)
 		return E_PROTOCOL; /* it only grows */
 	c->limit = m->limit;
+	c->refuses = false;
 	c->news = true;
 	worker_touch(c);
 	return 0;

@@ -45,8 +45,8 @@ static struct proposal *give_back(struct worker *w, const struct instance *i)
 		l->given_back = true;
 	p = worker_propose(w, ASK_ENDED, i->key);
 	p->token = i->token;
-	p->end = AE_RETURN;
-	p->reason = RE_NOSTART;
+	p->end = AE_BACK;
+	p->reason = RE_UNSENT;
 	return p;
 }
 
@@ -63,8 +63,13 @@ static void fail_values(struct worker *w, const struct param_question *q)
 {
 	struct proposal *p = give_back(w, &q->inst);
 
-	if (q->code == E_BUSY || q->code == E_NOT_FOUND)
+	if (q->code == 0 || q->code == E_BUSY)
 		return;
+	if (q->code == E_NOT_FOUND) { /* may be so for good: it has a cap */
+		p->end = AE_RETURN;
+		p->reason = RE_NOSTART;
+		return;
+	}
 	p->end = AE_FATAL;
 	p->reason = RE_PARAMS;
 	p->note = mem_str(q->text);
@@ -210,7 +215,7 @@ void worker_tell_sorter(struct conn *c, bool gone)
 	n->session = c->number;
 	n->broker = c->broker;
 	n->gone = gone;
-	n->accepts = c->accepts && !c->drained;
+	n->accepts = c->accepts && !c->drained && !c->refuses;
 	n->type = mem_str(c->type);
 	n->broker_name = mem_str(c->name);
 	n->groups = mem_array(groups + 1, sizeof *n->groups);

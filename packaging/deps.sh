@@ -11,9 +11,9 @@ build="gcc make pkg-config libc6-dev libev-dev libprotobuf-c-dev protobuf-c-comp
 libgnutls28-dev libsqlite3-dev libmicrohttpd-dev libcjson-dev libyaml-dev uthash-dev libcmocka-dev
 libsodium-dev libcurl4-gnutls-dev libsmartcols-dev libzstd-dev libmariadb-dev libical-dev"
 run="tzdata python3 curl ca-certificates"
-test="clang clang-tidy clang-format cppcheck g++ shellcheck sqlite3 git
+test="clang libclang-rt-14-dev clang-tidy clang-format cppcheck g++ shellcheck sqlite3 git
 mariadb-server mariadb-client"
-heavy="systemd libclang-rt-14-dev gcovr"
+heavy="systemd gcovr debootstrap"
 
 mode=install
 case "$1" in

@@ -202,6 +202,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->s.request_id = arg;
 		return 0;
 	case ARGP_KEY_ARG:
+		if (a->first && (arg[0] < '0' || arg[0] > '9'))
+			argp_error(state, "'%s' is not a run date; a second task is --task %s", arg,
+			           arg);
 		select_add(a, a->first ? "dates" : "tasks", arg);
 		a->first = true;
 		return 0;

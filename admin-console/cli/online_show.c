@@ -405,26 +405,60 @@ int cmd_broker_list(struct cli *cli, int argc, char **argv)
 	return end(&o, &q, code);
 }
 
+struct steering {
+	struct words brokers;
+	bool yes;
+};
+
+static error_t steer_parse(int key, char *arg, struct argp_state *state)
+{
+	struct steering *q = state->input;
+
+	switch (key) {
+	case 'y':
+		q->yes = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		words_add(&q->brokers, arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (q->brokers.n == 0)
+			argp_error(state, "which broker?");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
 /* drain, undrain: the kind is the command's name with a dash. */
 int cmd_broker_steer(struct cli *cli, int argc, char **argv)
 {
-	struct options q = { 0 };
+	static const struct argp_option steer_options[] = {
+		{ "yes", 'y', NULL, 0, "do not ask", 0 },
+		{ 0 },
+	};
+	static const struct argp own = { .options = steer_options, .parser = steer_parse };
+	struct steering q = { 0 };
 	struct online o = { 0 };
 	char kind[32];
-	int code = open_with(cli, argc, argv, &q, 1, 100, &o);
+
+	cli_parse(cli, &own, argc, argv, &q);
+	int code = online_open(cli, &o);
 
 	snprintf(kind, sizeof(kind), "%s", cli->command->name);
 	*strchr(kind, ' ') = '-';
 	if (code == CLI_OK) {
-		struct sending s = { .kind = kind, .args = cJSON_CreateObject() };
+		struct sending s = { .kind = kind, .args = cJSON_CreateObject(), .yes = q.yes };
 		cJSON *list = cJSON_AddArrayToObject(s.args, "brokers");
 
-		for (size_t i = 0; i < q.words.n; i++)
-			cJSON_AddItemToArray(list, cJSON_CreateString(q.words.items[i]));
+		for (size_t i = 0; i < q.brokers.n; i++)
+			cJSON_AddItemToArray(list, cJSON_CreateString(q.brokers.items[i]));
 		code = command_send(&o, &s);
 		cJSON_Delete(s.args);
 	}
-	return end(&o, &q, code);
+	words_done(&q.brokers);
+	online_close(&o);
+	return code;
 }
 
 int cmd_status(struct cli *cli, int argc, char **argv)

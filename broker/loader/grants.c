@@ -98,10 +98,10 @@ void loader_send_credit(struct loader *l)
 		l->credit = m.limit;
 }
 
-static void reject(struct loader *l, struct job *j, const char *why)
+static void reject(struct loader *l, struct job *j, uint8_t reason, const char *why)
 {
 	j->report_kind = REPORT_REJECTED;
-	j->reason = 6; /* REJECT */
+	j->reason = reason;
 	result_set_text(&j->result, why);
 	loader_job_ended(l, j);
 }
@@ -130,17 +130,17 @@ static void take_job(struct loader *l, const Sirdar__Job *grant, struct batch *b
 		granted_again(l, j);
 		return;
 	}
-	/* Not rejected: with open credit it would come back at once, until the instance's failures
-	 * of machines are used up. Whoever follows says that it does not hold it, and gets it. */
-	if (l->is_stopping)
-		return;
 	j = loader_job_new(l);
 	job_fill(j, grant);
 	j->phase = JOB_QUEUED;
 	j->result.size = sizeof j->result;
 	loader_job_enter(l, j);
-	if (l->active > capacity(l)) {
-		reject(l, j, "no slot is free");
+	if (l->is_stopping || l->active > capacity(l)) {
+		if (l->is_stopping)
+			reject(l, j, 33 /* STOPPING: the server grants us nothing more */,
+			       "the loader stops");
+		else
+			reject(l, j, 6 /* REJECT */, "no slot is free");
 		return;
 	}
 	if (l->plugin->flags & RUNNER_INLINE_OK) {

@@ -18,6 +18,7 @@ enum attempt_end {
 	AE_INFRA,   /* lost, fenced, runner crashed: nobody's fault, burns none */
 	AE_RETURN,  /* never started: rejected, fork failed; burns none */
 	AE_NOT_YET, /* a sensor: try again after a while; burns none */
+	AE_BACK,    /* never left the server, or met a loader about to end: counts nowhere */
 };
 
 struct attempt_verdict {
@@ -25,6 +26,7 @@ struct attempt_verdict {
 	enum reason reason;
 	int64_t retry_after_us;
 	bool burns; /* the attempt counts */
+	bool infra; /* else: it counts against infra_max */
 };
 
 /* `reason` says more about the end (RE_EXIT, RE_LOST, ...). `wait_us`: AE_NOT_YET's. */

@@ -125,7 +125,7 @@ struct param_args {
 /* Everything a daemon does with its command line before it starts: --help, --version,
  * --print-config, --check-config, -c, --set, then the settings into p, checked.
  *
- *   synopsis  one line for --help after "usage: <daemon> [options]"; NULL: nothing
+ *   synopsis  one line for --help after "usage: <program> [options]"; NULL: nothing
  *   returns   true: go on; false: end with *ret_exit (0, or 78 and a line on stderr, or 64)
  */
 bool param_main(const struct param_table *t, void *p, int argc, char **argv, const char *synopsis,

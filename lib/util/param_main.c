@@ -11,7 +11,7 @@ struct wish {
 	bool print, check;
 };
 
-static void usage(const struct param_table *t, const char *synopsis, FILE *out)
+static void usage(const char *program, const char *synopsis, FILE *out)
 {
 	fprintf(out,
 	        "usage: %s [options]%s%s\n"
@@ -21,7 +21,7 @@ static void usage(const struct param_table *t, const char *synopsis, FILE *out)
 	        "  --check-config      say whether the settings are good, then end\n"
 	        "  --version           show the version\n"
 	        "  --help              show this\n",
-	        t->daemon, synopsis ? " " : "", synopsis ? synopsis : "");
+	        program, synopsis ? " " : "", synopsis ? synopsis : "");
 }
 
 /* Is argv[*at] this option, as `--name VALUE` or `--name=VALUE`? Then *at is its last word. */
@@ -42,7 +42,7 @@ static bool is_option(const char *name, char **argv, int argc, int *at, const ch
 
 enum step { STEP_NEXT, STEP_REST, STEP_END, STEP_WRONG };
 
-static enum step read_flag(const struct param_table *t, const char *word, const char *synopsis,
+static enum step read_flag(const char *program, const char *word, const char *synopsis,
                            struct wish *wish)
 {
 	if (strcmp(word, "--print-config") == 0)
@@ -50,9 +50,9 @@ static enum step read_flag(const struct param_table *t, const char *word, const 
 	else if (strcmp(word, "--check-config") == 0)
 		wish->check = true;
 	else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-		return usage(t, synopsis, stdout), STEP_END;
+		return usage(program, synopsis, stdout), STEP_END;
 	else if (strcmp(word, "--version") == 0)
-		return printf("%s %s\n", t->daemon, SIRDAR_VERSION), STEP_END;
+		return printf("%s %s\n", program, SIRDAR_VERSION), STEP_END;
 	else if (word[0] == '-' && word[1])
 		return STEP_WRONG;
 	else
@@ -60,7 +60,7 @@ static enum step read_flag(const struct param_table *t, const char *word, const 
 	return STEP_NEXT;
 }
 
-static enum step read_word(const struct param_table *t, struct param_args *a, int argc, char **argv,
+static enum step read_word(const char *program, struct param_args *a, int argc, char **argv,
                            int *at, const char *synopsis, struct wish *wish)
 {
 	const char *v;
@@ -71,7 +71,7 @@ static enum step read_word(const struct param_table *t, struct param_args *a, in
 		a->sets = mem_grow(a->sets, a->sets_n + 1, sizeof *a->sets);
 		a->sets[a->sets_n++] = v;
 	} else
-		return read_flag(t, argv[*at], synopsis, wish);
+		return read_flag(program, argv[*at], synopsis, wish);
 	return STEP_NEXT;
 }
 
@@ -100,6 +100,8 @@ int param_again(const struct param_table *t, void *fresh, const struct param_arg
 bool param_main(const struct param_table *t, void *p, int argc, char **argv, const char *synopsis,
                 struct param_args *ret_args, int *ret_exit)
 {
+	const char *slash = strrchr(argv[0], '/'); /* two programs share one table */
+	const char *program = slash ? slash + 1 : argv[0];
 	struct wish wish = { false, false };
 	struct err err = { 0 };
 	int at = 1;
@@ -112,14 +114,14 @@ bool param_main(const struct param_table *t, void *p, int argc, char **argv, con
 			at++;
 			break;
 		}
-		enum step s = read_word(t, ret_args, argc, argv, &at, synopsis, &wish);
+		enum step s = read_word(program, ret_args, argc, argv, &at, synopsis, &wish);
 		if (s == STEP_REST)
 			break;
 		if (s == STEP_END)
 			return false;
 		if (s == STEP_WRONG) {
-			fprintf(stderr, "%s: what is %s?\n", t->daemon, argv[at]);
-			usage(t, synopsis, stderr);
+			fprintf(stderr, "%s: what is %s?\n", program, argv[at]);
+			usage(program, synopsis, stderr);
 			*ret_exit = EX_USAGE;
 			return false;
 		}
@@ -132,12 +134,12 @@ bool param_main(const struct param_table *t, void *p, int argc, char **argv, con
 	if (r == 0)
 		r = param_check(t, p, &err);
 	if (r < 0) {
-		fprintf(stderr, "%s: %s\n", t->daemon, err.text);
+		fprintf(stderr, "%s: %s\n", program, err.text);
 		*ret_exit = EX_CONFIG;
 		return false;
 	}
 	if (wish.check)
-		printf("%s: the settings are good\n", t->daemon);
+		printf("%s: the settings are good\n", program);
 	return !wish.check;
 }
 

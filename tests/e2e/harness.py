@@ -313,6 +313,32 @@ class Site:
                          for d in [self.base, self.cgi, *self.brokers.values()]
                          if d.log.exists())
 
+    def story(self, most=20):
+        """Why nothing moves: what is unfinished and what holds it back, its history, brokers, queues."""
+        lines = []
+
+        def tell(what, ask):
+            try:
+                lines.append(f"{what}: {ask()}")
+            except Exception as e:  # noqa: BLE001
+                lines.append(f"{what}: no answer: {e!r}")
+        for path in ("server", "brokers", "queues"):
+            tell(path, lambda path=path: json.dumps(self.get(f"/api/v1/{path}")))
+        try:
+            open_ = [i for i in self.instances() if i["state"] not in OVER]
+        except Exception as e:  # noqa: BLE001
+            lines.append(f"instances: no answer: {e!r}")
+            open_ = []
+        lines.append(f"{len(open_)} unfinished")
+        for i in open_[:most]:
+            lines.append(json.dumps(i))
+            tell("  why", lambda i=i: json.dumps(self.get(f"/api/v1/instances/{i['id']}/why")))
+            tell("  history", lambda i=i: json.dumps(self.history(i["id"])[:6]))
+        for pid in self.ours():
+            tell(f"process {pid}", lambda pid=pid: Path(f"/proc/{pid}/cmdline").read_bytes()
+                 .replace(b"\0", b" ")[:200].decode("utf-8", "replace"))
+        return "\n".join(lines)
+
     # --- the API
 
     def ask(self, method, path, body=None, seconds=60):

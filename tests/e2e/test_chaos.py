@@ -171,6 +171,15 @@ def strike(s, who):
     return True
 
 
+def goes_on(s, load):
+    """Something ends, or nothing is left to do; else all that is known is told."""
+    at = load.ends()
+    try:
+        until("work goes on between the blows", lambda: load.ends() > at or alive(s) == 0, 60)
+    except Late as e:
+        raise Late(f"{e} (seed {SEED})\n{s.story()}") from None
+
+
 def storm(s, load, kills, whom, pause):
     done, ended = dict.fromkeys(whom, 0), load.ends()
     while sum(done.values()) < kills:
@@ -182,8 +191,7 @@ def storm(s, load, kills, whom, pause):
         # The next blow falls at a random moment; now and then they are let work for a while.
         time.sleep(random.uniform(0, pause) if random.random() < 0.8 else 4 * pause)
         if sum(done.values()) % 20 == 0:
-            at = load.ends()
-            until("work goes on between the blows", lambda: load.ends() > at or alive(s) == 0, 60)
+            goes_on(s, load)
     print(f"# seed {SEED}: killed {done}, {load.ends() - ended} jobs ended meanwhile", flush=True)
 
 

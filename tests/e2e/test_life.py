@@ -2,6 +2,7 @@
 """The life of instances through all real programs: as the command line orders it, as jobs see it,
 and as it is found again after every program was started anew. TAP."""
 import os
+import signal
 import subprocess
 import sys
 
@@ -231,6 +232,32 @@ def an_edit_is_a_new_version_and_what_did_not_change_is_told(s):
     i = until("generation 2 is over", lambda: next(
         (i for i in s.instances("e2e/edit/t") if i["generation"] == 2 and i["state"] == "Succ"), 0))
     assert "two" in str(s.log_of(i["id"]))
+
+
+@test
+def a_loader_about_to_end_takes_nothing_more_and_nothing_is_used_up_by_that(s):
+    """What it still gets comes back, once, and waits for the next loader: it used to go to and fro
+    until the instance's failures of machines were used up."""
+    workflow(s, "leave", {"long": "type: noop\nparams: {sleep_ms: \"1500\"}"})
+    s.wait_state("e2e/leave/long", AT, "Running")
+    for pid in s.pids("taskrunner-loader", "noop"):
+        os.kill(pid, signal.SIGTERM)
+    until("it stops", lambda: s.brokers["b1"].has(r"loader\.stopping"))
+    workflow(s, "next", {f"t{n}": "type: noop\nparams: {text: \"x\"}" for n in range(20)})
+    rows = s.wait_all_over("e2e/next/*", 20)
+    for i in rows:
+        back = [e for e in s.history(i["id"]) if e["event"] == "return"]
+        assert i["state"] == "Succ" and i["infra"] == 0 and i["attempt"] == 1, i
+        assert len(back) <= 2 and all(e["reason"] == "stopping" for e in back), back
+
+
+@test
+def words_that_are_no_run_dates_and_yes_where_nothing_is_asked(s):
+    said = s.sirdar("backfill", "e2e/a/a", "e2e/a/b", DAY, expect=None)
+    assert said.returncode == 2 and "'e2e/a/b' is not a run date" in said.stderr, said.stderr
+    assert "--task e2e/a/b" in said.stderr, said.stderr
+    s.sirdar("broker", "drain", "-y", "b1")
+    s.sirdar("broker", "undrain", "--yes", "b1")
 
 
 @test

@@ -114,7 +114,7 @@ void check_epoch_taken(uint32_t epoch);
 /* sim_rules.c: what the checker works out by brute force, from definitions and outcomes. */
 void rules_reset(void);
 void rules_follow(const struct transition *tr);   /* keep the outcomes */
-void rules_grant(const struct transition *tr);    /* I8 */
+void rules_grant(const struct transition *tr, bool came_back);    /* I8 */
 bool rules_may_wait(const struct instance *i);    /* for a parent that ended badly, or waits */
 void rules_skip(const struct transition *tr);     /* P15 */
 bool rules_skip_stands(const struct instance *i); /* Skipped(link): is its join still dead? */
@@ -245,6 +245,7 @@ void broker_ack(int broker, uint64_t conn, uint64_t token, uint32_t seq, int cod
 void broker_beat_ack(int broker, uint64_t conn, int64_t sent_us, const uint64_t *unknown, size_t n);
 void broker_cut(int broker); /* the connection breaks */
 void broker_loader_crash(int broker);
+void broker_loader_stop(int broker); /* takes nothing more, ends a while later */
 void broker_machine_crash(int broker);
 void brokers_heal(void);
 void broker_server_lost(void); /* the server's end died: all connections break */

@@ -31,6 +31,7 @@ struct job {
 
 struct machine {
 	bool loader_up;
+	bool leaving;         /* its loader was told to end: takes nothing more */
 	uint64_t conn;        /* 0: none */
 	uint32_t incarnation; /* of the loader's process */
 	uint64_t done, limit;
@@ -122,8 +123,11 @@ static void list_held(int b, struct up *u)
 static void send_credit(int b)
 {
 	struct machine *m = &machines[b];
-	struct up *u = up_new(b, 1);
 	size_t held = 0;
+
+	if (m->leaving)
+		return;
+	struct up *u = up_new(b, 1);
 
 	for (int i = 0; i < JOBS_MAX; i++)
 		held += m->jobs[i].state == J_RUNNING;
@@ -243,6 +247,12 @@ void broker_job(int b, uint64_t conn, uint64_t token, struct inst_key key)
 	if (j->deadline_us <= now_us || (!healing && chance(30))) {
 		j->state = J_ENDED;
 		j->end = (struct report){ .seq = ++j->seq, .end = AE_RETURN, .reason = RE_REJECT };
+		report(b, j, j->end);
+		return;
+	}
+	if (m->leaving) {
+		j->state = J_ENDED;
+		j->end = (struct report){ .seq = ++j->seq, .end = AE_BACK, .reason = RE_STOPPING };
 		report(b, j, j->end);
 		return;
 	}
@@ -388,6 +398,7 @@ static void loader_back(void *a, uint64_t b)
 
 	(void)b;
 	m->loader_up = true;
+	m->leaving = false;
 	m->incarnation++;
 	connect_soon((int)(m - machines));
 }
@@ -412,6 +423,26 @@ void broker_loader_crash(int b)
 	broker_cut(b);
 	m->loader_up = false;
 	later((int64_t)rnd(1000) * MS, loader_back, m, 0);
+}
+
+static void loader_leaves(void *a, uint64_t incarnation)
+{
+	struct machine *m = a;
+
+	if (m->leaving && m->incarnation == incarnation)
+		broker_loader_crash((int)(m - machines));
+}
+
+/* Told to end: what runs in it has a while yet, what comes is sent back. */
+void broker_loader_stop(int b)
+{
+	struct machine *m = &machines[b];
+
+	if (!m->loader_up || m->leaving)
+		return;
+	note("broker %d: loader stops", b);
+	m->leaving = true;
+	later((int64_t)rnd(3000) * MS, loader_leaves, m, m->incarnation);
 }
 
 /* Power off: all die; the keeper's journal still knows what it had started. */

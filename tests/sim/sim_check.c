@@ -18,11 +18,17 @@ static char words[600];
 
 enum { ROWS = 8192, TOKENS = 65536 };
 
+/* Grants that were on their way when the first one came back. */
+enum { BACKS_MAX = 3 };
+
 struct row {
 	struct inst_key key;
 	struct instance inst;
 	uint64_t live_token;    /* 0: no lease */
 	uint64_t running_token; /* the world's: a process of it runs */
+	bool came_back;         /* unstarted, since it was last Ready */
+	uint32_t back_session;  /* that sent it back last because it ends, and how often */
+	uint32_t backs;
 };
 
 struct seen_token {
@@ -149,7 +155,7 @@ static void check_grant(const struct transition *tr, const struct row *r)
 		break_invariant("I3", "token %" PRIx64 " after %" PRIx64, tr->inst.token,
 		                last_token);
 	last_token = tr->inst.token;
-	rules_grant(tr);
+	rules_grant(tr, r->came_back);
 	check_gates(tr, t);
 	if (t->version == 1 && tr->inst.attempt > t->max_attempts)
 		break_invariant("I19", "attempt %u of %d", tr->inst.attempt, t->max_attempts);
@@ -302,6 +308,24 @@ static void check_edge(const struct transition *tr, const struct row *r)
 	seen[tr->from][tr->event]++;
 }
 
+/* I22: what came back untouched counts against nobody, and does not go to and fro. */
+static void check_back(const struct transition *tr, struct row *r)
+{
+	if (tr->reason != RE_STOPPING && tr->reason != RE_UNSENT)
+		return;
+	if (tr->inst.infra != r->inst.infra)
+		break_invariant("I22", "task %u came back untouched (%s), infra %u -> %u",
+		                tr->inst.key.task, reason_name((enum reason)tr->reason),
+		                r->inst.infra, tr->inst.infra);
+	if (tr->reason != RE_STOPPING)
+		return;
+	r->backs = r->back_session == tr->session ? r->backs + 1 : 1;
+	r->back_session = tr->session;
+	if (r->backs > BACKS_MAX)
+		break_invariant("I22", "task %u went to session %u %u times, which is ending",
+		                tr->inst.key.task, tr->session, r->backs);
+}
+
 static void follow(const struct transition *tr, struct row *r)
 {
 	int d = (int)state_holds_slot((enum state)tr->to) -
@@ -337,6 +361,9 @@ void check_record(const struct transition *tr)
 	check_edge(tr, r);
 	if (tr->event == EV_GRANT)
 		check_grant(tr, r);
+	if (tr->event == EV_RETURN)
+		check_back(tr, r);
+	r->came_back = tr->to != ST_READY && (r->came_back || tr->event == EV_RETURN);
 	if (tr->to == ST_SKIPPED)
 		rules_skip(tr);
 	check_result(tr);

@@ -78,6 +78,8 @@ static void misfortune(void)
 	case 0:
 		return swarm.cuts ? broker_cut(b) : (void)0;
 	case 1:
+		if (swarm.loader_crashes && chance(500))
+			return broker_loader_stop(b);
 		return swarm.loader_crashes ? broker_loader_crash(b) : (void)0;
 	case 2:
 		return swarm.machine_crashes && chance(300) ? broker_machine_crash(b) : (void)0;

@@ -118,12 +118,12 @@ static enum met judge(const struct task *t, const struct instance *i, int64_t at
 }
 
 /* I8: judged on the committed prefix. Retries do not ask again. */
-void rules_grant(const struct transition *tr)
+void rules_grant(const struct transition *tr, bool came_back)
 {
 	const struct instance *i = &tr->inst;
 	const struct task *t = task_version(i->key.task, i->version);
 
-	if (i->key.part != 0 || i->attempt != 1 || i->infra || (i->flags & IF_RUN_NOW))
+	if (i->key.part != 0 || i->attempt != 1 || i->infra || came_back || (i->flags & IF_RUN_NOW))
 		return;
 	if (judge(t, i, tr->at_us, true) != MET)
 		break_invariant("I8", "task %u at %" PRId64 " granted while a link is not met",

@@ -24,6 +24,7 @@ static struct {
 	uint64_t conn;
 	uint32_t session;
 	uint64_t limit, resent, unsent;
+	bool refuses; /* sent a job back: nothing until new credit */
 } seats[BROKERS];
 static uint32_t sessions;
 /* Incarnations, as the registrar knows them: after a restart whoever greets is fresh. */
@@ -164,8 +165,8 @@ static void granted(const struct transition *tr)
 	leases[map_get(&live, tr->inst.token)].given_back = true;
 	struct proposal *p = propose_one(tr->inst.key, ASK_ENDED, &ps);
 	p->token = tr->inst.token;
-	p->end = AE_RETURN;
-	p->reason = RE_NOSTART;
+	p->end = AE_BACK;
+	p->reason = RE_UNSENT;
 	post(ps);
 }
 
@@ -304,7 +305,7 @@ static void tell_sorter(int b, bool gone)
 	n->session = seats[b].session;
 	n->broker = (uint32_t)b + 1;
 	n->gone = gone;
-	n->accepts = true;
+	n->accepts = !seats[b].refuses;
 	n->type = mem_str("t");
 	n->broker_name = mem_fmt("b%d", b);
 	n->groups = mem_array(1, sizeof *n->groups);
@@ -321,6 +322,7 @@ void worker_hello(int b, uint64_t conn, uint32_t incarnation, const uint64_t *he
 	seats[b].conn = conn;
 	seats[b].session = ++sessions;
 	seats[b].limit = seats[b].resent = seats[b].unsent = 0;
+	seats[b].refuses = false;
 	clear_at[b] = 0;
 	tell_held(b, true, known[b] != incarnation, held, n);
 	known[b] = incarnation;
@@ -340,6 +342,7 @@ void worker_credit(int b, uint64_t conn, uint64_t limit)
 {
 	if (seats[b].conn != conn)
 		return;
+	seats[b].refuses = seats[b].refuses && limit <= seats[b].limit;
 	seats[b].limit = limit;
 	tell_sorter(b, false);
 }
@@ -371,6 +374,12 @@ void worker_report(int b, uint64_t conn, const struct report *r)
 		down_send(d);
 		return;
 	}
+#ifndef BUG_31 /* who sends back keeps its credit */
+	if ((r->end == AE_RETURN || r->end == AE_BACK) && !leases[at].given_back) {
+		leases[at].given_back = seats[b].refuses = true;
+		tell_sorter(b, false);
+	}
+#endif
 	enum ask ask = r->end == -1   ? ASK_STARTED
 	               : r->end == -2 ? ASK_KILL_ACK
 	               : r->end == -3 ? ASK_HANG

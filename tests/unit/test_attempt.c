@@ -36,6 +36,7 @@ static void a_running_attempt_ends_as_the_table_says(void **state)
 		{ AE_INFRA, RE_FENCED, EV_FAIL_RETRY, EV_FAIL_RETRY, false },
 		{ AE_RETURN, RE_REJECT, EV_RETURN, EV_RETURN, false },
 		{ AE_NOT_YET, RE_NONE, EV_FAIL_RETRY, EV_FAIL_RETRY, false },
+		{ AE_BACK, RE_STOPPING, EV_RETURN, EV_RETURN, false },
 	};
 
 	(void)state;
@@ -50,15 +51,28 @@ static void a_running_attempt_ends_as_the_table_says(void **state)
 	}
 }
 
+static void what_comes_back_untouched_counts_nowhere_however_often(void **state)
+{
+	struct instance i = { .state = ST_RUNNING, .attempt = 1, .infra = 3 };
+
+	(void)state;
+	assert_int_equal(attempt_judge(&two, &i, AE_BACK, RE_UNSENT, 0).event, EV_RETURN);
+	i.infra = 0;
+	assert_false(attempt_judge(&two, &i, AE_BACK, RE_UNSENT, 0).infra);
+	assert_true(attempt_judge(&two, &i, AE_RETURN, RE_REJECT, 0).infra);
+	assert_true(attempt_judge(&two, &i, AE_INFRA, RE_LOST, 0).infra);
+	assert_false(attempt_judge(&two, &i, AE_NOT_YET, RE_NONE, 0).infra);
+}
+
 static void a_kill_ends_by_its_intent_whatever_the_exit(void **state)
 {
 	static const enum state killing[] = { ST_WAITKILL, ST_KILLING, ST_HANGED };
-	static const enum attempt_end ends[] = { AE_FAILED, AE_FATAL, AE_INFRA, AE_RETURN,
-		                                 AE_NOT_YET };
+	static const enum attempt_end ends[] = { AE_FAILED, AE_FATAL,   AE_INFRA,
+		                                 AE_RETURN, AE_NOT_YET, AE_BACK };
 
 	(void)state;
 	for (int s = 0; s < 3; s++)
-		for (int e = 0; e < 5; e++) {
+		for (int e = 0; e < 6; e++) {
 			enum attempt_end end = ends[e];
 			assert_int_equal(judge(&two, killing[s], KI_USER, 1, end, RE_SIGNAL).event,
 			                 EV_DEAD_KILLED);
@@ -156,6 +170,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_running_attempt_ends_as_the_table_says),
+		cmocka_unit_test(what_comes_back_untouched_counts_nowhere_however_often),
 		cmocka_unit_test(a_kill_ends_by_its_intent_whatever_the_exit),
 		cmocka_unit_test(an_exit_0_before_the_signal_is_a_success),
 		cmocka_unit_test(what_is_held_when_lost_waits_for_a_person),
