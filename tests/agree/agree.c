@@ -97,10 +97,9 @@ static struct story *story_of(struct inst_key key)
 			return &stories[i - 1];
 	if ((n_stories & (n_stories - 1)) == 0)
 		stories = mem_grow(stories, n_stories ? n_stories * 2 : 1, sizeof *stories);
-	stories[n_stories] = (struct story){ .key = key,
-		                             .satisfied_us = INT64_MAX,
-		                             .start_us = INT64_MAX,
-		                             .end_us = INT64_MAX };
+	stories[n_stories] = (struct story){
+		.key = key, .satisfied_us = INT64_MAX, .start_us = INT64_MAX, .end_us = INT64_MAX
+	};
 	return &stories[n_stories++];
 }
 

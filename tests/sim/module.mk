@@ -9,4 +9,4 @@ $(B)/sim-bug/%/sim: $(SIM_SRC:%.c=$(B)/%.o) $(SIM_LIBS:%=$(B)/lib%.a)
 	for c in $$src; do $(CC) $(CPPFLAGS) -DBUG_$* $(CFLAGS) -c -o $(@D)/$$(basename $$c .c).o $$c || exit 1; done && \
 	keep=$$(for o in $(SIM_SRC:%.c=$(B)/%.o); do [ -e $(@D)/$$(basename $$o) ] || echo $$o; done) && \
 	$(CC) $(LDFLAGS) -o $@ $(@D)/*.o $$keep $(SIM_LIBS:%=$(B)/lib%.a) $(SIM_LIBS:%=$(B)/lib%.a) \
-	    -lev -lsqlite3 -lyaml -lm -lprotobuf-c
+	    -lev -lsqlite3 -lyaml -lcjson -lm -lprotobuf-c

@@ -63,10 +63,18 @@ static struct tally count(const struct task *t, const struct task_link *l, int64
 	int n = link_spans(l, p->plan, t->plan, run_date, spans);
 	struct tally c = { 0, 0, 0 };
 
+	int total = 0, at = 0;
 	for (int i = 0; i < n; i++)
 		for (int64_t d = plan_next(p->plan, spans[i].lo - 1); d < spans[i].hi;
-		     d = plan_next(p->plan, d)) {
+		     d = plan_next(p->plan, d))
+			total++;
+	for (int i = 0; i < n; i++)
+		for (int64_t d = plan_next(p->plan, spans[i].lo - 1); d < spans[i].hi;
+		     d = plan_next(p->plan, d), at++) {
 			enum met m = judge_date(l->on, outcomes_find(&outcomes[p->id], d));
+			if ((l->strategy == LS_FIRST && at >= l->n) ||
+			    (l->strategy == LS_LAST && at < total - l->n))
+				continue;
 			c.total++;
 			c.met += m == MET;
 			c.dead += m == DEAD;
@@ -79,6 +87,8 @@ static enum met judge_link(const struct task *t, const struct task_link *l,
 {
 	struct tally c = count(t, l, i->key.run_date);
 	int need = l->strategy == LS_ANY && c.total ? 1 : c.total;
+	if (l->strategy == LS_AT_LEAST && l->n < c.total)
+		need = l->n;
 
 	if (c.met >= need)
 		return MET;

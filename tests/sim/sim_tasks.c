@@ -6,9 +6,11 @@
 #include "rt/zones.h"
 #include "sched/plan.h"
 #include "sched/task.h"
+#include "sched/window.h"
 #include "sim.h"
 #include "util/alloc.h"
 #include "util/check.h"
+#include "util/err.h"
 
 enum { VERSIONS = 512, LINKS = 4 };
 
@@ -40,6 +42,21 @@ static struct plan *plan_of(int32_t step)
 	return p;
 }
 
+static const char *const texts[] = { "[@hour, t]", "(t-3m, t]",     "[t-5m, t)",
+	                             "{latest}",   "[@hour, t-1m]", "{t, t-4m}" };
+enum { WINDOWS = sizeof texts / sizeof texts[0] };
+
+/* The task's to free. */
+static struct window_expr *random_window(void)
+{
+	struct window_expr *w = NULL;
+	struct err err;
+
+	if (window_parse(texts[rnd(WINDOWS)], &w, &err) < 0)
+		break_invariant("C0", "a window of ours: %s", err.text);
+	return w;
+}
+
 static struct task_link random_link(const struct task *t, const struct task *p)
 {
 	struct task_link l = { .parent = p->id, .kind = LK_SAME };
@@ -50,12 +67,18 @@ static struct task_link random_link(const struct task *t, const struct task *p)
 		l.kind = LK_SMALL;
 	else if (chance(250))
 		l = (struct task_link){ .parent = p->id, .kind = LK_PREV, .prev = 1 + (int)rnd(2) };
+	if (chance(150)) /* whatever the two cycles are */
+		l = (struct task_link){ .parent = p->id,
+			                .kind = LK_WINDOW,
+			                .window = random_window() };
 	if (chance(150))
 		l.on = ON_DONE;
 	else if (chance(120))
 		l.on = ON_FAILURE;
-	if (chance(150))
-		l.strategy = LS_ANY;
+	if (chance(250)) {
+		l.strategy = (enum link_strategy)(LS_ANY + rnd(4));
+		l.n = l.strategy == LS_ANY ? 0 : 1 + (int32_t)rnd(3);
+	}
 	if (chance(60))
 		l.pass_after_s = 10 + rnd(100);
 	return l;
@@ -99,9 +122,7 @@ static void random_settings(struct task *t)
 	t->alive_wait_us = chance(300) ? lives[rnd(3)] : 0;
 	t->expire_after_us = chance(100) ? (30 + rnd(200)) * SEC : 0;
 	t->on_lost_hold = chance(150);
-	t->serial = chance(150)  ? SERIAL_ORDERED
-	            : chance(50) ? SERIAL_UNORDERED
-	                         : SERIAL_PARALLEL;
+	t->serial = chance(150) ? SERIAL_ORDERED : chance(50) ? SERIAL_UNORDERED : SERIAL_PARALLEL;
 	t->dispatch = (enum task_dispatch)rnd(DISPATCH_BROADCAST);
 }
 
