@@ -15,10 +15,20 @@
 struct place wf_place(const struct wf_made *m, const struct yaml_node *n, const char *key)
 {
 	static _Thread_local char path[400];
+	const struct yaml_node *defaults = m->wf->defaults.node;
+	const char *of = m->t->path;
 
+	/* What a task inherits is wrong where it stands; keys of needs are never inherited alone. */
+	if (n && key && !strchr(key, '[') && m->t->node->kind == YAML_MAP && n != m->t->node &&
+	    yaml_get(m->t->node, key) != n) {
+		if (yaml_get(yaml_root(m->wf->doc), key) == n)
+			of = "";
+		else if (defaults && defaults->kind == YAML_MAP && yaml_get(defaults, key) == n)
+			of = "defaults";
+	}
 	if (!n)
 		n = m->t->node;
-	snprintf(path, sizeof path, "%s%s%s", m->t->path, key ? "." : "", key ? key : "");
+	snprintf(path, sizeof path, "%s%s%s", of, key && *of ? "." : "", key ? key : "");
 	return (struct place){
 		.file = m->wf->file, .line = n->line, .column = n->column, .path = path
 	};
@@ -63,10 +73,12 @@ static void check_baselines(struct wf_compiler *c)
 			if (!task->node || strchr(task->text, '/'))
 				continue;
 			char *full = mem_fmt("%s/%s", wf->full, task->text);
+			char path[60];
+			snprintf(path, sizeof path, "baselines[%zu].task", k);
 			if (!wf_find(c, full))
 				diag_error(c->d,
 				           (struct place){ wf->file, task->node->line,
-				                           task->node->column, "baselines" },
+				                           task->node->column, path },
 				           "unknown_task", NULL, "there is no task '%s'", full);
 			free(full);
 		}

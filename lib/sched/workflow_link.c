@@ -25,9 +25,14 @@ struct wf_made *wf_find(const struct wf_compiler *c, const char *full)
 
 static struct place place_of(const struct wf_made *m, size_t i, const struct yaml_node *n)
 {
-	char key[40];
+	const struct yaml_node *need = m->t->needs.items[i].node;
+	const char *field = "";
+	char key[80];
 
-	snprintf(key, sizeof key, "needs[%zu]", i);
+	for (size_t k = 0; need && need->kind == YAML_MAP && k < need->n; k++)
+		if (need->items[k] == n)
+			field = need->keys[k]->text;
+	snprintf(key, sizeof key, "needs[%zu]%s%s", i, *field ? "." : "", field);
 	return wf_place(m, n, key);
 }
 

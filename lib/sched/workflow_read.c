@@ -45,7 +45,7 @@ void wf_read_name(struct wf_reader *r, const struct wf_key *k, const struct yaml
 {
 	char want[200];
 
-	if (n->kind == YAML_SCALAR && workflow_name_ok(n->text)) {
+	if (n->kind == YAML_SCALAR && !yaml_is_null(n) && workflow_name_ok(n->text)) {
 		*(struct wf_text *)field = (struct wf_text){ n->text, n };
 		return;
 	}

@@ -136,10 +136,15 @@ static const struct wf_key *find_key(const struct wf_table *t, const char *key)
 static void refuse_key(struct wf_reader *r, const struct wf_table *t, const struct yaml_node *key)
 {
 	struct nearest near = nearest_to(key->text);
-	char hint[200] = "";
+	char hint[600];
+	size_t used = (size_t)snprintf(hint, sizeof hint, "its keys are");
 
-	for (size_t i = 0; i < t->n; i++)
+	for (size_t i = 0; i < t->n; i++) {
 		nearest_try(&near, t->keys[i].key);
+		if (used < sizeof hint)
+			used += (size_t)snprintf(hint + used, sizeof hint - used, "%s %s",
+			                         i ? "," : "", t->keys[i].key);
+	}
 	if (nearest_name(&near))
 		snprintf(hint, sizeof hint, "did you mean '%s'?", nearest_name(&near));
 	size_t length = wf_push(r, key->text);

@@ -30,7 +30,9 @@ static bool make_zone(struct wf_compiler *c, struct wf_made *m)
 
 	m->tz = tz_utc();
 	if (c->world->zone && c->world->zone(c->world->ctx, name, &m->tz, &err) < 0) {
-		wrong(c, m, zone->node, "timezone", "timezone", err.text);
+		diag_error(c->d, wf_place(m, zone->node, "timezone"), "timezone",
+		           "a name of the IANA list that this machine has, such as Europe/Berlin",
+		           "%s", err.text);
 		return false;
 	}
 	if (!c->world->zone && strcmp(name, "UTC") != 0) {

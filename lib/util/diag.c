@@ -24,9 +24,22 @@ void diags_done(struct diags *d)
 	*d = (struct diags){ 0 };
 }
 
+/* The same of the same place: a line that many tasks inherit is wrong once. */
+static bool is_repeat(const struct diags *d, struct place at, const char *message)
+{
+	const struct diag *last = d->n ? &d->items[d->n - 1] : NULL;
+
+	return last && at.line && last->at.line == at.line && last->at.column == at.column &&
+	       strcmp(last->at.path, at.path ? at.path : "") == 0 &&
+	       strcmp(last->at.file, at.file ? at.file : "") == 0 &&
+	       strcmp(last->message, message) == 0;
+}
+
 static void add(struct diags *d, struct place at, const char *code, const char *hint,
                 const char *message, bool is_warning)
 {
+	if (is_repeat(d, at, message))
+		return;
 	if (!is_warning)
 		d->errors++;
 	if (d->n == DIAGS_MAX) {
