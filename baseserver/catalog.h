@@ -24,7 +24,8 @@ struct cat_inst {
 	struct inst_key key;
 	uint64_t cause;
 	uint32_t slot, next, prev; /* of its task's list */
-	uint8_t state, flags, priority;
+	uint16_t flags;
+	uint8_t state, priority;
 };
 
 struct cat_task {

@@ -53,6 +53,17 @@ static struct verdict on_freeze(const struct look *l)
 	return propose(l->o->kind == CK_FREEZE ? ASK_FREEZE : ASK_UNFREEZE);
 }
 
+static uint16_t flags_of(const struct order *o)
+{
+	if (o->kind == CK_REDO)
+		return o->old_body ? IF_OLD_BODY : 0;
+	if (o->kind != CK_BACKFILL)
+		return 0;
+	return o->dependencies == DEPEND_IGNORE                  ? IF_NO_LINKS
+	       : o->dependencies == DEPEND_INSIDE || o->off_plan ? IF_MEMBER
+	                                                         : 0;
+}
+
 static struct verdict redo(const struct look *l, bool kill)
 {
 	struct verdict v = propose(ASK_REDO);
@@ -62,9 +73,12 @@ static struct verdict redo(const struct look *l, bool kill)
 	v.runs = l->live && state_holds_slot(l->state);
 	if (v.runs && l->state == ST_HANGED)
 		return no(E_CONFLICT, "it is hanged, declare it dead first");
+	if (v.runs && l->o->wait_running)
+		return (struct verdict){ .what = VD_WAIT };
 	if (v.runs && !kill)
 		return no(E_CONFLICT, "an attempt runs, kill it first");
 	v.kill_running = kill;
+	v.flags = flags_of(l->o);
 	v.priority = (uint8_t)l->o->priority;
 	return v;
 }
@@ -75,7 +89,7 @@ static struct verdict on_redo(const struct look *l)
 		return redo(l, l->o->kill_running);
 	if (l->live && !state_holds_slot(l->state) && l->state != ST_FAILED)
 		return leave(); /* its parent's reopening takes back what it waits for */
-	if (l->live && state_holds_slot(l->state) && !l->o->kill_downstream)
+	if (l->live && state_holds_slot(l->state) && !l->o->kill_downstream && !l->o->wait_running)
 		return leave();
 	if ((l->done && l->state == ST_SKIPPED) || (!l->live && !l->done))
 		return leave();
@@ -92,9 +106,10 @@ static struct verdict on_backfill(const struct look *l)
 		return leave();
 	if (l->done)
 		return redo(l, false);
-	if (!l->planned)
+	if (!l->planned && !l->o->off_plan)
 		return no(E_INVALID, "not a planned date of this task");
 	v.is_new = true;
+	v.flags = flags_of(l->o);
 	v.origin = OR_BACKFILL;
 	v.reason = RE_BACKFILL;
 	v.priority = (uint8_t)l->o->priority;
@@ -110,6 +125,7 @@ static struct verdict on_kill(const struct look *l)
 		return l->done ? no(E_CONFLICT, "has ended") : no_row(l);
 	v.runs = state_holds_slot(l->state);
 	v.intent = KI_USER;
+	v.grace_ms = l->o->grace_ms;
 	v.reason = RE_USER;
 	return v;
 }
@@ -210,6 +226,19 @@ static struct verdict on_offline(const struct look *l)
 	return v;
 }
 
+/* Beside the instance, whether there is one or not: a row of its own that satisfies nobody. */
+static struct verdict on_test_run(const struct look *l)
+{
+	struct verdict v = propose(ASK_CREATE);
+
+	v.is_new = true;
+	v.part = -1; /* or the next that is free: the ledger sees */
+	v.origin = OR_MANUAL;
+	v.reason = RE_USER;
+	v.due = l->o->now_us / US_PER_S;
+	return v;
+}
+
 static struct verdict (*const kinds[CK_COUNT])(const struct look *l) = {
 	[CK_FREEZE] = on_freeze,
 	[CK_UNFREEZE] = on_freeze,
@@ -222,6 +251,7 @@ static struct verdict (*const kinds[CK_COUNT])(const struct look *l) = {
 	[CK_RUN_NOW] = on_run_now,
 	[CK_ENQUEUE] = on_enqueue,
 	[CK_DECLARE_DEAD] = on_declare,
+	[CK_TEST_RUN] = on_test_run,
 	[CK_OFFLINE] = on_offline,
 	[CK_RETIRE] = on_offline,
 };
@@ -251,7 +281,7 @@ struct verdict commander_decide(const struct commander *c, const struct cmd *cmd
 	l.downstream = is_downstream(cmd, it->key.task);
 	/* A named date that this task does not plan is another task's. */
 	if (it->exact && !cmd->o.sel.has_instances && !l.live && !l.done && !l.planned &&
-	    !cmd->o.off_plan)
+	    !cmd->o.off_plan && cmd->kind != CK_TEST_RUN)
 		return leave();
 	/* Within a range only rows of the right kind are meant. */
 	if (!it->exact && l.done && !(commander_sources(&cmd->o) & FEED_DONE))
@@ -267,6 +297,7 @@ unsigned commander_sources(const struct order *o)
 	case CK_BACKFILL:
 	case CK_FORCE_SUCCESS:
 	case CK_RUN_NOW:
+	case CK_TEST_RUN:
 		return FEED_PLAN | FEED_LIVE | FEED_DONE;
 	case CK_SKIP:
 	case CK_ENQUEUE:

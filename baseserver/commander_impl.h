@@ -8,6 +8,7 @@
 #include "baseserver/command.h"
 #include "baseserver/commander.h"
 #include "baseserver/front.h"
+#include "baseserver/keyset.h"
 #include "baseserver/letters.h"
 #include "baseserver/names.h"
 #include "baseserver/scopes.h"
@@ -21,6 +22,8 @@ struct query;
 struct tz;
 
 enum { REDO_SELF, REDO_WITH_DOWNSTREAM, REDO_DOWNSTREAM };
+enum { ORDER_ASC, ORDER_DESC, ORDER_FREE };
+enum { PARALLEL_NO_CAP = 1 << 30 }; /* counted, not capped */
 enum { SCOPE_WORKFLOW, SCOPE_PROJECT, SCOPE_ALL };
 
 /* A command's arguments, as checked. */
@@ -39,6 +42,10 @@ struct order {
 	int mode, scope, order, level;
 	bool kill_running; /* chosen ones that run */
 	bool kill_downstream, leave_finished, stop_on_failure, off_plan, retire;
+	bool wait_running; /* redo: what runs is waited for */
+	bool old_body, detach;
+	enum { DEPEND_ALL, DEPEND_INSIDE, DEPEND_IGNORE } dependencies; /* of a backfill */
+	uint32_t grace_ms;
 	bool on_tasks; /* acts on definitions */
 	uint64_t command;
 	const struct jval *brokers, *documents, *prune, *retired_calendars;
@@ -48,13 +55,16 @@ struct order {
 
 /* What is to be done about one instance. */
 struct verdict {
-	enum { VD_PROPOSE, VD_REFUSE, VD_LEAVE } what;
+	enum { VD_PROPOSE, VD_REFUSE, VD_LEAVE, VD_WAIT } what; /* WAIT: until it no longer runs */
 	enum ask ask;
 	int code;
 	const char *text; /* of a refusal; static */
 	bool is_new, runs;
 	uint8_t reason, origin, intent, priority;
+	uint16_t flags;
 	bool kill_running;
+	int32_t part; /* of the key, where that is not the item's */
+	uint32_t grace_ms;
 	int64_t due;
 };
 
@@ -130,12 +140,14 @@ struct cmd {
 	struct flight *flights, **flights_tail;
 	size_t in_flight;       /* proposals not yet answered */
 	int64_t waits_since_us; /* mono; all that was let go waits since then, or 0 */
-	struct inst_key *out;   /* parallel: let go, not ended */
-	size_t n_out;
-	struct inst_key *settled; /* after a restart: have their outcome */
-	size_t n_settled;
-	struct map settled_by_key;
-	struct edit *edit; /* apply: to be posted */
+	struct keyset out;      /* parallel: let go, not ended */
+	struct keyset settled;  /* after a restart: have their outcome */
+	struct keyset waits; /* running: wait; they run, and are acted on when they no longer do */
+	struct keyset ripe;  /* of those, the ones that do no longer */
+	struct inst_key fed; /* the feed's last */
+	struct cmd *watch_next; /* of the commander's */
+	bool watched, stopping; /* stopping: one failed, it ends when nothing is in flight */
+	struct edit *edit;      /* apply: to be posted */
 	bool edit_posted;
 	int tries;                    /* apply: edits that were overtaken */
 	struct client_request *asked; /* to be answered; linked by letter.next */
@@ -175,12 +187,13 @@ struct commander {
 	struct known_pool *pools;
 	size_t n_pools;
 	uint32_t last_pool; /* the largest id */
-	int64_t alarm_us; /* ALARM_OFF: none is set */
-	bool edit_out;    /* one edit at a time: the next builds on it */
+	int64_t alarm_us;   /* ALARM_OFF: none is set */
+	bool edit_out;      /* one edit at a time: the next builds on it */
 	uint64_t last_id, last_flight;
 	struct proposals *stuck; /* the ledger's mailbox was full */
 	struct query *parked;    /* wait for their number to be durable */
-	size_t parallel;         /* commands that count what they let go */
+	struct cmd *watchers;    /* commands that follow what they let go, or wait for */
+	size_t first_open;       /* all commands before are over */
 };
 
 /* commander_order.c */
@@ -204,12 +217,13 @@ bool picks_parse(struct cmd *cmd, const char *text);
 /* commander_resume.c: what was settled before a restart. */
 int cmd_load_settled(struct cmd *cmd, struct store *store, struct err *err);
 bool cmd_settled(const struct cmd *cmd, struct inst_key key);
-void cmd_forget_settled(struct cmd *cmd);
 
 /* commander_run.c: step by step. */
 void cmd_survey(struct commander *c, struct cmd *cmd);
 void cmd_run(struct commander *c, struct cmd *cmd);
-void cmd_watch(struct commander *c, struct cmd *cmd, const struct transition *tr);
+/* What ends concerns commands that are at work. */
+void commander_watch(struct commander *c, const struct transition *tr);
+void cmd_unwatch(struct commander *c, struct cmd *cmd);
 void commander_answered(struct letter *l, void *self);
 bool commander_send(struct commander *c, struct proposals *ps); /* false: stuck for now */
 void cmd_cancel_rows(struct commander *c, struct cmd *cmd);
@@ -227,19 +241,33 @@ void cmd_print(const struct cmd *cmd, struct buf *out);
 void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf *out);
 void print_instance_name(const struct commander *c, struct inst_key key, struct buf *out);
 
-/* commander.c */
-void commander_fold(struct commander *c);
-void commander_alarm(struct commander *c, int64_t at_us); /* turn() not later than that */
+/* commander_in.c */
+struct cmd *cmd_new(enum command_kind kind, const char *request_id, const char *actor,
+                    const char *args, int64_t created_us);
+void cmd_free(struct cmd *cmd);
+void commander_put(struct commander *c, struct cmd *cmd); /* its id is the highest */
+void commander_work(struct commander *c, struct cmd *cmd);
+enum phase cmd_first_phase(const struct cmd *cmd);
+
+/* commander_record.c */
 struct cmd *commander_find(const struct commander *c, uint64_t id);
+bool cmd_cursor_parse(struct cmd *cmd, const char *text);
 void cmd_record(struct commander *c, struct cmd *cmd, struct store_command_item *items,
                 size_t n_items);
 void cmd_over(struct commander *c, struct cmd *cmd, enum command_state state, const char *error);
 void cmd_fail(struct commander *c, struct cmd *cmd, const struct refusal *f);
+void cmd_answer_all(struct cmd *cmd);
 void request_answer(struct client_request *r, int code, const char *text, struct buf *body,
                     uint64_t number);
 void request_refuse(struct client_request *r, const struct refusal *f);
-void commander_work(struct commander *c, struct cmd *cmd);
 
+/* commander.c */
+void commander_fold(struct commander *c);
+void commander_alarm(struct commander *c, int64_t at_us); /* turn() not later than that */
+
+/* commander_load.c */
+int commander_load(struct commander *c, struct store *store, struct err *err);
+void commander_resume(struct commander *c); /* commands that are not over */
 /* By "project/workflow"; NULL: none, or retired. */
 const struct document *commander_document(const struct commander *c, const char *name);
 /* What an edit that is durable says of documents and names. */

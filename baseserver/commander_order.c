@@ -33,6 +33,7 @@ static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
 	[CK_PRIORITY] = { "selection", "priority" },
 	[CK_SKIP] = { "selection" },
 	[CK_RUN_NOW] = { "selection", "off_plan", "params" },
+	[CK_TEST_RUN] = { "selection" },
 	[CK_ENQUEUE] = { "selection" },
 	[CK_DECLARE_DEAD] = { "selection" },
 	[CK_LOG_LEVEL] = { "level", "brokers" },
@@ -45,11 +46,6 @@ static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
 	[CK_COMMAND_RESUME] = { "command" },
 	[CK_COMMAND_CANCEL] = { "command" },
 };
-
-static int unsupported(struct refusal *f, const char *place, const char *what)
-{
-	return refuse(f, E_UNSUPPORTED, place, NULL, "%s: %s is not carried out yet", place, what);
-}
 
 static int parse_redo(struct order *o, struct refusal *f)
 {
@@ -64,10 +60,8 @@ static int parse_redo(struct order *o, struct refusal *f)
 	    (r = arg_choice(o->args, "args", "running", runnings, &running, f)) < 0 ||
 	    (r = arg_choice(o->args, "args", "body", bodies, &body, f)) < 0)
 		return r;
-	if (running == 1)
-		return unsupported(f, "args.running", "wait");
-	if (body == 1)
-		return unsupported(f, "args.body", "old");
+	o->wait_running = running == 1;
+	o->old_body = body == 1;
 	o->kill_running = o->kill_downstream = running == 2;
 	return 0;
 }
@@ -75,7 +69,7 @@ static int parse_redo(struct order *o, struct refusal *f)
 static int parse_backfill(struct order *o, struct refusal *f)
 {
 	static const char *const orders[] = { "asc", "desc", "free", NULL };
-	static const char *const depends[] = { "inside", "all", "ignore", NULL };
+	static const char *const depends[] = { "all", "inside", "ignore", NULL };
 	static const char *const finisheds[] = { "redo", "leave", NULL };
 	static const char *const runnings[] = { "leave", "kill", NULL };
 	int depend = 0, finished = 0, running = 0, r;
@@ -87,15 +81,9 @@ static int parse_backfill(struct order *o, struct refusal *f)
 	    (r = arg_choice(o->args, "args", "running", runnings, &running, f)) < 0 ||
 	    (r = arg_truth(o->args, "args", "stop_on_failure", &o->stop_on_failure, f)) < 0)
 		return r;
-	if (o->order == 1)
-		return unsupported(f, "args.order", "desc");
-	if (depend == 2)
-		return unsupported(f, "args.dependencies", "ignore");
-	if (o->off_plan)
-		return unsupported(f, "args.off_plan", "a backfill off the plan");
+	o->dependencies = depend;
 	if (o->stop_on_failure && o->parallel == 0)
-		return refuse(f, E_UNSUPPORTED, "args.stop_on_failure", "parallel: 1 or more",
-		              "args.stop_on_failure: wants parallel, or all is let go at once");
+		o->parallel = PARALLEL_NO_CAP;
 	o->leave_finished = finished == 1;
 	o->kill_running = running == 1;
 	return 0;
@@ -203,8 +191,6 @@ static int parse_others(struct order *o, struct refusal *f)
 		r = arg_choice(o->args, "args", "level", levels, &o->level, f);
 		if (r == 0)
 			r = parse_names(o, false, f);
-		if (r == 0 && o->brokers && o->brokers->len)
-			r = unsupported(f, "args.brokers", "the log level of brokers");
 		return r;
 	case CK_BROKER_DRAIN:
 	case CK_BROKER_UNDRAIN:
@@ -232,23 +218,19 @@ static int parse_others(struct order *o, struct refusal *f)
 
 static int parse_common(struct order *o, struct refusal *f)
 {
-	bool detach = false;
 	int64_t grace = 0;
 	const char *message = NULL;
 	int r;
 
 	if ((r = arg_text(o->args, "args", "message", MESSAGE_MAX, &message, f)) < 0 ||
-	    (r = arg_truth(o->args, "args", "detach", &detach, f)) < 0 ||
+	    (r = arg_truth(o->args, "args", "detach", &o->detach, f)) < 0 ||
 	    (r = arg_truth(o->args, "args", "retire", &o->retire, f)) < 0 ||
 	    (r = arg_truth(o->args, "args", "off_plan", &o->off_plan, f)) < 0 ||
-	    (r = arg_number(o->args, "args", "grace_ms", 0, 86400000, &grace, f)) < 0 ||
+	    (r = arg_number(o->args, "args", "grace_ms", 1, 86400000, &grace, f)) < 0 ||
 	    (r = arg_number(o->args, "args", "priority", 1, 10, &o->priority, f)) < 0)
 		return r;
 	o->message = message ? message : "";
-	if (detach)
-		return unsupported(f, "args.detach", "detach");
-	if (jv_get(o->args, "grace_ms"))
-		return unsupported(f, "args.grace_ms", "another grace than the task's");
+	o->grace_ms = (uint32_t)grace;
 	if (o->kind == CK_PRIORITY && o->priority == 0)
 		return refuse(f, E_INVALID, "args.priority", "1 to 10",
 		              "args.priority: is missing");
@@ -322,6 +304,12 @@ static int check_dates(const struct commander *c, const struct order *o, struct 
 	return 0;
 }
 
+/* (design: SEMANTICS section 3, "Manual runs".) */
+static bool is_manual(enum command_kind k)
+{
+	return k == CK_RUN_NOW || k == CK_ENQUEUE || k == CK_TEST_RUN;
+}
+
 /* A kind that wants dates and has none. */
 static int check_reach(struct order *o, struct refusal *f)
 {
@@ -339,7 +327,7 @@ static int check_reach(struct order *o, struct refusal *f)
 		return refuse(f, E_INVALID, "args.selection", "tasks, workflow",
 		              "args.selection: %s acts on tasks, not on dates",
 		              command_kind_name(o->kind));
-	if (on == ON_INSTANCES && !narrowed && !(o->kind == CK_RUN_NOW && o->off_plan))
+	if (on == ON_INSTANCES && !narrowed && !is_manual(o->kind))
 		return refuse(f, E_INVALID, "args.selection",
 		              "from, to, dates, states or instances",
 		              "args.selection: %s acts on instances, dates or states are missing",
@@ -364,25 +352,49 @@ static int parse_selection(const struct commander *c, struct order *o, struct re
 	int r = selection_parse(&c->cat, jv_get(o->args, "selection"), &o->sel, f);
 	if (r == 0)
 		r = check_reach(o, f);
-	if (r == 0)
+	if (r == 0 && o->kind != CK_TEST_RUN)
 		r = check_dates(c, o, f);
 	return r;
 }
 
-/* The current second, where a run off the plan names no date. */
-static void default_date(struct order *o)
+/* A manual run without a date: the last planned one; off the plan, and of a draft that has
+ * planned none yet, the current second. */
+static int default_dates(const struct commander *c, struct order *o, struct refusal *f)
 {
 	struct selection *s = &o->sel;
+	int64_t now = o->now_us / US_PER_S;
 
-	if (o->kind != CK_RUN_NOW || !o->off_plan || selection_has_dates(s) || s->has_states ||
-	    s->has_instances)
-		return;
-	s->dates = calloc(1, sizeof *s->dates);
-	if (!s->dates)
-		return;
-	s->dates[0].at = o->now_us / US_PER_S;
-	s->n_dates = 1;
-	s->has_dates = true;
+	if (!is_manual(o->kind) || selection_has_dates(s) || s->has_states || s->has_instances)
+		return 0;
+	s->instances = mem_array(s->n_tasks + 1, sizeof *s->instances);
+	for (size_t i = 0; i < s->n_tasks; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, s->tasks[i]);
+		int64_t at = o->off_plan ? now : plan_prev(t->def->plan, now + 1);
+		if (at == PLAN_BEFORE && o->kind != CK_TEST_RUN)
+			return refuse(f, E_INVALID, "args.selection", "dates, or off_plan",
+			              "args.selection: %s has no planned date yet", t->def->name);
+		s->instances[s->n_instances++] = (struct inst_key){ at == PLAN_BEFORE ? now : at,
+			                                            t->id, 0 };
+	}
+	s->has_instances = true;
+	return 0;
+}
+
+/* Last first, each would wait for one that is let go after it. */
+static int check_desc(const struct commander *c, const struct order *o, struct refusal *f)
+{
+	for (size_t i = 0; i < o->sel.n_tasks; i++) {
+		const struct task *d = catalog_task(&c->cat, o->sel.tasks[i])->def;
+		bool waits = d->serial == SERIAL_ORDERED;
+		for (size_t k = 0; k < d->n_links; k++)
+			waits = waits ||
+			        (d->links[k].parent == d->id && d->links[k].kind == LK_PREV);
+		if (waits)
+			return refuse(f, E_INVALID, "args.order", "asc, or dependencies: ignore",
+			              "args.order: desc, but %s waits for its own previous dates",
+			              d->name);
+	}
+	return 0;
 }
 
 int order_parse(const struct commander *c, enum command_kind kind, const char *args, size_t len,
@@ -414,7 +426,9 @@ int order_parse(const struct commander *c, enum command_kind kind, const char *a
 	if (r == 0)
 		r = parse_selection(c, ret, f);
 	if (r == 0)
-		default_date(ret);
+		r = default_dates(c, ret, f);
+	if (r == 0 && ret->order == ORDER_DESC && ret->dependencies != DEPEND_IGNORE)
+		r = check_desc(c, ret, f);
 	if (r < 0)
 		order_done(ret);
 	return r;

@@ -25,9 +25,17 @@ static void open_feed(struct commander *c, struct cmd *cmd)
 		cmd->feed = feed_open_picks(&c->cat, cmd->picks, cmd->n_picks);
 		return;
 	}
-	bool by_date = o->kind == CK_BACKFILL && o->parallel > 0;
+	bool capped = o->parallel > 0 && o->parallel < PARALLEL_NO_CAP;
+	bool by_date = o->kind == CK_BACKFILL && capped;
 	cmd->feed = feed_open(&c->cat, &o->sel, commander_sources(o),
-	                      by_date ? FEED_BY_DATE : FEED_BY_TASK);
+	                      o->order == ORDER_DESC ? FEED_BY_DATE_DESC
+	                      : by_date              ? FEED_BY_DATE
+	                                             : FEED_BY_TASK);
+}
+
+static bool watches(const struct cmd *cmd)
+{
+	return cmd->o.parallel > 0 || cmd->o.wait_running;
 }
 
 /* --- counting -------------------------------------------------------------------- */
@@ -59,6 +67,8 @@ static void count(struct commander *c, struct cmd *cmd, const struct item *it)
 	struct tally *t = &cmd->tally;
 	struct tally_item shown = { it->key, v.code, v.text, state_now(c, it) };
 
+	if (v.what == VD_WAIT)
+		v.runs = true;
 	if (v.what == VD_LEAVE) {
 		t->left++;
 		return;
@@ -132,7 +142,7 @@ static void counted(struct commander *c, struct cmd *cmd)
 		cmd_fail(c, cmd, &f);
 		return;
 	}
-	bool waits = cmd->o.parallel > 0 || cmd->kind == CK_RETIRE;
+	bool waits = watches(cmd) || cmd->kind == CK_RETIRE;
 	cmd->answer_early = waits || cmd->total > (int64_t)c->set.batch;
 	if (cmd->state == CS_QUEUED)
 		cmd->state = CS_RUNNING;
@@ -201,6 +211,8 @@ static void fill(struct proposal *p, const struct cmd *cmd, const struct verdict
 	p->intent = v->intent;
 	p->priority = v->priority;
 	p->kill_running = v->kill_running;
+	p->flags = v->flags;
+	p->grace_ms = v->grace_ms;
 	p->due = v->due;
 	if (cmd->o.params) {
 		p->data = mem_str(cmd->o.params);
@@ -208,11 +220,55 @@ static void fill(struct proposal *p, const struct cmd *cmd, const struct verdict
 	}
 }
 
-static void out_add(struct cmd *cmd, struct inst_key key)
+void cmd_unwatch(struct commander *c, struct cmd *cmd)
 {
-	if ((cmd->n_out & (cmd->n_out - 1)) == 0)
-		cmd->out = mem_grow(cmd->out, cmd->n_out ? cmd->n_out * 2 : 1, sizeof *cmd->out);
-	cmd->out[cmd->n_out++] = key;
+	struct cmd **at = &c->watchers;
+
+	if (!cmd->watched)
+		return;
+	while (*at != cmd)
+		at = &(*at)->watch_next;
+	*at = cmd->watch_next;
+	cmd->watched = false;
+}
+
+/* What waited comes first; then the feed. */
+static bool next_item(struct commander *c, struct cmd *cmd, struct flight *fl, struct item *ret)
+{
+	if (cmd->ripe.n) {
+		struct inst_key key = cmd->ripe.at[cmd->ripe.n - 1];
+		keyset_remove(&cmd->ripe, key);
+		*ret = (struct item){ key, catalog_task(&c->cat, key.task), true };
+		return true;
+	}
+	if (cmd->feed_over || !feed_next(cmd->feed, ret)) {
+		cmd->feed_over = true;
+		return false;
+	}
+	cmd->fed = ret->key;
+	fl->index++;
+	return true;
+}
+
+static void take(struct cmd *cmd, struct flight *fl, struct proposals *ps, const struct item *it,
+                 const struct verdict *v)
+{
+	struct inst_key key = it->key;
+
+	if (v->what == VD_WAIT)
+		keyset_add(&cmd->waits, key);
+	if (v->what == VD_REFUSE) {
+		add_item(fl, key, v->code, v->text);
+		fl->done++;
+		fl->failed++;
+	}
+	if (v->what != VD_PROPOSE)
+		return;
+	if (v->part)
+		key.part = v->part;
+	fill(proposals_add(ps, v->ask, key), cmd, v, fl);
+	if (cmd->o.parallel > 0)
+		keyset_add(&cmd->out, key);
 }
 
 /* One letter at most `max` proposals long. */
@@ -223,25 +279,11 @@ static struct proposals *next_letter(struct commander *c, struct cmd *cmd, struc
 	struct item it;
 
 	ps->command = cmd->id;
-	while (ps->n < max && fl->n_items < LETTER_MAX) {
-		if (!feed_next(cmd->feed, &it)) {
-			cmd->feed_over = true;
-			break;
-		}
+	while (ps->n < max && fl->n_items < LETTER_MAX && next_item(c, cmd, fl, &it)) {
 		struct verdict v = commander_decide(c, cmd, &it);
-		fl->last = it.key;
-		fl->index++;
-		if (v.what == VD_REFUSE) {
-			add_item(fl, it.key, v.code, v.text);
-			fl->done++;
-			fl->failed++;
-		}
-		if (v.what != VD_PROPOSE)
-			continue;
-		fill(proposals_add(ps, v.ask, it.key), cmd, &v, fl);
-		if (cmd->o.parallel > 0)
-			out_add(cmd, it.key);
+		take(cmd, fl, ps, &it, &v);
 	}
+	fl->last = cmd->fed;
 	return ps;
 }
 
@@ -259,7 +301,7 @@ static void settle(struct commander *c, struct cmd *cmd)
 			cmd->total = cmd->done;
 		cmd->last = fl->last;
 		cmd->index = fl->index;
-		cmd->has_cursor = true;
+		cmd->has_cursor = fl->last.task != 0;
 		cmd_record(c, cmd, fl->items, fl->n_items);
 		free(fl);
 	}
@@ -276,7 +318,7 @@ static bool launch(struct commander *c, struct cmd *cmd, size_t max)
 	fl->number = ++c->last_flight;
 	fl->index = before;
 	struct proposals *ps = next_letter(c, cmd, fl, max);
-	if (fl->index == before) { /* nothing was left */
+	if (fl->index == before && ps->n == 0 && fl->n_items == 0) { /* nothing was left */
 		proposals_free(ps);
 		free(fl);
 		return true;
@@ -295,8 +337,8 @@ static bool launch(struct commander *c, struct cmd *cmd, size_t max)
 
 static bool all_wait(const struct commander *c, const struct cmd *cmd)
 {
-	for (size_t i = 0; i < cmd->n_out; i++) {
-		const struct cat_inst *l = catalog_live(&c->cat, cmd->out[i]);
+	for (size_t i = 0; i < cmd->out.n; i++) {
+		const struct cat_inst *l = catalog_live(&c->cat, cmd->out.at[i]);
 		if (!l || l->state != ST_READY)
 			return false;
 	}
@@ -312,11 +354,11 @@ static size_t parallel_room(struct commander *c, struct cmd *cmd)
 	if (cmd->o.parallel == 0)
 		return LETTER_MAX;
 #ifdef BUG_26 /* parallel is one too many */
-	if ((int64_t)cmd->n_out == cmd->o.parallel)
+	if ((int64_t)cmd->out.n == cmd->o.parallel)
 		return 1;
 #endif
-	if ((int64_t)cmd->n_out < cmd->o.parallel)
-		return (size_t)cmd->o.parallel - cmd->n_out;
+	if ((int64_t)cmd->out.n < cmd->o.parallel)
+		return (size_t)cmd->o.parallel - cmd->out.n;
 	if (!all_wait(c, cmd)) {
 		cmd->waits_since_us = 0;
 		return 0;
@@ -331,28 +373,51 @@ static size_t parallel_room(struct commander *c, struct cmd *cmd)
 	return 1;
 }
 
-/* After a restart: what was let go and has not ended. */
+static void stop_if_bad(const struct commander *c, struct cmd *cmd, struct inst_key key,
+                        enum state st)
+{
+	const struct cat_task *t = catalog_task(&c->cat, key.task);
+
+	if ((st != ST_STOP && st != ST_KILLED) || cmd->stopping)
+		return;
+	cmd->stopping = true;
+	snprintf(cmd->error, sizeof cmd->error, "stopped: %s at %" PRId64 " ended as %s",
+	         t ? t->def->name : "", key.run_date, state_name(st));
+}
+
+static void find_one(struct cmd *cmd, const struct cat_inst *in)
+{
+	if (in && in->cause == cmd->id && cmd->o.parallel > 0)
+		keyset_add(&cmd->out, in->key);
+}
+
+/* After a restart: what was let go and has not ended, or has ended badly; what was waited for
+ * and no longer runs. */
 static void find_out(struct commander *c, struct cmd *cmd)
 {
-	for (size_t i = 0; i < cmd->o.sel.n_instances && cmd->o.parallel > 0; i++) {
-		const struct cat_inst *in = catalog_live(&c->cat, cmd->o.sel.instances[i]);
-		if (in && in->cause == cmd->id)
-			out_add(cmd, in->key);
+	for (size_t i = 0; i < cmd->settled.n && cmd->o.parallel > 0; i++) {
+		struct inst_key key = cmd->settled.at[i];
+		const struct cat_task *t = catalog_task(&c->cat, key.task);
+		const struct outcome_range *r = t ? outcomes_find(&t->outcomes, key.run_date)
+		                                  : NULL;
+		find_one(cmd, catalog_live(&c->cat, key));
+		if (r && cmd->o.stop_on_failure && !catalog_live(&c->cat, key))
+			stop_if_bad(c, cmd, key, (enum state)r->state);
 	}
-	for (size_t i = 0; i < cmd->o.sel.n_tasks && cmd->o.parallel > 0; i++) {
-		const struct cat_task *t = catalog_task(&c->cat, cmd->o.sel.tasks[i]);
-		for (uint32_t k = t ? t->live : SLAB_NONE; k != SLAB_NONE;) {
-			const struct cat_inst *in = catalog_inst(&c->cat, k);
-			k = in->next;
-			if (in->cause == cmd->id)
-				out_add(cmd, in->key);
-		}
+	for (size_t i = cmd->waits.n; i-- > 0;) {
+		struct inst_key key = cmd->waits.at[i];
+		const struct cat_inst *in = catalog_live(&c->cat, key);
+		if (in && state_holds_slot((enum state)in->state))
+			continue;
+		keyset_remove(&cmd->waits, key);
+		keyset_add(&cmd->ripe, key);
 	}
 }
 
 static void begin_run(struct commander *c, struct cmd *cmd)
 {
 	open_feed(c, cmd);
+	cmd->fed = cmd->last;
 	if (cmd->has_cursor)
 		feed_skip(cmd->feed, cmd->last, cmd->index);
 #ifdef BUG_25 /* a restart goes on one further than it got */
@@ -362,7 +427,11 @@ static void begin_run(struct commander *c, struct cmd *cmd)
 #endif
 	if (cmd->resumed)
 		find_out(c, cmd);
-	c->parallel += cmd->o.parallel > 0;
+	if (watches(cmd)) {
+		cmd->watched = true;
+		cmd->watch_next = c->watchers;
+		c->watchers = cmd;
+	}
 }
 
 static void run_over(struct commander *c, struct cmd *cmd)
@@ -384,7 +453,16 @@ void cmd_run(struct commander *c, struct cmd *cmd)
 	if (cmd->state != CS_RUNNING || cmd->halted)
 		return; /* paused, or about to be cancelled */
 #endif
-	while (!cmd->feed_over && !c->stuck && cmd->in_flight < c->set.batch) {
+	if (cmd->stopping) {
+		if (cmd->in_flight)
+			return;
+		cmd_cancel_rows(c, cmd);
+		char *why = mem_str(cmd->error);
+		cmd_over(c, cmd, CS_FAILED, why);
+		free(why);
+		return;
+	}
+	while ((!cmd->feed_over || cmd->ripe.n) && !c->stuck && cmd->in_flight < c->set.batch) {
 		size_t room = parallel_room(c, cmd), left = c->set.batch - cmd->in_flight;
 		size_t max = room < left ? room : left;
 		if (max == 0)
@@ -392,26 +470,18 @@ void cmd_run(struct commander *c, struct cmd *cmd)
 		if (!launch(c, cmd, max < LETTER_MAX ? max : LETTER_MAX))
 			break;
 	}
-	if (cmd->feed_over && !cmd->flights)
+	bool follows = cmd->o.stop_on_failure && cmd->out.n;
+	if (cmd->feed_over && !cmd->flights && !follows && !cmd->waits.n && !cmd->ripe.n)
 		run_over(c, cmd);
 }
 
 static struct flight *flight_find(struct commander *c, uint64_t number)
 {
-	for (size_t i = 0; i < c->n_cmds; i++)
+	for (size_t i = c->first_open; i < c->n_cmds; i++)
 		for (struct flight *fl = c->cmds[i]->flights; fl; fl = fl->next)
 			if (fl->number == number)
 				return fl;
 	return NULL;
-}
-
-static void out_remove(struct cmd *cmd, struct inst_key key)
-{
-	for (size_t i = 0; i < cmd->n_out; i++)
-		if (inst_key_eq(cmd->out[i], key)) {
-			cmd->out[i] = cmd->out[--cmd->n_out];
-			return;
-		}
 }
 
 void commander_answered(struct letter *l, void *self)
@@ -429,7 +499,7 @@ void commander_answered(struct letter *l, void *self)
 			fl->done++;
 			fl->failed += a->code < 0;
 			if (cmd->o.parallel > 0 && !catalog_live(&c->cat, a->key))
-				out_remove(cmd, a->key);
+				keyset_remove(&cmd->out, a->key);
 		}
 		fl->answered = true;
 		settle(c, cmd);
@@ -438,27 +508,26 @@ void commander_answered(struct letter *l, void *self)
 	free(as);
 }
 
-/* What a command with a cap let go has ended, or not. */
-void cmd_watch(struct commander *c, struct cmd *cmd, const struct transition *tr)
+static void watch(struct commander *c, struct cmd *cmd, const struct transition *tr)
 {
-	char text[200];
+	struct inst_key key = tr->inst.key;
+	enum state now = (enum state)tr->inst.state;
 
-	if (cmd->o.parallel == 0 || cmd->n_out == 0 || !state_final((enum state)tr->inst.state))
-		return;
-	size_t before = cmd->n_out;
-	out_remove(cmd, tr->inst.key);
-	if (cmd->n_out == before)
-		return;
-	bool bad = tr->inst.state == ST_STOP || tr->inst.state == ST_KILLED;
-	if (bad && cmd->o.stop_on_failure && cmd->state == CS_RUNNING) {
-		const struct cat_task *t = catalog_task(&c->cat, tr->inst.key.task);
-		snprintf(text, sizeof text, "stopped: %s at %" PRId64 " ended as %s",
-		         t ? t->def->name : "", tr->inst.key.run_date,
-		         state_name((enum state)tr->inst.state));
-		cmd_over(c, cmd, CS_FAILED, text);
-		return;
+	if (!state_holds_slot(now) && keyset_remove(&cmd->waits, key)) {
+		keyset_add(&cmd->ripe, key);
+		commander_work(c, cmd);
 	}
+	if (!state_final(now) || !keyset_remove(&cmd->out, key))
+		return;
+	if (cmd->o.stop_on_failure)
+		stop_if_bad(c, cmd, key, now);
 	commander_work(c, cmd);
+}
+
+void commander_watch(struct commander *c, const struct transition *tr)
+{
+	for (struct cmd *cmd = c->watchers; cmd; cmd = cmd->watch_next)
+		watch(c, cmd, tr);
 }
 
 /* Cancelled: what it made or reopened and has not started will not run. */
@@ -481,7 +550,7 @@ void cmd_cancel_rows(struct commander *c, struct cmd *cmd)
 			if (!ps)
 				ps = proposals_new(PR_COMMANDER, LETTER_MAX, c->me,
 				                   commander_answered);
-			struct proposal *p = proposals_add(ps, ASK_SKIP, in->key);
+			struct proposal *p = proposals_add(ps, ASK_CANCEL, in->key);
 			if (!p)
 				break;
 			p->reason = RE_CANCELLED;

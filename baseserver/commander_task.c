@@ -35,9 +35,9 @@ static int check_children(const struct commander *c, const struct order *o, stru
 			const struct cat_task *ch = catalog_task(&c->cat, t->children[k]);
 			if (!ch || ch->row.state != TS_ONLINE || selected(o, ch->id))
 				continue;
-			return refuse(f, E_CONFLICT, "args.selection", "take it offline too",
-			              "%s is online and depends on %s", ch->def->name,
-			              t->def->name);
+			return refuse(
+				f, E_CONFLICT, "args.selection", "take it offline too, or detach",
+				"%s is online and depends on %s", ch->def->name, t->def->name);
 		}
 	}
 	return 0;
@@ -59,7 +59,7 @@ int cmd_check_tasks(const struct commander *c, const struct order *o, struct ref
 {
 	int r = 0;
 
-	if (o->kind == CK_OFFLINE || o->kind == CK_RETIRE)
+	if ((o->kind == CK_OFFLINE || o->kind == CK_RETIRE) && !o->detach)
 		r = check_children(c, o, f);
 	if (r == 0 && o->kind == CK_RETIRE)
 		r = check_running(c, o, f);
@@ -82,7 +82,9 @@ static bool change_row(const struct cmd *cmd, const struct plan *plan, struct st
 		row->online_from = apply_online_from(plan, order_from(&cmd->o, plan_tz(plan)));
 		break;
 	default:
-		row->state = cmd->phase == PH_RETIRE ? TS_RETIRED : TS_OFFLINE;
+		row->state = cmd->phase == PH_RETIRE ? TS_RETIRED
+		             : cmd->o.detach         ? TS_DETACHED
+		                                     : TS_OFFLINE;
 	}
 	return row->frozen != was.frozen || row->state != was.state;
 }
@@ -105,7 +107,7 @@ static void edited(struct letter *l, void *self)
 		return;
 	cmd->edit_posted = false;
 	/* Something came due meanwhile: made again from how it is now. */
-	if (code == E_REVISION && cmd->kind == CK_APPLY && cmd->tries++ < TRIES_MAX) {
+	if (code == E_REVISION && cmd->tries++ < TRIES_MAX) {
 		commander_alarm(c, actor_mono_us(c->me) + RETRY_US);
 		cmd->at_work = true;
 		return;

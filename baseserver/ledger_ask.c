@@ -76,6 +76,7 @@ static void add_row(struct asked *a)
 	i->eff_due_us = due_us > l->now_us ? due_us : l->now_us;
 	i->generation = 1;
 	i->version = a->t->row.version;
+	i->flags = a->p->flags;
 	i->origin = a->p->origin;
 	i->priority = a->p->priority ? a->p->priority
 	                             : (uint8_t)(a->t->def ? a->t->def->priority : 5);
@@ -88,11 +89,21 @@ static bool out_of_force(const struct asked *a)
 	                      (a->t->def && !plan_has(a->t->def->plan, a->p->key.run_date)));
 }
 
+/* Test runs have the parts -1, -2 ...: the next one that is free. */
+static void next_part(struct asked *a)
+{
+	while (a->p->key.part < 0 && (a->e || finished_before(a))) {
+		a->p->key.part--;
+		a->e = table_find(&a->l->table, a->p->key, &a->index);
+	}
+}
+
 static int on_create(struct asked *a, uint64_t *ret_number)
 {
 	if (out_of_force(a))
 		return E_CONFLICT;
 	move_plan(a);
+	next_part(a);
 	if (a->e || finished_before(a))
 		return a->p->plan ? 0 : E_EXISTS;
 	if (!a->t->def)
@@ -229,11 +240,14 @@ static int on_grant(struct asked *a, uint64_t *ret_number)
 	i->attempt++;
 	i->token = a->l->next_token++;
 	i->broker = a->p->broker;
-	i->version = a->t->def->version;
+	if (!(i->flags & IF_OLD_BODY))
+		i->version = a->t->def->version;
+	i->former = 0;
+	i->grace_ms = 0;
 	i->started_us = i->ended_us = 0;
 	i->retry_at_us = 0;
 	i->intent = KI_NONE;
-	i->flags &= (uint8_t)~IF_STARTED;
+	i->flags &= (uint16_t)~IF_STARTED;
 	i->exit_code = 0;
 	return step(a, EV_GRANT, RE_NONE, ret_number);
 }
@@ -275,7 +289,7 @@ static void reset_for_redo(struct ledger *l, struct instance *i)
 	i->exit_code = 0;
 	i->started_us = i->ended_us = i->retry_at_us = 0;
 	i->intent = KI_NONE;
-	i->flags &= (uint8_t) ~(IF_FORCED | IF_DRY | IF_RUN_NOW | IF_STARTED);
+	i->flags &= (uint16_t) ~(IF_FORCED | IF_DRY | IF_RUN_NOW | IF_STARTED);
 	due_again(l, i);
 }
 
@@ -316,6 +330,8 @@ static int on_kill(struct asked *a, uint64_t *ret_number)
 	bool started = state_holds_slot((enum state)i->state);
 	if (!started && a->p->intent != KI_USER)
 		return E_CONFLICT;
+	if (started && a->p->grace_ms)
+		i->grace_ms = a->p->grace_ms;
 	if (i->state == ST_RUNNING || !started) {
 		i->intent = started ? a->p->intent : KI_NONE;
 		return step(a, EV_KILL, (enum reason)a->p->reason, ret_number);
@@ -348,10 +364,20 @@ static int on_retry(struct asked *a, uint64_t *ret_number)
 	return step(a, EV_RETRY, RE_NONE, ret_number);
 }
 
+/* Those a redo decides anew. What runs is not touched by them: they count from its next grant. */
+static void flags_asked(struct asked *a)
+{
+	struct instance *i = &a->e->inst;
+
+	i->flags &= (uint16_t) ~(IF_OLD_BODY | IF_NO_LINKS | IF_MEMBER);
+	i->flags |= a->p->flags;
+}
+
 static int redo_running(struct asked *a, uint64_t *ret_number)
 {
 	if (!a->p->kill_running)
 		return E_CONFLICT;
+	flags_asked(a);
 	a->p->intent = KI_REDO;
 	a->p->reason = RE_REDO;
 	return on_kill(a, ret_number);
@@ -366,7 +392,13 @@ static int on_redo(struct asked *a, uint64_t *ret_number)
 		return redo_running(a, ret_number);
 	if (fsm_next((enum state)i->state, EV_REDO) == ST_NONE)
 		return 0; /* unfinished and not running: it will run anyway */
+	uint8_t former = state_final((enum state)i->state)
+	                         ? instance_former_pack((enum state)i->state,
+	                                                (enum reason)i->reason)
+	                         : 0;
 	reset_for_redo(a->l, i);
+	i->former = former;
+	flags_asked(a);
 	if (a->p->priority)
 		i->priority = a->p->priority;
 	return step(a, EV_REDO, RE_REDO, ret_number);
@@ -385,6 +417,28 @@ static int on_reopen(struct asked *a, uint64_t *ret_number)
 	a->e->inst.eff_due_us = a->l->now_us;
 #endif
 	return step(a, EV_REOPEN, RE_PARENT, ret_number);
+}
+
+static enum event restores(enum state st)
+{
+	return st == ST_SUCC     ? EV_RESTORE_SUCC
+	       : st == ST_STOP   ? EV_RESTORE_STOP
+	       : st == ST_KILLED ? EV_RESTORE_KILLED
+	                         : EV_RESTORE_SKIPPED;
+}
+
+static int on_cancel(struct asked *a, uint64_t *ret_number)
+{
+	enum state st;
+	enum reason re;
+
+	if (!a->e)
+		return E_NOT_FOUND;
+	if (!a->e->inst.former)
+		return step(a, EV_SKIP, RE_CANCELLED, ret_number);
+	instance_former(a->e->inst.former, &st, &re);
+	a->e->inst.former = 0;
+	return step(a, restores(st), re, ret_number);
 }
 
 static int on_declare(struct asked *a, uint64_t *ret_number)
@@ -443,6 +497,7 @@ static int (*const asks[ASK_COUNT])(struct asked *a, uint64_t *ret_number) = {
 	[ASK_HANG] = on_hang,       [ASK_RETRY] = on_retry,         [ASK_REDO] = on_redo,
 	[ASK_REOPEN] = on_reopen,   [ASK_DECLARE] = on_declare,     [ASK_FREEZE] = on_freeze,
 	[ASK_UNFREEZE] = on_freeze, [ASK_PRIORITY] = on_priority,   [ASK_RUN_NOW] = on_run_now,
+	[ASK_CANCEL] = on_cancel,
 };
 
 int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number)

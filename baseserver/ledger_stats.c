@@ -26,7 +26,9 @@ static bool counts(const struct transition *tr)
 {
 	bool ends = state_final((enum state)tr->to) || tr->to == ST_FAILED;
 
-	return ends && tr->from != tr->to && tr->inst.key.part == 0;
+	bool restores = tr->event >= EV_RESTORE_SUCC && tr->event <= EV_RESTORE_SKIPPED;
+
+	return ends && !restores && tr->from != tr->to && tr->inst.key.part == 0;
 }
 
 static struct store_stat stat_of(const struct ledger *l, const struct transition *tr)

@@ -41,6 +41,7 @@ enum ask {
 	ASK_FREEZE,
 	ASK_UNFREEZE,
 	ASK_PRIORITY,
+	ASK_CANCEL, /* its command was cancelled: not begun, it gets its former outcome back or is Skipped */
 	ASK_RUN_NOW, /* due time and dependencies no longer matter; creates if needed */
 	ASK_COUNT
 };
@@ -68,6 +69,8 @@ struct proposal {
 	uint32_t session, broker;
 	int32_t exit_code;
 	uint8_t ask, reason, origin, end, intent, priority;
+	uint16_t flags;    /* CREATE, REDO: enum inst_flag to be set */
+	uint32_t grace_ms; /* KILL */
 	bool plan, kill_running, dry;
 	uint8_t data_kind; /* enum inst_data: ENDED outputs, others parameters */
 	char *note;        /* owned by the letter, moves to the stream; or NULL */

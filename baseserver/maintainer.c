@@ -108,7 +108,9 @@ static int64_t grace_of(const struct maintainer *m, const struct watch *w)
 {
 	const struct task *d = def_of(m, w->inst.key.task);
 
-	return (d ? d->grace_us : 0) + m->set.kill_extra_us;
+	int64_t grace_us = w->inst.grace_ms ? w->inst.grace_ms * US_PER_MS : d ? d->grace_us : 0;
+
+	return grace_us + m->set.kill_extra_us;
 }
 
 static int64_t next_look(const struct maintainer *m, const struct watch *w)

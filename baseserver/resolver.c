@@ -372,6 +372,12 @@ static void each_waiting(struct resolver *r, uint32_t task,
 	}
 }
 
+/* Do the links to it hold its children? */
+static bool in_force(const struct store_task *row)
+{
+	return row->state == TS_ONLINE || row->state == TS_OFFLINE;
+}
+
 static void put_def(struct resolver *r, const struct task *def, bool in_force)
 {
 	struct rtask *t = task_place(r, def->id);
@@ -401,7 +407,7 @@ static void fold_task(struct resolver *r, const struct transition *tr)
 		each_waiting(r, children[k], detach);
 	each_waiting(r, def->id, detach);
 	const struct store_task *row = tr->row;
-	put_def(r, def, row->state != TS_DRAFT && row->state != TS_RETIRED);
+	put_def(r, def, in_force(row));
 	each_waiting(r, def->id, attach);
 	for (size_t k = 0; k < n; k++) {
 		bool again = children[k] == def->id;
@@ -564,7 +570,7 @@ static void load_task(void *ctx, const struct ledger_task *lt)
 {
 	struct resolver *r = ctx;
 
-	put_def(r, lt->def, lt->row->state != TS_DRAFT && lt->row->state != TS_RETIRED);
+	put_def(r, lt->def, in_force(lt->row));
 	struct rtask *t = resolver_task(r, lt->def->id);
 	for (size_t i = 0; i < lt->outcomes->len; i++) {
 		const struct outcome_range *o = &lt->outcomes->ranges[i];

@@ -51,8 +51,9 @@ bool number_next(const char **text, int64_t *ret);
 /* What a feed looks at, besides exact dates and instances, which always count. */
 enum feed_source { FEED_PLAN = 1, FEED_LIVE = 2, FEED_DONE = 4 };
 enum feed_order {
-	FEED_BY_TASK, /* parents wholly before their children */
-	FEED_BY_DATE, /* by the end of the period, then parents first */
+	FEED_BY_TASK,      /* parents wholly before their children */
+	FEED_BY_DATE,      /* by the end of the period, then parents first */
+	FEED_BY_DATE_DESC, /* the same, last first */
 };
 
 struct item {

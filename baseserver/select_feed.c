@@ -35,7 +35,9 @@ struct feed {
 	struct walk *walks;
 	size_t n;
 	struct heap heap;
-	size_t index; /* of instances */
+	size_t index;     /* of instances */
+	struct item *all; /* FEED_BY_DATE_DESC: what is left, the next one last */
+	size_t n_all;
 };
 
 static int by_date(const void *a, const void *b)
@@ -254,6 +256,8 @@ static void start(struct feed *f)
 		advance(f, &f->walks[i]);
 }
 
+static void list_all(struct feed *f);
+
 struct feed *feed_open(const struct catalog *c, const struct selection *s, unsigned sources,
                        enum feed_order order)
 {
@@ -268,6 +272,8 @@ struct feed *feed_open(const struct catalog *c, const struct selection *s, unsig
 			fill(f, w);
 	}
 	start(f);
+	if (order == FEED_BY_DATE_DESC && !s->has_instances)
+		list_all(f);
 	return f;
 }
 
@@ -294,11 +300,12 @@ void feed_close(struct feed *f)
 		free(f->walks[i].exact.at);
 	}
 	heap_done(&f->heap);
+	free(f->all);
 	free(f->walks);
 	free(f);
 }
 
-bool feed_next(struct feed *f, struct item *ret)
+static bool walk_next(struct feed *f, struct item *ret)
 {
 	if (f->s && f->s->has_instances) {
 		if (f->index >= f->s->n_instances)
@@ -316,14 +323,36 @@ bool feed_next(struct feed *f, struct item *ret)
 	return true;
 }
 
+bool feed_next(struct feed *f, struct item *ret)
+{
+	if (f->order != FEED_BY_DATE_DESC || f->s->has_instances)
+		return walk_next(f, ret);
+	if (f->n_all == 0)
+		return false;
+	*ret = f->all[--f->n_all];
+	return true;
+}
+
+/* Walks only go forward: all of them are listed first. */
+static void list_all(struct feed *f)
+{
+	struct item it;
+
+	while (walk_next(f, &it)) {
+		if ((f->n_all & (f->n_all - 1)) == 0)
+			f->all = mem_grow(f->all, f->n_all ? f->n_all * 2 : 1, sizeof *f->all);
+		f->all[f->n_all++] = it;
+	}
+}
+
 /* By task: everything of lower rank is done. By date: everything of a lower key is. */
 void feed_skip(struct feed *f, struct inst_key last, size_t index)
 {
 	struct item it;
 
 	f->index = index;
-	if (f->s && f->s->has_instances)
-		return;
+	if (f->s && (f->s->has_instances || f->order == FEED_BY_DATE_DESC))
+		return; /* last first: what is settled is passed over */
 	struct walk *at = NULL;
 	for (size_t i = 0; i < f->n; i++)
 		if (f->walks[i].task->id == last.task)

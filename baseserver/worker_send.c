@@ -134,7 +134,9 @@ static void kill_add(struct worker *w, struct conn *c, const struct instance *i)
 
 	sirdar__kill__init(k);
 	k->token = i->token;
-	k->grace_us = def ? (uint64_t)def->grace_us : 0;
+	k->grace_us = i->grace_ms ? (uint64_t)i->grace_ms * US_PER_MS
+	              : def       ? (uint64_t)def->grace_us
+	                          : 0;
 	k->intent = i->intent;
 	if (c->n_kills == c->kills_cap) {
 		c->kills_cap = c->kills_cap ? c->kills_cap * 2 : 16;

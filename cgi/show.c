@@ -74,7 +74,7 @@ void show_key(struct buf *b, struct names *n, struct inst_key k)
 	put_int(b, "part", k.part);
 }
 
-static void show_flags(struct buf *b, uint8_t flags)
+static void show_flags(struct buf *b, uint16_t flags)
 {
 	static const char *const names[] = { "frozen",  "forced",  "dry_run",
 		                             "run_now", "started", "params" };
@@ -172,7 +172,7 @@ void show_wire_event(struct buf *b, struct names *n, const Sirdar__Event *e)
 
 const char *task_state_name(uint8_t state)
 {
-	static const char *const names[] = { "draft", "online", "offline", "retired" };
+	static const char *const names[] = { "draft", "online", "offline", "retired", "offline" };
 
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
 }

@@ -115,3 +115,22 @@ enum state fsm_next(enum state from, enum event ev)
 		return from;
 	return (enum state)edges[from][ev];
 }
+
+/* Skipped always has a reason: with it in the first place no outcome packs to 0. */
+static const uint8_t finals[] = { ST_SKIPPED, ST_SUCC, ST_STOP, ST_KILLED };
+
+_Static_assert(RE_COUNT <= 64, "a reason has six bits of `former`");
+
+uint8_t instance_former_pack(enum state st, enum reason re)
+{
+	for (unsigned i = 0; i < sizeof finals; i++)
+		if (finals[i] == st)
+			return (uint8_t)(i << 6 | (unsigned)re);
+	return 0;
+}
+
+void instance_former(uint8_t former, enum state *ret_state, enum reason *ret_reason)
+{
+	*ret_state = (enum state)finals[former >> 6];
+	*ret_reason = (enum reason)(former & 63);
+}

@@ -58,9 +58,12 @@ enum inst_flag {
 	IF_FROZEN = 1, /* gate 2, this instance */
 	IF_FORCED = 2,
 	IF_DRY = 4,
-	IF_RUN_NOW = 8,  /* due time and dependencies are skipped (run at once) */
-	IF_STARTED = 16, /* the broker reported the start of the present attempt */
-	IF_PARAMS = 32,  /* there is ID_PARAMS or ID_OWN */
+	IF_RUN_NOW = 8,    /* due time and dependencies are skipped (run at once) */
+	IF_STARTED = 16,   /* the broker reported the start of the present attempt */
+	IF_PARAMS = 32,    /* there is ID_PARAMS or ID_OWN */
+	IF_OLD_BODY = 64,  /* redone with the definition it last ran with: `version` */
+	IF_NO_LINKS = 128, /* its command asked that links be ignored; due time counts */
+	IF_MEMBER = 256,   /* links look at the dates of its command (baseserver/resolver.h) */
 };
 
 /* Why a kill was asked, weakest first: a stronger one replaces a weaker, never back. */
@@ -82,8 +85,11 @@ struct instance {
 	int32_t exit_code; /* of the last attempt: 0.. status, -n signal n */
 	uint16_t attempt;  /* attempts begun in this generation that count */
 	uint16_t infra;    /* infrastructure failures in this generation */
-	uint8_t state, reason, flags, origin, priority, intent;
-	uint8_t marks; /* the ledger's own; not stored */
+	uint16_t flags;    /* enum inst_flag */
+	uint8_t state, reason, origin, priority, intent;
+	uint8_t former; /* what the redo took back: instance_former(); 0: nothing, or it was granted since */
+	uint8_t marks;     /* the ledger's own; not stored */
+	uint32_t grace_ms; /* of a kill that was asked with one; 0: the task's */
 };
 
 /* Data that comes with a transition: a JSON object of texts. Numbers are stored. */
@@ -136,6 +142,10 @@ const char *event_name(enum event ev);
 const char *reason_text(enum reason re);
 const char *reason_name(enum reason re); /* "catchup": lower case, for JSON */
 const char *origin_name(enum origin o);
+
+/* A final state with its reason in one byte; never 0 for what an instance can be. */
+uint8_t instance_former_pack(enum state st, enum reason re);
+void instance_former(uint8_t former, enum state *ret_state, enum reason *ret_reason);
 
 /* The table of allowed changes. ST_NONE: refused. Events that keep the state
  * (freeze, unfreeze, priority, notified, intent) answer `from` for every row. */

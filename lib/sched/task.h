@@ -13,7 +13,8 @@
 #include "sched/link.h"
 #include "sched/plan.h"
 
-enum task_state { TS_DRAFT, TS_ONLINE, TS_OFFLINE, TS_RETIRED };
+/* Stored: append only. TS_DETACHED: offline, and its links hold nobody. */
+enum task_state { TS_DRAFT, TS_ONLINE, TS_OFFLINE, TS_RETIRED, TS_DETACHED };
 enum task_serial { SERIAL_PARALLEL, SERIAL_ORDERED, SERIAL_UNORDERED };
 enum task_dispatch {
 	DISPATCH_LEAST_LOADED,

@@ -149,7 +149,8 @@ int sql_stat(sqlite3_stmt *q, struct store_stat *ret, struct err *err);
 #define SQL_INSTANCE_COLUMNS \
 	"job_status, task_id, curr_run_date, part, due, eff_due_us, created_us, started_us, " \
 	"ended_us, retry_at_us, token, last_number, cause, generation, revision, version, " \
-	"broker_id, exit_code, attempt, infra, reason, flags, origin, priority, intent"
-#define SQL_INSTANCE_WIDTH 25
+	"broker_id, exit_code, attempt, infra, reason, flags, origin, priority, intent, " \
+	"former, grace_ms"
+#define SQL_INSTANCE_WIDTH 27
 
 #endif

@@ -29,11 +29,13 @@ static const char *const declared[] = {
 	[BATCH_LIVE] = "CREATE TABLE x (id, next_run_date, job_status, task_id, curr_run_date,"
 		       " part, due, eff_due_us, created_us, started_us, ended_us, retry_at_us,"
 		       " token, last_number, cause, generation, revision, version, broker_id,"
-		       " exit_code, attempt, infra, reason, flags, origin, priority, intent)",
+		       " exit_code, attempt, infra, reason, flags, origin, priority, intent,"
+		       " former, grace_ms)",
 	[BATCH_DONE] = "CREATE TABLE x (last_number, next_run_date, job_status, task_id,"
 		       " curr_run_date, part, due, eff_due_us, created_us, started_us, ended_us,"
 		       " retry_at_us, token, cause, generation, revision, version, broker_id,"
-		       " exit_code, attempt, infra, reason, flags, origin, priority, intent)",
+		       " exit_code, attempt, infra, reason, flags, origin, priority, intent,"
+		       " former, grace_ms)",
 };
 
 static int connect_as(sqlite3 *db, struct sqlite_store *s, enum kind kind, sqlite3_vtab **ret)

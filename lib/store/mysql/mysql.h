@@ -118,8 +118,9 @@ int my_instance(const struct my_rows *r, struct instance *ret, struct err *err);
 #define MY_INSTANCE_COLUMNS \
 	"job_status, task_id, curr_run_date, part, due, eff_due_us, created_us, started_us, " \
 	"ended_us, retry_at_us, token, last_number, cause, generation, revision, version, " \
-	"broker_id, exit_code, attempt, infra, reason, flags, origin, priority, intent"
-#define MY_INSTANCE_WIDTH 25
+	"broker_id, exit_code, attempt, infra, reason, flags, origin, priority, intent, " \
+	"former, grace_ms"
+#define MY_INSTANCE_WIDTH 27
 
 /* ---- others ---- */
 int my_migrate(struct my_store *s, struct err *err);

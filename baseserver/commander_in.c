@@ -1,0 +1,185 @@
+/* Commands come in: made, or known already by their request id. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/commander_impl.h"
+#include "util/alloc.h"
+#include "util/err.h"
+
+void cmd_free(struct cmd *cmd)
+{
+	while (cmd->asked) {
+		struct client_request *r = cmd->asked;
+		cmd->asked = (struct client_request *)r->letter.next;
+		client_request_free(r);
+	}
+	while (cmd->flights) {
+		struct flight *fl = cmd->flights;
+		cmd->flights = fl->next;
+		for (size_t i = 0; i < fl->n_items; i++)
+			free((void *)fl->items[i].text);
+		free(fl->items);
+		free(fl);
+	}
+	feed_close(cmd->feed);
+	picks_free(cmd->picks, cmd->n_picks);
+	edit_free(cmd->edit);
+	order_done(&cmd->o);
+	free(cmd->tally.tasks);
+	keyset_done(&cmd->out);
+	keyset_done(&cmd->waits);
+	keyset_done(&cmd->ripe);
+	keyset_done(&cmd->settled);
+	free(cmd->changes);
+	free(cmd->request_id);
+	free(cmd->actor);
+	free(cmd->args);
+	free(cmd->message);
+	free(cmd);
+}
+
+struct cmd *cmd_new(enum command_kind kind, const char *request_id, const char *actor,
+                    const char *args, int64_t created_us)
+{
+	struct cmd *cmd = mem_new(sizeof *cmd);
+
+	cmd->kind = kind;
+	cmd->request_id = mem_str(request_id ? request_id : "");
+	cmd->actor = mem_str(actor ? actor : "");
+	cmd->args = mem_str(args ? args : "");
+	cmd->args_len = strlen(cmd->args);
+	cmd->created_us = created_us;
+	cmd->total = -1;
+	cmd->shown.total = -1;
+	cmd->flights_tail = &cmd->flights;
+	return cmd;
+}
+
+void commander_work(struct commander *c, struct cmd *cmd)
+{
+	if (cmd->phase == PH_OVER || cmd->at_work)
+		return;
+	cmd->at_work = true;
+	actor_wake(c->me);
+}
+
+void commander_put(struct commander *c, struct cmd *cmd)
+{
+	if (c->n_cmds == c->cmds_cap) {
+		c->cmds_cap = c->cmds_cap ? c->cmds_cap * 2 : 64;
+		c->cmds = mem_grow(c->cmds, c->cmds_cap, sizeof *c->cmds);
+	}
+	c->cmds[c->n_cmds++] = cmd;
+}
+
+enum phase cmd_first_phase(const struct cmd *cmd)
+{
+	enum acts_on on = command_acts_on(cmd->kind);
+
+	if (on == ON_DOCUMENTS)
+		return PH_EDIT;
+	if (on == ON_BROKERS || on == ON_COMMANDS || on == ON_NOTHING)
+		return PH_OTHER;
+	if (cmd->o.on_tasks)
+		return cmd->dry ? PH_SURVEY : PH_EDIT;
+	return PH_SURVEY;
+}
+
+/* The same request once more: the first one's command as it is. */
+static bool repeated(struct commander *c, struct client_request *r, enum command_kind kind)
+{
+	struct refusal f;
+
+	for (size_t i = c->n_cmds; i > 0 && r->request_id && r->request_id[0]; i--) {
+		struct cmd *cmd = c->cmds[i - 1];
+		if (cmd->forget || strcmp(cmd->request_id, r->request_id) != 0)
+			continue;
+		if (cmd->kind != kind || strcmp(cmd->args, r->args) != 0) {
+			refuse(&f, E_CONFLICT, "request_id", NULL,
+			       "request id %.80s was used for a %s with other arguments",
+			       r->request_id, command_kind_name(cmd->kind));
+			request_refuse(r, &f);
+			return true;
+		}
+		r->letter.next = cmd->asked ? &cmd->asked->letter : NULL;
+		cmd->asked = r;
+		if (cmd->number)
+			cmd_answer_all(cmd);
+		return true;
+	}
+	return false;
+}
+
+static int unknown_kind(const char *kind, struct refusal *f)
+{
+	const char *names[CK_COUNT + 1];
+
+	for (int k = 0; k < CK_COUNT; k++)
+		names[k] = command_kind_name((enum command_kind)k);
+	names[CK_COUNT] = NULL;
+	const char *near = nearest_of(kind, names);
+	return refuse(f, E_INVALID, "kind", near, "'%.60s' is no kind of command%s%s", kind,
+	              near ? ", is this meant: " : "", near ? near : "");
+}
+
+static int begin(struct commander *c, struct client_request *r, enum command_kind kind,
+                 struct refusal *f)
+{
+	int64_t now = actor_wall_us(c->me);
+	struct cmd *cmd = cmd_new(kind, r->request_id, r->actor, r->args, now);
+	int code = order_parse(c, kind, r->args, r->args_len, now, &cmd->o, f);
+
+	cmd->dry = r->dry_run;
+	if (code == 0)
+		code = cmd_check_tasks(c, &cmd->o, f);
+	if (code < 0) {
+		cmd_free(cmd);
+		return code;
+	}
+	cmd->message = mem_str(cmd->o.message);
+	cmd->phase = cmd_first_phase(cmd);
+	cmd->asked = r;
+	r->letter.next = NULL;
+	if (cmd->dry) {
+		cmd->next = c->work;
+		c->work = cmd;
+	} else {
+		cmd->id = ++c->last_id;
+		commander_put(c, cmd);
+	}
+	commander_work(c, cmd);
+	return 0;
+}
+
+static void on_command(struct letter *l, void *self)
+{
+	struct commander *c = self;
+	struct client_request *r = (struct client_request *)l;
+	enum command_kind kind;
+	struct refusal f = { 0 };
+	int code;
+
+	commander_fold(c);
+	if (!command_kind_parse(r->kind, &kind))
+		code = unknown_kind(r->kind, &f);
+	else if (!r->dry_run && repeated(c, r, kind))
+		return;
+	else
+		code = begin(c, r, kind, &f);
+	if (code < 0) {
+		request_refuse(r, &f);
+		free(f.json);
+	}
+}
+
+int commander_command(struct commander *c, struct client_request *r)
+{
+	r->letter.deliver = on_command;
+	return actor_post(c->me, &r->letter);
+}
+
+int commander_query(struct commander *c, struct client_request *r)
+{
+	r->letter.deliver = query_begin;
+	return actor_post(c->me, &r->letter);
+}

@@ -1,0 +1,6 @@
+-- The outcome a redo took back (lib/sched/instance.h, `former`), which a cancelled command gives
+-- back; and the grace a kill was asked with, 0: the task's.
+ALTER TABLE lb_task_run ADD COLUMN former INTEGER DEFAULT 0;
+ALTER TABLE lb_task_run ADD COLUMN grace_ms INTEGER DEFAULT 0;
+ALTER TABLE lb_task_run_history ADD COLUMN former INTEGER DEFAULT 0;
+ALTER TABLE lb_task_run_history ADD COLUMN grace_ms INTEGER DEFAULT 0;
