@@ -200,6 +200,7 @@ struct commander {
 int order_parse(const struct commander *c, enum command_kind kind, const char *args, size_t len,
                 int64_t now_us, struct order *ret, struct refusal *f);
 void order_done(struct order *o);
+bool order_selects(const struct order *o, uint32_t task);
 /* Since when, as the zone of a task reads it. */
 int64_t order_from(const struct order *o, const struct tz *tz);
 

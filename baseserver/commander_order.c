@@ -434,6 +434,14 @@ int order_parse(const struct commander *c, enum command_kind kind, const char *a
 	return r;
 }
 
+bool order_selects(const struct order *o, uint32_t task)
+{
+	for (size_t i = 0; i < o->sel.n_tasks; i++)
+		if (o->sel.tasks[i] == task)
+			return true;
+	return false;
+}
+
 void order_done(struct order *o)
 {
 	selection_done(&o->sel);

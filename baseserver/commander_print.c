@@ -100,6 +100,27 @@ static void print_downstream(const struct commander *c, const struct cmd *cmd, s
 	jw_end_list(out);
 }
 
+/* Online children that would no longer wait for what goes offline. */
+static void print_detached(const struct commander *c, const struct cmd *cmd, struct buf *out)
+{
+	const struct selection *s = &cmd->o.sel;
+
+	jw_list(out, "detached");
+	for (size_t i = 0; i < s->n_tasks; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, s->tasks[i]);
+		for (size_t k = 0; t && k < t->n_children; k++) {
+			const struct cat_task *ch = catalog_task(&c->cat, t->children[k]);
+			if (!ch || ch->row.state != TS_ONLINE || order_selects(&cmd->o, ch->id))
+				continue;
+			jw_object(out, NULL);
+			jw_text(out, "task", ch->def->name);
+			jw_text(out, "parent", t->def->name);
+			jw_end_object(out);
+		}
+	}
+	jw_end_list(out);
+}
+
 void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf *out)
 {
 	const struct tally *t = &cmd->tally;
@@ -125,6 +146,8 @@ void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf 
 	if (with > shown)
 		jw_number(out, "tasks_more", (int64_t)(with - shown));
 	print_downstream(c, cmd, out);
+	if (cmd->o.detach)
+		print_detached(c, cmd, out);
 	print_items(c, "refused", t->refused, t->n_refused, true, out);
 	print_items(c, "sample", t->sample, t->n_sample, false, out);
 	if (cmd->changes) {

@@ -18,14 +18,6 @@ enum { RETRY_US = 10 * 1000, TRIES_MAX = 100, NAMED_MAX = 3 };
 
 /* --- definitions ------------------------------------------------------------------- */
 
-static bool selected(const struct order *o, uint32_t task)
-{
-	for (size_t i = 0; i < o->sel.n_tasks; i++)
-		if (o->sel.tasks[i] == task)
-			return true;
-	return false;
-}
-
 /* An online child that stays behind would wait for good. */
 static int check_children(const struct commander *c, const struct order *o, struct refusal *f)
 {
@@ -33,7 +25,7 @@ static int check_children(const struct commander *c, const struct order *o, stru
 		const struct cat_task *t = catalog_task(&c->cat, o->sel.tasks[i]);
 		for (size_t k = 0; k < t->n_children; k++) {
 			const struct cat_task *ch = catalog_task(&c->cat, t->children[k]);
-			if (!ch || ch->row.state != TS_ONLINE || selected(o, ch->id))
+			if (!ch || ch->row.state != TS_ONLINE || order_selects(o, ch->id))
 				continue;
 			return refuse(
 				f, E_CONFLICT, "args.selection", "take it offline too, or detach",

@@ -142,8 +142,9 @@ static void follow_act(struct deed *d, const struct transition *tr)
 	bool all_wait;
 
 	follow_other(d, tr);
-	if (tr->reason == RE_CANCELLED)
-		return;
+	bool restores = tr->event >= EV_RESTORE_SUCC && tr->event <= EV_RESTORE_SKIPPED;
+	if (tr->reason == RE_CANCELLED || restores)
+		return; /* it was cancelled: what it had not started is taken back */
 	if (d->cancelled_at && tr->number > d->cancelled_at)
 		break_invariant("C5", "command %" PRIu64 " was cancelled and acts on", tr->cause);
 	if (d->paused_at && tr->number > d->paused_at && !d->resuming)

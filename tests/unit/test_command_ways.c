@@ -1,0 +1,270 @@
+/* The ways a command can be asked: waiting, order, dependencies, stopping, taking back. */
+#include "place.h"
+
+static const char one_task[] = "workflow: w\nproject: p\nstart_date: 2026-03-01\ntimezone: UTC\n"
+			       "tasks:\n  a: {type: noop, cycle: day}\n";
+
+#define OF_A       "\"selection\": {\"tasks\": [\"p/w/a\"], \"from\": \"2026-03-01\", "
+#define A_1_TO_3   OF_A "\"to\": \"2026-03-03\"}"
+#define A_ON(day)  "\"selection\": {\"tasks\": [\"p/w/a\"], \"dates\": [\"2026-03-0" day "\"]}"
+#define CANCEL(id) "{\"command\": \"" id "\"}"
+
+static void finish(struct place *p, struct inst_key key, int exit_code)
+{
+	struct instance i;
+
+	assert_true(ledger_find(p->ledger, key, &i));
+	struct proposals *ps = proposals_new(PR_WORKER, 1, p->me, proposed);
+	struct proposal *q = proposals_add(ps, ASK_ENDED, key);
+	q->token = i.token;
+	q->end = exit_code ? AE_FATAL : AE_OK;
+	q->exit_code = exit_code;
+	assert_int_equal(ledger_propose(p->ledger, ps), 0);
+	run(p);
+	assert_int_equal(p->code, 0);
+}
+
+static void redo_waits_for_what_runs(void **state)
+{
+	struct place *p = place_new(1000);
+
+	(void)state;
+	apply(p, one_task);
+	ok(p, command(p, "force-success", "{" A_1_TO_3 "}"));
+	struct inst_key key = start_one(p, "p/w/a", DAY(4));
+	ok(p, command(p, "redo", "{" OF_A "\"to\": \"2026-03-04\"}, \"running\": \"wait\"}"));
+	has(p, "\"state\":\"running\",\"dry_run\":false");
+	assert_int_equal(live(p, ST_READY), 3);
+	assert_int_equal(state_of(p, key), ST_RUNNING);
+	place_crash(p, 1000); /* what it waits for outlives a restart */
+	assert_int_equal(state_of(p, key), ST_RUNNING);
+	finish(p, key, 0);
+	struct instance i;
+	assert_true(ledger_find(p->ledger, key, &i));
+	assert_int_equal(i.state, ST_READY);
+	assert_int_equal(i.generation, 2);
+	place_free(p);
+}
+
+static void redo_waits_and_then_is_done(void **state)
+{
+	struct place *p = place_new(1000);
+
+	(void)state;
+	apply(p, one_task);
+	struct inst_key key = start_one(p, "p/w/a", DAY(4));
+	ok(p, command_id(p, "redo", "{" A_ON("4") ", \"running\": \"wait\"}", "w", false));
+	has(p, "\"state\":\"running\"");
+	finish(p, key, 0);
+	ok(p, command_id(p, "redo", "{" A_ON("4") ", \"running\": \"wait\"}", "w", false));
+	has(p, "\"state\":\"done\"");
+	has(p, "\"total\":1,\"done\":1,\"failed\":0");
+	place_free(p);
+}
+
+static void cancel_gives_outcomes_back(void **state)
+{
+	struct place *p = place_new(1000);
+	struct instance i;
+
+	(void)state;
+	apply(p, one_task);
+	ok(p, command(p, "force-success", "{" A_ON("1") "}"));
+	ok(p, command(p, "skip", "{" A_ON("2") "}"));
+	ok(p, command(p, "backfill", "{" A_1_TO_3 ", \"parallel\": 3, \"stop_on_failure\": true}"));
+	has(p, "\"command\":\"4\"");
+	assert_int_equal(live(p, ST_READY), 3);
+	place_crash(p, 1000); /* what they were is stored */
+	assert_true(ledger_find(p->ledger, key_of(p, "p/w/a", DAY(1)), &i));
+	assert_int_equal(i.generation, 2);
+	ok(p, command(p, "command-cancel", CANCEL("4")));
+	run(p);
+	assert_int_equal(live(p, ST_READY), 0);
+	assert_int_equal(look(p, "p/w/a", DAY(1)).state, ST_SUCC);
+	assert_int_equal(look(p, "p/w/a", DAY(2)).state, ST_SKIPPED);
+	assert_int_equal(look(p, "p/w/a", DAY(3)).state, ST_SKIPPED);
+	place_free(p);
+}
+
+static void cancel_takes_back_nothing_that_ran(void **state)
+{
+	struct place *p = place_new(1000);
+
+	(void)state;
+	apply(p, one_task);
+	ok(p, command(p, "backfill", "{" A_1_TO_3 ", \"stop_on_failure\": true}"));
+	struct inst_key key = key_of(p, "p/w/a", DAY(1));
+	propose(p, ASK_SATISFY, key);
+	propose(p, ASK_GRANT, key);
+	ok(p, command(p, "command-cancel", CANCEL("2")));
+	run(p);
+	assert_int_equal(state_of(p, key), ST_RUNNING);
+	assert_int_equal(look(p, "p/w/a", DAY(2)).state, ST_SKIPPED);
+	place_free(p);
+}
+
+static void one_bad_end_stops_a_backfill_that_asked_for_it(void **state)
+{
+	struct place *p = place_new(1000);
+	static const char args[] = "{" A_1_TO_3 ", \"stop_on_failure\": true}";
+
+	(void)state;
+	apply(p, one_task);
+	ok(p, command_id(p, "backfill", args, "b", false));
+	has(p, "\"state\":\"running\"");
+	struct inst_key key = key_of(p, "p/w/a", DAY(2));
+	propose(p, ASK_SATISFY, key);
+	propose(p, ASK_GRANT, key);
+	finish(p, key, 1);
+	ok(p, command_id(p, "backfill", args, "b", false));
+	has(p, "\"state\":\"failed\"");
+	has(p, "ended as StopSchedule");
+	assert_int_equal(look(p, "p/w/a", DAY(1)).state, ST_SKIPPED);
+	assert_int_equal(look(p, "p/w/a", DAY(3)).state, ST_SKIPPED);
+	place_free(p);
+}
+
+static void one_bad_end_stops_nothing_else(void **state)
+{
+	struct place *p = place_new(1000);
+
+	(void)state;
+	apply(p, one_task);
+	ok(p, command(p, "backfill", "{" A_1_TO_3 "}"));
+	struct inst_key key = key_of(p, "p/w/a", DAY(2));
+	propose(p, ASK_SATISFY, key);
+	propose(p, ASK_GRANT, key);
+	finish(p, key, 1);
+	assert_int_equal(live(p, ST_READY), 2);
+	place_free(p);
+}
+
+static void last_dates_come_first_when_asked(void **state)
+{
+	struct place *p = place_new(1000);
+	struct instance i, k;
+
+	(void)state;
+	apply(p, one_task);
+	ok(p, command(p, "backfill", "{" A_1_TO_3 ", \"parallel\": 1, \"order\": \"desc\"}"));
+	assert_int_equal(state_of(p, key_of(p, "p/w/a", DAY(3))), ST_READY);
+	assert_int_equal(state_of(p, key_of(p, "p/w/a", DAY(2))), ST_NONE);
+	apply(p, shop);
+	ok(p, command(p, "backfill", "{" DAYS_1_TO_3 ", \"order\": \"desc\"}"));
+	assert_true(ledger_find(p->ledger, key_of(p, "p/shop/day", DAY(3)), &i));
+	assert_true(ledger_find(p->ledger, key_of(p, "p/shop/day", DAY(1)), &k));
+	assert_true(i.last_number < k.last_number);
+	place_free(p);
+}
+
+static void last_first_is_refused_where_a_date_waits_for_the_one_before(void **state)
+{
+	static const char text[] = "workflow: w\nproject: p\nstart_date: 2026-03-01\n"
+				   "tasks:\n  a: {type: noop, cycle: day, serial: ordered}\n";
+	struct place *p = place_new(1000);
+
+	(void)state;
+	apply(p, text);
+	assert_int_equal(command(p, "backfill", "{" A_1_TO_3 ", \"order\": \"desc\"}"), E_INVALID);
+	assert_non_null(strstr(p->answer->text, "p/w/a waits for its own previous dates"));
+	ok(p, command(p, "backfill",
+	              "{" A_1_TO_3 ", \"order\": \"desc\", \"dependencies\": \"ignore\"}"));
+	struct instance i;
+	assert_true(ledger_find(p->ledger, key_of(p, "p/w/a", DAY(1)), &i));
+	assert_true(i.flags & IF_NO_LINKS);
+	place_free(p);
+}
+
+static void a_kill_can_bring_its_own_grace(void **state)
+{
+	struct place *p = place_new(1000);
+	struct instance i;
+
+	(void)state;
+	apply(p, one_task);
+	struct inst_key key = start_one(p, "p/w/a", DAY(1));
+	ok(p, command(p, "kill", "{" A_ON("1") ", \"grace_ms\": 1500}"));
+	place_crash(p, 1000);
+	assert_true(ledger_find(p->ledger, key, &i));
+	assert_int_equal(i.state, ST_WAITKILL);
+	assert_int_equal(i.grace_ms, 1500);
+	place_free(p);
+}
+
+static void offline_detaches_children_when_asked(void **state)
+{
+	static const char args[] =
+		"{\"selection\": {\"tasks\": [\"p/shop/day\"]}, \"detach\": true}";
+	struct place *p = place_new(1000);
+
+	(void)state;
+	apply(p, shop);
+	ok(p, dry(p, "offline", args));
+	has(p, "\"detached\":[{\"task\":\"p/shop/next\",\"parent\":\"p/shop/day\"}]");
+	assert_true(look(p, "p/shop/day", 0).online);
+	ok(p, command(p, "offline", args));
+	assert_false(look(p, "p/shop/day", 0).online);
+	assert_true(look(p, "p/shop/next", 0).online);
+	place_crash(p, 1000);
+	assert_false(look(p, "p/shop/day", 0).online);
+	ok(p, command(p, "online", "{\"selection\": {\"tasks\": [\"p/shop/day\"]}}"));
+	assert_true(look(p, "p/shop/day", 0).online);
+	place_free(p);
+}
+
+static void a_test_run_is_a_row_beside_the_plan(void **state)
+{
+	static const char text[] = "workflow: w\nproject: p\nstart_date: 2026-03-01\nstate: draft\n"
+				   "timezone: UTC\ntasks:\n  a: {type: noop, cycle: day}\n";
+	struct place *p = place_new(1000);
+
+	(void)state;
+	apply(p, text);
+	assert_false(look(p, "p/w/a", 0).online);
+	ok(p, command(p, "test-run", "{\"selection\": {\"tasks\": [\"p/w/a\"]}}"));
+	has(p, "\"total\":1,\"done\":1,\"failed\":0");
+	struct inst_key key = key_of(p, "p/w/a", DAY(10)); /* the last that is planned */
+	key.part = -1;
+	assert_int_equal(state_of(p, key), ST_ROUGH);
+	ok(p, command(p, "test-run", "{" A_ON("2") "}"));
+	ok(p, command(p, "test-run", "{" A_ON("2") "}"));
+	key.run_date = DAY(2);
+	assert_int_equal(state_of(p, key), ST_ROUGH);
+	key.part = -2;
+	assert_int_equal(state_of(p, key), ST_ROUGH);
+	place_free(p);
+}
+
+static void a_manual_run_without_a_date_is_of_the_last_planned(void **state)
+{
+	struct place *p = place_new(1000);
+
+	(void)state;
+	apply(p, one_task);
+	ok(p, command(p, "run-now", "{\"selection\": {\"tasks\": [\"p/w/a\"]}}"));
+	assert_int_equal(state_of(p, key_of(p, "p/w/a", DAY(10))), ST_DEPEND);
+	ok(p,
+	   command(p, "run-now", "{\"selection\": {\"tasks\": [\"p/w/a\"]}, \"off_plan\": true}"));
+	assert_int_equal(live(p, ST_DEPEND), 2);
+	place_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(redo_waits_for_what_runs),
+		cmocka_unit_test(redo_waits_and_then_is_done),
+		cmocka_unit_test(cancel_gives_outcomes_back),
+		cmocka_unit_test(cancel_takes_back_nothing_that_ran),
+		cmocka_unit_test(one_bad_end_stops_a_backfill_that_asked_for_it),
+		cmocka_unit_test(one_bad_end_stops_nothing_else),
+		cmocka_unit_test(last_dates_come_first_when_asked),
+		cmocka_unit_test(last_first_is_refused_where_a_date_waits_for_the_one_before),
+		cmocka_unit_test(a_kill_can_bring_its_own_grace),
+		cmocka_unit_test(offline_detaches_children_when_asked),
+		cmocka_unit_test(a_test_run_is_a_row_beside_the_plan),
+		cmocka_unit_test(a_manual_run_without_a_date_is_of_the_last_planned),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
