@@ -29,6 +29,8 @@ void stats_follow(const struct transition *tr)
 
 	if (i->key.part != 0 || !ends_now || tr->from == tr->to)
 		return;
+	if (tr->event >= EV_RESTORE_SUCC && tr->event <= EV_RESTORE_SKIPPED)
+		return; /* that end was counted when it came */
 	if (day < 0 || day >= DAYS) {
 		break_invariant("S1", "an end at %" PRId64, tr->at_us);
 		return;
