@@ -3,6 +3,7 @@
 tasks, diff, apply, export. TAP."""
 import json
 import os
+import random
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -154,6 +155,100 @@ def parameters_are_set_listed_and_removed_one_by_one(s):
     s.sirdar("param", "remove", "--project", "shop", "days")
     listed = json.loads(s.sirdar("param", "list", "--project", "shop", "--json").stdout)
     assert [p["name"] for p in listed] == ["db"], listed
+
+
+# --- documents in and out
+
+def chance(r, odds, make):
+    return make() if r.random() < odds else None
+
+
+def some(r, **makers):
+    """A map with some of these keys."""
+    return {k: v for k, v in ((k, chance(r, 0.5, make)) for k, make in makers.items()) if v is not None}
+
+
+def text_of(r):
+    odd = ["plain", "with: colon", "# no comment", "'quoted'", '"double"', "  blanks  ", "two\nlines\n", "- dash", "yes",
+           "null", "5", "1e3", "0x1f", "中文 and more", "tab\there", "{braces}", "[1]", "&anchor", "*star", "!tag", "%d", "@at",
+           "`tick`", "trailing:", "~", "", "$$PATH", "a" * 300, "\\back", "\u00a0space", "= equals", "| bar", "> fold"]
+    return r.choice(odd)
+
+
+def random_task(r, others):
+    task = {"type": r.choice(["shell", "noop"]), **r.choice([
+        {"cycle": "day"}, {"cycle": "2 hour"}, {"cron": "0 6 * * *"}, {"cycle": "day", "fire": "end", "offset": "30m"}])}
+    task.update(some(
+        r, description=lambda: text_of(r) or "x", owner=lambda: "li.wei", priority=lambda: r.randint(1, 10),
+        params=lambda: {"script": text_of(r), "n": r.randint(0, 9), "list": [1, "1", True], "map": {"a": text_of(r)}},
+        pools=lambda: {"dw_slots": r.randint(1, 5)}, catchup=lambda: {"mode": "latest", "max": 7},
+        retry=lambda: {"attempts": 3, "delay": "1m", "backoff": "exponential", "cap": "10m"},
+        alive_wait=lambda: "2h", late_after=lambda: "15m", expire_after=lambda: "end of local day", concurrency=lambda: 2,
+        serial=lambda: r.choice(["ordered", "unordered"]), run_as=lambda: "dw", outputs=lambda: ["row_count"],
+        timezone=lambda: "Europe/Berlin", dispatch=lambda: "hash", state=lambda: r.choice(["frozen", "draft"])))
+    if others:
+        parent = r.choice(others)
+        task["needs"] = [r.choice([{"task": parent, "depend": -1}, {
+            "task": parent, "window": "[@day-1d, @day)", "strategy": "at_least 2", "on": "done", "pass_after": "2h"}])]
+        task["join"] = r.choice(["all", "any", 1])
+    return task
+
+
+def random_document(r, name):
+    if r.random() < 0.2:
+        step = {"type": "shell", "params": {"script": text_of(r) or "true"}, "timeout": "30s", "retries": 2, "directory": "/srv"}
+        return {"pipeline": name, "project": "random", "cron": "0 0 5 * * ? *", "overlap": False, "nodes": ["b1"],
+                "steps": [{"name": "one", **step}, {"name": "two", **step, "dependence": "weak"}], "failed": {"type": "noop"}}
+    tasks = {}
+    for i in range(r.randint(1, 5)):
+        tasks[f"t{i}"] = random_task(r, list(tasks))
+    doc = {"workflow": name, "project": "random", "start_date": "2026-03-01", "tasks": tasks}
+    doc.update(some(
+        r, description=lambda: text_of(r) or "x", owner=lambda: "team a", timezone=lambda: "Asia/Shanghai",
+        parameters=lambda: {"db": "dw", "days": 30, "text": text_of(r)}, quota=lambda: {"running": 5},
+        alerts=lambda: [{"when": ["failed", "late"], "to": ["mail:dw@example.org", "webhook:oncall"]}],
+        defaults=lambda: {"priority": 3, "alive_wait": "1h"},
+        baselines=lambda: [{"task": "t0", "committed": "08:00", "margin": "30m"}]))
+    return doc
+
+
+@test
+def what_is_exported_and_applied_again_changes_nothing(s):
+    r = random.Random(20260301)
+    project = put(s, "random_project.yaml", "project: random\ndescription: of the test\nparameters: {a: 1, b: 'two: 2'}\n")
+    files = [project] + [put(s, f"random{i}.json", json.dumps(random_document(r, f"w{i}"))) for i in range(40)]
+    s.sirdar("pool", "set", "dw_slots", "10")
+    s.sirdar("apply", *files)
+    for again in (files, [put(s, "export.yaml", s.sirdar("export", "random").stdout)]):
+        answer = json.loads(s.sirdar("diff", "--json", *again).stdout)
+        changed = [c for c in answer["changes"] if c["change"] != "same"]
+        assert not changed and len(answer["changes"]) > 80, changed[:3]
+        assert s.sirdar("diff", "--exit-code", *again).stdout.endswith(" as before\n")
+    first = s.sirdar("export", "random").stdout
+    s.sirdar("apply", str(s.dir / "export.yaml"))
+    assert s.sirdar("export", "random").stdout == first
+    assert "good: 40 workflows" in s.sirdar("check", str(s.dir / "export.yaml")).stdout
+    one = s.sirdar("export", "random/w0").stdout
+    assert one in first and "---" not in one
+
+
+@test
+def several_files_are_applied_all_or_none_and_prune_retires_the_rest(s):
+    a, b = (put(s, f"set_{n}.yaml", f"workflow: {n}\nproject: sets\ntasks:\n  t: {{type: noop, cycle: none}}\n")
+            for n in "ab")
+    bad = put(s, "set_c.yaml", "workflow: c\nproject: sets\ntasks:\n  t: {type: noop, cycle: none, needs: [nobody]}\n")
+    err = s.sirdar("apply", a, b, bad, expect=1).stderr
+    assert "set_c.yaml, line 4" in err and "sets/c/nobody" in err, err
+    s.sirdar("export", "sets", expect=4)
+    s.sirdar("apply", a, b)
+    assert s.sirdar("diff", "--exit-code", "--prune", "sets", a, expect=1).stdout.count("- workflow sets/b") == 1
+    s.sirdar("apply", "--prune", "sets", "--yes", a)
+    assert "workflow: b" not in s.sirdar("export", "sets").stdout
+    assert s.sirdar("diff", "--exit-code", "--prune", "sets", a).stdout == "0 changed, 2 as before\n"
+    changed = put(s, "set_a.yaml", "workflow: a\nproject: sets\ntasks:\n  t: {type: noop, cycle: none, priority: 9}\n")
+    answer = json.loads(s.sirdar("diff", "--json", changed).stdout)
+    assert {"field": "priority", "before": None, "after": "9"} in \
+        [f for c in answer["changes"] for f in c["fields"]], answer
 
 
 if __name__ == "__main__":
