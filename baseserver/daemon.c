@@ -140,7 +140,8 @@ static int make_core(struct daemon *d, struct err *err)
 	};
 	struct maintainer_settings mset = { p->lose_ms * US_PER_MS, KILL_EXTRA_US,
 		                            p->retention_days * 86400 * US_PER_S,
-		                            (size_t)p->retention_slice };
+		                            (size_t)p->retention_slice,
+		                            p->statistics_days * 86400 * US_PER_S };
 	struct commander_settings cset = { (size_t)p->command_batch, p->timezone };
 	struct logkeeper_settings lset = { p->log_dir, p->log_job_bytes_max,
 		                           p->log_retention_days * 86400 * US_PER_S };

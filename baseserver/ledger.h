@@ -67,6 +67,7 @@ struct ledger_keep {
 	void (*answered)(struct letter *l, void *self);
 	bool save, dry_run;
 	int64_t before_us;
+	int32_t figures_before; /* statistics of days before this one go too; 0: none */
 	size_t rows_max;
 	size_t rows; /* answer */
 	int code;    /* answer */

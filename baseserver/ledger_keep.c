@@ -56,6 +56,7 @@ static void on_keep(struct letter *letter, void *self)
 	struct ledger *l = self;
 	struct keep *k = (struct keep *)letter;
 	struct err err = { 0 };
+	size_t figures = 0;
 	int r = 0;
 
 	if (!l->down && ledger_has_work(l))
@@ -70,6 +71,10 @@ static void on_keep(struct letter *letter, void *self)
 	if (r == 0)
 		r = store_retain(l->store, l->epoch, k->ask.before_us, k->ask.rows_max,
 		                 k->ask.dry_run, &k->ask.rows, &err);
+	if (r == 0 && k->ask.figures_before && !k->ask.dry_run)
+		r = store_drop_stats(l->store, l->epoch, k->ask.figures_before, k->ask.rows_max,
+		                     &figures, &err);
+	k->ask.rows = k->ask.rows > figures ? k->ask.rows : figures;
 	if (r < 0)
 		log_warn("ledger.retain", "code=%s text=\"%s\"", err_name(r), err.text);
 	k->ask.code = r;

@@ -21,6 +21,7 @@ struct maintainer_settings {
 	int64_t kill_extra_us; /* beyond the task's grace, before Hanged (10 s) */
 	int64_t retention_us;  /* finished rows are kept so long; 0: for ever */
 	size_t retention_rows; /* dropped in one step */
+	int64_t figures_us;    /* statistics are kept so long; 0: for ever */
 };
 
 /* Takes what the ledger loaded; all clocks of leases start anew. Before any thread runs. */

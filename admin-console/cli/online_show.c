@@ -460,34 +460,3 @@ int cmd_broker_steer(struct cli *cli, int argc, char **argv)
 	online_close(&o);
 	return code;
 }
-
-int cmd_status(struct cli *cli, int argc, char **argv)
-{
-	struct options q = { 0 };
-	struct online o = { 0 };
-	cJSON *server = NULL, *stats = NULL, *all;
-	const cJSON *e;
-	int code = open_with(cli, argc, argv, &q, 0, 0, &o);
-
-	if (code == CLI_OK)
-		code = online_call(&o, "GET", "/api/v1/server", NULL, &server);
-	if (code == CLI_OK)
-		code = online_call(&o, "GET", "/api/v1/stats", NULL, &stats);
-	if (code == CLI_OK && cli->json) {
-		all = cJSON_CreateObject();
-		cJSON_AddItemReferenceToObject(all, "server", server);
-		cJSON_AddItemReferenceToObject(all, "stats", stats);
-		code = print_json(all);
-		cJSON_Delete(all);
-	} else if (code == CLI_OK) {
-		printf("sirdar %s at %s, epoch %s, %s tasks, %s brokers%s\n",
-		       text_of(server, "version"), o.base, text_of(server, "epoch"),
-		       text_of(server, "tasks"), text_of(server, "brokers"),
-		       json_true(server, "recovering") ? ", recovering" : "");
-		cJSON_ArrayForEach(e, json_get(stats, "instances")) if (e->valuedouble > 0)
-			printf("  %-18s %.0f\n", e->string, e->valuedouble);
-	}
-	cJSON_Delete(server);
-	cJSON_Delete(stats);
-	return end(&o, &q, code);
-}

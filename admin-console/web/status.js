@@ -59,8 +59,9 @@ async function refresh() {
 	try {
 		const troubles = await Promise.all([
 			part(api("GET", "/health"), (h) => pill(h.status, { ok: "good", degraded: "warn" }[h.status] || "bad")),
-			part(api("GET", "/stats"), (s) => {
-				$("states").replaceChildren(...Object.entries(s.instances).map(([name, n]) => {
+			part(Promise.all([api("GET", "/server"), api("GET", "/statistics?days=1")]), ([live, ended]) => {
+				const counts = { ...live.instances, ...ended.total.states, Failed: live.instances.Failed ?? 0 };
+				$("states").replaceChildren(...Object.entries(counts).map(([name, n]) => {
 					const tile = document.createElement("div"), b = document.createElement("b"), label = document.createElement("span");
 					tile.className = "tile";
 					b.className = n ? TONE[name] || "" : "dim";

@@ -431,6 +431,12 @@ def store_make(folder, runs):
     for n in range(1, runs + 1):
         row = dict.fromkeys(columns, 0) | {"last_number": n, "task_id": 7, "curr_run_date": 1772323200 + 3600 * n, "job_status": 3, "generation": 1, "ended_us": 1772323200000000 + n, "priority": 5, "version": 1}
         db.execute(f"INSERT INTO lb_task_run_history ({','.join(row)}) VALUES ({','.join('?' * len(row))})", list(row.values()))
+    today = int(time.time()) // 86400
+    for task in (0, 7):  # 98 took 1 s, 2 took about 100 s, 1 failed for good; yesterday 5 were skipped
+        for state, day, bucket, count, total in ((3, today, 270, 98, 98000000), (3, today, 375, 2, 200000000),
+                                                 (5, today, 270, 1, 1000000), (10, today - 1, -1, 5, 0)):
+            db.execute("INSERT INTO lb_statistic VALUES (?,?,?,?,?,?)", (day, task, state, bucket, count, total))
+    db.execute("UPDATE lb_leader SET outcome_number=?", (runs - 10,))
     db.commit()
     db.close()
 
@@ -459,6 +465,17 @@ def lists_are_paged_without_loss_and_one_is_found_by_id():
     assert cgi.ask("GET", "/api/v1/instances?states=Failed", **who)[1]["items"] == []
     assert cgi.ask("GET", "/api/v1/instances?task=p/w/none", **who)[0] == 404
     assert cgi.ask("GET", "/api/v1/stats", **who)[1]["instances"]["Succ"] == 1234
+    for path in ("/api/v1/statistics", "/api/v1/statistics/p/w/t"):
+        stats = cgi.ask("GET", path + "?days=3", **who)[1]
+        assert [d["states"] for d in stats["days"]] == [{"Succ": 100, "StopSchedule": 1}, {"Skipped": 5}], stats
+        took = stats["total"]["duration_us"]
+        assert stats["total"]["runs"] == 100 and stats["total"]["success_permille"] == 990, stats
+        assert took["mean"] == 2980000 and abs(took["p50"] - 1e6) < 32e3 and abs(took["p99"] - 100e6) < 4e6, took
+    assert cgi.ask("GET", "/api/v1/statistics/p/w/none", **who)[0] == 404
+    assert cgi.ask("GET", "/api/v1/statistics?days=0", **who)[0] == 400
+    gone = cgi.ask("GET", "/api/v1/retention?days=1", **who)[1]  # what has no saved outcome stays
+    assert gone["instances"] == 1224 and gone["instances_kept"] == 10 and gone["bytes"] <= gone["bytes_all"], gone
+    assert cgi.ask("GET", "/api/v1/retention?days=36500", **who)[1]["instances"] == 0
     assert cgi.ask("GET", "/api/v1/tasks?prefix=p/", **who)[1]["items"][0]["task"] == "p/w/t"
     assert cgi.ask("GET", "/api/v1/tasks/p/w/t", **who)[1]["task_id"] == 7
     assert cgi.ask("GET", "/api/v1/links/p/w/t", **who)[1] == {"parents": [], "children": []}
