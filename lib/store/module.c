@@ -42,7 +42,8 @@ static void *open_beside(const char *name, char tried[PATH_MAX])
 	return handle;
 }
 
-int store_module_load(const char *name, const struct store_ops **ret_ops, struct err *err)
+int store_module_load(const char *name, const struct store_ops **ret_ops,
+                      const struct read_ops **ret_reading, struct err *err)
 {
 	char tried[PATH_MAX] = "";
 	const struct store_module *m;
@@ -57,6 +58,9 @@ int store_module_load(const char *name, const struct store_ops **ret_ops, struct
 	if (m->abi != STORE_MODULE_ABI || m->ops_size != sizeof(struct store_ops) ||
 	    m->batch_size != sizeof(struct store_batch))
 		return err_set(err, E_ABI, "%s was built for another version of Sirdar", tried);
-	*ret_ops = m->ops;
+	if (ret_ops)
+		*ret_ops = m->ops;
+	if (ret_reading)
+		*ret_reading = m->reading;
 	return 0;
 }

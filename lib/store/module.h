@@ -13,19 +13,22 @@
 #define STORE_MODULE_SYMBOL "sirdar_store_module"
 
 struct err;
+struct read_ops;
 struct store_ops;
 
 struct store_module {
 	uint32_t abi;
 	size_t ops_size, batch_size; /* of struct store_ops, struct store_batch */
 	const struct store_ops *ops;
+	const struct read_ops *reading;
 };
 
-/* Load store_NAME.so and give its verbs. It stays loaded. Looked for in
+/* Load store_NAME.so and give its verbs (each may be NULL). It stays loaded. Looked for in
  * ../lib/sirdar/modules and ../modules beside the program.
  *
  * errors  E_NOT_FOUND (with the places looked at), E_ABI
  */
-int store_module_load(const char *name, const struct store_ops **ret_ops, struct err *err);
+int store_module_load(const char *name, const struct store_ops **ret_ops,
+                      const struct read_ops **ret_reading, struct err *err);
 
 #endif

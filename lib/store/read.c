@@ -6,93 +6,69 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "store/module.h"
 #include "store/read_impl.h"
-#include "util/alloc.h"
-#include "util/clock.h"
 #include "util/err.h"
-
-/* Virtual machine steps between two looks at the clock: some tenths of a millisecond. */
-#define PROGRESS_STEPS 20000
-
-static int on_progress(void *ctx)
-{
-	const struct reader *r = ctx;
-
-	return clock_mono_us(&clock_machine) > r->deadline_us;
-}
-
-static int open_database(struct reader *r, const char *path, struct err *err)
-{
-	int rc = sqlite3_open_v2(path, &r->db,
-	                         SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-	                         NULL);
-	int code;
-
-	if (rc != SQLITE_OK)
-		return sql_fail(r->db, rc, path, err);
-	sqlite3_db_config(r->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-	sqlite3_busy_timeout(r->db, 1000);
-	code = sql_exec(r->db,
-	                "PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;"
-	                "PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY",
-	                err);
-	if (code == 0)
-		code = sqlite_check_schema(r->db, err);
-	sqlite3_progress_handler(r->db, PROGRESS_STEPS, on_progress, r);
-	return code;
-}
 
 int reader_open(const char *url, struct reader **ret_reader, struct err *err)
 {
-	static const char prefix[] = "sqlite:";
-	struct reader *r;
-	char *path;
-	int code;
+	const struct read_ops *ops = NULL;
+	int code = 0;
 
-	if (strncmp(url, prefix, sizeof prefix - 1) != 0)
-		return err_set(err, E_UNSUPPORTED, "store url '%s': reading wants sqlite:DIRECTORY",
-		               url);
-	r = mem_new(sizeof *r);
-	r->deadline_us = INT64_MAX;
-	path = mem_fmt("%s/sirdar.db", url + sizeof prefix - 1);
-	if (access(path, F_OK) < 0 && errno == ENOENT)
-		code = err_set(err, E_NOT_FOUND, "no store at %s", path);
+	if (strncmp(url, read_sqlite_ops.prefix, strlen(read_sqlite_ops.prefix)) == 0)
+		ops = &read_sqlite_ops;
+	else if (strncmp(url, "mysql:", 6) == 0)
+		code = store_module_load("mysql", NULL, &ops, err);
 	else
-		code = open_database(r, path, err);
-	free(path);
-	if (code < 0) {
-		reader_close(r);
-		return err_wrap(err, code, "reader");
-	}
-	*ret_reader = r;
-	return 0;
+		code = err_set(err, E_UNSUPPORTED,
+		               "store url '%s': reading wants sqlite:DIRECTORY or"
+		               " mysql://USER@HOST/DATABASE",
+		               url);
+	if (code == 0)
+		code = ops->open(url + strlen(ops->prefix), ret_reader, err);
+	return code < 0 ? err_wrap(err, code, "reader") : 0;
 }
 
 void reader_close(struct reader *r)
 {
-	if (!r)
-		return;
-	sqlite3_close(r->db);
-	free(r);
+	if (r)
+		r->ops->close(r);
+}
+
+void read_put(struct reader *r, struct buf *b, const char *text, const char *types, ...)
+{
+	va_list ap;
+
+	va_start(ap, types);
+	sql_vput(b, r->ops->quote, r, text, types, ap);
+	va_end(ap);
+}
+
+int read_query(struct reader *r, const char *table, struct buf *b, struct rows **ret,
+               struct err *err)
+{
+	int code = r->ops->query(r, table, buf_str(b), ret, err);
+
+	buf_done(b);
+	return code;
 }
 
 static int number_now(struct reader *r, uint64_t *ret, struct err *err)
 {
-	sqlite3_stmt *q = NULL;
+	struct rows *rows = NULL;
 	int64_t number = 0;
-	int code, rc = sqlite3_prepare_v2(r->db, "SELECT number FROM lb_leader WHERE id = 1", -1,
-	                                  &q, NULL);
+	int code = r->ops->query(r, "lb_leader", "SELECT number FROM lb_leader WHERE id = 1", &rows,
+	                         err);
 
-	if (rc != SQLITE_OK)
-		return sql_fail(r->db, rc, "lb_leader", err);
-	code = sql_step(r->db, q, err);
+	if (code < 0)
+		return code;
+	code = rows_step(rows, err);
 	if (code > 0)
-		code = sql_column(q, 0, "lb_leader", 0, INT64_MAX, &number, err);
+		code = rows_int(rows, 0, 0, INT64_MAX, &number, err);
 	else if (code == 0)
 		code = err_set(err, E_CORRUPT, "lb_leader has no row");
-	sqlite3_finalize(q);
+	rows_close(rows);
 	if (code == 0 && ret)
 		*ret = (uint64_t)number;
 	return code;
@@ -100,10 +76,8 @@ static int number_now(struct reader *r, uint64_t *ret, struct err *err)
 
 int read_begin(struct reader *r, uint64_t *ret_number, struct err *err)
 {
-	int code;
+	int code = r->ops->begin(r, err);
 
-	r->deadline_us = clock_mono_us(&clock_machine) + READ_TIME_MS * US_PER_MS;
-	code = sql_exec(r->db, "BEGIN", err);
 	if (code == 0)
 		code = number_now(r, ret_number, err);
 	return code < 0 ? read_end(r, code) : 0;
@@ -111,19 +85,7 @@ int read_begin(struct reader *r, uint64_t *ret_number, struct err *err)
 
 int read_end(struct reader *r, int code)
 {
-	r->deadline_us = INT64_MAX;
-	if (!sqlite3_get_autocommit(r->db))
-		sql_exec(r->db, "ROLLBACK", NULL);
-	return code;
-}
-
-int read_prepare(struct reader *r, sqlite3_str *text, sqlite3_stmt **ret_stmt, struct err *err)
-{
-	char *sql = sqlite3_str_finish(text);
-	int rc = sql ? sqlite3_prepare_v2(r->db, sql, -1, ret_stmt, NULL) : SQLITE_NOMEM;
-	int code = rc == SQLITE_OK ? 0 : sql_fail(r->db, rc, sql ? sql : "memory", err);
-
-	sqlite3_free(sql);
+	r->ops->end(r);
 	return code;
 }
 

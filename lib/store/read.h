@@ -5,7 +5,7 @@
  * after it returns. A call that would take longer than READ_TIME_MS ends with E_LIMIT:
  * narrow the filter.
  *
- * SQLite only. All calls block (milliseconds). One reader is for one thread at a time; open
+ * SQLite and MySQL. All calls block (milliseconds). One reader is for one thread at a time; open
  * several for several. Rows and texts are borrowed for the call of `each`; a negative
  * answer of `each` ends the call and is returned.
  *

@@ -1,16 +1,38 @@
-/* read_impl.h — what the parts of the reader share. Internal to lib/store. */
+/* read_impl.h — what the parts of the reader share, and what a database gives it. Internal to
+ * lib/store. */
 #ifndef STORE_READ_IMPL_H
 #define STORE_READ_IMPL_H
 
 #include "store/read.h"
-#include "store/sqlite.h"
+#include "store/rows.h"
+#include "store/sql_text.h"
+#include "util/buf.h"
 
 #define READ_KEYS_MAX 3
 
-struct reader {
-	sqlite3 *db;
-	int64_t deadline_us; /* of the present call */
+struct read_ops {
+	const char *prefix; /* of its urls, with the colon */
+	int (*open)(const char *rest, struct reader **ret, struct err *err);
+	void (*close)(struct reader *r);
+	/* One snapshot for all queries until end(), with READ_TIME_MS to live. */
+	int (*begin)(struct reader *r, struct err *err);
+	void (*end)(struct reader *r);
+	/* One query at a time; bound values may be given again and again. */
+	int (*query)(struct reader *r, const char *table, const char *text, struct rows **ret,
+	             struct err *err);
+	sql_quote *quote; /* ctx: the reader */
+	/* Bytes of the whole database. */
+	int (*size)(struct reader *r, uint64_t *ret_bytes, struct err *err);
+	const char *by_history_key; /* what makes it use lb_task_run_history_key */
 };
+
+/* An implementation embeds it as its first member. */
+struct reader {
+	const struct read_ops *ops;
+};
+
+extern const struct read_ops read_sqlite_ops;
+extern const struct read_ops read_mysql_ops; /* in the module */
 
 /* Where a page begins: the key of the last row of the page before. */
 struct read_from {
@@ -22,8 +44,12 @@ struct read_from {
 int read_begin(struct reader *r, uint64_t *ret_number, struct err *err);
 /* End it, whatever `code` is; returns `code`. */
 int read_end(struct reader *r, int code);
-/* A statement from text made with sqlite3_str; frees it. */
-int read_prepare(struct reader *r, sqlite3_str *text, sqlite3_stmt **ret_stmt, struct err *err);
+
+/* Append to a query's text, as sql_put(). */
+void read_put(struct reader *r, struct buf *b, const char *text, const char *types, ...);
+/* Ask with the text in `b`, which is freed. */
+int read_query(struct reader *r, const char *table, struct buf *b, struct rows **ret,
+               struct err *err);
 
 /* `list` names the list, its sort and filter kind: a cursor of another is refused. */
 int read_cursor_parse(const struct read_page *page, const char *list, int keys,

@@ -41,93 +41,106 @@ struct query {
 	struct read_from from;
 };
 
-/* The condition of the index of bad ends must stand there word by word to be used. */
+/* The condition of SQLite's index of bad ends must stand there word by word to be used. */
 #define BAD_STATES (1u << ST_STOP | 1u << ST_KILLED)
 
-static void where_states(sqlite3_str *q, uint32_t states, bool history)
+static void put_list(struct buf *q, const char *before, int64_t value, bool first)
 {
-	const char *comma = "";
+	buf_puts(q, first ? before : ",");
+	sql_put_int(q, value);
+}
+
+static void where_states(struct buf *q, uint32_t states, bool history)
+{
+	bool first = true;
 
 	if (!states)
 		return;
 	if (history && !(states & ~BAD_STATES))
-		sqlite3_str_appendall(q, " AND job_status IN (5, 8)");
-	sqlite3_str_appendall(q, " AND +job_status IN (");
+		buf_puts(q, " AND job_status IN (5, 8)");
 	for (int st = ST_NONE + 1; st < ST_COUNT; st++)
 		if (states & 1u << st) {
-			sqlite3_str_appendf(q, "%s%d", comma, state_number((enum state)st));
-			comma = ",";
+			put_list(q, " AND +job_status IN (", state_number((enum state)st), first);
+			first = false;
 		}
-	sqlite3_str_appendall(q, ")");
+	buf_puts(q, first ? " AND 0" : ")");
 }
 
-static void where_tasks(sqlite3_str *q, const struct read_filter *f)
+static void where_tasks(struct reader *r, struct buf *q, const struct read_filter *f)
 {
 	for (size_t i = 0; i < f->n_tasks; i++)
-		sqlite3_str_appendf(q, "%s%u", i ? "," : " AND task_id IN (", f->tasks[i]);
+		put_list(q, " AND task_id IN (", f->tasks[i], i == 0);
 	if (f->n_tasks)
-		sqlite3_str_appendall(q, ")");
+		buf_puts(q, ")");
 	if (f->workflow)
-		sqlite3_str_appendf(q,
-		                    " AND task_id IN (SELECT task_id FROM lb_task"
-		                    " WHERE workflow_id = %u)",
-		                    f->workflow);
+		read_put(r, q,
+		         " AND task_id IN (SELECT task_id FROM lb_task WHERE workflow_id = ?)", "i",
+		         (int64_t)f->workflow);
 }
 
-static void where(sqlite3_str *q, const struct read_filter *f, bool history)
+static void where(struct reader *r, struct buf *q, const struct read_filter *f, bool history)
 {
-	where_tasks(q, f);
+	where_tasks(r, q, f);
 	where_states(q, f->states, history);
 	if (f->from || f->to)
-		sqlite3_str_appendf(q, " AND curr_run_date >= %lld AND curr_run_date < %lld",
-		                    (long long)f->from, (long long)f->to);
+		read_put(r, q, " AND curr_run_date >= ? AND curr_run_date < ?", "ii", f->from,
+		         f->to);
 	if (f->broker)
-		sqlite3_str_appendf(q, " AND broker_id = %u", f->broker);
+		read_put(r, q, " AND broker_id = ?", "i", (int64_t)f->broker);
 	if (!f->parts)
-		sqlite3_str_appendall(q, " AND part = 0");
+		buf_puts(q, " AND part = 0");
 }
 
-static void append_columns(sqlite3_str *q, const struct query *c, const char *after)
+static void append_columns(struct buf *q, const struct query *c, const char *after)
 {
-	for (int i = 0; i < c->sort->keys; i++)
-		sqlite3_str_appendf(q, "%s%s%s", i ? ", " : "", c->sort->columns[i], after);
-}
-
-static sqlite3_str *list_sql(const struct query *c, const char *table)
-{
-	sqlite3_str *q = sqlite3_str_new(c->r->db);
-
-	sqlite3_str_appendall(q, "SELECT " SQL_INSTANCE_COLUMNS ", ");
-	append_columns(q, c, "");
-	sqlite3_str_appendf(q, " FROM %s WHERE 1", table);
-	where(q, c->f, table == done_table);
-	if (c->from.begun) {
-		sqlite3_str_appendall(q, " AND (");
-		append_columns(q, c, "");
-		sqlite3_str_appendf(q, ") %s (", c->page->descending ? "<" : ">");
-		for (int i = 0; i < c->sort->keys; i++)
-			sqlite3_str_appendf(q, "%s%lld", i ? "," : "", (long long)c->from.key[i]);
-		sqlite3_str_appendall(q, ")");
+	for (int i = 0; i < c->sort->keys; i++) {
+		buf_puts(q, i ? ", " : "");
+		buf_puts(q, c->sort->columns[i]);
+		buf_puts(q, after);
 	}
-	sqlite3_str_appendall(q, " ORDER BY ");
-	append_columns(q, c, c->page->descending ? " DESC" : "");
-	sqlite3_str_appendf(q, " LIMIT %lld", (long long)c->page->limit + 1);
+}
+
+/* The first column stands there alone as well: MySQL finds its place by it. */
+static void where_begun(const struct query *c, struct buf *q)
+{
+	read_put(c->r, q, c->page->descending ? " AND ? <= ? AND (" : " AND ? >= ? AND (", "ni",
+	         c->sort->columns[0], c->from.key[0]);
+	append_columns(q, c, "");
+	buf_puts(q, c->page->descending ? ") < (" : ") > (");
+	for (int i = 0; i < c->sort->keys; i++)
+		put_list(q, "", c->from.key[i], i == 0);
+	buf_puts(q, ")");
+}
+
+static struct buf list_sql(const struct query *c, const char *table)
+{
+	struct buf q = { 0 };
+
+	buf_puts(&q, "SELECT " INSTANCE_COLUMNS ", ");
+	append_columns(&q, c, "");
+	read_put(c->r, &q, " FROM ? WHERE 1", "n", table);
+	where(c->r, &q, c->f, table == done_table);
+	if (c->from.begun)
+		where_begun(c, &q);
+	buf_puts(&q, " ORDER BY ");
+	append_columns(&q, c, c->page->descending ? " DESC" : "");
+	read_put(c->r, &q, " LIMIT ?", "i", (int64_t)c->page->limit + 1);
 	return q;
 }
 
-static int take_rows(const struct query *c, sqlite3_stmt *q, const char *table, struct list *l,
-                     struct err *err)
+static int take_rows(const struct query *c, struct rows *q, struct list *l, struct err *err)
 {
 	int code = 0;
 
-	while (l->n < l->max && (code = sql_step(c->r->db, q, err)) > 0) {
+	while (l->n < l->max && (code = rows_step(q, err)) > 0) {
 		struct found *row = &l->rows[l->n];
 
-		code = sql_instance(q, table, &row->inst, err);
+		code = rows_instance(q, &row->inst, err);
+		for (int i = 0; i < c->sort->keys && code == 0; i++)
+			code = rows_int(q, INSTANCE_WIDTH + i, INT64_MIN, INT64_MAX, &row->key[i],
+			                err);
 		if (code < 0)
 			break;
-		for (int i = 0; i < c->sort->keys; i++)
-			row->key[i] = sqlite3_column_int64(q, SQL_INSTANCE_WIDTH + i);
 		l->n++;
 	}
 	return code < 0 ? code : 0;
@@ -135,52 +148,54 @@ static int take_rows(const struct query *c, sqlite3_stmt *q, const char *table, 
 
 static int list_table(const struct query *c, const char *table, struct list *l, struct err *err)
 {
-	sqlite3_stmt *q = NULL;
-	int code = read_prepare(c->r, list_sql(c, table), &q, err);
+	struct rows *rows = NULL;
+	struct buf text = list_sql(c, table);
+	int code = read_query(c->r, table, &text, &rows, err);
 
 	if (code < 0)
 		return code;
-	code = take_rows(c, q, table, l, err);
-	sqlite3_finalize(q);
+	code = take_rows(c, rows, l, err);
+	rows_close(rows);
 	return code;
 }
 
 /* The rows of some tasks by run date: the index begins with the date, so go from date to
  * date and look the tasks up in each. Cost follows the dates, not the other tasks' rows. */
-static int prepare_dates(const struct query *c, sqlite3_stmt **ret_date, sqlite3_stmt **ret_rows,
-                         struct err *err)
+static struct buf date_sql(const struct query *c)
 {
+	struct buf q = { 0 };
 	bool down = c->page->descending;
-	sqlite3_str *q = sqlite3_str_new(c->r->db);
-	int code;
 
-	sqlite3_str_appendf(q,
-	                    "SELECT curr_run_date FROM %s WHERE curr_run_date %s ?1"
-	                    " ORDER BY curr_run_date %s LIMIT 1",
-	                    done_table, down ? "<=" : ">=", down ? "DESC" : "ASC");
-	code = read_prepare(c->r, q, ret_date, err);
-	if (code < 0)
-		return code;
-	q = sqlite3_str_new(c->r->db);
-	sqlite3_str_appendall(q, "SELECT " SQL_INSTANCE_COLUMNS ", ");
-	append_columns(q, c, "");
-	sqlite3_str_appendf(q,
-	                    " FROM %s INDEXED BY lb_task_run_history_key"
-	                    " WHERE curr_run_date = ?1",
-	                    done_table);
-	where(q, c->f, true);
-	if (c->from.begun)
-		sqlite3_str_appendf(q,
-		                    " AND (curr_run_date <> %lld OR (task_id, part) %s"
-		                    " (%lld, %lld))",
-		                    (long long)c->from.key[0], down ? "<" : ">",
-		                    (long long)c->from.key[1], (long long)c->from.key[2]);
-	sqlite3_str_appendf(q, " ORDER BY task_id %s, part %s", down ? "DESC" : "ASC",
-	                    down ? "DESC" : "ASC");
-	return read_prepare(c->r, q, ret_rows, err);
+	read_put(c->r, &q,
+	         down ? "SELECT curr_run_date FROM ? WHERE curr_run_date <= ? ORDER BY"
+	                " curr_run_date DESC LIMIT 1"
+	              : "SELECT curr_run_date FROM ? WHERE curr_run_date >= ? ORDER BY"
+	                " curr_run_date LIMIT 1",
+	         "n?", done_table);
+	return q;
 }
 
-static int step_dates(const struct query *c, sqlite3_stmt *date, sqlite3_stmt *rows, struct list *l,
+static struct buf rows_of_date_sql(const struct query *c)
+{
+	struct buf q = { 0 };
+	bool down = c->page->descending;
+
+	buf_puts(&q, "SELECT " INSTANCE_COLUMNS ", ");
+	append_columns(&q, c, "");
+	read_put(c->r, &q, " FROM ?", "n", done_table);
+	buf_puts(&q, c->r->ops->by_history_key);
+	buf_puts(&q, " WHERE curr_run_date = ?");
+	where(c->r, &q, c->f, true);
+	if (c->from.begun)
+		read_put(c->r, &q,
+		         down ? " AND (curr_run_date <> ? OR (task_id, part) < (?, ?))"
+		              : " AND (curr_run_date <> ? OR (task_id, part) > (?, ?))",
+		         "iii", c->from.key[0], c->from.key[1], c->from.key[2]);
+	buf_puts(&q, down ? " ORDER BY task_id DESC, part DESC" : " ORDER BY task_id, part");
+	return q;
+}
+
+static int step_dates(const struct query *c, struct rows *date, struct rows *rows, struct list *l,
                       struct err *err)
 {
 	bool down = c->page->descending, bounded = c->f->from || c->f->to;
@@ -189,17 +204,16 @@ static int step_dates(const struct query *c, sqlite3_stmt *date, sqlite3_stmt *r
 	int code = 0;
 
 	while (l->n < l->max && at >= lo && at <= hi) {
-		sql_bind(date, "i", at);
-		code = sql_step(c->r->db, date, err);
-		if (code <= 0)
+		rows_bind(date, 1, at);
+		code = rows_step(date, err);
+		if (code > 0)
+			code = rows_int(date, 0, INT64_MIN, INT64_MAX, &at, err);
+		else if (code == 0)
 			break;
-		at = sqlite3_column_int64(date, 0);
-		sqlite3_reset(date);
-		if (at < lo || at > hi)
+		if (code < 0 || at < lo || at > hi)
 			break;
-		sql_bind(rows, "i", at);
-		code = take_rows(c, rows, done_table, l, err);
-		sqlite3_reset(rows);
+		rows_bind(rows, 1, at);
+		code = take_rows(c, rows, l, err);
 		if (code < 0 || at == (down ? INT64_MIN : INT64_MAX))
 			break;
 		at += down ? -1 : 1;
@@ -209,16 +223,22 @@ static int step_dates(const struct query *c, sqlite3_stmt *date, sqlite3_stmt *r
 
 static int list_history(const struct query *c, struct list *l, struct err *err)
 {
-	sqlite3_stmt *date = NULL, *rows = NULL;
+	struct rows *date = NULL, *rows = NULL;
+	struct buf text;
 	int code;
 
 	if (c->sort != &sorts[READ_BY_RUN_DATE] || (!c->f->n_tasks && !c->f->workflow))
 		return list_table(c, done_table, l, err);
-	code = prepare_dates(c, &date, &rows, err);
+	text = date_sql(c);
+	code = read_query(c->r, done_table, &text, &date, err);
+	if (code == 0) {
+		text = rows_of_date_sql(c);
+		code = read_query(c->r, done_table, &text, &rows, err);
+	}
 	if (code == 0)
 		code = step_dates(c, date, rows, l, err);
-	sqlite3_finalize(date);
-	sqlite3_finalize(rows);
+	rows_close(date);
+	rows_close(rows);
 	return code;
 }
 
@@ -289,23 +309,23 @@ int read_instances(struct reader *r, const struct read_filter *f, enum read_sort
 static int find_in(struct reader *r, const char *table, struct inst_key key, struct instance *ret,
                    struct err *err)
 {
-	sqlite3_str *text = sqlite3_str_new(r->db);
-	sqlite3_stmt *q = NULL;
+	struct rows *rows = NULL;
+	struct buf q = { 0 };
 	int code;
 
-	sqlite3_str_appendf(text,
-	                    "SELECT " SQL_INSTANCE_COLUMNS " FROM %s WHERE curr_run_date = %lld"
-	                    " AND task_id = %u AND part = %d",
-	                    table, (long long)key.run_date, key.task, key.part);
-	code = read_prepare(r, text, &q, err);
+	read_put(r, &q,
+	         "SELECT " INSTANCE_COLUMNS " FROM ? WHERE curr_run_date = ? AND task_id = ?"
+	         " AND part = ?",
+	         "niii", table, key.run_date, (int64_t)key.task, (int64_t)key.part);
+	code = read_query(r, table, &q, &rows, err);
 	if (code < 0)
 		return code;
-	code = sql_step(r->db, q, err);
+	code = rows_step(rows, err);
 	if (code > 0) {
-		code = sql_instance(q, table, ret, err);
+		code = rows_instance(rows, ret, err);
 		code = code < 0 ? code : 1;
 	}
-	sqlite3_finalize(q);
+	rows_close(rows);
 	return code;
 }
 
@@ -344,29 +364,33 @@ static int count_table(struct reader *r, const struct read_filter *f, const char
                        uint64_t counts[ST_COUNT], struct err *err)
 {
 	struct read_filter any = *f;
-	sqlite3_str *text = sqlite3_str_new(r->db);
-	sqlite3_stmt *q = NULL;
+	struct rows *rows = NULL;
+	struct buf q = { 0 };
 	int code;
 
 	any.states = 0;
 	any.parts = false;
-	sqlite3_str_appendf(text, "SELECT job_status, count(*) FROM %s WHERE 1", table);
-	where(text, &any, table == done_table);
-	sqlite3_str_appendall(text, " GROUP BY job_status");
-	code = read_prepare(r, text, &q, err);
+	read_put(r, &q, "SELECT job_status, count(*) FROM ? WHERE 1", "n", table);
+	where(r, &q, &any, table == done_table);
+	buf_puts(&q, " GROUP BY job_status");
+	code = read_query(r, table, &q, &rows, err);
 	if (code < 0)
 		return code;
-	while ((code = sql_step(r->db, q, err)) > 0) {
-		enum state st;
+	while ((code = rows_step(rows, err)) > 0) {
+		int64_t status = 0, n = 0;
+		enum state st = ST_NONE;
 
-		if (!state_from_number(sqlite3_column_int(q, 0), &st)) {
+		code = rows_int(rows, 0, INT32_MIN, INT32_MAX, &status, err);
+		if (code == 0)
+			code = rows_int(rows, 1, 0, INT64_MAX, &n, err);
+		if (code == 0 && !state_from_number((int)status, &st))
 			code = err_set(err, E_CORRUPT, "%s: column job_status has %d", table,
-			               sqlite3_column_int(q, 0));
+			               (int)status);
+		if (code < 0)
 			break;
-		}
-		counts[st] += (uint64_t)sqlite3_column_int64(q, 1);
+		counts[st] += (uint64_t)n;
 	}
-	sqlite3_finalize(q);
+	rows_close(rows);
 	return code;
 }
 

@@ -2,65 +2,54 @@
 #include "store/read_impl.h"
 #include "util/err.h"
 
-static int each_stat(struct reader *r, sqlite3_stmt *q,
-                     int (*each)(void *ctx, const struct store_stat *s), void *ctx, struct err *err)
-{
-	struct store_stat s;
-	int code;
-
-	while ((code = sql_step(r->db, q, err)) > 0) {
-		code = sql_stat(q, &s, err);
-		if (code == 0)
-			code = each(ctx, &s);
-		if (code < 0)
-			break;
-	}
-	return code;
-}
-
 /* A seek per day: the key begins with it. */
 int read_stats(struct reader *r, uint32_t task, int32_t lo, int32_t hi,
                int (*each)(void *ctx, const struct store_stat *s), void *ctx, struct err *err)
 {
-	sqlite3_stmt *q = NULL;
-	sqlite3_str *text = sqlite3_str_new(r->db);
+	struct rows *rows = NULL;
+	struct store_stat s;
+	struct buf q = { 0 };
 	int code = read_begin(r, NULL, err);
 
-	sqlite3_str_appendf(text,
-	                    "SELECT " SQL_STAT_COLUMNS " FROM lb_statistic"
-	                    " WHERE day = ?1 AND task_id = %u ORDER BY job_status, bucket",
-	                    task);
-	if (code < 0) {
-		sqlite3_free(sqlite3_str_finish(text));
+	if (code < 0)
 		return code;
-	}
-	code = read_prepare(r, text, &q, err);
+	read_put(r, &q,
+	         "SELECT " STAT_COLUMNS " FROM lb_statistic WHERE day = ? AND task_id = ?"
+	         " ORDER BY job_status, bucket",
+	         "?i", (int64_t)task);
+	code = read_query(r, "lb_statistic", &q, &rows, err);
 	for (int64_t day = hi; day >= lo && code == 0; day--) {
-		sqlite3_bind_int64(q, 1, day);
-		code = each_stat(r, q, each, ctx, err);
-		sqlite3_reset(q);
+		rows_bind(rows, 1, day);
+		while ((code = rows_step(rows, err)) > 0) {
+			code = rows_stat(rows, &s, err);
+			if (code == 0)
+				code = each(ctx, &s);
+			if (code < 0)
+				break;
+		}
 	}
-	sqlite3_finalize(q);
+	rows_close(rows);
 	return read_end(r, code);
 }
 
-/* One number from one statement. No row: `none`. */
-static int ask(struct reader *r, int64_t none, int64_t *ret, struct err *err, const char *fmt, ...)
+/* One number from one statement. No row, or NULL: `none`. */
+static int ask(struct reader *r, int64_t none, int64_t *ret, struct err *err, const char *text,
+               const char *types, ...)
 {
-	sqlite3_str *text = sqlite3_str_new(r->db);
-	sqlite3_stmt *q = NULL;
+	struct rows *rows = NULL;
+	struct buf q = { 0 };
 	va_list ap;
 
-	va_start(ap, fmt);
-	sqlite3_str_vappendf(text, fmt, ap);
+	va_start(ap, types);
+	sql_vput(&q, r->ops->quote, r, text, types, ap);
 	va_end(ap);
-	int code = read_prepare(r, text, &q, err);
+	int code = read_query(r, "lb_task_run_history", &q, &rows, err);
 	if (code < 0)
 		return code;
-	code = sql_step(r->db, q, err);
-	*ret = code > 0 && sqlite3_column_type(q, 0) != SQLITE_NULL ? sqlite3_column_int64(q, 0)
-	                                                            : none;
-	sqlite3_finalize(q);
+	code = rows_step(rows, err);
+	if (code <= 0 || !rows->ops->number(rows, 0, ret))
+		*ret = none;
+	rows_close(rows);
 	return code < 0 ? code : 0;
 }
 
@@ -73,14 +62,15 @@ static int find_last(struct reader *r, int64_t before_us, int64_t *ret, struct e
 	int64_t lo = 0, hi = 0, ended = 0;
 	int code = ask(r, 0, &hi, err,
 	               "SELECT max(last_number) FROM " HISTORY " WHERE last_number <="
-	               " (SELECT outcome_number FROM lb_leader)");
+	               " (SELECT outcome_number FROM lb_leader)",
+	               "");
 
 	while (code == 0 && lo < hi) {
 		int64_t mid = lo + (hi - lo) / 2 + 1;
 		code = ask(r, INT64_MAX, &ended, err,
-		           "SELECT ended_us FROM " HISTORY " WHERE last_number >= %lld"
+		           "SELECT ended_us FROM " HISTORY " WHERE last_number >= ?"
 		           " ORDER BY last_number LIMIT 1",
-		           (long long)mid);
+		           "i", mid);
 		if (ended < before_us)
 			lo = mid;
 		else
@@ -92,19 +82,16 @@ static int find_last(struct reader *r, int64_t before_us, int64_t *ret, struct e
 
 static int measure_size(struct reader *r, struct read_retention *a, struct err *err)
 {
-	int64_t pages = 0, page = 0, events = 0, runs = 0;
-	int code = ask(r, 0, &pages, err, "PRAGMA page_count");
+	int64_t events = 0, runs = 0;
+	int code = r->ops->size(r, &a->bytes_all, err);
 
 	if (code == 0)
-		code = ask(r, 0, &page, err, "PRAGMA page_size");
-	if (code == 0)
 		code = ask(r, 0, &events, err,
-		           "SELECT max(number) - min(number) + 1 FROM lb_task_event");
+		           "SELECT max(number) - min(number) + 1 FROM lb_task_event", "");
 	if (code == 0)
-		code = ask(r, 0, &runs, err, "SELECT count(*) FROM lb_task_run");
+		code = ask(r, 0, &runs, err, "SELECT count(*) FROM lb_task_run", "");
 	if (code < 0)
 		return code;
-	a->bytes_all = (uint64_t)(pages * page);
 	uint64_t all = (uint64_t)(events + runs) + a->rows + a->rows_kept;
 	a->bytes = all ? (uint64_t)((double)a->bytes_all * (double)(a->rows + a->events) /
 	                            (double)all)
@@ -119,19 +106,17 @@ static int survey(struct reader *r, int64_t before_us, struct read_retention *a,
 
 	if (code == 0)
 		code = ask(r, 0, &rows, err,
-		           "SELECT count(*) FROM " HISTORY " WHERE last_number <= %lld",
-		           (long long)last);
+		           "SELECT count(*) FROM " HISTORY " WHERE last_number <= ?", "i", last);
 	if (code == 0)
 		code = ask(r, 0, &kept, err,
-		           "SELECT count(*) FROM " HISTORY " WHERE last_number > %lld",
-		           (long long)last);
+		           "SELECT count(*) FROM " HISTORY " WHERE last_number > ?", "i", last);
 	if (code == 0)
 		code = ask(r, 0, &items, err,
 		           "SELECT count(*) FROM lb_command_item AS i JOIN lb_command AS c"
-		           " ON c.id = i.command_id WHERE c.ended_us > 0 AND c.ended_us < %lld",
-		           (long long)before_us);
+		           " ON c.id = i.command_id WHERE c.ended_us > 0 AND c.ended_us < ?",
+		           "i", before_us);
 	if (code == 0)
-		code = ask(r, 0, &first_event, err, "SELECT min(number) FROM lb_task_event");
+		code = ask(r, 0, &first_event, err, "SELECT min(number) FROM lb_task_event", "");
 	a->rows = (uint64_t)rows;
 	a->rows_kept = (uint64_t)kept;
 	a->items = (uint64_t)items;
@@ -139,12 +124,12 @@ static int survey(struct reader *r, int64_t before_us, struct read_retention *a,
 	                                                       : 0;
 	if (code == 0 && rows)
 		code = ask(r, 0, &a->first_us, err,
-		           "SELECT ended_us FROM " HISTORY " ORDER BY last_number LIMIT 1");
+		           "SELECT ended_us FROM " HISTORY " ORDER BY last_number LIMIT 1", "");
 	if (code == 0 && rows)
 		code = ask(r, 0, &a->last_us, err,
-		           "SELECT ended_us FROM " HISTORY " WHERE last_number <= %lld"
+		           "SELECT ended_us FROM " HISTORY " WHERE last_number <= ?"
 		           " ORDER BY last_number DESC LIMIT 1",
-		           (long long)last);
+		           "i", last);
 	return code < 0 ? code : measure_size(r, a, err);
 }
 

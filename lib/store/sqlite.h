@@ -7,6 +7,7 @@
 
 #include <sqlite3.h>
 
+#include "store/rows.h"
 #include "store/store_impl.h"
 #include "util/map.h"
 
@@ -68,25 +69,25 @@ int sql_end(struct sqlite_store *s, int r, struct err *err);
 /* An integer column within lo..hi, else E_CORRUPT naming table, key and column. */
 int sql_column(sqlite3_stmt *stmt, int column, const char *table, int64_t lo, int64_t hi,
                int64_t *ret, struct err *err);
-int sql_column_text(sqlite3_stmt *stmt, int column, const char *table, const char **ret,
-                    struct err *err);
-/* An image from a row of SQL_INSTANCE_COLUMNS, at column 0. */
-int sql_instance(sqlite3_stmt *stmt, const char *table, struct instance *ret, struct err *err);
-/* The same from SQL_INSTANCE_WIDTH values in that order. */
+/* An image from INSTANCE_WIDTH values in the order of INSTANCE_COLUMNS. */
 int sql_instance_values(sqlite3_value **values, const char *table, struct instance *ret,
                         struct err *err);
-/* Rows as the LOAD_ statements select them; texts are borrowed from the statement. */
-int sql_doc(sqlite3_stmt *q, const char *table, struct store_doc *ret, struct err *err);
-int sql_task(sqlite3_stmt *q, struct store_task *ret, struct err *err);
-int sql_command(sqlite3_stmt *q, struct store_command *ret, struct err *err);
-const char *sql_doc_table(enum store_doc_kind kind); /* NULL: no such kind */
 
-#define SQL_TASK_COLUMNS \
-	"task_id, task_name, task_type, task_cycle, start_date, end_date, task_status, frozen, " \
-	"workflow_id, version, anchor, online_from, planned_through, owner, priority"
-#define SQL_COMMAND_COLUMNS \
-	"id, request_id, actor, kind, args, error, state, created_us, ended_us, total, done, " \
-	"failed, cursor"
+/* A statement as rows: see rows.h. It stays its owner's: rows_close() only resets it. */
+struct sql_rows {
+	struct rows base;
+	sqlite3 *db;
+	sqlite3_stmt *q;
+};
+struct sql_rows sql_rows(sqlite3 *db, sqlite3_stmt *q, const char *table);
+void sql_rows_bind(struct rows *r, const int64_t *values, size_t n);
+int sql_rows_step(struct rows *r, struct err *err);
+bool sql_rows_number(struct rows *r, int column, int64_t *ret);
+const char *sql_rows_text(struct rows *r, int column, size_t *ret_len);
+const char *sql_rows_name(struct rows *r, int column);
+#define SQL_ROWS_OPS \
+	.bind = sql_rows_bind, .step = sql_rows_step, .number = sql_rows_number, \
+	.text = sql_rows_text, .name = sql_rows_name
 
 /* ---- others ---- */
 int sqlite_migrate(sqlite3 *db, int64_t now_us, struct err *err);
@@ -131,26 +132,5 @@ int sqlite_load_stats(struct store *s, uint32_t task, int32_t lo, int32_t hi,
                       struct err *err);
 int sqlite_drop_stats(struct store *s, uint32_t epoch, int32_t day, size_t rows_max,
                       size_t *ret_rows, struct err *err);
-/* A row of SQL_STAT_COLUMNS. */
-int sql_stat(sqlite3_stmt *q, struct store_stat *ret, struct err *err);
-
-#define SQL_STAT_COLUMNS "day, task_id, job_status, bucket, count, sum_us"
-
-/* ?1 an event's number, ?2 its generation, ?3 the kind: the newest data on the way back. */
-#define SQL_DATA_WALK \
-	"WITH RECURSIVE chain (number, prev) AS (" \
-	"SELECT number, prev FROM lb_task_event WHERE number = ?1 AND ?2 IN (0, generation) " \
-	"UNION ALL SELECT e.number, e.prev FROM lb_task_event AS e " \
-	"JOIN chain AS c ON e.number = c.prev WHERE ?2 IN (0, e.generation)) " \
-	"SELECT d.body FROM chain AS c JOIN lb_task_data AS d ON d.number = c.number " \
-	"WHERE d.kind = ?3 ORDER BY d.number DESC LIMIT 1"
-
-/* Names for a select list that sql_instance() reads. */
-#define SQL_INSTANCE_COLUMNS \
-	"job_status, task_id, curr_run_date, part, due, eff_due_us, created_us, started_us, " \
-	"ended_us, retry_at_us, token, last_number, cause, generation, revision, version, " \
-	"broker_id, exit_code, attempt, infra, reason, flags, origin, priority, intent, " \
-	"former, grace_ms"
-#define SQL_INSTANCE_WIDTH 27
 
 #endif

@@ -4,48 +4,16 @@
 #include "store/sqlite.h"
 #include "util/err.h"
 
-static int read_outcome(sqlite3_stmt *q, const char *table, struct store_outcome *ret,
-                        struct err *err)
-{
-	struct store_outcome o = { 0 };
-	int64_t task = 0, status = 0, reason = 0, generation = 0;
-	enum state st = ST_NONE;
-	int r = sql_column(q, 0, table, 0, UINT32_MAX, &task, err);
-
-	if (r == 0)
-		r = sql_column(q, 1, table, INT64_MIN, INT64_MAX, &o.lo, err);
-	if (r == 0)
-		r = sql_column(q, 2, table, o.lo, INT64_MAX, &o.hi, err);
-	if (r == 0)
-		r = sql_column(q, 3, table, INT32_MIN, INT32_MAX, &status, err);
-	if (r == 0)
-		r = sql_column(q, 4, table, 0, RE_COUNT - 1, &reason, err);
-	if (r == 0)
-		r = sql_column(q, 5, table, 0, UINT32_MAX, &generation, err);
-	if (r == 0 && (!state_from_number((int)status, &st) || !state_final(st)))
-		r = err_set(err, E_CORRUPT,
-		            "%s row of task_id %" PRId64 " at %" PRId64
-		            ": column job_status has %" PRId64 ", which is no final state",
-		            table, task, o.lo, status);
-	if (r < 0)
-		return r;
-	o.task = (uint32_t)task;
-	o.state = (uint8_t)st;
-	o.reason = (uint8_t)reason;
-	o.generation = (uint32_t)generation;
-	*ret = o;
-	return 0;
-}
-
 static int each_outcome(struct sqlite_store *s, sqlite3_stmt *q, const char *table,
                         int (*each)(void *ctx, const struct store_outcome *o), void *ctx,
                         struct err *err)
 {
+	struct sql_rows rows = sql_rows(s->db, q, table);
 	struct store_outcome o;
 	int r;
 
-	while ((r = sql_step(s->db, q, err)) > 0) {
-		r = read_outcome(q, table, &o, err);
+	while ((r = rows_step(&rows.base, err)) > 0) {
+		r = rows_outcome(&rows.base, &o, err);
 		if (r == 0)
 			r = each(ctx, &o);
 		if (r < 0)

@@ -195,16 +195,7 @@ int sql_column(sqlite3_stmt *stmt, int column, const char *table, int64_t lo, in
 	return 0;
 }
 
-int sql_column_text(sqlite3_stmt *stmt, int column, const char *table, const char **ret,
-                    struct err *err)
-{
-	if (sqlite3_column_type(stmt, column) != SQLITE_TEXT)
-		return bad_column(stmt, column, table, "which is no text", err);
-	*ret = (const char *)sqlite3_column_text(stmt, column);
-	return 0;
-}
-
-/* The order of SQL_INSTANCE_COLUMNS: status, then the plain columns as listed. */
+/* The order of INSTANCE_COLUMNS: status, then the plain columns as listed. */
 enum {
 	AT_STATUS,
 #define COL(column, member, lo, hi) AT_##column,
@@ -213,7 +204,7 @@ enum {
 	AT_COUNT
 };
 
-_Static_assert(AT_COUNT == SQL_INSTANCE_WIDTH, "SQL_INSTANCE_COLUMNS and instance_cols.def");
+_Static_assert(AT_COUNT == INSTANCE_WIDTH, "INSTANCE_COLUMNS and instance_cols.def");
 
 static int bad_instance(sqlite3_value **v, int column, const char *table, struct err *err)
 {
@@ -263,13 +254,4 @@ int sql_instance_values(sqlite3_value **raw, const char *table, struct instance 
 #undef COL
 	*ret = i;
 	return 0;
-}
-
-int sql_instance(sqlite3_stmt *stmt, const char *table, struct instance *ret, struct err *err)
-{
-	sqlite3_value *raw[AT_COUNT];
-
-	for (int i = 0; i < AT_COUNT; i++)
-		raw[i] = sqlite3_column_value(stmt, i);
-	return sql_instance_values(raw, table, ret, err);
 }

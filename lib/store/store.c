@@ -18,7 +18,7 @@ int store_open(const char *url, struct store **ret_store, struct err *err)
 	}
 	if (strncmp(url, "mysql:", 6) == 0) {
 		const struct store_ops *ops = NULL;
-		int r = store_module_load("mysql", &ops, err);
+		int r = store_module_load("mysql", &ops, NULL, err);
 
 		return r < 0 ? r : ops->open(url + 6, ret_store, err);
 	}
@@ -98,8 +98,8 @@ int store_find_command(struct store *s, const char *request_id,
 	return s->ops->find_command(s, request_id, each, ctx, err);
 }
 
-int store_find_data(struct store *s, uint64_t last_number, uint32_t generation,
-                    enum inst_data kind, char **ret_body, struct err *err)
+int store_find_data(struct store *s, uint64_t last_number, uint32_t generation, enum inst_data kind,
+                    char **ret_body, struct err *err)
 {
 	return s->ops->find_data(s, last_number, generation, kind, ret_body, err);
 }

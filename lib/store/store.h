@@ -197,8 +197,8 @@ int store_find_command(struct store *s, const char *request_id,
  *
  *   owns    *ret_body is the caller's: free()
  *   errors  E_NOT_FOUND there is none */
-int store_find_data(struct store *s, uint64_t last_number, uint32_t generation,
-                    enum inst_data kind, char **ret_body, struct err *err);
+int store_find_data(struct store *s, uint64_t last_number, uint32_t generation, enum inst_data kind,
+                    char **ret_body, struct err *err);
 
 /* Outcomes up to `upto_number` are kept as ranges: loading then reads only what finished
  * later, and history may go. `o` is the whole of them, of all tasks, each (task, lo) once:

@@ -22,10 +22,11 @@ def program(name):
 class MariaDB:
     """A server on `port` and `socket`; user root without a password, by the socket and loopback."""
 
-    def __init__(self, *options, base=None):
+    def __init__(self, *options, base=None, flush=1):
         self.dir = Path(tempfile.mkdtemp(prefix="mariadb-", dir=base))
         self.data, self.socket = self.dir / "data", self.dir / "s"
         self.port, self.options, self.process = free_port(), list(options), None
+        self.flush = flush
         user = pwd.getpwuid(os.getuid()).pw_name
         self.common = ["--no-defaults", f"--datadir={self.data}", f"--user={user}"]
         subprocess.run([program("mariadb-install-db"), *self.common, "--skip-test-db",
@@ -38,7 +39,7 @@ class MariaDB:
             self.process = subprocess.Popen(
                 [program("mariadbd"), *self.common, f"--socket={self.socket}",
                  f"--port={self.port}", "--bind-address=127.0.0.1", "--skip-name-resolve",
-                 f"--pid-file={self.dir / 'pid'}", "--innodb-flush-log-at-trx-commit=1",
+                 f"--pid-file={self.dir / 'pid'}", f"--innodb-flush-log-at-trx-commit={self.flush}",
                  "--innodb-buffer-pool-size=256M", "--innodb-log-file-size=256M",
                  "--skip-log-bin", *self.options],
                 stdout=log, stderr=log, stdin=subprocess.DEVNULL)

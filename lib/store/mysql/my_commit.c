@@ -1,6 +1,6 @@
 /* A commit: multi-row statements, each of at most STATEMENT_BYTES. */
-#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "store/mysql/mysql.h"
 #include "util/alloc.h"
@@ -18,12 +18,12 @@ static void put_image(struct my_store *s, const struct instance *i)
 {
 	struct buf *b = &s->sql;
 
-	my_put_int(b, next_run_date(s, i->key));
+	sql_put_int(b, next_run_date(s, i->key));
 	buf_putc(b, ',');
-	my_put_int(b, state_number((enum state)i->state));
+	sql_put_int(b, state_number((enum state)i->state));
 #define COL(column, member, lo, hi) \
 	buf_putc(b, ','); \
-	my_put_int(b, (int64_t)i->member);
+	sql_put_int(b, (int64_t)i->member);
 #include "store/instance_cols.def"
 #undef COL
 	buf_putc(b, ')');
@@ -40,7 +40,7 @@ static int put_live(struct my_out *o, const struct instance *i, struct err *err)
 	int r = my_out_row(o, err);
 
 	buf_putc(&o->s->sql, '(');
-	my_put_int(&o->s->sql, id_of(i));
+	sql_put_int(&o->s->sql, id_of(i));
 	buf_putc(&o->s->sql, ',');
 	put_image(o->s, i);
 	return r;
@@ -49,7 +49,7 @@ static int put_live(struct my_out *o, const struct instance *i, struct err *err)
 static int write_live(struct my_store *s, const struct store_batch *b, struct err *err)
 {
 	struct my_out o = { s,
-		            "REPLACE INTO lb_task_run (id, next_run_date, " MY_INSTANCE_COLUMNS
+		            "REPLACE INTO lb_task_run (id, next_run_date, " INSTANCE_COLUMNS
 		            ") VALUES ",
 		            "", 0 };
 	int r = 0;
@@ -82,7 +82,7 @@ static int delete_gone(struct my_store *s, size_t n, struct err *err)
 		if (end - i < 8) {
 			for (size_t k = i; k < end && r == 0; k++) {
 				r = my_out_row(&o, err);
-				my_put_int(&s->sql, s->gone[k]);
+				sql_put_int(&s->sql, s->gone[k]);
 			}
 			continue;
 		}
@@ -97,7 +97,7 @@ static int delete_gone(struct my_store *s, size_t n, struct err *err)
 static int write_done(struct my_store *s, const struct store_batch *b, struct err *err)
 {
 	struct my_out o = { s,
-		            "INSERT INTO lb_task_run_history (next_run_date, " MY_INSTANCE_COLUMNS
+		            "INSERT INTO lb_task_run_history (next_run_date, " INSTANCE_COLUMNS
 		            ") VALUES ",
 		            "", 0 };
 	int r = 0;
@@ -131,11 +131,11 @@ static int write_reopened(struct my_store *s, const struct store_batch *b, struc
 
 		r = my_out_row(&o, err);
 		buf_putc(&s->sql, '(');
-		my_put_int(&s->sql, k.run_date);
+		sql_put_int(&s->sql, k.run_date);
 		buf_putc(&s->sql, ',');
-		my_put_int(&s->sql, k.task);
+		sql_put_int(&s->sql, k.task);
 		buf_putc(&s->sql, ',');
-		my_put_int(&s->sql, k.part);
+		sql_put_int(&s->sql, k.part);
 		buf_putc(&s->sql, ')');
 	}
 	return my_out_end(&o, r, err);
@@ -161,12 +161,12 @@ static int write_events(struct my_store *s, const struct store_batch *b, struct 
 		r = my_out_row(&o, err);
 		buf_putc(sql, '(');
 #define ECOL(column, value) \
-	my_put_int(sql, (int64_t)(value)); \
+	sql_put_int(sql, (int64_t)(value)); \
 	buf_putc(sql, ',');
 #include "store/event_cols.def"
 #undef ECOL
 		if (t->note)
-			my_put_string(s, sql, t->note);
+			my_quote(s->db, sql, t->note, strlen(t->note));
 		else
 			buf_puts(sql, "NULL");
 		buf_putc(sql, ')');

@@ -14,6 +14,8 @@
 /* MariaDB's own numbers that MySQL's header lacks. */
 #define ER_KILLED          1927
 #define ER_WSREP_NOT_READY 1047 /* a Galera node outside the cluster says "unknown command" */
+#define ER_STATEMENT_LATE  1969 /* MariaDB: max_statement_time */
+#define ER_EXECUTION_LATE  3024 /* MySQL: max_execution_time */
 #define PASSWORD_BYTES_MAX 1024
 #define OLDEST_MARIADB     100500UL
 #define OLDEST_MYSQL       80000UL
@@ -45,6 +47,8 @@ static const struct {
 	{ ER_KILLED, E_AGAIN, true },
 	{ ER_WSREP_NOT_READY, E_AGAIN, true },
 	{ ER_NET_PACKET_TOO_LARGE, E_TOO_BIG, true },
+	{ ER_STATEMENT_LATE, E_LIMIT, false },
+	{ ER_EXECUTION_LATE, E_LIMIT, false },
 	{ ER_LOCK_WAIT_TIMEOUT, E_BUSY, false },
 	{ ER_LOCK_DEADLOCK, E_BUSY, false },
 	{ ER_DISK_FULL, E_FULL, false },
@@ -71,9 +75,9 @@ void my_hang_up(struct my_store *s)
 	s->db = NULL;
 }
 
-int my_fail(struct my_store *s, const char *what, struct err *err)
+int my_failure(MYSQL *db, const struct my_url *u, const char *what, bool *ret_over, struct err *err)
 {
-	unsigned number = mysql_errno(s->db);
+	unsigned number = mysql_errno(db);
 	int code = E_IO;
 	bool is_over = number >= CR_MIN_ERROR && number <= CR_MAX_ERROR;
 
@@ -82,8 +86,16 @@ int my_fail(struct my_store *s, const char *what, struct err *err)
 			code = failures[i].code;
 			is_over = failures[i].is_over;
 		}
-	err_set(err, code, "mysql://%s@%s:%u/%s: %.60s: %s (%u)", s->url.user, s->url.host,
-	        s->url.port, s->url.database, what, mysql_error(s->db), number);
+	*ret_over = is_over;
+	return err_set(err, code, "mysql://%s@%s:%u/%s: %.60s: %s (%u)", u->user, u->host, u->port,
+	               u->database, what, mysql_error(db), number);
+}
+
+int my_fail(struct my_store *s, const char *what, struct err *err)
+{
+	bool is_over;
+	int code = my_failure(s->db, &s->url, what, &is_over, err);
+
 	if (is_over)
 		my_hang_up(s);
 	return code;
@@ -109,66 +121,70 @@ static int read_password(const struct my_url *u, char **ret, struct err *err)
 	return r < 0 ? err_wrap(err, r, "store: password_file") : 0;
 }
 
-static void set_options(struct my_store *s)
+static void set_options(MYSQL *db, const struct my_url *u)
 {
-	const struct my_url *u = &s->url;
 	my_bool yes = 1, verify = u->tls == MY_TLS_VERIFY;
 	unsigned zero = 0;
 
-	mysql_optionsv(s->db, MYSQL_OPT_CONNECT_TIMEOUT, &u->timeout_s);
-	mysql_optionsv(s->db, MYSQL_OPT_READ_TIMEOUT, &u->timeout_s);
-	mysql_optionsv(s->db, MYSQL_OPT_WRITE_TIMEOUT, &u->timeout_s);
-	mysql_optionsv(s->db, MYSQL_OPT_LOCAL_INFILE, &zero);
-	mysql_optionsv(s->db, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+	mysql_optionsv(db, MYSQL_OPT_CONNECT_TIMEOUT, &u->timeout_s);
+	mysql_optionsv(db, MYSQL_OPT_READ_TIMEOUT, &u->timeout_s);
+	mysql_optionsv(db, MYSQL_OPT_WRITE_TIMEOUT, &u->timeout_s);
+	mysql_optionsv(db, MYSQL_OPT_LOCAL_INFILE, &zero);
+	mysql_optionsv(db, MYSQL_SET_CHARSET_NAME, "utf8mb4");
 	if (u->tls == MY_TLS_OFF)
 		return;
-	mysql_optionsv(s->db, MYSQL_OPT_SSL_ENFORCE, &yes);
-	mysql_optionsv(s->db, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
-	mysql_ssl_set(s->db, NULL, NULL, u->ca, NULL, NULL);
+	mysql_optionsv(db, MYSQL_OPT_SSL_ENFORCE, &yes);
+	mysql_optionsv(db, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
+	mysql_ssl_set(db, NULL, NULL, u->ca, NULL, NULL);
 }
 
-static int check_server(struct my_store *s, struct err *err)
+static int check_server(MYSQL *db, const struct my_url *u, struct err *err)
 {
-	bool maria = strstr(mysql_get_server_info(s->db), "MariaDB") != NULL;
-	unsigned long have = mysql_get_server_version(s->db);
+	bool maria = strstr(mysql_get_server_info(db), "MariaDB") != NULL;
+	unsigned long have = mysql_get_server_version(db);
 
 	if (have < (maria ? OLDEST_MARIADB : OLDEST_MYSQL))
 		return err_set(err, E_VERSION,
 		               "%s:%u: the server is %.60s: MariaDB 10.5 or MySQL 8.0 is needed",
-		               s->url.host, s->url.port, mysql_get_server_info(s->db));
+		               u->host, u->port, mysql_get_server_info(db));
 	return 0;
 }
 
-int my_ready(struct my_store *s, struct err *err)
+int my_connect(const struct my_url *u, MYSQL **ret, struct err *err)
 {
-	const struct my_url *u = &s->url;
 	char *password = NULL;
-	int r;
+	bool is_over;
+	MYSQL *db;
+	int r = read_password(u, &password, err);
 
-	if (s->db)
-		return 0;
-	r = read_password(u, &password, err);
 	if (r < 0)
 		return r;
-	s->db = mysql_init(NULL);
-	if (!s->db) {
+	db = mysql_init(NULL);
+	if (!db) {
 		free(password);
 		return err_set(err, E_NOMEM, "mysql_init");
 	}
-	set_options(s);
-	if (!mysql_real_connect(s->db, u->host, u->user, password, u->database, u->port, u->socket,
+	set_options(db, u);
+	if (!mysql_real_connect(db, u->host, u->user, password, u->database, u->port, u->socket,
 	                        CLIENT_REMEMBER_OPTIONS))
-		r = my_fail(s, "connect", err);
+		r = my_failure(db, u, "connect", &is_over, err);
 	if (password)
 		explicit_bzero(password, strlen(password));
 	free(password);
 	if (r == 0)
-		r = check_server(s, err);
-	if (r == 0)
-		r = my_run(s, session, sizeof session - 1, err);
+		r = check_server(db, u, err);
+	if (r == 0 && mysql_real_query(db, session, sizeof session - 1))
+		r = my_failure(db, u, "session", &is_over, err);
 	if (r < 0)
-		my_hang_up(s);
+		mysql_close(db);
+	else
+		*ret = db;
 	return r;
+}
+
+int my_ready(struct my_store *s, struct err *err)
+{
+	return s->db ? 0 : my_connect(&s->url, &s->db, err);
 }
 
 int my_run(struct my_store *s, const char *text, size_t len, struct err *err)
@@ -185,22 +201,9 @@ int my_run(struct my_store *s, const char *text, size_t len, struct err *err)
 
 static int prove(struct my_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err)
 {
-	/* Waits for a commit whose answer was lost, if it is still on its way. */
-	struct my_rows rows;
 	int64_t now = 0, number = 0;
-	int r = my_ask(s, "lb_leader", &rows, err,
-	               "SELECT epoch, number FROM lb_leader WHERE id = 1 FOR UPDATE", "");
+	int r = my_ask_leader(s, &now, &number, err);
 
-	if (r < 0)
-		return r;
-	r = my_rows_next(&rows, err);
-	if (r == 0)
-		r = err_set(err, E_CORRUPT, "lb_leader has no row");
-	if (r > 0)
-		r = my_int(&rows, 0, 0, UINT32_MAX, &now, err);
-	if (r == 0)
-		r = my_int(&rows, 1, 0, INT64_MAX, &number, err);
-	r = my_rows_end(&rows, r);
 	if (r == 0 && epoch && now != epoch)
 		return err_set(err, E_EPOCH, "epoch %" PRIu32 " is over, the store has %" PRId64,
 		               epoch, now);

@@ -31,7 +31,7 @@ static int newest_day(struct my_store *s, const char *table, int64_t *ret, struc
 static void put_end(struct buf *b, int64_t end_us)
 {
 	buf_puts(b, " VALUES LESS THAN (");
-	my_put_int(b, end_us);
+	sql_put_int(b, end_us);
 	buf_puts(b, "), ");
 }
 
@@ -40,7 +40,7 @@ static void put_day(struct buf *b, int64_t from_us)
 	struct civil d = civil_of_day(from_us / DAY_US);
 
 	buf_puts(b, "PARTITION p");
-	my_put_int(b, (int64_t)d.year * 10000 + d.month * 100 + d.day);
+	sql_put_int(b, (int64_t)d.year * 10000 + d.month * 100 + d.day);
 	put_end(b, from_us + DAY_US);
 }
 
@@ -93,7 +93,7 @@ struct day {
 static int next_day(struct my_store *s, const char *table, int64_t before_us, struct day *ret,
                     struct err *err)
 {
-	struct my_rows rows;
+	struct rows *rows = NULL;
 	const char *name = NULL;
 	int r = my_ask(s, table, &rows, err,
 	               "SELECT PARTITION_NAME, CAST(PARTITION_DESCRIPTION AS SIGNED) AS ends FROM"
@@ -104,15 +104,16 @@ static int next_day(struct my_store *s, const char *table, int64_t before_us, st
 
 	if (r < 0)
 		return r;
-	r = my_rows_next(&rows, err);
+	r = rows_step(rows, err);
 	if (r > 0) {
-		r = my_text(&rows, 0, &name, err);
+		r = rows_text(rows, 0, &name, err);
 		if (r == 0)
-			r = my_int(&rows, 1, 0, INT64_MAX, &ret->end_us, err);
+			r = rows_int(rows, 1, 0, INT64_MAX, &ret->end_us, err);
 		if (r == 0)
 			r = snprintf(ret->name, sizeof ret->name, "%s", name) > 0;
 	}
-	return my_rows_end(&rows, r);
+	rows_close(rows);
+	return r;
 }
 
 /* May the day go? Not while the saved outcomes do not know all of it. */

@@ -1,27 +1,19 @@
 /* What is written seldom: tasks, links, documents, commands. */
-#include <inttypes.h>
 
 #include "store/mysql/mysql.h"
 #include "util/err.h"
 
-static const struct {
-	const char *table, *action;
-} docs[] = {
-	[DOC_WORKFLOW] = { "lb_workflow", "save workflow" },
-	[DOC_CALENDAR] = { "lb_calendar", "save calendar" },
-	[DOC_RUNNER] = { "lb_runner", "save runner" },
-	[DOC_BROKER] = { "lb_broker", "save broker" },
-	[DOC_TYPE] = { "lb_task_type", "save task type" },
-	[DOC_SERVER] = { "lb_server", "save server" },
-	[DOC_POOL] = { "lb_pool", "save pool" },
-	[DOC_SETTING] = { "lb_setting", "save setting" },
-	[DOC_PLAN] = { "lb_plan", NULL }, /* the edit itself is the action */
+static const char *const actions[] = {
+	[DOC_WORKFLOW] = "save workflow",
+	[DOC_CALENDAR] = "save calendar",
+	[DOC_RUNNER] = "save runner",
+	[DOC_BROKER] = "save broker",
+	[DOC_TYPE] = "save task type",
+	[DOC_SERVER] = "save server",
+	[DOC_POOL] = "save pool",
+	[DOC_SETTING] = "save setting",
+	[DOC_PLAN] = NULL, /* the edit itself is the action */
 };
-
-const char *my_doc_table(enum store_doc_kind kind)
-{
-	return kind >= DOC_WORKFLOW && kind <= DOC_PLAN ? docs[kind].table : NULL;
-}
 
 static int write_action(struct my_store *s, int64_t at_us, const char *actor, const char *action,
                         const char *object, const char *detail, struct err *err)
@@ -39,29 +31,20 @@ static int write_doc(struct my_store *s, const struct store_doc *d, struct err *
 	struct buf *b = &s->sql;
 	int r;
 
-	if (!my_doc_table(d->kind))
+	if (!doc_table(d->kind))
 		return err_set(err, E_INVALID, "document kind %d", (int)d->kind);
 	buf_clear(b);
-	buf_puts(b, "REPLACE INTO ");
-	buf_puts(b, my_doc_table(d->kind));
-	buf_puts(b, " (id, version, retired, at_us, name, actor, body) VALUES (");
-	my_put_int(b, d->id);
-	buf_putc(b, ',');
-	my_put_int(b, d->version);
-	buf_putc(b, ',');
-	my_put_int(b, d->retired);
-	buf_putc(b, ',');
-	my_put_int(b, d->at_us);
-	buf_putc(b, ',');
-	my_put_string(s, b, d->name);
-	buf_putc(b, ',');
-	my_put_string(s, b, d->actor);
-	buf_putc(b, ',');
-	my_put_text(s, b, d->body ? d->body : "", d->body ? d->body_len : 0);
+	sql_put(b, my_quote, s->db,
+	        "REPLACE INTO ? (id, version, retired, at_us, name, actor, body) VALUES (?, ?, ?, "
+	        "?,"
+	        " ?, ?, ",
+	        "niiiitt", doc_table(d->kind), (int64_t)d->id, (int64_t)d->version,
+	        (int64_t)d->retired, d->at_us, d->name, d->actor);
+	my_quote(s->db, b, d->body ? d->body : "", d->body ? d->body_len : 0);
 	buf_putc(b, ')');
 	r = my_run(s, (const char *)buf_at(b), b->len, err);
-	if (r == 0 && docs[d->kind].action)
-		r = write_action(s, d->at_us, d->actor, docs[d->kind].action, d->name, "", err);
+	if (r == 0 && actions[d->kind])
+		r = write_action(s, d->at_us, d->actor, actions[d->kind], d->name, "", err);
 	return r;
 }
 

@@ -23,17 +23,17 @@ static void checksum(const char *text, char ret[17])
 	snprintf(ret, 17, "%016" PRIx64, h);
 }
 
-static int check_applied(const struct my_rows *rows, int64_t want, struct err *err)
+static int check_applied(struct rows *rows, int64_t want, struct err *err)
 {
 	const char *name = NULL, *sum = NULL;
 	char ours[17];
 	int64_t number = 0;
-	int r = my_int(rows, 0, 1, INT32_MAX, &number, err);
+	int r = rows_int(rows, 0, 1, INT32_MAX, &number, err);
 
 	if (r == 0)
-		r = my_text(rows, 1, &name, err);
+		r = rows_text(rows, 1, &name, err);
 	if (r == 0)
-		r = my_text(rows, 2, &sum, err);
+		r = rows_text(rows, 2, &sum, err);
 	if (r < 0 || !name || !sum)
 		return r;
 	if (number != want)
@@ -53,20 +53,21 @@ static int check_applied(const struct my_rows *rows, int64_t want, struct err *e
 
 static int applied(struct my_store *s, size_t *ret_count, struct err *err)
 {
-	struct my_rows rows;
+	struct rows *rows = NULL;
 	size_t n = 0;
 	int r = my_ask(s, "lb_migration", &rows, err,
 	               "SELECT number, name, checksum FROM lb_migration ORDER BY number", "");
 
 	if (r < 0)
 		return r;
-	while ((r = my_rows_next(&rows, err)) > 0) {
-		r = check_applied(&rows, (int64_t)++n, err);
+	while ((r = rows_step(rows, err)) > 0) {
+		r = check_applied(rows, (int64_t)++n, err);
 		if (r < 0)
 			break;
 	}
 	*ret_count = n;
-	return my_rows_end(&rows, r);
+	rows_close(rows);
+	return r;
 }
 
 /* Statement by statement: one may be repeated, so a migration that stopped half way goes on
@@ -92,7 +93,7 @@ static int apply(struct my_store *s, const struct store_migration *m, struct err
 /* Somebody else's tables? Better refused than mixed with ours. */
 static int check_empty(struct my_store *s, struct err *err)
 {
-	struct my_rows rows;
+	struct rows *rows = NULL;
 	int64_t ours = 0, all = 0;
 	int r = my_ask(s, "tables", &rows, err,
 	               "SELECT COUNT(*), COALESCE(SUM(TABLE_NAME = 'lb_migration'), 0) FROM"
@@ -101,12 +102,12 @@ static int check_empty(struct my_store *s, struct err *err)
 
 	if (r < 0)
 		return r;
-	r = my_rows_next(&rows, err);
+	r = rows_step(rows, err);
 	if (r > 0)
-		r = my_int(&rows, 0, 0, INT64_MAX, &all, err);
+		r = rows_int(rows, 0, 0, INT64_MAX, &all, err);
 	if (r == 0)
-		r = my_int(&rows, 1, 0, INT64_MAX, &ours, err);
-	r = my_rows_end(&rows, r);
+		r = rows_int(rows, 1, 0, INT64_MAX, &ours, err);
+	rows_close(rows);
 	if (r == 0 && all && !ours)
 		r = err_set(err, E_CORRUPT, "database %s has tables, and they are not Sirdar's",
 		            s->url.database);

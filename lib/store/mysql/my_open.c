@@ -3,6 +3,7 @@
 
 #include "store/module.h"
 #include "store/mysql/mysql.h"
+#include "store/read_impl.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -48,23 +49,24 @@ static void my_idle(struct store *st)
 	my_days_ahead((struct my_store *)st, clock_wall_us(&clock_machine), NULL);
 }
 
-static int ask_leader(struct my_store *s, int64_t *ret_epoch, int64_t *ret_number, struct err *err)
+int my_ask_leader(struct my_store *s, int64_t *ret_epoch, int64_t *ret_number, struct err *err)
 {
-	struct my_rows rows;
+	struct rows *rows = NULL;
 	/* Waits for a commit whose answer was lost, if it is still on its way. */
 	int r = my_ask(s, "lb_leader", &rows, err,
 	               "SELECT epoch, number FROM lb_leader WHERE id = 1 FOR UPDATE", "");
 
 	if (r < 0)
 		return r;
-	r = my_rows_next(&rows, err);
+	r = rows_step(rows, err);
 	if (r == 0)
 		r = err_set(err, E_CORRUPT, "lb_leader has no row");
 	if (r > 0)
-		r = my_int(&rows, 0, 0, UINT32_MAX - 1, ret_epoch, err);
+		r = rows_int(rows, 0, 0, UINT32_MAX - 1, ret_epoch, err);
 	if (r == 0)
-		r = my_int(&rows, 1, 0, INT64_MAX, ret_number, err);
-	return my_rows_end(&rows, r);
+		r = rows_int(rows, 1, 0, INT64_MAX, ret_number, err);
+	rows_close(rows);
+	return r;
 }
 
 static int my_take_epoch(struct store *st, const char *who, uint32_t *ret_epoch, struct err *err)
@@ -75,7 +77,7 @@ static int my_take_epoch(struct store *st, const char *who, uint32_t *ret_epoch,
 
 	if (r < 0)
 		return r;
-	r = ask_leader(s, &epoch, &number, err);
+	r = my_ask_leader(s, &epoch, &number, err);
 	if (r == 0)
 		r = my_do(s, err,
 		          "UPDATE lb_leader SET epoch = ?, since_us = ?, who = ? WHERE id = 1",
@@ -90,7 +92,7 @@ static int my_position(struct store *st, uint64_t *ret_number, uint32_t *ret_epo
 {
 	struct my_store *s = (struct my_store *)st;
 	int64_t epoch = 0, number = 0;
-	int r = ask_leader(s, &epoch, &number, err);
+	int r = my_ask_leader(s, &epoch, &number, err);
 
 	if (r == 0) {
 		*ret_number = (uint64_t)number;
@@ -128,4 +130,5 @@ __attribute__((visibility("default"))) const struct store_module sirdar_store_mo
 	.ops_size = sizeof(struct store_ops),
 	.batch_size = sizeof(struct store_batch),
 	.ops = &store_mysql_ops,
+	.reading = &read_mysql_ops,
 };

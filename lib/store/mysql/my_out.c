@@ -1,4 +1,5 @@
 #include <stdarg.h>
+#include <string.h>
 
 #include "store/mysql/mysql.h"
 
@@ -45,10 +46,12 @@ int my_out_put(struct my_out *o, struct err *err, const char *types, ...)
 	va_start(ap, types);
 	for (int i = 0; types[i]; i++) {
 		buf_putc(b, i ? ',' : '(');
-		if (types[i] == 'i')
-			my_put_int(b, va_arg(ap, int64_t));
-		else
-			my_put_string(o->s, b, va_arg(ap, const char *));
+		if (types[i] == 'i') {
+			sql_put_int(b, va_arg(ap, int64_t));
+		} else {
+			const char *text = va_arg(ap, const char *);
+			my_quote(o->s->db, b, text ? text : "", text ? strlen(text) : 0);
+		}
 	}
 	va_end(ap);
 	buf_putc(b, ')');

@@ -4,52 +4,21 @@
 #include "store/mysql/mysql.h"
 #include "util/err.h"
 
-static int read_outcome(const struct my_rows *rows, struct store_outcome *ret, struct err *err)
-{
-	struct store_outcome o = { 0 };
-	int64_t task = 0, status = 0, reason = 0, generation = 0;
-	enum state st = ST_NONE;
-	int r = my_int(rows, 0, 0, UINT32_MAX, &task, err);
-
-	if (r == 0)
-		r = my_int(rows, 1, INT64_MIN, INT64_MAX, &o.lo, err);
-	if (r == 0)
-		r = my_int(rows, 2, o.lo, INT64_MAX, &o.hi, err);
-	if (r == 0)
-		r = my_int(rows, 3, INT32_MIN, INT32_MAX, &status, err);
-	if (r == 0)
-		r = my_int(rows, 4, 0, RE_COUNT - 1, &reason, err);
-	if (r == 0)
-		r = my_int(rows, 5, 0, UINT32_MAX, &generation, err);
-	if (r == 0 && (!state_from_number((int)status, &st) || !state_final(st)))
-		r = err_set(err, E_CORRUPT,
-		            "%s row of task_id %" PRId64 " at %" PRId64
-		            ": column job_status has %" PRId64 ", which is no final state",
-		            rows->table, task, o.lo, status);
-	if (r < 0)
-		return r;
-	o.task = (uint32_t)task;
-	o.state = (uint8_t)st;
-	o.reason = (uint8_t)reason;
-	o.generation = (uint32_t)generation;
-	*ret = o;
-	return 0;
-}
-
-static int each_outcome(struct my_rows *rows, int (*each)(void *ctx, const struct store_outcome *o),
+static int each_outcome(struct rows *rows, int (*each)(void *ctx, const struct store_outcome *o),
                         void *ctx, struct err *err)
 {
 	struct store_outcome o;
 	int r;
 
-	while ((r = my_rows_next(rows, err)) > 0) {
-		r = read_outcome(rows, &o, err);
+	while ((r = rows_step(rows, err)) > 0) {
+		r = rows_outcome(rows, &o, err);
 		if (r == 0)
 			r = each(ctx, &o);
 		if (r < 0)
 			break;
 	}
-	return my_rows_end(rows, r);
+	rows_close(rows);
+	return r;
 }
 
 int my_outcome_number(struct my_store *s, int64_t *ret, struct err *err)
@@ -62,24 +31,24 @@ int my_load_outcomes(struct store *st, int (*each)(void *ctx, const struct store
                      void *ctx, struct err *err)
 {
 	struct my_store *s = (struct my_store *)st;
-	struct my_rows rows;
+	struct rows *rows = NULL;
 	int64_t saved = 0;
 	int r = my_outcome_number(s, &saved, err);
 
 	if (r == 0)
 		r = my_ask(s, "lb_outcome", &rows, err,
-		           "SELECT task_id, lo, hi, job_status, reason, generation FROM lb_outcome"
+		           "SELECT " OUTCOME_COLUMNS " FROM lb_outcome"
 		           " ORDER BY task_id, lo",
 		           "");
 	if (r == 0)
-		r = each_outcome(&rows, each, ctx, err);
+		r = each_outcome(rows, each, ctx, err);
 	if (r == 0)
 		r = my_ask(s, "lb_task_run_history", &rows, err,
 		           "SELECT task_id, curr_run_date, curr_run_date, job_status, reason,"
 		           " generation FROM lb_task_run_history WHERE last_number > ? AND part = 0"
 		           " ORDER BY last_number",
 		           "i", saved);
-	return r < 0 ? r : each_outcome(&rows, each, ctx, err);
+	return r < 0 ? r : each_outcome(rows, each, ctx, err);
 }
 
 static int write_outcomes(struct my_store *s, const struct store_outcome *o, size_t n,
@@ -149,7 +118,7 @@ static int drop_events(struct my_store *s, int64_t number, bool dry_run, size_t 
 static int oldest_row(struct my_store *s, int64_t after, int64_t *ret_number, int64_t *ret_ended_us,
                       struct err *err)
 {
-	struct my_rows rows;
+	struct rows *rows = NULL;
 	int r = my_ask(
 		s, "lb_task_run_history", &rows, err,
 		"SELECT last_number, ended_us FROM lb_task_run_history PARTITION (pold) WHERE"
@@ -158,14 +127,15 @@ static int oldest_row(struct my_store *s, int64_t after, int64_t *ret_number, in
 
 	if (r < 0)
 		return r;
-	r = my_rows_next(&rows, err);
+	r = rows_step(rows, err);
 	if (r > 0) {
-		r = my_int(&rows, 0, 0, INT64_MAX, ret_number, err);
+		r = rows_int(rows, 0, 0, INT64_MAX, ret_number, err);
 		if (r == 0)
-			r = my_int(&rows, 1, 0, INT64_MAX, ret_ended_us, err);
+			r = rows_int(rows, 1, 0, INT64_MAX, ret_ended_us, err);
 		r = r < 0 ? r : 1;
 	}
-	return my_rows_end(&rows, r);
+	rows_close(rows);
+	return r;
 }
 
 static int drop_old_rows(struct my_store *s, int64_t before_us, size_t rows_max, bool dry_run,

@@ -1,42 +1,18 @@
-/* Rows as text from the server, believed only within their columns' ranges. */
+/* Rows as text from the server. */
+#include "store/mysql/my_rows.h"
+
 #include <errno.h>
-#include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "store/mysql/mysql.h"
+#include "util/alloc.h"
 #include "util/err.h"
 
-int my_rows_next(struct my_rows *r, struct err *err)
+bool my_rows_number(struct rows *r, int column, int64_t *ret)
 {
-	r->row = mysql_fetch_row(r->res);
-	if (!r->row)
-		return mysql_errno(r->s->db) ? my_fail(r->s, r->table, err) : 0;
-	r->len = mysql_fetch_lengths(r->res);
-	return 1;
-}
-
-int my_rows_end(struct my_rows *r, int code)
-{
-	/* Of a connection that is gone the result is only memory. */
-	if (!r->s->db)
-		r->res->handle = NULL;
-	mysql_free_result(r->res);
-	return code;
-}
-
-static int bad_column(const struct my_rows *r, unsigned column, const char *why, struct err *err)
-{
-	const MYSQL_FIELD *fields = mysql_fetch_fields(r->res);
-	const char *value = r->row[column], *key = r->row[0];
-
-	return err_set(err, E_CORRUPT, "%s row with %s %s: column %s has %.40s, %s", r->table,
-	               fields[0].name, key ? key : "NULL", fields[column].name,
-	               value ? value : "NULL", why);
-}
-
-static bool parse(const char *text, int64_t *ret)
-{
+	const char *text = ((struct my_rows *)r)->row[column];
 	char *end;
 
 	if (!text)
@@ -46,64 +22,102 @@ static bool parse(const char *text, int64_t *ret)
 	return end != text && !*end && errno == 0;
 }
 
-int my_int(const struct my_rows *r, unsigned column, int64_t lo, int64_t hi, int64_t *ret,
-           struct err *err)
+const char *my_rows_text(struct rows *r, int column, size_t *ret_len)
 {
-	int64_t v = 0;
+	struct my_rows *m = (struct my_rows *)r;
 
-	if (!parse(r->row[column], &v))
-		return bad_column(r, column, "which is no number", err);
-	if (v < lo || v > hi)
-		return bad_column(r, column, "which is out of range", err);
-	*ret = v;
+	if (ret_len)
+		*ret_len = m->len[column];
+	return m->row[column];
+}
+
+const char *my_rows_name(struct rows *r, int column)
+{
+	return mysql_fetch_fields(((struct my_rows *)r)->res)[column].name;
+}
+
+/* ---- the writer's: one at a time, as they come from the server ---- */
+
+static int stream_step(struct rows *r, struct err *err)
+{
+	struct my_rows *m = (struct my_rows *)r;
+	struct my_store *s = m->owner;
+
+	m->row = mysql_fetch_row(m->res);
+	if (!m->row)
+		return mysql_errno(s->db) ? my_fail(s, r->table, err) : 0;
+	m->len = mysql_fetch_lengths(m->res);
+	return 1;
+}
+
+static void stream_close(struct rows *r)
+{
+	struct my_rows *m = (struct my_rows *)r;
+	struct my_store *s = m->owner;
+
+	/* Of a connection that is gone the result is only memory. */
+	if (!s->db)
+		m->res->handle = NULL;
+	mysql_free_result(m->res);
+	free(m);
+}
+
+static const struct rows_ops stream_ops = { MY_ROWS_OPS, .step = stream_step,
+	                                    .close = stream_close };
+
+static int ask(struct my_store *s, const char *table, struct rows **ret, struct err *err,
+               const char *text, const char *types, va_list ap)
+{
+	struct my_rows *m;
+	MYSQL_RES *res;
+	int r = my_ready(s, err);
+
+	if (r < 0)
+		return r;
+	buf_clear(&s->sql);
+	sql_vput(&s->sql, my_quote, s->db, text, types, ap);
+	if (mysql_real_query(s->db, (const char *)buf_at(&s->sql), s->sql.len))
+		return my_fail(s, text, err);
+	res = mysql_use_result(s->db);
+	if (!res)
+		return my_fail(s, text, err);
+	m = mem_new(sizeof *m);
+	*m = (struct my_rows){ .base = { .ops = &stream_ops, .table = table },
+		               .res = res,
+		               .owner = s };
+	*ret = &m->base;
 	return 0;
 }
 
-int my_text(const struct my_rows *r, unsigned column, const char **ret, struct err *err)
+int my_ask(struct my_store *s, const char *table, struct rows **ret, struct err *err,
+           const char *text, const char *types, ...)
 {
-	if (!r->row[column])
-		return bad_column(r, column, "which is no text", err);
-	*ret = r->row[column];
-	return 0;
+	va_list ap;
+
+	va_start(ap, types);
+	int r = ask(s, table, ret, err, text, types, ap);
+	va_end(ap);
+	return r;
 }
 
-/* The order of MY_INSTANCE_COLUMNS: status, then the plain columns as listed. */
-enum {
-	AT_STATUS,
-#define COL(column, member, lo, hi) AT_##column,
-#include "store/instance_cols.def"
-#undef COL
-	AT_COUNT
-};
-
-_Static_assert(AT_COUNT == MY_INSTANCE_WIDTH, "MY_INSTANCE_COLUMNS and instance_cols.def");
-
-static int bad_instance(const struct my_rows *r, unsigned column, struct err *err)
+int my_ask_number(struct my_store *s, const char *table, int64_t *ret, struct err *err,
+                  const char *text, const char *types, ...)
 {
-	const char *value = r->row[column];
+	struct rows *rows = NULL;
+	va_list ap;
 
-	return err_set(err, E_CORRUPT,
-	               "%s row of task_id %s, curr_run_date %s, part %s: column %s has %.40s",
-	               r->table, r->row[AT_task_id], r->row[AT_curr_run_date], r->row[AT_part],
-	               mysql_fetch_fields(r->res)[column].name, value ? value : "NULL");
-}
-
-int my_instance(const struct my_rows *r, struct instance *ret, struct err *err)
-{
-	struct instance i = { 0 };
-	enum state st = ST_NONE;
-	int64_t v = 0;
-
-	if (!parse(r->row[AT_STATUS], &v) || v < INT32_MIN || v > INT32_MAX ||
-	    !state_from_number((int)v, &st))
-		return bad_instance(r, AT_STATUS, err);
-	i.state = (uint8_t)st;
-#define COL(column, member, lo, hi) \
-	if (!parse(r->row[AT_##column], &v) || v < (int64_t)(lo) || v > (int64_t)(hi)) \
-		return bad_instance(r, AT_##column, err); \
-	i.member = (__typeof__(i.member))v;
-#include "store/instance_cols.def"
-#undef COL
-	*ret = i;
-	return 0;
+	va_start(ap, types);
+	int r = ask(s, table, &rows, err, text, types, ap);
+	va_end(ap);
+	if (r < 0)
+		return r;
+	r = rows_step(rows, err);
+	if (r == 0)
+		r = err_set(err, E_NOT_FOUND, "%s: no row", table);
+	else if (r > 0 && rows->ops->text(rows, 0, NULL))
+		r = rows_int(rows, 0, INT64_MIN, INT64_MAX, ret, err);
+	else if (r > 0)
+		*ret = r = 0;
+	rows_close(rows);
+	return r;
 }

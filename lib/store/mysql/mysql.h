@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/rows.h"
+#include "store/sql_text.h"
 #include "store/store_impl.h"
 #include "util/buf.h"
 #include "util/map.h"
@@ -57,21 +59,25 @@ void my_hang_up(struct my_store *s);
 /* What the connection's last failure is to the store's caller. Hangs up when the connection
  * cannot be used any more. */
 int my_fail(struct my_store *s, const char *what, struct err *err);
+/* The same for any connection: only the code and the text. *ret_over: cannot be used again. */
+int my_failure(MYSQL *db, const struct my_url *u, const char *what, bool *ret_over,
+               struct err *err);
+/* A connection to what the url names. */
+int my_connect(const struct my_url *u, MYSQL **ret, struct err *err);
 /* Run one statement that gives no rows. */
 int my_run(struct my_store *s, const char *text, size_t len, struct err *err);
-/* Run a statement with values in place of its `?`: a letter a value, i = int64_t, t = const
- * char * (quoted; NULL: the empty text), n = const char *, a name of letters, digits and _. */
+/* Run a statement with values in place of its `?`, as sql_put(). */
 int my_do(struct my_store *s, struct err *err, const char *text, const char *types, ...);
+/* The leader's row, locked for the transaction. */
+int my_ask_leader(struct my_store *s, int64_t *ret_epoch, int64_t *ret_number, struct err *err);
 /* Begin and prove the epoch (0: prove nothing). Holds the leader's row until my_end().
  * ret_number may be NULL. */
 int my_begin(struct my_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err);
 /* Commit when r is 0, else roll back. Returns what came of it. */
 int my_end(struct my_store *s, int r, struct err *err);
 
-/* Append to a statement. */
-void my_put_int(struct buf *b, int64_t v);
-void my_put_text(struct my_store *s, struct buf *b, const char *text, size_t len); /* quoted */
-void my_put_string(struct my_store *s, struct buf *b, const char *text);           /* NULL: '' */
+/* A text as sql_text.h wants it quoted; ctx: the MYSQL. */
+void my_quote(void *ctx, struct buf *b, const char *text, size_t len);
 
 /* ---- my_out.c: writing many rows ---- */
 /* A statement that grows by rows and runs when it is long enough. Set by hand, n = 0. */
@@ -83,48 +89,22 @@ struct my_out {
 
 /* s->sql is ready for one more row. */
 int my_out_row(struct my_out *o, struct err *err);
-/* One more row: a letter a value, i = int64_t, t = const char * (NULL: the empty text). */
+/* One more row: a letter a value, as sql_put(). */
 int my_out_put(struct my_out *o, struct err *err, const char *types, ...);
 /* Run what is left. With r < 0 only that is returned. */
 int my_out_end(struct my_out *o, int r, struct err *err);
 
 /* ---- my_rows.c: reading ---- */
-struct my_rows {
-	struct my_store *s;
-	MYSQL_RES *res;
-	MYSQL_ROW row;
-	unsigned long *len;
-	const char *table; /* for errors */
-};
-
-/* Rows as they come from the server: nothing else may be asked before my_rows_end(). Values as
- * in my_do(). */
-int my_ask(struct my_store *s, const char *table, struct my_rows *ret, struct err *err,
+/* Rows as they come from the server: nothing else may be asked before rows_close(), which reads
+ * the rest away. Values as in my_do(). */
+int my_ask(struct my_store *s, const char *table, struct rows **ret, struct err *err,
            const char *text, const char *types, ...);
 /* One number of one row; 0 for NULL, E_NOT_FOUND without a row. */
 int my_ask_number(struct my_store *s, const char *table, int64_t *ret, struct err *err,
                   const char *text, const char *types, ...);
-/* 1 a row, 0 the end, negative. */
-int my_rows_next(struct my_rows *r, struct err *err);
-/* Returns `code`. The rest of the rows is read away. */
-int my_rows_end(struct my_rows *r, int code);
-/* A number within lo..hi, else E_CORRUPT naming table, key and column. */
-int my_int(const struct my_rows *r, unsigned column, int64_t lo, int64_t hi, int64_t *ret,
-           struct err *err);
-int my_text(const struct my_rows *r, unsigned column, const char **ret, struct err *err);
-/* An image from a row of MY_INSTANCE_COLUMNS, at column 0. */
-int my_instance(const struct my_rows *r, struct instance *ret, struct err *err);
-
-#define MY_INSTANCE_COLUMNS \
-	"job_status, task_id, curr_run_date, part, due, eff_due_us, created_us, started_us, " \
-	"ended_us, retry_at_us, token, last_number, cause, generation, revision, version, " \
-	"broker_id, exit_code, attempt, infra, reason, flags, origin, priority, intent, " \
-	"former, grace_ms"
-#define MY_INSTANCE_WIDTH 27
 
 /* ---- others ---- */
 int my_migrate(struct my_store *s, struct err *err);
-const char *my_doc_table(enum store_doc_kind kind); /* NULL: no such kind */
 int my_commit(struct store *s, const struct store_batch *b, struct err *err);
 int my_write_docs(struct my_store *s, const struct store_batch *b, struct err *err);
 int my_outcome_number(struct my_store *s, int64_t *ret, struct err *err);

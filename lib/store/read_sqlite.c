@@ -1,0 +1,167 @@
+/* SQLite for the reader: a connection that can only read, and statements as rows. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store/read_impl.h"
+#include "store/sqlite.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+
+/* Virtual machine steps between two looks at the clock: some tenths of a millisecond. */
+#define PROGRESS_STEPS 20000
+
+struct sqlite_reader {
+	struct reader base;
+	sqlite3 *db;
+	int64_t deadline_us; /* of the present call */
+};
+
+static int on_progress(void *ctx)
+{
+	const struct sqlite_reader *r = ctx;
+
+	return clock_mono_us(&clock_machine) > r->deadline_us;
+}
+
+static void sqlite_reader_close(struct reader *base)
+{
+	struct sqlite_reader *r = (struct sqlite_reader *)base;
+
+	sqlite3_close(r->db);
+	free(r);
+}
+
+static int open_database(struct sqlite_reader *r, const char *path, struct err *err)
+{
+	int rc = sqlite3_open_v2(path, &r->db,
+	                         SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+	                         NULL);
+	int code;
+
+	if (rc != SQLITE_OK)
+		return sql_fail(r->db, rc, path, err);
+	sqlite3_db_config(r->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	sqlite3_busy_timeout(r->db, 1000);
+	code = sql_exec(r->db,
+	                "PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;"
+	                "PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY",
+	                err);
+	if (code == 0)
+		code = sqlite_check_schema(r->db, err);
+	sqlite3_progress_handler(r->db, PROGRESS_STEPS, on_progress, r);
+	return code;
+}
+
+static int sqlite_reader_open(const char *dir, struct reader **ret, struct err *err)
+{
+	struct sqlite_reader *r = mem_new(sizeof *r);
+	char *path = mem_fmt("%s/sirdar.db", dir);
+	int code;
+
+	r->base.ops = &read_sqlite_ops;
+	r->deadline_us = INT64_MAX;
+	if (access(path, F_OK) < 0 && errno == ENOENT)
+		code = err_set(err, E_NOT_FOUND, "no store at %s", path);
+	else
+		code = open_database(r, path, err);
+	free(path);
+	if (code < 0)
+		sqlite_reader_close(&r->base);
+	else
+		*ret = &r->base;
+	return code;
+}
+
+static int sqlite_reader_begin(struct reader *base, struct err *err)
+{
+	struct sqlite_reader *r = (struct sqlite_reader *)base;
+
+	r->deadline_us = clock_mono_us(&clock_machine) + READ_TIME_MS * US_PER_MS;
+	return sql_exec(r->db, "BEGIN", err);
+}
+
+static void sqlite_reader_end(struct reader *base)
+{
+	struct sqlite_reader *r = (struct sqlite_reader *)base;
+
+	r->deadline_us = INT64_MAX;
+	if (!sqlite3_get_autocommit(r->db))
+		sql_exec(r->db, "ROLLBACK", NULL);
+}
+
+static void owned_close(struct rows *rows)
+{
+	sqlite3_finalize(((struct sql_rows *)rows)->q);
+	free(rows);
+}
+
+static const struct rows_ops owned_rows_ops = { SQL_ROWS_OPS, .close = owned_close };
+
+static int sqlite_reader_query(struct reader *base, const char *table, const char *text,
+                               struct rows **ret, struct err *err)
+{
+	struct sqlite_reader *r = (struct sqlite_reader *)base;
+	sqlite3_stmt *q = NULL;
+	int rc = sqlite3_prepare_v2(r->db, text, -1, &q, NULL);
+
+	if (rc != SQLITE_OK)
+		return sql_fail(r->db, rc, text, err);
+	struct sql_rows *rows = mem_new(sizeof *rows);
+	*rows = sql_rows(r->db, q, table);
+	rows->base.ops = &owned_rows_ops;
+	*ret = &rows->base;
+	return 0;
+}
+
+static void sqlite_quote(void *ctx, struct buf *b, const char *text, size_t len)
+{
+	(void)ctx;
+	buf_putc(b, '\'');
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\'')
+			buf_putc(b, '\'');
+		buf_putc(b, text[i]);
+	}
+	buf_putc(b, '\'');
+}
+
+static int pragma(struct sqlite_reader *r, const char *text, int64_t *ret, struct err *err)
+{
+	struct rows *rows = NULL;
+	int code = sqlite_reader_query(&r->base, "pragma", text, &rows, err);
+
+	if (code < 0)
+		return code;
+	code = rows_step(rows, err);
+	if (code > 0)
+		code = rows_int(rows, 0, 0, INT64_MAX, ret, err);
+	rows_close(rows);
+	return code;
+}
+
+static int sqlite_size(struct reader *base, uint64_t *ret_bytes, struct err *err)
+{
+	struct sqlite_reader *r = (struct sqlite_reader *)base;
+	int64_t pages = 0, page = 0;
+	int code = pragma(r, "PRAGMA page_count", &pages, err);
+
+	if (code == 0)
+		code = pragma(r, "PRAGMA page_size", &page, err);
+	*ret_bytes = (uint64_t)(pages * page);
+	return code;
+}
+
+const struct read_ops read_sqlite_ops = {
+	.prefix = "sqlite:",
+	.open = sqlite_reader_open,
+	.close = sqlite_reader_close,
+	.begin = sqlite_reader_begin,
+	.end = sqlite_reader_end,
+	.query = sqlite_reader_query,
+	.quote = sqlite_quote,
+	.size = sqlite_size,
+	.by_history_key = " INDEXED BY lb_task_run_history_key",
+};
