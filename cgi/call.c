@@ -1,5 +1,6 @@
 #include "cgi/call.h"
 
+#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -97,6 +98,43 @@ int call_args_only(struct call *c, const char *const *names)
 
 	MHD_get_connection_values(c->conn, MHD_GET_ARGUMENT_KIND, arg_check, &k);
 	return k.code;
+}
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+	while (*names != NULL && strcmp(*names, name) != 0)
+		names++;
+	return *names != NULL;
+}
+
+int call_members_only(struct call *c, const char *const *names)
+{
+	const cJSON *m;
+	char known[200] = "";
+	size_t n = 0;
+
+	cJSON_ArrayForEach(m, c->json)
+	{
+		if (is_one_of(m->string, names))
+			continue;
+		for (size_t i = 0; names[i] != NULL && n < sizeof(known); i++)
+			n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", i ? ", " : "",
+			                      names[i]);
+		return call_fail(c, E_INVALID, "body", "there is no key '%.60s' here, want %s",
+		                 m->string, known);
+	}
+	return 0;
+}
+
+int call_truth_member(struct call *c, const char *key, bool *ret)
+{
+	const cJSON *v = json_get(c->json, key);
+
+	if (v != NULL && !cJSON_IsBool(v))
+		return call_fail(c, E_INVALID, key, "'%s' wants true or false", key);
+	if (v != NULL)
+		*ret = cJSON_IsTrue(v);
+	return 0;
 }
 
 const char *call_header(struct call *c, const char *name)

@@ -110,6 +110,10 @@ int call_arg_int(struct call *c, const char *name, int64_t def, int64_t lo, int6
 int call_arg_bool(struct call *c, const char *name, bool *ret);
 /* E_INVALID that names every argument not in the NULL-terminated list. */
 int call_args_only(struct call *c, const char *const *names);
+/* The same of the members of the body; names what is allowed. */
+int call_members_only(struct call *c, const char *const *names);
+/* true or false; *ret is kept when the member is absent. E_INVALID */
+int call_truth_member(struct call *c, const char *key, bool *ret);
 const char *call_header(struct call *c, const char *name);
 /* Set place and hint of the error to come, and return err_set(). */
 __attribute__((format(printf, 4, 5))) int call_fail(struct call *c, int code, const char *place,

@@ -1,3 +1,4 @@
+#include <cjson/cJSON.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +30,8 @@ static int text_member(struct call *c, const char *key, bool required, char *ret
 	if (v == NULL && (required || json_get(c->json, key) != NULL))
 		return call_fail(c, E_INVALID, key, "'%s' wants a text", key);
 	if (v != NULL && strlen(v) >= size)
-		return call_fail(c, E_INVALID, key, "'%s' is longer than %zu bytes", key, size - 1);
+		return call_fail(c, E_INVALID, key, "'%s' has %zu bytes, want at most %zu", key,
+		                 strlen(v), size - 1);
 	snprintf(ret, size, "%s", v != NULL ? v : "");
 	return 0;
 }
@@ -79,8 +81,12 @@ static int login_done(struct call *c)
 static int token_members(struct call *c, struct login *l, bool name_required)
 {
 	char role[32] = "";
+	const cJSON *given = json_get(c->json, "days");
 	int64_t days = json_int(c->json, "days", 0);
 
+	if (given != NULL && !cJSON_IsNumber(given))
+		return call_fail(c, E_INVALID, "days", "'days' wants a number, 0 to %d",
+		                 TOKEN_DAYS_MAX);
 	if (text_member(c, "name", name_required, l->name, sizeof(l->name)) < 0 ||
 	    text_member(c, "role", false, role, sizeof(role)) < 0)
 		return c->err.code;
@@ -95,9 +101,11 @@ static int token_members(struct call *c, struct login *l, bool name_required)
 
 int login_post(struct call *c)
 {
+	static const char *const keys[] = { "user", "password", "name", "role", "days", NULL };
 	struct login *l = c->extra = mem_new(sizeof(*l));
 
-	if (guard_origin(c) < 0 || text_member(c, "user", true, l->user, sizeof(l->user)) < 0 ||
+	if (guard_origin(c) < 0 || call_members_only(c, keys) < 0 ||
+	    text_member(c, "user", true, l->user, sizeof(l->user)) < 0 ||
 	    text_member(c, "password", true, l->password, sizeof(l->password)) < 0 ||
 	    token_members(c, l, false) < 0)
 		return c->err.code;
@@ -148,9 +156,11 @@ static int password_work(struct call *c, struct reader *r)
 
 int password_post(struct call *c)
 {
+	static const char *const keys[] = { "old", "new", NULL };
 	struct login *l = c->extra = mem_new(sizeof(*l));
 
-	if (text_member(c, "old", true, l->password, sizeof(l->password)) < 0 ||
+	if (call_members_only(c, keys) < 0 ||
+	    text_member(c, "old", true, l->password, sizeof(l->password)) < 0 ||
 	    text_member(c, "new", true, l->other, sizeof(l->other)) < 0 ||
 	    auth_may_try(c->cgi->auth, c, "admin") < 0)
 		return c->err.code;
@@ -189,9 +199,10 @@ static int token_make_work(struct call *c, struct reader *r)
 
 int tokens_post(struct call *c)
 {
+	static const char *const keys[] = { "name", "role", "days", NULL };
 	struct login *l = c->extra = mem_new(sizeof(*l));
 
-	if (token_members(c, l, true) < 0)
+	if (call_members_only(c, keys) < 0 || token_members(c, l, true) < 0)
 		return c->err.code;
 	return call_hash(c, token_make_work);
 }

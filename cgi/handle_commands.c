@@ -38,12 +38,6 @@ static int command_done(struct call *c)
 	return reply_json(c, c->ask_dry ? MHD_HTTP_OK : MHD_HTTP_ACCEPTED);
 }
 
-static bool member_known(const char *name)
-{
-	return strcmp(name, "kind") == 0 || strcmp(name, "args") == 0 ||
-	       strcmp(name, "dry_run") == 0 || strcmp(name, "request_id") == 0;
-}
-
 /* The caller's request id, else ours: either way it goes back with the answer. */
 static int request_id_read(struct call *c, char ret[80])
 {
@@ -76,30 +70,37 @@ static int command_send(struct call *c, const struct kind *kind, const cJSON *ar
 int commands_post(struct call *c)
 {
 	const char *name = json_text(c->json, "kind");
-	const cJSON *args = json_get(c->json, "args"), *dry = json_get(c->json, "dry_run"), *m;
+	static const char *const keys[] = { "kind", "args", "dry_run", "request_id", NULL };
+	const cJSON *args = json_get(c->json, "args");
 	const struct kind *kind;
+	bool dry = false;
 
-	cJSON_ArrayForEach(m, c->json) if (!member_known(m->string)) return call_fail(
-		c, E_INVALID, "body", "there is no key '%.60s' here", m->string);
+	if (call_members_only(c, keys) < 0 || call_truth_member(c, "dry_run", &dry) < 0)
+		return c->err.code;
 	if (name == NULL)
 		return call_fail(c, E_INVALID, "kind", "'kind' wants a text");
 	if (args != NULL && !cJSON_IsObject(args))
 		return call_fail(c, E_INVALID, "args", "'args' wants an object");
-	if (dry != NULL && !cJSON_IsBool(dry))
-		return call_fail(c, E_INVALID, "dry_run", "'dry_run' wants true or false");
 	kind = kind_find(name);
 	if (kind == NULL)
-		return call_fail(c, E_INVALID, "kind", "there is no command '%.40s'", name);
-	return command_send(c, kind, args, cJSON_IsTrue(dry));
+		return call_fail(
+			c, E_INVALID, "kind",
+			"there is no command '%.40s'; want one such as apply, redo or backfill",
+			name);
+	return command_send(c, kind, args, dry);
 }
 
 /* POST /workflows is the command `apply`, its args beside dry_run and request_id. */
 int workflows_post(struct call *c)
 {
 	cJSON *args = cJSON_CreateObject(), *m = c->json->child, *next;
-	bool dry = json_true(c->json, "dry_run");
-	int r;
+	bool dry = false;
+	int r = call_truth_member(c, "dry_run", &dry);
 
+	if (r < 0) {
+		cJSON_Delete(args);
+		return r;
+	}
 	for (; m != NULL; m = next) {
 		next = m->next;
 		if (strcmp(m->string, "dry_run") == 0 || strcmp(m->string, "request_id") == 0)

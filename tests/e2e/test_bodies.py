@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Every field of every body that the API takes, with every kind of wrong value: 400, and the error
+names the field, what was found and what is allowed. Fields come from schema/openapi.yaml and from the
+table of commands' arguments. TAP."""
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Site, main, test  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+BODIES = {"Login": "/api/v1/login", "Password": "/api/v1/password", "TokenNew": "/api/v1/tokens",
+          "Apply": "/api/v1/workflows", "CommandNew": "/api/v1/commands"}
+GOOD = {"Login": {"user": "admin", "password": "not this one"}, "Password": {"old": "a", "new": "b"},
+        "TokenNew": {"name": "test-token", "role": "viewer"},
+        "Apply": {"documents": [{"name": "x.yaml", "text": "workflow: x"}], "dry_run": True},
+        "CommandNew": {"kind": "freeze", "args": {"selection": {"tasks": ["a/b/c"]}}, "dry_run": True}}
+
+
+def schemas():
+    text = (ROOT / "schema/openapi.yaml").read_text()
+    for name in BODIES:
+        block = re.search(rf"^    {name}:\n((?:      .*\n)+)", text, re.M).group(1)
+        for key, rest in re.findall(r"^        (\w+): \{type: (.*)\}$", block, re.M):
+            yield name, key, rest.split(",")[0].split("}")[0].strip()
+
+
+WRONG = {"string": [7, True, ["x"], {"x": "y"}, "x" * 70_000], "integer": ["many", True, [1], {"x": 1}, 10 ** 15],
+         "boolean": ["yes", 1, [True], {"x": True}], "array": ["word", 7, True, {"x": 1}, [7], [["x"]]],
+         "object": ["word", 7, True, ["x"]]}
+
+
+def post(s, path, text):
+    """A body as it stands, also when it is no JSON."""
+    return s.ask("POST", path, text)
+
+
+def told(status, answer, key):
+    """None, or what is wrong with the refusal."""
+    if status not in (400, 413, 422):
+        return f"answered {status} {str(answer)[:120]}"
+    e = answer["error"]
+    text = f"{e['message']} {e['hint']} {json.dumps(e.get('details', ''))}"
+    if status == 413:
+        return None if re.search(r"\d", text) else f"does not say how large: {text}"
+    if key not in e["place"] and key not in text:
+        return f"does not name {key}: {e}"
+    if not re.search(r"want|expected|allowed|missing|at most|is not|unknown|of type|must", text):
+        return f"does not say what is allowed: {e}"
+    return None
+
+
+@test
+def each_field_of_each_body_refuses_what_it_cannot_be(s):
+    bad, n = [], 0
+    for name, key, kind in schemas():
+        for value in WRONG[kind]:
+            body = dict(GOOD[name], **{key: value})
+            if name == "Login" and key in ("name", "role", "days"):
+                body.setdefault("name", "x")
+            status, answer = post(s, BODIES[name], body)
+            wrong = told(status, answer, key)
+            n += 1
+            if wrong:
+                bad.append(f"{name}.{key} = {str(value)[:30]}: {wrong}")
+        body = dict(GOOD[name])
+        body[key + "x"] = 1
+        wrong = told(*post(s, BODIES[name], body), key + "x")
+        if wrong:
+            bad.append(f"{name}.{key}x: {wrong}")
+    assert n > 60 and not bad, f"{n} tried\n" + "\n".join(bad[:40])
+
+
+@test
+def a_field_that_must_be_there_is_missed_by_name(s):
+    text = (ROOT / "schema/openapi.yaml").read_text()
+    bad = []
+    for name in BODIES:
+        block = re.search(rf"^    {name}:\n((?:      .*\n)+)", text, re.M).group(1)
+        for key in re.search(r"required: \[([^\]]*)\]", block).group(1).split(", "):
+            body = {k: v for k, v in GOOD[name].items() if k != key}
+            wrong = told(*post(s, BODIES[name], body), key)
+            if wrong:
+                bad.append(f"{name} without {key}: {wrong}")
+    assert not bad, "\n".join(bad)
+
+
+NEEDED = {"documents": [{"name": "x", "text": "workflow: x"}], "priority": 3, "level": "info", "pool": "p", "project": "p"}
+
+
+@test
+def each_argument_of_each_command_refuses_what_it_cannot_be(s):
+    s.apply("workflow: w\nproject: p\nstart_date: 2026-03-01\ntasks:\n  t: {type: noop, cycle: day, catchup: {mode: none}}\n")
+    source = (ROOT / "baseserver/commander_order.c").read_text()
+    table = source[source.index("keys_of[CK_COUNT]"):]
+    table = table[:table.index("};")]
+    bad, n = [], 0
+    for kind, keys in re.findall(r"\[CK_(\w+)\] =\s*\{([^}]*)\}", table):
+        kind = kind.lower().replace("_", "-")
+        for key in re.findall(r'"(\w+)"', keys) + ["message"]:
+            for value in (["x", ["y"]], {"zz": {"y": 1}}, "\u0001", -1, 10 ** 15):
+                good = {"selection": {"tasks": ["p/w/t"], "dates": ["2026-03-01"]}} if "selection" in keys else {}
+                if kind in ("retire", "online", "offline"):
+                    good = {"selection": {"tasks": ["p/w/t"]}}
+                if key == "message" and isinstance(value, str):
+                    continue  # any text will do
+                others = {k: v for k, v in NEEDED.items() if k in re.findall(r'"(\w+)"', keys)}
+                args = {**good, **others, key: value}
+                status, answer = post(s, "/api/v1/commands", {"kind": kind, "args": args, "dry_run": True})
+                n += 1
+                if status < 400:
+                    bad.append(f"{kind} {key} = {value!r}: accepted {str(answer)[:80]}")
+                elif status >= 500 and status != 501:
+                    bad.append(f"{kind} {key} = {value!r}: {status} {answer}")
+                elif key not in json.dumps(answer) and not (status == 400 and "line" in json.dumps(answer)):
+                    bad.append(f"{kind} {key} = {value!r}: does not name it: {answer['error']['message'][:150]}")
+    assert n > 200 and not bad, f"{n} tried\n" + "\n".join(bad[:40])
+
+
+if __name__ == "__main__":
+    sys.exit(main(lambda: Site("bodies").start(types=("noop:1",))))
