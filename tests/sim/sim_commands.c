@@ -441,7 +441,9 @@ size_t commands_pending(bool print)
 	size_t n = 0;
 
 	for (size_t i = 0; i < n_orders; i++) {
-		if (over(&orders[i]))
+		/* One that is to stop at a failure waits for what it let go, and that for a
+		 * parent, perhaps for ever. */
+		if (over(&orders[i]) || (orders[i].may_stop && promises_out(orders[i].id)))
 			continue;
 		n++;
 		if (print)

@@ -96,6 +96,13 @@ static int64_t out_now(const struct deed *d, bool *ret_all_wait)
 	return n;
 }
 
+bool promises_out(uint64_t id)
+{
+	bool all_wait;
+
+	return id < DEEDS_MAX && out_now(&deeds[id], &all_wait) > 0;
+}
+
 static bool opens(const struct transition *tr)
 {
 	return tr->event == EV_CREATE || tr->event == EV_REDO ||
