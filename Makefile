@@ -29,7 +29,8 @@ ifneq ($(findstring clang,$(CC)),)
 HARDEN   := $(filter-out -ftrivial-auto-var-init=zero,$(HARDEN)) # clang 14 wants a password for it
 endif
 ifneq ($(SAN)$(COVERAGE),)
-OPT      := -O1 -g -fno-omit-frame-pointer
+# Coverage wants the branches as they are written: nothing inlined, nothing folded.
+OPT      := $(if $(COVERAGE),-O0,-O1) -g -fno-omit-frame-pointer
 HARDEN   :=
 else
 OPT      := -O2 -g

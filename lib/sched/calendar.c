@@ -155,7 +155,7 @@ void calendar_print(const struct calendar *c, struct buf *out)
 bool calendar_parse(const char *text, struct calendar **ret_calendar)
 {
 	struct calendar_day *days = NULL;
-	size_t n = 0;
+	size_t n = 0, cap = 0;
 	char *end;
 	long weekdays = strtol(text, &end, 10);
 	bool good = end != text && weekdays >= 0 && weekdays <= CALENDAR_ALL_WEEK;
@@ -169,7 +169,10 @@ bool calendar_parse(const char *text, struct calendar **ret_calendar)
 			break;
 		long day = strtol(text + 2, &end, 10);
 		good = end != text + 2;
-		days = mem_grow(days, n + 1, sizeof *days);
+		if (n == cap) {
+			cap = cap ? cap * 2 : 64;
+			days = mem_grow(days, cap, sizeof *days);
+		}
 		days[n++] = (struct calendar_day){ (int32_t)day, text[1] == '+' };
 	}
 	good = good && calendar_new((uint8_t)weekdays, days, n, ret_calendar, NULL) == 0;

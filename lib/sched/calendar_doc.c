@@ -91,11 +91,13 @@ static const char *dash(const char *p)
 static const char *date(const char *p, struct written *ret)
 {
 	*ret = (struct written){ 0 };
-	if (strspn(p, "0123456789") == 4)
+	if (strspn(p, "0123456789") == 4) {
 		p = dash(number(p, 4, &ret->year));
+		if (ret->year < YEAR_LOW)
+			return NULL;
+	}
 	p = number(dash(number(p, 2, &ret->month)), 2, &ret->day);
-	bool is_real = p && ret->year >= 0 && ret->month >= 1 && ret->month <= 12 &&
-	               ret->day >= 1 &&
+	bool is_real = p && ret->month >= 1 && ret->month <= 12 && ret->day >= 1 &&
 	               ret->day <= civil_month_days(ret->year ? ret->year : 2000, ret->month);
 	return is_real ? p : NULL;
 }

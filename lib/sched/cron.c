@@ -220,18 +220,13 @@ static struct civil clip_down(const struct cron *c, struct civil d)
 	return d.year > max ? (struct civil){ max, 12, 31 } : d;
 }
 
-static bool same_date(struct civil a, struct civil b)
-{
-	return a.year == b.year && a.month == b.month && a.day == b.day;
-}
-
 int64_t cron_label_next(const struct cron *c, int64_t from)
 {
 	int64_t day = floor_div(from, DAY_S), time = -1;
 	struct civil asked = civil_of_day(day), d = clip_up(c, asked);
 	int64_t found = next_day(c, d);
 
-	if (same_date(asked, d) && found == day) {
+	if (asked.year == d.year && found == day) {
 		time = next_time(c, from - day * DAY_S);
 		if (time < 0)
 			found = next_day(c, clip_up(c, civil_of_day(day + 1)));
@@ -247,7 +242,7 @@ int64_t cron_label_prev(const struct cron *c, int64_t to)
 	struct civil asked = civil_of_day(day), d = clip_down(c, asked);
 	int64_t found = prev_day(c, d);
 
-	if (same_date(asked, d) && found == day) {
+	if (asked.year == d.year && found == day) {
 		time = prev_time(c, to - day * DAY_S);
 		if (time < 0)
 			found = prev_day(c, clip_down(c, civil_of_day(day - 1)));

@@ -82,7 +82,9 @@ bool instant_parse(const char *text, const struct tz *tz, struct instant *ret)
 
 	if (!take_date(&text, &got.day))
 		return false;
-	if (take_char(&text, 'T') || (*text == ' ' && text[1] && take_char(&text, ' '))) {
+	bool is_blank = *text == ' ' && text[1]; /* one at the end is none */
+	if (is_blank || *text == 'T') {
+		text++;
 		got.is_date = false;
 		if (!take_clock(&text, &seconds))
 			return false;

@@ -122,7 +122,7 @@ static int64_t raw_prev(const struct plan *p, int64_t t)
 		return cron_prev(p->s.cron, p->s.tz, t);
 	if (p->has_cycle)
 		return cycle_floor(&c, t - 1);
-	return p->unit == CU_ONCE && t > p->s.start ? p->s.start : PLAN_BEFORE;
+	return p->unit == CU_ONCE ? p->s.start : PLAN_BEFORE; /* t is behind the start */
 }
 
 static bool raw_has(const struct plan *p, int64_t t)
@@ -276,7 +276,7 @@ int64_t plan_count(const struct plan *p, int64_t lo, int64_t hi, int64_t max)
 
 	if (lo == INT64_MIN)
 		lo++;
-	for (t = plan_next(p, lo - 1); t < hi && t != PLAN_NEVER && n < max; t = plan_next(p, t))
+	for (t = plan_next(p, lo - 1); t < hi && n < max; t = plan_next(p, t))
 		n++;
 	return n;
 }

@@ -271,7 +271,7 @@ static void write_out_rule(struct tz *tz, int64_t last)
 			break;
 		if (s.from > last)
 			add_transition(tz, s.from, s.offset);
-		else if (s.to > last && last > INT64_MIN)
+		else if (s.to > last)
 			add_transition(tz, last, s.offset);
 	}
 	if (s.to == INT64_MAX) /* no summer time */

@@ -171,6 +171,7 @@ static void the_same_is_told_from_what_differs(void **state)
 static void every_mistake_is_told_with_its_place(void **state)
 {
 	(void)state;
+	/* text, what is wrong with it, where */
 	static const struct {
 		const char *text, *code, *path;
 		int line;
@@ -217,6 +218,12 @@ static void every_mistake_is_told_with_its_place(void **state)
 		  "unknown_key", "holidays[0]", 3 },
 		{ "calendar: c\nweekends: []\nholidays: {20266: []}\n", "wrong_value", "holidays",
 		  3 },
+		{ "calendar: c\nweekends: []\nholidays: {2026x: []}\n", "wrong_value", "holidays",
+		  3 },
+		{ "calendar: c\nweekends: []\nholidays: [0000-01-01]\n", "wrong_value",
+		  "holidays[0]", 3 },
+		{ "calendar: c\nweekends: []\nyears: 0001..9999\nholidays: [01-01..12-31]\n",
+		  "limit", "", 1 },
 		{ "calendar: c\nweekends: []\nholidays: {abcd: []}\n", "wrong_value", "holidays",
 		  3 },
 		{ "calendar: c\nweekends: []\nholidays: {0000: []}\n", "wrong_value", "holidays",
@@ -248,6 +255,53 @@ static void every_mistake_is_told_with_its_place(void **state)
 		diags_done(&d);
 		diags_init(&d);
 	}
+}
+
+static void what_is_said_twice_the_same_way_is_no_conflict(void **state)
+{
+	(void)state;
+	const struct calendar *c = read_one("calendar: c\nweekends: []\n"
+	                                    "holidays: [2026-01-01..2026-01-03, 2026-01-02]\n");
+
+	assert_false(allows(c, 2026, 1, 2));
+	c = read_one("calendar: leap\nweekends: []\nholidays: {2024: [02-29]}\n");
+	assert_false(allows(c, 2024, 2, 29));
+}
+
+static void a_calendar_is_text_and_back(void **state)
+{
+	struct calendar *made, *back;
+	struct buf out;
+
+	(void)state;
+	const struct calendar *c = read_one("calendar: c\nworking: [monday]\nyears: 2000..2060\n"
+	                                    "holidays: [01-01, 05-01..05-03]\nworkdays: [12-31]\n");
+	buf_init(&out);
+	calendar_print(c, &out);
+	assert_true(calendar_parse(buf_str(&out), &back));
+	assert_true(calendar_same(c, back));
+	calendar_free(back);
+	assert_true(calendar_parse("", &back));
+	assert_null(back);
+	struct calendar_day *many = calloc(CALENDAR_DAYS_MAX + 1, sizeof *many);
+	assert_non_null(many);
+	assert_true(calendar_new(0, many, CALENDAR_DAYS_MAX + 1, &made, NULL) < 0);
+	free(many);
+	buf_done(&out);
+}
+
+static void a_description_has_a_limit(void **state)
+{
+	struct buf text;
+
+	(void)state;
+	buf_init(&text);
+	buf_puts(&text, "calendar: c\nweekends: []\ndescription: ");
+	for (int i = 0; i < 10001; i++)
+		buf_putc(&text, 'x');
+	assert_true(read_text(buf_str(&text)) < 0);
+	assert_string_equal(d.items[0].at.path, "description");
+	buf_done(&text);
 }
 
 static void one_name_stands_once(void **state)
@@ -384,6 +438,9 @@ int main(void)
 		T(printing_reads_back_the_same),
 		T(the_same_is_told_from_what_differs),
 		T(every_mistake_is_told_with_its_place),
+		T(what_is_said_twice_the_same_way_is_no_conflict),
+		T(a_calendar_is_text_and_back),
+		T(a_description_has_a_limit),
 		T(one_name_stands_once),
 		T(a_task_keeps_its_calendar_when_the_documents_are_gone),
 		T(an_unknown_calendar_is_refused_with_the_nearest),

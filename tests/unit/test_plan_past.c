@@ -193,6 +193,7 @@ static void a_past_that_does_not_read_back_is_told(void **state)
 		"1 2 3 1 0 9 0 0 0 0 0 0 0\tUTC\t\t200\n",
 		"1 2 3 1 0 9 0 0 0 0 0 0 0\tUTC\t\t-1\n",
 		"1 2 3 0 0 9 0 0 0 0 0 0 0\tUTC\t\t\n",
+		"x\ny\n",
 	};
 
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -275,6 +276,8 @@ static void what_changes_dates_is_told_from_what_does_not(void **state)
 	assert_false(same_after(a, b));
 	b.offset.kind = OFF_WEEKDAY;
 	assert_false(same_after(a, b));
+	a.offset = b.offset, a.offset.days = 2;
+	assert_false(same_after(a, b));
 	assert_true(cron_same(c1, c3));
 	assert_false(cron_same(c1, c2));
 	assert_int_equal(cron_hash(c1), cron_hash(c3));
@@ -298,6 +301,20 @@ static void an_outcome_does_not_cover_dates_that_are_planned_later(void **state)
 	assert_int_equal(o.len, 1);
 	plan_follow(later, was, AT(2026, 3, 5) + 1, 1);
 	assert_false(outcomes_replan(&o, was, later, plan_since(later)));
+	s.step = 2;
+	struct plan *fewer = made(&s);
+	plan_follow(fewer, was, AT(2026, 3, 3), 1);
+	assert_false(outcomes_replan(&o, was, fewer, plan_since(fewer)));
+	plan_free(fewer);
+	struct outcome_range turned = { 9, 8, 1, ST_SUCC, RE_NONE, { 0 } };
+	assert_false(outcomes_put(&o, &turned));
+	turned.lo = AT(2026, 2, 1), turned.hi = AT(2026, 3, 2);
+	assert_false(outcomes_put(&o, &turned));
+	turned.hi = AT(2026, 2, 2);
+	assert_true(outcomes_put(&o, &turned));
+	turned.lo = turned.hi = AT(2027, 2, 2);
+	assert_true(outcomes_put(&o, &turned));
+	outcomes_set(&o, NULL, AT(2027, 2, 3), 1, ST_SUCC, RE_NONE);
 	plan_follow(is, was, AT(2026, 3, 3), 1);
 	assert_true(outcomes_replan(&o, was, is, plan_since(is)));
 	assert_non_null(outcomes_find(&o, AT(2026, 3, 1)));
