@@ -134,7 +134,9 @@ demo:
 	@packaging/deps.sh build run && $(MAKE) -s all && B=$(B) packaging/demo.sh start
 stop:
 	@B=$(B) packaging/demo.sh stop
+# lib/sched, with its gate; then what all unit tests reach.
 coverage:
+	@HEAVY=1 tests/coverage/run
 	@$(MAKE) -s COVERAGE=1 unit && gcovr --root . --filter 'lib/|baseserver/|broker/|cgi/' \
 	    --object-directory build/$(notdir $(CC))-coverage --print-summary --sort-percentage
 

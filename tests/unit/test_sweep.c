@@ -396,10 +396,11 @@ static void zone_files_of_any_bytes_are_refused_or_hold(void **state)
 /* Two changes within hours of each other, as some zones had. */
 static void crons_and_labels_hold_between_changes_that_are_close(void **state)
 {
-	static const char *const crons[] = {
-		"0 0 * * * ?",  "0 0 * 1 1 ?",      "0 0 * * * ? 2001",
-		"0 30 2 * * ?", "0 0 * 9 9 ? 2001", "0 0 * 10 9 ? 2001"
-	};
+	static const char *const crons[] = { "0 0 * * * ?",      "0 0 * 1 1 ?",
+		                             "0 0 * * * ? 2001", "0 30 2 * * ?",
+		                             "0 0 * 9 9 ? 2001", "0 0 * 10 9 ? 2001",
+		                             "0 0 * 8 9 ? 2001", "0 0 * 1 1 ? 2030",
+		                             "0 0 * 8 * ?" };
 	unsigned char bytes[600];
 	int64_t first = 1000000000; /* 2001-09-09 01:46:40 */
 	struct tz *tz;
