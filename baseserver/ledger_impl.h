@@ -40,10 +40,10 @@ struct ltask {
 	uint64_t barrier;   /* number of the last change that can close a gate for it */
 	uint32_t *children; /* ids of tasks that link to it */
 	size_t n_children;
-	int32_t slots;            /* instances that hold a slot */
-	struct pool_take *takes;  /* each of them, by the definition in force */
+	int32_t slots;           /* instances that hold a slot */
+	struct pool_take *takes; /* each of them, by the definition in force */
 	size_t n_takes;
-	bool dirty;    /* its row changed since the last commit */
+	bool dirty; /* its row changed since the last commit */
 };
 
 struct letters {

@@ -6,7 +6,7 @@
  *   due ID T | end ID T | unit ID
  *   floor ZONE UNIT T             -> floor and next
  *   offset ZONE T | first ZONE LABEL
- *   follow ID OLD SINCE          the plan before SINCE is OLD, also after a way through text -> "ok"
+ *   follow ID OLD SINCE           before SINCE the plan is OLD; goes through text -> "ok"
  *   link PARENT CHILD KIND T      KIND: 1, 2, 3, -n or a window without blanks
  */
 #include <stdio.h>

@@ -168,88 +168,75 @@ static void the_same_is_told_from_what_differs(void **state)
 	assert_true(calendar_same(NULL, all));
 }
 
+/* text, what is wrong with it, where */
+static const struct {
+	const char *text, *code, *path;
+	int line;
+} mistakes[] = {
+	{ "calendar: c\n", "missing_key", "", 1 },
+	{ "calendar: [c]\nweekends: []\n", "wrong_value", "calendar", 1 },
+	{ "calendar: 1c\nweekends: []\n", "wrong_value", "calendar", 1 },
+	{ "calendar: c\nweekend: []\n", "unknown_key", "weekend", 2 },
+	{ "calendar: c\nweekends: sunday\n", "wrong_value", "weekends", 2 },
+	{ "calendar: c\nweekends: [sunnday]\n", "wrong_value", "weekends[0]", 2 },
+	{ "calendar: c\nweekends: [[]]\n", "wrong_value", "weekends[0]", 2 },
+	{ "calendar: c\nweekends: []\nworking: []\n", "conflict", "working", 3 },
+	{ "calendar: c\nweekends: []\ndates: []\n", "conflict", "weekends", 2 },
+	{ "calendar: c\ndescription: []\nweekends: []\n", "wrong_value", "description", 2 },
+	{ "calendar: c\nweekends: []\nholidays: 2026-01-01\n", "wrong_value", "holidays", 3 },
+	{ "calendar: c\nweekends: []\nholidays: [2026-02-30]\n", "wrong_value", "holidays[0]", 3 },
+	{ "calendar: c\nweekends: []\nholidays: [2026-13-01]\n", "wrong_value", "holidays[0]", 3 },
+	{ "calendar: c\nweekends: []\nholidays: [2026-00-01]\n", "wrong_value", "holidays[0]", 3 },
+	{ "calendar: c\nweekends: []\nholidays: [2026-01-00]\n", "wrong_value", "holidays[0]", 3 },
+	{ "calendar: c\nweekends: []\nholidays: [2026.01.01]\n", "wrong_value", "holidays[0]", 3 },
+	{ "calendar: c\nweekends: []\nholidays: [2026-01-01..]\n", "wrong_value", "holidays[0]",
+	  3 },
+	{ "calendar: c\nweekends: []\nholidays: [2026-01-01..01-02]\n", "wrong_value",
+	  "holidays[0]", 3 },
+	{ "calendar: c\nweekends: []\nholidays: [2026-01-01 x]\n", "wrong_value", "holidays[0]",
+	  3 },
+	{ "calendar: c\nweekends: []\nholidays: [2026-01-02..2026-01-01]\n", "wrong_value",
+	  "holidays[0]", 3 },
+	{ "calendar: c\nweekends: []\nholidays: [2026-01-02..2025-03-01]\n", "wrong_value",
+	  "holidays[0]", 3 },
+	{ "calendar: c\nweekends: []\nholidays: [[]]\n", "wrong_value", "holidays[0]", 3 },
+	{ "calendar: c\nweekends: []\nholidays: [~]\n", "wrong_value", "holidays[0]", 3 },
+	{ "calendar: c\nweekends: []\nholidays: [12-25]\n", "missing_key", "holidays[0]", 3 },
+	{ "calendar: c\nweekends: []\nholidays: [{name: x}]\n", "missing_key", "holidays[0]", 3 },
+	{ "calendar: c\nweekends: []\nholidays: [{on: 2026-01-01, nam: x}]\n", "unknown_key",
+	  "holidays[0]", 3 },
+	{ "calendar: c\nweekends: []\nholidays: {20266: []}\n", "wrong_value", "holidays", 3 },
+	{ "calendar: c\nweekends: []\nholidays: {2026x: []}\n", "wrong_value", "holidays", 3 },
+	{ "calendar: c\nweekends: []\nholidays: [0000-01-01]\n", "wrong_value", "holidays[0]", 3 },
+	{ "calendar: c\nweekends: []\nyears: 0001..9999\nholidays: [01-01..12-31]\n", "limit", "",
+	  1 },
+	{ "calendar: c\nweekends: []\nholidays: {abcd: []}\n", "wrong_value", "holidays", 3 },
+	{ "calendar: c\nweekends: []\nholidays: {0000: []}\n", "wrong_value", "holidays", 3 },
+	{ "calendar: c\nweekends: []\nholidays: {2026: [2026-01-01]}\n", "wrong_value",
+	  "holidays.2026[0]", 3 },
+	{ "calendar: c\nweekends: []\nholidays: {2026: [02-29]}\n", "wrong_value",
+	  "holidays.2026[0]", 3 },
+	{ "calendar: c\nweekends: []\nyears: 2026..\n", "wrong_value", "years", 3 },
+	{ "calendar: c\nweekends: []\nyears: 2027..2026\n", "wrong_value", "years", 3 },
+	{ "calendar: c\nweekends: []\nyears: 0000\n", "wrong_value", "years", 3 },
+	{ "calendar: c\nweekends: []\nyears: [2026]\n", "wrong_value", "years", 3 },
+	{ "calendar: c\nweekends: []\nyears: 2026 \n  x\n", "wrong_value", "years", 3 },
+	{ "calendar: c\nweekends: []\nholidays: [2026-01-01]\nworkdays: [2026-01-01]\n", "conflict",
+	  "", 1 },
+	{ "calendar: c\nweekends: []\nholidays: [0001-01-01..9999-01-01, "
+	  "0001-01-01..9999-01-01]\n",
+	  "limit", "", 1 },
+};
+
 static void every_mistake_is_told_with_its_place(void **state)
 {
 	(void)state;
-	/* text, what is wrong with it, where */
-	static const struct {
-		const char *text, *code, *path;
-		int line;
-	} cases[] = {
-		{ "calendar: c\n", "missing_key", "", 1 },
-		{ "calendar: [c]\nweekends: []\n", "wrong_value", "calendar", 1 },
-		{ "calendar: 1c\nweekends: []\n", "wrong_value", "calendar", 1 },
-		{ "calendar: c\nweekend: []\n", "unknown_key", "weekend", 2 },
-		{ "calendar: c\nweekends: sunday\n", "wrong_value", "weekends", 2 },
-		{ "calendar: c\nweekends: [sunnday]\n", "wrong_value", "weekends[0]", 2 },
-		{ "calendar: c\nweekends: [[]]\n", "wrong_value", "weekends[0]", 2 },
-		{ "calendar: c\nweekends: []\nworking: []\n", "conflict", "working", 3 },
-		{ "calendar: c\nweekends: []\ndates: []\n", "conflict", "weekends", 2 },
-		{ "calendar: c\ndescription: []\nweekends: []\n", "wrong_value", "description", 2 },
-		{ "calendar: c\nweekends: []\nholidays: 2026-01-01\n", "wrong_value", "holidays",
-		  3 },
-		{ "calendar: c\nweekends: []\nholidays: [2026-02-30]\n", "wrong_value",
-		  "holidays[0]", 3 },
-		{ "calendar: c\nweekends: []\nholidays: [2026-13-01]\n", "wrong_value",
-		  "holidays[0]", 3 },
-		{ "calendar: c\nweekends: []\nholidays: [2026-00-01]\n", "wrong_value",
-		  "holidays[0]", 3 },
-		{ "calendar: c\nweekends: []\nholidays: [2026-01-00]\n", "wrong_value",
-		  "holidays[0]", 3 },
-		{ "calendar: c\nweekends: []\nholidays: [2026.01.01]\n", "wrong_value",
-		  "holidays[0]", 3 },
-		{ "calendar: c\nweekends: []\nholidays: [2026-01-01..]\n", "wrong_value",
-		  "holidays[0]", 3 },
-		{ "calendar: c\nweekends: []\nholidays: [2026-01-01..01-02]\n", "wrong_value",
-		  "holidays[0]", 3 },
-		{ "calendar: c\nweekends: []\nholidays: [2026-01-01 x]\n", "wrong_value",
-		  "holidays[0]", 3 },
-		{ "calendar: c\nweekends: []\nholidays: [2026-01-02..2026-01-01]\n", "wrong_value",
-		  "holidays[0]", 3 },
-		{ "calendar: c\nweekends: []\nholidays: [2026-01-02..2025-03-01]\n", "wrong_value",
-		  "holidays[0]", 3 },
-		{ "calendar: c\nweekends: []\nholidays: [[]]\n", "wrong_value", "holidays[0]", 3 },
-		{ "calendar: c\nweekends: []\nholidays: [~]\n", "wrong_value", "holidays[0]", 3 },
-		{ "calendar: c\nweekends: []\nholidays: [12-25]\n", "missing_key", "holidays[0]",
-		  3 },
-		{ "calendar: c\nweekends: []\nholidays: [{name: x}]\n", "missing_key",
-		  "holidays[0]", 3 },
-		{ "calendar: c\nweekends: []\nholidays: [{on: 2026-01-01, nam: x}]\n",
-		  "unknown_key", "holidays[0]", 3 },
-		{ "calendar: c\nweekends: []\nholidays: {20266: []}\n", "wrong_value", "holidays",
-		  3 },
-		{ "calendar: c\nweekends: []\nholidays: {2026x: []}\n", "wrong_value", "holidays",
-		  3 },
-		{ "calendar: c\nweekends: []\nholidays: [0000-01-01]\n", "wrong_value",
-		  "holidays[0]", 3 },
-		{ "calendar: c\nweekends: []\nyears: 0001..9999\nholidays: [01-01..12-31]\n",
-		  "limit", "", 1 },
-		{ "calendar: c\nweekends: []\nholidays: {abcd: []}\n", "wrong_value", "holidays",
-		  3 },
-		{ "calendar: c\nweekends: []\nholidays: {0000: []}\n", "wrong_value", "holidays",
-		  3 },
-		{ "calendar: c\nweekends: []\nholidays: {2026: [2026-01-01]}\n", "wrong_value",
-		  "holidays.2026[0]", 3 },
-		{ "calendar: c\nweekends: []\nholidays: {2026: [02-29]}\n", "wrong_value",
-		  "holidays.2026[0]", 3 },
-		{ "calendar: c\nweekends: []\nyears: 2026..\n", "wrong_value", "years", 3 },
-		{ "calendar: c\nweekends: []\nyears: 2027..2026\n", "wrong_value", "years", 3 },
-		{ "calendar: c\nweekends: []\nyears: 0000\n", "wrong_value", "years", 3 },
-		{ "calendar: c\nweekends: []\nyears: [2026]\n", "wrong_value", "years", 3 },
-		{ "calendar: c\nweekends: []\nyears: 2026 \n  x\n", "wrong_value", "years", 3 },
-		{ "calendar: c\nweekends: []\nholidays: [2026-01-01]\nworkdays: [2026-01-01]\n",
-		  "conflict", "", 1 },
-		{ "calendar: c\nweekends: []\nholidays: [0001-01-01..9999-01-01, "
-		  "0001-01-01..9999-01-01]\n",
-		  "limit", "", 1 },
-	};
-
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		assert_true(read_text(cases[i].text) < 0);
-		if (strcmp(d.items[0].code, cases[i].code) != 0 ||
-		    strcmp(d.items[0].at.path, cases[i].path) != 0 ||
-		    d.items[0].at.line != cases[i].line)
-			fail_msg("%s: line %d, %s: %s, %s", cases[i].text, d.items[0].at.line,
+	for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+		assert_true(read_text(mistakes[i].text) < 0);
+		if (strcmp(d.items[0].code, mistakes[i].code) != 0 ||
+		    strcmp(d.items[0].at.path, mistakes[i].path) != 0 ||
+		    d.items[0].at.line != mistakes[i].line)
+			fail_msg("%s: line %d, %s: %s, %s", mistakes[i].text, d.items[0].at.line,
 			         d.items[0].at.path, d.items[0].code, d.items[0].message);
 		assert_int_equal(workflow_set_calendars(set), 0);
 		diags_done(&d);

@@ -265,7 +265,9 @@ static void macros_are_replaced_or_told(void **state)
 		sweep(good[i], "${}[]()0,/-yMdH:x", look_macro);
 }
 
-/* --- zones -------------------------------------------------------------------------------------- */
+/* --- zones ------------------------------------------------------------------------------ */
+
+enum { ZONE_BYTES = 600 };
 
 static size_t put_header(unsigned char *at, unsigned version, unsigned times, unsigned types)
 {
@@ -312,7 +314,7 @@ static size_t zone_file_of(unsigned char *b, const char *rule, int64_t first, in
 	}
 	memcpy(b + n, "CET", 4);
 	n += 4;
-	return n + (size_t)sprintf((char *)b + n, "\n%s\n", rule);
+	return n + (size_t)snprintf((char *)b + n, ZONE_BYTES - n, "\n%s\n", rule);
 }
 
 static size_t zone_file(unsigned char *b, const char *rule)
@@ -345,7 +347,7 @@ static void look_zone(const unsigned char *bytes, size_t n)
 
 static void look_rule(const char *text)
 {
-	unsigned char bytes[600];
+	unsigned char bytes[ZONE_BYTES];
 
 	if (strlen(text) < 200)
 		look_zone(bytes, zone_file(bytes, text));
@@ -365,7 +367,7 @@ static void zone_files_of_any_bytes_are_refused_or_hold(void **state)
 		"",
 		"IST-1GMT0,M10.5.0,M3.5.0/1",
 	};
-	unsigned char bytes[600], other[600];
+	unsigned char bytes[ZONE_BYTES], other[ZONE_BYTES];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -401,7 +403,7 @@ static void crons_and_labels_hold_between_changes_that_are_close(void **state)
 		                             "0 0 * 9 9 ? 2001", "0 0 * 10 9 ? 2001",
 		                             "0 0 * 8 9 ? 2001", "0 0 * 1 1 ? 2030",
 		                             "0 0 * 8 * ?" };
-	unsigned char bytes[600];
+	unsigned char bytes[ZONE_BYTES];
 	int64_t first = 1000000000; /* 2001-09-09 01:46:40 */
 	struct tz *tz;
 
