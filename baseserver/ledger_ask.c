@@ -19,22 +19,23 @@ static uint64_t change(struct asked *a, enum event ev, enum reason reason)
 	return ledger_change(a->l, a->index, ev, reason, a->p);
 }
 
-/* The row, from history if it has ended. False: there is none. */
-static bool fetch(struct asked *a)
+/* The row, from history if it has ended. E_NOT_FOUND: there is none; others: nobody knows. */
+static int fetch(struct asked *a)
 {
 	struct instance was;
 
 	if (a->e)
-		return true;
+		return 0;
 	if (a->p->key.part == 0 && !outcomes_find(&a->t->outcomes, a->p->key.run_date))
-		return false;
-	if (store_find_done(a->l->store, a->p->key, &was, NULL) < 0)
-		return false;
+		return E_NOT_FOUND;
+	int r = store_find_done(a->l->store, a->p->key, &was, NULL);
+	if (r < 0)
+		return r;
 	a->e = table_add(&a->l->table, a->p->key, &a->index);
 	a->e->inst = was;
 	a->e->inst.slot = a->index;
 	a->e->inst.marks = EM_HISTORY;
-	return true;
+	return 0;
 }
 
 /* fetch() may have brought a row of history in: nothing came of it, out again. */
@@ -47,13 +48,32 @@ static void put_back(struct asked *a)
 }
 
 /* Outcomes know part 0 only; other parts are made by commands, few enough to be looked up. */
-static bool finished_before(const struct asked *a)
+static int finished_before(const struct asked *a)
 {
 	struct instance was;
 
 	if (a->p->key.part != 0)
-		return store_find_done(a->l->store, a->p->key, &was, NULL) == 0;
-	return outcomes_find(&a->t->outcomes, a->p->key.run_date);
+		return store_find_done(a->l->store, a->p->key, &was, NULL);
+	return outcomes_find(&a->t->outcomes, a->p->key.run_date) ? 0 : E_NOT_FOUND;
+}
+
+/* The code for what is asked of a row that is not unfinished. */
+static int not_open(const struct asked *a)
+{
+	int r = finished_before(a);
+
+	return r == 0 ? E_CONFLICT : r;
+}
+
+/* False: it may be made. True: with this answer it is settled. */
+static bool exists(const struct asked *a, int *ret_code)
+{
+	int r = a->e ? 0 : finished_before(a);
+
+	if (r == E_NOT_FOUND)
+		return false;
+	*ret_code = r < 0 ? r : a->p->plan ? 0 : E_EXISTS;
+	return true;
 }
 
 static void move_plan(struct asked *a)
@@ -92,7 +112,7 @@ static bool out_of_force(const struct asked *a)
 /* Test runs have the parts -1, -2 ...: the next one that is free. */
 static void next_part(struct asked *a)
 {
-	while (a->p->key.part < 0 && (a->e || finished_before(a))) {
+	while (a->p->key.part < 0 && (a->e || finished_before(a) == 0)) {
 		a->p->key.part--;
 		a->e = table_find(&a->l->table, a->p->key, &a->index);
 	}
@@ -104,8 +124,9 @@ static int on_create(struct asked *a, uint64_t *ret_number)
 		return E_CONFLICT;
 	move_plan(a);
 	next_part(a);
-	if (a->e || finished_before(a))
-		return a->p->plan ? 0 : E_EXISTS;
+	int code;
+	if (exists(a, &code))
+		return code;
 	if (!a->t->def)
 		return E_NOT_FOUND;
 #ifdef BUG_8 /* the plan moves in a commit before the row's */
@@ -123,8 +144,9 @@ static int on_skip_date(struct asked *a, uint64_t *ret_number)
 	if (out_of_force(a))
 		return E_CONFLICT;
 	move_plan(a);
-	if (a->e || finished_before(a))
-		return a->p->plan ? 0 : E_EXISTS;
+	int code;
+	if (exists(a, &code))
+		return code;
 	add_row(a);
 	*ret_number = change(a, EV_CREATE_SKIP, (enum reason)a->p->reason);
 	return 0;
@@ -142,17 +164,20 @@ static int step(struct asked *a, enum event ev, enum reason reason, uint64_t *re
 
 static int on_force(struct asked *a, uint64_t *ret_number)
 {
-	if (!fetch(a)) {
+	int r = fetch(a);
+
+	if (r == E_NOT_FOUND) {
 		add_row(a);
 		a->e->inst.flags |= IF_FORCED;
 		*ret_number = change(a, EV_CREATE_FORCE, RE_FORCED);
 		return 0;
 	}
-	if (a->e->inst.state == ST_SUCC)
-		return 0;
-	int r = fsm_next((enum state)a->e->inst.state, EV_FORCE) == ST_NONE ? E_CONFLICT : 0;
 	if (r < 0)
 		return r;
+	if (a->e->inst.state == ST_SUCC)
+		return 0;
+	if (fsm_next((enum state)a->e->inst.state, EV_FORCE) == ST_NONE)
+		return E_CONFLICT;
 	a->e->inst.flags |= IF_FORCED;
 	a->e->inst.exit_code = 0;
 	return step(a, EV_FORCE, RE_FORCED, ret_number);
@@ -325,7 +350,7 @@ static int on_ended(struct asked *a, uint64_t *ret_number)
 static int on_kill(struct asked *a, uint64_t *ret_number)
 {
 	if (!a->e)
-		return finished_before(a) ? E_CONFLICT : E_NOT_FOUND;
+		return not_open(a);
 	struct instance *i = &a->e->inst;
 	bool started = state_holds_slot((enum state)i->state);
 	if (!started && a->p->intent != KI_USER)
@@ -385,8 +410,10 @@ static int redo_running(struct asked *a, uint64_t *ret_number)
 
 static int on_redo(struct asked *a, uint64_t *ret_number)
 {
-	if (!fetch(a))
-		return E_NOT_FOUND;
+	int r = fetch(a);
+
+	if (r < 0)
+		return r;
 	struct instance *i = &a->e->inst;
 	if (state_holds_slot((enum state)i->state))
 		return redo_running(a, ret_number);
@@ -406,8 +433,10 @@ static int on_redo(struct asked *a, uint64_t *ret_number)
 
 static int on_reopen(struct asked *a, uint64_t *ret_number)
 {
-	if (!fetch(a))
-		return E_NOT_FOUND;
+	int r = fetch(a);
+
+	if (r < 0)
+		return r;
 	const struct instance *i = &a->e->inst;
 	if (i->state != ST_SKIPPED || (i->reason != RE_LINK && i->reason != RE_PIPELINE))
 		return E_CONFLICT; /* skipped for a reason of its own */
@@ -451,7 +480,7 @@ static int on_freeze(struct asked *a, uint64_t *ret_number)
 	bool freeze = a->p->ask == ASK_FREEZE;
 
 	if (!a->e || state_final((enum state)a->e->inst.state))
-		return finished_before(a) ? E_CONFLICT : E_NOT_FOUND;
+		return not_open(a);
 	struct instance *i = &a->e->inst;
 	if (((i->flags & IF_FROZEN) != 0) == freeze)
 		return 0;
@@ -466,7 +495,7 @@ static int on_priority(struct asked *a, uint64_t *ret_number)
 	if (a->p->priority < 1 || a->p->priority > 10)
 		return E_INVALID;
 	if (!a->e || state_final((enum state)a->e->inst.state))
-		return finished_before(a) ? E_CONFLICT : E_NOT_FOUND;
+		return not_open(a);
 	if (a->e->inst.priority == a->p->priority)
 		return 0;
 	a->e->inst.priority = a->p->priority;
@@ -475,11 +504,11 @@ static int on_priority(struct asked *a, uint64_t *ret_number)
 
 static int on_run_now(struct asked *a, uint64_t *ret_number)
 {
-	int r = 0;
+	int r = fetch(a);
 
-	if (!fetch(a))
+	if (r == E_NOT_FOUND)
 		r = on_create(a, ret_number);
-	else if (state_final((enum state)a->e->inst.state))
+	else if (r == 0 && state_final((enum state)a->e->inst.state))
 		r = on_redo(a, ret_number);
 	if (r < 0)
 		return r;

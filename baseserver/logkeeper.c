@@ -252,11 +252,12 @@ static void give(struct logkeeper *k, struct log_get *g)
 	read_range(k, a);
 	g->end = a->end || a->code < 0;
 	g->offset = a->offset + a->bytes;
+	bool more = a->bytes == READ_MAX && g->follow; /* once posted it is the reader's */
 	a->letter.deliver = a->answered;
 	if ((a->bytes == 0 && !a->end && a->code == 0 && g->follow) ||
 	    actor_post_credit(a->reply_to, &a->letter) < 0)
 		log_get_free(a);
-	else if (a->bytes == READ_MAX && g->follow)
+	else if (more)
 		give(k, g);
 }
 

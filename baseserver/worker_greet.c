@@ -48,7 +48,8 @@ static void keep_hello(struct conn *c, const Sirdar__Hello *h)
 		c->groups[i] = mem_str(h->groups[i]);
 	c->n_held = h->n_held;
 	c->held = mem_array(h->n_held + 1, sizeof *c->held);
-	memcpy(c->held, h->held, h->n_held * sizeof *c->held);
+	if (h->n_held) /* else there is no list at all */
+		memcpy(c->held, h->held, h->n_held * sizeof *c->held);
 }
 
 static void welcome(struct conn *c)

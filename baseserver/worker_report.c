@@ -35,7 +35,8 @@ void worker_send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hel
 	h->fresh = c->fresh;
 	memcpy(h->type, c->type, sizeof h->type);
 	h->n = n;
-	memcpy(h->tokens, tokens, n * sizeof tokens[0]);
+	if (n)
+		memcpy(h->tokens, tokens, n * sizeof tokens[0]);
 	if (maintainer_held(c->w->peers.maintainer, h) < 0)
 		free(h);
 }
@@ -379,7 +380,8 @@ int worker_log_chunk(struct conn *c, const Sirdar__LogChunk *m)
 	p->dropped = m->dropped;
 	p->end = m->end;
 	p->bytes = m->data.len;
-	memcpy(p->data, m->data.data, m->data.len);
+	if (m->data.len)
+		memcpy(p->data, m->data.data, m->data.len);
 	/* Refused when busy: the sender goes on from the last ack. */
 	if (logkeeper_put(c->w->peers.logkeeper, p) < 0)
 		free(p);

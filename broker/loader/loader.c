@@ -98,10 +98,22 @@ static void wake(void *ctx)
 	ev_async_send(l->loop, &l->bell);
 }
 
+static void arm_stop(struct loader *l)
+{
+	if (ev_is_active(&l->stop_timer))
+		return;
+	ev_timer_set(&l->stop_timer, (double)l->settings->stop_ms / 1000.0, 0.0);
+	ev_timer_start(l->loop, &l->stop_timer);
+}
+
 static void look_for_end(struct loader *l)
 {
-	if (l->is_stopping && l->in_process == 0 && (l->unacked == 0 || !l->link))
+	if (!l->is_stopping || l->in_process)
+		return;
+	if (l->unacked == 0 || !l->link)
 		ev_break(l->loop, EVBREAK_ALL);
+	else
+		arm_stop(l); /* whoever hears of the ends must do so by then */
 }
 
 /* Everything that gathered in this round of the loop leaves as few frames. */
@@ -129,7 +141,8 @@ static void on_stop_timer(struct ev_loop *loop, ev_timer *w, int events)
 	ev_break(loop, EVBREAK_ALL);
 }
 
-void loader_stop(struct loader *l)
+/* No more work; what runs goes on. */
+static void take_no_more(struct loader *l)
 {
 	const struct runner_plugin *p = l->plugin;
 
@@ -138,8 +151,46 @@ void loader_stop(struct loader *l)
 	l->is_stopping = true;
 	if (RUNNER_HAS(p, struct runner_plugin, drain))
 		p->drain(l->self);
-	ev_timer_set(&l->stop_timer, (double)l->settings->stop_ms / 1000.0, 0.0);
-	ev_timer_start(l->loop, &l->stop_timer);
+}
+
+/* A broker that is started anew tells its predecessor's loaders to end. Where none comes, nobody
+ * would: jobs in this process may take their time, then it ends. */
+static void on_alone(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct loader *l = w->data;
+
+	(void)loop;
+	(void)events;
+	log_warn("loader.alone", "in_process=%u unacked=%u", l->in_process, l->unacked);
+	l->is_alone = true;
+	take_no_more(l);
+}
+
+static void on_broker_gone(struct ev_loop *loop, ev_io *w, int events)
+{
+	struct loader *l = w->data;
+
+	(void)events; /* nothing is read here: the other end was closed */
+	ev_io_stop(loop, w);
+	ev_timer_set(&l->alone_timer, (double)l->settings->loader_alone_ms / 1000.0, 0.0);
+	ev_timer_start(loop, &l->alone_timer);
+}
+
+static void watch_broker(struct loader *l)
+{
+	if (l->status_fd < 0)
+		return;
+	ev_io_set(&l->broker_gone, l->status_fd, EV_READ);
+	ev_io_start(l->loop, &l->broker_gone);
+}
+
+void loader_stop(struct loader *l)
+{
+	if (l->is_stopping && !l->is_alone)
+		return;
+	take_no_more(l);
+	l->is_alone = false;
+	arm_stop(l);
 	log_info("loader.stopping", "in_process=%u active=%u unacked=%u", l->in_process, l->active,
 	         l->unacked);
 }
@@ -202,6 +253,9 @@ static struct loader *loader_new(const struct param_taskbroker *settings,
 	loader_fence_init(l);
 	loader_ship_init(l);
 	ev_init(&l->stop_timer, on_stop_timer);
+	ev_init(&l->alone_timer, on_alone);
+	ev_init(&l->broker_gone, on_broker_gone);
+	l->alone_timer.data = l->broker_gone.data = l;
 	ev_prepare_init(&l->round, on_round);
 	ev_async_init(&l->bell, on_bell);
 	l->stop_timer.data = l->round.data = l->bell.data = l;
@@ -239,6 +293,8 @@ static void loader_free(struct loader *l)
 	ev_timer_stop(l->loop, &l->ship_timer);
 	ev_timer_stop(l->loop, &l->tick_timer);
 	ev_timer_stop(l->loop, &l->stop_timer);
+	ev_timer_stop(l->loop, &l->alone_timer);
+	ev_io_stop(l->loop, &l->broker_gone);
 	for (uint32_t i = 0; i < l->n_jobs; i++) {
 		start_free(l->jobs[i]->start);
 		job_clear(l->jobs[i]);
@@ -271,6 +327,7 @@ static int open_all(struct loader *l, struct err *err)
 	l->pool = pool_new(l->slots, loader_run_job, wake, l);
 	ev_prepare_start(l->loop, &l->round);
 	ev_async_start(l->loop, &l->bell);
+	watch_broker(l);
 	/* A runner whose jobs never block has no processes either. */
 	if (l->plugin->flags & RUNNER_INLINE_OK)
 		return loader_open_link(l, err);

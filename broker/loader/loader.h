@@ -48,6 +48,8 @@ struct loader {
 	ev_prepare round;
 	ev_async bell;
 	ev_timer fence_timer, ship_timer, tick_timer, stop_timer;
+	ev_io broker_gone; /* nobody reads the status any more */
+	ev_timer alone_timer;
 	struct link_self about;
 	char *epoch_file;
 	struct link *link; /* NULL until the keeper told what it holds */
@@ -77,7 +79,7 @@ struct loader {
 	size_t log_flight; /* bytes of logs sent and not acknowledged */
 
 	char *logs_dir; /* the keeper's */
-	bool is_stopping, is_held_known, is_fenced;
+	bool is_stopping, is_held_known, is_fenced, is_alone;
 
 	pthread_mutex_t kill_mu; /* guards is_executing: kill() only while execute() runs */
 	pthread_mutex_t mu;      /* guards what is marked [shared] */

@@ -366,14 +366,19 @@ static int open_loop(struct thread *th, struct err *err)
 	th->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (th->timer_fd < 0)
 		return err_sys(err, E_LIMIT, errno, "%s: timer", th->name);
-	th->loop = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV | EVFLAG_NOSIGMASK);
-	if (!th->loop)
+	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV | EVFLAG_NOSIGMASK);
+	if (!loop)
 		return err_set(err, E_LIMIT, "%s: event loop", th->name);
 	ev_async_init(&th->bell, on_bell);
-	ev_async_start(th->loop, &th->bell);
+	ev_async_start(loop, &th->bell);
 	ev_io_init(&th->timer_io, on_timer, th->timer_fd, EV_READ);
 	th->timer_io.data = th;
-	ev_io_start(th->loop, &th->timer_io);
+	ev_io_start(loop, &th->timer_io);
+	/* Threads that run already may ring: only once there is a bell. What they posted before
+	 * is seen in the first round. */
+	pthread_mutex_lock(&th->mu);
+	th->loop = loop;
+	pthread_mutex_unlock(&th->mu);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ struct row {
 
 struct keys {
 	char *path;
+	pthread_mutex_t mu; /* guards the rows: sessions look up while a SIGHUP reads anew */
 	struct row *rows; /* sorted by name */
 	size_t n_rows;
 };
@@ -130,9 +132,13 @@ int keys_reload(struct keys *k, struct err *err)
 	text_wipe(&text);
 	if (rc < 0)
 		return rc;
-	rows_wipe(k->rows, k->n_rows);
+	pthread_mutex_lock(&k->mu);
+	struct row *old = k->rows;
+	size_t n_old = k->n_rows;
 	k->rows = rows;
 	k->n_rows = n;
+	pthread_mutex_unlock(&k->mu);
+	rows_wipe(old, n_old);
 	return 0;
 }
 
@@ -141,6 +147,7 @@ int keys_open(const char *path, struct keys **ret_keys, struct err *err)
 	struct keys *k = mem_new(sizeof *k);
 
 	k->path = mem_str(path);
+	pthread_mutex_init(&k->mu, NULL);
 	int rc = keys_reload(k, err);
 	if (rc < 0)
 		keys_close(k);
@@ -154,6 +161,7 @@ void keys_close(struct keys *k)
 	if (!k)
 		return;
 	rows_wipe(k->rows, k->n_rows);
+	pthread_mutex_destroy(&k->mu);
 	free(k->path);
 	free(k);
 }
@@ -175,13 +183,14 @@ static const struct row *row_find(const struct row *rows, size_t n, const char *
 
 int keys_find(void *keys, const char *name, uint8_t ret_key[KEY_BYTES])
 {
-	const struct keys *k = keys;
-	const struct row *r = row_find(k->rows, k->n_rows, name);
+	struct keys *k = keys;
 
-	if (!r)
-		return E_NOT_FOUND;
-	memcpy(ret_key, r->key, KEY_BYTES);
-	return 0;
+	pthread_mutex_lock(&k->mu);
+	const struct row *r = row_find(k->rows, k->n_rows, name);
+	if (r)
+		memcpy(ret_key, r->key, KEY_BYTES);
+	pthread_mutex_unlock(&k->mu);
+	return r ? 0 : E_NOT_FOUND;
 }
 
 /* --- adding ----------------------------------------------------------------------- */

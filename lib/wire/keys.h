@@ -1,7 +1,8 @@
 /* keys.h — the file of pre-shared keys: a line `name:64 hex digits` for each identity.
  *
  * Empty lines and those that start with '#' are left out. The file is refused when
- * anyone but its owner may read it. Thread: the owner's; keys_add() any process's.
+ * anyone but its owner may read it. Thread: the owner's; keys_find() any, also while the
+ * owner reloads; keys_add() any process's.
  */
 #ifndef WIRE_KEYS_H
 #define WIRE_KEYS_H

@@ -313,6 +313,16 @@ class Site:
                          for d in [self.base, self.cgi, *self.brokers.values()]
                          if d.log.exists())
 
+    def reports(self):
+        """What sanitizers wrote to the daemons' logs: of each log the first, from its beginning."""
+        found = []
+        for log in sorted(self.dir.glob("*.log")):
+            text = log.read_text("utf-8", "replace")
+            at = re.search(r"WARNING: ThreadSanitizer|ERROR: (Address|Leak)Sanitizer|runtime error:", text)
+            if at:
+                found.append(f"{log.name}: {text[at.start():at.start() + 6000]}")
+        return found
+
     def story(self, most=20):
         """Why nothing moves: what is unfinished and what holds it back, its history, brokers, queues."""
         lines = []
@@ -499,5 +509,15 @@ def main(make_site, argv=None):
             print(f"# {line}")
     finally:
         if site is not None:
+            bad += tell_reports(site)
             site.close()
     return 1 if bad else 0
+
+
+def tell_reports(site):
+    reports = site.reports()
+    if reports:
+        print("not ok - no sanitizer reports anything")
+        for line in "\n".join(reports).splitlines():
+            print(f"# {line}")
+    return len(reports)

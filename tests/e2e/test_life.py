@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BIN, Site, main, seconds_of, test, until  # noqa: E402
+from harness import BIN, Site, gone, main, seconds_of, test, until  # noqa: E402
 
 DAY = "2026-03-01"
 AT = "2026-03-01T00:00:00Z"
@@ -283,10 +283,24 @@ def every_program_is_started_again_and_nothing_is_forgotten(s):
     gate.touch()
     assert s.wait_state("e2e/restart/waits", AT, "Succ")
     assert ledger(s, "restart") == ["start", "end", "waits"]
-    assert "log-of-it" in str(s.log_of(i["id"]))
     done = s.instance("e2e/restart/done", AT)
-    assert "kept" in str(s.log_of(done["id"]))
+    for row, text in ((i, "log-of-it"), (done, "kept")):  # output may come after the end
+        path = f"/api/v1/instances/{row['id']}/log"
+        until(f"{text} is in the log", lambda p=path, t=text: t in str(s.ask("GET", p)[1]))
     assert seconds_of(done["ended"]) > seconds_of(done["started"]) - 1
+
+
+@test
+def a_loader_whose_broker_died_and_was_not_followed_ends(s):
+    b2 = s.add_broker("b2", types=("noop:4",), loader_alone_ms=500)
+    loader, = s.pids("taskrunner-loader", "name=b2")
+    b2.kill()
+    until("its loader has ended", lambda: gone(loader))
+    assert b2.has(r"loader\.alone"), b2.tail()
+    b2.start()
+    s.wait_broker("b2", ["noop"])
+    assert s.pids("taskrunner-loader", "name=b2"), "a new broker starts a new one"
+    b2.stop()
 
 
 if __name__ == "__main__":

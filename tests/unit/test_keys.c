@@ -184,6 +184,35 @@ static void those_who_add_at_the_same_time_lose_nothing(void **state)
 	keys_close(k);
 }
 
+static void *looks_up(void *keys)
+{
+	uint8_t key[KEY_BYTES];
+	void *wrong = NULL;
+
+	for (int i = 0; i < 2000; i++)
+		if (keys_find(keys, "zeta", key) < 0 || key[1] != 1)
+			wrong = keys;
+	return wrong;
+}
+
+static void sessions_find_their_keys_while_the_file_is_read_anew(void **state)
+{
+	static const char text[] = "alpha:" HEX32 "\nzeta:" HEX32 "\n";
+	struct keys *k = NULL;
+	pthread_t other;
+	void *wrong;
+
+	(void)state;
+	file_put(text, sizeof text - 1, 0600);
+	assert_int_equal(keys_open(path, &k, NULL), 0);
+	assert_int_equal(pthread_create(&other, NULL, looks_up, k), 0);
+	for (int i = 0; i < 200; i++)
+		assert_int_equal(keys_reload(k, NULL), 0);
+	pthread_join(other, &wrong);
+	assert_null(wrong);
+	keys_close(k);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -194,6 +223,7 @@ int main(void)
 		TEST(bad_lines_are_named_by_number_and_not_quoted),
 		TEST(a_reload_that_fails_leaves_the_keys_as_they_were),
 		TEST(a_new_key_is_added_once_and_no_two_are_alike),
+		TEST(sessions_find_their_keys_while_the_file_is_read_anew),
 		TEST(those_who_add_at_the_same_time_lose_nothing),
 	};
 
