@@ -96,9 +96,22 @@ static int64_t keep_from(const struct task *def, int64_t from, int64_t now)
 /* Dates due this long ago were missed; younger ones are simply due. */
 enum { MISSED_AFTER_S = 60 };
 
+/* Only new tzdata can move what has come due off the plan: its version before an edit is kept.
+ * The date nearest to it has the same label, which has its row. */
+static int64_t same_label(const struct plan *plan, int64_t through)
+{
+	enum { HALF_DAY_S = 12 * 3600 };
+	int64_t next = plan_next(plan, through);
+	bool is_local = plan_unit(plan) >= CU_DAY && plan_unit(plan) <= CU_YEAR;
+
+	if (!is_local || through == INT64_MIN || plan_has(plan, through))
+		return through;
+	return next < PLAN_NEVER && next - through < HALF_DAY_S ? next : through;
+}
+
 static void schedule(struct instantiator *in, const struct task *def, const struct store_task *row)
 {
-	int64_t through = row->planned_through;
+	int64_t through = same_label(def->plan, row->planned_through);
 	struct planned *p = place(in, def->id);
 	int64_t now = actor_wall_us(in->me) / US_PER_S;
 

@@ -2,6 +2,7 @@
 """What a schedule means, through the real programs: calendars, versions of plans, zones. TAP."""
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Site, main, test, until  # noqa: E402
@@ -160,6 +161,25 @@ tasks:
     rows = s.wait_all_over("time/ny/*", 3)
     assert sorted(r["run_date"] for r in rows) == [
         f"2026-01-0{d}T05:00:00Z" for d in (5, 6, 7)], rows
+
+
+@test
+def what_is_not_started_in_time_is_expired(s):
+    # No broker runs such a type: it waits for one until its time is over. In this zone it is noon.
+    behind = time.gmtime().tm_hour - 12
+    s.apply("""workflow: late
+project: time
+timezone: Etc/GMT%s
+start_date: 2026-01-05
+end_date: 2026-01-05
+tasks:
+  gone: {type: nobody, cycle: day, catchup: {mode: all}, expire_after: 1s}
+  soon: {type: nobody, cycle: day, catchup: {mode: all}, expire_after: end of local day}
+""" % (f"{behind:+d}" if behind else ""), **{"from": "2026-01-05"})
+    rows = s.wait_all_over("time/late/gone", 1)
+    assert (rows[0]["state"], rows[0]["reason"]) == ("StopSchedule", "expired"), rows
+    # Its effective due is now, and the day of now is not over.
+    assert [i["state"] for i in s.instances("time/late/soon")] == ["DependenceFinish"]
 
 
 if __name__ == "__main__":

@@ -232,6 +232,29 @@ static void a_clock_that_is_set_back_makes_nothing_twice_and_loses_nothing(void 
 	end(&f, t);
 }
 
+/* Midnight came at 00:01:00 by the rules of then; by those of now it comes at 01:00 UTC. */
+static void new_rules_of_a_zone_make_no_second_row_for_a_date(void **state)
+{
+	struct schedule s = { .unit = CU_DAY,
+		              .step = 1,
+		              .tz = zone("Etc/GMT+1"),
+		              .start = -DAY_S,
+		              .end = PLAN_NEVER };
+	struct task *t = minutes(CATCHUP_ALL, 0);
+	struct fixture f;
+
+	(void)state;
+	plan_free(t->plan);
+	assert_int_equal(plan_new(&s, &t->plan, NULL), 0);
+	begin(&f, t, 61);
+	go_to(&f, 3700);
+	assert_int_equal(f.total, 0);
+	go_to(&f, DAY_S + 3600);
+	assert_int_equal(f.made, 1);
+	assert_int_equal(f.last, DAY_S + 3600);
+	end(&f, t);
+}
+
 static void an_offline_task_makes_nothing_and_catches_up_when_it_is_back(void **state)
 {
 	struct task *t = minutes(CATCHUP_ALL, 0);
@@ -266,6 +289,7 @@ int main(void)
 			after_a_silence_each_policy_keeps_its_dates_and_records_the_others),
 		cmocka_unit_test(a_date_is_made_when_it_is_due_and_once),
 		cmocka_unit_test(a_clock_that_is_set_back_makes_nothing_twice_and_loses_nothing),
+		cmocka_unit_test(new_rules_of_a_zone_make_no_second_row_for_a_date),
 		cmocka_unit_test(an_offline_task_makes_nothing_and_catches_up_when_it_is_back),
 		cmocka_unit_test(weeks_of_minutes_are_made_within_the_credit_of_a_small_ring),
 	};
