@@ -7,11 +7,22 @@
 #include "sched/task.h"
 #include "util/alloc.h"
 
+enum { CHUNK = 1024 };
+
+static struct cat_inst *at(const struct catalog *c, uint32_t index)
+{
+	return &c->chunks[index / CHUNK][index % CHUNK];
+}
+
+static uint64_t inst_hash(const void *owner, uint32_t index)
+{
+	return inst_key_hash(at(owner, index)->key);
+}
+
 void catalog_init(struct catalog *c)
 {
 	*c = (struct catalog){ 0 };
-	slab_init(&c->insts, sizeof(struct cat_inst));
-	map_init(&c->by_key);
+	index_init(&c->by_key, inst_hash, c);
 	map_init(&c->by_name);
 }
 
@@ -27,9 +38,10 @@ void catalog_done(struct catalog *c)
 		free(t);
 	}
 	free(c->tasks);
-	free(c->by_slot);
-	slab_done(&c->insts);
-	map_done(&c->by_key);
+	for (size_t i = 0; i < c->n_chunks; i++)
+		free(c->chunks[i]);
+	free(c->chunks);
+	index_done(&c->by_key);
 	map_done(&c->by_name);
 }
 
@@ -40,11 +52,6 @@ static uint64_t name_hash(const char *name)
 	for (const unsigned char *p = (const unsigned char *)name; *p; p++)
 		h = (h ^ *p) * 1099511628211ULL;
 	return map_mix(h, 0);
-}
-
-static struct cat_inst *at(const struct catalog *c, uint32_t index)
-{
-	return slab_at(&c->insts, index);
 }
 
 static struct cat_task *place(struct catalog *c, uint32_t id)
@@ -109,21 +116,11 @@ static void put_task(struct catalog *c, const struct task *def, const struct sto
 		child_add(place(c, def->links[i].parent), def->id);
 }
 
-static uint32_t slot_get(const struct catalog *c, uint32_t slot)
+static bool is_there(const struct catalog *c, uint32_t slot)
 {
-	return slot < c->by_slot_cap ? c->by_slot[slot] : SLAB_NONE;
-}
+	size_t chunk = slot / CHUNK;
 
-static void slot_set(struct catalog *c, uint32_t slot, uint32_t index)
-{
-	if (slot >= c->by_slot_cap) {
-		size_t cap = (size_t)slot * 2 + 256;
-		c->by_slot = mem_grow(c->by_slot, cap, sizeof *c->by_slot);
-		for (size_t i = c->by_slot_cap; i < cap; i++)
-			c->by_slot[i] = SLAB_NONE;
-		c->by_slot_cap = cap;
-	}
-	c->by_slot[slot] = index;
+	return chunk < c->n_chunks && c->chunks[chunk] && at(c, slot)->state != ST_NONE;
 }
 
 static void remove_inst(struct catalog *c, uint32_t index)
@@ -138,39 +135,48 @@ static void remove_inst(struct catalog *c, uint32_t index)
 	if (i->next != SLAB_NONE)
 		at(c, i->next)->prev = i->prev;
 	c->counts[i->state]--;
-	map_remove(&c->by_key, inst_key_hash(i->key), index);
-	c->by_slot[i->slot] = SLAB_NONE;
-	slab_give(&c->insts, index);
+	index_remove(&c->by_key, index);
+	i->state = ST_NONE;
 }
 
-static uint32_t add_inst(struct catalog *c, struct inst_key key, uint32_t slot)
+static void chunk_ready(struct catalog *c, size_t chunk)
 {
-	uint32_t index = slab_take(&c->insts);
-	struct cat_inst *i = at(c, index);
+	if (chunk >= c->n_chunks) {
+		size_t n = chunk + chunk / 4 + 16;
+		c->chunks = mem_grow(c->chunks, n, sizeof *c->chunks);
+		for (size_t i = c->n_chunks; i < n; i++)
+			c->chunks[i] = NULL;
+		c->n_chunks = n;
+	}
+	if (!c->chunks[chunk])
+		c->chunks[chunk] = mem_array(CHUNK, sizeof **c->chunks);
+}
+
+static void add_inst(struct catalog *c, struct inst_key key, uint32_t index)
+{
 	struct cat_task *t = place(c, key.task);
 
-	*i = (struct cat_inst){ .key = key, .slot = slot, .next = t->live, .prev = SLAB_NONE };
+	chunk_ready(c, index / CHUNK);
+	*at(c, index) = (struct cat_inst){ .key = key, .next = t->live, .prev = SLAB_NONE };
 	if (t->live != SLAB_NONE)
 		at(c, t->live)->prev = index;
 	t->live = index;
 	c->counts[ST_NONE]++;
-	map_add(&c->by_key, inst_key_hash(key), index);
-	slot_set(c, slot, index);
-	return index;
+	index_add(&c->by_key, index);
 }
 
 static void put_inst(struct catalog *c, const struct instance *image, uint32_t slot)
 {
-	uint32_t index = slot_get(c, slot);
+	bool there = is_there(c, slot);
 
 	if (state_final((enum state)image->state)) {
-		if (index != SLAB_NONE)
-			remove_inst(c, index);
+		if (there)
+			remove_inst(c, slot);
 		return;
 	}
-	if (index == SLAB_NONE)
-		index = add_inst(c, image->key, slot);
-	struct cat_inst *i = at(c, index);
+	if (!there)
+		add_inst(c, image->key, slot);
+	struct cat_inst *i = at(c, slot);
 	c->counts[i->state]--;
 	c->counts[image->state]++;
 	i->state = image->state;
@@ -261,8 +267,8 @@ const struct cat_inst *catalog_live(const struct catalog *c, struct inst_key key
 	uint64_t h = inst_key_hash(key);
 	size_t where = 0;
 
-	for (uint32_t i = map_first(&c->by_key, h, &where); i != MAP_NONE;
-	     i = map_next(&c->by_key, h, &where))
+	for (uint32_t i = index_first(&c->by_key, h, &where); i != INDEX_NONE;
+	     i = index_next(&c->by_key, &where))
 		if (inst_key_eq(at(c, i)->key, key))
 			return at(c, i);
 	return NULL;

@@ -13,20 +13,21 @@
 #include "sched/instance.h"
 #include "sched/outcome.h"
 #include "store/store.h"
+#include "util/index.h"
 #include "util/map.h"
 #include "util/slab.h"
 
 struct ledger;
 struct task;
 
-/* An unfinished instance. */
+/* An unfinished instance. It stands at the ledger's slot of it: that is its index here. */
 struct cat_inst {
 	struct inst_key key;
 	uint64_t cause;
-	uint32_t slot, next, prev; /* of its task's list */
+	uint32_t next, prev; /* of its task's list */
 	uint16_t flags;
-	uint8_t state, priority;
-};
+	uint8_t state, priority; /* state ST_NONE: nothing here */
+} __attribute__((packed, aligned(4))); /* 36 bytes, of which there may be millions */
 
 struct cat_task {
 	uint32_t id;
@@ -41,10 +42,10 @@ struct cat_task {
 struct catalog {
 	struct cat_task **tasks; /* by id; NULL: none */
 	size_t tasks_cap, n_tasks;
-	struct slab insts;
-	uint32_t *by_slot;
-	size_t by_slot_cap;
-	struct map by_key, by_name;
+	struct cat_inst **chunks; /* unfinished instances, by slot; NULL: none in it so far */
+	size_t n_chunks;
+	struct index by_key;
+	struct map by_name;
 	size_t counts[ST_COUNT]; /* unfinished instances */
 };
 

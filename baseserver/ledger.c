@@ -233,8 +233,10 @@ static void on_alarm(void *self)
 		return;
 	if (l->down)
 		ledger_commit(l);
-	else if (now - l->proof_us > l->set.epoch_us / 3)
+	else if (now - l->proof_us > l->set.epoch_us / 3) {
 		renew_proof(l);
+		store_quiet(l->store);
+	}
 	if (!l->down)
 		actor_alarm(l->me, now + l->set.epoch_us / 3);
 }

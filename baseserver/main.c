@@ -14,7 +14,7 @@
 #include "util/param.h"
 #include "wire/keys.h"
 
-enum { ARENAS = 2 };
+enum { ARENAS = 2, MMAP_BYTES = 1 << 20, TRIM_BYTES = 4 << 20 };
 
 struct run {
 	struct param_baseserver *p;
@@ -84,6 +84,10 @@ static int run(struct param_baseserver *p, struct param_args *args)
 	log_open("baseserver", level);
 	notify_open();
 	mallopt(M_ARENA_MAX, ARENAS);
+	/* Left alone, malloc() keeps ever larger arrays on its heap once one was freed: what an
+	 * index outgrew would never go back to the system. */
+	mallopt(M_MMAP_THRESHOLD, MMAP_BYTES);
+	mallopt(M_TRIM_THRESHOLD, TRIM_BYTES);
 	signal(SIGPIPE, SIG_IGN);
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, NULL); /* inherited by every thread below */

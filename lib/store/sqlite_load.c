@@ -103,6 +103,8 @@ int sqlite_load_live(struct store *st, int (*each)(void *ctx, const struct insta
 	s->loading.err = err;
 	s->loading.code = 0;
 	r = sql_run(s, q, &own);
+	/* Every page went through the cache once: what is changed next comes from the system's. */
+	sqlite3_db_release_memory(s->db);
 	if (s->loading.code < 0)
 		return s->loading.code;
 	if (r < 0)

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,8 @@
 #include "util/err.h"
 
 /* Pages of write-ahead log worth a checkpoint while idle: 1 MiB, some milliseconds. */
-#define WAL_PAGES_IDLE 256
+#define WAL_PAGES_IDLE    256
+#define CACHE_BYTES_QUIET (8 << 20)
 
 static const char pragmas[] =
 	"PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = OFF;"
@@ -142,6 +144,19 @@ static void sqlite_idle(struct store *st)
 		sqlite_checkpoint(s);
 }
 
+/* A cache that long commits filled; what a few jobs a second touch is small and stays. */
+static void sqlite_quiet(struct store *st)
+{
+	struct sqlite_store *s = (struct sqlite_store *)st;
+	int used = 0, most = 0;
+
+	if (sqlite3_db_status(s->db, SQLITE_DBSTATUS_CACHE_USED, &used, &most, 0) != SQLITE_OK ||
+	    used <= CACHE_BYTES_QUIET)
+		return;
+	sqlite3_db_release_memory(s->db);
+	malloc_trim(0); /* its pages lie between other things of the heap */
+}
+
 static int sqlite_take_epoch(struct store *st, const char *who, uint32_t *ret_epoch,
                              struct err *err)
 {
@@ -200,6 +215,7 @@ const struct store_ops store_sqlite_ops = {
 	.position = sqlite_position,
 	.commit = sqlite_commit,
 	.idle = sqlite_idle,
+	.quiet = sqlite_quiet,
 	.load_docs = sqlite_load_docs,
 	.load_tasks = sqlite_load_tasks,
 	.load_live = sqlite_load_live,

@@ -55,6 +55,12 @@ void store_idle(struct store *s)
 	s->ops->idle(s);
 }
 
+void store_quiet(struct store *s)
+{
+	if (s->ops->quiet)
+		s->ops->quiet(s);
+}
+
 int store_load_docs(struct store *s, enum store_doc_kind kind,
                     int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err)
 {

@@ -157,6 +157,8 @@ int store_commit(struct store *s, const struct store_batch *b, struct err *err);
 
 /* Time to spare: checkpoint and the like, a few milliseconds at most. */
 void store_idle(struct store *s);
+/* Nothing was written for some seconds: gives back memory that only makes bulk work faster. */
+void store_quiet(struct store *s);
 
 /* Loading, before the first commit of an epoch. Each calls `each` per row, in order of id
  * (live: of creation); borrowed for the call; a negative answer of `each` ends it and is

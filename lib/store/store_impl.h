@@ -20,6 +20,7 @@ struct store_ops {
 	                struct err *err);
 	int (*commit)(struct store *s, const struct store_batch *b, struct err *err);
 	void (*idle)(struct store *s);
+	void (*quiet)(struct store *s); /* NULL: it keeps nothing */
 	int (*load_docs)(struct store *s, enum store_doc_kind kind,
 	                 int (*each)(void *ctx, const struct store_doc *d), void *ctx,
 	                 struct err *err);
