@@ -26,7 +26,7 @@ struct cat_inst {
 	uint64_t cause;
 	uint32_t next, prev; /* of its task's list */
 	uint16_t flags;
-	uint8_t state, priority; /* state ST_NONE: nothing here */
+	uint8_t state, priority;       /* state ST_NONE: nothing here */
 } __attribute__((packed, aligned(4))); /* 36 bytes, of which there may be millions */
 
 struct cat_task {
