@@ -47,27 +47,6 @@ static void fold_instance(struct maintainer *m, const struct transition *tr)
 	heap_set(&m->times, &w->node, watch_next_look(m, w));
 }
 
-/* A task whose plan is exhausted goes offline once nothing of it is left. */
-static void retire_if_over(struct maintainer *m, struct mtask *t)
-{
-	if (!t->def || t->row.state != TS_ONLINE || t->unfinished || t->offline_asked ||
-	    plan_unit(t->def->plan) == CU_NONE || t->through == INT64_MIN ||
-	    plan_next(t->def->plan, t->through) != PLAN_NEVER)
-		return;
-	struct edit *e = mem_new(sizeof *e);
-	e->tasks = mem_array(1, sizeof *e->tasks);
-	e->rows = mem_array(1, sizeof *e->rows);
-	e->tasks[0] = task_ref(t->def);
-	e->rows[0] = t->row;
-	e->rows[0].state = TS_OFFLINE;
-	e->n_tasks = 1;
-	e->keep_links = true;
-	if (ledger_edit(m->ledger, e) < 0)
-		edit_free(e);
-	else
-		t->offline_asked = true;
-}
-
 static void fold_task(struct maintainer *m, const struct transition *tr)
 {
 	struct mtask *t = maintainer_task(m, tr->inst.key.task);
@@ -92,7 +71,7 @@ void maintainer_fold(struct maintainer *m)
 			continue;
 		struct mtask *t = m->tasks[tr->inst.key.task];
 		if (t->unfinished == 0)
-			retire_if_over(m, t);
+			maintainer_retire_if_over(m, t);
 	}
 }
 
@@ -173,6 +152,8 @@ static void look_at_times(struct maintainer *m)
 	int64_t next = top ? top->key : ALARM_OFF;
 	if (m->set.retention_us && !m->keeping && m->keep_us < next)
 		next = m->keep_us;
+	if (m->n_over && !m->retiring && m->retire_us < next)
+		next = m->retire_us;
 	actor_alarm(m->me, next);
 }
 
@@ -182,6 +163,7 @@ static void turn(void *self)
 
 	maintainer_fold(m);
 	maintainer_keep_house(m);
+	maintainer_retire(m);
 	look_at_times(m);
 	outbox_flush(&m->out);
 }
@@ -283,6 +265,7 @@ void maintainer_free(struct maintainer *m)
 	heap_done(&m->times);
 	outbox_done(&m->out);
 	free(m->by_slot);
+	free(m->over);
 	free(m->tasks);
 	free(m);
 }

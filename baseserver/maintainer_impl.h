@@ -55,6 +55,10 @@ struct maintainer {
 	struct mtask **tasks; /* by id */
 	size_t tasks_cap;
 	int64_t keep_us; /* mono: the next slice of housekeeping */
+	uint32_t *over;  /* tasks that are to go offline */
+	size_t n_over, over_cap;
+	int64_t retire_us; /* mono: when they are asked for together */
+	bool retiring;     /* an edit is under way */
 	bool keeping, saved;
 };
 
@@ -75,6 +79,10 @@ void watch_drop(struct maintainer *m, uint32_t index);
 uint32_t watch_take(struct maintainer *m, uint32_t slot);
 void watch_set_image(struct maintainer *m, uint32_t index, const struct instance *i);
 void watch_begin_lease(struct maintainer *m, struct watch *w, uint32_t session);
+
+/* maintainer_retire.c: tasks whose plan is over go offline, many in one edit. */
+void maintainer_retire_if_over(struct maintainer *m, struct mtask *t);
+void maintainer_retire(struct maintainer *m);
 
 /* maintainer_keep.c: retention, a slice at a time. */
 void maintainer_keep_house(struct maintainer *m);
