@@ -57,11 +57,12 @@ static int limit_time(struct my_reader *r, struct err *err)
 
 static int ready(struct my_reader *r, struct err *err)
 {
-	int code = r->db ? 0 : my_connect(&r->url, &r->db, err);
+	int code;
 
-	if (code < 0)
-		return code;
-	return limit_time(r, err);
+	if (r->db)
+		return 0;
+	code = my_connect(&r->url, &r->db, err);
+	return code < 0 ? code : limit_time(r, err);
 }
 
 static void answer_free(struct my_answer *a)
@@ -139,13 +140,25 @@ static int my_reader_query(struct reader *base, const char *table, const char *t
 	return 0;
 }
 
-static int my_reader_begin(struct reader *base, struct err *err)
+static int begin(struct my_reader *r, struct err *err)
 {
-	struct my_reader *r = (struct my_reader *)base;
 	int code = ready(r, err);
 
 	if (code == 0)
 		code = run(r, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", err);
+	return code;
+}
+
+/* A connection that was lost between calls is noticed here, and made anew once. */
+static int my_reader_begin(struct reader *base, struct err *err)
+{
+	struct my_reader *r = (struct my_reader *)base;
+	struct err first = { 0 };
+	bool was_open = r->db != NULL;
+	int code = begin(r, was_open ? &first : err);
+
+	if (code < 0 && was_open)
+		code = r->db ? err_set(err, code, "%s", first.text) : begin(r, err);
 	return code;
 }
 

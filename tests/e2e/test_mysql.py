@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""The whole on MariaDB: a server of the test's own, killed and stopped under load. TAP.
+
+KILLS=n (default 12, HEAVY=1: 200) blows at database and baseserver."""
+import os
+import random
+import signal
+import sys
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "mysql")]
+import mariadb  # noqa: E402
+import test_chaos as chaos  # noqa: E402
+from harness import TESTS, Site, Skip, main, test, until  # noqa: E402
+
+TESTS.clear()  # those of chaos: only its load and its judge are wanted here
+
+KILLS = int(os.environ.get("KILLS") or (200 if os.environ.get("HEAVY") else 12))
+PAUSE_S = 30 if os.environ.get("HEAVY") else 4
+server = None
+
+
+class MysqlSite(Site):
+    """The server goes with the site."""
+
+    def __init__(self):
+        global server
+        if not mariadb.program("mariadbd"):
+            raise Skip("no mariadbd: packaging/deps.sh test")
+        server = mariadb.MariaDB()
+        server.sql("CREATE DATABASE sirdar")
+        super().__init__("mysql", store=server.url("sirdar", timeout=3), recovery_wait_ms=1000)
+
+    def close(self):
+        try:
+            super().close()
+        finally:
+            server.close()
+
+
+@test
+def what_runs_on_mariadb_is_listed_counted_and_explained(s):
+    load = s.load
+    load.more()
+    rows = chaos.judge(s, load)
+    assert len(s.history(rows[0]["id"])) >= 4
+    assert {i["state"] for i in s.instances(task="e2e/chaos0/fails")} == {"StopSchedule"}
+    tables = {t for t in server.sql("SHOW TABLES", "sirdar").split()}
+    assert {"lb_task", "lb_task_run", "lb_task_run_history", "lb_task_link", "lb_task_event"} <= tables
+    n = int(server.sql("SELECT COUNT(*) FROM lb_task_run_history", "sirdar"))
+    assert n == load.total(), (n, load.total())
+    assert server.sql("SELECT COUNT(*) FROM lb_task_run", "sirdar").strip() == "0"
+    parts = server.sql("SELECT COUNT(*) FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA ="
+                       " 'sirdar' AND TABLE_NAME = 'lb_task_event'")
+    assert int(parts) >= 8, parts
+
+
+@test
+def a_database_killed_under_load_loses_nothing_and_doubles_nothing(s):
+    random.seed(chaos.SEED)
+    load = s.load
+    load.more()
+    until("jobs run", load.ends)
+    for n in range(KILLS):
+        server.kill()
+        server.start()
+        if (chaos.alive(s) or 99) < 12:
+            load.more()
+        if n % 4 == 3:
+            s.base.kill()
+            s.base.start(wait=False)
+        chaos.goes_on(s, load)
+        time.sleep(random.uniform(0, 0.4))  # the next blow falls at a random moment
+    until("the server leads", s.up)
+    chaos.judge(s, load)
+
+
+@test
+def a_database_that_stands_still_for_a_while_is_waited_for_and_jobs_live_on(s):
+    load = s.load
+    load.more()
+    until("jobs run", lambda: load.ends() > 0)
+    server.process.send_signal(signal.SIGSTOP)
+    try:
+        time.sleep(PAUSE_S)  # longer than the timeout of a statement
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+    chaos.goes_on(s, load)
+    chaos.judge(s, load)
+
+
+def refused(s, store, *words):
+    sets = {**s.base_sets, "store": store, "state_dir": s.dir / "other", "listen": "127.0.0.1:0"}
+    done = s.run(s.argv("baseserver", sets))
+    said = done.stderr + done.stdout
+    assert done.returncode != 0 and all(w in said for w in words), (done.returncode, said)
+    assert len(said.splitlines()) == 1, said
+
+
+@test
+def what_is_wrong_with_the_database_is_said_at_the_start_in_one_line(s):
+    server.sql("CREATE DATABASE foreign_one; CREATE TABLE foreign_one.t (a INT);"
+               "CREATE USER poor@127.0.0.1 IDENTIFIED BY 'x'; CREATE DATABASE bare;"
+               "GRANT SELECT ON bare.* TO poor@127.0.0.1")
+    password = s.dir / "password"
+    password.write_text("x\n")
+    password.chmod(0o600)
+    at = f"127.0.0.1:{server.port}"
+    refused(s, server.url("nowhere"), "nowhere", "Unknown database")
+    refused(s, server.url("foreign_one"), "foreign_one", "not Sirdar's")
+    refused(s, f"mysql://poor@{at}/bare", "Access denied", "poor")
+    refused(s, f"mysql://poor@{at}/bare?password_file={password}", "denied", "poor")
+    refused(s, f"mysql://poor@{at}/bare?tls=verify&password_file={password}", "mysql://poor@", "SSL")
+    refused(s, f"mysql://poor@{at}/bare?colour=red", "no option 'colour'")
+    refused(s, "mysql://127.0.0.1/x", "user")
+    password.chmod(0o644)
+    refused(s, f"mysql://poor@{at}/bare?password_file={password}", "password")
+    server.sql("UPDATE lb_migration SET checksum = 'x' WHERE number = 1", "sirdar")
+    refused(s, server.url("sirdar"), "lb_migration", "0001_ledger.sql")
+
+
+def make():
+    s = MysqlSite()
+    try:
+        s.start(("shell:12",), retry_max_ms=100)
+        s.load = chaos.Load(s, s.dir / "data/load", minutes=10)
+    except BaseException:
+        s.close()
+        raise
+    return s
+
+
+if __name__ == "__main__":
+    sys.exit(main(make))
