@@ -63,6 +63,9 @@ struct load {
 	char why_not[160]; /* "": work is welcome */
 };
 
+/* What has a threshold of load. */
+enum load_of { LOAD_CPU, LOAD_MEMORY, LOAD_MEMORY_FREE, LOAD_DISK_FREE, LOADS };
+
 struct broker {
 	struct param_taskbroker *settings;
 	const struct param_args *args;
@@ -75,6 +78,7 @@ struct broker {
 	struct type *types;
 	ev_timer load_timer, stop_timer;
 	bool is_drained, is_stopping, with_jobs;
+	bool is_over[LOADS]; /* its threshold, and not yet far enough below it */
 
 	struct keeper_client *keeper;
 	ev_timer keeper_timer; /* start it, if nobody answers by then */
@@ -113,8 +117,12 @@ void type_tell(struct type *t); /* its state, to the server */
 void types_free(struct broker *b);
 bool types_are_gone(const struct broker *b);
 
-/* load.c */
-void load_measure(const struct broker *b, struct load *ret);
+/* load.c: how busy the machine is, and whether work is welcome. */
+void load_measure(struct broker *b, struct load *ret);
+/* Is `now` over `limit`? Once it is, until it is `slack_percent` below: a load that swings
+ * about its limit does not make the broker flicker. `at_least`: limit is what must be left,
+ * and above it again by as much. */
+bool load_over(bool *is_over, uint64_t now, uint64_t limit, uint64_t slack_percent, bool at_least);
 
 /* spawn.c: our programs. pid_fd watches the end. status_fd: its descriptor 3, or -1.
  *   errors  E_IO */

@@ -42,7 +42,45 @@ static void read_memory(struct load *ret)
 	buf_done(&text);
 }
 
-void load_measure(const struct broker *b, struct load *ret)
+bool load_over(bool *is_over, uint64_t now, uint64_t limit, uint64_t slack_percent, bool at_least)
+{
+	/* In two steps, lest a limit of an exabyte overflows. */
+	uint64_t slack = *is_over ? limit / 100 * slack_percent + limit % 100 * slack_percent / 100
+	                          : 0;
+
+	*is_over = at_least ? now < limit + slack : now > limit - slack;
+	return *is_over;
+}
+
+static void judge_load(struct broker *b, struct load *ret)
+{
+	const struct param_taskbroker *p = b->settings;
+	uint64_t slack = (uint64_t)p->load_slack_percent;
+	uint64_t memory_max = p->memory_max_percent < 100 ? (uint64_t)p->memory_max_percent * 10
+	                                                  : UINT32_MAX;
+	bool cpu = load_over(&b->is_over[LOAD_CPU], ret->cpu_permille,
+	                     (uint64_t)p->load_max_percent * 10, slack, false);
+	bool memory = load_over(&b->is_over[LOAD_MEMORY], ret->memory_permille, memory_max, slack,
+	                        false);
+	bool left = load_over(&b->is_over[LOAD_MEMORY_FREE], ret->memory_free_bytes,
+	                      (uint64_t)p->memory_free_min_bytes, slack, true);
+	bool disk = load_over(&b->is_over[LOAD_DISK_FREE], ret->disk_free_bytes,
+	                      (uint64_t)p->disk_free_min_bytes, slack, true);
+
+#define NOT(cond, ...) \
+	if (!ret->why_not[0] && (cond)) \
+	snprintf(ret->why_not, sizeof ret->why_not, __VA_ARGS__)
+	NOT(cpu, "load is %u %% of a processor each, load_max_percent is %" PRId64,
+	    ret->cpu_permille / 10, p->load_max_percent);
+	NOT(memory, "%u %% of memory is in use, memory_max_percent is %" PRId64,
+	    ret->memory_permille / 10, p->memory_max_percent);
+	NOT(left, "%" PRIu64 " bytes of memory are free, memory_free_min_bytes is %" PRId64,
+	    ret->memory_free_bytes, p->memory_free_min_bytes);
+	NOT(disk, "%" PRIu64 " bytes of disk are free, disk_free_min_bytes is %" PRId64,
+	    ret->disk_free_bytes, p->disk_free_min_bytes);
+}
+
+void load_measure(struct broker *b, struct load *ret)
 {
 	const struct param_taskbroker *p = b->settings;
 	unsigned long long disk = UINT64_MAX;
@@ -52,22 +90,11 @@ void load_measure(const struct broker *b, struct load *ret)
 	read_memory(ret);
 	fs_free_bytes(b->state_dir, &disk, NULL);
 	ret->disk_free_bytes = disk;
-#define NOT(cond, ...) \
-	if (!ret->why_not[0] && (cond)) \
-	snprintf(ret->why_not, sizeof ret->why_not, __VA_ARGS__)
 	NOT(b->is_stopping, "the broker stops");
 	NOT(b->is_drained, "drained");
 	NOT(!keeper_client_is_up(b->keeper), "no jobkeeper");
 	NOT(b->running >= (uint64_t)p->jobs_max, "%u jobs run, jobs_max is %" PRId64, b->running,
 	    p->jobs_max);
-	NOT(ret->cpu_permille > p->load_max_percent * 10,
-	    "load is %u %% of a processor each, load_max_percent is %" PRId64,
-	    ret->cpu_permille / 10, p->load_max_percent);
-	NOT(ret->memory_free_bytes < (uint64_t)p->memory_free_min_bytes,
-	    "%" PRIu64 " bytes of memory are free, memory_free_min_bytes is %" PRId64,
-	    ret->memory_free_bytes, p->memory_free_min_bytes);
-	NOT(ret->disk_free_bytes < (uint64_t)p->disk_free_min_bytes,
-	    "%" PRIu64 " bytes of disk are free, disk_free_min_bytes is %" PRId64,
-	    ret->disk_free_bytes, p->disk_free_min_bytes);
+	judge_load(b, ret);
 #undef NOT
 }
