@@ -117,6 +117,18 @@ int worker_hello(struct conn *c, const Sirdar__Hello *h)
 	return r;
 }
 
+/* Its broker may have said before that it takes no work, or not yet that it does: a loader
+ * of a broker that is here begins as that broker stands. */
+static void follow_broker(struct conn *c)
+{
+	for (const struct conn *o = c->w->conns; o; o = o->next)
+		if (o->broker == c->broker && o->role == ROLE_BROKER && o->greeted) {
+			c->accepts = o->accepts;
+			c->load_permille = o->load_permille;
+			return;
+		}
+}
+
 void worker_greeted(struct letter *l, void *self)
 {
 	struct worker *w = self;
@@ -129,6 +141,10 @@ void worker_greeted(struct letter *l, void *self)
 		c->broker = g->broker;
 		c->fresh = g->fresh;
 		c->drained = g->drained;
+		if (c->role == ROLE_LOADER)
+			follow_broker(c);
+		else
+			c->accepts = false; /* until its first report of load */
 		welcome(c);
 		worker_send_held(c, c->held, c->n_held, true);
 		if (c->role == ROLE_LOADER)

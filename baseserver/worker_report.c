@@ -267,6 +267,8 @@ int worker_load(struct conn *c, const Sirdar__Load *m)
 	n->memory_permille = m->memory_permille;
 	n->running = m->running;
 	n->disk_free_bytes = m->disk_free_bytes;
+	c->accepts = m->accepts;
+	c->load_permille = m->cpu_permille;
 	/* All sessions of a broker are this worker's: its loaders follow its load. */
 	for (struct conn *o = c->w->conns; o; o = o->next) {
 		if (o->broker != c->broker || o->role != ROLE_LOADER)

@@ -75,6 +75,10 @@ def says(site, code, task, date=AT, seconds=60):
         raise AssertionError(f"{e}: {seen.get('last')}") from None
 
 
+def broker(site, name):
+    return [b for b in site.get("/api/v1/brokers")["brokers"] if b["name"] == name][0]
+
+
 def dates(n):
     return [f"2026-03-{d:02}T00:00:00Z" for d in range(1, n + 1)]
 
@@ -233,6 +237,7 @@ def a_broker_over_a_threshold_takes_nothing_until_it_is_below(s):
                                   r"broker\.keeper_up")
     b4.start()
     s.wait_broker("b4", ["shell"])
+    until("it has said that it takes nothing", lambda: not broker(s, "b4")["accepts"], 60)
     workflow(s, "load", {"t": script(held(folder), group="busy")})
     w = says(s, "broker_not", "gates/load/t")
     assert w["gate"] == 10 and "memory_free_min_bytes is 1099511627776" in w["line"], w
@@ -265,9 +270,9 @@ def the_first_gates_have_their_lines_too(s):
         "parent": script(held(folder)), "child": script("true", needs="[parent]"),
         "bad": script("exit 1", retry="{attempts: 2, delay: 1h}"),
         "cold": script(held(folder), needs="[parent]"),
-        "turn": script("exit 1", serial="ordered"),
-        "later": script("true", start_date="2098-12-31", end_date="2099-01-01")},
-        end="2026-03-02")
+        "turn": script("exit 1", serial="ordered")}, end="2026-03-02")
+    s.apply("workflow: later\nproject: gates\nstart_date: 2098-12-31\ntasks:\n"
+            "  t: {type: shell, cycle: day, params: {script: 'true'}}\n")
     until("the parents run", lambda: len(lines(folder)) == 2, 60)
     w = says(s, "link", "gates/early/child")
     assert w["gate"] == 4 and w["args"]["task"] == "gates/early/parent" and \
@@ -284,7 +289,7 @@ def the_first_gates_have_their_lines_too(s):
     s.sirdar("unfreeze", "gates/early/cold", DAY)
     id_ = s.instance("gates/early/parent", AT)["id"]
     assert s.get(f"/api/v1/instances/{id_}/why")["code"] == "runs"
-    later = s.get("/api/v1/tasks/gates/early/later")["id"]
+    later = s.get("/api/v1/tasks/gates/later/t")["task_id"]
     w = s.get(f"/api/v1/instances/{later}.4070908800/why")
     assert (w["gate"], w["code"], w["expected"][:10]) == (3, "due", "2099-01-01"), w
     assert s.get(f"/api/v1/instances/{later}.17/why")["code"] == "unplanned"
