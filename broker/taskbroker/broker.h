@@ -119,10 +119,6 @@ bool types_are_gone(const struct broker *b);
 
 /* load.c: how busy the machine is, and whether work is welcome. */
 void load_measure(struct broker *b, struct load *ret);
-/* Is `now` over `limit`? Once it is, until it is `slack_percent` below: a load that swings
- * about its limit does not make the broker flicker. `at_least`: limit is what must be left,
- * and above it again by as much. */
-bool load_over(bool *is_over, uint64_t now, uint64_t limit, uint64_t slack_percent, bool at_least);
 
 /* spawn.c: our programs. pid_fd watches the end. status_fd: its descriptor 3, or -1.
  *   errors  E_IO */

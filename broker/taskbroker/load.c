@@ -6,6 +6,7 @@
 
 #include "broker/keeper/client.h"
 #include "broker/taskbroker/broker.h"
+#include "broker/taskbroker/threshold.h"
 #include "util/fs.h"
 
 /* Load average of the last minute, as thousandths of one runnable a processor. */
@@ -42,30 +43,20 @@ static void read_memory(struct load *ret)
 	buf_done(&text);
 }
 
-bool load_over(bool *is_over, uint64_t now, uint64_t limit, uint64_t slack_percent, bool at_least)
-{
-	/* In two steps, lest a limit of an exabyte overflows. */
-	uint64_t slack = *is_over ? limit / 100 * slack_percent + limit % 100 * slack_percent / 100
-	                          : 0;
-
-	*is_over = at_least ? now < limit + slack : now > limit - slack;
-	return *is_over;
-}
-
 static void judge_load(struct broker *b, struct load *ret)
 {
 	const struct param_taskbroker *p = b->settings;
 	uint64_t slack = (uint64_t)p->load_slack_percent;
 	uint64_t memory_max = p->memory_max_percent < 100 ? (uint64_t)p->memory_max_percent * 10
 	                                                  : UINT32_MAX;
-	bool cpu = load_over(&b->is_over[LOAD_CPU], ret->cpu_permille,
-	                     (uint64_t)p->load_max_percent * 10, slack, false);
-	bool memory = load_over(&b->is_over[LOAD_MEMORY], ret->memory_permille, memory_max, slack,
-	                        false);
-	bool left = load_over(&b->is_over[LOAD_MEMORY_FREE], ret->memory_free_bytes,
-	                      (uint64_t)p->memory_free_min_bytes, slack, true);
-	bool disk = load_over(&b->is_over[LOAD_DISK_FREE], ret->disk_free_bytes,
-	                      (uint64_t)p->disk_free_min_bytes, slack, true);
+	bool cpu = threshold_passed(&b->is_over[LOAD_CPU], ret->cpu_permille,
+	                            (uint64_t)p->load_max_percent * 10, slack, false);
+	bool memory = threshold_passed(&b->is_over[LOAD_MEMORY], ret->memory_permille, memory_max,
+	                               slack, false);
+	bool left = threshold_passed(&b->is_over[LOAD_MEMORY_FREE], ret->memory_free_bytes,
+	                             (uint64_t)p->memory_free_min_bytes, slack, true);
+	bool disk = threshold_passed(&b->is_over[LOAD_DISK_FREE], ret->disk_free_bytes,
+	                             (uint64_t)p->disk_free_min_bytes, slack, true);
 
 #define NOT(cond, ...) \
 	if (!ret->why_not[0] && (cond)) \

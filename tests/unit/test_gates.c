@@ -3,6 +3,7 @@
 #include "baseserver/pools.h"
 #include "baseserver/sorter.h"
 #include "baseserver/why.h"
+#include "broker/taskbroker/threshold.h"
 #include "tests/unit/sorting.h"
 #include "util/buf.h"
 
@@ -511,6 +512,81 @@ static void an_opening_is_expected_by_the_median_of_the_last_runs(void **state)
 	end(&f);
 }
 
+/* --- work that comes back ----------------------------------------------------------------------- */
+
+static void rejected_work_burns_no_attempt_until_its_own_cap_is_used_up(void **state)
+{
+	struct inst_key k;
+	struct instance i;
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	put(&f, 1, 5, 0, DISPATCH_LEAST_LOADED);
+	seat(&f, 1, 100, true);
+	k = ready(&f, 1, 60);
+	for (int n = 1; n <= 5; n++) {
+		assert_true(ledger_find(f.ledger, k, &i));
+		assert_int_equal(i.state, ST_RUNNING);
+		assert_int_equal(i.attempt, 1);
+		struct proposals *ps = proposals_new(PR_COMMANDER, 1, f.me, on_answers);
+		struct proposal *p = proposals_add(ps, ASK_ENDED, k);
+		p->token = i.token;
+		p->end = AE_RETURN;
+		p->reason = RE_REJECT;
+		assert_int_equal(ledger_propose(f.ledger, ps), 0);
+		thread_sim_run(f.th);
+		assert_true(ledger_find(f.ledger, k, &i));
+		assert_int_equal(i.infra, n);
+	}
+	struct proposals *ps = proposals_new(PR_COMMANDER, 1, f.me, on_answers);
+	struct proposal *p = proposals_add(ps, ASK_ENDED, k);
+	p->token = i.token;
+	p->end = AE_RETURN;
+	p->reason = RE_REJECT;
+	assert_int_equal(ledger_propose(f.ledger, ps), 0);
+	thread_sim_run(f.th);
+	assert_false(ledger_find(f.ledger, k, &i)); /* StopSchedule */
+	assert_int_equal(f.n, 6);
+	end(&f);
+}
+
+static void a_line_is_filled_from_its_arguments(void **state)
+{
+	struct why_line w;
+	struct buf out;
+
+	(void)state;
+	why_set(&w, WHY_TURN);
+	why_number(&w, "waiting", 7);
+	buf_init(&out);
+	why_print_line(&w, &out);
+	assert_string_equal(buf_str(&out), "its turn comes by priority, 7 wait for the same slots");
+	assert_int_equal(why_gate(w.code), 12);
+	buf_done(&out);
+	for (int c = 0; c < WHY_COUNT; c++)
+		assert_true(why_gate((enum why_code)c) >= 0 && why_gate((enum why_code)c) <= 12);
+}
+
+static void a_load_about_its_limit_does_not_flicker(void **state)
+{
+	bool over = false;
+
+	(void)state;
+	assert_false(threshold_passed(&over, 400, 400, 10, false));
+	assert_true(threshold_passed(&over, 401, 400, 10, false));
+	assert_true(threshold_passed(&over, 399, 400, 10, false));
+	assert_true(threshold_passed(&over, 361, 400, 10, false));
+	assert_false(threshold_passed(&over, 360, 400, 10, false));
+	assert_false(threshold_passed(&over, 399, 400, 10, false));
+	over = false;
+	assert_false(threshold_passed(&over, 1000, 1000, 10, true));
+	assert_true(threshold_passed(&over, 999, 1000, 10, true));
+	assert_true(threshold_passed(&over, 1099, 1000, 10, true));
+	assert_false(threshold_passed(&over, 1100, 1000, 10, true));
+	assert_false(threshold_passed(&over, UINT64_MAX, UINT64_MAX / 2, 90, true));
+}
+
 /* --- against a picker that looks at everything --------------------------------------- */
 
 enum { M_TASKS = 10, M_POOLS = 3, M_TYPES = 2, M_INSTANCES = 400, M_TAKES = 2 };
@@ -811,6 +887,9 @@ int main(void)
 		cmocka_unit_test(an_unordered_task_runs_one_date_at_a_time),
 		cmocka_unit_test(each_gate_of_the_sorter_has_its_line),
 		cmocka_unit_test(an_opening_is_expected_by_the_median_of_the_last_runs),
+		cmocka_unit_test(rejected_work_burns_no_attempt_until_its_own_cap_is_used_up),
+		cmocka_unit_test(a_line_is_filled_from_its_arguments),
+		cmocka_unit_test(a_load_about_its_limit_does_not_flicker),
 		cmocka_unit_test(what_starts_is_what_brute_force_picks),
 		cmocka_unit_test(age_orders_as_brute_force_does),
 		cmocka_unit_test(shares_and_age_together_keep_every_cap_and_starve_nobody),

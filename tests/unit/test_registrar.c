@@ -1,0 +1,153 @@
+/* baseserver/registrar: which of gates 9 to 11 is closed, told from what brokers report. */
+#include "baseserver/registrar.h"
+#include "baseserver/why.h"
+#include "tests/unit/sorting.h"
+#include "util/buf.h"
+
+struct place {
+	struct fixture f;
+	struct registrar *registrar;
+};
+
+static void start(struct place *p)
+{
+	begin(&p->f);
+	assert_int_equal(registrar_new(p->f.th, p->f.ledger, p->f.store, &p->registrar, NULL), 0);
+	thread_sim_run(p->f.th);
+}
+
+static void stop(struct place *p)
+{
+	thread_stop(p->f.th);
+	registrar_free(p->registrar);
+	sorter_free(p->f.sorter);
+	ledger_free(p->f.ledger);
+	thread_free(p->f.th);
+	store_close(p->f.store);
+}
+
+static void on_greeted(struct letter *l, void *self)
+{
+	(void)self;
+	assert_int_equal(((struct greeting *)l)->code, 0);
+	free(l);
+}
+
+/* The broker's own session, or with a type its loader's. */
+static void greet(struct place *p, const char *name, const char *group, const char *type)
+{
+	struct greeting *g = mem_new(sizeof *g);
+	static uint32_t session;
+
+	g->reply_to = p->f.me;
+	g->answered = on_greeted;
+	g->session = ++session;
+	g->role = type ? 2 : 1;
+	snprintf(g->name, sizeof g->name, "%s", name);
+	snprintf(g->type, sizeof g->type, "%s", type ? type : "");
+	snprintf(g->groups[0], sizeof g->groups[0], "%s", group);
+	g->n_groups = 1;
+	assert_int_equal(registrar_greet(p->registrar, g), 0);
+	thread_sim_run(p->f.th);
+}
+
+static struct broker_news *news(struct place *p, const char *name)
+{
+	struct broker_news *n = mem_new(sizeof *n);
+
+	assert_true(registrar_find(p->registrar, name, &n->broker));
+	return n;
+}
+
+static void report(struct place *p, struct broker_news *n)
+{
+	assert_int_equal(registrar_report(p->registrar, n), 0);
+	thread_sim_run(p->f.th);
+}
+
+static void says(struct place *p, const struct task *t, enum why_code from, const char *line)
+{
+	struct why_line w;
+	struct buf out;
+
+	why_set(&w, from);
+	why_text(&w, "type", "%s", t->type);
+	registrar_explain(p->registrar, t, &w);
+	buf_init(&out);
+	why_print_line(&w, &out);
+	assert_string_equal(buf_str(&out), line);
+	buf_done(&out);
+}
+
+static void it_names_the_broker_and_what_is_wrong_with_it(void **state)
+{
+	struct task any = { .type = "sql", .group = "" }, etl = { .type = "sql", .group = "etl" };
+	const char *const machines[] = { "b2" };
+	struct task b2 = { .type = "sql", .group = "", .machines = machines, .n_machines = 1 };
+	struct broker_news *n;
+	struct place p;
+
+	(void)state;
+	start(&p);
+	says(&p, &any, WHY_NO_BROKER, "no broker has a runner for task type sql");
+	greet(&p, "b1", "dw", NULL);
+	greet(&p, "b1", "dw", "sql");
+	says(&p, &any, WHY_SLOTS, "all slots for task type sql are taken");
+	says(&p, &etl, WHY_NO_BROKER, "no broker of group etl has task type sql online");
+	says(&p, &b2, WHY_NO_BROKER, "no broker of its machines has task type sql online");
+	n = news(&p, "b1");
+	n->load = true;
+	snprintf(n->why_not, sizeof n->why_not, "load is 500 %%");
+	report(&p, n);
+	says(&p, &any, WHY_SLOTS, "no broker of any group takes work now; b1: load is 500 %");
+	n = news(&p, "b1");
+	n->load = n->accepts = true;
+	report(&p, n);
+	registrar_drain(p.registrar, 1, true);
+	thread_sim_run(p.f.th);
+	says(&p, &any, WHY_SLOTS, "no broker of any group takes work now; b1: drained");
+	registrar_drain(p.registrar, 1, false);
+	thread_sim_run(p.f.th);
+	n = news(&p, "b1");
+	n->runner = true;
+	n->runner_state = 4;
+	snprintf(n->type, sizeof n->type, "sql");
+	snprintf(n->text, sizeof n->text, "3 crashes");
+	report(&p, n);
+	says(&p, &any, WHY_NO_BROKER,
+	     "the runner of task type sql is quarantined on b1: 3 crashes");
+	stop(&p);
+}
+
+static void one_that_has_gone_is_named_with_when_it_was_heard(void **state)
+{
+	struct task any = { .type = "sql", .group = "" };
+	struct broker_news *n;
+	struct place p;
+
+	(void)state;
+	start(&p);
+	greet(&p, "b1", "dw", NULL);
+	greet(&p, "b1", "dw", "sql");
+	for (uint32_t s = 1; s < 20; s++) {
+		n = news(&p, "b1");
+		n->session = s;
+		n->gone = true;
+		report(&p, n);
+	}
+	says(&p, &any, WHY_NO_BROKER,
+	     "no broker of any group with task type sql is online; b1 was last heard "
+	     "1970-01-01T01:00:00Z");
+	says(&p, &any, WHY_TURN, "its turn comes by priority,  wait for the same slots");
+	stop(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(it_names_the_broker_and_what_is_wrong_with_it),
+		cmocka_unit_test(one_that_has_gone_is_named_with_when_it_was_heard),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
