@@ -113,8 +113,8 @@ void check_epoch_taken(uint32_t epoch);
 
 /* sim_rules.c: what the checker works out by brute force, from definitions and outcomes. */
 void rules_reset(void);
-void rules_follow(const struct transition *tr);   /* keep the outcomes */
-void rules_grant(const struct transition *tr, bool came_back);    /* I8 */
+void rules_follow(const struct transition *tr);                /* keep the outcomes */
+void rules_grant(const struct transition *tr, bool came_back); /* I8 */
 bool rules_may_wait(const struct instance *i);    /* for a parent that ended badly, or waits */
 void rules_skip(const struct transition *tr);     /* P15 */
 bool rules_skip_stands(const struct instance *i); /* Skipped(link): is its join still dead? */
@@ -135,8 +135,8 @@ struct task *task_edit(uint32_t id);                            /* another versi
 enum { POOLS = 3 };
 const char *pool_name(int pool); /* the last one is a quota: no task names it */
 void pools_reset(void);
-void pools_make(void); /* with the first definitions */
-void pools_act(void);  /* somebody changes a size */
+void pools_make(void);                          /* with the first definitions */
+void pools_act(void);                           /* somebody changes a size */
 void pools_follow(const struct transition *tr); /* TK_POOL */
 void pools_restart(struct store *s);            /* as stored */
 void pools_grant(const struct task *t, const int slots[TASKS + 1]);

@@ -1,5 +1,5 @@
 /* sorting.h — a sorter and a ledger on one thread, with the store in memory and a clock of
- * their own; for test_sorter.c and test_gates.c only. */
+ * their own; for tests of the sorter and its neighbours only. */
 #ifndef TESTS_UNIT_SORTING_H
 #define TESTS_UNIT_SORTING_H
 
@@ -13,12 +13,14 @@
 
 #include "baseserver/ledger.h"
 #include "baseserver/letters.h"
+#include "baseserver/pools.h"
 #include "baseserver/sorter.h"
 #include "rt/thread.h"
 #include "sched/task.h"
 #include "store/store.h"
 #include "tests/unit/test_time.h"
 #include "util/alloc.h"
+#include "util/buf.h"
 #include "util/clock.h"
 
 static int64_t now_us;
@@ -199,6 +201,59 @@ static inline void seat(struct fixture *f, uint32_t session, uint64_t limit, boo
 	n->groups = mem_array(1, sizeof *n->groups);
 	n->limit = limit;
 	assert_int_equal(sorter_session(f->sorter, n), 0);
+	thread_sim_run(f->th);
+}
+
+/* A pool or quota; size -1: removed. */
+static inline void pool(struct fixture *f, const char *name, int32_t size)
+{
+	struct edit *e = mem_new(sizeof *e);
+	static uint32_t id;
+	struct buf body;
+
+	buf_init(&body);
+	pool_print(size, &body);
+	e->docs = mem_array(1, sizeof *e->docs);
+	e->n_docs = 1;
+	e->docs[0] = (struct store_doc){ .kind = DOC_POOL,
+		                         .id = ++id,
+		                         .version = 1,
+		                         .retired = size < 0,
+		                         .name = mem_str(name),
+		                         .body = mem_str(buf_str(&body)),
+		                         .body_len = body.len,
+		                         .actor = mem_str("t") };
+	buf_done(&body);
+	assert_int_equal(ledger_edit(f->ledger, e), 0);
+	thread_sim_run(f->th);
+}
+
+/* A row of a backfill that could start. */
+static inline struct inst_key backfilled(struct fixture *f, uint32_t task, int64_t date)
+{
+	struct inst_key k = { date, task, 0 };
+	struct proposals *ps = proposals_new(PR_COMMANDER, 1, f->me, on_answers);
+	struct proposal *p = proposals_add(ps, ASK_CREATE, k);
+
+	p->due = date;
+	p->origin = OR_BACKFILL;
+	assert_int_equal(ledger_propose(f->ledger, ps), 0);
+	thread_sim_run(f->th);
+	ask(f, ASK_SATISFY, k, 0);
+	return k;
+}
+
+/* It ended well. */
+static inline void over(struct fixture *f, struct inst_key key)
+{
+	struct proposals *ps = proposals_new(PR_COMMANDER, 1, f->me, on_answers);
+	struct proposal *p = proposals_add(ps, ASK_ENDED, key);
+	struct instance i;
+
+	assert_true(ledger_find(f->ledger, key, &i));
+	p->token = i.token;
+	p->end = AE_OK;
+	assert_int_equal(ledger_propose(f->ledger, ps), 0);
 	thread_sim_run(f->th);
 }
 
