@@ -325,6 +325,8 @@ static void fold_outcome(struct resolver *r, const struct transition *tr)
 		r->need_mark = true;
 	if (is_final && i->state == ST_SKIPPED && i->reason == RE_LINK)
 		t->skipped = true;
+	if (tr->event == EV_RESTORE_SKIPPED && i->reason == RE_LINK)
+		resolver_look_at_skip(r, i->key.task, i->key.run_date);
 	if (had)
 		resolver_reopen(r, i->key.task, i->key.run_date);
 }

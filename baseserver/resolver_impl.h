@@ -122,6 +122,8 @@ void resolver_window_changed(struct resolver *r, uint32_t window, enum window_st
 /* resolver_reopen.c: the outcome of parent's run_date p is not what it was: children that were
  * skipped for it are wanted again, unless their join is dead all the same. */
 void resolver_reopen(struct resolver *r, uint32_t parent, int64_t p);
+/* Given back its skip by a cancel: is that still right? */
+void resolver_look_at_skip(struct resolver *r, uint32_t child, int64_t t);
 void resolver_load_reopens(struct resolver *r);    /* for parents forced before a restart */
 bool resolver_propose_reopens(struct resolver *r); /* false: no credit, try again later */
 

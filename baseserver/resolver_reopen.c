@@ -94,6 +94,14 @@ void resolver_reopen(struct resolver *r, uint32_t parent, int64_t p)
 	}
 }
 
+void resolver_look_at_skip(struct resolver *r, uint32_t child, int64_t t)
+{
+	const struct rtask *c = resolver_task(r, child);
+
+	if (c && c->def && !join_dead(r, c->def, t))
+		want_reopened(r, child, t);
+}
+
 void resolver_load_reopens(struct resolver *r)
 {
 	for (size_t id = 0; id < r->tasks_cap; id++) {

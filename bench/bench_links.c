@@ -202,10 +202,12 @@ static double each_ns(const char *what, int64_t parents, int32_t step, const cha
                       double pairs)
 {
 	uint64_t children;
-	double bare = play(parents, 0, NULL, &children), with = play(parents, step, window, &children);
+	double bare = play(parents, 0, NULL, &children),
+	       with = play(parents, step, window, &children);
 	double ns = (with - bare) * 1e9 / pairs;
 
-	printf("%-44s %9.1f ns a parent   (%" PRIu64 " children, %.0f pairs, %.3f s; alone %.3f s)\n",
+	printf("%-44s %9.1f ns a parent   (%" PRIu64
+	       " children, %.0f pairs, %.3f s; alone %.3f s)\n",
 	       what, ns, children, pairs, with, bare);
 	return ns;
 }
@@ -214,8 +216,8 @@ int main(void)
 {
 	log_open("bench", LOG_WARN);
 	double one = each_ns("links of 1 parent", PARENTS, 1, "[t, t]", PARENTS);
-	double wide = each_ns("links of 1,100, one after the other", PARENTS, WIDE,
-	                      "[t, t+1099m]", PARENTS);
+	double wide = each_ns("links of 1,100, one after the other", PARENTS, WIDE, "[t, t+1099m]",
+	                      PARENTS);
 	/* Each outcome is in 1,100 windows at once. */
 	double rolling = each_ns("links of 1,100, rolling", ROLLING, 1, "(t-1100m, t]",
 	                         (double)ROLLING * WIDE - (double)WIDE * (WIDE - 1) / 2);
