@@ -18,7 +18,7 @@ struct place wf_place(const struct wf_made *m, const struct yaml_node *n, const 
 	const struct yaml_node *defaults = m->wf->defaults.node;
 	const char *of = m->t->path;
 
-	/* What a task inherits is wrong where it stands; keys of needs are never inherited alone. */
+	/* What a task inherits is wrong where it stands; needs are not inherited one by one. */
 	if (n && key && !strchr(key, '[') && m->t->node->kind == YAML_MAP && n != m->t->node &&
 	    yaml_get(m->t->node, key) != n) {
 		if (yaml_get(yaml_root(m->wf->doc), key) == n)

@@ -40,10 +40,11 @@ def redo(site, task, *more):
 
 def said(site, task):
     """What it printed, without its outputs: logs may come after the end."""
-    name = site.instance(task, AT)["id"]
+    row = site.instance(task, AT)
+    path = f"/api/v1/instances/{row['id']}/log?generation={row['generation']}&attempt={row['attempt']}"
 
     def look():
-        status, text = site.ask("GET", f"/api/v1/instances/{name}/log")
+        status, text = site.ask("GET", path)
         text = text.decode() if isinstance(text, bytes) else text
         return text.strip().splitlines() if status == 200 and text else None
     return until(f"{task} printed something", look)
