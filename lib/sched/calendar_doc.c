@@ -1,6 +1,5 @@
 #include "sched/calendar_doc.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,15 +43,14 @@ static struct place here(const struct reader *r, const struct yaml_node *n)
 	return (struct place){ r->file, n->line, n->column, r->path };
 }
 
-__attribute__((format(printf, 3, 4))) static void at(struct reader *r, const char *key,
-                                                     const char *fmt, ...)
+static void at(struct reader *r, const char *key)
 {
-	va_list ap;
-	size_t n = (size_t)snprintf(r->path, sizeof r->path, "%s", key);
+	snprintf(r->path, sizeof r->path, "%s", key);
+}
 
-	va_start(ap, fmt);
-	vsnprintf(r->path + n, sizeof r->path - n, fmt, ap);
-	va_end(ap);
+static void at_item(struct reader *r, const char *key, size_t i)
+{
+	snprintf(r->path, sizeof r->path, "%s[%zu]", key, i);
 }
 
 static void wrong(struct reader *r, const struct yaml_node *n, const char *want)
@@ -218,7 +216,7 @@ static void read_list(struct reader *r, const char *key, const struct yaml_node 
 	}
 	for (size_t i = 0; i < n->n; i++) {
 		const struct yaml_node *item = n->items[i];
-		at(r, key, "[%zu]", i);
+		at_item(r, key, i);
 		if (item->kind == YAML_MAP)
 			read_named(r, key, item, year, allowed);
 		else
@@ -233,7 +231,7 @@ static void read_days(struct reader *r, const char *key, bool allowed)
 
 	if (!n)
 		return;
-	at(r, key, "%s", "");
+	at(r, key);
 	if (n->kind != YAML_MAP) {
 		read_list(r, key, n, 0, allowed);
 		return;
@@ -242,13 +240,13 @@ static void read_days(struct reader *r, const char *key, bool allowed)
 		int32_t year;
 		char below[40];
 		const char *end = number(n->keys[i]->text, 4, &year);
-		at(r, key, "%s", "");
+		at(r, key);
 		if (!end || *end || year < YEAR_LOW) {
 			wrong(r, n->keys[i], "a year of four digits");
 			continue;
 		}
 		snprintf(below, sizeof below, "%s.%d", key, (int)year);
-		at(r, below, "%s", "");
+		at(r, below);
 		read_list(r, below, n->items[i], year, allowed);
 	}
 }
@@ -262,7 +260,7 @@ static void read_years(struct reader *r)
 
 	if (!n)
 		return;
-	at(r, "years", "%s", "");
+	at(r, "years");
 	p = number(n->text, 4, &r->first_year);
 	r->last_year = r->first_year;
 	if (p && strncmp(p, "..", 2) == 0)
@@ -291,14 +289,14 @@ static uint8_t read_weekdays(struct reader *r, const char *key, const struct yam
 {
 	uint8_t days = 0;
 
-	at(r, key, "%s", "");
+	at(r, key);
 	if (n->kind != YAML_LIST) {
 		wrong(r, n, "a list of weekdays: monday .. sunday");
 		return 0;
 	}
 	for (size_t i = 0; i < n->n; i++) {
 		int day = n->items[i]->kind == YAML_SCALAR ? weekday_of(n->items[i]->text) : -1;
-		at(r, key, "[%zu]", i);
+		at_item(r, key, i);
 		if (day < 0)
 			wrong(r, n->items[i], "a weekday: monday .. sunday");
 		else
@@ -311,7 +309,7 @@ static void conflict(struct reader *r, const char *key, const char *other)
 {
 	const struct yaml_node *n = yaml_get(r->root, key);
 
-	at(r, key, "%s", "");
+	at(r, key);
 	diag_error(r->d, here(r, n), "conflict", NULL, "`%s` does not go with `%s`", key, other);
 }
 
@@ -343,7 +341,7 @@ static void read_names(struct reader *r)
 	const struct yaml_node *name = yaml_get(r->root, "calendar");
 	const struct yaml_node *text = yaml_get(r->root, "description");
 
-	at(r, "calendar", "%s", "");
+	at(r, "calendar");
 	r->c->line = name->line;
 	if (name->kind == YAML_SCALAR && workflow_name_ok(name->text))
 		r->c->name = name->text;
@@ -352,7 +350,7 @@ static void read_names(struct reader *r)
 	r->c->description = "";
 	if (!text)
 		return;
-	at(r, "description", "%s", "");
+	at(r, "description");
 	if (text->kind == YAML_SCALAR && text->n <= DESCRIPTION_MAX)
 		r->c->description = text->text;
 	else
@@ -373,7 +371,7 @@ static void check_keys(struct reader *r)
 			nearest_try(&near, keys[k++]);
 		if (k < n)
 			continue;
-		at(r, "", "%.90s", key->text);
+		at(r, key->text);
 		diag_error(r->d, here(r, key), "unknown_key", nearest_name(&near),
 		           "a calendar has no key '%.80s'", key->text);
 	}

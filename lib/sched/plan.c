@@ -133,16 +133,11 @@ static bool raw_has(const struct plan *p, int64_t t)
 	return raw_next(p, t - 1) == t;
 }
 
-static bool is_past(const struct plan *p, int64_t t)
-{
-	return p->past && t < p->past->since;
-}
-
 int64_t plan_period_end(const struct plan *p, int64_t run_date)
 {
 	int64_t end;
 
-	if (is_past(p, run_date))
+	if (p->past && run_date < p->past->since)
 		return plan_period_end(p->past->plan, run_date);
 	run_date = time_clamp(run_date);
 	if (!p->s.cron && !p->has_cycle)
@@ -199,7 +194,7 @@ static int64_t skip_back(const struct plan *p, int64_t t)
 
 bool plan_has(const struct plan *p, int64_t t)
 {
-	if (is_past(p, t))
+	if (p->past && t < p->past->since)
 		return plan_has(p->past->plan, t);
 	return t >= p->s.start && t <= p->s.end && raw_has(p, t) && due_allowed(p, t);
 }
