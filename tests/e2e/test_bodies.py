@@ -80,7 +80,8 @@ def a_field_that_must_be_there_is_missed_by_name(s):
     bad = []
     for name in BODIES:
         block = re.search(rf"^    {name}:\n((?:      .*\n)+)", text, re.M).group(1)
-        for key in re.search(r"required: \[([^\]]*)\]", block).group(1).split(", "):
+        required = re.search(r"^      required: \[([^\]]*)\]", block, re.M)
+        for key in required.group(1).split(", ") if required else []:
             body = {k: v for k, v in GOOD[name].items() if k != key}
             wrong = told(*post(s, BODIES[name], body), key)
             if wrong:
