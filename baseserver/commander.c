@@ -111,6 +111,8 @@ static void turn(void *self)
 	struct commander *c = self;
 
 	commander_fold(c);
+	if (!c->scopes_told)
+		commander_tell_scopes(c);
 	if (c->stuck) {
 		struct proposals *ps = c->stuck;
 		c->stuck = NULL;
@@ -152,7 +154,7 @@ static void on_alarm(void *self)
 static int init(void *self, struct actor *me, struct err *err)
 {
 	(void)self;
-	(void)me;
+	actor_wake(me);
 	(void)err;
 	return 0;
 }

@@ -146,6 +146,7 @@ struct cmd {
 	struct keyset ripe;  /* of those, the ones that do no longer */
 	struct inst_key fed; /* the feed's last */
 	struct cmd *watch_next; /* of the commander's */
+	bool scoped;            /* the resolver knows its dates */
 	bool watched, stopping; /* stopping: one failed, it ends when nothing is in flight */
 	struct edit *edit;      /* apply: to be posted */
 	bool edit_posted;
@@ -194,6 +195,7 @@ struct commander {
 	struct query *parked;    /* wait for their number to be durable */
 	struct cmd *watchers;    /* commands that follow what they let go, or wait for */
 	size_t first_open;       /* all commands before are over */
+	bool scopes_told;        /* of what was there at the start */
 };
 
 /* commander_order.c */
@@ -218,6 +220,11 @@ bool picks_parse(struct cmd *cmd, const char *text);
 /* commander_resume.c: what was settled before a restart. */
 int cmd_load_settled(struct cmd *cmd, struct store *store, struct err *err);
 bool cmd_settled(const struct cmd *cmd, struct inst_key key);
+
+/* commander_scope.c: members of one command (resolver.h). */
+void cmd_tell_scope(struct commander *c, struct cmd *cmd);
+void cmd_scope_over(struct commander *c, struct cmd *cmd);
+void commander_tell_scopes(struct commander *c); /* after a restart */
 
 /* commander_run.c: step by step. */
 void cmd_survey(struct commander *c, struct cmd *cmd);

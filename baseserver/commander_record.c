@@ -188,6 +188,7 @@ static void work_done(struct commander *c, struct cmd *cmd)
 	edit_free(cmd->edit);
 	cmd->edit = NULL;
 	cmd_unwatch(c, cmd);
+	cmd_scope_over(c, cmd);
 	keyset_done(&cmd->out);
 	keyset_done(&cmd->waits);
 	keyset_done(&cmd->ripe);

@@ -417,6 +417,7 @@ static void find_out(struct commander *c, struct cmd *cmd)
 static void begin_run(struct commander *c, struct cmd *cmd)
 {
 	open_feed(c, cmd);
+	cmd_tell_scope(c, cmd);
 	cmd->fed = cmd->last;
 	if (cmd->has_cursor)
 		feed_skip(cmd->feed, cmd->last, cmd->index);

@@ -187,8 +187,9 @@ static void attach(struct resolver *r, uint32_t waiting)
 	if (!t || !t->def)
 		return;
 	size_t links = t->def->n_links, n = links + (t->def->serial == SERIAL_ORDERED);
-	for (size_t k = 0; k < n && w->key.part == 0; k++) {
-		uint32_t win = resolver_window(r, w->key.task, (uint16_t)k, w->key.run_date);
+	uint32_t scope = resolver_scope_of(r, waiting);
+	for (size_t k = 0; k < n && w->key.part == 0 && !w->no_links; k++) {
+		uint32_t win = resolver_window(r, w->key.task, (uint16_t)k, w->key.run_date, scope);
 		w = waiting_at(r, waiting);
 		w->n_links += k < links;
 		if (win != SLAB_NONE)
@@ -239,6 +240,9 @@ static void track(struct resolver *r, const struct instance *i, uint32_t slot)
 		waiting_at(r, t->waitings)->prev = index;
 	t->waitings = index;
 	set_slot(r, slot, index);
+	w->no_links = (i->flags & IF_NO_LINKS) != 0;
+	if (i->flags & IF_MEMBER)
+		resolver_scope_join(r, index, i->cause);
 	attach(r, index);
 }
 
@@ -249,6 +253,7 @@ static void untrack(struct resolver *r, uint32_t index)
 
 	detach(r, index);
 	timer_clear(r, index);
+	resolver_scope_leave(r, index);
 	if (w->prev == SLAB_NONE)
 		t->waitings = w->next;
 	else
@@ -372,6 +377,23 @@ static void each_waiting(struct resolver *r, uint32_t task,
 		next = waiting_at(r, i)->next;
 		each(r, i);
 	}
+}
+
+void resolver_rescope(struct resolver *r, uint32_t scope, bool leave)
+{
+	for (size_t i = 0; i < r->tasks_cap; i++) {
+		const struct rtask *t = r->tasks[i];
+		for (uint32_t k = t ? t->waitings : SLAB_NONE; k != SLAB_NONE;
+		     k = waiting_at(r, k)->next) {
+			if (resolver_scope_of(r, k) != scope)
+				continue;
+			if (leave)
+				detach(r, k);
+			else
+				attach(r, k);
+		}
+	}
+	r->need_mark = true;
 }
 
 /* Do the links to it hold its children? */
@@ -608,6 +630,7 @@ struct resolver *resolver_new(struct thread *th, struct ledger *ledger)
 	slab_init(&r->edges, sizeof(struct edge));
 	slab_init(&r->timers, sizeof(struct timer));
 	map_init(&r->timer_of);
+	map_init(&r->scope_of);
 	index_init(&r->exact, resolver_window_hash, r);
 	heap_init(&r->times);
 	r->me = actor_new(th, &ops, r);
@@ -647,6 +670,7 @@ void resolver_free(struct resolver *r)
 	slab_done(&r->edges);
 	slab_done(&r->timers);
 	map_done(&r->timer_of);
+	resolver_scopes_done(r);
 	index_done(&r->exact);
 	heap_done(&r->times);
 	outbox_done(&r->out);

@@ -11,10 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct actor;
+#include "rt/actor.h"
+
 struct buf;
 struct inst_key;
 struct ledger;
+struct pick;
 struct resolver;
 struct thread;
 
@@ -22,6 +24,20 @@ struct thread;
 struct resolver *resolver_new(struct thread *th, struct ledger *ledger);
 void resolver_free(struct resolver *r); /* its thread is stopped; NULL is fine */
 struct actor *resolver_actor(struct resolver *r);
+
+/* What the links of a command's members (IF_MEMBER) look at. */
+struct scope_news {
+	struct letter letter;
+	uint64_t command;
+	struct pick *picks; /* every date of the command, ascending by task; none: as before */
+	size_t n;
+	bool inside; /* links look at these alone; else at the plan and at these */
+	bool over;   /* the command makes no more members */
+};
+/* Owned on 0; errors  E_BUSY, E_CLOSED. Thread: any. Members that came before it are looked at
+ * again. */
+int resolver_tell(struct resolver *r, struct scope_news *n);
+void scope_news_free(struct scope_news *n);
 
 /* Why an instance waits, for `why`: the first open link in words, into `out`; false when it
  * does not wait for a link. Thread: the resolver's. */

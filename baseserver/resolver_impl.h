@@ -27,6 +27,7 @@ struct window {
 	int64_t lo;
 	uint32_t total, met, dead; /* planned dates */
 	uint32_t edges;            /* first; SLAB_NONE */
+	uint32_t scope;            /* whose dates count beside the plan, or alone; 0: the plan's */
 } __attribute__((packed, aligned(4)));
 
 enum { EDGE_END = 0x7fffffff };
@@ -51,6 +52,8 @@ struct waiting {
 	bool asked : 1;  /* a proposal is under way */
 	bool listed : 1; /* in the to-do list */
 	bool due : 1;
+	bool no_links : 1;   /* its command asked that they be ignored */
+	bool member : 1;     /* of a scope: scope_of */
 	bool waits_turn : 1; /* of an ordered task: the date before is not over; outside the join */
 } __attribute__((packed, aligned(4))); /* 52 bytes, of which there may be millions */
 
@@ -77,6 +80,14 @@ struct rtask {
 	bool skipped;      /* some date was skipped for a dead join, ever */
 };
 
+/* A command whose members look at each other. Numbers are places + 1. */
+struct scope {
+	uint64_t command; /* 0: free */
+	struct pick *picks;
+	size_t n, users; /* users: waiting members */
+	bool inside, over;
+};
+
 struct resolver {
 	struct actor *me;
 	struct ledger *ledger;
@@ -91,6 +102,9 @@ struct resolver {
 	struct map timer_of; /* waiting -> timer */
 	struct index exact;  /* windows by (child, link, lo) */
 	struct heap times;
+	struct scope *scopes;
+	size_t n_scopes;
+	struct map scope_of; /* waiting -> scope, of members */
 
 	uint32_t *todo; /* waitings whose verdict may differ from their state */
 	size_t n_todo, todo_cap;
@@ -109,14 +123,29 @@ struct rtask *resolver_task(const struct resolver *r, uint32_t id);
 bool resolver_link(const struct resolver *r, uint32_t child, uint16_t index, struct task_link *ret);
 /* The window of `child`'s link for an instance at t: found or made. SLAB_NONE: nothing is
  * planned in it, or the link is not in force: satisfied. */
-uint32_t resolver_window(struct resolver *r, uint32_t child, uint16_t link, int64_t t);
+uint32_t resolver_window(struct resolver *r, uint32_t child, uint16_t link, int64_t t,
+                         uint32_t scope);
 uint64_t resolver_window_hash(const void *resolver, uint32_t window);
 void resolver_window_drop(struct resolver *r, uint32_t window); /* no edges are left */
 /* The outcome of parent's run_date p went from `was` to `is` (NULL: none). */
 void resolver_outcome(struct resolver *r, uint32_t parent, int64_t p,
                       const struct outcome_range *was, const struct outcome_range *is);
 
+/* resolver_scope.c */
+void resolver_scope_join(struct resolver *r, uint32_t waiting, uint64_t command);
+void resolver_scope_leave(struct resolver *r, uint32_t waiting);
+uint32_t resolver_scope_of(const struct resolver *r, uint32_t waiting); /* 0: none */
+void resolver_scopes_done(struct resolver *r);
+/* The next date of a task after t, and whether t is one, as members of the scope see it. */
+int64_t resolver_next(const struct resolver *r, uint32_t scope, uint32_t task, int64_t t);
+bool resolver_has(const struct resolver *r, uint32_t scope, uint32_t task, int64_t t);
+bool resolver_extends(const struct resolver *r, uint32_t scope); /* it knows dates of its own */
+int resolver_prev_span(const struct resolver *r, uint32_t scope, const struct task_link *l,
+                       int64_t t, struct link_span *ret);
+
 /* resolver.c */
+/* Its members let go of their windows, or find them again. */
+void resolver_rescope(struct resolver *r, uint32_t scope, bool leave);
 void resolver_window_changed(struct resolver *r, uint32_t window, enum window_state was);
 
 /* resolver_reopen.c: the outcome of parent's run_date p is not what it was: children that were

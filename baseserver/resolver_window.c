@@ -120,9 +120,9 @@ static void count_all(struct resolver *r, struct window *w, const struct task_li
 	bool turn = w->link == resolver_task(r, w->child)->def->n_links;
 
 	for (int i = 0; i < n; i++)
-		for (int64_t p = plan_next(parent->def->plan, spans[i].lo - 1);
+		for (int64_t p = resolver_next(r, w->scope, l->parent, spans[i].lo - 1);
 		     p < spans[i].hi && w->total < WINDOW_DATES_MAX;
-		     p = plan_next(parent->def->plan, p)) {
+		     p = resolver_next(r, w->scope, l->parent, p)) {
 			w->total++;
 			count_date(w, judge(l, turn, outcomes_find(&parent->outcomes, p)), 1);
 		}
@@ -140,7 +140,8 @@ uint64_t resolver_window_hash(const void *resolver, uint32_t window)
 	return exact_hash(w->child, w->link, w->lo);
 }
 
-static uint32_t find_exact(const struct resolver *r, uint32_t child, uint16_t link, int64_t lo)
+static uint32_t find_exact(const struct resolver *r, uint32_t child, uint16_t link, int64_t lo,
+                           uint32_t scope)
 {
 	size_t at = 0;
 	uint64_t h = exact_hash(child, link, lo);
@@ -148,7 +149,7 @@ static uint32_t find_exact(const struct resolver *r, uint32_t child, uint16_t li
 	for (uint32_t v = index_first(&r->exact, h, &at); v != INDEX_NONE;
 	     v = index_next(&r->exact, &at)) {
 		const struct window *w = window_at(r, v);
-		if (w->child == child && w->link == link && w->lo == lo)
+		if (w->child == child && w->link == link && w->lo == lo && w->scope == scope)
 			return v;
 	}
 	return SLAB_NONE;
@@ -202,14 +203,16 @@ static size_t span_place(const struct resolver *r, const struct dependent *d, in
 }
 
 static uint32_t find_span(const struct resolver *r, const struct dependent *d, int64_t lo,
-                          int64_t hi)
+                          int64_t hi, uint32_t scope)
 {
-	size_t at = span_place(r, d, lo, hi);
-
-	if (at == d->n_spans)
-		return SLAB_NONE;
-	const struct window *w = window_at(r, d->spans[at]);
-	return w->lo == lo && window_hi(w) == hi ? d->spans[at] : SLAB_NONE;
+	for (size_t at = span_place(r, d, lo, hi); at < d->n_spans; at++) {
+		const struct window *w = window_at(r, d->spans[at]);
+		if (w->lo != lo || window_hi(w) != hi)
+			break;
+		if (w->scope == scope)
+			return d->spans[at];
+	}
+	return SLAB_NONE;
 }
 
 static void list_span(const struct resolver *r, struct dependent *d, uint32_t index)
@@ -232,7 +235,7 @@ static uint32_t width_of(int64_t lo, int64_t hi)
 }
 
 static uint32_t make(struct resolver *r, uint32_t child, uint16_t link, const struct task_link *l,
-                     const struct link_span *spans, int n, bool exact)
+                     const struct link_span *spans, int n, bool exact, uint32_t scope)
 {
 	uint32_t index = slab_take(&r->windows);
 	struct window *w = window_at(r, index);
@@ -242,7 +245,8 @@ static uint32_t make(struct resolver *r, uint32_t child, uint16_t link, const st
 		              .exact = exact,
 		              .lo = spans[0].lo,
 		              .width = width_of(spans[0].lo, spans[n - 1].hi),
-		              .edges = SLAB_NONE };
+		              .edges = SLAB_NONE,
+		              .scope = scope };
 	count_all(r, w, l, spans, n);
 	if (w->total == 0) {
 		slab_give(&r->windows, index);
@@ -256,7 +260,8 @@ static uint32_t make(struct resolver *r, uint32_t child, uint16_t link, const st
 	return index;
 }
 
-uint32_t resolver_window(struct resolver *r, uint32_t child, uint16_t link, int64_t t)
+uint32_t resolver_window(struct resolver *r, uint32_t child, uint16_t link, int64_t t,
+                         uint32_t scope)
 {
 	struct link_span spans[LINK_SPANS_MAX];
 	struct task_link l;
@@ -264,20 +269,23 @@ uint32_t resolver_window(struct resolver *r, uint32_t child, uint16_t link, int6
 	if (!resolver_link(r, child, link, &l))
 		return SLAB_NONE;
 	const struct plan *plan = resolver_task(r, l.parent)->def->plan;
-	int n = link_spans(&l, plan, resolver_task(r, child)->def->plan, t, spans);
+	int n = l.kind == LK_PREV && resolver_extends(r, scope)
+	                ? resolver_prev_span(r, scope, &l, t, spans)
+	                : link_spans(&l, plan, resolver_task(r, child)->def->plan, t, spans);
 	if (n <= 0)
 		return SLAB_NONE;
 	n = narrow(&l, plan, spans, n);
-	int64_t first = plan_next(plan, spans[0].lo - 1);
+	int64_t first = resolver_next(r, scope, l.parent, spans[0].lo - 1);
 	if (n == 1 && first >= spans[0].hi)
 		return SLAB_NONE;
-	bool exact = n == 1 && plan_next(plan, first) >= spans[0].hi;
+	bool exact = n == 1 && resolver_next(r, scope, l.parent, first) >= spans[0].hi;
 	if (exact)
 		spans[0] = (struct link_span){ first, first + 1 };
-	uint32_t found = exact ? find_exact(r, child, link, first)
+	uint32_t found = exact ? find_exact(r, child, link, first, scope)
 	                       : find_span(r, dependent_of(r, l.parent, child, link), spans[0].lo,
-	                                   spans[0].lo + width_of(spans[0].lo, spans[n - 1].hi));
-	return found != SLAB_NONE ? found : make(r, child, link, &l, spans, n, exact);
+	                                   spans[0].lo + width_of(spans[0].lo, spans[n - 1].hi),
+	                                   scope);
+	return found != SLAB_NONE ? found : make(r, child, link, &l, spans, n, exact, scope);
 }
 
 void resolver_window_drop(struct resolver *r, uint32_t index)
@@ -325,7 +333,7 @@ static void recount(struct resolver *r, uint32_t index, const struct task_link *
 {
 	struct window *w = window_at(r, index);
 
-	if (!holds(r, l, w, p))
+	if (!holds(r, l, w, p) || !resolver_has(r, w->scope, l->parent, p))
 		return;
 	enum window_state before = (enum window_state)w->state;
 	count_date(w, judge(l, turn, was), -1);
@@ -341,17 +349,21 @@ void resolver_outcome(struct resolver *r, uint32_t parent, int64_t p,
 	struct rtask *pt = resolver_task(r, parent);
 	struct task_link l;
 
-	/* Off-plan rows satisfy no link. */
-	if (pt->n_dependents == 0 || !pt->def || !plan_has(pt->def->plan, p))
+	/* Off-plan rows satisfy no link, except among members of one command. */
+	if (pt->n_dependents == 0 || !pt->def || (r->n_scopes == 0 && !plan_has(pt->def->plan, p)))
 		return;
 	for (size_t k = 0; k < pt->n_dependents; k++) {
 		struct dependent *d = &pt->dependents[k];
 		if (!resolver_link(r, d->child, d->link, &l))
 			continue;
 		bool turn = d->link == resolver_task(r, d->child)->def->n_links;
-		uint32_t exact = find_exact(r, d->child, d->link, p);
-		if (exact != SLAB_NONE)
-			recount(r, exact, &l, turn, p, was, is);
+		size_t at = 0;
+		for (uint32_t v = index_first(&r->exact, exact_hash(d->child, d->link, p), &at);
+		     v != INDEX_NONE; v = index_next(&r->exact, &at)) {
+			const struct window *w = window_at(r, v);
+			if (w->child == d->child && w->link == d->link && w->lo == p)
+				recount(r, v, &l, turn, p, was, is);
+		}
 		/* lo and hi both rise: those that hold p are neighbours. */
 		for (size_t i = span_from(r, d, p + 1); i-- > 0;) {
 			if (window_hi(window_at(r, d->spans[i])) <= p)

@@ -18,6 +18,7 @@
 #include "baseserver/definitions.h"
 #include "baseserver/ledger.h"
 #include "baseserver/letters.h"
+#include "baseserver/resolver.h"
 #include "rt/thread.h"
 #include "sched/task.h"
 #include "store/mem.h"
@@ -31,6 +32,7 @@
 #define DAY(n) (INT64_C(1772323200) + ((n)-1) * 86400) /* of March 2026 */
 
 static int64_t mono_now = 1000000;
+static bool place_resolves; /* set before place_new(): with a resolver */
 
 static inline int64_t mono(void *ctx)
 {
@@ -51,6 +53,7 @@ struct place {
 	struct thread *th;
 	struct ledger *ledger;
 	struct commander *commander;
+	struct resolver *resolver;
 	struct definitions defs;
 	struct front front;
 	struct actor *me;
@@ -95,7 +98,10 @@ static inline void place_start(struct place *p, size_t batch)
 	                 0);
 	if (commander_new(p->th, p->ledger, p->store, &cset, &p->commander, &err) < 0)
 		fail_msg("%s", err.text);
-	p->front = (struct front){ .commander = p->commander, .ledger = p->ledger };
+	p->resolver = place_resolves ? resolver_new(p->th, p->ledger) : NULL;
+	p->front = (struct front){ .commander = p->commander,
+		                   .ledger = p->ledger,
+		                   .resolver = p->resolver };
 	commander_set_front(p->commander, &p->front);
 	assert_int_equal(thread_sim_start(p->th, &err), 0);
 	thread_sim_run(p->th);
@@ -105,6 +111,7 @@ static inline void place_stop(struct place *p)
 {
 	thread_stop(p->th);
 	commander_free(p->commander);
+	resolver_free(p->resolver);
 	ledger_free(p->ledger);
 	thread_free(p->th);
 	definitions_done(&p->defs);

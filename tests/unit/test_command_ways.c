@@ -249,6 +249,117 @@ static void a_manual_run_without_a_date_is_of_the_last_planned(void **state)
 	place_free(p);
 }
 
+/* --- dependencies: with the resolver ------------------------------------------------------ */
+
+static struct place *place_with_links(const char *text)
+{
+	place_resolves = true;
+	struct place *p = place_new(1000);
+	place_resolves = false;
+	apply(p, text);
+	return p;
+}
+
+static const char chain[] = "workflow: w\nproject: p\nstart_date: 2026-03-01\ntimezone: UTC\n"
+			    "tasks:\n  far: {type: noop, cycle: day}\n"
+			    "  a: {type: noop, cycle: day, needs: [far]}\n"
+			    "  b: {type: noop, cycle: day, needs: [a, {task: b, depend: -1}]}\n";
+
+static const char a_and_b[] = "\"selection\": {\"tasks\": [\"p/w/a\", \"p/w/b\"], \"from\": "
+			      "\"2026-03-02\", \"to\": \"2026-03-03\"}";
+
+static void force(struct place *p, const char *task, int day)
+{
+	propose(p, ASK_FORCE, key_of(p, task, DAY(day)));
+}
+
+static void backfill_ways(const char *dependencies, enum state a, enum state b)
+{
+	struct place *p = place_with_links(chain);
+	char args[300];
+
+	snprintf(args, sizeof args, "{%s, \"dependencies\": \"%s\"}", a_and_b, dependencies);
+	ok(p, command(p, "backfill", args));
+	assert_int_equal(state_of(p, key_of(p, "p/w/a", DAY(2))), a);
+	assert_int_equal(state_of(p, key_of(p, "p/w/b", DAY(2))), b);
+	place_free(p);
+}
+
+static void dependencies_all_wait_for_whatever_is_outside(void **state)
+{
+	(void)state;
+	backfill_ways("all", ST_READY, ST_READY);
+}
+
+static void dependencies_inside_wait_for_the_set_alone(void **state)
+{
+	(void)state;
+	backfill_ways("inside", ST_DEPEND, ST_READY);
+	place_resolves = true;
+	struct place *p = place_new(1000);
+	apply(p, chain);
+	char args[300];
+	snprintf(args, sizeof args, "{%s, \"dependencies\": \"inside\"}", a_and_b);
+	ok(p, command(p, "backfill", args));
+	force(p, "p/w/a", 2);
+	assert_int_equal(state_of(p, key_of(p, "p/w/b", DAY(2))), ST_DEPEND);
+	force(p, "p/w/a", 3);
+	assert_int_equal(state_of(p, key_of(p, "p/w/b", DAY(3))), ST_READY); /* of the 2nd */
+	place_crash(p, 1000); /* whose dates count outlives a restart */
+	run(p);
+	assert_int_equal(state_of(p, key_of(p, "p/w/b", DAY(2))), ST_DEPEND);
+	assert_int_equal(state_of(p, key_of(p, "p/w/b", DAY(3))), ST_READY);
+	force(p, "p/w/b", 2);
+	assert_int_equal(state_of(p, key_of(p, "p/w/b", DAY(3))), ST_DEPEND);
+	place_resolves = false;
+	place_free(p);
+}
+
+static void dependencies_ignored_wait_for_nothing(void **state)
+{
+	(void)state;
+	backfill_ways("ignore", ST_DEPEND, ST_DEPEND);
+}
+
+static void off_plan_members_wait_for_each_other_alone(void **state)
+{
+	struct place *p = place_with_links(chain);
+	struct inst_key b = key_of(p, "p/w/b", DAY(2) + 3600), later = b;
+
+	(void)state;
+	ok(p, command(p, "backfill",
+	              "{\"selection\": {\"tasks\": [\"p/w/b\"], \"dates\": [\"2026-03-02 "
+	              "01:00\", \"2026-03-02 02:00\"]}, \"off_plan\": true, "
+	              "\"dependencies\": \"inside\"}"));
+	later.run_date += 3600;
+	assert_int_equal(state_of(p, b), ST_DEPEND);
+	assert_int_equal(state_of(p, later), ST_READY); /* -1: the member before */
+	propose(p, ASK_FORCE, b);
+	assert_int_equal(state_of(p, later), ST_DEPEND);
+	/* Those of the plan pass them over. */
+	force(p, "p/w/b", 1);
+	force(p, "p/w/a", 2);
+	ok(p, command(p, "enqueue",
+	              "{\"selection\": {\"tasks\": [\"p/w/b\"], \"dates\": [\"2026-03-02\"]}}"));
+	assert_int_equal(state_of(p, key_of(p, "p/w/b", DAY(2))), ST_DEPEND);
+	place_free(p);
+}
+
+static void what_is_detached_holds_no_child(void **state)
+{
+	struct place *p = place_with_links(chain);
+
+	(void)state;
+	ok(p, command(p, "enqueue",
+	              "{\"selection\": {\"tasks\": [\"p/w/a\"], \"dates\": [\"2026-03-02\"]}}"));
+	assert_int_equal(state_of(p, key_of(p, "p/w/a", DAY(2))), ST_READY);
+	ok(p,
+	   command(p, "offline", "{\"selection\": {\"tasks\": [\"p/w/far\"]}, \"detach\": true}"));
+	run(p);
+	assert_int_equal(state_of(p, key_of(p, "p/w/a", DAY(2))), ST_DEPEND);
+	place_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +375,11 @@ int main(void)
 		cmocka_unit_test(offline_detaches_children_when_asked),
 		cmocka_unit_test(a_test_run_is_a_row_beside_the_plan),
 		cmocka_unit_test(a_manual_run_without_a_date_is_of_the_last_planned),
+		cmocka_unit_test(dependencies_all_wait_for_whatever_is_outside),
+		cmocka_unit_test(dependencies_inside_wait_for_the_set_alone),
+		cmocka_unit_test(dependencies_ignored_wait_for_nothing),
+		cmocka_unit_test(off_plan_members_wait_for_each_other_alone),
+		cmocka_unit_test(what_is_detached_holds_no_child),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
