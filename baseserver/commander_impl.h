@@ -44,7 +44,7 @@ struct order {
 	bool kill_downstream, leave_finished, stop_on_failure, off_plan, retire;
 	bool wait_running; /* redo: what runs is waited for */
 	bool old_body, detach;
-	enum { DEPEND_ALL, DEPEND_INSIDE, DEPEND_IGNORE } dependencies; /* of a backfill */
+	enum { DEPEND_INSIDE, DEPEND_ALL, DEPEND_IGNORE } dependencies; /* of a backfill */
 	uint32_t grace_ms;
 	bool on_tasks; /* acts on definitions */
 	uint64_t command;
@@ -79,8 +79,19 @@ struct tally_item {
 struct tally_task {
 	uint32_t task;
 	int64_t count, made, running, downstream;
+	int depth; /* of downstream: links away from what is chosen */
 };
+struct tally_why {
+	int code;
+	const char *text; /* static */
+	int64_t count;
+};
+enum { WHY_MAX = 16 };
 struct tally {
+	int64_t states[ST_COUNT]; /* ST_NONE: planned, no row */
+	struct tally_why why[WHY_MAX];
+	size_t n_why;
+	bool too_deep; /* more depends on it than is counted */
 	struct tally_task *tasks;
 	size_t n_tasks;
 	struct tally_item refused[DRY_LIST_MAX], sample[DRY_LIST_MAX];
@@ -202,6 +213,7 @@ struct commander {
 int order_parse(const struct commander *c, enum command_kind kind, const char *args, size_t len,
                 int64_t now_us, struct order *ret, struct refusal *f);
 void order_done(struct order *o);
+const char *order_level_name(int level); /* of log-level; static */
 bool order_selects(const struct order *o, uint32_t task);
 /* Since when, as the zone of a task reads it. */
 int64_t order_from(const struct order *o, const struct tz *tz);

@@ -69,7 +69,7 @@ static int parse_redo(struct order *o, struct refusal *f)
 static int parse_backfill(struct order *o, struct refusal *f)
 {
 	static const char *const orders[] = { "asc", "desc", "free", NULL };
-	static const char *const depends[] = { "all", "inside", "ignore", NULL };
+	static const char *const depends[] = { "inside", "all", "ignore", NULL };
 	static const char *const finisheds[] = { "redo", "leave", NULL };
 	static const char *const runnings[] = { "leave", "kill", NULL };
 	int depend = 0, finished = 0, running = 0, r;
@@ -178,9 +178,15 @@ static int parse_prune(struct order *o, struct refusal *f)
 	return r;
 }
 
+static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
+
+const char *order_level_name(int level)
+{
+	return levels[level];
+}
+
 static int parse_others(struct order *o, struct refusal *f)
 {
-	static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
 	int r = 0;
 
 	switch (o->kind) {

@@ -6,6 +6,7 @@
 #include "baseserver/commander_impl.h"
 #include "baseserver/json_write.h"
 #include "sched/task.h"
+#include "util/alloc.h"
 #include "util/err.h"
 
 void cmd_print(const struct cmd *cmd, struct buf *out)
@@ -63,6 +64,8 @@ static void print_task(const struct commander *c, const struct tally_task *t, bo
 	jw_text(out, "task", ct ? ct->def->name : "");
 	jw_text(out, "owner", ct && ct->def->owner ? ct->def->owner : "");
 	jw_number(out, "count", downstream ? t->downstream : t->count);
+	if (downstream)
+		jw_number(out, "depth", t->depth);
 	if (!downstream) {
 		jw_number(out, "new", t->made);
 		jw_number(out, "running", t->running);
@@ -121,6 +124,71 @@ static void print_detached(const struct commander *c, const struct cmd *cmd, str
 	jw_end_list(out);
 }
 
+static void print_states(const struct tally *t, struct buf *out)
+{
+	jw_object(out, "states");
+	for (int st = 0; st < ST_COUNT; st++)
+		if (t->states[st])
+			jw_number(out, st ? state_name((enum state)st) : "planned", t->states[st]);
+	jw_end_object(out);
+}
+
+struct owner {
+	const char *name;
+	int64_t count;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct owner *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+/* Whose instances they are. */
+static void print_owners(const struct commander *c, const struct tally *t, struct buf *out)
+{
+	struct owner *all = mem_array(t->n_tasks + 1, sizeof *all);
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n_tasks; i++) {
+		const struct cat_task *ct = catalog_task(&c->cat, t->tasks[i].task);
+		if (ct && t->tasks[i].count)
+			all[n++] = (struct owner){ ct->def->owner ? ct->def->owner : "",
+				                   t->tasks[i].count };
+	}
+	qsort(all, n, sizeof *all, by_name);
+	jw_list(out, "owners");
+	for (size_t i = 0; i < n;) {
+		int64_t count = 0;
+		const char *name = all[i].name;
+		for (; i < n && strcmp(all[i].name, name) == 0; i++)
+			count += all[i].count;
+		jw_object(out, NULL);
+		jw_text(out, "owner", name);
+		jw_number(out, "count", count);
+		jw_end_object(out);
+	}
+	jw_end_list(out);
+	free(all);
+}
+
+/* Why some would be refused, and how many for each reason. */
+static void print_reasons(const struct tally *t, struct buf *out)
+{
+	jw_number(out, "refusals", t->refusals);
+	jw_number(out, "unchanged", t->left);
+	jw_list(out, "reasons");
+	for (size_t i = 0; i < t->n_why; i++) {
+		jw_object(out, NULL);
+		jw_text(out, "code", err_name(t->why[i].code));
+		jw_text(out, "message", t->why[i].text);
+		jw_number(out, "count", t->why[i].count);
+		jw_end_object(out);
+	}
+	jw_end_list(out);
+}
+
 void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf *out)
 {
 	const struct tally *t = &cmd->tally;
@@ -145,7 +213,10 @@ void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf 
 	jw_end_list(out);
 	if (with > shown)
 		jw_number(out, "tasks_more", (int64_t)(with - shown));
+	print_states(t, out);
+	print_owners(c, t, out);
 	print_downstream(c, cmd, out);
+	print_reasons(t, out);
 	if (cmd->o.detach)
 		print_detached(c, cmd, out);
 	print_items(c, "refused", t->refused, t->n_refused, true, out);
@@ -154,6 +225,8 @@ void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf 
 		buf_printf(out, ",%s", cmd->changes);
 	} else {
 		jw_list(out, "warnings");
+		if (t->too_deep)
+			jw_text(out, NULL, "more depends on these than is counted");
 		jw_end_list(out);
 	}
 	jw_end_object(out);

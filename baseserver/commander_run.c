@@ -61,6 +61,19 @@ static uint8_t state_now(const struct commander *c, const struct item *it)
 	return live ? live->state : r ? r->state : ST_NONE;
 }
 
+static void count_why(struct tally *t, const struct verdict *v)
+{
+	size_t i = 0;
+
+	while (i < t->n_why && t->why[i].text != v->text)
+		i++;
+	if (i == WHY_MAX)
+		return;
+	if (i == t->n_why)
+		t->why[t->n_why++] = (struct tally_why){ v->code, v->text, 0 };
+	t->why[i].count++;
+}
+
 static void count(struct commander *c, struct cmd *cmd, const struct item *it)
 {
 	struct verdict v = commander_decide(c, cmd, it);
@@ -75,6 +88,7 @@ static void count(struct commander *c, struct cmd *cmd, const struct item *it)
 	}
 	if (v.what == VD_REFUSE) {
 		t->refusals++;
+		count_why(t, &v);
 		if (t->n_refused < DRY_LIST_MAX)
 			t->refused[t->n_refused++] = shown;
 		return;
@@ -87,9 +101,41 @@ static void count(struct commander *c, struct cmd *cmd, const struct item *it)
 	task->count++;
 	task->made += v.is_new;
 	task->running += v.runs;
+	t->states[shown.state]++;
 	t->total++;
 	if (t->n_sample < DRY_LIST_MAX)
 		t->sample[t->n_sample++] = shown;
+}
+
+static bool is_child(const struct cat_task *p, uint32_t task)
+{
+	for (size_t i = 0; i < p->n_children; i++)
+		if (p->children[i] == task)
+			return true;
+	return false;
+}
+
+/* Links away from what is chosen, task by task. */
+static void count_depths(const struct commander *c, struct tally *t)
+{
+	bool changed = true;
+
+	for (int depth = 0; changed && depth < 1000; depth++) {
+		changed = false;
+		for (size_t i = 0; i < t->n_tasks; i++) {
+			const struct tally_task *from = &t->tasks[i];
+			const struct cat_task *p = catalog_task(&c->cat, from->task);
+			if (!p || (depth == 0 ? from->count == 0 : from->depth != depth))
+				continue;
+			for (size_t k = 0; k < t->n_tasks; k++) {
+				struct tally_task *to = &t->tasks[k];
+				if (to->downstream == 0 || to->depth || !is_child(p, to->task))
+					continue;
+				to->depth = depth + 1;
+				changed = true;
+			}
+		}
+	}
 }
 
 /* What is not chosen, but would see the chosen ones' work anew. */
@@ -100,20 +146,36 @@ static void count_downstream(struct commander *c, struct cmd *cmd)
 	struct item it;
 
 	other.o.mode = REDO_DOWNSTREAM;
+	if (cmd->kind != CK_REDO)
+		other.o.scope = SCOPE_ALL;
 	if (commander_downstream(c, &other, &f) == 0) {
 		struct feed *feed = feed_open_picks(&c->cat, other.picks, other.n_picks);
 		while (feed_next(feed, &it))
 			tally_task(&cmd->tally, it.key.task)->downstream++;
 		feed_close(feed);
+	} else {
+		cmd->tally.too_deep = true;
 	}
 	picks_free(other.picks, other.n_picks);
+	count_depths(c, &cmd->tally);
+}
+
+/* Kinds whose instances' children see a difference. */
+static bool has_downstream(const struct cmd *cmd)
+{
+	static const bool kinds[CK_COUNT] = {
+		[CK_REDO] = true, [CK_BACKFILL] = true,      [CK_KILL] = true,
+		[CK_SKIP] = true, [CK_FORCE_SUCCESS] = true, [CK_DECLARE_DEAD] = true
+	};
+
+	return kinds[cmd->kind] && (cmd->kind != CK_REDO || cmd->o.mode == REDO_SELF);
 }
 
 static void answer_dry(struct commander *c, struct cmd *cmd)
 {
 	struct buf out;
 
-	if (cmd->kind == CK_REDO && cmd->o.mode == REDO_SELF)
+	if (has_downstream(cmd))
 		count_downstream(c, cmd);
 	for (size_t i = 0; i < cmd->o.sel.n_tasks && cmd->o.on_tasks; i++)
 		tally_task(&cmd->tally, cmd->o.sel.tasks[i]);

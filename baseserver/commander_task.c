@@ -229,6 +229,7 @@ struct drain {
 	struct commander *c;
 	uint64_t command;
 	bool drained;
+	const char *level; /* instead of a drain; static */
 	char missing[64];
 	size_t n;
 	struct {
@@ -242,6 +243,15 @@ static void drain_discard(struct letter *l)
 	free(l);
 }
 
+static void tell_worker(const struct commander *c, const struct drain *d, uint32_t broker,
+                        struct worker *w)
+{
+	if (d->level && c->front->level)
+		c->front->level(w, broker, d->level);
+	else if (!d->level && c->front->drain)
+		c->front->drain(w, broker, d->drained);
+}
+
 static void drained(struct letter *l, void *self)
 {
 	struct commander *c = self;
@@ -249,9 +259,9 @@ static void drained(struct letter *l, void *self)
 	struct cmd *cmd = commander_find(c, d->command);
 	struct refusal f;
 
-	for (size_t i = 0; i < d->n && !d->missing[0] && c->front->drain; i++)
+	for (size_t i = 0; i < d->n && !d->missing[0]; i++)
 		for (size_t k = 0; k < c->front->n_workers; k++)
-			c->front->drain(c->front->workers[k], d->b[i].id, d->drained);
+			tell_worker(c, d, d->b[i].id, c->front->workers[k]);
 	if (cmd && d->missing[0]) {
 		refuse(&f, E_NOT_FOUND, "args.brokers", NULL, "args.brokers: no broker '%s'",
 		       d->missing);
@@ -270,7 +280,7 @@ static void drain_at_registrar(struct letter *l, void *self)
 	for (size_t i = 0; i < d->n && !d->missing[0]; i++)
 		if (!registrar_find(self, d->b[i].name, &d->b[i].id))
 			snprintf(d->missing, sizeof d->missing, "%s", d->b[i].name);
-	for (size_t i = 0; i < d->n && !d->missing[0]; i++)
+	for (size_t i = 0; i < d->n && !d->missing[0] && !d->level; i++)
 		registrar_drain(self, d->b[i].id, d->drained);
 	l->deliver = drained;
 	if (actor_post_credit(d->c->me, l) < 0)
@@ -287,6 +297,7 @@ static int drain(struct commander *c, struct cmd *cmd, struct refusal *f)
 	d->c = c;
 	d->command = cmd->id;
 	d->drained = cmd->kind == CK_BROKER_DRAIN;
+	d->level = cmd->kind == CK_LOG_LEVEL ? order_level_name(cmd->o.level) : NULL;
 	for (const struct jval *v = list->first; v; v = v->next)
 		snprintf(d->b[d->n++].name, sizeof d->b[0].name, "%s", v->text);
 	d->letter.deliver = drain_at_registrar;
@@ -318,7 +329,10 @@ void cmd_other(struct commander *c, struct cmd *cmd)
 		r = drain(c, cmd, &f);
 		break;
 	case CK_LOG_LEVEL:
-		log_level_set((enum log_level)cmd->o.level);
+		if (cmd->o.brokers && cmd->o.brokers->len)
+			r = drain(c, cmd, &f);
+		else
+			log_level_set((enum log_level)cmd->o.level);
 		break;
 	default:
 		break;

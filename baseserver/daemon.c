@@ -220,6 +220,7 @@ static void fill_front(struct daemon *d)
 	f->store_dir = d->p->state_dir;
 	f->started_us = clock_wall_us(&clock_machine);
 	f->drain = worker_drain;
+	f->level = worker_level;
 	commander_set_front(d->commander, f);
 }
 

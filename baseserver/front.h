@@ -35,6 +35,8 @@ struct front {
 	size_t n_workers;
 	/* worker_drain(), or NULL: tells a worker. Thread: any. */
 	void (*drain)(struct worker *w, uint32_t broker, bool drained);
+	/* worker_level(), or NULL. Thread: any. */
+	void (*level)(struct worker *w, uint32_t broker, const char *level);
 	struct {
 		const char *name;
 		struct thread *thread;

@@ -143,6 +143,57 @@ static int parse_dates(const struct jval *v, struct selection *s, struct refusal
 	return r;
 }
 
+static const char *const day_names[] = { "monday",   "tuesday", "wednesday", "thursday", "friday",
+	                                 "saturday", "sunday",  "last",      NULL };
+
+/* A weekday's name, "last", or a day of the month. */
+static bool parse_day(const struct jval *d, struct selection *s)
+{
+	if (d->kind == JV_NUMBER && d->number >= 1 && d->number <= 31) {
+		s->month_days |= 1u << d->number;
+		return true;
+	}
+	for (unsigned i = 0; d->kind == JV_TEXT && day_names[i]; i++) {
+		if (strcmp(day_names[i], d->text) != 0)
+			continue;
+		if (i < 7)
+			s->weekdays |= 1u << i;
+		else
+			s->month_days |= 1;
+		return true;
+	}
+	return false;
+}
+
+static int parse_every(const struct jval *v, struct selection *s, struct refusal *f)
+{
+	const struct jval *list = NULL;
+	char at[64];
+	size_t i = 0;
+	int r = arg_list(v, "args.selection", "every", 40, &list, f);
+
+	if (r < 0 || !list)
+		return r;
+	if (!s->has_from || !s->has_to)
+		return refuse(
+			f, E_INVALID, "args.selection.every", "from and to",
+			"args.selection.every: picks days of a range, from and to are missing");
+	if (list->len == 0)
+		return refuse(f, E_INVALID, "args.selection.every", "[\"monday\"], [1, \"last\"]",
+		              "args.selection.every: is empty");
+	for (const struct jval *d = list->first; d; d = d->next, i++) {
+		if (parse_day(d, s))
+			continue;
+		snprintf(at, sizeof at, "args.selection.every.%zu", i);
+		const char *near = d->kind == JV_TEXT ? nearest_of(d->text, day_names) : NULL;
+		return refuse(f, E_INVALID, at, "monday to sunday, 1 to 31, last",
+		              "%s: '%.60s' is neither a weekday nor a day of the month%s%s", at,
+		              d->kind == JV_TEXT ? d->text : jv_kind_name(d),
+		              near ? ", is this meant: " : "", near ? near : "");
+	}
+	return 0;
+}
+
 static int parse_states(const struct jval *v, struct selection *s, struct refusal *f)
 {
 	const struct jval *list = NULL;
@@ -280,8 +331,8 @@ static int parse_instances(const struct catalog *c, const struct jval *v, struct
 int selection_parse(const struct catalog *c, const struct jval *v, struct selection *ret,
                     struct refusal *f)
 {
-	static const char *const keys[] = { "tasks", "workflow", "from",      "to",
-		                            "dates", "states",   "instances", NULL };
+	static const char *const keys[] = { "tasks",  "workflow",  "from",  "to", "dates",
+		                            "states", "instances", "every", NULL };
 	int r = 0;
 
 	*ret = (struct selection){ 0 };
@@ -294,6 +345,8 @@ int selection_parse(const struct catalog *c, const struct jval *v, struct select
 		r = parse_tasks(c, v, ret, f);
 	if (r == 0)
 		r = parse_dates(v, ret, f);
+	if (r == 0)
+		r = parse_every(v, ret, f);
 	if (r == 0)
 		r = parse_states(v, ret, f);
 	if (r < 0)

@@ -29,6 +29,9 @@ struct selection {
 	struct when *dates;
 	size_t n_dates;
 	uint32_t states; /* bit per enum state */
+	/* Of a range only dates whose local day is one of these; both 0: all. */
+	uint32_t weekdays;   /* bit 0 Monday */
+	uint32_t month_days; /* bit 1..31; bit 0: the last */
 	struct inst_key *instances;
 	size_t n_instances;
 };

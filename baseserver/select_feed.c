@@ -4,8 +4,10 @@
 
 #include "baseserver/catalog.h"
 #include "baseserver/select.h"
+#include "sched/civil.h"
 #include "sched/plan.h"
 #include "sched/task.h"
+#include "sched/tz.h"
 #include "util/alloc.h"
 #include "util/heap.h"
 
@@ -103,7 +105,20 @@ static int64_t pick_after(struct walk *w, int64_t t)
 	return PLAN_NEVER;
 }
 
-static int64_t range_after(const struct feed *f, struct walk *w, int64_t t)
+/* Is the local day of the date one that was asked for? */
+static bool day_wanted(const struct selection *s, const struct plan *plan, int64_t t)
+{
+	if (!s || (!s->weekdays && !s->month_days))
+		return true;
+	int64_t day = floor_div(tz_to_label(plan_tz(plan), t), DAY_S);
+	struct civil c = civil_of_day(day), next = civil_of_day(day + 1);
+	unsigned weekday = (unsigned)(((day + 3) % 7 + 7) % 7); /* 1970-01-01 was a Thursday */
+
+	return (s->weekdays & 1u << weekday) || (s->month_days & 1u << c.day) ||
+	       ((s->month_days & 1) && next.day == 1);
+}
+
+static int64_t any_after(const struct feed *f, struct walk *w, int64_t t)
 {
 	uint32_t states = f->s && f->s->has_states ? f->s->states : 0;
 	int64_t best = PLAN_NEVER, next;
@@ -132,6 +147,15 @@ static int64_t key_of(const struct feed *f, const struct walk *w)
 	if (end == PLAN_NEVER)
 		end = w->head;
 	return end * 131072 + w->rank;
+}
+
+static int64_t range_after(const struct feed *f, struct walk *w, int64_t t)
+{
+	int64_t next = any_after(f, w, t);
+
+	while (next != PLAN_NEVER && !day_wanted(f->s, w->task->def->plan, next))
+		next = any_after(f, w, next);
+	return next;
 }
 
 static void advance(struct feed *f, struct walk *w)

@@ -305,6 +305,47 @@ void worker_client_gone(struct conn *c)
 	cancel_follow(c, 0);
 }
 
+/* --- orders: the level of a broker's log and of its loaders ------------------------------ */
+
+struct level {
+	struct letter letter;
+	uint32_t broker;
+	char text[16];
+};
+
+static void on_level(struct letter *l, void *self)
+{
+	struct worker *w = self;
+	struct level *v = (struct level *)l;
+
+	for (struct conn *c = w->conns; c; c = c->next) {
+		Sirdar__Orders m = SIRDAR__ORDERS__INIT;
+		if (!c->greeted || c->role == ROLE_CLIENT || c->broker != v->broker)
+			continue;
+		m.kind = (char *)"loglevel";
+		m.text = v->text;
+		session_send(c->session, FR_ORDERS, &m, NULL);
+	}
+	free(v);
+}
+
+static void level_discard(struct letter *l)
+{
+	free(l);
+}
+
+void worker_level(struct worker *w, uint32_t broker, const char *level)
+{
+	struct level *v = mem_new(sizeof *v);
+
+	v->letter.deliver = on_level;
+	v->letter.discard = level_discard;
+	v->broker = broker;
+	snprintf(v->text, sizeof v->text, "%s", level);
+	if (actor_post_credit(w->me, &v->letter) < 0)
+		free(v);
+}
+
 /* --- drain ------------------------------------------------------------------------------ */
 
 struct drain {

@@ -181,6 +181,51 @@ def fan():
 
 
 @bench
+def backfill():
+    """A year of hours of a tree of 10 tasks: 87,600 instances, by one command."""
+    n = int(8760 * SCALE)
+    tasks = {"t1": "cycle: hour"}
+    for i in range(2, 11):
+        tasks[f"t{i}"] = f"cycle: hour, needs: [t{i // 2}]"
+    with noop_site("backfill") as s:
+        s.apply(workflow("year", tasks).replace("start_date: 2026-01-01", "start_date: 2025-01-01"))
+        start, end = rfc3339(DAY0 - 365 * 86400), rfc3339(DAY0 - 365 * 86400 + 3600 * (n - 1))
+        began, made, before = time.monotonic(), {}, succeeded(s)
+        c = s.command("backfill", selection={"workflow": "bench/year", "from": start, "to": end},
+                      dependencies="inside", message="bench")
+
+        def durable():
+            made.update(s.get(f"/api/v1/commands/{c['command']}"))
+            return made["state"] == "done"
+        until("it is durable", durable, 300, every=0.01)
+        took = time.monotonic() - began
+        assert made["total"] == made["done"] == 10 * n, made
+        figure("backfill of a year: durable", took, "s", 1, "less",
+               f"{10 * n} instances, fdatasync {fdatasync_rate(s.dir):.0f}/s")
+        until("all of it ran", lambda: succeeded(s) - before >= 10 * n, 300, every=0.03)
+        figure("backfill of a year: done", time.monotonic() - began, "s", 5, "less")
+
+
+@bench
+def save():
+    """A workflow of 5,000 tasks with 20,000 links, saved."""
+    n = int(5000 * SCALE)
+    tasks = {}
+    for i in range(n):
+        needs = ", ".join(f"t{k}" for k in range(max(0, i - 4), i))
+        tasks[f"t{i}"] = "cycle: day" + (f", needs: [{needs}]" if needs else "")
+    text = workflow("wide", tasks)
+    with noop_site("save") as s:
+        for what in ("new", "changed"):
+            began = time.monotonic()
+            s.command_over(s.apply(text))
+            took = time.monotonic() - began
+            figure(f"{n} tasks and {4 * n} links saved, {what}", took, "s", 1, "less",
+                   f"{len(text) / 1e6:.1f} MB")
+            text = text.replace("type: noop", "type: noop, priority: 7")
+
+
+@bench
 def chains():
     """10,000 chains of 10."""
     n = int(10000 * SCALE)

@@ -12,6 +12,7 @@
 #include "store/read.h"
 #include "store/store.h"
 #include "util/buf.h"
+#include "util/clock.h"
 #include "util/err.h"
 
 void key_text(struct inst_key k, char ret[ID_TEXT_MAX])
@@ -76,9 +77,8 @@ void show_key(struct buf *b, struct names *n, struct inst_key k)
 
 static void show_flags(struct buf *b, uint16_t flags)
 {
-	static const char *const names[] = { "frozen",  "forced",  "dry_run",
-		                             "run_now", "started", "params",
-		                             "old_body", "no_links", "member" };
+	static const char *const names[] = { "frozen", "forced",   "dry_run",  "run_now", "started",
+		                             "params", "old_body", "no_links", "member" };
 
 	put_open(b, "flags", '[');
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -246,6 +246,20 @@ static const char *command_state_name(uint8_t state)
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
 }
 
+/* Instances a second since it was made, and the seconds it will take at that rate. */
+static void show_progress(struct buf *b, const struct store_command *c)
+{
+	int64_t took_us = clock_wall_us(&clock_machine) - c->created_us;
+	int64_t left = (int64_t)c->total - c->done;
+
+	if (c->ended_us || c->total == UINT32_MAX || c->done == 0 || took_us <= 0)
+		return;
+	put_open(b, "progress", '{');
+	put_int(b, "per_second", c->done * US_PER_S / took_us);
+	put_int(b, "eta_s", left * (took_us / US_PER_MS) / c->done / 1000);
+	put_close(b, '}');
+}
+
 void show_command(struct buf *b, const struct store_command *c, bool args)
 {
 	put_open(b, NULL, '{');
@@ -259,6 +273,7 @@ void show_command(struct buf *b, const struct store_command *c, bool args)
 	put_int(b, "total", c->total);
 	put_int(b, "done", c->done);
 	put_int(b, "failed", c->failed);
+	show_progress(b, c);
 	put_text(b, "error", c->error);
 	if (args)
 		put_text(b, "args", c->args);

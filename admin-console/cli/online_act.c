@@ -10,19 +10,21 @@
 static const struct act {
 	const char *name, *options;
 } acts[] = {
-	{ "redo", "msrbpa" },   { "backfill", "PoDFrpSOa" },
-	{ "kill", "g" },        { "force-success", "" },
-	{ "skip", "" },         { "enqueue", "" },
-	{ "declare-dead", "" }, { "freeze", "" },
-	{ "unfreeze", "" },     { "priority", "p" },
-	{ "run-now", "Oa" },    { "online", "" },
-	{ "offline", "d" },     { "retire", "d" },
+	{ "redo", "msrbpa" }, { "backfill", "PoDFrpSOa" },
+	{ "kill", "g" },      { "force-success", "" },
+	{ "skip", "" },       { "enqueue", "" },
+	{ "test-run", "" },   { "declare-dead", "" },
+	{ "freeze", "" },     { "unfreeze", "" },
+	{ "priority", "p" },  { "run-now", "Oa" },
+	{ "online", "" },     { "offline", "d" },
+	{ "retire", "d" },
 };
 
 enum {
 	KEY_FROM = 0x2000,
 	KEY_TO,
 	KEY_DATE,
+	KEY_EVERY,
 	KEY_STATE,
 	KEY_ID,
 	KEY_TASK,
@@ -64,6 +66,8 @@ static const struct argp_option selection_options[] = {
 	{ "from", KEY_FROM, "T", 0, "run dates from here", 2 },
 	{ "to", KEY_TO, "T", 0, "run dates to here, included", 2 },
 	{ "date", KEY_DATE, "T", 0, "this run date (repeatable)", 2 },
+	{ "every", KEY_EVERY, "DAY", 0,
+	  "of the range only: monday..sunday, 1..31, last (repeatable)", 2 },
 	{ "state", KEY_STATE, "STATES", 0, "only those in these states, a,b", 2 },
 	{ "id", KEY_ID, "ID", 0, "this instance (repeatable)", 2 },
 	{ "task", KEY_TASK, "TASK", 0, "this task too (repeatable)", 2 },
@@ -92,6 +96,19 @@ static void select_add(struct asked *a, const char *key, const char *text)
 	if (list == NULL)
 		list = cJSON_AddArrayToObject(a->selection, key);
 	cJSON_AddItemToArray(list, cJSON_CreateString(text));
+}
+
+/* A number is a day of the month. */
+static void select_every(struct asked *a, const char *text)
+{
+	cJSON *list = cJSON_GetObjectItemCaseSensitive(a->selection, "every");
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	if (list == NULL)
+		list = cJSON_AddArrayToObject(a->selection, "every");
+	cJSON_AddItemToArray(list, *end == '\0' && end != text ? cJSON_CreateNumber((double)n)
+	                                                       : cJSON_CreateString(text));
 }
 
 static void select_states(struct asked *a, const char *text)
@@ -173,6 +190,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_DATE:
 		select_add(a, "dates", arg);
+		return 0;
+	case KEY_EVERY:
+		select_every(a, arg);
 		return 0;
 	case KEY_STATE:
 		select_states(a, arg);

@@ -47,7 +47,9 @@ static void preview_tasks(const cJSON *list, const char *title, struct buf *out)
 		table_add(&t, text_of(e, "task"));
 		table_add(&t, text_of(e, "owner"));
 		table_add(&t, text_of(e, "count"));
-		if (t.columns > 3) {
+		if (t.columns == 4)
+			table_add(&t, text_of(e, "depth"));
+		if (t.columns > 4) {
 			table_add(&t, text_of(e, "new"));
 			table_add(&t, text_of(e, "running"));
 		}
@@ -63,10 +65,16 @@ static void preview_print(const cJSON *dry, FILE *to)
 
 	buf_init(&out);
 	buf_printf(&out, "%s: %s instances\n", text_of(dry, "kind"), text_of(dry, "total"));
+	cJSON_ArrayForEach(e, json_get(dry, "states"))
+		buf_printf(&out, "%8lld %s\n", (long long)e->valuedouble, e->string);
 	preview_tasks(json_get(dry, "tasks"), "Task|Owner|>Count|>New|>Running", &out);
 	if (cJSON_GetArraySize(json_get(dry, "downstream")) > 0)
 		buf_puts(&out, "\nDownstream, not touched:\n");
-	preview_tasks(json_get(dry, "downstream"), "Task|Owner|>Count", &out);
+	preview_tasks(json_get(dry, "downstream"), "Task|Owner|>Count|>Depth", &out);
+	cJSON_ArrayForEach(e, json_get(dry, "reasons"))
+		buf_printf(&out, "refused %s: %s\n", text_of(e, "count"), text_of(e, "message"));
+	cJSON_ArrayForEach(e, json_get(dry, "detached")) buf_printf(
+		&out, "%s no longer waits for %s\n", text_of(e, "task"), text_of(e, "parent"));
 	cJSON_ArrayForEach(e, json_get(dry, "refused"))
 		buf_printf(&out, "refused: %s %s: %s\n", text_of(e, "task"), time_of(e, "run_date"),
 	                   text_of(e, "message"));

@@ -460,3 +460,28 @@ int cmd_broker_steer(struct cli *cli, int argc, char **argv)
 	online_close(&o);
 	return code;
 }
+
+int cmd_log_level(struct cli *cli, int argc, char **argv)
+{
+	static const struct argp own = { .parser = steer_parse };
+	struct steering q = { .yes = true };
+	struct online o = { 0 };
+
+	cli_parse(cli, &own, argc, argv, &q);
+	int code = online_open(cli, &o);
+	if (code == CLI_OK) {
+		struct sending s = { .kind = "log-level",
+			             .args = cJSON_CreateObject(),
+			             .yes = true };
+		cJSON *list = cJSON_AddArrayToObject(s.args, "brokers");
+
+		cJSON_AddStringToObject(s.args, "level", q.brokers.n ? q.brokers.items[0] : "");
+		for (size_t i = 1; i < q.brokers.n; i++)
+			cJSON_AddItemToArray(list, cJSON_CreateString(q.brokers.items[i]));
+		code = command_send(&o, &s);
+		cJSON_Delete(s.args);
+	}
+	words_done(&q.brokers);
+	online_close(&o);
+	return code;
+}

@@ -34,6 +34,16 @@ static void on_up(void *ctx, const Sirdar__Welcome *welcome)
 	loader_send_asks(l, true);
 }
 
+/* Others than its log level are for the broker. */
+static int take_orders(const Sirdar__Orders *m)
+{
+	enum log_level level;
+
+	if (strcmp(m->kind, "loglevel") == 0 && log_level_parse(m->text, &level) == 0)
+		log_level_set(level);
+	return 0;
+}
+
 static int on_frame(void *ctx, enum frame_kind kind, const void *message)
 {
 	struct loader *l = ctx;
@@ -46,6 +56,8 @@ static int on_frame(void *ctx, enum frame_kind kind, const void *message)
 		return loader_take_kills(l, message);
 	if (kind == FR_PARAM_GIVE)
 		return loader_take_params(l, message);
+	if (kind == FR_ORDERS)
+		return take_orders(message);
 	if (kind == FR_LOG_ACK)
 		return loader_take_log_ack(l, message);
 	return 0; /* of a later version: nothing to us */

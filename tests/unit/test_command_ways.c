@@ -249,6 +249,62 @@ static void a_manual_run_without_a_date_is_of_the_last_planned(void **state)
 	place_free(p);
 }
 
+/* --- previews and selections ---------------------------------------------------------------- */
+
+static void a_preview_says_states_owners_downstream_and_why_not(void **state)
+{
+	struct place *p = place_new(1000);
+
+	(void)state;
+	apply(p, shop);
+	ok(p, command(p, "force-success",
+	              "{\"selection\": {\"workflow\": \"p/shop\", \"from\": \"2026-03-01\", "
+	              "\"to\": \"2026-03-02\"}}"));
+	start_one(p, "p/shop/day", DAY(3));
+	ok(p, dry(p, "redo", "{" DAYS_1_TO_3 "}"));
+	has(p, "\"total\":2,");
+	has(p, "\"states\":{\"Succ\":2}");
+	has(p, "\"owners\":[{\"owner\":\"li\",\"count\":2}]");
+	has(p, "{\"task\":\"p/shop/next\",\"owner\":\"li\",\"count\":2,\"depth\":1}");
+	has(p, "{\"task\":\"p/shop/later\",\"owner\":\"li\",\"count\":1,\"depth\":2}");
+	has(p, "\"refusals\":1,\"unchanged\":0,\"reasons\":[{\"code\":\"CONFLICT\",\"message\":"
+	       "\"an attempt runs, kill it first\",\"count\":1}]");
+	ok(p, dry(p, "backfill", "{" DAYS_1_TO_3 "}"));
+	has(p, "\"states\":{\"Succ\":2}");
+	has(p, "\"unchanged\":1");
+	ok(p, dry(p, "skip",
+	          "{\"selection\": {\"tasks\": [\"p/shop/day\"], \"dates\": "
+	          "[\"2026-03-09\"]}}"));
+	has(p, "\"states\":{\"planned\":1}");
+	place_free(p);
+}
+
+static void a_range_can_be_narrowed_to_days(void **state)
+{
+#define MARCH \
+	"\"selection\": {\"tasks\": [\"p/w/a\"], \"from\": \"2026-03-01\", \"to\": " \
+	"\"2026-03-31\", \"every\": "
+	static const struct {
+		const char *args, *total;
+	} rows[] = {
+		{ "{" MARCH "[\"monday\"]}}", "\"total\":5," }, /* 2, 9, 16, 23, 30 */
+		{ "{" MARCH "[\"sunday\"]}}", "\"total\":5," },
+		{ "{" MARCH "[1, \"last\"]}}", "\"total\":2," },
+		{ "{" MARCH "[\"tuesday\", 31]}}", "\"total\":5," }, /* the 31st is a Tuesday */
+	};
+	struct place *p = place_new(1000);
+
+	(void)state;
+	apply(p, one_task);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		ok(p, dry(p, "backfill", rows[i].args));
+		has(p, rows[i].total);
+	}
+	assert_int_equal(dry(p, "backfill", "{" MARCH "[\"moonday\"]}}"), E_INVALID);
+	assert_non_null(strstr(p->answer->text, "is this meant: monday"));
+	place_free(p);
+}
+
 /* --- dependencies: with the resolver ------------------------------------------------------ */
 
 static struct place *place_with_links(const char *text)
@@ -375,6 +431,8 @@ int main(void)
 		cmocka_unit_test(offline_detaches_children_when_asked),
 		cmocka_unit_test(a_test_run_is_a_row_beside_the_plan),
 		cmocka_unit_test(a_manual_run_without_a_date_is_of_the_last_planned),
+		cmocka_unit_test(a_preview_says_states_owners_downstream_and_why_not),
+		cmocka_unit_test(a_range_can_be_narrowed_to_days),
 		cmocka_unit_test(dependencies_all_wait_for_whatever_is_outside),
 		cmocka_unit_test(dependencies_inside_wait_for_the_set_alone),
 		cmocka_unit_test(dependencies_ignored_wait_for_nothing),
