@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""What people may ask for, through the command line and the API, on real programs. TAP."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Site, main, test, until  # noqa: E402
+
+START = "2026-03-01"
+
+
+def day(n):
+    return f"2026-03-{n:02d}T00:00:00Z"
+
+
+def workflow(site, name, tasks, state="online", **more):
+    """Tasks of a day each, whose plan goes on: nothing of it is due by itself."""
+    head = {"workflow": name, "project": "cmd", "timezone": "UTC", "start_date": START,
+            "end_date": "2099-01-01", "state": state, **more}
+    text = "".join(f"{k}: {v}\n" for k, v in head.items())
+    text += "defaults: {type: shell, cycle: day, catchup: {mode: none}}\ntasks:\n"
+    for task, body in tasks.items():
+        text += f"  {task}:\n" + "".join(f"    {line}\n" for line in body.strip().splitlines())
+    site.apply(text, name + ".yaml")
+
+
+def script(text, **more):
+    return ("params:\n  script: |\n" + "".join(f"    {line}\n" for line in text.splitlines())
+            + "".join(f"{k}: {v}\n" for k, v in more.items()))
+
+
+def stamp(n):
+    """What $SIRDAR_RUN_DATE says of that day."""
+    return str(1772323200 + (n - 1) * 86400)
+
+
+def over(s, answer):
+    return s.command_over(answer)
+
+
+def states(s, task):
+    return {i["run_date"]: i["state"] for i in s.instances(task) if i["part"] == 0}
+
+
+@test
+def a_backfill_runs_missing_dates_and_leaves_what_is_done(s):
+    file = s.dir / "data" / "fill"
+    workflow(s, "fill", {"a": script(f'echo "$SIRDAR_RUN_DATE" >> {file}')})
+    some = {"tasks": ["cmd/fill/a"], "from": "2026-03-01", "to": "2026-03-03"}
+    over(s, s.command("backfill", selection=some))
+    s.wait_all_over("cmd/fill/a", 3)
+    all_of_it = {"tasks": ["cmd/fill/a"], "from": "2026-03-01", "to": "2026-03-05"}
+    dry = s.command("backfill", dry_run=True, selection=all_of_it, finished="leave")
+    assert dry["total"] == 2 and dry["states"] == {"planned": 2}, dry
+    assert dry["unchanged"] == 3, dry
+    over(s, s.command("backfill", selection=all_of_it, finished="leave"))
+    s.wait_all_over("cmd/fill/a", 5)
+    assert len(file.read_text().split()) == 5
+
+
+@test
+def a_preview_on_the_command_line_names_owners_and_states(s):
+    workflow(s, "look", {"a": script("exit 0"), "b": script("exit 0", needs="[a]")}, owner="mei")
+    s.sirdar("backfill", "--workflow", "cmd/look", "--date", START, "--yes", "--wait")
+    s.wait_all_over("cmd/look/*", 2)
+    out = s.sirdar("redo", "cmd/look/a", START, "--dry-run").stdout
+    assert "1 Succ" in out and "mei" in out and "cmd/look/b" in out, out
+
+
+@test
+def the_same_request_twice_is_one_command(s):
+    workflow(s, "twice", {"a": script("exit 0")})
+    sel = {"tasks": ["cmd/twice/a"], "dates": [START]}
+    first = s.command("backfill", request_id="twice-and-once", selection=sel)
+    again = s.command("backfill", request_id="twice-and-once", selection=sel)
+    assert first["command"] == again["command"], (first, again)
+    s.base.restart(hard=True)
+    until("it is there again", s.up)
+    again = s.command("backfill", request_id="twice-and-once", selection=sel)
+    assert first["command"] == again["command"], (first, again)
+    s.command("backfill", request_id="twice-and-once", selection=sel, priority=9, expect=(409,))
+
+
+@test
+def a_redo_waits_for_what_runs(s):
+    gate, file = s.dir / "data" / "wait-gate", s.dir / "data" / "wait"
+    workflow(s, "wait", {"a": script(f"echo x >> {file}\n"
+                                     f"while [ ! -e {gate} ]; do sleep 0.05; done")})
+    sel = {"tasks": ["cmd/wait/a"], "dates": [START]}
+    s.command("backfill", selection=sel)
+    until("it runs", lambda: file.exists() and file.read_text() == "x\n")
+    answer = s.command("redo", selection=sel, running="wait")
+    assert answer["state"] == "running", answer
+    assert s.instance("cmd/wait/a", day(1))["state"] == "Running"
+    gate.touch()
+    over(s, answer)
+    until("it ran twice", lambda: file.read_text() == "x\nx\n")
+    i = s.wait_state("cmd/wait/a", day(1), "Succ")
+    assert i["generation"] == 2, i
+
+
+@test
+def cancel_takes_back_what_has_not_started(s):
+    workflow(s, "back", {"a": script("exit 0"),
+                         "b": script("exit 0", needs="[a]")})
+    sel = {"tasks": ["cmd/back/b"], "from": "2026-03-01", "to": "2026-03-04"}
+    s.command("force-success", selection={"tasks": ["cmd/back/b"], "dates": ["2026-03-01"]})
+    answer = s.command("backfill", selection=sel, dependencies="all", stop_on_failure=True)
+    until("they wait", lambda: list(states(s, "cmd/back/b").values()) == ["Ready"] * 4)
+    over(s, s.command("command-cancel", command=answer["command"]))
+    until("they wait no more", lambda: "Ready" not in states(s, "cmd/back/b").values())
+    assert states(s, "cmd/back/b") == {day(1): "Succ", day(2): "Skipped", day(3): "Skipped",
+                                       day(4): "Skipped"}
+    assert s.get(f"/api/v1/commands/{answer['command']}")["state"] == "cancelled"
+
+
+@test
+def dependencies_inside_all_and_ignored(s):
+    workflow(s, "deps", {"far": script("exit 0"), "a": script("exit 0", needs="[far]"),
+                         "b": script("exit 0", needs="[a]")})
+    both = {"tasks": ["cmd/deps/a", "cmd/deps/b"]}
+    s.command("backfill", selection={**both, "dates": ["2026-03-01"]}, dependencies="inside")
+    s.wait_state("cmd/deps/b", day(1), "Succ")
+    s.command("backfill", selection={**both, "dates": ["2026-03-02"]}, dependencies="all")
+    s.wait_state("cmd/deps/a", day(2), "Ready")
+    s.command("backfill", selection={"tasks": ["cmd/deps/b"], "dates": ["2026-03-03"]},
+              dependencies="ignore")
+    s.wait_state("cmd/deps/b", day(3), "Succ")
+    assert s.instance("cmd/deps/b", day(2))["state"] == "Ready"
+
+
+@test
+def one_failed_date_stops_the_others_only_when_asked(s):
+    workflow(s, "bad", {"a": script(f'test "$SIRDAR_RUN_DATE" != {stamp(1)}')})
+    sel = {"tasks": ["cmd/bad/a"], "from": "2026-03-01", "to": "2026-03-04"}
+    answer = over(s, s.command("backfill", selection=sel, parallel=1, stop_on_failure=True))
+    assert answer["state"] == "failed" and "ended as StopSchedule" in answer["error"], answer
+    assert set(states(s, "cmd/bad/a")) == {day(1)}
+    over(s, s.command("backfill", selection=sel, parallel=1))
+    s.wait_all_over("cmd/bad/a", 4)
+    assert states(s, "cmd/bad/a") == {day(1): "StopSchedule", day(2): "Succ", day(3): "Succ",
+                                      day(4): "Succ"}
+
+
+@test
+def the_last_date_comes_first_when_asked(s):
+    file = s.dir / "data" / "desc"
+    workflow(s, "desc", {"a": script(f'echo "$SIRDAR_RUN_DATE" >> {file}')})
+    s.sirdar("backfill", "cmd/desc/a", "--from", "2026-03-01", "--to", "2026-03-04",
+             "--order", "desc", "--parallel", "1", "--yes", "--wait")
+    s.wait_all_over("cmd/desc/a", 4)
+    assert file.read_text().split() == [stamp(n) for n in (4, 3, 2, 1)]
+
+
+@test
+def only_some_days_of_a_range(s):
+    workflow(s, "every", {"a": script("exit 0")})
+    s.sirdar("backfill", "cmd/every/a", "--from", "2026-03-01", "--to", "2026-03-31",
+             "--every", "monday", "--yes", "--wait")
+    s.wait_all_over("cmd/every/a", 5)
+    assert set(states(s, "cmd/every/a")) == {day(n) for n in (2, 9, 16, 23, 30)}
+
+
+@test
+def a_draft_is_tried_beside_the_plan(s):
+    workflow(s, "draft", {"a": script('echo "tried $SIRDAR_RUN_DATE"')}, state="draft")
+    s.sirdar("test-run", "cmd/draft/a", "2026-03-05")
+    s.sirdar("test-run", "cmd/draft/a", "2026-03-05")
+    until("both ran", lambda: sorted(
+        (i["part"], i["state"]) for i in s.instances("cmd/draft/a", parts="true")) ==
+        [(-2, "Succ"), (-1, "Succ")])
+    one = [i for i in s.instances("cmd/draft/a", parts="true") if i["part"] == -1][0]
+    until("its log is there", lambda: f"tried {stamp(5)}" in str(s.log_of(one["id"])))
+
+
+@test
+def offline_detaches_the_children_that_were_named(s):
+    workflow(s, "loose", {"a": script("exit 0"), "b": script("exit 0", needs="[a]")})
+    s.command("enqueue", selection={"tasks": ["cmd/loose/b"], "dates": [START]})
+    s.wait_state("cmd/loose/b", day(1), "Ready")
+    sel = {"tasks": ["cmd/loose/a"]}
+    s.command("offline", selection=sel, expect=(409,))
+    dry = s.command("offline", dry_run=True, selection=sel, detach=True)
+    assert dry["detached"] == [{"task": "cmd/loose/b", "parent": "cmd/loose/a"}], dry
+    assert s.instance("cmd/loose/b", day(1))["state"] == "Ready"
+    over(s, s.command("offline", selection=sel, detach=True))
+    s.wait_state("cmd/loose/b", day(1), "Succ")
+
+
+@test
+def a_kill_can_bring_a_shorter_grace(s):
+    file = s.dir / "data" / "grace"
+    workflow(s, "grace", {"a": script(f"trap '' TERM\necho x >> {file}\n"
+                                      "while :; do sleep 0.05; done")})
+    s.command("backfill", selection={"tasks": ["cmd/grace/a"], "dates": [START]})
+    until("it runs", file.exists)
+    s.command("kill", selection={"tasks": ["cmd/grace/a"], "dates": [START]}, grace_ms=100)
+    s.wait_state("cmd/grace/a", day(1), "Killed", seconds=60)
+
+
+@test
+def the_log_level_of_brokers_changes_while_they_run(s):
+    broker = s.brokers["b1"]
+    mark = len(broker.text())
+    s.sirdar("log-level", "debug", "b1")
+    until("the broker has the order", lambda: "kind=loglevel" in broker.text()[mark:])
+    s.sirdar("log-level", "info", "b1")
+    answer = s.command("log-level", level="info", brokers=["nobody"], expect=(202, 404))
+    assert "nobody" in json.dumps(answer), answer
+
+
+if __name__ == "__main__":
+    sys.exit(main(lambda: Site("commands").start()))
