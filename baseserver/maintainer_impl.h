@@ -57,8 +57,8 @@ struct maintainer {
 	int64_t keep_us; /* mono: the next slice of housekeeping */
 	uint32_t *over;  /* tasks that are to go offline */
 	size_t n_over, over_cap;
-	int64_t retire_us; /* mono: when they are asked for together */
-	bool retiring;     /* an edit is under way */
+	int64_t over_us, retire_us; /* mono: since the first of them; asked for together */
+	bool retiring;              /* an edit is under way */
 	bool keeping, saved;
 };
 

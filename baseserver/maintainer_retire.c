@@ -8,7 +8,8 @@
 #include "sched/task.h"
 #include "util/alloc.h"
 
-#define GATHER_US (1 * US_PER_S)
+#define GATHER_US     (1 * US_PER_S) /* of quiet: they do not hold up what still runs */
+#define GATHER_MAX_US (30 * US_PER_S)
 enum { EDIT_MAX = 1000 };
 
 static bool is_over(const struct mtask *t)
@@ -26,8 +27,11 @@ void maintainer_retire_if_over(struct maintainer *m, struct mtask *t)
 		m->over_cap = m->over_cap ? m->over_cap * 2 : 16;
 		m->over = mem_grow(m->over, m->over_cap, sizeof *m->over);
 	}
+	int64_t now = actor_mono_us(m->me);
 	if (m->n_over == 0)
-		m->retire_us = actor_mono_us(m->me) + GATHER_US;
+		m->over_us = now;
+	m->retire_us = now + GATHER_US < m->over_us + GATHER_MAX_US ? now + GATHER_US
+	                                                            : m->over_us + GATHER_MAX_US;
 	m->over[m->n_over++] = t->row.id;
 	t->offline_asked = true;
 }

@@ -17,7 +17,7 @@ from whole import (SCALE, backfill_and_wait, connect, cpu_seconds, fdatasync_rat
 TASKS = int(100000 * SCALE)
 EACH = min(5000, TASKS)  # tasks of one workflow
 SUCC = 3                 # schema/tbl/state.def
-SETTLE_S = 25            # from the last apply to the second
+SETTLE_S = 12            # at least, from the last apply to the second
 
 
 def document(number, at):
@@ -40,7 +40,7 @@ def main():
                                   dependencies="inside")
         figure("limit: as many instances of one task", limit, "s", note=f"fdatasync {fdatasync_rate(s.dir):.0f}/s")
         flows = TASKS // EACH
-        at = int(time.time()) + SETTLE_S + flows * 2
+        at = int(time.time()) + SETTLE_S + flows
         for number in range(flows):
             s.apply(document(number, at))
         left = at - time.time()
