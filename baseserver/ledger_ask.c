@@ -216,7 +216,7 @@ static bool pools_have_room(const struct ltask *t)
 {
 	for (size_t k = 0; k < t->n_takes; k++) {
 		const struct pool *p = t->takes[k].pool;
-#ifdef BUG_30 /* a pool is full when it is over its size */
+#ifdef BUG_33 /* a pool is full when it is over its size; see sorter_limit.c */
 		if (p->size != POOL_NONE && p->taken > p->size)
 #else
 		if (p->size != POOL_NONE && p->taken + t->takes[k].slots > p->size)

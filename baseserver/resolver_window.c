@@ -188,7 +188,7 @@ static size_t span_place(const struct resolver *r, const struct dependent *d, in
 {
 	size_t a = span_from(r, d, lo), b = d->n_spans;
 
-#ifdef BUG_30 /* windows that begin together do not stand by their ends */
+#ifdef BUG_32 /* windows that begin together do not stand by their ends */
 	b = a;
 #endif
 	while (a < b) {
