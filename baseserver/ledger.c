@@ -38,14 +38,16 @@ static bool is_outside(enum proposer from)
  * Those outside leave half of the ring to them. */
 static bool has_room(const struct ledger *l, const struct proposals *ps)
 {
-	size_t room = stream_room(l->stream);
+	size_t room = stream_room(l->stream), more = 0;
 
 	/* A batch whose outcome is unknown is repeated as it was: nothing may join it. */
 	if (l->down)
 		return false;
 	if (is_outside(ps->from))
-		return room > l->set.ring_slots / 2 + ps->n;
-	return room > ps->n + 1;
+		return room > l->set.ring_slots / 2 + 2 * ps->n; /* a part, and its whole */
+	for (size_t i = 0; i < ps->n; i++)
+		more += ps->p[i].n_brokers;
+	return room > ps->n + more + 1;
 }
 
 static void answers_discard(struct letter *l)
@@ -198,6 +200,10 @@ static void turn(void *self)
 	struct ledger *l = self;
 
 	take_waiting(l);
+	if (l->parts.n > 0) {
+		l->now_us = actor_wall_us(l->me);
+		ledger_work_parts(l);
+	}
 	uint64_t n = stream_last(l->stream) - stream_seen(l->keep);
 	if (!l->down && l->batch_since_us &&
 	    (n >= l->set.batch_max || stream_room(l->stream) < l->set.ring_slots / 4 ||
@@ -263,6 +269,8 @@ static int init(void *self, struct actor *me, struct err *err)
 	l->me = me;
 	l->proof_us = actor_mono_us(me);
 	actor_alarm(me, l->proof_us + l->set.epoch_us / 3);
+	if (l->parts.n > 0)
+		actor_wake(me);
 	return 0;
 }
 
@@ -284,6 +292,7 @@ int ledger_new(struct thread *th, struct store *store, const char *who,
 	l->set = *set;
 	table_init(&l->table);
 	pools_init(&l->pools);
+	map_init(&l->flows);
 	letters_init(&l->edits);
 	letters_init(&l->records);
 	letters_init(&l->answers);
@@ -348,6 +357,8 @@ void ledger_free(struct ledger *l)
 	table_done(&l->table);
 	free(l->tasks);
 	pools_done(&l->pools);
+	free(l->parts.keys);
+	ledger_flows_done(l);
 	free(l->dirty);
 	free(l->dirty_tasks);
 	free(l->events);

@@ -72,7 +72,7 @@ void ledger_raise_barrier(struct ledger *l, struct ltask *t, uint64_t number)
 
 static void count_slot(struct ltask *t, const struct instance *i, enum state from)
 {
-	int d = (int)state_holds_slot((enum state)i->state) - (int)state_holds_slot(from);
+	int d = (int)inst_holds_slot(i, (enum state)i->state) - (int)inst_holds_slot(i, from);
 
 	if (d != 0)
 		ledger_count_slots(t, d);
@@ -149,13 +149,18 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 		i->ended_us = l->now_us;
 	i->last_number = stream_last(l->stream) + 1;
 	count_slot(t, i, from);
+	if (i->key.part == 0)
+		t->unfinished += (int)!state_final(to) -
+		                 (int)(from != ST_NONE && !state_final(from));
 	keep_outcome(t, i, from);
 	tr.inst = *i;
 	tr.inst.marks = 0;
 	ledger_touch(l, index);
 	uint64_t number = ledger_publish(l, &tr);
+	if (i->key.part > 0 || (t->def && task_spreads(t->def)) || i->flags & IF_SPREAD)
+		ledger_parts_changed(l, t, i, from);
 	/* A redo takes back what a parent gave: its children may not start on old news. */
-	if (state_final(from) && !state_final(to))
+	if (state_final(from) && !state_final(to) && i->key.part == 0)
 		ledger_raise_barrier(l, t, number);
 	return number;
 }

@@ -127,13 +127,18 @@ static int on_create(struct asked *a, uint64_t *ret_number)
 	int code;
 	if (exists(a, &code))
 		return code;
-	if (!a->t->def)
+	if (!a->t->def || a->p->key.part > 0)
 		return E_NOT_FOUND;
 #ifdef BUG_8 /* the plan moves in a commit before the row's */
 	if (a->p->plan && !a->l->down)
 		ledger_commit(a->l);
 #endif
+	bool overlaps = a->p->plan && ledger_overlaps(a->l, a->t, a->p->key.run_date);
 	add_row(a);
+	if (overlaps) {
+		*ret_number = change(a, EV_CREATE_SKIP, RE_OVERLAP);
+		return 0;
+	}
 	*ret_number = change(a, a->p->key.part < 0 ? EV_CREATE_ROUGH : EV_CREATE,
 	                     (enum reason)a->p->reason);
 	return 0;
@@ -167,6 +172,8 @@ static int on_force(struct asked *a, uint64_t *ret_number)
 	int r = fetch(a);
 
 	if (r == E_NOT_FOUND) {
+		if (a->p->key.part > 0)
+			return E_NOT_FOUND;
 		add_row(a);
 		a->e->inst.flags |= IF_FORCED;
 		*ret_number = change(a, EV_CREATE_FORCE, RE_FORCED);
@@ -202,7 +209,8 @@ static int on_withdraw(struct asked *a, uint64_t *ret_number)
 
 static int on_skip(struct asked *a, uint64_t *ret_number)
 {
-	if (a->p->reason == RE_LINK && a->p->folded < a->t->barrier)
+	if ((a->p->reason == RE_LINK || a->p->reason == RE_PIPELINE) &&
+	    a->p->folded < a->t->barrier)
 		return E_BARRIER; /* the parent may have reopened */
 	return step(a, EV_SKIP, (enum reason)a->p->reason, ret_number);
 }
@@ -240,6 +248,13 @@ static int gates_closed(const struct asked *a)
 		return d ? 0 : E_NOT_FOUND;
 	if (!d || a->t->row.state != TS_ONLINE || a->t->row.frozen || (i->flags & IF_FROZEN))
 		return E_CONFLICT;
+	if (i->key.part == 0 && task_spreads(d))
+		return E_CONFLICT; /* its parts are granted */
+	if (i->key.part > 0 && d->n_machines == 0 && i->broker != a->p->broker)
+		return E_CONFLICT;
+	if (i->key.part > 0 && i->attempt == 0 && i->infra == 0 &&
+	    !ledger_part_may_start(a->l, i->key))
+		return E_REVISION; /* withdrawn in a moment */
 	int32_t limit = task_limit(d);
 #ifdef BUG_4 /* one more than the cap; see sorter.c */
 	if (limit > 0 && a->t->slots > limit)
@@ -262,6 +277,10 @@ static int on_grant(struct asked *a, uint64_t *ret_number)
 	int r = gates_closed(a);
 	if (r < 0)
 		return r;
+	if (i->flags & IF_SPREAD) { /* it was, by a former definition */
+		i->flags &= (uint16_t)~IF_SPREAD;
+		i->infra = 0;
+	}
 	i->attempt++;
 	i->token = a->l->next_token++;
 	i->broker = a->p->broker;
@@ -275,6 +294,23 @@ static int on_grant(struct asked *a, uint64_t *ret_number)
 	i->flags &= (uint16_t)~IF_STARTED;
 	i->exit_code = 0;
 	return step(a, EV_GRANT, RE_NONE, ret_number);
+}
+
+static int on_spread(struct asked *a, uint64_t *ret_number)
+{
+	const struct task *d = a->t->def;
+
+	if (!a->e)
+		return E_NOT_FOUND;
+	if (a->p->folded < a->t->barrier)
+		return E_BARRIER;
+	const struct instance *i = &a->e->inst;
+	if (i->state != ST_DEPEND || i->key.part != 0 || !d || !task_spreads(d) || d->n_machines ||
+	    a->t->row.state != TS_ONLINE || a->t->row.frozen || i->flags & IF_FROZEN ||
+	    a->p->n_brokers == 0)
+		return E_CONFLICT;
+	*ret_number = stream_last(a->l->stream) + 1;
+	return ledger_spread(a->l, a->index, a->p->brokers, a->p->n_brokers);
 }
 
 static bool stale(const struct asked *a)
@@ -302,20 +338,23 @@ static int on_started(struct asked *a, uint64_t *ret_number)
 }
 
 /* Reopened: not before it is due at all. (design: SEMANTICS section 1, "Effective due".) */
-static void due_again(const struct ledger *l, struct instance *i)
+void ledger_due_again(const struct ledger *l, struct instance *i)
 {
 	i->eff_due_us = l->now_us > i->due * 1000000 ? l->now_us : i->due * 1000000;
 }
 
-static void reset_for_redo(struct ledger *l, struct instance *i)
+void ledger_reset_for_redo(struct ledger *l, struct instance *i)
 {
 	i->generation++;
-	i->attempt = i->infra = 0;
+	i->attempt = 0;
+	if (!(i->flags & IF_SPREAD))
+		i->infra = 0;
 	i->exit_code = 0;
 	i->started_us = i->ended_us = i->retry_at_us = 0;
 	i->intent = KI_NONE;
-	i->flags &= (uint16_t) ~(IF_FORCED | IF_DRY | IF_RUN_NOW | IF_STARTED);
-	due_again(l, i);
+	i->flags &= (uint16_t) ~(IF_FORCED | IF_DRY | IF_RUN_NOW | IF_STARTED | IF_KEEP |
+	                        IF_MEND);
+	ledger_due_again(l, i);
 }
 
 static int on_ended(struct asked *a, uint64_t *ret_number)
@@ -343,8 +382,15 @@ static int on_ended(struct asked *a, uint64_t *ret_number)
 	if (v.event == EV_FAIL_RETRY || v.event == EV_DEAD_RETRY)
 		i->retry_at_us = a->l->now_us + v.retry_after_us;
 	if (v.event == EV_DEAD_REDO)
-		reset_for_redo(a->l, i);
-	return step(a, v.event, v.reason, ret_number);
+		ledger_reset_for_redo(a->l, i);
+	if (v.event != EV_EXIT_OK)
+		return step(a, v.event, v.reason, ret_number);
+	if (a->p->branch && !a->p->note)
+		a->p->note = ledger_branch_note(a->l, a->t, a->p->branch);
+	int r = step(a, v.event, v.reason, ret_number);
+	if (r == 0)
+		ledger_branch(a->l, a->t, a->p);
+	return r;
 }
 
 static int on_kill(struct asked *a, uint64_t *ret_number)
@@ -419,16 +465,22 @@ static int on_redo(struct asked *a, uint64_t *ret_number)
 		return redo_running(a, ret_number);
 	if (fsm_next((enum state)i->state, EV_REDO) == ST_NONE)
 		return 0; /* unfinished and not running: it will run anyway */
+	bool mend = a->p->mend && i->flags & IF_SPREAD;
 	uint8_t former = state_final((enum state)i->state)
 	                         ? instance_former_pack((enum state)i->state,
 	                                                (enum reason)i->reason)
 	                         : 0;
-	reset_for_redo(a->l, i);
+	ledger_reset_for_redo(a->l, i);
 	i->former = former;
 	flags_asked(a);
+	if (mend)
+		i->flags |= IF_KEEP | IF_MEND;
 	if (a->p->priority)
 		i->priority = a->p->priority;
-	return step(a, EV_REDO, RE_REDO, ret_number);
+	r = step(a, EV_REDO, RE_REDO, ret_number);
+	if (r == 0 && i->key.part > 0)
+		ledger_whole_again(a->l, i->key, a->p->cause);
+	return r;
 }
 
 static int on_reopen(struct asked *a, uint64_t *ret_number)
@@ -441,7 +493,7 @@ static int on_reopen(struct asked *a, uint64_t *ret_number)
 	if (i->state != ST_SKIPPED || (i->reason != RE_LINK && i->reason != RE_PIPELINE))
 		return E_CONFLICT; /* skipped for a reason of its own */
 	a->e->inst.ended_us = 0;
-	due_again(a->l, &a->e->inst);
+	ledger_due_again(a->l, &a->e->inst);
 #ifdef BUG_24 /* what is reopened may start before it is due */
 	a->e->inst.eff_due_us = a->l->now_us;
 #endif
@@ -481,6 +533,8 @@ static int on_freeze(struct asked *a, uint64_t *ret_number)
 
 	if (!a->e || state_final((enum state)a->e->inst.state))
 		return not_open(a);
+	if (a->p->key.part > 0)
+		return E_CONFLICT; /* as the whole */
 	struct instance *i = &a->e->inst;
 	if (((i->flags & IF_FROZEN) != 0) == freeze)
 		return 0;
@@ -496,6 +550,8 @@ static int on_priority(struct asked *a, uint64_t *ret_number)
 		return E_INVALID;
 	if (!a->e || state_final((enum state)a->e->inst.state))
 		return not_open(a);
+	if (a->p->key.part > 0)
+		return E_CONFLICT; /* as the whole */
 	if (a->e->inst.priority == a->p->priority)
 		return 0;
 	a->e->inst.priority = a->p->priority;
@@ -527,6 +583,7 @@ static int (*const asks[ASK_COUNT])(struct asked *a, uint64_t *ret_number) = {
 	[ASK_REOPEN] = on_reopen,   [ASK_DECLARE] = on_declare,     [ASK_FREEZE] = on_freeze,
 	[ASK_UNFREEZE] = on_freeze, [ASK_PRIORITY] = on_priority,   [ASK_RUN_NOW] = on_run_now,
 	[ASK_CANCEL] = on_cancel,
+	[ASK_SPREAD] = on_spread,
 };
 
 int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number)

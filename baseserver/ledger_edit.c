@@ -92,6 +92,7 @@ void ledger_put_task(struct ledger *l, struct task *def, const struct store_task
 	if (t->def)
 		task_unref(t->def);
 	t->def = def;
+	ledger_flow_put(l, def);
 	t->row = *row;
 	if (was_known || through > t->row.planned_through)
 		t->row.planned_through = through;
@@ -138,6 +139,9 @@ void ledger_apply_edit(struct ledger *l, struct edit *e)
 	uint64_t number = 0;
 
 	for (size_t i = 0; i < e->n_tasks; i++) {
+		const struct ltask *was = ledger_task_of(l, e->tasks[i]->id);
+		bool spreads = task_spreads(e->tasks[i]) ||
+		               (was && was->def && task_spreads(was->def));
 		ledger_put_task(l, e->tasks[i], &e->rows[i]);
 		struct ltask *t = ledger_task_of(l, e->tasks[i]->id);
 		ledger_touch_task(l, t);
@@ -149,6 +153,8 @@ void ledger_apply_edit(struct ledger *l, struct edit *e)
 		memcpy(tr.row, &t->row, sizeof t->row);
 		number = ledger_publish(l, &tr);
 		ledger_raise_barrier(l, t, number);
+		if (spreads)
+			ledger_list_parts(l, t->row.id);
 	}
 	for (size_t i = 0; i < e->n_docs; i++)
 		if (e->docs[i].kind == DOC_POOL)

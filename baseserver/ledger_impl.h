@@ -14,6 +14,7 @@
 enum entry_mark {
 	EM_DIRTY = 1,   /* changed since the last commit */
 	EM_HISTORY = 2, /* its row is in history, not in the live table */
+	EM_LISTED = 4,  /* part 0, on the list of ledger_parts.c */
 };
 
 /* A free place: inst.state is ST_NONE, inst.slot the next free one. */
@@ -43,7 +44,15 @@ struct ltask {
 	int32_t slots;           /* instances that hold a slot */
 	struct pool_take *takes; /* each of them, by the definition in force */
 	size_t n_takes;
-	bool dirty; /* its row changed since the last commit */
+	int32_t unfinished; /* rows of part 0 */
+	bool branched;      /* some success of it chose among its children */
+	bool dirty;         /* its row changed since the last commit */
+};
+
+/* Instances with parts that are to be looked at; part j: is to be reopened, perhaps. */
+struct parts_list {
+	struct inst_key *keys;
+	size_t at, n, cap;
 };
 
 struct letters {
@@ -63,6 +72,8 @@ struct ledger {
 	struct ltask **tasks; /* by id; NULL: none */
 	size_t tasks_cap;
 	struct pools pools;
+	struct parts_list parts;
+	struct map flows; /* of a workflow -> task in it; of pipelines with `overlap: false` */
 
 	/* The batch since the last commit. */
 	uint32_t *dirty;
@@ -134,6 +145,34 @@ void ledger_raise_barrier(struct ledger *l, struct ltask *t, uint64_t number);
 
 /* ledger_ask.c: a row per enum ask. *ret_number stays 0 where there was nothing to do. */
 int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number);
+
+/* A new generation; and: not before it is due at all. */
+void ledger_reset_for_redo(struct ledger *l, struct instance *i);
+void ledger_due_again(const struct ledger *l, struct instance *i);
+
+/* ledger_parts.c */
+/* A row of a task that spreads, or a part, has changed. */
+void ledger_parts_changed(struct ledger *l, const struct ltask *t, const struct instance *i,
+                          enum state from);
+/* Live rows of the task (0: of all) are looked at again: after a start, or an edit. */
+void ledger_list_parts(struct ledger *l, uint32_t task);
+void ledger_work_parts(struct ledger *l); /* once a turn */
+/* Part 0 at index, DependenceFinish, gets a part for each of these brokers. */
+int ledger_spread(struct ledger *l, uint32_t index, const uint32_t *brokers, size_t n);
+/* What it waits for on its node holds still. */
+bool ledger_part_may_start(struct ledger *l, struct inst_key key);
+/* A part of it begins anew: if the whole is over, so does that, and keeps the others. */
+void ledger_whole_again(struct ledger *l, struct inst_key key, uint64_t cause);
+
+/* ledger_branch.c: p ended part 0 of t well, p->branch names its children that go on. */
+void ledger_branch(struct ledger *l, struct ltask *t, struct proposal *p);
+/* What is wrong with the names, for a person; NULL: nothing. */
+char *ledger_branch_note(const struct ledger *l, const struct ltask *t, const char *branch);
+
+/* ledger_flow.c: an occurrence of a pipeline with `overlap: false` while another is unfinished. */
+bool ledger_overlaps(const struct ledger *l, const struct ltask *t, int64_t run_date);
+void ledger_flow_put(struct ledger *l, const struct task *def);
+void ledger_flows_done(struct ledger *l);
 
 /* ledger_edit.c */
 /* Made from the definitions in force: a newer one is not replaced by an older. */

@@ -23,8 +23,9 @@ static int each_live(void *ctx, const struct instance *row)
 	if (!table_restore(&ld->l->table, row))
 		return err_set(ld->err, E_CORRUPT, "lb_task_run: two rows have id %u",
 		               row->slot + 1);
-	if (state_holds_slot((enum state)row->state))
+	if (inst_holds_slot(row, (enum state)row->state))
 		ledger_count_slots(t, 1);
+	t->unfinished += row->key.part == 0;
 	return 0;
 }
 
@@ -97,6 +98,7 @@ int ledger_load(struct ledger *l, const char *who, struct err *err)
 		return r;
 	table_restored(&l->table);
 	reopen_live(l);
+	ledger_list_parts(l, 0);
 	l->f_unfinished = l->table.len;
 	/* An edit or a redo of the last moment may have left withdrawals to make: nothing starts
 	 * before the resolver has looked. */

@@ -40,6 +40,8 @@ void proposals_free(struct proposals *ps)
 	for (size_t i = 0; i < ps->n; i++) {
 		free(ps->p[i].note);
 		free(ps->p[i].data);
+		free(ps->p[i].brokers);
+		free(ps->p[i].branch);
 	}
 	free(ps);
 }

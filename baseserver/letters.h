@@ -42,6 +42,7 @@ enum ask {
 	ASK_UNFREEZE,
 	ASK_PRIORITY,
 	ASK_CANCEL, /* its command was cancelled: not begun, it gets its former outcome back or is Skipped */
+	ASK_SPREAD,  /* brokers: part 0 gets a part for each of them */
 	ASK_RUN_NOW, /* due time and dependencies no longer matter; creates if needed */
 	ASK_COUNT
 };
@@ -72,9 +73,13 @@ struct proposal {
 	uint16_t flags;    /* CREATE, REDO: enum inst_flag to be set */
 	uint32_t grace_ms; /* KILL */
 	bool plan, kill_running, dry;
-	uint8_t data_kind; /* enum inst_data: ENDED outputs, others parameters */
-	char *note;        /* owned by the letter, moves to the stream; or NULL */
-	char *data;        /* the same, of data_kind */
+	char *branch;       /* ENDED well: children that go on; owned by the letter; or NULL */
+	bool mend;          /* REDO: only the parts that ended badly */
+	uint32_t n_brokers; /* SPREAD */
+	uint32_t *brokers;  /* owned by the letter */
+	uint8_t data_kind;  /* enum inst_data: ENDED outputs, others parameters */
+	char *note;         /* owned by the letter, moves to the stream; or NULL */
+	char *data;         /* the same, of data_kind */
 };
 
 struct proposals {

@@ -103,7 +103,7 @@ bool watch_wanted(const struct maintainer *m, const struct instance *i)
 {
 	if (i->state == ST_READY || i->state == ST_DEPEND)
 		return watch_expiry_us(m, i) != INT64_MAX;
-	return i->state == ST_FAILED || state_holds_slot((enum state)i->state);
+	return i->state == ST_FAILED || inst_holds_slot(i, (enum state)i->state);
 }
 
 void watch_drop(struct maintainer *m, uint32_t index)

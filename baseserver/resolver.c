@@ -269,8 +269,10 @@ static void untrack(struct resolver *r, uint32_t index)
 /* Only what has never started in this generation waits for links: a retry does not. */
 static bool waits(const struct instance *i)
 {
-	if (i->flags & IF_RUN_NOW)
+	if (i->flags & IF_RUN_NOW || i->key.part > 0)
 		return false;
+	if (i->flags & IF_SPREAD)
+		return i->state == ST_READY || i->state == ST_DEPEND;
 	return i->state == ST_READY || (i->state == ST_DEPEND && i->attempt == 0 && i->infra == 0);
 }
 
@@ -280,7 +282,7 @@ static void fold_instance(struct resolver *r, const struct transition *tr)
 	uint32_t index = of_slot(r, tr->slot);
 	bool tracked = index != SLAB_NONE;
 	/* Satisfied from Ready keeps being watched; what comes back to it after a start is not. */
-	bool keep = !(i->flags & IF_RUN_NOW) &&
+	bool keep = !(i->flags & IF_RUN_NOW) && i->key.part <= 0 &&
 	            (i->state == ST_READY || (i->state == ST_DEPEND && tracked));
 
 	if (tracked && !keep) {
@@ -328,7 +330,7 @@ static void fold_outcome(struct resolver *r, const struct transition *tr)
 	resolver_outcome(r, i->key.task, i->key.run_date, had ? &was : NULL, is_final ? &is : NULL);
 	if (!is_final)
 		r->need_mark = true;
-	if (is_final && i->state == ST_SKIPPED && i->reason == RE_LINK)
+	if (is_final && resolver_was_skipped(i->state, i->reason))
 		t->skipped = true;
 	if (tr->event == EV_RESTORE_SKIPPED && i->reason == RE_LINK)
 		resolver_look_at_skip(r, i->key.task, i->key.run_date);
@@ -457,6 +459,14 @@ static enum verdict judge(const struct resolver *r, const struct waiting *w)
 	return w->met >= need && w->due && !w->waits_turn ? V_GO : V_WAIT;
 }
 
+/* The steps after a strong one that ended badly; `failed` where none did. */
+static enum reason dead_reason(const struct resolver *r, uint32_t task)
+{
+	const struct task *def = resolver_task(r, task)->def;
+
+	return def->pipeline && !def->fails_only ? RE_PIPELINE : RE_LINK;
+}
+
 /* True: settled for now. False: no credit, try again later. */
 static bool propose(struct resolver *r, uint32_t index)
 {
@@ -474,7 +484,7 @@ static bool propose(struct resolver *r, uint32_t index)
 	p->revision = w->revision;
 	p->folded = stream_seen(r->in);
 	p->cookie = (uint64_t)w->slot;
-	p->reason = v == V_DEAD ? RE_LINK : RE_NONE;
+	p->reason = v == V_DEAD ? (uint8_t)dead_reason(r, w->key.task) : RE_NONE;
 	w->asked = true;
 	return true;
 }
@@ -599,7 +609,7 @@ static void load_task(void *ctx, const struct ledger_task *lt)
 	for (size_t i = 0; i < lt->outcomes->len; i++) {
 		const struct outcome_range *o = &lt->outcomes->ranges[i];
 		CHECK(outcomes_put(&t->outcomes, o));
-		t->skipped = t->skipped || (o->state == ST_SKIPPED && o->reason == RE_LINK);
+		t->skipped = t->skipped || resolver_was_skipped(o->state, o->reason);
 	}
 }
 

@@ -156,6 +156,12 @@ void resolver_look_at_skip(struct resolver *r, uint32_t child, int64_t t);
 void resolver_load_reopens(struct resolver *r);    /* for parents forced before a restart */
 bool resolver_propose_reopens(struct resolver *r); /* false: no credit, try again later */
 
+/* For a dead join: to be reopened with the parent. */
+static inline bool resolver_was_skipped(uint8_t state, uint8_t reason)
+{
+	return state == ST_SKIPPED && (reason == RE_LINK || reason == RE_PIPELINE);
+}
+
 /* A window of more than 136 years is cut there. */
 static inline int64_t window_hi(const struct window *w)
 {

@@ -84,11 +84,11 @@ void resolver_reopen(struct resolver *r, uint32_t parent, int64_t p)
 		const struct dependent *d = &pt->dependents[k];
 		const struct rtask *c = resolver_task(r, d->child);
 		if (!c->skipped || d->link == c->def->n_links ||
-		    !resolver_link(r, d->child, d->link, &l))
+		    !resolver_link(r, d->child, d->link, &l) || l.by_node)
 			continue;
 		for (size_t i = 0; i < c->outcomes.len; i++) {
 			struct outcome_range in = c->outcomes.ranges[i];
-			if (in.state == ST_SKIPPED && in.reason == RE_LINK)
+			if (resolver_was_skipped(in.state, in.reason))
 				reopen_in(r, c->def, &l, &in, p);
 		}
 	}

@@ -35,9 +35,11 @@ static enum date_state judge(const struct task_link *l, bool turn, const struct 
 {
 	if (!o)
 		return DATE_OPEN;
-	if (turn || l->on == ON_SUCCESS) {
+	if (turn || l->on == ON_SUCCESS || l->on == ON_STRONG) {
 		if (o->state == ST_SUCC)
 			return DATE_MET;
+		if (l->on == ON_STRONG && o->state != ST_SKIPPED)
+			return DATE_DEAD;
 		if (o->state != ST_SKIPPED)
 			return DATE_OPEN;
 		return !turn && (o->reason == RE_LINK || o->reason == RE_BRANCH ||
@@ -266,7 +268,8 @@ uint32_t resolver_window(struct resolver *r, uint32_t child, uint16_t link, int6
 	struct link_span spans[LINK_SPANS_MAX];
 	struct task_link l;
 
-	if (!resolver_link(r, child, link, &l))
+	/* Parts wait for parts: the ledger counts those (ledger_parts.c). */
+	if (!resolver_link(r, child, link, &l) || l.by_node)
 		return SLAB_NONE;
 	const struct plan *plan = resolver_task(r, l.parent)->def->plan;
 	int n = l.kind == LK_PREV && resolver_extends(r, scope)

@@ -78,6 +78,10 @@ static void set_asked(struct sorter *s, struct ready *r, bool asked)
 	if (r->asked == asked)
 		return;
 	r->asked = asked;
+	/* Whose parts take slots takes none itself. */
+	if (!asked && !r->counted)
+		return;
+	r->counted = asked;
 	sorter_count_asked(s, r->queue, r->side, asked ? 1 : -1);
 }
 
@@ -95,7 +99,15 @@ static void leave_lane(struct sorter *s, struct ready *r)
 
 static void wait_in_lane(struct sorter *s, struct ready *r, const struct instance *i)
 {
-	struct lane *l = sorter_lane(r->queue, i->priority, r->side, i->key.part < 0);
+	const struct task *def = r->queue->def;
+	bool parts = def && task_spreads(def);
+	struct lane like = { .priority = i->priority,
+		             .side = r->side,
+		             .test = i->key.part < 0,
+		             .spread = parts && i->key.part == 0,
+		             .part = i->key.part > 0 ? i->key.part : 0,
+		             .broker = i->key.part > 0 && def && !def->n_machines ? i->broker : 0 };
+	struct lane *l = sorter_lane(s, r->queue, &like);
 
 	if (r->lane != l) {
 		leave_lane(s, r);
@@ -145,7 +157,7 @@ static void follow(struct sorter *s, const struct instance *i, enum state from, 
 	uint32_t index = sorter_of_slot(s, slot);
 	struct ready *r = index == SLAB_NONE ? NULL : sorter_ready(s, index);
 	bool waits = i->state == ST_DEPEND || i->state == ST_ROUGH;
-	bool holds = state_holds_slot((enum state)i->state);
+	bool holds = inst_holds_slot(i, (enum state)i->state);
 	struct queue *q = sorter_queue(s, i->key.task);
 
 	if (!r && (waits || holds))
@@ -156,7 +168,7 @@ static void follow(struct sorter *s, const struct instance *i, enum state from, 
 		run(s, r, i);
 	else if (r && !waits)
 		set_asked(s, r, false);
-	sorter_count_slots(s, q, side_of(i), (int32_t)holds - (int32_t)state_holds_slot(from));
+	sorter_count_slots(s, q, side_of(i), (int32_t)holds - (int32_t)inst_holds_slot(i, from));
 	if (r && waits)
 		wait_in_lane(s, r, i);
 	if (!r || waits || holds)
@@ -177,8 +189,8 @@ static void count_seat(struct sorter *s, const struct transition *tr)
 	struct seat *seat = tr->session ? sorter_seat(s, tr->session) : NULL;
 
 	if (seat)
-		seat->running += (int)state_holds_slot((enum state)tr->inst.state) -
-		                 (int)state_holds_slot((enum state)tr->from);
+		seat->running += (int)inst_holds_slot(&tr->inst, (enum state)tr->inst.state) -
+		                 (int)inst_holds_slot(&tr->inst, (enum state)tr->from);
 }
 
 static void release_held(struct sorter *s)
@@ -221,11 +233,29 @@ static uint32_t moves_of(const struct sorter *s, const struct queue *q)
 	return n;
 }
 
+static void spread(struct sorter *s, const struct lane *l)
+{
+	struct queue *q = l->queue;
+	struct ready *r = (struct ready *)heap_top(&l->ready);
+
+	outbox_flush(&s->out); /* a letter of its own: the ledger needs room for all of it */
+	struct proposal *p = outbox_add(&s->out, ASK_SPREAD, r->key);
+	p->revision = r->revision;
+	p->folded = s->mark;
+	p->cookie = r->slot;
+	p->n_brokers = (uint32_t)sorter_brokers(l->klass, &p->brokers);
+	outbox_flush(&s->out);
+	r->moves = moves_of(s, q);
+	r->asked = true;
+	heap_remove(&r->lane->ready, &r->node);
+	sorter_queue_moved(s, q);
+}
+
 static void grant(struct sorter *s, const struct lane *l)
 {
 	struct queue *q = l->queue;
 	struct ready *r = (struct ready *)heap_top(&l->ready);
-	struct seat *seat = sorter_choose(s, q->klass, r);
+	struct seat *seat = sorter_choose(s, l->klass, r);
 
 	CHECK(seat);
 	struct proposal *p = outbox_add(&s->out, ASK_GRANT, r->key);
@@ -244,7 +274,7 @@ static void grant(struct sorter *s, const struct lane *l)
 /* One that waits at a pool for the same slots may have aged past who was let in there. */
 static bool is_passed(struct sorter *s, const struct lane *l)
 {
-	for (size_t i = 0; i < l->queue->n_takes && !l->test; i++) {
+	for (size_t i = 0; i < l->queue->n_takes && sorter_takes(l); i++) {
 		const struct stand *t = l->stands[i];
 		struct lane *first = t->limit->parked ? sorter_first_of(s, &t->parked) : NULL;
 		if (!first || !sorter_goes_first(s, first, l))
@@ -265,7 +295,7 @@ static void start_what_may(struct sorter *s)
 	     sorter_limits_settle(s)) {
 		sorter_lane_moved(s, l);
 		if (l->open && !is_passed(s, l))
-			grant(s, l);
+			(l->spread ? spread : grant)(s, l);
 	}
 	if (s->n_dirty > 0)
 		actor_wake(s->me);

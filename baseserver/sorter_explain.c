@@ -191,7 +191,7 @@ bool sorter_explain(struct sorter *s, struct inst_key key, uint32_t slot, struct
 	else if (gate)
 		say_limit(s, r->lane, &q->takes[take], w);
 	else
-		say_class(s, q->klass, w);
+		say_class(s, r->lane->klass ? r->lane->klass : q->klass, w);
 	return true;
 }
 

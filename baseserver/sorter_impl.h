@@ -41,7 +41,8 @@ struct ready {
 	int64_t eff_due_us;
 	uint32_t slot, revision;
 	uint32_t moves; /* of its gates, when its grant was asked for */
-	bool asked;     /* a grant is under way */
+	bool asked;     /* a grant is under way ... */
+	bool counted;   /* ... and has its slot */
 	bool frozen, runs;
 	uint8_t side;
 };
@@ -58,9 +59,13 @@ struct lane {
 	struct stand *parked;  /* where it stands, NULL: nowhere */
 	uint8_t priority, side;
 	bool test;    /* of a draft: asks no gate of the task */
-	bool open;    /* it stands in its class */
-	uint8_t gate; /* the closed one; 0: none */
-	struct {      /* what the counters say of it */
+	bool spread;  /* part 0 of a task with parts: takes no slot, asks gates 1 and 2 */
+	int32_t part; /* of a task with parts: this one, and the broker it is bound to */
+	uint32_t broker;
+	struct klass *klass; /* the queue's, or one of that broker alone; NULL: nobody */
+	bool open;           /* it stands in its class */
+	uint8_t gate;        /* the closed one; 0: none */
+	struct {             /* what the counters say of it */
 		uint8_t gate;
 		struct limit *limit;
 		struct klass *klass;
@@ -135,6 +140,7 @@ struct queue {
 
 /* A type, a group and a machine pool: what the same sessions can serve. */
 struct klass {
+	uint32_t broker; /* for a part: this one alone; 0: any */
 	struct shelf lanes;
 	struct klass *next, **at;       /* of those with lanes and credit; at NULL: not there */
 	char *type, *group, **machines; /* machines: NULL-ended, or NULL */
@@ -198,7 +204,11 @@ static inline uint32_t sorter_of_slot(const struct sorter *s, uint32_t slot)
 /* sorter_lane.c: tasks, their lanes, and where these stand. */
 struct queue *sorter_queue(struct sorter *s, uint32_t task); /* made when it is new */
 void sorter_put_def(struct sorter *s, const struct task *def, uint8_t state, bool frozen);
-struct lane *sorter_lane(struct queue *q, uint8_t priority, uint8_t side, bool test);
+struct lane *sorter_lane(struct sorter *s, struct queue *q, const struct lane *like);
+static inline bool sorter_takes(const struct lane *l) /* slots of the task, of its pools */
+{
+	return !l->test && !l->spread;
+}
 /* Its gates or its first instance may have changed: to where it belongs. */
 void sorter_lane_moved(struct sorter *s, struct lane *l);
 void sorter_queue_moved(struct sorter *s, struct queue *q); /* all its lanes */
@@ -228,11 +238,15 @@ void sorter_limits_free(struct sorter *s);
 
 /* sorter_seat.c: who can serve what. */
 struct klass *sorter_class_of(struct sorter *s, const struct task *def);
+struct klass *sorter_class_of_part(struct sorter *s, const struct task *def, int32_t part,
+                                   uint32_t broker);        /* NULL: there is no such part */
 void sorter_class_moved(struct sorter *s, struct klass *k); /* its credit or lanes changed */
 void sorter_seat_news(struct sorter *s, const struct session_news *n);
 struct seat *sorter_seat(const struct sorter *s, uint32_t session);
 /* The session that gets this instance, by the task's policy; its class has open credit. */
 struct seat *sorter_choose(struct sorter *s, struct klass *k, const struct ready *r);
+/* All that serve the class, each once; the caller's to free. */
+size_t sorter_brokers(const struct klass *k, uint32_t **ret_brokers);
 void sorter_spend(struct sorter *s, struct seat *seat);  /* one credit */
 void sorter_regain(struct sorter *s, struct seat *seat); /* its grant was returned */
 void sorter_seats_free(struct sorter *s);

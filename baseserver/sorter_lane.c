@@ -29,6 +29,8 @@ uint8_t sorter_gate(struct sorter *s, const struct lane *l, size_t *ret_take)
 		return 1;
 	if (q->frozen)
 		return 2;
+	if (l->spread)
+		return 0; /* the others are its parts' */
 	if (task_full(q))
 		return q->def->serial == SERIAL_UNORDERED ? 5 : 6;
 	for (size_t i = 0; i < q->n_takes; i++) {
@@ -62,7 +64,7 @@ static void count_anew(struct sorter *s, struct lane *l)
 		l->counted.klass->waiting -= l->counted.n;
 	l->counted.gate = l->gate;
 	l->counted.limit = l->parked ? l->parked->limit : NULL;
-	l->counted.klass = l->open ? l->queue->klass : NULL;
+	l->counted.klass = l->open ? l->klass : NULL;
 	l->counted.n = n;
 	s->blocked[l->gate] += n;
 	if (l->counted.limit)
@@ -73,7 +75,7 @@ static void count_anew(struct sorter *s, struct lane *l)
 
 static size_t takes_of(const struct lane *l)
 {
-	return l->test ? 0 : l->queue->n_takes;
+	return sorter_takes(l) ? l->queue->n_takes : 0;
 }
 
 /* It waited at these and no longer does: what was kept for it, or for who came after it,
@@ -119,7 +121,7 @@ int64_t shelf_oldest_us(const struct shelf *sh)
 
 static void leave_class(struct sorter *s, struct lane *l)
 {
-	struct klass *k = l->queue->klass;
+	struct klass *k = l->klass;
 
 	shelf_take(&k->lanes, l);
 	for (size_t i = 0; i < takes_of(l); i++)
@@ -130,7 +132,7 @@ static void leave_class(struct sorter *s, struct lane *l)
 
 static void enter_class(struct sorter *s, struct lane *l)
 {
-	struct klass *k = l->queue->klass;
+	struct klass *k = l->klass;
 
 	shelf_put(&k->lanes, l);
 	if (l->open)
@@ -154,7 +156,7 @@ static void look_up_stands(struct lane *l)
 
 	l->stands = mem_array(q->n_takes + 1, sizeof *l->stands);
 	for (size_t i = 0; i < q->n_takes; i++)
-		l->stands[i] = sorter_stand(q->takes[i].limit, q->klass, l->side,
+		l->stands[i] = sorter_stand(q->takes[i].limit, l->klass, l->side,
 		                            q->takes[i].slots);
 }
 
@@ -185,7 +187,8 @@ static void stand_at(struct sorter *s, struct lane *l, struct stand *stand, bool
 void sorter_lane_moved(struct sorter *s, struct lane *l)
 {
 	const struct queue *q = l->queue;
-	bool some = l->ready.len > 0 && q->klass;
+	/* What has named machines is spread by the ledger. */
+	bool some = l->ready.len > 0 && l->klass && !(l->spread && q->def->n_machines);
 	size_t take = 0;
 
 	if (some && !l->stands)
@@ -207,15 +210,26 @@ void sorter_queue_moved(struct sorter *s, struct queue *q)
 		sorter_lane_moved(s, l);
 }
 
-struct lane *sorter_lane(struct queue *q, uint8_t priority, uint8_t side, bool test)
+static struct klass *class_of(struct sorter *s, const struct lane *l)
+{
+	const struct queue *q = l->queue;
+
+	return l->part > 0 && q->def ? sorter_class_of_part(s, q->def, l->part, l->broker)
+	                             : q->klass;
+}
+
+struct lane *sorter_lane(struct sorter *s, struct queue *q, const struct lane *like)
 {
 	for (struct lane *l = q->lanes; l; l = l->next)
-		if (l->priority == priority && l->side == side && l->test == test)
+		if (l->priority == like->priority && l->side == like->side &&
+		    l->test == like->test && l->spread == like->spread && l->part == like->part &&
+		    l->broker == like->broker)
 			return l;
 	struct lane *l = mem_new(sizeof *l);
-	*l = (struct lane){
-		.queue = q, .next = q->lanes, .priority = priority, .side = side, .test = test
-	};
+	*l = *like;
+	l->queue = q;
+	l->next = q->lanes;
+	l->klass = class_of(s, l);
 	heap_node_init(&l->node);
 	heap_init(&l->ready);
 	q->lanes = l;
@@ -385,6 +399,7 @@ static void drop_def(struct sorter *s, struct queue *q)
 		count_anew(s, l);
 		free(l->stands);
 		l->stands = NULL;
+		l->klass = NULL;
 	}
 	retake(s, q, -1);
 	if (q->slots > 0)
@@ -411,6 +426,10 @@ void sorter_put_def(struct sorter *s, const struct task *def, uint8_t state, boo
 	q->held = false;
 	q->klass = sorter_class_of(s, def);
 	q->klass->running += q->slots;
+	for (struct lane *l = q->lanes; l; l = l->next) {
+		l->spread = task_spreads(def) && !l->test && l->part == 0;
+		l->klass = class_of(s, l);
+	}
 	pool_each_want(def, add_take, &(struct wanting){ s, q });
 	retake(s, q, 1);
 	if (q->slots > 0)

@@ -7,16 +7,16 @@
 #include "util/alloc.h"
 #include "util/map.h"
 
-static bool same_machines(char **a, const struct task *def)
+static bool same_machines(char **a, const char *const *b, size_t n_b)
 {
 	size_t n = 0;
 
 	while (a && a[n])
 		n++;
-	if (n != def->n_machines)
+	if (n != n_b)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (strcmp(a[i], def->machines[i]) != 0)
+		if (strcmp(a[i], b[i]) != 0)
 			return false;
 	return true;
 }
@@ -31,7 +31,7 @@ static bool has_name(char **names, const char *name)
 
 static bool serves(const struct seat *seat, const struct klass *k)
 {
-	if (strcmp(seat->type, k->type) != 0)
+	if ((k->broker && k->broker != seat->broker) || strcmp(seat->type, k->type) != 0)
 		return false;
 	if (k->machines)
 		return has_name(k->machines, seat->broker_name);
@@ -82,21 +82,31 @@ static void seat_down(struct sorter *s, struct klass *k, struct seat *seat)
 	set_open(s, k, k->open + open_of(seat));
 }
 
-struct klass *sorter_class_of(struct sorter *s, const struct task *def)
+/* Brokers that serve the same: all of a group, of some machines, or one. */
+struct served {
+	const char *type, *group;
+	const char *const *machines;
+	size_t n;
+	uint32_t broker;
+};
+
+static struct klass *class_get(struct sorter *s, const struct served *w)
 {
 	for (size_t i = 0; i < s->n_classes; i++) {
 		struct klass *k = s->classes[i];
-		if (strcmp(k->type, def->type) == 0 && strcmp(k->group, def->group) == 0 &&
-		    same_machines(k->machines, def))
+		if (k->broker == w->broker && strcmp(k->type, w->type) == 0 &&
+		    strcmp(k->group, w->group) == 0 &&
+		    same_machines(k->machines, w->machines, w->n))
 			return k;
 	}
 	struct klass *k = mem_new(sizeof *k);
-	k->type = mem_str(def->type);
-	k->group = mem_str(def->group);
-	if (def->n_machines) {
-		k->machines = mem_array(def->n_machines + 1, sizeof *k->machines);
-		for (size_t i = 0; i < def->n_machines; i++)
-			k->machines[i] = mem_str(def->machines[i]);
+	k->broker = w->broker;
+	k->type = mem_str(w->type);
+	k->group = mem_str(w->group);
+	if (w->n) {
+		k->machines = mem_array(w->n + 1, sizeof *k->machines);
+		for (size_t i = 0; i < w->n; i++)
+			k->machines[i] = mem_str(w->machines[i]);
 	}
 	s->classes = mem_grow(s->classes, s->n_classes + 1, sizeof *s->classes);
 	s->classes[s->n_classes++] = k;
@@ -104,6 +114,30 @@ struct klass *sorter_class_of(struct sorter *s, const struct task *def)
 		if (serves(s->seats[i], k))
 			seat_down(s, k, s->seats[i]);
 	return k;
+}
+
+struct klass *sorter_class_of(struct sorter *s, const struct task *def)
+{
+	return class_get(s, &(struct served){ .type = def->type,
+	                                      .group = def->group,
+	                                      .machines = def->machines,
+	                                      .n = def->n_machines });
+}
+
+struct klass *sorter_class_of_part(struct sorter *s, const struct task *def, int32_t part,
+                                   uint32_t broker)
+{
+	if (def->n_machines == 0 && broker == 0)
+		return NULL;
+	if (def->n_machines == 0)
+		return class_get(
+			s, &(struct served){ .type = def->type, .group = "", .broker = broker });
+	if ((size_t)part > def->n_machines)
+		return NULL; /* its node was taken out */
+	return class_get(s, &(struct served){ .type = def->type,
+	                                      .group = "",
+	                                      .machines = &def->machines[part - 1],
+	                                      .n = 1 });
 }
 
 struct seat *sorter_seat(const struct sorter *s, uint32_t session)
@@ -255,6 +289,22 @@ struct seat *sorter_choose(struct sorter *s, struct klass *k, const struct ready
 	if (best)
 		k->turn = best_at + 1;
 	return best;
+}
+
+size_t sorter_brokers(const struct klass *k, uint32_t **ret_brokers)
+{
+	uint32_t *brokers = mem_array(k->n_sessions + 1, sizeof *brokers);
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->n_sessions; i++) {
+		size_t j = 0;
+		while (j < n && brokers[j] != k->sessions[i]->broker)
+			j++;
+		if (j == n)
+			brokers[n++] = k->sessions[i]->broker;
+	}
+	*ret_brokers = brokers;
+	return n;
 }
 
 void sorter_seats_free(struct sorter *s)

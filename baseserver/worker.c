@@ -382,7 +382,7 @@ static void lease_remove(struct worker *w, uint64_t token)
 
 static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 {
-	if (state_holds_slot((enum state)i->state))
+	if (inst_holds_slot(i, (enum state)i->state))
 		lease_add(ctx, i, slot, 0);
 }
 
@@ -392,8 +392,8 @@ void worker_note(struct worker *w, const struct transition *tr)
 	if (tr->kind == TK_TASK) {
 		put_def(w, tr->ref);
 	} else if (tr->kind == TK_INSTANCE) {
-		bool had = tr->from != ST_NONE && state_holds_slot((enum state)tr->from);
-		bool has = state_holds_slot((enum state)tr->inst.state);
+		bool had = tr->from != ST_NONE && inst_holds_slot(&tr->inst, (enum state)tr->from);
+		bool has = inst_holds_slot(&tr->inst, (enum state)tr->inst.state);
 		if (!had && has)
 			lease_add(w, &tr->inst, tr->slot, tr->session);
 		else if (had && !has)

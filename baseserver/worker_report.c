@@ -116,6 +116,9 @@ static uint8_t end_of(const Sirdar__Report *r)
 	return r->verdict < 4 ? by_verdict[r->verdict] : AE_FAILED;
 }
 
+/* Names the children that go on; no task has to declare it. */
+#define OUTPUT_BRANCH "branch"
+
 static bool is_declared(const struct task *def, const char *name)
 {
 	for (size_t i = 0; i < def->n_outputs; i++)
@@ -137,7 +140,7 @@ static char *outputs_of(const struct task *def, const Sirdar__Report *r, char **
 	for (size_t i = 0; i < r->n_outputs; i++) {
 		const Sirdar__Param *o = r->outputs[i];
 		if (!is_declared(def, o->name)) {
-			extra = o->name;
+			extra = strcmp(o->name, OUTPUT_BRANCH) == 0 ? extra : o->name;
 			continue;
 		}
 		if (n++)
@@ -167,6 +170,9 @@ static void take_outputs(struct conn *c, const struct lease *l, const Sirdar__Re
 
 	if (!def || !r->n_outputs || p->end != AE_OK)
 		return;
+	for (size_t i = 0; i < r->n_outputs && !p->branch; i++)
+		if (strcmp(r->outputs[i]->name, OUTPUT_BRANCH) == 0)
+			p->branch = mem_str(r->outputs[i]->value);
 	p->data = outputs_of(def, r, &note);
 	p->data_kind = p->data ? ID_OUTPUTS : ID_NONE;
 	if (!note)

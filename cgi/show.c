@@ -205,7 +205,7 @@ void show_task(struct buf *b, const struct store_task *t)
 
 void show_link(struct buf *b, struct names *n, const struct store_link *l)
 {
-	static const char *const on[] = { "success", "done", "failure" };
+	static const char *const on[] = { "success", "done", "failure", "strong" };
 	static const char *const strategy[] = { "all", "any", "first", "last", "at_least" };
 
 	put_open(b, NULL, '{');
@@ -215,7 +215,7 @@ void show_link(struct buf *b, struct names *n, const struct store_link *l)
 	put_int(b, "child_id", l->to);
 	put_int(b, "depend_type", l->depend_type);
 	put_text(b, "window", l->window);
-	put_text(b, "on", l->on <= ON_FAILURE ? on[l->on] : "?");
+	put_text(b, "on", l->on <= ON_STRONG ? on[l->on] : "?");
 	put_text(b, "strategy", l->strategy <= LS_AT_LEAST ? strategy[l->strategy] : "?");
 	put_int(b, "n", l->n);
 	put_close(b, '}');

@@ -64,6 +64,9 @@ enum inst_flag {
 	IF_OLD_BODY = 64,  /* redone with the definition it last ran with: `version` */
 	IF_NO_LINKS = 128, /* its command asked that links be ignored; due time counts */
 	IF_MEMBER = 256,   /* links look at the dates of its command (baseserver/resolver.h) */
+	IF_SPREAD = 512,   /* part 0: its parts do the work; it has no lease and holds no slot */
+	IF_KEEP = 1024,    /* part 0, before it is spread again: parts that are over stay so ... */
+	IF_MEND = 2048,    /* ... but for those that ended badly */
 };
 
 /* Why a kill was asked, weakest first: a stronger one replaces a weaker, never back. */
@@ -84,7 +87,10 @@ struct instance {
 	uint32_t slot;     /* its place in the ledger: no two unfinished ones share it */
 	int32_t exit_code; /* of the last attempt: 0.. status, -n signal n */
 	uint16_t attempt;  /* attempts begun in this generation that count */
-	uint16_t infra;    /* infrastructure failures in this generation */
+	union {
+		uint16_t infra; /* infrastructure failures in this generation */
+		uint16_t parts; /* with IF_SPREAD: how many parts it has, 1..parts */
+	};
 	uint16_t flags;    /* enum inst_flag */
 	uint8_t state, reason, origin, priority, intent;
 	uint8_t former; /* what the redo took back: instance_former(); 0: nothing, or it was granted since */
@@ -138,6 +144,11 @@ const char *state_name(enum state st); /* "DependenceFinish" */
 bool state_from_name(const char *name, enum state *ret_state);
 bool state_final(enum state st);
 bool state_holds_slot(enum state st);
+/* In state st (which it had, or has) the instance has an attempt that runs. */
+static inline bool inst_holds_slot(const struct instance *i, enum state st)
+{
+	return state_holds_slot(st) && !(i->flags & IF_SPREAD);
+}
 const char *event_name(enum event ev);
 const char *reason_text(enum reason re);
 const char *reason_name(enum reason re); /* "catchup": lower case, for JSON */

@@ -19,7 +19,12 @@ enum link_kind {
 	LK_WINDOW, /* an expression or a list */
 };
 
-enum link_on { ON_SUCCESS, ON_DONE, ON_FAILURE };
+enum link_on {
+	ON_SUCCESS,
+	ON_DONE,
+	ON_FAILURE,
+	ON_STRONG /* of a pipeline: success, and dead when it ended badly */
+};
 enum link_strategy { LS_ALL, LS_ANY, LS_FIRST, LS_LAST, LS_AT_LEAST };
 
 struct window_expr; /* parsed window; sched/window.h */
@@ -34,6 +39,7 @@ struct task_link {
 	int32_t n;                        /* of first, last, at_least */
 	int64_t pass_after_s;             /* 0: never */
 	const struct window_expr *window; /* LK_WINDOW; owned by the task */
+	bool by_node; /* of a pipeline: each part waits for the same part of the parent */
 };
 
 /* A span [lo, hi) of the parent's run_dates; empty when lo >= hi. */

@@ -96,6 +96,7 @@ struct task {
 	bool asks;         /* parameters name what is not in them: project, global, outputs */
 	bool pipeline;     /* a step or a hook of one */
 	bool skip_overlap; /* of a pipeline: overlap: false */
+	bool fails_only;   /* the hook `failed` of a pipeline */
 
 	void *memory; /* owns everything above; sched/workflow frees it */
 };
@@ -104,6 +105,12 @@ struct task {
 static inline int32_t task_limit(const struct task *t)
 {
 	return t->serial == SERIAL_UNORDERED ? 1 : t->concurrency;
+}
+
+/* Runs as parts 1..N: one per named machine, else one per broker online when it is spread. */
+static inline bool task_spreads(const struct task *t)
+{
+	return t->dispatch == DISPATCH_BROADCAST;
 }
 
 struct task *task_ref(const struct task *t); /* thread: any */

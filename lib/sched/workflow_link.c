@@ -219,7 +219,8 @@ static void link_step(struct wf_made *m, const struct wf_made *parent, enum link
 	struct task_link l = { .parent = parent->known.id,
 		               .kind = LK_SAME,
 		               .on = on,
-		               .strategy = on == ON_FAILURE ? LS_ANY : LS_ALL };
+		               .strategy = on == ON_FAILURE ? LS_ANY : LS_ALL,
+		               .by_node = m->t->machines.n > 0 && parent->t->machines.n > 0 };
 
 	add_link(m, &l, NULL, parent, parent->plan, NULL);
 }
@@ -258,5 +259,5 @@ void wf_make_steps(struct wf_compiler *c, struct wf_made *m)
 	if (before && &first[before - 1] != strong)
 		link_step(m, &first[before - 1], ON_DONE);
 	if (strong)
-		link_step(m, strong, ON_SUCCESS);
+		link_step(m, strong, ON_STRONG);
 }

@@ -210,6 +210,7 @@ static void set_choices(struct task *t, const struct wf_made *m)
 	t->on_lost_hold = from->on_lost.value;
 	t->on_server_lost_keep = from->on_server_lost.value;
 	t->pipeline = from->is_step;
+	t->fails_only = from->is_step && m->n_links > 0 && m->links[0].on == ON_FAILURE;
 	t->skip_overlap = from->overlap.node && !from->overlap.value;
 }
 

@@ -480,4 +480,8 @@ void brokers_heal(void)
 			if (j->state == J_RUNNING)
 				later(100 * MS, natural_end, j, j->life);
 		}
+	/* A part waits for its own broker: credit that is lost with a session (a job sent again
+	 * that was on its way, a seat that refuses) must come back. */
+	for (int b = 0; b < BROKERS; b++)
+		broker_cut(b);
 }

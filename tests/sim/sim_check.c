@@ -130,6 +130,12 @@ static void check_gates(const struct transition *tr, const struct task *t)
 
 	if (tr->inst.key.part < 0)
 		return;
+	const struct row *whole = row_of((struct inst_key){ tr->inst.key.run_date, t->id, 0 },
+	                                 false);
+	if (tr->inst.key.part > 0 &&
+	    (!whole || whole->inst.state != ST_RUNNING || !(whole->inst.flags & IF_SPREAD)))
+		break_invariant("I22", "part %d of task %u starts without the whole",
+		                tr->inst.key.part, t->id);
 	if (!replaying && (k->state != TS_ONLINE || k->frozen || (tr->inst.flags & IF_FROZEN)))
 		break_invariant("G1-2", "task %u granted while it is offline or frozen", t->id);
 	if (!replaying && tr->inst.version != k->version)
@@ -167,9 +173,36 @@ static void check_grant(const struct transition *tr, const struct row *r)
 	}
 }
 
+/* I22: an instance with parts succeeds when all of them did, and never before they are over;
+ * none of them starts without it. */
+static void check_whole(const struct transition *tr)
+{
+	struct inst_key key = tr->inst.key;
+
+	for (key.part = 1; key.part <= tr->inst.parts && tr->event != EV_FORCE; key.part++) {
+		const struct row *r = row_of(key, false);
+		bool over = r && state_final((enum state)r->inst.state);
+		if (state_final((enum state)tr->to) && state_holds_slot((enum state)tr->from) &&
+		    !over)
+			break_invariant("I22", "task %u ended before its part %d", key.task,
+			                key.part);
+		if (tr->event == EV_EXIT_OK && over && r->inst.state != ST_SUCC)
+			break_invariant("I22", "task %u succeeded, its part %d did not", key.task,
+			                key.part);
+		if (tr->event == EV_SPREAD && !r)
+			break_invariant("I22", "task %u has no part %d", key.task, key.part);
+	}
+	if (tr->event == EV_SPREAD)
+		rules_grant(tr, false);
+}
+
 /* I6: success only from an exit status that was seen; and what was seen is what stands. */
 static void check_result(const struct transition *tr)
 {
+	if (tr->inst.flags & IF_SPREAD) {
+		check_whole(tr);
+		return;
+	}
 	const struct seen_token *k = token_of(tr->inst.token);
 
 	if (tr->event == EV_EXIT_OK && (!k || !k->ended || k->exit_code != 0))
@@ -328,12 +361,14 @@ static void check_back(const struct transition *tr, struct row *r)
 
 static void follow(const struct transition *tr, struct row *r)
 {
-	int d = (int)state_holds_slot((enum state)tr->to) -
-	        (tr->from != ST_NONE && state_holds_slot((enum state)tr->from));
+	bool whole = tr->inst.flags & IF_SPREAD; /* its parts hold slots */
+	int d = whole ? 0
+	              : (int)state_holds_slot((enum state)tr->to) -
+	                        (tr->from != ST_NONE && state_holds_slot((enum state)tr->from));
 
 	slots[tr->inst.key.task] += d;
 	workflow_slots += d;
-	r->live_token = state_holds_slot((enum state)tr->to) ? tr->inst.token : 0;
+	r->live_token = !whole && state_holds_slot((enum state)tr->to) ? tr->inst.token : 0;
 	r->inst = tr->inst;
 	rules_follow(tr);
 	stats_follow(tr);

@@ -184,6 +184,8 @@ void promises_follow(const struct transition *tr)
 	last_number = tr->number;
 	if (tr->kind != TK_INSTANCE)
 		return;
+	if (tr->inst.key.part > 0)
+		return; /* the whole answers for its parts */
 	if (tr->cause && d)
 		follow_act(d, tr);
 	if (tr->from != tr->to)

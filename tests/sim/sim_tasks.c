@@ -109,6 +109,8 @@ static void random_pools(struct task *t)
 			                          1 + (int32_t)rnd(2) };
 }
 
+static const char *const machine_names[BROKERS] = { "b0", "b1", "b2" };
+
 static void random_settings(struct task *t)
 {
 	static const int64_t lives[] = { 2 * SEC, 5 * SEC, 20 * SEC };
@@ -124,6 +126,11 @@ static void random_settings(struct task *t)
 	t->on_lost_hold = chance(150);
 	t->serial = chance(150) ? SERIAL_ORDERED : chance(50) ? SERIAL_UNORDERED : SERIAL_PARALLEL;
 	t->dispatch = (enum task_dispatch)rnd(DISPATCH_BROADCAST);
+	if (chance(100)) { /* on each broker that is there, or on those with a name */
+		t->dispatch = DISPATCH_BROADCAST;
+		t->machines = chance(400) ? machine_names : NULL;
+		t->n_machines = t->machines ? 1 + rnd(BROKERS) : 0;
+	}
 }
 
 static struct task *task_make(uint32_t id, uint32_t version)

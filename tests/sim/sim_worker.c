@@ -172,8 +172,8 @@ static void granted(const struct transition *tr)
 
 static void effects(const struct transition *tr)
 {
-	bool had = tr->from != ST_NONE && state_holds_slot((enum state)tr->from);
-	bool has = state_holds_slot((enum state)tr->inst.state);
+	bool had = tr->from != ST_NONE && inst_holds_slot(&tr->inst, (enum state)tr->from);
+	bool has = inst_holds_slot(&tr->inst, (enum state)tr->inst.state);
 	uint32_t at = map_get(&live, tr->inst.token);
 
 	if (!had && has)
@@ -228,7 +228,7 @@ static void load_lease(void *ctx, const struct instance *i, uint32_t slot)
 {
 	(void)ctx;
 	(void)slot;
-	if (state_holds_slot((enum state)i->state))
+	if (inst_holds_slot(i, (enum state)i->state))
 		lease_add(i, 0);
 }
 
@@ -342,7 +342,9 @@ void worker_credit(int b, uint64_t conn, uint64_t limit)
 {
 	if (seats[b].conn != conn)
 		return;
-	seats[b].refuses = seats[b].refuses && limit <= seats[b].limit;
+	/* What a former session sent back, told again to this one, leaves its limit as it is: while
+	 * faults go on that passes with a later job; a part has no other broker to go to. */
+	seats[b].refuses = seats[b].refuses && limit <= seats[b].limit && !healing;
 	seats[b].limit = limit;
 	tell_sorter(b, false);
 }

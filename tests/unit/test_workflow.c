@@ -513,13 +513,13 @@ static void a_pipeline_is_tasks_in_a_row(void **state)
 	assert_int_equal(two->max_attempts, 1);
 	assert_int_equal(one->n_links, 0);
 	assert_int_equal(two->n_links, 1);
-	assert_int_equal(two->links[0].on, ON_SUCCESS);
+	assert_int_equal(two->links[0].on, ON_STRONG);
 	/* whatever became of the weak one, but only if the strong one was good */
 	assert_int_equal(three->n_links, 2);
 	assert_int_equal(three->links[0].parent, two->id);
 	assert_int_equal(three->links[0].on, ON_DONE);
 	assert_int_equal(three->links[1].parent, one->id);
-	assert_int_equal(three->links[1].on, ON_SUCCESS);
+	assert_int_equal(three->links[1].on, ON_STRONG);
 	assert_int_equal(finished->n_links, 1);
 	assert_int_equal(finished->links[0].parent, three->id);
 	assert_int_equal(failed->n_links, 2);

@@ -1,0 +1,588 @@
+/* Parts 1..N of an instance that is spread over brokers (design: SEMANTICS sections 3 and 6).
+ *
+ * Part 0 is the whole: while its parts run it is Running without a lease, and ends as the
+ * worst of them. It is prepared (each part Ready), then spread, then driven: whatever changes
+ * puts it on a list, and what the list says is done in the ledger's next turn, as far as the
+ * ring has room. Each step looks at what is; so the list is made anew after a restart. */
+#include <stdlib.h>
+
+#include "baseserver/ledger_impl.h"
+#include "rt/actor.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+
+enum { ROOM = 16 }; /* records that one step may write, with some to spare */
+
+enum verdict { NODE_OPEN, NODE_MET, NODE_DEAD };
+
+static struct inst_key part_key(struct inst_key key, int32_t part)
+{
+	return (struct inst_key){ key.run_date, key.task, part };
+}
+
+static bool has_room(const struct ledger *l)
+{
+	return !l->down && stream_room(l->stream) > ROOM;
+}
+
+static void put_on_list(struct ledger *l, struct inst_key key)
+{
+	struct parts_list *p = &l->parts;
+	uint32_t index;
+	struct entry *e = key.part == 0 ? table_find(&l->table, key, &index) : NULL;
+
+	if (e && e->inst.marks & EM_LISTED)
+		return;
+	if (e)
+		e->inst.marks |= EM_LISTED;
+	if (p->n == p->cap) {
+		p->cap = p->cap ? p->cap * 2 : 64;
+		p->keys = mem_grow(p->keys, p->cap, sizeof *p->keys);
+	}
+	p->keys[p->n++] = key;
+}
+
+static uint64_t change(struct ledger *l, uint32_t index, enum event ev, enum reason reason,
+                       uint64_t cause)
+{
+	struct proposal p = { .cause = cause };
+
+	return ledger_change(l, index, ev, reason, &p);
+}
+
+/* A row that may have ended, in the table; NULL: there is none. */
+static struct entry *fetch(struct ledger *l, struct inst_key key, uint32_t *ret_index)
+{
+	struct entry *e = table_find(&l->table, key, ret_index);
+	struct instance was;
+
+	if (e || store_find_done(l->store, key, &was, NULL) < 0)
+		return e;
+	e = table_add(&l->table, key, ret_index);
+	e->inst = was;
+	e->inst.slot = *ret_index;
+	e->inst.marks = EM_HISTORY;
+	return e;
+}
+
+static void put_back(struct ledger *l, struct entry *e, uint32_t index)
+{
+	if ((e->inst.marks & EM_HISTORY) && !(e->inst.marks & EM_DIRTY))
+		table_remove(&l->table, index);
+}
+
+static bool is_over(const struct entry *e)
+{
+	return !e || state_final((enum state)e->inst.state);
+}
+
+/* --- a step of a pipeline follows the one before on the same node ------------------------- */
+
+static bool follows_by_node(const struct task *child, uint32_t parent)
+{
+	for (size_t i = 0; child && i < child->n_links; i++)
+		if (child->links[i].by_node && child->links[i].parent == parent)
+			return true;
+	return false;
+}
+
+static bool has_nodes(const struct task *t)
+{
+	return t->n_links > 0 && t->links[0].by_node;
+}
+
+static bool ended_badly(uint8_t state)
+{
+	return state == ST_STOP || state == ST_KILLED;
+}
+
+/* How the parent ended on this node. False: it has not. */
+static bool node_outcome(struct ledger *l, struct inst_key key, uint8_t *ret_state,
+                         uint8_t *ret_reason)
+{
+	uint32_t index;
+	const struct ltask *t = ledger_task_of(l, key.task);
+	const struct entry *whole = table_find(&l->table, part_key(key, 0), &index);
+	const struct entry *e = table_find(&l->table, key, &index);
+	struct instance was;
+
+	if (e && is_over(e))
+		was = e->inst;
+	if (e && !is_over(e))
+		return false;
+	if (!e && store_find_done(l->store, key, &was, NULL) < 0) {
+		const struct outcome_range *o = t ? outcomes_find(&t->outcomes, key.run_date)
+		                                  : NULL;
+		if (!o)
+			return false;
+		was = (struct instance){ .state = o->state, .reason = o->reason };
+	}
+	/* Begun anew, and the part's former end is not taken back yet. */
+	if (!is_over(whole) && whole->inst.state != ST_RUNNING &&
+	    whole->inst.state != ST_WAITKILL &&
+	    (!(whole->inst.flags & IF_KEEP) ||
+	     (whole->inst.flags & IF_MEND && ended_badly(was.state))))
+		return false;
+	*ret_state = was.state;
+	*ret_reason = was.reason;
+	return true;
+}
+
+static enum verdict judge_link(struct ledger *l, const struct task_link *link, struct inst_key key)
+{
+	struct inst_key parent = { key.run_date, link->parent, key.part };
+	uint8_t state, reason;
+
+	if (!node_outcome(l, parent, &state, &reason))
+		return NODE_OPEN;
+	if (link->on == ON_DONE || (link->on == ON_FAILURE && ended_badly(state)))
+		return NODE_MET;
+	if (link->on == ON_FAILURE || ended_badly(state))
+		return NODE_DEAD;
+	return state == ST_SKIPPED &&
+	                       (reason == RE_LINK || reason == RE_BRANCH || reason == RE_PIPELINE)
+	               ? NODE_DEAD
+	               : NODE_MET;
+}
+
+static enum verdict judge_part(struct ledger *l, const struct task *def, struct inst_key key)
+{
+	size_t n = def->n_links, met = 0, dead = 0;
+	size_t need = def->join > 0 && (size_t)def->join < n ? (size_t)def->join : n;
+
+	for (size_t i = 0; i < n && has_nodes(def); i++) {
+		enum verdict v = judge_link(l, &def->links[i], key);
+		met += v == NODE_MET;
+		dead += v == NODE_DEAD;
+	}
+	if (!has_nodes(def))
+		return NODE_MET;
+	return dead > n - need ? NODE_DEAD : met >= need ? NODE_MET : NODE_OPEN;
+}
+
+bool ledger_part_may_start(struct ledger *l, struct inst_key key)
+{
+	const struct ltask *t = ledger_task_of(l, key.task);
+	uint32_t index;
+	const struct entry *whole = table_find(&l->table, part_key(key, 0), &index);
+
+	return (whole && whole->inst.flags & IF_RUN_NOW) || judge_part(l, t->def, key) == NODE_MET;
+}
+
+/* --- prepare, spread -------------------------------------------------------------------------- */
+
+static struct entry *part_new(struct ledger *l, const struct instance *whole, int32_t part,
+                              uint32_t *ret_index)
+{
+	struct entry *e = table_add(&l->table, part_key(whole->key, part), ret_index);
+	struct instance *i = &e->inst;
+
+	i->due = whole->due;
+	i->eff_due_us = whole->eff_due_us;
+	i->created_us = l->now_us;
+	i->generation = 1;
+	i->version = whole->version;
+	i->origin = whole->origin;
+	return e;
+}
+
+static bool stays(const struct instance *whole, const struct instance *part)
+{
+	return whole->flags & IF_KEEP && !(whole->flags & IF_MEND && ended_badly(part->state));
+}
+
+static void ready_part(struct ledger *l, const struct instance *whole, int32_t part,
+                       uint32_t broker)
+{
+	struct inst_key key = part_key(whole->key, part);
+	uint32_t index;
+	bool had = whole->generation > 1 || whole->flags & IF_SPREAD;
+	struct entry *e = had ? fetch(l, key, &index) : table_find(&l->table, key, &index);
+	bool is_new = !e;
+
+	if (e && is_over(e) && stays(whole, &e->inst)) {
+		put_back(l, e, index);
+		return;
+	}
+	if (is_new)
+		e = part_new(l, whole, part, &index);
+	struct instance *i = &e->inst;
+	i->priority = whole->priority;
+	const uint16_t same = IF_FROZEN | IF_OLD_BODY;
+	i->flags = (uint16_t)((i->flags & ~same) | (whole->flags & same));
+	i->version = whole->version;
+	bool is_redone = !is_new && is_over(e);
+	if (is_redone)
+		ledger_reset_for_redo(l, i);
+	if (broker)
+		i->broker = broker;
+	if (is_new)
+		change(l, index, EV_CREATE, (enum reason)whole->reason, whole->cause);
+	else if (is_redone)
+		change(l, index, EV_REDO, RE_REDO, whole->cause);
+	else
+		ledger_touch(l, index);
+}
+
+static void spread(struct ledger *l, uint32_t index, size_t n)
+{
+	struct instance *i = &table_at(&l->table, index)->inst;
+
+	i->flags = (uint16_t)((i->flags & ~(IF_KEEP | IF_MEND | IF_STARTED)) | IF_SPREAD);
+	i->parts = (uint16_t)n;
+	i->attempt = 1;
+	i->token = 0;
+	i->broker = 0;
+	i->intent = KI_NONE;
+	i->exit_code = 0;
+	i->started_us = l->now_us;
+	i->ended_us = 0;
+	if (!(i->flags & IF_OLD_BODY))
+		i->version = ledger_task_of(l, i->key.task)->row.version;
+	i->former = 0;
+	ledger_change(l, index, EV_SPREAD, RE_NONE, NULL);
+}
+
+int ledger_spread(struct ledger *l, uint32_t index, const uint32_t *brokers, size_t n)
+{
+	struct instance *i = &table_at(&l->table, index)->inst;
+
+	for (size_t k = 0; k < n; k++)
+		ready_part(l, i, (int32_t)k + 1, brokers[k]);
+	spread(l, index, n);
+	return 0;
+}
+
+/* How many parts there will be, where that is known without asking who is online. */
+static size_t parts_known(const struct task *def, const struct instance *i)
+{
+	if (i->flags & IF_KEEP && i->flags & IF_SPREAD)
+		return i->parts;
+	return def && task_spreads(def) ? def->n_machines : 0;
+}
+
+static bool prepare(struct ledger *l, const struct task *def, uint32_t index)
+{
+	const struct instance *i = &table_at(&l->table, index)->inst;
+	size_t n = parts_known(def, i);
+
+	for (size_t k = 1; k <= n; k++) {
+		if (!has_room(l))
+			return false;
+		ready_part(l, i, (int32_t)k, 0);
+	}
+	if (n > 0)
+		spread(l, index, n);
+	return true;
+}
+
+/* --- while they run -------------------------------------------------------------------------- */
+
+static void kill_part(struct ledger *l, uint32_t index)
+{
+	struct instance *i = &table_at(&l->table, index)->inst;
+	bool holds = state_holds_slot((enum state)i->state);
+
+	if (i->state == ST_HANGED || (holds && i->state != ST_RUNNING && i->intent == KI_USER))
+		return;
+	i->intent = holds ? KI_USER : KI_NONE;
+	change(l, index, holds && i->state != ST_RUNNING ? EV_INTENT : EV_KILL, RE_USER, 0);
+}
+
+/* What is asked of the whole goes for each part. */
+static void follow_whole(struct ledger *l, const struct instance *whole, uint32_t index)
+{
+	struct instance *i = &table_at(&l->table, index)->inst;
+
+	if ((i->flags ^ whole->flags) & IF_FROZEN) {
+		i->flags ^= IF_FROZEN;
+		if (!(i->flags & IF_FROZEN) && i->eff_due_us < whole->eff_due_us)
+			i->eff_due_us = whole->eff_due_us;
+		change(l, index, i->flags & IF_FROZEN ? EV_FREEZE : EV_UNFREEZE, RE_USER, 0);
+	}
+	if (i->priority != whole->priority) {
+		i->priority = whole->priority;
+		change(l, index, EV_PRIORITY, RE_USER, 0);
+	}
+}
+
+/* Its broker, or a machine that the definition still names. */
+static bool has_home(const struct task *def, const struct instance *i)
+{
+	return def->n_machines ? (size_t)i->key.part <= def->n_machines : i->broker != 0;
+}
+
+static void move_part(struct ledger *l, const struct ltask *t, const struct instance *whole,
+                      uint32_t index)
+{
+	struct instance *i = &table_at(&l->table, index)->inst;
+	bool waits = i->state == ST_READY ||
+	             (i->state == ST_DEPEND && i->attempt == 0 && i->infra == 0);
+
+	bool gone = t->def && !has_home(t->def, i);
+	if ((t->row.state != TS_ONLINE || gone) &&
+	    fsm_next((enum state)i->state, EV_SKIP) != ST_NONE) {
+		change(l, index, EV_SKIP, gone ? RE_EDIT : RE_OFFLINE, 0);
+		return;
+	}
+	if (!waits || !t->def)
+		return;
+	enum verdict v = whole->flags & IF_RUN_NOW ? NODE_MET : judge_part(l, t->def, i->key);
+	if (v == NODE_DEAD)
+		change(l, index, EV_SKIP, t->def->fails_only ? RE_LINK : RE_PIPELINE, 0);
+	else if (v == NODE_MET && i->state == ST_READY)
+		change(l, index, EV_SATISFY, RE_NONE, 0);
+	else if (v == NODE_OPEN && i->state == ST_DEPEND)
+		change(l, index, EV_WITHDRAW, RE_PARENT, 0);
+}
+
+struct tally {
+	size_t succeeded, skipped, killed, stopped;
+	int32_t exit_code;
+	uint8_t stop_reason, skip_reason;
+};
+
+static void count_part(struct tally *c, const struct instance *i)
+{
+	c->succeeded += i->state == ST_SUCC;
+	c->killed += i->state == ST_KILLED;
+	if (i->state == ST_STOP && c->stopped++ == 0) {
+		c->exit_code = i->exit_code;
+		c->stop_reason = i->reason;
+	}
+	if (i->state == ST_SKIPPED && c->skipped++ == 0)
+		c->skip_reason = i->reason;
+}
+
+static void end_killed(struct ledger *l, uint32_t index, const struct tally *c)
+{
+	struct instance *i = &table_at(&l->table, index)->inst;
+
+	if (i->intent == KI_REDO) {
+		ledger_reset_for_redo(l, i);
+		ledger_change(l, index, EV_DEAD_REDO, RE_REDO, NULL);
+	} else if (c->succeeded == i->parts) {
+		ledger_change(l, index, EV_EXIT_OK, RE_EXIT, NULL);
+	} else {
+		ledger_change(l, index, EV_DEAD_KILLED, RE_USER, NULL);
+	}
+}
+
+/* All are over: the whole ends as the worst of them. */
+static void gather(struct ledger *l, uint32_t index)
+{
+	struct instance *i = &table_at(&l->table, index)->inst, part;
+	struct tally c = { 0 };
+	uint32_t at;
+
+	for (int32_t k = 1; k <= i->parts; k++) {
+		const struct entry *e = table_find(&l->table, part_key(i->key, k), &at);
+		if (e)
+			count_part(&c, &e->inst);
+		else if (store_find_done(l->store, part_key(i->key, k), &part, NULL) == 0)
+			count_part(&c, &part);
+	}
+	i->exit_code = c.exit_code;
+	if (i->state == ST_WAITKILL) {
+		end_killed(l, index, &c);
+	} else if (c.stopped) {
+		ledger_change(l, index, EV_FAIL_FINAL, (enum reason)c.stop_reason, NULL);
+	} else if (c.killed) {
+		i->intent = KI_USER;
+		ledger_change(l, index, EV_KILL, RE_USER, NULL);
+		ledger_change(l, index, EV_DEAD_KILLED, RE_USER, NULL);
+	} else if (c.skipped) {
+		ledger_change(l, index, EV_SKIP_PARTS, (enum reason)c.skip_reason, NULL);
+	} else {
+		ledger_change(l, index, EV_EXIT_OK, RE_EXIT, NULL);
+	}
+}
+
+static bool drive(struct ledger *l, const struct ltask *t, uint32_t index)
+{
+	struct instance *whole = &table_at(&l->table, index)->inst;
+	size_t live = 0;
+	uint32_t at;
+
+	for (int32_t k = 1; k <= whole->parts; k++) {
+		const struct entry *e = table_find(&l->table, part_key(whole->key, k), &at);
+		if (is_over(e))
+			continue;
+		if (!has_room(l))
+			return false;
+		if (whole->state == ST_WAITKILL)
+			kill_part(l, at);
+		else
+			follow_whole(l, whole, at);
+		if (whole->state != ST_WAITKILL)
+			move_part(l, t, whole, at);
+		live += !is_over(e);
+	}
+	if (live == 0)
+		gather(l, index);
+	return true;
+}
+
+/* --- once the whole is over -------------------------------------------------------------- */
+
+static void end_part(struct ledger *l, const struct instance *whole, uint32_t index)
+{
+	static const uint8_t by_state[ST_COUNT] = { [ST_SUCC] = EV_FORCE, [ST_KILLED] = EV_KILL };
+	struct instance *i = &table_at(&l->table, index)->inst;
+	enum event ev = by_state[whole->state] ? (enum event)by_state[whole->state] : EV_SKIP;
+
+	if (state_holds_slot((enum state)i->state) || fsm_next((enum state)i->state, ev) == ST_NONE)
+		return;
+	if (ev == EV_FORCE)
+		i->flags |= IF_FORCED;
+	change(l, index, ev, (enum reason)whole->reason, whole->cause);
+}
+
+static bool clear_up(struct ledger *l, const struct task *def, const struct instance *whole)
+{
+	bool forced = whole->state == ST_SUCC && whole->flags & IF_FORCED;
+	size_t n = whole->flags & IF_SPREAD   ? whole->parts
+	           : def && task_spreads(def) ? def->n_machines
+	                                      : 0;
+	uint32_t at;
+
+	for (size_t k = 1; k <= n; k++) {
+		struct inst_key key = part_key(whole->key, (int32_t)k);
+		struct entry *e = forced ? fetch(l, key, &at) : table_find(&l->table, key, &at);
+		if (!has_room(l))
+			return false;
+		if (e && (forced ? e->inst.state != ST_SUCC : !is_over(e)))
+			end_part(l, whole, at);
+		if (e)
+			put_back(l, e, at);
+	}
+	return true;
+}
+
+/* --- the list ----------------------------------------------------------------------------------- */
+
+void ledger_whole_again(struct ledger *l, struct inst_key key, uint64_t cause)
+{
+	uint32_t index;
+	struct entry *e = fetch(l, part_key(key, 0), &index);
+
+	if (!e || !is_over(e))
+		return;
+	struct instance *i = &e->inst;
+	bool skipped = i->state == ST_SKIPPED;
+	if (skipped) {
+		i->ended_us = 0;
+		ledger_due_again(l, i);
+	} else {
+		ledger_reset_for_redo(l, i);
+	}
+	i->former = 0;
+	i->flags = (uint16_t)((i->flags & ~IF_MEND) | IF_KEEP);
+	change(l, index, skipped ? EV_REOPEN : EV_REDO, RE_PARENT, cause);
+}
+
+/* The step before begins anew on this node: what was skipped for it is wanted again. */
+static void reopen(struct ledger *l, struct inst_key key)
+{
+	const struct ltask *t = ledger_task_of(l, key.task);
+	uint32_t index;
+	struct entry *e = t && t->def ? fetch(l, key, &index) : NULL;
+
+	if (!e)
+		return;
+	bool wanted = e->inst.state == ST_SKIPPED &&
+	              (e->inst.reason == RE_PIPELINE || e->inst.reason == RE_LINK) &&
+	              judge_part(l, t->def, key) != NODE_DEAD;
+	if (wanted) {
+		e->inst.ended_us = 0;
+		ledger_due_again(l, &e->inst);
+		change(l, index, EV_REOPEN, RE_PARENT, 0);
+		ledger_whole_again(l, key, 0);
+	}
+	put_back(l, e, index);
+}
+
+static bool settle(struct ledger *l, struct inst_key key)
+{
+	const struct ltask *t = ledger_task_of(l, key.task);
+	uint32_t index;
+	struct entry *e = table_find(&l->table, key, &index);
+	struct instance was;
+
+	if (!t)
+		return true;
+	if (e)
+		e->inst.marks &= (uint8_t)~EM_LISTED;
+	if (is_over(e)) {
+		if (e)
+			was = e->inst;
+		else if (store_find_done(l->store, key, &was, NULL) < 0)
+			return true;
+		return clear_up(l, t->def, &was);
+	}
+	if (e->inst.state == ST_DEPEND)
+		return prepare(l, t->def, index);
+	if (e->inst.flags & IF_SPREAD && state_holds_slot((enum state)e->inst.state))
+		return drive(l, t, index);
+	return true;
+}
+
+void ledger_work_parts(struct ledger *l)
+{
+	struct parts_list *p = &l->parts;
+
+	while (p->at < p->n && has_room(l)) {
+		struct inst_key key = p->keys[p->at];
+		if (key.part)
+			reopen(l, key);
+		else if (!settle(l, key))
+			break;
+		p->at++;
+	}
+	if (p->at < p->n)
+		return;
+	p->at = p->n = 0;
+}
+
+/* The steps after it: judged again; reopened where its end was taken back. */
+static void tell_children(struct ledger *l, const struct ltask *t, const struct instance *i,
+                          enum state from)
+{
+	for (size_t k = 0; k < t->n_children; k++) {
+		const struct ltask *c = ledger_task_of(l, t->children[k]);
+		if (!c || !follows_by_node(c->def, i->key.task))
+			continue;
+		struct inst_key whole = { i->key.run_date, c->def->id, 0 };
+		put_on_list(l, whole);
+		if (!state_final(from))
+			continue;
+		if (i->key.part > 0)
+			put_on_list(l, part_key(whole, i->key.part));
+		for (int32_t j = 1; i->key.part == 0 && !(i->flags & IF_SPREAD) &&
+		                    j <= (int32_t)c->def->n_machines;
+		     j++)
+			put_on_list(l, part_key(whole, j));
+	}
+}
+
+void ledger_parts_changed(struct ledger *l, const struct ltask *t, const struct instance *i,
+                          enum state from)
+{
+	if (i->key.part < 0)
+		return;
+	put_on_list(l, part_key(i->key, 0));
+	if (state_final(from) || state_final((enum state)i->state))
+		tell_children(l, t, i, from);
+}
+
+void ledger_list_parts(struct ledger *l, uint32_t task)
+{
+	for (uint32_t k = 0; k < l->table.used; k++) {
+		const struct instance *i = &table_at(&l->table, k)->inst;
+		const struct ltask *t = ledger_task_of(l, i->key.task);
+		if (i->state == ST_NONE || i->key.part < 0 || (task && i->key.task != task))
+			continue;
+		if (i->key.part > 0 || i->flags & IF_SPREAD || (t->def && task_spreads(t->def)))
+			ledger_parts_changed(l, t, i, i->key.part ? ST_SUCC : ST_NONE);
+	}
+}

@@ -1,0 +1,563 @@
+/* Instances with parts: broadcast, steps of a pipeline by node, branches, overlap; over the
+ * ledger, the resolver and the sorter. */
+#include "baseserver/resolver.h"
+#include "tests/unit/sorting.h"
+
+enum { SESSIONS = 4 };
+
+/* What became of the work: filled by hand, one row per part. */
+struct scene {
+	struct fixture f;
+	struct resolver *resolver;
+	struct stream_reader *in;
+	struct instance rows[256];
+	size_t n;
+};
+
+static void see(struct scene *s)
+{
+	thread_sim_run(s->f.th);
+	for (const struct transition *tr; (tr = stream_peek(s->in)); stream_next(s->in)) {
+		size_t i = 0;
+		if (tr->kind != TK_INSTANCE)
+			continue;
+		while (i < s->n && !inst_key_eq(s->rows[i].key, tr->inst.key))
+			i++;
+		assert_true(i < 256);
+		s->rows[i] = tr->inst;
+		s->n += i == s->n;
+		assert_int_equal(fsm_next((enum state)tr->from, (enum event)tr->event), tr->to);
+	}
+	thread_sim_run(s->f.th);
+	if (stream_peek(s->in))
+		see(s);
+}
+
+static const struct instance *at(struct scene *s, uint32_t task, int32_t part)
+{
+	see(s);
+	for (size_t i = 0; i < s->n; i++)
+		if (s->rows[i].key.task == task && s->rows[i].key.part == part)
+			return &s->rows[i];
+	return NULL;
+}
+
+static int state_at(struct scene *s, uint32_t task, int32_t part)
+{
+	const struct instance *i = at(s, task, part);
+
+	return i ? i->state : ST_NONE;
+}
+
+static const struct actor_ops reader_ops = { .name = "see", .letters_max = 10, .init = me_init };
+
+static void open_scene(struct scene *s, struct store *store)
+{
+	struct ledger_settings set = { .ring_slots = 4096,
+		                       .batch_max = 100,
+		                       .window_us = 1000,
+		                       .retry_us = 1000,
+		                       .epoch_us = 1000000,
+		                       .fatal = on_fatal };
+	struct fixture *f = &s->f;
+
+	memset(s, 0, sizeof *s);
+	f->store = store;
+	f->th = thread_new("test", &test_clock);
+	assert_int_equal(ledger_new(f->th, f->store, "test", &set, NULL, NULL, 0, &f->ledger, NULL),
+	                 0);
+	s->resolver = resolver_new(f->th, f->ledger);
+	f->sorter = sorter_new(f->th, f->ledger);
+	f->me = actor_new(f->th, &me_ops, f);
+	f->in = stream_reader_new(ledger_stream(f->ledger), STREAM_INNER, f->me);
+	s->in = stream_reader_new(ledger_stream(f->ledger), STREAM_INNER,
+	                          actor_new(f->th, &reader_ops, s));
+	assert_int_equal(thread_sim_start(f->th, NULL), 0);
+}
+
+static void scene_begin(struct scene *s)
+{
+	struct store *store;
+
+	now_us = 0;
+	assert_int_equal(store_open("mem:", &store, NULL), 0);
+	open_scene(s, store);
+}
+
+static void scene_end(struct scene *s)
+{
+	thread_stop(s->f.th);
+	resolver_free(s->resolver);
+	sorter_free(s->f.sorter);
+	ledger_free(s->f.ledger);
+	thread_free(s->f.th);
+	store_close(s->f.store);
+}
+
+static void sit(struct scene *s, uint32_t session, const char *name, bool gone)
+{
+	struct session_news *n = mem_new(sizeof *n);
+
+	n->session = session;
+	n->broker = session;
+	n->gone = gone;
+	n->accepts = true;
+	n->type = mem_str("t");
+	n->broker_name = mem_str(name);
+	n->limit = 100;
+	assert_int_equal(sorter_session(s->f.sorter, n), 0);
+	see(s);
+}
+
+static void told(struct letter *l, void *self)
+{
+	int *code = self;
+
+	(void)code;
+	free(l);
+}
+
+static void say(struct scene *s, enum ask what, struct inst_key key,
+                void (*also)(struct proposal *p, void *ctx), void *ctx)
+{
+	struct proposals *ps = proposals_new(PR_COMMANDER, 1, s->f.me, told);
+	struct proposal *p = proposals_add(ps, what, key);
+
+	p->folded = UINT64_MAX;
+	p->due = key.run_date;
+	p->reason = RE_USER;
+	if (also)
+		also(p, ctx);
+	assert_int_equal(ledger_propose(s->f.ledger, ps), 0);
+	see(s);
+}
+
+static void with_end(struct proposal *p, void *ctx)
+{
+	const struct instance *i = ctx;
+
+	p->token = i->token;
+	p->end = (uint8_t)i->exit_code; /* as: enum attempt_end */
+	p->reason = RE_EXIT;
+}
+
+static void ended(struct scene *s, uint32_t task, int32_t part, enum attempt_end as)
+{
+	struct instance i = *at(s, task, part);
+
+	i.exit_code = (int32_t)as;
+	say(s, ASK_ENDED, i.key, with_end, &i);
+}
+
+static void with_intent(struct proposal *p, void *ctx)
+{
+	(void)ctx;
+	p->intent = KI_USER;
+}
+
+static void with_plan(struct proposal *p, void *ctx)
+{
+	(void)ctx;
+	p->plan = true;
+	p->reason = RE_DUE;
+}
+
+static void with_mend(struct proposal *p, void *ctx)
+{
+	(void)ctx;
+	p->mend = true;
+}
+
+static void with_branch(struct proposal *p, void *ctx)
+{
+	struct instance i = *(const struct instance *)ctx;
+
+	p->token = i.token;
+	p->end = AE_OK;
+	p->branch = mem_str("[\"b\"]");
+}
+
+static void create(struct scene *s, uint32_t task)
+{
+	say(s, ASK_CREATE, (struct inst_key){ 60, task, 0 }, with_plan, NULL);
+}
+
+static int grants(struct scene *s, uint32_t task, int32_t part)
+{
+	int n = 0;
+
+	see(s);
+	for (int i = 0; i < s->f.n; i++)
+		n += s->f.granted[i].task == task && s->f.granted[i].part == part;
+	return n;
+}
+
+/* --- broadcast --------------------------------------------------------------------------- */
+
+static void broadcast(struct scene *s)
+{
+	scene_begin(s);
+	sit(s, 1, "one", false);
+	sit(s, 2, "two", false);
+	put(&s->f, 1, 5, 0, DISPATCH_BROADCAST);
+	create(s, 1);
+}
+
+static void a_broadcast_runs_once_on_each_broker_and_succeeds_when_all_did(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	broadcast(&s);
+	assert_int_equal(state_at(&s, 1, 0), ST_RUNNING);
+	assert_int_equal(at(&s, 1, 0)->parts, 2);
+	assert_int_equal(at(&s, 1, 0)->token, 0);
+	assert_int_equal(state_at(&s, 1, 1), ST_RUNNING);
+	assert_int_equal(state_at(&s, 1, 2), ST_RUNNING);
+	assert_int_not_equal(at(&s, 1, 1)->broker, at(&s, 1, 2)->broker);
+	ended(&s, 1, 1, AE_OK);
+	assert_int_equal(state_at(&s, 1, 0), ST_RUNNING);
+	ended(&s, 1, 2, AE_OK);
+	assert_int_equal(state_at(&s, 1, 0), ST_SUCC);
+	assert_int_equal(s.f.n, 2);
+	scene_end(&s);
+}
+
+static void a_broker_that_comes_later_gets_no_part(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	broadcast(&s);
+	sit(&s, 3, "three", false);
+	assert_null(at(&s, 1, 3));
+	scene_end(&s);
+}
+
+static void a_part_that_is_retried_stays_on_its_broker(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	broadcast(&s);
+	uint32_t broker = at(&s, 1, 1)->broker;
+	ended(&s, 1, 1, AE_RETURN);
+	assert_int_equal(grants(&s, 1, 1), 2);
+	assert_int_equal(at(&s, 1, 1)->broker, broker);
+	scene_end(&s);
+}
+
+static void the_whole_is_as_its_worst_part(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	broadcast(&s);
+	ended(&s, 1, 1, AE_FATAL);
+	assert_int_equal(state_at(&s, 1, 0), ST_RUNNING);
+	ended(&s, 1, 2, AE_OK);
+	assert_int_equal(state_at(&s, 1, 0), ST_STOP);
+	assert_int_equal(at(&s, 1, 0)->reason, RE_FATAL);
+	scene_end(&s);
+}
+
+static void a_kill_of_the_whole_kills_each_part(void **state)
+{
+	struct scene s;
+	struct inst_key key = { 60, 1, 0 };
+
+	(void)state;
+	broadcast(&s);
+	ended(&s, 1, 1, AE_OK);
+	say(&s, ASK_KILL, key, with_intent, NULL);
+	assert_int_equal(state_at(&s, 1, 0), ST_WAITKILL);
+	assert_int_equal(state_at(&s, 1, 2), ST_WAITKILL);
+	ended(&s, 1, 2, AE_FAILED);
+	assert_int_equal(state_at(&s, 1, 2), ST_KILLED);
+	assert_int_equal(state_at(&s, 1, 0), ST_KILLED);
+	assert_int_equal(state_at(&s, 1, 1), ST_SUCC);
+	scene_end(&s);
+}
+
+static void a_redo_does_all_parts_again_or_those_that_failed(void **state)
+{
+	struct scene s;
+	struct inst_key key = { 60, 1, 0 };
+
+	(void)state;
+	broadcast(&s);
+	ended(&s, 1, 1, AE_FATAL);
+	ended(&s, 1, 2, AE_OK);
+	say(&s, ASK_REDO, key, with_mend, NULL);
+	assert_int_equal(state_at(&s, 1, 0), ST_RUNNING);
+	assert_int_equal(state_at(&s, 1, 1), ST_RUNNING);
+	assert_int_equal(state_at(&s, 1, 2), ST_SUCC);
+	ended(&s, 1, 1, AE_OK);
+	assert_int_equal(state_at(&s, 1, 0), ST_SUCC);
+	say(&s, ASK_REDO, key, NULL, NULL);
+	assert_int_equal(state_at(&s, 1, 1), ST_RUNNING);
+	assert_int_equal(state_at(&s, 1, 2), ST_RUNNING);
+	assert_int_equal(grants(&s, 1, 2), 2);
+	scene_end(&s);
+}
+
+static void a_redo_of_one_part_leaves_the_others(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	broadcast(&s);
+	ended(&s, 1, 1, AE_FATAL);
+	ended(&s, 1, 2, AE_FATAL);
+	say(&s, ASK_REDO, (struct inst_key){ 60, 1, 2 }, NULL, NULL);
+	assert_int_equal(state_at(&s, 1, 0), ST_RUNNING);
+	assert_int_equal(state_at(&s, 1, 1), ST_STOP);
+	assert_int_equal(state_at(&s, 1, 2), ST_RUNNING);
+	ended(&s, 1, 2, AE_OK);
+	assert_int_equal(state_at(&s, 1, 0), ST_STOP);
+	scene_end(&s);
+}
+
+static void a_forced_success_is_one_of_all_parts(void **state)
+{
+	struct scene s;
+	struct inst_key key = { 60, 1, 0 };
+
+	(void)state;
+	broadcast(&s);
+	say(&s, ASK_FORCE, key, NULL, NULL);
+	assert_int_equal(state_at(&s, 1, 0), ST_RUNNING); /* refused while it runs */
+	ended(&s, 1, 1, AE_FATAL);
+	ended(&s, 1, 2, AE_OK);
+	say(&s, ASK_FORCE, key, NULL, NULL);
+	assert_int_equal(state_at(&s, 1, 0), ST_SUCC);
+	assert_int_equal(state_at(&s, 1, 1), ST_SUCC);
+	scene_end(&s);
+}
+
+static void a_slot_is_counted_per_part(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	scene_begin(&s);
+	sit(&s, 1, "one", false);
+	sit(&s, 2, "two", false);
+	put(&s.f, 1, 5, 1, DISPATCH_BROADCAST);
+	create(&s, 1);
+	assert_int_equal(s.f.n, 1);
+	ended(&s, 1, s.f.granted[0].part, AE_OK);
+	assert_int_equal(s.f.n, 2);
+	scene_end(&s);
+}
+
+/* --- pipelines ------------------------------------------------------------------------------- */
+
+static const char *const nodes[] = { "one", "two" };
+
+static struct task_link strong_1 = {
+	.parent = 1, .kind = LK_SAME, .on = ON_STRONG, .by_node = true
+};
+static struct task_link failed_1 = {
+	.parent = 1, .kind = LK_SAME, .on = ON_FAILURE, .strategy = LS_ANY, .by_node = true
+};
+static struct task_link strong_2 = {
+	.parent = 2, .kind = LK_SAME, .on = ON_STRONG, .by_node = true
+};
+
+static void put_step(struct scene *s, uint32_t id, struct task_link *link)
+{
+	struct task t = { .id = id,
+		          .workflow_id = 9,
+		          .dispatch = DISPATCH_BROADCAST,
+		          .machines = nodes,
+		          .n_machines = 2,
+		          .links = link,
+		          .n_links = link != NULL,
+		          .pipeline = true,
+		          .skip_overlap = true,
+		          .fails_only = link == &failed_1 };
+
+	put_task(&s->f, &t);
+}
+
+/* Steps 1 and 2, 3 after 2; 4 is `failed`. */
+static void pipeline(struct scene *s)
+{
+	scene_begin(s);
+	put_step(s, 1, NULL);
+	put_step(s, 2, &strong_1);
+	put_step(s, 3, &strong_2);
+	put_step(s, 4, &failed_1);
+	sit(s, 1, "one", false);
+	sit(s, 2, "two", false);
+	for (uint32_t id = 1; id <= 4; id++)
+		create(s, id);
+}
+
+static void a_step_follows_the_one_before_on_its_node(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	pipeline(&s);
+	assert_int_equal(state_at(&s, 1, 1), ST_RUNNING);
+	assert_int_equal(state_at(&s, 1, 2), ST_RUNNING);
+	assert_int_equal(state_at(&s, 2, 1), ST_READY);
+	ended(&s, 1, 1, AE_OK);
+	assert_int_equal(state_at(&s, 2, 1), ST_RUNNING);
+	assert_int_equal(at(&s, 2, 1)->broker, 1);
+	assert_int_equal(state_at(&s, 2, 2), ST_READY);
+	ended(&s, 2, 1, AE_OK);
+	assert_int_equal(state_at(&s, 3, 1), ST_RUNNING);
+	ended(&s, 1, 2, AE_OK);
+	assert_int_equal(state_at(&s, 2, 2), ST_RUNNING);
+	assert_int_equal(at(&s, 2, 2)->broker, 2);
+	assert_int_equal(state_at(&s, 4, 0), ST_SKIPPED);
+	assert_int_equal(at(&s, 4, 0)->reason, RE_LINK);
+	scene_end(&s);
+}
+
+static void a_strong_step_that_ends_badly_skips_the_later_ones_on_that_node_and_runs_failed(
+	void **state)
+{
+	struct scene s;
+
+	(void)state;
+	pipeline(&s);
+	ended(&s, 1, 1, AE_FATAL);
+	assert_int_equal(state_at(&s, 2, 1), ST_SKIPPED);
+	assert_int_equal(at(&s, 2, 1)->reason, RE_PIPELINE);
+	assert_int_equal(state_at(&s, 3, 1), ST_SKIPPED);
+	assert_int_equal(state_at(&s, 4, 1), ST_RUNNING);
+	assert_int_equal(state_at(&s, 4, 2), ST_READY);
+	ended(&s, 1, 2, AE_OK);
+	ended(&s, 2, 2, AE_OK);
+	assert_int_equal(state_at(&s, 2, 0), ST_SKIPPED);
+	assert_int_equal(at(&s, 2, 0)->reason, RE_PIPELINE);
+	assert_int_equal(state_at(&s, 3, 2), ST_RUNNING);
+	scene_end(&s);
+}
+
+static void the_redo_of_a_step_reopens_the_later_ones(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	pipeline(&s);
+	ended(&s, 1, 1, AE_FATAL);
+	ended(&s, 1, 2, AE_OK);
+	ended(&s, 2, 2, AE_OK);
+	ended(&s, 3, 2, AE_OK);
+	assert_int_equal(state_at(&s, 3, 0), ST_SKIPPED);
+	say(&s, ASK_REDO, (struct inst_key){ 60, 1, 1 }, NULL, NULL);
+	assert_int_equal(state_at(&s, 1, 1), ST_RUNNING);
+	assert_int_equal(state_at(&s, 2, 0), ST_RUNNING);
+	assert_int_equal(state_at(&s, 2, 1), ST_READY);
+	assert_int_equal(state_at(&s, 2, 2), ST_SUCC);
+	ended(&s, 1, 1, AE_OK);
+	ended(&s, 2, 1, AE_OK);
+	ended(&s, 3, 1, AE_OK);
+	assert_int_equal(state_at(&s, 3, 0), ST_SUCC);
+	assert_int_equal(grants(&s, 3, 2), 1);
+	scene_end(&s);
+}
+
+static void a_node_that_is_absent_is_waited_for(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	scene_begin(&s);
+	put_step(&s, 1, NULL);
+	sit(&s, 1, "one", false);
+	create(&s, 1);
+	assert_int_equal(state_at(&s, 1, 1), ST_RUNNING);
+	assert_int_equal(state_at(&s, 1, 2), ST_DEPEND);
+	sit(&s, 2, "two", false);
+	assert_int_equal(state_at(&s, 1, 2), ST_RUNNING);
+	scene_end(&s);
+}
+
+static void an_occurrence_due_while_the_former_is_unfinished_is_skipped_whole(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	pipeline(&s);
+	say(&s, ASK_CREATE, (struct inst_key){ 120, 1, 0 }, with_plan, NULL);
+	assert_int_equal(s.rows[s.n - 1].key.run_date, 120);
+	assert_int_equal(s.rows[s.n - 1].state, ST_SKIPPED);
+	assert_int_equal(s.rows[s.n - 1].reason, RE_OVERLAP);
+	for (int32_t part = 1; part <= 2; part++) {
+		ended(&s, 1, part, AE_OK);
+		ended(&s, 2, part, AE_OK);
+		ended(&s, 3, part, AE_OK);
+	}
+	/* It is over by now: the others of that occurrence are skipped all the same. */
+	say(&s, ASK_CREATE, (struct inst_key){ 120, 2, 0 }, with_plan, NULL);
+	assert_int_equal(s.rows[s.n - 1].reason, RE_OVERLAP);
+	now_us = 200 * US_PER_S;
+	say(&s, ASK_CREATE, (struct inst_key){ 180, 1, 0 }, with_plan, NULL);
+	for (size_t i = 0; i < s.n; i++)
+		if (s.rows[i].key.run_date == 180 && s.rows[i].key.part == 0)
+			assert_int_equal(s.rows[i].state, ST_RUNNING);
+	scene_end(&s);
+}
+
+/* --- branch -------------------------------------------------------------------------------------- */
+
+static struct task_link plain_1 = { .parent = 1, .kind = LK_SAME };
+static struct task_link plain_3 = { .parent = 3, .kind = LK_SAME };
+
+static void a_branch_skips_the_children_it_does_not_name(void **state)
+{
+	struct scene s;
+	static const struct task tasks[] = {
+		{ .id = 1, .name = "p/w/a" },
+		{ .id = 2, .name = "p/w/b", .links = &plain_1, .n_links = 1 },
+		{ .id = 3, .name = "p/w/c", .links = &plain_1, .n_links = 1 },
+		{ .id = 4, .name = "p/w/d", .links = &plain_3, .n_links = 1 },
+	};
+
+	(void)state;
+	scene_begin(&s);
+	sit(&s, 1, "one", false);
+	for (size_t i = 0; i < 4; i++)
+		put_task(&s.f, &tasks[i]);
+	create(&s, 1);
+	create(&s, 2);
+	create(&s, 4);
+	struct instance i = *at(&s, 1, 0);
+	say(&s, ASK_ENDED, i.key, with_branch, &i);
+	assert_int_equal(state_at(&s, 2, 0), ST_RUNNING);
+	assert_int_equal(state_at(&s, 3, 0), ST_SKIPPED);
+	assert_int_equal(at(&s, 3, 0)->reason, RE_BRANCH);
+	assert_int_equal(state_at(&s, 4, 0), ST_SKIPPED);
+	assert_int_equal(at(&s, 4, 0)->reason, RE_LINK);
+	scene_end(&s);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_broadcast_runs_once_on_each_broker_and_succeeds_when_all_did),
+		cmocka_unit_test(a_broker_that_comes_later_gets_no_part),
+		cmocka_unit_test(a_part_that_is_retried_stays_on_its_broker),
+		cmocka_unit_test(the_whole_is_as_its_worst_part),
+		cmocka_unit_test(a_kill_of_the_whole_kills_each_part),
+		cmocka_unit_test(a_redo_does_all_parts_again_or_those_that_failed),
+		cmocka_unit_test(a_redo_of_one_part_leaves_the_others),
+		cmocka_unit_test(a_forced_success_is_one_of_all_parts),
+		cmocka_unit_test(a_slot_is_counted_per_part),
+		cmocka_unit_test(a_step_follows_the_one_before_on_its_node),
+		cmocka_unit_test(
+			a_strong_step_that_ends_badly_skips_the_later_ones_on_that_node_and_runs_failed),
+		cmocka_unit_test(the_redo_of_a_step_reopens_the_later_ones),
+		cmocka_unit_test(a_node_that_is_absent_is_waited_for),
+		cmocka_unit_test(an_occurrence_due_while_the_former_is_unfinished_is_skipped_whole),
+		cmocka_unit_test(a_branch_skips_the_children_it_does_not_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
