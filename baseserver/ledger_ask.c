@@ -352,8 +352,7 @@ void ledger_reset_for_redo(struct ledger *l, struct instance *i)
 	i->exit_code = 0;
 	i->started_us = i->ended_us = i->retry_at_us = 0;
 	i->intent = KI_NONE;
-	i->flags &= (uint16_t) ~(IF_FORCED | IF_DRY | IF_RUN_NOW | IF_STARTED | IF_KEEP |
-	                        IF_MEND);
+	i->flags &= (uint16_t) ~(IF_FORCED | IF_DRY | IF_RUN_NOW | IF_STARTED | IF_KEEP | IF_MEND);
 	ledger_due_again(l, i);
 }
 
@@ -582,8 +581,7 @@ static int (*const asks[ASK_COUNT])(struct asked *a, uint64_t *ret_number) = {
 	[ASK_HANG] = on_hang,       [ASK_RETRY] = on_retry,         [ASK_REDO] = on_redo,
 	[ASK_REOPEN] = on_reopen,   [ASK_DECLARE] = on_declare,     [ASK_FREEZE] = on_freeze,
 	[ASK_UNFREEZE] = on_freeze, [ASK_PRIORITY] = on_priority,   [ASK_RUN_NOW] = on_run_now,
-	[ASK_CANCEL] = on_cancel,
-	[ASK_SPREAD] = on_spread,
+	[ASK_CANCEL] = on_cancel,   [ASK_SPREAD] = on_spread,
 };
 
 int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number)

@@ -76,7 +76,7 @@ static bool is_over(const struct entry *e)
 	return !e || state_final((enum state)e->inst.state);
 }
 
-/* --- a step of a pipeline follows the one before on the same node ------------------------- */
+/* --- a step of a pipeline follows the one before on the same node --- */
 
 static bool follows_by_node(const struct task *child, uint32_t parent)
 {
@@ -169,7 +169,7 @@ bool ledger_part_may_start(struct ledger *l, struct inst_key key)
 	return (whole && whole->inst.flags & IF_RUN_NOW) || judge_part(l, t->def, key) == NODE_MET;
 }
 
-/* --- prepare, spread -------------------------------------------------------------------------- */
+/* --- prepare, spread --- */
 
 static struct entry *part_new(struct ledger *l, const struct instance *whole, int32_t part,
                               uint32_t *ret_index)
@@ -276,7 +276,7 @@ static bool prepare(struct ledger *l, const struct task *def, uint32_t index)
 	return true;
 }
 
-/* --- while they run -------------------------------------------------------------------------- */
+/* --- while they run --- */
 
 static void kill_part(struct ledger *l, uint32_t index)
 {
@@ -423,7 +423,7 @@ static bool drive(struct ledger *l, const struct ltask *t, uint32_t index)
 	return true;
 }
 
-/* --- once the whole is over -------------------------------------------------------------- */
+/* --- once the whole is over --- */
 
 static void end_part(struct ledger *l, const struct instance *whole, uint32_t index)
 {
@@ -459,7 +459,7 @@ static bool clear_up(struct ledger *l, const struct task *def, const struct inst
 	return true;
 }
 
-/* --- the list ----------------------------------------------------------------------------------- */
+/* --- the list --- */
 
 void ledger_whole_again(struct ledger *l, struct inst_key key, uint64_t cause)
 {

@@ -106,7 +106,7 @@ static void wait_in_lane(struct sorter *s, struct ready *r, const struct instanc
 		             .test = i->key.part < 0,
 		             .spread = parts && i->key.part == 0,
 		             .part = i->key.part > 0 ? i->key.part : 0,
-		             .broker = i->key.part > 0 && def && !def->n_machines ? i->broker : 0 };
+		             .broker = i->key.part > 0 ? i->broker : 0 };
 	struct lane *l = sorter_lane(s, r->queue, &like);
 
 	if (r->lane != l) {

@@ -20,8 +20,8 @@ struct job {
 	enum job_state state;
 	uint64_t token;
 	struct inst_key key;
-	bool in_process;     /* dies with the loader, no marker on the machine */
-	bool killing, deaf;  /* deaf: dies of a kill only after a long while */
+	bool in_process;    /* dies with the loader, no marker on the machine */
+	bool killing, deaf; /* deaf: dies of a kill only after a long while */
 	int64_t entered_us;
 	int64_t deadline_us; /* the fence */
 	struct report end;
@@ -482,6 +482,6 @@ void brokers_heal(void)
 		}
 	/* A part waits for its own broker: credit that is lost with a session (a job sent again
 	 * that was on its way, a seat that refuses) must come back. */
-	for (int b = 0; b < BROKERS; b++)
+	for (int b = 0; parts && b < BROKERS; b++)
 		broker_cut(b);
 }

@@ -126,7 +126,7 @@ static void random_settings(struct task *t)
 	t->on_lost_hold = chance(150);
 	t->serial = chance(150) ? SERIAL_ORDERED : chance(50) ? SERIAL_UNORDERED : SERIAL_PARALLEL;
 	t->dispatch = (enum task_dispatch)rnd(DISPATCH_BROADCAST);
-	if (chance(100)) { /* on each broker that is there, or on those with a name */
+	if (parts && chance(100)) { /* on each broker that is there, or on those with a name */
 		t->dispatch = DISPATCH_BROADCAST;
 		t->machines = chance(400) ? machine_names : NULL;
 		t->n_machines = t->machines ? 1 + rnd(BROKERS) : 0;

@@ -344,7 +344,7 @@ void worker_credit(int b, uint64_t conn, uint64_t limit)
 		return;
 	/* What a former session sent back, told again to this one, leaves its limit as it is: while
 	 * faults go on that passes with a later job; a part has no other broker to go to. */
-	seats[b].refuses = seats[b].refuses && limit <= seats[b].limit && !healing;
+	seats[b].refuses = seats[b].refuses && limit <= seats[b].limit && !(parts && healing);
 	seats[b].limit = limit;
 	tell_sorter(b, false);
 }

@@ -192,7 +192,7 @@ static int grants(struct scene *s, uint32_t task, int32_t part)
 	return n;
 }
 
-/* --- broadcast --------------------------------------------------------------------------- */
+/* --- broadcast --- */
 
 static void broadcast(struct scene *s)
 {
@@ -351,7 +351,7 @@ static void a_slot_is_counted_per_part(void **state)
 	scene_end(&s);
 }
 
-/* --- pipelines ------------------------------------------------------------------------------- */
+/* --- pipelines --- */
 
 static const char *const nodes[] = { "one", "two" };
 
@@ -418,8 +418,7 @@ static void a_step_follows_the_one_before_on_its_node(void **state)
 	scene_end(&s);
 }
 
-static void a_strong_step_that_ends_badly_skips_the_later_ones_on_that_node_and_runs_failed(
-	void **state)
+static void a_bad_strong_step_skips_the_later_ones_there_and_runs_failed(void **state)
 {
 	struct scene s;
 
@@ -505,7 +504,7 @@ static void an_occurrence_due_while_the_former_is_unfinished_is_skipped_whole(vo
 	scene_end(&s);
 }
 
-/* --- branch -------------------------------------------------------------------------------------- */
+/* --- branch --- */
 
 static struct task_link plain_1 = { .parent = 1, .kind = LK_SAME };
 static struct task_link plain_3 = { .parent = 3, .kind = LK_SAME };
@@ -551,8 +550,7 @@ int main(void)
 		cmocka_unit_test(a_forced_success_is_one_of_all_parts),
 		cmocka_unit_test(a_slot_is_counted_per_part),
 		cmocka_unit_test(a_step_follows_the_one_before_on_its_node),
-		cmocka_unit_test(
-			a_strong_step_that_ends_badly_skips_the_later_ones_on_that_node_and_runs_failed),
+		cmocka_unit_test(a_bad_strong_step_skips_the_later_ones_there_and_runs_failed),
 		cmocka_unit_test(the_redo_of_a_step_reopens_the_later_ones),
 		cmocka_unit_test(a_node_that_is_absent_is_waited_for),
 		cmocka_unit_test(an_occurrence_due_while_the_former_is_unfinished_is_skipped_whole),
