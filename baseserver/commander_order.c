@@ -61,6 +61,9 @@ static int parse_redo(struct order *o, struct refusal *f)
 	    (r = arg_choice(o->args, "args", "body", bodies, &body, f)) < 0)
 		return r;
 	o->wait_running = running == 1;
+	if (body == 1)
+		return refuse(f, E_UNSUPPORTED, "args.body", "current",
+		              "args.body: old is not carried out yet");
 	o->old_body = body == 1;
 	o->kill_running = o->kill_downstream = running == 2;
 	return 0;

@@ -41,7 +41,7 @@ enum ask {
 	ASK_FREEZE,
 	ASK_UNFREEZE,
 	ASK_PRIORITY,
-	ASK_CANCEL, /* its command was cancelled: not begun, it gets its former outcome back or is Skipped */
+	ASK_CANCEL,  /* not begun: its former outcome again, or Skipped */
 	ASK_SPREAD,  /* brokers: part 0 gets a part for each of them */
 	ASK_RUN_NOW, /* due time and dependencies no longer matter; creates if needed */
 	ASK_COUNT

@@ -57,7 +57,7 @@ static const struct act_option {
 	{ 'g', "grace-ms", "MS", "grace_ms", "from TERM to KILL", AS_NUMBER },
 	{ 'a', "param", "NAME=VALUE", "params", "a parameter of this run alone (repeatable)",
 	  AS_PAIR },
-	{ 'd', "detach", NULL, "detach", "take links of others to these out", AS_TRUE },
+	{ 'd', "detach", NULL, "detach", "online children no longer wait for these", AS_TRUE },
 };
 
 #define ACT_OPTIONS (sizeof(act_options) / sizeof(act_options[0]))

@@ -93,8 +93,8 @@ struct instance {
 	};
 	uint16_t flags;    /* enum inst_flag */
 	uint8_t state, reason, origin, priority, intent;
-	uint8_t former; /* what the redo took back: instance_former(); 0: nothing, or it was granted since */
-	uint8_t marks;     /* the ledger's own; not stored */
+	uint8_t former; /* instance_former(): what a redo took back; 0: nothing, or granted since */
+	uint8_t marks;  /* the ledger's own; not stored */
 	uint32_t grace_ms; /* of a kill that was asked with one; 0: the task's */
 };
 

@@ -294,7 +294,9 @@ static void args_redo(struct order_of *o, struct buf *b)
 	o->kill_running = chance(400);
 	o->wait_running = !o->kill_running && chance(250);
 	buf_printf(b, ", \"mode\": \"%s\", \"scope\": \"all\", \"running\": \"%s\"", modes[o->mode],
-	           o->kill_running ? "kill" : o->wait_running ? "wait" : "leave");
+	           o->kill_running   ? "kill"
+	           : o->wait_running ? "wait"
+	                             : "leave");
 	if (chance(200))
 		buf_printf(b, ", \"priority\": %u", 1 + rnd(10));
 }

@@ -318,7 +318,8 @@ static void check_dry(const struct order_of *o)
 		if (now.revision != o->keys[i].revision)
 			return;
 		bool runs = now.revision && state_holds_slot((enum state)now.state);
-		want += must_act(o, &now) || (runs && (o->kill_running || o->wait_running) && now.state != ST_HANGED) ||
+		want += must_act(o, &now) ||
+		        (runs && (o->kill_running || o->wait_running) && now.state != ST_HANGED) ||
 		        (o->kind == W_REDO && now.revision && !runs && !must_act(o, &now));
 	}
 	if (o->total != want && promises_number() == o->number)

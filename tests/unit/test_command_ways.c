@@ -305,6 +305,67 @@ static void a_range_can_be_narrowed_to_days(void **state)
 	place_free(p);
 }
 
+/* Every argument of every kind: of the wrong kind it is refused in its place. */
+static void every_argument_has_its_refusal(void **state)
+{
+#define SEL   "\"selection\": {\"tasks\": [\"p/w/a\"], \"dates\": [\"2026-03-01\"]}"
+#define TASKS "\"selection\": {\"tasks\": [\"p/w/a\"]}"
+	static const struct {
+		const char *kind, *base, *keys;
+	} rows[] = {
+		{ "apply", "", "documents retire detach from retire_calendars message" },
+		{ "retire", TASKS, "selection detach message" },
+		{ "online", TASKS, "selection from message" },
+		{ "offline", TASKS, "selection detach message" },
+		{ "freeze", SEL, "selection message" },
+		{ "unfreeze", SEL, "selection message" },
+		{ "redo", SEL, "selection mode scope running body priority message" },
+		{ "backfill", SEL,
+		  "selection parallel order dependencies finished running priority "
+		  "stop_on_failure off_plan message" },
+		{ "kill", SEL, "selection grace_ms message" },
+		{ "force-success", SEL, "selection message" },
+		{ "priority", SEL ", \"message\": \"m\"", "priority" },
+		{ "skip", SEL, "selection message" },
+		{ "run-now", SEL, "selection off_plan message" },
+		{ "enqueue", SEL, "selection message" },
+		{ "test-run", SEL, "selection message" },
+		{ "declare-dead", SEL, "selection message" },
+		{ "log-level", "", "level brokers message" },
+		{ "broker-drain", "", "brokers message" },
+		{ "command-pause", "", "command message" },
+		{ "command-resume", "", "command message" },
+		{ "command-cancel", "", "command message" },
+	};
+	static const char *const wrong[] = { "-1", "[[]]", "{\"x\": 1}" };
+	struct place *p = place_new(1000);
+
+	(void)state;
+	apply(p, one_task);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		char keys[200], args[400], place[80], *rest = NULL;
+		snprintf(keys, sizeof keys, "%s", rows[i].keys);
+		for (char *key = strtok_r(keys, " ", &rest); key; key = strtok_r(NULL, " ", &rest))
+			for (size_t k = 0; k < 3; k++) {
+				bool own = strcmp(key, "selection") == 0;
+				bool level = strcmp(rows[i].kind, "log-level") == 0 &&
+				             strcmp(key, "level") != 0;
+				snprintf(args, sizeof args, "{%s%s%s\"%s\": %s}",
+				         own     ? ""
+				         : level ? "\"level\": \"info\""
+				                 : rows[i].base,
+				         !own && (level || rows[i].base[0]) ? ", " : "", "", key,
+				         wrong[k]);
+				snprintf(place, sizeof place, "args.%s", key);
+				int code = command(p, rows[i].kind, args);
+				if (code != E_INVALID || !strstr(p->answer->text, place))
+					fail_msg("%s %s: %s %s", rows[i].kind, args, err_name(code),
+					         p->answer->text);
+			}
+	}
+	place_free(p);
+}
+
 /* --- dependencies: with the resolver ------------------------------------------------------ */
 
 static struct place *place_with_links(const char *text)
@@ -433,6 +494,7 @@ int main(void)
 		cmocka_unit_test(a_manual_run_without_a_date_is_of_the_last_planned),
 		cmocka_unit_test(a_preview_says_states_owners_downstream_and_why_not),
 		cmocka_unit_test(a_range_can_be_narrowed_to_days),
+		cmocka_unit_test(every_argument_has_its_refusal),
 		cmocka_unit_test(dependencies_all_wait_for_whatever_is_outside),
 		cmocka_unit_test(dependencies_inside_wait_for_the_set_alone),
 		cmocka_unit_test(dependencies_ignored_wait_for_nothing),
