@@ -59,6 +59,7 @@ static void job_pack(const struct job *job, struct parcel *p)
 	p->not_started.text = job->start_text ? job->start_text : (char *)"";
 	to->job = &p->what;
 	to->pid_ticks = job->pid_ticks;
+	to->group = job->group;
 	to->grace_us = job->grace_us;
 	to->fence_kill_us = job->fence_kill_us;
 	to->server_lost_keep = job->is_keep;
@@ -198,6 +199,7 @@ int keeper_upgrade(struct keeper *k, const char *program, struct err *err)
 		goto out;
 	options[9] = mem_fmt("--handover=%d", fd);
 	log_info("keeper.upgrading", "program=%s running=%zu", program, k->running);
+	tree_drop_spares(k->tree);
 	descriptors_mark(k, true);
 	execve(program, options, environ);
 	rc = err_sys(err, E_IO, errno, "%s", program);
@@ -237,6 +239,7 @@ static void job_take(struct keeper *k, const Sirdar__KeeperHandoverJob *m)
 	job->attempt = m->job->attempt;
 	job->pid = (pid_t)m->job->pid;
 	job->pid_ticks = m->pid_ticks;
+	job->group = m->group;
 	job->started_us = m->job->started_us;
 	job->deadline_us = m->job->deadline_us;
 	job->grace_us = m->grace_us;
@@ -297,6 +300,7 @@ int keeper_handover_take(struct keeper *k, int fd, int *ret_listen_fd, struct er
 	if (rc < 0)
 		return rc;
 	k->incarnation = m->incarnation;
+	tree_begin(k->tree, k->incarnation);
 	k->lock_fd = m->lock_fd;
 	*ret_listen_fd = m->listen_fd;
 	keep_over_exec(k->lock_fd, false);

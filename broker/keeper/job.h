@@ -55,6 +55,7 @@ struct job {
 	int32_t part;
 	enum job_state state;
 	pid_t pid;          /* stays after the end */
+	uint64_t group;     /* of tree.h; 0: none, or a former keeper's */
 	uint64_t pid_ticks; /* 0: not asked */
 	bool is_main_done, is_keep, is_foreign, is_fenced, is_hang_told, is_settling;
 	enum job_phase phase;

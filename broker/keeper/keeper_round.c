@@ -111,15 +111,16 @@ static int spawn(struct keeper *k, struct job *job, struct err *err)
 	if (rc == 0)
 		rc = output_open(k->outputs, &job->err, &fds.err, err);
 	if (rc == 0)
-		rc = tree_make(k->tree, job->token, &fds.cgroup, err);
+		rc = tree_make(k->tree, &job->group, &fds.cgroup, err);
 	if (rc == 0)
 		rc = launch_run(job->launch, &fds, &job->pid, err);
-	int own[] = { fds.out, fds.err, fds.cgroup };
-	for (size_t i = 0; i < 3; i++)
+	int own[] = { fds.out, fds.err };
+	for (size_t i = 0; i < 2; i++)
 		if (own[i] >= 0)
 			close(own[i]);
+	tree_made(k->tree, fds.cgroup);
 	struct tree_of of = job_tree(job);
-	if (rc < 0 && tree_has_groups(k->tree))
+	if (rc < 0 && job->group)
 		tree_is_gone(k->tree, &of);
 	return rc;
 }
@@ -262,7 +263,7 @@ static void main_ended(struct keeper *k, struct job *job, int status, const stru
 	end->cpu_us = (uint64_t)((u->tv_sec + s->tv_sec) * US_PER_S + u->tv_usec + s->tv_usec);
 	end->rss_max_bytes = (uint64_t)used->ru_maxrss * 1024;
 	if (end->exit_code == -SIGKILL && job->phase == PHASE_NONE)
-		end->oom = tree_was_oom(k->tree, job->token);
+		end->oom = tree_was_oom(k->tree, job->group);
 }
 
 /* wait4() names the number and frees it in one step: no pid in `pids` can be another's. */

@@ -42,6 +42,7 @@ struct tree_of job_tree(const struct job *job)
 {
 	return (struct tree_of){
 		.token = job->token,
+		.group = job->group,
 		.pid = job->is_main_done && !job->is_foreign ? 0 : job->pid,
 		.session = job->pid,
 		.is_foreign = job->is_foreign,
@@ -336,11 +337,6 @@ static void lose(struct keeper *k, struct job *job, bool is_same_boot)
 	keeper_due_set(k, job);
 }
 
-static bool is_known(void *ctx, uint64_t token)
-{
-	return keeper_find(ctx, token) != NULL;
-}
-
 static void quarantine(struct keeper *k, const struct journal_health *h)
 {
 	char *aside;
@@ -389,7 +385,8 @@ void keeper_load(struct keeper *k, int *ret_rc, struct err *err)
 		return;
 	}
 	quarantine(k, &health);
-	tree_sweep(k->tree, is_known, k);
+	tree_begin(k->tree, k->incarnation);
+	tree_sweep(k->tree);
 	for (uint32_t i = 0; i < k->jobs.used; i++) {
 		struct job *job = slab_at(&k->jobs, i);
 		if (!job->keeper)

@@ -18,18 +18,28 @@
 #include "util/err.h"
 #include "util/fs.h"
 
-enum { SMALL_FILE = 65536, PATH_BYTES = 4200 };
+enum { SMALL_FILE = 65536, PATH_BYTES = 4200, SPARE_MAX = 128 };
+
+/* A group that waits for its next job, or a job for its end, with its descriptors open. */
+struct spare {
+	uint64_t number;
+	int dir, events;
+	bool is_taken;
+};
 
 struct tree {
 	char dir[PATH_BYTES - 64]; /* "": no groups */
+	uint64_t last;             /* number given; its upper half is this keeper's */
+	struct spare spares[SPARE_MAX];
+	size_t n_spares;
 	char *keeper;
 	struct tree_scan scan;
 	bool is_scanned;
 };
 
-static void group_path(const struct tree *t, uint64_t token, const char *file, char to[PATH_BYTES])
+static void group_path(const struct tree *t, uint64_t group, const char *file, char to[PATH_BYTES])
 {
-	snprintf(to, PATH_BYTES, "%s/%016" PRIx64 "%s%s", t->dir, token, *file ? "/" : "", file);
+	snprintf(to, PATH_BYTES, "%s/%016" PRIx64 "%s%s", t->dir, group, *file ? "/" : "", file);
 }
 
 static bool file_put(const char *path, const char *text)
@@ -123,47 +133,7 @@ int tree_open(const char *mode, const char *state_dir, struct tree **ret_tree, s
 	return 0;
 }
 
-void tree_close(struct tree *t)
-{
-	if (!t)
-		return;
-	if (t->dir[0])
-		rmdir(t->dir);
-	tree_scan_done(&t->scan);
-	free(t->keeper);
-	free(t);
-}
-
-bool tree_has_groups(const struct tree *t)
-{
-	return t->dir[0] != 0;
-}
-
-const char *tree_dir(const struct tree *t)
-{
-	return t->dir;
-}
-
-/* --- one job --- */
-
-int tree_make(struct tree *t, uint64_t token, int *ret_fd, struct err *err)
-{
-	char path[PATH_BYTES];
-
-	*ret_fd = -1;
-	if (!t->dir[0])
-		return 0;
-	group_path(t, token, "", path);
-	if (mkdir(path, 0755) < 0)
-		return err_sys(err, errno == EAGAIN ? E_LIMIT : E_IO, errno, "cgroup of the job");
-	*ret_fd = open(path, O_DIRECTORY | O_CLOEXEC | O_RDONLY);
-	if (*ret_fd >= 0)
-		return 0;
-	int errnum = errno;
-	rmdir(path);
-	return err_sys(err, errnum == EMFILE || errnum == ENFILE ? E_LIMIT : E_IO, errnum,
-	               "cgroup of the job");
-}
+/* --- groups --- */
 
 /* Groups that the processes made below theirs go first. */
 static bool group_remove(const char *path)
@@ -185,6 +155,126 @@ static bool group_remove(const char *path)
 	return rmdir(path) == 0 || errno == ENOENT;
 }
 
+/* Its directory goes too, if nothing is in it. */
+static void spare_drop(struct tree *t, size_t at)
+{
+	char path[PATH_BYTES];
+
+	group_path(t, t->spares[at].number, "", path);
+	close(t->spares[at].dir);
+	close(t->spares[at].events);
+	if (!t->spares[at].is_taken)
+		group_remove(path);
+	t->spares[at] = t->spares[--t->n_spares];
+}
+
+static struct spare *spare_of(struct tree *t, uint64_t group)
+{
+	for (size_t i = 0; i < t->n_spares; i++)
+		if (t->spares[i].number == group)
+			return &t->spares[i];
+	return NULL;
+}
+
+/* Nobody in it, nor in groups that its processes made: the kernel counts those too. */
+static bool spare_is_empty(const struct spare *s)
+{
+	char text[64];
+	struct stat st;
+	ssize_t n = pread(s->events, text, sizeof text - 1, 0);
+
+	text[n > 0 ? n : 0] = 0;
+	return strstr(text, "populated 0") && fstat(s->dir, &st) == 0 && st.st_nlink <= 2;
+}
+
+static int group_make(struct tree *t, uint64_t *ret_group, int *ret_fd, struct err *err)
+{
+	char path[PATH_BYTES];
+
+	do
+		group_path(t, ++t->last, "", path);
+	while (mkdir(path, 0755) < 0 && errno == EEXIST);
+	*ret_fd = open(path, O_DIRECTORY | O_CLOEXEC | O_RDONLY);
+	*ret_group = t->last;
+	if (*ret_fd >= 0)
+		return 0;
+	int errnum = errno;
+	rmdir(path);
+	*ret_group = 0;
+	return err_sys(err,
+	               errnum == EMFILE || errnum == ENFILE || errnum == EAGAIN ? E_LIMIT : E_IO,
+	               errnum, "cgroup of the job");
+}
+
+static void spare_keep(struct tree *t, uint64_t group, int dir)
+{
+	int events = openat(dir, "cgroup.events", O_RDONLY | O_CLOEXEC);
+
+	if (events >= 0)
+		t->spares[t->n_spares++] = (struct spare){ group, dir, events, true };
+}
+
+int tree_make(struct tree *t, uint64_t *ret_group, int *ret_fd, struct err *err)
+{
+	*ret_fd = -1;
+	*ret_group = 0;
+	if (!t->dir[0])
+		return 0;
+	for (size_t i = 0; i < t->n_spares; i++)
+		if (!t->spares[i].is_taken) {
+			t->spares[i].is_taken = true;
+			*ret_group = t->spares[i].number;
+			*ret_fd = t->spares[i].dir;
+			return 0;
+		}
+	int rc = group_make(t, ret_group, ret_fd, err);
+	if (rc == 0 && t->n_spares < SPARE_MAX)
+		spare_keep(t, *ret_group, *ret_fd);
+	return rc;
+}
+
+void tree_made(struct tree *t, int fd)
+{
+	for (size_t i = 0; i < t->n_spares; i++)
+		if (t->spares[i].dir == fd)
+			return;
+	if (fd >= 0)
+		close(fd);
+}
+
+void tree_begin(struct tree *t, uint64_t incarnation)
+{
+	t->last = incarnation << 32;
+}
+
+void tree_drop_spares(struct tree *t)
+{
+	for (size_t i = t->n_spares; i-- > 0;)
+		spare_drop(t, i);
+}
+
+void tree_close(struct tree *t)
+{
+	if (!t)
+		return;
+	tree_drop_spares(t);
+	if (t->dir[0])
+		rmdir(t->dir);
+	tree_scan_done(&t->scan);
+	free(t->keeper);
+	free(t);
+}
+
+bool tree_has_groups(const struct tree *t)
+{
+	return t->dir[0] != 0;
+}
+
+const char *tree_dir(const struct tree *t)
+{
+	return t->dir;
+}
+
 void tree_forget_scan(struct tree *t)
 {
 	t->is_scanned = false;
@@ -201,23 +291,41 @@ static struct tree_scan *scan(struct tree *t)
 bool tree_is_gone(struct tree *t, const struct tree_of *of)
 {
 	char path[PATH_BYTES];
+	struct spare *s;
 
 	if (!t->dir[0])
 		return (of->pid == 0 || of->is_foreign) && tree_scan_count(scan(t), of) == 0;
-	group_path(t, of->token, "", path);
-	if (!group_remove(path))
+	/* Of a former keeper: its groups were all killed, what was moved out of them still carries
+	 * the token. */
+	if (of->group == 0)
+		return tree_sweep(t) && tree_scan_count(scan(t), of) == 0;
+	s = spare_of(t, of->group);
+	if (s && spare_is_empty(s)) {
+		s->is_taken = false;
+		return true;
+	}
+	if (s)
 		return false;
-	/* What an operator moved out of the group of a former keeper still carries the token. */
-	return !of->is_foreign || tree_scan_count(scan(t), of) == 0;
+	group_path(t, of->group, "", path);
+	return group_remove(path);
 }
 
-static void group_signal(const struct tree *t, uint64_t token, int sig)
+/* It will be killed: it serves no other job. */
+static void spare_spoil(struct tree *t, uint64_t group)
+{
+	struct spare *s = spare_of(t, group);
+
+	if (s)
+		spare_drop(t, (size_t)(s - t->spares));
+}
+
+static void group_signal(const struct tree *t, uint64_t group, int sig)
 {
 	char path[PATH_BYTES], mark[32];
 	struct buf text;
 
-	group_path(t, token, "cgroup.procs", path);
-	snprintf(mark, sizeof mark, "/%016" PRIx64, token);
+	group_path(t, group, "cgroup.procs", path);
+	snprintf(mark, sizeof mark, "/%016" PRIx64, group);
 	buf_init(&text);
 	if (fs_read(path, SMALL_FILE * 16, &text, NULL) == 0)
 		for (const char *p = buf_str(&text); *p;) {
@@ -234,13 +342,13 @@ void tree_signal(struct tree *t, const struct tree_of *of, int sig)
 {
 	char path[PATH_BYTES];
 
-	if (t->dir[0]) {
-		group_path(t, of->token, "cgroup.kill", path);
+	if (t->dir[0] && of->group) {
+		spare_spoil(t, of->group);
+		group_path(t, of->group, "cgroup.kill", path);
 		if (sig != SIGKILL || !file_put(path, "1"))
-			group_signal(t, of->token, sig);
-	}
-	if (t->dir[0] && !of->is_foreign)
+			group_signal(t, of->group, sig);
 		return;
+	}
 	t->is_scanned = false;
 	for (int round = 0; round < 4 && tree_scan_count(scan(t), of) > 0; round++) {
 		tree_scan_signal(scan(t), of, sig);
@@ -250,7 +358,7 @@ void tree_signal(struct tree *t, const struct tree_of *of, int sig)
 	}
 }
 
-bool tree_was_oom(struct tree *t, uint64_t token)
+bool tree_was_oom(struct tree *t, uint64_t group)
 {
 	char path[PATH_BYTES];
 	struct buf text;
@@ -259,31 +367,35 @@ bool tree_was_oom(struct tree *t, uint64_t token)
 	if (!t->dir[0])
 		return false;
 	buf_init(&text);
-	group_path(t, token, "memory.events", path);
+	group_path(t, group, "memory.events", path);
 	if (fs_read(path, SMALL_FILE, &text, NULL) == 0) {
 		const char *at = strstr(buf_str(&text), "oom_kill ");
 		oom = at && strtol(at + 9, NULL, 10) > 0;
 	}
+	spare_spoil(t, group); /* it goes on counting */
 	buf_done(&text);
 	return oom;
 }
 
-void tree_sweep(struct tree *t, bool (*is_known)(void *ctx, uint64_t token), void *ctx)
+bool tree_sweep(struct tree *t)
 {
 	char path[PATH_BYTES];
 	struct dirent *e;
+	bool is_clear = true;
 	DIR *d = t->dir[0] ? opendir(t->dir) : NULL;
 
 	while (d && (e = readdir(d))) {
 		char *end;
-		uint64_t token = strtoull(e->d_name, &end, 16);
-		if (e->d_type != DT_DIR || *end || strlen(e->d_name) != 16 || is_known(ctx, token))
+		uint64_t group = strtoull(e->d_name, &end, 16);
+		if (e->d_type != DT_DIR || *end || strlen(e->d_name) != 16 ||
+		    group >> 32 == t->last >> 32)
 			continue;
-		group_path(t, token, "cgroup.kill", path);
+		group_path(t, group, "cgroup.kill", path);
 		file_put(path, "1");
-		group_path(t, token, "", path);
-		group_remove(path);
+		group_path(t, group, "", path);
+		is_clear &= group_remove(path);
 	}
 	if (d)
 		closedir(d);
+	return is_clear;
 }

@@ -1,7 +1,8 @@
 /* tree.h — all processes that came from one job, whatever they did to get away.
  *
- * With a writable cgroup v2: a fresh group per job (a group that was killed once kills
- * those born into it later). Without: those that descend from the job's first process,
+ * With a writable cgroup v2: a group per job. One that its job left empty by itself serves the
+ * next job; one that was killed never does (it kills those born into it later). Without: those
+ * that descend from the job's first process,
  * share its session, or carry its token in their environment; the keeper is their
  * subreaper, so that whoever is orphaned becomes its child.
  */
@@ -17,6 +18,7 @@ struct tree;
 
 struct tree_of {
 	uint64_t token;
+	uint64_t group;  /* of tree_make(); 0: of a former keeper */
 	pid_t pid;       /* the first process while it is not reaped; 0: gone */
 	pid_t session;   /* its number, also after it is gone */
 	bool is_foreign; /* of a former keeper: may be anywhere below pid 1 */
@@ -28,19 +30,27 @@ void tree_close(struct tree *t); /* removes the keeper's group if empty; NULL is
 bool tree_has_groups(const struct tree *t);
 const char *tree_dir(const struct tree *t); /* "" without groups */
 
-/* Make a job's group: its directory's descriptor, the caller's; -1 without groups.
+/* A group for one job: its number (its directory's name, in hex) and its directory's
+ * descriptor, the tree's. 0 and -1 without groups.
  *   errors  E_LIMIT, E_FULL, E_IO */
-int tree_make(struct tree *t, uint64_t token, int *ret_fd, struct err *err);
+int tree_make(struct tree *t, uint64_t *ret_group, int *ret_fd, struct err *err);
+/* The job is born, or never will be: the descriptor is of no more use. */
+void tree_made(struct tree *t, int fd);
 
-/* Is nothing left of it? Its group is removed then. */
+/* Is nothing left of it? Its group is given back then. */
 bool tree_is_gone(struct tree *t, const struct tree_of *of);
 /* Send a signal to each process of it; SIGKILL to all at once where a group can. */
 void tree_signal(struct tree *t, const struct tree_of *of, int sig);
-bool tree_was_oom(struct tree *t, uint64_t token);
+bool tree_was_oom(struct tree *t, uint64_t group);
 /* What is known of /proc is of no use any more: call when processes may have changed. */
 void tree_forget_scan(struct tree *t);
-/* Kill and remove groups of no job that is_known() knows. */
-void tree_sweep(struct tree *t, bool (*is_known)(void *ctx, uint64_t token), void *ctx);
+/* Kill all there is in groups, and remove those that are empty: none of them is a job's of
+ * this keeper. False: something is left. */
+bool tree_sweep(struct tree *t);
+/* Before the first group: what tells this keeper's from those of others. */
+void tree_begin(struct tree *t, uint64_t incarnation);
+/* Before another program takes over: it knows the jobs' groups only. */
+void tree_drop_spares(struct tree *t);
 /* When a process began, in ticks since boot; 0: there is none. */
 uint64_t tree_pid_ticks(pid_t pid);
 
