@@ -29,6 +29,7 @@ struct conn {
 	bool greeted, fresh, accepts, news; /* news: the sorter is to be told */
 	bool drained;                       /* its broker gets no more work */
 	bool refuses;                       /* it sent a job back: nothing until new credit */
+	bool is_ending;                     /* and said that it is about to end */
 	uint64_t limit, resent, unsent;     /* totals; unsent: granted and given back */
 	uint32_t load_permille;
 	uint64_t *held; /* of the greeting */

@@ -50,6 +50,12 @@ int worker_beat(struct conn *c, const Sirdar__Beat *b)
 	if (!ledger_may_speak(w->peers.ledger, actor_mono_us(w->me)))
 		return 0;
 	worker_send_held(c, b->held, b->n_held, false);
+	/* What it sent back may have been a former session's: once a beat it is tried again. */
+	if (c->refuses && !c->is_ending) {
+		c->refuses = false;
+		c->news = true;
+		worker_touch(c);
+	}
 	ack.seq = b->seq;
 	ack.epoch = ledger_epoch(w->peers.ledger);
 	ack.unknown = mem_array(b->n_held + 1, sizeof *ack.unknown);
@@ -205,9 +211,10 @@ static void propose(struct conn *c, const struct lease *l, const Sirdar__Report 
 
 /* What is sent back is granted again at once: not there, or it would go to and fro until its
  * failures of machines are used up. The sorter hears of it before the job is back. */
-static void close_seat(struct conn *c, struct lease *l)
+static void close_seat(struct conn *c, struct lease *l, bool is_ending)
 {
 	l->given_back = true;
+	c->is_ending |= is_ending;
 	c->refuses = c->news = true;
 	worker_touch(c);
 }
@@ -220,7 +227,7 @@ int worker_reports(struct conn *c, const Sirdar__Reports *m)
 		c->w->f_reports++;
 		if (r->kind == RK_REJECTED && l &&
 		    !l->given_back) /* told again: not closed again */
-			close_seat(c, l);
+			close_seat(c, l, r->reason == RE_STOPPING);
 		if (r->kind == 0 || r->kind >= RK_COUNT)
 			ack(c, r->token, r->seq, E_INVALID);
 		else if (!l)
@@ -254,7 +261,7 @@ int worker_credit(struct conn *c, const Sirdar__Credit *m)
 	if (m->limit < c->limit)
 		return E_PROTOCOL; /* it only grows */
 	c->limit = m->limit;
-	c->refuses = false;
+	c->refuses = c->is_ending = false;
 	c->news = true;
 	worker_touch(c);
 	return 0;

@@ -75,6 +75,7 @@ int keeper_start(struct keeper *k, const Sirdar__KeeperStart *m, struct job **re
 	job->fence_kill_us = m->fence_kill_us ? m->fence_kill_us : 15 * US_PER_S;
 	job->deadline_us = m->deadline_us;
 	job->is_keep = m->server_lost_keep;
+	job->has_no_files = m->n_file == 0;
 	k->running++;
 	keeper_record_start(&k->journal, job);
 	k->is_sync_due = true;
@@ -213,7 +214,8 @@ static void finish(struct keeper *k, struct job *job)
 	if (job->pid)
 		map_remove(&k->pids, (uint64_t)job->pid, job->at);
 	job->state = end->lost ? JOB_LOST : JOB_ENDED;
-	launch_files_remove(k->files_dir, job->token);
+	if (!job->has_no_files)
+		launch_files_remove(k->files_dir, job->token);
 	k->running--;
 	log_debug("job.ended", "token=%016" PRIx64 " exit=%d lost=%d", job->token, end->exit_code,
 	          end->lost);

@@ -61,6 +61,7 @@ static int file_of(struct outputs *o, struct output *x)
 
 	if (x->file < 0) {
 		keeper_log_path(path, sizeof path, o->dir, x->job->token, x->number);
+		x->has_no_file = false;
 		x->file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | O_NOFOLLOW, 0600);
 	}
 	return x->file;
@@ -240,6 +241,7 @@ int output_open(struct outputs *o, struct output *x, int *ret_write, struct err 
 		return err_sys(err, E_IO, errno, "pipe of the output");
 	}
 	output_resume(o, x, fds[0]);
+	x->has_no_file = true;
 	*ret_write = fds[1];
 	return 0;
 }
@@ -261,6 +263,8 @@ void output_remove(struct outputs *o, const struct job *job)
 	char path[PATH_BYTES];
 
 	for (int stream = 1; stream <= 2; stream++) {
+		if ((stream == 1 ? &job->out : &job->err)->has_no_file)
+			continue;
 		keeper_log_path(path, sizeof path, o->dir, job->token, stream);
 		unlink(path);
 	}

@@ -25,6 +25,7 @@ static struct {
 	uint32_t session;
 	uint64_t limit, resent, unsent;
 	bool refuses; /* sent a job back: nothing until new credit */
+	bool is_ending;
 } seats[BROKERS];
 static uint32_t sessions;
 /* Incarnations, as the registrar knows them: after a restart whoever greets is fresh. */
@@ -322,7 +323,7 @@ void worker_hello(int b, uint64_t conn, uint32_t incarnation, const uint64_t *he
 	seats[b].conn = conn;
 	seats[b].session = ++sessions;
 	seats[b].limit = seats[b].resent = seats[b].unsent = 0;
-	seats[b].refuses = false;
+	seats[b].refuses = seats[b].is_ending = false;
 	clear_at[b] = 0;
 	tell_held(b, true, known[b] != incarnation, held, n);
 	known[b] = incarnation;
@@ -342,9 +343,8 @@ void worker_credit(int b, uint64_t conn, uint64_t limit)
 {
 	if (seats[b].conn != conn)
 		return;
-	/* What a former session sent back, told again to this one, leaves its limit as it is: while
-	 * faults go on that passes with a later job; a part has no other broker to go to. */
-	seats[b].refuses = seats[b].refuses && limit <= seats[b].limit && !(parts && healing);
+	seats[b].refuses = seats[b].refuses && limit <= seats[b].limit;
+	seats[b].is_ending &= seats[b].refuses;
 	seats[b].limit = limit;
 	tell_sorter(b, false);
 }
@@ -354,6 +354,10 @@ void worker_beat(int b, uint64_t conn, int64_t sent_us, const uint64_t *held, si
 	if (seats[b].conn != conn || !ledger_may_speak(server_ledger(), now_us + 1))
 		return;
 	tell_held(b, false, false, held, n);
+	if (seats[b].refuses && !seats[b].is_ending) {
+		seats[b].refuses = false;
+		tell_sorter(b, false);
+	}
 	struct down *d = down_new(b, DOWN_BEAT, 0, n);
 	d->us = sent_us;
 	for (size_t i = 0; i < n; i++)
@@ -379,6 +383,7 @@ void worker_report(int b, uint64_t conn, const struct report *r)
 #ifndef BUG_31 /* who sends back keeps its credit */
 	if ((r->end == AE_RETURN || r->end == AE_BACK) && !leases[at].given_back) {
 		leases[at].given_back = seats[b].refuses = true;
+		seats[b].is_ending |= r->end == AE_BACK;
 		tell_sorter(b, false);
 	}
 #endif
