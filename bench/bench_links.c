@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <time.h>
 
 #include "baseserver/instantiator.h"
@@ -78,7 +79,7 @@ static void fatal(void *ctx, const struct err *err)
 {
 	(void)ctx;
 	fprintf(stderr, "fatal: %s\n", err->text);
-	abort();
+	_exit(1);
 }
 
 static struct task *task_new(uint32_t id, int32_t step, int64_t n, const char *window)

@@ -41,7 +41,7 @@ struct output {
 	uint64_t dropped; /* in all */
 	uint64_t gap;     /* dropped since the last byte that was kept: no space */
 	bool is_capped;
-	bool has_no_file; /* for sure: it was never made */
+	bool has_no_file;         /* for sure: it was never made */
 	struct output *next_slow; /* those read by the clock, not when ready */
 	bool is_slow;
 };
@@ -58,7 +58,7 @@ struct job {
 	pid_t pid;          /* stays after the end */
 	uint64_t group;     /* of tree.h; 0: none, or a former keeper's */
 	uint64_t pid_ticks; /* 0: not asked */
-	bool has_no_files; /* for sure: it was given none */
+	bool has_no_files;  /* for sure: it was given none */
 	bool is_main_done, is_keep, is_foreign, is_fenced, is_hang_told, is_settling;
 	enum job_phase phase;
 	uint64_t grace_us, fence_kill_us, deadline_us;

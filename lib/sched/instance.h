@@ -91,7 +91,7 @@ struct instance {
 		uint16_t infra; /* infrastructure failures in this generation */
 		uint16_t parts; /* with IF_SPREAD: how many parts it has, 1..parts */
 	};
-	uint16_t flags;    /* enum inst_flag */
+	uint16_t flags; /* enum inst_flag */
 	uint8_t state, reason, origin, priority, intent;
 	uint8_t former; /* instance_former(): what a redo took back; 0: nothing, or granted since */
 	uint8_t marks;  /* the ledger's own; not stored */

@@ -26,7 +26,7 @@ struct row {
 struct keys {
 	char *path;
 	pthread_mutex_t mu; /* guards the rows: sessions look up while a SIGHUP reads anew */
-	struct row *rows; /* sorted by name */
+	struct row *rows;   /* sorted by name */
 	size_t n_rows;
 };
 
