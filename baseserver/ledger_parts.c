@@ -104,7 +104,7 @@ static bool node_outcome(struct ledger *l, struct inst_key key, uint8_t *ret_sta
 	const struct ltask *t = ledger_task_of(l, key.task);
 	const struct entry *whole = table_find(&l->table, part_key(key, 0), &index);
 	const struct entry *e = table_find(&l->table, key, &index);
-	struct instance was;
+	struct instance was = { 0 };
 
 	if (e && is_over(e))
 		was = e->inst;

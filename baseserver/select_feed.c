@@ -349,7 +349,7 @@ static bool walk_next(struct feed *f, struct item *ret)
 
 bool feed_next(struct feed *f, struct item *ret)
 {
-	if (f->order != FEED_BY_DATE_DESC || f->s->has_instances)
+	if (f->order != FEED_BY_DATE_DESC || !f->s || f->s->has_instances)
 		return walk_next(f, ret);
 	if (f->n_all == 0)
 		return false;

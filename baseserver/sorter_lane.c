@@ -367,8 +367,8 @@ static void retake(struct sorter *s, struct queue *q, int d)
 {
 	int32_t taken[SIDES] = { q->taken[0], q->taken[1] };
 
-	for (uint8_t side = 0; side < SIDES; side++) {
-		take(s, q, side, d * taken[side]);
+	for (int side = 0; side < SIDES; side++) {
+		take(s, q, (uint8_t)side, d * taken[side]);
 		q->taken[side] = taken[side];
 	}
 }

@@ -109,7 +109,7 @@ int my_ask_number(struct my_store *s, const char *table, int64_t *ret, struct er
 	va_start(ap, types);
 	int r = ask(s, table, &rows, err, text, types, ap);
 	va_end(ap);
-	if (r < 0)
+	if (r < 0 || !rows)
 		return r;
 	r = rows_step(rows, err);
 	if (r == 0)
