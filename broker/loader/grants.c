@@ -144,7 +144,12 @@ static void take_job(struct loader *l, const Sirdar__Job *grant, struct batch *b
 		return;
 	}
 	if (l->plugin->flags & RUNNER_INLINE_OK) {
-		if (loader_run_inline(j)) {
+		int r = loader_run_inline(j);
+		if (r == RUNNER_PROCESS) {
+			loader_start_process(l, j);
+			return;
+		}
+		if (r != RUNNER_THREAD) {
 			loader_job_ended(l, j);
 			return;
 		}

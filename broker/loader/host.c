@@ -366,7 +366,7 @@ static int host_spawn(const struct runner_job *pub, const struct runner_process 
 	struct job *j = job_of(pub);
 	const char *user;
 
-	if (pub->flags & RUNNER_JOB_INLINE || j->start || atomic_load(&j->is_cancelled))
+	if (j->start || atomic_load(&j->is_cancelled))
 		return RUNNER_E_STATE;
 	if (process->size < sizeof *process || !process->argv || !process->argv[0])
 		return spawn_refused(j, RUNNER_E_INVALID, "no command to start");
@@ -375,7 +375,7 @@ static int host_spawn(const struct runner_job *pub, const struct runner_process 
 		return spawn_refused(j, RUNNER_E_INVALID,
 		                     "this machine's policy does not let jobs run as that user");
 	if (!j->loader->keeper)
-		return spawn_refused(j, RUNNER_E_SYSTEM, "this runner has no jobkeeper");
+		return spawn_refused(j, RUNNER_E_INVALID, "this runner promised to start no process");
 	return start_make(j, process, user);
 }
 

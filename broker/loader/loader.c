@@ -340,8 +340,7 @@ static int open_all(struct loader *l, struct err *err)
 	ev_prepare_start(l->loop, &l->round);
 	ev_async_start(l->loop, &l->bell);
 	watch_broker(l);
-	/* A runner whose jobs never block has no processes either. */
-	if (l->plugin->flags & RUNNER_INLINE_OK)
+	if (l->plugin->flags & RUNNER_NO_PROCESS)
 		return loader_open_link(l, err);
 	return loader_open_keeper(l, err);
 }

@@ -103,7 +103,9 @@ void loader_cancel(struct loader *l, struct job *j); /* tell an in-process job t
 
 /* run.c */
 void loader_run_job(struct job *j);                     /* on a job thread */
-bool loader_run_inline(struct job *j);                  /* false: it wants a thread */
+/* Prepare and execute here and now. RUNNER_THREAD: it wants a thread; RUNNER_PROCESS: its
+ * process is to be started; else it is over. */
+int loader_run_inline(struct job *j);
 void loader_take_done(struct loader *l);                /* what the pool gave back */
 void loader_job_ended(struct loader *l, struct job *j); /* j->result and kin are final */
 

@@ -29,7 +29,8 @@ enum { KILLED_BY_FENCE = 2 };
 
 /* --- ends ------------------------------------------------------------------------- */
 
-/* The process is over; the runner's finish() has the last word, on a thread. */
+/* The process is over; the runner's finish() has the last word, on a thread unless it says that
+ * it never blocks. */
 static void process_over(struct loader *l, struct job *j)
 {
 	if (j->phase == JOB_ENDED || j->phase == JOB_ACKED)
@@ -47,8 +48,11 @@ static void process_over(struct loader *l, struct job *j)
 		return; /* on its way already */
 	if (!j->is_adopted && RUNNER_HAS(l->plugin, struct runner_plugin, finish)) {
 		j->stage = STAGE_FINISH;
-		pool_push(l->pool, j, j, 1);
-		return;
+		if (!(l->plugin->flags & RUNNER_INLINE_OK)) {
+			pool_push(l->pool, j, j, 1);
+			return;
+		}
+		loader_run_job(j);
 	}
 	loader_job_ended(l, j);
 }

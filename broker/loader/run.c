@@ -105,18 +105,18 @@ void loader_run_job(struct job *j)
 	j->ended_us = wall_us();
 }
 
-bool loader_run_inline(struct job *j)
+int loader_run_inline(struct job *j)
 {
 	j->pub.flags |= RUNNER_JOB_INLINE;
 	j->started_us = wall_us();
 	j->answer = advance(j);
 	j->pub.flags &= ~RUNNER_JOB_INLINE;
-	if (j->answer == RUNNER_THREAD)
-		return false;
+	if (j->answer == RUNNER_THREAD || (j->answer == RUNNER_PROCESS && j->start))
+		return j->answer;
 	finish(j);
 	settle(j);
 	j->ended_us = wall_us();
-	return true;
+	return RUNNER_DONE;
 }
 
 /* --- back on the session thread --------------------------------------------------- */

@@ -123,6 +123,10 @@ static void ship_stream(struct loader *l, struct job *j, int stream)
 	if (log->in_flight || log->is_over || !l->link || !link_is_up(l->link) ||
 	    l->log_flight >= FLIGHT_BYTES_MAX)
 		return;
+	if (j->is_process && is_ended(j) && log->size == 0 && log->acked == 0) {
+		log->is_over = true; /* there never was any: not even a file */
+		return;
+	}
 	if (!l->chunk)
 		l->chunk = mem_new(CHUNK_BYTES_MAX);
 	m.data.data = l->chunk;

@@ -124,10 +124,9 @@ static const char *read_what(const struct runner_job *job, struct shell_job *s)
 }
 
 /* `secrets`: names, separated by spaces or commas; each becomes a file. */
-static const char *read_secrets(const struct runner_job *job, struct shell_job *s)
+static const char *read_secret_names(const struct runner_job *job, struct shell_job *s)
 {
 	char *list = param_copy(host, job, "secrets");
-	char name[160];
 	int r = 0;
 
 	if (!list)
@@ -140,8 +139,14 @@ static const char *read_secrets(const struct runner_job *job, struct shell_job *
 	free(list);
 	if (r < 0)
 		return "out of memory";
-	if (s->secret_names.n > SECRETS_MAX)
-		return "too many secrets";
+	return s->secret_names.n > SECRETS_MAX ? "too many secrets" : NULL;
+}
+
+/* The server is asked for them, which takes a while. */
+static const char *read_secrets(const struct runner_job *job, struct shell_job *s)
+{
+	char name[160];
+
 	for (size_t i = 0; i < s->secret_names.n; i++) {
 		snprintf(name, sizeof name, "secret.%s", s->secret_names.at[i]);
 		s->secrets[i] = param_copy(host, job, name);
@@ -166,7 +171,7 @@ static int shell_prepare(void *self, const struct runner_job *job, struct runner
 	if (!wrong)
 		wrong = environment_make(host, job, &s->env);
 	if (!wrong)
-		wrong = read_secrets(job, s);
+		wrong = read_secret_names(job, s);
 	if (wrong)
 		return refuse(result, wrong);
 	s->directory = param_copy(host, job, "directory");
@@ -199,6 +204,15 @@ static int shell_execute(void *self, void *state, const struct runner_job *job,
                          struct runner_result *result)
 {
 	struct shell_job *s = state;
+	const char *wrong;
+
+	(void)self;
+	/* The server is asked for secrets, a directory service perhaps for users. */
+	if (job->flags & RUNNER_JOB_INLINE && (s->secret_names.n || s->user || job->run_as[0]))
+		return RUNNER_THREAD;
+	wrong = read_secrets(job, s);
+	if (wrong)
+		return refuse(result, wrong);
 	struct runner_process process = {
 		.size = sizeof process,
 		.n_files = s->n_files,
@@ -209,8 +223,6 @@ static int shell_execute(void *self, void *state, const struct runner_job *job,
 		.files = s->files,
 	};
 
-	(void)self;
-	(void)result;
 	/* A refusal's reason and verdict are in the result already. */
 	int r = host->spawn(job, &process);
 
@@ -237,6 +249,7 @@ static const struct runner_plugin plugin = {
 	.abi_minor = RUNNER_ABI_MINOR,
 	.name = "shell",
 	.version = "1.0",
+	.flags = RUNNER_INLINE_OK,
 	.open = shell_open,
 	.close = shell_close,
 	.prepare = shell_prepare,

@@ -65,6 +65,7 @@ extern "C" {
 /* Flags of a plugin. */
 #define RUNNER_INLINE_OK   1u /* prepare, execute and finish never block (see RUNNER_THREAD) */
 #define RUNNER_WORK_REMOTE 2u /* the work is done elsewhere and outlives this machine */
+#define RUNNER_NO_PROCESS  4u /* never calls spawn(): its loader needs no jobkeeper */
 
 /* Flags of a job. */
 #define RUNNER_JOB_INLINE 1u /* this call may not block: answer RUNNER_THREAD instead */
