@@ -114,7 +114,7 @@ static int spawn(struct keeper *k, struct job *job, struct err *err)
 	if (rc == 0)
 		rc = tree_make(k->tree, &job->group, &fds.cgroup, err);
 	if (rc == 0)
-		rc = launch_run(job->launch, &fds, &job->pid, err);
+		rc = launch_run(job->launch, &fds, &job->pid, &job->started_us, err);
 	int own[] = { fds.out, fds.err };
 	for (size_t i = 0; i < 2; i++)
 		if (own[i] >= 0)
@@ -144,7 +144,7 @@ static void start_one(struct keeper *k, struct job *job)
 	launch_free(job->launch);
 	job->launch = NULL;
 	job->state = JOB_RUNNING;
-	job->started_us = job->end.started_us = clock_wall_us(&clock_machine);
+	job->end.started_us = job->started_us;
 	/* A group finds its processes itself; without, a next keeper must know whose pid it is. */
 	job->pid_ticks = tree_has_groups(k->tree) ? 0 : tree_pid_ticks(job->pid);
 	map_add(&k->pids, (uint64_t)job->pid, job->at);

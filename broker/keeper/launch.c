@@ -17,6 +17,7 @@
 
 #include "broker/keeper/launch_private.h"
 #include "util/alloc.h"
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
 
@@ -30,9 +31,10 @@
 #endif
 #endif
 
-/* What the child could not do, in memory that both see. */
+/* What the child did and could not do, in memory that both see. */
 struct verdict {
-	volatile int step; /* 0: exec happened */
+	volatile int64_t exec_us; /* wall, as its program began */
+	volatile int step;        /* 0: exec happened */
 	volatile int errnum;
 };
 enum step { STEP_NONE, STEP_SETUP, STEP_USER, STEP_LIMIT, STEP_CWD, STEP_EXEC };
@@ -59,6 +61,7 @@ BARE static _Noreturn void child_exec(const struct launch *l)
 {
 	int errnum = ENOENT;
 
+	verdict->exec_us = clock_wall_us(&clock_machine);
 	for (char **p = l->paths; *p; p++) {
 		execve(*p, l->argv, l->env);
 		if (errno != ENOENT && errno != ENOTDIR)
@@ -218,7 +221,7 @@ static int files_make(const struct launch *l, struct err *err)
 }
 
 int launch_run(const struct launch *l, const struct launch_fds *fds, pid_t *ret_pid,
-               struct err *err)
+               int64_t *ret_started_us, struct err *err)
 {
 	if (!verdict) {
 		void *p = mmap(NULL, sizeof *verdict, PROT_READ | PROT_WRITE,
@@ -236,6 +239,7 @@ int launch_run(const struct launch *l, const struct launch_fds *fds, pid_t *ret_
 		return err_sys(err, code_of((int)-pid), (int)-pid, "no new process");
 	if (verdict->step == STEP_NONE) {
 		*ret_pid = (pid_t)pid;
+		*ret_started_us = verdict->exec_us;
 		return 0;
 	}
 	waitpid((pid_t)pid, NULL, 0);

@@ -28,10 +28,12 @@ struct launch_fds {
 };
 
 /* Start it; the exec has happened when this returns 0.
+ *   ret_started_us  wall, when the child began its program: this call returns later, when the
+ *                   processor comes back from the child
  *   errors  E_LIMIT no process or descriptor left, E_NOMEM, E_FULL, E_IO;
  *           E_NOT_FOUND program or directory, E_FORBIDDEN, E_INVALID not a program */
 int launch_run(const struct launch *l, const struct launch_fds *fds, pid_t *ret_pid,
-               struct err *err);
+               int64_t *ret_started_us, struct err *err);
 
 /* Remove the files of a token. */
 void launch_files_remove(const char *files_dir, uint64_t token);

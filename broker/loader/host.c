@@ -375,7 +375,8 @@ static int host_spawn(const struct runner_job *pub, const struct runner_process 
 		return spawn_refused(j, RUNNER_E_INVALID,
 		                     "this machine's policy does not let jobs run as that user");
 	if (!j->loader->keeper)
-		return spawn_refused(j, RUNNER_E_INVALID, "this runner promised to start no process");
+		return spawn_refused(j, RUNNER_E_INVALID,
+		                     "this runner promised to start no process");
 	return start_make(j, process, user);
 }
 

@@ -102,7 +102,7 @@ void loader_send_credit(struct loader *l);
 void loader_cancel(struct loader *l, struct job *j); /* tell an in-process job to stop */
 
 /* run.c */
-void loader_run_job(struct job *j);                     /* on a job thread */
+void loader_run_job(struct job *j); /* on a job thread */
 /* Prepare and execute here and now. RUNNER_THREAD: it wants a thread; RUNNER_PROCESS: its
  * process is to be started; else it is over. */
 int loader_run_inline(struct job *j);

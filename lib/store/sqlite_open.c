@@ -16,6 +16,9 @@
 /* Pages of write-ahead log worth a checkpoint while idle: 1 MiB, some milliseconds. */
 #define WAL_PAGES_IDLE    256
 #define CACHE_BYTES_QUIET (8 << 20)
+/* The log an idle store needs, see reserve_log(). */
+#define WAL_BYTES_READY (2 * WAL_PAGES_IDLE * (4096 + 24))
+#define ZEROS_BYTES     (64 << 10)
 
 static const char pragmas[] =
 	"PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = OFF;"
@@ -57,6 +60,26 @@ static int on_wal(void *ctx, sqlite3 *db, const char *name, int pages)
 	return SQLITE_OK;
 }
 
+/* A sync of a file that grew writes its size too, through the file system's journal: 0.5 ms
+ * instead of 0.15 on the same disk. So the log is filled with zeros ahead, which SQLite takes
+ * for the end of the log (fileformat2.html, 4.3: salts that differ from the header's). */
+static void reserve_log(struct sqlite_store *s)
+{
+	static const char zeros[ZEROS_BYTES];
+	sqlite3_file *log = NULL;
+	sqlite3_int64 bytes = 0;
+	int rc = sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+
+	if (rc != SQLITE_OK || !log || !log->pMethods || log->pMethods->xFileSize(log, &bytes))
+		return; /* slower, no more */
+	while (rc == SQLITE_OK && bytes < WAL_BYTES_READY) {
+		rc = log->pMethods->xWrite(log, zeros, sizeof zeros, bytes);
+		bytes += (sqlite3_int64)sizeof zeros;
+	}
+	if (rc == SQLITE_OK)
+		log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
+}
+
 static int open_database(struct sqlite_store *s, struct err *err)
 {
 	char *path = mem_fmt("%s/sirdar.db", s->dir);
@@ -79,6 +102,8 @@ static int open_database(struct sqlite_store *s, struct err *err)
 		r = sqlite_load_register(s, err);
 	if (r == 0)
 		r = sqlite_migrate(s->db, clock_wall_us(&clock_machine), err);
+	if (r == 0)
+		reserve_log(s);
 	sqlite3_wal_hook(s->db, on_wal, s);
 	return r;
 }
