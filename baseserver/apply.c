@@ -14,80 +14,6 @@
 #include "util/err.h"
 #include "util/yaml.h"
 
-/* --- refusals ------------------------------------------------------------------------ */
-
-static void print_diag(const struct diag *d, struct buf *out)
-{
-	jw_object(out, NULL);
-	jw_text(out, "file", d->at.file ? d->at.file : "");
-	jw_number(out, "line", d->at.line);
-	jw_number(out, "column", d->at.column);
-	jw_text(out, "path", d->at.path ? d->at.path : "");
-	jw_text(out, "code", d->code);
-	jw_text(out, "message", d->message);
-	jw_text(out, "hint", d->hint);
-	jw_end_object(out);
-}
-
-static void print_diags(const struct diags *d, bool warnings, const char *key, struct buf *out)
-{
-	jw_list(out, key);
-	for (size_t i = 0; d->items && i < d->n; i++)
-		if (d->items[i].is_warning == warnings)
-			print_diag(&d->items[i], out);
-	jw_end_list(out);
-}
-
-static int refuse_diags(struct apply *a)
-{
-	const struct diag *first = NULL;
-	struct buf body;
-
-	for (size_t i = a->diags.n; i-- > 0;)
-		if (!a->diags.items[i].is_warning)
-			first = &a->diags.items[i];
-	int r = refuse(a->f, E_INVALID, "args.documents", first ? first->hint : NULL,
-	               "%s, line %d: %s%s", first ? first->at.file : "", first ? first->at.line : 0,
-	               first ? first->message : "not valid",
-	               a->diags.errors > 1 ? " (and more)" : "");
-	buf_init(&body);
-	jw_object(&body, NULL);
-	print_diags(&a->diags, false, "errors", &body);
-	jw_end_object(&body);
-	a->f->json = mem_str(buf_str(&body));
-	buf_done(&body);
-	return r;
-}
-
-/* --- reading --------------------------------------------------------------------------- */
-
-static int read_documents(struct apply *a)
-{
-	static const char *const keys[] = { "name", "text", NULL };
-
-	const struct jval *list = a->cmd->o.documents;
-
-	for (const struct jval *v = list ? list->first : NULL; v; v = v->next) {
-		const char *name = "document", *text = NULL;
-		int r = arg_object(v, "args.documents", keys, a->f);
-		if (r == 0)
-			r = arg_text(v, "args.documents", "name", 1000, &name, a->f);
-		if (r == 0)
-			r = arg_text(v, "args.documents", "text", YAML_BYTES_MAX, &text, a->f);
-		if (r < 0)
-			return r;
-		if (!text)
-			return refuse(a->f, E_INVALID, "args.documents", NULL,
-			              "args.documents: text is missing");
-		workflow_set_read(a->set, text, strlen(text), name, &a->diags);
-	}
-	if (a->diags.errors == 0 && list && workflow_set_count(a->set) == 0 &&
-	    workflow_set_calendars(a->set) == 0 && workflow_set_scopes(a->set) == 0)
-		return refuse(a->f, E_INVALID, "args.documents", NULL,
-		              "args.documents: there is no workflow and no calendar in them");
-	return a->diags.errors || apply_dependents(a) < 0 ? refuse_diags(a) : 0;
-}
-
 static int compile(struct apply *a)
 {
 	int64_t now = a->cmd->o.now_us / US_PER_S;
@@ -99,7 +25,7 @@ static int compile(struct apply *a)
 	a->world.set = a->set;
 	if (workflow_compile(a->set, &a->world.w, &a->diags, &a->tasks, &a->n) == 0)
 		return 0;
-	return refuse_diags(a);
+	return apply_refuse_diags(a);
 }
 
 /* --- what becomes different -------------------------------------------------------------- */
@@ -586,7 +512,7 @@ static int take_all(struct apply *a)
 	if (r == 0)
 		r = prune(a);
 	jw_end_list(&a->changes);
-	print_diags(&a->diags, true, "warnings", &a->changes);
+	apply_print_diags(&a->diags, true, "warnings", &a->changes);
 	return r;
 }
 
@@ -599,7 +525,7 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	f->json = NULL;
 	diags_init(&a.diags);
 	buf_init(&a.changes);
-	int r = read_documents(&a);
+	int r = apply_read(&a);
 	if (r == 0) {
 		r = compile(&a);
 		if (r == 0)

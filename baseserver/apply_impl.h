@@ -38,6 +38,11 @@ const struct yaml_node *apply_root(const char *text, size_t len, struct yaml_doc
                                    size_t *n);
 void apply_free_docs(struct yaml_doc **docs, size_t n);
 
+/* apply_read.c: the texts into the set. The first error is the refusal, all are in f->json. */
+int apply_read(struct apply *a);
+int apply_refuse_diags(struct apply *a);
+void apply_print_diags(const struct diags *d, bool warnings, const char *key, struct buf *out);
+
 /* apply_calendar.c */
 /* Documents of tasks whose calendar changes come into the set. */
 int apply_dependents(struct apply *a);

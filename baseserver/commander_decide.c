@@ -64,6 +64,17 @@ static uint16_t flags_of(const struct order *o)
 	                                                         : 0;
 }
 
+/* Only where there is something to mend: the ledger sees whether there are parts. */
+static struct verdict mend(const struct look *l, struct verdict v)
+{
+	if (l->it->key.part == 0 && !task_spreads(l->it->task->def))
+		return no(E_INVALID, "it has no parts");
+	if (l->state == ST_SUCC)
+		return leave(); /* all its parts are well */
+	v.mend = true;
+	return v;
+}
+
 static struct verdict redo(const struct look *l, bool kill)
 {
 	struct verdict v = propose(ASK_REDO);
@@ -80,7 +91,7 @@ static struct verdict redo(const struct look *l, bool kill)
 	v.kill_running = kill;
 	v.flags = flags_of(l->o);
 	v.priority = (uint8_t)l->o->priority;
-	return v;
+	return l->o->failed_parts ? mend(l, v) : v;
 }
 
 static struct verdict on_redo(const struct look *l)

@@ -44,6 +44,7 @@ struct order {
 	bool kill_downstream, leave_finished, stop_on_failure, off_plan, retire;
 	bool wait_running; /* redo: what runs is waited for */
 	bool old_body, detach;
+	bool failed_parts; /* redo: of what has parts, only those that ended badly */
 	enum { DEPEND_INSIDE, DEPEND_ALL, DEPEND_IGNORE } dependencies; /* of a backfill */
 	uint32_t grace_ms;
 	bool on_tasks; /* acts on definitions */
@@ -62,7 +63,7 @@ struct verdict {
 	bool is_new, runs;
 	uint8_t reason, origin, intent, priority;
 	uint16_t flags;
-	bool kill_running;
+	bool kill_running, mend;
 	int32_t part; /* of the key, where that is not the item's */
 	uint32_t grace_ms;
 	int64_t due;

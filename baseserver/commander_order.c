@@ -25,7 +25,8 @@ static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
 	[CK_OFFLINE] = { "selection", "detach" },
 	[CK_FREEZE] = { "selection" },
 	[CK_UNFREEZE] = { "selection" },
-	[CK_REDO] = { "selection", "mode", "scope", "running", "body", "priority", "params" },
+	[CK_REDO] = { "selection", "mode", "scope", "running", "body", "priority", "params",
+	              "failed_parts" },
 	[CK_BACKFILL] = { "selection", "parallel", "order", "dependencies", "finished", "running",
 	                  "priority", "stop_on_failure", "off_plan", "params" },
 	[CK_KILL] = { "selection", "grace_ms" },
@@ -58,8 +59,14 @@ static int parse_redo(struct order *o, struct refusal *f)
 	if ((r = arg_choice(o->args, "args", "mode", modes, &o->mode, f)) < 0 ||
 	    (r = arg_choice(o->args, "args", "scope", scopes, &o->scope, f)) < 0 ||
 	    (r = arg_choice(o->args, "args", "running", runnings, &running, f)) < 0 ||
-	    (r = arg_choice(o->args, "args", "body", bodies, &body, f)) < 0)
+	    (r = arg_choice(o->args, "args", "body", bodies, &body, f)) < 0 ||
+	    (r = arg_truth(o->args, "args", "failed_parts", &o->failed_parts, f)) < 0)
 		return r;
+	if (o->failed_parts && (running == 2 || o->mode != REDO_SELF))
+		return refuse(f, E_INVALID, "args.failed_parts",
+		              "mode: self, running: leave or wait",
+		              "args.failed_parts: with %s the parts that are well would run again",
+		              running == 2 ? "running: kill" : "a mode that takes downstream");
 	o->wait_running = running == 1;
 	if (body == 1)
 		return refuse(f, E_UNSUPPORTED, "args.body", "current",

@@ -273,6 +273,7 @@ static void fill(struct proposal *p, const struct cmd *cmd, const struct verdict
 	p->intent = v->intent;
 	p->priority = v->priority;
 	p->kill_running = v->kill_running;
+	p->mend = v->mend;
 	p->flags = v->flags;
 	p->grace_ms = v->grace_ms;
 	p->due = v->due;

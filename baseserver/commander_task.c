@@ -117,6 +117,46 @@ static void edited(struct letter *l, void *self)
 	commander_work(c, cmd);
 }
 
+/* None of its tasks is left but those that go now. */
+static bool all_go(const struct commander *c, const struct order *o, const char *workflow)
+{
+	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
+		if (t && !catalog_retired(t) && !order_selects(o, t->id) &&
+		    catalog_in_workflow(t, workflow, strlen(workflow)))
+			return false;
+	}
+	return true;
+}
+
+static void retire_document(const struct cmd *cmd, const struct document *d, struct edit *e)
+{
+	e->docs = mem_grow(e->docs, e->n_docs + 1, sizeof *e->docs);
+	e->docs[e->n_docs++] = (struct store_doc){ .kind = DOC_WORKFLOW,
+		                                   .id = d->id,
+		                                   .version = d->version + 1,
+		                                   .retired = true,
+		                                   .name = mem_str(d->name),
+		                                   .body = mem_strn(d->body, d->len),
+		                                   .body_len = d->len,
+		                                   .actor = mem_str(cmd->actor),
+		                                   .at_us = cmd->o.now_us };
+}
+
+/* A workflow goes with the last of its tasks. */
+static void retire_documents(const struct commander *c, const struct cmd *cmd, struct edit *e)
+{
+	for (size_t k = 0; k < c->n_documents; k++) {
+		const struct document *d = &c->documents[k];
+		bool touched = false;
+		for (size_t i = 0; i < cmd->o.sel.n_tasks && !touched && !d->retired; i++)
+			touched = catalog_in_workflow(catalog_task(&c->cat, cmd->o.sel.tasks[i]),
+			                              d->name, strlen(d->name));
+		if (touched && all_go(c, &cmd->o, d->name))
+			retire_document(cmd, d, e);
+	}
+}
+
 static struct edit *edit_of(struct commander *c, const struct cmd *cmd)
 {
 	struct edit *e = mem_new(sizeof *e);
@@ -132,6 +172,8 @@ static struct edit *edit_of(struct commander *c, const struct cmd *cmd)
 		e->tasks[e->n_tasks] = task_ref(t->def);
 		e->rows[e->n_tasks++] = row;
 	}
+	if (cmd->phase == PH_RETIRE)
+		retire_documents(c, cmd, e);
 	return e;
 }
 

@@ -359,6 +359,7 @@ void ledger_free(struct ledger *l)
 	pools_done(&l->pools);
 	free(l->parts.keys);
 	ledger_flows_done(l);
+	ledger_next_done(l);
 	free(l->dirty);
 	free(l->dirty_tasks);
 	free(l->events);

@@ -108,6 +108,8 @@ static bool takes_data(struct instance *i, enum state to, uint8_t kind)
 {
 	if (kind == ID_OUTPUTS)
 		return to == ST_SUCC;
+	if (kind == ID_NEXT)
+		return true;
 	i->flags |= IF_PARAMS;
 	return true;
 }

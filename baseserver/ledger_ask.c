@@ -352,7 +352,8 @@ void ledger_reset_for_redo(struct ledger *l, struct instance *i)
 	i->exit_code = 0;
 	i->started_us = i->ended_us = i->retry_at_us = 0;
 	i->intent = KI_NONE;
-	i->flags &= (uint16_t) ~(IF_FORCED | IF_DRY | IF_RUN_NOW | IF_STARTED | IF_KEEP | IF_MEND);
+	i->flags &= (uint16_t) ~(IF_FORCED | IF_DRY | IF_RUN_NOW | IF_STARTED | IF_KEEP | IF_MEND |
+	                         IF_NEXT);
 	ledger_due_again(l, i);
 }
 
@@ -380,8 +381,10 @@ static int on_ended(struct asked *a, uint64_t *ret_number)
 	i->ended_us = a->p->at_us ? a->p->at_us : a->l->now_us;
 	if (v.event == EV_FAIL_RETRY || v.event == EV_DEAD_RETRY)
 		i->retry_at_us = a->l->now_us + v.retry_after_us;
-	if (v.event == EV_DEAD_REDO)
+	if (v.event == EV_DEAD_REDO) {
+		ledger_take_next(a->l, i, a->p);
 		ledger_reset_for_redo(a->l, i);
+	}
 	if (v.event != EV_EXIT_OK)
 		return step(a, v.event, v.reason, ret_number);
 	if (a->p->branch && !a->p->note)
@@ -448,8 +451,16 @@ static int redo_running(struct asked *a, uint64_t *ret_number)
 	if (!a->p->kill_running)
 		return E_CONFLICT;
 	flags_asked(a);
+	if (a->p->priority)
+		a->e->inst.priority = a->p->priority;
+	struct instance *i = &a->e->inst;
+	bool dying = i->state == ST_WAITKILL || i->state == ST_KILLING;
 	a->p->intent = KI_REDO;
 	a->p->reason = RE_REDO;
+	if (i->state == ST_RUNNING || (dying && i->intent <= KI_REDO))
+		ledger_keep_next(a->l, i, a->p);
+	if (dying && i->intent == KI_REDO && a->p->data) /* asked once more, with others */
+		return step(a, EV_INTENT, RE_REDO, ret_number);
 	return on_kill(a, ret_number);
 }
 

@@ -155,6 +155,29 @@ void ledger_branch(struct ledger *l, struct ltask *t, struct proposal *p)
 	}
 }
 
+static bool was_left_out(const struct ltask *t)
+{
+	for (size_t i = 0; i < t->outcomes.len; i++)
+		if (t->outcomes.ranges[i].state == ST_SKIPPED &&
+		    t->outcomes.ranges[i].reason == RE_BRANCH)
+			return true;
+	return false;
+}
+
+void ledger_branches_restore(struct ledger *l)
+{
+	for (size_t i = 0; i < l->tasks_cap; i++) {
+		const struct ltask *t = l->tasks[i];
+		if (!t || !t->def || !was_left_out(t))
+			continue;
+		for (size_t k = 0; k < t->def->n_links; k++) {
+			struct ltask *p = ledger_task_of(l, t->def->links[k].parent);
+			if (p)
+				p->branched = true;
+		}
+	}
+}
+
 static bool is_child(const struct ledger *l, const struct ltask *t, const char *name, size_t len)
 {
 	for (size_t k = 0; k < t->n_children; k++) {

@@ -58,6 +58,56 @@ static void fill_wish(struct ledger *l, struct data_wish *w)
 	}
 }
 
+static char *next_remove(struct ledger *l, struct inst_key key)
+{
+	for (struct next_params **at = &l->next_params; *at; at = &(*at)->next) {
+		struct next_params *n = *at;
+		if (!inst_key_eq(n->key, key))
+			continue;
+		char *body = n->body;
+		*at = n->next;
+		free(n);
+		return body;
+	}
+	return NULL;
+}
+
+/* The kill carries them to the store; here they wait for its end, perhaps in the same batch. */
+void ledger_keep_next(struct ledger *l, struct instance *i, struct proposal *p)
+{
+	if (!p->data)
+		return;
+	struct next_params *n = mem_new(sizeof *n);
+	free(next_remove(l, i->key));
+	n->key = i->key;
+	n->body = mem_str(p->data);
+	n->next = l->next_params;
+	l->next_params = n;
+	p->data_kind = ID_NEXT;
+	i->flags |= IF_NEXT;
+}
+
+void ledger_take_next(struct ledger *l, const struct instance *i, struct proposal *p)
+{
+	if (!(i->flags & IF_NEXT))
+		return;
+	free(p->data);
+	p->data_kind = ID_PARAMS;
+	p->data = next_remove(l, i->key);
+	if (!p->data) /* the server has started since */
+		store_find_data(l->store, i->last_number, i->generation, ID_NEXT, &p->data, NULL);
+}
+
+void ledger_next_done(struct ledger *l)
+{
+	while (l->next_params) {
+		struct next_params *n = l->next_params;
+		l->next_params = n->next;
+		free(n->body);
+		free(n);
+	}
+}
+
 static void on_question(struct letter *letter, void *self)
 {
 	struct ledger *l = self;

@@ -55,6 +55,13 @@ struct parts_list {
 	size_t at, n, cap;
 };
 
+/* Parameters of a redo that waits for a kill; in the store they are the kill's ID_NEXT. */
+struct next_params {
+	struct next_params *next;
+	struct inst_key key;
+	char *body;
+};
+
 struct letters {
 	struct letter *head, **tail;
 };
@@ -73,6 +80,7 @@ struct ledger {
 	size_t tasks_cap;
 	struct pools pools;
 	struct parts_list parts;
+	struct next_params *next_params;
 	struct map flows; /* of a workflow -> task in it; of pipelines with `overlap: false` */
 
 	/* The batch since the last commit. */
@@ -164,8 +172,16 @@ bool ledger_part_may_start(struct ledger *l, struct inst_key key);
 /* A part of it begins anew: if the whole is over, so does that, and keeps the others. */
 void ledger_whole_again(struct ledger *l, struct inst_key key, uint64_t cause);
 
+/* ledger_data.c: the parameters in p, those of the generation after the kill that p asks for. */
+void ledger_keep_next(struct ledger *l, struct instance *i, struct proposal *p);
+/* That generation begins: p, of its first transition, gets them. */
+void ledger_take_next(struct ledger *l, const struct instance *i, struct proposal *p);
+void ledger_next_done(struct ledger *l);
+
 /* ledger_branch.c: p ended part 0 of t well, p->branch names its children that go on. */
 void ledger_branch(struct ledger *l, struct ltask *t, struct proposal *p);
+/* After a start: who has left children out before. */
+void ledger_branches_restore(struct ledger *l);
 /* What is wrong with the names, for a person; NULL: nothing. */
 char *ledger_branch_note(const struct ledger *l, const struct ltask *t, const char *branch);
 

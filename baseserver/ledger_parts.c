@@ -359,8 +359,11 @@ static void end_killed(struct ledger *l, uint32_t index, const struct tally *c)
 	struct instance *i = &table_at(&l->table, index)->inst;
 
 	if (i->intent == KI_REDO) {
+		struct proposal again = { 0 };
+		ledger_take_next(l, i, &again);
 		ledger_reset_for_redo(l, i);
-		ledger_change(l, index, EV_DEAD_REDO, RE_REDO, NULL);
+		ledger_change(l, index, EV_DEAD_REDO, RE_REDO, &again);
+		free(again.data);
 	} else if (c->succeeded == i->parts) {
 		ledger_change(l, index, EV_EXIT_OK, RE_EXIT, NULL);
 	} else {

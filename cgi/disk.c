@@ -46,7 +46,7 @@ static void names_load(struct disk *d)
 	} while (at.cursor[0] != '\0');
 	struct read_page page = { .limit = READ_ROWS_MAX };
 
-	read_docs(d->reader, DOC_BROKER, &page, broker_named, d->cgi->names, &at, NULL);
+	read_docs(d->reader, DOC_BROKER, true, &page, broker_named, d->cgi->names, &at, NULL);
 }
 
 static int reader_need(struct disk *d, struct err *err)

@@ -16,7 +16,7 @@ struct query {
 	struct read_task_filter filter;
 	char prefix[400];
 	uint32_t version, id;
-	bool children, plain;
+	bool children, plain, all; /* all: retired ones too */
 	enum store_doc_kind kind;
 };
 
@@ -32,18 +32,19 @@ static int docs_work(struct call *c, struct reader *r)
 	int code;
 
 	list_begin(c);
-	code = read_docs(r, q->kind, &q->list.page, doc_put, c, &q->list.answer, &c->err);
+	code = read_docs(r, q->kind, q->all, &q->list.page, doc_put, c, &q->list.answer, &c->err);
 	list_end(c, &q->list);
 	return code;
 }
 
 static int docs_get(struct call *c, enum store_doc_kind kind)
 {
-	static const char *const names[] = { "limit", "cursor", "order", NULL };
+	static const char *const names[] = { "limit", "cursor", "order", "all", NULL };
 	struct query *q = c->extra = mem_new(sizeof(*q));
 
 	q->kind = kind;
-	if (call_args_only(c, names) < 0 || list_args(c, &q->list, 100) < 0)
+	if (call_args_only(c, names) < 0 || list_args(c, &q->list, 100) < 0 ||
+	    call_arg_bool(c, "all", &q->all) < 0)
 		return c->err.code;
 	return call_read(c, docs_work);
 }
@@ -152,7 +153,8 @@ static int parameters_work(struct call *c, struct reader *r)
 {
 	struct query *q = c->extra;
 	struct scopes_put p = { .n = 0 };
-	int code = read_docs(r, DOC_SETTING, &q->list.page, scope_id, &p, &q->list.answer, &c->err);
+	int code = read_docs(r, DOC_SETTING, false, &q->list.page, scope_id, &p, &q->list.answer,
+	                     &c->err);
 
 	list_begin(c);
 	for (size_t i = 0; i < p.n && code == 0; i++)

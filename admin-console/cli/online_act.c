@@ -10,13 +10,13 @@
 static const struct act {
 	const char *name, *options;
 } acts[] = {
-	{ "redo", "msrbpa" }, { "backfill", "PoDFrpSOa" },
-	{ "kill", "g" },      { "force-success", "" },
-	{ "skip", "" },       { "enqueue", "" },
-	{ "test-run", "" },   { "declare-dead", "" },
-	{ "freeze", "" },     { "unfreeze", "" },
-	{ "priority", "p" },  { "run-now", "Oa" },
-	{ "online", "" },     { "offline", "d" },
+	{ "redo", "msrbpaf" }, { "backfill", "PoDFrpSOa" },
+	{ "kill", "g" },       { "force-success", "" },
+	{ "skip", "" },        { "enqueue", "" },
+	{ "test-run", "" },    { "declare-dead", "" },
+	{ "freeze", "" },      { "unfreeze", "" },
+	{ "priority", "p" },   { "run-now", "Oa" },
+	{ "online", "" },      { "offline", "d" },
 	{ "retire", "d" },
 };
 
@@ -57,6 +57,8 @@ static const struct act_option {
 	{ 'g', "grace-ms", "MS", "grace_ms", "from TERM to KILL", AS_NUMBER },
 	{ 'a', "param", "NAME=VALUE", "params", "a parameter of this run alone (repeatable)",
 	  AS_PAIR },
+	{ 'f', "failed-parts", NULL, "failed_parts", "of its parts only those that ended badly",
+	  AS_TRUE },
 	{ 'd', "detach", NULL, "detach", "online children no longer wait for these", AS_TRUE },
 };
 

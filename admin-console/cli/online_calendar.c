@@ -16,7 +16,7 @@ struct options {
 	struct words words;
 	const char *version, *name, *years;
 	struct ics_options ics;
-	bool dry_run, print;
+	bool dry_run, print, all;
 };
 
 static const struct argp_option show_options[] = {
@@ -60,6 +60,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'p':
 		q->print = true;
+		return 0;
+	case 'a':
+		q->all = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		words_add(&q->words, arg);
@@ -106,16 +109,20 @@ static void versions_print(const cJSON *items)
 
 int cmd_calendar_list(struct cli *cli, int argc, char **argv)
 {
-	static const struct argp_option none[] = { { 0 } };
+	static const struct argp_option own[] = { { "all", 'a', NULL, 0, "retired ones too", 0 },
+		                                  { 0 } };
 	struct options q = { 0 };
 	struct online o = { 0 };
 	cJSON *root = NULL;
-	int code = options_read(cli, none, argc, argv, &q, 0, 0);
+	int code = options_read(cli, own, argc, argv, &q, 0, 0);
 
 	if (code == CLI_OK)
 		code = online_open(cli, &o);
 	if (code == CLI_OK)
-		code = online_call(&o, "GET", "/api/v1/calendars?limit=500", NULL, &root);
+		code = online_call(&o, "GET",
+		                   q.all ? "/api/v1/calendars?limit=500&all=true"
+		                         : "/api/v1/calendars?limit=500",
+		                   NULL, &root);
 	if (root && cli->json)
 		code = print_json(json_get(root, "items"));
 	else if (root)

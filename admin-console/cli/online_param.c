@@ -48,7 +48,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* The document as the server has it, in a set with nothing else; an empty set: none. */
-static int document_read(struct online *o, const char *project, struct workflow_set *set)
+static int document_read(struct online *o, const char *project, struct workflow_set *set,
+                         long long *ret_version)
 {
 	char *name = mem_fmt("parameters%s%s", *project ? "/" : "", project);
 	cJSON *page = NULL;
@@ -60,8 +61,10 @@ static int document_read(struct online *o, const char *project, struct workflow_
 	cJSON_ArrayForEach(item, json_get(page, "items"))
 	{
 		const char *text = text_of(item, "document");
-		if (strcmp(text_of(item, "name"), name) == 0 &&
-		    workflow_set_read(set, text, strlen(text), name, &d) < 0)
+		if (strcmp(text_of(item, "name"), name) != 0)
+			continue;
+		*ret_version = number_of(item, "version");
+		if (workflow_set_read(set, text, strlen(text), name, &d) < 0)
 			code = cli_fail(CLI_REFUSED, "this program cannot read %s", name);
 	}
 	diags_done(&d);
@@ -156,7 +159,8 @@ static void print_document(const struct options *q, const struct workflow_scope 
 	}
 }
 
-static int send(struct online *o, const char *text)
+/* version: of the document as it was read; another meanwhile, and this is refused. */
+static int send(struct online *o, const char *text, long long version)
 {
 	cJSON *body = cJSON_CreateObject(), *answer = NULL;
 	cJSON *args = cJSON_AddObjectToObject(body, "args");
@@ -166,6 +170,7 @@ static int send(struct online *o, const char *text)
 	cJSON_AddStringToObject(body, "kind", "apply");
 	cJSON_AddStringToObject(d, "name", "parameters");
 	cJSON_AddStringToObject(d, "text", text);
+	cJSON_AddNumberToObject(d, "version", (double)version);
 	cJSON_AddItemToArray(list, d);
 	request_id_new(request_id);
 	cJSON_AddStringToObject(body, "request_id", request_id);
@@ -202,13 +207,14 @@ static int run(struct cli *cli, int argc, char **argv, enum what what)
 	struct options q = { .project = "", .wants_words = what != LIST };
 	struct workflow_set *set = workflow_set_new();
 	struct online o = { 0 };
+	long long version = 0; /* none */
 	struct buf text;
 
 	cli_parse(cli, &own, argc, argv, &q);
 	buf_init(&text);
 	int code = online_open(cli, &o);
 	if (code == CLI_OK)
-		code = document_read(&o, q.project, set);
+		code = document_read(&o, q.project, set, &version);
 	const struct workflow_scope *was = workflow_set_scopes(set) ? workflow_set_scope(set, 0)
 	                                                            : NULL;
 	if (code == CLI_OK && what == LIST) {
@@ -220,7 +226,7 @@ static int run(struct cli *cli, int argc, char **argv, enum what what)
 		code = check_words(&q, was, what == REMOVE);
 		if (code == CLI_OK) {
 			print_document(&q, was, what == REMOVE, &text);
-			code = send(&o, buf_str(&text));
+			code = send(&o, buf_str(&text), version);
 		}
 	}
 	buf_done(&text);

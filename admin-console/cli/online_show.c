@@ -181,6 +181,29 @@ int cmd_task_list(struct cli *cli, int argc, char **argv)
 	return end(&o, &q, code);
 }
 
+int cmd_workflow_list(struct cli *cli, int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		{ "all", 'a', NULL, 0, "retired ones too", 0 }, { 0 }
+	};
+	static const struct argp own = { .options = options, .parser = list_parse };
+	static const struct column columns[] = {
+		{ "name", 0 }, { "version", 0 }, { "retired", 0 }, { "actor", 0 }, { "at", 1 }
+	};
+	struct options q = { 0 };
+	struct online o = { 0 };
+
+	cli_parse(cli, &own, argc, argv, &q);
+	int code = q.words.n ? cli_fail(CLI_USAGE, "'%s' is one word too many", q.words.items[0])
+	                     : online_open(cli, &o);
+	if (code == CLI_OK)
+		code = list_show(&o,
+		                 q.all ? "/api/v1/workflows?limit=500&all=true"
+		                       : "/api/v1/workflows?limit=500",
+		                 true, "Workflow|>Version|Retired|By|At", columns);
+	return end(&o, &q, code);
+}
+
 int cmd_run_list(struct cli *cli, int argc, char **argv)
 {
 	static const struct column columns[] = { { "task", 0 },    { "run_date", 1 },

@@ -67,6 +67,7 @@ enum inst_flag {
 	IF_SPREAD = 512,   /* part 0: its parts do the work; it has no lease and holds no slot */
 	IF_KEEP = 1024,    /* part 0, before it is spread again: parts that are over stay so ... */
 	IF_MEND = 2048,    /* ... but for those that ended badly */
+	IF_NEXT = 4096,    /* its kill came with parameters (ID_NEXT): of the redo that follows */
 };
 
 /* Why a kill was asked, weakest first: a stronger one replaces a weaker, never back. */
@@ -104,6 +105,7 @@ enum inst_data {
 	ID_OUTPUTS, /* what the job gave out; with its success */
 	ID_PARAMS,  /* parameters of this generation, over all others */
 	ID_OWN,     /* parameters the instance was made with; they stay through redo */
+	ID_NEXT,    /* parameters of the next generation; with the kill that makes way for it */
 };
 
 /* One record of the ledger's stream. */

@@ -128,9 +128,9 @@ int read_links(struct reader *r, uint32_t task, bool children,
                int (*each)(void *ctx, const struct store_link *l), void *ctx, struct err *err);
 
 /* The newest version of each document of a kind, by id; bodies are empty here. */
-int read_docs(struct reader *r, enum store_doc_kind kind, const struct read_page *page,
-              int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct read_answer *ret,
-              struct err *err);
+int read_docs(struct reader *r, enum store_doc_kind kind, bool retired_too,
+              const struct read_page *page, int (*each)(void *ctx, const struct store_doc *d),
+              void *ctx, struct read_answer *ret, struct err *err);
 /* One document with its body: by name, or by id when `name` is NULL; version 0: the newest.
  * E_NOT_FOUND. */
 int read_doc(struct reader *r, enum store_doc_kind kind, const char *name, uint32_t id,

@@ -227,9 +227,9 @@ static void where_newest(struct reader *r, struct buf *q, enum store_doc_kind ki
 	         doc_table(kind));
 }
 
-int read_docs(struct reader *r, enum store_doc_kind kind, const struct read_page *page,
-              int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct read_answer *ret,
-              struct err *err)
+int read_docs(struct reader *r, enum store_doc_kind kind, bool retired_too,
+              const struct read_page *page, int (*each)(void *ctx, const struct store_doc *d),
+              void *ctx, struct read_answer *ret, struct err *err)
 {
 	struct row_sink sink = { .row = doc_row, .each.doc = each, .ctx = ctx, .kind = kind };
 	struct read_from from;
@@ -241,6 +241,8 @@ int read_docs(struct reader *r, enum store_doc_kind kind, const struct read_page
 	if (code < 0)
 		return code;
 	where_newest(r, &q, kind);
+	if (!retired_too)
+		buf_puts(&q, " AND retired = 0");
 	where_id(r, &q, page, &from);
 	return one_page(r, doc_table(kind), &q, order_by_id(page), &sink, page, "d", 1, ret, err);
 }

@@ -201,7 +201,7 @@ struct order_of {
 	struct look_of *keys; /* what it selects, as it was when asked */
 	size_t n_keys;
 	int mode, parallel;
-	bool kill_running, wait_running, leave_finished, may_stop;
+	bool kill_running, wait_running, leave_finished, may_stop, failed_parts;
 };
 void commands_reset(void);
 void commands_act(void);       /* somebody gives a random command */

@@ -359,6 +359,15 @@ static void check_back(const struct transition *tr, struct row *r)
 		                tr->inst.key.task, tr->session, r->backs);
 }
 
+/* C8: a redo that had to kill first begins with the parameters it was asked with. */
+static void check_params(const struct transition *tr, const struct row *r)
+{
+	if (tr->event == EV_DEAD_REDO && r->inst.flags & IF_NEXT &&
+	    (!tr->data || tr->data_kind != ID_PARAMS || !(tr->inst.flags & IF_PARAMS)))
+		break_invariant("C8", "task %u runs again without its parameters",
+		                tr->inst.key.task);
+}
+
 static void follow(const struct transition *tr, struct row *r)
 {
 	bool whole = tr->inst.flags & IF_SPREAD; /* its parts hold slots */
@@ -394,6 +403,7 @@ void check_record(const struct transition *tr)
 	if (tr->cause)
 		note("    by command %" PRIu64, tr->cause);
 	check_edge(tr, r);
+	check_params(tr, r);
 	if (tr->event == EV_GRANT)
 		check_grant(tr, r);
 	if (tr->event == EV_RETURN)

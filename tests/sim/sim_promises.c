@@ -202,7 +202,7 @@ static bool must_act(const struct order_of *o, const struct look_of *l)
 
 	switch (o->kind) {
 	case W_REDO:
-		return finished && o->mode != 2;
+		return finished && o->mode != 2 && !o->failed_parts;
 	case W_BACKFILL:
 		return none || (finished && !o->leave_finished);
 	case W_KILL:
@@ -311,7 +311,7 @@ static void check_dry(const struct order_of *o)
 {
 	int64_t want = 0;
 
-	if (o->kind != W_BACKFILL && !(o->kind == W_REDO && o->mode == 0))
+	if (o->failed_parts || (o->kind != W_BACKFILL && !(o->kind == W_REDO && o->mode == 0)))
 		return;
 	for (size_t i = 0; i < o->n_keys; i++) {
 		struct look_of now = promises_look(o->keys[i].key);

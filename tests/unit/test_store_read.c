@@ -410,9 +410,9 @@ static void documents_commands_and_the_audit_are_listed(void **state)
 	struct err err = { 0 };
 
 	fill_docs(w);
-	world_must(read_docs(r, DOC_WORKFLOW, &page, see_doc, &n, &answer, &err), &err);
+	world_must(read_docs(r, DOC_WORKFLOW, true, &page, see_doc, &n, &answer, &err), &err);
 	page.cursor = answer.cursor;
-	world_must(read_docs(r, DOC_WORKFLOW, &page, see_doc, &n, &answer, &err), &err);
+	world_must(read_docs(r, DOC_WORKFLOW, true, &page, see_doc, &n, &answer, &err), &err);
 	world_must(read_doc_versions(r, DOC_WORKFLOW, 2, see_doc, &n, &err), &err);
 	world_must(read_doc(r, DOC_WORKFLOW, "b", 0, 0, see_doc, &n, &err), &err);
 	world_must(read_doc(r, DOC_WORKFLOW, NULL, 1, 1, see_doc, &n, &err), &err);

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""What runs once more, and with what: parts, parameters, branches, versions. TAP."""
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Site, main, test, until  # noqa: E402
+
+START = "2026-03-01"
+DAY1 = "2026-03-01T00:00:00Z"
+
+
+def workflow(site, name, tasks, state="online", **more):
+    """Tasks of a day each, whose plan goes on: nothing of it is due by itself."""
+    head = {"workflow": name, "project": "again", "timezone": "UTC", "start_date": START,
+            "end_date": "2099-01-01", "state": state}
+    text = "".join(f"{k}: {v}\n" for k, v in head.items())
+    text += "defaults: {type: shell, cycle: day, catchup: {mode: none}}\ntasks:\n"
+    for task, body in tasks.items():
+        text += f"  {task}:\n" + "".join(f"    {line}\n" for line in body.strip().splitlines())
+    site.apply(text, name + ".yaml", **more)
+
+
+def script(text, params="", **more):
+    return (f"params:\n{params}  script: |\n" +
+            "".join(f"    {line}\n" for line in text.splitlines()) +
+            "".join(f"{k}: {v}\n" for k, v in more.items()))
+
+
+def first(task, **more):
+    return {"tasks": [f"again/{task}"], "dates": [START], **more}
+
+
+@test
+def a_redo_that_kills_first_runs_with_its_parameters(s):
+    file, gate = s.dir / "data" / "kills", s.dir / "data" / "kills-gate"
+    workflow(s, "kills", {"a": script(f"echo ${{day}} >> {file}\n"
+                                      f"while [ ! -e {gate} ]; do sleep 0.05; done",
+                                      params="  day: one\n")})
+    s.command("backfill", selection=first("kills/a"))
+    until("the first runs", lambda: file.exists() and file.read_text() == "one\n")
+    s.command_over(s.command("redo", selection=first("kills/a"), running="kill", priority=9,
+                             params={"day": "two"}))
+    until("the second has its own", lambda: file.read_text().split() == ["one", "two"], seconds=60)
+    gate.write_text("")
+    s.wait_state("again/kills/a", DAY1, "Succ", seconds=60)
+    assert s.instance("again/kills/a", DAY1)["priority"] == 9
+    s.command_over(s.command("redo", selection=first("kills/a")))
+    until("the next has the task's again",
+          lambda: file.read_text().split() == ["one", "two", "one"], seconds=60)
+
+
+@test
+def only_the_failed_parts_of_a_broadcast_run_again(s):
+    s.add_broker("b2")
+    file, good = s.dir / "data" / "parts", s.dir / "data" / "parts-good"
+    workflow(s, "parts", {"a": script(f'echo $SIRDAR_PART >> {file}\n'
+                                      f'[ $SIRDAR_PART = 1 -o -e {good} ]',
+                                      dispatch="broadcast", retry="{attempts: 1}"),
+                          "b": script("exit 0")})
+    s.command("backfill", selection=first("parts/a"))
+    s.command("backfill", selection=first("parts/b"))
+    s.wait_state("again/parts/a", DAY1, "StopSchedule", seconds=60)
+    assert sorted(file.read_text().split()) == ["1", "2"]
+    good.write_text("")
+    dry = s.command("redo", dry_run=True, selection=first("parts/a"), failed_parts=True)
+    assert dry["total"] == 1, dry
+    s.sirdar("redo", "again/parts/a", START, "--failed-parts", "--yes", "--wait")
+    s.wait_state("again/parts/a", DAY1, "Succ", seconds=60)
+    assert sorted(file.read_text().split()) == ["1", "2", "2"]
+    dry = s.command("redo", dry_run=True, selection=first("parts/a"), failed_parts=True)
+    assert dry["total"] == 0 and dry["unchanged"] == 1, dry
+    s.command("redo", selection=first("parts/a"), failed_parts=True, running="kill", expect=(400,))
+    s.wait_state("again/parts/b", DAY1, "Succ", seconds=60)
+    done = s.command_over(s.command("redo", selection=first("parts/b"), failed_parts=True))
+    assert done["failed"] == 1, done
+
+
+@test
+def a_branch_reopens_what_it_had_left_out_also_after_a_restart(s):
+    way = s.dir / "data" / "way"
+    way.write_text('["b"]')
+    workflow(s, "fork", {
+        "a": script(f'if [ -e {way} ]; then echo "sirdar:output branch=$(cat {way})"; fi'),
+        "b": script("exit 0", needs="[a]"), "c": script("exit 0", needs="[a]")})
+    s.command("backfill", selection={"workflow": "again/fork", "dates": [START]})
+    s.wait_state("again/fork/b", DAY1, "Succ", seconds=60)
+    s.wait_state("again/fork/c", DAY1, "Skipped", seconds=60)
+    s.base.restart(hard=True)
+    until("it is there again", s.up)
+    way.unlink()
+    s.command_over(s.command("redo", selection=first("fork/a")))
+    s.wait_state("again/fork/c", DAY1, "Succ", seconds=60)
+
+
+@test
+def of_two_who_change_the_same_document_the_later_is_refused(s):
+    s.sirdar("param", "set", "lake=east")
+    d = next(d for d in s.get("/api/v1/parameters")["items"] if d["name"] == "parameters")
+
+    def put(value, version, expect):
+        text = f"global:\n  lake: {value}\n"
+        return s.command("apply", expect=expect, documents=[
+            {"name": "p.yaml", "text": text, "version": version}])
+
+    put("north", d["version"], (202,))
+    until("it is so", lambda: "north" in s.sirdar("param", "list").stdout)
+    answer = put("south", d["version"], (409,))
+    assert "changed meanwhile" in str(answer), answer
+    assert "north" in s.sirdar("param", "list").stdout
+    put("south", 0, (409,))
+    s.sirdar("param", "set", "lake=west")
+    assert "west" in s.sirdar("param", "list").stdout
+
+
+@test
+def a_workflow_goes_out_of_the_lists_with_the_last_of_its_tasks(s):
+    workflow(s, "gone", {"a": script("exit 0"), "b": script("exit 0")})
+    names = lambda *more: s.sirdar("workflow", "list", *more).stdout  # noqa: E731
+    assert "again/gone" in names()
+    s.sirdar("retire", "again/gone/a", "--yes", "--wait")
+    assert "again/gone" in names()
+    s.sirdar("retire", "again/gone/b", "--yes", "--wait")
+    until("it is hidden", lambda: "again/gone" not in names())
+    assert "again/gone" in names("--all")
+    s.base.restart()
+    until("it is there again", s.up)
+    assert "again/gone" not in names()
+    workflow(s, "gone", {"a": script("exit 0")})
+    assert "again/gone" in names()
+
+
+if __name__ == "__main__":
+    sys.exit(main(lambda: Site("again").start()))
