@@ -98,6 +98,89 @@ static int mem_take_epoch(struct store *s, const char *who, uint32_t *ret_epoch,
 	return 0;
 }
 
+static int mem_lease(struct store *s, struct store_lease *ret, struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+
+	if (r < 0)
+		return r;
+	*ret = m->disk->lease;
+	ret->epoch = m->disk->epoch;
+	ret->number = m->disk->number;
+	return 0;
+}
+
+static int mem_take_lease(struct store *s, const struct store_lease *seen,
+                          const struct store_lease *mine, uint32_t *ret_epoch, struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	struct store_lease now;
+	int r = mem_lease(s, &now, err);
+
+	if (r < 0)
+		return r;
+	if (now.epoch != seen->epoch || now.beat != seen->beat || now.number != seen->number)
+		return err_set(err, E_CONFLICT, "%s leads, epoch %" PRIu32, now.who, now.epoch);
+	m->disk->lease = *mine;
+	m->disk->lease.beat = now.beat + 1;
+	m->disk->epoch++;
+	*ret_epoch = m->disk->epoch;
+	return 0;
+}
+
+static int mem_renew_lease(struct store *s, uint32_t epoch, struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+
+	if (r == 0)
+		r = prove(m, epoch, err);
+	if (r == 0)
+		m->disk->lease.beat++;
+	return r;
+}
+
+static int mem_give_lease(struct store *s, uint32_t epoch, struct err *err)
+{
+	int r = mem_renew_lease(s, epoch, err);
+
+	if (r == 0)
+		mem_of(s)->disk->lease.lease_ms = 0;
+	return r;
+}
+
+static int mem_show_node(struct store *s, const struct store_node *n, struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < m->disk->n_nodes; i++)
+		if (strcmp(m->disk->nodes[i].who, n->who) == 0) {
+			m->disk->nodes[i] = *n;
+			return 0;
+		}
+	m->disk->nodes = mem_grow(m->disk->nodes, m->disk->n_nodes + 1, sizeof *m->disk->nodes);
+	m->disk->nodes[m->disk->n_nodes++] = *n;
+	return 0;
+}
+
+/* Time does not pass in memory. */
+static int mem_each_node(struct store *s, int64_t max_age_us,
+                         int (*each)(void *ctx, const struct store_node *n), void *ctx,
+                         struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+
+	(void)max_age_us;
+	for (size_t i = 0; r == 0 && i < m->disk->n_nodes; i++)
+		r = each(ctx, &m->disk->nodes[i]);
+	return r;
+}
+
 static int mem_position(struct store *s, uint64_t *ret_number, uint32_t *ret_epoch, struct err *err)
 {
 	struct mem_store *m = mem_of(s);
@@ -412,6 +495,13 @@ const struct store_ops store_mem_ops = {
 	.open = mem_open,
 	.close = mem_close,
 	.take_epoch = mem_take_epoch,
+	.is_exclusive = true,
+	.lease = mem_lease,
+	.take_lease = mem_take_lease,
+	.renew_lease = mem_renew_lease,
+	.give_lease = mem_give_lease,
+	.show_node = mem_show_node,
+	.each_node = mem_each_node,
 	.position = mem_position,
 	.commit = mem_commit,
 	.idle = mem_idle,

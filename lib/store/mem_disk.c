@@ -292,6 +292,7 @@ struct mem_disk *mem_disk_copy(const struct mem_disk *d)
 
 	c->epoch = d->epoch;
 	c->number = d->number;
+	c->lease = d->lease;
 	mem_table_done(&c->live);
 	mem_table_done(&c->done);
 	mem_table_copy(&d->live, &c->live);
@@ -339,6 +340,7 @@ void mem_disk_unref(struct mem_disk *d)
 	free(d->items);
 	free(d->links);
 	free(d->outcomes);
+	free(d->nodes);
 	free(d->stats);
 	free(d);
 }

@@ -9,6 +9,9 @@ struct mem_disk {
 	unsigned refs;
 	uint32_t epoch;
 	uint64_t number, outcome_number;
+	struct store_lease lease; /* but epoch and number, which stand above */
+	struct store_node *nodes;
+	size_t n_nodes;
 	struct mem_table live, done;
 	struct transition *events; /* by number */
 	size_t n_events, cap_events;

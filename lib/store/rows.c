@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdio.h>
 
 #include "sched/measure.h"
 #include "store/store_impl.h"
@@ -389,4 +390,50 @@ int rows_stat(struct rows *r, struct store_stat *ret, struct err *err)
 		                    .count = (uint32_t)v[4],
 		                    .sum_us = v[5] };
 	return 0;
+}
+
+static int read_name(struct rows *r, int column, char *to, size_t cap, struct err *err)
+{
+	const char *text = NULL;
+	int code = rows_text(r, column, &text, err);
+
+	if (code == 0)
+		snprintf(to, cap, "%s", text);
+	return code;
+}
+
+int rows_lease(struct rows *r, struct store_lease *ret, struct err *err)
+{
+	static const struct range want[] = {
+		{ 0, UINT32_MAX }, { 0, INT64_MAX }, { 0, INT64_MAX },
+		{ 0, UINT32_MAX }, { 0, INT64_MAX }, { 0, INT64_MAX }
+	};
+	int64_t v[6] = { 0 };
+	int code = read_numbers(r, want, 6, v, err);
+
+	*ret = (struct store_lease){ .epoch = (uint32_t)v[0],
+		                     .beat = (uint64_t)v[1],
+		                     .number = (uint64_t)v[2],
+		                     .lease_ms = (uint32_t)v[3],
+		                     .since_us = v[4],
+		                     .renewed_us = v[5] };
+	if (code == 0)
+		code = read_name(r, 6, ret->who, sizeof ret->who, err);
+	if (code == 0)
+		code = read_name(r, 7, ret->address, sizeof ret->address, err);
+	return code;
+}
+
+int rows_node(struct rows *r, struct store_node *ret, struct err *err)
+{
+	static const struct range want[] = { { 0, INT64_MAX }, { INT64_MIN, INT64_MAX } };
+	int64_t v[2] = { 0 };
+	int code = read_numbers(r, want, 2, v, err);
+
+	*ret = (struct store_node){ .number = (uint64_t)v[0], .age_us = v[1] > 0 ? v[1] : 0 };
+	if (code == 0)
+		code = read_name(r, 2, ret->who, sizeof ret->who, err);
+	if (code == 0)
+		code = read_name(r, 3, ret->address, sizeof ret->address, err);
+	return code;
 }

@@ -56,6 +56,8 @@ int rows_action(struct rows *r, struct read_action *ret, struct err *err);
 int rows_event(struct rows *r, struct read_event *ret, struct err *err);
 int rows_outcome(struct rows *r, struct store_outcome *ret, struct err *err);
 int rows_stat(struct rows *r, struct store_stat *ret, struct err *err);
+int rows_lease(struct rows *r, struct store_lease *ret, struct err *err);
+int rows_node(struct rows *r, struct store_node *ret, struct err *err);
 
 #define INSTANCE_COLUMNS \
 	"job_status, task_id, curr_run_date, part, due, eff_due_us, created_us, started_us, " \
@@ -76,6 +78,7 @@ int rows_stat(struct rows *r, struct store_stat *ret, struct err *err);
 	"failed, `cursor`"
 #define ITEM_COLUMNS    "task_id, curr_run_date, part, code, text"
 #define ACTION_COLUMNS  "id, at_us, actor, action, object, detail"
+#define LEASE_COLUMNS   "epoch, beat, number, lease_ms, since_us, renewed_us, who, address"
 #define OUTCOME_COLUMNS "task_id, lo, hi, job_status, reason, generation"
 #define STAT_COLUMNS    "day, task_id, job_status, bucket, count, sum_us"
 #define EVENT_COLUMNS \

@@ -99,6 +99,16 @@ int sqlite_load_register(struct sqlite_store *s, struct err *err);
 int sqlite_know_cycles(struct sqlite_store *s, struct err *err);
 void sqlite_checkpoint(struct sqlite_store *s);
 
+int sqlite_lease(struct store *s, struct store_lease *ret, struct err *err);
+int sqlite_take_lease(struct store *s, const struct store_lease *seen,
+                      const struct store_lease *mine, uint32_t *ret_epoch, struct err *err);
+int sqlite_renew_lease(struct store *s, uint32_t epoch, struct err *err);
+int sqlite_give_lease(struct store *s, uint32_t epoch, struct err *err);
+int sqlite_show_node(struct store *s, const struct store_node *n, struct err *err);
+int sqlite_each_node(struct store *s, int64_t max_age_us,
+                     int (*each)(void *ctx, const struct store_node *n), void *ctx,
+                     struct err *err);
+
 int sqlite_commit(struct store *s, const struct store_batch *b, struct err *err);
 int sqlite_write_docs(struct sqlite_store *s, const struct store_batch *b, struct err *err);
 

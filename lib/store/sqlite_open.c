@@ -149,6 +149,39 @@ static int sqlite_open(const char *dir, struct store **ret_store, struct err *er
 	return 0;
 }
 
+/* Read-only, beside the writer, whoever that is; nothing is made and nothing changed. */
+static int sqlite_open_standby(const char *dir, struct store **ret_store, struct err *err)
+{
+	struct sqlite_store *s = mem_new(sizeof *s);
+	char *path = mem_fmt("%s/sirdar.db", dir);
+	int r = 0;
+
+	s->base.ops = &store_sqlite_ops;
+	s->lock_fd = -1;
+	s->dir = mem_str(dir);
+	map_init(&s->cycles);
+	int rc = sqlite3_open_v2(path, &s->db,
+	                         SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+	                         NULL);
+	if (rc == SQLITE_CANTOPEN)
+		r = err_set(err, E_NOT_FOUND, "%s is not there", path);
+	else if (rc != SQLITE_OK)
+		r = sql_fail(s->db, rc, path, err);
+	free(path);
+	if (r == 0) {
+		sqlite3_busy_timeout(s->db, 2000);
+		r = sqlite_check_schema(s->db, err);
+	}
+	if (r == 0)
+		r = sqlite_load_register(s, err);
+	if (r < 0) {
+		sqlite_close(&s->base);
+		return err_wrap(err, r, "store");
+	}
+	*ret_store = &s->base;
+	return 0;
+}
+
 void sqlite_checkpoint(struct sqlite_store *s)
 {
 	int in_log = 0, done = 0;
@@ -237,6 +270,14 @@ const struct store_ops store_sqlite_ops = {
 	.open = sqlite_open,
 	.close = sqlite_close,
 	.take_epoch = sqlite_take_epoch,
+	.is_exclusive = true,
+	.open_standby = sqlite_open_standby,
+	.lease = sqlite_lease,
+	.take_lease = sqlite_take_lease,
+	.renew_lease = sqlite_renew_lease,
+	.give_lease = sqlite_give_lease,
+	.show_node = sqlite_show_node,
+	.each_node = sqlite_each_node,
 	.position = sqlite_position,
 	.commit = sqlite_commit,
 	.idle = sqlite_idle,

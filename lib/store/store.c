@@ -8,23 +8,86 @@
 
 static const struct store_ops *const kinds[] = { &store_mem_ops, &store_sqlite_ops };
 
-int store_open(const char *url, struct store **ret_store, struct err *err)
+/* The verbs of the url's kind, and what follows its prefix. */
+static int ops_of(const char *url, const struct store_ops **ret_ops, const char **ret_rest,
+                  struct err *err)
 {
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
 		size_t len = strlen(kinds[i]->prefix);
 
-		if (strncmp(url, kinds[i]->prefix, len) == 0)
-			return kinds[i]->open(url + len, ret_store, err);
+		if (strncmp(url, kinds[i]->prefix, len) == 0) {
+			*ret_ops = kinds[i];
+			*ret_rest = url + len;
+			return 0;
+		}
 	}
 	if (strncmp(url, "mysql:", 6) == 0) {
-		const struct store_ops *ops = NULL;
-		int r = store_module_load("mysql", &ops, NULL, err);
-
-		return r < 0 ? r : ops->open(url + 6, ret_store, err);
+		*ret_rest = url + 6;
+		return store_module_load("mysql", ret_ops, NULL, err);
 	}
 	return err_set(
 		err, E_INVALID,
 		"store url '%s': want sqlite:DIRECTORY, mysql://USER@HOST/DATABASE or mem:", url);
+}
+
+int store_open(const char *url, struct store **ret_store, struct err *err)
+{
+	const struct store_ops *ops = NULL;
+	const char *rest = NULL;
+	int r = ops_of(url, &ops, &rest, err);
+
+	return r < 0 ? r : ops->open(rest, ret_store, err);
+}
+
+int store_open_standby(const char *url, struct store **ret_store, struct err *err)
+{
+	const struct store_ops *ops = NULL;
+	const char *rest = NULL;
+	int r = ops_of(url, &ops, &rest, err);
+
+	if (r < 0)
+		return r;
+	if (!ops->open_standby)
+		return err_set(err, E_UNSUPPORTED, "a store of kind %s serves one process",
+		               ops->prefix);
+	return ops->open_standby(rest, ret_store, err);
+}
+
+bool store_is_exclusive(const struct store *s)
+{
+	return s->ops->is_exclusive;
+}
+
+int store_lease(struct store *s, struct store_lease *ret, struct err *err)
+{
+	return s->ops->lease(s, ret, err);
+}
+
+int store_take_lease(struct store *s, const struct store_lease *seen,
+                     const struct store_lease *mine, uint32_t *ret_epoch, struct err *err)
+{
+	return s->ops->take_lease(s, seen, mine, ret_epoch, err);
+}
+
+int store_renew_lease(struct store *s, uint32_t epoch, struct err *err)
+{
+	return s->ops->renew_lease(s, epoch, err);
+}
+
+int store_give_lease(struct store *s, uint32_t epoch, struct err *err)
+{
+	return s->ops->give_lease(s, epoch, err);
+}
+
+int store_show_node(struct store *s, const struct store_node *n, struct err *err)
+{
+	return s->ops->show_node(s, n, err);
+}
+
+int store_each_node(struct store *s, int64_t max_age_us,
+                    int (*each)(void *ctx, const struct store_node *n), void *ctx, struct err *err)
+{
+	return s->ops->each_node(s, max_age_us, each, ctx, err);
 }
 
 void store_close(struct store *s)

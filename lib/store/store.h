@@ -103,6 +103,25 @@ struct store_stat {
 
 enum { STORE_STAT_UNRUN = -1 };
 
+/* The leader's row: who may write, and until when others must wait for it. Whoever waits sees
+ * (epoch, beat, number) stand still for lease_ms of its own monotonic clock; the instants are the
+ * holder's clock, for people. */
+struct store_lease {
+	uint32_t epoch;    /* 0: nobody has led yet */
+	uint64_t beat;     /* grows with each renewal */
+	uint64_t number;   /* the last transition committed; a commit proves life too */
+	uint32_t lease_ms; /* 0: given back */
+	int64_t since_us, renewed_us;
+	char who[128], address[160]; /* address: where brokers and the cgi find it */
+};
+
+/* A server that waits. */
+struct store_node {
+	char who[128], address[160];
+	uint64_t number; /* how far it follows */
+	int64_t age_us;  /* since it was heard, by the store's clock; not written */
+};
+
 /* One commit. Borrowed for the call. Images: each key at most once in live or done. */
 struct store_batch {
 	uint32_t epoch;
@@ -141,6 +160,29 @@ void store_close(struct store *s); /* NULL is fine */
 
 /* Become the writer: a new epoch, larger than any before. Others' commits fail after. */
 int store_take_epoch(struct store *s, const char *who, uint32_t *ret_epoch, struct err *err);
+
+/* ---- the lease (design: several servers, one leads) ---- */
+/* A store that does not lead: reads, shows itself, takes the lease. Of sqlite it is read-only,
+ * beside its one writer, and cannot take anything: store_open() is then the taking.
+ *
+ *   errors  E_NOT_FOUND sqlite: there is no database yet; E_UNSUPPORTED mem */
+int store_open_standby(const char *url, struct store **ret_store, struct err *err);
+/* Whether having it open (store_open()) is the lease already: no other process has it then. */
+bool store_is_exclusive(const struct store *s);
+int store_lease(struct store *s, struct store_lease *ret, struct err *err);
+/* Become the writer, if epoch, beat and number still are those of `seen`: who, address and
+ * lease_ms of `mine` are written. E_CONFLICT: somebody was faster, or lives. */
+int store_take_lease(struct store *s, const struct store_lease *seen,
+                     const struct store_lease *mine, uint32_t *ret_epoch, struct err *err);
+/* Prove the epoch so that those who wait see it. E_EPOCH. */
+int store_renew_lease(struct store *s, uint32_t epoch, struct err *err);
+/* Give it back: the next one need not wait. E_EPOCH. */
+int store_give_lease(struct store *s, uint32_t epoch, struct err *err);
+/* Show that this server waits; to be repeated. */
+int store_show_node(struct store *s, const struct store_node *n, struct err *err);
+/* Those shown within max_age_us, by name; older ones are forgotten. */
+int store_each_node(struct store *s, int64_t max_age_us,
+                    int (*each)(void *ctx, const struct store_node *n), void *ctx, struct err *err);
 
 /* The last committed transition number and the current epoch, read back. */
 int store_position(struct store *s, uint64_t *ret_number, uint32_t *ret_epoch, struct err *err);

@@ -16,6 +16,17 @@ struct store_ops {
 	int (*open)(const char *url_rest, struct store **ret_store, struct err *err);
 	void (*close)(struct store *s);
 	int (*take_epoch)(struct store *s, const char *who, uint32_t *ret_epoch, struct err *err);
+	bool is_exclusive; /* open means alone */
+	int (*open_standby)(const char *url_rest, struct store **ret_store, struct err *err);
+	int (*lease)(struct store *s, struct store_lease *ret, struct err *err);
+	int (*take_lease)(struct store *s, const struct store_lease *seen,
+	                  const struct store_lease *mine, uint32_t *ret_epoch, struct err *err);
+	int (*renew_lease)(struct store *s, uint32_t epoch, struct err *err);
+	int (*give_lease)(struct store *s, uint32_t epoch, struct err *err);
+	int (*show_node)(struct store *s, const struct store_node *n, struct err *err);
+	int (*each_node)(struct store *s, int64_t max_age_us,
+	                 int (*each)(void *ctx, const struct store_node *n), void *ctx,
+	                 struct err *err);
 	int (*position)(struct store *s, uint64_t *ret_number, uint32_t *ret_epoch,
 	                struct err *err);
 	int (*commit)(struct store *s, const struct store_batch *b, struct err *err);

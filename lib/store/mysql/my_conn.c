@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <mariadb/errmsg.h>
 #include <mariadb/mysqld_error.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,7 @@ void my_hang_up(struct my_store *s)
 	if (s->db)
 		mysql_close(s->db);
 	s->db = NULL;
+	s->silence_set = false;
 }
 
 int my_failure(MYSQL *db, const struct my_url *u, const char *what, bool *ret_over, struct err *err)
@@ -182,9 +184,28 @@ int my_connect(const struct my_url *u, MYSQL **ret, struct err *err)
 	return r;
 }
 
+int my_set_silence(MYSQL *db, uint32_t seconds, struct err *err)
+{
+	char text[100];
+	int n = snprintf(text, sizeof text, "SET SESSION wait_timeout = %u, net_read_timeout = %u",
+	                 seconds ? seconds : 28800, seconds ? seconds : 30);
+
+	return mysql_real_query(db, text, (unsigned long)n) == 0
+	               ? 0
+	               : err_set(err, E_AGAIN, "%s: %s", text, mysql_error(db));
+}
+
 int my_ready(struct my_store *s, struct err *err)
 {
-	return s->db ? 0 : my_connect(&s->url, &s->db, err);
+	int r = s->db ? 0 : my_connect(&s->url, &s->db, err);
+
+	if (r == 0 && s->silence_s && !s->silence_set) {
+		r = my_set_silence(s->db, s->silence_s, err);
+		s->silence_set = r == 0;
+		if (r < 0)
+			my_hang_up(s);
+	}
+	return r;
 }
 
 int my_run(struct my_store *s, const char *text, size_t len, struct err *err)

@@ -114,7 +114,30 @@ static int check_empty(struct my_store *s, struct err *err)
 	return r;
 }
 
-int my_migrate(struct my_store *s, struct err *err)
+/* Two servers that start at one instant would both change the schema. */
+static int lock_schema(struct my_store *s, struct err *err)
+{
+	int64_t got = 0;
+	int r = my_ask_number(s, "lock", &got, err,
+	                      "SELECT GET_LOCK(CONCAT('sirdar/', DATABASE()), ?)", "i",
+	                      (int64_t)s->url.timeout_s / 2);
+
+	if (r == 0 && !got)
+		r = err_set(err, E_BUSY, "database %s: another server is changing the schema",
+		            s->url.database);
+	return r;
+}
+
+static void unlock_schema(struct my_store *s)
+{
+	int64_t done;
+
+	if (s->db)
+		my_ask_number(s, "lock", &done, NULL,
+		              "SELECT RELEASE_LOCK(CONCAT('sirdar/', DATABASE()))", "");
+}
+
+static int migrate(struct my_store *s, struct err *err)
 {
 	size_t have = 0;
 	int r = check_empty(s, err);
@@ -125,5 +148,15 @@ int my_migrate(struct my_store *s, struct err *err)
 		r = applied(s, &have, err);
 	for (size_t n = have; n < store_mysql_schema_count && r == 0; n++)
 		r = apply(s, &store_mysql_schema[n], err);
+	return r;
+}
+
+int my_migrate(struct my_store *s, struct err *err)
+{
+	int r = lock_schema(s, err);
+
+	if (r == 0)
+		r = migrate(s, err);
+	unlock_schema(s);
 	return r;
 }

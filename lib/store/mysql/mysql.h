@@ -49,6 +49,8 @@ struct my_store {
 	int64_t *gone; /* ids of live rows that go */
 	size_t gone_cap;
 	int64_t days_ahead_us; /* when partitions are looked at again */
+	uint32_t silence_s; /* the database ends this connection when silent so long; 0: as usual */
+	bool silence_set;   /* it knows */
 };
 
 /* ---- my_conn.c ---- */
@@ -64,6 +66,7 @@ int my_failure(MYSQL *db, const struct my_url *u, const char *what, bool *ret_ov
                struct err *err);
 /* A connection to what the url names. */
 int my_connect(const struct my_url *u, MYSQL **ret, struct err *err);
+int my_set_silence(MYSQL *db, uint32_t seconds, struct err *err);
 /* Run one statement that gives no rows. */
 int my_run(struct my_store *s, const char *text, size_t len, struct err *err);
 /* Run a statement with values in place of its `?`, as sql_put(). */
@@ -102,6 +105,16 @@ int my_ask(struct my_store *s, const char *table, struct rows **ret, struct err 
 /* One number of one row; 0 for NULL, E_NOT_FOUND without a row. */
 int my_ask_number(struct my_store *s, const char *table, int64_t *ret, struct err *err,
                   const char *text, const char *types, ...);
+
+/* ---- my_lease.c ---- */
+int my_lease(struct store *s, struct store_lease *ret, struct err *err);
+int my_take_lease(struct store *s, const struct store_lease *seen, const struct store_lease *mine,
+                  uint32_t *ret_epoch, struct err *err);
+int my_renew_lease(struct store *s, uint32_t epoch, struct err *err);
+int my_give_lease(struct store *s, uint32_t epoch, struct err *err);
+int my_show_node(struct store *s, const struct store_node *n, struct err *err);
+int my_each_node(struct store *s, int64_t max_age_us,
+                 int (*each)(void *ctx, const struct store_node *n), void *ctx, struct err *err);
 
 /* ---- others ---- */
 int my_migrate(struct my_store *s, struct err *err);
