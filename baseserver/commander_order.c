@@ -68,9 +68,6 @@ static int parse_redo(struct order *o, struct refusal *f)
 		              "args.failed_parts: with %s the parts that are well would run again",
 		              running == 2 ? "running: kill" : "a mode that takes downstream");
 	o->wait_running = running == 1;
-	if (body == 1)
-		return refuse(f, E_UNSUPPORTED, "args.body", "current",
-		              "args.body: old is not carried out yet");
 	o->old_body = body == 1;
 	o->kill_running = o->kill_downstream = running == 2;
 	return 0;

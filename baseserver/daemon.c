@@ -135,6 +135,7 @@ static int make_core(struct daemon *d, struct err *err)
 		.window_us = p->commit_window_us,
 		.retry_us = 100 * US_PER_MS,
 		.epoch_us = p->epoch_ms * US_PER_MS,
+		.timezone = p->timezone,
 		.fatal = on_fatal,
 		.fatal_ctx = d,
 	};

@@ -22,7 +22,7 @@ static void slot_drop(void *slot)
 	tr->note = NULL;
 	free(tr->data);
 	tr->data = NULL;
-	if (tr->kind == TK_TASK)
+	if (tr->ref)
 		task_unref(tr->ref);
 	tr->ref = NULL;
 	free(tr->row);
@@ -349,6 +349,7 @@ void ledger_free(struct ledger *l)
 		if (!t)
 			continue;
 		task_unref(t->def);
+		ledger_forget_versions(t);
 		outcomes_done(&t->outcomes);
 		free(t->children);
 		free(t->takes);

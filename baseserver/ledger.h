@@ -32,6 +32,7 @@ struct ledger_settings {
 	int64_t window_us; /* longest a busy ledger delays a commit */
 	int64_t retry_us;  /* pause after a commit that failed for the moment */
 	int64_t epoch_us;  /* T_epoch: effects leave only so long after a proof */
+	const char *timezone; /* of tasks that say none; NULL: UTC */
 	void (*fatal)(void *ctx, const struct err *err); /* the process must end; may return */
 	void *fatal_ctx;
 };
@@ -114,6 +115,11 @@ void ledger_each_task(const struct ledger *l, void (*each)(void *ctx, const stru
 void ledger_each_instance(const struct ledger *l,
                           void (*each)(void *ctx, const struct instance *i, uint32_t slot),
                           void *ctx);
+
+/* The definition an instance is bound to: the one in force, unless it was granted before with
+ * another. Borrowed until the ledger works on; never NULL for a task that is. Thread: the
+ * ledger's. */
+const struct task *ledger_body(struct ledger *l, const struct instance *i);
 
 /* Every pool and quota that has a size or is taken of. */
 void ledger_each_pool(const struct ledger *l,

@@ -1,5 +1,7 @@
 /* One function per kind of proposal, chosen by a table. Each checks the proposal against
  * the instance as it is now; what it refuses changes nothing. */
+#include <string.h>
+
 #include "baseserver/ledger_impl.h"
 #include "rt/actor.h"
 #include "sched/attempt.h"
@@ -281,11 +283,10 @@ static int on_grant(struct asked *a, uint64_t *ret_number)
 		i->flags &= (uint16_t)~IF_SPREAD;
 		i->infra = 0;
 	}
+	ledger_bind(a->l, a->t, i, a->p);
 	i->attempt++;
 	i->token = a->l->next_token++;
 	i->broker = a->p->broker;
-	if (!(i->flags & IF_OLD_BODY))
-		i->version = a->t->def->version;
 	i->former = 0;
 	i->grace_ms = 0;
 	i->started_us = i->ended_us = 0;
@@ -364,7 +365,8 @@ static int on_ended(struct asked *a, uint64_t *ret_number)
 	if (stale(a))
 		return E_STALE;
 	struct instance *i = &a->e->inst;
-	struct attempt_verdict v = attempt_judge(a->t->def ? a->t->def : &nothing, i,
+	const struct task *body = ledger_body(a->l, i);
+	struct attempt_verdict v = attempt_judge(body ? body : &nothing, i,
 	                                         (enum attempt_end)a->p->end,
 	                                         (enum reason)a->p->reason, a->p->wait_us);
 	if (v.event == EV_NONE)
@@ -446,6 +448,17 @@ static void flags_asked(struct asked *a)
 	i->flags |= a->p->flags;
 }
 
+/* Once more as it ran: with a definition that is still to be had, by the same kind of runner. */
+static int old_body(const struct asked *a)
+{
+	const struct task *d = a->t->def, *was;
+
+	if (!(a->p->flags & IF_OLD_BODY) || !d || a->e->inst.version == d->version)
+		return 0;
+	was = ledger_version(a->l, a->t, a->e->inst.version);
+	return !was ? E_BODY_GONE : strcmp(was->type, d->type) != 0 ? E_BODY_TYPE : 0;
+}
+
 static int redo_running(struct asked *a, uint64_t *ret_number)
 {
 	if (!a->p->kill_running)
@@ -471,6 +484,9 @@ static int on_redo(struct asked *a, uint64_t *ret_number)
 	if (r < 0)
 		return r;
 	struct instance *i = &a->e->inst;
+	r = old_body(a);
+	if (r < 0)
+		return r;
 	if (state_holds_slot((enum state)i->state))
 		return redo_running(a, ret_number);
 	if (fsm_next((enum state)i->state, EV_REDO) == ST_NONE)

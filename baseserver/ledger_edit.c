@@ -86,6 +86,10 @@ void ledger_put_task(struct ledger *l, struct task *def, const struct store_task
 		if (since <= row->planned_through)
 			through = since - 1;
 	}
+	if (t->unfinished == 0)
+		ledger_forget_versions(t);
+	if (t->def && t->def->version != def->version && t->unfinished)
+		ledger_keep_version(t, t->def);
 	unlink_parents(l, t->def);
 	put_takes(l, t, def);
 	task_ref(def);

@@ -41,6 +41,8 @@ struct ltask {
 	uint64_t barrier;   /* number of the last change that can close a gate for it */
 	uint32_t *children; /* ids of tasks that link to it */
 	size_t n_children;
+	struct task **former; /* other versions that instances are bound to, counted; a cache */
+	size_t n_former;
 	int32_t slots;           /* instances that hold a slot */
 	struct pool_take *takes; /* each of them, by the definition in force */
 	size_t n_takes;
@@ -171,6 +173,14 @@ int ledger_spread(struct ledger *l, uint32_t index, const uint32_t *brokers, siz
 bool ledger_part_may_start(struct ledger *l, struct inst_key key);
 /* A part of it begins anew: if the whole is over, so does that, and keeps the others. */
 void ledger_whole_again(struct ledger *l, struct inst_key key, uint64_t cause);
+
+/* ledger_body.c: versions of definitions that are no longer in force. */
+/* NULL: it is gone, or does not compile. */
+const struct task *ledger_version(struct ledger *l, struct ltask *t, uint32_t version);
+void ledger_keep_version(struct ltask *t, struct task *def); /* takes a reference */
+void ledger_forget_versions(struct ltask *t);
+/* i is about to be granted: binds it, p->body is what it runs with where that is another. */
+void ledger_bind(struct ledger *l, struct ltask *t, struct instance *i, struct proposal *p);
 
 /* ledger_data.c: the parameters in p, those of the generation after the kill that p asks for. */
 void ledger_keep_next(struct ledger *l, struct instance *i, struct proposal *p);

@@ -74,6 +74,7 @@ struct proposal {
 	uint32_t grace_ms; /* KILL */
 	bool plan, kill_running, dry;
 	char *branch;       /* ENDED well: children that go on; owned by the letter; or NULL */
+	const struct task *body; /* GRANT: the ledger's own, borrowed */
 	bool mend;          /* REDO: only the parts that ended badly */
 	uint32_t n_brokers; /* SPREAD */
 	uint32_t *brokers;  /* owned by the letter */

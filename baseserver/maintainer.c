@@ -38,9 +38,10 @@ static void fold_instance(struct maintainer *m, const struct transition *tr)
 		index = watch_take(m, tr->slot);
 	watch_set_image(m, index, i);
 	struct watch *w = watch_at(m, index);
-	if (tr->event == EV_GRANT)
+	if (tr->event == EV_GRANT) {
 		watch_begin_lease(m, w, tr->session);
-	else if (tr->event == EV_STARTED)
+		watch_set_body(w, tr->ref ? tr->ref : maintainer_def(m, tr->inst.key.task));
+	} else if (tr->event == EV_STARTED)
 		w->granted_us = actor_mono_us(m->me);
 	else if (tr->event == EV_KILL || tr->event == EV_KILL_ACK)
 		w->kill_us = actor_mono_us(m->me);
@@ -102,7 +103,7 @@ void maintainer_lose(struct maintainer *m, struct watch *w)
 
 static void look_running(struct maintainer *m, struct watch *w, int64_t now)
 {
-	const struct task *d = maintainer_def(m, w->inst.key.task);
+	const struct task *d = watch_def(m, w);
 
 	if (w->lose_us <= now && w->inst.state != ST_HANGED) {
 		maintainer_lose(m, w);
@@ -222,6 +223,8 @@ static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 	watch_set_image(m, index, i);
 	struct watch *w = watch_at(m, index);
 	watch_begin_lease(m, w, 0);
+	if (state_holds_slot((enum state)i->state))
+		watch_set_body(w, ledger_body(m->ledger, i));
 #ifdef BUG_6 /* the clocks of leases do not start anew */
 	w->lose_us = actor_mono_us(m->me);
 #endif
@@ -260,6 +263,8 @@ void maintainer_free(struct maintainer *m)
 			task_unref(m->tasks[i]->def);
 			free(m->tasks[i]);
 		}
+	for (uint32_t i = 0; i < m->watches.used; i++)
+		task_unref(watch_at(m, i)->body);
 	slab_done(&m->watches);
 	map_done(&m->by_token);
 	heap_done(&m->times);

@@ -22,6 +22,7 @@ struct watch {
 	struct heap_node node; /* mono us of the next look */
 	struct instance inst;
 	uint32_t slot;
+	const struct task *body; /* what its attempt runs with, counted; NULL: as in force */
 	uint32_t session;     /* that has it, 0: none yet (after a restart) */
 	int64_t granted_us;   /* mono: the attempt's start as far as known */
 	int64_t lose_us;      /* mono: lost when not heard by then */
@@ -70,6 +71,9 @@ static inline struct watch *watch_at(const struct maintainer *m, uint32_t i)
 /* maintainer_watch.c */
 struct mtask *maintainer_task(struct maintainer *m, uint32_t id); /* made if needed */
 const struct task *maintainer_def(const struct maintainer *m, uint32_t task);
+/* What its attempt runs with; a later edit does not change that. */
+const struct task *watch_def(const struct maintainer *m, const struct watch *w);
+void watch_set_body(struct watch *w, const struct task *body);
 int64_t watch_expiry_us(const struct maintainer *m, const struct instance *i); /* wall */
 int64_t watch_grace_us(const struct maintainer *m, const struct watch *w);
 int64_t watch_next_look(const struct maintainer *m, const struct watch *w); /* mono */

@@ -27,6 +27,19 @@ const struct task *maintainer_def(const struct maintainer *m, uint32_t task)
 	return task < m->tasks_cap && m->tasks[task] ? m->tasks[task]->def : NULL;
 }
 
+const struct task *watch_def(const struct maintainer *m, const struct watch *w)
+{
+	return w->body ? w->body : maintainer_def(m, w->inst.key.task);
+}
+
+void watch_set_body(struct watch *w, const struct task *body)
+{
+	const struct task *was = w->body;
+
+	w->body = body ? task_ref(body) : NULL;
+	task_unref(was);
+}
+
 /* A wall time as a monotonic one, never further away than the recheck. */
 static int64_t mono_of_wall(const struct maintainer *m, int64_t wall_us)
 {
@@ -50,7 +63,7 @@ int64_t watch_expiry_us(const struct maintainer *m, const struct instance *i)
 
 int64_t watch_grace_us(const struct maintainer *m, const struct watch *w)
 {
-	const struct task *d = maintainer_def(m, w->inst.key.task);
+	const struct task *d = watch_def(m, w);
 
 	int64_t grace_us = w->inst.grace_ms ? w->inst.grace_ms * US_PER_MS : d ? d->grace_us : 0;
 
@@ -59,7 +72,7 @@ int64_t watch_grace_us(const struct maintainer *m, const struct watch *w)
 
 int64_t watch_next_look(const struct maintainer *m, const struct watch *w)
 {
-	const struct task *d = maintainer_def(m, w->inst.key.task);
+	const struct task *d = watch_def(m, w);
 	int64_t at = w->lose_us;
 
 	switch ((enum state)w->inst.state) {
@@ -114,6 +127,7 @@ void watch_drop(struct maintainer *m, uint32_t index)
 	if (w->inst.token)
 		map_remove(&m->by_token, w->inst.token, index);
 	m->by_slot[w->slot] = SLAB_NONE;
+	watch_set_body(w, NULL);
 	slab_give(&m->watches, index);
 }
 

@@ -361,12 +361,17 @@ static void load_task(void *ctx, const struct ledger_task *t)
 	put_def(ctx, t->def);
 }
 
-static void lease_add(struct worker *w, const struct instance *i, uint32_t slot, uint32_t session)
+/* def: what it runs with; NULL: the definition in force. */
+static void lease_add(struct worker *w, const struct instance *i, uint32_t slot, uint32_t session,
+                      const struct task *def)
 {
 	uint32_t at = slab_take(&w->leases);
 	struct lease *l = slab_at(&w->leases, at);
 
 	*l = (struct lease){ .key = i->key, .token = i->token, .slot = slot, .session = session };
+	if (!def && i->key.task < w->defs_cap)
+		def = w->defs[i->key.task];
+	l->def = def ? task_ref(def) : NULL;
 	map_add(&w->by_token, i->token, at);
 }
 
@@ -377,13 +382,18 @@ static void lease_remove(struct worker *w, uint64_t token)
 	if (at == MAP_NONE)
 		return;
 	map_remove(&w->by_token, token, at);
+	struct lease *l = slab_at(&w->leases, at);
+	task_unref(l->def);
+	l->def = NULL;
 	slab_give(&w->leases, at);
 }
 
 static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 {
+	struct worker *w = ctx;
+
 	if (inst_holds_slot(i, (enum state)i->state))
-		lease_add(ctx, i, slot, 0);
+		lease_add(w, i, slot, 0, ledger_body(w->peers.ledger, i));
 }
 
 /* Keeps what this worker must know of every record; worker_send.c acts on it. */
@@ -395,7 +405,7 @@ void worker_note(struct worker *w, const struct transition *tr)
 		bool had = tr->from != ST_NONE && inst_holds_slot(&tr->inst, (enum state)tr->from);
 		bool has = inst_holds_slot(&tr->inst, (enum state)tr->inst.state);
 		if (!had && has)
-			lease_add(w, &tr->inst, tr->slot, tr->session);
+			lease_add(w, &tr->inst, tr->slot, tr->session, tr->ref);
 		else if (had && !has)
 			lease_remove(w, tr->inst.token);
 	}
@@ -426,6 +436,8 @@ void worker_free(struct worker *w)
 		task_unref(w->defs[i]);
 	proposals_free(w->open);
 	worker_client_free(w);
+	for (uint32_t i = 0; i < w->leases.used; i++)
+		task_unref(((struct lease *)slab_at(&w->leases, i))->def);
 	slab_done(&w->leases);
 	map_done(&w->by_token);
 	map_done(&w->by_number);

@@ -54,6 +54,7 @@ struct lease {
 	uint32_t slot, session, revision;
 	uint32_t next_free;
 	bool given_back; /* returned as never started: must not be sent any more */
+	const struct task *def; /* what it runs with; counted, or NULL */
 };
 
 struct worker {

@@ -167,11 +167,9 @@ static char *outputs_of(const struct task *def, const Sirdar__Report *r, char **
 	return text;
 }
 
-static void take_outputs(struct conn *c, const struct lease *l, const Sirdar__Report *r,
-                         struct proposal *p)
+static void take_outputs(const struct lease *l, const Sirdar__Report *r, struct proposal *p)
 {
-	const struct worker *w = c->w;
-	const struct task *def = l->key.task < w->defs_cap ? w->defs[l->key.task] : NULL;
+	const struct task *def = l->def;
 	char *note = NULL;
 
 	if (!def || !r->n_outputs || p->end != AE_OK)
@@ -206,7 +204,7 @@ static void propose(struct conn *c, const struct lease *l, const Sirdar__Report 
 	p->wait_us = (int64_t)r->retry_after_us;
 	if (r->text[0])
 		p->note = mem_strn(r->text, strnlen(r->text, 500));
-	take_outputs(c, l, r, p);
+	take_outputs(l, r, p);
 }
 
 /* What is sent back is granted again at once: not there, or it would go to and fro until its
@@ -354,6 +352,7 @@ int worker_param_ask(struct conn *c, const Sirdar__ParamAsk *m)
 	q->session = c->number;
 	q->id = m->id;
 	q->key = l->key;
+	q->def = l->def ? task_ref(l->def) : NULL;
 	q->wants_params = true; /* perhaps: the image is not here */
 	q->names = mem_array(m->n_names + 1, sizeof *q->names);
 	for (size_t i = 0; i < m->n_names; i++)

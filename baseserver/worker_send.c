@@ -117,7 +117,8 @@ static void ask_values(struct worker *w, struct conn *c, const struct task *def,
 
 static void job_add(struct worker *w, struct conn *c, const struct instance *i, int64_t granted_us)
 {
-	const struct task *def = i->key.task < w->defs_cap ? w->defs[i->key.task] : NULL;
+	const struct lease *l = worker_lease(w, i->token);
+	const struct task *def = l ? l->def : NULL;
 
 	if (!def)
 		return; /* its lease runs out */
@@ -129,7 +130,8 @@ static void job_add(struct worker *w, struct conn *c, const struct instance *i, 
 
 static void kill_add(struct worker *w, struct conn *c, const struct instance *i)
 {
-	const struct task *def = i->key.task < w->defs_cap ? w->defs[i->key.task] : NULL;
+	const struct lease *l = worker_lease(w, i->token);
+	const struct task *def = l ? l->def : NULL;
 	Sirdar__Kill *k = mem_new(sizeof *k);
 
 	sirdar__kill__init(k);

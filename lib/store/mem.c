@@ -235,6 +235,24 @@ static int mem_load_docs(struct store *s, enum store_doc_kind kind,
 	return r < 0 ? r : 0;
 }
 
+static int mem_find_workflow(struct store *s, uint32_t id, uint32_t version,
+                             int (*each)(void *ctx, const struct store_doc *d), void *ctx,
+                             struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < m->disk->n_docs; i++) {
+		const struct store_doc *d = &m->disk->docs[i];
+		if (d->kind == DOC_WORKFLOW && d->id == id && d->version == version)
+			return each(ctx, d);
+	}
+	return err_set(err, E_NOT_FOUND, "no version %" PRIu32 " of workflow %" PRIu32, version,
+	               id);
+}
+
 static int mem_load_tasks(struct store *s, int (*each)(void *ctx, const struct store_task *t),
                           void *ctx, struct err *err)
 {
@@ -506,6 +524,7 @@ const struct store_ops store_mem_ops = {
 	.commit = mem_commit,
 	.idle = mem_idle,
 	.load_docs = mem_load_docs,
+	.find_workflow = mem_find_workflow,
 	.load_tasks = mem_load_tasks,
 	.load_live = mem_load_live,
 	.load_outcomes = mem_load_outcomes,

@@ -145,6 +145,31 @@ int sqlite_load_docs(struct store *st, enum store_doc_kind kind,
 	return r;
 }
 
+int sqlite_find_workflow(struct store *st, uint32_t id, uint32_t version,
+                         int (*each)(void *ctx, const struct store_doc *d), void *ctx,
+                         struct err *err)
+{
+	struct sqlite_store *s = (struct sqlite_store *)st;
+	sqlite3_stmt *q = NULL;
+	struct store_doc d;
+	int r = sql_get(s, SQL_FIND_WORKFLOW, &q, err);
+
+	if (r < 0)
+		return r;
+	sql_bind(q, "ii", (int64_t)id, (int64_t)version);
+	struct sql_rows rows = sql_rows(s->db, q, doc_table(DOC_WORKFLOW));
+	r = rows_step(&rows.base, err);
+	if (r == 0)
+		r = err_set(err, E_NOT_FOUND, "no version %" PRIu32 " of workflow %" PRIu32,
+		            version, id);
+	else if (r > 0)
+		r = rows_doc(&rows.base, DOC_WORKFLOW, &d, err);
+	if (r == 0)
+		r = each(ctx, &d);
+	sqlite3_reset(q);
+	return r;
+}
+
 int sqlite_load_tasks(struct store *st, int (*each)(void *ctx, const struct store_task *t),
                       void *ctx, struct err *err)
 {

@@ -283,6 +283,7 @@ const struct store_ops store_sqlite_ops = {
 	.idle = sqlite_idle,
 	.quiet = sqlite_quiet,
 	.load_docs = sqlite_load_docs,
+	.find_workflow = sqlite_find_workflow,
 	.load_tasks = sqlite_load_tasks,
 	.load_live = sqlite_load_live,
 	.load_outcomes = sqlite_load_outcomes,

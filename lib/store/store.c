@@ -130,6 +130,13 @@ int store_load_docs(struct store *s, enum store_doc_kind kind,
 	return s->ops->load_docs(s, kind, each, ctx, err);
 }
 
+int store_find_workflow(struct store *s, uint32_t id, uint32_t version,
+                        int (*each)(void *ctx, const struct store_doc *d), void *ctx,
+                        struct err *err)
+{
+	return s->ops->find_workflow(s, id, version, each, ctx, err);
+}
+
 int store_load_tasks(struct store *s, int (*each)(void *ctx, const struct store_task *t), void *ctx,
                      struct err *err)
 {

@@ -208,6 +208,10 @@ void store_quiet(struct store *s);
  * not call the store. Documents: the newest version of each id, retired ones too. */
 int store_load_docs(struct store *s, enum store_doc_kind kind,
                     int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err);
+/* One version of a workflow's document. E_NOT_FOUND: not kept. */
+int store_find_workflow(struct store *s, uint32_t id, uint32_t version,
+                        int (*each)(void *ctx, const struct store_doc *d), void *ctx,
+                        struct err *err);
 int store_load_tasks(struct store *s, int (*each)(void *ctx, const struct store_task *t), void *ctx,
                      struct err *err);
 int store_load_live(struct store *s, int (*each)(void *ctx, const struct instance *i), void *ctx,

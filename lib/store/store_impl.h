@@ -35,6 +35,9 @@ struct store_ops {
 	int (*load_docs)(struct store *s, enum store_doc_kind kind,
 	                 int (*each)(void *ctx, const struct store_doc *d), void *ctx,
 	                 struct err *err);
+	int (*find_workflow)(struct store *s, uint32_t id, uint32_t version,
+	                     int (*each)(void *ctx, const struct store_doc *d), void *ctx,
+	                     struct err *err);
 	int (*load_tasks)(struct store *s, int (*each)(void *ctx, const struct store_task *t),
 	                  void *ctx, struct err *err);
 	int (*load_live)(struct store *s, int (*each)(void *ctx, const struct instance *i),

@@ -77,6 +77,52 @@ def only_the_failed_parts_of_a_broadcast_run_again(s):
 
 
 @test
+def a_retry_runs_what_its_instance_began_with_and_a_redo_what_is_asked(s):
+    file, gate = s.dir / "data" / "body", s.dir / "data" / "body-gate"
+
+    def put(word):
+        workflow(s, "body", {"a": script(
+            f"echo {word}-${{n}} >> {file}\n"
+            f"while [ ! -e {gate} ]; do sleep 0.05; done\n[ $SIRDAR_ATTEMPT != 1 ]",
+            params=f"  n: {word}\n", retry="{attempts: 3, delay: 100ms}")})
+
+    def said():
+        return file.read_text().split() if file.exists() else []
+
+    put("one")
+    s.command("backfill", selection=first("body/a"))
+    until("it runs", lambda: said() == ["one-one"])
+    put("two")
+    s.base.restart(hard=True)
+    until("it is there again", s.up)
+    gate.write_text("")
+    s.wait_state("again/body/a", DAY1, "Succ", seconds=60)
+    assert said() == ["one-one"] * 2, said()
+    put("three")
+    s.command_over(s.command("redo", selection=first("body/a"), body="old", params={"n": "x"}))
+    until("the old one ran", lambda: said()[2:] == ["one-x"] * 2, seconds=60)
+    s.wait_state("again/body/a", DAY1, "Succ", seconds=60)
+    assert s.instance("again/body/a", DAY1)["version"] == 1
+    s.command_over(s.command("redo", selection=first("body/a")))
+    until("the current ran", lambda: said()[4:] == ["three-three"] * 2, seconds=60)
+    s.wait_state("again/body/a", DAY1, "Succ", seconds=60)
+    assert s.instance("again/body/a", DAY1)["version"] == 3
+    s.command_over(s.command("redo", selection=first("body/a"), body="old"))
+    until("old is now three", lambda: said()[6:] == ["three-three"] * 2, seconds=60)
+
+
+@test
+def a_body_that_cannot_be_had_is_refused_by_name(s):
+    workflow(s, "lost", {"a": script("exit 0")})
+    s.command_over(s.command("backfill", selection=first("lost/a")))
+    s.wait_state("again/lost/a", DAY1, "Succ", seconds=60)
+    workflow(s, "lost", {"a": "type: noop"})
+    c = s.command_over(s.command("redo", selection=first("lost/a"), body="old"))
+    items = s.get(f"/api/v1/commands/{c['command']}/items")["items"]
+    assert c["failed"] == 1 and "another task type" in str(items), (c, items)
+
+
+@test
 def a_branch_reopens_what_it_had_left_out_also_after_a_restart(s):
     way = s.dir / "data" / "way"
     way.write_text('["b"]')

@@ -301,6 +301,8 @@ static void args_redo(struct order_of *o, struct buf *b)
 		buf_printf(b, ", \"priority\": %u", 1 + rnd(10));
 	if (map_mix(o->n_keys, strlen(buf_str(b))) % 4 == 0)
 		buf_printf(b, ", \"params\": {\"n\": \"%zu\"}", o->n_keys);
+	if (map_mix(strlen(buf_str(b)), o->n_keys) % 5 == 0)
+		buf_puts(b, ", \"body\": \"old\"");
 	o->failed_parts = parts && o->mode == 0 && !o->kill_running && chance(400);
 	if (o->failed_parts)
 		buf_puts(b, ", \"failed_parts\": true");

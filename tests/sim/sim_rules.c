@@ -131,7 +131,7 @@ static enum met judge(const struct task *t, const struct instance *i, int64_t at
 void rules_grant(const struct transition *tr, bool came_back)
 {
 	const struct instance *i = &tr->inst;
-	const struct task *t = task_version(i->key.task, i->version);
+	const struct task *t = check_def_of(i);
 
 	if (i->key.part != 0 || i->attempt != 1 || i->infra || came_back || (i->flags & IF_RUN_NOW))
 		return;

@@ -440,6 +440,10 @@ static void documents_keep_versions_and_load_the_newest(void **state)
 	memset(&t, 0, sizeof t);
 	assert_int_equal(store_load_docs(w->s, DOC_POOL, see_doc, &t, NULL), 0);
 	assert_int_equal(t.n, 0);
+	assert_int_equal(store_find_workflow(w->s, 2, 1, see_doc, &t, NULL), 0);
+	assert_string_equal(t.text, "1:2.1 b old by x at 5;");
+	assert_int_equal(store_find_workflow(w->s, 2, 3, see_doc, &t, NULL), E_NOT_FOUND);
+	assert_int_equal(store_find_workflow(w->s, 9, 1, see_doc, &t, NULL), E_NOT_FOUND);
 }
 
 static int see_task(void *ctx, const struct store_task *t)

@@ -92,6 +92,30 @@ int my_load_docs(struct store *st, enum store_doc_kind kind,
 	return r;
 }
 
+int my_find_workflow(struct store *st, uint32_t id, uint32_t version,
+                     int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err)
+{
+	const char *table = doc_table(DOC_WORKFLOW);
+	struct rows *rows = NULL;
+	struct store_doc d;
+	int r = my_ask((struct my_store *)st, table, &rows, err,
+	               "SELECT " DOC_COLUMNS " FROM ? WHERE id = ? AND version = ?", "nii", table,
+	               (int64_t)id, (int64_t)version);
+
+	if (r < 0)
+		return r;
+	r = rows_step(rows, err);
+	if (r == 0)
+		r = err_set(err, E_NOT_FOUND, "no version %" PRIu32 " of workflow %" PRIu32,
+		            version, id);
+	else if (r > 0)
+		r = rows_doc(rows, DOC_WORKFLOW, &d, err);
+	if (r == 0)
+		r = each(ctx, &d);
+	rows_close(rows);
+	return r;
+}
+
 int my_load_tasks(struct store *st, int (*each)(void *ctx, const struct store_task *t), void *ctx,
                   struct err *err)
 {

@@ -117,6 +117,7 @@ const struct store_ops store_mysql_ops = {
 	.commit = my_commit,
 	.idle = my_idle,
 	.load_docs = my_load_docs,
+	.find_workflow = my_find_workflow,
 	.load_tasks = my_load_tasks,
 	.load_live = my_load_live,
 	.load_outcomes = my_load_outcomes,

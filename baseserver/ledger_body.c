@@ -1,0 +1,197 @@
+/* What an instance runs with: the definition it was granted with first, until a redo. Others than
+ * the one in force are kept while instances of the task are unfinished, as a cache: what is not
+ * there is compiled again from the stored document. Only what a job does comes from it (type,
+ * parameters, retries, times); when it starts and where is the present definition's affair. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/ledger_impl.h"
+#include "baseserver/names.h"
+#include "rt/zones.h"
+#include "sched/task.h"
+#include "sched/workflow.h"
+#include "util/alloc.h"
+#include "util/diag.h"
+#include "util/log.h"
+
+enum { FORMER_MAX = 16 }; /* of one task; the oldest goes */
+
+void ledger_keep_version(struct ltask *t, struct task *def)
+{
+	for (size_t i = 0; i < t->n_former; i++)
+		if (t->former[i]->version == def->version)
+			return;
+	if (t->n_former == FORMER_MAX) {
+		task_unref(t->former[0]);
+		memmove(t->former, t->former + 1, (FORMER_MAX - 1) * sizeof t->former[0]);
+		t->n_former--;
+	}
+	t->former = mem_grow(t->former, t->n_former + 1, sizeof *t->former);
+	t->former[t->n_former++] = task_ref(def);
+}
+
+void ledger_forget_versions(struct ltask *t)
+{
+	for (size_t i = 0; i < t->n_former; i++)
+		task_unref(t->former[i]);
+	free(t->former);
+	t->former = NULL;
+	t->n_former = 0;
+}
+
+/* --- compiled again ------------------------------------------------------------------------ */
+
+struct again {
+	struct ledger *l;
+	struct names names;
+	char *body;
+	size_t len;
+};
+
+static int take_body(void *ctx, const struct store_doc *d)
+{
+	struct again *a = ctx;
+
+	a->body = mem_strn(d->body, d->body_len);
+	a->len = d->body_len;
+	return 0;
+}
+
+static int zone(void *ctx, const char *name, const struct tz **ret_tz, struct err *err)
+{
+	(void)ctx;
+	return zones_get(name, ret_tz, err);
+}
+
+static const struct task *task(void *ctx, const char *name)
+{
+	const struct again *a = ctx;
+	const struct name *n = names_find(&a->names, name);
+	const struct ltask *t = n ? ledger_task_of(a->l, n->id) : NULL;
+
+	return t ? t->def : NULL;
+}
+
+static void known(void *ctx, const char *name, struct workflow_start *start)
+{
+	struct again *a = ctx;
+	const struct name *n = names_find(&a->names, name);
+
+	if (!n) { /* it is no more; it gets a number of nobody */
+		start->id = UINT32_MAX - (uint32_t)a->names.n;
+		return;
+	}
+	start->id = n->id;
+	start->start = start->anchor = n->anchor;
+}
+
+/* It was judged when it was saved. */
+static bool parameter(void *ctx, const char *project, const char *name)
+{
+	(void)ctx;
+	(void)project;
+	(void)name;
+	return true;
+}
+
+static void put_names(struct again *a)
+{
+	for (size_t i = 0; i < a->l->tasks_cap; i++) {
+		const struct ltask *t = a->l->tasks[i];
+		if (t && t->def)
+			names_put(&a->names, t->def->name, t->row.id)->anchor = t->row.anchor;
+	}
+}
+
+static int compile(struct again *a, const struct ltask *t, uint32_t version)
+{
+	struct workflow_set *set = workflow_set_new();
+	struct workflow_world w = { .ctx = a,
+		                    .timezone = a->l->set.timezone,
+		                    .zone = zone,
+		                    .task = task,
+		                    .known = known,
+		                    .parameter = parameter };
+	struct task **tasks = NULL;
+	struct diags d;
+	size_t n = 0;
+
+	diags_init(&d);
+	put_names(a);
+	int r = workflow_set_read(set, a->body, a->len, t->def->name, &d);
+	if (r == 0)
+		r = workflow_compile(set, &w, &d, &tasks, &n);
+	if (r < 0)
+		log_warn("version.bad", "task=%s version=%u text=\"%s\"", t->def->name, version,
+		         d.n ? d.items[0].message : "");
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct ltask *of = ledger_task_of(a->l, tasks[i]->id);
+		tasks[i]->version = version;
+		if (of && of->def && of->def->version != version)
+			ledger_keep_version(of, tasks[i]);
+		task_unref(tasks[i]);
+	}
+	free(tasks);
+	diags_done(&d);
+	workflow_set_free(set);
+	return r;
+}
+
+static const struct task *in_memory(const struct ltask *t, uint32_t version)
+{
+	if (t->def && t->def->version == version)
+		return t->def;
+	for (size_t i = 0; i < t->n_former; i++)
+		if (t->former[i]->version == version)
+			return t->former[i];
+	return NULL;
+}
+
+const struct task *ledger_version(struct ledger *l, struct ltask *t, uint32_t version)
+{
+	const struct task *d = in_memory(t, version);
+	struct again a = { .l = l };
+
+	if (d || !t->def)
+		return d;
+	names_init(&a.names);
+	if (store_find_workflow(l->store, t->row.workflow_id, version, take_body, &a, NULL) == 0 &&
+	    compile(&a, t, version) == 0)
+		d = in_memory(t, version);
+	names_done(&a.names);
+	free(a.body);
+	return d;
+}
+
+/* --- bound to it --------------------------------------------------------------------------- */
+
+const struct task *ledger_body(struct ledger *l, const struct instance *i)
+{
+	struct ltask *t = ledger_task_of(l, i->key.task);
+	const struct task *d = t && t->def ? ledger_version(l, t, i->version) : NULL;
+
+	return d ? d : t ? t->def : NULL;
+}
+
+/* A loader of the present type gets it: a version of another type cannot run there. */
+void ledger_bind(struct ledger *l, struct ltask *t, struct instance *i, struct proposal *p)
+{
+	bool bound = i->flags & IF_OLD_BODY || i->attempt || i->infra;
+	const struct task *d;
+
+	if (!bound || i->version == t->def->version) {
+		i->version = t->def->version;
+		return;
+	}
+	d = ledger_version(l, t, i->version);
+	if (d && strcmp(d->type, t->def->type) == 0) {
+		p->body = d;
+		return;
+	}
+	if (!p->note)
+		p->note = mem_fmt("version %u of its definition %s: it runs with version %u",
+		                  i->version, d ? "is of another task type" : "is gone",
+		                  t->def->version);
+	i->version = t->def->version;
+	i->flags &= (uint16_t)~IF_OLD_BODY;
+}
