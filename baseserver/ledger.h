@@ -27,11 +27,11 @@ struct task;
 struct thread;
 
 struct ledger_settings {
-	size_t ring_slots; /* power of two */
-	size_t batch_max;  /* transitions after which a busy ledger commits */
-	int64_t window_us; /* longest a busy ledger delays a commit */
-	int64_t retry_us;  /* pause after a commit that failed for the moment */
-	int64_t epoch_us;  /* T_epoch: effects leave only so long after a proof */
+	size_t ring_slots;    /* power of two */
+	size_t batch_max;     /* transitions after which a busy ledger commits */
+	int64_t window_us;    /* longest a busy ledger delays a commit */
+	int64_t retry_us;     /* pause after a commit that failed for the moment */
+	int64_t epoch_us;     /* T_epoch: effects leave only so long after a proof */
 	const char *timezone; /* of tasks that say none; NULL: UTC */
 	void (*fatal)(void *ctx, const struct err *err); /* the process must end; may return */
 	void *fatal_ctx;

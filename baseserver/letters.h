@@ -73,14 +73,14 @@ struct proposal {
 	uint16_t flags;    /* CREATE, REDO: enum inst_flag to be set */
 	uint32_t grace_ms; /* KILL */
 	bool plan, kill_running, dry;
-	char *branch;       /* ENDED well: children that go on; owned by the letter; or NULL */
+	char *branch;            /* ENDED well: children that go on; owned by the letter; or NULL */
 	const struct task *body; /* GRANT: the ledger's own, borrowed */
-	bool mend;          /* REDO: only the parts that ended badly */
-	uint32_t n_brokers; /* SPREAD */
-	uint32_t *brokers;  /* owned by the letter */
-	uint8_t data_kind;  /* enum inst_data: ENDED outputs, others parameters */
-	char *note;         /* owned by the letter, moves to the stream; or NULL */
-	char *data;         /* the same, of data_kind */
+	bool mend;               /* REDO: only the parts that ended badly */
+	uint32_t n_brokers;      /* SPREAD */
+	uint32_t *brokers;       /* owned by the letter */
+	uint8_t data_kind;       /* enum inst_data: ENDED outputs, others parameters */
+	char *note;              /* owned by the letter, moves to the stream; or NULL */
+	char *data;              /* the same, of data_kind */
 };
 
 struct proposals {

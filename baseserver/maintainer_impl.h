@@ -23,12 +23,12 @@ struct watch {
 	struct instance inst;
 	uint32_t slot;
 	const struct task *body; /* what its attempt runs with, counted; NULL: as in force */
-	uint32_t session;     /* that has it, 0: none yet (after a restart) */
-	int64_t granted_us;   /* mono: the attempt's start as far as known */
-	int64_t lose_us;      /* mono: lost when not heard by then */
-	int64_t kill_us;      /* mono: the kill was asked; 0: none */
-	uint8_t absent;       /* lists of its session it was not in, in a row */
-	bool present;         /* it was in one */
+	uint32_t session;        /* that has it, 0: none yet (after a restart) */
+	int64_t granted_us;      /* mono: the attempt's start as far as known */
+	int64_t lose_us;         /* mono: lost when not heard by then */
+	int64_t kill_us;         /* mono: the kill was asked; 0: none */
+	uint8_t absent;          /* lists of its session it was not in, in a row */
+	bool present;            /* it was in one */
 	bool gone;            /* known to be lost; it may take more than one proposal to say so */
 	bool asked;           /* a proposal is under way */
 	bool killed_for_time; /* alive_wait's kill was proposed */

@@ -53,7 +53,7 @@ struct lease {
 	uint64_t token;
 	uint32_t slot, session, revision;
 	uint32_t next_free;
-	bool given_back; /* returned as never started: must not be sent any more */
+	bool given_back;        /* returned as never started: must not be sent any more */
 	const struct task *def; /* what it runs with; counted, or NULL */
 };
 

@@ -125,7 +125,7 @@ struct transition {
 	uint64_t prev;   /* the instance's transition before this one; 0: first */
 	int64_t at_us;   /* us, UTC */
 	int64_t mono_us; /* of a grant: when, by its server's monotonic clock; not stored */
-	const void *ref; /* TK_TASK; of a grant: the struct task it runs with, NULL: the one in force */
+	const void *ref; /* TK_TASK; of a grant: what it runs with, or NULL: what is in force */
 	void *row;       /* TK_TASK: its struct store_task; TK_POOL: the change; the stream's */
 	char *note;      /* what a person would want to know more, or NULL; the stream's */
 	char *data;      /* of `data_kind`, or NULL; the stream's */

@@ -113,8 +113,8 @@ int sqlite_commit(struct store *s, const struct store_batch *b, struct err *err)
 int sqlite_write_docs(struct sqlite_store *s, const struct store_batch *b, struct err *err);
 
 int sqlite_find_workflow(struct store *s, uint32_t id, uint32_t version,
-                     int (*each)(void *ctx, const struct store_doc *d), void *ctx,
-                     struct err *err);
+                         int (*each)(void *ctx, const struct store_doc *d), void *ctx,
+                         struct err *err);
 int sqlite_load_docs(struct store *s, enum store_doc_kind kind,
                      int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err);
 int sqlite_load_tasks(struct store *s, int (*each)(void *ctx, const struct store_task *t),

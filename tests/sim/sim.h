@@ -97,7 +97,7 @@ void check_record(const struct transition *tr);
 void check_restart(struct store *s); /* also: rows in the store nobody was told of */
 void check_task(const struct task *t, const struct store_task *row);
 const struct task *check_def(uint32_t id); /* the definition in force, as the log says */
-const struct task *check_def_of(const struct instance *i); /* of a grant */
+const struct task *check_def_of(const struct instance *i);          /* of a grant */
 void check_start(uint64_t token, struct inst_key key);              /* a process begins */
 void check_end(uint64_t token, struct inst_key key, int exit_code); /* it is gone */
 void check_acked(uint64_t token);                                   /* its end was acknowledged */

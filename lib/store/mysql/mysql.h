@@ -132,8 +132,7 @@ int my_drop_days(struct my_store *s, int64_t before_us, size_t rows_max, bool dr
                  struct err *err);
 
 int my_find_workflow(struct store *s, uint32_t id, uint32_t version,
-                     int (*each)(void *ctx, const struct store_doc *d), void *ctx,
-                     struct err *err);
+                     int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err);
 int my_load_docs(struct store *s, enum store_doc_kind kind,
                  int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err);
 int my_load_tasks(struct store *s, int (*each)(void *ctx, const struct store_task *t), void *ctx,
