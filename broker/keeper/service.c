@@ -17,6 +17,8 @@
 
 enum { BACKLOG = 64, CONNS_MAX = 1024, HELD_A_FRAME = 1024 };
 
+#define LOADER "loader" /* as KeeperHello.who */
+
 static const struct session_limits limits = { .handshake_ms = 5000,
 	                                      .queue_bytes = 16 * 1024 * 1024 };
 
@@ -25,7 +27,7 @@ struct conn {
 	struct service *service;
 	struct session *session;
 	char *who, *type;
-	bool is_attached; /* to `type`, "" all */
+	bool is_attached; /* to `type`, "" all; before that `type` is HELLO's */
 };
 
 struct service {
@@ -119,6 +121,24 @@ static bool is_told(const struct keeper *k, const struct job *job)
 	return job_is_over(job);
 }
 
+static void conn_free(struct conn *c);
+
+/* A loader greets only after its predecessor has ended: what that one asked for and nobody has
+ * read yet is void. Read later, a start would run a job that is not in its successor's list. The
+ * type is HELLO's: nobody starts anything before the answer to it, but ATTACH may be unread. */
+static void drop_predecessors(struct conn *c)
+{
+	for (struct conn *old = c->service->conns, *next; old; old = next) {
+		next = old->next;
+		if (old == c || strcmp(old->who, LOADER) != 0 || strcmp(old->type, c->type) != 0)
+			continue;
+		log_info("peer.followed", "who=%s type=%s: another loader of its type greets",
+		         old->who, old->type);
+		session_drop(old->session);
+		conn_free(old);
+	}
+}
+
 static int do_hello(struct conn *c, const void *message)
 {
 	const Sirdar__KeeperHello *m = message;
@@ -129,6 +149,10 @@ static int do_hello(struct conn *c, const void *message)
 		return E_VERSION;
 	free(c->who);
 	c->who = mem_str(m->who);
+	free(c->type);
+	c->type = mem_str(m->type);
+	if (strcmp(c->who, LOADER) == 0)
+		drop_predecessors(c);
 	w.protocol = 1;
 	w.boot_id = k->boot_id;
 	w.incarnation = k->incarnation;

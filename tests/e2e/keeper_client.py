@@ -98,7 +98,8 @@ def decode(kind, body):
 class Link:
     """One connection: request functions, and what came back, in order, in `news`."""
 
-    def __init__(self, path, type="", who="loader", attach=True, wait=10, process=None):
+    def __init__(self, path, type="", who="test", attach=True, wait=10, process=None,
+                 greeted=None):
         end = time.monotonic() + wait
         while True:
             self.sock = socket.socket(socket.AF_UNIX)
@@ -112,6 +113,8 @@ class Link:
                 time.sleep(0.01)
         self.data, self.news = b"", []
         self.send("hello", field(1, 1) + field(2, who) + field(3, type))
+        if greeted:
+            greeted()
         self.welcome = self.wait("welcome")
         if attach:
             self.send("attach", field(1, type))

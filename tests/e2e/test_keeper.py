@@ -147,6 +147,22 @@ def a_token_is_never_started_twice(k, a):
 
 
 @test
+def what_a_loader_left_unread_is_void_once_its_successor_greets(k, a):
+    """Run later, it would be in nobody's list and run a second time elsewhere."""
+    old, other = k.link("t", who="loader"), k.link("u", who="loader")
+    k.process.send_signal(signal.SIGSTOP)
+    new = k.link("t", who="loader", greeted=lambda: k.process.send_signal(signal.SIGCONT))
+    try:
+        old.start(900, ["sh", "-c", f"echo x >> {k.state}/ledger"], type="t")
+    except OSError:
+        pass
+    assert new.run(901, ["true"], type="t")["exit_code"] == 0
+    assert until(lambda: "peer.followed" in k.logged())
+    assert set(new.list()) == {901} and not os.path.exists(k.state + "/ledger")
+    assert other.run(902, ["true"], type="u")["exit_code"] == 0  # of another type: left alone
+
+
+@test
 def an_end_is_told_again_until_it_is_forgotten(k, a):
     a.run(21, ["sh", "-c", "echo x; exit 9"])
     b = k.link("shell")
