@@ -150,10 +150,11 @@ struct cmd {
 	bool has_cursor;
 	struct tally tally;
 	struct flight *flights, **flights_tail;
-	size_t in_flight;       /* proposals not yet answered */
-	int64_t waits_since_us; /* mono; all that was let go waits since then, or 0 */
-	struct keyset out;      /* parallel: let go, not ended */
-	struct keyset settled;  /* after a restart: have their outcome */
+	size_t in_flight;        /* proposals not yet answered */
+	int64_t waits_since_us;  /* mono; all that was let go waits since then, or 0 */
+	struct keyset out;       /* parallel: let go, not ended */
+	struct keyset asked_for; /* of those: the ledger has not answered yet */
+	struct keyset settled;   /* after a restart: have their outcome */
 	struct keyset waits; /* running: wait; they run, and are acted on when they no longer do */
 	struct keyset ripe;  /* of those, the ones that do no longer */
 	struct inst_key fed; /* the feed's last */

@@ -27,6 +27,7 @@ void cmd_free(struct cmd *cmd)
 	order_done(&cmd->o);
 	free(cmd->tally.tasks);
 	keyset_done(&cmd->out);
+	keyset_done(&cmd->asked_for);
 	keyset_done(&cmd->waits);
 	keyset_done(&cmd->ripe);
 	keyset_done(&cmd->settled);

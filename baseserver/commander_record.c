@@ -190,6 +190,7 @@ static void work_done(struct commander *c, struct cmd *cmd)
 	cmd_unwatch(c, cmd);
 	cmd_scope_over(c, cmd);
 	keyset_done(&cmd->out);
+	keyset_done(&cmd->asked_for);
 	keyset_done(&cmd->waits);
 	keyset_done(&cmd->ripe);
 	keyset_done(&cmd->settled);

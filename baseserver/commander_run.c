@@ -330,8 +330,10 @@ static void take(struct cmd *cmd, struct flight *fl, struct proposals *ps, const
 	if (v->part)
 		key.part = v->part;
 	fill(proposals_add(ps, v->ask, key), cmd, v, fl);
-	if (cmd->o.parallel > 0)
+	if (cmd->o.parallel > 0) {
 		keyset_add(&cmd->out, key);
+		keyset_add(&cmd->asked_for, key);
+	}
 }
 
 /* One letter at most `max` proposals long. */
@@ -548,6 +550,20 @@ static struct flight *flight_find(struct commander *c, uint64_t number)
 	return NULL;
 }
 
+/* Answered: it is out, or was refused, or is over already. */
+static void let_go(struct commander *c, struct cmd *cmd, const struct answer *a)
+{
+	const struct cat_task *t = catalog_task(&c->cat, a->key.task);
+	bool live = catalog_live(&c->cat, a->key) != NULL;
+
+	keyset_remove(&cmd->asked_for, a->key);
+	if ((live && a->code >= 0) || !keyset_remove(&cmd->out, a->key))
+		return;
+	const struct outcome_range *o = t ? outcomes_find(&t->outcomes, a->key.run_date) : NULL;
+	if (o && a->code >= 0 && cmd->o.stop_on_failure)
+		stop_if_bad(c, cmd, a->key, (enum state)o->state);
+}
+
 void commander_answered(struct letter *l, void *self)
 {
 	struct commander *c = self;
@@ -562,8 +578,7 @@ void commander_answered(struct letter *l, void *self)
 			const struct answer *a = &as->a[i];
 			fl->done++;
 			fl->failed += a->code < 0;
-			if (cmd->o.parallel > 0 && !catalog_live(&c->cat, a->key))
-				keyset_remove(&cmd->out, a->key);
+			let_go(c, cmd, a);
 		}
 		fl->answered = true;
 		settle(c, cmd);
@@ -581,6 +596,10 @@ static void watch(struct commander *c, struct cmd *cmd, const struct transition 
 		keyset_add(&cmd->ripe, key);
 		commander_work(c, cmd);
 	}
+#ifndef BUG_35 /* what ends before it is redone counts as ended after it */
+	if (keyset_has(&cmd->asked_for, key))
+		return; /* not ours yet: commander_answered() looks again */
+#endif
 	if (!state_final(now) || !keyset_remove(&cmd->out, key))
 		return;
 	if (cmd->o.stop_on_failure)

@@ -328,7 +328,7 @@ static void fold_outcome(struct resolver *r, const struct transition *tr)
 		return;
 #endif
 	resolver_outcome(r, i->key.task, i->key.run_date, had ? &was : NULL, is_final ? &is : NULL);
-	if (!is_final)
+	if (state_final((enum state)tr->from))
 		r->need_mark = true;
 	if (is_final && resolver_was_skipped(i->state, i->reason))
 		t->skipped = true;

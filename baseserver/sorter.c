@@ -193,16 +193,6 @@ static void count_seat(struct sorter *s, const struct transition *tr)
 		                 (int)inst_holds_slot(&tr->inst, (enum state)tr->from);
 }
 
-static void release_held(struct sorter *s)
-{
-	for (size_t i = 0; s->any_held && i < s->queues_cap; i++)
-		if (s->queues[i] && s->queues[i]->held) {
-			s->queues[i]->held = false;
-			sorter_queue_moved(s, s->queues[i]);
-		}
-	s->any_held = false;
-}
-
 static void fold(struct sorter *s)
 {
 	for (const struct transition *tr; (tr = stream_peek(s->in)); stream_next(s->in)) {
@@ -218,7 +208,6 @@ static void fold(struct sorter *s)
 		} else if (tr->kind == TK_MARK) {
 			s->mark = tr->inst.token;
 			s->marks++;
-			release_held(s);
 		}
 	}
 }
@@ -231,6 +220,38 @@ static uint32_t moves_of(const struct sorter *s, const struct queue *q)
 	for (size_t i = 0; i < q->n_takes; i++)
 		n += q->takes[i].limit->moves;
 	return n;
+}
+
+/* The ledger returned a grant of it, for a gate that is not known here yet: it is not asked
+ * again before one of its gates has moved. */
+static void hold(struct sorter *s, struct queue *q)
+{
+	q->held = true;
+	q->held_moves = moves_of(s, q);
+	if (q->held_listed)
+		return;
+	q->held_listed = true;
+	s->held = mem_grow(s->held, s->n_held + 1, sizeof *s->held);
+	s->held[s->n_held++] = q;
+}
+
+static void look_at_held(struct sorter *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_held; i++) {
+		struct queue *q = s->held[i];
+		if (q->held && moves_of(s, q) == q->held_moves) {
+			s->held[n++] = q;
+			continue;
+		}
+		q->held_listed = false;
+		if (q->held) {
+			q->held = false;
+			sorter_queue_moved(s, q);
+		}
+	}
+	s->n_held = n;
 }
 
 static void spread(struct sorter *s, const struct lane *l)
@@ -307,6 +328,7 @@ static void turn(void *self)
 
 	s->now_us = actor_wall_us(s->me);
 	fold(s);
+	look_at_held(s);
 	start_what_may(s);
 	outbox_flush(&s->out);
 }
@@ -325,11 +347,13 @@ static void returned(struct sorter *s, const struct answer *a)
 	struct queue *q = r->queue;
 	set_asked(s, r, false);
 	/* What opens the gate may have been folded before the answer came: then ask again. */
-	if (a->code != E_REVISION && moves_of(s, q) == r->moves) {
-		q->held = true;
-		s->any_held = true;
-	}
+	if (a->code != E_REVISION && moves_of(s, q) == r->moves)
+		hold(s, q);
+#ifdef BUG_36 /* a grant that is returned thaws its instance */
 	heap_set(&r->lane->ready, &r->node, r->eff_due_us);
+#else
+	enqueue(s, r);
+#endif
 	sorter_queue_moved(s, q);
 }
 
@@ -421,6 +445,7 @@ void sorter_free(struct sorter *s)
 	slab_done(&s->ready);
 	outbox_done(&s->out);
 	free(s->by_slot);
+	free(s->held);
 	free(s);
 }
 

@@ -133,6 +133,8 @@ struct queue {
 	uint8_t state;  /* enum task_state */
 	bool frozen;
 	bool held; /* the ledger returned a grant: until its gates move */
+	bool held_listed;
+	uint32_t held_moves; /* of its gates, then */
 	int32_t slots, asked;
 	int32_t taken[SIDES]; /* slots and asked */
 	size_t n;             /* ready, also frozen and asked ones */
@@ -188,7 +190,8 @@ struct sorter {
 	uint32_t marks; /* folded so far */
 	uint64_t mark;  /* the last mark folded: the stamp of its grants */
 	uint32_t random;
-	bool any_held;
+	struct queue **held; /* and some that are so no longer */
+	size_t n_held;
 };
 
 /* sorter.c */

@@ -220,6 +220,15 @@ static void look_at_fence(void *a, uint64_t life)
 	later(j->deadline_us - now_us, look_at_fence, j, life);
 }
 
+/* No keeper knows of it: forgotten with the loader. */
+static void send_back(int b, struct job *j, int end, int reason)
+{
+	j->state = J_ENDED;
+	j->in_process = true;
+	j->end = (struct report){ .seq = ++j->seq, .end = end, .reason = reason };
+	report(b, j, j->end);
+}
+
 void broker_job(int b, uint64_t conn, uint64_t token, struct inst_key key)
 {
 	struct machine *m = &machines[b];
@@ -245,15 +254,11 @@ void broker_job(int b, uint64_t conn, uint64_t token, struct inst_key key)
 	/* The grant may have been long on its way: what was proven before it counts, for the
 	 * answer to a later beat would have come after it. */
 	if (j->deadline_us <= now_us || (!healing && chance(30))) {
-		j->state = J_ENDED;
-		j->end = (struct report){ .seq = ++j->seq, .end = AE_RETURN, .reason = RE_REJECT };
-		report(b, j, j->end);
+		send_back(b, j, AE_RETURN, RE_REJECT);
 		return;
 	}
 	if (m->leaving) {
-		j->state = J_ENDED;
-		j->end = (struct report){ .seq = ++j->seq, .end = AE_BACK, .reason = RE_STOPPING };
-		report(b, j, j->end);
+		send_back(b, j, AE_BACK, RE_STOPPING);
 		return;
 	}
 	check_start(token, key);
@@ -480,8 +485,4 @@ void brokers_heal(void)
 			if (j->state == J_RUNNING)
 				later(100 * MS, natural_end, j, j->life);
 		}
-	/* A part waits for its own broker: credit that is lost with a session (a job sent again
-	 * that was on its way, a seat that refuses) must come back. */
-	for (int b = 0; parts && b < BROKERS; b++)
-		broker_cut(b);
 }
