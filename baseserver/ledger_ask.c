@@ -24,38 +24,19 @@ static uint64_t change(struct asked *a, enum event ev, enum reason reason)
 /* The row, from history if it has ended. E_NOT_FOUND: there is none; others: nobody knows. */
 static int fetch(struct asked *a)
 {
-	struct instance was;
+	int r = a->e ? 0 : ledger_fetch(a->l, a->p->key, &a->index);
 
-	if (a->e)
-		return 0;
-	if (a->p->key.part == 0 && !outcomes_find(&a->t->outcomes, a->p->key.run_date))
-		return E_NOT_FOUND;
-	int r = store_find_done(a->l->store, a->p->key, &was, NULL);
-	if (r < 0)
-		return r;
-	a->e = table_add(&a->l->table, a->p->key, &a->index);
-	a->e->inst = was;
-	a->e->inst.slot = a->index;
-	a->e->inst.marks = EM_HISTORY;
-	return 0;
+	if (r == 0)
+		a->e = table_at(&a->l->table, a->index);
+	return r;
 }
 
-/* fetch() may have brought a row of history in: nothing came of it, out again. */
-static void put_back(struct asked *a)
-{
-	if (a->e && (a->e->inst.marks & EM_HISTORY) && !(a->e->inst.marks & EM_DIRTY)) {
-		table_remove(&a->l->table, a->index);
-		a->e = NULL;
-	}
-}
-
-/* Outcomes know part 0 only; other parts are made by commands, few enough to be looked up. */
 static int finished_before(const struct asked *a)
 {
 	struct instance was;
 
 	if (a->p->key.part != 0)
-		return store_find_done(a->l->store, a->p->key, &was, NULL);
+		return ledger_find_done(a->l, a->p->key, &was);
 	return outcomes_find(&a->t->outcomes, a->p->key.run_date) ? 0 : E_NOT_FOUND;
 }
 
@@ -254,9 +235,9 @@ static int gates_closed(const struct asked *a)
 		return E_CONFLICT; /* its parts are granted */
 	if (i->key.part > 0 && d->n_machines == 0 && i->broker != a->p->broker)
 		return E_CONFLICT;
-	if (i->key.part > 0 && i->attempt == 0 && i->infra == 0 &&
-	    !ledger_part_may_start(a->l, i->key))
-		return E_REVISION; /* withdrawn in a moment */
+	int r = i->key.part > 0 ? ledger_part_may_start(a->l, i) : 0;
+	if (r < 0)
+		return r;
 	int32_t limit = task_limit(d);
 #ifdef BUG_4 /* one more than the cap; see sorter.c */
 	if (limit > 0 && a->t->slots > limit)
@@ -310,8 +291,11 @@ static int on_spread(struct asked *a, uint64_t *ret_number)
 	    a->t->row.state != TS_ONLINE || a->t->row.frozen || i->flags & IF_FROZEN ||
 	    a->p->n_brokers == 0)
 		return E_CONFLICT;
-	*ret_number = stream_last(a->l->stream) + 1;
-	return ledger_spread(a->l, a->index, a->p->brokers, a->p->n_brokers);
+	uint64_t next = stream_last(a->l->stream) + 1;
+	int r = ledger_spread(a->l, a->index, a->p->brokers, a->p->n_brokers);
+	if (r == 0)
+		*ret_number = next;
+	return r;
 }
 
 static bool stale(const struct asked *a)
@@ -491,6 +475,11 @@ static int on_redo(struct asked *a, uint64_t *ret_number)
 		return redo_running(a, ret_number);
 	if (fsm_next((enum state)i->state, EV_REDO) == ST_NONE)
 		return 0; /* unfinished and not running: it will run anyway */
+	if (i->key.part > 0) {
+		r = ledger_fetch_whole(a->l, i->key);
+		if (r < 0)
+			return r;
+	}
 	bool mend = a->p->mend && i->flags & IF_SPREAD;
 	uint8_t former = state_final((enum state)i->state)
 	                         ? instance_former_pack((enum state)i->state,
@@ -625,6 +614,8 @@ int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number)
 	if (p->revision && (!a.e || a.e->inst.revision != p->revision))
 		return E_REVISION;
 	int r = asks[p->ask](&a, ret_number);
-	put_back(&a);
+	if (a.e)
+		ledger_put_back(l,
+		                a.index); /* fetch() may have brought it in: nothing came of it */
 	return r;
 }

@@ -93,20 +93,18 @@ static void take_in(struct ledger *l, const struct ltask *t, int64_t date, struc
 	struct inst_key key = { date, t->def->id, 0 };
 	const struct outcome_range *o = outcomes_find(&t->outcomes, date);
 	struct proposal why = { .cause = p->cause };
-	struct instance was;
 	uint32_t index;
 
 	if (!o || o->state != ST_SKIPPED || o->reason != RE_BRANCH)
 		return;
-	struct entry *e = table_find(&l->table, key, &index);
-	if (!e && store_find_done(l->store, key, &was, NULL) < 0)
+	int r = ledger_fetch(l, key, &index);
+	if (r < 0) {
+		log_error("branch.unread",
+		          "task=%u run_date=%lld code=%s text=\"it stays left out\"", key.task,
+		          (long long)date, err_name(r));
 		return;
-	if (!e) {
-		e = table_add(&l->table, key, &index);
-		e->inst = was;
-		e->inst.slot = index;
-		e->inst.marks = EM_HISTORY;
 	}
+	struct entry *e = table_at(&l->table, index);
 	e->inst.ended_us = 0;
 	ledger_due_again(l, &e->inst);
 	ledger_change(l, index, EV_REOPEN, RE_PARENT, &why);

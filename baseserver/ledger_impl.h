@@ -99,6 +99,7 @@ struct ledger {
 	int64_t now_us;         /* wall, of this turn */
 	bool down;              /* the last commit failed; an alarm will retry */
 	bool replanned;         /* outcomes of an edit are not saved yet */
+	bool unread;            /* parts wait for a store that can be read */
 	bool dead;              /* fatal: nothing leaves any more */
 
 	_Atomic int64_t proof_us; /* mono send time of the last proof of epoch */
@@ -153,6 +154,12 @@ uint64_t ledger_publish(struct ledger *l, const struct transition *tr);
 /* From now on older proposals that start the task or its children are returned. */
 void ledger_raise_barrier(struct ledger *l, struct ltask *t, uint64_t number);
 
+/* ledger_past.c: a row that may have ended. E_NOT_FOUND: there is none; others: nobody knows. */
+int ledger_find_done(struct ledger *l, struct inst_key key, struct instance *ret);
+/* It is in the table then, until it is put back, or stays there if it was changed. */
+int ledger_fetch(struct ledger *l, struct inst_key key, uint32_t *ret_index);
+void ledger_put_back(struct ledger *l, uint32_t index);
+
 /* ledger_ask.c: a row per enum ask. *ret_number stays 0 where there was nothing to do. */
 int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number);
 
@@ -167,12 +174,15 @@ void ledger_parts_changed(struct ledger *l, const struct ltask *t, const struct 
 /* Live rows of the task (0: of all) are looked at again: after a start, or an edit. */
 void ledger_list_parts(struct ledger *l, uint32_t task);
 void ledger_work_parts(struct ledger *l); /* once a turn */
-/* Part 0 at index, DependenceFinish, gets a part for each of these brokers. */
+/* Part 0 at index, DependenceFinish, gets a part for each of these brokers; or a code, and
+ * nothing has changed. */
 int ledger_spread(struct ledger *l, uint32_t index, const uint32_t *brokers, size_t n);
-/* What it waits for on its node holds still. */
-bool ledger_part_may_start(struct ledger *l, struct inst_key key);
-/* A part of it begins anew: if the whole is over, so does that, and keeps the others. */
+/* 0: the whole runs, and what it waits for on its node holds still. E_REVISION: no more. */
+int ledger_part_may_start(struct ledger *l, const struct instance *part);
+/* A part of it begins anew: if the whole is over, so does that, and keeps the others. The whole
+ * is in the table: ledger_fetch_whole() has been asked, before anything was changed. */
 void ledger_whole_again(struct ledger *l, struct inst_key key, uint64_t cause);
+int ledger_fetch_whole(struct ledger *l, struct inst_key key);
 
 /* ledger_body.c: versions of definitions that are no longer in force. */
 /* NULL: it is gone, or does not compile. */

@@ -3,14 +3,18 @@
  * Part 0 is the whole: while its parts run it is Running without a lease, and ends as the
  * worst of them. It is prepared (each part Ready), then spread, then driven: whatever changes
  * puts it on a list, and what the list says is done in the ledger's next turn, as far as the
- * ring has room. Each step looks at what is; so the list is made anew after a restart. */
+ * ring has room and the store can be read. Each step looks at what is, so that it may be taken
+ * again, and the list is made anew after a restart. */
 #include <stdlib.h>
 
 #include "baseserver/ledger_impl.h"
 #include "rt/actor.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/log.h"
 
+/* Answers of a step: 0; E_BUSY, the ring has no room; what the store said when it could not tell
+ * whether there is a row. With those the step is taken again. */
 enum { ROOM = 16 }; /* records that one step may write, with some to spare */
 
 enum verdict { NODE_OPEN, NODE_MET, NODE_DEAD };
@@ -50,27 +54,6 @@ static uint64_t change(struct ledger *l, uint32_t index, enum event ev, enum rea
 	return ledger_change(l, index, ev, reason, &p);
 }
 
-/* A row that may have ended, in the table; NULL: there is none. */
-static struct entry *fetch(struct ledger *l, struct inst_key key, uint32_t *ret_index)
-{
-	struct entry *e = table_find(&l->table, key, ret_index);
-	struct instance was;
-
-	if (e || store_find_done(l->store, key, &was, NULL) < 0)
-		return e;
-	e = table_add(&l->table, key, ret_index);
-	e->inst = was;
-	e->inst.slot = *ret_index;
-	e->inst.marks = EM_HISTORY;
-	return e;
-}
-
-static void put_back(struct ledger *l, struct entry *e, uint32_t index)
-{
-	if ((e->inst.marks & EM_HISTORY) && !(e->inst.marks & EM_DIRTY))
-		table_remove(&l->table, index);
-}
-
 static bool is_over(const struct entry *e)
 {
 	return !e || state_final((enum state)e->inst.state);
@@ -96,77 +79,98 @@ static bool ended_badly(uint8_t state)
 	return state == ST_STOP || state == ST_KILLED;
 }
 
-/* How the parent ended on this node. False: it has not. */
-static bool node_outcome(struct ledger *l, struct inst_key key, uint8_t *ret_state,
-                         uint8_t *ret_reason)
+/* Begun anew, and the part's former end is not taken back yet. */
+static bool begins_anew(const struct entry *whole, uint8_t part_state)
+{
+	return !is_over(whole) && whole->inst.state != ST_RUNNING &&
+	       whole->inst.state != ST_WAITKILL &&
+	       (!(whole->inst.flags & IF_KEEP) ||
+	        (whole->inst.flags & IF_MEND && ended_badly(part_state)));
+}
+
+/* How the parent ended on this node: *ret is its row, or state and reason of the whole's
+ * outcome. E_NOT_FOUND: it has not. */
+static int node_outcome(struct ledger *l, struct inst_key key, struct instance *ret)
 {
 	uint32_t index;
 	const struct ltask *t = ledger_task_of(l, key.task);
 	const struct entry *whole = table_find(&l->table, part_key(key, 0), &index);
 	const struct entry *e = table_find(&l->table, key, &index);
-	struct instance was = { 0 };
+	const struct outcome_range *o = t ? outcomes_find(&t->outcomes, key.run_date) : NULL;
 
-	if (e && is_over(e))
-		was = e->inst;
 	if (e && !is_over(e))
-		return false;
-	if (!e && store_find_done(l->store, key, &was, NULL) < 0) {
-		const struct outcome_range *o = t ? outcomes_find(&t->outcomes, key.run_date)
-		                                  : NULL;
-		if (!o)
-			return false;
-		was = (struct instance){ .state = o->state, .reason = o->reason };
+		return E_NOT_FOUND;
+	int r = e ? 0 : ledger_find_done(l, key, ret);
+	if (e)
+		*ret = e->inst;
+	if (r == E_NOT_FOUND && o) {
+		*ret = (struct instance){ .state = o->state, .reason = o->reason };
+		r = 0;
 	}
-	/* Begun anew, and the part's former end is not taken back yet. */
-	if (!is_over(whole) && whole->inst.state != ST_RUNNING &&
-	    whole->inst.state != ST_WAITKILL &&
-	    (!(whole->inst.flags & IF_KEEP) ||
-	     (whole->inst.flags & IF_MEND && ended_badly(was.state))))
-		return false;
-	*ret_state = was.state;
-	*ret_reason = was.reason;
-	return true;
+	return r == 0 && begins_anew(whole, ret->state) ? E_NOT_FOUND : r;
 }
 
-static enum verdict judge_link(struct ledger *l, const struct task_link *link, struct inst_key key)
+static int judge_link(struct ledger *l, const struct task_link *link, struct inst_key key,
+                      enum verdict *ret)
 {
 	struct inst_key parent = { key.run_date, link->parent, key.part };
-	uint8_t state, reason;
+	struct instance was;
+	int r = node_outcome(l, parent, &was);
 
-	if (!node_outcome(l, parent, &state, &reason))
-		return NODE_OPEN;
-	if (link->on == ON_DONE || (link->on == ON_FAILURE && ended_badly(state)))
-		return NODE_MET;
-	if (link->on == ON_FAILURE || ended_badly(state))
-		return NODE_DEAD;
-	return state == ST_SKIPPED &&
-	                       (reason == RE_LINK || reason == RE_BRANCH || reason == RE_PIPELINE)
-	               ? NODE_DEAD
-	               : NODE_MET;
+	if (r < 0) {
+		*ret = NODE_OPEN;
+		return r == E_NOT_FOUND ? 0 : r;
+	}
+	bool bad = ended_badly(was.state);
+	bool left_out = was.state == ST_SKIPPED &&
+	                (was.reason == RE_LINK || was.reason == RE_BRANCH ||
+	                 was.reason == RE_PIPELINE);
+	if (link->on == ON_DONE)
+		*ret = NODE_MET;
+	else if (link->on == ON_FAILURE)
+		*ret = bad ? NODE_MET : NODE_DEAD;
+	else
+		*ret = bad || left_out ? NODE_DEAD : NODE_MET;
+	return 0;
 }
 
-static enum verdict judge_part(struct ledger *l, const struct task *def, struct inst_key key)
+static int judge_part(struct ledger *l, const struct task *def, struct inst_key key,
+                      enum verdict *ret)
 {
 	size_t n = def->n_links, met = 0, dead = 0;
 	size_t need = def->join > 0 && (size_t)def->join < n ? (size_t)def->join : n;
 
-	for (size_t i = 0; i < n && has_nodes(def); i++) {
-		enum verdict v = judge_link(l, &def->links[i], key);
+	*ret = NODE_MET;
+	if (!has_nodes(def))
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		enum verdict v;
+		int r = judge_link(l, &def->links[i], key, &v);
+		if (r < 0)
+			return r;
 		met += v == NODE_MET;
 		dead += v == NODE_DEAD;
 	}
-	if (!has_nodes(def))
-		return NODE_MET;
-	return dead > n - need ? NODE_DEAD : met >= need ? NODE_MET : NODE_OPEN;
+	*ret = dead > n - need ? NODE_DEAD : met >= need ? NODE_MET : NODE_OPEN;
+	return 0;
 }
 
-bool ledger_part_may_start(struct ledger *l, struct inst_key key)
+int ledger_part_may_start(struct ledger *l, const struct instance *part)
 {
-	const struct ltask *t = ledger_task_of(l, key.task);
+	const struct ltask *t = ledger_task_of(l, part->key.task);
 	uint32_t index;
-	const struct entry *whole = table_find(&l->table, part_key(key, 0), &index);
+	const struct entry *whole = table_find(&l->table, part_key(part->key, 0), &index);
+	enum verdict v;
 
-	return (whole && whole->inst.flags & IF_RUN_NOW) || judge_part(l, t->def, key) == NODE_MET;
+#ifndef BUG_37 /* a part starts while the whole is being killed */
+	if (!whole || whole->inst.state != ST_RUNNING || !(whole->inst.flags & IF_SPREAD))
+		return E_REVISION; /* ended in a moment */
+#endif
+	/* A retry does not ask again. */
+	if (part->attempt || part->infra || (whole && whole->inst.flags & IF_RUN_NOW))
+		return 0;
+	int r = judge_part(l, t->def, part->key, &v);
+	return r < 0 ? r : v == NODE_MET ? 0 : E_REVISION;
 }
 
 /* --- prepare, spread --- */
@@ -191,18 +195,29 @@ static bool stays(const struct instance *whole, const struct instance *part)
 	return whole->flags & IF_KEEP && !(whole->flags & IF_MEND && ended_badly(part->state));
 }
 
-static void ready_part(struct ledger *l, const struct instance *whole, int32_t part,
-                       uint32_t broker)
+/* Was there ever such a part? Only then history is asked. */
+static int fetch_part(struct ledger *l, const struct instance *whole, int32_t part,
+                      uint32_t *ret_index)
 {
 	struct inst_key key = part_key(whole->key, part);
+
+	if (whole->generation > 1 || whole->flags & IF_SPREAD)
+		return ledger_fetch(l, key, ret_index);
+	return table_find(&l->table, key, ret_index) ? 0 : E_NOT_FOUND;
+}
+
+static int ready_part(struct ledger *l, const struct instance *whole, int32_t part, uint32_t broker)
+{
 	uint32_t index;
-	bool had = whole->generation > 1 || whole->flags & IF_SPREAD;
-	struct entry *e = had ? fetch(l, key, &index) : table_find(&l->table, key, &index);
+	int r = fetch_part(l, whole, part, &index);
+	struct entry *e = r == 0 ? table_at(&l->table, index) : NULL;
 	bool is_new = !e;
 
+	if (r < 0 && r != E_NOT_FOUND)
+		return r;
 	if (e && is_over(e) && stays(whole, &e->inst)) {
-		put_back(l, e, index);
-		return;
+		ledger_put_back(l, index);
+		return 0;
 	}
 	if (is_new)
 		e = part_new(l, whole, part, &index);
@@ -222,6 +237,7 @@ static void ready_part(struct ledger *l, const struct instance *whole, int32_t p
 		change(l, index, EV_REDO, RE_REDO, whole->cause);
 	else
 		ledger_touch(l, index);
+	return 0;
 }
 
 static void spread(struct ledger *l, uint32_t index, size_t n)
@@ -246,8 +262,20 @@ static void spread(struct ledger *l, uint32_t index, size_t n)
 int ledger_spread(struct ledger *l, uint32_t index, const uint32_t *brokers, size_t n)
 {
 	struct instance *i = &table_at(&l->table, index)->inst;
+	uint32_t at;
+	size_t k = 0;
+	int r = 0;
 
-	for (size_t k = 0; k < n; k++)
+	/* All are in the table before one is changed. */
+	for (; k < n && (r == 0 || r == E_NOT_FOUND); k++)
+		r = fetch_part(l, i, (int32_t)k + 1, &at);
+	if (r < 0 && r != E_NOT_FOUND) {
+		while (k-- > 0)
+			if (table_find(&l->table, part_key(i->key, (int32_t)k + 1), &at))
+				ledger_put_back(l, at);
+		return r;
+	}
+	for (k = 0; k < n; k++)
 		ready_part(l, i, (int32_t)k + 1, brokers[k]);
 	spread(l, index, n);
 	return 0;
@@ -261,19 +289,19 @@ static size_t parts_known(const struct task *def, const struct instance *i)
 	return def && task_spreads(def) ? def->n_machines : 0;
 }
 
-static bool prepare(struct ledger *l, const struct task *def, uint32_t index)
+static int prepare(struct ledger *l, const struct task *def, uint32_t index)
 {
 	const struct instance *i = &table_at(&l->table, index)->inst;
 	size_t n = parts_known(def, i);
 
 	for (size_t k = 1; k <= n; k++) {
-		if (!has_room(l))
-			return false;
-		ready_part(l, i, (int32_t)k, 0);
+		int r = has_room(l) ? ready_part(l, i, (int32_t)k, 0) : E_BUSY;
+		if (r < 0)
+			return r;
 	}
 	if (n > 0)
 		spread(l, index, n);
-	return true;
+	return 0;
 }
 
 /* --- while they run --- */
@@ -312,8 +340,8 @@ static bool has_home(const struct task *def, const struct instance *i)
 	return def->n_machines ? (size_t)i->key.part <= def->n_machines : i->broker != 0;
 }
 
-static void move_part(struct ledger *l, const struct ltask *t, const struct instance *whole,
-                      uint32_t index)
+static int move_part(struct ledger *l, const struct ltask *t, const struct instance *whole,
+                     uint32_t index)
 {
 	struct instance *i = &table_at(&l->table, index)->inst;
 	bool waits = i->state == ST_READY ||
@@ -323,17 +351,21 @@ static void move_part(struct ledger *l, const struct ltask *t, const struct inst
 	if ((t->row.state != TS_ONLINE || gone) &&
 	    fsm_next((enum state)i->state, EV_SKIP) != ST_NONE) {
 		change(l, index, EV_SKIP, gone ? RE_EDIT : RE_OFFLINE, 0);
-		return;
+		return 0;
 	}
 	if (!waits || !t->def)
-		return;
-	enum verdict v = whole->flags & IF_RUN_NOW ? NODE_MET : judge_part(l, t->def, i->key);
+		return 0;
+	enum verdict v = NODE_MET;
+	int r = whole->flags & IF_RUN_NOW ? 0 : judge_part(l, t->def, i->key, &v);
+	if (r < 0)
+		return r;
 	if (v == NODE_DEAD)
 		change(l, index, EV_SKIP, t->def->fails_only ? RE_LINK : RE_PIPELINE, 0);
 	else if (v == NODE_MET && i->state == ST_READY)
 		change(l, index, EV_SATISFY, RE_NONE, 0);
 	else if (v == NODE_OPEN && i->state == ST_DEPEND)
 		change(l, index, EV_WITHDRAW, RE_PARENT, 0);
+	return 0;
 }
 
 struct tally {
@@ -372,7 +404,7 @@ static void end_killed(struct ledger *l, uint32_t index, const struct tally *c)
 }
 
 /* All are over: the whole ends as the worst of them. */
-static void gather(struct ledger *l, uint32_t index)
+static int gather(struct ledger *l, uint32_t index)
 {
 	struct instance *i = &table_at(&l->table, index)->inst, part;
 	struct tally c = { 0 };
@@ -380,10 +412,11 @@ static void gather(struct ledger *l, uint32_t index)
 
 	for (int32_t k = 1; k <= i->parts; k++) {
 		const struct entry *e = table_find(&l->table, part_key(i->key, k), &at);
-		if (e)
-			count_part(&c, &e->inst);
-		else if (store_find_done(l->store, part_key(i->key, k), &part, NULL) == 0)
-			count_part(&c, &part);
+		int r = e ? 0 : ledger_find_done(l, part_key(i->key, k), &part);
+		if (r < 0 && r != E_NOT_FOUND)
+			return r;
+		if (r == 0)
+			count_part(&c, e ? &e->inst : &part);
 	}
 	i->exit_code = c.exit_code;
 	if (i->state == ST_WAITKILL) {
@@ -399,9 +432,10 @@ static void gather(struct ledger *l, uint32_t index)
 	} else {
 		ledger_change(l, index, EV_EXIT_OK, RE_EXIT, NULL);
 	}
+	return 0;
 }
 
-static bool drive(struct ledger *l, const struct ltask *t, uint32_t index)
+static int drive(struct ledger *l, const struct ltask *t, uint32_t index)
 {
 	struct instance *whole = &table_at(&l->table, index)->inst;
 	size_t live = 0;
@@ -412,18 +446,17 @@ static bool drive(struct ledger *l, const struct ltask *t, uint32_t index)
 		if (is_over(e))
 			continue;
 		if (!has_room(l))
-			return false;
+			return E_BUSY;
 		if (whole->state == ST_WAITKILL)
 			kill_part(l, at);
 		else
 			follow_whole(l, whole, at);
-		if (whole->state != ST_WAITKILL)
-			move_part(l, t, whole, at);
+		int r = whole->state != ST_WAITKILL ? move_part(l, t, whole, at) : 0;
+		if (r < 0)
+			return r;
 		live += !is_over(e);
 	}
-	if (live == 0)
-		gather(l, index);
-	return true;
+	return live == 0 ? gather(l, index) : 0;
 }
 
 /* --- once the whole is over --- */
@@ -441,7 +474,7 @@ static void end_part(struct ledger *l, const struct instance *whole, uint32_t in
 	change(l, index, ev, (enum reason)whole->reason, whole->cause);
 }
 
-static bool clear_up(struct ledger *l, const struct task *def, const struct instance *whole)
+static int clear_up(struct ledger *l, const struct task *def, const struct instance *whole)
 {
 	bool forced = whole->state == ST_SUCC && whole->flags & IF_FORCED;
 	size_t n = whole->flags & IF_SPREAD   ? whole->parts
@@ -451,23 +484,36 @@ static bool clear_up(struct ledger *l, const struct task *def, const struct inst
 
 	for (size_t k = 1; k <= n; k++) {
 		struct inst_key key = part_key(whole->key, (int32_t)k);
-		struct entry *e = forced ? fetch(l, key, &at) : table_find(&l->table, key, &at);
 		if (!has_room(l))
-			return false;
-		if (e && (forced ? e->inst.state != ST_SUCC : !is_over(e)))
+			return E_BUSY;
+		int r = forced                            ? ledger_fetch(l, key, &at)
+		        : table_find(&l->table, key, &at) ? 0
+		                                          : E_NOT_FOUND;
+		if (r == E_NOT_FOUND)
+			continue;
+		if (r < 0)
+			return r;
+		const struct entry *e = table_at(&l->table, at);
+		if (forced ? e->inst.state != ST_SUCC : !is_over(e))
 			end_part(l, whole, at);
-		if (e)
-			put_back(l, e, at);
+		ledger_put_back(l, at);
 	}
-	return true;
+	return 0;
 }
 
 /* --- the list --- */
 
+int ledger_fetch_whole(struct ledger *l, struct inst_key key)
+{
+	uint32_t index;
+
+	return ledger_fetch(l, part_key(key, 0), &index);
+}
+
 void ledger_whole_again(struct ledger *l, struct inst_key key, uint64_t cause)
 {
 	uint32_t index;
-	struct entry *e = fetch(l, part_key(key, 0), &index);
+	struct entry *e = table_find(&l->table, part_key(key, 0), &index);
 
 	if (!e || !is_over(e))
 		return;
@@ -484,28 +530,44 @@ void ledger_whole_again(struct ledger *l, struct inst_key key, uint64_t cause)
 	change(l, index, skipped ? EV_REOPEN : EV_REDO, RE_PARENT, cause);
 }
 
+static int reopen_part(struct ledger *l, const struct ltask *t, uint32_t index)
+{
+	struct instance *i = &table_at(&l->table, index)->inst;
+	enum verdict v;
+
+	if (i->state != ST_SKIPPED || (i->reason != RE_PIPELINE && i->reason != RE_LINK))
+		return 0;
+	int r = judge_part(l, t->def, i->key, &v);
+	if (r == 0 && v != NODE_DEAD)
+		r = ledger_fetch_whole(l, i->key);
+	if (r < 0 || v == NODE_DEAD)
+		return r;
+	i->ended_us = 0;
+	ledger_due_again(l, i);
+	change(l, index, EV_REOPEN, RE_PARENT, 0);
+	ledger_whole_again(l, i->key, 0);
+	return 0;
+}
+
 /* The step before begins anew on this node: what was skipped for it is wanted again. */
-static void reopen(struct ledger *l, struct inst_key key)
+static int reopen(struct ledger *l, struct inst_key key)
 {
 	const struct ltask *t = ledger_task_of(l, key.task);
 	uint32_t index;
-	struct entry *e = t && t->def ? fetch(l, key, &index) : NULL;
 
-	if (!e)
-		return;
-	bool wanted = e->inst.state == ST_SKIPPED &&
-	              (e->inst.reason == RE_PIPELINE || e->inst.reason == RE_LINK) &&
-	              judge_part(l, t->def, key) != NODE_DEAD;
-	if (wanted) {
-		e->inst.ended_us = 0;
-		ledger_due_again(l, &e->inst);
-		change(l, index, EV_REOPEN, RE_PARENT, 0);
-		ledger_whole_again(l, key, 0);
-	}
-	put_back(l, e, index);
+	if (!t || !t->def)
+		return 0;
+	int r = ledger_fetch(l, key, &index);
+	if (r == E_NOT_FOUND)
+		return 0;
+	if (r < 0)
+		return r;
+	r = reopen_part(l, t, index);
+	ledger_put_back(l, index);
+	return r;
 }
 
-static bool settle(struct ledger *l, struct inst_key key)
+static int settle(struct ledger *l, struct inst_key key)
 {
 	const struct ltask *t = ledger_task_of(l, key.task);
 	uint32_t index;
@@ -513,35 +575,48 @@ static bool settle(struct ledger *l, struct inst_key key)
 	struct instance was;
 
 	if (!t)
-		return true;
+		return 0;
 	if (e)
 		e->inst.marks &= (uint8_t)~EM_LISTED;
 	if (is_over(e)) {
+		int r = e ? 0 : ledger_find_done(l, key, &was);
 		if (e)
 			was = e->inst;
-		else if (store_find_done(l->store, key, &was, NULL) < 0)
-			return true;
-		return clear_up(l, t->def, &was);
+		return r == E_NOT_FOUND ? 0 : r < 0 ? r : clear_up(l, t->def, &was);
 	}
+	int r = 0;
 	if (e->inst.state == ST_DEPEND)
-		return prepare(l, t->def, index);
-	if (e->inst.flags & IF_SPREAD && state_holds_slot((enum state)e->inst.state))
-		return drive(l, t, index);
-	return true;
+		r = prepare(l, t->def, index);
+	else if (e->inst.flags & IF_SPREAD && state_holds_slot((enum state)e->inst.state))
+		r = drive(l, t, index);
+	return r;
+}
+
+/* The store cannot be read: once more in a while. */
+static void try_later(struct ledger *l, int code)
+{
+	if (!l->unread)
+		log_warn("ledger.store-unread", "code=%s parts=%zu", err_name(code),
+		         l->parts.n - l->parts.at);
+	l->unread = true;
+	actor_alarm(l->me, actor_mono_us(l->me) + l->set.retry_us);
 }
 
 void ledger_work_parts(struct ledger *l)
 {
 	struct parts_list *p = &l->parts;
+	int r = 0;
 
 	while (p->at < p->n && has_room(l)) {
 		struct inst_key key = p->keys[p->at];
-		if (key.part)
-			reopen(l, key);
-		else if (!settle(l, key))
+		r = key.part ? reopen(l, key) : settle(l, key);
+		if (r < 0)
 			break;
+		l->unread = false;
 		p->at++;
 	}
+	if (r < 0 && r != E_BUSY)
+		try_later(l, r);
 	if (p->at < p->n)
 		return;
 	p->at = p->n = 0;

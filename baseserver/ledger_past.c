@@ -1,0 +1,37 @@
+/* Rows of history, brought into the table to be changed, and out again if nothing came of it. */
+#include "baseserver/ledger_impl.h"
+#include "store/store.h"
+
+int ledger_find_done(struct ledger *l, struct inst_key key, struct instance *ret)
+{
+	const struct ltask *t = ledger_task_of(l, key.task);
+
+	/* Outcomes know part 0 only; other parts are few enough to be looked up. */
+	if (key.part == 0 && (!t || !outcomes_find(&t->outcomes, key.run_date)))
+		return E_NOT_FOUND;
+	return store_find_done(l->store, key, ret, NULL);
+}
+
+int ledger_fetch(struct ledger *l, struct inst_key key, uint32_t *ret_index)
+{
+	struct instance was;
+
+	if (table_find(&l->table, key, ret_index))
+		return 0;
+	int r = ledger_find_done(l, key, &was);
+	if (r < 0)
+		return r;
+	struct entry *e = table_add(&l->table, key, ret_index);
+	e->inst = was;
+	e->inst.slot = *ret_index;
+	e->inst.marks = EM_HISTORY;
+	return 0;
+}
+
+void ledger_put_back(struct ledger *l, uint32_t index)
+{
+	const struct entry *e = table_at(&l->table, index);
+
+	if ((e->inst.marks & EM_HISTORY) && !(e->inst.marks & EM_DIRTY))
+		table_remove(&l->table, index);
+}
