@@ -131,7 +131,7 @@ fuzz: all
 bench: all
 	@B=$(B) bench/run $(BENCH)
 demo:
-	@packaging/deps.sh build run && $(MAKE) -s all && B=$(B) packaging/demo.sh start
+	@packaging/deps.sh build run && $(MAKE) -s all && admin-console/web/build.sh --try && B=$(B) packaging/demo.sh start
 stop:
 	@B=$(B) packaging/demo.sh stop
 # lib/sched, with its gate; then what all unit tests reach.
@@ -161,7 +161,8 @@ install: all
 	install -m 644 README.md LICENSE CHANGELOG.md $(filter-out docs/README.md,$(wildcard docs/*.md)) packaging/examples/*.yaml \
 	    $(DESTDIR)$(prefix)/share/doc/sirdar
 	if [ -d docs/examples ]; then cp -R docs/examples/. $(DESTDIR)$(prefix)/share/doc/sirdar/examples; fi
-	if [ -d admin-console/web/dist ]; then cp -R admin-console/web/dist/. $(DESTDIR)$(prefix)/share/sirdar/web; fi
+	admin-console/web/build.sh --try
+	if [ -f build/console/index.html ]; then cp -R build/console/. $(DESTDIR)$(prefix)/share/sirdar/web; fi
 clean:
 	rm -rf build
 help:
@@ -174,6 +175,7 @@ help:
 #: make oracle      compare the pure core with the independent model
 #: make fuzz        fuzz every parser, SECONDS_EACH=10
 #: make bench       measure, against the limits of this machine; BENCH=name for one
+#: make console     the web console into build/console, with node and npm
 #: make demo        dependencies, build, start, a real workflow over this machine's data
 #: make stop        end what make demo started
 #: make coverage    unit tests with line coverage

@@ -21,6 +21,7 @@ struct hash;
 struct janitor;
 struct names;
 struct net;
+struct pages;
 struct thread;
 
 struct cgi {
@@ -36,6 +37,7 @@ struct cgi {
 	struct hash *hash;       /* cgi/hash.h */
 	struct auth *auth;       /* cgi/auth.h; the HTTP thread's once it runs */
 
+	struct pages *pages;                           /* cgi/pages.h; NULL: not built */
 	struct names *names;                           /* cgi/names.h; has its own lock */
 	_Atomic unsigned calls;                        /* requests not yet answered in full */
 	_Atomic unsigned streams;                      /* open event streams and followed logs */

@@ -1,9 +1,13 @@
-/* The status page, until the console comes: its files are inside the program, so that it is
- * there wherever the program is. */
+/* The web console below /ui/, from the files of web_dir; and the plain status page, whose files
+ * are inside the program, so that it is there wherever the program is. */
 #include <stddef.h>
+#include <string.h>
 
 #include "cgi/call.h"
+#include "cgi/cgi.h"
+#include "cgi/pages.h"
 #include "cgi/route.h"
+#include "util/check.h"
 
 #define FILE_IN(name, path) \
 	__asm__(".section .rodata\n" \
@@ -20,7 +24,7 @@ static int file_reply(struct call *c, const char *type, const char *from, const 
 	return reply_bytes(c, MHD_HTTP_OK, type, from, (size_t)(end - from));
 }
 
-int page_get(struct call *c)
+int status_page_get(struct call *c)
 {
 	return file_reply(c, "text/html; charset=utf-8", page_html, page_html_end);
 }
@@ -33,4 +37,63 @@ int page_script_get(struct call *c)
 int page_style_get(struct call *c)
 {
 	return file_reply(c, "text/css; charset=utf-8", page_style, page_style_end);
+}
+
+/* --- the console ------------------------------------------------------------------------------ */
+
+#define CACHE_FOR_EVER "public, max-age=31536000, immutable"
+#define CACHE_ASK      "no-cache"
+
+static void header(struct MHD_Response *r, const char *name, const char *value)
+{
+	CHECK(MHD_add_response_header(r, name, value) == MHD_YES);
+}
+
+/* The compressed form to who takes it; 304 to who has it already. */
+static int page_reply(struct call *c, const struct page *p)
+{
+	bool packed = p->gzip.len > 0 && page_gzip_taken(call_header(c, "Accept-Encoding"));
+	const struct buf *b = packed ? &p->gzip : &p->plain;
+	const char *etag = packed ? p->etag_gzip : p->etag;
+	bool known = page_etag_in(call_header(c, "If-None-Match"), etag);
+	struct MHD_Response *r = MHD_create_response_from_buffer(
+		known ? 0 : b->len, (void *)(uintptr_t)buf_at(b), MHD_RESPMEM_PERSISTENT);
+
+	CHECK(r != NULL);
+	header(r, "Content-Type", p->type);
+	header(r, "ETag", etag);
+	header(r, "Cache-Control", p->immutable ? CACHE_FOR_EVER : CACHE_ASK);
+	header(r, "Vary", "Accept-Encoding");
+	if (packed)
+		header(r, "Content-Encoding", "gzip");
+	return reply_queue(c, known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, r);
+}
+
+static int redirect(struct call *c, const char *to)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "",
+	                                                         MHD_RESPMEM_PERSISTENT);
+
+	CHECK(r != NULL);
+	header(r, "Location", to);
+	return reply_queue(c, MHD_HTTP_FOUND, r);
+}
+
+int page_get(struct call *c)
+{
+	return c->cgi->pages != NULL ? redirect(c, "/ui/") : status_page_get(c);
+}
+
+/* A file, or the one page that shows every path of the console. */
+int console_get(struct call *c)
+{
+	const char *path = c->params[0];
+	const struct page *p;
+
+	if (c->cgi->pages == NULL)
+		return redirect(c, "/");
+	p = pages_find(c->cgi->pages, path);
+	if (p == NULL && strncmp(path, "assets/", strlen("assets/")) == 0)
+		return call_fail(c, E_NOT_FOUND, "path", "no such file of the console");
+	return page_reply(c, p != NULL ? p : pages_find(c->cgi->pages, "index.html"));
 }

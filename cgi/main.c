@@ -15,6 +15,7 @@
 #include "cgi/janitor.h"
 #include "cgi/names.h"
 #include "cgi/net.h"
+#include "cgi/pages.h"
 #include "rt/notify.h"
 #include "rt/thread.h"
 #include "util/clock.h"
@@ -86,6 +87,23 @@ static int certificates_read(struct cgi *cgi, struct err *err)
 	return r;
 }
 
+/* A console that is not there is no failure: the status page serves. */
+static int console_load(struct cgi *cgi, struct err *err)
+{
+	const char *dir = cgi->param.web_dir;
+	int r;
+
+	if (dir[0] == '\0')
+		return 0;
+	r = pages_load(dir, &cgi->pages, err);
+	if (r != E_NOT_FOUND)
+		return r;
+	log_info("console.absent",
+	         "web_dir=%s hint=\"make console builds it; / is the status page\"", dir);
+	memset(err, 0, sizeof(*err));
+	return 0;
+}
+
 /* Actors first, then the face: a request finds all of them. */
 static int cgi_start(struct cgi *cgi, struct err *err)
 {
@@ -94,6 +112,8 @@ static int cgi_start(struct cgi *cgi, struct err *err)
 	cgi->names = names_new();
 	if (r == 0)
 		r = auth_open(cgi, &cgi->auth, err);
+	if (r == 0)
+		r = console_load(cgi, err);
 	if (r < 0)
 		return r;
 	cgi->net_thread = thread_new("net", &clock_machine);
@@ -132,6 +152,7 @@ static void cgi_stop(struct cgi *cgi)
 	janitor_free(cgi->janitor);
 	auth_close(cgi->auth);
 	names_free(cgi->names);
+	pages_free(cgi->pages);
 	buf_done(&cgi->certificate);
 	if (cgi->certificate_key.data != NULL)
 		sodium_memzero(cgi->certificate_key.data, cgi->certificate_key.cap);

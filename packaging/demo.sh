@@ -93,7 +93,7 @@ write_settings() {
 		state_dir: $var/cgi
 		store: "sqlite:$var/baseserver"
 		log_dir: $var/joblogs
-		web_dir: "$root/admin-console/web/dist"
+		web_dir: "$root/build/console"
 	END
 	cat >"$var/taskbroker.yaml" <<-END
 		server: ["127.0.0.1:$port"]
@@ -105,7 +105,7 @@ write_settings() {
 		types: ["shell:4", "noop:8"]
 		load_max_percent: 2000
 	END
-	[ -d "$root/admin-console/web/dist" ] || sed -i 's|^web_dir:.*|web_dir: ""|' "$var/sirdar-cgi.yaml"
+	[ -f "$root/build/console/index.html" ] || sed -i 's|^web_dir:.*|web_dir: ""|' "$var/sirdar-cgi.yaml"
 }
 
 make_key() { # name

@@ -1,0 +1,37 @@
+#!/bin/sh
+# Builds the web console into build/console: what `make console` runs.
+#
+#   build.sh [--try]     --try: without npm say so and exit 0; the status page serves then
+#
+# `npm ci` runs when the lock file changed, the build when anything did. OUT= another folder.
+set -eu
+cd "$(dirname "$0")"
+out=${OUT:-$(cd ../.. && pwd)/build/console}
+try=
+[ "${1:-}" != --try ] || try=1
+
+give_up() {
+	echo "console: $1; without it sirdar-cgi serves its plain status page" >&2
+	[ -n "$try" ] && exit 0
+	exit 1
+}
+command -v node >/dev/null && command -v npm >/dev/null ||
+	give_up "node and npm are not here (Debian: apt-get install nodejs npm)"
+node -e 'process.exit(+process.versions.node.split(".")[0] >= 18 ? 0 : 1)' ||
+	give_up "node $(node --version) is too old, 18 or newer is wanted"
+
+if [ ! -f node_modules/.sirdar ] || ! cmp -s package-lock.json node_modules/.sirdar; then
+	echo "  NPM admin-console/web"
+	log=$(mktemp)
+	npm ci --ignore-scripts --no-progress --loglevel=error >"$log" 2>&1 || {
+		tail -n 15 "$log" >&2
+		rm -f "$log"
+		give_up "npm ci failed (no network, or a registry that misses something)"
+	}
+	rm -f "$log"
+	cp package-lock.json node_modules/.sirdar
+fi
+if [ -f "$out/index.html" ] && [ -z "$(find src public index.html package-lock.json vite.config.ts \
+	-newer "$out/index.html" -print -quit)" ]; then exit 0; fi
+echo "  WEB $out"
+OUT=$out npx --no-install vite build --logLevel warn

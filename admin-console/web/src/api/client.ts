@@ -1,0 +1,172 @@
+/* The HTTP API, typed from schema/openapi.yaml. Every failure is an ApiError with what the
+ * server said; a 401 tells the session store, wherever it came from. */
+import type { components } from './schema'
+
+export type Schemas = components['schemas']
+export type Instance = Schemas['Instance']
+export type Task = Schemas['Task']
+export type Link = Schemas['Link']
+export type Graph = Schemas['Graph']
+export type Run = Schemas['Run']
+export type Runs = Schemas['Runs']
+export type Broker = Schemas['Broker']
+export type Queues = Schemas['Queues']
+export type Pool = Schemas['Pool']
+export type Command = Schemas['Command']
+export type Item = Schemas['Item']
+export type Event = Schemas['Event']
+export type Document = Schemas['Document']
+export type Server = Schemas['Server'] & { instances?: Record<string, number> }
+export type Health = Schemas['Health'] & {
+	actors?: { name: string; quiet_ms: number; letters: number; ok: boolean }[]
+	store?: { ok: boolean; behind: number; commit_us: number; free_bytes: number | string }
+}
+export type Statistics = Schemas['Statistics']
+export type Session = Schemas['Session']
+export type Count = { task?: string; owner?: string; count: number; depth?: number; new?: number; running?: number }
+export type Preview = Omit<Schemas['Preview'], 'tasks' | 'downstream' | 'states' | 'owners' | 'reasons' | 'refused' | 'sample' | 'warnings'> & {
+	tasks?: Count[]; downstream?: Count[]; states?: Record<string, number>; owners?: Count[]
+	reasons?: { code: string; message: string; count: number }[]
+	refused?: (Item & { message?: string })[]; sample?: Instance[]; warnings?: unknown[]
+}
+export type Why = Omit<Schemas['Why'], 'waits_for'> & {
+	code?: string; args?: Record<string, string | number>
+	waits_for?: { id: string; task?: string | null; task_id: number; run_date: string; part: number; state: string }[]
+}
+export type Page<T> = { items: T[]; cursor: string | null; number: string }
+
+export class ApiError extends Error {
+	constructor(
+		readonly status: number, readonly code: string, message: string,
+		readonly hint = '', readonly place = '', readonly requestId = '', readonly retry = false,
+	) { super(message) }
+	get offline() { return this.status === 0 }
+	get forbidden() { return this.status === 403 }
+}
+
+let csrf = ''
+let onExpired: () => void = () => {}
+
+export function setCsrf(token: string) { csrf = token }
+export function whenExpired(run: () => void) { onExpired = run }
+
+async function send(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+	const headers: Record<string, string> = {}
+	if (body !== undefined) headers['Content-Type'] = 'application/json'
+	if (method !== 'GET' && csrf) headers['X-CSRF-Token'] = csrf
+	let answer: Response
+	try {
+		answer = await fetch('/api/v1' + path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) })
+	} catch (e) {
+		if (signal?.aborted) throw e
+		throw new ApiError(0, 'OFFLINE', 'no connection to the server', '', '', '', true)
+	}
+	if (answer.ok) return answer
+	const text = await answer.text()
+	if (answer.status === 401 && path !== '/login') onExpired()
+	throw failure(answer, text)
+}
+
+function failure(answer: Response, text: string): ApiError {
+	let said: { error?: Record<string, unknown>; status?: string } = {}
+	try { said = JSON.parse(text) } catch { /* a proxy's page: the status must do */ }
+	const e = said.error ?? {}
+	return new ApiError(answer.status, String(e.code ?? answer.status), String(e.message ?? answer.statusText ?? text.slice(0, 200)),
+		String(e.hint ?? ''), String(e.place ?? ''), String(e.request_id ?? answer.headers.get('X-Request-Id') ?? ''), Boolean(e.retry))
+}
+
+type Args = Record<string, string | number | boolean | undefined | null>
+
+export function query(args: Args): string {
+	const parts = Object.entries(args).filter(([, v]) => v !== undefined && v !== null && v !== '' && v !== false)
+		.map(([k, v]) => `${k}=${encodeURIComponent(String(v))}`)
+	return parts.length ? '?' + parts.join('&') : ''
+}
+
+const path = (name: string) => name.split('/').map(encodeURIComponent).join('/')
+
+async function get<T>(where: string, args: Args = {}, signal?: AbortSignal): Promise<T> {
+	return (await send('GET', where + query(args), undefined, signal)).json()
+}
+
+async function post<T>(where: string, body: unknown): Promise<T> {
+	return (await send('POST', where, body)).json()
+}
+
+export function requestId(): string {
+	return [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, '0')).join('')
+}
+
+/* `health` answers 503 with its whole text when something fails: that is an answer. */
+async function health(signal?: AbortSignal): Promise<Health> {
+	const answer = await fetch('/api/v1/health', { signal }).catch(() => { throw new ApiError(0, 'OFFLINE', 'no connection to the server') })
+	const text = await answer.text()
+	let said: Health | undefined
+	try { said = JSON.parse(text) } catch { said = undefined }
+	if (said?.status) return said
+	if (answer.status === 401) onExpired()
+	throw failure(answer, text)
+}
+
+export interface LogPiece { text: string; offset: number; next: number; generation: number; attempt: number; end: boolean }
+
+async function log(id: string, args: Args, signal?: AbortSignal): Promise<LogPiece> {
+	const answer = await send('GET', `/instances/${id}/log${query(args)}`, undefined, signal)
+	const n = (name: string) => Number(answer.headers.get(name) ?? 0)
+	return {
+		text: await answer.text(), offset: n('X-Log-Offset'), next: n('X-Log-Next'), generation: n('X-Log-Generation'),
+		attempt: n('X-Log-Attempt'), end: answer.headers.get('X-Log-End') === 'true',
+	}
+}
+
+export interface InstanceFilter extends Args {
+	limit?: number; cursor?: string; order?: string; sort?: string; task?: string; states?: string
+	from?: string; to?: string; workflow_id?: number; broker_id?: number; parts?: boolean
+}
+
+export const api = {
+	login: (user: string, password: string) => post<Session>('/login', { user, password }),
+	logout: () => post<object>('/logout', {}),
+	session: () => get<Session>('/session'),
+	password: (old: string, fresh: string) => post<object>('/password', { old, new: fresh }),
+	tokens: (s?: AbortSignal) => get<Schemas['Tokens']>('/tokens', {}, s),
+	tokenMake: (name: string, role: string, days?: number) => post<Schemas['Token']>('/tokens', { name, role, ...(days ? { days } : {}) }),
+	tokenDrop: async (name: string) => { await send('DELETE', '/tokens/' + encodeURIComponent(name)) },
+	server: (s?: AbortSignal) => get<Server>('/server', {}, s),
+	health,
+	statistics: (days: number, task?: string, s?: AbortSignal) => get<Statistics>('/statistics' + (task ? '/' + path(task) : ''), { days }, s),
+	brokers: (s?: AbortSignal) => get<{ brokers: Broker[] }>('/brokers', {}, s),
+	queues: (s?: AbortSignal) => get<Queues>('/queues', {}, s),
+	pools: (s?: AbortSignal) => get<{ pools: Pool[] }>('/pools', {}, s),
+	workflows: (args: Args, s?: AbortSignal) => get<Page<Document>>('/workflows', args, s),
+	workflow: (name: string, version?: number, s?: AbortSignal) => get<Document & { versions: Document[] }>('/workflows/' + path(name), { version }, s),
+	calendars: (s?: AbortSignal) => get<Page<Document>>('/calendars', { limit: 200 }, s),
+	calendar: (name: string, s?: AbortSignal) => get<Document & { versions: Document[] }>('/calendars/' + path(name), {}, s),
+	graph: (name: string, s?: AbortSignal) => get<Graph>('/graph/' + path(name), {}, s),
+	runs: (name: string, args: Args, s?: AbortSignal) => get<Runs>('/runs/' + path(name), args, s),
+	tasks: (args: Args, s?: AbortSignal) => get<Page<Task>>('/tasks', args, s),
+	links: (task: string, s?: AbortSignal) => get<Schemas['Links']>('/links/' + path(task), {}, s),
+	instances: (f: InstanceFilter, s?: AbortSignal) => get<Page<Instance>>('/instances', f, s),
+	instance: (id: string, s?: AbortSignal) => get<Instance>('/instances/' + id, {}, s),
+	history: (id: string, args: Args, s?: AbortSignal) => get<Page<Event>>(`/instances/${id}/events`, args, s),
+	why: (id: string, s?: AbortSignal) => get<Why>(`/instances/${id}/why`, {}, s),
+	log,
+	logUrl: (id: string, args: Args) => `/api/v1/instances/${id}/log${query(args)}`,
+	commands: (args: Args, s?: AbortSignal) => get<Page<Command>>('/commands', args, s),
+	command: (id: string, s?: AbortSignal) => get<Command>('/commands/' + id, {}, s),
+	items: (id: string, args: Args, s?: AbortSignal) => get<Page<Item>>(`/commands/${id}/items`, args, s),
+	preview: (kind: string, args: object) => post<Preview>('/commands', { kind, args, dry_run: true }),
+	ask: (kind: string, args: object, id = requestId()) => post<Command>('/commands', { kind, args, request_id: id }),
+}
+
+/* All pages of a list, at most `most` rows. */
+export async function whole<T>(one: (cursor?: string) => Promise<Page<T>>, most = 5000): Promise<T[]> {
+	const rows: T[] = []
+	let cursor: string | undefined
+	do {
+		const page = await one(cursor)
+		rows.push(...page.items)
+		cursor = page.cursor ?? undefined
+	} while (cursor && rows.length < most)
+	return rows
+}

@@ -1,0 +1,12 @@
+import { createApp } from 'vue'
+import App from './App.vue'
+import { begin as beginWords } from './i18n'
+import { router } from './router'
+import { begin as beginSession } from './stores/session'
+import './styles/tokens.css'
+import './styles/base.css'
+import './styles/app.css'
+
+void Promise.all([beginWords(), beginSession()]).then(() => {
+	createApp(App).use(router).mount('#app')
+})

@@ -1,0 +1,32 @@
+import { createRouter, createWebHistory } from 'vue-router'
+
+export const router = createRouter({
+	history: createWebHistory('/ui/'),
+	routes: [
+		{ path: '/', component: () => import('./pages/Home.vue'), meta: { key: 'nav.home' } },
+		{ path: '/w', component: () => import('./pages/Workflows.vue'), meta: { key: 'nav.workflows' } },
+		{ path: '/w/:project/:workflow', component: () => import('./pages/Workflow.vue'), meta: { key: 'nav.workflows' } },
+		{ path: '/r', component: () => import('./pages/Runs.vue'), meta: { key: 'nav.runs' } },
+		{ path: '/r/:project/:workflow/:label', component: () => import('./pages/Run.vue'), meta: { key: 'nav.runs', narrow: true } },
+		{ path: '/calendars', component: () => import('./pages/Calendars.vue'), meta: { key: 'nav.calendars' } },
+		{ path: '/ops', component: () => import('./pages/Situation.vue'), meta: { key: 'nav.ops' } },
+		{ path: '/ops/t', component: () => import('./pages/Instances.vue'), meta: { key: 'nav.instances' } },
+		{ path: '/ops/queues', component: () => import('./pages/Queues.vue'), meta: { key: 'nav.queues' } },
+		{ path: '/ops/brokers', component: () => import('./pages/Brokers.vue'), meta: { key: 'nav.brokers' } },
+		{ path: '/ops/commands', component: () => import('./pages/Commands.vue'), meta: { key: 'nav.commands' } },
+		{ path: '/ops/commands/:id', component: () => import('./pages/Command.vue'), meta: { key: 'nav.commands' } },
+		{ path: '/settings', component: () => import('./pages/Settings.vue'), meta: { key: 'nav.settings' } },
+		{ path: '/:rest(.*)*', component: () => import('./pages/Lost.vue'), meta: { key: 'lost.title' } },
+	],
+})
+
+/* After an upgrade the pieces of the old page are gone: load the new one, once. */
+router.onError((e, to) => {
+	if (!/import|module|fetch/i.test(String(e)) || sessionStorage.getItem('reloaded') === to.fullPath) return
+	sessionStorage.setItem('reloaded', to.fullPath)
+	location.assign('/ui' + to.fullPath)
+})
+
+declare module 'vue-router' {
+	interface RouteMeta { key: import('./i18n').Key; narrow?: boolean }
+}

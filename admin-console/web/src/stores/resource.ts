@@ -1,0 +1,101 @@
+/* What a page shows of the server: old rows stay while new ones come, errors do not blank them,
+ * the stream says when to look again. */
+import { onScopeDispose, ref, shallowRef, watch, type WatchSource } from 'vue'
+import { ApiError } from '@/api/client'
+import { listen } from '@/live/live'
+import type { Change } from '@/live/reducer'
+import { session } from './session'
+
+export interface Options<T> {
+	/* Ask again when one of these changes. */
+	on?: WatchSource[]
+	/* Whether changes concern this. Default: none do. */
+	cares?: (c: Change[], data: T) => boolean
+	/* Changes at once, before the server is asked again. */
+	patch?: (data: T, c: Change[]) => T
+	/* Not more often than this, ms. */
+	every?: number
+	/* Ask again by itself, ms: for what no event tells. */
+	poll?: number
+	when?: () => boolean
+}
+
+export function useResource<T>(ask: (signal: AbortSignal) => Promise<T>, o: Options<T> = {}) {
+	const data = shallowRef<T>()
+	const error = shallowRef<ApiError | null>(null)
+	const loading = ref(false) /* nothing to show yet, and it takes a while */
+	const busy = ref(false)
+	const at = ref(0)
+	let asked: AbortController | undefined
+	let later: ReturnType<typeof setTimeout> | undefined
+	let slow: ReturnType<typeof setTimeout> | undefined
+	let again = false
+	let last = 0
+	let gone = false
+
+	async function run(): Promise<void> {
+		if (gone || session.state !== 'in' || (o.when && !o.when())) return
+		asked?.abort()
+		const mine = asked = new AbortController()
+		busy.value = true
+		last = Date.now()
+		if (data.value === undefined) slow ??= setTimeout(() => { loading.value = data.value === undefined && busy.value }, 200)
+		try {
+			const got = await ask(mine.signal)
+			if (mine !== asked) return
+			data.value = got
+			error.value = null
+			at.value = Date.now()
+		} catch (e) {
+			if (mine !== asked || mine.signal.aborted) return
+			error.value = e instanceof ApiError ? e : new ApiError(0, 'CLIENT', String(e))
+			if (error.value.retry || error.value.offline) soon(4000)
+		} finally {
+			if (mine === asked) {
+				busy.value = false
+				loading.value = false
+				clearTimeout(slow)
+				slow = undefined
+				if (again) { again = false; soon() }
+			}
+		}
+	}
+
+	function soon(wait = o.every ?? 1000) {
+		if (busy.value) { again = true; return }
+		if (later || gone) return
+		later = setTimeout(() => { later = undefined; void run() }, Math.max(0, Math.min(wait, wait - (Date.now() - last))))
+	}
+
+	function fresh() {
+		clearTimeout(later)
+		later = undefined
+		data.value = undefined
+		error.value = null
+		return run()
+	}
+
+	const leave = listen({
+		changes(c) {
+			if (data.value === undefined) return
+			if (o.patch) data.value = o.patch(data.value, c)
+			if (o.cares?.(c, data.value)) soon()
+		},
+		reset: () => soon(),
+	})
+	if (o.on) watch(o.on, () => { void run() })
+	watch(() => session.state, (s) => { if (s === 'in') void run() })
+	const poll = o.poll ? setInterval(() => { if (document.visibilityState === 'visible') soon(0) }, o.poll) : undefined
+	onScopeDispose(() => {
+		gone = true
+		asked?.abort()
+		clearTimeout(later)
+		clearTimeout(slow)
+		clearInterval(poll)
+		leave()
+	})
+	void run()
+	return { data, error, loading, busy, at, refresh: run, fresh, soon }
+}
+
+export type Resource<T> = ReturnType<typeof useResource<T>>

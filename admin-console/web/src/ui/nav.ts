@@ -1,0 +1,18 @@
+import { Activity, CalendarDays, CirclePlay, Filter, House, ListTree, Server, Settings, SquareTerminal, Workflow } from '@lucide/vue'
+import type { Component } from 'vue'
+import type { Key } from '@/i18n'
+
+export interface NavItem { to: string; key: Key; icon: Component; group: 'develop' | 'operate'; keys?: string; bar?: boolean }
+
+export const nav: NavItem[] = [
+	{ to: '/', key: 'nav.home', icon: House, group: 'develop', keys: 'g h', bar: true },
+	{ to: '/w', key: 'nav.workflows', icon: Workflow, group: 'develop', keys: 'g w', bar: true },
+	{ to: '/r', key: 'nav.runs', icon: CirclePlay, group: 'develop', keys: 'g r' },
+	{ to: '/calendars', key: 'nav.calendars', icon: CalendarDays, group: 'develop' },
+	{ to: '/ops', key: 'nav.ops', icon: Activity, group: 'operate', keys: 'g o', bar: true },
+	{ to: '/ops/t', key: 'nav.instances', icon: ListTree, group: 'operate', keys: 'g i', bar: true },
+	{ to: '/ops/queues', key: 'nav.queues', icon: Filter, group: 'operate', keys: 'g q' },
+	{ to: '/ops/brokers', key: 'nav.brokers', icon: Server, group: 'operate', keys: 'g b' },
+	{ to: '/ops/commands', key: 'nav.commands', icon: SquareTerminal, group: 'operate', keys: 'g c' },
+	{ to: '/settings', key: 'nav.settings', icon: Settings, group: 'operate', keys: 'g s' },
+]
