@@ -111,8 +111,7 @@ static int folder_load(struct pages *all, const char *dir, const char *below, in
 	int r = 0;
 
 	if (d == NULL) {
-		r = err_set(err, errno == ENOENT ? E_NOT_FOUND : E_IO, "%s: %s", place,
-		            strerror(errno));
+		r = err_set(err, errno == ENOENT ? E_NOT_FOUND : E_IO, "%s: %m", place);
 		goto out;
 	}
 	while (r == 0 && (e = readdir(d)) != NULL) {

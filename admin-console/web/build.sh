@@ -12,11 +12,12 @@ try=
 
 give_up() {
 	echo "console: $1; without it sirdar-cgi serves its plain status page" >&2
-	[ -n "$try" ] && exit 0
+	if [ -n "$try" ]; then exit 0; fi
 	exit 1
 }
-command -v node >/dev/null && command -v npm >/dev/null ||
+if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
 	give_up "node and npm are not here (Debian: apt-get install nodejs npm)"
+fi
 node -e 'process.exit(+process.versions.node.split(".")[0] >= 18 ? 0 : 1)' ||
 	give_up "node $(node --version) is too old, 18 or newer is wanted"
 
