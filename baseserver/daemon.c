@@ -34,6 +34,8 @@
 
 enum { WATCH_EVERY_S = 5 };
 #define STALL_US (30 * US_PER_S)
+/* The store's thread waits for a database, each time no longer than its timeout. */
+#define STALL_STORE_US (600 * US_PER_S)
 
 enum { THREADS_MAX = 80, WORKERS_MAX = FRONT_WORKERS_MAX, KILL_EXTRA_US = 10000000 };
 
@@ -136,6 +138,7 @@ static int make_core(struct daemon *d, struct err *err)
 		.retry_us = 100 * US_PER_MS,
 		.epoch_us = p->epoch_ms * US_PER_MS,
 		.timezone = p->timezone,
+		.writer = store_waits(d->store) ? place_of(d, "writer") : NULL,
 		.fatal = on_fatal,
 		.fatal_ctx = d,
 	};
@@ -217,7 +220,9 @@ static void fill_front(struct daemon *d)
 	}
 	f->software = SIRDAR_VERSION;
 	f->timezone = d->p->timezone;
-	f->store = strncmp(d->store_url, "mem:", 4) == 0 ? "mem" : "sqlite";
+	f->store = strncmp(d->store_url, "mem:", 4) == 0     ? "mem"
+	           : strncmp(d->store_url, "mysql:", 6) == 0 ? "mysql"
+	                                                     : "sqlite";
 	f->store_dir = d->p->state_dir;
 	f->started_us = clock_wall_us(&clock_machine);
 	f->drain = worker_drain;
@@ -252,6 +257,11 @@ int daemon_start(const struct param_baseserver *p, struct daemon **ret_daemon, s
 	return 0;
 }
 
+static int64_t stall_us(const struct daemon *d, size_t i)
+{
+	return strcmp(d->thread_names[i], "store") == 0 ? STALL_STORE_US : STALL_US;
+}
+
 /* A thread that stalls unseen would be worse than a restart: every one must answer a ping. */
 static void watch_threads(struct daemon *d)
 {
@@ -259,7 +269,7 @@ static void watch_threads(struct daemon *d)
 
 	for (size_t i = 0; i < d->n_threads; i++) {
 		if (d->pinged_us[i] && thread_beat_us(d->threads[i]) < d->pinged_us[i]) {
-			if (now - d->pinged_us[i] > STALL_US) {
+			if (now - d->pinged_us[i] > stall_us(d, i)) {
 				log_error("thread.stalled", "thread=%s", d->thread_names[i]);
 				abort();
 			}

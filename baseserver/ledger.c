@@ -9,6 +9,8 @@
 #include "util/check.h"
 #include "util/clock.h"
 
+#define SLOW_US (2 * US_PER_S) /* a store that takes longer is told as down */
+
 struct mark {
 	struct letter letter;
 	uint64_t number;
@@ -34,14 +36,21 @@ static bool is_outside(enum proposer from)
 	return from == PR_WORKER || from == PR_COMMANDER;
 }
 
+/* Somebody needs the store as it will be when all that is applied is in, or rows of it: order
+ * stays, so that nothing more is applied before. Likewise after a commit that failed: a batch
+ * whose outcome is unknown is repeated as it was, and nothing joins it. */
+static bool stands_still(const struct ledger *l)
+{
+	return l->hold || l->half.ps || ledger_awaits_rows(l);
+}
+
 /* Those inside always get through while a slot is free: they never wait for the outside.
  * Those outside leave half of the ring to them. */
 static bool has_room(const struct ledger *l, const struct proposals *ps)
 {
 	size_t room = stream_room(l->stream), more = 0;
 
-	/* A batch whose outcome is unknown is repeated as it was: nothing may join it. */
-	if (l->down)
+	if (l->down || stands_still(l))
 		return false;
 	if (is_outside(ps->from))
 		return room > l->set.ring_slots / 2 + 2 * ps->n; /* a part, and its whole */
@@ -90,23 +99,46 @@ static void answer_all(struct ledger *l, struct proposals *ps, const int *codes,
 		free(as);
 }
 
-static void apply_proposals(struct ledger *l, struct proposals *ps)
+/* Where one of them waits for rows, the rest waits with it, and no commit begins: answers are
+ * kept with what they answer. */
+static void apply_half(struct ledger *l)
 {
-	int *codes = mem_array(ps->n, sizeof *codes);
-	uint64_t *numbers = mem_array(ps->n, sizeof *numbers);
+	struct half h = l->half;
 
+	l->half.ps = NULL;
 	l->now_us = actor_wall_us(l->me);
-	for (size_t i = 0; i < ps->n; i++) {
-		codes[i] = ledger_ask(l, &ps->p[i], &numbers[i]);
-		if (codes[i] == E_STALE)
+	for (; h.at < h.ps->n; h.at++) {
+		int r = ledger_ask(l, &h.ps->p[h.at], &h.numbers[h.at]);
+		if (r == E_AGAIN && ledger_awaits_rows(l)) {
+			l->half = h;
+			return;
+		}
+		h.codes[h.at] = r;
+		if (r == E_STALE)
 			l->f_stale++;
-		else if (codes[i] < 0)
+		else if (r < 0)
 			l->f_refused++;
 	}
-	answer_all(l, ps, codes, numbers);
-	free(codes);
-	free(numbers);
-	proposals_free(ps);
+	answer_all(l, h.ps, h.codes, h.numbers);
+	free(h.codes);
+	free(h.numbers);
+	proposals_free(h.ps);
+}
+
+static void apply_proposals(struct ledger *l, struct proposals *ps)
+{
+	l->half = (struct half){ .ps = ps,
+		                 .codes = mem_array(ps->n, sizeof(int)),
+		                 .numbers = mem_array(ps->n, sizeof(uint64_t)) };
+	apply_half(l);
+}
+
+/* All rows that it is sure to need are asked for at once. */
+static bool rows_are_there(struct ledger *l, const struct proposals *ps)
+{
+	for (size_t i = 0; l->set.writer && i < ps->n; i++)
+		ledger_ask_ahead(l, &ps->p[i]);
+	return !ledger_awaits_rows(l);
 }
 
 static void on_proposals(struct letter *letter, void *self)
@@ -114,7 +146,7 @@ static void on_proposals(struct letter *letter, void *self)
 	struct ledger *l = self;
 	struct proposals *ps = (struct proposals *)letter;
 
-	if (has_room(l, ps) && (!is_outside(ps->from) || !l->waiting.head))
+	if (has_room(l, ps) && (!is_outside(ps->from) || !l->waiting.head) && rows_are_there(l, ps))
 		apply_proposals(l, ps);
 	else
 		letters_push(&l->waiting, letter);
@@ -126,9 +158,8 @@ static void on_edit(struct letter *letter, void *self)
 	struct edit *e = (struct edit *)letter;
 
 	/* All or nothing: an edit has a commit to itself. */
-	if (!l->down && ledger_has_work(l))
-		ledger_commit(l);
-	if (l->down || l->waiting.head || stream_room(l->stream) < e->n_tasks + e->n_docs + 1) {
+	if (l->down || l->waiting.head || stands_still(l) || !ledger_is_still(l) ||
+	    stream_room(l->stream) < e->n_tasks + e->n_docs + 1) {
 		letters_push(&l->waiting, letter);
 		return;
 	}
@@ -142,10 +173,8 @@ static void on_edit(struct letter *letter, void *self)
 	}
 	ledger_apply_edit(l, e);
 	letters_push(&l->edits, letter);
+	l->hold = l->replanned; /* saved right after it: see save_replanned() */
 	ledger_commit(l);
-	/* Saved ranges may cover dates that are planned anew. If this fails, the next save does. */
-	if (l->replanned && !l->down && ledger_save_outcomes(l, NULL) == 0)
-		l->replanned = false;
 }
 
 static void on_record(struct letter *letter, void *self)
@@ -153,7 +182,8 @@ static void on_record(struct letter *letter, void *self)
 	struct ledger *l = self;
 
 	/* It says what came before it: it overtakes nothing that waits. */
-	letters_push(l->down || l->waiting.head ? &l->waiting : &l->records, letter);
+	bool waits = l->down || l->waiting.head || stands_still(l);
+	letters_push(waits ? &l->waiting : &l->records, letter);
 }
 
 /* A mark says that the withdrawals before it are in: it may not overtake them. */
@@ -172,7 +202,7 @@ static void on_mark(struct letter *letter, void *self)
 	struct mark *m = (struct mark *)letter;
 
 	l->now_us = actor_wall_us(l->me);
-	if (!l->down && stream_room(l->stream) > 1 && !withdrawals_wait(l)) {
+	if (!l->down && !stands_still(l) && stream_room(l->stream) > 1 && !withdrawals_wait(l)) {
 		struct transition tr = { .kind = TK_MARK, .inst = { .token = m->number } };
 		ledger_publish(l, &tr);
 		free(m);
@@ -186,7 +216,10 @@ static void take_waiting(struct ledger *l)
 {
 	struct letters was = l->waiting;
 
-	if (!was.head || l->down)
+	if (l->down || ledger_awaits_rows(l) || (l->hold && l->busy))
+		return;
+	l->hold = false; /* who needs it asks again */
+	if (!was.head)
 		return;
 	if (was.tail == &l->waiting.head)
 		was.tail = &was.head;
@@ -199,35 +232,22 @@ static void turn(void *self)
 {
 	struct ledger *l = self;
 
-	take_waiting(l);
-	if (l->parts.n > 0) {
+	if (l->half.ps && !ledger_awaits_rows(l))
+		apply_half(l);
+	if (!l->half.ps)
+		take_waiting(l);
+	if (l->parts.n > 0 && !l->down && !stands_still(l)) {
 		l->now_us = actor_wall_us(l->me);
 		ledger_work_parts(l);
 	}
+	if (!stands_still(l) && !l->waiting.head && l->parts.n == 0)
+		ledger_rows_rest(l);
 	uint64_t n = stream_last(l->stream) - stream_seen(l->keep);
-	if (!l->down && l->batch_since_us &&
+	if (!l->down && !l->busy && l->batch_since_us &&
 	    (n >= l->set.batch_max || stream_room(l->stream) < l->set.ring_slots / 4 ||
 	     actor_mono_us(l->me) - l->batch_since_us > l->set.window_us))
 		ledger_commit(l);
 	stream_wake(l->stream);
-}
-
-static void renew_proof(struct ledger *l)
-{
-	int64_t began = actor_mono_us(l->me);
-	struct err err = { 0 };
-	uint64_t number;
-	uint32_t epoch;
-
-	if (store_position(l->store, &number, &epoch, &err) < 0)
-		return; /* the next commit says what is wrong */
-	if (epoch != l->epoch) {
-		l->dead = true;
-		err_set(&err, E_EPOCH, "epoch %u leads now, this server has %u", epoch, l->epoch);
-		l->set.fatal(l->set.fatal_ctx, &err);
-		return;
-	}
-	l->proof_us = began;
 }
 
 static void on_alarm(void *self)
@@ -239,26 +259,35 @@ static void on_alarm(void *self)
 		return;
 	if (l->down)
 		ledger_commit(l);
-	else if (now - l->proof_us > l->set.epoch_us / 3) {
-		renew_proof(l);
-		store_quiet(l->store);
-	}
-	if (!l->down)
-		actor_alarm(l->me, now + l->set.epoch_us / 3);
+	else if (!l->busy && now - l->proof_us > l->set.epoch_us / 3)
+		ledger_renew_proof(l);
+	if (l->down)
+		return; /* it is set when the answer is there */
+	if (ledger_awaits_rows(l) || l->parts.n > 0)
+		actor_wake(l->me);
+	actor_alarm(l->me, ledger_awaits_rows(l) && now < l->rows_after_us
+	                           ? l->rows_after_us
+	                           : now + l->set.epoch_us / 3);
 }
 
 static bool rest(void *self)
 {
 	struct ledger *l = self;
 
-	if (l->down || l->dead)
+	if (l->down || l->dead || l->busy)
 		return false;
+	if (ledger_fetch_rows(l))
+		return !l->busy;
+	l->answered = !(l->answered && ledger_has_work(l)) && ledger_answer_questions(l);
+	if (l->answered)
+		return !l->busy;
 	if (!ledger_has_work(l)) {
-		store_idle(l->store);
+		if (!l->set.writer)
+			store_idle(l->store);
 		return false;
 	}
 	ledger_commit(l);
-	return true;
+	return !l->busy;
 }
 
 static int init(void *self, struct actor *me, struct err *err)
@@ -297,6 +326,11 @@ int ledger_new(struct thread *th, struct store *store, const char *who,
 	letters_init(&l->records);
 	letters_init(&l->answers);
 	letters_init(&l->waiting);
+	letters_init(&l->questions);
+	letters_init(&l->flight.edits);
+	letters_init(&l->flight.records);
+	letters_init(&l->flight.answers);
+	l->writer = writer_new(set->writer, l);
 	for (size_t i = 0; i < n_tasks; i++)
 		ledger_put_task(l, tasks[i], &rows[i]);
 	int r = ledger_load(l, who, err);
@@ -335,6 +369,15 @@ static void mark_discard(struct letter *l)
 	free(l);
 }
 
+static void free_half(struct half *h)
+{
+	if (!h->ps)
+		return;
+	free(h->codes);
+	free(h->numbers);
+	proposals_free(h->ps);
+}
+
 void ledger_free(struct ledger *l)
 {
 	if (!l)
@@ -344,6 +387,16 @@ void ledger_free(struct ledger *l)
 	discard_all(&l->records, NULL);
 	discard_all(&l->answers, NULL);
 	discard_all(&l->waiting, NULL);
+	discard_all(&l->questions, NULL);
+	discard_all(&l->flight.edits, NULL);
+	discard_all(&l->flight.records, NULL);
+	discard_all(&l->flight.answers, NULL);
+	ledger_flight_done(&l->flight);
+	ledger_rows_free(l);
+	ledger_keep_free(l);
+	ledger_data_free(l);
+	free_half(&l->half);
+	writer_free(l->writer);
 	for (size_t i = 0; i < l->tasks_cap; i++) {
 		struct ltask *t = l->tasks[i];
 		if (!t)
@@ -363,10 +416,6 @@ void ledger_free(struct ledger *l)
 	ledger_next_done(l);
 	free(l->dirty);
 	free(l->dirty_tasks);
-	free(l->events);
-	free(l->live);
-	free(l->done);
-	free(l->reopened);
 	free(l);
 }
 
@@ -461,6 +510,8 @@ bool ledger_find(const struct ledger *l, struct inst_key key, struct instance *r
 
 void ledger_figures(const struct ledger *l, struct ledger_figures *ret)
 {
+	int64_t busy_us = l->f_busy_us;
+
 	*ret = (struct ledger_figures){
 		.last = stream_last(l->stream),
 		.durable = stream_last_durable(l->stream),
@@ -471,7 +522,7 @@ void ledger_figures(const struct ledger *l, struct ledger_figures *ret)
 		.unfinished = l->f_unfinished,
 		.commit_us_last = l->f_commit_us,
 		.commit_us_sum = l->f_commit_us_sum,
-		.store_down = l->f_down,
+		.store_down = l->f_down || (busy_us && actor_mono_us(l->me) - busy_us > SLOW_US),
 	};
 }
 

@@ -27,19 +27,20 @@ struct task;
 struct thread;
 
 struct ledger_settings {
-	size_t ring_slots;    /* power of two */
-	size_t batch_max;     /* transitions after which a busy ledger commits */
-	int64_t window_us;    /* longest a busy ledger delays a commit */
-	int64_t retry_us;     /* pause after a commit that failed for the moment */
-	int64_t epoch_us;     /* T_epoch: effects leave only so long after a proof */
-	const char *timezone; /* of tasks that say none; NULL: UTC */
+	size_t ring_slots;     /* power of two */
+	size_t batch_max;      /* transitions after which a busy ledger commits */
+	int64_t window_us;     /* longest a busy ledger delays a commit */
+	int64_t retry_us;      /* pause after a commit that failed for the moment */
+	int64_t epoch_us;      /* T_epoch: effects leave only so long after a proof */
+	const char *timezone;  /* of tasks that say none; NULL: UTC */
+	struct thread *writer; /* the store is this thread's; NULL: the ledger's own */
 	void (*fatal)(void *ctx, const struct err *err); /* the process must end; may return */
 	void *fatal_ctx;
 };
 
 /* Open: take the epoch, load everything. Before any thread runs.
  *
- *   store   borrowed; the ledger's thread's only, once that runs
+ *   store   borrowed; the ledger's thread's only (or that of `writer`), once that runs
  *   tasks   every compiled task with its row, same order; references are taken
  *   errors  E_CORRUPT naming the row, and those of the store
  */

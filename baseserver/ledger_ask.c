@@ -355,6 +355,8 @@ static int on_ended(struct asked *a, uint64_t *ret_number)
 	                                         (enum reason)a->p->reason, a->p->wait_us);
 	if (v.event == EV_NONE)
 		return E_STALE;
+	if (v.event == EV_EXIT_OK && !ledger_branch_ready(a->l, a->t, a->p))
+		return E_AGAIN;
 	if (!v.burns) {
 		i->attempt = (uint16_t)(i->attempt > 0 ? i->attempt - 1 : 0);
 #ifdef BUG_30 /* what came back untouched counts against its instance */
@@ -615,7 +617,19 @@ int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number)
 		return E_REVISION;
 	int r = asks[p->ask](&a, ret_number);
 	if (a.e)
-		ledger_put_back(l,
-		                a.index); /* fetch() may have brought it in: nothing came of it */
+		ledger_put_back(l, a.index); /* nothing came of what fetch() brought in */
 	return r;
+}
+
+void ledger_ask_ahead(struct ledger *l, const struct proposal *p)
+{
+	static const bool reads[ASK_COUNT] = {
+		[ASK_FORCE] = true, [ASK_REDO] = true, [ASK_REOPEN] = true, [ASK_RUN_NOW] = true
+	};
+	const struct ltask *t = ledger_task_of(l, p->key.task);
+	uint32_t index;
+
+	if (t && reads[p->ask] && !table_find(&l->table, p->key, &index) &&
+	    (p->key.part != 0 || outcomes_find(&t->outcomes, p->key.run_date)))
+		ledger_knows_done(l, p->key);
 }

@@ -110,8 +110,37 @@ static void take_in(struct ledger *l, const struct ltask *t, int64_t date, struc
 	ledger_change(l, index, EV_REOPEN, RE_PARENT, &why);
 }
 
+/* Only ask for the row that take_in() will need. */
+static void look_ahead(struct ledger *l, const struct ltask *t, int64_t date, struct proposal *p)
+{
+	struct inst_key key = { date, t->def->id, 0 };
+	const struct outcome_range *o = outcomes_find(&t->outcomes, date);
+	uint32_t index;
+
+	(void)p;
+	if (o && o->state == ST_SKIPPED && o->reason == RE_BRANCH &&
+	    !table_find(&l->table, key, &index))
+		ledger_knows_done(l, key);
+}
+
+static void pass_over(struct ledger *l, const struct ltask *t, int64_t date, struct proposal *p)
+{
+	(void)l;
+	(void)t;
+	(void)date;
+	(void)p;
+}
+
+typedef void act_fn(struct ledger *l, const struct ltask *t, int64_t date, struct proposal *p);
+
+/* What is done with a date of a child that is chosen, and of one that is not. */
+struct branching {
+	act_fn *chosen, *others;
+};
+
 static void follow_link(struct ledger *l, const struct ltask *parent, const struct ltask *child,
-                        const struct task_link *link, struct proposal *p)
+                        const struct task_link *link, struct proposal *p,
+                        const struct branching *acts)
 {
 	const struct plan *pp = parent->def->plan, *cp = child->def->plan;
 	int64_t at = p->key.run_date;
@@ -127,21 +156,18 @@ static void follow_link(struct ledger *l, const struct ltask *parent, const stru
 			continue;
 		}
 		met = true;
-		if (stream_room(l->stream) <= ROOM) {
+		if (stream_room(l->stream) <= ROOM && acts->others == leave_out) {
 			log_error("branch.full", "task=%u text=\"children are left undecided\"",
 			          child->def->id);
 			return;
 		}
-		(chosen ? take_in : leave_out)(l, child, t, p);
+		(chosen ? acts->chosen : acts->others)(l, child, t, p);
 	}
 }
 
-void ledger_branch(struct ledger *l, struct ltask *t, struct proposal *p)
+static void branch(struct ledger *l, const struct ltask *t, struct proposal *p,
+                   const struct branching *acts)
 {
-	if (p->key.part != 0 || !t->def || !(p->branch || t->branched) ||
-	    !plan_has(t->def->plan, p->key.run_date))
-		return;
-	t->branched = true;
 	for (size_t k = 0; k < t->n_children; k++) {
 		const struct ltask *c = ledger_task_of(l, t->children[k]);
 		if (!c || !c->def || c == t || c->row.state == TS_DRAFT ||
@@ -149,7 +175,7 @@ void ledger_branch(struct ledger *l, struct ltask *t, struct proposal *p)
 			continue;
 		for (size_t i = 0; i < c->def->n_links; i++)
 			if (c->def->links[i].parent == t->row.id && !c->def->links[i].by_node)
-				follow_link(l, t, c, &c->def->links[i], p);
+				follow_link(l, t, c, &c->def->links[i], p, acts);
 	}
 }
 
@@ -174,6 +200,31 @@ void ledger_branches_restore(struct ledger *l)
 				p->branched = true;
 		}
 	}
+}
+
+static bool branches(const struct ltask *t, const struct proposal *p)
+{
+	return p->key.part == 0 && t->def && (p->branch || t->branched) &&
+	       plan_has(t->def->plan, p->key.run_date);
+}
+
+void ledger_branch(struct ledger *l, struct ltask *t, struct proposal *p)
+{
+	static const struct branching acts = { take_in, leave_out };
+
+	if (!branches(t, p))
+		return;
+	t->branched = true;
+	branch(l, t, p, &acts);
+}
+
+bool ledger_branch_ready(struct ledger *l, struct ltask *t, struct proposal *p)
+{
+	static const struct branching acts = { look_ahead, pass_over };
+
+	if (l->set.writer && branches(t, p))
+		branch(l, t, p, &acts);
+	return !ledger_awaits_rows(l);
 }
 
 static bool is_child(const struct ledger *l, const struct ltask *t, const char *name, size_t len)

@@ -15,96 +15,120 @@ bool ledger_has_work(const struct ledger *l)
 	return l->batch_since_us != 0 || l->edits.head || l->records.head || l->answers.head;
 }
 
-/* What one commit hands to the store, beyond the ledger's own scratch arrays. */
-struct gathered {
-	struct store_batch b;
-	struct store_task *tasks;
-	uint32_t *links_of;
-	struct store_link *links;
-	struct store_doc *docs;
-	struct store_command *commands;
-	struct store_command_item *items;
-	struct store_stat *stats;
-};
-
-static void gather_events(struct ledger *l, struct gathered *g)
+static void gather_events(struct ledger *l, struct flight *f)
 {
 	uint64_t first = stream_seen(l->keep) + 1, last = stream_last(l->stream);
 	size_t n = (size_t)(last + 1 - first);
 
-	if (n > l->events_cap) {
-		l->events_cap = n * 2;
-		l->events = mem_grow(l->events, l->events_cap, sizeof *l->events);
+	if (n > f->events_cap) {
+		f->events_cap = n * 2;
+		f->events = mem_grow(f->events, f->events_cap, sizeof *f->events);
 	}
 	for (uint64_t no = first; no <= last; no++) {
 		const struct transition *tr = stream_at(l->stream, no);
 		if (tr->kind == TK_INSTANCE)
-			l->events[g->b.n_events++] = tr;
+			f->events[f->b.n_events++] = tr;
 	}
-	g->b.first = first;
-	g->b.last = last;
-	g->b.events = l->events;
+	f->b.first = first;
+	f->b.last = last;
+	f->b.events = f->events;
 }
 
-static void gather_images(struct ledger *l, struct gathered *g)
+static void grow_images(const struct ledger *l, struct flight *f)
 {
-	if (l->n_dirty > l->images_cap) {
-		l->images_cap = l->n_dirty * 2;
-		l->live = mem_grow(l->live, l->images_cap, sizeof *l->live);
-		l->done = mem_grow(l->done, l->images_cap, sizeof *l->done);
-		l->reopened = mem_grow(l->reopened, l->images_cap, sizeof *l->reopened);
-	}
-	for (size_t k = 0; k < l->n_dirty; k++) {
-		const struct entry *e = table_at(&l->table, l->dirty[k]);
-		/* Out of history first; what is final again goes back in with its new image. */
+	if (l->n_dirty <= f->images_cap)
+		return;
+	f->images_cap = l->n_dirty * 2;
+	f->live = mem_grow(f->live, f->images_cap, sizeof *f->live);
+	f->done = mem_grow(f->done, f->images_cap, sizeof *f->done);
+	f->reopened = mem_grow(f->reopened, f->images_cap, sizeof *f->reopened);
+	if (l->set.writer)
+		f->images = mem_grow(f->images, f->images_cap, sizeof *f->images);
+}
+
+static void gather_image(struct flight *f, const struct entry *e, const struct instance *image)
+{
+	struct store_batch *b = &f->b;
+	bool is_final = state_final((enum state)e->inst.state);
+
+	/* Out of history first; what is final again goes back in with its new image. */
 #ifdef BUG_14 /* a reopened row stays in history as well */
-		if (e->inst.marks & EM_HISTORY && !state_final((enum state)e->inst.state)) {
-			l->live[g->b.n_live++] = &e->inst;
-			continue;
-		}
-#endif
-		if (e->inst.marks & EM_HISTORY)
-			l->reopened[g->b.n_reopened++] = &e->inst;
-		if (state_final((enum state)e->inst.state))
-			l->done[g->b.n_done++] = &e->inst;
-		else if (!(e->inst.marks & EM_HISTORY))
-			l->live[g->b.n_live++] = &e->inst;
+	if (e->inst.marks & EM_HISTORY && !is_final) {
+		f->live[b->n_live++] = image;
+		return;
 	}
-	g->b.live = l->live;
-	g->b.done = l->done;
-	g->b.reopened = l->reopened;
+#endif
+	if (e->inst.marks & EM_HISTORY)
+		f->reopened[b->n_reopened++] = image;
+	if (is_final)
+		f->done[b->n_done++] = image;
+	else if (!(e->inst.marks & EM_HISTORY))
+		f->live[b->n_live++] = image;
 }
 
-static void gather_edits(struct ledger *l, struct gathered *g)
+/* The ledger goes on while another thread reads the images: then they are copies. */
+static void gather_images(struct ledger *l, struct flight *f)
 {
-	const struct edit *e = (const struct edit *)l->edits.head;
+	uint32_t *dirty = f->dirty;
+	size_t cap = f->dirty_cap;
 
-	g->tasks = mem_array(l->n_dirty_tasks + 1, sizeof *g->tasks);
-	for (size_t k = 0; k < l->n_dirty_tasks; k++)
-		g->tasks[g->b.n_tasks++] = ledger_task_of(l, l->dirty_tasks[k])->row;
-	g->b.tasks = g->tasks;
+	grow_images(l, f);
+	for (size_t k = 0; k < l->n_dirty; k++) {
+		struct entry *e = table_at(&l->table, l->dirty[k]);
+		const struct instance *image = &e->inst;
+		if (l->set.writer) {
+			f->images[k] = e->inst;
+			image = &f->images[k];
+		}
+		gather_image(f, e, image);
+		e->inst.marks = state_final((enum state)e->inst.state) ? EM_FLIGHT | EM_HISTORY
+		                                                       : EM_FLIGHT;
+	}
+	f->b.live = f->live;
+	f->b.done = f->done;
+	f->b.reopened = f->reopened;
+	f->dirty = l->dirty;
+	f->n_dirty = l->n_dirty;
+	f->dirty_cap = l->dirty_cap;
+	l->dirty = dirty;
+	l->dirty_cap = cap;
+	l->n_dirty = 0;
+}
+
+static void gather_edits(struct ledger *l, struct flight *f)
+{
+	const struct edit *e = (const struct edit *)f->edits.head;
+
+	f->tasks = mem_array(l->n_dirty_tasks + 1, sizeof *f->tasks);
+	for (size_t k = 0; k < l->n_dirty_tasks; k++) {
+		struct ltask *t = ledger_task_of(l, l->dirty_tasks[k]);
+		f->tasks[f->b.n_tasks++] = t->row;
+		t->dirty = false;
+	}
+	l->n_dirty_tasks = 0;
+	f->b.tasks = f->tasks;
 	if (!e)
 		return;
 	CHECK(!e->letter.next); /* one edit a commit: see on_edit() */
-	g->links_of = mem_array(e->n_tasks + 1, sizeof *g->links_of);
+	f->links_of = mem_array(e->n_tasks + 1, sizeof *f->links_of);
 	for (size_t k = 0; k < e->n_tasks && !e->keep_links; k++)
-		g->links_of[g->b.n_links_of++] = e->tasks[k]->id;
-	g->b.links_of = g->links_of;
-	g->b.links = e->links;
-	g->b.n_links = e->n_links;
-	g->b.docs = e->docs;
-	g->b.n_docs = e->n_docs;
+		f->links_of[f->b.n_links_of++] = e->tasks[k]->id;
+	f->b.links_of = f->links_of;
+	f->b.links = e->links;
+	f->b.n_links = e->n_links;
+	f->b.docs = e->docs;
+	f->b.n_docs = e->n_docs;
 }
 
 /* What a command did to an instance is kept in the commit that does it: a restart finds both
  * or neither. */
-static void gather_outcomes(const struct answers *as, struct gathered *g)
+static void gather_outcomes(const struct answers *as, struct flight *f)
 {
 #ifdef BUG_21 /* outcomes are not kept with the change */
 	return;
 #endif
 	for (size_t k = 0; k < as->n && as->command; k++)
-		g->items[g->b.n_items++] = (struct store_command_item){
+		f->items[f->b.n_items++] = (struct store_command_item){
 			.command = as->command,
 			.key = as->a[k].key,
 			.code = as->a[k].code,
@@ -112,71 +136,88 @@ static void gather_outcomes(const struct answers *as, struct gathered *g)
 		};
 }
 
-static void gather_records(struct ledger *l, struct gathered *g)
+static void gather_records(struct flight *f)
 {
 	size_t n = 0, items = 0;
 
-	for (const struct letter *at = l->records.head; at; at = at->next) {
+	for (const struct letter *at = f->records.head; at; at = at->next) {
 		n++;
 		items += ((const struct record *)at)->n_items;
 	}
-	for (const struct letter *at = l->answers.head; at; at = at->next)
+	for (const struct letter *at = f->answers.head; at; at = at->next)
 		items += ((const struct answers *)at)->command ? ((const struct answers *)at)->n
 		                                               : 0;
-	g->commands = mem_array(n + 1, sizeof *g->commands);
-	g->items = mem_array(items + 1, sizeof *g->items);
-	for (const struct letter *at = l->records.head; at; at = at->next) {
+	f->commands = mem_array(n + 1, sizeof *f->commands);
+	f->items = mem_array(items + 1, sizeof *f->items);
+	for (const struct letter *at = f->records.head; at; at = at->next) {
 		const struct record *r = (const struct record *)at;
-		g->commands[g->b.n_commands++] = r->command;
+		f->commands[f->b.n_commands++] = r->command;
 		for (size_t k = 0; k < r->n_items; k++)
-			g->items[g->b.n_items++] = r->items[k];
+			f->items[f->b.n_items++] = r->items[k];
 	}
-	for (const struct letter *at = l->answers.head; at; at = at->next)
-		gather_outcomes((const struct answers *)at, g);
-	g->b.commands = g->commands;
-	g->b.items = g->items;
+	for (const struct letter *at = f->answers.head; at; at = at->next)
+		gather_outcomes((const struct answers *)at, f);
+	f->b.commands = f->commands;
+	f->b.items = f->items;
 }
 
-static void gathered_done(struct gathered *g)
+static void forget_rows(struct flight *f)
 {
-	free(g->tasks);
-	free(g->links_of);
-	free(g->commands);
-	free(g->items);
-	free(g->stats);
+	free(f->tasks);
+	free(f->links_of);
+	free(f->commands);
+	free(f->items);
+	free(f->stats);
+	f->tasks = NULL;
+	f->links_of = NULL;
+	f->commands = NULL;
+	f->items = NULL;
+	f->stats = NULL;
 }
 
-static void forget_batch(struct ledger *l)
+void ledger_flight_done(struct flight *f)
 {
-	for (size_t k = 0; k < l->n_dirty; k++) {
-		struct entry *e = table_at(&l->table, l->dirty[k]);
-		e->inst.marks = 0;
-		if (state_final((enum state)e->inst.state))
-			table_remove(&l->table, l->dirty[k]);
+	forget_rows(f);
+	free(f->dirty);
+	free(f->images);
+	free(f->live);
+	free(f->done);
+	free(f->reopened);
+	free(f->events);
+}
+
+/* It is in: what ended leaves memory, unless it changed again meanwhile. */
+static void forget_flight(struct ledger *l, struct flight *f)
+{
+	for (size_t k = 0; k < f->n_dirty; k++) {
+		struct entry *e = table_at(&l->table, f->dirty[k]);
+		e->inst.marks &= (uint8_t)~EM_FLIGHT;
+		if (!(e->inst.marks & EM_DIRTY) && state_final((enum state)e->inst.state)) {
+			ledger_forget_done(l, e->inst.key);
+			table_remove(&l->table, f->dirty[k]);
+		}
 	}
-	l->n_dirty = 0;
-	for (size_t k = 0; k < l->n_dirty_tasks; k++)
-		ledger_task_of(l, l->dirty_tasks[k])->dirty = false;
-	l->n_dirty_tasks = 0;
-	l->batch_since_us = 0;
+	f->n_dirty = 0;
+	f->is_out = false;
+	forget_rows(f);
 }
 
-static void release(struct ledger *l, uint64_t number)
+static void release(struct flight *f, uint64_t number)
 {
 	struct letter *at;
 
-	while ((at = letters_pop(&l->answers))) {
+	while ((at = letters_pop(&f->answers))) {
 		struct actor *to = at->to;
 		if (actor_post_credit(to, at) < 0)
 			at->discard(at);
 	}
-	while ((at = letters_pop(&l->edits))) {
+	while ((at = letters_pop(&f->edits))) {
 		struct edit *e = (struct edit *)at;
 		e->letter.deliver = e->answered;
 		if (!e->reply_to || actor_post_credit(e->reply_to, at) < 0)
 			edit_free(e);
 	}
-	while ((at = letters_pop(&l->records))) {
+	while ((at = letters_pop(&f->records))) {
 		struct record *r = (struct record *)at;
 		r->number = number;
 		r->letter.deliver = r->answered;
@@ -185,25 +226,40 @@ static void release(struct ledger *l, uint64_t number)
 	}
 }
 
-static void succeeded(struct ledger *l, uint64_t last, int64_t began_us)
+/* Saved ranges may cover dates that are planned anew. If this fails, the next save does. */
+static void save_replanned(struct ledger *l)
 {
-	int64_t took = actor_mono_us(l->me) - began_us;
+	if (!l->replanned || ledger_has_work(l))
+		return;
+	l->hold = true;
+	ledger_save_outcomes(l);
+}
 
+static void succeeded(struct ledger *l, struct flight *f, bool was_asked)
+{
+	uint64_t last = f->b.last;
+
+	if (was_asked) {
+		int64_t took = actor_mono_us(l->me) - f->job.began_us;
+		l->proof_us = f->job.began_us;
+		l->f_commits++;
+		l->f_commit_us = (uint64_t)took;
+		l->f_commit_us_sum += (uint64_t)took;
+	}
+	if (l->down)
+		actor_alarm(l->me, actor_mono_us(l->me) + l->set.epoch_us / 3);
 	l->down = false;
 	l->f_down = false;
-	l->proof_us = began_us;
-	l->f_commits++;
-	l->f_commit_us = (uint64_t)took;
-	l->f_commit_us_sum += (uint64_t)took;
-	forget_batch(l);
+	forget_flight(l, f);
 	l->f_unfinished = l->table.len;
 	stream_durable(l->stream, last);
 	while (stream_seen(l->keep) < last)
 		stream_next(l->keep);
-	release(l, last);
+	release(f, last);
 	stream_wake(l->stream);
 	if (l->waiting.head)
 		actor_wake(l->me);
+	save_replanned(l);
 }
 
 static void failed(struct ledger *l, int code, const struct err *err)
@@ -219,26 +275,28 @@ static void failed(struct ledger *l, int code, const struct err *err)
 	}
 	if (!l->down)
 		log_warn("ledger.store-down", "code=%s text=\"%s\" waiting=%zu", err_name(code),
-		         err->text, l->n_dirty);
+		         err->text, l->flight.n_dirty);
 	l->down = true;
 	l->f_down = true;
+	ledger_turn_down_questions(l);
 	l->f_retries++;
 	actor_alarm(l->me, actor_mono_us(l->me) + l->set.retry_us);
 }
 
 /* After a failure nobody knows whether the last commit is in: ask before repeating it. */
-static int commit_or_find(struct ledger *l, const struct store_batch *b, struct err *err)
+static int commit_or_find(struct store *s, const struct flight *f, struct err *err)
 {
+	const struct store_batch *b = &f->b;
 	uint64_t number;
 	uint32_t epoch;
 
-	if (l->down) {
-		int r = store_position(l->store, &number, &epoch, err);
+	if (f->again) {
+		int r = store_position(s, &number, &epoch, err);
 		if (r < 0)
 			return r;
-		if (epoch != l->epoch)
+		if (epoch != b->epoch)
 			return err_set(err, E_EPOCH, "epoch %u leads now, this server has %u",
-			               epoch, l->epoch);
+			               epoch, b->epoch);
 		if (number == b->last && b->last >= b->first)
 			return 0;
 		if (number != b->first - 1)
@@ -246,29 +304,81 @@ static int commit_or_find(struct ledger *l, const struct store_batch *b, struct 
 			               (unsigned long long)number,
 			               (unsigned long long)b->first - 1);
 	}
-	return store_commit(l->store, b, err);
+	return store_commit(s, b, err);
+}
+
+static void commit(struct job *job, struct store *s)
+{
+	struct flight *f = (struct flight *)job;
+
+	f->err = (struct err){ 0 };
+	f->code = commit_or_find(s, f, &f->err);
+}
+
+static void committed(struct ledger *l, struct job *job)
+{
+	struct flight *f = (struct flight *)job;
+
+	if (f->code < 0)
+		failed(l, f->code, &f->err);
+	else
+		succeeded(l, f, true);
+}
+
+static void move_letters(struct letters *to, struct letters *from)
+{
+	*to = *from;
+	if (!to->head)
+		to->tail = &to->head;
+	letters_init(from);
+}
+
+/* From here on it stays as it is until it is known to be in. */
+static void seal(struct ledger *l, struct flight *f)
+{
+	f->b = (struct store_batch){ .epoch = l->epoch };
+	f->job.work = commit;
+	f->job.done = committed;
+	move_letters(&f->edits, &l->edits);
+	move_letters(&f->records, &l->records);
+	move_letters(&f->answers, &l->answers);
+	gather_events(l, f);
+	gather_images(l, f);
+	gather_edits(l, f);
+	gather_records(f);
+	f->b.n_stats = ledger_gather_stats(l, f->b.events, f->b.n_events, &f->stats);
+	f->b.stats = f->stats;
+	l->batch_since_us = 0;
+	f->is_out = true;
+}
+
+static bool is_empty(const struct store_batch *b)
+{
+	return b->last < b->first && !b->n_live && !b->n_done && !b->n_tasks && !b->n_docs &&
+	       !b->n_commands && !b->n_items;
 }
 
 void ledger_commit(struct ledger *l)
 {
-	struct gathered g = { .b = { .epoch = l->epoch } };
-	struct err err = { 0 };
+	struct flight *f = &l->flight;
 
-	if (l->dead)
+	if (l->dead || l->busy || (!f->is_out && l->half.ps))
 		return;
-	int64_t began = actor_mono_us(l->me);
-	gather_events(l, &g);
-	gather_images(l, &g);
-	gather_edits(l, &g);
-	gather_records(l, &g);
-	g.b.n_stats = ledger_gather_stats(l, g.b.events, g.b.n_events, &g.stats);
-	g.b.stats = g.stats;
-	bool empty = g.b.last < g.b.first && !g.b.n_live && !g.b.n_done && !g.b.n_tasks &&
-	             !g.b.n_docs && !g.b.n_commands && !g.b.n_items;
-	int r = empty ? 0 : commit_or_find(l, &g.b, &err);
-	gathered_done(&g);
-	if (r < 0)
-		failed(l, r, &err);
+	if (!f->is_out)
+		seal(l, f);
+	f->again = l->down;
+	if (is_empty(&f->b))
+		succeeded(l, f, false);
 	else
-		succeeded(l, g.b.last, began);
+		ledger_do(l, &f->job);
+}
+
+bool ledger_is_still(struct ledger *l)
+{
+	if (!l->busy && !l->down && ledger_has_work(l))
+		ledger_commit(l);
+	if (!l->busy && !l->down && !l->flight.is_out && !l->half.ps && !ledger_has_work(l))
+		return true;
+	l->hold = true;
+	return false;
 }

@@ -1,5 +1,5 @@
 /* What came with transitions: outputs of parents, parameters of an instance. Read on the writing
- * connection, on the ledger's thread: few ask, and each read is a walk of a few rows. */
+ * connection, one question after the other: few ask, and each read is a walk of a few rows. */
 #include <stdlib.h>
 
 #include "baseserver/ledger_impl.h"
@@ -29,33 +29,140 @@ static bool last_success(const struct ltask *t, const struct link_span *span, in
 	return false;
 }
 
-static int find_of_key(struct ledger *l, struct inst_key key, enum inst_data kind, char **ret,
-                       struct err *err)
-{
-	struct instance i;
+/* An instance whose data is read: where its walk begins, if that is in memory. */
+struct source {
+	struct inst_key key;
+	uint64_t last_number; /* 0: the row is in history */
+	uint32_t generation;
+};
 
-	if (!ledger_find(l, key, &i)) {
-		int r = store_find_done(l->store, key, &i, err);
-		if (r < 0)
-			return r;
-	}
-	return store_find_data(l->store, i.last_number, kind == ID_OWN ? 0 : i.generation, kind,
-	                       ret, err);
+struct reading {
+	struct job job;
+	struct data_question *q;
+	struct source *wishes, own;
+};
+
+/* False: it changed and is not durable yet. */
+static bool source_of(const struct ledger *l, struct inst_key key, struct source *ret)
+{
+	uint32_t index;
+	const struct entry *e = table_find(&l->table, key, &index);
+
+	*ret = (struct source){ .key = key };
+	if (!e)
+		return true;
+	ret->last_number = e->inst.last_number;
+	ret->generation = e->inst.generation;
+	return e->inst.last_number <= stream_last_durable(l->stream);
 }
 
-static void fill_wish(struct ledger *l, struct data_wish *w)
+static bool find_wish(const struct ledger *l, struct data_wish *w, struct source *ret)
 {
 	const struct ltask *t = ledger_task_of(l, w->task);
 
 	w->code = E_NOT_FOUND;
-	for (size_t k = w->n_spans; t && k-- > 0;) {
-		if (!last_success(t, &w->spans[k], &w->run_date))
-			continue;
-		w->has_date = true;
-		struct inst_key key = { .task = w->task, .run_date = w->run_date };
-		w->code = find_of_key(l, key, ID_OUTPUTS, &w->body, NULL);
-		return;
+	w->has_date = false;
+	for (size_t k = w->n_spans; t && k-- > 0 && !w->has_date;)
+		w->has_date = last_success(t, &w->spans[k], &w->run_date);
+	struct inst_key key = { .task = w->task, .run_date = w->run_date };
+	return !w->has_date || source_of(l, key, ret);
+}
+
+static int read_data(struct store *s, const struct source *from, enum inst_data kind, char **ret)
+{
+	uint64_t number = from->last_number;
+	uint32_t generation = from->generation;
+
+	if (!number) {
+		struct instance i;
+		int r = store_find_done(s, from->key, &i, NULL);
+		if (r < 0)
+			return r;
+		number = i.last_number;
+		generation = i.generation;
 	}
+	return store_find_data(s, number, kind == ID_OWN ? 0 : generation, kind, ret, NULL);
+}
+
+static void work(struct job *job, struct store *s)
+{
+	struct reading *r = (struct reading *)job;
+	struct data_question *q = r->q;
+
+	for (size_t i = 0; i < q->n; i++)
+		if (q->wishes[i].has_date)
+			q->wishes[i].code = read_data(s, &r->wishes[i], ID_OUTPUTS,
+			                              &q->wishes[i].body);
+	if (!q->wants_params)
+		return;
+	read_data(s, &r->own, ID_PARAMS, &q->params);
+	read_data(s, &r->own, ID_OWN, &q->own);
+}
+
+static void give(struct data_question *q)
+{
+	q->letter.deliver = q->answered;
+	if (actor_post_credit(q->reply_to, &q->letter) < 0)
+		q->letter.discard(&q->letter);
+}
+
+static void reading_free(struct reading *r)
+{
+	free(r->wishes);
+	free(r);
+}
+
+static void done(struct ledger *l, struct job *job)
+{
+	struct reading *r = (struct reading *)job;
+
+	l->reading = NULL;
+	give(r->q);
+	reading_free(r);
+}
+
+/* The first question, if all that it asks for is in the store. */
+static struct reading *prepare(struct ledger *l)
+{
+	struct data_question *q = (struct data_question *)l->questions.head;
+	struct reading *r = mem_new(sizeof *r);
+	bool is_there = true;
+
+	r->q = q;
+	r->wishes = mem_array(q->n + 1, sizeof *r->wishes);
+	for (size_t i = 0; i < q->n; i++)
+		is_there &= find_wish(l, &q->wishes[i], &r->wishes[i]);
+	if (q->wants_params)
+		is_there &= source_of(l, q->key, &r->own);
+	if (is_there)
+		return r;
+	reading_free(r);
+	return NULL;
+}
+
+bool ledger_answer_questions(struct ledger *l)
+{
+	if (!l->questions.head || l->busy)
+		return false;
+	struct reading *r = prepare(l);
+	if (!r)
+		return false;
+	letters_pop(&l->questions);
+	r->job.work = work;
+	r->job.done = done;
+	l->reading = &r->job;
+	ledger_do(l, &r->job);
+	return true;
+}
+
+void ledger_data_free(struct ledger *l)
+{
+	struct reading *r = (struct reading *)l->reading;
+
+	if (!r)
+		return;
+	r->q->letter.discard(&r->q->letter);
+	reading_free(r);
 }
 
 static char *next_remove(struct ledger *l, struct inst_key key)
@@ -72,17 +179,40 @@ static char *next_remove(struct ledger *l, struct inst_key key)
 	return NULL;
 }
 
+static void next_add(struct ledger *l, struct inst_key key, char *body)
+{
+	struct next_params *n = mem_new(sizeof *n);
+
+	free(next_remove(l, key));
+	n->key = key;
+	n->body = body;
+	n->next = l->next_params;
+	l->next_params = n;
+}
+
+int ledger_next_restore(struct ledger *l, struct err *err)
+{
+	for (uint32_t k = 0; k < l->table.used; k++) {
+		const struct instance *i = &table_at(&l->table, k)->inst;
+		char *body = NULL;
+		if (i->state == ST_NONE || !(i->flags & IF_NEXT))
+			continue;
+		int r = store_find_data(l->store, i->last_number, i->generation, ID_NEXT, &body,
+		                        err);
+		if (r < 0 && r != E_NOT_FOUND)
+			return r;
+		if (r == 0)
+			next_add(l, i->key, body);
+	}
+	return 0;
+}
+
 /* The kill carries them to the store; here they wait for its end, perhaps in the same batch. */
 void ledger_keep_next(struct ledger *l, struct instance *i, struct proposal *p)
 {
 	if (!p->data)
 		return;
-	struct next_params *n = mem_new(sizeof *n);
-	free(next_remove(l, i->key));
-	n->key = i->key;
-	n->body = mem_str(p->data);
-	n->next = l->next_params;
-	l->next_params = n;
+	next_add(l, i->key, mem_str(p->data));
 	p->data_kind = ID_NEXT;
 	i->flags |= IF_NEXT;
 }
@@ -94,8 +224,6 @@ void ledger_take_next(struct ledger *l, const struct instance *i, struct proposa
 	free(p->data);
 	p->data_kind = ID_PARAMS;
 	p->data = next_remove(l, i->key);
-	if (!p->data) /* the server has started since */
-		store_find_data(l->store, i->last_number, i->generation, ID_NEXT, &p->data, NULL);
 }
 
 void ledger_next_done(struct ledger *l)
@@ -113,19 +241,20 @@ static void on_question(struct letter *letter, void *self)
 	struct ledger *l = self;
 	struct data_question *q = (struct data_question *)letter;
 
-	/* What ended well in memory must be there to be read. */
-	if (!l->down && !l->dead && ledger_has_work(l))
-		ledger_commit(l);
 	q->code = l->down || l->dead ? E_BUSY : 0;
-	for (size_t i = 0; q->code == 0 && i < q->n; i++)
-		fill_wish(l, &q->wishes[i]);
-	if (q->code == 0 && q->wants_params) {
-		find_of_key(l, q->key, ID_PARAMS, &q->params, NULL);
-		find_of_key(l, q->key, ID_OWN, &q->own, NULL);
+	if (q->code < 0)
+		give(q);
+	else
+		letters_push(&l->questions, letter);
+}
+
+/* The store went away: they are asked again. */
+void ledger_turn_down_questions(struct ledger *l)
+{
+	for (struct letter *at; (at = letters_pop(&l->questions));) {
+		((struct data_question *)at)->code = E_BUSY;
+		give((struct data_question *)at);
 	}
-	q->letter.deliver = q->answered;
-	if (actor_post_credit(q->reply_to, &q->letter) < 0)
-		q->letter.discard(&q->letter);
 }
 
 int ledger_ask_data(struct ledger *l, struct data_question *q)

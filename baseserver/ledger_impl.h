@@ -12,9 +12,11 @@
 #include "util/map.h"
 
 enum entry_mark {
-	EM_DIRTY = 1,   /* changed since the last commit */
-	EM_HISTORY = 2, /* its row is in history, not in the live table */
-	EM_LISTED = 4,  /* part 0, on the list of ledger_parts.c */
+	EM_DIRTY = 1, /* changed since the last commit */
+	EM_HISTORY =
+		2, /* its row is in history (after the batch in flight), not in the live table */
+	EM_LISTED = 4, /* part 0, on the list of ledger_parts.c */
+	EM_FLIGHT = 8, /* in the batch that is being committed: its place stays */
 };
 
 /* A free place: inst.state is ST_NONE, inst.slot the next free one. */
@@ -68,9 +70,63 @@ struct letters {
 	struct letter *head, **tail;
 };
 
+/* Something the store is asked, one at a time, where its calls are made: on the writer's
+ * thread, or at once on the ledger's. Embed it; it is the ledger's before and after. */
+struct job {
+	struct letter letter;
+	void (*work)(struct job *job, struct store *s);  /* touches nothing of the ledger's */
+	void (*done)(struct ledger *l, struct job *job); /* the ledger's thread */
+	struct ledger *ledger;
+	int64_t began_us; /* mono: when work() began */
+};
+
+/* A batch on its way to the store. It stays as it is until it is known to be in. */
+struct flight {
+	struct job job;
+	bool is_out, again; /* made and not known to be in; its outcome is to be asked first */
+	int code;           /* the answer, with err */
+	struct err err;
+	struct store_batch b;
+	struct letters edits, records, answers; /* they leave with it */
+	uint32_t *dirty;
+	size_t n_dirty, dirty_cap;
+	struct instance *images; /* as they were, when the ledger goes on meanwhile */
+	const struct instance **live, **done, **reopened;
+	size_t images_cap;
+	const struct transition **events;
+	size_t events_cap;
+	struct store_task *tasks;
+	uint32_t *links_of;
+	struct store_command *commands;
+	struct store_command_item *items;
+	struct store_stat *stats;
+};
+
+/* A row of history that was looked up; code 0, E_NOT_FOUND, or why it cannot be read. */
+struct found {
+	struct inst_key key;
+	int code;
+	struct instance row;
+};
+
+struct founds {
+	struct found *items;
+	size_t n, cap;
+};
+
+/* A proposal among `ps` waits for rows: what came before it is applied. */
+struct half {
+	struct proposals *ps; /* NULL: none */
+	size_t at;
+	int *codes;
+	uint64_t *numbers;
+};
+
 struct ledger {
 	struct actor *me;
-	struct store *store;
+	struct store *store; /* the writer's, if there is one */
+	struct writer *writer;
+	bool busy; /* a job is with the writer */
 	struct ledger_settings set;
 	struct stream *stream;
 	struct stream_reader *keep; /* holds slots until they are durable */
@@ -91,21 +147,30 @@ struct ledger {
 	uint32_t *dirty_tasks;
 	size_t n_dirty_tasks, dirty_tasks_cap;
 	struct letters edits, records, answers; /* applied, not yet durable */
-	struct letters waiting;           /* no input is taken while the ring is nearly full */
-	const struct transition **events; /* scratch of one commit */
-	const struct instance **live, **done, **reopened;
-	size_t events_cap, images_cap;
+	struct letters waiting; /* no input is taken while the ring is nearly full */
 	int64_t batch_since_us; /* mono; 0: nothing uncommitted */
-	int64_t now_us;         /* wall, of this turn */
-	bool down;              /* the last commit failed; an alarm will retry */
-	bool replanned;         /* outcomes of an edit are not saved yet */
-	bool unread;            /* parts wait for a store that can be read */
-	bool dead;              /* fatal: nothing leaves any more */
+	struct flight flight;
+
+	struct founds found, wanted; /* ledger_rows.c */
+	struct job *fetching;        /* NULL: none */
+	int64_t rows_after_us;       /* mono: not asked for again before */
+	struct half half;
+	struct letters questions;        /* ledger_data.c */
+	bool answered;                   /* a question came last: a commit is next */
+	struct job *housework, *reading; /* with the writer; NULL: none */
+
+	int64_t now_us; /* wall, of this turn */
+	bool down;      /* the last commit failed; an alarm will retry */
+	bool hold;      /* nothing is applied until all that is applied is durable */
+	bool replanned; /* outcomes of an edit are not saved yet */
+	bool unread;    /* parts wait for a store that can be read */
+	bool dead;      /* fatal: nothing leaves any more */
 
 	_Atomic int64_t proof_us; /* mono send time of the last proof of epoch */
 	_Atomic uint64_t f_commits, f_refused, f_stale, f_retries, f_unfinished, f_commit_us,
 		f_commit_us_sum;
 	_Atomic bool f_down;
+	_Atomic int64_t f_busy_us; /* mono since when a job is with the writer; 0: none */
 };
 
 static inline void letters_init(struct letters *q)
@@ -154,7 +219,8 @@ uint64_t ledger_publish(struct ledger *l, const struct transition *tr);
 /* From now on older proposals that start the task or its children are returned. */
 void ledger_raise_barrier(struct ledger *l, struct ltask *t, uint64_t number);
 
-/* ledger_past.c: a row that may have ended. E_NOT_FOUND: there is none; others: nobody knows. */
+/* ledger_past.c: a row that may have ended. E_NOT_FOUND: there is none; others: nobody knows,
+ * E_AGAIN with ledger_awaits_rows(): not yet. */
 int ledger_find_done(struct ledger *l, struct inst_key key, struct instance *ret);
 /* It is in the table then, until it is put back, or stays there if it was changed. */
 int ledger_fetch(struct ledger *l, struct inst_key key, uint32_t *ret_index);
@@ -162,6 +228,8 @@ void ledger_put_back(struct ledger *l, uint32_t index);
 
 /* ledger_ask.c: a row per enum ask. *ret_number stays 0 where there was nothing to do. */
 int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number);
+/* Ask for the row of history that ledger_ask() will need, where that is plain to see. */
+void ledger_ask_ahead(struct ledger *l, const struct proposal *p);
 
 /* A new generation; and: not before it is due at all. */
 void ledger_reset_for_redo(struct ledger *l, struct instance *i);
@@ -197,11 +265,15 @@ void ledger_keep_next(struct ledger *l, struct instance *i, struct proposal *p);
 /* That generation begins: p, of its first transition, gets them. */
 void ledger_take_next(struct ledger *l, const struct instance *i, struct proposal *p);
 void ledger_next_done(struct ledger *l);
+/* At the start: those of kills that are under way. */
+int ledger_next_restore(struct ledger *l, struct err *err);
 
 /* ledger_branch.c: p ended part 0 of t well, p->branch names its children that go on. */
 void ledger_branch(struct ledger *l, struct ltask *t, struct proposal *p);
 /* After a start: who has left children out before. */
 void ledger_branches_restore(struct ledger *l);
+/* It will not need rows that are not there. */
+bool ledger_branch_ready(struct ledger *l, struct ltask *t, struct proposal *p);
 /* What is wrong with the names, for a person; NULL: nothing. */
 char *ledger_branch_note(const struct ledger *l, const struct ltask *t, const char *branch);
 
@@ -217,16 +289,50 @@ bool ledger_edit_is_current(const struct ledger *l, struct edit *e);
 void ledger_apply_edit(struct ledger *l, struct edit *e);
 void ledger_put_task(struct ledger *l, struct task *def, const struct store_task *row);
 
-/* ledger_commit.c: all that is applied becomes durable, then leaves. */
+/* ledger_commit.c: all that is applied becomes durable, then leaves. Nothing while a job is
+ * with the writer. */
 void ledger_commit(struct ledger *l);
 bool ledger_has_work(const struct ledger *l);
+/* All that is applied is durable and the store is free. Else the way there is begun, and
+ * nothing is applied before. */
+bool ledger_is_still(struct ledger *l);
+void ledger_flight_done(struct flight *f);
+
+/* ledger_writer.c */
+struct writer *writer_new(struct thread *th, struct ledger *l);
+void writer_free(struct writer *w);
+/* Not while l->busy. Without a writer it is done on return. */
+void ledger_do(struct ledger *l, struct job *job);
+/* Prove the epoch and let the store do what it does with time to spare. */
+void ledger_renew_proof(struct ledger *l);
+
+/* ledger_rows.c: one finished instance. E_NOT_FOUND; E_AGAIN: it is asked for, and there when
+ * ledger_awaits_rows() is over; others: nobody knows. */
+int ledger_row(struct ledger *l, struct inst_key key, struct instance *ret);
+/* It will not answer E_AGAIN now. */
+bool ledger_knows_done(struct ledger *l, struct inst_key key);
+static inline bool ledger_awaits_rows(const struct ledger *l)
+{
+	return l->wanted.n > 0 || l->fetching;
+}
+void ledger_forget_done(struct ledger *l, struct inst_key key); /* its row changed */
+bool ledger_fetch_rows(struct ledger *l); /* a job begins; false: none is needed */
+void ledger_rows_rest(struct ledger *l);  /* nobody waits for rows any more */
+void ledger_rows_free(struct ledger *l);
+
+/* ledger_data.c */
+bool ledger_answer_questions(struct ledger *l); /* a job begins; false: none is ready */
+void ledger_turn_down_questions(struct ledger *l);
+void ledger_data_free(struct ledger *l);
 
 /* ledger_stats.c: what these events add; *ret_stats is the caller's to free. */
 size_t ledger_gather_stats(const struct ledger *l, const struct transition *const *events, size_t n,
                            struct store_stat **ret_stats);
 
 /* ledger_keep.c */
-int ledger_save_outcomes(struct ledger *l, struct err *err);
+/* When all is durable: l->replanned is over when they are saved. */
+void ledger_save_outcomes(struct ledger *l);
+void ledger_keep_free(struct ledger *l);
 
 /* ledger_load.c */
 int ledger_load(struct ledger *l, const char *who, struct err *err);

@@ -33,16 +33,16 @@ static size_t gather(const struct ledger *l, struct store_outcome **ret)
 	return n;
 }
 
-int ledger_save_outcomes(struct ledger *l, struct err *err)
-{
-	struct store_outcome *all;
-	size_t n = gather(l, &all);
-	int r = store_save_outcomes(l->store, l->epoch, all, n, stream_last_durable(l->stream),
-	                            err);
-
-	free(all);
-	return r;
-}
+struct housework {
+	struct job job;
+	struct store_outcome *all; /* to be saved, or NULL */
+	size_t n;
+	uint32_t epoch;
+	uint64_t upto;
+	struct keep *k; /* who asked; NULL: the ledger itself */
+	int code;
+	struct err err;
+};
 
 static void answer(struct keep *k)
 {
@@ -51,34 +51,96 @@ static void answer(struct keep *k)
 		free(k);
 }
 
+static int retain(struct housework *h, struct store *s, struct ledger_keep *ask)
+{
+	size_t figures = 0;
+	int r = store_retain(s, h->epoch, ask->before_us, ask->rows_max, ask->dry_run, &ask->rows,
+	                     &h->err);
+
+	if (r == 0 && ask->figures_before && !ask->dry_run)
+		r = store_drop_stats(s, h->epoch, ask->figures_before, ask->rows_max, &figures,
+		                     &h->err);
+	ask->rows = ask->rows > figures ? ask->rows : figures;
+	return r;
+}
+
+static void work(struct job *job, struct store *s)
+{
+	struct housework *h = (struct housework *)job;
+	int r = 0;
+
+	if (h->all)
+		r = store_save_outcomes(s, h->epoch, h->all, h->n, h->upto, &h->err);
+	if (r == 0 && h->k)
+		r = retain(h, s, &h->k->ask);
+	h->code = r;
+}
+
+static void done(struct ledger *l, struct job *job)
+{
+	struct housework *h = (struct housework *)job;
+
+	l->housework = NULL;
+	if (h->code < 0)
+		log_warn("ledger.retain", "code=%s text=\"%s\"", err_name(h->code), h->err.text);
+	else if (h->all)
+		l->replanned = false;
+	if (h->k) {
+		h->k->ask.code = h->code;
+		answer(h->k);
+	}
+	l->hold = false;
+	ledger_rows_rest(l); /* what was found may be gone */
+	free(h->all);
+	free(h);
+}
+
+static void begin(struct ledger *l, struct keep *k, bool save)
+{
+	struct housework *h = mem_new(sizeof *h);
+
+	h->job.work = work;
+	h->job.done = done;
+	h->epoch = l->epoch;
+	h->upto = stream_last_durable(l->stream);
+	h->k = k;
+	if (save)
+		h->n = gather(l, &h->all);
+	l->housework = &h->job;
+	ledger_do(l, &h->job);
+}
+
+void ledger_save_outcomes(struct ledger *l)
+{
+	begin(l, NULL, true);
+}
+
+void ledger_keep_free(struct ledger *l)
+{
+	struct housework *h = (struct housework *)l->housework;
+
+	if (h) {
+		free(h->all);
+		free(h->k);
+	}
+	free(h);
+}
+
 static void on_keep(struct letter *letter, void *self)
 {
 	struct ledger *l = self;
 	struct keep *k = (struct keep *)letter;
-	struct err err = { 0 };
-	size_t figures = 0;
-	int r = 0;
 
-	if (!l->down && ledger_has_work(l))
-		ledger_commit(l); /* outcomes are saved up to a durable number */
+	/* Outcomes are saved up to a durable number, and no further. */
+	bool is_still = ledger_is_still(l);
 	if (l->down || l->dead) {
 		k->ask.code = E_BUSY;
 		answer(k);
-		return;
+	} else if (!is_still) {
+		letters_push(&l->waiting, letter);
+	} else {
+		begin(l, k, k->ask.save);
 	}
-	if (k->ask.save)
-		r = ledger_save_outcomes(l, &err);
-	if (r == 0)
-		r = store_retain(l->store, l->epoch, k->ask.before_us, k->ask.rows_max,
-		                 k->ask.dry_run, &k->ask.rows, &err);
-	if (r == 0 && k->ask.figures_before && !k->ask.dry_run)
-		r = store_drop_stats(l->store, l->epoch, k->ask.figures_before, k->ask.rows_max,
-		                     &figures, &err);
-	k->ask.rows = k->ask.rows > figures ? k->ask.rows : figures;
-	if (r < 0)
-		log_warn("ledger.retain", "code=%s text=\"%s\"", err_name(r), err.text);
-	k->ask.code = r;
-	answer(k);
 }
 
 static void keep_discard(struct letter *l)

@@ -97,6 +97,9 @@ int ledger_load(struct ledger *l, const char *who, struct err *err)
 	if (r < 0)
 		return r;
 	table_restored(&l->table);
+	r = ledger_next_restore(l, err);
+	if (r < 0)
+		return r;
 	reopen_live(l);
 	ledger_branches_restore(l);
 	ledger_list_parts(l, 0);

@@ -206,6 +206,21 @@ static int fetch_part(struct ledger *l, const struct instance *whole, int32_t pa
 	return table_find(&l->table, key, ret_index) ? 0 : E_NOT_FOUND;
 }
 
+/* Those of history are asked for together, before anything is made of one. */
+static int fetch_ahead(struct ledger *l, const struct instance *whole, size_t n)
+{
+	uint32_t index;
+
+	if (whole->generation == 1 && !(whole->flags & IF_SPREAD))
+		return 0;
+	for (size_t k = 1; k <= n; k++) {
+		struct inst_key key = part_key(whole->key, (int32_t)k);
+		if (!table_find(&l->table, key, &index))
+			ledger_knows_done(l, key);
+	}
+	return ledger_awaits_rows(l) ? E_AGAIN : 0;
+}
+
 static int ready_part(struct ledger *l, const struct instance *whole, int32_t part, uint32_t broker)
 {
 	uint32_t index;
@@ -264,8 +279,10 @@ int ledger_spread(struct ledger *l, uint32_t index, const uint32_t *brokers, siz
 	struct instance *i = &table_at(&l->table, index)->inst;
 	uint32_t at;
 	size_t k = 0;
-	int r = 0;
+	int r = fetch_ahead(l, i, n);
 
+	if (r < 0)
+		return r;
 	/* All are in the table before one is changed. */
 	for (; k < n && (r == 0 || r == E_NOT_FOUND); k++)
 		r = fetch_part(l, i, (int32_t)k + 1, &at);
@@ -293,9 +310,12 @@ static int prepare(struct ledger *l, const struct task *def, uint32_t index)
 {
 	const struct instance *i = &table_at(&l->table, index)->inst;
 	size_t n = parts_known(def, i);
+	int r = fetch_ahead(l, i, n);
 
+	if (r < 0)
+		return r;
 	for (size_t k = 1; k <= n; k++) {
-		int r = has_room(l) ? ready_part(l, i, (int32_t)k, 0) : E_BUSY;
+		r = has_room(l) ? ready_part(l, i, (int32_t)k, 0) : E_BUSY;
 		if (r < 0)
 			return r;
 	}
@@ -410,6 +430,8 @@ static int gather(struct ledger *l, uint32_t index)
 	struct tally c = { 0 };
 	uint32_t at;
 
+	if (fetch_ahead(l, i, i->parts) < 0)
+		return E_AGAIN;
 	for (int32_t k = 1; k <= i->parts; k++) {
 		const struct entry *e = table_find(&l->table, part_key(i->key, k), &at);
 		int r = e ? 0 : ledger_find_done(l, part_key(i->key, k), &part);
@@ -482,6 +504,8 @@ static int clear_up(struct ledger *l, const struct task *def, const struct insta
 	                                      : 0;
 	uint32_t at;
 
+	if (forced && fetch_ahead(l, whole, n) < 0)
+		return E_AGAIN;
 	for (size_t k = 1; k <= n; k++) {
 		struct inst_key key = part_key(whole->key, (int32_t)k);
 		if (!has_room(l))
@@ -615,7 +639,7 @@ void ledger_work_parts(struct ledger *l)
 		l->unread = false;
 		p->at++;
 	}
-	if (r < 0 && r != E_BUSY)
+	if (r < 0 && r != E_BUSY && !ledger_awaits_rows(l))
 		try_later(l, r);
 	if (p->at < p->n)
 		return;

@@ -1,6 +1,5 @@
 /* Rows of history, brought into the table to be changed, and out again if nothing came of it. */
 #include "baseserver/ledger_impl.h"
-#include "store/store.h"
 
 int ledger_find_done(struct ledger *l, struct inst_key key, struct instance *ret)
 {
@@ -9,7 +8,7 @@ int ledger_find_done(struct ledger *l, struct inst_key key, struct instance *ret
 	/* Outcomes know part 0 only; other parts are few enough to be looked up. */
 	if (key.part == 0 && (!t || !outcomes_find(&t->outcomes, key.run_date)))
 		return E_NOT_FOUND;
-	return store_find_done(l->store, key, ret, NULL);
+	return ledger_row(l, key, ret);
 }
 
 int ledger_fetch(struct ledger *l, struct inst_key key, uint32_t *ret_index)
@@ -30,8 +29,8 @@ int ledger_fetch(struct ledger *l, struct inst_key key, uint32_t *ret_index)
 
 void ledger_put_back(struct ledger *l, uint32_t index)
 {
-	const struct entry *e = table_at(&l->table, index);
+	uint8_t marks = table_at(&l->table, index)->inst.marks;
 
-	if ((e->inst.marks & EM_HISTORY) && !(e->inst.marks & EM_DIRTY))
+	if ((marks & (EM_HISTORY | EM_DIRTY | EM_FLIGHT)) == EM_HISTORY)
 		table_remove(&l->table, index);
 }

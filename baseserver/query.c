@@ -11,10 +11,14 @@
 #include "baseserver/registrar.h"
 #include "baseserver/resolver.h"
 #include "baseserver/sorter.h"
+#include "rt/actor.h"
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/clock.h"
 #include "util/err.h"
+
+#define LOOK_AGAIN_US US_PER_S
 
 static void query_free(struct query *q)
 {
@@ -129,7 +133,9 @@ static void finish(struct query *q)
 		query_instance(q);
 		break;
 	case QK_WHY:
-		if (!q->about_parent && query_why_say(q)) {
+		if (q->store_away)
+			query_why_store_away(q);
+		else if (!q->about_parent && query_why_say(q)) {
 			q->about_parent = true;
 			ask_for_parent(q);
 			return;
@@ -150,14 +156,32 @@ static void finish(struct query *q)
 	answer(q);
 }
 
-/* Back at the commander: it leaves when what it shows is durable. */
+/* It leaves when what it shows is durable. Who asks why nothing moves is not kept waiting. */
+static bool may_leave(struct query *q)
+{
+	struct ledger_figures fig;
+
+	if (q->number <= stream_seen(q->c->in))
+		return true;
+	if (q->kind != QK_WHY)
+		return false;
+	ledger_figures(q->c->ledger, &fig);
+	q->store_away = fig.store_down;
+	if (q->store_away)
+		q->number = stream_seen(q->c->in);
+	else
+		commander_alarm(q->c, actor_mono_us(q->c->me) + LOOK_AGAIN_US);
+	return q->store_away;
+}
+
+/* Back at the commander. */
 static void at_home(struct letter *l, void *self)
 {
 	struct commander *c = self;
 	struct query *q = (struct query *)l;
 
 	commander_fold(c);
-	if (q->number <= stream_seen(c->in)) {
+	if (may_leave(q)) {
 		finish(q);
 		return;
 	}
@@ -168,7 +192,7 @@ static void at_home(struct letter *l, void *self)
 void query_unpark(struct commander *c)
 {
 	for (struct query **at = &c->parked, *q; (q = *at);) {
-		if (q->number > stream_seen(c->in)) {
+		if (!may_leave(q)) {
 			at = &q->next;
 			continue;
 		}

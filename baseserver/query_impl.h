@@ -13,7 +13,7 @@ struct query {
 	struct client_request *req;
 	enum query_kind kind;
 	struct inst_key key;
-	bool live;
+	bool live, store_away;
 	struct instance image;
 	uint64_t number; /* what it shows; waits until that is durable */
 	char broker[64];
@@ -36,6 +36,8 @@ struct query {
  * true: q->parent is to be asked for before it is printed. */
 bool query_why_say(struct query *q);
 void query_why_print(struct query *q);
+/* What it would show cannot become durable now: it says so, with the state shown last. */
+void query_why_store_away(struct query *q);
 /* query_queues.c: on the sorter's thread. */
 struct sorter;
 void query_queues(struct query *q, struct sorter *s, const size_t counts[ST_COUNT]);

@@ -206,6 +206,15 @@ bool query_why_say(struct query *q)
 	return w.has_parent;
 }
 
+void query_why_store_away(struct query *q)
+{
+	struct why w = { .q = q, .line = &q->why, .t = catalog_task(&q->c->cat, q->key.task) };
+
+	q->live = false; /* that image is not durable */
+	why_set(&q->why, WHY_STORE_AWAY);
+	why_text(&q->why, "state", "%s", shown_state(&w, q->key));
+}
+
 /* When the parent ends: it takes as long as it did before. 0: nobody knows, also when it is
  * late already. */
 static int64_t parent_ends_us(const struct query *q)
@@ -232,7 +241,7 @@ static const char *state_of(const struct query *q)
 {
 	if (q->live)
 		return state_name((enum state)q->image.state);
-	if (q->why.code == WHY_OVER)
+	if (q->why.code == WHY_OVER || q->why.code == WHY_STORE_AWAY)
 		return q->why.args[0].text;
 	return q->why.code == WHY_UNPLANNED ? "unplanned" : "planned";
 }

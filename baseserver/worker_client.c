@@ -167,7 +167,8 @@ static void send_answer(struct conn *c, const struct client_request *r)
 	m.body.data = (uint8_t *)r->body;
 	m.body.len = r->body_len;
 	m.number = r->number;
-	if (!ledger_may_speak(c->w->peers.ledger, actor_mono_us(c->w->me))) {
+	/* A query is answered all the same: who asks what is wrong must hear it. */
+	if (r->request_id && !ledger_may_speak(c->w->peers.ledger, actor_mono_us(c->w->me))) {
 		m.code = E_AGAIN;
 		m.text = (char *)(uintptr_t)err_text(E_AGAIN);
 		m.body.len = 0;

@@ -96,6 +96,11 @@ void store_close(struct store *s)
 		s->ops->close(s);
 }
 
+bool store_waits(const struct store *s)
+{
+	return s->ops->waits;
+}
+
 int store_take_epoch(struct store *s, const char *who, uint32_t *ret_epoch, struct err *err)
 {
 	return s->ops->take_epoch(s, who, ret_epoch, err);

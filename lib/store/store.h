@@ -158,6 +158,10 @@ struct store_batch {
 int store_open(const char *url, struct store **ret_store, struct err *err);
 void store_close(struct store *s); /* NULL is fine */
 
+/* Its calls may wait for another process for seconds: not for a thread that has to answer.
+ * They may then be made on another thread than store_open(), on one at a time. */
+bool store_waits(const struct store *s);
+
 /* Become the writer: a new epoch, larger than any before. Others' commits fail after. */
 int store_take_epoch(struct store *s, const char *who, uint32_t *ret_epoch, struct err *err);
 

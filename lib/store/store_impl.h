@@ -13,6 +13,7 @@
 
 struct store_ops {
 	const char *prefix; /* of its urls, with the colon */
+	bool waits;         /* see store_waits() */
 	int (*open)(const char *url_rest, struct store **ret_store, struct err *err);
 	void (*close)(struct store *s);
 	int (*take_epoch)(struct store *s, const char *who, uint32_t *ret_epoch, struct err *err);

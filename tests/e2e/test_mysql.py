@@ -18,7 +18,8 @@ from harness import TESTS, Site, Skip, main, test, until  # noqa: E402
 TESTS.clear()  # those of chaos: only its load and its judge are wanted here
 
 KILLS = int(os.environ.get("KILLS") or (200 if os.environ.get("HEAVY") else 12))
-PAUSE_S = 30 if os.environ.get("HEAVY") else 4
+PAUSE_S = 30 if os.environ.get("HEAVY") else 10
+TIMEOUT_S = 8  # of a statement
 server = None
 
 
@@ -31,7 +32,7 @@ class MysqlSite(Site):
             raise Skip("no mariadbd: packaging/deps.sh test")
         server = mariadb.MariaDB()
         server.sql("CREATE DATABASE sirdar")
-        super().__init__("mysql", store=server.url("sirdar", timeout=3), recovery_wait_ms=1000)
+        super().__init__("mysql", store=server.url("sirdar", timeout=TIMEOUT_S), recovery_wait_ms=1000)
 
     def close(self):
         try:
@@ -77,17 +78,39 @@ def a_database_killed_under_load_loses_nothing_and_doubles_nothing(s):
     chaos.judge(s, load)
 
 
+def brokers_of(s):
+    """How the brokers stand, as the server tells it now."""
+    return {b["name"]: (b["online"], b["since"]) for b in s.get("/api/v1/brokers")["brokers"]}
+
+
 @test
-def a_database_that_stands_still_for_a_while_is_waited_for_and_jobs_live_on(s):
+def while_the_database_stands_still_the_server_answers_and_jobs_live_on(s):
     load = s.load
     load.more()
     until("jobs run", lambda: load.ends() > 0)
+    s.wait_broker("b1", ("shell",))
+    ready = brokers_of(s)
+    waits = s.instances(task="e2e/chaos0/c", limit=1)[0]["id"]
     server.process.send_signal(signal.SIGSTOP)
+    asked, slowest, said, end = 0, 0, set(), time.monotonic() + PAUSE_S
     try:
-        time.sleep(PAUSE_S)  # longer than the timeout of a statement
+        while time.monotonic() < end:
+            # What is answered from memory is answered, and no heartbeat is missed.
+            began = time.monotonic()
+            said.add(s.ask("GET", "/api/v1/health")[1]["status"])
+            assert brokers_of(s) == ready, (ready, brokers_of(s))
+            assert "line" in s.get(f"/api/v1/instances/{waits}/why")
+            asked, slowest = asked + 1, max(slowest, time.monotonic() - began)
+            time.sleep(0.1)  # not to fill the pause with questions only
     finally:
         server.process.send_signal(signal.SIGCONT)
-    chaos.goes_on(s, load)
+    ends, began = load.ends(), time.monotonic()
+    print(f"# {asked} rounds of questions meanwhile, the slowest {slowest:.2f} s")
+    assert "failing" in said, said
+    # One that waited for the database would have waited for its timeout at least.
+    assert slowest < TIMEOUT_S, slowest
+    until("work goes on", lambda: load.ends() > ends or load.ends() >= load.total(), 60)
+    print(f"# work went on {time.monotonic() - began:.1f} s after the database did")
     chaos.judge(s, load)
 
 

@@ -44,6 +44,7 @@ struct options {
 /* What kinds of bad luck a seed has (swarm testing): drawn once per seed. */
 struct swarm {
 	bool apart;             /* a thread for each actor */
+	bool writer;            /* the store is called on a thread of its own */
 	uint32_t lag_per_mille; /* of a thread's steps come late ... */
 	int64_t lag_us;         /* ... by up to this */
 	bool slow_wire;         /* some messages take seconds */
@@ -79,6 +80,7 @@ enum place_of {
 	AT_MAINTAIN,
 	AT_COMMAND,
 	AT_WORKER,
+	AT_STORE,
 	PLACES
 };
 void threads_new(void);
@@ -225,6 +227,7 @@ struct look_of promises_look(struct inst_key key);
 /* sim_worker.c: the worker that speaks to simulated brokers instead of sockets. */
 void worker_start(struct thread *th);
 void worker_stop(void);
+bool worker_behind(void); /* durable records are not shown yet */
 struct actor *worker_actor(void);
 void worker_answered(struct letter *l, void *self);
 void worker_hello(int broker, uint64_t conn, uint32_t incarnation, const uint64_t *held, size_t n);

@@ -90,6 +90,7 @@ static bool open_ledger(void)
 		                       .window_us = 1000,
 		                       .retry_us = 100 * MS,
 		                       .epoch_us = EPOCH_US,
+		                       .writer = swarm.writer ? thread_of(AT_STORE) : NULL,
 		                       .fatal = on_fatal };
 	struct store_task rows[TASKS] = { 0 };
 	struct task *tasks[TASKS];

@@ -8,8 +8,10 @@
 
 enum { STEPS_AT_ONCE = 2000000 };
 
-static const char *const names[PLACES] = { "sim-ledger",   "sim-resolver", "sim-sorter", "sim-plan",
-	                                   "sim-maintain", "sim-command",  "sim-worker" };
+static const char *const names[PLACES] = {
+	"sim-ledger",   "sim-resolver", "sim-sorter", "sim-plan",
+	"sim-maintain", "sim-command",  "sim-worker", "sim-store"
+};
 
 static struct place {
 	struct thread *th;

@@ -208,6 +208,11 @@ static void turn(void *self)
 	commands_settle();
 }
 
+bool worker_behind(void)
+{
+	return stream_peek(out) != NULL;
+}
+
 static int init(void *self, struct actor *me, struct err *err)
 {
 	(void)self;

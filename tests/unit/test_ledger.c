@@ -35,7 +35,7 @@ static const struct clock test_clock = { mono, wall, NULL };
 /* A ledger with two tasks of every minute: 1, and 2 that waits for it. */
 struct fixture {
 	struct store *store;
-	struct thread *th;
+	struct thread *th, *store_th; /* store_th: NULL without a writer */
 	struct ledger *ledger;
 	struct actor *me;
 	struct stream_reader *in;
@@ -72,6 +72,16 @@ static struct task *task_new(uint32_t id, int concurrency)
 	return t;
 }
 
+/* Both threads, until neither has anything to do. */
+static void run(struct fixture *f)
+{
+	do {
+		thread_sim_run(f->th);
+		if (f->store_th)
+			thread_sim_run(f->store_th);
+	} while (f->store_th && thread_sim_busy(f->th));
+}
+
 static void put(struct fixture *f, const struct task *t, enum task_state state, bool frozen)
 {
 	struct edit *e = mem_new(sizeof *e);
@@ -88,7 +98,7 @@ static void put(struct fixture *f, const struct task *t, enum task_state state, 
 		                          .online_from = INT64_MIN };
 	e->n_tasks = 1;
 	assert_int_equal(ledger_edit(f->ledger, e), 0);
-	thread_sim_run(f->th);
+	run(f);
 }
 
 static int me_init(void *self, struct actor *me, struct err *err)
@@ -117,6 +127,8 @@ static void on_fatal(void *ctx, const struct err *err)
 	((struct fixture *)ctx)->fatal++;
 }
 
+static bool with_writer; /* the store is called on a thread of its own, f->store_th */
+
 static void begin(struct fixture *f)
 {
 	struct ledger_settings set = { .ring_slots = 1024,
@@ -132,11 +144,15 @@ static void begin(struct fixture *f)
 	now_us = 0;
 	assert_int_equal(store_open("mem:", &f->store, NULL), 0);
 	f->th = thread_new("test", &test_clock);
+	if (with_writer)
+		set.writer = f->store_th = thread_new("store", &test_clock);
 	assert_int_equal(ledger_new(f->th, f->store, "test", &set, NULL, NULL, 0, &f->ledger, NULL),
 	                 0);
 	f->me = actor_new(f->th, &me_ops, f);
 	f->in = stream_reader_new(ledger_stream(f->ledger), STREAM_INNER, f->me);
 	assert_int_equal(thread_sim_start(f->th, NULL), 0);
+	if (with_writer)
+		assert_int_equal(thread_sim_start(f->store_th, NULL), 0);
 	put(f, one, TS_ONLINE, false);
 	put(f, two, TS_ONLINE, false);
 	task_unref(one);
@@ -145,8 +161,11 @@ static void begin(struct fixture *f)
 
 static void end(struct fixture *f)
 {
+	if (f->store_th)
+		thread_stop(f->store_th);
 	thread_stop(f->th);
 	ledger_free(f->ledger);
+	thread_free(f->store_th);
 	thread_free(f->th);
 	store_close(f->store);
 }
@@ -171,7 +190,7 @@ static struct answer ask_full(struct fixture *f, struct proposal p)
 
 	*proposals_add(ps, (enum ask)p.ask, p.key) = p;
 	assert_int_equal(ledger_propose(f->ledger, ps), 0);
-	thread_sim_run(f->th);
+	run(f);
 	assert_int_equal(f->answers, before + 1);
 	return f->last;
 }
@@ -480,11 +499,11 @@ static void nothing_leaves_while_the_store_is_full_and_all_leaves_after(void **s
 		struct proposals *ps = proposals_new(PR_COMMANDER, 1, f.me, on_answers);
 		proposals_add(ps, ASK_CREATE, key_of(1, 60))->due = 60;
 		assert_int_equal(ledger_propose(f.ledger, ps), 0);
-		thread_sim_run(f.th);
+		run(&f);
 		assert_int_equal(f.answers, 0);
 		for (int i = 0; i < 5; i++) {
 			now_us += 1000;
-			thread_sim_run(f.th);
+			run(&f);
 		}
 		assert_int_equal(f.answers, 1);
 		assert_int_equal(f.last.code, 0);
@@ -507,7 +526,7 @@ static void a_deposed_leader_says_nothing_more(void **state)
 	struct proposals *ps = proposals_new(PR_COMMANDER, 1, f.me, on_answers);
 	proposals_add(ps, ASK_CREATE, key_of(1, 60));
 	assert_int_equal(ledger_propose(f.ledger, ps), 0);
-	thread_sim_run(f.th);
+	run(&f);
 	assert_int_equal(f.answers, 0);
 	assert_int_equal(f.fatal, 1);
 	assert_int_equal(store_mem_count_live(f.store), 0);
@@ -517,8 +536,148 @@ static void a_deposed_leader_says_nothing_more(void **state)
 	end(&f);
 }
 
+/* A store that does not answer: letters are taken, and answered once it does. */
+
+static void propose(struct fixture *f, enum proposer from, enum ask what, struct inst_key key)
+{
+	struct proposals *ps = proposals_new(from, 1, f->me, on_answers);
+	struct proposal *p = proposals_add(ps, what, key);
+
+	p->folded = UINT64_MAX;
+	p->due = key.run_date;
+	assert_int_equal(ledger_propose(f->ledger, ps), 0);
+	thread_sim_run(f->th); /* the store's thread stands still */
+}
+
+static int with_a_writer(void **state)
+{
+	(void)state;
+	with_writer = true;
+	return 0;
+}
+
+static int without(void **state)
+{
+	(void)state;
+	with_writer = false;
+	return 0;
+}
+
+static void while_a_commit_waits_letters_are_applied_and_nothing_is_shown(void **state)
+{
+	struct ledger_figures was, now;
+	struct fixture f;
+	struct instance i;
+
+	(void)state;
+	begin(&f);
+	ledger_figures(f.ledger, &was);
+	propose(&f, PR_COMMANDER, ASK_CREATE, key_of(1, 60)); /* on its way to the store */
+	propose(&f, PR_SORTER, ASK_SATISFY, key_of(1, 60));
+	propose(&f, PR_SORTER, ASK_GRANT, key_of(1, 60));
+	ledger_figures(f.ledger, &now);
+	assert_true(ledger_find(f.ledger, key_of(1, 60), &i));
+	assert_int_equal(i.state, ST_RUNNING);
+	assert_int_equal(f.answers, 0);
+	assert_int_equal(now.durable, was.durable);
+	assert_int_equal(store_mem_count_live(f.store), 0);
+	thread_sim_run(f.store_th); /* the first one is in, as it was then */
+	thread_sim_run(f.th);
+	assert_int_equal(f.answers, 1);
+	ledger_figures(f.ledger, &now);
+	assert_int_equal(now.durable, was.durable + 1);
+	run(&f);
+	ledger_figures(f.ledger, &now);
+	assert_int_equal(now.durable, now.last);
+	end(&f);
+}
+
+static void what_ends_and_begins_anew_while_its_end_is_on_the_way_is_stored_as_it_is(void **state)
+{
+	struct inst_key key = key_of(1, 60);
+	struct fixture f;
+	struct instance i;
+
+	(void)state;
+	begin(&f);
+	ask(&f, ASK_FORCE, key);
+	assert_int_equal(store_mem_count_done(f.store), 1);
+	propose(&f, PR_COMMANDER, ASK_CREATE, key_of(1, 120));
+	run(&f);
+	propose(&f, PR_COMMANDER, ASK_FORCE, key_of(1, 120)); /* its end is on the way */
+	propose(&f, PR_COMMANDER, ASK_REDO, key_of(1, 120));
+	assert_true(ledger_find(f.ledger, key_of(1, 120), &i));
+	assert_int_equal(store_mem_count_done(f.store), 1);
+	run(&f);
+	assert_int_equal(store_mem_count_done(f.store), 1);
+	assert_int_equal(store_mem_count_live(f.store), 1);
+	assert_true(ledger_find(f.ledger, key_of(1, 120), &i));
+	assert_int_equal(i.generation, 2);
+	end(&f);
+}
+
+static void a_row_of_history_is_waited_for_and_order_stays(void **state)
+{
+	struct inst_key key = key_of(1, 60);
+	struct fixture f;
+	struct instance i;
+
+	(void)state;
+	begin(&f);
+	ask(&f, ASK_FORCE, key);
+	f.answers = 0;
+	propose(&f, PR_COMMANDER, ASK_REDO, key); /* its row must be read */
+	propose(&f, PR_COMMANDER, ASK_SATISFY, key);
+	assert_false(ledger_find(f.ledger, key, &i));
+	run(&f);
+	assert_int_equal(f.answers, 2);
+	assert_int_equal(f.last.code, 0);
+	assert_true(ledger_find(f.ledger, key, &i));
+	assert_int_equal(i.state, ST_DEPEND);
+	/* One that is not there is answered so. */
+	assert_int_equal(ask(&f, ASK_REDO, key_of(1, 6000)).code, E_NOT_FOUND);
+	end(&f);
+}
+
+static void an_edit_waits_until_all_before_it_is_kept(void **state)
+{
+	struct task *one = task_new(1, 1);
+	struct fixture f;
+	struct instance i;
+
+	(void)state;
+	begin(&f);
+	propose(&f, PR_COMMANDER, ASK_CREATE, key_of(1, 60));
+	one->version = 2;
+	struct thread *store = f.store_th;
+	f.store_th = NULL; /* put() runs the ledger only */
+	put(&f, one, TS_OFFLINE, false);
+	propose(&f, PR_COMMANDER, ASK_CREATE, key_of(1, 120)); /* behind the edit */
+	assert_false(ledger_find(f.ledger, key_of(1, 120), &i));
+	f.store_th = store;
+	run(&f);
+	assert_true(ledger_find(f.ledger, key_of(1, 120), &i));
+	assert_int_equal(i.version, 2);
+	assert_true(ledger_find(f.ledger, key_of(1, 60), &i));
+	assert_int_equal(i.version, 1);
+	task_unref(one);
+	end(&f);
+}
+
+static void who_ends_while_a_commit_is_on_its_way_leaves_nothing_behind(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	propose(&f, PR_COMMANDER, ASK_FORCE, key_of(1, 60));
+	propose(&f, PR_COMMANDER, ASK_REDO, key_of(1, 600));
+	end(&f);
+}
+
 int main(void)
 {
+#define WITH_WRITER(f) cmocka_unit_test_setup_teardown(f, with_a_writer, without)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_instance_goes_its_way),
 		cmocka_unit_test(each_state_answers_people_by_the_table),
@@ -532,6 +691,21 @@ int main(void)
 		cmocka_unit_test(an_older_definition_does_not_replace_a_newer),
 		cmocka_unit_test(nothing_leaves_while_the_store_is_full_and_all_leaves_after),
 		cmocka_unit_test(a_deposed_leader_says_nothing_more),
+		WITH_WRITER(an_instance_goes_its_way),
+		WITH_WRITER(each_state_answers_people_by_the_table),
+		WITH_WRITER(a_cap_holds_whoever_asks),
+		WITH_WRITER(news_from_before_a_parents_redo_start_and_skip_nothing),
+		WITH_WRITER(a_kills_reason_only_grows),
+		WITH_WRITER(only_what_a_dead_join_skipped_is_reopened),
+		WITH_WRITER(an_older_definition_does_not_replace_a_newer),
+		WITH_WRITER(a_deposed_leader_says_nothing_more),
+		WITH_WRITER(while_a_commit_waits_letters_are_applied_and_nothing_is_shown),
+		WITH_WRITER(
+			what_ends_and_begins_anew_while_its_end_is_on_the_way_is_stored_as_it_is),
+		WITH_WRITER(a_row_of_history_is_waited_for_and_order_stays),
+		WITH_WRITER(an_edit_waits_until_all_before_it_is_kept),
+		WITH_WRITER(who_ends_while_a_commit_is_on_its_way_leaves_nothing_behind),
+		WITH_WRITER(nothing_leaves_while_the_store_is_full_and_all_leaves_after),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,8 +210,12 @@ int my_ready(struct my_store *s, struct err *err)
 
 int my_run(struct my_store *s, const char *text, size_t len, struct err *err)
 {
-	if (mysql_real_query(s->db, text, len))
-		return my_fail(s, text, err);
+	if (mysql_real_query(s->db, text, len)) {
+		char what[64];
+
+		snprintf(what, sizeof what, "%.*s", len < 60 ? (int)len : 60, text);
+		return my_fail(s, what, err);
+	}
 	if (mysql_field_count(s->db)) { /* rows nobody wanted */
 		MYSQL_RES *res = mysql_store_result(s->db);
 

@@ -103,6 +103,7 @@ static int my_position(struct store *st, uint64_t *ret_number, uint32_t *ret_epo
 
 const struct store_ops store_mysql_ops = {
 	.prefix = "mysql:",
+	.waits = true,
 	.open = my_open,
 	.close = my_close,
 	.take_epoch = my_take_epoch,

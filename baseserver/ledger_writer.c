@@ -1,0 +1,134 @@
+/* The store's calls, one at a time: on a thread of their own when they may wait for another
+ * process, so that the ledger's goes on taking letters and answering; else at once, because
+ * waking another thread costs more than a commit to a local file. */
+#include <stdlib.h>
+
+#include "baseserver/ledger_impl.h"
+#include "rt/actor.h"
+#include "util/alloc.h"
+#include "util/check.h"
+
+struct proof {
+	struct job job;
+	int code;
+	uint64_t number;
+	uint32_t epoch;
+};
+
+struct writer {
+	struct actor *me;
+	struct store *store;
+	struct proof proof;
+};
+
+static int writer_init(void *self, struct actor *me, struct err *err)
+{
+	(void)self;
+	(void)me;
+	(void)err;
+	return 0;
+}
+
+static const struct actor_ops writer_ops = { .name = "writer",
+	                                     .letters_max = 16,
+	                                     .init = writer_init };
+
+struct writer *writer_new(struct thread *th, struct ledger *l)
+{
+	struct writer *w = mem_new(sizeof *w);
+
+	w->store = l->store;
+	if (th)
+		w->me = actor_new(th, &writer_ops, w);
+	return w;
+}
+
+void writer_free(struct writer *w)
+{
+	free(w);
+}
+
+/* Both threads are stopped, or the letter's reader is: the ledger frees what it owns. */
+static void job_drop(struct letter *l)
+{
+	(void)l;
+}
+
+static void back(struct letter *letter, void *self)
+{
+	struct ledger *l = self;
+	struct job *job = (struct job *)letter;
+
+	CHECK(l->busy);
+	l->busy = false;
+	l->f_busy_us = 0;
+	job->done(l, job);
+	actor_wake(l->me); /* letters may have waited for it */
+}
+
+static void work(struct letter *letter, void *self)
+{
+	struct writer *w = self;
+	struct job *job = (struct job *)letter;
+
+	job->began_us = actor_mono_us(w->me);
+	job->work(job, w->store);
+	job->letter.deliver = back;
+	if (actor_post_credit(job->ledger->me, &job->letter) < 0)
+		job_drop(&job->letter);
+}
+
+void ledger_do(struct ledger *l, struct job *job)
+{
+	CHECK(!l->busy);
+	if (!l->writer->me) {
+		job->began_us = actor_mono_us(l->me);
+		job->work(job, l->store);
+		job->done(l, job);
+		return;
+	}
+	l->busy = true;
+	l->f_busy_us = actor_mono_us(l->me);
+	job->ledger = l;
+	job->letter.deliver = work;
+	job->letter.discard = job_drop;
+	if (actor_post_credit(l->writer->me, &job->letter) < 0)
+		job_drop(&job->letter); /* the process ends */
+}
+
+static void prove(struct job *job, struct store *s)
+{
+	struct proof *p = (struct proof *)job;
+
+	p->code = store_position(s, &p->number, &p->epoch, NULL);
+	if (p->code < 0)
+		return; /* the next commit says what is wrong */
+	store_quiet(s);
+	if (store_waits(s))
+		store_idle(s);
+}
+
+static void proven(struct ledger *l, struct job *job)
+{
+	struct proof *p = (struct proof *)job;
+	struct err err = { 0 };
+
+	if (p->code < 0)
+		return;
+	if (p->epoch == l->epoch) {
+		l->proof_us = p->job.began_us;
+		return;
+	}
+	l->dead = true;
+	err_set(&err, E_EPOCH, "epoch %u leads now, this server has %u", p->epoch, l->epoch);
+	l->set.fatal(l->set.fatal_ctx, &err);
+}
+
+void ledger_renew_proof(struct ledger *l)
+{
+	struct proof *p = &l->writer->proof;
+
+	p->job.work = prove;
+	p->job.done = proven;
+	ledger_do(l, &p->job);
+}
