@@ -88,7 +88,7 @@ all: $$(B)/runners/$(1).so
 endef
 
 include $(wildcard lib/*/module.mk schema/module.mk baseserver/module.mk broker/module.mk runners/module.mk \
-        plugins-sdk/module.mk cgi/module.mk admin-console/module.mk admin-console/*/module.mk \
+        plugins-sdk/module.mk cgi/module.mk notifier/module.mk admin-console/module.mk admin-console/*/module.mk \
         tests/module.mk tests/*/module.mk bench/module.mk docs/module.mk packaging/module.mk)
 
 GEN_H := $(patsubst schema/proto/%.proto,$(B)/gen/%.pb-c.h,$(wildcard schema/proto/*.proto))
@@ -140,7 +140,7 @@ coverage:
 	@$(MAKE) -s COVERAGE=1 unit && gcovr --root . --filter 'lib/|baseserver/|broker/|cgi/' \
 	    --object-directory build/$(notdir $(CC))-coverage --print-summary --sort-percentage
 
-DAEMONS := $(filter baseserver taskbroker taskrunner-loader jobkeeper sirdar-cgi sirdar,$(PROGRAMS))
+DAEMONS := $(filter baseserver taskbroker taskrunner-loader jobkeeper sirdar-cgi sirdar-notifier sirdar,$(PROGRAMS))
 install: all
 	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/lib/sirdar/runners \
 	    $(DESTDIR)$(prefix)/lib/pkgconfig $(DESTDIR)$(prefix)/lib/systemd/system \

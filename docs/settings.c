@@ -22,5 +22,6 @@ int main(void)
 	param_manual(&param_baseserver_table, stdout);
 	param_manual(&param_taskbroker_table, stdout);
 	param_manual(&param_cgi_table, stdout);
+	param_manual(&param_notifier_table, stdout);
 	return 0;
 }

@@ -293,6 +293,35 @@ const char *workflow_owner(const struct workflow *wf)
 	return wf->base.owner.text ? wf->base.owner.text : "";
 }
 
+static bool says(const struct wf_texts *list, const char *word)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->items[i].text, word) == 0)
+			return true;
+	return false;
+}
+
+const char *workflow_alert_recipient(const struct workflow *wf, const char *word, size_t i)
+{
+	for (size_t k = 0; k < wf->n_alerts; k++) {
+		const struct wf_alert *a = &wf->alert_items[k];
+		if (!says(&a->when, word))
+			continue;
+		if (i < a->to.n)
+			return a->to.items[i].text;
+		i -= a->to.n;
+	}
+	return NULL;
+}
+
+int64_t workflow_late_after_us(const struct workflow *wf, const char *task)
+{
+	for (size_t i = 0; i < wf->n; i++)
+		if (strcmp(workflow_task_name(wf, i), task) == 0)
+			return wf->items[i].late_after_us.us;
+	return 0;
+}
+
 const char *workflow_description(const struct workflow *wf)
 {
 	return wf->base.description.text ? wf->base.description.text : "";

@@ -51,6 +51,11 @@ size_t workflow_tasks(const struct workflow *wf);
 const char *workflow_task_name(const struct workflow *wf, size_t i); /* project/workflow/task */
 const char *workflow_owner(const struct workflow *wf);               /* "" for none */
 const char *workflow_description(const struct workflow *wf);
+/* The i-th who is to be told when `word` (schema/tbl/alert.def) happens, over all `alerts:`;
+ * NULL after the last. */
+const char *workflow_alert_recipient(const struct workflow *wf, const char *word, size_t i);
+/* `late_after` of a task by its full name; 0: none. */
+int64_t workflow_late_after_us(const struct workflow *wf, const char *task);
 
 /* --- sets */
 

@@ -257,25 +257,64 @@ void wf_read_needs(struct wf_reader *r, const struct wf_key *k, const struct yam
 	*(struct wf_needs *)field = all;
 }
 
+/* "mail:me@example.org": a type of schema/tbl/channel.def, and who. */
+static bool is_recipient(const char *text)
+{
+	static const char *const types[] = {
+#define CHANNEL(name, text, needs, payload, answer) text,
+#include "tbl/channel.def"
+#undef CHANNEL
+	};
+	size_t n = strcspn(text, ":");
+
+	if (!text[n] || !text[n + 1] || strpbrk(text, "\r\n"))
+		return false;
+	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+		if (strlen(types[i]) == n && strncmp(types[i], text, n) == 0)
+			return true;
+	return false;
+}
+
+static const char *const alert_words[] = {
+#define ALERT(name, word, en, zh) word,
+#include "tbl/alert.def"
+#undef ALERT
+};
+
+static void check_alert_word(struct wf_reader *r, const struct wf_text *word)
+{
+	struct nearest near = nearest_to(word->text);
+	char hint[80];
+
+	for (size_t i = 0; i < sizeof alert_words / sizeof alert_words[0]; i++) {
+		if (strcmp(alert_words[i], word->text) == 0)
+			return;
+		nearest_try(&near, alert_words[i]);
+	}
+	snprintf(hint, sizeof hint, "is this meant: %s",
+	         nearest_name(&near) ? nearest_name(&near) : "");
+	diag_error(r->d, wf_here(r, word->node), "wrong_value", nearest_name(&near) ? hint : NULL,
+	           "'%.80s' is nothing to be told of, want failed, retried, late, killed, hanged, "
+	           "skipped, succeeded or forced",
+	           word->text);
+}
+
 static void check_alert(struct wf_reader *r, const struct wf_alert *a, const struct yaml_node *n)
 {
-	static const char *const kinds[] = { "mail:",  "webhook:", "dingtalk:",
-		                             "wecom:", "feishu:",  "slack:" };
-
 	if (!yaml_get(n, "when") || !yaml_get(n, "to"))
 		diag_error(r->d, wf_here(r, n), "missing_key", NULL,
 		           "an alert says `when` and `to`");
-	for (size_t i = 0; i < a->to.n; i++) {
-		size_t k = 0;
-		while (k < 6 && strncmp(a->to.items[i].text, kinds[k], strlen(kinds[k])) != 0)
-			k++;
-		if (k == 6 || !a->to.items[i].text[strlen(kinds[k])])
+	for (size_t i = 0; i < a->when.n; i++)
+		check_alert_word(r, &a->when.items[i]);
+	for (size_t i = 0; i < a->to.n; i++)
+		if (!is_recipient(a->to.items[i].text))
 			diag_error(r->d, wf_here(r, a->to.items[i].node), "wrong_value", NULL,
-			           "'%.80s' is nobody to tell, want mail:, webhook:, dingtalk:, "
-			           "wecom:, "
-			           "feishu: or slack: and who",
+			           "'%.80s' is nobody to tell, want mail:ADDRESS, or webhook:, "
+			           "dingtalk:, "
+			           "wecom:, feishu:, slack:, telegram:, pagerduty:, alertmanager: "
+			           "or script: "
+			           "and the name of a channel",
 			           a->to.items[i].text);
-	}
 }
 
 void wf_read_alerts(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,

@@ -73,12 +73,16 @@ struct param_taskbroker {
 struct param_cgi {
 #include "tbl/param_cgi.def"
 };
+struct param_notifier {
+#include "tbl/param_notifier.def"
+};
 #undef PARAM
 #undef GROUP
 
 extern const struct param_table param_baseserver_table;
 extern const struct param_table param_taskbroker_table;
 extern const struct param_table param_cgi_table;
+extern const struct param_table param_notifier_table;
 
 /* Every field its default. `p` is the struct of `t`, in any state; param_done() frees what
  * its fields own and zeroes it. */

@@ -1,4 +1,4 @@
-/* The three tables as data, their defaults proved to be within their bounds by the compiler,
+/* The tables as data, their defaults proved to be within their bounds by the compiler,
  * and what must hold between settings. */
 #include "util/param.h"
 
@@ -45,6 +45,11 @@ static const struct param_row cgi_rows[] = {
 #include "tbl/param_cgi.def"
 };
 #undef PARAM_STRUCT
+#define PARAM_STRUCT param_notifier
+static const struct param_row notifier_rows[] = {
+#include "tbl/param_notifier.def"
+};
+#undef PARAM_STRUCT
 #undef PARAM
 #undef GROUP
 
@@ -62,6 +67,7 @@ static const struct param_row cgi_rows[] = {
 	_Static_assert(IN_##kind(def, lo, hi), #field ": default out of bounds");
 #include "tbl/param_baseserver.def"
 #include "tbl/param_cgi.def"
+#include "tbl/param_notifier.def"
 #include "tbl/param_taskbroker.def"
 #undef PARAM
 #undef GROUP
@@ -152,6 +158,19 @@ static int cgi_check(const void *self, struct err *err)
 	return level_check(p->log_level, err);
 }
 
+static int notifier_check(const void *self, struct err *err)
+{
+	const struct param_notifier *p = self;
+
+	if (strcmp(p->language, "en") != 0 && strcmp(p->language, "zh") != 0)
+		return err_set(err, E_INVALID, "language is '%s', want en or zh", p->language);
+	if (p->retry_min_ms > p->retry_max_ms)
+		return err_set(err, E_INVALID,
+		               "retry_min_ms %" PRId64 " must be at most retry_max_ms %" PRId64,
+		               p->retry_min_ms, p->retry_max_ms);
+	return level_check(p->log_level, err);
+}
+
 #define ROWS(r) .rows = r, .rows_n = sizeof r / sizeof r[0]
 const struct param_table param_baseserver_table = {
 	.daemon = "baseserver",
@@ -167,4 +186,9 @@ const struct param_table param_cgi_table = {
 	.daemon = "sirdar-cgi",
 	ROWS(cgi_rows),
 	.check = cgi_check,
+};
+const struct param_table param_notifier_table = {
+	.daemon = "sirdar-notifier",
+	ROWS(notifier_rows),
+	.check = notifier_check,
 };

@@ -23,7 +23,7 @@ B = Path(os.environ.get("B", "build/gcc"))
 B = B if B.is_absolute() else ROOT / B
 BIN, RUNNERS = B / "bin", B / "runners"
 SLOW = 5 if "address" in B.name or "thread" in B.name else 1
-PROGRAMS = ("baseserver", "taskbroker", "taskrunner-loader", "jobkeeper", "sirdar-cgi", "sirdar")
+PROGRAMS = ("baseserver", "taskbroker", "taskrunner-loader", "jobkeeper", "sirdar-cgi", "sirdar-notifier", "sirdar")
 OVER = {"Succ", "StopSchedule", "Killed", "Skipped"}
 
 # Leases of tests: long enough for a busy machine, short enough to be waited for.

@@ -7,7 +7,7 @@ from pathlib import Path
 from source import ROOT, Tap, files, text
 
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
-PATH = re.compile(r"`((?:lib|baseserver|broker|cgi|runners|plugins-sdk|admin-console|schema|tests|bench|"
+PATH = re.compile(r"`((?:lib|baseserver|broker|cgi|notifier|runners|plugins-sdk|admin-console|schema|tests|bench|"
                   r"docs|packaging)/[\w./*-]+)`")
 
 
@@ -42,7 +42,7 @@ def help_lines():
 
 def manuals():
     for program in ("baseserver.8", "taskbroker.8", "taskrunner-loader.8", "jobkeeper.8",
-                    "sirdar-cgi.8", "sirdar.1"):
+                    "sirdar-cgi.8", "sirdar-notifier.8", "sirdar.1"):
         page = Path("docs/man") / program
         if not (ROOT / page).is_file():
             yield f"{page} misses"

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from source import ROOT, Tap, files
 
 B = os.environ.get("B", "build/gcc")
-SHIPPED = ("lib/", "baseserver/", "broker/", "cgi/", "admin-console/cli/", "runners/", "plugins-sdk/")
+SHIPPED = ("lib/", "baseserver/", "broker/", "cgi/", "notifier/", "admin-console/cli/", "runners/", "plugins-sdk/")
 FLAGS = ["-D_GNU_SOURCE", '-DSIRDAR_VERSION="x"', "-Ilib", "-Ischema", "-Iplugins-sdk/include", "-I.",
          f"-I{B}/gen"]
 PROOF = ROOT / "build/lint"

@@ -58,10 +58,10 @@ hardened() { # S21: position independent, relocations read-only and bound at sta
 check "install honours DESTDIR and prefix" make -s install DESTDIR="$root" prefix=/opt/x
 check "every program that was built is there" programs_there
 check "units, contract, manual and settings are there" tree_has \
-	opt/x/lib/systemd/system/sirdar-{baseserver,taskbroker,cgi}.service \
+	opt/x/lib/systemd/system/sirdar-{baseserver,taskbroker,cgi,notifier}.service \
 	opt/x/lib/pkgconfig/sirdar-sdk.pc opt/x/include/sirdar/runner.h \
 	opt/x/share/man/man8/baseserver.8 opt/x/share/man/man1/sirdar.1 \
-	opt/x/share/doc/sirdar/{baseserver,taskbroker,cgi}.yaml opt/x/share/doc/sirdar/LICENSE
+	opt/x/share/doc/sirdar/{baseserver,taskbroker,cgi,notifier,channels}.yaml opt/x/share/doc/sirdar/LICENSE
 check "nothing is outside the prefix" nothing_else
 check "no placeholder and no staging folder is left in a file" no_places
 check "programs and plugins are hardened" hardened

@@ -118,6 +118,9 @@ static const struct {
 	  "missing_key", "an alert says `when` and `to`" },
 	{ "workflow: w\nalerts: [{when: [failed], to: [me]}]\ntasks: {a: {type: t, cycle: day}}\n",
 	  2, 32, "wrong_value", "'me' is nobody to tell" },
+	{ "workflow: w\nalerts: [{when: [faild], to: [mail:me]}]\ntasks: {a: {type: t, cycle: "
+	  "day}}\n",
+	  2, 18, "wrong_value", "'faild' is nothing to be told of" },
 	{ "workflow: w\nbaselines: [{task: a, committed: 25:00}]\ntasks: {a: {type: t, cycle: "
 	  "day}}\n",
 	  2, 34, "wrong_value", "committed is '25:00'" },

@@ -1,0 +1,307 @@
+#include "notifier/channels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/diag.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/yaml.h"
+
+enum { FILE_BYTES_MAX = 1 << 20, ARGV_MAX = 64 };
+
+struct channels {
+	struct yaml_doc *doc; /* owns the texts */
+	struct channel *items;
+	size_t n;
+	enum owners owners;
+};
+
+struct type_row {
+	const char *name, *needs;
+};
+
+static const struct type_row types[] = {
+#define CHANNEL(name, text, needs, payload, answer) { text, needs },
+#include "tbl/channel.def"
+#undef CHANNEL
+};
+
+const char *channel_type_name(enum channel_type type)
+{
+	return types[type].name;
+}
+
+static bool type_from_name(const char *name, size_t n, enum channel_type *ret)
+{
+	for (int i = 0; i < CH_COUNT; i++)
+		if (strlen(types[i].name) == n && strncmp(types[i].name, name, n) == 0) {
+			*ret = (enum channel_type)i;
+			return true;
+		}
+	return false;
+}
+
+/* --- reading ----------------------------------------------------------------------------- */
+
+static int wrong(const struct yaml_node *n, const char *path, struct err *err, const char *what)
+{
+	return err_set(err, E_INVALID, "%s:%d:%d: %s", path, n->line, n->column, what);
+}
+
+static const char **text_place(struct channel *ch, const char *key)
+{
+	const struct {
+		const char *key;
+		const char **at;
+	} texts[] = { { "url", &ch->url },          { "from", &ch->from },
+		      { "user", &ch->user },        { "password", &ch->password },
+		      { "secret", &ch->secret },    { "chat", &ch->chat },
+		      { "language", &ch->language } };
+
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+		if (strcmp(texts[i].key, key) == 0)
+			return texts[i].at;
+	return NULL;
+}
+
+static int read_argv(struct channel *ch, const struct yaml_node *n, const char *path,
+                     struct err *err)
+{
+	const char **argv;
+
+	if (n->kind != YAML_LIST || n->n == 0 || n->n > ARGV_MAX)
+		return wrong(n, path, err, "argv: want a list of 1 to 64 words");
+	argv = mem_array(n->n + 1, sizeof *argv);
+	ch->argv = argv;
+	for (size_t i = 0; i < n->n; i++) {
+		if (n->items[i]->kind != YAML_SCALAR)
+			return wrong(n->items[i], path, err, "argv: want a list of 1 to 64 words");
+		argv[i] = n->items[i]->text;
+	}
+	return argv[0][0] == '/' ? 0
+	                         : wrong(n, path, err, "argv: the program's path begins with /");
+}
+
+static int read_key(struct channel *ch, const char *key, const struct yaml_node *n,
+                    const char *path, struct err *err)
+{
+	const char **at = text_place(ch, key);
+
+	if (strcmp(key, "type") == 0)
+		return 0; /* read first */
+	if (strcmp(key, "argv") == 0)
+		return read_argv(ch, n, path, err);
+	if (strcmp(key, "insecure") == 0)
+		return yaml_bool(n, &ch->insecure)
+		               ? 0
+		               : wrong(n, path, err, "insecure: want true or false");
+	if (!at)
+		return wrong(
+			n, path, err,
+			"no key of a channel: type, url, from, user, password, secret, chat, argv, "
+			"language, insecure");
+	/* CR and LF would begin new header lines. */
+	if (n->kind != YAML_SCALAR || !n->text[0] || strpbrk(n->text, "\r\n"))
+		return wrong(n, path, err, "want one line of text");
+	*at = n->text;
+	return 0;
+}
+
+static bool has_need(const struct channel *ch, const char *need, size_t len)
+{
+	char key[16] = "";
+	const char **at;
+
+	memcpy(key, need, len < sizeof key ? len : sizeof key - 1);
+	if (strcmp(key, "argv") == 0)
+		return ch->argv != NULL;
+	at = text_place((struct channel *)ch, key);
+	return at && (*at)[0];
+}
+
+static bool is_local(const char *url)
+{
+	const char *host = strstr(url, "://");
+
+	host = host ? host + 3 : url;
+	return strncmp(host, "127.", 4) == 0 || strncmp(host, "localhost", 9) == 0 ||
+	       strncmp(host, "[::1]", 5) == 0;
+}
+
+/* Secrets do not go over a network in the clear unless somebody asked for it. */
+static int check_url(const struct channel *ch, const struct yaml_node *n, const char *path,
+                     struct err *err)
+{
+	bool mail = ch->type == CH_MAIL;
+	bool tls = strncmp(ch->url, mail ? "smtps://" : "https://", 8) == 0;
+	bool plain = strncmp(ch->url, mail ? "smtp://" : "http://", 7) == 0;
+
+	if (ch->type == CH_SCRIPT)
+		return 0;
+	if (!tls && !plain)
+		return wrong(n, path, err,
+		             mail ? "url: want smtp://HOST or smtps://HOST"
+		                  : "url: want https://...");
+	if (plain && !mail && !ch->insecure && !is_local(ch->url))
+		return wrong(n, path, err, "url: want https://, or `insecure: true` for http");
+	return 0;
+}
+
+static int read_channel(struct channel *ch, const struct yaml_node *name, const struct yaml_node *n,
+                        const char *path, struct err *err)
+{
+	const struct yaml_node *type = n->kind == YAML_MAP ? yaml_get(n, "type") : NULL;
+	int r = 0;
+
+	*ch = (struct channel){ .name = name->text,
+		                .url = "",
+		                .from = "",
+		                .user = "",
+		                .password = "",
+		                .secret = "",
+		                .chat = "",
+		                .language = "" };
+	if (n->kind != YAML_MAP || !type ||
+	    !type_from_name(type->text, strlen(type->text), &ch->type))
+		return wrong(type ? type : n, path, err,
+		             "type: want mail, webhook, dingtalk, wecom, feishu, slack, telegram, "
+		             "pagerduty, alertmanager or script");
+	for (size_t i = 0; i < n->n && r == 0; i++)
+		r = read_key(ch, n->keys[i]->text, n->items[i], path, err);
+	for (const char *need = types[ch->type].needs; r == 0 && *need;) {
+		size_t len = strcspn(need, " ");
+		if (!has_need(ch, need, len))
+			return err_set(err, E_INVALID,
+			               "%s:%d:%d: channel %.64s of type %s needs `%.*s`", path,
+			               n->line, n->column, name->text, types[ch->type].name,
+			               (int)len, need);
+		need += len + (need[len] == ' ');
+	}
+	if (r == 0 && ch->language[0] && strcmp(ch->language, "en") != 0 &&
+	    strcmp(ch->language, "zh") != 0)
+		return wrong(n, path, err, "language: want en or zh");
+	return r < 0 ? r : check_url(ch, n, path, err);
+}
+
+static int read_owners(struct channels *c, const struct yaml_node *n, const char *path,
+                       struct err *err)
+{
+	static const char *const names[] = { "never", "failed", "done" };
+
+	for (int i = 0; i < 3; i++)
+		if (yaml_is(n, names[i])) {
+			c->owners = (enum owners)i;
+			return 0;
+		}
+	return wrong(n, path, err, "owners: want never, failed or done");
+}
+
+static int read_all(struct channels *c, const char *path, struct err *err)
+{
+	const struct yaml_node *root = yaml_root(c->doc), *list;
+	int r = 0;
+
+	list = root->kind == YAML_MAP ? yaml_get(root, "channels") : NULL;
+	if (!list || list->kind != YAML_MAP)
+		return wrong(root, path, err, "want `channels:`, a map of names to channels");
+	for (size_t i = 0; i < root->n; i++)
+		if (strcmp(root->keys[i]->text, "channels") != 0 &&
+		    strcmp(root->keys[i]->text, "owners") != 0)
+			return wrong(root->keys[i], path, err, "no key here: channels, owners");
+	c->items = mem_array(list->n + 1, sizeof *c->items);
+	for (size_t i = 0; i < list->n && r == 0; i++, c->n++)
+		r = read_channel(&c->items[i], list->keys[i], list->items[i], path, err);
+	if (r == 0 && yaml_get(root, "owners"))
+		r = read_owners(c, yaml_get(root, "owners"), path, err);
+	return r;
+}
+
+int channels_read(const char *path, struct channels **ret_channels, struct err *err)
+{
+	struct channels *c = mem_new(sizeof *c);
+	struct yaml_doc **docs = NULL;
+	struct diags d;
+	struct buf text;
+	size_t n = 0;
+	int r;
+
+	buf_init(&text);
+	diags_init(&d);
+	r = fs_read_secret(path, FILE_BYTES_MAX, &text, err);
+	if (r == 0) {
+		r = yaml_read(buf_str(&text), text.len, path, &d, &docs, &n);
+		if (r < 0)
+			err_set(err, E_INVALID, "%s:%d:%d: %s", path, d.items[0].at.line,
+			        d.items[0].at.column, d.items[0].message);
+	}
+	if (r == 0 && n != 1)
+		r = err_set(err, E_INVALID, "%s: want one document, `channels:`", path);
+	for (size_t i = 1; i < n; i++)
+		yaml_free(docs[i]);
+	if (n > 0)
+		c->doc = docs[0];
+	if (r == 0)
+		r = read_all(c, path, err);
+	free(docs);
+	buf_done(&text);
+	diags_done(&d);
+	if (r < 0)
+		channels_free(c);
+	else
+		*ret_channels = c;
+	return r;
+}
+
+void channels_free(struct channels *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->n; i++)
+		free((void *)c->items[i].argv);
+	free(c->items);
+	yaml_free(c->doc);
+	free(c);
+}
+
+size_t channels_count(const struct channels *c)
+{
+	return c->n;
+}
+
+enum owners channels_owners(const struct channels *c)
+{
+	return c->owners;
+}
+
+/* --- who serves a recipient --------------------------------------------------------------- */
+
+static const struct channel *find(const struct channels *c, enum channel_type type,
+                                  const char *name)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->items[i].type == type && strcmp(c->items[i].name, name) == 0)
+			return &c->items[i];
+	return NULL;
+}
+
+int channels_find(const struct channels *c, const char *recipient,
+                  const struct channel **ret_channel, const char **ret_who, struct err *err)
+{
+	size_t n = strcspn(recipient, ":");
+	enum channel_type type;
+
+	if (!recipient[n] || !type_from_name(recipient, n, &type))
+		return err_set(err, E_NOT_FOUND, "'%.80s' is nobody to tell, want TYPE:WHO",
+		               recipient);
+	const char *who = recipient + n + 1;
+	*ret_channel = find(c, type, type == CH_MAIL ? "mail" : who);
+	*ret_who = type == CH_MAIL ? who : "";
+	if (!*ret_channel)
+		return err_set(err, E_NOT_FOUND,
+		               "the channels file has no channel '%.64s' of type %s",
+		               type == CH_MAIL ? "mail" : who, types[type].name);
+	return 0;
+}

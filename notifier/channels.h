@@ -1,0 +1,51 @@
+/* channels.h — the administrator's list of ways to tell somebody, read from a file.
+ *
+ *   channels:
+ *     mail:   {type: mail, url: "smtp://relay.example.org:25", from: sirdar@example.org}
+ *     oncall: {type: webhook, url: "https://example.org/hook", secret: shared}
+ *   owners: failed
+ *
+ * A recipient in a document is `TYPE:WHO`: for mail an address (or several, with commas), sent through the channel
+ * named `mail`; for the others the name of a channel of that type. Thread: the main one.
+ */
+#ifndef NOTIFIER_CHANNELS_H
+#define NOTIFIER_CHANNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct channels;
+struct err;
+
+enum channel_type {
+#define CHANNEL(name, text, needs, payload, answer) CH_##name,
+#include "tbl/channel.def"
+#undef CHANNEL
+	CH_COUNT
+};
+
+enum owners { OWNERS_NEVER, OWNERS_FAILED, OWNERS_DONE };
+
+/* Texts are "" when the file says nothing. */
+struct channel {
+	enum channel_type type;
+	const char *name, *url, *from, *user, *password, *secret, *chat, *language;
+	const char *const *argv; /* NULL-terminated; NULL: none */
+	bool insecure;           /* mail without TLS, http: allowed off loopback */
+};
+
+/* errors  E_INVALID naming file, line, key and what is allowed; E_FORBIDDEN readable by others; E_NOT_FOUND */
+int channels_read(const char *path, struct channels **ret_channels, struct err *err);
+void channels_free(struct channels *c); /* NULL is fine */
+size_t channels_count(const struct channels *c);
+enum owners channels_owners(const struct channels *c); /* when a task's owner is told by mail */
+
+/* The channel that serves `recipient`, and to whom: *ret_who is inside `recipient`, or "".
+ *
+ *   errors  E_NOT_FOUND with what is missing, as one sentence */
+int channels_find(const struct channels *c, const char *recipient,
+                  const struct channel **ret_channel, const char **ret_who, struct err *err);
+
+const char *channel_type_name(enum channel_type type);
+
+#endif

@@ -1,0 +1,167 @@
+#include <curl/curl.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "notifier/channels.h"
+#include "notifier/notifier.h"
+#include "notifier/outbox.h"
+#include "notifier/post.h"
+#include "notifier/sender.h"
+#include "notifier/wake.h"
+#include "rt/notify.h"
+#include "util/err.h"
+#include "util/log.h"
+
+static int die(int code, const struct err *err)
+{
+	fprintf(stderr, "sirdar-notifier: %s\n", err->text);
+	return code;
+}
+
+/* --test RECIPIENT and --status, wherever they stand: taken out of argv, they are no settings. */
+struct asked {
+	const char *test;
+	bool status;
+};
+
+static int asked_take(int argc, char **argv, struct asked *ret)
+{
+	int kept = 1;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--status") == 0)
+			ret->status = true;
+		else if (strcmp(argv[i], "--test") == 0)
+			ret->test = i + 1 < argc ? argv[++i] : "";
+		else
+			argv[kept++] = argv[i];
+	}
+	argv[kept] = NULL;
+	return kept;
+}
+
+static int test(struct notifier *n, const char *recipient)
+{
+	static const struct sender_ops ops = { .done = post_probed };
+	struct err err = { 0 };
+	int r = channels_read(n->param.channels_file, &n->channels, &err);
+
+	if (r == 0)
+		r = sender_new(n->param.send_ms, &ops, n, &n->sender, &err);
+	if (r == 0)
+		r = post_test(n, recipient, &err);
+	if (r < 0)
+		return die(EX_UNAVAILABLE, &err);
+	printf("%s took it\n", recipient);
+	return EX_OK;
+}
+
+static int status(struct notifier *n)
+{
+	struct outbox_figures f;
+	struct err err = { 0 };
+	int r = outbox_open_read(n->param.state_dir, &n->outbox, &err);
+
+	if (r == 0)
+		r = outbox_figures(n->outbox, &f, &err);
+	if (r < 0)
+		return die(EX_UNAVAILABLE, &err);
+	printf("waiting %lld, sent %lld, given up %lld, read up to event %lld\n",
+	       (long long)f.waiting, (long long)f.sent, (long long)f.given_up, (long long)f.cursor);
+	if (f.error[0])
+		printf("last error: %s\n", f.error);
+	return f.given_up || f.error[0] ? 1 : EX_OK;
+}
+
+/* 0: go on. */
+static int take_signal(struct notifier *n, int fd)
+{
+	struct signalfd_siginfo s;
+	struct err err = { 0 };
+
+	if (read(fd, &s, sizeof s) != sizeof s)
+		return 0;
+	if (s.ssi_signo != SIGHUP)
+		return (int)s.ssi_signo;
+	if (notifier_reload(n, &err) < 0)
+		log_error("reload.channels", "why=\"%s\"; the former ones stay", err.text);
+	return 0;
+}
+
+static int run(struct notifier *n, int fd)
+{
+	static const struct sender_ops ops = { .done = post_done, .drop = post_drop };
+	struct wake *wake = NULL;
+	struct err err = { 0 };
+	int sig = 0, r;
+
+	r = sender_new(n->param.send_ms, &ops, n, &n->sender, &err);
+	if (r == 0)
+		r = notifier_open(n, &err);
+	if (r == 0)
+		r = wake_start(&n->param, notifier_news, n, &wake, &err);
+	if (r == 0) {
+		notify_send("READY=1");
+		log_info("notifier.ready", "channels=%zu cursor=%lld", channels_count(n->channels),
+		         (long long)n->cursor);
+	}
+	while (r == 0 && sig == 0) {
+		r = notifier_round(n, fd, &err);
+		sig = take_signal(n, fd);
+	}
+	log_info("notifier.stopping", "signal=%d", sig);
+	notify_send("STOPPING=1");
+	wake_stop(wake);
+	return r < 0 ? die(EX_UNAVAILABLE, &err) : EX_OK;
+}
+
+static int signals_open(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	sigaddset(&set, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	return fd;
+}
+
+int main(int argc, char **argv)
+{
+	struct notifier n = { 0 };
+	struct asked asked = { NULL, false };
+	struct param_args args;
+	enum log_level level = LOG_INFO;
+	int code = EX_OK;
+
+	argc = asked_take(argc, argv, &asked);
+	if (!param_main(&param_notifier_table, &n.param, argc, argv,
+	                "[--test RECIPIENT | --status]", &args, &code))
+		goto out;
+	log_level_parse(n.param.log_level, &level);
+	log_open("sirdar-notifier", level);
+	int fd = signals_open();
+	if (sodium_init() < 0 || curl_global_init(CURL_GLOBAL_DEFAULT) != 0 || fd < 0) {
+		fprintf(stderr,
+		        "sirdar-notifier: no random numbers, no libcurl or no descriptor\n");
+		code = EX_OSERR;
+		goto out;
+	}
+	notify_open();
+	code = asked.test ? test(&n, asked.test) : asked.status ? status(&n) : run(&n, fd);
+	notifier_close(&n);
+	curl_global_cleanup();
+out:
+	param_args_done(&args);
+	param_done(&param_notifier_table, &n.param);
+	return code;
+}

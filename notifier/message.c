@@ -1,0 +1,149 @@
+#include "notifier/message.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "sched/civil.h"
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/json.h"
+#include "util/json_in.h"
+
+enum { LINES_MAX = 20 };
+
+static const struct {
+	const char *word, *text[2];
+} happenings[] = {
+#define ALERT(name, word, en, zh) { word, { en, zh } },
+#include "tbl/alert.def"
+#undef ALERT
+};
+
+/* English and Chinese, in that order. */
+static const struct {
+	const char *task, *run_date, *exit_code, *attempt, *generation, *reason, *note, *at, *more,
+		*others;
+} labels[2] = {
+	{ "Task", "Run date", "Exit status", "Attempt", "Generation", "Reason", "Note", "At",
+	  "more", "alerts, the first:" },
+	{ "任务", "运行日期", "退出码", "第几次尝试", "第几代", "原因", "说明", "时间", "条未列出",
+	  "条告警，第一条：" },
+};
+
+const char *happening_word(enum happening h)
+{
+	return happenings[h].word;
+}
+
+int happening_from_word(const char *word)
+{
+	for (int i = 0; i < HP_COUNT; i++)
+		if (strcmp(happenings[i].word, word) == 0)
+			return i;
+	return -1;
+}
+
+void time_print(int64_t seconds, struct buf *out)
+{
+	int64_t day = seconds / DAY_S - (seconds % DAY_S < 0), of = seconds - day * DAY_S;
+	struct civil c = civil_of_day(day);
+
+	buf_printf(out, "%04" PRId64 "-%02d-%02dT%02d:%02d:%02dZ", (int64_t)c.year, (int)c.month,
+	           (int)c.day, (int)(of / 3600), (int)(of / 60 % 60), (int)(of % 60));
+}
+
+void alert_print(const struct alert *a, struct buf *out)
+{
+	struct json_out j;
+
+	json_out_start(&j, out);
+	json_open_object(&j);
+	json_field_text(&j, "event", happening_word(a->what));
+	json_field_text(&j, "task", a->task);
+	json_field_number(&j, "run_date", a->run_date);
+	json_field_number(&j, "generation", a->generation);
+	json_field_number(&j, "attempt", a->attempt);
+	json_field_number(&j, "exit_code", a->exit_code);
+	json_field_text(&j, "reason", a->reason);
+	json_field_text(&j, "note", a->note);
+	json_field_number(&j, "at_us", a->at_us);
+	json_field_number(&j, "number", (int64_t)a->number);
+	json_close_object(&j);
+	json_out_end(&j);
+}
+
+static const char *text_of(const struct cJSON *json, const char *key)
+{
+	const char *text = json_text(json, key);
+
+	return text ? text : "";
+}
+
+int alert_read(const struct cJSON *json, struct alert *ret)
+{
+	int what = happening_from_word(text_of(json, "event"));
+
+	*ret = (struct alert){ .what = what < 0 ? HP_TEST : (enum happening)what,
+		               .task = text_of(json, "task"),
+		               .reason = text_of(json, "reason"),
+		               .note = text_of(json, "note"),
+		               .run_date = json_int(json, "run_date", 0),
+		               .at_us = json_int(json, "at_us", 0),
+		               .number = (uint64_t)json_int(json, "number", 0),
+		               .generation = (uint32_t)json_int(json, "generation", 0),
+		               .attempt = (uint32_t)json_int(json, "attempt", 0),
+		               .exit_code = (int32_t)json_int(json, "exit_code", 0) };
+	return what < 0 ? -1 : 0;
+}
+
+static void put_one(const struct alert *a, int zh, struct buf *out)
+{
+	buf_printf(out, "%s ", a->task);
+	time_print(a->run_date, out);
+	buf_printf(out, " %s", happenings[a->what].text[zh]);
+}
+
+void message_subject(const struct alert *const *alerts, size_t n, int zh, struct buf *out)
+{
+	buf_puts(out, "[sirdar] ");
+	if (n > 1)
+		buf_printf(out, "%zu %s ", n, labels[zh].others);
+	put_one(alerts[0], zh, out);
+}
+
+static void put_line(const char *label, const char *value, struct buf *out)
+{
+	if (value[0])
+		buf_printf(out, "  %s: %s\n", label, value);
+}
+
+static void put_details(const struct alert *a, int zh, const char *url, struct buf *out)
+{
+	buf_printf(out, "  %s: %" PRIu32 ", %s: %" PRIu32 "\n", labels[zh].attempt, a->attempt,
+	           labels[zh].generation, a->generation);
+	if (a->exit_code)
+		buf_printf(out, "  %s: %" PRId32 "\n", labels[zh].exit_code, a->exit_code);
+	put_line(labels[zh].reason, a->reason, out);
+	put_line(labels[zh].note, a->note, out);
+	buf_printf(out, "  %s: ", labels[zh].at);
+	time_print(a->at_us / US_PER_S, out);
+	buf_putc(out, '\n');
+	if (url[0] && a->what != HP_TEST) {
+		buf_printf(out, "  %s/#/instance/%s@", url, a->task);
+		time_print(a->run_date, out);
+		buf_putc(out, '\n');
+	}
+}
+
+void message_text(const struct alert *const *alerts, size_t n, int zh, const char *url,
+                  struct buf *out)
+{
+	for (size_t i = 0; i < n && i < LINES_MAX; i++) {
+		put_one(alerts[i], zh, out);
+		buf_putc(out, '\n');
+		put_details(alerts[i], zh, url, out);
+	}
+	if (n > LINES_MAX)
+		buf_printf(out, "+ %zu %s\n", n - LINES_MAX, labels[zh].more);
+}

@@ -1,0 +1,47 @@
+/* message.h — what happened, in words: one line and a few lines more, in English or Chinese. */
+#ifndef NOTIFIER_MESSAGE_H
+#define NOTIFIER_MESSAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+
+enum happening {
+#define ALERT(name, word, en, zh) HP_##name,
+#include "tbl/alert.def"
+#undef ALERT
+	HP_COUNT
+};
+
+/* One alert. Texts are never NULL. */
+struct alert {
+	enum happening what;
+	const char *task;   /* project/workflow/task */
+	const char *reason; /* of reason.def, in words; "" */
+	const char *note;
+	int64_t run_date; /* s, UTC */
+	int64_t at_us;    /* wall */
+	uint64_t number;  /* of the transition; 0: none (late, a test) */
+	uint32_t generation, attempt;
+	int32_t exit_code;
+};
+
+const char *happening_word(enum happening h); /* "failed": the word of `when:` */
+int happening_from_word(const char *word);    /* -1: none */
+
+/* JSON of one alert, kept until it is delivered; and back. Texts of the second are borrowed
+ * from `json`'s tree, which the caller frees with json_free(). */
+struct cJSON;
+void alert_print(const struct alert *a, struct buf *out);
+int alert_read(const struct cJSON *json, struct alert *ret);
+
+/* `zh`: Chinese. `url`: the console's address, "" for no link. */
+void message_subject(const struct alert *const *alerts, size_t n, int zh, struct buf *out);
+void message_text(const struct alert *const *alerts, size_t n, int zh, const char *url,
+                  struct buf *out);
+
+/* "2026-03-01T00:00:00Z" */
+void time_print(int64_t seconds, struct buf *out);
+
+#endif

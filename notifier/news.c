@@ -1,0 +1,247 @@
+/* What happened since the cursor, and who is to be told of it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "notifier/channels.h"
+#include "notifier/message.h"
+#include "notifier/notifier.h"
+#include "notifier/outbox.h"
+#include "notifier/rules.h"
+#include "sched/instance.h"
+#include "store/read.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/err.h"
+
+enum { EVENTS_MAX = 500, WATCHES_MAX = 500 };
+
+/* An event's own part of the row: texts are the reader's, so they are copied. */
+struct news {
+	struct read_event e;
+	char note[400];
+};
+
+struct batch {
+	struct news *items;
+	size_t n;
+};
+
+static int take_event(void *ctx, const struct read_event *e)
+{
+	struct batch *b = ctx;
+	struct news *to = &b->items[b->n++];
+
+	to->e = *e;
+	to->e.note = NULL;
+	snprintf(to->note, sizeof to->note, "%s", e->note ? e->note : "");
+	return 0;
+}
+
+/* -1: nobody wants to hear of it. Parts belong to their instance, test runs to nobody. */
+static int what_of(const struct read_event *e)
+{
+	static const int of_event[EV_COUNT] = {
+		[EV_FAIL_RETRY] = HP_RETRIED + 1,  [EV_DEAD_RETRY] = HP_RETRIED + 1,
+		[EV_FAIL_FINAL] = HP_FAILED + 1,   [EV_DEAD_FINAL] = HP_FAILED + 1,
+		[EV_DEAD_KILLED] = HP_KILLED + 1,  [EV_HANG] = HP_HANGED + 1,
+		[EV_SKIP] = HP_SKIPPED + 1,        [EV_EXPIRE] = HP_SKIPPED + 1,
+		[EV_SKIP_PARTS] = HP_SKIPPED + 1,  [EV_EXIT_OK] = HP_SUCCEEDED + 1,
+		[EV_DRY] = HP_SUCCEEDED + 1,       [EV_FORCE] = HP_FORCED + 1,
+		[EV_CREATE_FORCE] = HP_FORCED + 1,
+	};
+
+	return e->key.part != 0 || e->event >= EV_COUNT ? -1 : of_event[e->event] - 1;
+}
+
+/* --- letters ------------------------------------------------------------------------------------ */
+
+static int put_letter(struct notifier *n, const struct alert *a, const char *recipient,
+                      struct err *err)
+{
+	int64_t now_us = clock_wall_us(&clock_machine);
+	struct buf body;
+	char *key = a->number ? mem_fmt("%" PRIu64 ":%s", a->number, recipient)
+	                      : mem_fmt("%s:%s@%" PRId64 ":%s", happening_word(a->what), a->task,
+	                                a->run_date, recipient);
+
+	buf_init(&body);
+	alert_print(a, &body);
+	struct outbox_letter l = { .key = key,
+		                   .recipient = recipient,
+		                   .body = buf_str(&body),
+		                   .made_us = now_us,
+		                   .next_us = now_us + n->param.group_ms * US_PER_MS };
+	int r = outbox_put(n->outbox, &l, err);
+	buf_done(&body);
+	free(key);
+	return r;
+}
+
+/* `owners: failed` in the channels file: a task's owner who has an address is told by mail. */
+static bool owner_is_told(const struct notifier *n, const struct task_rules *t, enum happening what)
+{
+	enum owners owners = channels_owners(n->channels);
+
+	if (owners == OWNERS_NEVER || !strchr(t->owner, '@') || strpbrk(t->owner, "\r\n"))
+		return false;
+	return what == HP_FAILED || what == HP_HANGED || what == HP_LATE ||
+	       (owners == OWNERS_DONE && what != HP_RETRIED);
+}
+
+static int tell(struct notifier *n, const struct task_rules *t, const struct alert *a,
+                struct err *err)
+{
+	const char *to;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && (to = rules_recipient(t, happening_word(a->what), i)) != NULL;
+	     i++)
+		r = put_letter(n, a, to, err);
+	if (r == 0 && owner_is_told(n, t, a->what)) {
+		char *mail = mem_fmt("mail:%s", t->owner);
+		r = put_letter(n, a, mail, err);
+		free(mail);
+	}
+	return r;
+}
+
+/* --- events ------------------------------------------------------------------------------------- */
+
+/* It came due, or was made: if it may get late, look again then. */
+static int watch(struct notifier *n, const struct read_event *e, const struct task_rules *t,
+                 struct err *err)
+{
+	struct instance i;
+	int r;
+
+	if (t->late_after_us <= 0)
+		return 0;
+	r = read_instance(n->reader, e->key, &i, NULL, err);
+	if (r == E_NOT_FOUND)
+		return 0; /* retention was faster */
+	if (r < 0)
+		return r;
+	struct outbox_watch w = { .task = e->key.task,
+		                  .run_date = e->key.run_date,
+		                  .at_us = i.due * US_PER_S + t->late_after_us };
+	return outbox_put_watch(n->outbox, &w, err);
+}
+
+static int take_one(struct notifier *n, const struct news *news, struct err *err)
+{
+	const struct read_event *e = &news->e;
+	bool begins = e->key.part == 0 && (e->event == EV_CREATE || e->event == EV_REDO);
+	int what = what_of(e), r;
+	struct task_rules t;
+
+	if (what < 0 && !begins)
+		return 0;
+	r = rules_of(n->rules, e->key.task, &t, err);
+	if (r == E_NOT_FOUND)
+		return 0;
+	if (r < 0)
+		return r;
+	if (begins)
+		return watch(n, e, &t, err);
+	struct alert a = { .what = (enum happening)what,
+		           .task = t.task,
+		           .reason = reason_text((enum reason)e->reason),
+		           .note = news->note,
+		           .run_date = e->key.run_date,
+		           .at_us = e->at_us,
+		           .number = e->number,
+		           .generation = e->generation,
+		           .attempt = e->attempt,
+		           .exit_code = e->exit_code };
+	return tell(n, &t, &a, err);
+}
+
+static int take_batch(struct notifier *n, const struct batch *b, struct err *err)
+{
+	int r = outbox_begin(n->outbox, err);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < b->n && r == 0; i++)
+		r = take_one(n, &b->items[i], err);
+	if (r == 0)
+		r = outbox_move(n->outbox, b->items[b->n - 1].e.number, err);
+	r = outbox_end(n->outbox, r, err);
+	if (r == 0)
+		n->cursor = (int64_t)b->items[b->n - 1].e.number;
+	return r;
+}
+
+int news_take(struct notifier *n, struct err *err)
+{
+	struct batch b = { .items = mem_array(EVENTS_MAX, sizeof *b.items) };
+	int r;
+
+	do {
+		b.n = 0;
+		r = read_events_after(n->reader, (uint64_t)n->cursor, EVENTS_MAX, take_event, &b,
+		                      NULL, err);
+		if (r == 0 && b.n > 0)
+			r = take_batch(n, &b, err);
+	} while (r == 0 && b.n == EVENTS_MAX);
+	free(b.items);
+	return r;
+}
+
+/* --- lateness ----------------------------------------------------------------------------------- */
+
+struct watches {
+	struct outbox_watch items[WATCHES_MAX];
+	size_t n;
+};
+
+static int take_watch(void *ctx, const struct outbox_watch *w)
+{
+	struct watches *all = ctx;
+
+	all->items[all->n++] = *w;
+	return 0;
+}
+
+static int look(struct notifier *n, const struct outbox_watch *w, struct err *err)
+{
+	struct inst_key key = { .task = w->task, .run_date = w->run_date };
+	struct task_rules t;
+	struct instance i;
+	int r = read_instance(n->reader, key, &i, NULL, err);
+
+	if (r == 0 && !state_final((enum state)i.state)) {
+		r = rules_of(n->rules, w->task, &t, err);
+		struct alert a = { .what = HP_LATE,
+			           .task = r == 0 ? t.task : "",
+			           .reason = "",
+			           .note = state_name((enum state)i.state),
+			           .run_date = w->run_date,
+			           .at_us = w->at_us,
+			           .generation = i.generation,
+			           .attempt = i.attempt };
+		if (r == 0)
+			r = tell(n, &t, &a, err);
+	}
+	if (r == 0 || r == E_NOT_FOUND)
+		r = outbox_drop_watch(n->outbox, w, err);
+	return r;
+}
+
+int news_late(struct notifier *n, int64_t now_us, struct err *err)
+{
+	struct watches all = { .n = 0 };
+	int r = outbox_watches_due(n->outbox, now_us, WATCHES_MAX, take_watch, &all, err);
+
+	if (r < 0 || all.n == 0)
+		return r;
+	r = outbox_begin(n->outbox, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < all.n && r == 0; i++)
+		r = look(n, &all.items[i], err);
+	return outbox_end(n->outbox, r, err);
+}

@@ -1,0 +1,104 @@
+#include "notifier/notifier.h"
+
+#include "notifier/channels.h"
+#include "notifier/outbox.h"
+#include "notifier/rules.h"
+#include "notifier/sender.h"
+#include "store/read.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+#define WAIT_MS_MAX    (60 * 1000)
+#define FORGET_US      (3600 * US_PER_S)
+#define STORE_PAUSE_MS 1000
+
+void notifier_news(void *notifier)
+{
+	struct notifier *n = notifier;
+
+	atomic_store(&n->has_news, true);
+	sender_wake(n->sender);
+}
+
+int notifier_reload(struct notifier *n, struct err *err)
+{
+	struct channels *now;
+	int r = channels_read(n->param.channels_file, &now, err);
+
+	if (r < 0)
+		return r;
+	channels_free(n->channels);
+	n->channels = now;
+	log_info("channels.read", "channels=%zu", channels_count(now));
+	return 0;
+}
+
+int notifier_open(struct notifier *n, struct err *err)
+{
+	uint64_t number = 0;
+	int r = notifier_reload(n, err);
+
+	if (r == 0)
+		r = outbox_open(n->param.state_dir, &n->outbox, err);
+	if (r == 0)
+		r = reader_open(n->param.store, &n->reader, err);
+	if (r == 0)
+		r = outbox_cursor(n->outbox, &n->cursor, err);
+	if (r == 0 && n->cursor < 0) { /* the very first start: nobody is told of the past */
+		r = read_number(n->reader, &number, err);
+		n->cursor = (int64_t)number;
+		if (r == 0)
+			r = outbox_move(n->outbox, number, err);
+	}
+	n->rules = rules_new(n->reader);
+	atomic_store(&n->has_news, true);
+	return r;
+}
+
+void notifier_close(struct notifier *n)
+{
+	sender_free(n->sender);
+	rules_free(n->rules);
+	reader_close(n->reader);
+	outbox_close(n->outbox);
+	channels_free(n->channels);
+}
+
+static int forget(struct notifier *n, int64_t now_us, struct err *err)
+{
+	if (now_us - n->forgot_us < FORGET_US)
+		return 0;
+	n->forgot_us = now_us;
+	return outbox_forget(n->outbox, now_us - n->param.keep_ms * US_PER_MS, err);
+}
+
+int notifier_round(struct notifier *n, int fd, struct err *err)
+{
+	int64_t now_us = clock_wall_us(&clock_machine), next_us = 0, wait_ms = WAIT_MS_MAX;
+	struct err trouble = { 0 };
+	int r = 0;
+
+	if (atomic_exchange(&n->has_news, false))
+		r = news_take(n, &trouble);
+	if (r == 0)
+		r = news_late(n, now_us, &trouble);
+	if (r < 0) {
+		log_warn("news.unread", "code=%s why=\"%s\"", err_name(r), trouble.text);
+		atomic_store(&n->has_news, true);
+		wait_ms = STORE_PAUSE_MS;
+	}
+	r = post_due(n, now_us, err);
+	if (r == 0)
+		r = forget(n, now_us, err);
+	if (r == 0)
+		r = outbox_next(n->outbox, &next_us, err);
+	if (r < 0)
+		return r;
+	if (next_us != INT64_MAX && (next_us - now_us) / US_PER_MS < wait_ms)
+		wait_ms = next_us > now_us ? (next_us - now_us) / US_PER_MS + 1 : 1;
+	/* What is due waits for a delivery to end. */
+	if (next_us <= now_us && sender_active(n->sender) >= (size_t)n->param.sends_max)
+		wait_ms = WAIT_MS_MAX;
+	return sender_wait(n->sender, fd, wait_ms, err);
+}

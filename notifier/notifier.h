@@ -1,0 +1,53 @@
+/* notifier.h — from events in the store to messages that were taken.
+ *
+ * Three steps, each durable before the next begins: events are read from the store and what
+ * they ask for enters the outbox, with the place up to which was read; letters that are due are
+ * grouped by recipient and sent; how that went is written down. Whatever ends the process,
+ * each step goes on where it was. Told at least once; twice only when a crash comes between an
+ * answer and its record.
+ */
+#ifndef NOTIFIER_NOTIFIER_H
+#define NOTIFIER_NOTIFIER_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "util/param.h"
+
+struct channels;
+struct err;
+struct outbox;
+struct reader;
+struct rules;
+struct sender;
+
+struct notifier {
+	struct param_notifier param;
+	struct channels *channels;
+	struct outbox *outbox;
+	struct reader *reader;
+	struct rules *rules;
+	struct sender *sender;
+	_Atomic bool has_news;
+	int64_t cursor, forgot_us;
+};
+
+/* errors  of the channels file, the store, the state directory */
+int notifier_open(struct notifier *n, struct err *err);
+void notifier_close(struct notifier *n);
+int notifier_reload(struct notifier *n, struct err *err); /* the channels file */
+void notifier_news(void *notifier);                       /* thread: any */
+
+/* One round: read, send, wait until something happens or `fd` can be read.
+ *
+ *   errors  of the outbox: the process must end. A store that cannot be read is tried again */
+int notifier_round(struct notifier *n, int fd, struct err *err);
+
+/* news.c: what happened since the cursor, into the outbox. */
+int news_take(struct notifier *n, struct err *err);
+int news_late(struct notifier *n, int64_t now_us, struct err *err);
+/* post.c: letters that are due, to their recipients. */
+int post_due(struct notifier *n, int64_t now_us, struct err *err);
+int post_test(struct notifier *n, const char *recipient, struct err *err); /* at once */
+
+#endif

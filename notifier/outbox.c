@@ -1,0 +1,375 @@
+#include "notifier/outbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/fs.h"
+
+enum sql {
+#define SQL(name, text) SQL_##name,
+#include "notifier/outbox_sql.def"
+#undef SQL
+	SQL_COUNT
+};
+
+static const char *const texts[] = {
+#define SQL(name, text) text,
+#include "notifier/outbox_sql.def"
+#undef SQL
+};
+
+static const char schema[] =
+	"PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF;"
+	"CREATE TABLE IF NOT EXISTS place (id INTEGER PRIMARY KEY CHECK (id = 1), cursor INTEGER "
+        "NOT "
+	"NULL) STRICT;"
+	"CREATE TABLE IF NOT EXISTS letter (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,"
+	" recipient TEXT NOT NULL, body TEXT NOT NULL, made_us INTEGER NOT NULL,"
+	" next_us INTEGER NOT NULL, tries INTEGER NOT NULL, state INTEGER NOT NULL,"
+	" ended_us INTEGER NOT NULL, error TEXT NOT NULL) STRICT;"
+	"CREATE INDEX IF NOT EXISTS letter_due ON letter (next_us) WHERE state = 0;"
+	"CREATE TABLE IF NOT EXISTS watch (task INTEGER NOT NULL, run_date INTEGER NOT NULL,"
+	" at_us INTEGER NOT NULL, PRIMARY KEY (task, run_date)) STRICT, WITHOUT ROWID;"
+	"CREATE INDEX IF NOT EXISTS watch_due ON watch (at_us);";
+
+struct outbox {
+	sqlite3 *db;
+	sqlite3_stmt *stmts[SQL_COUNT];
+	int lock_fd;
+};
+
+static int fail(struct outbox *o, int rc, struct err *err)
+{
+	int code = rc == SQLITE_FULL                             ? E_FULL
+	           : rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB ? E_CORRUPT
+	                                                         : E_IO;
+
+	return err_set(err, code, "outbox: %s", o->db ? sqlite3_errmsg(o->db) : sqlite3_errstr(rc));
+}
+
+/* --- statements --------------------------------------------------------------------------- */
+
+static sqlite3_stmt *get(struct outbox *o, enum sql which, struct err *err)
+{
+	if (!o->stmts[which]) {
+		int rc = sqlite3_prepare_v2(o->db, texts[which], -1, &o->stmts[which], NULL);
+		if (rc != SQLITE_OK) {
+			fail(o, rc, err);
+			return NULL;
+		}
+	}
+	return o->stmts[which];
+}
+
+static int run(struct outbox *o, sqlite3_stmt *q, struct err *err)
+{
+	int rc = sqlite3_step(q);
+
+	sqlite3_reset(q);
+	sqlite3_clear_bindings(q);
+	return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : fail(o, rc, err);
+}
+
+static int run_plain(struct outbox *o, enum sql which, struct err *err)
+{
+	sqlite3_stmt *q = get(o, which, err);
+
+	return q ? run(o, q, err) : err->code;
+}
+
+/* --- open ----------------------------------------------------------------------------------- */
+
+static int lock(struct outbox *o, const char *dir, struct err *err)
+{
+	char *path = mem_fmt("%s/notifier.lock", dir);
+	int r = 0;
+
+	o->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (o->lock_fd < 0)
+		r = err_sys(err, E_IO, errno, "%s", path);
+	else if (flock(o->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		r = err_set(err, E_BUSY, "%s is in use by another notifier", dir);
+	free(path);
+	return r;
+}
+
+int outbox_open(const char *state_dir, struct outbox **ret_outbox, struct err *err)
+{
+	struct outbox *o = mem_new(sizeof *o);
+	char *path = mem_fmt("%s/outbox.db", state_dir);
+	int r, rc = SQLITE_OK;
+
+	o->lock_fd = -1;
+	r = fs_mkdirs(state_dir, 0700, err);
+	if (r == 0)
+		r = lock(o, state_dir, err);
+	if (r == 0)
+		rc = sqlite3_open_v2(
+			path, &o->db,
+			SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+	if (r == 0 && rc == SQLITE_OK)
+		rc = sqlite3_exec(o->db, schema, NULL, NULL, NULL);
+	if (r == 0 && rc != SQLITE_OK)
+		r = fail(o, rc, err);
+	if (r == 0)
+		r = run_plain(o, SQL_TAKE_BACK, err); /* what a process that died had under way */
+	free(path);
+	if (r < 0)
+		outbox_close(o);
+	else
+		*ret_outbox = o;
+	return r;
+}
+
+int outbox_open_read(const char *state_dir, struct outbox **ret_outbox, struct err *err)
+{
+	struct outbox *o = mem_new(sizeof *o);
+	char *path = mem_fmt("%s/outbox.db", state_dir);
+	int r = 0, rc;
+
+	o->lock_fd = -1;
+	if (access(path, F_OK) < 0) {
+		r = err_sys(err, E_NOT_FOUND, errno, "%s", path);
+	} else {
+		rc = sqlite3_open_v2(path, &o->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+		                     NULL);
+		r = rc == SQLITE_OK ? 0 : fail(o, rc, err);
+	}
+	free(path);
+	if (r < 0)
+		outbox_close(o);
+	else
+		*ret_outbox = o;
+	return r;
+}
+
+void outbox_close(struct outbox *o)
+{
+	if (!o)
+		return;
+	for (int i = 0; i < SQL_COUNT; i++)
+		sqlite3_finalize(o->stmts[i]);
+	sqlite3_close(o->db);
+	if (o->lock_fd >= 0)
+		close(o->lock_fd);
+	free(o);
+}
+
+/* --- the place, and transactions -------------------------------------------------------------- */
+
+static int read_number(struct outbox *o, enum sql which, int64_t none, int64_t *ret,
+                       struct err *err)
+{
+	sqlite3_stmt *q = get(o, which, err);
+	int rc;
+
+	if (!q)
+		return err->code;
+	rc = sqlite3_step(q);
+	*ret = rc == SQLITE_ROW && sqlite3_column_type(q, 0) != SQLITE_NULL
+	               ? sqlite3_column_int64(q, 0)
+	               : none;
+	sqlite3_reset(q);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : fail(o, rc, err);
+}
+
+int outbox_cursor(struct outbox *o, int64_t *ret_number, struct err *err)
+{
+	return read_number(o, SQL_CURSOR, -1, ret_number, err);
+}
+
+int outbox_begin(struct outbox *o, struct err *err)
+{
+	return run_plain(o, SQL_BEGIN, err);
+}
+
+int outbox_end(struct outbox *o, int r, struct err *err)
+{
+	struct err ignored;
+
+	if (r == 0)
+		r = run_plain(o, SQL_COMMIT, err);
+	if (r < 0)
+		run_plain(o, SQL_ROLLBACK, &ignored);
+	return r;
+}
+
+int outbox_move(struct outbox *o, uint64_t cursor, struct err *err)
+{
+	sqlite3_stmt *q = get(o, SQL_MOVE, err);
+
+	if (!q)
+		return err->code;
+	sqlite3_bind_int64(q, 1, (int64_t)cursor);
+	return run(o, q, err);
+}
+
+/* --- letters ---------------------------------------------------------------------------------- */
+
+int outbox_put(struct outbox *o, const struct outbox_letter *l, struct err *err)
+{
+	sqlite3_stmt *q = get(o, SQL_PUT, err);
+
+	if (!q)
+		return err->code;
+	sqlite3_bind_text(q, 1, l->key, -1, SQLITE_STATIC);
+	sqlite3_bind_text(q, 2, l->recipient, -1, SQLITE_STATIC);
+	sqlite3_bind_text(q, 3, l->body, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(q, 4, l->made_us);
+	sqlite3_bind_int64(q, 5, l->next_us);
+	return run(o, q, err);
+}
+
+int outbox_settle(struct outbox *o, int64_t id, enum letter_state state, int64_t now_us,
+                  int64_t next_us, const char *error, struct err *err)
+{
+	sqlite3_stmt *q = get(o, SQL_SETTLE, err);
+
+	if (!q)
+		return err->code;
+	sqlite3_bind_int64(q, 1, state);
+	sqlite3_bind_int64(q, 2, next_us);
+	sqlite3_bind_int64(q, 3, state == LETTER_WAITS ? 0 : now_us);
+	sqlite3_bind_text(q, 4, error, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(q, 5, id);
+	return run(o, q, err);
+}
+
+int outbox_take(struct outbox *o, int64_t id, struct err *err)
+{
+	sqlite3_stmt *q = get(o, SQL_TAKE, err);
+
+	if (!q)
+		return err->code;
+	sqlite3_bind_int64(q, 1, id);
+	return run(o, q, err);
+}
+
+int outbox_due(struct outbox *o, int64_t now_us, size_t max,
+               int (*each)(void *ctx, const struct outbox_letter *l), void *ctx, struct err *err)
+{
+	sqlite3_stmt *q = get(o, SQL_DUE, err);
+	int rc, r = 0;
+
+	if (!q)
+		return err->code;
+	sqlite3_bind_int64(q, 1, now_us);
+	sqlite3_bind_int64(q, 2, (int64_t)max);
+	while (r == 0 && (rc = sqlite3_step(q)) != SQLITE_DONE) {
+		if (rc != SQLITE_ROW) {
+			r = fail(o, rc, err);
+			break;
+		}
+		struct outbox_letter l = { .id = sqlite3_column_int64(q, 0),
+			                   .recipient = (const char *)sqlite3_column_text(q, 1),
+			                   .body = (const char *)sqlite3_column_text(q, 2),
+			                   .made_us = sqlite3_column_int64(q, 3),
+			                   .next_us = sqlite3_column_int64(q, 4),
+			                   .tries = (uint32_t)sqlite3_column_int64(q, 5) };
+		r = each(ctx, &l);
+	}
+	sqlite3_reset(q);
+	return r;
+}
+
+/* --- watches ---------------------------------------------------------------------------------- */
+
+static int watch_run(struct outbox *o, enum sql which, const struct outbox_watch *w,
+                     struct err *err)
+{
+	sqlite3_stmt *q = get(o, which, err);
+
+	if (!q)
+		return err->code;
+	sqlite3_bind_int64(q, 1, w->task);
+	sqlite3_bind_int64(q, 2, w->run_date);
+	if (which == SQL_PUT_WATCH)
+		sqlite3_bind_int64(q, 3, w->at_us);
+	return run(o, q, err);
+}
+
+int outbox_put_watch(struct outbox *o, const struct outbox_watch *w, struct err *err)
+{
+	return watch_run(o, SQL_PUT_WATCH, w, err);
+}
+
+int outbox_drop_watch(struct outbox *o, const struct outbox_watch *w, struct err *err)
+{
+	return watch_run(o, SQL_DROP_WATCH, w, err);
+}
+
+int outbox_watches_due(struct outbox *o, int64_t now_us, size_t max,
+                       int (*each)(void *ctx, const struct outbox_watch *w), void *ctx,
+                       struct err *err)
+{
+	sqlite3_stmt *q = get(o, SQL_WATCHES_DUE, err);
+	int rc, r = 0;
+
+	if (!q)
+		return err->code;
+	sqlite3_bind_int64(q, 1, now_us);
+	sqlite3_bind_int64(q, 2, (int64_t)max);
+	while (r == 0 && (rc = sqlite3_step(q)) != SQLITE_DONE) {
+		if (rc != SQLITE_ROW) {
+			r = fail(o, rc, err);
+			break;
+		}
+		struct outbox_watch w = { .task = (uint32_t)sqlite3_column_int64(q, 0),
+			                  .run_date = sqlite3_column_int64(q, 1),
+			                  .at_us = sqlite3_column_int64(q, 2) };
+		r = each(ctx, &w);
+	}
+	sqlite3_reset(q);
+	return r;
+}
+
+int outbox_next(struct outbox *o, int64_t *ret_us, struct err *err)
+{
+	int64_t letter = 0, watch = 0;
+	int r = read_number(o, SQL_NEXT_LETTER, INT64_MAX, &letter, err);
+
+	if (r == 0)
+		r = read_number(o, SQL_NEXT_WATCH, INT64_MAX, &watch, err);
+	*ret_us = letter < watch ? letter : watch;
+	return r;
+}
+
+/* --- looking back ----------------------------------------------------------------------------- */
+
+int outbox_figures(struct outbox *o, struct outbox_figures *ret, struct err *err)
+{
+	sqlite3_stmt *q = get(o, SQL_LAST_ERROR, err);
+	int r = q ? read_number(o, SQL_COUNT_WAITING, 0, &ret->waiting, err) : err->code;
+
+	if (r == 0)
+		r = read_number(o, SQL_COUNT_SENT, 0, &ret->sent, err);
+	if (r == 0)
+		r = read_number(o, SQL_COUNT_GIVEN_UP, 0, &ret->given_up, err);
+	if (r == 0)
+		r = outbox_cursor(o, &ret->cursor, err);
+	ret->error[0] = 0;
+	if (r == 0 && sqlite3_step(q) == SQLITE_ROW)
+		snprintf(ret->error, sizeof ret->error, "%s",
+		         (const char *)sqlite3_column_text(q, 0));
+	if (q)
+		sqlite3_reset(q);
+	return r;
+}
+
+int outbox_forget(struct outbox *o, int64_t before_us, struct err *err)
+{
+	sqlite3_stmt *q = get(o, SQL_FORGET, err);
+
+	if (!q)
+		return err->code;
+	sqlite3_bind_int64(q, 1, before_us);
+	return run(o, q, err);
+}

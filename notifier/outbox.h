@@ -1,0 +1,72 @@
+/* outbox.h — what is still to be told, on disk: nothing is lost by a crash, and an event that is
+ * read twice is told once. One SQLite file in the state directory; one thread.
+ *
+ * The place in the server's history (the cursor) moves in the same transaction that enters
+ * what the events up to it ask for.
+ */
+#ifndef NOTIFIER_OUTBOX_H
+#define NOTIFIER_OUTBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct outbox;
+
+/* Stored. Under way: taken by a delivery; waits again when the outbox is opened anew. */
+enum letter_state { LETTER_WAITS, LETTER_SENT, LETTER_GIVEN_UP, LETTER_UNDER_WAY };
+
+struct outbox_letter {
+	int64_t id;
+	int64_t made_us, next_us; /* wall */
+	uint32_t tries;
+	const char *recipient; /* as documents say it: "mail:me@example.org" */
+	const char *key;       /* what makes it the same one; NULL when read */
+	const char *body;      /* JSON, message.h */
+};
+
+struct outbox_watch {
+	uint32_t task;
+	int64_t run_date, at_us;
+};
+
+/* errors  E_IO, E_FULL, E_BUSY: another notifier has this directory */
+int outbox_open(const char *state_dir, struct outbox **ret_outbox, struct err *err);
+/* For figures only, beside a notifier that runs. E_NOT_FOUND none ran there yet. */
+int outbox_open_read(const char *state_dir, struct outbox **ret_outbox, struct err *err);
+void outbox_close(struct outbox *o); /* NULL is fine */
+
+/* -1 at the very first start. */
+int outbox_cursor(struct outbox *o, int64_t *ret_number, struct err *err);
+
+/* One transaction: begin, any of those below, end; an end with r < 0 takes all back. */
+int outbox_begin(struct outbox *o, struct err *err);
+int outbox_put(struct outbox *o, const struct outbox_letter *l, struct err *err);
+int outbox_put_watch(struct outbox *o, const struct outbox_watch *w, struct err *err);
+int outbox_drop_watch(struct outbox *o, const struct outbox_watch *w, struct err *err);
+int outbox_move(struct outbox *o, uint64_t cursor, struct err *err);
+/* Of letters under way: sent, to be tried again at next_us, or given up. */
+int outbox_settle(struct outbox *o, int64_t id, enum letter_state state, int64_t now_us,
+                  int64_t next_us, const char *error, struct err *err);
+int outbox_take(struct outbox *o, int64_t id, struct err *err); /* it is under way */
+int outbox_end(struct outbox *o, int r, struct err *err);
+
+/* Letters that wait and are due by `now_us`, by recipient and id; at most `max`. */
+int outbox_due(struct outbox *o, int64_t now_us, size_t max,
+               int (*each)(void *ctx, const struct outbox_letter *l), void *ctx, struct err *err);
+int outbox_watches_due(struct outbox *o, int64_t now_us, size_t max,
+                       int (*each)(void *ctx, const struct outbox_watch *w), void *ctx,
+                       struct err *err);
+/* When the next letter or watch is due; INT64_MAX: none. */
+int outbox_next(struct outbox *o, int64_t *ret_us, struct err *err);
+
+struct outbox_figures {
+	int64_t waiting, sent, given_up, cursor;
+	char error[200]; /* of the last failed try that still waits; "" */
+};
+int outbox_figures(struct outbox *o, struct outbox_figures *ret, struct err *err);
+/* Forget what was sent or given up before. */
+int outbox_forget(struct outbox *o, int64_t before_us, struct err *err);
+
+#endif

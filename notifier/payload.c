@@ -1,0 +1,325 @@
+#include "notifier/payload.h"
+
+#include <inttypes.h>
+#include <sodium.h>
+#include <string.h>
+
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/json.h"
+#include "util/json_in.h"
+
+typedef void (*print_fn)(const struct payload_ask *a, struct json_out *j, const char *subject,
+                         const char *text);
+
+/* --- signatures ---------------------------------------------------------------------------- */
+
+static void hmac(const char *key, size_t key_n, const char *text, size_t n,
+                 unsigned char ret[crypto_auth_hmacsha256_BYTES])
+{
+	crypto_auth_hmacsha256_state state;
+
+	crypto_auth_hmacsha256_init(&state, (const unsigned char *)key, key_n);
+	crypto_auth_hmacsha256_update(&state, (const unsigned char *)text, n);
+	crypto_auth_hmacsha256_final(&state, ret);
+}
+
+static void put_base64(const unsigned char *bytes, size_t n, struct buf *out)
+{
+	char text[128];
+
+	sodium_bin2base64(text, sizeof text, bytes, n, sodium_base64_VARIANT_ORIGINAL);
+	buf_puts(out, text);
+}
+
+/* DingTalk: timestamp and sign go into the address; the key is the secret. */
+static void sign_dingtalk(const struct payload_ask *a, struct buf *url)
+{
+	unsigned char mac[crypto_auth_hmacsha256_BYTES];
+	struct buf text, sign;
+
+	buf_init(&text);
+	buf_init(&sign);
+	buf_printf(&text, "%" PRId64 "\n%s", (int64_t)(a->now_us / US_PER_MS), a->channel->secret);
+	hmac(a->channel->secret, strlen(a->channel->secret), buf_str(&text), text.len, mac);
+	put_base64(mac, sizeof mac, &sign);
+	buf_printf(url, "%ctimestamp=%" PRId64 "&sign=", strchr(a->channel->url, '?') ? '&' : '?',
+	           (int64_t)(a->now_us / US_PER_MS));
+	for (const char *p = buf_str(&sign); *p; p++) {
+		if (*p == '+' || *p == '/' || *p == '=')
+			buf_printf(url, "%%%02X", (unsigned)*p);
+		else
+			buf_putc(url, *p);
+	}
+	buf_done(&text);
+	buf_done(&sign);
+}
+
+/* Feishu: the key is "timestamp\nsecret", the text is empty. */
+static void sign_feishu(const struct payload_ask *a, struct json_out *j)
+{
+	unsigned char mac[crypto_auth_hmacsha256_BYTES];
+	struct buf key, sign;
+
+	buf_init(&key);
+	buf_init(&sign);
+	buf_printf(&key, "%" PRId64 "\n%s", (int64_t)(a->now_us / US_PER_S), a->channel->secret);
+	hmac(buf_str(&key), key.len, "", 0, mac);
+	put_base64(mac, sizeof mac, &sign);
+	buf_clear(&key);
+	buf_printf(&key, "%" PRId64, (int64_t)(a->now_us / US_PER_S));
+	json_field_text(j, "timestamp", buf_str(&key));
+	json_field_text(j, "sign", buf_str(&sign));
+	buf_done(&key);
+	buf_done(&sign);
+}
+
+static void sign_webhook(const struct payload_ask *a, struct buf *body, struct buf *header)
+{
+	unsigned char mac[crypto_auth_hmacsha256_BYTES];
+	char hex[2 * sizeof mac + 1];
+
+	hmac(a->channel->secret, strlen(a->channel->secret), buf_str(body), body->len, mac);
+	sodium_bin2hex(hex, sizeof hex, mac, sizeof mac);
+	buf_printf(header, "X-Sirdar-Signature: sha256=%s", hex);
+}
+
+/* --- shapes ---------------------------------------------------------------------------------- */
+
+static void print_webhook(const struct payload_ask *a, struct json_out *j, const char *subject,
+                          const char *text)
+{
+	struct buf one, when;
+
+	json_field_text(j, "subject", subject);
+	json_field_text(j, "text", text);
+	json_add_key(j, "alerts");
+	json_open_array(j);
+	for (size_t i = 0; i < a->n; i++) {
+		buf_init(&one);
+		buf_init(&when);
+		time_print(a->alerts[i]->run_date, &when);
+		alert_print(a->alerts[i], &one);
+		/* Instants as people read them too; the numbers stay. */
+		one.len--;
+		buf_printf(&one, ",\"run_date_text\":\"%s\"}", buf_str(&when));
+		json_add_raw(j, buf_str(&one));
+		buf_done(&one);
+		buf_done(&when);
+	}
+	json_close_array(j);
+}
+
+static void print_text_msgtype(const struct payload_ask *a, struct json_out *j, const char *subject,
+                               const char *text)
+{
+	struct buf all;
+
+	(void)a;
+	buf_init(&all);
+	buf_printf(&all, "%s\n%s", subject, text);
+	json_field_text(j, "msgtype", "text");
+	json_add_key(j, "text");
+	json_open_object(j);
+	json_field_text(j, "content", buf_str(&all));
+	json_close_object(j);
+	buf_done(&all);
+}
+
+static void print_feishu(const struct payload_ask *a, struct json_out *j, const char *subject,
+                         const char *text)
+{
+	struct buf all;
+
+	if (a->channel->secret[0])
+		sign_feishu(a, j);
+	buf_init(&all);
+	buf_printf(&all, "%s\n%s", subject, text);
+	json_field_text(j, "msg_type", "text");
+	json_add_key(j, "content");
+	json_open_object(j);
+	json_field_text(j, "text", buf_str(&all));
+	json_close_object(j);
+	buf_done(&all);
+}
+
+static void print_slack(const struct payload_ask *a, struct json_out *j, const char *subject,
+                        const char *text)
+{
+	struct buf all;
+
+	(void)a;
+	buf_init(&all);
+	buf_printf(&all, "*%s*\n%s", subject, text);
+	json_field_text(j, "text", buf_str(&all));
+	buf_done(&all);
+}
+
+static void print_telegram(const struct payload_ask *a, struct json_out *j, const char *subject,
+                           const char *text)
+{
+	struct buf all;
+
+	buf_init(&all);
+	buf_printf(&all, "%s\n%s", subject, text);
+	json_field_text(j, "chat_id", a->channel->chat);
+	json_field_text(j, "text", buf_str(&all));
+	buf_done(&all);
+}
+
+static void print_pagerduty(const struct payload_ask *a, struct json_out *j, const char *subject,
+                            const char *text)
+{
+	struct buf key;
+
+	buf_init(&key);
+	buf_printf(&key, "%s@%" PRId64, a->alerts[0]->task, a->alerts[0]->run_date);
+	json_field_text(j, "routing_key", a->channel->secret);
+	json_field_text(j, "event_action", "trigger");
+	json_field_text(j, "dedup_key", buf_str(&key));
+	json_add_key(j, "payload");
+	json_open_object(j);
+	json_field_text(j, "summary", subject);
+	json_field_text(j, "source", "sirdar");
+	json_field_text(j, "severity", "error");
+	json_add_key(j, "custom_details");
+	json_open_object(j);
+	json_field_text(j, "text", text);
+	json_close_object(j);
+	json_close_object(j);
+	buf_done(&key);
+}
+
+/* A list, one entry an alert. */
+static void print_alertmanager(const struct payload_ask *a, struct buf *out, const char *subject)
+{
+	struct json_out j;
+	struct buf when;
+
+	json_out_start(&j, out);
+	json_open_array(&j);
+	for (size_t i = 0; i < a->n; i++) {
+		buf_init(&when);
+		time_print(a->alerts[i]->run_date, &when);
+		json_open_object(&j);
+		json_add_key(&j, "labels");
+		json_open_object(&j);
+		json_field_text(&j, "alertname", "SirdarTask");
+		json_field_text(&j, "event", happening_word(a->alerts[i]->what));
+		json_field_text(&j, "task", a->alerts[i]->task);
+		json_field_text(&j, "run_date", buf_str(&when));
+		json_close_object(&j);
+		json_add_key(&j, "annotations");
+		json_open_object(&j);
+		json_field_text(&j, "summary", subject);
+		json_field_text(&j, "reason", a->alerts[i]->reason);
+		json_close_object(&j);
+		buf_clear(&when);
+		time_print(a->alerts[i]->at_us / US_PER_S, &when);
+		json_field_text(&j, "startsAt", buf_str(&when));
+		json_close_object(&j);
+		buf_done(&when);
+	}
+	json_close_array(&j);
+	json_out_end(&j);
+}
+
+/* RFC 5322, headers as RFC 2047 encoded words. The addresses were checked for line ends. */
+static void print_mail(const struct payload_ask *a, const char *subject, const char *text,
+                       struct buf *out)
+{
+	buf_printf(out, "From: %s\r\nTo: %s\r\nSubject: ", a->channel->from, a->who);
+	/* An encoded word holds 75 letters, so 45 bytes; a character must not be torn. */
+	for (size_t at = 0, n = strlen(subject); at < n;) {
+		size_t len = n - at < 42 ? n - at : 42;
+		while (at + len < n && ((unsigned char)subject[at + len] & 0xc0) == 0x80)
+			len--;
+		buf_puts(out, at ? "\r\n =?UTF-8?B?" : "=?UTF-8?B?");
+		put_base64((const unsigned char *)subject + at, len, out);
+		buf_puts(out, "?=");
+		at += len;
+	}
+	buf_puts(out, "\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n"
+	              "Content-Transfer-Encoding: 8bit\r\nAuto-Submitted: auto-generated\r\n\r\n");
+	for (; *text; text++) {
+		if (*text == '\n')
+			buf_putc(out, '\r');
+		buf_putc(out, *text);
+	}
+}
+
+/* Mail and Alertmanager are no JSON objects; print_body() has them. */
+#define print_mail         NULL
+#define print_alertmanager NULL
+static const struct {
+	print_fn print;
+	const char *code; /* the member of the answer that must be 0; NULL: none */
+} shapes[] = {
+#define any                                         NULL
+#define errcode                                     "errcode"
+#define code                                        "code"
+#define CHANNEL(name, text, needs, payload, answer) { print_##payload, answer },
+#include "tbl/channel.def"
+#undef CHANNEL
+#undef any
+#undef errcode
+#undef code
+};
+#undef print_mail
+#undef print_alertmanager
+
+static void print_body(const struct payload_ask *a, const char *subject, const char *text,
+                       struct buf *out)
+{
+	struct json_out j;
+
+	if (a->channel->type == CH_MAIL) {
+		print_mail(a, subject, text, out);
+		return;
+	}
+	if (a->channel->type == CH_ALERTMANAGER) {
+		print_alertmanager(a, out, subject);
+		return;
+	}
+	json_out_start(&j, out);
+	json_open_object(&j);
+	shapes[a->channel->type].print(a, &j, subject, text);
+	json_close_object(&j);
+	json_out_end(&j);
+}
+
+void payload_print(const struct payload_ask *ask, struct buf *ret_url, struct buf *ret_header,
+                   struct buf *ret_body)
+{
+	const char *language = ask->channel->language;
+	int zh = language[0] ? language[0] == 'z' : ask->zh;
+	struct buf subject, text;
+
+	buf_init(&subject);
+	buf_init(&text);
+	message_subject(ask->alerts, ask->n, zh, &subject);
+	message_text(ask->alerts, ask->n, zh, ask->console_url, &text);
+	print_body(ask, buf_str(&subject), buf_str(&text), ret_body);
+	buf_puts(ret_url, ask->channel->url);
+	if (ask->channel->secret[0] && ask->channel->type == CH_DINGTALK)
+		sign_dingtalk(ask, ret_url);
+	if (ask->channel->secret[0] && ask->channel->type == CH_WEBHOOK)
+		sign_webhook(ask, ret_body, ret_header);
+	buf_done(&subject);
+	buf_done(&text);
+}
+
+bool payload_taken(enum channel_type type, const char *answer, size_t n)
+{
+	const char *code = shapes[type].code;
+	struct cJSON *root = NULL;
+	bool taken;
+
+	if (!code)
+		return true;
+	if (json_parse(answer, n, &root, NULL) < 0)
+		return false;
+	taken = json_int(root, code, -1) == 0;
+	json_free(root);
+	return taken;
+}

@@ -1,0 +1,32 @@
+/* payload.h — a message in the shape each kind of channel wants, and what counts as taken. */
+#ifndef NOTIFIER_PAYLOAD_H
+#define NOTIFIER_PAYLOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "notifier/channels.h"
+#include "notifier/message.h"
+
+struct buf;
+
+struct payload_ask {
+	const struct channel *channel;
+	const char *who;         /* addresses of a mail, separated by commas */
+	const char *console_url; /* "" */
+	bool zh;                 /* unless the channel says otherwise */
+	const struct alert *const *alerts;
+	size_t n;
+	int64_t now_us; /* wall: signatures carry it */
+};
+
+/* The body, and where it goes: the channel's address, with a signature where the channel signs
+ * its address. `ret_header` is one more header line, or "". A mail's body is the whole message. */
+void payload_print(const struct payload_ask *ask, struct buf *ret_url, struct buf *ret_header,
+                   struct buf *ret_body);
+
+/* The HTTP status was 2xx: was it taken? */
+bool payload_taken(enum channel_type type, const char *answer, size_t n);
+
+#endif

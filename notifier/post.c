@@ -1,0 +1,240 @@
+/* Letters that are due: grouped by recipient, sent, and what became of them written down. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "notifier/channels.h"
+#include "notifier/message.h"
+#include "notifier/notifier.h"
+#include "notifier/outbox.h"
+#include "notifier/post.h"
+#include "notifier/sender.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/json_in.h"
+#include "util/log.h"
+
+enum { DUE_MAX = 2000 };
+
+struct item {
+	int64_t id, made_us;
+	uint32_t tries;
+	struct cJSON *json; /* owns the alert's texts */
+	struct alert alert;
+};
+
+/* One message: letters of one recipient. */
+struct parcel {
+	struct notifier *notifier;
+	char *recipient;
+	struct item *items;
+	size_t n, cap;
+};
+
+static void parcel_free(struct parcel *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		json_free(p->items[i].json);
+	free(p->items);
+	free(p->recipient);
+	free(p);
+}
+
+void post_drop(void *delivery)
+{
+	parcel_free(delivery);
+}
+
+/* --- afterwards --------------------------------------------------------------------------------- */
+
+/* min, 2 min, 4 min ... up to max. */
+static int64_t pause_us(const struct notifier *n, uint32_t tries)
+{
+	int64_t ms = n->param.retry_min_ms;
+
+	while (tries-- > 0 && ms < n->param.retry_max_ms)
+		ms *= 2;
+	return (ms < n->param.retry_max_ms ? ms : n->param.retry_max_ms) * US_PER_MS;
+}
+
+static int settle(struct notifier *n, const struct parcel *p, const char *error, struct err *err)
+{
+	int64_t now_us = clock_wall_us(&clock_machine);
+	int r = outbox_begin(n->outbox, err);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < p->n && r == 0; i++) {
+		const struct item *it = &p->items[i];
+		bool over = now_us - it->made_us >= n->param.give_up_ms * US_PER_MS;
+		r = outbox_settle(n->outbox, it->id,
+		                  !error ? LETTER_SENT
+		                  : over ? LETTER_GIVEN_UP
+		                         : LETTER_WAITS,
+		                  now_us, now_us + pause_us(n, it->tries), error ? error : "", err);
+		if (error && over)
+			log_error("alert.given_up", "recipient=%s task=%s event=%s why=\"%s\"",
+			          p->recipient, it->alert.task, happening_word(it->alert.what),
+			          error);
+	}
+	return outbox_end(n->outbox, r, err);
+}
+
+static void report(const struct parcel *p, const char *error)
+{
+	if (error)
+		log_warn("alert.unsent", "recipient=%s alerts=%zu tries=%u why=\"%s\"",
+		         p->recipient, p->n, p->items[0].tries + 1, error);
+	else
+		log_info("alert.sent", "recipient=%s alerts=%zu", p->recipient, p->n);
+}
+
+void post_done(void *ctx, void *delivery, const char *error)
+{
+	struct parcel *p = delivery;
+	struct err err = { 0 };
+
+	(void)ctx;
+	report(p, error);
+	/* Not written down: the next round ends the process, the next process sends it again. */
+	if (settle(p->notifier, p, error, &err) < 0)
+		log_error("outbox.unwritten", "why=\"%s\"", err.text);
+	parcel_free(p);
+}
+
+/* --- beforehand --------------------------------------------------------------------------------- */
+
+struct due {
+	struct notifier *notifier;
+	struct parcel **parcels;
+	size_t n;
+};
+
+static struct parcel *parcel_for(struct due *all, const char *recipient)
+{
+	struct parcel *last = all->n ? all->parcels[all->n - 1] : NULL;
+
+	if (last && strcmp(last->recipient, recipient) == 0 &&
+	    last->n < (size_t)all->notifier->param.group_max)
+		return last;
+	all->parcels = mem_grow(all->parcels, all->n + 1, sizeof *all->parcels);
+	last = all->parcels[all->n++] = mem_new(sizeof *last);
+	last->notifier = all->notifier;
+	last->recipient = mem_str(recipient);
+	return last;
+}
+
+static int take_due(void *ctx, const struct outbox_letter *l)
+{
+	struct due *all = ctx;
+	struct parcel *p = parcel_for(all, l->recipient);
+
+	if (p->n == p->cap) {
+		p->cap = p->cap ? p->cap * 2 : 4;
+		p->items = mem_grow(p->items, p->cap, sizeof *p->items);
+	}
+	struct item *it = &p->items[p->n++];
+	*it = (struct item){ .id = l->id, .made_us = l->made_us, .tries = l->tries };
+	if (json_parse(l->body, strlen(l->body), &it->json, NULL) < 0)
+		it->json = NULL;
+	alert_read(it->json, &it->alert);
+	return 0;
+}
+
+static int take(struct notifier *n, const struct parcel *p, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->n && r == 0; i++)
+		r = outbox_take(n->outbox, p->items[i].id, err);
+	return r;
+}
+
+static void send(struct notifier *n, struct parcel *p, int64_t now_us)
+{
+	const struct alert **alerts = mem_array(p->n, sizeof *alerts);
+	struct payload_ask ask = { .console_url = n->param.console_url,
+		                   .zh = n->param.language[0] == 'z',
+		                   .alerts = alerts,
+		                   .n = p->n,
+		                   .now_us = now_us };
+	struct err err = { 0 };
+
+	for (size_t i = 0; i < p->n; i++)
+		alerts[i] = &p->items[i].alert;
+	if (channels_find(n->channels, p->recipient, &ask.channel, &ask.who, &err) < 0)
+		post_done(n, p, err.text); /* tried again: the file may be mended */
+	else
+		sender_start(n->sender, &ask, p);
+	free(alerts);
+}
+
+int post_due(struct notifier *n, int64_t now_us, struct err *err)
+{
+	struct due all = { .notifier = n };
+	size_t room, i;
+	int r = 0;
+
+	if (sender_active(n->sender) >= (size_t)n->param.sends_max)
+		return 0;
+	room = (size_t)n->param.sends_max - sender_active(n->sender);
+	r = outbox_due(n->outbox, now_us, DUE_MAX, take_due, &all, err);
+	if (r == 0 && all.n > 0)
+		r = outbox_begin(n->outbox, err);
+	for (i = 0; r == 0 && i < all.n && i < room; i++)
+		r = take(n, all.parcels[i], err);
+	if (all.n > 0)
+		r = outbox_end(n->outbox, r, err);
+	for (i = 0; i < all.n; i++) {
+		if (r == 0 && i < room)
+			send(n, all.parcels[i], now_us);
+		else
+			parcel_free(all.parcels[i]);
+	}
+	free(all.parcels);
+	return r;
+}
+
+/* --- a test ------------------------------------------------------------------------------------- */
+
+struct probe {
+	bool over;
+	char error[400];
+};
+
+void post_probed(void *ctx, void *delivery, const char *error)
+{
+	struct probe *p = delivery;
+
+	(void)ctx;
+	p->over = true;
+	snprintf(p->error, sizeof p->error, "%s", error ? error : "");
+}
+
+int post_test(struct notifier *n, const char *recipient, struct err *err)
+{
+	int64_t now_us = clock_wall_us(&clock_machine);
+	struct alert a = { .what = HP_TEST,
+		           .task = "sirdar",
+		           .reason = "",
+		           .note = "",
+		           .run_date = now_us / US_PER_S,
+		           .at_us = now_us };
+	const struct alert *alerts[] = { &a };
+	struct payload_ask ask = { .console_url = n->param.console_url,
+		                   .zh = n->param.language[0] == 'z',
+		                   .alerts = alerts,
+		                   .n = 1,
+		                   .now_us = now_us };
+	struct probe probe = { 0 };
+	int r = channels_find(n->channels, recipient, &ask.channel, &ask.who, err);
+
+	if (r < 0)
+		return r;
+	sender_start(n->sender, &ask, &probe);
+	while (r == 0 && !probe.over)
+		r = sender_wait(n->sender, -1, 1000, err);
+	return r == 0 && probe.error[0] ? err_set(err, E_IO, "%s: %s", recipient, probe.error) : r;
+}

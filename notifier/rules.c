@@ -1,0 +1,128 @@
+#include "notifier/rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/workflow.h"
+#include "store/read.h"
+#include "util/alloc.h"
+#include "util/diag.h"
+#include "util/err.h"
+#include "util/log.h"
+
+/* The newest document of a workflow that a task named; kept until its version changes. */
+struct kept {
+	uint32_t id, version;
+	struct workflow *workflow; /* NULL: it does not read */
+};
+
+struct rules {
+	struct reader *reader;
+	struct kept *kept;
+	size_t n;
+	char *task, *owner; /* of the last answer */
+};
+
+struct rules *rules_new(struct reader *reader)
+{
+	struct rules *r = mem_new(sizeof *r);
+
+	r->reader = reader;
+	return r;
+}
+
+void rules_free(struct rules *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->n; i++)
+		workflow_free(r->kept[i].workflow);
+	free(r->kept);
+	free(r->task);
+	free(r->owner);
+	free(r);
+}
+
+/* --- documents ------------------------------------------------------------------------------ */
+
+static int take_doc(void *ctx, const struct store_doc *d)
+{
+	struct kept *k = ctx;
+	struct diags diags;
+
+	diags_init(&diags);
+	k->version = d->version;
+	if (workflow_parse(d->body, d->body_len, d->name, &diags, &k->workflow) < 0) {
+		k->workflow = NULL;
+		log_error("rules.document", "name=%s version=%u why=\"%.200s\"", d->name,
+		          d->version, diags.n ? diags.items[0].message : "");
+	}
+	diags_done(&diags);
+	return 0;
+}
+
+static int workflow_of(struct rules *r, uint32_t id, uint32_t version, struct kept **ret,
+                       struct err *err)
+{
+	struct kept *k = NULL;
+
+	for (size_t i = 0; i < r->n && !k; i++)
+		if (r->kept[i].id == id)
+			k = &r->kept[i];
+	if (!k) {
+		r->kept = mem_grow(r->kept, r->n + 1, sizeof *r->kept);
+		k = &r->kept[r->n++];
+		*k = (struct kept){ .id = id };
+	}
+	*ret = k;
+	if (k->version == version)
+		return 0;
+	workflow_free(k->workflow);
+	k->workflow = NULL;
+	k->version = 0;
+	return read_doc(r->reader, DOC_WORKFLOW, NULL, id, 0, take_doc, k, err);
+}
+
+/* --- tasks ------------------------------------------------------------------------------------ */
+
+struct found {
+	struct rules *rules;
+	uint32_t workflow, version;
+};
+
+static int take_task(void *ctx, const struct store_task *t)
+{
+	struct found *f = ctx;
+
+	free(f->rules->task);
+	free(f->rules->owner);
+	f->rules->task = mem_str(t->name);
+	f->rules->owner = mem_str(t->owner ? t->owner : "");
+	f->workflow = t->workflow_id;
+	f->version = t->version;
+	return 0;
+}
+
+int rules_of(struct rules *r, uint32_t task, struct task_rules *ret, struct err *err)
+{
+	struct found f = { .rules = r };
+	struct kept *k = NULL;
+	int code = read_task(r->reader, NULL, task, take_task, &f, err);
+
+	if (code == 0)
+		code = workflow_of(r, f.workflow, f.version, &k, err);
+	if (code < 0)
+		return code;
+	*ret = (struct task_rules){
+		.task = r->task,
+		.owner = r->owner,
+		.workflow = k->workflow,
+		.late_after_us = k->workflow ? workflow_late_after_us(k->workflow, r->task) : 0
+	};
+	return 0;
+}
+
+const char *rules_recipient(const struct task_rules *t, const char *word, size_t i)
+{
+	return t->workflow ? workflow_alert_recipient(t->workflow, word, i) : NULL;
+}

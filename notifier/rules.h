@@ -1,0 +1,31 @@
+/* rules.h — who is to be told of what: the `alerts:` of the workflow a task belongs to, in the
+ * version that is in force now. Reads the store; one thread. */
+#ifndef NOTIFIER_RULES_H
+#define NOTIFIER_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct reader;
+struct rules;
+
+struct rules *rules_new(struct reader *reader); /* borrowed */
+void rules_free(struct rules *r);               /* NULL is fine */
+
+/* What is known of a task. Borrowed until the next call. */
+struct task_rules {
+	const char *task;      /* project/workflow/task */
+	const char *owner;     /* "" */
+	int64_t late_after_us; /* 0: never late */
+	const struct workflow *workflow;
+};
+
+/* errors  E_NOT_FOUND, and those of the store */
+int rules_of(struct rules *r, uint32_t task, struct task_rules *ret, struct err *err);
+
+/* Who is told when `word` happens, one after the other: NULL after the last. */
+const char *rules_recipient(const struct task_rules *t, const char *word, size_t i);
+
+#endif

@@ -1,0 +1,350 @@
+#include "notifier/sender.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rt/spawn.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/err.h"
+
+enum { ANSWER_BYTES_MAX = 4096, SCRIPTS_MAX = 64 };
+
+struct delivery {
+	struct delivery *next;
+	void *tag;
+	enum channel_type type;
+	CURL *easy; /* NULL: a script, or nothing could begin */
+	struct curl_slist *headers, *to;
+	struct buf url, header, body, answer;
+	size_t sent;     /* bytes of `body` read by libcurl */
+	int pidfd;       /* of a script, else -1 */
+	int64_t end_us;  /* mono: a script is killed then */
+	char error[300]; /* CURL's, or what was wrong at once */
+};
+
+struct sender {
+	CURLM *multi;
+	const struct sender_ops *ops;
+	void *ctx;
+	int64_t send_ms;
+	struct delivery *all;
+	size_t n;
+};
+
+int sender_new(int64_t send_ms, const struct sender_ops *ops, void *ctx, struct sender **ret_sender,
+               struct err *err)
+{
+	struct sender *s = mem_new(sizeof *s);
+
+	s->multi = curl_multi_init();
+	s->ops = ops;
+	s->ctx = ctx;
+	s->send_ms = send_ms;
+	if (!s->multi) {
+		free(s);
+		return err_set(err, E_NOMEM, "libcurl does not start");
+	}
+	*ret_sender = s;
+	return 0;
+}
+
+static void delivery_free(struct sender *s, struct delivery *d)
+{
+	if (d->easy) {
+		curl_multi_remove_handle(s->multi, d->easy);
+		curl_easy_cleanup(d->easy);
+	}
+	if (d->pidfd >= 0) {
+		syscall(SYS_pidfd_send_signal, d->pidfd, SIGKILL, NULL, 0);
+		close(d->pidfd);
+	}
+	curl_slist_free_all(d->headers);
+	curl_slist_free_all(d->to);
+	buf_done(&d->url);
+	buf_done(&d->header);
+	buf_done(&d->body);
+	buf_done(&d->answer);
+	free(d);
+}
+
+void sender_free(struct sender *s)
+{
+	if (!s)
+		return;
+	while (s->all) {
+		struct delivery *d = s->all;
+		s->all = d->next;
+		if (s->ops->drop)
+			s->ops->drop(d->tag);
+		delivery_free(s, d);
+	}
+	curl_multi_cleanup(s->multi);
+	free(s);
+}
+
+size_t sender_active(const struct sender *s)
+{
+	return s->n;
+}
+
+void sender_wake(struct sender *s)
+{
+	curl_multi_wakeup(s->multi);
+}
+
+/* --- transfers ------------------------------------------------------------------------------ */
+
+static size_t take_answer(char *data, size_t size, size_t n, void *ctx)
+{
+	struct delivery *d = ctx;
+	size_t room = ANSWER_BYTES_MAX - d->answer.len, bytes = size * n;
+
+	buf_put(&d->answer, data, bytes < room ? bytes : room);
+	return bytes; /* the rest is of no interest */
+}
+
+static size_t give_body(char *to, size_t size, size_t n, void *ctx)
+{
+	struct delivery *d = ctx;
+	size_t left = d->body.len - d->sent, bytes = size * n < left ? size * n : left;
+
+	memcpy(to, buf_at(&d->body) + d->sent, bytes);
+	d->sent += bytes;
+	return bytes;
+}
+
+static void set_mail(struct delivery *d, const struct channel *ch, const char *who)
+{
+	char one[320];
+
+	while (*who) {
+		size_t n = strcspn(who, ", ");
+		if (n > 0 && n < sizeof one) {
+			snprintf(one, sizeof one, "%.*s", (int)n, who);
+			d->to = curl_slist_append(d->to, one);
+		}
+		who += n + (who[n] != 0);
+	}
+	curl_easy_setopt(d->easy, CURLOPT_MAIL_FROM, ch->from);
+	curl_easy_setopt(d->easy, CURLOPT_MAIL_RCPT, d->to);
+	curl_easy_setopt(d->easy, CURLOPT_UPLOAD, 1L);
+	curl_easy_setopt(d->easy, CURLOPT_READFUNCTION, give_body);
+	curl_easy_setopt(d->easy, CURLOPT_READDATA, d);
+	/* A password only over TLS; a relay without one takes what it offers. */
+	curl_easy_setopt(d->easy, CURLOPT_USE_SSL,
+	                 ch->password[0] && !ch->insecure ? (long)CURLUSESSL_ALL
+	                                                  : (long)CURLUSESSL_TRY);
+	if (ch->user[0]) {
+		curl_easy_setopt(d->easy, CURLOPT_USERNAME, ch->user);
+		curl_easy_setopt(d->easy, CURLOPT_PASSWORD, ch->password);
+	}
+}
+
+static void set_http(struct delivery *d, const struct channel *ch)
+{
+	d->headers = curl_slist_append(d->headers, "Content-Type: application/json");
+	d->headers = curl_slist_append(d->headers, "Expect:");
+	if (d->header.len)
+		d->headers = curl_slist_append(d->headers, buf_str(&d->header));
+	curl_easy_setopt(d->easy, CURLOPT_HTTPHEADER, d->headers);
+	curl_easy_setopt(d->easy, CURLOPT_POST, 1L);
+	curl_easy_setopt(d->easy, CURLOPT_POSTFIELDSIZE, (long)d->body.len);
+	curl_easy_setopt(d->easy, CURLOPT_POSTFIELDS, buf_str(&d->body));
+	if (ch->user[0]) {
+		curl_easy_setopt(d->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+		curl_easy_setopt(d->easy, CURLOPT_USERNAME, ch->user);
+		curl_easy_setopt(d->easy, CURLOPT_PASSWORD, ch->password);
+	}
+}
+
+static void transfer_start(struct sender *s, struct delivery *d, const struct payload_ask *ask)
+{
+	d->easy = curl_easy_init();
+	if (!d->easy) {
+		snprintf(d->error, sizeof d->error, "libcurl does not start");
+		return;
+	}
+	curl_easy_setopt(d->easy, CURLOPT_URL, buf_str(&d->url));
+	curl_easy_setopt(d->easy, CURLOPT_PROTOCOLS_STR, "http,https,smtp,smtps");
+	curl_easy_setopt(d->easy, CURLOPT_FOLLOWLOCATION,
+	                 0L); /* secrets stay where they were sent */
+	curl_easy_setopt(d->easy, CURLOPT_PROXY, "");
+	curl_easy_setopt(d->easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(d->easy, CURLOPT_TIMEOUT_MS, (long)s->send_ms);
+	curl_easy_setopt(d->easy, CURLOPT_ERRORBUFFER, d->error);
+	curl_easy_setopt(d->easy, CURLOPT_WRITEFUNCTION, take_answer);
+	curl_easy_setopt(d->easy, CURLOPT_WRITEDATA, d);
+	curl_easy_setopt(d->easy, CURLOPT_PRIVATE, d);
+	if (d->type == CH_MAIL)
+		set_mail(d, ask->channel, ask->who);
+	else
+		set_http(d, ask->channel);
+	curl_multi_add_handle(s->multi, d->easy);
+}
+
+/* --- scripts ---------------------------------------------------------------------------------- */
+
+static void script_start(struct sender *s, struct delivery *d, const char *const *argv)
+{
+	int in = memfd_create("alert", MFD_CLOEXEC);
+	pid_t pid;
+	struct err err = { 0 };
+	struct spawn run = {
+		.path = argv[0], .argv = (char *const *)argv, .in = in, .is_session = true
+	};
+
+	if (in < 0 || write(in, buf_at(&d->body), d->body.len) != (ssize_t)d->body.len ||
+	    lseek(in, 0, SEEK_SET) < 0)
+		snprintf(d->error, sizeof d->error, "no memory for the script's input");
+	else if (spawn_run(&run, &pid, &d->pidfd, &err) < 0)
+		snprintf(d->error, sizeof d->error, "%.290s", err.text);
+	if (in >= 0)
+		close(in);
+	d->end_us = clock_steady_us() + s->send_ms * US_PER_MS;
+}
+
+/* True: it is over, d->error says how if not well. */
+static bool script_over(struct delivery *d, int64_t now)
+{
+	siginfo_t how = { 0 };
+
+	if (waitid(P_PIDFD, (id_t)d->pidfd, &how, WEXITED | WNOHANG) < 0) {
+		snprintf(d->error, sizeof d->error, "nobody saw its end");
+		return true;
+	}
+	if (how.si_pid == 0) {
+		if (now < d->end_us)
+			return false;
+		snprintf(d->error, sizeof d->error, "it took too long and was killed");
+		syscall(SYS_pidfd_send_signal, d->pidfd, SIGKILL, NULL, 0);
+		waitid(P_PIDFD, (id_t)d->pidfd, &how, WEXITED);
+		return true;
+	}
+	if (how.si_code != CLD_EXITED)
+		snprintf(d->error, sizeof d->error, "it ended by signal %d", how.si_status);
+	else if (how.si_status != 0)
+		snprintf(d->error, sizeof d->error, "it ended with status %d", how.si_status);
+	return true;
+}
+
+/* --- both --------------------------------------------------------------------------------------- */
+
+void sender_start(struct sender *s, const struct payload_ask *ask, void *delivery)
+{
+	struct delivery *d = mem_new(sizeof *d);
+
+	d->tag = delivery;
+	d->type = ask->channel->type;
+	d->pidfd = -1;
+	buf_init(&d->url);
+	buf_init(&d->header);
+	buf_init(&d->body);
+	buf_init(&d->answer);
+	payload_print(ask, &d->url, &d->header, &d->body);
+	d->next = s->all;
+	s->all = d;
+	s->n++;
+	if (d->type == CH_SCRIPT)
+		script_start(s, d, ask->channel->argv);
+	else
+		transfer_start(s, d, ask);
+}
+
+static void end(struct sender *s, struct delivery *d, const char *error)
+{
+	struct delivery **at = &s->all;
+
+	while (*at != d)
+		at = &(*at)->next;
+	*at = d->next;
+	s->n--;
+	if (d->pidfd >= 0) { /* seen to its end */
+		close(d->pidfd);
+		d->pidfd = -1;
+	}
+	s->ops->done(s->ctx, d->tag, error);
+	delivery_free(s, d);
+}
+
+static void transfer_end(struct sender *s, struct delivery *d, CURLcode code)
+{
+	char why[400];
+	long status = 0;
+
+	curl_easy_getinfo(d->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (code != CURLE_OK) {
+		snprintf(why, sizeof why, "%s", d->error[0] ? d->error : curl_easy_strerror(code));
+	} else if (d->type != CH_MAIL && (status < 200 || status > 299)) {
+		snprintf(why, sizeof why, "HTTP status %ld: %.100s", status, buf_str(&d->answer));
+	} else if (!payload_taken(d->type, buf_str(&d->answer), d->answer.len)) {
+		snprintf(why, sizeof why, "refused: %.200s", buf_str(&d->answer));
+	} else {
+		end(s, d, NULL);
+		return;
+	}
+	for (char *p = why; *p; p++)
+		if ((unsigned char)*p < ' ')
+			*p = ' ';
+	end(s, d, why);
+}
+
+static void take_ended(struct sender *s)
+{
+	struct delivery *next;
+	CURLMsg *m;
+	int left;
+
+	while ((m = curl_multi_info_read(s->multi, &left)) != NULL) {
+		struct delivery *d = NULL;
+		CURLcode code = m->data.result;
+		if (m->msg != CURLMSG_DONE)
+			continue;
+		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &d);
+		transfer_end(s, d, code);
+	}
+	for (struct delivery *d = s->all; d; d = next) {
+		next = d->next;
+		if (d->easy)
+			continue;
+		if (d->pidfd < 0 || script_over(d, clock_steady_us()))
+			end(s, d, d->error[0] ? d->error : NULL);
+	}
+}
+
+int sender_wait(struct sender *s, int fd, int64_t wait_ms, struct err *err)
+{
+	struct curl_waitfd fds[SCRIPTS_MAX + 1] = { { .fd = fd, .events = CURL_WAIT_POLLIN } };
+	unsigned n = 1;
+	int running = 0;
+	int64_t now = clock_steady_us();
+
+	for (const struct delivery *d = s->all; d; d = d->next) {
+		if (!d->easy && d->pidfd < 0)
+			wait_ms = 0; /* over before it began */
+		if (d->pidfd < 0)
+			continue;
+		if (n <= SCRIPTS_MAX)
+			fds[n++] = (struct curl_waitfd){ .fd = d->pidfd,
+				                         .events = CURL_WAIT_POLLIN };
+		int64_t left = (d->end_us - now) / US_PER_MS + 1;
+		wait_ms = left < wait_ms ? left : wait_ms;
+	}
+	CURLMcode code = curl_multi_perform(s->multi, &running);
+	if (code == CURLM_OK)
+		code = curl_multi_poll(s->multi, fds, n, wait_ms < 0 ? 0 : (int)wait_ms, NULL);
+	if (code == CURLM_OK)
+		code = curl_multi_perform(s->multi, &running);
+	take_ended(s);
+	return code == CURLM_OK ? 0 : err_set(err, E_IO, "libcurl: %s", curl_multi_strerror(code));
+}

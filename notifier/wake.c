@@ -1,0 +1,240 @@
+#include "notifier/wake.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt/actor.h"
+#include "rt/thread.h"
+#include "sirdar.pb-c.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+#include "wire/keys.h"
+#include "wire/net.h"
+#include "wire/session.h"
+
+#define RETRY_MIN_US (200 * US_PER_MS)
+#define RETRY_MAX_US (5 * US_PER_S)
+#define BEAT_US      (5 * US_PER_S)
+
+enum { SERVERS_MAX = 16, SILENCE_MS = 30000, HANDSHAKE_MS = 5000, QUEUE_BYTES = 1 << 20 };
+
+struct server {
+	char host[NET_TEXT_BYTES];
+	uint16_t port;
+};
+
+struct wake {
+	const struct param_notifier *param;
+	void (*news)(void *ctx);
+	void *ctx;
+	struct thread *thread;
+	struct actor *me;
+	struct actor_ops ops;
+	struct server servers[SERVERS_MAX];
+	size_t n, at;
+	uint8_t key[KEY_BYTES];
+	uint64_t incarnation;
+	uint32_t epoch;
+	struct session *session;
+	bool up;
+	int64_t retry_us;
+};
+
+/* --- the session ------------------------------------------------------------------------------ */
+
+static void on_open(void *ctx, struct session *s, const char *identity)
+{
+	struct wake *w = ctx;
+	Sirdar__Hello h = SIRDAR__HELLO__INIT;
+	char version[] = SIRDAR_VERSION, empty[] = "";
+
+	(void)identity;
+	h.protocol_min = PROTOCOL_MIN;
+	h.protocol_max = PROTOCOL_MAX;
+	h.role = 3;
+	h.name = w->param->name;
+	h.software = version;
+	h.boot_id = empty;
+	h.host = empty;
+	h.incarnation = w->incarnation;
+	h.highest_epoch = w->epoch;
+	if (session_send(s, FR_HELLO, &h, NULL) < 0)
+		session_end(s, E_IO, "hello does not go out");
+}
+
+static void on_welcome(struct wake *w, struct session *s, const Sirdar__Welcome *m)
+{
+	Sirdar__Subscribe all = SIRDAR__SUBSCRIBE__INIT;
+
+	session_greeted(s);
+	w->epoch = m->epoch > w->epoch ? m->epoch : w->epoch;
+	w->up = true;
+	w->retry_us = RETRY_MIN_US;
+	log_info("server.up", "server=%s:%u epoch=%u", w->servers[w->at].host,
+	         w->servers[w->at].port, m->epoch);
+	session_send(s, FR_SUBSCRIBE, &all, NULL);
+	w->news(w->ctx);
+}
+
+static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const void *message)
+{
+	struct wake *w = ctx;
+
+	switch ((int)kind) {
+	case FR_WELCOME:
+		on_welcome(w, s, message);
+		return 0;
+	case FR_REFUSE:
+		return E_FORBIDDEN;
+	case FR_PING:
+		return session_send(s, FR_PONG, message, NULL) == E_CLOSED ? E_CLOSED : 0;
+	case FR_EVENTS:
+		w->news(w->ctx);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static void on_end(void *ctx, struct session *s, const struct err *err)
+{
+	struct wake *w = ctx;
+
+	(void)s;
+	if (w->up)
+		log_warn("server.lost", "server=%s:%u why=\"%s\"", w->servers[w->at].host,
+		         w->servers[w->at].port, err ? err->text : "");
+	w->session = NULL;
+	w->up = false;
+	w->at = (w->at + 1) % w->n;
+	w->retry_us = w->retry_us * 2 < RETRY_MAX_US ? w->retry_us * 2 : RETRY_MAX_US;
+	actor_alarm(w->me, actor_mono_us(w->me) + w->retry_us);
+}
+
+static const struct session_ops session_calls = { .on_open = on_open,
+	                                          .on_frame = on_frame,
+	                                          .on_end = on_end };
+
+/* --- the actor -------------------------------------------------------------------------------- */
+
+static void on_alarm(void *self)
+{
+	struct wake *w = self;
+	const struct session_limits limits = { .handshake_ms = HANDSHAKE_MS,
+		                               .idle_ms = SILENCE_MS,
+		                               .queue_bytes = QUEUE_BYTES };
+	struct err err = { 0 };
+
+	if (w->session) {
+		Sirdar__Ping p = SIRDAR__PING__INIT;
+		if (w->up)
+			session_send(w->session, FR_PING, &p, NULL);
+		actor_alarm(w->me, actor_mono_us(w->me) + BEAT_US);
+		return;
+	}
+	w->news(w->ctx); /* another server may have written meanwhile */
+	actor_alarm(w->me, actor_mono_us(w->me) + BEAT_US);
+	if (session_connect(actor_loop(w->me), w->servers[w->at].host, w->servers[w->at].port,
+	                    w->param->name, w->key, &session_calls, w, &limits, &w->session,
+	                    &err) < 0)
+		on_end(w, NULL, &err);
+}
+
+static int on_init(void *self, struct actor *me, struct err *err)
+{
+	struct wake *w = self;
+
+	(void)err;
+	w->me = me;
+	actor_alarm(me, actor_mono_us(me));
+	return 0;
+}
+
+static void on_fini(void *self)
+{
+	struct wake *w = self;
+
+	session_drop(w->session);
+	w->session = NULL;
+}
+
+/* --- start ------------------------------------------------------------------------------------- */
+
+static int server_parse(const char *text, struct server *ret, struct err *err)
+{
+	const char *colon = strrchr(text, ':');
+	size_t n = colon ? (size_t)(colon - text) : 0;
+	char host[256], *end = NULL;
+	long port = colon ? strtol(colon + 1, &end, 10) : 0;
+
+	if (n == 0 || n >= sizeof host || port < 1 || port > 65535 || *end)
+		return err_set(err, E_INVALID, "server is '%.100s', want address:port", text);
+	snprintf(host, sizeof host, "%.*s", (int)n, text);
+	if (host[0] == '[' && host[n - 1] == ']') {
+		host[n - 1] = 0;
+		memmove(host, host + 1, n - 1);
+	}
+	ret->port = (uint16_t)port;
+	return net_resolve(host, ret->host, err);
+}
+
+static int key_load(struct wake *w, struct err *err)
+{
+	struct keys *keys = NULL;
+	int r;
+
+	if (!w->param->key_file[0])
+		return 0; /* all zero: what a server on loopback takes, or refuses */
+	r = keys_open(w->param->key_file, &keys, err);
+	if (r == 0 && keys_find(keys, w->param->name, w->key) < 0)
+		r = err_set(err, E_NOT_FOUND, "%s has no key for '%s'", w->param->key_file,
+		            w->param->name);
+	keys_close(keys);
+	return r;
+}
+
+int wake_start(const struct param_notifier *p, void (*news)(void *ctx), void *ctx,
+               struct wake **ret_wake, struct err *err)
+{
+	struct wake *w = mem_new(sizeof *w);
+	int r = 0;
+
+	w->param = p;
+	w->news = news;
+	w->ctx = ctx;
+	w->retry_us = RETRY_MIN_US;
+	randombytes_buf(&w->incarnation, sizeof w->incarnation);
+	for (size_t i = 0; r == 0 && i < p->server.n && i < SERVERS_MAX; i++)
+		r = server_parse(p->server.items[i], &w->servers[w->n++], err);
+	if (r == 0)
+		r = key_load(w, err);
+	w->thread = thread_new("wake", &clock_machine);
+	w->ops = (struct actor_ops){ .name = "wake",
+		                     .letters_max = 1,
+		                     .init = on_init,
+		                     .alarm = on_alarm,
+		                     .fini = on_fini };
+	actor_new(w->thread, &w->ops, w);
+	if (r == 0)
+		r = thread_start(w->thread, err);
+	if (r < 0) {
+		wake_stop(w);
+		return r;
+	}
+	*ret_wake = w;
+	return 0;
+}
+
+void wake_stop(struct wake *w)
+{
+	if (!w)
+		return;
+	thread_stop(w->thread);
+	thread_free(w->thread);
+	sodium_memzero(w->key, sizeof w->key);
+	free(w);
+}

@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""Alerts: from a job that fails to the people who are told, through real receivers of mail and
+HTTP, with a notifier that is killed and receivers that hang or refuse. TAP."""
+import base64
+import hashlib
+import hmac
+import json
+import os
+import sys
+import urllib.parse
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import BIN, Daemon, Site, main, test, until  # noqa: E402
+from receivers import Http, Smtp  # noqa: E402
+
+FAST = {"group_ms": 0, "retry_min_ms": 50, "retry_max_ms": 400, "send_ms": 20000}
+SECRET = "canary-of-the-webhook"
+
+
+class AlertSite(Site):
+    """A Site with a notifier and its receivers."""
+
+    def __init__(self):
+        super().__init__("notify")
+        self.web, self.mail = Http(), Smtp()
+        self.add_key("notifier")
+        self.channels = self.dir / "channels.yaml"
+        self.write_channels()
+        self.notifier = self.make(**FAST)
+
+    def make(self, **sets):
+        base = {"server": f"127.0.0.1:{self.port}", "key_file": self.dir / "notifier.key",
+                "store": f"sqlite:{self.dir}/base", "state_dir": self.dir / "notifier",
+                "channels_file": self.channels, "console_url": "https://sirdar.example.org"}
+        return Daemon(self, "sirdar-notifier", self.argv("sirdar-notifier", {**base, **sets}),
+                      r"notifier\.ready")
+
+    def write_channels(self, owners="never", **more):
+        url = self.web.url
+        script = self.dir / "tell.sh"
+        script.write_text(f"#!/bin/sh\ncat >> {self.dir}/told; echo >> {self.dir}/told\n")
+        script.chmod(0o755)
+        all_ = {"mail": {"type": "mail", "url": f"smtp://127.0.0.1:{self.mail.port}",
+                         "from": "sirdar@example.org"},
+                "hook": {"type": "webhook", "url": url("/hook"), "secret": SECRET},
+                "slow": {"type": "webhook", "url": url("/slow")},
+                "ding": {"type": "dingtalk", "url": url("/ding?access_token=t"), "secret": "s1"},
+                "work": {"type": "wecom", "url": url("/work"), "language": "zh"},
+                "lark": {"type": "feishu", "url": url("/lark"), "secret": "s2"},
+                "chat": {"type": "slack", "url": url("/chat")},
+                "gram": {"type": "telegram", "url": url("/gram"), "chat": "42"},
+                "duty": {"type": "pagerduty", "url": url("/duty"), "secret": "route"},
+                "am": {"type": "alertmanager", "url": url("/am")},
+                "run": {"type": "script", "argv": [str(script)]}, **more}
+        self.channels.touch(0o600)
+        self.channels.write_text(json.dumps({"channels": all_, "owners": owners}))
+
+    def start(self):
+        super().start()
+        self.notifier.start()
+        return self
+
+    def close(self):
+        self.notifier.kill()
+        self.web.close()
+        self.mail.close()
+        super().close()
+
+
+def workflow(s, name, task, to, when=("failed",), start="2026-03-01", end="2026-03-01", **more):
+    head = {"workflow": name, "project": "al", "timezone": "UTC", "start_date": start, "end_date": end,
+            "alerts": [{"when": list(when), "to": list(to)}], **more}
+    text = "".join(f"{k}: {json.dumps(v)}\n" for k, v in head.items())
+    text += ("defaults: {type: shell, cycle: day, retry: {attempts: 1}, catchup: {mode: all, max: 10000}}\n"
+             f"tasks: {{t: {json.dumps(task)}}}\n")
+    s.apply(text, name + ".yaml", **{"from": start})
+
+
+def fails(code=3):
+    return {"params": {"script": f"exit {code}"}}
+
+
+def came(s, path, task, n=1, seconds=60):
+    """n alerts about a task at a path of the webhook kind."""
+    def look():
+        found = [a for body in s.web.taken(path) for a in body["alerts"] if a["task"] == task]
+        return found if len(found) >= n else None
+    return until(f"{n} alerts of {task} at {path}", look, seconds)
+
+
+@test
+def a_failed_task_is_mailed_and_posted_with_what_happened(s):
+    workflow(s, "both", fails(3), ["mail:me@example.org,you@example.org", "webhook:hook"])
+    alert = came(s, "/hook", "al/both/t")[0]
+    assert alert["event"] == "failed" and alert["exit_code"] == 3, alert
+    assert alert["run_date_text"] == "2026-03-01T00:00:00Z", alert
+    sender, to, mail = until("the mail", lambda: s.mail.got)[0]
+    assert sender == "sirdar@example.org" and to == ["me@example.org", "you@example.org"], (sender, to)
+    assert "al/both/t 2026-03-01T00:00:00Z failed" in mail["Subject"], mail["Subject"]
+    text = mail.get_content()
+    assert "Exit status: 3" in text and "https://sirdar.example.org/" in text, text
+
+
+@test
+def a_webhook_is_signed_and_its_secret_is_nowhere(s):
+    path, headers, _, body, _ = next(g for g in s.web.got if g[0] == "/hook")
+    want = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+    assert headers["X-Sirdar-Signature"] == f"sha256={want}", headers
+    assert SECRET not in s.notifier.text()
+    with open(f"/proc/{s.notifier.pid}/cmdline", "rb") as f:
+        assert SECRET.encode() not in f.read()
+    for file in (s.dir / "notifier").iterdir():
+        assert SECRET.encode() not in file.read_bytes(), file
+
+
+@test
+def each_kind_of_channel_gets_its_own_shape(s):
+    workflow(s, "shapes", fails(), ["dingtalk:ding", "wecom:work", "feishu:lark", "slack:chat",
+                                    "telegram:gram", "pagerduty:duty", "alertmanager:am", "script:run"])
+
+    def first(path):
+        return until(path, lambda: [g for g in s.web.got if g[0].split("?")[0] == path])[0]
+    ding = first("/ding")
+    query = urllib.parse.parse_qs(urllib.parse.urlsplit(ding[0]).query)
+    sign = base64.b64encode(hmac.new(b"s1", f"{query['timestamp'][0]}\ns1".encode(),
+                                     hashlib.sha256).digest()).decode()
+    assert query["sign"] == [sign] and query["access_token"] == ["t"], ding[0]
+    assert "al/shapes/t" in ding[2]["text"]["content"], ding[2]
+    assert "失败" in first("/work")[2]["text"]["content"], first("/work")[2]
+    lark = first("/lark")[2]
+    sign = base64.b64encode(hmac.new(f"{lark['timestamp']}\ns2".encode(), b"", hashlib.sha256).digest())
+    assert lark["sign"] == sign.decode() and "al/shapes/t" in lark["content"]["text"], lark
+    assert "al/shapes/t" in first("/chat")[2]["text"]
+    assert first("/gram")[2]["chat_id"] == "42"
+    duty = first("/duty")[2]
+    assert duty["routing_key"] == "route" and duty["event_action"] == "trigger", duty
+    am = first("/am")[2]
+    assert am[0]["labels"]["task"] == "al/shapes/t" and am[0]["startsAt"].endswith("Z"), am
+    told = until("the script ran", lambda: (s.dir / "told").exists() and (s.dir / "told").read_text())
+    assert json.loads(told.splitlines()[0])["alerts"][0]["task"] == "al/shapes/t", told
+
+
+@test
+def what_is_refused_is_tried_again_until_it_is_taken(s):
+    s.web.answers["/hook"] = [(500, "no"), (429, "slowly"), (404, "gone")]
+    s.web.answers["/ding"] = [(200, '{"errcode":310000,"errmsg":"keywords"}')]
+    s.mail.refuse = 2
+    before = len(s.mail.got)
+    workflow(s, "again", fails(), ["webhook:hook", "dingtalk:ding", "mail:me@example.org"])
+    came(s, "/hook", "al/again/t")
+    until("the mail", lambda: len(s.mail.got) > before)
+    until("DingTalk", lambda: any("al/again/t" in b["text"]["content"] for b in s.web.taken("/ding")))
+    assert "HTTP status 404: gone" in s.notifier.text(), s.notifier.tail()
+    assert "keywords" in s.notifier.text(), s.notifier.tail()
+
+
+@test
+def a_receiver_that_hangs_holds_up_neither_jobs_nor_other_receivers(s):
+    s.web.answers["/slow"] = [None] * 3
+    workflow(s, "hang", fails(), ["webhook:slow", "webhook:hook"])
+    came(s, "/hook", "al/hang/t")
+    until("the slow one was asked", lambda: [g for g in s.web.got if g[0] == "/slow"])
+    workflow(s, "beside", fails(), ["webhook:hook"])
+    came(s, "/hook", "al/beside/t")
+    s.web.hold.set()
+    came(s, "/slow", "al/hang/t")
+
+
+@test
+def what_happens_at_once_comes_as_one_message(s):
+    s.notifier.stop()
+    s.notifier = s.make(**{**FAST, "group_ms": 1500}).start()
+    before = len(s.web.taken("/hook"))
+    workflow(s, "many", fails(), ["webhook:hook"], end="2026-03-30")
+    alerts = came(s, "/hook", "al/many/t", 30)
+    assert len({a["run_date"] for a in alerts}) == 30, alerts
+    assert len(s.web.taken("/hook")) - before <= 10, len(s.web.taken("/hook")) - before
+    assert "alerts, the first" in s.web.taken("/hook")[-1]["subject"] or len(s.web.got[-1][2]["alerts"]) == 1
+    s.notifier.stop()
+    s.notifier = s.make(**FAST).start()
+
+
+@test
+def what_takes_too_long_is_told_as_late_while_it_runs(s):
+    go = s.dir / "data" / "go"
+    workflow(s, "late", {"params": {"script": f"while [ ! -e {go} ]; do sleep 0.05; done"},
+                         "late_after": "1s"}, ["webhook:hook"], when=["late", "succeeded"])
+    late = came(s, "/hook", "al/late/t")[0]
+    assert late["event"] == "late" and late["note"] in ("Running", "DependenceFinish", "Ready"), late
+    go.touch()
+    assert came(s, "/hook", "al/late/t", 2)[1]["event"] == "succeeded"
+
+
+@test
+def a_retry_is_told_apart_from_the_last_failure(s):
+    workflow(s, "retry", {"params": {"script": "exit 1"}, "retry": {"attempts": 3, "delay": "1s"}},
+             ["webhook:hook"], when=["retried", "failed"])
+    events = [a["event"] for a in came(s, "/hook", "al/retry/t", 3)]
+    assert events == ["retried", "retried", "failed"], events
+
+
+@test
+def a_notifier_killed_again_and_again_loses_no_alert(s):
+    kills = int(os.environ.get("KILLS", "6"))
+    workflow(s, "storm", fails(), ["webhook:hook"], end="2026-05-09")
+    for _ in range(kills):
+        seen = len(s.web.got)
+        until("something came", lambda: len(s.web.got) > seen or s.instances("al/storm/t"))
+        s.notifier.kill()
+        s.notifier.start()
+    s.wait_all_over("al/storm/t", 70)
+    until("all 70 were told", lambda: len({a["run_date"] for b in s.web.taken("/hook")
+                                           for a in b["alerts"] if a["task"] == "al/storm/t"}) == 70, 60)
+
+
+@test
+def owners_are_told_when_the_administrator_says_so(s):
+    s.write_channels(owners="failed")
+    s.notifier.proc.send_signal(1)
+    until("the file was read", lambda: s.notifier.text(s.notifier.mark).count("channels.read") >= 2)
+    workflow(s, "owned", fails(), ["webhook:hook"], owner="ann@example.org")
+    until("ann has mail", lambda: any(to == ["ann@example.org"] for _, to, _ in s.mail.got))
+
+
+@test
+def a_wrong_channels_file_is_named_with_its_place(s):
+    file = s.dir / "wrong.yaml"
+    file.touch(0o600)
+    for text, *words in (
+            ("channels: {a: {type: fax}}", "wrong.yaml:1:", "type: want mail"),
+            ("channels: {a: {type: mail, url: 'smtp://h'}}", "needs `from`"),
+            ("channels: {a: {type: webhook, url: 'ftp://h'}}", "want https"),
+            ("channels: {a: {type: webhook, url: 'http://example.org'}}", "insecure"),
+            ("channels: {a: {type: script, argv: [run]}}", "begins with /"),
+            ("channels: {a: {type: webhook, url: 'https://h', colour: red}}", "no key of a channel"),
+            ("channels: {}\nowners: all", "owners: want never, failed or done"),
+            ("what: 1", "want `channels:`")):
+        file.write_text(text)
+        done = s.run([*s.argv("sirdar-notifier", {"channels_file": file}), "--test", "webhook:a"])
+        assert done.returncode != 0 and all(w in done.stderr for w in words), (text, done.stderr)
+    file.chmod(0o644)
+    done = s.run([*s.argv("sirdar-notifier", {"channels_file": file}), "--test", "webhook:a"])
+    assert done.returncode != 0 and "wrong.yaml" in done.stderr, done.stderr
+
+
+@test
+def a_test_message_says_at_once_whether_it_was_taken(s):
+    base = s.argv("sirdar-notifier", {"channels_file": s.channels})
+    assert s.run([*base, "--test", "mail:you@example.org"]).returncode == 0
+    assert s.mail.got[-1][1] == ["you@example.org"]
+    s.web.answers["/chat"] = [(403, "invalid_token")]
+    done = s.run([*base, "--test", "slack:chat"])
+    assert done.returncode != 0 and "403: invalid_token" in done.stderr, done.stderr
+    done = s.run([*base, "--test", "slack:nobody"])
+    assert done.returncode != 0 and "no channel 'nobody' of type slack" in done.stderr, done.stderr
+    done = s.run([*s.argv("sirdar-notifier", {"state_dir": s.dir / "notifier"}), "--status"])
+    assert "waiting 0" in done.stdout, (done.stdout, done.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main(lambda: AlertSite().start()))
