@@ -44,7 +44,7 @@ static bool type_from_name(const char *name, size_t n, enum channel_type *ret)
 	return false;
 }
 
-/* --- reading ----------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------- */
 
 static int wrong(const struct yaml_node *n, const char *path, struct err *err, const char *what)
 {
@@ -276,7 +276,7 @@ enum owners channels_owners(const struct channels *c)
 	return c->owners;
 }
 
-/* --- who serves a recipient --------------------------------------------------------------- */
+/* --- who serves a recipient ---------------------------------------------------------- */
 
 static const struct channel *find(const struct channels *c, enum channel_type type,
                                   const char *name)

@@ -5,8 +5,9 @@
  *     oncall: {type: webhook, url: "https://example.org/hook", secret: shared}
  *   owners: failed
  *
- * A recipient in a document is `TYPE:WHO`: for mail an address (or several, with commas), sent through the channel
- * named `mail`; for the others the name of a channel of that type. Thread: the main one.
+ * A recipient in a document is `TYPE:WHO`: for mail an address (or several, with commas), sent
+ * through the channel named `mail`; for the others the name of a channel of that type.
+ * Thread: the main one.
  */
 #ifndef NOTIFIER_CHANNELS_H
 #define NOTIFIER_CHANNELS_H
@@ -34,7 +35,8 @@ struct channel {
 	bool insecure;           /* mail without TLS, http: allowed off loopback */
 };
 
-/* errors  E_INVALID naming file, line, key and what is allowed; E_FORBIDDEN readable by others; E_NOT_FOUND */
+/* errors  E_INVALID naming file, line, key and what is allowed; E_FORBIDDEN readable by others;
+ *         E_NOT_FOUND */
 int channels_read(const char *path, struct channels **ret_channels, struct err *err);
 void channels_free(struct channels *c); /* NULL is fine */
 size_t channels_count(const struct channels *c);

@@ -56,7 +56,7 @@ static int what_of(const struct read_event *e)
 	return e->key.part != 0 || e->event >= EV_COUNT ? -1 : of_event[e->event] - 1;
 }
 
-/* --- letters ------------------------------------------------------------------------------------ */
+/* --- letters ------------------------------------------------------------------------- */
 
 static int put_letter(struct notifier *n, const struct alert *a, const char *recipient,
                       struct err *err)
@@ -108,7 +108,7 @@ static int tell(struct notifier *n, const struct task_rules *t, const struct ale
 	return r;
 }
 
-/* --- events ------------------------------------------------------------------------------------- */
+/* --- events -------------------------------------------------------------------------- */
 
 /* It came due, or was made: if it may get late, look again then. */
 static int watch(struct notifier *n, const struct read_event *e, const struct task_rules *t,
@@ -191,7 +191,7 @@ int news_take(struct notifier *n, struct err *err)
 	return r;
 }
 
-/* --- lateness ----------------------------------------------------------------------------------- */
+/* --- lateness ------------------------------------------------------------------------ */
 
 struct watches {
 	struct outbox_watch items[WATCHES_MAX];

@@ -29,7 +29,7 @@ static const char *const texts[] = {
 static const char schema[] =
 	"PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF;"
 	"CREATE TABLE IF NOT EXISTS place (id INTEGER PRIMARY KEY CHECK (id = 1), cursor INTEGER "
-        "NOT "
+	"NOT "
 	"NULL) STRICT;"
 	"CREATE TABLE IF NOT EXISTS letter (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,"
 	" recipient TEXT NOT NULL, body TEXT NOT NULL, made_us INTEGER NOT NULL,"
@@ -55,7 +55,7 @@ static int fail(struct outbox *o, int rc, struct err *err)
 	return err_set(err, code, "outbox: %s", o->db ? sqlite3_errmsg(o->db) : sqlite3_errstr(rc));
 }
 
-/* --- statements --------------------------------------------------------------------------- */
+/* --- statements ---------------------------------------------------------------------- */
 
 static sqlite3_stmt *get(struct outbox *o, enum sql which, struct err *err)
 {
@@ -85,7 +85,7 @@ static int run_plain(struct outbox *o, enum sql which, struct err *err)
 	return q ? run(o, q, err) : err->code;
 }
 
-/* --- open ----------------------------------------------------------------------------------- */
+/* --- open ---------------------------------------------------------------------------- */
 
 static int lock(struct outbox *o, const char *dir, struct err *err)
 {
@@ -163,7 +163,7 @@ void outbox_close(struct outbox *o)
 	free(o);
 }
 
-/* --- the place, and transactions -------------------------------------------------------------- */
+/* --- the place, and transactions ----------------------------------------------------- */
 
 static int read_number(struct outbox *o, enum sql which, int64_t none, int64_t *ret,
                        struct err *err)
@@ -212,7 +212,7 @@ int outbox_move(struct outbox *o, uint64_t cursor, struct err *err)
 	return run(o, q, err);
 }
 
-/* --- letters ---------------------------------------------------------------------------------- */
+/* --- letters ------------------------------------------------------------------------- */
 
 int outbox_put(struct outbox *o, const struct outbox_letter *l, struct err *err)
 {
@@ -280,7 +280,7 @@ int outbox_due(struct outbox *o, int64_t now_us, size_t max,
 	return r;
 }
 
-/* --- watches ---------------------------------------------------------------------------------- */
+/* --- watches ------------------------------------------------------------------------- */
 
 static int watch_run(struct outbox *o, enum sql which, const struct outbox_watch *w,
                      struct err *err)
@@ -342,7 +342,7 @@ int outbox_next(struct outbox *o, int64_t *ret_us, struct err *err)
 	return r;
 }
 
-/* --- looking back ----------------------------------------------------------------------------- */
+/* --- looking back -------------------------------------------------------------------- */
 
 int outbox_figures(struct outbox *o, struct outbox_figures *ret, struct err *err)
 {

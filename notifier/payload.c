@@ -12,7 +12,7 @@
 typedef void (*print_fn)(const struct payload_ask *a, struct json_out *j, const char *subject,
                          const char *text);
 
-/* --- signatures ---------------------------------------------------------------------------- */
+/* --- signatures ---------------------------------------------------------------------- */
 
 static void hmac(const char *key, size_t key_n, const char *text, size_t n,
                  unsigned char ret[crypto_auth_hmacsha256_BYTES])
@@ -84,7 +84,7 @@ static void sign_webhook(const struct payload_ask *a, struct buf *body, struct b
 	buf_printf(header, "X-Sirdar-Signature: sha256=%s", hex);
 }
 
-/* --- shapes ---------------------------------------------------------------------------------- */
+/* --- shapes -------------------------------------------------------------------------- */
 
 static void print_webhook(const struct payload_ask *a, struct json_out *j, const char *subject,
                           const char *text)

@@ -47,7 +47,7 @@ void post_drop(void *delivery)
 	parcel_free(delivery);
 }
 
-/* --- afterwards --------------------------------------------------------------------------------- */
+/* --- afterwards ---------------------------------------------------------------------- */
 
 /* min, 2 min, 4 min ... up to max. */
 static int64_t pause_us(const struct notifier *n, uint32_t tries)
@@ -104,7 +104,7 @@ void post_done(void *ctx, void *delivery, const char *error)
 	parcel_free(p);
 }
 
-/* --- beforehand --------------------------------------------------------------------------------- */
+/* --- beforehand ---------------------------------------------------------------------- */
 
 struct due {
 	struct notifier *notifier;
@@ -197,7 +197,7 @@ int post_due(struct notifier *n, int64_t now_us, struct err *err)
 	return r;
 }
 
-/* --- a test ------------------------------------------------------------------------------------- */
+/* --- a test -------------------------------------------------------------------------- */
 
 struct probe {
 	bool over;

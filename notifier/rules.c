@@ -43,7 +43,7 @@ void rules_free(struct rules *r)
 	free(r);
 }
 
-/* --- documents ------------------------------------------------------------------------------ */
+/* --- documents ----------------------------------------------------------------------- */
 
 static int take_doc(void *ctx, const struct store_doc *d)
 {
@@ -83,7 +83,7 @@ static int workflow_of(struct rules *r, uint32_t id, uint32_t version, struct ke
 	return read_doc(r->reader, DOC_WORKFLOW, NULL, id, 0, take_doc, k, err);
 }
 
-/* --- tasks ------------------------------------------------------------------------------------ */
+/* --- tasks --------------------------------------------------------------------------- */
 
 struct found {
 	struct rules *rules;

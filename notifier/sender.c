@@ -103,7 +103,7 @@ void sender_wake(struct sender *s)
 	curl_multi_wakeup(s->multi);
 }
 
-/* --- transfers ------------------------------------------------------------------------------ */
+/* --- transfers ----------------------------------------------------------------------- */
 
 static size_t take_answer(char *data, size_t size, size_t n, void *ctx)
 {
@@ -193,7 +193,7 @@ static void transfer_start(struct sender *s, struct delivery *d, const struct pa
 	curl_multi_add_handle(s->multi, d->easy);
 }
 
-/* --- scripts ---------------------------------------------------------------------------------- */
+/* --- scripts ------------------------------------------------------------------------- */
 
 static void script_start(struct sender *s, struct delivery *d, const char *const *argv)
 {
@@ -238,7 +238,7 @@ static bool script_over(struct delivery *d, int64_t now)
 	return true;
 }
 
-/* --- both --------------------------------------------------------------------------------------- */
+/* --- both ---------------------------------------------------------------------------- */
 
 void sender_start(struct sender *s, const struct payload_ask *ask, void *delivery)
 {

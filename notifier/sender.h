@@ -27,7 +27,8 @@ int sender_new(int64_t send_ms, const struct sender_ops *ops, void *ctx, struct 
 /* Deliveries under way are dropped. NULL is fine. */
 void sender_free(struct sender *s);
 
-/* Begin; nothing of `ask` is needed afterwards. What is wrong at once is told through `done` by the next sender_wait(). */
+/* Begin; nothing of `ask` is needed afterwards. What is wrong at once is told through `done`
+ * by the next sender_wait(). */
 void sender_start(struct sender *s, const struct payload_ask *ask, void *delivery);
 size_t sender_active(const struct sender *s);
 

@@ -44,7 +44,7 @@ struct wake {
 	int64_t retry_us;
 };
 
-/* --- the session ------------------------------------------------------------------------------ */
+/* --- the session --------------------------------------------------------------------- */
 
 static void on_open(void *ctx, struct session *s, const char *identity)
 {
@@ -119,7 +119,7 @@ static const struct session_ops session_calls = { .on_open = on_open,
 	                                          .on_frame = on_frame,
 	                                          .on_end = on_end };
 
-/* --- the actor -------------------------------------------------------------------------------- */
+/* --- the actor ----------------------------------------------------------------------- */
 
 static void on_alarm(void *self)
 {
@@ -162,7 +162,7 @@ static void on_fini(void *self)
 	w->session = NULL;
 }
 
-/* --- start ------------------------------------------------------------------------------------- */
+/* --- start --------------------------------------------------------------------------- */
 
 static int server_parse(const char *text, struct server *ret, struct err *err)
 {
