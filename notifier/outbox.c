@@ -82,7 +82,7 @@ static int run_plain(struct outbox *o, enum sql which, struct err *err)
 {
 	sqlite3_stmt *q = get(o, which, err);
 
-	return q ? run(o, q, err) : err->code;
+	return q ? run(o, q, err) : E_IO;
 }
 
 /* --- open ---------------------------------------------------------------------------- */
@@ -172,7 +172,7 @@ static int read_number(struct outbox *o, enum sql which, int64_t none, int64_t *
 	int rc;
 
 	if (!q)
-		return err->code;
+		return E_IO;
 	rc = sqlite3_step(q);
 	*ret = rc == SQLITE_ROW && sqlite3_column_type(q, 0) != SQLITE_NULL
 	               ? sqlite3_column_int64(q, 0)
@@ -207,7 +207,7 @@ int outbox_move(struct outbox *o, uint64_t cursor, struct err *err)
 	sqlite3_stmt *q = get(o, SQL_MOVE, err);
 
 	if (!q)
-		return err->code;
+		return E_IO;
 	sqlite3_bind_int64(q, 1, (int64_t)cursor);
 	return run(o, q, err);
 }
@@ -219,7 +219,7 @@ int outbox_put(struct outbox *o, const struct outbox_letter *l, struct err *err)
 	sqlite3_stmt *q = get(o, SQL_PUT, err);
 
 	if (!q)
-		return err->code;
+		return E_IO;
 	sqlite3_bind_text(q, 1, l->key, -1, SQLITE_STATIC);
 	sqlite3_bind_text(q, 2, l->recipient, -1, SQLITE_STATIC);
 	sqlite3_bind_text(q, 3, l->body, -1, SQLITE_STATIC);
@@ -234,7 +234,7 @@ int outbox_settle(struct outbox *o, int64_t id, enum letter_state state, int64_t
 	sqlite3_stmt *q = get(o, SQL_SETTLE, err);
 
 	if (!q)
-		return err->code;
+		return E_IO;
 	sqlite3_bind_int64(q, 1, state);
 	sqlite3_bind_int64(q, 2, next_us);
 	sqlite3_bind_int64(q, 3, state == LETTER_WAITS ? 0 : now_us);
@@ -248,7 +248,7 @@ int outbox_take(struct outbox *o, int64_t id, struct err *err)
 	sqlite3_stmt *q = get(o, SQL_TAKE, err);
 
 	if (!q)
-		return err->code;
+		return E_IO;
 	sqlite3_bind_int64(q, 1, id);
 	return run(o, q, err);
 }
@@ -260,7 +260,7 @@ int outbox_due(struct outbox *o, int64_t now_us, size_t max,
 	int rc, r = 0;
 
 	if (!q)
-		return err->code;
+		return E_IO;
 	sqlite3_bind_int64(q, 1, now_us);
 	sqlite3_bind_int64(q, 2, (int64_t)max);
 	while (r == 0 && (rc = sqlite3_step(q)) != SQLITE_DONE) {
@@ -288,7 +288,7 @@ static int watch_run(struct outbox *o, enum sql which, const struct outbox_watch
 	sqlite3_stmt *q = get(o, which, err);
 
 	if (!q)
-		return err->code;
+		return E_IO;
 	sqlite3_bind_int64(q, 1, w->task);
 	sqlite3_bind_int64(q, 2, w->run_date);
 	if (which == SQL_PUT_WATCH)
@@ -314,7 +314,7 @@ int outbox_watches_due(struct outbox *o, int64_t now_us, size_t max,
 	int rc, r = 0;
 
 	if (!q)
-		return err->code;
+		return E_IO;
 	sqlite3_bind_int64(q, 1, now_us);
 	sqlite3_bind_int64(q, 2, (int64_t)max);
 	while (r == 0 && (rc = sqlite3_step(q)) != SQLITE_DONE) {
@@ -347,7 +347,7 @@ int outbox_next(struct outbox *o, int64_t *ret_us, struct err *err)
 int outbox_figures(struct outbox *o, struct outbox_figures *ret, struct err *err)
 {
 	sqlite3_stmt *q = get(o, SQL_LAST_ERROR, err);
-	int r = q ? read_number(o, SQL_COUNT_WAITING, 0, &ret->waiting, err) : err->code;
+	int r = q ? read_number(o, SQL_COUNT_WAITING, 0, &ret->waiting, err) : E_IO;
 
 	if (r == 0)
 		r = read_number(o, SQL_COUNT_SENT, 0, &ret->sent, err);
@@ -369,7 +369,7 @@ int outbox_forget(struct outbox *o, int64_t before_us, struct err *err)
 	sqlite3_stmt *q = get(o, SQL_FORGET, err);
 
 	if (!q)
-		return err->code;
+		return E_IO;
 	sqlite3_bind_int64(q, 1, before_us);
 	return run(o, q, err);
 }

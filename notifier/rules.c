@@ -111,7 +111,7 @@ int rules_of(struct rules *r, uint32_t task, struct task_rules *ret, struct err 
 
 	if (code == 0)
 		code = workflow_of(r, f.workflow, f.version, &k, err);
-	if (code < 0)
+	if (code < 0 || !k)
 		return code;
 	*ret = (struct task_rules){
 		.task = r->task,

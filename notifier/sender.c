@@ -15,6 +15,7 @@
 #include "rt/spawn.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 
@@ -265,8 +266,9 @@ static void end(struct sender *s, struct delivery *d, const char *error)
 {
 	struct delivery **at = &s->all;
 
-	while (*at != d)
+	while (*at && *at != d)
 		at = &(*at)->next;
+	CHECK(*at == d);
 	*at = d->next;
 	s->n--;
 	if (d->pidfd >= 0) { /* seen to its end */
