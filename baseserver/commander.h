@@ -12,11 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "baseserver/forecast.h"
 #include "baseserver/front.h"
 
 struct actor;
 struct commander;
 struct err;
+struct forecast_letter;
 struct ledger;
 struct registrar;
 struct store;
@@ -51,5 +53,13 @@ void commander_set_front(struct commander *c, const struct front *front);
 int commander_command(struct commander *c, struct client_request *r);
 /* Answer the query `r` (kind, args), with the help of the actors that know. As above. */
 int commander_query(struct commander *c, struct client_request *r);
+
+/* Fill l with all that is promised and what that depends on (forecaster.h); it comes back through
+ * `answered`. Thread: any. On 0 the commander owns it until then. */
+int commander_snapshot(struct commander *c, struct forecast_letter *l);
+/* What the forecast says of a promise is different from now on: to the instance's history. Owns
+ * note. Thread: any. */
+void commander_tell_promise(struct commander *c, struct inst_key key, enum promise_state state,
+                            char *note);
 
 #endif

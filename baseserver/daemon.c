@@ -10,6 +10,7 @@
 
 #include "baseserver/commander.h"
 #include "baseserver/definitions.h"
+#include "baseserver/forecaster.h"
 #include "baseserver/front.h"
 #include "baseserver/instantiator.h"
 #include "baseserver/ledger.h"
@@ -59,6 +60,7 @@ struct daemon {
 	struct params *params;
 	struct logkeeper *logkeeper;
 	struct commander *commander;
+	struct forecaster *forecaster;
 	struct worker *workers[WORKERS_MAX];
 	size_t n_workers;
 	struct router *router;
@@ -169,6 +171,11 @@ static int make_core(struct daemon *d, struct err *err)
 	if (r == 0)
 		r = commander_new(place_of(d, "commander"), d->ledger, d->store, &cset,
 		                  &d->commander, err);
+	if (r == 0) {
+		d->forecaster = forecaster_new(place_of(d, "forecaster"), d->store_url,
+		                               p->baseline_every_ms * US_PER_MS);
+		forecaster_set_source(d->forecaster, d->commander);
+	}
 	return r;
 }
 
@@ -206,6 +213,7 @@ static void fill_front(struct daemon *d)
 
 	f->commander = d->commander;
 	f->params = d->params;
+	f->forecaster = d->forecaster;
 	f->ledger = d->ledger;
 	f->resolver = d->resolver;
 	f->sorter = d->sorter;
@@ -321,6 +329,7 @@ void daemon_stop(struct daemon *d)
 	router_free(d->router);
 	for (size_t i = 0; i < d->n_workers; i++)
 		worker_free(d->workers[i]);
+	forecaster_free(d->forecaster);
 	commander_free(d->commander);
 	logkeeper_free(d->logkeeper);
 	registrar_free(d->registrar);

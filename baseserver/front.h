@@ -10,6 +10,7 @@
 #include "rt/actor.h"
 
 struct commander;
+struct forecaster;
 struct ledger;
 struct logkeeper;
 struct params;
@@ -31,6 +32,7 @@ struct front {
 	struct registrar *registrar;
 	struct logkeeper *logkeeper;
 	struct params *params;
+	struct forecaster *forecaster;
 	struct worker *workers[FRONT_WORKERS_MAX];
 	size_t n_workers;
 	/* worker_drain(), or NULL: tells a worker. Thread: any. */

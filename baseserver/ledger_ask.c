@@ -577,6 +577,13 @@ static int on_priority(struct asked *a, uint64_t *ret_number)
 	return step(a, EV_PRIORITY, RE_USER, ret_number);
 }
 
+static int on_promise(struct asked *a, uint64_t *ret_number)
+{
+	if (!a->e || state_final((enum state)a->e->inst.state))
+		return not_open(a);
+	return step(a, EV_PROMISE, (enum reason)a->p->reason, ret_number);
+}
+
 static int on_run_now(struct asked *a, uint64_t *ret_number)
 {
 	int r = fetch(a);
@@ -601,7 +608,7 @@ static int (*const asks[ASK_COUNT])(struct asked *a, uint64_t *ret_number) = {
 	[ASK_HANG] = on_hang,       [ASK_RETRY] = on_retry,         [ASK_REDO] = on_redo,
 	[ASK_REOPEN] = on_reopen,   [ASK_DECLARE] = on_declare,     [ASK_FREEZE] = on_freeze,
 	[ASK_UNFREEZE] = on_freeze, [ASK_PRIORITY] = on_priority,   [ASK_RUN_NOW] = on_run_now,
-	[ASK_CANCEL] = on_cancel,   [ASK_SPREAD] = on_spread,
+	[ASK_CANCEL] = on_cancel,   [ASK_SPREAD] = on_spread,       [ASK_PROMISE] = on_promise,
 };
 
 int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseserver/forecaster.h"
 #include "baseserver/json_read.h"
 #include "baseserver/json_write.h"
 #include "baseserver/ledger.h"
@@ -23,6 +24,7 @@
 static void query_free(struct query *q)
 {
 	client_request_free(q->req);
+	forecast_letter_free(q->forecast);
 	buf_done(&q->resolver);
 	buf_done(&q->waits);
 	task_unref(q->def);
@@ -51,7 +53,7 @@ static void refuse_query(struct query *q, const struct refusal *f)
 }
 
 /* To the next actor; false: there is none of it here. */
-static bool hop(struct query *q, struct actor *to, void (*deliver)(struct letter *l, void *self))
+bool query_hop(struct query *q, struct actor *to, void (*deliver)(struct letter *l, void *self))
 {
 	if (!to)
 		return false;
@@ -128,6 +130,10 @@ static void ask_for_parent(struct query *q);
 
 static void finish(struct query *q)
 {
+	if (q->refusal.code < 0) {
+		refuse_query(q, &q->refusal);
+		return;
+	}
 	switch (q->kind) {
 	case QK_INSTANCE:
 		query_instance(q);
@@ -210,9 +216,9 @@ void query_drop_parked(struct commander *c)
 	}
 }
 
-static void go_home(struct query *q)
+void query_home(struct query *q)
 {
-	hop(q, q->c->me, at_home);
+	query_hop(q, q->c->me, at_home);
 }
 
 /* --- stations on the way ------------------------------------------------------------------ */
@@ -229,7 +235,7 @@ static void at_registrar(struct letter *l, void *self)
 		registrar_name(self, q->image.broker, q->broker);
 	else
 		q->brokers_online = registrar_online(self);
-	go_home(q);
+	query_home(q);
 }
 
 static struct actor *registrar_of(const struct query *q)
@@ -241,8 +247,8 @@ static struct actor *registrar_of(const struct query *q)
 
 static void to_registrar(struct query *q)
 {
-	if (!hop(q, registrar_of(q), at_registrar))
-		go_home(q);
+	if (!query_hop(q, registrar_of(q), at_registrar))
+		query_home(q);
 }
 
 static void at_sorter(struct letter *l, void *self)
@@ -264,15 +270,15 @@ static void at_sorter(struct letter *l, void *self)
 		memcpy(counts, buf_at(&q->resolver), sizeof counts); /* packed at the start */
 		query_queues(q, self, counts);
 	}
-	go_home(q);
+	query_home(q);
 }
 
 static void to_sorter(struct query *q)
 {
 	const struct front *f = q->c->front;
 
-	if (!hop(q, f && f->sorter ? sorter_actor(f->sorter) : NULL, at_sorter))
-		go_home(q);
+	if (!query_hop(q, f && f->sorter ? sorter_actor(f->sorter) : NULL, at_sorter))
+		query_home(q);
 }
 
 static void at_resolver(struct letter *l, void *self)
@@ -287,7 +293,7 @@ static void to_resolver(struct query *q)
 {
 	const struct front *f = q->c->front;
 
-	if (!hop(q, f && f->resolver ? resolver_actor(f->resolver) : NULL, at_resolver))
+	if (!query_hop(q, f && f->resolver ? resolver_actor(f->resolver) : NULL, at_resolver))
 		to_sorter(q);
 }
 
@@ -308,12 +314,12 @@ static void at_ledger(struct letter *l, void *self)
 	else if (q->kind == QK_INSTANCE && q->live)
 		to_registrar(q);
 	else
-		go_home(q);
+		query_home(q);
 }
 
 static void ask_for_parent(struct query *q)
 {
-	hop(q, ledger_actor(q->c->ledger), at_ledger);
+	query_hop(q, ledger_actor(q->c->ledger), at_ledger);
 }
 
 /* --- the first station ------------------------------------------------------------------------ */
@@ -372,6 +378,9 @@ static int start(struct query *q, const struct jval *args, struct refusal *f)
 {
 	static const char *const none[] = { NULL };
 	bool about_one = q->kind == QK_WHY || q->kind == QK_INSTANCE;
+	bool ahead = q->kind == QK_FORECAST || q->kind == QK_BASELINES;
+	if (ahead)
+		return query_forecast(q, args, f);
 	int r = about_one               ? parse_instance(q, args, f)
 	        : q->kind == QK_COMMAND ? query_command(q, args, f)
 	                                : arg_object(args, "args", none, f);
@@ -381,7 +390,7 @@ static int start(struct query *q, const struct jval *args, struct refusal *f)
 	if (q->kind == QK_WHY)
 		q->def = task_ref(catalog_task(&q->c->cat, q->key.task)->def);
 	if (about_one)
-		hop(q, ledger_actor(q->c->ledger), at_ledger);
+		query_hop(q, ledger_actor(q->c->ledger), at_ledger);
 	else if (q->kind == QK_BROKERS && !registrar_of(q))
 		return refuse(f, E_UNSUPPORTED, "", NULL, "there are no brokers here");
 	else if (q->kind == QK_BROKERS || q->kind == QK_SERVER || q->kind == QK_METRICS)

@@ -27,7 +27,9 @@ struct query {
 	bool about_parent, parent_live;
 	struct instance parent_image;
 	int64_t lasts_us;
-	struct buf waits; /* JSON of what it waits for */
+	struct buf waits;                 /* JSON of what it waits for */
+	struct forecast_letter *forecast; /* while it is collected */
+	struct refusal refusal;           /* code: what came of it on the way */
 	struct buf out;
 	struct query *next;
 };
@@ -42,6 +44,11 @@ void query_why_store_away(struct query *q);
 struct sorter;
 void query_queues(struct query *q, struct sorter *s, const size_t counts[ST_COUNT]);
 void query_pools(struct query *q, struct sorter *s);
+/* query.c: to the next actor, false: there is none; back to the commander */
+bool query_hop(struct query *q, struct actor *to, void (*deliver)(struct letter *l, void *self));
+void query_home(struct query *q);
+/* query_forecast.c: on its way, or refused. */
+int query_forecast(struct query *q, const struct jval *args, struct refusal *f);
 /* query_server.c */
 void query_server(struct query *q);
 void query_health(struct query *q);

@@ -42,6 +42,38 @@ int pools_get(struct call *c)
 	return ask(c, "pools");
 }
 
+/* The arguments as they are: the server judges them. */
+static int forecast(struct call *c, const char *kind, const char *const *names)
+{
+	struct buf args;
+
+	if (call_args_only(c, names) < 0)
+		return c->err.code;
+	buf_init(&args);
+	put_open(&args, NULL, '{');
+	for (; *names; names++)
+		if (call_arg(c, *names))
+			put_text(&args, *names, call_arg(c, *names));
+	put_close(&args, '}');
+	int r = call_query(c, kind, buf_str(&args));
+	buf_done(&args);
+	return r;
+}
+
+int forecast_get(struct call *c)
+{
+	static const char *const names[] = { "name", "date", NULL };
+
+	return forecast(c, "forecast", names);
+}
+
+int baselines_get(struct call *c)
+{
+	static const char *const names[] = { "date", NULL };
+
+	return forecast(c, "baselines", names);
+}
+
 /* What does not work is 503, with the whole answer, so that a probe needs no parser. */
 static int health_done(struct call *c)
 {

@@ -95,7 +95,9 @@ static int load_rows(struct sim *s, struct err *err)
 				         .run_date = dates[k],
 				         .due = plan_due(t->def->plan, dates[k]),
 				         .start_us = INT64_MAX,
-				         .end_us = INT64_MAX },
+				         .end_us = INT64_MAX,
+				         .cause = SIMULATE_NOBODY },
+				.cause = UINT32_MAX,
 				.slot = s->n_slots,
 			};
 			s->n_slots += (uint32_t)t->def->n_links;
@@ -281,8 +283,14 @@ int simulate_run(const struct simulate_input *in, struct simulate_row **ret_rows
 	if (r == 0) {
 		sim_play(&s);
 		struct simulate_row *rows = mem_array(s.n_rows + 1, sizeof *rows);
-		for (uint32_t i = 0; i < s.n_rows; i++)
+		for (uint32_t i = 0; i < s.n_rows; i++) {
+			uint32_t cause = s.rows[i].cause;
 			rows[i] = s.rows[i].row;
+			if (cause == UINT32_MAX)
+				continue;
+			rows[i].cause = s.rows[cause].row.task;
+			rows[i].cause_date = s.rows[cause].row.run_date;
+		}
 		qsort(rows, s.n_rows, sizeof *rows, by_due);
 		*ret_rows = rows;
 		*ret_n = s.n_rows;

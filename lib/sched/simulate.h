@@ -20,12 +20,33 @@ struct err;
 struct json_out;
 struct task;
 
+/* How an instance is already, for a forecast. */
+struct simulate_state {
+	enum {
+		SIM_AHEAD,   /* as planned: due, then its links */
+		SIM_AGAIN,   /* its links held; it starts again from at_us on */
+		SIM_RUNNING, /* since at_us, until_us is the best guess */
+		SIM_HELD,    /* starts only when somebody does something */
+		SIM_OVER,    /* well, or skipped without harm to others */
+		SIM_OVER_BAD,
+		SIM_OVER_DEAD, /* skipped, and links to it are dead */
+	} is;
+	int64_t at_us, until_us;
+};
+
 struct simulate_input {
 	struct task *const *tasks;
 	size_t n;
 	const struct link_span *spans; /* per task: run_dates in [lo, hi) */
 	const int64_t *durations_us;   /* per task; NULL: everything takes no time */
+	/* A forecast: what nothing is said of lies ahead, and nothing starts before now. NULL: all
+	 * lies ahead. */
+	void (*state)(void *ctx, uint32_t task, int64_t run_date, struct simulate_state *ret);
+	void *ctx;
+	int64_t now_us;
 };
+
+#define SIMULATE_NOBODY UINT32_MAX
 
 enum simulate_reason { SIM_NONE, SIM_LINK, SIM_OVERLAP, SIM_FROZEN };
 
@@ -35,6 +56,11 @@ struct simulate_row {
 	enum simulate_reason reason;
 	int64_t run_date, due;    /* seconds */
 	int64_t start_us, end_us; /* INT64_MAX: never, as far as can be seen */
+	bool was_over;            /* before it began */
+	bool is_bad;              /* over, and not well */
+	bool was_running;
+	uint32_t cause;     /* task it waited for last; or SIMULATE_NOBODY */
+	int64_t cause_date; /* its run_date */
 };
 
 /* The instances, by due time, then task, then run_date.

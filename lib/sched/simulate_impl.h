@@ -10,6 +10,7 @@ struct sim_group {
 	uint32_t *tasks; /* indexes */
 	size_t n;
 	int32_t cap, running; /* 0: no cap */
+	uint32_t last_end;    /* the row that freed a slot last */
 	bool is_dirty;        /* something changed: look who may start */
 };
 
@@ -28,8 +29,10 @@ enum sim_phase { SIM_WAITS, SIM_READY, SIM_RUNS, SIM_SKIPS, SIM_DONE };
 struct sim_row {
 	struct simulate_row row;
 	enum sim_phase phase;
-	bool is_due;
-	uint32_t slot; /* of its first link */
+	bool is_due, is_free; /* free: its links do not matter */
+	int64_t ready_us;
+	uint32_t cause; /* row, or UINT32_MAX */
+	uint32_t slot;  /* of its first link */
 	uint32_t met, dead;
 };
 
@@ -72,6 +75,7 @@ struct sim {
 	size_t n_events, events_room;
 	uint64_t counter;
 	int64_t now_us;
+	uint32_t actor; /* the row that this moment's event is about, where others follow from it */
 };
 
 struct sim_event {
@@ -80,7 +84,7 @@ struct sim_event {
 	uint64_t number;
 };
 
-enum { EV_SKIP, EV_END, EV_PASS, EV_DUE };
+enum { EV_KNOWN, EV_SKIP, EV_END, EV_PASS, EV_DUE };
 
 /* Index of a task id in the input, or -1. */
 int64_t sim_task_of(const struct sim *s, uint32_t id);

@@ -136,6 +136,8 @@ static void start(struct sim *s, struct sim_task *t)
 	struct sim_row *r = &s->rows[row];
 	int64_t takes = s->in->durations_us ? s->in->durations_us[r->row.task] : 0;
 
+	if (s->now_us > r->ready_us && s->groups[t->group].last_end)
+		r->cause = s->groups[t->group].last_end - 1;
 	t->running++;
 	s->groups[t->group].running++;
 	r->phase = SIM_RUNS;
@@ -186,6 +188,7 @@ static void skip(struct sim *s, uint32_t row, enum simulate_reason reason)
 	s->rows[row].phase = SIM_SKIPS;
 	s->rows[row].row.is_skipped = true;
 	s->rows[row].row.reason = reason;
+	s->rows[row].cause = s->actor;
 	push(s, s->now_us, EV_SKIP, row, 0);
 }
 
@@ -209,13 +212,15 @@ static void look(struct sim *s, uint32_t row)
 
 	if (r->phase != SIM_WAITS || !r->is_due)
 		return;
-	if (r->dead > links_of(s, row) - join_of(s, row)) {
+	if (!r->is_free && r->dead > links_of(s, row) - join_of(s, row)) {
 		skip(s, row, SIM_LINK);
 		return;
 	}
-	if (r->met < join_of(s, row) || t->def->frozen)
+	if ((!r->is_free && r->met < join_of(s, row)) || t->def->frozen)
 		return;
 	r->phase = SIM_READY;
+	r->ready_us = s->now_us;
+	r->cause = s->actor;
 	ready_push(s, t, row);
 	mark(s, t->group);
 }
@@ -238,6 +243,8 @@ static void settle(struct sim *s, uint32_t row, uint32_t link)
 /* Does a parent that ended so meet a link, or end its hopes? */
 static bool meets(const struct sim_row *parent, enum link_on on)
 {
+	if (parent->row.is_bad)
+		return on != ON_SUCCESS && !parent->row.is_skipped;
 	if (on == ON_FAILURE)
 		return false;
 	return on == ON_DONE || !parent->row.is_skipped || parent->row.reason == SIM_OVERLAP;
@@ -256,7 +263,7 @@ static void leave_line(struct sim *s, const struct sim_row *r)
 {
 	const struct task *def = s->tasks[r->row.task].def;
 
-	if (!def->skip_overlap || (r->row.is_skipped && r->row.reason == SIM_OVERLAP))
+	if (!def->skip_overlap || !r->is_due || (r->row.is_skipped && r->row.reason == SIM_OVERLAP))
 		return;
 	struct sim_line *l = line_of(s, def);
 	(*(r->row.run_date == l->date ? &l->same : &l->older))--;
@@ -275,6 +282,7 @@ static void finish(struct sim *s, uint32_t row)
 	struct sim_task *t = &s->tasks[r->row.task];
 
 	r->phase = SIM_DONE;
+	s->actor = r->row.was_over && !r->row.is_bad ? UINT32_MAX : row;
 	leave_line(s, r);
 	pass_turn(s, t);
 	for (uint32_t i = s->edge_at[row]; i < s->edge_at[row + 1]; i++) {
@@ -338,20 +346,84 @@ static void on_end(struct sim *s, uint32_t row)
 	r->row.end_us = s->now_us;
 	t->running--;
 	s->groups[t->group].running--;
+	s->groups[t->group].last_end = row + 1;
 	finish(s, row);
+}
+
+/* --- from how it is now -------------------------------------------------------------------- */
+
+static void begin_over(struct sim *s, uint32_t row, const struct simulate_state *st)
+{
+	struct sim_row *r = &s->rows[row];
+
+	r->row.was_over = true;
+	r->row.is_bad = st->is != SIM_OVER;
+	r->row.is_skipped = st->is == SIM_OVER_DEAD;
+	r->row.reason = st->is == SIM_OVER_DEAD ? SIM_LINK : SIM_NONE;
+	r->phase = SIM_SKIPS; /* nothing that happens changes it */
+	r->row.end_us = st->at_us;
+	push(s, s->in->now_us, EV_KNOWN, row, 0);
+}
+
+static void begin_running(struct sim *s, uint32_t row, const struct simulate_state *st)
+{
+	struct sim_row *r = &s->rows[row];
+	struct sim_task *t = &s->tasks[r->row.task];
+
+	t->running++;
+	s->groups[t->group].running++;
+	r->phase = SIM_RUNS;
+	r->row.was_running = true;
+	r->row.start_us = st->at_us;
+	push(s, st->until_us > s->in->now_us ? st->until_us : s->in->now_us, EV_END, row, 0);
+}
+
+static void begin(struct sim *s, uint32_t row)
+{
+	struct sim_row *r = &s->rows[row];
+	struct simulate_state st = { .is = SIM_AHEAD };
+	int64_t at = r->row.due * 1000000;
+
+	if (s->in->state)
+		s->in->state(s->in->ctx, r->row.task, r->row.run_date, &st);
+	if (st.is >= SIM_OVER) {
+		begin_over(s, row, &st);
+	} else if (st.is == SIM_RUNNING) {
+		begin_running(s, row, &st);
+	} else if (st.is != SIM_HELD) {
+		r->is_free = st.is == SIM_AGAIN;
+		at = st.is == SIM_AGAIN ? st.at_us : at;
+		push(s, s->in->state && at < s->in->now_us ? s->in->now_us : at, EV_DUE, row, 0);
+	}
+}
+
+/* What never starts waits for one that never ends; what was skipped as soon as it was due had lost
+ * its parent before. */
+static void blame_waiting(struct sim *s)
+{
+	for (uint32_t i = 0; i < s->n_edges; i++) {
+		struct sim_row *child = &s->rows[s->edges[i].child];
+		const struct sim_row *parent = &s->rows[s->edges[i].parent];
+		if (child->phase == SIM_WAITS && parent->phase != SIM_DONE)
+			child->cause = s->edges[i].parent;
+		if (child->row.is_skipped && !child->row.was_over && child->cause == UINT32_MAX &&
+		    (parent->row.is_bad || parent->row.is_skipped))
+			child->cause = s->edges[i].parent;
+	}
 }
 
 void sim_play(struct sim *s)
 {
 	for (uint32_t i = 0; i < s->n_rows; i++) {
-		push(s, s->rows[i].row.due * 1000000, EV_DUE, i, 0);
+		begin(s, i);
 		for (uint32_t k = 0; k < links_of(s, i); k++)
 			settle(s, i, k);
 	}
 	while (s->n_events) {
 		struct sim_event e = pop(s);
 		s->now_us = e.at_us;
-		if (e.kind == EV_SKIP)
+		s->actor = UINT32_MAX;
+		if (e.kind == EV_SKIP || e.kind == EV_KNOWN)
 			finish(s, e.row);
 		else if (e.kind == EV_END)
 			on_end(s, e.row);
@@ -363,4 +435,6 @@ void sim_play(struct sim *s)
 		if (!s->n_events || s->heap[0].at_us > s->now_us)
 			dispatch_marked(s);
 	}
+	if (s->in->state)
+		blame_waiting(s);
 }

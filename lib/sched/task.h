@@ -81,6 +81,9 @@ struct task {
 	int64_t grace_us;        /* TERM to KILL */
 	int64_t expire_after_us; /* 0: never; -1: end of local day */
 	int64_t late_after_us;
+	bool has_promise;   /* a baseline: done by ... */
+	int32_t promised_s; /* ... this time of the local day, the next after it is due */
+	int64_t margin_us;
 	enum catchup_mode catchup;
 	int32_t catchup_max; /* 0: no limit */
 	bool on_lost_hold, on_server_lost_keep;

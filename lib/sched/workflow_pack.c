@@ -214,6 +214,21 @@ static void set_choices(struct task *t, const struct wf_made *m)
 	t->skip_overlap = from->overlap.node && !from->overlap.value;
 }
 
+static void set_promise(struct task *t, const struct wf_made *m)
+{
+	for (size_t k = 0; k < m->wf->n_baselines; k++) {
+		const struct wf_baseline *b = &m->wf->baseline_items[k];
+		const char *name = b->task.node ? b->task.text : "";
+		size_t n = strlen(name), full = strlen(m->t->full);
+		if (n == 0 || n > full || strcmp(m->t->full + full - n, name) != 0 ||
+		    (n < full && m->t->full[full - n - 1] != '/'))
+			continue;
+		t->has_promise = true;
+		t->promised_s = b->committed.value;
+		t->margin_us = b->margin_us.node ? b->margin_us.us : 0;
+	}
+}
+
 static void put_task(struct packer *p, struct task *t, const struct wf_made *m)
 {
 	pack(p, sizeof *t);
@@ -242,5 +257,6 @@ struct task *wf_pack(const struct wf_made *m)
 	t->memory = fill.base;
 	set_numbers(t, m);
 	set_choices(t, m);
+	set_promise(t, m);
 	return t;
 }

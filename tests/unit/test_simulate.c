@@ -354,6 +354,65 @@ static void instants_are_read_in_a_zone_or_with_an_offset(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* Half past: a ran since ten past, b failed for good, c is held by a person. */
+static void half_past(void *ctx, uint32_t task, int64_t run_date, struct simulate_state *ret)
+{
+	const char *name = strrchr(tasks[task]->name, '/') + 1;
+	int64_t now = (DAY0 + 1800) * 1000000;
+
+	(void)ctx;
+	(void)run_date;
+	if (strcmp(name, "a") == 0)
+		*ret = (struct simulate_state){ SIM_RUNNING, now - 1200000000, now + 300000000 };
+	else if (strcmp(name, "b") == 0)
+		*ret = (struct simulate_state){ .is = SIM_OVER_BAD };
+	else if (strcmp(name, "c") == 0)
+		*ret = (struct simulate_state){ .is = SIM_HELD };
+	else if (strcmp(name, "d") == 0)
+		*ret = (struct simulate_state){ .is = SIM_AGAIN, .at_us = now + 60000000 };
+}
+
+static const char *cause(const char *task)
+{
+	const struct simulate_row *r = row(task, 0);
+
+	return r->cause == SIMULATE_NOBODY ? "" : strrchr(tasks[r->cause]->name, '/') + 1;
+}
+
+static void a_forecast_begins_with_how_things_are_and_knows_who_is_to_blame(void **state)
+{
+	struct err err;
+
+	(void)state;
+	compile("workflow: w\ntasks:\n"
+	        "  a: {type: t, cycle: day}\n"
+	        "  b: {type: t, cycle: day}\n"
+	        "  c: {type: t, cycle: day}\n"
+	        "  d: {type: t, cycle: day, needs: [b]}\n"
+	        "  after_a: {type: t, cycle: day, needs: [a]}\n"
+	        "  after_b: {type: t, cycle: day, needs: [b]}\n"
+	        "  done_b: {type: t, cycle: day, needs: [{task: b, on: done}]}\n"
+	        "  if_b: {type: t, cycle: day, needs: [{task: b, on: failure}]}\n"
+	        "  after_c: {type: t, cycle: day, needs: [c, a]}\n");
+	struct simulate_input in = input(86400);
+	in.state = half_past;
+	in.now_us = (DAY0 + 1800) * 1000000;
+	assert_int_equal(simulate_run(&in, &rows, &n_rows, &err), 0);
+	assert_int_equal(started("a", 0), 10);
+	assert_int_equal(row("a", 0)->end_us, in.now_us + 300000000);
+	assert_int_equal(started("after_a", 0), 35);
+	assert_string_equal(cause("after_a"), "a");
+	assert_true(row("b", 0)->was_over && row("b", 0)->is_bad);
+	assert_true(row("after_b", 0)->is_skipped);
+	assert_string_equal(cause("after_b"), "b");
+	assert_int_equal(started("done_b", 0), 30);
+	assert_int_equal(started("if_b", 0), 30);
+	assert_int_equal(started("d", 0), 31); /* its links held already */
+	assert_int_equal(started("c", 0), -1);
+	assert_int_equal(started("after_c", 0), -1);
+	assert_string_equal(cause("after_c"), "c");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -366,6 +425,7 @@ int main(void)
 		T(dates_before_the_span_are_done),
 		T(overlapping_pipelines_are_skipped_whole),
 		T(a_long_chain_of_skips_needs_no_deep_stack),
+		T(a_forecast_begins_with_how_things_are_and_knows_who_is_to_blame),
 		T(too_much_is_refused),
 		T(json_has_the_documented_shape),
 		T(instants_are_read_in_a_zone_or_with_an_offset),
