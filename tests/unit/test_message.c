@@ -1,0 +1,307 @@
+/* What people read: subjects, texts, mails, and the outbox that keeps them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <sodium.h>
+
+#include "notifier/message.h"
+#include "notifier/outbox.h"
+#include "notifier/payload.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/err.h"
+#include "util/json_in.h"
+
+static const struct alert one = { .what = HP_FAILED,
+	                          .task = "shop/daily/load",
+	                          .reason = "attempts used up",
+	                          .note = "disk \"full\"\n",
+	                          .run_date = 1772323200,
+	                          .at_us = 1772323201500000,
+	                          .number = 77,
+	                          .generation = 2,
+	                          .attempt = 3,
+	                          .exit_code = -9 };
+
+static void an_alert_comes_back_as_it_was_kept(void **state)
+{
+	struct alert back;
+	struct cJSON *root = NULL;
+	struct buf b;
+
+	(void)state;
+	buf_init(&b);
+	alert_print(&one, &b);
+	assert_int_equal(json_parse(buf_str(&b), b.len, &root, NULL), 0);
+	assert_int_equal(alert_read(root, &back), 0);
+	assert_int_equal(back.what, one.what);
+	assert_string_equal(back.task, one.task);
+	assert_string_equal(back.note, one.note);
+	assert_int_equal(back.run_date, one.run_date);
+	assert_int_equal(back.at_us, one.at_us);
+	assert_int_equal(back.number, one.number);
+	assert_int_equal(back.exit_code, one.exit_code);
+	json_free(root);
+	buf_done(&b);
+}
+
+static void every_happening_has_a_word_of_its_own(void **state)
+{
+	(void)state;
+	for (int i = 0; i < HP_COUNT; i++)
+		assert_int_equal(happening_from_word(happening_word((enum happening)i)), i);
+	assert_int_equal(happening_from_word("nothing"), -1);
+}
+
+static void times_are_printed_before_1970_and_at_the_year_s_turn(void **state)
+{
+	static const struct {
+		int64_t at;
+		const char *text;
+	} rows[] = { { 0, "1970-01-01T00:00:00Z" },
+		     { -1, "1969-12-31T23:59:59Z" },
+		     { 1772323199, "2026-02-28T23:59:59Z" },
+		     { 951782400, "2000-02-29T00:00:00Z" } };
+	struct buf b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		buf_init(&b);
+		time_print(rows[i].at, &b);
+		assert_string_equal(buf_str(&b), rows[i].text);
+		buf_done(&b);
+	}
+}
+
+static void a_long_list_is_cut_and_says_so(void **state)
+{
+	const struct alert *many[25];
+	struct buf b;
+	size_t lines = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 25; i++)
+		many[i] = &one;
+	buf_init(&b);
+	message_text(many, 25, 0, "", &b);
+	for (const char *p = buf_str(&b); (p = strstr(p, "failed\n")); p++)
+		lines++;
+	assert_int_equal(lines, 20);
+	assert_non_null(strstr(buf_str(&b), "+ 5 more"));
+	assert_null(strstr(buf_str(&b), "://"));
+	buf_done(&b);
+}
+
+/* --- mail ------------------------------------------------------------------------- */
+
+static void put_mail(const char *task, bool zh, struct buf *body)
+{
+	static const struct channel mail = { .type = CH_MAIL,
+		                             .name = "mail",
+		                             .url = "smtp://127.0.0.1",
+		                             .from = "a@example.org",
+		                             .user = "",
+		                             .password = "",
+		                             .secret = "",
+		                             .chat = "",
+		                             .language = "" };
+	struct alert a = one;
+	const struct alert *alerts[] = { &a };
+	struct payload_ask ask = { .channel = &mail,
+		                   .who = "b@example.org",
+		                   .console_url = "",
+		                   .zh = zh,
+		                   .alerts = alerts,
+		                   .n = 1 };
+	struct buf url, header;
+
+	a.task = task;
+	buf_init(&url);
+	buf_init(&header);
+	payload_print(&ask, &url, &header, body);
+	buf_done(&url);
+	buf_done(&header);
+}
+
+/* Decode the encoded words of the subject, each of which must be whole UTF-8. */
+static char *subject_of(const char *mail)
+{
+	const char *at = strstr(mail, "Subject: "), *end = strstr(mail, "\r\nMIME-Version");
+	struct buf all;
+
+	assert_non_null(at);
+	assert_non_null(end);
+	buf_init(&all);
+	while ((at = strstr(at, "=?UTF-8?B?")) != NULL && at < end) {
+		const char *stop = strstr(at + 10, "?=");
+		unsigned char bytes[64];
+		size_t n = 0;
+		assert_true(stop - at + 2 <= 75);
+		assert_int_equal(sodium_base642bin(bytes, sizeof bytes, at + 10,
+		                                   (size_t)(stop - at - 10), NULL, &n, NULL,
+		                                   sodium_base64_VARIANT_ORIGINAL),
+		                 0);
+		assert_int_not_equal(bytes[0] & 0xc0, 0x80);
+		buf_put(&all, bytes, n);
+		at = stop;
+	}
+	char *text = mem_str(buf_str(&all));
+	buf_done(&all);
+	return text;
+}
+
+static void a_subject_of_any_length_is_split_between_characters(void **state)
+{
+	char task[400];
+
+	(void)state;
+	for (size_t n = 1; n < 90; n++) {
+		struct buf body, want;
+		const struct alert *alerts[1];
+		struct alert a = one;
+		size_t at = 0;
+		for (size_t i = 0; i < n; i++) { /* one, two and three bytes by turns */
+			const char *c = i % 3 == 0 ? "x" : i % 3 == 1 ? "é" : "日";
+			memcpy(task + at, c, strlen(c) + 1);
+			at += strlen(c);
+		}
+		a.task = task;
+		alerts[0] = &a;
+		buf_init(&body);
+		buf_init(&want);
+		put_mail(task, true, &body);
+		message_subject(alerts, 1, 1, &want);
+		char *got = subject_of(buf_str(&body));
+		assert_string_equal(got, buf_str(&want));
+		free(got);
+		buf_done(&body);
+		buf_done(&want);
+	}
+}
+
+static void lines_of_a_mail_end_as_the_standard_says(void **state)
+{
+	struct buf body;
+
+	(void)state;
+	buf_init(&body);
+	put_mail("a/b/c", false, &body);
+	const char *text = buf_str(&body);
+	for (const char *p = text; (p = strchr(p, '\n')); p++)
+		assert_true(p > text && p[-1] == '\r');
+	assert_non_null(strstr(text, "\r\n\r\na/b/c 2026-03-01T00:00:00Z failed\r\n"));
+	buf_done(&body);
+}
+
+static void an_answer_with_an_error_code_is_no_success(void **state)
+{
+	(void)state;
+	assert_true(payload_taken(CH_DINGTALK, "{\"errcode\":0}", 13));
+	assert_false(payload_taken(CH_DINGTALK, "{\"errcode\":310000}", 18));
+	assert_false(payload_taken(CH_FEISHU, "<html>", 6));
+	assert_true(payload_taken(CH_SLACK, "ok", 2));
+}
+
+/* --- the outbox ------------------------------------------------------------------- */
+
+static char *new_dir(void)
+{
+	const char *tmp = getenv("TMPDIR"); /* the suite's own, which tests/run removes */
+	char *dir = mem_fmt("%s/sirdar-outbox-XXXXXX", tmp ? tmp : "/tmp");
+
+	assert_non_null(mkdtemp(dir));
+	return dir;
+}
+
+static int count(void *ctx, const struct outbox_letter *l)
+{
+	assert_string_equal(l->recipient, "mail:me");
+	++*(int *)ctx;
+	return 0;
+}
+
+static int due(struct outbox *o)
+{
+	struct err err;
+	int n = 0;
+
+	assert_int_equal(outbox_due(o, 1000, 10, count, &n, &err), 0);
+	return n;
+}
+
+static void what_was_under_way_waits_again_after_a_crash(void **state)
+{
+	char *dir = new_dir();
+	struct outbox_letter l = { .key = "7:mail:me", .recipient = "mail:me", .body = "{}" };
+	struct outbox *o = NULL;
+	struct err err;
+	int64_t cursor = 0;
+
+	(void)state;
+	assert_int_equal(outbox_open(dir, &o, &err), 0);
+	assert_int_equal(outbox_cursor(o, &cursor, &err), 0);
+	assert_int_equal(cursor, -1);
+	assert_int_equal(outbox_begin(o, &err), 0);
+	assert_int_equal(outbox_put(o, &l, &err), 0);
+	assert_int_equal(outbox_put(o, &l, &err), 0); /* the same event, read twice */
+	assert_int_equal(outbox_move(o, 7, &err), 0);
+	assert_int_equal(outbox_end(o, 0, &err), 0);
+	assert_int_equal(due(o), 1);
+	assert_int_equal(outbox_take(o, 1, &err), 0);
+	assert_int_equal(due(o), 0);
+	outbox_close(o);
+	assert_int_equal(outbox_open(dir, &o, &err), 0);
+	assert_int_equal(outbox_cursor(o, &cursor, &err), 0);
+	assert_int_equal(cursor, 7);
+	assert_int_equal(due(o), 1);
+	struct outbox *second = NULL;
+	assert_int_equal(outbox_open(dir, &second, &err), E_BUSY);
+	assert_int_equal(outbox_settle(o, 1, LETTER_SENT, 5, 0, "", &err), 0);
+	assert_int_equal(due(o), 0);
+	outbox_close(o);
+	free(dir);
+}
+
+static void what_fails_in_the_middle_leaves_nothing_behind(void **state)
+{
+	char *dir = new_dir();
+	struct outbox_letter l = { .key = "8:mail:me", .recipient = "mail:me", .body = "{}" };
+	struct outbox *o = NULL;
+	struct err err;
+	int64_t cursor = 0;
+
+	(void)state;
+	assert_int_equal(outbox_open(dir, &o, &err), 0);
+	assert_int_equal(outbox_begin(o, &err), 0);
+	assert_int_equal(outbox_put(o, &l, &err), 0);
+	assert_int_equal(outbox_move(o, 8, &err), 0);
+	assert_int_equal(outbox_end(o, E_IO, &err), E_IO);
+	assert_int_equal(due(o), 0);
+	assert_int_equal(outbox_cursor(o, &cursor, &err), 0);
+	assert_int_equal(cursor, -1);
+	outbox_close(o);
+	free(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_alert_comes_back_as_it_was_kept),
+		cmocka_unit_test(every_happening_has_a_word_of_its_own),
+		cmocka_unit_test(times_are_printed_before_1970_and_at_the_year_s_turn),
+		cmocka_unit_test(a_long_list_is_cut_and_says_so),
+		cmocka_unit_test(a_subject_of_any_length_is_split_between_characters),
+		cmocka_unit_test(lines_of_a_mail_end_as_the_standard_says),
+		cmocka_unit_test(an_answer_with_an_error_code_is_no_success),
+		cmocka_unit_test(what_was_under_way_waits_again_after_a_crash),
+		cmocka_unit_test(what_fails_in_the_middle_leaves_nothing_behind),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
