@@ -529,7 +529,7 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	if (r == 0) {
 		r = compile(&a);
 		if (r == 0)
-			r = pools_check(c, a.tasks, a.n, f);
+			r = pools_check(c, a.set, a.tasks, a.n, f);
 		if (r == 0)
 			r = take_all(&a);
 		world_done(&a.world);

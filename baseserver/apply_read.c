@@ -85,8 +85,11 @@ static uint32_t version_of(const struct apply *a, const struct brought *was,
 		const struct known_calendar *k = calendars_find(&a->c->calendars, *ret_name);
 		return k && !k->retired ? k->version : 0;
 	}
-	const char *project = workflow_scope_project(workflow_set_scope(a->set, was->scopes));
+	const struct workflow_scope *one = workflow_set_scope(a->set, was->scopes);
+	const char *project = workflow_scope_project(one);
 	*ret_name = *project ? project : "global";
+	if (workflow_scope_pool(one))
+		return pool_version(a->c, workflow_scope_pool(one));
 	s = scopes_doc(&a->c->scopes, project);
 	return s ? s->version : 0;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "baseserver/apply_impl.h"
+#include "baseserver/pools.h"
 #include "baseserver/scopes.h"
 #include "sched/macro.h"
 #include "sched/task.h"
@@ -85,8 +86,37 @@ static int check_users(const struct commander *c, const struct workflow_set *set
 	return 0;
 }
 
+static void take_pool(struct apply *a, const struct workflow_scope *s)
+{
+	const char *name = workflow_scope_pool(s);
+	bool was = pool_is(a->c, name);
+	bool differs = pool_change(a->c, a->cmd, name, workflow_scope_slots(s), a->e);
+	const char *what = !was ? "create" : differs ? "update" : "same";
+
+	apply_change_begin(a, "pool", name, what, 0);
+	apply_change_end(a, what, "", NULL, workflow_scope_node(s));
+}
+
+/* A document that had a quota and has none takes it back; one that never had leaves what is. */
+static bool take_quota(struct apply *a, const struct workflow_scope *old,
+                       const struct workflow_scope *s)
+{
+	int32_t running = workflow_scope_slots(s);
+	char *name = mem_fmt(POOL_PROJECT "%s", workflow_scope_project(s));
+	bool changes = false;
+
+	if (running || (old && workflow_scope_slots(old)))
+		changes = pool_change(a->c, a->cmd, name, running ? running : POOL_NONE, a->e);
+	free(name);
+	return changes;
+}
+
 static int take(struct apply *a, const struct workflow_scope *s)
 {
+	if (workflow_scope_pool(s)) {
+		take_pool(a, s);
+		return 0;
+	}
 	struct commander *c = a->c;
 	const char *project = workflow_scope_project(s);
 	const struct scope_doc *was = scopes_doc(&c->scopes, project);
@@ -100,7 +130,8 @@ static int take(struct apply *a, const struct workflow_scope *s)
 	buf_init(&body);
 	scope_doc_name(project, &name);
 	workflow_scope_print(s, &body);
-	bool differs = !was || was->len != body.len ||
+	bool quota = take_quota(a, old, s);
+	bool differs = quota || !was || was->len != body.len ||
 	               memcmp(was->body, buf_str(&body), body.len) != 0;
 	uint32_t version = was ? was->version + differs : 1;
 	const char *what = !was ? "create" : differs ? "update" : "same";

@@ -20,6 +20,7 @@ struct jdoc;
 struct jval;
 struct query;
 struct tz;
+struct workflow_set;
 
 enum { REDO_SELF, REDO_WITH_DOWNSTREAM, REDO_DOWNSTREAM };
 enum { ORDER_ASC, ORDER_DESC, ORDER_FREE };
@@ -301,10 +302,17 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 /* commander_pool.c: pools and quotas. On 0 pool_begin() has set cmd->edit. */
 int order_parse_pool(struct order *o, struct refusal *f);
 int pool_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+/* Adds the change of a pool or a quota to e, unless it is so already. size: POOL_NONE removes.
+ * False: nothing changes. */
+bool pool_change(struct commander *c, const struct cmd *cmd, const char *name, int32_t size,
+                 struct edit *e);
+uint32_t pool_version(const struct commander *c, const char *name); /* 0: none in force */
+bool pool_is(const struct commander *c, const char *name);          /* in force */
 void pool_learn(struct commander *c, const struct store_doc *d);
 void pools_forget(struct commander *c);
 /* Every pool that the tasks name is there and large enough. */
-int pools_check(const struct commander *c, struct task *const *tasks, size_t n, struct refusal *f);
+int pools_check(const struct commander *c, const struct workflow_set *set,
+                struct task *const *tasks, size_t n, struct refusal *f);
 
 /* query.c */
 void query_begin(struct letter *l, void *self);

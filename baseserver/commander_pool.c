@@ -11,6 +11,7 @@
 #include "sched/task.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
+#include "util/diag.h"
 #include "util/err.h"
 
 /* --- arguments ----------------------------------------------------------------------- */
@@ -63,6 +64,18 @@ static const struct known_pool *in_force(const struct commander *c, const char *
 	return p && !p->retired ? p : NULL;
 }
 
+uint32_t pool_version(const struct commander *c, const char *name)
+{
+	const struct known_pool *p = in_force(c, name);
+
+	return p ? p->version : 0;
+}
+
+bool pool_is(const struct commander *c, const char *name)
+{
+	return in_force(c, name) != NULL;
+}
+
 void pool_learn(struct commander *c, const struct store_doc *d)
 {
 	struct known_pool *p = find(c, d->name);
@@ -105,20 +118,35 @@ static int unknown_pool(const struct commander *c, const char *name, const char 
 	return r;
 }
 
-int pools_check(const struct commander *c, struct task *const *tasks, size_t n, struct refusal *f)
+/* Its size after this apply; 0: there is none. */
+static int32_t size_of(const struct commander *c, const struct workflow_set *set, const char *name)
+{
+	const struct known_pool *p = in_force(c, name);
+
+	for (size_t i = 0; i < workflow_set_scopes(set); i++) {
+		const struct workflow_scope *s = workflow_set_scope(set, i);
+		const char *pool = workflow_scope_pool(s);
+		if (pool && strcmp(pool, name) == 0)
+			return workflow_scope_slots(s);
+	}
+	return p ? p->size : 0;
+}
+
+int pools_check(const struct commander *c, const struct workflow_set *set,
+                struct task *const *tasks, size_t n, struct refusal *f)
 {
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < tasks[i]->n_pools; k++) {
 			const struct task_pool *want = &tasks[i]->pools[k];
-			const struct known_pool *p = in_force(c, want->name);
-			if (!p)
+			int32_t size = size_of(c, set, want->name);
+			if (size == 0)
 				return unknown_pool(c, want->name, "args.documents", tasks[i]->name,
 				                    f);
-			if (want->slots > p->size)
+			if (want->slots > size)
 				return refuse(f, E_INVALID, "args.documents", NULL,
 				              "%s takes %" PRId32 " slots of pool %s, which has "
 				              "%" PRId32,
-				              tasks[i]->name, want->slots, p->name, p->size);
+				              tasks[i]->name, want->slots, want->name, size);
 		}
 	return 0;
 }
@@ -137,37 +165,83 @@ static int check_unused(const struct commander *c, const char *name, struct refu
 	return 0;
 }
 
+bool pool_change(struct commander *c, const struct cmd *cmd, const char *name, int32_t size,
+                 struct edit *e)
+{
+	const struct known_pool *was = find(c, name);
+	bool is = was && !was->retired;
+	struct buf body;
+
+	if (size == POOL_NONE ? !is : is && was->size == size)
+		return false;
+	buf_init(&body);
+	pool_print(size, &body);
+	e->docs = mem_grow(e->docs, e->n_docs + 1, sizeof *e->docs);
+	e->docs[e->n_docs++] = (struct store_doc){ .kind = DOC_POOL,
+		                                   .id = was ? was->id : ++c->last_pool,
+		                                   .version = was ? was->version + 1 : 1,
+		                                   .retired = size == POOL_NONE,
+		                                   .name = mem_str(name),
+		                                   .body = mem_str(buf_str(&body)),
+		                                   .body_len = body.len,
+		                                   .actor = mem_str(cmd->actor),
+		                                   .at_us = cmd->o.now_us };
+	buf_done(&body);
+	return true;
+}
+
+/* What a command sets stands in the project's document too: export and diff show it. */
+static void change_document(struct commander *c, const struct cmd *cmd, int32_t running,
+                            struct edit *e)
+{
+	const struct scope_doc *was = scopes_doc(&c->scopes, cmd->o.pool);
+	const struct workflow_scope *old = was ? workflow_set_scope(was->set, 0) : NULL;
+	struct workflow_set *set = workflow_set_new();
+	struct buf text, name, body;
+	struct diags d;
+
+	buf_init(&text);
+	buf_init(&name);
+	buf_init(&body);
+	diags_init(&d);
+	workflow_scope_print_with(old, cmd->o.pool, running, &text);
+	scope_doc_name(cmd->o.pool, &name);
+	if ((old || running) && workflow_set_read(set, buf_str(&text), text.len, "", &d) == 0) {
+		workflow_scope_print(workflow_set_scope(set, 0), &body);
+		e->docs = mem_grow(e->docs, e->n_docs + 1, sizeof *e->docs);
+		e->docs[e->n_docs++] = (struct store_doc){
+			.kind = DOC_SETTING,
+			.id = was ? was->id : ++c->scopes.last_id,
+			.version = was ? was->version + 1 : 1,
+			.name = mem_str(buf_str(&name)),
+			.body = mem_strn(buf_str(&body), body.len),
+			.body_len = body.len,
+			.actor = mem_str(cmd->actor),
+			.at_us = cmd->o.now_us
+		};
+	}
+	diags_done(&d);
+	buf_done(&text);
+	buf_done(&name);
+	buf_done(&body);
+	workflow_set_free(set);
+}
+
 int pool_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	bool quota = cmd->kind == CK_QUOTA_SET;
 	bool remove = cmd->kind == CK_POOL_REMOVE || (quota && cmd->o.size == 0);
 	char name[sizeof POOL_PROJECT + POOL_NAME_MAX];
-	struct buf body;
 
 	snprintf(name, sizeof name, "%s%s", quota ? POOL_PROJECT : "", cmd->o.pool);
-	const struct known_pool *was = find(c, name);
-	if (cmd->kind == CK_POOL_REMOVE && (!was || was->retired))
+	if (cmd->kind == CK_POOL_REMOVE && !in_force(c, name))
 		return unknown_pool(c, name, "args.pool", "", f);
 	int r = cmd->kind == CK_POOL_REMOVE ? check_unused(c, name, f) : 0;
 	if (r < 0)
 		return r;
 	cmd->edit = mem_new(sizeof *cmd->edit);
-	if ((remove && (!was || was->retired)) ||
-	    (!remove && was && !was->retired && was->size == cmd->o.size))
-		return 0; /* it is so already */
-	buf_init(&body);
-	pool_print(remove ? POOL_NONE : (int32_t)cmd->o.size, &body);
-	cmd->edit->docs = mem_array(1, sizeof *cmd->edit->docs);
-	cmd->edit->n_docs = 1;
-	cmd->edit->docs[0] = (struct store_doc){ .kind = DOC_POOL,
-		                                 .id = was ? was->id : c->last_pool + 1,
-		                                 .version = was ? was->version + 1 : 1,
-		                                 .retired = remove,
-		                                 .name = mem_str(name),
-		                                 .body = mem_str(buf_str(&body)),
-		                                 .body_len = body.len,
-		                                 .actor = mem_str(cmd->actor),
-		                                 .at_us = cmd->o.now_us };
-	buf_done(&body);
+	if (pool_change(c, cmd, name, remove ? POOL_NONE : (int32_t)cmd->o.size, cmd->edit) &&
+	    quota)
+		change_document(c, cmd, (int32_t)cmd->o.size, cmd->edit);
 	return 0;
 }

@@ -10,6 +10,7 @@
 
 struct options {
 	struct words names;
+	bool all;
 };
 
 /* One answer: all documents, one after the other. */
@@ -28,8 +29,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		words_add(&q->names, arg);
 		return 0;
+	case 'a':
+		q->all = true;
+		return 0;
 	case ARGP_KEY_END:
-		if (q->names.n == 0)
+		if (q->names.n == 0 && !q->all)
 			argp_error(state, "which workflow (project/workflow) or project?");
 		return 0;
 	default:
@@ -131,9 +135,85 @@ static int export_project(struct online *o, const char *project, struct exported
 	return code;
 }
 
+/* --- everything --- */
+
+static int take_any_scope(struct online *o, const cJSON *item, const char *project,
+                          struct exported *x)
+{
+	(void)o;
+	(void)project;
+	put_document(x, item);
+	return CLI_OK;
+}
+
+static int take_any_workflow(struct online *o, const cJSON *item, const char *project,
+                             struct exported *x)
+{
+	(void)project;
+	return export_workflow(o, text_of(item, "name"), x);
+}
+
+static int take_calendar(struct online *o, const cJSON *item, const char *project,
+                         struct exported *x)
+{
+	struct buf path;
+	cJSON *d = NULL;
+
+	(void)project;
+	buf_init(&path);
+	buf_puts(&path, "/api/v1/calendars/");
+	path_part(&path, text_of(item, "name"));
+	int code = online_call(o, "GET", buf_str(&path), NULL, &d);
+	if (code == CLI_OK)
+		put_document(x, d);
+	cJSON_Delete(d);
+	buf_done(&path);
+	return code;
+}
+
+static int export_pools(struct online *o, struct exported *x)
+{
+	cJSON *root = NULL;
+	const cJSON *p;
+	int code = online_call(o, "GET", "/api/v1/pools", NULL, &root);
+
+	cJSON_ArrayForEach(p, json_get(root, "pools"))
+	{
+		if (strcmp(text_of(p, "kind"), "pool") != 0 || number_of(p, "size") < 1)
+			continue;
+		char *text = mem_fmt("pool: %s\nslots: %lld\n", text_of(p, "name"),
+		                     number_of(p, "size"));
+		cJSON *d = cJSON_CreateObject();
+		cJSON_AddStringToObject(d, "name", text_of(p, "name"));
+		cJSON_AddStringToObject(d, "document", text);
+		put_document(x, d);
+		cJSON_Delete(d);
+		free(text);
+	}
+	cJSON_Delete(root);
+	return code;
+}
+
+/* In the order in which each may name the former. */
+static int export_all(struct online *o, struct exported *x)
+{
+	int code = export_pools(o, x);
+
+	if (code == CLI_OK)
+		code = each_item(o, "calendars", take_calendar, "", x);
+	if (code == CLI_OK)
+		code = each_item(o, "parameters", take_any_scope, "", x);
+	if (code == CLI_OK)
+		code = each_item(o, "workflows", take_any_workflow, "", x);
+	return code;
+}
+
 int cmd_export(struct cli *cli, int argc, char **argv)
 {
-	static const struct argp own = { .parser = parse };
+	static const struct argp_option options[] = {
+		{ "all", 'a', NULL, 0, "everything, calendars and pools too", 0 }, { 0 }
+	};
+	static const struct argp own = { .options = options, .parser = parse };
 	struct options q = { 0 };
 	struct online o = { 0 };
 	struct exported x = { .n = 0 };
@@ -144,6 +224,8 @@ int cmd_export(struct cli *cli, int argc, char **argv)
 	json_out_start(&x.j, &x.json);
 	json_open_array(&x.j);
 	int code = online_open(cli, &o);
+	if (code == CLI_OK && q.all)
+		code = export_all(&o, &x);
 	for (size_t i = 0; i < q.names.n && code == CLI_OK; i++)
 		code = (strchr(q.names.items[i], '/') ? export_workflow
 		                                      : export_project)(&o, q.names.items[i], &x);

@@ -139,10 +139,18 @@ static void print_document(const struct options *q, const struct workflow_scope 
 {
 	size_t before;
 
+	const struct yaml_node *about = was ? yaml_get(workflow_scope_node(was), "description")
+	                                    : NULL;
 	if (*q->project)
-		buf_printf(out, "project: %s\nparameters:\n", q->project);
-	else
-		buf_puts(out, "global:\n");
+		buf_printf(out, "project: %s\n", q->project);
+	if (about) {
+		buf_puts(out, "description: ");
+		yaml_print_text(about->text, false, out);
+		buf_putc(out, '\n');
+	}
+	if (*q->project && was && workflow_scope_slots(was))
+		buf_printf(out, "quota: {running: %d}\n", (int)workflow_scope_slots(was));
+	buf_puts(out, *q->project ? "parameters:\n" : "global:\n");
 	before = out->len;
 	for (size_t i = 0; was && i < workflow_scope_count(was); i++) {
 		const char *name = workflow_scope_name_at(was, i);

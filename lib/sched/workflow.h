@@ -72,7 +72,8 @@ const struct workflow *workflow_set_at(const struct workflow_set *set, size_t i)
 size_t workflow_set_calendars(const struct workflow_set *set);
 const struct calendar_doc *workflow_set_calendar(const struct workflow_set *set, size_t i);
 
-/* --- parameters of a project (`project:` without a workflow) and of all (`global:`) */
+/* --- parameters and quota of a project (`project:` without a workflow), parameters of all
+ * (`global:`), pools (`pool:`) */
 
 struct workflow_scope;
 size_t workflow_set_scopes(const struct workflow_set *set);
@@ -82,6 +83,14 @@ const char *workflow_scope_project(const struct workflow_scope *s); /* "": of al
 const char *workflow_scope_value(const struct workflow_scope *s, const char *name);
 size_t workflow_scope_count(const struct workflow_scope *s);
 const char *workflow_scope_name_at(const struct workflow_scope *s, size_t i);
+/* The name of a pool, whose document has no parameters; NULL: it is none. */
+const char *workflow_scope_pool(const struct workflow_scope *s);
+#define WORKFLOW_POOL "pool:" /* workflow_scope_project() of a pool begins so */
+/* Slots of a pool; a project's quota of running instances, 0: none. */
+int32_t workflow_scope_slots(const struct workflow_scope *s);
+/* A project's document (s, or none) with another quota; 0: without. */
+void workflow_scope_print_with(const struct workflow_scope *s, const char *project, int32_t running,
+                               struct buf *out);
 void workflow_scope_print(const struct workflow_scope *s, struct buf *out); /* as YAML */
 const struct yaml_node *workflow_scope_node(const struct workflow_scope *s);
 bool workflow_scope_same(const struct workflow_scope *a, const struct workflow_scope *b);

@@ -163,6 +163,7 @@ enum wf_table_id {
 	WT_STEP,
 	WT_HOOK,
 	WT_PROJECT,
+	WT_POOL,
 	WT_GLOBAL,
 	WT_COUNT
 };
@@ -225,8 +226,9 @@ struct workflow_scope {
 	struct pile *pile;
 	const char *file;
 	const struct yaml_node *node;
-	struct wf_text project; /* "": global */
+	struct wf_text project; /* "": global; of a pool "pool:NAME", which no project can be */
 	struct wf_text description;
+	struct wf_task base; /* quota.running; of a pool its slots */
 	struct wf_pairs parameters;
 };
 

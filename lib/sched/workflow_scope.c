@@ -17,7 +17,17 @@ bool wf_is_scope(const struct yaml_node *root)
 	for (size_t i = 0; i < sizeof of_workflows / sizeof *of_workflows; i++)
 		if (yaml_get(root, of_workflows[i]))
 			return false;
-	return yaml_get(root, "global") || yaml_get(root, "project");
+	return yaml_get(root, "global") || yaml_get(root, "project") || yaml_get(root, "pool");
+}
+
+static void name_pool(struct workflow_scope *s, struct wf_reader *r)
+{
+	if (!yaml_get(s->node, "slots"))
+		diag_error(r->d, wf_here(r, s->node), "missing_key", NULL,
+		           "a pool says how many `slots` it has");
+	char *name = mem_fmt(WORKFLOW_POOL "%s", s->project.text);
+	s->project.text = pile_str(s->pile, name);
+	free(name);
 }
 
 void wf_scope_free(struct workflow_scope *s)
@@ -43,11 +53,14 @@ static struct workflow_scope *read_scope(struct yaml_doc *doc, const char *file,
 	s->project.text = "";
 	struct wf_reader r = { .d = d, .pile = s->pile, .file = s->file };
 	buf_init(&r.path);
-	wf_read_map(&r, is_global ? WT_GLOBAL : WT_PROJECT, root, s);
-	if (!is_global && !yaml_get(root, "parameters"))
+	bool is_pool = !is_global && yaml_get(root, "pool");
+	wf_read_map(&r, is_global ? WT_GLOBAL : is_pool ? WT_POOL : WT_PROJECT, root, s);
+	if (is_pool)
+		name_pool(s, &r);
+	else if (!is_global && !yaml_get(root, "parameters") && !yaml_get(root, "quota"))
 		diag_error(d, wf_here(&r, root), "missing_key",
-		           "begin with `workflow: NAME`, or give `parameters`",
-		           "a document of a project needs `parameters`");
+		           "begin with `workflow: NAME`, or give `parameters` or `quota`",
+		           "a document of a project needs `parameters` or a `quota`");
 	buf_done(&r.path);
 	if (d->errors == before)
 		return s;
@@ -71,9 +84,11 @@ void wf_add_scope(struct workflow_set *set, struct yaml_doc *doc, const char *fi
 	if (other) {
 		diag_error(d, (struct place){ s->file, s->node->line, s->node->column, "" },
 		           "duplicate_name", "one document has all of them",
-		           "the parameters of %s%s stand a second time; first in %s, line %d",
-		           *s->project.text ? "project " : "all projects", s->project.text,
-		           other->file, other->node->line);
+		           "the document of %s%s stands a second time; first in %s, line %d",
+		           !*s->project.text        ? "all projects"
+		           : workflow_scope_pool(s) ? ""
+		                                    : "project ",
+		           s->project.text, other->file, other->node->line);
 		wf_scope_free(s);
 		return;
 	}
@@ -129,4 +144,37 @@ const struct yaml_node *workflow_scope_node(const struct workflow_scope *s)
 bool workflow_scope_same(const struct workflow_scope *a, const struct workflow_scope *b)
 {
 	return yaml_same(a->node, b->node);
+}
+
+const char *workflow_scope_pool(const struct workflow_scope *s)
+{
+	size_t n = strlen(WORKFLOW_POOL);
+
+	return strncmp(s->project.text, WORKFLOW_POOL, n) == 0 ? s->project.text + n : NULL;
+}
+
+int32_t workflow_scope_slots(const struct workflow_scope *s)
+{
+	return s->base.quota_running.node ? s->base.quota_running.value : 0;
+}
+
+void workflow_scope_print_with(const struct workflow_scope *s, const char *project, int32_t running,
+                               struct buf *out)
+{
+	const struct yaml_node *p = s ? yaml_get(s->node, "parameters") : NULL;
+
+	buf_printf(out, "project: %s\n", project);
+	if (s && s->description.node) {
+		buf_puts(out, "description: ");
+		yaml_print_text(s->description.text, false, out);
+		buf_putc(out, '\n');
+	}
+	if (running)
+		buf_printf(out, "quota: {running: %d}\n", (int)running);
+	if (p && p->n) {
+		buf_puts(out, "parameters:\n  ");
+		yaml_print(p, 2, out);
+	} else if (p || !running) {
+		buf_puts(out, "parameters: {}\n");
+	}
 }

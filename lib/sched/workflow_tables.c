@@ -57,6 +57,10 @@ static const struct wf_key project_keys[] = {
 #define PROJECT_KEY(...) ROW(workflow_scope, __VA_ARGS__)
 #include "sched/workflow_keys.def"
 };
+static const struct wf_key pool_keys[] = {
+#define POOL_KEY(...) ROW(workflow_scope, __VA_ARGS__)
+#include "sched/workflow_keys.def"
+};
 static const struct wf_key global_keys[] = {
 #define GLOBAL_KEY(...) ROW(workflow_scope, __VA_ARGS__)
 #include "sched/workflow_keys.def"
@@ -79,6 +83,7 @@ const struct wf_table wf_tables[WT_COUNT] = {
 	[WT_STEP] = TABLE("a step", step_keys),
 	[WT_HOOK] = TABLE("a hook", hook_keys),
 	[WT_PROJECT] = TABLE("a project", project_keys),
+	[WT_POOL] = TABLE("a pool", pool_keys),
 	[WT_GLOBAL] = TABLE("the document of all", global_keys),
 };
 

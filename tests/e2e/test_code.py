@@ -214,6 +214,33 @@ def random_document(r, name):
 
 
 @test
+def a_project_has_its_quota_and_a_pool_its_slots_as_code(s):
+    def pools():
+        return {(p["kind"], p["name"]): p["size"] for p in s.get("/api/v1/pools")["pools"]}
+    doc = put(s, "quotas.yaml", "project: quotas\nquota: {running: 7}\nparameters: {db: dw}\n---\npool: lake\nslots: 3\n"
+              "---\nworkflow: w\nproject: quotas\ntasks:\n  t: {type: noop, cycle: none, pools: {lake: 2}}\n")
+    assert "quotas" in s.sirdar("diff", doc).stdout
+    s.sirdar("apply", doc)
+    assert pools()["project", "quotas"] == 7 and pools()["pool", "lake"] == 3, pools()
+    assert "running: 7" in s.sirdar("export", "quotas").stdout
+    s.sirdar("quota", "set", "quotas", "9")
+    s.sirdar("param", "set", "--project", "quotas", "keep=1")
+    out = s.sirdar("export", "quotas").stdout
+    assert "running: 9" in out and "db: dw" in out and "keep" in out, out
+    everything = s.sirdar("export", "--all").stdout
+    assert "pool: lake" in everything and "slots: 3" in everything and "running: 9" in everything
+    answer = json.loads(s.sirdar("diff", "--json", put(s, "everything.yaml", everything)).stdout)
+    assert all(c["change"] == "same" for c in answer["changes"]), answer
+    s.sirdar("apply", put(s, "noquota.yaml", "project: quotas\nparameters: {db: dw}\n"))
+    assert ("project", "quotas") not in pools(), pools()
+    for text, word in (("project: quotas\nquota: {running: 0}\n", "1 to"), ("pool: lake\n", "slots"),
+                       ("pool: lake\nslots: 0\n", "1 to"), ("pool: lake\nslots: 1\nsize: 2\n", "size"),
+                       ("project: quotas\n", "quota")):
+        bad = s.sirdar("check", put(s, "bad_quota.yaml", text), expect=1)
+        assert word in bad.stdout + bad.stderr, (text, bad.stdout, bad.stderr)
+
+
+@test
 def what_is_exported_and_applied_again_changes_nothing(s):
     r = random.Random(20260301)
     project = put(s, "random_project.yaml", "project: random\ndescription: of the test\nparameters: {a: 1, b: 'two: 2'}\n")
