@@ -596,6 +596,9 @@ static void watch(struct commander *c, struct cmd *cmd, const struct transition 
 		keyset_add(&cmd->ripe, key);
 		commander_work(c, cmd);
 	}
+	/* Skipped for a parent that reopens, it is out once more. */
+	if (tr->event == EV_REOPEN && tr->inst.cause == cmd->id && cmd->o.parallel > 0)
+		keyset_add(&cmd->out, key);
 #ifndef BUG_35 /* what ends before it is redone counts as ended after it */
 	if (keyset_has(&cmd->asked_for, key))
 		return; /* not ours yet: commander_answered() looks again */
