@@ -221,18 +221,17 @@ static int fetch_ahead(struct ledger *l, const struct instance *whole, size_t n)
 	return ledger_awaits_rows(l) ? E_AGAIN : 0;
 }
 
-static int ready_part(struct ledger *l, const struct instance *whole, int32_t part, uint32_t broker)
+/* fetch_part() has been asked: if there is a row, it is in the table. */
+static void ready_part(struct ledger *l, const struct instance *whole, int32_t part,
+                       uint32_t broker)
 {
 	uint32_t index;
-	int r = fetch_part(l, whole, part, &index);
-	struct entry *e = r == 0 ? table_at(&l->table, index) : NULL;
+	struct entry *e = table_find(&l->table, part_key(whole->key, part), &index);
 	bool is_new = !e;
 
-	if (r < 0 && r != E_NOT_FOUND)
-		return r;
 	if (e && is_over(e) && stays(whole, &e->inst)) {
 		ledger_put_back(l, index);
-		return 0;
+		return;
 	}
 	if (is_new)
 		e = part_new(l, whole, part, &index);
@@ -252,7 +251,6 @@ static int ready_part(struct ledger *l, const struct instance *whole, int32_t pa
 		change(l, index, EV_REDO, RE_REDO, whole->cause);
 	else
 		ledger_touch(l, index);
-	return 0;
 }
 
 static void spread(struct ledger *l, uint32_t index, size_t n)
@@ -317,7 +315,12 @@ static int prepare(struct ledger *l, const struct task *def, uint32_t index)
 	for (size_t k = 1; k <= n; k++) {
 		r = has_room(l) ? ready_part(l, i, (int32_t)k, 0) : E_BUSY;
 		if (r < 0)
+=======
+		uint32_t at;
+		int r = has_room(l) ? fetch_part(l, i, (int32_t)k, &at) : E_BUSY;
+		if (r < 0 && r != E_NOT_FOUND)
 			return r;
+		ready_part(l, i, (int32_t)k, 0);
 	}
 	if (n > 0)
 		spread(l, index, n);

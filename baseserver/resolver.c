@@ -10,11 +10,12 @@
 #include "util/buf.h"
 #include "util/check.h"
 #include "util/clock.h"
+#include "util/err.h"
 
 /* The wall clock may be set: due times are looked at again at least this often. */
 #define WALL_RECHECK_US (10 * US_PER_S)
 
-enum { TODO_KEEP = 65536 };
+enum { TODO_KEEP = 65536, UNREAD_US = 100 * 1000 };
 
 static struct rtask *task_place(struct resolver *r, uint32_t id)
 {
@@ -550,11 +551,11 @@ static void look_at_times(struct resolver *r)
 		look_at_passes(r, index, now);
 		want(r, index);
 	}
-	if (!top)
-		return actor_alarm(r->me, ALARM_OFF);
-	int64_t wait = top->key - now;
-	actor_alarm(r->me,
-	            actor_mono_us(r->me) + (wait < WALL_RECHECK_US ? wait : WALL_RECHECK_US));
+	int64_t wait = top ? top->key - now : INT64_MAX, mono = actor_mono_us(r->me);
+	int64_t at = !top ? ALARM_OFF : mono + (wait < WALL_RECHECK_US ? wait : WALL_RECHECK_US);
+	if (r->reopens_from_us && r->n_reopens && r->reopens_from_us < at)
+		at = r->reopens_from_us;
+	actor_alarm(r->me, at);
 }
 
 static void turn(void *self)
@@ -579,6 +580,10 @@ static void answered(struct letter *letter, void *self)
 
 	outbox_settled(&r->out, as);
 	for (size_t i = 0; i < as->n; i++) {
+		const struct answer *a = &as->a[i];
+		bool known = a->code == E_CONFLICT || a->code == E_NOT_FOUND;
+		if (a->ask == ASK_REOPEN && !known)
+			resolver_reopen_again(r, a->key, actor_mono_us(r->me) + UNREAD_US);
 		uint32_t index = of_slot(r, (uint32_t)as->a[i].cookie);
 		if (index == SLAB_NONE || !inst_key_eq(waiting_at(r, index)->key, as->a[i].key))
 			continue;

@@ -110,6 +110,7 @@ struct resolver {
 	size_t n_todo, todo_cap;
 	struct inst_key *reopens; /* skipped children to reopen */
 	size_t n_reopens, reopens_cap;
+	int64_t reopens_from_us; /* mono; the store could not be read: not before */
 	bool need_mark; /* something was taken back: tell the sorter when all is in */
 	/* Restored: the first `urgent` of todo were satisfied once; when they have been looked
 	 * at, a mark of start_mark says so. */
@@ -155,6 +156,8 @@ void resolver_reopen(struct resolver *r, uint32_t parent, int64_t p);
 void resolver_look_at_skip(struct resolver *r, uint32_t child, int64_t t);
 void resolver_load_reopens(struct resolver *r);    /* for parents forced before a restart */
 bool resolver_propose_reopens(struct resolver *r); /* false: no credit, try again later */
+/* The store could not tell the ledger whether there is such a row. */
+void resolver_reopen_again(struct resolver *r, struct inst_key key, int64_t from_us);
 
 /* For a dead join: to be reopened with the parent. */
 static inline bool resolver_was_skipped(uint8_t state, uint8_t reason)

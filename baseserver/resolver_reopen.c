@@ -117,9 +117,19 @@ void resolver_load_reopens(struct resolver *r)
 	}
 }
 
+void resolver_reopen_again(struct resolver *r, struct inst_key key, int64_t from_us)
+{
+	want_reopened(r, key.task, key.run_date);
+	r->reopens_from_us = from_us;
+}
+
 bool resolver_propose_reopens(struct resolver *r)
 {
 	size_t n = 0;
+
+	if (r->n_reopens == 0 || actor_mono_us(r->me) < r->reopens_from_us)
+		return r->n_reopens == 0;
+	r->reopens_from_us = 0;
 
 	for (; n < r->n_reopens && outbox_room(&r->out) > 0; n++)
 		outbox_add(&r->out, ASK_REOPEN, r->reopens[n])->cookie = SLAB_NONE;

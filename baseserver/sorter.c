@@ -12,6 +12,8 @@
 #include "util/clock.h"
 #include "util/err.h"
 
+enum { UNREAD_US = 100 * 1000 };
+
 static uint8_t side_of(const struct instance *i)
 {
 	return i->origin == OR_BACKFILL ? SIDE_BACKFILL : SIDE_LIVE;
@@ -333,6 +335,12 @@ static void turn(void *self)
 	outbox_flush(&s->out);
 }
 
+/* Others are the store's: nobody knows, and nothing will say when it is over. */
+static bool says_which_gate(int code)
+{
+	return code == E_CONFLICT || code == E_LIMIT || code == E_BARRIER || code == E_NOT_FOUND;
+}
+
 /* A returned grant: the credit it spent is given back, the instance waits again. */
 static void returned(struct sorter *s, const struct answer *a)
 {
@@ -349,6 +357,8 @@ static void returned(struct sorter *s, const struct answer *a)
 	/* What opens the gate may have been folded before the answer came: then ask again. */
 	if (a->code != E_REVISION && moves_of(s, q) == r->moves)
 		hold(s, q);
+	if (a->code != E_REVISION && !says_which_gate(a->code))
+		actor_alarm(s->me, actor_mono_us(s->me) + UNREAD_US);
 #ifdef BUG_36 /* a grant that is returned thaws its instance */
 	heap_set(&r->lane->ready, &r->node, r->eff_due_us);
 #else
@@ -396,8 +406,16 @@ static int init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
+/* What could not be read may be so now: all that are held are tried again. */
+static void on_alarm(void *self)
+{
+	struct sorter *s = self;
+
+	s->marks++;
+}
+
 static const struct actor_ops ops = {
-	.name = "sorter", .letters_max = 65536, .init = init, .turn = turn
+	.name = "sorter", .letters_max = 65536, .init = init, .turn = turn, .alarm = on_alarm
 };
 
 static void load_pool(void *ctx, const char *name, int32_t size)

@@ -14,6 +14,8 @@ struct mem_store {
 	struct store base;
 	struct mem_disk *disk; /* NULL: crashed */
 	unsigned fault_after, fault_n;
+	unsigned read_after, read_n; /* the same for reads of one row */
+	int read_code;
 	int fault_code;
 	enum store_fault_when fault_when;
 };
@@ -70,6 +72,18 @@ static int fault(const struct mem_store *m, struct err *err)
 	return err_set(err, m->fault_code, "ordered fault, %s",
 	               m->fault_when == STORE_FAULT_BEFORE ? "nothing stored"
 	                                                   : "stored, answer lost");
+}
+
+static bool read_fails(struct mem_store *m)
+{
+	if (!m->read_n)
+		return false;
+	if (m->read_after) {
+		m->read_after--;
+		return false;
+	}
+	m->read_n--;
+	return true;
 }
 
 static int prove(const struct mem_store *m, uint32_t epoch, struct err *err)
@@ -321,6 +335,8 @@ static int mem_find_done(struct store *s, struct inst_key key, struct instance *
 	const struct instance *i;
 	int r = alive(m, err);
 
+	if (r == 0 && read_fails(m))
+		r = err_set(err, m->read_code, "ordered fault, nothing read");
 	if (r < 0)
 		return r;
 	i = mem_table_find(&m->disk->done, key);
@@ -458,6 +474,15 @@ void store_mem_fail(struct store *s, unsigned after, unsigned n, int code,
 	m->fault_n = n;
 	m->fault_code = code;
 	m->fault_when = when;
+}
+
+void store_mem_fail_reads(struct store *s, unsigned after, unsigned n, int code)
+{
+	struct mem_store *m = mem_of(s);
+
+	m->read_after = after;
+	m->read_n = n;
+	m->read_code = code;
 }
 
 void store_mem_crash(struct store *s, struct store **ret_next)

@@ -25,6 +25,9 @@ enum store_fault_when {
 void store_mem_fail(struct store *s, unsigned after, unsigned n, int code,
                     enum store_fault_when when);
 
+/* The same for store_find_done(): skip `after` reads, then let `n` fail with `code`. */
+void store_mem_fail_reads(struct store *s, unsigned after, unsigned n, int code);
+
 /* The process died: `s` answers E_CLOSED from now on and is still to be closed;
  * *ret_next is what the next process opens: all that was committed, nothing else, and no
  * faults. */

@@ -255,7 +255,7 @@ void broker_machine_crash(int broker);
 void brokers_heal(void);
 void broker_server_lost(void); /* the server's end died: all connections break */
 extern bool healing;
-extern bool parts; /* --parts: some tasks are broadcast */
+extern bool parts; /* some tasks are broadcast: one seed in four, with --parts all */
 int64_t wire_delay(void);
 
 /* The lease rule, in small: T_fence + T_kill < T_lose. */

@@ -130,7 +130,9 @@ static struct seen_token *token_of(uint64_t token)
 static void check_version(const struct transition *tr, const struct row *r)
 {
 	const struct known *k = &known[tr->inst.key.task];
-	bool bound = r->inst.flags & IF_OLD_BODY || r->inst.attempt || r->inst.infra;
+	bool was_spread = r->inst.flags & IF_SPREAD; /* then infra counts parts */
+	bool bound = r->inst.flags & IF_OLD_BODY || r->inst.attempt ||
+	             (r->inst.infra && !was_spread);
 	bool same = tr->inst.version == r->inst.version;
 
 	if (replaying || tr->inst.key.part != 0 || (bound && same) ||

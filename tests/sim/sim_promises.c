@@ -14,10 +14,10 @@ struct act {
 	struct inst_key key;
 	uint64_t number; /* of the first record that the command caused */
 	uint32_t generation;
-	bool opened;     /* made or redone by it, and not ended since */
-	bool killed;     /* a redo that kills first: goes on when the kill is done */
-	bool started;    /* granted since */
-	bool given_back; /* by its cancel */
+	bool opened;  /* made or redone by it, and not ended since */
+	bool killed;  /* a redo that kills first: goes on when the kill is done */
+	bool started; /* granted since */
+	bool again;   /* skipped for a parent, which reopened it: not let go, and not over */
 };
 
 /* One command, by its number. */
@@ -30,7 +30,6 @@ struct deed {
 	uint64_t paused_at;    /* its pause was told with this number; 0: it goes on */
 	uint64_t cancelled_at; /* the same */
 	bool resuming;         /* somebody asked to go on */
-	bool ending;           /* somebody asked to cancel it */
 };
 
 enum { DEEDS_MAX = 1024 };
@@ -102,6 +101,9 @@ bool promises_out(uint64_t id)
 {
 	bool all_wait;
 
+	for (size_t k = 0; id < DEEDS_MAX && k < deeds[id].n; k++)
+		if (deeds[id].acts[k].again)
+			return true;
 	return id < DEEDS_MAX && out_now(&deeds[id], &all_wait) > 0;
 }
 
@@ -118,10 +120,9 @@ static void follow_ends(const struct transition *tr)
 		if (!a)
 			continue;
 		if (state_final((enum state)tr->to))
-			a->opened = false;
-		if (tr->event == EV_REOPEN && tr->inst.cause == i && !a->given_back &&
-		    !deeds[i].ending)
-			a->opened = true; /* it was skipped for a parent */
+			a->opened = a->again = false;
+		if (tr->event == EV_REOPEN && tr->inst.cause == i)
+			a->again = true;
 		bool all_wait;
 		if (deeds[i].n && out_now(&deeds[i], &all_wait) > 0 && all_wait)
 			deeds[i].waited = true;
@@ -155,11 +156,8 @@ static void follow_act(struct deed *d, const struct transition *tr)
 
 	follow_other(d, tr);
 	bool restores = tr->event >= EV_RESTORE_SUCC && tr->event <= EV_RESTORE_SKIPPED;
-	if (tr->reason == RE_CANCELLED || restores) {
-		if (a)
-			a->given_back = true;
+	if (tr->reason == RE_CANCELLED || restores)
 		return; /* it was cancelled: what it had not started is taken back */
-	}
 	if (d->cancelled_at && tr->number > d->cancelled_at)
 		break_invariant("C5", "command %" PRIu64 " was cancelled and acts on", tr->cause);
 	if (d->paused_at && tr->number > d->paused_at && !d->resuming)
@@ -181,7 +179,7 @@ static void follow_act(struct deed *d, const struct transition *tr)
 	a->killed = tr->event == EV_KILL;
 	a->number = tr->number;
 	a->generation = tr->inst.generation;
-	a->started = a->given_back = false;
+	a->started = false;
 	d->last = tr->number;
 }
 
@@ -310,8 +308,6 @@ void promises_steered(const struct order_of *o)
 
 	if (d)
 		d->resuming = o->kind != W_PAUSE;
-	if (d && o->kind == W_CANCEL)
-		d->ending = true;
 	if (d && d->resuming)
 		d->paused_at = 0;
 }
