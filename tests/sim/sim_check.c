@@ -134,9 +134,11 @@ static void check_version(const struct transition *tr, const struct row *r)
 	bool bound = r->inst.flags & IF_OLD_BODY || r->inst.attempt ||
 	             (r->inst.infra && !was_spread);
 	bool same = tr->inst.version == r->inst.version;
+	/* Forgotten while no instance was unfinished; the record says so. */
+	bool gone = r->inst.flags & IF_OLD_BODY && !(tr->inst.flags & IF_OLD_BODY) && tr->note;
 
 	if (replaying || tr->inst.key.part != 0 || (bound && same) ||
-	    (tr->inst.version == k->version && (!bound || tr->epoch != r->bound_epoch)))
+	    (tr->inst.version == k->version && (!bound || gone || tr->epoch != r->bound_epoch)))
 		return;
 	break_invariant("G1-2", "task %u granted by version %u of %u, before by %u",
 	                tr->inst.key.task, tr->inst.version, k->version, r->inst.version);
