@@ -286,6 +286,8 @@ static bool rest(void *self)
 			store_idle(l->store);
 		return false;
 	}
+	if (l->half.ps && !l->flight.is_out)
+		return false; /* a row of history cannot be read now: an alarm is set */
 	ledger_commit(l);
 	return !l->busy;
 }

@@ -313,11 +313,8 @@ static int prepare(struct ledger *l, const struct task *def, uint32_t index)
 	if (r < 0)
 		return r;
 	for (size_t k = 1; k <= n; k++) {
-		r = has_room(l) ? ready_part(l, i, (int32_t)k, 0) : E_BUSY;
-		if (r < 0)
-=======
 		uint32_t at;
-		int r = has_room(l) ? fetch_part(l, i, (int32_t)k, &at) : E_BUSY;
+		r = has_room(l) ? fetch_part(l, i, (int32_t)k, &at) : E_BUSY;
 		if (r < 0 && r != E_NOT_FOUND)
 			return r;
 		ready_part(l, i, (int32_t)k, 0);

@@ -109,7 +109,7 @@ static void look_up(struct job *job, struct store *s)
 
 static bool may_pass(int code)
 {
-	return code == E_AGAIN || code == E_BUSY || code == E_IO;
+	return code < 0 && code != E_NOT_FOUND && code != E_CORRUPT;
 }
 
 static void looked_up(struct ledger *l, struct job *job)

@@ -49,7 +49,7 @@ static void fault(void)
 
 	check_trouble();
 	if (chance(300)) {
-		store_mem_fail_reads(server_store(), rnd(5), n, code);
+		store_mem_fail_reads(server_store(), rnd(5), n, code == E_FULL ? E_IO : code);
 		return;
 	}
 	store_mem_fail(server_store(), rnd(5), n, code,
