@@ -232,6 +232,8 @@ static void turn(void *self)
 {
 	struct ledger *l = self;
 
+	if (l->waiting.head || l->parts.n > 0)
+		stream_want_room(l->stream, l->me);
 	if (l->half.ps && !ledger_awaits_rows(l))
 		apply_half(l);
 	if (!l->half.ps)

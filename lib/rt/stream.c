@@ -13,6 +13,7 @@ struct stream_reader {
 	struct actor *actor;
 	enum stream_view view;
 	_Atomic uint64_t seen;
+	uint64_t told; /* where it last looked whether the writer waits for room */
 };
 
 struct stream {
@@ -22,6 +23,7 @@ struct stream {
 	void (*drop)(void *slot);
 	struct stream_reader *readers;
 	_Atomic uint64_t last, durable;
+	_Atomic(struct actor *) wants_room; /* the writer, when it waits for readers */
 };
 
 struct stream *stream_new(size_t slots, size_t slot_bytes, uint64_t last, void (*drop)(void *slot))
@@ -74,6 +76,7 @@ struct stream_reader *stream_reader_new(struct stream *s, enum stream_view view,
 	r->actor = reader;
 	r->view = view;
 	r->seen = view == STREAM_INNER ? s->last : s->durable;
+	r->told = r->seen;
 	r->next = s->readers;
 	s->readers = r;
 	return r;
@@ -94,6 +97,24 @@ static uint64_t slowest(const struct stream *s)
 size_t stream_room(const struct stream *s)
 {
 	return s->mask + 1 - (size_t)(s->last - slowest(s));
+}
+
+/* The writer says that it waits, then looks at the cursors; a reader moves its cursor, then looks
+ * whether the writer waits: with a fence between on both sides one of them sees the other. */
+void stream_want_room(struct stream *s, struct actor *writer)
+{
+	atomic_store_explicit(&s->wants_room, writer, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+static void tell_writer(struct stream *s)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!atomic_load_explicit(&s->wants_room, memory_order_relaxed))
+		return;
+	struct actor *writer = atomic_exchange_explicit(&s->wants_room, NULL, memory_order_acq_rel);
+	if (writer)
+		actor_wake(writer);
 }
 
 void *stream_slot(struct stream *s)
@@ -154,7 +175,13 @@ const void *stream_peek(struct stream_reader *r)
 {
 	uint64_t seen = atomic_load_explicit(&r->seen, memory_order_relaxed);
 
-	return seen < limit_of(r) ? slot_of(r->s, seen + 1) : NULL;
+	if (seen < limit_of(r))
+		return slot_of(r->s, seen + 1);
+	if (r->told != seen) { /* it has moved, and all that it may see it has */
+		r->told = seen;
+		tell_writer(r->s);
+	}
+	return NULL;
 }
 
 void stream_next(struct stream_reader *r)

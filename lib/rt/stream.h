@@ -37,6 +37,10 @@ uint64_t stream_publish(struct stream *s);  /* it counts now; its number */
 void stream_durable(struct stream *s, uint64_t number); /* all up to number are durable */
 void stream_wake(struct stream *s);                     /* wake every reader that is behind */
 
+/* The writer waits for room: from now on a reader that has caught up wakes it, once. To be said
+ * before stream_room() is looked at, so that no reader slips between. */
+void stream_want_room(struct stream *s, struct actor *writer);
+
 /* A record still in the ring, by number. Borrowed while the writer does not publish. */
 const void *stream_at(const struct stream *s, uint64_t number);
 

@@ -235,6 +235,7 @@ struct writer {
 	struct actor *me;
 	struct stream *s;
 	uint64_t next, end;
+	bool sleeps; /* until a reader makes room */
 };
 
 static int writer_init(void *self, struct actor *me, struct err *err)
@@ -248,6 +249,8 @@ static void writer_turn(void *self)
 {
 	struct writer *w = self;
 
+	if (w->sleeps)
+		stream_want_room(w->s, w->me);
 	while (w->next < w->end && stream_room(w->s) > 0) {
 		*(uint64_t *)stream_slot(w->s) = ++w->next;
 		uint64_t number = stream_publish(w->s);
@@ -255,7 +258,7 @@ static void writer_turn(void *self)
 			stream_durable(w->s, number);
 	}
 	stream_wake(w->s);
-	if (w->next < w->end)
+	if (w->next < w->end && !w->sleeps)
 		actor_wake(w->me);
 }
 
@@ -263,35 +266,47 @@ static const struct actor_ops writer_ops = {
 	.name = "writer", .letters_max = 8, .init = writer_init, .turn = writer_turn
 };
 
-static void readers_on_other_threads_see_every_record_once(void **state)
+static void write_and_read(bool sleeps, uint64_t records)
 {
-	enum { RECORDS = 200000 };
 	struct box inner = { 0 }, outer = { 0 };
-	struct writer w = { .s = stream_new(64, sizeof(uint64_t), 1000, NULL), .end = RECORDS };
+	struct writer w = { .s = stream_new(64, sizeof(uint64_t), 1000, NULL),
+		            .end = records,
+		            .sleeps = sleeps };
 	struct thread *tw = thread_new("writer", &clock_machine);
 	struct thread *ti = thread_with(&inner, "inner"), *to = thread_with(&outer, "outer");
 	struct err err = { 0 };
 
-	(void)state;
 	w.me = actor_new(tw, &writer_ops, &w);
 	inner.in = stream_reader_new(w.s, STREAM_INNER, inner.me);
 	outer.in = stream_reader_new(w.s, STREAM_OUTER, outer.me);
 	assert_int_equal(thread_start(ti, &err), 0);
 	assert_int_equal(thread_start(to, &err), 0);
 	assert_int_equal(thread_start(tw, &err), 0);
-	assert_true(wait_for(&inner.got, RECORDS));
-	assert_true(wait_for(&outer.got, RECORDS));
+	assert_true(wait_for(&inner.got, records));
+	assert_true(wait_for(&outer.got, records));
 	thread_stop(tw);
 	thread_stop(ti);
 	thread_stop(to);
-	assert_int_equal(inner.sum, (uint64_t)RECORDS * (RECORDS + 1) / 2);
+	assert_int_equal(inner.sum, records * (records + 1) / 2);
 	assert_int_equal(outer.sum, inner.sum);
-	assert_int_equal(stream_last(w.s), 1000 + RECORDS);
-	assert_int_equal(stream_seen(outer.in), 1000 + RECORDS);
+	assert_int_equal(stream_last(w.s), 1000 + records);
+	assert_int_equal(stream_seen(outer.in), 1000 + records);
 	thread_free(tw);
 	thread_free(ti);
 	thread_free(to);
 	stream_free(w.s);
+}
+
+static void readers_on_other_threads_see_every_record_once(void **state)
+{
+	(void)state;
+	write_and_read(false, 200000);
+}
+
+static void a_writer_that_waits_for_room_is_woken_by_the_reader_that_makes_it(void **state)
+{
+	(void)state;
+	write_and_read(true, 50000);
 }
 
 int main(void)
@@ -302,6 +317,7 @@ int main(void)
 		cmocka_unit_test(stopping_works_in_every_state),
 		cmocka_unit_test(an_alarm_never_rings_early),
 		cmocka_unit_test(readers_on_other_threads_see_every_record_once),
+		cmocka_unit_test(a_writer_that_waits_for_room_is_woken_by_the_reader_that_makes_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
