@@ -87,7 +87,7 @@ static uint64_t slowest(const struct stream *s)
 	uint64_t least = s->last;
 
 	for (const struct stream_reader *r = s->readers; r; r = r->next) {
-		uint64_t seen = atomic_load_explicit(&r->seen, memory_order_acquire);
+		uint64_t seen = atomic_load(&r->seen); /* see below: stream_want_room() */
 		if (seen < least)
 			least = seen;
 	}
@@ -100,19 +100,18 @@ size_t stream_room(const struct stream *s)
 }
 
 /* The writer says that it waits, then looks at the cursors; a reader moves its cursor, then looks
- * whether the writer waits: with a fence between on both sides one of them sees the other. */
+ * whether the writer waits: in one order of all four, so that one of them sees the other. */
 void stream_want_room(struct stream *s, struct actor *writer)
 {
-	atomic_store_explicit(&s->wants_room, writer, memory_order_relaxed);
-	atomic_thread_fence(memory_order_seq_cst);
+	atomic_store(&s->wants_room, writer);
 }
 
-static void tell_writer(struct stream *s)
+static void tell_writer(struct stream_reader *r, uint64_t seen)
 {
-	atomic_thread_fence(memory_order_seq_cst);
-	if (!atomic_load_explicit(&s->wants_room, memory_order_relaxed))
+	atomic_store(&r->seen, seen); /* once more, in that order: stream_next() is cheaper */
+	if (!atomic_load(&r->s->wants_room))
 		return;
-	struct actor *writer = atomic_exchange_explicit(&s->wants_room, NULL, memory_order_acq_rel);
+	struct actor *writer = atomic_exchange(&r->s->wants_room, NULL);
 	if (writer)
 		actor_wake(writer);
 }
@@ -179,7 +178,7 @@ const void *stream_peek(struct stream_reader *r)
 		return slot_of(r->s, seen + 1);
 	if (r->told != seen) { /* it has moved, and all that it may see it has */
 		r->told = seen;
-		tell_writer(r->s);
+		tell_writer(r, seen);
 	}
 	return NULL;
 }
