@@ -1,7 +1,9 @@
 /* Instances with parts: broadcast, steps of a pipeline by node, branches, overlap; over the
  * ledger, the resolver and the sorter. */
 #include "baseserver/resolver.h"
+#include "store/mem.h"
 #include "tests/unit/sorting.h"
+#include "util/err.h"
 
 enum { SESSIONS = 4 };
 
@@ -301,6 +303,62 @@ static void a_redo_does_all_parts_again_or_those_that_failed(void **state)
 	scene_end(&s);
 }
 
+static void wait_a_while(struct scene *s)
+{
+	for (int i = 0; i < 10; i++) {
+		now_us += 50 * 1000;
+		see(s);
+	}
+}
+
+static void a_part_that_cannot_be_read_is_not_made_anew(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	broadcast(&s);
+	ended(&s, 1, 1, AE_OK);
+	ended(&s, 1, 2, AE_OK);
+	store_mem_fail_reads(s.f.store, 1, 1, E_BUSY); /* the whole is read, part 1 is not */
+	say(&s, ASK_REDO, (struct inst_key){ 60, 1, 0 }, NULL, NULL);
+	wait_a_while(&s);
+	for (int32_t part = 1; part <= 2; part++) {
+		assert_int_equal(state_at(&s, 1, part), ST_RUNNING);
+		assert_int_equal(at(&s, 1, part)->generation, 2);
+	}
+	scene_end(&s);
+}
+
+static void the_whole_waits_for_parts_that_cannot_be_read(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	broadcast(&s);
+	ended(&s, 1, 1, AE_FATAL);
+	store_mem_fail_reads(s.f.store, 0, 1, E_IO);
+	ended(&s, 1, 2, AE_OK);
+	wait_a_while(&s);
+	assert_int_equal(state_at(&s, 1, 0), ST_STOP);
+	scene_end(&s);
+}
+
+static void a_redo_that_cannot_be_read_changes_nothing(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	broadcast(&s);
+	ended(&s, 1, 1, AE_FATAL);
+	ended(&s, 1, 2, AE_OK);
+	store_mem_fail_reads(s.f.store, 1, 1, E_IO); /* the part is read, the whole is not */
+	say(&s, ASK_REDO, (struct inst_key){ 60, 1, 1 }, NULL, NULL);
+	wait_a_while(&s);
+	assert_int_equal(state_at(&s, 1, 0), ST_STOP);
+	assert_int_equal(state_at(&s, 1, 1), ST_STOP);
+	scene_end(&s);
+}
+
 static void a_redo_of_one_part_leaves_the_others(void **state)
 {
 	struct scene s;
@@ -547,6 +605,9 @@ int main(void)
 		cmocka_unit_test(a_kill_of_the_whole_kills_each_part),
 		cmocka_unit_test(a_redo_does_all_parts_again_or_those_that_failed),
 		cmocka_unit_test(a_redo_of_one_part_leaves_the_others),
+		cmocka_unit_test(a_part_that_cannot_be_read_is_not_made_anew),
+		cmocka_unit_test(the_whole_waits_for_parts_that_cannot_be_read),
+		cmocka_unit_test(a_redo_that_cannot_be_read_changes_nothing),
 		cmocka_unit_test(a_forced_success_is_one_of_all_parts),
 		cmocka_unit_test(a_slot_is_counted_per_part),
 		cmocka_unit_test(a_step_follows_the_one_before_on_its_node),
