@@ -177,7 +177,7 @@ static size_t search(size_t nodes, const struct graph_edge *edges, size_t n, uin
 	g.seen = mem_array(nodes + 1, sizeof *g.seen);
 	/* A look for the cycle costs as much as a round: take it at rounds 1, 2, 4, 8, ... */
 	for (size_t round = 1; grow(&g) && !found; round++)
-		if ((round & (round - 1)) == 0 || round > nodes)
+		if ((round & (round - 1)) == 0)
 			found = cycle_of(&g, ret_cycle);
 	free(g.sum);
 	free(g.via);

@@ -84,7 +84,7 @@ bool state_holds_slot(enum state st)
 
 const char *event_name(enum event ev)
 {
-	return ev < EV_COUNT && events[ev] ? events[ev] : "?";
+	return ev < EV_COUNT ? events[ev] : "?";
 }
 
 const char *reason_text(enum reason re)

@@ -50,8 +50,8 @@ struct link_span {
 #define LINK_SPANS_MAX 64 /* items of a list window */
 
 /* The spans of parent run_dates that the child instance at `t` waits for, ascending, not
- * overlapping. Returns how many (0: none, satisfied), or a negative error: E_LIMIT. For
- * kinds 1, 2, 3 and -n there is at most one span. */
+ * overlapping. Returns how many (0: none, satisfied). For kinds 1, 2, 3 and -n there is at
+ * most one span. */
 int link_spans(const struct task_link *l, const struct plan *parent, const struct plan *child,
                int64_t t, struct link_span ret_spans[LINK_SPANS_MAX]);
 

@@ -47,7 +47,7 @@ int sim_dates(const struct plan *plan, const struct link_span *spans, int n, siz
 	for (int i = 0; i < n; i++) {
 		int64_t t = plan_has(plan, spans[i].lo) ? spans[i].lo
 		                                        : plan_next(plan, spans[i].lo);
-		for (; t < spans[i].hi && t != PLAN_NEVER; t = plan_next(plan, t)) {
+		for (; t < spans[i].hi; t = plan_next(plan, t)) { /* PLAN_NEVER is not */
 			if (found == max)
 				return E_LIMIT;
 			if (found == *room) {
@@ -72,7 +72,7 @@ static int load_rows(struct sim *s, struct err *err)
 	size_t room = 0, n, rows_room = 0;
 	int r = 0;
 
-	for (size_t i = 0; i < s->in->n && r == 0; i++) {
+	for (size_t i = 0; i < s->in->n; i++) {
 		struct sim_task *t = &s->tasks[i];
 		t->def = s->in->tasks[i];
 		t->first = t->end = t->turn = s->n_rows;
@@ -164,10 +164,9 @@ static int load_slot(struct sim *s, uint32_t child, size_t link, int64_t **room_
 	if (parent < 0 || s->tasks[parent].def->state == TS_DRAFT)
 		return 0; /* wants nothing: met */
 	const struct sim_task *p = &s->tasks[parent];
-	int r = link_spans(l, p->def->plan, def->plan, s->rows[child].row.run_date, spans);
-	if (r >= 0)
-		r = sim_dates(p->def->plan, spans, r, SIMULATE_EDGES_MAX - s->n_edges, room_dates,
-		              room, &n);
+	int k = link_spans(l, p->def->plan, def->plan, s->rows[child].row.run_date, spans);
+	int r = sim_dates(p->def->plan, spans, k, SIMULATE_EDGES_MAX - s->n_edges, room_dates, room,
+	                  &n);
 	if (r < 0)
 		return r;
 	const int64_t *dates = *room_dates;
@@ -246,7 +245,7 @@ int sim_load(struct sim *s, struct err *err)
 
 void sim_done(struct sim *s)
 {
-	for (size_t i = 0; s->tasks && i < s->in->n; i++)
+	for (size_t i = 0; i < s->in->n; i++)
 		free(s->tasks[i].ready);
 	for (size_t i = 0; i < s->n_groups; i++)
 		free(s->groups[i].tasks);
@@ -267,11 +266,13 @@ static int by_due(const void *a, const void *b)
 {
 	const struct simulate_row *x = a, *y = b;
 
-	if (x->due != y->due)
-		return x->due < y->due ? -1 : 1;
-	if (x->task != y->task)
-		return x->task < y->task ? -1 : 1;
-	return (x->run_date > y->run_date) - (x->run_date < y->run_date);
+	int order = (x->due > y->due) - (x->due < y->due);
+
+	if (order == 0)
+		order = (x->task > y->task) - (x->task < y->task);
+	if (order == 0)
+		order = (x->run_date > y->run_date) - (x->run_date < y->run_date);
+	return order;
 }
 
 int simulate_run(const struct simulate_input *in, struct simulate_row **ret_rows, size_t *ret_n,
@@ -369,10 +370,9 @@ static int walk_link(struct edge_walk *w, uint32_t child, int64_t date, uint32_t
 	if (!parent || parent->state == TS_DRAFT) {
 		e.note = parent ? "link not in force: the parent is a draft" : "unknown parent";
 	} else {
-		int r = link_spans(l, parent->plan, def->plan, date, spans);
-		if (r >= 0)
-			r = sim_dates(parent->plan, spans, r, SIMULATE_EDGES_MAX - w->total,
-			              &w->dates, &w->room, &e.n_dates);
+		int n = link_spans(l, parent->plan, def->plan, date, spans);
+		int r = sim_dates(parent->plan, spans, n, SIMULATE_EDGES_MAX - w->total, &w->dates,
+		                  &w->room, &e.n_dates);
 		if (r < 0)
 			return r;
 		e.dates = w->dates;
@@ -401,8 +401,7 @@ int simulate_edges(const struct simulate_input *in,
 		int64_t date = plan_has(t->plan, in->spans[i].lo)
 		                       ? in->spans[i].lo
 		                       : plan_next(t->plan, in->spans[i].lo);
-		for (; date < in->spans[i].hi && date != PLAN_NEVER && r == 0;
-		     date = plan_next(t->plan, date)) {
+		for (; date < in->spans[i].hi && r == 0; date = plan_next(t->plan, date)) {
 			r = ++rows > SIMULATE_ROWS_MAX ? E_LIMIT : 0;
 			for (uint32_t k = 0; k < t->n_links && r == 0; k++)
 				r = walk_link(&w, i, date, k);

@@ -126,8 +126,6 @@ static void check_step_names(struct wf_reader *r)
 
 	for (size_t i = 0; i < wf->n; i++) {
 		const struct wf_text *name = &wf->items[i].step_name;
-		if (!name->node)
-			continue;
 		bool taken = strcmp(name->text, "finished") == 0 ||
 		             strcmp(name->text, "failed") == 0;
 		for (size_t k = 0; k < i && !taken; k++)

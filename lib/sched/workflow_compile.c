@@ -19,11 +19,10 @@ struct place wf_place(const struct wf_made *m, const struct yaml_node *n, const 
 	const char *of = m->t->path;
 
 	/* What a task inherits is wrong where it stands; needs are not inherited one by one. */
-	if (n && key && !strchr(key, '[') && m->t->node->kind == YAML_MAP && n != m->t->node &&
-	    yaml_get(m->t->node, key) != n) {
+	if (n && key && !strchr(key, '[') && yaml_get(m->t->node, key) != n) {
 		if (yaml_get(yaml_root(m->wf->doc), key) == n)
 			of = "";
-		else if (defaults && defaults->kind == YAML_MAP && yaml_get(defaults, key) == n)
+		else if (defaults && yaml_get(defaults, key) == n)
 			of = "defaults";
 	}
 	if (!n)
@@ -70,7 +69,7 @@ static void check_baselines(struct wf_compiler *c)
 		const struct workflow *wf = c->set->items[i];
 		for (size_t k = 0; k < wf->n_baselines; k++) {
 			const struct wf_text *task = &wf->baseline_items[k].task;
-			if (!task->node || strchr(task->text, '/'))
+			if (strchr(task->text, '/'))
 				continue;
 			char *full = mem_fmt("%s/%s", wf->full, task->text);
 			char path[60];

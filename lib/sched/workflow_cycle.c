@@ -26,8 +26,8 @@ int wf_cycles_compare(const struct plan *a, const struct plan *b)
 
 static bool is_boundary(const struct cycle *c, const struct cycle *of, int64_t t)
 {
-	/* Units of a day and longer go by dates, each in its own zone. */
-	if (unit_is_long(c->unit)) {
+	/* Two units of a day and longer go by dates, each in its own zone. */
+	if (unit_is_long(c->unit) && unit_is_long(of->unit)) {
 		int64_t day = local_day(of->tz, t);
 		return cycle_floor_day(c, day) == day;
 	}

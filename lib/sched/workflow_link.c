@@ -29,7 +29,7 @@ static struct place place_of(const struct wf_made *m, size_t i, const struct yam
 	const char *field = "";
 	char key[80];
 
-	for (size_t k = 0; need && need->kind == YAML_MAP && k < need->n; k++)
+	for (size_t k = 0; need->kind == YAML_MAP && k < need->n; k++)
 		if (need->items[k] == n)
 			field = need->keys[k]->text;
 	snprintf(key, sizeof key, "needs[%zu]%s%s", i, *field ? "." : "", field);
@@ -220,7 +220,7 @@ static void link_step(struct wf_made *m, const struct wf_made *parent, enum link
 		               .kind = LK_SAME,
 		               .on = on,
 		               .strategy = on == ON_FAILURE ? LS_ANY : LS_ALL,
-		               .by_node = m->t->machines.n > 0 && parent->t->machines.n > 0 };
+		               .by_node = m->t->machines.n > 0 };
 
 	add_link(m, &l, NULL, parent, parent->plan, NULL);
 }

@@ -2,6 +2,7 @@
 #include "sched/macro.h"
 #include "sched/task.h"
 #include "sched/workflow_impl.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/pile.h"
 
@@ -14,7 +15,7 @@ struct asking {
 	struct wf_compiler *c;
 	struct wf_made *m;
 	const struct workflow_scope *scope;
-	const char *project;
+	const char *project;      /* "": of all */
 	const char *const *known; /* made when first wanted */
 	struct place at;
 	const char *why; /* what else is wrong with a name that was refused */
@@ -30,25 +31,18 @@ static bool in_pairs(const struct wf_pairs *p, const char *name)
 
 /* --- outputs of parents -------------------------------------------------------------------- */
 
-static const char *last_part(const char *name)
-{
-	const char *slash = strrchr(name, '/');
-
-	return slash ? slash + 1 : name;
-}
-
 static const char *parent_name(const struct wf_made *m, size_t i)
 {
 	if (m->parents[i])
 		return m->parents[i]->t->name;
-	return m->outside[i] ? last_part(m->outside[i]->name) : "";
+	return strrchr(m->outside[i]->name, '/') + 1;
 }
 
 static size_t outputs_of(const struct wf_made *m, size_t i)
 {
 	if (m->parents[i])
 		return m->parents[i]->t->outputs.n;
-	return m->outside[i] ? m->outside[i]->n_outputs : 0;
+	return m->outside[i]->n_outputs;
 }
 
 static const char *output_at(const struct wf_made *m, size_t i, size_t k)
@@ -141,7 +135,7 @@ static bool is_bare_output(struct asking *a, const char *name)
 
 static bool in_scopes(const struct asking *a, const char *name)
 {
-	const struct workflow_scope *own = a->project ? wf_scope_of(a->c->set, a->project) : NULL,
+	const struct workflow_scope *own = wf_scope_of(a->c->set, a->project),
 				    *all = wf_scope_of(a->c->set, "");
 
 	return (own && in_pairs(&own->parameters, name)) ||
@@ -157,8 +151,7 @@ static bool is_outside(struct asking *a, const char *name)
 		a->why = "there is no target server of that name";
 		return !w->parameter || w->parameter(w->ctx, a->project, name);
 	}
-	return in_scopes(a, name) ||
-	       (w->parameter && w->parameter(w->ctx, a->project ? a->project : "", name));
+	return in_scopes(a, name) || (w->parameter && w->parameter(w->ctx, a->project, name));
 }
 
 static bool is_known(void *ctx, const char *name)
@@ -188,8 +181,8 @@ struct known {
 
 static void know(struct known *k, const char *name)
 {
-	if (k->n + 1 < k->cap)
-		k->names[k->n++] = name;
+	CHECK(k->n + 1 < k->cap);
+	k->names[k->n++] = name;
 }
 
 static void know_pairs(struct known *k, const struct wf_pairs *p)
@@ -202,7 +195,7 @@ static void know_pairs(struct known *k, const struct wf_pairs *p)
 static const char *const *known_names(const struct asking *a)
 {
 	const struct wf_made *m = a->m;
-	const struct workflow_scope *own = a->project ? wf_scope_of(a->c->set, a->project) : NULL,
+	const struct workflow_scope *own = wf_scope_of(a->c->set, a->project),
 				    *all = wf_scope_of(a->c->set, "");
 	struct known k = { .pile = a->c->pile, .cap = 1 };
 
@@ -292,9 +285,7 @@ void wf_check_scopes(struct wf_compiler *c)
 {
 	for (size_t i = 0; i < c->set->n_scopes; i++) {
 		const struct workflow_scope *s = c->set->scopes[i];
-		struct asking a = { .c = c, .scope = s };
-		if (*s->project.text)
-			a.project = s->project.text;
+		struct asking a = { .c = c, .scope = s, .project = s->project.text };
 		check_pairs(&a, &s->parameters, *s->project.text ? "parameters" : "global");
 	}
 }

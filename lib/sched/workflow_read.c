@@ -2,6 +2,7 @@
  * depends on other values is the compiler's. */
 #include "sched/workflow_impl.h"
 
+#include "util/check.h"
 #include "util/json.h"
 #include "util/pile.h"
 
@@ -81,9 +82,11 @@ static void wrong_choice(struct wf_reader *r, const struct wf_key *k, const stru
 	char want[200];
 	size_t used = 0;
 
-	for (const char *p = k->want; *p && used + 4 < sizeof want; p++)
+	for (const char *p = k->want; *p; p++) {
+		CHECK(used + 4 < sizeof want);
 		used += (size_t)snprintf(want + used, sizeof want - used, *p == '|' ? " | " : "%c",
 		                         *p);
+	}
 	wf_wrong(r, n, want);
 }
 
@@ -202,11 +205,11 @@ void wf_read_cycle(struct wf_reader *r, const struct wf_key *k, const struct yam
 	size_t digits = strspn(text, "0123456789");
 	int32_t step = digits ? 0 : 1;
 
-	for (size_t i = 0; i < digits && digits <= 5; i++)
+	for (size_t i = 0; i < digits && digits <= 5; i++) /* of more it stays 0 */
 		step = step * 10 + (text[i] - '0');
 	const char *unit = text + digits + strspn(text + digits, " ");
 	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-		if (strcmp(units[i].name, unit) != 0 || step < 1 || digits > 5)
+		if (strcmp(units[i].name, unit) != 0 || step < 1)
 			continue;
 		if (digits && !units[i].has_step)
 			break;

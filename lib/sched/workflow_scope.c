@@ -32,8 +32,6 @@ static void name_pool(struct workflow_scope *s, struct wf_reader *r)
 
 void wf_scope_free(struct workflow_scope *s)
 {
-	if (!s)
-		return;
 	yaml_free(s->doc);
 	pile_free(s->pile);
 	free(s);

@@ -1,6 +1,8 @@
 /* The tables of keys, and the walk over a map that uses them. */
 #include "sched/workflow_impl.h"
 
+#include "util/check.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,14 +143,14 @@ static const struct wf_key *find_key(const struct wf_table *t, const char *key)
 static void refuse_key(struct wf_reader *r, const struct wf_table *t, const struct yaml_node *key)
 {
 	struct nearest near = nearest_to(key->text);
-	char hint[600];
+	char hint[1000];
 	size_t used = (size_t)snprintf(hint, sizeof hint, "its keys are");
 
 	for (size_t i = 0; i < t->n; i++) {
 		nearest_try(&near, t->keys[i].key);
-		if (used < sizeof hint)
-			used += (size_t)snprintf(hint + used, sizeof hint - used, "%s %s",
-			                         i ? "," : "", t->keys[i].key);
+		used += (size_t)snprintf(hint + used, sizeof hint - used, "%s %s", i ? "," : "",
+		                         t->keys[i].key);
+		CHECK(used < sizeof hint);
 	}
 	if (nearest_name(&near))
 		snprintf(hint, sizeof hint, "did you mean '%s'?", nearest_name(&near));

@@ -69,8 +69,9 @@ static bool make_span(struct wf_compiler *c, const struct wf_made *m, struct sch
 		if (!read_instant(c, m, &t->start, "start_date", &own))
 			return false;
 		s->start = own.t;
-		if (base->start.node && instant_parse(base->start.text, m->tz, &outer) &&
-		    own.t < outer.t)
+		if (base->start.node && !read_instant(c, m, &base->start, "start_date", &outer))
+			return false;
+		if (base->start.node && own.t < outer.t)
 			return wrong(c, m, t->start.node, "start_date", "conflict",
 			             "the start is before the workflow's; a task may only narrow "
 			             "it") == 0;
@@ -80,8 +81,9 @@ static bool make_span(struct wf_compiler *c, const struct wf_made *m, struct sch
 		if (!read_instant(c, m, &t->end, "end_date", &own))
 			return false;
 		s->end = last_second(m, &own);
-		if (base->end.node && instant_parse(base->end.text, m->tz, &outer) &&
-		    s->end > last_second(m, &outer))
+		if (base->end.node && !read_instant(c, m, &base->end, "end_date", &outer))
+			return false;
+		if (base->end.node && s->end > last_second(m, &outer))
 			return wrong(c, m, t->end.node, "end_date", "conflict",
 			             "the end is after the workflow's; a task may only narrow "
 			             "it") == 0;

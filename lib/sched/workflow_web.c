@@ -161,8 +161,7 @@ static void name_cycle(struct web *w, const uint32_t *cycle, size_t n)
 		else if (i == n)
 			buf_puts(&names, " -> ...");
 	}
-	const struct yaml_node *at = first->t->needs.node ? first->t->needs.node : first->t->node;
-	diag_error(w->c->d, wf_place(first, at, "needs"), "cycle",
+	diag_error(w->c->d, wf_place(first, first->t->needs.node, "needs"), "cycle",
 	           "let one of them wait for an earlier date: depend: -1", "a cycle of needs: %s",
 	           buf_str(&names));
 	buf_done(&names);

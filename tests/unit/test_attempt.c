@@ -101,6 +101,9 @@ static void what_is_held_when_lost_waits_for_a_person(void **state)
 	assert_int_equal(judge(&hold, ST_RUNNING, KI_NONE, 1, AE_INFRA, RE_LOST).event, EV_HANG);
 	assert_int_equal(judge(&hold, ST_KILLING, KI_USER, 1, AE_INFRA, RE_LOST).event, EV_HANG);
 	assert_int_equal(judge(&hold, ST_HANGED, KI_NONE, 1, AE_INFRA, RE_LOST).event, EV_NONE);
+	/* without `hold` a kill that loses its broker is over */
+	assert_int_equal(judge(&two, ST_KILLING, KI_USER, 1, AE_INFRA, RE_LOST).event,
+	                 EV_DEAD_KILLED);
 	/* a crash that was seen is no loss */
 	assert_int_equal(judge(&hold, ST_RUNNING, KI_NONE, 1, AE_INFRA, RE_PLUGIN).event,
 	                 EV_FAIL_RETRY);
@@ -123,6 +126,34 @@ static void a_hanged_attempt_that_nobody_killed_ends_as_what_it_was(void **state
 	v = judge(&hold, ST_HANGED, KI_NONE, 1, AE_NOT_YET, RE_NONE);
 	assert_int_equal(v.event, EV_DEAD_RETRY);
 	assert_int_equal(v.retry_after_us, 7000);
+	v = judge(&hold, ST_HANGED, KI_NONE, 1, AE_FATAL, RE_EXIT);
+	assert_int_equal(v.event, EV_DEAD_FINAL);
+	assert_int_equal(v.reason, RE_FATAL);
+	for (int end = AE_INFRA; end <= AE_BACK; end++) {
+		struct instance i = { .state = ST_HANGED, .attempt = 1, .infra = 3 };
+		if (end == AE_NOT_YET)
+			continue;
+		assert_int_equal(
+			attempt_judge(&hold, &i, (enum attempt_end)end, RE_FENCED, 0).event,
+			EV_DEAD_FINAL);
+		i.infra = 2;
+		v = attempt_judge(&hold, &i, (enum attempt_end)end, RE_FENCED, 0);
+		assert_int_equal(v.event, EV_DEAD_RETRY);
+		assert_true(v.infra);
+	}
+}
+
+static void the_last_failure_says_why_there_is_no_next(void **state)
+{
+	static const struct task one = { .max_attempts = 1, .infra_max = 3 };
+
+	(void)state;
+	assert_int_equal(judge(&two, ST_RUNNING, KI_NONE, 2, AE_FAILED, RE_EXIT).reason,
+	                 RE_ATTEMPTS);
+	assert_int_equal(judge(&one, ST_RUNNING, KI_NONE, 1, AE_FAILED, RE_EXIT).reason, RE_EXIT);
+	assert_int_equal(judge(&two, ST_RUNNING, KI_NONE, 1, AE_FATAL, RE_PARAMS).reason,
+	                 RE_PARAMS);
+	assert_int_equal(judge(&two, ST_RUNNING, KI_NONE, 1, AE_FATAL, RE_EXIT).reason, RE_FATAL);
 }
 
 static void infrastructure_failures_have_a_cap_of_their_own(void **state)
@@ -164,6 +195,11 @@ static void a_retry_waits_as_told(void **state)
 	assert_int_equal(task_retry_delay_us(&t, 3), 4000);
 	assert_int_equal(task_retry_delay_us(&t, 4), 5000);
 	assert_int_equal(task_retry_delay_us(&t, 200), 5000);
+	t.retry_delay_us = 0;
+	assert_int_equal(task_retry_delay_us(&t, 200), 0);
+	t.retry_delay_us = 3;
+	t.retry_cap_us = 0; /* without a cap it grows to the end of time, not past it */
+	assert_int_equal(task_retry_delay_us(&t, 200), INT64_MAX);
 }
 
 int main(void)
@@ -175,6 +211,7 @@ int main(void)
 		cmocka_unit_test(an_exit_0_before_the_signal_is_a_success),
 		cmocka_unit_test(what_is_held_when_lost_waits_for_a_person),
 		cmocka_unit_test(a_hanged_attempt_that_nobody_killed_ends_as_what_it_was),
+		cmocka_unit_test(the_last_failure_says_why_there_is_no_next),
 		cmocka_unit_test(infrastructure_failures_have_a_cap_of_their_own),
 		cmocka_unit_test(what_does_not_run_cannot_end),
 		cmocka_unit_test(a_retry_waits_as_told),

@@ -45,6 +45,13 @@ static void waiting_for_the_past_is_no_circle(void **state)
 	assert_int_equal(cycle(3, e, 3, got), 2);
 	e[0].lead = DAY - 1;
 	assert_int_equal(cycle(3, e, 3, got), 0);
+	e[0].lead = INT64_MAX; /* as far as there is, both ways */
+	assert_int_equal(cycle(3, e, 3, got), 2);
+	e[0].lead = DAY - 1;
+	e[1].lead = INT64_MIN;
+	assert_int_equal(cycle(3, e, 3, got), 0);
+	e[1].lead = -DAY;
+	assert_int_equal(cycle(3, e, 3, got), 0);
 	e[2].lead = 0;
 	assert_int_equal(cycle(3, e, 3, got), 1);
 	assert_int_equal(got[0], 2);

@@ -249,6 +249,111 @@ static void a_long_chain_of_skips_needs_no_deep_stack(void **state)
 		assert_true(row("x", i * 60)->is_skipped);
 }
 
+/* A simulation of some of the tasks: of the others every date is done. */
+static void parents_outside_the_span_or_the_set_are_done(void **state)
+{
+	struct err err;
+
+	(void)state;
+	compile("workflow: w\ntasks:\n  a: {type: t, cycle: day, offset: 3h}\n"
+	        "  b: {type: t, cycle: day, needs: [a]}\n"
+	        "  c: {type: t, cycle: day, needs: [{task: a, depend: 1, on: failure}]}\n");
+	struct simulate_input in = input(86400);
+	spans[0] = (struct link_span){ DAY0 - 86400, DAY0 };
+	assert_int_equal(simulate_run(&in, &rows, &n_rows, &err), 0);
+	assert_int_equal(started("b", 0), 0);
+	assert_int_equal(row("c", 0)->reason, SIM_LINK); /* who is done did not fail */
+	free(rows);
+	rows = NULL;
+	in = (struct simulate_input){ tasks + 1, 2, spans + 1, durations };
+	assert_int_equal(simulate_run(&in, &rows, &n_rows, &err), 0);
+	assert_int_equal(n_rows, 2);
+	for (size_t i = 0; i < n_rows; i++)
+		assert_int_equal(rows[i].start_us, DAY0 * 1000000);
+}
+
+static void two_workflows_have_two_quotas(void **state)
+{
+	(void)state;
+	run("workflow: v\nquota: {running: 1}\ntasks:\n  a: {type: t, cycle: day}\n"
+	    "  b: {type: t, cycle: day, offset: 5m}\n  c: {type: t, cycle: day, offset: 1m}\n---\n"
+	    "workflow: w\nquota: {running: 1}\ntasks:\n  d: {type: t, cycle: day}\n"
+	    "  e: {type: t, cycle: day}\n---\nworkflow: x\ntasks:\n  f: {type: t, cycle: day}\n"
+	    "---\nworkflow: y\nquota: {running: 1}\ntasks:\n  g: {type: t, cycle: day}\n",
+	    86400, (int[]){ 30, 30, 30, 30, 30, 30, 30 });
+	assert_int_equal(started("a", 0), 0);
+	assert_int_equal(started("c", 0), 30); /* due before b */
+	assert_int_equal(started("b", 0), 60);
+	assert_int_equal(started("d", 0), 0);
+	assert_int_equal(started("e", 0), 30);
+	assert_int_equal(started("f", 0), 0);
+	assert_int_equal(started("g", 0), 0);
+}
+
+static void a_later_date_that_is_ready_waits_for_its_turn(void **state)
+{
+	(void)state;
+	run("workflow: w\ntasks:\n  a: {type: t, cycle: day, offset: 30m}\n"
+	    "  o: {type: t, cycle: hour, serial: ordered, needs: [{task: a, window: \"[@hour, "
+	    "@hour+1h)\"}]}\n",
+	    3 * 3600, (int[]){ 150, 10 });
+	assert_int_equal(started("o", 0), 180); /* its parent ends at 03:00 */
+	assert_int_equal(started("o", 3600), 190);
+	assert_int_equal(started("o", 7200), 200);
+}
+
+static void of_those_that_wait_the_earliest_due_goes_first(void **state)
+{
+	(void)state;
+	/* hours 0 to 5 become ready late and in another order: hour 0 last */
+	run("workflow: w\ntasks:\n  p: {type: t, cycle: hour}\n"
+	    "  late: {type: t, cron: \"0 0 * * *\"}\n"
+	    "  o: {type: t, cycle: hour, concurrency: 1, needs: [{task: late, window: \"[t, "
+	    "t]\"}]}\n"
+	    "  q: {type: t, cycle: hour, serial: unordered, needs: [{task: late, window: \"[t, "
+	    "t]\"}]}\n",
+	    6 * 3600, (int[]){ 1, 150, 100, 100 });
+	assert_int_equal(started("o", 3600), 60);
+	assert_int_equal(started("o", 0), 160); /* ready at 02:30, due before 02:00 */
+	assert_int_equal(started("o", 2 * 3600), 260);
+	assert_int_equal(started("o", 3 * 3600), 360);
+	assert_int_equal(started("q", 0), 160);
+}
+
+static void two_dates_of_a_task_may_be_due_together(void **state)
+{
+	(void)state;
+	/* a calendar without the first two Mondays moves both to the third */
+	run("calendar: c\nweekends: [saturday, sunday]\nholidays: [2026-03-01..2026-03-15]\n---\n"
+	    "workflow: w\ncalendar: c\nshift: next\ntasks:\n  a: {type: t, cycle: week}\n"
+	    "  b: {type: t, cycle: week}\n",
+	    21 * 86400, (int[]){ 10, 10 });
+	assert_int_equal(n_rows, 6);
+	for (size_t i = 1; i < n_rows; i++) {
+		const struct simulate_row *x = &rows[i - 1], *y = &rows[i];
+		assert_true(
+			x->due < y->due ||
+			(x->due == y->due &&
+		         (x->task < y->task || (x->task == y->task && x->run_date < y->run_date))));
+	}
+	assert_int_equal(rows[0].due, rows[5].due);
+}
+
+static void a_hook_that_is_not_wanted_lets_the_next_occurrence_go(void **state)
+{
+	(void)state;
+	run("pipeline: p\ncron: \"*/10 * * * *\"\noverlap: false\nsteps:\n  - {name: a, type: t}\n"
+	    "failed: {type: t}\n---\npipeline: q\ncron: \"*/10 * * * *\"\noverlap: false\nsteps:\n"
+	    "  - {name: b, type: t}\n",
+	    1800, (int[]){ 5, 0, 15 });
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(started("a", i * 600), i * 10);
+		assert_int_equal(row("failed", i * 600)->reason, SIM_LINK);
+	}
+	assert_true(row("b", 600)->is_skipped); /* q is late, p is not */
+	assert_int_equal(started("b", 1200), 20);
+}
+
 static void too_much_is_refused(void **state)
 {
 	struct simulate_row *none;
@@ -260,6 +365,84 @@ static void too_much_is_refused(void **state)
 	struct simulate_input in = input(INT64_C(61000000) * 60);
 	assert_int_equal(simulate_run(&in, &none, &n, &err), E_LIMIT);
 	assert_non_null(strstr(err.text, "shorter span"));
+}
+
+static void count_edge(void *ctx, const struct simulate_edge *e)
+{
+	(void)e;
+	++*(size_t *)ctx;
+}
+
+static void too_many_edges_are_refused(void **state)
+{
+	struct simulate_row *none;
+	struct err err;
+	size_t n, seen = 0;
+
+	(void)state;
+	compile("workflow: w\ntasks:\n  a: {type: t, cycle: minute}\n"
+	        "  b: {type: t, cycle: minute, needs: [{task: a, window: \"(t-24h, t]\"}, "
+	        "{task: a, depend: 1}]}\n  c: {type: t, cycle: minute, needs: [a]}\n");
+	struct simulate_input in = input(5 * 86400);
+	assert_int_equal(simulate_run(&in, &none, &n, &err), E_LIMIT);
+	assert_non_null(strstr(err.text, "edges"));
+	assert_int_equal(simulate_edges(&in, NULL, count_edge, &seen, &err), E_LIMIT);
+	assert_true(seen > 0 && seen < 8000);
+	/* and so are too many instances that have them */
+	in = input(INT64_C(61000000));
+	in.tasks += 2;
+	in.spans += 2;
+	in.n = 1;
+	seen = 0;
+	assert_int_equal(simulate_edges(&in, NULL, count_edge, &seen, &err), E_LIMIT);
+	assert_int_equal(seen, SIMULATE_ROWS_MAX);
+}
+
+static const struct task *first_task(void *ctx, uint32_t id)
+{
+	(void)ctx;
+	return id == tasks[0]->id ? tasks[0] : NULL;
+}
+
+struct note_seen {
+	char note[2][80];
+	size_t n;
+};
+
+static void keep_note(void *ctx, const struct simulate_edge *e)
+{
+	struct note_seen *s = ctx;
+
+	if (s->n < 2)
+		snprintf(s->note[s->n], sizeof s->note[0], "%s %zu %s", e->parent, e->n_dates,
+		         e->note);
+	s->n++;
+}
+
+static void edges_tell_of_parents_that_are_drafts_unknown_or_elsewhere(void **state)
+{
+	struct note_seen s = { .n = 0 };
+	struct err err;
+
+	(void)state;
+	compile("workflow: w\ntasks:\n  a: {type: t, cycle: day}\n"
+	        "  d: {type: t, cycle: day, state: draft, needs: [a]}\n"
+	        "  b: {type: t, cycle: day, needs: [a, d]}\n  c: {type: t, cycle: day}\n");
+	struct simulate_input in = input(86400);
+	in = (struct simulate_input){ tasks + 1, 3, spans + 1, NULL };
+	assert_int_equal(simulate_edges(&in, NULL, keep_note, &s, &err), 0);
+	assert_int_equal(s.n, 2);
+	assert_string_equal(s.note[0], " 0 unknown parent");
+	assert_string_equal(s.note[1], "default/w/d 0 link not in force: the parent is a draft");
+	s.n = 0;
+	assert_int_equal(simulate_edges(&in, first_task, keep_note, &s, &err), 0);
+	assert_string_equal(s.note[0], "default/w/a 1 ");
+	/* a span that begins between two dates begins with the next */
+	s.n = 0;
+	for (int i = 0; i < 4; i++)
+		spans[i].lo += 3600;
+	assert_int_equal(simulate_edges(&in, first_task, keep_note, &s, &err), 0);
+	assert_int_equal(s.n, 0);
 }
 
 struct json_edges {
@@ -426,7 +609,15 @@ int main(void)
 		T(overlapping_pipelines_are_skipped_whole),
 		T(a_long_chain_of_skips_needs_no_deep_stack),
 		T(a_forecast_begins_with_how_things_are_and_knows_who_is_to_blame),
+		T(parents_outside_the_span_or_the_set_are_done),
+		T(two_workflows_have_two_quotas),
+		T(a_later_date_that_is_ready_waits_for_its_turn),
+		T(of_those_that_wait_the_earliest_due_goes_first),
+		T(two_dates_of_a_task_may_be_due_together),
+		T(a_hook_that_is_not_wanted_lets_the_next_occurrence_go),
 		T(too_much_is_refused),
+		T(too_many_edges_are_refused),
+		T(edges_tell_of_parents_that_are_drafts_unknown_or_elsewhere),
 		T(json_has_the_documented_shape),
 		T(instants_are_read_in_a_zone_or_with_an_offset),
 	};

@@ -1,0 +1,778 @@
+/* sched/workflow: documents beside each other and beside what exists: parameters of projects and
+ * of all, outputs of parents, tasks outside the set, circles through them, limits. */
+#include "rt/zones.h"
+#include "sched/task.h"
+#include "sched/tz.h"
+#include "sched/workflow.h"
+#include "util/buf.h"
+#include "util/diag.h"
+#include "util/err.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define FROM INT64_C(1767225600) /* 2026-01-01 */
+
+static struct diags d;
+static struct workflow_set *set;
+static struct task **tasks;
+static size_t n_tasks;
+static struct task **others; /* compiled before: what exists */
+static size_t n_others;
+static int64_t anchors[8];
+static size_t n_anchors;
+
+static int zone(void *ctx, const char *name, const struct tz **ret_tz, struct err *err)
+{
+	(void)ctx;
+	return zones_get(name, ret_tz, err);
+}
+
+static struct workflow_world world;
+
+static void drop(struct task **all, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		task_unref(all[i]);
+	free(all);
+}
+
+static void again(void)
+{
+	drop(tasks, n_tasks);
+	workflow_set_free(set);
+	diags_done(&d);
+	diags_init(&d);
+	set = workflow_set_new();
+	tasks = NULL;
+	n_tasks = 0;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	diags_init(&d);
+	set = workflow_set_new();
+	tasks = others = NULL;
+	n_tasks = n_others = n_anchors = 0;
+	world = (struct workflow_world){ .zone = zone, .start = FROM };
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	again();
+	(void)state;
+	workflow_set_free(set);
+	diags_done(&d);
+	drop(others, n_others);
+	return 0;
+}
+
+static int try(const char *text)
+{
+	int r = workflow_set_read(set, text, strlen(text), "f.yaml", &d);
+
+	return r < 0 ? r : workflow_compile(set, &world, &d, &tasks, &n_tasks);
+}
+
+static void good(const char *text)
+{
+	if (try(text) < 0)
+		fail_msg("%d:%d %s", d.items[0].at.line, d.items[0].at.column, d.items[0].message);
+}
+
+/* The first complaint. */
+static void bad(const char *text, int line, int column, const char *code, const char *message)
+{
+	again();
+	assert_int_equal(try(text), E_INVALID);
+	const struct diag *first = &d.items[0];
+	if (first->at.line != line || first->at.column != column ||
+	    strcmp(first->code, code) != 0 || !strstr(first->message, message))
+		fail_msg("%s\n%d:%d %s %s", text, first->at.line, first->at.column, first->code,
+		         first->message);
+}
+
+static const struct task *task(const char *name)
+{
+	for (size_t i = 0; i < n_tasks; i++)
+		if (strcmp(tasks[i]->name, name) == 0)
+			return tasks[i];
+	fail_msg("no task %s", name);
+	return NULL;
+}
+
+/* --- parameters of a project and of all */
+
+static const char scopes[] =
+	"global: {region: eu, both: \"${region}-1\"}\n---\n"
+	"project: shop\nparameters: {db: dw, where: \"${db}.${region}\"}\n---\n";
+
+static void names_of_project_and_all_are_known(void **state)
+{
+	char text[600];
+
+	(void)state;
+	snprintf(text, sizeof text,
+	         "%sworkflow: w\nproject: shop\ntasks:\n  a: {type: t, cycle: day, params: {s: "
+	         "\"${db} ${region} ${biz_date}\"}}\n",
+	         scopes);
+	good(text);
+	assert_true(tasks[0]->asks); /* their values are asked for at a grant */
+	assert_int_equal(workflow_set_scopes(set), 2);
+	const struct workflow_scope *all = workflow_set_scope(set, 0),
+				    *own = workflow_set_scope(set, 1);
+	assert_string_equal(workflow_scope_project(all), "");
+	assert_string_equal(workflow_scope_project(own), "shop");
+	assert_int_equal(workflow_scope_count(own), 2);
+	assert_string_equal(workflow_scope_name_at(own, 1), "where");
+	assert_string_equal(workflow_scope_value(own, "where"), "${db}.${region}");
+	assert_null(workflow_scope_value(own, "region"));
+	assert_true(workflow_scope_same(own, own));
+	assert_false(workflow_scope_same(own, all));
+	assert_non_null(workflow_scope_node(own));
+
+	/* what is printed reads back as the same */
+	struct buf out;
+	struct workflow_set *copy = workflow_set_new();
+	buf_init(&out);
+	workflow_scope_print(own, &out);
+	assert_int_equal(workflow_set_read(copy, buf_str(&out), out.len, "g.yaml", &d), 0);
+	assert_true(workflow_scope_same(own, workflow_set_scope(copy, 0)));
+	buf_done(&out);
+	workflow_set_free(copy);
+}
+
+static void names_of_another_project_are_not(void **state)
+{
+	char text[600];
+
+	(void)state;
+	snprintf(text, sizeof text,
+	         "%sworkflow: w\nproject: crm\nparameters: {dc: x}\ntasks:\n"
+	         "  a: {type: t, cycle: day, outputs: [dbs], params: {x: y}}\n"
+	         "  b: {type: t, cycle: day, needs: [a], params: {s: \"${db}\"}}\n",
+	         scopes);
+	bad(text, 11, 52, "macro", "db");
+	snprintf(text, sizeof text,
+	         "%sworkflow: w\nproject: shop\ntasks:\n"
+	         "  b: {type: t, cycle: day, params: {s: \"${regio}\"}}\n",
+	         scopes);
+	bad(text, 9, 40, "macro", "region"); /* the nearest of all that is known */
+	bad("project: shop\nparameters: {db: \"${dw}\"}\n", 2, 18, "macro", "dw");
+	assert_string_equal(d.items[0].at.path, "parameters.db");
+	bad("global: {db: \"${dw}\"}\n", 1, 14, "macro", "dw");
+	assert_string_equal(d.items[0].at.path, "global.db");
+	assert_non_null(strstr(d.items[0].hint, "$${NAME}"));
+	bad("global: {db: \"$[nope(1)]\"}\n", 1, 14, "macro", "");
+	assert_string_equal(d.items[0].hint ? d.items[0].hint : "", "");
+}
+
+static void parameters_stand_in_one_document(void **state)
+{
+	(void)state;
+	bad("global: {a: b}\n---\nglobal: {c: d}\n", 3, 1, "duplicate_name",
+	    "of all projects stand a second time; first in f.yaml, line 1");
+	bad("project: p\nparameters: {a: b}\n---\nproject: p\nparameters: {c: d}\n", 4, 1,
+	    "duplicate_name", "of project p stand a second time");
+	bad("project: p\n", 1, 1, "missing_key", "a document of a project needs `parameters`");
+	/* nothing of a text with an error is added */
+	assert_int_equal(workflow_set_scopes(set), 0);
+	bad("project: p\nparameters: {a: b}\n---\nproject: q\nparameter: {c: d}\n", 5, 1,
+	    "unknown_key", "parameter");
+	assert_int_equal(workflow_set_scopes(set), 0);
+}
+
+static bool has_parameter(void *ctx, const char *project, const char *name)
+{
+	(void)ctx;
+	return strcmp(name, "kept") == 0 ||
+	       (strcmp(name, "server.dw.host") == 0 && strcmp(project, "default") == 0);
+}
+
+static void the_server_may_know_more_names(void **state)
+{
+	(void)state;
+	world.parameter = has_parameter;
+	good("workflow: w\ntasks:\n  a: {type: t, cycle: day, params: {s: \"${kept} "
+	     "${server.dw.host}\"}}\n---\nglobal: {x: \"${kept}\"}\n");
+	bad("workflow: w\ntasks:\n  a: {type: t, cycle: day, params: {s: \"${server.x.host}\"}}\n",
+	    3, 40, "macro", "server.x.host");
+	assert_non_null(strstr(d.items[0].hint, "no target server"));
+	bad("workflow: w\ntasks:\n  a: {type: t, cycle: day, params: {s: \"${keep}\"}}\n", 3, 40,
+	    "macro", "keep");
+	bad("global: {x: \"${server.y.host}\"}\n", 1, 13, "macro", "server.y.host");
+}
+
+/* --- outputs of parents */
+
+static const struct task *find_outside(void *ctx, const char *name)
+{
+	(void)ctx;
+	for (size_t i = 0; i < n_others; i++)
+		if (strcmp(others[i]->name, name) == 0)
+			return others[i];
+	return NULL;
+}
+
+static const struct task *find_by_id(void *ctx, uint32_t id)
+{
+	(void)ctx;
+	for (size_t i = 0; i < n_others; i++)
+		if (others[i]->id == id)
+			return others[i];
+	return NULL;
+}
+
+/* Compile what will be outside from now on; its ids begin at 1, those of the set at 1000. */
+static void number_from_1000(void *ctx, const char *name, struct workflow_start *start)
+{
+	uint32_t h = 0;
+
+	(void)ctx;
+	for (const char *p = name; *p; p++)
+		h = h * 31 + (unsigned char)*p;
+	start->id = 1000 + h % 100000000;
+	if (n_anchors)
+		start->anchor = anchors[name[strlen(name) - 1] % 8];
+}
+
+static void exists(const char *text)
+{
+	good(text);
+	others = tasks;
+	n_others = n_tasks;
+	tasks = NULL;
+	n_tasks = 0;
+	again();
+	world.task = find_outside;
+	world.known = number_from_1000;
+}
+
+static void outputs_come_from_parents_in_the_set_and_outside(void **state)
+{
+	(void)state;
+	exists("workflow: far\nproject: p\ntasks:\n  f: {type: t, cycle: day, outputs: [rows, "
+	       "size]}\n"
+	       "  none: {type: t, cycle: day}\n");
+	good("workflow: w\nproject: p\ntasks:\n  a: {type: t, cycle: day, outputs: [rows]}\n"
+	     "  ab: {type: t, cycle: day, outputs: [name]}\n"
+	     "  b: {type: t, cycle: day, needs: [ab, far/none, far/f, a], params: {s: \"${f.size} "
+	     "${size} ${f.size} ${name} ${a.rows} ${ab.name}\"}}\n"
+	     "  c: {type: t, cycle: day, needs: [a, {task: a, depend: -1}], params: {s: "
+	     "\"${rows}\"}}\n");
+	const struct task *b = task("p/w/b"), *c = task("p/w/c");
+	assert_int_equal(b->n_inputs, 5);
+	assert_string_equal(b->inputs[0].name, "f.size");
+	assert_string_equal(b->inputs[0].key, "size");
+	assert_int_equal(b->inputs[0].link, 2);
+	assert_int_equal(c->inputs[0].link, 0); /* of the first need on that task */
+
+	bad("workflow: w\nproject: p\ntasks:\n  a: {type: t, cycle: day, outputs: [rows]}\n"
+	    "  b: {type: t, cycle: day, needs: [far/f, a], params: {s: \"${rows}\"}}\n",
+	    5, 59, "macro", "rows");
+	assert_string_equal(d.items[0].hint, "say which: ${f.rows} or ${a.rows}");
+	bad("workflow: w\nproject: p\ntasks:\n"
+	    "  b: {type: t, cycle: day, needs: [far/f], params: {s: \"${f.row}\"}}\n",
+	    4, 56, "macro", "f.row");
+	assert_non_null(strstr(d.items[0].hint, "f declares no output 'row'"));
+	assert_non_null(strstr(d.items[0].message, "f.rows"));
+	bad("workflow: w\nproject: p\ntasks:\n"
+	    "  b: {type: t, cycle: day, needs: [far/f], params: {s: \"${colums}\"}}\n",
+	    4, 56, "macro", "colums");
+}
+
+static void a_task_takes_as_many_outputs_as_it_likes(void **state)
+{
+	struct buf text;
+
+	(void)state;
+	buf_init(&text);
+	buf_puts(&text, "workflow: w\nparameters: {x: {y: 1}, z: \"${o1}\"}\ntasks:\n"
+	                "  a: {type: t, cycle: day, outputs: [o0");
+	for (int i = 1; i < 20; i++)
+		buf_printf(&text, ", o%d", i);
+	buf_puts(&text, "]}\n  b: {type: t, cycle: day, needs: [a], params: {s: \"");
+	for (int i = 0; i < 20; i++)
+		buf_printf(&text, "${a.o%d} ", i);
+	buf_puts(&text, "\"}}\n");
+	assert_int_equal(try(buf_str(&text)), E_INVALID); /* z asks what task a cannot give */
+	again();
+	const char *z = strstr(buf_str(&text), ", z: \"${o1}\"");
+	char *whole = strdup(buf_str(&text));
+	size_t at = (size_t)(z - buf_str(&text));
+	memmove(whole + at, whole + at + 12, strlen(whole + at + 12) + 1);
+	good(whole);
+	assert_int_equal(task("default/w/b")->n_inputs, 20);
+	assert_string_equal(task("default/w/b")->inputs[19].name, "a.o19");
+	free(whole);
+	buf_done(&text);
+}
+
+/* --- names that nobody knows */
+
+static void unknown_tasks_have_the_nearest_for_a_hint(void **state)
+{
+	static const char set_of_four[] =
+		"workflow: load\nproject: p\ntasks:\n  orders: {type: t, cycle: day}\n---\n"
+		"workflow: load\nproject: q\ntasks:\n  orders: {type: t, cycle: day}\n---\n"
+		"workflow: w\nproject: p\ntasks:\n  users: {type: t, cycle: day}\n"
+		"  a: {type: t, cycle: day, needs: [%s]}\n";
+	static const struct {
+		const char *need, *hint;
+	} rows[] = {
+		{ "user", "did you mean 'users'?" },
+		{ "order", "give the file it is in as well" }, /* of another workflow */
+		{ "load/order", "did you mean 'load/orders'?" },
+		{ "q/load/order", "did you mean 'q/load/orders'?" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		char text[600];
+		snprintf(text, sizeof text, set_of_four, rows[i].need);
+		bad(text, 15, 36, "unknown_task", rows[i].need);
+		assert_string_equal(d.items[0].hint, rows[i].hint);
+	}
+	/* after many errors nobody looks for the nearest any more */
+	struct buf text;
+	buf_init(&text);
+	buf_puts(&text, "workflow: w\ntasks:\n");
+	for (int i = 0; i < 60; i++)
+		buf_printf(&text, "  a%d: {type: t, cycle: day, needs: [b%d]}\n", i, i);
+	again();
+	assert_int_equal(try(buf_str(&text)), E_INVALID);
+	assert_int_equal(d.errors, 60);
+	assert_non_null(strstr(d.items[0].hint, "did you mean"));
+	assert_null(strstr(d.items[59].hint, "did you mean"));
+	buf_done(&text);
+}
+
+static void a_wrong_name_is_told_where_it_stands(void **state)
+{
+	(void)state;
+	bad("workflow: w\ndefaults: {params: {x: \"1\"}}\ntasks:\n  a: {type: t, cycle: day, "
+	    "params: "
+	    "{s: \"${nam}\", r: \"${mon}\"}}\n",
+	    4, 40, "macro", "nam");
+	assert_string_equal(d.items[0].at.path, "tasks.a.params.s");
+	assert_string_equal(d.items[1].at.path, "tasks.a.params.r");
+	again();
+	good("pipeline: p\ncycle: day\nsteps: [{name: a, type: t, environment: {A: b}, params: {s: "
+	     "\"${A}\"}}]\n");
+}
+
+static void baselines_may_name_tasks_of_other_workflows(void **state)
+{
+	(void)state;
+	good("workflow: w\nbaselines: [{task: other/a, committed: \"08:00\"}, {task: a, committed: "
+	     "\"08:00\"}]\ntasks:\n  a: {type: t, cycle: day}\n");
+	bad("workflow: w\nbaselines: [{task: a}]\ntasks:\n  a: {type: t, cycle: day}\n", 2, 13,
+	    "missing_key", "a baseline says `task` and `committed`");
+	bad("workflow: w\nbaselines: [{committed: \"08:00\"}]\ntasks:\n  a: {type: t, cycle: "
+	    "day}\n",
+	    2, 13, "missing_key", "a baseline says");
+}
+
+/* --- circles beyond the set */
+
+static void circles_run_through_tasks_outside(void **state)
+{
+	struct buf text;
+
+	(void)state;
+	/* a chain of 40 outside, each waits for the next, the last for two others of the set */
+	buf_init(&text);
+	buf_puts(&text, "workflow: far\ntasks:\n");
+	for (int i = 0; i < 40; i++)
+		buf_printf(&text,
+		           "  a_task_with_a_long_name_%d: {type: t, cycle: day, needs: "
+		           "[a_task_with_a_long_name_%d]}\n",
+		           i, i + 1);
+	buf_puts(&text, "  a_task_with_a_long_name_40: {type: t, cycle: day, needs: [old, "
+	                "{task: old, depend: -1}, gone]}\n"
+	                "  old: {type: t, cycle: day}\n  gone: {type: t, cycle: day}\n");
+	exists(buf_str(&text));
+	buf_done(&text);
+	/* `gone` is known to nobody now, `old` belongs to the set and waits for the first */
+	uint32_t gone = others[n_others - 1]->id;
+	others[n_others - 1]->id = UINT32_MAX;
+	assert_true(gone > 0);
+	const char back[] = "workflow: w\ntasks:\n  n: {type: t, cycle: day, needs: "
+			    "[far/a_task_with_a_long_name_0, far/a_task_with_a_long_name_1]}\n";
+	good(back); /* without task_by_id nothing is followed */
+	again();
+	world.task_by_id = find_by_id;
+	good(back);
+}
+
+static uint32_t closing; /* the id that the parent outside waits for */
+
+static void closing_number(void *ctx, const char *name, struct workflow_start *start)
+{
+	(void)ctx;
+	if (strcmp(name, "default/w/n") == 0)
+		start->id = closing;
+	else
+		number_from_1000(ctx, name, start);
+}
+
+static void a_long_circle_is_named_in_part(void **state)
+{
+	struct buf text;
+
+	(void)state;
+	buf_init(&text);
+	buf_puts(&text, "workflow: far\ntasks:\n");
+	for (int i = 0; i < 40; i++)
+		buf_printf(&text,
+		           "  a_task_with_a_long_name_%d: {type: t, cycle: day, needs: "
+		           "[a_task_with_a_long_name_%d]}\n",
+		           i, i + 1);
+	buf_puts(&text, "  a_task_with_a_long_name_40: {type: t, cycle: day}\n");
+	exists(buf_str(&text));
+	buf_done(&text);
+	closing = others[40]->id; /* n of the set is what the last of the chain was */
+	world.task_by_id = find_by_id;
+	world.known = closing_number;
+	bad("workflow: w\ntasks:\n  n: {type: t, cycle: day, needs: "
+	    "[far/a_task_with_a_long_name_0]}\n",
+	    3, 35, "cycle",
+	    "a cycle of needs: default/w/n -> default/far/a_task_with_a_long_name_0 -> ");
+	assert_non_null(strstr(d.items[0].message, " -> ..."));
+}
+
+/* One task between many of all kinds: each pair waits for the other's past. */
+static void hub(struct buf *text, const char *last_need)
+{
+	static const char *const kinds[] = {
+		"cron: \"0 4 * * *\", cycle: day",
+		"cycle: day",
+		"cron: \"0 5 * * *\", cycle: day",
+		"cycle: day, start_date: 2026-01-02",
+		"cycle: day, end_date: 2026-12-31",
+		"cycle: day, timezone: Asia/Shanghai",
+		"cycle: 2 day, start_date: 2026-01-03",
+		"cycle: 3 day, start_date: 2026-01-03",
+		"cycle: 3 day, start_date: 2026-01-03",
+		"cycle: hour",
+		"cron: \"0 3 * * *\"",
+		"cycle: day, calendar: cal",
+		"cycle: day",
+	};
+	size_t n = sizeof kinds / sizeof *kinds;
+
+	buf_puts(text, "calendar: cal\nweekends: [saturday, sunday]\n---\nworkflow: w\ntasks:\n"
+	               "  a: {type: t, cycle: day, needs: [");
+	for (size_t i = 0; i < n; i++)
+		buf_printf(text, "%s{task: t%zu, depend: -1}", i ? ", " : "", i);
+	buf_puts(text, "]}\n");
+	for (size_t i = 0; i < n; i++)
+		buf_printf(text,
+		           "  t%zu: {type: t, %s, needs: [{task: a, %s}, {task: t%zu, depend: -2}, "
+		           "{task: t%zu, window: \"[@day-2d, @day)\"}]}\n",
+		           i, kinds[i], i + 1 == n ? last_need : "depend: -1", (i + 1) % n,
+		           (i + 2) % n);
+}
+
+static void leads_are_told_apart_by_what_makes_dates(void **state)
+{
+	struct buf text;
+
+	(void)state;
+	/* with -1 a date may wait for itself: all of these see the day that is the child's */
+	buf_init(&text);
+	hub(&text, "depend: -2");
+	try(buf_str(&text));
+	if (d.errors)
+		assert_string_equal(d.items[0].code, "cycle");
+	buf_done(&text);
+	again();
+	/* the anchors of n-day cycles tell two plans apart as well */
+	world.known = number_from_1000;
+	n_anchors = 8;
+	for (int i = 0; i < 8; i++)
+		anchors[i] = FROM - i * 86400;
+	good("workflow: w\nstart_date: 2026-02-01\ntasks:\n"
+	     "  a: {type: t, cycle: 3 day, needs: [{task: b, depend: -2}, {task: c, depend: -2}]}\n"
+	     "  b: {type: t, cycle: 3 day, needs: [{task: a, depend: -2}]}\n"
+	     "  c: {type: t, cycle: 3 day, needs: [{task: a, depend: -2}]}\n");
+}
+
+static void a_circle_of_many_kinds_of_links_is_judged(void **state)
+{
+	struct buf text;
+
+	(void)state;
+	buf_init(&text);
+	buf_puts(&text, "workflow: w\ntasks:\n  a: {type: t, cycle: day, needs: [");
+	for (int i = 0; i < 100; i++)
+		buf_printf(&text, "%s{task: b, depend: -%d}", i ? ", " : "", i + 2);
+	buf_puts(&text, "]}\n  b: {type: t, cycle: day, needs: [a]}\n");
+	good(buf_str(&text));
+	buf_done(&text);
+	again();
+	bad("workflow: w\ntasks:\n  a: {type: t, cycle: day, needs: [{task: b, depend: 1}]}\n"
+	    "  b: {type: t, cycle: day, needs: [a]}\n",
+	    3, 35, "cycle", "default/w/a -> default/w/b -> default/w/a");
+}
+
+/* --- which cycles end together */
+
+static void cycles_that_end_together_need_no_word(void **state)
+{
+	static const struct {
+		const char *longer, *shorter;
+		bool nest;
+	} rows[] = {
+		{ "cycle: 36 hour", "cycle: day", false },
+		{ "cycle: 48 hour", "cycle: day", true },
+		{ "cycle: 2 week", "cycle: week", true },
+		{ "cycle: 3 week", "cycle: 2 week", false },
+		{ "cycle: year", "cycle: week", false },
+		{ "cycle: 100 year", "cycle: 50 year", true },
+		{ "cycle: day, timezone: Asia/Shanghai", "cycle: hour", true },
+		{ "cycle: day, timezone: Asia/Kolkata", "cycle: hour", false },
+		{ "cycle: month, timezone: Asia/Kolkata", "cycle: day", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		char text[300];
+		again();
+		snprintf(text, sizeof text,
+		         "workflow: w\nstart_date: 2024-01-01\ntasks:\n  a: {type: t, %s, needs: "
+		         "[b]}\n  b: {type: t, %s}\n",
+		         rows[i].longer, rows[i].shorter);
+		if ((try(text) == 0) != rows[i].nest)
+			fail_msg("%s on %s", rows[i].longer, rows[i].shorter);
+	}
+}
+
+/* --- dates and zones */
+
+static void dates_of_a_workflow_are_read_even_where_no_task_takes_them(void **state)
+{
+	(void)state;
+	bad("workflow: w\nstart_date: someday\ntasks:\n"
+	    "  a: {type: t, cycle: day, start_date: 2026-01-01}\n",
+	    2, 13, "wrong_value", "start_date is 'someday'");
+	bad("workflow: w\nend_date: someday\ntasks:\n"
+	    "  a: {type: t, cycle: day, end_date: 2026-01-01}\n",
+	    2, 11, "wrong_value", "end_date is 'someday'");
+	bad("workflow: w\nend_date: 2026-01-10 12:00\ntasks:\n"
+	    "  a: {type: t, cycle: day, end_date: 2026-01-10}\n",
+	    4, 38, "conflict", "a task may only narrow it");
+	again();
+	good("workflow: w\nstart_date: 2026-01-01\nend_date: 2026-01-10\ntasks:\n"
+	     "  a: {type: t, cycle: day, start_date: 2026-01-02, end_date: 2026-01-10 12:00}\n");
+	bad("workflow: w\ntasks:\n  a: {type: t, cron: \"0 3 * * *\", start_date: 2026-02-02, "
+	    "end_date: 2026-02-01}\n",
+	    3, 22, "schedule", "the end is before the start");
+	/* a parent whose own plan is wrong is one error, not two */
+	bad("workflow: w\ntasks:\n  a: {type: t, cycle: day, needs: [b]}\n"
+	    "  b: {type: t, cycle: day, start_date: never, needs: [a]}\n",
+	    4, 40, "wrong_value", "start_date is 'never'");
+	assert_int_equal(d.errors, 1);
+}
+
+static void without_zones_there_is_utc(void **state)
+{
+	(void)state;
+	world.zone = NULL;
+	good("workflow: w\ntasks:\n  a: {type: t, cycle: day, timezone: UTC}\n");
+	bad("workflow: w\ntasks:\n  a: {type: t, cycle: day, timezone: Asia/Tokyo}\n", 3, 38,
+	    "timezone", "only UTC is known here");
+	/* the zone of the server stands nowhere: the task is shown */
+	world.timezone = "Asia/Tokyo";
+	bad("workflow: w\ntasks:\n  a: {type: t, cycle: day}\n", 3, 6, "timezone", "only UTC");
+	/* what is inherited is wrong where it stands */
+	world.timezone = NULL;
+	bad("workflow: w\ntimezone: Asia/Tokyo\ntasks:\n  a: {type: t, cycle: day}\n", 2, 11,
+	    "timezone", "only UTC");
+	assert_string_equal(d.items[0].at.path, "timezone");
+	bad("workflow: w\ndefaults: {timezone: Asia/Tokyo}\ntasks:\n  a: {type: t, cycle: day}\n",
+	    2, 22, "timezone", "only UTC");
+	assert_string_equal(d.items[0].at.path, "defaults.timezone");
+	bad("pipeline: p\ncycle: day\ntimezone: Asia/Tokyo\nsteps: [{name: a, type: t}]\n", 3, 11,
+	    "timezone", "only UTC");
+}
+
+/* --- single keys and limits */
+
+static void values_of_odd_shapes_have_their_place(void **state)
+{
+	static const struct {
+		const char *text;
+		int line, column;
+		const char *code, *message;
+	} rows[] = {
+		{ "foo: 1", 1, 1, "missing_key", "a document is a `workflow`" },
+		{ "hello", 1, 1, "wrong_value", "the document is 'hello', want a map" },
+		{ "pipeline: p\ncycle: day\nsteps: [5]\n", 3, 9, "wrong_value",
+		  "is '5', want a map" },
+		{ "pipeline: p\ncycle: day\nsteps: [{name: finished, type: t}]\n", 3, 16,
+		  "duplicate_name", "or that is a hook" },
+		{ "pipeline: p\ncycle: day\nsteps: [{name: a, type: t}, {name: failed, type: t}]\n",
+		  3, 36, "duplicate_name", "or that is a hook" },
+		{ "workflow: w\nshift: sideways\ntasks: {a: {type: t, cycle: day}}\n", 2, 8,
+		  "wrong_value", "want next | previous | drop" },
+		{ "workflow: w\nbaselines: [{task: a, committed: \"08-00\"}]\ntasks: {a: {type: t, "
+		  "cycle: day}}\n",
+		  2, 34, "wrong_value", "committed is '08-00'" },
+		{ "workflow: w\nbaselines: [{task: a, committed: \"08:0x\"}]\ntasks: {a: {type: t, "
+		  "cycle: day}}\n",
+		  2, 34, "wrong_value", "committed is '08:0x'" },
+		{ "workflow: w\nbaselines: [{task: a, committed: \"8:000\"}]\ntasks: {a: {type: t, "
+		  "cycle: day}}\n",
+		  2, 34, "wrong_value", "committed is '8:000'" },
+		{ "workflow: w\nbaselines: [{task: a, committed: \"08:60\"}]\ntasks: {a: {type: t, "
+		  "cycle: day}}\n",
+		  2, 34, "wrong_value", "committed is '08:60'" },
+		{ "workflow: w\nalerts: [{when: [failed], to: [\"mail:\"]}]\ntasks: {a: {type: t, "
+		  "cycle: day}}\n",
+		  2, 32, "wrong_value", "'mail:' is nobody to tell" },
+		{ "workflow: w\ntasks:\n  a: {type: t, cycle: 100000 day}\n", 3, 23, "wrong_value",
+		  "cycle is '100000 day'" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		bad(rows[i].text, rows[i].line, rows[i].column, rows[i].code, rows[i].message);
+	again();
+	good("workflow: w\ncalendar_on: due\nshift: previous\nparameters: {k: 1}\ntasks:\n"
+	     "  a: {type: t, cycle: week, params: {environment: {x: [1]}, argv: [[1], 2]}}\n"
+	     "  b: {type: t, cycle: day, params: {k: 2}}\n---\n"
+	     "pipeline: p\ncycle: day\nparameters: {directory: /a, environment: {c: d}}\n"
+	     "steps: [{name: s, type: t, directory: /b, environment: {e: f}, params: {directory: "
+	     "/c}}]\n");
+	const struct task *a = task("default/w/a"), *b = task("default/w/b"),
+			  *s = task("default/p/s");
+	assert_string_equal(a->params[1].value, "{\"x\":[1]}"); /* k, environment, argv */
+	assert_string_equal(a->params[2].value, "[[1],2]");
+	assert_int_equal(b->n_params, 1);
+	assert_string_equal(b->params[0].value, "2");
+	for (size_t i = 0; i < s->n_params; i++)
+		if (strcmp(s->params[i].name, "directory") == 0)
+			assert_string_equal(s->params[i].value, "/b");
+}
+
+static void long_lists_have_a_limit(void **state)
+{
+	struct buf text;
+
+	(void)state;
+	buf_init(&text);
+	buf_puts(&text, "workflow: w\ntasks:\n");
+	for (int i = 0; i <= WORKFLOW_TASKS_MAX; i++)
+		buf_printf(&text, "  a%d: {}\n", i);
+	bad(buf_str(&text), 3, 3, "wrong_value", "a map of 1 to 20000 tasks");
+	buf_clear(&text);
+	buf_puts(&text, "workflow: w\ntasks:\n  a: {type: t, cycle: day, pools: {p0: 1");
+	for (int i = 1; i <= 1000; i++)
+		buf_printf(&text, ", p%d: 1", i);
+	buf_puts(&text, "}}\n");
+	bad(buf_str(&text), 3, 35, "wrong_value", "pools is a map, want");
+	buf_clear(&text);
+	buf_puts(&text, "workflow: w\ntasks:\n  a: {type: t, cycle: day, needs: [");
+	for (int i = 0; i < 70; i++)
+		buf_puts(&text, "x");
+	buf_puts(&text, "]}\n");
+	bad(buf_str(&text), 3, 36, "wrong_value", "want task, workflow/task");
+	buf_clear(&text);
+	for (int i = 0; i < 20; i++)
+		buf_printf(&text, "%sworkflow: w%d\ntasks:\n  a: {type: t, cycle: day}\n",
+		           i ? "---\n" : "", i);
+	again();
+	good(buf_str(&text));
+	assert_int_equal(workflow_set_count(set), 20);
+	buf_done(&text);
+}
+
+static void one_document_is_parsed_by_itself(void **state)
+{
+	static const char text[] = "workflow: w\nowner: li.wei\ndescription: Orders\ntasks:\n"
+				   "  a: {type: t, cycle: day}\n",
+			  bare[] = "workflow: w\ntasks:\n  a: {type: t, cycle: day}\n";
+	struct workflow *wf = NULL;
+
+	(void)state;
+	assert_int_equal(workflow_parse(text, strlen(text), "f", &d, &wf), 0);
+	assert_string_equal(workflow_owner(wf), "li.wei");
+	assert_string_equal(workflow_description(wf), "Orders");
+	workflow_free(wf);
+	assert_int_equal(workflow_parse(bare, strlen(bare), "f", &d, &wf), 0);
+	assert_string_equal(workflow_owner(wf), "");
+	assert_string_equal(workflow_description(wf), "");
+	workflow_free(wf);
+	wf = NULL;
+	assert_int_equal(workflow_parse("a: [", 4, "f", &d, &wf), E_INVALID);
+	assert_int_equal(workflow_parse("workflow: w\n", 12, "f", &d, &wf), E_INVALID);
+	assert_null(wf);
+	workflow_free(NULL);
+	workflow_set_free(NULL);
+}
+
+/* --- warnings */
+
+static void warnings_look_a_year_ahead(void **state)
+{
+	static const char text[] =
+		"workflow: w\nstart_date: 2026-01-01\ntasks:\n"
+		"  minutes: {type: t, cycle: minute, needs: [{task: far/day, window: \"[@day+1h, "
+		"@day+2h)\"}]}\n"
+		"  few: {type: t, cycle: day, end_date: 2026-01-02, needs: [far/day]}\n"
+		"  late: {type: t, cycle: day, needs: [far/night]}\n"
+		"  over: {type: t, cycle: day, end_date: 2026-01-01, needs: [far/day]}\n---\n"
+		"pipeline: p\ncycle: day\nsteps: [{name: a, type: t}, {name: b, type: t}]\n";
+
+	(void)state;
+	exists("workflow: far\nstart_date: 2026-01-01\ntasks:\n  day: {type: t, cycle: day}\n"
+	       "  night: {type: t, cycle: day, offset: 20h}\n");
+	assert_int_equal(workflow_set_read(set, text, strlen(text), "f.yaml", &d), 0);
+	assert_int_equal(workflow_check(set, &world, FROM + 86400, &d), 0);
+	assert_int_equal(d.errors, 0);
+	assert_int_equal(d.n, 2);
+	assert_string_equal(d.items[0].code, "empty_window");
+	assert_non_null(strstr(d.items[0].message, "far/day"));
+	assert_string_equal(d.items[1].code, "late_parent");
+	assert_string_equal(d.items[1].at.path, "tasks.late.needs[0]");
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(names_of_project_and_all_are_known),
+		T(names_of_another_project_are_not),
+		T(parameters_stand_in_one_document),
+		T(the_server_may_know_more_names),
+		T(outputs_come_from_parents_in_the_set_and_outside),
+		T(a_task_takes_as_many_outputs_as_it_likes),
+		T(unknown_tasks_have_the_nearest_for_a_hint),
+		T(a_wrong_name_is_told_where_it_stands),
+		T(baselines_may_name_tasks_of_other_workflows),
+		T(circles_run_through_tasks_outside),
+		T(a_long_circle_is_named_in_part),
+		T(leads_are_told_apart_by_what_makes_dates),
+		T(a_circle_of_many_kinds_of_links_is_judged),
+		T(cycles_that_end_together_need_no_word),
+		T(dates_of_a_workflow_are_read_even_where_no_task_takes_them),
+		T(without_zones_there_is_utc),
+		T(values_of_odd_shapes_have_their_place),
+		T(long_lists_have_a_limit),
+		T(one_document_is_parsed_by_itself),
+		T(warnings_look_a_year_ahead),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
