@@ -180,10 +180,11 @@ static void parameters_stand_in_one_document(void **state)
 {
 	(void)state;
 	bad("global: {a: b}\n---\nglobal: {c: d}\n", 3, 1, "duplicate_name",
-	    "of all projects stand a second time; first in f.yaml, line 1");
+	    "of all projects stands a second time; first in f.yaml, line 1");
 	bad("project: p\nparameters: {a: b}\n---\nproject: p\nparameters: {c: d}\n", 4, 1,
-	    "duplicate_name", "of project p stand a second time");
-	bad("project: p\n", 1, 1, "missing_key", "a document of a project needs `parameters`");
+	    "duplicate_name", "of project p stands a second time");
+	bad("project: p\n", 1, 1, "missing_key",
+	    "a document of a project needs `parameters` or a `quota`");
 	/* nothing of a text with an error is added */
 	assert_int_equal(workflow_set_scopes(set), 0);
 	bad("project: p\nparameters: {a: b}\n---\nproject: q\nparameter: {c: d}\n", 5, 1,
