@@ -295,6 +295,15 @@ def full_disk(place):
                     f.write(b"\0" * 65536)
             except OSError:
                 pass
+        # The log of the store has room ahead, also on a full disk: used up by large documents.
+        large = "".join(f"  p{i}: {'x' * 9000}\n" for i in range(60))
+        for n in range(100):
+            status, answer = s.ask("POST", "/api/v1/commands", {
+                "kind": "apply", "request_id": os.urandom(16).hex(), "args": {"documents": [
+                    {"name": "x", "text": f"global:\n  n: {n}\n{large}"}]}})
+            if status >= 500:
+                break
+            assert status in (200, 202), (status, answer)
         # Asked of a full store: no acknowledgement, health says why, reading goes on.
         ids = [os.urandom(16).hex() for _ in range(2)]
         for n, request_id in enumerate(ids):
