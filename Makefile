@@ -117,7 +117,7 @@ lint: all
 check: lint unit
 # What they need comes first, also on a machine that has nothing yet.
 test:
-	@$(if $(filter no,$(DEPS)),:,packaging/deps.sh build run test) && $(MAKE) -s all $(TESTS) && B=$(B) CC=$(CC) tests/run
+	@$(if $(filter no,$(DEPS)),:,packaging/deps.sh build run test && { packaging/deps.sh browser || :; }) && $(MAKE) -s all $(TESTS) && B=$(B) CC=$(CC) tests/run
 test-heavy:
 	@$(if $(filter no,$(DEPS)),:,packaging/deps.sh build run test heavy) && $(MAKE) -s all $(TESTS) && \
 	    B=$(B) CC=$(CC) HEAVY=1 tests/run

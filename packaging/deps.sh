@@ -6,7 +6,8 @@
 #   packaging/deps.sh --check [set...]  only say in one line what misses, exit 1
 #   packaging/deps.sh --list [set...]   print the names
 #
-# Sets: build, run, test, heavy. Default: build run test.
+# Sets: build, run, test, heavy, browser (of the console's journeys; they are skipped without it).
+# Default: build run test.
 build="gcc make pkg-config libc6-dev libev-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler
 libgnutls28-dev libsqlite3-dev libmicrohttpd-dev libcjson-dev libyaml-dev uthash-dev libcmocka-dev
 libsodium-dev libcurl4-gnutls-dev libsmartcols-dev libzstd-dev libmariadb-dev libical-dev"
@@ -14,6 +15,7 @@ run="tzdata python3 curl ca-certificates"
 test="clang libclang-rt-14-dev clang-tidy clang-format cppcheck g++ shellcheck sqlite3 git
 mariadb-server mariadb-client"
 heavy="systemd gcovr debootstrap"
+browser="chromium fonts-noto-cjk"
 
 mode=install
 case "$1" in
@@ -28,7 +30,8 @@ for name in "${@:-build run test}"; do
 		run) wanted="$wanted $run" ;;
 		test) wanted="$wanted $test" ;;
 		heavy) wanted="$wanted $heavy" ;;
-		*) echo "deps.sh: no set '$set' (build, run, test, heavy)" >&2; exit 64 ;;
+		browser) wanted="$wanted $browser" ;;
+		*) echo "deps.sh: no set '$set' (build, run, test, heavy, browser)" >&2; exit 64 ;;
 		esac
 	done
 done

@@ -3,7 +3,7 @@
 through it, this file makes what it walks through. TAP; skipped, loudly, without chromium or node.
 
     test_console.py [JOURNEY...]      SERVE=1: only start, print where, and wait for Enter
-    SHOTS=folder                      where to leave screenshots (docs/screenshots are made so)
+    SHOTS=folder                      where to leave screenshots (some are in docs/screenshots)
 """
 import json
 import os

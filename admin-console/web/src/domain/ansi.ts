@@ -33,7 +33,6 @@ function apply(pen: Pen, codes: string) {
 	}
 }
 
-// eslint-disable-next-line no-control-regex
 const escape = /\x1b\[([0-9;:]*)([A-Za-z])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f]/g
 
 export function pieces(line: string): Piece[] {

@@ -24,8 +24,9 @@ const aliases: Record<string, string[]> = {
 function stateWords(value: string, problems: string[]): string[] {
 	const out: string[] = []
 	for (const word of value.split(',').filter(Boolean)) {
-		const exact = states.find((s) => s.toLowerCase() === word.toLowerCase())
-		const found = exact ? [exact] : aliases[word.toLowerCase()]
+		/* "Failed" as it is stored is one that will retry; "failed" is what people call failed. */
+		const stored = states.find((s) => s === word) ?? (aliases[word.toLowerCase()] ? undefined : states.find((s) => s.toLowerCase() === word.toLowerCase()))
+		const found = stored ? [stored] : aliases[word.toLowerCase()]
 		if (found) out.push(...found)
 		else problems.push(word)
 	}

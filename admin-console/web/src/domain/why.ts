@@ -1,13 +1,14 @@
 /* Why an instance waits, in the reader's language: the server's code and its arguments fill the
  * line (schema/tbl/why.def); a code that is not known here shows the server's own words. */
 import type { Why } from '@/api/client'
-import { fill, maybe } from '@/i18n'
+import { fill, maybe, t } from '@/i18n'
+import { kindOf, states } from './states'
 import { moment } from './time'
 
 export function whyLine(w: Why, zone: string): string {
 	const text = w.code ? maybe('why.' + w.code) : undefined
 	if (!text || !w.args) return w.line
-	const args = Object.fromEntries(Object.entries(w.args).map(([k, v]) => [k, typeof v === 'string' && /^\d{4}-\d\d-\d\dT/.test(v) ? moment(v, zone) : v]))
+	const args = Object.fromEntries(Object.entries(w.args).map(([k, v]) => [k, k === 'state' && states.includes(String(v)) ? t(`state.${kindOf({ state: String(v) })}`) : typeof v === 'string' && /^\d{4}-\d\d-\d\dT/.test(v) ? moment(v, zone) : v]))
 	const line = fill(text, args)
 	return /\{\w+\}/.test(line) ? w.line : line
 }

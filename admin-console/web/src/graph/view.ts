@@ -105,13 +105,13 @@ export class GraphView {
 
 	fit() {
 		if (!this.lay || !this.w) return
-		const pad = 24, s = Math.min((this.w - 2 * pad) / Math.max(1, this.lay.width), (this.h - 2 * pad) / Math.max(1, this.lay.height))
+		const pad = 24, foot = 44, s = Math.min((this.w - 2 * pad) / Math.max(1, this.lay.width), (this.h - pad - foot) / Math.max(1, this.lay.height))
 		this.scale = Math.min(1.15, Math.max(0.02, s))
 		/* Too small to read: begin at the left at 70 % instead. */
 		if (this.scale < 0.4 && this.model!.nodes.length < 400) this.scale = 0.7
 		const whole = this.lay.width * this.scale <= this.w - pad
 		this.ox = whole ? (this.w - this.lay.width * this.scale) / 2 : pad
-		this.oy = Math.max(pad, (this.h - this.lay.height * this.scale) / 2)
+		this.oy = Math.max(pad, (this.h - foot + pad - this.lay.height * this.scale) / 2)
 		this.fitted = true
 		this.zoomed()
 	}

@@ -75,6 +75,7 @@ async function look(id: string) {
 		f.kind = c.kind
 		f.error = ''
 		f.over = ended.has(c.state)
+		if (f.over && c.state === 'done' && !c.failed) setTimeout(() => unfollow(id), 10_000)
 		if ((c.failed ?? 0) > 0) f.failed = (await api.items(id, { failed: true, limit: 100 })).items
 	} catch (e) {
 		f.error = e instanceof ApiError ? e.message : String(e)

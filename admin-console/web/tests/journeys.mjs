@@ -1,0 +1,307 @@
+// Journeys through the console in a real browser, against the programs that tests/e2e/test_console.py started.
+// TAP. FACTS is JSON: url, password, ...; SHOTS a folder for screenshots; words on the command line choose journeys.
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { chromium } from 'playwright-core'
+
+const facts = JSON.parse(process.env.FACTS)
+const only = process.argv.slice(2)
+const LONG = 60_000
+const axeText = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const shots = process.env.SHOTS ?? ''
+if (shots) mkdirSync(shots, { recursive: true })
+
+const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage']
+rmSync(facts.profile, { recursive: true, force: true })
+const browser = await chromium.launchPersistentContext(facts.profile, {
+	executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', headless: true, args,
+	viewport: { width: 1440, height: 900 }, timezoneId: 'UTC', locale: 'en-US', reducedMotion: 'reduce', acceptDownloads: true,
+})
+browser.setDefaultTimeout(LONG)
+
+/* --- what no page may do, whatever the journey --- */
+const troubles = []
+let quiet = [] // messages that a journey provokes itself
+function watch(page) {
+	const note = (what) => { if (!quiet.some((q) => q.test(what))) troubles.push(what) }
+	/* A task that ran without a word has no log: the browser tells the 404 itself. */
+	const silent = (m) => /404/.test(m.text()) && /\/log\?/.test(m.location().url)
+	page.on('console', (m) => { if (silent(m)) return; if (m.type() === 'error' || m.type() === 'warning') note(`console ${m.type()}: ${m.text()}`) })
+	page.on('pageerror', (e) => note(`exception: ${e.message}`))
+}
+browser.on('page', watch)
+await browser.addInitScript(() => {
+	addEventListener('securitypolicyviolation', (e) => console.error(`policy: ${e.violatedDirective} ${e.blockedURI}`))
+})
+
+const page = await browser.newPage()
+const is = (what, ok) => { if (!ok) throw new Error(what) }
+const open = async (path) => { await page.goto(facts.url + '/ui' + path); await page.waitForSelector('main') }
+const prefer = (more) => page.evaluate((more) => localStorage.setItem('sirdar', JSON.stringify({ ...JSON.parse(localStorage.getItem('sirdar') ?? '{}'), ...more })), more)
+const settled = async () => {
+	await page.waitForFunction(() => !document.querySelector('.skels') && document.querySelector('main h1') !== null, undefined, { timeout: LONG })
+	await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))
+}
+
+async function shot(name, width = 1440, height = 900) {
+	if (!shots) return
+	await page.setViewportSize({ width, height })
+	await page.mouse.move(width - 2, height - 2)
+	await settled()
+	await page.waitForTimeout(300) // only for the picture
+	writeFileSync(join(shots, name + '.png'), await page.screenshot())
+	await page.setViewportSize({ width: 1440, height: 900 })
+}
+
+async function axe(where) {
+	/* The policy forbids scripts in the page; the debugger's evaluate is outside it. */
+	if (!(await page.evaluate(() => 'axe' in window))) {
+		const cdp = await browser.newCDPSession(page)
+		await cdp.send('Runtime.evaluate', { expression: axeText })
+		await cdp.detach()
+	}
+	const found = await page.evaluate(() => window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'], resultTypes: ['violations'] }))
+	const bad = found.violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.target.join(' ') + ' ' + (n.any[0]?.message ?? '')).join(' | ')}`)
+	if (bad.length) troubles.push(`axe at ${where}: ${bad.join('; ')}`)
+}
+
+const run = `/r/retail/trade_daily/${facts.last}`
+const pages = ['/', '/w', '/w/retail/trade_daily', '/w/retail/trade_daily?tab=text', '/r', run, run + '?view=gantt', run + '?view=list', '/calendars', '/ops', '/ops/t', '/ops/t?q=state:failed', '/ops/queues', '/ops/brokers', '/ops/commands', '/settings', '/nowhere']
+
+/* --- journeys --- */
+const journeys = {
+	'a wrong password is said, the right one leads in': async () => {
+		quiet = [/401/]
+		await page.goto(facts.url + '/')
+		is('the root leads to the console', new URL(page.url()).pathname === '/ui/')
+		await page.fill('#password', 'not this')
+		await page.click('button[type=submit]')
+		await page.waitForSelector('#wrong')
+		await shot('login')
+		await page.fill('#password', facts.password)
+		await page.click('button[type=submit]')
+		await page.waitForSelector('.app')
+		await page.waitForSelector('.live:not(.wait):not(.stale)')
+		quiet = []
+	},
+	'home tells what fails, what runs, what is next': async () => {
+		await open('/')
+		await page.waitForSelector('.needs .nm:has-text("dwd_pay_refund_di")')
+		await page.waitForSelector('.next .nm:has-text("dwd_log_click_di")')
+		await page.waitForSelector('.tbl .nm:has-text("retail/trade_daily")')
+		is('ten squares', await page.locator('tr:has-text("retail/trade_daily") .sqs a').count() === 10)
+		await shot('home')
+	},
+	'from the list to the workflow to its last run': async () => {
+		await open('/w')
+		await page.fill('[data-search]', 'trade')
+		await page.waitForURL(/q=trade/)
+		await page.click('.tbl a.nm:has-text("trade_daily")')
+		await page.waitForSelector('canvas.graph')
+		await shot('workflow')
+		await page.click('.btn.pri')
+		await page.waitForURL(new RegExp(facts.last))
+		await page.waitForSelector('.rhead .badge:has-text("Failed")')
+	},
+	'the run opens at what failed, its log at the error': async () => {
+		await open(run)
+		await page.waitForURL(/task=retail%2Ftrade_daily%2Fdwd_pay_refund_di|task=retail\/trade_daily\/dwd_pay_refund_di/)
+		await page.waitForSelector('.log .ln:has-text("Duplicate key")')
+		is('colours are looks', await page.locator('.log .a-red').count() > 0)
+		is('what a job wrote stays text', await page.locator('.log .ln:has-text("<script>alert(1)</script>")').count() === 1)
+		await page.fill('.logfind input', 'finished task 7.0')
+		await page.waitForSelector('.log .ln.hit:has-text("task 7.0")')
+		is('few lines are drawn', await page.locator('.log .ln').count() < 90)
+		await page.fill('.logfind input', '')
+		await page.click('button[title="Next error"]')
+		await page.waitForSelector('.log .ln.hit.e')
+		await shot('run')
+		const [file] = await Promise.all([page.waitForEvent('download'), page.click('a[download]')])
+		is('a file', (await file.failure()) === null)
+	},
+	'a run is read as graph by keys, as Gantt and as list': async () => {
+		await open(run + '?task=retail/trade_daily/dwd_pay_refund_di')
+		await page.waitForSelector('canvas.graph')
+		await page.focus('canvas.graph')
+		await page.keyboard.press('ArrowRight')
+		await page.waitForURL(/dwd_refund_wide_di/)
+		await page.keyboard.press('ArrowLeft')
+		await page.waitForURL(/dwd_pay_refund_di|dwd_trade_order_di/)
+		await page.click('[role=tab]:has-text("Gantt")')
+		await page.waitForSelector('.gbar')
+		await shot('run-gantt')
+		await page.click('[role=tab]:has-text("List")')
+		await page.waitForSelector('.lscroll tr:has-text("exp_gmv_mysql")')
+	},
+	'it says why one waits, and leads to what it waits for': async () => {
+		await open(run + '?task=retail/trade_daily/dwd_refund_wide_di')
+		await page.waitForSelector('.gates .shut [data-why]:has-text("dwd_pay_refund_di")')
+		await page.waitForSelector('.chain .nm:has-text("dwd_pay_refund_di")')
+		await shot('why')
+	},
+	'a running job is followed': async () => {
+		await open(run + '?task=retail/trade_daily/dwd_log_click_di')
+		await page.waitForSelector('.log .ln:has-text("still reading")')
+		const before = await page.locator('.logbar .num').first().innerText()
+		await page.waitForFunction((t) => document.querySelector('.logbar .num')?.textContent !== t, before)
+	},
+	'bulk: freeze what waits, with plan, reason and outcome': async () => {
+		await open('/ops/t?q=' + encodeURIComponent('task:retail/trade_daily/* state:Ready'))
+		await page.waitForSelector('.vrow[data-state=Ready]')
+		const n = await page.locator('.vrow').count()
+		await page.click('.lhead .ckb')
+		await page.click('[data-act=freeze]')
+		await page.waitForSelector('[data-go]:not([disabled])')
+		is('the button repeats the number', (await page.innerText('[data-go]')).includes(String(n)))
+		await page.fill('#breason', 'source is late, ticket 4821')
+		await shot('bulk')
+		await axe('the bulk dialog')
+		await page.click('[data-go]')
+		await page.waitForSelector(`[data-outcome]:has-text("${n} done")`)
+		await page.waitForSelector('.vrow .badge:has-text("Frozen")')
+	},
+	'bulk: success by force of the failed, and what follows goes on': async () => {
+		await open('/ops/t?q=' + encodeURIComponent('task:retail/trade_daily/* state:failed'))
+		await page.waitForSelector('.vrow[data-state=StopSchedule]')
+		await page.click('.vrow .ckb')
+		await page.click('[data-act=force-success]')
+		await page.click('[data-go]:not([disabled])')
+		await page.waitForSelector('[data-outcome]:has-text("1 done")')
+		await open('/ops/t?q=' + encodeURIComponent('task:retail/trade_daily/dwd_pay_refund_di date:' + facts.last))
+		await page.waitForSelector('.vrow .badge:has-text("Set to success")')
+		await open('/ops/commands')
+		await page.waitForSelector('tr:has-text("force-success")')
+		await page.click('tr:has-text("freeze") a')
+		await page.waitForSelector('.phead:has-text("source is late, ticket 4821")')
+		await shot('command')
+	},
+	'bulk: unfreeze by the whole query; the page follows by itself': async () => {
+		const other = await browser.newPage()
+		await other.goto(facts.url + '/ui' + run)
+		await other.waitForSelector('.tline .row .s-frozen, .tline .s-frozen')
+		await open('/ops/t?q=' + encodeURIComponent('task:retail/trade_daily/* state:waiting,queued'))
+		await page.waitForSelector('.vrow .badge:has-text("Frozen")')
+		await page.keyboard.press('a')
+		await page.click('[data-act=unfreeze]')
+		await page.click('[data-go]:not([disabled])')
+		await page.waitForSelector('[data-outcome]:has-text("done")')
+		writeFileSync(join(facts.folder, 'go'), '')
+		await other.bringToFront()
+		await other.waitForSelector('.rhead .badge:has-text("Set to success")')
+		await other.close()
+	},
+	'the palette finds a task, keys lead about': async () => {
+		await open('/')
+		await page.keyboard.press('Control+k')
+		await page.waitForSelector('.pal')
+		await axe('the palette')
+		await page.keyboard.type('gmv_board')
+		await page.waitForSelector('.pal-item:has-text("ads_gmv_board")')
+		await shot('palette')
+		await page.keyboard.press('Enter')
+		await page.waitForURL(/ops\/t/)
+		await page.locator('main').focus()
+		await page.keyboard.press('g')
+		await page.keyboard.press('b')
+		await page.waitForURL(/ops\/brokers/)
+		await page.keyboard.press('?')
+		await page.waitForSelector('.keys')
+		await page.keyboard.press('Escape')
+		await page.waitForSelector('.keys', { state: 'detached' })
+	},
+	'language, theme and zone change at once and stay': async () => {
+		await open('/ops/t')
+		await page.waitForSelector('.vrow')
+		const utc = await page.innerText('.vrow .c-date')
+		await page.click('.tb[lang=zh-CN]')
+		await page.waitForSelector('h1:has-text("实例")')
+		await page.keyboard.press('t')
+		await page.waitForSelector('html[data-theme=dark]')
+		await page.reload()
+		await page.waitForSelector('html[data-theme=dark][lang=zh-CN] h1:has-text("实例")')
+		await prefer({ zone: 'Asia/Shanghai' })
+		await page.reload()
+		await page.waitForSelector('.vrow')
+		is('another clock', (await page.innerText('.vrow .c-date')) !== utc)
+		await open('/ops')
+		await shot('situation-dark-zh')
+		await prefer({ theme: 'light', lang: 'en', zone: 'UTC' })
+	},
+	'every page, both themes and languages: nothing a checker finds': async () => {
+		for (const [theme, lang, width] of [['light', 'en', 1440], ['dark', 'zh', 1440], ['dark', 'en', 390], ['light', 'zh', 390]]) {
+			await page.setViewportSize({ width, height: 900 })
+			await prefer({ theme, lang })
+			for (const path of pages) {
+				await open(path)
+				await settled()
+				const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+				is(`${path} is ${wide} px too wide at ${width}`, wide <= 0)
+				await axe(`${path} ${theme} ${lang} ${width}`)
+			}
+		}
+		await prefer({ theme: 'light', lang: 'en' })
+		await page.setViewportSize({ width: 1440, height: 900 })
+	},
+	'on a phone one sees, reads and acts': async () => {
+		await page.setViewportSize({ width: 390, height: 844 })
+		await open('/')
+		await page.waitForSelector('.bottombar')
+		await shot('home-phone', 390, 844)
+		await page.setViewportSize({ width: 390, height: 844 })
+		await page.click('.bottombar a:has-text("Instances")')
+		await page.waitForSelector('.vrow')
+		await page.click('.vrow .vname')
+		await page.waitForSelector('.dlg.side .log, .dlg.side .gates, .dlg.side .empty')
+		await page.setViewportSize({ width: 1440, height: 900 })
+	},
+	'nine tabs have one stream': async () => {
+		const tabs = []
+		for (let i = 0; i < 8; i++) { const t = await browser.newPage(); await t.goto(facts.url + '/ui/'); tabs.push(t) }
+		for (const t of tabs) await t.waitForSelector('.live:not(.wait):not(.stale)')
+		/* Streams of pages that were left end when the server next writes to them. */
+		await page.waitForFunction(async () => {
+			const text = await (await fetch('/metrics')).text()
+			return /streams\S*\s+1\b/.test(text.split('\n').filter((l) => !l.startsWith('#')).join('\n'))
+		}, undefined, { polling: 1000 })
+		for (const t of tabs) await t.close()
+	},
+	'an ended session asks again and keeps the place': async () => {
+		quiet = [/401/, /403/]
+		await open('/ops/t?q=state:Succ')
+		await page.waitForSelector('.vrow')
+		await browser.clearCookies()
+		await page.fill('[data-search]', 'state:Running')
+		await page.keyboard.press('Enter')
+		await page.waitForSelector('.login.over')
+		await page.fill('#password', facts.password)
+		await page.click('button[type=submit]')
+		await page.waitForSelector('.login', { state: 'detached' })
+		is('the same page', page.url().includes('state:Running') || page.url().includes('state%3ARunning'))
+		await page.waitForSelector('[data-count]:has-text("0 instances"), .vrow')
+		quiet = []
+	},
+}
+
+const chosen = Object.entries(journeys).filter(([name], n) => !only.length || n === 0 || only.some((o) => name.includes(o)))
+console.log(`1..${chosen.length}`)
+let failed = 0, n = 0
+for (const [name, go] of chosen) {
+	n++
+	troubles.length = 0
+	const began = Date.now()
+	try {
+		await go()
+		if (troubles.length) throw new Error(troubles.join('\n'))
+		console.log(`ok ${n} - ${name} # ${((Date.now() - began) / 1000).toFixed(1)} s`)
+	} catch (e) {
+		failed++
+		quiet = []
+		console.log(`not ok ${n} - ${name}`)
+		for (const line of `${e.stack ?? e}\nat ${page.url()}\n${troubles.join('\n')}`.split('\n')) console.log('# ' + line)
+		if (process.env.KEEP) await page.screenshot({ path: `/tmp/console-failed-${n}.png` }).catch(() => {})
+		await page.setViewportSize({ width: 1440, height: 900 })
+	}
+}
+await browser.close()
+process.exit(failed ? 1 : 0)

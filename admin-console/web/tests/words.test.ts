@@ -1,0 +1,36 @@
+import { readFileSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { en } from '@/i18n/en'
+import { zh } from '@/i18n/zh'
+
+const root = new URL('../src', import.meta.url).pathname
+const files = (dir: string): string[] => readdirSync(dir).flatMap((n) => (statSync(join(dir, n)).isDirectory() ? files(join(dir, n)) : /\.(vue|ts)$/.test(n) ? [join(dir, n)] : []))
+const sources = files(root).filter((f) => !f.includes('/i18n/') && !f.endsWith('schema.ts')).map((f) => [f.slice(root.length + 1), readFileSync(f, 'utf8')] as const)
+const blanks = (s: string) => [...s.matchAll(/\{(\w+)\}/g)].map((m) => m[1]).filter((n, i, all) => all.indexOf(n) === i).sort()
+
+describe('words', () => {
+	it('are the same keys with the same blanks in both languages', () => {
+		expect(Object.keys(zh).sort()).toEqual(Object.keys(en).sort())
+		for (const [key, text] of Object.entries(en)) expect([key, blanks(zh[key as keyof typeof en])]).toEqual([key, blanks(text)])
+	})
+	it('exist for every key that is used, and every key is used', () => {
+		const all = sources.map(([, s]) => s).join('\n')
+		const used = new Set([...(all + readFileSync(join(root, 'i18n/index.ts'), 'utf8')).matchAll(/['"`]([a-z]+(?:\.[a-z0-9-]+)+|ago|in)['"`]/g)].map((m) => m[1]!))
+		const made = [...all.matchAll(/[`']([a-z.]+\.)(?:\$\{|' \+)/g)].map((m) => m[1]!)
+		const missing = [...all.matchAll(/\bt\(['"]([a-z][\w.-]*)['"]/g)].map((m) => m[1]!).filter((k) => !(k in en))
+		expect(missing).toEqual([])
+		expect(Object.keys(en).filter((k) => !used.has(k) && !made.some((m) => k.startsWith(m)))).toEqual([])
+	})
+	it('stand in no template outside the dictionary', () => {
+		const odd = sources.filter(([f]) => f.endsWith('.vue')).flatMap(([f, s]) => {
+			const template = s.slice(s.indexOf('<template'))
+			return [...template.matchAll(/>([^<>{}]*[A-Za-z]{4,}[^<>{}]*)</g)].map((m) => `${f}: ${m[1]!.trim()}`)
+				.filter((x) => !/: (Sirdar|Ctrl K|English|sirdar |v|简体中文)/.test(x) && !/=>|&&|\?|"/.test(x))
+		})
+		expect(odd).toEqual([])
+	})
+	it('have no wide space before Chinese punctuation', () => {
+		for (const text of Object.values(zh)) expect(text).not.toMatch(/\s[，。：；！？]|[一-龥][,;!?](?!\w)/)
+	})
+})
