@@ -234,7 +234,7 @@ int auth_may_try(struct auth *a, struct call *c, const char *user)
 void auth_tried(struct auth *a, struct call *c, const char *user, bool right)
 {
 	int64_t now = clock_mono_us(&clock_machine);
-	int free_tries = (int)a->cgi->param.login_tries_per_minute;
+	int free_tries = (int)param_now(a->cgi->param.login_tries_per_minute);
 	char who[2][64];
 
 	tries_names(c, user, who);
@@ -315,8 +315,8 @@ static struct session *session_of(struct auth *a, struct call *c)
 
 		if (s->begun_us == 0 || sodium_memcmp(s->hash, hash, sizeof(hash)) != 0)
 			continue;
-		if (now - s->used_us > a->cgi->param.session_idle_ms * US_PER_MS ||
-		    now - s->begun_us > a->cgi->param.session_life_ms * US_PER_MS) {
+		if (now - s->used_us > param_now(a->cgi->param.session_idle_ms) * US_PER_MS ||
+		    now - s->begun_us > param_now(a->cgi->param.session_life_ms) * US_PER_MS) {
 			*s = (struct session){ 0 };
 			return NULL;
 		}

@@ -151,7 +151,8 @@ static int call_wait(struct call *c, struct actor *to, void (*deliver)(struct le
 
 	c->letter.deliver = deliver;
 	c->letter.discard = call_discard;
-	c->deadline_us = clock_mono_us(&clock_machine) + c->cgi->param.request_ms * US_PER_MS;
+	c->deadline_us = clock_mono_us(&clock_machine) +
+	                 param_now(c->cgi->param.request_ms) * US_PER_MS;
 	c->suspended = true;
 	MHD_suspend_connection(c->conn);
 	r = actor_post(to, &c->letter);

@@ -45,7 +45,7 @@ static void *target_seen(void *ctx, const char *target, struct MHD_Connection *c
 	c->actor = "";
 	randombytes_buf(id, sizeof(id));
 	sodium_bin2hex(c->request_id, sizeof(c->request_id), id, sizeof(id));
-	watch_set(c->watch, cgi->param.request_ms);
+	watch_set(c->watch, param_now(cgi->param.request_ms));
 	atomic_fetch_add_explicit(&cgi->requests, 1, memory_order_relaxed);
 	atomic_fetch_add(&cgi->calls, 1);
 	return c;
@@ -63,7 +63,7 @@ static void call_done(void *ctx, struct MHD_Connection *conn, void **con_cls,
 	if (c == NULL)
 		return;
 	atomic_fetch_sub(&c->cgi->calls, 1);
-	watch_set(c->watch, c->cgi->param.idle_ms + c->cgi->param.request_ms);
+	watch_set(c->watch, c->cgi->param.idle_ms + param_now(c->cgi->param.request_ms));
 	cJSON_Delete(c->json);
 	buf_done(&c->body);
 	buf_done(&c->out);
@@ -90,7 +90,7 @@ static void connection_seen(void *ctx, struct MHD_Connection *conn, void **socke
 	if (info == NULL)
 		return;
 	*socket_context = watch_open(cgi->janitor, info->connect_fd);
-	watch_set(*socket_context, cgi->param.request_ms);
+	watch_set(*socket_context, param_now(cgi->param.request_ms));
 }
 
 /* --- one request --- */
@@ -219,7 +219,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *conn, const char
 	if (!c->begun) {
 		r = begin(c, method);
 	} else if (*upload_n > 0) {
-		if (c->body.len + *upload_n > (size_t)c->cgi->param.request_bytes_max)
+		if (c->body.len + *upload_n > (size_t)param_now(c->cgi->param.request_bytes_max))
 			return MHD_NO;
 		buf_put(&c->body, upload, *upload_n);
 		*upload_n = 0;
@@ -228,7 +228,8 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *conn, const char
 		watch_set(c->watch, 0);
 		r = c->suspended ? go_on(c) : dispatch(c);
 		if (c->answered && !c->streaming)
-			watch_set(c->watch, c->cgi->param.idle_ms + c->cgi->param.request_ms);
+			watch_set(c->watch,
+			          c->cgi->param.idle_ms + param_now(c->cgi->param.request_ms));
 	}
 	return r < 0 ? MHD_NO : MHD_YES;
 }

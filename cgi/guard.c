@@ -92,10 +92,11 @@ int guard_head(struct call *c)
 		return refuse(c, 400, "Host", "want one Host header");
 	if (s.cookies > 1 || s.authorizations > 1)
 		return refuse(c, 400, "headers", "Cookie or Authorization twice");
-	if (s.lengths == 1 && strtoll(s.length, NULL, 10) > c->cgi->param.request_bytes_max) {
+	if (s.lengths == 1 &&
+	    strtoll(s.length, NULL, 10) > param_now(c->cgi->param.request_bytes_max)) {
 		c->refused = true;
 		return call_fail(c, E_TOO_BIG, "body", "the body is larger than %lld bytes",
-		                 (long long)c->cgi->param.request_bytes_max);
+		                 (long long)param_now(c->cgi->param.request_bytes_max));
 	}
 	return 0;
 }

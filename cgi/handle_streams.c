@@ -20,7 +20,7 @@
 
 static int stream_room(struct call *c)
 {
-	if (atomic_load(&c->cgi->streams) >= (unsigned)c->cgi->param.events_max)
+	if (atomic_load(&c->cgi->streams) >= (unsigned)param_now(c->cgi->param.events_max))
 		return call_fail(c, E_LIMIT, "", "too many streams are open (events_max)");
 	return 0;
 }

@@ -12,7 +12,7 @@
 int list_args(struct call *c, struct list *ret, int64_t def)
 {
 	const char *cursor = call_arg(c, "cursor"), *order = call_arg(c, "order");
-	int64_t max = c->cgi->param.page_rows_max, limit;
+	int64_t max = param_now(c->cgi->param.page_rows_max), limit;
 	int r;
 
 	if (max > READ_ROWS_MAX)

@@ -159,18 +159,34 @@ static void cgi_stop(struct cgi *cgi)
 	buf_done(&cgi->certificate_key);
 }
 
-static void cgi_reload(struct cgi *cgi)
+/* Numbers, the level of the log, and the tokens. Other threads read the numbers meanwhile. */
+static void cgi_reload(struct cgi *cgi, const struct param_args *args)
 {
+	struct param_cgi fresh;
+	struct buf restart;
+	enum log_level level;
 	struct err err = { 0 };
 
+	memset(&fresh, 0, sizeof fresh);
+	buf_init(&restart);
 	if (auth_tokens_load(cgi->auth, &err) < 0)
 		log_warn("reload.tokens", "why=\"%s\"", err.text);
-	else
-		log_info("reload.done", "what=tokens");
+	if (param_again(&param_cgi_table, &fresh, args, &err) < 0) {
+		log_warn("reload.settings", "going on as before: %s", err.text);
+	} else {
+		size_t n = param_reload(&param_cgi_table, &cgi->param, &fresh, &restart);
+
+		log_info("reload.done", "what=tokens settings=%zu need_restart=\"%s\"", n,
+		         buf_str(&restart));
+		if (log_level_parse(cgi->param.log_level, &level) == 0)
+			log_level_set(level);
+	}
+	param_done(&param_cgi_table, &fresh);
+	buf_done(&restart);
 }
 
 /* Until SIGTERM or SIGINT. */
-static void cgi_run(struct cgi *cgi, const sigset_t *signals)
+static void cgi_run(struct cgi *cgi, const struct param_args *args, const sigset_t *signals)
 {
 	int sig = 0;
 
@@ -179,7 +195,7 @@ static void cgi_run(struct cgi *cgi, const sigset_t *signals)
 	while (sigwait(signals, &sig) == 0) {
 		if (sig != SIGHUP)
 			break;
-		cgi_reload(cgi);
+		cgi_reload(cgi, args);
 	}
 	log_info("cgi.stopping", "signal=%d", sig);
 	notify_send("STOPPING=1");
@@ -230,7 +246,7 @@ int main(int argc, char **argv)
 	if (cgi_start(&cgi, &err) < 0)
 		code = die(EX_UNAVAILABLE, &err);
 	else
-		cgi_run(&cgi, &signals);
+		cgi_run(&cgi, &args, &signals);
 	cgi_stop(&cgi);
 out:
 	param_args_done(&args);

@@ -246,3 +246,9 @@ int keeper_client_upgrade(struct keeper_client *k, const char *path, struct err 
 	m.path = (char *)path;
 	return client_send(k, FR_K_UPGRADE, &m, err);
 }
+
+int keeper_client_settings(struct keeper_client *k, const Sirdar__KeeperSettings *m,
+                           struct err *err)
+{
+	return client_send(k, FR_K_SETTINGS, m, err);
+}

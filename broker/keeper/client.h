@@ -69,6 +69,10 @@ int keeper_client_list(struct keeper_client *k, uint64_t id, struct err *err);
 /* Have the keeper exec `path` ("" the one it runs), keeping its jobs; on_down, on_up follow. */
 int keeper_client_upgrade(struct keeper_client *k, const char *path, struct err *err);
 
+/* The broker's: what changes in the keeper without an upgrade. No answer. */
+int keeper_client_settings(struct keeper_client *k, const Sirdar__KeeperSettings *m,
+                           struct err *err);
+
 /* A job's output file as the keeper writes it; no file: no byte yet.
  *   stream  1 stdout, 2 stderr */
 static inline void keeper_log_path(char *ret_path, size_t size, const char *logs_dir,

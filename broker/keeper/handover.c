@@ -43,6 +43,7 @@ static void stream_pack(const struct output *x, Sirdar__KeeperStreamState *to)
 	to->dropped = x->dropped;
 	to->gap = x->gap;
 	to->capped = x->is_capped;
+	to->hurry = x->hurry;
 }
 
 static void job_pack(const struct job *job, struct parcel *p)
@@ -189,6 +190,8 @@ int keeper_upgrade(struct keeper *k, const char *program, struct err *err)
 		mem_fmt("--files=%s", k->files_dir),
 		mem_fmt("--program=%s", k->program),
 		NULL, /* the handover */
+		/* An older program does not know it. */
+		s->output_rate_max ? mem_fmt("--output-rate=%" PRId64, s->output_rate_max) : NULL,
 		NULL,
 	};
 	int fd = -1, rc = probe(program, err);
@@ -221,6 +224,7 @@ static void stream_take(struct keeper *k, struct output *x, const Sirdar__Keeper
 	x->dropped = m->dropped;
 	x->gap = m->gap;
 	x->is_capped = m->capped;
+	x->hurry = m->hurry;
 	if (m->fd < 0)
 		return;
 	keep_over_exec(m->fd, false);

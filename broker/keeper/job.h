@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "broker/keeper/limiter.h"
 #include "keeper.pb-c.h"
 #include "util/heap.h"
 
@@ -40,6 +41,9 @@ struct output {
 	uint64_t bytes;   /* in the file */
 	uint64_t dropped; /* in all */
 	uint64_t gap;     /* dropped since the last byte that was kept: no space */
+	uint64_t hurry;   /* dropped since the last byte that was kept: over the rate */
+	uint64_t credit;  /* bytes the rate allows now */
+	int64_t credit_us;
 	bool is_capped;
 	bool has_no_file;         /* for sure: it was never made */
 	struct output *next_slow; /* those read by the clock, not when ready */
@@ -62,6 +66,7 @@ struct job {
 	bool is_main_done, is_keep, is_foreign, is_fenced, is_hang_told, is_settling;
 	enum job_phase phase;
 	uint64_t grace_us, fence_kill_us, deadline_us;
+	struct group_limits limits;
 	int64_t phase_us, hang_us, step_us; /* CLOCK_BOOTTIME */
 	struct heap_node due;
 	uint32_t at;           /* in the slab */

@@ -212,7 +212,8 @@ int keeper_open(struct keeper *k, struct ev_loop *loop, const struct keeper_sett
 	if (rc < 0)
 		return rc;
 	watch(k);
-	k->outputs = outputs_new(loop, k->logs_dir, (uint64_t)s->output_bytes_max);
+	k->outputs = outputs_new(loop, k->logs_dir);
+	outputs_set_limits(k->outputs, (uint64_t)s->output_bytes_max, (uint64_t)s->output_rate_max);
 	rc = tree_open(s->cgroup, s->state_dir, &k->tree, err);
 	if (rc < 0)
 		return rc;

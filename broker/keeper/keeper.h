@@ -25,6 +25,7 @@ struct keeper_settings {
 	const char *state_dir, *files_dir; /* files_dir NULL: in state_dir */
 	const char *cgroup;                /* "auto", "off", a directory */
 	int64_t jobs_max, output_bytes_max, journal_bytes, hang_ms;
+	int64_t output_rate_max; /* bytes a second and stream; 0: any */
 };
 
 enum { FORGOTTEN_MAX = 4096 };

@@ -76,6 +76,9 @@ int keeper_start(struct keeper *k, const Sirdar__KeeperStart *m, struct job **re
 	job->deadline_us = m->deadline_us;
 	job->is_keep = m->server_lost_keep;
 	job->has_no_files = m->n_file == 0;
+	job->limits.memory_bytes = m->memory_max_bytes;
+	job->limits.processes = m->processes_max;
+	job->limits.cpu_percent = m->cpu_percent_max;
 	k->running++;
 	keeper_record_start(&k->journal, job);
 	k->is_sync_due = true;
@@ -106,17 +109,17 @@ void keeper_not_started(struct keeper *k, struct job *job, const struct err *why
 
 static int spawn(struct keeper *k, struct job *job, struct err *err)
 {
-	struct launch_fds fds = { k->null_fd, -1, -1, -1 };
+	struct launch_fds fds = { k->null_fd, -1, -1, -1, { -1, -1, -1 } };
 	int rc = output_open(k->outputs, &job->out, &fds.out, err);
 
 	if (rc == 0)
 		rc = output_open(k->outputs, &job->err, &fds.err, err);
 	if (rc == 0)
-		rc = tree_make(k->tree, &job->group, &fds.cgroup, err);
+		rc = tree_make(k->tree, &job->limits, &job->group, &fds.cgroup, fds.join, err);
 	if (rc == 0)
 		rc = launch_run(job->launch, &fds, &job->pid, &job->started_us, err);
-	int own[] = { fds.out, fds.err };
-	for (size_t i = 0; i < 2; i++)
+	int own[] = { fds.out, fds.err, fds.join[0], fds.join[1], fds.join[2] };
+	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
 		if (own[i] >= 0)
 			close(own[i]);
 	tree_made(k->tree, fds.cgroup);

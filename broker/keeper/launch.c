@@ -80,6 +80,9 @@ BARE static _Noreturn void child_main(const struct launch *l, const struct launc
 	struct sigaction sa = { .sa_handler = SIG_DFL };
 	sigset_t none = { 0 };
 
+	for (size_t i = 0; i < LIMITER_JOINS; i++)
+		if (fds->join[i] >= 0 && write(fds->join[i], "0", 1) != 1)
+			child_fail(STEP_SETUP);
 	if (setsid() < 0 || dup2(fds->null, 0) < 0 || dup2(fds->out, 1) < 0 ||
 	    dup2(fds->err, 2) < 0 || syscall(SYS_close_range, 3u, ~0u, 0) < 0 ||
 	    sigaction(SIGPIPE, &sa, NULL) < 0)
@@ -92,6 +95,8 @@ BARE static _Noreturn void child_main(const struct launch *l, const struct launc
 		child_user(l);
 	/* After the change of user, which clears it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != keeper)
+		child_fail(STEP_SETUP);
+	if (l->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		child_fail(STEP_SETUP);
 	if (chdir(l->cwd) < 0)
 		child_fail(STEP_CWD);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "broker/keeper/limiter.h"
 #include "keeper.pb-c.h"
 
 struct err;
@@ -23,8 +24,9 @@ int launch_new(const Sirdar__KeeperStart *m, const char *state_dir, const char *
 void launch_free(struct launch *l); /* NULL is fine */
 
 struct launch_fds {
-	int null, out, err; /* become 0, 1, 2 */
-	int cgroup;         /* a directory, the child is born in it; -1: none */
+	int null, out, err;      /* become 0, 1, 2 */
+	int cgroup;              /* a directory, the child is born in it; -1: none */
+	int join[LIMITER_JOINS]; /* the child writes "0" to it; -1: none */
 };
 
 /* Start it; the exec has happened when this returns 0.

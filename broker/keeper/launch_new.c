@@ -13,6 +13,8 @@
 #include "util/err.h"
 #include "util/fs.h"
 
+/* Below are the system's own users, with files and services of theirs. */
+enum { UID_MIN = 1000 };
 enum { ENV_OWN_MAX = 16, GROUPS_MAX = 256, FILES_MAX = 256, PASSWD_BYTES = 16384 };
 
 static const char *const env_through[] = { "PATH", "LANG", "LC_ALL",  "LC_CTYPE", "TZ",
@@ -105,6 +107,11 @@ static int user_find(struct launch *l, struct passwd *pw, char *text, struct err
 		return 0;
 	if (geteuid() != 0)
 		return err_set(err, E_FORBIDDEN, "the keeper may not run jobs as %.64s", l->user);
+	if (l->uid < UID_MIN)
+		return err_set(
+			err, E_FORBIDDEN,
+			"user %.64s has number %u: jobs run as users from %d on, never as root",
+			l->user, (unsigned)l->uid, UID_MIN);
 	l->groups = mem_array(GROUPS_MAX, sizeof *l->groups);
 	if (getgrouplist(l->user, l->gid, l->groups, &n) < 0)
 		return err_set(err, E_INVALID, "user %.64s has more than %d groups", l->user,
@@ -139,6 +146,7 @@ static void copy(struct launch *l, const Sirdar__KeeperStart *m, const char *fil
 	l->cwd = mem_str(m->cwd[0] ? m->cwd : "/");
 	l->user = mem_str(m->run_as);
 	l->umask = m->umask ? m->umask & 0777 : 022;
+	l->no_new_privs = m->no_new_privs;
 	l->limits = mem_array(m->n_limit + 1, sizeof *l->limits);
 	for (l->limits_n = 0; l->limits_n < m->n_limit; l->limits_n++) {
 		struct launch_limit *to = &l->limits[l->limits_n];

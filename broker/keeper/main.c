@@ -25,6 +25,7 @@ enum {
 	OPT_CGROUP = 256,
 	OPT_JOBS,
 	OPT_OUTPUT,
+	OPT_RATE,
 	OPT_JOURNAL,
 	OPT_HANG,
 	OPT_FILES,
@@ -53,6 +54,8 @@ static const struct argp_option options[] = {
 	  "Where job groups go (cgroup v2); auto: below ours", 0 },
 	{ "jobs-max", OPT_JOBS, "N", 0, "Most jobs at once, 1..65536 (10000)", 0 },
 	{ "output-max", OPT_OUTPUT, "BYTES", 0, "Kept of each output of a job (67108864)", 0 },
+	{ "output-rate", OPT_RATE, "BYTES", 0,
+	  "Kept of each output of a job in a second; 0: any (0)", 0 },
 	{ "journal-bytes", OPT_JOURNAL, "BYTES", 0, "Size of the journal, 65536.. (4194304)", 0 },
 	{ "hang-ms", OPT_HANG, "MS", 0, "A job not gone so long after SIGKILL is hanged (10000)",
 	  0 },
@@ -96,6 +99,9 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_OUTPUT:
 		s->output_bytes_max = number(state, "output-max", arg, 0, INT64_MAX);
+		break;
+	case OPT_RATE:
+		s->output_rate_max = number(state, "output-rate", arg, 0, INT64_MAX / 4);
 		break;
 	case OPT_JOURNAL:
 		s->journal_bytes = number(state, "journal-bytes", arg, 65536, 1 << 30);
@@ -185,8 +191,9 @@ int main(int argc, char **argv)
 	                        &err)
 	          : err_set(&err, E_LIMIT, "no event loop");
 	if (rc == 0) {
-		log_info("keeper.ready", "state=%s cgroup=%s held=%zu", a.settings.state_dir,
-		         tree_has_groups(k.tree) ? tree_dir(k.tree) : "off", k.jobs.len);
+		log_info("keeper.ready", "state=%s cgroup=%s held=%zu limits: %s",
+		         a.settings.state_dir, tree_has_groups(k.tree) ? tree_dir(k.tree) : "off",
+		         k.jobs.len, tree_limits(k.tree));
 		notify_send("READY=1");
 		ev_run(loop, 0);
 		log_info("keeper.stopped", "held=%zu", k.jobs.len);

@@ -10,6 +10,7 @@
 
 #include "broker/keeper/client.h"
 #include "util/alloc.h"
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
 
@@ -24,7 +25,7 @@ enum {
 struct outputs {
 	struct ev_loop *loop;
 	char *dir;
-	uint64_t bytes_max;
+	uint64_t bytes_max, rate_max;
 	struct ev_timer tick;
 	struct output *slow; /* through next_slow */
 	uint8_t chunk[CHUNK_BYTES];
@@ -129,9 +130,71 @@ static void keep(struct outputs *o, struct output *x, const uint8_t *p, size_t n
 		drop(o, x, n - done, done < fits);
 }
 
+/* --- too fast --- */
+
+/* How many of n bytes the rate lets through. Once over it, nothing until half a second's worth
+ * has gathered: one mark then, not one for each piece. */
+static size_t rate_allows(const struct outputs *o, struct output *x, size_t n)
+{
+	int64_t now = clock_mono_us(&clock_machine), since = now - x->credit_us;
+
+	if (since >= US_PER_S || !x->credit_us) {
+		x->credit = o->rate_max;
+		x->credit_us = now;
+	}
+	uint64_t more = (uint64_t)since * o->rate_max / US_PER_S;
+	if (x->credit_us != now && more) {
+		x->credit = x->credit + more < o->rate_max ? x->credit + more : o->rate_max;
+		x->credit_us = now;
+	}
+	if (x->hurry && x->credit < o->rate_max / 2)
+		return 0;
+	n = n < x->credit ? n : (size_t)x->credit;
+	x->credit -= n;
+	return n;
+}
+
+static void hurry_mark(struct outputs *o, struct output *x)
+{
+	char text[160];
+
+	if (!x->hurry)
+		return;
+	snprintf(text, sizeof text,
+	         "\n[sirdar: %" PRIu64 " bytes were dropped, more than %" PRIu64
+	         " bytes a second]\n",
+	         x->hurry, o->rate_max);
+	mark(o, x, text);
+	x->hurry = 0;
+}
+
+static void keep_slowly(struct outputs *o, struct output *x, const uint8_t *p, size_t n)
+{
+	size_t fits = o->rate_max && !x->is_capped ? rate_allows(o, x, n) : n;
+
+	if (fits && x->hurry) {
+		hurry_mark(o, x);
+		if (x->is_slow && !x->gap) {
+			slow_remove(o, x);
+			ev_io_start(o->loop, &x->io);
+		}
+	}
+	if (fits)
+		keep(o, x, p, fits);
+	if (fits == n)
+		return;
+	if (!x->hurry)
+		log_warn("output.fast", "token=%016" PRIx64 " stream=%d bytes=%" PRIu64,
+		         x->job->token, x->number, x->bytes);
+	x->hurry += n - fits;
+	x->dropped += n - fits;
+	slow_add(o, x);
+}
+
 static void close_all(struct outputs *o, struct output *x)
 {
 	if (x->io.fd >= 0) {
+		hurry_mark(o, x);
 		slow_remove(o, x);
 		ev_io_stop(o->loop, &x->io);
 		close(x->io.fd);
@@ -148,7 +211,7 @@ static bool take(struct outputs *o, struct output *x, int chunks)
 	for (int i = 0; i < chunks; i++) {
 		ssize_t n = read(x->io.fd, o->chunk, sizeof o->chunk);
 		if (n > 0)
-			keep(o, x, o->chunk, (size_t)n);
+			keep_slowly(o, x, o->chunk, (size_t)n);
 		if (n == 0)
 			close_all(o, x);
 		if (n < (ssize_t)sizeof o->chunk)
@@ -178,13 +241,12 @@ static void ticked(struct ev_loop *loop, struct ev_timer *w, int events)
 	}
 }
 
-struct outputs *outputs_new(struct ev_loop *loop, const char *logs_dir, uint64_t bytes_max)
+struct outputs *outputs_new(struct ev_loop *loop, const char *logs_dir)
 {
 	struct outputs *o = mem_new(sizeof *o);
 
 	o->loop = loop;
 	o->dir = mem_str(logs_dir);
-	o->bytes_max = bytes_max;
 	ev_init(&o->tick, ticked);
 	o->tick.repeat = SLOW_TICK_S;
 	o->tick.data = o;
@@ -198,6 +260,12 @@ void outputs_free(struct outputs *o)
 	ev_timer_stop(o->loop, &o->tick);
 	free(o->dir);
 	free(o);
+}
+
+void outputs_set_limits(struct outputs *o, uint64_t bytes_max, uint64_t bytes_a_second)
+{
+	o->bytes_max = bytes_max;
+	o->rate_max = bytes_a_second;
 }
 
 uint64_t outputs_bytes_max(const struct outputs *o)
@@ -224,7 +292,7 @@ void output_resume(struct outputs *o, struct output *x, int fd)
 	ev_set_priority(&x->io, -1); /* ends and requests go first */
 	x->io.data = o;
 	ev_io_start(o->loop, &x->io);
-	if (x->is_capped || x->gap)
+	if (x->is_capped || x->gap || x->hurry)
 		slow_add(o, x);
 }
 

@@ -2,7 +2,8 @@
  *
  * A pipe and not the file itself, so that a full disk or a reached cap is the keeper's
  * trouble: the job's writes go on to succeed. Past the cap or without space bytes are
- * read at a bounded rate and dropped, and counted. Files appear with the first byte.
+ * read at a bounded rate and dropped, and counted. Files appear with the first byte. What comes
+ * faster than the rate (one second of it in advance) is dropped and counted too.
  */
 #ifndef KEEPER_OUTPUT_H
 #define KEEPER_OUTPUT_H
@@ -15,9 +16,11 @@
 struct err;
 struct outputs;
 
-struct outputs *outputs_new(struct ev_loop *loop, const char *logs_dir, uint64_t bytes_max);
+struct outputs *outputs_new(struct ev_loop *loop, const char *logs_dir);
 void outputs_free(struct outputs *o);
 uint64_t outputs_bytes_max(const struct outputs *o);
+/* From now on. bytes_a_second 0: any. */
+void outputs_set_limits(struct outputs *o, uint64_t bytes_max, uint64_t bytes_a_second);
 const char *outputs_dir(const struct outputs *o);
 
 void output_init(struct output *x, struct job *job, int number);

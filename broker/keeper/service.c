@@ -276,6 +276,28 @@ static int do_forget(struct conn *c, const void *message)
 	return 0;
 }
 
+static int do_settings(struct conn *c, const void *message)
+{
+	const Sirdar__KeeperSettings *m = message;
+	struct keeper *k = c->service->k;
+	enum log_level level;
+
+	if (m->jobs_max)
+		k->settings.jobs_max = m->jobs_max;
+	if (m->output_bytes_max && m->output_bytes_max <= INT64_MAX)
+		k->settings.output_bytes_max = (int64_t)m->output_bytes_max;
+	if (m->output_rate_max)
+		k->settings.output_rate_max = m->output_rate_max > 0 ? m->output_rate_max : 0;
+	outputs_set_limits(k->outputs, (uint64_t)k->settings.output_bytes_max,
+	                   (uint64_t)k->settings.output_rate_max);
+	if (log_level_parse(m->log_level, &level) == 0)
+		log_level_set(level);
+	log_info("keeper.settings",
+	         "jobs_max=%" PRId64 " output_max=%" PRId64 " output_rate=%" PRId64,
+	         k->settings.jobs_max, k->settings.output_bytes_max, k->settings.output_rate_max);
+	return 0;
+}
+
 static int do_upgrade(struct conn *c, const void *message)
 {
 	const Sirdar__KeeperUpgrade *m = message;
@@ -293,7 +315,7 @@ static const struct {
 } requests[] = {
 	{ FR_K_HELLO, do_hello },   { FR_K_ATTACH, do_attach },   { FR_K_LIST, do_list },
 	{ FR_K_START, do_start },   { FR_K_KILL, do_kill },       { FR_K_RENEW, do_renew },
-	{ FR_K_FORGET, do_forget }, { FR_K_UPGRADE, do_upgrade },
+	{ FR_K_FORGET, do_forget }, { FR_K_UPGRADE, do_upgrade }, { FR_K_SETTINGS, do_settings },
 };
 
 static int on_frame(void *ctx, struct session *session, enum frame_kind kind, const void *message)

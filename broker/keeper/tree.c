@@ -25,6 +25,7 @@ struct spare {
 	uint64_t number;
 	int dir, events;
 	bool is_taken;
+	struct group_limits limits;
 };
 
 struct tree {
@@ -33,6 +34,7 @@ struct tree {
 	struct spare spares[SPARE_MAX];
 	size_t n_spares;
 	char *keeper;
+	struct limiter *limiter;
 	struct tree_scan scan;
 	bool is_scanned;
 };
@@ -128,6 +130,7 @@ int tree_open(const char *mode, const char *state_dir, struct tree **ret_tree, s
 		t->dir[0] = 0;
 	}
 	t->keeper = mem_str(state_dir);
+	t->limiter = limiter_open(t->dir);
 	t->scan.keeper = t->keeper;
 	*ret_tree = t;
 	return 0;
@@ -163,8 +166,8 @@ static void spare_drop(struct tree *t, size_t at)
 	group_path(t, t->spares[at].number, "", path);
 	close(t->spares[at].dir);
 	close(t->spares[at].events);
-	if (!t->spares[at].is_taken)
-		group_remove(path);
+	if (!t->spares[at].is_taken && group_remove(path))
+		limiter_remove(t->limiter, t->spares[at].number);
 	t->spares[at] = t->spares[--t->n_spares];
 }
 
@@ -214,12 +217,9 @@ static void spare_keep(struct tree *t, uint64_t group, int dir)
 		t->spares[t->n_spares++] = (struct spare){ group, dir, events, true };
 }
 
-int tree_make(struct tree *t, uint64_t *ret_group, int *ret_fd, struct err *err)
+/* One that waits, or a new one. */
+static int group_take(struct tree *t, uint64_t *ret_group, int *ret_fd, struct err *err)
 {
-	*ret_fd = -1;
-	*ret_group = 0;
-	if (!t->dir[0])
-		return 0;
 	for (size_t i = 0; i < t->n_spares; i++)
 		if (!t->spares[i].is_taken) {
 			t->spares[i].is_taken = true;
@@ -230,6 +230,31 @@ int tree_make(struct tree *t, uint64_t *ret_group, int *ret_fd, struct err *err)
 	int rc = group_make(t, ret_group, ret_fd, err);
 	if (rc == 0 && t->n_spares < SPARE_MAX)
 		spare_keep(t, *ret_group, *ret_fd);
+	return rc;
+}
+
+int tree_make(struct tree *t, const struct group_limits *limits, uint64_t *ret_group, int *ret_fd,
+              int ret_join[LIMITER_JOINS], struct err *err)
+{
+	struct group_limits was = { 0 };
+
+	*ret_fd = -1;
+	*ret_group = 0;
+	for (size_t i = 0; i < LIMITER_JOINS; i++)
+		ret_join[i] = -1;
+	if (!t->dir[0])
+		return 0;
+	int rc = group_take(t, ret_group, ret_fd, err);
+	if (rc < 0)
+		return rc;
+	struct spare *s = spare_of(t, *ret_group);
+	if (s) {
+		was = s->limits;
+		s->limits = *limits;
+	}
+	rc = limiter_set(t->limiter, *ret_group, &was, limits, ret_join, err);
+	if (rc < 0 && s) /* half set: whoever is next writes all */
+		s->limits = (struct group_limits){ UINT64_MAX, UINT32_MAX, UINT32_MAX };
 	return rc;
 }
 
@@ -258,6 +283,7 @@ void tree_close(struct tree *t)
 	if (!t)
 		return;
 	tree_drop_spares(t);
+	limiter_close(t->limiter);
 	if (t->dir[0])
 		rmdir(t->dir);
 	tree_scan_done(&t->scan);
@@ -273,6 +299,11 @@ bool tree_has_groups(const struct tree *t)
 const char *tree_dir(const struct tree *t)
 {
 	return t->dir;
+}
+
+const char *tree_limits(const struct tree *t)
+{
+	return limiter_text(t->limiter);
 }
 
 void tree_forget_scan(struct tree *t)
@@ -307,7 +338,10 @@ bool tree_is_gone(struct tree *t, const struct tree_of *of)
 	if (s)
 		return false;
 	group_path(t, of->group, "", path);
-	return group_remove(path);
+	if (!group_remove(path))
+		return false;
+	limiter_remove(t->limiter, of->group);
+	return true;
 }
 
 /* It will be killed: it serves no other job. */
@@ -360,20 +394,10 @@ void tree_signal(struct tree *t, const struct tree_of *of, int sig)
 
 bool tree_was_oom(struct tree *t, uint64_t group)
 {
-	char path[PATH_BYTES];
-	struct buf text;
-	bool oom = false;
-
 	if (!t->dir[0])
 		return false;
-	buf_init(&text);
-	group_path(t, group, "memory.events", path);
-	if (fs_read(path, SMALL_FILE, &text, NULL) == 0) {
-		const char *at = strstr(buf_str(&text), "oom_kill ");
-		oom = at && strtol(at + 9, NULL, 10) > 0;
-	}
+	bool oom = limiter_was_oom(t->limiter, group);
 	spare_spoil(t, group); /* it goes on counting */
-	buf_done(&text);
 	return oom;
 }
 
@@ -394,6 +418,7 @@ bool tree_sweep(struct tree *t)
 		file_put(path, "1");
 		group_path(t, group, "", path);
 		is_clear &= group_remove(path);
+		limiter_remove(t->limiter, group);
 	}
 	if (d)
 		closedir(d);

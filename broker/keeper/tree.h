@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "broker/keeper/limiter.h"
+
 struct err;
 struct tree;
 
@@ -28,12 +30,15 @@ struct tree_of {
 int tree_open(const char *mode, const char *state_dir, struct tree **ret_tree, struct err *err);
 void tree_close(struct tree *t); /* removes the keeper's group if empty; NULL is fine */
 bool tree_has_groups(const struct tree *t);
-const char *tree_dir(const struct tree *t); /* "" without groups */
+const char *tree_dir(const struct tree *t);    /* "" without groups */
+const char *tree_limits(const struct tree *t); /* as limiter_text() */
 
 /* A group for one job: its number (its directory's name, in hex) and its directory's
- * descriptor, the tree's. 0 and -1 without groups.
- *   errors  E_LIMIT, E_FULL, E_IO */
-int tree_make(struct tree *t, uint64_t *ret_group, int *ret_fd, struct err *err);
+ * descriptor, the tree's. 0 and -1 without groups, which hold no limits either.
+ *   ret_join  as limiter_set()
+ *   errors    E_LIMIT, E_FULL, E_IO, E_INVALID limits */
+int tree_make(struct tree *t, const struct group_limits *limits, uint64_t *ret_group, int *ret_fd,
+              int ret_join[LIMITER_JOINS], struct err *err);
 /* The job is born, or never will be: the descriptor is of no more use. */
 void tree_made(struct tree *t, int fd);
 

@@ -241,6 +241,19 @@ static const struct session_ops session_calls = {
 	.on_end = on_end,
 };
 
+/* A key that was changed counts from the next try on; one that cannot be read changes nothing. */
+static void key_again(struct link *l)
+{
+	uint8_t key[sizeof l->key];
+	struct err err;
+
+	if (link_key_read(l->self->settings->key_file, l->name, key, &err) < 0)
+		log_warn("link.key", "going on with the key as it was: %s", err.text);
+	else
+		memcpy(l->key, key, sizeof key);
+	explicit_bzero(key, sizeof key);
+}
+
 static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct link *l = w->data;
@@ -257,6 +270,7 @@ static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
 	int r;
 
 	(void)events;
+	key_again(l);
 	if (link_split(server, host, sizeof host, &port) < 0)
 		r = err_set(&err, E_INVALID, "want address:port");
 	else
@@ -300,6 +314,28 @@ int link_open(struct ev_loop *loop, const struct link_self *self, const struct l
 	ev_timer_start(loop, &l->retry);
 	*ret_link = l;
 	return 0;
+}
+
+static bool lists_differ(const struct param_list *a, const struct param_list *b)
+{
+	if (a->n != b->n)
+		return true;
+	for (size_t i = 0; i < a->n; i++)
+		if (strcmp(a->items[i], b->items[i]) != 0)
+			return true;
+	return false;
+}
+
+bool link_differs(const struct param_taskbroker *a, const struct param_taskbroker *b)
+{
+	return lists_differ(&a->server, &b->server) || lists_differ(&a->groups, &b->groups) ||
+	       strcmp(a->key_file, b->key_file) != 0;
+}
+
+void link_again(struct link *l)
+{
+	if (l && l->session)
+		session_end(l->session, E_CLOSED, "its settings have changed");
 }
 
 void link_close(struct link *l)

@@ -70,6 +70,11 @@ uint32_t link_beat_seq(const struct link *l); /* the last beat sent in this sess
 int64_t link_lease_us(const struct link *l);
 const char *link_name(const struct link *l); /* the broker's */
 
+/* Do the two say something else about whom to greet, or as whom? */
+bool link_differs(const struct param_taskbroker *a, const struct param_taskbroker *b);
+/* Greet anew, with the settings as they are now. NULL is fine. */
+void link_again(struct link *l);
+
 /* The broker's name: the setting, or the host's. */
 void link_name_read(const struct param_taskbroker *settings, char *ret_name, size_t cap);
 

@@ -1,5 +1,4 @@
 #include <keeper.pb-c.h>
-#include <pwd.h>
 #include <sirdar.pb-c.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 #include "broker/link/link.h"
 #include "broker/loader/loader.h"
+#include "broker/loader/policy.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -60,19 +60,7 @@ static void host_log(const struct runner_job *pub, uint32_t stream, const char *
 
 static void host_progress(const struct runner_job *pub, uint32_t permille, const char *text)
 {
-	struct job *j = job_of(pub);
-	struct loader *l = j->loader;
-
-	atomic_store(&j->progress, (permille > 1000 ? 1000 : permille) + 1);
-	if (!text)
-		return;
-	char *copy = mem_strn(text, strnlen(text, RUNNER_TEXT_BYTES - 1));
-
-	utf8_clean(copy);
-	pthread_mutex_lock(&l->mu);
-	free(j->progress_text);
-	j->progress_text = copy;
-	pthread_mutex_unlock(&l->mu);
+	job_progress(job_of(pub), permille, text);
 }
 
 static int64_t copy_out(const char *value, char *ret_value, uint64_t cap)
@@ -196,7 +184,12 @@ static int64_t host_param_name(const struct runner_job *pub, uint32_t i, char *r
 
 static int host_output(const struct runner_job *pub, const char *name, const char *value)
 {
-	return job_output(job_of(pub), name, value);
+	struct job *j = job_of(pub);
+
+	pthread_mutex_lock(&j->loader->mu);
+	int r = job_output(j, name, value);
+	pthread_mutex_unlock(&j->loader->mu);
+	return r;
 }
 
 static int host_cancelled(const struct runner_job *pub)
@@ -228,27 +221,6 @@ void start_free(struct start *s)
 		explicit_bzero(s->message->file[i]->content.data, s->message->file[i]->content.len);
 	sirdar__keeper_start__free_unpacked(s->message, NULL);
 	free(s);
-}
-
-static bool is_own_user(const char *name)
-{
-	struct passwd entry, *found = NULL;
-	char text[2048];
-
-	return getpwnam_r(name, &entry, text, sizeof text, &found) == 0 && found &&
-	       found->pw_uid == geteuid();
-}
-
-/* Which user the process gets ("": the keeper's own), or NULL: the policy forbids it. */
-static const char *allowed_user(const struct param_taskbroker *p, const char *name)
-{
-	if (!name[0] || is_own_user(name))
-		return "";
-	for (size_t i = 0; i < p->users.n; i++) {
-		if (!strcmp(p->users.items[i], name) && strcmp(name, "root") != 0)
-			return p->users.items[i];
-	}
-	return NULL;
 }
 
 static int spawn_refused(struct job *j, int code, const char *why)
@@ -322,7 +294,8 @@ static void fill_files(const struct runner_process *process, Sirdar__KeeperFile 
 	}
 }
 
-static int start_make(struct job *j, const struct runner_process *process, const char *user)
+static int start_make(struct job *j, const struct runner_process *process,
+                      const struct policy *policy)
 {
 	Sirdar__KeeperStart m = SIRDAR__KEEPER_START__INIT;
 	size_t n_env = count(process->env);
@@ -347,7 +320,7 @@ static int start_make(struct job *j, const struct runner_process *process, const
 	m.env = env;
 	m.n_env = n_env + n_fixed;
 	m.cwd = process->directory ? (char *)process->directory : j->loader->settings->work_dir;
-	m.run_as = (char *)user;
+	policy_put(policy, &m);
 	m.grace_us = j->pub.grace_ms * US_PER_MS;
 	m.server_lost_keep = j->keep_on_server_lost;
 	m.file = pointers;
@@ -364,20 +337,21 @@ static int start_make(struct job *j, const struct runner_process *process, const
 static int host_spawn(const struct runner_job *pub, const struct runner_process *process)
 {
 	struct job *j = job_of(pub);
-	const char *user;
+	struct policy *policy;
 
 	if (j->start || atomic_load(&j->is_cancelled))
 		return RUNNER_E_STATE;
 	if (process->size < sizeof *process || !process->argv || !process->argv[0])
 		return spawn_refused(j, RUNNER_E_INVALID, "no command to start");
-	user = allowed_user(j->loader->settings, process->run_as ? process->run_as : pub->run_as);
-	if (!user)
-		return spawn_refused(j, RUNNER_E_INVALID,
-		                     "this machine's policy does not let jobs run as that user");
 	if (!j->loader->keeper)
 		return spawn_refused(j, RUNNER_E_INVALID,
 		                     "this runner promised to start no process");
-	return start_make(j, process, user);
+	if (policy_take(j->loader, process->run_as ? process->run_as : pub->run_as, &policy) < 0)
+		return spawn_refused(j, RUNNER_E_INVALID,
+		                     "this machine's policy does not let jobs run as that user");
+	int r = start_make(j, process, policy);
+	policy_free(policy);
+	return r;
 }
 
 static int host_process_wait(const struct runner_job *pub, struct runner_result *ret_result)

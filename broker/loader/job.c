@@ -1,9 +1,11 @@
 #include "broker/loader/job.h"
 
+#include <pthread.h>
 #include <sirdar.pb-c.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/loader/loader.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "wire/utf8.h"
@@ -78,6 +80,7 @@ void job_clear(struct job *j)
 	}
 	free(j->outputs);
 	free(j->progress_text);
+	lines_done(&j->lines);
 	buf_done(&j->logs[0].text);
 	buf_done(&j->logs[1].text);
 	memset(j, 0, sizeof *j);
@@ -113,13 +116,12 @@ int job_output(struct job *j, const char *name, const char *value)
 {
 	if (!name || !value || !name[0])
 		return RUNNER_E_INVALID;
-	size_t bytes = strlen(name) + strlen(value);
-
-	if (strlen(name) > 128 || j->output_bytes + bytes > JOB_OUTPUT_BYTES_MAX)
-		return RUNNER_E_LIMIT;
-	j->output_bytes += bytes;
 	struct job_pair *o = output_find(j, name);
+	size_t bytes = strlen(name) + strlen(value);
+	size_t was = o ? strlen(o->name) + strlen(o->value) : 0;
 
+	if (strlen(name) > 128 || j->output_bytes - was + bytes > JOB_OUTPUT_BYTES_MAX)
+		return RUNNER_E_LIMIT;
 	if (!o && j->n_outputs == JOB_OUTPUTS_MAX)
 		return RUNNER_E_LIMIT;
 	if (!o) {
@@ -132,7 +134,24 @@ int job_output(struct job *j, const char *name, const char *value)
 	}
 	o->value = mem_str(value);
 	utf8_clean(o->value);
+	j->output_bytes += strlen(o->name) + strlen(o->value) - was;
 	return 0;
+}
+
+void job_progress(struct job *j, uint32_t permille, const char *text)
+{
+	struct loader *l = j->loader;
+
+	atomic_store(&j->progress, (permille > 1000 ? 1000 : permille) + 1);
+	if (!text)
+		return;
+	char *copy = mem_strn(text, strnlen(text, RUNNER_TEXT_BYTES - 1));
+
+	utf8_clean(copy);
+	pthread_mutex_lock(&l->mu);
+	free(j->progress_text);
+	j->progress_text = copy;
+	pthread_mutex_unlock(&l->mu);
 }
 
 void result_set_text(struct runner_result *r, const char *text)

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "broker/loader/lines.h"
 #include "util/buf.h"
 
 struct loader;
@@ -111,8 +112,8 @@ struct job {
 	int answer;          /* of execute() */
 	uint8_t report_kind; /* how it ended: 3, 5 or 8 */
 	uint8_t reason;
-	struct start *start; /* the process it asks for */
-	struct job_pair *outputs;
+	struct start *start;      /* the process it asks for */
+	struct job_pair *outputs; /* [shared] */
 	uint32_t n_outputs;
 	size_t output_bytes;
 
@@ -131,6 +132,7 @@ struct job {
 	bool has_text;       /* [shared] in loader.texts */
 	char *progress_text; /* [shared] */
 	struct job_log logs[2];
+	struct lines lines; /* of a process's standard output */
 };
 
 static inline struct job *job_of(const struct runner_job *pub)
@@ -143,8 +145,10 @@ void job_fill(struct job *j, const Sirdar__Job *grant);
 /* Let go of everything but the block that is kept. */
 void job_clear(struct job *j);
 const char *job_param(const struct job *j, const char *name); /* NULL: none */
-/* Set or replace an output. 0, RUNNER_E_INVALID, RUNNER_E_LIMIT. */
+/* Set or replace an output. 0, RUNNER_E_INVALID, RUNNER_E_LIMIT. Under loader.mu. */
 int job_output(struct job *j, const char *name, const char *value);
+/* `text` NULL: as it was. Thread: any, not under loader.mu. */
+void job_progress(struct job *j, uint32_t permille, const char *text);
 /* One line, cut to size, fit to travel. */
 void result_set_text(struct runner_result *r, const char *text);
 

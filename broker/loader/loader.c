@@ -207,6 +207,23 @@ void loader_stop(struct loader *l)
 	         l->unacked);
 }
 
+size_t loader_reload(struct loader *l, struct param_taskbroker *settings,
+                     const struct param_taskbroker *fresh, struct buf *ret_restart)
+{
+	bool again = link_differs(settings, fresh);
+
+	if (!l)
+		return param_reload(&param_taskbroker_table, settings, fresh, ret_restart);
+	pthread_mutex_lock(&l->mu); /* job threads read the policy */
+	size_t n = param_reload(&param_taskbroker_table, settings, fresh, ret_restart);
+	pthread_mutex_unlock(&l->mu);
+	l->ship_timer.repeat = (double)settings->output_flush_ms / 1000.0;
+	if (again)
+		link_again(l->link);
+	loader_send_credit(l);
+	return n;
+}
+
 /* --- life ------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 2, 3))) static void say(const struct loader *l, const char *fmt, ...)

@@ -17,6 +17,7 @@
 #include "util/param.h"
 #include "util/slab.h"
 
+struct buf;
 struct err;
 struct keeper_client;
 struct link;
@@ -171,5 +172,9 @@ int loader_run(const struct param_taskbroker *settings, const struct loader_args
  * Processes go on in the jobkeeper. Thread: the loop's. */
 void loader_stop(struct loader *l);
 int loader_open_link(struct loader *l, struct err *err);
+/* Take over what may be; answers how many. NULL: nothing runs yet. Thread: the loop's.
+ *   ret_restart  names of those that need a restart */
+size_t loader_reload(struct loader *l, struct param_taskbroker *settings,
+                     const struct param_taskbroker *fresh, struct buf *ret_restart);
 
 #endif

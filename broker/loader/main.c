@@ -12,6 +12,7 @@
 
 #include "broker/loader/loader.h"
 #include "util/alloc.h"
+#include "util/buf.h"
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -48,17 +49,24 @@ static int lock_type(struct process *p, struct err *err)
 static void reload(struct process *p)
 {
 	struct param_taskbroker fresh;
+	struct buf restart;
 	enum log_level level;
 	struct err err;
 
 	memset(&fresh, 0, sizeof fresh);
+	buf_init(&restart);
 	if (param_again(&param_taskbroker_table, &fresh, &p->args, &err) < 0) {
 		log_warn("loader.reload", "why=\"%s\"", err.text);
-	} else if (log_level_parse(fresh.log_level, &level) == 0) {
-		/* The rest comes with a new loader: the broker sees to that. */
-		log_level_set(level);
+	} else {
+		size_t n = loader_reload(p->loader, &p->settings, &fresh, &restart);
+
+		log_info("loader.reload", "type=%s settings=%zu need_restart=\"%s\"", p->what.type,
+		         n, buf_str(&restart));
+		if (log_level_parse(p->settings.log_level, &level) == 0)
+			log_level_set(level);
 	}
 	param_done(&param_taskbroker_table, &fresh);
+	buf_done(&restart);
 }
 
 static void on_signal(struct ev_loop *loop, ev_io *w, int events)

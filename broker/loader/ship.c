@@ -17,7 +17,8 @@
 /* One piece of a stream is on its way at a time, and this much of all streams. */
 #define FLIGHT_BYTES_MAX (4u << 20)
 #define CHUNK_BYTES_MAX  (256u << 10)
-#define OUTPUT_TAIL      65536 /* bytes of standard output searched for outputs */
+#define READ_BYTES       65536u
+#define CATCH_UP_BYTES   (1u << 20) /* looked at for lines in one turn */
 
 static bool is_ended(const struct job *j)
 {
@@ -132,6 +133,8 @@ static void ship_stream(struct loader *l, struct job *j, int stream)
 	m.data.data = l->chunk;
 	m.data.len = j->is_process ? read_file(l, j, stream, l->chunk, chunk_bytes(l))
 	                           : read_text(l, j, stream, l->chunk, chunk_bytes(l), &m.dropped);
+	if (j->is_process && stream == 0)
+		lines_take(j, log->acked, m.data.data, m.data.len);
 	m.end = is_last(l, j, stream, m.data.len);
 	if (m.end && m.data.len == 0 && m.dropped == 0 && log->acked == 0)
 		log->is_over = true; /* there never was any */
@@ -185,6 +188,25 @@ void loader_ship_texts(struct loader *l)
 	}
 }
 
+static void read_lines(struct loader *l, struct job *j, uint64_t most)
+{
+	uint64_t to = j->lines.at + most;
+	int fd = open_file(l, j, 0);
+	ssize_t n = 1;
+
+	if (fd < 0)
+		return;
+	uint8_t *text = mem_new(READ_BYTES);
+	while (n > 0 && j->lines.at < to) {
+		uint64_t want = to - j->lines.at < READ_BYTES ? to - j->lines.at : READ_BYTES;
+		n = pread(fd, text, (size_t)want, (off_t)j->lines.at);
+		if (n > 0)
+			lines_take(j, j->lines.at, text, (size_t)n);
+	}
+	free(text);
+	close(fd);
+}
+
 static void on_ship_timer(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct loader *l = w->data;
@@ -197,6 +219,9 @@ static void on_ship_timer(struct ev_loop *loop, ev_timer *w, int events)
 	}
 	for (struct job *j = l->shipping; j; j = next) {
 		next = j->ship_next;
+		/* What a former loader shipped, this one has not looked at. */
+		if (j->is_process && j->phase == JOB_PROCESS && j->lines.at < j->logs[0].acked)
+			read_lines(l, j, CATCH_UP_BYTES);
 		ship_stream(l, j, 0);
 		ship_stream(l, j, 1);
 		loader_job_settled(l, j);
@@ -295,45 +320,9 @@ int loader_take_log_ack(struct loader *l, const Sirdar__LogAck *m)
 
 /* --- outputs of processes --------------------------------------------------------- */
 
-static void read_output_line(struct job *j, char *line)
-{
-	static const char *const marks[] = { "sirdar:output ", "::output " };
-	size_t n = 0;
-	char *is;
-
-	for (size_t i = 0; i < 2 && !n; i++)
-		n = strncmp(line, marks[i], strlen(marks[i])) ? 0 : strlen(marks[i]);
-	if (!n)
-		return;
-	line += n;
-	is = strchr(line, '=');
-	if (!is || is == line)
-		return;
-	*is = 0;
-	line[strcspn(line, " ")] = 0;
-	job_output(j, line, is + 1);
-}
-
 void loader_read_outputs(struct loader *l, struct job *j)
 {
-	uint64_t size = j->logs[0].size;
-	uint64_t from = size > OUTPUT_TAIL ? size - OUTPUT_TAIL : 0;
-	int fd = size ? open_file(l, j, 0) : -1;
-
-	if (fd < 0)
-		return;
-	char *text = mem_new(OUTPUT_TAIL + 1);
-	ssize_t n = pread(fd, text, OUTPUT_TAIL, (off_t)from);
-	char *end = n > 0 ? text + n : text;
-
-	close(fd);
-	for (char *line = text, *next; line < end; line = next) {
-		char *newline = memchr(line, '\n', (size_t)(end - line));
-
-		next = newline ? newline + 1 : end;
-		if (newline)
-			*newline = 0;
-		read_output_line(j, line);
-	}
-	free(text);
+	if (j->logs[0].size > j->lines.at)
+		read_lines(l, j, j->logs[0].size - j->lines.at);
+	lines_end(j);
 }

@@ -233,6 +233,8 @@ void broker_reload(struct broker *b)
 	struct err err;
 
 	arm_load(b);
+	keeper_settings_send(b);
+	types_reload(b);
 	if (types_read(b, &err) < 0)
 		log_warn("broker.reload", "why=\"%s\"", err.text);
 	send_load(b);

@@ -106,14 +106,16 @@ int broker_open_link(struct broker *b, struct err *err);
 int keeper_watch(struct broker *b, struct err *err);
 void keeper_take_list(struct broker *b); /* `held` is what came in last */
 void keeper_list(struct broker *b);      /* ask anew what it holds */
-void keeper_end(struct broker *b);       /* TERM to it: it kills its jobs */
+void keeper_settings_send(struct broker *b);
+void keeper_end(struct broker *b); /* TERM to it: it kills its jobs */
 void keeper_unwatch(struct broker *b);
 
 /* types.c */
 int types_read(struct broker *b, struct err *err); /* from the settings; starts and ends loaders */
 void type_enable(struct type *t);
 void type_stop(struct type *t, enum type_state state, const char *why);
-void type_tell(struct type *t); /* its state, to the server */
+void type_tell(struct type *t);      /* its state, to the server */
+void types_reload(struct broker *b); /* have the loaders read their settings again */
 void types_free(struct broker *b);
 bool types_are_gone(const struct broker *b);
 

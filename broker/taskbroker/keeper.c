@@ -1,9 +1,11 @@
+#include <inttypes.h>
 #include <keeper.pb-c.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include "broker/taskbroker/broker.h"
 #include "util/alloc.h"
 #include "util/err.h"
+#include "util/fs.h"
 #include "util/log.h"
 
 /* The jobkeeper is started when nobody answers at its socket for this long. It locks its
@@ -27,33 +30,57 @@ static void wait_for_it(struct broker *b)
 	ev_timer_start(b->loop, &b->keeper_timer);
 }
 
-static void start_it(struct broker *b)
+/* Files for jobs of other users must be where those can go, which our own state is not. "" when
+ * the keeper's own place will do. */
+static char *files_place(const struct broker *b)
 {
-	char *path = mem_fmt("%s/jobkeeper", b->bin_dir);
-	char *jobs = mem_fmt("%lld", (long long)b->settings->jobs_max);
-	char *output = mem_fmt("%lld", (long long)b->settings->output_bytes_max);
-	char *argv[] = { (char *)"jobkeeper",
-		         (char *)"--state",
-		         b->state_dir,
-		         (char *)"--jobs-max",
-		         jobs,
-		         (char *)"--output-max",
-		         output,
-		         (char *)"--log-level",
-		         b->settings->log_level,
-		         NULL };
+	struct stat st;
 	struct err err;
 
-	if (spawn_program(path, argv, -1, &b->keeper_pid, &b->keeper_pid_fd, &err) < 0) {
+	if (b->settings->files_dir[0])
+		return mem_str(b->settings->files_dir);
+	if (geteuid() != 0 || stat(b->state_dir, &st) < 0)
+		return mem_str("");
+	char *path = mem_fmt("/run/sirdar/files-%llx-%llx", (unsigned long long)st.st_dev,
+	                     (unsigned long long)st.st_ino);
+	if (fs_mkdirs(path, 0711, &err) < 0) {
+		log_warn("broker.files_dir",
+		         "%s: jobs of other users will not reach files given to them; set "
+		         "files_dir",
+		         err.text);
+		path[0] = 0;
+	}
+	return path;
+}
+
+static void start_it(struct broker *b)
+{
+	const struct param_taskbroker *p = b->settings;
+	char *path = mem_fmt("%s/jobkeeper", b->bin_dir), *files = files_place(b);
+	char *options[] = {
+		mem_str("jobkeeper"),
+		mem_fmt("--state=%s", b->state_dir),
+		mem_fmt("--jobs-max=%" PRId64, p->jobs_max),
+		mem_fmt("--output-max=%" PRId64, p->output_bytes_max),
+		mem_fmt("--output-rate=%" PRId64, p->output_rate_max_bytes),
+		mem_fmt("--cgroup=%s", p->cgroup),
+		mem_fmt("--log-level=%s", p->log_level),
+		files[0] ? mem_fmt("--files=%s", files) : NULL,
+		NULL,
+	};
+	struct err err;
+
+	if (spawn_program(path, options, -1, &b->keeper_pid, &b->keeper_pid_fd, &err) < 0) {
 		log_error("broker.keeper_start", "why=\"%s\"", err.text);
 	} else {
 		log_info("broker.keeper_start", "pid=%d", b->keeper_pid);
 		ev_io_set(&b->keeper_ended, b->keeper_pid_fd, EV_READ);
 		ev_io_start(b->loop, &b->keeper_ended);
 	}
+	for (char **o = options; *o; o++)
+		free(*o);
 	free(path);
-	free(jobs);
-	free(output);
+	free(files);
 }
 
 static void on_keeper_timer(struct ev_loop *loop, ev_timer *w, int events)
@@ -84,15 +111,33 @@ static void on_keeper_ended(struct ev_loop *loop, ev_io *w, int events)
 	log_warn("broker.keeper_ended", "pid=%d status=%d", b->keeper_pid, status);
 	b->keeper_pid = 0;
 	b->keeper_pid_fd = -1;
+	if (b->is_stopping && !b->settings->files_dir[0]) {
+		char *files = files_place(b);
+		rmdir(files); /* stays when something is left in it */
+		free(files);
+	}
 	broker_look_for_end(b);
 }
 
 /* --- news from it ----------------------------------------------------------------- */
 
+void keeper_settings_send(struct broker *b)
+{
+	const struct param_taskbroker *p = b->settings;
+	Sirdar__KeeperSettings m = SIRDAR__KEEPER_SETTINGS__INIT;
+
+	m.jobs_max = (uint32_t)p->jobs_max;
+	m.output_bytes_max = (uint64_t)p->output_bytes_max;
+	m.output_rate_max = p->output_rate_max_bytes ? p->output_rate_max_bytes : -1;
+	m.log_level = p->log_level;
+	keeper_client_settings(b->keeper, &m, NULL);
+}
+
 static void on_up(void *ctx, const Sirdar__KeeperWelcome *w)
 {
 	struct broker *b = ctx;
 
+	keeper_settings_send(b);
 	log_info("broker.keeper_up", "software=%s running=%u", w->software, w->running);
 	ev_timer_stop(b->loop, &b->keeper_timer);
 	b->keeper_pause_ms = PATIENCE_MS;

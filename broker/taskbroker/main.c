@@ -56,12 +56,15 @@ static void reload(struct process *p)
 	if (param_again(&param_taskbroker_table, &fresh, &p->args, &err) < 0) {
 		log_warn("broker.reload", "why=\"%s\"", err.text);
 	} else {
+		bool again = link_differs(&p->settings, &fresh);
 		size_t n = param_reload(&param_taskbroker_table, &p->settings, &fresh, &restart);
 
 		log_info("broker.reload", "settings=%zu need_restart=\"%s\"", n, buf_str(&restart));
 		if (log_level_parse(p->settings.log_level, &level) == 0)
 			log_level_set(level);
 		broker_reload(&p->broker);
+		if (again)
+			link_again(p->broker.link);
 	}
 	param_done(&param_taskbroker_table, &fresh);
 	buf_done(&restart);

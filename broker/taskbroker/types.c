@@ -506,6 +506,14 @@ bool types_are_gone(const struct broker *b)
 	return true;
 }
 
+/* One that is not ready yet has just read them, and may not be listening. */
+void types_reload(struct broker *b)
+{
+	for (struct type *t = b->types; t; t = t->next)
+		if (t->pid && t->state == TYPE_READY)
+			pidfd_send_signal(t->pid_fd, SIGHUP, NULL, 0);
+}
+
 void types_free(struct broker *b)
 {
 	for (struct type *t = b->types, *next; t; t = next) {

@@ -362,7 +362,7 @@ static void field_copy(const struct param_row *row, void *to, const void *from)
 	const void *ff = param_field_const(row, from);
 
 	if (param_is_number(row))
-		*(int64_t *)ft = *(const int64_t *)ff;
+		__atomic_store_n((int64_t *)ft, *(const int64_t *)ff, __ATOMIC_RELAXED);
 	else if (row->type == PARAM_BOOL)
 		*(bool *)ft = *(const bool *)ff;
 	else if (row->type == PARAM_LIST)

@@ -109,6 +109,9 @@ void param_print(const struct param_table *t, const void *p, FILE *out);
 /* As a section of docs/settings.md. */
 void param_manual(const struct param_table *t, FILE *out);
 
+/* A number that param_reload() may change while other threads read it. */
+#define param_now(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+
 /* Take over from `fresh` what may change while running, after param_check(fresh). What needs
  * a restart stays; its names are appended to ret_restart, separated by ", ".
  *

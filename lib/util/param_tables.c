@@ -6,6 +6,7 @@
 #include "util/log.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Each type has its own way to say the default; the macro picks by the type's name. */
@@ -131,6 +132,19 @@ static int baseserver_check(const void *self, struct err *err)
 static int taskbroker_check(const void *self, struct err *err)
 {
 	const struct param_taskbroker *p = self;
+
+	if (strspn(p->job_umask, "01234567") != strlen(p->job_umask) || strlen(p->job_umask) > 4 ||
+	    strtoul(p->job_umask, NULL, 8) > 0777)
+		return err_set(err, E_INVALID, "job_umask is '%.20s', want octal 0..777",
+		               p->job_umask);
+	for (size_t i = 0; i < p->users.n; i++)
+		if (strcmp(p->users.items[i], "root") == 0)
+			return err_set(err, E_INVALID,
+			               "users has 'root': jobs run as users from number 1000 on");
+	if (strcmp(p->cgroup, "auto") != 0 && strcmp(p->cgroup, "off") != 0 && p->cgroup[0] != '/')
+		return err_set(err, E_INVALID,
+		               "cgroup is '%.100s', want auto, off or an absolute directory",
+		               p->cgroup);
 
 	if (p->retry_min_ms > p->retry_max_ms)
 		return err_set(err, E_INVALID,

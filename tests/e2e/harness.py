@@ -228,6 +228,7 @@ class Site:
         return {"server": f"127.0.0.1:{self.port}", "name": name,
                 "key_file": self.dir / (name + ".key"), "state_dir": self.dir / name,
                 "runners_dir": sets.pop("runners_dir", RUNNERS), "work_dir": self.dir / "work",
+                "files_dir": self.dir / (name + "-files"),
                 "types": ",".join(types), "load_max_percent": 100000, "report_ms": 300,
                 "retry_min_ms": 20, "retry_max_ms": 300, "loader_restart_ms": 20,
                 "loader_crash_max": 1000, "disk_free_min_bytes": 1 << 20, "jobs_max": 4096,

@@ -707,7 +707,7 @@ static void an_end_that_the_peer_does_not_answer_comes_within_its_time(void **st
 
 static void a_silent_peer_is_found_out_a_living_one_is_not(void **state)
 {
-	struct session_limits idle = { 5000, 60, 1 << 20 };
+	struct session_limits idle = { 5000, 400, 1 << 20 };
 	bool never = false;
 	struct ev_timer t;
 
@@ -715,7 +715,7 @@ static void a_silent_peer_is_found_out_a_living_one_is_not(void **state)
 	greet_both();
 	tls_pair("loader-1", key, &idle);
 	run_until_count(&peer.frames, 1);
-	ev_timer_init(&t, time_up, .5, 0.);
+	ev_timer_init(&t, time_up, 1.2, 0.);
 	t.data = &never;
 	ev_timer_start(loop, &t);
 	ev_run(loop, 0);

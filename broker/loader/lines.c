@@ -1,0 +1,151 @@
+#include "broker/loader/lines.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/loader/loader.h"
+#include "util/alloc.h"
+#include "util/log.h"
+
+enum { LINE_BYTES_MAX = JOB_OUTPUT_BYTES_MAX + 256 };
+
+static void refused(struct job *j, const char *what, const char *line)
+{
+	if (j->lines.is_told)
+		return;
+	j->lines.is_told = true;
+	log_warn("loader.line_refused", "token=%llx line=\"%.80s\": %s",
+	         (unsigned long long)j->pub.token, line, what);
+}
+
+static void take_output(struct job *j, char *line)
+{
+	char *is = strchr(line, '=');
+
+	if (!is || is == line) {
+		refused(j, "want name=value", line);
+		return;
+	}
+	*is = 0;
+	line[strcspn(line, " ")] = 0;
+	pthread_mutex_lock(&j->loader->mu);
+	int r = job_output(j, line, is + 1);
+	pthread_mutex_unlock(&j->loader->mu);
+	if (r < 0)
+		refused(j, "an output too many or too long", line);
+}
+
+static void take_progress(struct job *j, char *line)
+{
+	char *end;
+	double percent = strtod(line, &end);
+
+	if (end == line || !(percent >= 0 && percent <= 100) || !strchr(" %", *end)) {
+		refused(j, "want a number of 0..100", line);
+		return;
+	}
+	end += *end == '%';
+	end += strspn(end, " ");
+	job_progress(j, (uint32_t)(percent * 10 + 0.5), end);
+}
+
+static const struct {
+	const char *mark;
+	void (*take)(struct job *j, char *line);
+} marks[] = {
+	{ "sirdar:output ", take_output },
+	{ "::output ", take_output },
+	{ "sirdar:progress ", take_progress },
+	{ "::progress ", take_progress },
+};
+
+enum { MARKS = sizeof marks / sizeof marks[0] };
+
+/* May a line that begins so be one of ours? */
+static bool may_be_ours(const char *p, size_t n)
+{
+	for (size_t i = 0; i < MARKS; i++) {
+		size_t len = strlen(marks[i].mark);
+		if (memcmp(p, marks[i].mark, n < len ? n : len) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void take_line(struct job *j, const char *p, size_t n)
+{
+	if (n > LINE_BYTES_MAX) {
+		refused(j, "it is too long", marks[0].mark);
+		return;
+	}
+	char *line = mem_strn(p, n);
+
+	n = strlen(line);
+	if (n && line[n - 1] == '\r')
+		line[n - 1] = 0;
+	for (size_t i = 0; i < MARKS; i++)
+		if (strncmp(line, marks[i].mark, strlen(marks[i].mark)) == 0) {
+			marks[i].take(j, line + strlen(marks[i].mark));
+			break;
+		}
+	free(line);
+}
+
+/* The rest of a line that began in an earlier piece. */
+static void part_add(struct lines *l, const char *p, size_t n)
+{
+	if (l->is_other)
+		return;
+	size_t room = LINE_BYTES_MAX + 1 - l->bytes; /* one too many: it shows */
+	n = n < room ? n : room;
+	l->part = mem_grow(l->part, l->bytes + n + 1, 1);
+	memcpy(l->part + l->bytes, p, n);
+	l->bytes += n;
+	l->is_other = !may_be_ours(l->part, l->bytes);
+}
+
+static void part_end(struct job *j)
+{
+	struct lines *l = &j->lines;
+
+	if (!l->is_other && l->bytes)
+		take_line(j, l->part, l->bytes);
+	free(l->part);
+	l->part = NULL;
+	l->bytes = 0;
+	l->is_other = false;
+}
+
+void lines_take(struct job *j, uint64_t offset, const uint8_t *data, size_t n)
+{
+	struct lines *l = &j->lines;
+
+	if (offset > l->at || offset + n <= l->at)
+		return;
+	const char *p = (const char *)data + (l->at - offset), *end = (const char *)data + n;
+
+	l->at = offset + n;
+	while (p < end) {
+		const char *newline = memchr(p, '\n', (size_t)(end - p));
+		const char *stop = newline ? newline : end;
+		if (l->bytes || l->is_other || !newline)
+			part_add(l, p, (size_t)(stop - p));
+		else if (may_be_ours(p, (size_t)(stop - p)) && stop > p)
+			take_line(j, p, (size_t)(stop - p));
+		if (newline)
+			part_end(j);
+		p = stop + 1;
+	}
+}
+
+void lines_end(struct job *j)
+{
+	part_end(j);
+}
+
+void lines_done(struct lines *l)
+{
+	free(l->part);
+	memset(l, 0, sizeof *l);
+}

@@ -1,0 +1,33 @@
+/* lines.h — what a job's process tells us by lines of its standard output.
+ *
+ *   sirdar:progress 40.5 text     how far it is, in percent; the text may be missing
+ *   sirdar:output name=value      a value for the job's children; a repeated name replaces
+ *
+ * `::progress ` and `::output ` say the same. Fed with the bytes as they are shipped, so that
+ * they are read once; whatever language wrote them.
+ */
+#ifndef LOADER_LINES_H
+#define LOADER_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct job;
+
+/* Embedded in the job; zeros are an empty one. */
+struct lines {
+	uint64_t at;  /* bytes looked at */
+	char *part;   /* a line of ours whose end has not come */
+	size_t bytes; /* of it */
+	bool is_other, is_told;
+};
+
+/* Bytes of standard output that begin at `offset`. What was looked at is passed over, what
+ * comes after a gap is left for later. Thread: session. */
+void lines_take(struct job *j, uint64_t offset, const uint8_t *data, size_t n);
+/* There is no more: the last line may have no end. */
+void lines_end(struct job *j);
+void lines_done(struct lines *l);
+
+#endif

@@ -1,0 +1,109 @@
+#include "broker/loader/policy.h"
+
+#include <keeper.pb-c.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "broker/loader/loader.h"
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/param.h"
+
+enum { LIMITS_MAX = 3 };
+
+struct policy {
+	char *user; /* "": the keeper's own */
+	uint32_t umask;
+	bool no_new_privs;
+	uint64_t memory_bytes;
+	uint32_t processes, cpu_percent;
+	Sirdar__KeeperLimit limits[LIMITS_MAX], *list[LIMITS_MAX];
+	size_t n_limits;
+};
+
+static bool is_own_user(const char *name)
+{
+	struct passwd entry, *found = NULL;
+	char text[2048];
+
+	return getpwnam_r(name, &entry, text, sizeof text, &found) == 0 && found &&
+	       found->pw_uid == geteuid();
+}
+
+static bool is_allowed(const struct param_taskbroker *s, const char *name)
+{
+	for (size_t i = 0; i < s->users.n; i++)
+		if (!strcmp(s->users.items[i], name) && strcmp(name, "root") != 0)
+			return true;
+	return false;
+}
+
+static void limit_add(struct policy *p, int resource, int64_t most)
+{
+	Sirdar__KeeperLimit *to = &p->limits[p->n_limits];
+
+	sirdar__keeper_limit__init(to);
+	to->resource = (uint32_t)resource;
+	to->soft = to->hard = (uint64_t)most;
+	p->list[p->n_limits++] = to;
+}
+
+static void fill(struct policy *p, const struct param_taskbroker *s)
+{
+	p->umask = (uint32_t)strtoul(s->job_umask, NULL, 8);
+	p->no_new_privs = !s->new_privileges || p->user[0];
+	p->memory_bytes = (uint64_t)s->job_memory_max_bytes;
+	p->processes = (uint32_t)s->job_processes_max;
+	p->cpu_percent = (uint32_t)s->job_cpu_percent_max;
+	limit_add(p, RLIMIT_CORE, s->job_core_max_bytes);
+	if (s->job_files_max)
+		limit_add(p, RLIMIT_NOFILE, s->job_files_max);
+	if (s->job_file_max_bytes)
+		limit_add(p, RLIMIT_FSIZE, s->job_file_max_bytes);
+}
+
+int policy_take(struct loader *l, const char *user, struct policy **ret_policy)
+{
+	/* A look into the directory of users, which may take a while: not under the lock. */
+	bool is_own = !user[0] || is_own_user(user);
+	struct policy *p = mem_new(sizeof *p);
+	int rc = 0;
+
+	p->user = mem_str(is_own ? "" : user);
+	pthread_mutex_lock(&l->mu);
+	if (is_own || is_allowed(l->settings, user))
+		fill(p, l->settings);
+	else
+		rc = E_FORBIDDEN;
+	pthread_mutex_unlock(&l->mu);
+	if (rc < 0)
+		policy_free(p);
+	else
+		*ret_policy = p;
+	return rc;
+}
+
+void policy_put(const struct policy *p, Sirdar__KeeperStart *m)
+{
+	m->run_as = p->user;
+	/* 0 in the message is the keeper's default, which is another one. */
+	m->umask = p->umask ? p->umask : 01000;
+	m->no_new_privs = p->no_new_privs;
+	m->memory_max_bytes = p->memory_bytes;
+	m->processes_max = p->processes;
+	m->cpu_percent_max = p->cpu_percent;
+	m->limit = (Sirdar__KeeperLimit **)p->list;
+	m->n_limit = p->n_limits;
+}
+
+void policy_free(struct policy *p)
+{
+	if (!p)
+		return;
+	free(p->user);
+	free(p);
+}
