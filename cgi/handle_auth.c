@@ -118,6 +118,8 @@ int login_post(struct call *c)
 	return call_hash(c, login_work);
 }
 
+static const char *const no_args[] = { NULL };
+
 int logout_post(struct call *c)
 {
 	auth_session_end(c->cgi->auth, c);
@@ -129,6 +131,8 @@ int session_get(struct call *c)
 {
 	char csrf[AUTH_TEXT_MAX];
 
+	if (call_args_only(c, no_args) < 0)
+		return c->err.code;
 	auth_session_csrf(c->cgi->auth, c, csrf);
 	put_open(&c->out, NULL, '{');
 	put_text(&c->out, "user", c->actor);
@@ -171,6 +175,8 @@ int password_post(struct call *c)
 
 int tokens_get(struct call *c)
 {
+	if (call_args_only(c, no_args) < 0)
+		return c->err.code;
 	put_open(&c->out, NULL, '{');
 	auth_tokens_put(c->cgi->auth, &c->out);
 	put_close(&c->out, '}');

@@ -121,5 +121,70 @@ def each_argument_of_each_command_refuses_what_it_cannot_be(s):
     assert n > 200 and not bad, f"{n} tried\n" + "\n".join(bad[:40])
 
 
+# What a query's argument cannot be: by its type, and by its name where the type is a text.
+WRONG_QUERY = {"integer": ["many", "1e3", "-1", "1.5", "9" * 25, ""], "boolean": ["maybe", "2", ""]}
+WRONG_TEXT = {"order": ["up", ""], "states": ["nosuch", "Succ,nosuch"], "from": ["someday", "2026-13-01"],
+              "to": ["someday", "2026-02-30"], "date": ["someday", "2026-02-30"], "before": ["someday"],
+              "run_date": ["someday"], "sort": ["colour"], "format": ["xml"], "stream": ["stdin"], "cursor": ["%21%21"],
+              "task": [""], "name": [""], "prefix": []}
+NAMES = {"/api/v1/calendars/{name}": "cal", "/api/v1/workflows/{name}": "p/w", "/api/v1/runs/{name}": "p/w"}
+
+
+def queries():
+    """(path, its arguments [(name, type)]) of every GET of openapi.yaml, those without arguments too."""
+    path, found = "", {}
+    for line in (ROOT / "schema/openapi.yaml").read_text().split("\ncomponents:")[0].splitlines():
+        at = re.match(r"  (/\S*):$", line)
+        path = at.group(1) if at else path
+        if line == "    get:":
+            found[path] = []
+        one = re.match(r"\s+- \{name: (\w+), in: query, (?:required: true, )?schema: \{type: (\w+)", line)
+        if one:
+            found[path].append(one.groups())
+        else:
+            assert "in: query" not in line, line
+    return found
+
+
+@test
+def each_argument_of_each_query_refuses_what_it_cannot_be(s):
+    s.apply("calendar: cal\nweekends: [sunday]\n---\nworkflow: w\nproject: p\nstart_date: 2026-03-01\ntasks:\n"
+            "  t: {type: noop, cycle: none}\n")
+    bad, n = [], 0
+    for path, arguments in queries().items():
+        if not path.startswith("/api/v1/"):
+            continue
+        where = path.replace("{name}", NAMES.get(path, "p/w/t")).replace("{id}", "7" if "commands" in path else "1.1772323200")
+        for name, kind in arguments + [("zz", "unknown")]:
+            wrong = WRONG_QUERY.get(kind) or (["1"] if kind == "unknown" else WRONG_TEXT[name])
+            others = {"name": "name=p/w/t", "task": "task=p/w/t", "run_date": "run_date=2026-03-01T00:00:00Z"}
+            needed = "&".join(v for k, v in others.items() if k != name and path in ("/api/v1/resolve", "/api/v1/forecast")
+                              and k in [a for a, _ in arguments])
+            for value in wrong:
+                if value == "-1" and name == "part":
+                    continue  # a test run has such a number
+                status, answer = s.ask("GET", f"{where}?{needed}{'&' if needed else ''}{name}={value}")
+                n += 1
+                if status == 404 and value == "" and name in ("name", "task"):
+                    continue  # nothing has no name
+                if status != 400:
+                    bad.append(f"{path} {name}={value!r}: {status} {str(answer)[:100]}")
+                elif name not in answer["error"]["place"] and name not in answer["error"]["message"]:
+                    bad.append(f"{path} {name}={value!r}: does not name it: {answer['error']}")
+    assert n > 150 and not bad, f"{n} tried\n" + "\n".join(bad)
+
+
+@test
+def no_body_of_the_api_is_left_out(s):
+    text = (ROOT / "schema/openapi.yaml").read_text()
+    there = set(re.findall(r"requestBody: .*schemas/(\w+)\"", text))
+    assert there == set(BODIES) and text.count("requestBody:") == len(BODIES), there ^ set(BODIES)
+    for name in BODIES:
+        block = re.search(rf"^    {name}:\n((?:      .*\n)+)", text, re.M).group(1)
+        keys = block.split("      properties:\n")[1]
+        told = {k for n, k, _ in schemas() if n == name}
+        assert told == set(re.findall(r"^        (\w+):", keys, re.M)), (name, told)
+
+
 if __name__ == "__main__":
     sys.exit(main(lambda: Site("bodies").start(types=("noop:1",))))
