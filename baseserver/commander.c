@@ -227,3 +227,30 @@ void commander_set_front(struct commander *c, const struct front *front)
 {
 	c->front = front;
 }
+
+struct lead_news {
+	struct letter letter;
+	struct lead_view view;
+};
+
+static void on_lead(struct letter *l, void *self)
+{
+	((struct commander *)self)->lead = ((struct lead_news *)l)->view;
+	free(l);
+}
+
+static void lead_discard(struct letter *l)
+{
+	free(l);
+}
+
+void commander_lead(struct commander *c, const struct lead_view *v)
+{
+	struct lead_news *n = mem_new(sizeof *n);
+
+	n->view = *v;
+	n->letter.deliver = on_lead;
+	n->letter.discard = lead_discard;
+	if (actor_post(c->me, &n->letter) < 0)
+		free(n);
+}

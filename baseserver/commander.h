@@ -17,6 +17,7 @@
 
 struct actor;
 struct commander;
+struct lead_view;
 struct err;
 struct forecast_letter;
 struct ledger;
@@ -42,6 +43,9 @@ struct actor *commander_actor(struct commander *c);
 
 /* For brokers' names and drains, and for queries; borrowed. Before any thread runs. */
 void commander_set_front(struct commander *c, const struct front *front);
+
+/* What was seen of the lease and of those who wait for it; copied. Thread: any. */
+void commander_lead(struct commander *c, const struct lead_view *v);
 
 /* Carry out `r` (kind, request_id, actor, args, dry_run). The very letter comes back through
  * `answered`, once what it says is durable.

@@ -8,6 +8,7 @@
 #include "baseserver/command.h"
 #include "baseserver/commander.h"
 #include "baseserver/front.h"
+#include "baseserver/lead.h"
 #include "baseserver/keyset.h"
 #include "baseserver/letters.h"
 #include "baseserver/names.h"
@@ -210,6 +211,7 @@ struct commander {
 	struct cmd *watchers;    /* commands that follow what they let go, or wait for */
 	size_t first_open;       /* all commands before are over */
 	bool scopes_told;        /* of what was there at the start */
+	struct lead_view lead;   /* as last seen; epoch 0: nobody watches */
 };
 
 /* commander_order.c */

@@ -353,6 +353,19 @@ static int drain(struct commander *c, struct cmd *cmd, struct refusal *f)
 	return 0;
 }
 
+/* Whoever leads alone stays: work would stand still. */
+static int step_down(const struct commander *c, struct refusal *f)
+{
+	if (!c->front || !c->front->lead)
+		return refuse(f, E_UNSUPPORTED, "", NULL, "this server stands alone");
+	if (c->lead.n == 0)
+		return refuse(f, E_CONFLICT, "", "start a second server on the same store",
+		              "no standby is heard: nobody would lead");
+	log_info("lead.steps-down", "standby=\"%s\"", c->lead.nodes[0].who);
+	lead_step_down(c->front->lead);
+	return 0;
+}
+
 void cmd_other(struct commander *c, struct cmd *cmd)
 {
 	struct refusal f = { 0 };
@@ -369,6 +382,9 @@ void cmd_other(struct commander *c, struct cmd *cmd)
 	case CK_BROKER_DRAIN:
 	case CK_BROKER_UNDRAIN:
 		r = drain(c, cmd, &f);
+		break;
+	case CK_STEP_DOWN:
+		r = step_down(c, &f);
 		break;
 	case CK_LOG_LEVEL:
 		if (cmd->o.brokers && cmd->o.brokers->len)

@@ -13,6 +13,7 @@
 #include "baseserver/forecaster.h"
 #include "baseserver/front.h"
 #include "baseserver/instantiator.h"
+#include "baseserver/lead.h"
 #include "baseserver/ledger.h"
 #include "baseserver/logkeeper.h"
 #include "baseserver/maintainer.h"
@@ -20,6 +21,7 @@
 #include "baseserver/registrar.h"
 #include "baseserver/resolver.h"
 #include "baseserver/router.h"
+#include "baseserver/site.h"
 #include "baseserver/sorter.h"
 #include "baseserver/worker.h"
 #include "baseserver/worker_client.h"
@@ -28,12 +30,10 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/fs.h"
 #include "util/log.h"
 #include "util/param.h"
-#include "wire/keys.h"
 
-enum { WATCH_EVERY_S = 5 };
+enum { WATCH_MS = 5000 };
 #define STALL_US (30 * US_PER_S)
 /* The store's thread waits for a database, each time no longer than its timeout. */
 #define STALL_STORE_US (600 * US_PER_S)
@@ -41,16 +41,15 @@ enum { WATCH_EVERY_S = 5 };
 enum { THREADS_MAX = 80, WORKERS_MAX = FRONT_WORKERS_MAX, KILL_EXTRA_US = 10000000 };
 
 struct daemon {
+	struct site *site;
 	const struct param_baseserver *p;
-	struct store *store;
-	struct keys *keys;
 	struct definitions defs;
-	char store_url[4200];
 	struct thread *threads[THREADS_MAX];
 	const char *thread_names[THREADS_MAX];
 	char worker_names[WORKERS_MAX][16];
 	int64_t pinged_us[THREADS_MAX]; /* 0: not yet */
 	size_t n_threads, n_started;
+	struct lead *lead;
 	struct ledger *ledger;
 	struct resolver *resolver;
 	struct sorter *sorter;
@@ -66,6 +65,7 @@ struct daemon {
 	struct router *router;
 	struct front front;
 	_Atomic bool is_fatal, fatal_set; /* the first one writes, then says so */
+	bool lost;                        /* the lease may be another's */
 	struct err fatal;
 };
 
@@ -109,25 +109,10 @@ static void on_fatal(void *ctx, const struct err *err)
 	kill(getpid(), SIGTERM);
 }
 
-static int open_files(struct daemon *d, struct err *err)
+static void on_leave(void *ctx)
 {
-	int r = fs_mkdirs(d->p->state_dir, 0700, err);
-
-	if (r < 0)
-		return r;
-	const char *url = strcmp(d->p->store, "sqlite:") == 0 ? NULL : d->p->store;
-	if (url)
-		snprintf(d->store_url, sizeof d->store_url, "%s", url);
-	else
-		snprintf(d->store_url, sizeof d->store_url, "sqlite:%s", d->p->state_dir);
-	r = store_open(d->store_url, &d->store, err);
-	if (r < 0)
-		return r;
-	if (!d->p->keys_file[0])
-		return err_set(err, E_INVALID,
-		               "keys_file is not set: no peer could be known; `baseserver -c FILE "
-		               "key-add NAME` makes a key");
-	return keys_open(d->p->keys_file, &d->keys, err);
+	(void)ctx;
+	kill(getpid(), SIGUSR1);
 }
 
 static int make_core(struct daemon *d, struct err *err)
@@ -139,40 +124,44 @@ static int make_core(struct daemon *d, struct err *err)
 		.window_us = p->commit_window_us,
 		.retry_us = 100 * US_PER_MS,
 		.epoch_us = p->epoch_ms * US_PER_MS,
+		.renew_us = p->renew_ms * US_PER_MS,
+		.epoch = d->site->epoch,
 		.timezone = p->timezone,
-		.writer = store_waits(d->store) ? place_of(d, "writer") : NULL,
+		.writer = store_waits(d->site->store) ? place_of(d, "writer") : NULL,
 		.fatal = on_fatal,
 		.fatal_ctx = d,
 	};
-	struct maintainer_settings mset = { p->lose_ms * US_PER_MS, KILL_EXTRA_US,
+	struct maintainer_settings mset = { p->lose_ms * US_PER_MS,
+		                            KILL_EXTRA_US,
 		                            p->retention_days * 86400 * US_PER_S,
 		                            (size_t)p->retention_slice,
-		                            p->statistics_days * 86400 * US_PER_S };
+		                            p->statistics_days * 86400 * US_PER_S,
+		                            p->epoch_ms * US_PER_MS };
 	struct commander_settings cset = { (size_t)p->command_batch, p->timezone };
 	struct logkeeper_settings lset = { p->log_dir, p->log_job_bytes_max,
 		                           p->log_retention_days * 86400 * US_PER_S };
-	int r = definitions_load(d->store, p->timezone, &d->defs, err);
+	int r = definitions_load(d->site->store, p->timezone, &d->defs, err);
 
 	if (r == 0)
-		r = ledger_new(place_of(d, "ledger"), d->store, "baseserver", &set, d->defs.tasks,
-		               d->defs.rows, d->defs.n, &d->ledger, err);
+		r = ledger_new(place_of(d, "ledger"), d->site->store, "baseserver", &set,
+		               d->defs.tasks, d->defs.rows, d->defs.n, &d->ledger, err);
 	if (r < 0)
 		return r;
 	d->resolver = resolver_new(place_of(d, "resolver"), d->ledger);
 	d->sorter = sorter_new(place_of(d, "sorter"), d->ledger);
 	d->instantiator = instantiator_new(place_of(d, "instantiator"), d->ledger);
 	d->maintainer = maintainer_new(place_of(d, "maintainer"), d->ledger, &mset);
-	r = params_new(place_of(d, "params"), d->ledger, d->store, &d->params, err);
+	r = params_new(place_of(d, "params"), d->ledger, d->site->store, &d->params, err);
 	if (r == 0)
-		r = registrar_new(place_of(d, "registrar"), d->ledger, d->store, &d->registrar,
-		                  err);
+		r = registrar_new(place_of(d, "registrar"), d->ledger, d->site->store,
+		                  &d->registrar, err);
 	if (r == 0)
 		r = logkeeper_new(place_of(d, "logkeeper"), &lset, &d->logkeeper, err);
 	if (r == 0)
-		r = commander_new(place_of(d, "commander"), d->ledger, d->store, &cset,
+		r = commander_new(place_of(d, "commander"), d->ledger, d->site->store, &cset,
 		                  &d->commander, err);
 	if (r == 0) {
-		d->forecaster = forecaster_new(place_of(d, "forecaster"), d->store_url,
+		d->forecaster = forecaster_new(place_of(d, "forecaster"), d->site->store_url,
 		                               p->baseline_every_ms * US_PER_MS);
 		forecaster_set_source(d->forecaster, d->commander);
 	}
@@ -193,7 +182,7 @@ static void make_net(struct daemon *d)
 		.software = SIRDAR_VERSION,
 	};
 	struct worker_peers peers = { d->ledger,    d->sorter, d->maintainer, d->registrar,
-		                      d->logkeeper, d->params, &d->front,     d->keys };
+		                      d->logkeeper, d->params, &d->front,     d->site->keys };
 	struct router_settings rset = { &p->listen, (uint32_t)p->sessions_max,
 		                        (uint32_t)p->sessions_per_address_max };
 
@@ -204,6 +193,8 @@ static void make_net(struct daemon *d)
 		d->workers[d->n_workers++] = worker_new(place_of(d, d->worker_names[i]), &set,
 		                                        &peers);
 	}
+	struct lead_settings lset = { d->site, d->commander, on_leave, d };
+	d->lead = lead_new(place_of(d, "lead"), &lset);
 	d->router = router_new(place_of(d, "router"), &rset, d->workers, d->n_workers);
 }
 
@@ -219,6 +210,7 @@ static void fill_front(struct daemon *d)
 	f->sorter = d->sorter;
 	f->registrar = d->registrar;
 	f->logkeeper = d->logkeeper;
+	f->lead = d->lead;
 	for (size_t i = 0; i < d->n_workers; i++)
 		f->workers[f->n_workers++] = d->workers[i];
 	for (size_t i = 0; i < d->n_threads && i < FRONT_THREADS_MAX; i++) {
@@ -228,9 +220,9 @@ static void fill_front(struct daemon *d)
 	}
 	f->software = SIRDAR_VERSION;
 	f->timezone = d->p->timezone;
-	f->store = strncmp(d->store_url, "mem:", 4) == 0     ? "mem"
-	           : strncmp(d->store_url, "mysql:", 6) == 0 ? "mysql"
-	                                                     : "sqlite";
+	f->store = strncmp(d->site->store_url, "mem:", 4) == 0     ? "mem"
+	           : strncmp(d->site->store_url, "mysql:", 6) == 0 ? "mysql"
+	                                                           : "sqlite";
 	f->store_dir = d->p->state_dir;
 	f->started_us = clock_wall_us(&clock_machine);
 	f->drain = worker_drain;
@@ -238,14 +230,13 @@ static void fill_front(struct daemon *d)
 	commander_set_front(d->commander, f);
 }
 
-int daemon_start(const struct param_baseserver *p, struct daemon **ret_daemon, struct err *err)
+int daemon_start(struct site *site, struct daemon **ret_daemon, struct err *err)
 {
 	struct daemon *d = mem_new(sizeof *d);
 
-	d->p = p;
-	int r = open_files(d, err);
-	if (r == 0)
-		r = make_core(d, err);
+	d->site = site;
+	d->p = site->p;
+	int r = make_core(d, err);
 	if (r == 0) {
 		make_net(d);
 		fill_front(d);
@@ -289,35 +280,69 @@ static void watch_threads(struct daemon *d)
 	notify_send("WATCHDOG=1");
 }
 
-int daemon_run(struct daemon *d, void (*reload)(void *ctx, struct daemon *d), void *ctx,
-               struct err *err)
+/* Between T_epoch, when nothing leaves any more, and the end of the lease, when another may take it.
+ * Who is alone waits for its store instead. */
+static bool lease_lost(struct daemon *d, struct err *err)
 {
+	int64_t limit_us = (d->p->epoch_ms + d->p->lead_ms) / 2 * US_PER_MS;
+	int64_t age_us = clock_mono_us(&clock_machine) - ledger_proof_us(d->ledger);
+
+	if (age_us < limit_us || !lead_has_standby(d->lead) || store_is_exclusive(d->site->store))
+		return false;
+	err_set(err, E_EPOCH,
+	        "the lease of epoch %u could not be renewed for %lld ms: a standby may lead now",
+	        d->site->epoch, (long long)(age_us / US_PER_MS));
+	return true;
+}
+
+static int wait_signal(const struct daemon *d)
+{
+	int64_t ms = d->p->lead_ms / 8 < WATCH_MS ? d->p->lead_ms / 8 : WATCH_MS;
+	struct timespec wait = { ms / 1000, (long)(ms % 1000 * 1000000) };
 	sigset_t set;
-	int sig;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
+	return sigtimedwait(&set, NULL, &wait);
+}
+
+int daemon_run(struct daemon *d, struct err *err)
+{
+	int64_t watched_us = 0;
+
 	for (;;) {
-		struct timespec wait = { WATCH_EVERY_S, 0 };
-		sig = sigtimedwait(&set, NULL, &wait);
-		if (sig < 0)
+		int sig = wait_signal(d);
+		int64_t now = clock_mono_us(&clock_machine);
+		if (sig < 0 && now - watched_us > WATCH_MS * US_PER_MS) {
 			watch_threads(d);
-		else if (sig == SIGHUP)
-			reload(ctx, d);
-		else
+			watched_us = now;
+		}
+		if (sig == SIGTERM || sig == SIGINT)
 			break;
+		if (sig == SIGHUP)
+			d->site->reload(d->site->reload_ctx);
+		else if (sig == SIGUSR1)
+			return DAEMON_STEPS_DOWN;
+		else if (lease_lost(d, err))
+			return d->lost = true, E_EPOCH;
 	}
 	if (!atomic_load(&d->fatal_set))
-		return 0;
+		return DAEMON_STOPPED;
 	*err = d->fatal;
+	d->lost = true;
 	return d->fatal.code;
 }
 
-int daemon_reload_keys(struct daemon *d, struct err *err)
+static void give_lease(struct daemon *d)
 {
-	return keys_reload(d->keys, err);
+	struct err err = { 0 };
+
+	if (d->lost || store_give_lease(d->site->store, d->site->epoch, &err) == 0)
+		return;
+	log_warn("lead.not-given", "text=\"%s\"", err.text);
 }
 
 void daemon_stop(struct daemon *d)
@@ -327,6 +352,7 @@ void daemon_stop(struct daemon *d)
 	for (size_t i = d->n_started; i-- > 0;)
 		thread_stop(d->threads[i]);
 	router_free(d->router);
+	lead_free(d->lead);
 	for (size_t i = 0; i < d->n_workers; i++)
 		worker_free(d->workers[i]);
 	forecaster_free(d->forecaster);
@@ -342,7 +368,8 @@ void daemon_stop(struct daemon *d)
 	for (size_t i = 0; i < d->n_threads; i++)
 		thread_free(d->threads[i]);
 	definitions_done(&d->defs);
-	keys_close(d->keys);
-	store_close(d->store);
+	give_lease(d);
+	store_close(d->site->store);
+	d->site->store = NULL;
 	free(d);
 }

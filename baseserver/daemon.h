@@ -9,15 +9,17 @@
 
 struct daemon;
 struct err;
-struct param_baseserver;
+struct site;
 
-int daemon_start(const struct param_baseserver *p, struct daemon **ret_daemon, struct err *err);
-/* Until SIGTERM or SIGINT (0) or something that must end the process (its code). Signals are
- * blocked in every thread; SIGHUP calls `reload`. Thread: main. */
-int daemon_run(struct daemon *d, void (*reload)(void *ctx, struct daemon *d), void *ctx,
-               struct err *err);
-void daemon_stop(struct daemon *d); /* NULL is fine */
-/* The key file again. errors  as keys_reload() */
-int daemon_reload_keys(struct daemon *d, struct err *err);
+enum { DAEMON_STOPPED = 0, DAEMON_STEPS_DOWN = 1 };
+
+/* `site`: borrowed; its store and epoch are set. */
+int daemon_start(struct site *site, struct daemon **ret_daemon, struct err *err);
+/* Until SIGTERM or SIGINT (DAEMON_STOPPED), a step-down that was asked for, or something that
+ * must end the process (its code; E_EPOCH: another leads, or may soon). Signals are
+ * blocked in every thread; SIGHUP calls site->reload. Thread: main. */
+int daemon_run(struct daemon *d, struct err *err);
+/* Gives the lease back when it is still ours, and closes the store. NULL is fine. */
+void daemon_stop(struct daemon *d);
 
 #endif

@@ -11,6 +11,7 @@
 
 struct commander;
 struct forecaster;
+struct lead;
 struct ledger;
 struct logkeeper;
 struct params;
@@ -33,6 +34,7 @@ struct front {
 	struct logkeeper *logkeeper;
 	struct params *params;
 	struct forecaster *forecaster;
+	struct lead *lead;
 	struct worker *workers[FRONT_WORKERS_MAX];
 	size_t n_workers;
 	/* worker_drain(), or NULL: tells a worker. Thread: any. */

@@ -261,15 +261,14 @@ static void on_alarm(void *self)
 		return;
 	if (l->down)
 		ledger_commit(l);
-	else if (!l->busy && now - l->proof_us > l->set.epoch_us / 3)
+	else if (!l->busy && now - l->proof_us > l->set.renew_us)
 		ledger_renew_proof(l);
 	if (l->down)
 		return; /* it is set when the answer is there */
 	if (ledger_awaits_rows(l) || l->parts.n > 0)
 		actor_wake(l->me);
-	actor_alarm(l->me, ledger_awaits_rows(l) && now < l->rows_after_us
-	                           ? l->rows_after_us
-	                           : now + l->set.epoch_us / 3);
+	actor_alarm(l->me, ledger_awaits_rows(l) && now < l->rows_after_us ? l->rows_after_us
+	                                                                   : now + l->set.renew_us);
 }
 
 static bool rest(void *self)
@@ -300,8 +299,7 @@ static int init(void *self, struct actor *me, struct err *err)
 
 	(void)err;
 	l->me = me;
-	l->proof_us = actor_mono_us(me);
-	actor_alarm(me, l->proof_us + l->set.epoch_us / 3);
+	actor_alarm(me, l->proof_us + l->set.renew_us);
 	if (l->parts.n > 0)
 		actor_wake(me);
 	return 0;
@@ -323,6 +321,8 @@ int ledger_new(struct thread *th, struct store *store, const char *who,
 
 	l->store = store;
 	l->set = *set;
+	if (!l->set.renew_us)
+		l->set.renew_us = set->epoch_us / 3;
 	table_init(&l->table);
 	pools_init(&l->pools);
 	map_init(&l->flows);
@@ -345,6 +345,15 @@ int ledger_new(struct thread *th, struct store *store, const char *who,
 	stream_set_drop(l->stream, slot_drop);
 	l->me = actor_new(th, &ops, l);
 	l->keep = stream_reader_new(l->stream, STREAM_OUTER, l->me);
+	/* Loading may have taken long. */
+	l->proof_us = actor_mono_us(l->me);
+	r = store_renew_lease(l->store, l->epoch, err);
+	if (r == E_EPOCH) {
+		ledger_free(l);
+		return r;
+	}
+	if (r < 0)
+		l->proof_us = l->proof_us - l->set.epoch_us; /* silent until the next try */
 	*ret_ledger = l;
 	return 0;
 }
@@ -533,4 +542,9 @@ void ledger_figures(const struct ledger *l, struct ledger_figures *ret)
 bool ledger_may_speak(const struct ledger *l, int64_t mono_us)
 {
 	return mono_us - l->proof_us < l->set.epoch_us;
+}
+
+int64_t ledger_proof_us(const struct ledger *l)
+{
+	return l->proof_us;
 }

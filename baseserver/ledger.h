@@ -32,6 +32,8 @@ struct ledger_settings {
 	int64_t window_us;     /* longest a busy ledger delays a commit */
 	int64_t retry_us;      /* pause after a commit that failed for the moment */
 	int64_t epoch_us;      /* T_epoch: effects leave only so long after a proof */
+	int64_t renew_us;      /* how often it is proven in the store; 0: T_epoch / 3 */
+	uint32_t epoch;        /* taken already; 0: it is taken here */
 	const char *timezone;  /* of tasks that say none; NULL: UTC */
 	struct thread *writer; /* the store is this thread's; NULL: the ledger's own */
 	void (*fatal)(void *ctx, const struct err *err); /* the process must end; may return */
@@ -137,6 +139,8 @@ struct ledger_figures {
 };
 void ledger_figures(const struct ledger *l, struct ledger_figures *ret);
 
+/* When the epoch was last proven so that a standby sees it (monotonic). Thread: any. */
+int64_t ledger_proof_us(const struct ledger *l);
 /* May effects leave the process now (T_epoch since the last proof)? Thread: any. */
 bool ledger_may_speak(const struct ledger *l, int64_t mono_us);
 

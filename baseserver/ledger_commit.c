@@ -235,19 +235,27 @@ static void save_replanned(struct ledger *l)
 	ledger_save_outcomes(l);
 }
 
+/* A commit that moved the number in the leader's row is a proof of the epoch, since a standby sees it
+ * as a sign of life. What it cannot see proves nothing: it may take the lease meanwhile. */
+static bool shows(const struct ledger *l, const struct flight *f)
+{
+	return !f->again && !l->down && f->b.last >= f->b.first;
+}
+
 static void succeeded(struct ledger *l, struct flight *f, bool was_asked)
 {
 	uint64_t last = f->b.last;
 
 	if (was_asked) {
 		int64_t took = actor_mono_us(l->me) - f->job.began_us;
-		l->proof_us = f->job.began_us;
+		if (shows(l, f))
+			l->proof_us = f->job.began_us;
 		l->f_commits++;
 		l->f_commit_us = (uint64_t)took;
 		l->f_commit_us_sum += (uint64_t)took;
 	}
 	if (l->down)
-		actor_alarm(l->me, actor_mono_us(l->me) + l->set.epoch_us / 3);
+		actor_alarm(l->me, actor_mono_us(l->me)); /* prove the epoch now */
 	l->down = false;
 	l->f_down = false;
 	forget_flight(l, f);

@@ -78,8 +78,11 @@ int ledger_load(struct ledger *l, const char *who, struct err *err)
 	struct loading ld = { l, err };
 	uint64_t number;
 	uint32_t epoch;
-	int r = store_take_epoch(l->store, who, &l->epoch, err);
+	int r = 0;
 
+	l->epoch = l->set.epoch;
+	if (!l->epoch)
+		r = store_take_epoch(l->store, who, &l->epoch, err);
 	if (r < 0)
 		return r;
 	r = store_position(l->store, &number, &epoch, err);
@@ -92,6 +95,8 @@ int ledger_load(struct ledger *l, const char *who, struct err *err)
 	r = store_load_docs(l->store, DOC_POOL, each_pool, &ld, err);
 	if (r == 0)
 		r = store_load_live(l->store, each_live, &ld, err);
+	if (r == 0) /* those who wait must see that we live */
+		r = store_renew_lease(l->store, l->epoch, err);
 	if (r == 0)
 		r = store_load_outcomes(l->store, each_outcome, &ld, err);
 	if (r < 0)

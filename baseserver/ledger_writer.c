@@ -7,12 +7,13 @@
 #include "rt/actor.h"
 #include "util/alloc.h"
 #include "util/check.h"
+#include "util/err.h"
 
 struct proof {
 	struct job job;
 	int code;
-	uint64_t number;
 	uint32_t epoch;
+	struct err err;
 };
 
 struct writer {
@@ -100,7 +101,8 @@ static void prove(struct job *job, struct store *s)
 {
 	struct proof *p = (struct proof *)job;
 
-	p->code = store_position(s, &p->number, &p->epoch, NULL);
+	p->err = (struct err){ 0 };
+	p->code = store_renew_lease(s, p->epoch, &p->err);
 	if (p->code < 0)
 		return; /* the next commit says what is wrong */
 	store_quiet(s);
@@ -111,17 +113,13 @@ static void prove(struct job *job, struct store *s)
 static void proven(struct ledger *l, struct job *job)
 {
 	struct proof *p = (struct proof *)job;
-	struct err err = { 0 };
 
-	if (p->code < 0)
-		return;
-	if (p->epoch == l->epoch) {
+	if (p->code == 0)
 		l->proof_us = p->job.began_us;
+	if (p->code != E_EPOCH)
 		return;
-	}
 	l->dead = true;
-	err_set(&err, E_EPOCH, "epoch %u leads now, this server has %u", p->epoch, l->epoch);
-	l->set.fatal(l->set.fatal_ctx, &err);
+	l->set.fatal(l->set.fatal_ctx, &p->err);
 }
 
 void ledger_renew_proof(struct ledger *l)
@@ -130,5 +128,6 @@ void ledger_renew_proof(struct ledger *l)
 
 	p->job.work = prove;
 	p->job.done = proven;
+	p->epoch = l->epoch;
 	ledger_do(l, &p->job);
 }

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "baseserver/daemon.h"
+#include "baseserver/site.h"
+#include "baseserver/standby.h"
 #include "rt/notify.h"
 #include "util/buf.h"
 #include "util/err.h"
@@ -19,6 +22,7 @@ enum { ARENAS = 2, MMAP_BYTES = 1 << 20, TRIM_BYTES = 4 << 20 };
 struct run {
 	struct param_baseserver *p;
 	struct param_args *args;
+	struct site site;
 };
 
 static int die(int code, const struct err *err)
@@ -27,7 +31,7 @@ static int die(int code, const struct err *err)
 	return code;
 }
 
-static void reload(void *ctx, struct daemon *d)
+static void reload(void *ctx)
 {
 	struct run *run = ctx;
 	struct param_baseserver fresh = { 0 };
@@ -48,7 +52,7 @@ static void reload(void *ctx, struct daemon *d)
 			log_level_set(level);
 	}
 	param_done(&param_baseserver_table, &fresh);
-	if (daemon_reload_keys(d, &err) < 0)
+	if (keys_reload(run->site.keys, &err) < 0)
 		log_error("keys.refused", "text=\"%s\"", err.text);
 }
 
@@ -72,12 +76,9 @@ static int key_add(const struct param_baseserver *p, const char *name)
 	return 0;
 }
 
-static int run(struct param_baseserver *p, struct param_args *args)
+static void prepare(const struct param_baseserver *p)
 {
-	struct run ctx = { p, args };
 	enum log_level level = LOG_INFO;
-	struct err err = { 0 };
-	struct daemon *d = NULL;
 	sigset_t all;
 
 	log_level_parse(p->log_level, &level);
@@ -91,13 +92,61 @@ static int run(struct param_baseserver *p, struct param_args *args)
 	signal(SIGPIPE, SIG_IGN);
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, NULL); /* inherited by every thread below */
-	if (daemon_start(p, &d, &err) < 0)
-		return die(err.code == E_INVALID ? EX_CONFIG : EX_UNAVAILABLE, &err);
-	notify_send("READY=1");
-	int r = daemon_run(d, reload, &ctx, &err);
-	notify_send("STOPPING=1");
+}
+
+/* Lead until told otherwise: DAEMON_STOPPED, DAEMON_STEPS_DOWN, or negative. */
+static int lead(struct site *site, int *ret_code, struct err *err)
+{
+	struct daemon *d = NULL;
+	int r = daemon_start(site, &d, err);
+
+	*ret_code = r < 0 ? EX_UNAVAILABLE : EX_SOFTWARE;
+	if (r < 0)
+		return r;
+	notify_send("READY=1\nSTATUS=leads");
+	r = daemon_run(d, err);
+	notify_send(r == DAEMON_STEPS_DOWN ? "STATUS=steps down" : "STOPPING=1");
+	/* What is in memory is not ours any more, and the store may not answer: others must not
+	 * wait for us. */
+	if (r == E_EPOCH) {
+		die(EX_SOFTWARE, err);
+		fflush(NULL);
+		_exit(EX_SOFTWARE);
+	}
 	daemon_stop(d);
-	return r < 0 ? die(EX_SOFTWARE, &err) : 0;
+	return r;
+}
+
+static int run(struct param_baseserver *p, struct param_args *args)
+{
+	struct run ctx = { p, args, { .lock_fd = -1 } };
+	struct err err = { 0 };
+	int64_t shy_ms = 0;
+
+	prepare(p);
+	int r = site_open(&ctx.site, p, &err);
+	ctx.site.reload = reload;
+	ctx.site.reload_ctx = &ctx;
+	int code = 0;
+	for (bool again = true; again;) {
+		if (r == 0)
+			r = standby_wait(&ctx.site, shy_ms, &err);
+		if (r != STANDBY_LEADS) {
+			if (r < 0)
+				code = die(err.code == E_INVALID ? EX_CONFIG : EX_UNAVAILABLE,
+				           &err);
+			break;
+		}
+		int failed = 0;
+		r = lead(&ctx.site, &failed, &err);
+		again = r == DAEMON_STEPS_DOWN;
+		if (r < 0)
+			code = die(err.code == E_INVALID ? EX_CONFIG : failed, &err);
+		r = 0;
+		shy_ms = p->lead_ms;
+	}
+	site_close(&ctx.site);
+	return code;
 }
 
 int main(int argc, char **argv)

@@ -225,6 +225,7 @@ static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 	watch_begin_lease(m, w, 0);
 	if (state_holds_slot((enum state)i->state))
 		watch_set_body(w, ledger_body(m->ledger, i));
+	w->lose_us += m->set.grace_us;
 #ifdef BUG_6 /* the clocks of leases do not start anew */
 	w->lose_us = actor_mono_us(m->me);
 #endif

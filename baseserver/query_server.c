@@ -9,6 +9,34 @@
 
 enum { QUIET_MS_MAX = 30000, FREE_LOW_BYTES = 100 << 20 };
 
+/* How far a standby is behind is the number it read against the last one on disk. */
+static void print_lead(const struct commander *c, struct buf *out)
+{
+	const struct lead_view *v = &c->lead;
+	struct ledger_figures fig;
+
+	if (!v->lease.epoch)
+		return;
+	ledger_figures(c->ledger, &fig);
+	jw_text(out, "name", v->lease.who);
+	jw_text(out, "address", v->lease.address);
+	jw_instant_us(out, "since", v->lease.since_us);
+	jw_number(out, "lease_ms", v->lease.lease_ms);
+	jw_list(out, "standbys");
+	for (size_t i = 0; i < v->n; i++) {
+		const struct store_node *n = &v->nodes[i];
+		jw_object(out, NULL);
+		jw_text(out, "name", n->who);
+		jw_text(out, "address", n->address);
+		jw_number(out, "heard_ms",
+		          (n->age_us + actor_mono_us(c->me) - v->at_us) / US_PER_MS);
+		jw_number(out, "behind",
+		          fig.durable > n->number ? (int64_t)(fig.durable - n->number) : 0);
+		jw_end_object(out);
+	}
+	jw_end_list(out);
+}
+
 void query_server(struct query *q)
 {
 	static const struct front nothing;
@@ -26,6 +54,7 @@ void query_server(struct query *q)
 	jw_instant_us(out, "now", actor_wall_us(c->me));
 	jw_text(out, "timezone", c->set.timezone ? c->set.timezone : "UTC");
 	jw_text(out, "store", f->store ? f->store : "mem");
+	print_lead(c, out);
 	size_t tasks = 0;
 	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
 		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);

@@ -46,8 +46,7 @@ static void came(void *ctx, int fd, uint64_t origin, const char *peer)
 	}
 }
 
-/* "127.0.0.1:7420", "[::1]:7420" */
-static int split(const char *text, char host[256], uint16_t *ret_port, struct err *err)
+int router_split(const char *text, char host[256], uint16_t *ret_port, struct err *err)
 {
 	const char *colon = strrchr(text, ':');
 	char *end;
@@ -76,7 +75,7 @@ static int init(void *self, struct actor *me, struct err *err)
 		char host[256];
 		uint16_t port = 0;
 		*d = (struct door){ .r = r, .index = (uint32_t)i };
-		int e = split(r->set.listen->items[i], host, &port, err);
+		int e = router_split(r->set.listen->items[i], host, &port, err);
 		if (e == 0)
 			e = listener_tcp(actor_loop(me), host, port, &limits, came, d, &d->listener,
 			                 err);

@@ -131,6 +131,26 @@ static void on_log_data(struct net *n, const Sirdar__LogData *d)
 
 /* --- the session --- */
 
+/* A standby's word who leads is followed once; else all are asked in turn. */
+static void next_server(struct net *n, bool was_up)
+{
+	bool follow = n->is_standby && n->leader < n->servers_n && !n->followed;
+
+	n->server_at = follow ? n->leader : (n->server_at + 1) % n->servers_n;
+	n->followed = n->followed || follow;
+	if (was_up || follow)
+		n->retry_us = RETRY_MIN_US;
+	else if (n->is_standby)
+		n->retry_us = n->retry_ms * US_PER_MS;
+	else
+		n->retry_us *= 2;
+	if (n->retry_us < RETRY_MIN_US)
+		n->retry_us = RETRY_MIN_US;
+	if (n->retry_us > RETRY_MAX_US)
+		n->retry_us = RETRY_MAX_US;
+	n->is_standby = false;
+}
+
 static void down(struct net *n, const char *why)
 {
 	bool was = atomic_exchange(&n->up, false);
@@ -143,10 +163,7 @@ static void down(struct net *n, const char *why)
 	else
 		log_debug("server.unreachable", "server=%s why=\"%s\"",
 		          n->servers[n->server_at].text, why);
-	n->server_at = (n->server_at + 1) % n->servers_n;
-	n->retry_us = was ? RETRY_MIN_US : n->retry_us * 2;
-	if (n->retry_us > RETRY_MAX_US)
-		n->retry_us = RETRY_MAX_US;
+	next_server(n, was);
 	n->retry_at_us = actor_mono_us(n->me) + n->retry_us;
 	asks_fail(n, E_AGAIN, "the session with the baseserver ended before it answered");
 	if (was)
@@ -178,9 +195,21 @@ static void on_welcome(struct net *n, struct session *s, const Sirdar__Welcome *
 	session_greeted(s);
 	n->epoch = w->epoch > n->epoch ? w->epoch : n->epoch;
 	n->retry_us = RETRY_MIN_US;
+	n->followed = false;
 	atomic_store(&n->up, true);
 	log_info("server.up", "server=%s epoch=%u", n->servers[n->server_at].text, w->epoch);
 	net_followers_up(n);
+}
+
+static int on_refuse(struct net *n, struct session *s, const Sirdar__Refuse *r)
+{
+	n->is_standby = r->code == E_STANDBY;
+	n->retry_ms = r->retry_ms;
+	for (n->leader = 0; n->leader < n->servers_n; n->leader++)
+		if (strcmp(n->servers[n->leader].text, r->leader) == 0)
+			break;
+	session_end(s, r->code < 0 ? r->code : E_FORBIDDEN, r->text);
+	return 0;
 }
 
 static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const void *message)
@@ -193,7 +222,7 @@ static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const vo
 		on_welcome(n, s, message);
 		return 0;
 	case FR_REFUSE:
-		return E_FORBIDDEN;
+		return on_refuse(n, s, message);
 	case FR_PING:
 		return session_send(s, FR_PONG, message, NULL) == E_CLOSED ? E_CLOSED : 0;
 	case FR_ANSWER:

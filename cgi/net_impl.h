@@ -52,6 +52,11 @@ struct net {
 	_Atomic bool up;
 	bool ended;    /* on_end ran while a call into the session was under way */
 	char why[200]; /* why there is no session */
+	/* A server refused us as a standby, and said: */
+	bool is_standby;
+	size_t leader;     /* which of ours leads; servers_n: none of them */
+	uint32_t retry_ms; /* when there may be news */
+	bool followed;     /* such word was followed, and nobody has welcomed us since */
 	int64_t retry_us, retry_at_us, heard_us, beat_at_us;
 	uint64_t incarnation;
 	uint32_t epoch;

@@ -13,6 +13,8 @@
 	"default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; " \
 	"form-action 'self'"
 
+#define RETRY_AFTER_S 2 /* with 503, unless a handler knows better */
+
 static void header(struct MHD_Response *r, const char *name, const char *value)
 {
 	CHECK(MHD_add_response_header(r, name, value) == MHD_YES);
@@ -111,6 +113,8 @@ int reply_error(struct call *c)
 	       plain ? "text/plain; charset=utf-8" : "application/json; charset=utf-8");
 	if (c->allow[0] != '\0')
 		header(r, "Allow", c->allow);
+	if (status == MHD_HTTP_SERVICE_UNAVAILABLE && c->retry_after_s == 0)
+		c->retry_after_s = RETRY_AFTER_S;
 	if (c->retry_after_s > 0) {
 		char text[16];
 

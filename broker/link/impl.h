@@ -24,6 +24,10 @@ struct link {
 	bool up;
 	size_t server;     /* which of the list is next */
 	uint32_t pause_ms; /* before the next try */
+	bool is_standby;   /* this try met one that does not lead, which says: */
+	size_t leader;     /* which of the list leads; the list's length: none of it */
+	uint32_t retry_ms; /* and when to ask again */
+	bool followed;     /* such word was followed, and nobody has welcomed us since */
 	ev_timer retry, beat;
 
 	uint32_t epoch; /* highest obeyed */

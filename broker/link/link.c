@@ -38,10 +38,36 @@ static void retry_later(struct link *l, uint32_t pause_ms)
 	ev_timer_start(l->loop, &l->retry);
 }
 
+/* One that waits has told who leads. Its word is followed once; if that leads nowhere (who leads has
+ * died, say), all are asked in turn, after the pause it named: it knows when there may be news. */
+static void try_told(struct link *l)
+{
+	const struct param_taskbroker *p = l->self->settings;
+	uint32_t pause_ms = (uint32_t)p->retry_min_ms;
+
+	l->is_standby = false;
+	if (l->leader < p->server.n && !l->followed) {
+		l->server = l->leader;
+		l->followed = true;
+	} else if (++l->server % p->server.n == 0 || l->followed) {
+		pause_ms = l->retry_ms;
+	}
+	if (pause_ms < p->retry_min_ms)
+		pause_ms = (uint32_t)p->retry_min_ms;
+	if (pause_ms > p->retry_max_ms)
+		pause_ms = (uint32_t)p->retry_max_ms;
+	retry_later(l, pause_ms);
+}
+
 static void try_failed(struct link *l, const char *why)
 {
 	const struct param_taskbroker *p = l->self->settings;
 
+	if (l->is_standby) {
+		l->session = NULL;
+		try_told(l);
+		return;
+	}
 	log_info("link.down", "server=%s pause_ms=%u why=\"%s\"",
 	         p->server.items[l->server % p->server.n], l->pause_ms, why);
 	l->session = NULL;
@@ -170,6 +196,7 @@ static int take_welcome(struct link *l, const Sirdar__Welcome *w)
 	l->fence_ms = w->fence_ms;
 	l->kill_ms = w->kill_ms;
 	l->up = true;
+	l->followed = false;
 	l->pause_ms = (uint32_t)l->self->settings->retry_min_ms;
 	l->beat_seq = 0;
 	memset(l->sent_us, 0, sizeof l->sent_us);
@@ -187,8 +214,24 @@ static int take_welcome(struct link *l, const Sirdar__Welcome *w)
 	return 0;
 }
 
+static int take_standby(struct link *l, const Sirdar__Refuse *r)
+{
+	const struct param_taskbroker *p = l->self->settings;
+
+	log_info("link.standby", "server=%s leader=%s", p->server.items[l->server % p->server.n],
+	         r->leader);
+	l->is_standby = true;
+	l->retry_ms = r->retry_ms;
+	for (l->leader = 0; l->leader < p->server.n; l->leader++)
+		if (strcmp(p->server.items[l->leader], r->leader) == 0)
+			break;
+	return E_STANDBY;
+}
+
 static int take_refuse(struct link *l, const Sirdar__Refuse *r)
 {
+	if (r->code == E_STANDBY && !l->up)
+		return take_standby(l, r);
 	log_warn("link.refused", "code=%s final=%d why=\"%s\"", err_name(r->code), r->final,
 	         r->text);
 	if (r->final)

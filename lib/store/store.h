@@ -184,7 +184,7 @@ int store_renew_lease(struct store *s, uint32_t epoch, struct err *err);
 int store_give_lease(struct store *s, uint32_t epoch, struct err *err);
 /* Show that this server waits; to be repeated. */
 int store_show_node(struct store *s, const struct store_node *n, struct err *err);
-/* Those shown within max_age_us, by name; older ones are forgotten. */
+/* Those shown within max_age_us. */
 int store_each_node(struct store *s, int64_t max_age_us,
                     int (*each)(void *ctx, const struct store_node *n), void *ctx, struct err *err);
 

@@ -113,6 +113,16 @@ static int baseserver_check(const void *self, struct err *err)
 		return err_set(err, E_INVALID,
 		               "epoch_ms %" PRId64 " must be less than lose_ms %" PRId64,
 		               p->epoch_ms, p->lose_ms);
+	if (p->epoch_ms >= p->lead_ms)
+		return err_set(err, E_INVALID,
+		               "epoch_ms %" PRId64 " must be less than lead_ms %" PRId64
+		               ": two servers could speak at one time",
+		               p->epoch_ms, p->lead_ms);
+	if (p->renew_ms * 2 > p->epoch_ms)
+		return err_set(err, E_INVALID,
+		               "renew_ms %" PRId64 " must be at most half of epoch_ms %" PRId64
+		               ": one late answer of the store would silence the server",
+		               p->renew_ms, p->epoch_ms);
 	if (p->ring_slots & (p->ring_slots - 1))
 		return err_set(err, E_INVALID, "ring_slots is '%" PRId64 "', want a power of two",
 		               p->ring_slots);

@@ -1,0 +1,133 @@
+#include "baseserver/lead.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "baseserver/commander.h"
+#include "baseserver/site.h"
+#include "rt/actor.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+#define LOOK_US  (2 * US_PER_S)
+#define AGE_US   (15 * US_PER_S) /* a standby not heard for so long is not there */
+#define LEAVE_US (500 * US_PER_MS)
+
+struct lead {
+	struct actor *me;
+	struct lead_settings set;
+	struct store *store; /* NULL: not open */
+	struct lead_view view;
+	int64_t look_us, leave_us; /* when; leave 0: nobody asked */
+	_Atomic bool has_standby, asked;
+};
+
+static int each_node(void *ctx, const struct store_node *n)
+{
+	struct lead_view *v = ctx;
+
+	if (v->n < LEAD_NODES_MAX)
+		v->nodes[v->n++] = *n;
+	return 0;
+}
+
+/* What cannot be read keeps the view as it was, older. */
+static void look(struct lead *l, int64_t now)
+{
+	struct lead_view v = { .at_us = now };
+	int r = 0;
+
+	if (!l->store)
+		r = store_open_standby(l->set.site->store_url, &l->store, NULL);
+	if (r == 0)
+		r = store_lease(l->store, &v.lease, NULL);
+	if (r == 0)
+		r = store_each_node(l->store, AGE_US, each_node, &v, NULL);
+	if (r < 0)
+		return;
+	if (v.n > 0 && !atomic_load(&l->has_standby))
+		log_info("lead.standby", "name=\"%s\" address=%s", v.nodes[0].who,
+		         v.nodes[0].address);
+	else if (v.n == 0 && atomic_load(&l->has_standby))
+		log_warn("lead.alone", "text=\"no standby is heard any more\"");
+	atomic_store(&l->has_standby, v.n > 0);
+	l->view = v;
+	commander_lead(l->set.commander, &v);
+}
+
+static void on_alarm(void *self)
+{
+	struct lead *l = self;
+	int64_t now = actor_mono_us(l->me);
+
+	if (l->leave_us && now >= l->leave_us) {
+		l->leave_us = 0;
+		l->set.leave(l->set.leave_ctx);
+	}
+	if (now >= l->look_us) {
+		look(l, now);
+		l->look_us = now + LOOK_US;
+	}
+	actor_alarm(l->me, l->leave_us && l->leave_us < l->look_us ? l->leave_us : l->look_us);
+}
+
+static void turn(void *self)
+{
+	struct lead *l = self;
+
+	if (atomic_exchange(&l->asked, false))
+		l->leave_us = actor_mono_us(l->me) + LEAVE_US;
+	on_alarm(l);
+}
+
+static int init(void *self, struct actor *me, struct err *err)
+{
+	struct lead *l = self;
+
+	(void)err;
+	l->me = me;
+	actor_alarm(me, actor_mono_us(me));
+	return 0;
+}
+
+static void fini(void *self)
+{
+	struct lead *l = self;
+
+	store_close(l->store);
+	l->store = NULL;
+}
+
+static const struct actor_ops ops = { .name = "lead",
+	                              .letters_max = 16,
+	                              .init = init,
+	                              .turn = turn,
+	                              .alarm = on_alarm,
+	                              .fini = fini };
+
+struct lead *lead_new(struct thread *th, const struct lead_settings *set)
+{
+	struct lead *l = mem_new(sizeof *l);
+
+	l->set = *set;
+	l->me = actor_new(th, &ops, l);
+	return l;
+}
+
+void lead_free(struct lead *l)
+{
+	free(l);
+}
+
+bool lead_has_standby(const struct lead *l)
+{
+	return l && atomic_load(&l->has_standby);
+}
+
+void lead_step_down(struct lead *l)
+{
+	atomic_store(&l->asked, true);
+	actor_wake(l->me);
+}

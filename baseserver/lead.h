@@ -1,0 +1,47 @@
+/* lead.h — the watch of a server that leads: what the lease says, who waits for it.
+ *
+ * An actor on a thread of its own with a connection of its own, which reads only: a database that
+ * does not answer holds nobody else up. The lease itself is renewed by the ledger, with the
+ * proofs of its epoch.
+ */
+#ifndef BASESERVER_LEAD_H
+#define BASESERVER_LEAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/store.h"
+
+struct actor;
+struct commander;
+struct lead;
+struct site;
+struct thread;
+
+enum { LEAD_NODES_MAX = 8 };
+
+struct lead_view {
+	struct store_lease lease; /* epoch 0: not yet read */
+	struct store_node nodes[LEAD_NODES_MAX];
+	size_t n;      /* of nodes */
+	int64_t at_us; /* monotonic */
+};
+
+struct lead_settings {
+	const struct site *site;     /* borrowed */
+	struct commander *commander; /* is told what was seen */
+	/* Somebody asked for a step-down, a moment ago. Thread: lead's. */
+	void (*leave)(void *ctx);
+	void *leave_ctx;
+};
+
+struct lead *lead_new(struct thread *th, const struct lead_settings *set);
+void lead_free(struct lead *l); /* its thread is stopped; NULL is fine */
+
+/* Whether another server was there, as last seen. Thread: any. */
+bool lead_has_standby(const struct lead *l);
+/* Have `leave` called soon, when the answers to who asked are out. Thread: any. */
+void lead_step_down(struct lead *l);
+
+#endif

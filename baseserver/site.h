@@ -1,0 +1,34 @@
+/* site.h — what a server has whether it leads or waits: its directory, its name, its keys.
+ */
+#ifndef BASESERVER_SITE_H
+#define BASESERVER_SITE_H
+
+#include <stdint.h>
+
+#include "store/store.h"
+
+struct err;
+struct keys;
+struct param_baseserver;
+
+struct site {
+	const struct param_baseserver *p;
+	char store_url[4200];
+	char who[128];     /* NAME/ID: drawn once for the state directory, for good */
+	char address[160]; /* where brokers and the cgi find this server */
+	struct keys *keys;
+	int lock_fd;
+	/* While it leads. */
+	struct store *store;
+	uint32_t epoch;
+	/* Signals while it waits or leads. */
+	void (*reload)(void *ctx);
+	void *reload_ctx;
+};
+
+/* Lock state_dir, find or draw the name, read the keys.
+ *   errors  E_BUSY another server runs on this directory; E_INVALID, E_IO, those of keys_open() */
+int site_open(struct site *s, const struct param_baseserver *p, struct err *err);
+void site_close(struct site *s); /* all zero is fine; the store must be closed */
+
+#endif

@@ -1,0 +1,240 @@
+#include "baseserver/standby.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "baseserver/door.h"
+#include "baseserver/site.h"
+#include "rt/notify.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+#include "util/param.h"
+
+/* How often the lease is looked at, how often we show ourselves. */
+#define LOOK_MS_MAX    500
+#define SHOW_US        (3 * US_PER_S)
+#define RETRY_MS_KNOWN 5000 /* a leader is there: peers need not ask here soon */
+#define RETRY_MS_SOON  500
+
+struct standby {
+	struct site *site;
+	struct store *store;     /* may take the lease; NULL: another has the sqlite file */
+	struct store *beside;    /* sqlite: what is read meanwhile; may be NULL */
+	struct door *door;       /* NULL: we have not had to wait yet */
+	struct store_lease seen; /* as last read */
+	bool have_seen, is_down;
+	int64_t seen_us;  /* when it last changed, or we could not look */
+	int64_t shown_us; /* when we last showed ourselves */
+	int64_t shy_until_us;
+	char told[160]; /* the leader we said we wait for */
+};
+
+static int64_t now_us(void)
+{
+	return clock_mono_us(&clock_machine);
+}
+
+/* ---- the store --------------------------------------------------------------------- */
+
+/* sqlite: the lock of the directory decides, without waiting; meanwhile its file is read beside
+ * the one that has it, if it can be. */
+static int try_open(struct standby *b, struct err *err)
+{
+	const char *url = b->site->store_url;
+	struct err why = { 0 };
+	int r = E_BUSY;
+
+	if (b->store)
+		return 0;
+	if (now_us() >= b->shy_until_us)
+		r = store_open(url, &b->store, err);
+	if (r != E_BUSY)
+		return r;
+	if (!b->beside)
+		r = store_open_standby(url, &b->beside, &why);
+	return r == E_BUSY && !b->beside ? r : 0;
+}
+
+static bool same_sign(const struct store_lease *a, const struct store_lease *b)
+{
+	return a->epoch == b->epoch && a->beat == b->beat && a->number == b->number;
+}
+
+static void look_failed(struct standby *b, const struct err *err)
+{
+	if (!b->is_down)
+		log_warn("standby.store-down", "text=\"%s\"", err->text);
+	b->is_down = true;
+	b->have_seen = false; /* what happens meanwhile is not seen: the wait begins anew */
+}
+
+static bool look(struct standby *b)
+{
+	struct store_lease now;
+	struct err err = { 0 };
+	struct store *s = b->store ? b->store : b->beside;
+
+	if (!s)
+		return false;
+	if (store_lease(s, &now, &err) < 0) {
+		look_failed(b, &err);
+		return false;
+	}
+	b->is_down = false;
+	if (!b->have_seen || !same_sign(&now, &b->seen))
+		b->seen_us = now_us();
+	b->seen = now;
+	b->have_seen = true;
+	return true;
+}
+
+/* ---- who leads --------------------------------------------------------------------- */
+
+static bool is_free(const struct standby *b)
+{
+	const struct store_lease *l = &b->seen;
+
+	if (store_is_exclusive(b->store) || l->lease_ms == 0)
+		return true;
+	return strcmp(l->who, b->site->who) == 0 ||
+	       now_us() - b->seen_us > (int64_t)l->lease_ms * US_PER_MS;
+}
+
+/* True: we lead. */
+static bool try_take(struct standby *b)
+{
+	struct site *s = b->site;
+	struct store_lease mine = { .lease_ms = (uint32_t)s->p->lead_ms };
+	struct err err = { 0 };
+
+	if (!b->store || now_us() < b->shy_until_us || !is_free(b))
+		return false;
+	memcpy(mine.who, s->who, sizeof mine.who);
+	memcpy(mine.address, s->address, sizeof mine.address);
+	int64_t still_us = now_us() - b->seen_us;
+	int r = store_take_lease(b->store, &b->seen, &mine, &s->epoch, &err);
+	if (r == 0) {
+		log_info("lead.taken", "epoch=%u after=\"%s\" still_ms=%lld", s->epoch,
+		         b->seen.who, (long long)(still_us / US_PER_MS));
+		return true;
+	}
+	if (r != E_CONFLICT)
+		look_failed(b, &err);
+	return false;
+}
+
+static const char *leader_address(const struct standby *b)
+{
+	bool known = b->have_seen && b->seen.lease_ms && strcmp(b->seen.who, b->site->who) != 0;
+
+	return known ? b->seen.address : "";
+}
+
+/* Peers come back when there may be news, not before. */
+static uint32_t retry_ms(const struct standby *b)
+{
+	int64_t left_ms = b->seen.lease_ms - (now_us() - b->seen_us) / US_PER_MS;
+
+	if (!leader_address(b)[0] || left_ms <= 0)
+		return RETRY_MS_SOON;
+	if (store_is_exclusive(b->store ? b->store : b->beside))
+		return 2 * RETRY_MS_SOON;
+	return (uint32_t)(left_ms < RETRY_MS_KNOWN ? left_ms + RETRY_MS_SOON : RETRY_MS_KNOWN);
+}
+
+static int wait_aloud(struct standby *b, struct err *err)
+{
+	const struct store_lease *l = &b->seen;
+	int r = 0;
+
+	if (!b->door) {
+		r = door_open(b->site->p, b->site->keys, &b->door, err);
+		notify_send("READY=1\nSTATUS=standby");
+	}
+	if (r < 0)
+		return r;
+	if (!b->told[0] || (b->have_seen && strcmp(b->told, l->who) != 0)) {
+		log_info("standby.waits", "name=%s leader=\"%s\" address=%s epoch=%u", b->site->who,
+		         b->have_seen ? l->who : "?", b->have_seen ? l->address : "?",
+		         b->have_seen ? l->epoch : 0);
+		snprintf(b->told, sizeof b->told, "%s", b->have_seen ? l->who : "?");
+	}
+	if (b->store || b->beside)
+		door_tell(b->door, leader_address(b), retry_ms(b));
+	return 0;
+}
+
+/* A failure shows at the next look. */
+static void show(struct standby *b)
+{
+	struct store *s = b->store ? b->store : b->beside;
+	struct store_node n = { .number = b->seen.number };
+
+	if (!s || !b->have_seen || now_us() - b->shown_us < SHOW_US)
+		return;
+	memcpy(n.who, b->site->who, sizeof n.who);
+	memcpy(n.address, b->site->address, sizeof n.address);
+	store_show_node(s, &n, NULL);
+	b->shown_us = now_us();
+}
+
+/* ---- waiting ----------------------------------------------------------------------- */
+
+static int sleep_a_little(const struct standby *b)
+{
+	int64_t ms = b->site->p->lead_ms / 8;
+	struct timespec t;
+	sigset_t set;
+
+	ms = ms > LOOK_MS_MAX ? LOOK_MS_MAX : ms;
+	t = (struct timespec){ 0, (long)(ms * 1000000) };
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	int sig = sigtimedwait(&set, NULL, &t);
+	if (sig == SIGHUP)
+		b->site->reload(b->site->reload_ctx);
+	notify_send("WATCHDOG=1");
+	return sig == SIGTERM || sig == SIGINT ? STANDBY_STOPPED : STANDBY_LEADS;
+}
+
+static int wait_for_it(struct standby *b, struct err *err)
+{
+	for (;;) {
+		int r = try_open(b, err);
+		/* At the start what is wrong is said; later it may pass. */
+		if (r < 0 && !b->door)
+			return r;
+		if (r < 0)
+			look_failed(b, err);
+		else if (look(b) && try_take(b))
+			return STANDBY_LEADS;
+		r = wait_aloud(b, err);
+		if (r < 0)
+			return r;
+		show(b);
+		if (sleep_a_little(b) == STANDBY_STOPPED)
+			return STANDBY_STOPPED;
+	}
+}
+
+int standby_wait(struct site *s, int64_t shy_ms, struct err *err)
+{
+	struct standby b = { .site = s, .shy_until_us = now_us() + shy_ms * US_PER_MS };
+	int r;
+
+	if (shy_ms == 0)
+		b.shy_until_us = 0;
+	r = wait_for_it(&b, err);
+	door_close(b.door);
+	store_close(b.beside);
+	if (r == STANDBY_LEADS)
+		s->store = b.store;
+	else
+		store_close(b.store);
+	return r;
+}
