@@ -1,0 +1,82 @@
+/* server status, server step-down: which of several servers leads. */
+#include <stdio.h>
+
+#include "online.h"
+#include "util/buf.h"
+#include "util/json_in.h"
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	(void)arg;
+	(void)state;
+	return key == 'y' ? 0 : ARGP_ERR_UNKNOWN;
+}
+
+static void print_standbys(const cJSON *root)
+{
+	const cJSON *list = json_get(root, "standbys"), *n;
+	struct table t;
+
+	if (cJSON_GetArraySize(list) == 0) {
+		printf("no standby is heard\n");
+		return;
+	}
+	table_init(&t, "STANDBY\tADDRESS\tBEHIND\tHEARD");
+	cJSON_ArrayForEach(n, list)
+	{
+		table_add(&t, text_of(n, "name"));
+		table_add(&t, text_of(n, "address"));
+		table_addf(&t, "%s transitions", text_of(n, "behind"));
+		table_addf(&t, "%s ms ago", text_of(n, "heard_ms"));
+	}
+	struct buf out;
+	buf_init(&out);
+	table_print(&t, &out);
+	cli_print(&out);
+	buf_done(&out);
+	table_done(&t);
+}
+
+int cmd_server_status(struct cli *cli, int argc, char **argv)
+{
+	static const struct argp own = { .parser = parse };
+	struct online o = { 0 };
+	cJSON *root = NULL;
+
+	cli_parse(cli, &own, argc, argv, NULL);
+	int code = online_open(cli, &o);
+	if (code == CLI_OK)
+		code = online_call(&o, "GET", "/api/v1/server", NULL, &root);
+	if (code == CLI_OK && cli->json) {
+		code = print_json(root);
+	} else if (code == CLI_OK) {
+		printf("%s at %s leads since %s, epoch %s\n", text_of(root, "name"),
+		       text_of(root, "address"), text_of(root, "since"), text_of(root, "epoch"));
+		print_standbys(root);
+	}
+	cJSON_Delete(root);
+	online_close(&o);
+	return code;
+}
+
+int cmd_server_step_down(struct cli *cli, int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		{ "yes", 'y', NULL, 0, "do not ask", 0 },
+		{ 0 },
+	};
+	static const struct argp own = { .options = options, .parser = parse };
+	struct online o = { 0 };
+
+	cli_parse(cli, &own, argc, argv, NULL);
+	int code = online_open(cli, &o);
+	if (code == CLI_OK) {
+		struct sending s = { .kind = "step-down",
+			             .args = cJSON_CreateObject(),
+			             .yes = true };
+		code = command_send(&o, &s);
+		cJSON_Delete(s.args);
+	}
+	online_close(&o);
+	return code;
+}
