@@ -19,7 +19,7 @@
 #define RETRY_MIN_US (200 * US_PER_MS)
 #define RETRY_MAX_US (5 * US_PER_S)
 #define ROUND_US     (250 * US_PER_MS)
-#define SILENCE_MS   30000
+#define SILENCE_MS   10000 /* it is asked every second */
 #define HANDSHAKE_MS 5000
 #define QUEUE_BYTES  ((size_t)16 * 1024 * 1024)
 
@@ -138,7 +138,7 @@ static void next_server(struct net *n, bool was_up)
 
 	n->server_at = follow ? n->leader : (n->server_at + 1) % n->servers_n;
 	n->followed = n->followed || follow;
-	if (was_up || follow)
+	if (was_up || follow || (n->told && !n->is_standby))
 		n->retry_us = RETRY_MIN_US;
 	else if (n->is_standby)
 		n->retry_us = n->retry_ms * US_PER_MS;
@@ -148,6 +148,7 @@ static void next_server(struct net *n, bool was_up)
 		n->retry_us = RETRY_MIN_US;
 	if (n->retry_us > RETRY_MAX_US)
 		n->retry_us = RETRY_MAX_US;
+	n->told = n->is_standby;
 	n->is_standby = false;
 }
 

@@ -57,6 +57,7 @@ struct net {
 	size_t leader;     /* which of ours leads; servers_n: none of them */
 	uint32_t retry_ms; /* when there may be news */
 	bool followed;     /* such word was followed, and nobody has welcomed us since */
+	bool told;         /* the try before this one met a standby */
 	int64_t retry_us, retry_at_us, heard_us, beat_at_us;
 	uint64_t incarnation;
 	uint32_t epoch;

@@ -28,6 +28,7 @@ struct link {
 	size_t leader;     /* which of the list leads; the list's length: none of it */
 	uint32_t retry_ms; /* and when to ask again */
 	bool followed;     /* such word was followed, and nobody has welcomed us since */
+	bool told;         /* the try before this one met a standby */
 	ev_timer retry, beat;
 
 	uint32_t epoch; /* highest obeyed */

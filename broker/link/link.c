@@ -46,6 +46,7 @@ static void try_told(struct link *l)
 	uint32_t pause_ms = (uint32_t)p->retry_min_ms;
 
 	l->is_standby = false;
+	l->told = true;
 	if (l->leader < p->server.n && !l->followed) {
 		l->server = l->leader;
 		l->followed = true;
@@ -72,9 +73,11 @@ static void try_failed(struct link *l, const char *why)
 	         p->server.items[l->server % p->server.n], l->pause_ms, why);
 	l->session = NULL;
 	l->server++;
-	retry_later(l, l->pause_ms);
-	if (l->server % p->server.n == 0)
+	/* Who waits has named the pause that counts. */
+	retry_later(l, l->told ? (uint32_t)p->retry_min_ms : l->pause_ms);
+	if (!l->told && l->server % p->server.n == 0)
 		l->pause_ms *= 2;
+	l->told = false;
 	if (l->pause_ms > p->retry_max_ms)
 		l->pause_ms = (uint32_t)p->retry_max_ms;
 }
