@@ -54,11 +54,7 @@ int64_t watch_expiry_us(const struct maintainer *m, const struct instance *i)
 {
 	const struct task *d = maintainer_def(m, i->key.task);
 
-	if (!d || d->expire_after_us == 0)
-		return INT64_MAX;
-	if (d->expire_after_us > 0)
-		return i->eff_due_us + d->expire_after_us;
-	return unit_next(plan_tz(d->plan), CU_DAY, i->eff_due_us / US_PER_S) * US_PER_S;
+	return d ? task_expiry_us(d, i->eff_due_us) : INT64_MAX;
 }
 
 int64_t watch_grace_us(const struct maintainer *m, const struct watch *w)

@@ -1,9 +1,12 @@
 #include "sched/task.h"
 
 #include "sched/calendar.h"
+#include "sched/civil.h"
 #include "sched/cron.h"
+#include "sched/plan.h"
 #include "sched/window.h"
 #include "util/check.h"
+#include "util/clock.h"
 
 #include <stdlib.h>
 
@@ -43,4 +46,13 @@ int64_t task_retry_delay_us(const struct task *t, int32_t n)
 		for (int32_t i = 1; i < n && delay > 0 && delay < cap; i++)
 			delay = delay > INT64_MAX / 2 ? INT64_MAX : delay * 2;
 	return delay < cap ? delay : cap;
+}
+
+int64_t task_expiry_us(const struct task *t, int64_t eff_due_us)
+{
+	if (t->expire_after_us == 0)
+		return INT64_MAX;
+	if (t->expire_after_us > 0)
+		return eff_due_us + t->expire_after_us;
+	return unit_next(plan_tz(t->plan), CU_DAY, floor_div(eff_due_us, US_PER_S)) * US_PER_S;
 }

@@ -121,5 +121,7 @@ void task_unref(const struct task *t);       /* thread: any; NULL is fine */
 
 /* Microseconds to wait before attempt `n` + 1, after attempt n (1..) failed. */
 int64_t task_retry_delay_us(const struct task *t, int32_t n);
+/* When one that was due then and has not started is over; INT64_MAX: never. */
+int64_t task_expiry_us(const struct task *t, int64_t eff_due_us);
 
 #endif

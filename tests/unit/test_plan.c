@@ -10,6 +10,7 @@
 #include "sched/calendar.h"
 #include "sched/cron.h"
 #include "sched/offset.h"
+#include "sched/task.h"
 #include "tests/unit/test_time.h"
 #include "util/buf.h"
 
@@ -376,9 +377,44 @@ static void offsets_read_back_as_they_are_printed(void **state)
 	}
 }
 
+/* expire_after: end of local day. Of days of 23 and 25 hours, of zones of half an hour, of one
+ * whose day begins at 01:00. */
+static void what_has_not_started_is_over_at_the_end_of_its_own_day(void **state)
+{
+	static const struct {
+		const char *zone, *due, *end;
+	} rows[] = {
+		{ "UTC", "2026-03-29 02:30", "2026-03-30" },
+		{ "Europe/Berlin", "2026-03-29 00:00", "2026-03-30" },
+		{ "Europe/Berlin", "2026-10-25 02:30", "2026-10-26" },
+		{ "Asia/Kolkata", "2026-03-01 23:59:59", "2026-03-02" },
+		{ "Asia/Kathmandu", "2026-03-01 00:00", "2026-03-02" },
+		{ "Australia/Lord_Howe", "2026-04-05 01:45", "2026-04-06" },
+		{ "America/Asuncion", "2019-10-05 12:00", "2019-10-06 01:00" },
+	};
+	struct task t = { .expire_after_us = -1 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		t.plan = plan_of(every(1, CU_DAY, rows[i].zone));
+		int64_t due = local(rows[i].zone, rows[i].due),
+			end = local(rows[i].zone, rows[i].end);
+		assert_int_equal(task_expiry_us(&t, due * 1000000 + 999999), end * 1000000);
+		plan_free(t.plan);
+	}
+	assert_int_equal(local("Europe/Berlin", "2026-03-30") -
+	                         local("Europe/Berlin", "2026-03-29"),
+	                 23 * 3600);
+	t.expire_after_us = 5000;
+	assert_int_equal(task_expiry_us(&t, 7), 5007);
+	t.expire_after_us = 0;
+	assert_int_equal(task_expiry_us(&t, 7), INT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_has_not_started_is_over_at_the_end_of_its_own_day),
 		cmocka_unit_test(days_of_23_and_25_hours_have_as_many_hours),
 		cmocka_unit_test(steps_that_do_not_divide_count_from_the_anchor),
 		cmocka_unit_test(weeks_begin_on_monday_months_and_years_on_the_first),
