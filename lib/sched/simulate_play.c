@@ -243,11 +243,11 @@ static void settle(struct sim *s, uint32_t row, uint32_t link)
 /* Does a parent that ended so meet a link, or end its hopes? */
 static bool meets(const struct sim_row *parent, enum link_on on)
 {
-	if (parent->row.is_bad)
-		return on != ON_SUCCESS && !parent->row.is_skipped;
-	if (on == ON_FAILURE)
-		return false;
-	return on == ON_DONE || !parent->row.is_skipped || parent->row.reason == SIM_OVERLAP;
+	if (on == ON_DONE)
+		return true;
+	if (parent->row.is_skipped)
+		return on != ON_FAILURE && parent->row.reason == SIM_OVERLAP;
+	return parent->row.is_bad == (on == ON_FAILURE);
 }
 
 static struct sim_line *line_of(struct sim *s, const struct task *def)

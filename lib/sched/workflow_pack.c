@@ -218,9 +218,9 @@ static void set_promise(struct task *t, const struct wf_made *m)
 {
 	for (size_t k = 0; k < m->wf->n_baselines; k++) {
 		const struct wf_baseline *b = &m->wf->baseline_items[k];
-		const char *name = b->task.node ? b->task.text : "";
+		const char *name = b->task.text;
 		size_t n = strlen(name), full = strlen(m->t->full);
-		if (n == 0 || n > full || strcmp(m->t->full + full - n, name) != 0 ||
+		if (n > full || strcmp(m->t->full + full - n, name) != 0 ||
 		    (n < full && m->t->full[full - n - 1] != '/'))
 			continue;
 		t->has_promise = true;

@@ -176,6 +176,41 @@ static void names_of_another_project_are_not(void **state)
 	assert_string_equal(d.items[0].hint ? d.items[0].hint : "", "");
 }
 
+static void a_pool_is_a_document_of_its_own(void **state)
+{
+	struct buf out;
+
+	(void)state;
+	good("pool: dw\nslots: 3\n---\nproject: p\nquota: {running: 7}\n---\nproject: "
+	     "q\ndescription: all "
+	     "of it\nparameters: {a: b}\n");
+	const struct workflow_scope *pool = workflow_set_scope(set, 0),
+				    *p = workflow_set_scope(set, 1),
+				    *q = workflow_set_scope(set, 2);
+	assert_string_equal(workflow_scope_pool(pool), "dw");
+	assert_int_equal(workflow_scope_slots(pool), 3);
+	assert_null(workflow_scope_pool(p));
+	assert_int_equal(workflow_scope_slots(p), 7);
+	assert_int_equal(workflow_scope_slots(q), 0);
+	buf_init(&out);
+	workflow_scope_print_with(q, "q", 5, &out);
+	struct workflow_set *copy = workflow_set_new();
+	assert_int_equal(workflow_set_read(copy, buf_str(&out), out.len, "g.yaml", &d), 0);
+	assert_int_equal(workflow_scope_slots(workflow_set_scope(copy, 0)), 5);
+	assert_string_equal(workflow_scope_value(workflow_set_scope(copy, 0), "a"), "b");
+	workflow_set_free(copy);
+	buf_clear(&out);
+	workflow_scope_print_with(p, "p", 0, &out);
+	assert_string_equal(buf_str(&out), "project: p\nparameters: {}\n");
+	buf_clear(&out);
+	workflow_scope_print_with(NULL, "r", 9, &out);
+	assert_string_equal(buf_str(&out), "project: r\nquota: {running: 9}\n");
+	buf_done(&out);
+	bad("pool: dw\n", 1, 1, "missing_key", "how many `slots`");
+	bad("pool: dw\nslots: 1\n---\npool: dw\nslots: 2\n", 4, 1, "duplicate_name",
+	    "the document of pool:dw stands a second time");
+}
+
 static void parameters_stand_in_one_document(void **state)
 {
 	(void)state;
@@ -698,6 +733,45 @@ static void long_lists_have_a_limit(void **state)
 	buf_done(&text);
 }
 
+static void a_promise_belongs_to_the_task_it_names(void **state)
+{
+	static const char text[] =
+		"workflow: w\nproject: p\nbaselines:\n  - {task: up, committed: \"08:00\", margin: "
+	        "30m}\n"
+		"  - {task: w/b, committed: \"09:00\"}\n  - {task: p/w/c, committed: \"10:00\"}\n"
+		"  - {task: a_project_with_a_long_name/of_another/workflow, committed: \"11:00\"}\n"
+		"tasks:\n  up: {type: t, cycle: day}\n  rollup: {type: t, cycle: day}\n"
+		"  b: {type: t, cycle: day}\n  c: {type: t, cycle: day, late_after: 15m}\n";
+
+	(void)state;
+	good(text);
+	assert_true(task("p/w/up")->has_promise);
+	assert_int_equal(task("p/w/up")->promised_s, 8 * 3600);
+	assert_int_equal(task("p/w/up")->margin_us, INT64_C(1800000000));
+	assert_false(task("p/w/rollup")->has_promise);
+	assert_int_equal(task("p/w/b")->promised_s, 9 * 3600);
+	assert_int_equal(task("p/w/b")->margin_us, 0);
+	assert_int_equal(task("p/w/c")->promised_s, 10 * 3600);
+	const struct workflow *wf = workflow_set_at(set, 0);
+	assert_int_equal(workflow_late_after_us(wf, "p/w/c"), INT64_C(900000000));
+	assert_int_equal(workflow_late_after_us(wf, "p/w/x"), 0);
+}
+
+static void alerts_are_told_to_all_who_asked(void **state)
+{
+	(void)state;
+	good("workflow: w\nalerts:\n  - {when: [failed, late], to: [\"mail:a@x\", \"mail:b@x\"]}\n"
+	     "  - {when: [killed], to: [\"mail:c@x\"]}\n  - {when: [late], to: [\"webhook:d\"]}\n"
+	     "tasks:\n  a: {type: t, cycle: day}\n");
+	const struct workflow *wf = workflow_set_at(set, 0);
+	assert_string_equal(workflow_alert_recipient(wf, "late", 0), "mail:a@x");
+	assert_string_equal(workflow_alert_recipient(wf, "late", 1), "mail:b@x");
+	assert_string_equal(workflow_alert_recipient(wf, "late", 2), "webhook:d");
+	assert_null(workflow_alert_recipient(wf, "late", 3));
+	assert_null(workflow_alert_recipient(wf, "failed", 2));
+	assert_null(workflow_alert_recipient(wf, "succeeded", 0));
+}
+
 static void one_document_is_parsed_by_itself(void **state)
 {
 	static const char text[] = "workflow: w\nowner: li.wei\ndescription: Orders\ntasks:\n"
@@ -755,6 +829,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(names_of_project_and_all_are_known),
 		T(names_of_another_project_are_not),
+		T(a_pool_is_a_document_of_its_own),
 		T(parameters_stand_in_one_document),
 		T(the_server_may_know_more_names),
 		T(outputs_come_from_parents_in_the_set_and_outside),
@@ -771,6 +846,8 @@ int main(void)
 		T(without_zones_there_is_utc),
 		T(values_of_odd_shapes_have_their_place),
 		T(long_lists_have_a_limit),
+		T(a_promise_belongs_to_the_task_it_names),
+		T(alerts_are_told_to_all_who_asked),
 		T(one_document_is_parsed_by_itself),
 		T(warnings_look_a_year_ahead),
 	};

@@ -596,6 +596,65 @@ static void a_forecast_begins_with_how_things_are_and_knows_who_is_to_blame(void
 	assert_string_equal(cause("after_c"), "c");
 }
 
+/* What is over already, in each way; and a pipeline that lets nothing overlap. */
+static void all_over(void *ctx, uint32_t task, int64_t run_date, struct simulate_state *ret)
+{
+	const char *name = strrchr(tasks[task]->name, '/') + 1;
+
+	(void)ctx;
+	ret->at_us = (run_date + 60) * 1000000;
+	if (strcmp(name, "good") == 0 || strcmp(name, "step") == 0)
+		ret->is = SIM_OVER;
+	else if (strcmp(name, "bad") == 0)
+		ret->is = SIM_OVER_BAD;
+	else if (strcmp(name, "dead") == 0 || strcmp(name, "lost") == 0)
+		ret->is = SIM_OVER_DEAD;
+}
+
+static void what_is_over_meets_links_as_it_ended(void **state)
+{
+	struct err err;
+
+	(void)state;
+	compile("workflow: w\ntasks:\n"
+	        "  good: {type: t, cycle: day}\n  bad: {type: t, cycle: day}\n"
+	        "  dead: {type: t, cycle: day}\n  lost: {type: t, cycle: day, needs: [dead]}\n"
+	        "  a: {type: t, cycle: day, needs: [good]}\n"
+	        "  b: {type: t, cycle: day, needs: [{task: dead, on: done}]}\n"
+	        "  c: {type: t, cycle: day, needs: [{task: dead, on: failure}]}\n"
+	        "  d: {type: t, cycle: day, needs: [dead, bad, good]}\n---\n"
+	        "pipeline: p\ncycle: hour\noverlap: false\nsteps:\n  - {name: step, type: t}\n"
+	        "  - {name: next, type: t}\n---\npipeline: q\ncycle: day\nsteps:\n"
+	        "  - {name: bad, type: t}\n  - {name: after, type: t}\nfailed: {type: t}\n");
+	struct simulate_input in = input(7200);
+	in.state = all_over;
+	in.now_us = (DAY0 + 1800) * 1000000;
+	assert_int_equal(simulate_run(&in, &rows, &n_rows, &err), 0);
+	assert_int_equal(started("a", 0), 30);
+	assert_int_equal(started("b", 0), 30); /* a skip is an end too */
+	assert_true(row("c", 0)->is_skipped);
+	assert_true(row("d", 0)->is_skipped);
+	assert_string_equal(cause("d"), "dead");
+	assert_true(row("lost", 0)->was_over);
+	assert_int_equal(started("next", 0), 30);
+	assert_int_equal(started("next", 3600), 60);
+	assert_true(row("after", 0)->is_skipped); /* a strong step ended badly */
+	assert_int_equal(started("failed", 0), 30);
+}
+
+static void a_turn_that_is_waited_for_may_pass_by_a_skip(void **state)
+{
+	(void)state;
+	run("workflow: w\ntasks:\n  slow: {type: t, cycle: day}\n"
+	    "  if_slow: {type: t, cycle: day, needs: [{task: slow, on: failure}]}\n"
+	    "  o: {type: t, cycle: hour, serial: ordered, needs: [{task: if_slow, window: \"[t, "
+	    "t]\"}]}\n",
+	    2 * 3600, (int[]){ 180, 0, 10 });
+	assert_true(row("o", 0)->is_skipped);
+	assert_int_equal(started("o", 3600), 180);
+	assert_int_equal(row("o", 3600)->cause, SIMULATE_NOBODY);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -608,6 +667,8 @@ int main(void)
 		T(dates_before_the_span_are_done),
 		T(overlapping_pipelines_are_skipped_whole),
 		T(a_long_chain_of_skips_needs_no_deep_stack),
+		T(what_is_over_meets_links_as_it_ended),
+		T(a_turn_that_is_waited_for_may_pass_by_a_skip),
 		T(a_forecast_begins_with_how_things_are_and_knows_who_is_to_blame),
 		T(parents_outside_the_span_or_the_set_are_done),
 		T(two_workflows_have_two_quotas),
