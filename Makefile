@@ -151,6 +151,8 @@ install: all
 	install -d $(DESTDIR)$(prefix)/lib/sirdar/modules
 	for f in $(B)/modules/*.so; do [ ! -f "$$f" ] || install -m 644 "$$f" $(DESTDIR)$(prefix)/lib/sirdar/modules; done
 	for f in $(B)/runners/*.so; do [ ! -f "$$f" ] || install -m 644 "$$f" $(DESTDIR)$(prefix)/lib/sirdar/runners; done
+	install -d $(DESTDIR)$(prefix)/share/sirdar/types
+	for f in $(B)/types/*.yaml; do [ ! -f "$$f" ] || install -m 644 "$$f" $(DESTDIR)$(prefix)/share/sirdar/types; done
 	for f in plugins-sdk/include/sirdar/*.h; do [ ! -f "$$f" ] || install -m 644 "$$f" $(DESTDIR)$(prefix)/include/sirdar; done
 	sed -e 's|@prefix@|$(prefix)|' -e 's|@version@|$(VERSION)|' packaging/sirdar-sdk.pc.in \
 	    > $(DESTDIR)$(prefix)/lib/pkgconfig/sirdar-sdk.pc

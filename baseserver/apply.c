@@ -7,6 +7,7 @@
 #include "baseserver/apply_impl.h"
 #include "baseserver/json_read.h"
 #include "baseserver/json_write.h"
+#include "rt/manifests.h"
 #include "sched/task.h"
 #include "sched/window.h"
 #include "util/alloc.h"
@@ -23,6 +24,7 @@ static int compile(struct apply *a)
 	           c->set.timezone, true, now);
 	a->world.scopes = &c->scopes;
 	a->world.set = a->set;
+	a->world.w.types = manifests_types(c->types);
 	if (workflow_compile(a->set, &a->world.w, &a->diags, &a->tasks, &a->n) == 0)
 		return 0;
 	return apply_refuse_diags(a);

@@ -4,6 +4,7 @@
 
 #include "baseserver/commander_impl.h"
 #include "baseserver/ledger.h"
+#include "rt/manifests.h"
 #include "util/alloc.h"
 
 void commander_fold(struct commander *c)
@@ -183,6 +184,7 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 		commander_free(c);
 		return r;
 	}
+	c->types = manifests_new(set->types_dir ? set->types_dir : "");
 	c->me = actor_new(th, &ops, c);
 	c->in = stream_reader_new(ledger_stream(ledger), STREAM_OUTER, c->me);
 	commander_resume(c);
@@ -213,6 +215,7 @@ void commander_free(struct commander *c)
 	names_done(&c->workflow_names);
 	calendars_done(&c->calendars);
 	scopes_done(&c->scopes);
+	manifests_free(c->types);
 	pools_forget(c);
 	free(c->cmds);
 	free(c);

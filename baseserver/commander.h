@@ -26,8 +26,9 @@ struct store;
 struct thread;
 
 struct commander_settings {
-	size_t batch;         /* command_batch: instances in one step */
-	const char *timezone; /* the server's, borrowed */
+	size_t batch;          /* command_batch: instances in one step */
+	const char *timezone;  /* the server's, borrowed */
+	const char *types_dir; /* manifests of task types, borrowed; NULL: none */
 };
 
 /* Takes what the ledger loaded, and the commands that are not over. Before any thread runs.

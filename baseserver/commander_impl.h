@@ -190,6 +190,7 @@ struct commander {
 	struct ledger *ledger;
 	const struct front *front;
 	struct commander_settings set;
+	struct manifests *types;
 	struct stream_reader *in;
 	struct catalog cat;
 	struct cmd **cmds; /* every command known, by id ascending */

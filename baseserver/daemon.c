@@ -137,7 +137,7 @@ static int make_core(struct daemon *d, struct err *err)
 		                            (size_t)p->retention_slice,
 		                            p->statistics_days * 86400 * US_PER_S,
 		                            p->epoch_ms * US_PER_MS };
-	struct commander_settings cset = { (size_t)p->command_batch, p->timezone };
+	struct commander_settings cset = { (size_t)p->command_batch, p->timezone, p->types_dir };
 	struct logkeeper_settings lset = { p->log_dir, p->log_job_bytes_max,
 		                           p->log_retention_days * 86400 * US_PER_S };
 	int r = definitions_load(d->site->store, p->timezone, &d->defs, err);
@@ -155,6 +155,8 @@ static int make_core(struct daemon *d, struct err *err)
 	if (r == 0)
 		r = registrar_new(place_of(d, "registrar"), d->ledger, d->site->store,
 		                  &d->registrar, err);
+	if (r == 0)
+		registrar_set_types(d->registrar, p->types_dir);
 	if (r == 0)
 		r = logkeeper_new(place_of(d, "logkeeper"), &lset, &d->logkeeper, err);
 	if (r == 0)

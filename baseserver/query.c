@@ -229,6 +229,8 @@ static void at_registrar(struct letter *l, void *self)
 
 	if (q->kind == QK_BROKERS)
 		registrar_print(self, &q->out);
+	else if (q->kind == QK_TYPES)
+		registrar_print_types(self, &q->out);
 	else if (q->kind == QK_WHY)
 		registrar_explain(self, q->def, &q->why);
 	else if (q->kind == QK_INSTANCE && q->live)
@@ -391,9 +393,10 @@ static int start(struct query *q, const struct jval *args, struct refusal *f)
 		q->def = task_ref(catalog_task(&q->c->cat, q->key.task)->def);
 	if (about_one)
 		query_hop(q, ledger_actor(q->c->ledger), at_ledger);
-	else if (q->kind == QK_BROKERS && !registrar_of(q))
+	else if ((q->kind == QK_BROKERS || q->kind == QK_TYPES) && !registrar_of(q))
 		return refuse(f, E_UNSUPPORTED, "", NULL, "there are no brokers here");
-	else if (q->kind == QK_BROKERS || q->kind == QK_SERVER || q->kind == QK_METRICS)
+	else if (q->kind == QK_BROKERS || q->kind == QK_TYPES || q->kind == QK_SERVER ||
+	         q->kind == QK_METRICS)
 		to_registrar(q);
 	else if (q->kind == QK_QUEUES)
 		start_queues(q);

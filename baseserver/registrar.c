@@ -9,6 +9,7 @@
 #include "baseserver/ledger.h"
 #include "baseserver/letters.h"
 #include "baseserver/registrar_impl.h"
+#include "rt/manifests.h"
 #include "store/store.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -264,6 +265,7 @@ void registrar_free(struct registrar *r)
 		return;
 	for (size_t i = 0; i < r->n; i++)
 		free(r->brokers[i]);
+	manifests_free(r->types);
 	free(r->brokers);
 	free(r);
 }

@@ -67,6 +67,10 @@ int registrar_report(struct registrar *r, struct broker_news *n); /* thread: any
 bool registrar_name(const struct registrar *r, uint32_t broker, char ret[64]);
 /* The answer of the query `brokers` (docs/protocol-json.md). Its thread. */
 void registrar_print(const struct registrar *r, struct buf *out);
+/* Where the manifests of task types are. Before any thread runs. */
+void registrar_set_types(struct registrar *r, const char *dir);
+/* The answer of the query `types` (docs/protocol-json.md). Its thread. */
+void registrar_print_types(const struct registrar *r, struct buf *out);
 /* A broker's number by name; false if unknown. Its thread. */
 bool registrar_find(const struct registrar *r, const char *name, uint32_t *ret_broker);
 /* Keep that it is to get no more work, or work again. Its thread. */

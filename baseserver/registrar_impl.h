@@ -38,6 +38,7 @@ struct registrar {
 	struct broker **brokers;
 	size_t n;
 	uint32_t last_id;
+	struct manifests *types; /* NULL: none */
 };
 
 const char *runner_state_name(const struct runner *run);

@@ -32,6 +32,11 @@ int brokers_get(struct call *c)
 	return ask(c, "brokers");
 }
 
+int types_get(struct call *c)
+{
+	return ask(c, "types");
+}
+
 int queues_get(struct call *c)
 {
 	return ask(c, "queues");

@@ -84,6 +84,7 @@ write_settings() {
 		state_dir: $var/baseserver
 		log_dir: $var/joblogs
 		keys_file: $var/keys
+		types_dir: $B/types
 		recovery_wait_ms: 2000
 	END
 	cat >"$var/sirdar-cgi.yaml" <<-END

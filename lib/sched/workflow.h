@@ -24,6 +24,7 @@ struct diags;
 struct err;
 struct nearest;
 struct task;
+struct type_set;
 struct tz;
 struct workflow;
 struct workflow_set;
@@ -126,6 +127,9 @@ struct workflow_world {
 	/* Is there a parameter of that name in the project or of all, beside those of the set, or a
 	 * target server's (server.NAME.host)? NULL: only those of the set are known. */
 	bool (*parameter)(void *ctx, const char *project, const char *name);
+	/* What task types declare; parameters of types that are not in it, and without it of
+	 * all, are taken as they are. */
+	const struct type_set *types;
 };
 
 /* Compile every task of the set, in order of documents and tasks; link cycles are refused.

@@ -99,6 +99,8 @@ int wf_prepare(struct wf_compiler *c)
 	}
 	for (size_t i = 0; i < c->n; i++)
 		wf_check_macros(c, &c->made[i]);
+	for (size_t i = 0; i < c->n; i++)
+		wf_check_type(c, &c->made[i]);
 	wf_check_scopes(c);
 	check_baselines(c);
 	if (c->d->errors == errors)

@@ -297,6 +297,8 @@ struct wf_made *wf_find(const struct wf_compiler *c, const char *full);
 void wf_check_macros(struct wf_compiler *c, struct wf_made *m);
 /* The same for the parameters of projects and of all. */
 void wf_check_scopes(struct wf_compiler *c);
+/* workflow_type.c: are the parameters those that the task's type declares? */
+void wf_check_type(struct wf_compiler *c, struct wf_made *m);
 /* workflow_cycle.c: are all boundaries of `longer` boundaries of `shorter`? */
 bool wf_cycles_nest(const struct plan *longer, const struct plan *shorter);
 /* -1 shorter, 0 the same, 1 longer; of units minute..year. */

@@ -1,0 +1,115 @@
+/* The parameters of a task against what its type declares (type.h). */
+#include "sched/type.h"
+#include "sched/workflow_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool in_pairs(const struct wf_pairs *p, const char *name)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (strcmp(p->items[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Said by the task itself, not by `defaults`, which are for tasks of all types? */
+static bool is_own(const struct wf_made *m, const struct wf_pair *p)
+{
+	const struct yaml_node *node = m->t->node;
+	const struct yaml_node *params = node->kind == YAML_MAP ? yaml_get(node, "params") : NULL;
+
+	for (size_t i = 0; params && params->kind == YAML_MAP && i < params->n; i++)
+		if (params->items[i] == p->node)
+			return true;
+	return false;
+}
+
+/* Will the runner find a parameter of that name? What a step or its shape says counts too. */
+static bool is_given(const struct wf_compiler *c, const struct wf_made *m, const char *name)
+{
+	const struct workflow_scope *own = wf_scope_of(c->set, m->wf->project.text);
+	const struct workflow_scope *all = wf_scope_of(c->set, "");
+
+	if (in_pairs(&m->t->params, name) || in_pairs(&m->wf->base.parameters, name) ||
+	    (own && in_pairs(&own->parameters, name)) || (all && in_pairs(&all->parameters, name)))
+		return true;
+	if (m->t->directory.node && strcmp(name, "directory") == 0)
+		return true;
+	return c->world->parameter && c->world->parameter(c->world->ctx, m->wf->project.text, name);
+}
+
+static void unknown(struct wf_compiler *c, const struct wf_made *m, const struct type *t,
+                    const struct wf_pair *p, const char *key)
+{
+	struct nearest near = nearest_to(p->name);
+
+	for (size_t i = 0; i < t->n_params; i++)
+		nearest_try(&near, t->params[i].name);
+	diag_error(c->d, wf_place(m, p->node, key), "unknown_parameter", nearest_name(&near),
+	           "the task type '%s' has no parameter '%s'", t->name, p->name);
+}
+
+static void check_given(struct wf_compiler *c, const struct wf_made *m, const struct type *t)
+{
+	char key[WORKFLOW_NAME_MAX + 40], room[300];
+
+	for (size_t i = 0; i < m->t->params.n; i++) {
+		const struct wf_pair *p = &m->t->params.items[i];
+		const struct type_param *declared = type_param_find(t, p->name);
+		const char *want;
+
+		snprintf(key, sizeof key, "params.%s", p->name);
+		if (!declared && !t->takes_others && is_own(m, p))
+			unknown(c, m, t, p, key);
+		if (!declared || type_value_ok(declared, p->node, room, sizeof room, &want))
+			continue;
+		diag_error(c->d, wf_place(m, p->node, key), "wrong_value", NULL,
+		           "parameter %s of the task type '%s' is %s%.80s%s, want %s", p->name,
+		           t->name, p->node->kind == YAML_SCALAR ? "'" : "",
+		           p->node->kind == YAML_SCALAR ? p->node->text : yaml_kind_name(p->node),
+		           p->node->kind == YAML_SCALAR ? "'" : "", want);
+	}
+}
+
+static void check_missing(struct wf_compiler *c, const struct wf_made *m, const struct type *t)
+{
+	for (size_t i = 0; i < t->n_params; i++)
+		if (t->params[i].required && !is_given(c, m, t->params[i].name))
+			diag_error(c->d, wf_place(m, m->t->params.node, "params"),
+			           "missing_parameter", t->params[i].help,
+			           "the task type '%s' needs the parameter '%s'", t->name,
+			           t->params[i].name);
+}
+
+static void check_one_of(struct wf_compiler *c, const struct wf_made *m, const struct type *t)
+{
+	char names[200] = "";
+	size_t given = 0, at = 0;
+
+	for (size_t i = 0; t->one_of && i < t->one_of->n; i++) {
+		given += is_given(c, m, t->one_of->items[i]->text);
+		if (at + 1 < sizeof names)
+			at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "",
+			                       t->one_of->items[i]->text);
+	}
+	if (t->one_of && given != 1)
+		diag_error(
+			c->d, wf_place(m, m->t->params.node, "params"),
+			given ? "conflict" : "missing_parameter", NULL,
+			"the task type '%s' needs exactly one of the parameters %s, here are %zu",
+			t->name, names, given);
+}
+
+void wf_check_type(struct wf_compiler *c, struct wf_made *m)
+{
+	const struct type *t = c->world->types && m->t->type.text
+	                               ? type_set_find(c->world->types, m->t->type.text)
+	                               : NULL;
+
+	if (!t)
+		return;
+	check_given(c, m, t);
+	check_missing(c, m, t);
+	check_one_of(c, m, t);
+}

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Task types through all real programs: manifests give the API, `sirdar type`, and what a save refuses. TAP."""
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import BIN, Site, main, test  # noqa: E402
+
+HEAD = "workflow: w\nproject: types\nstart_date: 2026-03-01\ndefaults: {cycle: day}\ntasks:\n"
+
+
+def site_with_types():
+    site = Site("types", types_dir="/nowhere")
+    types = site.dir / "types"
+    shutil.copytree(BIN.parent / "types", types)
+    site.base_sets["types_dir"] = types
+    site.base.argv = site.argv("baseserver", site.base_sets)
+    return site.start(types=("shell:2", "noop:2"))
+
+
+def refused(site, task):
+    """The errors of a save of one task, as (path, line, message)."""
+    text = HEAD + "  t:\n" + "".join(f"    {line}\n" for line in task.strip().splitlines())
+    status, answer = site.ask("POST", "/api/v1/commands", {
+        "kind": "apply", "args": {"documents": [{"name": "w.yaml", "text": text}]}})
+    return status, str(answer)
+
+
+def types_of(site):
+    return {t["type"]: t for t in site.get("/api/v1/types")["types"]}
+
+
+@test
+def the_api_tells_what_types_declare_and_where_they_run(site):
+    shell = types_of(site)["shell"]
+    assert shell["declared"] and shell["one_of"] == ["script", "command", "argv"], shell
+    assert shell["label"]["zh"] != shell["label"]["en"] != ""
+    script = next(p for p in shell["params"] if p["name"] == "script")
+    assert script["type"] == "script" and not script["required"] and script["help"]["zh"]
+    assert [b["broker"] for b in shell["brokers"]] == ["b1"] and shell["brokers"][0]["state"] == "ready"
+
+
+@test
+def a_save_refuses_wrong_missing_and_doubled_parameters_with_their_place(site):
+    status, text = refused(site, "type: noop\nparams: {exit: three}")
+    assert status == 400 and "want a whole number" in text and "tasks.t.params.exit" in text, text
+    status, text = refused(site, "type: noop\nparams: {verdict: retry}")
+    assert status == 400 and "retryable, fatal, infra or not_yet" in text, text
+    status, text = refused(site, "type: shell")
+    assert status == 400 and "exactly one of the parameters script, command, argv" in text, text
+    status, text = refused(site, "type: shell\nparams: {script: ls, command: ls}")
+    assert status == 400 and "here are 2" in text, text
+
+
+@test
+def a_manifest_put_there_counts_from_the_next_save_on(site):
+    path = site.dir / "types" / "copy.yaml"
+    part = path.with_suffix(".new")
+    part.write_text("type: copy\nlabel: Copy\nparams:\n"
+                    "  - {name: from, required: true, help: Where it is}\n"
+                    "  - {name: rate, type: number}\n")
+    part.rename(path)
+    assert types_of(site)["copy"]["brokers"] == []
+    status, text = refused(site, "type: copy\nparams: {fro: /a, rate: 3}")
+    assert status == 400 and "no parameter 'fro'" in text and "needs the parameter 'from'" in text, text
+    status, text = refused(site, "type: copy\nparams: {from: '$[yyyyMMdd]', rate: 1.5}")
+    assert status in (200, 202), text
+
+
+@test
+def a_wrong_manifest_is_left_out_and_said_with_its_place(site):
+    path = site.dir / "types" / "bad.yaml"
+    part = path.with_suffix(".new")
+    part.write_text("type: bad\nparams:\n  - {nme: x}\n")
+    part.rename(path)
+    answer = site.get("/api/v1/types")
+    assert "bad" not in {t["type"] for t in answer["types"]}
+    assert any("bad.yaml:3:" in w and "no key 'nme'" in w for w in answer["wrong"]), answer["wrong"]
+
+
+@test
+def type_list_and_show_say_the_same_to_people(site):
+    assert "Shell" in site.sirdar("type", "list").stdout
+    shown = site.sirdar("type", "show", "noop").stdout
+    assert "retryable|fatal" in shown and "b1" in shown, shown
+    site.sirdar("type", "show", "nosuch", expect=4)
+
+
+if __name__ == "__main__":
+    sys.exit(main(site_with_types))
