@@ -111,7 +111,7 @@ struct resolver {
 	struct inst_key *reopens; /* skipped children to reopen */
 	size_t n_reopens, reopens_cap;
 	int64_t reopens_from_us; /* mono; the store could not be read: not before */
-	bool need_mark; /* something was taken back: tell the sorter when all is in */
+	bool need_mark;          /* something was taken back: tell the sorter when all is in */
 	/* Restored: the first `urgent` of todo were satisfied once; when they have been looked
 	 * at, a mark of start_mark says so. */
 	size_t urgent;

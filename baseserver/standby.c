@@ -117,8 +117,8 @@ static bool try_take(struct standby *b)
 	int64_t still_us = now_us() - b->seen_us;
 	int r = store_take_lease(b->store, &b->seen, &mine, &s->epoch, &err);
 	if (r == 0) {
-		log_info("lead.taken", "epoch=%u after=\"%s\" still_ms=%lld", s->epoch,
-		         b->seen.who, (long long)(still_us / US_PER_MS));
+		log_info("lead.taken", "epoch=%u after=\"%s\" still_ms=%lld", s->epoch, b->seen.who,
+		         (long long)(still_us / US_PER_MS));
 		return true;
 	}
 	if (r != E_CONFLICT)

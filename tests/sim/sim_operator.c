@@ -54,9 +54,10 @@ static void instance_command(void)
 
 	if (!operator_pick(&key))
 		return;
-	struct proposal *p = propose_one(key, ask, &ps);
+	bool promise = ask == ASK_PRIORITY && key.run_date / 60 % 4 == 0; /* a forecast said so */
+	struct proposal *p = propose_one(key, promise ? ASK_PROMISE : ask, &ps);
 	p->intent = KI_USER;
-	p->reason = ask == ASK_SKIP ? RE_ASKED : RE_USER;
+	p->reason = promise ? RE_AT_RISK : ask == ASK_SKIP ? RE_ASKED : RE_USER;
 	p->priority = ask == ASK_PRIORITY ? (uint8_t)(1 + rnd(10)) : 0;
 	p->kill_running = chance(500);
 	p->due = key.run_date;

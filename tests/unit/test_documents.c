@@ -737,7 +737,7 @@ static void a_promise_belongs_to_the_task_it_names(void **state)
 {
 	static const char text[] =
 		"workflow: w\nproject: p\nbaselines:\n  - {task: up, committed: \"08:00\", margin: "
-	        "30m}\n"
+		"30m}\n"
 		"  - {task: w/b, committed: \"09:00\"}\n  - {task: p/w/c, committed: \"10:00\"}\n"
 		"  - {task: a_project_with_a_long_name/of_another/workflow, committed: \"11:00\"}\n"
 		"tasks:\n  up: {type: t, cycle: day}\n  rollup: {type: t, cycle: day}\n"
