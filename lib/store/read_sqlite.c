@@ -7,16 +7,31 @@
 #include "store/read_impl.h"
 #include "store/sqlite.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 
 /* Virtual machine steps between two looks at the clock: some tenths of a millisecond. */
 #define PROGRESS_STEPS 20000
 
+/* Texts of queries that are kept compiled: compiling costs ten times what finding a row does.
+ * Lists with filters have many texts; the one unused for longest goes. */
+#define KEPT_MAX 64
+
+struct kept {
+	struct sql_rows rows; /* rows.q NULL: the place is free */
+	char *text;
+	uint64_t used; /* when, in calls */
+	bool is_lent;
+};
+
 struct sqlite_reader {
 	struct reader base;
 	sqlite3 *db;
 	int64_t deadline_us; /* of the present call */
+	sqlite3_stmt *begin, *rollback;
+	struct kept kept[KEPT_MAX];
+	uint64_t calls;
 };
 
 static int on_progress(void *ctx)
@@ -30,6 +45,12 @@ static void sqlite_reader_close(struct reader *base)
 {
 	struct sqlite_reader *r = (struct sqlite_reader *)base;
 
+	for (size_t i = 0; i < KEPT_MAX; i++) {
+		sqlite3_finalize(r->kept[i].rows.q);
+		free(r->kept[i].text);
+	}
+	sqlite3_finalize(r->begin);
+	sqlite3_finalize(r->rollback);
 	sqlite3_close(r->db);
 	free(r);
 }
@@ -75,12 +96,25 @@ static int sqlite_reader_open(const char *dir, struct reader **ret, struct err *
 	return code;
 }
 
+static int run_kept(struct sqlite_reader *r, sqlite3_stmt **q, const char *text, struct err *err)
+{
+	int rc = SQLITE_OK;
+
+	if (!*q)
+		rc = sqlite3_prepare_v3(r->db, text, -1, SQLITE_PREPARE_PERSISTENT, q, NULL);
+	if (rc == SQLITE_OK) {
+		rc = sqlite3_step(*q);
+		sqlite3_reset(*q);
+	}
+	return rc == SQLITE_OK || rc == SQLITE_DONE ? 0 : sql_fail(r->db, rc, text, err);
+}
+
 static int sqlite_reader_begin(struct reader *base, struct err *err)
 {
 	struct sqlite_reader *r = (struct sqlite_reader *)base;
 
 	r->deadline_us = clock_mono_us(&clock_machine) + READ_TIME_MS * US_PER_MS;
-	return sql_exec(r->db, "BEGIN", err);
+	return run_kept(r, &r->begin, "BEGIN", err);
 }
 
 static void sqlite_reader_end(struct reader *base)
@@ -89,30 +123,59 @@ static void sqlite_reader_end(struct reader *base)
 
 	r->deadline_us = INT64_MAX;
 	if (!sqlite3_get_autocommit(r->db))
-		sql_exec(r->db, "ROLLBACK", NULL);
+		run_kept(r, &r->rollback, "ROLLBACK", NULL);
 }
 
-static void owned_close(struct rows *rows)
+static void kept_close(struct rows *rows)
 {
-	sqlite3_finalize(((struct sql_rows *)rows)->q);
-	free(rows);
+	struct kept *k = (struct kept *)rows;
+
+	sqlite3_reset(k->rows.q);
+	sqlite3_clear_bindings(k->rows.q);
+	k->is_lent = false;
 }
 
-static const struct rows_ops owned_rows_ops = { SQL_ROWS_OPS, .close = owned_close };
+static const struct rows_ops kept_rows_ops = { SQL_ROWS_OPS, .close = kept_close };
+
+/* The text's own place, else a free one, else the one unused for longest; NULL: all are lent. */
+static struct kept *kept_place(struct sqlite_reader *r, const char *text)
+{
+	struct kept *oldest = NULL;
+
+	for (size_t i = 0; i < KEPT_MAX; i++) {
+		struct kept *k = &r->kept[i];
+		if (k->is_lent)
+			continue;
+		if (k->text && strcmp(k->text, text) == 0)
+			return k;
+		if (!oldest || k->used < oldest->used)
+			oldest = k;
+	}
+	return oldest;
+}
 
 static int sqlite_reader_query(struct reader *base, const char *table, const char *text,
                                struct rows **ret, struct err *err)
 {
 	struct sqlite_reader *r = (struct sqlite_reader *)base;
+	struct kept *k = kept_place(r, text);
 	sqlite3_stmt *q = NULL;
-	int rc = sqlite3_prepare_v2(r->db, text, -1, &q, NULL);
 
-	if (rc != SQLITE_OK)
-		return sql_fail(r->db, rc, text, err);
-	struct sql_rows *rows = mem_new(sizeof *rows);
-	*rows = sql_rows(r->db, q, table);
-	rows->base.ops = &owned_rows_ops;
-	*ret = &rows->base;
+	CHECK(k); /* a caller has few queries open at a time, and closes them */
+	if (!k->text || strcmp(k->text, text) != 0) {
+		int rc = sqlite3_prepare_v3(r->db, text, -1, SQLITE_PREPARE_PERSISTENT, &q, NULL);
+		if (rc != SQLITE_OK)
+			return sql_fail(r->db, rc, text, err);
+		sqlite3_finalize(k->rows.q);
+		free(k->text);
+		k->text = mem_str(text);
+		k->rows.q = q;
+	}
+	k->rows = sql_rows(r->db, k->rows.q, table);
+	k->rows.base.ops = &kept_rows_ops;
+	k->used = ++r->calls;
+	k->is_lent = true;
+	*ret = &k->rows.base;
 	return 0;
 }
 
