@@ -282,8 +282,8 @@ static void watch_threads(struct daemon *d)
 	notify_send("WATCHDOG=1");
 }
 
-/* Between T_epoch, when nothing leaves any more, and the end of the lease, when another may take it.
- * Who is alone waits for its store instead. */
+/* Between T_epoch, when nothing leaves any more, and the end of the lease, when another may take
+ * it. Who is alone waits for its store instead. */
 static bool lease_lost(struct daemon *d, struct err *err)
 {
 	int64_t limit_us = (d->p->epoch_ms + d->p->lead_ms) / 2 * US_PER_MS;

@@ -235,8 +235,8 @@ static void save_replanned(struct ledger *l)
 	ledger_save_outcomes(l);
 }
 
-/* A commit that moved the number in the leader's row is a proof of the epoch, since a standby sees it
- * as a sign of life. What it cannot see proves nothing: it may take the lease meanwhile. */
+/* A commit that moved the number in the leader's row is a proof of the epoch, since a standby sees
+ * it as a sign of life. What it cannot see proves nothing: it may take the lease meanwhile. */
 static bool shows(const struct ledger *l, const struct flight *f)
 {
 	return !f->again && !l->down && f->b.last >= f->b.first;

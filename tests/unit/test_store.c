@@ -85,85 +85,6 @@ static void a_commit_of_a_former_epoch_is_refused_and_leaves_nothing(void **stat
 	free(live);
 }
 
-static void a_lease_is_taken_only_from_who_shows_no_life(void **state)
-{
-	struct world *w = *state;
-	struct store_lease seen, now, mine = { .lease_ms = 12000, .who = "b/2", .address = "h:2" };
-	struct store_batch b = { .epoch = w->epoch, .first = 1, .last = 2 };
-	uint32_t epoch = 0, old = w->epoch;
-
-	assert_int_equal(store_lease(w->s, &seen, NULL), 0);
-	assert_int_equal(seen.epoch, old);
-	assert_int_equal(store_commit(w->s, &b, NULL), 0); /* a commit is a sign of life */
-	assert_int_equal(store_take_lease(w->s, &seen, &mine, &epoch, NULL), E_CONFLICT);
-	assert_int_equal(store_lease(w->s, &seen, NULL), 0);
-	assert_int_equal(seen.number, 2);
-	assert_int_equal(store_take_lease(w->s, &seen, &mine, &epoch, NULL), 0);
-	assert_int_equal(epoch, old + 1);
-	b.first = b.last = 3;
-	assert_int_equal(store_commit(w->s, &b, NULL), E_EPOCH);
-	assert_int_equal(store_renew_lease(w->s, old, NULL), E_EPOCH);
-	assert_int_equal(store_give_lease(w->s, old, NULL), E_EPOCH);
-	assert_int_equal(store_take_lease(w->s, &seen, &mine, &epoch, NULL), E_CONFLICT);
-	assert_int_equal(store_lease(w->s, &now, NULL), 0);
-	assert_int_equal(now.lease_ms, 12000);
-	assert_string_equal(now.who, "b/2");
-	assert_string_equal(now.address, "h:2");
-	assert_int_equal(store_give_lease(w->s, now.epoch, NULL), 0);
-	assert_int_equal(store_lease(w->s, &seen, NULL), 0);
-	assert_int_equal(seen.lease_ms, 0);
-	assert_true(seen.beat > now.beat);
-}
-
-/* Of sqlite the lock of the directory is the lease, nobody watches the row. */
-static void a_renewed_lease_is_not_taken(void **state)
-{
-	struct world *w = *state;
-	struct store_lease seen, mine = { .lease_ms = 100, .who = "b" };
-	uint32_t epoch;
-
-	assert_int_equal(store_lease(w->s, &seen, NULL), 0);
-	assert_int_equal(store_renew_lease(w->s, w->epoch, NULL), 0);
-	assert_int_equal(store_take_lease(w->s, &seen, &mine, &epoch, NULL), E_CONFLICT);
-	assert_int_equal(store_lease(w->s, &seen, NULL), 0);
-	assert_int_equal(store_take_lease(w->s, &seen, &mine, &epoch, NULL), 0);
-	/* Its connection is ended when it is silent for long, and is made anew. */
-	struct store_batch b = { .epoch = epoch, .first = 1, .last = 1 };
-	assert_int_equal(store_commit(w->s, &b, NULL), 0);
-}
-
-static int count_node(void *ctx, const struct store_node *n)
-{
-	assert_string_equal(n->address, "host:7420");
-	assert_in_range(n->age_us, 0, 60000000);
-	*(uint64_t *)ctx += n->number;
-	return 0;
-}
-
-static void servers_that_wait_are_listed_until_they_lead(void **state)
-{
-	struct world *w = *state;
-	struct store_node a = { .who = "a/1", .address = "host:7420", .number = 3 },
-			  b = { .who = "b/2", .address = "host:7420", .number = 40 };
-	struct store_lease seen, mine = { .lease_ms = 1, .who = "b/2" };
-	uint64_t sum = 0;
-	uint32_t epoch;
-
-	assert_int_equal(store_show_node(w->s, &a, NULL), 0);
-	a.number = 5;
-	assert_int_equal(store_show_node(w->s, &a, NULL), 0);
-	assert_int_equal(store_show_node(w->s, &b, NULL), 0);
-	assert_int_equal(store_each_node(w->s, 60000000, count_node, &sum, NULL), 0);
-	assert_int_equal(sum, 45);
-	if (w->is_mem)
-		return;
-	assert_int_equal(store_lease(w->s, &seen, NULL), 0);
-	assert_int_equal(store_take_lease(w->s, &seen, &mine, &epoch, NULL), 0);
-	sum = 0;
-	assert_int_equal(store_each_node(w->s, 60000000, count_node, &sum, NULL), 0);
-	assert_int_equal(sum, 5);
-}
-
 static void a_batch_may_be_repeated_and_a_gap_is_refused(void **state)
 {
 	struct world *w = *state;
@@ -837,8 +758,6 @@ static void a_crash_keeps_what_was_committed_and_ends_the_handle(void **state)
 	ROW(nothing_is_there_at_first), \
 	ROW(every_field_of_an_instance_comes_back), \
 	ROW(a_commit_of_a_former_epoch_is_refused_and_leaves_nothing), \
-	ROW(a_lease_is_taken_only_from_who_shows_no_life), \
-	ROW(servers_that_wait_are_listed_until_they_lead), \
 	ROW(a_batch_may_be_repeated_and_a_gap_is_refused), \
 	ROW(numbers_without_events_advance_too), \
 	ROW(a_finished_instance_among_the_unfinished_is_refused), \
@@ -858,12 +777,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		EVERY_STORE(EACH),
-		MEM(a_renewed_lease_is_not_taken),
 		MEM(ordered_faults_store_nothing_or_everything),
 		MEM(a_crash_keeps_what_was_committed_and_ends_the_handle),
 	};
-	const struct CMUnitTest tests_of_mysql[] = { EVERY_STORE(MYSQL),
-		                                     MYSQL(a_renewed_lease_is_not_taken) };
+	const struct CMUnitTest tests_of_mysql[] = { EVERY_STORE(MYSQL) };
 
 	return world_mysql() ? cmocka_run_group_tests(tests_of_mysql, NULL, NULL)
 	                     : cmocka_run_group_tests(tests, NULL, NULL);
