@@ -239,6 +239,9 @@ static void save_replanned(struct ledger *l)
  * it as a sign of life. What it cannot see proves nothing: it may take the lease meanwhile. */
 static bool shows(const struct ledger *l, const struct flight *f)
 {
+#ifdef BUG_39 /* every commit counts as seen */
+	return true;
+#endif
 	return !f->again && !l->down && f->b.last >= f->b.first;
 }
 

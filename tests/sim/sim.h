@@ -51,7 +51,7 @@ struct swarm {
 	bool replays;           /* old reports come again */
 	bool cuts, loader_crashes, machine_crashes, server_crashes, store_faults, operators;
 	uint32_t hasty; /* per mille: people redo what has just ended */
-	bool commands, edits, wall_jumps, takeovers, long_downs;
+	bool commands, edits, wall_jumps, takeovers, long_downs, standby;
 	size_t ring_slots;
 };
 extern struct swarm swarm;
@@ -156,8 +156,9 @@ struct ledger *server_ledger(void);
 struct maintainer *server_maintainer(void);
 struct sorter *server_sorter(void);
 struct commander *server_commander(void);
-uint32_t ledger_epoch_now(void); /* of the server that is up */
-void server_takeover(void);      /* another leader takes the epoch on the same disk */
+uint32_t ledger_epoch_now(void);   /* of the server that is up */
+bool server_lawful_takeover(void); /* a standby that saw no sign of life for LEAD_US */
+void server_takeover(void);        /* another leader takes the epoch on the same disk */
 
 /* sim_operator.c: people. */
 void operator_acts(void);                        /* somebody gives a random command */
@@ -264,7 +265,8 @@ enum {
 	FENCE_US = 1500 * 1000,
 	KILL_US = 300 * 1000,
 	LOSE_US = 2000 * 1000,
-	EPOCH_US = 1000 * 1000
+	EPOCH_US = 1000 * 1000,
+	LEAD_US = 1200 * 1000 /* a standby waits so long; more than T_epoch */
 };
 
 #endif

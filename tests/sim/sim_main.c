@@ -38,6 +38,7 @@ static struct swarm draw_swarm(uint64_t seed)
 	s.long_downs = chance(200);
 	s.ring_slots = rings[rnd(3)];
 	s.writer = seed % 2 == 1; /* not drawn: the stories of the other seeds stay */
+	s.standby = seed % 4 >= 2;
 	parts = all_parts || chance(250);
 	return s;
 }
@@ -70,6 +71,18 @@ static void takeover(void)
 
 	server_takeover();
 	later(2 * EPOCH_US + 40 * 100 * MS, deposed_must_be_gone, NULL, was);
+}
+
+/* A standby as standby.c is one: it looks at the lease and waits. */
+static void watch(void *a, uint64_t b)
+{
+	uint32_t was = server_up() ? ledger_epoch(server_ledger()) : 0;
+
+	if (healing)
+		return;
+	if (server_lawful_takeover())
+		later(2 * EPOCH_US + 40 * 100 * MS, deposed_must_be_gone, NULL, was);
+	later(LEAD_US / 8, watch, a, b);
 }
 
 static void jump(void)
@@ -118,6 +131,8 @@ static void chaos(void)
 	brokers_reset();
 	server_start();
 	later(2 * SEC, luck_runs_out, NULL, 0);
+	if (swarm.standby)
+		later(2 * SEC, watch, NULL, 0);
 	for (int64_t i = 0; i < opt.steps && !broken && now_us < PLANNED_US - MINUTE; i++)
 		if (!world_step())
 			break;

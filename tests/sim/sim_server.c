@@ -193,6 +193,38 @@ void server_takeover(void)
 	check_epoch_taken(epoch);
 }
 
+/* Who is away is followed by itself: only a server that is up and shows nothing is deposed here. */
+bool server_lawful_takeover(void)
+{
+	static struct store_lease seen;
+	static int64_t seen_us;
+	struct store_lease now, mine = { .lease_ms = 1, .who = "standby" };
+	struct store *other;
+	struct err err = { 0 };
+	uint32_t epoch = 0;
+	bool took = false;
+
+	if (!up)
+		return false;
+	store_mem_share(store, &other);
+	CHECK(store_lease(other, &now, &err) == 0);
+	if (now.epoch != seen.epoch || now.beat != seen.beat || now.number != seen.number ||
+	    now_us < seen_us)
+		seen_us = now_us;
+	seen = now;
+	if (now_us - seen_us > LEAD_US && now.epoch == ledger_epoch(ledger)) {
+		took = store_take_lease(other, &seen, &mine, &epoch, &err) == 0;
+		note("epoch %u is taken by a standby", epoch);
+		if (ledger_may_speak(ledger, now_us))
+			break_invariant("I23", "the lease of epoch %u was free while it spoke",
+			                ledger_epoch(ledger));
+		check_trouble();
+		check_epoch_taken(epoch);
+	}
+	store_close(other);
+	return took;
+}
+
 void server_end(void)
 {
 	if (up)
