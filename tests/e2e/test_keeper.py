@@ -264,11 +264,72 @@ def an_end_before_the_signal_stays_what_it_was(k, a):
     assert (end["exit_code"], end["why"]) == (0, 0)
 
 
-@test
+FREEZER = "/sys/fs/cgroup/freezer"
+
+
+class Frozen:
+    """Processes that no SIGKILL ends while this lasts. (The freezer of cgroups v2 is no use: what
+    it holds can be killed.)"""
+
+    def __init__(self, name):
+        self.path = f"{FREEZER}/{name}"
+        try:
+            os.mkdir(self.path)
+        except OSError as why:
+            raise Skip(f"no freezer of cgroups v1 that we may use: {why}")
+
+    def put(self, file, text):
+        with open(f"{self.path}/{file}", "w") as f:
+            f.write(text)
+
+    def freeze(self, pid):
+        self.put("cgroup.procs", str(pid))
+        self.put("freezer.state", "FROZEN")
+
+        def frozen():
+            with open(f"{self.path}/freezer.state") as f:
+                return f.read() == "FROZEN\n"
+        assert until(frozen)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.put("freezer.state", "THAWED")
+        assert until(lambda: not os.path.getsize(self.path + "/cgroup.procs") and self.gone())
+
+    def gone(self):
+        try:
+            os.rmdir(self.path)
+            return True
+        except OSError:
+            return False
+
+
+@both
 def what_cannot_be_killed_is_told_as_hanged_and_ends_when_it_can(k, a):
-    """A frozen group takes no signal but cgroup.kill; so the test holds it otherwise: a
-    vfork parent in an uninterruptible wait for a stopped child."""
-    raise Skip("no way to make an uninterruptible process without a device of our own")
+    options = k.options
+    k.stop()
+    k.options = [*options, "--hang-ms=300"]
+    k.up()
+    b = k.link()
+    with Frozen(f"sirdar-test-{os.getpid()}") as ice:
+        b.start(39, forever())
+        b.start(46, forever())
+        ice.freeze(b.wait("started", 39)["pid"])
+        b.kill(39, grace_us=100000)
+        assert b.wait("kill_state", 39)["state"] == 1
+        assert b.wait("kill_state", 39)["state"] == 2
+        assert b.list()[39]["state"] == 7
+        c = k.link()  # who comes later learns of it, and others go on
+        assert c.held[39]["state"] == 7
+        assert c.run(47, ["true"])["exit_code"] == 0
+        b.kill(46)
+        b.wait("exited", 46)
+        ice.put("freezer.state", "THAWED")
+        end = b.wait("exited", 39)
+        assert (end["exit_code"], end["why"]) == (-9, 1) or end["exit_code"] == -15, end
+    assert not carriers(39)
 
 
 @test

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Jobs that flood, ignore, fork away, crash and poison: each is dealt with, and the others run. TAP."""
 import os
+import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -118,6 +119,47 @@ def a_hundred_jobs_that_crash_leave_the_loader_alone(s):
 def a_job_may_close_everything_and_change_its_directory(s):
     i = ended(s, job(s, "closed", "cd /; exec 0<&- 1>&- 2>&-\nexit 4"))
     assert (i["state"], i["exit_code"]) == ("StopSchedule", 4), i
+
+
+@test
+def a_job_whose_jobkeeper_cannot_be_asked_is_hanged_keeps_its_slot_and_ends_when_it_can(s):
+    """SEMANTICS 3: grace and ten seconds without a confirmation. The jobkeeper stands still."""
+    mark = s.dir / "data/still"
+    task = job(s, "still", f"echo $$$$ > {mark}; exec sleep 600")
+    until("it runs", lambda: mark.exists() and mark.read_text().strip())
+    keeper, = s.pids("jobkeeper")
+    os.kill(keeper, signal.SIGSTOP)
+    try:
+        s.sirdar("kill", task, "2026-03-01", "--yes", "--grace-ms", "100")
+        i = s.wait_state(task, AT, ("Hanged", "Killed"), 60)
+        assert i["state"] == "Hanged", i
+        assert not gone(int(mark.read_text())), "it was to be alive"
+        done = s.sirdar("redo", task, "2026-03-01", "--yes", expect=None)
+        assert s.instance(task, AT)["state"] == "Hanged", done
+    finally:
+        os.kill(keeper, signal.SIGCONT)
+    i = s.wait_state(task, AT, ("Killed",), 60)
+    assert gone(int(mark.read_text())), "it lives"
+    assert [e for e in s.history(i["id"]) if e.get("to") == "Hanged"], s.history(i["id"])
+    others_run(s)
+
+
+@test
+def what_a_person_declares_dead_is_killed_for_the_server(s):
+    mark = s.dir / "data/declared"
+    task = job(s, "declared", f"echo $$$$ > {mark}; exec sleep 600")
+    until("it runs", lambda: mark.exists() and mark.read_text().strip())
+    keeper, = s.pids("jobkeeper")
+    os.kill(keeper, signal.SIGSTOP)
+    try:
+        s.sirdar("kill", task, "2026-03-01", "--yes", "--grace-ms", "100")
+        s.wait_state(task, AT, ("Hanged",), 60)
+        s.sirdar("declare-dead", task, "2026-03-01", "--yes")
+        s.wait_state(task, AT, ("Killed",), 60)
+    finally:
+        os.kill(keeper, signal.SIGCONT)
+    until("the jobkeeper ends it after all", lambda: gone(int(mark.read_text())), 60)
+    others_run(s)
 
 
 if __name__ == "__main__":
