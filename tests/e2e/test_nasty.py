@@ -122,6 +122,22 @@ def a_job_may_close_everything_and_change_its_directory(s):
 
 
 @test
+def outputs_that_are_too_many_or_too_long_are_refused_and_told_and_cost_only_their_job(s):
+    task = job(s, "outputs", "i=0; while [ $i -lt 300 ]; do echo sirdar:output n$i=$i; i=$((i+1)); done\n"
+               "printf 'sirdar:output big='; head -c 2000000 /dev/zero | tr '\\0' z; echo\n"
+               "echo sirdar:output n0=last; echo sirdar:progress 1e99",
+               outputs="[n0, n63, n64, big]")
+    i = ended(s, task)
+    assert i["state"] == "Succ", i
+    kept = s.get(f"/api/v1/instances/{i['id']}")["outputs"]
+    assert kept == {"n0": "last", "n63": "63"}, str(kept)[:300]
+    until("it is told", lambda: s.brokers["b1"].has(r"line_refused.*too many"))
+    for pid in s.pids("taskrunner-loader"):
+        assert rss_kb(pid) < 32 * 1024, f"the loader has {rss_kb(pid)} kB"
+    others_run(s)
+
+
+@test
 def a_job_whose_jobkeeper_cannot_be_asked_is_hanged_keeps_its_slot_and_ends_when_it_can(s):
     """SEMANTICS 3: grace and ten seconds without a confirmation. The jobkeeper stands still."""
     mark = s.dir / "data/still"
