@@ -56,6 +56,19 @@ struct swarm {
 };
 extern struct swarm swarm;
 
+/* What a run may ask for beside a seed: luck that is bent to one kind of trouble. */
+#define SCENARIOS(X) \
+	X(NONE, "none", "as drawn") \
+	X(STALE, "stale", "all act on old news, and people redo at once") \
+	X(PASSES, "passes", "links with pass_after, whose parents are redone") \
+	X(RESTARTS, "restarts", "a server that goes down right after an edit or a redo")
+enum scenario {
+#define X(name, text, what) SC_##name,
+	SCENARIOS(X)
+#undef X
+};
+extern enum scenario scenario;
+
 /* sim_world.c: time, luck, things that happen later. */
 extern struct options opt;
 extern int64_t now_us;    /* since the world began */

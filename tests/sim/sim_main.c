@@ -14,6 +14,23 @@
 bool parts;
 static bool all_parts;
 
+enum scenario scenario;
+
+static void bend(struct swarm *s)
+{
+	if (scenario == SC_NONE)
+		return;
+	*s = (struct swarm){ .apart = true,
+		             .lag_per_mille = 320,
+		             .lag_us = 400 * MS,
+		             .operators = true,
+		             .hasty = scenario == SC_PASSES ? 150 : 400,
+		             .ring_slots = 1024,
+		             .server_crashes = scenario == SC_RESTARTS,
+		             .edits = scenario != SC_PASSES,
+		             .loader_crashes = scenario == SC_PASSES };
+}
+
 static const size_t rings[] = { 256, 1024, 32768 };
 
 static struct swarm draw_swarm(uint64_t seed)
@@ -40,6 +57,7 @@ static struct swarm draw_swarm(uint64_t seed)
 	s.writer = seed % 2 == 1; /* not drawn: the stories of the other seeds stay */
 	s.standby = seed % 4 >= 2;
 	parts = all_parts || chance(250);
+	bend(&s);
 	return s;
 }
 
@@ -92,10 +110,23 @@ static void jump(void)
 	wall_shift(steps[rnd(6)] * MINUTE);
 }
 
+static void go_down(void *a, uint64_t b)
+{
+	(void)a;
+	(void)b;
+	if (server_up() && !healing)
+		server_crash();
+}
+
 static void misfortune(void)
 {
 	int b = (int)rnd(BROKERS);
 
+	if (scenario == SC_RESTARTS && chance(500)) {
+		operator_acts();
+		later((int64_t)rnd(300) * MS, go_down, NULL, 0);
+		return;
+	}
 	switch (rnd(14)) {
 	case 0:
 		return swarm.cuts ? broker_cut(b) : (void)0;
@@ -194,6 +225,20 @@ static uint64_t number(const char *text)
 	return strtoull(text, NULL, 10);
 }
 
+static enum scenario scenario_named(const char *name)
+{
+	static const char *const names[] = {
+#define X(name, text, what) text,
+		SCENARIOS(X)
+#undef X
+	};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (strcmp(names[i], name) == 0)
+			return (enum scenario)i;
+	fprintf(stderr, "sim: no scenario '%s': none, stale, passes, restarts\n", name);
+	exit(2);
+}
+
 int main(int argc, char **argv)
 {
 	static uint64_t counts[ST_COUNT][EV_COUNT];
@@ -210,13 +255,16 @@ int main(int argc, char **argv)
 			opt.steps = (int64_t)number(argv[++i]);
 		else if (strcmp(argv[i], "--bad") == 0 && i + 1 < argc)
 			bad_max = number(argv[++i]);
+		else if (strcmp(argv[i], "--scenario") == 0 && i + 1 < argc)
+			scenario = scenario_named(argv[++i]);
 		else if (strcmp(argv[i], "--parts") == 0)
 			all_parts = true;
 		else if (strcmp(argv[i], "--verbose") == 0)
 			opt.verbose = true;
 		else
-			return fprintf(stderr, "usage: sim [--seed N] [--seeds K] [--steps S] "
-			                       "[--bad K] [--parts] [--verbose]\n"),
+			return fprintf(stderr,
+			               "usage: sim [--seed N] [--seeds K] [--steps S] "
+			               "[--bad K] [--parts] [--scenario NAME] [--verbose]\n"),
 			       2;
 	}
 	if (opt.verbose)

@@ -79,7 +79,9 @@ static struct task_link random_link(const struct task *t, const struct task *p)
 		l.strategy = (enum link_strategy)(LS_ANY + rnd(4));
 		l.n = l.strategy == LS_ANY ? 0 : 1 + (int32_t)rnd(3);
 	}
-	if (chance(60))
+	if (scenario == SC_PASSES && chance(600))
+		l.pass_after_s = 2 + rnd(40);
+	else if (chance(60))
 		l.pass_after_s = 10 + rnd(100);
 	return l;
 }
@@ -87,6 +89,9 @@ static struct task_link random_link(const struct task *t, const struct task *p)
 static void random_links(struct task *t)
 {
 	size_t n = t->id > 1 ? rnd(LINKS - 1) : 0;
+
+	if (scenario == SC_PASSES && t->id > 2)
+		n = 2;
 
 	t->n_links = 0;
 	for (size_t k = 0; k < n; k++)
