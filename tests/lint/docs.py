@@ -19,7 +19,7 @@ def links():
 
 
 def paths():
-    for page in ("docs/requirements.md", "ARCHITECTURE.md", "README.md", "SECURITY.md"):
+    for page in ("docs/requirements.md", "docs/semantics-walk.md", "ARCHITECTURE.md", "README.md", "SECURITY.md"):
         for target in PATH.findall(text(page)):
             if not list(ROOT.glob(target)):
                 yield f"{page}: {target} does not exist"
@@ -30,6 +30,26 @@ def requirements():
         cells = [c.strip() for c in line.strip("|").split("|")]
         if line.startswith("|") and len(cells) == 3 and not set(line) <= set("|-") and not cells[2]:
             yield f"docs/requirements.md:{i}: say what shows it, or open"
+        if line.startswith("|") and re.search(r"\bopen\b(?! \(|, issue)", cells[-1]):
+            yield f"docs/requirements.md:{i}: open: say of which issue"
+
+
+NAMED = re.compile(r"`(tests/[\w./-]+\.(?:c|py|txt))`(?:: ([^;|`]+))?")
+
+
+def walk():
+    """Each row of the walk names tests that are there (`file`: name, name), or is open."""
+    page = "docs/semantics-walk.md"
+    for line in [row for row in text(page).splitlines() if row.startswith("|")][2:]:
+        shown = line.strip("| ").split(" | ")[-1]
+        if not NAMED.search(shown) and "open (" not in shown:
+            yield f"{page}: neither a test nor open: {line}"
+        for file, names in NAMED.findall(shown):
+            source = text(file) if (ROOT / file).is_file() else ""
+            for name in names.strip().split(", ") if names else []:
+                one = re.escape(name)
+                if not re.search(rf"\b{one}\(|check\(f?\"{one}", source) and f'"{name}' not in source:
+                    yield f"{page}: {file} has no test '{name}'"
 
 
 def help_lines():
@@ -54,6 +74,7 @@ tap = Tap()
 tap.check("links of the documents lead somewhere", list(links()))
 tap.check("paths in the documents exist", list(paths()))
 tap.check("every row of docs/requirements.md is answered", list(requirements()))
+tap.check("the walk through the rules names tests that are there", list(walk()))
 tap.check("make help tells every target", help_lines())
 tap.check("every program has a man page", list(manuals()))
 tap.end()
