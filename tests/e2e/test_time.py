@@ -144,6 +144,8 @@ def a_calendar_in_use_is_not_retired(s):
     assert "2026-10-01..2026-10-03" in text and "workdays" in text, text
     s.sirdar("calendar", "retire", "spare")
     listed = s.sirdar("calendar", "list", "--json").stdout
+    assert '"spare"' not in listed, listed
+    listed = s.sirdar("calendar", "list", "--all", "--json").stdout
     assert '"spare"' in listed and '"retired":true' in "".join(listed.split()), listed
 
 
