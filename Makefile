@@ -88,7 +88,7 @@ all: $$(B)/runners/$(1).so
 endef
 
 include $(wildcard lib/*/module.mk schema/module.mk baseserver/module.mk broker/module.mk runners/module.mk \
-        plugins-sdk/module.mk cgi/module.mk notifier/module.mk admin-console/module.mk admin-console/*/module.mk \
+        plugins-sdk/module.mk cgi/module.mk dbtool/module.mk notifier/module.mk admin-console/module.mk admin-console/*/module.mk \
         tests/module.mk tests/*/module.mk bench/module.mk docs/module.mk packaging/module.mk)
 
 GEN_H := $(patsubst schema/proto/%.proto,$(B)/gen/%.pb-c.h,$(wildcard schema/proto/*.proto))

@@ -9,9 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STORE_MODULE_ABI    1
+#define STORE_MODULE_ABI    2
 #define STORE_MODULE_SYMBOL "sirdar_store_module"
 
+struct admin_ops;
 struct err;
 struct read_ops;
 struct store_ops;
@@ -21,6 +22,7 @@ struct store_module {
 	size_t ops_size, batch_size; /* of struct store_ops, struct store_batch */
 	const struct store_ops *ops;
 	const struct read_ops *reading;
+	const struct admin_ops *admin;
 };
 
 /* Load store_NAME.so and give its verbs (each may be NULL). It stays loaded. Looked for in
@@ -30,5 +32,7 @@ struct store_module {
  */
 int store_module_load(const char *name, const struct store_ops **ret_ops,
                       const struct read_ops **ret_reading, struct err *err);
+/* The same for the offline tool's part of it. */
+int store_module_load_admin(const char *name, const struct admin_ops **ret, struct err *err);
 
 #endif

@@ -179,7 +179,7 @@ static int sqlite_reader_query(struct reader *base, const char *table, const cha
 	return 0;
 }
 
-static void sqlite_quote(void *ctx, struct buf *b, const char *text, size_t len)
+void sqlite_quote(void *ctx, struct buf *b, const char *text, size_t len)
 {
 	(void)ctx;
 	buf_putc(b, '\'');

@@ -19,6 +19,7 @@ enum sql_id {
 };
 
 /* One line of what the virtual table `batch` shows. */
+struct buf;
 struct batch_row {
 	int64_t id; /* of the live row; history: not used */
 	const struct instance *inst;
@@ -74,6 +75,10 @@ int sql_instance_values(sqlite3_value **values, const char *table, struct instan
                         struct err *err);
 
 /* A statement as rows: see rows.h. It stays its owner's: rows_close() only resets it. */
+/* Locked and open, not migrated. may_make: also when there is nothing; else E_NOT_FOUND. */
+int sqlite_open_bare(const char *dir, bool may_make, struct sqlite_store **ret, struct err *err);
+void sqlite_quote(void *ctx, struct buf *b, const char *text, size_t len);
+
 struct sql_rows {
 	struct rows base;
 	sqlite3 *db;

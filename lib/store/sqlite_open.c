@@ -100,8 +100,13 @@ static int open_database(struct sqlite_store *s, struct err *err)
 		r = sqlite_batch_register(s, err);
 	if (r == 0)
 		r = sqlite_load_register(s, err);
-	if (r == 0)
-		r = sqlite_migrate(s->db, clock_wall_us(&clock_machine), err);
+	return r;
+}
+
+static int make_ready(struct sqlite_store *s, struct err *err)
+{
+	int r = sqlite_migrate(s->db, clock_wall_us(&clock_machine), err);
+
 	if (r == 0)
 		reserve_log(s);
 	sqlite3_wal_hook(s->db, on_wal, s);
@@ -124,7 +129,16 @@ static void sqlite_close(struct store *st)
 	free(s);
 }
 
-static int sqlite_open(const char *dir, struct store **ret_store, struct err *err)
+static bool has_database(const char *dir)
+{
+	char *path = mem_fmt("%s/sirdar.db", dir);
+	bool has = access(path, F_OK) == 0;
+
+	free(path);
+	return has;
+}
+
+int sqlite_open_bare(const char *dir, bool may_make, struct sqlite_store **ret, struct err *err)
 {
 	struct sqlite_store *s = mem_new(sizeof *s);
 	int r = 0;
@@ -135,12 +149,30 @@ static int sqlite_open(const char *dir, struct store **ret_store, struct err *er
 	map_init(&s->cycles);
 	if (!*dir)
 		r = err_set(err, E_INVALID, "store url: want sqlite:DIRECTORY");
+	else if (!may_make && !has_database(dir))
+		r = err_set(err, E_NOT_FOUND, "%s/sirdar.db is not there", dir);
 	else if (mkdir(dir, 0700) < 0 && errno != EEXIST)
 		r = err_sys(err, errno == ENOSPC ? E_FULL : E_IO, errno, "%s", dir);
 	if (r == 0)
 		r = lock_directory(s, err);
 	if (r == 0)
 		r = open_database(s, err);
+	if (r < 0) {
+		sqlite_close(&s->base);
+		return err_wrap(err, r, "store");
+	}
+	*ret = s;
+	return 0;
+}
+
+static int sqlite_open(const char *dir, struct store **ret_store, struct err *err)
+{
+	struct sqlite_store *s = NULL;
+	int r = sqlite_open_bare(dir, true, &s, err);
+
+	if (r < 0)
+		return r;
+	r = make_ready(s, err);
 	if (r < 0) {
 		sqlite_close(&s->base);
 		return err_wrap(err, r, "store");

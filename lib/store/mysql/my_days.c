@@ -57,9 +57,12 @@ static int add_days(struct my_store *s, const char *table, int64_t now_us, struc
 	buf_puts(b, table);
 	buf_puts(b, " REORGANIZE PARTITION pmax INTO (");
 	if (end == 0) {
+		end = s->days_from_us && s->days_from_us < today ? s->days_from_us / DAY_US * DAY_US
+		                                                 : today;
+		if (end < today - DAYS_MAX * DAY_US)
+			end = today - DAYS_MAX * DAY_US;
 		buf_puts(b, "PARTITION pold");
-		put_end(b, today);
-		end = today;
+		put_end(b, end);
 	}
 	if (end < today - DAYS_MAX * DAY_US)
 		end = today;

@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "store/admin.h"
 #include "store/module.h"
 #include "store/mysql/mysql.h"
 #include "store/read_impl.h"
@@ -8,10 +9,8 @@
 #include "util/clock.h"
 #include "util/err.h"
 
-static void my_close(struct store *st)
+void my_free(struct my_store *s)
 {
-	struct my_store *s = (struct my_store *)st;
-
 	my_hang_up(s);
 	my_url_done(&s->url);
 	map_done(&s->cycles);
@@ -20,7 +19,12 @@ static void my_close(struct store *st)
 	free(s);
 }
 
-static int my_open(const char *rest, struct store **ret_store, struct err *err)
+static void my_close(struct store *st)
+{
+	my_free((struct my_store *)st);
+}
+
+int my_open_bare(const char *rest, struct my_store **ret, struct err *err)
 {
 	struct my_store *s = mem_new(sizeof *s);
 	int r;
@@ -29,8 +33,21 @@ static int my_open(const char *rest, struct store **ret_store, struct err *err)
 	buf_init(&s->sql);
 	map_init(&s->cycles);
 	r = my_url_parse(rest, &s->url, err);
-	if (r == 0)
-		r = my_ready(s, err);
+	if (r < 0)
+		my_free(s);
+	else
+		*ret = s;
+	return r;
+}
+
+static int my_open(const char *rest, struct store **ret_store, struct err *err)
+{
+	struct my_store *s = NULL;
+	int r = my_open_bare(rest, &s, err);
+
+	if (r < 0)
+		return err_wrap(err, r, "store");
+	r = my_ready(s, err);
 	if (r == 0)
 		r = my_migrate(s, err);
 	if (r == 0)
@@ -140,4 +157,5 @@ __attribute__((visibility("default"))) const struct store_module sirdar_store_mo
 	.batch_size = sizeof(struct store_batch),
 	.ops = &store_mysql_ops,
 	.reading = &read_mysql_ops,
+	.admin = &admin_mysql_ops,
 };

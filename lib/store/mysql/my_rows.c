@@ -33,7 +33,10 @@ const char *my_rows_text(struct rows *r, int column, size_t *ret_len)
 
 const char *my_rows_name(struct rows *r, int column)
 {
-	return mysql_fetch_fields(((struct my_rows *)r)->res)[column].name;
+	MYSQL_RES *res = ((struct my_rows *)r)->res;
+
+	return (unsigned)column < mysql_num_fields(res) ? mysql_fetch_fields(res)[column].name
+	                                                : NULL;
 }
 
 /* ---- the writer's: one at a time, as they come from the server ---- */

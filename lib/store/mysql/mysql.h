@@ -49,6 +49,7 @@ struct my_store {
 	int64_t *gone; /* ids of live rows that go */
 	size_t gone_cap;
 	int64_t days_ahead_us; /* when partitions are looked at again */
+	int64_t days_from_us;  /* the first ones begin here; 0: today */
 	uint32_t silence_s; /* the database ends this connection when silent so long; 0: as usual */
 	bool silence_set;   /* it knows */
 };
@@ -115,6 +116,11 @@ int my_give_lease(struct store *s, uint32_t epoch, struct err *err);
 int my_show_node(struct store *s, const struct store_node *n, struct err *err);
 int my_each_node(struct store *s, int64_t max_age_us,
                  int (*each)(void *ctx, const struct store_node *n), void *ctx, struct err *err);
+
+/* ---- my_open.c ---- */
+/* Not connected yet. */
+int my_open_bare(const char *rest, struct my_store **ret, struct err *err);
+void my_free(struct my_store *s);
 
 /* ---- others ---- */
 int my_migrate(struct my_store *s, struct err *err);

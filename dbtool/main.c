@@ -1,0 +1,166 @@
+/* sirdar-db VERB [OPTIONS] URL [URL] — build, clean, mock, migrate, check and copy stores. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dbtool.h"
+#include "store/admin.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+static const struct verb {
+	const char *name;
+	int (*run)(const struct db_options *o);
+	size_t urls;
+	const char *args, *help;
+} verbs[] = {
+	{ "build", db_build, 1, "URL", "make the tables; asks before it destroys what is there" },
+	{ "clean", db_clean, 1, "URL", "empty a store; asks" },
+	{ "mock", db_mock, 1, "[--rows N] [--tasks N] [--days N] [--events N] URL",
+	  "fill an empty store with plausible tasks and history" },
+	{ "migrate", db_migrate, 1, "[--dry-run] URL", "bring the tables up to this version" },
+	{ "check", db_check, 1, "URL", "does what every table holds fit together?" },
+	{ "copy", db_copy, 2, "FROM TO", "a whole installation into an empty store, checked" },
+};
+
+const struct db_table db_tables[] = {
+#define TABLE(name, order) { #name, order },
+#include "tables.def"
+#undef TABLE
+};
+const size_t db_tables_n = sizeof db_tables / sizeof db_tables[0];
+
+int db_fail(const struct err *err)
+{
+	fprintf(stderr, "sirdar-db: %s\n", err->text);
+	return err->code == E_INVALID ? DB_USAGE : err->code == E_BUSY ? DB_IN_USE : DB_NOT_THERE;
+}
+
+bool db_may_destroy(const struct db_options *o, const char *what)
+{
+	char line[16];
+
+	if (o->yes)
+		return true;
+	if (!isatty(STDIN_FILENO)) {
+		fprintf(stderr, "sirdar-db: %s: say --yes, nobody is there to be asked\n", what);
+		return false;
+	}
+	fprintf(stderr, "%s. Go on? (yes/no) ", what);
+	if (fgets(line, sizeof line, stdin) && strcmp(line, "yes\n") == 0)
+		return true;
+	fprintf(stderr, "sirdar-db: nothing was changed\n");
+	return false;
+}
+
+void db_progress(const char *what, int64_t n, int64_t of, bool done)
+{
+	static int64_t said_us;
+	int64_t now = clock_mono_us(&clock_machine);
+
+	if (!isatty(STDERR_FILENO) || (!done && now - said_us < US_PER_S))
+		return;
+	said_us = now;
+	fprintf(stderr, "\r%-24s %" PRId64 " of %" PRId64 "%s", what, n, of, done ? "\n" : "");
+}
+
+int db_count_all(struct admin *a, int64_t *ret, struct err *err)
+{
+	int64_t version = 0, n = 0;
+	int r = admin_version(a, &version, err);
+
+	*ret = 0;
+	for (size_t i = 0; i < db_tables_n && r == 0 && version > 0; i++) {
+		/* The leader's row is always there; documents of nobody are none. */
+		if (strcmp(db_tables[i].name, "lb_leader") == 0)
+			continue;
+		char *text = mem_fmt("SELECT COUNT(*) FROM %s", db_tables[i].name);
+		r = admin_number(a, db_tables[i].name, text, &n, err);
+		*ret += n;
+		free(text);
+	}
+	return r;
+}
+
+static int usage(FILE *to)
+{
+	fprintf(to, "usage: sirdar-db VERB [--yes] ...   (as `sirdar db VERB`)\n");
+	for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
+		fprintf(to, "  %-8s %-52s %s\n", verbs[i].name, verbs[i].args, verbs[i].help);
+	fprintf(to, "A URL: sqlite:DIRECTORY or mysql://USER@HOST[:PORT]/DATABASE[?...]. No server "
+	            "may have it meanwhile.\n");
+	return to == stdout ? 0 : DB_USAGE;
+}
+
+static bool take_number(const char *name, const char *text, int64_t lo, int64_t hi, int64_t *ret)
+{
+	char *end = NULL;
+
+	errno = 0;
+	*ret = text ? strtoll(text, &end, 10) : 0;
+	if (text && *text && !*end && !errno && *ret >= lo && *ret <= hi)
+		return true;
+	fprintf(stderr, "sirdar-db: %s: '%s': a number from %" PRId64 " to %" PRId64 " is wanted\n",
+	        name, text ? text : "", lo, hi);
+	return false;
+}
+
+/* False: it is said what is wrong. */
+static bool take_options(int argc, char **argv, struct db_options *o)
+{
+	for (int i = 2; i < argc; i++) {
+		const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
+		bool ok = true;
+
+		if (strcmp(a, "--yes") == 0)
+			o->yes = true;
+		else if (strcmp(a, "--dry-run") == 0)
+			o->dry_run = true;
+		else if (strcmp(a, "--rows") == 0)
+			ok = take_number(a, v, 0, 1000000000, &o->rows), i++;
+		else if (strcmp(a, "--tasks") == 0)
+			ok = take_number(a, v, 1, 100000, &o->tasks), i++;
+		else if (strcmp(a, "--days") == 0)
+			ok = take_number(a, v, 1, 3650, &o->days), i++;
+		else if (strcmp(a, "--events") == 0)
+			ok = take_number(a, v, 1, 4, &o->events), i++;
+		else if (*a == '-' || o->n_urls == 2)
+			ok = fprintf(stderr, "sirdar-db: what is '%s'?\n", a) < 0;
+		else
+			o->urls[o->n_urls++] = a;
+		if (!ok)
+			return false;
+	}
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	struct db_options o = { .rows = 100000, .tasks = 100, .days = 30, .events = 4 };
+
+	log_open("sirdar-db", LOG_WARN);
+	if (argc < 2)
+		return usage(stderr);
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0)
+		return usage(stdout);
+	if (strcmp(argv[1], "--version") == 0)
+		return puts("sirdar-db " SIRDAR_VERSION) < 0;
+	for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+		if (strcmp(argv[1], verbs[i].name) != 0)
+			continue;
+		if (!take_options(argc, argv, &o))
+			return DB_USAGE;
+		if (o.n_urls != verbs[i].urls) {
+			fprintf(stderr, "usage: sirdar-db %s %s\n", verbs[i].name, verbs[i].args);
+			return DB_USAGE;
+		}
+		return verbs[i].run(&o);
+	}
+	fprintf(stderr, "sirdar-db: no verb '%s'\n", argv[1]);
+	return usage(stderr);
+}
