@@ -36,11 +36,13 @@ static void table_done(struct table *t)
 static int table_init(struct admin *from, const struct db_table *which, struct table *ret,
                       struct err *err)
 {
-	char *text = mem_fmt("SELECT * FROM %s WHERE 1 = 0", which->name);
 	struct rows *rows = NULL;
-	int r = admin_ask(from, which->name, text, &rows, err);
+	struct buf b;
 
-	free(text);
+	buf_init(&b);
+	sql_put(&b, from->ops->quote, from, "SELECT * FROM ? WHERE 1 = 0", "n", which->name);
+	int r = admin_ask(from, which->name, buf_str(&b), &rows, err);
+	buf_done(&b);
 	*ret = (struct table){ .t = which };
 	buf_init(&ret->list);
 	if (r < 0)
@@ -83,11 +85,15 @@ static void add_row(struct sum *s, struct rows *rows, int columns)
 
 static int ask_all(struct admin *a, struct table *t, struct rows **ret, struct err *err)
 {
-	char *text = mem_fmt("SELECT %s FROM %s ORDER BY %s", buf_str(&t->list), t->t->name,
-	                     t->t->order);
-	int r = admin_ask(a, t->t->name, text, ret, err);
+	struct buf b;
 
-	free(text);
+	buf_init(&b);
+	buf_puts(&b, "SELECT ");
+	buf_put(&b, buf_at(&t->list), t->list.len);
+	sql_put(&b, a->ops->quote, a, " FROM ? ORDER BY ", "n", t->t->name);
+	buf_puts(&b, t->t->order);
+	int r = admin_ask(a, t->t->name, buf_str(&b), ret, err);
+	buf_done(&b);
 	return r;
 }
 
@@ -158,23 +164,10 @@ static int put_row(struct filling *f, struct rows *rows, struct err *err)
 	return flush(f, f->uncommitted >= BATCH_ROWS, err);
 }
 
-static int count_of(struct admin *a, const char *table, int64_t *ret, struct err *err)
-{
-	char *text = mem_fmt("SELECT COUNT(*) FROM %s", table);
-	int r = admin_number(a, table, text, ret, err);
-
-	free(text);
-	return r;
-}
-
 /* The row a new store has of itself stands in the way. */
 static int make_room(struct admin *to, const char *table, struct err *err)
 {
-	char *text = mem_fmt("DELETE FROM %s", table);
-	int r = strcmp(table, "lb_leader") == 0 ? admin_run(to, text, err) : 0;
-
-	free(text);
-	return r;
+	return strcmp(table, "lb_leader") == 0 ? admin_run(to, "DELETE FROM lb_leader", err) : 0;
 }
 
 static int copy_rows(struct admin *from, struct filling *f, struct sum *sum, struct err *err)
@@ -208,7 +201,7 @@ static int copy_table(struct admin *from, struct admin *to, const struct db_tabl
 
 	buf_init(&f.sql);
 	if (r == 0)
-		r = count_of(from, which->name, &f.of, err);
+		r = admin_count(from, which->name, &f.of, err);
 	if (r == 0)
 		r = copy_rows(from, &f, &here, err);
 	if (r == 0)
@@ -228,7 +221,8 @@ static int copy_table(struct admin *from, struct admin *to, const struct db_tabl
 	return r;
 }
 
-/* What is not copied: the record of migrations is the target's own, those who wait show themselves. */
+/* What is not copied: the record of migrations is the target's own, and those who wait show
+ * themselves. */
 static bool is_known(const char *name)
 {
 	for (size_t i = 0; i < db_tables_n; i++)

@@ -8,7 +8,6 @@
 
 #include "dbtool.h"
 #include "store/admin.h"
-#include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -79,10 +78,8 @@ int db_count_all(struct admin *a, int64_t *ret, struct err *err)
 		/* The leader's row is always there; documents of nobody are none. */
 		if (strcmp(db_tables[i].name, "lb_leader") == 0)
 			continue;
-		char *text = mem_fmt("SELECT COUNT(*) FROM %s", db_tables[i].name);
-		r = admin_number(a, db_tables[i].name, text, &n, err);
+		r = admin_count(a, db_tables[i].name, &n, err);
 		*ret += n;
-		free(text);
 	}
 	return r;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "util/err.h"
 
 int cmd_db(struct cli *cli, int argc, char **argv)
 {
@@ -20,5 +21,7 @@ int cmd_db(struct cli *cli, int argc, char **argv)
 	memcpy(slash ? slash + 1 : path, "sirdar-db", sizeof "sirdar-db");
 	argv[0] = path;
 	execv(path, argv);
-	return cli_fail(CLI_USAGE, "%s: %s", path, strerror(errno));
+	struct err err = { 0 };
+	err_sys(&err, E_NOT_FOUND, errno, "%s", path);
+	return cli_fail(CLI_USAGE, "%s", err.text);
 }

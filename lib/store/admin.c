@@ -58,6 +58,17 @@ int admin_number(struct admin *a, const char *table, const char *text, int64_t *
 	return r < 0 ? r : 0;
 }
 
+int admin_count(struct admin *a, const char *table, int64_t *ret, struct err *err)
+{
+	struct buf b;
+
+	buf_init(&b);
+	sql_put(&b, a->ops->quote, a, "SELECT COUNT(*) FROM ?", "n", table);
+	int r = admin_number(a, table, buf_str(&b), ret, err);
+	buf_done(&b);
+	return r;
+}
+
 int admin_migrate(struct admin *a, int64_t first_us, struct err *err)
 {
 	return a->ops->migrate(a, first_us, err);

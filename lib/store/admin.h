@@ -56,6 +56,8 @@ int admin_ask(struct admin *a, const char *table, const char *text, struct rows 
 /* One number of one row; NULL is 0. */
 int admin_number(struct admin *a, const char *table, const char *text, int64_t *ret,
                  struct err *err);
+/* Rows of a table. */
+int admin_count(struct admin *a, const char *table, int64_t *ret, struct err *err);
 /* Up to this program's schema. first_us: history from then on gets its days at once; 0: now. */
 int admin_migrate(struct admin *a, int64_t first_us, struct err *err);
 /* How many migrations are in: 0 also when there is nothing. */
