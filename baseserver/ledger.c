@@ -277,7 +277,7 @@ static bool rest(void *self)
 
 	if (l->down || l->dead || l->busy)
 		return false;
-	if (ledger_fetch_rows(l))
+	if (ledger_fetch_rows(l) || ledger_fetch_version(l))
 		return !l->busy;
 	l->answered = !(l->answered && ledger_has_work(l)) && ledger_answer_questions(l);
 	if (l->answered)
@@ -299,6 +299,7 @@ static int init(void *self, struct actor *me, struct err *err)
 
 	(void)err;
 	l->me = me;
+	l->running = true;
 	actor_alarm(me, l->proof_us + l->set.renew_us);
 	if (l->parts.n > 0)
 		actor_wake(me);
@@ -406,6 +407,7 @@ void ledger_free(struct ledger *l)
 	discard_all(&l->flight.answers, NULL);
 	ledger_flight_done(&l->flight);
 	ledger_rows_free(l);
+	ledger_version_free(l);
 	ledger_keep_free(l);
 	ledger_data_free(l);
 	free_half(&l->half);

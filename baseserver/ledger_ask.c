@@ -442,6 +442,8 @@ static int old_body(const struct asked *a)
 	if (!(a->p->flags & IF_OLD_BODY) || !d || a->e->inst.version == d->version)
 		return 0;
 	was = ledger_version(a->l, a->t, a->e->inst.version);
+	if (!was && ledger_awaits_rows(a->l))
+		return E_AGAIN;
 	return !was ? E_BODY_GONE : strcmp(was->type, d->type) != 0 ? E_BODY_TYPE : 0;
 }
 
@@ -622,6 +624,9 @@ int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number)
 	a.e = table_find(&l->table, p->key, &a.index);
 	if (p->revision && (!a.e || a.e->inst.revision != p->revision))
 		return E_REVISION;
+	if (a.e && (p->ask == ASK_GRANT || p->ask == ASK_ENDED) &&
+	    !ledger_version_ready(l, a.t, &a.e->inst))
+		return E_AGAIN;
 	int r = asks[p->ask](&a, ret_number);
 	if (a.e)
 		ledger_put_back(l, a.index); /* nothing came of what fetch() brought in */

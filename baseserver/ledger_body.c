@@ -7,6 +7,7 @@
 
 #include "baseserver/ledger_impl.h"
 #include "baseserver/names.h"
+#include "rt/actor.h"
 #include "rt/zones.h"
 #include "sched/task.h"
 #include "sched/workflow.h"
@@ -147,6 +148,81 @@ static const struct task *in_memory(const struct ltask *t, uint32_t version)
 	return NULL;
 }
 
+/* One that the store's thread looks for. */
+struct wanted {
+	struct job job;
+	uint32_t task, workflow, version;
+	struct again a;
+	int code;
+};
+
+static void look(struct job *job, struct store *s)
+{
+	struct wanted *w = (struct wanted *)job;
+
+	w->code = store_find_workflow(s, w->workflow, w->version, take_body, &w->a, NULL);
+}
+
+static void looked(struct ledger *l, struct job *job)
+{
+	struct wanted *w = (struct wanted *)job;
+	struct ltask *t = ledger_task_of(l, w->task);
+
+	if (w->code == E_AGAIN || w->code == E_BUSY || w->code == E_IO) {
+		l->rows_after_us = actor_mono_us(l->me) + l->set.retry_us;
+		actor_alarm(l->me, l->rows_after_us);
+		return; /* asked again then */
+	}
+	names_init(&w->a.names);
+	if (w->code < 0 || !t || !t->def || compile(&w->a, t, w->version) < 0 ||
+	    !in_memory(t, w->version)) {
+		l->gone_task = w->task;
+		l->gone_version = w->version;
+	}
+	names_done(&w->a.names);
+	ledger_version_free(l);
+}
+
+void ledger_version_free(struct ledger *l)
+{
+	struct wanted *w = (struct wanted *)l->version;
+
+	if (w)
+		free(w->a.body);
+	free(w);
+	l->version = NULL;
+}
+
+bool ledger_fetch_version(struct ledger *l)
+{
+	if (!l->version || l->busy || actor_mono_us(l->me) < l->rows_after_us)
+		return false;
+	ledger_do(l, l->version);
+	return true;
+}
+
+static void want(struct ledger *l, const struct ltask *t, uint32_t version)
+{
+	if (l->version || (l->gone_task == t->row.id && l->gone_version == version))
+		return;
+	struct wanted *w = mem_new(sizeof *w);
+	w->job.work = look;
+	w->job.done = looked;
+	w->task = t->row.id;
+	w->workflow = t->row.workflow_id;
+	w->version = version;
+	w->a.l = l;
+	l->version = &w->job;
+}
+
+bool ledger_version_ready(struct ledger *l, struct ltask *t, const struct instance *i)
+{
+	if (!l->set.writer || !t->def || i->version == t->def->version || in_memory(t, i->version))
+		return true;
+	want(l, t, i->version);
+	return !l->version;
+}
+
 const struct task *ledger_version(struct ledger *l, struct ltask *t, uint32_t version)
 {
 	const struct task *d = in_memory(t, version);
@@ -154,6 +230,10 @@ const struct task *ledger_version(struct ledger *l, struct ltask *t, uint32_t ve
 
 	if (d || !t->def)
 		return d;
+	if (l->set.writer && l->running) {
+		want(l, t, version);
+		return NULL;
+	}
 	names_init(&a.names);
 	if (store_find_workflow(l->store, t->row.workflow_id, version, take_body, &a, NULL) == 0 &&
 	    compile(&a, t, version) == 0)

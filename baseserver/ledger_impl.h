@@ -151,9 +151,12 @@ struct ledger {
 	int64_t batch_since_us; /* mono; 0: nothing uncommitted */
 	struct flight flight;
 
-	struct founds found, wanted; /* ledger_rows.c */
-	struct job *fetching;        /* NULL: none */
-	int64_t rows_after_us;       /* mono: not asked for again before */
+	struct founds found, wanted;      /* ledger_rows.c */
+	struct job *fetching;             /* NULL: none */
+	struct job *version;              /* a former definition that is asked for, or NULL */
+	uint32_t gone_task, gone_version; /* the last one that is not there */
+	bool running;                     /* the threads do: the store is the writer's */
+	int64_t rows_after_us;            /* mono: not asked for again before */
 	struct half half;
 	struct letters questions;        /* ledger_data.c */
 	bool answered;                   /* a question came last: a commit is next */
@@ -253,10 +256,14 @@ void ledger_whole_again(struct ledger *l, struct inst_key key, uint64_t cause);
 int ledger_fetch_whole(struct ledger *l, struct inst_key key);
 
 /* ledger_body.c: versions of definitions that are no longer in force. */
-/* NULL: it is gone, or does not compile. */
+/* NULL: it is gone, or does not compile; or, with ledger_awaits_rows(), it is asked for. */
 const struct task *ledger_version(struct ledger *l, struct ltask *t, uint32_t version);
 void ledger_keep_version(struct ltask *t, struct task *def); /* takes a reference */
 void ledger_forget_versions(struct ltask *t);
+/* What i is bound to is in memory, or is known to be gone. */
+bool ledger_version_ready(struct ledger *l, struct ltask *t, const struct instance *i);
+bool ledger_fetch_version(struct ledger *l); /* a job begins */
+void ledger_version_free(struct ledger *l);
 /* i is about to be granted: binds it, p->body is what it runs with where that is another. */
 void ledger_bind(struct ledger *l, struct ltask *t, struct instance *i, struct proposal *p);
 
@@ -313,7 +320,7 @@ int ledger_row(struct ledger *l, struct inst_key key, struct instance *ret);
 bool ledger_knows_done(struct ledger *l, struct inst_key key);
 static inline bool ledger_awaits_rows(const struct ledger *l)
 {
-	return l->wanted.n > 0 || l->fetching;
+	return l->wanted.n > 0 || l->fetching || l->version;
 }
 void ledger_forget_done(struct ledger *l, struct inst_key key); /* its row changed */
 bool ledger_fetch_rows(struct ledger *l); /* a job begins; false: none is needed */
