@@ -1,0 +1,135 @@
+/* What a plugin may call, as a broker answers it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "plugins-sdk/run/run.h"
+#include "util/clock.h"
+#include "util/yaml.h"
+
+#define OUTPUT_BYTES_MAX 65536
+
+static void host_log(const struct runner_job *pub, uint32_t stream, const char *text, uint64_t len)
+{
+	(void)pub;
+	if (stream == RUNNER_STDOUT || stream == RUNNER_STDERR)
+		fwrite(text, 1, len, stream == RUNNER_STDOUT ? stdout : stderr);
+	fflush(stdout);
+}
+
+static void host_progress(const struct runner_job *pub, uint32_t permille, const char *text)
+{
+	(void)pub;
+	fprintf(stderr, "# progress %u%s%s\n", permille > 1000 ? 1000 : permille, text ? " " : "",
+	        text ? text : "");
+}
+
+static int64_t copy_out(const char *value, char *ret, uint64_t cap)
+{
+	size_t len = strlen(value), n = len < cap ? len : cap - 1;
+
+	if (ret && cap) {
+		memcpy(ret, value, n);
+		ret[n] = 0;
+	}
+	return (int64_t)len;
+}
+
+static int64_t host_param(const struct runner_job *pub, const char *name, char *ret, uint64_t cap)
+{
+	const struct run *r = run_of(pub);
+	const struct yaml_node *secret;
+
+	for (size_t i = 0; i < r->n_params; i++)
+		if (strcmp(r->params[i].name, name) == 0)
+			return copy_out(r->params[i].value, ret, cap);
+	if (strncmp(name, "secret.", 7) != 0 || !r->secrets)
+		return RUNNER_E_NONE;
+	if (pub->flags & RUNNER_JOB_INLINE)
+		return RUNNER_E_STATE;
+	secret = yaml_get(r->secrets, name + 7);
+	return secret ? copy_out(secret->text, ret, cap) : RUNNER_E_NONE;
+}
+
+static int64_t host_param_name(const struct runner_job *pub, uint32_t i, char *ret, uint64_t cap)
+{
+	const struct run *r = run_of(pub);
+
+	return i < r->n_params ? copy_out(r->params[i].name, ret, cap) : RUNNER_E_NONE;
+}
+
+static int host_output(const struct runner_job *pub, const char *name, const char *value)
+{
+	(void)pub;
+	if (!name || !*name || !value)
+		return RUNNER_E_INVALID;
+	if (strlen(name) + strlen(value) > OUTPUT_BYTES_MAX)
+		return RUNNER_E_LIMIT;
+	fprintf(stderr, "# output %s=%s\n", name, value);
+	return 0;
+}
+
+static int host_cancelled(const struct runner_job *pub)
+{
+	struct run *r = run_of(pub);
+
+	pthread_mutex_lock(&r->mu);
+	int is = r->is_cancelled;
+
+	pthread_mutex_unlock(&r->mu);
+	return is;
+}
+
+static int host_pause(const struct runner_job *pub, uint64_t ms)
+{
+	struct run *r = run_of(pub);
+	int64_t until_us = clock_steady_us() +
+	                   (int64_t)(ms < INT32_MAX ? ms : INT32_MAX) * US_PER_MS;
+	struct timespec at = { .tv_sec = until_us / US_PER_S,
+		               .tv_nsec = until_us % US_PER_S * 1000 };
+
+	pthread_mutex_lock(&r->mu);
+	while (!r->is_cancelled && clock_steady_us() < until_us)
+		pthread_cond_clockwait(&r->cv, &r->mu, CLOCK_MONOTONIC, &at);
+	int is = r->is_cancelled;
+
+	pthread_mutex_unlock(&r->mu);
+	return is;
+}
+
+static int host_spawn(const struct runner_job *pub, const struct runner_process *p)
+{
+	return run_spawn(run_of(pub), p);
+}
+
+static int host_wait(const struct runner_job *pub, struct runner_result *ret_result)
+{
+	struct run *r = run_of(pub);
+
+	if (!r->pid)
+		return RUNNER_E_STATE;
+	run_wait(r, ret_result);
+	return 0;
+}
+
+static const void *host_extension(void *ctx, const char *id)
+{
+	(void)ctx;
+	(void)id;
+	return NULL;
+}
+
+void run_host(struct runner_host *ret_host)
+{
+	*ret_host = (struct runner_host){ .size = sizeof *ret_host,
+		                          .abi_minor = RUNNER_ABI_MINOR,
+		                          .log = host_log,
+		                          .progress = host_progress,
+		                          .param = host_param,
+		                          .param_name = host_param_name,
+		                          .output = host_output,
+		                          .cancelled = host_cancelled,
+		                          .pause = host_pause,
+		                          .spawn = host_spawn,
+		                          .process_wait = host_wait,
+		                          .extension = host_extension };
+}

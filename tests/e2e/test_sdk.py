@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""What a runner author does: copy the template, build it with the installed kit, run it alone, run it
+under the server; and what sirdar-runner-run says of good and bad plugins. TAP."""
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import BIN, ROOT, RUNNERS, Site, main, test  # noqa: E402
+
+RUN = BIN / "sirdar-runner-run"
+BAD = BIN.parent / "test" / "plugins"
+
+
+def kit_site():
+    """The kit as `make install` leaves it, below the site."""
+    site = Site("sdk")
+    kit = site.dir / "kit"
+    for d in ("include/sirdar", "lib/sirdar/runners", "lib/pkgconfig"):
+        (kit / d).mkdir(parents=True)
+    shutil.copy(ROOT / "plugins-sdk/include/sirdar/runner.h", kit / "include/sirdar")
+    text = (ROOT / "packaging/sirdar-sdk.pc.in").read_text()
+    (kit / "lib/pkgconfig/sirdar-sdk.pc").write_text(text.replace("@prefix@", str(kit))
+                                                     .replace("@version@", "0"))
+    site.kit = kit
+    for so in ("noop.so", "shell.so"):
+        shutil.copy(RUNNERS / so, kit / "lib/sirdar/runners")
+    return site.start(types=("noop:1",), runners_dir=kit / "lib/sirdar/runners")
+
+
+def alone(site, plugin, job=None, *words):
+    argv = [RUN, plugin, *words]
+    if job is not None:
+        (site.dir / "job.yaml").write_text(job)
+        argv += ["--job", site.dir / "job.yaml"]
+    return site.run(argv)
+
+
+def make(site, *words):
+    done = site.run(["make", "-C", site.dir / "mine", *words],
+                    PKG_CONFIG_PATH=str(site.kit / "lib/pkgconfig"), MAKEFLAGS="")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@test
+def a_copied_template_builds_runs_alone_and_then_under_the_server(site):
+    shutil.copytree(ROOT / "plugins-sdk/template", site.dir / "mine")
+    make(site)
+    done = alone(site, site.dir / "mine/hello.so", "params: {times: 1}\n")
+    assert done.returncode == 0 and done.stdout == "hello 1\n", done
+    assert "# progress 1000" in done.stderr and "# output said=1" in done.stderr, done.stderr
+    make(site, "install")
+    site.add_broker("b2", types=("hello:2",), runners_dir=site.kit / "lib/sirdar/runners")
+    site.apply("workflow: w\nproject: sdk\ntimezone: UTC\nstart_date: 2026-03-01\nend_date: 2026-03-01\n"
+               "tasks:\n  t: {type: hello, cycle: day, catchup: {mode: all}, params: {times: 1}}\n",
+               **{"from": "2026-03-01"})
+    site.wait_state("sdk/w/t", "2026-03-01T00:00:00Z", "Succ", 60)
+
+
+@test
+def parameters_fail_the_job_with_the_runners_own_words(site):
+    done = alone(site, BAD / "hello.so", "params: {times: nine}\n")
+    assert done.returncode == 1 and "verdict fatal: times is 'nine', want 1..1000" in done.stderr, done
+
+
+@test
+def a_process_gets_its_parameters_and_its_status_is_the_jobs(site):
+    done = alone(site, RUNNERS / "shell.so", "params: {script: 'echo $word; exit 7', word: hi}\n")
+    assert done.returncode == 1 and done.stdout == "hi\n" and "exit code 7" in done.stderr, done
+
+
+@test
+def a_job_that_is_told_to_stop_stops_alone_or_with_force(site):
+    done = alone(site, BAD / "hello.so", "params: {times: 1000}\n", "--kill-after", "0.3")
+    assert done.returncode == 1 and "exit code -15" in done.stderr, done
+    done = alone(site, RUNNERS / "shell.so", "timeout: 300ms\ngrace: 200ms\n"
+                 f"params: {{script: \"trap '' TERM; touch {site.dir}/deaf; while :; do sleep 0.1; done\"}}\n")
+    deaf = (site.dir / "deaf").exists()  # else TERM was there first
+    assert "told to stop (timeout)" in done.stderr, done
+    assert f"exit code {-9 if deaf else -15}" in done.stderr, done
+
+
+@test
+def a_sensor_that_is_not_yet_satisfied_ends_with_its_own_status(site):
+    done = alone(site, RUNNERS / "noop.so", "params: {verdict: not_yet}\n")
+    assert done.returncode == 75 and "# not yet" in done.stderr, done
+
+
+@test
+def bad_plugins_are_refused_in_the_loaders_words(site):
+    for name, words in (("wrong_major", "speaks ABI"), ("no_entry", "no symbol runner_entry"),
+                        ("missing_member", "required member"), ("open_fails", "open() answered")):
+        done = alone(site, BAD / f"{name}.so")
+        assert done.returncode == 78 and words in done.stderr, done
+    done = alone(site, BAD / "open_crashes.so")
+    assert done.returncode < 0, done  # it died with the plugin, as a loader does
+
+
+@test
+def a_jobs_file_that_is_wrong_is_refused_with_its_place(site):
+    done = alone(site, RUNNERS / "noop.so", "params: {}\ntimout: 5s\n")
+    assert done.returncode == 78 and "job.yaml:2:1: a job has no key 'timout'" in done.stderr, done
+
+
+if __name__ == "__main__":
+    sys.exit(main(kit_site))
