@@ -73,6 +73,8 @@ def host(kind, key, value):
         return pipe, f"finished.{key}"
     if kind == "PROJECT":
         return {"project": "p", "parameters": {}, key: value}, key
+    if kind == "POOL":
+        return {"pool": "p", "slots": 1, key: value}, key
     if kind == "GLOBAL":
         return {"global": {}, key: value}, key
     raise AssertionError(f"a table this test does not know: {kind}")

@@ -2,6 +2,7 @@
 """`sirdar import`: what becomes of other schedulers' files, and what is said of the rest. TAP."""
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -101,8 +102,40 @@ def ects():
     check("a file of another kind is refused", code == 1 and not out and "no JSON" in err, err)
 
 
+def any_bytes():
+    """Cut, doubled and changed files: one of two ends, and what comes out is what the check takes. N= files, SEED=."""
+    luck = random.Random(int(os.environ.get("SEED", "1")))
+    sources = [("crontab", "user.crontab"), ("crontab", "system.crontab"), ("dolphinscheduler", "dolphinscheduler.json"),
+               ("ects", "ects.json")]
+    bad = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "any"
+        for i in range(int(os.environ.get("N", "60"))):
+            kind, name = sources[i % 4]
+            data = bytearray((ROOT / FIXTURES / name).read_bytes())
+            for _ in range(luck.randrange(1, 6)):
+                at, to = sorted((luck.randrange(len(data) + 1), luck.randrange(len(data) + 1)))
+                to = min(to, at + luck.choice((1, 4, 40, 400)))
+                way = luck.randrange(4)
+                if way == 0:
+                    del data[at:to]
+                elif way == 1:
+                    data[at:at] = data[at:to]
+                elif way == 2:
+                    data[at:to] = bytes(luck.randrange(256) for _ in range(to - at))
+                else:
+                    data[at:to] = luck.choice((b"-1", b"null", b"[]", b'"', b"{}", b"9" * 30, b"\\u0000", b"%", b"\n"))
+            path.write_bytes(data)
+            p = subprocess.run([SIRDAR, "import", kind, str(path)], capture_output=True, timeout=60, cwd=ROOT)
+            said = p.stderr.decode("utf-8", "replace")
+            if p.returncode not in (0, 1) or "Sanitizer" in said or (p.returncode and not said):
+                bad.append(f"{i} {kind}: {p.returncode} {said[-600:]}")
+    check("files of any bytes are imported or refused", not bad, "\n".join(bad[:3]))
+
+
 crontabs()
 dolphins()
 ects()
+any_bytes()
 print(f"1..{number}")
 sys.exit(failed > 0)

@@ -176,6 +176,20 @@ static void names_of_another_project_are_not(void **state)
 	assert_string_equal(d.items[0].hint ? d.items[0].hint : "", "");
 }
 
+static void good_scope(const char *text, int32_t running, const char *want)
+{
+	struct workflow_set *one = workflow_set_new();
+	struct buf out;
+
+	buf_init(&out);
+	assert_int_equal(workflow_set_read(one, text, strlen(text), "f", &d), 0);
+	const struct workflow_scope *s = workflow_set_scope(one, 0);
+	workflow_scope_print_with(s, workflow_scope_project(s), running, &out);
+	assert_string_equal(buf_str(&out), want);
+	buf_done(&out);
+	workflow_set_free(one);
+}
+
 static void a_pool_is_a_document_of_its_own(void **state)
 {
 	struct buf out;
@@ -203,6 +217,8 @@ static void a_pool_is_a_document_of_its_own(void **state)
 	workflow_scope_print_with(p, "p", 0, &out);
 	assert_string_equal(buf_str(&out), "project: p\nparameters: {}\n");
 	buf_clear(&out);
+	good_scope("project: s\nparameters: {}\n", 9,
+	           "project: s\nquota: {running: 9}\nparameters: {}\n");
 	workflow_scope_print_with(NULL, "r", 9, &out);
 	assert_string_equal(buf_str(&out), "project: r\nquota: {running: 9}\n");
 	buf_done(&out);

@@ -622,7 +622,9 @@ static void what_is_over_meets_links_as_it_ended(void **state)
 	        "  a: {type: t, cycle: day, needs: [good]}\n"
 	        "  b: {type: t, cycle: day, needs: [{task: dead, on: done}]}\n"
 	        "  c: {type: t, cycle: day, needs: [{task: dead, on: failure}]}\n"
-	        "  d: {type: t, cycle: day, needs: [dead, bad, good]}\n---\n"
+	        "  d: {type: t, cycle: day, needs: [dead, bad, good]}\n"
+	        "  e: {type: t, cycle: day, needs: [{task: good, on: failure}]}\n"
+	        "  f: {type: t, cycle: day, needs: [{task: good, on: failure}, e]}\n---\n"
 	        "pipeline: p\ncycle: hour\noverlap: false\nsteps:\n  - {name: step, type: t}\n"
 	        "  - {name: next, type: t}\n---\npipeline: q\ncycle: day\nsteps:\n"
 	        "  - {name: bad, type: t}\n  - {name: after, type: t}\nfailed: {type: t}\n");
@@ -635,6 +637,10 @@ static void what_is_over_meets_links_as_it_ended(void **state)
 	assert_true(row("c", 0)->is_skipped);
 	assert_true(row("d", 0)->is_skipped);
 	assert_string_equal(cause("d"), "dead");
+	assert_true(row("e", 0)->is_skipped);
+	assert_string_equal(cause("e"), ""); /* who ended well is to blame for nothing */
+	assert_true(row("f", 0)->is_skipped);
+	assert_string_equal(cause("f"), "e");
 	assert_true(row("lost", 0)->was_over);
 	assert_int_equal(started("next", 0), 30);
 	assert_int_equal(started("next", 3600), 60);
