@@ -41,7 +41,7 @@ static int token_order(const void *a, const void *b)
 }
 
 /* Of one worker, whose sessions have rising numbers of 24 bits (worker.c: place_conn). */
-static bool is_older(uint32_t a, uint32_t b)
+static inline bool is_older(uint32_t a, uint32_t b)
 {
 	return a >> 24 == b >> 24 && (int32_t)((a - b) << 8) < 0;
 }
