@@ -75,7 +75,7 @@ export function span(ms: number, u: Units): string {
 	ms = Math.abs(ms)
 	if (ms < 1000) return `${minus}${Math.round(ms)} ${u.ms}`
 	const s = Math.floor(ms / 1000)
-	if (s < 10) return `${minus}${(Math.floor(ms / 100) / 10).toFixed(1)} ${u.s}`
+	if (s < 10 && ms % 1000) return `${minus}${(Math.floor(ms / 100) / 10).toFixed(1)} ${u.s}`
 	if (s < 60) return `${minus}${s} ${u.s}`
 	const m = Math.floor(s / 60)
 	if (m < 60) return s % 60 && m < 10 ? `${minus}${m} ${u.min} ${s % 60} ${u.s}` : `${minus}${m} ${u.min}`

@@ -51,7 +51,7 @@ export const en = {
 	'bulk.selected': 'selected',
 	'bulk.text': 'What you read is what the server would do now.',
 	'bulk.title': '{verb} instances',
-	'bulk.will': '{verb}',
+	'bulk.will': 'will change',
 	'bulk.willnot': 'refused, with reasons',
 	'cal.none': 'No calendar',
 	'cal.none.text': 'A calendar names workdays; tasks refer to it by name.',

@@ -53,7 +53,7 @@ export const zh: Words = {
 	'bulk.selected': '已选',
 	'bulk.text': '以下是服务器此刻会做的事。',
 	'bulk.title': '{verb}实例',
-	'bulk.will': '将{verb}',
+	'bulk.will': '将变更',
 	'bulk.willnot': '被拒绝，附原因',
 	'cal.none': '尚无日历',
 	'cal.none.text': '日历写明工作日，任务按名引用。',

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""What the cgi does for the console, without a browser: files and their caching, graph and runs. TAP."""
+import gzip
+import http.client
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Site, main, test  # noqa: E402
+
+TEXT = """workflow: shop
+project: pages
+timezone: Asia/Shanghai
+start_date: 2026-03-01
+end_date: 2026-03-03
+defaults: {type: noop, catchup: {mode: all, max: 1000}}
+tasks:
+  load: {cycle: day}
+  hour: {cycle: hour, needs: [load]}
+  sum: {cycle: day, needs: [{task: hour, depend: 2}]}
+"""
+
+
+def make_site():
+    site = Site("pages")
+    web = site.dir / "web"
+    (web / "assets").mkdir(parents=True)
+    (web / "index.html").write_text("<!doctype html><title>console</title>")
+    (web / "assets" / "app-1.js").write_text("let a = 1;" * 100)
+    (web / "assets" / "app-1.js.gz").write_bytes(gzip.compress(b"let a = 1;" * 100))
+    site.cgi.argv += ["--set", f"web_dir={web}"]
+    site.start()
+    site.apply(TEXT, "shop.yaml", **{"from": "2026-03-01"})
+    site.wait_all_over("pages/shop/sum", 3, 120)
+    return site
+
+
+def fetch(site, path, **headers):
+    c = http.client.HTTPConnection("127.0.0.1", site.http, timeout=30)
+    c.request("GET", path, headers={k.replace("_", "-"): v for k, v in headers.items()})
+    answer = c.getresponse()
+    body = answer.read()
+    c.close()
+    return answer, body
+
+
+@test
+def the_root_leads_to_the_console_and_every_path_below_it_is_the_one_page(s):
+    answer, _ = fetch(s, "/")
+    assert answer.status == 302 and answer.getheader("Location") == "/ui/", answer.status
+    for path in ("/ui", "/ui/", "/ui/w/pages/shop", "/ui/ops/t?q=state:failed"):
+        answer, body = fetch(s, path)
+        assert answer.status == 200 and b"<title>console" in body, (path, answer.status)
+        assert answer.getheader("Cache-Control") == "no-cache"
+        assert "default-src 'self'" in answer.getheader("Content-Security-Policy")
+        assert "unsafe" not in answer.getheader("Content-Security-Policy")
+    answer, body = fetch(s, "/status")
+    assert answer.status == 200 and b"status.js" in body
+
+
+@test
+def assets_are_kept_for_ever_packed_for_who_takes_it_and_304_for_who_has_them(s):
+    plain, body = fetch(s, "/ui/assets/app-1.js")
+    assert "immutable" in plain.getheader("Cache-Control") and plain.getheader("Content-Encoding") is None
+    assert plain.getheader("Content-Type").startswith("text/javascript")
+    packed, small = fetch(s, "/ui/assets/app-1.js", Accept_Encoding="br, gzip")
+    assert packed.getheader("Content-Encoding") == "gzip" and gzip.decompress(small) == body
+    assert packed.getheader("ETag") != plain.getheader("ETag") and packed.getheader("Vary") == "Accept-Encoding"
+    again, nothing = fetch(s, "/ui/assets/app-1.js", If_None_Match=plain.getheader("ETag"))
+    assert again.status == 304 and nothing == b""
+    assert fetch(s, "/ui/assets/app-1.js", Accept_Encoding="gzip", If_None_Match=plain.getheader("ETag"))[0].status == 200
+
+
+@test
+def what_is_not_there_is_404_and_nothing_leads_out_of_the_folder(s):
+    assert fetch(s, "/ui/assets/gone.js")[0].status == 404
+    for path in ("/ui/assets/../../base", "/ui/assets/%2e%2e/index.html", "/ui/assets/..%2f..%2fcgi.key"):
+        answer, body = fetch(s, path)
+        assert answer.status in (200, 404) and b"cgi:" not in body, (path, answer.status)
+        assert answer.status == 404 or b"<title>console" in body
+
+
+@test
+def a_graph_is_the_tasks_and_their_links(s):
+    g = s.get("/api/v1/graph/pages/shop")
+    assert sorted(t["task"] for t in g["tasks"]) == ["pages/shop/hour", "pages/shop/load", "pages/shop/sum"]
+    assert sorted((x["parent"], x["child"]) for x in g["links"]) == [
+        ("pages/shop/hour", "pages/shop/sum"), ("pages/shop/load", "pages/shop/hour")], g["links"]
+    assert g["zone"] == "Asia/Shanghai" and g["cycle_s"] == 86400
+    assert s.ask("GET", "/api/v1/graph/pages/none")[0] == 404
+
+
+@test
+def a_run_is_a_local_day_of_all_its_tasks_newest_first(s):
+    runs = s.get("/api/v1/runs/pages/shop?limit=10")["items"]
+    assert [r["label"] for r in runs] == [f"2026-03-0{d}T00:00:00Z" for d in (3, 2, 1)], runs
+    assert runs[1]["from"] == "2026-03-01T16:00:00Z" and runs[1]["to"] == "2026-03-02T16:00:00Z"
+    assert runs[1]["total"] == 26 and runs[1]["states"] == {"Succ": 26}, runs[1]
+    assert [r["label"][:10] for r in s.get("/api/v1/runs/pages/shop?limit=1")["items"]] == ["2026-03-03"]
+    older = s.get("/api/v1/runs/pages/shop?before=2026-03-01T16:00:00Z")["items"]
+    assert [r["label"][:10] for r in older] == ["2026-03-01"], older
+    assert s.ask("GET", "/api/v1/runs/pages/shop?limit=0")[0] == 400
+
+
+if __name__ == "__main__":
+    sys.exit(main(make_site))
