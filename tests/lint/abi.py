@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""The plugin contract against its releases: plugins-sdk/abi/MAJOR.MINOR.txt has every member and constant of a
+release with its place, size and value. What a release had may never change; what is new stands in the newest file.
+
+    abi.py            compare       abi.py --write    write the file of the version in the header"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HEADER = ROOT / "plugins-sdk/include/sirdar/runner.h"
+FOLDER = ROOT / "plugins-sdk/abi"
+
+
+def members(text):
+    """(struct, member) of every struct of the header, in order."""
+    plain = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    for struct, body in re.findall(r"struct (\w+) \{\n(.*?)\n\};", plain, flags=re.S):
+        for part in body.split(";"):
+            name = re.search(r"\(\*(\w+)\)\s*\(", part) or re.search(r"(\w+)\s*(?:\[[^]]*\])?\s*$", part)
+            if name:
+                yield struct, name.group(1)
+
+
+def measured():
+    """The contract as the compiler sees it, one line each."""
+    text = HEADER.read_text()
+    names = [n for n in re.findall(r"^#define (RUNNER_\w+)\s+[^\\\n]", text, flags=re.M)
+             if n not in ("RUNNER_ABI_MINOR", "RUNNER_EXPORT", "RUNNER_SIZE_1_0")]
+    lines = [f'P("{s}.{m}", offsetof(struct {s}, {m}), sizeof(((struct {s} *)0)->{m}));'
+             for s, m in members(text)]
+    lines += [f'C("{n}", {n});' for n in names]
+    source = ('#include <sirdar/runner.h>\n#include <stdio.h>\n'
+              '#define P(n, o, s) printf("%s at %zu size %zu\\n", n, (size_t)(o), (size_t)(s))\n'
+              '#define C(n, v) printf("%s %lld\\n", n, (long long)(v))\n'
+              'int main(void) {\n' + "\n".join(lines) + "\nreturn 0;\n}\n")
+    with tempfile.TemporaryDirectory() as d:
+        path = pathlib.Path(d) / "abi.c"
+        path.write_text(source)
+        subprocess.run(["gcc", "-std=c99", f"-I{HEADER.parents[1]}", "-o", f"{d}/abi", path], check=True)
+        return subprocess.run([f"{d}/abi"], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def version():
+    found = re.findall(r"#define RUNNER_ABI_M(?:AJ|IN)OR (\d+)u", HEADER.read_text())
+    return ".".join(found)
+
+
+def main():
+    now, path = measured(), FOLDER / f"{version()}.txt"
+    if "--write" in sys.argv:
+        path.write_text("\n".join(now) + "\n")
+        return 0
+    bad = []
+    for release in sorted(FOLDER.glob(version().split(".")[0] + ".*.txt")):
+        bad += [f"{release.name}: `{line}` is no more" for line in release.read_text().splitlines()
+                if line not in now]
+    if not path.exists():
+        bad.append(f"{path.name} is missing: tests/lint/abi.py --write")
+    else:
+        known = path.read_text().splitlines()
+        bad += [f"`{line}` is new: count RUNNER_ABI_MINOR up, then tests/lint/abi.py --write"
+                for line in now if line not in known]
+    for line in bad:
+        print("#", line)
+    print("not ok" if bad else "ok", f"1 - the plugin contract is what its releases promised ({len(now)} lines)")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
