@@ -39,7 +39,8 @@ static void retry_later(struct link *l, uint32_t pause_ms)
 }
 
 /* One that waits has told who leads. Its word is followed once; if that leads nowhere (who leads
- * has died, say), all are asked in turn, after the pause it named: it knows when there may be news. */
+ * has died, say), all are asked in turn, after the pause it named: it knows when there may be
+ * news. */
 static void try_told(struct link *l)
 {
 	const struct param_taskbroker *p = l->self->settings;
