@@ -1,17 +1,19 @@
 /* sirdar check */
 #include "files.h"
 
+#include "rt/manifests.h"
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/json.h"
 
 struct question {
 	struct words files;
-	const char *zone;
+	const char *zone, *types;
 };
 
 static const struct argp_option options[] = {
 	{ "tz", 'z', "ZONE", 0, "time zone of tasks that say none, default UTC", 0 },
+	{ "types", 'T', "DIR", 0, "judge parameters by the manifests of task types there", 0 },
 	{ 0 },
 };
 
@@ -22,6 +24,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'z':
 		q->zone = arg;
+		return 0;
+	case 'T':
+		q->types = arg;
 		return 0;
 	case ARGP_KEY_ARG:
 		words_add(&q->files, arg);
@@ -86,10 +91,14 @@ int cmd_check(struct cli *cli, int argc, char **argv)
 	const struct argp own = { .options = options, .parser = parse };
 	struct question q = { .zone = "UTC" };
 	struct workflow_files f;
+	struct manifests *manifests;
 	int code = CLI_REFUSED;
 
 	cli_parse(cli, &own, argc, argv, &q);
+	manifests = manifests_new(q.types ? q.types : "");
 	files_init(&f, q.zone);
+	f.world.types = manifests_types(manifests);
+	files_print_diags(manifests_wrong(manifests), stderr);
 	if (files_read(&f, &q.files)) {
 		/* What is wrong inside a document hides what is wrong between them. */
 		if (!f.diags.errors)
@@ -98,6 +107,7 @@ int cmd_check(struct cli *cli, int argc, char **argv)
 		code = answer(cli, &f);
 	}
 	files_done(&f);
+	manifests_free(manifests);
 	words_done(&q.files);
 	return code;
 }

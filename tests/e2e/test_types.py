@@ -80,6 +80,15 @@ def a_wrong_manifest_is_left_out_and_said_with_its_place(site):
 
 
 @test
+def check_judges_parameters_by_the_manifests_it_is_given(site):
+    path = site.dir / "w.yaml"
+    path.write_text(HEAD + "  t: {type: noop, params: {exit: three}}\n")
+    site.sirdar("check", str(path))
+    done = site.sirdar("check", "--types", str(site.dir / "types"), str(path), expect=1)
+    assert "w.yaml:6:34: parameter exit of the task type 'noop' is 'three'" in done.stdout, done.stdout
+
+
+@test
 def type_list_and_show_say_the_same_to_people(site):
     assert "Shell" in site.sirdar("type", "list").stdout
     shown = site.sirdar("type", "show", "noop").stdout
