@@ -141,6 +141,15 @@ def what_is_wrong_with_the_database_is_said_at_the_start_in_one_line(s):
     refused(s, f"mysql://poor@{at}/bare?tls=verify&password_file={password}", "mysql://poor@", "SSL")
     refused(s, f"mysql://poor@{at}/bare?colour=red", "no option 'colour'")
     refused(s, "mysql://127.0.0.1/x", "user")
+    refused(s, f"mysql://root@127.0.0.1:1,127.0.0.1:2/x", "127.0.0.1")
+    # The second host answers: its word counts.
+    refused(s, f"mysql://root@127.0.0.1:1,{at}/nowhere", "nowhere", "Unknown database")
+    server.sql("CREATE USER writes@127.0.0.1; CREATE DATABASE locked; GRANT ALL ON locked.* TO writes@127.0.0.1;"
+               "SET GLOBAL read_only = 1")
+    try:
+        refused(s, f"mysql://writes@{at}/locked", "read-only")
+    finally:
+        server.sql("SET GLOBAL read_only = 0")
     password.chmod(0o644)
     refused(s, f"mysql://poor@{at}/bare?password_file={password}", "password")
     server.sql("UPDATE lb_migration SET checksum = 'x' WHERE number = 1", "sirdar")

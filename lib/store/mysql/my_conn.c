@@ -89,8 +89,10 @@ int my_failure(MYSQL *db, const struct my_url *u, const char *what, bool *ret_ov
 			is_over = failures[i].is_over;
 		}
 	*ret_over = is_over;
-	return err_set(err, code, "mysql://%s@%s:%u/%s: %.60s: %s (%u)", u->user, u->host, u->port,
-	               u->database, what, mysql_error(db), number);
+	return err_set(err, code, "mysql://%s@%s:%u/%s: %.60s: %s (%u)", u->user,
+	               db->host ? db->host : u->hosts[0].name,
+	               db->host ? db->port : u->hosts[0].port, u->database, what, mysql_error(db),
+	               number);
 }
 
 int my_fail(struct my_store *s, const char *what, struct err *err)
@@ -140,7 +142,7 @@ static void set_options(MYSQL *db, const struct my_url *u)
 	mysql_ssl_set(db, NULL, NULL, u->ca, NULL, NULL);
 }
 
-static int check_server(MYSQL *db, const struct my_url *u, struct err *err)
+static int check_server(MYSQL *db, struct err *err)
 {
 	bool maria = strstr(mysql_get_server_info(db), "MariaDB") != NULL;
 	unsigned long have = mysql_get_server_version(db);
@@ -148,39 +150,48 @@ static int check_server(MYSQL *db, const struct my_url *u, struct err *err)
 	if (have < (maria ? OLDEST_MARIADB : OLDEST_MYSQL))
 		return err_set(err, E_VERSION,
 		               "%s:%u: the server is %.60s: MariaDB 10.5 or MySQL 8.0 is needed",
-		               u->host, u->port, mysql_get_server_info(db));
+		               db->host, db->port, mysql_get_server_info(db));
 	return 0;
 }
 
-int my_connect(const struct my_url *u, MYSQL **ret, struct err *err)
+static int connect_to(const struct my_url *u, const struct my_host *h, const char *password,
+                      MYSQL **ret, struct err *err)
 {
-	char *password = NULL;
+	MYSQL *db = mysql_init(NULL);
 	bool is_over;
-	MYSQL *db;
-	int r = read_password(u, &password, err);
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	db = mysql_init(NULL);
-	if (!db) {
-		free(password);
+	if (!db)
 		return err_set(err, E_NOMEM, "mysql_init");
-	}
 	set_options(db, u);
-	if (!mysql_real_connect(db, u->host, u->user, password, u->database, u->port, u->socket,
+	if (!mysql_real_connect(db, h->name, u->user, password, u->database, h->port, u->socket,
 	                        CLIENT_REMEMBER_OPTIONS))
 		r = my_failure(db, u, "connect", &is_over, err);
-	if (password)
-		explicit_bzero(password, strlen(password));
-	free(password);
 	if (r == 0)
-		r = check_server(db, u, err);
+		r = check_server(db, err);
 	if (r == 0 && mysql_real_query(db, session, sizeof session - 1))
 		r = my_failure(db, u, "session", &is_over, err);
 	if (r < 0)
 		mysql_close(db);
 	else
 		*ret = db;
+	return r;
+}
+
+int my_connect(const struct my_url *u, MYSQL **ret, struct err *err)
+{
+	char *password = NULL;
+	int r = read_password(u, &password, err);
+
+	if (r < 0)
+		return r;
+	/* The next one only when this one does not answer: a wrong password is wrong. */
+	r = E_AGAIN;
+	for (size_t i = 0; i < u->n_hosts && r == E_AGAIN; i++)
+		r = connect_to(u, &u->hosts[i], password, ret, err);
+	if (password)
+		explicit_bzero(password, strlen(password));
+	free(password);
 	return r;
 }
 

@@ -127,22 +127,28 @@ static int options(struct my_url *u, const char *text, struct err *err)
 /* This machine, by a name that cannot mean another. */
 static bool is_local(const struct my_url *u)
 {
-	return u->socket || strcasecmp(u->host, "localhost") == 0 ||
-	       strncmp(u->host, "127.", 4) == 0 || strcmp(u->host, "::1") == 0;
+	for (size_t i = 0; i < u->n_hosts && !u->socket; i++) {
+		const char *name = u->hosts[i].name;
+
+		if (strcasecmp(name, "localhost") != 0 && strncmp(name, "127.", 4) != 0 &&
+		    strcmp(name, "::1") != 0)
+			return false;
+	}
+	return true;
 }
 
-static int host_and_port(struct my_url *u, const char *text, size_t len, struct err *err)
+static int host_and_port(struct my_host *u, const char *text, size_t len, struct err *err)
 {
 	const char *end = text + len, *colon = NULL, *close;
 	char *port;
 	int r;
 
 	if (len && *text == '[' && (close = memchr(text, ']', len))) {
-		r = part("host", text + 1, (size_t)(close - text - 1), &u->host, err);
+		r = part("host", text + 1, (size_t)(close - text - 1), &u->name, err);
 		colon = close + 1 < end && close[1] == ':' ? close + 1 : NULL;
 	} else {
 		colon = memchr(text, ':', len);
-		r = part("host", text, colon ? (size_t)(colon - text) : len, &u->host, err);
+		r = part("host", text, colon ? (size_t)(colon - text) : len, &u->name, err);
 	}
 	if (r < 0 || !colon)
 		return r;
@@ -152,9 +158,29 @@ static int host_and_port(struct my_url *u, const char *text, size_t len, struct 
 	return r;
 }
 
+/* HOST[:PORT][,HOST[:PORT]...] */
+static int hosts(struct my_url *u, const char *text, size_t len, struct err *err)
+{
+	const char *end = text + len;
+	int r = 0;
+
+	do {
+		const char *comma = memchr(text, ',', (size_t)(end - text));
+		const char *stop = comma ? comma : end;
+
+		if (u->n_hosts == MY_HOSTS_MAX)
+			return err_set(err, E_INVALID, "store url: more than %d hosts",
+			               MY_HOSTS_MAX);
+		u->hosts[u->n_hosts].port = 3306;
+		r = host_and_port(&u->hosts[u->n_hosts++], text, (size_t)(stop - text), err);
+		text = comma ? comma + 1 : NULL;
+	} while (r == 0 && text);
+	return r;
+}
+
 int my_url_parse(const char *rest, struct my_url *ret, struct err *err)
 {
-	struct my_url u = { .port = 3306, .timeout_s = 10, .tls = MY_TLS_VERIFY };
+	struct my_url u = { .timeout_s = 10, .tls = MY_TLS_VERIFY };
 	const char *at = strncmp(rest, "//", 2) == 0 ? rest + 2 : "";
 	size_t authority = strcspn(at, "/?");
 	const char *user_end = memchr(at, '@', authority);
@@ -164,7 +190,7 @@ int my_url_parse(const char *rest, struct my_url *ret, struct err *err)
 	int r = part("user", at, user_end ? (size_t)(user_end - at) : 0, &u.user, err);
 
 	if (r == 0)
-		r = host_and_port(&u, user_end + 1, authority - (size_t)(user_end + 1 - at), err);
+		r = hosts(&u, user_end + 1, authority - (size_t)(user_end + 1 - at), err);
 	if (r == 0)
 		r = part("database", base, base_len, &u.database, err);
 	if (r == 0 && base[base_len] == '?')
@@ -183,7 +209,8 @@ int my_url_parse(const char *rest, struct my_url *ret, struct err *err)
 void my_url_done(struct my_url *u)
 {
 	free(u->user);
-	free(u->host);
+	for (size_t i = 0; i < u->n_hosts; i++)
+		free(u->hosts[i].name);
 	free(u->database);
 	free(u->socket);
 	free(u->password_file);

@@ -18,20 +18,28 @@
 
 struct err;
 
-/* ---- my_url.c: mysql://USER@HOST[:PORT]/DATABASE[?name=value&...] ---- */
+/* ---- my_url.c: mysql://USER@HOST[:PORT][,HOST[:PORT]...]/DATABASE[?name=value&...] ---- */
 enum my_tls {
 	MY_TLS_OFF,
 	MY_TLS_REQUIRE, /* encrypted, the server's name not checked */
 	MY_TLS_VERIFY
 };
 
+enum { MY_HOSTS_MAX = 8 };
+
+struct my_host {
+	char *name;
+	unsigned port;
+};
+
 struct my_url {
-	char *user, *host, *database;
+	char *user, *database;
+	struct my_host hosts[MY_HOSTS_MAX]; /* tried in this order at each connect */
+	size_t n_hosts;
 	char *socket;        /* path, or NULL */
 	char *password_file; /* or NULL */
 	char *ca;            /* PEM file, or NULL: the system's */
-	unsigned port;
-	unsigned timeout_s; /* of a connect, of a read, of a write */
+	unsigned timeout_s;  /* of a connect, of a read, of a write */
 	enum my_tls tls;
 };
 
@@ -65,7 +73,7 @@ int my_fail(struct my_store *s, const char *what, struct err *err);
 /* The same for any connection: only the code and the text. *ret_over: cannot be used again. */
 int my_failure(MYSQL *db, const struct my_url *u, const char *what, bool *ret_over,
                struct err *err);
-/* A connection to what the url names. */
+/* A connection to the first of the url's hosts that answers. */
 int my_connect(const struct my_url *u, MYSQL **ret, struct err *err);
 int my_set_silence(MYSQL *db, uint32_t seconds, struct err *err);
 /* Run one statement that gives no rows. */
