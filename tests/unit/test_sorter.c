@@ -26,6 +26,24 @@ static void the_higher_priority_starts_first_then_the_earlier_due(void **state)
 	end(&f);
 }
 
+static void of_those_that_came_due_at_once_the_earlier_date_starts_first(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	for (uint32_t id = 1; id <= 3; id++)
+		put(&f, id, 5, 0, DISPATCH_LEAST_LOADED);
+	ready(&f, 1, 180);
+	ready(&f, 2, 60);
+	ready(&f, 3, 120);
+	seat(&f, 1, 3, true);
+	assert_int_equal(f.n, 3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(f.granted[i].run_date, 60 * (i + 1));
+	end(&f);
+}
+
 static void what_waits_long_enough_comes_before_what_is_important(void **state)
 {
 	struct fixture f;
@@ -177,6 +195,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_higher_priority_starts_first_then_the_earlier_due),
+		cmocka_unit_test(of_those_that_came_due_at_once_the_earlier_date_starts_first),
 		cmocka_unit_test(what_waits_long_enough_comes_before_what_is_important),
 		cmocka_unit_test(a_priority_given_later_counts),
 		cmocka_unit_test(a_capped_task_holds_nobody_back),
