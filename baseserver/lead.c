@@ -12,6 +12,7 @@
 #include "util/log.h"
 
 #define LOOK_US  (2 * US_PER_S)
+#define ALONE_US (5 * US_PER_S)  /* the same while nobody waits */
 #define AGE_US   (15 * US_PER_S) /* a standby not heard for so long is not there */
 #define LEAVE_US (500 * US_PER_MS)
 
@@ -68,7 +69,7 @@ static void on_alarm(void *self)
 	}
 	if (now >= l->look_us) {
 		look(l, now);
-		l->look_us = now + LOOK_US;
+		l->look_us = now + (atomic_load(&l->has_standby) ? LOOK_US : ALONE_US);
 	}
 	actor_alarm(l->me, l->leave_us && l->leave_us < l->look_us ? l->leave_us : l->look_us);
 }

@@ -99,8 +99,10 @@ static bool is_free(const struct standby *b)
 
 	if (store_is_exclusive(b->store) || l->lease_ms == 0)
 		return true;
-	return strcmp(l->who, b->site->who) == 0 ||
-	       now_us() - b->seen_us > (int64_t)l->lease_ms * US_PER_MS;
+	/* We had it before we died; the address, because a state directory may have been copied. */
+	bool is_ours = strcmp(l->who, b->site->who) == 0 &&
+	               strcmp(l->address, b->site->address) == 0;
+	return is_ours || now_us() - b->seen_us > (int64_t)l->lease_ms * US_PER_MS;
 }
 
 /* True: we lead. */

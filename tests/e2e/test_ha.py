@@ -21,7 +21,7 @@ TESTS.clear()  # those of chaos: only its load and its judge are wanted here
 
 KILLS = int(os.environ.get("KILLS") or (200 if os.environ.get("HEAVY") else 5))
 # Short beside the defaults (10 s, 12 s), long beside the pauses of a busy machine.
-EPOCH_MS, LEAD_MS = 3000 * SLOW, 5000 * SLOW
+EPOCH_MS, LEAD_MS = 4000 * SLOW, 6500 * SLOW
 
 
 class Pair(Site):
