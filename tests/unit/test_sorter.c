@@ -33,10 +33,11 @@ static void of_those_that_came_due_at_once_the_earlier_date_starts_first(void **
 	(void)state;
 	begin(&f);
 	for (uint32_t id = 1; id <= 3; id++)
-		put(&f, id, 5, 0, DISPATCH_LEAST_LOADED);
+		put(&f, id, 11 - (int)id, 0, DISPATCH_LEAST_LOADED);
 	ready(&f, 1, 180);
 	ready(&f, 2, 60);
 	ready(&f, 3, 120);
+	now_us += 30 * 60 * US_PER_S; /* by now they are as important as can be, all three */
 	seat(&f, 1, 3, true);
 	assert_int_equal(f.n, 3);
 	for (int i = 0; i < 3; i++)
