@@ -45,7 +45,7 @@ export function actOn(a: Act, selection: Record<string, unknown>, count: number 
 
 /* --- what was asked for, until it is over and put away --- */
 
-export interface Followed { id: string; kind: string; command: Command | null; failed: Item[]; error: string; over: boolean; open: boolean }
+export interface Followed { id: string; kind: string; command: Command | null; failed: Item[]; error: string; over: boolean; open: boolean; again: boolean }
 
 function kept(): string[] {
 	try { return JSON.parse(sessionStorage.getItem('sirdar-commands') ?? '[]') } catch { return [] }
@@ -53,9 +53,9 @@ function kept(): string[] {
 
 export const followed = reactive<Followed[]>([])
 
-export function follow(c: { command: string; kind: string }) {
+export function follow(c: { command: string; kind: string }, again = false) {
 	if (followed.some((f) => f.id === c.command)) return
-	followed.push({ id: c.command, kind: c.kind, command: null, failed: [], error: '', over: false, open: false })
+	followed.push({ id: c.command, kind: c.kind, command: null, failed: [], error: '', over: false, open: false, again })
 	void look(c.command)
 }
 
@@ -75,7 +75,8 @@ async function look(id: string) {
 		f.kind = c.kind
 		f.error = ''
 		f.over = ended.has(c.state)
-		if (f.over && c.state === 'done' && !c.failed) setTimeout(() => unfollow(id), 10_000)
+		/* All went well: it goes by itself, and does not come back with a reload. */
+		if (f.over && c.state === 'done' && !c.failed) { if (f.again) { unfollow(id); return } setTimeout(() => unfollow(id), 10_000) }
 		if ((c.failed ?? 0) > 0) f.failed = (await api.items(id, { failed: true, limit: 100 })).items
 	} catch (e) {
 		f.error = e instanceof ApiError ? e.message : String(e)
@@ -90,5 +91,5 @@ let resumed = false
 export function resume() {
 	if (resumed) return
 	resumed = true
-	for (const id of kept()) follow({ command: id, kind: '' })
+	for (const id of kept()) follow({ command: id, kind: '' }, true)
 }
