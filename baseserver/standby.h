@@ -1,5 +1,5 @@
-/* standby.h — a server that does not lead: it watches the lease, tells those who come who leads, and
- * takes the lease when nobody holds it any more.
+/* standby.h — a server that does not lead: it watches the lease, tells those who come who leads,
+ * and takes the lease when nobody holds it any more.
  *
  * Whether the holder lives is judged by its sign of life in the store (epoch, beat, number) and
  * our own monotonic clock alone: no two clocks are ever compared.

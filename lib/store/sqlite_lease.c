@@ -1,5 +1,6 @@
 /* The lease of a database with one writer: the directory's lock is the lease, kept by the kernel
- * for as long as the holder lives, so that nothing is renewed; the leader's row only tells who it is.
+ * for as long as the holder lives, so that nothing is renewed; the leader's row only tells who
+ * it is.
  * Those who wait read beside it, and show themselves as files: they may not write. */
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,4 @@
-/* sched/workflow: documents beside each other and beside what exists: tasks outside the set, circles
- * through them, dates, zones, limits. */
+/* sched/workflow: documents beside what exists: circles through tasks outside, dates, limits. */
 #include "tests/unit/documents.h"
 
 /* --- names that nobody knows */
