@@ -162,8 +162,8 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 	uint64_t number = ledger_publish(l, &tr);
 	if (i->key.part > 0 || (t->def && task_spreads(t->def)) || i->flags & IF_SPREAD)
 		ledger_parts_changed(l, t, i, from);
-	/* A redo takes back what a parent gave, and so does a failure that is forced: its children
-	 * may not start on old news. */
+/* A redo takes back what a parent gave, as does a forced failure: no child starts on
+	 * old news. */
 #ifdef BUG_34 /* a forced failure takes nothing back at once */
 	if (state_final(from) && !state_final(to) && i->key.part == 0)
 #else
