@@ -110,6 +110,19 @@ static int tell(struct notifier *n, const struct task_rules *t, const struct ale
 
 /* --- events -------------------------------------------------------------------------- */
 
+/* Late = not started `late_after` past its effective due (SEMANTICS 7). */
+static int64_t late_from_us(const struct instance *i)
+{
+	int64_t due_us = i->due * US_PER_S;
+
+	return i->eff_due_us > due_us ? i->eff_due_us : due_us;
+}
+
+static bool is_unstarted(const struct instance *i)
+{
+	return i->state == ST_READY || i->state == ST_DEPEND;
+}
+
 /* It came due, or was made: if it may get late, look again then. */
 static int watch(struct notifier *n, const struct read_event *e, const struct task_rules *t,
                  struct err *err)
@@ -126,7 +139,7 @@ static int watch(struct notifier *n, const struct read_event *e, const struct ta
 		return r;
 	struct outbox_watch w = { .task = e->key.task,
 		                  .run_date = e->key.run_date,
-		                  .at_us = i.due * US_PER_S + t->late_after_us };
+		                  .at_us = late_from_us(&i) + t->late_after_us };
 	return outbox_put_watch(n->outbox, &w, err);
 }
 
@@ -206,25 +219,37 @@ static int take_watch(void *ctx, const struct outbox_watch *w)
 	return 0;
 }
 
-static int look(struct notifier *n, const struct outbox_watch *w, struct err *err)
+static int tell_late(struct notifier *n, const struct outbox_watch *w, const struct task_rules *t,
+                     const struct instance *i, struct err *err)
+{
+	struct alert a = { .what = HP_LATE,
+		           .task = t->task,
+		           .reason = "",
+		           .note = state_name((enum state)i->state),
+		           .run_date = w->run_date,
+		           .at_us = w->at_us,
+		           .generation = i->generation,
+		           .attempt = i->attempt };
+
+	return tell(n, t, &a, err);
+}
+
+static int look(struct notifier *n, const struct outbox_watch *w, int64_t now_us, struct err *err)
 {
 	struct inst_key key = { .task = w->task, .run_date = w->run_date };
-	struct task_rules t;
+	struct task_rules t = { 0 };
 	struct instance i;
 	int r = read_instance(n->reader, key, &i, NULL, err);
 
-	if (r == 0 && !state_final((enum state)i.state)) {
+	if (r == 0 && is_unstarted(&i)) {
 		r = rules_of(n->rules, w->task, &t, err);
-		struct alert a = { .what = HP_LATE,
-			           .task = r == 0 ? t.task : "",
-			           .reason = "",
-			           .note = state_name((enum state)i.state),
-			           .run_date = w->run_date,
-			           .at_us = w->at_us,
-			           .generation = i.generation,
-			           .attempt = i.attempt };
-		if (r == 0)
-			r = tell(n, &t, &a, err);
+		/* Unfrozen meanwhile, or edited: its time counts from then. */
+		struct outbox_watch next = *w;
+		next.at_us = late_from_us(&i) + t.late_after_us;
+		if (r == 0 && t.late_after_us > 0 && next.at_us > now_us)
+			return outbox_put_watch(n->outbox, &next, err);
+		if (r == 0 && t.late_after_us > 0)
+			r = tell_late(n, w, &t, &i, err);
 	}
 	if (r == 0 || r == E_NOT_FOUND)
 		r = outbox_drop_watch(n->outbox, w, err);
@@ -242,6 +267,6 @@ int news_late(struct notifier *n, int64_t now_us, struct err *err)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < all.n && r == 0; i++)
-		r = look(n, &all.items[i], err);
+		r = look(n, &all.items[i], now_us, err);
 	return outbox_end(n->outbox, r, err);
 }

@@ -181,14 +181,18 @@ def what_happens_at_once_comes_as_one_message(s):
 
 
 @test
-def what_takes_too_long_is_told_as_late_while_it_runs(s):
+def what_is_not_started_in_time_is_told_as_late_and_what_runs_is_not(s):
     go = s.dir / "data" / "go"
-    workflow(s, "late", {"params": {"script": f"while [ ! -e {go} ]; do sleep 0.05; done"},
-                         "late_after": "1s"}, ["webhook:hook"], when=["late", "succeeded"])
+    wait = {"params": {"script": f"while [ ! -e {go} ]; do sleep 0.05; done"}, "late_after": "1s"}
+    workflow(s, "runs", wait, ["webhook:hook"], when=["late", "succeeded"])
+    workflow(s, "late", {**fails(), "group": "nowhere", "late_after": "1s"}, ["webhook:hook"],
+             when=["late", "forced"])
     late = came(s, "/hook", "al/late/t")[0]
-    assert late["event"] == "late" and late["note"] in ("Running", "DependenceFinish", "Ready"), late
+    assert late["event"] == "late" and late["note"] == "DependenceFinish", late
+    s.command("force-success", selection={"tasks": ["al/late/t"], "dates": ["2026-03-01"]})
+    assert came(s, "/hook", "al/late/t", 2)[1]["event"] == "forced"
     go.touch()
-    assert came(s, "/hook", "al/late/t", 2)[1]["event"] == "succeeded"
+    assert [a["event"] for a in came(s, "/hook", "al/runs/t")] == ["succeeded"]
 
 
 @test
