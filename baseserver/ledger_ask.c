@@ -514,7 +514,7 @@ static int on_reopen(struct asked *a, uint64_t *ret_number)
 	a->e->inst.ended_us = 0;
 	ledger_due_again(a->l, &a->e->inst);
 	/* Run at once and given back its skip: it waits for its links like any other. */
-	a->e->inst.flags &= (uint8_t)~IF_RUN_NOW;
+	a->e->inst.flags &= (uint16_t)~IF_RUN_NOW;
 #ifdef BUG_24 /* what is reopened may start before it is due */
 	a->e->inst.eff_due_us = a->l->now_us;
 #endif

@@ -462,12 +462,16 @@ static void what_is_reopened_early_is_still_due_at_its_time(void **state)
 
 	(void)state;
 	begin(&f);
-	ask_full(&f, (struct proposal){ .ask = ASK_CREATE, .key = k, .due = 7200 });
+	ask_full(&f, (struct proposal){ .ask = ASK_CREATE,
+	                                .key = k,
+	                                .due = 7200,
+	                                .flags = IF_RUN_NOW | IF_MEMBER });
 	skip.folded = UINT64_MAX;
 	assert_int_equal(ask_full(&f, skip).code, 0);
 	assert_int_equal(ask(&f, ASK_REOPEN, k).state, ST_READY);
 	assert_true(ledger_find(f.ledger, k, &i));
 	assert_int_equal(i.eff_due_us, 7200 * US_PER_S);
+	assert_int_equal(i.flags, IF_MEMBER); /* of its command still, but not run at once */
 	end(&f);
 }
 
