@@ -104,11 +104,11 @@ static int run(struct notifier *n, int fd)
 	if (r == 0)
 		r = notifier_open(n, &err);
 	if (r == 0)
-		r = wake_start(&n->param, notifier_news, n, &wake, &err);
+		r = wake_start(&n->param, notifier_news, notifier_place, n, &wake, &err);
 	if (r == 0) {
 		notify_send("READY=1");
 		log_info("notifier.ready", "channels=%zu cursor=%lld", channels_count(n->channels),
-		         (long long)n->cursor);
+		         (long long)atomic_load(&n->cursor));
 	}
 	while (r == 0 && sig == 0) {
 		r = notifier_round(n, fd, &err);

@@ -21,6 +21,13 @@ void notifier_news(void *notifier)
 	sender_wake(n->sender);
 }
 
+uint64_t notifier_place(void *notifier)
+{
+	struct notifier *n = notifier;
+
+	return (uint64_t)atomic_load(&n->cursor);
+}
+
 int notifier_reload(struct notifier *n, struct err *err)
 {
 	struct channels *now;
@@ -37,6 +44,7 @@ int notifier_reload(struct notifier *n, struct err *err)
 int notifier_open(struct notifier *n, struct err *err)
 {
 	uint64_t number = 0;
+	int64_t cursor = 0;
 	int r = notifier_reload(n, err);
 
 	if (r == 0)
@@ -44,13 +52,14 @@ int notifier_open(struct notifier *n, struct err *err)
 	if (r == 0)
 		r = reader_open(n->param.store, &n->reader, err);
 	if (r == 0)
-		r = outbox_cursor(n->outbox, &n->cursor, err);
-	if (r == 0 && n->cursor < 0) { /* the very first start: nobody is told of the past */
+		r = outbox_cursor(n->outbox, &cursor, err);
+	if (r == 0 && cursor < 0) { /* the very first start: nobody is told of the past */
 		r = read_number(n->reader, &number, err);
-		n->cursor = (int64_t)number;
+		cursor = (int64_t)number;
 		if (r == 0)
 			r = outbox_move(n->outbox, number, err);
 	}
+	atomic_store(&n->cursor, cursor);
 	n->rules = rules_new(n->reader);
 	atomic_store(&n->has_news, true);
 	return r;

@@ -29,14 +29,17 @@ struct notifier {
 	struct rules *rules;
 	struct sender *sender;
 	_Atomic bool has_news;
-	int64_t cursor, forgot_us;
+	_Atomic int64_t cursor; /* wake.c looks too */
+	int64_t forgot_us;
 };
 
 /* errors  of the channels file, the store, the state directory */
 int notifier_open(struct notifier *n, struct err *err);
 void notifier_close(struct notifier *n);
 int notifier_reload(struct notifier *n, struct err *err); /* the channels file */
-void notifier_news(void *notifier);                       /* thread: any */
+/* Of wake.h. Thread: any. */
+void notifier_news(void *notifier);
+uint64_t notifier_place(void *notifier);
 
 /* One round: read, send, wait until something happens or `fd` can be read.
  *

@@ -324,25 +324,38 @@ static void take_ended(struct sender *s)
 	}
 }
 
-int sender_wait(struct sender *s, int fd, int64_t wait_ms, struct err *err)
+/* Descriptors of scripts, and not longer than the first of them may take. */
+static unsigned scripts_put(const struct sender *s, struct curl_waitfd *fds, unsigned n,
+                            int64_t *wait_ms)
 {
-	struct curl_waitfd fds[SCRIPTS_MAX + 1] = { { .fd = fd, .events = CURL_WAIT_POLLIN } };
-	unsigned n = 1;
-	int running = 0;
 	int64_t now = clock_steady_us();
 
 	for (const struct delivery *d = s->all; d; d = d->next) {
 		if (!d->easy && d->pidfd < 0)
-			wait_ms = 0; /* over before it began */
+			*wait_ms = 0; /* over before it began */
 		if (d->pidfd < 0)
 			continue;
 		if (n <= SCRIPTS_MAX)
 			fds[n++] = (struct curl_waitfd){ .fd = d->pidfd,
 				                         .events = CURL_WAIT_POLLIN };
 		int64_t left = (d->end_us - now) / US_PER_MS + 1;
-		wait_ms = left < wait_ms ? left : wait_ms;
+		*wait_ms = left < *wait_ms ? left : *wait_ms;
 	}
+	return n;
+}
+
+int sender_wait(struct sender *s, int fd, int64_t wait_ms, struct err *err)
+{
+	struct curl_waitfd fds[SCRIPTS_MAX + 1] = { { .fd = fd, .events = CURL_WAIT_POLLIN } };
+	size_t before = s->n;
+	int running = 0;
 	CURLMcode code = curl_multi_perform(s->multi, &running);
+
+	/* What ends in this call would be told only when some other socket moves. */
+	take_ended(s);
+	if (s->n < before)
+		wait_ms = 0;
+	unsigned n = scripts_put(s, fds, 1, &wait_ms);
 	if (code == CURLM_OK)
 		code = curl_multi_poll(s->multi, fds, n, wait_ms < 0 ? 0 : (int)wait_ms, NULL);
 	if (code == CURLM_OK)

@@ -30,6 +30,7 @@ struct server {
 struct wake {
 	const struct param_notifier *param;
 	void (*news)(void *ctx);
+	uint64_t (*place)(void *ctx);
 	void *ctx;
 	struct thread *thread;
 	struct actor *me;
@@ -76,6 +77,7 @@ static void on_welcome(struct wake *w, struct session *s, const Sirdar__Welcome 
 	w->retry_us = RETRY_MIN_US;
 	log_info("server.up", "server=%s:%u epoch=%u", w->servers[w->at].host,
 	         w->servers[w->at].port, m->epoch);
+	all.from_number = w->place(w->ctx);
 	session_send(s, FR_SUBSCRIBE, &all, NULL);
 	w->news(w->ctx);
 }
@@ -133,6 +135,8 @@ static void on_alarm(void *self)
 		Sirdar__Ping p = SIRDAR__PING__INIT;
 		if (w->up)
 			session_send(w->session, FR_PING, &p, NULL);
+		if (w->up && w->place(w->ctx) == 0)
+			w->news(w->ctx); /* "after 0" cannot be asked for: it means from now on */
 		actor_alarm(w->me, actor_mono_us(w->me) + BEAT_US);
 		return;
 	}
@@ -197,14 +201,15 @@ static int key_load(struct wake *w, struct err *err)
 	return r;
 }
 
-int wake_start(const struct param_notifier *p, void (*news)(void *ctx), void *ctx,
-               struct wake **ret_wake, struct err *err)
+int wake_start(const struct param_notifier *p, void (*news)(void *ctx),
+               uint64_t (*place)(void *ctx), void *ctx, struct wake **ret_wake, struct err *err)
 {
 	struct wake *w = mem_new(sizeof *w);
 	int r = 0;
 
 	w->param = p;
 	w->news = news;
+	w->place = place;
 	w->ctx = ctx;
 	w->retry_us = RETRY_MIN_US;
 	randombytes_buf(&w->incarnation, sizeof w->incarnation);

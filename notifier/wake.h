@@ -3,16 +3,19 @@
 #ifndef NOTIFIER_WAKE_H
 #define NOTIFIER_WAKE_H
 
+#include <stdint.h>
+
 #include "util/param.h"
 
 struct err;
 struct wake;
 
-/* news(ctx) is called after each event, and after each try to connect. Thread: wake's own.
+/* news(ctx) is called after each event, and after each try to connect; place(ctx) says up to which
+ * event the store was read, so that none falls between. Thread: wake's own.
  *
  *   errors  E_INVALID an address, E_NOT_FOUND a name or key */
-int wake_start(const struct param_notifier *p, void (*news)(void *ctx), void *ctx,
-               struct wake **ret_wake, struct err *err);
+int wake_start(const struct param_notifier *p, void (*news)(void *ctx),
+               uint64_t (*place)(void *ctx), void *ctx, struct wake **ret_wake, struct err *err);
 void wake_stop(struct wake *w); /* NULL is fine */
 
 #endif

@@ -270,14 +270,14 @@ def every_program_is_started_again_and_nothing_is_forgotten(s):
         "waits": script(f"echo waits >> {file}", needs="[runs]")})
     i = s.wait_state("e2e/restart/runs", AT, "Running")
     until("it has begun", lambda: ledger(s, "restart") == ["start"])
-    before = {r["id"]: r["state"] for r in s.instances()}
+    before = {r["id"]: r["state"] for r in s.instances("e2e/restart/*")}
     tasks = len(s.get("/api/v1/tasks?limit=500")["items"])
     for d in (s.base, s.cgi, s.brokers["b1"]):
         d.restart()
         d.restart(hard=True)
     until("all are there again", s.up)
     s.wait_broker("b1", ["shell"])
-    after = {r["id"]: r["state"] for r in s.instances()}
+    after = {r["id"]: r["state"] for r in s.instances("e2e/restart/*")}
     assert before == after, set(before.items()) ^ set(after.items())
     assert len(s.get("/api/v1/tasks?limit=500")["items"]) == tasks
     gate.touch()
