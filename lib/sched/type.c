@@ -374,7 +374,7 @@ static void list_choices(const struct yaml_node *choices, char *room, size_t byt
 {
 	size_t at = 0;
 
-	for (size_t i = 0; choices && i < choices->n && at + 1 < bytes; i++)
+	for (size_t i = 0; i < choices->n && at + 1 < bytes; i++)
 		at += (size_t)snprintf(room + at, bytes - at, "%s%s",
 		                       i == 0               ? ""
 		                       : i + 1 < choices->n ? ", "

@@ -1,6 +1,7 @@
 /* The parameters of a task against what its type declares (type.h). */
 #include "sched/type.h"
 #include "sched/workflow_impl.h"
+#include "util/check.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,10 +17,10 @@ static bool in_pairs(const struct wf_pairs *p, const char *name)
 /* Said by the task itself, not by `defaults`, which are for tasks of all types? */
 static bool is_own(const struct wf_made *m, const struct wf_pair *p)
 {
-	const struct yaml_node *node = m->t->node;
-	const struct yaml_node *params = node->kind == YAML_MAP ? yaml_get(node, "params") : NULL;
+	/* What is no map is refused when it is read. */
+	const struct yaml_node *params = yaml_get(m->t->node, "params");
 
-	for (size_t i = 0; params && params->kind == YAML_MAP && i < params->n; i++)
+	for (size_t i = 0; params && i < params->n; i++)
 		if (params->items[i] == p->node)
 			return true;
 	return false;
@@ -103,10 +104,10 @@ static void check_one_of(struct wf_compiler *c, const struct wf_made *m, const s
 
 void wf_check_type(struct wf_compiler *c, struct wf_made *m)
 {
-	const struct type *t = c->world->types && m->t->type.text
-	                               ? type_set_find(c->world->types, m->t->type.text)
-	                               : NULL;
+	const struct type *t;
 
+	CHECK(m->t->type.text); /* without one it is refused when it is read */
+	t = c->world->types ? type_set_find(c->world->types, m->t->type.text) : NULL;
 	if (!t)
 		return;
 	check_given(c, m, t);

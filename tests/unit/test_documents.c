@@ -324,6 +324,12 @@ static void values_of_odd_shapes_have_their_place(void **state)
 		{ "workflow: w\nalerts: [{when: [failed], to: [\"mail:\"]}]\ntasks: {a: {type: t, "
 		  "cycle: day}}\n",
 		  2, 32, "wrong_value", "'mail:' is nobody to tell" },
+		{ "workflow: w\nalerts: [{when: [failed], to: [\"maul:a@x\"]}]\ntasks: {a: {type: "
+		  "t, cycle: day}}\n",
+		  2, 32, "wrong_value", "'maul:a@x' is nobody to tell" },
+		{ "workflow: w\nalerts: [{when: [failed], to: [\"mail:a@x\\nBcc: b@x\"]}]\ntasks: "
+		  "{a: {type: t, cycle: day}}\n",
+		  2, 32, "wrong_value", "is nobody to tell" },
 		{ "workflow: w\ntasks:\n  a: {type: t, cycle: 100000 day}\n", 3, 23, "wrong_value",
 		  "cycle is '100000 day'" },
 	};
@@ -420,6 +426,19 @@ static void alerts_are_told_to_all_who_asked(void **state)
 	assert_null(workflow_alert_recipient(wf, "succeeded", 0));
 }
 
+static void a_word_of_an_alert_has_the_nearest_for_a_hint(void **state)
+{
+	(void)state;
+	bad("workflow: w\nalerts: [{when: [faild], to: [\"mail:a@x\"]}]\ntasks: {a: {type: t, "
+	    "cycle: day}}\n",
+	    2, 18, "wrong_value", "'faild' is nothing to be told of");
+	assert_string_equal(d.items[0].hint, "is this meant: failed");
+	bad("workflow: w\nalerts: [{when: [thunderstorm], to: [\"mail:a@x\"]}]\ntasks: {a: "
+	    "{type: t, cycle: day}}\n",
+	    2, 18, "wrong_value", "'thunderstorm' is nothing to be told of");
+	assert_string_equal(d.items[0].hint, "");
+}
+
 static void one_document_is_parsed_by_itself(void **state)
 {
 	static const char text[] = "workflow: w\nowner: li.wei\ndescription: Orders\ntasks:\n"
@@ -487,6 +506,7 @@ int main(void)
 		T(long_lists_have_a_limit),
 		T(a_promise_belongs_to_the_task_it_names),
 		T(alerts_are_told_to_all_who_asked),
+		T(a_word_of_an_alert_has_the_nearest_for_a_hint),
 		T(one_document_is_parsed_by_itself),
 		T(warnings_look_a_year_ahead),
 	};
