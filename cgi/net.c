@@ -396,39 +396,18 @@ static void net_fini(void *self)
 
 static int server_parse(const char *text, struct server *ret, struct err *err)
 {
-	const char *colon = strrchr(text, ':');
-	char host[256], *end = NULL;
-	long port = colon != NULL ? strtol(colon + 1, &end, 10) : 0;
-	size_t len = colon != NULL ? (size_t)(colon - text) : 0;
-
-	if (len == 0 || len >= sizeof(host) || port < 1 || port > 65535 || *end != '\0')
-		return err_set(err, E_INVALID, "server is '%.100s', want address:port", text);
-	snprintf(host, sizeof(host), "%.*s", (int)len, text);
-	if (host[0] == '[' && host[len - 1] == ']') {
-		host[len - 1] = '\0';
-		memmove(host, host + 1, len - 1);
-	}
-	ret->port = (uint16_t)port;
 	snprintf(ret->text, sizeof(ret->text), "%.79s", text);
-	return net_resolve(host, ret->host, err);
+	return net_server(text, ret->host, &ret->port, err);
 }
 
-/* Our key out of the file. Without a file, all zero: what a server on loopback takes from
- * those it has no keys for, or refuses. */
+/* Without a file, all zero: what a server on loopback takes from those it has no keys for, or
+ * refuses. */
 static int key_load(struct net *n, struct err *err)
 {
 	const struct param_cgi *p = &n->cgi->param;
-	struct keys *keys = NULL;
-	int r;
 
 	snprintf(n->identity, sizeof(n->identity), "%s", p->name);
-	if (p->key_file[0] == '\0')
-		return 0;
-	r = keys_open(p->key_file, &keys, err);
-	if (r == 0 && keys_find(keys, n->identity, n->key) < 0)
-		r = err_set(err, E_NOT_FOUND, "%s has no key for '%s'", p->key_file, n->identity);
-	keys_close(keys);
-	return r;
+	return p->key_file[0] == '\0' ? 0 : keys_own(p->key_file, n->identity, n->key, err);
 }
 
 int net_new(struct thread *th, struct cgi *cgi, struct net **ret_net, struct err *err)

@@ -78,6 +78,17 @@ static int run(struct outbox *o, sqlite3_stmt *q, struct err *err)
 	return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : fail(o, rc, err);
 }
 
+/* 1 a row, 0 the end; the statement is reset but after a row. */
+static int next_row(struct outbox *o, sqlite3_stmt *q, struct err *err)
+{
+	int rc = sqlite3_step(q);
+
+	if (rc == SQLITE_ROW)
+		return 1;
+	sqlite3_reset(q);
+	return rc == SQLITE_DONE ? 0 : fail(o, rc, err);
+}
+
 static int run_plain(struct outbox *o, enum sql which, struct err *err)
 {
 	sqlite3_stmt *q = get(o, which, err);
@@ -257,27 +268,23 @@ int outbox_due(struct outbox *o, int64_t now_us, size_t max,
                int (*each)(void *ctx, const struct outbox_letter *l), void *ctx, struct err *err)
 {
 	sqlite3_stmt *q = get(o, SQL_DUE, err);
-	int rc, r = 0;
+	int r = 0, given = 0;
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, now_us);
 	sqlite3_bind_int64(q, 2, (int64_t)max);
-	while (r == 0 && (rc = sqlite3_step(q)) != SQLITE_DONE) {
-		if (rc != SQLITE_ROW) {
-			r = fail(o, rc, err);
-			break;
-		}
+	while (given == 0 && (r = next_row(o, q, err)) > 0) {
 		struct outbox_letter l = { .id = sqlite3_column_int64(q, 0),
 			                   .recipient = (const char *)sqlite3_column_text(q, 1),
 			                   .body = (const char *)sqlite3_column_text(q, 2),
 			                   .made_us = sqlite3_column_int64(q, 3),
 			                   .next_us = sqlite3_column_int64(q, 4),
 			                   .tries = (uint32_t)sqlite3_column_int64(q, 5) };
-		r = each(ctx, &l);
+		given = each(ctx, &l);
 	}
 	sqlite3_reset(q);
-	return r;
+	return given ? given : r;
 }
 
 /* --- watches ------------------------------------------------------------------------- */
@@ -311,24 +318,20 @@ int outbox_watches_due(struct outbox *o, int64_t now_us, size_t max,
                        struct err *err)
 {
 	sqlite3_stmt *q = get(o, SQL_WATCHES_DUE, err);
-	int rc, r = 0;
+	int r = 0, given = 0;
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, now_us);
 	sqlite3_bind_int64(q, 2, (int64_t)max);
-	while (r == 0 && (rc = sqlite3_step(q)) != SQLITE_DONE) {
-		if (rc != SQLITE_ROW) {
-			r = fail(o, rc, err);
-			break;
-		}
+	while (given == 0 && (r = next_row(o, q, err)) > 0) {
 		struct outbox_watch w = { .task = (uint32_t)sqlite3_column_int64(q, 0),
 			                  .run_date = sqlite3_column_int64(q, 1),
 			                  .at_us = sqlite3_column_int64(q, 2) };
-		r = each(ctx, &w);
+		given = each(ctx, &w);
 	}
 	sqlite3_reset(q);
-	return r;
+	return given ? given : r;
 }
 
 int outbox_next(struct outbox *o, int64_t *ret_us, struct err *err)

@@ -84,6 +84,16 @@ static void sign_webhook(const struct payload_ask *a, struct buf *body, struct b
 	buf_printf(header, "X-Sirdar-Signature: sha256=%s", hex);
 }
 
+static void put_message(struct json_out *j, const char *key, const char *subject, const char *text)
+{
+	struct buf all;
+
+	buf_init(&all);
+	buf_printf(&all, "%s\n%s", subject, text);
+	json_field_text(j, key, buf_str(&all));
+	buf_done(&all);
+}
+
 /* --- shapes -------------------------------------------------------------------------- */
 
 static void print_webhook(const struct payload_ask *a, struct json_out *j, const char *subject,
@@ -113,34 +123,24 @@ static void print_webhook(const struct payload_ask *a, struct json_out *j, const
 static void print_text_msgtype(const struct payload_ask *a, struct json_out *j, const char *subject,
                                const char *text)
 {
-	struct buf all;
-
 	(void)a;
-	buf_init(&all);
-	buf_printf(&all, "%s\n%s", subject, text);
 	json_field_text(j, "msgtype", "text");
 	json_add_key(j, "text");
 	json_open_object(j);
-	json_field_text(j, "content", buf_str(&all));
+	put_message(j, "content", subject, text);
 	json_close_object(j);
-	buf_done(&all);
 }
 
 static void print_feishu(const struct payload_ask *a, struct json_out *j, const char *subject,
                          const char *text)
 {
-	struct buf all;
-
 	if (a->channel->secret[0])
 		sign_feishu(a, j);
-	buf_init(&all);
-	buf_printf(&all, "%s\n%s", subject, text);
 	json_field_text(j, "msg_type", "text");
 	json_add_key(j, "content");
 	json_open_object(j);
-	json_field_text(j, "text", buf_str(&all));
+	put_message(j, "text", subject, text);
 	json_close_object(j);
-	buf_done(&all);
 }
 
 static void print_slack(const struct payload_ask *a, struct json_out *j, const char *subject,
@@ -158,13 +158,8 @@ static void print_slack(const struct payload_ask *a, struct json_out *j, const c
 static void print_telegram(const struct payload_ask *a, struct json_out *j, const char *subject,
                            const char *text)
 {
-	struct buf all;
-
-	buf_init(&all);
-	buf_printf(&all, "%s\n%s", subject, text);
 	json_field_text(j, "chat_id", a->channel->chat);
-	json_field_text(j, "text", buf_str(&all));
-	buf_done(&all);
+	put_message(j, "text", subject, text);
 }
 
 static void print_pagerduty(const struct payload_ask *a, struct json_out *j, const char *subject,

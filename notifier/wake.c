@@ -168,37 +168,12 @@ static void on_fini(void *self)
 
 /* --- start --------------------------------------------------------------------------- */
 
-static int server_parse(const char *text, struct server *ret, struct err *err)
-{
-	const char *colon = strrchr(text, ':');
-	size_t n = colon ? (size_t)(colon - text) : 0;
-	char host[256], *end = NULL;
-	long port = colon ? strtol(colon + 1, &end, 10) : 0;
-
-	if (n == 0 || n >= sizeof host || port < 1 || port > 65535 || *end)
-		return err_set(err, E_INVALID, "server is '%.100s', want address:port", text);
-	snprintf(host, sizeof host, "%.*s", (int)n, text);
-	if (host[0] == '[' && host[n - 1] == ']') {
-		host[n - 1] = 0;
-		memmove(host, host + 1, n - 1);
-	}
-	ret->port = (uint16_t)port;
-	return net_resolve(host, ret->host, err);
-}
-
+/* Without a file, all zero: what a server on loopback takes, or refuses. */
 static int key_load(struct wake *w, struct err *err)
 {
-	struct keys *keys = NULL;
-	int r;
+	const struct param_notifier *p = w->param;
 
-	if (!w->param->key_file[0])
-		return 0; /* all zero: what a server on loopback takes, or refuses */
-	r = keys_open(w->param->key_file, &keys, err);
-	if (r == 0 && keys_find(keys, w->param->name, w->key) < 0)
-		r = err_set(err, E_NOT_FOUND, "%s has no key for '%s'", w->param->key_file,
-		            w->param->name);
-	keys_close(keys);
-	return r;
+	return p->key_file[0] ? keys_own(p->key_file, p->name, w->key, err) : 0;
 }
 
 int wake_start(const struct param_notifier *p, void (*news)(void *ctx),
@@ -213,8 +188,9 @@ int wake_start(const struct param_notifier *p, void (*news)(void *ctx),
 	w->ctx = ctx;
 	w->retry_us = RETRY_MIN_US;
 	randombytes_buf(&w->incarnation, sizeof w->incarnation);
-	for (size_t i = 0; r == 0 && i < p->server.n && i < SERVERS_MAX; i++)
-		r = server_parse(p->server.items[i], &w->servers[w->n++], err);
+	for (; r == 0 && w->n < p->server.n && w->n < SERVERS_MAX; w->n++)
+		r = net_server(p->server.items[w->n], w->servers[w->n].host, &w->servers[w->n].port,
+		               err);
 	if (r == 0)
 		r = key_load(w, err);
 	w->thread = thread_new("wake", &clock_machine);

@@ -92,5 +92,6 @@ void table_done(struct table *t);
 void table_add(struct table *t, const char *text); /* the next cell; copied; NULL is "" */
 __attribute__((format(printf, 2, 3))) void table_addf(struct table *t, const char *fmt, ...);
 void table_print(const struct table *t, struct buf *out);
+void table_show(struct table *t); /* to the person, and done with */
 
 #endif

@@ -33,17 +33,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static void table_out(struct table *t)
-{
-	struct buf out;
-
-	buf_init(&out);
-	table_print(t, &out);
-	cli_print(&out);
-	buf_done(&out);
-	table_done(t);
-}
-
 static void add_time(struct table *t, const cJSON *e, const char *key, const char *none)
 {
 	table_add(t, text_of(e, key)[0] ? time_of(e, key) : none);
@@ -67,7 +56,7 @@ static void rows_print(const cJSON *items)
 		table_add(&t, text_of(e, "runs"));
 		table_add(&t, text_of(e, "confidence"));
 	}
-	table_out(&t);
+	table_show(&t);
 }
 
 static void baselines_print(const cJSON *items)
@@ -93,7 +82,7 @@ static void baselines_print(const cJSON *items)
 		table_add(&t, why);
 		free(why);
 	}
-	table_out(&t);
+	table_show(&t);
 }
 
 static void forecast_show(const cJSON *root)

@@ -21,7 +21,7 @@ static void print_standbys(const cJSON *root)
 		printf("no standby is heard\n");
 		return;
 	}
-	table_init(&t, "STANDBY\tADDRESS\tBEHIND\tHEARD");
+	table_init(&t, "Standby|Address|>Behind|>Heard");
 	cJSON_ArrayForEach(n, list)
 	{
 		table_add(&t, text_of(n, "name"));
@@ -29,12 +29,7 @@ static void print_standbys(const cJSON *root)
 		table_addf(&t, "%s transitions", text_of(n, "behind"));
 		table_addf(&t, "%s ms ago", text_of(n, "heard_ms"));
 	}
-	struct buf out;
-	buf_init(&out);
-	table_print(&t, &out);
-	cli_print(&out);
-	buf_done(&out);
-	table_done(&t);
+	table_show(&t);
 }
 
 int cmd_server_status(struct cli *cli, int argc, char **argv)

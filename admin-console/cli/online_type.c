@@ -33,17 +33,6 @@ static int ask(struct cli *cli, int argc, char **argv, size_t want, struct words
 	return code;
 }
 
-static void print_table(struct table *t)
-{
-	struct buf out;
-
-	buf_init(&out);
-	table_print(t, &out);
-	cli_print(&out);
-	buf_done(&out);
-	table_done(t);
-}
-
 /* "b1 b2(quarantined)" */
 static void brokers_text(const cJSON *type, struct buf *out)
 {
@@ -78,7 +67,7 @@ static void print_list(const cJSON *root)
 		table_add(&t, buf_str(&where));
 		buf_done(&where);
 	}
-	print_table(&t);
+	table_show(&t);
 	cJSON_ArrayForEach(y, json_get(root, "wrong"))
 	{
 		cli_fail(0, "left out: %s", cJSON_GetStringValue(y));
@@ -128,7 +117,7 @@ static void print_params(const cJSON *type)
 		table_add(&t, text_of(json_get(p, "help"), "en"));
 		buf_done(&kind);
 	}
-	print_table(&t);
+	table_show(&t);
 }
 
 static void print_runners(const cJSON *type)
@@ -145,7 +134,7 @@ static void print_runners(const cJSON *type)
 		table_add(&t, text_of(b, "slots"));
 		table_add(&t, text_of(b, "text"));
 	}
-	print_table(&t);
+	table_show(&t);
 }
 
 static void print_type(const cJSON *type)

@@ -116,3 +116,14 @@ void table_print(const struct table *t, struct buf *out)
 			buf_putc(out, '\n');
 	}
 }
+
+void table_show(struct table *t)
+{
+	struct buf out;
+
+	buf_init(&out);
+	table_print(t, &out);
+	cli_print(&out);
+	buf_done(&out);
+	table_done(t);
+}

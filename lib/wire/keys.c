@@ -277,3 +277,14 @@ out:
 	close(lock);
 	return rc;
 }
+
+int keys_own(const char *path, const char *name, uint8_t ret_key[KEY_BYTES], struct err *err)
+{
+	struct keys *keys = NULL;
+	int r = keys_open(path, &keys, err);
+
+	if (r == 0 && keys_find(keys, name, ret_key) < 0)
+		r = err_set(err, E_NOT_FOUND, "%s has no key for '%s'", path, name);
+	keys_close(keys);
+	return r;
+}

@@ -25,6 +25,9 @@ size_t keys_count(const struct keys *k);
 /* Fits session_key_fn, with a struct keys as context. 0, or E_NOT_FOUND. */
 int keys_find(void *keys, const char *name, uint8_t ret_key[KEY_BYTES]);
 
+/* One's own key out of a file, which is closed again. errors  as keys_open(), E_NOT_FOUND */
+int keys_own(const char *path, const char *name, uint8_t ret_key[KEY_BYTES], struct err *err);
+
 /* Draw a new key and add its line; the file is made (0600) if there is none. Whole or
  * not at all, also with several processes at it.
  *   errors  E_INVALID no such name possible, E_EXISTS; as keys_open() */

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/err.h"
@@ -35,6 +36,24 @@ int net_resolve(const char *host, char ret_text[NET_TEXT_BYTES], struct err *err
 	                 NI_NUMERICHOST);
 	freeaddrinfo(list);
 	return rc ? err_set(err, E_NOT_FOUND, "host \"%.100s\": %s", host, gai_strerror(rc)) : 0;
+}
+
+int net_server(const char *text, char ret_host[NET_TEXT_BYTES], uint16_t *ret_port, struct err *err)
+{
+	const char *colon = strrchr(text, ':');
+	char host[256], *end = NULL;
+	long port = colon ? strtol(colon + 1, &end, 10) : 0;
+	size_t len = colon ? (size_t)(colon - text) : 0;
+
+	if (len == 0 || len >= sizeof host || port < 1 || port > 65535 || *end)
+		return err_set(err, E_INVALID, "server is '%.100s', want address:port", text);
+	snprintf(host, sizeof host, "%.*s", (int)len, text);
+	if (host[0] == '[' && host[len - 1] == ']') {
+		host[len - 1] = 0;
+		memmove(host, host + 1, len - 1);
+	}
+	*ret_port = (uint16_t)port;
+	return net_resolve(host, ret_host, err);
 }
 
 void net_text(const struct net_address *a, char ret_text[NET_TEXT_BYTES])

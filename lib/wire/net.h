@@ -20,6 +20,11 @@ int net_parse(const char *host, uint16_t port, struct net_address *ret, struct e
 /* The first address of a name as text net_parse() takes. Blocks on the network.
  *   errors  E_NOT_FOUND */
 int net_resolve(const char *host, char ret_text[NET_TEXT_BYTES], struct err *err);
+/* "host:port" or "[::1]:port" as a person wrote it: the host's address as text, and the port.
+ * Blocks on the network.
+ *   errors  E_INVALID, E_NOT_FOUND */
+int net_server(const char *text, char ret_host[NET_TEXT_BYTES], uint16_t *ret_port,
+               struct err *err);
 /* "127.0.0.1:4711", "[::1]:4711", or "local". */
 void net_text(const struct net_address *a, char ret_text[NET_TEXT_BYTES]);
 /* The address of the other end of a socket as text; "local" if it has none. */
