@@ -102,10 +102,12 @@ static void put_task(struct catalog *c, const struct task *def, const struct sto
 		map_remove(&c->by_name, name_hash(t->def->name), def->id);
 		for (size_t i = 0; i < t->def->n_links; i++)
 			child_remove(place(c, t->def->links[i].parent), def->id);
+		c->n_promised -= t->def->has_promise;
 		task_unref(t->def);
 	} else {
 		c->n_tasks++;
 	}
+	c->n_promised += def->has_promise;
 	t->def = def;
 	t->row = *row;
 	t->row.name = def->name;

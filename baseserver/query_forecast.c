@@ -82,13 +82,18 @@ static int parse_day(struct query *q, const char *text, struct refusal *f)
 	return 0;
 }
 
-/* All tasks that are promised. */
+/* All tasks that are promised. Where nothing is, nothing is looked through. */
 static void ask_promised(struct forecast *f, const struct catalog *cat)
 {
+	size_t left = cat->n_promised;
+
 	f->only_promised = true;
-	for (size_t i = 0; i < cat->tasks_cap; i++) {
+	for (size_t i = 0; i < cat->tasks_cap && left > 0; i++) {
 		const struct cat_task *t = catalog_task(cat, (uint32_t)i);
-		if (t && t->def->has_promise && t->row.state == TS_ONLINE)
+		if (!t || !t->def->has_promise)
+			continue;
+		left--;
+		if (t->row.state == TS_ONLINE)
 			forecast_ask_task(f, cat, t->id);
 	}
 }
