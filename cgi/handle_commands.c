@@ -150,6 +150,40 @@ int commands_get(struct call *c)
 	return call_read(c, commands_work);
 }
 
+/* --- the audit --- */
+
+static int action_put(void *ctx, const struct read_action *a)
+{
+	show_action(&((struct call *)ctx)->out, a);
+	return 0;
+}
+
+static int audit_work(struct call *c, struct reader *r)
+{
+	struct query *q = c->extra;
+	int code;
+
+	list_begin(c);
+	code = read_actions(r, call_arg(c, "actor"), call_arg(c, "action"), &q->list.page,
+	                    action_put, c, &q->list.answer, &c->err);
+	list_end(c, &q->list);
+	return code;
+}
+
+int audit_get(struct call *c)
+{
+	static const char *const names[] = { "limit", "cursor", "order", "actor", "action", NULL };
+	struct query *q = c->extra = mem_new(sizeof(*q));
+
+	if (call_args_only(c, names) < 0 || list_args(c, &q->list, 100) < 0)
+		return c->err.code;
+	if (call_arg(c, "order") == NULL)
+		q->list.page.descending = true;
+	return call_read(c, audit_work);
+}
+
+/* --- one command --- */
+
 static int id_param(struct call *c)
 {
 	struct query *q = c->extra = mem_new(sizeof(*q));

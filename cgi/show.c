@@ -280,6 +280,21 @@ void show_command(struct buf *b, const struct store_command *c, bool args)
 	put_close(b, '}');
 }
 
+/* at_us as it is in the chain of hashes; `at` is the same for people. */
+void show_action(struct buf *b, const struct read_action *a)
+{
+	put_open(b, NULL, '{');
+	put_id(b, "id", a->id);
+	put_time_us(b, "at", a->at_us);
+	put_id(b, "at_us", (uint64_t)a->at_us);
+	put_text(b, "actor", a->actor);
+	put_text(b, "action", a->action);
+	put_text(b, "object", a->object);
+	put_text(b, "detail", a->detail);
+	put_text(b, "hash", a->hash);
+	put_close(b, '}');
+}
+
 void show_item(struct buf *b, struct names *n, const struct store_command_item *i)
 {
 	put_open(b, NULL, '{');

@@ -10,6 +10,7 @@
 
 struct buf;
 struct names;
+struct read_action;
 struct read_event;
 struct store_command;
 struct store_command_item;
@@ -31,6 +32,7 @@ void show_task(struct buf *b, const struct store_task *t);
 void show_link(struct buf *b, struct names *n, const struct store_link *l);
 void show_doc(struct buf *b, const struct store_doc *d, bool body);
 void show_command(struct buf *b, const struct store_command *c, bool args);
+void show_action(struct buf *b, const struct read_action *a);
 void show_item(struct buf *b, struct names *n, const struct store_command_item *i);
 
 const char *task_state_name(uint8_t state);

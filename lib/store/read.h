@@ -81,6 +81,7 @@ struct read_action {
 	uint64_t id;
 	int64_t at_us;
 	const char *actor, *action, *object, *detail;
+	const char *hash; /* audit.h; "": a row from before the chain */
 };
 
 /* errors  E_NOT_FOUND no store there (yet), E_VERSION a schema this program does not know */
@@ -154,9 +155,10 @@ int read_command_items(struct reader *r, uint64_t command, bool failed_only,
                        int (*each)(void *ctx, const struct store_command_item *i), void *ctx,
                        struct read_answer *ret, struct err *err);
 /* The audit list, by id. */
-int read_actions(struct reader *r, const struct read_page *page,
-                 int (*each)(void *ctx, const struct read_action *a), void *ctx,
-                 struct read_answer *ret, struct err *err);
+/* actor, action: NULL for any. */
+int read_actions(struct reader *r, const char *actor, const char *action,
+                 const struct read_page *page, int (*each)(void *ctx, const struct read_action *a),
+                 void *ctx, struct read_answer *ret, struct err *err);
 
 /* Statistics of one task (0: of all), newest day first, days from lo to hi, both included. */
 int read_stats(struct reader *r, uint32_t task, int32_t lo, int32_t hi,

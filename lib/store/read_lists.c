@@ -377,9 +377,9 @@ static int action_row(struct row_sink *sink, struct rows *q, int64_t *key, struc
 	return sink->each.action(sink->ctx, &a);
 }
 
-int read_actions(struct reader *r, const struct read_page *page,
-                 int (*each)(void *ctx, const struct read_action *a), void *ctx,
-                 struct read_answer *ret, struct err *err)
+int read_actions(struct reader *r, const char *actor, const char *action,
+                 const struct read_page *page, int (*each)(void *ctx, const struct read_action *a),
+                 void *ctx, struct read_answer *ret, struct err *err)
 {
 	struct row_sink sink = { .row = action_row, .each.action = each, .ctx = ctx };
 	struct read_from from;
@@ -389,6 +389,10 @@ int read_actions(struct reader *r, const struct read_page *page,
 	if (code < 0)
 		return code;
 	buf_puts(&q, "SELECT " ACTION_COLUMNS " FROM lb_action WHERE 1");
+	if (actor)
+		read_put(r, &q, " AND actor = ?", "t", actor);
+	if (action)
+		read_put(r, &q, " AND action = ?", "t", action);
 	where_id(r, &q, page, &from);
 	return one_page(r, "lb_action", &q, order_by_id(page), &sink, page, "a", 1, ret, err);
 }

@@ -288,6 +288,7 @@ int rows_action(struct rows *r, struct read_action *ret, struct err *err)
 		TEXT(read_action, action),
 		TEXT(read_action, object),
 		TEXT(read_action, detail),
+		TEXT(read_action, hash),
 	};
 
 	*ret = (struct read_action){ 0 };

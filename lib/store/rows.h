@@ -77,7 +77,7 @@ int rows_node(struct rows *r, struct store_node *ret, struct err *err);
 	"id, request_id, actor, kind, args, error, state, created_us, ended_us, total, done, " \
 	"failed, `cursor`"
 #define ITEM_COLUMNS    "task_id, curr_run_date, part, code, text"
-#define ACTION_COLUMNS  "id, at_us, actor, action, object, detail"
+#define ACTION_COLUMNS  "id, at_us, actor, action, object, detail, hash"
 #define LEASE_COLUMNS   "epoch, beat, number, lease_ms, since_us, renewed_us, who, address"
 #define OUTCOME_COLUMNS "task_id, lo, hi, job_status, reason, generation"
 #define STAT_COLUMNS    "day, task_id, job_status, bucket, count, sum_us"

@@ -1,5 +1,6 @@
 /* What is written seldom: tasks, links, documents, commands. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "store/sqlite.h"
 #include "util/clock.h"
@@ -25,16 +26,43 @@ static const struct {
 	[DOC_PLAN] = { SQL_SAVE_PLAN, NULL }, /* the edit itself is the action */
 };
 
+static int know_last_action(struct sqlite_store *s, struct err *err)
+{
+	sqlite3_stmt *q = NULL;
+	int r = sql_get(s, SQL_LAST_ACTION, &q, err);
+
+	if (r < 0)
+		return r;
+	s->base.audit = (struct audit){ .known = true };
+	r = sql_step(s->db, q, err);
+	if (r > 0) {
+		s->base.audit.id = (uint64_t)sqlite3_column_int64(q, 0);
+		snprintf(s->base.audit.hash, sizeof s->base.audit.hash, "%s",
+		         text_or_empty((const char *)sqlite3_column_text(q, 1)));
+		sqlite3_reset(q);
+	}
+	return r < 0 ? r : 0;
+}
+
 static int write_action(struct sqlite_store *s, int64_t at_us, const char *actor,
                         const char *action, const char *object, const char *detail, struct err *err)
 {
 	sqlite3_stmt *q = NULL;
-	int r = sql_get(s, SQL_ACTION, &q, err);
+	int r = s->base.audit.known ? 0 : know_last_action(s, err);
 
+	if (r == 0)
+		r = sql_get(s, SQL_ACTION, &q, err);
 	if (r < 0)
 		return r;
-	sql_bind(q, "itttt", at_us, text_or_empty(actor), action, text_or_empty(object),
-	         text_or_empty(detail));
+	struct read_action a = { .id = ++s->base.audit.id,
+		                 .at_us = at_us,
+		                 .actor = text_or_empty(actor),
+		                 .action = action,
+		                 .object = text_or_empty(object),
+		                 .detail = text_or_empty(detail) };
+	audit_hash(s->base.audit.hash, &a, s->base.audit.hash);
+	sql_bind(q, "iittttt", (int64_t)a.id, at_us, a.actor, action, a.object, a.detail,
+	         s->base.audit.hash);
 	return sql_run(s, q, err);
 }
 
@@ -136,6 +164,7 @@ int sqlite_write_docs(struct sqlite_store *s, const struct store_batch *b, struc
 {
 	int r = 0;
 
+	s->base.audit.known = false;
 	for (size_t i = 0; i < b->n_docs && r == 0; i++)
 		r = write_doc(s, &b->docs[i], err);
 	for (size_t i = 0; i < b->n_tasks && r == 0; i++)

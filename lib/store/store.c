@@ -111,6 +111,15 @@ int store_position(struct store *s, uint64_t *ret_number, uint32_t *ret_epoch, s
 	return s->ops->position(s, ret_number, ret_epoch, err);
 }
 
+bool store_audit_tip(const struct store *s, uint64_t *ret_id, char ret_hash[65])
+{
+	if (!s->audit.known)
+		return false;
+	*ret_id = s->audit.id;
+	memcpy(ret_hash, s->audit.hash, CHAIN_HEX);
+	return true;
+}
+
 int store_commit(struct store *s, const struct store_batch *b, struct err *err)
 {
 	int r = store_check_batch(b, err);

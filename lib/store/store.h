@@ -201,6 +201,10 @@ int store_position(struct store *s, uint64_t *ret_number, uint32_t *ret_epoch, s
  *         without transitions has first 0, or last < first. */
 int store_commit(struct store *s, const struct store_batch *b, struct err *err);
 
+/* The last row of the audit after a commit that added some: its id and hash, 64 hex digits and a
+ * NUL. False: it added none, or this store keeps no audit. */
+bool store_audit_tip(const struct store *s, uint64_t *ret_id, char ret_hash[65]);
+
 /* Time to spare: checkpoint and the like, a few milliseconds at most. */
 void store_idle(struct store *s);
 /* Nothing was written for some seconds: gives back memory that only makes bulk work faster. */

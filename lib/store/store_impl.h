@@ -6,6 +6,7 @@
 #ifndef STORE_STORE_IMPL_H
 #define STORE_STORE_IMPL_H
 
+#include "store/audit.h"
 #include "store/store.h"
 
 /* from_status of an event that made its instance. */
@@ -71,6 +72,7 @@ struct store_ops {
 
 struct store {
 	const struct store_ops *ops;
+	struct audit audit; /* where the last commit's writing of lb_action stands */
 };
 
 extern const struct store_ops store_mem_ops, store_sqlite_ops;

@@ -76,6 +76,7 @@ def a_database_killed_under_load_loses_nothing_and_doubles_nothing(s):
         time.sleep(random.uniform(0, 0.4))  # the next blow falls at a random moment
     until("the server leads", s.up)
     chaos.judge(s, load)
+    s.sirdar("audit", "verify")
 
 
 def brokers_of(s):

@@ -437,7 +437,7 @@ static void documents_commands_and_the_audit_are_listed(void **state)
 	assert_string_equal(n.text, "1 2bad 3 4bad 5 2bad 4bad ");
 	memset(&n, 0, sizeof n);
 	page = (struct read_page){ .limit = 4 };
-	world_must(read_actions(r, &page, see_action, &n, &answer, &err), &err);
+	world_must(read_actions(r, NULL, NULL, &page, see_action, &n, &answer, &err), &err);
 	assert_string_equal(n.text, "1save workflow 2save workflow 3save workflow 4save workflow ");
 	reader_close(r);
 }

@@ -1,5 +1,7 @@
 /* What is written seldom: tasks, links, documents, commands. */
 
+#include <stdio.h>
+
 #include "store/mysql/mysql.h"
 #include "util/err.h"
 
@@ -15,14 +17,55 @@ static const char *const actions[] = {
 	[DOC_PLAN] = NULL, /* the edit itself is the action */
 };
 
+static int know_last_action(struct my_store *s, struct err *err)
+{
+	struct rows *rows = NULL;
+	const char *hash = NULL;
+	int64_t id = 0;
+	int r = my_ask(s, "lb_action", &rows, err,
+	               "SELECT id, hash FROM lb_action ORDER BY id DESC LIMIT 1", "");
+
+	if (r < 0)
+		return r;
+	s->base.audit = (struct audit){ .known = true };
+	r = rows_step(rows, err);
+	if (r > 0)
+		r = rows_int(rows, 0, 1, INT64_MAX, &id, err);
+	if (r == 0 && id)
+		r = rows_text(rows, 1, &hash, err);
+	if (r == 0 && hash) {
+		s->base.audit.id = (uint64_t)id;
+		snprintf(s->base.audit.hash, sizeof s->base.audit.hash, "%s", hash);
+	}
+	rows_close(rows);
+	return r;
+}
+
+static const char *text_or_empty(const char *s)
+{
+	return s ? s : "";
+}
+
 static int write_action(struct my_store *s, int64_t at_us, const char *actor, const char *action,
                         const char *object, const char *detail, struct err *err)
 {
 	struct my_out o = { s,
-		            "INSERT INTO lb_action (at_us, actor, action, object, detail) VALUES ",
+		            "INSERT INTO lb_action (id, at_us, actor, action, object, detail, hash)"
+		            " VALUES ",
 		            "", 0 };
-	int r = my_out_put(&o, err, "itttt", at_us, actor, action, object, detail);
+	int r = s->base.audit.known ? 0 : know_last_action(s, err);
 
+	if (r < 0)
+		return r;
+	struct read_action a = { .id = ++s->base.audit.id,
+		                 .at_us = at_us,
+		                 .actor = text_or_empty(actor),
+		                 .action = action,
+		                 .object = text_or_empty(object),
+		                 .detail = text_or_empty(detail) };
+	audit_hash(s->base.audit.hash, &a, s->base.audit.hash);
+	r = my_out_put(&o, err, "iittttt", (int64_t)a.id, at_us, a.actor, action, a.object,
+	               a.detail, s->base.audit.hash);
 	return my_out_end(&o, r, err);
 }
 
@@ -146,6 +189,7 @@ int my_write_docs(struct my_store *s, const struct store_batch *b, struct err *e
 {
 	int r = 0;
 
+	s->base.audit.known = false;
 	for (size_t i = 0; i < b->n_docs && r == 0; i++)
 		r = write_doc(s, &b->docs[i], err);
 	if (r == 0)

@@ -1,0 +1,18 @@
+#include "store/audit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "store/read.h"
+
+void audit_hash(const char *before, const struct read_action *a, char ret_hash[CHAIN_HEX])
+{
+	char id[24], at[24];
+
+	snprintf(id, sizeof id, "%" PRIu64, a->id);
+	snprintf(at, sizeof at, "%" PRId64, a->at_us);
+
+	const char *fields[] = { id, at, a->actor, a->action, a->object, a->detail };
+
+	chain_next(before, fields, sizeof fields / sizeof fields[0], ret_hash);
+}

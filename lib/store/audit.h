@@ -1,0 +1,25 @@
+/* audit.h — the chain of lb_action while a commit writes. Internal to lib/store.
+ *
+ * The last row is read within each transaction that adds some: nothing is remembered from one to
+ * the next, so a commit whose answer was lost, or another leader's, cannot break the chain.
+ */
+#ifndef STORE_AUDIT_H
+#define STORE_AUDIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util/chain.h"
+
+struct audit {
+	bool known; /* the last row was read, in this transaction */
+	uint64_t id;
+	char hash[CHAIN_HEX];
+};
+
+struct read_action;
+
+/* The hash of a row after `before`. */
+void audit_hash(const char *before, const struct read_action *a, char ret_hash[CHAIN_HEX]);
+
+#endif

@@ -1,0 +1,3 @@
+-- Each row of the audit proves the ones before it: lib/util/chain.h says how. '': from before this.
+ALTER TABLE lb_action
+  ADD COLUMN hash VARCHAR(64) NOT NULL DEFAULT '';
