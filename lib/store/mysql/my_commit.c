@@ -206,10 +206,12 @@ static int write_all(struct my_store *s, const struct store_batch *b, uint64_t s
 		r = write_data(s, b, err);
 	if (r == 0)
 		r = my_write_stats(s, b, err);
-	if (r == 0 && b->first && b->last > stored)
-		r = my_do(s, err, "UPDATE lb_leader SET number = ? WHERE id = 1", "i",
-		          (int64_t)b->last);
-	return r;
+	if (r < 0)
+		return r;
+	return b->first && b->last > stored
+	               ? my_do(s, err, "UPDATE lb_leader SET number = ? WHERE id = 1", "i",
+	                       (int64_t)b->last)
+	               : my_stamp(s, err);
 }
 
 static void remember(struct my_store *s, const struct store_batch *b)

@@ -67,6 +67,14 @@ static const struct {
 	{ ER_BAD_FIELD_ERROR, E_CORRUPT, false },
 	{ ER_DUP_ENTRY, E_CORRUPT, false },
 	{ ER_DATA_TOO_LONG, E_INVALID, false },
+	/* Somebody else changed the partitions meanwhile. */
+	{ ER_PARTITION_MAXVALUE_ERROR, E_CONFLICT, false },
+	{ ER_SAME_NAME_PARTITION, E_CONFLICT, false },
+	{ ER_RANGE_NOT_INCREASING_ERROR, E_CONFLICT, false },
+	{ ER_PARTITION_DOES_NOT_EXIST, E_CONFLICT, false },
+	{ ER_REORG_PARTITION_NOT_EXIST, E_CONFLICT, false },
+	{ ER_UNKNOWN_PARTITION, E_CONFLICT, false },
+	{ ER_NO_PARTITION_FOR_GIVEN_VALUE, E_BUSY, false }, /* pmax is gone: see my_fail() */
 };
 
 void my_hang_up(struct my_store *s)
@@ -100,6 +108,8 @@ int my_fail(struct my_store *s, const char *what, struct err *err)
 	bool is_over;
 	int code = my_failure(s->db, &s->url, what, &is_over, err);
 
+	if (mysql_errno(s->db) == ER_NO_PARTITION_FOR_GIVEN_VALUE)
+		s->days_ahead_us = 0; /* looked for before the batch is repeated */
 	if (is_over)
 		my_hang_up(s);
 	return code;
@@ -258,6 +268,11 @@ int my_begin(struct my_store *s, uint32_t epoch, uint64_t *ret_number, struct er
 		return r;
 	r = prove(s, epoch, ret_number, err);
 	return r < 0 ? my_end(s, r, err) : 0;
+}
+
+int my_stamp(struct my_store *s, struct err *err)
+{
+	return my_do(s, err, "UPDATE lb_leader SET beat = beat + 1 WHERE id = 1", "");
 }
 
 int my_end(struct my_store *s, int r, struct err *err)

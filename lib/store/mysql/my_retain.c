@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "store/mysql/mysql.h"
+#include "util/clock.h"
 #include "util/err.h"
 
 static int each_outcome(struct rows *rows, int (*each)(void *ctx, const struct store_outcome *o),
@@ -66,8 +67,9 @@ static int write_outcomes(struct my_store *s, const struct store_outcome *o, siz
 		               (int64_t)o[i].generation);
 	r = my_out_end(&out, r, err);
 	if (r == 0)
-		r = my_do(s, err, "UPDATE lb_leader SET outcome_number = ? WHERE id = 1", "i",
-		          (int64_t)upto_number);
+		r = my_do(s, err,
+		          "UPDATE lb_leader SET outcome_number = ?, beat = beat + 1 WHERE id = 1",
+		          "i", (int64_t)upto_number);
 	return r;
 }
 
@@ -125,8 +127,8 @@ static int oldest_row(struct my_store *s, int64_t after, int64_t *ret_number, in
 		" last_number > ? ORDER BY last_number LIMIT 1",
 		"i", after);
 
-	if (r < 0)
-		return r;
+	if (r < 0) /* E_CONFLICT: the partition was dropped by hand */
+		return r == E_CONFLICT ? 0 : r;
 	r = rows_step(rows, err);
 	if (r > 0) {
 		r = rows_int(rows, 0, 0, INT64_MAX, ret_number, err);
@@ -180,6 +182,21 @@ static int drop_items(struct my_store *s, int64_t before_us, size_t rows_max, bo
 	return r;
 }
 
+/* Days go whole; the data that came with their transitions follow them. */
+static int drop_data(struct my_store *s, size_t rows_max, size_t *rows, struct err *err)
+{
+	int r = *rows < rows_max
+	                ? my_do(s, err,
+	                        "DELETE FROM lb_task_data WHERE number <"
+	                        " (SELECT MIN(number) FROM lb_task_event) ORDER BY number LIMIT ?",
+	                        "i", (int64_t)(rows_max - *rows))
+	                : 0;
+
+	if (r == 0 && *rows < rows_max)
+		*rows += (size_t)mysql_affected_rows(s->db);
+	return r;
+}
+
 int my_retain(struct store *st, uint32_t epoch, int64_t before_us, size_t rows_max, bool dry_run,
               size_t *ret_rows, struct err *err)
 {
@@ -187,6 +204,8 @@ int my_retain(struct store *st, uint32_t epoch, int64_t before_us, size_t rows_m
 	size_t rows = 0;
 	int r = my_begin(s, epoch, NULL, err);
 
+	if (r == 0)
+		r = my_stamp(s, err);
 	if (r < 0)
 		return r;
 	r = drop_old_rows(s, before_us, rows_max, dry_run, &rows, err);
@@ -196,12 +215,12 @@ int my_retain(struct store *st, uint32_t epoch, int64_t before_us, size_t rows_m
 	/* Changes of a table's shape are transactions of their own. */
 	if (r == 0)
 		r = my_drop_days(s, before_us, rows_max, dry_run, &rows, err);
-	/* Days go whole, and their data with them. */
 	if (r == 0 && !dry_run)
-		r = my_do(s, err,
-		          "DELETE FROM lb_task_data WHERE number <"
-		          " (SELECT MIN(number) FROM lb_task_event)",
-		          "");
+		r = drop_data(s, rows_max, &rows, err);
+	if (r == 0 && s->days_missing) { /* what nobody could be told when it failed */
+		s->days_ahead_us = 0;
+		r = my_days_ahead(s, clock_wall_us(&clock_machine), err);
+	}
 	if (r == 0)
 		*ret_rows = rows;
 	return r < 0 ? err_wrap(err, r, "retain") : 0;

@@ -57,8 +57,10 @@ int my_drop_stats(struct store *st, uint32_t epoch, int32_t day, size_t rows_max
 
 	if (r < 0)
 		return r;
-	r = my_do(s, err, "DELETE FROM lb_statistic WHERE day < ? ORDER BY day LIMIT ?", "ii",
-	          (int64_t)day, (int64_t)rows_max);
+	r = my_stamp(s, err);
+	if (r == 0)
+		r = my_do(s, err, "DELETE FROM lb_statistic WHERE day < ? ORDER BY day LIMIT ?",
+		          "ii", (int64_t)day, (int64_t)rows_max);
 	size_t rows = r == 0 ? (size_t)mysql_affected_rows(s->db) : 0;
 	r = my_end(s, r, err);
 	if (r == 0)

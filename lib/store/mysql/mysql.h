@@ -25,7 +25,10 @@ enum my_tls {
 	MY_TLS_VERIFY
 };
 
-enum { MY_HOSTS_MAX = 8 };
+enum {
+	MY_HOSTS_MAX = 8,
+	MY_LOCK_WAIT_S = 5 /* how long a statement waits for locks */
+};
 
 struct my_host {
 	char *name;
@@ -58,6 +61,7 @@ struct my_store {
 	size_t gone_cap;
 	int64_t days_ahead_us; /* when partitions are looked at again */
 	int64_t days_from_us;  /* the first ones begin here; 0: today */
+	bool days_missing;     /* the last look failed */
 	uint32_t silence_s; /* the database ends this connection when silent so long; 0: as usual */
 	bool silence_set;   /* it knows */
 };
@@ -85,6 +89,9 @@ int my_ask_leader(struct my_store *s, int64_t *ret_epoch, int64_t *ret_number, s
 /* Begin and prove the epoch (0: prove nothing). Holds the leader's row until my_end().
  * ret_number may be NULL. */
 int my_begin(struct my_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err);
+/* Write the leader's row, for what changes nothing else in it: in a cluster of databases a lock is
+ * one node's, and only rows that were written tell of each other. */
+int my_stamp(struct my_store *s, struct err *err);
 /* Commit when r is 0, else roll back. Returns what came of it. */
 int my_end(struct my_store *s, int r, struct err *err);
 
@@ -137,7 +144,8 @@ int my_write_docs(struct my_store *s, const struct store_batch *b, struct err *e
 int my_outcome_number(struct my_store *s, int64_t *ret, struct err *err);
 
 /* ---- my_days.c: partitions ---- */
-/* Make days ahead when fewer than two are left; looks four times a day. */
+/* Make days ahead when fewer than two are left; looks four times a day, a minute after a failure.
+ * E_BUSY: somebody reads just then; what has no day goes into `pmax` meanwhile. */
 int my_days_ahead(struct my_store *s, int64_t now_us, struct err *err);
 /* Whole days from the oldest on, until rows_max is reached; *rows grows by what goes. A day of
  * events goes when it is old enough, also those of instances that are kept: a history is as
