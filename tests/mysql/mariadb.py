@@ -42,7 +42,7 @@ class MariaDB:
                  f"--pid-file={self.dir / 'pid'}", f"--innodb-flush-log-at-trx-commit={self.flush}",
                  "--innodb-buffer-pool-size=256M", "--innodb-log-file-size=256M",
                  "--skip-log-bin", *self.options],
-                stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=getattr(self, "env", None))
         end = time.monotonic() + 60
         while time.monotonic() < end:
             if self.process.poll() is not None:

@@ -47,6 +47,7 @@ static const struct {
 	{ ER_QUERY_INTERRUPTED, E_AGAIN, true },
 	{ ER_KILLED, E_AGAIN, true },
 	{ ER_WSREP_NOT_READY, E_AGAIN, true },
+	{ ER_ERROR_DURING_COMMIT, E_AGAIN, true }, /* in or not: the node left its cluster */
 	{ ER_NET_PACKET_TOO_LARGE, E_TOO_BIG, true },
 	{ ER_STATEMENT_LATE, E_LIMIT, false },
 	{ ER_EXECUTION_LATE, E_LIMIT, false },
@@ -110,8 +111,10 @@ int my_fail(struct my_store *s, const char *what, struct err *err)
 
 	if (mysql_errno(s->db) == ER_NO_PARTITION_FOR_GIVEN_VALUE)
 		s->days_ahead_us = 0; /* looked for before the batch is repeated */
-	if (is_over)
+	if (is_over) {
 		my_hang_up(s);
+		my_way_lost(&s->way);
+	}
 	return code;
 }
 
@@ -164,23 +167,45 @@ static int check_server(MYSQL *db, struct err *err)
 	return 0;
 }
 
-static int connect_to(const struct my_url *u, const struct my_host *h, const char *password,
-                      MYSQL **ret, struct err *err)
+/* What one host is good for. */
+struct trial {
+	const struct my_url *u;
+	const char *password;
+	bool donor_too, saw_donor;
+};
+
+static int open_session(struct trial *t, struct my_way *way, MYSQL *db, struct err *err)
 {
+	bool is_over, is_donor = false;
+	int r = check_server(db, err);
+
+	if (r == 0)
+		r = my_cluster_check(db, t->u, &way->is_node, &is_donor, err);
+	t->saw_donor |= is_donor;
+	if (is_donor && t->donor_too)
+		r = 0;
+	if (r == 0 && mysql_real_query(db, session, sizeof session - 1))
+		r = my_failure(db, t->u, "session", &is_over, err);
+	if (r == 0 && way->is_node)
+		r = my_cluster_catch_up(db, t->u, way->reads, err);
+	return r;
+}
+
+static int connect_to(struct trial *t, struct my_way *way, MYSQL **ret, struct err *err)
+{
+	const struct my_host *h = &t->u->hosts[way->host];
 	MYSQL *db = mysql_init(NULL);
 	bool is_over;
 	int r = 0;
 
 	if (!db)
 		return err_set(err, E_NOMEM, "mysql_init");
-	set_options(db, u);
-	if (!mysql_real_connect(db, h->name, u->user, password, u->database, h->port, u->socket,
-	                        CLIENT_REMEMBER_OPTIONS))
-		r = my_failure(db, u, "connect", &is_over, err);
+	set_options(db, t->u);
+	if (!mysql_real_connect(db, h->name, t->u->user, t->password, t->u->database, h->port,
+	                        t->u->socket, CLIENT_REMEMBER_OPTIONS))
+		r = my_failure(db, t->u, "connect", &is_over, err);
 	if (r == 0)
-		r = check_server(db, err);
-	if (r == 0 && mysql_real_query(db, session, sizeof session - 1))
-		r = my_failure(db, u, "session", &is_over, err);
+		r = open_session(t, way, db, err);
 	if (r < 0)
 		mysql_close(db);
 	else
@@ -188,21 +213,36 @@ static int connect_to(const struct my_url *u, const struct my_host *h, const cha
 	return r;
 }
 
-int my_connect(const struct my_url *u, MYSQL **ret, struct err *err)
+int my_connect(const struct my_url *u, struct my_way *way, MYSQL **ret, struct err *err)
 {
+	struct trial t = { .u = u };
+	size_t first = way->host % u->n_hosts;
 	char *password = NULL;
 	int r = read_password(u, &password, err);
 
 	if (r < 0)
 		return r;
+	t.password = password;
 	/* The next one only when this one does not answer: a wrong password is wrong. */
 	r = E_AGAIN;
-	for (size_t i = 0; i < u->n_hosts && r == E_AGAIN; i++)
-		r = connect_to(u, &u->hosts[i], password, ret, err);
+	do {
+		t.donor_too = t.saw_donor;
+		for (size_t i = 0; i < u->n_hosts && r == E_AGAIN; i++) {
+			way->host = (first + i) % u->n_hosts;
+			r = connect_to(&t, way, ret, err);
+		}
+	} while (r == E_AGAIN && t.saw_donor && !t.donor_too);
+	if (r < 0)
+		way->host = first;
 	if (password)
 		explicit_bzero(password, strlen(password));
 	free(password);
 	return r;
+}
+
+void my_way_lost(struct my_way *way)
+{
+	way->host = way->is_node ? way->host + 1 : 0;
 }
 
 int my_set_silence(MYSQL *db, uint32_t seconds, struct err *err)
@@ -218,7 +258,7 @@ int my_set_silence(MYSQL *db, uint32_t seconds, struct err *err)
 
 int my_ready(struct my_store *s, struct err *err)
 {
-	int r = s->db ? 0 : my_connect(&s->url, &s->db, err);
+	int r = s->db ? 0 : my_connect(&s->url, &s->way, &s->db, err);
 
 	if (r == 0 && s->silence_s && !s->silence_set) {
 		r = my_set_silence(s->db, s->silence_s, err);

@@ -1,5 +1,6 @@
 /* Numbered migrations, recorded with a checksum of their text. */
 #include <inttypes.h>
+#include <mariadb/mysqld_error.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -70,18 +71,38 @@ static int applied(struct my_store *s, size_t *ret_count, struct err *err)
 	return r;
 }
 
-/* Statement by statement: one may be repeated, so a migration that stopped half way goes on
- * where it was. */
+/* Half of it may be there: a migration that stopped half way goes on where it was, and of two
+ * servers on two nodes of a cluster, where the schema's lock is one node's, each may be first. */
+static bool is_there_already(struct my_store *s)
+{
+	static const unsigned numbers[] = { ER_TABLE_EXISTS_ERROR, ER_DUP_FIELDNAME,
+		                            ER_DUP_KEYNAME };
+
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && s->db; i++)
+		if (mysql_errno(s->db) == numbers[i])
+			return true;
+	return false;
+}
+
+static int run_statement(struct my_store *s, const char *text, size_t len, struct err *err)
+{
+	int r = my_run(s, text, len, err);
+
+	return r < 0 && is_there_already(s) ? 0 : r;
+}
+
+/* Statement by statement: a change of shape is no transaction. */
 static int apply(struct my_store *s, const struct store_migration *m, struct err *err)
 {
 	struct my_out o = { s,
-		            "INSERT INTO lb_migration (number, name, checksum, applied_us) VALUES ",
+		            "INSERT IGNORE INTO lb_migration (number, name, checksum, applied_us)"
+		            " VALUES ",
 		            "", 0 };
 	char sum[17];
 	int r = 0;
 
 	for (const char *at = m->sql, *end; r == 0 && (end = strstr(at, ";\n")); at = end + 2)
-		r = my_run(s, at, (size_t)(end - at), err);
+		r = run_statement(s, at, (size_t)(end - at), err);
 	checksum(m->sql, sum);
 	if (r == 0)
 		r = my_out_put(&o, err, "itti", (int64_t)m->number, m->name, sum,

@@ -13,6 +13,7 @@ struct my_reader {
 	struct reader base;
 	struct my_url url;
 	MYSQL *db; /* NULL: to be made by ready() */
+	struct my_way way;
 };
 
 /* The rows of a query: asked at the first step after each bind. */
@@ -31,6 +32,7 @@ static int fail(struct my_reader *r, const char *what, struct err *err)
 	if (is_over) {
 		mysql_close(r->db);
 		r->db = NULL;
+		my_way_lost(&r->way);
 	}
 	return code;
 }
@@ -61,7 +63,7 @@ static int ready(struct my_reader *r, struct err *err)
 
 	if (r->db)
 		return 0;
-	code = my_connect(&r->url, &r->db, err);
+	code = my_connect(&r->url, &r->way, &r->db, err);
 	return code < 0 ? code : limit_time(r, err);
 }
 

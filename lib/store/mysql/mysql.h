@@ -50,10 +50,18 @@ struct my_url {
 int my_url_parse(const char *rest, struct my_url *ret, struct err *err);
 void my_url_done(struct my_url *u);
 
+/* How a connection came about. */
+struct my_way {
+	bool reads;   /* only reads: sees all that any node has said is committed */
+	bool is_node; /* of a Galera cluster */
+	size_t host;  /* of the url's, the one it has; of a cluster the next one begins there */
+};
+
 struct my_store {
 	struct store base;
 	struct my_url url;
 	MYSQL *db; /* NULL: to be made by my_ready() */
+	struct my_way way;
 	struct buf sql;
 	struct map cycles; /* task id -> cycle in seconds, for next_run_date */
 	bool cycles_known;
@@ -77,8 +85,11 @@ int my_fail(struct my_store *s, const char *what, struct err *err);
 /* The same for any connection: only the code and the text. *ret_over: cannot be used again. */
 int my_failure(MYSQL *db, const struct my_url *u, const char *what, bool *ret_over,
                struct err *err);
-/* A connection to the first of the url's hosts that answers. */
-int my_connect(const struct my_url *u, MYSQL **ret, struct err *err);
+/* A connection to the first of the url's hosts that answers; of a cluster to the first from
+ * way->host on that is in step, else to one that gives its state to another. */
+int my_connect(const struct my_url *u, struct my_way *way, MYSQL **ret, struct err *err);
+/* It is of no use any more: in a cluster the next one is with another node. */
+void my_way_lost(struct my_way *way);
 int my_set_silence(MYSQL *db, uint32_t seconds, struct err *err);
 /* Run one statement that gives no rows. */
 int my_run(struct my_store *s, const char *text, size_t len, struct err *err);
@@ -97,6 +108,13 @@ int my_end(struct my_store *s, int r, struct err *err);
 
 /* A text as sql_text.h wants it quoted; ctx: the MYSQL. */
 void my_quote(void *ctx, struct buf *b, const char *text, size_t len);
+
+/* ---- my_cluster.c: Galera ---- */
+/* *ret_is_node: it is one of a cluster; E_AGAIN: it is not in step with it, or takes no writes. */
+int my_cluster_check(MYSQL *db, const struct my_url *u, bool *ret_is_node, bool *ret_is_donor,
+                     struct err *err);
+/* Wait until the node has what any node has said is committed; `always`: before each reading. */
+int my_cluster_catch_up(MYSQL *db, const struct my_url *u, bool always, struct err *err);
 
 /* ---- my_out.c: writing many rows ---- */
 /* A statement that grows by rows and runs when it is long enough. Set by hand, n = 0. */
