@@ -144,7 +144,6 @@ static void a_day_has_24_hours_whatever_clocks_do(void **state)
 	struct my_store *s = ((struct site *)*state)->s;
 
 	setenv("TZ", "Europe/Berlin", 1);
-	tzset();
 	for (int month = 3; month <= 10; month += 7) {
 		int day = month == 3 ? 28 : 31; /* of 2027: 23 hours, and 25 */
 		char name[40];
@@ -156,7 +155,6 @@ static void a_day_has_24_hours_whatever_clocks_do(void **state)
 		assert_int_equal(rows_in(s, name), 24);
 	}
 	unsetenv("TZ");
-	tzset();
 }
 
 static void weeks_asleep_leave_no_hole_and_no_crowd_of_empty_days(void **state)
