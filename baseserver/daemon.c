@@ -23,6 +23,7 @@
 #include "baseserver/router.h"
 #include "baseserver/site.h"
 #include "baseserver/sorter.h"
+#include "baseserver/warm.h"
 #include "baseserver/worker.h"
 #include "baseserver/worker_client.h"
 #include "rt/notify.h"
@@ -127,6 +128,7 @@ static int make_core(struct daemon *d, struct err *err)
 		.renew_us = p->renew_ms * US_PER_MS,
 		.epoch = d->site->epoch,
 		.timezone = p->timezone,
+		.warm = d->site->warm,
 		.writer = store_waits(d->site->store) ? place_of(d, "writer") : NULL,
 		.fatal = on_fatal,
 		.fatal_ctx = d,
@@ -145,6 +147,8 @@ static int make_core(struct daemon *d, struct err *err)
 	if (r == 0)
 		r = ledger_new(place_of(d, "ledger"), d->site->store, "baseserver", &set,
 		               d->defs.tasks, d->defs.rows, d->defs.n, &d->ledger, err);
+	warm_free(d->site->warm); /* the ledger has what is in it */
+	d->site->warm = NULL;
 	if (r < 0)
 		return r;
 	d->resolver = resolver_new(place_of(d, "resolver"), d->ledger);

@@ -25,6 +25,7 @@ struct proposals;
 struct record;
 struct task;
 struct thread;
+struct warm;
 
 struct ledger_settings {
 	size_t ring_slots;     /* power of two */
@@ -35,6 +36,7 @@ struct ledger_settings {
 	int64_t renew_us;      /* how often it is proven in the store; 0: T_epoch / 3 */
 	uint32_t epoch;        /* taken already; 0: it is taken here */
 	const char *timezone;  /* of tasks that say none; NULL: UTC */
+	struct warm *warm;     /* what was followed until now (warm.h), given up to us; or NULL */
 	struct thread *writer; /* the store is this thread's; NULL: the ledger's own */
 	void (*fatal)(void *ctx, const struct err *err); /* the process must end; may return */
 	void *fatal_ctx;

@@ -208,6 +208,9 @@ struct entry *table_add(struct table *t, struct inst_key key, uint32_t *ret_inde
 struct entry *table_restore(struct table *t, const struct instance *row);
 void table_restored(struct table *t);
 void table_remove(struct table *t, uint32_t index);
+/* Before table_restored(): a row that was restored is not there. */
+void table_drop(struct table *t, uint32_t index);
+void table_move(struct table *to, struct table *from); /* `from` is empty after */
 
 /* ledger_apply.c: change memory and publish. */
 struct ltask *ledger_task_of(const struct ledger *l, uint32_t id); /* NULL: none */

@@ -1,7 +1,10 @@
 /* From the store back into memory, before any thread runs. */
 #include "baseserver/ledger_impl.h"
+#include "baseserver/warm.h"
 #include "sched/task.h"
 #include "util/check.h"
+#include "util/clock.h"
+#include "util/log.h"
 
 struct loading {
 	struct ledger *l;
@@ -11,22 +14,67 @@ struct loading {
 static int each_live(void *ctx, const struct instance *row)
 {
 	struct loading *ld = ctx;
-	struct ltask *t = ledger_task_of(ld->l, row->key.task);
-	uint32_t index;
 
-	if (!t)
-		return err_set(ld->err, E_CORRUPT, "lb_task_run: task_id %u is in no workflow",
-		               row->key.task);
-	if (table_find(&ld->l->table, row->key, &index))
-		return err_set(ld->err, E_CORRUPT, "lb_task_run: two rows for task_id %u at %lld",
-		               row->key.task, (long long)row->key.run_date);
 	if (!table_restore(&ld->l->table, row))
 		return err_set(ld->err, E_CORRUPT, "lb_task_run: two rows have id %u",
 		               row->slot + 1);
+	return 0;
+}
+
+static int count_row(struct ledger *l, const struct instance *row, uint32_t at, struct err *err)
+{
+	struct ltask *t = ledger_task_of(l, row->key.task);
+	uint32_t index = at;
+
+	if (!t)
+		return err_set(err, E_CORRUPT, "lb_task_run: task_id %u is in no workflow",
+		               row->key.task);
+	table_find(&l->table, row->key, &index);
+	if (index != at)
+		return err_set(err, E_CORRUPT, "lb_task_run: two rows for task_id %u at %lld",
+		               row->key.task, (long long)row->key.run_date);
 	if (inst_holds_slot(row, (enum state)row->state))
 		ledger_count_slots(t, 1);
 	t->unfinished += row->key.part == 0;
 	return 0;
+}
+
+/* Of two rows with one key, the one that is not found is refused. */
+static int count_rows(struct ledger *l, struct err *err)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < l->table.used; i++) {
+		const struct instance *row = &table_at(&l->table, i)->inst;
+		if (row->state != ST_NONE)
+			r = count_row(l, row, i, err);
+	}
+	return r;
+}
+
+/* What we followed while we waited, and what is missing; else everything. */
+static int load_rows(struct ledger *l, struct err *err)
+{
+	struct loading ld = { l, err };
+	struct warm_figures f = { 0 };
+	struct err why = { 0 };
+	int64_t began_us = clock_mono_us(&clock_machine);
+	int r = E_NOT_FOUND;
+
+	if (l->set.warm && warm_rows(l->set.warm))
+		r = warm_give(l->set.warm, l->store, &l->table, &f, &why);
+	if (r < 0 && r != E_NOT_FOUND)
+		log_warn("warm.refused", "code=%s text=\"%s\"", err_name(r), why.text);
+	if (r < 0)
+		r = store_load_live(l->store, each_live, &ld, err);
+	if (r == 0)
+		r = count_rows(l, err);
+	if (r == 0 && l->table.len)
+		log_info("ledger.loaded",
+		         "rows=%zu warm_rows=%zu caught_up_rows=%zu gone_rows=%zu took_ms=%lld",
+		         l->table.len, f.warm, f.caught_up, f.gone,
+		         (long long)((clock_mono_us(&clock_machine) - began_us) / US_PER_MS));
+	return r;
 }
 
 static int each_outcome(void *ctx, const struct store_outcome *o)
@@ -94,7 +142,7 @@ int ledger_load(struct ledger *l, const char *who, struct err *err)
 	l->next_token = (uint64_t)l->epoch << 40 | 1;
 	r = store_load_docs(l->store, DOC_POOL, each_pool, &ld, err);
 	if (r == 0)
-		r = store_load_live(l->store, each_live, &ld, err);
+		r = load_rows(l, err);
 	if (r == 0) /* those who wait must see that we live */
 		r = store_renew_lease(l->store, l->epoch, err);
 	if (r == 0)

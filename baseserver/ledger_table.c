@@ -88,6 +88,21 @@ struct entry *table_restore(struct table *t, const struct instance *row)
 	return e;
 }
 
+void table_drop(struct table *t, uint32_t index)
+{
+	index_remove(&t->by_key, index);
+	table_at(t, index)->inst.state = ST_NONE;
+	t->len--;
+}
+
+void table_move(struct table *to, struct table *from)
+{
+	table_done(to);
+	*to = *from;
+	to->by_key.owner = to;
+	table_init(from);
+}
+
 void table_restored(struct table *t)
 {
 	for (uint32_t i = t->used; i-- > 0;) {

@@ -10,6 +10,7 @@
 struct err;
 struct keys;
 struct param_baseserver;
+struct warm;
 
 struct site {
 	const struct param_baseserver *p;
@@ -21,6 +22,7 @@ struct site {
 	/* While it leads. */
 	struct store *store;
 	uint32_t epoch;
+	struct warm *warm; /* what was followed while it waited; NULL: nothing */
 	/* Signals while it waits or leads. */
 	void (*reload)(void *ctx);
 	void *reload_ctx;

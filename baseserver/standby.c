@@ -7,6 +7,7 @@
 
 #include "baseserver/door.h"
 #include "baseserver/site.h"
+#include "baseserver/warm.h"
 #include "rt/notify.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -23,11 +24,13 @@ struct standby {
 	struct site *site;
 	struct store *store;     /* may take the lease; NULL: another has the sqlite file */
 	struct store *beside;    /* sqlite: what is read meanwhile; may be NULL */
+	struct warm *warm;       /* what is followed; NULL: not yet */
 	struct door *door;       /* NULL: we have not had to wait yet */
 	struct store_lease seen; /* as last read */
 	bool have_seen, is_down;
-	int64_t seen_us;  /* when it last changed, or we could not look */
-	int64_t shown_us; /* when we last showed ourselves */
+	bool told_warm, is_stuck; /* both: so that it is said once */
+	int64_t seen_us;          /* when it last changed, or we could not look */
+	int64_t shown_us;         /* when we last showed ourselves */
 	int64_t shy_until_us;
 	char told[160]; /* the leader we said we wait for */
 };
@@ -35,6 +38,13 @@ struct standby {
 static int64_t now_us(void)
 {
 	return clock_mono_us(&clock_machine);
+}
+
+static int64_t look_ms(const struct standby *b)
+{
+	int64_t ms = b->site->p->lead_ms / 8;
+
+	return ms > LOOK_MS_MAX ? LOOK_MS_MAX : ms;
 }
 
 /* ---- the store --------------------------------------------------------------------- */
@@ -173,7 +183,7 @@ static int wait_aloud(struct standby *b, struct err *err)
 static void show(struct standby *b)
 {
 	struct store *s = b->store ? b->store : b->beside;
-	struct store_node n = { .number = b->seen.number };
+	struct store_node n = { .number = b->warm ? warm_number(b->warm) : 0 };
 
 	if (!s || !b->have_seen || now_us() - b->shown_us < SHOW_US)
 		return;
@@ -183,16 +193,43 @@ static void show(struct standby *b)
 	b->shown_us = now_us();
 }
 
+/* ---- following --------------------------------------------------------------------- */
+
+/* A share of the time between two looks, so that the leader's store hardly feels it: a fifth until
+ * all has been read once, then a twentieth. */
+static int64_t follow_us(const struct standby *b, int64_t look_us)
+{
+	return warm_is_whole(b->warm) ? look_us / 20 : look_us / 5;
+}
+
+/* A failure makes the picture older, no more; the next look tells of a store that is away. */
+static void follow(struct standby *b)
+{
+	struct store *s = b->store ? b->store : b->beside;
+	struct err err = { 0 };
+
+	if (!s || !b->have_seen || b->is_down)
+		return;
+	if (!b->warm)
+		b->warm = warm_new(WARM_BATCH);
+	int r = warm_follow(b->warm, s, b->seen.number, follow_us(b, look_ms(b) * US_PER_MS), &err);
+	if (r < 0 && !b->is_stuck)
+		log_warn("standby.behind", "text=\"%s\"", err.text);
+	b->is_stuck = r < 0;
+	if (warm_is_whole(b->warm) && !b->told_warm) {
+		log_info("standby.warm", "rows=%zu number=%llu", warm_rows(b->warm),
+		         (unsigned long long)warm_number(b->warm));
+		b->told_warm = true;
+	}
+}
+
 /* ---- waiting ----------------------------------------------------------------------- */
 
 static int sleep_a_little(const struct standby *b)
 {
-	int64_t ms = b->site->p->lead_ms / 8;
-	struct timespec t;
+	struct timespec t = { 0, (long)(look_ms(b) * 1000000) };
 	sigset_t set;
 
-	ms = ms > LOOK_MS_MAX ? LOOK_MS_MAX : ms;
-	t = (struct timespec){ 0, (long)(ms * 1000000) };
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
@@ -219,6 +256,7 @@ static int wait_for_it(struct standby *b, struct err *err)
 		if (r < 0)
 			return r;
 		show(b);
+		follow(b);
 		if (sleep_a_little(b) == STANDBY_STOPPED)
 			return STANDBY_STOPPED;
 	}
@@ -234,9 +272,12 @@ int standby_wait(struct site *s, int64_t shy_ms, struct err *err)
 	r = wait_for_it(&b, err);
 	door_close(b.door);
 	store_close(b.beside);
-	if (r == STANDBY_LEADS)
+	if (r == STANDBY_LEADS) {
 		s->store = b.store;
-	else
+		s->warm = b.warm;
+	} else {
 		store_close(b.store);
+		warm_free(b.warm);
+	}
 	return r;
 }

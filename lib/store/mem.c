@@ -290,6 +290,66 @@ static int mem_load_live(struct store *s, int (*each)(void *ctx, const struct in
 	return r < 0 ? r : 0;
 }
 
+static int by_slot(const void *a, const void *b)
+{
+	const struct instance *x = *(const struct instance *const *)a;
+	const struct instance *y = *(const struct instance *const *)b;
+
+	return (x->slot > y->slot) - (x->slot < y->slot);
+}
+
+/* Unfinished rows from slot `from` on, ascending; the caller's to free. */
+static const struct instance **live_by_slot(const struct mem_table *t, uint32_t from, size_t *ret_n)
+{
+	const struct instance **list = mem_array(t->n + 1, sizeof *list);
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		if (t->rows[i].state != ST_NONE && t->rows[i].slot >= from)
+			list[n++] = &t->rows[i];
+	qsort(list, n, sizeof *list, by_slot);
+	*ret_n = n;
+	return list;
+}
+
+static int mem_scan_live(struct store *s, uint32_t from, size_t max,
+                         int (*each)(void *ctx, uint32_t slot, uint64_t last_number), void *ctx,
+                         struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+	size_t n = 0;
+
+	if (r < 0)
+		return r;
+	const struct instance **list = live_by_slot(&m->disk->live, from, &n);
+	for (size_t i = 0; r >= 0 && i < n && i < max; i++)
+		r = each(ctx, list[i]->slot, list[i]->last_number);
+	free(list);
+	return r < 0 ? r : 0;
+}
+
+static int mem_read_live(struct store *s, const uint32_t *slots, size_t n,
+                         int (*each)(void *ctx, const struct instance *i), void *ctx,
+                         struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+	size_t n_rows = 0, at = 0;
+
+	if (r < 0)
+		return r;
+	const struct instance **list = live_by_slot(&m->disk->live, slots[0], &n_rows);
+	for (size_t i = 0; r >= 0 && i < n_rows; i++) {
+		while (at < n && slots[at] < list[i]->slot)
+			at++;
+		if (at < n && slots[at] == list[i]->slot)
+			r = each(ctx, list[i]);
+	}
+	free(list);
+	return r < 0 ? r : 0;
+}
+
 static int mem_load_outcomes(struct store *s, int (*each)(void *ctx, const struct store_outcome *o),
                              void *ctx, struct err *err)
 {
@@ -552,6 +612,8 @@ const struct store_ops store_mem_ops = {
 	.find_workflow = mem_find_workflow,
 	.load_tasks = mem_load_tasks,
 	.load_live = mem_load_live,
+	.scan_live = mem_scan_live,
+	.read_live = mem_read_live,
 	.load_outcomes = mem_load_outcomes,
 	.load_commands = mem_load_commands,
 	.find_done = mem_find_done,

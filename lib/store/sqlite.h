@@ -126,6 +126,11 @@ int sqlite_load_tasks(struct store *s, int (*each)(void *ctx, const struct store
                       void *ctx, struct err *err);
 int sqlite_load_live(struct store *s, int (*each)(void *ctx, const struct instance *i), void *ctx,
                      struct err *err);
+int sqlite_scan_live(struct store *s, uint32_t from, size_t max,
+                     int (*each)(void *ctx, uint32_t slot, uint64_t last_number), void *ctx,
+                     struct err *err);
+int sqlite_read_live(struct store *s, const uint32_t *slots, size_t n,
+                     int (*each)(void *ctx, const struct instance *i), void *ctx, struct err *err);
 int sqlite_load_outcomes(struct store *s, int (*each)(void *ctx, const struct store_outcome *o),
                          void *ctx, struct err *err);
 int sqlite_load_commands(struct store *s, bool unfinished_only,

@@ -86,30 +86,77 @@ int sqlite_load_register(struct sqlite_store *s, struct err *err)
 }
 
 /* A table without an index is read in the order of its ids. */
+static int load_rows(struct sqlite_store *s, sqlite3_stmt *q,
+                     int (*each)(void *ctx, const struct instance *i), void *ctx, struct err *err)
+{
+	struct err own = { 0 };
+
+	s->loading.each = each;
+	s->loading.ctx = ctx;
+	s->loading.err = err;
+	s->loading.code = 0;
+	int r = sql_run(s, q, &own);
+	if (s->loading.code < 0)
+		return s->loading.code;
+	return r < 0 ? err_set(err, r, "%s", own.text) : 0;
+}
+
 int sqlite_load_live(struct store *st, int (*each)(void *ctx, const struct instance *i), void *ctx,
                      struct err *err)
 {
 	struct sqlite_store *s = (struct sqlite_store *)st;
 	sqlite3_stmt *q = NULL;
-	struct err own = { 0 };
 	int r = sqlite_know_cycles(s, err);
 
 	if (r == 0)
 		r = sql_get(s, SQL_LOAD_LIVE, &q, err);
 	if (r < 0)
 		return r;
-	s->loading.each = each;
-	s->loading.ctx = ctx;
-	s->loading.err = err;
-	s->loading.code = 0;
-	r = sql_run(s, q, &own);
+	r = load_rows(s, q, each, ctx, err);
 	/* Every page went through the cache once: what is changed next comes from the system's. */
 	sqlite3_db_release_memory(s->db);
-	if (s->loading.code < 0)
-		return s->loading.code;
+	return r;
+}
+
+int sqlite_scan_live(struct store *st, uint32_t from, size_t max,
+                     int (*each)(void *ctx, uint32_t slot, uint64_t last_number), void *ctx,
+                     struct err *err)
+{
+	struct sqlite_store *s = (struct sqlite_store *)st;
+	sqlite3_stmt *q = NULL;
+	int64_t id = 0, number = 0;
+	int r = sql_get(s, SQL_SCAN_LIVE, &q, err);
+
 	if (r < 0)
-		return err_set(err, r, "%s", own.text);
-	return 0;
+		return r;
+	sql_bind(q, "ii", (int64_t)from + 1, max > INT64_MAX ? INT64_MAX : (int64_t)max);
+	while ((r = sql_step(s->db, q, err)) > 0) {
+		r = sql_column(q, 0, "lb_task_run", 1, UINT32_MAX, &id, err);
+		if (r == 0)
+			r = sql_column(q, 1, "lb_task_run", 0, INT64_MAX, &number, err);
+		if (r == 0)
+			r = each(ctx, (uint32_t)(id - 1), (uint64_t)number);
+		if (r < 0)
+			break;
+	}
+	sqlite3_reset(q);
+	return r;
+}
+
+int sqlite_read_live(struct store *st, const uint32_t *slots, size_t n,
+                     int (*each)(void *ctx, const struct instance *i), void *ctx, struct err *err)
+{
+	struct sqlite_store *s = (struct sqlite_store *)st;
+	sqlite3_stmt *q = NULL;
+	int r = sql_get(s, SQL_READ_LIVE, &q, err);
+
+	for (size_t i = 0, end; r == 0 && i < n; i = end) {
+		for (end = i + 1; end < n && slots[end] == slots[end - 1] + 1; end++)
+			;
+		sql_bind(q, "ii", (int64_t)slots[i] + 1, (int64_t)slots[end - 1] + 1);
+		r = load_rows(s, q, each, ctx, err);
+	}
+	return r;
 }
 
 static const enum sql_id doc_loads[] = {

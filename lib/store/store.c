@@ -163,6 +163,19 @@ int store_load_live(struct store *s, int (*each)(void *ctx, const struct instanc
 	return s->ops->load_live(s, each, ctx, err);
 }
 
+int store_scan_live(struct store *s, uint32_t from, size_t max,
+                    int (*each)(void *ctx, uint32_t slot, uint64_t last_number), void *ctx,
+                    struct err *err)
+{
+	return s->ops->scan_live(s, from, max, each, ctx, err);
+}
+
+int store_read_live(struct store *s, const uint32_t *slots, size_t n,
+                    int (*each)(void *ctx, const struct instance *i), void *ctx, struct err *err)
+{
+	return n ? s->ops->read_live(s, slots, n, each, ctx, err) : 0;
+}
+
 int store_load_outcomes(struct store *s, int (*each)(void *ctx, const struct store_outcome *o),
                         void *ctx, struct err *err)
 {

@@ -224,6 +224,15 @@ int store_load_tasks(struct store *s, int (*each)(void *ctx, const struct store_
                      struct err *err);
 int store_load_live(struct store *s, int (*each)(void *ctx, const struct instance *i), void *ctx,
                     struct err *err);
+/* For who follows without leading, in small reads; nothing is locked. Each call sees what was
+ * committed when it began. The slots of live rows from `from` on, ascending, at most `max` of
+ * them, each with its row's last_number. */
+int store_scan_live(struct store *s, uint32_t from, size_t max,
+                    int (*each)(void *ctx, uint32_t slot, uint64_t last_number), void *ctx,
+                    struct err *err);
+/* The live rows in these slots (ascending, each once); those that are not there are left out. */
+int store_read_live(struct store *s, const uint32_t *slots, size_t n,
+                    int (*each)(void *ctx, const struct instance *i), void *ctx, struct err *err);
 /* The ranges saved, by task and lo; then what finished since, by number, part 0 only, lo ==
  * hi: later calls override earlier ones. */
 int store_load_outcomes(struct store *s, int (*each)(void *ctx, const struct store_outcome *o),

@@ -10,6 +10,7 @@
 #include "baseserver/maintainer.h"
 #include "baseserver/resolver.h"
 #include "baseserver/sorter.h"
+#include "baseserver/warm.h"
 #include "rt/thread.h"
 #include "sched/task.h"
 #include "sim.h"
@@ -27,6 +28,11 @@ static struct sorter *sorter;
 static struct instantiator *instantiator;
 static struct maintainer *maintainer;
 static struct commander *commander;
+
+/* A standby's picture of the store; every so many steps it looks at a few rows. */
+enum { FOLLOW_STEPS = 97, FOLLOW_ROWS = 9 };
+static struct warm *warm;
+static unsigned follow_at;
 
 static void on_fatal(void *ctx, const struct err *err)
 {
@@ -83,6 +89,46 @@ static size_t load_tasks(struct task *ret_tasks[TASKS], struct store_task rows[T
 	return TASKS;
 }
 
+static void follow(void)
+{
+	struct store_lease now;
+	struct store *beside;
+	struct err err = { 0 };
+
+	if (++follow_at % FOLLOW_STEPS)
+		return;
+	if (!warm)
+		warm = warm_new(FOLLOW_ROWS);
+	store_mem_share(store, &beside);
+	CHECK(store_lease(beside, &now, &err) == 0);
+	CHECK(warm_follow(warm, beside, now.number, 0, &err) == 0);
+	store_close(beside);
+}
+
+static int each_stored(void *ctx, const struct instance *row)
+{
+	struct instance now;
+	bool is_same = ledger_find(ledger, row->key, &now);
+
+	(void)ctx;
+#define COL(column, member, lo, hi) is_same = is_same && now.member == row->member;
+#include "store/instance_cols.def"
+#undef COL
+	if (!is_same || now.slot != row->slot || now.state != row->state)
+		break_invariant("I24",
+		                "after a take-over task %u at %lld, part %d is not as stored",
+		                row->key.task, (long long)row->key.run_date, row->key.part);
+	return 0;
+}
+
+/* What the next leader took over from the picture is what the store has. */
+static void check_warm(void)
+{
+	CHECK(store_load_live(store, each_stored, NULL, NULL) == 0);
+	warm_free(warm);
+	warm = NULL;
+}
+
 static bool open_ledger(void)
 {
 	struct ledger_settings set = { .ring_slots = swarm.ring_slots,
@@ -90,6 +136,7 @@ static bool open_ledger(void)
 		                       .window_us = 1000,
 		                       .retry_us = 100 * MS,
 		                       .epoch_us = EPOCH_US,
+		                       .warm = warm,
 		                       .writer = swarm.writer ? thread_of(AT_STORE) : NULL,
 		                       .fatal = on_fatal };
 	struct store_task rows[TASKS] = { 0 };
@@ -104,6 +151,7 @@ static bool open_ledger(void)
 		break_invariant("P9", "the server does not start: %s", err.text);
 		abort();
 	}
+	check_warm();
 	return n == 0;
 }
 
@@ -231,6 +279,9 @@ void server_end(void)
 		stop();
 	store_close(store);
 	store = NULL;
+	warm_free(warm);
+	warm = NULL;
+	follow_at = 0;
 }
 
 bool server_up(void)
@@ -273,6 +324,7 @@ void server_run(void)
 	if (!up)
 		return;
 	threads_run(&dying);
+	follow();
 	if (dying)
 		server_crash();
 }

@@ -33,37 +33,6 @@ int my_know_cycles(struct my_store *s, struct err *err)
 	return r;
 }
 
-int my_load_live(struct store *st, int (*each)(void *ctx, const struct instance *i), void *ctx,
-                 struct err *err)
-{
-	struct my_store *s = (struct my_store *)st;
-	struct rows *rows = NULL;
-	struct instance i = { 0 };
-	int64_t id = 0;
-	int r = my_ask(s, "lb_task_run", &rows, err,
-	               "SELECT " INSTANCE_COLUMNS ", id FROM lb_task_run ORDER BY id", "");
-
-	if (r < 0)
-		return r;
-	while ((r = rows_step(rows, err)) > 0) {
-		r = rows_instance(rows, &i, err);
-		if (r == 0)
-			r = rows_int(rows, INSTANCE_WIDTH, 1, UINT32_MAX, &id, err);
-		if (r == 0 && state_final((enum state)i.state))
-			r = err_set(err, E_CORRUPT,
-			            "lb_task_run row with id %" PRId64
-			            ": column job_status is a final state",
-			            id);
-		i.slot = (uint32_t)(id - 1);
-		if (r == 0)
-			r = each(ctx, &i);
-		if (r < 0)
-			break;
-	}
-	rows_close(rows);
-	return r;
-}
-
 int my_load_docs(struct store *st, enum store_doc_kind kind,
                  int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err)
 {

@@ -68,8 +68,7 @@ static void stream_close(struct rows *r)
 static const struct rows_ops stream_ops = { MY_ROWS_OPS, .step = stream_step,
 	                                    .close = stream_close };
 
-static int ask(struct my_store *s, const char *table, struct rows **ret, struct err *err,
-               const char *text, const char *types, va_list ap)
+int my_ask_built(struct my_store *s, const char *table, struct rows **ret, struct err *err)
 {
 	struct my_rows *m;
 	MYSQL_RES *res;
@@ -77,19 +76,29 @@ static int ask(struct my_store *s, const char *table, struct rows **ret, struct 
 
 	if (r < 0)
 		return r;
-	buf_clear(&s->sql);
-	sql_vput(&s->sql, my_quote, s->db, text, types, ap);
 	if (mysql_real_query(s->db, (const char *)buf_at(&s->sql), s->sql.len))
-		return my_fail(s, text, err);
+		return my_fail(s, buf_str(&s->sql), err);
 	res = mysql_use_result(s->db);
 	if (!res)
-		return my_fail(s, text, err);
+		return my_fail(s, buf_str(&s->sql), err);
 	m = mem_new(sizeof *m);
 	*m = (struct my_rows){ .base = { .ops = &stream_ops, .table = table },
 		               .res = res,
 		               .owner = s };
 	*ret = &m->base;
 	return 0;
+}
+
+static int ask(struct my_store *s, const char *table, struct rows **ret, struct err *err,
+               const char *text, const char *types, va_list ap)
+{
+	int r = my_ready(s, err); /* quoting wants the connection */
+
+	if (r < 0)
+		return r;
+	buf_clear(&s->sql);
+	sql_vput(&s->sql, my_quote, s->db, text, types, ap);
+	return my_ask_built(s, table, ret, err);
 }
 
 int my_ask(struct my_store *s, const char *table, struct rows **ret, struct err *err,

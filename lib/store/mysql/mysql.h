@@ -136,6 +136,8 @@ int my_out_end(struct my_out *o, int r, struct err *err);
  * the rest away. Values as in my_do(). */
 int my_ask(struct my_store *s, const char *table, struct rows **ret, struct err *err,
            const char *text, const char *types, ...);
+/* The same with the statement that stands in s->sql. */
+int my_ask_built(struct my_store *s, const char *table, struct rows **ret, struct err *err);
 /* One number of one row; 0 for NULL, E_NOT_FOUND without a row. */
 int my_ask_number(struct my_store *s, const char *table, int64_t *ret, struct err *err,
                   const char *text, const char *types, ...);
@@ -179,6 +181,11 @@ int my_load_tasks(struct store *s, int (*each)(void *ctx, const struct store_tas
                   struct err *err);
 int my_load_live(struct store *s, int (*each)(void *ctx, const struct instance *i), void *ctx,
                  struct err *err);
+int my_scan_live(struct store *s, uint32_t from, size_t max,
+                 int (*each)(void *ctx, uint32_t slot, uint64_t last_number), void *ctx,
+                 struct err *err);
+int my_read_live(struct store *s, const uint32_t *slots, size_t n,
+                 int (*each)(void *ctx, const struct instance *i), void *ctx, struct err *err);
 int my_load_outcomes(struct store *s, int (*each)(void *ctx, const struct store_outcome *o),
                      void *ctx, struct err *err);
 int my_load_commands(struct store *s, bool unfinished_only,
