@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "baseserver/cluster.h"
 #include "baseserver/commander.h"
 #include "baseserver/definitions.h"
 #include "baseserver/forecaster.h"
@@ -26,6 +27,7 @@
 #include "baseserver/warm.h"
 #include "baseserver/worker.h"
 #include "baseserver/worker_client.h"
+#include "etcd/election.h"
 #include "rt/notify.h"
 #include "rt/thread.h"
 #include "util/alloc.h"
@@ -119,6 +121,7 @@ static void on_leave(void *ctx)
 static int make_core(struct daemon *d, struct err *err)
 {
 	const struct param_baseserver *p = d->p;
+	const struct election *election = cluster_election(d->site->cluster);
 	struct ledger_settings set = {
 		.ring_slots = (size_t)p->ring_slots,
 		.batch_max = (size_t)p->commit_batch_max,
@@ -126,6 +129,7 @@ static int make_core(struct daemon *d, struct err *err)
 		.retry_us = 100 * US_PER_MS,
 		.epoch_us = p->epoch_ms * US_PER_MS,
 		.renew_us = p->renew_ms * US_PER_MS,
+		.until_us = election ? election_until_us(election) : NULL,
 		.epoch = d->site->epoch,
 		.timezone = p->timezone,
 		.warm = d->site->warm,
@@ -301,6 +305,21 @@ static bool lease_lost(struct daemon *d, struct err *err)
 	return true;
 }
 
+/* Nothing has left since (ledger_may_speak), and whoever is elected takes the epoch in the store
+ * before he does anything. */
+static bool unelected(const struct daemon *d)
+{
+	const struct election *e = cluster_election(d->site->cluster);
+
+	if (!e || election_holds(e))
+		return false;
+	log_warn("lead.unelected",
+	         "epoch=%u text=\"etcd does not say any more that we lead: this "
+	         "server waits\"",
+	         d->site->epoch);
+	return true;
+}
+
 static int wait_signal(const struct daemon *d)
 {
 	int64_t ms = d->p->lead_ms / 8 < WATCH_MS ? d->p->lead_ms / 8 : WATCH_MS;
@@ -332,6 +351,8 @@ int daemon_run(struct daemon *d, struct err *err)
 			d->site->reload(d->site->reload_ctx);
 		else if (sig == SIGUSR1)
 			return DAEMON_STEPS_DOWN;
+		else if (unelected(d))
+			return DAEMON_UNELECTED;
 		else if (lease_lost(d, err))
 			return d->lost = true, E_EPOCH;
 	}

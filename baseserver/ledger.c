@@ -543,7 +543,8 @@ void ledger_figures(const struct ledger *l, struct ledger_figures *ret)
 
 bool ledger_may_speak(const struct ledger *l, int64_t mono_us)
 {
-	return mono_us - l->proof_us < l->set.epoch_us;
+	return mono_us - l->proof_us < l->set.epoch_us &&
+	       (!l->set.until_us || mono_us < *l->set.until_us);
 }
 
 int64_t ledger_proof_us(const struct ledger *l)

@@ -7,6 +7,7 @@
 #ifndef BASESERVER_LEDGER_H
 #define BASESERVER_LEDGER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,12 +29,15 @@ struct thread;
 struct warm;
 
 struct ledger_settings {
-	size_t ring_slots;     /* power of two */
-	size_t batch_max;      /* transitions after which a busy ledger commits */
-	int64_t window_us;     /* longest a busy ledger delays a commit */
-	int64_t retry_us;      /* pause after a commit that failed for the moment */
-	int64_t epoch_us;      /* T_epoch: effects leave only so long after a proof */
-	int64_t renew_us;      /* how often it is proven in the store; 0: T_epoch / 3 */
+	size_t ring_slots; /* power of two */
+	size_t batch_max;  /* transitions after which a busy ledger commits */
+	int64_t window_us; /* longest a busy ledger delays a commit */
+	int64_t retry_us;  /* pause after a commit that failed for the moment */
+	int64_t epoch_us;  /* T_epoch: effects leave only so long after a proof */
+	int64_t renew_us;  /* how often it is proven in the store; 0: T_epoch / 3 */
+	/* Nothing leaves after that instant (mono) either: an election that is not the store's.
+	 * NULL: there is none. */
+	const _Atomic int64_t *until_us;
 	uint32_t epoch;        /* taken already; 0: it is taken here */
 	const char *timezone;  /* of tasks that say none; NULL: UTC */
 	struct warm *warm;     /* what was followed until now (warm.h), given up to us; or NULL */

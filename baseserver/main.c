@@ -7,6 +7,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "baseserver/cluster.h"
 #include "baseserver/daemon.h"
 #include "baseserver/site.h"
 #include "baseserver/standby.h"
@@ -94,7 +95,7 @@ static void prepare(const struct param_baseserver *p)
 	pthread_sigmask(SIG_BLOCK, &all, NULL); /* inherited by every thread below */
 }
 
-/* Lead until told otherwise: DAEMON_STOPPED, DAEMON_STEPS_DOWN, or negative. */
+/* Lead until told otherwise: what daemon_run() says. */
 static int lead(struct site *site, int *ret_code, struct err *err)
 {
 	struct daemon *d = NULL;
@@ -104,8 +105,10 @@ static int lead(struct site *site, int *ret_code, struct err *err)
 	if (r < 0)
 		return r;
 	notify_send("READY=1\nSTATUS=leads");
+	cluster_show(site->cluster, true);
 	r = daemon_run(d, err);
-	notify_send(r == DAEMON_STEPS_DOWN ? "STATUS=steps down" : "STOPPING=1");
+	cluster_show(site->cluster, false);
+	notify_send(r > DAEMON_STOPPED ? "STATUS=steps down" : "STOPPING=1");
 	/* What is in memory is not ours any more, and the store may not answer: others must not
 	 * wait for us. */
 	if (r == E_EPOCH) {
@@ -139,11 +142,11 @@ static int run(struct param_baseserver *p, struct param_args *args)
 		}
 		int failed = 0;
 		r = lead(&ctx.site, &failed, &err);
-		again = r == DAEMON_STEPS_DOWN;
+		again = r > DAEMON_STOPPED;
+		shy_ms = r == DAEMON_STEPS_DOWN ? p->lead_ms : 0;
 		if (r < 0)
 			code = die(err.code == E_INVALID ? EX_CONFIG : failed, &err);
 		r = 0;
-		shy_ms = p->lead_ms;
 	}
 	site_close(&ctx.site);
 	return code;

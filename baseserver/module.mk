@@ -4,5 +4,5 @@ BASESERVER_NET := $(wildcard baseserver/worker*.c baseserver/router*.c baseserve
 BASESERVER_CORE := $(filter-out $(BASESERVER_NET),$(wildcard baseserver/*.c))
 $(eval $(call objects,core,$(BASESERVER_CORE)))
 ifneq ($(wildcard baseserver/worker_client.c),)
-$(eval $(call program,baseserver,$(BASESERVER_NET),core wire store rt sched util,-lev -lgnutls -lprotobuf-c -lsqlite3 -lsodium -lyaml -lcjson -lm))
+$(eval $(call program,baseserver,$(BASESERVER_NET),core etcd wire store rt sched util,-lev -lgnutls -lprotobuf-c -lsqlite3 -lsodium -lyaml -lcjson -lm))
 endif

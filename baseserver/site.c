@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "baseserver/cluster.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/err.h"
@@ -105,11 +106,14 @@ int site_open(struct site *s, const struct param_baseserver *p, struct err *err)
 		r = name_it(s, err);
 	if (r == 0)
 		r = keys_open(p->keys_file, &s->keys, err);
+	if (r == 0)
+		r = cluster_open(s, &s->cluster, err);
 	return r;
 }
 
 void site_close(struct site *s)
 {
+	cluster_close(s->cluster);
 	keys_close(s->keys);
 	if (s->p && s->lock_fd >= 0)
 		close(s->lock_fd);

@@ -7,6 +7,7 @@
 
 #include "store/store.h"
 
+struct cluster;
 struct err;
 struct keys;
 struct param_baseserver;
@@ -19,6 +20,7 @@ struct site {
 	char address[160]; /* where brokers and the cgi find this server */
 	struct keys *keys;
 	int lock_fd;
+	struct cluster *cluster; /* NULL: no etcd is configured */
 	/* While it leads. */
 	struct store *store;
 	uint32_t epoch;
@@ -28,8 +30,9 @@ struct site {
 	void *reload_ctx;
 };
 
-/* Lock state_dir, find or draw the name, read the keys.
- *   errors  E_BUSY another server runs on this directory; E_INVALID, E_IO, those of keys_open() */
+/* Lock state_dir, find or draw the name, read the keys, be known to etcd.
+ *   errors  E_BUSY another server runs on this directory; E_INVALID, E_IO, those of keys_open()
+ *           and cluster_open() */
 int site_open(struct site *s, const struct param_baseserver *p, struct err *err);
 void site_close(struct site *s); /* all zero is fine; the store must be closed */
 

@@ -5,9 +5,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "baseserver/cluster.h"
 #include "baseserver/door.h"
 #include "baseserver/site.h"
 #include "baseserver/warm.h"
+#include "etcd/election.h"
 #include "rt/notify.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -107,12 +109,24 @@ static bool is_free(const struct standby *b)
 {
 	const struct store_lease *l = &b->seen;
 
+	if (cluster_election(b->site->cluster))
+		return election_holds(cluster_election(b->site->cluster));
 	if (store_is_exclusive(b->store) || l->lease_ms == 0)
 		return true;
 	/* We had it before we died; the address, because a state directory may have been copied. */
 	bool is_ours = strcmp(l->who, b->site->who) == 0 &&
 	               strcmp(l->address, b->site->address) == 0;
 	return is_ours || now_us() - b->seen_us > (int64_t)l->lease_ms * US_PER_MS;
+}
+
+/* Who is elected in etcd has nobody to wait for: the former leader knows that he is not. One that
+ * could not take the store does not stand. */
+static void stand(const struct standby *b)
+{
+	struct election *e = cluster_election(b->site->cluster);
+
+	if (e)
+		election_want(e, b->store && !b->is_down && now_us() >= b->shy_until_us);
 }
 
 /* True: we lead. */
@@ -252,6 +266,7 @@ static int wait_for_it(struct standby *b, struct err *err)
 			look_failed(b, err);
 		else if (look(b) && try_take(b))
 			return STANDBY_LEADS;
+		stand(b);
 		r = wait_aloud(b, err);
 		if (r < 0)
 			return r;

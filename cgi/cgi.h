@@ -35,6 +35,7 @@ struct cgi {
 	struct janitor *janitor; /* cgi/janitor.h */
 	struct disk *disk;       /* cgi/disk.h */
 	struct hash *hash;       /* cgi/hash.h */
+	struct member *member;   /* etcd/member.h; NULL: no etcd */
 	struct auth *auth;       /* cgi/auth.h; the HTTP thread's once it runs */
 
 	struct pages *pages;                           /* cgi/pages.h; NULL: not built */

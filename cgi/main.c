@@ -16,6 +16,7 @@
 #include "cgi/names.h"
 #include "cgi/net.h"
 #include "cgi/pages.h"
+#include "etcd/member.h"
 #include "rt/notify.h"
 #include "rt/thread.h"
 #include "util/clock.h"
@@ -104,6 +105,36 @@ static int console_load(struct cgi *cgi, struct err *err)
 	return 0;
 }
 
+static void on_member(void *ctx, const struct err *err)
+{
+	(void)ctx;
+	if (err)
+		log_warn("etcd.unregistered", "code=%s text=\"%s\"", err_name(err->code),
+		         err->text);
+	else
+		log_info("etcd.registered", "text=\"this node is in the registry\"");
+}
+
+static int join(struct cgi *cgi, struct err *err)
+{
+	const struct param_cgi *p = &cgi->param;
+	struct member_settings set = {
+		.etcd = { p->etcd.items, p->etcd.n, p->etcd_user_file, p->etcd_ca_file,
+		          p->etcd_timeout_ms },
+		.prefix = p->etcd_prefix,
+		.ttl_ms = p->etcd_ttl_ms,
+		.state_dir = p->state_dir,
+		.name = p->name,
+		.address = p->listen,
+		.mode = "cgi",
+		.status = "online",
+		.description = p->etcd_description,
+		.told = on_member,
+	};
+
+	return p->etcd.n ? member_open(&set, &cgi->member, err) : 0;
+}
+
 /* Actors first, then the face: a request finds all of them. */
 static int cgi_start(struct cgi *cgi, struct err *err)
 {
@@ -131,6 +162,8 @@ static int cgi_start(struct cgi *cgi, struct err *err)
 		r = thread_start(cgi->hash_thread, err);
 	if (r == 0)
 		r = face_start(cgi, err);
+	if (r == 0)
+		r = join(cgi, err);
 	return r;
 }
 
@@ -140,6 +173,7 @@ static void cgi_stop(struct cgi *cgi)
 {
 	struct thread *threads[] = { cgi->hash_thread, cgi->disk_thread, cgi->net_thread };
 
+	member_close(cgi->member);
 	for (size_t i = 0; i < 3; i++)
 		if (threads[i] != NULL)
 			thread_stop(threads[i]);

@@ -74,6 +74,7 @@ struct broker {
 	struct ev_loop *loop;
 	struct link_self about;
 	struct link *link;
+	struct member *member; /* etcd/member.h; NULL: no etcd */
 	char *epoch_file;
 	struct type *types;
 	ev_timer load_timer, stop_timer;

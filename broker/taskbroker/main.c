@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "broker/taskbroker/broker.h"
+#include "etcd/member.h"
 #include "rt/notify.h"
 #include "util/alloc.h"
 #include "util/err.h"
@@ -126,6 +127,42 @@ static int find_places(struct broker *b, struct err *err)
 	return r;
 }
 
+static void on_member(void *ctx, const struct err *err)
+{
+	(void)ctx;
+	if (err)
+		log_warn("etcd.unregistered", "code=%s text=\"%s\"", err_name(err->code),
+		         err->text);
+	else
+		log_info("etcd.registered", "text=\"this node is in the registry\"");
+}
+
+/* On a thread of its own: etcd may be slow, the broker may not. */
+static int join(struct broker *b, struct err *err)
+{
+	const struct param_taskbroker *p = b->settings;
+	char host[256] = "";
+	struct member_settings set = {
+		.etcd = { p->etcd.items, p->etcd.n, p->etcd_user_file, p->etcd_ca_file,
+		          p->etcd_timeout_ms },
+		.prefix = p->etcd_prefix,
+		.ttl_ms = p->etcd_ttl_ms,
+		.state_dir = b->state_dir,
+		.name = p->name[0] ? p->name : host,
+		.address = host,
+		.mode = "taskbroker",
+		.status = "online",
+		.description = p->etcd_description,
+		.told = on_member,
+	};
+
+	if (p->etcd.n == 0)
+		return 0;
+	if (gethostname(host, sizeof host - 1) < 0)
+		snprintf(host, sizeof host, "localhost");
+	return member_open(&set, &b->member, err);
+}
+
 static int run(struct process *p)
 {
 	struct broker *b = &p->broker;
@@ -148,7 +185,10 @@ static int run(struct process *p)
 		goto out;
 	r = broker_open(b, &err);
 	if (r == 0)
+		r = join(b, &err);
+	if (r == 0)
 		ev_run(b->loop, 0);
+	member_close(b->member);
 	broker_close(b);
 out:
 	if (r < 0)

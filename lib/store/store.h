@@ -49,7 +49,8 @@ enum store_doc_kind {
 	DOC_SERVER,
 	DOC_POOL,
 	DOC_SETTING,
-	DOC_PLAN /* what the plan of a task was; id: the task; version always 1 */
+	DOC_PLAN, /* what the plan of a task was; id: the task; version always 1 */
+	DOC_NODE  /* a node that etcd's registry has or had; a version each change */
 };
 
 struct store_doc {

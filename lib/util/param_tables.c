@@ -93,6 +93,33 @@ static bool is_loopback(const char *address)
 	return strncmp(address, "127.", 4) == 0 && address[n] == ':';
 }
 
+enum { ETCD_LEAD_MS_MIN = 3000 };
+
+/* What all daemons have of etcd's settings. A password does not leave the machine in the clear. */
+static int etcd_check(const struct param_list *endpoints, const char *prefix, const char *user_file,
+                      struct err *err)
+{
+	for (size_t i = 0; i < endpoints->n; i++) {
+		const char *url = endpoints->items[i];
+		bool is_http = strncmp(url, "http://", 7) == 0;
+		if (strpbrk(url, "@?# ") || (!is_http && strncmp(url, "https://", 8) != 0))
+			return err_set(err, E_INVALID,
+			               "etcd has '%.100s', want http[s]://HOST:PORT without user",
+			               strchr(url, '@') ? "an address with '@'" : url);
+		if (is_http && user_file[0] && !is_loopback(url + 7))
+			return err_set(err, E_INVALID,
+			               "etcd has '%.100s' and etcd_user_file is set: a password "
+			               "leaves this machine over https only",
+			               url);
+	}
+	if (prefix[0] != '/' || prefix[strlen(prefix) - 1] == '/')
+		return err_set(err, E_INVALID,
+		               "etcd_prefix is '%.100s', want one that begins with / and does not "
+		               "end with it",
+		               prefix);
+	return 0;
+}
+
 static int baseserver_check(const void *self, struct err *err)
 {
 	const struct param_baseserver *p = self;
@@ -136,7 +163,17 @@ static int baseserver_check(const void *self, struct err *err)
 			return err_set(err, E_INVALID,
 			               "listen has '%.100s', which is not loopback: set keys_file",
 			               p->listen.items[i]);
-	return level_check(p->log_level, err);
+	if ((p->etcd_lead || p->etcd_jobs) && p->etcd.n == 0)
+		return err_set(err, E_INVALID, "%s is on and etcd is empty",
+		               p->etcd_lead ? "etcd_lead" : "etcd_jobs");
+	if (p->etcd_lead && p->lead_ms < ETCD_LEAD_MS_MIN)
+		return err_set(err, E_INVALID,
+		               "lead_ms is %" PRId64
+		               ", want at least %d with etcd_lead: etcd counts "
+		               "in seconds",
+		               p->lead_ms, ETCD_LEAD_MS_MIN);
+	int r = etcd_check(&p->etcd, p->etcd_prefix, p->etcd_user_file, err);
+	return r < 0 ? r : level_check(p->log_level, err);
 }
 
 static int taskbroker_check(const void *self, struct err *err)
@@ -160,7 +197,8 @@ static int taskbroker_check(const void *self, struct err *err)
 		return err_set(err, E_INVALID,
 		               "retry_min_ms %" PRId64 " must be at most retry_max_ms %" PRId64,
 		               p->retry_min_ms, p->retry_max_ms);
-	return level_check(p->log_level, err);
+	int r = etcd_check(&p->etcd, p->etcd_prefix, p->etcd_user_file, err);
+	return r < 0 ? r : level_check(p->log_level, err);
 }
 
 static int cgi_check(const void *self, struct err *err)
@@ -179,7 +217,8 @@ static int cgi_check(const void *self, struct err *err)
 		               "session_idle_ms %" PRId64
 		               " must be at most session_life_ms %" PRId64,
 		               p->session_idle_ms, p->session_life_ms);
-	return level_check(p->log_level, err);
+	int r = etcd_check(&p->etcd, p->etcd_prefix, p->etcd_user_file, err);
+	return r < 0 ? r : level_check(p->log_level, err);
 }
 
 static int notifier_check(const void *self, struct err *err)

@@ -91,7 +91,7 @@ def params_used():
     """A setting nobody reads is a promise nobody keeps."""
     source = "\n".join(bare(text(p)) for p in files(".c", ".h")
                        if p.startswith(("baseserver/", "broker/", "cgi/", "notifier/", "lib/")))
-    for name in ("baseserver", "taskbroker", "cgi", "notifier"):
+    for name in ("baseserver", "taskbroker", "cgi", "notifier", "etcd"):
         for row in table_rows(f"param_{name}.def", "PARAM"):
             if not re.search(rf"(?:->|\.){row[0]}\b", source):
                 yield f"schema/tbl/param_{name}.def: {row[0]} is read nowhere"

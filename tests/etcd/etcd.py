@@ -1,0 +1,110 @@
+"""An etcd of a test's own: its own directory, loopback, gone with the test."""
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def program(name):
+    return shutil.which(name) or shutil.which(name, path="/usr/bin:/usr/sbin:/usr/local/bin")
+
+
+class Etcd:
+    """One member, without disk syncs. `tls`: a folder with cert.pem and key.pem."""
+
+    def __init__(self, tls=None, base=None):
+        self.dir = Path(tempfile.mkdtemp(prefix="etcd-", dir=base))
+        self.port, self.peer, self.process, self.tls = free_port(), free_port(), None, tls
+        self.credentials = []
+        self.start()
+
+    @property
+    def url(self):
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
+
+    def start(self):
+        argv = [program("etcd"), "--name", "one", "--data-dir", str(self.dir / "data"),
+                "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
+                "--listen-peer-urls", f"http://127.0.0.1:{self.peer}",
+                "--initial-advertise-peer-urls", f"http://127.0.0.1:{self.peer}",
+                "--initial-cluster", f"one=http://127.0.0.1:{self.peer}",
+                "--heartbeat-interval", "100", "--election-timeout", "500",
+                "--unsafe-no-fsync", "--logger", "zap"]
+        if self.tls:
+            argv += ["--cert-file", str(self.tls / "cert.pem"),
+                     "--key-file", str(self.tls / "key.pem")]
+        with open(self.dir / "log", "ab") as log:
+            self.process = subprocess.Popen(argv, stdout=log, stderr=log,
+                                            stdin=subprocess.DEVNULL,
+                                            env=dict(os.environ, ETCD_UNSUPPORTED_ARCH=""))
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                raise RuntimeError("etcd ended:\n" + self.log())
+            if self.ctl("get", "sirdar-test", check=False).returncode == 0:
+                return self
+            time.sleep(0.05)
+        raise RuntimeError("etcd does not answer:\n" + self.log())
+
+    def log(self):
+        return (self.dir / "log").read_text(errors="replace")[-4000:]
+
+    def ctl(self, *words, check=True, stdin=None):
+        argv = [program("etcdctl"), "--endpoints", self.url, "--command-timeout", "20s",
+                *self.credentials]
+        if self.tls:
+            argv += ["--cacert", str(self.tls / "cert.pem")]
+        return subprocess.run([*argv, *map(str, words)], capture_output=True, text=True,
+                              check=check, input=stdin,
+                              env=dict(os.environ, ETCDCTL_API="3"))
+
+    def put(self, key, value):
+        self.ctl("put", key, value)
+
+    def delete(self, key):
+        self.ctl("del", key)
+
+    def keys(self, prefix):
+        """-> {key: value}"""
+        import base64
+        got = json.loads(self.ctl("get", "--prefix", prefix, "-w", "json").stdout)
+        return {base64.b64decode(kv["key"]).decode(): base64.b64decode(kv.get("value", "")).decode()
+                for kv in got.get("kvs", [])}
+
+    def revision(self):
+        return json.loads(self.ctl("get", "none", "-w", "json").stdout)["header"]["revision"]
+
+    def compact(self):
+        self.ctl("compact", self.revision())
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def close(self):
+        if self.process and self.process.poll() is None:
+            self.kill()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
