@@ -11,6 +11,7 @@ void commander_fold(struct commander *c)
 {
 	for (const struct transition *tr; (tr = stream_peek(c->in)); stream_next(c->in)) {
 		catalog_fold(&c->cat, tr);
+		progress_fold(&c->progress, tr);
 		if (c->watchers && tr->kind == TK_INSTANCE)
 			commander_watch(c, tr);
 	}
@@ -179,6 +180,7 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 	names_init(&c->workflow_names);
 	calendars_init(&c->calendars);
 	scopes_init(&c->scopes);
+	progress_init(&c->progress);
 	int r = commander_load(c, store, err);
 	if (r < 0) {
 		commander_free(c);
@@ -215,6 +217,7 @@ void commander_free(struct commander *c)
 	names_done(&c->workflow_names);
 	calendars_done(&c->calendars);
 	scopes_done(&c->scopes);
+	progress_done(&c->progress);
 	manifests_free(c->types);
 	pools_forget(c);
 	free(c->cmds);
@@ -242,7 +245,7 @@ static void on_lead(struct letter *l, void *self)
 	free(l);
 }
 
-static void lead_discard(struct letter *l)
+static void news_discard(struct letter *l)
 {
 	free(l);
 }
@@ -253,7 +256,30 @@ void commander_lead(struct commander *c, const struct lead_view *v)
 
 	n->view = *v;
 	n->letter.deliver = on_lead;
-	n->letter.discard = lead_discard;
+	n->letter.discard = news_discard;
+	if (actor_post(c->me, &n->letter) < 0)
+		free(n);
+}
+
+static void on_progress(struct letter *l, void *self)
+{
+	struct commander *c = self;
+	struct progress_news *n = (struct progress_news *)l;
+
+	commander_fold(c);
+	for (size_t i = 0; i < n->n; i++) {
+		/* Late, or of a grant that is not durable yet: the next one comes. */
+		const struct cat_inst *live = catalog_live(&c->cat, n->items[i].key);
+		if (live && state_holds_slot((enum state)live->state))
+			progress_set(&c->progress, n->items[i].key, n->items[i].permille);
+	}
+	free(n);
+}
+
+void commander_progress(struct commander *c, struct progress_news *n)
+{
+	n->letter.deliver = on_progress;
+	n->letter.discard = news_discard;
 	if (actor_post(c->me, &n->letter) < 0)
 		free(n);
 }

@@ -21,6 +21,7 @@ struct lead_view;
 struct err;
 struct forecast_letter;
 struct ledger;
+struct progress_news;
 struct registrar;
 struct store;
 struct thread;
@@ -62,6 +63,8 @@ int commander_query(struct commander *c, struct client_request *r);
 /* Fill l with all that is promised and what that depends on (forecaster.h); it comes back through
  * `answered`. Thread: any. On 0 the commander owns it until then. */
 int commander_snapshot(struct commander *c, struct forecast_letter *l);
+/* How far jobs say they are (progress.h). Owns n; dropped where there is no room. Thread: any. */
+void commander_progress(struct commander *c, struct progress_news *n);
 /* What the forecast says of a promise is different from now on: to the instance's history. Owns
  * note. Thread: any. */
 void commander_tell_promise(struct commander *c, struct inst_key key, enum promise_state state,

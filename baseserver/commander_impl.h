@@ -12,6 +12,7 @@
 #include "baseserver/lead.h"
 #include "baseserver/letters.h"
 #include "baseserver/names.h"
+#include "baseserver/progress.h"
 #include "baseserver/scopes.h"
 #include "baseserver/select.h"
 #include "rt/stream.h"
@@ -213,6 +214,7 @@ struct commander {
 	size_t first_open;       /* all commands before are over */
 	bool scopes_told;        /* of what was there at the start */
 	struct lead_view lead;   /* as last seen; epoch 0: nobody watches */
+	struct progress progress;
 };
 
 /* commander_order.c */

@@ -105,7 +105,11 @@ static void print_image(const struct query *q, struct buf *out)
 	jw_number(out, "priority", i->priority);
 	jw_text(out, "origin", origin_name((enum origin)i->origin));
 	print_flags(i, out);
-	jw_number(out, "progress_permille", 0);
+	const struct progress_item *far = progress_find(&q->c->progress, q->key);
+	if (far)
+		jw_number(out, "progress_permille", far->permille);
+	else
+		jw_null(out, "progress_permille");
 	jw_string_number(out, "last_number", i->last_number);
 	jw_string_number(out, "cause", i->cause);
 	jw_string_number(out, "token", i->token);
@@ -383,9 +387,10 @@ static int start(struct query *q, const struct jval *args, struct refusal *f)
 	bool ahead = q->kind == QK_FORECAST || q->kind == QK_BASELINES;
 	if (ahead)
 		return query_forecast(q, args, f);
-	int r = about_one               ? parse_instance(q, args, f)
-	        : q->kind == QK_COMMAND ? query_command(q, args, f)
-	                                : arg_object(args, "args", none, f);
+	int r = about_one                ? parse_instance(q, args, f)
+	        : q->kind == QK_PROGRESS ? query_progress(q, args, f)
+	        : q->kind == QK_COMMAND  ? query_command(q, args, f)
+	                                 : arg_object(args, "args", none, f);
 
 	if (r < 0)
 		return r;

@@ -49,6 +49,8 @@ bool query_hop(struct query *q, struct actor *to, void (*deliver)(struct letter 
 void query_home(struct query *q);
 /* query_forecast.c: on its way, or refused. */
 int query_forecast(struct query *q, const struct jval *args, struct refusal *f);
+/* query_progress.c: answered, or refused. */
+int query_progress(struct query *q, const struct jval *args, struct refusal *f);
 /* query_server.c */
 void query_server(struct query *q);
 void query_health(struct query *q);

@@ -234,8 +234,7 @@ bool number_next(const char **text, int64_t *ret)
 	return true;
 }
 
-/* TASKID.RUNDATE[.PART] */
-static bool parse_id(const char *text, struct inst_key *ret)
+bool selection_id(const char *text, struct inst_key *ret)
 {
 	int64_t task, date, part = 0;
 
@@ -293,7 +292,7 @@ int selection_instance(const struct catalog *c, const struct jval *v, const char
 	if (!id)
 		return named_instance(c, v, at, ret, f);
 	snprintf(place, sizeof place, "%s.id", at);
-	if (id->kind != JV_TEXT || !parse_id(id->text, ret))
+	if (id->kind != JV_TEXT || !selection_id(id->text, ret))
 		return refuse(f, E_INVALID, place, "TASKID.RUNDATE or TASKID.RUNDATE.PART",
 		              "%s: '%.60s' is no instance's id", place,
 		              id->kind == JV_TEXT ? id->text : jv_kind_name(id));

@@ -44,6 +44,8 @@ bool selection_has_dates(const struct selection *s); /* from, to or dates */
 /* One instance: {"id": ...} or {"task", "run_date", "part"}. */
 int selection_instance(const struct catalog *c, const struct jval *v, const char *at,
                        struct inst_key *ret, struct refusal *f);
+/* TASKID.RUNDATE[.PART] */
+bool selection_id(const char *text, struct inst_key *ret);
 /* A task by name, or a refusal that names the nearest. */
 int selection_task(const struct catalog *c, const char *name, const char *at,
                    const struct cat_task **ret, struct refusal *f);

@@ -3,11 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseserver/commander.h"
 #include "baseserver/job.h"
 #include "baseserver/ledger.h"
 #include "baseserver/logkeeper.h"
 #include "baseserver/maintainer.h"
 #include "baseserver/params.h"
+#include "baseserver/progress.h"
 #include "baseserver/registrar.h"
 #include "baseserver/worker_impl.h"
 #include "sched/task.h"
@@ -217,8 +219,29 @@ static void close_seat(struct conn *c, struct lease *l, bool is_ending)
 	worker_touch(c);
 }
 
+/* One letter for all of a message; where there is no front (tests), nobody is told. */
+static void tell_progress(struct conn *c, const Sirdar__Reports *m, size_t n)
+{
+	const struct front *f = c->w->peers.front;
+	struct progress_news *news;
+
+	if (!n || !f || !f->commander)
+		return;
+	news = mem_new(sizeof *news + n * sizeof news->items[0]);
+	for (size_t i = 0; i < m->n_report; i++) {
+		const Sirdar__Report *r = m->report[i];
+		const struct lease *l = worker_lease(c->w, r->token);
+		if (r->kind == RK_PROGRESS && l)
+			news->items[news->n++] = (struct progress_item){ l->key,
+				                                         r->progress_permille };
+	}
+	commander_progress(f->commander, news);
+}
+
 int worker_reports(struct conn *c, const Sirdar__Reports *m)
 {
+	size_t progress = 0;
+
 	for (size_t i = 0; i < m->n_report; i++) {
 		const Sirdar__Report *r = m->report[i];
 		struct lease *l = worker_lease(c->w, r->token);
@@ -231,10 +254,11 @@ int worker_reports(struct conn *c, const Sirdar__Reports *m)
 		else if (!l)
 			ack(c, r->token, r->seq, E_STALE);
 		else if (r->kind == RK_PROGRESS)
-			ack(c, r->token, r->seq, 0);
+			progress++, ack(c, r->token, r->seq, 0);
 		else
 			propose(c, l, r);
 	}
+	tell_progress(c, m, progress);
 	return 0;
 }
 

@@ -1,4 +1,5 @@
 /* Instances: lists, one, its history, why it waits. */
+#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,9 +8,11 @@
 #include "cgi/json_put.h"
 #include "cgi/list.h"
 #include "cgi/names.h"
+#include "cgi/net.h"
 #include "cgi/route.h"
 #include "cgi/show.h"
 #include "util/alloc.h"
+#include "util/json_in.h"
 
 struct query {
 	struct list list;
@@ -20,6 +23,9 @@ struct query {
 	struct inst_key key;
 	uint64_t before;
 	uint64_t last;
+	bool running;
+	size_t bytes; /* of the instance, before the server's word of its progress */
+	uint64_t number;
 };
 
 static const char *const sorts[READ_SORT_COUNT] = {
@@ -190,7 +196,48 @@ static int instance_work(struct call *c, struct reader *r)
 	c->out.len--; /* the rest goes inside the object */
 	code = data_read(c, r, &i);
 	put_close(&c->out, '}');
+	q->running = state_holds_slot((enum state)i.state);
 	return code;
+}
+
+/* The server's word stands behind the instance: it goes inside. A server that does not answer
+ * takes nothing away from what the store said. */
+static int progress_done(struct call *c)
+{
+	const struct query *q = c->extra;
+	struct cJSON *root = NULL;
+	const struct cJSON *items = NULL;
+
+	if (c->err.code == 0 &&
+	    json_parse(buf_str(&c->out) + q->bytes, c->out.len - q->bytes, &root, NULL) == 0)
+		items = json_get(root, "items");
+	c->err = (struct err){ 0 };
+	c->place[0] = c->hint[0] = '\0';
+	c->number = q->number;
+	c->out.len = q->bytes - 1;
+	if (cJSON_GetArraySize(items) == 1)
+		put_int(&c->out, "progress_permille",
+		        json_int(cJSON_GetArrayItem(items, 0), "permille", 0));
+	put_close(&c->out, '}');
+	json_free(root);
+	return reply_json(c, MHD_HTTP_OK);
+}
+
+static int instance_done(struct call *c)
+{
+	struct query *q = c->extra;
+	char id[ID_TEXT_MAX], args[ID_TEXT_MAX + 16];
+
+	if (c->err.code < 0)
+		return c->err.code;
+	if (!q->running || !net_up(c->cgi->net))
+		return reply_json(c, MHD_HTTP_OK);
+	q->bytes = c->out.len;
+	q->number = c->number;
+	key_text(q->key, id);
+	snprintf(args, sizeof(args), "{\"ids\":\"%s\"}", id);
+	c->then = progress_done;
+	return call_query(c, "progress", args);
 }
 
 static int key_query(struct call *c, const char *const *names)
@@ -206,6 +253,7 @@ int instance_get(struct call *c)
 
 	if (key_query(c, names) < 0)
 		return c->err.code;
+	c->then = instance_done;
 	return call_read(c, instance_work);
 }
 

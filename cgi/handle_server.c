@@ -48,7 +48,7 @@ int pools_get(struct call *c)
 }
 
 /* The arguments as they are: the server judges them. */
-static int forecast(struct call *c, const char *kind, const char *const *names)
+static int ask_with(struct call *c, const char *kind, const char *const *names)
 {
 	struct buf args;
 
@@ -65,18 +65,25 @@ static int forecast(struct call *c, const char *kind, const char *const *names)
 	return r;
 }
 
+int progress_get(struct call *c)
+{
+	static const char *const names[] = { "ids", NULL };
+
+	return ask_with(c, "progress", names);
+}
+
 int forecast_get(struct call *c)
 {
 	static const char *const names[] = { "name", "date", NULL };
 
-	return forecast(c, "forecast", names);
+	return ask_with(c, "forecast", names);
 }
 
 int baselines_get(struct call *c)
 {
 	static const char *const names[] = { "date", NULL };
 
-	return forecast(c, "baselines", names);
+	return ask_with(c, "baselines", names);
 }
 
 /* What does not work is 503, with the whole answer, so that a probe needs no parser. */

@@ -252,6 +252,27 @@ def a_loader_about_to_end_takes_nothing_more_and_nothing_is_used_up_by_that(s):
 
 
 @test
+def how_far_a_job_says_it_is_shows_while_it_runs_and_not_after(s):
+    gate = s.dir / "data" / "far-gate"
+    workflow(s, "far", {
+        "told": script(f"echo sirdar:progress 41.5 loading\nwhile [ ! -e {gate} ]; do sleep 0.05; done"),
+        "mute": script(f"while [ ! -e {gate} ]; do sleep 0.05; done")})
+    told, mute = (s.wait_state(f"e2e/far/{t}", AT, "Running")["id"] for t in ("told", "mute"))
+    until("the job's word is there", lambda: s.get(f"/api/v1/instances/{told}").get("progress_permille") == 415)
+    assert s.get(f"/api/v1/progress?ids={told},{mute}")["items"] == [{"id": told, "permille": 415}]
+    assert s.get(f"/api/v1/instances/{mute}").get("progress_permille") is None
+    rows = {line.split()[0]: line.split() for line in s.sirdar("run", "list", "e2e/far/*").stdout.splitlines()}
+    assert "415" in rows["e2e/far/told"], rows
+    assert "415" not in rows["e2e/far/mute"], rows
+    status, said = s.ask("GET", "/api/v1/progress?ids=x")
+    assert status == 400 and said["error"]["place"] == "args.ids", said
+    gate.touch()
+    for task in ("told", "mute"):
+        s.wait_state(f"e2e/far/{task}", AT, "Succ")
+    until("it is forgotten", lambda: s.get(f"/api/v1/progress?ids={told}")["items"] == [])
+
+
+@test
 def words_that_are_no_run_dates_and_yes_where_nothing_is_asked(s):
     said = s.sirdar("backfill", "e2e/a/a", "e2e/a/b", DAY, expect=None)
     assert said.returncode == 2 and "'e2e/a/b' is not a run date" in said.stderr, said.stderr

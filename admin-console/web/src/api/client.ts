@@ -147,6 +147,7 @@ export const api = {
 	tasks: (args: Args, s?: AbortSignal) => get<Page<Task>>('/tasks', args, s),
 	links: (task: string, s?: AbortSignal) => get<Schemas['Links']>('/links/' + path(task), {}, s),
 	instances: (f: InstanceFilter, s?: AbortSignal) => get<Page<Instance>>('/instances', f, s),
+	progress: (ids: string[], s?: AbortSignal) => get<{ items: { id: string; permille: number }[] }>('/progress', { ids: ids.join(',') }, s),
 	instance: (id: string, s?: AbortSignal) => get<Instance>('/instances/' + id, {}, s),
 	history: (id: string, args: Args, s?: AbortSignal) => get<Page<Event>>(`/instances/${id}/events`, args, s),
 	why: (id: string, s?: AbortSignal) => get<Why>(`/instances/${id}/why`, {}, s),
