@@ -613,6 +613,23 @@ static int (*const asks[ASK_COUNT])(struct asked *a, uint64_t *ret_number) = {
 	[ASK_CANCEL] = on_cancel,   [ASK_SPREAD] = on_spread,       [ASK_PROMISE] = on_promise,
 };
 
+/* The resolver's mark says that who may not start is out of Depend by then. So where it was
+ * refused for being behind, its word is good for that much: it waits, and is judged anew. */
+static bool must_wait(const struct asked *a, int code)
+{
+	const struct instance *i = a->e ? &a->e->inst : NULL;
+	bool by_link = a->p->ask == ASK_WITHDRAW ||
+	               (a->p->ask == ASK_SKIP &&
+	                (a->p->reason == RE_LINK || a->p->reason == RE_PIPELINE));
+
+#ifdef BUG_40 /* whose withdrawal is refused for being behind may be granted after the mark */
+	return false;
+#endif
+	return (code == E_REVISION || code == E_BARRIER) && by_link && i && i->key.part == 0 &&
+	       i->state == ST_DEPEND && i->attempt == 0 && i->infra == 0 &&
+	       !(i->flags & IF_RUN_NOW);
+}
+
 int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number)
 {
 	struct asked a = { .l = l, .p = p, .index = MAP_NONE };
@@ -623,11 +640,13 @@ int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number)
 		return E_NOT_FOUND;
 	a.e = table_find(&l->table, p->key, &a.index);
 	if (p->revision && (!a.e || a.e->inst.revision != p->revision))
-		return E_REVISION;
+		return must_wait(&a, E_REVISION) ? on_withdraw(&a, ret_number) : E_REVISION;
 	if (a.e && (p->ask == ASK_GRANT || p->ask == ASK_ENDED) &&
 	    !ledger_version_ready(l, a.t, &a.e->inst))
 		return E_AGAIN;
 	int r = asks[p->ask](&a, ret_number);
+	if (must_wait(&a, r))
+		r = on_withdraw(&a, ret_number);
 	if (a.e)
 		ledger_put_back(l, a.index); /* nothing came of what fetch() brought in */
 	return r;

@@ -41,16 +41,36 @@ struct options {
 	bool verbose;
 };
 
+/* Where the actors run, when each has a thread. */
+enum place_of {
+	AT_LEDGER,
+	AT_RESOLVER,
+	AT_SORTER,
+	AT_PLAN,
+	AT_MAINTAIN,
+	AT_COMMAND,
+	AT_WORKER,
+	AT_STORE,
+	PLACES
+};
+
 /* What kinds of bad luck a seed has (swarm testing): drawn once per seed. */
 struct swarm {
 	bool apart;             /* a thread for each actor */
 	bool writer;            /* the store is called on a thread of its own */
 	uint32_t lag_per_mille; /* of a thread's steps come late ... */
 	int64_t lag_us;         /* ... by up to this */
+	enum place_of late;     /* one thread is behind ... */
+	int64_t late_us;        /* ... by up to this; 0: none */
 	bool slow_wire;         /* some messages take seconds */
 	bool replays;           /* old reports come again */
 	bool cuts, loader_crashes, machine_crashes, server_crashes, store_faults, operators;
-	uint32_t hasty; /* per mille: people redo what has just ended */
+	uint32_t hasty; /* per mille: people redo what has just ended ... */
+	bool forces;    /* ... or force it, if it ended badly ... */
+	bool spreads;   /* ... or has just begun in parts */
+	uint32_t fatal; /* per mille of the jobs that end badly for good; 0: as usual */
+	bool brisk;     /* loaders crash often and are back at once */
+	bool backfills; /* of commands, mostly these */
 	bool commands, edits, wall_jumps, takeovers, long_downs, standby;
 	size_t ring_slots;
 };
@@ -61,7 +81,11 @@ extern struct swarm swarm;
 	X(NONE, "none", "as drawn") \
 	X(STALE, "stale", "all act on old news, and people redo at once") \
 	X(PASSES, "passes", "links with pass_after, whose parents are redone") \
-	X(RESTARTS, "restarts", "a server that goes down right after an edit or a redo")
+	X(RESTARTS, "restarts", "a server that goes down right after an edit or a redo") \
+	X(FORCES, "forces", "links on failure, whose parents are forced at once") \
+	X(PARTS, "parts", "broadcasts, which are redone while their parts begin") \
+	X(BACKFILLS, "backfills", "backfills, a few at once, of what runs") \
+	X(SESSIONS, "sessions", "loaders that are back at once, and a maintainer that is late")
 enum scenario {
 #define X(name, text, what) SC_##name,
 	SCENARIOS(X)
@@ -85,17 +109,6 @@ extern int64_t wall_shifted_us;
 __attribute__((format(printf, 1, 2))) void note(const char *fmt, ...);
 
 /* sim_threads.c: where the actors run. */
-enum place_of {
-	AT_LEDGER,
-	AT_RESOLVER,
-	AT_SORTER,
-	AT_PLAN,
-	AT_MAINTAIN,
-	AT_COMMAND,
-	AT_WORKER,
-	AT_STORE,
-	PLACES
-};
 void threads_new(void);
 struct thread *thread_of(enum place_of who);
 int threads_start(struct err *err);
@@ -226,6 +239,7 @@ void commands_settle(void);    /* the stream went on */
 void commands_restarted(void); /* the server is back */
 void commands_mend(void);
 size_t commands_pending(bool print);
+bool commands_resume_out(uint64_t id); /* somebody asked to go on, and is not answered yet */
 const struct order_of *commands_by_id(uint64_t id);
 
 /* sim_promises.c: what they are promised. */

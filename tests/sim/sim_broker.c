@@ -180,6 +180,8 @@ static void natural_end(void *a, uint64_t life)
 
 	if (j->life != life || j->state != J_RUNNING)
 		return;
+	if (!healing && swarm.fatal && chance(swarm.fatal))
+		draw = 99;
 	if (draw < 82 || healing)
 		end_job(b, j, AE_OK, 0, 0);
 	else if (draw < 96)
@@ -370,7 +372,8 @@ static void do_connect(void *a, uint64_t unused)
 
 static void connect_soon(int b)
 {
-	later((int64_t)(5 + rnd(healing ? 10 : 300)) * MS, do_connect, &machines[b], 0);
+	later((int64_t)(5 + rnd(healing || swarm.brisk ? 10 : 300)) * MS, do_connect, &machines[b],
+	      0);
 }
 
 void broker_cut(int b)
@@ -427,7 +430,7 @@ void broker_loader_crash(int b)
 	}
 	broker_cut(b);
 	m->loader_up = false;
-	later((int64_t)rnd(1000) * MS, loader_back, m, 0);
+	later((int64_t)rnd(swarm.brisk ? 30 : 1000) * MS, loader_back, m, 0);
 }
 
 static void loader_leaves(void *a, uint64_t incarnation)

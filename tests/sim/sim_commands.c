@@ -310,9 +310,9 @@ static void args_redo(struct order_of *o, struct buf *b)
 
 static void args_backfill(struct order_of *o, struct buf *b)
 {
-	o->parallel = chance(600) ? 1 + (int)rnd(4) : 0;
+	o->parallel = chance(swarm.backfills ? 900 : 600) ? 1 + (int)rnd(4) : 0;
 	o->leave_finished = chance(300);
-	o->kill_running = chance(300);
+	o->kill_running = chance(swarm.backfills ? 800 : 300);
 	buf_printf(b, ", \"parallel\": %d, \"finished\": \"%s\", \"running\": \"%s\"", o->parallel,
 	           o->leave_finished ? "leave" : "redo", o->kill_running ? "kill" : "leave");
 	if (o->parallel && chance(150)) {
@@ -424,6 +424,10 @@ void commands_act(void)
 		command_on_task();
 		return;
 	}
+	if (swarm.backfills && chance(700)) {
+		command_of(W_BACKFILL, "backfill");
+		return;
+	}
 	for (size_t i = 0; i < N_WISHES; i++)
 		sum += wishes[i].weight;
 	at = rnd(sum);
@@ -461,6 +465,14 @@ size_t commands_pending(bool print)
 			     orders[i].request, orders[i].name, orders[i].state);
 	}
 	return n;
+}
+
+bool commands_resume_out(uint64_t id)
+{
+	for (size_t i = 0; i < n_orders; i++)
+		if (orders[i].target == id && orders[i].kind == W_RESUME && !over(&orders[i]))
+			return true;
+	return false;
 }
 
 const struct order_of *commands_by_id(uint64_t id)

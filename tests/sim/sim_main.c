@@ -16,19 +16,32 @@ static bool all_parts;
 
 enum scenario scenario;
 
+/* What a scenario has in place of what was drawn; all of them: threads that act on old news. */
+static const struct swarm bent[] = {
+	[SC_STALE] = { .hasty = 400, .edits = true },
+	[SC_PASSES] = { .hasty = 150, .loader_crashes = true, .fatal = 300 },
+	[SC_RESTARTS] = { .hasty = 400, .edits = true, .server_crashes = true },
+	[SC_FORCES] = { .hasty = 400, .forces = true, .fatal = 400 },
+	[SC_PARTS] = { .hasty = 300, .spreads = true, .loader_crashes = true },
+	[SC_BACKFILLS] = { .commands = true, .backfills = true },
+	[SC_SESSIONS] = { .hasty = 400,
+	                  .brisk = true,
+	                  .loader_crashes = true,
+	                  .lag_us = 20 * MS,
+	                  .late = AT_MAINTAIN,
+	                  .late_us = 1500 * MS },
+};
+
 static void bend(struct swarm *s)
 {
 	if (scenario == SC_NONE)
 		return;
-	*s = (struct swarm){ .apart = true,
-		             .lag_per_mille = 320,
-		             .lag_us = 400 * MS,
-		             .operators = true,
-		             .hasty = scenario == SC_PASSES ? 150 : 400,
-		             .ring_slots = 1024,
-		             .server_crashes = scenario == SC_RESTARTS,
-		             .edits = scenario != SC_PASSES,
-		             .loader_crashes = scenario == SC_PASSES };
+	*s = bent[scenario];
+	s->apart = s->operators = true;
+	s->lag_per_mille = 320;
+	s->lag_us = s->lag_us ? s->lag_us : 400 * MS;
+	s->ring_slots = 1024;
+	parts = parts || scenario == SC_PARTS;
 }
 
 static const size_t rings[] = { 256, 1024, 32768 };
@@ -125,6 +138,10 @@ static void misfortune(void)
 	if (scenario == SC_RESTARTS && chance(500)) {
 		operator_acts();
 		later((int64_t)rnd(300) * MS, go_down, NULL, 0);
+		return;
+	}
+	if (swarm.brisk && chance(300)) {
+		broker_loader_crash(b);
 		return;
 	}
 	switch (rnd(14)) {
@@ -235,7 +252,10 @@ static enum scenario scenario_named(const char *name)
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (strcmp(names[i], name) == 0)
 			return (enum scenario)i;
-	fprintf(stderr, "sim: no scenario '%s': none, stale, passes, restarts\n", name);
+	fprintf(stderr, "sim: no scenario '%s':", name);
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		fprintf(stderr, " %s", names[i]);
+	fputc('\n', stderr);
 	exit(2);
 }
 

@@ -178,29 +178,36 @@ void operator_acts(void)
 	server_run();
 }
 
-static void redo_at_once(void *a, uint64_t unused)
+struct moment {
+	struct inst_key key;
+	enum ask ask;
+};
+
+static void act_at_once(void *a, uint64_t unused)
 {
-	struct inst_key *key = a;
+	struct moment *m = a;
 	struct proposals *ps;
 
 	(void)unused;
 	if (server_up()) {
-		propose_one(*key, ASK_REDO, &ps)->kill_running = true;
+		propose_one(m->key, m->ask, &ps)->kill_running = true;
 		post(ps);
 	}
-	free(key);
+	free(m);
 }
 
 /* The worst moment for a redo: while others act on what has just happened. */
 void operator_sees(const struct transition *tr)
 {
-	bool moment = state_final((enum state)tr->to) || tr->event == EV_KILL;
+	bool bad = tr->to == ST_STOP || tr->to == ST_KILLED;
+	bool is_moment = state_final((enum state)tr->to) || tr->event == EV_KILL ||
+	                 (swarm.spreads && tr->event == EV_SPREAD);
 
-	if (healing || !moment || tr->inst.key.part != 0 || !chance(swarm.hasty))
+	if (healing || !is_moment || tr->inst.key.part != 0 || !chance(swarm.hasty))
 		return;
-	struct inst_key *key = mem_new(sizeof *key);
-	*key = tr->inst.key;
-	later_owned((int64_t)rnd(chance(700) ? 3 : 100) * MS, redo_at_once, key);
+	struct moment *m = mem_new(sizeof *m);
+	*m = (struct moment){ tr->inst.key, swarm.forces && bad ? ASK_FORCE : ASK_REDO };
+	later_owned((int64_t)rnd(chance(700) ? 3 : 100) * MS, act_at_once, m);
 }
 
 static void mend_instance(void *ctx, const struct instance *i, uint32_t slot)

@@ -160,7 +160,9 @@ static void follow_act(struct deed *d, const struct transition *tr)
 		return; /* it was cancelled: what it had not started is taken back */
 	if (d->cancelled_at && tr->number > d->cancelled_at)
 		break_invariant("C5", "command %" PRIu64 " was cancelled and acts on", tr->cause);
-	if (d->paused_at && tr->number > d->paused_at && !d->resuming)
+	/* Asked to go on before the pause, and asked again after a crash. */
+	if (d->paused_at && tr->number > d->paused_at && !d->resuming &&
+	    !commands_resume_out(tr->cause))
 		break_invariant("C4", "command %" PRIu64 " is paused and acts on", tr->cause);
 	if (a && tr->number > a->number + 1)
 		break_invariant("C2", "command %" PRIu64 " acts twice on task %u at %" PRId64,
@@ -292,6 +294,8 @@ static void told_steer(const struct order_of *o)
 			                "command %" PRIu64 " was cancelled at %" PRIu64
 			                " and acted at %" PRIu64,
 			                o->target, o->number, d->last);
+	} else if (o->kind == W_RESUME) {
+		d->paused_at = 0;
 	} else if (o->kind == W_PAUSE && !d->resuming) {
 		d->paused_at = o->number;
 		if (d->last > o->number)

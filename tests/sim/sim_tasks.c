@@ -9,6 +9,7 @@
 #include "sched/window.h"
 #include "sim.h"
 #include "util/alloc.h"
+#include "util/buf.h"
 #include "util/check.h"
 #include "util/err.h"
 
@@ -73,7 +74,7 @@ static struct task_link random_link(const struct task *t, const struct task *p)
 			                .window = random_window() };
 	if (chance(150))
 		l.on = ON_DONE;
-	else if (chance(120))
+	else if (chance(scenario == SC_FORCES ? 600 : 120))
 		l.on = ON_FAILURE;
 	if (chance(250)) {
 		l.strategy = (enum link_strategy)(LS_ANY + rnd(4));
@@ -131,7 +132,10 @@ static void random_settings(struct task *t)
 	t->on_lost_hold = chance(150);
 	t->serial = chance(150) ? SERIAL_ORDERED : chance(50) ? SERIAL_UNORDERED : SERIAL_PARALLEL;
 	t->dispatch = (enum task_dispatch)rnd(DISPATCH_BROADCAST);
-	if (parts && chance(100)) { /* on each broker that is there, or on those with a name */
+	if (parts &&
+	    chance(scenario == SC_PARTS
+	                   ? 600
+	                   : 100)) { /* on each broker that is there, or on those with a name */
 		t->dispatch = DISPATCH_BROADCAST;
 		t->machines = chance(400) ? machine_names : NULL;
 		t->n_machines = t->machines ? 1 + rnd(BROKERS) : 0;
@@ -164,6 +168,20 @@ static struct task *task_make(uint32_t id, uint32_t version)
 	return t;
 }
 
+static const char *window_of(const struct task_link *l)
+{
+	static char text[64];
+	struct buf b;
+
+	if (!l->window)
+		return "";
+	buf_init(&b);
+	window_print(l->window, &b);
+	snprintf(text, sizeof text, " %s", buf_str(&b));
+	buf_done(&b);
+	return text;
+}
+
 static void note_task(const struct task *t)
 {
 	static const char *const kinds[] = { "same", "large", "small", "prev", "window" };
@@ -172,9 +190,10 @@ static void note_task(const struct task *t)
 	     (int)t->join, (int)t->serial, (int)t->concurrency, (int)t->max_attempts,
 	     (int)t->catchup);
 	for (size_t k = 0; k < t->n_links; k++)
-		note("  link %s %d of task %u, on %d strategy %d pass %d", kinds[t->links[k].kind],
-		     (int)t->links[k].prev, t->links[k].parent, (int)t->links[k].on,
-		     (int)t->links[k].strategy, (int)t->links[k].pass_after_s);
+		note("  link %s %d%s of task %u, on %d strategy %d %d pass %d",
+		     kinds[t->links[k].kind], (int)t->links[k].prev, window_of(&t->links[k]),
+		     t->links[k].parent, (int)t->links[k].on, (int)t->links[k].strategy,
+		     (int)t->links[k].n, (int)t->links[k].pass_after_s);
 }
 
 static struct task *keep(struct task *t)

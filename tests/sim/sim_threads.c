@@ -41,9 +41,19 @@ int threads_start(struct err *err)
 	return r;
 }
 
-static int64_t lag(void)
+/* Behind, it takes all that has come meanwhile at once. */
+static bool is_late(const struct place *p)
 {
-	if (n_places == 1 || healing || !chance(swarm.lag_per_mille))
+	return swarm.late_us && n_places > 1 && p == &places[swarm.late];
+}
+
+static int64_t lag(const struct place *p)
+{
+	if (n_places == 1 || healing)
+		return 0;
+	if (is_late(p))
+		return (int64_t)rnd((uint32_t)swarm.late_us);
+	if (!chance(swarm.lag_per_mille))
 		return 0;
 	return (int64_t)rnd((uint32_t)swarm.lag_us);
 }
@@ -54,7 +64,7 @@ static bool may_step(struct place *p)
 		return false;
 	if (!p->waits) {
 		p->waits = true;
-		p->from_us = now_us + lag();
+		p->from_us = now_us + lag(p);
 	}
 	return p->from_us <= now_us || healing;
 }
@@ -71,7 +81,8 @@ void threads_run(const bool *stop)
 			return;
 		struct place *p = may[n == 1 ? 0 : rnd(n)];
 		p->waits = false;
-		thread_sim_step(p->th, n_places > 1 && !chance(300) ? 1 : SIZE_MAX);
+		bool one = n_places > 1 && !chance(300) && !is_late(p);
+		thread_sim_step(p->th, one ? 1 : SIZE_MAX);
 		if (steps == STEPS_AT_ONCE) {
 			break_invariant("I17", "the threads never come to rest");
 			return;

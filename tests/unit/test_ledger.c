@@ -387,6 +387,36 @@ static void a_proposal_about_another_revision_is_returned(void **state)
 	end(&f);
 }
 
+/* The resolver's mark follows what it withdraws: that may be behind, and yet it holds. */
+static void who_may_not_start_is_withdrawn_also_by_news_that_are_behind(void **state)
+{
+	struct proposal late = { .ask = ASK_WITHDRAW, .revision = 1, .folded = UINT64_MAX };
+	struct inst_key parent = key_of(1, 60);
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	late.key = key_of(2, 60);
+	ask(&f, ASK_CREATE, late.key);
+	ask(&f, ASK_SATISFY, late.key);
+	ask(&f, ASK_PRIORITY, late.key);
+	assert_int_equal(ask_full(&f, late).state, ST_READY);
+	ask(&f, ASK_SATISFY, late.key);
+	ask(&f, ASK_CREATE, parent);
+	ask(&f, ASK_FORCE, parent);
+	ask(&f, ASK_REDO, parent);
+	late = (struct proposal){ .ask = ASK_SKIP,
+		                  .key = late.key,
+		                  .reason = RE_LINK,
+		                  .revision = look(&f, late.key).revision,
+		                  .folded = 1 };
+	assert_int_equal(ask_full(&f, late).state, ST_READY);
+	ask(&f, ASK_SATISFY, late.key);
+	late.reason = RE_ASKED; /* not the resolver's */
+	assert_int_equal(ask_full(&f, late).code, E_REVISION);
+	end(&f);
+}
+
 static void a_kills_reason_only_grows(void **state)
 {
 	struct inst_key k = key_of(1, 60);
@@ -688,6 +718,7 @@ int main(void)
 		cmocka_unit_test(a_cap_holds_whoever_asks),
 		cmocka_unit_test(news_from_before_a_parents_redo_start_and_skip_nothing),
 		cmocka_unit_test(a_proposal_about_another_revision_is_returned),
+		cmocka_unit_test(who_may_not_start_is_withdrawn_also_by_news_that_are_behind),
 		cmocka_unit_test(a_kills_reason_only_grows),
 		cmocka_unit_test(a_frozen_or_offline_task_grants_nothing),
 		cmocka_unit_test(only_what_a_dead_join_skipped_is_reopened),

@@ -127,6 +127,25 @@ static void credit_is_never_overdrawn_and_a_full_session_gets_nothing(void **sta
 	end(&f);
 }
 
+/* A session with one place; and what the ledger is asked before the sorter's first grant comes. */
+static void seat_and_ask(struct fixture *f, enum ask what, struct inst_key key)
+{
+	struct session_news *n = mem_new(sizeof *n);
+	struct proposals *ps = proposals_new(PR_COMMANDER, 1, f->me, on_answers);
+
+	*n = (struct session_news){ .session = 1,
+		                    .broker = 1,
+		                    .accepts = true,
+		                    .limit = 1,
+		                    .type = mem_str("t"),
+		                    .broker_name = mem_str("b") };
+	proposals_add(ps, what, key)->intent = KI_USER;
+	assert_int_equal(sorter_session(f->sorter, n), 0);
+	assert_int_equal(ledger_propose(f->ledger, ps), 0);
+	while (thread_sim_busy(f->th))
+		thread_sim_step(f->th, 1);
+}
+
 static void a_refused_grant_gives_its_credit_back(void **state)
 {
 	struct inst_key a;
@@ -136,21 +155,39 @@ static void a_refused_grant_gives_its_credit_back(void **state)
 	begin(&f);
 	put(&f, 1, 5, 0, DISPATCH_LEAST_LOADED);
 	a = ready(&f, 1, 60);
-	/* In one letter before the sorter's turn: credit, and a change of what it will grant. */
-	struct session_news *n = mem_new(sizeof *n);
-	*n = (struct session_news){ .session = 1,
-		                    .broker = 1,
-		                    .accepts = true,
-		                    .limit = 1,
-		                    .type = mem_str("t"),
-		                    .broker_name = mem_str("b") };
-	struct proposals *ps = proposals_new(PR_COMMANDER, 1, f.me, on_answers);
-	proposals_add(ps, ASK_FREEZE, a);
-	assert_int_equal(sorter_session(f.sorter, n), 0);
-	assert_int_equal(ledger_propose(f.ledger, ps), 0);
-	thread_sim_run(f.th);
+	seat_and_ask(&f, ASK_FREEZE, a);
 	assert_int_equal(f.n, 0);
 	ready(&f, 1, 120);
+	assert_int_equal(f.n, 1);
+	assert_int_equal(f.granted[0].run_date, 120);
+	end(&f);
+}
+
+static void what_is_frozen_while_it_is_asked_for_holds_nobody_back(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	put(&f, 1, 5, 0, DISPATCH_LEAST_LOADED);
+	struct inst_key frozen = ready(&f, 1, 60);
+	ready(&f, 1, 120);
+	seat_and_ask(&f, ASK_FREEZE, frozen);
+	assert_int_equal(f.n, 1);
+	assert_int_equal(f.granted[0].run_date, 120);
+	end(&f);
+}
+
+static void what_ends_while_it_is_asked_for_leaves_its_place_to_any_priority(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	put(&f, 1, 5, 1, DISPATCH_LEAST_LOADED);
+	struct inst_key killed = ready(&f, 1, 60), other = ready(&f, 1, 120);
+	ask(&f, ASK_PRIORITY, other, 3);
+	seat_and_ask(&f, ASK_KILL, killed);
 	assert_int_equal(f.n, 1);
 	assert_int_equal(f.granted[0].run_date, 120);
 	end(&f);
@@ -202,6 +239,8 @@ int main(void)
 		cmocka_unit_test(a_capped_task_holds_nobody_back),
 		cmocka_unit_test(credit_is_never_overdrawn_and_a_full_session_gets_nothing),
 		cmocka_unit_test(a_refused_grant_gives_its_credit_back),
+		cmocka_unit_test(what_is_frozen_while_it_is_asked_for_holds_nobody_back),
+		cmocka_unit_test(what_ends_while_it_is_asked_for_leaves_its_place_to_any_priority),
 		cmocka_unit_test(sessions_are_chosen_by_the_tasks_policy),
 	};
 
