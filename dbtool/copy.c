@@ -1,4 +1,5 @@
-/* copy: every row of every table, in batches; then both sides are counted and summed. */
+/* copy: every row of every table, in batches; then both sides are counted and summed. What broke off
+ * goes on: rows go in the order of their key, so what is there is the first of them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,108 +7,12 @@
 
 #include "dbtool.h"
 #include "store/admin.h"
+#include "sums.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/err.h"
 
-enum { STATEMENT_BYTES = 512 << 10, STATEMENT_ROWS = 1000, COLUMNS_MAX = 64, BATCH_ROWS = 20000 };
-
-struct table {
-	const struct db_table *t;
-	char *names[COLUMNS_MAX];
-	int n;
-	struct buf list; /* the names, as SQL; NUL-terminated by buf_str() */
-};
-
-/* A table's rows: how many, and the sum of their hashes, so that order does not matter. */
-struct sum {
-	int64_t rows;
-	uint64_t hash;
-};
-
-static void table_done(struct table *t)
-{
-	for (int i = 0; i < t->n; i++)
-		free(t->names[i]);
-	buf_done(&t->list);
-}
-
-/* Column names as the source has them. */
-static int table_init(struct admin *from, const struct db_table *which, struct table *ret,
-                      struct err *err)
-{
-	struct rows *rows = NULL;
-	struct buf b;
-
-	buf_init(&b);
-	sql_put(&b, from->ops->quote, from, "SELECT * FROM ? WHERE 1 = 0", "n", which->name);
-	int r = admin_ask(from, which->name, buf_str(&b), &rows, err);
-	buf_done(&b);
-	*ret = (struct table){ .t = which };
-	buf_init(&ret->list);
-	if (r < 0)
-		return r;
-	for (const char *name; ret->n < COLUMNS_MAX && (name = rows->ops->name(rows, ret->n));) {
-		buf_puts(&ret->list, ret->n ? ", `" : "`");
-		buf_puts(&ret->list, name);
-		buf_puts(&ret->list, "`");
-		ret->names[ret->n++] = mem_str(name);
-	}
-	while ((r = rows_step(rows, err)) > 0)
-		;
-	rows_close(rows);
-	return r;
-}
-
-static void hash_more(uint64_t *h, const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		*h = (*h ^ (uint8_t)text[i]) * 0x100000001b3ULL;
-	*h = (*h ^ 0x1ff) * 0x100000001b3ULL; /* no byte: the end of a column */
-}
-
-static void add_row(struct sum *s, struct rows *rows, int columns)
-{
-	uint64_t h = 0xcbf29ce484222325ULL; /* FNV-1a */
-
-	for (int c = 0; c < columns; c++) {
-		size_t len = 0;
-		const char *text = rows->ops->text(rows, c, &len);
-
-		if (text)
-			hash_more(&h, text, len);
-		else
-			h = (h ^ 0x2ff) * 0x100000001b3ULL;
-	}
-	s->rows++;
-	s->hash += h ^ h >> 29;
-}
-
-static int ask_all(struct admin *a, struct table *t, struct rows **ret, struct err *err)
-{
-	struct buf b;
-
-	buf_init(&b);
-	buf_puts(&b, "SELECT ");
-	buf_put(&b, buf_at(&t->list), t->list.len);
-	sql_put(&b, a->ops->quote, a, " FROM ? ORDER BY ", "n", t->t->name);
-	buf_puts(&b, t->t->order);
-	int r = admin_ask(a, t->t->name, buf_str(&b), ret, err);
-	buf_done(&b);
-	return r;
-}
-
-static int sum_table(struct admin *a, struct table *t, struct sum *ret, struct err *err)
-{
-	struct rows *rows = NULL;
-	int r = ask_all(a, t, &rows, err);
-
-	*ret = (struct sum){ 0 };
-	while (r >= 0 && (r = rows_step(rows, err)) > 0)
-		add_row(ret, rows, t->n);
-	rows_close(rows);
-	return r;
-}
+enum { STATEMENT_BYTES = 512 << 10, STATEMENT_ROWS = 1000, BATCH_ROWS = 20000 };
 
 /* Rows on their way into the target: a statement that grows. */
 struct filling {
@@ -164,23 +69,49 @@ static int put_row(struct filling *f, struct rows *rows, struct err *err)
 	return flush(f, f->uncommitted >= BATCH_ROWS, err);
 }
 
-/* The row a new store has of itself stands in the way. */
-static int make_room(struct admin *to, const char *table, struct err *err)
+static int wipe_table(struct admin *to, const char *table, struct err *err)
 {
-	return strcmp(table, "lb_leader") == 0 ? admin_run(to, "DELETE FROM lb_leader", err) : 0;
+	char *text = mem_fmt("DELETE FROM %s", table);
+	int r = admin_run(to, text, err);
+
+	free(text);
+	return r;
+}
+
+/* Does the target begin as the source does? Then that many rows need not be sent; else it is
+ * emptied and all are. *rows is where reading goes on. */
+static int skip_same(struct admin *from, struct filling *f, struct rows **rows, struct sum *sum,
+                     struct err *err)
+{
+	struct sum there = { 0 };
+	int r = table_sum(f->to, f->t, &there, err);
+
+	if (r < 0 || there.rows == 0)
+		return r;
+	while (sum->rows < there.rows && (r = rows_step(*rows, err)) > 0)
+		sum_row(sum, *rows, f->t->n);
+	f->done = sum->rows;
+	if (r < 0 || sum_same(sum, &there))
+		return r < 0 ? r : 0;
+	rows_close(*rows);
+	*rows = NULL;
+	*sum = (struct sum){ 0 };
+	f->done = 0;
+	r = wipe_table(f->to, f->t->t->name, err);
+	return r < 0 ? r : table_ask(from, f->t, rows, err);
 }
 
 static int copy_rows(struct admin *from, struct filling *f, struct sum *sum, struct err *err)
 {
 	struct rows *rows = NULL;
-	int r = ask_all(from, f->t, &rows, err);
+	int r = table_ask(from, f->t, &rows, err);
 
 	if (r == 0)
-		r = admin_run(f->to, "BEGIN", err);
+		r = skip_same(from, f, &rows, sum, err);
 	if (r == 0)
-		r = make_room(f->to, f->t->t->name, err);
+		r = admin_run(f->to, "BEGIN", err);
 	while (r >= 0 && (r = rows_step(rows, err)) > 0) {
-		add_row(sum, rows, f->t->n);
+		sum_row(sum, rows, f->t->n);
 		r = put_row(f, rows, err);
 	}
 	if (r == 0)
@@ -189,6 +120,15 @@ static int copy_rows(struct admin *from, struct filling *f, struct sum *sum, str
 		r = admin_run(f->to, "COMMIT", err);
 	rows_close(rows);
 	return r;
+}
+
+static int differs(const char *table, const struct sum *here, const struct sum *there,
+                   struct err *err)
+{
+	return err_set(err, E_CORRUPT,
+	               "%s: %" PRId64 " rows (sum %016" PRIx64 ") were read, %" PRId64
+	               " (%016" PRIx64 ") are there",
+	               table, here->rows, here->hash, there->rows, there->hash);
 }
 
 static int copy_table(struct admin *from, struct admin *to, const struct db_table *which,
@@ -205,13 +145,10 @@ static int copy_table(struct admin *from, struct admin *to, const struct db_tabl
 	if (r == 0)
 		r = copy_rows(from, &f, &here, err);
 	if (r == 0)
-		r = sum_table(to, &t, &there, err);
+		r = table_sum(to, &t, &there, err);
 	db_progress(which->name, f.done, f.of, true);
-	if (r == 0 && (here.rows != there.rows || here.hash != there.hash))
-		r = err_set(err, E_CORRUPT,
-		            "%s: %" PRId64 " rows (sum %016" PRIx64 ") were read, %" PRId64
-		            " (%016" PRIx64 ") are there",
-		            which->name, here.rows, here.hash, there.rows, there.hash);
+	if (r == 0 && !sum_same(&here, &there))
+		r = differs(which->name, &here, &there, err);
 	if (r == 0)
 		printf("%-22s %10" PRId64 " rows  sum %016" PRIx64 "\n", which->name, here.rows,
 		       here.hash);
@@ -231,22 +168,84 @@ static bool is_known(const char *name)
 	return strcmp(name, "lb_migration") == 0 || strcmp(name, "lb_standby") == 0;
 }
 
-/* The same shape on both sides, and nothing in the target. 0, or an exit code. */
-static int prepare(const struct db_options *o, struct admin *from, struct admin *to,
-                   struct err *err)
+static int check_source(const char *url, struct admin *from, struct err *err)
 {
-	int64_t version = 0, rows = 0, first_us = 0;
+	int64_t version = 0;
 	int r = admin_version(from, &version, err);
 
 	if (r == 0 && (!admin_migration(from, version) || admin_migration(from, version + 1)))
 		r = err_set(err, E_VERSION,
 		            "%s has schema %" PRId64 ", this program another: `sirdar db migrate`",
-		            o->urls[0], version);
+		            url, version);
+	return r < 0 ? r : admin_know_tables(from, is_known, err);
+}
+
+/* ---- the mark of a copy under way: a table of one row that goes when all is there ---- */
+
+/* What the source is at: a server that had it meanwhile has taken an epoch. */
+static int source_state(struct admin *from, char **ret, struct err *err)
+{
+	int64_t epoch = 0, number = 0, version = 0;
+	int r = admin_version(from, &version, err);
+
 	if (r == 0)
-		r = admin_know_tables(from, is_known, err);
+		r = admin_number(from, "lb_leader", "SELECT epoch FROM lb_leader", &epoch, err);
 	if (r == 0)
-		r = admin_number(from, "lb_task_event", "SELECT MIN(at_us) FROM lb_task_event",
-		                 &first_us, err);
+		r = admin_number(from, "lb_leader", "SELECT number FROM lb_leader", &number, err);
+	if (r == 0)
+		*ret = mem_fmt("schema %" PRId64 " epoch %" PRId64 " number %" PRId64, version,
+		               epoch, number);
+	return r;
+}
+
+static int set_mark(struct admin *to, const char *url, const char *state, struct err *err)
+{
+	struct buf b;
+	int r = admin_run(to, "CREATE TABLE lb_copy (source TEXT NOT NULL, state TEXT NOT NULL)",
+	                  err);
+
+	buf_init(&b);
+	sql_put(&b, to->ops->quote, to, "INSERT INTO lb_copy VALUES (?, ?)", "tt", url, state);
+	if (r == 0)
+		r = admin_run(to, buf_str(&b), err);
+	buf_done(&b);
+	/* No server starts on a half: this row comes last. */
+	return r < 0 ? r : admin_run(to, "DELETE FROM lb_leader", err);
+}
+
+/* 1: the target is half a copy of this source, as it is now. */
+static int has_mark(struct admin *to, const char *url, const char *state, struct err *err)
+{
+	struct rows *rows = NULL;
+	const char *source, *was;
+	int r = admin_has_table(to, "lb_copy", err);
+
+	if (r <= 0)
+		return r;
+	r = admin_ask(to, "lb_copy", "SELECT source, state FROM lb_copy", &rows, err);
+	if (r == 0)
+		r = rows_step(rows, err);
+	if (r > 0) {
+		source = rows->ops->text(rows, 0, NULL);
+		r = source && strcmp(source, url) == 0;
+		was = rows->ops->text(rows, 1, NULL);
+		r = r && was && strcmp(was, state) == 0;
+		fprintf(stderr, r ? "sirdar-db: goes on with a copy that broke off\n"
+		                  : "sirdar-db: a copy broke off here, of another source or before "
+		                    "it was used again: begins anew\n");
+	}
+	rows_close(rows);
+	return r;
+}
+
+/* Everything that is in the target goes, if it may. 0, or an exit code. */
+static int begin_anew(const struct db_options *o, struct admin *from, struct admin *to,
+                      const char *state, struct err *err)
+{
+	int64_t rows = 0, first_us = 0;
+	int r = admin_number(from, "lb_task_event", "SELECT MIN(at_us) FROM lb_task_event",
+	                     &first_us, err);
+
 	if (r == 0)
 		r = db_count_all(to, &rows, err);
 	if (r < 0)
@@ -261,13 +260,42 @@ static int prepare(const struct db_options *o, struct admin *from, struct admin 
 			return DB_NOT_EMPTY;
 	}
 	r = admin_wipe(to, err);
-	return r < 0 ? r : admin_migrate(to, first_us > 0 ? first_us : 0, err);
+	if (r == 0)
+		r = admin_migrate(to, first_us > 0 ? first_us : 0, err);
+	return r < 0 ? r : set_mark(to, o->urls[0], state, err);
+}
+
+/* The same shape on both sides, and nothing in the target but the beginning of this copy. */
+static int prepare(const struct db_options *o, struct admin *from, struct admin *to,
+                   struct err *err)
+{
+	char *state = NULL;
+	int r = check_source(o->urls[0], from, err);
+
+	if (r == 0)
+		r = source_state(from, &state, err);
+	if (r == 0)
+		r = has_mark(to, o->urls[0], state, err);
+	if (r >= 0)
+		r = r > 0 ? 0 : begin_anew(o, from, to, state, err);
+	free(state);
+	return r;
 }
 
 /* The copy belongs to no server: whoever starts on it takes a new epoch. */
-static int give_free(struct admin *to, struct err *err)
+static int finish(struct admin *to, struct err *err)
 {
-	return admin_run(to, "UPDATE lb_leader SET lease_ms = 0", err);
+	int r = admin_run(to, "UPDATE lb_leader SET lease_ms = 0", err);
+
+	return r < 0 ? r : admin_run(to, "DROP TABLE lb_copy", err);
+}
+
+/* Reading sees one state of the source, whoever else may write. */
+static int hold_still(const char *url, struct admin *a, struct err *err)
+{
+	return strncmp(url, "mysql:", 6) == 0
+	               ? admin_run(a, "START TRANSACTION WITH CONSISTENT SNAPSHOT", err)
+	               : 0;
 }
 
 int db_copy(const struct db_options *o)
@@ -280,13 +308,64 @@ int db_copy(const struct db_options *o)
 		r = admin_open(o->urls[1], true, &to, &err);
 	if (r == 0)
 		r = prepare(o, from, to, &err);
-	if (r == 0 && strncmp(o->urls[0], "mysql:", 6) == 0)
-		r = admin_run(from, "START TRANSACTION WITH CONSISTENT SNAPSHOT", &err);
+	if (r == 0)
+		r = hold_still(o->urls[0], from, &err);
 	for (size_t i = 0; i < db_tables_n && r == 0; i++)
 		r = copy_table(from, to, &db_tables[i], &err);
 	if (r == 0)
-		r = give_free(to, &err);
+		r = finish(to, &err);
 	admin_close(from);
 	admin_close(to);
 	return r < 0 ? db_fail(&err) : r;
+}
+
+/* ---- compare ---- */
+
+/* 1 the same, 0 not: it is said. */
+static int compare_table(struct admin *a, struct admin *b, const struct db_table *which,
+                         struct err *err)
+{
+	struct table t;
+	struct sum one = { 0 }, other = { 0 };
+	int r = table_init(a, which, &t, err);
+
+	if (r == 0)
+		r = table_sum(a, &t, &one, err);
+	if (r == 0)
+		r = table_sum(b, &t, &other, err);
+	table_done(&t);
+	if (r < 0)
+		return r;
+	/* Whoever leads, and since when, is each store's own. */
+	bool same = sum_same(&one, &other) || strcmp(which->name, "lb_leader") == 0;
+	printf("%-22s %10" PRId64 " rows  sum %016" PRIx64 "%s\n", which->name, one.rows, one.hash,
+	       same ? "" : "  DIFFERS");
+	if (!same)
+		printf("%-22s %10" PRId64 " rows  sum %016" PRIx64 "\n", "", other.rows,
+		       other.hash);
+	return same;
+}
+
+int db_compare(const struct db_options *o)
+{
+	struct admin *a = NULL, *b = NULL;
+	struct err err = { 0 };
+	size_t bad = 0;
+	int r = admin_open(o->urls[0], false, &a, &err);
+
+	if (r == 0)
+		r = admin_open(o->urls[1], false, &b, &err);
+	if (r == 0)
+		r = check_source(o->urls[0], a, &err);
+	if (r == 0)
+		r = check_source(o->urls[1], b, &err);
+	for (size_t i = 0; i < db_tables_n && r >= 0; i++) {
+		r = compare_table(a, b, &db_tables[i], &err);
+		bad += r == 0;
+	}
+	if (r >= 0)
+		printf("%zu of %zu tables differ\n", bad, db_tables_n);
+	admin_close(a);
+	admin_close(b);
+	return r < 0 ? db_fail(&err) : bad ? DB_PROBLEMS : 0;
 }

@@ -11,7 +11,7 @@ struct err;
 
 /* Exit codes, besides 0. */
 enum {
-	DB_PROBLEMS = 1,   /* check found some */
+	DB_PROBLEMS = 1,   /* check or compare found some */
 	DB_USAGE = 64,     /* wrong use, or no for an answer */
 	DB_NOT_THERE = 69, /* the store is not to be had, or broke off */
 	DB_NOT_EMPTY = 73, /* the target of a copy has rows */
@@ -31,6 +31,7 @@ int db_clean(const struct db_options *o);
 int db_migrate(const struct db_options *o);
 int db_check(const struct db_options *o);
 int db_copy(const struct db_options *o);
+int db_compare(const struct db_options *o);
 int db_mock(const struct db_options *o);
 
 /* Say what went wrong; the exit code for it. */

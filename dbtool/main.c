@@ -25,6 +25,8 @@ static const struct verb {
 	{ "migrate", db_migrate, 1, "[--dry-run] URL", "bring the tables up to this version" },
 	{ "check", db_check, 1, "URL", "does what every table holds fit together?" },
 	{ "copy", db_copy, 2, "FROM TO", "a whole installation into an empty store, checked" },
+	{ "compare", db_compare, 2, "URL URL",
+	  "do two stores have the same rows? Changes nothing" },
 };
 
 const struct db_table db_tables[] = {

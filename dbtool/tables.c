@@ -134,11 +134,15 @@ int db_check(const struct db_options *o)
 	/* Also proves the checksums of those that are in: nothing is left to apply. */
 	if (r == 0)
 		r = admin_migrate(a, 0, &err);
+	if (r == 0 && (r = admin_has_table(a, "lb_copy", &err)) > 0) {
+		printf("lb_copy: a copy into this store broke off: `sirdar db copy` once more\n");
+		bad++;
+	}
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		r = check_rule(a, &rules[i], &err);
 		bad += r > 0;
 	}
 	if (r >= 0)
-		printf("%s: %zu of %zu checks found something\n", o->urls[0], bad, n);
+		printf("%s: %zu of %zu checks found something\n", o->urls[0], bad, n + 1);
 	return finish(a, r < 0 ? r : bad ? DB_PROBLEMS : 0, &err);
 }

@@ -91,19 +91,26 @@ static int each_table(struct admin *a, char *names[TABLES_MAX], size_t *ret_n, s
 	return r < 0 ? r : 0;
 }
 
-int admin_version(struct admin *a, int64_t *ret, struct err *err)
+int admin_has_table(struct admin *a, const char *name, struct err *err)
 {
 	char *names[TABLES_MAX];
 	size_t n = 0;
-	bool recorded = false;
+	bool found = false;
 	int r = each_table(a, names, &n, err);
 
 	for (size_t i = 0; i < n; i++) {
-		recorded = recorded || strcmp(names[i], "lb_migration") == 0;
+		found = found || strcmp(names[i], name) == 0;
 		free(names[i]);
 	}
+	return r < 0 ? r : found;
+}
+
+int admin_version(struct admin *a, int64_t *ret, struct err *err)
+{
+	int r = admin_has_table(a, "lb_migration", err);
+
 	*ret = 0;
-	if (r < 0 || !recorded)
+	if (r <= 0)
 		return r;
 	return admin_number(a, "lb_migration", "SELECT MAX(number) FROM lb_migration", ret, err);
 }

@@ -60,6 +60,8 @@ int admin_number(struct admin *a, const char *table, const char *text, int64_t *
 int admin_count(struct admin *a, const char *table, int64_t *ret, struct err *err);
 /* Up to this program's schema. first_us: history from then on gets its days at once; 0: now. */
 int admin_migrate(struct admin *a, int64_t first_us, struct err *err);
+/* 1: it is there, 0: not. `name` begins with lb_. */
+int admin_has_table(struct admin *a, const char *name, struct err *err);
 /* How many migrations are in: 0 also when there is nothing. */
 int admin_version(struct admin *a, int64_t *ret, struct err *err);
 /* Those this program has, from 1; NULL beyond. */

@@ -1,4 +1,5 @@
 #include "store/read.h"
+#include "store/schema.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -67,7 +68,7 @@ static int number_now(struct reader *r, uint64_t *ret, struct err *err)
 	if (code > 0)
 		code = rows_int(rows, 0, 0, INT64_MAX, &number, err);
 	else if (code == 0)
-		code = err_set(err, E_CORRUPT, "lb_leader has no row");
+		code = err_set(err, E_CORRUPT, STORE_NO_LEADER_ROW);
 	rows_close(rows);
 	if (code == 0 && ret)
 		*ret = (uint64_t)number;

@@ -11,6 +11,10 @@ struct store_migration {
 	const char *sql;
 };
 
+/* The row every store has from its first migration on, but half a copy has not. */
+#define STORE_NO_LEADER_ROW \
+	"lb_leader has no row: a copy that broke off? Then `sirdar db copy` once more"
+
 extern const struct store_migration store_schema[]; /* of SQLite */
 extern const size_t store_schema_count;
 extern const struct store_migration store_mysql_schema[]; /* in the module */

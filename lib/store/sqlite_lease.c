@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/schema.h"
 #include "store/sqlite.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -34,7 +35,7 @@ int sqlite_lease(struct store *st, struct store_lease *ret, struct err *err)
 	if (r > 0)
 		r = rows_lease(&rows.base, ret, err);
 	else if (r == 0)
-		r = err_set(err, E_CORRUPT, "lb_leader has no row");
+		r = err_set(err, E_CORRUPT, STORE_NO_LEADER_ROW);
 	sqlite3_reset(q);
 	return r;
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/schema.h"
 #include "store/sqlite.h"
 #include "util/alloc.h"
 #include "util/clock.h"
@@ -285,7 +286,7 @@ static int sqlite_position(struct store *st, uint64_t *ret_number, uint32_t *ret
 	if (r == 0)
 		r = sql_step(s->db, q, err);
 	if (r <= 0)
-		return r < 0 ? r : err_set(err, E_CORRUPT, "lb_leader has no row");
+		return r < 0 ? r : err_set(err, E_CORRUPT, STORE_NO_LEADER_ROW);
 	r = sql_column(q, 0, "lb_leader", 0, UINT32_MAX, &epoch, err);
 	if (r == 0)
 		r = sql_column(q, 1, "lb_leader", 0, INT64_MAX, &number, err);

@@ -1,6 +1,7 @@
 /* Outcomes, and what may go because they are kept. */
 #include <inttypes.h>
 
+#include "store/schema.h"
 #include "store/sqlite.h"
 #include "util/err.h"
 
@@ -31,7 +32,7 @@ static int outcome_number(struct sqlite_store *s, int64_t *ret, struct err *err)
 	if (r == 0)
 		r = sql_step(s->db, q, err);
 	if (r <= 0)
-		return r < 0 ? r : err_set(err, E_CORRUPT, "lb_leader has no row");
+		return r < 0 ? r : err_set(err, E_CORRUPT, STORE_NO_LEADER_ROW);
 	r = sql_column(q, 2, "lb_leader", 0, INT64_MAX, ret, err);
 	sqlite3_reset(q);
 	return r;

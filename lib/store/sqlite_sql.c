@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "store/schema.h"
 #include "store/sqlite.h"
 #include "util/check.h"
 #include "util/err.h"
@@ -125,7 +126,7 @@ static int prove(struct sqlite_store *s, uint32_t epoch, uint64_t *ret_number, s
 		return r;
 	r = sql_step(s->db, q, err);
 	if (r == 0)
-		return err_set(err, E_CORRUPT, "lb_leader has no row");
+		return err_set(err, E_CORRUPT, STORE_NO_LEADER_ROW);
 	if (r < 0)
 		return r;
 	r = sql_column(q, 0, "lb_leader", 0, UINT32_MAX, &now, err);

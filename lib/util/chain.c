@@ -9,11 +9,11 @@
 static void add(crypto_generichash_state *st, const char *field)
 {
 	char length[24];
-	size_t n = strlen(field);
+	size_t n = field ? strlen(field) : 0;
 	int k = snprintf(length, sizeof length, "%zu:", n);
 
 	crypto_generichash_update(st, (const unsigned char *)length, (unsigned long long)k);
-	crypto_generichash_update(st, (const unsigned char *)field, n);
+	crypto_generichash_update(st, (const unsigned char *)(field ? field : ""), n);
 }
 
 void chain_next(const char *before, const char *const *fields, size_t n, char ret_hash[CHAIN_HEX])

@@ -4,6 +4,7 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 BUILD = os.environ.get("B", "build/gcc")
@@ -18,6 +19,82 @@ def db(*words, program="sirdar-db"):
 
 def sums(text):
     return [line.split() for line in text.splitlines() if line.startswith("lb_")]
+
+
+def half_copy(source, target):
+    """A copy that was killed in the middle of the events."""
+    with subprocess.Popen([f"{BUILD}/bin/sirdar-db", "copy", source, target], stdout=subprocess.PIPE, text=True,
+                          stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as copy:
+        for line in copy.stdout:
+            if line.startswith("lb_task_data"):
+                break
+        copy.kill()
+        assert copy.wait() == -9, "it was done before it could be killed"
+
+
+class Copies:
+    """From `source` to `target`, each a function that makes a store and one that runs SQL on it."""
+
+    def __init__(self, source, target, spoil):
+        (self.new_source, self.on_source), (self.new_target, self.on_target) = source, target
+        self.spoil = spoil  # a trigger of the target that changes rows of history
+
+    def source(self, rows=12000):
+        url = self.new_source()
+        assert db("mock", "--rows", str(rows), "--tasks", "40", "--days", "2", url)[0] == 0
+        return url
+
+    def a_copy_that_broke_off_goes_on_where_it_was(self):
+        source, target = self.source(), self.new_target()
+        half_copy(source, target)
+        assert db("check", target)[0] != 0
+        code, said = db("copy", source, target)  # not asked: nothing but this copy is in it
+        assert code == 0 and "goes on" in said, said
+        code, said = db("compare", source, target)
+        assert code == 0 and said.splitlines()[-1].startswith("0 of "), said
+        assert db("check", target)[0] == 0
+        assert db("copy", source, target)[0] == 73, "a whole copy is not taken for a broken one"
+
+    def what_is_there_of_it_is_believed_only_when_it_is_the_same(self):
+        source, target = self.source(), self.new_target()
+        half_copy(source, target)
+        self.on_target(target, "DELETE FROM lb_task_event WHERE number > 500;"
+                               "DELETE FROM lb_task WHERE task_id = 7;"
+                               "UPDATE lb_task_link SET strategy = strategy + 1 WHERE task_to_id = 7")
+        code, said = db("copy", source, target)
+        assert code == 0 and "goes on" in said, said
+        assert db("compare", source, target)[0] == 0
+
+    def a_source_that_was_used_meanwhile_is_copied_anew_after_a_question(self):
+        source, target = self.source(), self.new_target()
+        half_copy(source, target)
+        self.on_source(source, "UPDATE lb_leader SET epoch = epoch + 1")
+        code, said = db("copy", source, target)
+        assert code == 73 and "--yes" in said and "begins anew" in said, said
+        code, said = db("copy", "--yes", source, target)
+        assert code == 0 and db("compare", source, target)[0] == 0, said
+
+    def a_row_that_comes_out_otherwise_than_it_went_in_is_noticed(self):
+        source, target = self.source(), self.new_target()
+        half_copy(source, target)
+        self.on_target(target, self.spoil)
+        code, said = db("copy", source, target)
+        assert code == 69 and "lb_task_run_history: 12000 rows" in said and "(" in said, said
+        assert db("copy", source, target)[0] == 69, "and again"
+        self.on_target(target, "DROP TRIGGER spoil")
+        assert db("copy", source, target)[0] == 0
+
+    def one_value_of_one_row_is_found_by_compare(self):
+        source, target = self.source(300), self.new_target()
+        assert db("copy", source, target)[0] == 0
+        for table, harm in (("lb_task_event", "UPDATE lb_task_event SET note = '' WHERE number = 77"),
+                            ("lb_task_run_history", "UPDATE lb_task_run_history SET exit_code = 1 WHERE last_number = 8"),
+                            ("lb_task_link", "DELETE FROM lb_task_link WHERE task_to_id = 7")):
+            self.on_target(target, harm)
+            for pair in ((source, target), (target, source)):
+                code, said = db("compare", *pair)
+                assert code == 1 and any(table in line and "DIFFERS" in line for line in said.splitlines()), said
+            assert db("copy", "--yes", source, target)[0] == 0
 
 
 class Suite:
@@ -123,15 +200,22 @@ def run(tests):
     bad = 0
     print(f"1..{len(tests)}")
     for n, (name, test) in enumerate(tests, 1):
+        began = time.monotonic()
         try:
             test()
-            print(f"ok {n} - {name.replace('_', ' ')}", flush=True)
+            print(f"ok {n} - {name.replace('_', ' ')} # {time.monotonic() - began:.1f} s", flush=True)
         except Exception as e:  # noqa: BLE001
             bad += 1
             print(f"not ok {n} - {name.replace('_', ' ')}\n# {type(e).__name__}: {e}", flush=True)
     return 1 if bad else 0
 
 
-def of_suite(suite, prefix=""):
-    return [(prefix + name, getattr(suite, name)) for name in vars(Suite)
-            if not name.startswith("_") and callable(getattr(suite, name))]
+def of_suite(suite, suffix=""):
+    return [(name + suffix, getattr(suite, name)) for name in vars(type(suite))
+            if "_" in name[1:] and not name.startswith("_") and callable(getattr(suite, name))]
+
+
+SPOIL_SQLITE = ("CREATE TRIGGER spoil AFTER INSERT ON lb_task_run_history WHEN NEW.last_number = 400 BEGIN"
+                " UPDATE lb_task_run_history SET priority = 9 WHERE last_number = 400; END")
+SPOIL_MYSQL = ("CREATE TRIGGER spoil BEFORE INSERT ON lb_task_run_history FOR EACH ROW"
+               " SET NEW.priority = IF(NEW.last_number = 400, 9, NEW.priority)")

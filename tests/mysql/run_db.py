@@ -55,16 +55,9 @@ def tests(server, folder):
         assert int(days) > 40, days
         assert dbtool.db("copy", first, there)[0] == 73
 
-    def a_row_that_was_changed_on_the_way_is_noticed():
-        first, there = folder.new_store(), new_store()
-        assert dbtool.db("mock", "--rows", "200", first)[0] == 0
-        assert dbtool.db("build", there)[0] == 0
-        sql(there, "CREATE TRIGGER t BEFORE INSERT ON lb_task FOR EACH ROW SET NEW.priority = 9")
-        # The target's tables are made anew: the trigger goes with them, and the copy is right.
-        assert dbtool.db("copy", first, there)[0] == 0
-        assert dbtool.db("check", there)[0] == 0
-
+    there, here = (new_store, sql), (folder.new_store, dbtool.sqlite_sql)
+    to, back = dbtool.Copies(here, there, dbtool.SPOIL_MYSQL), dbtool.Copies(there, here, dbtool.SPOIL_SQLITE)
     suite = dbtool.Suite(new_store, sql, hold)
-    return dbtool.of_suite(suite) + [(f.__name__, f) for f in (
-        a_whole_installation_goes_to_mariadb_and_back_row_by_row,
-        a_row_that_was_changed_on_the_way_is_noticed)]
+    return dbtool.of_suite(suite) + [(a_whole_installation_goes_to_mariadb_and_back_row_by_row.__name__,
+                                      a_whole_installation_goes_to_mariadb_and_back_row_by_row)] + \
+        dbtool.of_suite(to, ", to mariadb") + dbtool.of_suite(back, ", from mariadb")

@@ -1,5 +1,6 @@
 /* The lease in the leader's row, and those who wait for it. */
 #include "store/mysql/mysql.h"
+#include "store/schema.h"
 #include "util/clock.h"
 #include "util/err.h"
 
@@ -18,7 +19,7 @@ int my_lease(struct store *st, struct store_lease *ret, struct err *err)
 	if (r > 0)
 		r = rows_lease(rows, ret, err);
 	else if (r == 0)
-		r = err_set(err, E_CORRUPT, "lb_leader has no row");
+		r = err_set(err, E_CORRUPT, STORE_NO_LEADER_ROW);
 	rows_close(rows);
 	return r;
 }

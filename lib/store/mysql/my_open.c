@@ -5,6 +5,7 @@
 #include "store/module.h"
 #include "store/mysql/mysql.h"
 #include "store/read_impl.h"
+#include "store/schema.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -79,7 +80,7 @@ int my_ask_leader(struct my_store *s, int64_t *ret_epoch, int64_t *ret_number, s
 		return r;
 	r = rows_step(rows, err);
 	if (r == 0)
-		r = err_set(err, E_CORRUPT, "lb_leader has no row");
+		r = err_set(err, E_CORRUPT, STORE_NO_LEADER_ROW);
 	if (r > 0)
 		r = rows_int(rows, 0, 0, UINT32_MAX - 1, ret_epoch, err);
 	if (r == 0)

@@ -204,11 +204,11 @@ int my_retain(struct store *st, uint32_t epoch, int64_t before_us, size_t rows_m
 	size_t rows = 0;
 	int r = my_begin(s, epoch, NULL, err);
 
-	if (r == 0)
-		r = my_stamp(s, err);
 	if (r < 0)
 		return r;
-	r = drop_old_rows(s, before_us, rows_max, dry_run, &rows, err);
+	r = my_stamp(s, err);
+	if (r == 0)
+		r = drop_old_rows(s, before_us, rows_max, dry_run, &rows, err);
 	if (r == 0)
 		r = drop_items(s, before_us, rows_max, dry_run, &rows, err);
 	r = my_end(s, r, err);
