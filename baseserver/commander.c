@@ -205,6 +205,7 @@ void commander_free(struct commander *c)
 		c->work = cmd->next;
 		cmd_free(cmd);
 	}
+	free(c->nodes);
 	query_drop_parked(c);
 	proposals_free(c->stuck);
 	catalog_done(&c->cat);
@@ -282,4 +283,35 @@ void commander_progress(struct commander *c, struct progress_news *n)
 	n->letter.discard = news_discard;
 	if (actor_post(c->me, &n->letter) < 0)
 		free(n);
+}
+
+struct nodes_news {
+	struct letter letter;
+	char *json;
+};
+
+static void nodes_discard(struct letter *l)
+{
+	free(((struct nodes_news *)l)->json);
+	free(l);
+}
+
+static void on_nodes(struct letter *l, void *self)
+{
+	struct commander *c = self;
+
+	free(c->nodes);
+	c->nodes = ((struct nodes_news *)l)->json;
+	free(l);
+}
+
+void commander_nodes(struct commander *c, char *json)
+{
+	struct nodes_news *n = mem_new(sizeof *n);
+
+	n->json = json;
+	n->letter.deliver = on_nodes;
+	n->letter.discard = nodes_discard;
+	if (actor_post(c->me, &n->letter) < 0)
+		nodes_discard(&n->letter);
 }

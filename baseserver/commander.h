@@ -49,6 +49,10 @@ void commander_set_front(struct commander *c, const struct front *front);
 /* What was seen of the lease and of those who wait for it; copied. Thread: any. */
 void commander_lead(struct commander *c, const struct lead_view *v);
 
+/* What etcd's registry has, as JSON: what the query `nodes` answers from now on. Owns json.
+ * Thread: any. */
+void commander_nodes(struct commander *c, char *json);
+
 /* Carry out `r` (kind, request_id, actor, args, dry_run). The very letter comes back through
  * `answered`, once what it says is durable.
  *

@@ -213,6 +213,7 @@ struct commander {
 	struct cmd *watchers;    /* commands that follow what they let go, or wait for */
 	size_t first_open;       /* all commands before are over */
 	bool scopes_told;        /* of what was there at the start */
+	char *nodes;             /* JSON of the query `nodes`; NULL: no etcd */
 	struct lead_view lead;   /* as last seen; epoch 0: nobody watches */
 	struct progress progress;
 };

@@ -20,6 +20,7 @@
 #include "baseserver/maintainer.h"
 #include "baseserver/params.h"
 #include "baseserver/registrar.h"
+#include "baseserver/registry.h"
 #include "baseserver/resolver.h"
 #include "baseserver/router.h"
 #include "baseserver/site.h"
@@ -59,6 +60,7 @@ struct daemon {
 	struct instantiator *instantiator;
 	struct maintainer *maintainer;
 	struct registrar *registrar;
+	struct registry *registry; /* NULL: no etcd */
 	struct params *params;
 	struct logkeeper *logkeeper;
 	struct commander *commander;
@@ -247,6 +249,10 @@ int daemon_start(struct site *site, struct daemon **ret_daemon, struct err *err)
 	d->site = site;
 	d->p = site->p;
 	int r = make_core(d, err);
+	if (r == 0 && site->p->etcd.n > 0) {
+		struct registry_settings set = { site->p, d->ledger, d->commander };
+		r = registry_new(place_of(d, "registry"), site->store, &set, &d->registry, err);
+	}
 	if (r == 0) {
 		make_net(d);
 		fill_front(d);
@@ -376,6 +382,7 @@ void daemon_stop(struct daemon *d)
 {
 	if (!d)
 		return;
+	registry_halt(d->registry);
 	for (size_t i = d->n_started; i-- > 0;)
 		thread_stop(d->threads[i]);
 	router_free(d->router);
@@ -385,6 +392,7 @@ void daemon_stop(struct daemon *d)
 	forecaster_free(d->forecaster);
 	commander_free(d->commander);
 	logkeeper_free(d->logkeeper);
+	registry_free(d->registry);
 	registrar_free(d->registrar);
 	params_free(d->params);
 	maintainer_free(d->maintainer);

@@ -54,6 +54,7 @@ int query_progress(struct query *q, const struct jval *args, struct refusal *f);
 /* query_server.c */
 void query_server(struct query *q);
 void query_health(struct query *q);
+void query_nodes(struct query *q);
 void query_metrics(struct query *q);
 
 #endif

@@ -136,6 +136,11 @@ void query_health(struct query *q)
 	buf_done(&actors);
 }
 
+void query_nodes(struct query *q)
+{
+	buf_puts(&q->out, q->c->nodes ? q->c->nodes : "{\"etcd\":false,\"nodes\":[]}");
+}
+
 static void metric(struct buf *out, const char *name, const char *type, const char *help,
                    uint64_t value)
 {

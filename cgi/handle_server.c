@@ -32,6 +32,11 @@ int brokers_get(struct call *c)
 	return ask(c, "brokers");
 }
 
+int nodes_get(struct call *c)
+{
+	return ask(c, "nodes");
+}
+
 int types_get(struct call *c)
 {
 	return ask(c, "types");

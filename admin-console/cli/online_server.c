@@ -1,4 +1,4 @@
-/* server status, server step-down: which of several servers leads. */
+/* server status, server step-down: which of several servers leads. node list: all nodes. */
 #include <stdio.h>
 
 #include "online.h"
@@ -49,6 +49,47 @@ int cmd_server_status(struct cli *cli, int argc, char **argv)
 		       text_of(root, "address"), text_of(root, "since"), text_of(root, "epoch"));
 		print_standbys(root);
 	}
+	cJSON_Delete(root);
+	online_close(&o);
+	return code;
+}
+
+static void nodes_print(const cJSON *root)
+{
+	static const char *const columns[] = { "name", "mode",    "status",      "host",
+		                               "port", "version", "description", NULL };
+	struct table t;
+	const cJSON *n, *p;
+
+	table_init(&t, "Name|Mode|Status|Host|>Port|Version|Description");
+	cJSON_ArrayForEach(n, json_get(root, "nodes"))
+	{
+		for (size_t i = 0; columns[i]; i++)
+			table_add(&t, text_of(n, columns[i]));
+	}
+	table_show(&t);
+	if (text_of(root, "error")[0])
+		fprintf(stderr, "etcd is away: %s\n", text_of(root, "error"));
+	cJSON_ArrayForEach(p, json_get(root, "problems"))
+	{
+		fprintf(stderr, "job %s: %s\n", text_of(p, "name"), text_of(p, "text"));
+	}
+}
+
+int cmd_node_list(struct cli *cli, int argc, char **argv)
+{
+	static const struct argp own = { .parser = parse };
+	struct online o = { 0 };
+	cJSON *root = NULL;
+
+	cli_parse(cli, &own, argc, argv, NULL);
+	int code = online_open(cli, &o);
+	if (code == CLI_OK)
+		code = online_call(&o, "GET", "/api/v1/nodes", NULL, &root);
+	if (code == CLI_OK && cli->json)
+		code = print_json(root);
+	else if (code == CLI_OK)
+		nodes_print(root);
 	cJSON_Delete(root);
 	online_close(&o);
 	return code;

@@ -1,0 +1,53 @@
+/* bridge.h — jobs and kills that were put into etcd, as commands.
+ *
+ * PREFIX/jobs/NAME {"name", "command", "cronExpr"} is the workflow PROJECT/NAME with one task NAME
+ * of type shell; the key's end retires it. PREFIX/killer/NAME kills what runs of it; the key goes
+ * when that is done. Commands go to the commander one after the other, under request ids made of
+ * the cluster and the key's revision: what is seen twice is done once. What is wrong is one line in
+ * the log and one entry for the API; nothing else stops.
+ *
+ * Not an actor: part of the registry's, on its thread.
+ */
+#ifndef BASESERVER_BRIDGE_H
+#define BASESERVER_BRIDGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct actor;
+struct bridge;
+struct buf;
+struct commander;
+struct err;
+struct etcd;
+struct etcd_kv;
+struct store;
+
+/* Takes what the store has of the project. Before any thread runs. */
+int bridge_new(struct commander *commander, const char *project, struct store *store,
+               struct bridge **ret, struct err *err);
+void bridge_free(struct bridge *b);
+void bridge_start(struct bridge *b, struct actor *me); /* who gets the answers */
+
+/* One key, by its name below PREFIX/jobs/ or PREFIX/killer/, as it is now; `cluster` is whose. */
+void bridge_job(struct bridge *b, const char *cluster, const char *name, const struct etcd_kv *kv);
+void bridge_kill(struct bridge *b, const char *cluster, const char *name, const struct etcd_kv *kv);
+/* A listing: begin, bridge_job() for each key there is, end: the others are gone. */
+void bridge_begin(struct bridge *b);
+void bridge_end(struct bridge *b, const char *cluster, int64_t revision);
+
+/* Sends the next command if there is one to be sent. True: some are not answered yet. */
+bool bridge_pump(struct bridge *b, int64_t now_us);
+/* Takes the keys of kills that are done out of etcd. */
+int bridge_sweep(struct bridge *b, struct etcd *e, const char *prefix, struct err *err);
+/* "jobs", "problems": for the API. */
+void bridge_print(const struct bridge *b, struct buf *out);
+/* Grows with each change of what bridge_print() says. */
+uint64_t bridge_changes(const struct bridge *b);
+
+/* Pure: the document of a job. errors  E_INVALID with what is wrong */
+int bridge_document(const char *project, const char *name, const char *json, size_t n,
+                    struct buf *ret_text, struct err *err);
+
+#endif

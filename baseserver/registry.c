@@ -1,0 +1,409 @@
+#include "baseserver/registry.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/bridge.h"
+#include "baseserver/cluster.h"
+#include "baseserver/commander.h"
+#include "baseserver/json_write.h"
+#include "baseserver/ledger.h"
+#include "baseserver/letters.h"
+#include "rt/actor.h"
+#include "store/store.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/json_in.h"
+#include "util/log.h"
+#include "util/param.h"
+
+enum { WAIT_MS = 200, BUSY_MS = 10, RETRY_MS = 1000, NODES_MAX = 100000 };
+#define ALIVE_US (5 * US_PER_S) /* a watch is silent also when nobody is there any more */
+
+struct node {
+	uint32_t id, version;
+	char *name; /* the UUID */
+	char *body; /* as recorded; what is seen again says nothing new */
+	bool is_listed, is_unsaved;
+};
+
+struct registry {
+	struct actor *me;
+	struct registry_settings set;
+	struct etcd *etcd;
+	struct etcd_watch *watch;
+	struct bridge *bridge; /* NULL: not asked for */
+	struct node *nodes;
+	size_t n;
+	uint32_t last_id;
+	int64_t revision; /* to watch from; 0: list first */
+	int64_t alive_us; /* when etcd was last asked */
+	int code;         /* of the last step; 1: none yet */
+	char trouble[400];
+	uint64_t changes, shown;
+};
+
+/* ---- nodes -------------------------------------------------------------------------------- */
+
+static struct node *node_of(struct registry *r, const char *name)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (strcmp(r->nodes[i].name, name) == 0)
+			return &r->nodes[i];
+	return NULL;
+}
+
+static struct node *node_add(struct registry *r, uint32_t id, const char *name)
+{
+	r->nodes = mem_grow(r->nodes, r->n + 1, sizeof *r->nodes);
+	r->nodes[r->n] = (struct node){ .id = id, .name = mem_str(name), .body = mem_str("") };
+	if (id > r->last_id)
+		r->last_id = id;
+	return &r->nodes[r->n++];
+}
+
+static int each_doc(void *ctx, const struct store_doc *d)
+{
+	struct node *n = node_add(ctx, d->id, d->name);
+
+	n->version = d->version;
+	free(n->body);
+	n->body = mem_strn(d->body ? d->body : "", d->body ? d->body_len : 0);
+	return 0;
+}
+
+/* Only what the registry's form has, each field a text but the port. */
+static void body_print(const struct cJSON *root, const char *status, struct buf *out)
+{
+	static const char *const texts[] = { "id", "name", "host", "mode" };
+	static const char *const more[] = { "version", "description" };
+	const char *said = json_text(root, "status");
+
+	jw_object(out, NULL);
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+		jw_text(out, texts[i], json_text(root, texts[i]) ? json_text(root, texts[i]) : "");
+	jw_number(out, "port", json_int(root, "port", 0));
+	jw_text(out, "status", status ? status : said ? said : "online");
+	for (size_t i = 0; i < sizeof more / sizeof more[0]; i++)
+		jw_text(out, more[i], json_text(root, more[i]) ? json_text(root, more[i]) : "");
+	jw_end_object(out);
+}
+
+static void node_save(struct registry *r, struct node *n)
+{
+	struct edit *e = mem_new(sizeof *e);
+
+	e->docs = mem_array(1, sizeof *e->docs);
+	e->n_docs = 1;
+	e->docs[0] = (struct store_doc){ .kind = DOC_NODE,
+		                         .id = n->id,
+		                         .version = n->version,
+		                         .name = mem_str(n->name),
+		                         .body = mem_str(n->body),
+		                         .body_len = strlen(n->body),
+		                         .actor = mem_str("etcd"),
+		                         .at_us = actor_wall_us(r->me) };
+	n->is_unsaved = ledger_edit(r->set.ledger, e) < 0;
+	if (n->is_unsaved)
+		edit_free(e);
+}
+
+static const char *status_of(const struct cJSON *root)
+{
+	const char *s = json_text(root, "status");
+
+	return s ? s : "online";
+}
+
+/* Recorded and said, when it is new. `status` NULL: what the node says itself. */
+static void node_change(struct registry *r, struct node *n, const struct cJSON *root,
+                        const char *status)
+{
+	struct buf body;
+
+	buf_init(&body);
+	body_print(root, status, &body);
+	if (strcmp(buf_str(&body), n->body) != 0) {
+		free(n->body);
+		n->body = mem_str(buf_str(&body));
+		n->version++;
+		node_save(r, n);
+		r->changes++;
+		log_info("node.changed", "id=%s mode=%s name=\"%s\" status=%s", n->name,
+		         json_text(root, "mode") ? json_text(root, "mode") : "?",
+		         json_text(root, "name") ? json_text(root, "name") : "?",
+		         status ? status : status_of(root));
+	}
+	buf_done(&body);
+}
+
+static void node_gone(struct registry *r, struct node *n)
+{
+	struct cJSON *was = NULL;
+
+	if (json_parse(n->body, strlen(n->body), &was, NULL) == 0 &&
+	    strcmp(status_of(was), "offline") != 0)
+		node_change(r, n, was, "offline");
+	json_free(was);
+}
+
+static bool name_is_plain(const char *name)
+{
+	size_t n = strspn(name,
+	                  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+
+	return n > 0 && n <= 64 && name[n] == 0;
+}
+
+static void node_seen(struct registry *r, const char *name, const struct etcd_kv *kv)
+{
+	struct node *n = node_of(r, name);
+	struct cJSON *root = NULL;
+	struct err err = { 0 };
+
+	if (kv->is_deleted) {
+		if (n)
+			node_gone(r, n);
+		return;
+	}
+	if (n)
+		n->is_listed = true;
+	if (json_parse(kv->value, kv->value_len, &root, &err) < 0 || !cJSON_IsObject(root) ||
+	    !name_is_plain(name) || r->n >= NODES_MAX) {
+		log_error("etcd.node", "key=nodes/%.64s text=\"%s\"",
+		          name_is_plain(name) ? name : "?",
+		          err.text[0] ? err.text : "this is no node");
+	} else {
+		n = n ? n : node_add(r, r->last_id + 1, name);
+		n->is_listed = true;
+		node_change(r, n, root, NULL);
+	}
+	json_free(root);
+}
+
+/* ---- what is seen ------------------------------------------------------------------------- */
+
+/* The rest of a key below PREFIX/WORD/; NULL: it is elsewhere. */
+static const char *below(const struct registry *r, const char *key, const char *word)
+{
+	size_t n = strlen(r->set.p->etcd_prefix), w = strlen(word);
+
+	key += n + 1;
+	return strncmp(key, word, w) == 0 && key[w] == '/' ? key + w + 1 : NULL;
+}
+
+static int on_key(void *ctx, const struct etcd_kv *kv)
+{
+	struct registry *r = ctx;
+	const char *cluster = etcd_cluster(r->etcd), *name;
+
+	if ((name = below(r, kv->key, "nodes")) != NULL)
+		node_seen(r, name, kv);
+	else if (r->bridge && (name = below(r, kv->key, "jobs")) != NULL)
+		bridge_job(r->bridge, cluster, name, kv);
+	else if (r->bridge && (name = below(r, kv->key, "killer")) != NULL)
+		bridge_kill(r->bridge, cluster, name, kv);
+	return 0;
+}
+
+static int list(struct registry *r, struct err *err)
+{
+	char *prefix = mem_fmt("%s/", r->set.p->etcd_prefix);
+	int64_t revision = 0;
+	int code;
+
+	for (size_t i = 0; i < r->n; i++)
+		r->nodes[i].is_listed = false;
+	if (r->bridge)
+		bridge_begin(r->bridge);
+	code = etcd_each(r->etcd, prefix, on_key, r, &revision, err);
+	for (size_t i = 0; i < r->n && code == 0; i++)
+		if (!r->nodes[i].is_listed)
+			node_gone(r, &r->nodes[i]);
+	if (code == 0 && r->bridge)
+		bridge_end(r->bridge, etcd_cluster(r->etcd), revision);
+	if (code == 0)
+		r->revision = revision + 1;
+	free(prefix);
+	return code;
+}
+
+static void watch_end(struct registry *r)
+{
+	if (r->watch)
+		r->revision = etcd_watch_revision(r->watch);
+	etcd_watch_end(r->watch);
+	r->watch = NULL;
+}
+
+static int watch(struct registry *r, struct err *err)
+{
+	char *prefix = mem_fmt("%s/", r->set.p->etcd_prefix);
+	int code = r->revision ? 0 : list(r, err);
+
+	if (code == 0)
+		code = etcd_watch(r->etcd, prefix, r->revision, &r->watch, err);
+	free(prefix);
+	return code;
+}
+
+/* By a call, which finds another endpoint if it must; the watch follows. */
+static int look_alive(struct registry *r, struct err *err)
+{
+	struct etcd_answer a = { 0 };
+	int64_t now = actor_mono_us(r->me);
+	char *key;
+	int code;
+
+	if (now - r->alive_us < ALIVE_US)
+		return 0;
+	key = mem_fmt("%s/leader", r->set.p->etcd_prefix);
+	code = etcd_get(r->etcd, key, &a, err);
+	etcd_answer_done(&a);
+	free(key);
+	r->alive_us = now;
+	return code == E_NOT_FOUND ? 0 : code;
+}
+
+static int step(struct registry *r, bool is_busy, struct err *err)
+{
+	int code = r->watch ? 0 : watch(r, err);
+
+	if (code == 0)
+		code = etcd_watch_wait(r->watch, is_busy ? 0 : WAIT_MS, on_key, r, err);
+	if (code == 0)
+		code = look_alive(r, err);
+	if (code == 0 && r->bridge)
+		code = bridge_sweep(r->bridge, r->etcd, r->set.p->etcd_prefix, err);
+	if (code < 0)
+		watch_end(r);
+	if (code == E_STALE)
+		r->revision = 0; /* what happened meanwhile is not known: list */
+	return code;
+}
+
+/* ---- what is shown ------------------------------------------------------------------------ */
+
+static void show(struct registry *r)
+{
+	uint64_t now = r->changes + (r->bridge ? bridge_changes(r->bridge) : 0);
+	struct buf out;
+
+	if (now == r->shown)
+		return;
+	r->shown = now;
+	buf_init(&out);
+	jw_object(&out, NULL);
+	jw_truth(&out, "etcd", r->code == 0);
+	jw_text(&out, "endpoint", etcd_endpoint(r->etcd));
+	jw_text(&out, "error", r->code < 0 ? r->trouble : "");
+	jw_list(&out, "nodes");
+	for (size_t i = 0; i < r->n; i++)
+		jw_raw(&out, NULL, r->nodes[i].body, strlen(r->nodes[i].body));
+	jw_end_list(&out);
+	if (r->bridge)
+		bridge_print(r->bridge, &out);
+	jw_end_object(&out);
+	commander_nodes(r->set.commander, mem_strn((const char *)buf_at(&out), out.len));
+	buf_done(&out);
+}
+
+static void say(struct registry *r, int code, const struct err *err)
+{
+	if (code == r->code || code == E_CLOSED)
+		return;
+	if (code < 0)
+		log_warn("etcd.away", "code=%s text=\"%s\"", err_name(code), err->text);
+	else
+		log_info("etcd.watched", "endpoint=%s nodes=%zu", etcd_endpoint(r->etcd), r->n);
+	snprintf(r->trouble, sizeof r->trouble, "%s", err->text);
+	r->code = code;
+	r->changes++;
+}
+
+static void on_alarm(void *self)
+{
+	struct registry *r = self;
+	struct err err = { 0 };
+	int64_t now = actor_mono_us(r->me);
+	bool is_busy = r->bridge && bridge_pump(r->bridge, now);
+	int code = step(r, is_busy, &err);
+
+	/* To watch anew, or to list, is a step of its own; only what fails again is said. */
+	if (code == E_STALE || (code == E_IO && r->code == 0))
+		code = step(r, is_busy, &err);
+	for (size_t i = 0; i < r->n; i++)
+		if (r->nodes[i].is_unsaved)
+			node_save(r, &r->nodes[i]);
+	say(r, code, &err);
+	show(r);
+	actor_alarm(r->me, now + (code < 0 ? RETRY_MS : is_busy ? BUSY_MS : 0) * US_PER_MS);
+}
+
+static int init(void *self, struct actor *me, struct err *err)
+{
+	struct registry *r = self;
+
+	(void)err;
+	r->me = me;
+	if (r->bridge)
+		bridge_start(r->bridge, me);
+	actor_alarm(me, actor_mono_us(me));
+	return 0;
+}
+
+static const struct actor_ops ops = {
+	.name = "registry", .letters_max = 64, .init = init, .alarm = on_alarm
+};
+
+int registry_new(struct thread *th, struct store *store, const struct registry_settings *set,
+                 struct registry **ret, struct err *err)
+{
+	struct registry *r = mem_new(sizeof *r);
+	struct etcd_settings etcd = cluster_settings(set->p);
+
+	r->set = *set;
+	r->code = 1;
+	int code = etcd_open(&etcd, &r->etcd, err);
+	if (code == 0)
+		code = store_load_docs(store, DOC_NODE, each_doc, r, err);
+	if (code == 0 && set->p->etcd_jobs)
+		code = bridge_new(set->commander, set->p->etcd_project, store, &r->bridge, err);
+	if (code < 0) {
+		registry_free(r);
+		return code;
+	}
+	r->me = actor_new(th, &ops, r);
+	*ret = r;
+	return 0;
+}
+
+void registry_halt(struct registry *r)
+{
+	if (r)
+		etcd_stop(r->etcd);
+}
+
+void registry_free(struct registry *r)
+{
+	if (!r)
+		return;
+	etcd_watch_end(r->watch);
+	etcd_close(r->etcd);
+	bridge_free(r->bridge);
+	for (size_t i = 0; i < r->n; i++) {
+		free(r->nodes[i].name);
+		free(r->nodes[i].body);
+	}
+	free(r->nodes);
+	free(r);
+}
+
+struct bridge *registry_bridge(void *self)
+{
+	return ((struct registry *)self)->bridge;
+}

@@ -1,0 +1,36 @@
+/* registry.h — what there is in etcd, as the server that leads sees it: nodes that come and go,
+ * recorded once, by this server; jobs and kills, for the bridge.
+ *
+ * An actor on a thread of its own, which waits for etcd. It lists all below the prefix once, and
+ * watches from there; after a compaction it lists again, after an endpoint went it watches on.
+ */
+#ifndef BASESERVER_REGISTRY_H
+#define BASESERVER_REGISTRY_H
+
+struct bridge;
+struct commander;
+struct err;
+struct ledger;
+struct param_baseserver;
+struct registry;
+struct store;
+struct thread;
+
+struct registry_settings {
+	const struct param_baseserver *p;
+	struct ledger *ledger;
+	struct commander *commander; /* is told what to show */
+};
+
+/* Takes the nodes that the store knows. Before any thread runs.
+ *   errors  those of etcd_open() and of the store */
+int registry_new(struct thread *th, struct store *store, const struct registry_settings *set,
+                 struct registry **ret, struct err *err);
+/* Its calls end: before its thread is stopped. NULL is fine. Thread: main. */
+void registry_halt(struct registry *r);
+void registry_free(struct registry *r); /* its thread is stopped; NULL is fine */
+
+/* For bridge.c: of the actor's own state. */
+struct bridge *registry_bridge(void *self);
+
+#endif

@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""etcd: nodes in the registry, their changes recorded and told, jobs and kills put there, and what
+is wrong said clearly. The election: test_etcd_lead.py. TAP."""
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "etcd")]
+import etcd  # noqa: E402
+from harness import BIN, Site, Skip, main, test, until  # noqa: E402
+from receivers import Http  # noqa: E402
+
+PREFIX = "/sirdar"
+
+
+class EtcdSite(Site):
+    def __init__(self):
+        if not etcd.program("etcd") or not etcd.program("etcdctl"):
+            raise Skip("no etcd: packaging/deps.sh test")
+        self.etcd = etcd.Etcd()
+        try:
+            super().__init__("etcd", etcd=self.etcd.url, etcd_jobs="true", etcd_ttl_ms=3000,
+                             etcd_timeout_ms=1000)
+        except BaseException:
+            self.etcd.close()
+            raise
+        self.cgi.argv += ["--set", f"etcd={self.etcd.url}", "--set", "etcd_description=the face"]
+        self.start(etcd=self.etcd.url, etcd_ttl_ms=3000)
+
+    def close(self):
+        try:
+            super().close()
+        finally:
+            self.etcd.close()
+
+    def nodes(self):
+        """-> {name: node}"""
+        return {n["name"]: n for n in self.get("/api/v1/nodes")["nodes"]}
+
+    def status(self, name):
+        return self.nodes().get(name, {}).get("status")
+
+    def put_job(self, name, command, cron="*/1 * * * * *", **more):
+        self.etcd.put(f"{PREFIX}/jobs/{name}",
+                      json.dumps({"name": name, "command": command, "cronExpr": cron, **more}))
+
+    def problem(self, name):
+        return next((p["text"] for p in self.get("/api/v1/nodes")["problems"]
+                     if p["name"] == name), None)
+
+    def workflow(self, name):
+        status, answer = self.ask("GET", f"/api/v1/workflows/etcd/{name}")
+        return answer if status == 200 else None
+
+
+def records(s, name):
+    """What the store has of a node, oldest first."""
+    with sqlite3.connect(f"file:{s.dir}/base/sirdar.db?mode=ro", uri=True) as db:
+        rows = [json.loads(r[0]) for r in db.execute("SELECT body FROM lb_node ORDER BY version")]
+    return [r["status"] for r in rows if r["name"] == name]
+
+
+@test
+def every_node_is_in_the_registry_and_in_the_list(s):
+    until("all three are there", lambda: len(s.nodes()) == 3)
+    keys = s.etcd.keys(PREFIX + "/nodes/")
+    assert len(keys) == 3, keys
+    for key, text in keys.items():
+        node = json.loads(text)
+        assert set(node) == {"id", "name", "host", "port", "mode", "status", "version",
+                             "description"}, node
+        assert key == f"{PREFIX}/nodes/{node['id']}", (key, node)
+    nodes = s.nodes()
+    assert nodes["b1"]["mode"] == "taskbroker" and nodes["b1"]["status"] == "online", nodes
+    assert nodes["cgi"]["port"] == s.http and nodes["cgi"]["description"] == "the face", nodes
+    base = next(n for n in nodes.values() if n["mode"] == "baseserver")
+    until("the server says that it leads", lambda: s.status(base["name"]) == "active")
+    assert base["port"] == s.port and base["host"] == "127.0.0.1", base
+    table = s.sirdar("node", "list").stdout
+    assert "taskbroker" in table and "b1" in table and "the face" in table, table
+
+
+@test
+def who_ends_goes_at_once_who_dies_goes_with_its_lease_each_is_recorded_once(s):
+    b1 = s.brokers["b1"]
+    b1.restart()
+    until("b1 is back", lambda: records(s, "b1")[-2:] == ["offline", "online"])
+    ident = s.nodes()["b1"]["id"]
+    b1.kill()
+    until("its lease ran out", lambda: s.status("b1") == "offline")
+    b1.start()
+    until("b1 is back", lambda: s.status("b1") == "online")
+    assert s.nodes()["b1"]["id"] == ident
+    assert records(s, "b1") == ["online", "offline", "online", "offline", "online"]
+    assert s.base.text().count("node.changed id=" + ident) == 5
+
+
+@test
+def a_stranger_is_recorded_and_nonsense_is_one_line(s):
+    s.etcd.put(PREFIX + "/nodes/nonsense", "{")
+    s.etcd.put(PREFIX + "/nodes/7d935d87", json.dumps(
+        {"id": "7d935d87", "name": "George.local", "host": "192.168.1.9", "port": 9701,
+         "mode": "master", "status": "online", "version": "0.3.0", "description": "master node"}))
+    until("George came", lambda: s.status("George.local") == "online")
+    until("nonsense was said", lambda: s.base.has(r"etcd\.node key=nodes/nonsense"))
+    s.etcd.delete(PREFIX + "/nodes/7d935d87")
+    until("George went", lambda: s.status("George.local") == "offline")
+    s.etcd.delete(PREFIX + "/nodes/nonsense")
+    assert s.base.text().count("etcd.node key=nodes/nonsense") == 1
+
+
+@test
+def a_job_put_there_runs_and_an_edit_is_a_new_version(s):
+    s.put_job("hello", f"echo \"$$ ${{HOME:-none}} {'x' * 3}\" >> {s.dir}/data/hello")
+    out = s.dir / "data/hello"
+    until("it ran", out.exists)
+    until("it ran again", lambda: len(out.read_text().splitlines()) > 1)
+    line = out.read_text().splitlines()[0].split()
+    assert line[0].isdigit() and line[2] == "xxx", line
+    first = s.workflow("hello")["version"]
+    s.put_job("hello", f"echo second >> {s.dir}/data/hello")
+    until("the second runs", lambda: "second" in out.read_text())
+    assert s.workflow("hello")["version"] == first + 1
+    actions = s.get("/api/v1/commands?limit=50")["items"]
+    assert any(c["actor"] == "etcd" and c["kind"] == "apply" for c in actions), actions
+
+
+@test
+def a_kill_put_there_ends_what_runs_and_is_taken_away(s):
+    s.put_job("long", f"echo on >> {s.dir}/data/long; exec sleep 1000", "0 0 0 1 1 *")
+    until("it is known", lambda: s.workflow("long"))
+    s.command("run-now", selection={"tasks": ["etcd/long/long"]}, off_plan=True)
+    until("it runs", lambda: s.instances("etcd/long/long", states="Running"))
+    s.etcd.put(PREFIX + "/killer/long", "")
+    until("it was killed", lambda: [i["state"] for i in s.instances("etcd/long/long")] == ["Killed"])
+    until("the key went", lambda: not s.etcd.keys(PREFIX + "/killer/"))
+    s.etcd.put(PREFIX + "/killer/long", "")  # nothing runs: nothing to do
+    until("the key went", lambda: not s.etcd.keys(PREFIX + "/killer/"))
+    assert s.problem("long") is None
+
+
+@test
+def what_is_wrong_with_a_job_is_said_once_and_stops_nothing(s):
+    bad = {"cut": ('{"name": "cut"', "column"),
+           "poor": ('{"name": "poor", "cronExpr": "* * * * *"}', "command is missing"),
+           "odd": ('{"command": "x", "cronExpr": "@daily", "user": "root"}', "has 'user'"),
+           "other": ('{"name": "one", "command": "x", "cronExpr": "@daily"}', "name is 'one'"),
+           "when": ('{"name": "when", "command": "x", "cronExpr": "61 * * * *"}', "61"),
+           "7up": ('{"command": "x", "cronExpr": "@daily"}', "begin with a letter")}
+    for name, (text, _) in bad.items():
+        s.etcd.put(f"{PREFIX}/jobs/{name}", text)
+    for name, (_, why) in bad.items():
+        until(f"{name} is said", lambda name=name: s.problem(name))
+        assert why in s.problem(name), (name, s.problem(name))
+        assert s.base.text().count(f"etcd.job key=jobs/{name} ") == 1, s.base.tail(30)
+    s.put_job("when", "true", "@daily")
+    until("mended", lambda: s.workflow("when") and s.problem("when") is None)
+    for name in bad:
+        s.etcd.delete(f"{PREFIX}/jobs/{name}")
+    until("all is well", lambda: not s.get("/api/v1/nodes")["problems"])
+
+
+@test
+def what_happened_while_nobody_watched_is_found_also_after_a_compaction(s):
+    s.put_job("gone", "true", "@daily")
+    until("it is known", lambda: s.workflow("gone"))
+    assert s.base.stop() == 0
+    s.etcd.delete(PREFIX + "/jobs/gone")
+    s.put_job("came", "true", "@daily")
+    s.etcd.compact()
+    s.base.start()
+    until("the server is back", s.up)
+    until("the new one came", lambda: s.workflow("came"))
+    until("the old one went", lambda: s.workflow("gone")["retired"])
+
+
+@test
+def an_etcd_that_dies_is_said_and_followed_when_it_is_back(s):
+    mark = len(s.base.text())
+    s.etcd.kill()
+    until("it is said", lambda: s.base.has(r"etcd\.away", mark))
+    until("the API says it", lambda: s.get("/api/v1/nodes")["error"])
+    s.etcd.start()
+    until("it is watched again", lambda: s.base.has(r"etcd\.watched", mark))
+    until("all are online", lambda: s.status("b1") == "online" and s.status("cgi") == "online")
+    s.put_job("after", "true", "@daily")
+    until("jobs come", lambda: s.workflow("after"))
+
+
+@test
+def a_compaction_while_watching_loses_nothing(s):
+    s.etcd.pause()
+    until("it hangs", lambda: s.get("/api/v1/nodes")["error"], 60)
+    s.etcd.resume()
+    for n in range(20):
+        s.etcd.put("/beside", n)
+    s.etcd.compact()
+    s.put_job("still", "true", "@daily")
+    until("jobs come", lambda: s.workflow("still"))
+
+
+@test
+def wrong_settings_are_one_line_each(s):
+    secret = s.dir / "user"
+    secret.touch(0o600)
+    secret.write_text("somebody:very-secret\n")
+    for sets, why in (
+            ({"etcd": "127.0.0.1:2379"}, "want http[s]://HOST:PORT"),
+            ({"etcd": "http://u:very-secret@127.0.0.1:1"}, "an address with '@'"),
+            ({"etcd": "http://10.0.0.1:2379", "etcd_user_file": secret}, "over https only"),
+            ({"etcd": s.etcd.url, "etcd_prefix": "x/"}, "etcd_prefix is 'x/'"),
+            ({"etcd_lead": "true"}, "etcd_lead is on and etcd is empty"),
+            ({"etcd": s.etcd.url, "etcd_lead": "true", "lead_ms": 2000, "epoch_ms": 1000},
+             "want at least 3000")):
+        sets = {"state_dir": s.dir / "wrong", "keys_file": s.dir / "keys", **sets}
+        done = s.run([*s.argv("baseserver", sets), "--check-config"])
+        assert done.returncode == 78 and why in done.stderr, (why, done)
+        assert len(done.stderr.strip().splitlines()) == 1 and "very-secret" not in done.stderr, done
+
+
+BROKERS = iter(range(2, 100))
+
+
+def broker_says(s, pattern, url, **sets):
+    """A broker more, with an etcd that is wrong somehow: it works all the same."""
+    b = s.add_broker(f"b{next(BROKERS)}", types=("noop:1",), etcd=url, etcd_timeout_ms=2000, **sets)
+    try:
+        until(f"it says {pattern}", lambda: b.has(r"etcd\.unregistered.*" + pattern))
+        assert b.text().count("etcd.unregistered") == 1, b.tail()
+        assert "very-secret" not in b.text(), b.tail()
+        argv = subprocess.run(["ps", "-o", "args=", "-p", str(b.pid)], capture_output=True,
+                              text=True, check=True).stdout
+        assert "very-secret" not in argv
+    finally:
+        assert b.stop() == 0
+
+
+@test
+def a_wrong_endpoint_or_a_hanging_one_is_one_line(s):
+    broker_says(s, "Failed to connect", "http://127.0.0.1:1")
+    broker_says(s, "gives no lease", Http().url("").rstrip("/"))
+
+
+@test
+def users_and_certificates_are_checked(s):
+    folder = s.dir / "tls"
+    folder.mkdir()
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+                    "-keyout", folder / "key.pem", "-out", folder / "cert.pem",
+                    "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"],
+                   check=True, capture_output=True)
+    secret = s.dir / "user"
+    with etcd.Etcd(tls=folder) as server:
+        broker_says(s, "certificate", server.url)
+        server.ctl("user", "add", "root:root-secret")
+        server.ctl("user", "add", "somebody:right-secret")
+        server.ctl("role", "add", "sirdar")
+        server.ctl("role", "grant-permission", "sirdar", "--prefix=true", "readwrite", "/sirdar/")
+        server.ctl("user", "grant-role", "somebody", "sirdar")
+        server.ctl("user", "grant-role", "root", "root")
+        server.ctl("auth", "enable")
+        server.credentials = ["--user", "root:root-secret"]
+        ca = {"etcd_ca_file": folder / "cert.pem"}
+        secret.write_text("somebody:very-secret\n")
+        broker_says(s, "authentication failed", server.url, etcd_user_file=secret, **ca)
+        secret.write_text("somebody:right-secret\n")
+        broker_says(s, "permission denied", server.url, etcd_user_file=secret,
+                    etcd_prefix="/elsewhere", **ca)
+        b = s.add_broker(f"b{next(BROKERS)}", types=("noop:1",), etcd=server.url, etcd_user_file=secret, **ca)
+        until("it is registered", lambda: b.has(r"etcd\.registered", b.mark))
+        assert len(server.keys("/sirdar/nodes/")) == 1
+        assert b.stop() == 0
+        assert not server.keys("/sirdar/nodes/")
+
+
+if __name__ == "__main__":
+    assert BIN
+    sys.exit(main(EtcdSite))

@@ -1,0 +1,73 @@
+/* Jobs that are put into etcd: what they become, and what is refused in which words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "baseserver/bridge.h"
+#include "util/buf.h"
+#include "util/err.h"
+
+static int make(const char *name, const char *json, struct buf *out, struct err *err)
+{
+	return bridge_document("etcd", name, json, strlen(json), out, err);
+}
+
+static void a_job_becomes_a_workflow_with_one_shell_task(void **state)
+{
+	struct buf out;
+
+	(void)state;
+	buf_init(&out);
+	assert_int_equal(make("a",
+	                      "{\"name\":\"a\",\"command\":\"echo $$ ${A}\",\"cronExpr\":"
+	                      "\"*/5 * * * *\"}",
+	                      &out, NULL),
+	                 0);
+	assert_string_equal(buf_str(&out),
+	                    "{\"workflow\":\"a\",\"project\":\"etcd\",\"defaults\":{\"type\":"
+	                    "\"shell\",\"catchup\":{\"mode\":\"none\"}},\"tasks\":{\"a\":{\"cron\":"
+	                    "\"*/5 * * * *\",\"params\":{\"script\":\"echo $$$$ $${A}\"}}}}");
+	buf_done(&out);
+}
+
+static void what_is_no_job_is_refused_in_clear_words(void **state)
+{
+	static const struct {
+		const char *name, *json, *words;
+	} cases[] = {
+		{ "a", "", "1" },
+		{ "a", "[]", "want an object" },
+		{ "a", "{\"command\":\"x\"}", "cronExpr is missing" },
+		{ "a", "{\"command\":\"\",\"cronExpr\":\"x\"}", "command is missing" },
+		{ "a", "{\"command\":7,\"cronExpr\":\"x\"}", "command is no text" },
+		{ "a", "{\"command\":\"x\",\"cronExpr\":\"x\",\"name\":\"b\"}", "name is 'b'" },
+		{ "a", "{\"command\":\"x\",\"cronExpr\":\"x\",\"user\":\"b\"}", "has 'user'" },
+		{ "a/b", "{\"command\":\"x\",\"cronExpr\":\"x\"}", "the name wants" },
+		{ "", "{\"command\":\"x\",\"cronExpr\":\"x\"}", "the name wants" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct err err = { 0 };
+		struct buf out;
+		buf_init(&out);
+		assert_int_equal(make(cases[i].name, cases[i].json, &out, &err), E_INVALID);
+		assert_non_null(strstr(err.text, cases[i].words));
+		assert_int_equal(out.len, 0);
+		buf_done(&out);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_job_becomes_a_workflow_with_one_shell_task),
+		cmocka_unit_test(what_is_no_job_is_refused_in_clear_words),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
