@@ -129,6 +129,10 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 		                 .slot = index };
 
 	CHECK(t && to != ST_NONE);
+	if (i->former && to != ST_READY && to != ST_DEPEND) { /* it goes another way */
+		*i = instance_now(i);
+		i->former = 0;
+	}
 	i->state = (uint8_t)to;
 	i->revision++;
 	if (to != from)

@@ -489,8 +489,15 @@ static int on_redo(struct asked *a, uint64_t *ret_number)
 	                         ? instance_former_pack((enum state)i->state,
 	                                                (enum reason)i->reason)
 	                         : 0;
+	struct instance was = *i;
 	ledger_reset_for_redo(a->l, i);
 	i->former = former;
+	if (former) {
+		i->started_us = was.started_us;
+		i->ended_us = was.ended_us;
+		i->exit_code = was.exit_code;
+		i->former_attempt = was.attempt;
+	}
 	flags_asked(a);
 	if (mend)
 		i->flags |= IF_KEEP | IF_MEND;
@@ -540,6 +547,8 @@ static int on_cancel(struct asked *a, uint64_t *ret_number)
 		return step(a, EV_SKIP, RE_CANCELLED, ret_number);
 	instance_former(a->e->inst.former, &st, &re);
 	a->e->inst.former = 0;
+	a->e->inst.attempt = (uint16_t)a->e->inst.former_attempt;
+	a->e->inst.retry_at_us = 0;
 	return step(a, restores(st), re, ret_number);
 }
 

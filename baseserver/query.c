@@ -81,7 +81,7 @@ static void print_flags(const struct instance *i, struct buf *out)
 
 static void print_image(const struct query *q, struct buf *out)
 {
-	const struct instance *i = &q->image;
+	const struct instance now = instance_now(&q->image), *i = &now;
 
 	jw_text(out, "state", state_name((enum state)i->state));
 	jw_text(out, "reason", reason_name((enum reason)i->reason));

@@ -87,8 +87,10 @@ static void show_flags(struct buf *b, uint16_t flags)
 	put_close(b, ']');
 }
 
-void show_instance(struct buf *b, struct names *n, const struct instance *i)
+void show_instance(struct buf *b, struct names *n, const struct instance *row)
 {
+	const struct instance now = instance_now(row), *i = &now;
+
 	put_open(b, NULL, '{');
 	show_key(b, n, i->key);
 	put_text(b, "state", state_name((enum state)i->state));

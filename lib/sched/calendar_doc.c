@@ -366,13 +366,14 @@ static void check_keys(struct reader *r)
 	for (size_t i = 0; i < r->root->n; i++) {
 		const struct yaml_node *key = r->root->keys[i];
 		struct nearest near = nearest_to(key->text);
+		char hint[NEAREST_HINT_BYTES];
 		size_t k = 0;
 		while (k < n && strcmp(keys[k], key->text) != 0)
 			nearest_try(&near, keys[k++]);
 		if (k < n)
 			continue;
 		at(r, key->text);
-		diag_error(r->d, here(r, key), "unknown_key", nearest_name(&near),
+		diag_error(r->d, here(r, key), "unknown_key", nearest_hint(&near, hint),
 		           "a calendar has no key '%.80s'", key->text);
 	}
 }

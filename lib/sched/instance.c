@@ -134,3 +134,14 @@ void instance_former(uint8_t former, enum state *ret_state, enum reason *ret_rea
 	*ret_state = (enum state)finals[former >> 6];
 	*ret_reason = (enum reason)(former & 63);
 }
+
+struct instance instance_now(const struct instance *i)
+{
+	struct instance now = *i;
+
+	if (!i->former || state_final((enum state)i->state))
+		return now;
+	now.started_us = now.ended_us = now.retry_at_us = 0;
+	now.exit_code = 0;
+	return now;
+}

@@ -78,8 +78,11 @@ struct instance {
 	struct inst_key key;
 	int64_t due;                              /* s, UTC */
 	int64_t eff_due_us;                       /* effective due: us, UTC */
-	int64_t created_us, started_us, ended_us; /* us, UTC; 0: not yet */
-	int64_t retry_at_us;                      /* us, UTC; while Failed */
+	int64_t created_us, started_us, ended_us; /* us, UTC; 0: not yet; but see `former` */
+	union {
+		int64_t retry_at_us;    /* us, UTC; while Failed */
+		int64_t former_attempt; /* with `former` */
+	};
 	uint64_t token;       /* fence of the present or last attempt; 0: never granted */
 	uint64_t last_number; /* its last transition: head of its event chain */
 	uint64_t cause;       /* command that made, reopened or ended it; 0: none */
@@ -94,8 +97,10 @@ struct instance {
 	};
 	uint16_t flags; /* enum inst_flag */
 	uint8_t state, reason, origin, priority, intent;
-	uint8_t former; /* instance_former(): what a redo took back; 0: nothing, or granted since */
-	uint8_t marks;  /* the ledger's own; not stored */
+	/* instance_former(): what a redo took back; 0: nothing, or granted since. While it is there
+	 * started_us, ended_us and exit_code are those of then, for a cancel to give back. */
+	uint8_t former;
+	uint8_t marks;     /* the ledger's own; not stored */
 	uint32_t grace_ms; /* of a kill that was asked with one; 0: the task's */
 };
 
@@ -159,6 +164,8 @@ const char *origin_name(enum origin o);
 /* A final state with its reason in one byte; never 0 for what an instance can be. */
 uint8_t instance_former_pack(enum state st, enum reason re);
 void instance_former(uint8_t former, enum state *ret_state, enum reason *ret_reason);
+/* As it is now: what belongs to a former outcome is taken out. For those who show it. */
+struct instance instance_now(const struct instance *i);
 
 /* The table of allowed changes. ST_NONE: refused. Events that keep the state
  * (freeze, unfreeze, priority, notified, intent) answer `from` for every row. */

@@ -59,13 +59,15 @@ static void check_keys(struct reader *r, const struct yaml_node *map, const char
 {
 	for (size_t i = 0; i < map->n; i++) {
 		struct nearest near = nearest_to(map->keys[i]->text);
+		char hint[NEAREST_HINT_BYTES];
 		size_t k = 0;
 
 		while (known[k] && strcmp(known[k], map->keys[i]->text) != 0)
 			nearest_try(&near, known[k++]);
 		if (!known[k])
-			diag_error(r->d, here(r, map->keys[i]), "unknown_key", nearest_name(&near),
-			           "%s has no key '%.80s'", what, map->keys[i]->text);
+			diag_error(r->d, here(r, map->keys[i]), "unknown_key",
+			           nearest_hint(&near, hint), "%s has no key '%.80s'", what,
+			           map->keys[i]->text);
 	}
 }
 

@@ -67,16 +67,16 @@ static void unknown_task(struct wf_compiler *c, const struct wf_made *m, struct 
                          const char *written, const char *full)
 {
 	struct nearest near = nearest_to(written);
-	char hint[300] = "give the file it is in as well";
+	char hint[NEAREST_HINT_BYTES];
 
 	for (size_t i = 0; i < c->n && c->d->errors < HINTS_MAX; i++) {
 		const char *name = comparable(m, &c->made[i], written);
 		if (name && &c->made[i] != m)
 			nearest_try(&near, name);
 	}
-	if (nearest_name(&near))
-		snprintf(hint, sizeof hint, "did you mean '%s'?", nearest_name(&near));
-	diag_error(c->d, at, "unknown_task", hint, "there is no task '%s'", full);
+	const char *said = nearest_hint(&near, hint);
+	diag_error(c->d, at, "unknown_task", said ? said : "give the file it is in as well",
+	           "there is no task '%s'", full);
 }
 
 static bool counts_in_units(const struct plan *p)

@@ -284,16 +284,14 @@ static const char *const alert_words[] = {
 static void check_alert_word(struct wf_reader *r, const struct wf_text *word)
 {
 	struct nearest near = nearest_to(word->text);
-	char hint[80];
+	char hint[NEAREST_HINT_BYTES];
 
 	for (size_t i = 0; i < sizeof alert_words / sizeof alert_words[0]; i++) {
 		if (strcmp(alert_words[i], word->text) == 0)
 			return;
 		nearest_try(&near, alert_words[i]);
 	}
-	snprintf(hint, sizeof hint, "is this meant: %s",
-	         nearest_name(&near) ? nearest_name(&near) : "");
-	diag_error(r->d, wf_here(r, word->node), "wrong_value", nearest_name(&near) ? hint : NULL,
+	diag_error(r->d, wf_here(r, word->node), "wrong_value", nearest_hint(&near, hint),
 	           "'%.80s' is nothing to be told of, want failed, retried, late, killed, hanged, "
 	           "skipped, succeeded or forced",
 	           word->text);

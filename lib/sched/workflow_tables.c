@@ -152,11 +152,11 @@ static void refuse_key(struct wf_reader *r, const struct wf_table *t, const stru
 		                         t->keys[i].key);
 		CHECK(used < sizeof hint);
 	}
-	if (nearest_name(&near))
-		snprintf(hint, sizeof hint, "did you mean '%s'?", nearest_name(&near));
+	char other[NEAREST_HINT_BYTES];
+	const char *said = nearest_hint(&near, other);
 	size_t length = wf_push(r, key->text);
-	diag_error(r->d, wf_here(r, key), "unknown_key", hint, "%s has no key '%.80s'", t->what,
-	           key->text);
+	diag_error(r->d, wf_here(r, key), "unknown_key", said ? said : hint,
+	           "%s has no key '%.80s'", t->what, key->text);
 	wf_pop(r, length);
 }
 

@@ -145,7 +145,8 @@ static const struct calendar *in_set(const struct workflow_set *set, const char 
 	return NULL;
 }
 
-static const char *near_calendar(const struct wf_compiler *c, const char *name)
+static const char *near_calendar(const struct wf_compiler *c, const char *name,
+                                 char hint[NEAREST_HINT_BYTES])
 {
 	struct nearest near = nearest_to(name);
 
@@ -153,7 +154,7 @@ static const char *near_calendar(const struct wf_compiler *c, const char *name)
 		nearest_try(&near, calendar_doc_name(c->set->calendars[i]));
 	if (c->world->calendar_names)
 		c->world->calendar_names(c->world->ctx, &near);
-	return nearest_name(&near);
+	return nearest_hint(&near, hint);
 }
 
 static bool make_calendar(struct wf_compiler *c, struct wf_made *m, struct schedule *s)
@@ -177,11 +178,10 @@ static bool make_calendar(struct wf_compiler *c, struct wf_made *m, struct sched
 		             t->calendar.text);
 		return true;
 	}
-	const char *near = near_calendar(c, t->calendar.text);
-	char *hint = near ? mem_fmt("did you mean '%s'?", near) : NULL;
-	diag_error(c->d, wf_place(m, t->calendar.node, "calendar"), "unknown_calendar", hint,
-	           "there is no calendar '%s'", t->calendar.text);
-	free(hint);
+	char hint[NEAREST_HINT_BYTES];
+	diag_error(c->d, wf_place(m, t->calendar.node, "calendar"), "unknown_calendar",
+	           near_calendar(c, t->calendar.text, hint), "there is no calendar '%s'",
+	           t->calendar.text);
 	return false;
 }
 

@@ -44,10 +44,11 @@ static void unknown(struct wf_compiler *c, const struct wf_made *m, const struct
                     const struct wf_pair *p, const char *key)
 {
 	struct nearest near = nearest_to(p->name);
+	char hint[NEAREST_HINT_BYTES];
 
 	for (size_t i = 0; i < t->n_params; i++)
 		nearest_try(&near, t->params[i].name);
-	diag_error(c->d, wf_place(m, p->node, key), "unknown_parameter", nearest_name(&near),
+	diag_error(c->d, wf_place(m, p->node, key), "unknown_parameter", nearest_hint(&near, hint),
 	           "the task type '%s' has no parameter '%s'", t->name, p->name);
 }
 

@@ -133,3 +133,11 @@ const char *nearest_name(const struct nearest *n)
 {
 	return n->distance <= 2 + (int)strlen(n->wanted) / 4 ? n->name : NULL;
 }
+
+const char *nearest_hint(const struct nearest *n, char hint[NEAREST_HINT_BYTES])
+{
+	const char *name = nearest_name(n);
+
+	snprintf(hint, NEAREST_HINT_BYTES, "did you mean '%.200s'?", name ? name : "");
+	return name ? hint : NULL;
+}

@@ -57,5 +57,8 @@ struct nearest nearest_to(const char *wanted);
 void nearest_try(struct nearest *n, const char *name); /* borrowed */
 /* The best so far if it is close enough to be meant, else NULL. */
 const char *nearest_name(const struct nearest *n);
+enum { NEAREST_HINT_BYTES = 300 };
+/* "did you mean 'NAME'?" in `hint`, or NULL where none is near. */
+const char *nearest_hint(const struct nearest *n, char hint[NEAREST_HINT_BYTES]);
 
 #endif

@@ -14,7 +14,8 @@ static void finish(struct place *p, struct inst_key key, int exit_code)
 	struct instance i;
 
 	assert_true(ledger_find(p->ledger, key, &i));
-	struct proposals *ps = proposals_new(PR_WORKER, 1, p->me, proposed);
+	struct proposals *ps = proposals_new(PR_WORKER, 2, p->me, proposed);
+	proposals_add(ps, ASK_STARTED, key)->token = i.token;
 	struct proposal *q = proposals_add(ps, ASK_ENDED, key);
 	q->token = i.token;
 	q->end = exit_code ? AE_FATAL : AE_OK;
@@ -83,6 +84,62 @@ static void cancel_gives_outcomes_back(void **state)
 	assert_int_equal(look(p, "p/w/a", DAY(1)).state, ST_SUCC);
 	assert_int_equal(look(p, "p/w/a", DAY(2)).state, ST_SKIPPED);
 	assert_int_equal(look(p, "p/w/a", DAY(3)).state, ST_SKIPPED);
+	place_free(p);
+}
+
+static struct instance done(struct place *p, struct inst_key key)
+{
+	struct instance i;
+
+	assert_int_equal(store_find_done(p->store, key, &i, NULL), 0);
+	return i;
+}
+
+/* An attempt from its grant to an end with this status; -> its row in history. */
+static struct instance run_once(struct place *p, struct inst_key key, int exit_code)
+{
+	propose(p, ASK_SATISFY, key);
+	propose(p, ASK_GRANT, key);
+	finish(p, key, exit_code);
+	return done(p, key);
+}
+
+static void cancel_gives_back_status_attempt_and_times(void **state)
+{
+	struct place *p = place_new(1000);
+	struct instance was, i;
+
+	(void)state;
+	apply(p, one_task);
+	ok(p, command(p, "backfill", "{" A_1_TO_3 "}"));
+	struct inst_key key = key_of(p, "p/w/a", DAY(1)), other = key_of(p, "p/w/a", DAY(2));
+	was = run_once(p, key, 7);
+	run_once(p, other, 7);
+	assert_int_equal(was.state, ST_STOP);
+	assert_int_equal(was.exit_code, 7);
+	assert_int_equal(was.attempt, 1);
+	assert_true(was.started_us && was.ended_us);
+	mono_now += 5000000;
+	ok(p, command(p, "backfill", "{" A_1_TO_3 ", \"parallel\": 3, \"stop_on_failure\": true}"));
+	has(p, "\"command\":\"3\"");
+	place_crash(p, 1000);
+	assert_true(ledger_find(p->ledger, key, &i));
+	assert_int_equal(i.state, ST_READY);
+	assert_int_equal(instance_now(&i).ended_us, 0);
+	assert_int_equal(i.attempt, 0);
+	ok(p, command(p, "skip", "{" A_ON("2") "}")); /* goes its own way: nothing of then stays */
+	ok(p, command(p, "command-cancel", CANCEL("3")));
+	run(p);
+	i = done(p, key);
+	assert_int_equal(i.state, ST_STOP);
+	assert_int_equal(i.exit_code, 7);
+	assert_int_equal(i.attempt, 1);
+	assert_int_equal(i.started_us, was.started_us);
+	assert_int_equal(i.ended_us, was.ended_us);
+	i = done(p, other);
+	assert_int_equal(i.state, ST_SKIPPED);
+	assert_int_equal(i.exit_code, 0);
+	assert_int_equal(i.started_us, 0);
 	place_free(p);
 }
 
@@ -483,6 +540,7 @@ int main(void)
 		cmocka_unit_test(redo_waits_for_what_runs),
 		cmocka_unit_test(redo_waits_and_then_is_done),
 		cmocka_unit_test(cancel_gives_outcomes_back),
+		cmocka_unit_test(cancel_gives_back_status_attempt_and_times),
 		cmocka_unit_test(cancel_takes_back_nothing_that_ran),
 		cmocka_unit_test(one_bad_end_stops_a_backfill_that_asked_for_it),
 		cmocka_unit_test(one_bad_end_stops_nothing_else),

@@ -432,7 +432,7 @@ static void a_word_of_an_alert_has_the_nearest_for_a_hint(void **state)
 	bad("workflow: w\nalerts: [{when: [faild], to: [\"mail:a@x\"]}]\ntasks: {a: {type: t, "
 	    "cycle: day}}\n",
 	    2, 18, "wrong_value", "'faild' is nothing to be told of");
-	assert_string_equal(d.items[0].hint, "is this meant: failed");
+	assert_string_equal(d.items[0].hint, "did you mean 'failed'?");
 	bad("workflow: w\nalerts: [{when: [thunderstorm], to: [\"mail:a@x\"]}]\ntasks: {a: "
 	    "{type: t, cycle: day}}\n",
 	    2, 18, "wrong_value", "'thunderstorm' is nothing to be told of");

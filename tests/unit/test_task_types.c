@@ -44,7 +44,7 @@ static void a_parameter_that_is_not_declared_has_the_nearest_for_a_hint(void **s
 	(void)state;
 	bad(one("copy", "{from: t, row: 5}"), 3, 54, "unknown_parameter",
 	    "the task type 'copy' has no parameter 'row'");
-	assert_string_equal(d.items[0].hint, "rows");
+	assert_string_equal(d.items[0].hint, "did you mean 'rows'?");
 	assert_string_equal(d.items[0].at.path, "tasks.a.params.row");
 	bad(one("copy", "{from: t, thunderstorm: 5}"), 3, 63, "unknown_parameter", "thunderstorm");
 	assert_string_equal(d.items[0].hint, "");
