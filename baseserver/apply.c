@@ -528,6 +528,8 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	diags_init(&a.diags);
 	buf_init(&a.changes);
 	int r = apply_read(&a);
+	if (r == 0)
+		r = within_check_set(&cmd->o, a.set, f);
 	if (r == 0) {
 		r = compile(&a);
 		if (r == 0)

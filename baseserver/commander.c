@@ -221,6 +221,7 @@ void commander_free(struct commander *c)
 	progress_done(&c->progress);
 	manifests_free(c->types);
 	pools_forget(c);
+	users_forget(c);
 	free(c->cmds);
 	free(c);
 }

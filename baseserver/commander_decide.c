@@ -282,6 +282,8 @@ struct verdict commander_decide(const struct commander *c, const struct cmd *cmd
 
 	if (!it->task || catalog_retired(it->task))
 		return no(E_NOT_FOUND, "no such task");
+	if (!within(&cmd->o, it->task->def->name)) /* downstream of what was chosen */
+		return no(E_FORBIDDEN, "its project is not among those you may change");
 	l.live = catalog_live(&c->cat, it->key);
 	if (!l.live && it->key.part == 0)
 		l.done = outcomes_find(&it->task->outcomes, it->key.run_date);

@@ -54,7 +54,9 @@ struct order {
 	uint64_t command;
 	const struct jval *brokers, *documents, *prune, *retired_calendars;
 	const char *pool; /* or project; its name */
-	int64_t size;     /* of the pool or quota; -1: not said */
+	const char *user;
+	const struct jval *within; /* projects; NULL: all */
+	int64_t size;              /* of the pool or quota; -1: not said */
 };
 
 /* What is to be done about one instance. */
@@ -186,6 +188,13 @@ struct known_pool {
 	bool retired;
 };
 
+/* A person as he is stored (commander_user.c). */
+struct known_user {
+	char *name, *body;
+	uint32_t id, version;
+	bool retired;
+};
+
 struct commander {
 	struct actor *me;
 	struct ledger *ledger;
@@ -205,6 +214,9 @@ struct commander {
 	struct known_pool *pools;
 	size_t n_pools;
 	uint32_t last_pool; /* the largest id */
+	struct known_user *users;
+	size_t n_users;
+	uint32_t last_user; /* the largest id */
 	int64_t alarm_us;   /* ALARM_OFF: none is set */
 	bool edit_out;      /* one edit at a time: the next builds on it */
 	uint64_t last_id, last_flight;
@@ -319,6 +331,21 @@ void pools_forget(struct commander *c);
 /* Every pool that the tasks name is there and large enough. */
 int pools_check(const struct commander *c, const struct workflow_set *set,
                 struct task *const *tasks, size_t n, struct refusal *f);
+
+/* commander_user.c: people. On 0 user_begin() has set cmd->edit. */
+int order_parse_user(struct order *o, struct refusal *f);
+char *user_args_shown(const struct order *o); /* without the password's hash; the caller's */
+int user_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+void user_learn(struct commander *c, const struct store_doc *d);
+void users_forget(struct commander *c);
+
+/* commander_within.c: the projects that a command keeps to. E_FORBIDDEN. */
+int order_parse_within(struct order *o, struct refusal *f);
+bool within(const struct order *o, const char *name);
+int within_refuse(const struct order *o, const char *place, const char *name, struct refusal *f);
+int within_check(const struct commander *c, const struct order *o, struct refusal *f);
+int within_check_set(const struct order *o, const struct workflow_set *set, struct refusal *f);
+bool within_own(const struct cmd *cmd, const struct cmd *at); /* may cmd steer `at`? */
 
 /* query.c */
 void query_begin(struct letter *l, void *self);

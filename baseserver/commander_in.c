@@ -95,7 +95,8 @@ static bool repeated(struct commander *c, struct client_request *r, enum command
 		struct cmd *cmd = c->cmds[i - 1];
 		if (cmd->forget || strcmp(cmd->request_id, r->request_id) != 0)
 			continue;
-		if (cmd->kind != kind || strcmp(cmd->args, r->args) != 0) {
+		/* Of a user's only what may be shown is known. */
+		if (cmd->kind != kind || (kind != CK_USER_SET && strcmp(cmd->args, r->args) != 0)) {
 			refuse(&f, E_CONFLICT, "request_id", NULL,
 			       "request id %.80s was used for a %s with other arguments",
 			       r->request_id, command_kind_name(cmd->kind));
@@ -136,6 +137,11 @@ static int begin(struct commander *c, struct client_request *r, enum command_kin
 	if (code < 0) {
 		cmd_free(cmd);
 		return code;
+	}
+	if (kind == CK_USER_SET) {
+		free(cmd->args);
+		cmd->args = user_args_shown(&cmd->o);
+		cmd->args_len = strlen(cmd->args);
 	}
 	cmd->message = mem_str(cmd->o.message);
 	cmd->phase = cmd_first_phase(cmd);

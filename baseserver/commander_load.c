@@ -155,6 +155,8 @@ void commander_learn(struct commander *c, const struct edit *e)
 			CHECK(calendars_put(&c->calendars, &e->docs[i], NULL) == 0);
 		else if (e->docs[i].kind == DOC_POOL)
 			pool_learn(c, &e->docs[i]);
+		else if (e->docs[i].kind == DOC_USER)
+			user_learn(c, &e->docs[i]);
 		else if (e->docs[i].kind == DOC_SETTING)
 			put_scope(c, &e->docs[i]);
 	for (size_t i = 0; i < e->n_tasks; i++)
@@ -165,6 +167,12 @@ void commander_learn(struct commander *c, const struct edit *e)
 static int each_pool(void *ctx, const struct store_doc *d)
 {
 	pool_learn(ctx, d);
+	return 0;
+}
+
+static int each_user(void *ctx, const struct store_doc *d)
+{
+	user_learn(ctx, d);
 	return 0;
 }
 
@@ -181,6 +189,8 @@ int commander_load(struct commander *c, struct store *store, struct err *err)
 		r = store_load_docs(store, DOC_CALENDAR, each_calendar, &ld, err);
 	if (r == 0)
 		r = store_load_docs(store, DOC_POOL, each_pool, c, err);
+	if (r == 0)
+		r = store_load_docs(store, DOC_USER, each_user, c, err);
 	if (r == 0)
 		r = scopes_load(&c->scopes, store, err);
 	for (size_t i = 0; i < c->n_cmds && r == 0; i++)

@@ -17,7 +17,7 @@
 
 enum { KEYS_MAX = 16, PARALLEL_MAX = 1000, MESSAGE_MAX = 1000 };
 
-/* Besides `message`. */
+/* Besides `message` and `within`. */
 static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
 	[CK_APPLY] = { "documents", "retire", "retire_calendars", "detach", "from", "prune" },
 	[CK_RETIRE] = { "selection", "detach" },
@@ -43,6 +43,9 @@ static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
 	[CK_POOL_SET] = { "pool", "size" },
 	[CK_POOL_REMOVE] = { "pool" },
 	[CK_QUOTA_SET] = { "project", "running" },
+	[CK_USER_SET] = { "user", "role", "projects", "rights", "mail", "phone", "full_name",
+	                  "disabled", "secret" },
+	[CK_USER_REMOVE] = { "user" },
 	[CK_COMMAND_PAUSE] = { "command" },
 	[CK_COMMAND_RESUME] = { "command" },
 	[CK_COMMAND_CANCEL] = { "command" },
@@ -216,6 +219,9 @@ static int parse_others(struct order *o, struct refusal *f)
 	case CK_POOL_REMOVE:
 	case CK_QUOTA_SET:
 		return order_parse_pool(o, f);
+	case CK_USER_SET:
+	case CK_USER_REMOVE:
+		return order_parse_user(o, f);
 	case CK_APPLY:
 		r = arg_list(o->args, "args", "documents", 100, &o->documents, f);
 		if (r == 0)
@@ -413,7 +419,7 @@ static int check_desc(const struct commander *c, const struct order *o, struct r
 int order_parse(const struct commander *c, enum command_kind kind, const char *args, size_t len,
                 int64_t now_us, struct order *ret, struct refusal *f)
 {
-	const char *keys[KEYS_MAX + 2];
+	const char *keys[KEYS_MAX + 3];
 	struct err err = { 0 };
 	size_t n = 0;
 
@@ -424,8 +430,11 @@ int order_parse(const struct commander *c, enum command_kind kind, const char *a
 	for (; n < KEYS_MAX && keys_of[kind][n]; n++)
 		keys[n] = keys_of[kind][n];
 	keys[n++] = "message";
+	keys[n++] = "within";
 	keys[n] = NULL;
 	int r = arg_object(ret->args, "args", keys, f);
+	if (r == 0)
+		r = order_parse_within(ret, f);
 	if (r == 0)
 		r = parse_common(ret, f);
 	if (r == 0 && kind == CK_REDO)
@@ -442,6 +451,8 @@ int order_parse(const struct commander *c, enum command_kind kind, const char *a
 		r = default_dates(c, ret, f);
 	if (r == 0 && ret->order == ORDER_DESC && ret->dependencies != DEPEND_IGNORE)
 		r = check_desc(c, ret, f);
+	if (r == 0)
+		r = within_check(c, ret, f);
 	if (r < 0)
 		order_done(ret);
 	return r;

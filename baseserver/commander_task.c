@@ -181,7 +181,15 @@ int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	if (command_acts_on(cmd->kind) != ON_DOCUMENTS || cmd->edit)
 		return 0;
-	return cmd->kind == CK_APPLY ? apply_begin(c, cmd, f) : pool_begin(c, cmd, f);
+	switch (cmd->kind) {
+	case CK_APPLY:
+		return apply_begin(c, cmd, f);
+	case CK_USER_SET:
+	case CK_USER_REMOVE:
+		return user_begin(c, cmd, f);
+	default:
+		return pool_begin(c, cmd, f);
+	}
 }
 
 void cmd_edit(struct commander *c, struct cmd *cmd)
@@ -241,6 +249,9 @@ static int steer(struct commander *c, const struct cmd *cmd, struct refusal *f)
 	if (!at)
 		return refuse(f, E_NOT_FOUND, "args.command", NULL, "args.command: no command %llu",
 		              (unsigned long long)cmd->o.command);
+	if (!within_own(cmd, at))
+		return refuse(f, E_FORBIDDEN, "args.command", NULL, "command %llu is %s's",
+		              (unsigned long long)at->id, at->actor);
 	if (command_state_over(at->state))
 		return refuse(f, E_CONFLICT, "args.command", NULL, "command %llu is %s",
 		              (unsigned long long)at->id, command_state_name(at->state));

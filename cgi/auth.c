@@ -10,6 +10,7 @@
 #include "cgi/call.h"
 #include "cgi/cgi.h"
 #include "cgi/guard.h"
+#include "cgi/people.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/clock.h"
@@ -144,37 +145,47 @@ void auth_close(struct auth *a)
 	free(a);
 }
 
-int auth_password_verify(struct auth *a, const char *user, const char *password, struct err *err)
+int auth_password_verify(struct auth *a, const char *user, const struct person *person,
+                         const char *password, struct err *err)
 {
+	bool admin = strcmp(user, "admin") == 0;
+	bool known = admin || (person != NULL && !person->disabled && person->secret[0] != '\0');
 	char hash[128];
-	bool known = strcmp(user, "admin") == 0, right;
+	bool right;
 
 	pthread_mutex_lock(&a->mu);
-	memcpy(hash, known ? a->password : a->dummy, sizeof(hash));
+	memcpy(hash, admin ? a->password : known ? person->secret : a->dummy, sizeof(hash));
 	pthread_mutex_unlock(&a->mu);
 	right = strlen(password) <= PASSWORD_MAX &&
 	        crypto_pwhash_str_verify(hash, password, strlen(password)) == 0;
+	sodium_memzero(hash, sizeof(hash));
 	if (!known || !right)
 		return err_set(err, E_AUTH, "wrong user or password");
 	return 0;
 }
 
-int auth_password_set(struct auth *a, const char *password, struct err *err)
+int auth_password_hash(const char *password, char ret[128], struct err *err)
 {
-	char hash[128];
-	int r;
-
 	if (strlen(password) < PASSWORD_MIN || strlen(password) > PASSWORD_MAX)
 		return err_set(err, E_INVALID, "a password has %d to %d bytes", PASSWORD_MIN,
 		               PASSWORD_MAX);
-	r = password_hash(password, hash, err);
+	return password_hash(password, ret, err);
+}
+
+int auth_password_set(struct auth *a, const char *password, struct err *err)
+{
+	char hash[128];
+	int r = auth_password_hash(password, hash, err);
+
 	if (r == 0)
 		r = password_store(a, hash, err);
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&a->mu);
 	memcpy(a->password, hash, sizeof(hash));
-	sodium_memzero(a->sessions, sizeof(a->sessions));
+	for (size_t i = 0; i < SESSIONS_MAX; i++)
+		if (strcmp(a->sessions[i].user, "admin") == 0)
+			a->sessions[i] = (struct session){ 0 };
 	pthread_mutex_unlock(&a->mu);
 	return 0;
 }
@@ -278,7 +289,7 @@ static void csrf_of(const char *secret, char ret_csrf[AUTH_TEXT_MAX])
 	sodium_bin2hex(ret_csrf, AUTH_TEXT_MAX, hash, sizeof(hash));
 }
 
-void auth_session_begin(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_MAX])
+void auth_session_begin(struct auth *a, struct call *c, int64_t since, char ret_csrf[AUTH_TEXT_MAX])
 {
 	int64_t now = clock_mono_us(&clock_machine);
 	struct session *s = &a->sessions[0];
@@ -290,7 +301,8 @@ void auth_session_begin(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_
 	for (size_t i = 0; i < SESSIONS_MAX; i++)
 		if (a->sessions[i].used_us < s->used_us)
 			s = &a->sessions[i];
-	*s = (struct session){ .begun_us = now, .used_us = now };
+	*s = (struct session){ .begun_us = now, .used_us = now, .since = since };
+	snprintf(s->user, sizeof(s->user), "%s", c->user);
 	secret_hash(secret, s->hash);
 	snprintf(s->csrf, sizeof(s->csrf), "%s", ret_csrf);
 	pthread_mutex_unlock(&a->mu);
@@ -359,38 +371,87 @@ static bool method_safe(const char *method)
 	return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
 }
 
+/* What a person may do. `since` negative: whichever. 0: not him, or no longer. */
+static int person_take(struct call *c, const char *user, int64_t since)
+{
+	struct person p;
+	int r = people_find(c->cgi->people, user, &p);
+
+	if (r == E_AGAIN)
+		return call_fail(c, E_AGAIN, "", "the users are still being read, try again");
+	if (r <= 0)
+		return 0;
+	if (!p.disabled && (since < 0 || p.since == since)) {
+		c->role = p.role;
+		c->rights = p.rights;
+		c->within = p.within;
+		p.within = NULL;
+		snprintf(c->user, sizeof(c->user), "%s", user);
+	} else {
+		r = 0;
+	}
+	person_done(&p);
+	return r;
+}
+
 static int check_token(struct auth *a, struct call *c, const char *authorization)
 {
-	char name[64];
+	struct token t;
+	int r;
 
 	if (strncasecmp(authorization, "Bearer ", 7) != 0)
 		return call_fail(c, E_AUTH, "Authorization", "want 'Bearer' and a token");
-	if (!token_find(a, authorization + 7, name, &c->role))
+	if (!token_find(a, authorization + 7, &t))
 		return call_fail(c, E_AUTH, "Authorization",
 		                 "this token is not known, or no longer");
-	snprintf(c->actor_text, sizeof(c->actor_text), "token:%s", name);
-	return 0;
+	if (t.owner[0] == '\0') {
+		c->role = t.role;
+		c->rights = t.role >= ROLE_OPERATOR ? RIGHTS_ALL : 0;
+		snprintf(c->actor_text, sizeof(c->actor_text), "token:%s", t.name);
+		return 0;
+	}
+	r = person_take(c, t.owner, -1);
+	if (r == 0)
+		return call_fail(c, E_AUTH, "Authorization", "this token's user is no longer");
+	if (c->role > t.role)
+		c->role = t.role;
+	snprintf(c->actor_text, sizeof(c->actor_text), "%s/%s", t.owner, t.name);
+	return r < 0 ? r : 0;
 }
 
 static int check_cookie(struct auth *a, struct call *c)
 {
-	char csrf[AUTH_TEXT_MAX] = "";
+	char csrf[AUTH_TEXT_MAX] = "", user[64] = "";
+	int64_t since = 0;
 	struct session *s;
+	int r = 0;
 
 	pthread_mutex_lock(&a->mu);
 	s = session_of(a, c);
-	if (s != NULL)
+	if (s != NULL) {
 		memcpy(csrf, s->csrf, sizeof(csrf));
+		memcpy(user, s->user, sizeof(user));
+		since = s->since;
+	}
 	pthread_mutex_unlock(&a->mu);
-	if (s == NULL) {
+	if (strcmp(user, "admin") == 0) {
+		c->role = ROLE_ADMIN;
+		c->rights = RIGHTS_ALL;
+		snprintf(c->user, sizeof(c->user), "admin");
+		r = 1;
+	} else if (s != NULL) {
+		r = person_take(c, user, since);
+	}
+	if (r < 0)
+		return r;
+	if (r == 0) {
 		snprintf(c->hint, sizeof(c->hint), "log in, or send a token: `sirdar login`");
 		return call_fail(c, E_AUTH, "", "who are you?");
 	}
 	if (!method_safe(c->method) && guard_csrf(c, csrf) < 0)
 		return c->err.code;
-	c->role = ROLE_ADMIN;
 	c->by_cookie = true;
-	snprintf(c->actor_text, sizeof(c->actor_text), "admin");
+	snprintf(c->actor_text, sizeof(c->actor_text), "%s", user);
 	return 0;
 }
 

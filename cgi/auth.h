@@ -33,25 +33,33 @@ int auth_check(struct auth *a, struct call *c);
 int auth_may_try(struct auth *a, struct call *c, const char *user);
 void auth_tried(struct auth *a, struct call *c, const char *user, bool right);
 
-/* Hash thread: ~25 ms. An unknown user takes as long. E_AUTH. */
-int auth_password_verify(struct auth *a, const char *user, const char *password, struct err *err);
-/* Replaces the password and ends every session. E_INVALID: too short. */
+/* Hash thread: ~25 ms. `person` NULL or without a password: takes as long. E_AUTH. */
+struct person;
+int auth_password_verify(struct auth *a, const char *user, const struct person *person,
+                         const char *password, struct err *err);
+/* The hash of a new password, as the store keeps it. Hash thread. E_INVALID: too short. */
+int auth_password_hash(const char *password, char ret[128], struct err *err);
+/* Replaces admin's password and ends every session of his. E_INVALID: too short. */
 int auth_password_set(struct auth *a, const char *password, struct err *err);
 
-/* A session begins: cookie into c->cookie, CSRF token into ret_csrf. */
-void auth_session_begin(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_MAX]);
+/* A session of c->user begins: cookie into c->cookie, CSRF token into ret_csrf. `since`: of
+ * the person, 0 for admin. */
+void auth_session_begin(struct auth *a, struct call *c, int64_t since,
+                        char ret_csrf[AUTH_TEXT_MAX]);
 /* The CSRF token of the call's own session; "" for tokens. */
 void auth_session_csrf(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_MAX]);
 void auth_session_end(struct auth *a, struct call *c);
 
 /* A token, shown once. `life_s` 0: until deleted. Also without a running daemon.
+ * `owner`: the user it acts for, "" none.
  *   errors  E_EXISTS, E_INVALID name, E_IO */
-int auth_token_make(const char *state_dir, const char *name, enum role role, int64_t life_s,
-                    char ret_token[AUTH_TEXT_MAX], struct err *err);
-int auth_token_delete(struct auth *a, const char *name, struct err *err);
+int auth_token_make(const char *state_dir, const char *name, const char *owner, enum role role,
+                    int64_t life_s, char ret_token[AUTH_TEXT_MAX], struct err *err);
+/* `owner` NULL: anybody's. E_NOT_FOUND, also for one of another owner. */
+int auth_token_delete(struct auth *a, const char *name, const char *owner, struct err *err);
 /* Read the tokens' directory again. */
 int auth_tokens_load(struct auth *a, struct err *err);
-/* As JSON: [{"name", "role", "created", "expires"}]. */
-void auth_tokens_put(struct auth *a, struct buf *out);
+/* As JSON: [{"name", "user", "role", "created", "expires"}]. `owner` NULL: all. */
+void auth_tokens_put(struct auth *a, const char *owner, struct buf *out);
 
 #endif

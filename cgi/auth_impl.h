@@ -13,7 +13,7 @@
 #define HASH_BYTES   32
 
 struct token {
-	char name[64];
+	char name[64], owner[64]; /* owner "": the cgi's own */
 	enum role role;
 	unsigned char hash[HASH_BYTES];
 	int64_t created_s, expires_s; /* expires 0: never */
@@ -22,6 +22,8 @@ struct token {
 struct session {
 	unsigned char hash[HASH_BYTES]; /* of the secret */
 	char csrf[AUTH_TEXT_MAX];
+	char user[64];
+	int64_t since;             /* of the person when it began */
 	int64_t begun_us, used_us; /* monotonic; begun 0: free place */
 };
 
@@ -47,6 +49,6 @@ struct auth {
 void secret_new(const char *prefix, char ret_text[AUTH_TEXT_MAX]);
 void secret_hash(const char *text, unsigned char ret_hash[HASH_BYTES]);
 /* The token with this secret. False: none, or expired. Locks. */
-bool token_find(struct auth *a, const char *text, char ret_name[64], enum role *ret_role);
+bool token_find(struct auth *a, const char *text, struct token *ret);
 
 #endif

@@ -27,10 +27,10 @@ static int64_t wall_s(void)
 	return clock_wall_us(&clock_machine) / US_PER_S;
 }
 
-int auth_token_make(const char *state_dir, const char *name, enum role role, int64_t life_s,
-                    char ret_token[AUTH_TEXT_MAX], struct err *err)
+int auth_token_make(const char *state_dir, const char *name, const char *owner, enum role role,
+                    int64_t life_s, char ret_token[AUTH_TEXT_MAX], struct err *err)
 {
-	char token[AUTH_TEXT_MAX], hex[HASH_BYTES * 2 + 1], line[200];
+	char token[AUTH_TEXT_MAX], hex[HASH_BYTES * 2 + 1], line[300];
 	unsigned char hash[HASH_BYTES];
 	char *dir = mem_fmt("%s/tokens", state_dir), *path = mem_fmt("%s/%s", dir, name);
 	int64_t now = wall_s();
@@ -46,8 +46,8 @@ int auth_token_make(const char *state_dir, const char *name, enum role role, int
 		secret_new("sirdar_", token);
 		secret_hash(token, hash);
 		sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
-		snprintf(line, sizeof(line), "%s %s %" PRId64 " %" PRId64 "\n", role_name(role),
-		         hex, now, life_s != 0 ? now + life_s : 0);
+		snprintf(line, sizeof(line), "%s %s %" PRId64 " %" PRId64 " %s\n", role_name(role),
+		         hex, now, life_s != 0 ? now + life_s : 0, owner[0] != '\0' ? owner : "-");
 		r = fs_write(path, line, strlen(line), 0600, err);
 	}
 	if (r == 0)
@@ -65,15 +65,18 @@ static int token_read(const char *dir, const char *name, struct token *ret, stru
 	int r;
 
 	buf_init(&text);
-	r = fs_read_secret(path, 200, &text, err);
+	snprintf(ret->owner, sizeof(ret->owner), "-"); /* files of older versions name none */
+	r = fs_read_secret(path, 300, &text, err);
 	if (r == 0 &&
 	    /* NOLINTNEXTLINE(cert-err34-c): our own file; a number too large is a time too late */
-	    (sscanf(buf_str(&text), "%31s %64s %" SCNd64 " %" SCNd64, role, hex, &ret->created_s,
-	            &ret->expires_s) != 4 ||
+	    (sscanf(buf_str(&text), "%31s %64s %" SCNd64 " %" SCNd64 " %63s", role, hex,
+	            &ret->created_s, &ret->expires_s, ret->owner) < 4 ||
 	     !role_from_name(role, &ret->role) ||
 	     sodium_hex2bin(ret->hash, HASH_BYTES, hex, strlen(hex), NULL, &n, NULL) != 0 ||
 	     n != HASH_BYTES))
 		r = err_set(err, E_CORRUPT, "%s is not a token's file", path);
+	if (strcmp(ret->owner, "-") == 0)
+		ret->owner[0] = '\0';
 	snprintf(ret->name, sizeof(ret->name), "%.63s", name);
 	buf_done(&text);
 	free(path);
@@ -116,12 +119,23 @@ int auth_tokens_load(struct auth *a, struct err *err)
 	return r;
 }
 
-int auth_token_delete(struct auth *a, const char *name, struct err *err)
+static bool owned(struct auth *a, const char *name, const char *owner)
+{
+	bool is = owner == NULL;
+
+	pthread_mutex_lock(&a->mu);
+	for (size_t i = 0; i < a->tokens_n && !is; i++)
+		is = strcmp(a->tokens[i].name, name) == 0 && strcmp(a->tokens[i].owner, owner) == 0;
+	pthread_mutex_unlock(&a->mu);
+	return is;
+}
+
+int auth_token_delete(struct auth *a, const char *name, const char *owner, struct err *err)
 {
 	char *path = mem_fmt("%s/tokens/%s", a->cgi->param.state_dir, name);
 	int r = 0;
 
-	if (!fs_name_ok(name, 63) || access(path, F_OK) != 0)
+	if (!fs_name_ok(name, 63) || access(path, F_OK) != 0 || !owned(a, name, owner))
 		r = err_set(err, E_NOT_FOUND, "there is no token of this name");
 	else if (unlink(path) < 0)
 		r = err_sys(err, E_IO, errno, "cannot remove the token");
@@ -129,15 +143,18 @@ int auth_token_delete(struct auth *a, const char *name, struct err *err)
 	return r == 0 ? auth_tokens_load(a, err) : r;
 }
 
-void auth_tokens_put(struct auth *a, struct buf *out)
+void auth_tokens_put(struct auth *a, const char *owner, struct buf *out)
 {
 	pthread_mutex_lock(&a->mu);
 	put_open(out, "tokens", '[');
 	for (size_t i = 0; i < a->tokens_n; i++) {
 		const struct token *t = &a->tokens[i];
 
+		if (owner != NULL && strcmp(t->owner, owner) != 0)
+			continue;
 		put_open(out, NULL, '{');
 		put_text(out, "name", t->name);
+		put_text(out, "user", t->owner[0] != '\0' ? t->owner : NULL);
 		put_text(out, "role", role_name(t->role));
 		put_time(out, "created", t->created_s);
 		if (t->expires_s != 0)
@@ -150,8 +167,7 @@ void auth_tokens_put(struct auth *a, struct buf *out)
 	pthread_mutex_unlock(&a->mu);
 }
 
-static bool token_match(struct auth *a, const unsigned char hash[HASH_BYTES], char ret_name[64],
-                        enum role *ret_role)
+static bool token_match(struct auth *a, const unsigned char hash[HASH_BYTES], struct token *ret)
 {
 	bool found = false;
 	int64_t now = wall_s();
@@ -163,8 +179,7 @@ static bool token_match(struct auth *a, const unsigned char hash[HASH_BYTES], ch
 		if (sodium_memcmp(t->hash, hash, HASH_BYTES) != 0 ||
 		    (t->expires_s != 0 && t->expires_s <= now))
 			continue;
-		memcpy(ret_name, t->name, sizeof(t->name));
-		*ret_role = t->role;
+		*ret = *t;
 		found = true;
 	}
 	pthread_mutex_unlock(&a->mu);
@@ -190,15 +205,14 @@ static bool tokens_changed(struct auth *a)
 	return changed;
 }
 
-bool token_find(struct auth *a, const char *text, char ret_name[64], enum role *ret_role)
+bool token_find(struct auth *a, const char *text, struct token *ret)
 {
 	unsigned char hash[HASH_BYTES];
 
 	if (strlen(text) >= AUTH_TEXT_MAX)
 		return false;
 	secret_hash(text, hash);
-	if (token_match(a, hash, ret_name, ret_role))
+	if (token_match(a, hash, ret))
 		return true;
-	return tokens_changed(a) && auth_tokens_load(a, NULL) == 0 &&
-	       token_match(a, hash, ret_name, ret_role);
+	return tokens_changed(a) && auth_tokens_load(a, NULL) == 0 && token_match(a, hash, ret);
 }

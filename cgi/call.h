@@ -60,9 +60,12 @@ struct call {
 	bool begun, refused, suspended, answered, streaming;
 
 	const char *actor; /* who asks; "" before authentication */
-	char actor_text[80];
+	char actor_text[136];
 	enum role role;
 	bool by_cookie;
+	char user[64];   /* the person behind it; "" a token of the cgi's own */
+	unsigned rights; /* enum right */
+	char *within;    /* JSON list of the projects that may be changed; NULL: all */
 
 	struct buf body;    /* of the request */
 	struct cJSON *json; /* parsed body, or NULL */

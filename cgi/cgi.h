@@ -22,6 +22,7 @@ struct janitor;
 struct names;
 struct net;
 struct pages;
+struct people;
 struct thread;
 
 struct cgi {
@@ -39,6 +40,7 @@ struct cgi {
 	struct auth *auth;       /* cgi/auth.h; the HTTP thread's once it runs */
 
 	struct pages *pages;                           /* cgi/pages.h; NULL: not built */
+	struct people *people;                         /* cgi/people.h; has its own lock */
 	struct names *names;                           /* cgi/names.h; has its own lock */
 	_Atomic unsigned calls;                        /* requests not yet answered in full */
 	_Atomic unsigned streams;                      /* open event streams and followed logs */

@@ -5,9 +5,11 @@
 #include "cgi/call.h"
 #include "cgi/cgi.h"
 #include "cgi/names.h"
+#include "cgi/people.h"
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/clock.h"
+#include "util/err.h"
 
 #define ROUND_US    (US_PER_S)
 #define WAITING_MAX 1024
@@ -92,10 +94,20 @@ void disk_work(struct letter *l, void *self)
 	call_resume(c);
 }
 
-/* Streams show names too: what they missed is fetched within a second. */
+/* Streams show names too: what they missed is fetched within a second. So are people somebody
+ * asked for: another daemon may have changed them. */
 static void round_alarm(void *self)
 {
 	struct disk *d = self;
+	struct err err = { 0 };
+
+	if (people_wanted(d->cgi->people)) {
+		int r = reader_need(d, &err);
+
+		if (r == 0)
+			r = people_refresh(d->cgi->people, d->reader, &err);
+		reader_doubt(d, r);
+	}
 
 	if (d->reader != NULL && atomic_load(&d->cgi->streams) > 0 && names_missed(d->cgi->names))
 		names_load(d);

@@ -70,6 +70,7 @@ static void call_done(void *ctx, struct MHD_Connection *conn, void **con_cls,
 	buf_done(&c->details);
 	buf_done(&c->ask_args);
 	free(c->extra);
+	free(c->within);
 	free(c->method);
 	free(c->raw);
 	free(c);

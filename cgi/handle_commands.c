@@ -7,6 +7,7 @@
 #include "cgi/cgi.h"
 #include "cgi/json_put.h"
 #include "cgi/list.h"
+#include "cgi/people.h"
 #include "cgi/route.h"
 #include "cgi/show.h"
 #include "util/alloc.h"
@@ -16,6 +17,12 @@ struct kind {
 	const char *name;
 	enum role role;
 };
+
+/* What the role alone does not allow; an admin has both. */
+static const struct {
+	const char *kind;
+	enum right right;
+} rights[] = { { "backfill", RIGHT_BACKFILL }, { "force-success", RIGHT_FORCE_SUCCESS } };
 
 static const struct kind kinds[] = {
 #define COMMAND(NAME, kind, role, acts_on, bulk, text) { kind, ROLE_##role },
@@ -50,6 +57,58 @@ static int request_id_read(struct call *c, char ret[80])
 	return 0;
 }
 
+static int right_check(struct call *c, const struct kind *kind)
+{
+	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++) {
+		if (strcmp(rights[i].kind, kind->name) != 0 || (c->rights & rights[i].right))
+			continue;
+		snprintf(c->hint, sizeof(c->hint),
+		         "an administrator: sirdar user set %.64s --right %s",
+		         c->user[0] != '\0' ? c->user : "NAME", kind->name);
+		return call_fail(c, E_FORBIDDEN, "kind", "%s needs the right %s, which %s has not",
+		                 kind->name, kind->name, c->actor);
+	}
+	return 0;
+}
+
+/* A person's rights end with his projects: of those the caller names, or all of them. */
+static cJSON *within_of(struct call *c, const cJSON *asked)
+{
+	cJSON *mine = cJSON_Parse(c->within), *both;
+	const cJSON *a, *m;
+
+	if (asked == NULL)
+		return mine;
+	both = cJSON_CreateArray();
+	cJSON_ArrayForEach(a, asked)
+	{
+		cJSON_ArrayForEach(m, mine)
+		{
+			if (cJSON_IsString(a) && cJSON_IsString(m) &&
+			    strcmp(a->valuestring, m->valuestring) == 0)
+				cJSON_AddItemToArray(both, cJSON_Duplicate(a, true));
+		}
+	}
+	cJSON_Delete(mine);
+	return both;
+}
+
+static char *args_text(struct call *c, const cJSON *args)
+{
+	cJSON *all;
+	char *text;
+
+	if (c->within == NULL)
+		return args != NULL ? cJSON_PrintUnformatted(args) : mem_str("{}");
+	all = args != NULL ? cJSON_Duplicate(args, true) : cJSON_CreateObject();
+	cJSON *within = within_of(c, json_get(all, "within"));
+	cJSON_DeleteItemFromObjectCaseSensitive(all, "within");
+	cJSON_AddItemToObject(all, "within", within);
+	text = cJSON_PrintUnformatted(all);
+	cJSON_Delete(all);
+	return text;
+}
+
 static int command_send(struct call *c, const struct kind *kind, const cJSON *args, bool dry)
 {
 	char request_id[80], *text;
@@ -58,9 +117,9 @@ static int command_send(struct call *c, const struct kind *kind, const cJSON *ar
 	if (c->role < kind->role)
 		return call_fail(c, E_FORBIDDEN, "kind", "%s needs the role %s, %s has %s",
 		                 kind->name, role_name(kind->role), c->actor, role_name(c->role));
-	if (request_id_read(c, request_id) < 0)
+	if (right_check(c, kind) < 0 || request_id_read(c, request_id) < 0)
 		return c->err.code;
-	text = args != NULL ? cJSON_PrintUnformatted(args) : mem_str("{}");
+	text = args_text(c, args);
 	c->then = command_done;
 	r = call_command(c, kind->name, text, dry, request_id);
 	free(text);

@@ -17,6 +17,7 @@
 #include "cgi/net.h"
 #include "cgi/pages.h"
 #include "etcd/member.h"
+#include "cgi/people.h"
 #include "rt/notify.h"
 #include "rt/thread.h"
 #include "util/clock.h"
@@ -65,7 +66,7 @@ static int make_token(const struct cgi *cgi, const struct make_token *want)
 		        want->role);
 		return die(EX_USAGE, &err);
 	}
-	if (auth_token_make(cgi->param.state_dir, want->name, role, 0, token, &err) < 0)
+	if (auth_token_make(cgi->param.state_dir, want->name, "", role, 0, token, &err) < 0)
 		return die(EX_CONFIG, &err);
 	printf("%s\n", token);
 	return EX_OK;
@@ -141,6 +142,7 @@ static int cgi_start(struct cgi *cgi, struct err *err)
 	int r = certificates_read(cgi, err);
 
 	cgi->names = names_new();
+	cgi->people = people_new();
 	if (r == 0)
 		r = auth_open(cgi, &cgi->auth, err);
 	if (r == 0)
@@ -186,6 +188,7 @@ static void cgi_stop(struct cgi *cgi)
 	janitor_free(cgi->janitor);
 	auth_close(cgi->auth);
 	names_free(cgi->names);
+	people_free(cgi->people);
 	pages_free(cgi->pages);
 	buf_done(&cgi->certificate);
 	if (cgi->certificate_key.data != NULL)

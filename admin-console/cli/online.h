@@ -41,6 +41,9 @@ int online_stream(struct online *o, const char *path,
 void path_arg(struct buf *path, const char *name, const char *value);
 void path_part(struct buf *path, const char *text); /* escaped, slashes kept */
 
+/* Without an echo from the terminal, else a line of standard input. False: nothing came. */
+bool password_ask(const char *what, char *ret, size_t size);
+
 /* Where login keeps its file; owned. NULL without a home. */
 char *online_token_path(void);
 

@@ -63,7 +63,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static void print(const cJSON *items)
 {
 	struct table t;
-	struct buf out;
 	const cJSON *a;
 
 	table_init(&t, ">No.|At|Actor|Action|Object|Detail");
@@ -76,11 +75,7 @@ static void print(const cJSON *items)
 		table_add(&t, text_of(a, "object"));
 		table_add(&t, text_of(a, "detail"));
 	}
-	buf_init(&out);
-	table_print(&t, &out);
-	cli_print(&out);
-	buf_done(&out);
-	table_done(&t);
+	table_show(&t);
 }
 
 int cmd_audit_list(struct cli *cli, int argc, char **argv)

@@ -18,7 +18,8 @@ struct options {
 static const struct argp_option options[] = {
 	{ "user", 'u', "USER", 0, "default admin", 0 },
 	{ "name", 'n', "NAME", 0, "name of the token, default user-host-number", 0 },
-	{ "role", 'r', "ROLE", 0, "viewer, developer, operator or admin (default)", 0 },
+	{ "role", 'r', "ROLE", 0, "viewer, developer, operator or admin; default what you have",
+	  0 },
 	{ "days", 'd', "N", 0, "how long the token is good, default 90; 0: for ever", 0 },
 	{ 0 },
 };
@@ -49,7 +50,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* From the terminal without an echo, else the first line of standard input. */
-static bool password_read(char *ret, size_t size)
+bool password_ask(const char *what, char *ret, size_t size)
 {
 	struct termios was, quiet;
 	bool terminal = isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &was) == 0;
@@ -58,7 +59,7 @@ static bool password_read(char *ret, size_t size)
 	if (terminal) {
 		quiet = was;
 		quiet.c_lflag &= ~(tcflag_t)ECHO;
-		fputs("Password: ", stderr);
+		fprintf(stderr, "%s: ", what);
 		tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
 	}
 	got = fgets(ret, (int)size, stdin) != NULL;
@@ -112,7 +113,8 @@ static int login(struct online *o, const struct options *q, const char *password
 	cJSON_AddStringToObject(body, "user", q->user);
 	cJSON_AddStringToObject(body, "password", password);
 	cJSON_AddStringToObject(body, "name", name);
-	cJSON_AddStringToObject(body, "role", q->role);
+	if (q->role != NULL)
+		cJSON_AddStringToObject(body, "role", q->role);
 	cJSON_AddNumberToObject(body, "days", (double)q->days);
 	code = online_call(o, "POST", "/api/v1/login", body, &answer);
 	if (code == CLI_OK)
@@ -126,7 +128,7 @@ static int login(struct online *o, const struct options *q, const char *password
 int cmd_login(struct cli *cli, int argc, char **argv)
 {
 	static const struct argp own = { .options = options, .parser = parse };
-	struct options q = { .user = "admin", .role = "admin", .days = 90 };
+	struct options q = { .user = "admin", .days = 90 };
 	struct cli without = { 0 };
 	struct online o = { 0 };
 	char password[520];
@@ -138,7 +140,7 @@ int cmd_login(struct cli *cli, int argc, char **argv)
 	without.token_file = NULL;
 	code = online_open(&without, &o);
 	o.cli = cli;
-	if (code == CLI_OK && !password_read(password, sizeof(password)))
+	if (code == CLI_OK && !password_ask("Password", password, sizeof(password)))
 		code = cli_fail(CLI_USAGE, "no password");
 	if (code == CLI_OK) {
 		free(o.token);

@@ -247,6 +247,39 @@ int read_docs(struct reader *r, enum store_doc_kind kind, bool retired_too,
 	return one_page(r, doc_table(kind), &q, order_by_id(page), &sink, page, "d", 1, ret, err);
 }
 
+int read_doc_bodies(struct reader *r, enum store_doc_kind kind,
+                    int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err)
+{
+	struct row_sink sink = { .row = doc_row, .each.doc = each, .ctx = ctx, .kind = kind };
+	struct buf q = { 0 };
+	int code = doc_begin(r, kind, DOC_WITH_BODY, &q, err);
+
+	if (code < 0)
+		return code;
+	where_newest(r, &q, kind);
+	buf_puts(&q, " AND retired = 0 ORDER BY id");
+	return one_list(r, doc_table(kind), &q, &sink, NULL, err);
+}
+
+static int count_row(struct row_sink *sink, struct rows *q, int64_t *key, struct err *err)
+{
+	(void)key;
+	return rows_int(q, 0, 0, INT64_MAX, sink->ctx, err);
+}
+
+int read_doc_changes(struct reader *r, enum store_doc_kind kind, uint64_t *ret, struct err *err)
+{
+	int64_t n = 0;
+	struct row_sink sink = { .row = count_row, .ctx = &n };
+	struct buf q = { 0 };
+	int code = doc_begin(r, kind, "SELECT COUNT(*) FROM ? AS d", &q, err);
+
+	if (code == 0)
+		code = one_list(r, doc_table(kind), &q, &sink, NULL, err);
+	*ret = (uint64_t)n;
+	return code;
+}
+
 int read_doc(struct reader *r, enum store_doc_kind kind, const char *name, uint32_t id,
              uint32_t version, int (*each)(void *ctx, const struct store_doc *d), void *ctx,
              struct err *err)

@@ -217,12 +217,12 @@ static const char *const doc_tables[] = {
 	[DOC_WORKFLOW] = "lb_workflow", [DOC_CALENDAR] = "lb_calendar", [DOC_RUNNER] = "lb_runner",
 	[DOC_BROKER] = "lb_broker",     [DOC_TYPE] = "lb_task_type",    [DOC_SERVER] = "lb_server",
 	[DOC_POOL] = "lb_pool",         [DOC_SETTING] = "lb_setting",   [DOC_PLAN] = "lb_plan",
-	[DOC_NODE] = "lb_node",
+	[DOC_NODE] = "lb_node",         [DOC_USER] = "lb_user",
 };
 
 const char *doc_table(enum store_doc_kind kind)
 {
-	return kind >= DOC_WORKFLOW && kind <= DOC_NODE ? doc_tables[kind] : NULL;
+	return kind >= DOC_WORKFLOW && kind < DOC_END ? doc_tables[kind] : NULL;
 }
 
 int rows_doc(struct rows *r, enum store_doc_kind kind, struct store_doc *ret, struct err *err)

@@ -25,6 +25,7 @@ static const struct {
 	[DOC_SETTING] = { SQL_SAVE_SETTING, "save setting" },
 	[DOC_NODE] = { SQL_SAVE_NODE, "save node" },
 	[DOC_PLAN] = { SQL_SAVE_PLAN, NULL }, /* the edit itself is the action */
+	[DOC_USER] = { SQL_SAVE_USER, "save user" },
 };
 
 static int know_last_action(struct sqlite_store *s, struct err *err)
@@ -72,7 +73,7 @@ static int write_doc(struct sqlite_store *s, const struct store_doc *d, struct e
 	sqlite3_stmt *q = NULL;
 	int r;
 
-	if (d->kind < DOC_WORKFLOW || d->kind > DOC_NODE)
+	if (d->kind < DOC_WORKFLOW || d->kind >= DOC_END)
 		return err_set(err, E_INVALID, "document kind %d", (int)d->kind);
 	r = sql_get(s, docs[d->kind].save, &q, err);
 	if (r < 0)

@@ -50,7 +50,9 @@ enum store_doc_kind {
 	DOC_POOL,
 	DOC_SETTING,
 	DOC_PLAN, /* what the plan of a task was; id: the task; version always 1 */
-	DOC_NODE  /* a node that etcd's registry has or had; a version each change */
+	DOC_NODE, /* a node that etcd's registry has or had; a version each change */
+	DOC_USER,
+	DOC_END
 };
 
 struct store_doc {

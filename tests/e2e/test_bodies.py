@@ -13,9 +13,10 @@ from harness import Site, main, test  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 BODIES = {"Login": "/api/v1/login", "Password": "/api/v1/password", "TokenNew": "/api/v1/tokens",
-          "Apply": "/api/v1/workflows", "CommandNew": "/api/v1/commands"}
+          "Apply": "/api/v1/workflows", "CommandNew": "/api/v1/commands", "UserNew": "/api/v1/users"}
 GOOD = {"Login": {"user": "admin", "password": "not this one"}, "Password": {"old": "a", "new": "b"},
         "TokenNew": {"name": "test-token", "role": "viewer"},
+        "UserNew": {"user": "body", "role": "viewer"},
         "Apply": {"documents": [{"name": "x.yaml", "text": "workflow: x"}], "dry_run": True},
         "CommandNew": {"kind": "freeze", "args": {"selection": {"tasks": ["a/b/c"]}}, "dry_run": True}}
 
@@ -89,7 +90,7 @@ def a_field_that_must_be_there_is_missed_by_name(s):
     assert not bad, "\n".join(bad)
 
 
-NEEDED = {"documents": [{"name": "x", "text": "workflow: x"}], "priority": 3, "level": "info", "pool": "p", "project": "p"}
+NEEDED = {"documents": [{"name": "x", "text": "workflow: x"}], "priority": 3, "level": "info", "pool": "p", "project": "p", "user": "u", "role": "viewer"}
 
 
 @test
@@ -126,8 +127,9 @@ WRONG_QUERY = {"integer": ["many", "1e3", "-1", "1.5", "9" * 25, ""], "boolean":
 WRONG_TEXT = {"order": ["up", ""], "states": ["nosuch", "Succ,nosuch"], "from": ["someday", "2026-13-01"],
               "to": ["someday", "2026-02-30"], "date": ["someday", "2026-02-30"], "before": ["someday"],
               "run_date": ["someday"], "sort": ["colour"], "format": ["xml"], "stream": ["stdin"], "cursor": ["%21%21"],
-              "task": [""], "name": [""], "prefix": []}
-NAMES = {"/api/v1/calendars/{name}": "cal", "/api/v1/workflows/{name}": "p/w", "/api/v1/runs/{name}": "p/w"}
+              "task": [""], "name": [""], "prefix": [], "actor": [], "action": []}
+NAMES = {"/api/v1/calendars/{name}": "cal", "/api/v1/workflows/{name}": "p/w", "/api/v1/runs/{name}": "p/w",
+         "/api/v1/users/{name}": "u"}
 
 
 def queries():

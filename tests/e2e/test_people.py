@@ -1,0 +1,368 @@
+#!/usr/bin/env python3
+"""Who may do what: users, roles, projects, rights, their sessions and tokens. TAP."""
+import http.client
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import BIN, Site, main, test, until  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+ORDER = ("viewer", "developer", "operator", "admin")
+WORD = "a long enough word"
+DAY = "2026-03-01"
+
+
+def workflow(s, project, name="w", as_who=None):
+    return ask(s, as_who, "POST", "/api/v1/workflows", {"documents": [{"name": "x.yaml", "text": f"""
+workflow: {name}
+project: {project}
+timezone: UTC
+start_date: {DAY}
+end_date: 2099-01-01
+state: online
+tasks:
+  a: {{type: noop, cycle: day, catchup: {{mode: none}}}}
+  b: {{type: noop, cycle: day, catchup: {{mode: none}}, needs: [a]}}
+"""}]})
+
+
+def ask(s, token, method, path, body=None, headers=None):
+    """-> status, JSON; token None: the admin's."""
+    link = http.client.HTTPConnection("127.0.0.1", s.http, timeout=60)
+    head = {"Content-Type": "application/json", **(headers or {})}
+    if headers is None or "Cookie" not in headers:
+        head["Authorization"] = f"Bearer {token or s.token}"
+    link.request(method, path, None if body is None else json.dumps(body), head)
+    answer = link.getresponse()
+    text = answer.read()
+    s.cookie = (answer.getheader("Set-Cookie") or "").split(";")[0]
+    link.close()
+    is_json = "json" in (answer.getheader("Content-Type") or "")
+    return answer.status, json.loads(text) if is_json and text else text
+
+
+def user(s, name, **more):
+    status, answer = ask(s, None, "POST", "/api/v1/users", {"user": name, "password": WORD, **more})
+    assert status == 200, (status, answer)
+
+
+def token(s, name, password=WORD, role=None):
+    body = {"user": name, "password": password, "name": f"{name}-{os.urandom(3).hex()}"}
+    if role:
+        body["role"] = role
+    status, answer = ask(s, "none", "POST", "/api/v1/login", body)
+    assert status == 200, (status, answer)
+    return answer["token"]
+
+
+def command(s, who, kind, dry=False, **args):
+    return ask(s, who, "POST", "/api/v1/commands", {"kind": kind, "args": args, "dry_run": dry})
+
+
+@test
+def a_user_signs_in_and_is_told_what_he_may(s):
+    user(s, "ann", role="developer", projects=["retail"], rights=["backfill"], full_name="Ann")
+    status, answer = ask(s, token(s, "ann"), "GET", "/api/v1/session")
+    assert status == 200 and answer["user"] == "ann" and answer["role"] == "developer", answer
+    assert answer["projects"] == ["retail"] and answer["rights"] == ["backfill"], answer
+    listed = s.get("/api/v1/users")["users"]
+    assert listed == [{**listed[0], "user": "ann", "role": "developer", "has_password": True}], listed
+    assert "ann" in s.sirdar("user", "list").stdout
+
+
+@test
+def a_wrong_name_or_word_is_one_answer(s):
+    for who, word in (("ann", "wrong wrong wrong"), ("nobody", WORD)):
+        status, answer = ask(s, "none", "POST", "/api/v1/login", {"user": who, "password": word})
+        assert status == 401 and answer["error"]["message"] == "wrong user or password", answer
+
+
+@test
+def a_developer_changes_his_own_projects_alone(s):
+    ann = token(s, "ann")
+    assert workflow(s, "retail", as_who=ann)[0] == 202
+    status, answer = workflow(s, "finance", as_who=ann)
+    assert status == 403 and "retail" in answer["error"]["message"], answer
+    assert workflow(s, "finance")[0] == 202
+    for text in ("calendar: c\ndays: [2026-01-01]\n", "pool: p\nslots: 3\n", "global: {x: '1'}\n",
+                 "project: finance\nparameters: {x: '1'}\n"):
+        status, answer = ask(s, ann, "POST", "/api/v1/workflows", {"documents": [{"name": "x", "text": text}]})
+        assert status in (400, 403), (text, status, answer)
+        assert status == 403 or "calendar" in text, (text, answer)
+    status, answer = command(s, ann, "offline", selection={"tasks": ["finance/w/a"]}, detach=True)
+    assert status == 403, answer
+    status, answer = command(s, ann, "offline", selection={"tasks": ["retail/w/b"]})
+    assert status == 202, answer
+    assert command(s, ann, "online", selection={"tasks": ["retail/w/b"]})[0] == 202
+
+
+@test
+def who_asks_for_more_than_his_projects_gets_no_more(s):
+    """`within` of the body narrows, and never widens."""
+    ann = token(s, "ann")
+    status, answer = command(s, ann, "online", selection={"tasks": ["finance/w/a"]}, within=["finance"])
+    assert status == 403 and "none" in answer["error"]["message"], answer
+    status, _ = command(s, ann, "online", selection={"tasks": ["retail/w/a"]}, within=["retail", "finance"])
+    assert status == 202
+
+
+@test
+def what_lies_downstream_in_another_project_is_left_and_named(s):
+    user(s, "olga", role="operator", projects=["retail"])
+    status, answer = ask(s, None, "POST", "/api/v1/workflows", {"documents": [{"name": "y.yaml", "text": f"""
+workflow: far
+project: finance
+timezone: UTC
+start_date: {DAY}
+end_date: 2099-01-01
+state: online
+tasks:
+  c: {{type: noop, cycle: day, catchup: {{mode: none}}, needs: [{{task: retail/w/a}}]}}
+"""}]})
+    assert status == 202, answer
+    s.command_over(s.command("backfill", selection={"tasks": ["retail/w/a", "finance/far/c"], "dates": [DAY]}))
+    s.wait_state("finance/far/c", DAY + "T00:00:00Z", "Succ")
+    olga = token(s, "olga")
+    args = {"selection": {"tasks": ["retail/w/a"], "dates": [DAY]}, "mode": "with_downstream", "scope": "all"}
+    status, answer = command(s, olga, "redo", dry=True, **args)
+    assert status == 200 and answer["refusals"] >= 1, answer
+    assert "not among those you may change" in json.dumps(answer), answer
+    status, answer = command(s, olga, "redo", **args)
+    assert status == 202, answer
+    over = s.command_over(answer)
+    assert over["failed"] == 1, over
+    items = s.get(f"/api/v1/commands/{over['command']}/items?failed=1")["items"]
+    assert [i["task"] for i in items] == ["finance/far/c"] and items[0]["code"] == "FORBIDDEN", items
+
+
+@test
+def backfill_and_force_success_are_rights_of_their_own(s):
+    olga, ann = token(s, "olga"), token(s, "ann")
+    picks = {"selection": {"tasks": ["retail/w/a"], "dates": ["2026-03-05"]}}
+    for kind in ("backfill", "force-success"):
+        status, answer = command(s, olga, kind, **picks)
+        assert status == 403 and "right" in answer["error"]["message"], answer
+        assert f"--right {kind}" in answer["error"]["hint"], answer
+    assert command(s, ann, "backfill", **picks)[0] == 202
+    assert command(s, ann, "force-success", **picks)[0] == 403
+    assert command(s, ann, "redo", **picks)[0] == 403  # an operator's
+
+
+@test
+def the_whole_installation_is_not_for_who_has_projects(s):
+    olga = token(s, "olga")
+    assert command(s, olga, "pool-set", pool="x", size=1)[0] == 403
+    assert command(s, olga, "quota-set", project="finance", running=1)[0] == 403
+    assert command(s, olga, "quota-set", project="retail", running=5)[0] == 202
+    user(s, "omar", role="operator", projects=["*"])
+    assert command(s, token(s, "omar"), "pool-set", pool="x", size=1)[0] == 202
+
+
+@test
+def another_ones_command_is_not_steered(s):
+    user(s, "oleg", role="operator", projects=["retail"])
+    olga, oleg = token(s, "olga"), token(s, "oleg")
+    status, answer = command(s, olga, "redo", selection={"tasks": ["retail/w/a"], "dates": [DAY]})
+    assert status == 202, answer
+    number = s.command_over(answer)["command"]
+    status, answer = command(s, oleg, "command-cancel", command=number)
+    assert status == 403, answer
+    status, answer = command(s, token(s, "olga"), "command-cancel", command=number)  # another token of hers
+    assert status == 409, answer  # over, but hers
+
+
+@test
+def every_route_and_every_command_by_role(s):
+    """Deny by default: who is below the route's role gets 403 for each of them, nobody without a name gets in."""
+    have = {}
+    for role in ORDER:
+        user(s, f"m-{role}", role=role, projects=["*"])
+        have[role] = token(s, f"m-{role}")
+    rows = re.findall(r'^ROUTE\("(\w+)",\s*"([^"]+)",\s*(\w+),', (ROOT / "cgi/routes.def").read_text(), re.M)
+    assert len(rows) > 40
+    for method, path, least in rows:
+        if least == "NONE" or "events" in path:
+            continue
+        url = re.sub(r"\{[^}]*\}", "1.0" if "instances" in path else "none", path)
+        status, _ = ask(s, "bad", method, url, {} if method == "POST" else None)
+        assert status == 401, (method, url, status)
+        for role in ORDER:
+            if path in ("/api/v1/logout", "/api/v1/password") or method == "DELETE" and role == "admin":
+                continue
+            status, answer = ask(s, have[role], method, url, {} if method == "POST" else None)
+            below = ORDER.index(role) < ORDER.index(least.lower())
+            assert (status == 403) == below, (method, url, role, status, answer)
+    kinds = re.findall(r'^COMMAND\(\w+,\s*"([^"]+)",\s*(\w+),', (ROOT / "schema/tbl/command.def").read_text(), re.M)
+    assert len(kinds) > 20
+    for kind, least in kinds:
+        for role in ORDER:
+            status, answer = command(s, have[role], kind, dry=True, nonsense=1)
+            may = ORDER.index(role) >= ORDER.index(least.lower()) and (
+                kind not in ("backfill", "force-success") or role == "admin")
+            assert status == (400 if may else 403), (kind, role, status, answer)
+
+
+def session(s, name, word=WORD):
+    status, answer = ask(s, None, "POST", "/api/v1/login", {"user": name, "password": word}, headers={"Cookie": "x=y"})
+    assert status == 200, answer
+    return {"Cookie": s.cookie, "X-CSRF-Token": answer["csrf"]}
+
+
+@test
+def a_session_ends_with_its_password_its_role_and_its_user(s):
+    user(s, "sam", role="operator", projects=["retail"])
+    for change in ({"password": "another long word"}, {"role": "viewer"}, {"disabled": True}):
+        jar = session(s, "sam")
+        assert ask(s, None, "GET", "/api/v1/session", headers=jar)[0] == 200
+        assert ask(s, None, "POST", "/api/v1/users", {"user": "sam", **change})[0] == 200
+        assert ask(s, None, "GET", "/api/v1/session", headers=jar)[0] == 401, change
+        ask(s, None, "POST", "/api/v1/users", {"user": "sam", "password": WORD, "role": "operator", "disabled": False})
+    jar = session(s, "sam")
+    assert ask(s, None, "POST", "/api/v1/users", {"user": "sam", "mail": "sam@example.com"})[0] == 200
+    assert ask(s, None, "GET", "/api/v1/session", headers=jar)[0] == 200  # nothing that matters changed
+    mine = token(s, "sam")
+    assert ask(s, None, "DELETE", "/api/v1/users/sam")[0] == 200
+    assert ask(s, None, "GET", "/api/v1/session", headers=jar)[0] == 401
+    assert ask(s, mine, "GET", "/api/v1/session")[0] == 401
+    assert ask(s, None, "GET", "/api/v1/users/sam")[0] == 404
+    assert ask(s, None, "DELETE", "/api/v1/users/sam")[0] == 404
+
+
+@test
+def a_removed_user_who_returns_has_nothing_of_before(s):
+    status, answer = ask(s, None, "POST", "/api/v1/users", {"user": "sam", "role": "viewer"})
+    assert status == 200, answer
+    status, answer = ask(s, None, "GET", "/api/v1/users/sam")
+    assert answer["projects"] == [] and not answer["has_password"] and answer["mail"] is None, answer
+    assert ask(s, "none", "POST", "/api/v1/login", {"user": "sam", "password": WORD})[0] == 401
+
+
+@test
+def people_change_their_own_password_and_only_with_it(s):
+    user(s, "pat", role="viewer")
+    jar = session(s, "pat")
+    status, _ = ask(s, None, "POST", "/api/v1/password", {"old": "not that one", "new": "a newer long word"}, headers=jar)
+    assert status == 401
+    status, answer = ask(s, None, "POST", "/api/v1/password", {"old": WORD, "new": "short"}, headers=jar)
+    assert status == 400, answer
+    status, answer = ask(s, None, "POST", "/api/v1/password", {"old": WORD, "new": "a newer long word"}, headers=jar)
+    assert status == 200, answer
+    assert ask(s, None, "GET", "/api/v1/session", headers=jar)[0] == 401
+    session(s, "pat", "a newer long word")
+
+
+@test
+def tokens_are_ones_own_and_never_more_than_oneself(s):
+    ann = token(s, "ann")
+    status, answer = ask(s, ann, "POST", "/api/v1/tokens", {"name": "ann-robot", "role": "operator"})
+    assert status == 403, answer
+    status, answer = ask(s, ann, "POST", "/api/v1/tokens", {"name": "ann-robot", "role": "viewer"})
+    assert status == 201, answer
+    robot = answer["token"]
+    assert workflow(s, "retail", "z", as_who=robot)[0] == 403
+    olga = token(s, "olga")
+    assert all(t["user"] == "olga" for t in ask(s, olga, "GET", "/api/v1/tokens")[1]["tokens"])
+    assert ask(s, olga, "DELETE", "/api/v1/tokens/ann-robot")[0] == 404
+    assert ask(s, ann, "DELETE", "/api/v1/tokens/ann-robot")[0] == 200
+    assert ask(s, robot, "GET", "/api/v1/session")[0] == 401
+
+
+@test
+def a_password_is_found_nowhere(s):
+    word = "canary-" + os.urandom(8).hex()
+    status, _ = ask(s, None, "POST", "/api/v1/users", {"user": "cleo", "role": "viewer", "password": word})
+    assert status == 200
+    session(s, "cleo", word)
+    audit = json.dumps(s.get("/api/v1/audit?limit=200")["items"]) + json.dumps(s.get("/api/v1/commands?limit=200")["items"])
+    assert "argon2id" not in audit and "not kept" in audit
+    number = [c for c in s.get("/api/v1/commands?limit=50")["items"] if c["kind"] == "user-set"][0]["command"]
+    assert "argon2id" not in json.dumps(s.get(f"/api/v1/commands/{number}"))
+    assert "argon2id" not in json.dumps(s.get("/api/v1/users"))
+    for path in s.dir.rglob("*"):
+        if path.is_file():
+            assert word.encode() not in path.read_bytes(), path
+
+
+@test
+def people_outlive_servers(s):
+    ann = token(s, "ann")
+    s.base.restart(hard=True)
+    s.cgi.restart()
+    until("ann is known again", lambda: ask(s, ann, "GET", "/api/v1/session")[0] == 200)
+    assert ask(s, ann, "GET", "/api/v1/session")[1]["projects"] == ["retail"]
+    until("the server leads", s.up)
+    status, answer = ask(s, None, "POST", "/api/v1/users", {"user": "ann", "full_name": "Ann B."})
+    assert status == 200, answer
+    after = ask(s, None, "GET", "/api/v1/users/ann")[1]
+    assert after["full_name"] == "Ann B." and after["projects"] == ["retail"] and after["version"] == 2, after
+
+
+@test
+def another_daemon_sees_the_change(s):
+    """Of two cgis each knows within a second what came in through the other."""
+    from harness import Daemon, free_port
+    port = free_port()
+    sets = [a for a in s.cgi.argv]
+    sets[sets.index(f"listen=127.0.0.1:{s.http}")] = f"listen=127.0.0.1:{port}"
+    state = [i for i, a in enumerate(sets) if str(a).startswith("state_dir=")][0]
+    sets[state] = f"state_dir={s.dir}/cgi2"
+    other = Daemon(s, "cgi2", sets, r"cgi\.ready")
+    other.start()
+    try:
+        first, s.http = s.http, port
+        mine = until("he signs in there", lambda: token(s, "omar"))
+        assert ask(s, mine, "GET", "/api/v1/session")[0] == 200
+        s.http = first
+        assert ask(s, None, "POST", "/api/v1/users", {"user": "omar", "disabled": True})[0] == 200
+        s.http = port
+        until("the other cgi knows", lambda: ask(s, mine, "GET", "/api/v1/session")[0] == 401)
+    finally:
+        s.http = first
+        other.stop()
+
+
+@test
+def wrong_words_are_named(s):
+    def refused(place, **body):
+        status, answer = ask(s, None, "POST", "/api/v1/users", body)
+        assert status in (400, 409) and answer["error"]["place"] == place, (body, status, answer)
+        assert answer["error"]["hint"] or place in ("password", "body"), answer
+    refused("args.user", role="viewer")
+    refused("args.user", user="two words", role="viewer")
+    refused("args.user", user="admin", role="viewer")
+    refused("args.role", user="new")
+    refused("args.role", user="new", role="king")
+    refused("args.projects", user="new", role="viewer", projects=["a b"])
+    refused("args.rights", user="new", role="viewer", rights=["everything"])
+    refused("args.disabled", user="new", role="viewer", disabled="yes")
+    refused("password", user="new", role="viewer", password=7)
+    refused("body", user="new", role="viewer", groups=["x"])
+    status, answer = ask(s, None, "POST", "/api/v1/users", {"user": "new", "role": "viewer", "password": "short"})
+    assert status == 400, answer
+    status, answer = command(s, None, "user-set", user="new", role="viewer", secret="plain words")
+    assert status == 400 and "argon2id" in answer["error"]["message"], answer
+
+
+@test
+def the_command_line_does_it_too(s):
+    s.sirdar("user", "set", "cli", "--role", "operator", "-p", "retail", "-p", "finance", "--right", "backfill",
+             "--password", stdin=WORD + "\n")
+    listed = json.loads(s.sirdar("user", "list", "--json").stdout)
+    mine = [u for u in listed if u["user"] == "cli"][0]
+    assert mine["projects"] == ["retail", "finance"] and mine["rights"] == ["backfill"], mine
+    s.sirdar("user", "set", "cli", "-p", "", "--disable")
+    mine = [u for u in json.loads(s.sirdar("user", "list", "--json").stdout) if u["user"] == "cli"][0]
+    assert mine["projects"] == [] and mine["disabled"], mine
+    s.sirdar("user", "remove", "cli")
+    s.sirdar("user", "remove", "cli", expect=4)
+    s.sirdar("audit", "verify")
+
+
+if __name__ == "__main__":
+    assert BIN
+    sys.exit(main(lambda: Site("people").start()))
