@@ -70,6 +70,7 @@ struct daemon {
 	struct router *router;
 	struct front front;
 	_Atomic bool is_fatal, fatal_set; /* the first one writes, then says so */
+	int64_t revision;                 /* of our key in etcd when we began: the fence */
 	bool lost;                        /* the lease may be another's */
 	struct err fatal;
 };
@@ -248,6 +249,8 @@ int daemon_start(struct site *site, struct daemon **ret_daemon, struct err *err)
 
 	d->site = site;
 	d->p = site->p;
+	if (cluster_election(site->cluster))
+		d->revision = election_revision(cluster_election(site->cluster));
 	int r = make_core(d, err);
 	if (r == 0 && site->p->etcd.n > 0) {
 		struct registry_settings set = { site->p, d->ledger, d->commander };
@@ -263,7 +266,7 @@ int daemon_start(struct site *site, struct daemon **ret_daemon, struct err *err)
 		d->n_started += r == 0;
 	}
 	if (r < 0) {
-		daemon_stop(d);
+		daemon_stop(d, &(struct err){ 0 });
 		return r;
 	}
 	log_info("baseserver.up", "epoch=%u tasks=%zu threads=%zu", ledger_epoch(d->ledger),
@@ -317,7 +320,7 @@ static bool unelected(const struct daemon *d)
 {
 	const struct election *e = cluster_election(d->site->cluster);
 
-	if (!e || election_holds(e))
+	if (!e || (election_holds(e) && election_revision(e) == d->revision))
 		return false;
 	log_warn("lead.unelected",
 	         "epoch=%u text=\"etcd does not say any more that we lead: this "
@@ -378,10 +381,12 @@ static void give_lease(struct daemon *d)
 	log_warn("lead.not-given", "text=\"%s\"", err.text);
 }
 
-void daemon_stop(struct daemon *d)
+int daemon_stop(struct daemon *d, struct err *err)
 {
+	int r = 0;
+
 	if (!d)
-		return;
+		return 0;
 	registry_halt(d->registry);
 	for (size_t i = d->n_started; i-- > 0;)
 		thread_stop(d->threads[i]);
@@ -403,8 +408,14 @@ void daemon_stop(struct daemon *d)
 	for (size_t i = 0; i < d->n_threads; i++)
 		thread_free(d->threads[i]);
 	definitions_done(&d->defs);
+	if (atomic_load(&d->fatal_set)) {
+		*err = d->fatal;
+		r = d->fatal.code;
+		d->lost = true;
+	}
 	give_lease(d);
 	store_close(d->site->store);
 	d->site->store = NULL;
 	free(d);
+	return r;
 }

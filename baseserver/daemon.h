@@ -20,7 +20,8 @@ int daemon_start(struct site *site, struct daemon **ret_daemon, struct err *err)
  * (its code; E_EPOCH: another leads, or may soon). Signals are blocked in every thread; SIGHUP
  * calls site->reload. Thread: main. */
 int daemon_run(struct daemon *d, struct err *err);
-/* Gives the lease back when it is still ours, and closes the store. NULL is fine. */
-void daemon_stop(struct daemon *d);
+/* Gives the lease back when it is still ours, and closes the store. NULL is fine. Returns 0, or
+ * what an actor said meanwhile that must end the process. */
+int daemon_stop(struct daemon *d, struct err *err);
 
 #endif

@@ -116,7 +116,13 @@ static int lead(struct site *site, int *ret_code, struct err *err)
 		fflush(NULL);
 		_exit(EX_SOFTWARE);
 	}
-	daemon_stop(d);
+	/* A refusal of the store that came while it stopped: no standby with SIGTERM in its ears. */
+	struct err late = { 0 };
+	int failed = daemon_stop(d, &late);
+	if (r > DAEMON_STOPPED && failed < 0) {
+		*err = late;
+		r = failed;
+	}
 	return r;
 }
 
