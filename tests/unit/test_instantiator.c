@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <sys/resource.h>
+
 #include "baseserver/instantiator.h"
 #include "baseserver/ledger.h"
 #include "baseserver/letters.h"
@@ -79,10 +81,10 @@ static void on_fatal(void *ctx, const struct err *err)
 	fail_msg("%s", err->text);
 }
 
-static struct task *minutes(enum catchup_mode mode, int max)
+static struct task *minutes_since(int64_t start, enum catchup_mode mode, int max)
 {
 	struct schedule s = {
-		.unit = CU_MINUTE, .step = 1, .tz = zone("UTC"), .start = 0, .end = PLAN_NEVER
+		.unit = CU_MINUTE, .step = 1, .tz = zone("UTC"), .start = start, .end = PLAN_NEVER
 	};
 	struct task *t = mem_new(sizeof *t);
 
@@ -101,6 +103,11 @@ static struct task *minutes(enum catchup_mode mode, int max)
 	t->memory = t;
 	assert_int_equal(plan_new(&s, &t->plan, NULL), 0);
 	return t;
+}
+
+static struct task *minutes(enum catchup_mode mode, int max)
+{
+	return minutes_since(0, mode, max);
 }
 
 static void put(struct fixture *f, const struct task *t, enum task_state state)
@@ -282,6 +289,21 @@ static void weeks_of_minutes_are_made_within_the_credit_of_a_small_ring(void **s
 	end(&f, t);
 }
 
+/* Who did not stop there would look at two thousand million minutes. */
+static void a_large_catch_up_looks_no_further_back_than_what_was_missed(void **state)
+{
+	struct rlimit cpu = { 10, RLIM_INFINITY };
+	struct task *t = minutes_since(-INT64_C(200000000000), CATCHUP_ALL, INT32_MAX);
+	struct fixture f;
+
+	(void)state;
+	assert_int_equal(setrlimit(RLIMIT_CPU, &cpu), 0);
+	begin(&f, t, 660);
+	assert_int_equal(f.made, 10);
+	assert_int_equal(f.skipped, 0);
+	end(&f, t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -292,6 +314,7 @@ int main(void)
 		cmocka_unit_test(new_rules_of_a_zone_make_no_second_row_for_a_date),
 		cmocka_unit_test(an_offline_task_makes_nothing_and_catches_up_when_it_is_back),
 		cmocka_unit_test(weeks_of_minutes_are_made_within_the_credit_of_a_small_ring),
+		cmocka_unit_test(a_large_catch_up_looks_no_further_back_than_what_was_missed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -417,6 +417,38 @@ static void who_may_not_start_is_withdrawn_also_by_news_that_are_behind(void **s
 	end(&f);
 }
 
+/* Also of what never ran; a job's own end is when its machine saw it. */
+static void every_end_has_its_time(void **state)
+{
+	static const enum ask ends[] = { ASK_KILL, ASK_FORCE, ASK_SKIP };
+	const int64_t seen_us = 7 * US_PER_S;
+	struct fixture f;
+	struct instance i;
+
+	(void)state;
+	begin(&f);
+	for (size_t k = 0; k < sizeof ends / sizeof ends[0]; k++) {
+		struct inst_key key = key_of(1, 60 + (int64_t)k * 60);
+		ask(&f, ASK_CREATE, key);
+		now_us += US_PER_S;
+		ask(&f, ends[k], key);
+		assert_int_equal(store_find_done(f.store, key, &i, NULL), 0);
+		assert_int_equal(i.ended_us, wall(NULL));
+	}
+	struct inst_key ran = key_of(1, 600);
+	ask(&f, ASK_CREATE, ran);
+	ask(&f, ASK_SATISFY, ran);
+	ask(&f, ASK_GRANT, ran);
+	ask_full(&f, (struct proposal){ .ask = ASK_ENDED,
+	                                .key = ran,
+	                                .token = token_of(&f, ran),
+	                                .at_us = seen_us,
+	                                .end = AE_OK });
+	assert_int_equal(store_find_done(f.store, ran, &i, NULL), 0);
+	assert_int_equal(i.ended_us, seen_us);
+	end(&f);
+}
+
 static void a_kills_reason_only_grows(void **state)
 {
 	struct inst_key k = key_of(1, 60);
@@ -719,6 +751,7 @@ int main(void)
 		cmocka_unit_test(news_from_before_a_parents_redo_start_and_skip_nothing),
 		cmocka_unit_test(a_proposal_about_another_revision_is_returned),
 		cmocka_unit_test(who_may_not_start_is_withdrawn_also_by_news_that_are_behind),
+		cmocka_unit_test(every_end_has_its_time),
 		cmocka_unit_test(a_kills_reason_only_grows),
 		cmocka_unit_test(a_frozen_or_offline_task_grants_nothing),
 		cmocka_unit_test(only_what_a_dead_join_skipped_is_reopened),
