@@ -1,0 +1,368 @@
+/* baseserver/worker: which grants leave as jobs and when, and what slow clients are told; the real
+ * worker, sorter, maintainer, registrar and ledger, on one thread with a clock of its own. Below
+ * the worker's frames there is no session: the functions of wire/session.h are ours. */
+#include "baseserver/maintainer.h"
+#include "baseserver/registrar.h"
+#include "baseserver/router.h"
+#include "baseserver/worker.h"
+#include "sirdar.pb-c.h"
+#include "store/mem.h"
+#include "tests/unit/sorting.h"
+#include "util/err.h"
+#include "util/log.h"
+#include "wire/session.h"
+
+enum { LOADER = 2, CLIENT = 3, QUEUE_BYTES = 1000, RING = 8192, TASK = 1, TOKENS = 16 };
+/* T_lose - T_fence - T_kill: so long after its grant a job may leave. */
+enum { LOSE_MS = 700, FENCE_MS = 400, KILL_MS = 200, MARGIN_MS = 100 };
+
+/* One connection, and all that the worker sent on it. */
+struct session {
+	const struct session_ops *ops;
+	void *ctx;
+	size_t queued; /* what the worker is told is still to be written */
+	bool is_welcome;
+	uint64_t tokens[TOKENS];
+	size_t jobs;
+	uint64_t first, last; /* numbers of events */
+	size_t events, gaps;
+	bool has_holes;
+};
+
+static struct session *newest;
+
+int session_accept(struct ev_loop *loop, int fd, session_key_fn key, void *key_ctx,
+                   const struct session_ops *ops, void *ctx, const struct session_limits *limits,
+                   struct session **ret_session, struct err *err)
+{
+	(void)loop;
+	(void)fd;
+	(void)key;
+	(void)key_ctx;
+	(void)limits;
+	(void)err;
+	newest = mem_new(sizeof *newest);
+	newest->ops = ops;
+	newest->ctx = ctx;
+	*ret_session = newest;
+	return 0;
+}
+
+static void keep_events(struct session *s, const Sirdar__Events *m)
+{
+	s->gaps += m->gap;
+	for (size_t i = 0; i < m->n_event; i++) {
+		uint64_t number = m->event[i]->number;
+		if (s->events++ == 0)
+			s->first = number;
+		else if (number != s->last + 1)
+			s->has_holes = true;
+		s->last = number;
+	}
+}
+
+int session_send(struct session *s, enum frame_kind kind, const void *message, struct err *err)
+{
+	const Sirdar__Jobs *jobs = message;
+
+	(void)err;
+	s->is_welcome = s->is_welcome || kind == FR_WELCOME;
+	for (size_t i = 0; kind == FR_JOBS && i < jobs->n_job && s->jobs < TOKENS; i++)
+		s->tokens[s->jobs++] = jobs->job[i]->token;
+	if (kind == FR_EVENTS)
+		keep_events(s, message);
+	return 0;
+}
+
+size_t session_queued(const struct session *s)
+{
+	return s->queued;
+}
+
+void session_greeted(struct session *s)
+{
+	(void)s;
+}
+
+void session_end(struct session *s, int code, const char *why)
+{
+	(void)s;
+	fail_msg("%d: %s", code, why);
+}
+
+void session_drop(struct session *s)
+{
+	free(s);
+}
+
+void router_release(struct router *r, uint32_t door, uint64_t origin)
+{
+	(void)r;
+	(void)door;
+	(void)origin;
+}
+
+struct place {
+	struct fixture f;
+	struct registrar *registrar;
+	struct maintainer *maintainer;
+	struct worker *worker;
+};
+
+static void start(struct place *p)
+{
+	struct maintainer_settings mset = { .lose_us = LOSE_MS * US_PER_MS,
+		                            .kill_extra_us = US_PER_S };
+	struct worker_settings set = { .index = 1,
+		                       .fence_ms = FENCE_MS,
+		                       .kill_ms = KILL_MS,
+		                       .lose_ms = LOSE_MS,
+		                       .queue_bytes = QUEUE_BYTES };
+	struct fixture *f = &p->f;
+
+	begin_still(f);
+	assert_int_equal(registrar_new(f->th, f->ledger, f->store, &p->registrar, NULL), 0);
+	p->maintainer = maintainer_new(f->th, f->ledger, &mset);
+	struct worker_peers peers = { .ledger = f->ledger,
+		                      .sorter = f->sorter,
+		                      .maintainer = p->maintainer,
+		                      .registrar = p->registrar };
+	p->worker = worker_new(f->th, &set, &peers);
+	assert_int_equal(thread_sim_start(f->th, NULL), 0);
+	thread_sim_run(f->th);
+	put(f, TASK, 5, 0, DISPATCH_LEAST_LOADED);
+}
+
+static void stop(struct place *p)
+{
+	thread_stop(p->f.th);
+	worker_free(p->worker);
+	maintainer_free(p->maintainer);
+	registrar_free(p->registrar);
+	sorter_free(p->f.sorter);
+	ledger_free(p->f.ledger);
+	thread_free(p->f.th);
+	store_close(p->f.store);
+}
+
+/* What was published until now is durable, and leaves. */
+static void pass(struct place *p, int64_t ms)
+{
+	now_us += ms * US_PER_MS;
+	thread_sim_run(p->f.th);
+}
+
+static void hear(struct place *p, struct session *s, enum frame_kind kind, const void *message)
+{
+	assert_int_equal(s->ops->on_frame(s->ctx, s, kind, message), 0);
+	actor_wake(worker_actor(p->worker));
+	thread_sim_run(p->f.th);
+}
+
+static struct session *greet(struct place *p, uint32_t role, const char *name)
+{
+	Sirdar__Hello m = SIRDAR__HELLO__INIT;
+
+	m.protocol_min = PROTOCOL_MIN;
+	m.protocol_max = PROTOCOL_MAX;
+	m.role = role;
+	m.name = (char *)(uintptr_t)name;
+	m.type = (char *)(uintptr_t)(role == LOADER ? "t" : "");
+	m.incarnation = 1;
+	assert_int_equal(worker_accept(p->worker, -1, name, NULL, 0, 0), 0);
+	thread_sim_run(p->f.th);
+	struct session *s = newest;
+	s->ops->on_open(s->ctx, s, name);
+	hear(p, s, FR_HELLO, &m);
+	pass(p, 2);
+	assert_true(s->is_welcome);
+	return s;
+}
+
+static void credit(struct place *p, struct session *s, uint64_t limit)
+{
+	Sirdar__Credit m = SIRDAR__CREDIT__INIT;
+
+	m.limit = limit;
+	hear(p, s, FR_CREDIT, &m);
+}
+
+static void leave(struct session *s)
+{
+	struct err err = { 0 };
+
+	s->ops->on_end(s->ctx, s, &err);
+	free(s);
+}
+
+/* --- grants that are too late ------------------------------------------------------------- */
+
+/* Granted to it, but the store does not take that at the first try. */
+static struct inst_key granted_but_not_kept(struct place *p, struct session *s)
+{
+	struct inst_key key = ready(&p->f, TASK, 60);
+
+	pass(p, 2);
+	store_mem_fail(p->f.store, 0, 1, E_BUSY, STORE_FAULT_BEFORE);
+	credit(p, s, 1);
+	assert_int_equal(p->f.n, 1);
+	return key;
+}
+
+static uint64_t token_now(struct place *p, struct inst_key key)
+{
+	struct instance i;
+
+	return ledger_find(p->f.ledger, key, &i) ? i.token : 0;
+}
+
+static void a_grant_within_the_margin_leaves_as_a_job(void **state)
+{
+	struct place p;
+
+	(void)state;
+	start(&p);
+	struct session *s = greet(&p, LOADER, "b1");
+	struct inst_key key = granted_but_not_kept(&p, s);
+	assert_int_equal(s->jobs, 0);
+	pass(&p, MARGIN_MS - 1);
+	assert_int_equal(s->jobs, 1);
+	assert_int_equal(s->tokens[0], token_now(&p, key));
+	assert_int_equal(p.f.n, 1);
+	stop(&p);
+}
+
+/* Its holder would count from a later moment than the server does. The place is still free. */
+static void a_grant_that_is_durable_too_late_never_leaves_and_is_made_again(void **state)
+{
+	struct place p;
+	struct instance i;
+
+	(void)state;
+	start(&p);
+	struct session *s = greet(&p, LOADER, "b1");
+	struct inst_key key = granted_but_not_kept(&p, s);
+	uint64_t first = token_now(&p, key);
+	pass(&p, MARGIN_MS);
+	pass(&p, 2);
+	pass(&p, 2);
+	assert_int_equal(p.f.n, 2);
+	assert_int_equal(s->jobs, 1);
+	assert_true(s->tokens[0] > first && s->tokens[0] == token_now(&p, key));
+	assert_true(ledger_find(p.f.ledger, key, &i));
+	assert_true(i.attempt == 1 && i.infra == 0);
+	stop(&p);
+}
+
+static void a_grant_whose_session_went_goes_to_another(void **state)
+{
+	struct place p;
+
+	(void)state;
+	start(&p);
+	struct session *gone = greet(&p, LOADER, "b1"), *other = greet(&p, LOADER, "b2");
+	struct inst_key key = granted_but_not_kept(&p, gone);
+	uint64_t first = token_now(&p, key);
+	leave(gone);
+	credit(&p, other, 1);
+	pass(&p, 2);
+	pass(&p, 2);
+	assert_int_equal(other->jobs, 1);
+	assert_true(other->tokens[0] > first && other->tokens[0] == token_now(&p, key));
+	stop(&p);
+}
+
+/* --- slow clients ------------------------------------------------------------------------- */
+
+static struct session *subscriber(struct place *p)
+{
+	Sirdar__Subscribe m = SIRDAR__SUBSCRIBE__INIT;
+	struct session *s = greet(p, CLIENT, "cgi");
+
+	hear(p, s, FR_SUBSCRIBE, &m);
+	return s;
+}
+
+static void happens(struct place *p, int64_t n)
+{
+	struct inst_key key = { 0, TASK, 0 };
+
+	for (int64_t i = 0; i < n; i++) {
+		key.run_date += 60;
+		ask(&p->f, ASK_CREATE, key, 0);
+		if (i % 50 == 0)
+			pass(p, 2);
+	}
+	pass(p, 2);
+	pass(p, 2);
+}
+
+static void who_reads_slowly_gets_all_that_is_still_kept(void **state)
+{
+	enum { MANY = 3000 };
+	struct place p;
+
+	(void)state;
+	start(&p);
+	struct session *s = subscriber(&p);
+	s->queued = QUEUE_BYTES;
+	happens(&p, MANY);
+	assert_int_equal(s->events, 0);
+	s->queued = 0;
+	pass(&p, 100); /* nobody says that it has read: the worker looks again */
+	assert_int_equal(s->events, MANY);
+	assert_int_equal(s->gaps, 0);
+	assert_false(s->has_holes);
+	stop(&p);
+}
+
+static void who_falls_behind_too_far_is_told_of_the_gap_and_has_no_other(void **state)
+{
+	enum { LOST = 300 };
+	struct place p;
+
+	(void)state;
+	start(&p);
+	struct session *s = subscriber(&p);
+	uint64_t before = stream_last(ledger_stream(p.f.ledger));
+	s->queued = QUEUE_BYTES;
+	happens(&p, RING + LOST);
+	s->queued = 0;
+	pass(&p, 100);
+	assert_int_equal(s->gaps, 1);
+	assert_int_equal(s->events, RING);
+	assert_int_equal(s->first, before + LOST + 1);
+	assert_false(s->has_holes);
+	stop(&p);
+}
+
+static void a_number_from_another_past_is_a_gap(void **state)
+{
+	Sirdar__Subscribe m = SIRDAR__SUBSCRIBE__INIT;
+	struct place p;
+
+	(void)state;
+	start(&p);
+	struct session *s = greet(&p, CLIENT, "cgi");
+	m.from_number = 1000000;
+	hear(&p, s, FR_SUBSCRIBE, &m);
+	assert_true(s->gaps == 1 && s->events == 0);
+	happens(&p, 1);
+	assert_true(s->gaps == 1 && s->events == 1);
+	stop(&p);
+}
+
+int main(void)
+{
+	log_open("test", LOG_ERROR);
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_grant_within_the_margin_leaves_as_a_job),
+		cmocka_unit_test(a_grant_that_is_durable_too_late_never_leaves_and_is_made_again),
+		cmocka_unit_test(a_grant_whose_session_went_goes_to_another),
+		cmocka_unit_test(who_reads_slowly_gets_all_that_is_still_kept),
+		cmocka_unit_test(who_falls_behind_too_far_is_told_of_the_gap_and_has_no_other),
+		cmocka_unit_test(a_number_from_another_past_is_a_gap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
