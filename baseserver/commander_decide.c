@@ -308,8 +308,9 @@ unsigned commander_sources(const struct order *o)
 {
 	switch (o->kind) {
 	case CK_BACKFILL:
-	case CK_FORCE_SUCCESS:
 	case CK_RUN_NOW:
+		return FEED_PLAN | FEED_LIVE | FEED_DONE | (o->off_plan ? FEED_BARE : 0);
+	case CK_FORCE_SUCCESS:
 	case CK_TEST_RUN:
 		return FEED_PLAN | FEED_LIVE | FEED_DONE;
 	case CK_SKIP:

@@ -54,7 +54,12 @@ int selection_task(const struct catalog *c, const char *name, const char *at,
 bool number_next(const char **text, int64_t *ret);
 
 /* What a feed looks at, besides exact dates and instances, which always count. */
-enum feed_source { FEED_PLAN = 1, FEED_LIVE = 2, FEED_DONE = 4 };
+enum feed_source {
+	FEED_PLAN = 1,
+	FEED_LIVE = 2,
+	FEED_DONE = 4,
+	FEED_BARE = 8, /* with FEED_PLAN: calendars, starts and ends count for nothing */
+};
 enum feed_order {
 	FEED_BY_TASK,      /* parents wholly before their children */
 	FEED_BY_DATE,      /* by the end of the period, then parents first */

@@ -85,9 +85,10 @@ static int64_t done_after(const struct walk *w, uint32_t states, int64_t t)
 	return PLAN_NEVER;
 }
 
-static int64_t plan_after(const struct walk *w, int64_t t)
+static int64_t plan_after(const struct feed *f, const struct walk *w, int64_t t)
 {
-	int64_t next = plan_next(w->task->def->plan, t);
+	const struct plan *p = w->task->def->plan;
+	int64_t next = f->sources & FEED_BARE ? plan_next_bare(p, t) : plan_next(p, t);
 
 	return next > w->hi ? PLAN_NEVER : next;
 }
@@ -129,7 +130,7 @@ static int64_t any_after(const struct feed *f, struct walk *w, int64_t t)
 		t = w->lo == INT64_MIN ? t : w->lo - 1;
 	/* A planned date without a row is in no state. */
 	if ((f->sources & FEED_PLAN) && f->s && !f->s->has_states && selection_has_dates(f->s))
-		best = plan_after(w, t);
+		best = plan_after(f, w, t);
 	if (f->sources & FEED_LIVE && (next = dates_after(&w->rows, t)) < best)
 		best = next;
 	if (f->sources & FEED_DONE && (next = done_after(w, states, t)) < best)
@@ -141,9 +142,8 @@ static int64_t key_of(const struct feed *f, const struct walk *w)
 {
 	if (f->order == FEED_BY_TASK)
 		return w->rank;
-	int64_t end = plan_has(w->task->def->plan, w->head)
-	                      ? plan_period_end(w->task->def->plan, w->head)
-	                      : w->head;
+	bool has_period = f->sources & FEED_BARE || plan_has(w->task->def->plan, w->head);
+	int64_t end = has_period ? plan_period_end(w->task->def->plan, w->head) : w->head;
 	if (end == PLAN_NEVER)
 		end = w->head;
 	return end * 131072 + w->rank;

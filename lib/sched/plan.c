@@ -230,6 +230,18 @@ int64_t plan_next(const struct plan *p, int64_t t)
 	return own_next(p, t);
 }
 
+int64_t plan_next_bare(const struct plan *p, int64_t t)
+{
+	if (p->past && t < p->past->since - 1) {
+		int64_t next = plan_next_bare(p->past->plan, t);
+		if (next < p->past->since)
+			return next;
+		t = p->past->since - 1;
+	}
+	t = raw_next(p, time_clamp(t));
+	return t > TIME_MAX ? PLAN_NEVER : t;
+}
+
 static int64_t own_prev(const struct plan *p, int64_t t)
 {
 	int64_t limit;

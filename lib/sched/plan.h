@@ -73,6 +73,8 @@ const struct schedule *plan_schedule(const struct plan *p);
 bool plan_has(const struct plan *p, int64_t t);
 int64_t plan_next(const struct plan *p, int64_t t); /* first run_date > t, or PLAN_NEVER */
 int64_t plan_prev(const struct plan *p, int64_t t); /* last run_date < t, or PLAN_BEFORE */
+/* First t' > t that would be a run_date without calendar, start and end, or PLAN_NEVER. */
+int64_t plan_next_bare(const struct plan *p, int64_t t);
 /* Run_dates in [lo, hi), counted up to `max` (a bound on the work). */
 int64_t plan_count(const struct plan *p, int64_t lo, int64_t hi, int64_t max);
 

@@ -519,6 +519,32 @@ static void off_plan_members_wait_for_each_other_alone(void **state)
 	place_free(p);
 }
 
+static void off_plan_a_range_is_walked_without_calendar_start_and_end(void **state)
+{
+	struct place *p = place_new(1000);
+	static const char range[] = "{\"selection\": {\"tasks\": [\"p/w/a\"], \"from\": "
+				    "\"2026-02-26\", \"to\": \"2026-03-09\"}, \"off_plan\": %s}";
+	char args[300];
+
+	(void)state;
+	apply(p, "calendar: days\nweekends: [saturday, sunday]\n---\n"
+	         "workflow: w\nproject: p\nstart_date: 2026-03-01\nend_date: 2026-03-06\n"
+	         "timezone: UTC\ntasks:\n  a: {type: noop, cycle: day, calendar: days}\n");
+	snprintf(args, sizeof args, range, "false");
+	ok(p, dry(p, "backfill", args));
+	has(p, "\"total\":5,"); /* Monday 2 to Friday 6 */
+	snprintf(args, sizeof args, range, "true");
+	ok(p, dry(p, "backfill", args));
+	has(p, "\"total\":12,");
+	ok(p, command(p, "backfill", args));
+	place_crash(p, 1000);
+	run(p);
+	assert_int_equal(live(p, ST_DEPEND) + live(p, ST_READY), 12);
+	assert_int_not_equal(state_of(p, key_of(p, "p/w/a", DAY(1))), ST_NONE);
+	assert_int_not_equal(state_of(p, key_of(p, "p/w/a", DAY(9))), ST_NONE);
+	place_free(p);
+}
+
 static void what_is_detached_holds_no_child(void **state)
 {
 	struct place *p = place_with_links(chain);
@@ -557,6 +583,7 @@ int main(void)
 		cmocka_unit_test(dependencies_inside_wait_for_the_set_alone),
 		cmocka_unit_test(dependencies_ignored_wait_for_nothing),
 		cmocka_unit_test(off_plan_members_wait_for_each_other_alone),
+		cmocka_unit_test(off_plan_a_range_is_walked_without_calendar_start_and_end),
 		cmocka_unit_test(what_is_detached_holds_no_child),
 	};
 
