@@ -83,6 +83,7 @@ struct call {
 	/* What is waited for. */
 	int (*then)(struct call *c); /* on the HTTP thread, after the wait; NULL: answer `out` */
 	call_work_fn work;
+	bool names; /* `work` shows names of ids, and may be run once more: some may be new */
 	int64_t deadline_us; /* monotonic */
 	uint64_t ask_id;
 	const char *ask_kind;

@@ -65,6 +65,15 @@ static int reader_need(struct disk *d, struct err *err)
 	return r;
 }
 
+/* Are there names now that were not there before? */
+static bool names_new_ones(struct disk *d)
+{
+	uint32_t before = names_count(d->cgi->names);
+
+	names_load(d);
+	return names_count(d->cgi->names) != before;
+}
+
 /* A reader that failed on its file is opened again: the file may be another one now. */
 static void reader_doubt(struct disk *d, int code)
 {
@@ -88,6 +97,10 @@ void disk_work(struct letter *l, void *self)
 		names_load(d);
 	if (r == 0)
 		r = c->work(c, d->reader);
+	if (r == 0 && c->names && names_missed(d->cgi->names) && names_new_ones(d)) {
+		buf_clear(&c->out);
+		r = c->work(c, d->reader);
+	}
 	if (r < 0 && c->err.code == 0)
 		err_set(&c->err, r, "%s", err_text(r));
 	reader_doubt(d, r);

@@ -307,5 +307,6 @@ int command_items_get(struct call *c)
 	q = c->extra;
 	if (list_args(c, &q->list, 100) < 0 || call_arg_bool(c, "failed", &q->open) < 0)
 		return c->err.code;
+	c->names = true;
 	return call_read(c, items_work);
 }

@@ -289,5 +289,6 @@ int links_get(struct call *c)
 	c->extra = mem_new(sizeof(struct query));
 	if (call_args_only(c, names) < 0)
 		return c->err.code;
+	c->names = true;
 	return call_read(c, links_work);
 }

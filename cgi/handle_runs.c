@@ -146,6 +146,7 @@ int instances_get(struct call *c)
 	f->workflow = (uint32_t)workflow;
 	f->broker = (uint32_t)broker;
 	snprintf(q->name, sizeof(q->name), "%s", task != NULL ? task : "");
+	c->names = true;
 	return call_read(c, instances_work);
 }
 
@@ -254,6 +255,7 @@ int instance_get(struct call *c)
 	if (key_query(c, names) < 0)
 		return c->err.code;
 	c->then = instance_done;
+	c->names = true;
 	return call_read(c, instance_work);
 }
 
@@ -294,6 +296,7 @@ int instance_events_get(struct call *c)
 	    call_arg_int(c, "cursor", 0, 1, INT64_MAX, &before) < 0)
 		return c->err.code;
 	q->before = (uint64_t)before;
+	c->names = true;
 	return call_read(c, events_work);
 }
 

@@ -84,3 +84,13 @@ bool names_missed(struct names *n)
 	pthread_mutex_unlock(&n->mu);
 	return missed;
 }
+
+uint32_t names_count(struct names *n)
+{
+	uint32_t count;
+
+	pthread_mutex_lock(&n->mu);
+	count = n->n;
+	pthread_mutex_unlock(&n->mu);
+	return count;
+}

@@ -19,6 +19,7 @@ void names_free(struct names *n);
 void names_set(struct names *n, enum names_kind kind, uint32_t id, const char *name);
 /* False: not known; the miss is remembered. */
 bool names_get(struct names *n, enum names_kind kind, uint32_t id, char ret[NAMES_MAX]);
+uint32_t names_count(struct names *n);
 /* Was anything missed since the last time this was asked? */
 bool names_missed(struct names *n);
 

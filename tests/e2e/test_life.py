@@ -273,6 +273,18 @@ def how_far_a_job_says_it_is_shows_while_it_runs_and_not_after(s):
 
 
 @test
+def the_first_list_after_a_new_workflow_names_its_tasks(s):
+    known = {t["task_id"] for t in s.get("/api/v1/tasks?limit=500")["items"]}
+    workflow(s, "fresh", {"one": script("true"), "two": script("true")})
+
+    def listed():
+        rows = s.get("/api/v1/instances?limit=500&sort=change&order=desc")["items"]
+        assert all(r["task"] for r in rows), [r for r in rows if not r["task"]]
+        return len({r["task_id"] for r in rows} - known) == 2
+    until("both are in the list", listed)
+
+
+@test
 def words_that_are_no_run_dates_and_yes_where_nothing_is_asked(s):
     said = s.sirdar("backfill", "e2e/a/a", "e2e/a/b", DAY, expect=None)
     assert said.returncode == 2 and "'e2e/a/b' is not a run date" in said.stderr, said.stderr
