@@ -202,10 +202,23 @@ static void put_outcome(struct catalog *c, const struct transition *tr)
 		outcomes_clear(&t->outcomes, plan, i->key.run_date);
 }
 
+static void put_range(struct catalog *c, const struct transition *tr)
+{
+	struct cat_task *t = place(c, tr->inst.key.task);
+	const struct date_range *r = tr->row;
+	struct outcome_range o = { r->lo, r->hi, 1, tr->to, tr->reason, { 0 } };
+
+	outcomes_fill(&t->outcomes, t->def->plan, &o, r->open, r->n_open);
+	if (r->hi > t->row.planned_through)
+		t->row.planned_through = r->hi;
+}
+
 void catalog_fold(struct catalog *c, const struct transition *tr)
 {
 	if (tr->kind == TK_TASK) {
 		put_task(c, tr->ref, tr->row);
+	} else if (tr->kind == TK_RANGE) {
+		put_range(c, tr);
 	} else if (tr->kind == TK_INSTANCE) {
 		put_inst(c, &tr->inst, tr->slot);
 		put_outcome(c, tr);

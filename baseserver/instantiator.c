@@ -35,6 +35,7 @@ struct instantiator {
 	struct planned **blocks;
 	size_t n_blocks;
 	struct heap times;
+	int64_t rows_max; /* dates left out in one go that have rows */
 };
 
 static struct planned *place(struct instantiator *in, uint32_t id)
@@ -133,6 +134,25 @@ static void schedule(struct instantiator *in, const struct task *def, const stru
 	arm(in, p);
 }
 
+/* More dates than have rows of their own are left out in one go: one record for all of them. */
+static bool leave_out(struct instantiator *in, struct planned *p)
+{
+	const struct plan *plan = p->def->plan;
+	struct inst_key key = { p->next, p->def->id, 0 };
+
+	if (p->next >= p->keep_from ||
+	    plan_count(plan, p->next, p->keep_from, in->rows_max + 1) <= in->rows_max)
+		return false;
+	struct proposal *q = outbox_add(&in->out, ASK_LEAVE_OUT, key);
+	q->last = plan_prev(plan, p->keep_from);
+	q->reason = RE_CATCHUP;
+	q->version = p->def->version;
+	p->through = q->last;
+	p->next = plan_next(plan, q->last);
+	arm(in, p);
+	return true;
+}
+
 static void create(struct instantiator *in, struct planned *p)
 {
 	struct inst_key key = { p->next, p->def->id, 0 };
@@ -143,6 +163,8 @@ static void create(struct instantiator *in, struct planned *p)
 		return arm(in, p);
 	}
 #endif
+	if (leave_out(in, p))
+		return;
 	struct proposal *q = outbox_add(&in->out, skip ? ASK_SKIP_DATE : ASK_CREATE, key);
 
 	q->due = p->node.key / US_PER_S;
@@ -240,6 +262,7 @@ struct instantiator *instantiator_new(struct thread *th, struct ledger *ledger)
 	struct instantiator *in = mem_new(sizeof *in);
 
 	in->ledger = ledger;
+	in->rows_max = INSTANTIATOR_ROWS_MAX;
 	heap_init(&in->times);
 	in->me = actor_new(th, &ops, in);
 	in->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, in->me);
@@ -263,6 +286,11 @@ void instantiator_free(struct instantiator *in)
 	outbox_done(&in->out);
 	free(in->blocks);
 	free(in);
+}
+
+void instantiator_set_rows_max(struct instantiator *in, int64_t dates)
+{
+	in->rows_max = dates;
 }
 
 struct actor *instantiator_actor(struct instantiator *in)

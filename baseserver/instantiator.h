@@ -15,10 +15,16 @@ struct instantiator;
 struct ledger;
 struct thread;
 
+/* Planned dates left out in one go that have a row each; more of them are one record. */
+enum { INSTANTIATOR_ROWS_MAX = 100 };
+
 /* Takes what the ledger loaded. Before any thread runs. */
 struct instantiator *instantiator_new(struct thread *th, struct ledger *ledger);
 void instantiator_free(struct instantiator *in); /* its thread is stopped; NULL is fine */
 struct actor *instantiator_actor(struct instantiator *in);
+
+/* Another bound than INSTANTIATOR_ROWS_MAX. Before any thread runs. */
+void instantiator_set_rows_max(struct instantiator *in, int64_t dates);
 
 /* Tasks held in the heap; the next due time (wall us, INT64_MAX none). Its thread. */
 size_t instantiator_scheduled(const struct instantiator *in);

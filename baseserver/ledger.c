@@ -431,6 +431,8 @@ void ledger_free(struct ledger *l)
 	ledger_next_done(l);
 	free(l->dirty);
 	free(l->dirty_tasks);
+	free(l->taken);
+	free(l->fresh);
 	free(l);
 }
 

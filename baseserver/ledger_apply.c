@@ -129,6 +129,8 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 		                 .slot = index };
 
 	CHECK(t && to != ST_NONE);
+	if (i->marks & EM_RANGE)
+		ledger_take_from_range(l, i);
 	if (i->former && to != ST_READY && to != ST_DEPEND) { /* it goes another way */
 		*i = instance_now(i);
 		i->former = 0;

@@ -140,6 +140,11 @@ static int on_skip_date(struct asked *a, uint64_t *ret_number)
 	return 0;
 }
 
+static int on_leave_out(struct asked *a, uint64_t *ret_number)
+{
+	return ledger_leave_out(a->l, a->t, a->p, ret_number);
+}
+
 static int step(struct asked *a, enum event ev, enum reason reason, uint64_t *ret_number)
 {
 	if (!a->e)
@@ -612,14 +617,19 @@ static int on_run_now(struct asked *a, uint64_t *ret_number)
 }
 
 static int (*const asks[ASK_COUNT])(struct asked *a, uint64_t *ret_number) = {
-	[ASK_CREATE] = on_create,   [ASK_SKIP_DATE] = on_skip_date, [ASK_FORCE] = on_force,
-	[ASK_SATISFY] = on_satisfy, [ASK_WITHDRAW] = on_withdraw,   [ASK_SKIP] = on_skip,
-	[ASK_EXPIRE] = on_expire,   [ASK_GRANT] = on_grant,         [ASK_STARTED] = on_started,
-	[ASK_ENDED] = on_ended,     [ASK_KILL] = on_kill,           [ASK_KILL_ACK] = on_kill_ack,
-	[ASK_HANG] = on_hang,       [ASK_RETRY] = on_retry,         [ASK_REDO] = on_redo,
-	[ASK_REOPEN] = on_reopen,   [ASK_DECLARE] = on_declare,     [ASK_FREEZE] = on_freeze,
-	[ASK_UNFREEZE] = on_freeze, [ASK_PRIORITY] = on_priority,   [ASK_RUN_NOW] = on_run_now,
-	[ASK_CANCEL] = on_cancel,   [ASK_SPREAD] = on_spread,       [ASK_PROMISE] = on_promise,
+	[ASK_CREATE] = on_create,       [ASK_SKIP_DATE] = on_skip_date,
+	[ASK_FORCE] = on_force,         [ASK_SATISFY] = on_satisfy,
+	[ASK_WITHDRAW] = on_withdraw,   [ASK_SKIP] = on_skip,
+	[ASK_EXPIRE] = on_expire,       [ASK_GRANT] = on_grant,
+	[ASK_STARTED] = on_started,     [ASK_ENDED] = on_ended,
+	[ASK_KILL] = on_kill,           [ASK_KILL_ACK] = on_kill_ack,
+	[ASK_HANG] = on_hang,           [ASK_RETRY] = on_retry,
+	[ASK_REDO] = on_redo,           [ASK_REOPEN] = on_reopen,
+	[ASK_DECLARE] = on_declare,     [ASK_FREEZE] = on_freeze,
+	[ASK_UNFREEZE] = on_freeze,     [ASK_PRIORITY] = on_priority,
+	[ASK_RUN_NOW] = on_run_now,     [ASK_CANCEL] = on_cancel,
+	[ASK_SPREAD] = on_spread,       [ASK_PROMISE] = on_promise,
+	[ASK_LEAVE_OUT] = on_leave_out,
 };
 
 /* The resolver's mark says that who may not start is out of Depend by then. So where it was

@@ -168,6 +168,10 @@ static void forget_rows(struct flight *f)
 	free(f->commands);
 	free(f->items);
 	free(f->stats);
+	free(f->ranges);
+	free(f->taken);
+	f->ranges = NULL;
+	f->taken = NULL;
 	f->tasks = NULL;
 	f->links_of = NULL;
 	f->commands = NULL;
@@ -262,6 +266,7 @@ static void succeeded(struct ledger *l, struct flight *f, bool was_asked)
 	l->down = false;
 	l->f_down = false;
 	forget_flight(l, f);
+	ledger_ranges_durable(l, last);
 	l->f_unfinished = l->table.len;
 	stream_durable(l->stream, last);
 	while (stream_seen(l->keep) < last)
@@ -369,10 +374,11 @@ static void seal(struct ledger *l, struct flight *f)
 	move_letters(&f->records, &l->records);
 	move_letters(&f->answers, &l->answers);
 	gather_events(l, f);
+	ledger_gather_ranges(l, f);
 	gather_images(l, f);
 	gather_edits(l, f);
 	gather_records(f);
-	f->b.n_stats = ledger_gather_stats(l, f->b.events, f->b.n_events, &f->stats);
+	f->b.n_stats = ledger_gather_stats(l, &f->b, &f->stats);
 	f->b.stats = f->stats;
 	l->batch_since_us = 0;
 	f->is_out = true;

@@ -17,6 +17,7 @@ enum entry_mark {
 		2, /* its row is in history (after the batch in flight), not in the live table */
 	EM_LISTED = 4, /* part 0, on the list of ledger_parts.c */
 	EM_FLIGHT = 8, /* in the batch that is being committed: its place stays */
+	EM_RANGE = 16, /* with EM_HISTORY: it has no row there, but lies in a range */
 };
 
 /* A free place: inst.state is ST_NONE, inst.slot the next free one. */
@@ -95,6 +96,8 @@ struct flight {
 	size_t images_cap;
 	const struct transition **events;
 	size_t events_cap;
+	struct store_range *ranges;
+	struct store_taken *taken;
 	struct store_task *tasks;
 	uint32_t *links_of;
 	struct store_command *commands;
@@ -144,6 +147,10 @@ struct ledger {
 	/* The batch since the last commit. */
 	uint32_t *dirty;
 	size_t n_dirty, dirty_cap;
+	struct store_range *fresh; /* ranges that are not durable yet, by number */
+	size_t n_fresh, fresh_cap;
+	struct store_taken *taken; /* ranges of which a date got a row, one each time */
+	size_t n_taken, taken_cap;
 	uint32_t *dirty_tasks;
 	size_t n_dirty_tasks, dirty_tasks_cap;
 	struct letters edits, records, answers; /* applied, not yet durable */
@@ -224,6 +231,24 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 uint64_t ledger_publish(struct ledger *l, const struct transition *tr);
 /* From now on older proposals that start the task or its children are returned. */
 void ledger_raise_barrier(struct ledger *l, struct ltask *t, uint64_t number);
+
+/* ledger_range.c: the planned dates of t from p's to p->last that have no row are Skipped, as one
+ * record. *ret_number stays 0 where there is none. */
+int ledger_leave_out(struct ledger *l, struct ltask *t, struct proposal *p, uint64_t *ret_number);
+/* Entry i, as ledger_fetch() made it, is about to change: from now on it has a row. */
+void ledger_take_from_range(struct ledger *l, struct instance *i);
+/* For the batch that begins. */
+void ledger_gather_ranges(struct ledger *l, struct flight *f);
+int ledger_load_ranges(struct ledger *l, struct err *err);
+/* Up to this number all is in the store. */
+void ledger_ranges_durable(struct ledger *l, uint64_t number);
+/* The row that a date of a range would have which is not in the store yet. E_NOT_FOUND. */
+int ledger_fresh_row(const struct ledger *l, struct inst_key key, struct instance *ret);
+/* A finished row, or the one a date left out would have: marks tell. For any thread. */
+int ledger_read_row(struct store *s, struct inst_key key, struct instance *ret);
+/* Row i of t comes from a range: it is one of its dates, and what only the plan knows is set.
+ * E_NOT_FOUND: it is none. */
+int ledger_row_of_range(const struct ltask *t, struct instance *i);
 
 /* ledger_past.c: a row that may have ended. E_NOT_FOUND: there is none; others: nobody knows,
  * E_AGAIN with ledger_awaits_rows(): not yet. */
@@ -335,8 +360,8 @@ bool ledger_answer_questions(struct ledger *l); /* a job begins; false: none is 
 void ledger_turn_down_questions(struct ledger *l);
 void ledger_data_free(struct ledger *l);
 
-/* ledger_stats.c: what these events add; *ret_stats is the caller's to free. */
-size_t ledger_gather_stats(const struct ledger *l, const struct transition *const *events, size_t n,
+/* ledger_stats.c: what its events and ranges add; *ret_stats is the caller's to free. */
+size_t ledger_gather_stats(const struct ledger *l, const struct store_batch *b,
                            struct store_stat **ret_stats);
 
 /* ledger_keep.c */

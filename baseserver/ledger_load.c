@@ -149,6 +149,9 @@ int ledger_load(struct ledger *l, const char *who, struct err *err)
 		r = store_load_outcomes(l->store, each_outcome, &ld, err);
 	if (r < 0)
 		return r;
+	r = ledger_load_ranges(l, err);
+	if (r < 0)
+		return r;
 	table_restored(&l->table);
 	r = ledger_next_restore(l, err);
 	if (r < 0)

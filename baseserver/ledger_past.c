@@ -8,7 +8,10 @@ int ledger_find_done(struct ledger *l, struct inst_key key, struct instance *ret
 	/* Outcomes know part 0 only; other parts are few enough to be looked up. */
 	if (key.part == 0 && (!t || !outcomes_find(&t->outcomes, key.run_date)))
 		return E_NOT_FOUND;
-	return ledger_row(l, key, ret);
+	int r = ledger_row(l, key, ret);
+	if (r == E_NOT_FOUND)
+		r = ledger_fresh_row(l, key, ret);
+	return r == 0 && ret->marks & EM_RANGE ? ledger_row_of_range(t, ret) : r;
 }
 
 int ledger_fetch(struct ledger *l, struct inst_key key, uint32_t *ret_index)
@@ -23,7 +26,7 @@ int ledger_fetch(struct ledger *l, struct inst_key key, uint32_t *ret_index)
 	struct entry *e = table_add(&l->table, key, ret_index);
 	e->inst = was;
 	e->inst.slot = *ret_index;
-	e->inst.marks = EM_HISTORY;
+	e->inst.marks = EM_HISTORY | (was.marks & EM_RANGE);
 	return 0;
 }
 

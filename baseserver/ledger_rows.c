@@ -57,7 +57,7 @@ static void want(struct ledger *l, struct inst_key key)
 int ledger_row(struct ledger *l, struct inst_key key, struct instance *ret)
 {
 	if (!l->set.writer)
-		return store_find_done(l->store, key, ret, NULL);
+		return ledger_read_row(l->store, key, ret);
 	const struct found *f = find(&l->found, key);
 	if (!f) {
 		want(l, key);
@@ -103,8 +103,8 @@ static void look_up(struct job *job, struct store *s)
 	struct fetch *f = (struct fetch *)job;
 
 	for (size_t i = 0; i < f->rows.n; i++)
-		f->rows.items[i].code = store_find_done(s, f->rows.items[i].key,
-		                                        &f->rows.items[i].row, NULL);
+		f->rows.items[i].code = ledger_read_row(s, f->rows.items[i].key,
+		                                        &f->rows.items[i].row);
 }
 
 static bool may_pass(int code)

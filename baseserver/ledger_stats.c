@@ -82,10 +82,11 @@ static size_t merge(struct store_stat *s, size_t n)
 }
 
 /* The rows of the tasks, then those of task 0: all together. */
-size_t ledger_gather_stats(const struct ledger *l, const struct transition *const *events, size_t n,
+size_t ledger_gather_stats(const struct ledger *l, const struct store_batch *b,
                            struct store_stat **ret_stats)
 {
-	size_t ends = 0, at = 0;
+	const struct transition *const *events = b->events;
+	size_t ends = b->n_ranges, at = 0, n = b->n_events;
 
 	for (size_t i = 0; i < n; i++)
 		ends += counts(events[i]);
@@ -96,6 +97,13 @@ size_t ledger_gather_stats(const struct ledger *l, const struct transition *cons
 	for (size_t i = 0; i < n; i++)
 		if (counts(events[i]))
 			s[at++] = stat_of(l, events[i]);
+	for (size_t i = 0; i < b->n_ranges; i++)
+		s[at++] = (struct store_stat){ .day = day_of(l, b->ranges[i].task,
+			                                     b->ranges[i].at_us),
+			                       .task = b->ranges[i].task,
+			                       .state = ST_SKIPPED,
+			                       .bucket = STORE_STAT_UNRUN,
+			                       .count = b->ranges[i].dates };
 	at = merge(s, at);
 	for (size_t i = 0; i < at; i++) {
 		s[at + i] = s[i];

@@ -23,6 +23,7 @@ struct task;
 enum ask {
 	ASK_CREATE,    /* origin, due; plan: planned_through moves (in order of the plan) */
 	ASK_SKIP_DATE, /* record a planned date as Skipped: reason; plan as above */
+	ASK_LEAVE_OUT, /* the planned dates from its own to `last`: one record; reason, version */
 	ASK_FORCE,     /* also without a row */
 	ASK_SATISFY,   /* dry: straight to Succ */
 	ASK_WITHDRAW,
@@ -65,10 +66,12 @@ struct proposal {
 	uint64_t token;
 	uint64_t cause; /* command id, or 0 */
 	int64_t due;    /* s */
+	int64_t last;   /* LEAVE_OUT: run_date, included */
 	int64_t at_us;  /* when it happened, where that is not now; else 0 */
 	int64_t wait_us;
 	uint32_t revision; /* of the instance as folded; 0: whatever it is now */
 	uint32_t session, broker;
+	uint32_t version; /* LEAVE_OUT: of the definition whose plan it follows */
 	int32_t exit_code;
 	uint8_t ask, reason, origin, end, intent, priority;
 	uint16_t flags;    /* CREATE, REDO: enum inst_flag to be set */

@@ -419,12 +419,29 @@ static void put_def(struct resolver *r, const struct task *def, bool in_force)
 	add_dependents(r, def);
 }
 
-/* An edit changes what the task and all who look at it wait for: windows of the old
- * definition go, those of the new are made. */
-static void fold_task(struct resolver *r, const struct transition *tr)
+static void put_range(struct resolver *r, const struct transition *tr)
 {
-	const struct task *def = tr->ref;
-	struct rtask *t = task_place(r, def->id);
+	struct rtask *t = task_place(r, tr->inst.key.task);
+	const struct date_range *n = tr->row;
+	struct outcome_range o = { n->lo, n->hi, 1, tr->to, tr->reason, { 0 } };
+
+	outcomes_fill(&t->outcomes, t->def->plan, &o, n->open, n->n_open);
+}
+
+static void put_edit(struct resolver *r, const struct transition *tr)
+{
+	put_def(r, tr->ref, in_force(tr->row));
+	r->need_mark = true;
+}
+
+/* What changes what the task and all who look at it wait for: windows of what it was go, those
+ * of what it is are made. An edit; or many dates at once, which windows count anew more cheaply
+ * than date by date. */
+static void fold_whole(struct resolver *r, const struct transition *tr,
+                       void (*put)(struct resolver *r, const struct transition *tr))
+{
+	uint32_t id = tr->inst.key.task;
+	struct rtask *t = task_place(r, id);
 	size_t n = t->n_dependents;
 	uint32_t *children = mem_array(n + 1, sizeof *children);
 
@@ -432,19 +449,17 @@ static void fold_task(struct resolver *r, const struct transition *tr)
 		children[k] = t->dependents[k].child;
 	for (size_t k = 0; k < n; k++)
 		each_waiting(r, children[k], detach);
-	each_waiting(r, def->id, detach);
-	const struct store_task *row = tr->row;
-	put_def(r, def, in_force(row));
-	each_waiting(r, def->id, attach);
+	each_waiting(r, id, detach);
+	put(r, tr);
+	each_waiting(r, id, attach);
 	for (size_t k = 0; k < n; k++) {
-		bool again = children[k] == def->id;
+		bool again = children[k] == id;
 		for (size_t j = 0; j < k && !again; j++)
 			again = children[j] == children[k];
 		if (!again)
 			each_waiting(r, children[k], attach);
 	}
 	free(children);
-	r->need_mark = true;
 }
 
 enum verdict { V_WAIT, V_GO, V_DEAD };
@@ -530,7 +545,9 @@ static void fold(struct resolver *r)
 {
 	for (const struct transition *tr; (tr = stream_peek(r->in)); stream_next(r->in)) {
 		if (tr->kind == TK_TASK) {
-			fold_task(r, tr);
+			fold_whole(r, tr, put_edit);
+		} else if (tr->kind == TK_RANGE) {
+			fold_whole(r, tr, put_range);
 		} else if (tr->kind == TK_INSTANCE) {
 			fold_instance(r, tr);
 			fold_outcome(r, tr);

@@ -41,6 +41,14 @@ static int instance_put(void *ctx, const struct instance *i)
 	return 0;
 }
 
+static int range_put(void *ctx, const struct store_range *r)
+{
+	struct call *c = ctx;
+
+	show_range(&c->out, c->cgi->names, r);
+	return 0;
+}
+
 struct members {
 	struct call *c;
 	uint32_t ids[READ_TASKS_MAX];
@@ -143,6 +151,7 @@ int instances_get(struct call *c)
 		return call_fail(c, E_INVALID, "task", "task wants a name");
 	if (f->from != 0 && f->to == 0)
 		f->to = INT64_MAX;
+	f->each_range = range_put;
 	f->workflow = (uint32_t)workflow;
 	f->broker = (uint32_t)broker;
 	snprintf(q->name, sizeof(q->name), "%s", task != NULL ? task : "");

@@ -120,6 +120,18 @@ void show_instance(struct buf *b, struct names *n, const struct instance *row)
 	put_close(b, '}');
 }
 
+void show_range(struct buf *b, struct names *n, const struct store_range *r)
+{
+	struct instance i = store_range_row(r, r->lo);
+
+	i.due = i.eff_due_us = 0;
+	show_instance(b, n, &i);
+	b->len--; /* the rest goes inside the object */
+	put_time(b, "last_date", r->hi);
+	put_int(b, "dates", r->dates - r->taken);
+	put_close(b, '}');
+}
+
 static const char *from_name(uint8_t from)
 {
 	return from == ST_NONE ? NULL : state_name((enum state)from);

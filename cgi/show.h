@@ -16,6 +16,7 @@ struct store_command;
 struct store_command_item;
 struct store_doc;
 struct store_link;
+struct store_range;
 struct store_task;
 
 /* "17.1772323200" or with ".part". */
@@ -25,6 +26,8 @@ bool key_read(const char *text, struct inst_key *ret);
 
 void show_key(struct buf *b, struct names *n, struct inst_key k); /* id, task, task_id, ... */
 void show_instance(struct buf *b, struct names *n, const struct instance *i);
+/* Dates left out together, as their first one, with `dates` (that have no row) and `last_date`. */
+void show_range(struct buf *b, struct names *n, const struct store_range *r);
 void show_event(struct buf *b, struct names *n, const struct read_event *e);
 /* A whole message of an event stream. */
 void show_wire_event(struct buf *b, struct names *n, const Sirdar__Event *e);

@@ -117,12 +117,27 @@ static int progress_add(struct online *o, cJSON *items)
 	return code;
 }
 
+/* One item may stand for many dates that were left out together. */
+static void cell_add(struct table *t, const cJSON *e, const struct column *c)
+{
+	char *text;
+
+	if (strcmp(c->key, "reason") != 0 || json_get(e, "dates") == NULL) {
+		table_add(t, c->time ? time_of(e, c->key) : text_of(e, c->key));
+		return;
+	}
+	text = mem_fmt("%s, %lld dates up to %s", text_of(e, "reason"), number_of(e, "dates"),
+	               time_of(e, "last_date"));
+	table_add(t, text);
+	free(text);
+}
+
 static void rows_add(struct table *t, const cJSON *items, const struct column *columns)
 {
 	const cJSON *e;
 
-	cJSON_ArrayForEach(e, items) for (size_t i = 0; i < t->columns; i++) table_add(
-		t, columns[i].time ? time_of(e, columns[i].key) : text_of(e, columns[i].key));
+	cJSON_ArrayForEach(e, items) for (size_t i = 0; i < t->columns; i++)
+		cell_add(t, e, &columns[i]);
 }
 
 static void table_out(struct table *t)

@@ -123,6 +123,16 @@ enum transition_kind {
 	TK_COMMAND,      /* a command was recorded or advanced; `cause` is its id */
 	TK_NOTHING,      /* keeps numbers gapless */
 	TK_POOL,         /* `row`: a struct pool_change, baseserver/pools.h */
+	TK_RANGE, /* planned dates were left out: `row`: a struct date_range, `inst` the image
+	                  * that each of them has */
+};
+
+/* Planned dates of one task that were left out together and have no rows. */
+struct date_range {
+	int64_t lo, hi; /* run_dates, both included */
+	uint32_t dates; /* planned ones in it that had no row */
+	uint32_t n_open;
+	int64_t open[]; /* those in it that were unfinished then, ascending: not of the range */
 };
 
 struct transition {
@@ -131,9 +141,9 @@ struct transition {
 	int64_t at_us;   /* us, UTC */
 	int64_t mono_us; /* of a grant: when, by its server's monotonic clock; not stored */
 	const void *ref; /* TK_TASK; of a grant: what it runs with, or NULL: what is in force */
-	void *row;       /* TK_TASK: its struct store_task; TK_POOL: the change; the stream's */
-	char *note;      /* what a person would want to know more, or NULL; the stream's */
-	char *data;      /* of `data_kind`, or NULL; the stream's */
+	void *row; /* TK_TASK: its struct store_task; TK_POOL: the change; TK_RANGE; the stream's */
+	char *note; /* what a person would want to know more, or NULL; the stream's */
+	char *data; /* of `data_kind`, or NULL; the stream's */
 	uint32_t epoch;
 	uint32_t session;              /* the broker session this concerns (grant, report), or 0 */
 	uint8_t kind, event, from, to; /* enum transition_kind, event, state, state */

@@ -128,6 +128,45 @@ bool outcomes_put(struct outcomes *o, const struct outcome_range *r)
 	return true;
 }
 
+/* [lo, hi] has no outcome yet: its planned dates get one. */
+static void fill_gap(struct outcomes *o, const struct plan *plan, struct outcome_range r)
+{
+	if (!plan_has(plan, r.lo))
+		r.lo = plan_next(plan, r.lo);
+	if (!plan_has(plan, r.hi))
+		r.hi = plan_prev(plan, r.hi);
+	if (r.lo > r.hi)
+		return;
+	size_t at = outcomes_from(o, r.lo);
+	insert_at(o, at, r);
+	join_next(o, plan, at);
+	if (at > 0)
+		join_next(o, plan, at - 1);
+}
+
+void outcomes_fill(struct outcomes *o, const struct plan *plan, const struct outcome_range *r,
+                   const int64_t *open, size_t n)
+{
+	struct outcome_range gap = *r;
+
+	for (size_t k = 0; gap.lo <= r->hi; gap.lo = gap.hi + 1) {
+		size_t i = outcomes_from(o, gap.lo);
+		const struct outcome_range *next = i < o->len ? &o->ranges[i] : NULL;
+		while (k < n && open[k] < gap.lo)
+			k++;
+		if (next && next->lo <= gap.lo) {
+			gap.hi = next->hi;
+		} else if (k < n && open[k] == gap.lo) {
+			gap.hi = gap.lo;
+		} else {
+			gap.hi = next && next->lo <= r->hi ? next->lo - 1 : r->hi;
+			if (k < n && open[k] <= gap.hi)
+				gap.hi = open[k] - 1;
+			fill_gap(o, plan, gap);
+		}
+	}
+}
+
 static bool has_new_date(const struct outcome_range *r, const struct plan *was,
                          const struct plan *is)
 {

@@ -32,6 +32,10 @@ void outcomes_set(struct outcomes *o, const struct plan *plan, int64_t run_date,
                   uint32_t generation, uint8_t state, uint8_t reason);
 /* Put a range that was saved; it may not overlap what is there (false then). */
 bool outcomes_put(struct outcomes *o, const struct outcome_range *r);
+/* Set the outcome of all planned dates from lo to hi, both included, that have none; but not of
+ * the n in `open`, which ascend. */
+void outcomes_fill(struct outcomes *o, const struct plan *plan, const struct outcome_range *r,
+                   const int64_t *open, size_t n);
 /* Take the outcome of one run_date back (redo). True if there was one. */
 bool outcomes_clear(struct outcomes *o, const struct plan *plan, int64_t run_date);
 /* The plan is another from `since` on: ranges that reach there hold what `was` planned, no date

@@ -89,6 +89,44 @@ static int check_stats(const struct store_batch *b, struct err *err)
 	return 0;
 }
 
+static int check_ranges(const struct store_batch *b, struct err *err)
+{
+	for (size_t i = 0; i < b->n_ranges; i++) {
+		const struct store_range *r = &b->ranges[i];
+
+		if (!has_numbers(b) || r->number < b->first || r->number > b->last ||
+		    (i > 0 && r->number <= b->ranges[i - 1].number) || r->lo > r->hi ||
+		    r->dates == 0 || r->taken != 0 || r->reason >= RE_COUNT)
+			return err_set(err, E_INVALID,
+			               "range %" PRIu64 " of task %" PRIu32
+			               ": out of its batch, empty, or taken already",
+			               r->number, r->task);
+	}
+	for (size_t i = 0; i < b->n_taken; i++)
+		if (!has_numbers(b) || b->taken[i].number > b->last || b->taken[i].dates == 0)
+			return err_set(err, E_INVALID,
+			               "dates of range %" PRIu64 ", which is not stored",
+			               b->taken[i].number);
+	return 0;
+}
+
+struct instance store_range_row(const struct store_range *r, int64_t run_date)
+{
+	return (struct instance){ .key = { run_date, r->task, 0 },
+		                  .due = run_date,
+		                  .eff_due_us = r->at_us,
+		                  .created_us = r->at_us,
+		                  .ended_us = r->at_us,
+		                  .last_number = r->number,
+		                  .generation = 1,
+		                  .revision = 1,
+		                  .version = r->version,
+		                  .state = ST_SKIPPED,
+		                  .reason = r->reason,
+		                  .origin = OR_CYCLE,
+		                  .priority = r->priority };
+}
+
 int store_check_batch(const struct store_batch *b, struct err *err)
 {
 	int r = check_events(b, err);
@@ -99,6 +137,8 @@ int store_check_batch(const struct store_batch *b, struct err *err)
 		r = check_images(b->done, b->n_done, true, err);
 	if (r == 0)
 		r = check_reopened(b, err);
+	if (r == 0)
+		r = check_ranges(b, err);
 	return r < 0 ? r : check_stats(b, err);
 }
 

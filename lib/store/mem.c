@@ -375,6 +375,37 @@ static int mem_load_outcomes(struct store *s, int (*each)(void *ctx, const struc
 	return r < 0 ? r : 0;
 }
 
+static int mem_load_ranges(struct store *s, bool unsaved,
+                           int (*each)(void *ctx, const struct store_range *r), void *ctx,
+                           struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+
+	for (size_t i = 0; r >= 0 && i < m->disk->n_ranges; i++)
+		if (!unsaved || m->disk->ranges[i].number > m->disk->outcome_number)
+			r = each(ctx, &m->disk->ranges[i]);
+	return r < 0 ? r : 0;
+}
+
+static int mem_find_range(struct store *s, uint32_t task, int64_t run_date, struct store_range *ret,
+                          struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+
+	for (size_t i = r < 0 ? 0 : m->disk->n_ranges; i-- > 0;) {
+		const struct store_range *n = &m->disk->ranges[i];
+		if (n->task == task && n->lo <= run_date && n->hi >= run_date) {
+			*ret = *n;
+			return 0;
+		}
+	}
+	return r < 0 ? r
+	             : err_set(err, E_NOT_FOUND, "task %" PRIu32 " has no range over %" PRId64,
+	                       task, run_date);
+}
+
 static int mem_load_commands(struct store *s, bool unfinished_only,
                              int (*each)(void *ctx, const struct store_command *c), void *ctx,
                              struct err *err)
@@ -615,6 +646,8 @@ const struct store_ops store_mem_ops = {
 	.scan_live = mem_scan_live,
 	.read_live = mem_read_live,
 	.load_outcomes = mem_load_outcomes,
+	.load_ranges = mem_load_ranges,
+	.find_range = mem_find_range,
 	.load_commands = mem_load_commands,
 	.find_done = mem_find_done,
 	.find_data = mem_find_data,

@@ -244,6 +244,22 @@ size_t mem_disk_drop_stats(struct mem_disk *d, int32_t day, size_t rows_max)
 	return rows;
 }
 
+static void write_ranges(struct mem_disk *d, const struct store_batch *b)
+{
+	for (size_t i = 0; i < b->n_ranges; i++) {
+		d->ranges = mem_grow(d->ranges, d->n_ranges + 1, sizeof *d->ranges);
+		d->ranges[d->n_ranges++] = b->ranges[i];
+	}
+	for (size_t i = 0; i < b->n_taken; i++)
+		for (size_t k = 0; k < d->n_ranges; k++) {
+			struct store_range *r = &d->ranges[k];
+			if (r->number == b->taken[i].number)
+				r->taken = r->taken + b->taken[i].dates < r->dates
+				                   ? r->taken + b->taken[i].dates
+				                   : r->dates;
+		}
+}
+
 void mem_disk_write(struct mem_disk *d, const struct store_batch *b)
 {
 	for (size_t i = 0; i < b->n_docs; i++)
@@ -270,6 +286,7 @@ void mem_disk_write(struct mem_disk *d, const struct store_batch *b)
 	}
 	for (size_t i = 0; i < b->n_events; i++)
 		write_event(d, b->events[i]);
+	write_ranges(d, b);
 	for (size_t i = 0; i < b->n_stats; i++)
 		add_stat(d, &b->stats[i]);
 	if (b->first && b->last > d->number)
@@ -310,6 +327,7 @@ struct mem_disk *mem_disk_copy(const struct mem_disk *d)
 		PUT(c->items, c->n_items, &d->items[i], own_item, free_item, order_items);
 	write_links(c, &(struct store_batch){ .links = d->links, .n_links = d->n_links });
 	mem_disk_save_outcomes(c, d->outcomes, d->n_outcomes, d->outcome_number);
+	write_ranges(c, &(struct store_batch){ .ranges = d->ranges, .n_ranges = d->n_ranges });
 	for (size_t i = 0; i < d->n_stats; i++)
 		add_stat(c, &d->stats[i]);
 	return c;
@@ -341,6 +359,7 @@ void mem_disk_unref(struct mem_disk *d)
 	free(d->links);
 	free(d->outcomes);
 	free(d->nodes);
+	free(d->ranges);
 	free(d->stats);
 	free(d);
 }
@@ -429,9 +448,28 @@ static const struct store_command *command_of(const struct mem_disk *d, uint64_t
 	return NULL;
 }
 
+static size_t drop_ranges(struct mem_disk *d, int64_t before_us, size_t rows_max, bool dry_run)
+{
+	size_t rows = 0, kept = 0;
+
+	for (size_t i = 0; i < d->n_ranges; i++) {
+		bool goes = d->ranges[i].number <= d->outcome_number &&
+		            d->ranges[i].at_us < before_us && rows < rows_max;
+
+		rows += goes;
+		if (!goes || dry_run)
+			d->ranges[kept++] = d->ranges[i];
+	}
+	d->n_ranges = kept;
+	return rows;
+}
+
+/* A range goes before the rows that say otherwise of its dates. */
 size_t mem_disk_retain(struct mem_disk *d, int64_t before_us, size_t rows_max, bool dry_run)
 {
-	size_t rows = drop_history(d, before_us, rows_max, dry_run), kept = 0;
+	size_t rows = drop_ranges(d, before_us, rows_max, dry_run), kept = 0;
+
+	rows += drop_history(d, before_us, rows_max - rows, dry_run);
 
 	for (size_t i = 0; i < d->n_items; i++) {
 		const struct store_command *c = command_of(d, d->items[i].command);

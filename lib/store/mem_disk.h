@@ -27,6 +27,8 @@ struct mem_disk {
 	size_t n_items;
 	struct store_outcome *outcomes;
 	size_t n_outcomes;
+	struct store_range *ranges; /* by number */
+	size_t n_ranges;
 	struct store_stat *stats; /* by task, day, state, bucket */
 	size_t n_stats;
 };

@@ -51,6 +51,9 @@ struct read_filter {
 	uint32_t broker;   /* of the present or last attempt; 0: any */
 	int64_t from, to;  /* run_date in [from, to); both 0: any */
 	bool parts;        /* parts and test runs too, else part 0 only */
+	/* Ranges of dates left out that reach into [from, to), among the instances, each at its
+	 * first date, in a descending list at its last one; the same ctx. NULL: none show. */
+	int (*each_range)(void *ctx, const struct store_range *r);
 };
 
 /* The first two are cheap whatever history holds; the others sort all that the filter
@@ -94,7 +97,8 @@ int read_number(struct reader *r, uint64_t *ret_number, struct err *err);
 int read_instances(struct reader *r, const struct read_filter *f, enum read_sort sort,
                    const struct read_page *page, int (*each)(void *ctx, const struct instance *i),
                    void *ctx, struct read_answer *ret, struct err *err);
-/* Live or finished. E_NOT_FOUND. ret_number may be NULL. */
+/* Live, finished, or what a date left out would have been; of that the due times are 0, and an
+ * instant between two of its dates is not told from them. E_NOT_FOUND. ret_number may be NULL. */
 int read_instance(struct reader *r, struct inst_key key, struct instance *ret, uint64_t *ret_number,
                   struct err *err);
 /* The instance's events, newest first (a walk by `prev`): those below `before` (0: from its
@@ -171,7 +175,7 @@ int read_stats(struct reader *r, uint32_t task, int32_t lo, int32_t hi,
 
 /* What retention would drop: what ended before `before_us`, as far as outcomes are saved, with
  * its events. Rows of history and days are counted, events and bytes estimated from the rows'
- * numbers and the size of the database. */
+ * numbers and the size of the database. A range of dates left out is a row. */
 struct read_retention {
 	uint64_t rows, events, items;
 	uint64_t rows_kept;
@@ -182,7 +186,8 @@ int read_retention(struct reader *r, int64_t before_us, struct read_retention *r
                    struct err *err);
 
 /* How many instances (part 0) are in each state, live and finished, under the filter
- * (`states` is ignored). */
+ * (`states` is ignored). Of a range of dates left out that reaches over from or to counts the
+ * share that its length inside has. */
 int read_counts(struct reader *r, const struct read_filter *f, uint64_t ret_counts[ST_COUNT],
                 uint64_t *ret_number, struct err *err);
 

@@ -36,8 +36,32 @@ static int walk_start(struct reader *r, struct rows *q, struct inst_key key, uin
 	return code;
 }
 
-static int walk(struct rows *q, uint64_t number, size_t limit,
-                int (*each)(void *ctx, const struct read_event *e), void *ctx, struct err *err)
+/* A date that was left out with others began there. */
+static int range_event(struct reader *r, struct inst_key key, uint64_t number,
+                       int (*each)(void *ctx, const struct read_event *e), void *ctx,
+                       struct err *err)
+{
+	struct store_range range;
+	int code = read_range_numbered(r, number, &range, err);
+
+	if (code <= 0 || range.task != key.task || key.run_date < range.lo ||
+	    key.run_date > range.hi)
+		return code < 0 ? code : 0;
+	struct read_event e = { .number = number,
+		                .key = key,
+		                .at_us = range.at_us,
+		                .generation = 1,
+		                .revision = 1,
+		                .event = EV_CREATE_SKIP,
+		                .from = ST_NONE,
+		                .to = ST_SKIPPED,
+		                .reason = range.reason };
+	return each(ctx, &e);
+}
+
+static int walk(struct reader *r, struct inst_key key, struct rows *q, uint64_t number,
+                size_t limit, int (*each)(void *ctx, const struct read_event *e), void *ctx,
+                struct err *err)
 {
 	struct read_event e = { 0 };
 	int code = 0;
@@ -45,7 +69,9 @@ static int walk(struct rows *q, uint64_t number, size_t limit,
 	for (size_t n = 0; number && n < limit && code >= 0; n++) {
 		rows_bind(q, 1, (int64_t)number);
 		code = rows_step(q, err);
-		if (code <= 0) /* older ones are gone by retention */
+		if (code == 0) /* or older ones are gone by retention */
+			return range_event(r, key, number, each, ctx, err);
+		if (code < 0)
 			return code;
 		code = rows_event(q, &e, err);
 		if (code == 0 && e.prev >= number)
@@ -77,7 +103,7 @@ int read_events(struct reader *r, struct inst_key key, uint64_t before, size_t l
 	if (code == 0)
 		code = walk_start(r, q, key, before, &start, err);
 	if (code == 0)
-		code = walk(q, start, limit, each, ctx, err);
+		code = walk(r, key, q, start, limit, each, ctx, err);
 	rows_close(q);
 	read_end(r, code);
 	if (code == 0 && ret_number)

@@ -45,6 +45,20 @@ int read_begin(struct reader *r, uint64_t *ret_number, struct err *err);
 /* End it, whatever `code` is; returns `code`. */
 int read_end(struct reader *r, int code);
 
+/* read_range.c: within a snapshot. */
+/* The range over a date, or with this number. 1 found, 0 not. */
+int read_range_over(struct reader *r, struct inst_key key, struct store_range *ret,
+                    struct err *err);
+int read_range_numbered(struct reader *r, uint64_t number, struct store_range *ret,
+                        struct err *err);
+/* Dates without rows under the filter, `states` apart. */
+int read_range_count(struct reader *r, const struct read_filter *f, uint64_t *ret_dates,
+                     struct err *err);
+/* What the filter says of tasks, run dates and states, as a condition that follows others. */
+void read_range_where(struct reader *r, struct buf *q, const struct read_filter *f);
+/* Of the table with column task_id. */
+void read_where_tasks(struct reader *r, struct buf *q, const struct read_filter *f);
+
 /* Append to a query's text, as sql_put(). */
 void read_put(struct reader *r, struct buf *b, const char *text, const char *types, ...);
 /* Ask with the text in `b`, which is freed. */

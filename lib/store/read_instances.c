@@ -7,24 +7,41 @@
 #include "util/alloc.h"
 #include "util/err.h"
 
+#define NO_PART "-2147483648" /* of a range: the first date may have a row too */
+
 static const struct sort {
 	const char *list; /* of the cursor */
 	int keys;
 	const char *columns[READ_KEYS_MAX];
+	const char *range[READ_KEYS_MAX]; /* the same of a range; the first one ascending */
+	const char *range_last;           /* and descending; NULL: no other */
 } sorts[READ_SORT_COUNT] = {
-	[READ_BY_RUN_DATE] = { "ir", 3, { "curr_run_date", "task_id", "part" } },
-	[READ_BY_CHANGE] = { "ic", 1, { "last_number" } },
-	[READ_BY_START] = { "is", 2, { "started_us", "last_number" } },
-	[READ_BY_END] = { "ie", 2, { "ended_us", "last_number" } },
-	[READ_BY_PRIORITY] = { "ip", 2, { "priority", "last_number" } },
-	[READ_BY_STATE] = { "it", 2, { "job_status", "last_number" } },
+	[READ_BY_RUN_DATE] = { "ir",
+	                       3,
+	                       { "curr_run_date", "task_id", "part" },
+	                       { "lo", "task_id", NO_PART },
+	                       "hi" },
+	[READ_BY_CHANGE] = { "ic", 1, { "last_number" }, { "number" }, NULL },
+	[READ_BY_START] = { "is", 2, { "started_us", "last_number" }, { "0", "number" }, NULL },
+	[READ_BY_END] = { "ie", 2, { "ended_us", "last_number" }, { "at_us", "number" }, NULL },
+	[READ_BY_PRIORITY] = { "ip",
+	                       2,
+	                       { "priority", "last_number" },
+	                       { "priority", "number" },
+	                       NULL },
+	[READ_BY_STATE] = { "it", 2, { "job_status", "last_number" }, { "10", "number" }, NULL },
 };
 
-static const char live_table[] = "lb_task_run", done_table[] = "lb_task_run_history";
+static const char live_table[] = "lb_task_run", done_table[] = "lb_task_run_history",
+		  range_table[] = "lb_task_range";
 
 struct found {
-	struct instance inst;
+	union {
+		struct instance inst;
+		struct store_range range;
+	};
 	int64_t key[READ_KEYS_MAX];
+	bool is_range;
 };
 
 /* One list as far as needed: page->limit + 1 rows, to know whether there are more. */
@@ -39,6 +56,7 @@ struct query {
 	const struct sort *sort;
 	const struct read_page *page;
 	struct read_from from;
+	bool of_ranges; /* lb_task_range is asked, not runs */
 };
 
 /* The condition of SQLite's index of bad ends must stand there word by word to be used. */
@@ -66,7 +84,7 @@ static void where_states(struct buf *q, uint32_t states, bool history)
 	buf_puts(q, first ? " AND 0" : ")");
 }
 
-static void where_tasks(struct reader *r, struct buf *q, const struct read_filter *f)
+void read_where_tasks(struct reader *r, struct buf *q, const struct read_filter *f)
 {
 	for (size_t i = 0; i < f->n_tasks; i++)
 		put_list(q, " AND task_id IN (", f->tasks[i], i == 0);
@@ -80,7 +98,7 @@ static void where_tasks(struct reader *r, struct buf *q, const struct read_filte
 
 static void where(struct reader *r, struct buf *q, const struct read_filter *f, bool history)
 {
-	where_tasks(r, q, f);
+	read_where_tasks(r, q, f);
 	where_states(q, f->states, history);
 	if (f->from || f->to)
 		read_put(r, q, " AND curr_run_date >= ? AND curr_run_date < ?", "ii", f->from,
@@ -91,11 +109,19 @@ static void where(struct reader *r, struct buf *q, const struct read_filter *f, 
 		buf_puts(q, " AND part = 0");
 }
 
+static const char *column(const struct query *c, int i)
+{
+	if (!c->of_ranges)
+		return c->sort->columns[i];
+	return i == 0 && c->page->descending && c->sort->range_last ? c->sort->range_last
+	                                                            : c->sort->range[i];
+}
+
 static void append_columns(struct buf *q, const struct query *c, const char *after)
 {
 	for (int i = 0; i < c->sort->keys; i++) {
 		buf_puts(q, i ? ", " : "");
-		buf_puts(q, c->sort->columns[i]);
+		buf_puts(q, column(c, i));
 		buf_puts(q, after);
 	}
 }
@@ -104,7 +130,7 @@ static void append_columns(struct buf *q, const struct query *c, const char *aft
 static void where_begun(const struct query *c, struct buf *q)
 {
 	read_put(c->r, q, c->page->descending ? " AND ? <= ? AND (" : " AND ? >= ? AND (", "ni",
-	         c->sort->columns[0], c->from.key[0]);
+	         column(c, 0), c->from.key[0]);
 	append_columns(q, c, "");
 	buf_puts(q, c->page->descending ? ") < (" : ") > (");
 	for (int i = 0; i < c->sort->keys; i++)
@@ -112,18 +138,36 @@ static void where_begun(const struct query *c, struct buf *q)
 	buf_puts(q, ")");
 }
 
+static void append_order(struct buf *q, const struct query *c)
+{
+	for (int i = 0; i < c->sort->keys; i++) {
+		const char *name = column(c, i);
+		if (name[0] >= 'a') {
+			buf_puts(q, name);
+			buf_puts(q, c->page->descending ? " DESC, " : ", ");
+		}
+	}
+	buf_puts(q, c->page->descending ? "number DESC" : "number");
+}
+
 static struct buf list_sql(const struct query *c, const char *table)
 {
 	struct buf q = { 0 };
 
-	buf_puts(&q, "SELECT " INSTANCE_COLUMNS ", ");
+	buf_puts(&q, c->of_ranges ? "SELECT " RANGE_COLUMNS ", " : "SELECT " INSTANCE_COLUMNS ", ");
 	append_columns(&q, c, "");
 	read_put(c->r, &q, " FROM ? WHERE 1", "n", table);
-	where(c->r, &q, c->f, table == done_table);
+	if (c->of_ranges)
+		read_range_where(c->r, &q, c->f);
+	else
+		where(c->r, &q, c->f, table == done_table);
 	if (c->from.begun)
 		where_begun(c, &q);
 	buf_puts(&q, " ORDER BY ");
-	append_columns(&q, c, c->page->descending ? " DESC" : "");
+	if (c->of_ranges) /* a number there would be a column's place */
+		append_order(&q, c);
+	else
+		append_columns(&q, c, c->page->descending ? " DESC" : "");
 	read_put(c->r, &q, " LIMIT ?", "i", (int64_t)c->page->limit + 1);
 	return q;
 }
@@ -135,10 +179,12 @@ static int take_rows(const struct query *c, struct rows *q, struct list *l, stru
 	while (l->n < l->max && (code = rows_step(q, err)) > 0) {
 		struct found *row = &l->rows[l->n];
 
-		code = rows_instance(q, &row->inst, err);
+		row->is_range = c->of_ranges;
+		code = c->of_ranges ? rows_range(q, &row->range, err)
+		                    : rows_instance(q, &row->inst, err);
 		for (int i = 0; i < c->sort->keys && code == 0; i++)
-			code = rows_int(q, INSTANCE_WIDTH + i, INT64_MIN, INT64_MAX, &row->key[i],
-			                err);
+			code = rows_int(q, (c->of_ranges ? RANGE_WIDTH : INSTANCE_WIDTH) + i,
+			                INT64_MIN, INT64_MAX, &row->key[i], err);
 		if (code < 0)
 			break;
 		l->n++;
@@ -250,21 +296,31 @@ static int compare(const struct query *c, const struct found *a, const struct fo
 	return 0;
 }
 
-static int merge(const struct query *c, const struct list *a, const struct list *b,
+enum { LISTS = 3 }; /* live, history, ranges */
+
+static const struct found *take_first(const struct query *c, const struct list *l, size_t at[LISTS])
+{
+	int first = -1;
+
+	for (int k = 0; k < LISTS; k++)
+		if (at[k] < l[k].n &&
+		    (first < 0 || compare(c, &l[k].rows[at[k]], &l[first].rows[at[first]]) < 0))
+			first = k;
+	return &l[first].rows[at[first]++];
+}
+
+static int merge(const struct query *c, const struct list *l,
                  int (*each)(void *ctx, const struct instance *i), void *ctx,
                  struct read_answer *ret)
 {
-	size_t at[2] = { 0, 0 }, n = a->n + b->n;
+	size_t at[LISTS] = { 0 }, n = l[0].n + l[1].n + l[2].n;
 	const struct found *last = NULL;
 	int code = 0;
 
 	for (size_t i = 0; i < n && i < c->page->limit && code >= 0; i++) {
-		if (at[1] == b->n ||
-		    (at[0] < a->n && compare(c, &a->rows[at[0]], &b->rows[at[1]]) < 0))
-			last = &a->rows[at[0]++];
-		else
-			last = &b->rows[at[1]++];
-		code = each(ctx, &last->inst);
+		last = take_first(c, l, at);
+		code = last->is_range ? c->f->each_range(ctx, &last->range)
+		                      : each(ctx, &last->inst);
 	}
 	if (last && n > c->page->limit)
 		read_cursor_make(ret, c->page, c->sort->list, c->sort->keys, last->key);
@@ -276,7 +332,7 @@ int read_instances(struct reader *r, const struct read_filter *f, enum read_sort
                    void *ctx, struct read_answer *ret, struct err *err)
 {
 	struct query c = { .r = r, .f = f, .page = page };
-	struct list live = { .max = page->limit + 1 }, done = live;
+	struct list lists[LISTS] = { 0 };
 	struct read_answer answer = { 0 };
 	int code;
 
@@ -290,16 +346,21 @@ int read_instances(struct reader *r, const struct read_filter *f, enum read_sort
 	code = read_begin(r, &answer.number, err);
 	if (code < 0)
 		return code;
-	live.rows = mem_array(live.max, sizeof *live.rows);
-	done.rows = mem_array(done.max, sizeof *done.rows);
-	code = list_table(&c, live_table, &live, err);
+	for (int k = 0; k < LISTS; k++) {
+		lists[k].max = page->limit + 1;
+		lists[k].rows = mem_array(lists[k].max, sizeof *lists[k].rows);
+	}
+	code = list_table(&c, live_table, &lists[0], err);
 	if (code == 0)
-		code = list_history(&c, &done, err);
+		code = list_history(&c, &lists[1], err);
+	c.of_ranges = true;
+	if (code == 0 && f->each_range)
+		code = list_table(&c, range_table, &lists[2], err);
 	read_end(r, code);
 	if (code == 0)
-		code = merge(&c, &live, &done, each, ctx, &answer);
-	free(live.rows);
-	free(done.rows);
+		code = merge(&c, lists, each, ctx, &answer);
+	for (int k = 0; k < LISTS; k++)
+		free(lists[k].rows);
 	if (code == 0)
 		*ret = answer;
 	return code;
@@ -331,10 +392,18 @@ static int find_in(struct reader *r, const char *table, struct inst_key key, str
 
 int read_find_instance(struct reader *r, struct inst_key key, struct instance *ret, struct err *err)
 {
+	struct store_range range;
 	int code = find_in(r, done_table, key, ret, err);
 
 	if (code == 0)
 		code = find_in(r, live_table, key, ret, err);
+	if (code == 0) {
+		code = read_range_over(r, key, &range, err);
+		if (code > 0) {
+			*ret = store_range_row(&range, key.run_date);
+			ret->due = ret->eff_due_us = 0;
+		}
+	}
 	if (code == 0)
 		return err_set(err, E_NOT_FOUND,
 		               "no instance of task %" PRIu32 " at %" PRId64 ", part %" PRId32,
@@ -408,6 +477,8 @@ int read_counts(struct reader *r, const struct read_filter *f, uint64_t ret_coun
 	code = count_table(r, f, live_table, counts, err);
 	if (code == 0)
 		code = count_table(r, f, done_table, counts, err);
+	if (code == 0)
+		code = read_range_count(r, f, &counts[ST_SKIPPED], err);
 	read_end(r, code);
 	if (code < 0)
 		return code;

@@ -101,7 +101,7 @@ static int measure_size(struct reader *r, struct read_retention *a, struct err *
 
 static int survey(struct reader *r, int64_t before_us, struct read_retention *a, struct err *err)
 {
-	int64_t last = 0, first_event = 0, rows = 0, kept = 0, items = 0;
+	int64_t last = 0, first_event = 0, rows = 0, kept = 0, items = 0, ranges = 0;
 	int code = find_last(r, before_us, &last, err);
 
 	if (code == 0)
@@ -117,7 +117,12 @@ static int survey(struct reader *r, int64_t before_us, struct read_retention *a,
 		           "i", before_us);
 	if (code == 0)
 		code = ask(r, 0, &first_event, err, "SELECT min(number) FROM lb_task_event", "");
-	a->rows = (uint64_t)rows;
+	if (code == 0)
+		code = ask(r, 0, &ranges, err,
+		           "SELECT count(*) FROM lb_task_range WHERE at_us < ? AND number <="
+		           " (SELECT outcome_number FROM lb_leader)",
+		           "i", before_us);
+	a->rows = (uint64_t)(rows + ranges);
 	a->rows_kept = (uint64_t)kept;
 	a->items = (uint64_t)items;
 	a->events = rows && first_event && last >= first_event ? (uint64_t)(last - first_event + 1)

@@ -369,6 +369,37 @@ int rows_outcome(struct rows *r, struct store_outcome *ret, struct err *err)
 	return 0;
 }
 
+int rows_range(struct rows *r, struct store_range *ret, struct err *err)
+{
+	static const struct range want[] = {
+		{ 1, INT64_MAX },         { 0, UINT32_MAX },   { INT64_MIN, INT64_MAX },
+		{ INT64_MIN, INT64_MAX }, { 1, UINT32_MAX },   { 0, UINT32_MAX },
+		{ INT64_MIN, INT64_MAX }, { 0, RE_COUNT - 1 }, { 0, UINT32_MAX },
+		{ 0, UINT8_MAX },
+	};
+	int64_t v[10] = { 0 };
+	int code = read_numbers(r, want, 10, v, err);
+
+	if (code < 0)
+		return code;
+	if (v[3] < v[2] || v[5] > v[4])
+		return err_set(err, E_CORRUPT,
+		               "%s row with number %" PRId64
+		               ": an end before its begin, or more dates taken than it has",
+		               r->table, v[0]);
+	*ret = (struct store_range){ .number = (uint64_t)v[0],
+		                     .task = (uint32_t)v[1],
+		                     .lo = v[2],
+		                     .hi = v[3],
+		                     .dates = (uint32_t)v[4],
+		                     .taken = (uint32_t)v[5],
+		                     .at_us = v[6],
+		                     .reason = (uint8_t)v[7],
+		                     .version = (uint32_t)v[8],
+		                     .priority = (uint8_t)v[9] };
+	return 0;
+}
+
 int rows_stat(struct rows *r, struct store_stat *ret, struct err *err)
 {
 	static const struct range want[] = {

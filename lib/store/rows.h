@@ -55,6 +55,7 @@ int rows_item(struct rows *r, uint64_t command, struct store_command_item *ret, 
 int rows_action(struct rows *r, struct read_action *ret, struct err *err);
 int rows_event(struct rows *r, struct read_event *ret, struct err *err);
 int rows_outcome(struct rows *r, struct store_outcome *ret, struct err *err);
+int rows_range(struct rows *r, struct store_range *ret, struct err *err);
 int rows_stat(struct rows *r, struct store_stat *ret, struct err *err);
 int rows_lease(struct rows *r, struct store_lease *ret, struct err *err);
 int rows_node(struct rows *r, struct store_node *ret, struct err *err);
@@ -80,6 +81,8 @@ int rows_node(struct rows *r, struct store_node *ret, struct err *err);
 #define ACTION_COLUMNS  "id, at_us, actor, action, object, detail, hash"
 #define LEASE_COLUMNS   "epoch, beat, number, lease_ms, since_us, renewed_us, who, address"
 #define OUTCOME_COLUMNS "task_id, lo, hi, job_status, reason, generation"
+#define RANGE_COLUMNS   "number, task_id, lo, hi, dates, taken, at_us, reason, version, priority"
+#define RANGE_WIDTH     10
 #define STAT_COLUMNS    "day, task_id, job_status, bucket, count, sum_us"
 #define EVENT_COLUMNS \
 	"number, prev, task_id, curr_run_date, part, at_us, event, from_status, to_status, " \

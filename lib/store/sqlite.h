@@ -149,6 +149,16 @@ int sqlite_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t row
 int sqlite_load_items(struct store *s, uint64_t command,
                       int (*each)(void *ctx, const struct store_command_item *i), void *ctx,
                       struct err *err);
+int sqlite_outcome_number(struct sqlite_store *s, int64_t *ret, struct err *err);
+int sqlite_write_ranges(struct sqlite_store *s, const struct store_batch *b, struct err *err);
+int sqlite_load_ranges(struct store *s, bool unsaved,
+                       int (*each)(void *ctx, const struct store_range *r), void *ctx,
+                       struct err *err);
+int sqlite_find_range(struct store *s, uint32_t task, int64_t run_date, struct store_range *ret,
+                      struct err *err);
+/* Those that are old enough and that saved outcomes know; *rows grows. */
+int sqlite_drop_ranges(struct sqlite_store *s, int64_t before_us, size_t rows_max, bool dry_run,
+                       size_t *rows, struct err *err);
 int sqlite_write_stats(struct sqlite_store *s, const struct store_batch *b, struct err *err);
 int sqlite_load_stats(struct store *s, uint32_t task, int32_t lo, int32_t hi,
                       int (*each)(void *ctx, const struct store_stat *st), void *ctx,

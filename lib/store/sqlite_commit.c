@@ -181,6 +181,8 @@ static int write_all(struct sqlite_store *s, const struct store_batch *b, uint64
 	if (r == 0)
 		r = write_events(s, b, err);
 	if (r == 0)
+		r = sqlite_write_ranges(s, b, err);
+	if (r == 0)
 		r = sqlite_write_stats(s, b, err);
 	if (r == 0)
 		r = write_data(s, b, err);

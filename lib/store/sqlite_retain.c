@@ -24,7 +24,7 @@ static int each_outcome(struct sqlite_store *s, sqlite3_stmt *q, const char *tab
 	return r;
 }
 
-static int outcome_number(struct sqlite_store *s, int64_t *ret, struct err *err)
+int sqlite_outcome_number(struct sqlite_store *s, int64_t *ret, struct err *err)
 {
 	sqlite3_stmt *q = NULL;
 	int r = sql_get(s, SQL_LEADER, &q, err);
@@ -44,7 +44,7 @@ int sqlite_load_outcomes(struct store *st, int (*each)(void *ctx, const struct s
 	struct sqlite_store *s = (struct sqlite_store *)st;
 	sqlite3_stmt *q = NULL;
 	int64_t saved = 0;
-	int r = outcome_number(s, &saved, err);
+	int r = sqlite_outcome_number(s, &saved, err);
 
 	if (r == 0)
 		r = sql_get(s, SQL_LOAD_OUTCOMES, &q, err);
@@ -139,7 +139,7 @@ static int drop_history(struct sqlite_store *s, int64_t before_us, size_t rows_m
 {
 	sqlite3_stmt *oldest = NULL, *go = NULL;
 	int64_t saved = 0, at = 0, number = 0, ended_us = 0;
-	int r = outcome_number(s, &saved, err);
+	int r = sqlite_outcome_number(s, &saved, err);
 
 	if (r == 0)
 		r = sql_get(s, SQL_OLDEST, &oldest, err);
@@ -200,7 +200,10 @@ int sqlite_retain(struct store *st, uint32_t epoch, int64_t before_us, size_t ro
 
 	if (r < 0)
 		return r;
-	r = drop_history(s, before_us, rows_max, dry_run, &rows, err);
+	/* A range goes before the rows that say otherwise of its dates. */
+	r = sqlite_drop_ranges(s, before_us, rows_max, dry_run, &rows, err);
+	if (r == 0)
+		r = drop_history(s, before_us, rows_max, dry_run, &rows, err);
 	if (r == 0)
 		r = drop_items(s, before_us, rows_max, dry_run, &rows, err);
 	r = sql_end(s, r, err);

@@ -182,6 +182,19 @@ int store_load_outcomes(struct store *s, int (*each)(void *ctx, const struct sto
 	return s->ops->load_outcomes(s, each, ctx, err);
 }
 
+int store_load_ranges(struct store *s, bool unsaved,
+                      int (*each)(void *ctx, const struct store_range *r), void *ctx,
+                      struct err *err)
+{
+	return s->ops->load_ranges(s, unsaved, each, ctx, err);
+}
+
+int store_find_range(struct store *s, uint32_t task, int64_t run_date, struct store_range *ret,
+                     struct err *err)
+{
+	return s->ops->find_range(s, task, run_date, ret, err);
+}
+
 int store_load_commands(struct store *s, bool unfinished_only,
                         int (*each)(void *ctx, const struct store_command *c), void *ctx,
                         struct err *err)

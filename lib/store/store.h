@@ -73,6 +73,22 @@ struct store_outcome {
 	uint8_t state, reason;
 };
 
+/* Planned dates of one task that were left out together: Skipped, and no rows. One of them that
+ * is redone or forced gets a row, which then counts; so do dates in it that had one before. */
+struct store_range {
+	uint64_t number; /* of the transition that left them out */
+	uint32_t task, version;
+	int64_t lo, hi;        /* run_dates, both included */
+	uint32_t dates, taken; /* dates that had no row; of them, those that got one since */
+	int64_t at_us;
+	uint8_t reason, priority;
+};
+
+struct store_taken {
+	uint64_t number; /* of the range */
+	uint32_t dates;  /* so many more of its dates have rows */
+};
+
 /* A durable command (design: SEMANTICS section 5). */
 struct store_command {
 	uint64_t id;
@@ -138,6 +154,10 @@ struct store_batch {
 	/* Leave history and, unless final again (then they stand in `done` too), enter live. */
 	const struct instance *const *reopened;
 	size_t n_reopened;
+	const struct store_range *ranges; /* by number; taken is 0 */
+	size_t n_ranges;
+	const struct store_taken *taken; /* of ranges stored before, or with it */
+	size_t n_taken;
 	const struct store_task *tasks;
 	size_t n_tasks;
 	const uint32_t *links_of; /* tasks whose links are replaced by `links` */
@@ -236,10 +256,14 @@ int store_scan_live(struct store *s, uint32_t from, size_t max,
 /* The live rows in these slots (ascending, each once); those that are not there are left out. */
 int store_read_live(struct store *s, const uint32_t *slots, size_t n,
                     int (*each)(void *ctx, const struct instance *i), void *ctx, struct err *err);
-/* The ranges saved, by task and lo; then what finished since, by number, part 0 only, lo ==
+/* The outcomes saved, by task and lo; then what finished since, by number, part 0 only, lo ==
  * hi: later calls override earlier ones. */
 int store_load_outcomes(struct store *s, int (*each)(void *ctx, const struct store_outcome *o),
                         void *ctx, struct err *err);
+/* Ranges of dates left out, by number; `unsaved`: those only that saved outcomes do not know. */
+int store_load_ranges(struct store *s, bool unsaved,
+                      int (*each)(void *ctx, const struct store_range *r), void *ctx,
+                      struct err *err);
 /* Unfinished: ended_us is 0. */
 int store_load_commands(struct store *s, bool unfinished_only,
                         int (*each)(void *ctx, const struct store_command *c), void *ctx,
@@ -252,6 +276,12 @@ int store_load_stats(struct store *s, uint32_t task, int32_t lo, int32_t hi,
 
 /* One finished instance by key, from history (redo, force). E_NOT_FOUND. */
 int store_find_done(struct store *s, struct inst_key key, struct instance *ret, struct err *err);
+/* The newest range that reaches over run_date. E_NOT_FOUND. Whether the date is one that the range
+ * left out is the caller's to know: it is planned, has no row, and its outcome says so. */
+int store_find_range(struct store *s, uint32_t task, int64_t run_date, struct store_range *ret,
+                     struct err *err);
+/* The row that such a date would have; the run date stands for its due time, not known here. */
+struct instance store_range_row(const struct store_range *r, int64_t run_date);
 /* The outcomes kept of one command, by task, run_date, part. */
 int store_load_items(struct store *s, uint64_t command,
                      int (*each)(void *ctx, const struct store_command_item *i), void *ctx,
@@ -275,7 +305,8 @@ int store_save_outcomes(struct store *s, uint32_t epoch, const struct store_outc
                         uint64_t upto_number, struct err *err);
 
 /* Drop up to `rows_max` rows that ended before `before_us` (history, events, items).
- * With dry_run only counts. *ret_rows: dropped or counted, an instance's events with it.
+ * With dry_run only counts. *ret_rows: dropped or counted, an instance's events with it; a range
+ * of dates left out is a row.
  * History whose outcome is not saved yet stays, whatever its age. */
 int store_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max, bool dry_run,
                  size_t *ret_rows, struct err *err);

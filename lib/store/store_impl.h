@@ -52,6 +52,11 @@ struct store_ops {
 	                 struct err *err);
 	int (*load_outcomes)(struct store *s, int (*each)(void *ctx, const struct store_outcome *o),
 	                     void *ctx, struct err *err);
+	int (*load_ranges)(struct store *s, bool unsaved,
+	                   int (*each)(void *ctx, const struct store_range *r), void *ctx,
+	                   struct err *err);
+	int (*find_range)(struct store *s, uint32_t task, int64_t run_date, struct store_range *ret,
+	                  struct err *err);
 	int (*load_commands)(struct store *s, bool unfinished_only,
 	                     int (*each)(void *ctx, const struct store_command *c), void *ctx,
 	                     struct err *err);

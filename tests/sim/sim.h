@@ -73,6 +73,7 @@ struct swarm {
 	bool backfills; /* of commands, mostly these */
 	bool commands, edits, wall_jumps, takeovers, long_downs, standby;
 	size_t ring_slots;
+	int64_t rows_max; /* dates left out in one go that have rows */
 };
 extern struct swarm swarm;
 
@@ -85,7 +86,8 @@ extern struct swarm swarm;
 	X(FORCES, "forces", "links on failure, whose parents are forced at once") \
 	X(PARTS, "parts", "broadcasts, which are redone while their parts begin") \
 	X(BACKFILLS, "backfills", "backfills, a few at once, of what runs") \
-	X(SESSIONS, "sessions", "loaders that are back at once, and a maintainer that is late")
+	X(SESSIONS, "sessions", "loaders that are back at once, and a maintainer that is late") \
+	X(SILENCES, "silences", "minutes without a server, whose dates are left out, and redone")
 enum scenario {
 #define X(name, text, what) SC_##name,
 	SCENARIOS(X)
@@ -147,6 +149,14 @@ void rules_grant(const struct transition *tr, bool came_back); /* I8 */
 bool rules_may_wait(const struct instance *i);    /* for a parent that ended badly, or waits */
 void rules_skip(const struct transition *tr);     /* P15 */
 bool rules_skip_stands(const struct instance *i); /* Skipped(link): is its join still dead? */
+
+/* sim_ranges.c: dates left out as one record, told to the checker one by one. */
+void ranges_follow(const struct transition *tr);
+/* Those stored with numbers in (after, before) that nobody was shown. */
+void ranges_before(struct store *s, uint64_t after, uint64_t before);
+void ranges_see(struct store *s, const struct instance *i); /* it has no row, but lies in one */
+void ranges_check(struct store *s);                         /* all were seen */
+void check_skipped_date(const struct transition *tr);       /* one date of a record; sim_check.c */
 
 /* sim_stats.c: statistics counted again. */
 void stats_reset(void);

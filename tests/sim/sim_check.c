@@ -30,6 +30,7 @@ struct row {
 	bool came_back;         /* unstarted, since it was last Ready */
 	uint32_t back_session;  /* that sent it back last because it ends, and how often */
 	uint32_t backs;
+	bool in_range; /* left out with others: no row of its own */
 };
 
 struct seen_token {
@@ -258,7 +259,7 @@ static void check_intent(const struct transition *tr, const struct row *r)
 
 static int missed(void *ctx, const struct transition *tr)
 {
-	(void)ctx;
+	ranges_before(ctx, last_number, tr->number);
 	if (tr->number <= last_number)
 		return 0;
 	last_number = tr->number - 1; /* other kinds between are not kept as events */
@@ -273,7 +274,8 @@ void check_restart(struct store *s)
 	uint32_t epoch;
 
 	replaying = true;
-	store_mem_each_event(s, missed, NULL);
+	store_mem_each_event(s, missed, s);
+	ranges_before(s, last_number, UINT64_MAX);
 	replaying = moved = false;
 	if (store_position(s, &number, &epoch, NULL) == 0 && number >= last_number)
 		last_number = number;
@@ -412,10 +414,20 @@ static void follow(const struct transition *tr, struct row *r)
 	workflow_slots += d;
 	r->live_token = !whole && state_holds_slot((enum state)tr->to) ? tr->inst.token : 0;
 	r->inst = tr->inst;
+	r->in_range = tr->kind == TK_RANGE;
 	if (tr->event == EV_GRANT)
 		r->bound_epoch = tr->epoch;
 	rules_follow(tr);
 	stats_follow(tr);
+}
+
+void check_skipped_date(const struct transition *tr)
+{
+	struct row *r = row_of(tr->inst.key, true);
+
+	check_edge(tr, r);
+	rules_skip(tr);
+	follow(tr, r);
 }
 
 void check_record(const struct transition *tr)
@@ -429,6 +441,8 @@ void check_record(const struct transition *tr)
 	}
 	if (tr->kind == TK_POOL)
 		pools_follow(tr);
+	if (tr->kind == TK_RANGE)
+		ranges_follow(tr);
 	if (tr->kind != TK_INSTANCE)
 		return;
 	struct row *r = row_of(tr->inst.key, true);
@@ -568,8 +582,10 @@ void check_store(struct store *s)
 		const struct row *r = &rows[at];
 		bool is_final = r->inst.revision && state_final((enum state)r->inst.state);
 		want += r->inst.revision && !is_final;
-		done += is_final;
-		if (!is_final)
+		done += is_final && !r->in_range;
+		if (r->in_range)
+			ranges_see(s, &r->inst);
+		if (!is_final || r->in_range)
 			continue;
 		if (store_find_done(s, r->key, &i, NULL) < 0)
 			break_invariant("I16", "task %u at %" PRId64 " ended and is not in history",
@@ -578,6 +594,7 @@ void check_store(struct store *s)
 			compare(&i);
 	}
 	stats_check(s);
+	ranges_check(s);
 	if (live != want)
 		break_invariant("I16", "%zu live rows, the log says %zu", live, want);
 	if (store_mem_count_done(s) != done)

@@ -30,13 +30,21 @@ static const struct swarm bent[] = {
 	                  .lag_us = 20 * MS,
 	                  .late = AT_MAINTAIN,
 	                  .late_us = 1500 * MS },
+	[SC_SILENCES] = { .hasty = 400,
+	                  .edits = true,
+	                  .commands = true,
+	                  .server_crashes = true,
+	                  .long_downs = true },
 };
 
 static void bend(struct swarm *s)
 {
 	if (scenario == SC_NONE)
 		return;
+	struct swarm drawn = *s;
 	*s = bent[scenario];
+	s->rows_max = drawn.rows_max;
+	s->writer = scenario == SC_SILENCES && drawn.writer;
 	s->apart = s->operators = true;
 	s->lag_per_mille = 320;
 	s->lag_us = s->lag_us ? s->lag_us : 400 * MS;
@@ -69,6 +77,7 @@ static struct swarm draw_swarm(uint64_t seed)
 	s.ring_slots = rings[rnd(3)];
 	s.writer = seed % 2 == 1; /* not drawn: the stories of the other seeds stay */
 	s.standby = seed % 4 >= 2;
+	s.rows_max = seed / 4 % 3 * 2;
 	parts = all_parts || chance(250);
 	bend(&s);
 	return s;

@@ -168,6 +168,7 @@ void server_start(void)
 	resolver = resolver_new(thread_of(AT_RESOLVER), ledger);
 	sorter = sorter_new(thread_of(AT_SORTER), ledger);
 	instantiator = instantiator_new(thread_of(AT_PLAN), ledger);
+	instantiator_set_rows_max(instantiator, swarm.rows_max);
 	maintainer = maintainer_new(thread_of(AT_MAINTAIN), ledger, &mset);
 	struct commander_settings cset = { .batch = 1 + rnd(chance(500) ? 4 : 60),
 		                           .timezone = "UTC" };
@@ -214,7 +215,7 @@ void server_crash(void)
 
 	if (!up)
 		return;
-	if (!healing && swarm.long_downs && chance(150))
+	if (!healing && swarm.long_downs && chance(scenario == SC_SILENCES ? 700 : 150))
 		away = (1 + rnd(5)) * MINUTE;
 	note("server: crash");
 	check_trouble();

@@ -207,7 +207,7 @@ void tasks_make(void)
 {
 	for (uint32_t id = 1; id <= TASKS; id++) {
 		struct task *t = keep(task_make(id, 1));
-		if (chance(250))
+		if (chance(scenario == SC_SILENCES ? 900 : 250))
 			t->catchup = chance(500) ? CATCHUP_LATEST : CATCHUP_NONE;
 		else if (chance(100))
 			t->catchup_max = 1 + (int)rnd(3);

@@ -54,6 +54,32 @@ static void assert_same(const struct outcomes *o, const struct naive *want)
 		assert_true(o->ranges[i - 1].hi < o->ranges[i].lo);
 }
 
+/* All dates from `at` on, some way, that have no outcome and are not among the open ones. */
+static void fill(struct outcomes *o, const struct plan *plan, struct naive *want, uint32_t at)
+{
+	uint32_t n = rnd(DATES - at);
+	int64_t open[DATES];
+	size_t n_open = 0;
+	/* Its ends need not be planned. */
+	struct outcome_range r = { (int64_t)at * 60 - rnd(60),
+		                   (int64_t)(at + n) * 60 + rnd(60),
+		                   1,
+		                   ST_SKIPPED,
+		                   RE_CATCHUP,
+		                   { 0 } };
+
+	for (uint32_t i = at > 3 ? at - 3 : 0; i < DATES; i++)
+		if (rnd(8) == 0)
+			open[n_open++] = i * 60;
+	outcomes_fill(o, plan, &r, open, n_open);
+	for (uint32_t i = at, k = 0; i <= at + n; i++) {
+		while (k < n_open && open[k] < i * 60)
+			k++;
+		if (!want[i].set && (k == n_open || open[k] != i * 60))
+			want[i] = (struct naive){ true, 1, ST_SKIPPED, RE_CATCHUP };
+	}
+}
+
 static void ranges_answer_as_one_date_after_another_would(void **state)
 {
 	struct naive want[DATES] = { 0 };
@@ -64,7 +90,9 @@ static void ranges_answer_as_one_date_after_another_would(void **state)
 	outcomes_init(&o);
 	for (int step = 0; step < 20000; step++) {
 		uint32_t at = rnd(DATES);
-		if (rnd(3) == 0) {
+		if (step % 50 == 49) {
+			fill(&o, plan, want, at);
+		} else if (rnd(3) == 0) {
 			assert_int_equal(outcomes_clear(&o, plan, at * 60), want[at].set);
 			want[at].set = false;
 		} else {
@@ -121,6 +149,32 @@ static void a_date_off_the_plan_joins_nothing(void **state)
 	plan_free(plan);
 }
 
+static void a_fill_joins_its_neighbours_and_leaves_what_is_off_the_plan(void **state)
+{
+	struct plan *plan = minutes();
+	struct outcome_range r = { 120, 600, 1, ST_SKIPPED, RE_CATCHUP, { 0 } };
+	struct outcomes o;
+
+	(void)state;
+	outcomes_init(&o);
+	outcomes_set(&o, plan, 60, 1, ST_SKIPPED, RE_CATCHUP);
+	outcomes_set(&o, plan, 660, 1, ST_SKIPPED, RE_CATCHUP);
+	outcomes_fill(&o, plan, &r, NULL, 0);
+	assert_int_equal(o.len, 1);
+	outcomes_done(&o);
+	outcomes_set(&o, plan, 330, 1, ST_SUCC, RE_EXIT); /* between two planned dates */
+	outcomes_fill(&o, plan, &r, NULL, 0);
+	assert_int_equal(o.len, 3);
+	assert_int_equal(o.ranges[0].hi, 300);
+	assert_int_equal(o.ranges[2].lo, 360);
+	outcomes_done(&o);
+	r = (struct outcome_range){ 61, 119, 1, ST_SKIPPED, RE_CATCHUP, { 0 } };
+	outcomes_fill(&o, plan, &r, NULL, 0);
+	assert_int_equal(o.len, 0); /* no date of the plan */
+	outcomes_done(&o);
+	plan_free(plan);
+}
+
 static void a_saved_range_is_put_only_where_nothing_is(void **state)
 {
 	struct outcomes o;
@@ -144,6 +198,7 @@ int main(void)
 		cmocka_unit_test(ranges_answer_as_one_date_after_another_would),
 		cmocka_unit_test(years_of_successes_are_one_range_until_one_is_redone),
 		cmocka_unit_test(a_date_off_the_plan_joins_nothing),
+		cmocka_unit_test(a_fill_joins_its_neighbours_and_leaves_what_is_off_the_plan),
 		cmocka_unit_test(a_saved_range_is_put_only_where_nothing_is),
 	};
 

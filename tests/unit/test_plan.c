@@ -40,6 +40,62 @@ static void days_of_23_and_25_hours_have_as_many_hours(void **state)
 	plan_free(p);
 }
 
+/* However the days are, a count is what a walk counts. */
+static void a_count_is_what_a_walk_counts(void **state)
+{
+	static const char *const zones[] = { "UTC", BERLIN, "Australia/Lord_Howe",
+		                             "America/Sao_Paulo", "Asia/Gaza" };
+	static const char *const crons[] = { "* * * * *", "*/7 3-23/2 * * 1-5", "15 0 31 * *",
+		                             "30 2 * * *", "0 */11 29 2 *" };
+	uint32_t seed = 5;
+
+	(void)state;
+	for (int k = 0; k < 400; k++) {
+		const char *name = zones[k % 5];
+		int32_t steps[] = { 1, 7, 20, 90, 1000 };
+		struct schedule s = every(k % 10 < 5 ? steps[k % 7 % 5] : 1 + k % 13,
+		                          k % 3 == 0    ? CU_HOUR
+		                          : k % 11 == 1 ? CU_DAY
+		                                        : CU_MINUTE,
+		                          name);
+		struct cron *c = NULL;
+		if (k % 4 == 0) {
+			assert_int_equal(cron_parse(crons[k / 4 % 5], "p/w/t", &c, NULL), 0);
+			s.cron = c;
+			s.unit = CU_NONE;
+			s.step = 1;
+		}
+		seed = seed * 1664525u + 1013904223u;
+		int64_t lo = label("2017-01-01") + seed % (3 * 365 * 86400), hi;
+		seed = seed * 1664525u + 1013904223u;
+		hi = lo + seed % (9 * 86400) - 3600;
+		if (k % 9 == 0)
+			s.start = lo + 40000;
+		if (k % 8 == 0)
+			s.end = hi - 90000;
+		struct plan *p = plan_of(s);
+		int64_t want = plan_count(p, lo, hi + 1, INT64_MAX);
+		if (hi < lo)
+			want = 0;
+		if (plan_count_all(p, lo, hi) != want)
+			fail_msg("case %d: %lld, a walk counts %lld", k,
+			         (long long)plan_count_all(p, lo, hi), (long long)want);
+		plan_free(p);
+		cron_free(c);
+	}
+}
+
+static void ten_years_of_minutes_are_counted_by_the_day(void **state)
+{
+	struct plan *p = plan_of(every(1, CU_MINUTE, BERLIN));
+
+	(void)state;
+	assert_int_equal(
+		plan_count_all(p, local(BERLIN, "2016-01-01"), local(BERLIN, "2026-01-01") - 1),
+		3653 * 1440);
+	plan_free(p);
+}
+
 static void steps_that_do_not_divide_count_from_the_anchor(void **state)
 {
 	struct schedule s = every(7, CU_MINUTE, "UTC");
@@ -416,6 +472,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_has_not_started_is_over_at_the_end_of_its_own_day),
 		cmocka_unit_test(days_of_23_and_25_hours_have_as_many_hours),
+		cmocka_unit_test(a_count_is_what_a_walk_counts),
+		cmocka_unit_test(ten_years_of_minutes_are_counted_by_the_day),
 		cmocka_unit_test(steps_that_do_not_divide_count_from_the_anchor),
 		cmocka_unit_test(weeks_begin_on_monday_months_and_years_on_the_first),
 		cmocka_unit_test(a_left_out_midnight_and_a_left_out_day),

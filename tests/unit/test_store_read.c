@@ -462,6 +462,128 @@ static void counts_are_those_of_the_list(void **state)
 	reader_close(r);
 }
 
+static bool see_last; /* of a descending list: a range stands at its last date */
+
+static int see_range(void *ctx, const struct store_range *r)
+{
+	struct instance i = store_range_row(r, see_last ? r->hi : r->lo);
+
+	return see_instance(ctx, &i);
+}
+
+static void leave_out(struct world *w, uint32_t task, int64_t lo, int64_t hi, uint32_t dates)
+{
+	struct store_range range = { .number = ++w->number,
+		                     .task = task,
+		                     .version = 1,
+		                     .lo = lo,
+		                     .hi = hi,
+		                     .dates = dates,
+		                     .at_us = 5000,
+		                     .reason = RE_CATCHUP,
+		                     .priority = 5 };
+	struct store_batch b = { .epoch = w->epoch,
+		                 .first = w->number,
+		                 .last = w->number,
+		                 .ranges = &range,
+		                 .n_ranges = 1 };
+	struct err err = { 0 };
+
+	world_must(store_commit(w->s, &b, &err), &err);
+}
+
+static void ranges_of_dates_left_out_stand_among_the_instances(void **state)
+{
+	struct world *w = *state;
+	struct reader *r = open_reader(w);
+	struct read_filter f = { .workflow = 1 }, few = { .from = 60000, .to = 63000 };
+	struct seen *all = mem_new(sizeof *all);
+	uint64_t was[ST_COUNT], counts[ST_COUNT], number;
+	struct err err = { 0 };
+
+	world_must(read_counts(r, &f, was, &number, &err), &err);
+	size_t rows = walk_pages(r, &f, READ_BY_RUN_DATE, false, 7, all);
+	leave_out(w, 1, 300, 60000, 996); /* rows of others, and of its own, lie in it */
+	leave_out(w, 1, 61200, 66000, 81);
+	leave_out(w, 2, 300, 600, 6); /* another workflow's */
+	f.each_range = few.each_range = see_range;
+	for (int sort = 0; sort < READ_SORT_COUNT; sort++)
+		for (int k = 0; k < 4; k++) {
+			see_last = k & 1 && sort == READ_BY_RUN_DATE;
+			assert_int_equal(
+				walk_pages(r, &f, (enum read_sort)sort, k & 1, k & 2 ? 1 : 7, all),
+				rows + 2);
+		}
+	see_last = false;
+	assert_int_equal(walk_pages(r, &few, READ_BY_RUN_DATE, false, 7, all), 2);
+	few.states = 1u << ST_SUCC;
+	assert_int_equal(walk_pages(r, &few, READ_BY_RUN_DATE, false, 7, all), 0);
+	few.states = 1u << ST_SKIPPED | 1u << ST_SUCC;
+	assert_int_equal(walk_pages(r, &few, READ_BY_RUN_DATE, false, 7, all), 2);
+	few.broker = 3;
+	assert_int_equal(walk_pages(r, &few, READ_BY_RUN_DATE, false, 7, all), 0);
+	world_must(read_counts(r, &f, counts, &number, &err), &err);
+	assert_int_equal(counts[ST_SKIPPED], was[ST_SKIPPED] + 996 + 81);
+	few = (struct read_filter){ .from = 30180, .to = 61200 }; /* a good half of the first */
+	world_must(read_counts(r, &few, counts, &number, &err), &err);
+	assert_int_equal(counts[ST_SKIPPED], 497);
+	free(all);
+	reader_close(r);
+}
+
+static int see_kind(void *ctx, const struct read_event *e)
+{
+	char *to = ctx;
+	size_t n = strlen(to);
+
+	snprintf(to + n, 200 - n, "%llu %s %s;", (unsigned long long)e->number,
+	         event_name((enum event)e->event), reason_name((enum reason)e->reason));
+	return 0;
+}
+
+static void a_date_left_out_has_its_row_and_its_history(void **state)
+{
+	struct world *w = *state;
+	struct reader *r = open_reader(w);
+	struct inst_key key = { 90000, 1, 0 };
+	struct instance i, found;
+	struct err err = { 0 };
+	char said[200] = "", want[200];
+	uint64_t number;
+
+	leave_out(w, 1, 80000, 100000, 300);
+	uint64_t range = w->number;
+	world_must(read_instance(r, key, &found, &number, &err), &err);
+	assert_int_equal(found.state, ST_SKIPPED);
+	assert_int_equal(found.reason, RE_CATCHUP);
+	assert_int_equal(found.due, 0);
+	world_must(read_events(r, key, 0, 10, see_kind, said, &number, &err), &err);
+	snprintf(want, sizeof want, "%llu create-skipped catchup;", (unsigned long long)range);
+	assert_string_equal(said, want);
+	assert_int_equal(read_instance(r, (struct inst_key){ 100001, 1, 0 }, &found, NULL, NULL),
+	                 E_NOT_FOUND);
+	assert_int_equal(read_instance(r, (struct inst_key){ 90000, 1, 1 }, &found, NULL, NULL),
+	                 E_NOT_FOUND);
+
+	/* Redone: its own row now, whose history begins with the range. */
+	i = store_range_row(&(struct store_range){ .number = range, .task = 1 }, 90000);
+	i.slot = world_slot(key);
+	world_change(w, &i, EV_REDO, ST_READY);
+	world_put(w, &i);
+	world_must(read_instance(r, key, &found, &number, &err), &err);
+	assert_int_equal(found.state, ST_READY);
+	said[0] = 0;
+	world_must(read_events(r, key, 0, 10, see_kind, said, &number, &err), &err);
+	snprintf(want, sizeof want, "%llu redo ;%llu create-skipped catchup;",
+	         (unsigned long long)w->number, (unsigned long long)range);
+	assert_string_equal(said, want);
+	said[0] = 0;
+	world_must(read_events(r, key, w->number, 1, see_kind, said, &number, &err), &err);
+	snprintf(want, sizeof want, "%llu create-skipped catchup;", (unsigned long long)range);
+	assert_string_equal(said, want);
+	reader_close(r);
+}
+
 /* A reader beside a writer: every answer is one moment. In every commit one instance ends
  * and one begins, so the number of live ones never differs from any moment to any other. */
 struct beside {
@@ -544,6 +666,8 @@ int main(void)
 		READ(tasks_are_listed_by_name_and_links_both_ways),
 		READ(documents_commands_and_the_audit_are_listed),
 		READ(counts_are_those_of_the_list),
+		READ(ranges_of_dates_left_out_stand_among_the_instances),
+		READ(a_date_left_out_has_its_row_and_its_history),
 		{ "a_reader_beside_the_writer_sees_whole_commits",
 		  a_reader_beside_the_writer_sees_whole_commits, setup_store, teardown, NULL },
 		cmocka_unit_test(a_store_that_is_not_there_is_said),

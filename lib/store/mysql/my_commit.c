@@ -205,6 +205,8 @@ static int write_all(struct my_store *s, const struct store_batch *b, uint64_t s
 	if (r == 0)
 		r = write_data(s, b, err);
 	if (r == 0)
+		r = my_write_ranges(s, b, err);
+	if (r == 0)
 		r = my_write_stats(s, b, err);
 	if (r < 0)
 		return r;

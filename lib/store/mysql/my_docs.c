@@ -62,11 +62,11 @@ static int write_action(struct my_store *s, int64_t at_us, const char *actor, co
 	struct read_action a = { .id = ++s->base.audit.id,
 		                 .at_us = at_us,
 		                 .actor = text_or_empty(actor),
-		                 .action = action,
+		                 .action = text_or_empty(action),
 		                 .object = text_or_empty(object),
 		                 .detail = text_or_empty(detail) };
 	audit_hash(s->base.audit.hash, &a, s->base.audit.hash);
-	r = my_out_put(&o, err, "iittttt", (int64_t)a.id, at_us, a.actor, action, a.object,
+	r = my_out_put(&o, err, "iittttt", (int64_t)a.id, at_us, a.actor, a.action, a.object,
 	               a.detail, s->base.audit.hash);
 	return my_out_end(&o, r, err);
 }

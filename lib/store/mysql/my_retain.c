@@ -207,6 +207,9 @@ int my_retain(struct store *st, uint32_t epoch, int64_t before_us, size_t rows_m
 	if (r < 0)
 		return r;
 	r = my_stamp(s, err);
+	/* A range goes before the rows that say otherwise of its dates. */
+	if (r == 0)
+		r = my_drop_ranges(s, before_us, rows_max, dry_run, &rows, err);
 	if (r == 0)
 		r = drop_old_rows(s, before_us, rows_max, dry_run, &rows, err);
 	if (r == 0)

@@ -201,6 +201,14 @@ int my_save_outcomes(struct store *s, uint32_t epoch, const struct store_outcome
                      uint64_t upto_number, struct err *err);
 int my_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max, bool dry_run,
               size_t *ret_rows, struct err *err);
+/* my_range.c */
+int my_write_ranges(struct my_store *s, const struct store_batch *b, struct err *err);
+int my_load_ranges(struct store *s, bool unsaved,
+                   int (*each)(void *ctx, const struct store_range *r), void *ctx, struct err *err);
+int my_find_range(struct store *s, uint32_t task, int64_t run_date, struct store_range *ret,
+                  struct err *err);
+int my_drop_ranges(struct my_store *s, int64_t before_us, size_t rows_max, bool dry_run,
+                   size_t *rows, struct err *err);
 int my_write_stats(struct my_store *s, const struct store_batch *b, struct err *err);
 int my_load_items(struct store *s, uint64_t command,
                   int (*each)(void *ctx, const struct store_command_item *i), void *ctx,

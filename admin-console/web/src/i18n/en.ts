@@ -195,6 +195,7 @@ export const en = {
 	'inst.attempt': 'attempt {n}',
 	'inst.attempts': 'Attempts',
 	'inst.count': '{n} instance|{n} instances',
+	'inst.dates': '{n} dates',
 	'inst.exit': 'exit {code}',
 	'inst.facts': 'Parameters',
 	'inst.first': 'first {n}',

@@ -197,6 +197,7 @@ export const zh: Words = {
 	'inst.attempt': '第 {n} 次尝试',
 	'inst.attempts': '尝试',
 	'inst.count': '{n} 个实例',
+	'inst.dates': '{n} 个日期',
 	'inst.exit': '退出码 {code}',
 	'inst.facts': '参数',
 	'inst.first': '前 {n} 个',

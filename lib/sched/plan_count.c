@@ -1,0 +1,73 @@
+/* How many dates there are, without a walk over them. */
+#include "sched/civil.h"
+#include "sched/cron.h"
+#include "sched/plan_impl.h"
+#include "sched/tz.h"
+
+struct day {
+	int64_t first, next; /* instants: it is [first, next) */
+};
+
+static struct day day_at(const struct tz *tz, int64_t day)
+{
+	return (struct day){ tz_first(tz, day * DAY_S), tz_first(tz, (day + 1) * DAY_S) };
+}
+
+/* 24 hours at one offset: what fires on it fires on each like it. */
+static bool is_plain(const struct tz *tz, const struct day *d)
+{
+	return d->next - d->first == DAY_S && tz_offset(tz, d->first) == tz_offset(tz, d->next - 1);
+}
+
+static int64_t walk(const struct plan *p, int64_t lo, int64_t hi)
+{
+	int64_t n = 0;
+
+	for (int64_t t = plan_next(p, lo - 1); t <= hi; t = plan_next(p, t))
+		n++;
+	return n;
+}
+
+/* Minutes and hours by the day from the local midnight, and crons: of these a plain day has none,
+ * or as many as any other plain day that has some. */
+static int64_t by_day(const struct plan *p, int64_t lo, int64_t hi)
+{
+	const struct tz *tz = p->s.tz;
+	int64_t n = 0, of_plain = -1;
+
+	for (int64_t at = plan_next(p, lo - 1); at <= hi;) {
+		struct day d = day_at(tz, local_day(tz, at));
+		int64_t last = d.next - 1 < hi ? d.next - 1 : hi;
+		bool whole = lo <= d.first && last == d.next - 1 && is_plain(tz, &d);
+		if (!whole) {
+			n += walk(p, at, last);
+		} else {
+			if (of_plain < 0)
+				of_plain = walk(p, d.first, last);
+			n += of_plain;
+		}
+		at = plan_next(p, last);
+	}
+	return n;
+}
+
+int64_t plan_count_all(const struct plan *p, int64_t lo, int64_t hi)
+{
+	struct cycle c = plan_cycle(p);
+	int64_t n = 0;
+
+	if (p->past && lo < p->past->since) {
+		int64_t until = hi < p->past->since ? hi : p->past->since - 1;
+		n = plan_count_all(p->past->plan, lo, until);
+		lo = p->past->since;
+	}
+	lo = lo > p->s.start ? lo : p->s.start;
+	hi = hi < p->s.end ? hi : p->s.end;
+	if (lo > hi)
+		return n;
+	if (p->s.calendar || (!p->s.cron && (!p->has_cycle || unit_is_long(p->unit))))
+		return n + walk(p, lo, hi);
+	if (p->s.cron || p->aligned)
+		return n + by_day(p, lo, hi);
+	return n + floor_div(hi - c.base, c.step_s) - floor_div(lo - 1 - c.base, c.step_s);
+}
