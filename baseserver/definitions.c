@@ -24,7 +24,11 @@ struct loading {
 static int each_row(void *ctx, const struct store_task *row)
 {
 	struct loading *ld = ctx;
+	const struct name *other = names_find(&ld->tasks, row->name);
 
+	if (other)
+		return err_set(ld->err, E_CORRUPT, "lb_task: task_id %u and %u are both %s",
+		               other->id, row->id, row->name);
 	names_put(&ld->tasks, row->name, row->id)->anchor = row->anchor;
 	if (ld->n_rows == ld->cap) {
 		ld->cap = ld->cap ? ld->cap * 2 : 256;
@@ -48,8 +52,13 @@ static int each_doc(void *ctx, const struct store_doc *d)
 	names_put(&ld->workflows, d->name, d->id)->version = d->version;
 	if (d->retired)
 		return 0;
+	size_t before = workflow_set_count(ld->set);
 	if (workflow_set_read(ld->set, d->body, d->body_len, d->name, &ld->diags) < 0)
 		return E_CORRUPT;
+	if (workflow_set_count(ld->set) != before + 1)
+		return err_set(ld->err, E_CORRUPT,
+		               "lb_workflow: the body of %s (id %u, version %u) is no workflow",
+		               d->name, d->id, d->version);
 	return 0;
 }
 
@@ -119,13 +128,19 @@ static const struct store_task *row_of(const struct loading *ld, uint32_t id)
 	return lo < ld->n_rows && ld->rows[lo].id == id ? &ld->rows[lo] : NULL;
 }
 
-/* Tasks with their rows; those without one, and retired ones, go. */
-static void pair(const struct loading *ld, struct task **tasks, size_t n, struct definitions *ret)
+/* Tasks with their rows; retired ones go. One without a row would begin anew under another id. */
+static int pair(const struct loading *ld, struct task **tasks, size_t n, struct definitions *ret)
 {
+	int r = 0;
+
 	ret->tasks = tasks;
 	ret->rows = mem_array(n + 1, sizeof *ret->rows);
 	for (size_t i = 0; i < n; i++) {
 		const struct store_task *row = row_of(ld, tasks[i]->id);
+		if (!row && r == 0)
+			r = err_set(ld->err, E_CORRUPT,
+			            "lb_task has no row of %s, which lb_workflow has",
+			            tasks[i]->name);
 		if (!row || row->state == TS_RETIRED) {
 			task_unref(tasks[i]);
 			continue;
@@ -137,6 +152,7 @@ static void pair(const struct loading *ld, struct task **tasks, size_t n, struct
 		own->owner = tasks[i]->owner;
 		ret->tasks[ret->n++] = tasks[i];
 	}
+	return r;
 }
 
 int definitions_load(struct store *store, const char *timezone, struct definitions *ret,
@@ -160,7 +176,8 @@ int definitions_load(struct store *store, const char *timezone, struct definitio
 	world_init(&world, &ld.tasks, &ld.workflows, NULL, &ld.calendars, timezone, false, 0);
 	if (r == 0 && workflow_compile(ld.set, &world.w, &ld.diags, &tasks, &n) == 0) {
 		r = load_pasts(store, tasks, n, &world, err);
-		pair(&ld, tasks, n, ret);
+		int paired = pair(&ld, tasks, n, ret);
+		r = r < 0 ? r : paired;
 		if (r < 0)
 			definitions_done(ret);
 	} else if (r == 0 || ld.diags.errors)

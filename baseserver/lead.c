@@ -15,6 +15,8 @@
 #define ALONE_US (5 * US_PER_S)  /* the same while nobody waits */
 #define AGE_US   (15 * US_PER_S) /* a standby not heard for so long is not there */
 #define LEAVE_US (500 * US_PER_MS)
+#define OFF_US   (10 * US_PER_S)
+#define ASK_US   (2 * US_PER_S) /* an answer that took longer tells nothing about the clock */
 
 struct lead {
 	struct actor *me;
@@ -32,6 +34,38 @@ static int each_node(void *ctx, const struct store_node *n)
 	if (v->n < LEAD_NODES_MAX)
 		v->nodes[v->n++] = *n;
 	return 0;
+}
+
+bool lead_clock_is_off(const struct lead_view *v)
+{
+	return v->clock_off_us > OFF_US || v->clock_off_us < -OFF_US;
+}
+
+/* A figure that cannot be had stays as it was. */
+static int64_t clock_off(const struct lead *l)
+{
+	int64_t began = actor_mono_us(l->me), theirs = 0;
+	int r = store_now(l->store, &theirs, NULL);
+	int64_t took = actor_mono_us(l->me) - began;
+
+	if (r < 0 || took > ASK_US)
+		return l->view.clock_off_us;
+	return theirs - (actor_wall_us(l->me) - took / 2);
+}
+
+static void tell_clock(const struct lead_view *was, const struct lead_view *is)
+{
+	long long s = is->clock_off_us / US_PER_S;
+	bool moved = llabs(is->clock_off_us - was->clock_off_us) > OFF_US;
+
+	if (lead_clock_is_off(is) && moved)
+		log_warn(
+			"lead.clock",
+			"off_s=%lld text=\"the database's clock is %lld s %s this server's: one of "
+			"the two is wrong\"",
+			s, s < 0 ? -s : s, s < 0 ? "behind" : "ahead of");
+	else if (lead_clock_is_off(was) && !lead_clock_is_off(is))
+		log_info("lead.clock", "off_s=%lld text=\"the clocks agree again\"", s);
 }
 
 /* What cannot be read keeps the view as it was, older. */
@@ -54,6 +88,8 @@ static void look(struct lead *l, int64_t now)
 	else if (v.n == 0 && atomic_load(&l->has_standby))
 		log_warn("lead.alone", "text=\"no standby is heard any more\"");
 	atomic_store(&l->has_standby, v.n > 0);
+	v.clock_off_us = clock_off(l);
+	tell_clock(&l->view, &v);
 	l->view = v;
 	commander_lead(l->set.commander, &v);
 }

@@ -26,7 +26,13 @@ struct lead_view {
 	struct store_node nodes[LEAD_NODES_MAX];
 	size_t n;      /* of nodes */
 	int64_t at_us; /* monotonic */
+	/* The store's clock less ours, as last measured; 0: it has none of its own. Nothing is timed
+	 * by it; but one of the two is wrong, and then run dates may be. */
+	int64_t clock_off_us;
 };
+
+/* By more than a network and two daemons of ntp explain. */
+bool lead_clock_is_off(const struct lead_view *v);
 
 struct lead_settings {
 	const struct site *site;     /* borrowed */

@@ -142,6 +142,7 @@ struct ledger_figures {
 	uint64_t last, durable, commits, refused, stale, retries;
 	uint64_t unfinished, commit_us_last, commit_us_sum;
 	bool store_down;
+	int store_code; /* why; 0: it is up, or has not answered yet */
 };
 void ledger_figures(const struct ledger *l, struct ledger_figures *ret);
 

@@ -265,6 +265,7 @@ static void succeeded(struct ledger *l, struct flight *f, bool was_asked)
 		actor_alarm(l->me, actor_mono_us(l->me)); /* prove the epoch now */
 	l->down = false;
 	l->f_down = false;
+	l->f_code = 0;
 	forget_flight(l, f);
 	ledger_ranges_durable(l, last);
 	l->f_unfinished = l->table.len;
@@ -294,6 +295,7 @@ static void failed(struct ledger *l, int code, const struct err *err)
 		         err->text, l->flight.n_dirty);
 	l->down = true;
 	l->f_down = true;
+	l->f_code = code;
 	ledger_turn_down_questions(l);
 	l->f_retries++;
 	actor_alarm(l->me, actor_mono_us(l->me) + l->set.retry_us);

@@ -180,6 +180,7 @@ struct ledger {
 	_Atomic uint64_t f_commits, f_refused, f_stale, f_retries, f_unfinished, f_commit_us,
 		f_commit_us_sum;
 	_Atomic bool f_down;
+	_Atomic int f_code;        /* of the commit that failed last; 0: none since */
 	_Atomic int64_t f_busy_us; /* mono since when a job is with the writer; 0: none */
 };
 

@@ -1,4 +1,6 @@
 /* From the store back into memory, before any thread runs. */
+#include <inttypes.h>
+
 #include "baseserver/ledger_impl.h"
 #include "baseserver/warm.h"
 #include "sched/task.h"
@@ -8,6 +10,7 @@
 
 struct loading {
 	struct ledger *l;
+	uint64_t number; /* the last one that was committed */
 	struct err *err;
 };
 
@@ -21,8 +24,10 @@ static int each_live(void *ctx, const struct instance *row)
 	return 0;
 }
 
-static int count_row(struct ledger *l, const struct instance *row, uint32_t at, struct err *err)
+static int count_row(const struct loading *ld, const struct instance *row, uint32_t at)
 {
+	struct ledger *l = ld->l;
+	struct err *err = ld->err;
 	struct ltask *t = ledger_task_of(l, row->key.task);
 	uint32_t index = at;
 
@@ -33,6 +38,12 @@ static int count_row(struct ledger *l, const struct instance *row, uint32_t at, 
 	if (index != at)
 		return err_set(err, E_CORRUPT, "lb_task_run: two rows for task_id %u at %lld",
 		               row->key.task, (long long)row->key.run_date);
+	if (row->last_number > ld->number)
+		return err_set(
+			err, E_CORRUPT,
+			"lb_task_run: task_id %u at %lld has last_number %" PRIu64
+			", lb_leader is at %" PRIu64 ": they are not of one state of the database",
+			row->key.task, (long long)row->key.run_date, row->last_number, ld->number);
 	if (inst_holds_slot(row, (enum state)row->state))
 		ledger_count_slots(t, 1);
 	t->unfinished += row->key.part == 0;
@@ -40,22 +51,23 @@ static int count_row(struct ledger *l, const struct instance *row, uint32_t at, 
 }
 
 /* Of two rows with one key, the one that is not found is refused. */
-static int count_rows(struct ledger *l, struct err *err)
+static int count_rows(const struct loading *ld)
 {
+	struct ledger *l = ld->l;
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < l->table.used; i++) {
 		const struct instance *row = &table_at(&l->table, i)->inst;
 		if (row->state != ST_NONE)
-			r = count_row(l, row, i, err);
+			r = count_row(ld, row, i);
 	}
 	return r;
 }
 
 /* What we followed while we waited, and what is missing; else everything. */
-static int load_rows(struct ledger *l, struct err *err)
+static int load_rows(struct ledger *l, uint64_t number, struct err *err)
 {
-	struct loading ld = { l, err };
+	struct loading ld = { l, number, err };
 	struct warm_figures f = { 0 };
 	struct err why = { 0 };
 	int64_t began_us = clock_mono_us(&clock_machine);
@@ -68,7 +80,7 @@ static int load_rows(struct ledger *l, struct err *err)
 	if (r < 0)
 		r = store_load_live(l->store, each_live, &ld, err);
 	if (r == 0)
-		r = count_rows(l, err);
+		r = count_rows(&ld);
 	if (r == 0 && l->table.len)
 		log_info("ledger.loaded",
 		         "rows=%zu warm_rows=%zu caught_up_rows=%zu gone_rows=%zu took_ms=%lld",
@@ -123,7 +135,7 @@ static void reopen_live(struct ledger *l)
 
 int ledger_load(struct ledger *l, const char *who, struct err *err)
 {
-	struct loading ld = { l, err };
+	struct loading ld = { .l = l, .err = err };
 	uint64_t number;
 	uint32_t epoch;
 	int r = 0;
@@ -142,7 +154,7 @@ int ledger_load(struct ledger *l, const char *who, struct err *err)
 	l->next_token = (uint64_t)l->epoch << 40 | 1;
 	r = store_load_docs(l->store, DOC_POOL, each_pool, &ld, err);
 	if (r == 0)
-		r = load_rows(l, err);
+		r = load_rows(l, number, err);
 	if (r == 0) /* those who wait must see that we live */
 		r = store_renew_lease(l->store, l->epoch, err);
 	if (r == 0)

@@ -1,4 +1,5 @@
 /* server, health, metrics: figures that any thread may read, and the catalog's counts. */
+#include <stdio.h>
 #include <sys/statvfs.h>
 
 #include "baseserver/json_write.h"
@@ -6,8 +7,67 @@
 #include "baseserver/query_impl.h"
 #include "rt/thread.h"
 #include "util/clock.h"
+#include "util/err.h"
 
 enum { QUIET_MS_MAX = 30000, FREE_LOW_BYTES = 100 << 20 };
+
+static uint64_t free_bytes(const struct front *f)
+{
+	struct statvfs st;
+
+	if (!f || !f->store_dir || statvfs(f->store_dir, &st) < 0)
+		return 0;
+	return (uint64_t)st.f_bavail * st.f_frsize;
+}
+
+static bool all_beat(const struct commander *c)
+{
+	const struct front *f = c->front;
+	bool all = true;
+
+	for (size_t i = 0; f && i < f->n_threads; i++)
+		all &= actor_mono_us(c->me) - thread_beat_us(f->threads[i].thread) <
+		       QUIET_MS_MAX * US_PER_MS;
+	return all;
+}
+
+static void print_clock(const struct commander *c, struct buf *out)
+{
+	int64_t off_s = c->lead.clock_off_us / US_PER_S;
+	char text[120];
+
+	snprintf(text, sizeof text,
+	         "the database's clock is %lld s %s this server's: one of the two is wrong",
+	         (long long)(off_s < 0 ? -off_s : off_s), off_s < 0 ? "behind" : "ahead of");
+	jw_text(out, NULL, text);
+}
+
+/* What is wrong, a line each. Returns what it amounts to. */
+static const char *print_problems(const struct commander *c, struct buf *out)
+{
+	uint64_t room = free_bytes(c->front);
+	bool low = room && room < FREE_LOW_BYTES, beat = all_beat(c);
+	bool off = lead_clock_is_off(&c->lead);
+	struct ledger_figures fig;
+	char text[120];
+
+	ledger_figures(c->ledger, &fig);
+	jw_list(out, "problems");
+	if (fig.store_down) {
+		snprintf(text, sizeof text,
+		         "the store refuses commits (%s); nothing is lost, nothing new leaves",
+		         err_text(fig.store_code ? fig.store_code : E_AGAIN));
+		jw_text(out, NULL, text);
+	}
+	if (low)
+		jw_text(out, NULL, "little space is left on the store's disk");
+	if (!beat)
+		jw_text(out, NULL, "a thread has not been heard for long");
+	if (off)
+		print_clock(c, out);
+	jw_end_list(out);
+	return fig.store_down ? "failing" : low || !beat || off ? "degraded" : "ok";
+}
 
 /* How far a standby is behind is the number it read against the last one on disk. */
 static void print_lead(const struct commander *c, struct buf *out)
@@ -55,6 +115,7 @@ void query_server(struct query *q)
 	jw_text(out, "timezone", c->set.timezone ? c->set.timezone : "UTC");
 	jw_text(out, "store", f->store ? f->store : "mem");
 	print_lead(c, out);
+	print_problems(c, out);
 	size_t tasks = 0;
 	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
 		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
@@ -70,70 +131,42 @@ void query_server(struct query *q)
 	jw_end_object(out);
 }
 
-static uint64_t free_bytes(const struct front *f)
-{
-	struct statvfs st;
-
-	if (!f || !f->store_dir || statvfs(f->store_dir, &st) < 0)
-		return 0;
-	return (uint64_t)st.f_bavail * st.f_frsize;
-}
-
 /* A thread that is quiet beats when it is pinged: the daemon does that. */
-static bool print_actors(const struct query *q, struct buf *out)
+static void print_actors(const struct query *q, struct buf *out)
 {
 	const struct front *f = q->c->front;
 	int64_t now = actor_mono_us(q->c->me);
-	bool all = true;
 
 	jw_list(out, "actors");
 	for (size_t i = 0; f && i < f->n_threads; i++) {
 		int64_t quiet_ms = (now - thread_beat_us(f->threads[i].thread)) / US_PER_MS;
-		bool ok = quiet_ms < QUIET_MS_MAX;
-		all = all && ok;
 		jw_object(out, NULL);
 		jw_text(out, "name", f->threads[i].name);
 		jw_number(out, "quiet_ms", quiet_ms > 0 ? quiet_ms : 0);
 		jw_number(out, "letters", 0);
-		jw_truth(out, "ok", ok);
+		jw_truth(out, "ok", quiet_ms < QUIET_MS_MAX);
 		jw_end_object(out);
 	}
 	jw_end_list(out);
-	return all;
 }
 
 void query_health(struct query *q)
 {
 	struct ledger_figures fig;
-	uint64_t room = free_bytes(q->c->front);
-	bool low = room && room < FREE_LOW_BYTES;
-	struct buf actors;
+	struct buf *out = &q->out;
 
 	ledger_figures(q->c->ledger, &fig);
-	buf_init(&actors);
-	bool threads = print_actors(q, &actors);
-	struct buf *out = &q->out;
 	jw_object(out, NULL);
-	jw_text(out, "status", fig.store_down ? "failing" : low || !threads ? "degraded" : "ok");
-	jw_list(out, "problems");
-	if (fig.store_down)
-		jw_text(out, NULL,
-		        "the store refuses commits; nothing is lost, nothing new leaves");
-	if (low)
-		jw_text(out, NULL, "little space is left on the store's disk");
-	if (!threads)
-		jw_text(out, NULL, "a thread has not been heard for long");
-	jw_end_list(out);
-	buf_putc(out, ',');
-	buf_put(out, buf_at(&actors), actors.len);
+	const char *amounts = print_problems(q->c, out);
+	jw_text(out, "status", amounts);
+	print_actors(q, out);
 	jw_object(out, "store");
 	jw_truth(out, "ok", !fig.store_down);
 	jw_number(out, "behind", (int64_t)(fig.last - fig.durable));
 	jw_number(out, "commit_us", (int64_t)fig.commit_us_last);
-	jw_number(out, "free_bytes", (int64_t)room);
+	jw_number(out, "free_bytes", (int64_t)free_bytes(q->c->front));
 	jw_end_object(out);
 	jw_end_object(out);
-	buf_done(&actors);
 }
 
 void query_nodes(struct query *q)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseserver/json_read.h"
 #include "baseserver/json_write.h"
 #include "baseserver/ledger.h"
 #include "baseserver/letters.h"
@@ -232,14 +233,41 @@ static int init(void *self, struct actor *me, struct err *err)
 
 static const struct actor_ops ops = { .name = "registrar", .letters_max = 65536, .init = init };
 
+struct loading {
+	struct registrar *r;
+	struct err *err;
+};
+
+/* One that was drained must not take work because its row does not read. */
+static int read_drained(const struct store_doc *d, bool *ret)
+{
+	struct jdoc *doc = NULL;
+	int r = jdoc_parse(d->body, d->body_len, &doc, NULL);
+	const struct jval *v = r == 0 ? jv_get(jdoc_root(doc), "drained") : NULL;
+
+	if (r == 0 && (!v || v->kind != JV_TRUTH))
+		r = E_CORRUPT;
+	if (r == 0)
+		*ret = v->truth;
+	jdoc_free(doc);
+	return r;
+}
+
 static int each_doc(void *ctx, const struct store_doc *d)
 {
-	if (by_name(ctx, d->name))
+	struct loading *ld = ctx;
+	bool drained = false;
+
+	if (by_name(ld->r, d->name))
 		return 0;
-	struct broker *b = add(ctx, d->id, d->name);
+	if (read_drained(d, &drained) < 0)
+		return err_set(ld->err, E_CORRUPT,
+		               "lb_broker: the body of %s (id %u) does not read back", d->name,
+		               d->id);
+	struct broker *b = add(ld->r, d->id, d->name);
 	b->stored = true;
 	b->version = d->version;
-	b->drained = d->body && memmem(d->body, d->body_len, "\"drained\":true", 14);
+	b->drained = drained;
 	return 0;
 }
 
@@ -247,7 +275,8 @@ int registrar_new(struct thread *th, struct ledger *ledger, struct store *store,
                   struct registrar **ret_registrar, struct err *err)
 {
 	struct registrar *r = mem_new(sizeof *r);
-	int e = store_load_docs(store, DOC_BROKER, each_doc, r, err);
+	struct loading ld = { r, err };
+	int e = store_load_docs(store, DOC_BROKER, each_doc, &ld, err);
 
 	if (e < 0) {
 		registrar_free(r);

@@ -71,18 +71,26 @@ int scopes_put(struct scopes *s, const struct store_doc *d)
 	return 0;
 }
 
+struct loading {
+	struct scopes *s;
+	struct err *err;
+};
+
 static int each_doc(void *ctx, const struct store_doc *d)
 {
-	return scopes_put(ctx, d);
+	struct loading *ld = ctx;
+	int r = scopes_put(ld->s, d);
+
+	return r < 0 ? err_set(ld->err, r, "lb_setting: the body of %s (id %u) does not read back",
+	                       d->name, d->id)
+	             : 0;
 }
 
 int scopes_load(struct scopes *s, struct store *store, struct err *err)
 {
-	int r = store_load_docs(store, DOC_SETTING, each_doc, s, err);
+	struct loading ld = { s, err };
 
-	if (r == E_CORRUPT && err && !err->text[0])
-		err_set(err, r, "stored parameters do not read back");
-	return r;
+	return store_load_docs(store, DOC_SETTING, each_doc, &ld, err);
 }
 
 void scope_doc_name(const char *project, struct buf *out)

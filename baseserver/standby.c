@@ -83,24 +83,21 @@ static void look_failed(struct standby *b, const struct err *err)
 	b->have_seen = false; /* what happens meanwhile is not seen: the wait begins anew */
 }
 
-static bool look(struct standby *b)
+/* 0: there is nothing to look at, 1: seen, negative. */
+static int look(struct standby *b, struct err *err)
 {
 	struct store_lease now;
-	struct err err = { 0 };
 	struct store *s = b->store ? b->store : b->beside;
+	int r = s ? store_lease(s, &now, err) : 0;
 
-	if (!s)
-		return false;
-	if (store_lease(s, &now, &err) < 0) {
-		look_failed(b, &err);
-		return false;
-	}
+	if (r < 0 || !s)
+		return r;
 	b->is_down = false;
 	if (!b->have_seen || !same_sign(&now, &b->seen))
 		b->seen_us = now_us();
 	b->seen = now;
 	b->have_seen = true;
-	return true;
+	return 1;
 }
 
 /* ---- who leads --------------------------------------------------------------------- */
@@ -259,12 +256,14 @@ static int wait_for_it(struct standby *b, struct err *err)
 {
 	for (;;) {
 		int r = try_open(b, err);
+		if (r == 0)
+			r = look(b, err);
 		/* At the start what is wrong is said; later it may pass. */
 		if (r < 0 && !b->door)
 			return r;
 		if (r < 0)
 			look_failed(b, err);
-		else if (look(b) && try_take(b))
+		else if (r > 0 && try_take(b))
 			return STANDBY_LEADS;
 		stand(b);
 		r = wait_aloud(b, err);

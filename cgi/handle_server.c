@@ -119,11 +119,34 @@ int healthz_get(struct call *c)
 	return reply_bytes(c, MHD_HTTP_OK, "text/plain; charset=utf-8", "ok\n", 3);
 }
 
+/* One line for whoever watches: what the server says first of what is wrong. */
+static int ready_done(struct call *c)
+{
+	struct cJSON *root = NULL;
+	char text[200] = "";
+
+	if (c->err.code < 0)
+		return c->err.code;
+	int r = json_parse((const char *)buf_at(&c->out), c->out.len, &root, &c->err);
+	if (r < 0)
+		return r;
+	const char *status = json_text(root, "status");
+	const cJSON *first = cJSON_GetArrayItem(json_get(root, "problems"), 0);
+	bool fails = !status || strcmp(status, "failing") == 0;
+	snprintf(text, sizeof text, "%s",
+	         cJSON_IsString(first) ? first->valuestring : "the server does not say how it is");
+	json_free(root);
+	if (fails)
+		return call_fail(c, E_AGAIN, "", "%s", text);
+	return reply_bytes(c, MHD_HTTP_OK, "text/plain; charset=utf-8", "ok\n", 3);
+}
+
 int readyz_get(struct call *c)
 {
 	if (!net_up(c->cgi->net))
 		return call_fail(c, E_AGAIN, "", "no session with the baseserver");
-	return reply_bytes(c, MHD_HTTP_OK, "text/plain; charset=utf-8", "ok\n", 3);
+	c->then = ready_done;
+	return ask(c, "health");
 }
 
 /* The cgi's own numbers are there also when the server is not. */

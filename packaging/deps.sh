@@ -13,7 +13,7 @@ libgnutls28-dev libsqlite3-dev libmicrohttpd-dev libcjson-dev libyaml-dev uthash
 libsodium-dev libcurl4-gnutls-dev libsmartcols-dev libzstd-dev libmariadb-dev libical-dev"
 run="tzdata python3 curl ca-certificates"
 test="clang libclang-rt-14-dev clang-tidy clang-format cppcheck g++ shellcheck sqlite3 git
-mariadb-server mariadb-client galera-4 etcd-server etcd-client"
+mariadb-server mariadb-client galera-4 etcd-server etcd-client libfaketime nftables iproute2"
 heavy="systemd gcovr debootstrap"
 browser="chromium fonts-noto-cjk"
 

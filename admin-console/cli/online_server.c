@@ -32,6 +32,14 @@ static void print_standbys(const cJSON *root)
 	table_show(&t);
 }
 
+static void print_problems(const cJSON *root)
+{
+	const cJSON *line;
+
+	cJSON_ArrayForEach(line, json_get(root, "problems")) if (cJSON_IsString(line))
+		printf("problem: %s\n", line->valuestring);
+}
+
 int cmd_server_status(struct cli *cli, int argc, char **argv)
 {
 	static const struct argp own = { .parser = parse };
@@ -48,6 +56,7 @@ int cmd_server_status(struct cli *cli, int argc, char **argv)
 		printf("%s at %s leads since %s, epoch %s\n", text_of(root, "name"),
 		       text_of(root, "address"), text_of(root, "since"), text_of(root, "epoch"));
 		print_standbys(root);
+		print_problems(root);
 	}
 	cJSON_Delete(root);
 	online_close(&o);

@@ -106,6 +106,13 @@ int store_take_epoch(struct store *s, const char *who, uint32_t *ret_epoch, stru
 	return s->ops->take_epoch(s, who, ret_epoch, err);
 }
 
+int store_now(struct store *s, int64_t *ret_us, struct err *err)
+{
+	if (!s->ops->now)
+		return err_set(err, E_UNSUPPORTED, "this store has no clock of its own");
+	return s->ops->now(s, ret_us, err);
+}
+
 int store_position(struct store *s, uint64_t *ret_number, uint32_t *ret_epoch, struct err *err)
 {
 	return s->ops->position(s, ret_number, ret_epoch, err);

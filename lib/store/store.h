@@ -211,6 +211,10 @@ int store_show_node(struct store *s, const struct store_node *n, struct err *err
 int store_each_node(struct store *s, int64_t max_age_us,
                     int (*each)(void *ctx, const struct store_node *n), void *ctx, struct err *err);
 
+/* The instant by the store's own clock (UTC), where that is another machine's. E_UNSUPPORTED: it
+ * has none but this one's. */
+int store_now(struct store *s, int64_t *ret_us, struct err *err);
+
 /* The last committed transition number and the current epoch, read back. */
 int store_position(struct store *s, uint64_t *ret_number, uint32_t *ret_epoch, struct err *err);
 

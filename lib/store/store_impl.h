@@ -29,6 +29,7 @@ struct store_ops {
 	int (*each_node)(struct store *s, int64_t max_age_us,
 	                 int (*each)(void *ctx, const struct store_node *n), void *ctx,
 	                 struct err *err);
+	int (*now)(struct store *s, int64_t *ret_us, struct err *err); /* NULL: none of its own */
 	int (*position)(struct store *s, uint64_t *ret_number, uint32_t *ret_epoch,
 	                struct err *err);
 	int (*commit)(struct store *s, const struct store_batch *b, struct err *err);

@@ -111,11 +111,6 @@ class Pair(Site):
                       f"{t[len(t) // 2]:.2f}, max {t[-1]:.2f} (lead_ms {LEAD_MS})", flush=True)
 
 
-def judge(s, load):
-    s.instances("e2e/chaos*")  # the cgi learns the names of what is new after an answer without them
-    return chaos.judge(s, load)
-
-
 @test
 def a_second_server_waits_is_listed_and_sends_peers_to_the_first(s):
     status = s.status()
@@ -129,7 +124,7 @@ def a_second_server_waits_is_listed_and_sends_peers_to_the_first(s):
     assert s.brokers["b1"].has(rf"link\.standby.*leader=127\.0\.0\.1:{s.port}"), s.logs()
     assert len(re.findall(r"standby\.waits", s.base2.text())) == 1, s.base2.text()
     s.load.more()
-    judge(s, s.load)
+    chaos.judge(s, s.load)
 
 
 @test
@@ -154,7 +149,7 @@ def kills_of_the_leader_under_load_lose_nothing_and_run_nothing_twice(s):
         chaos.goes_on(s, load)
         s.both()
         time.sleep(random.uniform(0, 0.4))  # the next blow falls at a random moment
-    judge(s, load)
+    chaos.judge(s, load)
 
 
 @test
@@ -167,7 +162,7 @@ def a_leader_that_is_stopped_gives_the_lease_back(s):
         s.follows("clean stop", d, began)
         chaos.goes_on(s, load)
         s.both()
-    judge(s, load)
+    chaos.judge(s, load)
 
 
 @test
@@ -182,7 +177,7 @@ def a_leader_that_steps_down_waits_in_the_same_process(s):
     assert d.pid == pid and d.proc.poll() is None, d.tail()
     until("it is seen", lambda: s.status().get("standbys"))
     chaos.goes_on(s, load)
-    judge(s, load)
+    chaos.judge(s, load)
 
 
 @test
@@ -219,7 +214,7 @@ def a_leader_paused_beyond_its_lease_can_do_nothing_any_more(s):
         assert re.search(r"epoch|lease|leads", said[0]), said
     chaos.goes_on(s, load)
     s.both()
-    judge(s, load)
+    chaos.judge(s, load)
 
 
 def raw(s, method, path):
@@ -252,7 +247,7 @@ def while_nobody_leads_answers_say_when_to_ask_again(s):
     s.both()  # both start at one moment: one of them leads
     until("one leads", lambda: s.leader() is not None)
     chaos.goes_on(s, load)
-    judge(s, load)
+    chaos.judge(s, load)
     s.tell()
 
 

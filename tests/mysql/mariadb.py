@@ -22,11 +22,11 @@ def program(name):
 class MariaDB:
     """A server on `port` and `socket`; user root without a password, by the socket and loopback."""
 
-    def __init__(self, *options, base=None, flush=1):
+    def __init__(self, *options, base=None, flush=1, env=None):
         self.dir = Path(tempfile.mkdtemp(prefix="mariadb-", dir=base))
         self.data, self.socket = self.dir / "data", self.dir / "s"
         self.port, self.options, self.process = free_port(), list(options), None
-        self.flush = flush
+        self.flush, self.env = flush, dict(os.environ, **(env or {}))
         user = pwd.getpwuid(os.getuid()).pw_name
         self.common = ["--no-defaults", f"--datadir={self.data}", f"--user={user}"]
         subprocess.run([program("mariadb-install-db"), *self.common, "--skip-test-db",
@@ -42,7 +42,7 @@ class MariaDB:
                  f"--pid-file={self.dir / 'pid'}", f"--innodb-flush-log-at-trx-commit={self.flush}",
                  "--innodb-buffer-pool-size=256M", "--innodb-log-file-size=256M",
                  "--skip-log-bin", *self.options],
-                stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=getattr(self, "env", None))
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.env)
         end = time.monotonic() + 60
         while time.monotonic() < end:
             if self.process.poll() is not None:

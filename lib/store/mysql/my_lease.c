@@ -91,6 +91,11 @@ int my_give_lease(struct store *st, uint32_t epoch, struct err *err)
 	return r;
 }
 
+int my_now(struct store *st, int64_t *ret_us, struct err *err)
+{
+	return my_ask_number((struct my_store *)st, "clock", ret_us, err, "SELECT " NOW_US, "");
+}
+
 int my_show_node(struct store *st, const struct store_node *n, struct err *err)
 {
 	struct my_store *s = (struct my_store *)st;

@@ -134,6 +134,7 @@ const struct store_ops store_mysql_ops = {
 	.give_lease = my_give_lease,
 	.show_node = my_show_node,
 	.each_node = my_each_node,
+	.now = my_now,
 	.position = my_position,
 	.commit = my_commit,
 	.idle = my_idle,

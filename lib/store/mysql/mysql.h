@@ -149,6 +149,7 @@ int my_take_lease(struct store *s, const struct store_lease *seen, const struct 
 int my_renew_lease(struct store *s, uint32_t epoch, struct err *err);
 int my_give_lease(struct store *s, uint32_t epoch, struct err *err);
 int my_show_node(struct store *s, const struct store_node *n, struct err *err);
+int my_now(struct store *s, int64_t *ret_us, struct err *err);
 int my_each_node(struct store *s, int64_t max_age_us,
                  int (*each)(void *ctx, const struct store_node *n), void *ctx, struct err *err);
 
