@@ -65,7 +65,6 @@ static int stand(struct election *e, struct err *err)
 		etcd_answer_done(&a);
 	if (r != E_NOT_FOUND)
 		return r; /* another has it, or nobody knows */
-	r = 0;
 	/* One whose answer was lost runs out unused; one we have may be in the key already. */
 	if (!e->lease)
 		r = etcd_lease_grant(e->etcd, (e->ttl_ms + 999) / 1000, &e->lease, &ttl_s, err);

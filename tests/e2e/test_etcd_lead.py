@@ -107,11 +107,15 @@ def without_etcd_nobody_leads_when_the_lease_is_over_and_all_goes_on_afterwards(
 
 @test
 def a_key_deleted_by_hand_makes_one_of_them_lead_with_the_next_epoch(s):
+    s.load.more()
+    until("jobs run", lambda: chaos.alive(s))
     d = s.leader()
     marks = {x: len(x.text()) for x in (s.base, s.base2)}
     s.etcd.delete("/sirdar/leader")
     until("it is noticed", lambda: d.has(r"election\.lost|E_EPOCH|baseserver: ", marks[d]), 60)
     until("one takes the lead", lambda: any(x.has(r"lead\.taken", m) for x, m in marks.items()), 60)
+    if not d.has(r"lead\.taken", marks[d]):
+        until("the other waits, or has ended", lambda: waits_or_ended(d, marks[d]), 60)
     until("it leads", lambda: s.leader() is not None, 60)
     chaos.goes_on(s, s.load)
     s.both()
