@@ -14,19 +14,13 @@ static int64_t next_run_date(struct my_store *s, struct inst_key key)
 	                                                                 : key.run_date + cycle_s;
 }
 
-static void put_image(struct my_store *s, const struct instance *i)
+static void put_image(struct my_wide *w, const struct instance *i)
 {
-	struct buf *b = &s->sql;
-
-	sql_put_int(b, next_run_date(s, i->key));
-	buf_putc(b, ',');
-	sql_put_int(b, state_number((enum state)i->state));
-#define COL(column, member, lo, hi) \
-	buf_putc(b, ','); \
-	sql_put_int(b, (int64_t)i->member);
+	my_wide_int(w, next_run_date(w->out.s, i->key));
+	my_wide_int(w, state_number((enum state)i->state));
+#define COL(column, member, lo, hi) my_wide_int(w, (int64_t)i->member);
 #include "store/instance_cols.def"
 #undef COL
-	buf_putc(b, ')');
 }
 
 /* A live row's id is the place its instance has in the ledger: see ../README.md. */
@@ -35,31 +29,28 @@ static int64_t id_of(const struct instance *i)
 	return (int64_t)i->slot + 1;
 }
 
-static int put_live(struct my_out *o, const struct instance *i, struct err *err)
+static int put_live(struct my_wide *w, const struct instance *i, struct err *err)
 {
-	int r = my_out_row(o, err);
+	int r = my_wide_row(w, err);
 
-	buf_putc(&o->s->sql, '(');
-	sql_put_int(&o->s->sql, id_of(i));
-	buf_putc(&o->s->sql, ',');
-	put_image(o->s, i);
-	return r;
+	if (r < 0)
+		return r;
+	my_wide_int(w, id_of(i));
+	put_image(w, i);
+	return 0;
 }
 
 static int write_live(struct my_store *s, const struct store_batch *b, struct err *err)
 {
-	struct my_out o = { s,
-		            "REPLACE INTO lb_task_run (id, next_run_date, " INSTANCE_COLUMNS
-		            ") VALUES ",
-		            "", 0 };
+	struct my_wide w = my_wide(s, MY_WIDE_LIVE);
 	int r = 0;
 
 	for (size_t i = 0; i < b->n_live && r == 0; i++)
-		r = put_live(&o, b->live[i], err);
+		r = put_live(&w, b->live[i], err);
 	for (size_t i = 0; i < b->n_reopened && r == 0; i++)
 		if (!state_final((enum state)b->reopened[i]->state))
-			r = put_live(&o, b->reopened[i], err);
-	return my_out_end(&o, r, err);
+			r = put_live(&w, b->reopened[i], err);
+	return my_wide_end(&w, r, err);
 }
 
 static int by_number(const void *a, const void *b)
@@ -96,10 +87,6 @@ static int delete_gone(struct my_store *s, size_t n, struct err *err)
 
 static int write_done(struct my_store *s, const struct store_batch *b, struct err *err)
 {
-	struct my_out o = { s,
-		            "INSERT INTO lb_task_run_history (next_run_date, " INSTANCE_COLUMNS
-		            ") VALUES ",
-		            "", 0 };
 	int r = 0;
 
 	if (b->n_done > s->gone_cap) {
@@ -110,12 +97,15 @@ static int write_done(struct my_store *s, const struct store_batch *b, struct er
 		s->gone[i] = id_of(b->done[i]);
 	if (b->n_done)
 		r = delete_gone(s, b->n_done, err);
+	if (r < 0)
+		return r;
+	struct my_wide w = my_wide(s, MY_WIDE_DONE);
 	for (size_t i = 0; i < b->n_done && r == 0; i++) {
-		r = my_out_row(&o, err);
-		buf_putc(&s->sql, '(');
-		put_image(s, b->done[i]);
+		r = my_wide_row(&w, err);
+		if (r == 0)
+			put_image(&w, b->done[i]);
 	}
-	return my_out_end(&o, r, err);
+	return my_wide_end(&w, r, err);
 }
 
 static int write_reopened(struct my_store *s, const struct store_batch *b, struct err *err)
@@ -143,14 +133,7 @@ static int write_reopened(struct my_store *s, const struct store_batch *b, struc
 
 static int write_events(struct my_store *s, const struct store_batch *b, struct err *err)
 {
-	struct my_out o = { s,
-		            "INSERT INTO lb_task_event ("
-#define ECOL(column, value) #column ","
-#include "store/event_cols.def"
-#undef ECOL
-		            "note) VALUES ",
-		            "", 0 };
-	struct buf *sql = &s->sql;
+	struct my_wide w = my_wide(s, MY_WIDE_EVENT);
 	int r = 0;
 
 	for (size_t i = 0; i < b->n_events && r == 0; i++) {
@@ -158,20 +141,15 @@ static int write_events(struct my_store *s, const struct store_batch *b, struct 
 
 		if (t->kind != TK_INSTANCE)
 			continue;
-		r = my_out_row(&o, err);
-		buf_putc(sql, '(');
-#define ECOL(column, value) \
-	sql_put_int(sql, (int64_t)(value)); \
-	buf_putc(sql, ',');
+		r = my_wide_row(&w, err);
+		if (r < 0)
+			break;
+#define ECOL(column, value) my_wide_int(&w, (int64_t)(value));
 #include "store/event_cols.def"
 #undef ECOL
-		if (t->note)
-			my_quote(s->db, sql, t->note, strlen(t->note));
-		else
-			buf_puts(sql, "NULL");
-		buf_putc(sql, ')');
+		my_wide_text(&w, t->note);
 	}
-	return my_out_end(&o, r, err);
+	return my_wide_end(&w, r, err);
 }
 
 static int write_data(struct my_store *s, const struct store_batch *b, struct err *err)

@@ -82,6 +82,7 @@ void my_hang_up(struct my_store *s)
 {
 	if (s->db)
 		mysql_close(s->db);
+	my_wide_hang_up(s);
 	s->db = NULL;
 	s->silence_set = false;
 }

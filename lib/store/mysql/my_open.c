@@ -15,6 +15,7 @@ void my_free(struct my_store *s)
 	my_hang_up(s);
 	my_url_done(&s->url);
 	map_done(&s->cycles);
+	my_wide_free(s);
 	buf_done(&s->sql);
 	free(s->gone);
 	free(s);

@@ -94,11 +94,18 @@ static int option(struct my_url *u, const char *name, char *value, struct err *e
 		}
 	if (strcmp(name, "tls") == 0)
 		return option_tls(u, value, err);
+	if (strcmp(name, "rows") == 0) {
+		u->is_plain = strcmp(value, "text") == 0;
+		return u->is_plain || strcmp(value, "arrays") == 0
+		               ? 0
+		               : err_set(err, E_INVALID,
+		                         "store url: rows '%.40s': want arrays or text", value);
+	}
 	if (strcmp(name, "timeout") == 0)
 		return number("timeout (seconds)", value, 1, 600, &u->timeout_s, err);
 	return err_set(err, E_INVALID,
 	               "store url: no option '%.40s': there are socket, password_file, ca, tls, "
-	               "timeout",
+	               "timeout, rows",
 	               name);
 }
 

@@ -44,6 +44,7 @@ struct my_url {
 	char *ca;            /* PEM file, or NULL: the system's */
 	unsigned timeout_s;  /* of a connect, of a read, of a write */
 	enum my_tls tls;
+	bool is_plain; /* rows always as text */
 };
 
 /* `rest`: after "mysql:". E_INVALID names the part and what is allowed. */
@@ -57,6 +58,9 @@ struct my_way {
 	size_t host;  /* of the url's, the one it has; of a cluster the next one begins there */
 };
 
+struct my_arrays; /* my_wide.c */
+enum my_wide_rows { MY_WIDE_LIVE, MY_WIDE_DONE, MY_WIDE_EVENT, MY_WIDE_COUNT };
+
 struct my_store {
 	struct store base;
 	struct my_url url;
@@ -65,6 +69,7 @@ struct my_store {
 	struct buf sql;
 	struct map cycles; /* task id -> cycle in seconds, for next_run_date */
 	bool cycles_known;
+	struct my_arrays *arrays[MY_WIDE_COUNT];
 	int64_t *gone; /* ids of live rows that go */
 	size_t gone_cap;
 	int64_t days_ahead_us; /* when partitions are looked at again */
@@ -130,6 +135,26 @@ int my_out_row(struct my_out *o, struct err *err);
 int my_out_put(struct my_out *o, struct err *err, const char *types, ...);
 /* Run what is left. With r < 0 only that is returned. */
 int my_out_end(struct my_out *o, int r, struct err *err);
+
+/* ---- my_wide.c: writing many rows of many numbers ---- */
+struct my_wide {
+	struct my_out out; /* where the server takes no arrays */
+	enum my_wide_rows rows;
+	struct my_arrays *a; /* NULL: as text */
+	unsigned column;     /* of the row that is being made; 0: none */
+	size_t n, text_bytes;
+};
+
+/* Connected, and nothing else is written until my_wide_end(). */
+struct my_wide my_wide(struct my_store *s, enum my_wide_rows rows);
+/* Begin a row; then all its numbers, then its text if it has one (borrowed; NULL is NULL). */
+int my_wide_row(struct my_wide *w, struct err *err);
+void my_wide_int(struct my_wide *w, int64_t v);
+void my_wide_text(struct my_wide *w, const char *text);
+/* Write what is left. With r < 0 only that is returned. */
+int my_wide_end(struct my_wide *w, int r, struct err *err);
+void my_wide_hang_up(struct my_store *s);
+void my_wide_free(struct my_store *s);
 
 /* ---- my_rows.c: reading ---- */
 /* Rows as they come from the server: nothing else may be asked before rows_close(), which reads
