@@ -782,6 +782,8 @@ int main(void)
 	};
 	const struct CMUnitTest tests_of_mysql[] = { EVERY_STORE(MYSQL) };
 
+	if (getenv("SIRDAR_TEST_FILTER"))
+		cmocka_set_test_filter(getenv("SIRDAR_TEST_FILTER"));
 	return world_mysql() ? cmocka_run_group_tests(tests_of_mysql, NULL, NULL)
 	                     : cmocka_run_group_tests(tests, NULL, NULL);
 }
