@@ -85,6 +85,18 @@ static const char *with_prefix(struct ds *d, const char *name)
 	return *d->prefix ? pile_fmt(d->im->pile, "%.28s.%.34s", d->prefix, name) : name;
 }
 
+long long ds_code(const cJSON *n)
+{
+	return cJSON_IsString(n)   ? strtoll(n->valuestring, NULL, 10)
+	       : cJSON_IsNumber(n) ? (long long)n->valuedouble
+	                           : 0;
+}
+
+const char *ds_full_name(struct ds *d, const cJSON *task)
+{
+	return with_prefix(d, ds_task_name(d, d->flow, task));
+}
+
 /* What those that come after a task wait for: of a sub process, its end. */
 static const char *end_name(struct ds *d, cJSON *task)
 {
@@ -107,9 +119,7 @@ static int branch_of(cJSON *conditions, long long code)
 		const cJSON *n;
 		cJSON_ArrayForEach(n, cJSON_GetObjectItemCaseSensitive(result, keys[i]))
 		{
-			long long its = cJSON_IsString(n) ? strtoll(n->valuestring, NULL, 10)
-			                                  : (long long)n->valuedouble;
-			if (its == code)
+			if (ds_code(n) == code)
 				return i ? -1 : 1;
 		}
 	}
@@ -299,14 +309,20 @@ static void put_other(struct ds *d, const char *where, const cJSON *task)
 	            import_text(d->im, task, "taskType"));
 }
 
+static void put_switch(struct ds *d, const char *where, cJSON *task)
+{
+	if (ds_put_switch(d, where, task))
+		put_params_of(d, where, task);
+	else
+		put_other(d, where, task);
+}
+
 static const struct {
 	const char *type;
 	void (*put)(struct ds *d, const char *where, cJSON *task);
 } types[] = {
-	{ "SHELL", put_script },
-	{ "PYTHON", put_script },
-	{ "SQL", put_sql },
-	{ "HTTP", put_http },
+	{ "SHELL", put_script }, { "PYTHON", put_script }, { "SQL", put_sql },
+	{ "HTTP", put_http },    { "SWITCH", put_switch },
 };
 
 static void put_body(struct ds *d, const char *where, cJSON *task)

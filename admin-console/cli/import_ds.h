@@ -32,11 +32,18 @@ cJSON *ds_params(cJSON *task);
 /* Has the task any that comes after it? */
 bool ds_is_leaf(const struct ds_flow *f, long long code);
 
+/* A code as a number or as text; 0: none. */
+long long ds_code(const cJSON *n);
+/* The name a task has here, with those of the sub processes it is in. */
+const char *ds_full_name(struct ds *d, const cJSON *task);
+
 /* import_ds_text.c: a script with its placeholders as they are written here. */
 const char *ds_text(struct ds *d, const cJSON *task, const char *where, const char *text);
 /* import_ds_depend.c: DEPENDENT and its named ranges. */
 void ds_put_dependent(struct ds *d, const char *name, const char *where, cJSON *task,
                       const char *parents);
+/* import_ds_switch.c: type and params of SWITCH; false: it says too much, a note says so. */
+bool ds_put_switch(struct ds *d, const char *where, cJSON *task);
 const char *ds_window(const char *range); /* NULL: unknown */
 
 #endif

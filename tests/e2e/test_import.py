@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -80,6 +81,15 @@ def dolphins():
     check("what cannot be carried over is listed with its place", all(any(w in n for n in notes) for w in (
         "definitions[0].tasks[5]: a task of type SPARK", "definition 5555 is left out", "failureStrategy END",
         "datasource 5 (MYSQL)", "forbidden there")), notes)
+    check("a switch is a task that names its branch, its conditions in the shell", all(w in text for w in (
+        "value_1: ${rows}", "value_2: ${region}", "{task: route, depend: 1}")), text)
+    script = json.loads(re.search(r'script: (".*branch=many.*")', text).group(1))
+    for values, want in (("12 eu us", "many"), ("10 eu us", "few"), ("12 us xx", "rest"), ("9 eu eu", "rest")):
+        given = {f"value_{i + 1}": v for i, v in enumerate(values.split())}
+        said = subprocess.run(["sh", "-c", script], env=given, capture_output=True, text=True, check=True).stdout
+        check(f"a switch on {values} goes to {want}", said == f"sirdar:output branch={want}\n", said)
+    check("a switch that says more stands frozen", any("tasks[5]: the conditions of a switch" in n for n in notes) and
+          any("tasks[5]: a task of type SWITCH" in n for n in notes), notes)
     got = runs(text, "dw/report/wait", "2026-03-02T06:00:00+08:00")
     want = {("dw/ods_orders/load_rows", "2026-03-01T18:30:00Z"), ("dw/dims/a", "2026-02-28T17:00:00Z"),
             ("dw/dims/b", "2026-02-28T17:00:00Z"), ("dw/report/wait.group_2", "2026-03-01T22:00:00Z")}
