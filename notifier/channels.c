@@ -17,6 +17,7 @@ struct channels {
 	struct channel *items;
 	size_t n;
 	enum owners owners;
+	const struct yaml_node *nodes; /* recipients; NULL: nobody */
 };
 
 struct type_row {
@@ -199,6 +200,24 @@ static int read_owners(struct channels *c, const struct yaml_node *n, const char
 	return wrong(n, path, err, "owners: want never, failed or done");
 }
 
+static int read_nodes(struct channels *c, const struct yaml_node *n, const char *path,
+                      struct err *err)
+{
+	const struct channel *ch;
+	const char *who;
+	struct err why = { 0 };
+
+	if (n->kind != YAML_LIST)
+		return wrong(n, path, err, "nodes: want a list of recipients, TYPE:WHO");
+	for (size_t i = 0; i < n->n; i++)
+		if (n->items[i]->kind != YAML_SCALAR ||
+		    channels_find(c, n->items[i]->text, &ch, &who, &why) < 0)
+			return wrong(n->items[i], path, err,
+			             why.text[0] ? why.text : "nodes: want TYPE:WHO");
+	c->nodes = n;
+	return 0;
+}
+
 static int read_all(struct channels *c, const char *path, struct err *err)
 {
 	const struct yaml_node *root = yaml_root(c->doc), *list;
@@ -209,13 +228,17 @@ static int read_all(struct channels *c, const char *path, struct err *err)
 		return wrong(root, path, err, "want `channels:`, a map of names to channels");
 	for (size_t i = 0; i < root->n; i++)
 		if (strcmp(root->keys[i]->text, "channels") != 0 &&
-		    strcmp(root->keys[i]->text, "owners") != 0)
-			return wrong(root->keys[i], path, err, "no key here: channels, owners");
+		    strcmp(root->keys[i]->text, "owners") != 0 &&
+		    strcmp(root->keys[i]->text, "nodes") != 0)
+			return wrong(root->keys[i], path, err,
+			             "no key here: channels, owners, nodes");
 	c->items = mem_array(list->n + 1, sizeof *c->items);
 	for (size_t i = 0; i < list->n && r == 0; i++, c->n++)
 		r = read_channel(&c->items[i], list->keys[i], list->items[i], path, err);
 	if (r == 0 && yaml_get(root, "owners"))
 		r = read_owners(c, yaml_get(root, "owners"), path, err);
+	if (r == 0 && yaml_get(root, "nodes"))
+		r = read_nodes(c, yaml_get(root, "nodes"), path, err);
 	return r;
 }
 
@@ -274,6 +297,11 @@ size_t channels_count(const struct channels *c)
 enum owners channels_owners(const struct channels *c)
 {
 	return c->owners;
+}
+
+const char *channels_node_recipient(const struct channels *c, size_t i)
+{
+	return c->nodes && i < c->nodes->n ? c->nodes->items[i]->text : NULL;
 }
 
 /* --- who serves a recipient ---------------------------------------------------------- */

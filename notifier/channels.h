@@ -4,6 +4,7 @@
  *     mail:   {type: mail, url: "smtp://relay.example.org:25", from: sirdar@example.org}
  *     oncall: {type: webhook, url: "https://example.org/hook", secret: shared}
  *   owners: failed
+ *   nodes: ["webhook:oncall"]
  *
  * A recipient in a document is `TYPE:WHO`: for mail an address (or several, with commas), sent
  * through the channel named `mail`; for the others the name of a channel of that type.
@@ -41,6 +42,9 @@ int channels_read(const char *path, struct channels **ret_channels, struct err *
 void channels_free(struct channels *c); /* NULL is fine */
 size_t channels_count(const struct channels *c);
 enum owners channels_owners(const struct channels *c); /* when a task's owner is told by mail */
+
+/* The i-th who is told of nodes that come and go; NULL after the last. */
+const char *channels_node_recipient(const struct channels *c, size_t i);
 
 /* The channel that serves `recipient`, and to whom: *ret_who is inside `recipient`, or "".
  *

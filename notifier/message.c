@@ -2,6 +2,7 @@
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "sched/civil.h"
@@ -118,10 +119,16 @@ static void put_line(const char *label, const char *value, struct buf *out)
 		buf_printf(out, "  %s: %s\n", label, value);
 }
 
+static bool of_node(const struct alert *a)
+{
+	return a->what == HP_JOINED || a->what == HP_LEFT || a->what == HP_CHANGED;
+}
+
 static void put_details(const struct alert *a, int zh, const char *url, struct buf *out)
 {
-	buf_printf(out, "  %s: %" PRIu32 ", %s: %" PRIu32 "\n", labels[zh].attempt, a->attempt,
-	           labels[zh].generation, a->generation);
+	if (!of_node(a))
+		buf_printf(out, "  %s: %" PRIu32 ", %s: %" PRIu32 "\n", labels[zh].attempt,
+		           a->attempt, labels[zh].generation, a->generation);
 	if (a->exit_code)
 		buf_printf(out, "  %s: %" PRId32 "\n", labels[zh].exit_code, a->exit_code);
 	put_line(labels[zh].reason, a->reason, out);
@@ -129,7 +136,7 @@ static void put_details(const struct alert *a, int zh, const char *url, struct b
 	buf_printf(out, "  %s: ", labels[zh].at);
 	time_print(a->at_us / US_PER_S, out);
 	buf_putc(out, '\n');
-	if (url[0] && a->what != HP_TEST) {
+	if (url[0] && a->what != HP_TEST && !of_node(a)) {
 		buf_printf(out, "  %s/#/instance/%s@", url, a->task);
 		time_print(a->run_date, out);
 		buf_putc(out, '\n');

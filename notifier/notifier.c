@@ -12,6 +12,7 @@
 #define WAIT_MS_MAX    (60 * 1000)
 #define FORGET_US      (3600 * US_PER_S)
 #define STORE_PAUSE_MS 1000
+#define NODES_MS       3000
 
 void notifier_news(void *notifier)
 {
@@ -60,6 +61,7 @@ int notifier_open(struct notifier *n, struct err *err)
 			r = outbox_move(n->outbox, number, err);
 	}
 	atomic_store(&n->cursor, cursor);
+	n->began_us = clock_wall_us(&clock_machine);
 	n->rules = rules_new(n->reader);
 	atomic_store(&n->has_news, true);
 	return r;
@@ -82,6 +84,18 @@ static int forget(struct notifier *n, int64_t now_us, struct err *err)
 	return outbox_forget(n->outbox, now_us - n->param.keep_ms * US_PER_MS, err);
 }
 
+/* No event wakes us for them: only while somebody wants to hear of it. */
+static int nodes(struct notifier *n, int64_t now_us, int64_t *wait_ms, struct err *err)
+{
+	if (!channels_node_recipient(n->channels, 0))
+		return 0;
+	*wait_ms = NODES_MS;
+	if (now_us >= n->nodes_us && now_us - n->nodes_us < NODES_MS * US_PER_MS)
+		return 0;
+	n->nodes_us = now_us;
+	return news_nodes(n, err);
+}
+
 int notifier_round(struct notifier *n, int fd, struct err *err)
 {
 	int64_t now_us = clock_wall_us(&clock_machine), next_us = 0, wait_ms = WAIT_MS_MAX;
@@ -92,6 +106,8 @@ int notifier_round(struct notifier *n, int fd, struct err *err)
 		r = news_take(n, &trouble);
 	if (r == 0)
 		r = news_late(n, now_us, &trouble);
+	if (r == 0)
+		r = nodes(n, now_us, &wait_ms, &trouble);
 	if (r < 0) {
 		log_warn("news.unread", "code=%s why=\"%s\"", err_name(r), trouble.text);
 		atomic_store(&n->has_news, true);

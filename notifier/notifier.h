@@ -31,6 +31,8 @@ struct notifier {
 	_Atomic bool has_news;
 	_Atomic int64_t cursor; /* wake.c looks too */
 	int64_t forgot_us;
+	int64_t began_us; /* wall */
+	int64_t nodes_us; /* when nodes were last looked at */
 };
 
 /* errors  of the channels file, the store, the state directory */
@@ -49,6 +51,8 @@ int notifier_round(struct notifier *n, int fd, struct err *err);
 /* news.c: what happened since the cursor, into the outbox. */
 int news_take(struct notifier *n, struct err *err);
 int news_late(struct notifier *n, int64_t now_us, struct err *err);
+/* nodes.c: what became of nodes in etcd's registry, into the outbox. */
+int news_nodes(struct notifier *n, struct err *err);
 /* post.c: letters that are due, to their recipients. */
 int post_due(struct notifier *n, int64_t now_us, struct err *err);
 int post_test(struct notifier *n, const char *recipient, struct err *err); /* at once */

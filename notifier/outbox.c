@@ -38,7 +38,9 @@ static const char schema[] =
 	"CREATE INDEX IF NOT EXISTS letter_due ON letter (next_us) WHERE state = 0;"
 	"CREATE TABLE IF NOT EXISTS watch (task INTEGER NOT NULL, run_date INTEGER NOT NULL,"
 	" at_us INTEGER NOT NULL, PRIMARY KEY (task, run_date)) STRICT, WITHOUT ROWID;"
-	"CREATE INDEX IF NOT EXISTS watch_due ON watch (at_us);";
+	"CREATE INDEX IF NOT EXISTS watch_due ON watch (at_us);"
+	"CREATE TABLE IF NOT EXISTS node (id INTEGER PRIMARY KEY, version INTEGER NOT NULL) "
+        "STRICT;";
 
 struct outbox {
 	sqlite3 *db;
@@ -332,6 +334,27 @@ int outbox_watches_due(struct outbox *o, int64_t now_us, size_t max,
 	}
 	sqlite3_reset(q);
 	return given ? given : r;
+}
+
+int outbox_node(struct outbox *o, uint32_t id, int64_t *ret_version, struct err *err)
+{
+	sqlite3_stmt *q = get(o, SQL_NODE, err);
+
+	if (!q)
+		return E_IO;
+	sqlite3_bind_int64(q, 1, id);
+	return read_number(o, SQL_NODE, -1, ret_version, err);
+}
+
+int outbox_put_node(struct outbox *o, uint32_t id, uint32_t version, struct err *err)
+{
+	sqlite3_stmt *q = get(o, SQL_PUT_NODE, err);
+
+	if (!q)
+		return E_IO;
+	sqlite3_bind_int64(q, 1, id);
+	sqlite3_bind_int64(q, 2, version);
+	return run(o, q, err);
 }
 
 int outbox_next(struct outbox *o, int64_t *ret_us, struct err *err)

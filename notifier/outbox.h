@@ -45,6 +45,7 @@ int outbox_begin(struct outbox *o, struct err *err);
 int outbox_put(struct outbox *o, const struct outbox_letter *l, struct err *err);
 int outbox_put_watch(struct outbox *o, const struct outbox_watch *w, struct err *err);
 int outbox_drop_watch(struct outbox *o, const struct outbox_watch *w, struct err *err);
+int outbox_put_node(struct outbox *o, uint32_t id, uint32_t version, struct err *err);
 int outbox_move(struct outbox *o, uint64_t cursor, struct err *err);
 /* Of letters under way: sent, to be tried again at next_us, or given up. */
 int outbox_settle(struct outbox *o, int64_t id, enum letter_state state, int64_t now_us,
@@ -58,6 +59,8 @@ int outbox_due(struct outbox *o, int64_t now_us, size_t max,
 int outbox_watches_due(struct outbox *o, int64_t now_us, size_t max,
                        int (*each)(void *ctx, const struct outbox_watch *w), void *ctx,
                        struct err *err);
+/* The version of a node that was told last; -1: none yet. */
+int outbox_node(struct outbox *o, uint32_t id, int64_t *ret_version, struct err *err);
 /* When the next letter or watch is due; INT64_MAX: none. */
 int outbox_next(struct outbox *o, int64_t *ret_us, struct err *err);
 

@@ -11,7 +11,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "etcd")]
 import etcd  # noqa: E402
-from harness import BIN, Site, Skip, main, test, until  # noqa: E402
+from harness import BIN, Daemon, Site, Skip, main, test, until  # noqa: E402
 from receivers import Http  # noqa: E402
 
 PREFIX = "/sirdar"
@@ -97,6 +97,36 @@ def who_ends_goes_at_once_who_dies_goes_with_its_lease_each_is_recorded_once(s):
     assert s.nodes()["b1"]["id"] == ident
     assert records(s, "b1") == ["online", "offline", "online", "offline", "online"]
     assert s.base.text().count("node.changed id=" + ident) == 5
+
+
+@test
+def those_named_in_the_channels_file_are_told_of_nodes(s):
+    web, channels = Http(), s.dir / "channels.yaml"
+    channels.touch(0o600)
+    s.add_key("notifier")
+    teller = Daemon(s, "sirdar-notifier", s.argv("sirdar-notifier", {
+        "server": f"127.0.0.1:{s.port}", "key_file": s.dir / "notifier.key",
+        "store": f"sqlite:{s.dir}/base", "state_dir": s.dir / "notifier", "group_ms": 0,
+        "channels_file": channels}), r"notifier\.ready")
+    text = {"channels": {"hook": {"type": "webhook", "url": web.url("/hook")}}}
+    channels.write_text(json.dumps({**text, "nodes": ["webhook:nobody"]}))
+    done = s.run(teller.argv)
+    assert done.returncode != 0 and "no channel 'nobody'" in done.stderr, done
+    channels.write_text(json.dumps({**text, "nodes": ["webhook:hook"]}))
+    teller.start()
+    try:
+        b = s.add_broker("told", types=("noop:1",), etcd=s.etcd.url)
+        until("it came", lambda: s.status("told") == "online")
+        assert b.stop() == 0
+        until("it went", lambda: s.status("told") == "offline")
+
+        def heard():
+            alerts = [a for g in list(web.got) for a in g[2]["alerts"]]
+            return [a["event"] for a in alerts if a["task"] == "taskbroker told"]
+        until("both are told", lambda: len(heard()) == 2)
+        assert sorted(heard()) == ["joined", "left"], web.got
+    finally:
+        assert teller.stop() == 0
 
 
 @test

@@ -1,0 +1,175 @@
+/* Nodes of etcd's registry that came, went or changed: each version that the server recorded is one
+ * thing to tell those whom the channels file names. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "notifier/channels.h"
+#include "notifier/message.h"
+#include "notifier/notifier.h"
+#include "notifier/outbox.h"
+#include "store/read.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/json_in.h"
+
+enum { VERSIONS_MAX = 100 }; /* told of one node in a round; the next one goes on */
+
+struct seen {
+	struct {
+		uint32_t id, version;
+		int64_t at_us;
+	} items[READ_ROWS_MAX];
+	size_t n;
+};
+
+static int each_node(void *ctx, const struct store_doc *d)
+{
+	struct seen *s = ctx;
+
+	s->items[s->n].id = d->id;
+	s->items[s->n].version = d->version;
+	s->items[s->n++].at_us = d->at_us;
+	return 0;
+}
+
+/* One version of a node. */
+struct node_state {
+	struct cJSON *json; /* NULL: that version is not kept */
+	int64_t at_us;
+};
+
+static int take_state(void *ctx, const struct store_doc *d)
+{
+	struct node_state *s = ctx;
+
+	s->at_us = d->at_us;
+	if (json_parse(d->body, d->body_len, &s->json, NULL) < 0)
+		s->json = NULL;
+	return 0;
+}
+
+static int state_read(struct notifier *n, uint32_t id, uint32_t version, struct node_state *ret,
+                      struct err *err)
+{
+	int r;
+
+	*ret = (struct node_state){ NULL, 0 };
+	if (version == 0)
+		return 0;
+	r = read_doc(n->reader, DOC_NODE, NULL, id, version, take_state, ret, err);
+	return r == E_NOT_FOUND ? 0 : r;
+}
+
+static const char *text_of(const struct cJSON *json, const char *key)
+{
+	const char *text = json ? json_text(json, key) : NULL;
+
+	return text ? text : "";
+}
+
+static bool is_there(const struct node_state *s)
+{
+	return s->json && strcmp(text_of(s->json, "status"), "offline") != 0;
+}
+
+static int put(struct notifier *n, const struct alert *a, uint32_t id, uint32_t version,
+               struct err *err)
+{
+	int64_t now_us = clock_wall_us(&clock_machine);
+	const char *recipient;
+	struct buf body;
+	int r = 0;
+
+	buf_init(&body);
+	alert_print(a, &body);
+	for (size_t i = 0; r == 0 && (recipient = channels_node_recipient(n->channels, i)); i++) {
+		char *key = mem_fmt("node:%" PRIu32 ":%" PRIu32 ":%s", id, version, recipient);
+		struct outbox_letter l = { .key = key,
+			                   .recipient = recipient,
+			                   .body = buf_str(&body),
+			                   .made_us = now_us,
+			                   .next_us = now_us + n->param.group_ms * US_PER_MS };
+		r = outbox_put(n->outbox, &l, err);
+		free(key);
+	}
+	buf_done(&body);
+	return r;
+}
+
+static int tell(struct notifier *n, uint32_t id, uint32_t version, const struct node_state *was,
+                const struct node_state *now, struct err *err)
+{
+	char *task = mem_fmt("%s %s", text_of(now->json, "mode"), text_of(now->json, "name"));
+	char *note = mem_fmt("%s at %s", text_of(now->json, "status"), text_of(now->json, "host"));
+	struct alert a = { .what = !is_there(now)  ? HP_LEFT
+		                   : is_there(was) ? HP_CHANGED
+		                                   : HP_JOINED,
+		           .task = task,
+		           .reason = "",
+		           .note = note,
+		           .run_date = now->at_us / US_PER_S,
+		           .at_us = now->at_us };
+	int r = put(n, &a, id, version, err);
+
+	free(task);
+	free(note);
+	return r;
+}
+
+/* From the version told last on, one after the other. */
+static int follow(struct notifier *n, uint32_t id, uint32_t told, uint32_t newest, struct err *err)
+{
+	uint32_t end = newest - told > VERSIONS_MAX ? told + VERSIONS_MAX : newest;
+	struct node_state was, now;
+	int r = state_read(n, id, told, &was, err);
+
+	for (uint32_t v = told + 1; r == 0 && v <= end; v++) {
+		r = state_read(n, id, v, &now, err);
+		if (r == 0 && now.json)
+			r = tell(n, id, v, &was, &now, err);
+		json_free(was.json);
+		was = now;
+	}
+	json_free(was.json);
+	return r == 0 ? outbox_put_node(n->outbox, id, end, err) : r;
+}
+
+static int take_page(struct notifier *n, const struct seen *s, struct err *err)
+{
+	int r = outbox_begin(n->outbox, err);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; r == 0 && i < s->n; i++) {
+		int64_t told = 0;
+		r = outbox_node(n->outbox, s->items[i].id, &told, err);
+		/* Never heard of: what was before we began is nobody's news. */
+		if (r == 0 && told < 0 && s->items[i].at_us < n->began_us)
+			r = outbox_put_node(n->outbox, s->items[i].id, s->items[i].version, err);
+		else if (r == 0 && told < (int64_t)s->items[i].version)
+			r = follow(n, s->items[i].id, told < 0 ? 0 : (uint32_t)told,
+			           s->items[i].version, err);
+	}
+	return outbox_end(n->outbox, r, err);
+}
+
+int news_nodes(struct notifier *n, struct err *err)
+{
+	struct seen *s = mem_new(sizeof *s);
+	struct read_page page = { .limit = READ_ROWS_MAX };
+	struct read_answer answer = { 0 };
+	int r;
+
+	do {
+		s->n = 0;
+		r = read_docs(n->reader, DOC_NODE, true, &page, each_node, s, &answer, err);
+		if (r == 0 && s->n > 0)
+			r = take_page(n, s, err);
+		page.cursor = answer.cursor;
+	} while (r == 0 && answer.cursor[0]);
+	free(s);
+	return r;
+}
