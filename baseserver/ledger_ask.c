@@ -33,11 +33,16 @@ static int fetch(struct asked *a)
 
 static int finished_before(const struct asked *a)
 {
+	int64_t at = a->p->key.run_date;
+	const struct outcome_range *o = outcomes_find(&a->t->outcomes, at);
 	struct instance was;
 
-	if (a->p->key.part != 0)
-		return ledger_find_done(a->l, a->p->key, &was);
-	return outcomes_find(&a->t->outcomes, a->p->key.run_date) ? 0 : E_NOT_FOUND;
+	if (a->p->key.part == 0 && !o)
+		return E_NOT_FOUND;
+	/* Between two dates of a range may be one that was not planned, or nothing. */
+	bool sure = a->p->key.part == 0 &&
+	            (at == o->lo || at == o->hi || !a->t->def || plan_has(a->t->def->plan, at));
+	return sure ? 0 : ledger_find_done(a->l, a->p->key, &was);
 }
 
 /* The code for what is asked of a row that is not unfinished. */

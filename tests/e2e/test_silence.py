@@ -128,7 +128,11 @@ def what_is_redone_backfilled_or_forced_has_a_row_then(s):
     off = s.command("redo", selection={"instances": [{"task": task,
                                                       "run_date": "2020-01-01T00:00:30Z"}]})
     assert s.command_over(off)["failed"] == 1
+    s.command_over(s.command("backfill", off_plan=True, selection={
+        "tasks": [task], "dates": ["2020-01-01T00:00:30Z"]}))
+    assert s.wait_state(task, "2020-01-01T00:00:30Z", "Succ")["generation"] == 1
     assert left(s, task) == DATES - 14
+    assert look(s, task, "2020-01-01T00:01:00Z")["state"] == "Skipped"
 
 
 @test
