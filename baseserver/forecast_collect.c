@@ -62,11 +62,15 @@ static void add_task(struct forecast *f, const struct cat_task *t, bool is_asked
 		f->tasks = mem_grow(f->tasks, f->n_tasks ? f->n_tasks * 2 : 1, sizeof *f->tasks);
 	map_add(&f->by_id, t->id, (uint32_t)f->n_tasks);
 	struct forecast_task *own = &f->tasks[f->n_tasks++];
+	int64_t through = t->row.planned_through;
+	/* What was due before it went online comes by a backfill alone: nobody promised it. */
+	if (t->row.online_from > INT64_MIN && through < t->row.online_from - 1)
+		through = t->row.online_from - 1;
 	*own = (struct forecast_task){ .def = task_ref(t->def),
 		                       .is_asked = is_asked,
 		                       .is_online = t->row.state == TS_ONLINE,
 		                       .is_frozen = t->row.frozen,
-		                       .through = t->row.planned_through };
+		                       .through = through };
 	copy_over(f, own, &t->outcomes);
 }
 

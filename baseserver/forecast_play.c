@@ -286,12 +286,21 @@ static bool is_shown(const struct forecast *f, const struct simulate_row *r)
 	       (r->due >= f->day_lo[r->task] || (!r->was_over && !f->has_day));
 }
 
+/* Due before the task went online, and nobody asked for it: no promise is about it. */
+static bool never_comes(const struct forecast *f, const struct simulate_row *r)
+{
+	const struct forecast_task *t = &f->tasks[r->task];
+	struct inst_key key = { r->run_date, t->def->id, 0 };
+
+	return r->run_date <= t->through && !live_of(f, key) && !over_of(t, r->run_date);
+}
+
 static void judge_promises(struct forecast *f)
 {
 	for (size_t i = 0; i < f->n_rows; i++) {
 		const struct simulate_row *r = &f->rows[i];
 		const struct task *d = f->tasks[r->task].def;
-		if (!d->has_promise || !is_shown(f, r))
+		if (!d->has_promise || !is_shown(f, r) || never_comes(f, r))
 			continue;
 		if ((f->n_promises & (f->n_promises - 1)) == 0)
 			f->promises = mem_grow(f->promises, f->n_promises ? f->n_promises * 2 : 1,

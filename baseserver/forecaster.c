@@ -31,6 +31,13 @@ struct known {
 	bool seen;
 };
 
+/* When something promised ended, as the store has it. */
+struct end {
+	struct inst_key key;
+	int64_t at_us;
+};
+enum { ENDS_MAX = 10000 };
+
 struct forecaster {
 	struct actor *me;
 	struct commander *source;
@@ -42,6 +49,9 @@ struct forecaster {
 	size_t n_lasts;
 	struct known *known;
 	size_t n_known;
+	struct map ended; /* hash of an instance that is over -> index of ends */
+	struct end *ends;
+	size_t n_ends;
 	bool asked; /* a snapshot is on its way */
 };
 
@@ -116,6 +126,60 @@ static const struct lasts *lasts_of(struct forecaster *fc, uint32_t task)
 	return l;
 }
 
+/* --- kept too late ------------------------------------------------------------------------ */
+
+static struct end *end_of(const struct forecaster *fc, struct inst_key key)
+{
+	uint32_t at = map_get(&fc->ended, inst_key_hash(key));
+
+	return at != MAP_NONE && inst_key_eq(fc->ends[at].key, key) ? &fc->ends[at] : NULL;
+}
+
+static void ends_forget(struct forecaster *fc)
+{
+	map_done(&fc->ended);
+	map_init(&fc->ended);
+	fc->n_ends = 0;
+}
+
+/* Read once: what is over has its row. 0: nobody knows. */
+static int64_t read_end(struct forecaster *fc, struct inst_key key)
+{
+	struct end *known = end_of(fc, key);
+	struct instance i;
+	uint64_t number;
+
+	if (known)
+		return known->at_us;
+	if (!fc->reader || read_instance(fc->reader, key, &i, &number, NULL) < 0 ||
+	    !state_final((enum state)i.state))
+		return 0;
+	if (fc->n_ends >= ENDS_MAX || map_get(&fc->ended, inst_key_hash(key)) != MAP_NONE)
+		ends_forget(fc);
+	fc->ends = mem_grow(fc->ends, fc->n_ends + 1, sizeof *fc->ends);
+	fc->ends[fc->n_ends] = (struct end){ key, i.ended_us };
+	map_add(&fc->ended, inst_key_hash(key), (uint32_t)fc->n_ends++);
+	return i.ended_us;
+}
+
+/* What is done, but was not by the time that was promised, stays breached. */
+static void judge_ended(struct forecaster *fc, struct promise *p)
+{
+	int64_t by_us = p->committed * US_PER_S;
+
+	if (!p->is_over) {
+		if (end_of(fc, p->key)) /* a redo: it will end anew */
+			ends_forget(fc);
+		return;
+	}
+	int64_t ended_us = actor_wall_us(fc->me) > by_us ? read_end(fc, p->key) : 0;
+	if (ended_us <= by_us)
+		return;
+	p->state = PROMISE_BREACHED;
+	p->expected_us = p->expected_slow_us = ended_us;
+	p->cause = p->key;
+}
+
 /* --- playing ------------------------------------------------------------------------------- */
 
 static void play(struct forecaster *fc, struct forecast_letter *l)
@@ -136,6 +200,8 @@ static void play(struct forecaster *fc, struct forecast_letter *l)
 		t->runs = known->runs;
 	}
 	l->code = forecast_play(&l->f, &err);
+	for (size_t i = 0; i < l->f.n_promises && l->code == 0; i++)
+		judge_ended(fc, &l->f.promises[i]);
 	memcpy(l->text, err.text, sizeof l->text - 1);
 }
 
@@ -287,6 +353,7 @@ struct forecaster *forecaster_new(struct thread *th, const char *store_url, int6
 	fc->store_url = mem_str(store_url);
 	fc->every_us = every_us;
 	map_init(&fc->by_task);
+	map_init(&fc->ended);
 	fc->me = actor_new(th, &ops, fc);
 	return fc;
 }
@@ -297,6 +364,8 @@ void forecaster_free(struct forecaster *fc)
 		return;
 	reader_close(fc->reader);
 	map_done(&fc->by_task);
+	map_done(&fc->ended);
+	free(fc->ends);
 	free(fc->lasts);
 	free(fc->known);
 	free(fc->store_url);

@@ -86,7 +86,16 @@ def a_promise_is_at_risk_by_name_and_its_history_says_so(s):
     gate.write_text("")
     s.wait_state("ahead/word/b", b["run_date"], "Succ", seconds=60)
     b = [x for x in s.get("/api/v1/baselines")["baselines"] if x["task"] == "ahead/word/b"][0]
-    assert b["over"] and b["state"] == "safe", b
+    assert b["over"] and b["state"] == "breached" and b["expected"] > b["committed"], b  # kept, but too late
+    line, = [x for x in s.sirdar("baselines").stdout.splitlines() if "ahead/word/b" in x]
+    assert "breached" in line, line
+
+
+@test
+def nothing_is_promised_for_dates_from_before_a_task_went_online(s):
+    workflow(s, "new", {"a": script("exit 0")}, "baselines:\n  - {task: a, committed: \"00:00\"}\n")
+    assert not [b for b in s.get("/api/v1/baselines")["baselines"] if b["task"] == "ahead/new/a"]
+    assert not [i for i in s.get("/api/v1/forecast?name=ahead/new")["instances"]]
 
 
 @test
