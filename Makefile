@@ -76,6 +76,9 @@ define program
 $(call linked,$(1),$(2),$(3),$(4),$$(B)/bin/$(1))
 all: $$(B)/bin/$(1)
 PROGRAMS += $(1)
+OBJS_OF_$(1) := $(patsubst %.c,$(B)/%.o,$(2))
+LIBS_OF_$(1) := $(3)
+LDLIBS_OF_$(1) := $(4)
 endef
 define test
 $(call linked,$(1),$(2),$(3),$(4) -lcmocka,$$(B)/test/$(1))

@@ -10,6 +10,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "wire/protocol.h"
 
 static void copy(char *to, size_t cap, const char *from)
 {
@@ -18,10 +19,10 @@ static void copy(char *to, size_t cap, const char *from)
 
 static int check(struct conn *c, const Sirdar__Hello *h, struct err *err)
 {
-	if (h->protocol_max < PROTOCOL_MIN || h->protocol_min > PROTOCOL_MAX)
+	if (!protocol_agree(h->protocol_min, h->protocol_max))
 		return err_set(err, E_VERSION,
 		               "peer speaks protocol %u to %u, this server %u to %u",
-		               h->protocol_min, h->protocol_max, PROTOCOL_MIN, PROTOCOL_MAX);
+		               h->protocol_min, h->protocol_max, protocol_min, protocol_max);
 	if (h->role < ROLE_BROKER || h->role > ROLE_CLIENT)
 		return err_set(err, E_PROTOCOL, "role %u is none of broker, loader, client",
 		               h->role);
@@ -41,6 +42,7 @@ static int check(struct conn *c, const Sirdar__Hello *h, struct err *err)
 static void keep_hello(struct conn *c, const Sirdar__Hello *h)
 {
 	c->role = (enum role)h->role;
+	c->protocol = protocol_agree(h->protocol_min, h->protocol_max);
 	copy(c->name, sizeof c->name, h->name);
 	copy(c->type, sizeof c->type, h->type);
 	c->groups = mem_array(h->n_groups + 1, sizeof *c->groups);
@@ -57,7 +59,7 @@ static void welcome(struct conn *c)
 	const struct worker_settings *set = &c->w->set;
 	Sirdar__Welcome m = SIRDAR__WELCOME__INIT;
 
-	m.protocol = PROTOCOL_MAX;
+	m.protocol = c->protocol;
 	m.epoch = ledger_epoch(c->w->peers.ledger);
 	m.session = c->number;
 	m.server_wall_us = actor_wall_us(c->w->me);
@@ -69,8 +71,9 @@ static void welcome(struct conn *c)
 	session_send(c->session, FR_WELCOME, &m, NULL);
 	session_greeted(c->session);
 	c->greeted = true;
-	log_info("session.greeted", "peer=%s name=%s role=%d type=%s session=%u held=%zu", c->peer,
-	         c->name, (int)c->role, c->type, c->number, c->n_held);
+	log_info("session.greeted",
+	         "peer=%s name=%s role=%d type=%s session=%u held=%zu protocol=%u", c->peer,
+	         c->name, (int)c->role, c->type, c->number, c->n_held, c->protocol);
 }
 
 static struct greeting *greeting_of(const struct conn *c, const Sirdar__Hello *h)

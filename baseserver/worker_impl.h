@@ -23,6 +23,7 @@ struct conn {
 	uint64_t origin;
 	uint32_t number; /* of the session; 0 before the greeting */
 	enum role role;
+	uint32_t protocol; /* agreed on */
 	uint32_t broker;
 	char name[64], type[64];
 	char **groups;                      /* NULL-ended */

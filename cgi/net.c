@@ -15,6 +15,7 @@
 #include "util/log.h"
 #include "wire/keys.h"
 #include "wire/net.h"
+#include "wire/protocol.h"
 
 #define RETRY_MIN_US (200 * US_PER_MS)
 #define RETRY_MAX_US (5 * US_PER_S)
@@ -178,8 +179,8 @@ static void on_open(void *ctx, struct session *s, const char *identity)
 	char version[] = SIRDAR_VERSION, empty[] = "";
 
 	(void)identity;
-	h.protocol_min = PROTOCOL_MIN;
-	h.protocol_max = PROTOCOL_MAX;
+	h.protocol_min = protocol_min;
+	h.protocol_max = protocol_max;
 	h.role = 3;
 	h.name = n->identity;
 	h.software = version;

@@ -1,5 +1,5 @@
-/* copy: every row of every table, in batches; then both sides are counted and summed. What broke off
- * goes on: rows go in the order of their key, so what is there is the first of them. */
+/* copy: every row of every table, in batches; then both sides are counted and summed. What broke
+ * off goes on: rows go in the order of their key, so what is there is the first of them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,10 +71,12 @@ static int put_row(struct filling *f, struct rows *rows, struct err *err)
 
 static int wipe_table(struct admin *to, const char *table, struct err *err)
 {
-	char *text = mem_fmt("DELETE FROM %s", table);
-	int r = admin_run(to, text, err);
+	struct buf b;
 
-	free(text);
+	buf_init(&b);
+	sql_put(&b, to->ops->quote, to, "DELETE FROM ?", "n", table);
+	int r = admin_run(to, buf_str(&b), err);
+	buf_done(&b);
 	return r;
 }
 

@@ -14,6 +14,7 @@
 #include "util/log.h"
 #include "wire/keys.h"
 #include "wire/net.h"
+#include "wire/protocol.h"
 #include "wire/session.h"
 
 #define RETRY_MIN_US (200 * US_PER_MS)
@@ -54,8 +55,8 @@ static void on_open(void *ctx, struct session *s, const char *identity)
 	char version[] = SIRDAR_VERSION, empty[] = "";
 
 	(void)identity;
-	h.protocol_min = PROTOCOL_MIN;
-	h.protocol_max = PROTOCOL_MAX;
+	h.protocol_min = protocol_min;
+	h.protocol_max = protocol_max;
 	h.role = 3;
 	h.name = w->param->name;
 	h.software = version;

@@ -14,6 +14,7 @@
 #include "util/err.h"
 #include "util/log.h"
 #include "util/param.h"
+#include "wire/protocol.h"
 
 /* Until the first welcome; SEMANTICS 3 has the same. */
 #define BEAT_MS_DEFAULT  10000
@@ -106,8 +107,8 @@ static void on_open(void *ctx, struct session *s, const char *identity)
 
 	(void)identity;
 	gethostname(host, sizeof host - 1);
-	hello.protocol_min = PROTOCOL_MIN;
-	hello.protocol_max = PROTOCOL_MAX;
+	hello.protocol_min = protocol_min;
+	hello.protocol_max = protocol_max;
 	hello.role = l->self->role;
 	hello.name = l->name;
 	hello.software = (char *)SIRDAR_VERSION;
@@ -191,8 +192,8 @@ static int check_epoch(struct link *l, uint32_t epoch)
 
 static int take_welcome(struct link *l, const Sirdar__Welcome *w)
 {
-	if (l->up || w->beat_ms == 0 || w->fence_ms == 0 || w->protocol < PROTOCOL_MIN ||
-	    w->protocol > PROTOCOL_MAX)
+	if (l->up || w->beat_ms == 0 || w->fence_ms == 0 || w->protocol < protocol_min ||
+	    w->protocol > protocol_max)
 		return E_PROTOCOL;
 	if (check_epoch(l, w->epoch) < 0)
 		return E_EPOCH;

@@ -9,4 +9,4 @@ FNR == 1 {
 	printf "\t{ %d, \"%s\",\n", number, file
 }
 { gsub(/\\/, "\\\\"); gsub(/"/, "\\\""); printf "\t\t\"%s\\n\"\n", $0 }
-END { if (bad) exit 1; print "\t},\n};\nconst size_t " TABLE "_count = sizeof " TABLE " / sizeof " TABLE "[0];" }
+END { if (bad) exit 1; print "\t},\n};\nconst size_t " TABLE "_count = sizeof " TABLE " / sizeof " TABLE "[0];\nconst int " TABLE "_floor = " FLOOR + 0 ";" }

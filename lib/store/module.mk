@@ -2,20 +2,21 @@ $(eval $(call library,store,lib/store,$(B)/gen/store_schema.o))
 
 # The numbered migrations, embedded as text.
 STORE_SQL := $(sort $(wildcard schema/sql/sqlite/*.sql))
-$(B)/gen/store_schema.c: $(STORE_SQL) lib/store/embed.awk lib/store/module.mk
-	@mkdir -p $(@D) && echo "  SQL $@" && awk -v TABLE=store_schema -f lib/store/embed.awk $(STORE_SQL) >$@.tmp && mv $@.tmp $@
+STORE_FLOOR := $(firstword $(file <schema/sql/floor.txt))
+$(B)/gen/store_schema.c: $(STORE_SQL) lib/store/embed.awk lib/store/module.mk schema/sql/floor.txt
+	@mkdir -p $(@D) && echo "  SQL $@" && awk -v TABLE=store_schema -v FLOOR=$(STORE_FLOOR) -f lib/store/embed.awk $(STORE_SQL) >$@.tmp && mv $@.tmp $@
 $(B)/gen/store_schema.o: $(B)/gen/store_schema.c lib/store/schema.h Makefile
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 # The MySQL store: a file of its own with what it needs of lib/ in it.
 STORE_MYSQL_SQL := $(sort $(wildcard schema/sql/mysql/*.sql))
-STORE_MYSQL_SRC := $(wildcard lib/store/mysql/*.c) $(addprefix lib/store/,audit.c batch.c rows.c sql_text.c) lib/sched/instance.c lib/sched/civil.c \
+STORE_MYSQL_SRC := $(wildcard lib/store/mysql/*.c) $(addprefix lib/store/,audit.c batch.c rows.c schema.c sql_text.c) lib/sched/instance.c lib/sched/civil.c \
                    $(addprefix lib/util/,alloc.c buf.c chain.c check.c clock.c err.c fs.c map.c)
 STORE_MYSQL_OBJ := $(STORE_MYSQL_SRC:%.c=$(B)/pic/%.o) $(B)/pic/store_mysql_schema.o
 OBJS += $(STORE_MYSQL_SRC:%.c=$(B)/pic/%.o)
 PIC_CFLAGS = $(filter-out -fPIE,$(CFLAGS)) -fPIC
-$(B)/gen/store_mysql_schema.c: $(STORE_MYSQL_SQL) lib/store/embed.awk lib/store/module.mk
-	@mkdir -p $(@D) && echo "  SQL $@" && awk -v TABLE=store_mysql_schema -f lib/store/embed.awk $(STORE_MYSQL_SQL) >$@.tmp && mv $@.tmp $@
+$(B)/gen/store_mysql_schema.c: $(STORE_MYSQL_SQL) lib/store/embed.awk lib/store/module.mk schema/sql/floor.txt
+	@mkdir -p $(@D) && echo "  SQL $@" && awk -v TABLE=store_mysql_schema -v FLOOR=$(STORE_FLOOR) -f lib/store/embed.awk $(STORE_MYSQL_SQL) >$@.tmp && mv $@.tmp $@
 $(B)/pic/store_mysql_schema.o: $(B)/gen/store_mysql_schema.c lib/store/schema.h Makefile
 	@mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(PIC_CFLAGS) -c -o $@ $<
 $(B)/pic/%.o: %.c Makefile | build/.deps

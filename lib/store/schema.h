@@ -17,7 +17,19 @@ struct store_migration {
 
 extern const struct store_migration store_schema[]; /* of SQLite */
 extern const size_t store_schema_count;
+/* From this one on programs may go on beside a store of this program's schema: the last of the
+ * release before (schema/sql/floor.txt). 0: only this very schema may. */
+extern const int store_schema_floor;
 extern const struct store_migration store_mysql_schema[]; /* in the module */
 extern const size_t store_mysql_schema_count;
+extern const int store_mysql_schema_floor;
+
+/* What lb_meta says of the floor: the name of its row. */
+#define STORE_FLOOR "schema_floor"
+
+struct err;
+/* May a program that knows `have` migrations work on a store that has `version`, whose floor is
+ * `floor` (0: none said)? E_VERSION says why not. Pure. */
+int schema_check(int64_t version, int64_t floor, size_t have, struct err *err);
 
 #endif

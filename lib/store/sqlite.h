@@ -14,6 +14,24 @@
 enum sql_id {
 #define STMT(name, text) SQL_##name,
 #include "store/sqlite_stmt.def"
+
+/* What a commit writes, in the order the virtual tables have it. Named everywhere: the tables may
+ * have columns of the next release. Live: id, next_run_date, job_status, the plain columns. Done:
+ * the same but last_number first and not again. */
+#define BATCH_EVENT_COLUMNS \
+	"number, prev, task_id, curr_run_date, part, at_us, event, from_status, to_status," \
+	" reason, actor_kind, epoch, session, cause, generation, revision, attempt, broker_id," \
+	" token, exit_code, note"
+#define BATCH_LIVE_COLUMNS \
+	"id, next_run_date, job_status, task_id, curr_run_date, part, due, eff_due_us," \
+	" created_us, started_us, ended_us, retry_at_us, token, last_number, cause," \
+	" generation, revision, version, broker_id, exit_code, attempt, infra, reason, flags," \
+	" origin, priority, intent, former, grace_ms"
+#define BATCH_DONE_COLUMNS \
+	"last_number, next_run_date, job_status, task_id, curr_run_date, part, due," \
+	" eff_due_us, created_us, started_us, ended_us, retry_at_us, token, cause," \
+	" generation, revision, version, broker_id, exit_code, attempt, infra, reason, flags," \
+	" origin, priority, intent, former, grace_ms"
 #undef STMT
 	SQL_COUNT
 };

@@ -20,22 +20,11 @@ struct batch_cursor {
 	size_t at, n;
 };
 
-/* Declared types do not matter: the tables are strict. Live: id, next_run_date, job_status,
- * the plain columns. Done: the same but last_number first and not again. */
+/* Declared types do not matter: the tables are strict. */
 static const char *const declared[] = {
-	[BATCH_EVENT] = "CREATE TABLE x (number, prev, task_id, curr_run_date, part, at_us, event,"
-			" from_status, to_status, reason, actor_kind, epoch, session, cause,"
-			" generation, revision, attempt, broker_id, token, exit_code, note)",
-	[BATCH_LIVE] = "CREATE TABLE x (id, next_run_date, job_status, task_id, curr_run_date,"
-		       " part, due, eff_due_us, created_us, started_us, ended_us, retry_at_us,"
-		       " token, last_number, cause, generation, revision, version, broker_id,"
-		       " exit_code, attempt, infra, reason, flags, origin, priority, intent,"
-		       " former, grace_ms)",
-	[BATCH_DONE] = "CREATE TABLE x (last_number, next_run_date, job_status, task_id,"
-		       " curr_run_date, part, due, eff_due_us, created_us, started_us, ended_us,"
-		       " retry_at_us, token, cause, generation, revision, version, broker_id,"
-		       " exit_code, attempt, infra, reason, flags, origin, priority, intent,"
-		       " former, grace_ms)",
+	[BATCH_EVENT] = "CREATE TABLE x (" BATCH_EVENT_COLUMNS ")",
+	[BATCH_LIVE] = "CREATE TABLE x (" BATCH_LIVE_COLUMNS ")",
+	[BATCH_DONE] = "CREATE TABLE x (" BATCH_DONE_COLUMNS ")",
 };
 
 static int connect_as(sqlite3 *db, struct sqlite_store *s, enum kind kind, sqlite3_vtab **ret)

@@ -51,7 +51,49 @@ static int check_applied(sqlite3_stmt *q, int64_t number, struct err *err)
 	return 0;
 }
 
-/* What is recorded must be exactly 1..version, as this program has them. */
+/* What the program that migrated said: the oldest that may go on; 0: it said nothing. */
+static int floor_of(sqlite3 *db, int64_t *ret, struct err *err)
+{
+	*ret = 0;
+	return pragma_number(
+		db, "SELECT CAST(value AS INTEGER) FROM lb_meta WHERE name = '" STORE_FLOOR "'",
+		ret, err);
+}
+
+/* May this program work on it, though it has another version? */
+static int check_version(sqlite3 *db, int64_t version, struct err *err)
+{
+	int64_t lowest = 0;
+	int r = version > (int64_t)store_schema_count ? floor_of(db, &lowest, err) : 0;
+
+	return r < 0 ? r : schema_check(version, lowest, store_schema_count, err);
+}
+
+/* Say which programs may go on beside this one. */
+static int set_floor(sqlite3 *db, struct err *err)
+{
+	static const char text[] =
+		"INSERT OR REPLACE INTO lb_meta (name, value) VALUES ('" STORE_FLOOR
+		"', CAST(?1 AS TEXT))";
+	int64_t was = 0, mine = store_schema_floor;
+	sqlite3_stmt *q = NULL;
+	int r = floor_of(db, &was, err), rc;
+
+	if (mine == 0)
+		mine = (int64_t)store_schema_count;
+	if (r < 0 || was == mine)
+		return r;
+	rc = sqlite3_prepare_v2(db, text, -1, &q, NULL);
+	if (rc != SQLITE_OK)
+		return sql_fail(db, rc, text, err);
+	sql_bind(q, "i", mine);
+	r = sql_step(db, q, err);
+	sqlite3_finalize(q);
+	return r;
+}
+
+/* What is recorded must be exactly 1..version, as this program has them; those of a later release
+ * it does not know. */
 static int check_record(sqlite3 *db, int64_t version, struct err *err)
 {
 	sqlite3_stmt *q = NULL;
@@ -68,7 +110,7 @@ static int check_record(sqlite3 *db, int64_t version, struct err *err)
 			            version);
 			break;
 		}
-		r = check_applied(q, n, err);
+		r = n > (int64_t)store_schema_count ? 0 : check_applied(q, n, err);
 		if (r < 0)
 			break;
 	}
@@ -145,7 +187,7 @@ static int begin_record(sqlite3 *db, struct err *err)
 
 int sqlite_check_schema(sqlite3 *db, struct err *err)
 {
-	int64_t id = 0, version = 0, newest = (int64_t)store_schema_count;
+	int64_t id = 0, version = 0;
 	int r = pragma_number(db, "PRAGMA application_id", &id, err);
 
 	if (r == 0)
@@ -153,11 +195,7 @@ int sqlite_check_schema(sqlite3 *db, struct err *err)
 	if (r == 0 && id != APPLICATION_ID)
 		r = err_set(err, E_CORRUPT,
 		            "this database is not Sirdar's (application_id %" PRId64 ")", id);
-	if (r == 0 && version != newest)
-		r = err_set(err, E_VERSION,
-		            "the store has schema %" PRId64 ", this program knows %" PRId64,
-		            version, newest);
-	return r;
+	return r < 0 ? r : check_version(db, version, err);
 }
 
 int sqlite_migrate(sqlite3 *db, int64_t now_us, struct err *err)
@@ -173,12 +211,10 @@ int sqlite_migrate(sqlite3 *db, int64_t now_us, struct err *err)
 		r = err_set(err, E_CORRUPT,
 		            "this database is not Sirdar's (application_id %" PRId64 ")", id);
 	if (r == 0 && version > newest)
-		r = err_set(err, E_VERSION,
-		            "the store has schema %" PRId64 ", this program knows up to %" PRId64,
-		            version, newest);
+		r = check_version(db, version, err);
 	if (r == 0)
 		r = check_record(db, version, err);
 	for (int64_t n = version; n < newest && r == 0; n++)
 		r = apply(db, &store_schema[n], now_us, err);
-	return r;
+	return r == 0 && version <= newest ? set_floor(db, err) : r;
 }

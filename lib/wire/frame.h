@@ -16,8 +16,6 @@ struct buf;
 struct err;
 
 #define FRAME_HEAD_BYTES 8
-#define PROTOCOL_MIN     1u
-#define PROTOCOL_MAX     1u
 
 enum frame_kind {
 #define FRAME(name, num, msg, who, max) FR_##name = (num),

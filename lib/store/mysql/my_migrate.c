@@ -9,6 +9,8 @@
 #include "util/clock.h"
 #include "util/err.h"
 
+enum { MIGRATION_LEASE = 6 }; /* since then the leader's row is a lease */
+
 static const char record_table[] =
 	"CREATE TABLE IF NOT EXISTS lb_migration (number INT PRIMARY KEY, name VARCHAR(128) NOT "
 	"NULL,"
@@ -39,10 +41,8 @@ static int check_applied(struct rows *rows, int64_t want, struct err *err)
 		return r;
 	if (number != want)
 		return err_set(err, E_CORRUPT, "lb_migration: number %" PRId64 " is missing", want);
-	if ((size_t)number > store_mysql_schema_count)
-		return err_set(err, E_VERSION,
-		               "the store has schema %" PRId64 ", this program knows up to %zu",
-		               number, store_mysql_schema_count);
+	if ((size_t)number > store_mysql_schema_count) /* of a later release: see the floor */
+		return 0;
 	checksum(store_mysql_schema[number - 1].sql, ours);
 	if (strcmp(name, store_mysql_schema[number - 1].name) != 0 || strcmp(sum, ours) != 0)
 		return err_set(err, E_CORRUPT,
@@ -158,6 +158,69 @@ static void unlock_schema(struct my_store *s)
 		              "SELECT RELEASE_LOCK(CONCAT('sirdar/', DATABASE()))", "");
 }
 
+static int64_t own_floor(void)
+{
+	return store_mysql_schema_floor ? store_mysql_schema_floor
+	                                : (int64_t)store_mysql_schema_count;
+}
+
+static int ask_floor(struct my_store *s, int64_t *ret, struct err *err)
+{
+	int r = my_ask_number(s, "lb_meta", ret, err,
+	                      "SELECT CAST(value AS SIGNED) FROM lb_meta WHERE name = ?", "t",
+	                      STORE_FLOOR);
+
+	if (r != E_NOT_FOUND)
+		return r;
+	*ret = 0;
+	return 0;
+}
+
+/* Say which programs may go on beside this one. */
+static int set_floor(struct my_store *s, struct err *err)
+{
+	char value[24];
+	int64_t was = 0;
+	int r = ask_floor(s, &was, err);
+
+	if (r < 0 || was == own_floor())
+		return r;
+	snprintf(value, sizeof value, "%" PRId64, own_floor());
+	return my_do(s, err, "REPLACE INTO lb_meta (name, value) VALUES (?, ?)", "tt", STORE_FLOOR,
+	             value);
+}
+
+static int check_version(struct my_store *s, size_t version, struct err *err)
+{
+	int64_t lowest = 0;
+	int r = ask_floor(s, &lowest, err);
+
+	return r < 0 ? r : schema_check((int64_t)version, lowest, store_mysql_schema_count, err);
+}
+
+/* A leader whose program is older than the new schema allows must have ended: it is watched for
+ * the length of its lease. */
+static int check_leader(struct my_store *s, size_t have, struct err *err)
+{
+	struct store_lease was = { 0 }, now = { 0 };
+	int64_t slept;
+	int r;
+
+	if (have < MIGRATION_LEASE || (int64_t)have >= own_floor())
+		return 0;
+	r = my_lease(&s->base, &was, err);
+	for (uint32_t ms = 0; r == 0 && was.lease_ms && ms <= was.lease_ms; ms += 1000)
+		r = my_ask_number(s, "sleep", &slept, err, "SELECT SLEEP(1)", "");
+	if (r == 0)
+		r = my_lease(&s->base, &now, err);
+	if (r == 0 && (now.beat != was.beat || now.number != was.number || now.epoch != was.epoch))
+		r = err_set(err, E_VERSION,
+		            "%s leads with schema %zu, it cannot go on with schema %zu: it is more "
+		            "than one release behind; stop it first",
+		            now.who, have, store_mysql_schema_count);
+	return r;
+}
+
 static int migrate(struct my_store *s, struct err *err)
 {
 	size_t have = 0;
@@ -167,9 +230,13 @@ static int migrate(struct my_store *s, struct err *err)
 		r = my_run(s, record_table, sizeof record_table - 1, err);
 	if (r == 0)
 		r = applied(s, &have, err);
+	if (r == 0 && have > store_mysql_schema_count)
+		return check_version(s, have, err);
+	if (r == 0)
+		r = check_leader(s, have, err);
 	for (size_t n = have; n < store_mysql_schema_count && r == 0; n++)
 		r = apply(s, &store_mysql_schema[n], err);
-	return r;
+	return r < 0 ? r : set_floor(s, err);
 }
 
 int my_migrate(struct my_store *s, struct err *err)

@@ -183,6 +183,25 @@ static void my_reader_close(struct reader *base)
 }
 
 /* The schema must be exactly this program's. */
+static int check_version(struct my_reader *r, int64_t have, struct err *err)
+{
+	struct rows *rows = NULL;
+	int64_t lowest = 0;
+	int code = 0;
+
+	if (have > (int64_t)store_mysql_schema_count) {
+		my_reader_query(
+			&r->base, "lb_meta",
+			"SELECT CAST(value AS SIGNED) FROM lb_meta WHERE name = '" STORE_FLOOR "'",
+			&rows, err);
+		code = rows_step(rows, err);
+		if (code > 0)
+			code = rows_int(rows, 0, 0, INT32_MAX, &lowest, err);
+		rows_close(rows);
+	}
+	return code < 0 ? code : schema_check(have, lowest, store_mysql_schema_count, err);
+}
+
 static int check_schema(struct my_reader *r, struct err *err)
 {
 	struct rows *rows = NULL;
@@ -198,10 +217,7 @@ static int check_schema(struct my_reader *r, struct err *err)
 	rows_close(rows);
 	if (code == E_CORRUPT)
 		return err_set(err, E_NOT_FOUND, "database %s has no store (yet)", r->url.database);
-	if (code == 0 && (size_t)have != store_mysql_schema_count)
-		code = err_set(err, E_VERSION, "the store has schema %d, this program knows %zu",
-		               (int)have, store_mysql_schema_count);
-	return code;
+	return code < 0 ? code : check_version(r, have, err);
 }
 
 static int my_reader_open(const char *rest, struct reader **ret, struct err *err)

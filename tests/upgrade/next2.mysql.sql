@@ -1,0 +1,2 @@
+-- See next2.sqlite.sql.
+ALTER TABLE lb_task ADD COLUMN next2 BIGINT NULL;
