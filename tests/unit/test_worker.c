@@ -10,6 +10,7 @@
 #include "tests/unit/sorting.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "wire/protocol.h"
 #include "wire/session.h"
 
 enum { LOADER = 2, CLIENT = 3, QUEUE_BYTES = 1000, RING = 8192, TASK = 1, TOKENS = 16 };
@@ -163,8 +164,8 @@ static struct session *greet(struct place *p, uint32_t role, const char *name)
 {
 	Sirdar__Hello m = SIRDAR__HELLO__INIT;
 
-	m.protocol_min = PROTOCOL_MIN;
-	m.protocol_max = PROTOCOL_MAX;
+	m.protocol_min = protocol_min;
+	m.protocol_max = protocol_max;
 	m.role = role;
 	m.name = (char *)(uintptr_t)name;
 	m.type = (char *)(uintptr_t)(role == LOADER ? "t" : "");
