@@ -39,7 +39,8 @@
 
 enum { WATCH_MS = 5000 };
 #define STALL_US (30 * US_PER_S)
-/* The store's thread waits for a database, each time no longer than its timeout. */
+/* The store's thread waits for a database, that of the registry for etcd's endpoints, each time no
+ * longer than its timeout. */
 #define STALL_STORE_US (600 * US_PER_S)
 
 enum { THREADS_MAX = 80, WORKERS_MAX = FRONT_WORKERS_MAX, KILL_EXTRA_US = 10000000 };
@@ -277,7 +278,10 @@ int daemon_start(struct site *site, struct daemon **ret_daemon, struct err *err)
 
 static int64_t stall_us(const struct daemon *d, size_t i)
 {
-	return strcmp(d->thread_names[i], "store") == 0 ? STALL_STORE_US : STALL_US;
+	bool waits = strcmp(d->thread_names[i], "store") == 0 ||
+	             strcmp(d->thread_names[i], "registry") == 0;
+
+	return waits ? STALL_STORE_US : STALL_US;
 }
 
 /* A thread that stalls unseen would be worse than a restart: every one must answer a ping. */

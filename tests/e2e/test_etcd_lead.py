@@ -41,7 +41,8 @@ class EtcdPair(test_ha_mysql.MysqlPair):
             self.etcd.close()
             raise
         for d in (self.base, self.base2):
-            d.argv += ["--set", f"etcd={self.etcd.url}", "--set", "etcd_lead=true",
+            d.wire = etcd.Wire(self.etcd.port)
+            d.argv += ["--set", f"etcd={d.wire.url}", "--set", "etcd_lead=true",
                        "--set", f"etcd_timeout_ms={1000 * SLOW}"]
 
     def close(self):
@@ -80,7 +81,29 @@ def a_leader_paused_beyond_its_lease_is_followed_and_does_nothing_any_more(s):
     until("it waits, or has ended", lambda: waits_or_ended(d, mark), 60)
     chaos.goes_on(s, load)
     s.both()
-    test_ha.judge(s, load)
+    chaos.judge(s, load)
+
+
+@test
+def a_leader_cut_off_from_etcd_alone_waits_before_the_other_leads(s):
+    load = s.load
+    load.more()
+    until("jobs run", lambda: chaos.alive(s))
+    d = s.leader()
+    marks = {x: len(x.text()) for x in (s.base, s.base2)}
+    d.wire.cut()
+    try:
+        until("it gives up", lambda: d.has(r"lead\.unelected", marks[d]), 60)
+        until("the other leads", lambda: s.leader() is s.other(d), 60)
+        stamps = [float(x.has(rf"(\d+\.\d+) baseserver \w+ {what}", marks[x]).group(1))
+                  for x, what in ((d, r"lead\.unelected"), (s.other(d), r"lead\.taken"))]
+        assert stamps[0] < stamps[1], stamps
+        chaos.goes_on(s, load)
+    finally:
+        d.wire.mend()
+    until("it waits, or has ended", lambda: waits_or_ended(d, marks[d]), 60)
+    s.both()
+    chaos.judge(s, load)
 
 
 @test
@@ -102,7 +125,7 @@ def without_etcd_nobody_leads_when_the_lease_is_over_and_all_goes_on_afterwards(
         until("one leads", lambda: s.leader() is not None, 60)
         chaos.goes_on(s, load)
         s.both()
-    test_ha.judge(s, load)
+    chaos.judge(s, load)
 
 
 @test
@@ -119,7 +142,7 @@ def a_key_deleted_by_hand_makes_one_of_them_lead_with_the_next_epoch(s):
     until("it leads", lambda: s.leader() is not None, 60)
     chaos.goes_on(s, s.load)
     s.both()
-    test_ha.judge(s, s.load)
+    chaos.judge(s, s.load)
 
 
 @test

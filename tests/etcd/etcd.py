@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -108,3 +109,52 @@ class Etcd:
 
     def __exit__(self, *_):
         self.close()
+
+
+class Wire:
+    """A TCP proxy to one port of this machine that can be cut: nothing passes then, nobody is told."""
+
+    def __init__(self, to):
+        self.to, self.is_cut = to, threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        threading.Thread(target=self.take, daemon=True).start()
+
+    def take(self):
+        while True:
+            try:
+                here = self.listener.accept()[0]
+            except OSError:
+                return
+            try:
+                there = socket.create_connection(("127.0.0.1", self.to), 5)
+                there.settimeout(None)
+            except OSError:
+                here.close()
+                continue
+            for a, b in ((here, there), (there, here)):
+                threading.Thread(target=self.pass_on, args=(a, b), daemon=True).start()
+
+    def pass_on(self, a, b):
+        try:
+            while data := a.recv(65536):
+                while self.is_cut.is_set():
+                    time.sleep(0.05)
+                b.sendall(data)
+        except OSError:
+            pass
+        for s in (a, b):
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def cut(self):
+        self.is_cut.set()
+
+    def mend(self):
+        self.is_cut.clear()
+
+    def close(self):
+        self.listener.close()
