@@ -15,6 +15,8 @@ export const router = createRouter({
 		{ path: '/ops/brokers', component: () => import('./pages/Brokers.vue'), meta: { key: 'nav.brokers' } },
 		{ path: '/ops/commands', component: () => import('./pages/Commands.vue'), meta: { key: 'nav.commands' } },
 		{ path: '/ops/commands/:id', component: () => import('./pages/Command.vue'), meta: { key: 'nav.commands' } },
+		{ path: '/ops/audit', component: () => import('./pages/Audit.vue'), meta: { key: 'nav.audit' } },
+		{ path: '/people', component: () => import('./pages/People.vue'), meta: { key: 'nav.people' } },
 		{ path: '/settings', component: () => import('./pages/Settings.vue'), meta: { key: 'nav.settings' } },
 		{ path: '/:rest(.*)*', component: () => import('./pages/Lost.vue'), meta: { key: 'lost.title' } },
 	],

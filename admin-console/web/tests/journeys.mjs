@@ -67,7 +67,7 @@ async function axe(where) {
 }
 
 const run = `/r/retail/trade_daily/${facts.last}`
-const pages = ['/', '/w', '/w/retail/trade_daily', '/w/retail/trade_daily?tab=text', '/r', run, run + '?view=gantt', run + '?view=list', '/calendars', '/ops', '/ops/t', '/ops/t?q=state:failed', '/ops/queues', '/ops/brokers', '/ops/commands', '/settings', '/nowhere']
+const pages = ['/', '/w', '/w/retail/trade_daily', '/w/retail/trade_daily?tab=text', '/r', run, run + '?view=gantt', run + '?view=list', '/calendars', '/ops', '/ops/t', '/ops/t?q=state:failed', '/ops/queues', '/ops/brokers', '/ops/commands', '/ops/audit', '/people', '/settings', '/nowhere']
 
 /* --- journeys --- */
 const journeys = {
@@ -265,6 +265,43 @@ const journeys = {
 			return /streams\S*\s+1\b/.test(text.split('\n').filter((l) => !l.startsWith('#')).join('\n'))
 		}, undefined, { polling: 1000 })
 		for (const t of tabs) await t.close()
+	},
+	'a user is made, signs in, and may do nothing': async () => {
+		quiet = [/401/, /403/]
+		await open('/people')
+		await page.click('.phead .btn.pri')
+		await page.fill('#p-user', 'vera')
+		await page.fill('#p-name', 'Vera Visitor')
+		await page.fill('#p-pass', 'only to look around')
+		await page.click('.dlg button[type=submit]')
+		await page.waitForSelector('.tbl .nm:has-text("vera")')
+		await shot('people')
+		await open('/ops/audit')
+		await page.waitForSelector('.tbl .tag:has-text("user-set")')
+		is('no password in it', !(await page.innerText('main')).includes('argon2id'))
+		await shot('audit')
+		await browser.clearCookies()
+		await page.goto(facts.url + '/ui/')
+		await page.fill('#user', 'vera')
+		await page.fill('#password', 'only to look around')
+		await page.click('button[type=submit]')
+		await page.waitForSelector('.app')
+		is('nothing of an operator to go to', await page.locator('a[href$="/ops/audit"], a[href$="/people"]').count() === 0)
+		for (const path of ['/people', '/ops/audit']) {
+			await open(path)
+			await page.waitForSelector('text=/needs the role/')
+		}
+		await open('/ops/t?q=state:Succ')
+		await page.waitForSelector('.vrow')
+		await page.locator('.vrow').first().click()
+		is('no act is offered', await page.locator('.dlg button:has-text("Redo"), .bulkbar button').count() === 0)
+		await browser.clearCookies()
+		await page.goto(facts.url + '/ui/')
+		await page.fill('#user', 'admin')
+		await page.fill('#password', facts.password)
+		await page.click('button[type=submit]')
+		await page.waitForSelector('.app')
+		quiet = []
 	},
 	'an ended session asks again and keeps the place': async () => {
 		quiet = [/401/, /403/]

@@ -23,6 +23,8 @@ export type Health = Schemas['Health'] & {
 }
 export type Statistics = Schemas['Statistics']
 export type Session = Schemas['Session']
+export type User = Schemas['User']
+export type Action = Schemas['Action']
 export type Count = { task?: string; owner?: string; count: number; depth?: number; new?: number; running?: number }
 export type Preview = Omit<Schemas['Preview'], 'tasks' | 'downstream' | 'states' | 'owners' | 'reasons' | 'refused' | 'sample' | 'warnings'> & {
 	tasks?: Count[]; downstream?: Count[]; states?: Record<string, number>; owners?: Count[]
@@ -129,6 +131,10 @@ export const api = {
 	logout: () => post<object>('/logout', {}),
 	session: () => get<Session>('/session'),
 	password: (old: string, fresh: string) => post<object>('/password', { old, new: fresh }),
+	users: (s?: AbortSignal) => get<Schemas['Users']>('/users', {}, s),
+	userSet: (u: Schemas['UserNew']) => post<Command>('/users', u),
+	userRemove: async (name: string) => { await send('DELETE', '/users/' + encodeURIComponent(name)) },
+	audit: (args: Args, s?: AbortSignal) => get<Page<Action>>('/audit', args, s),
 	tokens: (s?: AbortSignal) => get<Schemas['Tokens']>('/tokens', {}, s),
 	tokenMake: (name: string, role: string, days?: number) => post<Schemas['Token']>('/tokens', { name, role, ...(days ? { days } : {}) }),
 	tokenDrop: async (name: string) => { await send('DELETE', '/tokens/' + encodeURIComponent(name)) },

@@ -4,14 +4,14 @@ import { api, ApiError, setCsrf, whenExpired, type Session } from '@/api/client'
 import * as live from '@/live/live'
 
 export type Role = 'viewer' | 'developer' | 'operator' | 'admin'
-const ranks: Role[] = ['viewer', 'developer', 'operator', 'admin']
+export const roles: Role[] = ['viewer', 'developer', 'operator', 'admin']
 
 export const session = reactive({ state: 'asking' as 'asking' | 'in' | 'out' | 'unreachable', user: '', role: 'viewer' as Role, expired: false })
 
 function enter(s: Session) {
 	setCsrf(s.csrf ?? '')
 	session.user = s.user
-	session.role = (ranks.includes(s.role as Role) ? s.role : 'viewer') as Role
+	session.role = (roles.includes(s.role as Role) ? s.role : 'viewer') as Role
 	session.expired = false
 	session.state = 'in'
 	live.start()
@@ -42,5 +42,5 @@ export async function logout() {
 	leave(false)
 }
 
-export const can = (role: Role) => ranks.indexOf(session.role) >= ranks.indexOf(role)
+export const can = (role: Role) => roles.indexOf(session.role) >= roles.indexOf(role)
 export const initials = computed(() => session.user.slice(0, 2).toUpperCase())

@@ -1,8 +1,9 @@
-import { Activity, CalendarDays, CirclePlay, Filter, House, ListTree, Server, Settings, SquareTerminal, Workflow } from '@lucide/vue'
+import { Activity, CalendarDays, CirclePlay, Filter, House, ListTree, ScrollText, Server, Settings, SquareTerminal, Users, Workflow } from '@lucide/vue'
 import type { Component } from 'vue'
 import type { Key } from '@/i18n'
+import { can, type Role } from '@/stores/session'
 
-export interface NavItem { to: string; key: Key; icon: Component; group: 'develop' | 'operate'; keys?: string; bar?: boolean }
+export interface NavItem { to: string; key: Key; icon: Component; group: 'develop' | 'operate'; keys?: string; bar?: boolean; role?: Role }
 
 export const nav: NavItem[] = [
 	{ to: '/', key: 'nav.home', icon: House, group: 'develop', keys: 'g h', bar: true },
@@ -14,5 +15,10 @@ export const nav: NavItem[] = [
 	{ to: '/ops/queues', key: 'nav.queues', icon: Filter, group: 'operate', keys: 'g q' },
 	{ to: '/ops/brokers', key: 'nav.brokers', icon: Server, group: 'operate', keys: 'g b' },
 	{ to: '/ops/commands', key: 'nav.commands', icon: SquareTerminal, group: 'operate', keys: 'g c' },
+	{ to: '/ops/audit', key: 'nav.audit', icon: ScrollText, group: 'operate', keys: 'g a', role: 'operator' },
+	{ to: '/people', key: 'nav.people', icon: Users, group: 'operate', keys: 'g p', role: 'admin' },
 	{ to: '/settings', key: 'nav.settings', icon: Settings, group: 'operate', keys: 'g s' },
 ]
+
+/* Roles hide, they protect nothing: the server refuses. */
+export const navShown = () => nav.filter((n) => !n.role || can(n.role))
