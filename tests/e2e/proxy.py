@@ -15,7 +15,7 @@ import struct
 import threading
 import time
 
-COM_QUERY = 3
+COM_QUERY, COM_PREPARE, COM_EXECUTE, COM_BULK = 0x03, 0x16, 0x17, 0xfa
 HEAD = 4  # length (3, little endian), sequence number
 # What may be done to the statement a rule is for, and to its answer.
 ACTIONS = {
@@ -133,6 +133,7 @@ class Pair:
         self.proxy, self.client, self.server = proxy, client, server
         self.mode = None  # what happens to the next bytes of the server
         self.earlier = []  # statements of this transaction
+        self.prepared, self.preparing = {}, None  # id -> text; the text whose id comes next
         for s in (client, server):
             s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -175,11 +176,28 @@ class Pair:
         finally:
             self.cut()
 
+    def statement(self, packet):
+        """The text of what is to be carried out, or None."""
+        kind = packet[HEAD] if packet[3] == 0 and len(packet) > HEAD else None
+        text = packet[HEAD + 1:HEAD + 401]
+        if kind == COM_QUERY:
+            return text.decode("utf-8", "replace")
+        if kind == COM_PREPARE:
+            self.preparing = text.decode("utf-8", "replace")
+        elif kind in (COM_EXECUTE, COM_BULK):
+            return self.prepared.get(text[:4], "a prepared statement")
+        return None
+
+    def learn(self, answer):
+        """The answer to a prepare begins with the statement's id."""
+        if self.preparing is not None and len(answer) >= HEAD + 5 and answer[HEAD] == 0:
+            self.prepared[answer[HEAD + 1:HEAD + 5]] = self.preparing
+        self.preparing = None
+
     def packet(self, packet):
         """False: the connection is over."""
-        rule = None
-        if packet[3] == 0 and len(packet) > HEAD and packet[HEAD] == COM_QUERY:
-            text = packet[HEAD + 1:HEAD + 401].decode("utf-8", "replace")
+        rule, text = None, self.statement(packet)
+        if text is not None:
             if text.startswith("START TRANSACTION"):
                 self.earlier.clear()
             rule = self.proxy.rule_for(text, self.earlier)
@@ -205,6 +223,7 @@ class Pair:
         try:
             while True:
                 some = self.server.recv(65536)
+                self.learn(some)
                 if not some or self.mode == "lose_answer":
                     break
                 if self.mode == "cut_answer":
