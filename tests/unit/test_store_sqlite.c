@@ -368,8 +368,12 @@ static void foreign_newer_and_altered_databases_are_refused(void **state)
 
 	store_close(w->s);
 	w->s = NULL;
-	sql(w, "PRAGMA user_version = 999");
+	sql(w, "PRAGMA user_version = 999; DELETE FROM lb_meta WHERE name = 'schema_floor'");
 	open_refused(w, E_VERSION, "schema 999, this program knows up to ");
+	sql(w, "INSERT INTO lb_meta VALUES ('schema_floor', '998')");
+	open_refused(w, E_VERSION, "from schema 998 on");
+	sql(w, "UPDATE lb_meta SET value = '1'"); /* a release that lies about its migrations */
+	open_refused(w, E_CORRUPT, "is missing");
 	sql(w, "PRAGMA user_version = 1; UPDATE lb_migration SET checksum = 'x'");
 	open_refused(w, E_CORRUPT, "0001_ledger.sql");
 	sql(w, "DELETE FROM lb_migration");
