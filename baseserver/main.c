@@ -116,7 +116,7 @@ static int lead(struct site *site, int *ret_code, struct err *err)
 		fflush(NULL);
 		_exit(EX_SOFTWARE);
 	}
-	/* A refusal of the store that came while it stopped: no standby with SIGTERM in its ears. */
+	/* A refusal of the store that came while it stopped: no standby with a SIGTERM to come. */
 	struct err late = { 0 };
 	int failed = daemon_stop(d, &late);
 	if (r > DAEMON_STOPPED && failed < 0) {

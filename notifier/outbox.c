@@ -40,7 +40,7 @@ static const char schema[] =
 	" at_us INTEGER NOT NULL, PRIMARY KEY (task, run_date)) STRICT, WITHOUT ROWID;"
 	"CREATE INDEX IF NOT EXISTS watch_due ON watch (at_us);"
 	"CREATE TABLE IF NOT EXISTS node (id INTEGER PRIMARY KEY, version INTEGER NOT NULL) "
-        "STRICT;";
+	"STRICT;";
 
 struct outbox {
 	sqlite3 *db;
