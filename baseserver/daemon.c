@@ -37,7 +37,8 @@
 #include "util/log.h"
 #include "util/param.h"
 
-enum { WATCH_MS = 5000 };
+/* So many transitions are a million that finished: a second or two of a start. */
+enum { WATCH_MS = 5000, SAVE_NUMBERS = 4000000 };
 #define STALL_US (30 * US_PER_S)
 /* The store's thread waits for a database, that of the registry for etcd's endpoints, each time no
  * longer than its timeout. */
@@ -146,6 +147,7 @@ static int make_core(struct daemon *d, struct err *err)
 		                            p->retention_days * 86400 * US_PER_S,
 		                            (size_t)p->retention_slice,
 		                            p->statistics_days * 86400 * US_PER_S,
+		                            SAVE_NUMBERS,
 		                            p->epoch_ms * US_PER_MS };
 	struct commander_settings cset = { (size_t)p->command_batch, p->timezone, p->types_dir };
 	struct logkeeper_settings lset = { p->log_dir, p->log_job_bytes_max,

@@ -246,6 +246,7 @@ struct maintainer *maintainer_new(struct thread *th, struct ledger *ledger,
 	heap_init(&m->times);
 	m->me = actor_new(th, &ops, m);
 	m->keep_us = actor_mono_us(m->me) + MAINTAINER_KEEP_EVERY_US / 12;
+	m->saved_at = stream_last(ledger_stream(ledger));
 	m->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, m->me);
 	m->out = (struct outbox){
 		.ledger = ledger, .me = m->me, .from = PR_MAINTAINER, .answered = answered

@@ -22,6 +22,7 @@ struct maintainer_settings {
 	int64_t retention_us;  /* finished rows are kept so long; 0: for ever */
 	size_t retention_rows; /* dropped in one step */
 	int64_t figures_us;    /* statistics are kept so long; 0: for ever */
+	uint64_t save_numbers; /* outcomes are saved after so many transitions; 0: hourly */
 	int64_t grace_us;      /* what the first clocks of an epoch have beyond T_lose */
 };
 

@@ -61,6 +61,7 @@ struct maintainer {
 	int64_t over_us, retire_us; /* mono: since the first of them; asked for together */
 	bool retiring;              /* an edit is under way */
 	bool keeping, saved;
+	uint64_t saved_at; /* the ledger's number when outcomes were saved last */
 };
 
 static inline struct watch *watch_at(const struct maintainer *m, uint32_t i)

@@ -18,20 +18,32 @@ static void kept(struct letter *letter, void *self)
 	free(letter);
 }
 
+/* A start reads all that finished since outcomes were saved: that may not grow without bound. */
+static bool is_far(const struct maintainer *m, uint64_t last)
+{
+	return m->set.save_numbers && last - m->saved_at > m->set.save_numbers;
+}
+
 /* The first slice of a round saves the outcomes: history may go once they are kept. */
 void maintainer_keep_house(struct maintainer *m)
 {
-	struct ledger_keep ask = { .reply_to = m->me,
-		                   .answered = kept,
-		                   .save = !m->saved,
-		                   .before_us = actor_wall_us(m->me) - m->set.retention_us,
-		                   .rows_max = m->set.retention_rows };
+	uint64_t last = stream_last_durable(ledger_stream(m->ledger));
+	bool far = is_far(m, last), keeps_all = m->set.retention_us == 0;
+	struct ledger_keep ask = {
+		.reply_to = m->me,
+		.answered = kept,
+		.save = !m->saved || far,
+		.before_us = keeps_all ? 0 : actor_wall_us(m->me) - m->set.retention_us,
+		.rows_max = m->set.retention_rows
+	};
 
 	if (m->set.figures_us)
 		ask.figures_before = (int32_t)((actor_wall_us(m->me) - m->set.figures_us) /
 		                               (86400 * US_PER_S));
 
-	if (m->set.retention_us == 0 || m->keeping || actor_mono_us(m->me) < m->keep_us)
+	if (m->keeping || (!far && (keeps_all || actor_mono_us(m->me) < m->keep_us)))
 		return;
 	m->keeping = ledger_keep(m->ledger, &ask) == 0;
+	if (ask.save)
+		m->saved_at = last; /* if it fails: again after as many more */
 }

@@ -157,6 +157,36 @@ def kills_of_the_leader_under_load_lose_nothing_and_run_nothing_twice(s):
 
 
 @test
+def a_standby_that_came_late_and_stood_still_reads_only_what_it_missed(s):
+    load = s.load
+    load.more()
+    d = s.leader()
+    w = s.other(d)
+    w.kill()
+    w.start(wait=False)
+    s.both()
+    until("it has read everything", lambda: w.has(r"standby\.warm rows=\d+", w.mark), 60)
+    w.proc.send_signal(signal.SIGSTOP)
+    ends = load.ends()
+    try:
+        load.more()
+        until("what it knows is old", lambda: load.ends() > ends + 20, 60)
+    finally:
+        began = time.monotonic()
+        d.kill()
+        w.proc.send_signal(signal.SIGCONT)
+    s.follows("kill -9 of one whose standby stood still", d, began)
+    said = re.findall(r"ledger\.loaded rows=(\d+) warm_rows=(\d+) caught_up_rows=(\d+) gone_rows=(\d+)",
+                      w.text(w.mark))
+    rows, warm, caught_up, gone = map(int, said[-1])
+    assert rows == warm + caught_up and caught_up + gone > 0, said
+    assert not any(x.has(r"warm\.refused") for x in (d, w)), s.logs()
+    chaos.goes_on(s, load)
+    s.both()
+    judge(s, load)
+
+
+@test
 def a_leader_that_is_stopped_gives_the_lease_back(s):
     load = s.load
     for _ in range(2):

@@ -157,7 +157,9 @@ static bool open_ledger(void)
 
 void server_start(void)
 {
-	struct maintainer_settings mset = { .lose_us = LOSE_US, .kill_extra_us = SEC };
+	struct maintainer_settings mset = { .lose_us = LOSE_US,
+		                            .kill_extra_us = SEC,
+		                            .save_numbers = 700 };
 	struct err err = { 0 };
 
 	if (!store)

@@ -1,7 +1,6 @@
 /* Rows as text from the server. */
 #include "store/mysql/my_rows.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,16 +9,21 @@
 #include "util/alloc.h"
 #include "util/err.h"
 
+/* A load is 28 numbers a row: strtoll() alone was a sixth of it. */
 bool my_rows_number(struct rows *r, int column, int64_t *ret)
 {
-	const char *text = ((struct my_rows *)r)->row[column];
-	char *end;
+	const char *at = ((struct my_rows *)r)->row[column];
+	uint64_t v = 0;
 
-	if (!text)
+	if (!at)
 		return false;
-	errno = 0;
-	*ret = strtoll(text, &end, 10);
-	return end != text && !*end && errno == 0;
+	bool is_negative = *at == '-';
+	at += is_negative;
+	const char *first = at;
+	for (; *at >= '0' && *at <= '9' && at - first < 19; at++)
+		v = v * 10 + (uint64_t)(*at - '0');
+	*ret = (int64_t)(is_negative ? -v : v);
+	return at != first && !*at && v <= (uint64_t)INT64_MAX + is_negative;
 }
 
 const char *my_rows_text(struct rows *r, int column, size_t *ret_len)

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""The rate of no-op instances with 10,000,000 rows of history, beside the rate with none: the same fan on
+a full and on an empty store by turns, on SQLite and on MariaDB. `bench/run history` starts this.
+
+    bench/history.py [sqlite] [mysql]      ROWS=10000000 TURNS=3 SCALE=1
+"""
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "tests/mysql")]
+import mariadb  # noqa: E402
+import rows  # noqa: E402
+import whole  # noqa: E402
+from whole import figure, until  # noqa: E402
+
+ROWS, TURNS = int(os.environ.get("ROWS", "10000000")), int(os.environ.get("TURNS", "3"))
+FAN = int(100000 * whole.SCALE)
+
+
+def ran(db, mark):
+    return db.sql(f"SELECT count(*) FROM lb_task_run_history WHERE last_number > {mark}"
+                  " AND job_status = 3")[0][0]
+
+
+def rate(url, look, turn):
+    """Instances a second of one fan."""
+    name = f"fan{turn}"
+    with whole.noop_site(f"history-{turn}", store=url) as s:
+        db = look()
+        s.apply(whole.workflow(name, {"root": "cycle: year", "leaf": "cycle: minute, needs: [root]"}))
+        mark = db.sql("SELECT number FROM lb_leader")[0][0]
+        start, end = whole.minutes(FAN)
+        began = time.monotonic()
+        s.command("backfill", selection={"workflow": f"bench/{name}", "from": start, "to": end},
+                  order="free", dependencies="inside", message="bench")
+        until("all is done", lambda: whole.unfinished(s) < 50 and ran(db, mark) > FAN, 300, every=0.05)
+        took = time.monotonic() - began
+        db.close()
+    return FAN / took
+
+
+class SqliteStores:
+    name = "SQLite"
+
+    def __init__(self, folder):
+        self.folders = {kind: f"{folder}/{kind}" for kind in ("empty", "full")}
+
+    def url(self, kind):
+        return f"sqlite:{self.folders[kind]}"
+
+    def look(self, kind):
+        return lambda: rows.Sqlite(self.folders[kind])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+class MariaStores:
+    name = "MariaDB"
+
+    def __init__(self, folder):
+        self.server = mariadb.MariaDB("--innodb-buffer-pool-size=1G", "--innodb-log-file-size=1G",
+                                      base=folder)
+        self.server.sql("CREATE DATABASE empty; CREATE DATABASE full")
+
+    def url(self, kind):
+        return self.server.url(kind)
+
+    def look(self, kind):
+        return lambda: rows.Maria(self.server, kind)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.close()
+
+
+def fill(stores):
+    for kind in ("empty", "full"):
+        subprocess.run([whole.B / "bin/sirdar-db", "build", stores.url(kind)], check=True,
+                       capture_output=True)
+    db = stores.look("full")()
+    began = time.monotonic()
+    rows.history(db, ROWS)
+    db.close()
+    figure(f"history, {stores.name}: rows filled in", ROWS / (time.monotonic() - began), "rows/s")
+
+
+def measure(stores):
+    got = {"empty": [], "full": []}
+    for turn in range(2 * TURNS):
+        # empty, full, full, empty, ...: what the machine does meanwhile falls on both
+        kind = ("empty", "full", "full", "empty")[turn % 4]
+        got[kind].append(rate(stores.url(kind), stores.look(kind), turn))
+    empty, full = (statistics.median(got[k]) for k in ("empty", "full"))
+    figure(f"history, {stores.name}: rate with none", empty, "instances/s")
+    figure(f"history, {stores.name}: rate with {ROWS:,} rows", full, "instances/s",
+           note=" ".join(f"{r:.0f}" for r in got["full"]) + " beside " +
+           " ".join(f"{r:.0f}" for r in got["empty"]))
+    figure(f"history, {stores.name}: of the rate with none", full / empty, "", 0.95)
+
+
+def main(names):
+    kinds = {"sqlite": SqliteStores, "mysql": MariaStores}
+    for name in names or kinds:
+        if name == "mysql" and not mariadb.program("mariadbd"):
+            print("mysql: no mariadbd here: packaging/deps.sh test")
+            continue
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/var/tmp")) as folder, \
+                kinds[name](folder) as stores:
+            fill(stores)
+            measure(stores)
+    return 0 if all(good for *_, good in whole.FIGURES) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
