@@ -34,9 +34,9 @@ struct order {
 };
 
 struct job {
-	char *name, *problem; /* problem NULL: none */
-	int64_t mod_revision; /* of its key as last taken; 0: known from the store alone */
-	bool is_there, is_listed;
+	char *name, *problem;     /* problem NULL: none */
+	int64_t mod_revision;     /* of its key as last taken; 0: known from the store alone */
+	bool is_there, is_listed; /* there: the store has it, as last answered */
 };
 
 struct bridge {
@@ -293,9 +293,6 @@ static void retire(struct bridge *b, const char *cluster, struct job *j, int64_t
 
 	if (j->problem)
 		well(b, j);
-	if (!j->is_there)
-		return;
-	j->is_there = false;
 	buf_init(&args);
 	buf_printf(&args, "{\"selection\":{\"workflow\":\"%s/%s\"},\"detach\":true}", b->project,
 	           j->name);
@@ -343,10 +340,20 @@ void bridge_begin(struct bridge *b)
 	}
 }
 
+static bool is_ordered(const struct bridge *b, const char *name)
+{
+	const struct order *o = b->first;
+
+	while (o && (o->kind != ORDER_PUT || strcmp(o->name, name) != 0))
+		o = o->next;
+	return o != NULL;
+}
+
 void bridge_end(struct bridge *b, const char *cluster, int64_t revision)
 {
 	for (size_t i = 0; i < b->n; i++)
-		if (!b->jobs[i].is_listed)
+		if (!b->jobs[i].is_listed &&
+		    (b->jobs[i].is_there || is_ordered(b, b->jobs[i].name)))
 			retire(b, cluster, &b->jobs[i], revision);
 }
 
@@ -362,8 +369,9 @@ static void settle(struct bridge *b, struct order *o, const struct client_reques
 		problem(b, o->kind == ORDER_KILL ? "killer" : "jobs", j, r->text);
 	else if (j->problem || o->kind != ORDER_KILL)
 		well(b, j);
-	if (is_well && o->kind == ORDER_PUT)
-		j->is_there = true;
+	/* A version that is refused leaves the one before it in force. */
+	if (is_well && o->kind != ORDER_KILL)
+		j->is_there = o->kind == ORDER_PUT;
 	if (is_well)
 		log_info("etcd.taken", "what=%s name=%s revision=%" PRId64,
 		         o->kind == ORDER_PUT    ? "job"

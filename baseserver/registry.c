@@ -21,7 +21,7 @@
 #include "util/log.h"
 #include "util/param.h"
 
-enum { WAIT_MS = 200, BUSY_MS = 10, RETRY_MS = 1000, NODES_MAX = 100000 };
+enum { WAIT_MS = 200, BUSY_MS = 10, RETRY_MS = 1000, NODES_MAX = 100000, NODE_BYTES_MAX = 8192 };
 #define ALIVE_US (5 * US_PER_S) /* a watch is silent also when nobody is there any more */
 
 struct node {
@@ -172,8 +172,11 @@ static void node_seen(struct registry *r, const char *name, const struct etcd_kv
 	}
 	if (n)
 		n->is_listed = true;
-	if (json_parse(kv->value, kv->value_len, &root, &err) < 0 || !cJSON_IsObject(root) ||
-	    !name_is_plain(name) || r->n >= NODES_MAX) {
+	if (kv->value_len > NODE_BYTES_MAX)
+		err_set(&err, E_TOO_BIG, "%zu bytes, at most %d", kv->value_len, NODE_BYTES_MAX);
+	else
+		json_parse(kv->value, kv->value_len, &root, &err);
+	if (!cJSON_IsObject(root) || !name_is_plain(name) || r->n >= NODES_MAX) {
 		log_error("etcd.node", "key=nodes/%.64s text=\"%s\"",
 		          name_is_plain(name) ? name : "?",
 		          err.text[0] ? err.text : "this is no node");

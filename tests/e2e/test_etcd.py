@@ -195,6 +195,18 @@ def what_is_wrong_with_a_job_is_said_once_and_stops_nothing(s):
 
 
 @test
+def a_job_that_is_taken_back_at_once_is_retired(s):
+    for n in range(5):
+        s.put_job("brief", f"echo {n}", "@daily")
+    s.etcd.delete(PREFIX + "/jobs/brief")
+    s.put_job("last", "true", "@daily")
+    until("all were taken", lambda: s.workflow("last"))
+    assert s.workflow("brief")["retired"], s.workflow("brief")
+    s.put_job("brief", "echo again", "@daily")
+    until("it is back", lambda: not s.workflow("brief")["retired"])
+
+
+@test
 def what_happened_while_nobody_watched_is_found_also_after_a_compaction(s):
     s.put_job("gone", "true", "@daily")
     until("it is known", lambda: s.workflow("gone"))

@@ -346,8 +346,16 @@ static void documents_keep_versions_and_load_the_newest(void **state)
 		  .body_len = 2,
 		  .actor = "z",
 		  .at_us = 8 },
+		{ .kind = DOC_NODE,
+		  .id = 1,
+		  .version = 1,
+		  .name = "n",
+		  .body = "{}",
+		  .body_len = 2,
+		  .actor = "z",
+		  .at_us = 9 },
 	};
-	struct store_batch b = { .epoch = w->epoch, .docs = docs, .n_docs = 4 };
+	struct store_batch b = { .epoch = w->epoch, .docs = docs, .n_docs = 5 };
 	struct texts t = { 0 };
 
 	assert_int_equal(store_commit(w->s, &b, NULL), 0);
@@ -358,6 +366,9 @@ static void documents_keep_versions_and_load_the_newest(void **state)
 	memset(&t, 0, sizeof t);
 	assert_int_equal(store_load_docs(w->s, DOC_SETTING, see_doc, &t, NULL), 0);
 	assert_string_equal(t.text, "8:1.1 s {} by z at 8;");
+	memset(&t, 0, sizeof t);
+	assert_int_equal(store_load_docs(w->s, DOC_NODE, see_doc, &t, NULL), 0);
+	assert_string_equal(t.text, "10:1.1 n {} by z at 9;");
 	memset(&t, 0, sizeof t);
 	assert_int_equal(store_load_docs(w->s, DOC_POOL, see_doc, &t, NULL), 0);
 	assert_int_equal(t.n, 0);
