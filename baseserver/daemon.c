@@ -226,6 +226,8 @@ static void fill_front(struct daemon *d)
 	f->sorter = d->sorter;
 	f->registrar = d->registrar;
 	f->logkeeper = d->logkeeper;
+	f->logs = d->logkeeper ? logkeeper_actor(d->logkeeper) : NULL;
+	f->survey_logs = logkeeper_survey;
 	f->lead = d->lead;
 	for (size_t i = 0; i < d->n_workers; i++)
 		f->workers[f->n_workers++] = d->workers[i];

@@ -21,6 +21,13 @@ struct sorter;
 struct thread;
 struct worker;
 
+/* Logs of jobs as they lie on the disk: what is older than their retention, and all. */
+struct log_survey {
+	int64_t before_us;
+	uint64_t old, old_bytes, all, all_bytes; /* instances, bytes */
+	bool is_complete;                        /* else there were too many to count in time */
+};
+
 enum { FRONT_THREADS_MAX = 64, FRONT_WORKERS_MAX = 64 };
 
 /* The actors that answer clients, filled in by the daemon before threads run; NULL for
@@ -41,6 +48,9 @@ struct front {
 	void (*drain)(struct worker *w, uint32_t broker, bool drained);
 	/* worker_level(), or NULL. Thread: any. */
 	void (*level)(struct worker *w, uint32_t broker, const char *level);
+	/* logkeeper_survey() and whose thread that is, or NULL. */
+	void (*survey_logs)(void *logkeeper, struct log_survey *ret);
+	struct actor *logs;
 	struct {
 		const char *name;
 		struct thread *thread;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "baseserver/front.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -380,6 +381,70 @@ static void on_alarm(void *self)
 	if (d)
 		closedir(d);
 	actor_alarm(k->me, actor_mono_us(k->me) + RETAIN_EVERY_US);
+}
+
+static uint64_t bytes_in(int fd)
+{
+	DIR *d = fdopendir(fd); /* closes it */
+	uint64_t sum = 0;
+	struct stat st;
+
+	for (struct dirent *f; d && (f = readdir(d));)
+		if (fstatat(fd, f->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+			sum += (uint64_t)st.st_size;
+	if (d)
+		closedir(d);
+	return sum;
+}
+
+/* Below one task's folder. */
+static void survey_task(DIR *d, int64_t before_s, int64_t until_us, struct log_survey *s)
+{
+	struct stat st;
+
+	for (struct dirent *e; s->is_complete && (e = readdir(d));) {
+		if (e->d_name[0] == '.' ||
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISDIR(st.st_mode))
+			continue;
+		int fd = openat(dirfd(d), e->d_name,
+		                O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		uint64_t bytes = fd < 0 ? 0 : bytes_in(fd);
+		s->all++;
+		s->all_bytes += bytes;
+		if (st.st_mtime < before_s) {
+			s->old++;
+			s->old_bytes += bytes;
+		}
+		s->is_complete = clock_mono_us(&clock_machine) < until_us;
+	}
+}
+
+void logkeeper_survey(void *self, struct log_survey *ret)
+{
+	struct logkeeper *k = self;
+	int64_t until_us = clock_mono_us(&clock_machine) + LOGKEEPER_SURVEY_MS * US_PER_MS;
+	struct log_survey s = { .before_us = actor_wall_us(k->me) - k->set.retention_us,
+		                .is_complete = true };
+	DIR *d = fdopendir(dup(k->dir_fd));
+
+	if (d)
+		rewinddir(d);
+	for (struct dirent *e; d && s.is_complete && (e = readdir(d));) {
+		int fd = e->d_name[0] == '.'
+		                 ? -1
+		                 : openat(k->dir_fd, e->d_name,
+		                          O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		DIR *task = fd < 0 ? NULL : fdopendir(fd);
+
+		if (task) {
+			survey_task(task, s.before_us / US_PER_S, until_us, &s);
+			closedir(task);
+		}
+	}
+	if (d)
+		closedir(d);
+	*ret = s;
 }
 
 static int init(void *self, struct actor *me, struct err *err)

@@ -70,6 +70,11 @@ int logkeeper_new(struct thread *th, const struct logkeeper_settings *set,
                   struct logkeeper **ret_keeper, struct err *err);
 void logkeeper_free(struct logkeeper *k); /* NULL is fine */
 struct actor *logkeeper_actor(struct logkeeper *k);
+struct log_survey;
+/* What the next retention would take, as far as it can be counted in LOGKEEPER_SURVEY_MS.
+ * `self`: the logkeeper. Thread: its own. */
+enum { LOGKEEPER_SURVEY_MS = 2000 };
+void logkeeper_survey(void *self, struct log_survey *ret);
 int logkeeper_put(struct logkeeper *k, struct log_put *p); /* thread: any */
 int logkeeper_get(struct logkeeper *k, struct log_get *g); /* thread: any */
 

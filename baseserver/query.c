@@ -409,6 +409,8 @@ static int start(struct query *q, const struct jval *args, struct refusal *f)
 		to_sorter(q);
 	else if (q->kind == QK_HEALTH)
 		query_health(q), finish(q);
+	else if (q->kind == QK_LOGS)
+		return query_logs(q, f);
 	else if (q->kind == QK_NODES)
 		query_nodes(q), finish(q);
 	else

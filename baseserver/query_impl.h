@@ -51,6 +51,8 @@ void query_home(struct query *q);
 int query_forecast(struct query *q, const struct jval *args, struct refusal *f);
 /* query_progress.c: answered, or refused. */
 int query_progress(struct query *q, const struct jval *args, struct refusal *f);
+/* query_logs.c: on its way, or refused. */
+int query_logs(struct query *q, struct refusal *f);
 /* query_server.c */
 void query_server(struct query *q);
 void query_health(struct query *q);

@@ -42,6 +42,11 @@ int types_get(struct call *c)
 	return ask(c, "types");
 }
 
+int retention_logs_get(struct call *c)
+{
+	return ask(c, "logs");
+}
+
 int queues_get(struct call *c)
 {
 	return ask(c, "queues");

@@ -170,11 +170,20 @@ int cmd_stats(struct cli *cli, int argc, char **argv)
 
 /* --- retention --- */
 
+static void print_logs(const cJSON *logs)
+{
+	printf("of the jobs' logs before %s: those of %s instances, %s bytes; of %s instances, %s "
+	       "bytes%s\n",
+	       time_of(logs, "before"), text_of(logs, "instances"), text_of(logs, "bytes"),
+	       text_of(logs, "instances_all"), text_of(logs, "bytes_all"),
+	       cJSON_IsTrue(json_get(logs, "complete")) ? "" : " (as far as was counted)");
+}
+
 int cmd_retention(struct cli *cli, int argc, char **argv)
 {
 	struct figures q = { 0 };
 	struct online o = { 0 };
-	cJSON *root = NULL;
+	cJSON *root = NULL, *logs = NULL;
 	struct buf path;
 
 	cli_parse(cli, &own, argc, argv, &q);
@@ -188,7 +197,10 @@ int cmd_retention(struct cli *cli, int argc, char **argv)
 	path_arg(&path, "days", q.days);
 	if (code == CLI_OK)
 		code = online_call(&o, "GET", buf_str(&path), NULL, &root);
-	if (root && cli->json) {
+	if (code == CLI_OK)
+		code = online_call(&o, "GET", "/api/v1/retention/logs", NULL, &logs);
+	if (root && logs && cli->json) {
+		cJSON_AddItemReferenceToObject(root, "logs", logs);
 		code = print_json(root);
 	} else if (root) {
 		printf("before %s: %s instances would go, %s stay\n", time_of(root, "before"),
@@ -199,9 +211,12 @@ int cmd_retention(struct cli *cli, int argc, char **argv)
 		printf("with about %s events, %s outcomes of commands; about %s of %s bytes\n",
 		       text_of(root, "events"), text_of(root, "outcomes"), text_of(root, "bytes"),
 		       text_of(root, "bytes_all"));
+		if (logs)
+			print_logs(logs);
 	}
 	buf_done(&path);
 	cJSON_Delete(root);
+	cJSON_Delete(logs);
 	words_done(&q.words);
 	online_close(&o);
 	return code;

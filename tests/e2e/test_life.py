@@ -324,6 +324,18 @@ def every_program_is_started_again_and_nothing_is_forgotten(s):
 
 
 @test
+def the_preview_of_retention_counts_the_logs_of_jobs(s):
+    logs = s.get("/api/v1/retention/logs")
+    folders = [d for task in (s.dir / "joblogs").iterdir() for d in task.iterdir()]
+    assert logs["complete"] and logs["instances"] == 0 == logs["bytes"], logs
+    assert logs["instances_all"] == len(folders) > 0 and logs["bytes_all"] > 0, logs
+    size = sum(f.stat().st_size for f in folders[0].iterdir())
+    os.utime(folders[0], (1, 1))
+    logs = s.get("/api/v1/retention/logs")
+    assert (logs["instances"], logs["bytes"]) == (1, size), (logs, size)
+
+
+@test
 def a_loader_whose_broker_died_and_was_not_followed_ends(s):
     b2 = s.add_broker("b2", types=("noop:4",), loader_alone_ms=500)
     loader, = s.pids("taskrunner-loader", "name=b2")
