@@ -26,7 +26,7 @@ struct lead_view {
 	struct store_node nodes[LEAD_NODES_MAX];
 	size_t n;      /* of nodes */
 	int64_t at_us; /* monotonic */
-	/* The store's clock less ours, as last measured; 0: it has none of its own. Nothing is timed
+	/* The store's clock less ours, as last measured; 0: it has none. Nothing is timed
 	 * by it; but one of the two is wrong, and then run dates may be. */
 	int64_t clock_off_us;
 };
