@@ -1,6 +1,7 @@
 /* The lease of a server that leads, and those who wait for it: mem and sqlite, or MySQL (as
  * test_store.c). */
 #include "tests/store/world.h"
+#include "util/clock.h"
 
 static void a_lease_is_taken_only_from_who_shows_no_life(void **state)
 {
@@ -81,6 +82,19 @@ static void servers_that_wait_are_listed_until_they_lead(void **state)
 	assert_int_equal(sum, 5);
 }
 
+static void only_a_store_elsewhere_has_a_clock_of_its_own(void **state)
+{
+	struct world *w = *state;
+	int64_t now = 0, ours = clock_wall_us(&clock_machine);
+
+	if (!world_mysql()) {
+		assert_int_equal(store_now(w->s, &now, NULL), E_UNSUPPORTED);
+		return;
+	}
+	assert_int_equal(store_now(w->s, &now, NULL), 0);
+	assert_in_range(now, ours - 60 * US_PER_S, ours + 60 * US_PER_S);
+}
+
 #define EACH(f) \
 	{ "mem: " #f, f, setup_mem, teardown, NULL }, \
 	{ \
@@ -100,12 +114,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EACH(a_lease_is_taken_only_from_who_shows_no_life),
 		EACH(servers_that_wait_are_listed_until_they_lead),
+		EACH(only_a_store_elsewhere_has_a_clock_of_its_own),
 		MEM(a_renewed_lease_is_not_taken),
 	};
 	const struct CMUnitTest tests_of_mysql[] = {
 		MYSQL(a_lease_is_taken_only_from_who_shows_no_life),
 		MYSQL(servers_that_wait_are_listed_until_they_lead),
 		MYSQL(a_renewed_lease_is_not_taken),
+		MYSQL(only_a_store_elsewhere_has_a_clock_of_its_own),
 	};
 
 	return world_mysql() ? cmocka_run_group_tests(tests_of_mysql, NULL, NULL)
