@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "mysql")]
 import galera  # noqa: E402
 import test_chaos as chaos  # noqa: E402
-from harness import TESTS, Late, Site, Skip, main, test, until  # noqa: E402
+from harness import BIN, TESTS, Late, Site, Skip, main, test, until  # noqa: E402
 
 TESTS.clear()  # those of chaos: only its load and its judge are wanted here
 
@@ -173,6 +173,15 @@ def a_node_outside_its_cluster_is_refused_by_name_and_left(s):
     node.wait_synced()
     judge(s)
     same_everywhere()
+
+
+@test
+def who_was_deposed_by_way_of_another_node_commits_nothing(s):
+    cluster.nodes[0].sql("CREATE DATABASE two")
+    env = {**os.environ, "SIRDAR_TEST_NODES": " ".join(n.url("two") for n in cluster.nodes[:2])}
+    done = subprocess.run([str(BIN.parent / "test" / "mysql_cluster")], env=env, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @test

@@ -1,5 +1,7 @@
-# The MySQL store's partitions under any clock: linked with the module's own objects, run by `run`.
-$(B)/test/mysql_days: $(B)/tests/mysql/test_days.o $(STORE_MYSQL_OBJ)
+# The MySQL store under clocks of our own (run by `run`) and on two nodes of a cluster (run by
+# tests/e2e/test_galera.py): linked with the module's own objects.
+MYSQL_TESTS := days cluster
+$(B)/test/mysql_%: $(B)/tests/mysql/test_%.o $(STORE_MYSQL_OBJ)
 	@mkdir -p $(@D) && echo "  LD  $@" && $(CC) $(LDFLAGS) -o $@ $^ -lmariadb -lsodium -lcmocka
-OBJS += $(B)/tests/mysql/test_days.o
-all: $(B)/test/mysql_days
+OBJS += $(MYSQL_TESTS:%=$(B)/tests/mysql/test_%.o)
+all: $(MYSQL_TESTS:%=$(B)/test/mysql_%)
