@@ -333,9 +333,19 @@ static int on_started(struct asked *a, uint64_t *ret_number)
 }
 
 /* Reopened: not before it is due at all. (design: SEMANTICS section 1, "Effective due".) */
-void ledger_due_again(const struct ledger *l, struct instance *i)
+static void due_again(const struct ledger *l, struct instance *i)
 {
 	i->eff_due_us = l->now_us > i->due * 1000000 ? l->now_us : i->due * 1000000;
+}
+
+/* Run at once, then skipped: it waits for its links like any other. */
+void ledger_reset_for_reopen(const struct ledger *l, struct instance *i)
+{
+	i->ended_us = 0;
+#ifndef BUG_40 /* what was to run at once, was left out and is wanted again waits for ever */
+	i->flags &= (uint16_t)~IF_RUN_NOW;
+#endif
+	due_again(l, i);
 }
 
 void ledger_reset_for_redo(struct ledger *l, struct instance *i)
@@ -349,7 +359,7 @@ void ledger_reset_for_redo(struct ledger *l, struct instance *i)
 	i->intent = KI_NONE;
 	i->flags &= (uint16_t) ~(IF_FORCED | IF_DRY | IF_RUN_NOW | IF_STARTED | IF_KEEP | IF_MEND |
 	                         IF_NEXT);
-	ledger_due_again(l, i);
+	due_again(l, i);
 }
 
 static int on_ended(struct asked *a, uint64_t *ret_number)
@@ -491,8 +501,8 @@ static int on_redo(struct asked *a, uint64_t *ret_number)
 		return 0; /* unfinished and not running: it will run anyway */
 	if (i->key.part > 0) {
 		r = ledger_fetch_whole(a->l, i->key);
-		if (r < 0)
-			return r;
+		if (r != 0)
+			return r < 0 ? r : 0; /* it will run anyway, with all of them */
 	}
 	bool mend = a->p->mend && i->flags & IF_SPREAD;
 	uint8_t former = state_final((enum state)i->state)
@@ -528,10 +538,7 @@ static int on_reopen(struct asked *a, uint64_t *ret_number)
 	const struct instance *i = &a->e->inst;
 	if (i->state != ST_SKIPPED || (i->reason != RE_LINK && i->reason != RE_PIPELINE))
 		return E_CONFLICT; /* skipped for a reason of its own */
-	a->e->inst.ended_us = 0;
-	ledger_due_again(a->l, &a->e->inst);
-	/* Run at once and given back its skip: it waits for its links like any other. */
-	a->e->inst.flags &= (uint16_t)~IF_RUN_NOW;
+	ledger_reset_for_reopen(a->l, &a->e->inst);
 #ifdef BUG_24 /* what is reopened may start before it is due */
 	a->e->inst.eff_due_us = a->l->now_us;
 #endif

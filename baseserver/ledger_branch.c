@@ -1,6 +1,7 @@
 /* A branch (design: SEMANTICS section 6): the output `branch` of a success names the direct
  * children that go on; the others are Skipped(branch) in the same commit, also dates that are
- * not due yet. A child that was left out, and is chosen by a redo, is wanted again. */
+ * not due yet. A child that was left out, and is chosen by a redo, is wanted again. A first success
+ * has left out nobody: who is left out then is so by another branch, and stays. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,7 @@ static void leave_out(struct ledger *l, const struct ltask *t, int64_t date, str
 	struct proposal why = { .cause = p->cause };
 
 	if (e && fsm_next((enum state)e->inst.state, EV_SKIP) != ST_NONE) {
+		e->inst.left_by = p->key.task;
 		ledger_change(l, index, EV_SKIP, RE_BRANCH, &why);
 	} else if (!e && !outcomes_find(&t->outcomes, date)) {
 		e = table_add(&l->table, key, &index);
@@ -84,8 +86,25 @@ static void leave_out(struct ledger *l, const struct ltask *t, int64_t date, str
 		e->inst.generation = 1;
 		e->inst.version = t->row.version;
 		e->inst.priority = (uint8_t)t->def->priority;
+		e->inst.left_by = p->key.task;
 		ledger_change(l, index, EV_CREATE_SKIP, RE_BRANCH, &why);
 	}
+}
+
+/* A command began it anew: its cancel gives back a skip that ends when its links are met. */
+static void forget_former(struct ledger *l, struct inst_key key, uint32_t parent)
+{
+	uint32_t index;
+	struct entry *e = table_find(&l->table, key, &index);
+
+#ifndef BUG_42 /* a cancel gives back that a branch left it out, which wants it by now */
+	if (e && e->inst.left_by == parent &&
+	    e->inst.former == instance_former_pack(ST_SKIPPED, RE_BRANCH)) {
+		e->inst.former = instance_former_pack(ST_SKIPPED, RE_LINK);
+		e->inst.left_by = 0;
+		ledger_touch(l, index);
+	}
+#endif
 }
 
 static void take_in(struct ledger *l, const struct ltask *t, int64_t date, struct proposal *p)
@@ -95,7 +114,11 @@ static void take_in(struct ledger *l, const struct ltask *t, int64_t date, struc
 	struct proposal why = { .cause = p->cause };
 	uint32_t index;
 
-	if (!o || o->state != ST_SKIPPED || o->reason != RE_BRANCH)
+	if (!o) {
+		forget_former(l, key, p->key.task);
+		return;
+	}
+	if (o->state != ST_SKIPPED || o->reason != RE_BRANCH)
 		return;
 	int r = ledger_fetch(l, key, &index);
 	if (r < 0) {
@@ -105,8 +128,11 @@ static void take_in(struct ledger *l, const struct ltask *t, int64_t date, struc
 		return;
 	}
 	struct entry *e = table_at(&l->table, index);
-	e->inst.ended_us = 0;
-	ledger_due_again(l, &e->inst);
+	if (e->inst.left_by != p->key.task) {
+		ledger_put_back(l, index); /* another branch did it */
+		return;
+	}
+	ledger_reset_for_reopen(l, &e->inst);
 	ledger_change(l, index, EV_REOPEN, RE_PARENT, &why);
 }
 
@@ -120,7 +146,7 @@ static void look_ahead(struct ledger *l, const struct ltask *t, int64_t date, st
 	(void)p;
 	if (o && o->state == ST_SKIPPED && o->reason == RE_BRANCH &&
 	    !table_find(&l->table, key, &index))
-		ledger_knows_done(l, key);
+		ledger_ask_row(l, key);
 }
 
 static void pass_over(struct ledger *l, const struct ltask *t, int64_t date, struct proposal *p)
@@ -188,18 +214,22 @@ static bool was_left_out(const struct ltask *t)
 	return false;
 }
 
+void ledger_branch_parents(struct ledger *l, const struct ltask *t)
+{
+	if (!t->def || !was_left_out(t))
+		return;
+	for (size_t k = 0; k < t->def->n_links; k++) {
+		struct ltask *p = ledger_task_of(l, t->def->links[k].parent);
+		if (p)
+			p->branched = true;
+	}
+}
+
 void ledger_branches_restore(struct ledger *l)
 {
-	for (size_t i = 0; i < l->tasks_cap; i++) {
-		const struct ltask *t = l->tasks[i];
-		if (!t || !t->def || !was_left_out(t))
-			continue;
-		for (size_t k = 0; k < t->def->n_links; k++) {
-			struct ltask *p = ledger_task_of(l, t->def->links[k].parent);
-			if (p)
-				p->branched = true;
-		}
-	}
+	for (size_t i = 0; i < l->tasks_cap; i++)
+		if (l->tasks[i])
+			ledger_branch_parents(l, l->tasks[i]);
 }
 
 static bool branches(const struct ltask *t, const struct proposal *p)
@@ -208,21 +238,33 @@ static bool branches(const struct ltask *t, const struct proposal *p)
 	       plan_has(t->def->plan, p->key.run_date);
 }
 
+static bool is_redone(const struct ledger *l, const struct proposal *p)
+{
+	uint32_t index;
+	const struct entry *e = table_find(&l->table, p->key, &index);
+
+#ifdef BUG_39 /* the first success of a branch brings back whom another one left out */
+	return true;
+#endif
+	return e && e->inst.generation > 1;
+}
+
 void ledger_branch(struct ledger *l, struct ltask *t, struct proposal *p)
 {
-	static const struct branching acts = { take_in, leave_out };
+	static const struct branching first = { pass_over, leave_out },
+				      again = { take_in, leave_out };
 
 	if (!branches(t, p))
 		return;
 	t->branched = true;
-	branch(l, t, p, &acts);
+	branch(l, t, p, is_redone(l, p) ? &again : &first);
 }
 
 bool ledger_branch_ready(struct ledger *l, struct ltask *t, struct proposal *p)
 {
 	static const struct branching acts = { look_ahead, pass_over };
 
-	if (l->set.writer && branches(t, p))
+	if (branches(t, p) && is_redone(l, p))
 		branch(l, t, p, &acts);
 	return !ledger_awaits_rows(l);
 }

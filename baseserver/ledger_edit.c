@@ -149,6 +149,7 @@ void ledger_apply_edit(struct ledger *l, struct edit *e)
 		ledger_put_task(l, e->tasks[i], &e->rows[i]);
 		struct ltask *t = ledger_task_of(l, e->tasks[i]->id);
 		ledger_touch_task(l, t);
+		ledger_branch_parents(l, t);
 		struct transition tr = { .kind = TK_TASK,
 			                 .ref = task_ref(e->tasks[i]),
 			                 .cause = e->cause };

@@ -265,7 +265,7 @@ void ledger_ask_ahead(struct ledger *l, const struct proposal *p);
 
 /* A new generation; and: not before it is due at all. */
 void ledger_reset_for_redo(struct ledger *l, struct instance *i);
-void ledger_due_again(const struct ledger *l, struct instance *i);
+void ledger_reset_for_reopen(const struct ledger *l, struct instance *i);
 
 /* ledger_parts.c */
 /* A row of a task that spreads, or a part, has changed. */
@@ -282,6 +282,7 @@ int ledger_part_may_start(struct ledger *l, const struct instance *part);
 /* A part of it begins anew: if the whole is over, so does that, and keeps the others. The whole
  * is in the table: ledger_fetch_whole() has been asked, before anything was changed. */
 void ledger_whole_again(struct ledger *l, struct inst_key key, uint64_t cause);
+/* 0; 1: it begins anew itself, with all its parts; E_NOT_FOUND: it has no such part (any more). */
 int ledger_fetch_whole(struct ledger *l, struct inst_key key);
 
 /* ledger_body.c: versions of definitions that are no longer in force. */
@@ -306,7 +307,8 @@ int ledger_next_restore(struct ledger *l, struct err *err);
 
 /* ledger_branch.c: p ended part 0 of t well, p->branch names its children that go on. */
 void ledger_branch(struct ledger *l, struct ltask *t, struct proposal *p);
-/* After a start: who has left children out before. */
+/* Who may have left t out: after an edit of its links; and after a start, of all. */
+void ledger_branch_parents(struct ledger *l, const struct ltask *t);
 void ledger_branches_restore(struct ledger *l);
 /* It will not need rows that are not there. */
 bool ledger_branch_ready(struct ledger *l, struct ltask *t, struct proposal *p);
@@ -347,6 +349,8 @@ void ledger_renew_proof(struct ledger *l);
 int ledger_row(struct ledger *l, struct inst_key key, struct instance *ret);
 /* It will not answer E_AGAIN now. */
 bool ledger_knows_done(struct ledger *l, struct inst_key key);
+void ledger_ask_row(struct ledger *l,
+                    struct inst_key key); /* read till it is known, however long */
 static inline bool ledger_awaits_rows(const struct ledger *l)
 {
 	return l->wanted.n > 0 || l->fetching || l->version;

@@ -110,6 +110,17 @@ static int node_outcome(struct ledger *l, struct inst_key key, struct instance *
 	return r == 0 && begins_anew(whole, ret->state) ? E_NOT_FOUND : r;
 }
 
+/* Its step before has no such date: nothing to wait for. */
+static bool never_planned(const struct ledger *l, struct inst_key parent)
+{
+	const struct ltask *t = ledger_task_of(l, parent.task);
+	uint32_t index;
+
+	return t && t->def && !plan_has(t->def->plan, parent.run_date) &&
+	       !table_find(&l->table, part_key(parent, 0), &index) &&
+	       !outcomes_find(&t->outcomes, parent.run_date);
+}
+
 static int judge_link(struct ledger *l, const struct task_link *link, struct inst_key key,
                       enum verdict *ret)
 {
@@ -118,7 +129,7 @@ static int judge_link(struct ledger *l, const struct task_link *link, struct ins
 	int r = node_outcome(l, parent, &was);
 
 	if (r < 0) {
-		*ret = NODE_OPEN;
+		*ret = r == E_NOT_FOUND && never_planned(l, parent) ? NODE_MET : NODE_OPEN;
 		return r == E_NOT_FOUND ? 0 : r;
 	}
 	bool bad = ended_badly(was.state);
@@ -264,6 +275,7 @@ static void spread(struct ledger *l, uint32_t index, size_t n)
 	i->broker = 0;
 	i->intent = KI_NONE;
 	i->exit_code = 0;
+	i->grace_ms = 0;
 	i->started_us = l->now_us;
 	i->ended_us = 0;
 	if (!(i->flags & IF_OLD_BODY))
@@ -527,11 +539,27 @@ static int clear_up(struct ledger *l, const struct task *def, const struct insta
 
 /* --- the list --- */
 
+/* A whole that begins anew takes its parts with it, save those that it keeps; and it may have fewer
+ * nodes by then. */
 int ledger_fetch_whole(struct ledger *l, struct inst_key key)
 {
 	uint32_t index;
+	int r = ledger_fetch(l, part_key(key, 0), &index);
 
-	return ledger_fetch(l, part_key(key, 0), &index);
+	if (r < 0)
+		return r;
+#ifdef BUG_41 /* a part that the whole has no more begins again, alone */
+	return 0;
+#endif
+	const struct entry *e = table_at(&l->table, index);
+	const struct instance *i = &e->inst;
+	if (!is_over(e) && i->state != ST_RUNNING && i->state != ST_WAITKILL &&
+	    !(i->flags & IF_KEEP))
+		return 1;
+	if (i->flags & IF_SPREAD && key.part <= i->parts)
+		return 0;
+	ledger_put_back(l, index);
+	return E_NOT_FOUND;
 }
 
 void ledger_whole_again(struct ledger *l, struct inst_key key, uint64_t cause)
@@ -543,12 +571,10 @@ void ledger_whole_again(struct ledger *l, struct inst_key key, uint64_t cause)
 		return;
 	struct instance *i = &e->inst;
 	bool skipped = i->state == ST_SKIPPED;
-	if (skipped) {
-		i->ended_us = 0;
-		ledger_due_again(l, i);
-	} else {
+	if (skipped)
+		ledger_reset_for_reopen(l, i);
+	else
 		ledger_reset_for_redo(l, i);
-	}
 	i->former = 0;
 	i->flags = (uint16_t)((i->flags & ~IF_MEND) | IF_KEEP);
 	change(l, index, skipped ? EV_REOPEN : EV_REDO, RE_PARENT, cause);
@@ -564,10 +590,9 @@ static int reopen_part(struct ledger *l, const struct ltask *t, uint32_t index)
 	int r = judge_part(l, t->def, i->key, &v);
 	if (r == 0 && v != NODE_DEAD)
 		r = ledger_fetch_whole(l, i->key);
-	if (r < 0 || v == NODE_DEAD)
-		return r;
-	i->ended_us = 0;
-	ledger_due_again(l, i);
+	if (r != 0 || v == NODE_DEAD)
+		return r == E_NOT_FOUND || r > 0 ? 0 : r;
+	ledger_reset_for_reopen(l, i);
 	change(l, index, EV_REOPEN, RE_PARENT, 0);
 	ledger_whole_again(l, i->key, 0);
 	return 0;

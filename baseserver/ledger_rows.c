@@ -56,9 +56,9 @@ static void want(struct ledger *l, struct inst_key key)
 
 int ledger_row(struct ledger *l, struct inst_key key, struct instance *ret)
 {
-	if (!l->set.writer)
-		return ledger_read_row(l->store, key, ret);
 	const struct found *f = find(&l->found, key);
+	if (!f && !l->set.writer)
+		return ledger_read_row(l->store, key, ret);
 	if (!f) {
 		want(l, key);
 		return E_AGAIN;
@@ -74,6 +74,12 @@ bool ledger_knows_done(struct ledger *l, struct inst_key key)
 		return true;
 	want(l, key);
 	return false;
+}
+
+void ledger_ask_row(struct ledger *l, struct inst_key key)
+{
+	if (!find(&l->found, key))
+		want(l, key);
 }
 
 void ledger_forget_done(struct ledger *l, struct inst_key key)

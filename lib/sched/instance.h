@@ -100,8 +100,11 @@ struct instance {
 	/* instance_former(): what a redo took back; 0: nothing, or granted since. While it is there
 	 * started_us, ended_us and exit_code are those of then, for a cancel to give back. */
 	uint8_t former;
-	uint8_t marks;     /* the ledger's own; not stored */
-	uint32_t grace_ms; /* of a kill that was asked with one; 0: the task's */
+	uint8_t marks; /* the ledger's own; not stored */
+	union {
+		uint32_t grace_ms; /* of a kill that was asked with one; 0: the task's */
+		uint32_t left_by;  /* Skipped(branch), until it is granted: the task that chose */
+	};
 };
 
 /* Data that comes with a transition: a JSON object of texts. Numbers are stored. */

@@ -72,6 +72,8 @@ struct swarm {
 	bool brisk;     /* loaders crash often and are back at once */
 	bool backfills; /* of commands, mostly these */
 	bool commands, edits, wall_jumps, takeovers, long_downs, standby;
+	bool flows;    /* some tasks are the steps of a pipeline */
+	bool branches; /* jobs choose among the children of their task */
 	size_t ring_slots;
 	int64_t rows_max; /* dates left out in one go that have rows */
 };
@@ -158,6 +160,23 @@ void ranges_see(struct store *s, const struct instance *i); /* it has no row, bu
 void ranges_check(struct store *s);                         /* all were seen */
 void check_skipped_date(const struct transition *tr);       /* one date of a record; sim_check.c */
 
+enum met { MET, OPEN, DEAD };
+
+/* sim_parts.c: parts of an instance, by the log alone. Called before a record is folded. */
+void parts_grant(const struct transition *tr, bool came_back); /* I25 */
+void parts_skip(const struct transition *tr);                  /* I26 */
+void parts_whole(const struct transition *tr, bool unclear);   /* I22; of a whole that is spread */
+void parts_quiet(const struct instance *i);
+bool parts_may_wait(const struct instance *i);
+
+/* sim_branch.c: what a job chose, and what must follow (I24). */
+void branch_reset(void);
+uint32_t branch_choose(uint64_t token, struct inst_key key); /* at its good end; 0: it does not */
+char *branch_text(uint32_t choice, uint64_t token);          /* heap, or NULL */
+void branch_follow(const struct transition *tr, bool unclear);
+void branch_replayed(void);
+void branch_quiet(const struct instance *i);
+
 /* sim_stats.c: statistics counted again. */
 void stats_reset(void);
 void stats_follow(const struct transition *tr);
@@ -169,6 +188,12 @@ void tasks_free(void);
 const struct task *task_version(uint32_t id, uint32_t version); /* NULL: no such */
 const struct task *task_now(uint32_t id);                       /* the newest made */
 struct task *task_edit(uint32_t id);                            /* another version */
+
+/* sim_flow.c: the pipeline of a seed. */
+void flow_make(bool wanted);
+void flow_edit(void); /* other nodes, other strengths; its tasks are to be made anew */
+bool flow_has(uint32_t id);
+void flow_define(struct task *t); /* a step or a hook of it */
 
 /* sim_pools.c: pools, their changes, and what no grant may exceed. */
 enum { POOLS = 3 };
@@ -277,6 +302,7 @@ struct report {
 	uint32_t seq;
 	int end; /* enum attempt_end, or -1 started, -2 kill acknowledged, -3 hanged */
 	int exit_code, reason;
+	uint32_t branch; /* branch_choose() */
 };
 void worker_report(int broker, uint64_t conn, const struct report *r);
 

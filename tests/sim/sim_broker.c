@@ -162,7 +162,11 @@ static void end_job(int b, struct job *j, int end, int exit_code, int reason)
 	check_end(j->token, j->key, end == AE_OK ? 0 : exit_code ? exit_code : 1);
 	j->state = J_ENDED;
 	j->end = (struct report){
-		.seq = ++j->seq, .end = end, .exit_code = exit_code, .reason = reason
+		.seq = ++j->seq,
+		.end = end,
+		.exit_code = exit_code,
+		.reason = reason,
+		.branch = end == AE_OK ? branch_choose(j->token, j->key) : 0,
 	};
 	if (machines[b].conn)
 		report(b, j, j->end);

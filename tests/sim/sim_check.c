@@ -99,6 +99,7 @@ void check_reset(void)
 	pools_reset();
 	stats_reset();
 	commands_reset();
+	branch_reset();
 }
 
 static struct row *row_of(struct inst_key key, bool make)
@@ -184,6 +185,7 @@ static void check_grant(const struct transition *tr, const struct row *r)
 	last_token = tr->inst.token;
 	if (!replaying || !moved) {
 		rules_grant(tr, r->came_back);
+		parts_grant(tr, r->came_back);
 		if (!unclear) /* edits of what was shown to nobody are not known */
 			check_gates(tr, t);
 	}
@@ -198,34 +200,13 @@ static void check_grant(const struct transition *tr, const struct row *r)
 	}
 }
 
-/* I22: an instance with parts succeeds when all of them did, and never before they are over;
- * none of them starts without it. */
-static void check_whole(const struct transition *tr)
-{
-	struct inst_key key = tr->inst.key;
-
-	for (key.part = 1; key.part <= tr->inst.parts && tr->event != EV_FORCE; key.part++) {
-		const struct row *r = row_of(key, false);
-		bool over = r && state_final((enum state)r->inst.state);
-		if (state_final((enum state)tr->to) && state_holds_slot((enum state)tr->from) &&
-		    !over)
-			break_invariant("I22", "task %u ended before its part %d", key.task,
-			                key.part);
-		if (tr->event == EV_EXIT_OK && over && r->inst.state != ST_SUCC)
-			break_invariant("I22", "task %u succeeded, its part %d did not", key.task,
-			                key.part);
-		if (tr->event == EV_SPREAD && !r)
-			break_invariant("I22", "task %u has no part %d", key.task, key.part);
-	}
-	if (tr->event == EV_SPREAD && !(replaying && moved))
-		rules_grant(tr, false);
-}
-
 /* I6: success only from an exit status that was seen; and what was seen is what stands. */
 static void check_result(const struct transition *tr)
 {
 	if (tr->inst.flags & IF_SPREAD) {
-		check_whole(tr);
+		parts_whole(tr, replaying && moved);
+		if (tr->event == EV_SPREAD && !(replaying && moved))
+			rules_grant(tr, false);
 		return;
 	}
 	const struct seen_token *k = token_of(tr->inst.token);
@@ -276,6 +257,7 @@ void check_restart(struct store *s)
 	replaying = true;
 	store_mem_each_event(s, missed, s);
 	ranges_before(s, last_number, UINT64_MAX);
+	branch_replayed();
 	replaying = moved = false;
 	if (store_position(s, &number, &epoch, NULL) == 0 && number >= last_number)
 		last_number = number;
@@ -460,8 +442,11 @@ void check_record(const struct transition *tr)
 	if (tr->event == EV_RETURN)
 		check_back(tr, r);
 	r->came_back = tr->to != ST_READY && (r->came_back || tr->event == EV_RETURN);
+	branch_follow(tr, replaying && moved);
 	if (tr->to == ST_SKIPPED)
 		rules_skip(tr);
+	if (tr->to == ST_SKIPPED && !(replaying && moved))
+		parts_skip(tr);
 	check_result(tr);
 	check_intent(tr, r);
 	follow(tr, r);
@@ -651,12 +636,17 @@ void check_quiet(struct store *s)
 		const struct instance *inst = &rows[i].inst;
 		if (rows[i].running_token)
 			break_invariant("I15", "a process of task %u runs on", rows[i].key.task);
-		if (inst->revision && inst->state == ST_SKIPPED && inst->reason == RE_LINK &&
+		if (inst->revision && inst->state == ST_SKIPPED &&
+		    (inst->reason == RE_LINK || inst->reason == RE_PIPELINE) &&
 		    !rules_skip_stands(inst))
 			break_invariant("I17",
 			                "task %u at %" PRId64
 			                " was skipped for a parent that reopened",
 			                inst->key.task, inst->key.run_date);
+		if (inst->revision) {
+			parts_quiet(inst);
+			branch_quiet(inst);
+		}
 	}
 	check_store(s);
 }

@@ -44,6 +44,8 @@ static void bend(struct swarm *s)
 	struct swarm drawn = *s;
 	*s = bent[scenario];
 	s->rows_max = drawn.rows_max;
+	s->flows = drawn.flows;
+	s->branches = drawn.branches;
 	s->writer = scenario == SC_SILENCES && drawn.writer;
 	s->apart = s->operators = true;
 	s->lag_per_mille = 320;
@@ -78,6 +80,8 @@ static struct swarm draw_swarm(uint64_t seed)
 	s.writer = seed % 2 == 1; /* not drawn: the stories of the other seeds stay */
 	s.standby = seed % 4 >= 2;
 	s.rows_max = seed / 4 % 3 * 2;
+	s.flows = all_parts || seed % 5 == 1 || seed % 5 == 4;
+	s.branches = all_parts ? seed % 2 : seed % 5 >= 3;
 	parts = all_parts || chance(250);
 	bend(&s);
 	return s;

@@ -97,24 +97,46 @@ static void test_run(void)
 	}
 }
 
-static void put_task(const struct task *t, enum task_state state, bool frozen)
+static void put_tasks(const struct task *const *tasks, size_t n, enum task_state state, bool frozen)
 {
 	struct edit *e = mem_new(sizeof *e);
 
-	e->tasks = mem_array(1, sizeof *e->tasks);
-	e->rows = mem_array(1, sizeof *e->rows);
-	e->tasks[0] = task_ref(t);
-	e->rows[0] = (struct store_task){ .id = t->id,
-		                          .workflow_id = 1,
-		                          .name = t->name,
-		                          .version = t->version,
-		                          .state = (uint8_t)state,
-		                          .frozen = frozen,
-		                          .planned_through = INT64_MIN,
-		                          .online_from = INT64_MIN };
-	e->n_tasks = 1;
+	e->tasks = mem_array(n, sizeof *e->tasks);
+	e->rows = mem_array(n, sizeof *e->rows);
+	for (size_t k = 0; k < n; k++) {
+		e->tasks[k] = task_ref(tasks[k]);
+		e->rows[k] = (struct store_task){ .id = tasks[k]->id,
+			                          .workflow_id = 1,
+			                          .name = tasks[k]->name,
+			                          .version = tasks[k]->version,
+			                          .state = (uint8_t)state,
+			                          .frozen = frozen,
+			                          .planned_through = INT64_MIN,
+			                          .online_from = INT64_MIN };
+	}
+	e->n_tasks = n;
 	if (ledger_edit(server_ledger(), e) < 0)
 		edit_free(e);
+}
+
+static void put_task(const struct task *t, enum task_state state, bool frozen)
+{
+	put_tasks(&t, 1, state, frozen);
+}
+
+/* A pipeline is edited as a whole: one document. */
+static void edit_flow(void)
+{
+	const struct task *tasks[TASKS];
+	size_t n = 0;
+
+	flow_edit();
+	for (uint32_t id = 1; id <= TASKS; id++) {
+		tasks[n] = flow_has(id) ? task_edit(id) : NULL;
+		n += tasks[n] != NULL;
+	}
+	if (n)
+		put_tasks(tasks, n, TS_ONLINE, chance(100));
 }
 
 struct skipping {
@@ -137,7 +159,9 @@ static void edit_command(void)
 	const struct task *t = task_now(id);
 
 	if (chance(500)) {
-		t = task_edit(id);
+		t = flow_has(id) ? NULL : task_edit(id);
+		if (!t && flow_has(id))
+			edit_flow();
 		if (t)
 			put_task(t, TS_ONLINE, chance(100));
 	} else if (chance(600)) {

@@ -8,8 +8,6 @@
 #include "sched/task.h"
 #include "sim.h"
 
-enum met { MET, OPEN, DEAD };
-
 static struct outcomes outcomes[TASKS + 1];
 
 void rules_reset(void)
@@ -47,7 +45,7 @@ static enum met judge_date(enum link_on on, const struct outcome_range *o)
 		return MET;
 	if (on == ON_FAILURE)
 		return o->state == ST_STOP || o->state == ST_KILLED ? MET : DEAD;
-	if (by_link(o))
+	if (by_link(o) || (on == ON_STRONG && o->state != ST_SUCC && o->state != ST_SKIPPED))
 		return DEAD;
 	return o->state == ST_SUCC || o->state == ST_SKIPPED ? MET : OPEN;
 }
@@ -85,6 +83,8 @@ static struct tally count(const struct task *t, const struct task_link *l, int64
 static enum met judge_link(const struct task *t, const struct task_link *l,
                            const struct instance *i, int64_t at_us, bool lenient)
 {
+	if (l->by_node)
+		return MET; /* parts wait for parts: sim_parts.c */
 	struct tally c = count(t, l, i->key.run_date);
 	int need = l->strategy == LS_ANY && c.total ? 1 : c.total;
 	if (l->strategy == LS_AT_LEAST && l->n < c.total)
@@ -147,6 +147,8 @@ bool rules_may_wait(const struct instance *i)
 {
 	const struct task *t = check_def(i->key.task);
 
+	if (i->key.part > 0 || (i->flags & IF_SPREAD && i->state == ST_RUNNING))
+		return parts_may_wait(i);
 	return i->state == ST_READY && i->key.part == 0 &&
 	       (judge(t, i, wall_of(now_us), true) == OPEN ||
 	        judge(t, i, wall_of(now_us), false) == OPEN);
@@ -166,5 +168,7 @@ bool rules_skip_stands(const struct instance *i)
 {
 	const struct task *t = check_def(i->key.task);
 
+	if (i->key.part != 0 || (t->n_links > 0 && t->links[0].by_node))
+		return true; /* as its parts: sim_parts.c */
 	return t->version != 1 || judge(t, i, 0, false) == DEAD;
 }

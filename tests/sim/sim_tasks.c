@@ -182,13 +182,24 @@ static const char *window_of(const struct task_link *l)
 	return text;
 }
 
+/* Beside what a task has alone: its links, or its place in the pipeline. */
+static void random_place(struct task *t)
+{
+	if (flow_has(t->id))
+		flow_define(t);
+	else
+		random_links(t);
+}
+
 static void note_task(const struct task *t)
 {
 	static const char *const kinds[] = { "same", "large", "small", "prev", "window" };
 
-	note("task %u v%u: join %d serial %d cap %d attempts %d catchup %d", t->id, t->version,
+	note("task %u v%u: join %d serial %d cap %d attempts %d catchup %d%s", t->id, t->version,
 	     (int)t->join, (int)t->serial, (int)t->concurrency, (int)t->max_attempts,
-	     (int)t->catchup);
+	     (int)t->catchup, t->pipeline ? ", of the pipeline" : "");
+	for (size_t k = 0; k < t->n_machines; k++)
+		note("  part %zu on %s", k + 1, t->machines[k]);
 	for (size_t k = 0; k < t->n_links; k++)
 		note("  link %s %d%s of task %u, on %d strategy %d %d pass %d",
 		     kinds[t->links[k].kind], (int)t->links[k].prev, window_of(&t->links[k]),
@@ -205,13 +216,14 @@ static struct task *keep(struct task *t)
 
 void tasks_make(void)
 {
+	flow_make(swarm.flows);
 	for (uint32_t id = 1; id <= TASKS; id++) {
 		struct task *t = keep(task_make(id, 1));
 		if (chance(scenario == SC_SILENCES ? 900 : 250))
 			t->catchup = chance(500) ? CATCHUP_LATEST : CATCHUP_NONE;
 		else if (chance(100))
 			t->catchup_max = 1 + (int)rnd(3);
-		random_links(t);
+		random_place(t);
 		note_task(t);
 	}
 }
@@ -225,7 +237,7 @@ struct task *task_edit(uint32_t id)
 	struct task *t = keep(task_make(id, n_versions[id] + 1));
 	t->catchup = was->catchup;
 	t->catchup_max = was->catchup_max;
-	random_links(t);
+	random_place(t);
 	note_task(t);
 	return t;
 }

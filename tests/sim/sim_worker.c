@@ -403,5 +403,6 @@ void worker_report(int b, uint64_t conn, const struct report *r)
 	p->end = (uint8_t)(r->end < 0 ? 0 : r->end);
 	p->exit_code = r->exit_code;
 	p->reason = (uint8_t)r->reason;
+	p->branch = r->end == AE_OK ? branch_text(r->branch, r->token) : NULL;
 	post(ps);
 }
