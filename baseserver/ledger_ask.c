@@ -342,7 +342,7 @@ static void due_again(const struct ledger *l, struct instance *i)
 void ledger_reset_for_reopen(const struct ledger *l, struct instance *i)
 {
 	i->ended_us = 0;
-#ifndef BUG_40 /* what was to run at once, was left out and is wanted again waits for ever */
+#ifndef BUG_71 /* what was to run at once, was left out and is wanted again waits for ever */
 	i->flags &= (uint16_t)~IF_RUN_NOW;
 #endif
 	due_again(l, i);

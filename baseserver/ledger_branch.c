@@ -91,18 +91,22 @@ static void leave_out(struct ledger *l, const struct ltask *t, int64_t date, str
 	}
 }
 
+static bool was_by_branch(const struct instance *i)
+{
+	return i->former == instance_former_pack(ST_SKIPPED, RE_BRANCH);
+}
+
 /* A command began it anew: its cancel gives back a skip that ends when its links are met. */
 static void forget_former(struct ledger *l, struct inst_key key, uint32_t parent)
 {
 	uint32_t index;
 	struct entry *e = table_find(&l->table, key, &index);
 
-#ifndef BUG_42 /* a cancel gives back that a branch left it out, which wants it by now */
-	if (e && e->inst.left_by == parent &&
-	    e->inst.former == instance_former_pack(ST_SKIPPED, RE_BRANCH)) {
+#ifndef BUG_73 /* a cancel gives back that a branch left it out, which wants it by now */
+	if (e && e->inst.left_by == parent && was_by_branch(&e->inst)) {
 		e->inst.former = instance_former_pack(ST_SKIPPED, RE_LINK);
 		e->inst.left_by = 0;
-		ledger_touch(l, index);
+		ledger_change(l, index, EV_WANTED, RE_PARENT, NULL);
 	}
 #endif
 }
@@ -230,6 +234,14 @@ void ledger_branches_restore(struct ledger *l)
 	for (size_t i = 0; i < l->tasks_cap; i++)
 		if (l->tasks[i])
 			ledger_branch_parents(l, l->tasks[i]);
+	for (uint32_t k = 0; k < l->table.used; k++) {
+		const struct instance *i = &table_at(&l->table, k)->inst;
+		struct ltask *p = i->state != ST_NONE && was_by_branch(i)
+		                          ? ledger_task_of(l, i->left_by)
+		                          : NULL;
+		if (p)
+			p->branched = true;
+	}
 }
 
 static bool branches(const struct ltask *t, const struct proposal *p)
@@ -243,7 +255,7 @@ static bool is_redone(const struct ledger *l, const struct proposal *p)
 	uint32_t index;
 	const struct entry *e = table_find(&l->table, p->key, &index);
 
-#ifdef BUG_39 /* the first success of a branch brings back whom another one left out */
+#ifdef BUG_70 /* the first success of a branch brings back whom another one left out */
 	return true;
 #endif
 	return e && e->inst.generation > 1;

@@ -273,6 +273,8 @@ void ledger_parts_changed(struct ledger *l, const struct ltask *t, const struct 
                           enum state from);
 /* Live rows of the task (0: of all) are looked at again: after a start, or an edit. */
 void ledger_list_parts(struct ledger *l, uint32_t task);
+/* Dates of t were left out as one record: steps that follow it by node look again. */
+void ledger_parts_left_out(struct ledger *l, const struct ltask *t);
 void ledger_work_parts(struct ledger *l); /* once a turn */
 /* Part 0 at index, DependenceFinish, gets a part for each of these brokers; or a code, and
  * nothing has changed. */

@@ -548,7 +548,7 @@ int ledger_fetch_whole(struct ledger *l, struct inst_key key)
 
 	if (r < 0)
 		return r;
-#ifdef BUG_41 /* a part that the whole has no more begins again, alone */
+#ifdef BUG_72 /* a part that the whole has no more begins again, alone */
 	return 0;
 #endif
 	const struct entry *e = table_at(&l->table, index);
@@ -712,4 +712,15 @@ void ledger_list_parts(struct ledger *l, uint32_t task)
 		if (i->key.part > 0 || i->flags & IF_SPREAD || (t->def && task_spreads(t->def)))
 			ledger_parts_changed(l, t, i, i->key.part ? ST_SUCC : ST_NONE);
 	}
+}
+
+void ledger_parts_left_out(struct ledger *l, const struct ltask *t)
+{
+#ifndef BUG_74 /* parts that wait for a date that is left out with others wait for ever */
+	for (size_t k = 0; k < t->n_children; k++) {
+		const struct ltask *c = ledger_task_of(l, t->children[k]);
+		if (c && follows_by_node(c->def, t->row.id))
+			ledger_list_parts(l, c->row.id);
+	}
+#endif
 }

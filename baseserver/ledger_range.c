@@ -124,6 +124,7 @@ int ledger_leave_out(struct ledger *l, struct ltask *t, struct proposal *p, uint
 	struct outcome_range o = { lo, hi, 1, ST_SKIPPED, p->reason, { 0 } };
 	outcomes_fill(&t->outcomes, t->def->plan, &o, r->open, r->n_open);
 	*ret_number = ledger_publish(l, &tr);
+	ledger_parts_left_out(l, t);
 	if (l->n_fresh == l->fresh_cap) {
 		l->fresh_cap = l->fresh_cap ? l->fresh_cap * 2 : 16;
 		l->fresh = mem_grow(l->fresh, l->fresh_cap, sizeof *l->fresh);

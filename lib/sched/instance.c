@@ -105,7 +105,7 @@ const char *origin_name(enum origin o)
 static bool keeps_state(enum event ev)
 {
 	return ev == EV_FREEZE || ev == EV_UNFREEZE || ev == EV_PRIORITY || ev == EV_NOTIFIED ||
-	       ev == EV_PROMISE || ev == EV_INTENT || ev == EV_STARTED;
+	       ev == EV_PROMISE || ev == EV_WANTED || ev == EV_INTENT || ev == EV_STARTED;
 }
 
 enum state fsm_next(enum state from, enum event ev)

@@ -163,13 +163,13 @@ void check_skipped_date(const struct transition *tr);       /* one date of a rec
 enum met { MET, OPEN, DEAD };
 
 /* sim_parts.c: parts of an instance, by the log alone. Called before a record is folded. */
-void parts_grant(const struct transition *tr, bool came_back); /* I25 */
-void parts_skip(const struct transition *tr);                  /* I26 */
+void parts_grant(const struct transition *tr, bool came_back); /* N1 */
+void parts_skip(const struct transition *tr);                  /* N2 */
 void parts_whole(const struct transition *tr, bool unclear);   /* I22; of a whole that is spread */
 void parts_quiet(const struct instance *i);
 bool parts_may_wait(const struct instance *i);
 
-/* sim_branch.c: what a job chose, and what must follow (I24). */
+/* sim_branch.c: what a job chose, and what must follow (B1). */
 void branch_reset(void);
 uint32_t branch_choose(uint64_t token, struct inst_key key); /* at its good end; 0: it does not */
 char *branch_text(uint32_t choice, uint64_t token);          /* heap, or NULL */

@@ -117,6 +117,11 @@ static enum event event_for(struct inst_key key, uint32_t parent, bool chosen, b
 
 	if (!check_find(key, &i))
 		return chosen ? EV_NONE : EV_CREATE_SKIP;
+	if (chosen && again && !state_final((enum state)i.state))
+		return i.former == instance_former_pack(ST_SKIPPED, RE_BRANCH) &&
+		                       left_by[key.task][date_at(key.run_date)].task == parent
+		               ? EV_WANTED
+		               : EV_NONE;
 	if (chosen) /* a first choice has left out nobody: another branch did */
 		return again && i.state == ST_SKIPPED && i.reason == RE_BRANCH &&
 		                       left_by[key.task][date_at(key.run_date)].task == parent
@@ -171,7 +176,7 @@ static bool is_branching(const struct transition *tr)
 	       was.state == ST_SKIPPED && was.reason == RE_BRANCH;
 }
 
-/* I24. Of what is replayed with definitions that nobody knows, nothing is known. */
+/* B1. Of what is replayed with definitions that nobody knows, nothing is known. */
 void branch_follow(const struct transition *tr, bool unclear)
 {
 	size_t k = 0;
@@ -185,12 +190,12 @@ void branch_follow(const struct transition *tr, bool unclear)
 	while (k < n_due && !(inst_key_eq(due[k].key, tr->inst.key) && due[k].event == tr->event))
 		k++;
 	if (n_due > 0 && k == n_due)
-		break_invariant("I24",
+		break_invariant("B1",
 		                "task %u at %" PRId64 " should be %s by a branch, not task %u %s",
 		                due[0].key.task, due[0].key.run_date, event_name(due[0].event),
 		                tr->inst.key.task, event_name((enum event)tr->event));
 	if (k == n_due && is_branching(tr) && !unclear)
-		break_invariant("I24", "task %u at %" PRId64 ": %s by no branch", tr->inst.key.task,
+		break_invariant("B1", "task %u at %" PRId64 ": %s by no branch", tr->inst.key.task,
 		                tr->inst.key.run_date, event_name((enum event)tr->event));
 	if (k < n_due)
 		due[k] = due[--n_due];
@@ -205,7 +210,7 @@ void branch_follow(const struct transition *tr, bool unclear)
 void branch_replayed(void)
 {
 	if (n_due)
-		break_invariant("I24", "half of a branch was kept: task %u at %" PRId64 " is not",
+		break_invariant("B1", "half of a branch was kept: task %u at %" PRId64 " is not",
 		                due[0].key.task, due[0].key.run_date);
 }
 
@@ -218,7 +223,7 @@ void branch_quiet(const struct instance *i)
 	uint32_t mask = last_choice[by.task][date_at(by.run_date)];
 	if (by.run_date != INT64_MAX && check_def(i->key.task)->version == 1 &&
 	    (!mask || mask & 1u << i->key.task))
-		break_invariant("I24",
+		break_invariant("B1",
 		                "task %u at %" PRId64 " is left out, and task %u wants it by now",
 		                i->key.task, i->key.run_date, by.task);
 }

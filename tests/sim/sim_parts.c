@@ -103,10 +103,10 @@ static void check_home(const struct transition *tr, const struct task *t)
 	snprintf(name, sizeof name, "b%u", tr->inst.broker - 1);
 	if (t->n_machines &&
 	    ((size_t)key.part > t->n_machines || strcmp(t->machines[key.part - 1], name) != 0))
-		break_invariant("I25", "part %d of task %u goes to %s, which is not its node",
+		break_invariant("N1", "part %d of task %u goes to %s, which is not its node",
 		                key.part, key.task, name);
 	if (!t->n_machines && check_find(key, &was) && was.broker != tr->inst.broker)
-		break_invariant("I25", "part %d of task %u moves from broker %u to %u", key.part,
+		break_invariant("N1", "part %d of task %u moves from broker %u to %u", key.part,
 		                key.task, was.broker, tr->inst.broker);
 }
 
@@ -123,7 +123,7 @@ void parts_grant(const struct transition *tr, bool came_back)
 	    (check_find(part_of(i->key, 0), &whole) && whole.flags & IF_RUN_NOW))
 		return;
 	if (judge_part(t, i->key) != MET)
-		break_invariant("I25",
+		break_invariant("N1",
 		                "part %d of task %u at %" PRId64
 		                " starts before its step's turn on that node",
 		                i->key.part, t->id, i->key.run_date);
@@ -139,7 +139,7 @@ void parts_skip(const struct transition *tr)
 	if (i->key.part <= 0 || (tr->reason != RE_LINK && tr->reason != RE_PIPELINE))
 		return;
 	if (tr->reason != says || judge_part(t, i->key) != DEAD)
-		break_invariant("I26",
+		break_invariant("N2",
 		                "part %d of task %u at %" PRId64
 		                " is left out (%s), and no step before it ended so",
 		                i->key.part, t->id, i->key.run_date,
@@ -181,7 +181,7 @@ static void check_spread(const struct transition *tr)
 
 	if (t->n_machines && (!check_find(key, &whole) || !(whole.flags & IF_KEEP)) &&
 	    tr->inst.parts != t->n_machines)
-		break_invariant("I25", "task %u has %u parts and %zu nodes", key.task,
+		break_invariant("N1", "task %u has %u parts and %zu nodes", key.task,
 		                tr->inst.parts, t->n_machines);
 	for (key.part = 1; key.part <= tr->inst.parts; key.part++) {
 		if (!check_find(key, &i))
@@ -224,7 +224,7 @@ void parts_quiet(const struct instance *i)
 		return; /* links and nodes were others then */
 	if (i->key.part > 0 && i->state == ST_SKIPPED &&
 	    (i->reason == RE_PIPELINE || i->reason == RE_LINK) && judge_part(t, i->key) != DEAD)
-		break_invariant("I26",
+		break_invariant("N2",
 		                "part %d of task %u at %" PRId64
 		                " was left out for a step that began anew",
 		                i->key.part, t->id, i->key.run_date);
