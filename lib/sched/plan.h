@@ -78,7 +78,7 @@ int64_t plan_next_bare(const struct plan *p, int64_t t);
 /* Run_dates in [lo, hi), counted up to `max` (a bound on the work). */
 int64_t plan_count(const struct plan *p, int64_t lo, int64_t hi, int64_t max);
 /* All run_dates from lo to hi, both included. Minutes, hours and crons by the day, so that ten
- * years of minutes cost a few thousand steps; with a calendar, date by date. */
+ * years of minutes cost a few thousand steps; with a calendar of due dates, date by date. */
 int64_t plan_count_all(const struct plan *p, int64_t lo, int64_t hi);
 
 int64_t plan_period_end(const struct plan *p, int64_t run_date); /* [run_date, this) */

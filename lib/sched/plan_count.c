@@ -13,10 +13,10 @@ static struct day day_at(const struct tz *tz, int64_t day)
 	return (struct day){ tz_first(tz, day * DAY_S), tz_first(tz, (day + 1) * DAY_S) };
 }
 
-/* 24 hours at one offset: what fires on it fires on each like it. */
-static bool is_plain(const struct tz *tz, const struct day *d)
+/* 24 hours, at one offset then: what fires on it fires on each like it. */
+static bool is_plain(const struct day *d)
 {
-	return d->next - d->first == DAY_S && tz_offset(tz, d->first) == tz_offset(tz, d->next - 1);
+	return d->next - d->first == DAY_S;
 }
 
 static int64_t walk(const struct plan *p, int64_t lo, int64_t hi)
@@ -28,8 +28,16 @@ static int64_t walk(const struct plan *p, int64_t lo, int64_t hi)
 	return n;
 }
 
-/* Minutes and hours by the day from the local midnight, and crons: of these a plain day has none,
- * or as many as any other plain day that has some. */
+/* Minutes and hours that begin again at the local midnight, and crons: of these a plain day has
+ * none, or as many as any other plain day that has some. So with a calendar that takes or leaves
+ * whole days of them. */
+static bool days_are_alike(const struct plan *p)
+{
+	if (p->s.calendar && (p->s.calendar_on_due || due_shifts(p)))
+		return false;
+	return p->s.cron || p->aligned;
+}
+
 static int64_t by_day(const struct plan *p, int64_t lo, int64_t hi)
 {
 	const struct tz *tz = p->s.tz;
@@ -38,7 +46,7 @@ static int64_t by_day(const struct plan *p, int64_t lo, int64_t hi)
 	for (int64_t at = plan_next(p, lo - 1); at <= hi;) {
 		struct day d = day_at(tz, local_day(tz, at));
 		int64_t last = d.next - 1 < hi ? d.next - 1 : hi;
-		bool whole = lo <= d.first && last == d.next - 1 && is_plain(tz, &d);
+		bool whole = lo <= d.first && last == d.next - 1 && is_plain(&d);
 		if (!whole) {
 			n += walk(p, at, last);
 		} else {
@@ -65,9 +73,10 @@ int64_t plan_count_all(const struct plan *p, int64_t lo, int64_t hi)
 	hi = hi < p->s.end ? hi : p->s.end;
 	if (lo > hi)
 		return n;
-	if (p->s.calendar || (!p->s.cron && (!p->has_cycle || unit_is_long(p->unit))))
-		return n + walk(p, lo, hi);
-	if (p->s.cron || p->aligned)
+	if (days_are_alike(p))
 		return n + by_day(p, lo, hi);
+	bool is_elapsed = !p->s.cron && p->has_cycle && !unit_is_long(p->unit);
+	if (p->s.calendar || !is_elapsed)
+		return n + walk(p, lo, hi);
 	return n + floor_div(hi - c.base, c.step_s) - floor_div(lo - 1 - c.base, c.step_s);
 }

@@ -177,5 +177,26 @@ def workflow_of(s, task):
     return s.get("/api/v1/tasks/" + task)["workflow_id"]
 
 
+@test
+def the_store_fits_together_and_goes_elsewhere_whole(s):
+    store, other = f"sqlite:{s.dir}/base", f"sqlite:{s.dir}/other"
+    silent(s, "move", "latest")
+    task = "quiet/move/t"
+    until("its dates are left out", lambda: ranges(s, task))
+    s.command_over(s.command("redo", selection={"tasks": [task], "dates": ["2020-01-01"]}))
+    s.wait_state(task, "2020-01-01T00:00:00Z", "Succ")
+    s.base.stop()
+    try:
+        s.sirdar("db", "check", store)
+        s.sirdar("db", "copy", store, other)
+        s.sirdar("db", "check", other)
+        rows = [sqlite3.connect(f"{s.dir}/{d}/sirdar.db").execute(
+            "SELECT task_id, lo, hi, dates, taken FROM lb_task_range ORDER BY number").fetchall()
+            for d in ("base", "other")]
+        assert rows[0] == rows[1] and rows[0][-1][3:] == (DATES - 1, 1), rows
+    finally:
+        s.base.start()
+
+
 if __name__ == "__main__":
     sys.exit(main(lambda: Site("silence").start()))

@@ -47,9 +47,11 @@ static void a_count_is_what_a_walk_counts(void **state)
 		                             "America/Sao_Paulo", "Asia/Gaza" };
 	static const char *const crons[] = { "* * * * *", "*/7 3-23/2 * * 1-5", "15 0 31 * *",
 		                             "30 2 * * *", "0 */11 29 2 *" };
+	struct calendar *work;
 	uint32_t seed = 5;
 
 	(void)state;
+	assert_int_equal(calendar_new(CALENDAR_WORKWEEK, NULL, 0, &work, NULL), 0);
 	for (int k = 0; k < 400; k++) {
 		const char *name = zones[k % 5];
 		int32_t steps[] = { 1, 7, 20, 90, 1000 };
@@ -64,6 +66,10 @@ static void a_count_is_what_a_walk_counts(void **state)
 			s.cron = c;
 			s.unit = CU_NONE;
 			s.step = 1;
+		}
+		if (k % 5 == 1) {
+			s.calendar = work;
+			s.calendar_on_due = k % 2;
 		}
 		seed = seed * 1664525u + 1013904223u;
 		int64_t lo = label("2017-01-01") + seed % (3 * 365 * 86400), hi;
@@ -83,6 +89,57 @@ static void a_count_is_what_a_walk_counts(void **state)
 		plan_free(p);
 		cron_free(c);
 	}
+	calendar_free(work);
+}
+
+static void check_count(struct schedule s, int64_t lo, int64_t hi)
+{
+	struct plan *p = plan_of(s);
+
+	assert_int_equal(plan_count_all(p, lo, hi), plan_count(p, lo, hi + 1, INT64_MAX));
+	plan_free(p);
+}
+
+static void every_kind_of_plan_can_be_counted(void **state)
+{
+	int64_t lo = label("2026-02-20"), hi = label("2026-04-20");
+	struct schedule s = every(1, CU_WEEK, BERLIN), once = every(1, CU_ONCE, BERLIN);
+	struct calendar *work;
+	struct cron *c;
+
+	(void)state;
+	assert_int_equal(calendar_new(CALENDAR_WORKWEEK, NULL, 0, &work, NULL), 0);
+	s.calendar = work;
+	s.shift = SHIFT_NEXT;
+	check_count(s, lo, hi);
+	once.start = lo + 5;
+	check_count(once, lo, hi);
+	once.start = hi + 5;
+	check_count(once, lo, hi);
+	s = every(7, CU_MINUTE, BERLIN); /* not from midnight */
+	s.calendar = work;
+	check_count(s, lo, hi);
+	assert_int_equal(cron_parse("0 * * * *", "p/w/t", &c, NULL), 0);
+	s = every(1, CU_NONE, BERLIN);
+	s.cron = c;
+	s.calendar = work;
+	check_count(s, lo, hi);
+	s.calendar_on_due = true;
+	check_count(s, lo, hi);
+
+	/* Before an edit it is what it was. */
+	int64_t since = label("2026-03-10 12:00");
+	struct plan *was = plan_of(every(1, CU_HOUR, BERLIN)),
+		    *is = plan_of(every(1, CU_MINUTE, BERLIN));
+	plan_follow(is, was, since, 1);
+	assert_int_equal(plan_count_all(is, lo, hi), plan_count(is, lo, hi + 1, INT64_MAX));
+	assert_int_equal(plan_count_all(is, lo, since - 9),
+	                 plan_count(is, lo, since - 8, INT64_MAX));
+	assert_int_equal(plan_count_all(is, since, hi), plan_count(is, since, hi + 1, INT64_MAX));
+	plan_free(is);
+	plan_free(was);
+	calendar_free(work);
+	cron_free(c);
 }
 
 static void ten_years_of_minutes_are_counted_by_the_day(void **state)
@@ -473,6 +530,7 @@ int main(void)
 		cmocka_unit_test(what_has_not_started_is_over_at_the_end_of_its_own_day),
 		cmocka_unit_test(days_of_23_and_25_hours_have_as_many_hours),
 		cmocka_unit_test(a_count_is_what_a_walk_counts),
+		cmocka_unit_test(every_kind_of_plan_can_be_counted),
 		cmocka_unit_test(ten_years_of_minutes_are_counted_by_the_day),
 		cmocka_unit_test(steps_that_do_not_divide_count_from_the_anchor),
 		cmocka_unit_test(weeks_begin_on_monday_months_and_years_on_the_first),
