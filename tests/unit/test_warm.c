@@ -1,5 +1,5 @@
-/* The picture of a server that waits, beside a cold load of the same store: mem and sqlite, or MySQL (as
- * test_store.c). */
+/* The picture of a server that waits, beside a cold load of the same store: mem and sqlite, or
+ * MySQL (as test_store.c). */
 #include "baseserver/ledger_impl.h"
 #include "baseserver/warm.h"
 #include "store/mem.h"
@@ -8,7 +8,8 @@
 
 enum { PLACES = 300, BATCH = 16, CHANGES = 40 };
 
-/* A ledger's places, one row each or none. A place is another instance's once its last one ended. */
+/* A ledger's places, one row each or none. A place is another instance's once its last one
+ * ended. */
 struct rows {
 	struct instance at[PLACES];
 	bool is_live[PLACES];

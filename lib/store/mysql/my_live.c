@@ -1,5 +1,5 @@
-/* Live rows: all at once, or a few for who follows. Every loop here: a row, each(); a negative answer
- * ends it. */
+/* Live rows: all at once, or a few for who follows. Every loop here: a row, each(); a negative
+ * answer ends it. */
 #include <inttypes.h>
 
 #include "store/mysql/mysql.h"

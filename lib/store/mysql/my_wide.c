@@ -1,5 +1,5 @@
-/* Rows of many numbers. A MariaDB takes them as arrays for a statement that it knows already: to read
- * them as text costs it more than to store them. A MySQL gets the text. */
+/* Rows of many numbers. A MariaDB takes them as arrays for a statement that it knows already: to
+ * read them as text costs it more than to store them. A MySQL gets the text. */
 #include <stdlib.h>
 #include <string.h>
 
