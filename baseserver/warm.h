@@ -1,8 +1,8 @@
 /* warm.h — a picture of the unfinished instances, kept by a server that does not lead.
  *
  * It follows the store in small reads, a sweep over the live rows after the other: which slots
- * there are and the last_number of each, then the rows that differ. What is missed meanwhile does no
- * harm: who takes over compares every row's number (ledger_load.c), and reads what differs.
+ * there are and the last_number of each, then the rows that differ. What is missed meanwhile does
+ * no harm: who takes over compares every row's number (ledger_load.c), and reads what differs.
  *
  * A row is known by its slot and last_number, since every change of an instance has a number of
  * its own; but one: a part that runs takes over flags of its whole (ledger_parts.c: give_part), so
