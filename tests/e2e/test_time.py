@@ -184,5 +184,27 @@ tasks:
     assert [i["state"] for i in s.instances("time/late/soon")] == ["DependenceFinish"]
 
 
+@test
+def a_task_whose_plan_is_over_goes_offline_by_itself(s):
+    text = """workflow: over
+project: time
+timezone: UTC
+start_date: 2026-01-05
+end_date: 2026-01-06
+tasks:
+  ends: {type: noop, cycle: day, catchup: {mode: all}}
+  once: {type: noop, cycle: once, catchup: {mode: all}}
+  waits: {type: nobody, cycle: day, catchup: {mode: all}}
+"""
+    s.apply(text, **{"from": "2026-01-05"})
+
+    def states():
+        return {t["task"].split("/")[2]: t["state"] for t in s.get("/api/v1/tasks?prefix=time/over/&limit=50")["items"]}
+    until("two of them are offline", lambda: states() == {"ends": "offline", "once": "offline", "waits": "online"}, 60)
+    s.command("skip", selection={"tasks": ["time/over/waits"], "from": "2026-01-05", "to": "2026-01-06"})
+    until("the third is, once nothing of it is unfinished", lambda: states()["waits"] == "offline", 60)
+    assert all(i["state"] == "Succ" for i in s.instances("time/over/ends") + s.instances("time/over/once"))
+
+
 if __name__ == "__main__":
     sys.exit(main(lambda: Site("time").start(types=("noop:8",))))
