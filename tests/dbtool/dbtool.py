@@ -94,7 +94,6 @@ class Copies:
             for pair in ((source, target), (target, source)):
                 code, said = db("compare", *pair)
                 assert code == 1 and any(table in line and "DIFFERS" in line for line in said.splitlines()), said
-            assert db("copy", "--yes", source, target)[0] == 0
 
 
 class Suite:

@@ -60,4 +60,5 @@ def tests(server, folder):
     suite = dbtool.Suite(new_store, sql, hold)
     return dbtool.of_suite(suite) + [(a_whole_installation_goes_to_mariadb_and_back_row_by_row.__name__,
                                       a_whole_installation_goes_to_mariadb_and_back_row_by_row)] + \
-        dbtool.of_suite(to, ", to mariadb") + dbtool.of_suite(back, ", from mariadb")
+        dbtool.of_suite(to, ", to mariadb") + [t for t in dbtool.of_suite(back, ", from mariadb") if "otherwise" in t[0]
+                                               or "broke_off" in t[0] or "compare" in t[0]]
