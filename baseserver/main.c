@@ -165,8 +165,8 @@ int main(int argc, char **argv)
 	int code = 0;
 
 	if (!param_main(&param_baseserver_table, &p, argc, argv, "[key-add NAME]", &args, &code))
-		return code;
-	if (!args.rest[0])
+		; /* what it said is all */
+	else if (!args.rest[0])
 		code = run(&p, &args);
 	else if (strcmp(args.rest[0], "key-add") == 0 && args.rest[1] && !args.rest[2])
 		code = key_add(&p, args.rest[1]);
