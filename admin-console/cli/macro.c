@@ -9,6 +9,7 @@
 #include "util/err.h"
 #include "util/json.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,16 +52,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const char *param_of(void *ctx, const char *name)
-{
-	const struct task *t = ctx;
-
-	for (size_t i = 0; i < t->n_params; i++)
-		if (strcmp(t->params[i].name, name) == 0)
-			return t->params[i].value;
-	return NULL;
-}
-
 /* task, workflow/task or project/workflow/task; the first that fits. */
 static const struct task *find_task(const struct workflow_files *f, const char *name)
 {
@@ -73,7 +64,48 @@ static const struct task *find_task(const struct workflow_files *f, const char *
 	return NULL;
 }
 
-static int answer(const struct cli *cli, const struct question *q, const struct task *t)
+struct names {
+	const struct task *task;
+	const struct workflow_files *files;
+	char as_it_is[MACRO_NAME_MAX + 4];
+};
+
+static bool declares(const struct task *t, const char *output)
+{
+	for (size_t i = 0; t && i < t->n_outputs; i++)
+		if (strcmp(t->outputs[i], output) == 0)
+			return true;
+	return false;
+}
+
+/* What a parent gives out is known when it has run: its name stays. */
+static const char *output_of(struct names *n, const char *name)
+{
+	const char *dot = strrchr(name, '.');
+	char parent[MACRO_NAME_MAX + 1];
+
+	if (!dot)
+		return NULL;
+	snprintf(parent, sizeof parent, "%.*s", (int)(dot - name), name);
+	if (!declares(find_task(n->files, parent), dot + 1))
+		return NULL;
+	snprintf(n->as_it_is, sizeof n->as_it_is, "${%s}", name);
+	return n->as_it_is;
+}
+
+static const char *value_of(void *ctx, const char *name)
+{
+	struct names *n = ctx;
+	const struct task *t = n->task;
+
+	for (size_t i = 0; i < t->n_params; i++)
+		if (strcmp(t->params[i].name, name) == 0)
+			return t->params[i].value;
+	return output_of(n, name);
+}
+
+static int answer(const struct cli *cli, const struct question *q, const struct task *t,
+                  const struct workflow_files *f)
 {
 	struct instant at;
 	struct err err = { 0 };
@@ -88,11 +120,10 @@ static int answer(const struct cli *cli, const struct question *q, const struct 
 	const char **known = mem_array(t->n_params + 1, sizeof *known);
 	for (size_t i = 0; i < t->n_params; i++)
 		known[i] = t->params[i].name;
-	struct macro_scope scope = { .plan = t->plan,
-		                     .run_date = at.t,
-		                     .lookup = param_of,
-		                     .known = known,
-		                     .ctx = (void *)(uintptr_t)t };
+	struct names names = { .task = t, .files = f };
+	struct macro_scope scope = {
+		.plan = t->plan, .run_date = at.t, .lookup = value_of, .known = known, .ctx = &names
+	};
 	buf_init(&text);
 	buf_init(&out);
 	int code = CLI_REFUSED;
@@ -132,7 +163,7 @@ int cmd_macro(struct cli *cli, int argc, char **argv)
 	files_init(&f, q.zone);
 	if (files_compile(&f, &files)) {
 		const struct task *t = find_task(&f, colon + 1);
-		code = t ? answer(cli, &q, t)
+		code = t ? answer(cli, &q, t, &f)
 		         : cli_fail(CLI_NOT_FOUND, "%s has no task '%s'", file, colon + 1);
 	}
 	files_done(&f);

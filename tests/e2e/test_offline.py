@@ -152,6 +152,13 @@ def crons_and_macros(folder):
     code, got = answer("macro", "${biz_date} $[yyyyMMdd-1] ${db} ${own} $$x", "--task", f"{path}:d", "--run-date",
                        "2026-03-01")
     check("macros are replaced", (code, got) == (0, {"text": "2026-03-01 20260228 dw dw $x"}), got)
+    path = write(folder, "gives.yaml", "workflow: w\nproject: p\ntasks:\n  a: {type: shell, cycle: day, outputs: [n]}\n"
+                 "  b: {type: shell, cycle: day, needs: [a]}\n")
+    code, got = answer("macro", "${a.n} $[dd]", "--task", f"{path}:b", "--run-date", "2026-03-01")
+    check("an output of a parent stays as it is", (code, got) == (0, {"text": "${a.n} 01"}), got)
+    code, out, err = run("macro", "${a.m}", "--task", f"{path}:b", "--run-date", "2026-03-01")
+    check("one that it does not declare is refused", code == 1 and "a.m" in err, err)
+    path = write(folder, "chain.yaml", CHAIN)
     code, out, err = run("macro", "${nope}", "--task", f"{path}:d", "--run-date", "2026-03-01")
     check("unknown names are refused", code == 1 and "nope" in err, err)
     code, out, err = run("macro", "x", "--task", f"{path}:zz", "--run-date", "2026-03-01")
