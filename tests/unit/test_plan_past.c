@@ -73,6 +73,38 @@ static void before_an_edit_the_plan_is_what_it_was(void **state)
 	plan_free(p);
 }
 
+static void bare_dates_know_neither_calendar_nor_start_nor_end_but_versions(void **state)
+{
+	(void)state;
+	struct schedule s = daily();
+	s.end = AT(2026, 2, 1);
+	struct plan *was = made(&s), *p = hourly();
+	int64_t since = AT(2026, 3, 2) + 1;
+
+	assert_int_equal(plan_next(was, AT(2026, 3, 1)), PLAN_NEVER);
+	assert_int_equal(plan_next_bare(was, AT(2026, 3, 1)), AT(2026, 3, 2));
+	assert_int_equal(plan_next_bare(was, AT(2025, 3, 1)), AT(2025, 3, 2));
+	plan_follow(p, was, since, 1);
+	plan_free(was);
+	assert_int_equal(plan_next_bare(p, AT(2026, 3, 1)), AT(2026, 3, 2));
+	assert_int_equal(plan_next_bare(p, AT(2026, 3, 2) - 1), AT(2026, 3, 2));
+	assert_int_equal(plan_next_bare(p, AT(2026, 3, 2)), AT(2026, 3, 2) + 3600);
+	assert_int_equal(plan_next_bare(p, AT(2026, 3, 2) + 1), AT(2026, 3, 2) + 3600);
+	plan_free(p);
+	/* The old version's next one lies behind the edit: the new one's counts. */
+	s = daily();
+	was = made(&s);
+	p = hourly();
+	plan_follow(p, was, AT(2026, 3, 2) - 1800, 1);
+	plan_free(was);
+	assert_int_equal(plan_next_bare(p, AT(2026, 3, 1)), AT(2026, 3, 2));
+	plan_free(p);
+	s.unit = CU_ONCE;
+	p = made(&s);
+	assert_int_equal(plan_next_bare(p, s.start), PLAN_NEVER);
+	plan_free(p);
+}
+
 static void a_version_that_begins_earlier_takes_the_later_ones_away(void **state)
 {
 	(void)state;
@@ -331,6 +363,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(before_an_edit_the_plan_is_what_it_was),
+		cmocka_unit_test(bare_dates_know_neither_calendar_nor_start_nor_end_but_versions),
 		cmocka_unit_test(a_version_that_begins_earlier_takes_the_later_ones_away),
 		cmocka_unit_test(old_versions_are_let_go_one_by_one),
 		cmocka_unit_test(the_past_is_text_and_reads_back),

@@ -79,7 +79,7 @@ static void every_event_reason_and_origin_has_a_name(void **state)
 static void some_events_leave_the_state(void **state)
 {
 	static const enum event keep[] = { EV_FREEZE,  EV_UNFREEZE, EV_PRIORITY, EV_NOTIFIED,
-		                           EV_PROMISE, EV_INTENT,   EV_STARTED };
+		                           EV_PROMISE, EV_WANTED,   EV_INTENT,   EV_STARTED };
 
 	(void)state;
 	for (int s = 0; s < ST_COUNT; s++)
@@ -132,6 +132,27 @@ static void a_spread_instance_leaves_the_slots_to_its_parts(void **state)
 	assert_false(inst_holds_slot(&i, ST_RUNNING));
 }
 
+static void what_is_reopened_shows_no_attempt_of_before(void **state)
+{
+	struct instance i = { .state = ST_READY,
+		              .former = instance_former_pack(ST_STOP, RE_NONE),
+		              .started_us = 5,
+		              .ended_us = 7,
+		              .retry_at_us = 9,
+		              .exit_code = 3 };
+
+	(void)state;
+	assert_int_equal(instance_now(&i).started_us, 0);
+	assert_int_equal(instance_now(&i).ended_us, 0);
+	assert_int_equal(instance_now(&i).retry_at_us, 0);
+	assert_int_equal(instance_now(&i).exit_code, 0);
+	i.state = ST_SUCC; /* over again: these are its own */
+	assert_int_equal(instance_now(&i).ended_us, 7);
+	i.state = ST_RUNNING;
+	i.former = 0; /* never reopened */
+	assert_int_equal(instance_now(&i).started_us, 5);
+}
+
 static void one_at_a_time_is_a_limit_of_one(void **state)
 {
 	struct task t = { .serial = SERIAL_PARALLEL, .concurrency = 7 };
@@ -152,6 +173,7 @@ int main(void)
 		cmocka_unit_test(a_final_outcome_packs_into_a_byte_and_back),
 		cmocka_unit_test(keys_are_the_same_in_all_three_parts),
 		cmocka_unit_test(a_spread_instance_leaves_the_slots_to_its_parts),
+		cmocka_unit_test(what_is_reopened_shows_no_attempt_of_before),
 		cmocka_unit_test(one_at_a_time_is_a_limit_of_one),
 	};
 
