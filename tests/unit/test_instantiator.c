@@ -45,6 +45,8 @@ struct fixture {
 	struct stream_reader *in;
 	int made, skipped, total;
 	int64_t ranges, left_out; /* records, and the dates of them */
+	uint8_t ask_at_once;      /* an ask for the first date of a record, before it is stored */
+	int came_from;            /* the state in which that found it */
 	int64_t first_made, last;
 };
 
@@ -56,6 +58,21 @@ static int me_init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
+static void answered(struct letter *l, void *self)
+{
+	(void)self;
+	assert_int_equal(((struct answers *)l)->n, 0); /* inside, only who is refused is named */
+	free(l);
+}
+
+static void ask_at_once(struct fixture *f, int64_t date)
+{
+	struct proposals *ps = proposals_new(PR_MAINTAINER, 1, f->me, answered);
+
+	proposals_add(ps, (enum ask)f->ask_at_once, (struct inst_key){ date, 1, 0 });
+	assert_int_equal(ledger_propose(f->ledger, ps), 0);
+}
+
 static void me_turn(void *self)
 {
 	struct fixture *f = self;
@@ -64,9 +81,13 @@ static void me_turn(void *self)
 		if (tr->kind == TK_RANGE) {
 			f->ranges++;
 			f->left_out += ((const struct date_range *)tr->row)->dates;
+			if (f->ask_at_once)
+				ask_at_once(f, tr->inst.key.run_date);
 		}
 		if (tr->kind != TK_INSTANCE)
 			continue;
+		if (tr->event == EV_FORCE || tr->event == EV_REDO)
+			f->came_from = tr->from;
 		bool made = tr->event == EV_CREATE;
 		if (made && f->made == 0)
 			f->first_made = tr->inst.key.run_date;
@@ -349,6 +370,35 @@ static void ten_years_of_silence_are_one_record(void **state)
 	}
 }
 
+static int sum_taken(void *ctx, const struct store_range *r)
+{
+	*(int64_t *)ctx += r->taken;
+	return 0;
+}
+
+static void a_date_is_known_before_its_record_is_stored(void **state)
+{
+	static const enum ask asks[] = { ASK_FORCE, ASK_REDO };
+	struct fixture f;
+
+	(void)state;
+	for (size_t k = 0; k < 2; k++) {
+		struct task *t = minutes(CATCHUP_LATEST, 0);
+		int64_t taken = 0;
+		begin(&f, t, 61);
+		f.ask_at_once = (uint8_t)asks[k];
+		put(&f, t, TS_OFFLINE);
+		go_to(&f, 61 + 200 * INT64_C(60));
+		put(&f, t, TS_ONLINE);
+		thread_sim_run(f.th);
+		assert_int_equal(f.ranges, 1);
+		assert_int_equal(f.came_from, ST_SKIPPED);
+		assert_int_equal(store_load_ranges(f.store, false, sum_taken, &taken, NULL), 0);
+		assert_int_equal(taken, 1);
+		end(&f, t);
+	}
+}
+
 /* 100 dates are rows; one more is a record. */
 static void few_dates_left_out_have_rows(void **state)
 {
@@ -378,6 +428,7 @@ int main(void)
 		cmocka_unit_test(a_large_catch_up_looks_no_further_back_than_what_was_missed),
 		cmocka_unit_test(ten_years_of_silence_are_one_record),
 		cmocka_unit_test(few_dates_left_out_have_rows),
+		cmocka_unit_test(a_date_is_known_before_its_record_is_stored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
