@@ -3,7 +3,7 @@
 points, under load. What a commit did is read back, nothing is lost and nothing done twice; the
 witness is what the jobs themselves wrote (test_chaos.py). TAP.
 
-CUTS=n (default 25, HEAVY=1: 2000) and SEED=n."""
+CUTS=n (default 20, HEAVY=1: 2000) and SEED=n."""
 import os
 import random
 import sys
