@@ -102,13 +102,14 @@ static void forget_former(struct ledger *l, struct inst_key key, uint32_t parent
 	uint32_t index;
 	struct entry *e = table_find(&l->table, key, &index);
 
-#ifndef BUG_73 /* a cancel gives back that a branch left it out, which wants it by now */
+#ifdef BUG_73 /* a cancel gives back that a branch left it out, which wants it by now */
+	e = NULL;
+#endif
 	if (e && e->inst.left_by == parent && was_by_branch(&e->inst)) {
 		e->inst.former = instance_former_pack(ST_SKIPPED, RE_LINK);
 		e->inst.left_by = 0;
 		ledger_change(l, index, EV_WANTED, RE_PARENT, NULL);
 	}
-#endif
 }
 
 static void take_in(struct ledger *l, const struct ltask *t, int64_t date, struct proposal *p)

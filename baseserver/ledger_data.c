@@ -39,7 +39,7 @@ struct source {
 struct reading {
 	struct job job;
 	struct data_question *q;
-	struct source *wishes, own;
+	struct source *wishes, own, whole; /* whole: of a part */
 };
 
 /* False: it changed and is not durable yet. */
@@ -96,7 +96,9 @@ static void work(struct job *job, struct store *s)
 	if (!q->wants_params)
 		return;
 	read_data(s, &r->own, ID_PARAMS, &q->params);
-	read_data(s, &r->own, ID_OWN, &q->own);
+	read_data(s, &r->whole, ID_OWN, &q->own);
+	if (!q->params && q->key.part > 0)
+		read_data(s, &r->whole, ID_PARAMS, &q->params);
 }
 
 static void give(struct data_question *q)
@@ -127,13 +129,15 @@ static struct reading *prepare(struct ledger *l)
 	struct data_question *q = (struct data_question *)l->questions.head;
 	struct reading *r = mem_new(sizeof *r);
 	bool is_there = true;
+	struct inst_key whole = q->key;
 
+	whole.part = whole.part > 0 ? 0 : whole.part;
 	r->q = q;
 	r->wishes = mem_array(q->n + 1, sizeof *r->wishes);
 	for (size_t i = 0; i < q->n; i++)
 		is_there &= find_wish(l, &q->wishes[i], &r->wishes[i]);
 	if (q->wants_params)
-		is_there &= source_of(l, q->key, &r->own);
+		is_there &= source_of(l, q->key, &r->own) && source_of(l, whole, &r->whole);
 	if (is_there)
 		return r;
 	reading_free(r);

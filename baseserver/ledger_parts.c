@@ -249,7 +249,7 @@ static void ready_part(struct ledger *l, const struct instance *whole, int32_t p
 	struct instance *i = &e->inst;
 	i->priority = whole->priority;
 	const uint16_t same = IF_FROZEN | IF_OLD_BODY;
-	i->flags = (uint16_t)((i->flags & ~same) | (whole->flags & same));
+	i->flags = (uint16_t)((i->flags & ~same) | (whole->flags & (same | IF_PARAMS)));
 	i->version = whole->version;
 	bool is_redone = !is_new && is_over(e);
 	if (is_redone)
@@ -716,11 +716,13 @@ void ledger_list_parts(struct ledger *l, uint32_t task)
 
 void ledger_parts_left_out(struct ledger *l, const struct ltask *t)
 {
-#ifndef BUG_74 /* parts that wait for a date that is left out with others wait for ever */
+#ifdef BUG_74 /* parts that wait for a date that is left out with others wait for ever */
+	if (t->def)
+		return;
+#endif
 	for (size_t k = 0; k < t->n_children; k++) {
 		const struct ltask *c = ledger_task_of(l, t->children[k]);
 		if (c && follows_by_node(c->def, t->row.id))
 			ledger_list_parts(l, c->row.id);
 	}
-#endif
 }

@@ -141,6 +141,7 @@ static void looked_up(struct ledger *l, struct job *job)
 	free(f->rows.items);
 	free(f);
 	l->fetching = NULL;
+	actor_wake(l->me); /* who waits for them goes on */
 }
 
 bool ledger_fetch_rows(struct ledger *l)

@@ -169,6 +169,10 @@ static void fold(const struct transition *tr)
 	if (tr->event != EV_GRANT)
 		return;
 	st->start_us = tr->at_us;
+	struct inst_key key = { tr->inst.key.run_date, tr->inst.key.task, 0 };
+	struct story *whole = story_of(key); /* it begins with its first part */
+	if (tr->inst.key.part > 0 && whole->start_us > tr->at_us)
+		whole->start_us = tr->at_us;
 	struct run *r = mem_new(sizeof *r);
 	heap_node_init(&r->node);
 	r->key = tr->inst.key;
@@ -203,15 +207,15 @@ static void on_fatal(void *ctx, const struct err *err)
 	die("fatal", err->text);
 }
 
-/* One loader of the type, with room for all. */
-static void open_session(const char *type)
+/* A loader of the type, with room for all. */
+static void open_session(uint32_t number, const char *name, const char *type)
 {
 	struct session_news *n = mem_new(sizeof *n);
 
-	n->session = n->broker = 1;
+	n->session = n->broker = number;
 	n->accepts = true;
 	n->type = mem_str(type);
-	n->broker_name = mem_str("b");
+	n->broker_name = mem_str(name);
 	n->groups = mem_array(1, sizeof *n->groups);
 	n->limit = LIMIT;
 	CHECK(sorter_session(s.sorter, n) == 0);
@@ -246,7 +250,9 @@ static void start(void)
 		die("start", err.text);
 	s.in = stream_reader_new(ledger_stream(s.ledger), STREAM_OUTER, s.me);
 	CHECK(thread_sim_start(s.th, &err) == 0);
-	open_session("noop");
+	open_session(1, "b", "noop");
+	open_session(2, "n1", "noop");
+	open_session(3, "n2", "noop");
 	thread_sim_run(s.th);
 }
 

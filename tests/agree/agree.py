@@ -67,9 +67,12 @@ class Workflow:
             self.doc["quota"] = {"running": rnd.randint(1, 4)}
         for i in range(rnd.randint(2, 6)):
             self.doc["tasks"][f"t{i}"] = self.task(i)
+        self.pipeline = self.steps() if rnd.random() < 0.3 else None
         self.durations = {f"t{i}": rnd.choice({"s": [0, 1, 30, 61], "m": [0, 1, 61, 600, 4000],
                                                  "l": [0, 1, 600, 4000, 20000]}[self.size])
                           for i in range(len(self.doc["tasks"]))}
+        for step in (self.pipeline or {}).get("steps", []):
+            self.durations[step["name"]] = rnd.choice([0, 1, 30, 61, 600])
 
     def task(self, i):
         rnd = self.rnd
@@ -101,6 +104,26 @@ class Workflow:
             task["priority"] = rnd.randint(1, 10)
         return task
 
+    def steps(self):
+        """A pipeline beside it, on each of its nodes or as plain tasks."""
+        rnd = self.rnd
+        pipe = {"pipeline": "pipe", "project": "p", "timezone": self.doc["timezone"],
+                "start_date": self.doc["start_date"], "end_date": self.doc["end_date"],
+                "steps": [{"name": f"s{k}", "type": "noop", "dependence": rnd.choice(["strong", "strong", "weak"])}
+                          for k in range(rnd.randint(2, 4))]}
+        if rnd.random() < 0.75:
+            pipe["nodes"] = rnd.choice([["n1"], ["n1", "n2"], ["n2", "n1"]])
+        pipe["cycle"] = rnd.choice({"s": ["5 minute", "hour"], "m": ["hour", "6 hour"], "l": ["day", "week"]}[self.size])
+        if rnd.random() < 0.5:
+            pipe["fire"] = "end"
+        if rnd.random() < 0.4:
+            pipe["finished"] = {"type": "noop"}
+        if rnd.random() < 0.5 and any(s["dependence"] == "strong" for s in pipe["steps"]):
+            pipe["failed"] = {"type": "noop"}
+        if rnd.random() < 0.3:
+            pipe["overlap"] = False
+        return pipe
+
     def need(self, i):
         rnd = self.rnd
         need = {"task": f"t{rnd.randrange(i)}"}
@@ -125,6 +148,8 @@ class Workflow:
             off = [(self.start + timedelta(days=d)).strftime("%Y-%m-%d") for d in (3, 4, 9, 20)]
             docs.insert(0, {"name": "cal.yaml", "text": json.dumps(
                 {"calendar": "cal", "weekends": ["sunday"], "holidays": off})})
+        if self.pipeline:
+            docs.append({"name": "pipe.yaml", "text": json.dumps(self.pipeline)})
         return docs
 
 
@@ -161,7 +186,7 @@ def online(flow):
     """What the actors did: by (task, run_date)."""
     start = int(flow.start.timestamp()) - 3600
     end = int(flow.end.timestamp()) + 120 * 86400
-    took = [f"p/w/{t}={d * 1000000}" for t, d in flow.durations.items()]
+    took = [f"p/{'pipe' if t[0] == 's' else 'w'}/{t}={d * 1000000}" for t, d in flow.durations.items()]
     done = subprocess.run([BUILD / "test/agree", str(start), str(end), *took],
                           input=json.dumps({"documents": flow.documents()}), capture_output=True,
                           text=True, check=False)
@@ -183,7 +208,7 @@ def micro(text):
 
 
 def one_by_one(flow, key):
-    task = flow.doc["tasks"][key[0].split("/")[-1]]
+    task = flow.doc["tasks"].get(key[0].split("/")[-1], {})
     return "concurrency" in task or task.get("serial") == "unordered"
 
 
@@ -256,6 +281,8 @@ def compare_edges(flow, edges, did):
     if any(r["state"] == "Skipped" for r in did.values()):
         return
     for key, row in sorted(did.items()):
+        if key[0].split("/")[1] == "pipe":
+            continue  # no needs of its own: a step's parts wait for parts
         task = flow.doc["tasks"][key[0].split("/")[-1]]
         if task.get("serial") == "ordered":
             continue

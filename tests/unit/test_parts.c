@@ -595,6 +595,161 @@ static void a_branch_skips_the_children_it_does_not_name(void **state)
 	scene_end(&s);
 }
 
+/* Tasks a and e branch; b, c are children of a, c also of e. */
+static void fork_begin(struct scene *s)
+{
+	static struct task_link both[] = { { .parent = 1, .kind = LK_SAME },
+		                           { .parent = 5, .kind = LK_SAME } };
+	static const struct task tasks[] = {
+		{ .id = 1, .name = "p/w/a" },
+		{ .id = 5, .name = "p/w/e" },
+		{ .id = 2, .name = "p/w/b", .links = &plain_1, .n_links = 1 },
+		{ .id = 3, .name = "p/w/c", .links = both, .n_links = 2 },
+	};
+
+	scene_begin(s);
+	sit(s, 1, "one", false);
+	for (size_t i = 0; i < 4; i++)
+		put_task(&s->f, &tasks[i]);
+	create(s, 1);
+	create(s, 5);
+}
+
+static void chooses(struct scene *s, uint32_t task, const char *branch)
+{
+	struct instance i = *at(s, task, 0);
+	struct proposals *ps = proposals_new(PR_WORKER, 1, s->f.me, told);
+	struct proposal *p = proposals_add(ps, ASK_ENDED, i.key);
+
+	p->token = i.token;
+	p->end = AE_OK;
+	p->branch = mem_str(branch);
+	assert_int_equal(ledger_propose(s->f.ledger, ps), 0);
+	see(s);
+}
+
+static void one_branch_that_leaves_a_child_out_is_enough(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	fork_begin(&s);
+	chooses(&s, 1, "b");
+	assert_int_equal(state_at(&s, 3, 0), ST_SKIPPED);
+	chooses(&s, 5, "c");
+	assert_int_equal(state_at(&s, 3, 0), ST_SKIPPED);
+	say(&s, ASK_REDO, (struct inst_key){ 60, 5, 0 }, NULL, NULL);
+	chooses(&s, 5, "c"); /* nor does its redo want back whom another left out */
+	assert_int_equal(state_at(&s, 3, 0), ST_SKIPPED);
+	say(&s, ASK_REDO, (struct inst_key){ 60, 1, 0 }, NULL, NULL);
+	chooses(&s, 1, "b, c");
+	assert_int_equal(state_at(&s, 3, 0), ST_RUNNING);
+	scene_end(&s);
+}
+
+static void a_child_that_a_redo_wants_back_is_read_until_that_works(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	fork_begin(&s);
+	ended(&s, 5, 0, AE_OK);
+	chooses(&s, 1, "b");
+	say(&s, ASK_REDO, (struct inst_key){ 60, 1, 0 }, NULL, NULL);
+	store_mem_fail_reads(s.f.store, 0, 3, E_IO);
+	chooses(&s, 1, "c");
+	for (int i = 0; i < 20; i++)
+		wait_a_while(&s);
+	assert_int_equal(state_at(&s, 1, 0), ST_SUCC);
+	assert_int_equal(state_at(&s, 3, 0), ST_RUNNING);
+	scene_end(&s);
+}
+
+static void what_was_to_run_at_once_and_is_wanted_back_waits_for_its_links(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	fork_begin(&s);
+	sit(&s, 1, "one", true);
+	create(&s, 3);
+	say(&s, ASK_RUN_NOW, (struct inst_key){ 60, 3, 0 }, NULL, NULL);
+	assert_int_equal(state_at(&s, 3, 0), ST_DEPEND);
+	chooses(&s, 1, "b");
+	assert_int_equal(state_at(&s, 3, 0), ST_SKIPPED);
+	sit(&s, 1, "one", false);
+	say(&s, ASK_REDO, (struct inst_key){ 60, 1, 0 }, NULL, NULL);
+	chooses(&s, 1, "c");
+	ended(&s, 5, 0, AE_OK);
+	assert_int_equal(state_at(&s, 3, 0), ST_RUNNING);
+	scene_end(&s);
+}
+
+static void with_params(struct proposal *p, void *ctx)
+{
+	(void)ctx;
+	p->data = mem_str("{\"n\":\"1\"}");
+	p->data_kind = ID_PARAMS;
+}
+
+static void read_params(struct letter *l, void *self)
+{
+	struct data_question *q = (struct data_question *)l;
+
+	(void)self;
+	assert_string_equal(q->params, "{\"n\":\"1\"}");
+	data_question_done(q);
+	free(q);
+}
+
+static void parts_get_the_parameters_of_their_instance(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	broadcast(&s);
+	ended(&s, 1, 1, AE_OK);
+	ended(&s, 1, 2, AE_OK);
+	say(&s, ASK_REDO, (struct inst_key){ 60, 1, 0 }, with_params, NULL);
+	assert_true(at(&s, 1, 1)->flags & IF_PARAMS);
+	wait_a_while(&s);
+	struct data_question *q = mem_new(sizeof *q);
+	q->reply_to = s.f.me;
+	q->answered = read_params;
+	q->key = (struct inst_key){ 60, 1, 1 };
+	q->wants_params = true;
+	assert_int_equal(ledger_ask_data(s.f.ledger, q), 0);
+	wait_a_while(&s);
+	scene_end(&s);
+}
+
+static void a_part_that_its_whole_has_no_more_does_not_begin_again(void **state)
+{
+	struct scene s;
+	struct task one = { .id = 1,
+		            .workflow_id = 9,
+		            .dispatch = DISPATCH_BROADCAST,
+		            .machines = nodes,
+		            .n_machines = 1 };
+
+	(void)state;
+	scene_begin(&s);
+	sit(&s, 1, "one", false);
+	sit(&s, 2, "two", false);
+	put_step(&s, 1, NULL);
+	create(&s, 1);
+	ended(&s, 1, 1, AE_OK);
+	ended(&s, 1, 2, AE_FATAL);
+	put_task(&s.f, &one);
+	say(&s, ASK_REDO, (struct inst_key){ 60, 1, 0 }, NULL, NULL);
+	ended(&s, 1, 1, AE_OK);
+	assert_int_equal(state_at(&s, 1, 0), ST_SUCC);
+	say(&s, ASK_REDO, (struct inst_key){ 60, 1, 2 }, NULL, NULL);
+	assert_int_equal(state_at(&s, 1, 2), ST_STOP);
+	assert_int_equal(state_at(&s, 1, 0), ST_SUCC);
+	scene_end(&s);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -616,6 +771,11 @@ int main(void)
 		cmocka_unit_test(a_node_that_is_absent_is_waited_for),
 		cmocka_unit_test(an_occurrence_due_while_the_former_is_unfinished_is_skipped_whole),
 		cmocka_unit_test(a_branch_skips_the_children_it_does_not_name),
+		cmocka_unit_test(one_branch_that_leaves_a_child_out_is_enough),
+		cmocka_unit_test(a_child_that_a_redo_wants_back_is_read_until_that_works),
+		cmocka_unit_test(what_was_to_run_at_once_and_is_wanted_back_waits_for_its_links),
+		cmocka_unit_test(parts_get_the_parameters_of_their_instance),
+		cmocka_unit_test(a_part_that_its_whole_has_no_more_does_not_begin_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
