@@ -79,7 +79,8 @@ static struct verdict redo(const struct look *l, bool kill)
 {
 	struct verdict v = propose(ASK_REDO);
 
-	if (!l->live && !l->done)
+	/* Of parts that are over only the ledger knows. */
+	if (!l->live && !l->done && l->it->key.part <= 0)
 		return no_row(l);
 	v.runs = l->live && state_holds_slot(l->state);
 	if (v.runs && l->state == ST_HANGED)

@@ -200,11 +200,15 @@ static void put_date(struct buf *b, int64_t s)
 	           (int)(at % 60));
 }
 
+static void add_row(struct order_of *o, struct inst_key key)
+{
+	if (o->n_keys < KEYS_MAX)
+		o->keys[o->n_keys++] = promises_look(key);
+}
+
 static void add_key(struct order_of *o, uint32_t task, int64_t date)
 {
-	if (o->n_keys == KEYS_MAX)
-		return;
-	o->keys[o->n_keys++] = promises_look((struct inst_key){ date, task, 0 });
+	add_row(o, (struct inst_key){ date, task, 0 });
 }
 
 static void select_range(struct order_of *o, struct buf *b, uint32_t tasks)
@@ -245,14 +249,19 @@ static void select_instances(struct order_of *o, struct buf *b)
 		struct inst_key key;
 		if (!operator_pick(&key))
 			break;
+		if (task_now(key.task)->dispatch == DISPATCH_BROADCAST && chance(350))
+			key.part = 1 + (int32_t)rnd(BROKERS);
 		bool known = false;
 		for (size_t k = 0; k < o->n_keys; k++)
 			known = known || inst_key_eq(o->keys[k].key, key);
 		if (known || (o->kind == W_DECLARE && check_runs(key)))
 			continue;
-		buf_printf(b, "%s{\"id\": \"%u.%" PRId64 "\"}", o->n_keys ? ", " : "", key.task,
+		buf_printf(b, "%s{\"id\": \"%u.%" PRId64, o->n_keys ? ", " : "", key.task,
 		           key.run_date);
-		add_key(o, key.task, key.run_date);
+		if (key.part)
+			buf_printf(b, ".%d", key.part);
+		buf_puts(b, "\"}");
+		add_row(o, key);
 	}
 	buf_puts(b, "]}");
 }

@@ -208,6 +208,8 @@ static bool must_act(const struct order_of *o, const struct look_of *l)
 	bool none = l->revision == 0, finished = !none && state_final((enum state)l->state);
 	bool waits = l->state == ST_READY || l->state == ST_DEPEND || l->state == ST_FAILED;
 
+	if (l->key.part > 0)
+		return false; /* the whole may begin anew, and it with it */
 	switch (o->kind) {
 	case W_REDO:
 		return finished && o->mode != 2 && !o->failed_parts;
