@@ -342,6 +342,10 @@ static void due_again(const struct ledger *l, struct instance *i)
 void ledger_reset_for_reopen(const struct ledger *l, struct instance *i)
 {
 	i->ended_us = 0;
+	/* Skipped while a retry was due: it begins anew, with what is in force. */
+	i->attempt = 0;
+	if (!(i->flags & IF_SPREAD))
+		i->infra = 0;
 #ifndef BUG_71 /* what was to run at once, was left out and is wanted again waits for ever */
 	i->flags &= (uint16_t)~IF_RUN_NOW;
 #endif

@@ -327,8 +327,8 @@ static void check_dry(const struct order_of *o)
 		return;
 	for (size_t i = 0; i < o->n_keys; i++) {
 		struct look_of now = promises_look(o->keys[i].key);
-		if (now.revision != o->keys[i].revision)
-			return;
+		if (now.revision != o->keys[i].revision || now.key.part > 0)
+			return; /* of parts that are over the commander does not know */
 		bool runs = now.revision && state_holds_slot((enum state)now.state);
 		want += must_act(o, &now) ||
 		        (runs && (o->kill_running || o->wait_running) && now.state != ST_HANGED) ||
