@@ -151,15 +151,15 @@ void outcomes_fill(struct outcomes *o, const struct plan *plan, const struct out
 
 	for (size_t k = 0; gap.lo <= r->hi; gap.lo = gap.hi + 1) {
 		size_t i = outcomes_from(o, gap.lo);
-		const struct outcome_range *next = i < o->len ? &o->ranges[i] : NULL;
+		int64_t next = i < o->len ? o->ranges[i].lo : INT64_MAX;
 		while (k < n && open[k] < gap.lo)
 			k++;
-		if (next && next->lo <= gap.lo) {
-			gap.hi = next->hi;
+		if (next <= gap.lo) {
+			gap.hi = o->ranges[i].hi;
 		} else if (k < n && open[k] == gap.lo) {
 			gap.hi = gap.lo;
 		} else {
-			gap.hi = next && next->lo <= r->hi ? next->lo - 1 : r->hi;
+			gap.hi = next <= r->hi ? next - 1 : r->hi;
 			if (k < n && open[k] <= gap.hi)
 				gap.hi = open[k] - 1;
 			fill_gap(o, plan, gap);
