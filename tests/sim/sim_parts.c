@@ -135,9 +135,13 @@ void parts_skip(const struct transition *tr)
 	const struct instance *i = &tr->inst;
 	const struct task *t = check_def(i->key.task);
 	enum reason says = t->fails_only ? RE_LINK : RE_PIPELINE;
+	struct instance whole;
 
 	if (i->key.part <= 0 || (tr->reason != RE_LINK && tr->reason != RE_PIPELINE))
 		return;
+	if (check_find(part_of(i->key, 0), &whole) && whole.state == ST_SKIPPED &&
+	    whole.reason == tr->reason)
+		return; /* with its whole */
 	if (tr->reason != says || judge_part(t, i->key) != DEAD)
 		break_invariant("N2",
 		                "part %d of task %u at %" PRId64
@@ -222,7 +226,7 @@ void parts_quiet(const struct instance *i)
 
 	if (t->version != 1)
 		return; /* links and nodes were others then */
-	if (i->key.part > 0 && i->state == ST_SKIPPED &&
+	if (by_node(t) && i->key.part > 0 && i->state == ST_SKIPPED &&
 	    (i->reason == RE_PIPELINE || i->reason == RE_LINK) && judge_part(t, i->key) != DEAD)
 		break_invariant("N2",
 		                "part %d of task %u at %" PRId64
