@@ -1,6 +1,8 @@
 /* What a command means for one instance: one function per kind, chosen by a table. The
  * ledger proves it again; a row may have changed meanwhile. */
 #include "baseserver/commander_impl.h"
+#include "baseserver/instantiator.h"
+#include "rt/actor.h"
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "util/clock.h"
@@ -14,6 +16,7 @@ struct look {
 	const struct outcome_range *done; /* or neither */
 	bool planned, downstream;
 	enum state state;
+	int64_t now_s;
 };
 
 static struct verdict propose(enum ask ask)
@@ -44,10 +47,27 @@ static int64_t due_of(const struct look *l)
 	return l->planned ? plan_due(l->it->task->def->plan, date) : l->o->now_us / US_PER_S;
 }
 
+/* With its task: what came due meanwhile is due anew, or left out by the catch-up mode. */
+static struct verdict on_thaw(const struct look *l)
+{
+	const struct cat_task *t = l->it->task;
+	int64_t date = l->it->key.run_date;
+	struct verdict v = propose(ASK_THAW);
+
+	if (!t->row.frozen || !l->live || l->it->key.part ||
+	    (l->state != ST_READY && l->state != ST_DEPEND))
+		return leave();
+	if (l->planned && plan_due(t->def->plan, date) > l->now_s)
+		return leave();
+	v.reason = l->planned && instantiator_leaves_out(t->def, date, l->now_s) ? RE_CATCHUP
+	                                                                         : RE_USER;
+	return v;
+}
+
 static struct verdict on_freeze(const struct look *l)
 {
 	if (l->o->on_tasks)
-		return leave(); /* their definitions, not their rows */
+		return l->o->kind == CK_UNFREEZE ? on_thaw(l) : leave(); /* not their rows */
 	if (!l->live)
 		return l->done ? no(E_CONFLICT, "has ended") : no_row(l);
 	return propose(l->o->kind == CK_FREEZE ? ASK_FREEZE : ASK_UNFREEZE);
@@ -293,6 +313,7 @@ struct verdict commander_decide(const struct commander *c, const struct cmd *cmd
 	l.state = (enum state)(l.live ? l.live->state : l.done ? l.done->state : ST_NONE);
 	l.planned = it->key.part == 0 && plan_has(it->task->def->plan, it->key.run_date);
 	l.downstream = is_downstream(cmd, it->key.task);
+	l.now_s = actor_wall_us(c->me) / US_PER_S;
 	/* A named date that this task does not plan is another task's. */
 	if (it->exact && !cmd->o.sel.has_instances && !l.live && !l.done && !l.planned &&
 	    !cmd->o.off_plan && cmd->kind != CK_TEST_RUN)

@@ -81,8 +81,8 @@ enum phase cmd_first_phase(const struct cmd *cmd)
 		return PH_EDIT;
 	if (on == ON_BROKERS || on == ON_COMMANDS || on == ON_NOTHING)
 		return PH_OTHER;
-	if (cmd->o.on_tasks)
-		return cmd->dry ? PH_SURVEY : PH_EDIT;
+	if (cmd->o.on_tasks) /* unfreeze: their rows first, else they might start */
+		return cmd->dry || cmd->kind == CK_UNFREEZE ? PH_SURVEY : PH_EDIT;
 	return PH_SURVEY;
 }
 

@@ -508,6 +508,13 @@ static void run_over(struct commander *c, struct cmd *cmd)
 		commander_work(c, cmd);
 		return;
 	}
+	if (cmd->kind == CK_UNFREEZE && cmd->o.on_tasks) {
+		cmd->phase = PH_EDIT;
+		feed_close(cmd->feed);
+		cmd->feed = NULL;
+		cmd_edit(c, cmd);
+		return;
+	}
 	cmd_over(c, cmd, CS_DONE, "");
 }
 

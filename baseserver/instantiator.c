@@ -64,6 +64,9 @@ static void arm(struct instantiator *in, struct planned *p)
 	heap_set(&in->times, &p->node, plan_due(p->def->plan, p->next) * US_PER_S);
 }
 
+/* Dates due this long ago were missed; younger ones are simply due. */
+enum { MISSED_AFTER_S = 60 };
+
 /* The last run_date that is due by `now` (s), or PLAN_BEFORE. */
 static int64_t last_due(const struct plan *plan, int64_t now)
 {
@@ -94,8 +97,11 @@ static int64_t keep_from(const struct task *def, int64_t from, int64_t now)
 	return t == PLAN_BEFORE ? INT64_MIN : t;
 }
 
-/* Dates due this long ago were missed; younger ones are simply due. */
-enum { MISSED_AFTER_S = 60 };
+bool instantiator_leaves_out(const struct task *def, int64_t run_date, int64_t now)
+{
+	return run_date < keep_from(def, run_date, now - MISSED_AFTER_S) &&
+	       plan_due(def->plan, run_date) <= now - MISSED_AFTER_S;
+}
 
 /* Only new tzdata can move what has come due off the plan: its version before an edit is kept.
  * The date nearest to it has the same label, which has its row. */

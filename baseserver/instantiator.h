@@ -7,9 +7,11 @@
 #ifndef BASESERVER_INSTANTIATOR_H
 #define BASESERVER_INSTANTIATOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct task;
 struct actor;
 struct instantiator;
 struct ledger;
@@ -29,5 +31,8 @@ void instantiator_set_rows_max(struct instantiator *in, int64_t dates);
 /* Tasks held in the heap; the next due time (wall us, INT64_MAX none). Its thread. */
 size_t instantiator_scheduled(const struct instantiator *in);
 int64_t instantiator_next_us(const struct instantiator *in);
+
+/* Whether the catch-up mode leaves this planned date out at `now` (s), were it missed. Pure. */
+bool instantiator_leaves_out(const struct task *def, int64_t run_date, int64_t now);
 
 #endif

@@ -595,6 +595,25 @@ static int on_freeze(struct asked *a, uint64_t *ret_number)
 	return step(a, freeze ? EV_FREEZE : EV_UNFREEZE, RE_USER, ret_number);
 }
 
+/* Before the edit that unfreezes its task, so that nothing starts meanwhile. What people asked for,
+ * and what has begun, is not left out. (design: SEMANTICS sections 1 and 3, "Freeze".) */
+static int on_thaw(struct asked *a, uint64_t *ret_number)
+{
+	struct instance *i = a->e ? &a->e->inst : NULL;
+
+	if (!i || state_final((enum state)i->state))
+		return not_open(a);
+	if ((i->state != ST_READY && i->state != ST_DEPEND) || !a->t->row.frozen || i->key.part)
+		return 0;
+	if (a->p->reason == RE_CATCHUP && i->origin == OR_CYCLE && i->generation == 1 &&
+	    i->attempt == 0 && !(i->flags & IF_RUN_NOW))
+		return step(a, EV_SKIP, RE_CATCHUP, ret_number);
+	if (i->eff_due_us >= a->l->now_us)
+		return 0;
+	i->eff_due_us = a->l->now_us;
+	return step(a, EV_UNFREEZE, RE_USER, ret_number);
+}
+
 static int on_priority(struct asked *a, uint64_t *ret_number)
 {
 	if (a->p->priority < 1 || a->p->priority > 10)
@@ -645,7 +664,7 @@ static int (*const asks[ASK_COUNT])(struct asked *a, uint64_t *ret_number) = {
 	[ASK_UNFREEZE] = on_freeze,     [ASK_PRIORITY] = on_priority,
 	[ASK_RUN_NOW] = on_run_now,     [ASK_CANCEL] = on_cancel,
 	[ASK_SPREAD] = on_spread,       [ASK_PROMISE] = on_promise,
-	[ASK_LEAVE_OUT] = on_leave_out,
+	[ASK_LEAVE_OUT] = on_leave_out, [ASK_THAW] = on_thaw,
 };
 
 /* The resolver's mark says that who may not start is out of Depend by then. So where it was

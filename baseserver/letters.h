@@ -41,6 +41,7 @@ enum ask {
 	ASK_DECLARE,
 	ASK_FREEZE,
 	ASK_UNFREEZE,
+	ASK_THAW, /* its task is about to be unfrozen: due anew; reason catchup: left out */
 	ASK_PRIORITY,
 	ASK_CANCEL,  /* not begun: its former outcome again, or Skipped */
 	ASK_SPREAD,  /* brokers: part 0 gets a part for each of them */

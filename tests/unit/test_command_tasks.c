@@ -91,6 +91,91 @@ static void offline_skips_what_waits_and_is_refused_with_children(void **state)
 	place_free(p);
 }
 
+static struct instance row(struct place *p, const char *name, int day)
+{
+	struct instance i = { .state = ST_NONE };
+
+	ledger_find(p->ledger, key_of(p, name, DAY(day)), &i);
+	return i;
+}
+
+static const char icy[] = "workflow: icy\nproject: p\nstart_date: 2026-03-01\ntimezone: UTC\n"
+			  "tasks:\n"
+			  "  all: {type: noop, cycle: day, catchup: {mode: all}}\n"
+			  "  two: {type: noop, cycle: day, catchup: {mode: all, max: 2}}\n"
+			  "  latest: {type: noop, cycle: day, catchup: {mode: latest}}\n"
+			  "  none: {type: noop, cycle: day, catchup: {mode: none}}\n";
+
+/* Rows of the 8th and 9th came due while they were frozen; the 10th is due for 30 s: that is
+ * not missed. */
+static struct place *thawed(int64_t *ret_before_us)
+{
+	static const char *const names[] = { "p/icy/all", "p/icy/two", "p/icy/latest",
+		                             "p/icy/none" };
+	struct place *p;
+
+	mono_now = 1000000; /* each run() takes a second, and the 10th is young for 30 of them */
+	p = place_new(2);
+	apply(p, icy);
+	ok(p, command(p, "freeze", "{\"selection\": {\"workflow\": \"p/icy\"}}"));
+	for (size_t i = 0; i < 4; i++)
+		for (int day = 8; day <= 10; day++)
+			propose(p, ASK_CREATE, key_of(p, names[i], DAY(day)));
+	*ret_before_us = wall(NULL);
+	ok(p, command(p, "unfreeze", "{\"selection\": {\"workflow\": \"p/icy\"}}"));
+	for (int n = 0; n < 20 && look(p, "p/icy/none", 0).frozen; n++)
+		run(p);
+	assert_false(look(p, "p/icy/none", 0).frozen);
+	return p;
+}
+
+static void unfreeze_leaves_out_what_the_catch_up_mode_does(void **state)
+{
+	int64_t before_us;
+	struct place *p = thawed(&before_us);
+
+	(void)state;
+	for (int day = 8; day <= 10; day++)
+		assert_int_equal(row(p, "p/icy/all", day).state, ST_READY);
+	for (int day = 8; day <= 10; day++)
+		assert_int_equal(row(p, "p/icy/two", day).state, ST_READY);
+	assert_int_equal(look(p, "p/icy/latest", DAY(8)).state, ST_SKIPPED);
+	assert_int_equal(row(p, "p/icy/latest", 9).state, ST_READY);
+	assert_int_equal(look(p, "p/icy/none", DAY(8)).state, ST_SKIPPED);
+	assert_int_equal(look(p, "p/icy/none", DAY(9)).state, ST_SKIPPED);
+	assert_int_equal(row(p, "p/icy/none", 10).state, ST_READY);
+	place_free(p);
+}
+
+static void unfreeze_makes_due_anew(void **state)
+{
+	int64_t before_us, after_us;
+	struct place *p = thawed(&before_us);
+
+	(void)state;
+	assert_true(row(p, "p/icy/all", 8).eff_due_us >= before_us);
+	after_us = wall(NULL);
+	ok(p, command(p, "unfreeze", "{\"selection\": {\"workflow\": \"p/icy\"}}"));
+	assert_true(row(p, "p/icy/all", 8).eff_due_us <= after_us); /* it was not frozen */
+	place_free(p);
+}
+
+static void what_people_asked_for_is_not_left_out(void **state)
+{
+	struct place *p = place_new(1000);
+
+	(void)state;
+	apply(p, icy);
+	ok(p, command(p, "freeze", "{\"selection\": {\"workflow\": \"p/icy\"}}"));
+	ok(p, command(p, "enqueue",
+	              "{\"selection\": {\"tasks\": [\"p/icy/none\"], \"dates\": "
+	              "[\"2026-03-07\"]}}"));
+	ok(p, command(p, "unfreeze", "{\"selection\": {\"workflow\": \"p/icy\"}}"));
+	assert_int_equal(row(p, "p/icy/none", 7).state, ST_READY);
+	assert_false(look(p, "p/icy/none", 0).frozen);
+	place_free(p);
+}
+
 static void retire_takes_tasks_out_for_good(void **state)
 {
 	struct place *p = place_new(1000);
@@ -253,6 +338,9 @@ int main(void)
 		cmocka_unit_test(documents_that_are_wrong_say_where),
 		cmocka_unit_test(documents_changes_are_named),
 		cmocka_unit_test(offline_skips_what_waits_and_is_refused_with_children),
+		cmocka_unit_test(unfreeze_leaves_out_what_the_catch_up_mode_does),
+		cmocka_unit_test(unfreeze_makes_due_anew),
+		cmocka_unit_test(what_people_asked_for_is_not_left_out),
 		cmocka_unit_test(retire_takes_tasks_out_for_good),
 		cmocka_unit_test(a_restart_goes_on_from_the_cursor),
 		cmocka_unit_test(a_restart_repeats_nothing_that_is_recorded),
