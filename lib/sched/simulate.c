@@ -75,7 +75,7 @@ static int load_rows(struct sim *s, struct err *err)
 	for (size_t i = 0; i < s->in->n; i++) {
 		struct sim_task *t = &s->tasks[i];
 		t->def = s->in->tasks[i];
-		t->first = t->end = t->turn = s->n_rows;
+		t->first = t->end = s->n_rows;
 		if (!has_dates(t->def))
 			continue;
 		r = sim_dates(t->def->plan, &s->in->spans[i], 1, SIMULATE_ROWS_MAX - s->n_rows,

@@ -18,7 +18,6 @@ struct sim_task {
 	const struct task *def;
 	uint32_t first, end; /* rows */
 	uint32_t group;
-	uint32_t turn; /* ordered: the row whose turn it is */
 	int32_t running;
 	uint32_t *ready; /* rows that wait for a slot: a heap */
 	size_t n_ready, room;

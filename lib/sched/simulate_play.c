@@ -125,9 +125,7 @@ static uint32_t ready_pop(struct sim *s, struct sim_task *t)
 
 static bool may_start(const struct sim *s, const struct sim_task *t)
 {
-	if (!t->n_ready || !is_free(s, t))
-		return false;
-	return t->def->serial != SERIAL_ORDERED || t->ready[0] == t->turn;
+	return t->n_ready && is_free(s, t);
 }
 
 static void start(struct sim *s, struct sim_task *t)
@@ -204,6 +202,16 @@ static uint32_t join_of(const struct sim *s, uint32_t row)
 	return join ? (uint32_t)join : links_of(s, row);
 }
 
+/* The date before must have ended well or have been skipped, for whatever reason; whoever came
+ * before that one does not matter. (design: SEMANTICS section 2, "Self-serialisation".) */
+static bool has_turn(const struct sim *s, const struct sim_task *t, uint32_t row)
+{
+	const struct sim_row *before = row > t->first ? &s->rows[row - 1] : NULL;
+
+	return t->def->serial != SERIAL_ORDERED || !before ||
+	       (before->phase == SIM_DONE && (before->row.is_skipped || !before->row.is_bad));
+}
+
 /* Has anything changed for a row that waits? */
 static void look(struct sim *s, uint32_t row)
 {
@@ -216,7 +224,9 @@ static void look(struct sim *s, uint32_t row)
 		skip(s, row, SIM_LINK);
 		return;
 	}
-	if ((!r->is_free && r->met < join_of(s, row)) || t->def->frozen)
+	if (!r->is_free && (r->met < join_of(s, row) || !has_turn(s, t, row)))
+		return;
+	if (t->def->frozen)
 		return;
 	r->phase = SIM_READY;
 	r->ready_us = s->now_us;
@@ -269,13 +279,6 @@ static void leave_line(struct sim *s, const struct sim_row *r)
 	(*(r->row.run_date == l->date ? &l->same : &l->older))--;
 }
 
-/* The next in order that is not done yet has its turn. */
-static void pass_turn(struct sim *s, struct sim_task *t)
-{
-	while (t->turn < t->end && s->rows[t->turn].phase == SIM_DONE)
-		t->turn++;
-}
-
 static void finish(struct sim *s, uint32_t row)
 {
 	struct sim_row *r = &s->rows[row];
@@ -284,7 +287,6 @@ static void finish(struct sim *s, uint32_t row)
 	r->phase = SIM_DONE;
 	s->actor = r->row.was_over && !r->row.is_bad ? UINT32_MAX : row;
 	leave_line(s, r);
-	pass_turn(s, t);
 	for (uint32_t i = s->edge_at[row]; i < s->edge_at[row + 1]; i++) {
 		const struct sim_edge *e = &s->edges[s->edge_by[i]];
 		struct sim_row *child = &s->rows[e->child];
@@ -296,6 +298,8 @@ static void finish(struct sim *s, uint32_t row)
 		settle(s, e->child, e->slot);
 		look(s, e->child);
 	}
+	if (t->def->serial == SERIAL_ORDERED && row + 1 < t->end)
+		look(s, row + 1);
 	mark(s, t->group);
 }
 

@@ -658,12 +658,28 @@ static void a_turn_that_is_waited_for_may_pass_by_a_skip(void **state)
 	    2 * 3600, (int[]){ 180, 0, 10 });
 	assert_true(row("o", 0)->is_skipped);
 	assert_int_equal(started("o", 3600), 180);
-	assert_int_equal(row("o", 3600)->cause, SIMULATE_NOBODY);
+	assert_ptr_equal(&rows[row("o", 3600)->cause], row("o", 0));
+}
+
+/* The contract speaks of the previous date alone: that it was skipped is enough. */
+static void a_turn_looks_at_the_date_before_alone(void **state)
+{
+	(void)state;
+	run("workflow: w\ntasks:\n  slow: {type: t, cycle: day}\n  odd: {type: t, cycle: 2 hour, "
+	    "offset: 1m}\n"
+	    "  o: {type: t, cycle: hour, serial: ordered, needs: [{task: slow, window: \"[t, "
+	    "t]\"}, "
+	    "{task: odd, window: \"[t-1h, t-1h]\", on: failure}]}\n",
+	    3 * 3600, (int[]){ 9000, 0, 10 });
+	assert_int_equal(started("o", 0), 9000);
+	assert_true(row("o", 3600)->is_skipped);
+	assert_int_equal(started("o", 7200), 120); /* minutes */
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(a_turn_looks_at_the_date_before_alone),
 		T(children_start_when_parents_end),
 		T(limits_are_kept_and_priority_goes_first),
 		T(serial_ordered_goes_by_date),
