@@ -152,7 +152,7 @@ static bool leave_out(struct instantiator *in, struct planned *p)
 	struct proposal *q = outbox_add(&in->out, ASK_LEAVE_OUT, key);
 	q->last = plan_prev(plan, p->keep_from);
 	q->reason = RE_CATCHUP;
-	q->version = p->def->version;
+	q->due = plan_since(plan);
 	p->through = q->last;
 	p->next = plan_next(plan, q->last);
 	arm(in, p);

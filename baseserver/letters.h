@@ -23,9 +23,9 @@ struct task;
 enum ask {
 	ASK_CREATE,    /* origin, due; plan: planned_through moves (in order of the plan) */
 	ASK_SKIP_DATE, /* record a planned date as Skipped: reason; plan as above */
-	ASK_LEAVE_OUT, /* the planned dates from its own to `last`: one record; reason, version */
-	ASK_FORCE,     /* also without a row */
-	ASK_SATISFY,   /* dry: straight to Succ */
+	ASK_LEAVE_OUT, /* the planned dates from its own to `last`: one record; reason; due: its plan_since() */
+	ASK_FORCE,   /* also without a row */
+	ASK_SATISFY, /* dry: straight to Succ */
 	ASK_WITHDRAW,
 	ASK_SKIP, /* reason */
 	ASK_EXPIRE,
@@ -72,7 +72,6 @@ struct proposal {
 	int64_t wait_us;
 	uint32_t revision; /* of the instance as folded; 0: whatever it is now */
 	uint32_t session, broker;
-	uint32_t version; /* LEAVE_OUT: of the definition whose plan it follows */
 	int32_t exit_code;
 	uint8_t ask, reason, origin, end, intent, priority;
 	uint16_t flags;    /* CREATE, REDO: enum inst_flag to be set */
