@@ -93,8 +93,8 @@ int ledger_leave_out(struct ledger *l, struct ltask *t, struct proposal *p, uint
 {
 	int64_t lo = p->key.run_date, hi = p->last;
 
-	/* By another plan than that in force: the instantiator goes back to planned_through then. An
-	 * edit that leaves the plan as it was does not send it back, so it must not refuse either. */
+	/* By another plan than that in force: the instantiator goes back to planned_through
+	 * then. An edit that leaves the plan as it was sends nothing back: not refused either. */
 	if (t->row.state != TS_ONLINE || !t->def || plan_since(t->def->plan) != p->due || lo > hi ||
 	    !plan_has(t->def->plan, lo) || !plan_has(t->def->plan, hi))
 		return E_CONFLICT;

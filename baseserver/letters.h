@@ -23,7 +23,7 @@ struct task;
 enum ask {
 	ASK_CREATE,    /* origin, due; plan: planned_through moves (in order of the plan) */
 	ASK_SKIP_DATE, /* record a planned date as Skipped: reason; plan as above */
-	ASK_LEAVE_OUT, /* the planned dates from its own to `last`: one record; reason; due: its plan_since() */
+	ASK_LEAVE_OUT, /* dates from its own to `last`: one record; reason; due: its plan_since() */
 	ASK_FORCE,   /* also without a row */
 	ASK_SATISFY, /* dry: straight to Succ */
 	ASK_WITHDRAW,

@@ -289,7 +289,7 @@ def full_disk(place):
         s.cgi.argv += ["--set", "request_ms=2000"]
         s.start()
         still_works(s)
-        with open(place / "ballast", "wb") as f:
+        with open(place / "ballast", "wb", buffering=0) as f:  # close() must have nothing left to write
             try:
                 while True:
                     f.write(b"\0" * 65536)

@@ -127,7 +127,7 @@ WRONG_QUERY = {"integer": ["many", "1e3", "-1", "1.5", "9" * 25, ""], "boolean":
 WRONG_TEXT = {"order": ["up", ""], "states": ["nosuch", "Succ,nosuch"], "from": ["someday", "2026-13-01"],
               "to": ["someday", "2026-02-30"], "date": ["someday", "2026-02-30"], "before": ["someday"],
               "run_date": ["someday"], "sort": ["colour"], "format": ["xml"], "stream": ["stdin"], "cursor": ["%21%21"],
-              "task": [""], "name": [""], "prefix": [], "actor": [], "action": []}
+              "task": [""], "ids": ["x", "1", "1.2,x"], "name": [""], "prefix": [], "actor": [], "action": []}
 NAMES = {"/api/v1/calendars/{name}": "cal", "/api/v1/workflows/{name}": "p/w", "/api/v1/runs/{name}": "p/w",
          "/api/v1/users/{name}": "u"}
 
