@@ -24,8 +24,8 @@ enum ask {
 	ASK_CREATE,    /* origin, due; plan: planned_through moves (in order of the plan) */
 	ASK_SKIP_DATE, /* record a planned date as Skipped: reason; plan as above */
 	ASK_LEAVE_OUT, /* dates from its own to `last`: one record; reason; due: its plan_since() */
-	ASK_FORCE,   /* also without a row */
-	ASK_SATISFY, /* dry: straight to Succ */
+	ASK_FORCE,     /* also without a row */
+	ASK_SATISFY,   /* dry: straight to Succ */
 	ASK_WITHDRAW,
 	ASK_SKIP, /* reason */
 	ASK_EXPIRE,
