@@ -5,3 +5,8 @@ $(B)/types/%.yaml: runners/%/manifest.yaml
 	@mkdir -p $(@D) && cp $< $@.new && mv $@.new $@
 all: $(TYPES)
 $(eval $(call plugin,shell,$(wildcard runners/shell/*.c)))
+# Runners that share runners/common: the names of its files after the plugin's own.
+runner_common = $(wildcard runners/$(1)/*.c) $(patsubst %,runners/common/%.c,$(2))
+RUNNER_HTTP := run text json guard fetch
+$(eval $(call plugin,http,$(call runner_common,http,$(RUNNER_HTTP)),-lcurl -lcjson))
+$(B)/runners/http.so: $(wildcard runners/common/*.h)
