@@ -5,6 +5,8 @@ $(B)/types/%.yaml: runners/%/manifest.yaml
 	@mkdir -p $(@D) && cp $< $@.new && mv $@.new $@
 all: $(TYPES)
 $(eval $(call plugin,shell,$(wildcard runners/shell/*.c)))
+$(eval $(call plugin,foreign,$(wildcard runners/foreign/*.c),-lcjson -lm))
+$(B)/runners/foreign.so: $(wildcard runners/foreign/*.h runners/foreign/*.def) plugins-sdk/include/sirdar/guest.h
 # Runners that share runners/common: the names of its files after the plugin's own.
 runner_common = $(wildcard runners/$(1)/*.c) $(patsubst %,runners/common/%.c,$(2))
 RUNNER_HTTP := run text json guard fetch
