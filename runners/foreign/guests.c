@@ -454,7 +454,7 @@ static void hear_all(struct foreign *f, const struct polls *p)
 
 	if (p->at[0].revents && read(f->wake_fd, &count, sizeof count) < 0 && errno != EAGAIN)
 		return;
-	for (size_t i = 1; i < p->n; i += POLLED, g = next) {
+	for (size_t i = 1; g && i < p->n; i += POLLED, g = next) {
 		next = g->next;
 		hear_guest(f, g, p->at + i);
 	}

@@ -22,12 +22,12 @@ struct runner_guest {
 	uint32_t start_ms;    /* until its hello */
 	uint32_t hang_ms;     /* without a word while jobs run: it hangs */
 	const char *type;
-	const char *directory;       /* absolute: where it runs */
-	const char *const *argv;     /* at least the program */
-	const char *const *env;      /* NAME=value */
-	const char *const *secrets;  /* parameters whose values are names of secrets */
-	const char *const *servers;  /* parameters that name a target server */
-	void *ctx;                   /* for refuse() */
+	const char *directory;      /* absolute: where it runs */
+	const char *const *argv;    /* at least the program */
+	const char *const *env;     /* NAME=value */
+	const char *const *secrets; /* parameters whose values are names of secrets */
+	const char *const *servers; /* parameters that name a target server */
+	void *ctx;                  /* for refuse() */
 	/* [control]{loaded} Why open() is about to fail, for people. */
 	void (*refuse)(void *ctx, const char *text);
 	/* ---- guest/1 ends here ---- */
