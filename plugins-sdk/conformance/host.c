@@ -194,7 +194,7 @@ void host_open(struct check *c, bool newer)
 
 	checked = c;
 	c->is_newer = newer;
-	run_host(&c->base);
+	run_host(&c->base, NULL);
 	c->host_pages = guard_pages(2);
 	c->host = guard_place(c->host_pages, sizeof *c->host + more);
 	memset((uint8_t *)c->host + sizeof *c->host, NEWER_POISON, more);
