@@ -4,6 +4,7 @@
 #include "notifier/outbox.h"
 #include "notifier/rules.h"
 #include "notifier/sender.h"
+#include "notifier/wake.h"
 #include "store/read.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -69,6 +70,7 @@ int notifier_open(struct notifier *n, struct err *err)
 
 void notifier_close(struct notifier *n)
 {
+	told_free(atomic_exchange(&n->answered, NULL));
 	sender_free(n->sender);
 	rules_free(n->rules);
 	reader_close(n->reader);
@@ -114,6 +116,8 @@ int notifier_round(struct notifier *n, int fd, struct err *err)
 		wait_ms = STORE_PAUSE_MS;
 	}
 	r = post_due(n, now_us, err);
+	if (r == 0)
+		r = told_send(n, now_us, &wait_ms, err);
 	if (r == 0)
 		r = forget(n, now_us, err);
 	if (r == 0)
