@@ -515,7 +515,7 @@ static int take_all(struct apply *a)
 		r = prune(a);
 	jw_end_list(&a->changes);
 	apply_print_diags(&a->diags, true, "warnings", &a->changes);
-	return r;
+	return r < 0 ? r : apply_preview(a);
 }
 
 int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)

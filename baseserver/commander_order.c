@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseserver/apply.h"
 #include "baseserver/commander_impl.h"
 #include "baseserver/json_read.h"
 #include "sched/plan.h"
@@ -19,7 +20,8 @@ enum { KEYS_MAX = 16, PARALLEL_MAX = 1000, MESSAGE_MAX = 1000 };
 
 /* Besides `message` and `within`. */
 static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
-	[CK_APPLY] = { "documents", "retire", "retire_calendars", "detach", "from", "prune" },
+	[CK_APPLY] = { "documents", "retire", "retire_calendars", "detach", "from", "prune",
+	               "preview" },
 	[CK_RETIRE] = { "selection", "detach" },
 	[CK_ONLINE] = { "selection", "from" },
 	[CK_OFFLINE] = { "selection", "detach" },
@@ -229,7 +231,9 @@ static int parse_others(struct order *o, struct refusal *f)
 		if (r == 0 && !o->retired_calendars && (!o->documents || o->documents->len == 0))
 			return refuse(f, E_INVALID, "args.documents", NULL,
 			              "args.documents: 1 to 100 documents are expected");
-		return r < 0 ? r : parse_prune(o, f);
+		if (r == 0)
+			r = parse_prune(o, f);
+		return r < 0 ? r : apply_preview_check(o->args, f);
 	default:
 		return 0;
 	}

@@ -10,7 +10,9 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/param.h"
 
+/* At most; with a short lease its shares are shorter. */
 #define LOOK_US  (2 * US_PER_S)
 #define ALONE_US (5 * US_PER_S)  /* the same while nobody waits */
 #define AGE_US   (15 * US_PER_S) /* a standby not heard for so long is not there */
@@ -26,6 +28,14 @@ struct lead {
 	int64_t look_us, leave_us; /* when; leave 0: nobody asked */
 	_Atomic bool has_standby, asked;
 };
+
+/* Who waits shows itself four times in a lease (standby.c). */
+static int64_t at_most(const struct lead *l, int64_t most_us, int twelfths)
+{
+	int64_t share_us = l->set.site->p->lead_ms * US_PER_MS * twelfths / 12;
+
+	return share_us < most_us ? share_us : most_us;
+}
 
 static int each_node(void *ctx, const struct store_node *n)
 {
@@ -79,7 +89,7 @@ static void look(struct lead *l, int64_t now)
 	if (r == 0)
 		r = store_lease(l->store, &v.lease, NULL);
 	if (r == 0)
-		r = store_each_node(l->store, AGE_US, each_node, &v, NULL);
+		r = store_each_node(l->store, at_most(l, AGE_US, 24), each_node, &v, NULL);
 	if (r < 0)
 		return;
 	if (v.n > 0 && !atomic_load(&l->has_standby))
@@ -105,7 +115,8 @@ static void on_alarm(void *self)
 	}
 	if (now >= l->look_us) {
 		look(l, now);
-		l->look_us = now + (atomic_load(&l->has_standby) ? LOOK_US : ALONE_US);
+		l->look_us = now + (atomic_load(&l->has_standby) ? at_most(l, LOOK_US, 2)
+		                                                 : at_most(l, ALONE_US, 5));
 	}
 	actor_alarm(l->me, l->leave_us && l->leave_us < l->look_us ? l->leave_us : l->look_us);
 }

@@ -137,8 +137,10 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 	}
 	i->state = (uint8_t)to;
 	i->revision++;
-	if (to != from)
+	if (to != from) {
 		i->reason = (uint8_t)reason;
+		i->flags &= (uint16_t)~IF_NOTIFIED;
+	}
 	if (p) {
 		tr.note = p->note;
 		p->note = NULL;
@@ -166,6 +168,8 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 	tr.inst.marks = 0;
 	ledger_touch(l, index);
 	uint64_t number = ledger_publish(l, &tr);
+	if (ev == EV_NOTIFIED) /* nothing came of it for anybody */
+		return number;
 	if (i->key.part > 0 || (t->def && task_spreads(t->def)) || i->flags & IF_SPREAD)
 		ledger_parts_changed(l, t, i, from);
 /* A redo takes back what a parent gave, as does a forced failure: no child starts on

@@ -635,6 +635,22 @@ static int on_promise(struct asked *a, uint64_t *ret_number)
 	return step(a, EV_PROMISE, (enum reason)a->p->reason, ret_number);
 }
 
+/* Of an end that holds no more nobody needs to know that somebody was told of it. */
+static int on_notified(struct asked *a, uint64_t *ret_number)
+{
+	int r = fetch(a);
+
+	if (r < 0)
+		return r;
+	struct instance *i = &a->e->inst;
+	if (!state_final((enum state)i->state) || i->generation != a->p->token)
+		return E_STALE;
+	if (i->flags & IF_NOTIFIED)
+		return 0;
+	i->flags |= IF_NOTIFIED;
+	return step(a, EV_NOTIFIED, RE_NONE, ret_number);
+}
+
 static int on_run_now(struct asked *a, uint64_t *ret_number)
 {
 	int r = fetch(a);
@@ -665,6 +681,7 @@ static int (*const asks[ASK_COUNT])(struct asked *a, uint64_t *ret_number) = {
 	[ASK_RUN_NOW] = on_run_now,     [ASK_CANCEL] = on_cancel,
 	[ASK_SPREAD] = on_spread,       [ASK_PROMISE] = on_promise,
 	[ASK_LEAVE_OUT] = on_leave_out, [ASK_THAW] = on_thaw,
+	[ASK_NOTIFIED] = on_notified,
 };
 
 /* The resolver's mark says that who may not start is out of Depend by then. So where it was
@@ -708,9 +725,11 @@ int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number)
 
 void ledger_ask_ahead(struct ledger *l, const struct proposal *p)
 {
-	static const bool reads[ASK_COUNT] = {
-		[ASK_FORCE] = true, [ASK_REDO] = true, [ASK_REOPEN] = true, [ASK_RUN_NOW] = true
-	};
+	static const bool reads[ASK_COUNT] = { [ASK_FORCE] = true,
+		                               [ASK_REDO] = true,
+		                               [ASK_REOPEN] = true,
+		                               [ASK_RUN_NOW] = true,
+		                               [ASK_NOTIFIED] = true };
 	const struct ltask *t = ledger_task_of(l, p->key.task);
 	uint32_t index;
 

@@ -43,10 +43,11 @@ enum ask {
 	ASK_UNFREEZE,
 	ASK_THAW, /* its task is about to be unfrozen: due anew; reason catchup: left out */
 	ASK_PRIORITY,
-	ASK_CANCEL,  /* not begun: its former outcome again, or Skipped */
-	ASK_SPREAD,  /* brokers: part 0 gets a part for each of them */
-	ASK_PROMISE, /* reason: its promise is at risk ...; the row stays as it is */
-	ASK_RUN_NOW, /* due time and dependencies no longer matter; creates if needed */
+	ASK_CANCEL,   /* not begun: its former outcome again, or Skipped */
+	ASK_SPREAD,   /* brokers: part 0 gets a part for each of them */
+	ASK_PROMISE,  /* reason: its promise is at risk ...; the row stays as it is */
+	ASK_NOTIFIED, /* token: the generation whose end somebody was told of; note: who */
+	ASK_RUN_NOW,  /* due time and dependencies no longer matter; creates if needed */
 	ASK_COUNT
 };
 

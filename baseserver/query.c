@@ -76,6 +76,8 @@ static void print_flags(const struct instance *i, struct buf *out)
 		jw_text(out, NULL, "dry_run");
 	if (i->flags & IF_RUN_NOW)
 		jw_text(out, NULL, "run_now");
+	if (i->flags & IF_NOTIFIED)
+		jw_text(out, NULL, "notified");
 	jw_end_list(out);
 }
 

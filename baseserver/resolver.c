@@ -314,7 +314,8 @@ static void fold_outcome(struct resolver *r, const struct transition *tr)
 	struct outcome_range was = { 0 }, is = { i->key.run_date, i->key.run_date, i->generation,
 		                                 i->state,        i->reason,       { 0 } };
 
-	if (i->key.part != 0 || (!is_final && !state_final((enum state)tr->from)))
+	if (i->key.part != 0 || tr->event == EV_NOTIFIED ||
+	    (!is_final && !state_final((enum state)tr->from)))
 		return;
 	const struct outcome_range *had = outcomes_find(&t->outcomes, i->key.run_date);
 	if (had)

@@ -16,9 +16,9 @@
 #include "util/log.h"
 #include "util/param.h"
 
-/* How often the lease is looked at, how often we show ourselves. */
+/* How often the lease is looked at, how often we show ourselves: at least. */
 #define LOOK_MS_MAX    500
-#define SHOW_US        (3 * US_PER_S)
+#define SHOW_US_MAX    (3 * US_PER_S)
 #define RETRY_MS_KNOWN 5000 /* a leader is there: peers need not ask here soon */
 #define RETRY_MS_SOON  500
 
@@ -195,8 +195,11 @@ static void show(struct standby *b)
 {
 	struct store *s = b->store ? b->store : b->beside;
 	struct store_node n = { .number = b->warm ? warm_number(b->warm) : 0 };
+	int64_t every_us = b->site->p->lead_ms * US_PER_MS / 4;
 
-	if (!s || !b->have_seen || now_us() - b->shown_us < SHOW_US)
+	if (every_us > SHOW_US_MAX)
+		every_us = SHOW_US_MAX;
+	if (!s || !b->have_seen || now_us() - b->shown_us < every_us)
 		return;
 	memcpy(n.who, b->site->who, sizeof n.who);
 	memcpy(n.address, b->site->address, sizeof n.address);

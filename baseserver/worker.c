@@ -123,6 +123,8 @@ static int from_client(struct conn *c, enum frame_kind kind, const void *m)
 		return worker_subscribe(c, m);
 	case FR_LOG_READ:
 		return worker_log_read(c, m);
+	case FR_TOLD:
+		return worker_told(c, m);
 	default:
 		return wrong_role(c, kind);
 	}

@@ -237,6 +237,22 @@ int worker_query(struct conn *c, const Sirdar__Query *m)
 	return posted(c, r, commander_query(c->w->peers.front->commander, r));
 }
 
+/* Who sends alerts: of each end that somebody was told of. */
+int worker_told(struct conn *c, const Sirdar__Told *m)
+{
+	for (size_t i = 0; i < m->n_item; i++) {
+		const Sirdar__ToldItem *t = m->item[i];
+		if (!t->key || t->seq == 0)
+			return E_PROTOCOL;
+		struct inst_key key = { t->key->run_date, t->key->task_id, t->key->part };
+		struct proposal *p = worker_propose(c->w, ASK_NOTIFIED, key);
+		p->token = t->generation;
+		p->cookie = (uint64_t)c->number << 32 | t->seq;
+		p->note = t->text[0] ? mem_strn(t->text, strnlen(t->text, NOTE_BYTES)) : NULL;
+	}
+	return 0;
+}
+
 /* --- logs ------------------------------------------------------------------------------- */
 
 static void cancel_follow(struct conn *c, uint64_t id)

@@ -113,6 +113,7 @@ int worker_command(struct conn *c, const Sirdar__Command *m);
 int worker_query(struct conn *c, const Sirdar__Query *m);
 int worker_subscribe(struct conn *c, const Sirdar__Subscribe *m);
 int worker_log_read(struct conn *c, const Sirdar__LogRead *m);
+int worker_told(struct conn *c, const Sirdar__Told *m);
 void worker_client_event(struct worker *w, const struct transition *tr);
 void worker_client_gone(struct conn *c);
 void worker_client_flush(struct worker *w);

@@ -289,34 +289,39 @@ static void csrf_of(const char *secret, char ret_csrf[AUTH_TEXT_MAX])
 	sodium_bin2hex(ret_csrf, AUTH_TEXT_MAX, hash, sizeof(hash));
 }
 
-void auth_session_begin(struct auth *a, struct call *c, int64_t since, char ret_csrf[AUTH_TEXT_MAX])
+void auth_session_open(struct auth *a, const char *user, int64_t since,
+                       char ret_secret[AUTH_TEXT_MAX])
 {
 	int64_t now = clock_mono_us(&clock_machine);
 	struct session *s = &a->sessions[0];
-	char secret[AUTH_TEXT_MAX];
 
-	secret_new("", secret);
-	csrf_of(secret, ret_csrf);
+	secret_new("", ret_secret);
 	pthread_mutex_lock(&a->mu);
 	for (size_t i = 0; i < SESSIONS_MAX; i++)
 		if (a->sessions[i].used_us < s->used_us)
 			s = &a->sessions[i];
 	*s = (struct session){ .begun_us = now, .used_us = now, .since = since };
-	snprintf(s->user, sizeof(s->user), "%s", c->user);
-	secret_hash(secret, s->hash);
-	snprintf(s->csrf, sizeof(s->csrf), "%s", ret_csrf);
+	snprintf(s->user, sizeof(s->user), "%s", user);
+	secret_hash(ret_secret, s->hash);
+	csrf_of(ret_secret, s->csrf);
 	pthread_mutex_unlock(&a->mu);
+}
+
+void auth_session_begin(struct auth *a, struct call *c, int64_t since, char ret_csrf[AUTH_TEXT_MAX])
+{
+	char secret[AUTH_TEXT_MAX];
+
+	auth_session_open(a, c->user, since, secret);
+	csrf_of(secret, ret_csrf);
 	snprintf(c->cookie, sizeof(c->cookie), "%s=%s; Path=/; HttpOnly; SameSite=Strict%s",
 	         cookie_name(a->cgi), secret, a->cgi->tls ? "; Secure" : "");
 	sodium_memzero(secret, sizeof(secret));
 }
 
-/* The session of the call's cookie, refreshed, or NULL. Locked. */
-static struct session *session_of(struct auth *a, struct call *c)
+/* The session with this secret, refreshed, or NULL. Locked. */
+static struct session *session_find(struct auth *a, const char *secret)
 {
 	int64_t now = clock_mono_us(&clock_machine);
-	const char *secret = MHD_lookup_connection_value(c->conn, MHD_COOKIE_KIND,
-	                                                 cookie_name(a->cgi));
 	unsigned char hash[HASH_BYTES];
 
 	if (secret == NULL || strlen(secret) >= AUTH_TEXT_MAX)
@@ -336,6 +341,24 @@ static struct session *session_of(struct auth *a, struct call *c)
 		return s;
 	}
 	return NULL;
+}
+
+static struct session *session_of(struct auth *a, struct call *c)
+{
+	return session_find(
+		a, MHD_lookup_connection_value(c->conn, MHD_COOKIE_KIND, cookie_name(a->cgi)));
+}
+
+bool auth_session_close(struct auth *a, const char *secret)
+{
+	struct session *s;
+
+	pthread_mutex_lock(&a->mu);
+	s = session_find(a, secret);
+	if (s != NULL)
+		*s = (struct session){ 0 };
+	pthread_mutex_unlock(&a->mu);
+	return s != NULL;
 }
 
 void auth_session_csrf(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_MAX])
@@ -394,42 +417,65 @@ static int person_take(struct call *c, const char *user, int64_t since)
 	return r;
 }
 
+/* What the owner of a token, or of the key of an app, may do with it. */
+static int token_take(struct call *c, const struct token *t, const char *place)
+{
+	int r;
+
+	if (t->owner[0] == '\0') {
+		c->role = t->role;
+		c->rights = t->role >= ROLE_OPERATOR ? RIGHTS_ALL : 0;
+		snprintf(c->actor_text, sizeof(c->actor_text), "%s:%s", t->is_app ? "app" : "token",
+		         t->name);
+		return 0;
+	}
+	r = person_take(c, t->owner, -1);
+	if (r == 0)
+		return call_fail(c, E_AUTH, place, "this token's user is no longer");
+	if (c->role > t->role)
+		c->role = t->role;
+	snprintf(c->actor_text, sizeof(c->actor_text), "%s/%s", t->owner, t->name);
+	return r < 0 ? r : 0;
+}
+
 static int check_token(struct auth *a, struct call *c, const char *authorization)
+{
+	struct token t;
+
+	if (strncasecmp(authorization, "Bearer ", 7) != 0)
+		return call_fail(c, E_AUTH, "Authorization", "want 'Bearer' and a token");
+	if (!token_find(a, authorization + 7, false, &t))
+		return call_fail(c, E_AUTH, "Authorization",
+		                 "this token is not known, or no longer");
+	return token_take(c, &t, "Authorization");
+}
+
+int auth_check_app(struct auth *a, struct call *c, const char *name, const char *key)
 {
 	struct token t;
 	int r;
 
-	if (strncasecmp(authorization, "Bearer ", 7) != 0)
-		return call_fail(c, E_AUTH, "Authorization", "want 'Bearer' and a token");
-	if (!token_find(a, authorization + 7, &t))
-		return call_fail(c, E_AUTH, "Authorization",
-		                 "this token is not known, or no longer");
-	if (t.owner[0] == '\0') {
-		c->role = t.role;
-		c->rights = t.role >= ROLE_OPERATOR ? RIGHTS_ALL : 0;
-		snprintf(c->actor_text, sizeof(c->actor_text), "token:%s", t.name);
-		return 0;
-	}
-	r = person_take(c, t.owner, -1);
+	if (!token_find(a, key, true, &t) || strcmp(t.name, name) != 0)
+		return call_fail(c, E_AUTH, "app_key", "this app or its key is not known");
+	r = token_take(c, &t, "app_key");
 	if (r == 0)
-		return call_fail(c, E_AUTH, "Authorization", "this token's user is no longer");
-	if (c->role > t.role)
-		c->role = t.role;
-	snprintf(c->actor_text, sizeof(c->actor_text), "%s/%s", t.owner, t.name);
-	return r < 0 ? r : 0;
+		c->actor = c->actor_text;
+	return r;
 }
 
-static int check_cookie(struct auth *a, struct call *c)
+/* The person of a session: 1 with what he may do, 0 there is none. */
+static int session_take(struct auth *a, struct call *c, const char *secret,
+                        char ret_csrf[AUTH_TEXT_MAX])
 {
-	char csrf[AUTH_TEXT_MAX] = "", user[64] = "";
+	char user[64] = "";
 	int64_t since = 0;
 	struct session *s;
 	int r = 0;
 
 	pthread_mutex_lock(&a->mu);
-	s = session_of(a, c);
+	s = session_find(a, secret);
 	if (s != NULL) {
-		memcpy(csrf, s->csrf, sizeof(csrf));
+		memcpy(ret_csrf, s->csrf, sizeof(s->csrf));
 		memcpy(user, s->user, sizeof(user));
 		since = s->since;
 	}
@@ -442,6 +488,18 @@ static int check_cookie(struct auth *a, struct call *c)
 	} else if (s != NULL) {
 		r = person_take(c, user, since);
 	}
+	if (r > 0)
+		snprintf(c->actor_text, sizeof(c->actor_text), "%s", user);
+	return r;
+}
+
+static int check_cookie(struct auth *a, struct call *c)
+{
+	char csrf[AUTH_TEXT_MAX] = "";
+	const char *secret = MHD_lookup_connection_value(c->conn, MHD_COOKIE_KIND,
+	                                                 cookie_name(a->cgi));
+	int r = session_take(a, c, secret, csrf);
+
 	if (r < 0)
 		return r;
 	if (r == 0) {
@@ -451,8 +509,21 @@ static int check_cookie(struct auth *a, struct call *c)
 	if (!method_safe(c->method) && guard_csrf(c, csrf) < 0)
 		return c->err.code;
 	c->by_cookie = true;
-	snprintf(c->actor_text, sizeof(c->actor_text), "%s", user);
 	return 0;
+}
+
+int auth_check_secret(struct auth *a, struct call *c, const char *secret)
+{
+	char csrf[AUTH_TEXT_MAX];
+	struct token t;
+	int r = session_take(a, c, secret, csrf);
+
+	if (r == 0 && token_find(a, secret, false, &t))
+		r = token_take(c, &t, "token") < 0 ? c->err.code : 1;
+	if (r == 0)
+		return call_fail(c, E_AUTH, "token", "this token is not known, or no longer");
+	c->actor = c->actor_text;
+	return r < 0 ? r : 0;
 }
 
 int auth_check(struct auth *a, struct call *c)

@@ -29,6 +29,12 @@ void auth_close(struct auth *a); /* NULL is fine */
 /* Fill in c->actor and c->role, or refuse: E_AUTH, E_FORBIDDEN. Thread: HTTP. */
 int auth_check(struct auth *a, struct call *c);
 
+/* The same for a secret that came in the body: a session's, or a token. The route's role is not
+ * looked at. E_AUTH. */
+int auth_check_secret(struct auth *a, struct call *c, const char *secret);
+/* The same for the name and the key of an app. E_AUTH. */
+int auth_check_app(struct auth *a, struct call *c, const char *name, const char *key);
+
 /* May this account try from this address now? E_LIMIT with c->retry_after_s. */
 int auth_may_try(struct auth *a, struct call *c, const char *user);
 void auth_tried(struct auth *a, struct call *c, const char *user, bool right);
@@ -46,20 +52,26 @@ int auth_password_set(struct auth *a, const char *password, struct err *err);
  * the person, 0 for admin. */
 void auth_session_begin(struct auth *a, struct call *c, int64_t since,
                         char ret_csrf[AUTH_TEXT_MAX]);
+/* A session without a cookie, for auth_check_secret(). */
+void auth_session_open(struct auth *a, const char *user, int64_t since,
+                       char ret_secret[AUTH_TEXT_MAX]);
+/* End the session with this secret. False: there is none. */
+bool auth_session_close(struct auth *a, const char *secret);
 /* The CSRF token of the call's own session; "" for tokens. */
 void auth_session_csrf(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_MAX]);
 void auth_session_end(struct auth *a, struct call *c);
 
 /* A token, shown once. `life_s` 0: until deleted. Also without a running daemon.
- * `owner`: the user it acts for, "" none.
+ * `owner`: the user it acts for, "" none. `is_app`: the key of an app, which is no bearer token
+ * and the other way round.
  *   errors  E_EXISTS, E_INVALID name, E_IO */
 int auth_token_make(const char *state_dir, const char *name, const char *owner, enum role role,
-                    int64_t life_s, char ret_token[AUTH_TEXT_MAX], struct err *err);
+                    int64_t life_s, bool is_app, char ret_token[AUTH_TEXT_MAX], struct err *err);
 /* `owner` NULL: anybody's. E_NOT_FOUND, also for one of another owner. */
 int auth_token_delete(struct auth *a, const char *name, const char *owner, struct err *err);
 /* Read the tokens' directory again. */
 int auth_tokens_load(struct auth *a, struct err *err);
-/* As JSON: [{"name", "user", "role", "created", "expires"}]. `owner` NULL: all. */
+/* As JSON: [{"name", "user", "role", "app", "created", "expires"}]. `owner` NULL: all. */
 void auth_tokens_put(struct auth *a, const char *owner, struct buf *out);
 
 #endif

@@ -15,6 +15,7 @@
 struct token {
 	char name[64], owner[64]; /* owner "": the cgi's own */
 	enum role role;
+	bool is_app; /* the key of an app */
 	unsigned char hash[HASH_BYTES];
 	int64_t created_s, expires_s; /* expires 0: never */
 };
@@ -48,7 +49,7 @@ struct auth {
 /* A fresh secret as text, with the prefix. */
 void secret_new(const char *prefix, char ret_text[AUTH_TEXT_MAX]);
 void secret_hash(const char *text, unsigned char ret_hash[HASH_BYTES]);
-/* The token with this secret. False: none, or expired. Locks. */
-bool token_find(struct auth *a, const char *text, struct token *ret);
+/* The token, or key of an app, with this secret. False: none, or expired. Locks. */
+bool token_find(struct auth *a, const char *text, bool is_app, struct token *ret);
 
 #endif

@@ -28,7 +28,7 @@ static int64_t wall_s(void)
 }
 
 int auth_token_make(const char *state_dir, const char *name, const char *owner, enum role role,
-                    int64_t life_s, char ret_token[AUTH_TEXT_MAX], struct err *err)
+                    int64_t life_s, bool is_app, char ret_token[AUTH_TEXT_MAX], struct err *err)
 {
 	char token[AUTH_TEXT_MAX], hex[HASH_BYTES * 2 + 1], line[300];
 	unsigned char hash[HASH_BYTES];
@@ -43,11 +43,12 @@ int auth_token_make(const char *state_dir, const char *name, const char *owner, 
 	if (r == 0 && access(path, F_OK) == 0)
 		r = err_set(err, E_EXISTS, "there is a token '%s' already", name);
 	if (r == 0) {
-		secret_new("sirdar_", token);
+		secret_new(is_app ? "sirdar_app_" : "sirdar_", token);
 		secret_hash(token, hash);
 		sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
-		snprintf(line, sizeof(line), "%s %s %" PRId64 " %" PRId64 " %s\n", role_name(role),
-		         hex, now, life_s != 0 ? now + life_s : 0, owner[0] != '\0' ? owner : "-");
+		snprintf(line, sizeof(line), "%s %s %" PRId64 " %" PRId64 " %s%s\n",
+		         role_name(role), hex, now, life_s != 0 ? now + life_s : 0,
+		         owner[0] != '\0' ? owner : "-", is_app ? " app" : "");
 		r = fs_write(path, line, strlen(line), 0600, err);
 	}
 	if (r == 0)
@@ -59,7 +60,7 @@ int auth_token_make(const char *state_dir, const char *name, const char *owner, 
 
 static int token_read(const char *dir, const char *name, struct token *ret, struct err *err)
 {
-	char *path = mem_fmt("%s/%s", dir, name), role[32], hex[HASH_BYTES * 2 + 1];
+	char *path = mem_fmt("%s/%s", dir, name), role[32], hex[HASH_BYTES * 2 + 1], kind[8] = "";
 	struct buf text;
 	size_t n = 0;
 	int r;
@@ -69,12 +70,13 @@ static int token_read(const char *dir, const char *name, struct token *ret, stru
 	r = fs_read_secret(path, 300, &text, err);
 	if (r == 0 &&
 	    /* NOLINTNEXTLINE(cert-err34-c): our own file; a number too large is a time too late */
-	    (sscanf(buf_str(&text), "%31s %64s %" SCNd64 " %" SCNd64 " %63s", role, hex,
-	            &ret->created_s, &ret->expires_s, ret->owner) < 4 ||
+	    (sscanf(buf_str(&text), "%31s %64s %" SCNd64 " %" SCNd64 " %63s %7s", role, hex,
+	            &ret->created_s, &ret->expires_s, ret->owner, kind) < 4 ||
 	     !role_from_name(role, &ret->role) ||
 	     sodium_hex2bin(ret->hash, HASH_BYTES, hex, strlen(hex), NULL, &n, NULL) != 0 ||
 	     n != HASH_BYTES))
 		r = err_set(err, E_CORRUPT, "%s is not a token's file", path);
+	ret->is_app = strcmp(kind, "app") == 0;
 	if (strcmp(ret->owner, "-") == 0)
 		ret->owner[0] = '\0';
 	snprintf(ret->name, sizeof(ret->name), "%.63s", name);
@@ -156,6 +158,7 @@ void auth_tokens_put(struct auth *a, const char *owner, struct buf *out)
 		put_text(out, "name", t->name);
 		put_text(out, "user", t->owner[0] != '\0' ? t->owner : NULL);
 		put_text(out, "role", role_name(t->role));
+		put_bool(out, "app", t->is_app);
 		put_time(out, "created", t->created_s);
 		if (t->expires_s != 0)
 			put_time(out, "expires", t->expires_s);
@@ -167,7 +170,8 @@ void auth_tokens_put(struct auth *a, const char *owner, struct buf *out)
 	pthread_mutex_unlock(&a->mu);
 }
 
-static bool token_match(struct auth *a, const unsigned char hash[HASH_BYTES], struct token *ret)
+static bool token_match(struct auth *a, const unsigned char hash[HASH_BYTES], bool is_app,
+                        struct token *ret)
 {
 	bool found = false;
 	int64_t now = wall_s();
@@ -176,7 +180,7 @@ static bool token_match(struct auth *a, const unsigned char hash[HASH_BYTES], st
 	for (size_t i = 0; i < a->tokens_n && !found; i++) {
 		const struct token *t = &a->tokens[i];
 
-		if (sodium_memcmp(t->hash, hash, HASH_BYTES) != 0 ||
+		if (t->is_app != is_app || sodium_memcmp(t->hash, hash, HASH_BYTES) != 0 ||
 		    (t->expires_s != 0 && t->expires_s <= now))
 			continue;
 		*ret = *t;
@@ -205,14 +209,15 @@ static bool tokens_changed(struct auth *a)
 	return changed;
 }
 
-bool token_find(struct auth *a, const char *text, struct token *ret)
+bool token_find(struct auth *a, const char *text, bool is_app, struct token *ret)
 {
 	unsigned char hash[HASH_BYTES];
 
 	if (strlen(text) >= AUTH_TEXT_MAX)
 		return false;
 	secret_hash(text, hash);
-	if (token_match(a, hash, ret))
+	if (token_match(a, hash, is_app, ret))
 		return true;
-	return tokens_changed(a) && auth_tokens_load(a, NULL) == 0 && token_match(a, hash, ret);
+	return tokens_changed(a) && auth_tokens_load(a, NULL) == 0 &&
+	       token_match(a, hash, is_app, ret);
 }

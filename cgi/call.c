@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cgi/call_impl.h"
 #include "cgi/cgi.h"
@@ -140,6 +141,25 @@ int call_truth_member(struct call *c, const char *key, bool *ret)
 const char *call_header(struct call *c, const char *name)
 {
 	return MHD_lookup_connection_value(c->conn, MHD_HEADER_KIND, name);
+}
+
+bool call_has_type(const char *given, const char *type)
+{
+	size_t n = strlen(type);
+
+	return given != NULL && strncasecmp(given, type, n) == 0 &&
+	       (given[n] == '\0' || given[n] == ';' || given[n] == ' ');
+}
+
+int call_json(struct call *c)
+{
+	snprintf(c->place, sizeof(c->place), "body");
+	if (json_parse((const char *)buf_at(&c->body), c->body.len, &c->json, &c->err) < 0)
+		return c->err.code;
+	c->place[0] = '\0';
+	if (!cJSON_IsObject(c->json))
+		return call_fail(c, E_INVALID, "body", "want a JSON object");
+	return 0;
 }
 
 /* --- waiting --- */

@@ -44,6 +44,11 @@ struct route {
 enum route_flag {
 	RF_BODY = 1,  /* wants a JSON body */
 	RF_PLAIN = 2, /* errors as one line of text */
+	/* Interfaces of the seeds: JSON or a form, there while their setting is not empty. */
+	RF_CHIN = 4,
+	RF_JARVIS2 = 8,
+	RF_CRONTAB = 16,
+	RF_SEED = RF_CHIN | RF_JARVIS2 | RF_CRONTAB,
 };
 
 struct call {
@@ -82,6 +87,7 @@ struct call {
 
 	/* What is waited for. */
 	int (*then)(struct call *c); /* on the HTTP thread, after the wait; NULL: answer `out` */
+	call_fn after;               /* of a handler that waits more than once */
 	call_work_fn work;
 	bool names; /* `work` shows names of ids, and may be run once more: some may be new */
 	int64_t deadline_us; /* monotonic */
@@ -119,6 +125,10 @@ int call_members_only(struct call *c, const char *const *names);
 /* true or false; *ret is kept when the member is absent. E_INVALID */
 int call_truth_member(struct call *c, const char *key, bool *ret);
 const char *call_header(struct call *c, const char *name);
+/* Is a Content-Type (or NULL) this one, with or without parameters? */
+bool call_has_type(const char *given, const char *type);
+/* The body as JSON into c->json: an object, strictly read. E_INVALID */
+int call_json(struct call *c);
 /* Set place and hint of the error to come, and return err_set(). */
 __attribute__((format(printf, 4, 5))) int call_fail(struct call *c, int code, const char *place,
                                                     const char *fmt, ...);

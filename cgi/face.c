@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,8 +18,8 @@
 #include "cgi/guard.h"
 #include "cgi/janitor.h"
 #include "cgi/route.h"
+#include "cgi/seeds/seed.h"
 #include "util/alloc.h"
-#include "util/json_in.h"
 #include "util/log.h"
 
 #define CONNECTION_MEMORY ((size_t)24 * 1024)
@@ -123,6 +122,10 @@ static int route_set(struct call *c)
 	}
 	if (r == E_INVALID)
 		return call_fail(c, r, "path", "the path has a broken or too long part");
+	if (r == 0 && (c->route->flags & RF_SEED) && seed_project(c) == NULL) {
+		c->route = NULL;
+		r = E_NOT_FOUND;
+	}
 	if (r < 0)
 		return call_fail(c, r, "path", "there is nothing at this path");
 	return 0;
@@ -132,23 +135,18 @@ static int body_check(struct call *c)
 {
 	const char *type = call_header(c, "Content-Type");
 
+	if (c->route->flags & RF_SEED)
+		return seed_body(c);
 	if (!(c->route->flags & RF_BODY)) {
 		if (c->body.len == 0)
 			return 0;
 		return call_fail(c, E_INVALID, "body", "no body is wanted here");
 	}
-	if (type == NULL || strncasecmp(type, "application/json", 16) != 0 ||
-	    (type[16] != '\0' && type[16] != ';' && type[16] != ' ')) {
+	if (!call_has_type(type, "application/json")) {
 		c->error_status = 415;
 		return call_fail(c, E_INVALID, "Content-Type", "want application/json");
 	}
-	snprintf(c->place, sizeof(c->place), "body");
-	if (json_parse((const char *)buf_at(&c->body), c->body.len, &c->json, &c->err) < 0)
-		return c->err.code;
-	c->place[0] = '\0';
-	if (!cJSON_IsObject(c->json))
-		return call_fail(c, E_INVALID, "body", "want a JSON object");
-	return 0;
+	return call_json(c);
 }
 
 static int answer(struct call *c, int r)

@@ -21,7 +21,7 @@ struct login {
 	char user[64], password[513], other[513], name[64], token[AUTH_TEXT_MAX], secret[128];
 	enum role role, own; /* asked for; what the person has */
 	int64_t life_s, since;
-	bool as_token;
+	bool as_token, is_app;
 };
 
 /* A text member of the body, copied; E_INVALID when required and absent, or too long. */
@@ -65,7 +65,7 @@ static int login_work(struct call *c, struct reader *r)
 		l->role = l->own;
 	if (code == 0 && l->as_token) {
 		code = auth_token_make(c->cgi->param.state_dir, l->name, owner_of(l->user), l->role,
-		                       l->life_s, l->token, &c->err);
+		                       l->life_s, l->is_app, l->token, &c->err);
 		if (code == 0)
 			code = auth_tokens_load(c->cgi->auth, &c->err);
 	}
@@ -224,7 +224,7 @@ static int password_hashed(struct call *c)
 	cJSON_AddStringToObject(args, "user", c->user);
 	cJSON_AddStringToObject(args, "secret", l->secret);
 	sodium_memzero(l->secret, sizeof(l->secret));
-	r = user_command(c, "user-set", args);
+	r = user_command(c, "user-set", args, NULL);
 	cJSON_Delete(args);
 	return r;
 }
@@ -269,7 +269,7 @@ static int token_make_work(struct call *c, struct reader *r)
 {
 	struct login *l = c->extra;
 	int code = auth_token_make(c->cgi->param.state_dir, l->name, owner_of(c->user), l->role,
-	                           l->life_s, l->token, &c->err);
+	                           l->life_s, l->is_app, l->token, &c->err);
 
 	(void)r;
 	if (code == 0)
@@ -279,6 +279,7 @@ static int token_make_work(struct call *c, struct reader *r)
 	put_open(&c->out, NULL, '{');
 	put_text(&c->out, "name", l->name);
 	put_text(&c->out, "role", role_name(l->role));
+	put_bool(&c->out, "app", l->is_app);
 	put_text(&c->out, "token", l->token);
 	put_close(&c->out, '}');
 	c->status = MHD_HTTP_CREATED;
@@ -287,10 +288,11 @@ static int token_make_work(struct call *c, struct reader *r)
 
 int tokens_post(struct call *c)
 {
-	static const char *const keys[] = { "name", "role", "days", NULL };
+	static const char *const keys[] = { "name", "role", "days", "app", NULL };
 	struct login *l = c->extra = mem_new(sizeof(*l));
 
-	if (call_members_only(c, keys) < 0 || token_members(c, l, true) < 0)
+	if (call_members_only(c, keys) < 0 || token_members(c, l, true) < 0 ||
+	    call_truth_member(c, "app", &l->is_app) < 0)
 		return c->err.code;
 	if (c->user[0] == '\0' && c->role < ROLE_ADMIN)
 		return call_fail(c, E_FORBIDDEN, "", "%s is a token, not a person", c->actor);

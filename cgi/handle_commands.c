@@ -5,6 +5,7 @@
 
 #include "cgi/call.h"
 #include "cgi/cgi.h"
+#include "cgi/handle_commands.h"
 #include "cgi/json_put.h"
 #include "cgi/list.h"
 #include "cgi/people.h"
@@ -109,19 +110,37 @@ static char *args_text(struct call *c, const cJSON *args)
 	return text;
 }
 
+static int command_may(struct call *c, const struct kind *kind)
+{
+	if (c->role < kind->role)
+		return call_fail(c, E_FORBIDDEN, "kind", "%s needs the role %s, %s has %s",
+		                 kind->name, role_name(kind->role), c->actor, role_name(c->role));
+	return right_check(c, kind);
+}
+
 static int command_send(struct call *c, const struct kind *kind, const cJSON *args, bool dry)
 {
 	char request_id[80], *text;
 	int r;
 
-	if (c->role < kind->role)
-		return call_fail(c, E_FORBIDDEN, "kind", "%s needs the role %s, %s has %s",
-		                 kind->name, role_name(kind->role), c->actor, role_name(c->role));
-	if (right_check(c, kind) < 0 || request_id_read(c, request_id) < 0)
+	if (command_may(c, kind) < 0 || request_id_read(c, request_id) < 0)
 		return c->err.code;
 	text = args_text(c, args);
 	c->then = command_done;
 	r = call_command(c, kind->name, text, dry, request_id);
+	free(text);
+	return r;
+}
+
+int command_ask(struct call *c, const char *kind, const cJSON *args)
+{
+	char *text;
+	int r;
+
+	if (command_may(c, kind_find(kind)) < 0)
+		return c->err.code;
+	text = args_text(c, args);
+	r = call_command(c, kind, text, false, c->request_id);
 	free(text);
 	return r;
 }

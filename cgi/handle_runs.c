@@ -194,6 +194,34 @@ static int data_read(struct call *c, struct reader *r, const struct instance *i)
 	return 0;
 }
 
+struct notified {
+	struct buf *out;
+	uint32_t generation;
+};
+
+static int notified_put(void *ctx, const struct read_event *e)
+{
+	const struct notified *n = ctx;
+
+	if (e->event != EV_NOTIFIED || e->generation != n->generation)
+		return 0; /* one of each generation at most */
+	put_time_us(n->out, "notified_at", e->at_us);
+	if (e->note)
+		put_text(n->out, "notified", e->note);
+	return 0;
+}
+
+/* Who was told of its end, and when: among its last events, for nothing but that comes after it. */
+static int notified_read(struct call *c, struct reader *r, const struct instance *i)
+{
+	enum { BACK_MAX = 20 };
+	struct notified n = { &c->out, i->generation };
+
+	if (!(i->flags & IF_NOTIFIED))
+		return 0;
+	return read_events(r, i->key, 0, BACK_MAX, notified_put, &n, NULL, &c->err);
+}
+
 static int instance_work(struct call *c, struct reader *r)
 {
 	struct query *q = c->extra;
@@ -205,6 +233,8 @@ static int instance_work(struct call *c, struct reader *r)
 	show_instance(&c->out, c->cgi->names, &i);
 	c->out.len--; /* the rest goes inside the object */
 	code = data_read(c, r, &i);
+	if (code == 0)
+		code = notified_read(c, r, &i);
 	put_close(&c->out, '}');
 	q->running = state_holds_slot((enum state)i.state);
 	return code;

@@ -8,11 +8,13 @@
 #include "cgi/call_impl.h"
 #include "cgi/cgi.h"
 #include "cgi/feed.h"
+#include "cgi/handle_streams.h"
 #include "cgi/list.h"
 #include "cgi/net.h"
 #include "cgi/route.h"
 #include "cgi/show.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 #define FEED_BYTES ((size_t)256 * 1024)
 #define LOG_BYTES  262144
@@ -123,6 +125,63 @@ static void number_header(struct MHD_Response *r, const char *name, uint64_t v)
 	MHD_add_response_header(r, name, text);
 }
 
+/* --- whole logs, piece by piece --- */
+
+/* The next piece is asked for when the last one went out; nothing is kept of those. A log that is
+ * still written to ends where it ends now. */
+static ssize_t file_take(void *ctx, uint64_t pos, char *to, size_t max)
+{
+	struct call *c = ctx;
+	struct log_ask *a = c->extra;
+	size_t n = c->out.len < max ? c->out.len : max;
+
+	(void)pos;
+	if (c->err.code < 0)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	if (n > 0) {
+		memcpy(to, buf_at(&c->out), n);
+		buf_drop(&c->out, n);
+		a->offset = a->ret_offset += n;
+		a->is_asked = false;
+		return (ssize_t)n;
+	}
+	if (a->ret_end || a->is_asked)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	a->is_asked = true;
+	call_log(c);
+	return 0;
+}
+
+static int file_came(struct call *c)
+{
+	const struct log_ask *a = c->extra;
+	struct MHD_Response *r;
+	char id[ID_TEXT_MAX], disposition[120];
+
+	if (c->err.code < 0)
+		return c->err.code;
+	r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, FEED_BYTES, file_take, c, NULL);
+	CHECK(r != NULL);
+	key_text(a->key, id);
+	snprintf(disposition, sizeof(disposition), "attachment; filename=\"%s.log\"", id);
+	MHD_add_response_header(r, "Content-Type", "text/plain; charset=utf-8");
+	MHD_add_response_header(r, "Content-Disposition", disposition);
+	c->streaming = true;
+	return reply_queue(c, MHD_HTTP_OK, r);
+}
+
+int log_file(struct call *c)
+{
+	struct log_ask *a = c->extra;
+
+	a->bytes_max = LOG_BYTES;
+	a->is_asked = true;
+	c->then = file_came;
+	return call_log(c);
+}
+
+/* --- pieces of logs --- */
+
 static int log_done(struct call *c)
 {
 	struct log_query *q = c->extra;
@@ -187,6 +246,8 @@ int instance_log_get(struct call *c)
 
 	if (log_args(c, q, &follow) < 0)
 		return c->err.code;
+	if (q->download && !follow && q->lines == 0 && call_arg(c, "bytes") == NULL)
+		return log_file(c);
 	if (!follow) {
 		c->then = log_done;
 		return call_log(c);

@@ -107,16 +107,17 @@ static int command_done(struct call *c)
 {
 	if (c->err.code < 0)
 		return c->err.code;
-	c->then = NULL; /* the answer of the command, when the change is known here */
+	c->then = c->after; /* the answer of the command, when the change is known here */
 	return call_read(c, people_work);
 }
 
-int user_command(struct call *c, const char *kind, const cJSON *args)
+int user_command(struct call *c, const char *kind, const cJSON *args, call_fn then)
 {
 	char *text = cJSON_PrintUnformatted(args);
 	int r;
 
 	c->then = command_done;
+	c->after = then;
 	r = call_command(c, kind, text, false, c->request_id);
 	sodium_memzero(text, strlen(text));
 	free(text);
@@ -147,7 +148,7 @@ static int user_send(struct call *c)
 	if (g->secret[0] != '\0')
 		cJSON_AddStringToObject(args, "secret", g->secret);
 	sodium_memzero(g->secret, sizeof(g->secret));
-	r = user_command(c, "user-set", args);
+	r = user_command(c, "user-set", args, NULL);
 	cJSON_Delete(args);
 	return r;
 }
@@ -183,7 +184,7 @@ int user_delete(struct call *c)
 	int r;
 
 	cJSON_AddStringToObject(args, "user", c->params[0]);
-	r = user_command(c, "user-remove", args);
+	r = user_command(c, "user-remove", args, NULL);
 	cJSON_Delete(args);
 	return r;
 }

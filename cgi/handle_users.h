@@ -6,6 +6,7 @@ struct cJSON;
 struct call;
 
 /* Sends a command about a user and answers `{}` when every thread knows of it. */
-int user_command(struct call *c, const char *kind, const struct cJSON *args);
+int user_command(struct call *c, const char *kind, const struct cJSON *args,
+                 int (*then)(struct call *c));
 
 #endif

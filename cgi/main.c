@@ -33,9 +33,10 @@ static int die(int code, const struct err *err)
 	return code;
 }
 
-/* --make-token NAME [ROLE], wherever it stands: taken out of argv, since it is not a setting. */
+/* --make-token or --make-app NAME [ROLE], wherever it stands: out of argv, as it is no setting. */
 struct make_token {
 	const char *name, *role;
+	bool is_app;
 };
 
 static int make_token_take(int argc, char **argv, struct make_token *ret)
@@ -43,10 +44,13 @@ static int make_token_take(int argc, char **argv, struct make_token *ret)
 	int kept = 1;
 
 	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--make-token") != 0) {
+		bool is_app = strcmp(argv[i], "--make-app") == 0;
+
+		if (!is_app && strcmp(argv[i], "--make-token") != 0) {
 			argv[kept++] = argv[i];
 			continue;
 		}
+		ret->is_app = is_app;
 		ret->name = i + 1 < argc ? argv[++i] : "";
 		if (i + 1 < argc && argv[i + 1][0] != '-')
 			ret->role = argv[++i];
@@ -66,7 +70,8 @@ static int make_token(const struct cgi *cgi, const struct make_token *want)
 		        want->role);
 		return die(EX_USAGE, &err);
 	}
-	if (auth_token_make(cgi->param.state_dir, want->name, "", role, 0, token, &err) < 0)
+	if (auth_token_make(cgi->param.state_dir, want->name, "", role, 0, want->is_app, token,
+	                    &err) < 0)
 		return die(EX_CONFIG, &err);
 	printf("%s\n", token);
 	return EX_OK;
@@ -251,7 +256,7 @@ static void signals_block(sigset_t *ret)
 
 int main(int argc, char **argv)
 {
-	struct make_token token = { NULL, NULL };
+	struct make_token token = { 0 };
 	struct param_args args;
 	struct cgi cgi = { 0 };
 	struct err err = { 0 };
@@ -260,8 +265,8 @@ int main(int argc, char **argv)
 	int code = EX_OK;
 
 	argc = make_token_take(argc, argv, &token);
-	if (!param_main(&param_cgi_table, &cgi.param, argc, argv, "[--make-token NAME [ROLE]]",
-	                &args, &code))
+	if (!param_main(&param_cgi_table, &cgi.param, argc, argv,
+	                "[--make-token|--make-app NAME [ROLE]]", &args, &code))
 		goto out;
 	if (sodium_init() < 0) {
 		err_set(&err, E_IO, "no random numbers");

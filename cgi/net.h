@@ -34,6 +34,7 @@ struct log_ask {
 	struct inst_key key;
 	uint32_t generation, attempt, stream, bytes_max;
 	uint64_t offset;
+	bool is_asked; /* of log_file() */
 	/* of the answer */
 	uint64_t ret_offset;
 	uint32_t ret_generation, ret_attempt;

@@ -7,6 +7,7 @@
 #include "cgi/cgi.h"
 #include "cgi/janitor.h"
 #include "cgi/json_put.h"
+#include "cgi/seeds/seed.h"
 #include "util/check.h"
 
 #define CSP \
@@ -102,7 +103,9 @@ int reply_error(struct call *c)
 	struct MHD_Response *r;
 
 	buf_clear(&c->out);
-	if (plain)
+	if (c->route != NULL && (c->route->flags & RF_SEED) && seed_error(c, &status))
+		;
+	else if (plain)
 		buf_printf(&c->out, "%s\n", c->err.text);
 	else
 		error_json(c, &c->out);

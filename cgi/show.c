@@ -78,11 +78,12 @@ void show_key(struct buf *b, struct names *n, struct inst_key k)
 static void show_flags(struct buf *b, uint16_t flags)
 {
 	static const char *const names[] = { "frozen", "forced",   "dry_run",  "run_now", "started",
-		                             "params", "old_body", "no_links", "member" };
+		                             "params", "old_body", "no_links", "member",  NULL,
+		                             NULL,     NULL,       NULL,       "notified" };
 
 	put_open(b, "flags", '[');
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (flags & 1u << i)
+		if (names[i] && flags & 1u << i)
 			put_text(b, NULL, names[i]);
 	put_close(b, ']');
 }

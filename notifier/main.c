@@ -96,7 +96,7 @@ static int take_signal(struct notifier *n, int fd)
 static int run(struct notifier *n, int fd)
 {
 	static const struct sender_ops ops = { .done = post_done, .drop = post_drop };
-	struct wake *wake = NULL;
+	static const struct wake_ops wakes = { notifier_news, notifier_place, told_back };
 	struct err err = { 0 };
 	int sig = 0, r;
 
@@ -104,8 +104,7 @@ static int run(struct notifier *n, int fd)
 	if (r == 0)
 		r = notifier_open(n, &err);
 	if (r == 0)
-		r = wake_start(&n->param, notifier_news, notifier_place, n, &wake, &err);
-	n->wake = wake;
+		r = wake_start(&n->param, &wakes, n, &n->wake, &err);
 	if (r == 0) {
 		notify_send("READY=1");
 		log_info("notifier.ready", "channels=%zu cursor=%lld", channels_count(n->channels),
@@ -117,8 +116,7 @@ static int run(struct notifier *n, int fd)
 	}
 	log_info("notifier.stopping", "signal=%d", sig);
 	notify_send("STOPPING=1");
-	n->wake = NULL;
-	wake_stop(wake);
+	wake_stop(n->wake);
 	return r < 0 ? die(EX_UNAVAILABLE, &err) : EX_OK;
 }
 

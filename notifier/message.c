@@ -62,6 +62,7 @@ void alert_print(const struct alert *a, struct buf *out)
 	json_open_object(&j);
 	json_field_text(&j, "event", happening_word(a->what));
 	json_field_text(&j, "task", a->task);
+	json_field_number(&j, "task_id", a->task_id);
 	json_field_number(&j, "run_date", a->run_date);
 	json_field_number(&j, "generation", a->generation);
 	json_field_number(&j, "attempt", a->attempt);
@@ -92,6 +93,7 @@ int alert_read(const struct cJSON *json, struct alert *ret)
 		               .run_date = json_int(json, "run_date", 0),
 		               .at_us = json_int(json, "at_us", 0),
 		               .number = (uint64_t)json_int(json, "number", 0),
+		               .task_id = (uint32_t)json_int(json, "task_id", 0),
 		               .generation = (uint32_t)json_int(json, "generation", 0),
 		               .attempt = (uint32_t)json_int(json, "attempt", 0),
 		               .exit_code = (int32_t)json_int(json, "exit_code", 0) };

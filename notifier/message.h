@@ -23,6 +23,7 @@ struct alert {
 	int64_t run_date; /* s, UTC */
 	int64_t at_us;    /* wall */
 	uint64_t number;  /* of the transition; 0: none (late, a test) */
+	uint32_t task_id; /* 0: of no task */
 	uint32_t generation, attempt;
 	int32_t exit_code;
 };

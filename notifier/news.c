@@ -161,6 +161,7 @@ static int take_one(struct notifier *n, const struct news *news, struct err *err
 		return watch(n, e, &t, err);
 	struct alert a = { .what = (enum happening)what,
 		           .task = t.task,
+		           .task_id = e->key.task,
 		           .reason = reason_text((enum reason)e->reason),
 		           .note = news->note,
 		           .run_date = e->key.run_date,
@@ -224,6 +225,7 @@ static int tell_late(struct notifier *n, const struct outbox_watch *w, const str
 {
 	struct alert a = { .what = HP_LATE,
 		           .task = t->task,
+		           .task_id = w->task,
 		           .reason = "",
 		           .note = state_name((enum state)i->state),
 		           .run_date = w->run_date,

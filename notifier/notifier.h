@@ -14,12 +14,14 @@
 
 #include "util/param.h"
 
+struct alert;
 struct channels;
 struct err;
 struct outbox;
 struct reader;
 struct rules;
 struct sender;
+struct told;
 struct wake;
 
 struct notifier {
@@ -29,12 +31,15 @@ struct notifier {
 	struct reader *reader;
 	struct rules *rules;
 	struct sender *sender;
+	struct wake *wake;
+	_Atomic(struct told *) answered; /* by wake's thread */
+	bool is_telling;
+	int64_t tell_us; /* wall: not before */
 	_Atomic bool has_news;
 	_Atomic int64_t cursor; /* wake.c looks too */
 	int64_t forgot_us;
-	int64_t began_us;        /* wall */
-	int64_t nodes_us;        /* when nodes were last looked at */
-	const struct wake *wake; /* NULL: not connected at all */
+	int64_t began_us; /* wall */
+	int64_t nodes_us; /* when nodes were last looked at */
 };
 
 /* errors  of the channels file, the store, the state directory */
@@ -55,6 +60,11 @@ int news_take(struct notifier *n, struct err *err);
 int news_late(struct notifier *n, int64_t now_us, struct err *err);
 /* nodes.c: what became of nodes in etcd's registry, into the outbox. */
 int news_nodes(struct notifier *n, struct err *err);
+/* told.c: the server hears whose end somebody was told of. */
+int told_put(struct notifier *n, const struct alert *a, const char *who, struct err *err);
+/* One batch at a time; *wait_ms gets shorter where it is to be tried again. */
+int told_send(struct notifier *n, int64_t now_us, int64_t *wait_ms, struct err *err);
+void told_back(void *notifier, struct told *t); /* of wake.h. Thread: any */
 /* post.c: letters that are due, to their recipients. */
 int post_due(struct notifier *n, int64_t now_us, struct err *err);
 int post_test(struct notifier *n, const char *recipient, struct err *err); /* at once */

@@ -39,6 +39,10 @@ static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS watch (task INTEGER NOT NULL, run_date INTEGER NOT NULL,"
 	" at_us INTEGER NOT NULL, PRIMARY KEY (task, run_date)) STRICT, WITHOUT ROWID;"
 	"CREATE INDEX IF NOT EXISTS watch_due ON watch (at_us);"
+	"CREATE TABLE IF NOT EXISTS told (task INTEGER NOT NULL, run_date INTEGER NOT NULL,"
+	" generation INTEGER NOT NULL, who TEXT NOT NULL, PRIMARY KEY (task, run_date, "
+	"generation))"
+	" STRICT, WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS node (id INTEGER PRIMARY KEY, version INTEGER NOT NULL) "
 	"STRICT;";
 
@@ -335,6 +339,54 @@ int outbox_watches_due(struct outbox *o, int64_t now_us, size_t max,
 	sqlite3_reset(q);
 	return given ? given : r;
 }
+
+/* --- what the server is to hear ------------------------------------------------------ */
+
+static int told_run(struct outbox *o, enum sql which, const struct outbox_told *t, struct err *err)
+{
+	sqlite3_stmt *q = get(o, which, err);
+
+	if (!q)
+		return E_IO;
+	sqlite3_bind_int64(q, 1, t->task);
+	sqlite3_bind_int64(q, 2, t->run_date);
+	sqlite3_bind_int64(q, 3, t->generation);
+	if (which == SQL_PUT_TOLD)
+		sqlite3_bind_text(q, 4, t->who, -1, SQLITE_STATIC);
+	return run(o, q, err);
+}
+
+int outbox_put_told(struct outbox *o, const struct outbox_told *t, struct err *err)
+{
+	return told_run(o, SQL_PUT_TOLD, t, err);
+}
+
+int outbox_drop_told(struct outbox *o, const struct outbox_told *t, struct err *err)
+{
+	return told_run(o, SQL_DROP_TOLD, t, err);
+}
+
+int outbox_told(struct outbox *o, size_t max, int (*each)(void *ctx, const struct outbox_told *t),
+                void *ctx, struct err *err)
+{
+	sqlite3_stmt *q = get(o, SQL_TOLD, err);
+	int r = 0, given = 0;
+
+	if (!q)
+		return E_IO;
+	sqlite3_bind_int64(q, 1, (int64_t)max);
+	while (given == 0 && (r = next_row(o, q, err)) > 0) {
+		struct outbox_told t = { .task = (uint32_t)sqlite3_column_int64(q, 0),
+			                 .run_date = sqlite3_column_int64(q, 1),
+			                 .generation = (uint32_t)sqlite3_column_int64(q, 2),
+			                 .who = (const char *)sqlite3_column_text(q, 3) };
+		given = each(ctx, &t);
+	}
+	sqlite3_reset(q);
+	return given ? given : r;
+}
+
+/* --- nodes --------------------------------------------------------------------------- */
 
 int outbox_node(struct outbox *o, uint32_t id, int64_t *ret_version, struct err *err)
 {

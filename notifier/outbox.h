@@ -31,6 +31,12 @@ struct outbox_watch {
 	int64_t run_date, at_us;
 };
 
+struct outbox_told {
+	uint32_t task, generation;
+	int64_t run_date;
+	const char *who; /* the recipient; of what is read: until the next one */
+};
+
 /* errors  E_IO, E_FULL, E_BUSY: another notifier has this directory */
 int outbox_open(const char *state_dir, struct outbox **ret_outbox, struct err *err);
 /* For figures only, beside a notifier that runs. E_NOT_FOUND none ran there yet. */
@@ -45,6 +51,9 @@ int outbox_begin(struct outbox *o, struct err *err);
 int outbox_put(struct outbox *o, const struct outbox_letter *l, struct err *err);
 int outbox_put_watch(struct outbox *o, const struct outbox_watch *w, struct err *err);
 int outbox_drop_watch(struct outbox *o, const struct outbox_watch *w, struct err *err);
+/* Somebody was told how this instance ended: the first one counts. */
+int outbox_put_told(struct outbox *o, const struct outbox_told *t, struct err *err);
+int outbox_drop_told(struct outbox *o, const struct outbox_told *t, struct err *err);
 int outbox_put_node(struct outbox *o, uint32_t id, uint32_t version, struct err *err);
 int outbox_move(struct outbox *o, uint64_t cursor, struct err *err);
 /* Of letters under way: sent, to be tried again at next_us, or given up. */
@@ -59,6 +68,9 @@ int outbox_due(struct outbox *o, int64_t now_us, size_t max,
 int outbox_watches_due(struct outbox *o, int64_t now_us, size_t max,
                        int (*each)(void *ctx, const struct outbox_watch *w), void *ctx,
                        struct err *err);
+/* What the server has not been told yet; at most `max`. */
+int outbox_told(struct outbox *o, size_t max, int (*each)(void *ctx, const struct outbox_told *t),
+                void *ctx, struct err *err);
 /* The version of a node that was told last; -1: none yet. */
 int outbox_node(struct outbox *o, uint32_t id, int64_t *ret_version, struct err *err);
 /* When the next letter or watch is due; INT64_MAX: none. */

@@ -74,6 +74,8 @@ static int settle(struct notifier *n, const struct parcel *p, const char *error,
 		                  : over ? LETTER_GIVEN_UP
 		                         : LETTER_WAITS,
 		                  now_us, now_us + pause_us(n, it->tries), error ? error : "", err);
+		if (r == 0 && !error)
+			r = told_put(n, &it->alert, p->recipient, err);
 		if (error && over)
 			log_error("alert.given_up", "recipient=%s task=%s event=%s why=\"%s\"",
 			          p->recipient, it->alert.task, happening_word(it->alert.what),

@@ -1,7 +1,6 @@
 #include "notifier/wake.h"
 
 #include <sodium.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,19 +30,20 @@ struct server {
 
 struct wake {
 	const struct param_notifier *param;
-	void (*news)(void *ctx);
-	uint64_t (*place)(void *ctx);
+	const struct wake_ops *ops;
 	void *ctx;
 	struct thread *thread;
 	struct actor *me;
-	struct actor_ops ops;
+	struct actor_ops actor_ops;
+	struct told *told; /* sent, not answered as a whole */
+	size_t unanswered;
 	struct server servers[SERVERS_MAX];
 	size_t n, at;
 	uint8_t key[KEY_BYTES];
 	uint64_t incarnation;
 	uint32_t epoch;
 	struct session *session;
-	_Atomic bool up;
+	bool up;
 	int64_t retry_us;
 };
 
@@ -79,10 +79,95 @@ static void on_welcome(struct wake *w, struct session *s, const Sirdar__Welcome 
 	w->retry_us = RETRY_MIN_US;
 	log_info("server.up", "server=%s:%u epoch=%u", w->servers[w->at].host,
 	         w->servers[w->at].port, m->epoch);
-	all.from_number = w->place(w->ctx);
+	all.from_number = w->ops->place(w->ctx);
 	session_send(s, FR_SUBSCRIBE, &all, NULL);
-	w->news(w->ctx);
+	w->ops->news(w->ctx);
 }
+
+/* --- what the server is to hear ------------------------------------------------------ */
+
+void told_free(struct told *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->n; i++)
+		free(t->items[i].who);
+	free(t);
+}
+
+static void told_over(struct wake *w)
+{
+	struct told *t = w->told;
+
+	w->told = NULL;
+	if (t)
+		w->ops->told(w->ctx, t);
+}
+
+static int told_send_all(struct wake *w, struct told *t)
+{
+	Sirdar__ToldItem *items = mem_array(t->n, sizeof *items);
+	Sirdar__Key *keys = mem_array(t->n, sizeof *keys);
+	Sirdar__Told m = SIRDAR__TOLD__INIT;
+
+	m.item = mem_array(t->n, sizeof *m.item);
+	for (size_t i = 0; i < t->n; i++) {
+		sirdar__told_item__init(&items[i]);
+		sirdar__key__init(&keys[i]);
+		keys[i].task_id = t->items[i].task;
+		keys[i].run_date = t->items[i].run_date;
+		items[i].key = &keys[i];
+		items[i].generation = t->items[i].generation;
+		items[i].seq = (uint32_t)i + 1;
+		items[i].text = t->items[i].who;
+		m.item[m.n_item++] = &items[i];
+	}
+	int r = session_send(w->session, FR_TOLD, &m, NULL);
+	free(m.item);
+	free(keys);
+	free(items);
+	return r;
+}
+
+static void on_tell(struct letter *l, void *self)
+{
+	struct wake *w = self;
+
+	w->told = (struct told *)l;
+	w->unanswered = w->told->n;
+	for (size_t i = 0; i < w->told->n; i++)
+		w->told->items[i].code = E_AGAIN;
+	if (!w->up || told_send_all(w, w->told) < 0)
+		told_over(w);
+}
+
+static void told_discard(struct letter *l)
+{
+	told_free((struct told *)l);
+}
+
+void wake_tell(struct wake *w, struct told *t)
+{
+	t->letter.deliver = on_tell;
+	t->letter.discard = told_discard;
+	if (actor_post_credit(w->me, &t->letter) < 0)
+		told_free(t);
+}
+
+static void on_acks(struct wake *w, const Sirdar__ReportAcks *m)
+{
+	for (size_t i = 0; w->told && i < m->n_ack; i++) {
+		uint32_t seq = m->ack[i]->seq;
+		if (seq < 1 || seq > w->told->n)
+			continue;
+		w->told->items[seq - 1].code = m->ack[i]->code;
+		w->unanswered--;
+	}
+	if (w->told && w->unanswered == 0)
+		told_over(w);
+}
+
+/* --- frames -------------------------------------------------------------------------- */
 
 static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const void *message)
 {
@@ -97,7 +182,10 @@ static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const vo
 	case FR_PING:
 		return session_send(s, FR_PONG, message, NULL) == E_CLOSED ? E_CLOSED : 0;
 	case FR_EVENTS:
-		w->news(w->ctx);
+		w->ops->news(w->ctx);
+		return 0;
+	case FR_REPORT_ACKS:
+		on_acks(w, message);
 		return 0;
 	default:
 		return 0;
@@ -114,6 +202,7 @@ static void on_end(void *ctx, struct session *s, const struct err *err)
 		         w->servers[w->at].port, err ? err->text : "");
 	w->session = NULL;
 	w->up = false;
+	told_over(w);
 	w->at = (w->at + 1) % w->n;
 	w->retry_us = w->retry_us * 2 < RETRY_MAX_US ? w->retry_us * 2 : RETRY_MAX_US;
 	actor_alarm(w->me, actor_mono_us(w->me) + w->retry_us);
@@ -137,12 +226,13 @@ static void on_alarm(void *self)
 		Sirdar__Ping p = SIRDAR__PING__INIT;
 		if (w->up)
 			session_send(w->session, FR_PING, &p, NULL);
-		if (w->up && w->place(w->ctx) == 0)
-			w->news(w->ctx); /* "after 0" cannot be asked for: it means from now on */
+		if (w->up && w->ops->place(w->ctx) == 0)
+			w->ops->news(
+				w->ctx); /* "after 0" cannot be asked for: it means from now on */
 		actor_alarm(w->me, actor_mono_us(w->me) + BEAT_US);
 		return;
 	}
-	w->news(w->ctx); /* another server may have written meanwhile */
+	w->ops->news(w->ctx); /* another server may have written meanwhile */
 	actor_alarm(w->me, actor_mono_us(w->me) + BEAT_US);
 	if (session_connect(actor_loop(w->me), w->servers[w->at].host, w->servers[w->at].port,
 	                    w->param->name, w->key, &session_calls, w, &limits, &w->session,
@@ -166,6 +256,8 @@ static void on_fini(void *self)
 
 	session_drop(w->session);
 	w->session = NULL;
+	told_free(w->told);
+	w->told = NULL;
 }
 
 /* --- start --------------------------------------------------------------------------- */
@@ -178,15 +270,14 @@ static int key_load(struct wake *w, struct err *err)
 	return p->key_file[0] ? keys_own(p->key_file, p->name, w->key, err) : 0;
 }
 
-int wake_start(const struct param_notifier *p, void (*news)(void *ctx),
-               uint64_t (*place)(void *ctx), void *ctx, struct wake **ret_wake, struct err *err)
+int wake_start(const struct param_notifier *p, const struct wake_ops *ops, void *ctx,
+               struct wake **ret_wake, struct err *err)
 {
 	struct wake *w = mem_new(sizeof *w);
 	int r = 0;
 
 	w->param = p;
-	w->news = news;
-	w->place = place;
+	w->ops = ops;
 	w->ctx = ctx;
 	w->retry_us = RETRY_MIN_US;
 	randombytes_buf(&w->incarnation, sizeof w->incarnation);
@@ -196,12 +287,12 @@ int wake_start(const struct param_notifier *p, void (*news)(void *ctx),
 	if (r == 0)
 		r = key_load(w, err);
 	w->thread = thread_new("wake", &clock_machine);
-	w->ops = (struct actor_ops){ .name = "wake",
-		                     .letters_max = 1,
-		                     .init = on_init,
-		                     .alarm = on_alarm,
-		                     .fini = on_fini };
-	actor_new(w->thread, &w->ops, w);
+	w->actor_ops = (struct actor_ops){ .name = "wake",
+		                           .letters_max = 1,
+		                           .init = on_init,
+		                           .alarm = on_alarm,
+		                           .fini = on_fini };
+	actor_new(w->thread, &w->actor_ops, w);
 	if (r == 0)
 		r = thread_start(w->thread, err);
 	if (r < 0) {
@@ -210,11 +301,6 @@ int wake_start(const struct param_notifier *p, void (*news)(void *ctx),
 	}
 	*ret_wake = w;
 	return 0;
-}
-
-bool wake_is_up(const struct wake *w)
-{
-	return atomic_load(&w->up);
 }
 
 void wake_stop(struct wake *w)

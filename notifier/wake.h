@@ -3,22 +3,41 @@
 #ifndef NOTIFIER_WAKE_H
 #define NOTIFIER_WAKE_H
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "rt/actor.h"
 #include "util/param.h"
 
 struct err;
 struct wake;
 
-/* news(ctx) is called after each event, and after each try to connect; place(ctx) says up to which
- * event the store was read, so that none falls between. Thread: wake's own.
- *
- *   errors  E_INVALID an address, E_NOT_FOUND a name or key */
-int wake_start(const struct param_notifier *p, void (*news)(void *ctx),
-               uint64_t (*place)(void *ctx), void *ctx, struct wake **ret_wake, struct err *err);
+/* What the server is to hear: a letter to the session's thread, and back. */
+struct told {
+	struct letter letter;
+	size_t n;
+	struct told_item {
+		uint32_t task, generation;
+		int64_t run_date;
+		char *who; /* owned */
+		int code;  /* once it is back: 0, what the server says, or E_AGAIN: not heard */
+	} items[];
+};
+
+void told_free(struct told *t); /* NULL is fine */
+
+/* Called on wake's own thread. */
+struct wake_ops {
+	void (*news)(void *ctx);      /* after each event, and each try to connect */
+	uint64_t (*place)(void *ctx); /* up to which event the store was read: none falls between */
+	void (*told)(void *ctx, struct told *t); /* owns t: every item has its code */
+};
+
+/* errors  E_INVALID an address, E_NOT_FOUND a name or key */
+int wake_start(const struct param_notifier *p, const struct wake_ops *ops, void *ctx,
+               struct wake **ret_wake, struct err *err);
 void wake_stop(struct wake *w); /* NULL is fine */
-/* A server that leads has answered. Thread: any. */
-bool wake_is_up(const struct wake *w);
+/* Tell the server; ops.told() gives `t` back. One at a time. Thread: any. */
+void wake_tell(struct wake *w, struct told *t);
 
 #endif

@@ -5,3 +5,15 @@ $(B)/types/%.yaml: runners/%/manifest.yaml
 	@mkdir -p $(@D) && cp $< $@.new && mv $@.new $@
 all: $(TYPES)
 $(eval $(call plugin,shell,$(wildcard runners/shell/*.c)))
+$(eval $(call plugin,foreign,$(wildcard runners/foreign/*.c),-lcjson -lm))
+$(B)/runners/foreign.so: $(wildcard runners/foreign/*.h runners/foreign/*.def) plugins-sdk/include/sirdar/guest.h
+# Runners that share runners/common: the names of its files after the plugin's own.
+runner_common = $(wildcard runners/$(1)/*.c) $(patsubst %,runners/common/%.c,$(2))
+RUNNER_HTTP := run text json guard fetch
+$(eval $(call plugin,http,$(call runner_common,http,$(RUNNER_HTTP)),-lcurl -lcjson))
+$(B)/runners/http.so: $(wildcard runners/common/*.h)
+# With the clients of the databases, linked only here.
+RUNNER_DB := run text json db db_mysql db_postgres db_sqlite
+RUNNER_DB_LIBS := -lmariadb -lpq -lsqlite3 -lcjson
+$(eval $(call plugin,sql,$(call runner_common,sql,$(RUNNER_DB) csv),$(RUNNER_DB_LIBS)))
+$(B)/runners/sql.so: $(wildcard runners/common/*.h)

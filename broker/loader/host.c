@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "broker/link/link.h"
+#include "broker/loader/guest.h"
 #include "broker/loader/loader.h"
 #include "broker/loader/policy.h"
 #include "util/alloc.h"
@@ -396,9 +397,9 @@ void loader_take_starts(struct loader *l)
 
 static const void *host_extension(void *ctx, const char *id)
 {
-	(void)ctx;
-	(void)id;
-	return NULL;
+	const struct loader *l = ctx;
+
+	return guest_extension(l->guest, id);
 }
 
 void loader_host_init(struct loader *l)

@@ -9,6 +9,7 @@
 
 #include "broker/keeper/client.h"
 #include "broker/link/link.h"
+#include "broker/loader/guest.h"
 #include "broker/loader/plugin.h"
 #include "broker/loader/pool.h"
 #include "util/alloc.h"
@@ -250,10 +251,14 @@ __attribute__((format(printf, 2, 3))) static void say(const struct loader *l, co
 
 static int load_plugin(struct loader *l, const char *path, struct err *err)
 {
-	int r = plugin_map(path, &l->plugin, err);
+	int r = guest_read(path, l->type, l->settings->runners_dir, &l->guest, err);
 
 	if (r == 0)
+		r = plugin_map(l->guest ? l->guest->plugin_path : path, &l->plugin, err);
+	if (r == 0)
 		r = plugin_open(l->plugin, &l->host, &l->self, err);
+	if (r < 0 && l->guest && l->guest->why[0])
+		err_set(err, r, "%s", l->guest->why);
 	if (r < 0)
 		say(l, "refused %s", err->text);
 	else
@@ -336,6 +341,7 @@ static void loader_free(struct loader *l)
 	free(l->chunk);
 	free(l->logs_dir);
 	free(l->epoch_file);
+	guest_free(l->guest);
 	loader_reports_done(l);
 	map_done(&l->by_token);
 	pthread_mutex_destroy(&l->mu);

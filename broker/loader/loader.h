@@ -42,6 +42,7 @@ struct loader {
 	const char *type;
 	uint32_t slots;
 	const struct runner_plugin *plugin;
+	struct guest_type *guest; /* NULL: the type is a plugin of its own */
 	struct runner_host host;
 	void *self; /* the plugin's */
 

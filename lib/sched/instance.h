@@ -58,16 +58,17 @@ enum inst_flag {
 	IF_FROZEN = 1, /* gate 2, this instance */
 	IF_FORCED = 2,
 	IF_DRY = 4,
-	IF_RUN_NOW = 8,    /* due time and dependencies are skipped (run at once) */
-	IF_STARTED = 16,   /* the broker reported the start of the present attempt */
-	IF_PARAMS = 32,    /* there is ID_PARAMS or ID_OWN */
-	IF_OLD_BODY = 64,  /* redone with the definition it last ran with: `version` */
-	IF_NO_LINKS = 128, /* its command asked that links be ignored; due time counts */
-	IF_MEMBER = 256,   /* links look at the dates of its command (baseserver/resolver.h) */
-	IF_SPREAD = 512,   /* part 0: its parts do the work; it has no lease and holds no slot */
-	IF_KEEP = 1024,    /* part 0, before it is spread again: parts that are over stay so ... */
-	IF_MEND = 2048,    /* ... but for those that ended badly */
-	IF_NEXT = 4096,    /* its kill came with parameters (ID_NEXT): of the redo that follows */
+	IF_RUN_NOW = 8,     /* due time and dependencies are skipped (run at once) */
+	IF_STARTED = 16,    /* the broker reported the start of the present attempt */
+	IF_PARAMS = 32,     /* there is ID_PARAMS or ID_OWN */
+	IF_OLD_BODY = 64,   /* redone with the definition it last ran with: `version` */
+	IF_NO_LINKS = 128,  /* its command asked that links be ignored; due time counts */
+	IF_MEMBER = 256,    /* links look at the dates of its command (baseserver/resolver.h) */
+	IF_SPREAD = 512,    /* part 0: its parts do the work; it has no lease and holds no slot */
+	IF_KEEP = 1024,     /* part 0, before it is spread again: parts that are over stay so ... */
+	IF_MEND = 2048,     /* ... but for those that ended badly */
+	IF_NEXT = 4096,     /* its kill came with parameters (ID_NEXT): of the redo that follows */
+	IF_NOTIFIED = 8192, /* somebody was told of its end */
 };
 
 /* Why a kill was asked, weakest first: a stronger one replaces a weaker, never back. */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "broker/loader/guest.h"
 #include "plugins-sdk/run/run.h"
 #include "util/clock.h"
 #include "util/yaml.h"
@@ -113,15 +114,14 @@ static int host_wait(const struct runner_job *pub, struct runner_result *ret_res
 
 static const void *host_extension(void *ctx, const char *id)
 {
-	(void)ctx;
-	(void)id;
-	return NULL;
+	return guest_extension(ctx, id);
 }
 
-void run_host(struct runner_host *ret_host)
+void run_host(struct runner_host *ret_host, const struct guest_type *guest)
 {
 	*ret_host = (struct runner_host){ .size = sizeof *ret_host,
 		                          .abi_minor = RUNNER_ABI_MINOR,
+		                          .ctx = (void *)(uintptr_t)guest,
 		                          .log = host_log,
 		                          .progress = host_progress,
 		                          .param = host_param,

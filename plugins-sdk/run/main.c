@@ -1,5 +1,6 @@
 /* main.c — sirdar-runner-run PLUGIN.so [--job job.yaml]: one job, led as a broker does. */
 #include <argp.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "broker/loader/guest.h"
 #include "broker/loader/plugin.h"
 #include "plugins-sdk/run/run.h"
 #include "util/alloc.h"
@@ -22,6 +24,7 @@ struct args {
 struct work {
 	struct run run; /* first */
 	const struct runner_plugin *plugin;
+	struct guest_type *guest; /* NULL: the plugin was named itself */
 	void *self, *state;
 	struct runner_result result;
 	int answer;
@@ -170,16 +173,47 @@ static int report(const struct work *w)
 	return good ? EX_OK : v == RUNNER_NOT_YET ? EX_TEMPFAIL : 1;
 }
 
-static int run_plugin(const struct args *a, struct work *w, struct runner_host *host)
+/* As installed, or as built. */
+static void find_runners(char ret[PATH_MAX])
+{
+	char program[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+
+	program[n < 0 ? 0 : n] = 0;
+	char *slash = strrchr(program, '/');
+
+	if (slash)
+		*slash = 0;
+	snprintf(ret, PATH_MAX, "%.4000s/../lib/sirdar/runners", program);
+	if (access(ret, F_OK) != 0)
+		snprintf(ret, PATH_MAX, "%.4000s/../runners", program);
+}
+
+static int load(const struct args *a, struct work *w, struct runner_host *host)
 {
 	struct err err = { 0 };
+	char runners[PATH_MAX];
+
+	find_runners(runners);
+	int r = guest_read(a->plugin, NULL, runners, &w->guest, &err);
+
+	run_host(host, w->guest);
+	if (r == 0)
+		r = plugin_map(w->guest ? w->guest->plugin_path : a->plugin, &w->plugin, &err);
+	if (r == 0)
+		r = plugin_open(w->plugin, host, &w->self, &err);
+	if (r < 0)
+		fprintf(stderr, "sirdar-runner-run: %s\n",
+		        w->guest && w->guest->why[0] ? w->guest->why : err.text);
+	return r;
+}
+
+static int run_plugin(const struct args *a, struct work *w, struct runner_host *host)
+{
 	pthread_t thread;
 
-	if (plugin_map(a->plugin, &w->plugin, &err) < 0 ||
-	    plugin_open(w->plugin, host, &w->self, &err) < 0) {
-		fprintf(stderr, "sirdar-runner-run: %s\n", err.text);
+	if (load(a, w, host) < 0)
 		return EX_CONFIG;
-	}
 	fprintf(stderr, "# %s %s\n", w->plugin->name, w->plugin->version);
 	w->result.size = sizeof w->result;
 	if (pthread_create(&thread, NULL, job_thread, w))
@@ -220,10 +254,13 @@ static int under_valgrind(char **argv, int argc)
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {
-		options, parse, "PLUGIN.so", "Run one job of a runner plugin without a server.",
-		NULL,    NULL,  NULL
-	};
+	static const struct argp argp = { options,
+		                          parse,
+		                          "PLUGIN.so|TYPE.yaml",
+		                          "Run one job of a runner plugin without a server.",
+		                          NULL,
+		                          NULL,
+		                          NULL };
 	struct args a = { .kill_after_ms = -1 };
 	struct runner_host host;
 	struct work w = { 0 };
@@ -232,12 +269,12 @@ int main(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	if (a.valgrind)
 		return under_valgrind(argv, argc);
-	run_host(&host);
 	if (run_read(a.job, &w.run) == 0) {
 		if (a.kill_after_ms > 0)
 			w.run.kill_after_us = a.kill_after_ms * US_PER_MS;
 		code = run_plugin(&a, &w, &host);
 	}
 	run_done(&w.run);
+	guest_free(w.guest);
 	return code;
 }

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 struct err;
+struct guest_type;
 struct yaml_doc;
 struct yaml_node;
 
@@ -41,7 +42,8 @@ static inline struct run *run_of(const struct runner_job *pub)
  *   errors  E_INVALID, E_NOT_FOUND, E_IO; what is wrong was printed */
 int run_read(const char *path, struct run *ret_run);
 void run_done(struct run *r);
-void run_host(struct runner_host *ret_host);
+/* `guest`: what a manifest said, lent; or NULL. */
+void run_host(struct runner_host *ret_host, const struct guest_type *guest);
 /* Start the job's process. 0, or RUNNER_E_*. Thread: the job's. */
 int run_spawn(struct run *r, const struct runner_process *p);
 /* Wait until it has ended. Thread: the job's. */

@@ -24,6 +24,7 @@ B = B if B.is_absolute() else ROOT / B
 BIN, RUNNERS = B / "bin", B / "runners"
 SLOW = 5 if "address" in B.name or "thread" in B.name else 1
 PROGRAMS = ("baseserver", "taskbroker", "taskrunner-loader", "jobkeeper", "sirdar-cgi", "sirdar-notifier", "sirdar")
+WAITS = float(os.environ.get("WAITS") or "inf")  # conditions that took longer (s) are told
 OVER = {"Succ", "StopSchedule", "Killed", "Skipped"}
 
 # Leases of tests: long enough for a busy machine, short enough to be waited for.
@@ -40,10 +41,13 @@ class Late(AssertionError):
 
 def until(what, condition, seconds=30, every=0.02):
     """Call `condition` until it gives something true, and return that."""
-    end = time.monotonic() + seconds * SLOW
+    began = time.monotonic()
+    end = began + seconds * SLOW
     while True:
         got = condition()
         if got:
+            if time.monotonic() - began > WAITS:
+                print(f"# waited {time.monotonic() - began:.2f} s: {what}", flush=True)
             return got
         if time.monotonic() > end:
             raise Late(f"{what}: not in {seconds * SLOW} s")

@@ -188,5 +188,36 @@ def no_body_of_the_api_is_left_out(s):
         assert told == set(re.findall(r"^        (\w+):", keys, re.M)), (name, told)
 
 
+HOURS = """workflow: prev
+project: p
+timezone: America/New_York
+start_date: 2026-03-01
+tasks:
+  a: {type: noop, cycle: hour}
+  b: {type: noop, cycle: day, fire: end, offset: 2h30m, needs: [a], params: {day: "$[yyyyMMdd] of ${who}"}}
+parameters: {who: us}
+"""
+
+
+@test
+def a_preview_says_when_a_task_fires_and_what_each_date_waits_for(s):
+    status, got = post(s, "/api/v1/workflows", {"documents": [{"name": "p.yaml", "text": HOURS}], "dry_run": True,
+                                                "preview": {"task": "b", "from": "2026-03-06", "fires": 3, "edges": 2}})
+    assert status == 200, got
+    p = got["preview"]
+    assert [f["due_local"] for f in p["fires"]] == ["2026-03-06T02:30:00", "2026-03-07T02:30:00", "2026-03-08T03:00:00"], p["fires"]
+    assert [f["biz_date"] for f in p["fires"]] == ["2026-03-05", "2026-03-06", "2026-03-07"]
+    assert p["clock_change"] == "2026-03-08T07:00:00Z" and p["timezone"] == "America/New_York"
+    assert [(d["child_local"][:10], d["count"], len(d["parents"])) for d in p["links"][0]["dates"]] == [
+        ("2026-03-05", 24, 24), ("2026-03-06", 24, 24), ("2026-03-08", 23, 23)], p["links"]
+    assert p["params"] == [{"name": "who", "value": "us", "unknown": None}, {"name": "day", "value": "20260305 of us", "unknown": None}] or \
+        sorted(x["value"] for x in p["params"]) == ["20260305 of us", "us"], p["params"]
+    for wrong, word in (({"task": "zz"}, "zz"), ({"task": "b", "from": "someday"}, "from"), ({"task": "b", "fires": 51}, "fires")):
+        status, answer = post(s, "/api/v1/workflows", {"documents": [{"name": "p.yaml", "text": HOURS}], "dry_run": True, "preview": wrong})
+        assert status == 400 and word in json.dumps(answer), (wrong, answer)
+    status, answer = post(s, "/api/v1/workflows", {"documents": [{"name": "p.yaml", "text": HOURS}], "preview": {"task": "b"}})
+    assert status >= 400 or answer["state"] == "failed", answer
+
+
 if __name__ == "__main__":
     sys.exit(main(lambda: Site("bodies").start(types=("noop:1",))))

@@ -23,13 +23,13 @@ class EtcdSite(Site):
             raise Skip("no etcd: packaging/deps.sh test")
         self.etcd = etcd.Etcd()
         try:
-            super().__init__("etcd", etcd=self.etcd.url, etcd_jobs="true", etcd_ttl_ms=3000,
+            super().__init__("etcd", etcd=self.etcd.url, etcd_jobs="true", etcd_ttl_ms=2000,
                              etcd_timeout_ms=1000)
         except BaseException:
             self.etcd.close()
             raise
         self.cgi.argv += ["--set", f"etcd={self.etcd.url}", "--set", "etcd_description=the face"]
-        self.start(etcd=self.etcd.url, etcd_ttl_ms=3000)
+        self.start(etcd=self.etcd.url, etcd_ttl_ms=2000)
 
     def close(self):
         try:

@@ -22,8 +22,8 @@ TESTS.clear()  # those of chaos: only its load and its judge are wanted here
 
 KILLS = int(os.environ.get("KILLS") or (200 if os.environ.get("HEAVY") else 5))
 # Short beside the defaults (10 s, 12 s), long beside the pauses of a busy machine.
-EPOCH_MS = int(os.environ.get("EPOCH_MS") or 4000 * SLOW)
-LEAD_MS = int(os.environ.get("LEAD_MS") or 6500 * SLOW)
+EPOCH_MS = int(os.environ.get("EPOCH_MS") or 3000 * SLOW)
+LEAD_MS = int(os.environ.get("LEAD_MS") or 4500 * SLOW)
 
 
 class Pair(Site):

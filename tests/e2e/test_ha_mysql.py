@@ -19,7 +19,7 @@ class MysqlPair(test_ha.Pair):
     def __init__(self):
         if not mariadb.program("mariadbd"):
             raise Skip("no mariadbd: packaging/deps.sh test")
-        self.database = mariadb.MariaDB()
+        self.database = mariadb.MariaDB(flush=0)
         self.database.sql("CREATE DATABASE sirdar")
         super().__init__("ha-mysql", store=self.database.url("sirdar", timeout=3))
 

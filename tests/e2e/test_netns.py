@@ -37,7 +37,7 @@ class NetPair(test_ha.Pair):
         self.net = netns.Net()
         for name in ("one", "two", "b"):
             self.net.machine(name)
-        self.database = mariadb.MariaDB("--bind-address=0.0.0.0")
+        self.database = mariadb.MariaDB("--bind-address=0.0.0.0", flush=0)
         self.database.sql("CREATE DATABASE sirdar; CREATE USER sirdar@'10.99.%';"
                           "GRANT ALL ON sirdar.* TO sirdar@'10.99.%'")
         url = f"mysql://sirdar@{netns.HUB}:{self.database.port}/sirdar?timeout=3&tls=off"

@@ -102,6 +102,28 @@ def a_failed_task_is_mailed_and_posted_with_what_happened(s):
 
 
 @test
+def an_instance_knows_when_its_owner_was_told_of_its_end_and_a_redo_forgets_it(s):
+    workflow(s, "known", fails(3), ["webhook:hook"])
+    date = "2026-03-01T00:00:00Z"
+    path = "/api/v1/instances/" + s.wait_state("al/known/t", date, "StopSchedule")["id"]
+
+    def told(generation):
+        i = s.get(path)
+        return i if i.get("notified_at") and i["generation"] == generation else None
+    i = until("the server knows", lambda: told(1))
+    assert i["state"] == "StopSchedule" and "notified" in i["flags"] and i["notified"] == "webhook:hook", i
+    assert i["notified_at"] >= i["ended"], i
+    s.notifier.stop()
+    s.command_over(s.command("redo", selection={"tasks": ["al/known/t"], "dates": ["2026-03-01"]}))
+    again = until("it failed again", lambda: s.get(path)["generation"] == 2 and s.wait_state("al/known/t", date, "StopSchedule") and s.get(path))
+    assert "notified_at" not in again and "notified" not in again["flags"], again
+    s.notifier.start()
+    then = until("told once more", lambda: told(2))
+    assert then["notified_at"] > i["notified_at"], (then, i, s.get(path + "/events"))
+    assert [e["event"] for e in s.get(path + "/events")["items"]].count("notified") == 2
+
+
+@test
 def a_webhook_is_signed_and_its_secret_is_nowhere(s):
     path, headers, _, body, _ = next(g for g in s.web.got if g[0] == "/hook")
     want = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()

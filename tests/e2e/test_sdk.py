@@ -2,13 +2,16 @@
 """What a runner author does: copy the template, build it with the installed kit, run it alone, run it
 under the server; and what sirdar-runner-run says of good and bad plugins. TAP."""
 import os
+import re
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import BIN, ROOT, RUNNERS, Site, main, test  # noqa: E402
 
 RUN = BIN / "sirdar-runner-run"
+CONFORMANCE = BIN / "sirdar-runner-conformance"
 BAD = BIN.parent / "test" / "plugins"
 
 
@@ -100,6 +103,70 @@ def bad_plugins_are_refused_in_the_loaders_words(site):
 def a_jobs_file_that_is_wrong_is_refused_with_its_place(site):
     done = alone(site, RUNNERS / "noop.so", "params: {}\ntimout: 5s\n")
     assert done.returncode == 78 and "job.yaml:2:1: a job has no key 'timout'" in done.stderr, done
+
+
+# --- sirdar-runner-conformance
+
+def conformance(site, plugin, job="", longer=None, name="conformance", limit=60):
+    """Exit status, the promises that were broken, those not met, the report."""
+    words = [CONFORMANCE, plugin, "--limit", str(limit)]
+    for option, text in (("--job", job), ("--long", longer)):
+        if text:
+            path = site.dir / f"{name}{option}.yaml"
+            path.write_text(text)
+            words += [option, path]
+    done = site.run(words)
+    promises = re.findall(r"^(ok|not ok) \d+ - (\w+): (.*)$", done.stdout, re.M)
+    assert done.returncode not in (0, 1) or len(promises) == 26, done
+    return (done.returncode, {p for ok, p, _ in promises if ok == "not ok"},
+            {p for _, p, text in promises if text.endswith("# SKIP not met")}, done.stdout)
+
+
+@test
+def our_own_runners_and_the_template_keep_every_promise(site):
+    for plugin, job, longer, not_met in (
+            (RUNNERS / "noop.so", "params: {text: hi, output: 'a=b'}\n", "params: {sleep_ms: 600000}\n",
+             {"drain", "left"}),
+            (RUNNERS / "shell.so", "params: {script: 'exit 3'}\n", "params: {script: 'sleep 600'}\n",
+             {"drain"}),
+            (BAD / "hello.so", "params: {times: 2}\n", "params: {times: 1000}\n",
+             {"drain", "left", "inline"}),
+            (BAD / "newer_minor.so", "", None, {"drain", "left", "inline", "calls", "kill"})):
+        status, broken, skipped, report = conformance(site, plugin, job, longer)
+        assert status == 0 and not broken and skipped <= not_met, report
+
+
+ZOO = {"exit": "alive", "abort": "alive", "segv": "alive", "hang": "kill", "leak": "memory",
+       "descriptor": "descriptors", "close": "manners", "thread": "threads", "late_write": "freed",
+       "late_log": "freed", "answer": "answers", "lie": "answers", "verdict": "result", "lines": "result",
+       "wipe": "newer", "write": "lent", "beyond": "lent", "copy": "calls", "twice": "calls",
+       "share": "parallel", "umask": "manners", "signal": "manners", "fork": "children", "left": "left"}
+FILES = {"exports_more": "exports", "size_lies": "size", "inline_blocks": "inline", "mute": "params",
+         "entry_opens": "entry", "wrong_major": "major", "short_struct": "size", "missing_member": "members",
+         "missing_symbol": "file", "no_entry": "file", "null_entry": "file", "open_fails": "open",
+         "open_crashes": "alive"}
+
+
+@test
+def every_bad_plugin_is_caught_by_the_promise_it_breaks(site):
+    def one(word):
+        if word in FILES:
+            return conformance(site, BAD / f"{word}.so", name=word)
+        head = "" if word == "left" else "timeout: 300ms\ngrace: 300ms\n"
+        text = f"params: {{do: {word}, seconds: '%s'}}\n"
+        return conformance(site, BAD / "zoo.so", head + text % 0, head + text % 60, word)
+    bad = {**ZOO, **FILES}
+    with ThreadPoolExecutor(4) as pool:
+        for word, (status, broken, _, report) in zip(bad, pool.map(one, bad)):
+            assert status == 1 and bad[word] in broken, f"{word}: {report}"
+
+
+@test
+def a_plugin_that_hangs_in_kill_is_caught_by_the_limit(site):
+    # So that nothing else runs into it: kill() is the first thing that waits.
+    status, broken, _, report = conformance(site, BAD / "zoo.so", "timeout: 1ms\nparams: {do: hang_kill}\n",
+                                            limit=2)
+    assert status == 1 and broken == {"kill"} and "kill() after 2 s" in report, report
 
 
 if __name__ == "__main__":

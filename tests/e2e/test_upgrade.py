@@ -126,7 +126,7 @@ class MysqlPair(test_ha.Pair):
     lock_is_lease = False
 
     def __init__(self):
-        self.database = mariadb.MariaDB()
+        self.database = mariadb.MariaDB(flush=0)
         self.database.sql("CREATE DATABASE sirdar")
         super().__init__("upgrade", store=self.database.url("sirdar", timeout=3))
 

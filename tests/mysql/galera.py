@@ -4,7 +4,6 @@ The nodes begin as copies of one data directory whose state is known (grastate.d
 join without a transfer; one that comes back fetches what it missed from a neighbour's cache (IST).
 """
 import os
-import pwd
 import shutil
 import signal
 import subprocess
@@ -100,9 +99,7 @@ class Cluster:
     def __init__(self, size=3, base=None):
         self.dir = Path(tempfile.mkdtemp(prefix="galera-", dir=base))
         self.nodes, seed = [], self.dir / "seed"
-        subprocess.run([mariadb.program("mariadb-install-db"), *self.common(seed), "--skip-test-db",
-                        "--auth-root-authentication-method=normal"],
-                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        mariadb.install(seed)
         try:
             # Once as a cluster of its own: then the tables know their position in it.
             first = Node(self, 0, seed)
@@ -116,7 +113,7 @@ class Cluster:
 
     @staticmethod
     def common(data):
-        return ["--no-defaults", f"--datadir={data}", f"--user={pwd.getpwuid(os.getuid()).pw_name}"]
+        return ["--no-defaults", f"--datadir={data}", f"--user={mariadb.USER}"]
 
     def url(self, database, **options):
         query = "&".join(f"{k}={v}" for k, v in options.items())

@@ -1,4 +1,8 @@
-"""A MariaDB server of a test's own: its own directory, loopback, gone with the test."""
+"""A MariaDB server of a test's own: its own directory, loopback, gone with the test.
+
+What mariadb-install-db makes is kept in build/mariadb, by the server's version and the user: the
+servers begin as copies of it."""
+import hashlib
 import os
 import pwd
 import shutil
@@ -19,6 +23,31 @@ def program(name):
     return shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin:/sbin")
 
 
+KEPT = Path(os.environ.get("SIRDAR_ROOT", Path(__file__).resolve().parents[2])) / "build/mariadb"
+USER = pwd.getpwuid(os.getuid()).pw_name
+
+
+def install(data):
+    """`data` becomes a data directory with the system's tables only."""
+    version = subprocess.run([program("mariadbd"), "--version"], capture_output=True, check=True).stdout
+    kept = KEPT / hashlib.sha256(version + USER.encode()).hexdigest()[:16]
+    if not kept.is_dir():
+        KEPT.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix="making-", dir=KEPT))
+        try:
+            subprocess.run([program("mariadb-install-db"), "--no-defaults", f"--datadir={made / 'data'}",
+                            f"--user={USER}", "--skip-test-db", "--auth-root-authentication-method=normal",
+                            "--innodb-log-file-size=8M"],
+                           check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            (made / "data").rename(kept)
+        except OSError:
+            if not kept.is_dir():  # else another was faster
+                raise
+        finally:
+            shutil.rmtree(made)
+    shutil.copytree(kept, data)
+
+
 class MariaDB:
     """A server on `port` and `socket`; user root without a password, by the socket and loopback."""
 
@@ -27,11 +56,8 @@ class MariaDB:
         self.data, self.socket = self.dir / "data", self.dir / "s"
         self.port, self.options, self.process = free_port(), list(options), None
         self.flush, self.env = flush, dict(os.environ, **(env or {}))
-        user = pwd.getpwuid(os.getuid()).pw_name
-        self.common = ["--no-defaults", f"--datadir={self.data}", f"--user={user}"]
-        subprocess.run([program("mariadb-install-db"), *self.common, "--skip-test-db",
-                        "--auth-root-authentication-method=normal"],
-                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.common = ["--no-defaults", f"--datadir={self.data}", f"--user={USER}"]
+        install(self.data)
         self.start()
 
     def start(self):

@@ -55,10 +55,13 @@ static void instance_command(void)
 	if (!operator_pick(&key))
 		return;
 	bool promise = ask == ASK_PRIORITY && key.run_date / 60 % 4 == 0; /* a forecast said so */
-	struct proposal *p = propose_one(key, promise ? ASK_PROMISE : ask, &ps);
+	bool told = ask == ASK_KILL && key.run_date / 60 % 3 == 0; /* who sends alerts says so */
+	ask = promise ? ASK_PROMISE : told ? ASK_NOTIFIED : ask;
+	struct proposal *p = propose_one(key, ask, &ps);
+	p->token = told ? 1 + (uint64_t)(key.run_date / 180 % 2) : 0; /* of that generation */
 	p->intent = KI_USER;
 	p->reason = promise ? RE_AT_RISK : ask == ASK_SKIP ? RE_ASKED : RE_USER;
-	p->priority = ask == ASK_PRIORITY ? (uint8_t)(1 + rnd(10)) : 0;
+	p->priority = ask == ASK_PRIORITY || ask == ASK_PROMISE ? (uint8_t)(1 + rnd(10)) : 0;
 	p->kill_running = chance(500);
 	p->due = key.run_date;
 	p->origin = OR_MANUAL;

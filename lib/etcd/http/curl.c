@@ -159,18 +159,28 @@ static void collect(struct http *h)
 	}
 }
 
-/* One round of all transfers: what is ready now, after waiting for it up to wait_ms. */
-static void turn(struct http *h, int64_t wait_ms)
+static void perform(struct http *h)
 {
 	int running = 0;
 
 	curl_multi_perform(h->multi, &running);
 	collect(h);
-	if (wait_ms <= 0)
+}
+
+/*
+ * One round of all transfers: what is ready now, after waiting for it up to wait_ms. Nothing is
+ * waited for when `s` has moved in the first step already: its answer would lie there meanwhile.
+ */
+static void turn(struct http_stream *s, int64_t wait_ms)
+{
+	struct http *h = s->http;
+	size_t had = s->to->len;
+
+	perform(h);
+	if (wait_ms <= 0 || s->is_done || s->to->len != had)
 		return;
 	curl_multi_poll(h->multi, NULL, 0, (int)(wait_ms < POLL_MS ? wait_ms : POLL_MS), NULL);
-	curl_multi_perform(h->multi, &running);
-	collect(h);
+	perform(h);
 }
 
 static int failed(const struct http_stream *s, struct err *err)
@@ -204,7 +214,7 @@ static int http_post(struct http *h, const struct http_ask *ask, size_t max, str
 	s->to = ret_answer;
 	curl_easy_setopt(s->easy, CURLOPT_TIMEOUT_MS, (long)ask->timeout_ms);
 	while (!s->is_done && !atomic_load(&h->is_over))
-		turn(h, POLL_MS);
+		turn(s, POLL_MS);
 	r = s->is_done ? failed(s, err) : err_set(err, E_CLOSED, "shutting down");
 	transfer_free(s);
 	return r;
@@ -222,7 +232,7 @@ static int http_stream(struct http *h, const struct http_ask *ask, struct http_s
 	/* The gateway sends its headers with the first line, which comes at once. */
 	while (!s->is_done && status == 0 && !atomic_load(&h->is_over) &&
 	       clock_steady_us() < end_us) {
-		turn(h, (end_us - clock_steady_us()) / US_PER_MS + 1);
+		turn(s, (end_us - clock_steady_us()) / US_PER_MS + 1);
 		curl_easy_getinfo(s->easy, CURLINFO_RESPONSE_CODE, &status);
 	}
 	if (status != 0) {
@@ -245,7 +255,7 @@ static int http_wait(struct http_stream *s, int64_t wait_ms, size_t max, struct 
 
 	s->max = max;
 	if (s->own.len == 0 && !s->is_done)
-		turn(s->http, wait_ms);
+		turn(s, wait_ms);
 	buf_put(to, buf_at(&s->own), s->own.len);
 	if (s->is_done && s->own.len == 0)
 		r = s->code == CURLE_OK && !s->is_too_big

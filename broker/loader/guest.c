@@ -1,0 +1,363 @@
+#include "broker/loader/guest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/diag.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/yaml.h"
+
+#define MANIFEST_BYTES_MAX 262144
+#define WORDS_MAX          256
+#define CONCURRENCY_MAX    1024
+#define TIME_MIN_US        (100 * 1000LL)
+#define TIME_MAX_US        (3600 * 1000000LL)
+#define TIME_US            (30 * 1000000LL) /* when it is not said */
+
+static const char *const none[] = { NULL };
+
+/* The texts live as long as the document, which the type keeps. */
+struct made {
+	struct guest_type type; /* first */
+	struct yaml_doc *doc;
+	char *directory, *name;
+	const char **argv, **env, **secrets, **servers; /* env: its texts are owned */
+};
+
+struct reader {
+	struct diags d;
+	const char *file, *runners;
+	struct made *made;
+};
+
+static void wrong(struct reader *r, const struct yaml_node *n, const char *key, const char *want)
+{
+	diag_error(&r->d, (struct place){ r->file, n->line, n->column, key }, "wrong_value", NULL,
+	           "%s is %s%.80s%s, want %s", key, n->kind == YAML_SCALAR ? "'" : "",
+	           n->kind == YAML_SCALAR ? n->text : yaml_kind_name(n),
+	           n->kind == YAML_SCALAR ? "'" : "", want);
+}
+
+static void read_command(struct reader *r, const struct yaml_node *n)
+{
+	static const char want[] = "a list of texts: the program and its arguments";
+
+	if (n->kind != YAML_LIST || n->n == 0 || n->n > WORDS_MAX) {
+		wrong(r, n, "guest.command", want);
+		return;
+	}
+	r->made->argv = mem_array(n->n + 1, sizeof *r->made->argv);
+	for (size_t i = 0; i < n->n; i++) {
+		if (n->items[i]->kind != YAML_SCALAR || (i == 0 && !n->items[i]->text[0]))
+			wrong(r, n->items[i], "guest.command", want);
+		r->made->argv[i] = n->items[i]->text;
+	}
+	r->made->type.about.argv = r->made->argv;
+}
+
+static void read_environment(struct reader *r, const struct yaml_node *n)
+{
+	if (n->kind != YAML_MAP || n->n > WORDS_MAX) {
+		wrong(r, n, "guest.environment", "a map of texts");
+		return;
+	}
+	r->made->env = mem_array(n->n + 1, sizeof *r->made->env);
+	r->made->type.about.env = r->made->env;
+	for (size_t i = 0; i < n->n; i++) {
+		if (n->items[i]->kind != YAML_SCALAR || strchr(n->keys[i]->text, '='))
+			wrong(r, n->items[i], "guest.environment", "a map of texts");
+		r->made->env[i] = mem_fmt("%s=%s", n->keys[i]->text, n->items[i]->text);
+	}
+}
+
+static void read_directory(struct reader *r, const struct yaml_node *n)
+{
+	if (n->kind != YAML_SCALAR || !n->text[0]) {
+		wrong(r, n, "guest.directory", "a path");
+		return;
+	}
+	char *made = n->text[0] == '/' ? mem_str(n->text)
+	                               : mem_fmt("%s/%s", r->made->directory, n->text);
+
+	free(r->made->directory);
+	r->made->directory = made;
+}
+
+static void read_concurrency(struct reader *r, const struct yaml_node *n)
+{
+	int64_t value = 0;
+
+	if (!yaml_int(n, 1, CONCURRENCY_MAX, &value))
+		wrong(r, n, "guest.concurrency", "a number, 1 to 1024");
+	r->made->type.about.concurrency = (uint32_t)value;
+}
+
+static void read_time(struct reader *r, const struct yaml_node *n, const char *key,
+                      uint32_t *ret_ms)
+{
+	int64_t us = TIME_US;
+
+	if (!yaml_duration_us(n, &us) || us < TIME_MIN_US || us > TIME_MAX_US)
+		wrong(r, n, key, "a duration, 100ms to 1h");
+	*ret_ms = (uint32_t)(us / 1000);
+}
+
+static void read_start(struct reader *r, const struct yaml_node *n)
+{
+	read_time(r, n, "guest.start", &r->made->type.about.start_ms);
+}
+
+static void read_hang(struct reader *r, const struct yaml_node *n)
+{
+	read_time(r, n, "guest.hang", &r->made->type.about.hang_ms);
+}
+
+static const struct {
+	const char *name;
+	void (*read)(struct reader *r, const struct yaml_node *n);
+} keys[] = {
+	{ "command", read_command },     { "concurrency", read_concurrency },
+	{ "directory", read_directory }, { "environment", read_environment },
+	{ "start", read_start },         { "hang", read_hang },
+};
+
+#define N_KEYS (sizeof keys / sizeof keys[0])
+
+static void read_guest(struct reader *r, const struct yaml_node *n)
+{
+	char hint[NEAREST_HINT_BYTES];
+
+	if (n->kind != YAML_MAP) {
+		wrong(r, n, "guest", "a map: command, concurrency, directory, environment");
+		return;
+	}
+	for (size_t i = 0; i < n->n; i++) {
+		struct nearest near = nearest_to(n->keys[i]->text);
+		size_t k = 0;
+
+		while (k < N_KEYS && strcmp(keys[k].name, n->keys[i]->text) != 0)
+			nearest_try(&near, keys[k++].name);
+		if (k < N_KEYS)
+			keys[k].read(r, n->items[i]);
+		else
+			diag_error(&r->d,
+			           (struct place){ r->file, n->keys[i]->line, n->keys[i]->column,
+			                           "guest" },
+			           "unknown_key", nearest_hint(&near, hint),
+			           "guest has no key '%.80s'", n->keys[i]->text);
+	}
+	if (!yaml_get(n, "command"))
+		wrong(r, n, "guest", "a command in it");
+}
+
+/* Names of the parameters that are secrets, or target servers. */
+static void read_params(struct made *m, const struct yaml_node *list)
+{
+	size_t n = list && list->kind == YAML_LIST ? list->n : 0, n_secrets = 0, n_servers = 0;
+
+	m->secrets = mem_array(n + 1, sizeof *m->secrets);
+	m->servers = mem_array(n + 1, sizeof *m->servers);
+	for (size_t i = 0; i < n; i++) {
+		const struct yaml_node *p = list->items[i];
+		const struct yaml_node *name = p->kind == YAML_MAP ? yaml_get(p, "name") : NULL;
+		const struct yaml_node *kind = name ? yaml_get(p, "type") : NULL;
+		const struct yaml_node *secret = name ? yaml_get(p, "secret") : NULL;
+		bool is_secret = false;
+
+		if (kind && yaml_is(kind, "server"))
+			m->servers[n_servers++] = name->text;
+		else if (secret && yaml_bool(secret, &is_secret) && is_secret)
+			m->secrets[n_secrets++] = name->text;
+	}
+	m->type.about.secrets = m->secrets;
+	m->type.about.servers = m->servers;
+}
+
+static char *find_plugin(const char *beside, const char *runners, const char *name)
+{
+	char *path = mem_fmt("%s/%s.so", beside, name);
+
+	if (access(path, F_OK) == 0)
+		return path;
+	free(path);
+	return mem_fmt("%s/%s.so", runners, name);
+}
+
+static void read_root(struct reader *r, const struct yaml_node *root, const char *type)
+{
+	struct made *m = r->made;
+	const struct yaml_node *name = root->kind == YAML_MAP ? yaml_get(root, "type") : NULL;
+	const struct yaml_node *runner = name ? yaml_get(root, "runner") : NULL;
+	const struct yaml_node *guest = name ? yaml_get(root, "guest") : NULL;
+
+	if (!name || name->kind != YAML_SCALAR || (type && strcmp(name->text, type) != 0)) {
+		diag_error(&r->d, (struct place){ r->file, 1, 1, "type" }, "wrong_value", NULL,
+		           "want the manifest of the type '%.64s'", type ? type : "");
+		return;
+	}
+	m->name = mem_str(name->text);
+	m->type.about.type = m->name;
+	if (!runner) {
+		diag_error(&r->d, (struct place){ r->file, 1, 1, "runner" }, "missing_key", NULL,
+		           "there is no %s.so beside it, and it has no `runner`", name->text);
+		return;
+	}
+	if (!fs_name_ok(runner->text, 64))
+		wrong(r, runner, "runner", "the name of a plugin beside it, as: foreign");
+	m->type.plugin_path = find_plugin(m->directory, r->runners, runner->text);
+	if (guest)
+		read_guest(r, guest);
+	else if (yaml_is(runner, "foreign"))
+		diag_error(&r->d, (struct place){ r->file, runner->line, runner->column, "guest" },
+		           "missing_key", NULL,
+		           "`runner: foreign` needs `guest: {command: [...]}`");
+	read_params(m, yaml_get(root, "params"));
+}
+
+static int read_text(struct reader *r, const char *text, size_t bytes, const char *type)
+{
+	struct yaml_doc **docs = NULL;
+	size_t n = 0;
+	int code = yaml_read(text, bytes, r->file, &r->d, &docs, &n);
+
+	if (code == 0 && n == 1) {
+		r->made->doc = docs[0];
+		read_root(r, yaml_root(docs[0]), type);
+	} else if (code == 0) {
+		diag_error(&r->d, (struct place){ r->file, 1, 1, "" }, "wrong_value", NULL,
+		           "%zu documents, want one manifest", n);
+		for (size_t i = 0; i < n; i++)
+			yaml_free(docs[i]);
+	}
+	free(docs);
+	return r->d.errors ? E_INVALID : 0;
+}
+
+static int say_first(const struct reader *r, struct err *err)
+{
+	const struct diag *d = &r->d.items[0];
+
+	return err_set(err, E_INVALID, "%s:%d:%d: %s%s%s%s", r->file, d->at.line, d->at.column,
+	               d->message, d->hint[0] ? " (" : "", d->hint, d->hint[0] ? ")" : "");
+}
+
+static char *directory_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *given = slash ? mem_strn(path, (size_t)(slash - path) + (slash == path))
+	                    : mem_str(".");
+	char *whole = realpath(given, NULL);
+
+	if (!whole)
+		return given;
+	free(given);
+	return whole;
+}
+
+static int check_file(const char *path, struct err *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return err_sys(err, errno == ENOENT ? E_NOT_FOUND : E_IO, errno, "%s", path);
+	if (st.st_mode & S_IWOTH)
+		return err_set(err, E_FORBIDDEN, "%s: anyone may write it", path);
+	return 0;
+}
+
+static void refuse(void *ctx, const char *text)
+{
+	struct guest_type *t = ctx;
+
+	snprintf(t->why, sizeof t->why, "%s", text);
+}
+
+static int read_manifest(const char *path, const char *type, const char *runners,
+                         struct guest_type **ret_type, struct err *err)
+{
+	struct made *m = mem_new(sizeof *m);
+	struct reader r = { .file = path, .runners = runners, .made = m };
+	struct buf text;
+	int code;
+
+	buf_init(&text);
+	diags_init(&r.d);
+	m->directory = directory_of(path);
+	m->type.about = (struct runner_guest){
+		.size = sizeof m->type.about,
+		.start_ms = (uint32_t)(TIME_US / 1000),
+		.hang_ms = (uint32_t)(TIME_US / 1000),
+		.argv = none,
+		.env = none,
+	};
+	code = check_file(path, err);
+	if (code == 0)
+		code = fs_read(path, MANIFEST_BYTES_MAX, &text, err);
+	if (code == 0) {
+		code = read_text(&r, buf_str(&text), text.len, type);
+		if (code < 0)
+			say_first(&r, err);
+	}
+	m->type.about.directory = m->directory;
+	m->type.about.ctx = &m->type;
+	m->type.about.refuse = refuse;
+	if (code == 0)
+		*ret_type = &m->type;
+	else
+		guest_free(&m->type);
+	diags_done(&r.d);
+	buf_done(&text);
+	return code;
+}
+
+int guest_read(const char *path, const char *type, const char *runners,
+               struct guest_type **ret_type, struct err *err)
+{
+	size_t n = strlen(path);
+	int r = 0;
+
+	*ret_type = NULL;
+	if (n > 5 && strcmp(path + n - 5, ".yaml") == 0)
+		return read_manifest(path, type, runners, ret_type, err);
+	if (n <= 3 || strcmp(path + n - 3, ".so") != 0 || access(path, F_OK) == 0)
+		return 0;
+	char *manifest = mem_fmt("%.*s.yaml", (int)(n - 3), path);
+
+	if (access(manifest, F_OK) == 0)
+		r = read_manifest(manifest, type, runners, ret_type, err);
+	free(manifest);
+	return r;
+}
+
+void guest_free(struct guest_type *t)
+{
+	struct made *m = (struct made *)t;
+
+	if (!m)
+		return;
+	for (size_t i = 0; m->env && m->env[i]; i++)
+		free((char *)(uintptr_t)m->env[i]);
+	free(m->argv);
+	free(m->env);
+	free(m->secrets);
+	free(m->servers);
+	free(m->directory);
+	free(m->name);
+	free(m->type.plugin_path);
+	yaml_free(m->doc);
+	free(m);
+}
+
+const void *guest_extension(const struct guest_type *t, const char *id)
+{
+	if (!t || !t->about.argv[0] || strcmp(id, RUNNER_GUEST_ID) != 0)
+		return NULL;
+	return &t->about;
+}

@@ -1,0 +1,32 @@
+/* guest.h — task types whose runner is said by a manifest on this machine, not by a plugin file
+ * of their name: `runner: NAME`, and `guest:`, the program that runners/foreign hosts.
+ */
+#ifndef LOADER_GUEST_H
+#define LOADER_GUEST_H
+
+#include <sirdar/guest.h>
+
+struct err;
+
+struct guest_type {
+	struct runner_guest about; /* argv[0] is NULL when there is no `guest` */
+	char *plugin_path;
+	char why[240]; /* of a refused open() */
+};
+
+/* What is to be loaded for a type: PATH.so when there is one, else what PATH.yaml says.
+ *
+ *   path    of a plugin (.so) or of a manifest (.yaml)
+ *   type    whose manifest it must be; NULL: any
+ *   runners where other plugins are, when `runner` is not beside the manifest
+ *   owns    *ret_type is the caller's, until guest_free(); NULL: load `path` as it is
+ *   errors  E_INVALID with the place in the manifest, E_FORBIDDEN, E_IO
+ */
+int guest_read(const char *path, const char *type, const char *runners,
+               struct guest_type **ret_type, struct err *err);
+void guest_free(struct guest_type *t); /* NULL is fine */
+
+/* The extension, or NULL: for another one, or without a `guest`. */
+const void *guest_extension(const struct guest_type *t, const char *id);
+
+#endif

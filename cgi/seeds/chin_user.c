@@ -1,0 +1,309 @@
+/* chin's users: made, changed, removed, listed; who signs in gets a session whose token comes in
+ * the body. */
+#include <cjson/cJSON.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cgi/auth.h"
+#include "cgi/cgi.h"
+#include "cgi/handle_users.h"
+#include "cgi/json_put.h"
+#include "cgi/people.h"
+#include "cgi/seeds/chin.h"
+#include "store/read.h"
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/json_in.h"
+
+/* --- new, modify, delete --------------------------------------------------------------------- */
+
+static int hash_work(struct call *c, struct reader *r)
+{
+	struct seed *s = seed_of(c);
+	int code = auth_password_hash(s->password, s->secret, &c->err);
+
+	(void)r;
+	sodium_memzero(s->password, sizeof(s->password));
+	return code;
+}
+
+/* user-set of s->name; a new one may do in chin's project what chin's users may. */
+static int user_send(struct call *c)
+{
+	struct seed *s = seed_of(c);
+	cJSON *args;
+	int r;
+
+	if (c->err.code < 0)
+		return c->err.code;
+	args = cJSON_CreateObject();
+	cJSON_AddStringToObject(args, "user", s->name);
+	cJSON_AddStringToObject(args, "secret", s->secret);
+	cJSON_AddStringToObject(args, "mail", json_text(c->json, "email"));
+	if (json_get(c->json, "user_name") != NULL) {
+		cJSON *projects = cJSON_AddArrayToObject(args, "projects");
+
+		cJSON_AddStringToObject(args, "role", role_name(ROLE_DEVELOPER));
+		cJSON_AddItemToArray(projects, cJSON_CreateString(seed_project(c)));
+	}
+	sodium_memzero(s->secret, sizeof(s->secret));
+	r = user_command(c, "user-set", args, chin_done);
+	cJSON_Delete(args);
+	return r;
+}
+
+static int password_take(struct call *c, call_fn then)
+{
+	struct seed *s = seed_of(c);
+
+	snprintf(s->password, sizeof(s->password), "%s", json_text(c->json, "password"));
+	c->then = then;
+	return call_hash(c, hash_work);
+}
+
+static int absent_work(struct call *c, struct reader *r)
+{
+	struct seed *s = seed_of(c);
+
+	if (chin_user_id(r, s->name) >= 0)
+		return call_fail(c, E_EXISTS, "user_name", "there is a user of this name");
+	return 0;
+}
+
+static int absent(struct call *c)
+{
+	return c->err.code < 0 ? c->err.code : password_take(c, user_send);
+}
+
+int chin_user_new(struct call *c)
+{
+	snprintf(seed_of(c)->name, NAMES_MAX, "%s", json_text(c->json, "user_name"));
+	c->then = absent;
+	return call_read(c, absent_work);
+}
+
+static int user_take(void *ctx, const struct store_doc *d)
+{
+	struct seed *s = ctx;
+
+	s->found = !d->retired;
+	snprintf(s->name, sizeof(s->name), "%s", d->name);
+	return 0;
+}
+
+/* The user with the id of the body, into s->name. */
+int chin_user_target_work(struct call *c, struct reader *r)
+{
+	struct seed *s = seed_of(c);
+
+	s->id = (uint32_t)json_int(c->json, "user_id", 0);
+	if (s->id == CHIN_ROOT) {
+		snprintf(s->name, sizeof(s->name), "admin");
+		return 0;
+	}
+	if (read_doc(r, DOC_USER, NULL, s->id, 0, user_take, s, NULL) < 0 || !s->found)
+		return call_fail(c, E_NOT_FOUND, "user_id", "there is no user %u", s->id);
+	return 0;
+}
+
+static int root_work(struct call *c, struct reader *r)
+{
+	struct seed *s = seed_of(c);
+	int code = auth_password_set(c->cgi->auth, s->password, &c->err);
+
+	(void)r;
+	sodium_memzero(s->password, sizeof(s->password));
+	return code;
+}
+
+int chin_user_modify(struct call *c)
+{
+	struct seed *s = seed_of(c);
+
+	if (c->role != ROLE_ADMIN && strcmp(s->name, c->user) != 0)
+		return call_fail(c, E_FORBIDDEN, "user_id", "only root may change others");
+	if (s->id != CHIN_ROOT)
+		return password_take(c, user_send);
+	if (json_text(c->json, "email")[0] != '\0')
+		return call_fail(c, E_INVALID, "email", "root has no mail here: send an empty one");
+	snprintf(s->password, sizeof(s->password), "%s", json_text(c->json, "password"));
+	c->then = chin_done;
+	return call_hash(c, root_work);
+}
+
+int chin_user_delete(struct call *c)
+{
+	struct seed *s = seed_of(c);
+	cJSON *args;
+	int r;
+
+	if (s->id == CHIN_ROOT)
+		return call_fail(c, E_FORBIDDEN, "user_id", "root cannot be deleted");
+	args = cJSON_CreateObject();
+	cJSON_AddStringToObject(args, "user", s->name);
+	r = user_command(c, "user-remove", args, chin_done);
+	cJSON_Delete(args);
+	return r;
+}
+
+/* --- query ----------------------------------------------------------------------------------- */
+
+static void times_put(struct buf *b, int64_t created_us, int64_t changed_us)
+{
+	char at[32];
+
+	seed_time(created_us, at);
+	put_text(b, "create_time", at);
+	seed_time(changed_us, at);
+	put_text(b, "update_time", at);
+}
+
+static int created_take(void *ctx, const struct store_doc *d)
+{
+	*(int64_t *)ctx = d->at_us; /* the oldest is last */
+	return 0;
+}
+
+struct users {
+	size_t n;
+	struct {
+		uint32_t id;
+		int64_t changed_us;
+		char name[USER_NAME_MAX], mail[201];
+	} rows[SEED_ROWS_MAX];
+	int64_t skip, take;
+};
+
+static int row_take(void *ctx, const struct store_doc *d)
+{
+	struct users *u = ctx;
+	cJSON *root = NULL;
+
+	if (u->skip > 0) {
+		u->skip--;
+		return 0;
+	}
+	if ((int64_t)u->n == u->take)
+		return 0;
+	(void)json_parse(d->body, d->body_len, &root, NULL);
+	u->rows[u->n].id = d->id;
+	u->rows[u->n].changed_us = d->at_us;
+	snprintf(u->rows[u->n].name, USER_NAME_MAX, "%s", d->name);
+	snprintf(u->rows[u->n].mail, 201, "%s",
+	         json_text(root, "mail") != NULL ? json_text(root, "mail") : "");
+	u->n++;
+	json_free(root);
+	return 0;
+}
+
+/* Without passwords, of which only hashes are kept. */
+static void user_put(struct buf *b, uint32_t id, const char *name, const char *mail,
+                     int64_t created_us, int64_t changed_us)
+{
+	put_open(b, NULL, '{');
+	put_int(b, "user_id", id);
+	put_text(b, "user_name", name);
+	put_text(b, "email", mail);
+	times_put(b, created_us, changed_us);
+	put_close(b, '}');
+}
+
+int chin_user_query_work(struct call *c, struct reader *r)
+{
+	struct users *u = mem_new(sizeof(*u));
+	int code;
+
+	buf_clear(&c->details);
+	code = seed_page(c, &u->skip, &u->take);
+	if (code < 0)
+		goto out;
+	put_open(&c->details, NULL, '[');
+	if (u->skip == 0) {
+		user_put(&c->details, CHIN_ROOT, "admin", "", 0, 0);
+		u->take--;
+	} else {
+		u->skip--;
+	}
+	code = read_doc_bodies(r, DOC_USER, row_take, u, &c->err);
+	for (size_t i = 0; code == 0 && i < u->n; i++) {
+		int64_t created_us = 0;
+
+		code = read_doc_versions(r, DOC_USER, u->rows[i].id, created_take, &created_us,
+		                         &c->err);
+		user_put(&c->details, u->rows[i].id, u->rows[i].name, u->rows[i].mail, created_us,
+		         u->rows[i].changed_us);
+	}
+	put_close(&c->details, ']');
+out:
+	free(u);
+	return code;
+}
+
+/* --- login, logout --------------------------------------------------------------------------- */
+
+/* Users as they are now; the id goes back with the token. */
+int chin_login_work(struct call *c, struct reader *r)
+{
+	struct seed *s = seed_of(c);
+	int code = people_refresh(c->cgi->people, r, &c->err);
+	int64_t id = chin_user_id(r, json_text(c->json, "user_name"));
+
+	s->id = id > 0 ? (uint32_t)id : 0;
+	return code;
+}
+
+static int verify_work(struct call *c, struct reader *r)
+{
+	struct seed *s = seed_of(c);
+	struct person p = { 0 };
+	int known = people_find(c->cgi->people, s->name, &p);
+	int code = auth_password_verify(c->cgi->auth, s->name, known == 1 ? &p : NULL, s->password,
+	                                &c->err);
+
+	(void)r;
+	auth_tried(c->cgi->auth, c, s->name, code == 0);
+	sodium_memzero(s->password, sizeof(s->password));
+	s->since = known == 1 ? p.since : 0;
+	person_done(&p);
+	return code;
+}
+
+static int verified(struct call *c)
+{
+	struct seed *s = seed_of(c);
+	char secret[AUTH_TEXT_MAX];
+
+	if (c->err.code < 0)
+		return c->err.code;
+	auth_session_open(c->cgi->auth, s->name, s->since, secret);
+	buf_clear(&c->out);
+	put_open(&c->out, NULL, '{');
+	put_text(&c->out, "status", "SUCCEED");
+	snprintf(s->owner, sizeof(s->owner), "user_id %u", s->id);
+	put_text(&c->out, "info", s->owner);
+	put_text(&c->out, "token", secret);
+	put_close(&c->out, '}');
+	sodium_memzero(secret, sizeof(secret));
+	return reply_json(c, MHD_HTTP_OK);
+}
+
+int chin_login(struct call *c)
+{
+	struct seed *s = seed_of(c);
+
+	snprintf(s->name, sizeof(s->name), "%s", json_text(c->json, "user_name"));
+	snprintf(s->password, sizeof(s->password), "%s", json_text(c->json, "password"));
+	if (auth_may_try(c->cgi->auth, c, s->name) < 0)
+		return c->err.code;
+	c->then = verified;
+	return call_hash(c, verify_work);
+}
+
+int chin_logout(struct call *c)
+{
+	if (!auth_session_close(c->cgi->auth, json_text(c->json, "token")))
+		return call_fail(c, E_INVALID, "token", "this token is of no session");
+	return chin_answer(c, "");
+}

@@ -1,0 +1,36 @@
+/* db_impl.h — what a driver is. */
+#ifndef RUNNERS_DB_IMPL_H
+#define RUNNERS_DB_IMPL_H
+
+#include "runners/common/db.h"
+
+#define DB_WHY_BYTES   200
+#define DB_COLUMNS_MAX 4096
+#define DB_TICK_MS     50 /* between looks at whether to stop */
+
+struct db_ops {
+	int (*open)(struct db *db, const struct db_where *where);
+	int (*run)(struct db *db, const char *sql, const struct db_sink *sink);
+	void (*quote)(struct db *db, const char *value, size_t len, struct text *out);
+	void (*close)(struct db *db);
+};
+
+/* The head of each driver's struct. */
+struct db {
+	const struct db_ops *ops;
+	const struct run *run;
+	enum db_kind kind;
+	char why[DB_WHY_BYTES];
+};
+
+struct db *db_mysql_new(void);
+struct db *db_postgres_new(void);
+struct db *db_sqlite_new(void);
+
+/* Record why; answers `code`. */
+__attribute__((format(printf, 3, 4))) int db_set(struct db *db, int code, const char *fmt, ...);
+int db_columns(const struct db_sink *sink, size_t n, const char *const *names);
+int db_row(const struct db_sink *sink, size_t n, const char *const *values, const size_t *lens);
+int db_done(const struct db_sink *sink, int64_t affected);
+
+#endif

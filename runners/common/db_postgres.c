@@ -1,0 +1,275 @@
+/* PostgreSQL, by libpq's calls that do not wait; a statement is cancelled with PQcancel(). */
+#include <poll.h>
+#include <postgresql/libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runners/common/db_impl.h"
+#include "runners/common/run.h"
+
+#define CONNECT_MS  15000
+#define PATIENCE_MS 10000 /* for a cancelled statement to end */
+
+struct pg {
+	struct db db; /* first */
+	PGconn *conn;
+	int64_t told_ms;
+	bool is_stopped, is_up;
+};
+
+static struct pg *pg_of(struct db *db)
+{
+	return (struct pg *)db;
+}
+
+static void on_notice(void *ctx, const char *text)
+{
+	struct pg *p = ctx;
+
+	run_log(p->db.run, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+static int fail(struct pg *p)
+{
+	if (p->is_stopped)
+		return DB_STOPPED;
+	return db_set(&p->db,
+	              !p->is_up || PQstatus(p->conn) == CONNECTION_BAD ? DB_AWAY : DB_FAILED, "%s",
+	              PQerrorMessage(p->conn));
+}
+
+/* -1: it is told to stop and does not end. */
+static int stop(struct pg *p)
+{
+	PGcancel *cancel;
+	char why[256] = "no memory";
+
+	if (p->is_stopped)
+		return run_now_ms() - p->told_ms < PATIENCE_MS ? 0 : -1;
+	p->is_stopped = true;
+	p->told_ms = run_now_ms();
+	if (!p->is_up)
+		return -1;
+	cancel = PQgetCancel(p->conn);
+	if (!cancel || !PQcancel(cancel, why, sizeof why))
+		run_log(p->db.run, "the statement could not be cancelled on the server: %s", why);
+	PQfreeCancel(cancel);
+	return 0;
+}
+
+/* Until the socket is ready for one of `events`; end_ms 0: no end. */
+static int await(struct pg *p, short events, int64_t end_ms)
+{
+	struct pollfd fd = { .fd = PQsocket(p->conn), .events = events };
+
+	for (;;) {
+		if (run_cancelled(p->db.run) && stop(p) < 0)
+			return DB_STOPPED;
+		if (poll(&fd, 1, DB_TICK_MS) != 0)
+			return DB_OK;
+		if (end_ms && run_now_ms() >= end_ms)
+			return db_set(&p->db, DB_AWAY, "no answer within %d s", CONNECT_MS / 1000);
+	}
+}
+
+static int pg_open(struct db *db, const struct db_where *w)
+{
+	static const char *const modes[] = { "prefer", "require", "verify-full" };
+	struct pg *p = pg_of(db);
+	char port[16] = "";
+	const char *const names[] = { "host",
+		                      "port",
+		                      "user",
+		                      "password",
+		                      "dbname",
+		                      "sslmode",
+		                      "sslrootcert",
+		                      "application_name",
+		                      "client_encoding",
+		                      NULL };
+	const char *const values[] = { w->host ? w->host : "127.0.0.1",
+		                       port,
+		                       w->user,
+		                       w->password,
+		                       w->database,
+		                       modes[w->tls],
+		                       w->ca_file,
+		                       "sirdar",
+		                       "UTF8",
+		                       NULL };
+	int64_t end_ms = run_now_ms() + CONNECT_MS;
+
+	if (w->port)
+		snprintf(port, sizeof port, "%d", (int)w->port);
+	p->conn = PQconnectStartParams(names, values, 0);
+	if (!p->conn)
+		return db_set(db, DB_FAILED, "out of memory");
+	PQsetNoticeProcessor(p->conn, on_notice, p);
+	for (PostgresPollingStatusType s = PGRES_POLLING_WRITING; s != PGRES_POLLING_OK;) {
+		int code;
+
+		if (s == PGRES_POLLING_FAILED || PQstatus(p->conn) == CONNECTION_BAD)
+			return fail(p);
+		code = await(p, s == PGRES_POLLING_READING ? POLLIN : POLLOUT, end_ms);
+		if (code < 0)
+			return code;
+		s = PQconnectPoll(p->conn);
+	}
+	p->is_up = true;
+	return PQsetnonblocking(p->conn, 1) < 0 ? fail(p) : DB_OK;
+}
+
+/* The next result, NULL at the end. */
+static int next_result(struct pg *p, PGresult **ret)
+{
+	int left, code;
+
+	while ((left = PQflush(p->conn)) != 0 || PQisBusy(p->conn)) {
+		if (left < 0)
+			return fail(p);
+		code = await(p, (short)(POLLIN | (left ? POLLOUT : 0)), 0);
+		if (code < 0)
+			return code;
+		if (!PQconsumeInput(p->conn))
+			return fail(p);
+	}
+	*ret = PQgetResult(p->conn);
+	return DB_OK;
+}
+
+/* The rows of one result; room for its columns is made once. */
+struct shape {
+	size_t n;
+	const char **values;
+	size_t *lens;
+	bool is_open;
+};
+
+static int give_columns(const struct db_sink *sink, const PGresult *result, struct shape *s)
+{
+	s->n = (size_t)PQnfields(result);
+	free(s->values);
+	free(s->lens);
+	s->values = calloc(s->n + 1, sizeof *s->values);
+	s->lens = calloc(s->n + 1, sizeof *s->lens);
+	if (!s->values || !s->lens)
+		return DB_REFUSED;
+	s->is_open = true;
+	for (size_t i = 0; i < s->n; i++)
+		s->values[i] = PQfname(result, (int)i);
+	return db_columns(sink, s->n, s->values);
+}
+
+static int give_rows(const struct db_sink *sink, const PGresult *result, struct shape *s)
+{
+	int code = s->is_open ? DB_OK : give_columns(sink, result, s);
+
+	for (int i = 0; code == DB_OK && i < PQntuples(result); i++) {
+		for (size_t c = 0; c < s->n; c++) {
+			bool is_null = PQgetisnull(result, i, (int)c);
+
+			s->values[c] = is_null ? NULL : PQgetvalue(result, i, (int)c);
+			s->lens[c] = (size_t)PQgetlength(result, i, (int)c);
+		}
+		code = db_row(sink, s->n, s->values, s->lens);
+	}
+	if (code == DB_OK && PQresultStatus(result) == PGRES_TUPLES_OK) {
+		s->is_open = false;
+		code = db_done(sink, -1);
+	}
+	return code;
+}
+
+static int take_result(struct pg *p, const struct db_sink *sink, const PGresult *result,
+                       struct shape *s)
+{
+	switch (PQresultStatus(result)) {
+	case PGRES_SINGLE_TUPLE:
+	case PGRES_TUPLES_OK:
+		return give_rows(sink, result, s);
+	case PGRES_COMMAND_OK:
+		return db_done(sink, strtoll(PQcmdTuples((PGresult *)result), NULL, 10));
+	case PGRES_EMPTY_QUERY:
+		return DB_OK;
+	case PGRES_COPY_IN:
+	case PGRES_COPY_OUT:
+	case PGRES_COPY_BOTH:
+		return db_set(&p->db, DB_FAILED, "COPY with the client is not supported");
+	default:
+		return p->is_stopped
+		               ? DB_STOPPED
+		               : db_set(&p->db,
+		                        PQstatus(p->conn) == CONNECTION_BAD ? DB_AWAY : DB_FAILED,
+		                        "%s %s",
+		                        PQresultErrorField(result, PG_DIAG_SQLSTATE)
+		                                ? PQresultErrorField(result, PG_DIAG_SQLSTATE)
+		                                : "",
+		                        PQresultErrorMessage(result));
+	}
+}
+
+static int pg_run(struct db *db, const char *sql, const struct db_sink *sink)
+{
+	struct pg *p = pg_of(db);
+	struct shape shape = { 0 };
+	PGresult *result = NULL;
+	int code = DB_OK;
+
+	if (!PQsendQuery(p->conn, sql) || !PQsetSingleRowMode(p->conn))
+		return fail(p);
+	while (code == DB_OK) {
+		code = next_result(p, &result);
+		if (code < 0 || !result)
+			break;
+		code = take_result(p, sink, result, &shape);
+		PQclear(result);
+		if (p->is_stopped)
+			code = DB_STOPPED;
+	}
+	/* An error ends the text of statements; what is left of an answer nobody wants is not
+	 * read: such a connection takes no more. */
+	while (code == DB_FAILED && next_result(p, &result) == DB_OK && result) {
+		ExecStatusType status = PQresultStatus(result);
+
+		PQclear(result);
+		if (status >= PGRES_COPY_OUT && status <= PGRES_COPY_IN)
+			break;
+	}
+	free(shape.values);
+	free(shape.lens);
+	return code;
+}
+
+static void pg_quote(struct db *db, const char *value, size_t len, struct text *out)
+{
+	char *made = PQescapeLiteral(pg_of(db)->conn, value, len);
+
+	if (made)
+		text_str_add(out, made);
+	else
+		out->is_over = true;
+	PQfreemem(made);
+}
+
+static void pg_close(struct db *db)
+{
+	struct pg *p = pg_of(db);
+
+	PQfinish(p->conn);
+	free(p);
+}
+
+static const struct db_ops ops = {
+	.open = pg_open, .run = pg_run, .quote = pg_quote, .close = pg_close
+};
+
+struct db *db_postgres_new(void)
+{
+	struct pg *p = calloc(1, sizeof *p);
+
+	if (!p)
+		return NULL;
+	p->db.ops = &ops;
+	return &p->db;
+}

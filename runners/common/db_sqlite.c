@@ -1,0 +1,156 @@
+/* SQLite: a statement looks at whether to stop while it computes, and while it waits for a lock. */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runners/common/db_impl.h"
+#include "runners/common/run.h"
+
+#define STEPS_BETWEEN 5000 /* of SQLite's machine, between looks */
+#define LOCK_WAIT_MS  20
+#define LOCK_WAITS    3000
+
+struct lite {
+	struct db db; /* first */
+	sqlite3 *conn;
+	bool is_stopped;
+};
+
+static struct lite *lite_of(struct db *db)
+{
+	return (struct lite *)db;
+}
+
+static int on_steps(void *ctx)
+{
+	struct lite *l = ctx;
+
+	return l->is_stopped = l->is_stopped || run_cancelled(l->db.run);
+}
+
+static int on_lock(void *ctx, int times)
+{
+	struct lite *l = ctx;
+
+	return times < LOCK_WAITS && !l->db.run->host->pause(l->db.run->job, LOCK_WAIT_MS);
+}
+
+static int fail(struct lite *l)
+{
+	if (l->is_stopped || run_cancelled(l->db.run))
+		return DB_STOPPED;
+	int code = sqlite3_errcode(l->conn) & 0xff;
+
+	return db_set(&l->db, code == SQLITE_BUSY || code == SQLITE_LOCKED ? DB_AWAY : DB_FAILED,
+	              "%s", sqlite3_errmsg(l->conn));
+}
+
+static int lite_open(struct db *db, const struct db_where *w)
+{
+	struct lite *l = lite_of(db);
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+
+	if (sqlite3_open_v2(w->database, &l->conn, flags, NULL) != SQLITE_OK)
+		return l->conn ? db_set(db, DB_AWAY, "%.120s: %s", w->database,
+		                        sqlite3_errmsg(l->conn))
+		               : db_set(db, DB_FAILED, "out of memory");
+	sqlite3_progress_handler(l->conn, STEPS_BETWEEN, on_steps, l);
+	sqlite3_busy_handler(l->conn, on_lock, l);
+	return DB_OK;
+}
+
+struct shape {
+	size_t n;
+	const char **values;
+	size_t *lens;
+};
+
+static int give_columns(const struct db_sink *sink, sqlite3_stmt *stmt, struct shape *s)
+{
+	s->n = (size_t)sqlite3_column_count(stmt);
+	s->values = calloc(s->n + 1, sizeof *s->values);
+	s->lens = calloc(s->n + 1, sizeof *s->lens);
+	if (!s->values || !s->lens)
+		return DB_REFUSED;
+	for (size_t i = 0; i < s->n; i++)
+		s->values[i] = sqlite3_column_name(stmt, (int)i);
+	return s->n ? db_columns(sink, s->n, s->values) : DB_OK;
+}
+
+static int give_row(const struct db_sink *sink, sqlite3_stmt *stmt, struct shape *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		s->values[i] = (const char *)sqlite3_column_text(stmt, (int)i);
+		s->lens[i] = (size_t)sqlite3_column_bytes(stmt, (int)i);
+	}
+	return db_row(sink, s->n, s->values, s->lens);
+}
+
+static int run_one(struct lite *l, sqlite3_stmt *stmt, const struct db_sink *sink)
+{
+	struct shape shape = { 0 };
+	int before = sqlite3_total_changes(l->conn), step = SQLITE_ROW;
+	int code = give_columns(sink, stmt, &shape);
+
+	while (code == DB_OK && (step = sqlite3_step(stmt)) == SQLITE_ROW)
+		code = run_cancelled(l->db.run) ? DB_STOPPED : give_row(sink, stmt, &shape);
+	if (code == DB_OK && step != SQLITE_DONE)
+		code = fail(l);
+	if (code == DB_OK)
+		code = db_done(sink, shape.n ? -1 : sqlite3_total_changes(l->conn) - before);
+	free(shape.values);
+	free(shape.lens);
+	return code;
+}
+
+static int lite_run(struct db *db, const char *sql, const struct db_sink *sink)
+{
+	struct lite *l = lite_of(db);
+	int code = DB_OK;
+
+	while (code == DB_OK && *sql) {
+		sqlite3_stmt *stmt = NULL;
+
+		if (sqlite3_prepare_v2(l->conn, sql, -1, &stmt, &sql) != SQLITE_OK)
+			return fail(l);
+		if (stmt)
+			code = run_one(l, stmt, sink);
+		sqlite3_finalize(stmt);
+	}
+	return code;
+}
+
+static void lite_quote(struct db *db, const char *value, size_t len, struct text *out)
+{
+	(void)db;
+	text_str_add(out, "'");
+	for (size_t i = 0; i < len; i++) {
+		if (value[i] == '\'')
+			text_str_add(out, "'");
+		text_add(out, value + i, 1);
+	}
+	text_str_add(out, "'");
+}
+
+static void lite_close(struct db *db)
+{
+	struct lite *l = lite_of(db);
+
+	sqlite3_close(l->conn);
+	free(l);
+}
+
+static const struct db_ops ops = {
+	.open = lite_open, .run = lite_run, .quote = lite_quote, .close = lite_close
+};
+
+struct db *db_sqlite_new(void)
+{
+	struct lite *l = calloc(1, sizeof *l);
+
+	if (!l)
+		return NULL;
+	l->db.ops = &ops;
+	return &l->db;
+}

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Runners of other languages: what each SDK's README says, walked literally from copy to a task under the
+server; and what the `foreign` runner does with good, bad, dead and silent programs. TAP."""
+import os
+import re
+import shutil
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import BIN, ROOT, RUNNERS, Site, Skip, main, rfc3339, test, until  # noqa: E402,F401
+
+RUN = BIN / "sirdar-runner-run"
+SDK = ROOT / "plugins-sdk"
+HEAD = "project: foreign\ntimezone: UTC\nstart_date: 2026-03-01\nend_date: 2026-03-01\n"
+DAY = "2026-03-01T00:00:00Z"
+
+
+def foreign_site():
+    site = Site("foreign", types_dir="/nowhere")
+    site.runners, types = site.dir / "runners", site.dir / "types"
+    site.runners.mkdir()
+    for so in ("noop.so", "foreign.so"):
+        shutil.copy(RUNNERS / so, site.runners)
+    shutil.copytree(BIN.parent / "types", types)
+    site.types = types
+    site.base_sets["types_dir"] = types
+    site.base.argv = site.argv("baseserver", site.base_sets)
+    return site.start(types=("noop:1",), runners_dir=site.runners)
+
+
+def walk(site, language):
+    """The commands of the README's only indented block, in one shell that ends at the first failure."""
+    text = (SDK / language / "README.md").read_text()
+    block = re.search(r"## Ten minutes\n.*?\n((?:    [^\n]*\n)+)", text, re.S).group(1)
+    work = site.dir / language
+    work.mkdir()
+    done = site.run(["sh", "-exc", f"cd {work}\n{block}"], seconds=180, SIRDAR=str(ROOT), RUNNERS=str(site.runners),
+                    TYPES=str(site.types), PATH=f"{BIN}:{os.environ['PATH']}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def run_task(site, name, kind, params="", states="Succ", seconds=60):
+    site.apply(f"workflow: {name}\n{HEAD}tasks:\n  t: {{type: {kind}, cycle: day, catchup: {{mode: all}}, "
+               f"params: {{{params}}}}}\n", **{"from": "2026-03-01"})
+    return site.wait_state(f"foreign/{name}/t", DAY, states, seconds)
+
+
+def stranger(site, language, kind, words):
+    done = walk(site, language)
+    assert all(w in done.stdout for w in words), done.stdout + done.stderr
+    site.add_broker(f"b-{language}", types=(f"{kind}:4",), runners_dir=site.runners)
+    i = run_task(site, language, kind, "times: 3")
+    until("its log has come", lambda: f"hello world 3" in str(site.log_of(i["id"])), 60)
+
+
+@test
+def a_stranger_has_a_task_type_in_python(site):
+    stranger(site, "python", "greet", ("hello world 1\n", "hello world 2\n"))
+
+
+# --- a guest without an SDK, that does what its job says --------------------------------------------
+
+ZOO = r'''
+import json, os, signal, sys, time
+to = os.fdopen(4, "w")
+def say(**m):
+    to.write(json.dumps(m) + "\n"); to.flush()
+def state(name):
+    path = os.path.join(os.environ["STATE"], name)
+    seen = os.path.exists(path); open(path, "w").close()
+    return seen
+for line in os.fdopen(3):
+    m = json.loads(line)
+    if m["op"] == "hello":
+        if "HELLO" in os.environ:
+            print(os.environ["HELLO"], file=to, flush=True)
+        else:
+            say(op="hello", protocol=1, concurrency=int(os.environ.get("AT_ONCE", "1")))
+    elif m["op"] == "ping":
+        say(op="pong", n=m["n"])
+    elif m["op"] == "run":
+        job, do = m["job"], m["params"].get("do", "")
+        if do == "tell":
+            print(json.dumps(m)); print("environ", dict(os.environ)); print("argv", open("/proc/self/cmdline").read())
+            sys.stdout.flush()
+        elif do == "die":
+            print("I die", file=sys.stderr, flush=True); os.kill(os.getpid(), signal.SIGSEGV)
+        elif do == "die once" and not state("died"):
+            os._exit(3)
+        elif do == "hang":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)
+        elif do == "babble":
+            print("hello?", file=to, flush=True)
+        elif do == "long":
+            to.write('"' + "x" * 3000000); to.flush()
+        elif do == "forget":
+            continue
+        elif do.startswith("{"):
+            print(do.replace("JOB", str(job)), file=to, flush=True)
+        print("pid", os.getpid(), flush=True)
+        say(op="output", job=job, name="pid", value=str(os.getpid()))
+        say(op="done", job=job)
+'''
+
+
+def zoo(site, name="zoo", guest="", **env):
+    """A type `name` of that guest in its own folder -> the manifest."""
+    folder = site.dir / f"zoo-{name}"
+    folder.mkdir(exist_ok=True)
+    (folder / "zoo.py").write_text(ZOO)
+    pairs = ", ".join(f"{k}: '{v}'" for k, v in dict(env, STATE=folder).items())
+    path = folder / f"{name}.yaml"
+    path.write_text(f"type: {name}\nothers: true\nrunner: foreign\nguest:\n  command: [python3, zoo.py]\n"
+                    f"  environment: {{{pairs}}}\n{guest}params:\n  - {{name: key, type: text, secret: true}}\n")
+    return path
+
+
+def alone(site, manifest, params="", more="", *words):
+    job = manifest.parent / "job.yaml"
+    job.write_text(f"params: {{{params}}}\n{more}")
+    return site.run([RUN, manifest, "--job", job, *words])
+
+
+@test
+def parameters_and_secrets_come_through_the_pipe_alone(site):
+    done = alone(site, zoo(site), "do: tell, word: \"a\\\"b\\u00e4\", key: pw", "secrets: {pw: tulip}\n")
+    assert done.returncode == 0, done
+    told, environ, argv = [line for line in done.stdout.splitlines() if not line.startswith("pid")]
+    assert '"pw": "tulip"' in told and '\\"b\\u00e4' in told and '"token": "' in told, told
+    assert "tulip" not in environ + argv and "tell" not in environ + argv, environ + argv
+    assert "SIRDAR_SITE" not in environ, environ  # nothing of the broker's
+
+
+@test
+def a_guest_that_dies_fails_its_job_as_infrastructure_with_its_last_words(site):
+    done = alone(site, zoo(site), "do: die")
+    assert done.returncode == 1 and "verdict infrastructure" in done.stderr, done
+    assert "signal 11 (SIGSEGV), last words: I die" in done.stderr, done
+
+
+@test
+def a_guest_that_hangs_is_ended_and_says_why(site):
+    done = alone(site, zoo(site, guest="  hang: 400ms\n"), "do: hang")
+    assert "verdict infrastructure" in done.stderr and "it hangs: no word for 400 ms" in done.stderr, done
+
+
+@test
+def nonsense_gets_one_clear_error(site):
+    for do, words in (("babble", "it said `hello?` on descriptor 4, want one JSON object a line"),
+                      ("long", "a line of more than 1048576 bytes"),
+                      ('{"op":"progress","job":JOB,"permille":2000}', "permille must be a whole number, 0 to 1000"),
+                      ('{"op":"progess","job":JOB}', "op is 'progess', want hello progress log output done pong"),
+                      ('{"op":"done","job":JOB,"verdict":"maybe"}', "want one of code retry fatal infra not_yet"),
+                      ('{"op":"done","job":77}', "it speaks of job 77, which it was never given"),
+                      ('{"op":"log","job":JOB}', "text is missing"),
+                      ('{"op":"hello","protocol":1}', "it said hello twice")):
+        done = alone(site, zoo(site), "do: '%s'" % do)
+        assert "verdict infrastructure" in done.stderr and words in done.stderr, (do, done)
+
+
+@test
+def a_guest_that_cannot_begin_is_refused_with_the_reason(site):
+    for guest, env, words in (("", {"HELLO": '{"op":"hello","protocol":9}'}, "it speaks protocol 9, this broker 1"),
+                              ("", {"HELLO": '{"op":"pong","n":1}'}, "it began without a hello"),
+                              ("  start: 300ms\n", {"HELLO": ""}, "no hello within 300 ms"),
+                              ("  directory: ..\n", {}, "can't open file")):
+        done = alone(site, zoo(site, guest=guest, **env))
+        assert done.returncode == 78 and words in done.stderr, (words, done)
+
+
+@test
+def a_manifest_that_is_wrong_is_refused_with_its_place(site):
+    path = zoo(site)
+    good = path.read_text()
+    for old, new, words in (("command:", "comand:", "zoo.yaml:5:3: guest has no key 'comand' (did you mean 'command'"),
+                            ("python3", "pyhton3", "no program 'pyhton3' in PATH=/usr/local/sbin"),
+                            ("[python3, zoo.py]", "python3", "zoo.yaml:5:12: guest.command is 'python3', want a list"),
+                            ("runner: foreign", "runner: ../x", "runner is '../x', want the name of a plugin"),
+                            ("guest:\n", "guest:\n  concurrency: 0\n", "guest.concurrency is '0', want a number, 1 to 1024")):
+        path.write_text(good.replace(old, new))
+        done = alone(site, path)
+        assert done.returncode == 78 and words in done.stderr, (words, done)
+    path.write_text(good)
+    path.chmod(0o666)
+    done = alone(site, path)
+    path.chmod(0o644)
+    assert done.returncode == 78 and "anyone may write it" in done.stderr, done
+
+
+@test
+def a_job_that_is_told_to_stop_stops_or_is_ended_by_force(site):
+    done = alone(site, zoo(site), "do: forget", "grace: 300ms\n", "--kill-after", "0.2")
+    assert "exit code -9" in done.stderr and "ended by force: it did not stop" in done.stderr, done
+    done = alone(site, site.dir / "python/mine/greet.yaml", "times: 1000, pause: 60", "", "--kill-after", "0.3")
+    assert done.returncode in (0, 1), done
+
+
+# --- under the server ----------------------------------------------------------------------------------
+
+@test
+def jobs_share_a_process_and_a_death_is_the_infrastructures(site):
+    path = zoo(site, "crowd", "  concurrency: 2\n", AT_ONCE=8)
+    shutil.copy(path.parent / "zoo.py", site.runners)
+    for folder in (site.runners, site.types):
+        shutil.copy(path, folder)
+    site.add_broker("b-crowd", types=("crowd:4",), runners_dir=site.runners)
+    first = run_task(site, "c1", "crowd")
+    second = run_task(site, "c2", "crowd")
+    pids = [re.search(r"pid (\d+)", until("its log", lambda i=i: str(site.log_of(i["id"])), 60)).group(1)
+            for i in (first, second)]
+    assert pids[0] == pids[1], pids
+    again = run_task(site, "c3", "crowd", "do: die once")
+    assert again["state"] == "Succ", again
+    assert "exit 3" in str(site.history(again["id"])), site.history(again["id"])
+
+
+@test
+def a_type_that_is_wrong_is_refused_and_the_reason_is_shown(site):
+    (site.runners / "wrong.yaml").write_text("type: wrong\nrunner: foreign\nguest: {command: [no-such-program]}\n")
+    site.add_broker("b-wrong", types=("wrong:1",), runners_dir=site.runners, wait=False)
+    until("the refusal is shown", lambda: [
+        t for b in site.get("/api/v1/brokers")["brokers"] for t in b["types"]
+        if t["type"] == "wrong" and t["state"] == "refused" and "no program 'no-such-program'" in str(t)], 60)
+
+
+if __name__ == "__main__":
+    sys.exit(main(foreign_site))

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""The runners that speak to the world: http; each job run alone, against real counterparts on
+loopback. TAP."""
+import base64
+import json
+import os
+import ssl
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import main, test  # noqa: E402
+from runner_alone import Alone, Web  # noqa: E402
+
+
+def make():
+    site = Alone("runners")
+    site.web = Web()
+    site.closers.append(site.web.close)
+    on = site.web.on
+    on["/json"] = lambda *_: (200, {"Content-Type": "application/json", "ETag": '"v7"'},
+                              json.dumps({"status": "ok", "data": {"rows": [3, 12], "a/b": True}}))
+    on["/echo"] = lambda h, body: (201, {}, f"{h.command} {h.path} {body.decode()}")
+    on["/away"] = lambda *_: (302, {"Location": "/json"}, "")
+    on["/loop"] = lambda *_: (302, {"Location": "/loop"}, "")
+    on["/inside"] = lambda *_: (302, {"Location": "http://127.0.0.2:9/secret"}, "")
+    on["/metadata"] = lambda *_: (302, {"Location": "http://169.254.169.254/latest"}, "")
+    on["/file"] = lambda *_: (302, {"Location": "file:///etc/passwd"}, "")
+    on["/broken"] = lambda *_: (500, {}, "it broke")
+    on["/long"] = lambda *_: (200, {}, "x" * 5000)
+    on["/hold"] = lambda *_: site.web.hold.wait(120) and None
+    return site
+
+
+def http(site, path, *words, secrets=None, env=None, **params):
+    url = path if "://" in path else site.web.url + path
+    return site.run("http", {"url": url, **params}, *words, secrets=secrets, env=env)
+
+
+@test
+def http_an_answer_is_checked_and_its_values_are_outputs(site):
+    done = http(site, "/json", expect_json=["/status = ok", "data.rows[1] > 11", "/data/a~1b = true", "$.data"],
+                outputs={"rows": "/data/rows/1", "tag": "header etag", "code": "status", "all": "data"})
+    assert done.ok and '"status"' in done.out, done
+    assert done.outputs == {"rows": "12", "tag": '"v7"', "code": "200",
+                            "all": '{"rows":[3,12],"a/b":true}'}, done
+
+
+@test
+def http_what_is_sent_is_what_the_task_says_also_in_small_letters(site):
+    done = http(site, "/echo?x=1", method="post", body="hello", headers={"X-One": "1", "Content-Type": "text/plain"},
+                user="ada", password="pw", secrets={"pw": "s:ecret"})
+    method, path, headers, body = site.web.got[-1]
+    assert done.ok and done.out == "POST /echo?x=1 hello\n", done
+    assert (method, body, headers["X-One"], headers["Content-Type"]) == ("POST", b"hello", "1", "text/plain")
+    assert base64.b64decode(headers["Authorization"][6:]) == b"ada:s:ecret", headers
+    assert "s:ecret" not in done.err + done.out, done
+
+
+@test
+def http_an_answer_that_is_not_as_expected_fails_with_what_was_found(site):
+    for path, params, words in (
+            ("/broken", {}, "status 500, want 200-299"),
+            ("/json", {"expect_status": "201,204-206"}, "status 200, want 201,204-206"),
+            ("/json", {"expect_json": ["/status = done"]}, "/status is 'ok', want = 'done'"),
+            ("/json", {"expect_json": ["/nothing"]}, "there is no /nothing"),
+            ("/json", {"expect_text": "finished"}, "does not contain 'finished'"),
+            ("/json", {"outputs": {"a": "/none"}}, "outputs: a: the answer has no /none"),
+            ("/echo", {"expect_json": ["/a"]}, "the answer is no JSON"),
+            ("/long", {"answer_max": 1000}, "longer than 1000 bytes"),
+            ("/hold", {"timeout": "300ms"}, "timed out")):
+        done = http(site, path, **params)
+        assert done.status == 1 and not done.fatal and words in done.err, (path, params, done)
+    assert http(site, "/broken", expect_status="500").ok
+
+
+@test
+def http_bad_parameters_are_refused_with_one_clear_sentence(site):
+    for params, words in (
+            ({"method": "fetch"}, "parameter method is 'fetch', want one of GET, POST"),
+            ({"timeout": "soon"}, "parameter timeout is 'soon', want a duration"),
+            ({"redirects": "99"}, "parameter redirects is '99', want a number from 0 to 20"),
+            ({"expect_status": "ok"}, "parameter expect_status is 'ok'"),
+            ({"tls_verify": "perhaps"}, "parameter tls_verify is 'perhaps', want true or false"),
+            ({"headers": {"X": "a\r\nHost: b"}}, "parameter headers: 'X' is not a header"),
+            ({"headers": "X"}, "parameter headers: want a map"),
+            ({"bearer": "none"}, "parameter bearer: this task has no secret 'none'"),
+            ({"url": ""}, "parameter url is missing"),
+            ({"url": "file:///etc/passwd"}, "file")):
+        done = site.run("http", {"url": site.web.url + "/json", **params})
+        assert done.status == 1 and done.fatal and words in done.err, (params, done)
+
+
+@test
+def http_redirects_are_followed_and_counted_and_credentials_stay_at_home(site):
+    assert http(site, "/away").ok and "1 redirects" in http(site, "/away").err
+    assert "more than 5 redirects" in http(site, "/loop").err
+    assert http(site, "/away", redirects=0, expect_status="302").ok
+    other = Web()
+    site.closers.append(other.close)
+    other.on["/there"] = lambda *_: (200, {}, "there")
+    site.web.on["/out"] = lambda *_: (307, {"Location": other.url + "/there"}, "")
+    done = http(site, "/out", bearer="b", headers={"X-Key": "k", "Accept": "text/x"}, secrets={"b": "token"})
+    assert done.ok, done
+    headers = other.got[-1][2]
+    assert "Authorization" not in headers and "X-Key" not in headers and headers["Accept"] == "text/x", headers
+    assert site.web.got[-1][2]["Authorization"] == "Bearer token"
+
+
+@test
+def http_the_machine_decides_which_addresses_may_be_reached(site):
+    port = site.web.port
+    for url in (f"http://127.0.0.2:{port}/", "http://10.1.2.3/", "http://192.168.0.1/", "http://[::1]/",
+                f"http://[::ffff:127.0.0.2]:{port}/", "http://169.254.169.254/latest", "http://0.0.0.0/",
+                "http://[fe80::1]/", "http://[fd00::1]/", "http://2130706434/", "http://0x7f.2/",
+                "http://100.64.1.1/", f"http://[64:ff9b::7f00:2]:{port}/",
+                site.web.url + "/inside", site.web.url + "/metadata"):
+        done = http(site, url)
+        assert done.status == 1 and done.fatal and "egress file does not allow" in done.err, (url, done)
+    assert "file" in http(site, "/file").err and "root:" not in http(site, "/file").out
+    # A proxy of the environment is not asked: it would connect for us.
+    done = http(site, "/json", env={"http_proxy": "http://127.0.0.9:1"})
+    assert done.ok, done
+
+
+@test
+def http_a_policy_that_is_wrong_or_missing_lets_nothing_through(site):
+    try:
+        for text, words in (("allow 127.0.0.1\nallow everything\n", "egress.conf:2: that is no address"),
+                            ("permit 127.0.0.1\n", "egress.conf:1: want allow or deny"),
+                            ("allow 127.0.0.0/40\n", "egress.conf:1:"),
+                            ("allow 127.0.0.1 99999\n", "want a port")):
+            site.egress(text)
+            done = http(site, "/json")
+            assert done.status == 1 and "verdict infra" in done.err and words in done.err, (text, done)
+        assert "cannot be read" in http(site, "/json", env={"SIRDAR_EGRESS": "/no/such"}).err
+        site.egress(f"# of a port\nallow 127.0.0.0/8 {site.web.port}\n")
+        assert http(site, "/json").ok and "loopback" in http(site, "http://127.0.0.1:1/").err
+        site.egress("deny 127.0.0.1\nallow 127.0.0.0/8\n")
+        assert "denied" in http(site, "/json").err
+        site.egress("")  # a name is judged by what it resolves to
+        assert "is a loopback address" in http(site, f"http://localhost:{site.web.port}/json").err
+        site.egress("allow 0.0.0.0/0\n")  # the metadata address wants a rule of its own
+        assert "metadata" in http(site, "http://169.254.169.254/").err
+    finally:
+        site.egress("allow 127.0.0.1\n")
+
+
+@test
+def http_a_certificate_is_checked_unless_the_task_says_not_to(site):
+    key, cert = site.dir / "key.pem", site.dir / "cert.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                    "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
+                    "-keyout", key, "-out", cert], check=True, capture_output=True)
+    web = Web()
+    site.closers.append(web.close)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    web.server.socket = context.wrap_socket(web.server.socket, server_side=True)
+    web.on["/"] = lambda *_: (200, {}, "safe")
+    url = f"https://127.0.0.1:{web.port}/"
+    assert "ertificate" in http(site, url).err
+    assert http(site, url, ca_file=str(cert)).ok and http(site, url, tls_verify="false").ok
+
+
+@test
+def http_a_job_that_is_told_to_stop_stops_at_once(site):
+    job = site.start("http", {"url": site.web.url + "/hold", "timeout": "1h"}, "--kill-after", "0.5")
+    done = site.end(job, 30)
+    assert done.status == 1 and "exit code -15" in done.err, done
+
+
+if __name__ == "__main__":
+    sys.exit(main(make))

@@ -1,0 +1,409 @@
+#!/usr/bin/env python3
+"""The interfaces of the seeds, answering as their documents say: every path of each document with its own
+fields, in both spellings where it has both; what is refused, and that each is off unless it is switched on. TAP."""
+import http.client
+import json
+import os
+import re
+import sys
+import time
+import urllib.parse
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Daemon, Site, free_port, main, test, until  # noqa: E402
+
+WORD = "a long enough word"
+SEEDS = {"chin_project": "chin", "jarvis2_project": "jarvis", "crontab_project": "cron"}
+
+
+def ask(s, method, path, body=None, form=None, headers=None, port=None):
+    """-> status, JSON or text."""
+    link = http.client.HTTPConnection("127.0.0.1", port or s.http, timeout=60)
+    text, head = None, dict(headers or {})
+    if form is not None:
+        text, head["Content-Type"] = urllib.parse.urlencode(form), "application/x-www-form-urlencoded"
+    elif body is not None:
+        text, head["Content-Type"] = json.dumps(body), "application/json"
+    link.request(method, path, text, head)
+    answer = link.getresponse()
+    raw = answer.read()
+    link.close()
+    s.headers = answer
+    is_json = "json" in (answer.getheader("Content-Type") or "")
+    return answer.status, json.loads(raw) if is_json else raw
+
+
+def chin(s, path, fails=False, spelled="_", **fields):
+    body = {k.replace("_", spelled): v for k, v in fields.items()}
+    status, answer = ask(s, "POST", path, body)
+    assert status == 200, (path, status, answer)
+    assert answer["status"] == ("FAILED" if fails else "SUCCEED"), (path, answer)
+    assert isinstance(answer["info"], str) and (answer["info"] or not fails), answer
+    return answer
+
+
+def root(s):
+    return {"token": s.token, "user_id": 0}
+
+
+def login(s, name, word=WORD):
+    answer = chin(s, "/api/user/login", user_name=name, password=word)
+    assert set(answer) == {"status", "info", "token"}, answer
+    return {"token": answer["token"], "user_id": int(answer["info"].split()[1])}
+
+
+TASK = {"task_name": "每日汇总", "command": "echo chin $HOME out; echo err >&2", "father_id": [], "valid": True,
+        "machine_pool": [], "schedule_type": "day", "schedule_format": "02:30"}
+
+
+# --- chin --------------------------------------------------------------------------------------------------
+
+
+@test
+def chin_users_are_made_by_root_and_sign_in(s):
+    assert set(chin(s, "/api/user/new", token=s.token, user_name="ann", password=WORD, email="ann@example.org")) == \
+        {"status", "info"}
+    chin(s, "/api/user/new", spelled="__", token=s.token, user_name="bob", password=WORD, email="bob@example.org")
+    chin(s, "/api/user/new", True, token=s.token, user_name="bob", password=WORD, email="")
+    ann = login(s, "ann")
+    assert ann["user_id"] > 0
+    chin(s, "/api/user/new", True, token=ann["token"], user_name="eve", password=WORD, email="")
+    chin(s, "/api/user/login", True, user_name="ann", password="wrong wrong wrong")
+    chin(s, "/api/user/query", True, token="nonsense", user_id=0, page=1, page_size=10)
+    # who asks says who he is: another's number is refused
+    chin(s, "/api/user/query", True, token=ann["token"], user_id=ann["user_id"] + 1, page=1, page_size=10)
+    answer = chin(s, "/api/user/query", spelled="__", **ann, page=1, page_size=10)
+    assert set(answer) == {"status", "info", "data"}
+    assert [u["user_name"] for u in answer["data"]] == ["admin", "ann", "bob"], answer
+    assert set(answer["data"][1]) == {"user_id", "user_name", "email", "create_time", "update_time"}
+    assert answer["data"][1]["user_id"] == ann["user_id"] and answer["data"][1]["email"] == "ann@example.org"
+    time.strptime(answer["data"][1]["create_time"], "%Y-%m-%d %H:%M:%S")
+    assert [u["user_name"] for u in chin(s, "/api/user/query", **ann, page=2, page_size=2)["data"]] == ["bob"]
+
+
+@test
+def chin_users_change_themselves_and_root_the_others(s):
+    ann, bob = login(s, "ann"), login(s, "bob")
+    chin(s, "/api/user/modify", True, token=ann["token"], user_id=bob["user_id"], password=WORD + "2", email="x@example.org")
+    chin(s, "/api/user/modify", token=bob["token"], user_id=bob["user_id"], password=WORD + "2", email="b@example.org")
+    chin(s, "/api/user/query", True, **bob, page=1, page_size=1)  # his session ended with his password
+    bob = login(s, "bob", WORD + "2")
+    chin(s, "/api/user/modify", token=s.token, user_id=bob["user_id"], password=WORD, email="")
+    bob = login(s, "bob")
+    chin(s, "/api/user/logout", **bob)
+    chin(s, "/api/user/logout", True, **bob)
+    chin(s, "/api/user/delete", True, token=ann["token"], user_id=bob["user_id"])
+    chin(s, "/api/user/delete", token=s.token, user_id=bob["user_id"])
+    chin(s, "/api/user/delete", True, token=s.token, user_id=bob["user_id"])
+    chin(s, "/api/user/login", True, user_name="bob", password=WORD)
+
+
+@test
+def chin_tasks_are_made_changed_and_listed(s):
+    ann = login(s, "ann")
+    machine = chin(s, "/api/machine/query", **ann, page=1, page_size=10)["data"][0]
+    first = chin(s, "/api/task/new", **ann, **TASK)
+    one = int(first["info"].split()[1])
+    chin(s, "/api/task/new", True, **ann, **TASK)  # a name is there once
+    second = chin(s, "/api/task/new", spelled="__", **ann, **{**TASK, "task_name": "weekly", "father_id": [one], "valid": False,
+                  "machine_pool": [machine["machine_id"]], "schedule_type": "week", "schedule_format": "3 06:00"})
+    two = int(second["info"].split()[1])
+    answer = chin(s, "/api/task/query", **ann, batch=False, task_id=one)
+    assert set(answer) == {"status", "info", "data"}
+    row = answer["data"]
+    assert set(row) == {"task_id", "task_name", "command", "father_id", "valid", "machine_pool", "owner_id", "schedule_type",
+                        "schedule_format", "create_time", "update_time"}, row
+    for key in ("task_name", "command", "schedule_type", "schedule_format"):
+        assert row[key] == TASK[key], (key, row)
+    assert row["valid"] == 1 and row["father_id"] == "" and row["owner_id"] == str(ann["user_id"]), row
+    row = chin(s, "/api/task/query", spelled="__", **ann, batch=False, task_id=two)["data"]
+    assert row["father_id"] == str(one) and row["machine_pool"] == str(machine["machine_id"]) and row["valid"] == 0, row
+    assert (row["schedule_type"], row["schedule_format"]) == ("week", "3 06:00"), row
+    rows = chin(s, "/api/task/query", **ann, batch=True, page=1, page_size=10)["data"]
+    assert [r["task_id"] for r in rows] == sorted([one, two], key=lambda i: {one: "_", two: "w"}[i]), rows
+    assert len(chin(s, "/api/task/query", **ann, batch=True, page=2, page_size=1)["data"]) == 1
+    for kind, text in (("month", "31 23:59"), ("once", "2099-01-01 02:30"), ("day", "2:30:15")):
+        chin(s, "/api/task/modify", **ann, **{**TASK, "task_name": "weekly", "schedule_type": kind, "schedule_format": text})
+        row = chin(s, "/api/task/query", **ann, batch=False, task_id=two)["data"]
+        assert (row["schedule_type"], row["schedule_format"]) == (kind, text), row
+    for wrong in ({"schedule_type": "year"}, {"schedule_format": "25:00"}, {"father_id": [99999]}, {"machine_pool": [999]},
+                  {"valid": "perhaps"}, {"command": 5}, {"colour": 1}, {"user__id": 5}, {"task_name": "absent"}):
+        answer = chin(s, "/api/task/modify", True, **ann, **{**TASK, "task_name": "weekly", **wrong})
+        assert answer["info"], wrong
+    for gone in ("token", "user_id", "command", "valid"):
+        fields = {k: v for k, v in {**ann, **TASK, "task_name": "weekly"}.items() if k != gone}
+        assert gone in chin(s, "/api/task/modify", True, **fields)["info"]
+
+
+@test
+def chin_tasks_belong_to_their_owner_and_root(s):
+    chin(s, "/api/user/new", token=s.token, user_name="cid", password=WORD, email="")
+    cid, ann = login(s, "cid"), login(s, "ann")
+    two = chin(s, "/api/task/query", **ann, batch=True, page=1, page_size=10)["data"][-1]
+    assert two["task_name"] == "weekly"
+    assert "owner" in chin(s, "/api/task/modify", True, **cid, **{**TASK, "task_name": "weekly"})["info"]
+    assert "owner" in chin(s, "/api/task/delete", True, **cid, task_id=two["task_id"])["info"]
+    chin(s, "/api/task/modify", **root(s), **{**TASK, "task_name": "weekly", "command": "true"})
+    row = chin(s, "/api/task/query", **ann, batch=False, task_id=two["task_id"])["data"]
+    assert row["command"] == "true" and row["owner_id"] == str(ann["user_id"]), row
+    chin(s, "/api/task/delete", spelled="__", **ann, task_id=two["task_id"])
+    chin(s, "/api/task/query", True, **ann, batch=False, task_id=two["task_id"])
+    assert len(chin(s, "/api/task/query", **ann, batch=True, page=1, page_size=10)["data"]) == 1
+
+
+@test
+def chin_logs_are_found_by_task_and_by_number(s):
+    ann = login(s, "ann")
+    task = chin(s, "/api/task/query", **ann, batch=True, page=1, page_size=1)["data"][0]["task_id"]
+    chin(s, "/api/log/query", True, **ann, batch=False, given_task=True, task_id=task)  # it has not run
+    name = s.get("/api/v1/tasks")["items"][0]["task"]
+    s.command("run-now", selection={"tasks": [name]}, off_plan=True)
+    s.wait_all_over(name, n=1)
+    log = chin(s, "/api/log/query", **ann, batch=False, given_task=True, task_id=task)["data"]
+    assert set(log) == {"log_id", "instance_id", "machine_id", "output", "create_time", "update_time"}, log
+    assert "chin " in log["output"] and "err" in log["output"] and "$HOME" not in log["output"], log
+    again = chin(s, "/api/log/query", spelled="__", **ann, batch=False, given_task=False, log_id=log["log_id"])["data"]
+    assert again == log, (again, log)
+    assert chin(s, "/api/log/query", **ann, batch=False, given_task=False, log_id=str(log["log_id"]))["data"] == log
+    rows = chin(s, "/api/log/query", **ann, batch=True, given_task=True, task_id=task, page=1, page_size=10,
+                column=["log_id", "create_time"])["data"]
+    assert rows == [{"log_id": log["log_id"], "create_time": log["create_time"]}], rows
+    assert log in chin(s, "/api/log/query", **ann, batch=True, given_task=False, page=1, page_size=5)["data"]
+    assert chin(s, "/api/log/query", **ann, batch=True, given_task=False, page=2, page_size=5)["data"] == []
+    for wrong in ({"column": ["colour"], "log_id": log["log_id"]}, {"log_id": 5}, {}):
+        chin(s, "/api/log/query", True, **ann, batch=False, given_task=False, **wrong)
+
+
+@test
+def chin_actions_and_machines(s):
+    rows = chin(s, "/api/action/query", **root(s), batch=True, page=1, page_size=3)["data"]
+    assert len(rows) == 3 and set(rows[0]) == {"action_id", "user_id", "content", "create_time", "update_time"}, rows
+    assert rows[0]["action_id"] > rows[1]["action_id"]
+    assert len(chin(s, "/api/action/query", spelled="__", **root(s), batch=False)["data"]) > 3
+    ann = login(s, "ann")
+    chin(s, "/api/action/query", True, **ann, batch=False)  # the audit is the operators'
+    machines = chin(s, "/api/machine/query", **ann, page=1, page_size=10)["data"]
+    assert len(machines) == 1 and set(machines[0]) == {"machine_id", "machine_name", "ip", "mac", "cpu_load", "memory_load",
+                                                       "alive", "create_time", "update_time"}, machines
+    assert machines[0]["machine_name"] == "b1" and machines[0]["alive"] == 1 and machines[0]["ip"] == "127.0.0.1", machines
+    chin(s, "/api/machine/delete", True, **ann, machine_id=machines[0]["machine_id"])
+    chin(s, "/api/machine/delete", **root(s), machine_id=machines[0]["machine_id"])
+    until("it is not listed", lambda: chin(s, "/api/machine/query", **ann, page=1, page_size=10)["data"] == [])
+    s.command("broker-undrain", brokers=["b1"])
+    until("it is back", lambda: chin(s, "/api/machine/query", **ann, page=1, page_size=10)["data"])
+
+
+# --- jarvis2 -----------------------------------------------------------------------------------------------
+
+
+def app(s, name, role):
+    status, answer = s.ask("POST", "/api/v1/tokens", {"name": name, "role": role, "app": True})
+    assert status == 201 and answer["app"] is True, answer
+    return {"app_name": name, "app_key": answer["token"]}
+
+
+def jarvis(s, method, path, expect=200, **fields):
+    if method == "GET":
+        status, answer = ask(s, method, path + "?" + urllib.parse.urlencode(fields))
+    else:
+        status, answer = ask(s, method, path, fields)
+    assert status == expect, (path, status, answer)
+    return answer
+
+
+JOB = {"job_name": "xray/报表", "user": "wu.ming", "job_type": "shell", "command": "for i in 1 2 3 4 5; do echo line $i; done; "
+       "echo $COLOUR; echo bad >&2", "group_id": 0, "parameters": {"COLOUR": "red"}}
+
+
+@test
+def jarvis2_jobs_are_submitted_and_tell_status_and_log(s):
+    s.xray = app(s, "XRay", "operator")
+    answer = jarvis(s, "POST", "/api/job/submit", **s.xray, **JOB)
+    assert set(answer) == {"job_id", "accept", "message"} and answer["accept"] is True and answer["message"] == "", answer
+    job = {"job_id": answer["job_id"]}
+
+    def over():
+        got = jarvis(s, "GET", "/api/job/status", **s.xray, **job)
+        assert set(got) == {"job_id", "status"} and got["job_id"] == job["job_id"], got
+        return got["status"] == 3
+    until("the job succeeded", over, 60)
+    until("its log is whole", lambda: jarvis(s, "GET", "/api/log", **s.xray, **job, type="stdout")["is_end"])
+    until("and its errors", lambda: jarvis(s, "GET", "/api/log", **s.xray, **job, type="stderr")["is_end"])
+    got = jarvis(s, "GET", "/api/log", **s.xray, **job, type="stdout")
+    assert set(got) == {"job_id", "type", "is_end", "log", "offset"}, got
+    assert got["log"] == "line 1\nline 2\nline 3\nline 4\nline 5\nred\n" and got["is_end"] is True, got
+    assert got["offset"] == len(got["log"]) and got["type"] == 1, got
+    two = jarvis(s, "GET", "/api/log", **s.xray, **job, type=1, offset=7, lines=2)
+    assert two["log"] == "line 2\nline 3\n" and two["offset"] == 21 and two["is_end"] is False, two
+    rest = jarvis(s, "GET", "/api/log", **s.xray, **job, type=1, offset=two["offset"])
+    assert rest["log"] == "line 4\nline 5\nred\n" and rest["is_end"] is True, rest
+    assert jarvis(s, "GET", "/api/log", **s.xray, **job, type=2)["log"] == "bad\n"
+    assert jarvis(s, "GET", "/api/log/download", **s.xray, **job, type="stdout") == got["log"].encode()
+    assert s.headers.getheader("Content-Disposition").startswith("attachment")
+    kill = jarvis(s, "DELETE", "/api/job/kill", **s.xray, **job)
+    assert kill == {**job, "success": False}, kill  # it is over
+
+
+@test
+def jarvis2_logs_of_any_length_are_downloaded_whole(s):
+    answer = jarvis(s, "POST", "/api/job/submit", **s.xray, **{**JOB, "job_name": "long", "command": "seq 1 150000"})
+    job = {"job_id": answer["job_id"]}
+    until("it succeeded", lambda: jarvis(s, "GET", "/api/job/status", **s.xray, **job)["status"] == 3, 60)
+    until("its log is whole", lambda: jarvis(s, "GET", "/api/log", **s.xray, **job, type=1, offset=880000, lines=10000)["is_end"])
+    whole = "".join(f"{i}\n" for i in range(1, 150001)).encode()
+    assert jarvis(s, "GET", "/api/log/download", **s.xray, **job, type=1) == whole
+    text, offset, is_end = "", 0, False
+    while not is_end:
+        got = jarvis(s, "GET", "/api/log", **s.xray, **job, type=1, offset=offset, lines=10000)
+        text, offset, is_end = text + got["log"], got["offset"], got["is_end"]
+    assert text.encode() == whole
+
+
+@test
+def jarvis2_jobs_run_by_cron_and_after_others_and_are_killed(s):
+    answer = ask(s, "POST", "/api/job/submit", form={**s.xray, **JOB, "job_name": "nightly", "cron_expression": "0 0 23 * * ?",
+                                                     "parameters": json.dumps({"COLOUR": "red"}), "priority": "7"})[1]
+    assert answer["accept"] is True, answer
+    after = jarvis(s, "POST", "/api/job/submit", **s.xray, **{**JOB, "job_name": "after", "dependency_jobids": answer["job_id"]})
+    assert after["accept"] is True, after
+    names = {t["task_id"]: t for t in s.get("/api/v1/tasks")["items"]}
+    assert names[answer["job_id"]]["priority"] == 7
+    assert [p["parent_id"] for p in s.get("/api/v1/links/" + names[after["job_id"]]["task"])["parents"]] == [answer["job_id"]]
+    again = jarvis(s, "POST", "/api/job/submit", **s.xray, **{**JOB, "job_name": "after", "dependency_jobids": [answer["job_id"]],
+                                                             "command": "true"})
+    assert again["job_id"] == after["job_id"], again
+    assert jarvis(s, "GET", "/api/job/status", **s.xray, job_id=after["job_id"])["status"] == 0
+    slow = jarvis(s, "POST", "/api/job/submit", **s.xray, **{**JOB, "job_name": "slow", "command": "sleep 600"})
+    until("it runs", lambda: jarvis(s, "GET", "/api/job/status", **s.xray, job_id=slow["job_id"])["status"] == 2, 60)
+    assert jarvis(s, "DELETE", "/api/job/kill", **s.xray, job_id=slow["job_id"]) == {"job_id": slow["job_id"], "success": True}
+    until("it is killed", lambda: jarvis(s, "GET", "/api/job/status", **s.xray, job_id=slow["job_id"])["status"] == 8, 60)
+
+
+@test
+def jarvis2_refuses_in_its_own_words(s):
+    bad = {**s.xray, "app_key": s.xray["app_key"][:-1] + "x"}
+    answer = jarvis(s, "POST", "/api/job/submit", **bad, **JOB)
+    assert answer["accept"] is False and answer["job_id"] == -1 and answer["message"], answer
+    answer = jarvis(s, "POST", "/api/job/submit", **s.xray, **{**JOB, "priority": 11})
+    assert answer["accept"] is False and "priority" in answer["message"], answer
+    answer = jarvis(s, "POST", "/api/job/submit", **s.xray, **{**JOB, "cron_expression": "every now and then"})
+    assert answer["accept"] is False and answer["message"], answer
+    assert jarvis(s, "GET", "/api/job/status", 401, **bad, job_id=1)["error"]["code"] == "AUTH"
+    assert jarvis(s, "GET", "/api/job/status", 404, **s.xray, job_id=4000000)["error"]["code"] == "NOT_FOUND"
+    assert jarvis(s, "GET", "/api/log", 400, **s.xray, job_id=1, type="noise")["error"]["place"] == "type"
+    other = app(s, "Other", "viewer")
+    assert jarvis(s, "POST", "/api/job/submit", **other, **JOB)["accept"] is False
+    mine = app(s, "Mine", "operator")
+    assert "another app" in jarvis(s, "POST", "/api/job/submit", **mine, **JOB)["message"]
+    # the key of an app opens nothing else, and a token is no key
+    assert ask(s, "GET", "/api/v1/tasks", headers={"Authorization": "Bearer " + s.xray["app_key"]})[0] == 401
+    assert jarvis(s, "GET", "/api/job/status", 401, app_name="XRay", app_key=s.token, job_id=1)
+    chin(s, "/api/user/query", True, token=s.xray["app_key"], user_id=0, page=1, page_size=1)
+    kept = (s.dir / "cgi/tokens/XRay").read_text()
+    assert s.xray["app_key"] not in kept and " app" in kept, kept
+
+
+@test
+def jarvis2_workers_go_off_and_on(s):
+    where = {"ip": "127.0.0.1", "port": 10080}
+    assert jarvis(s, "POST", "/api/worker/status", **s.xray, **where, status=0) == {**where, "success": False}  # no admin
+    boss = app(s, "Boss", "admin")
+    assert jarvis(s, "POST", "/api/worker/status", **boss, **where, status=0) == {**where, "success": True}
+    until("it is off", lambda: s.get("/api/v1/brokers")["brokers"][0]["drained"])
+    assert jarvis(s, "POST", "/api/worker/status", **boss, **where, status=1) == {**where, "success": True}
+    until("it is on", lambda: not s.get("/api/v1/brokers")["brokers"][0]["drained"])
+    assert jarvis(s, "POST", "/api/worker/status", **boss, **{**where, "ip": "10.9.9.9"}, status=1)["success"] is False
+
+
+# --- the etcd crontab --------------------------------------------------------------------------------------
+
+
+def cron(s, method, path, fails=False, form=None):
+    status, answer = ask(s, method, path, form=form, headers={"Authorization": f"Bearer {s.token}"})
+    assert status == 200 and set(answer) == {"errno", "msg", "data"}, (path, status, answer)
+    assert (answer["errno"] != 0) == fails, (path, answer)
+    return answer["data"] if not fails else answer["msg"]
+
+
+@test
+def crontab_jobs_are_saved_listed_killed_and_deleted(s):
+    job = {"name": "job1", "command": "echo out; echo $USER >/dev/null; sleep 600", "cronExpr": "0 0 1 1 *"}
+    assert ask(s, "GET", "/job/list")[0] == 401  # the seed has no users: here a token is needed
+    assert cron(s, "POST", "/job/save", form={"job": json.dumps(job)}) is None
+    assert cron(s, "GET", "/job/list") == [job]
+    new = {**job, "cronExpr": "*/5 * * * * * *"}
+    assert cron(s, "POST", "/job/save", form={"job": json.dumps({**job, "cronExpr": "30 1 1 1 *"})}) == job, "the old one"
+    s.command("run-now", selection={"tasks": ["cron/job1/job1"]}, off_plan=True)
+    until("it writes", lambda: [r for r in cron(s, "GET", "/job/log?name=job1") if r["output"] == "out\n"], 60)
+    assert cron(s, "POST", "/job/kill", form={"name": "job1"}) is None
+    rows = until("its end is there", lambda: [r for r in cron(s, "GET", "/job/log?name=job1&limit=5") if r["endTime"]], 60)
+    assert set(rows[0]) == {"jobName", "command", "err", "output", "startTime", "endTime"}, rows
+    assert rows[0]["jobName"] == "job1" and rows[0]["command"] == job["command"] and "Killed" in rows[0]["err"], rows
+    assert rows[0]["startTime"] <= rows[0]["endTime"] and cron(s, "GET", "/job/log?name=job1&skip=1") == []
+    assert cron(s, "GET", "/worker/list") == ["127.0.0.1"]
+    assert cron(s, "POST", "/job/delete", form={"name": "job1"})["name"] == "job1"
+    assert cron(s, "GET", "/job/list") == []
+    cron(s, "POST", "/job/delete", True, {"name": "job1"})
+    cron(s, "POST", "/job/kill", True, {"name": "absent"})
+    cron(s, "POST", "/job/save", True, {"job": json.dumps({**new, "colour": "red"})})
+    cron(s, "POST", "/job/save", True, {"job": json.dumps({**new, "cronExpr": "never"})})
+    cron(s, "POST", "/job/save", True, {"job": "{"})
+
+
+# --- all ---------------------------------------------------------------------------------------------------
+
+
+@test
+def the_description_and_the_route_table_name_the_same_paths(s):
+    """Method, path, role and handler; what is described as needed is missed when it is not there."""
+    root_dir = Path(__file__).resolve().parents[2]
+    text = (root_dir / "schema/openapi-seeds.yaml").read_text()
+    rows = set(re.findall(r'^ROUTE\("(\w+)",\s*"([^"]+)",\s*(\w+),\s*RF_(?:CHIN|JARVIS2|CRONTAB),\s*(\w+)\)',
+                          (root_dir / "cgi/routes.def").read_text(), re.M))
+    described, needed = set(), {}
+    for path, block in re.findall(r"^  (/\S*):\n((?:    .*\n)+)", text, re.M):
+        method = re.match(r"    (\w+):", block).group(1).upper()
+        described.add((method, path, re.search(r"x-role: (\w+)", block).group(1).upper(), re.search(r"x-handler: (\w+)", block).group(1)))
+        listed = re.search(r"^              required: \[(.*)\]", block, re.M)
+        needed[method, path] = listed.group(1).split(", ") if listed else \
+            re.findall(r"name: (\w+), in: query, required: true", block)
+        fields = re.findall(r"^                (\w+): ", block, re.M) + re.findall(r"name: (\w+), in: query", block)
+        good = {f: "x" for f in fields}
+        status, answer = ask(s, method, path + ("?" if method == "GET" else "") + urllib.parse.urlencode({"colour": 1}
+                             if method == "GET" else {}), None if method == "GET" else {**good, "colour": 1},
+                             headers={"Authorization": f"Bearer {s.token}"})
+        assert "SUCCEED" not in str(answer) and status in (200, 400), (path, status, answer)
+    assert described == rows, described ^ rows
+    for (method, path), names in needed.items():
+        status, answer = ask(s, method, path, None if method == "GET" else {}, headers={"Authorization": f"Bearer {s.token}"})
+        if names and "job_id" not in str(answer) and "success" not in str(answer):
+            assert any(n in str(answer) for n in names), (path, names, answer)
+
+
+@test
+def each_is_off_unless_its_setting_names_a_project(s):
+    port = free_port()
+    sets = {"listen": f"127.0.0.1:{port}", "server": f"127.0.0.1:{s.port}", "state_dir": s.dir / "plain", "web_dir": "",
+            "key_file": s.dir / "cgi.key", "store": f"sqlite:{s.dir}/base", "jarvis2_project": "jarvis"}
+    plain = Daemon(s, "plain", s.argv("sirdar-cgi", sets), r"cgi\.ready")
+    plain.start()
+    try:
+        for method, path in (("POST", "/api/task/new"), ("POST", "/api/user/login")):
+            status, answer = ask(s, method, path, {}, port=port)
+            assert status == 404 and answer["error"]["code"] == "NOT_FOUND", (path, status, answer)
+        assert ask(s, "GET", "/api/job/status?job_id=1", port=port)[0] == 400
+    finally:
+        assert plain.stop() == 0
+
+
+def site():
+    s = Site("seeds")
+    s.cgi.argv += [w for k, v in SEEDS.items() for w in ("--set", f"{k}={v}")]
+    s.start()
+    return s
+
+
+if __name__ == "__main__":
+    sys.exit(main(site))
