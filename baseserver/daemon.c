@@ -384,7 +384,8 @@ static void give_lease(struct daemon *d)
 {
 	struct err err = { 0 };
 
-	if (d->lost || store_give_lease(d->site->store, d->site->epoch, &err) == 0)
+	if (d->lost || store_give_lease(d->site->store, d->site->epoch,
+	                                clock_wall_us(&clock_machine), &err) == 0)
 		return;
 	log_warn("lead.not-given", "text=\"%s\"", err.text);
 }

@@ -346,9 +346,15 @@ int ledger_new(struct thread *th, struct store *store, const char *who,
 	stream_set_drop(l->stream, slot_drop);
 	l->me = actor_new(th, &ops, l);
 	l->keep = stream_reader_new(l->stream, STREAM_OUTER, l->me);
+	l->now_us = actor_wall_us(l->me);
+	r = ledger_leave_gaps(l, err);
+	if (r < 0) {
+		ledger_free(l);
+		return r;
+	}
 	/* Loading may have taken long. */
 	l->proof_us = actor_mono_us(l->me);
-	r = store_renew_lease(l->store, l->epoch, err);
+	r = store_renew_lease(l->store, l->epoch, l->now_us, err);
 	if (r == E_EPOCH) {
 		ledger_free(l);
 		return r;

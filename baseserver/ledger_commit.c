@@ -369,7 +369,7 @@ static void move_letters(struct letters *to, struct letters *from)
 /* From here on it stays as it is until it is known to be in. */
 static void seal(struct ledger *l, struct flight *f)
 {
-	f->b = (struct store_batch){ .epoch = l->epoch };
+	f->b = (struct store_batch){ .epoch = l->epoch, .at_us = actor_wall_us(l->me) };
 	f->job.work = commit;
 	f->job.done = committed;
 	move_letters(&f->edits, &l->edits);

@@ -241,6 +241,9 @@ void ledger_take_from_range(struct ledger *l, struct instance *i);
 /* For the batch that begins. */
 void ledger_gather_ranges(struct ledger *l, struct flight *f);
 int ledger_load_ranges(struct ledger *l, struct err *err);
+/* ledger_gap.c: after the load. Keeps the time without a leader that ends now, and moves the
+ * effective due of what waited through this one and those before. */
+int ledger_leave_gaps(struct ledger *l, struct err *err);
 /* Up to this number all is in the store. */
 void ledger_ranges_durable(struct ledger *l, uint64_t number);
 /* The row that a date of a range would have which is not in the store yet. E_NOT_FOUND. */

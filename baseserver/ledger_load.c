@@ -156,7 +156,7 @@ int ledger_load(struct ledger *l, const char *who, struct err *err)
 	if (r == 0)
 		r = load_rows(l, number, err);
 	if (r == 0) /* those who wait must see that we live */
-		r = store_renew_lease(l->store, l->epoch, err);
+		r = store_renew_lease(l->store, l->epoch, 0, err);
 	if (r == 0)
 		r = store_load_outcomes(l->store, each_outcome, &ld, err);
 	if (r < 0)

@@ -13,6 +13,7 @@ struct proof {
 	struct job job;
 	int code;
 	uint32_t epoch;
+	int64_t now_us; /* wall */
 	struct err err;
 };
 
@@ -102,7 +103,7 @@ static void prove(struct job *job, struct store *s)
 	struct proof *p = (struct proof *)job;
 
 	p->err = (struct err){ 0 };
-	p->code = store_renew_lease(s, p->epoch, &p->err);
+	p->code = store_renew_lease(s, p->epoch, p->now_us, &p->err);
 	if (p->code < 0)
 		return; /* the next commit says what is wrong */
 	store_quiet(s);
@@ -129,5 +130,6 @@ void ledger_renew_proof(struct ledger *l)
 	p->job.work = prove;
 	p->job.done = proven;
 	p->epoch = l->epoch;
+	p->now_us = actor_wall_us(l->me);
 	ledger_do(l, &p->job);
 }

@@ -102,11 +102,12 @@ int notifier_round(struct notifier *n, int fd, struct err *err)
 {
 	int64_t now_us = clock_wall_us(&clock_machine), next_us = 0, wait_ms = WAIT_MS_MAX;
 	struct err trouble = { 0 };
+	bool leads = !n->wake || wake_is_up(n->wake);
 	int r = 0;
 
 	if (atomic_exchange(&n->has_news, false))
 		r = news_take(n, &trouble);
-	if (r == 0)
+	if (r == 0 && leads) /* time without a leader makes nobody late */
 		r = news_late(n, now_us, &trouble);
 	if (r == 0)
 		r = nodes(n, now_us, &wait_ms, &trouble);
@@ -126,8 +127,10 @@ int notifier_round(struct notifier *n, int fd, struct err *err)
 		return r;
 	if (next_us != INT64_MAX && (next_us - now_us) / US_PER_MS < wait_ms)
 		wait_ms = next_us > now_us ? (next_us - now_us) / US_PER_MS + 1 : 1;
-	/* What is due waits for a delivery to end. */
+	/* What is due waits for a delivery to end, or for a server. */
 	if (next_us <= now_us && sender_active(n->sender) >= (size_t)n->param.sends_max)
 		wait_ms = WAIT_MS_MAX;
+	else if (next_us <= now_us && !leads)
+		wait_ms = STORE_PAUSE_MS;
 	return sender_wait(n->sender, fd, wait_ms, err);
 }

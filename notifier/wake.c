@@ -1,6 +1,7 @@
 #include "notifier/wake.h"
 
 #include <sodium.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,7 @@ struct wake {
 	uint64_t incarnation;
 	uint32_t epoch;
 	struct session *session;
-	bool up;
+	_Atomic bool up;
 	int64_t retry_us;
 };
 
@@ -301,6 +302,11 @@ int wake_start(const struct param_notifier *p, const struct wake_ops *ops, void 
 	}
 	*ret_wake = w;
 	return 0;
+}
+
+bool wake_is_up(const struct wake *w)
+{
+	return atomic_load(&w->up);
 }
 
 void wake_stop(struct wake *w)

@@ -3,6 +3,7 @@
 #ifndef NOTIFIER_WAKE_H
 #define NOTIFIER_WAKE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,5 +40,7 @@ int wake_start(const struct param_notifier *p, const struct wake_ops *ops, void 
 void wake_stop(struct wake *w); /* NULL is fine */
 /* Tell the server; ops.told() gives `t` back. One at a time. Thread: any. */
 void wake_tell(struct wake *w, struct told *t);
+/* A server that leads has answered. Thread: any. */
+bool wake_is_up(const struct wake *w);
 
 #endif

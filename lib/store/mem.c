@@ -137,13 +137,14 @@ static int mem_take_lease(struct store *s, const struct store_lease *seen,
 	if (now.epoch != seen->epoch || now.beat != seen->beat || now.number != seen->number)
 		return err_set(err, E_CONFLICT, "%s leads, epoch %" PRIu32, now.who, now.epoch);
 	m->disk->lease = *mine;
+	m->disk->lease.renewed_us = now.renewed_us;
 	m->disk->lease.beat = now.beat + 1;
 	m->disk->epoch++;
 	*ret_epoch = m->disk->epoch;
 	return 0;
 }
 
-static int mem_renew_lease(struct store *s, uint32_t epoch, struct err *err)
+static int mem_renew_lease(struct store *s, uint32_t epoch, int64_t now_us, struct err *err)
 {
 	struct mem_store *m = mem_of(s);
 	int r = alive(m, err);
@@ -152,12 +153,40 @@ static int mem_renew_lease(struct store *s, uint32_t epoch, struct err *err)
 		r = prove(m, epoch, err);
 	if (r == 0)
 		m->disk->lease.beat++;
+	if (r == 0 && now_us > 0)
+		m->disk->lease.renewed_us = now_us;
 	return r;
 }
 
-static int mem_give_lease(struct store *s, uint32_t epoch, struct err *err)
+static int mem_add_gap(struct store *s, uint32_t epoch, const struct store_gap *g, uint64_t oldest,
+                       struct err *err)
 {
-	int r = mem_renew_lease(s, epoch, err);
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+
+	if (r == 0)
+		r = prove(m, epoch, err);
+	if (r == 0)
+		mem_disk_add_gap(m->disk, g, oldest);
+	return r;
+}
+
+static int mem_load_gaps(struct store *s, uint64_t number,
+                         int (*each)(void *ctx, const struct store_gap *g), void *ctx,
+                         struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+
+	for (size_t i = 0; r >= 0 && i < m->disk->n_gaps; i++)
+		if (m->disk->gaps[i].number >= number)
+			r = each(ctx, &m->disk->gaps[i]);
+	return r < 0 ? r : 0;
+}
+
+static int mem_give_lease(struct store *s, uint32_t epoch, int64_t now_us, struct err *err)
+{
+	int r = mem_renew_lease(s, epoch, now_us, err);
 
 	if (r == 0)
 		mem_of(s)->disk->lease.lease_ms = 0;
@@ -633,6 +662,8 @@ const struct store_ops store_mem_ops = {
 	.lease = mem_lease,
 	.take_lease = mem_take_lease,
 	.renew_lease = mem_renew_lease,
+	.add_gap = mem_add_gap,
+	.load_gaps = mem_load_gaps,
 	.give_lease = mem_give_lease,
 	.show_node = mem_show_node,
 	.each_node = mem_each_node,

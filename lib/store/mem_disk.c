@@ -260,6 +260,19 @@ static void write_ranges(struct mem_disk *d, const struct store_batch *b)
 		}
 }
 
+void mem_disk_add_gap(struct mem_disk *d, const struct store_gap *g, uint64_t oldest)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < d->n_gaps; i++)
+		if (d->gaps[i].number >= oldest && (i > 0 || d->n_gaps < STORE_GAPS_MAX))
+			d->gaps[kept++] = d->gaps[i];
+	d->gaps = mem_grow(d->gaps, kept + 1, sizeof *d->gaps);
+	d->gaps[kept] = *g;
+	d->n_gaps = kept + 1;
+	d->lease.renewed_us = g->to_us;
+}
+
 void mem_disk_write(struct mem_disk *d, const struct store_batch *b)
 {
 	for (size_t i = 0; i < b->n_docs; i++)
@@ -291,6 +304,8 @@ void mem_disk_write(struct mem_disk *d, const struct store_batch *b)
 		add_stat(d, &b->stats[i]);
 	if (b->first && b->last > d->number)
 		d->number = b->last;
+	if (b->at_us > 0)
+		d->lease.renewed_us = b->at_us;
 }
 
 void mem_disk_save_outcomes(struct mem_disk *d, const struct store_outcome *o, size_t n,
@@ -328,6 +343,9 @@ struct mem_disk *mem_disk_copy(const struct mem_disk *d)
 	write_links(c, &(struct store_batch){ .links = d->links, .n_links = d->n_links });
 	mem_disk_save_outcomes(c, d->outcomes, d->n_outcomes, d->outcome_number);
 	write_ranges(c, &(struct store_batch){ .ranges = d->ranges, .n_ranges = d->n_ranges });
+	for (size_t i = 0; i < d->n_gaps; i++)
+		mem_disk_add_gap(c, &d->gaps[i], 0);
+	c->lease.renewed_us = d->lease.renewed_us;
 	for (size_t i = 0; i < d->n_stats; i++)
 		add_stat(c, &d->stats[i]);
 	return c;
@@ -360,6 +378,7 @@ void mem_disk_unref(struct mem_disk *d)
 	free(d->outcomes);
 	free(d->nodes);
 	free(d->ranges);
+	free(d->gaps);
 	free(d->stats);
 	free(d);
 }

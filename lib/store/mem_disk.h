@@ -29,6 +29,8 @@ struct mem_disk {
 	size_t n_outcomes;
 	struct store_range *ranges; /* by number */
 	size_t n_ranges;
+	struct store_gap *gaps;
+	size_t n_gaps;
 	struct store_stat *stats; /* by task, day, state, bucket */
 	size_t n_stats;
 };
@@ -38,6 +40,7 @@ struct mem_disk *mem_disk_copy(const struct mem_disk *d);
 void mem_disk_unref(struct mem_disk *d); /* NULL is fine */
 /* A checked batch; cannot fail. */
 void mem_disk_write(struct mem_disk *d, const struct store_batch *b);
+void mem_disk_add_gap(struct mem_disk *d, const struct store_gap *g, uint64_t oldest);
 /* NULL: there is none. */
 const char *mem_disk_find_data(const struct mem_disk *d, uint64_t last_number, uint32_t generation,
                                enum inst_data kind);

@@ -59,6 +59,11 @@ void read_range_where(struct reader *r, struct buf *q, const struct read_filter 
 /* Of the table with column task_id. */
 void read_where_tasks(struct reader *r, struct buf *q, const struct read_filter *f);
 
+/* read_gaps.c: rows of the live table are due when they were due as they last changed; moves
+ * them through the times when nobody led since. `stride`: bytes from one to the next. */
+int read_leave_gaps(struct reader *r, struct instance *first, size_t n, size_t stride,
+                    struct err *err);
+
 /* Append to a query's text, as sql_put(). */
 void read_put(struct reader *r, struct buf *b, const char *text, const char *types, ...);
 /* Ask with the text in `b`, which is freed. */

@@ -352,6 +352,9 @@ int read_instances(struct reader *r, const struct read_filter *f, enum read_sort
 	}
 	code = list_table(&c, live_table, &lists[0], err);
 	if (code == 0)
+		code = read_leave_gaps(r, &lists[0].rows->inst, lists[0].n, sizeof(struct found),
+		                       err);
+	if (code == 0)
 		code = list_history(&c, &lists[1], err);
 	c.of_ranges = true;
 	if (code == 0 && f->each_range)
@@ -397,6 +400,9 @@ int read_find_instance(struct reader *r, struct inst_key key, struct instance *r
 
 	if (code == 0)
 		code = find_in(r, live_table, key, ret, err);
+	int moved = code > 0 ? read_leave_gaps(r, ret, 1, 0, err) : 0;
+	if (moved < 0)
+		return moved;
 	if (code == 0) {
 		code = read_range_over(r, key, &range, err);
 		if (code > 0) {

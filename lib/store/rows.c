@@ -470,3 +470,13 @@ int rows_node(struct rows *r, struct store_node *ret, struct err *err)
 		code = read_name(r, 3, ret->address, sizeof ret->address, err);
 	return code;
 }
+
+int rows_gap(struct rows *r, struct store_gap *ret, struct err *err)
+{
+	static const struct range want[] = { { 0, INT64_MAX }, { 0, INT64_MAX }, { 0, INT64_MAX } };
+	int64_t v[3] = { 0 };
+	int code = read_numbers(r, want, 3, v, err);
+
+	*ret = (struct store_gap){ (uint64_t)v[0], v[1], v[2] };
+	return code;
+}

@@ -56,6 +56,7 @@ int rows_action(struct rows *r, struct read_action *ret, struct err *err);
 int rows_event(struct rows *r, struct read_event *ret, struct err *err);
 int rows_outcome(struct rows *r, struct store_outcome *ret, struct err *err);
 int rows_range(struct rows *r, struct store_range *ret, struct err *err);
+int rows_gap(struct rows *r, struct store_gap *ret, struct err *err);
 int rows_stat(struct rows *r, struct store_stat *ret, struct err *err);
 int rows_lease(struct rows *r, struct store_lease *ret, struct err *err);
 int rows_node(struct rows *r, struct store_node *ret, struct err *err);
@@ -82,6 +83,7 @@ int rows_node(struct rows *r, struct store_node *ret, struct err *err);
 #define LEASE_COLUMNS   "epoch, beat, number, lease_ms, since_us, renewed_us, who, address"
 #define OUTCOME_COLUMNS "task_id, lo, hi, job_status, reason, generation"
 #define RANGE_COLUMNS   "number, task_id, lo, hi, dates, taken, at_us, reason, version, priority"
+#define GAP_COLUMNS     "number, from_us, to_us"
 #define RANGE_WIDTH     10
 #define STAT_COLUMNS    "day, task_id, job_status, bucket, count, sum_us"
 #define EVENT_COLUMNS \

@@ -156,14 +156,14 @@ static int write_data(struct sqlite_store *s, const struct store_batch *b, struc
 	return r;
 }
 
-static int write_number(struct sqlite_store *s, uint64_t number, struct err *err)
+static int write_number(struct sqlite_store *s, uint64_t number, int64_t at_us, struct err *err)
 {
 	sqlite3_stmt *q = NULL;
 	int r = sql_get(s, SQL_NUMBER, &q, err);
 
 	if (r < 0)
 		return r;
-	sql_bind(q, "i", (int64_t)number);
+	sql_bind(q, "ii", (int64_t)number, at_us);
 	return sql_run(s, q, err);
 }
 
@@ -187,7 +187,7 @@ static int write_all(struct sqlite_store *s, const struct store_batch *b, uint64
 	if (r == 0)
 		r = write_data(s, b, err);
 	if (r == 0 && b->first && b->last > stored)
-		r = write_number(s, b->last, err);
+		r = write_number(s, b->last, b->at_us, err);
 	return r;
 }
 

@@ -19,8 +19,24 @@
 #include "util/err.h"
 #include "util/fs.h"
 
+#define ALIVE_FILE     "alive" /* its time: the last sign of life between commits, without fsync */
 #define NODE_PREFIX    "standby-"
 #define NODE_BYTES_MAX 1024
+
+static char *alive_path(const struct sqlite_store *s)
+{
+	return mem_fmt("%s/" ALIVE_FILE, s->dir);
+}
+
+static int64_t alive_us(const struct sqlite_store *s)
+{
+	char *path = alive_path(s);
+	int64_t us = 0;
+
+	fs_touched_us(path, &us);
+	free(path);
+	return us;
+}
 
 int sqlite_lease(struct store *st, struct store_lease *ret, struct err *err)
 {
@@ -37,6 +53,9 @@ int sqlite_lease(struct store *st, struct store_lease *ret, struct err *err)
 	else if (r == 0)
 		r = err_set(err, E_CORRUPT, STORE_NO_LEADER_ROW);
 	sqlite3_reset(q);
+	/* 0: nobody has led since there are signs of life. */
+	if (r == 0 && ret->renewed_us > 0 && alive_us(s) > ret->renewed_us)
+		ret->renewed_us = alive_us(s);
 	return r;
 }
 
@@ -87,8 +106,9 @@ int sqlite_take_lease(struct store *st, const struct store_lease *seen,
 	return 0;
 }
 
-/* Nobody watches the row: who waits, waits for the lock. */
-int sqlite_renew_lease(struct store *st, uint32_t epoch, struct err *err)
+/* Nobody watches the row: who waits, waits for the lock. A sign of life that cannot be made only
+ * makes the time without a leader look longer. */
+int sqlite_renew_lease(struct store *st, uint32_t epoch, int64_t now_us, struct err *err)
 {
 	struct store_lease now;
 	int r = sqlite_lease(st, &now, err);
@@ -96,10 +116,67 @@ int sqlite_renew_lease(struct store *st, uint32_t epoch, struct err *err)
 	if (r == 0 && now.epoch != epoch)
 		r = err_set(err, E_EPOCH, "epoch %" PRIu32 " is over, the store has %" PRIu32,
 		            epoch, now.epoch);
+	if (r == 0 && now_us > 0) {
+		char *path = alive_path((struct sqlite_store *)st);
+		fs_touch(path, 0600, now_us);
+		free(path);
+	}
 	return r;
 }
 
-int sqlite_give_lease(struct store *st, uint32_t epoch, struct err *err)
+int sqlite_add_gap(struct store *st, uint32_t epoch, const struct store_gap *g, uint64_t oldest,
+                   struct err *err)
+{
+	struct sqlite_store *s = (struct sqlite_store *)st;
+	sqlite3_stmt *q = NULL;
+	int r = sql_begin(s, epoch, NULL, err);
+
+	if (r < 0)
+		return r;
+	r = sql_get(s, SQL_GAP, &q, err);
+	if (r == 0) {
+		sql_bind(q, "iii", (int64_t)g->number, g->from_us, g->to_us);
+		r = sql_run(s, q, err);
+	}
+	if (r == 0)
+		r = sql_get(s, SQL_GAPS_GO, &q, err);
+	if (r == 0) {
+		sql_bind(q, "ii", (int64_t)oldest, (int64_t)STORE_GAPS_MAX);
+		r = sql_run(s, q, err);
+	}
+	if (r == 0)
+		r = sql_get(s, SQL_ALIVE, &q, err);
+	if (r == 0) {
+		sql_bind(q, "i", g->to_us);
+		r = sql_run(s, q, err);
+	}
+	return sql_end(s, r, err);
+}
+
+int sqlite_load_gaps(struct store *st, uint64_t number,
+                     int (*each)(void *ctx, const struct store_gap *g), void *ctx, struct err *err)
+{
+	struct sqlite_store *s = (struct sqlite_store *)st;
+	sqlite3_stmt *q = NULL;
+	struct store_gap gap;
+	int r = sql_get(s, SQL_LOAD_GAPS, &q, err);
+
+	if (r < 0)
+		return r;
+	sql_bind(q, "i", (int64_t)number);
+	struct sql_rows rows = sql_rows(s->db, q, "lb_gap");
+	while ((r = rows_step(&rows.base, err)) > 0) {
+		r = rows_gap(&rows.base, &gap, err);
+		if (r == 0)
+			r = each(ctx, &gap);
+		if (r < 0)
+			break;
+	}
+	sqlite3_reset(q);
+	return r;
+}
+
+int sqlite_give_lease(struct store *st, uint32_t epoch, int64_t now_us, struct err *err)
 {
 	struct sqlite_store *s = (struct sqlite_store *)st;
 	sqlite3_stmt *q = NULL;
@@ -108,8 +185,10 @@ int sqlite_give_lease(struct store *st, uint32_t epoch, struct err *err)
 	if (r < 0)
 		return r;
 	r = sql_get(s, SQL_GIVE_LEASE, &q, err);
-	if (r == 0)
+	if (r == 0) {
+		sql_bind(q, "i", now_us);
 		r = sql_run(s, q, err);
+	}
 	return sql_end(s, r, err);
 }
 

@@ -69,14 +69,43 @@ int store_take_lease(struct store *s, const struct store_lease *seen,
 	return s->ops->take_lease(s, seen, mine, ret_epoch, err);
 }
 
-int store_renew_lease(struct store *s, uint32_t epoch, struct err *err)
+int store_renew_lease(struct store *s, uint32_t epoch, int64_t now_us, struct err *err)
 {
-	return s->ops->renew_lease(s, epoch, err);
+	return s->ops->renew_lease(s, epoch, now_us, err);
 }
 
-int store_give_lease(struct store *s, uint32_t epoch, struct err *err)
+int store_add_gap(struct store *s, uint32_t epoch, const struct store_gap *g, uint64_t oldest,
+                  struct err *err)
 {
-	return s->ops->give_lease(s, epoch, err);
+	return s->ops->add_gap(s, epoch, g, oldest, err);
+}
+
+int store_load_gaps(struct store *s, uint64_t number,
+                    int (*each)(void *ctx, const struct store_gap *g), void *ctx, struct err *err)
+{
+	return s->ops->load_gaps(s, number, each, ctx, err);
+}
+
+/* What was granted and has not begun may come back and wait again. */
+bool store_gap_may_move(const struct instance *i)
+{
+	return i->state == ST_READY || i->state == ST_DEPEND || i->state == ST_FAILED ||
+	       (i->state == ST_RUNNING && !(i->flags & IF_STARTED));
+}
+
+void store_gap_apply(const struct store_gap *g, struct instance *i)
+{
+	if (!store_gap_may_move(i) || i->last_number > g->number)
+		return;
+	if (i->eff_due_us < g->from_us)
+		i->eff_due_us += g->to_us - g->from_us;
+	else if (i->eff_due_us < g->to_us)
+		i->eff_due_us = g->to_us;
+}
+
+int store_give_lease(struct store *s, uint32_t epoch, int64_t now_us, struct err *err)
+{
+	return s->ops->give_lease(s, epoch, now_us, err);
 }
 
 int store_show_node(struct store *s, const struct store_node *n, struct err *err)

@@ -84,6 +84,15 @@ struct store_range {
 	uint8_t reason, priority;
 };
 
+/* A time when nobody led. It does not count for what waited: rows of the live table that wait and
+ * have not changed since (last_number <= number) are due so much later. */
+struct store_gap {
+	uint64_t number;        /* the last transition before it */
+	int64_t from_us, to_us; /* wall: the last sign of life, the next leader's begin */
+};
+
+enum { STORE_GAPS_MAX = 1000 }; /* kept; the oldest go first */
+
 struct store_taken {
 	uint64_t number; /* of the range */
 	uint32_t dates;  /* so many more of its dates have rows */
@@ -130,7 +139,8 @@ struct store_lease {
 	uint64_t beat;     /* grows with each renewal */
 	uint64_t number;   /* the last transition committed; a commit proves life too */
 	uint32_t lease_ms; /* 0: given back */
-	int64_t since_us, renewed_us;
+	int64_t since_us;
+	int64_t renewed_us;          /* the last sign of life: renewed or committed; 0: none yet */
 	char who[128], address[160]; /* address: where brokers and the cgi find it */
 };
 
@@ -144,6 +154,7 @@ struct store_node {
 /* One commit. Borrowed for the call. Images: each key at most once in live or done. */
 struct store_batch {
 	uint32_t epoch;
+	int64_t at_us;                          /* wall: a sign of life; 0: not told */
 	uint64_t first, last;                   /* numbers of the transitions, both included */
 	const struct transition *const *events; /* those of kind TK_INSTANCE are kept as events */
 	size_t n_events;
@@ -201,10 +212,22 @@ int store_lease(struct store *s, struct store_lease *ret, struct err *err);
  * lease_ms of `mine` are written. E_CONFLICT: somebody was faster, or lives. */
 int store_take_lease(struct store *s, const struct store_lease *seen,
                      const struct store_lease *mine, uint32_t *ret_epoch, struct err *err);
-/* Prove the epoch so that those who wait see it. E_EPOCH. */
-int store_renew_lease(struct store *s, uint32_t epoch, struct err *err);
-/* Give it back: the next one need not wait. E_EPOCH. */
-int store_give_lease(struct store *s, uint32_t epoch, struct err *err);
+/* Prove the epoch so that those who wait see it. now_us: the wall time, kept as the last sign of
+ * life; 0: what is kept stays. E_EPOCH. */
+int store_renew_lease(struct store *s, uint32_t epoch, int64_t now_us, struct err *err);
+/* Keep a time when nobody led; its end is the last sign of life then. Those whose number is below
+ * `oldest` are needed no more and go. E_EPOCH. */
+int store_add_gap(struct store *s, uint32_t epoch, const struct store_gap *g, uint64_t oldest,
+                  struct err *err);
+/* Those of `number` and later, in the order in which they were. */
+int store_load_gaps(struct store *s, uint64_t number,
+                    int (*each)(void *ctx, const struct store_gap *g), void *ctx, struct err *err);
+/* False: no gap moves it, whenever it was. */
+bool store_gap_may_move(const struct instance *i);
+/* Moves the effective due of a row that waited through it. */
+void store_gap_apply(const struct store_gap *g, struct instance *i);
+/* Give it back: the next one need not wait. now_us: as store_renew_lease(). E_EPOCH. */
+int store_give_lease(struct store *s, uint32_t epoch, int64_t now_us, struct err *err);
 /* Show that this server waits; to be repeated. */
 int store_show_node(struct store *s, const struct store_node *n, struct err *err);
 /* Those shown within max_age_us. */

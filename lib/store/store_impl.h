@@ -23,8 +23,13 @@ struct store_ops {
 	int (*lease)(struct store *s, struct store_lease *ret, struct err *err);
 	int (*take_lease)(struct store *s, const struct store_lease *seen,
 	                  const struct store_lease *mine, uint32_t *ret_epoch, struct err *err);
-	int (*renew_lease)(struct store *s, uint32_t epoch, struct err *err);
-	int (*give_lease)(struct store *s, uint32_t epoch, struct err *err);
+	int (*renew_lease)(struct store *s, uint32_t epoch, int64_t now_us, struct err *err);
+	int (*add_gap)(struct store *s, uint32_t epoch, const struct store_gap *g, uint64_t oldest,
+	               struct err *err);
+	int (*load_gaps)(struct store *s, uint64_t number,
+	                 int (*each)(void *ctx, const struct store_gap *g), void *ctx,
+	                 struct err *err);
+	int (*give_lease)(struct store *s, uint32_t epoch, int64_t now_us, struct err *err);
 	int (*show_node)(struct store *s, const struct store_node *n, struct err *err);
 	int (*each_node)(struct store *s, int64_t max_age_us,
 	                 int (*each)(void *ctx, const struct store_node *n), void *ctx,

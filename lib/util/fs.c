@@ -2,6 +2,7 @@
 
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/clock.h"
 #include "util/err.h"
 
 #include <errno.h>
@@ -213,5 +214,28 @@ int fs_free_bytes(const char *path, unsigned long long *ret_bytes, struct err *e
 	if (statvfs(path, &v) < 0)
 		return failed(err, "statvfs", path);
 	*ret_bytes = (unsigned long long)v.f_bavail * v.f_frsize;
+	return 0;
+}
+
+int fs_touch(const char *path, mode_t mode, int64_t at_us)
+{
+	struct timespec at = { at_us / US_PER_S, at_us % US_PER_S * 1000 }, both[] = { at, at };
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
+
+	if (fd < 0)
+		return E_IO;
+	int r = futimens(fd, both) < 0 ? E_IO : 0;
+	close(fd);
+	return r;
+}
+
+int fs_touched_us(const char *path, int64_t *ret_us)
+{
+	struct stat st;
+
+	*ret_us = 0;
+	if (stat(path, &st) < 0)
+		return E_NOT_FOUND;
+	*ret_us = (int64_t)st.st_mtim.tv_sec * US_PER_S + st.st_mtim.tv_nsec / 1000;
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct buf;
@@ -35,6 +36,11 @@ int fs_secret_check(const char *path, struct err *err);
  *   errors  E_FULL, E_IO; the old file is untouched then
  */
 int fs_write(const char *path, const void *data, size_t n, mode_t mode, struct err *err);
+
+/* Set a file's time (wall, us), making an empty one: nothing is synced. E_IO. */
+int fs_touch(const char *path, mode_t mode, int64_t at_us);
+/* That time. E_NOT_FOUND; *ret_us is 0 then. */
+int fs_touched_us(const char *path, int64_t *ret_us);
 
 /* Make a directory and those above it; what exists is fine. `mode` for those made. */
 int fs_mkdirs(const char *path, mode_t mode, struct err *err);

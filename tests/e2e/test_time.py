@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What a schedule means, through the real programs: calendars, versions of plans, zones. TAP."""
 import os
+import sqlite3
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Site, main, test, until  # noqa: E402
+from harness import Site, main, seconds_of, test, until  # noqa: E402
 
 CN = """calendar: cn
 weekends: [saturday, sunday]
@@ -182,6 +183,58 @@ tasks:
     assert (rows[0]["state"], rows[0]["reason"]) == ("StopSchedule", "expired"), rows
     # Its effective due is now, and the day of now is not over.
     assert [i["state"] for i in s.instances("time/late/soon")] == ["DependenceFinish"]
+
+
+def put_back(s, down, waited):
+    """The server, which is down, was so already `down` seconds, and its rows had waited `waited` before.
+    -> its last sign of life."""
+    folder = s.base_sets["state_dir"]
+    alive = folder / "alive"
+    with sqlite3.connect(folder / "sirdar.db") as db:
+        (row,) = db.execute("SELECT renewed_us FROM lb_leader").fetchone()
+        last = max(alive.stat().st_mtime_ns // 1000, row) - down * 10**6
+        db.execute("UPDATE lb_leader SET renewed_us = ?", (last,))
+        db.execute("UPDATE lb_task_run SET eff_due_us = ?", (last - waited * 10**6,))
+    db.close()
+    os.utime(alive, ns=(last * 1000, last * 1000))
+    return last / 1e6
+
+
+@test
+def time_without_a_leader_does_not_count_for_what_waits(s):
+    s.apply("""workflow: down
+project: time
+timezone: UTC
+start_date: 2026-01-05
+end_date: 2026-01-05
+tasks:
+  short: {type: nobody, cycle: day, catchup: {mode: all}, expire_after: 1h}
+  long: {type: nobody, cycle: day, catchup: {mode: all}, expire_after: 3h}
+""", **{"from": "2026-01-05"})
+    date = "2026-01-05T00:00:00Z"
+    for task in ("short", "long"):
+        s.wait_state(f"time/down/{task}", date, "DependenceFinish")
+    s.base.kill()
+    # They waited for all but four seconds of an hour, then nobody led for ten hours.
+    last = put_back(s, 36000, 3596)
+    before = seconds_of(s.instance("time/down/long", date)["effective_due"])
+    began = time.time()
+    s.base.start()
+    until("the server answers", s.up)
+    first = seconds_of(s.instance("time/down/long", date)["effective_due"])
+    assert first - before >= began - last - 1, (first - before, began - last)
+    # What was left of its hour, it still had.
+    s.wait_state("time/down/short", date, "StopSchedule", 60)
+    over = s.instance("time/down/short", date)
+    assert over["reason"] == "expired", over
+    ended = [e for e in s.history(over["id"]) if e["to"] == "StopSchedule"][0]
+    assert seconds_of(ended["at"]) >= began + 3, (ended, began)
+    # The next server knows of that time too, though nothing of the row was written.
+    s.base.restart(hard=True)
+    until("the server answers", s.up)
+    again = seconds_of(s.instance("time/down/long", date)["effective_due"])
+    assert again >= first, (again, first)
+    assert s.instance("time/down/long", date)["state"] == "DependenceFinish"
 
 
 @test

@@ -65,7 +65,7 @@ static void is_refused(struct two *t, int r)
 	r = my_end(t->a, r, &err);
 	assert_int_equal(r, E_BUSY); /* nothing is in: read back, do it again */
 	world_must(my_cluster_catch_up(t->a->db, &t->a->url, false, &err), &err);
-	assert_int_equal(my_renew_lease(&t->a->base, t->epoch, NULL), E_EPOCH);
+	assert_int_equal(my_renew_lease(&t->a->base, t->epoch, 0, NULL), E_EPOCH);
 }
 
 static void what_writes_nothing_else_is_refused_after_another_took_over(void **state)

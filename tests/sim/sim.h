@@ -149,6 +149,7 @@ void rules_reset(void);
 void rules_follow(const struct transition *tr);                /* keep the outcomes */
 void rules_grant(const struct transition *tr, bool came_back); /* I8 */
 bool rules_may_wait(const struct instance *i);    /* for a parent that ended badly, or waits */
+void rules_expire(const struct transition *tr);   /* I25 */
 void rules_skip(const struct transition *tr);     /* P15 */
 bool rules_skip_stands(const struct instance *i); /* Skipped(link): is its join still dead? */
 
@@ -218,6 +219,7 @@ struct maintainer *server_maintainer(void);
 struct sorter *server_sorter(void);
 struct commander *server_commander(void);
 uint32_t ledger_epoch_now(void);   /* of the server that is up */
+void server_disk_fails(void);      /* from now on it may show no life for a while */
 bool server_lawful_takeover(void); /* a standby that saw no sign of life for LEAD_US */
 void server_takeover(void);        /* another leader takes the epoch on the same disk */
 

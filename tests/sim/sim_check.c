@@ -443,6 +443,8 @@ void check_record(const struct transition *tr)
 		check_back(tr, r);
 	r->came_back = tr->to != ST_READY && (r->came_back || tr->event == EV_RETURN);
 	branch_follow(tr, replaying && moved);
+	if (tr->reason == RE_EXPIRED && tr->event == EV_EXPIRE && !(replaying && moved))
+		rules_expire(tr);
 	if (tr->to == ST_SKIPPED)
 		rules_skip(tr);
 	if (tr->to == ST_SKIPPED && !(replaying && moved))

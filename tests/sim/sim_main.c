@@ -97,6 +97,7 @@ static void fault(void)
 		store_mem_fail_reads(server_store(), rnd(5), n, code == E_FULL ? E_IO : code);
 		return;
 	}
+	server_disk_fails();
 	store_mem_fail(server_store(), rnd(5), n, code,
 	               chance(500) ? STORE_FAULT_AFTER : STORE_FAULT_BEFORE);
 }

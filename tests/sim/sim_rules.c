@@ -143,6 +143,18 @@ void rules_grant(const struct transition *tr, bool came_back)
 		                i->key.run_date);
 }
 
+/* I25: its time without a leader is in its effective due already. */
+void rules_expire(const struct transition *tr)
+{
+	const struct task *t = check_def(tr->inst.key.task);
+	int64_t due_us = tr->inst.eff_due_us;
+
+	if (!swarm.wall_jumps && tr->at_us < due_us + t->expire_after_us)
+		break_invariant("I25",
+		                "task %u at %" PRId64 " expired %" PRId64 " us after it was due",
+		                t->id, tr->inst.key.run_date, tr->at_us - due_us);
+}
+
 bool rules_may_wait(const struct instance *i)
 {
 	const struct task *t = check_def(i->key.task);

@@ -105,12 +105,66 @@ static void follow(void)
 	store_close(beside);
 }
 
+/* When no server led, by our own notes: what waited then is due so much later. A server's last
+ * sign of life may be as old as who waits for it lets it be, or as its disk is full; less than a
+ * second is not minded. */
+static struct away {
+	uint64_t number;
+	int64_t from_us, to_us, unseen_us;
+} * aways;
+static size_t n_aways;
+static bool disk_fails; /* this server's did */
+enum { UNSEEN_US = EPOCH_US + LEAD_US, FULL_US = 10 * SEC, UNMINDED_US = SEC };
+
+static void away_begins(void)
+{
+	uint32_t epoch;
+	struct away a = { .from_us = wall_of(now_us),
+		          .unseen_us = UNSEEN_US + (disk_fails ? FULL_US : 0) };
+
+	CHECK(store_position(store, &a.number, &epoch, NULL) == 0);
+	aways = mem_grow(aways, n_aways + 1, sizeof *aways);
+	aways[n_aways++] = a;
+}
+
+/* The effective due that a row of the store has by now: at least, or at most. */
+static int64_t away_due(const struct instance *i, bool at_most)
+{
+	bool waits = i->state == ST_READY || i->state == ST_DEPEND || i->state == ST_FAILED ||
+	             (i->state == ST_RUNNING && !(i->flags & IF_STARTED));
+	int64_t due = i->eff_due_us;
+
+	for (size_t k = 0; waits && k < n_aways; k++) {
+		const struct away *a = &aways[k];
+		int64_t from = at_most ? a->from_us - a->unseen_us : a->from_us;
+		if (a->number < i->last_number || (!at_most && a->to_us - from <= UNMINDED_US))
+			continue;
+		if (due < from)
+			due += a->to_us - from;
+		else if (due < a->to_us)
+			due = a->to_us;
+	}
+	return due;
+}
+
+static bool due_is_right(const struct instance *stored, int64_t due_us)
+{
+	return swarm.wall_jumps ||
+	       (due_us >= away_due(stored, false) && due_us <= away_due(stored, true));
+}
+
 static int each_stored(void *ctx, const struct instance *row)
 {
-	struct instance now;
+	struct instance now = { 0 };
 	bool is_same = ledger_find(ledger, row->key, &now);
 
 	(void)ctx;
+	if (is_same && !due_is_right(row, now.eff_due_us))
+		break_invariant("I25",
+		                "after a take-over task %u at %lld, part %d is due %lld us later",
+		                row->key.task, (long long)row->key.run_date, row->key.part,
+		                (long long)(now.eff_due_us - row->eff_due_us));
+	now.eff_due_us = row->eff_due_us;
 #define COL(column, member, lo, hi) is_same = is_same && now.member == row->member;
 #include "store/instance_cols.def"
 #undef COL
@@ -144,6 +198,8 @@ static bool open_ledger(void)
 	struct err err = { 0 };
 	size_t n = load_tasks(tasks, rows);
 
+	if (n_aways)
+		aways[n_aways - 1].to_us = wall_of(now_us);
 	if (n)
 		check_restart(store);
 	if (ledger_new(thread_of(AT_LEDGER), store, "sim", &set, tasks, rows, n, &ledger, &err) <
@@ -165,7 +221,7 @@ void server_start(void)
 	if (!store)
 		CHECK(store_open("mem:", &store, &err) == 0);
 	threads_new();
-	dying = false;
+	dying = disk_fails = false;
 	bool first = open_ledger();
 	resolver = resolver_new(thread_of(AT_RESOLVER), ledger);
 	sorter = sorter_new(thread_of(AT_SORTER), ledger);
@@ -225,6 +281,7 @@ void server_crash(void)
 	store_mem_crash(store, &next);
 	store_close(store);
 	store = next;
+	away_begins();
 	broker_server_lost();
 	later(away, back, NULL, 0);
 }
@@ -285,6 +342,14 @@ void server_end(void)
 	warm_free(warm);
 	warm = NULL;
 	follow_at = 0;
+	free(aways);
+	aways = NULL;
+	n_aways = 0;
+}
+
+void server_disk_fails(void)
+{
+	disk_fails = true;
 }
 
 bool server_up(void)

@@ -81,8 +81,8 @@ HELPER void world_path(const struct world *w, const char *name, char path[128])
 
 HELPER void world_free(struct world *w)
 {
-	static const char *const files[] = { "sirdar.db", "sirdar.db-wal", "sirdar.db-shm",
-		                             "writer.lock", "fill" };
+	static const char *const files[] = { "sirdar.db",   "sirdar.db-wal", "sirdar.db-shm",
+		                             "writer.lock", "fill",          "alive" };
 	char path[128];
 
 	store_close(w->s);

@@ -657,6 +657,37 @@ static void a_store_that_is_not_there_is_said(void **state)
 #f, f, setup_read, teardown, NULL \
 	}
 
+static int see_due(void *ctx, const struct instance *i)
+{
+	if (i->key.task == 1 && i->key.run_date == 100000)
+		*(int64_t *)ctx = i->eff_due_us;
+	return 0;
+}
+
+static void a_row_that_waited_while_nobody_led_is_due_so_much_later(void **state)
+{
+	struct world *w = *state;
+	struct instance i = world_instance(1, 100000, 0), found;
+	struct err err = { 0 };
+	struct reader *r = open_reader(w);
+
+	world_change(w, &i, EV_CREATE, ST_READY);
+	world_put(w, &i);
+	const struct store_gap g = { w->number, i.eff_due_us + 10, i.eff_due_us + 5010 };
+	world_must(store_add_gap(w->s, w->epoch, &g, 0, &err), &err);
+	world_must(read_instance(r, i.key, &found, NULL, &err), &err);
+	assert_int_equal(found.eff_due_us, i.eff_due_us + 5000);
+
+	const struct read_filter f = { .states = 1u << ST_READY };
+	const struct read_page page = { .limit = 500 };
+	struct read_answer answer;
+	int64_t due_us = 0;
+	world_must(read_instances(r, &f, READ_BY_RUN_DATE, &page, see_due, &due_us, &answer, &err),
+	           &err);
+	assert_int_equal(due_us, i.eff_due_us + 5000);
+	reader_close(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -668,6 +699,7 @@ int main(void)
 		READ(counts_are_those_of_the_list),
 		READ(ranges_of_dates_left_out_stand_among_the_instances),
 		READ(a_date_left_out_has_its_row_and_its_history),
+		READ(a_row_that_waited_while_nobody_led_is_due_so_much_later),
 		{ "a_reader_beside_the_writer_sees_whole_commits",
 		  a_reader_beside_the_writer_sees_whole_commits, setup_store, teardown, NULL },
 		cmocka_unit_test(a_store_that_is_not_there_is_said),

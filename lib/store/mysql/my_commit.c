@@ -189,8 +189,11 @@ static int write_all(struct my_store *s, const struct store_batch *b, uint64_t s
 	if (r < 0)
 		return r;
 	return b->first && b->last > stored
-	               ? my_do(s, err, "UPDATE lb_leader SET number = ? WHERE id = 1", "i",
-	                       (int64_t)b->last)
+	               ? my_do(s, err,
+	                       "UPDATE lb_leader SET number = ?,"
+	                       " renewed_us = COALESCE(NULLIF(?, 0), renewed_us)"
+	                       " WHERE id = 1",
+	                       "ii", (int64_t)b->last, b->at_us)
 	               : my_stamp(s, err);
 }
 

@@ -50,10 +50,9 @@ int my_take_lease(struct store *st, const struct store_lease *seen, const struct
 		r = err_set(err, E_CONFLICT, "%s leads, epoch %u", now.who, now.epoch);
 	if (r == 0)
 		r = my_do(s, err,
-		          "UPDATE lb_leader SET epoch = ?, beat = beat + 1, since_us = ?, "
-		          "renewed_us = ?,"
+		          "UPDATE lb_leader SET epoch = ?, beat = beat + 1, since_us = ?,"
 		          " lease_ms = ?, who = ?, address = ? WHERE id = 1",
-		          "iiiitt", epoch + 1, us, us, (int64_t)mine->lease_ms, mine->who,
+		          "iiitt", epoch + 1, us, (int64_t)mine->lease_ms, mine->who,
 		          mine->address);
 	if (r == 0)
 		r = my_do(s, err, "DELETE FROM lb_standby WHERE who = ?", "t", mine->who);
@@ -65,26 +64,79 @@ int my_take_lease(struct store *st, const struct store_lease *seen, const struct
 	return 0;
 }
 
-int my_renew_lease(struct store *st, uint32_t epoch, struct err *err)
+int my_renew_lease(struct store *st, uint32_t epoch, int64_t now_us, struct err *err)
 {
 	struct my_store *s = (struct my_store *)st;
 	int r = my_begin(s, epoch, NULL, err);
 
 	if (r < 0)
 		return r;
-	r = my_do(s, err, "UPDATE lb_leader SET beat = beat + 1, renewed_us = ? WHERE id = 1", "i",
-	          clock_wall_us(&clock_machine));
+	r = my_do(s, err,
+	          "UPDATE lb_leader SET beat = beat + 1,"
+	          " renewed_us = COALESCE(NULLIF(?, 0), renewed_us) WHERE id = 1",
+	          "i", now_us);
 	return my_end(s, r, err);
 }
 
-int my_give_lease(struct store *st, uint32_t epoch, struct err *err)
+/* The oldest go one by one, at most: each server that begins adds one. */
+int my_add_gap(struct store *st, uint32_t epoch, const struct store_gap *g, uint64_t oldest,
+               struct err *err)
+{
+	struct my_store *s = (struct my_store *)st;
+	int64_t n = 0;
+	int r = my_begin(s, epoch, NULL, err);
+
+	if (r < 0)
+		return r;
+	r = my_do(s, err, "DELETE FROM lb_gap WHERE number < ?", "i", (int64_t)oldest);
+	if (r == 0)
+		r = my_do(s, err, "REPLACE INTO lb_gap (" GAP_COLUMNS ") VALUES (?, ?, ?)", "iii",
+		          (int64_t)g->number, g->from_us, g->to_us);
+	if (r == 0)
+		r = my_ask_number(s, "lb_gap", &n, err, "SELECT COUNT(*) FROM lb_gap", "");
+	if (r == 0 && n > STORE_GAPS_MAX)
+		r = my_do(s, err, "DELETE FROM lb_gap ORDER BY number, to_us LIMIT 1", "");
+	if (r == 0)
+		r = my_do(s, err,
+		          "UPDATE lb_leader SET beat = beat + 1, renewed_us = ? WHERE id = 1", "i",
+		          g->to_us);
+	return my_end(s, r, err);
+}
+
+int my_load_gaps(struct store *st, uint64_t number,
+                 int (*each)(void *ctx, const struct store_gap *g), void *ctx, struct err *err)
+{
+	struct store_gap gap;
+	struct rows *rows = NULL;
+	int r = my_ask((struct my_store *)st, "lb_gap", &rows, err,
+	               "SELECT " GAP_COLUMNS
+	               " FROM lb_gap WHERE number >= ? ORDER BY number, to_us",
+	               "i", (int64_t)number);
+
+	if (r < 0)
+		return r;
+	while ((r = rows_step(rows, err)) > 0) {
+		r = rows_gap(rows, &gap, err);
+		if (r == 0)
+			r = each(ctx, &gap);
+		if (r < 0)
+			break;
+	}
+	rows_close(rows);
+	return r;
+}
+
+int my_give_lease(struct store *st, uint32_t epoch, int64_t now_us, struct err *err)
 {
 	struct my_store *s = (struct my_store *)st;
 	int r = my_begin(s, epoch, NULL, err);
 
 	if (r < 0)
 		return r;
-	r = my_do(s, err, "UPDATE lb_leader SET beat = beat + 1, lease_ms = 0 WHERE id = 1", "");
+	r = my_do(s, err,
+	          "UPDATE lb_leader SET beat = beat + 1, lease_ms = 0,"
+	          " renewed_us = COALESCE(NULLIF(?, 0), renewed_us) WHERE id = 1",
+	          "i", now_us);
 	r = my_end(s, r, err);
 	my_hang_up(s); /* and its limit with it */
 	s->silence_s = 0;

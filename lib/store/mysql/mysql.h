@@ -171,8 +171,12 @@ int my_ask_number(struct my_store *s, const char *table, int64_t *ret, struct er
 int my_lease(struct store *s, struct store_lease *ret, struct err *err);
 int my_take_lease(struct store *s, const struct store_lease *seen, const struct store_lease *mine,
                   uint32_t *ret_epoch, struct err *err);
-int my_renew_lease(struct store *s, uint32_t epoch, struct err *err);
-int my_give_lease(struct store *s, uint32_t epoch, struct err *err);
+int my_renew_lease(struct store *s, uint32_t epoch, int64_t now_us, struct err *err);
+int my_add_gap(struct store *s, uint32_t epoch, const struct store_gap *g, uint64_t oldest,
+               struct err *err);
+int my_load_gaps(struct store *s, uint64_t number,
+                 int (*each)(void *ctx, const struct store_gap *g), void *ctx, struct err *err);
+int my_give_lease(struct store *s, uint32_t epoch, int64_t now_us, struct err *err);
 int my_show_node(struct store *s, const struct store_node *n, struct err *err);
 int my_now(struct store *s, int64_t *ret_us, struct err *err);
 int my_each_node(struct store *s, int64_t max_age_us,
