@@ -68,7 +68,7 @@ class MariaStores:
     name = "MariaDB"
 
     def __init__(self, folder):
-        self.server = mariadb.MariaDB("--innodb-buffer-pool-size=1G", "--innodb-log-file-size=1G",
+        self.server = mariadb.MariaDB("--innodb-buffer-pool-size=1G", "--innodb-log-file-size=1G", sync=True,
                                       base=folder)
         self.server.sql("CREATE DATABASE empty; CREATE DATABASE full")
 

@@ -68,7 +68,7 @@ def main(names):
         print("mysql: no mariadbd here: packaging/deps.sh test")
         return 0
     whole.connect, whole.Site = connect, site
-    with mariadb.MariaDB("--innodb-buffer-pool-size=1G", "--innodb-log-file-size=1G") as server_:
+    with mariadb.MariaDB("--innodb-buffer-pool-size=1G", "--innodb-log-file-size=1G", sync=True) as server_:
         server = server_
         alone()
         for name in names or ("fan", "chains", "tree", "handover"):

@@ -21,8 +21,8 @@ def sums(text):
     return [line.split() for line in text.splitlines() if line.startswith("lb_")]
 
 
-def half_copy(source, target):
-    """A copy that was killed in the middle of the events."""
+def half_copy(source, target, settle):
+    """A copy that was killed in the middle of the events; `settle` waits until its sessions are over."""
     with subprocess.Popen([f"{BUILD}/bin/sirdar-db", "copy", source, target], stdout=subprocess.PIPE, text=True,
                           stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as copy:
         for line in copy.stdout:
@@ -30,13 +30,15 @@ def half_copy(source, target):
                 break
         copy.kill()
         assert copy.wait() == -9, "it was done before it could be killed"
+    settle()
 
 
 class Copies:
     """From `source` to `target`, each a function that makes a store and one that runs SQL on it."""
 
-    def __init__(self, source, target, spoil):
+    def __init__(self, source, target, spoil, settle=lambda: None):
         (self.new_source, self.on_source), (self.new_target, self.on_target) = source, target
+        self.settle = settle
         self.spoil = spoil  # a trigger of the target that changes rows of history
 
     def source(self, rows=12000):
@@ -46,7 +48,7 @@ class Copies:
 
     def a_copy_that_broke_off_goes_on_where_it_was(self):
         source, target = self.source(), self.new_target()
-        half_copy(source, target)
+        half_copy(source, target, self.settle)
         assert db("check", target)[0] != 0
         code, said = db("copy", source, target)  # not asked: nothing but this copy is in it
         assert code == 0 and "goes on" in said, said
@@ -57,7 +59,7 @@ class Copies:
 
     def what_is_there_of_it_is_believed_only_when_it_is_the_same(self):
         source, target = self.source(), self.new_target()
-        half_copy(source, target)
+        half_copy(source, target, self.settle)
         self.on_target(target, "DELETE FROM lb_task_event WHERE number > 500;"
                                "DELETE FROM lb_task WHERE task_id = 7;"
                                "UPDATE lb_task_link SET strategy = strategy + 1 WHERE task_to_id = 7")
@@ -67,7 +69,7 @@ class Copies:
 
     def a_source_that_was_used_meanwhile_is_copied_anew_after_a_question(self):
         source, target = self.source(), self.new_target()
-        half_copy(source, target)
+        half_copy(source, target, self.settle)
         self.on_source(source, "UPDATE lb_leader SET epoch = epoch + 1")
         code, said = db("copy", source, target)
         assert code == 73 and "--yes" in said and "begins anew" in said, said
@@ -76,7 +78,7 @@ class Copies:
 
     def a_row_that_comes_out_otherwise_than_it_went_in_is_noticed(self):
         source, target = self.source(), self.new_target()
-        half_copy(source, target)
+        half_copy(source, target, self.settle)
         self.on_target(target, self.spoil)
         code, said = db("copy", source, target)
         assert code == 69 and "lb_task_run_history: 12000 rows" in said and "(" in said, said

@@ -33,7 +33,7 @@ class Node(mariadb.MariaDB):
         self.cluster, self.process, self.flush = cluster, None, 0
         self.common = cluster.common(self.data)
         shutil.copytree(data, self.data)
-        self.options, self.env = [], {**os.environ, "PATH": f"{HERE}:{os.environ['PATH']}"}
+        self.options, self.env = [], mariadb.unsynced({**os.environ, "PATH": f"{HERE}:{os.environ['PATH']}"})
 
     def settings(self, bootstrap):
         others = "" if bootstrap else ",".join(f"127.0.0.1:{n.gcomm}" for n in self.cluster.nodes)

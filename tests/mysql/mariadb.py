@@ -23,7 +23,9 @@ def program(name):
     return shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin:/sbin")
 
 
-KEPT = Path(os.environ.get("SIRDAR_ROOT", Path(__file__).resolve().parents[2])) / "build/mariadb"
+ROOT = Path(os.environ.get("SIRDAR_ROOT", Path(__file__).resolve().parents[2]))
+NOSYNC = ROOT / os.environ.get("B", "build/gcc") / "test/nosync.so"
+KEPT = ROOT / "build/mariadb"
 USER = pwd.getpwuid(os.getuid()).pw_name
 
 
@@ -48,14 +50,23 @@ def install(data):
     shutil.copytree(kept, data)
 
 
-class MariaDB:
-    """A server on `port` and `socket`; user root without a password, by the socket and loopback."""
+def unsynced(env):
+    """The same, and nothing waits for the disk (nosync.c)."""
+    preload = [str(NOSYNC)] * NOSYNC.exists() + [p for p in (env.get("LD_PRELOAD"),) if p]
+    return dict(env, LD_PRELOAD=":".join(preload))
 
-    def __init__(self, *options, base=None, flush=1, env=None):
+
+class MariaDB:
+    """A server on `port` and `socket`; user root without a password, by the socket and loopback.
+    sync: it waits for the disk, as one in earnest does."""
+
+    def __init__(self, *options, base=None, flush=1, env=None, sync=False):
         self.dir = Path(tempfile.mkdtemp(prefix="mariadb-", dir=base))
         self.data, self.socket = self.dir / "data", self.dir / "s"
         self.port, self.options, self.process = free_port(), list(options), None
         self.flush, self.env = flush, dict(os.environ, **(env or {}))
+        if not sync:
+            self.env = unsynced(self.env)
         self.common = ["--no-defaults", f"--datadir={self.data}", f"--user={USER}"]
         install(self.data)
         self.start()

@@ -6,3 +6,7 @@ $(B)/test/mysql_%: $(B)/tests/mysql/test_%.o $(STORE_MYSQL_OBJ)
 OBJS += $(MYSQL_TESTS:%=$(B)/tests/mysql/test_%.o)
 # Without optimization the headers of the tests keep what these do not call.
 all: $(if $(COVERAGE),,$(MYSQL_TESTS:%=$(B)/test/mysql_%))
+# Preloaded by mariadb.py into programs that are not ours: without sanitizers.
+$(B)/test/nosync.so: tests/mysql/nosync.c
+	@mkdir -p $(@D) && echo "  SO  $@" && $(CC) -O1 -fPIC -shared -Wall -Werror -o $@ $<
+all: $(if $(COVERAGE),,$(B)/test/nosync.so)

@@ -4,6 +4,7 @@ import itertools
 import os
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "dbtool"))
 import dbtool  # noqa: E402
@@ -55,8 +56,12 @@ def tests(server, folder):
         assert int(days) > 40, days
         assert dbtool.db("copy", first, there)[0] == 73
 
+    def settle():
+        while server.sql("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB LIKE 'db%'").strip() != "0":
+            time.sleep(0.01)
+
     there, here = (new_store, sql), (folder.new_store, dbtool.sqlite_sql)
-    to, back = dbtool.Copies(here, there, dbtool.SPOIL_MYSQL), dbtool.Copies(there, here, dbtool.SPOIL_SQLITE)
+    to, back = dbtool.Copies(here, there, dbtool.SPOIL_MYSQL, settle), dbtool.Copies(there, here, dbtool.SPOIL_SQLITE, settle)
     suite = dbtool.Suite(new_store, sql, hold)
     return dbtool.of_suite(suite) + [(a_whole_installation_goes_to_mariadb_and_back_row_by_row.__name__,
                                       a_whole_installation_goes_to_mariadb_and_back_row_by_row)] + \

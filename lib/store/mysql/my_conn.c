@@ -270,20 +270,34 @@ int my_ready(struct my_store *s, struct err *err)
 	return r;
 }
 
+/* What came after that would be committed statement by statement. */
+int my_still_in(struct my_store *s, const char *what, struct err *err)
+{
+	unsigned status = 0;
+
+	if (!s->is_proven ||
+	    mariadb_get_infov(s->db, MARIADB_CONNECTION_SERVER_STATUS, &status) != 0 ||
+	    status & SERVER_STATUS_IN_TRANS)
+		return 0;
+	err_set(err, E_BUSY, "mysql://%s@%s:%u/%s: %.60s: the server has ended the transaction",
+	        s->url.user, s->db->host ? s->db->host : "", s->db->port, s->url.database, what);
+	my_hang_up(s);
+	return E_BUSY;
+}
+
 int my_run(struct my_store *s, const char *text, size_t len, struct err *err)
 {
-	if (mysql_real_query(s->db, text, len)) {
-		char what[64];
+	char what[64];
 
-		snprintf(what, sizeof what, "%.*s", len < 60 ? (int)len : 60, text);
+	snprintf(what, sizeof what, "%.*s", len < 60 ? (int)len : 60, text);
+	if (mysql_real_query(s->db, text, len))
 		return my_fail(s, what, err);
-	}
 	if (mysql_field_count(s->db)) { /* rows nobody wanted */
 		MYSQL_RES *res = mysql_store_result(s->db);
 
 		mysql_free_result(res);
 	}
-	return 0;
+	return my_still_in(s, what, err);
 }
 
 static int prove(struct my_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err)
@@ -308,6 +322,7 @@ int my_begin(struct my_store *s, uint32_t epoch, uint64_t *ret_number, struct er
 	if (r < 0)
 		return r;
 	r = prove(s, epoch, ret_number, err);
+	s->is_proven = r == 0;
 	return r < 0 ? my_end(s, r, err) : 0;
 }
 
@@ -318,6 +333,7 @@ int my_stamp(struct my_store *s, struct err *err)
 
 int my_end(struct my_store *s, int r, struct err *err)
 {
+	s->is_proven = false;
 	if (r >= 0)
 		return my_do(s, err, "COMMIT", "");
 	/* A connection that cannot take it back is closed: the server then does. */

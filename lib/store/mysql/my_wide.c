@@ -76,7 +76,8 @@ struct my_wide my_wide(struct my_store *s, enum my_wide_rows rows)
 {
 	struct my_wide w = { .out = { s, wides[rows].head, "", 0 }, .rows = rows };
 
-	if (s->url.is_plain || !takes_arrays(s->db))
+	/* A node of a cluster that loses against another in the middle of an array does not say so. */
+	if (s->url.is_plain || s->way.is_node || !takes_arrays(s->db))
 		return w;
 	if (!s->arrays[rows]) {
 		s->arrays[rows] = mem_new(sizeof *s->arrays[rows]);
@@ -145,7 +146,7 @@ static int send(struct my_wide *w, struct err *err)
 		return r;
 	if (mysql_stmt_attr_set(a->stmt, STMT_ATTR_ARRAY_SIZE, &n) || mysql_stmt_execute(a->stmt))
 		return stmt_fail(w->out.s, a->stmt, wides[w->rows].head, err);
-	return 0;
+	return my_still_in(w->out.s, wides[w->rows].head, err);
 }
 
 static void end_row(struct my_wide *w)

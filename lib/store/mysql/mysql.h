@@ -77,6 +77,7 @@ struct my_store {
 	bool days_missing;     /* the last look failed */
 	uint32_t silence_s; /* the database ends this connection when silent so long; 0: as usual */
 	bool silence_set;   /* it knows */
+	bool is_proven;     /* between my_begin() and my_end() */
 };
 
 /* ---- my_conn.c ---- */
@@ -96,6 +97,8 @@ int my_connect(const struct my_url *u, struct my_way *way, MYSQL **ret, struct e
 /* It is of no use any more: in a cluster the next one is with another node. */
 void my_way_lost(struct my_way *way);
 int my_set_silence(MYSQL *db, uint32_t seconds, struct err *err);
+/* After a statement: E_BUSY when our transaction is over without a word of the server. */
+int my_still_in(struct my_store *s, const char *what, struct err *err);
 /* Run one statement that gives no rows. */
 int my_run(struct my_store *s, const char *text, size_t len, struct err *err);
 /* Run a statement with values in place of its `?`, as sql_put(). */
