@@ -9,7 +9,7 @@ $(eval $(call plugin,foreign,$(wildcard runners/foreign/*.c),-lcjson -lm))
 $(B)/runners/foreign.so: $(wildcard runners/foreign/*.h runners/foreign/*.def) plugins-sdk/include/sirdar/guest.h
 # Runners that share runners/common: the names of its files after the plugin's own.
 runner_common = $(wildcard runners/$(1)/*.c) $(patsubst %,runners/common/%.c,$(2))
-RUNNER_HTTP := run text json guard fetch
+RUNNER_HTTP := run text json guard fetch request
 $(eval $(call plugin,http,$(call runner_common,http,$(RUNNER_HTTP)),-lcurl -lcjson))
 $(B)/runners/http.so: $(wildcard runners/common/*.h)
 # With the clients of the databases, linked only here.
@@ -17,3 +17,9 @@ RUNNER_DB := run text json db db_mysql db_postgres db_sqlite
 RUNNER_DB_LIBS := -lmariadb -lpq -lsqlite3 -lcjson
 $(eval $(call plugin,sql,$(call runner_common,sql,$(RUNNER_DB) csv),$(RUNNER_DB_LIBS)))
 $(B)/runners/sql.so: $(wildcard runners/common/*.h)
+$(eval $(call plugin,sensor,$(call runner_common,sensor,$(RUNNER_DB) guard fetch request),$(RUNNER_DB_LIBS) -lcurl))
+$(B)/runners/sensor.so: $(wildcard runners/common/*.h runners/sensor/*.h)
+$(eval $(call plugin,check,$(call runner_common,check,$(RUNNER_DB)),$(RUNNER_DB_LIBS)))
+$(B)/runners/check.so: $(wildcard runners/common/*.h)
+$(eval $(call plugin,transfer,$(call runner_common,transfer,$(RUNNER_DB) csv),$(RUNNER_DB_LIBS)))
+$(B)/runners/transfer.so: $(wildcard runners/common/*.h runners/transfer/*.h)

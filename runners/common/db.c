@@ -225,20 +225,36 @@ void db_quote(struct db *db, const char *value, size_t len, struct text *out)
 		text_str_add(out, "NULL");
 }
 
-void db_quote_name(const struct db *db, const char *name, struct text *out)
+static void quote_part(const struct db *db, const char *name, size_t len, struct text *out)
 {
 	const char quote = db->kind == DB_MYSQL || db->kind == DB_MARIADB ? '`' : '"';
 
 	text_add(out, &quote, 1);
-	for (; *name; name++) {
-		if (*name == quote)
+	for (size_t i = 0; i < len; i++) {
+		if (name[i] == quote)
 			text_add(out, &quote, 1);
-		if (*name == '.')
-			text_addf(out, "%c.%c", quote, quote);
-		else
-			text_add(out, name, 1);
+		text_add(out, name + i, 1);
 	}
 	text_add(out, &quote, 1);
+}
+
+void db_quote_column(const struct db *db, const char *name, struct text *out)
+{
+	quote_part(db, name, strlen(name), out);
+}
+
+void db_quote_name(const struct db *db, const char *name, struct text *out)
+{
+	for (;;) {
+		size_t len = strcspn(name, ".");
+
+		quote_part(db, name, len, out);
+		name += len;
+		if (!*name)
+			return;
+		text_str_add(out, ".");
+		name++;
+	}
 }
 
 /* --- variables of the session ------------------------------------------------------ */

@@ -63,6 +63,7 @@ const char *db_why(const struct db *db);
 enum db_kind db_kind(const struct db *db);
 
 void db_quote(struct db *db, const char *value, size_t len, struct text *out); /* NULL: NULL */
+void db_quote_column(const struct db *db, const char *name, struct text *out);
 /* A name, perhaps with dots (schema.table), each part quoted. */
 void db_quote_name(const struct db *db, const char *name, struct text *out);
 

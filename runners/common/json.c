@@ -115,25 +115,42 @@ static bool read_sentence(const char *text, struct sentence *ret)
 	return true;
 }
 
-static bool compares(const char *op, const char *found, const char *want)
+static bool as_number(const char *text, double *ret)
 {
 	char *end;
 
-	if (op[0] == '=')
-		return !strcmp(found, want);
-	if (op[0] == '!')
-		return strcmp(found, want) != 0;
-	double a = strtod(found, &end);
+	*ret = strtod(text, &end);
+	return end != text && !*end;
+}
 
-	if (end == found || *end)
-		return false;
-	double b = strtod(want, &end);
+/* Numbers as numbers, whatever they are written like. */
+static bool compares(const char *op, const char *found, const char *want)
+{
+	double a, b;
+	const bool are_numbers = as_number(found, &a) && as_number(want, &b);
+	const bool is_same = are_numbers ? a == b : !strcmp(found, want);
 
-	if (end == want || *end)
+	if (op[0] == '=' || op[0] == '!')
+		return is_same == (op[0] == '=');
+	if (!are_numbers)
 		return false;
-	if (op[1] && a == b)
-		return true;
-	return op[0] == '<' ? a < b : a > b;
+	return (op[1] && is_same) || (op[0] == '<' ? a < b : a > b);
+}
+
+bool json_compares(const char *found, const char *sentence)
+{
+	size_t skip = strspn(sentence, " \t"), len = strspn(sentence + skip, "=!<>");
+	char op[3] = "=";
+
+	if (len > 2 || (len == 1 && sentence[skip] == '!'))
+		return false;
+	if (len)
+		snprintf(op, sizeof op, "%.*s", (int)len, sentence + skip);
+	if (!strcmp(op, "=="))
+		op[1] = 0;
+	sentence += skip + len;
+	sentence += strspn(sentence, " \t");
+	return compares(op, found, sentence);
 }
 
 bool json_holds(const struct cJSON *root, const char *sentence, char *ret_why, size_t why_bytes)

@@ -18,4 +18,7 @@ void json_text(const struct cJSON *value, struct text *ret_text);
  * The last four compare numbers. False: *ret_why has what was found; `why_bytes` > 0. */
 bool json_holds(const struct cJSON *root, const char *sentence, char *ret_why, size_t why_bytes);
 
+/* `OP VALUE`, with an OP as above; VALUE alone is equality. */
+bool json_compares(const char *found, const char *sentence);
+
 #endif

@@ -125,27 +125,47 @@ bool text_number(const char *text, int64_t *ret_number)
 	return true;
 }
 
-bool text_duration(const char *text, int64_t *ret_ms)
+/* One `NUMBER[UNIT]`; NULL: it is none. */
+static const char *read_amount(const char *text, int64_t *ret_ms)
 {
 	static const struct {
 		const char *unit;
 		int64_t ms;
-	} units[] = { { "ms", 1 },    { "s", 1000 },        { "", 1000 },
-		      { "m", 60000 }, { "h", 3600 * 1000 }, { "d", 86400 * 1000 } };
+	} units[] = { { "ms", 1 },          { "s", 1000 },         { "m", 60000 },
+		      { "h", 3600 * 1000 }, { "d", 86400 * 1000 }, { "w", 7 * 86400 * 1000ll } };
 	char *end;
 
 	errno = 0;
 	long long n = strtoll(text, &end, 10);
 
-	if (end == text || errno || n < 0 || n > INT64_MAX / (86400 * 1000))
-		return false;
+	if (end == text || errno || *text < '0' || *text > '9' || n > INT32_MAX)
+		return NULL;
+	if (!*end) {
+		*ret_ms = n * 1000;
+		return end;
+	}
 	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-		if (!strcmp(end, units[i].unit)) {
+		size_t len = strspn(end, "mshdw");
+
+		if (strlen(units[i].unit) == len && !strncmp(end, units[i].unit, len)) {
 			*ret_ms = n * units[i].ms;
-			return true;
+			return end + len;
 		}
 	}
-	return false;
+	return NULL;
+}
+
+bool text_duration(const char *text, int64_t *ret_ms)
+{
+	int64_t sum = 0, ms = 0;
+
+	do {
+		text = read_amount(text, &ms);
+		sum += ms;
+	} while (text && *text && sum < INT64_MAX / 4);
+	if (text)
+		*ret_ms = sum;
+	return text != NULL;
 }
 
 int run_number(const struct run *r, const char *name, int64_t min, int64_t max, int64_t fallback,
@@ -266,6 +286,22 @@ int run_list(const struct run *r, const char *name, struct cJSON **ret_list)
 	}
 	*ret_list = list;
 	return 0;
+}
+
+int run_objects(const struct run *r, const char *name, struct cJSON **ret_list)
+{
+	char *text = run_text(r, name);
+	cJSON *list = text ? cJSON_ParseWithOpts(text, NULL, 1) : NULL;
+	bool is_wrong = text && !cJSON_IsArray(list);
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, list) is_wrong |= !cJSON_IsObject(item);
+	free(text);
+	*ret_list = is_wrong ? NULL : list;
+	if (!is_wrong)
+		return 0;
+	cJSON_Delete(list);
+	return run_refuse(r, "parameter %s: want a list of maps", name);
 }
 
 int run_map(const struct run *r, const char *name, struct cJSON **ret_map)

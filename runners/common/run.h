@@ -32,7 +32,7 @@ char *run_secret(const struct run *r, const char *name);
 void run_forget(char *secret); /* NULL is fine */
 
 /* Read a parameter; *ret_... is set always (the fallback when it is not given).
- * 0, or RUNNER_FAILED: the result says what is wrong. Durations are `500ms 5s 2m 1h 3d`. */
+ * 0, or RUNNER_FAILED: the result says what is wrong. Durations are `500ms 5s 1h30m 3d`. */
 int run_number(const struct run *r, const char *name, int64_t min, int64_t max, int64_t fallback,
                int64_t *ret_number);
 int run_duration(const struct run *r, const char *name, int64_t max_ms, int64_t fallback_ms,
@@ -43,6 +43,7 @@ int run_choice(const struct run *r, const char *name, const char *const *names, 
 /* A list or a map, as JSON; NULL when it is not given. The caller's: cJSON_Delete(). A text that is
  * no JSON is a list of its lines. */
 int run_list(const struct run *r, const char *name, struct cJSON **ret_list);
+int run_objects(const struct run *r, const char *name, struct cJSON **ret_list); /* of maps */
 int run_map(const struct run *r, const char *name, struct cJSON **ret_map);
 
 /* The whole of a text as a number or a duration. */

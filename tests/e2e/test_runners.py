@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import main, test  # noqa: E402
+from harness import Site, main, test, until  # noqa: E402
 from runner_alone import Alone, Web  # noqa: E402
 
 
@@ -168,6 +168,86 @@ def http_a_job_that_is_told_to_stop_stops_at_once(site):
     job = site.start("http", {"url": site.web.url + "/hold", "timeout": "1h"}, "--kill-after", "0.5")
     done = site.end(job, 30)
     assert done.status == 1 and "exit code -15" in done.err, done
+
+
+# --- sensor
+
+@test
+def sensor_files_are_there_when_they_are_enough_large_and_old(site):
+    folder = site.dir / "in"
+    folder.mkdir()
+    pattern = str(folder / "*.csv")
+
+    def look(**params):
+        return site.run("sensor", {"watch": "file", "path": pattern, **params})
+    done = look(every="90s")
+    assert done.not_yet and "0 of 1 files are there" in done.err, done
+    (folder / "a.csv").write_text("12345")
+    (folder / "b.csv").write_text("123")
+    done = look(min_count=2)
+    assert done.ok and done.outputs["files"] == "2" and done.outputs["bytes"] == "8", done
+    assert "b.csv is too small" in look(min_size=4).err and look(min_count=3).not_yet
+    assert look(min_age="1h").not_yet
+    for name in "ab":
+        os.utime(folder / f"{name}.csv", (1, 1))
+    assert look(min_age="1h30m").ok
+    (folder / "dt=2026-03-01/hour=01").mkdir(parents=True)
+    table = {"watch": "partition", "path": str(folder), "partition": "dt=2026-03-01/hour=01"}
+    assert site.run("sensor", table).ok and site.run("sensor", {**table, "partition": "dt=2026-03-02"}).not_yet
+    assert site.run("sensor", {**table, "marker": "_SUCCESS"}).not_yet
+    (folder / "dt=2026-03-01/hour=01/_SUCCESS").touch()
+    assert site.run("sensor", {**table, "marker": "_SUCCESS"}).ok
+
+
+@test
+def sensor_an_answer_is_waited_for_and_what_cannot_be_asked_fails(site):
+    params = {"watch": "http", "url": site.web.url + "/json", "expect_json": ["/status = ok"]}
+    assert site.run("sensor", params).ok
+    done = site.run("sensor", {**params, "expect_json": ["/status = done"]})
+    assert done.not_yet and "/status is 'ok'" in done.err, done
+    assert site.run("sensor", {**params, "url": site.web.url + "/nothing"}).not_yet
+    assert site.run("sensor", {**params, "url": "http://127.0.0.1:1/"}).status == 1
+    assert site.run("sensor", {**params, "url": "http://127.0.0.1:1/", "on_error": "wait"}).not_yet
+    done = site.run("sensor", {**params, "url": "http://10.0.0.1/", "on_error": "wait"})
+    assert done.status == 1 and done.fatal, done
+
+
+@test
+def sensor_bad_parameters_are_refused_and_waiting_has_an_end(site):
+    for params, words in (({"watch": "stars"}, "parameter watch is 'stars', want one of file, http, sql, partition"),
+                          ({"watch": "file"}, "parameter path is missing, or no path from the root"),
+                          ({"watch": "file", "path": "/x", "every": "often"}, "parameter every is 'often', want a duration"),
+                          ({"watch": "partition", "path": "/x", "partition": "../y"}, "parameter partition is missing, or has dots"),
+                          ({"watch": "sql", "kind": "sqlite", "database": ":memory:"}, "want exactly one of the parameters sql, table")):
+        done = site.run("sensor", params)
+        assert done.status == 1 and done.fatal and words in done.err, (params, done)
+    done = site.run("sensor", {"watch": "file", "path": "/no/such", "give_up": "1s"})  # due in 1970
+    assert done.status == 1 and done.fatal and "given up: 0 of 1 files" in done.err, done
+
+
+@test
+def sensor_one_that_waits_holds_no_slot(site):
+    with Site("sensor") as s:
+        s.start(types=("sensor:1",))
+        s.apply("workflow: w\nproject: p\ntimezone: UTC\nstart_date: 2026-03-01\nend_date: 2026-03-01\n"
+                "defaults: {type: sensor, cycle: day, catchup: {mode: all}}\ntasks:\n" +
+                "".join(f"  {n}: {{params: {{watch: file, path: {s.dir}/{n}, every: 100ms}}}}\n" for n in ("first", "second")),
+                **{"from": "2026-03-01"})
+        at = "2026-03-01T00:00:00Z"
+        # Both look, by turns, on the one slot.
+        for n in ("first", "second"):
+            until(f"{n} has looked twice", lambda n=n: looks(s, f"p/w/{n}", at) >= 2, 60)
+        (s.dir / "second").touch()
+        s.wait_state("p/w/second", at, "Succ", 60)
+        (s.dir / "first").touch()
+        s.wait_state("p/w/first", at, "Succ", 60)
+        assert s.instance("p/w/first", at)["attempt"] == 1
+
+
+def looks(s, task, at):
+    """How often an instance was started."""
+    found = s.instance(task, at)
+    return sum(e["event"] == "grant" for e in s.history(found["id"])) if found else 0
 
 
 if __name__ == "__main__":

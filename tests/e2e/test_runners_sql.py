@@ -19,7 +19,7 @@ def make():
     try:
         site.my = mariadb.MariaDB("--innodb-log-file-size=8M", "--innodb-buffer-pool-size=16M", flush=0)
         site.closers.append(site.my.close)
-        site.my.sql("CREATE DATABASE d; CREATE USER 'job'@'%' IDENTIFIED BY 'my'; GRANT ALL ON d.* TO 'job'@'%'")
+        site.my.sql("CREATE DATABASE d CHARACTER SET utf8mb4; CREATE USER 'job'@'%' IDENTIFIED BY 'my'; GRANT ALL ON d.* TO 'job'@'%'")
         site.pg = databases.Postgres()
         site.closers.append(site.pg.close)
         site.lite = str(site.dir / "lite.db")
@@ -35,11 +35,11 @@ def make():
     return site
 
 
-def run(site, runner, where, *words, **params):
+def run(site, runner, where, /, *words, **params):
     return site.run(runner, {**site.at[where], **params}, *words, secrets=site.secrets)
 
 
-def sql(site, where, text, *words, **params):
+def sql(site, where, text, /, *words, **params):
     return run(site, "sql", where, *words, sql=text, **params)
 
 
@@ -152,6 +152,151 @@ def sql_a_target_server_gives_what_the_task_does_not_say(site):
     keys = {f"server.{k}": v for k, v in site.at["mariadb"].items() if k != "password"}
     done = site.run("sql", {"server": "warehouse", **keys, "sql": "SELECT 1"}, secrets={"server.password": "my"})
     assert done.ok and done.out == "1\n1\n", done
+
+
+# --- check
+
+GOOD = "INSERT INTO q VALUES (1, 'a', 5), (2, NULL, 7), (3, 'c', NULL), (3, 'd', 90)"
+
+
+@test
+def check_rules_that_hold_succeed_and_broken_ones_block_or_warn(site):
+    for where in site.at:
+        assert sql(site, where, "CREATE TABLE q (id INT, name VARCHAR(9), n INT); " + GOOD).ok
+        done = run(site, "check", where, table="q", rules=[
+            {"rows": "> 3", "name": "count"}, {"null_rate": "name", "max": 0.25}, {"unique": ["id", "name"]},
+            {"range": "n", "min": 0, "max": 90}, {"sql": "SELECT max(id) FROM q", "expect": "= 3"},
+            {"unique": "id", "where": "id < 3"}])
+        assert done.ok and done.outputs == {"count": "4", "blocked": "0", "warned": "0"}, (where, done)
+        done = run(site, "check", where, table="q", where="id > 1", rules=[
+            {"rows": "= 9"}, {"null_rate": "name"}, {"unique": "id"}, {"range": "n", "max": 50}, {"sql": "SELECT 1"}])
+        assert done.status == 1 and "5 of 5 rules are broken; rows: found 3, want = 9" in done.err, (where, done)
+        assert "BLOCK rule 2, null_rate name: found 0.33" in done.err and done.outputs["blocked"] == "5", (where, done)
+        done = run(site, "check", where, table="q", level="warn", rules=[{"unique": "id"}, {"rows": "> 0", "level": "block"}])
+        assert done.ok and "WARN  rule 1" in done.err and done.outputs["warned"] == "1", (where, done)
+        assert "1 of 2 rules warn" in done.err, done
+
+
+@test
+def check_rules_that_are_none_are_refused_with_their_number(site):
+    for rules, words in (([], "parameter rules: want 1 to"), ("nothing", "parameter rules: want a list of maps"),
+                         ([{"rows": "> 0"}, {"size": 1}], "rule 2: want exactly one of rows, null_rate, unique, range, sql"),
+                         ([{"rows": "> 0", "level": "shout"}], "rule 1: level is 'shout', want block or warn"),
+                         ([{"range": "n"}], "rule 1: range: want min, max, or both")):
+        done = run(site, "check", "sqlite", table="q", rules=rules)
+        assert done.status == 1 and done.fatal and words in done.err, (rules, done)
+    done = run(site, "check", "sqlite", rules=[{"rows": "> 0"}])
+    assert "rule 1: of which table" in done.err, done
+    done = run(site, "check", "mariadb", table="nowhere", rules=[{"rows": "> 0"}])
+    assert done.status == 1 and "rule 1: 1146 " in done.err, done
+
+
+# --- sensor
+
+@test
+def sensor_a_row_or_a_partition_of_a_table_is_waited_for(site):
+    for where in site.at:
+        assert sql(site, where, "CREATE TABLE s (dt VARCHAR(10), n INT)").ok
+        for params in ({"table": "s", "columns": {"dt": "d'1", "n": 7}}, {"sql": "SELECT n FROM s"},
+                       {"sql": "SELECT count(*) FROM s"}, {"sql": "SELECT max(n) FROM s"}):
+            done = run(site, "sensor", where, watch="sql", **params)
+            assert done.not_yet, (where, params, done)
+        assert sql(site, where, "INSERT INTO s VALUES ('d''1', 7)").ok
+        for params in ({"table": "s", "columns": {"dt": "d'1", "n": 7}}, {"sql": "SELECT n FROM s"}):
+            done = run(site, "sensor", where, watch="sql", **params)
+            assert done.ok and done.outputs["value"] in ("1", "7"), (where, params, done)
+        assert run(site, "sensor", where, watch="sql", table="s", columns={"n": 8}).not_yet
+    done = run(site, "sensor", "mariadb", watch="sql", sql="SELECT 1", port=1)
+    assert done.status == 1 and "2002" in done.err, done
+    assert run(site, "sensor", "mariadb", watch="sql", sql="SELECT 1", port=1, on_error="wait").not_yet
+
+
+# --- transfer
+
+def both(site, source, target, **params):
+    ends = {f"source_{k}": v for k, v in site.at[source].items()}
+    ends.update({f"target_{k}": v for k, v in (site.at[target] if target else {}).items()})
+    return {**ends, **params}
+
+
+def carry(site, source, target, *words, **params):
+    return site.run("transfer", both(site, source, target, **params), *words, secrets=site.secrets)
+
+
+NUMBERS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900) "
+ODD = "('it''s'), ('tab\tnew\nline'), ('\\ back'), (NULL), (''), ('\u4e2d\u6587')"
+
+
+def odd(where):
+    """Texts that need care; a backslash is special in MySQL's own texts."""
+    return ODD.replace("\\", "\\\\") if where == "mariadb" else ODD
+
+
+@test
+def transfer_replaces_a_table_elsewhere_whatever_is_in_its_texts(site):
+    for source, target in (("mariadb", "postgresql"), ("postgresql", "sqlite"), ("sqlite", "mariadb")):
+        for where in (source, target):
+            assert sql(site, where, "DROP TABLE IF EXISTS t; CREATE TABLE t (v VARCHAR(40))").ok
+        done = sql(site, source, f"INSERT INTO t VALUES {odd(source)}")
+        assert done.ok, done
+        assert sql(site, target, "INSERT INTO t VALUES ('old')").ok
+        for _ in range(2):  # running it again changes nothing
+            done = carry(site, source, target, table="t", to_table="t", chunk=2, count="true")
+            assert done.ok and done.outputs == {"rows": "6"}, (source, target, done)
+            ask = "SELECT v FROM t ORDER BY v IS NULL, v"
+            assert rows(site, target, "SELECT count(*) FROM t") == [["6"]]
+            for value in ("it''s", "tab\tnew\nline", "\\\\ back" if target == "mariadb" else "\\ back", "", "\u4e2d\u6587"):
+                got = rows(site, target, f"SELECT count(*) FROM t WHERE v = '{value}'")
+                assert got == [["1"]], (source, target, value, got, sql(site, target, ask))
+        left = carry(site, source, target, table="t", to_table="nowhere")
+        assert left.status == 1 and "target: " in left.err and "nowhere" in left.err, left
+        left = carry(site, source, target, query="SELECT nothing FROM t", to_table="t")
+        assert left.status == 1 and "source: " in left.err, left
+        assert rows(site, target, "SELECT count(*) FROM t") == [["6"]]
+
+
+@test
+def transfer_appends_what_is_new_and_goes_on_where_a_broken_run_ended(site):
+    for source, target in (("mariadb", "postgresql"), ("postgresql", "mariadb")):
+        for where, more in ((source, ""), (target, ", CHECK (id <> 777)")):
+            assert sql(site, where, f"DROP TABLE IF EXISTS a; CREATE TABLE a (id INT, v INT{more})").ok
+        assert sql(site, source, ("INSERT INTO a " + NUMBERS if source == "mariadb" else NUMBERS + "INSERT INTO a ") +
+                   "SELECT i, i FROM n").ok
+        how = {"table": "a", "to_table": "a", "mode": "append", "watermark": "id", "chunk": 100, "mark_name": "m"}
+        done = carry(site, source, target, **how)
+        assert done.status == 1 and "target: " in done.err, done  # the row 777 is not taken
+        assert rows(site, target, "SELECT count(*), max(id) FROM a") == [["700", "700"]]
+        assert sql(site, source, "DELETE FROM a WHERE id = 777").ok
+        done = carry(site, source, target, **how)
+        assert done.ok and done.outputs == {"rows": "199", "watermark": "900"}, done
+        assert "continues after id = 700" in done.err, done
+        assert carry(site, source, target, **how).outputs["rows"] == "0"
+        assert rows(site, target, "SELECT count(*), count(DISTINCT id) FROM a") == [["899", "899"]]
+
+
+@test
+def transfer_writes_a_csv_file_and_a_kill_leaves_nothing_of_it(site):
+    path = site.dir / "t.csv"
+    for where in site.at:
+        done = carry(site, where, None, query=NUMBERS.replace("900", "3") + "SELECT i, 'x,y' AS t FROM n", csv_file=str(path))
+        assert done.ok and path.read_text() == 'i,t\n1,"x,y"\n2,"x,y"\n3,"x,y"\n', (where, done)
+        path.unlink()
+    endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
+    for where in ("postgresql", "sqlite"):
+        done = carry(site, where, None, "--kill-after", "0.5", query=endless, csv_file=str(path))
+        assert "exit code -15" in done.err and not list(site.dir.glob("t.csv*")), (where, done)
+
+
+@test
+def transfer_parameters_that_do_not_fit_are_refused(site):
+    for params, words in (({"to_table": "t"}, "want exactly one of the parameters table, query"),
+                          ({"table": "t"}, "want exactly one of the parameters to_table, csv_file"),
+                          ({"table": "t", "csv_file": "/x", "mode": "append"}, "a csv_file is always made anew"),
+                          ({"table": "t", "to_table": "t", "watermark": "id"}, "watermark goes with to_table and mode append"),
+                          ({"table": "t", "to_table": "t", "chunk": 0}, "parameter chunk is '0', want a number from 1 to 100000"),
+                          ({"table": "t", "to_table": "t", "source_kind": "db2"}, "parameter source_kind is 'db2'")):
+        done = carry(site, "sqlite", "sqlite", **params)
+        assert done.status == 1 and done.fatal and words in done.err, (params, done)
 
 
 if __name__ == "__main__":
