@@ -51,7 +51,7 @@ int apply_calendars(struct apply *a); /* their changes and versions */
 bool apply_replanned(const struct apply *a, const struct task *t);
 void apply_replan(struct apply *a, const struct workflow *wf);
 
-/* apply_preview.c: with a dry run, what `preview` asks of one task; nothing without it. E_INVALID */
+/* apply_preview.c: with a dry run, what `preview` asks of one task; without it nothing. */
 int apply_preview(struct apply *a);
 
 /* apply_scopes.c: parameters of projects and of all in the set.

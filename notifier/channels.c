@@ -3,8 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sched/civil.h"
+#include "sched/instant.h"
+#include "sched/tz.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/clock.h"
 #include "util/diag.h"
 #include "util/err.h"
 #include "util/fs.h"
@@ -18,6 +22,15 @@ struct channels {
 	size_t n;
 	enum owners owners;
 	const struct yaml_node *nodes; /* recipients; NULL: nobody */
+	struct duty *duties;
+	size_t n_duties;
+};
+
+/* Who is on call: the first from `from_us` on, the next after each `every_us`, round and round. */
+struct duty {
+	const char *name;
+	const struct yaml_node *people; /* recipients */
+	int64_t from_us, every_us;
 };
 
 struct type_row {
@@ -200,20 +213,78 @@ static int read_owners(struct channels *c, const struct yaml_node *n, const char
 	return wrong(n, path, err, "owners: want never, failed or done");
 }
 
-static int read_nodes(struct channels *c, const struct yaml_node *n, const char *path,
-                      struct err *err)
+static int read_recipient(const struct channels *c, const struct yaml_node *n, const char *path,
+                          struct err *err)
 {
 	const struct channel *ch;
 	const char *who;
 	struct err why = { 0 };
 
+	if (n->kind == YAML_SCALAR && channels_find(c, n->text, 0, &ch, &who, &why) == 0)
+		return 0;
+	return wrong(n, path, err, why.text[0] ? why.text : "want a recipient, TYPE:WHO");
+}
+
+static int read_duty(struct channels *c, const struct yaml_node *name, const struct yaml_node *n,
+                     const char *path, struct err *err)
+{
+	bool is_map = n->kind == YAML_MAP;
+	const struct yaml_node *people = is_map ? yaml_get(n, "people") : NULL;
+	const struct yaml_node *from = is_map ? yaml_get(n, "from") : NULL;
+	const struct yaml_node *every = is_map ? yaml_get(n, "every") : NULL;
+	struct duty *d = &c->duties[c->n_duties];
+	struct instant at = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; is_map && i < n->n; i++)
+		if (n->items[i] != people && n->items[i] != from && n->items[i] != every)
+			return wrong(n->keys[i], path, err, "no key here: people, from, every");
+	*d = (struct duty){ .name = name->text,
+		            .people = people,
+		            .every_us = 7 * DAY_S * US_PER_S };
+	if (!people || people->kind != YAML_LIST || people->n == 0)
+		return wrong(people ? people : n, path, err, "people: want a list of recipients");
+	for (size_t i = 0; i < people->n && r == 0; i++)
+		r = read_recipient(c, people->items[i], path, err);
+	if (r < 0)
+		return r;
+	if (every && (every->kind != YAML_SCALAR || !duration_parse_us(every->text, &d->every_us) ||
+	              d->every_us < 60 * US_PER_S))
+		return wrong(every, path, err, "every: want a duration from 1m on, such as 7d");
+	if (!from || from->kind != YAML_SCALAR || !instant_parse(from->text, tz_utc(), &at) ||
+	    !at.has_offset)
+		return wrong(
+			from ? from : n, path, err,
+			"from: want the instant of the first handover, 2026-03-02T09:00:00+08:00");
+	d->from_us = at.t * US_PER_S;
+	c->n_duties++; /* only now: nobody is on call for himself */
+	return 0;
+}
+
+static int read_duties(struct channels *c, const struct yaml_node *n, const char *path,
+                       struct err *err)
+{
+	int r = 0;
+
+	if (n->kind != YAML_MAP)
+		return wrong(n, path, err, "oncall: want a map of names to {people, from, every}");
+	c->duties = mem_array(n->n + 1, sizeof *c->duties);
+	for (size_t i = 0; i < n->n && r == 0; i++)
+		r = read_duty(c, n->keys[i], n->items[i], path, err);
+	return r;
+}
+
+static int read_nodes(struct channels *c, const struct yaml_node *n, const char *path,
+                      struct err *err)
+{
+	int r = 0;
+
 	if (n->kind != YAML_LIST)
 		return wrong(n, path, err, "nodes: want a list of recipients, TYPE:WHO");
-	for (size_t i = 0; i < n->n; i++)
-		if (n->items[i]->kind != YAML_SCALAR ||
-		    channels_find(c, n->items[i]->text, &ch, &who, &why) < 0)
-			return wrong(n->items[i], path, err,
-			             why.text[0] ? why.text : "nodes: want TYPE:WHO");
+	for (size_t i = 0; i < n->n && r == 0; i++)
+		r = read_recipient(c, n->items[i], path, err);
+	if (r < 0)
+		return r;
 	c->nodes = n;
 	return 0;
 }
@@ -229,14 +300,17 @@ static int read_all(struct channels *c, const char *path, struct err *err)
 	for (size_t i = 0; i < root->n; i++)
 		if (strcmp(root->keys[i]->text, "channels") != 0 &&
 		    strcmp(root->keys[i]->text, "owners") != 0 &&
-		    strcmp(root->keys[i]->text, "nodes") != 0)
+		    strcmp(root->keys[i]->text, "nodes") != 0 &&
+		    strcmp(root->keys[i]->text, "oncall") != 0)
 			return wrong(root->keys[i], path, err,
-			             "no key here: channels, owners, nodes");
+			             "no key here: channels, owners, nodes, oncall");
 	c->items = mem_array(list->n + 1, sizeof *c->items);
 	for (size_t i = 0; i < list->n && r == 0; i++, c->n++)
 		r = read_channel(&c->items[i], list->keys[i], list->items[i], path, err);
 	if (r == 0 && yaml_get(root, "owners"))
 		r = read_owners(c, yaml_get(root, "owners"), path, err);
+	if (r == 0 && yaml_get(root, "oncall"))
+		r = read_duties(c, yaml_get(root, "oncall"), path, err);
 	if (r == 0 && yaml_get(root, "nodes"))
 		r = read_nodes(c, yaml_get(root, "nodes"), path, err);
 	return r;
@@ -285,6 +359,7 @@ void channels_free(struct channels *c)
 	for (size_t i = 0; i < c->n; i++)
 		free((void *)c->items[i].argv);
 	free(c->items);
+	free(c->duties);
 	yaml_free(c->doc);
 	free(c);
 }
@@ -315,16 +390,40 @@ static const struct channel *find(const struct channels *c, enum channel_type ty
 	return NULL;
 }
 
-int channels_find(const struct channels *c, const char *recipient,
+static const char *on_duty(const struct duty *d, int64_t now_us)
+{
+	int64_t turn = now_us < d->from_us ? 0 : (now_us - d->from_us) / d->every_us;
+
+	return d->people->items[(size_t)turn % d->people->n]->text;
+}
+
+#define ONCALL "oncall:"
+
+/* "oncall:NAME": who it is by then; others are themselves. NULL: no such list. */
+static const char *stand_in(const struct channels *c, const char *recipient, int64_t now_us)
+{
+	if (strncmp(recipient, ONCALL, strlen(ONCALL)) != 0)
+		return recipient;
+	for (size_t i = 0; i < c->n_duties; i++)
+		if (strcmp(c->duties[i].name, recipient + strlen(ONCALL)) == 0)
+			return on_duty(&c->duties[i], now_us);
+	return NULL;
+}
+
+int channels_find(const struct channels *c, const char *recipient, int64_t now_us,
                   const struct channel **ret_channel, const char **ret_who, struct err *err)
 {
-	size_t n = strcspn(recipient, ":");
+	const char *one = stand_in(c, recipient, now_us);
+	size_t n = one ? strcspn(one, ":") : 0;
 	enum channel_type type;
 
-	if (!recipient[n] || !type_from_name(recipient, n, &type))
-		return err_set(err, E_NOT_FOUND, "'%.80s' is nobody to tell, want TYPE:WHO",
-		               recipient);
-	const char *who = recipient + n + 1;
+	if (!one)
+		return err_set(err, E_NOT_FOUND,
+		               "the channels file has no list '%.64s' of `oncall`",
+		               recipient + strlen(ONCALL));
+	if (!one[n] || !type_from_name(one, n, &type))
+		return err_set(err, E_NOT_FOUND, "'%.80s' is nobody to tell, want TYPE:WHO", one);
+	const char *who = one + n + 1;
 	*ret_channel = find(c, type, type == CH_MAIL ? "mail" : who);
 	*ret_who = type == CH_MAIL ? who : "";
 	if (!*ret_channel)

@@ -5,9 +5,12 @@
  *     oncall: {type: webhook, url: "https://example.org/hook", secret: shared}
  *   owners: failed
  *   nodes: ["webhook:oncall"]
+ *   oncall:
+ *     dw: {people: ["mail:a@example.org", "webhook:oncall"], from: "2026-03-02T09:00:00Z"}
  *
  * A recipient in a document is `TYPE:WHO`: for mail an address (or several, with commas), sent
- * through the channel named `mail`; for the others the name of a channel of that type.
+ * through the channel named `mail`; for the others the name of a channel of that type;
+ * oncall:NAME is who is on call when it is sent.
  * Thread: the main one.
  */
 #ifndef NOTIFIER_CHANNELS_H
@@ -15,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct channels;
 struct err;
@@ -49,7 +53,7 @@ const char *channels_node_recipient(const struct channels *c, size_t i);
 /* The channel that serves `recipient`, and to whom: *ret_who is inside `recipient`, or "".
  *
  *   errors  E_NOT_FOUND with what is missing, as one sentence */
-int channels_find(const struct channels *c, const char *recipient,
+int channels_find(const struct channels *c, const char *recipient, int64_t now_us,
                   const struct channel **ret_channel, const char **ret_who, struct err *err);
 
 const char *channel_type_name(enum channel_type type);

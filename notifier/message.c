@@ -71,6 +71,8 @@ void alert_print(const struct alert *a, struct buf *out)
 	json_field_text(&j, "note", a->note);
 	json_field_number(&j, "at_us", a->at_us);
 	json_field_number(&j, "number", (int64_t)a->number);
+	if (a->after_us)
+		json_field_number(&j, "after_us", a->after_us);
 	json_close_object(&j);
 	json_out_end(&j);
 }
@@ -96,6 +98,7 @@ int alert_read(const struct cJSON *json, struct alert *ret)
 		               .task_id = (uint32_t)json_int(json, "task_id", 0),
 		               .generation = (uint32_t)json_int(json, "generation", 0),
 		               .attempt = (uint32_t)json_int(json, "attempt", 0),
+		               .after_us = json_int(json, "after_us", 0),
 		               .exit_code = (int32_t)json_int(json, "exit_code", 0) };
 	return what < 0 ? -1 : 0;
 }

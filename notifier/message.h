@@ -26,6 +26,7 @@ struct alert {
 	uint32_t task_id; /* 0: of no task */
 	uint32_t generation, attempt;
 	int32_t exit_code;
+	int64_t after_us; /* told only when it is still so that long after; 0: at once */
 };
 
 const char *happening_word(enum happening h); /* "failed": the word of `when:` */

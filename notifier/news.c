@@ -53,19 +53,38 @@ static int what_of(const struct read_event *e)
 		[EV_CREATE_FORCE] = HP_FORCED + 1,
 	};
 
-	return e->key.part != 0 || e->event >= EV_COUNT ? -1 : of_event[e->event] - 1;
+	if (e->key.part != 0 || e->event >= EV_COUNT)
+		return -1;
+	if (e->event == EV_PROMISE)
+		return e->reason == RE_AT_RISK    ? HP_AT_RISK
+		       : e->reason == RE_BREACHED ? HP_BREACHED
+		                                  : -1;
+	return of_event[e->event] - 1;
 }
 
 /* --- letters ------------------------------------------------------------------------- */
 
+/* What makes it the same letter: what is told to whom, and when. */
+static char *key_of(const struct alert *a, const char *recipient)
+{
+	char *what = a->number            ? mem_fmt("%" PRIu64, a->number)
+	             : a->what == HP_LATE ? mem_fmt("late:%s@%" PRId64, a->task, a->run_date)
+	                                  : mem_fmt("%s:%s@%" PRId64 ".%" PRIu32 ".%" PRIu32,
+	                                            happening_word(a->what), a->task, a->run_date,
+	                                            a->generation, a->attempt);
+	char *key = a->after_us ? mem_fmt("%s:%s+%" PRId64, what, recipient, a->after_us)
+	                        : mem_fmt("%s:%s", what, recipient);
+
+	free(what);
+	return key;
+}
+
 static int put_letter(struct notifier *n, const struct alert *a, const char *recipient,
                       struct err *err)
 {
-	int64_t now_us = clock_wall_us(&clock_machine);
+	int64_t now_us = clock_wall_us(&clock_machine), group_us = n->param.group_ms * US_PER_MS;
 	struct buf body;
-	char *key = a->number ? mem_fmt("%" PRIu64 ":%s", a->number, recipient)
-	                      : mem_fmt("%s:%s@%" PRId64 ":%s", happening_word(a->what), a->task,
-	                                a->run_date, recipient);
+	char *key = key_of(a, recipient);
 
 	buf_init(&body);
 	alert_print(a, &body);
@@ -73,7 +92,8 @@ static int put_letter(struct notifier *n, const struct alert *a, const char *rec
 		                   .recipient = recipient,
 		                   .body = buf_str(&body),
 		                   .made_us = now_us,
-		                   .next_us = now_us + n->param.group_ms * US_PER_MS };
+		                   .next_us = a->after_us ? a->at_us + a->after_us
+		                                          : now_us + group_us };
 	int r = outbox_put(n->outbox, &l, err);
 	buf_done(&body);
 	free(key);
@@ -87,19 +107,19 @@ static bool owner_is_told(const struct notifier *n, const struct task_rules *t, 
 
 	if (owners == OWNERS_NEVER || !strchr(t->owner, '@') || strpbrk(t->owner, "\r\n"))
 		return false;
-	return what == HP_FAILED || what == HP_HANGED || what == HP_LATE ||
+	return what == HP_FAILED || what == HP_HANGED || what == HP_LATE || what == HP_BREACHED ||
 	       (owners == OWNERS_DONE && what != HP_RETRIED);
 }
 
 static int tell(struct notifier *n, const struct task_rules *t, const struct alert *a,
                 struct err *err)
 {
-	const char *to;
+	const char *word = happening_word(a->what), *to;
+	struct alert one = *a;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && (to = rules_recipient(t, happening_word(a->what), i)) != NULL;
-	     i++)
-		r = put_letter(n, a, to, err);
+	for (size_t i = 0; r == 0 && (to = rules_recipient(t, word, i, &one.after_us)); i++)
+		r = put_letter(n, &one, to, err);
 	if (r == 0 && owner_is_told(n, t, a->what)) {
 		char *mail = mem_fmt("mail:%s", t->owner);
 		r = put_letter(n, a, mail, err);
@@ -123,14 +143,28 @@ static bool is_unstarted(const struct instance *i)
 	return i->state == ST_READY || i->state == ST_DEPEND;
 }
 
-/* It came due, or was made: if it may get late, look again then. */
+/* When it is too long in its state, by the task's rules; 0: never. */
+static int64_t due_us(const struct instance *i, const struct task_rules *t, enum happening *ret)
+{
+	bool unstarted = is_unstarted(i);
+
+	*ret = unstarted ? HP_LATE : HP_LONG;
+	if (unstarted && t->late_after_us > 0)
+		return late_from_us(i) + t->late_after_us;
+	if (i->state == ST_RUNNING && i->started_us > 0 && t->long_after_us > 0)
+		return i->started_us + t->long_after_us;
+	return 0;
+}
+
+/* It was made, redone or started: if it may get late or long, look again then. */
 static int watch(struct notifier *n, const struct read_event *e, const struct task_rules *t,
                  struct err *err)
 {
 	struct instance i;
+	enum happening what;
 	int r;
 
-	if (t->late_after_us <= 0)
+	if (e->event == EV_STARTED ? t->long_after_us <= 0 : t->late_after_us <= 0)
 		return 0;
 	r = read_instance(n->reader, e->key, &i, NULL, err);
 	if (r == E_NOT_FOUND)
@@ -139,14 +173,15 @@ static int watch(struct notifier *n, const struct read_event *e, const struct ta
 		return r;
 	struct outbox_watch w = { .task = e->key.task,
 		                  .run_date = e->key.run_date,
-		                  .at_us = late_from_us(&i) + t->late_after_us };
-	return outbox_put_watch(n->outbox, &w, err);
+		                  .at_us = due_us(&i, t, &what) };
+	return w.at_us > 0 ? outbox_put_watch(n->outbox, &w, err) : 0;
 }
 
 static int take_one(struct notifier *n, const struct news *news, struct err *err)
 {
 	const struct read_event *e = &news->e;
-	bool begins = e->key.part == 0 && (e->event == EV_CREATE || e->event == EV_REDO);
+	bool begins = e->key.part == 0 &&
+	              (e->event == EV_CREATE || e->event == EV_REDO || e->event == EV_STARTED);
 	int what = what_of(e), r;
 	struct task_rules t;
 
@@ -192,8 +227,12 @@ static int take_batch(struct notifier *n, const struct batch *b, struct err *err
 int news_take(struct notifier *n, struct err *err)
 {
 	struct batch b = { .items = mem_array(EVENTS_MAX, sizeof *b.items) };
-	int r;
+	int r = rules_refresh(n->rules, err);
 
+	if (r < 0) {
+		free(b.items);
+		return r;
+	}
 	do {
 		b.n = 0;
 		r = read_events_after(n->reader, (uint64_t)n->cursor, EVENTS_MAX, take_event, &b,
@@ -220,10 +259,10 @@ static int take_watch(void *ctx, const struct outbox_watch *w)
 	return 0;
 }
 
-static int tell_late(struct notifier *n, const struct outbox_watch *w, const struct task_rules *t,
-                     const struct instance *i, struct err *err)
+static int tell_long(struct notifier *n, const struct outbox_watch *w, enum happening what,
+                     const struct task_rules *t, const struct instance *i, struct err *err)
 {
-	struct alert a = { .what = HP_LATE,
+	struct alert a = { .what = what,
 		           .task = t->task,
 		           .task_id = w->task,
 		           .reason = "",
@@ -240,18 +279,20 @@ static int look(struct notifier *n, const struct outbox_watch *w, int64_t now_us
 {
 	struct inst_key key = { .task = w->task, .run_date = w->run_date };
 	struct task_rules t = { 0 };
+	enum happening what;
 	struct instance i;
 	int r = read_instance(n->reader, key, &i, NULL, err);
 
-	if (r == 0 && is_unstarted(&i)) {
+	if (r == 0)
 		r = rules_of(n->rules, w->task, &t, err);
-		/* Unfrozen meanwhile, or edited: its time counts from then. */
+	if (r == 0) {
 		struct outbox_watch next = *w;
-		next.at_us = late_from_us(&i) + t.late_after_us;
-		if (r == 0 && t.late_after_us > 0 && next.at_us > now_us)
+		next.at_us = due_us(&i, &t, &what);
+		/* Unfrozen, edited or started meanwhile: its time counts from then. */
+		if (next.at_us > now_us)
 			return outbox_put_watch(n->outbox, &next, err);
-		if (r == 0 && t.late_after_us > 0)
-			r = tell_late(n, w, &t, &i, err);
+		if (next.at_us > 0)
+			r = tell_long(n, w, what, &t, &i, err);
 	}
 	if (r == 0 || r == E_NOT_FOUND)
 		r = outbox_drop_watch(n->outbox, w, err);
@@ -265,7 +306,9 @@ int news_late(struct notifier *n, int64_t now_us, struct err *err)
 
 	if (r < 0 || all.n == 0)
 		return r;
-	r = outbox_begin(n->outbox, err);
+	r = rules_refresh(n->rules, err);
+	if (r == 0)
+		r = outbox_begin(n->outbox, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < all.n && r == 0; i++)

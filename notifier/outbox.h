@@ -15,7 +15,13 @@ struct err;
 struct outbox;
 
 /* Stored. Under way: taken by a delivery; waits again when the outbox is opened anew. */
-enum letter_state { LETTER_WAITS, LETTER_SENT, LETTER_GIVEN_UP, LETTER_UNDER_WAY };
+enum letter_state {
+	LETTER_WAITS,
+	LETTER_SENT,
+	LETTER_GIVEN_UP,
+	LETTER_UNDER_WAY,
+	LETTER_MENDED, /* it was to be told only if it is still so, and it is not */
+};
 
 struct outbox_letter {
 	int64_t id;

@@ -9,6 +9,8 @@
 #include "notifier/outbox.h"
 #include "notifier/post.h"
 #include "notifier/sender.h"
+#include "sched/instance.h"
+#include "store/read.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/clock.h"
@@ -57,6 +59,65 @@ static int64_t pause_us(const struct notifier *n, uint32_t tries)
 	while (tries-- > 0 && ms < n->param.retry_max_ms)
 		ms *= 2;
 	return (ms < n->param.retry_max_ms ? ms : n->param.retry_max_ms) * US_PER_MS;
+}
+
+/* By the state of its instance; what cannot be read is told. */
+static bool is_still_so(const struct alert *a, const struct instance *i)
+{
+	enum state st = (enum state)i->state;
+
+	if (i->generation != a->generation)
+		return false;
+	switch (a->what) {
+	case HP_LATE:
+		return st == ST_READY || st == ST_DEPEND;
+	case HP_LONG:
+		return st == ST_RUNNING && i->attempt == a->attempt;
+	case HP_HANGED:
+		return st == ST_HANGED;
+	case HP_RETRIED:
+	case HP_AT_RISK:
+	case HP_BREACHED:
+		return !state_final(st);
+	case HP_SUCCEEDED:
+	case HP_FORCED:
+		return st == ST_SUCC;
+	default:
+		return state_final(st) && st != ST_SUCC;
+	}
+}
+
+static bool is_wanted(struct notifier *n, const struct alert *a)
+{
+	struct inst_key key = { .task = a->task_id, .run_date = a->run_date };
+	struct instance i;
+	struct err ignored = { 0 };
+
+	if (!a->after_us || !a->task_id)
+		return true;
+	int r = read_instance(n->reader, key, &i, NULL, &ignored);
+	return r == E_NOT_FOUND ? false : r < 0 || is_still_so(a, &i);
+}
+
+/* Those that are mended leave the parcel. */
+static int sift(struct notifier *n, struct parcel *p, int64_t now_us, struct err *err)
+{
+	size_t kept = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		struct item *it = &p->items[i];
+		if (r < 0 || is_wanted(n, &it->alert)) {
+			p->items[kept++] = *it;
+			continue;
+		}
+		log_info("alert.mended", "recipient=%s task=%s event=%s", p->recipient,
+		         it->alert.task, happening_word(it->alert.what));
+		r = outbox_settle(n->outbox, it->id, LETTER_MENDED, now_us, now_us, "", err);
+		json_free(it->json);
+	}
+	p->n = kept;
+	return r;
 }
 
 static int settle(struct notifier *n, const struct parcel *p, const char *error, struct err *err)
@@ -166,7 +227,7 @@ static void send(struct notifier *n, struct parcel *p, int64_t now_us)
 
 	for (size_t i = 0; i < p->n; i++)
 		alerts[i] = &p->items[i].alert;
-	if (channels_find(n->channels, p->recipient, &ask.channel, &ask.who, &err) < 0)
+	if (channels_find(n->channels, p->recipient, now_us, &ask.channel, &ask.who, &err) < 0)
 		post_done(n, p, err.text); /* tried again: the file may be mended */
 	else
 		sender_start(n->sender, &ask, p);
@@ -185,12 +246,15 @@ int post_due(struct notifier *n, int64_t now_us, struct err *err)
 	r = outbox_due(n->outbox, now_us, DUE_MAX, take_due, &all, err);
 	if (r == 0 && all.n > 0)
 		r = outbox_begin(n->outbox, err);
-	for (i = 0; r == 0 && i < all.n && i < room; i++)
-		r = take(n, all.parcels[i], err);
+	for (i = 0; r == 0 && i < all.n && i < room; i++) {
+		r = sift(n, all.parcels[i], now_us, err);
+		if (r == 0)
+			r = take(n, all.parcels[i], err);
+	}
 	if (all.n > 0)
 		r = outbox_end(n->outbox, r, err);
 	for (i = 0; i < all.n; i++) {
-		if (r == 0 && i < room)
+		if (r == 0 && i < room && all.parcels[i]->n > 0)
 			send(n, all.parcels[i], now_us);
 		else
 			parcel_free(all.parcels[i]);
@@ -231,7 +295,7 @@ int post_test(struct notifier *n, const char *recipient, struct err *err)
 		                   .n = 1,
 		                   .now_us = now_us };
 	struct probe probe = { 0 };
-	int r = channels_find(n->channels, recipient, &ask.channel, &ask.who, err);
+	int r = channels_find(n->channels, recipient, now_us, &ask.channel, &ask.who, err);
 
 	if (r < 0)
 		return r;

@@ -20,7 +20,9 @@ struct rules {
 	struct reader *reader;
 	struct kept *kept;
 	size_t n;
-	char *task, *owner; /* of the last answer */
+	struct workflow_set *projects; /* their documents, and those of all */
+	uint64_t changes;              /* of DOC_SETTING, as projects were read */
+	char *task, *owner;            /* of the last answer */
 };
 
 struct rules *rules_new(struct reader *reader)
@@ -37,6 +39,7 @@ void rules_free(struct rules *r)
 		return;
 	for (size_t i = 0; i < r->n; i++)
 		workflow_free(r->kept[i].workflow);
+	workflow_set_free(r->projects);
 	free(r->kept);
 	free(r->task);
 	free(r->owner);
@@ -83,6 +86,47 @@ static int workflow_of(struct rules *r, uint32_t id, uint32_t version, struct ke
 	return read_doc(r->reader, DOC_WORKFLOW, NULL, id, 0, take_doc, k, err);
 }
 
+/* --- documents of projects ------------------------------------------------------------ */
+
+static int take_scope(void *ctx, const struct store_doc *d)
+{
+	struct rules *r = ctx;
+	struct diags diags;
+
+	diags_init(&diags);
+	if (workflow_set_read(r->projects, d->body, d->body_len, d->name, &diags) < 0)
+		log_error("rules.document", "name=%s version=%u why=\"%.200s\"", d->name,
+		          d->version, diags.n ? diags.items[0].message : "");
+	diags_done(&diags);
+	return 0;
+}
+
+int rules_refresh(struct rules *r, struct err *err)
+{
+	uint64_t changes = 0;
+	int code = read_doc_changes(r->reader, DOC_SETTING, &changes, err);
+
+	if (code < 0 || (r->projects && changes == r->changes))
+		return code;
+	workflow_set_free(r->projects);
+	r->projects = workflow_set_new();
+	r->changes = changes;
+	return read_doc_bodies(r->reader, DOC_SETTING, take_scope, r, err);
+}
+
+static const struct workflow_scope *project_of(const struct rules *r, const char *task)
+{
+	size_t n = strcspn(task, "/");
+
+	for (size_t i = 0; r->projects && i < workflow_set_scopes(r->projects); i++) {
+		const struct workflow_scope *s = workflow_set_scope(r->projects, i);
+		const char *name = workflow_scope_project(s);
+		if (strlen(name) == n && strncmp(name, task, n) == 0)
+			return s;
+	}
+	return NULL;
+}
+
 /* --- tasks --------------------------------------------------------------------------- */
 
 struct found {
@@ -117,12 +161,31 @@ int rules_of(struct rules *r, uint32_t task, struct task_rules *ret, struct err 
 		.task = r->task,
 		.owner = r->owner,
 		.workflow = k->workflow,
-		.late_after_us = k->workflow ? workflow_late_after_us(k->workflow, r->task) : 0
+		.late_after_us = k->workflow ? workflow_late_after_us(k->workflow, r->task) : 0,
+		.long_after_us = k->workflow ? workflow_long_after_us(k->workflow, r->task) : 0,
+		.project = project_of(r, r->task),
 	};
 	return 0;
 }
 
-const char *rules_recipient(const struct task_rules *t, const char *word, size_t i)
+const char *rules_recipient(const struct task_rules *t, const char *word, size_t i,
+                            int64_t *ret_after_us)
 {
-	return t->workflow ? workflow_alert_recipient(t->workflow, word, i) : NULL;
+	const struct wf_alerts *lists[] = { t->workflow ? workflow_alerts(t->workflow) : NULL,
+		                            t->project ? workflow_scope_alerts(t->project) : NULL };
+
+	for (size_t k = 0; k < 2; k++) {
+		const char *who = NULL;
+		size_t n = 0;
+		if (!lists[k])
+			continue;
+		while ((who = wf_alert_recipient(lists[k], t->task, word, n, ret_after_us)) &&
+		       i > 0) {
+			n++;
+			i--;
+		}
+		if (who)
+			return who;
+	}
+	return NULL;
 }

@@ -19,13 +19,19 @@ struct task_rules {
 	const char *task;      /* project/workflow/task */
 	const char *owner;     /* "" */
 	int64_t late_after_us; /* 0: never late */
+	int64_t long_after_us; /* 0: never too long */
 	const struct workflow *workflow;
+	const struct workflow_scope *project; /* or NULL */
 };
 
 /* errors  E_NOT_FOUND, and those of the store */
 int rules_of(struct rules *r, uint32_t task, struct task_rules *ret, struct err *err);
 
-/* Who is told when `word` happens, one after the other: NULL after the last. */
-const char *rules_recipient(const struct task_rules *t, const char *word, size_t i);
+/* Who is told when `word` happens, one after the other, by the workflow and then by its project:
+ * NULL after the last. *ret_after_us: only when it is still so after that time. */
+const char *rules_recipient(const struct task_rules *t, const char *word, size_t i,
+                            int64_t *ret_after_us);
+/* Documents of projects as they are now. To be called before a batch: cheap when none changed. */
+int rules_refresh(struct rules *r, struct err *err);
 
 #endif

@@ -299,12 +299,41 @@ static bool says(const struct wf_texts *list, const char *word)
 	return false;
 }
 
-const char *workflow_alert_recipient(const struct workflow *wf, const char *word, size_t i)
+/* `task` as a document of a project says it: workflow, or workflow/task; of a workflow: task. */
+static bool is_of(const struct wf_texts *tasks, const char *task)
 {
-	for (size_t k = 0; k < wf->n_alerts; k++) {
-		const struct wf_alert *a = &wf->alert_items[k];
-		if (!says(&a->when, word))
+	const char *last = strrchr(task, '/'), *middle = strchr(task, '/');
+
+	if (tasks->n == 0)
+		return true;
+	for (size_t i = 0; i < tasks->n; i++) {
+		const char *one = tasks->items[i].text;
+		size_t n = strlen(one);
+		if (strcmp(one, last + 1) == 0 || strcmp(one, middle + 1) == 0 ||
+		    (strncmp(one, middle + 1, n) == 0 && middle + 1 + n == last))
+			return true;
+	}
+	return false;
+}
+
+const struct wf_alerts *workflow_alerts(const struct workflow *wf)
+{
+	return &wf->alerts;
+}
+
+const struct wf_alerts *workflow_scope_alerts(const struct workflow_scope *s)
+{
+	return &s->alerts;
+}
+
+const char *wf_alert_recipient(const struct wf_alerts *all, const char *task, const char *word,
+                               size_t i, int64_t *ret_after_us)
+{
+	for (size_t k = 0; k < all->n; k++) {
+		const struct wf_alert *a = &all->items[k];
+		if (!says(&a->when, word) || !is_of(&a->tasks, task))
 			continue;
+		*ret_after_us = a->after_us.us;
 		if (i < a->to.n)
 			return a->to.items[i].text;
 		i -= a->to.n;
@@ -317,6 +346,14 @@ int64_t workflow_late_after_us(const struct workflow *wf, const char *task)
 	for (size_t i = 0; i < wf->n; i++)
 		if (strcmp(workflow_task_name(wf, i), task) == 0)
 			return wf->items[i].late_after_us.us;
+	return 0;
+}
+
+int64_t workflow_long_after_us(const struct workflow *wf, const char *task)
+{
+	for (size_t i = 0; i < wf->n; i++)
+		if (strcmp(workflow_task_name(wf, i), task) == 0)
+			return wf->items[i].long_after_us.us;
 	return 0;
 }
 

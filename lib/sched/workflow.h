@@ -52,11 +52,15 @@ size_t workflow_tasks(const struct workflow *wf);
 const char *workflow_task_name(const struct workflow *wf, size_t i); /* project/workflow/task */
 const char *workflow_owner(const struct workflow *wf);               /* "" for none */
 const char *workflow_description(const struct workflow *wf);
-/* The i-th who is to be told when `word` (schema/tbl/alert.def) happens, over all `alerts:`;
- * NULL after the last. */
-const char *workflow_alert_recipient(const struct workflow *wf, const char *word, size_t i);
-/* `late_after` of a task by its full name; 0: none. */
+const struct wf_alerts *workflow_alerts(const struct workflow *wf);
+/* The i-th who is to be told when `word` (schema/tbl/alert.def) happens to a task (its full name),
+ * over all `alerts:` of a document; NULL after the last. *ret_after_us: only when it is still so
+ * after that time; 0: at once. */
+const char *wf_alert_recipient(const struct wf_alerts *all, const char *task, const char *word,
+                               size_t i, int64_t *ret_after_us);
+/* `late_after` and `long_after` of a task by its full name; 0: none. */
 int64_t workflow_late_after_us(const struct workflow *wf, const char *task);
+int64_t workflow_long_after_us(const struct workflow *wf, const char *task);
 
 /* --- sets */
 
@@ -79,6 +83,7 @@ const struct calendar_doc *workflow_set_calendar(const struct workflow_set *set,
 struct workflow_scope;
 size_t workflow_set_scopes(const struct workflow_set *set);
 const struct workflow_scope *workflow_set_scope(const struct workflow_set *set, size_t i);
+const struct wf_alerts *workflow_scope_alerts(const struct workflow_scope *s);
 const char *workflow_scope_project(const struct workflow_scope *s); /* "": of all */
 /* The value as it was written, macros not replaced; NULL: none of that name. */
 const char *workflow_scope_value(const struct workflow_scope *s, const char *name);

@@ -84,6 +84,32 @@ static void check_baselines(struct wf_compiler *c)
 	}
 }
 
+static void check_alert_tasks(struct wf_compiler *c, const struct workflow *wf, size_t k)
+{
+	const struct wf_texts *tasks = &wf->alerts.items[k].tasks;
+
+	for (size_t i = 0; i < tasks->n; i++) {
+		const struct wf_text *task = &tasks->items[i];
+		char *full = mem_fmt("%s/%s", wf->full, task->text);
+		char path[60];
+		snprintf(path, sizeof path, "alerts[%zu].tasks[%zu]", k, i);
+		if (!wf_find(c, full))
+			diag_error(c->d,
+			           (struct place){ wf->file, task->node->line, task->node->column,
+			                           path },
+			           "unknown_task", "a task of this document, by its own name",
+			           "there is no task '%s'", full);
+		free(full);
+	}
+}
+
+static void check_alerts(struct wf_compiler *c)
+{
+	for (size_t i = 0; i < c->set->n; i++)
+		for (size_t k = 0; k < c->set->items[i]->alerts.n; k++)
+			check_alert_tasks(c, c->set->items[i], k);
+}
+
 int wf_prepare(struct wf_compiler *c)
 {
 	size_t errors = c->d->errors;
@@ -103,6 +129,7 @@ int wf_prepare(struct wf_compiler *c)
 		wf_check_type(c, &c->made[i]);
 	wf_check_scopes(c);
 	check_baselines(c);
+	check_alerts(c);
 	if (c->d->errors == errors)
 		wf_check_cycles(c);
 	return c->d->errors == errors ? 0 : E_INVALID;

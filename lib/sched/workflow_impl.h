@@ -88,6 +88,7 @@ struct wf_task {
 	struct wf_number priority, concurrency, max_attempts, catchup_max, quota_running, retries;
 	struct wf_number join; /* 0: all */
 	struct wf_duration retry_delay_us, retry_cap_us, alive_wait_us, late_after_us;
+	struct wf_duration long_after_us;
 	struct wf_duration expire_after_us; /* -1: end of local day */
 	struct wf_pairs params, parameters, environment, pools;
 	struct wf_texts machines, outputs;
@@ -98,7 +99,14 @@ struct wf_task {
 };
 
 struct wf_alert {
-	struct wf_texts when, to;
+	struct wf_texts when, to, tasks;
+	struct wf_duration after_us;
+};
+
+struct wf_alerts {
+	const struct yaml_node *node;
+	struct wf_alert *items;
+	size_t n;
 };
 
 struct wf_baseline {
@@ -116,11 +124,10 @@ struct workflow {
 	bool is_pipeline;
 	struct wf_task base; /* what the document says for all its tasks */
 	struct wf_text defaults, tasks, finished, failed; /* nodes only */
-	struct wf_alert *alert_items;
-	size_t n_alerts;
+	struct wf_alerts alerts;
 	struct wf_baseline *baseline_items;
 	size_t n_baselines;
-	struct wf_text alerts, baselines; /* nodes only */
+	struct wf_text baselines; /* node only */
 	struct wf_task *items;
 	size_t n;
 };
@@ -230,6 +237,7 @@ struct workflow_scope {
 	struct wf_text description;
 	struct wf_task base; /* quota.running; of a pool its slots */
 	struct wf_pairs parameters;
+	struct wf_alerts alerts; /* of a project */
 };
 
 struct workflow_set {

@@ -264,6 +264,7 @@ static bool is_recipient(const char *text)
 #define CHANNEL(name, text, needs, payload, answer) text,
 #include "tbl/channel.def"
 #undef CHANNEL
+		"oncall",
 	};
 	size_t n = strcspn(text, ":");
 
@@ -293,8 +294,8 @@ static void check_alert_word(struct wf_reader *r, const struct wf_text *word)
 		nearest_try(&near, alert_words[i]);
 	}
 	diag_error(r->d, wf_here(r, word->node), "wrong_value", nearest_hint(&near, hint),
-	           "'%.80s' is nothing to be told of, want failed, retried, late, killed, hanged, "
-	           "skipped, succeeded or forced",
+	           "'%.80s' is nothing to be told of, want failed, retried, late, long, killed, "
+	           "hanged, skipped, succeeded, forced, at_risk or breached",
 	           word->text);
 }
 
@@ -311,21 +312,22 @@ static void check_alert(struct wf_reader *r, const struct wf_alert *a, const str
 			           "'%.80s' is nobody to tell, want mail:ADDRESS, or webhook:, "
 			           "dingtalk:, "
 			           "wecom:, feishu:, slack:, telegram:, pagerduty:, alertmanager: "
-			           "or script: "
-			           "and the name of a channel",
+			           "or script: and the name of a channel, or oncall: and a list's",
 			           a->to.items[i].text);
 }
 
 void wf_read_alerts(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
                     void *field)
 {
-	wf_read_node(r, k, n, field);
+	struct wf_alerts *all = field;
+
+	all->node = n;
 	if (!is_list(r, k, n))
 		return;
-	r->wf->alert_items = pile_take(r->pile, n->n * sizeof *r->wf->alert_items + 1);
+	all->items = pile_take(r->pile, n->n * sizeof *all->items + 1);
 	for (size_t i = 0; i < n->n; i++) {
 		size_t length = wf_push_index(r, i);
-		struct wf_alert *a = &r->wf->alert_items[r->wf->n_alerts++];
+		struct wf_alert *a = &all->items[all->n++];
 		wf_read_map(r, WT_ALERT, n->items[i], a);
 		if (n->items[i]->kind == YAML_MAP)
 			check_alert(r, a, n->items[i]);

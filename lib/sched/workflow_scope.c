@@ -55,10 +55,11 @@ static struct workflow_scope *read_scope(struct yaml_doc *doc, const char *file,
 	wf_read_map(&r, is_global ? WT_GLOBAL : is_pool ? WT_POOL : WT_PROJECT, root, s);
 	if (is_pool)
 		name_pool(s, &r);
-	else if (!is_global && !yaml_get(root, "parameters") && !yaml_get(root, "quota"))
+	else if (!is_global && !yaml_get(root, "parameters") && !yaml_get(root, "quota") &&
+	         !yaml_get(root, "alerts"))
 		diag_error(d, wf_here(&r, root), "missing_key",
-		           "begin with `workflow: NAME`, or give `parameters` or `quota`",
-		           "a document of a project needs `parameters` or a `quota`");
+		           "begin with `workflow: NAME`, or give `parameters`, `quota` or `alerts`",
+		           "a document of a project needs `parameters`, a `quota` or `alerts`");
 	buf_done(&r.path);
 	if (d->errors == before)
 		return s;
@@ -174,5 +175,9 @@ void workflow_scope_print_with(const struct workflow_scope *s, const char *proje
 		yaml_print(p, 2, out);
 	} else if (p || !running) {
 		buf_puts(out, "parameters: {}\n");
+	}
+	if (s && s->alerts.node) {
+		buf_puts(out, "alerts:\n  ");
+		yaml_print(s->alerts.node, 2, out);
 	}
 }

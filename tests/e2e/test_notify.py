@@ -7,6 +7,7 @@ import hmac
 import json
 import os
 import sys
+from datetime import datetime, timedelta, timezone
 import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -51,9 +52,14 @@ class AlertSite(Site):
                 "gram": {"type": "telegram", "url": url("/gram"), "chat": "42"},
                 "duty": {"type": "pagerduty", "url": url("/duty"), "secret": "route"},
                 "am": {"type": "alertmanager", "url": url("/am")},
+                "team": {"type": "webhook", "url": url("/team")},
+                "second": {"type": "webhook", "url": url("/ding2")},
                 "run": {"type": "script", "argv": [str(script)]}, **more}
         self.channels.touch(0o600)
-        self.channels.write_text(json.dumps({"channels": all_, "owners": owners}))
+        self.channels.write_text(json.dumps(
+            {"channels": all_, "owners": owners, "oncall": {"dw": {
+                "people": ["slack:chat", "webhook:second"], "every": "7d",
+                "from": (datetime.now(timezone.utc) - timedelta(days=8)).strftime("%Y-%m-%dT%H:%M:%SZ")}}}))
 
     def start(self):
         super().start()
@@ -219,6 +225,54 @@ def what_is_not_started_in_time_is_told_as_late_and_what_runs_is_not(s):
 
 
 @test
+def a_rule_that_waits_is_told_only_when_nobody_has_mended_it(s):
+    rules = [{"when": ["failed"], "to": ["webhook:hook"]},
+             {"when": ["failed"], "to": ["oncall:dw"], "after": "2s"}]
+    for name in ("left", "mended"):
+        workflow(s, name, fails(), [], alerts=rules)
+        came(s, "/hook", f"al/{name}/t")
+    s.command("force-success", selection={"tasks": ["al/mended/t"], "dates": ["2026-03-01"]})
+    alert = came(s, "/ding2", "al/left/t")[0]
+    assert alert["event"] == "failed" and alert["after_us"] == 2000000, alert
+    until("the other was found mended", lambda: s.notifier.has(r"alert\.mended.*al/mended/t"))
+    assert not [a for b in s.web.taken("/ding2") for a in b["alerts"] if a["task"] == "al/mended/t"]
+
+
+@test
+def what_runs_longer_than_it_may_is_told_once(s):
+    go = s.dir / "data" / "long"
+    workflow(s, "long", {"params": {"script": f"while [ ! -e {go} ]; do sleep 0.05; done"},
+                         "long_after": "1s"}, ["webhook:hook"], when=["long", "succeeded"])
+    alert = came(s, "/hook", "al/long/t")[0]
+    assert alert["event"] == "long" and alert["note"] == "Running", alert
+    go.touch()
+    assert [a["event"] for a in came(s, "/hook", "al/long/t", 2)] == ["long", "succeeded"]
+
+
+@test
+def a_projects_rules_are_of_all_its_workflows_but_for_the_tasks_they_name(s):
+    s.apply('project: al\nalerts:\n  - {when: [failed], tasks: [here], to: ["webhook:team"]}\n', "al.yaml")
+    workflow(s, "there", fails(), ["webhook:hook"])
+    workflow(s, "here", fails(), ["webhook:hook"])
+    came(s, "/hook", "al/there/t")
+    assert came(s, "/team", "al/here/t")[0]["event"] == "failed"
+    assert {a["task"] for b in s.web.taken("/team") for a in b["alerts"]} == {"al/here/t"}
+    s.command("quota-set", project="al", running=50)
+    status, export = s.ask("GET", "/api/v1/export?project=al")
+    assert status == 404 or "webhook:team" in str(export), export
+
+
+@test
+def a_promise_that_is_not_kept_is_told(s):
+    today = datetime.now(timezone.utc).strftime("%Y-%m-%d")
+    workflow(s, "vow", {"params": {"script": "sleep 30"}, "cycle": "day"}, ["webhook:hook"],
+             when=["at_risk", "breached"], start=today, end=today,
+             baselines=[{"task": "t", "committed": "00:00"}])
+    assert came(s, "/hook", "al/vow/t")[0]["event"] == "breached"
+    s.command("kill", selection={"tasks": ["al/vow/t"], "dates": [today]})
+
+
+@test
 def a_retry_is_told_apart_from_the_last_failure(s):
     workflow(s, "retry", {"params": {"script": "exit 1"}, "retry": {"attempts": 3, "delay": "1s"}},
              ["webhook:hook"], when=["retried", "failed"])
@@ -260,6 +314,11 @@ def a_wrong_channels_file_is_named_with_its_place(s):
             ("channels: {a: {type: webhook, url: 'http://example.org'}}", "insecure"),
             ("channels: {a: {type: script, argv: [run]}}", "begins with /"),
             ("channels: {a: {type: webhook, url: 'https://h', colour: red}}", "no key of a channel"),
+            ("channels: {}\noncall: {a: {people: []}}", "people: want a list"),
+            ("channels: {}\noncall: {a: {people: [\"slack:x\"], from: now}}", "no channel 'x'"),
+            ("channels: {m: {type: slack, url: 'https://h'}}\noncall: {a: {people: [\"slack:m\"], from: 2026-03-01}}",
+             "from: want the instant"),
+            ("channels: {}\noncall: {a: {person: []}}", "no key here: people, from, every"),
             ("channels: {}\nowners: all", "owners: want never, failed or done"),
             ("what: 1", "want `channels:`")):
         file.write_text(text)

@@ -417,13 +417,43 @@ static void alerts_are_told_to_all_who_asked(void **state)
 	good("workflow: w\nalerts:\n  - {when: [failed, late], to: [\"mail:a@x\", \"mail:b@x\"]}\n"
 	     "  - {when: [killed], to: [\"mail:c@x\"]}\n  - {when: [late], to: [\"webhook:d\"]}\n"
 	     "tasks:\n  a: {type: t, cycle: day}\n");
+	const struct wf_alerts *all = workflow_alerts(workflow_set_at(set, 0));
+	int64_t after = 0;
+	assert_string_equal(wf_alert_recipient(all, "p/w/a", "late", 0, &after), "mail:a@x");
+	assert_string_equal(wf_alert_recipient(all, "p/w/a", "late", 1, &after), "mail:b@x");
+	assert_string_equal(wf_alert_recipient(all, "p/w/a", "late", 2, &after), "webhook:d");
+	assert_null(wf_alert_recipient(all, "p/w/a", "late", 3, &after));
+	assert_null(wf_alert_recipient(all, "p/w/a", "failed", 2, &after));
+	assert_null(wf_alert_recipient(all, "p/w/a", "succeeded", 0, &after));
+	assert_int_equal(after, 0);
+}
+
+static void an_alert_may_be_of_some_tasks_and_wait(void **state)
+{
+	(void)state;
+	good("workflow: w\nproject: p\nalerts:\n  - {when: [failed], tasks: [b], after: 30m, to: "
+	     "[\"oncall:d\"]}\n"
+	     "tasks:\n  a: {type: t, cycle: day, long_after: 2h}\n  b: {type: t, cycle: day}\n");
 	const struct workflow *wf = workflow_set_at(set, 0);
-	assert_string_equal(workflow_alert_recipient(wf, "late", 0), "mail:a@x");
-	assert_string_equal(workflow_alert_recipient(wf, "late", 1), "mail:b@x");
-	assert_string_equal(workflow_alert_recipient(wf, "late", 2), "webhook:d");
-	assert_null(workflow_alert_recipient(wf, "late", 3));
-	assert_null(workflow_alert_recipient(wf, "failed", 2));
-	assert_null(workflow_alert_recipient(wf, "succeeded", 0));
+	const struct wf_alerts *all = workflow_alerts(wf);
+	int64_t after = 0;
+	assert_null(wf_alert_recipient(all, "p/w/a", "failed", 0, &after));
+	assert_string_equal(wf_alert_recipient(all, "p/w/b", "failed", 0, &after), "oncall:d");
+	assert_int_equal(after, INT64_C(1800000000));
+	assert_int_equal(workflow_long_after_us(wf, "p/w/a"), INT64_C(7200000000));
+	assert_int_equal(workflow_long_after_us(wf, "p/w/b"), 0);
+	good("project: p\nalerts:\n  - {when: [failed], tasks: [w/a, v], to: [\"mail:a@x\"]}\n");
+	assert_null(wf_alert_recipient(workflow_scope_alerts(workflow_set_scope(set, 0)), "p/w/x",
+	                               "failed", 0, &after));
+	all = workflow_scope_alerts(workflow_set_scope(set, 0));
+	assert_non_null(wf_alert_recipient(all, "p/w/a", "failed", 0, &after));
+	assert_non_null(wf_alert_recipient(all, "p/v/x", "failed", 0, &after));
+	assert_null(wf_alert_recipient(all, "p/w/b", "failed", 0, &after));
+	assert_null(wf_alert_recipient(all, "p/vv/x", "failed", 0, &after));
+	bad("workflow: w\nalerts: [{when: [failed], tasks: [c], to: [\"mail:a@x\"]}]\ntasks: {a: "
+	    "{type: "
+	    "t, cycle: day}}\n",
+	    2, 35, "unknown_task", "there is no task 'default/w/c'");
 }
 
 static void a_word_of_an_alert_has_the_nearest_for_a_hint(void **state)
@@ -506,6 +536,7 @@ int main(void)
 		T(long_lists_have_a_limit),
 		T(a_promise_belongs_to_the_task_it_names),
 		T(alerts_are_told_to_all_who_asked),
+		T(an_alert_may_be_of_some_tasks_and_wait),
 		T(a_word_of_an_alert_has_the_nearest_for_a_hint),
 		T(one_document_is_parsed_by_itself),
 		T(warnings_look_a_year_ahead),

@@ -110,6 +110,9 @@ static void a_pool_is_a_document_of_its_own(void **state)
 	buf_clear(&out);
 	good_scope("project: s\nparameters: {}\n", 9,
 	           "project: s\nquota: {running: 9}\nparameters: {}\n");
+	good_scope("project: t\nalerts: [{when: [failed], to: [\"oncall:d\"]}]\n", 9,
+	           "project: t\nquota: {running: 9}\nalerts:\n  - when:\n      - failed\n    "
+	           "to:\n      - oncall:d\n");
 	workflow_scope_print_with(NULL, "r", 9, &out);
 	assert_string_equal(buf_str(&out), "project: r\nquota: {running: 9}\n");
 	buf_done(&out);
@@ -126,7 +129,7 @@ static void parameters_stand_in_one_document(void **state)
 	bad("project: p\nparameters: {a: b}\n---\nproject: p\nparameters: {c: d}\n", 4, 1,
 	    "duplicate_name", "of project p stands a second time");
 	bad("project: p\n", 1, 1, "missing_key",
-	    "a document of a project needs `parameters` or a `quota`");
+	    "a document of a project needs `parameters`, a `quota` or `alerts`");
 	/* nothing of a text with an error is added */
 	assert_int_equal(workflow_set_scopes(set), 0);
 	bad("project: p\nparameters: {a: b}\n---\nproject: q\nparameter: {c: d}\n", 5, 1,
