@@ -66,6 +66,8 @@ static void end_if_stuck(struct loader *l)
 		if (is_fencable(j) && atomic_load(&j->was_fenced) && j->lease_us <= before_us) {
 			log_error("loader.fenced", "token=%llx does not stop: the process ends",
 			          (unsigned long long)j->pub.token);
+			loader_say(l, "stuck the runner did not stop %.200s when it was told to",
+			           j->pub.task_name);
 			_exit(EXIT_FENCED);
 		}
 	}
@@ -107,6 +109,8 @@ static void drop_unknown(struct loader *l, const uint64_t *unknown, size_t n)
 		j->has_no_lease = true; /* whatever is acknowledged from here on */
 		if (j->lease_us > now_us())
 			j->lease_us = now_us();
+		if (is_fencable(j)) /* or the timer would wait for the lease it had */
+			set_timer(l, now_us());
 		if (j->phase == JOB_ENDED) {
 			loader_drop_end(l, j);
 		} else {

@@ -190,10 +190,12 @@ void loader_cancel(struct loader *l, struct job *j)
 	pthread_mutex_unlock(&l->mu);
 	if (!RUNNER_HAS(p, struct runner_plugin, kill))
 		return;
+	loader_call_begin(l, "kill()");
 	pthread_mutex_lock(&l->kill_mu);
 	if (j->is_executing)
 		p->kill(l->self, j->state, &j->pub);
 	pthread_mutex_unlock(&l->kill_mu);
+	loader_call_end(l);
 }
 
 static void killed_unstarted(struct loader *l, struct job *j)

@@ -162,8 +162,10 @@ static void take_no_more(struct loader *l)
 	if (l->is_stopping)
 		return;
 	l->is_stopping = true;
+	loader_call_begin(l, "drain()");
 	if (RUNNER_HAS(p, struct runner_plugin, drain))
 		p->drain(l->self);
+	loader_call_end(l);
 }
 
 /* A broker that is started anew tells its predecessor's loaders to end. Where none comes, nobody
@@ -227,7 +229,7 @@ size_t loader_reload(struct loader *l, struct param_taskbroker *settings,
 
 /* --- life ------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 2, 3))) static void say(const struct loader *l, const char *fmt, ...)
+void loader_say(const struct loader *l, const char *fmt, ...)
 {
 	char line[600];
 	va_list args;
@@ -260,10 +262,10 @@ static int load_plugin(struct loader *l, const char *path, struct err *err)
 	if (r < 0 && l->guest && l->guest->why[0])
 		err_set(err, r, "%s", l->guest->why);
 	if (r < 0)
-		say(l, "refused %s", err->text);
+		loader_say(l, "refused %s", err->text);
 	else
-		say(l, "ready %u %u %s", l->plugin->abi_major, l->plugin->abi_minor,
-		    l->plugin->version);
+		loader_say(l, "ready %u %u %s", l->plugin->abi_major, l->plugin->abi_minor,
+		           l->plugin->version);
 	return r;
 }
 
@@ -308,7 +310,9 @@ static void leave_processes(struct loader *l)
 		    !RUNNER_HAS(p, struct runner_plugin, finish))
 			continue;
 		j->pub.flags |= RUNNER_JOB_LEFT;
+		loader_call_begin(l, "finish()");
 		p->finish(l->self, j->state, &j->pub, &j->result);
+		loader_call_end(l);
 	}
 }
 
@@ -319,8 +323,12 @@ static void loader_free(struct loader *l)
 	keeper_client_close(l->keeper);
 	pool_free(l->pool);
 	leave_processes(l);
-	if (l->plugin)
+	if (l->plugin) {
+		loader_call_begin(l, "close()");
 		l->plugin->close(l->self);
+		loader_call_end(l);
+	}
+	loader_unwatch_calls(l);
 	ev_prepare_stop(l->loop, &l->round);
 	ev_async_stop(l->loop, &l->bell);
 	ev_timer_stop(l->loop, &l->fence_timer);
@@ -359,6 +367,10 @@ static int open_all(struct loader *l, struct err *err)
 		.slots = l->slots,
 		.epoch_file = l->epoch_file,
 	};
+	int r = loader_watch_calls(l, err);
+
+	if (r < 0)
+		return r;
 	l->pool = pool_new(l->slots, loader_run_job, wake, l);
 	ev_prepare_start(l->loop, &l->round);
 	ev_async_start(l->loop, &l->bell);
@@ -384,6 +396,7 @@ int loader_run(const struct param_taskbroker *settings, const struct loader_args
 	*ret_loader = l;
 	ev_run(loop, 0);
 	*ret_loader = NULL;
+	loader_say(l, "ending");
 	if (l->in_process) /* their threads use it all: only the process's end is safe */
 		_exit(0);
 out:

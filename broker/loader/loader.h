@@ -1,7 +1,7 @@
 /* loader.h — inside of taskrunner-loader: one session thread that owns every job, and a
  * pool of job threads. Files: main.c (life), grants.c (jobs in, kills), run.c (a job on a
  * thread), host.c (what plugins call), reports.c, process.c (the keeper), ship.c (logs),
- * fence.c (leases).
+ * fence.c (leases), stuck.c (calls that do not come back).
  */
 #ifndef LOADER_LOADER_H
 #define LOADER_LOADER_H
@@ -23,6 +23,7 @@ struct keeper_client;
 struct link;
 struct pack;
 struct pool;
+struct stuck;
 struct ask;
 typedef struct Sirdar__Jobs Sirdar__Jobs;
 typedef struct Sirdar__Kills Sirdar__Kills;
@@ -57,7 +58,10 @@ struct loader {
 	struct link *link; /* NULL until the keeper told what it holds */
 	struct keeper_client *keeper;
 	struct pool *pool;
-	int status_fd; /* to the broker, -1: none */
+	struct stuck *stuck;           /* watches calls on the session thread */
+	_Atomic uint64_t calls;        /* odd: the plugin is inside */
+	const char *_Atomic call_name; /* of the last one */
+	int status_fd;                 /* to the broker, -1: none */
 
 	struct job **jobs; /* every job ever made, by index */
 	uint32_t n_jobs, cap_jobs;
@@ -156,7 +160,16 @@ void loader_on_lease(void *ctx, uint32_t seq, int64_t deadline_us, const uint64_
                      size_t n);
 void loader_tick_arm(struct loader *l); /* while there are jobs, once a second */
 
+/* stuck.c: around each call of the plugin on the session thread. One that takes longer than
+ * loader_call_ms ends the process, which is told to the broker as a crash. */
+void loader_call_begin(struct loader *l, const char *what);
+void loader_call_end(struct loader *l);
+int loader_watch_calls(struct loader *l, struct err *err);
+void loader_unwatch_calls(struct loader *l);
+
 /* loader.c */
+/* A line for the broker: "ready", "refused", "stuck" and "ending", each with more. */
+__attribute__((format(printf, 2, 3))) void loader_say(const struct loader *l, const char *fmt, ...);
 struct loader_args {
 	const char *type, *plugin_path;
 	uint32_t slots;

@@ -52,7 +52,9 @@ static void process_over(struct loader *l, struct job *j)
 			pool_push(l->pool, j, j, 1);
 			return;
 		}
+		loader_call_begin(l, "inline finish()");
 		loader_run_job(j);
+		loader_call_end(l);
 	}
 	loader_job_ended(l, j);
 }

@@ -107,13 +107,19 @@ void loader_run_job(struct job *j)
 
 int loader_run_inline(struct job *j)
 {
+	struct loader *l = j->loader;
+
 	j->pub.flags |= RUNNER_JOB_INLINE;
 	j->started_us = wall_us();
+	loader_call_begin(l, "inline execute()");
 	j->answer = advance(j);
+	loader_call_end(l);
 	j->pub.flags &= ~RUNNER_JOB_INLINE;
 	if (j->answer == RUNNER_THREAD || (j->answer == RUNNER_PROCESS && j->start))
 		return j->answer;
+	loader_call_begin(l, "inline finish()");
 	finish(j);
+	loader_call_end(l);
 	settle(j);
 	j->ended_us = wall_us();
 	return RUNNER_DONE;

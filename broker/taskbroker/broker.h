@@ -36,7 +36,9 @@ struct type {
 	char *name;
 	uint32_t slots;
 	enum type_state state;
-	char text[400]; /* why */
+	char text[400];       /* why */
+	char last_words[400]; /* of a loader that found itself stuck; "": none */
+	bool is_ending;       /* it said that it ends in good order */
 	char version[64];
 	uint32_t abi_major, abi_minor;
 	bool is_disabled; /* by orders */

@@ -120,6 +120,11 @@ static void close_status(struct type *t)
 	buf_clear(&t->status);
 }
 
+static bool is_exit(int status, int code)
+{
+	return WIFEXITED(status) && WEXITSTATUS(status) == code;
+}
+
 /* What an end means: asked for, refused, only in the way of another, or a crash. */
 static void judge_end(struct type *t, int status)
 {
@@ -134,13 +139,18 @@ static void judge_end(struct type *t, int status)
 		start_in(t, 0);
 	} else if (t->is_disabled || t->state == TYPE_REFUSED) {
 		return;
-	} else if (WIFEXITED(status) &&
-	           (WEXITSTATUS(status) == EX_TEMPFAIL || WEXITSTATUS(status) == EX_OK)) {
-		start_with_pause(t); /* fenced, or told to end by someone */
-	} else if (WIFEXITED(status) && WEXITSTATUS(status) == EX_CONFIG) {
+	} else if (t->last_words[0]) {
+		crashed(t, t->last_words);
+	} else if (t->is_ending || (t->state != TYPE_READY && is_exit(status, EX_TEMPFAIL))) {
+		start_with_pause(t); /* told to end by someone, or in the way of another */
+	} else if (t->state != TYPE_READY && is_exit(status, EX_CONFIG)) {
 		set_state(t, TYPE_REFUSED, "the loader would not start (%s): see its log", how);
 	} else {
-		crashed(t, t->text[0] && t->state == TYPE_WAITING ? t->text : how);
+		size_t n = strlen(how);
+
+		if (WIFEXITED(status))
+			snprintf(how + n, sizeof how - n, ", which nobody asked for");
+		crashed(t, how);
 	}
 }
 
@@ -179,19 +189,27 @@ static void on_late(struct ev_loop *loop, ev_timer *w, int events)
 	if (!t->pid)
 		return;
 	if (t->state == TYPE_WAITING)
-		snprintf(t->text, sizeof t->text, "the runner's open() took longer than %d s",
-		         OPEN_MS / 1000);
+		snprintf(t->last_words, sizeof t->last_words,
+		         "the runner's open() took longer than %d s", OPEN_MS / 1000);
 	log_warn("broker.loader_late", "type=%s pid=%d", t->name, t->pid);
 	pidfd_send_signal(t->pid_fd, SIGKILL, NULL, 0);
 }
 
-/* --- its words: "ready MAJOR MINOR VERSION" or "refused WHY" ---------------------- */
+/* --- its words: "ready MAJOR MINOR VERSION", "refused WHY", "stuck WHY", "ending" --- */
 
 static void take_line(struct type *t, char *line)
 {
 	if (strncmp(line, "refused ", 8) == 0) {
 		ev_timer_stop(t->broker->loop, &t->late);
 		set_state(t, TYPE_REFUSED, "%s", line + 8);
+		return;
+	}
+	if (strncmp(line, "stuck ", 6) == 0) {
+		snprintf(t->last_words, sizeof t->last_words, "%s", line + 6);
+		return;
+	}
+	if (strcmp(line, "ending") == 0) {
+		t->is_ending = true;
 		return;
 	}
 	/* NOLINTNEXTLINE(cert-err34-c): our own loader's words */
@@ -313,7 +331,8 @@ static void start_loader(struct type *t)
 	argv[n++] = (char *)"--status-fd";
 	argv[n++] = (char *)"3";
 	t->state = TYPE_WAITING;
-	t->text[0] = 0;
+	t->text[0] = t->last_words[0] = 0;
+	t->is_ending = false;
 	if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0 ||
 	    spawn_program(path, argv, pipe_fds[1], &t->pid, &t->pid_fd, &err) < 0) {
 		log_error("broker.loader_start", "type=%s why=\"%s\"", t->name,

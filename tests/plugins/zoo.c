@@ -111,8 +111,8 @@ static int do_segv(const struct runner_job *job, struct runner_result *result)
 
 static int do_hang(const struct runner_job *job, struct runner_result *result)
 {
-	(void)job;
 	(void)result;
+	host->log(job, RUNNER_STDOUT, "inside\n", 7);
 	stay(NULL);
 	return 0;
 }
@@ -121,6 +121,7 @@ static int do_hang(const struct runner_job *job, struct runner_result *result)
 static int do_hang_kill(const struct runner_job *job, struct runner_result *result)
 {
 	(void)result;
+	host->log(job, RUNNER_STDOUT, "inside\n", 7);
 	while (!host->pause(job, 60000)) {
 	}
 	return 0;
@@ -193,6 +194,7 @@ static int do_verdict(const struct runner_job *job, struct runner_result *result
 static int do_lines(const struct runner_job *job, struct runner_result *result)
 {
 	(void)job;
+	result->verdict = RUNNER_FATAL;
 	snprintf(result->text, sizeof result->text, "one\ntwo");
 	return RUNNER_FAILED;
 }
