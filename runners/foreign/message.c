@@ -53,6 +53,8 @@ static int is_choice(const char *choices, const char *word)
 {
 	size_t len = strlen(word);
 
+	if (strchr(word, ' '))
+		return 0;
 	for (const char *at = choices; len && (at = strstr(at, word)) != NULL; at += len) {
 		if (at > choices && at[-1] == ' ' && at[len] == ' ')
 			return 1;

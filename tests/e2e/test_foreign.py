@@ -59,6 +59,47 @@ def a_stranger_has_a_task_type_in_python(site):
     stranger(site, "python", "greet", ("hello world 1\n", "hello world 2\n"))
 
 
+def need(*programs, heavy=False):
+    missing = [p for p in programs if not shutil.which(p)]
+    if missing:
+        raise Skip(f"this machine has no {', '.join(missing)}")
+    if heavy and not os.environ.get("HEAVY"):
+        raise Skip("compilers take their time: HEAVY=1")
+
+
+@test
+def a_stranger_has_a_task_type_in_php(site):
+    need("php")
+    stranger(site, "php", "salute", ("hello world 1\n", "hello world 2\n"))
+
+
+@test
+def a_stranger_has_a_task_type_in_java(site):
+    need("java", "javac", "jar", heavy=True)
+    stranger(site, "java", "howdy", ("hello world 1\n", "hello world 2\n"))
+
+
+@test
+def a_stranger_has_a_task_type_in_go(site):
+    need("go", heavy=True)
+    stranger(site, "go", "hail", ("hello world 1\n", "hello world 2\n"))
+
+
+@test
+def each_sdk_passes_its_own_tests(site):
+    for needs, heavy, folder, argv in (((), False, "python", [sys.executable, "-m", "unittest", "discover", "-s", "tests"]),
+                                       (("php",), False, "php", ["php", "tests/test.php"]),
+                                       (("javac",), True, "java", ["tests/run"]),
+                                       (("go",), True, "go", ["go", "test", "./..."])):
+        try:
+            need(*needs, heavy=heavy)
+        except Skip:
+            continue  # said above
+        done = site.run(["sh", "-c", 'cd "$0" && exec "$@"', SDK / folder, *argv], seconds=300,
+                        PYTHONDONTWRITEBYTECODE="1", GOFLAGS="-mod=mod")
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 # --- a guest without an SDK, that does what its job says --------------------------------------------
 
 ZOO = r'''

@@ -1,0 +1,3 @@
+module sirdar/runner
+
+go 1.19
