@@ -14,7 +14,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import ROOT, Site, rfc3339, until  # noqa: E402
+from harness import BIN, ROOT, Site, rfc3339, until  # noqa: E402
 
 WEB = ROOT / "admin-console/web"
 BUILT = ROOT / "build/console"
@@ -79,7 +79,7 @@ tasks:
 
 
 def make_site():
-    site = Site("console")
+    site = Site("console", types_dir=BIN.parent / "types")
     site.cgi.argv += ["--set", f"web_dir={BUILT}"]
     site.start(types=("shell:8", "noop:64"))
     now = int(time.time())

@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { en } from '@/i18n/en'
 import { zh } from '@/i18n/zh'
+import { en as editorEn } from '@/editor/en'
+import { zh as editorZh } from '@/editor/zh'
 
 const root = new URL('../src', import.meta.url).pathname
 const files = (dir: string): string[] => readdirSync(dir).flatMap((n) => (statSync(join(dir, n)).isDirectory() ? files(join(dir, n)) : /\.(vue|ts)$/.test(n) ? [join(dir, n)] : []))
@@ -32,5 +34,15 @@ describe('words', () => {
 	})
 	it('have no wide space before Chinese punctuation', () => {
 		for (const text of Object.values(zh)) expect(text).not.toMatch(/\s[，。：；！？]|[一-龥][,;!?](?!\w)/)
+	})
+})
+
+describe('words of the editor', () => {
+	it('have the same blanks in both languages, and each is used', () => {
+		for (const [key, text] of Object.entries(editorEn)) expect([key, blanks(editorZh[key as keyof typeof editorEn])]).toEqual([key, blanks(text)])
+		for (const text of Object.values(editorZh)) expect(text).not.toMatch(/[一-龥][,;!?](?!\w)/)
+		const all = sources.filter(([f]) => !/editor\/(en|zh)\.ts/.test(f)).map(([, s]) => s).join('\n')
+		const made = [...all.matchAll(/te\(`([a-z.]+\.)\$\{/g)].map((m) => m[1]!)
+		expect(Object.keys(editorEn).filter((k) => !all.includes(`'${k}'`) && !made.some((m) => k.startsWith(m)))).toEqual([])
 	})
 })

@@ -25,6 +25,13 @@ export type Statistics = Schemas['Statistics']
 export type Session = Schemas['Session']
 export type User = Schemas['User']
 export type Action = Schemas['Action']
+export type TaskType = Schemas['Type']
+export type TypeParam = Schemas['TypeParam']
+export type TaskPreview = Schemas['TaskPreview']
+export type Fire = Schemas['Fire']
+export type LinkPreview = Schemas['LinkPreview']
+export interface Diagnosis { file: string; line: number; column: number; path: string; code: string; message: string; hint: string }
+export interface Applied { changes?: { kind: string; name: string; change: string; version?: number }[]; warnings?: Diagnosis[]; preview?: TaskPreview }
 export type Count = { task?: string; owner?: string; count: number; depth?: number; new?: number; running?: number }
 export type Preview = Omit<Schemas['Preview'], 'tasks' | 'downstream' | 'states' | 'owners' | 'reasons' | 'refused' | 'sample' | 'warnings'> & {
 	tasks?: Count[]; downstream?: Count[]; states?: Record<string, number>; owners?: Count[]
@@ -40,7 +47,7 @@ export type Page<T> = { items: T[]; cursor: string | null; number: string }
 export class ApiError extends Error {
 	constructor(
 		readonly status: number, readonly code: string, message: string,
-		readonly hint = '', readonly place = '', readonly requestId = '', readonly retry = false,
+		readonly hint = '', readonly place = '', readonly requestId = '', readonly retry = false, readonly details: { errors?: Diagnosis[] } | null = null,
 	) { super(message) }
 	get offline() { return this.status === 0 }
 	get forbidden() { return this.status === 403 }
@@ -74,7 +81,7 @@ function failure(answer: Response, text: string): ApiError {
 	try { said = JSON.parse(text) } catch { /* a proxy's page: the status must do */ }
 	const e = said.error ?? {}
 	return new ApiError(answer.status, String(e.code ?? answer.status), String(e.message ?? answer.statusText ?? text.slice(0, 200)),
-		String(e.hint ?? ''), String(e.place ?? ''), String(e.request_id ?? answer.headers.get('X-Request-Id') ?? ''), Boolean(e.retry))
+		String(e.hint ?? ''), String(e.place ?? ''), String(e.request_id ?? answer.headers.get('X-Request-Id') ?? ''), Boolean(e.retry), (e.details as { errors?: Diagnosis[] } | undefined) ?? null)
 }
 
 type Args = Record<string, string | number | boolean | undefined | null>
@@ -91,8 +98,8 @@ async function get<T>(where: string, args: Args = {}, signal?: AbortSignal): Pro
 	return (await send('GET', where + query(args), undefined, signal)).json()
 }
 
-async function post<T>(where: string, body: unknown): Promise<T> {
-	return (await send('POST', where, body)).json()
+async function post<T>(where: string, body: unknown, signal?: AbortSignal): Promise<T> {
+	return (await send('POST', where, body, signal)).json()
 }
 
 export function requestId(): string {
@@ -146,6 +153,10 @@ export const api = {
 	pools: (s?: AbortSignal) => get<{ pools: Pool[] }>('/pools', {}, s),
 	workflows: (args: Args, s?: AbortSignal) => get<Page<Document>>('/workflows', args, s),
 	workflow: (name: string, version?: number, s?: AbortSignal) => get<Document & { versions: Document[] }>('/workflows/' + path(name), { version }, s),
+	types: (s?: AbortSignal) => get<Schemas['Types']>('/types', {}, s),
+	/* What a document that is not saved would do; refused like a save. `version`: what it must be at. */
+	check: (name: string, text: string, version: number | undefined, preview: object | undefined, s?: AbortSignal) => post<Applied>('/workflows', { documents: [{ name, text, ...(version === undefined ? {} : { version }) }], dry_run: true, retire: true, ...(preview ? { preview } : {}) }, s),
+	save: (name: string, text: string, version: number, message: string) => post<Command>('/workflows', { documents: [{ name, text, version }], retire: true, ...(message ? { message } : {}), request_id: requestId() }),
 	calendars: (s?: AbortSignal) => get<Page<Document>>('/calendars', { limit: 200 }, s),
 	calendar: (name: string, s?: AbortSignal) => get<Document & { versions: Document[] }>('/calendars/' + path(name), {}, s),
 	graph: (name: string, s?: AbortSignal) => get<Graph>('/graph/' + path(name), {}, s),
