@@ -538,6 +538,8 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 			r = take_all(&a);
 		world_done(&a.world);
 	}
+	if (r < 0 && apply_preview_errors(&a))
+		r = 0;
 	for (size_t i = 0; i < a.n; i++)
 		task_unref(a.tasks[i]);
 	free(a.tasks);

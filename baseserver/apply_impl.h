@@ -53,6 +53,8 @@ void apply_replan(struct apply *a, const struct workflow *wf);
 
 /* apply_preview.c: with a dry run, what `preview` asks of one task; without it nothing. */
 int apply_preview(struct apply *a);
+/* Whoever asks so wants to know what is wrong: that is the answer then, no refusal. */
+bool apply_preview_errors(struct apply *a);
 
 /* apply_scopes.c: parameters of projects and of all in the set.
  *   errors  E_CONFLICT a task still uses what goes */

@@ -268,6 +268,8 @@ static int ask(struct preview *p)
 	p->fires = q.fires;
 	p->edges = q.edges;
 	p->from = p->a->cmd->o.now_us / US_PER_S;
+	if (!q.task[0])
+		return 0;
 	p->task = find_task(p->a, q.task);
 	if (!p->task)
 		return refuse(f, E_INVALID, "args.preview.task", "a task of the documents",
@@ -295,7 +297,7 @@ int apply_preview(struct apply *a)
 		return refuse(a->f, E_INVALID, "args.preview", "dry_run: true",
 		              "args.preview: is allowed with dry_run only");
 	int r = ask(&p);
-	if (r < 0)
+	if (r < 0 || !p.task)
 		return r;
 	p.change = tz_span_at(p.tz, p.from).to;
 	if (p.change > p.from + (int64_t)YEAR * 86400)
@@ -313,4 +315,18 @@ int apply_preview(struct apply *a)
 	put_params(&p);
 	jw_end_object(p.out);
 	return 0;
+}
+
+bool apply_preview_errors(struct apply *a)
+{
+	if (!a->diags.errors || !a->cmd->dry || !jv_get(a->cmd->o.args, "preview"))
+		return false;
+	free(a->f->json);
+	a->f->json = NULL;
+	buf_clear(&a->changes);
+	jw_list(&a->changes, "changes");
+	jw_end_list(&a->changes);
+	apply_print_diags(&a->diags, true, "warnings", &a->changes);
+	apply_print_diags(&a->diags, false, "errors", &a->changes);
+	return true;
 }

@@ -215,6 +215,9 @@ def a_preview_says_when_a_task_fires_and_what_each_date_waits_for(s):
     for wrong, word in (({"task": "zz"}, "zz"), ({"task": "b", "from": "someday"}, "from"), ({"task": "b", "fires": 51}, "fires")):
         status, answer = post(s, "/api/v1/workflows", {"documents": [{"name": "p.yaml", "text": HOURS}], "dry_run": True, "preview": wrong})
         assert status == 400 and word in json.dumps(answer), (wrong, answer)
+    status, answer = post(s, "/api/v1/workflows", {"documents": [{"name": "p.yaml", "text": HOURS.replace("hour,", "hor,").replace("hour}", "hor}")}],
+                                                   "dry_run": True, "preview": {"task": "b"}})
+    assert status == 200 and [(e["line"], e["path"]) for e in answer["errors"]] == [(6, "tasks.a.cycle")], answer
     status, answer = post(s, "/api/v1/workflows", {"documents": [{"name": "p.yaml", "text": HOURS}], "preview": {"task": "b"}})
     assert status >= 400 or answer["state"] == "failed", answer
 

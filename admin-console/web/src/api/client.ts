@@ -31,7 +31,7 @@ export type TaskPreview = Schemas['TaskPreview']
 export type Fire = Schemas['Fire']
 export type LinkPreview = Schemas['LinkPreview']
 export interface Diagnosis { file: string; line: number; column: number; path: string; code: string; message: string; hint: string }
-export interface Applied { changes?: { kind: string; name: string; change: string; version?: number }[]; warnings?: Diagnosis[]; preview?: TaskPreview }
+export interface Applied { changes?: { kind: string; name: string; change: string; version?: number }[]; warnings?: Diagnosis[]; errors?: Diagnosis[]; preview?: TaskPreview }
 export type Count = { task?: string; owner?: string; count: number; depth?: number; new?: number; running?: number }
 export type Preview = Omit<Schemas['Preview'], 'tasks' | 'downstream' | 'states' | 'owners' | 'reasons' | 'refused' | 'sample' | 'warnings'> & {
 	tasks?: Count[]; downstream?: Count[]; states?: Record<string, number>; owners?: Count[]
@@ -155,7 +155,7 @@ export const api = {
 	workflow: (name: string, version?: number, s?: AbortSignal) => get<Document & { versions: Document[] }>('/workflows/' + path(name), { version }, s),
 	types: (s?: AbortSignal) => get<Schemas['Types']>('/types', {}, s),
 	/* What a document that is not saved would do; refused like a save. `version`: what it must be at. */
-	check: (name: string, text: string, version: number | undefined, preview: object | undefined, s?: AbortSignal) => post<Applied>('/workflows', { documents: [{ name, text, ...(version === undefined ? {} : { version }) }], dry_run: true, retire: true, ...(preview ? { preview } : {}) }, s),
+	check: (name: string, text: string, version: number | undefined, preview: object, s?: AbortSignal) => post<Applied>('/workflows', { documents: [{ name, text, ...(version === undefined ? {} : { version }) }], dry_run: true, retire: true, preview }, s),
 	save: (name: string, text: string, version: number, message: string) => post<Command>('/workflows', { documents: [{ name, text, version }], retire: true, ...(message ? { message } : {}), request_id: requestId() }),
 	calendars: (s?: AbortSignal) => get<Page<Document>>('/calendars', { limit: 200 }, s),
 	calendar: (name: string, s?: AbortSignal) => get<Document & { versions: Document[] }>('/calendars/' + path(name), {}, s),

@@ -2,7 +2,7 @@
  * reload keeps, the save. What a page shows of it hangs on `tick`. */
 import { computed, onScopeDispose, ref, shallowRef, watch, type InjectionKey } from 'vue'
 import { inject } from 'vue'
-import { api, ApiError, type Applied, type Command, type TaskPreview, type TaskType } from '@/api/client'
+import { api, ApiError, type Applied, type Command, type Diagnosis, type TaskPreview, type TaskType } from '@/api/client'
 import { useResource } from '@/stores/resource'
 import { can } from '@/stores/session'
 import { closes, copied, EditorDoc, effective, empty, freeName, inside, paste, type Draft, type Fault, type Map1, type Need, type Place, type Value } from './doc'
@@ -156,11 +156,12 @@ export function useEditor(name: string, fresh: boolean) {
 		checking.value = true
 		const task = last.value && doc.task(last.value) && !doc.isPipeline ? last.value : null
 		try {
-			const got = await api.check(`${doc.name || flow}.yaml`, doc.text, undefined, task ? { task: `${doc.project}/${doc.name}/${task}`, fires: 10, edges: 4, ...(from.value ? { from: from.value } : {}) } : undefined, mine.signal)
+			const got = await api.check(`${doc.name || flow}.yaml`, doc.text, undefined, task ? { task: `${doc.project}/${doc.name}/${task}`, fires: 10, edges: 4, ...(from.value ? { from: from.value } : {}) } : {}, mine.signal)
 			if (mine !== asked) return
 			answer.value = got
 			refused.value = null
-			faults.value = (got.warnings ?? []).map((w) => ({ line: w.line, column: w.column, path: w.path, message: w.message, hint: w.hint, code: w.code, warning: true }))
+			const fault = (warning: boolean) => (w: Diagnosis): Fault => ({ line: w.line, column: w.column, path: w.path, message: w.message, hint: w.hint, code: w.code, warning })
+			faults.value = [...(got.errors ?? []).map(fault(false)), ...(got.warnings ?? []).map(fault(true))]
 			preview.value = got.preview ?? null
 			checked.value = at
 		} catch (e) {

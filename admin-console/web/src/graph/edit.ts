@@ -94,7 +94,7 @@ export class EditView {
 
 	destroy() { for (const f of this.off) f() }
 
-	show(cards: readonly Card[], wires: readonly Wire[], xs: ArrayLike<number>, ys: ArrayLike<number>) {
+	show(cards: readonly Card[], wires: readonly Wire[], xs: ArrayLike<number>, ys: ArrayLike<number>, auto = false) {
 		const ids = new Set([...this.chosen].map((i) => this.cards[i]?.id)), last = this.cards[this.last]?.id, first = !this.cards.length
 		this.cards = cards
 		this.wires = wires
@@ -106,7 +106,8 @@ export class EditView {
 		let x0 = Infinity, y0 = Infinity, x1 = -Infinity, y1 = -Infinity
 		for (let i = 0; i < cards.length; i++) { x0 = Math.min(x0, xs[i]!); y0 = Math.min(y0, ys[i]!); x1 = Math.max(x1, xs[i]! + W); y1 = Math.max(y1, ys[i]! + H) }
 		this.box = cards.length ? { x: x0, y: y0, w: x1 - x0, h: y1 - y0 } : { x: 0, y: 0, w: 1, h: 1 }
-		if (first) this.fit()
+		const there = this.toWorld(24, 24)
+		if (first ? cards.length > 1 || x0 < there.x || y0 < there.y : auto && this.fitted) this.fit()
 		this.paint()
 	}
 
