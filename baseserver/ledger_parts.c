@@ -264,6 +264,22 @@ static void ready_part(struct ledger *l, const struct instance *whole, int32_t p
 		ledger_touch(l, index);
 }
 
+/* Reopened before the whole began anew, which has fewer parts by now. */
+static int leave_rest(struct ledger *l, const struct instance *whole, size_t n)
+{
+	uint32_t at;
+
+	for (int32_t k = (int32_t)n + 1; whole->flags & IF_SPREAD && k <= whole->parts; k++) {
+		const struct entry *e = table_find(&l->table, part_key(whole->key, k), &at);
+		if (!e || fsm_next((enum state)e->inst.state, EV_SKIP) == ST_NONE)
+			continue;
+		if (!has_room(l))
+			return E_BUSY;
+		change(l, at, EV_SKIP, RE_EDIT, 0);
+	}
+	return 0;
+}
+
 static void spread(struct ledger *l, uint32_t index, size_t n)
 {
 	struct instance *i = &table_at(&l->table, index)->inst;
@@ -302,6 +318,7 @@ int ledger_spread(struct ledger *l, uint32_t index, const uint32_t *brokers, siz
 				ledger_put_back(l, at);
 		return r;
 	}
+	leave_rest(l, i, n); /* what has no room here waits for the next spread */
 	for (k = 0; k < n; k++)
 		ready_part(l, i, (int32_t)k + 1, brokers[k]);
 	spread(l, index, n);
@@ -322,6 +339,8 @@ static int prepare(struct ledger *l, const struct task *def, uint32_t index)
 	size_t n = parts_known(def, i);
 	int r = fetch_ahead(l, i, n);
 
+	if (r == 0 && n > 0)
+		r = leave_rest(l, i, n);
 	if (r < 0)
 		return r;
 	for (size_t k = 1; k <= n; k++) {

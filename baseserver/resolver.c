@@ -334,7 +334,7 @@ static void fold_outcome(struct resolver *r, const struct transition *tr)
 		r->need_mark = true;
 	if (is_final && resolver_was_skipped(i->state, i->reason))
 		t->skipped = true;
-	if (tr->event == EV_RESTORE_SKIPPED && i->reason == RE_LINK)
+	if (tr->event == EV_RESTORE_SKIPPED && resolver_was_skipped(i->state, i->reason))
 		resolver_look_at_skip(r, i->key.task, i->key.run_date);
 	if (had)
 		resolver_reopen(r, i->key.task, i->key.run_date);

@@ -449,13 +449,13 @@ void commands_act(void)
 	}
 }
 
-/* Healing: what people paused goes on. */
+/* Healing: what people paused goes on, also when a pause that was asked again came last. */
 void commands_mend(void)
 {
 	size_t n = n_orders;
 
 	for (size_t i = 0; i < n; i++)
-		if (strcmp(orders[i].state, "paused") == 0 && !promises_resuming(orders[i].id))
+		if (strcmp(orders[i].state, "paused") == 0 && !commands_resume_out(orders[i].id))
 			steer(&orders[i], W_RESUME);
 }
 

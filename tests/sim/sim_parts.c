@@ -89,6 +89,10 @@ bool parts_may_wait(const struct instance *i)
 	for (int32_t k = 1; i->key.part == 0 && k <= i->parts; k++)
 		if (check_find(part_of(i->key, k), &part) && parts_may_wait(&part))
 			return i->state == ST_RUNNING;
+	/* Begun anew alone, it waits with the whole for what that waits for. */
+	if (i->key.part > 0 && i->state == ST_READY && check_find(part_of(i->key, 0), &part) &&
+	    part.state == ST_READY)
+		return rules_may_wait(&part);
 	return i->key.part > 0 && i->state == ST_READY &&
 	       judge_part(check_def(i->key.task), i->key) == OPEN;
 }
@@ -218,16 +222,24 @@ void parts_whole(const struct transition *tr, bool unclear)
 		                tr->inst.key.task, state_name(to), state_name(want));
 }
 
-/* At the end: what was left out is so still, and what succeeded did so everywhere. */
+static bool is_left_out(const struct instance *i)
+{
+	return i->state == ST_SKIPPED && (i->reason == RE_PIPELINE || i->reason == RE_LINK);
+}
+
+/* At the end: what was left out is so still, unless its whole did not want it any more; and what
+ * succeeded did so everywhere. */
 void parts_quiet(const struct instance *i)
 {
 	const struct task *t = check_def(i->key.task);
+	struct instance whole;
 	struct tally c;
 
 	if (t->version != 1)
 		return; /* links and nodes were others then */
-	if (by_node(t) && i->key.part > 0 && i->state == ST_SKIPPED &&
-	    (i->reason == RE_PIPELINE || i->reason == RE_LINK) && judge_part(t, i->key) != DEAD)
+	if (by_node(t) && i->key.part > 0 && is_left_out(i) && judge_part(t, i->key) != DEAD &&
+	    (!check_find(part_of(i->key, 0), &whole) || whole.state != ST_SKIPPED ||
+	     is_left_out(&whole)))
 		break_invariant("N2",
 		                "part %d of task %u at %" PRId64
 		                " was left out for a step that began anew",

@@ -54,11 +54,6 @@ static struct deed *deed_of(uint64_t id)
 	return id < DEEDS_MAX ? &deeds[id] : NULL;
 }
 
-bool promises_resuming(uint64_t id)
-{
-	return id < DEEDS_MAX && deeds[id].resuming;
-}
-
 struct look_of promises_look(struct inst_key key)
 {
 	struct instance i;
@@ -121,7 +116,9 @@ static void follow_ends(const struct transition *tr)
 			continue;
 		if (state_final((enum state)tr->to))
 			a->opened = a->again = false;
-		if (tr->event == EV_REOPEN && tr->inst.cause == i)
+		/* Begun anew by no command: after a restart it counts as let go by this one. */
+		bool anew = tr->event == EV_REOPEN || (tr->event == EV_REDO && !tr->cause);
+		if (anew && tr->inst.cause == i)
 			a->again = true;
 		bool all_wait;
 		if (deeds[i].n && out_now(&deeds[i], &all_wait) > 0 && all_wait)
