@@ -23,6 +23,7 @@ static int compile(struct apply *a)
 	world_init(&a->world, &c->task_names, &c->workflow_names, &c->cat, &c->calendars,
 	           c->set.timezone, true, now);
 	a->world.scopes = &c->scopes;
+	a->world.targets = &c->targets;
 	a->world.set = a->set;
 	a->world.w.types = manifests_types(c->types);
 	if (workflow_compile(a->set, &a->world.w, &a->diags, &a->tasks, &a->n) == 0)

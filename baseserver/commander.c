@@ -4,6 +4,7 @@
 
 #include "baseserver/commander_impl.h"
 #include "baseserver/ledger.h"
+#include "baseserver/vault.h"
 #include "rt/manifests.h"
 #include "util/alloc.h"
 
@@ -181,6 +182,8 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 	calendars_init(&c->calendars);
 	scopes_init(&c->scopes);
 	progress_init(&c->progress);
+	targets_init(&c->targets);
+	c->vault = vault_new(set->secrets_key_file);
 	int r = commander_load(c, store, err);
 	if (r < 0) {
 		commander_free(c);
@@ -222,6 +225,8 @@ void commander_free(struct commander *c)
 	manifests_free(c->types);
 	pools_forget(c);
 	users_forget(c);
+	targets_done(&c->targets);
+	vault_free(c->vault);
 	free(c->cmds);
 	free(c);
 }

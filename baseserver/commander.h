@@ -27,9 +27,10 @@ struct store;
 struct thread;
 
 struct commander_settings {
-	size_t batch;          /* command_batch: instances in one step */
-	const char *timezone;  /* the server's, borrowed */
-	const char *types_dir; /* manifests of task types, borrowed; NULL: none */
+	size_t batch;                 /* command_batch: instances in one step */
+	const char *timezone;         /* the server's, borrowed */
+	const char *types_dir;        /* manifests of task types, borrowed; NULL: none */
+	const char *secrets_key_file; /* vault.h, borrowed; NULL: no secrets */
 };
 
 /* Takes what the ledger loaded, and the commands that are not over. Before any thread runs.

@@ -15,6 +15,7 @@
 #include "baseserver/progress.h"
 #include "baseserver/scopes.h"
 #include "baseserver/select.h"
+#include "baseserver/targets.h"
 #include "rt/stream.h"
 #include "util/buf.h"
 
@@ -22,6 +23,7 @@ struct jdoc;
 struct jval;
 struct query;
 struct tz;
+struct vault;
 struct workflow_set;
 
 enum { REDO_SELF, REDO_WITH_DOWNSTREAM, REDO_DOWNSTREAM };
@@ -54,7 +56,7 @@ struct order {
 	uint64_t command;
 	const struct jval *brokers, *documents, *prune, *retired_calendars;
 	const char *pool; /* or project; its name */
-	const char *user;
+	const char *user, *server;
 	const struct jval *within; /* projects; NULL: all */
 	int64_t size;              /* of the pool or quota; -1: not said */
 };
@@ -214,6 +216,8 @@ struct commander {
 	struct known_pool *pools;
 	size_t n_pools;
 	uint32_t last_pool; /* the largest id */
+	struct targets targets;
+	struct vault *vault;
 	struct known_user *users;
 	size_t n_users;
 	uint32_t last_user; /* the largest id */
@@ -334,10 +338,17 @@ int pools_check(const struct commander *c, const struct workflow_set *set,
 
 /* commander_user.c: people. On 0 user_begin() has set cmd->edit. */
 int order_parse_user(struct order *o, struct refusal *f);
-char *user_args_shown(const struct order *o); /* without the password's hash; the caller's */
+#define ARGS_KEPT_OUT "(not kept)"
+/* Has it an argument that is not to be kept with it: a password, or its hash? */
+bool args_hide(enum command_kind kind);
+char *args_shown(const struct order *o); /* without that; the caller's */
 int user_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 void user_learn(struct commander *c, const struct store_doc *d);
 void users_forget(struct commander *c);
+
+/* commander_target.c: target servers. On 0 target_begin() has set cmd->edit. */
+int order_parse_target(struct order *o, struct refusal *f);
+int target_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 
 /* commander_within.c: the projects that a command keeps to. E_FORBIDDEN. */
 int order_parse_within(struct order *o, struct refusal *f);

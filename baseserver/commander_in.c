@@ -95,8 +95,8 @@ static bool repeated(struct commander *c, struct client_request *r, enum command
 		struct cmd *cmd = c->cmds[i - 1];
 		if (cmd->forget || strcmp(cmd->request_id, r->request_id) != 0)
 			continue;
-		/* Of a user's only what may be shown is known. */
-		if (cmd->kind != kind || (kind != CK_USER_SET && strcmp(cmd->args, r->args) != 0)) {
+		/* Of what has a password only what may be shown is known. */
+		if (cmd->kind != kind || (!args_hide(kind) && strcmp(cmd->args, r->args) != 0)) {
 			refuse(&f, E_CONFLICT, "request_id", NULL,
 			       "request id %.80s was used for a %s with other arguments",
 			       r->request_id, command_kind_name(cmd->kind));
@@ -138,9 +138,9 @@ static int begin(struct commander *c, struct client_request *r, enum command_kin
 		cmd_free(cmd);
 		return code;
 	}
-	if (kind == CK_USER_SET) {
+	if (args_hide(kind)) {
 		free(cmd->args);
-		cmd->args = user_args_shown(&cmd->o);
+		cmd->args = args_shown(&cmd->o);
 		cmd->args_len = strlen(cmd->args);
 	}
 	cmd->message = mem_str(cmd->o.message);

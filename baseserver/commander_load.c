@@ -143,7 +143,14 @@ static void put_scope(struct commander *c, const struct store_doc *d)
 {
 	scopes_put(&c->scopes, d);
 	if (c->front && c->front->params)
-		params_tell(c->front->params, d->name, d->body, d->body_len);
+		params_tell(c->front->params, d);
+}
+
+static void put_target(struct commander *c, const struct store_doc *d)
+{
+	CHECK(targets_put(&c->targets, d) == 0);
+	if (c->front && c->front->params)
+		params_tell(c->front->params, d);
 }
 
 void commander_learn(struct commander *c, const struct edit *e)
@@ -157,6 +164,8 @@ void commander_learn(struct commander *c, const struct edit *e)
 			pool_learn(c, &e->docs[i]);
 		else if (e->docs[i].kind == DOC_USER)
 			user_learn(c, &e->docs[i]);
+		else if (e->docs[i].kind == DOC_SERVER)
+			put_target(c, &e->docs[i]);
 		else if (e->docs[i].kind == DOC_SETTING)
 			put_scope(c, &e->docs[i]);
 	for (size_t i = 0; i < e->n_tasks; i++)
@@ -191,6 +200,8 @@ int commander_load(struct commander *c, struct store *store, struct err *err)
 		r = store_load_docs(store, DOC_POOL, each_pool, c, err);
 	if (r == 0)
 		r = store_load_docs(store, DOC_USER, each_user, c, err);
+	if (r == 0)
+		r = targets_load(&c->targets, store, err);
 	if (r == 0)
 		r = scopes_load(&c->scopes, store, err);
 	for (size_t i = 0; i < c->n_cmds && r == 0; i++)

@@ -48,6 +48,9 @@ static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
 	[CK_USER_SET] = { "user", "role", "projects", "rights", "mail", "phone", "full_name",
 	                  "disabled", "secret" },
 	[CK_USER_REMOVE] = { "user" },
+	[CK_SERVER_SET] = { "server", "kind", "host", "port", "user", "database", "extra",
+	                    "concurrency", "projects", "password" },
+	[CK_SERVER_REMOVE] = { "server" },
 	[CK_COMMAND_PAUSE] = { "command" },
 	[CK_COMMAND_RESUME] = { "command" },
 	[CK_COMMAND_CANCEL] = { "command" },
@@ -224,6 +227,10 @@ static int parse_others(struct order *o, struct refusal *f)
 	case CK_USER_SET:
 	case CK_USER_REMOVE:
 		return order_parse_user(o, f);
+	case CK_SERVER_SET:
+	case CK_SERVER_REMOVE:
+	case CK_SERVER_REKEY:
+		return order_parse_target(o, f);
 	case CK_APPLY:
 		r = arg_list(o->args, "args", "documents", 100, &o->documents, f);
 		if (r == 0)

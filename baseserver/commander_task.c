@@ -187,6 +187,10 @@ int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f)
 	case CK_USER_SET:
 	case CK_USER_REMOVE:
 		return user_begin(c, cmd, f);
+	case CK_SERVER_SET:
+	case CK_SERVER_REMOVE:
+	case CK_SERVER_REKEY:
+		return target_begin(c, cmd, f);
 	default:
 		return pool_begin(c, cmd, f);
 	}

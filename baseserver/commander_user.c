@@ -13,8 +13,6 @@
 
 enum { NAME_MAX_BYTES = 63, TEXT_MAX_BYTES = 200, SECRET_MAX_BYTES = 127, LIST_MAX = 100 };
 
-#define SECRET_KEPT_OUT "(not kept)"
-
 /* What a person has, and whether a change of it ends sessions (`since` grows). */
 static const struct {
 	const char *key;
@@ -95,7 +93,7 @@ static int parse_member(const struct order *o, size_t i, struct refusal *f)
 		if (text && strncmp(text, "$argon2id$", 10) != 0)
 			return refuse(f, E_INVALID, "args.secret", "set the password again",
 			              "args.secret: %s",
-			              strcmp(text, SECRET_KEPT_OUT) == 0
+			              strcmp(text, ARGS_KEPT_OUT) == 0
 			                      ? "the password is not kept with a command"
 			                      : "an argon2id hash is expected");
 		return 0;
@@ -131,7 +129,7 @@ static void print_value(struct buf *out, const char *key, const struct jval *v, 
 {
 	switch (v->kind) {
 	case JV_TEXT:
-		jw_text(out, key, secret ? SECRET_KEPT_OUT : v->text);
+		jw_text(out, key, secret ? ARGS_KEPT_OUT : v->text);
 		break;
 	case JV_TRUTH:
 		jw_truth(out, key, v->truth);
@@ -145,20 +143,32 @@ static void print_value(struct buf *out, const char *key, const struct jval *v, 
 			print_value(out, NULL, i, false);
 		jw_end_list(out);
 		break;
+	case JV_OBJECT:
+		jw_object(out, key);
+		for (const struct jval *i = v->first; i; i = i->next)
+			print_value(out, i->key, i, false);
+		jw_end_object(out);
+		break;
 	default:
 		jw_null(out, key);
 	}
 }
 
-char *user_args_shown(const struct order *o)
+bool args_hide(enum command_kind kind)
 {
+	return kind == CK_USER_SET || kind == CK_SERVER_SET;
+}
+
+char *args_shown(const struct order *o)
+{
+	const char *hidden = o->kind == CK_USER_SET ? "secret" : "password";
 	struct buf out;
 	char *text;
 
 	buf_init(&out);
 	jw_object(&out, NULL);
 	for (const struct jval *v = o->args->first; v; v = v->next)
-		print_value(&out, v->key, v, strcmp(v->key, "secret") == 0);
+		print_value(&out, v->key, v, strcmp(v->key, hidden) == 0);
 	jw_end_object(&out);
 	text = mem_str(buf_str(&out));
 	buf_done(&out);

@@ -137,6 +137,7 @@ static int make_core(struct daemon *d, struct err *err)
 		.until_us = election ? election_until_us(election) : NULL,
 		.epoch = d->site->epoch,
 		.timezone = p->timezone,
+		.types_dir = p->types_dir,
 		.warm = d->site->warm,
 		.writer = store_waits(d->site->store) ? place_of(d, "writer") : NULL,
 		.fatal = on_fatal,
@@ -149,10 +150,11 @@ static int make_core(struct daemon *d, struct err *err)
 		                            p->statistics_days * 86400 * US_PER_S,
 		                            SAVE_NUMBERS,
 		                            p->epoch_ms * US_PER_MS };
-	struct commander_settings cset = { (size_t)p->command_batch, p->timezone, p->types_dir };
+	struct commander_settings cset = { (size_t)p->command_batch, p->timezone, p->types_dir,
+		                           p->secrets_key_file };
 	struct logkeeper_settings lset = { p->log_dir, p->log_job_bytes_max,
 		                           p->log_retention_days * 86400 * US_PER_S };
-	int r = definitions_load(d->site->store, p->timezone, &d->defs, err);
+	int r = definitions_load(d->site->store, p->timezone, p->types_dir, &d->defs, err);
 
 	if (r == 0)
 		r = ledger_new(place_of(d, "ledger"), d->site->store, "baseserver", &set,
@@ -165,7 +167,8 @@ static int make_core(struct daemon *d, struct err *err)
 	d->sorter = sorter_new(place_of(d, "sorter"), d->ledger);
 	d->instantiator = instantiator_new(place_of(d, "instantiator"), d->ledger);
 	d->maintainer = maintainer_new(place_of(d, "maintainer"), d->ledger, &mset);
-	r = params_new(place_of(d, "params"), d->ledger, d->site->store, &d->params, err);
+	r = params_new(place_of(d, "params"), d->ledger, d->site->store, p->secrets_key_file,
+	               &d->params, err);
 	if (r == 0)
 		r = registrar_new(place_of(d, "registrar"), d->ledger, d->site->store,
 		                  &d->registrar, err);

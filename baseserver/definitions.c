@@ -5,6 +5,7 @@
 
 #include "baseserver/calendars.h"
 #include "baseserver/world.h"
+#include "rt/manifests.h"
 #include "sched/task.h"
 #include "store/store.h"
 #include "util/alloc.h"
@@ -155,10 +156,11 @@ static int pair(const struct loading *ld, struct task **tasks, size_t n, struct 
 	return r;
 }
 
-int definitions_load(struct store *store, const char *timezone, struct definitions *ret,
-                     struct err *err)
+int definitions_load(struct store *store, const char *timezone, const char *types_dir,
+                     struct definitions *ret, struct err *err)
 {
 	struct loading ld = { .set = workflow_set_new(), .err = err };
+	struct manifests *types = manifests_new(types_dir ? types_dir : "");
 	struct task **tasks;
 	struct world world;
 	size_t n;
@@ -174,6 +176,7 @@ int definitions_load(struct store *store, const char *timezone, struct definitio
 	if (r == 0)
 		r = store_load_docs(store, DOC_WORKFLOW, each_doc, &ld, err);
 	world_init(&world, &ld.tasks, &ld.workflows, NULL, &ld.calendars, timezone, false, 0);
+	world.w.types = manifests_types(types);
 	if (r == 0 && workflow_compile(ld.set, &world.w, &ld.diags, &tasks, &n) == 0) {
 		r = load_pasts(store, tasks, n, &world, err);
 		int paired = pair(&ld, tasks, n, ret);
@@ -183,6 +186,7 @@ int definitions_load(struct store *store, const char *timezone, struct definitio
 	} else if (r == 0 || ld.diags.errors)
 		r = say(&ld);
 	world_done(&world);
+	manifests_free(types);
 	workflow_set_free(ld.set);
 	diags_done(&ld.diags);
 	names_done(&ld.tasks);

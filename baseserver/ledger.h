@@ -40,6 +40,7 @@ struct ledger_settings {
 	const _Atomic int64_t *until_us;
 	uint32_t epoch;        /* taken already; 0: it is taken here */
 	const char *timezone;  /* of tasks that say none; NULL: UTC */
+	const char *types_dir; /* manifests of task types, borrowed; NULL: none */
 	struct warm *warm;     /* what was followed until now (warm.h), given up to us; or NULL */
 	struct thread *writer; /* the store is this thread's; NULL: the ledger's own */
 	void (*fatal)(void *ctx, const struct err *err); /* the process must end; may return */

@@ -8,6 +8,7 @@
 #include "baseserver/ledger_impl.h"
 #include "baseserver/names.h"
 #include "rt/actor.h"
+#include "rt/manifests.h"
 #include "rt/zones.h"
 #include "sched/task.h"
 #include "sched/workflow.h"
@@ -106,13 +107,17 @@ static void put_names(struct again *a)
 
 static int compile(struct again *a, const struct ltask *t, uint32_t version)
 {
+	const char *types_dir = a->l->set.types_dir;
+	struct manifests *types = manifests_new(types_dir ? types_dir : "");
 	struct workflow_set *set = workflow_set_new();
 	struct workflow_world w = { .ctx = a,
 		                    .timezone = a->l->set.timezone,
 		                    .zone = zone,
 		                    .task = task,
 		                    .known = known,
-		                    .parameter = parameter };
+		                    .parameter = parameter,
+		                    .types = manifests_types(types),
+		                    .saved = true };
 	struct task **tasks = NULL;
 	struct diags d;
 	size_t n = 0;
@@ -135,6 +140,7 @@ static int compile(struct again *a, const struct ltask *t, uint32_t version)
 	free(tasks);
 	diags_done(&d);
 	workflow_set_free(set);
+	manifests_free(types);
 	return r;
 }
 

@@ -1,13 +1,11 @@
-#include "baseserver/params.h"
+#include "baseserver/params_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cjson/cJSON.h>
-
 #include "baseserver/job.h"
-#include "baseserver/scopes.h"
+#include "baseserver/vault.h"
 #include "rt/stream.h"
 #include "sched/instant.h"
 #include "sched/link.h"
@@ -18,15 +16,6 @@
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/json_in.h"
-
-struct params {
-	struct actor *me;
-	struct ledger *ledger;
-	struct stream_reader *in;
-	const struct task **defs; /* by id, counted */
-	size_t cap;
-	struct scopes scopes;
-};
 
 /* --- definitions ------------------------------------------------------------------------- */
 
@@ -60,17 +49,6 @@ static void turn(void *self)
 
 /* --- values ------------------------------------------------------------------------------ */
 
-/* All that a name is looked up in. */
-struct view {
-	const struct params *p;
-	const struct param_question *q;
-	const struct task *def;
-	char project[80];
-	cJSON *over, *own; /* parameters of this run, of the instance; or NULL */
-	cJSON **outputs;   /* one per input of def, or NULL */
-	char missing[300];
-};
-
 static const char *output_value(struct view *v, size_t i)
 {
 	const struct task_input *in = &v->def->inputs[i];
@@ -95,8 +73,7 @@ static const char *output_value(struct view *v, size_t i)
 	return NULL;
 }
 
-/* Of this run, else of the instance. */
-static const char *over_value(const struct view *v, const char *name)
+const char *view_over(const struct view *v, const char *name)
 {
 	const char *value = v->over ? json_text(v->over, name) : NULL;
 
@@ -108,10 +85,12 @@ static const char *over_value(const struct view *v, const char *name)
 static const char *lookup(void *ctx, const char *name)
 {
 	struct view *v = ctx;
-	const char *value = over_value(v, name);
+	const char *value = view_over(v, name);
 
 	if (value)
 		return value;
+	if (strncmp(name, "server.", 7) == 0)
+		return target_lookup(v, name + 7);
 	for (size_t i = 0; i < v->def->n_inputs; i++)
 		if (strcmp(v->def->inputs[i].name, name) == 0)
 			return output_value(v, i);
@@ -128,6 +107,7 @@ static void view_init(struct view *v, const struct params *p, const struct param
 
 	*v = (struct view){ .p = p, .q = q, .def = def };
 	snprintf(v->project, sizeof v->project, "%.*s", (int)strcspn(def->name, "/"), def->name);
+	buf_init(&v->member);
 	v->outputs = mem_array(def->n_inputs + 1, sizeof(cJSON *));
 	if (data && data->params)
 		json_parse(data->params, strlen(data->params), &v->over, NULL);
@@ -144,8 +124,16 @@ static void view_done(struct view *v)
 	for (size_t i = 0; i < v->def->n_inputs; i++)
 		json_free(v->outputs[i]);
 	free(v->outputs);
+	buf_done(&v->member);
 	json_free(v->over);
 	json_free(v->own);
+}
+
+void view_add(struct param_question *q, const char *name, const char *value)
+{
+	q->values = mem_grow(q->values, q->n + 1, sizeof *q->values);
+	q->values[q->n].name = mem_str(name);
+	q->values[q->n++].value = mem_str(value);
 }
 
 static int add_value(struct view *v, struct param_question *q, const char *name, const char *text)
@@ -159,9 +147,7 @@ static int add_value(struct view *v, struct param_question *q, const char *name,
 	buf_init(&out);
 	int r = macro_expand(text, &scope, &out, &err);
 	if (r == 0) {
-		q->values = mem_grow(q->values, q->n + 1, sizeof *q->values);
-		q->values[q->n].name = mem_str(name);
-		q->values[q->n++].value = mem_strn(buf_str(&out), out.len);
+		view_add(q, name, buf_str(&out));
 	} else {
 		snprintf(q->text, sizeof q->text, "parameter %.60s: %.300s", name,
 		         v->missing[0] ? v->missing : err.text);
@@ -185,7 +171,7 @@ static int fill_all(struct view *v, struct param_question *q)
 
 	for (size_t i = 0; i < v->def->n_params && r == 0; i++) {
 		const struct task_param *own = &v->def->params[i];
-		const char *over = over_value(v, own->name);
+		const char *over = view_over(v, own->name);
 		r = add_value(v, q, own->name, over ? over : own->value);
 	}
 	for (const cJSON *c = v->over ? v->over->child : NULL; c && r == 0; c = c->next)
@@ -195,7 +181,7 @@ static int fill_all(struct view *v, struct param_question *q)
 		if (cJSON_IsString(c) && !is_of_def(v->def, c->string) &&
 		    !(v->over && json_text(v->over, c->string)))
 			r = add_value(v, q, c->string, c->valuestring);
-	return r;
+	return r == 0 ? target_fill(v, q) : r;
 }
 
 /* Names without a value are left out: the runner sees which it got. */
@@ -204,8 +190,11 @@ static int fill_named(struct view *v, struct param_question *q)
 	int r = 0;
 
 	for (char **n = q->names; *n && r == 0; n++) {
-		const char *value = lookup(v, *n);
-		if (value)
+		bool secret = strncmp(*n, "secret.", 7) == 0;
+		const char *value = secret ? NULL : lookup(v, *n);
+		if (secret)
+			target_secret(v, q, *n);
+		else if (value)
 			r = add_value(v, q, *n, value);
 	}
 	return r;
@@ -317,7 +306,7 @@ void param_question_free(struct param_question *q)
 	free(q->names);
 	for (size_t i = 0; i < q->n; i++) {
 		free(q->values[i].name);
-		free(q->values[i].value);
+		vault_forget(q->values[i].value); /* may be a secret */
 	}
 	free(q->values);
 	task_unref(q->def);
@@ -340,16 +329,15 @@ int params_ask(struct params *p, struct param_question *q)
 
 struct told {
 	struct letter letter;
-	char *name, *body;
-	size_t len;
+	struct store_doc doc; /* owns its texts */
 };
 
 static void told_discard(struct letter *l)
 {
 	struct told *t = (struct told *)l;
 
-	free(t->name);
-	free(t->body);
+	free((char *)t->doc.name);
+	free((char *)t->doc.body);
 	free(t);
 }
 
@@ -358,20 +346,26 @@ static void on_told(struct letter *l, void *self)
 	struct params *p = self;
 	struct told *t = (struct told *)l;
 
-	scopes_put(&p->scopes,
-	           &(struct store_doc){ .name = t->name, .body = t->body, .body_len = t->len });
+	if (t->doc.kind == DOC_SERVER)
+		targets_put(&p->targets, &t->doc);
+	else
+		scopes_put(&p->scopes, &t->doc);
 	told_discard(l);
 }
 
-int params_tell(struct params *p, const char *name, const char *body, size_t len)
+int params_tell(struct params *p, const struct store_doc *d)
 {
 	struct told *t = mem_new(sizeof *t);
 
 	t->letter.deliver = on_told;
 	t->letter.discard = told_discard;
-	t->name = mem_str(name);
-	t->body = mem_strn(body, len);
-	t->len = len;
+	t->doc = (struct store_doc){ .kind = d->kind,
+		                     .id = d->id,
+		                     .version = d->version,
+		                     .retired = d->retired,
+		                     .name = mem_str(d->name),
+		                     .body = mem_strn(d->body, d->body_len),
+		                     .body_len = d->body_len };
 	int r = actor_post_credit(p->me, &t->letter);
 	if (r < 0)
 		told_discard(&t->letter);
@@ -398,17 +392,20 @@ static void load_task(void *ctx, const struct ledger_task *t)
 }
 
 int params_new(struct thread *th, struct ledger *ledger, struct store *store,
-               struct params **ret_params, struct err *err)
+               const char *secrets_key_file, struct params **ret_params, struct err *err)
 {
 	struct params *p = mem_new(sizeof *p);
 
 	scopes_init(&p->scopes);
 	int r = scopes_load(&p->scopes, store, err);
+	targets_init(&p->targets);
+	if (r == 0)
+		r = targets_load(&p->targets, store, err);
 	if (r < 0) {
-		scopes_done(&p->scopes);
-		free(p);
+		params_free(p);
 		return r;
 	}
+	p->vault = vault_new(secrets_key_file);
 	p->ledger = ledger;
 	p->me = actor_new(th, &ops, p);
 	p->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, p->me);
@@ -425,6 +422,8 @@ void params_free(struct params *p)
 		task_unref(p->defs[i]);
 	free(p->defs);
 	scopes_done(&p->scopes);
+	targets_done(&p->targets);
+	vault_free(p->vault);
 	free(p);
 }
 

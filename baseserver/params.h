@@ -15,6 +15,7 @@ struct err;
 struct param_value;
 struct params;
 struct store;
+struct store_doc;
 struct task;
 struct thread;
 struct workflow_set;
@@ -44,14 +45,17 @@ struct param_question {
 };
 void param_question_free(struct param_question *q);
 
-/* Loads the parameters of projects and of all. errors  those of the store, E_CORRUPT */
+/* Loads the parameters of projects and of all, and the target servers.
+ *
+ *   secrets_key_file  vault.h, copied; NULL: no secrets
+ *   errors            those of the store, E_CORRUPT */
 int params_new(struct thread *th, struct ledger *ledger, struct store *store,
-               struct params **ret_params, struct err *err);
+               const char *secrets_key_file, struct params **ret_params, struct err *err);
 void params_free(struct params *p); /* NULL is fine */
 struct actor *params_actor(struct params *p);
 int params_ask(struct params *p, struct param_question *q); /* thread: any */
-/* Parameters of a project or of all are different from now on: the document as it is stored.
- * Thread: any. */
-int params_tell(struct params *p, const char *name, const char *body, size_t len);
+/* Parameters of a project or of all, or a target server, are different from now on: the document
+ * as it is stored, copied. Thread: any. */
+int params_tell(struct params *p, const struct store_doc *d);
 
 #endif

@@ -12,16 +12,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sched/task.h"
 #include "util/map.h"
 
 struct buf;
-struct task;
 
 enum { POOL_NONE = -1 /* no limit */, POOL_SLOTS_MAX = 1000000, POOL_NAME_MAX = 64 };
 
 #define POOL_PROJECT  "project:"
 #define POOL_WORKFLOW "workflow:"
-#define POOL_SERVER   "server:"
+#define POOL_SERVER   TASK_SERVER_POOL
 
 /* The gate a pool of that name closes: 7 quotas, 8 pools and target servers. */
 int pool_gate(const char *name);

@@ -5,6 +5,7 @@
 #include "baseserver/calendars.h"
 #include "baseserver/catalog.h"
 #include "baseserver/scopes.h"
+#include "baseserver/targets.h"
 #include "rt/zones.h"
 #include "sched/calendar.h"
 #include "sched/plan.h"
@@ -101,6 +102,27 @@ static void workflow(void *ctx, const char *name, uint32_t *ret_id, uint32_t *re
 	*ret_version = made->version;
 }
 
+/* "NAME.KEY"; of an `extra` any key will do: it may come yet. */
+static bool has_member(const struct targets *t, const char *project, const char *name)
+{
+	const char *key = "";
+	const struct target *at = targets_split(t, name, &key);
+
+	if (!at || !target_allows(at, project))
+		return false;
+	for (size_t i = 0; targets_members[i]; i++)
+		if (strcmp(targets_members[i], key) == 0)
+			return true;
+	return strncmp(key, "extra.", 6) == 0;
+}
+
+static const char *server(void *ctx, const char *project, const char *name, bool secret)
+{
+	const struct world *w = ctx;
+
+	return w->is_save && w->targets ? target_refusal(w->targets, project, name, secret) : NULL;
+}
+
 /* A stored document was judged when it was saved: no name of it is doubted again. */
 static bool parameter(void *ctx, const char *project, const char *name)
 {
@@ -108,6 +130,8 @@ static bool parameter(void *ctx, const char *project, const char *name)
 
 	if (!w->is_save)
 		return true;
+	if (strncmp(name, "server.", 7) == 0)
+		return w->targets && has_member(w->targets, project, name + 7);
 	for (int all = 0; w->scopes && all < 2; all++) {
 		const char *of = all ? "" : project;
 		bool is_new = false;
@@ -148,7 +172,9 @@ void world_init(struct world *w, const struct names *tasks, const struct names *
 		                        .task_by_id = task_by_id,
 		                        .known = known,
 		                        .workflow = workflow,
-		                        .parameter = parameter };
+		                        .parameter = parameter,
+		                        .server = server,
+		                        .saved = !is_save };
 }
 
 void world_done(struct world *w)

@@ -9,6 +9,7 @@ struct calendar;
 struct calendars;
 struct catalog;
 struct scopes;
+struct targets;
 
 /* Numbers come from what is known; new ones go on from there and stay in `new_*`, so that
  * documents that are refused, or only tried, use none up. */
@@ -19,6 +20,7 @@ struct world {
 	const struct calendars *calendars;
 	struct calendar *every_day;     /* for a stored task whose calendar is not there */
 	const struct scopes *scopes;    /* stored parameters; set after world_init(), or NULL */
+	const struct targets *targets;  /* likewise */
 	const struct workflow_set *set; /* its parameters stand instead of stored ones, or NULL */
 	bool is_save; /* versions are one more than what is stored; else all names are taken */
 	struct workflow_world w;

@@ -30,7 +30,10 @@ struct cron;
 
 struct task_param {
 	const char *name, *value; /* value as written, macros not replaced */
+	bool server;              /* the name of a target server, by its type */
 };
+
+#define TASK_SERVER_POOL "server:" /* and its name: the pool of a target server's slots */
 
 struct task_pool {
 	const char *name;
@@ -96,8 +99,8 @@ struct task {
 	size_t n_outputs;
 	struct task_input *inputs; /* n_inputs */
 	size_t n_inputs;
-	bool asks;         /* parameters name what is not in them: project, global, outputs */
-	bool pipeline;     /* a step or a hook of one */
+	bool asks;     /* parameters name what is not in them: project, global, outputs, servers */
+	bool pipeline; /* a step or a hook of one */
 	bool skip_overlap; /* of a pipeline: overlap: false */
 	bool fails_only;   /* the hook `failed` of a pipeline */
 

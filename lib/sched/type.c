@@ -125,7 +125,7 @@ static enum type_kind read_kind(struct reader *r, const struct yaml_node *map)
 		if (strcmp(kinds[i].word, word) == 0)
 			return (enum type_kind)i;
 	wrong(r, yaml_get(map, "type"), "type",
-	      "text, script, integer, number, boolean, duration, choice, list or map");
+	      "text, script, integer, number, boolean, duration, choice, list, map or server");
 	return TYPE_TEXT;
 }
 

@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define TYPE_PARAMS_MAX 200
+#define TYPE_PARAMS_MAX  200
+#define TYPE_NAMES_APART " ,\t\r\n" /* between the names of several secrets */
 
 struct buf;
 struct diags;
@@ -28,7 +29,7 @@ struct type_param {
 	const char *name;
 	enum type_kind kind;
 	bool required;
-	bool secret;                /* the value is the name of a secret, never a secret */
+	bool secret;                /* names of target servers: their passwords are meant */
 	const char *value;          /* what the runner takes when it is not given; NULL: nothing */
 	const char *help, *help_zh; /* "" for none */
 	const struct yaml_node *choices; /* of a choice; else NULL */

@@ -132,9 +132,13 @@ struct workflow_world {
 	/* Is there a parameter of that name in the project or of all, beside those of the set, or a
 	 * target server's (server.NAME.host)? NULL: only those of the set are known. */
 	bool (*parameter)(void *ctx, const char *project, const char *name);
+	/* May tasks of the project use that target server, or, secret: what it keeps secret? NULL:
+	 * yes, else why not (static text). Without this function any name will do. */
+	const char *(*server)(void *ctx, const char *project, const char *name, bool secret);
 	/* What task types declare; parameters of types that are not in it, and without it of
 	 * all, are taken as they are. */
 	const struct type_set *types;
+	bool saved; /* was judged when it was saved: types tell what parameters are, no more */
 };
 
 /* Compile every task of the set, in order of documents and tasks; link cycles are refused.

@@ -277,7 +277,8 @@ struct wf_made {
 	struct task_input *inputs; /* workflow_macro.c */
 	size_t n_inputs, inputs_cap;
 	bool asks;
-	struct task *task; /* the result */
+	const struct type *type; /* what its type declares, or NULL */
+	struct task *task;       /* the result */
 };
 
 struct wf_compiler {

@@ -1,4 +1,5 @@
 /* A task and all it points to in one block of memory: the same walk measures, then fills. */
+#include "sched/type.h"
 #include "sched/workflow_impl.h"
 
 #include "util/alloc.h"
@@ -68,8 +69,16 @@ static bool has_pair(const struct wf_pairs *p, const char *name)
 	return false;
 }
 
-static void put_params(struct packer *p, struct task *t, const struct wf_pairs *from,
-                       const struct wf_pairs *over1, const struct wf_pairs *over2)
+static bool is_server(const struct wf_made *m, const char *name)
+{
+	const struct type_param *p = m->type ? type_param_find(m->type, name) : NULL;
+
+	return p && p->kind == TYPE_SERVER;
+}
+
+static void put_params(struct packer *p, struct task *t, const struct wf_made *m,
+                       const struct wf_pairs *from, const struct wf_pairs *over1,
+                       const struct wf_pairs *over2)
 {
 	for (size_t i = 0; i < from->n; i++) {
 		if ((over1 && has_pair(over1, from->items[i].name)) ||
@@ -78,7 +87,8 @@ static void put_params(struct packer *p, struct task *t, const struct wf_pairs *
 		const char *name = pack_text(p, from->items[i].name);
 		const char *value = pack_text(p, from->items[i].value);
 		if (p->base)
-			t->params[t->n_params] = (struct task_param){ name, value };
+			t->params[t->n_params] = (struct task_param){ name, value,
+				                                      is_server(m, name) };
 		t->n_params++;
 	}
 }
@@ -93,9 +103,9 @@ static void put_all_params(struct packer *p, struct task *t, const struct wf_mad
 	struct wf_pairs step = step_params(m->t, room, &lines);
 	t->params = pack_array(p, shared->n + own->n + step.n, sizeof *t->params);
 	t->n_params = 0;
-	put_params(p, t, shared, own, &step);
-	put_params(p, t, own, &step, NULL);
-	put_params(p, t, &step, NULL, NULL);
+	put_params(p, t, m, shared, own, &step);
+	put_params(p, t, m, own, &step, NULL);
+	put_params(p, t, m, &step, NULL, NULL);
 	buf_done(&lines);
 }
 
@@ -122,6 +132,58 @@ static void put_outputs(struct packer *p, struct task *t, const struct wf_made *
 	t->asks = m->asks;
 }
 
+/* Do the first n of them name that server? */
+static bool names_server(const struct wf_made *m, const struct wf_pairs *of, size_t n,
+                         const char *server)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(of->items[i].value, server) == 0 && is_server(m, of->items[i].name))
+			return true;
+	return false;
+}
+
+/* The value of a parameter of the kind `server`, the task's own over its workflow's; NULL when
+ * that is all. The same server twice counts once. */
+static const char *nth_server(const struct wf_made *m, size_t n)
+{
+	const struct wf_pairs *of[] = { &m->t->params, &m->wf->base.parameters };
+
+	for (size_t k = 0; k < 2; k++)
+		for (size_t i = 0; i < of[k]->n; i++) {
+			const struct wf_pair *p = &of[k]->items[i];
+			bool counts = is_server(m, p->name) && !(k && has_pair(of[0], p->name)) &&
+			              !names_server(m, of[k], i, p->value) &&
+			              !(k && names_server(m, of[0], of[0]->n, p->value));
+			if (counts && n-- == 0)
+				return p->value;
+		}
+	return NULL;
+}
+
+static size_t count_servers(const struct wf_made *m)
+{
+	size_t n = 0;
+
+	while (nth_server(m, n))
+		n++;
+	return n;
+}
+
+static void put_pool(const struct packer *p, struct task *t, const char *name, int32_t slots)
+{
+	if (p->base)
+		t->pools[t->n_pools++] = (struct task_pool){ name, slots };
+}
+
+/* One slot of each target server: a pool of that name (baseserver/pools.h). */
+static void put_server(struct packer *p, struct task *t, const char *server)
+{
+	char name[WORKFLOW_NAME_MAX + sizeof TASK_SERVER_POOL];
+
+	snprintf(name, sizeof name, TASK_SERVER_POOL "%s", server);
+	put_pool(p, t, pack_text(p, name), 1);
+}
+
 static void put_lists(struct packer *p, struct task *t, const struct wf_made *m)
 {
 	const struct wf_texts *machines = &m->t->machines;
@@ -135,15 +197,14 @@ static void put_lists(struct packer *p, struct task *t, const struct wf_made *m)
 	}
 	t->machines = names;
 	t->n_machines = machines->n;
-	t->pools = pack_array(p, pools->n, sizeof *t->pools);
-	t->n_pools = pools->n;
-	for (size_t i = 0; i < pools->n; i++) {
-		const char *name = pack_text(p, pools->items[i].name);
-		if (p->base)
-			t->pools[i] = (struct task_pool){
-				name, (int32_t)strtol(pools->items[i].value, NULL, 10)
-			};
-	}
+	size_t n_servers = count_servers(m);
+	t->pools = pack_array(p, pools->n + n_servers, sizeof *t->pools);
+	t->n_pools = 0;
+	for (size_t i = 0; i < pools->n; i++)
+		put_pool(p, t, pack_text(p, pools->items[i].name),
+		         (int32_t)strtol(pools->items[i].value, NULL, 10));
+	for (size_t i = 0; i < n_servers; i++)
+		put_server(p, t, nth_server(m, i));
 	put_outputs(p, t, m);
 	t->links = pack_array(p, m->n_links, sizeof *t->links);
 	t->n_links = m->n_links;

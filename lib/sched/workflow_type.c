@@ -1,4 +1,5 @@
 /* The parameters of a task against what its type declares (type.h). */
+#include "sched/macro.h"
 #include "sched/type.h"
 #include "sched/workflow_impl.h"
 #include "util/check.h"
@@ -103,15 +104,89 @@ static void check_one_of(struct wf_compiler *c, const struct wf_made *m, const s
 			t->name, names, given);
 }
 
+/* --- target servers and secrets --------------------------------------------------------- */
+
+static void check_server(struct wf_compiler *c, const struct wf_made *m, const struct wf_pair *p,
+                         const char *name, bool secret)
+{
+	char key[WORKFLOW_NAME_MAX + 40];
+	const char *why = c->world->server ? c->world->server(c->world->ctx, m->wf->project.text,
+	                                                      name, secret)
+	                                   : NULL;
+
+	snprintf(key, sizeof key, "params.%s", p->name);
+	if (why)
+		diag_error(c->d, wf_place(m, p->node, key), "unknown_server", "sirdar target list",
+		           "parameter %s: the target server '%.80s' %s", p->name, name, why);
+}
+
+/* Names of secrets, separated by blanks or commas. */
+static void check_secrets(struct wf_compiler *c, const struct wf_made *m, const struct wf_pair *p)
+{
+	char name[WORKFLOW_NAME_MAX + 1];
+	size_t n;
+
+	for (const char *at = p->value; *(at += strspn(at, TYPE_NAMES_APART)); at += n) {
+		n = strcspn(at, TYPE_NAMES_APART);
+		snprintf(name, sizeof name, "%.*s", (int)n, at);
+		check_server(c, m, p, name, true);
+	}
+}
+
+/* Its slots are a gate that must be known before the job runs: no macros. */
+static void check_plain(struct wf_compiler *c, const struct wf_made *m, const struct wf_pair *p)
+{
+	char key[WORKFLOW_NAME_MAX + 40];
+
+	snprintf(key, sizeof key, "params.%s", p->name);
+	if (workflow_name_ok(p->value))
+		check_server(c, m, p, p->value, false);
+	else
+		diag_error(c->d, wf_place(m, p->node, key), "wrong_value", "sirdar target list",
+		           "parameter %s is '%.80s', want the name of a target server, without "
+		           "macros",
+		           p->name, p->value);
+}
+
+static void check_servers(struct wf_compiler *c, const struct wf_made *m, const struct type *t,
+                          const struct wf_pairs *pairs)
+{
+	for (size_t i = 0; i < pairs->n; i++) {
+		const struct wf_pair *p = &pairs->items[i];
+		const struct type_param *declared = type_param_find(t, p->name);
+
+		if (declared && declared->kind == TYPE_SERVER)
+			check_plain(c, m, p);
+		else if (declared && declared->secret && !macro_has(p->value))
+			check_secrets(c, m, p);
+	}
+}
+
+static bool uses_server(const struct type *t, const struct wf_pairs *pairs)
+{
+	for (size_t i = 0; i < pairs->n; i++) {
+		const struct type_param *declared = type_param_find(t, pairs->items[i].name);
+		if (declared && declared->kind == TYPE_SERVER)
+			return true;
+	}
+	return false;
+}
+
 void wf_check_type(struct wf_compiler *c, struct wf_made *m)
 {
 	const struct type *t;
 
 	CHECK(m->t->type.text); /* without one it is refused when it is read */
 	t = c->world->types ? type_set_find(c->world->types, m->t->type.text) : NULL;
+	m->type = t;
 	if (!t)
 		return;
+	m->asks |= uses_server(t, &m->t->params) || uses_server(t, &m->wf->base.parameters);
+	if (c->world->saved)
+		return;
 	check_given(c, m, t);
+	check_servers(c, m, t, &m->t->params);
+	check_servers(c, m, t, &m->wf->base.parameters);
 	check_missing(c, m, t);
 	check_one_of(c, m, t);
 }

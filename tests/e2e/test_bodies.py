@@ -13,10 +13,11 @@ from harness import Site, main, test  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 BODIES = {"Login": "/api/v1/login", "Password": "/api/v1/password", "TokenNew": "/api/v1/tokens",
-          "Apply": "/api/v1/workflows", "CommandNew": "/api/v1/commands", "UserNew": "/api/v1/users"}
+          "Apply": "/api/v1/workflows", "CommandNew": "/api/v1/commands", "UserNew": "/api/v1/users",
+          "TargetNew": "/api/v1/servers"}
 GOOD = {"Login": {"user": "admin", "password": "not this one"}, "Password": {"old": "a", "new": "b"},
         "TokenNew": {"name": "test-token", "role": "viewer"},
-        "UserNew": {"user": "body", "role": "viewer"},
+        "UserNew": {"user": "body", "role": "viewer"}, "TargetNew": {"server": "body"},
         "Apply": {"documents": [{"name": "x.yaml", "text": "workflow: x"}], "dry_run": True},
         "CommandNew": {"kind": "freeze", "args": {"selection": {"tasks": ["a/b/c"]}}, "dry_run": True}}
 
@@ -90,7 +91,7 @@ def a_field_that_must_be_there_is_missed_by_name(s):
     assert not bad, "\n".join(bad)
 
 
-NEEDED = {"documents": [{"name": "x", "text": "workflow: x"}], "priority": 3, "level": "info", "pool": "p", "project": "p", "user": "u", "role": "viewer"}
+NEEDED = {"documents": [{"name": "x", "text": "workflow: x"}], "priority": 3, "level": "info", "pool": "p", "server": "db", "project": "p", "user": "u", "role": "viewer"}
 
 
 @test
@@ -129,7 +130,7 @@ WRONG_TEXT = {"order": ["up", ""], "states": ["nosuch", "Succ,nosuch"], "from": 
               "run_date": ["someday"], "sort": ["colour"], "format": ["xml"], "stream": ["stdin"], "cursor": ["%21%21"],
               "task": [""], "ids": ["x", "1", "1.2,x"], "name": [""], "prefix": [], "actor": [], "action": []}
 NAMES = {"/api/v1/calendars/{name}": "cal", "/api/v1/workflows/{name}": "p/w", "/api/v1/runs/{name}": "p/w",
-         "/api/v1/users/{name}": "u"}
+         "/api/v1/users/{name}": "u", "/api/v1/servers/{name}": "s"}
 
 
 def queries():

@@ -3,6 +3,7 @@
  *   prepare    prepare() refuses                        wait     waits for a process of its own
  *   kill       ends when kill() is called               crash    the process dies
  *   process    says PROCESS without having spawned      wordy    1 MiB to the log, progress
+ *   show       outputs of the parameters that `names` lists: NAME with _ for each dot
  */
 #include "sirdar/runner.h"
 
@@ -54,6 +55,21 @@ static void log_secret(const struct runner_job *job)
 	host->log(job, RUNNER_STDERR, value, strlen(value));
 }
 
+static void show(const struct runner_job *job)
+{
+	char list[400] = "", name[80], value[200];
+
+	host->param(job, "names", list, sizeof list);
+	for (char *rest = list, *word; (word = strtok_r(rest, " ", &rest));) {
+		snprintf(name, sizeof name, "%s", word);
+		for (char *p = name; *p; p++)
+			*p = *p == '.' ? '_' : *p;
+		if (host->param(job, word, value, sizeof value) < 0)
+			snprintf(value, sizeof value, "(none)");
+		host->output(job, name, value);
+	}
+}
+
 static void be_wordy(const struct runner_job *job)
 {
 	static const char line[] =
@@ -93,6 +109,8 @@ static int odd_execute(void *self, void *state, const struct runner_job *job,
 		raise(SIGKILL);
 	if (!strcmp(what, "secret"))
 		log_secret(job);
+	if (!strcmp(what, "show"))
+		show(job);
 	if (!strcmp(what, "wordy"))
 		be_wordy(job);
 	while (!strcmp(what, "stuck"))

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Target servers through all real programs: set, used, sealed, told to the lease holder alone, a gate, removed. TAP."""
+import os
+import secrets
+import shutil
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import B, BIN, RUNNERS, Site, main, test, until  # noqa: E402
+
+CANARY = "canary-of-the-target"
+HEAD = "workflow: {}\nproject: {}\nstart_date: 2026-03-01\ndefaults: {{cycle: day, catchup: {{mode: none}}}}\ntasks:\n"
+SHOWN = ("db_kind", "db_host", "db_port", "db_user", "db_database", "db_extra_schema", "db_password", "secret_db_password",
+         "secret_other")
+ODD = """type: odd
+others: true
+params:
+  - {name: db, type: server, help: Where it works}
+  - {name: key, secret: true, help: A secret}
+"""
+
+
+def key(name):
+    return f"{name}:{secrets.token_hex(32)}\n"
+
+
+def site_with_targets():
+    site = Site("targets", types_dir="/nowhere", secrets_key_file="/nowhere")
+    shutil.copytree(BIN.parent / "types", site.dir / "types")
+    (site.dir / "types/odd.yaml").write_text(ODD)
+    plugins = site.dir / "plugins"
+    plugins.mkdir()
+    for so in (RUNNERS / "noop.so", B / "test/plugins/odd.so"):
+        shutil.copy(so, plugins)
+    site.keys = site.dir / "secrets.keys"
+    site.keys.touch(0o600)
+    site.keys.write_text(key("one"))
+    site.base_sets.update(types_dir=site.dir / "types", secrets_key_file=site.keys)
+    site.base.argv = site.argv("baseserver", site.base_sets)
+    return site.start(types=("odd:8", "noop:2"), runners_dir=plugins)
+
+
+def workflow(name, *lines, project="dw"):
+    return HEAD.format(name, project) + "".join(f"  {line}\n" for line in lines)
+
+
+def refused(s, text):
+    status, answer = s.ask("POST", "/api/v1/commands", {
+        "kind": "apply", "args": {"documents": [{"name": "w.yaml", "text": text}]}})
+    assert status == 400, (status, answer)
+    return str(answer)
+
+
+def outputs(s, task, date="2026-03-01"):
+    s.command_over(s.command("run-now", selection={"tasks": [task], "dates": [date]}))
+    i = s.wait_state(task, f"{date}T00:00:00Z", ("Succ", "Fail"))
+    assert i["state"] == "Succ", i
+    return s.get(f"/api/v1/instances/{i['id']}")["outputs"]
+
+
+@test
+def a_target_server_is_made_by_the_command_line_and_its_password_is_never_told(s):
+    word = s.dir / "word"
+    word.touch(0o600)
+    word.write_text(CANARY + "\n")
+    s.sirdar("target", "set", "warehouse", "--kind", "mysql", "--host", "db.example.org", "--port", "3306", "--user", "etl",
+             "--database", "sales", "--extra", "schema=raw", "--password-file", str(word))
+    one = until("it is listed", lambda: [t for t in s.get("/api/v1/servers")["servers"]] or None)[0]
+    assert one["host"] == "db.example.org" and one["port"] == 3306 and one["extra"] == {"schema": "raw"}, one
+    assert one["has_password"] and one["key"] == "one", one
+    assert "db.example.org:3306/sales" in s.sirdar("target", "list").stdout
+    word.chmod(0o644)
+    assert "others may use it" in s.sirdar("target", "set", "x", "--password-file", str(word), expect=2).stderr
+
+
+@test
+def a_task_uses_it_by_name_and_only_who_holds_the_lease_has_the_password(s):
+    s.apply(workflow("use", "t: {type: odd, outputs: [" + ", ".join(SHOWN) + "], params: {do: show, db: warehouse, names: 'db.kind db.host db.port db.user db.database "
+                     "db.extra.schema db.password secret.db.password secret.other'}}",
+                     "named: {type: odd, outputs: [secret_warehouse, secret_db_password], params: {do: show, key: warehouse, names: 'secret.warehouse secret.db.password'}}",
+                     "none: {type: odd, outputs: [secret_warehous, secret_db_password], params: {do: show, names: "
+                     "'secret.warehous secret.db.password', at: '${server.warehouse.host}'}}"))
+    assert outputs(s, "dw/use/t") == {
+        "db_kind": "mysql", "db_host": "db.example.org", "db_port": "3306", "db_user": "etl", "db_database": "sales",
+        "db_extra_schema": "raw", "db_password": "(none)", "secret_db_password": CANARY, "secret_other": "(none)"}
+    assert outputs(s, "dw/use/named") == {"secret_warehouse": CANARY, "secret_db_password": "(none)"}
+    assert outputs(s, "dw/use/none") == {"secret_warehous": "(none)", "secret_db_password": "(none)"}
+
+
+@test
+def unknown_servers_and_secrets_are_refused_at_save_with_their_place(s):
+    assert "the target server 'nosuch' is unknown" in refused(s, workflow("bad", "t: {type: odd, params: {db: nosuch}}"))
+    assert "tasks.t.params.key" in refused(s, workflow("bad", "t: {type: odd, params: {key: 'warehouse, nosuch'}}"))
+    assert "without macros" in refused(s, workflow("bad", "t: {type: odd, params: {db: '${run_date}'}}"))
+    assert "no target server of that name" in refused(s, workflow("bad", "t: {type: odd, params: {at: '${server.nosuch.host}'}}"))
+    s.command_over(s.command("server-set", server="open", host="h"))
+    assert "has no password" in refused(s, workflow("bad", "t: {type: odd, params: {key: open}}"))
+
+
+@test
+def a_server_of_some_projects_is_refused_to_others(s):
+    s.command_over(s.command("server-set", server="private", host="h", projects=["finance"], password=CANARY))
+    assert "is not for this project" in refused(s, workflow("bad", "t: {type: odd, params: {db: private}}"))
+    s.apply(workflow("use", "t: {type: odd, params: {db: private}}", project="finance"))
+    s.command_over(s.command("server-set", server="private", projects=["sales"]))
+    s.command_over(s.command("run-now", selection={"tasks": ["finance/use/t"], "dates": ["2026-03-01"]}))
+    i = s.wait_state("finance/use/t", "2026-03-01T00:00:00Z", ("Fail", "StopSchedule"))
+    assert "is not for this project" in str(s.get(f"/api/v1/instances/{i['id']}/events")), i
+
+
+@test
+def its_slots_are_a_gate_that_why_names(s):
+    s.command_over(s.command("server-set", server="narrow", host="h", concurrency=1))
+    s.apply(workflow("gate", "t: {type: odd, params: {do: stuck, db: narrow}}", "u: {type: odd, params: {do: x, db: narrow}}"))
+    s.command_over(s.command("run-now", selection={"tasks": ["dw/gate/t"], "dates": ["2026-03-01"]}))
+    s.wait_state("dw/gate/t", "2026-03-01T00:00:00Z", "Running")
+    s.command_over(s.command("run-now", selection={"tasks": ["dw/gate/u"], "dates": ["2026-03-01"]}))
+    i = s.wait_state("dw/gate/u", "2026-03-01T00:00:00Z", "DependenceFinish")
+
+    def why():
+        w = s.get(f"/api/v1/instances/{i['id']}/why")
+        return w if w["code"] == "server_full" else None
+    assert until("why names the server", why)["args"]["server"] == "narrow"
+    s.command_over(s.command("server-set", server="narrow", concurrency=0))
+    s.wait_state("dw/gate/u", "2026-03-01T00:00:00Z", "Succ")
+    s.command("kill", selection={"tasks": ["dw/gate/t"], "states": ["Running"]}, grace_ms=1)
+
+
+@test
+def the_password_is_sealed_at_rest_and_in_no_log_audit_or_answer(s):
+    files = [f for f in s.dir.rglob("*") if f.is_file() and f.name not in ("word", "secrets.keys") and ".so" not in f.suffix]
+    assert files
+    # What the job itself gave out is the job's: its outputs are in the store.
+    s.base.stop()
+    s.base.start()
+    until("the cgi is up", lambda: s.up())
+    assert CANARY not in str(s.get("/api/v1/servers")) + str(s.get("/api/v1/audit?limit=200")) + str(s.get("/api/v1/commands?limit=100"))
+    for file in files:
+        assert file.suffix != ".log" or CANARY not in file.read_text(errors="replace"), file
+    assert "(not kept)" in str(s.get("/api/v1/audit?action=server-set")["items"])
+
+
+@test
+def after_a_restart_and_with_another_key_the_password_is_still_told(s):
+    s.keys.write_text(key("two") + s.keys.read_text())
+    assert s.get("/api/v1/servers/warehouse")["key"] == "one"
+    assert outputs(s, "dw/use/t", "2026-03-02")["secret_db_password"] == CANARY
+    s.sirdar("target", "rekey")
+    until("sealed with the first key", lambda: s.get("/api/v1/servers/warehouse")["key"] == "two")
+    s.keys.write_text(s.keys.read_text().splitlines()[0] + "\n")
+    assert outputs(s, "dw/use/t", "2026-03-03")["secret_db_password"] == CANARY
+
+
+@test
+def a_key_file_that_others_may_read_is_refused(s):
+    s.keys.chmod(0o640)
+    answer = s.command("server-set", server="late", password="x", expect=(200, 201, 202, 409))
+    assert "others may use it" in str(answer) + str(s.get("/api/v1/commands?limit=1")), answer
+    s.keys.chmod(0o600)
+
+
+@test
+def a_server_in_use_stays_and_one_out_of_use_goes(s):
+    s.command("server-remove", server="nosuch", expect=(404,))
+    assert "uses the target server warehouse" in str(s.command("server-remove", server="warehouse", expect=(409,)))
+    s.sirdar("target", "remove", "open")
+    until("it is gone", lambda: "open" not in [t["server"] for t in s.get("/api/v1/servers")["servers"]])
+    assert s.ask("GET", "/api/v1/servers/open")[0] == 404
+
+
+main(site_with_targets)
