@@ -137,13 +137,28 @@ static int command_of(struct call *c, const char *kind, const cJSON *args)
 	return r;
 }
 
+/* Here already: a number that is none of the server's is printed in a form it does not read. */
+static int number_check(struct call *c, const char *key, int max)
+{
+	const cJSON *v = json_get(c->json, key);
+
+	if (cJSON_IsNumber(v) && !(v->valuedouble >= 0 && v->valuedouble <= max &&
+	                           v->valuedouble == (double)(int64_t)v->valuedouble))
+		return call_fail(c, E_INVALID, key, "'%s' wants a whole number from 0 to %d", key,
+		                 max);
+	return 0;
+}
+
 int servers_post(struct call *c)
 {
 	static const char *const keys[] = { "server",   "kind",     "host",  "port",
 		                            "user",     "database", "extra", "concurrency",
 		                            "projects", "password", NULL };
 
-	return call_members_only(c, keys) < 0 ? c->err.code : command_of(c, "server-set", c->json);
+	return call_members_only(c, keys) < 0 || number_check(c, "port", 65535) < 0 ||
+	                       number_check(c, "concurrency", 1000000) < 0
+	               ? c->err.code
+	               : command_of(c, "server-set", c->json);
 }
 
 int target_delete(struct call *c)
