@@ -18,6 +18,7 @@
 #include "util/buf.h"
 #include "util/err.h"
 
+#include "cgi/fresh.h"
 #include "cgi/role.h"
 
 struct cJSON;
@@ -77,13 +78,15 @@ struct call {
 	struct buf out;     /* of the answer */
 	struct err err;
 	char place[120], hint[240];
-	struct buf details; /* JSON that goes with an error, or empty */
-	int status;         /* of a good answer; 0: 200 */
-	int error_status;   /* of an error; 0: as err.def says */
-	int retry_after_s;  /* 0: no such header */
-	char allow[64];     /* methods, with 405 */
-	char cookie[200];   /* Set-Cookie, or "" */
-	uint64_t number;    /* of the stream; 0: unknown */
+	struct buf details;    /* JSON that goes with an error, or empty */
+	int status;            /* of a good answer; 0: 200 */
+	int error_status;      /* of an error; 0: as err.def says */
+	int retry_after_s;     /* 0: no such header */
+	char allow[64];        /* methods, with 405 */
+	char cookie[200];      /* Set-Cookie, or "" */
+	uint64_t number;       /* of the stream; 0: unknown */
+	enum fresh_kind fresh; /* worth keeping: cgi/fresh.h */
+	struct inst_key fresh_key;
 
 	/* What is waited for. */
 	int (*then)(struct call *c); /* on the HTTP thread, after the wait; NULL: answer `out` */
@@ -134,8 +137,9 @@ __attribute__((format(printf, 4, 5))) int call_fail(struct call *c, int code, co
                                                     const char *fmt, ...);
 
 /* Answers; each queues exactly one. */
-int reply_json(struct call *c, int status); /* c->out */
-int reply_error(struct call *c);            /* c->err */
+int reply_json(struct call *c, int status);                            /* c->out */
+int reply_as_json(struct call *c, int status, struct MHD_Response *r); /* takes r over */
+int reply_error(struct call *c);                                       /* c->err */
 int reply_bytes(struct call *c, int status, const char *type, const char *data, size_t n);
 int reply_empty(struct call *c, int status);
 /* Takes a response over; adds the headers that all have. */

@@ -1,6 +1,7 @@
 /* cgi.h — the daemon as a whole: what its threads know of each other.
  *
- * Threads: HTTP (libmicrohttpd's own: every handler, never blocks), net (the session with the
+ * Threads: HTTP (libmicrohttpd's own, `threads` of them, a connection always the same one's: every
+ * handler, never blocks), net (the session with the
  * BaseServer, streams, the janitor of connections), disk (reads of the store), hash
  * (passwords). `param` is fixed once the threads run, but for what atomics below carry.
  */
@@ -9,6 +10,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "util/buf.h"
 #include "util/param.h"
@@ -17,6 +19,7 @@ struct MHD_Daemon;
 struct actor;
 struct auth;
 struct disk;
+struct fresh;
 struct hash;
 struct janitor;
 struct names;
@@ -37,13 +40,15 @@ struct cgi {
 	struct disk *disk;       /* cgi/disk.h */
 	struct hash *hash;       /* cgi/hash.h */
 	struct member *member;   /* etcd/member.h; NULL: no etcd */
-	struct auth *auth;       /* cgi/auth.h; the HTTP thread's once it runs */
+	struct auth *auth;       /* cgi/auth.h; has its own lock */
 
 	struct pages *pages;                           /* cgi/pages.h; NULL: not built */
 	struct people *people;                         /* cgi/people.h; has its own lock */
+	struct fresh *fresh;                           /* cgi/fresh.h; has its own lock */
 	struct names *names;                           /* cgi/names.h; has its own lock */
 	_Atomic unsigned calls;                        /* requests not yet answered in full */
 	_Atomic unsigned streams;                      /* open event streams and followed logs */
+	uint64_t nonce;                                /* how request ids begin */
 	_Atomic unsigned long long requests, refusals; /* for /metrics */
 };
 

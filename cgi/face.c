@@ -28,6 +28,15 @@
 
 /* --- a call's life --- */
 
+/* Unlike any other of any daemon: a random beginning, then a number. */
+static void request_id_set(struct call *c)
+{
+	unsigned long long n = atomic_fetch_add(&c->cgi->requests, 1);
+
+	snprintf(c->request_id, sizeof(c->request_id), "%016llx%016llx",
+	         (unsigned long long)c->cgi->nonce, n);
+}
+
 /* Called when the request line is read: the call begins. */
 static void *target_seen(void *ctx, const char *target, struct MHD_Connection *conn)
 {
@@ -35,17 +44,14 @@ static void *target_seen(void *ctx, const char *target, struct MHD_Connection *c
 	struct call *c = mem_new(sizeof(*c));
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 		conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	unsigned char id[16];
 
 	c->cgi = cgi;
 	c->conn = conn;
 	c->watch = info != NULL ? info->socket_context : NULL;
 	c->raw = mem_str(target);
 	c->actor = "";
-	randombytes_buf(id, sizeof(id));
-	sodium_bin2hex(c->request_id, sizeof(c->request_id), id, sizeof(id));
+	request_id_set(c);
 	watch_set(c->watch, param_now(cgi->param.request_ms));
-	atomic_fetch_add_explicit(&cgi->requests, 1, memory_order_relaxed);
 	atomic_fetch_add(&cgi->calls, 1);
 	return c;
 }
@@ -316,6 +322,7 @@ int face_start(struct cgi *cgi, struct err *err)
 	                 MHD_USE_ERROR_LOG;
 	int r = address_parse(p->listen, &address, err);
 
+	randombytes_buf(&cgi->nonce, sizeof(cgi->nonce));
 	if (r < 0)
 		return r;
 	if (address.ss_family == AF_INET6)
@@ -331,8 +338,9 @@ int face_start(struct cgi *cgi, struct err *err)
 		(unsigned)p->connections_per_address_max, MHD_OPTION_CONNECTION_TIMEOUT,
 		(unsigned)(p->idle_ms / 1000), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 		CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_LISTEN_BACKLOG_SIZE,
-		(unsigned)LISTEN_BACKLOG, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_ARRAY,
-		cgi->tls ? tls : &tls[3], MHD_OPTION_END);
+		(unsigned)LISTEN_BACKLOG, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)p->threads,
+		MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_ARRAY, cgi->tls ? tls : &tls[3],
+		MHD_OPTION_END);
 	if (cgi->http == NULL)
 		return err_sys(err, E_IO, errno, "cannot listen on %s", p->listen);
 	return 0;

@@ -135,11 +135,15 @@ int instances_get(struct call *c)
 	static const char *const names[] = { "limit",       "cursor",    "order", "sort",
 		                             "task",        "states",    "from",  "to",
 		                             "workflow_id", "broker_id", "parts", NULL };
-	struct query *q = c->extra = mem_new(sizeof(*q));
-	struct read_filter *f = &q->filter;
+	struct query *q;
+	struct read_filter *f;
 	const char *task = call_arg(c, "task");
 	int64_t workflow, broker;
 
+	if (fresh_reply(c))
+		return 0;
+	q = c->extra = mem_new(sizeof(*q));
+	f = &q->filter;
 	if (call_args_only(c, names) < 0 || list_args(c, &q->list, 100) < 0 ||
 	    sort_read(c, &q->sort) < 0 || states_read(c, "states", &f->states) < 0 ||
 	    instant_arg(c, "from", false, &f->from) < 0 || instant_arg(c, "to", true, &f->to) < 0 ||
@@ -156,6 +160,7 @@ int instances_get(struct call *c)
 	f->broker = (uint32_t)broker;
 	snprintf(q->name, sizeof(q->name), "%s", task != NULL ? task : "");
 	c->names = true;
+	c->fresh = FRESH_LIST;
 	return call_read(c, instances_work);
 }
 
@@ -272,6 +277,7 @@ static int instance_done(struct call *c)
 		return c->err.code;
 	if (!q->running || !net_up(c->cgi->net))
 		return reply_json(c, MHD_HTTP_OK);
+	c->fresh = FRESH_NO; /* its progress comes without events */
 	q->bytes = c->out.len;
 	q->number = c->number;
 	key_text(q->key, id);
@@ -290,9 +296,15 @@ static int key_query(struct call *c, const char *const *names)
 int instance_get(struct call *c)
 {
 	static const char *const names[] = { NULL };
+	struct query *q;
 
+	if (fresh_reply(c))
+		return 0;
 	if (key_query(c, names) < 0)
 		return c->err.code;
+	q = c->extra;
+	c->fresh = FRESH_ONE;
+	c->fresh_key = q->key;
 	c->then = instance_done;
 	c->names = true;
 	return call_read(c, instance_work);

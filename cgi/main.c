@@ -11,6 +11,7 @@
 #include "cgi/cgi.h"
 #include "cgi/disk.h"
 #include "cgi/face.h"
+#include "cgi/fresh.h"
 #include "cgi/hash.h"
 #include "cgi/janitor.h"
 #include "cgi/names.h"
@@ -146,6 +147,7 @@ static int cgi_start(struct cgi *cgi, struct err *err)
 {
 	int r = certificates_read(cgi, err);
 
+	cgi->fresh = fresh_new();
 	cgi->names = names_new();
 	cgi->people = people_new();
 	if (r == 0)
@@ -192,6 +194,7 @@ static void cgi_stop(struct cgi *cgi)
 	hash_free(cgi->hash);
 	janitor_free(cgi->janitor);
 	auth_close(cgi->auth);
+	fresh_free(cgi->fresh);
 	names_free(cgi->names);
 	people_free(cgi->people);
 	pages_free(cgi->pages);

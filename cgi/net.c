@@ -8,6 +8,7 @@
 #include "cgi/call.h"
 #include "cgi/call_impl.h"
 #include "cgi/cgi.h"
+#include "cgi/fresh.h"
 #include "cgi/net_impl.h"
 #include "util/alloc.h"
 #include "util/clock.h"
@@ -105,6 +106,8 @@ static void on_answer(struct net *n, const Sirdar__Answer *a)
 	if (c == NULL)
 		return; /* its time was over */
 	c->number = a->number;
+	if (c->ask_command)
+		fresh_told(n->cgi->fresh, a->number);
 	if (a->code < 0)
 		answer_error(c, (const char *)a->body.data, a->body.len);
 	else
@@ -159,6 +162,7 @@ static void down(struct net *n, const char *why)
 
 	n->session = NULL;
 	n->subscribed = false;
+	fresh_lost(n->cgi->fresh);
 	snprintf(n->why, sizeof(n->why), "%s", why);
 	if (was)
 		log_warn("server.lost", "server=%s why=\"%s\"", n->servers[n->server_at].text, why);
@@ -363,6 +367,7 @@ static void round_alarm(void *self)
 	int64_t now = actor_mono_us(n->me);
 
 	asks_expire(n, now);
+	net_followers_fresh(n);
 	if (n->session == NULL && now >= n->retry_at_us)
 		session_try(n);
 	if (now >= n->beat_at_us) {

@@ -7,6 +7,7 @@
 
 #include "cgi/cgi.h"
 #include "cgi/feed.h"
+#include "cgi/fresh.h"
 #include "cgi/json_put.h"
 #include "cgi/net.h"
 #include "cgi/net_impl.h"
@@ -160,12 +161,17 @@ void net_followers_event(struct net *n, const Sirdar__Events *es)
 	struct buf b;
 
 	buf_init(&b);
+	if (es->gap)
+		fresh_lost(n->cgi->fresh);
 	for (struct follower *f = n->followers; f != NULL; f = f->next)
 		if (es->gap && !f->log)
 			gap_say(f);
 	for (size_t i = 0; i < es->n_event; i++) {
 		const Sirdar__Event *e = es->event[i];
 
+		fresh_event(n->cgi->fresh, e->number,
+		            (struct inst_key){
+				    .run_date = e->run_date, .task = e->task_id, .part = e->part });
 		buf_clear(&b);
 		for (struct follower *f = n->followers; f != NULL; f = f->next) {
 			if (!wants(f, e))
@@ -318,8 +324,24 @@ void net_followers_beat(struct net *n)
 		events |= !f->log;
 		p = &f->next;
 	}
-	if (!events && n->subscribed && atomic_load(&n->up))
+	if (!events && n->subscribed && atomic_load(&n->up) &&
+	    fresh_want(n->cgi->fresh, now) == 0) {
+		fresh_lost(n->cgi->fresh);
 		subscribe(n, UINT64_MAX);
+	}
+}
+
+/* From the number that its first answer had, also for those who follow already: they pass over
+ * what they have seen. */
+void net_followers_fresh(struct net *n)
+{
+	uint64_t want = fresh_want(n->cgi->fresh, actor_mono_us(n->me));
+
+	if (want == 0 || !atomic_load(&n->up) || fresh_is_live(n->cgi->fresh))
+		return;
+	subscribe(n, want);
+	if (n->subscribed)
+		fresh_live(n->cgi->fresh, want);
 }
 
 void net_followers_end(struct net *n)

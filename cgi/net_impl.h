@@ -73,7 +73,8 @@ void net_followers_event(struct net *n, const Sirdar__Events *e);
 void net_followers_log(struct net *n, const Sirdar__LogData *d);
 void net_followers_up(struct net *n); /* a session began */
 void net_followers_down(struct net *n);
-void net_followers_beat(struct net *n); /* heartbeats; those who left are forgotten */
+void net_followers_beat(struct net *n);  /* heartbeats; those who left are forgotten */
+void net_followers_fresh(struct net *n); /* follow events for cgi/fresh.h, if it wants them */
 void net_followers_end(struct net *n);
 
 #endif

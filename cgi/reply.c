@@ -60,13 +60,8 @@ int reply_empty(struct call *c, int status)
 	return reply_queue(c, status, r);
 }
 
-/* c->out, with the headers a handler left in `extra_headers`. */
-int reply_json(struct call *c, int status)
+int reply_as_json(struct call *c, int status, struct MHD_Response *r)
 {
-	struct MHD_Response *r = MHD_create_response_from_buffer(
-		c->out.len, (void *)(uintptr_t)buf_str(&c->out), MHD_RESPMEM_MUST_COPY);
-
-	CHECK(r != NULL);
 	header(r, "Content-Type", "application/json; charset=utf-8");
 	if (c->number != 0) {
 		char text[24];
@@ -77,6 +72,18 @@ int reply_json(struct call *c, int status)
 	if (c->cookie[0] != '\0')
 		header(r, "Set-Cookie", c->cookie);
 	return reply_queue(c, status, r);
+}
+
+int reply_json(struct call *c, int status)
+{
+	struct MHD_Response *r;
+
+	if (c->fresh != FRESH_NO && c->number != 0)
+		return fresh_body_reply(c, fresh_keep(c));
+	r = MHD_create_response_from_buffer(c->out.len, (void *)(uintptr_t)buf_str(&c->out),
+	                                    MHD_RESPMEM_MUST_COPY);
+	CHECK(r != NULL);
+	return reply_as_json(c, status, r);
 }
 
 /* The one error shape. A list of errors that the server gave is passed on beside it. */

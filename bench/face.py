@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""The HTTP face under wrk, each figure beside that of a handler that does nothing, on the same machine at the
+same time: GET of one instance, of a thousand in turn, of a page of 100 (also while instances change); event
+streams held, their memory, and the scheduler's hand-over meanwhile.
+
+    bench/run face            all
+    bench/face.py get|page|sse
+
+Wants wrk. The client takes its share of the processors: the figure of /healthz says how much is left.
+"""
+import os
+import re
+import resource
+import selectors
+import socket
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests/e2e"))
+from harness import Site, rss_kb, until  # noqa: E402
+
+SECONDS = int(os.environ.get("SECONDS", "4"))
+STREAMS = int(os.environ.get("STREAMS", "10000"))
+DAYS = 1000
+
+
+def wrk(s, path, lua=None, connections=64):
+    argv = ["wrk", "-t1", f"-c{connections}", f"-d{SECONDS}s", "-H", f"Authorization: Bearer {s.token}"]
+    if lua:
+        script = s.dir / "wrk.lua"
+        script.write_text(lua)
+        argv += ["-s", str(script)]
+    out = subprocess.run([*argv, f"http://127.0.0.1:{s.http}{path}"], capture_output=True, text=True, check=True).stdout
+    assert "Non-2xx" not in out and "Socket errors" not in out, out
+    return float(re.search(r"Requests/sec:\s+([\d.]+)", out).group(1))
+
+
+def cpu_s(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        word = f.read().rsplit(")", 1)[1].split()
+    return (int(word[11]) + int(word[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def line(what, value, limit, more=""):
+    print(f"{what:<46} {value:>10} {limit:>14}  {more}", flush=True)
+
+
+def filled():
+    s = Site("face")
+    s.cgi.argv += ["--set", "connections_max=20000", "--set", "connections_per_address_max=20000", "--set", "events_max=20000"]
+    s.start(types=("noop:64",))
+    line("idle RSS of the cgi", f"{rss_kb(s.cgi.pid) / 1024:.1f} MB", "<= 15 MB")
+    s.apply("workflow: w\nproject: p\ntimezone: UTC\nstart_date: 2026-01-01\ntasks:\n  t: {type: noop, cron: '0 * * * *', concurrency: 64, "
+            "catchup: {mode: none}}\n  u: {type: noop, cycle: none}\n")
+    s.command_over(s.command("backfill", selection={"tasks": ["p/w/t"], "from": "2026-01-01", "to": "2026-02-11"}))
+    s.wait_all_over("p/w/t", n=DAYS, seconds=120)
+    s.ids = [i["id"] for i in s.instances("p/w/t")][:DAYS]
+    return s
+
+
+def in_turn(paths):
+    """A script of wrk: its own cost is why the trivial handler is asked with one too."""
+    return ("local paths, n, all = {%s}, 0, {}\ninit = function()\n for i = 1, #paths do all[i] = wrk.format('GET', paths[i]) end\n"
+            "end\nrequest = function()\n n = n %% #paths + 1\n return all[n]\nend\n" % ",".join(f"'{p}'" for p in paths))
+
+
+def gets(s):
+    for what, paths in (("GET of one instance", s.ids[7:8]), ("GET of 1,000 instances in turn", s.ids)):
+        paths = [f"/api/v1/instances/{i}" for i in paths]
+        trivial = wrk(s, "/healthz", in_turn(["/healthz"] * len(paths)) if len(paths) > 1 else None)
+        line("/healthz: the limit of a trivial handler", f"{trivial:,.0f}/s", "")
+        before, rate = cpu_s(s.cgi.pid), wrk(s, paths[0], in_turn(paths) if len(paths) > 1 else None)
+        line(what, f"{rate:,.0f}/s", ">= 30,000/s", f"{rate / trivial:.2f} of the trivial one, cgi "
+             f"{(cpu_s(s.cgi.pid) - before) / SECONDS * 100:.0f} % of a processor")
+
+
+def pages(s):
+    trivial = wrk(s, "/healthz")
+    for what, path in (("GET of a page of 100", "/api/v1/instances?limit=100"),
+                       ("the same, newest first, of a task", "/api/v1/instances?limit=100&order=desc&task=p/w/t")):
+        rate = wrk(s, path)
+        size = len(str(s.get(path)))
+        line(what, f"{rate:,.0f}/s", ">= 3,000/s", f"{rate / trivial:.2f} of the trivial one, {size // 1024} KiB each")
+
+
+def handover(s, n=40):
+    """Command to start of a no-op, median in ms."""
+    took = []
+    for _ in range(n):
+        began = time.time()
+        s.command("run-now", selection={"tasks": ["p/w/u"]}, off_plan=True)
+        rows = until("it has started", lambda b=began: [i for i in s.instances("p/w/u", order="desc", limit=1)
+                                                        if i["started"] and i["state"] == "Succ"], 30)
+        row = rows[0]
+        from harness import seconds_of
+        took.append((seconds_of(row["started"]) - seconds_of(row["effective_due"])) * 1000)
+        time.sleep(max(0, 1.01 - (time.time() - began)))
+    return sorted(took)[len(took) // 2]
+
+
+def streams(s):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    before, quiet = rss_kb(s.cgi.pid), handover(s, 15)
+    pid = os.fork()
+    if pid == 0:
+        os._exit(clients(s))
+    until("the streams are open", lambda: held(s) >= STREAMS, 120, every=0.5)
+    cpu, began = cpu_s(s.cgi.pid), time.monotonic()
+    busy = handover(s, 15)
+    used = (cpu_s(s.cgi.pid) - cpu) / (time.monotonic() - began) * 100
+    line(f"{STREAMS:,} event streams, 1 event/s each", f"{rss_kb(s.cgi.pid) / 1024:.0f} MB", "<= 200 MB",
+         f"{before / 1024:.0f} MB before, {used:.0f} % of a processor")
+    line("hand-over p50 meanwhile", f"{busy:.2f} ms", f"<= {1.5 * quiet:.2f} ms", f"{quiet:.2f} ms before")
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+
+
+def held(s):
+    text = s.ask("GET", "/metrics")[1].decode()
+    return int(re.search(r"^sirdar_cgi_streams (\d+)", text, re.M).group(1))
+
+
+def clients(s):
+    """Reads whatever comes; one address has ports enough for all."""
+    chooser, head = selectors.DefaultSelector(), (f"GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1:{s.http}\r\n"
+                                                  f"Authorization: Bearer {s.token}\r\n\r\n").encode()
+    for i in range(STREAMS):
+        link = socket.create_connection(("127.0.0.1", s.http))
+        link.sendall(head)
+        link.setblocking(False)
+        chooser.register(link, selectors.EVENT_READ)
+        if i % 100 == 0:
+            drain(chooser)
+    while True:
+        drain(chooser, 1)
+    return 0
+
+
+def drain(chooser, wait=0):
+    for key, _ in chooser.select(wait):
+        try:
+            if not key.fileobj.recv(65536):
+                chooser.unregister(key.fileobj)
+        except OSError:
+            chooser.unregister(key.fileobj)
+
+
+def main():
+    parts = {"get": gets, "page": pages, "sse": streams}
+    chosen = [parts[n] for n in sys.argv[1:]] or list(parts.values())
+    with filled() as s:
+        for part in chosen:
+            part(s)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
