@@ -74,6 +74,7 @@ int call_arg_bool(struct call *c, const char *name, bool *ret)
 struct known {
 	struct call *c;
 	const char *const *names;
+	bool is_get; /* every answer may be cut by `fields` */
 	int code;
 };
 
@@ -87,7 +88,7 @@ static enum MHD_Result arg_check(void *ctx, enum MHD_ValueKind kind, const char 
 	(void)value;
 	while (*n != NULL && strcmp(*n, key) != 0)
 		n++;
-	if (*n != NULL)
+	if (*n != NULL || (k->is_get && strcmp(key, "fields") == 0))
 		return MHD_YES;
 	k->code = call_fail(k->c, E_INVALID, "query", "there is no argument '%.60s' here", key);
 	return MHD_NO;
@@ -95,7 +96,7 @@ static enum MHD_Result arg_check(void *ctx, enum MHD_ValueKind kind, const char 
 
 int call_args_only(struct call *c, const char *const *names)
 {
-	struct known k = { c, names, 0 };
+	struct known k = { c, names, strcmp(c->route->method, "GET") == 0, 0 };
 
 	MHD_get_connection_values(c->conn, MHD_GET_ARGUMENT_KIND, arg_check, &k);
 	return k.code;

@@ -84,6 +84,7 @@ struct call {
 	int retry_after_s;     /* 0: no such header */
 	char allow[64];        /* methods, with 405 */
 	char cookie[200];      /* Set-Cookie, or "" */
+	char etag[24];         /* of a definition: its version in quotes, or "" */
 	uint64_t number;       /* of the stream; 0: unknown */
 	enum fresh_kind fresh; /* worth keeping: cgi/fresh.h */
 	struct inst_key fresh_key;
@@ -137,7 +138,9 @@ __attribute__((format(printf, 4, 5))) int call_fail(struct call *c, int code, co
                                                     const char *fmt, ...);
 
 /* Answers; each queues exactly one. */
-int reply_json(struct call *c, int status);                            /* c->out */
+int reply_json(struct call *c, int status); /* c->out */
+/* The bytes packed as the client takes them; NULL: as they are. */
+struct MHD_Response *reply_packed(struct call *c, const void *p, size_t n);
 int reply_as_json(struct call *c, int status, struct MHD_Response *r); /* takes r over */
 int reply_error(struct call *c);                                       /* c->err */
 int reply_bytes(struct call *c, int status, const char *type, const char *data, size_t n);

@@ -42,14 +42,14 @@ struct cgi {
 	struct member *member;   /* etcd/member.h; NULL: no etcd */
 	struct auth *auth;       /* cgi/auth.h; has its own lock */
 
-	struct pages *pages;                           /* cgi/pages.h; NULL: not built */
-	struct people *people;                         /* cgi/people.h; has its own lock */
-	struct fresh *fresh;                           /* cgi/fresh.h; has its own lock */
-	struct names *names;                           /* cgi/names.h; has its own lock */
-	_Atomic unsigned calls;                        /* requests not yet answered in full */
-	_Atomic unsigned streams;                      /* open event streams and followed logs */
-	uint64_t nonce;                                /* how request ids begin */
-	_Atomic unsigned long long requests, refusals; /* for /metrics */
+	struct pages *pages;      /* cgi/pages.h; NULL: not built */
+	struct people *people;    /* cgi/people.h; has its own lock */
+	struct fresh *fresh;      /* cgi/fresh.h; has its own lock */
+	struct names *names;      /* cgi/names.h; has its own lock */
+	_Atomic unsigned calls;   /* requests not yet answered in full */
+	_Atomic unsigned streams; /* open event streams and followed logs */
+	uint64_t nonce;           /* how request ids begin */
+	_Atomic unsigned long long requests, refusals, kept; /* for /metrics */
 };
 
 #endif

@@ -141,8 +141,12 @@ static int body_check(struct call *c)
 {
 	const char *type = call_header(c, "Content-Type");
 
+	static const char *const none[] = { NULL };
+
 	if (c->route->flags & RF_SEED)
 		return seed_body(c);
+	if (strcmp(c->route->method, "GET") != 0 && call_args_only(c, none) < 0)
+		return c->err.code;
 	if (!(c->route->flags & RF_BODY)) {
 		if (c->body.len == 0)
 			return 0;

@@ -145,7 +145,10 @@ bool fresh_reply(struct call *c)
 		atomic_fetch_add(&b->refs, 1);
 	}
 	pthread_mutex_unlock(&f->mu);
-	return b != NULL && fresh_body_reply(c, b) == 0;
+	if (b == NULL)
+		return false;
+	atomic_fetch_add_explicit(&c->cgi->kept, 1, memory_order_relaxed);
+	return fresh_body_reply(c, b) == 0;
 }
 
 /* Locked. */
@@ -185,11 +188,15 @@ struct fresh_body *fresh_keep(struct call *c)
 
 int fresh_body_reply(struct call *c, struct fresh_body *b)
 {
-	struct MHD_Response *r = MHD_create_response_from_buffer_with_free_callback_cls(
-		b->n, b->data, body_unref, b);
+	struct MHD_Response *r = reply_packed(c, b->data, b->n);
 
-	CHECK(r != NULL);
 	c->number = b->number;
+	if (r == NULL)
+		r = MHD_create_response_from_buffer_with_free_callback_cls(b->n, b->data,
+		                                                           body_unref, b);
+	else
+		body_unref(b);
+	CHECK(r != NULL);
 	return reply_as_json(c, c->status != 0 ? c->status : MHD_HTTP_OK, r);
 }
 

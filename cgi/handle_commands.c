@@ -168,6 +168,34 @@ int commands_post(struct call *c)
 	return command_send(c, kind, args, dry);
 }
 
+/* If-Match is the version that the one document must be at. */
+static int if_match(struct call *c)
+{
+	const char *match = call_header(c, "If-Match");
+	cJSON *documents = cJSON_GetObjectItemCaseSensitive(c->json, "documents");
+	char *end;
+	long version;
+
+	if (match == NULL)
+		return 0;
+	version = match[0] == '"' ? strtol(match + 1, &end, 10) : -1;
+	if (version < 0 || strcmp(end, "\"") != 0)
+		return call_fail(c, E_INVALID, "If-Match",
+		                 "want a version in quotes, as ETag has it");
+	if (cJSON_GetArraySize(documents) != 1 || !cJSON_IsObject(documents->child))
+		return call_fail(c, E_INVALID, "If-Match", "If-Match goes with one document");
+	cJSON_DeleteItemFromObjectCaseSensitive(documents->child, "version");
+	cJSON_AddNumberToObject(documents->child, "version", (double)version);
+	return 0;
+}
+
+static int matched_done(struct call *c)
+{
+	if (c->err.code == E_CONFLICT)
+		c->error_status = MHD_HTTP_PRECONDITION_FAILED;
+	return command_done(c);
+}
+
 /* POST /workflows is the command `apply`, its args beside dry_run and request_id. */
 int workflows_post(struct call *c)
 {
@@ -175,6 +203,8 @@ int workflows_post(struct call *c)
 	bool dry = false;
 	int r = call_truth_member(c, "dry_run", &dry);
 
+	if (r == 0)
+		r = if_match(c);
 	if (r < 0) {
 		cJSON_Delete(args);
 		return r;
@@ -186,6 +216,8 @@ int workflows_post(struct call *c)
 		cJSON_AddItemReferenceToObject(args, m->string, m);
 	}
 	r = command_send(c, kind_find("apply"), args, dry);
+	if (r == 0 && call_header(c, "If-Match") != NULL)
+		c->then = matched_done;
 	cJSON_Delete(args);
 	return r;
 }

@@ -67,6 +67,7 @@ static int doc_whole(void *ctx, const struct store_doc *d)
 	struct query *q = c->extra;
 
 	q->id = d->id;
+	snprintf(c->etag, sizeof(c->etag), "\"%u\"", d->version);
 	if (q->plain)
 		buf_put(&c->out, d->body, d->body_len);
 	else

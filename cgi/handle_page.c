@@ -5,6 +5,7 @@
 
 #include "cgi/call.h"
 #include "cgi/cgi.h"
+#include "cgi/pack.h"
 #include "cgi/pages.h"
 #include "cgi/route.h"
 #include "util/check.h"
@@ -52,7 +53,7 @@ static void header(struct MHD_Response *r, const char *name, const char *value)
 /* The compressed form to who takes it; 304 to who has it already. */
 static int page_reply(struct call *c, const struct page *p)
 {
-	bool packed = p->gzip.len > 0 && page_gzip_taken(call_header(c, "Accept-Encoding"));
+	bool packed = p->gzip.len > 0 && pack_taken(call_header(c, "Accept-Encoding"), "gzip");
 	const struct buf *b = packed ? &p->gzip : &p->plain;
 	const char *etag = packed ? p->etag_gzip : p->etag;
 	bool known = page_etag_in(call_header(c, "If-None-Match"), etag);

@@ -166,6 +166,8 @@ static int metrics_done(struct call *c)
 	               atomic_load(&cgi->requests));
 	prometheus_own(&text, "cgi_errors_total", "counter", "Requests answered with an error",
 	               atomic_load(&cgi->refusals));
+	prometheus_own(&text, "cgi_kept_answers_total", "counter",
+	               "Requests answered with what nothing had changed", atomic_load(&cgi->kept));
 	prometheus_own(&text, "cgi_streams", "gauge", "Open event streams and followed logs",
 	               atomic_load(&cgi->streams));
 	prometheus_own(&text, "up", "gauge", "Whether the baseserver answers", c->err.code == 0);

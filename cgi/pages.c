@@ -186,30 +186,3 @@ bool page_etag_in(const char *list, const char *etag)
 	}
 	return false;
 }
-
-/* "gzip;q=0" refuses it; weights else make no difference, since there are two forms only. */
-static bool weight_is_zero(const char *p, const char *end)
-{
-	const char *q = memchr(p, '=', (size_t)(end - p));
-
-	if (q == NULL)
-		return false;
-	q++;
-	return q < end && *q == '0' && strcspn(q, "123456789") >= (size_t)(end - q);
-}
-
-bool page_gzip_taken(const char *accept)
-{
-	if (accept == NULL)
-		return false;
-	while (*accept != '\0') {
-		const char *end;
-
-		accept += strspn(accept, " \t,");
-		end = accept + strcspn(accept, ",");
-		if (strncasecmp(accept, "gzip", 4) == 0 && strchr(" \t;,", accept[4]) != NULL)
-			return !weight_is_zero(accept, end);
-		accept = end;
-	}
-	return false;
-}

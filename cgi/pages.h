@@ -37,7 +37,5 @@ const struct page *pages_find(const struct pages *p, const char *path);
 
 /* Whether a list of entity tags, as in If-None-Match, has this one. */
 bool page_etag_in(const char *list, const char *etag);
-/* Whether Accept-Encoding takes gzip. */
-bool page_gzip_taken(const char *accept);
 
 #endif

@@ -5,8 +5,10 @@
 
 #include "cgi/call.h"
 #include "cgi/cgi.h"
+#include "cgi/fields.h"
 #include "cgi/janitor.h"
 #include "cgi/json_put.h"
+#include "cgi/pack.h"
 #include "cgi/seeds/seed.h"
 #include "util/check.h"
 
@@ -31,6 +33,8 @@ int reply_queue(struct call *c, int status, struct MHD_Response *r)
 	header(r, "X-Request-Id", c->request_id);
 	if (MHD_get_response_header(r, "Cache-Control") == NULL)
 		header(r, "Cache-Control", "no-store");
+	if (c->etag[0] != '\0')
+		header(r, "ETag", c->etag);
 	if (c->cgi->tls)
 		header(r, "Strict-Transport-Security", "max-age=31536000");
 	if (c->refused)
@@ -74,14 +78,48 @@ int reply_as_json(struct call *c, int status, struct MHD_Response *r)
 	return reply_queue(c, status, r);
 }
 
+struct MHD_Response *reply_packed(struct call *c, const void *p, size_t n)
+{
+	struct MHD_Response *r = NULL;
+	struct buf packed;
+	const char *coding;
+
+	buf_init(&packed);
+	coding = pack(call_header(c, "Accept-Encoding"), p, n, &packed);
+	if (coding != NULL) {
+		r = MHD_create_response_from_buffer(packed.len, (void *)(uintptr_t)buf_at(&packed),
+		                                    MHD_RESPMEM_MUST_COPY);
+		CHECK(r != NULL);
+		header(r, "Content-Encoding", coding);
+		header(r, "Vary", "Accept-Encoding");
+	}
+	buf_done(&packed);
+	return r;
+}
+
+/* Is what the client has the version that there is? */
+static bool is_known(struct call *c)
+{
+	const char *known = call_header(c, "If-None-Match");
+
+	return c->etag[0] != '\0' && known != NULL && strcmp(c->method, "GET") == 0 &&
+	       (strstr(known, c->etag) != NULL || strcmp(known, "*") == 0);
+}
+
 int reply_json(struct call *c, int status)
 {
 	struct MHD_Response *r;
 
+	if (fields_cut(c) < 0)
+		return reply_error(c);
 	if (c->fresh != FRESH_NO && c->number != 0)
 		return fresh_body_reply(c, fresh_keep(c));
-	r = MHD_create_response_from_buffer(c->out.len, (void *)(uintptr_t)buf_str(&c->out),
-	                                    MHD_RESPMEM_MUST_COPY);
+	if (is_known(c))
+		return reply_empty(c, MHD_HTTP_NOT_MODIFIED);
+	r = reply_packed(c, buf_str(&c->out), c->out.len);
+	if (r == NULL)
+		r = MHD_create_response_from_buffer(c->out.len, (void *)(uintptr_t)buf_str(&c->out),
+		                                    MHD_RESPMEM_MUST_COPY);
 	CHECK(r != NULL);
 	return reply_as_json(c, status, r);
 }

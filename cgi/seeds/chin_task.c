@@ -93,7 +93,7 @@ static int schedule_put(struct call *c, cJSON *task, char ret_window[40])
 static void schedule_show(struct buf *b, const struct def *d)
 {
 	const char *cycle = def_text(d, "cycle"), *offset = def_text(d, "offset");
-	char format[80];
+	char format[96];
 
 	snprintf(format, sizeof(format), "%.70s", offset != NULL ? offset : "");
 	if (cycle == NULL && def_text(d, "cron") != NULL) {

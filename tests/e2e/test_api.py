@@ -18,6 +18,10 @@ import threading
 import time
 from pathlib import Path
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import openapi  # noqa: E402
+
 ROOT = Path(os.environ.get("SIRDAR_ROOT", Path(__file__).resolve().parents[2]))
 BIN = Path(os.environ.get("B", ROOT / "build/gcc"))
 BIN = (BIN if BIN.is_absolute() else ROOT / BIN) / "bin"
@@ -194,7 +198,7 @@ def routes():
     text = (ROOT / "cgi/routes.def").read_text()
     return [(m, p, r, "RF_BODY" in f) for m, p, r, f in
             re.findall(r'^ROUTE\("(\w+)",\s*"([^"]+)",\s*(\w+),\s*([^,]+),', text, re.M)
-            if f not in ("RF_CHIN", "RF_JARVIS2", "RF_CRONTAB", "RF_ECTS")]  # tests/e2e/test_seeds.py
+            if f not in ("RF_CHIN", "RF_JARVIS2", "RF_CRONTAB")]  # tests/e2e/test_seeds.py
 
 
 def filled(path):
@@ -585,19 +589,16 @@ def with_a_certificate_it_speaks_tls_and_marks_its_cookie():
 
 @test
 def the_description_and_the_route_table_name_the_same_routes():
-    text = (ROOT / "schema/openapi.yaml").read_text()
-    described, path, role = set(), None, {}
-    for line in text.split("\npaths:\n")[1].split("\ncomponents:\n")[0].splitlines():
-        if m := re.match(r"  (/\S*):$", line):
-            path = m.group(1)
-        elif m := re.match(r"    (get|post|delete|put):$", line):
-            method = m.group(1).upper()
-            described.add((method, path))
-        elif m := re.match(r"      x-role: (\w+)$", line):
-            role[(method, path)] = m.group(1).upper()
-    table = {(m, p.replace("...", "")): r for m, p, r, _ in routes()}
-    assert described == set(table), described ^ set(table)
-    assert role == table, {k: (role.get(k), table[k]) for k in table if role.get(k) != table[k]}
+    """Completely: method, path, role, handler; every argument in braces of a path is described."""
+    described = set()
+    for path, methods in openapi.load(ROOT / "schema/openapi.yaml")["paths"].items():
+        for method, op in methods.items():
+            described.add((method.upper(), path, op["x-role"].upper(), op["x-handler"]))
+            told = {p["name"] for p in op.get("parameters", []) if p["in"] == "path"}
+            assert told == set(re.findall(r"\{(\w+)\}", path)), (method, path, told)
+    rows = re.findall(r'^ROUTE\("(\w+)",\s*"([^"]+)",\s*(\w+),\s*([^,]+),\s*(\w+)\)', (ROOT / "cgi/routes.def").read_text(), re.M)
+    table = {(m, p.replace("...", ""), r, h) for m, p, r, f, h in rows if f not in ("RF_CHIN", "RF_JARVIS2", "RF_CRONTAB")}
+    assert described == table, described ^ table
 
 
 # --- the command line ------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "cgi/pack.h"
 #include "cgi/pages.h"
 #include "util/err.h"
 #include "util/fs.h"
@@ -92,15 +93,15 @@ static void a_tag_is_found_in_a_list_whole_or_not_at_all(void **state)
 static void gzip_goes_to_who_takes_it(void **state)
 {
 	(void)state;
-	assert_true(page_gzip_taken("gzip, deflate, br"));
+	assert_true(pack_taken("gzip, deflate, br", "gzip"));
 	assert_true(page_gzip_taken("br;q=1.0, GZIP;q=0.5"));
 	assert_true(page_gzip_taken("gzip;q=0.001"));
 	assert_false(page_gzip_taken("gzip;q=0"));
 	assert_false(page_gzip_taken("gzip;q=0.000, br"));
-	assert_false(page_gzip_taken("gzipped"));
-	assert_false(page_gzip_taken("deflate"));
-	assert_false(page_gzip_taken(""));
-	assert_false(page_gzip_taken(NULL));
+	assert_false(pack_taken("gzipped", "gzip"));
+	assert_false(pack_taken("deflate", "gzip"));
+	assert_false(pack_taken("", "gzip"));
+	assert_false(pack_taken(NULL, "gzip"));
 }
 
 int main(void)
