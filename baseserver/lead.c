@@ -100,6 +100,9 @@ static void look(struct lead *l, int64_t now)
 	atomic_store(&l->has_standby, v.n > 0);
 	v.clock_off_us = clock_off(l);
 	tell_clock(&l->view, &v);
+	v.elects = l->set.site->p->etcd_lead      ? "etcd"
+	           : store_is_exclusive(l->store) ? "lock"
+	                                          : "lease";
 	l->view = v;
 	commander_lead(l->set.commander, &v);
 }

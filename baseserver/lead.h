@@ -29,6 +29,7 @@ struct lead_view {
 	/* The store's clock less ours, as last measured; 0: it has none. Nothing is timed
 	 * by it; but one of the two is wrong, and then run dates may be. */
 	int64_t clock_off_us;
+	const char *elects; /* etcd, lease (a row of the store) or lock (of its directory) */
 };
 
 /* By more than a network and two daemons of ntp explain. */

@@ -80,6 +80,7 @@ static void print_lead(const struct commander *c, struct buf *out)
 	ledger_figures(c->ledger, &fig);
 	jw_text(out, "name", v->lease.who);
 	jw_text(out, "address", v->lease.address);
+	jw_text(out, "elects", v->elects);
 	jw_instant_us(out, "since", v->lease.since_us);
 	jw_number(out, "lease_ms", v->lease.lease_ms);
 	jw_list(out, "standbys");

@@ -1,5 +1,6 @@
 /* server status, server step-down: which of several servers leads. node list: all nodes. */
 #include <stdio.h>
+#include <string.h>
 
 #include "online.h"
 #include "util/buf.h"
@@ -32,6 +33,19 @@ static void print_standbys(const cJSON *root)
 	table_show(&t);
 }
 
+static void print_elects(const char *word)
+{
+	static const struct {
+		const char *word, *text;
+	} ways[] = { { "etcd", "a key in etcd" },
+		     { "lease", "a lease in the store" },
+		     { "lock", "the lock of the store's directory" } };
+
+	for (size_t i = 0; word && i < sizeof ways / sizeof ways[0]; i++)
+		if (strcmp(word, ways[i].word) == 0)
+			printf("who leads is decided by %s\n", ways[i].text);
+}
+
 static void print_problems(const cJSON *root)
 {
 	const cJSON *line;
@@ -55,6 +69,7 @@ int cmd_server_status(struct cli *cli, int argc, char **argv)
 	} else if (code == CLI_OK) {
 		printf("%s at %s leads since %s, epoch %s\n", text_of(root, "name"),
 		       text_of(root, "address"), text_of(root, "since"), text_of(root, "epoch"));
+		print_elects(json_text(root, "elects"));
 		print_standbys(root);
 		print_problems(root);
 	}

@@ -30,6 +30,7 @@ test_ha.EPOCH_MS, test_ha.LEAD_MS = 3000 * SLOW, 4000 * SLOW
 
 class EtcdPair(test_ha_mysql.MysqlPair):
     lock_is_lease = False
+    elects = "etcd"
 
     def __init__(self):
         if not etcd.program("etcd") or not etcd.program("etcdctl"):
@@ -148,6 +149,8 @@ def a_key_deleted_by_hand_makes_one_of_them_lead_with_the_next_epoch(s):
 
 @test
 def each_epoch_was_taken_once(s):
+    until("it is said who elects", lambda: s.status().get("elects") == "etcd")
+    assert "who leads is decided by a key in etcd" in s.sirdar("server", "status").stdout
     got = epochs(s)
     assert len(got) == len(set(got)) and len(got) >= KILLS + 3, got
     s.tell()

@@ -26,9 +26,13 @@ EPOCH_MS = int(os.environ.get("EPOCH_MS") or 3000 * SLOW)
 LEAD_MS = int(os.environ.get("LEAD_MS") or 4500 * SLOW)
 
 
+WORDS = {"lock": "the lock of the store's directory", "lease": "a lease in the store", "etcd": "a key in etcd"}
+
+
 class Pair(Site):
     """base and base2 on one store; peers have both in their lists, the second first."""
     lock_is_lease = True  # sqlite: the lock of the directory is the lease
+    elects = "lock"
 
     def __init__(self, folder="ha", store="sqlite:shared"):
         super().__init__(folder, store=store, epoch_ms=EPOCH_MS, lead_ms=LEAD_MS,
@@ -122,6 +126,7 @@ def a_second_server_waits_is_listed_and_sends_peers_to_the_first(s):
     assert status["standbys"][0]["address"] == f"127.0.0.1:{s.port2}", status
     said = s.sirdar("server", "status").stdout
     assert "one/" in said and "epoch" in said, said
+    assert status["elects"] == s.elects and f"who leads is decided by {WORDS[s.elects]}\n" in said, (status, said)
     row = next(line.split() for line in said.splitlines() if line.startswith("two/"))
     assert row[1] == f"127.0.0.1:{s.port2}" and row[3] == "transitions", said
     assert s.brokers["b1"].has(rf"link\.standby.*leader=127\.0\.0\.1:{s.port}"), s.logs()

@@ -15,6 +15,7 @@ from harness import Skip, main  # noqa: E402
 class MysqlPair(test_ha.Pair):
     """The database goes with the site."""
     lock_is_lease = False
+    elects = "lease"
     earnest = {"flush": 0}  # what survives: test_mysql.py
 
     def __init__(self):

@@ -160,6 +160,21 @@ def what_is_wrong_with_the_database_is_said_at_the_start_in_one_line(s):
     refused(s, server.url("sirdar"), "lb_migration", "0001_ledger.sql")
 
 
+@test
+def a_read_only_host_is_passed_over_while_another_takes_writes(s):
+    """A replica answers like any other."""
+    with mariadb.MariaDB("--read-only", flush=0) as replica:
+        replica.sql("CREATE DATABASE apart; CREATE USER writes@127.0.0.1; GRANT ALL ON apart.* TO writes@127.0.0.1")
+        server.sql("CREATE DATABASE apart; GRANT ALL ON apart.* TO writes@127.0.0.1")
+        hosts = [f"127.0.0.1:{x.port}" for x in (replica, server)]
+        db = str(s.base.argv[0]).replace("baseserver", "sirdar-db")
+        done = s.run([db, "build", "--yes", f"mysql://writes@{hosts[0]},{hosts[1]}/apart"])
+        assert done.returncode == 0, done.stderr
+        assert "lb_task" in server.sql("SHOW TABLES", "apart") and not replica.sql("SHOW TABLES", "apart")
+        # There is no other: its word counts.
+        refused(s, f"mysql://writes@{hosts[0]},127.0.0.1:1/apart", "read-only")
+
+
 def make():
     s = MysqlSite()
     try:

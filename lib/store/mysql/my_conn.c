@@ -172,8 +172,26 @@ static int check_server(MYSQL *db, struct err *err)
 struct trial {
 	const struct my_url *u;
 	const char *password;
-	bool donor_too, saw_donor;
+	bool spare_too, saw_spare; /* gives its state to another, or takes no writes */
 };
+
+/* A replica answers as well, and would refuse each commit. */
+static int check_writable(struct trial *t, MYSQL *db, struct err *err)
+{
+	bool is_over, is_read_only = false;
+	MYSQL_RES *res;
+	MYSQL_ROW row;
+
+	if (mysql_query(db, "SELECT @@global.read_only") || !(res = mysql_store_result(db)))
+		return my_failure(db, t->u, "read_only", &is_over, err);
+	row = mysql_fetch_row(res);
+	is_read_only = row && row[0] && strcmp(row[0], "0") != 0;
+	mysql_free_result(res);
+	t->saw_spare |= is_read_only;
+	return is_read_only && !t->spare_too
+	               ? err_set(err, E_AGAIN, "%s:%u: the server is read-only", db->host, db->port)
+	               : 0;
+}
 
 static int open_session(struct trial *t, struct my_way *way, MYSQL *db, struct err *err)
 {
@@ -182,9 +200,11 @@ static int open_session(struct trial *t, struct my_way *way, MYSQL *db, struct e
 
 	if (r == 0)
 		r = my_cluster_check(db, t->u, &way->is_node, &is_donor, err);
-	t->saw_donor |= is_donor;
-	if (is_donor && t->donor_too)
+	t->saw_spare |= is_donor;
+	if (is_donor && t->spare_too)
 		r = 0;
+	if (r == 0 && t->u->n_hosts > 1)
+		r = check_writable(t, db, err);
 	if (r == 0 && mysql_real_query(db, session, sizeof session - 1))
 		r = my_failure(db, t->u, "session", &is_over, err);
 	if (r == 0 && way->is_node)
@@ -227,12 +247,12 @@ int my_connect(const struct my_url *u, struct my_way *way, MYSQL **ret, struct e
 	/* The next one only when this one does not answer: a wrong password is wrong. */
 	r = E_AGAIN;
 	do {
-		t.donor_too = t.saw_donor;
+		t.spare_too = t.saw_spare;
 		for (size_t i = 0; i < u->n_hosts && r == E_AGAIN; i++) {
 			way->host = (first + i) % u->n_hosts;
 			r = connect_to(&t, way, ret, err);
 		}
-	} while (r == E_AGAIN && t.saw_donor && !t.donor_too);
+	} while (r == E_AGAIN && t.saw_spare && !t.spare_too);
 	if (r < 0)
 		way->host = first;
 	if (password)

@@ -76,7 +76,7 @@ struct my_wide my_wide(struct my_store *s, enum my_wide_rows rows)
 {
 	struct my_wide w = { .out = { s, wides[rows].head, "", 0 }, .rows = rows };
 
-	/* A node of a cluster that loses against another in the middle of an array does not say so. */
+	/* A node that loses against another in the middle of an array does not say so. */
 	if (s->url.is_plain || s->way.is_node || !takes_arrays(s->db))
 		return w;
 	if (!s->arrays[rows]) {

@@ -92,7 +92,8 @@ int my_fail(struct my_store *s, const char *what, struct err *err);
 int my_failure(MYSQL *db, const struct my_url *u, const char *what, bool *ret_over,
                struct err *err);
 /* A connection to the first of the url's hosts that answers; of a cluster to the first from
- * way->host on that is in step, else to one that gives its state to another. */
+ * way->host on that is in step, else to one that gives its state to another. Of several hosts a
+ * read-only one is taken only when there is no other. */
 int my_connect(const struct my_url *u, struct my_way *way, MYSQL **ret, struct err *err);
 /* It is of no use any more: in a cluster the next one is with another node. */
 void my_way_lost(struct my_way *way);
