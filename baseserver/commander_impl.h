@@ -54,6 +54,7 @@ struct order {
 	uint32_t grace_ms;
 	bool on_tasks; /* acts on definitions */
 	uint64_t command;
+	const char *node; /* name or id */
 	const struct jval *brokers, *documents, *prune, *retired_calendars;
 	const char *pool; /* or project; its name */
 	const char *user, *server;
@@ -272,6 +273,9 @@ void cmd_unwatch(struct commander *c, struct cmd *cmd);
 void commander_answered(struct letter *l, void *self);
 bool commander_send(struct commander *c, struct proposals *ps); /* false: stuck for now */
 void cmd_cancel_rows(struct commander *c, struct cmd *cmd);
+
+/* commander_node.c */
+int cmd_forget_node(const struct commander *c, const char *name, struct refusal *f);
 
 /* commander_task.c: definitions, brokers, other commands. */
 void cmd_edit(struct commander *c, struct cmd *cmd); /* PH_EDIT, PH_RETIRE */

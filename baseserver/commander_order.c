@@ -42,6 +42,7 @@ static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
 	[CK_LOG_LEVEL] = { "level", "brokers" },
 	[CK_BROKER_DRAIN] = { "brokers" },
 	[CK_BROKER_UNDRAIN] = { "brokers" },
+	[CK_NODE_FORGET] = { "node" },
 	[CK_POOL_SET] = { "pool", "size" },
 	[CK_POOL_REMOVE] = { "pool" },
 	[CK_QUOTA_SET] = { "project", "running" },
@@ -127,6 +128,8 @@ int64_t order_from(const struct order *o, const struct tz *tz)
 	return o->from_is_local ? tz_first(tz, o->from) : o->from;
 }
 
+enum { NODE_NAME_MAX = 200 };
+
 static int parse_number_text(const struct order *o, const char *key, uint64_t *ret,
                              struct refusal *f)
 {
@@ -158,6 +161,16 @@ static int parse_names(struct order *o, bool needed, struct refusal *f)
 			              "args.brokers: a broker's name is expected, not %s",
 			              jv_kind_name(v));
 	return 0;
+}
+
+static int parse_node(struct order *o, struct refusal *f)
+{
+	int r = arg_text(o->args, "args", "node", NODE_NAME_MAX, &o->node, f);
+
+	return r == 0 && (!o->node || !o->node[0])
+	               ? refuse(f, E_INVALID, "args.node", "\"etl-1\"",
+	                        "args.node: the name or the id of a node is expected")
+	               : r;
 }
 
 static int parse_retired_calendars(struct order *o, struct refusal *f)
@@ -216,6 +229,8 @@ static int parse_others(struct order *o, struct refusal *f)
 	case CK_BROKER_DRAIN:
 	case CK_BROKER_UNDRAIN:
 		return parse_names(o, true, f);
+	case CK_NODE_FORGET:
+		return parse_node(o, f);
 	case CK_COMMAND_PAUSE:
 	case CK_COMMAND_RESUME:
 	case CK_COMMAND_CANCEL:

@@ -401,6 +401,9 @@ void cmd_other(struct commander *c, struct cmd *cmd)
 	case CK_STEP_DOWN:
 		r = step_down(c, &f);
 		break;
+	case CK_NODE_FORGET:
+		r = cmd_forget_node(c, cmd->o.node, &f);
+		break;
 	case CK_LOG_LEVEL:
 		if (cmd->o.brokers && cmd->o.brokers->len)
 			r = drain(c, cmd, &f);

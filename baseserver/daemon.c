@@ -232,6 +232,8 @@ static void fill_front(struct daemon *d)
 	f->logs = d->logkeeper ? logkeeper_actor(d->logkeeper) : NULL;
 	f->survey_logs = logkeeper_survey;
 	f->lead = d->lead;
+	f->registry = d->registry;
+	f->forget_node = registry_forget;
 	for (size_t i = 0; i < d->n_workers; i++)
 		f->workers[f->n_workers++] = d->workers[i];
 	for (size_t i = 0; i < d->n_threads && i < FRONT_THREADS_MAX; i++) {

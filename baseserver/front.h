@@ -15,6 +15,7 @@ struct lead;
 struct ledger;
 struct logkeeper;
 struct params;
+struct registry;
 struct registrar;
 struct resolver;
 struct sorter;
@@ -42,6 +43,9 @@ struct front {
 	struct params *params;
 	struct forecaster *forecaster;
 	struct lead *lead;
+	struct registry *registry;
+	/* registry_forget(), or NULL: what it says of nodes of that name. Thread: any. */
+	void (*forget_node)(struct registry *r, const char *name);
 	struct worker *workers[FRONT_WORKERS_MAX];
 	size_t n_workers;
 	/* worker_drain(), or NULL: tells a worker. Thread: any. */

@@ -22,13 +22,19 @@
 #include "util/param.h"
 
 enum { WAIT_MS = 200, BUSY_MS = 10, RETRY_MS = 1000, NODES_MAX = 100000, NODE_BYTES_MAX = 8192 };
+#define SWEEP_US (3600 * US_PER_S)
 #define ALIVE_US (5 * US_PER_S) /* a watch is silent also when nobody is there any more */
+
+/* The end of the record of one that is off the list. A text of a node has no bare quote. */
+#define FORGOTTEN "\"forgotten\":true}"
 
 struct node {
 	uint32_t id, version;
-	char *name; /* the UUID */
-	char *body; /* as recorded; what is seen again says nothing new */
+	char *name;    /* the UUID */
+	char *body;    /* as recorded; what is seen again says nothing new */
+	int64_t at_us; /* of its last change */
 	bool is_listed, is_unsaved;
+	bool is_forgotten; /* its last record says so: not shown until it is there again */
 };
 
 struct registry {
@@ -42,6 +48,7 @@ struct registry {
 	uint32_t last_id;
 	int64_t revision; /* to watch from; 0: list first */
 	int64_t alive_us; /* when etcd was last asked */
+	int64_t sweep_us; /* when nodes are forgotten next that are gone for long */
 	int code;         /* of the last step; 1: none yet */
 	char trouble[400];
 	uint64_t changes, shown;
@@ -73,6 +80,8 @@ static int each_doc(void *ctx, const struct store_doc *d)
 	n->version = d->version;
 	free(n->body);
 	n->body = mem_strn(d->body ? d->body : "", d->body ? d->body_len : 0);
+	n->at_us = d->at_us;
+	n->is_forgotten = strstr(n->body, FORGOTTEN) != NULL;
 	return 0;
 }
 
@@ -112,6 +121,19 @@ static void node_save(struct registry *r, struct node *n)
 		edit_free(e);
 }
 
+static void node_next(struct registry *r, struct node *n)
+{
+	n->version++;
+	n->at_us = actor_wall_us(r->me);
+	node_save(r, n);
+	r->changes++;
+}
+
+static const char *name_of(const struct cJSON *root)
+{
+	return json_text(root, "name") ? json_text(root, "name") : "";
+}
+
 static const char *status_of(const struct cJSON *root)
 {
 	const char *s = json_text(root, "status");
@@ -130,15 +152,47 @@ static void node_change(struct registry *r, struct node *n, const struct cJSON *
 	if (strcmp(buf_str(&body), n->body) != 0) {
 		free(n->body);
 		n->body = mem_str(buf_str(&body));
-		n->version++;
-		node_save(r, n);
-		r->changes++;
+		n->is_forgotten = false;
+		node_next(r, n);
 		log_info("node.changed", "id=%s mode=%s name=\"%s\" status=%s", n->name,
 		         json_text(root, "mode") ? json_text(root, "mode") : "?",
 		         json_text(root, "name") ? json_text(root, "name") : "?",
 		         status ? status : status_of(root));
 	}
 	buf_done(&body);
+}
+
+/* A record more, without which it would be back after the next start. */
+static void node_forget(struct registry *r, struct node *n, const char *why)
+{
+	size_t len = strlen(n->body);
+
+	if (len == 0 || n->body[len - 1] != '}')
+		return;
+	char *body = mem_fmt("%.*s,%s", (int)(len - 1), n->body, FORGOTTEN);
+	free(n->body);
+	n->body = body;
+	n->is_forgotten = true;
+	node_next(r, n);
+	log_info("node.forgotten", "id=%s text=\"%s\"", n->name, why);
+}
+
+/* Offline, of this name or with this id (NULL: any), unchanged since `before_us`. */
+static void forget_gone(struct registry *r, const char *name, int64_t before_us, const char *why)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct node *n = &r->nodes[i];
+		struct cJSON *root = NULL;
+
+		if (n->is_forgotten || n->at_us > before_us ||
+		    json_parse(n->body, strlen(n->body), &root, NULL) < 0)
+			continue;
+		bool is_it = !name || strcmp(n->name, name) == 0 ||
+		             strcmp(name_of(root), name) == 0;
+		if (is_it && strcmp(status_of(root), "offline") == 0)
+			node_forget(r, n, why);
+		json_free(root);
+	}
 }
 
 static void node_gone(struct registry *r, struct node *n)
@@ -306,7 +360,8 @@ static void show(struct registry *r)
 	jw_text(&out, "error", r->code < 0 ? r->trouble : "");
 	jw_list(&out, "nodes");
 	for (size_t i = 0; i < r->n; i++)
-		jw_raw(&out, NULL, r->nodes[i].body, strlen(r->nodes[i].body));
+		if (!r->nodes[i].is_forgotten)
+			jw_raw(&out, NULL, r->nodes[i].body, strlen(r->nodes[i].body));
 	jw_end_list(&out);
 	if (r->bridge)
 		bridge_print(r->bridge, &out);
@@ -328,6 +383,45 @@ static void say(struct registry *r, int code, const struct err *err)
 	r->changes++;
 }
 
+static void keep(struct registry *r, int64_t now)
+{
+	int64_t keep_us = (int64_t)r->set.p->etcd_nodes_days * 86400 * US_PER_S;
+
+	if (keep_us == 0 || now < r->sweep_us)
+		return;
+	forget_gone(r, NULL, actor_wall_us(r->me) - keep_us, "offline for etcd_nodes_days");
+	r->sweep_us = now + SWEEP_US;
+}
+
+struct forgetting {
+	struct letter letter;
+	char *name;
+};
+
+static void forget_discard(struct letter *l)
+{
+	free(((struct forgetting *)l)->name);
+	free(l);
+}
+
+static void on_forget(struct letter *l, void *self)
+{
+	forget_gone(self, ((struct forgetting *)l)->name, INT64_MAX, "by command");
+	show(self);
+	forget_discard(l);
+}
+
+void registry_forget(struct registry *r, const char *name)
+{
+	struct forgetting *l = mem_new(sizeof *l);
+
+	l->name = mem_str(name);
+	l->letter.deliver = on_forget;
+	l->letter.discard = forget_discard;
+	if (actor_post(r->me, &l->letter) < 0)
+		forget_discard(&l->letter);
+}
+
 static void on_alarm(void *self)
 {
 	struct registry *r = self;
@@ -342,6 +436,7 @@ static void on_alarm(void *self)
 	for (size_t i = 0; i < r->n; i++)
 		if (r->nodes[i].is_unsaved)
 			node_save(r, &r->nodes[i]);
+	keep(r, now);
 	say(r, code, &err);
 	show(r);
 	actor_alarm(r->me, now + (code < 0 ? RETRY_MS : is_busy ? BUSY_MS : 0) * US_PER_MS);

@@ -30,6 +30,10 @@ int registry_new(struct thread *th, struct store *store, const struct registry_s
 void registry_halt(struct registry *r);
 void registry_free(struct registry *r); /* its thread is stopped; NULL is fine */
 
+/* Takes those off the list that are called so (by name or id) and are offline: when one is there
+ * again, it is shown again. Thread: any. */
+void registry_forget(struct registry *r, const char *name);
+
 /* For bridge.c: of the actor's own state. */
 struct bridge *registry_bridge(void *self);
 

@@ -1,4 +1,4 @@
-/* server status, server step-down: which of several servers leads. node list: all nodes. */
+/* server status, server step-down: which of several servers leads. node list, node forget. */
 #include <stdio.h>
 #include <string.h>
 
@@ -115,6 +115,42 @@ int cmd_node_list(struct cli *cli, int argc, char **argv)
 	else if (code == CLI_OK)
 		nodes_print(root);
 	cJSON_Delete(root);
+	online_close(&o);
+	return code;
+}
+
+static error_t forget_parse(int key, char *arg, struct argp_state *state)
+{
+	const char **node = state->input;
+
+	if (key == ARGP_KEY_ARG && !*node)
+		*node = arg;
+	else if (key == ARGP_KEY_ARG)
+		argp_error(state, "one node at a time");
+	else if (key == ARGP_KEY_END && !*node)
+		argp_error(state, "which node? its name or its id");
+	else
+		return key == 'y' ? 0 : ARGP_ERR_UNKNOWN;
+	return 0;
+}
+
+int cmd_node_forget(struct cli *cli, int argc, char **argv)
+{
+	static const struct argp own = { .parser = forget_parse };
+	struct online o = { 0 };
+	const char *node = NULL;
+
+	cli_parse(cli, &own, argc, argv, &node);
+	int code = online_open(cli, &o);
+	if (code == CLI_OK) {
+		struct sending s = { .kind = "node-forget",
+			             .args = cJSON_CreateObject(),
+			             .yes = true };
+
+		cJSON_AddStringToObject(s.args, "node", node);
+		code = command_send(&o, &s);
+		cJSON_Delete(s.args);
+	}
 	online_close(&o);
 	return code;
 }

@@ -144,6 +144,42 @@ def a_stranger_is_recorded_and_nonsense_is_one_line(s):
 
 
 @test
+def a_node_that_is_gone_for_good_is_forgotten_until_it_is_there_again(s):
+    stranger = {"id": "0a0a", "name": "old", "host": "h", "port": 1, "mode": "master", "status": "online",
+                "version": "1", "description": ""}
+    key = PREFIX + "/nodes/0a0a"
+    s.etcd.put(key, json.dumps(stranger))
+    until("it is there", lambda: s.status("old") == "online")
+    said = s.sirdar("node", "forget", "old", expect=None)
+    assert said.returncode != 0 and "it would be back at once" in said.stdout + said.stderr, said
+    s.etcd.delete(key)
+    until("it went", lambda: s.status("old") == "offline")
+    s.sirdar("node", "forget", "old")
+    until("it is forgotten", lambda: "old" not in s.nodes())
+    said = s.sirdar("node", "forget", "old", expect=None)
+    assert said.returncode != 0 and "no node is called 'old'" in said.stdout + said.stderr, said
+    assert any(c["kind"] == "node-forget" for c in s.get("/api/v1/commands?limit=50")["items"])
+    s.etcd.put(key, json.dumps(stranger))
+    until("it is there again", lambda: s.status("old") == "online")
+    s.etcd.delete(key)
+    until("it went", lambda: s.status("old") == "offline")
+    s.sirdar("node", "forget", "0a0a")
+    # Another has been offline for longer than etcd_nodes_days: nobody has to ask.
+    s.etcd.put(PREFIX + "/nodes/0b0b", json.dumps({**stranger, "id": "0b0b", "name": "older"}))
+    until("it is there", lambda: s.status("older") == "online")
+    s.etcd.delete(PREFIX + "/nodes/0b0b")
+    until("it went", lambda: s.status("older") == "offline")
+    assert s.base.stop() == 0
+    with sqlite3.connect(s.dir / "base/sirdar.db") as db:
+        db.execute("UPDATE lb_node SET at_us = at_us - 31 * 86400000000")
+    s.base.start()
+    until("the server is back", s.up)
+    until("nodes are listed", lambda: s.status("b1") == "online")
+    until("both are forgotten", lambda: not {"old", "older"} & set(s.nodes()))
+    assert records(s, "older") == ["online", "offline", "offline"], records(s, "older")
+
+
+@test
 def a_job_put_there_runs_and_an_edit_is_a_new_version(s):
     s.put_job("hello", f"echo \"$$ ${{HOME:-none}} {'x' * 3}\" >> {s.dir}/data/hello")
     out = s.dir / "data/hello"
