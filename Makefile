@@ -143,7 +143,7 @@ coverage:
 	@$(MAKE) -s COVERAGE=1 unit && gcovr --root . --filter 'lib/|baseserver/|broker/|cgi/' \
 	    --object-directory build/$(notdir $(CC))-coverage --print-summary --sort-percentage
 
-DAEMONS := $(filter baseserver sirdar-runner-run sirdar-runner-conformance taskbroker taskrunner-loader jobkeeper sirdar-cgi sirdar-notifier sirdar,$(PROGRAMS))
+DAEMONS := $(filter baseserver sirdar-runner-run sirdar-python-job sirdar-runner-conformance taskbroker taskrunner-loader jobkeeper sirdar-cgi sirdar-notifier sirdar,$(PROGRAMS))
 install: all
 	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/lib/sirdar/runners \
 	    $(DESTDIR)$(prefix)/lib/pkgconfig $(DESTDIR)$(prefix)/lib/systemd/system \

@@ -23,3 +23,11 @@ $(eval $(call plugin,check,$(call runner_common,check,$(RUNNER_DB)),$(RUNNER_DB_
 $(B)/runners/check.so: $(wildcard runners/common/*.h)
 $(eval $(call plugin,transfer,$(call runner_common,transfer,$(RUNNER_DB) csv),$(RUNNER_DB_LIBS)))
 $(B)/runners/transfer.so: $(wildcard runners/common/*.h runners/transfer/*.h)
+$(eval $(call plugin,java,$(call runner_common,java,run text json start),-lcjson))
+$(B)/runners/java.so: $(wildcard runners/common/*.h)
+# The warm interpreter's program travels inside the plugin.
+$(B)/gen/python_zygote.h: runners/python/zygote.py
+	@mkdir -p $(@D) && { echo 'static const char zygote[] ='; sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' $<; echo ';'; } >$@.new && mv $@.new $@
+$(eval $(call plugin,python,$(call runner_common,python,run text json start),-lcjson))
+$(B)/runners/python.so: $(wildcard runners/common/*.h) runners/python/warm.h $(B)/gen/python_zygote.h
+$(eval $(call program,sirdar-python-job,runners/python/warm/main.c,,))

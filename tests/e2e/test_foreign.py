@@ -7,7 +7,7 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BIN, ROOT, RUNNERS, Site, Skip, main, rfc3339, test, until  # noqa: E402,F401
+from harness import BIN, ROOT, RUNNERS, Site, Skip, gone, main, test, until  # noqa: E402
 
 RUN = BIN / "sirdar-runner-run"
 SDK = ROOT / "plugins-sdk"
@@ -19,7 +19,7 @@ def foreign_site():
     site = Site("foreign", types_dir="/nowhere")
     site.runners, types = site.dir / "runners", site.dir / "types"
     site.runners.mkdir()
-    for so in ("noop.so", "foreign.so"):
+    for so in ("noop.so", "foreign.so", "python.so", "java.so"):
         shutil.copy(RUNNERS / so, site.runners)
     shutil.copytree(BIN.parent / "types", types)
     site.types = types
@@ -263,6 +263,97 @@ def a_type_that_is_wrong_is_refused_and_the_reason_is_shown(site):
     until("the refusal is shown", lambda: [
         t for b in site.get("/api/v1/brokers")["brokers"] for t in b["types"]
         if t["type"] == "wrong" and t["state"] == "refused" and "no program 'no-such-program'" in str(t)], 60)
+
+
+# --- the runner `python`: a process of the jobkeeper's that a warm interpreter forks ----------------------
+
+WARM = "import os; print('warm' if b'zygote' in open('/proc/self/cmdline', 'rb').read() else 'cold')\n"
+
+
+def python_job(site, name, script, wait=True, more="", stream="out", **keys):
+    if "b-py" not in site.brokers:
+        site.add_broker("b-py", types=("python:8",), runners_dir=site.runners, users="nobody")
+    lines = "".join(f"        {line}\n" for line in script.splitlines())
+    site.apply(f"workflow: {name}\n{HEAD}tasks:\n  t:\n    type: python\n    cycle: day\n    catchup: {{mode: all}}\n"
+               + "".join(f"    {k}: {v}\n" for k, v in keys.items())
+               + f"    params:\n      script: |\n{lines}{more}", **{"from": "2026-03-01"})
+    if not wait:
+        return None
+    i = site.wait_state(f"foreign/{name}/t", DAY, ("Succ", "StopSchedule"), 60)
+    until("its output is shipped", lambda: not os.listdir(site.dir / "b-py" / "logs"), 60)
+    try:
+        return i, str(site.log_of(i["id"], stream=stream))
+    except AssertionError as e:
+        raise AssertionError(f"{i} {site.history(i['id'])} {e}") from e
+
+
+@test
+def a_python_job_is_forked_from_a_warm_interpreter_and_is_as_one_of_its_own(site):
+    more = "      arguments: [a b, '$[yyyyMMdd]']\n      environment: {COLOUR: green}\n      word: x\n"
+    i, text = python_job(site, "py", WARM + "import sys\nprint(sys.argv[1:], os.environ['COLOUR'], os.environ['SIRDAR_PARAM_word'],\n"
+                         "      os.environ['SIRDAR_TASK'], __name__, os.getcwd(), os.getsid(0) == os.getpid(), 'HOME' in os.environ)\n"
+                         "print('::output n=5')\n", more=more)
+    assert i["state"] == "Succ" and "warm" in text, (i, text)
+    assert "['a b', '20260301'] green x foreign/py/t __main__" in text and f"{site.dir}/work True" in text, text
+    i, text = python_job(site, "py7", WARM + "raise SystemExit(7)\n", retry="{attempts: 1}")
+    assert i["state"] == "StopSchedule" and "exit" in str(site.history(i["id"])) and " 7" in str(site.history(i["id"])), i
+    i, text = python_job(site, "pyx", "import nothing_of_that_name\n", stream="err", retry="{attempts: 1}")
+    assert i["state"] == "StopSchedule" and "No module named 'nothing_of_that_name'" in text, (i, text)
+    i, text = python_job(site, "pycold", WARM, more="      environment: {PYTHONUNBUFFERED: '1'}\n")
+    assert i["state"] == "Succ" and "cold" in text, (i, text)
+
+
+@test
+def a_python_job_of_another_user_is_that_user(site):
+    if os.geteuid() != 0:
+        raise Skip("needs root: jobs of other users")
+    i, text = python_job(site, "pyuser", WARM + "print(os.getresuid(), os.getresgid(), os.getgroups())\n"
+                         "try: os.listdir(%r)\nexcept PermissionError: print('private')\n"
+                         "print([l for l in open('/proc/self/status') if 'NoNewPrivs' in l])" % str(site.dir / "b-py"), run_as="nobody")
+    assert i["state"] == "Succ" and "(65534, 65534, 65534) (65534, 65534, 65534)" in text, (i, text)
+    assert "warm" in text and "private" in text and re.search(r"NoNewPrivs:\W*t1", text), text
+
+
+@test
+def a_killed_python_job_is_dead_with_all_it_started(site):
+    pids = site.dir / "data" / "py-pids"
+    python_job(site, "pykill", f"import os, subprocess, time\n"
+               "p = subprocess.Popen(['setsid', 'sh', '-c', 'trap \"\" TERM; sleep 600 & wait; sleep 600'])\n"
+               f"open('{pids}.new', 'w').write(f'{{os.getpid()}} {{p.pid}}')\nos.rename('{pids}.new', '{pids}')\ntime.sleep(600)\n",
+               wait=False)
+    until("the job is there", pids.exists, 60)
+    site.sirdar("kill", "foreign/pykill/t", "2026-03-01", "--yes")
+    i = site.wait_state("foreign/pykill/t", DAY, ("Killed", "StopSchedule", "Succ", "Hanged"), 60)
+    assert i["state"] == "Killed", i
+    for pid in pids.read_text().split():
+        until(f"{pid} is gone", lambda pid=pid: gone(pid), 60)
+
+
+@test
+def a_python_job_survives_its_broker_and_its_interpreter(site):
+    begun, gate = site.dir / "data" / "py-begun", site.dir / "data" / "py-gate"
+    python_job(site, "pylives", f"import os, time\nopen('{begun}', 'w').close()\nwhile not os.path.exists('{gate}'): time.sleep(0.05)\n"
+               "print('lived', flush=True)\n", wait=False)
+    until("it has begun", begun.exists, 60)
+    site.brokers["b-py"].restart()
+    site.wait_broker("b-py", ["python"], 60)
+    gate.touch()
+    i = site.wait_state("foreign/pylives/t", DAY, ("Succ", "StopSchedule"), 60)
+    assert i["state"] == "Succ" and i["attempt"] == 1, i
+
+
+@test
+def a_java_job_runs_a_class_with_its_heap_and_options(site):
+    need("java", "javac", heavy=True)
+    folder = site.dir / "classes"
+    folder.mkdir()
+    (folder / "M.java").write_text("public class M { public static void main(String[] a) { System.out.println(a[0] + ' ' "
+                                   "+ Runtime.getRuntime().maxMemory() / 1048576 + ' ' + System.getProperty(\"k\")); System.exit(3); } }\n")
+    assert site.run(["javac", folder / "M.java"]).returncode == 0
+    job = site.dir / "java.yaml"
+    job.write_text(f"params: {{class: M, classpath: {folder}, heap: 64m, options: '[\"-XX:+UseSerialGC\", \"-Dk=v\"]', arguments: '[\"a b\"]'}}\n")
+    done = site.run([RUN, RUNNERS / "java.so", "--job", job])
+    assert re.match(r"a b [56]\d v$", done.stdout.strip()) and "exit code 3" in done.stderr, done
 
 
 if __name__ == "__main__":

@@ -1,0 +1,255 @@
+#include "runners/common/start.h"
+
+#include <cjson/cJSON.h>
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_BYTES 128
+
+void words_addf(struct words *w, const char *fmt, ...)
+{
+	va_list args;
+	char *text = NULL;
+
+	if (w->n + 2 > w->cap) {
+		size_t cap = w->cap ? w->cap * 2 : 16;
+		char **at = realloc(w->at, cap * sizeof *at);
+
+		if (!at)
+			return;
+		w->at = at;
+		w->cap = cap;
+	}
+	va_start(args, fmt);
+	if (vasprintf(&text, fmt, args) < 0)
+		text = NULL;
+	va_end(args);
+	if (text) {
+		w->at[w->n++] = text;
+		w->at[w->n] = NULL;
+	}
+}
+
+static void words_done(struct words *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		run_forget(w->at[i]);
+	free(w->at);
+	memset(w, 0, sizeof *w);
+}
+
+int start_words(const struct run *r, const char *name, struct words *w)
+{
+	struct cJSON *list;
+	const cJSON *item;
+
+	if (run_list(r, name, &list) < 0)
+		return RUNNER_FAILED;
+	cJSON_ArrayForEach(item, list)
+	{
+		char *text = cJSON_IsString(item) ? NULL : cJSON_PrintUnformatted(item);
+
+		words_addf(w, "%s", text ? text : cJSON_IsString(item) ? item->valuestring : "");
+		cJSON_free(text);
+	}
+	cJSON_Delete(list);
+	return 0;
+}
+
+static bool is_identifier(const char *name)
+{
+	if (!isalpha((unsigned char)*name) && *name != '_')
+		return false;
+	while (isalnum((unsigned char)*name) || *name == '_')
+		name++;
+	return !*name;
+}
+
+static int add_variable(const struct run *r, struct start *s, const char *name, const char *value)
+{
+	if (!is_identifier(name))
+		return run_refuse(r, "environment: '%.60s' is no name of a variable", name);
+	words_addf(&s->env, "%s=%s", name, value);
+	return 0;
+}
+
+/* What the server makes of a map of that name: one NAME=value a line. */
+static int read_lines(const struct run *r, struct start *s, char *lines)
+{
+	char *line;
+
+	while ((line = strsep(&lines, "\n")) != NULL) {
+		char *value = strchr(line, '=');
+
+		if (!*line)
+			continue;
+		if (!value)
+			return run_refuse(r, "environment: '%.60s', want NAME=value", line);
+		*value = 0;
+		if (add_variable(r, s, line, value + 1) < 0)
+			return RUNNER_FAILED;
+	}
+	return 0;
+}
+
+static int read_map(const struct run *r, struct start *s)
+{
+	struct cJSON *map;
+	const cJSON *item;
+	int code = 0;
+
+	if (run_map(r, "environment", &map) < 0)
+		return RUNNER_FAILED;
+	cJSON_ArrayForEach(item, map)
+	{
+		char *text = cJSON_IsString(item) ? NULL : cJSON_PrintUnformatted(item);
+		const char *plain = cJSON_IsString(item) ? item->valuestring : "";
+
+		if (add_variable(r, s, item->string, text ? text : plain) < 0)
+			code = RUNNER_FAILED;
+		cJSON_free(text);
+	}
+	cJSON_Delete(map);
+	return code;
+}
+
+static int read_environment(const struct run *r, struct start *s)
+{
+	char *text = run_text(r, "environment");
+	int code = !text ? 0 : text[0] == '{' ? read_map(r, s) : read_lines(r, s, text);
+
+	free(text);
+	return code;
+}
+
+static bool is_own(const char *const *own, const char *name)
+{
+	static const char *const ours[] = { "environment", "directory", "user", "secrets", NULL };
+
+	for (size_t i = 0; ours[i]; i++) {
+		if (strcmp(ours[i], name) == 0)
+			return true;
+	}
+	while (*own && strcmp(*own, name) != 0)
+		own++;
+	return *own != NULL;
+}
+
+static void read_others(const struct run *r, struct start *s, const char *const *own)
+{
+	char name[NAME_BYTES];
+	int64_t len;
+
+	for (uint32_t i = 0; (len = r->host->param_name(r->job, i, name, sizeof name)) >= 0; i++) {
+		if (len >= (int64_t)sizeof name || is_own(own, name))
+			continue;
+		char *value = run_text(r, name);
+
+		for (char *p = name; *p; p++) {
+			if (!isalnum((unsigned char)*p))
+				*p = '_';
+		}
+		words_addf(&s->env, "SIRDAR_PARAM_%s=%s", name, value ? value : "");
+		free(value);
+	}
+}
+
+static int read_secret_names(const struct run *r, struct start *s)
+{
+	char *list = run_text(r, "secrets"), *rest = list;
+	const char *name;
+
+	while (rest && (name = strsep(&rest, " ,\t\n")) != NULL) {
+		if (*name)
+			words_addf(&s->secret_names, "%s", name);
+	}
+	free(list);
+	if (s->secret_names.n + s->n_files > START_FILES_MAX)
+		return run_refuse(r, "secrets: %zu names, at most %d", s->secret_names.n,
+		                  START_FILES_MAX - 1);
+	return 0;
+}
+
+int start_read(const struct run *r, struct start *s, const char *const *own)
+{
+	s->directory = run_text(r, "directory");
+	s->user = run_text(r, "user");
+	if (read_environment(r, s) < 0 || read_secret_names(r, s) < 0)
+		return RUNNER_FAILED;
+	read_others(r, s, own);
+	return 0;
+}
+
+void start_file(struct start *s, const char *name, char *content)
+{
+	if (s->n_files == START_FILES_MAX || !content) {
+		s->is_short = true;
+		run_forget(content);
+		return;
+	}
+	s->contents[s->n_files] = content;
+	s->files[s->n_files++] = (struct runner_file){ .name = name,
+		                                       .data = content,
+		                                       .len = strlen(content) };
+}
+
+bool start_has_env(const struct start *s, const char *beginning)
+{
+	for (size_t i = 0; i < s->env.n; i++) {
+		if (strncmp(s->env.at[i], beginning, strlen(beginning)) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int read_secrets(const struct run *r, struct start *s)
+{
+	char asked[NAME_BYTES];
+
+	for (size_t i = 0; i < s->secret_names.n; i++) {
+		snprintf(asked, sizeof asked, "secret.%s", s->secret_names.at[i]);
+		char *value = run_text(r, asked);
+
+		if (!value)
+			return run_refuse(r, "the secret '%.60s' is not given to this task",
+			                  s->secret_names.at[i]);
+		start_file(s, s->secret_names.at[i], value);
+	}
+	return 0;
+}
+
+int start_spawn(const struct run *r, struct start *s)
+{
+	if (read_secrets(r, s) < 0)
+		return RUNNER_FAILED;
+	if (s->is_short || !s->argv.n)
+		return run_refuse(r, "out of memory");
+	const struct runner_process process = {
+		.size = sizeof process,
+		.n_files = s->n_files,
+		.argv = (const char *const *)s->argv.at,
+		.env = (const char *const *)s->env.at,
+		.directory = s->directory,
+		.run_as = s->user,
+		.files = s->files,
+	};
+	/* A refusal's reason and verdict are in the result already. */
+	int code = r->host->spawn(r->job, &process);
+
+	return code < 0 ? RUNNER_FAILED : RUNNER_PROCESS;
+}
+
+void start_done(struct start *s)
+{
+	words_done(&s->argv);
+	words_done(&s->env);
+	words_done(&s->secret_names);
+	for (size_t i = 0; i < START_FILES_MAX; i++)
+		run_forget(s->contents[i]);
+	free(s->directory);
+	free(s->user);
+	memset(s, 0, sizeof *s);
+}

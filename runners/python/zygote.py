@@ -1,0 +1,252 @@
+# zygote.py — a Python interpreter that is started once and forks itself for each job.
+#
+# Descriptor 0: a pipe that the broker's loader holds; its end is ours. Descriptor 3: a listening
+# socket. A job's process (warm/main.c) connects and sends its descriptors 0, 1 and 2. What the job
+# is, and what it may take of the machine, is read from that process in /proc: arguments,
+# environment, directory, user, groups, limits, mask, cgroups.
+#
+# For each a `warden` is forked, which outlives us: it has the connection, is the reaper of all that
+# the job starts, passes signals on, tells the end, and kills everything when the other side is gone.
+import ctypes
+import gc
+import io
+import os
+import resource
+import runpy
+import select
+import signal
+import socket
+import sys
+import time
+import datetime, json, logging, pathlib, re, subprocess  # noqa: E401,F401  what most jobs want
+
+PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def cgroup_mounts():
+    found = {}
+    for line in open("/proc/self/mountinfo"):
+        left, _, right = line.partition(" - ")
+        kind, _, options = right.split()
+        if kind == "cgroup2":
+            found[""] = left.split()[4]
+        elif kind == "cgroup":
+            for name in options.split(","):
+                found[name] = left.split()[4]
+    return found
+
+
+def cgroups_of(pid):
+    with open(f"/proc/{pid}/cgroup") as f:
+        return f.read().split("\n")
+
+
+def join_cgroups(pid, mounts):
+    mine = set(cgroups_of("self"))
+    for line in cgroups_of(pid):
+        _, names, path = (line.split(":", 2) + ["", ""])[:3]
+        mount = mounts.get(names.split(",")[0])
+        if line and line not in mine and mount:
+            try:
+                with open(f"{mount}{path}/cgroup.procs", "w") as f:
+                    f.write("0")
+            except OSError:
+                pass  # not ours to write: the warden holds the tree
+
+
+def status_of(pid):
+    with open(f"/proc/{pid}/status") as f:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+
+
+def words_of(pid, name):
+    with open(f"/proc/{pid}/{name}", "rb") as f:
+        return [os.fsdecode(w) for w in f.read().split(b"\0")[:-1]]
+
+
+def become(pid, uid, gid):
+    """What the jobkeeper made of that process is made of this one; last the user."""
+    status = status_of(pid)
+    for name in dir(resource):
+        if name.startswith("RLIMIT_"):
+            number = getattr(resource, name)
+            try:
+                resource.setrlimit(number, resource.prlimit(pid, number))
+            except (OSError, ValueError):
+                pass
+    os.umask(int(status.get("Umask", "022"), 8))
+    os.chdir(f"/proc/{pid}/cwd")
+    try:
+        with open(f"/proc/{pid}/oom_score_adj") as f, open("/proc/self/oom_score_adj", "w") as to:
+            to.write(f.read())
+        os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, pid))
+    except OSError:
+        pass
+    if status.get("NoNewPrivs") == "1":
+        libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if os.geteuid() == 0:
+        os.setgroups([int(g) for g in status.get("Groups", "").split()])
+        os.setresgid(gid, gid, gid)
+        os.setresuid(uid, uid, uid)
+
+
+def begin(pid, uid, gid, fds):
+    """In the job's process: -> its arguments, as Python would have them after `python`."""
+    os.setsid()
+    become(pid, uid, gid)
+    for fd in range(3):
+        os.dup2(fds[fd], fd)
+    os.closerange(3, 1024)
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    environment = dict(w.split("=", 1) for w in words_of(pid, "environ") if "=" in w)
+    os.environ.clear()
+    os.environ.update(environment)
+    time.tzset()
+    sys.stdin = io.TextIOWrapper(open(0, "rb", closefd=False), encoding="utf-8")
+    sys.stdout = sys.__stdout__ = io.TextIOWrapper(open(1, "wb", closefd=False), encoding="utf-8", errors="surrogateescape")
+    sys.stderr = sys.__stderr__ = io.TextIOWrapper(open(2, "wb", 0, closefd=False), encoding="utf-8", errors="backslashreplace", write_through=True)
+    files = environment.get("SIRDAR_FILES", "")
+    return [w.replace("$SIRDAR_FILES/", files + "/", 1) if w.startswith("$SIRDAR_FILES/") else w
+            for w in words_of(pid, "cmdline")[4:]]
+
+
+def children():
+    """Everything below this process."""
+    below, of = [], {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat") as f:
+                    of.setdefault(int(f.read().rsplit(")", 1)[1].split()[1]), []).append(int(entry))
+            except OSError:
+                pass
+    todo = [os.getpid()]
+    while todo:
+        found = of.get(todo.pop(), [])
+        below += found
+        todo += found
+    return below
+
+
+def end_all():
+    """KILL until nothing is left; orphans come to us, who reap for them."""
+    while True:
+        for pid in children():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        try:
+            while os.waitpid(-1, 0):
+                pass
+        except ChildProcessError:
+            return
+
+
+def forward(connection, job):
+    """Signals that the other side got. False: it is gone."""
+    numbers = connection.recv(64)
+    for number in numbers:
+        try:
+            os.killpg(job, number)
+        except ProcessLookupError:
+            pass
+    return bool(numbers)
+
+
+def watch(connection, job):
+    pidfd = os.pidfd_open(job)
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    poll.register(pidfd, select.POLLIN)
+    while True:
+        ready = {fd for fd, _ in poll.poll()}
+        if pidfd in ready:
+            _, status = os.waitpid(job, 0)
+            end_all()
+            connection.sendall(b"%d\n" % status)
+            return
+        if not forward(connection, job):
+            end_all()
+            return
+
+
+def warden(connection, mounts):
+    """-> None in the warden, when all is over; in the job its arguments."""
+    pid, uid, gid = (int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[i:i + 4], sys.byteorder)
+                     for i in (0, 4, 8))
+    if os.geteuid() not in (0, uid):
+        return None  # the other side does it without us
+    _, ancillary, _, _ = connection.recvmsg(1, socket.CMSG_SPACE(12))
+    fds = [int.from_bytes(ancillary[0][2][i:i + 4], sys.byteorder) for i in (0, 4, 8)] if ancillary else []
+    if len(fds) != 3:
+        return None
+    os.setsid()
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    connection.sendall(b"+")  # from here on it is ours
+    job = os.fork()
+    if job == 0:
+        try:
+            join_cgroups(pid, mounts)  # not the warden, which is told of its end by the connection
+            return begin(pid, uid, gid, fds)
+        except BaseException as e:  # noqa: BLE001
+            os.write(fds[2], f"sirdar: the job's process cannot be made: {e}\n".encode())
+            os._exit(126)
+    for fd in fds:
+        os.close(fd)
+    try:
+        watch(connection, job)
+    finally:
+        end_all()
+    return None
+
+
+def serve():
+    """Returns in a job's process only."""
+    listener = socket.socket(fileno=3)
+    mounts = cgroup_mounts()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.collect()
+    gc.freeze()
+    poll = select.poll()
+    poll.register(0, select.POLLIN)
+    poll.register(listener, select.POLLIN)
+    while True:
+        ready = {fd for fd, _ in poll.poll()}
+        if 0 in ready:
+            os._exit(0)
+        connection, _ = listener.accept()
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            listener.close()
+            null = os.open("/dev/null", os.O_RDWR)
+            for fd in range(3):
+                os.dup2(null, fd)
+            os.close(null)
+            try:
+                words = warden(connection, mounts)
+            except BaseException:  # noqa: BLE001
+                words = None
+            if words is None:
+                os._exit(0)
+            return words
+        connection.close()
+
+
+if not hasattr(os, "pidfd_open"):
+    os._exit(3)  # older than 3.9: jobs go without us
+words = serve()
+if words[0] == "-m":
+    sys.argv = words[1:]
+    sys.path.insert(0, os.getcwd())
+    runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+else:
+    sys.argv = words
+    sys.path.insert(0, os.path.dirname(os.path.abspath(words[0])))
+    runpy.run_path(words[0], run_name="__main__")
