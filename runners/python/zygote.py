@@ -18,6 +18,7 @@ import signal
 import socket
 import sys
 import time
+import traceback
 import datetime, json, logging, pathlib, re, subprocess  # noqa: E401,F401  what most jobs want
 
 PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
@@ -239,9 +240,17 @@ def serve():
         connection.close()
 
 
+def show(kind, value, trace):
+    """A traceback from the job's first line on, not from ours."""
+    while trace and trace.tb_frame.f_code.co_filename in ("<string>", "<frozen runpy>", runpy.__file__):
+        trace = trace.tb_next
+    traceback.print_exception(kind, value, trace)
+
+
 if not hasattr(os, "pidfd_open"):
     os._exit(3)  # older than 3.9: jobs go without us
 words = serve()
+sys.excepthook = show
 if words[0] == "-m":
     sys.argv = words[1:]
     sys.path.insert(0, os.getcwd())
