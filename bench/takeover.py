@@ -23,6 +23,7 @@ from whole import figure  # noqa: E402
 
 ROWS, TURNS = int(os.environ.get("ROWS", "1000000")), int(os.environ.get("TURNS", "1"))
 test_ha.EPOCH_MS, test_ha.LEAD_MS = 10000, 12000  # as delivered
+test_ha_mysql.MysqlPair.earnest = {"sync": True}  # each commit on disk
 DAY0 = 1577836800  # 2020
 TEXT = """workflow: wait
 project: bench

@@ -24,6 +24,8 @@ def program(name):
 class Etcd:
     """One member, without disk syncs. `tls`: a folder with cert.pem and key.pem."""
 
+    name, address, inside, members = "one", "127.0.0.1", (), ()
+
     def __init__(self, tls=None, base=None):
         self.dir = Path(tempfile.mkdtemp(prefix="etcd-", dir=base))
         self.port, self.peer, self.process, self.tls = free_port(), free_port(), None, tls
@@ -32,23 +34,34 @@ class Etcd:
 
     @property
     def url(self):
-        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
+        return f"{'https' if self.tls else 'http'}://{self.address}:{self.port}"
 
-    def start(self):
-        argv = [program("etcd"), "--name", "one", "--data-dir", str(self.dir / "data"),
+    @property
+    def peer_url(self):
+        return f"http://{self.address}:{self.peer}"
+
+    def argv(self):
+        argv = [*self.inside, program("etcd"), "--name", self.name, "--data-dir", str(self.dir / "data"),
                 "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
-                "--listen-peer-urls", f"http://127.0.0.1:{self.peer}",
-                "--initial-advertise-peer-urls", f"http://127.0.0.1:{self.peer}",
-                "--initial-cluster", f"one=http://127.0.0.1:{self.peer}",
+                "--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url,
+                "--initial-cluster", ",".join(f"{m.name}={m.peer_url}" for m in self.members or [self]),
                 "--heartbeat-interval", "100", "--election-timeout", "500",
                 "--unsafe-no-fsync", "--logger", "zap"]
         if self.tls:
             argv += ["--cert-file", str(self.tls / "cert.pem"),
                      "--key-file", str(self.tls / "key.pem")]
+        return argv
+
+    def start(self):
+        self.launch()
+        return self.wait()
+
+    def launch(self):
         with open(self.dir / "log", "ab") as log:
-            self.process = subprocess.Popen(argv, stdout=log, stderr=log,
-                                            stdin=subprocess.DEVNULL,
+            self.process = subprocess.Popen(self.argv(), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                                             env=dict(os.environ, ETCD_UNSUPPORTED_ARCH=""))
+
+    def wait(self):
         end = time.monotonic() + 60
         while time.monotonic() < end:
             if self.process.poll() is not None:
@@ -93,7 +106,8 @@ class Etcd:
         self.process.send_signal(signal.SIGSTOP)
 
     def resume(self):
-        self.process.send_signal(signal.SIGCONT)
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
 
     def kill(self):
         self.process.kill()
@@ -109,6 +123,47 @@ class Etcd:
 
     def __exit__(self, *_):
         self.close()
+
+
+class Member(Etcd):
+    """One of several: `address` and `inside` (words before its command) are where it runs."""
+
+    def __init__(self, name, address="127.0.0.1", inside=(), base=None):  # noqa: starts later
+        self.dir = Path(tempfile.mkdtemp(prefix="etcd-", dir=base))
+        self.port, self.peer, self.process, self.tls = free_port(), free_port(), None, None
+        self.credentials, self.name, self.address, self.inside = [], name, address, inside
+
+    def leads(self):
+        done = self.ctl("endpoint", "status", "-w", "json", check=False)
+        try:
+            status = json.loads(done.stdout)[0]["Status"]
+            return status["header"]["member_id"] == status["leader"]
+        except (ValueError, LookupError):
+            return False
+
+
+class Cluster:
+    """Members that know each other, all started."""
+
+    def __init__(self, members):
+        self.members = members
+        for m in members:
+            m.members = members
+        for m in members:
+            m.launch()
+        for m in members:
+            m.wait()
+
+    def url(self):
+        return ",".join(m.url for m in self.members)
+
+    def leader(self):
+        return next((m for m in self.members if m.process.poll() is None and m.leads()), None)
+
+    def close(self):
+        for m in self.members:
+            m.resume()
+            m.close()
 
 
 class Wire:
