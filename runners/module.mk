@@ -15,13 +15,13 @@ $(B)/runners/http.so: $(wildcard runners/common/*.h)
 # With the clients of the databases, linked only here.
 RUNNER_DB := run text json db db_mysql db_postgres db_sqlite
 RUNNER_DB_LIBS := -lmariadb -lpq -lsqlite3 -lcjson
-$(eval $(call plugin,sql,$(call runner_common,sql,$(RUNNER_DB) csv),$(RUNNER_DB_LIBS)))
+$(eval $(call plugin,sql,$(call runner_common,sql,$(RUNNER_DB) rows csv),$(RUNNER_DB_LIBS)))
 $(B)/runners/sql.so: $(wildcard runners/common/*.h)
 $(eval $(call plugin,sensor,$(call runner_common,sensor,$(RUNNER_DB) guard fetch request),$(RUNNER_DB_LIBS) -lcurl))
 $(B)/runners/sensor.so: $(wildcard runners/common/*.h runners/sensor/*.h)
 $(eval $(call plugin,check,$(call runner_common,check,$(RUNNER_DB)),$(RUNNER_DB_LIBS)))
 $(B)/runners/check.so: $(wildcard runners/common/*.h)
-$(eval $(call plugin,transfer,$(call runner_common,transfer,$(RUNNER_DB) csv),$(RUNNER_DB_LIBS)))
+$(eval $(call plugin,transfer,$(call runner_common,transfer,$(RUNNER_DB) rows csv),$(RUNNER_DB_LIBS)))
 $(B)/runners/transfer.so: $(wildcard runners/common/*.h runners/transfer/*.h)
 $(eval $(call plugin,java,$(call runner_common,java,run text json start),-lcjson))
 $(B)/runners/java.so: $(wildcard runners/common/*.h)
@@ -31,3 +31,9 @@ $(B)/gen/python_zygote.h: runners/python/zygote.py
 $(eval $(call plugin,python,$(call runner_common,python,run text json start),-lcjson))
 $(B)/runners/python.so: $(wildcard runners/common/*.h) runners/python/warm.h $(B)/gen/python_zygote.h
 $(eval $(call program,sirdar-python-job,runners/python/warm/main.c,,))
+$(eval $(call plugin,presto,$(call runner_common,presto,$(RUNNER_HTTP) rows csv),-lcurl -lcjson))
+$(B)/runners/presto.so: $(wildcard runners/common/*.h)
+# Clients of clusters: each a command of theirs, watched by one script.
+RUNNER_CLIENT := run text json client
+$(foreach n,hive spark mapreduce,$(eval $(call plugin,$(n),$(call runner_common,$(n),$(RUNNER_CLIENT)),-lcjson)))
+$(B)/runners/hive.so $(B)/runners/spark.so $(B)/runners/mapreduce.so: $(wildcard runners/common/*.h)

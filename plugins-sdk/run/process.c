@@ -52,10 +52,14 @@ static char **make_env(const struct run *r, const struct runner_process *p)
 {
 	size_t n = count(p->env), i = 0;
 	char **env = mem_array(n + ENV_FIXED, sizeof *env);
+	bool has_path = false; /* the job's own goes over ours, as with the jobkeeper */
 
-	for (; i < n; i++)
+	for (; i < n; i++) {
 		env[i] = mem_str(p->env[i]);
-	env[i++] = mem_str("PATH=/usr/local/bin:/usr/bin:/bin");
+		has_path |= strncmp(env[i], "PATH=", 5) == 0;
+	}
+	if (!has_path)
+		env[i++] = mem_str("PATH=/usr/local/bin:/usr/bin:/bin");
 	env[i++] = mem_fmt("SIRDAR_TASK=%s", r->pub.task_name);
 	env[i++] = mem_fmt("SIRDAR_ATTEMPT=%u", r->pub.attempt);
 	env[i++] = mem_fmt("SIRDAR_RUN_DATE=%lld", (long long)r->pub.run_date);

@@ -223,7 +223,7 @@ static bool drive(struct exchange *x)
 	x->code = CURLE_FAILED_INIT;
 	if (curl_multi_add_handle(multi, x->easy) != CURLM_OK)
 		return true;
-	while (running && !run_cancelled(x->run)) {
+	while (running && (x->what->is_last_word || !run_cancelled(x->run))) {
 		if (curl_multi_perform(multi, &running) != CURLM_OK)
 			break;
 		if (running)
@@ -274,8 +274,7 @@ static char *part_of(CURLU *u, CURLUPart part)
 	return text;
 }
 
-/* Scheme, host and port alike? */
-static bool same_origin(const char *a, const char *b)
+bool fetch_same_origin(const char *a, const char *b)
 {
 	static const CURLUPart parts[] = { CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT };
 	CURLU *ua = curl_url(), *ub = curl_url();
@@ -374,7 +373,7 @@ static int follow(struct exchange *x, struct fetch *what, int64_t end_ms, char *
 			code = FETCH_REFUSED;
 			break;
 		}
-		x->is_home = x->is_home && same_origin(x->url, next);
+		x->is_home = x->is_home && fetch_same_origin(x->url, next);
 		change_method(what, x->answer->status);
 		free(here);
 		x->url = here = next;

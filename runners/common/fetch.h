@@ -34,6 +34,7 @@ struct fetch {
 	const char *const *headers; /* "Name: value", ends with NULL */
 	const char *user, *password, *bearer;
 	const char *ca_file;
+	bool is_last_word;  /* goes through although the job was told to stop */
 	bool is_unverified; /* do not check the server's certificate */
 	unsigned redirects_max;
 	int64_t timeout_ms, connect_ms; /* 0: no limit */
@@ -65,6 +66,9 @@ int fetch_end(const struct run *r, int code, const char *why);
 
 /* A header's value, trimmed; false: none. */
 bool answer_header(const struct answer *a, const char *name, struct text *ret_value);
+
+/* Scheme, host and port alike? */
+bool fetch_same_origin(const char *a, const char *b);
 
 /* A URL without user, password and query, for logs. */
 void fetch_show(const char *url, char *ret, size_t cap);

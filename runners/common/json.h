@@ -8,6 +8,10 @@
 struct cJSON;
 struct text;
 
+/* A document; NULL: it is none. Whole numbers that a double cannot hold become strings: an id stays
+ * what it was. The caller's: cJSON_Delete(). */
+struct cJSON *json_parse(const char *text, size_t len);
+
 /* The value at a JSON pointer (`/a/0/b`, RFC 6901) or a path (`a[0].b`, `$.a`); NULL: none. */
 const struct cJSON *json_at(const struct cJSON *root, const char *path);
 

@@ -242,7 +242,7 @@ void request_judge(const struct run *r, const struct request *q, const struct an
 		return;
 	}
 	if (q->expect_json || q->outputs)
-		root = cJSON_ParseWithLengthOpts(text_str(&a->body), a->body.len + 1, NULL, 1);
+		root = json_parse(text_str(&a->body), a->body.len);
 	r->result->exit_code = 0;
 	if (check_json(r, q, root))
 		give_outputs(r, q, a, root);

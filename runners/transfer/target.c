@@ -12,8 +12,9 @@
 int target_open(struct target *t, const struct run *r, const struct plan *p)
 {
 	*t = (struct target){ .run = r, .plan = p, .mark_column = SIZE_MAX };
-	if (p->csv_file) {
-		if (csv_open(&t->csv, p->csv_file, r->job->token, (uint64_t)p->csv_max) == 0)
+	if (p->rows.csv_file) {
+		if (csv_open(&t->csv, p->rows.csv_file, r->job->token, (uint64_t)p->rows.csv_max) ==
+		    0)
 			return DB_OK;
 		snprintf(t->why, sizeof t->why, "%s", t->csv.why);
 		return DB_REFUSED;
@@ -136,7 +137,7 @@ int target_begin(struct target *t)
 {
 	int code = DB_OK;
 
-	if (t->plan->csv_file)
+	if (t->plan->rows.csv_file)
 		return DB_OK;
 	if (t->plan->mode == MODE_REPLACE)
 		return make_staging(t);
@@ -150,9 +151,9 @@ int target_begin(struct target *t)
 int target_columns(struct target *t, size_t n, const char *const *names)
 {
 	t->n_columns = n;
-	if (t->plan->csv_file) {
-		if (t->plan->has_header)
-			csv_names(&t->plan->style, n, names, &t->csv.buffer);
+	if (t->plan->rows.csv_file) {
+		if (t->plan->rows.has_header)
+			csv_names(&t->plan->rows.style, n, names, &t->csv.buffer);
 		return DB_OK;
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -235,7 +236,7 @@ static void add_values(struct target *t, size_t n, const char *const *values, co
 
 static int csv_row(struct target *t, size_t n, const char *const *values, const size_t *lens)
 {
-	csv_line(&t->plan->style, n, values, lens, &t->csv.buffer);
+	csv_line(&t->plan->rows.style, n, values, lens, &t->csv.buffer);
 	t->rows++;
 	if (csv_flush(&t->csv, false) == 0)
 		return DB_OK;
@@ -247,7 +248,7 @@ int target_row(struct target *t, size_t n, const char *const *values, const size
 {
 	int code = DB_OK;
 
-	if (t->plan->csv_file)
+	if (t->plan->rows.csv_file)
 		return csv_row(t, n, values, lens);
 	if (t->plan->watermark)
 		code = step_mark(t, values[t->mark_column], lens[t->mark_column]);
@@ -264,7 +265,7 @@ int target_keep(struct target *t)
 {
 	int code;
 
-	if (t->plan->csv_file) {
+	if (t->plan->rows.csv_file) {
 		if (csv_keep(&t->csv) == 0)
 			return DB_OK;
 		snprintf(t->why, sizeof t->why, "%s", t->csv.why);

@@ -8,6 +8,7 @@
 
 #include "runners/common/csv.h"
 #include "runners/common/db.h"
+#include "runners/common/rows.h"
 
 struct run;
 
@@ -16,11 +17,11 @@ enum transfer_mode { MODE_REPLACE, MODE_APPEND };
 /* What the task says. */
 struct plan {
 	struct db_where source, target;
-	char *table, *query, *to_table, *csv_file, *watermark, *mark_name, *csv_null;
+	char *table, *query, *to_table, *watermark, *mark_name;
 	enum transfer_mode mode;
-	int64_t chunk, csv_max;
-	struct csv_style style;
-	bool has_header, counts;
+	struct rows_plan rows; /* of a csv_file */
+	int64_t chunk;
+	bool counts;
 };
 
 /* 0, or RUNNER_FAILED: the result says what is wrong. plan_done() either way. */

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Site, main, test, until  # noqa: E402
+from harness import Site, Skip, main, test, until  # noqa: E402
 from runner_alone import Alone, Web  # noqa: E402
 
 
@@ -248,6 +248,193 @@ def looks(s, task, at):
     """How often an instance was started."""
     found = s.instance(task, at)
     return sum(e["event"] == "grant" for e in s.history(found["id"])) if found else 0
+
+
+# --- presto, against a server that speaks the documented protocol
+
+class Trino:
+    """POST /v1/statement, nextUri, stats, DELETE. A statement is named by its text."""
+
+    def __init__(self, web):
+        self.web, self.cancelled, self.busy = web, [], 1
+        web.on["/v1/statement"] = self.begin
+        for n in range(4):
+            web.on[f"/v1/page/{n}"] = self.page
+        web.on["/v1/wait"] = self.wait
+
+    @staticmethod
+    def answer(page):
+        return 200, {"Content-Type": "application/json"}, json.dumps(page)
+
+    def stats(self, state, done, **more):
+        return {"stats": {"state": state, "completedSplits": done, "totalSplits": 10, "processedRows": 7 * done}, "id": "q_1", **more}
+
+    def begin(self, handler, body):
+        self.sql, self.headers = body.decode(), dict(handler.headers)
+        if self.busy:  # the server wants the same again
+            self.busy -= 1
+            return 503, {}, "busy"
+        if "wait" in self.sql:
+            return self.answer(self.stats("RUNNING", 1, nextUri=self.web.url + "/v1/wait"))
+        if "astray" in self.sql:
+            return self.answer(self.stats("RUNNING", 1, nextUri="http://127.0.0.3:1/v1/page/0"))
+        if "wrong" in self.sql:
+            return self.answer(self.stats("FAILED", 0, error={"message": "line 1:1: mismatched input", "errorName": "SYNTAX_ERROR",
+                                                              "errorType": "USER_ERROR"}))
+        return self.answer(self.stats("QUEUED", 0, nextUri=self.web.url + "/v1/page/0"))
+
+    def page(self, handler, _):
+        n = int(handler.path[-1])
+        more = {"nextUri": f"{self.web.url}/v1/page/{n + 1}"} if n < 3 else {}
+        if 1 <= n:
+            more["columns"] = [{"name": "id"}, {"name": "name"}]
+        if n == 1:
+            more["data"] = [[9007199254740993, "a,b"], [2, None]]
+        if n == 2:
+            more["data"] = [[3, ["x"]]]
+        return self.answer(self.stats("RUNNING" if n < 3 else "FINISHED", 3 * n, **more))
+
+    def wait(self, handler, _):
+        if handler.command == "DELETE":
+            self.cancelled.append("q_1")
+            self.web.hold.set()
+            return 204, {}, ""
+        self.web.hold.wait(60)
+        return self.answer(self.stats("RUNNING", 1, nextUri=self.web.url + "/v1/wait"))
+
+
+def killed(run, is_seen):
+    """A job that is told to stop once it has begun, on a slow machine too."""
+    for after in ("0.7", "4", "20"):
+        got = run(after)
+        if is_seen(got):
+            break
+    return got
+
+
+def presto(site, text, *words, **params):
+    web = Web()
+    site.closers.append(web.close)
+    trino = Trino(web)
+    done = site.run("presto", {"host": "127.0.0.1", "port": web.port, "sql": text, **params}, *words)
+    return done, trino
+
+
+@test
+def presto_pages_are_followed_and_numbers_stay_what_they_are(site):
+    done, trino = presto(site, "SELECT 1", catalog="hive", schema="s", user="ada", session={"a": "b"}, first_row="true")
+    assert done.ok and done.out == 'id,name\n9007199254740993,"a,b"\n2,\n3,"[""x""]"\n', done
+    assert done.outputs == {"query_id": "q_1", "rows": "3", "id": "9007199254740993", "name": "a,b"}, done
+    assert ("600", "RUNNING, 6 of 10 splits, 42 rows read") in done.progress, done.progress
+    assert trino.sql == "SELECT 1" and trino.busy == 0
+    assert {k: v for k, v in trino.headers.items() if k.startswith("X-")} == {
+        "X-Trino-User": "ada", "X-Trino-Source": "sirdar", "X-Trino-Catalog": "hive", "X-Trino-Schema": "s", "X-Trino-Session": "a=b"}
+    assert "X-Presto-User" in presto(site, "SELECT 1", dialect="presto")[1].headers
+
+
+@test
+def presto_errors_are_the_servers_words_and_a_kill_cancels_there(site):
+    done, _ = presto(site, "wrong")
+    assert done.status == 1 and "USER_ERROR SYNTAX_ERROR: line 1:1: mismatched input" in done.err, done
+    done, _ = presto(site, "astray")
+    assert done.fatal and "next page is on another server" in done.err, done
+    done, trino = killed(lambda after: presto(site, "wait", "--kill-after", after), lambda got: got[1].cancelled)
+    assert "exit code -15" in done.err and trino.cancelled == ["q_1"], done
+    done = site.run("presto", {"host": "127.0.0.1", "port": 1, "sql": "x"})
+    assert done.status == 1 and "Failed to connect" in done.err, done
+    for params, words in (({"sql": ""}, "parameter sql is missing"), ({"host": ""}, "want parameter server"),
+                          ({"password": "p"}, "a password goes over TLS only"), ({"dialect": "sql"}, "parameter dialect is 'sql'")):
+        done = site.run("presto", {"host": "127.0.0.1", "sql": "x", **params}, secrets={"p": "x"})
+        assert done.fatal and words in done.err, (params, done)
+
+
+# --- clients of clusters: stand-ins that say what the real ones say
+
+CLIENTS = {
+    "spark-submit": """echo "24/01/01 INFO Client: Submitted application application_1700000000000_0042" >&2""",
+    "hadoop": """echo "INFO mapreduce.Job: Running job: job_1700000000000_0042" >&2
+echo "INFO mapreduce.Job:  map 50% reduce 10%" >&2""",
+    "beeline": """echo "INFO  : Status: Running (Executing on YARN cluster with App id application_1700000000000_0042)" >&2
+while [ $# -gt 0 ]; do case $1 in -f) cat "$2" ;; -w) echo "password $(cat "$2" | wc -c)" ;; esac; shift; done"""}
+
+
+def clients(site, body="exit 0"):
+    folder = site.dir / f"clients{site.jobs}"
+    folder.mkdir(exist_ok=True)
+    for name, says in {**CLIENTS, "yarn": ""}.items():
+        path = folder / name
+        last = "" if name == "yarn" else f"echo over\n{body}"
+        path.write_text(f"#!/bin/sh\n[ $# = 0 ] || printf '<%s>' \"$@\" >>{folder}/{name}.args\n{says}\n{last}\n")
+        path.chmod(0o755)
+    return folder, {"PATH": f"{folder}:/usr/bin:/bin", "TMPDIR": str(folder)}
+
+
+JOBS = {
+    "spark": ({"application": "/jobs/a b.py", "args": ["1", "two words"], "master": "yarn", "conf": {"a.b": "c d"}, "name": "n"},
+              "<--master><yarn><--name><n><--conf><a.b=c d></jobs/a b.py><1><two words>"),
+    "mapreduce": ({"jar": "x.jar", "class": "Count", "conf": {"q": "etl"}, "args": ["/in", "/out"]},
+                  "<jar><x.jar><Count><-Dq=etl></in></out>"),
+    "hive": ({"sql": "SELECT 1;\n", "host": "hs2", "database": "d", "user": "u", "password": "pw", "hivevars": {"day": "1"}},
+             "<--url=jdbc:hive2://hs2:10000/d><-n><u><--hivevar><day=1>")}
+PROGRAMS = {"spark": "spark-submit", "mapreduce": "hadoop", "hive": "beeline"}
+
+
+@test
+def clients_get_their_words_and_the_applications_number_is_an_output(site):
+    for runner, (params, words) in JOBS.items():
+        folder, env = clients(site)
+        done = site.run(runner, {**params, "environment": env}, secrets={"pw": "s:ecret"})
+        args = (folder / f"{PROGRAMS[runner]}.args").read_text()
+        assert done.ok and args.startswith(words), (runner, args, done)
+        assert "over" in done.out and "sirdar:output application_id=application_1700000000000_0042" in done.out, (runner, done)
+        assert "s:ecret" not in args + done.out + done.err, (runner, args, done)
+        assert not list(folder.glob("sirdar-client*")), runner
+        if runner == "mapreduce":
+            assert "sirdar:progress 30 map 50%, reduce 10%" in done.out, done
+        if runner == "hive":
+            assert "SELECT 1;" in done.out and "password 7" in done.out, done
+
+
+@test
+def clients_that_fail_give_their_status_and_bad_parameters_are_refused(site):
+    _, env = clients(site, "exit 7")
+    for runner, (params, _) in JOBS.items():
+        done = site.run(runner, {**params, "environment": env}, secrets={"pw": "x"})
+        assert done.status == 1 and "exit code 7" in done.err, (runner, done)
+    for runner, params, words in (("spark", {}, "parameter application is missing"), ("mapreduce", {}, "parameter jar is missing"),
+                                  ("hive", {"sql": "x"}, "want parameter server, url or host"), ("hive", {"host": "h"}, "parameter sql is missing"),
+                                  ("spark", {"application": "x", "conf": "y"}, "parameter conf: want a map")):
+        done = site.run(runner, params)
+        assert done.status == 1 and done.fatal and words in done.err, (runner, done)
+
+
+@test
+def clients_that_are_told_to_stop_have_their_application_killed(site):
+    for runner, (params, _) in JOBS.items():
+        folder, env = clients(site, "exec sleep 600")
+        yarn = folder / "yarn.args"
+        done = killed(lambda after: site.run(runner, {**params, "environment": env}, "--kill-after", after,
+                                                secrets={"pw": "x"}),
+                      lambda _: yarn.exists())
+        assert yarn.read_text() == "<application><-kill><application_1700000000000_0042>", (runner, done)
+        assert "exit code -15" in done.err and not list(folder.glob("sirdar-client*")), (runner, done)
+
+
+@test
+def spark_submit_itself_runs_a_script_in_local_mode(site):
+    """The real one; HEAVY=1, with pyspark in the python of SPARK_PYTHON or this one."""
+    if not os.environ.get("HEAVY"):
+        raise Skip("HEAVY=1 only: takes a JVM")
+    python = os.environ.get("SPARK_PYTHON", sys.executable)
+    found = subprocess.run([python, "-c", "import pyspark, os; print(os.path.dirname(pyspark.__file__))"], capture_output=True, text=True)
+    if found.returncode:
+        raise Skip(f"no pyspark for {python}: pip install pyspark")
+    (site.dir / "sum.py").write_text("from pyspark.sql import SparkSession\ns = SparkSession.builder.getOrCreate()\n"
+                                     "print('sum', s.range(1000).groupBy().sum().collect()[0][0])\n")
+    env = {"PYSPARK_PYTHON": python, "SPARK_LOCAL_IP": "127.0.0.1", "JAVA_HOME": os.environ.get("JAVA_HOME", "")}
+    done = site.end(site.start("spark", {"application": str(site.dir / "sum.py"), "master": "local[1]", "conf": {"spark.ui.enabled": "false"},
+                                         "environment": env, "program": found.stdout.strip() + "/bin/spark-submit"}), 300)
+    assert done.ok and "sum 499500" in done.out, done
 
 
 if __name__ == "__main__":

@@ -1,0 +1,220 @@
+#include "runners/common/client.h"
+
+#include <cjson/cJSON.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runners/common/json.h"
+#include "runners/common/text.h"
+
+/* Readers ignore TERM, so that they see all the client says; they end with its output. A number
+ * is killed once. SIRDAR_DRIVER_KILL and SIRDAR_FILE_n come from the runner. */
+static const char script[] =
+	"work=$(mktemp -d \"${TMPDIR:-/tmp}/sirdar-client.XXXXXX\") || exit 70\n"
+	"trap 'rm -rf \"$work\"' EXIT\n"
+	"mkfifo \"$work/out\" \"$work/err\" \"$work/percent\" && : >\"$work/ids\" || exit 70\n"
+	"for n in 1 2 3; do\n"
+	"	eval \"option=\\${SIRDAR_FILE_OPTION_$n-} name=\\${SIRDAR_FILE_NAME_$n-}\"\n"
+	"	[ -z \"$name\" ] || set -- \"$@\" \"$option\" \"$SIRDAR_FILES/$name\"\n"
+	"done\n"
+	"read_along() { # pipe\n"
+	"	trap '' TERM INT\n"
+	"	exec sed -u -n -e p \\\n"
+	"		-e \"s/.*map *=* *\\([0-9]*\\)%,* *reduce *=* *\\([0-9]*\\)%.*/\\1 \\2/w "
+	"$work/percent\" \\\n"
+	"		-e 's/.*\\(application_[0-9]\\{1,\\}_[0-9]\\{1,\\}\\).*/\\1/' \\\n"
+	"		-e 's/.*\\(driver-[0-9]\\{14\\}-[0-9]\\{1,\\}\\).*/\\1/' \\\n"
+	"		-e 's/.*job_\\([0-9]\\{1,\\}_[0-9]\\{1,\\}\\).*/application_\\1/' \\\n"
+	"		-e \"/^\\(application_\\|driver-\\)[0-9_-]*\\$/w $work/ids-$1\" "
+	"<\"$work/$1\"\n"
+	"}\n"
+	"percent() {\n"
+	"	trap '' TERM INT\n"
+	"	while read -r map reduce; do\n"
+	"		echo \"sirdar:progress $(((map + reduce) / 2)) map $map%, reduce "
+	"$reduce%\"\n"
+	"	done <\"$work/percent\"\n"
+	"}\n"
+	"ids() { sort -u \"$work\"/ids-out \"$work\"/ids-err 2>/dev/null; }\n"
+	"stop() {\n"
+	"	is_stopped=yes\n"
+	"	trap '' TERM INT\n"
+	"	for id in $(ids); do\n"
+	"		echo \"sirdar: killing $id\" >&2\n"
+	"		case $id in\n"
+	"		application_*) yarn application -kill \"$id\" >&2 ;;\n"
+	"		driver-*) [ -z \"${SIRDAR_DRIVER_MASTER-}\" ] || \"$program\" --master "
+	"\"$SIRDAR_DRIVER_MASTER\" --kill \"$id\" >&2 ;;\n"
+	"		esac || echo \"sirdar: $id could not be killed\" >&2\n"
+	"	done\n"
+	"	kill -TERM \"$client\" 2>/dev/null\n"
+	"}\n"
+	"program=$1\n"
+	"percent & percent=$!\n"
+	"exec 3<>\"$work/percent\"\n"
+	"read_along out 3>&- & out=$!\n"
+	"read_along err 3>&- >&2 & err=$!\n"
+	"\"$@\" >\"$work/out\" 2>\"$work/err\" 3>&- & client=$!\n"
+	"trap stop TERM INT\n"
+	"wait $client; code=$?\n"
+	"while kill -0 $client 2>/dev/null; do wait $client; code=$?; done\n"
+	"trap '' TERM INT\n"
+	"wait $out; wait $err\n"
+	"exec 3>&-\n"
+	"wait $percent\n"
+	"for id in $(ids); do echo \"sirdar:output application_id=$id\"; done\n"
+	"rm -rf \"$work\"\n"
+	"[ -z \"${is_stopped-}\" ] || { trap - TERM; kill -TERM $$; }\n"
+	"exit $code\n";
+
+static void add_to(struct client *c, char **list, size_t *n, char *word)
+{
+	if (!word || *n == CLIENT_WORDS_MAX) {
+		c->is_over = true;
+		free(word);
+		return;
+	}
+	list[(*n)++] = word;
+}
+
+void client_add(struct client *c, const char *fmt, ...)
+{
+	char *word = NULL;
+	va_list args;
+
+	va_start(args, fmt);
+	int n = vasprintf(&word, fmt, args);
+	va_end(args);
+	add_to(c, c->argv, &c->n_argv, n < 0 ? NULL : word);
+}
+
+void client_env(struct client *c, const char *fmt, ...)
+{
+	char *word = NULL;
+	va_list args;
+
+	va_start(args, fmt);
+	int n = vasprintf(&word, fmt, args);
+	va_end(args);
+	add_to(c, c->env, &c->n_env, n < 0 ? NULL : word);
+}
+
+void client_add_param(struct client *c, const struct run *r, const char *option, const char *name)
+{
+	char *value = run_text(r, name);
+
+	if (value && option)
+		client_add(c, "%s", option);
+	if (value)
+		client_add(c, "%s", value);
+	free(value);
+}
+
+int client_add_list(struct client *c, const struct run *r, const char *name)
+{
+	cJSON *list = NULL;
+	const cJSON *item;
+	int code = run_list(r, name, &list);
+
+	cJSON_ArrayForEach(item, list) client_add(c, "%s", item->valuestring);
+	cJSON_Delete(list);
+	return code;
+}
+
+int client_add_map(struct client *c, const struct run *r, const char *option, const char *name)
+{
+	const bool is_joined = !strcmp(option, "-D");
+	cJSON *map = NULL;
+	const cJSON *item;
+	int code = run_map(r, name, &map);
+
+	cJSON_ArrayForEach(item, map)
+	{
+		struct text value = { 0 };
+
+		json_text(item, &value);
+		if (!is_joined)
+			client_add(c, "%s", option);
+		client_add(c, "%s%s=%s", is_joined ? option : "", item->string, text_str(&value));
+		text_done(&value);
+	}
+	cJSON_Delete(map);
+	return code;
+}
+
+static void add_file(struct client *c, const char *name, const char *text)
+{
+	c->files[c->n_files++] = (struct runner_file){ .name = name,
+		                                       .data = text,
+		                                       .len = strlen(text) };
+}
+
+void client_file(struct client *c, const char *name, const char *option, char *text)
+{
+	if (!text || c->n_files >= CLIENT_FILES_MAX - 1) {
+		c->is_over = true;
+		run_forget(text);
+		return;
+	}
+	c->texts[c->n_files] = text;
+	add_file(c, name, text);
+	client_env(c, "SIRDAR_FILE_OPTION_%u=%s", (unsigned)c->n_files, option);
+	client_env(c, "SIRDAR_FILE_NAME_%u=%s", (unsigned)c->n_files, name);
+}
+
+static int read_environment(struct client *c, const struct run *r)
+{
+	cJSON *map = NULL;
+	const cJSON *item;
+	int code = run_map(r, "environment", &map);
+
+	cJSON_ArrayForEach(item, map)
+	{
+		struct text value = { 0 };
+
+		json_text(item, &value);
+		client_env(c, "%s=%s", item->string, text_str(&value));
+		text_done(&value);
+	}
+	cJSON_Delete(map);
+	c->directory = run_text(r, "directory");
+	return code;
+}
+
+int client_start(struct client *c, const struct run *r)
+{
+	static const char *const lead[] = { "/bin/sh", "-c", ". \"$SIRDAR_FILES/client\"",
+		                            "sirdar-client" };
+	const size_t n_lead = sizeof lead / sizeof *lead;
+	const char *argv[CLIENT_WORDS_MAX + 8];
+
+	if (read_environment(c, r) < 0)
+		return RUNNER_FAILED;
+	add_file(c, "client", script);
+	if (c->is_over)
+		return run_refuse(r, "more than %d words, or out of memory", CLIENT_WORDS_MAX);
+	memcpy(argv, lead, sizeof lead);
+	memcpy(argv + n_lead, c->argv, (c->n_argv + 1) * sizeof *argv);
+	struct runner_process process = { .size = sizeof process,
+		                          .n_files = c->n_files,
+		                          .argv = argv,
+		                          .env = (const char *const *)c->env,
+		                          .directory = c->directory,
+		                          .files = c->files };
+
+	/* A refusal's reason and verdict are in the result already. */
+	return r->host->spawn(r->job, &process) < 0 ? RUNNER_FAILED : RUNNER_PROCESS;
+}
+
+void client_done(struct client *c)
+{
+	for (size_t i = 0; i < c->n_argv; i++)
+		free(c->argv[i]);
+	for (size_t i = 0; i < c->n_env; i++)
+		free(c->env[i]);
+	for (size_t i = 0; i < CLIENT_FILES_MAX; i++)
+		run_forget(c->texts[i]);
+	free(c->directory);
+}

@@ -1,0 +1,88 @@
+/* hive.c — beeline: README.md has the parameters. The statements and the password are files that only
+ * the job sees; neither stands in an argument. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runners/common/client.h"
+
+#define PORT 10000
+
+/* jdbc:hive2://HOST:PORT/DATABASE, of the target server or of plain parameters. */
+static char *make_url(const struct run *r, bool is_named)
+{
+	char *url = is_named ? NULL : run_text(r, "url");
+	char *host = run_text(r, is_named ? "server.host" : "host");
+	char *database = run_text(r, is_named ? "server.database" : "database");
+	int64_t port;
+
+	if (run_number(r, is_named ? "server.port" : "port", 1, 65535, PORT, &port) == 0 && !url &&
+	    host &&
+	    asprintf(&url, "jdbc:hive2://%s:%d/%s", host, (int)port, database ? database : "") < 0)
+		url = NULL;
+	free(host);
+	free(database);
+	return url;
+}
+
+static int add_words(struct client *c, const struct run *r)
+{
+	char *program = run_text(r, "program"), *named = run_text(r, "server");
+	char *url = make_url(r, named != NULL), *sql = run_text(r, "sql");
+	char *password = named ? run_text(r, "secret.server.password") : run_secret(r, "password");
+	int code = 0;
+
+	client_add(c, "%s", program ? program : "beeline");
+	if (!url)
+		code = r->result->text[0] ? RUNNER_FAILED
+		                          : run_refuse(r, "want parameter server, url or host");
+	else
+		client_add(c, "--url=%s", url);
+	client_add_param(c, r, "-n", named ? "server.user" : "user");
+	if (code == 0)
+		code = client_add_map(c, r, "--hivevar", "hivevars");
+	if (code == 0)
+		code = client_add_map(c, r, "--hiveconf", "conf");
+	if (code == 0)
+		code = client_add_list(c, r, "options");
+	if (code == 0 && !sql)
+		code = run_refuse(r, "parameter sql is missing");
+	if (password)
+		client_file(c, "password", "-w", password);
+	if (sql)
+		client_file(c, "statements", "-f", sql);
+	free(program);
+	free(named);
+	free(url);
+	return code;
+}
+
+static int hive_execute(void *self, void *state, const struct runner_job *job,
+                        struct runner_result *result)
+{
+	struct run r = run_of(job, result);
+	struct client c = { 0 };
+	int answer = add_words(&c, &r);
+
+	(void)self;
+	(void)state;
+	if (answer == 0)
+		answer = client_start(&c, &r);
+	client_done(&c);
+	return answer;
+}
+
+static const struct runner_plugin plugin = {
+	.size = sizeof plugin,
+	.abi_major = RUNNER_ABI_MAJOR,
+	.abi_minor = RUNNER_ABI_MINOR,
+	.name = "hive",
+	.version = "1.0",
+	.open = run_open,
+	.close = run_close,
+	.execute = hive_execute,
+};
+
+const struct runner_plugin *runner_entry(void)
+{
+	return &plugin;
+}

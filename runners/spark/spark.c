@@ -1,0 +1,69 @@
+/* spark.c — spark-submit: README.md has the parameters. */
+#include <stdlib.h>
+
+#include "runners/common/client.h"
+
+/* Options of spark-submit, by the parameters that carry them. */
+static const struct {
+	const char *option, *param;
+} options[] = { { "--master", "master" },     { "--deploy-mode", "deploy_mode" },
+	        { "--class", "class" },       { "--name", "name" },
+	        { "--jars", "jars" },         { "--packages", "packages" },
+	        { "--py-files", "py_files" }, { "--files", "files" },
+	        { "--queue", "queue" } };
+
+static int add_words(struct client *c, const struct run *r)
+{
+	char *program = run_text(r, "program"), *application = run_text(r, "application");
+	char *master = run_text(r, "master");
+	int code = 0;
+
+	client_add(c, "%s", program ? program : "spark-submit");
+	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+		client_add_param(c, r, options[i].option, options[i].param);
+	if (client_add_map(c, r, "--conf", "conf") < 0 || client_add_list(c, r, "options") < 0)
+		code = RUNNER_FAILED;
+	else if (!application)
+		code = run_refuse(r, "parameter application is missing: a jar or a script");
+	else
+		client_add(c, "%s", application);
+	if (code == 0)
+		code = client_add_list(c, r, "args");
+	if (master)
+		client_env(c, "SIRDAR_DRIVER_MASTER=%s", master);
+	free(program);
+	free(application);
+	free(master);
+	return code;
+}
+
+static int spark_execute(void *self, void *state, const struct runner_job *job,
+                         struct runner_result *result)
+{
+	struct run r = run_of(job, result);
+	struct client c = { 0 };
+	int answer = add_words(&c, &r);
+
+	(void)self;
+	(void)state;
+	if (answer == 0)
+		answer = client_start(&c, &r);
+	client_done(&c);
+	return answer;
+}
+
+static const struct runner_plugin plugin = {
+	.size = sizeof plugin,
+	.abi_major = RUNNER_ABI_MAJOR,
+	.abi_minor = RUNNER_ABI_MINOR,
+	.name = "spark",
+	.version = "1.0",
+	.open = run_open,
+	.close = run_close,
+	.execute = spark_execute,
+};
+
+const struct runner_plugin *runner_entry(void)
+{
+	return &plugin;
+}
