@@ -1,5 +1,5 @@
-/* hive.c — beeline: README.md has the parameters. The statements and the password are files that only
- * the job sees; neither stands in an argument. */
+/* hive.c — beeline: README.md has the parameters. The statements and the password are files that
+ * only the job sees; neither stands in an argument. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -134,7 +134,7 @@ static int read_all(struct presto *p)
 	p->ca_file = read_either(r, is_named, "server.extra.ca_file", "ca_file");
 	if (!p->user)
 		p->user = strdup("sirdar");
-	if (!p->user)
+	if (!p->user || !p->url)
 		return run_refuse(r, "out of memory");
 	if (p->password && strncmp(p->url, "https:", 6) != 0)
 		return run_refuse(r, "a password goes over TLS only: set tls");
