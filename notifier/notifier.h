@@ -38,8 +38,8 @@ struct notifier {
 	_Atomic bool has_news;
 	_Atomic int64_t cursor; /* wake.c looks too */
 	int64_t forgot_us;
-	int64_t began_us;        /* wall */
-	int64_t nodes_us;        /* when nodes were last looked at */
+	int64_t began_us; /* wall */
+	int64_t nodes_us; /* when nodes were last looked at */
 };
 
 /* errors  of the channels file, the store, the state directory */

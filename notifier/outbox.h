@@ -21,6 +21,7 @@ enum letter_state {
 	LETTER_GIVEN_UP,
 	LETTER_UNDER_WAY,
 	LETTER_MENDED, /* it was to be told only if it is still so, and it is not */
+	LETTER_SILENCED,
 };
 
 struct outbox_letter {

@@ -8,6 +8,7 @@
 #include "notifier/notifier.h"
 #include "notifier/outbox.h"
 #include "notifier/post.h"
+#include "notifier/rules.h"
 #include "notifier/sender.h"
 #include "sched/instance.h"
 #include "store/read.h"
@@ -87,19 +88,40 @@ static bool is_still_so(const struct alert *a, const struct instance *i)
 	}
 }
 
-static bool is_wanted(struct notifier *n, const struct alert *a)
+static bool is_mended(struct notifier *n, const struct alert *a)
 {
 	struct inst_key key = { .task = a->task_id, .run_date = a->run_date };
 	struct instance i;
 	struct err ignored = { 0 };
 
-	if (!a->after_us || !a->task_id)
-		return true;
+	if (!a->after_us)
+		return false;
 	int r = read_instance(n->reader, key, &i, NULL, &ignored);
-	return r == E_NOT_FOUND ? false : r < 0 || is_still_so(a, &i);
+	return r == E_NOT_FOUND || (r == 0 && !is_still_so(a, &i));
 }
 
-/* Those that are mended leave the parcel. */
+/* Why: the text of the silence that is on when it happens. */
+static bool is_silenced(struct notifier *n, const struct alert *a, const char **ret_why)
+{
+	struct task_rules t;
+	struct err ignored = { 0 };
+
+	if (rules_of(n->rules, a->task_id, &t, &ignored) < 0)
+		return false;
+	const char *why = rules_silence(&t, happening_word(a->what), a->at_us / US_PER_S);
+	*ret_why = why ? why : "";
+	return why != NULL;
+}
+
+static enum letter_state fate_of(struct notifier *n, const struct alert *a, const char **ret_why)
+{
+	*ret_why = "";
+	if (a->task_id && is_silenced(n, a, ret_why))
+		return LETTER_SILENCED;
+	return a->task_id && is_mended(n, a) ? LETTER_MENDED : LETTER_WAITS;
+}
+
+/* Those that nobody is to be told of leave the parcel. */
 static int sift(struct notifier *n, struct parcel *p, int64_t now_us, struct err *err)
 {
 	size_t kept = 0;
@@ -107,13 +129,16 @@ static int sift(struct notifier *n, struct parcel *p, int64_t now_us, struct err
 
 	for (size_t i = 0; i < p->n; i++) {
 		struct item *it = &p->items[i];
-		if (r < 0 || is_wanted(n, &it->alert)) {
+		const char *why = "";
+		enum letter_state fate = r < 0 ? LETTER_WAITS : fate_of(n, &it->alert, &why);
+		if (fate == LETTER_WAITS) {
 			p->items[kept++] = *it;
 			continue;
 		}
-		log_info("alert.mended", "recipient=%s task=%s event=%s", p->recipient,
-		         it->alert.task, happening_word(it->alert.what));
-		r = outbox_settle(n->outbox, it->id, LETTER_MENDED, now_us, now_us, "", err);
+		log_info(fate == LETTER_MENDED ? "alert.mended" : "alert.silenced",
+		         "recipient=%s task=%s event=%s why=\"%s\"", p->recipient, it->alert.task,
+		         happening_word(it->alert.what), why);
+		r = outbox_settle(n->outbox, it->id, fate, now_us, now_us, why, err);
 		json_free(it->json);
 	}
 	p->n = kept;
@@ -244,6 +269,9 @@ int post_due(struct notifier *n, int64_t now_us, struct err *err)
 		return 0;
 	room = (size_t)n->param.sends_max - sender_active(n->sender);
 	r = outbox_due(n->outbox, now_us, DUE_MAX, take_due, &all, err);
+	struct err ignored = { 0 };
+	if (all.n > 0) /* a store that cannot be read silences nothing */
+		rules_refresh(n->rules, &ignored);
 	if (r == 0 && all.n > 0)
 		r = outbox_begin(n->outbox, err);
 	for (i = 0; r == 0 && i < all.n && i < room; i++) {

@@ -189,3 +189,8 @@ const char *rules_recipient(const struct task_rules *t, const char *word, size_t
 	}
 	return NULL;
 }
+
+const char *rules_silence(const struct task_rules *t, const char *word, int64_t at)
+{
+	return t->project ? workflow_scope_silence(t->project, t->task, word, at) : NULL;
+}

@@ -31,6 +31,8 @@ int rules_of(struct rules *r, uint32_t task, struct task_rules *ret, struct err 
  * NULL after the last. *ret_after_us: only when it is still so after that time. */
 const char *rules_recipient(const struct task_rules *t, const char *word, size_t i,
                             int64_t *ret_after_us);
+/* Why nobody is told of it now: a silence of its project; NULL: they are. at: wall, seconds. */
+const char *rules_silence(const struct task_rules *t, const char *word, int64_t at);
 /* Documents of projects as they are now. To be called before a batch: cheap when none changed. */
 int rules_refresh(struct rules *r, struct err *err);
 

@@ -321,6 +321,18 @@ const struct wf_alerts *workflow_alerts(const struct workflow *wf)
 	return &wf->alerts;
 }
 
+const char *workflow_scope_silence(const struct workflow_scope *scope, const char *task,
+                                   const char *word, int64_t at)
+{
+	for (size_t i = 0; i < scope->silences.n; i++) {
+		const struct wf_silence *s = &scope->silences.items[i];
+		if (at >= s->from_s && at < s->until_s && is_of(&s->tasks, task) &&
+		    (s->when.n == 0 || says(&s->when, word)))
+			return s->reason.text;
+	}
+	return NULL;
+}
+
 const struct wf_alerts *workflow_scope_alerts(const struct workflow_scope *s)
 {
 	return &s->alerts;

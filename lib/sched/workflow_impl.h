@@ -109,6 +109,18 @@ struct wf_alerts {
 	size_t n;
 };
 
+struct wf_silence {
+	struct wf_text from, until, reason;
+	struct wf_texts tasks, when;
+	int64_t from_s, until_s; /* wall, seconds */
+};
+
+struct wf_silences {
+	const struct yaml_node *node;
+	struct wf_silence *items;
+	size_t n;
+};
+
 struct wf_baseline {
 	const struct yaml_node *node;
 	struct wf_text task;
@@ -166,6 +178,7 @@ enum wf_table_id {
 	WT_CATCHUP,
 	WT_QUOTA,
 	WT_ALERT,
+	WT_SILENCE,
 	WT_BASELINE,
 	WT_STEP,
 	WT_HOOK,
@@ -213,6 +226,7 @@ READER(retry);
 READER(catchup);
 READER(quota);
 READER(alerts);
+READER(silences);
 READER(baselines);
 READER(node);
 #undef READER
@@ -237,7 +251,8 @@ struct workflow_scope {
 	struct wf_text description;
 	struct wf_task base; /* quota.running; of a pool its slots */
 	struct wf_pairs parameters;
-	struct wf_alerts alerts; /* of a project */
+	struct wf_alerts alerts; /* of a project, as silences */
+	struct wf_silences silences;
 };
 
 struct workflow_set {

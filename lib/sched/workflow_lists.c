@@ -1,4 +1,6 @@
 /* Readers of lists and of maps with free names. */
+#include "sched/instant.h"
+#include "sched/tz.h"
 #include "sched/workflow_impl.h"
 
 #include "util/pile.h"
@@ -331,6 +333,53 @@ void wf_read_alerts(struct wf_reader *r, const struct wf_key *k, const struct ya
 		wf_read_map(r, WT_ALERT, n->items[i], a);
 		if (n->items[i]->kind == YAML_MAP)
 			check_alert(r, a, n->items[i]);
+		wf_pop(r, length);
+	}
+}
+
+static int64_t read_instant(struct wf_reader *r, const struct wf_text *text)
+{
+	struct instant at;
+
+	if (instant_parse(text->text, tz_utc(), &at) && at.has_offset)
+		return at.t;
+	diag_error(r->d, wf_here(r, text->node), "wrong_value", NULL,
+	           "'%.40s' is no instant with its offset, want 2026-03-01T22:00:00Z or +08:00",
+	           text->text);
+	return 0;
+}
+
+static void check_silence(struct wf_reader *r, struct wf_silence *s, const struct yaml_node *n)
+{
+	if (!s->until.node || !s->reason.node) {
+		diag_error(r->d, wf_here(r, n), "missing_key", NULL,
+		           "a silence says `until` when, and the `reason`");
+		return;
+	}
+	s->until_s = read_instant(r, &s->until);
+	s->from_s = s->from.node ? read_instant(r, &s->from) : INT64_MIN;
+	if (s->until_s && s->from_s >= s->until_s)
+		diag_error(r->d, wf_here(r, s->until.node), "wrong_value", NULL,
+		           "it ends before it begins");
+	for (size_t i = 0; i < s->when.n; i++)
+		check_alert_word(r, &s->when.items[i]);
+}
+
+void wf_read_silences(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                      void *field)
+{
+	struct wf_silences *all = field;
+
+	all->node = n;
+	if (!is_list(r, k, n))
+		return;
+	all->items = pile_take(r->pile, n->n * sizeof *all->items + 1);
+	for (size_t i = 0; i < n->n; i++) {
+		size_t length = wf_push_index(r, i);
+		struct wf_silence *s = &all->items[all->n++];
+		wf_read_map(r, WT_SILENCE, n->items[i], s);
+		if (n->items[i]->kind == YAML_MAP)
+			check_silence(r, s, n->items[i]);
 		wf_pop(r, length);
 	}
 }

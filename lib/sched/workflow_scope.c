@@ -56,7 +56,7 @@ static struct workflow_scope *read_scope(struct yaml_doc *doc, const char *file,
 	if (is_pool)
 		name_pool(s, &r);
 	else if (!is_global && !yaml_get(root, "parameters") && !yaml_get(root, "quota") &&
-	         !yaml_get(root, "alerts"))
+	         !yaml_get(root, "alerts") && !yaml_get(root, "silences"))
 		diag_error(d, wf_here(&r, root), "missing_key",
 		           "begin with `workflow: NAME`, or give `parameters`, `quota` or `alerts`",
 		           "a document of a project needs `parameters`, a `quota` or `alerts`");
@@ -157,6 +157,14 @@ int32_t workflow_scope_slots(const struct workflow_scope *s)
 	return s->base.quota_running.node ? s->base.quota_running.value : 0;
 }
 
+static void print_list(const char *key, const struct yaml_node *n, struct buf *out)
+{
+	if (!n)
+		return;
+	buf_printf(out, "%s:\n  ", key);
+	yaml_print(n, 2, out);
+}
+
 void workflow_scope_print_with(const struct workflow_scope *s, const char *project, int32_t running,
                                struct buf *out)
 {
@@ -176,8 +184,8 @@ void workflow_scope_print_with(const struct workflow_scope *s, const char *proje
 	} else if (p || !running) {
 		buf_puts(out, "parameters: {}\n");
 	}
-	if (s && s->alerts.node) {
-		buf_puts(out, "alerts:\n  ");
-		yaml_print(s->alerts.node, 2, out);
-	}
+	if (s)
+		print_list("alerts", s->alerts.node, out);
+	if (s)
+		print_list("silences", s->silences.node, out);
 }

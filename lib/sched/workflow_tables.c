@@ -42,6 +42,10 @@ static const struct wf_key alert_keys[] = {
 #define ALERT_KEY(...) ROW(wf_alert, __VA_ARGS__)
 #include "sched/workflow_keys.def"
 };
+static const struct wf_key silence_keys[] = {
+#define SILENCE_KEY(...) ROW(wf_silence, __VA_ARGS__)
+#include "sched/workflow_keys.def"
+};
 static const struct wf_key baseline_keys[] = {
 #define BASELINE_KEY(...) ROW(wf_baseline, __VA_ARGS__)
 #include "sched/workflow_keys.def"
@@ -81,6 +85,7 @@ const struct wf_table wf_tables[WT_COUNT] = {
 	[WT_CATCHUP] = TABLE("catchup", catchup_keys),
 	[WT_QUOTA] = TABLE("quota", quota_keys),
 	[WT_ALERT] = TABLE("an alert", alert_keys),
+	[WT_SILENCE] = TABLE("a silence", silence_keys),
 	[WT_BASELINE] = TABLE("a baseline", baseline_keys),
 	[WT_STEP] = TABLE("a step", step_keys),
 	[WT_HOOK] = TABLE("a hook", hook_keys),

@@ -60,6 +60,9 @@ def host(kind, key, value):
     if kind == "BASELINE":
         flow["baselines"] = [{"task": "a", "committed": "08:00", key: value}]
         return flow, f"baselines[0].{key}"
+    if kind == "SILENCE":
+        one = {"until": "2026-03-01T00:00:00Z", "reason": "x", key: value}
+        return {"project": "p", "silences": [one]}, f"silences[0].{key}"
     if kind == "PIPELINE":
         pipe[key] = value
         if key == "cron":
@@ -126,7 +129,7 @@ def wrong_values(read, low, high):
         return SCALARS + [("unknown choice", "most"), ("out of range", "first 0"), ("wrong type", "last many"), ("empty", "")]
     if read in ("retry", "catchup", "quota"):
         return NOT_MAPS + [("unknown key", {"nonsense": 1})]
-    if read in ("alerts", "baselines"):
+    if read in ("alerts", "baselines", "silences"):
         return NOT_LISTS + [("wrong type", ["x"]), ("too long", [{}] * (high + 1)), ("missing", [{}])]
     if read == "node":
         return SCALARS[2:] + [("wrong type", "word")]

@@ -258,8 +258,23 @@ def a_projects_rules_are_of_all_its_workflows_but_for_the_tasks_they_name(s):
     assert came(s, "/team", "al/here/t")[0]["event"] == "failed"
     assert {a["task"] for b in s.web.taken("/team") for a in b["alerts"]} == {"al/here/t"}
     s.command("quota-set", project="al", running=50)
+    came(s, "/team", "al/here/t")
     status, export = s.ask("GET", "/api/v1/export?project=al")
     assert status == 404 or "webhook:team" in str(export), export
+
+
+@test
+def a_silence_of_a_project_keeps_its_alerts_back_and_says_why(s):
+    until_ = (datetime.now(timezone.utc) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    s.apply(f'project: al\nsilences:\n  - {{until: "{until_}", tasks: [quiet], reason: "the disk is moved"}}\n', "al.yaml")
+    workflow(s, "quiet", fails(), ["webhook:hook"])
+    workflow(s, "aloud", fails(), ["webhook:hook"])
+    until("one is kept back", lambda: s.notifier.has(r'alert\.silenced.*al/quiet/t.*the disk is moved'))
+    came(s, "/hook", "al/aloud/t")
+    assert not [a for b in s.web.taken("/hook") for a in b["alerts"] if a["task"] == "al/quiet/t"]
+    s.apply("project: al\nparameters: {}\n", "al.yaml")
+    s.command("redo", selection={"tasks": ["al/quiet/t"], "dates": ["2026-03-01"]})
+    assert came(s, "/hook", "al/quiet/t")[0]["generation"] == 2
 
 
 @test

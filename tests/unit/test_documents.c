@@ -456,6 +456,33 @@ static void an_alert_may_be_of_some_tasks_and_wait(void **state)
 	    2, 35, "unknown_task", "there is no task 'default/w/c'");
 }
 
+static void a_silence_has_its_time_its_tasks_and_its_events(void **state)
+{
+	(void)state;
+	good("project: p\nsilences:\n"
+	     "  - {from: \"2026-03-01T22:00:00Z\", until: \"2026-03-02T08:00:00+08:00\", reason: "
+	     "move}\n"
+	     "  - {until: \"2026-04-01T00:00:00Z\", tasks: [w/a], when: [late], reason: slow}\n");
+	const struct workflow_scope *s = workflow_set_scope(set, 0);
+	const int64_t begin = 1772402400, end = 1772409600;
+	assert_null(workflow_scope_silence(s, "p/w/b", "failed", begin - 1));
+	assert_string_equal(workflow_scope_silence(s, "p/w/b", "failed", begin), "move");
+	assert_string_equal(workflow_scope_silence(s, "p/w/b", "failed", end - 1), "move");
+	assert_null(workflow_scope_silence(s, "p/w/b", "failed", end));
+	assert_string_equal(workflow_scope_silence(s, "p/w/a", "late", 0), "slow");
+	assert_null(workflow_scope_silence(s, "p/w/a", "failed", 0));
+	bad("project: p\nsilences: [{until: \"2026-03-01\", reason: x}]\n", 2, 20, "wrong_value",
+	    "no instant with its offset");
+	bad("project: p\nsilences: [{until: \"2026-03-01T00:00:00Z\"}]\n", 2, 12, "missing_key",
+	    "a silence says `until` when, and the `reason`");
+	bad("project: p\nsilences: [{from: \"2026-03-02T00:00:00Z\", until: "
+	    "\"2026-03-01T00:00:00Z\", "
+	    "reason: x}]\n",
+	    2, 50, "wrong_value", "it ends before it begins");
+	bad("project: p\nsilences: [x]\n", 2, 12, "wrong_type", "want a map");
+	bad("project: p\nsilences: x\n", 2, 11, "wrong_type", "list");
+}
+
 static void a_word_of_an_alert_has_the_nearest_for_a_hint(void **state)
 {
 	(void)state;
@@ -537,6 +564,7 @@ int main(void)
 		T(a_promise_belongs_to_the_task_it_names),
 		T(alerts_are_told_to_all_who_asked),
 		T(an_alert_may_be_of_some_tasks_and_wait),
+		T(a_silence_has_its_time_its_tasks_and_its_events),
 		T(a_word_of_an_alert_has_the_nearest_for_a_hint),
 		T(one_document_is_parsed_by_itself),
 		T(warnings_look_a_year_ahead),
