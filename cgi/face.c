@@ -22,7 +22,7 @@
 #include "util/alloc.h"
 #include "util/log.h"
 
-#define CONNECTION_MEMORY ((size_t)24 * 1024)
+#define CONNECTION_MEMORY ((size_t)12 * 1024) /* a head fits, with room for the answer's */
 #define LISTEN_BACKLOG    256
 #define STOP_MS           1000
 

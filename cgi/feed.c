@@ -10,7 +10,8 @@
 #include "util/check.h"
 #include "util/clock.h"
 
-#define BLOCK_BYTES 16384
+#define BLOCK_BYTES  16384
+#define BUFFER_BYTES 1024 /* the library's, for clients without chunks */
 
 struct feed {
 	pthread_mutex_t mu; /* guards the fields below; taken before libmicrohttpd's own */
@@ -87,7 +88,7 @@ static void response_gone(void *ctx)
 
 struct MHD_Response *feed_response(struct feed *f)
 {
-	struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES,
+	struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BUFFER_BYTES,
 	                                                           take, f, response_gone);
 
 	CHECK(r != NULL);

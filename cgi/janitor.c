@@ -1,12 +1,11 @@
 /* The HTTP thread makes a watch, sets its time, and posts it back when the connection is
- * gone; only the janitor walks the list and frees. The duplicate descriptor keeps the number
- * from meaning another connection meanwhile. */
+ * gone; only the janitor walks the list and frees. A descriptor is forgotten, under the lock,
+ * before it is closed: so that it never means another connection. */
 #include "cgi/janitor.h"
 
-#include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "rt/actor.h"
 #include "util/alloc.h"
@@ -20,7 +19,7 @@ struct watch {
 	struct letter opened, closed;
 	struct janitor *janitor;
 	struct watch *next, **back;
-	int fd;
+	int fd;                   /* -1: the connection is gone */
 	_Atomic int64_t until_us; /* 0: no limit */
 };
 
@@ -28,7 +27,7 @@ struct janitor {
 	struct actor *me;
 	struct actor_ops ops;
 	struct watch *all;
-	size_t ended;
+	pthread_mutex_t mu; /* guards the descriptors of all */
 };
 
 #define OF_OPENED(l) ((struct watch *)((char *)(l)-offsetof(struct watch, opened)))
@@ -53,7 +52,6 @@ static void watch_free(struct watch *w)
 		if (w->next != NULL)
 			w->next->back = w->back;
 	}
-	close(w->fd);
 	free(w);
 }
 
@@ -85,8 +83,11 @@ static void round_alarm(void *self)
 		if (until == 0 || until > now)
 			continue;
 		atomic_store_explicit(&w->until_us, 0, memory_order_relaxed);
-		shutdown(w->fd, SHUT_RDWR);
-		log_debug("http.slow", "fd=%d", w->fd);
+		pthread_mutex_lock(&j->mu);
+		if (w->fd >= 0)
+			shutdown(w->fd, SHUT_RDWR);
+		pthread_mutex_unlock(&j->mu);
+		log_debug("http.slow", "why=\"it took too long\"");
 	}
 	actor_alarm(j->me, now + ROUND_US);
 }
@@ -105,6 +106,7 @@ struct janitor *janitor_new(struct thread *th, int connections_max)
 {
 	struct janitor *j = mem_new(sizeof(*j));
 
+	pthread_mutex_init(&j->mu, NULL);
 	j->ops = (struct actor_ops){ .name = "janitor",
 		                     .letters_max = 4u * (size_t)connections_max + 64,
 		                     .init = janitor_init,
@@ -121,6 +123,7 @@ void janitor_free(struct janitor *j)
 		next = w->next;
 		watch_free(w);
 	}
+	pthread_mutex_destroy(&j->mu);
 	free(j);
 }
 
@@ -129,15 +132,13 @@ struct watch *watch_open(struct janitor *j, int fd)
 	struct watch *w = mem_new(sizeof(*w));
 
 	w->janitor = j;
-	w->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	w->fd = fd;
 	w->opened.deliver = watch_take;
 	w->opened.discard = discard_opened;
 	w->closed.deliver = watch_gone;
 	w->closed.discard = discard_closed;
-	if (w->fd >= 0 && actor_post(j->me, &w->opened) == 0)
+	if (actor_post(j->me, &w->opened) == 0)
 		return w;
-	if (w->fd >= 0)
-		close(w->fd);
 	free(w);
 	return NULL;
 }
@@ -158,5 +159,8 @@ void watch_close(struct watch *w)
 	if (w == NULL)
 		return;
 	atomic_store_explicit(&w->until_us, 0, memory_order_relaxed);
+	pthread_mutex_lock(&w->janitor->mu);
+	w->fd = -1;
+	pthread_mutex_unlock(&w->janitor->mu);
 	(void)actor_post_credit(w->janitor->me, &w->closed);
 }

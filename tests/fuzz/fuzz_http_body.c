@@ -1,0 +1,25 @@
+/* F8: bodies, JSON or a form, to every path that takes one. Byte 0 chooses the path. */
+#include "cgi/route.h"
+#include "tests/fuzz/face.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	const struct fuzz_face *f = fuzz_face();
+	const struct route *takes[100];
+	char headers[200];
+	size_t n = 0;
+
+	for (size_t i = 0; i < routes_n && n < 100; i++)
+		if (strcmp(routes[i].method, "GET") != 0 &&
+		    (routes[i].flags & (RF_BODY | RF_SEED)) &&
+		    strstr(routes[i].path, "login") == NULL) /* 25 ms each, and then refused */
+			takes[n++] = &routes[i];
+	if (bytes < 2)
+		return 0;
+	snprintf(headers, sizeof(headers), "Authorization: Bearer %s\r\n", f->token);
+	const struct route *r = takes[data[0] % n];
+	fuzz_request(r->method, r->path, strlen(r->path), headers,
+	             data[1] == '&' ? "application/x-www-form-urlencoded" : "application/json",
+	             data + 1 + (data[1] == '&'), bytes - 1 - (data[1] == '&'));
+	return 0;
+}
