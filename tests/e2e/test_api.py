@@ -593,7 +593,7 @@ def the_description_and_the_route_table_name_the_same_routes():
     described = set()
     for path, methods in openapi.load(ROOT / "schema/openapi.yaml")["paths"].items():
         for method, op in methods.items():
-            described.add((method.upper(), path, op["x-role"].upper(), op["x-handler"]))
+            described.add((method.upper(), path, op["x-role"].upper(), op.get("x-handler", "is missing: the handler of cgi/routes.def")))
             told = {p["name"] for p in op.get("parameters", []) if p["in"] == "path"}
             assert told == set(re.findall(r"\{(\w+)\}", path)), (method, path, told)
     rows = re.findall(r'^ROUTE\("(\w+)",\s*"([^"]+)",\s*(\w+),\s*([^,]+),\s*(\w+)\)', (ROOT / "cgi/routes.def").read_text(), re.M)
