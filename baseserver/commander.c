@@ -114,8 +114,10 @@ static void turn(void *self)
 	struct commander *c = self;
 
 	commander_fold(c);
-	if (!c->scopes_told)
+	if (!c->scopes_told) {
+		plugins_tell(c);
 		commander_tell_scopes(c);
+	}
 	if (c->stuck) {
 		struct proposals *ps = c->stuck;
 		c->stuck = NULL;
@@ -225,6 +227,7 @@ void commander_free(struct commander *c)
 	manifests_free(c->types);
 	pools_forget(c);
 	users_forget(c);
+	plugins_forget(c);
 	targets_done(&c->targets);
 	vault_free(c->vault);
 	free(c->cmds);

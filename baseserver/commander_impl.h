@@ -57,7 +57,8 @@ struct order {
 	const char *node; /* name or id */
 	const struct jval *brokers, *documents, *prune, *retired_calendars;
 	const char *pool; /* or project; its name */
-	const char *user, *server;
+	const char *user, *server, *type, *version, *sha256;
+	const struct jval *groups;
 	const struct jval *within; /* projects; NULL: all */
 	int64_t size;              /* of the pool or quota; -1: not said */
 };
@@ -198,6 +199,14 @@ struct known_user {
 	bool retired;
 };
 
+/* The versions of a type's plugin as they are stored (commander_plugin.c). */
+struct known_plugin {
+	char *type;
+	struct jdoc *doc;
+	uint32_t id, version;
+	bool retired;
+};
+
 struct commander {
 	struct actor *me;
 	struct ledger *ledger;
@@ -217,6 +226,9 @@ struct commander {
 	struct known_pool *pools;
 	size_t n_pools;
 	uint32_t last_pool; /* the largest id */
+	struct known_plugin *plugins;
+	size_t n_plugins;
+	uint32_t last_plugin; /* the largest id */
 	struct targets targets;
 	struct vault *vault;
 	struct known_user *users;
@@ -353,6 +365,14 @@ void users_forget(struct commander *c);
 /* commander_target.c: target servers. On 0 target_begin() has set cmd->edit. */
 int order_parse_target(struct order *o, struct refusal *f);
 int target_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+
+/* commander_plugin.c: versions of runner plugins. On 0 plugin_begin() has set cmd->edit. */
+int order_parse_plugin(struct order *o, struct refusal *f);
+int plugin_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+void plugin_learn(struct commander *c, const struct store_doc *d);
+void plugin_tell(const struct commander *c, const char *type); /* the workers */
+void plugins_tell(const struct commander *c);                  /* of all, at the start */
+void plugins_forget(struct commander *c);
 
 /* commander_within.c: the projects that a command keeps to. E_FORBIDDEN. */
 int order_parse_within(struct order *o, struct refusal *f);

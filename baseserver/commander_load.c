@@ -164,7 +164,10 @@ void commander_learn(struct commander *c, const struct edit *e)
 			pool_learn(c, &e->docs[i]);
 		else if (e->docs[i].kind == DOC_USER)
 			user_learn(c, &e->docs[i]);
-		else if (e->docs[i].kind == DOC_SERVER)
+		else if (e->docs[i].kind == DOC_RUNNER) {
+			plugin_learn(c, &e->docs[i]);
+			plugin_tell(c, e->docs[i].name);
+		} else if (e->docs[i].kind == DOC_SERVER)
 			put_target(c, &e->docs[i]);
 		else if (e->docs[i].kind == DOC_SETTING)
 			put_scope(c, &e->docs[i]);
@@ -176,6 +179,12 @@ void commander_learn(struct commander *c, const struct edit *e)
 static int each_pool(void *ctx, const struct store_doc *d)
 {
 	pool_learn(ctx, d);
+	return 0;
+}
+
+static int each_plugin(void *ctx, const struct store_doc *d)
+{
+	plugin_learn(ctx, d);
 	return 0;
 }
 
@@ -200,6 +209,8 @@ int commander_load(struct commander *c, struct store *store, struct err *err)
 		r = store_load_docs(store, DOC_POOL, each_pool, c, err);
 	if (r == 0)
 		r = store_load_docs(store, DOC_USER, each_user, c, err);
+	if (r == 0)
+		r = store_load_docs(store, DOC_RUNNER, each_plugin, c, err);
 	if (r == 0)
 		r = targets_load(&c->targets, store, err);
 	if (r == 0)

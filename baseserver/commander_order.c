@@ -52,6 +52,12 @@ static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
 	[CK_SERVER_SET] = { "server", "kind", "host", "port", "user", "database", "extra",
 	                    "concurrency", "projects", "password" },
 	[CK_SERVER_REMOVE] = { "server" },
+	[CK_PLUGIN_REGISTER] = { "type", "version", "sha256", "abi", "brokers", "groups" },
+	[CK_PLUGIN_ENABLE] = { "type", "version" },
+	[CK_PLUGIN_DRAIN] = { "type" },
+	[CK_PLUGIN_ROLLBACK] = { "type" },
+	[CK_PLUGIN_REMOVE] = { "type", "version" },
+	[CK_PLUGIN_RELEASE] = { "type", "brokers" },
 	[CK_COMMAND_PAUSE] = { "command" },
 	[CK_COMMAND_RESUME] = { "command" },
 	[CK_COMMAND_CANCEL] = { "command" },
@@ -246,6 +252,15 @@ static int parse_others(struct order *o, struct refusal *f)
 	case CK_SERVER_REMOVE:
 	case CK_SERVER_REKEY:
 		return order_parse_target(o, f);
+	case CK_PLUGIN_REGISTER:
+	case CK_PLUGIN_RELEASE:
+		r = parse_names(o, false, f);
+		return r < 0 ? r : order_parse_plugin(o, f);
+	case CK_PLUGIN_ENABLE:
+	case CK_PLUGIN_DRAIN:
+	case CK_PLUGIN_ROLLBACK:
+	case CK_PLUGIN_REMOVE:
+		return order_parse_plugin(o, f);
 	case CK_APPLY:
 		r = arg_list(o->args, "args", "documents", 100, &o->documents, f);
 		if (r == 0)

@@ -191,6 +191,12 @@ int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f)
 	case CK_SERVER_REMOVE:
 	case CK_SERVER_REKEY:
 		return target_begin(c, cmd, f);
+	case CK_PLUGIN_REGISTER:
+	case CK_PLUGIN_ENABLE:
+	case CK_PLUGIN_DRAIN:
+	case CK_PLUGIN_ROLLBACK:
+	case CK_PLUGIN_REMOVE:
+		return plugin_begin(c, cmd, f);
 	default:
 		return pool_begin(c, cmd, f);
 	}
@@ -287,6 +293,7 @@ struct drain {
 	uint64_t command;
 	bool drained;
 	const char *level; /* instead of a drain; static */
+	char type[64];     /* instead of both: a release of this type */
 	char missing[64];
 	size_t n;
 	struct {
@@ -303,9 +310,11 @@ static void drain_discard(struct letter *l)
 static void tell_worker(const struct commander *c, const struct drain *d, uint32_t broker,
                         struct worker *w)
 {
-	if (d->level && c->front->level)
+	if (d->type[0] && c->front->release)
+		c->front->release(w, broker, d->type);
+	else if (d->level && c->front->level)
 		c->front->level(w, broker, d->level);
-	else if (!d->level && c->front->drain)
+	else if (!d->type[0] && !d->level && c->front->drain)
 		c->front->drain(w, broker, d->drained);
 }
 
@@ -337,7 +346,7 @@ static void drain_at_registrar(struct letter *l, void *self)
 	for (size_t i = 0; i < d->n && !d->missing[0]; i++)
 		if (!registrar_find(self, d->b[i].name, &d->b[i].id))
 			snprintf(d->missing, sizeof d->missing, "%s", d->b[i].name);
-	for (size_t i = 0; i < d->n && !d->missing[0] && !d->level; i++)
+	for (size_t i = 0; i < d->n && !d->missing[0] && !d->level && !d->type[0]; i++)
 		registrar_drain(self, d->b[i].id, d->drained);
 	l->deliver = drained;
 	if (actor_post_credit(d->c->me, l) < 0)
@@ -355,6 +364,8 @@ static int drain(struct commander *c, struct cmd *cmd, struct refusal *f)
 	d->command = cmd->id;
 	d->drained = cmd->kind == CK_BROKER_DRAIN;
 	d->level = cmd->kind == CK_LOG_LEVEL ? order_level_name(cmd->o.level) : NULL;
+	if (cmd->kind == CK_PLUGIN_RELEASE)
+		snprintf(d->type, sizeof d->type, "%s", cmd->o.type);
 	for (const struct jval *v = list->first; v; v = v->next)
 		snprintf(d->b[d->n++].name, sizeof d->b[0].name, "%s", v->text);
 	d->letter.deliver = drain_at_registrar;
@@ -397,6 +408,14 @@ void cmd_other(struct commander *c, struct cmd *cmd)
 	case CK_BROKER_DRAIN:
 	case CK_BROKER_UNDRAIN:
 		r = drain(c, cmd, &f);
+		break;
+	case CK_PLUGIN_RELEASE:
+		if (cmd->o.brokers && cmd->o.brokers->len)
+			r = drain(c, cmd, &f);
+		for (size_t k = 0; c->front && c->front->release && k < c->front->n_workers &&
+		                   !cmd->edit_posted && r == 0;
+		     k++)
+			c->front->release(c->front->workers[k], 0, cmd->o.type);
 		break;
 	case CK_STEP_DOWN:
 		r = step_down(c, &f);

@@ -250,6 +250,8 @@ static void fill_front(struct daemon *d)
 	f->started_us = clock_wall_us(&clock_machine);
 	f->drain = worker_drain;
 	f->level = worker_level;
+	f->plugin = worker_plugin;
+	f->release = worker_release;
 	commander_set_front(d->commander, f);
 }
 

@@ -22,6 +22,18 @@ struct sorter;
 struct thread;
 struct worker;
 
+/* Which version of a type's plugin runs where: the first that is meant for a broker. */
+struct plugin_choice {
+	char text[128]; /* "VERSION ABI SHA256", or "drain" */
+	char *where;    /* lines "b:NAME", "g:GROUP"; "" everywhere; heap */
+};
+struct plugin_choices {
+	char type[64];
+	struct plugin_choice items[2];
+	size_t n; /* 0: TYPE.so */
+};
+void plugin_choices_free(struct plugin_choices *p); /* NULL is fine */
+
 /* Logs of jobs as they lie on the disk: what is older than their retention, and all. */
 struct log_survey {
 	int64_t before_us;
@@ -50,6 +62,9 @@ struct front {
 	size_t n_workers;
 	/* worker_drain(), or NULL: tells a worker. Thread: any. */
 	void (*drain)(struct worker *w, uint32_t broker, bool drained);
+	/* worker_plugin() and worker_release(), or NULL. Thread: any. */
+	void (*plugin)(struct worker *w, struct plugin_choices *p); /* owns p */
+	void (*release)(struct worker *w, uint32_t broker, const char *type);
 	/* worker_level(), or NULL. Thread: any. */
 	void (*level)(struct worker *w, uint32_t broker, const char *level);
 	/* logkeeper_survey() and whose thread that is, or NULL. */

@@ -445,6 +445,7 @@ void worker_free(struct worker *w)
 	map_done(&w->by_number);
 	free(w->defs);
 	free(w->places);
+	worker_plugins_free(w);
 	free(w);
 }
 

@@ -5,10 +5,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct plugin_choices;
 struct worker;
 
 /* Give this broker's loaders no more work, or work again. Thread: any. */
 void worker_drain(struct worker *w, uint32_t broker, bool drained);
+/* Which version of a type's plugin brokers run; owns p. Thread: any. */
+void worker_plugin(struct worker *w, struct plugin_choices *p);
+/* End a quarantine; broker 0: of all. Thread: any. */
+void worker_release(struct worker *w, uint32_t broker, const char *type);
 /* The same machine's daemons write as much about themselves. Thread: any. */
 void worker_level(struct worker *w, uint32_t broker, const char *level);
 

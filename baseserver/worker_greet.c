@@ -149,6 +149,7 @@ void worker_greeted(struct letter *l, void *self)
 		else
 			c->accepts = false; /* until its first report of load */
 		welcome(c);
+		worker_tell_plugins(c);
 		worker_send_held(c, c->held, c->n_held, true);
 		if (c->role == ROLE_LOADER)
 			worker_tell_sorter(c, false);

@@ -75,7 +75,9 @@ struct worker {
 	struct conn *touched;
 	struct proposals *open; /* reports of this turn */
 	uint64_t f_jobs, f_reports;
-	struct event_ring *ring; /* worker_client.c */
+	struct event_ring *ring;         /* worker_client.c */
+	struct plugin_choices **plugins; /* worker_plugin.c */
+	size_t n_plugins;
 };
 
 /* worker.c */
@@ -100,6 +102,10 @@ int worker_log_chunk(struct conn *c, const Sirdar__LogChunk *m);
 int worker_param_ask(struct conn *c, const Sirdar__ParamAsk *m);
 void worker_answered(struct letter *l, void *self);
 void worker_send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hello);
+
+/* worker_plugin.c: versions of runner plugins */
+void worker_tell_plugins(struct conn *c); /* one that was greeted */
+void worker_plugins_free(struct worker *w);
 
 /* worker_send.c: what leaves */
 void worker_fold(struct worker *w);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "broker/keeper/client.h"
+#include "broker/link/digest.h"
 #include "broker/link/link.h"
 #include "broker/loader/guest.h"
 #include "broker/loader/plugin.h"
@@ -199,6 +200,15 @@ static void watch_broker(struct loader *l)
 	ev_io_start(l->loop, &l->broker_gone);
 }
 
+void loader_retire(struct loader *l)
+{
+	if (l->is_stopping)
+		return;
+	log_info("loader.retiring", "in_process=%u active=%u", l->in_process, l->active);
+	l->is_alone = true;
+	take_no_more(l);
+}
+
 void loader_stop(struct loader *l)
 {
 	if (l->is_stopping && !l->is_alone)
@@ -251,11 +261,41 @@ void loader_say(const struct loader *l, const char *fmt, ...)
 		log_warn("loader.no_broker", "nobody reads the status");
 }
 
-static int load_plugin(struct loader *l, const char *path, struct err *err)
+/* Of the very copy that is going to be mapped. */
+static int judge_digest(void *ctx, int fd, struct err *err)
 {
-	int r = guest_read(path, l->type, l->settings->runners_dir, &l->guest, err);
+	const struct loader_args *args = ctx;
+	char is[DIGEST_HEX];
+	int r = digest_fd(fd, is, err);
 
-	if (r == 0)
+	if (r < 0 || strcmp(is, args->sha256) == 0)
+		return r;
+	return err_set(err, E_FORBIDDEN, "%s has the sha256 %s, registered is %s",
+	               args->plugin_path, is, args->sha256);
+}
+
+/* A version that was registered: its own file, no manifest. */
+static int map_registered(struct loader *l, const struct loader_args *args, struct err *err)
+{
+	int r = plugin_map_judged(args->plugin_path, judge_digest, (void *)args, &l->plugin, err);
+
+	if (r == 0 && strcmp(l->plugin->version, args->version) != 0)
+		return err_set(err, E_FORBIDDEN, "%s says it is version %.60s, registered is %s",
+		               args->plugin_path, l->plugin->version, args->version);
+	if (r == 0 && strcmp(l->plugin->name, l->type) != 0)
+		return err_set(err, E_FORBIDDEN, "%s says it is a runner %.60s, not %s",
+		               args->plugin_path, l->plugin->name, l->type);
+	return r;
+}
+
+static int load_plugin(struct loader *l, const struct loader_args *args, struct err *err)
+{
+	const char *path = args->plugin_path;
+
+	int r = args->sha256 ? map_registered(l, args, err)
+	                     : guest_read(path, l->type, l->settings->runners_dir, &l->guest, err);
+
+	if (r == 0 && !args->sha256)
 		r = plugin_map(l->guest ? l->guest->plugin_path : path, &l->plugin, err);
 	if (r == 0)
 		r = plugin_open(l->plugin, &l->host, &l->self, err);
@@ -384,7 +424,7 @@ int loader_run(const struct param_taskbroker *settings, const struct loader_args
                struct ev_loop *loop, struct loader **ret_loader, struct err *err)
 {
 	struct loader *l = loader_new(settings, args, loop);
-	int r = load_plugin(l, args->plugin_path, err);
+	int r = load_plugin(l, args, err);
 
 	if (r < 0) {
 		l->plugin = NULL;

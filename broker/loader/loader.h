@@ -172,9 +172,14 @@ void loader_unwatch_calls(struct loader *l);
 __attribute__((format(printf, 2, 3))) void loader_say(const struct loader *l, const char *fmt, ...);
 struct loader_args {
 	const char *type, *plugin_path;
+	const char *version, *sha256; /* what the plugin must be; NULL: anything */
 	uint32_t slots;
 	int status_fd; /* where to say "ready ..." or "refused ..."; -1: nowhere */
 };
+
+/* Take no more, and end when no job is inside any more, however long that takes: another version
+ * follows. Processes go on without us. */
+void loader_retire(struct loader *l);
 
 /* Map and open the plugin, then work until loader_stop() has been obeyed. Blocks.
  *

@@ -79,6 +79,8 @@ static void on_signal(struct ev_loop *loop, ev_io *w, int events)
 	while (read(w->fd, &info, sizeof info) == sizeof info) {
 		if (info.ssi_signo == SIGHUP)
 			reload(p);
+		else if (info.ssi_signo == SIGUSR1 && p->loader)
+			loader_retire(p->loader);
 		else if (p->loader)
 			loader_stop(p->loader);
 	}
@@ -93,6 +95,7 @@ static int watch_signals(struct process *p, struct err *err)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
 	sigaddset(&set, SIGPIPE);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	sigdelset(&set, SIGPIPE);
@@ -130,6 +133,8 @@ static bool read_options(struct process *p, int *argc, char **argv)
 	char *end = NULL;
 	unsigned long n = slots ? strtoul(slots, &end, 10) : 1;
 
+	p->what.version = take_option(argc, argv, "--version-wanted");
+	p->what.sha256 = take_option(argc, argv, "--sha256");
 	p->what.type = type;
 	p->what.slots = (uint32_t)n;
 	p->what.status_fd = status ? (int)strtoul(status, NULL, 10) : -1;

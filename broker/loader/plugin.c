@@ -131,9 +131,20 @@ static int map_fd(int fd, const char *path, const struct runner_plugin **ret_plu
 
 int plugin_map(const char *path, const struct runner_plugin **ret_plugin, struct err *err)
 {
+	return plugin_map_judged(path, NULL, NULL, ret_plugin, err);
+}
+
+int plugin_map_judged(const char *path, int (*judge)(void *ctx, int fd, struct err *err), void *ctx,
+                      const struct runner_plugin **ret_plugin, struct err *err)
+{
 	int fd = -1;
 	int r = copy_private(path, &fd, err);
 
+	if (r == 0 && judge) {
+		r = judge(ctx, fd, err);
+		if (r < 0)
+			close(fd);
+	}
 	if (r < 0)
 		return r;
 	/* Once mapped, the descriptor stays even when it is refused: the dynamic linker knows

@@ -15,6 +15,10 @@ struct runner_plugin;
  */
 int plugin_map(const char *path, const struct runner_plugin **ret_plugin, struct err *err);
 
+/* The same, of a copy that `judge` has seen and taken (0); it may say why not in err. */
+int plugin_map_judged(const char *path, int (*judge)(void *ctx, int fd, struct err *err), void *ctx,
+                      const struct runner_plugin **ret_plugin, struct err *err);
+
 /* Its open(). errors  E_ABI with the number it answered */
 int plugin_open(const struct runner_plugin *p, const struct runner_host *host, void **ret_self,
                 struct err *err);

@@ -89,7 +89,7 @@ static const struct {
 } orders[] = {
 	{ "enable", order_enable, NULL },  { "disable", order_disable, NULL },
 	{ "drain", NULL, order_drain },    { "undrain", NULL, order_undrain },
-	{ "loglevel", NULL, order_level },
+	{ "loglevel", NULL, order_level }, { "plugin", version_order, NULL },
 };
 
 static int take_orders(struct broker *b, const Sirdar__Orders *m)

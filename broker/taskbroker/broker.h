@@ -29,6 +29,12 @@ enum type_state { /* RunnerState.state */
 
 #define CRASHES_KEPT 64
 
+/* Of a plugin, as registered at the server; version "": the type's own file. */
+struct version {
+	char version[64], sha256[65];
+	uint32_t abi;
+};
+
 /* A task type this machine runs, and its loader. */
 struct type {
 	struct type *next;
@@ -40,6 +46,7 @@ struct type {
 	char last_words[400]; /* of a loader that found itself stuck; "": none */
 	bool is_ending;       /* it said that it ends in good order */
 	char version[64];
+	struct version wanted;
 	uint32_t abi_major, abi_minor;
 	bool is_disabled; /* by orders */
 	bool is_unwanted; /* the settings name it no more: gone when its loader is */
@@ -117,10 +124,16 @@ void keeper_unwatch(struct broker *b);
 int types_read(struct broker *b, struct err *err); /* from the settings; starts and ends loaders */
 void type_enable(struct type *t);
 void type_stop(struct type *t, enum type_state state, const char *why);
+void type_say(struct type *t, enum type_state state, const char *why); /* from now on */
 void type_tell(struct type *t);      /* its state, to the server */
 void types_reload(struct broker *b); /* have the loaders read their settings again */
 void types_free(struct broker *b);
 bool types_are_gone(const struct broker *b);
+
+/* versions.c: which version of its plugin a type runs */
+void version_recall(struct type *t);                  /* what was wanted when we last ran */
+void version_order(struct type *t, const char *text); /* the server's */
+char *version_path(const struct type *t);             /* of what is wanted; the caller's */
 
 /* load.c: how busy the machine is, and whether work is welcome. */
 void load_measure(struct broker *b, struct load *ret);

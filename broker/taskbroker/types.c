@@ -59,6 +59,11 @@ __attribute__((format(printf, 3, 4))) static void set_state(struct type *t, enum
 	type_tell(t);
 }
 
+void type_say(struct type *t, enum type_state state, const char *why)
+{
+	set_state(t, state, "%s", why);
+}
+
 /* --- the end of a loader ---------------------------------------------------------- */
 
 static void start_in(struct type *t, uint32_t ms)
@@ -308,8 +313,9 @@ static void start_loader(struct type *t)
 	struct broker *b = t->broker;
 	char *path = mem_fmt("%s/taskrunner-loader", b->bin_dir);
 	char *slots = mem_fmt("%u", t->slots), *state = mem_fmt("state_dir=%s", b->state_dir);
+	char *plugin = NULL;
 	size_t n = 0;
-	char **argv = mem_array(16 + 2 * b->args->sets_n, sizeof *argv);
+	char **argv = mem_array(24 + 2 * b->args->sets_n, sizeof *argv);
 	int pipe_fds[2] = { -1, -1 };
 	struct err err;
 
@@ -328,6 +334,15 @@ static void start_loader(struct type *t)
 	argv[n++] = t->name;
 	argv[n++] = (char *)"--slots";
 	argv[n++] = slots;
+	if (t->wanted.version[0]) {
+		plugin = version_path(t);
+		argv[n++] = (char *)"--plugin";
+		argv[n++] = plugin;
+		argv[n++] = (char *)"--version-wanted";
+		argv[n++] = t->wanted.version;
+		argv[n++] = (char *)"--sha256";
+		argv[n++] = t->wanted.sha256;
+	}
 	argv[n++] = (char *)"--status-fd";
 	argv[n++] = (char *)"3";
 	t->state = TYPE_WAITING;
@@ -352,6 +367,7 @@ static void start_loader(struct type *t)
 	free(path);
 	free(slots);
 	free(state);
+	free(plugin);
 	free(argv);
 }
 
@@ -419,6 +435,7 @@ static struct type *type_new(struct broker *b, const char *name, size_t len)
 	t->ended.data = t->said.data = t->start.data = t->late.data = t;
 	t->next = b->types;
 	b->types = t;
+	version_recall(t);
 	return t;
 }
 

@@ -91,7 +91,7 @@ def a_field_that_must_be_there_is_missed_by_name(s):
     assert not bad, "\n".join(bad)
 
 
-NEEDED = {"documents": [{"name": "x", "text": "workflow: x"}], "priority": 3, "level": "info", "pool": "p", "server": "db", "project": "p", "user": "u", "role": "viewer"}
+NEEDED = {"documents": [{"name": "x", "text": "workflow: x"}], "priority": 3, "level": "info", "pool": "p", "server": "db", "type": "odd", "version": "1", "sha256": "0" * 64, "project": "p", "user": "u", "role": "viewer"}
 
 
 @test

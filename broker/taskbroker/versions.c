@@ -1,0 +1,148 @@
+/* Versions of a type's plugin: which one the server wants here, kept over our restarts. A file
+ * that is not what was registered is refused before the one that runs is touched. */
+#include <signal.h>
+#include <sirdar/runner.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "broker/link/digest.h"
+#include "broker/taskbroker/broker.h"
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/log.h"
+
+#define DRAIN "drain"
+
+char *version_path(const struct type *t)
+{
+	return mem_fmt("%s/%s-%s.so", t->broker->settings->runners_dir, t->name, t->wanted.version);
+}
+
+static char *note_path(const struct type *t)
+{
+	return mem_fmt("%s/plugin.%s", t->broker->state_dir, t->name);
+}
+
+/* "VERSION ABI SHA256"; "": none, the type's own file runs. */
+static bool parse(const char *text, struct version *ret)
+{
+	*ret = (struct version){ 0 };
+	/* NOLINTNEXTLINE(cert-err34-c): checked below */
+	return !text[0] ||
+	       (sscanf(text, "%63s %u %64s", ret->version, &ret->abi, ret->sha256) == 3 &&
+	        fs_name_ok(ret->version, sizeof ret->version - 1));
+}
+
+void version_recall(struct type *t)
+{
+	char *path = note_path(t);
+	struct buf text;
+
+	buf_init(&text);
+	if (fs_read(path, 1024, &text, NULL) == 0) {
+		t->is_disabled = strcmp(buf_str(&text), DRAIN) == 0;
+		if (t->is_disabled || !parse(buf_str(&text), &t->wanted))
+			t->wanted = (struct version){ 0 };
+		if (t->is_disabled)
+			type_say(t, TYPE_STOPPED, "drained");
+	}
+	buf_done(&text);
+	free(path);
+}
+
+static void note(const struct type *t, const char *text)
+{
+	char *path = note_path(t);
+	struct err err;
+
+	if (!text[0])
+		unlink(path);
+	else if (fs_write(path, text, strlen(text), 0600, &err) < 0)
+		log_warn("broker.version", "type=%s why=\"%s\"", t->name, err.text);
+	free(path);
+}
+
+/* Why not, into ret; "": it may. */
+static void judge(struct type *t, const struct version *v, char *ret, size_t cap)
+{
+	struct version before = t->wanted;
+	char is[DIGEST_HEX] = "";
+	struct err err = { 0 };
+
+	ret[0] = 0;
+	if (!v->version[0])
+		return;
+	t->wanted = *v;
+	char *path = version_path(t);
+	t->wanted = before;
+	if (v->abi != RUNNER_ABI_MAJOR)
+		snprintf(ret, cap,
+		         "version %s is refused: registered for ABI %u, this broker speaks %d",
+		         v->version, v->abi, RUNNER_ABI_MAJOR);
+	else if (digest_file(path, is, &err) < 0)
+		snprintf(ret, cap, "version %s is refused: %.300s", v->version, err.text);
+	else if (strcmp(is, v->sha256) != 0)
+		snprintf(ret, cap, "version %s is refused: %s has the sha256 %s, registered is %s",
+		         v->version, path, is, v->sha256);
+	free(path);
+}
+
+/* The one that runs takes no more and ends when its jobs in the process are over; processes go
+ * on, and are the next one's. */
+static void retire(struct type *t)
+{
+	if (t->pid && !t->is_met)
+		pidfd_send_signal(t->pid_fd, SIGUSR1, NULL, 0);
+}
+
+static void drain(struct type *t)
+{
+	if (t->is_disabled && t->state == TYPE_STOPPED)
+		return;
+	note(t, DRAIN);
+	t->is_disabled = true;
+	t->is_again = false;
+	type_say(t, TYPE_STOPPED, "drained");
+	retire(t);
+}
+
+void version_order(struct type *t, const char *text)
+{
+	struct version v;
+	char why[400];
+
+	if (strcmp(text, DRAIN) == 0) {
+		drain(t);
+		return;
+	}
+	if (!parse(text, &v))
+		return; /* of a later version */
+	bool same = strcmp(v.version, t->wanted.version) == 0 &&
+	            strcmp(v.sha256, t->wanted.sha256) == 0;
+	judge(t, &v, why, sizeof why);
+	if (why[0] && !same) {
+		log_warn("broker.version", "type=%s why=\"%s\"", t->name, why);
+		type_say(t, t->state, why);
+		return;
+	}
+	note(t, text);
+	t->wanted = v;
+	if (t->is_disabled || t->state == TYPE_REFUSED || t->state == TYPE_QUARANTINED) {
+		if (!same || t->is_disabled)
+			type_enable(t);
+		return;
+	}
+	if (same)
+		return;
+	log_info("broker.version", "type=%s wanted=%s", t->name, v.version);
+	if (t->pid) {
+		t->is_again = true;
+		retire(t);
+	} else {
+		type_enable(t);
+	}
+}

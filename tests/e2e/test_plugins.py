@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""The life of a runner plugin: registered, run, the next version, back, refused, quarantined, drained. TAP."""
+import hashlib
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import B, RUNNERS, Site, main, test, until  # noqa: E402
+
+ODD = B / "test/plugins/odd.so"
+HEAD = "workflow: {}\nproject: plug\nstart_date: 2026-03-01\ndefaults: {{cycle: day, catchup: {{mode: none}}}}\ntasks:\n"
+
+
+def site_with_plugins():
+    site = Site("plugins", types_dir="")
+    site.plugins = site.dir / "plugins"
+    site.plugins.mkdir()
+    shutil.copy(ODD, site.plugins / "odd.so")
+    shutil.copy(RUNNERS / "noop.so", site.plugins)
+    site.start(types=("odd:8", "noop:2"), runners_dir=site.plugins, loader_crash_max=2, loader_restart_ms=20)
+    site.apply(HEAD.format("w") + "".join(f"  {name}: {{type: odd, params: {{do: {do}}}}}\n" for name, do in
+                                          (("run", "x"), ("long", "kill"), ("crash", "crash"))))
+    return site
+
+
+def build(site, version, name=None):
+    """A plugin of another version: the same code with another text in it. -> its sha256"""
+    code = ODD.read_bytes()
+    assert code.count(b"0.1-odd\0") == 1 and len(version) == 7
+    code = code.replace(b"0.1-odd\0", version.encode() + b"\0")
+    (site.plugins / f"odd-{name or version}.so").write_bytes(code)
+    return hashlib.sha256(code).hexdigest()
+
+
+def runner(site):
+    odd = next(t for t in site.get("/api/v1/types")["types"] if t["type"] == "odd")
+    return odd["brokers"][0]
+
+
+def plugin(site):
+    return next(p for p in site.get("/api/v1/plugins")["plugins"] if p["type"] == "odd")
+
+
+def runs(site, version):
+    return until(f"{version} runs", lambda: (lambda r: r if r["version"] == version and r["state"] == "ready" else None)(runner(site)))
+
+
+def run(site, task, date, states="Succ"):
+    site.command_over(site.command("run-now", selection={"tasks": [f"plug/w/{task}"], "dates": [date]}))
+    return site.wait_state(f"plug/w/{task}", f"{date}T00:00:00Z", states)
+
+
+@test
+def a_registered_version_runs_from_its_own_file(s):
+    run(s, "run", "2026-03-01")
+    assert runner(s)["version"] == "0.1-odd"
+    s.sirdar("plugin", "register", "odd", "1.0-odd", "--sha256", build(s, "1.0-odd"))
+    s.sirdar("plugin", "enable", "odd", "1.0-odd")
+    runs(s, "1.0-odd")
+    run(s, "run", "2026-03-02")
+    assert "1.0-odd  enabled" in s.sirdar("plugin", "list").stdout
+
+
+@test
+def the_next_version_follows_and_what_runs_keeps_its_own(s):
+    run(s, "long", "2026-03-01", "Running")
+    s.sirdar("plugin", "register", "odd", "2.0-odd", "--sha256", build(s, "2.0-odd"))
+    s.sirdar("plugin", "enable", "odd", "2.0-odd")
+    until("the broker has heard of it", lambda: "wanted=2.0-odd" in s.brokers["b1"].text())
+    i = s.instance("plug/w/long", "2026-03-01T00:00:00Z")
+    assert i["state"] == "Running" and i["attempt"] == 1, i
+    s.command("kill", selection={"tasks": ["plug/w/long"], "states": ["Running"]})
+    s.wait_state("plug/w/long", "2026-03-01T00:00:00Z", ("Succ", "Fail", "StopSchedule"))
+    runs(s, "2.0-odd")
+    run(s, "run", "2026-03-03")
+    assert s.instance("plug/w/long", "2026-03-01T00:00:00Z")["infra"] == 0
+
+
+@test
+def a_rollback_goes_back_to_the_version_before(s):
+    s.sirdar("plugin", "rollback", "odd")
+    runs(s, "1.0-odd")
+    assert plugin(s)["enabled"] == "1.0-odd" and plugin(s)["former"] == "2.0-odd"
+    run(s, "run", "2026-03-04")
+
+
+@test
+def a_file_that_is_not_what_was_registered_is_refused_and_the_one_that_runs_stays(s):
+    build(s, "3.0-odd")
+    s.sirdar("plugin", "register", "odd", "3.0-odd", "--sha256", "0" * 64)
+    s.sirdar("plugin", "enable", "odd", "3.0-odd")
+    said = until("the reason is shown", lambda: (lambda r: r if "sha256" in r["text"] else None)(runner(s)))
+    assert "registered is 000" in said["text"] and said["version"] == "1.0-odd" and said["state"] == "ready", said
+    run(s, "run", "2026-03-05")
+    s.sirdar("plugin", "register", "odd", "9.9-odd", "--sha256", build(s, "8.8-odd", "9.9-odd"))
+    s.sirdar("plugin", "enable", "odd", "9.9-odd")
+    until("the name inside counts", lambda: "says it is version 8.8-odd" in runner(s)["text"])
+    s.sirdar("plugin", "enable", "odd", "1.0-odd")
+    runs(s, "1.0-odd")
+
+
+@test
+def a_broker_that_comes_back_runs_what_is_enabled(s):
+    s.brokers["b1"].stop()
+    s.brokers["b1"].start()
+    runs(s, "1.0-odd")
+    run(s, "run", "2026-03-06")
+
+
+@test
+def a_plugin_that_crashes_is_quarantined_with_the_reason_until_it_is_released(s):
+    s.command("run-now", selection={"tasks": ["plug/w/crash"], "dates": ["2026-03-01"]})
+    r = until("it is quarantined", lambda: (lambda r: r if r["state"] == "quarantined" else None)(runner(s)))
+    assert "crashes in ten minutes" in r["text"] and "SIGKILL" in r["text"], r
+    s.command_over(s.command("skip", selection={"tasks": ["plug/w/crash"], "dates": ["2026-03-01"]}))
+    s.sirdar("plugin", "release", "odd", "--broker", "b1")
+    runs(s, "1.0-odd")
+
+
+@test
+def a_drained_type_starts_nothing_and_goes_on_when_enabled(s):
+    s.sirdar("plugin", "drain", "odd")
+    until("it is drained", lambda: runner(s)["state"] == "stopped" and runner(s)["text"] == "drained")
+    s.command_over(s.command("run-now", selection={"tasks": ["plug/w/run"], "dates": ["2026-03-07"]}))
+    i = s.wait_state("plug/w/run", "2026-03-07T00:00:00Z", "DependenceFinish")
+    w = until("why says so", lambda: (lambda w: w if "drained" in str(w) else None)(s.get(f"/api/v1/instances/{i['id']}/why")))
+    assert w["gate"] in (9, 10), w
+    s.sirdar("plugin", "enable", "odd")
+    s.wait_state("plug/w/run", "2026-03-07T00:00:00Z", "Succ")
+
+
+@test
+def what_is_enabled_stays_registered_and_others_go(s):
+    s.command("plugin-remove", type="odd", version="1.0-odd", expect=(409,))
+    s.command("plugin-register", type="odd", version="1.0-odd", sha256="1" * 64, expect=(409,))
+    s.command("plugin-enable", type="odd", version="nosuch", expect=(404,))
+    s.sirdar("plugin", "remove", "odd", "3.0-odd")
+    until("it is gone", lambda: "3.0-odd" not in [v["version"] for v in plugin(s)["versions"]])
+    assert "plugin-enable" in str(s.get("/api/v1/audit?action=plugin-enable")["items"])
+
+
+main(site_with_plugins)
