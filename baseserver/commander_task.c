@@ -275,7 +275,8 @@ static int steer(struct commander *c, const struct cmd *cmd, struct refusal *f)
 		cmd_over(c, at, CS_CANCELLED, "");
 		return 0;
 	}
-	if (at->phase != PH_RUN && at->phase != PH_SURVEY)
+	/* Paused while it swept, and begun with its edit again after a restart: it goes on. */
+	if (at->phase != PH_RUN && at->phase != PH_SURVEY && at->state != CS_PAUSED)
 		return refuse(f, E_CONFLICT, "args.command", NULL,
 		              "command %llu is done in one step", (unsigned long long)at->id);
 	at->state = cmd->kind == CK_COMMAND_PAUSE ? CS_PAUSED : CS_RUNNING;
