@@ -176,6 +176,20 @@ static bool is_branching(const struct transition *tr)
 	       was.state == ST_SKIPPED && was.reason == RE_BRANCH;
 }
 
+/* A person began one of its parts anew: it is wanted for that. */
+static bool is_wanted_by_part(const struct transition *tr)
+{
+	struct instance part, was;
+	struct inst_key key = tr->inst.key;
+
+	if (tr->event != EV_REOPEN || !tr->cause || !check_find(key, &was))
+		return false;
+	for (key.part = 1; key.part <= was.parts; key.part++)
+		if (check_find(key, &part) && part.state == ST_READY && part.cause == tr->cause)
+			return true;
+	return false;
+}
+
 /* B1. Of what is replayed with definitions that nobody knows, nothing is known. */
 void branch_follow(const struct transition *tr, bool unclear)
 {
@@ -194,7 +208,7 @@ void branch_follow(const struct transition *tr, bool unclear)
 		                "task %u at %" PRId64 " should be %s by a branch, not task %u %s",
 		                due[0].key.task, due[0].key.run_date, event_name(due[0].event),
 		                tr->inst.key.task, event_name((enum event)tr->event));
-	if (k == n_due && is_branching(tr) && !unclear)
+	if (k == n_due && is_branching(tr) && !unclear && !is_wanted_by_part(tr))
 		break_invariant("B1", "task %u at %" PRId64 ": %s by no branch", tr->inst.key.task,
 		                tr->inst.key.run_date, event_name((enum event)tr->event));
 	if (k < n_due)
