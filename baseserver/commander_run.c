@@ -627,6 +627,7 @@ void commander_watch(struct commander *c, const struct transition *tr)
 void cmd_cancel_rows(struct commander *c, struct cmd *cmd)
 {
 	struct proposals *ps = NULL;
+	size_t max = c->set.batch < LETTER_MAX ? c->set.batch : LETTER_MAX;
 
 	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
 		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
@@ -636,13 +637,12 @@ void cmd_cancel_rows(struct commander *c, struct cmd *cmd)
 			if (in->cause != cmd->id ||
 			    (in->state != ST_READY && in->state != ST_DEPEND))
 				continue;
-			if (ps && ps->n == LETTER_MAX && !c->stuck) {
+			if (ps && ps->n == max && !c->stuck) {
 				commander_send(c, ps);
 				ps = NULL;
 			}
 			if (!ps)
-				ps = proposals_new(PR_COMMANDER, LETTER_MAX, c->me,
-				                   commander_answered);
+				ps = proposals_new(PR_COMMANDER, max, c->me, commander_answered);
 			struct proposal *p = proposals_add(ps, ASK_CANCEL, in->key);
 			if (!p)
 				break;

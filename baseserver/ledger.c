@@ -52,8 +52,10 @@ static bool has_room(const struct ledger *l, const struct proposals *ps)
 
 	if (l->down || stands_still(l))
 		return false;
-	if (is_outside(ps->from))
-		return room > l->set.ring_slots / 2 + 2 * ps->n; /* a part, and its whole */
+	if (is_outside(ps->from)) {
+		size_t want = l->set.ring_slots / 2 + 2 * ps->n; /* a part, and its whole */
+		return room > want || room == l->set.ring_slots; /* all of it must do */
+	}
 	for (size_t i = 0; i < ps->n; i++)
 		more += ps->p[i].n_brokers;
 	return room > ps->n + more + 1;

@@ -741,6 +741,29 @@ static void who_ends_while_a_commit_is_on_its_way_leaves_nothing_behind(void **s
 	end(&f);
 }
 
+/* Half of the ring is left to those inside, but a letter that wants more is not left lying. */
+static void a_large_letter_waits_for_the_ring_and_not_for_ever(void **state)
+{
+	enum { MANY = 400 };
+	struct fixture f;
+	struct proposals *ps;
+
+	(void)state;
+	begin(&f);
+	ps = proposals_new(PR_COMMANDER, MANY, f.me, on_answers);
+	for (int k = 0; k < MANY; k++) {
+		struct proposal *p = proposals_add(ps, ASK_CREATE, key_of(1, 60 * (k + 1)));
+		p->folded = UINT64_MAX;
+		p->reason = RE_USER;
+		p->due = 60 * (k + 1);
+	}
+	assert_int_equal(ledger_propose(f.ledger, ps), 0);
+	run(&f);
+	assert_int_equal(f.answers, MANY);
+	assert_int_equal(ask(&f, ASK_CREATE, key_of(1, 60 * (MANY + 1))).code, 0);
+	end(&f);
+}
+
 int main(void)
 {
 #define WITH_WRITER(f) cmocka_unit_test_setup_teardown(f, with_a_writer, without)
@@ -758,6 +781,7 @@ int main(void)
 		cmocka_unit_test(what_is_reopened_early_is_still_due_at_its_time),
 		cmocka_unit_test(an_older_definition_does_not_replace_a_newer),
 		cmocka_unit_test(nothing_leaves_while_the_store_is_full_and_all_leaves_after),
+		cmocka_unit_test(a_large_letter_waits_for_the_ring_and_not_for_ever),
 		cmocka_unit_test(a_deposed_leader_says_nothing_more),
 		WITH_WRITER(an_instance_goes_its_way),
 		WITH_WRITER(each_state_answers_people_by_the_table),
