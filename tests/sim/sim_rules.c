@@ -143,13 +143,19 @@ void rules_grant(const struct transition *tr, bool came_back)
 		                i->key.run_date);
 }
 
-/* I25: its time without a leader is in its effective due already. */
+/* I25: its time without a leader is in its effective due already. It may have been asked for just
+ * before an edit. */
 void rules_expire(const struct transition *tr)
 {
 	const struct task *t = check_def(tr->inst.key.task);
 	int64_t due_us = tr->inst.eff_due_us;
 
-	if (!swarm.wall_jumps && tr->at_us < due_us + t->expire_after_us)
+	for (uint32_t v = t->version; v >= 1 && !swarm.wall_jumps; v--) {
+		const struct task *was = task_version(t->id, v);
+		if (was && was->expire_after_us && tr->at_us >= due_us + was->expire_after_us)
+			return;
+	}
+	if (!swarm.wall_jumps)
 		break_invariant("I25",
 		                "task %u at %" PRId64 " expired %" PRId64 " us after it was due",
 		                t->id, tr->inst.key.run_date, tr->at_us - due_us);
