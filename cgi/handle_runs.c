@@ -23,7 +23,7 @@ struct query {
 	struct inst_key key;
 	uint64_t before;
 	uint64_t last;
-	bool running;
+	bool running, in_range;
 	size_t bytes; /* of the instance, before the server's word of its progress */
 	uint64_t number;
 };
@@ -242,6 +242,7 @@ static int instance_work(struct call *c, struct reader *r)
 		code = notified_read(c, r, &i);
 	put_close(&c->out, '}');
 	q->running = state_holds_slot((enum state)i.state);
+	q->in_range = i.marks != 0;
 	return code;
 }
 
@@ -268,19 +269,44 @@ static int progress_done(struct call *c)
 	return reply_json(c, MHD_HTTP_OK);
 }
 
+/* An instant between two dates that were left out together is none of them: the plan knows. */
+static int range_done(struct call *c)
+{
+	const struct query *q = c->extra;
+	struct cJSON *root = NULL;
+	bool is_date = true;
+
+	if (c->err.code == 0 &&
+	    json_parse(buf_str(&c->out) + q->bytes, c->out.len - q->bytes, &root, NULL) == 0)
+		is_date = !cJSON_IsFalse(json_get(root, "planned"));
+	json_free(root);
+	c->err = (struct err){ 0 };
+	c->place[0] = c->hint[0] = '\0';
+	c->number = q->number;
+	c->out.len = is_date ? q->bytes : 0;
+	return is_date ? reply_json(c, MHD_HTTP_OK)
+	               : call_fail(c, E_NOT_FOUND, "id",
+	                           "the task has no such date: it lies between two of them");
+}
+
 static int instance_done(struct call *c)
 {
 	struct query *q = c->extra;
-	char id[ID_TEXT_MAX], args[ID_TEXT_MAX + 16];
+	char id[ID_TEXT_MAX], args[ID_TEXT_MAX + 32];
 
 	if (c->err.code < 0)
 		return c->err.code;
-	if (!q->running || !net_up(c->cgi->net))
+	if ((!q->running && !q->in_range) || !net_up(c->cgi->net))
 		return reply_json(c, MHD_HTTP_OK);
 	c->fresh = FRESH_NO; /* its progress comes without events */
 	q->bytes = c->out.len;
 	q->number = c->number;
 	key_text(q->key, id);
+	if (q->in_range) {
+		snprintf(args, sizeof(args), "{\"instance\":{\"id\":\"%s\"}}", id);
+		c->then = range_done;
+		return call_query(c, "instance", args);
+	}
 	snprintf(args, sizeof(args), "{\"ids\":\"%s\"}", id);
 	c->then = progress_done;
 	return call_query(c, "progress", args);

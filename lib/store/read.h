@@ -97,8 +97,9 @@ int read_number(struct reader *r, uint64_t *ret_number, struct err *err);
 int read_instances(struct reader *r, const struct read_filter *f, enum read_sort sort,
                    const struct read_page *page, int (*each)(void *ctx, const struct instance *i),
                    void *ctx, struct read_answer *ret, struct err *err);
-/* Live, finished, or what a date left out would have been; of that the due times are 0, and an
- * instant between two of its dates is not told from them. E_NOT_FOUND. ret_number may be NULL. */
+/* Live, finished, or what a date left out would have been; of that the due times are 0. Its `marks`
+ * are 1 when it lies inside a record of many: whether it is a date at all only the task's plan
+ * says. E_NOT_FOUND. ret_number may be NULL. */
 int read_instance(struct reader *r, struct inst_key key, struct instance *ret, uint64_t *ret_number,
                   struct err *err);
 /* The instance's events, newest first (a walk by `prev`): those below `before` (0: from its

@@ -408,6 +408,7 @@ int read_find_instance(struct reader *r, struct inst_key key, struct instance *r
 		if (code > 0) {
 			*ret = store_range_row(&range, key.run_date);
 			ret->due = ret->eff_due_us = 0;
+			ret->marks = key.run_date > range.lo && key.run_date < range.hi;
 		}
 	}
 	if (code == 0)

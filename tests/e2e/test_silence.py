@@ -83,6 +83,10 @@ def each_of_its_dates_can_be_looked_at(s):
     page = s.get(f"/api/v1/instances?task={task}&from=2020-02-29&to=2020-02-29")
     assert [("dates" in i, i["state"]) for i in page["items"]] == [(True, "Skipped")], page
     assert s.get(f"/api/v1/instances?task={task}&states=Succ")["items"] == []
+    between = s.get(f"/api/v1/resolve?task={task}&run_date=2020-02-29T12:34:30Z")["id"]
+    status, text = s.ask("GET", f"/api/v1/instances/{between}")
+    assert status == 404 and "between two" in str(text), (status, text)
+    assert look(s, task, FIRST)["state"] == look(s, task, LAST)["state"] == "Skipped"
 
 
 @test
