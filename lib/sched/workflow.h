@@ -84,7 +84,7 @@ struct workflow_scope;
 size_t workflow_set_scopes(const struct workflow_set *set);
 const struct workflow_scope *workflow_set_scope(const struct workflow_set *set, size_t i);
 const struct wf_alerts *workflow_scope_alerts(const struct workflow_scope *s);
-/* Why nobody is told when `word` happens to the task at that time (wall, seconds); NULL: they are. */
+/* Why nobody is told when `word` happens to the task then (wall, seconds); NULL: they are. */
 const char *workflow_scope_silence(const struct workflow_scope *s, const char *task,
                                    const char *word, int64_t at);
 const char *workflow_scope_project(const struct workflow_scope *s); /* "": of all */

@@ -479,8 +479,8 @@ static void a_silence_has_its_time_its_tasks_and_its_events(void **state)
 	    "\"2026-03-01T00:00:00Z\", "
 	    "reason: x}]\n",
 	    2, 50, "wrong_value", "it ends before it begins");
-	bad("project: p\nsilences: [x]\n", 2, 12, "wrong_type", "want a map");
-	bad("project: p\nsilences: x\n", 2, 11, "wrong_type", "list");
+	bad("project: p\nsilences: [x]\n", 2, 12, "wrong_value", "want a map");
+	bad("project: p\nsilences: x\n", 2, 11, "wrong_value", "want a list");
 }
 
 static void a_word_of_an_alert_has_the_nearest_for_a_hint(void **state)
