@@ -67,7 +67,7 @@ def main(names):
     if not mariadb.program("mariadbd"):
         print("mysql: no mariadbd here: packaging/deps.sh test")
         return 0
-    whole.connect, whole.Site = connect, site
+    whole.connect, whole.Site, whole.RATE = connect, site, 15000
     with mariadb.MariaDB("--innodb-buffer-pool-size=1G", "--innodb-log-file-size=1G", sync=True) as server_:
         server = server_
         alone()

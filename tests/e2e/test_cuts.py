@@ -3,7 +3,7 @@
 points, under load. What a commit did is read back, nothing is lost and nothing done twice; the
 witness is what the jobs themselves wrote (test_chaos.py). TAP.
 
-CUTS=n (default 20, HEAVY=1: 2000) and SEED=n."""
+CUTS=n (default 40, HEAVY=1: 2000) and SEED=n."""
 import os
 import random
 import sys
@@ -19,7 +19,7 @@ from proxy import Proxy  # noqa: E402
 
 TESTS.clear()  # those of chaos: only its load and its judge are wanted here
 
-CUTS = int(os.environ.get("CUTS") or (2000 if os.environ.get("HEAVY") else 60))
+CUTS = int(os.environ.get("CUTS") or (2000 if os.environ.get("HEAVY") else 40))
 TIMEOUT_S = 2  # of a statement
 # Where, how, how often.
 STRIKES = (

@@ -38,7 +38,8 @@ class WrongSite(Site):
         self.database.sql("CREATE DATABASE sirdar; CREATE USER sirdar@127.0.0.1;"
                           "GRANT ALL ON sirdar.* TO sirdar@127.0.0.1")
         self.url = f"mysql://sirdar@127.0.0.1:{self.database.port}/sirdar?timeout=3"
-        super().__init__("wrong", store=self.url, recovery_wait_ms=1000)
+        # The clock is looked at five times in two leases.
+        super().__init__("wrong", store=self.url, recovery_wait_ms=1000, epoch_ms=3000, lead_ms=4000)
 
     def clock(self, seconds):
         """What the database thinks the time is, from now on."""
