@@ -6,7 +6,7 @@ import sqlite3
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Skip, main, test, until  # noqa: E402
+from harness import BIN, Site, Skip, main, test, until  # noqa: E402
 from runner_alone import Alone  # noqa: E402
 import databases  # noqa: E402
 import mariadb  # noqa: E402
@@ -297,6 +297,43 @@ def transfer_parameters_that_do_not_fit_are_refused(site):
                           ({"table": "t", "to_table": "t", "source_kind": "db2"}, "parameter source_kind is 'db2'")):
         done = carry(site, "sqlite", "sqlite", **params)
         assert done.status == 1 and done.fatal and words in done.err, (params, done)
+
+
+# --- under the server
+
+@test
+def target_servers_give_a_task_what_it_needs_and_its_values_come_back(site):
+    assert sql(site, "mariadb", "CREATE TABLE sold (id INT); INSERT INTO sold VALUES (1), (2), (3)").ok
+    assert sql(site, "postgresql", "CREATE TABLE sold (id INT)").ok
+    keys = site.dir / "secrets.keys"
+    keys.touch(0o600)
+    keys.write_text("one:" + "7" * 64 + "\n")
+    with Site("targets-sql", types_dir=BIN.parent / "types", secrets_key_file=keys) as s:
+        s.start(types=("sql:2", "transfer:2", "check:2"))
+        for name, where in (("shop", "mariadb"), ("house", "postgresql")):
+            word = s.dir / name
+            word.touch(0o600)
+            word.write_text(site.secrets[site.at[where]["password"]] + "\n")
+            at = site.at[where]
+            s.sirdar("target", "set", name, "--kind", at["kind"], "--host", "127.0.0.1", "--port", str(at["port"]), "--user", at["user"],
+                     "--database", at["database"], "--password-file", str(word))
+        s.apply("""workflow: w
+project: p
+timezone: UTC
+start_date: 2026-03-01
+end_date: 2026-03-01
+defaults: {cycle: day, catchup: {mode: all}}
+tasks:
+  carry: {type: transfer, outputs: [rows], params: {source: shop, table: sold, target: house, to_table: sold}}
+  sum: {type: sql, needs: [{task: carry, depend: 1}], outputs: [total], params: {server: house, first_row: true,
+        sql: "SELECT sum(id) AS total FROM sold WHERE id <= ${carry.rows}"}}
+  good: {type: check, needs: [{task: carry, depend: 1}], params: {server: house, table: sold, rules: [{rows: "= ${carry.rows}"}, {unique: [id]}]}}
+""", **{"from": "2026-03-01"})
+        for name in ("carry", "sum", "good"):
+            i = s.wait_state(f"p/w/{name}", "2026-03-01T00:00:00Z", ("Succ", "Fail", "Failed", "StopSchedule"), 60)
+            assert i["state"] == "Succ", (name, i, s.log_of(i["id"]))
+            if name == "sum":
+                assert s.get(f"/api/v1/instances/{i['id']}")["outputs"] == {"total": "6"}, i
 
 
 if __name__ == "__main__":
