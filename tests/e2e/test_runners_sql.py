@@ -99,7 +99,7 @@ def sql_a_result_becomes_a_csv_file_that_is_whole_or_absent(site):
         done = sql(site, kind, numbers + "SELECT i FROM n", csv_file=str(path), csv_max=100)
         assert "more than 100 bytes" in done.err and not done.ok, (kind, done)
         done = sql(site, kind, "SELECT 1; SELECT 2", csv_file=str(path))
-        assert "csv_file takes one result, and statement 2 gives a second" in done.err, (kind, done)
+        assert "statement 2: csv_file takes one result, and there is a second" in done.err, (kind, done)
         assert not list(site.dir.glob("out.csv*")), kind
     done = sql(site, "sqlite", "SELECT 1", csv_file="/no/such/folder/x.csv")
     assert "/no/such/folder/x.csv: cannot be made: No such file or directory" in done.err, done
