@@ -13,7 +13,7 @@ libgnutls28-dev libsqlite3-dev libmicrohttpd-dev libcjson-dev libyaml-dev uthash
 libsodium-dev libcurl4-gnutls-dev libsmartcols-dev libzstd-dev zlib1g-dev libmariadb-dev libpq-dev libical-dev"
 run="tzdata python3 curl ca-certificates"
 test="clang libclang-rt-14-dev clang-tidy clang-format cppcheck g++ shellcheck sqlite3 git
-php-cli mariadb-server mariadb-client postgresql galera-4 etcd-server etcd-client libfaketime nftables iproute2"
+php-cli mariadb-server mariadb-client postgresql galera-4 etcd-server etcd-client libfaketime nftables iproute2 abigail-tools"
 heavy="systemd gcovr debootstrap default-jdk-headless golang-go"
 browser="chromium fonts-noto-cjk"
 

@@ -8,7 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BIN, ROOT, RUNNERS, Site, main, test  # noqa: E402
+from harness import BIN, ROOT, RUNNERS, Site, Skip, main, test  # noqa: E402
 
 RUN = BIN / "sirdar-runner-run"
 CONFORMANCE = BIN / "sirdar-runner-conformance"
@@ -58,6 +58,28 @@ def a_copied_template_builds_runs_alone_and_then_under_the_server(site):
                "tasks:\n  t: {type: hello, cycle: day, catchup: {mode: all}, params: {times: 1}}\n",
                **{"from": "2026-03-01"})
     site.wait_state("sdk/w/t", "2026-03-01T00:00:00Z", "Succ", 60)
+
+
+@test
+def the_template_in_cplusplus_builds_runs_and_keeps_every_promise(site):
+    shutil.rmtree(site.dir / "mine", ignore_errors=True)
+    shutil.copytree(ROOT / "plugins-sdk/template-cpp", site.dir / "mine")
+    make(site)
+    so = site.dir / "mine/hello.so"
+    done = alone(site, so, "params: {times: 1}\n")
+    assert done.returncode == 0 and done.stdout == "hello 1\n" and "# output said=1" in done.stderr, done
+    done = alone(site, so, "params: {times: nine}\n")
+    assert done.returncode == 1 and "verdict fatal: stoul" in done.stderr, done
+    status, broken, skipped, report = conformance(site, so, "params: {times: 2}\n", "params: {times: 1000}\n")
+    assert status == 0 and not broken and skipped <= {"drain", "left", "inline"}, report
+
+
+@test
+def valgrind_finds_what_a_job_leaves_behind(site):
+    if not shutil.which("valgrind") or "gcc-" in str(BIN):
+        raise Skip("no valgrind, or a build of a sanitizer")
+    done = alone(site, BAD / "zoo.so", "params: {do: leak}\n", "--valgrind")
+    assert done.returncode == 99 and "definitely lost" in done.stderr, done
 
 
 @test

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """The plugin contract against its releases: plugins-sdk/abi/MAJOR.MINOR.txt has every member and constant of a
-release with its place, size and value. What a release had may never change; what is new stands in the newest file.
+release with its place, size and value, MAJOR.MINOR.abi what abidw saw. What a release had may never change; what is new stands in the newest file.
 
     abi.py            compare       abi.py --write    write the file of the version in the header"""
 import pathlib
+import platform
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -43,6 +45,38 @@ def measured():
         return subprocess.run([f"{d}/abi"], capture_output=True, text=True, check=True).stdout.splitlines()
 
 
+def plugin(folder):
+    """The template, built now, with what a debugger would know."""
+    so = f"{folder}/hello.so"
+    subprocess.run(["gcc", "-std=c99", "-g", "-O0", "-fPIC", "-shared", "-fvisibility=hidden",
+                    f"-I{HEADER.parents[1]}", "-o", so, "plugins-sdk/template/hello.c"], check=True, cwd=ROOT)
+    return so
+
+
+def has_abidiff():
+    return shutil.which("abidiff") and platform.machine() == "x86_64"
+
+
+def changed():
+    """What abidiff says of a plugin built now beside one of the release of this minor: the types behind the
+    pointers too. None: it cannot be asked here."""
+    if not has_abidiff():
+        return None
+    release = FOLDER / f"{version()}.abi"
+    if not release.exists():
+        return [f"{release.name} is missing: tests/lint/abi.py --write"]
+    with tempfile.TemporaryDirectory() as d:
+        done = subprocess.run(["abidiff", release, plugin(d)], capture_output=True, text=True)
+    return [f"{release.name}: {line}" for line in done.stdout.splitlines() if line.strip()] if done.returncode else []
+
+
+def write_seen():
+    with tempfile.TemporaryDirectory() as d:
+        seen = subprocess.run(["abidw", "--no-corpus-path", "--no-comp-dir-path", "--no-show-locs", plugin(d)],
+                              capture_output=True, text=True, check=True).stdout
+    (FOLDER / f"{version()}.abi").write_text(seen)
+
+
 def version():
     found = re.findall(r"#define RUNNER_ABI_M(?:AJ|IN)OR (\d+)u", HEADER.read_text())
     return ".".join(found)
@@ -52,6 +86,8 @@ def main():
     now, path = measured(), FOLDER / f"{version()}.txt"
     if "--write" in sys.argv:
         path.write_text("\n".join(now) + "\n")
+        if has_abidiff():
+            write_seen()
         return 0
     bad = []
     for release in sorted(FOLDER.glob(version().split(".")[0] + ".*.txt")):
@@ -66,7 +102,12 @@ def main():
     for line in bad:
         print("#", line)
     print("not ok" if bad else "ok", f"1 - the plugin contract is what its releases promised ({len(now)} lines)")
-    return 1 if bad else 0
+    other = changed()
+    for line in other or []:
+        print("#", line)
+    print("not ok" if other else "ok", "2 - abidiff finds the releases kept"
+          + (" # SKIP no abidiff (abigail-tools), or another machine" if other is None else ""))
+    return 1 if bad or other else 0
 
 
 if __name__ == "__main__":
