@@ -155,7 +155,7 @@ bool call_has_type(const char *given, const char *type)
 int call_json(struct call *c)
 {
 	snprintf(c->place, sizeof(c->place), "body");
-	if (json_parse((const char *)buf_at(&c->body), c->body.len, &c->json, &c->err) < 0)
+	if (json_parse(buf_str(&c->body), c->body.len, &c->json, &c->err) < 0)
 		return c->err.code;
 	c->place[0] = '\0';
 	if (!cJSON_IsObject(c->json))

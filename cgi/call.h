@@ -49,7 +49,8 @@ enum route_flag {
 	RF_CHIN = 4,
 	RF_JARVIS2 = 8,
 	RF_CRONTAB = 16,
-	RF_SEED = RF_CHIN | RF_JARVIS2 | RF_CRONTAB,
+	RF_ECTS = 32,
+	RF_SEED = RF_CHIN | RF_JARVIS2 | RF_CRONTAB | RF_ECTS,
 };
 
 struct call {

@@ -309,6 +309,14 @@ __attribute__((format(printf, 2, 0))) static void mhd_log(void *ctx, const char 
 	log_debug("http.library", "text=\"%s\"", text);
 }
 
+/* The library divides the connections among its threads: each is to have some. */
+static unsigned threads_of(const struct param_cgi *p)
+{
+	int64_t most = p->connections_max / 8;
+
+	return (unsigned)(p->threads < most ? p->threads : most > 0 ? most : 1);
+}
+
 int face_start(struct cgi *cgi, struct err *err)
 {
 	const struct param_cgi *p = &cgi->param;
@@ -342,7 +350,7 @@ int face_start(struct cgi *cgi, struct err *err)
 		(unsigned)p->connections_per_address_max, MHD_OPTION_CONNECTION_TIMEOUT,
 		(unsigned)(p->idle_ms / 1000), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 		CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_LISTEN_BACKLOG_SIZE,
-		(unsigned)LISTEN_BACKLOG, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)p->threads,
+		(unsigned)LISTEN_BACKLOG, MHD_OPTION_THREAD_POOL_SIZE, threads_of(p),
 		MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_ARRAY, cgi->tls ? tls : &tls[3],
 		MHD_OPTION_END);
 	if (cgi->http == NULL)

@@ -34,7 +34,8 @@ const char *seed_project(const struct call *c)
 		const char *project;
 	} all[] = { { RF_CHIN, p->chin_project },
 		    { RF_JARVIS2, p->jarvis2_project },
-		    { RF_CRONTAB, p->crontab_project } };
+		    { RF_CRONTAB, p->crontab_project },
+		    { RF_ECTS, p->ects_project } };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if ((c->route->flags & all[i].flag) && all[i].project[0] != '\0')
@@ -710,7 +711,7 @@ bool seed_error(struct call *c, int *ret_status)
 	struct buf *b = &c->out;
 	unsigned flags = c->route->flags;
 
-	if ((flags & RF_JARVIS2) && strcmp(c->route->method, "GET") == 0)
+	if ((flags & RF_ECTS) || ((flags & RF_JARVIS2) && strcmp(c->route->method, "GET") == 0))
 		return false;
 	if (c->extra != NULL && !err_retryable(c->err.code))
 		*ret_status =

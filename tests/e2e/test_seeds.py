@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Daemon, Site, free_port, main, test, until  # noqa: E402
 
 WORD = "a long enough word"
-SEEDS = {"chin_project": "chin", "jarvis2_project": "jarvis", "crontab_project": "cron"}
+SEEDS = {"chin_project": "chin", "jarvis2_project": "jarvis", "crontab_project": "cron", "ects_project": "ects"}
 
 
 def ask(s, method, path, body=None, form=None, headers=None, port=None):
@@ -125,7 +125,7 @@ def chin_tasks_are_made_changed_and_listed(s):
     assert [r["task_id"] for r in rows] == sorted([one, two], key=lambda i: {one: "_", two: "w"}[i]), rows
     assert len(chin(s, "/api/task/query", **ann, batch=True, page=2, page_size=1)["data"]) == 1
     for kind, text in (("month", "31 23:59"), ("once", "2099-01-01 02:30"), ("day", "2:30:15")):
-        chin(s, "/api/task/modify", **ann, **{**TASK, "task_name": "weekly", "schedule_type": kind, "schedule_format": text})
+        chin(s, "/api/task/modify", **ann, **{**TASK, "task_name": "weekly", "valid": False, "schedule_type": kind, "schedule_format": text})
         row = chin(s, "/api/task/query", **ann, batch=False, task_id=two)["data"]
         assert (row["schedule_type"], row["schedule_format"]) == (kind, text), row
     for wrong in ({"schedule_type": "year"}, {"schedule_format": "25:00"}, {"father_id": [99999]}, {"machine_pool": [999]},
@@ -145,7 +145,7 @@ def chin_tasks_belong_to_their_owner_and_root(s):
     assert two["task_name"] == "weekly"
     assert "owner" in chin(s, "/api/task/modify", True, **cid, **{**TASK, "task_name": "weekly"})["info"]
     assert "owner" in chin(s, "/api/task/delete", True, **cid, task_id=two["task_id"])["info"]
-    chin(s, "/api/task/modify", **root(s), **{**TASK, "task_name": "weekly", "command": "true"})
+    chin(s, "/api/task/modify", **root(s), **{**TASK, "task_name": "weekly", "valid": False, "command": "true"})
     row = chin(s, "/api/task/query", **ann, batch=False, task_id=two["task_id"])["data"]
     assert row["command"] == "true" and row["owner_id"] == str(ann["user_id"]), row
     chin(s, "/api/task/delete", spelled="__", **ann, task_id=two["task_id"])
@@ -352,6 +352,51 @@ def crontab_jobs_are_saved_listed_killed_and_deleted(s):
     cron(s, "POST", "/job/save", True, {"job": "{"})
 
 
+# --- ECTS ------------------------------------------------------------------------------------------------
+
+PIPELINE = """
+pipeline: nightly
+project: ects
+description: two steps
+cron: "0 */10 * * * * *"
+state: offline
+overlap: false
+nodes: [b1]
+steps:
+  - {name: first, description: 测试任务, type: shell, params: {script: 'sleep 3 && echo "$${HOME}"'}, timeout: 90s, interval: 2s,
+     retries: 3, directory: /tmp, environment: {A: "1", B: "2"}, dependence: weak}
+  - {name: second, type: shell, params: {script: ls -la}}
+failed: {type: shell, params: {script: bind aliyun dns}}
+"""
+
+
+@test
+def ects_pipelines_tasks_and_nodes_read_as_its_own_json(s):
+    s.apply(PIPELINE)
+    head = {"Authorization": f"Bearer {s.token}"}
+    assert ask(s, "GET", "/ects/pipelines")[0] == 401
+    status, found = ask(s, "GET", "/ects/pipelines", headers=head)
+    assert status == 200 and len(found) == 1, found
+    p = found[0]
+    assert set(p) == {"id", "name", "description", "spec", "status", "finished", "failed", "overlap", "created_at", "updated_at",
+                      "nodes", "steps", "finished_task", "failed_task"}, p
+    assert p["name"] == "nightly" and p["spec"] == "0 */10 * * * * *" and p["overlap"] == 0 and p["nodes"] == ["b1"] and p["status"] == 0, p
+    assert p["finished"] == "" and p["finished_task"] is None and p["failed_task"]["content"] == "bind aliyun dns", p
+    assert p["failed"] == p["failed_task"]["id"] and re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", p["id"]), p
+    one, two = p["steps"]
+    assert set(one) == {"id", "pipeline_id", "task_id", "step", "timeout", "interval", "retries", "directory", "user", "environment",
+                        "dependence", "created_at", "updated_at", "task"}, one
+    assert (one["step"], one["timeout"], one["interval"], one["retries"], one["directory"], one["environment"], one["dependence"]) == \
+        (1, 90, 2, 3, "/tmp", "A=1;B=2", "weak"), one
+    assert set(one["task"]) == {"id", "name", "mode", "url", "method", "content", "description", "created_at", "updated_at"}, one
+    assert one["task"]["content"] == 'sleep 3 && echo "${HOME}"' and one["task"]["description"] == "测试任务", one
+    assert one["pipeline_id"] == p["id"] and one["task_id"] == one["task"]["id"] and two["dependence"] == "strong", two
+    tasks = ask(s, "GET", "/ects/tasks", headers=head)[1]
+    assert [t["name"] for t in tasks] == ["first", "second", "failed"] and tasks[0] == one["task"], tasks
+    assert ask(s, "GET", "/ects/nodes", headers=head) == (200, []), "no etcd, no registry"
+    assert ask(s, "GET", "/ects/nodes?colour=1", headers=head)[0] == 400
+
+
 # --- all ---------------------------------------------------------------------------------------------------
 
 
@@ -360,7 +405,7 @@ def the_description_and_the_route_table_name_the_same_paths(s):
     """Method, path, role and handler; what is described as needed is missed when it is not there."""
     root_dir = Path(__file__).resolve().parents[2]
     text = (root_dir / "schema/openapi-seeds.yaml").read_text()
-    rows = set(re.findall(r'^ROUTE\("(\w+)",\s*"([^"]+)",\s*(\w+),\s*RF_(?:CHIN|JARVIS2|CRONTAB),\s*(\w+)\)',
+    rows = set(re.findall(r'^ROUTE\("(\w+)",\s*"([^"]+)",\s*(\w+),\s*RF_(?:CHIN|JARVIS2|CRONTAB|ECTS),\s*(\w+)\)',
                           (root_dir / "cgi/routes.def").read_text(), re.M))
     described, needed = set(), {}
     for path, block in re.findall(r"^  (/\S*):\n((?:    .*\n)+)", text, re.M):

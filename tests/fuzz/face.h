@@ -1,4 +1,5 @@
-/* face.h — the HTTP face for fuzz targets: started once, without a server and a store, asked over loopback.
+/* face.h — the HTTP face for fuzz targets: started once, without a server and a store, asked
+ * over loopback.
  *
  * What a handler takes is what is tried: routes, guards, arguments, bodies, who asks. What then
  * waits for a server ends as 503. An answer must come, be whole, and be no other 5xx. */
@@ -73,6 +74,8 @@ static inline void fuzz_settings(struct fuzz_face *f, char *dir)
 		         (char[]){ "jarvis2_project=jarvis" },
 		         (char[]){ "--set" },
 		         (char[]){ "crontab_project=cron" },
+		         (char[]){ "--set" },
+		         (char[]){ "ects_project=ects" },
 		         (char[]){ "--set" },
 		         (char[]){ "threads=2" },
 		         NULL };

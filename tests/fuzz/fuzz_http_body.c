@@ -1,4 +1,4 @@
-/* F8: bodies, JSON or a form, to every path that takes one. Byte 0 chooses the path. */
+/* Bodies, JSON or a form, to every path that takes one. Byte 0 chooses the path. */
 #include "cgi/route.h"
 #include "tests/fuzz/face.h"
 

@@ -1,4 +1,4 @@
-/* F10: arguments of lists and logs. Byte 0 chooses the path. */
+/* Arguments of lists and logs. Byte 0 chooses the path. */
 #include "tests/fuzz/face.h"
 
 static const char *const paths[] = {

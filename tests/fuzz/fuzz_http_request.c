@@ -1,4 +1,4 @@
-/* F7: bytes to the HTTP face, from the request line on; `@` in a header's place of a token is one. */
+/* Bytes to the HTTP face, from the request line on; `@` in the place of a token is one. */
 #include "tests/fuzz/face.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -1,4 +1,4 @@
-/* F9: who asks: cookies and tokens as they come, and as the seeds have them in a body or the arguments. */
+/* Who asks: cookies and tokens as they come, and as the seeds have them: in a body, in arguments. */
 #include "tests/fuzz/face.h"
 
 static void header_send(const char *name, const uint8_t *data, size_t bytes)
