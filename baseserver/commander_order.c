@@ -39,7 +39,7 @@ static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
 	[CK_TEST_RUN] = { "selection" },
 	[CK_ENQUEUE] = { "selection" },
 	[CK_DECLARE_DEAD] = { "selection" },
-	[CK_LOG_LEVEL] = { "level", "brokers" },
+	[CK_LOG_LEVEL] = { "level", "brokers", "type" },
 	[CK_BROKER_DRAIN] = { "brokers" },
 	[CK_BROKER_UNDRAIN] = { "brokers" },
 	[CK_NODE_FORGET] = { "node" },
@@ -173,7 +173,7 @@ static int parse_node(struct order *o, struct refusal *f)
 {
 	int r = arg_text(o->args, "args", "node", NODE_NAME_MAX, &o->node, f);
 
-	return r == 0 && (!o->node || !o->node[0])
+	return r == 0 && (!o->node || (unsigned char)o->node[0] <= ' ')
 	               ? refuse(f, E_INVALID, "args.node", "\"etl-1\"",
 	                        "args.node: the name or the id of a node is expected")
 	               : r;
@@ -231,7 +231,7 @@ static int parse_others(struct order *o, struct refusal *f)
 		r = arg_choice(o->args, "args", "level", levels, &o->level, f);
 		if (r == 0)
 			r = parse_names(o, false, f);
-		return r;
+		return r == 0 && jv_get(o->args, "type") ? order_parse_plugin(o, f) : r;
 	case CK_BROKER_DRAIN:
 	case CK_BROKER_UNDRAIN:
 		return parse_names(o, true, f);

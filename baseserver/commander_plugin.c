@@ -66,8 +66,8 @@ int order_parse_plugin(struct order *o, struct refusal *f)
 	int r = parse_type(o, f);
 
 	o->size = 1; /* the ABI */
-	if (r < 0 || o->kind == CK_PLUGIN_RELEASE || o->kind == CK_PLUGIN_ROLLBACK ||
-	    o->kind == CK_PLUGIN_DRAIN)
+	if (r < 0 || o->kind == CK_PLUGIN_RELEASE || o->kind == CK_LOG_LEVEL ||
+	    o->kind == CK_PLUGIN_ROLLBACK || o->kind == CK_PLUGIN_DRAIN)
 		return r;
 	r = parse_version(o, o->kind != CK_PLUGIN_ENABLE, f);
 	if (r < 0 || o->kind != CK_PLUGIN_REGISTER)

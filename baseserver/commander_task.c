@@ -294,7 +294,7 @@ struct drain {
 	uint64_t command;
 	bool drained;
 	const char *level; /* instead of a drain; static */
-	char type[64];     /* instead of both: a release of this type */
+	char type[64];     /* of a level: its loaders alone; without one: a release of it */
 	char missing[64];
 	size_t n;
 	struct {
@@ -311,10 +311,10 @@ static void drain_discard(struct letter *l)
 static void tell_worker(const struct commander *c, const struct drain *d, uint32_t broker,
                         struct worker *w)
 {
-	if (d->type[0] && c->front->release)
+	if (!d->level && d->type[0] && c->front->release)
 		c->front->release(w, broker, d->type);
 	else if (d->level && c->front->level)
-		c->front->level(w, broker, d->level);
+		c->front->level(w, broker, d->type, d->level);
 	else if (!d->type[0] && !d->level && c->front->drain)
 		c->front->drain(w, broker, d->drained);
 }
@@ -365,7 +365,7 @@ static int drain(struct commander *c, struct cmd *cmd, struct refusal *f)
 	d->command = cmd->id;
 	d->drained = cmd->kind == CK_BROKER_DRAIN;
 	d->level = cmd->kind == CK_LOG_LEVEL ? order_level_name(cmd->o.level) : NULL;
-	if (cmd->kind == CK_PLUGIN_RELEASE)
+	if (cmd->o.type)
 		snprintf(d->type, sizeof d->type, "%s", cmd->o.type);
 	for (const struct jval *v = list->first; v; v = v->next)
 		snprintf(d->b[d->n++].name, sizeof d->b[0].name, "%s", v->text);
@@ -391,6 +391,13 @@ static int step_down(const struct commander *c, struct refusal *f)
 	log_info("lead.steps-down", "standby=\"%s\"", c->lead.nodes[0].who);
 	lead_step_down(c->front->lead);
 	return 0;
+}
+
+static void level_everywhere(const struct commander *c, const struct cmd *cmd)
+{
+	for (size_t k = 0; c->front && c->front->level && k < c->front->n_workers; k++)
+		c->front->level(c->front->workers[k], 0, cmd->o.type,
+		                order_level_name(cmd->o.level));
 }
 
 void cmd_other(struct commander *c, struct cmd *cmd)
@@ -427,6 +434,8 @@ void cmd_other(struct commander *c, struct cmd *cmd)
 	case CK_LOG_LEVEL:
 		if (cmd->o.brokers && cmd->o.brokers->len)
 			r = drain(c, cmd, &f);
+		else if (cmd->o.type)
+			level_everywhere(c, cmd);
 		else
 			log_level_set((enum log_level)cmd->o.level);
 		break;

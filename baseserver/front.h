@@ -66,7 +66,7 @@ struct front {
 	void (*plugin)(struct worker *w, struct plugin_choices *p); /* owns p */
 	void (*release)(struct worker *w, uint32_t broker, const char *type);
 	/* worker_level(), or NULL. Thread: any. */
-	void (*level)(struct worker *w, uint32_t broker, const char *level);
+	void (*level)(struct worker *w, uint32_t broker, const char *type, const char *level);
 	/* logkeeper_survey() and whose thread that is, or NULL. */
 	void (*survey_logs)(void *logkeeper, struct log_survey *ret);
 	struct actor *logs;

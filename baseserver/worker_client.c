@@ -327,7 +327,7 @@ void worker_client_gone(struct conn *c)
 struct level {
 	struct letter letter;
 	uint32_t broker;
-	char text[16];
+	char text[16], type[64];
 };
 
 static void on_level(struct letter *l, void *self)
@@ -337,7 +337,9 @@ static void on_level(struct letter *l, void *self)
 
 	for (struct conn *c = w->conns; c; c = c->next) {
 		Sirdar__Orders m = SIRDAR__ORDERS__INIT;
-		if (!c->greeted || c->role == ROLE_CLIENT || c->broker != v->broker)
+		if (!c->greeted || c->role == ROLE_CLIENT ||
+		    (v->broker && c->broker != v->broker) ||
+		    (v->type[0] && (c->role != ROLE_LOADER || strcmp(c->type, v->type) != 0)))
 			continue;
 		m.kind = (char *)"loglevel";
 		m.text = v->text;
@@ -351,13 +353,14 @@ static void level_discard(struct letter *l)
 	free(l);
 }
 
-void worker_level(struct worker *w, uint32_t broker, const char *level)
+void worker_level(struct worker *w, uint32_t broker, const char *type, const char *level)
 {
 	struct level *v = mem_new(sizeof *v);
 
 	v->letter.deliver = on_level;
 	v->letter.discard = level_discard;
 	v->broker = broker;
+	snprintf(v->type, sizeof v->type, "%s", type);
 	snprintf(v->text, sizeof v->text, "%s", level);
 	if (actor_post_credit(w->me, &v->letter) < 0)
 		free(v);

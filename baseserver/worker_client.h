@@ -14,7 +14,8 @@ void worker_drain(struct worker *w, uint32_t broker, bool drained);
 void worker_plugin(struct worker *w, struct plugin_choices *p);
 /* End a quarantine; broker 0: of all. Thread: any. */
 void worker_release(struct worker *w, uint32_t broker, const char *type);
-/* The same machine's daemons write as much about themselves. Thread: any. */
-void worker_level(struct worker *w, uint32_t broker, const char *level);
+/* The same machine's daemons write as much about themselves; with a type its loader alone.
+ * broker 0: of all. Thread: any. */
+void worker_level(struct worker *w, uint32_t broker, const char *type, const char *level);
 
 #endif

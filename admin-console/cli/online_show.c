@@ -485,6 +485,7 @@ int cmd_broker_list(struct cli *cli, int argc, char **argv)
 
 struct steering {
 	struct words brokers;
+	const char *type; /* log-level: its loaders alone */
 	bool yes;
 };
 
@@ -495,6 +496,9 @@ static error_t steer_parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'y':
 		q->yes = true;
+		return 0;
+	case 't':
+		q->type = arg;
 		return 0;
 	case ARGP_KEY_ARG:
 		words_add(&q->brokers, arg);
@@ -541,7 +545,11 @@ int cmd_broker_steer(struct cli *cli, int argc, char **argv)
 
 int cmd_log_level(struct cli *cli, int argc, char **argv)
 {
-	static const struct argp own = { .parser = steer_parse };
+	static const struct argp_option level_options[] = {
+		{ "type", 't', "TYPE", 0, "loaders of this task type alone", 0 },
+		{ 0 },
+	};
+	static const struct argp own = { .options = level_options, .parser = steer_parse };
 	struct steering q = { .yes = true };
 	struct online o = { 0 };
 
@@ -554,6 +562,8 @@ int cmd_log_level(struct cli *cli, int argc, char **argv)
 		cJSON *list = cJSON_AddArrayToObject(s.args, "brokers");
 
 		cJSON_AddStringToObject(s.args, "level", q.brokers.n ? q.brokers.items[0] : "");
+		if (q.type != NULL)
+			cJSON_AddStringToObject(s.args, "type", q.type);
 		for (size_t i = 1; i < q.brokers.n; i++)
 			cJSON_AddItemToArray(list, cJSON_CreateString(q.brokers.items[i]));
 		code = command_send(&o, &s);

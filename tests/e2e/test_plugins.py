@@ -131,6 +131,14 @@ def a_drained_type_starts_nothing_and_goes_on_when_enabled(s):
 
 
 @test
+def the_log_level_of_one_types_loaders_is_a_command(s):
+    s.sirdar("log-level", "debug", "--type", "odd")
+    s.sirdar("log-level", "info", "b1", "--type", "odd")
+    over = [c for c in s.get("/api/v1/commands?limit=2")["items"]]
+    assert all(c["kind"] == "log-level" and c["state"] in ("done", "running", "queued") for c in over), over
+
+
+@test
 def what_is_enabled_stays_registered_and_others_go(s):
     s.command("plugin-remove", type="odd", version="1.0-odd", expect=(409,))
     s.command("plugin-register", type="odd", version="1.0-odd", sha256="1" * 64, expect=(409,))

@@ -30,14 +30,14 @@ def site_with_targets():
     (site.dir / "types/odd.yaml").write_text(ODD)
     plugins = site.dir / "plugins"
     plugins.mkdir()
-    for so in (RUNNERS / "noop.so", B / "test/plugins/odd.so"):
+    for so in (RUNNERS / "noop.so", RUNNERS / "sql.so", B / "test/plugins/odd.so"):
         shutil.copy(so, plugins)
     site.keys = site.dir / "secrets.keys"
     site.keys.touch(0o600)
     site.keys.write_text(key("one"))
     site.base_sets.update(types_dir=site.dir / "types", secrets_key_file=site.keys)
     site.base.argv = site.argv("baseserver", site.base_sets)
-    return site.start(types=("odd:8", "noop:2"), runners_dir=plugins)
+    return site.start(types=("odd:8", "noop:2", "sql:2"), runners_dir=plugins)
 
 
 def workflow(name, *lines, project="dw"):
@@ -106,6 +106,16 @@ def a_server_of_some_projects_is_refused_to_others(s):
     s.command_over(s.command("run-now", selection={"tasks": ["finance/use/t"], "dates": ["2026-03-01"]}))
     i = s.wait_state("finance/use/t", "2026-03-01T00:00:00Z", ("Fail", "StopSchedule"))
     assert "is not for this project" in str(s.get(f"/api/v1/instances/{i['id']}/events")), i
+
+
+@test
+def the_sql_runner_works_where_its_target_server_says(s):
+    s.sirdar("target", "set", "file", "--kind", "sqlite", "--database", str(s.dir / "work.db"))
+    until("it is known", lambda: s.ask("GET", "/api/v1/servers/file")[0] == 200)
+    s.apply(workflow("sql", "t: {type: sql, outputs: [n], params: {server: file, first_row: 'true', "
+                     "sql: 'CREATE TABLE x (a INT); INSERT INTO x VALUES (7); SELECT a AS n FROM x'}}"))
+    assert outputs(s, "dw/sql/t") == {"n": "7"}
+    assert "the target server 'nofile' is unknown" in refused(s, workflow("bad", "t: {type: sql, params: {server: nofile, sql: x}}"))
 
 
 @test
