@@ -496,6 +496,8 @@ static int on_redo(struct asked *a, uint64_t *ret_number)
 	if (r < 0)
 		return r;
 	struct instance *i = &a->e->inst;
+	if (i->key.part > 0 && a->p->cause && i->cause == a->p->cause)
+		return 0; /* this command began it anew with its whole; it may be over since */
 	r = old_body(a);
 	if (r < 0)
 		return r;

@@ -796,6 +796,32 @@ static void a_part_that_began_anew_ends_with_a_whole_that_has_no_more_of_it(void
 	scene_end(&s);
 }
 
+static void with_cause(struct proposal *p, void *ctx)
+{
+	p->cause = *(const uint64_t *)ctx;
+}
+
+static void a_part_begins_anew_once_a_command_that_has_its_whole_too(void **state)
+{
+	struct scene s;
+	uint64_t cause = 7, other = 8;
+
+	(void)state;
+	broadcast(&s);
+	ended(&s, 1, 1, AE_FATAL);
+	ended(&s, 1, 2, AE_OK);
+	say(&s, ASK_REDO, (struct inst_key){ 60, 1, 0 }, with_cause, &cause);
+	assert_int_equal(at(&s, 1, 1)->generation, 2);
+	say(&s, ASK_REDO, (struct inst_key){ 60, 1, 1 }, with_cause, &cause);
+	assert_int_equal(state_at(&s, 1, 1), ST_RUNNING); /* not killed */
+	ended(&s, 1, 1, AE_OK);
+	say(&s, ASK_REDO, (struct inst_key){ 60, 1, 1 }, with_cause, &cause);
+	assert_int_equal(at(&s, 1, 1)->generation, 2);
+	say(&s, ASK_REDO, (struct inst_key){ 60, 1, 1 }, with_cause, &other);
+	assert_int_equal(at(&s, 1, 1)->generation, 3);
+	scene_end(&s);
+}
+
 static void what_a_cancel_gives_back_in_a_pipeline_is_judged_again(void **state)
 {
 	static struct task_link strong = { .parent = 1, .kind = LK_SAME, .on = ON_STRONG };
@@ -856,6 +882,7 @@ int main(void)
 		cmocka_unit_test(parts_get_the_parameters_of_their_instance),
 		cmocka_unit_test(a_part_that_its_whole_has_no_more_does_not_begin_again),
 		cmocka_unit_test(a_part_that_began_anew_ends_with_a_whole_that_has_no_more_of_it),
+		cmocka_unit_test(a_part_begins_anew_once_a_command_that_has_its_whole_too),
 		cmocka_unit_test(what_a_cancel_gives_back_in_a_pipeline_is_judged_again),
 	};
 
