@@ -94,10 +94,10 @@ static void gzip_goes_to_who_takes_it(void **state)
 {
 	(void)state;
 	assert_true(pack_taken("gzip, deflate, br", "gzip"));
-	assert_true(page_gzip_taken("br;q=1.0, GZIP;q=0.5"));
-	assert_true(page_gzip_taken("gzip;q=0.001"));
-	assert_false(page_gzip_taken("gzip;q=0"));
-	assert_false(page_gzip_taken("gzip;q=0.000, br"));
+	assert_true(pack_taken("br;q=1.0, GZIP;q=0.5", "gzip"));
+	assert_true(pack_taken("gzip;q=0.001", "gzip"));
+	assert_false(pack_taken("gzip;q=0", "gzip"));
+	assert_false(pack_taken("gzip;q=0.000, br", "gzip"));
 	assert_false(pack_taken("gzipped", "gzip"));
 	assert_false(pack_taken("deflate", "gzip"));
 	assert_false(pack_taken("", "gzip"));
