@@ -12,8 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "bench")]
 from harness import B, Site, until  # noqa: E402
 from keeper_client import Keeper, carriers  # noqa: E402
-from whole import (FIGURES, PRODUCTION, QUIET, SCALE, backfill_and_wait, chain_rows, figure,  # noqa: E402
-                   minutes, workflow)
+from whole import (FIGURES, PRODUCTION, QUIET, SCALE, backfill_and_wait, chain_rows, cpu_seconds,  # noqa: E402
+                   figure, minutes, workflow)
 
 TREE = """
 import os, signal, sys, time
@@ -72,7 +72,7 @@ def logs():
         def kept():
             return sum(f.stat().st_size for f in (s.dir / "joblogs").rglob("*") if f.is_file())
 
-        began = [0.0]
+        began, used = [0.0], cpu_seconds(s)
 
         def flood():
             start, end = minutes(jobs)
@@ -83,6 +83,8 @@ def logs():
         busy = kept() < jobs * each
         until("all is shipped", lambda: kept() >= jobs * each, 300, every=0.01)
         rate = jobs * each / (time.monotonic() - began[0]) / 1e6
+        spent = {k: (v - used.get(k, 0)) / (jobs * each / 1e9) for k, v in cpu_seconds(s).items()}
+        print("  CPU, s a GB: " + ", ".join(f"{k} {v:.2f}" for k, v in spent.items() if v > 0.005))
         copy = copy_rate(s.dir, each)
         figure("logs: shipped by one broker", rate, "MB/s", 200, "more",
                f"{jobs} jobs of {each / 1e6:.0f} MB; a plain copy on this disk {copy:.0f} MB/s")
