@@ -7,7 +7,9 @@
 #
 # For each a `warden` is forked, which outlives us: it has the connection, is the reaper of all that
 # the job starts, passes signals on, tells the end, and kills everything when the other side is gone.
-import ctypes
+import sys
+sys.path[:] = [p for p in sys.path if p]  # the directory it happens to start in is no place for modules
+import ctypes  # noqa: E402
 import gc
 import io
 import os
@@ -16,9 +18,9 @@ import runpy
 import select
 import signal
 import socket
-import sys
 import time
 import traceback
+import importlib.util, pkgutil, zipimport  # noqa: E401,F401  what runpy wants
 import datetime, json, logging, pathlib, re, subprocess  # noqa: E401,F401  what most jobs want
 
 PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
@@ -136,6 +138,11 @@ def children():
 def end_all():
     """KILL until nothing is left; orphans come to us, who reap for them."""
     while True:
+        try:  # mostly there is nothing, and no need to look at every process of the machine
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
         for pid in children():
             try:
                 os.kill(pid, signal.SIGKILL)
