@@ -158,6 +158,15 @@ def our_own_runners_and_the_template_keep_every_promise(site):
         assert status == 0 and not broken and skipped <= not_met, report
 
 
+@test
+def every_runner_that_is_built_keeps_its_promises_without_parameters(site):
+    for so in sorted(RUNNERS.glob("*.so")):
+        if so.stem == "foreign":  # opens with a manifest only
+            continue
+        status, broken, _, report = conformance(site, so, name=so.stem)
+        assert status == 0 and not broken, f"{so.stem}: {report}"
+
+
 ZOO = {"exit": "alive", "abort": "alive", "segv": "alive", "hang": "kill", "leak": "memory",
        "descriptor": "descriptors", "close": "manners", "thread": "threads", "late_write": "freed",
        "late_log": "freed", "answer": "answers", "lie": "answers", "verdict": "result", "lines": "result",
