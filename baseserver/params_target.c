@@ -82,7 +82,7 @@ static bool names(const char *text, const char *name)
 {
 	size_t n = strlen(name);
 
-	for (const char *at = text; *(at += strspn(at, TYPE_NAMES_APART));) {
+	for (const char *at = text ? text : ""; *(at += strspn(at, TYPE_NAMES_APART));) {
 		size_t word = strcspn(at, TYPE_NAMES_APART);
 		if (word == n && memcmp(at, name, n) == 0)
 			return true;
@@ -94,7 +94,7 @@ static bool names(const char *text, const char *name)
 static bool any_names(const cJSON *values, const char *name)
 {
 	for (const cJSON *c = values ? values->child : NULL; c; c = c->next)
-		if (cJSON_IsString(c) && names(c->valuestring, name))
+		if (cJSON_IsString(c) && c->valuestring && names(c->valuestring, name))
 			return true;
 	return false;
 }

@@ -78,8 +78,10 @@ static error_t put_extra(struct asked *q, char *arg, struct argp_state *state)
 		all = cJSON_AddObjectToObject(q->body, "extra");
 	if (*arg == '\0')
 		return 0;
-	if (equals == NULL || equals == arg)
+	if (equals == NULL || equals == arg) {
 		argp_error(state, "--extra wants KEY=VALUE, not '%s'", arg);
+		return ARGP_ERR_UNKNOWN;
+	}
 	*equals = '\0';
 	cJSON_DeleteItemFromObjectCaseSensitive(all, arg);
 	cJSON_AddStringToObject(all, arg, equals + 1);

@@ -30,11 +30,14 @@ static char *note_path(const struct type *t)
 /* "VERSION ABI SHA256"; "": none, the type's own file runs. */
 static bool parse(const char *text, struct version *ret)
 {
+	int n;
+
 	*ret = (struct version){ 0 };
-	/* NOLINTNEXTLINE(cert-err34-c): checked below */
-	return !text[0] ||
-	       (sscanf(text, "%63s %u %64s", ret->version, &ret->abi, ret->sha256) == 3 &&
-	        fs_name_ok(ret->version, sizeof ret->version - 1));
+	if (!text[0])
+		return true;
+	/* NOLINTNEXTLINE(cert-err34-c): checked below, and by the digest */
+	n = sscanf(text, "%63s %u %64s", ret->version, &ret->abi, ret->sha256);
+	return n == 3 && fs_name_ok(ret->version, sizeof ret->version - 1);
 }
 
 void version_recall(struct type *t)

@@ -148,6 +148,29 @@ static void many_long_names_of_which_one_is_given_are_told_in_part(void **state)
 	buf_done(&text);
 }
 
+static const char *only_dw(void *ctx, const char *project, const char *name, bool secret)
+{
+	(void)ctx;
+	(void)project;
+	return strcmp(name, "dw") != 0 ? "is unknown" : secret ? "has no password" : NULL;
+}
+
+static void a_target_server_is_named_plainly_known_and_its_slot_taken(void **state)
+{
+	(void)state;
+	declare("type: base\nparams: [{name: db, type: server}, {name: key, secret: true}]\n");
+	good(one("base", "{db: dw}"));
+	assert_int_equal(tasks[0]->n_pools, 1);
+	assert_string_equal(tasks[0]->pools[0].name, "server:dw");
+	assert_true(tasks[0]->asks && tasks[0]->params[0].server);
+	again();
+	world.server = only_dw;
+	bad(one("base", "{db: other}"), 3, 44, "unknown_server", "'other' is unknown");
+	bad(one("base", "{key: 'dw'}"), 3, 45, "unknown_server", "'dw' has no password");
+	bad(one("base", "{db: '${run_date}'}"), 3, 44, "wrong_value", "without macros");
+	world.server = NULL;
+}
+
 static void types_without_a_manifest_take_all(void **state)
 {
 	(void)state;
@@ -169,6 +192,7 @@ int main(void)
 		TT(what_is_required_and_given_nowhere_is_missed),
 		TT(exactly_one_of_some_is_given),
 		TT(many_long_names_of_which_one_is_given_are_told_in_part),
+		TT(a_target_server_is_named_plainly_known_and_its_slot_taken),
 		TT(types_without_a_manifest_take_all),
 	};
 
