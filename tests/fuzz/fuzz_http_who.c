@@ -1,4 +1,4 @@
-/* Who asks: cookies and tokens as they come, and as the seeds have them: in a body, in arguments. */
+/* Who asks: cookies and tokens as they come, and as the seeds have them, in body or query. */
 #include "tests/fuzz/face.h"
 
 static void header_send(const char *name, const uint8_t *data, size_t bytes)
