@@ -36,12 +36,16 @@ const headOf = (d: EditorDoc): Map1 => Object.fromEntries(d.headKeys.map((k) => 
 
 export interface Diff { head: { key: string; was: string; is: string }[]; tasks: TaskChange[] }
 
+/* Pairs that were seen to say the same: most tasks of a large document, at every step. */
+const known = new WeakMap<object, object>()
+
 export function diff(was: EditorDoc, is: EditorDoc): Diff {
 	const tasks: TaskChange[] = []
 	for (const t of is.tasks) {
 		const old = was.task(t.name)
+		if (old && known.get(t) === old) continue
 		if (!old) tasks.push({ name: t.name, change: 'added', keys: keys({}, t.json) })
-		else { const k = keys(old.json, t.json); if (k.length) tasks.push({ name: t.name, change: 'changed', keys: k }) }
+		else { const k = keys(old.json, t.json); if (k.length) tasks.push({ name: t.name, change: 'changed', keys: k }); else known.set(t, old) }
 	}
 	for (const t of was.tasks) if (!is.task(t.name)) tasks.push({ name: t.name, change: 'removed', keys: [] })
 	return { head: keys(headOf(was), headOf(is)), tasks }

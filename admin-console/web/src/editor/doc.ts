@@ -113,8 +113,9 @@ export class Draft {
 		if (map) this.put(map, path, v)
 	}
 
-	addTask(name: string, json: Map1, after?: string) {
-		const pair = new Pair(this.doc.createNode(name), this.node(json)) as Pair
+	addTask(name: string, json: Map1, after?: string, needs: readonly Need[] = []) {
+		const map = this.node(json) as YAMLMap, pair = new Pair(this.doc.createNode(name), map) as Pair
+		if (needs.length) map.set(this.doc.createNode('needs'), this.list(needs))
 		const at = after === undefined ? -1 : find(this.tasks, after)
 		this.tasks.splice(at < 0 ? this.tasks.length : at + 1, 0, pair)
 	}
@@ -151,10 +152,14 @@ export class Draft {
 		const map = this.open(name)
 		if (!map) return
 		if (!needs.length) { map.delete('needs'); return }
+		map.set(map.has('needs') ? 'needs' : this.doc.createNode('needs'), this.list(needs))
+	}
+
+	private list(needs: readonly Need[]): YAMLSeq {
 		const seq = this.node(needs.map(needValue)) as YAMLSeq
 		seq.flow = needs.every((n) => typeof needValue(n) === 'string')
 		for (const i of seq.items) if (isMap(i)) i.flow = true
-		map.set(map.has('needs') ? 'needs' : this.doc.createNode('needs'), seq)
+		return seq
 	}
 
 	/* One of them; the others keep their looks and comments. */
@@ -208,6 +213,9 @@ export class EditorDoc {
 		this.texts.set(s, source)
 		return s
 	}
+
+	/* The same object when it is the same state again, by undo too. */
+	get mark(): object { return this.now }
 
 	get text(): string {
 		let t = this.texts.get(this.now)
@@ -358,9 +366,8 @@ export function paste(doc: EditorDoc, source: string, at?: Place): string[] {
 		piece.tasks.forEach((t, i) => {
 			const json = { ...t.json }
 			delete json.needs
-			d.addTask(names.get(t.name)!, json)
 			const needs = t.needs.filter((n) => names.has(n.task) || n.task.includes('/') || doc.task(n.task)).map((n) => ({ ...n, task: names.get(n.task) ?? n.task }))
-			if (needs.length) d.setNeeds(names.get(t.name)!, needs)
+			d.addTask(names.get(t.name)!, json, undefined, needs)
 			if (at) d.place(names.get(t.name)!, { x: at.x + 24 * (i % 4), y: at.y + 70 * i })
 		})
 	})

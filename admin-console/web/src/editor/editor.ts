@@ -32,6 +32,7 @@ export function useEditor(name: string, fresh: boolean) {
 	const last = ref<string | null>(null)
 	const wire = shallowRef<{ task: string; need: number } | null>(null)
 	const kept = ref(0)
+	const saved = shallowRef<object>({})
 
 	function adopt(next: EditorDoc) {
 		doc = next
@@ -53,6 +54,7 @@ export function useEditor(name: string, fresh: boolean) {
 		base.value = new EditorDoc(l.text)
 		const draft = keepDraft ? read<Kept>(draftKey) : null
 		adopt(new EditorDoc(l.text, doc.places))
+		saved.value = doc.mark
 		if (draft && draft.text !== l.text) {
 			if (!fresh && draft.version !== l.version) loaded.value = { ...l, version: draft.version }
 			doc.setText(draft.text)
@@ -119,8 +121,9 @@ export function useEditor(name: string, fresh: boolean) {
 	}
 	function rename(old: string, fresh: string): boolean {
 		if (old === fresh || doc.task(fresh)) return old === fresh
+		const names = [...selected.value].map((n) => (n === old ? fresh : n)), at = last.value === old ? fresh : last.value
 		apply('rename', (d) => d.renameTask(old, fresh))
-		select([...selected.value].map((n) => (n === old ? fresh : n)), last.value === old ? fresh : last.value)
+		select(names, at)
 		return true
 	}
 	const set = (task: string, path: string[], v: Value | undefined) => apply('set', (d) => d.setTask(task, path, v === '' ? undefined : v), `${task}.${path.join('.')}`)
@@ -194,7 +197,7 @@ export function useEditor(name: string, fresh: boolean) {
 	}
 	onScopeDispose(() => { clearTimeout(later); clearTimeout(saving); asked?.abort(); keep() })
 
-	const dirty = see((d) => d.text !== loaded.value.text)
+	const dirty = see((d) => d.mark !== saved.value)
 	const change = computed<Diff>(() => { void tick.value; return diff(base.value, doc) })
 	const changes = computed(() => count(change.value))
 	const errors = computed(() => faults.value.filter((f) => !f.warning))
@@ -230,7 +233,7 @@ export function useEditor(name: string, fresh: boolean) {
 		loaded.value = { text: d.document ?? '', version: d.version, actor: d.actor ?? '', at: d.at ?? null }
 		base.value = new EditorDoc(d.document ?? '')
 		/* What was saved is what there is; comments live on here until the page is left. */
-		if (doc.text === text) { loaded.value = { ...loaded.value, text } }
+		if (doc.text === text) { loaded.value = { ...loaded.value, text }; saved.value = doc.mark }
 		newer.value = null
 		restored.value = null
 		write(draftKey, null)
