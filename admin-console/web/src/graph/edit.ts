@@ -349,9 +349,11 @@ export class EditView {
 		const a = this.toWorld(0, 0), b = this.toWorld(this.w, this.h)
 		ctx.setTransform(ratio * this.scale, 0, 0, ratio * this.scale, ratio * this.ox, ratio * this.oy)
 		this.drawWires(a.x, a.y, b.x, b.y)
+		const tiny = this.scale < 0.16
+		if (tiny) this.specks(a.x, a.y, b.x, b.y)
 		for (let i = 0; i < this.cards.length; i++) {
 			const x = this.xs[i]!, y = this.ys[i]!
-			if (x > b.x || y > b.y || x + W < a.x || y + H < a.y) continue
+			if (x > b.x || y > b.y || x + W < a.x || y + H < a.y || tiny && this.isPlain(i)) continue
 			this.card(i, x, y)
 		}
 		if (this.scale >= 0.45) this.labels(a.x, a.y, b.x, b.y)
@@ -370,6 +372,22 @@ export class EditView {
 		;[this.xs, this.ys] = was as [ArrayLike<number>, ArrayLike<number>]
 	}
 
+	private isPlain(i: number) { const k = this.cards[i]!; return !k.look && !k.mark && !k.found && i !== this.hover && !this.chosen.has(i) }
+	/* Cards too small to read, in one path: thousands are on the screen then. */
+	private specks(x0: number, y0: number, x1: number, y1: number) {
+		const { ctx } = this
+		ctx.beginPath()
+		for (let i = 0; i < this.cards.length; i++) {
+			const x = this.xs[i]!, y = this.ys[i]!
+			if (x <= x1 && y <= y1 && x + W >= x0 && y + H >= y0 && this.isPlain(i)) ctx.rect(x, y, W, H)
+		}
+		ctx.fillStyle = this.c.surface
+		ctx.fill()
+		ctx.strokeStyle = this.c.control
+		ctx.lineWidth = 0.6 / this.scale
+		ctx.stroke()
+	}
+
 	private dots() {
 		const step = 20 * this.scale
 		if (step < 9) return
@@ -385,9 +403,9 @@ export class EditView {
 		const groups = new Map<string, { ink: string; dashed: boolean; wide: number; of: number[] }>()
 		this.wires.forEach((e, n) => {
 			const lit = this.isLit(e, n), ink = e.look === 'added' ? c.add : e.look === 'removed' ? c.del : lit ? c.accent : c.text3, dashed = e.dashed || !!e.look
-			const key = ink + dashed + lit
-			const { ax, ay, bx, by, k } = this.curve(e)
-			if (Math.max(bx, ax + k) < x0 || Math.min(ax, bx - k) > x1 || Math.max(ay, by) < y0 || Math.min(ay, by) > y1) return
+			const ax = this.xs[e.from]! + W, ay = this.ys[e.from]! + H / 2, bx = this.xs[e.to]!, by = this.ys[e.to]! + H / 2
+			if (Math.max(bx, ax) + 110 < x0 || Math.min(ax, bx) - 110 > x1 || Math.max(ay, by) < y0 || Math.min(ay, by) > y1) return
+			const key = dashed ? lit ? ink + 1 : ink + 2 : lit ? ink + 3 : ink
 			let g = groups.get(key)
 			if (!g) { g = { ink, dashed, wide: lit ? thin * 1.6 : thin, of: [] }; groups.set(key, g) }
 			g.of.push(n)
@@ -395,9 +413,11 @@ export class EditView {
 		for (const g of groups.values()) {
 			ctx.beginPath()
 			for (const n of g.of) {
-				const { ax, ay, bx, by, k } = this.curve(this.wires[n]!)
+				const e = this.wires[n]!, ax = this.xs[e.from]! + W, ay = this.ys[e.from]! + H / 2, bx = this.xs[e.to]!, by = this.ys[e.to]! + H / 2
+				const k = Math.max(28, Math.min(110, Math.abs(bx - ax) / 2))
 				ctx.moveTo(ax, ay)
-				ctx.bezierCurveTo(ax + k, ay, bx - k, by, bx - 4, by)
+				if (arrows) ctx.bezierCurveTo(ax + k, ay, bx - k, by, bx - 4, by)
+				else ctx.lineTo(bx, by)
 			}
 			ctx.strokeStyle = g.ink
 			ctx.lineWidth = g.wide
