@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "notifier/message.h"
 #include "sched/civil.h"
 #include "sched/instant.h"
 #include "sched/tz.h"
@@ -21,7 +22,8 @@ struct channels {
 	struct channel *items;
 	size_t n;
 	enum owners owners;
-	const struct yaml_node *nodes; /* recipients; NULL: nobody */
+	const struct yaml_node *nodes;  /* recipients; NULL: nobody */
+	const struct yaml_node *system; /* [{when, to}]; NULL: nobody */
 	struct duty *duties;
 	size_t n_duties;
 };
@@ -289,6 +291,46 @@ static int read_nodes(struct channels *c, const struct yaml_node *n, const char 
 	return 0;
 }
 
+static bool is_system_word(const struct yaml_node *n)
+{
+	int what = n->kind == YAML_SCALAR ? happening_from_word(n->text) : -1;
+
+	return what >= HP_BROKER_LOST;
+}
+
+static int read_rule(struct channels *c, const struct yaml_node *n, const char *path,
+                     struct err *err)
+{
+	const struct yaml_node *when = n->kind == YAML_MAP ? yaml_get(n, "when") : NULL;
+	const struct yaml_node *to = n->kind == YAML_MAP ? yaml_get(n, "to") : NULL;
+	int r = 0;
+
+	if (!when || when->kind != YAML_LIST || !to || to->kind != YAML_LIST || n->n != 2)
+		return wrong(n, path, err, "system: want {when: [...], to: [...]}");
+	for (size_t i = 0; i < when->n; i++)
+		if (!is_system_word(when->items[i]))
+			return wrong(
+				when->items[i], path, err,
+				"when: want broker_lost, broker_back, plugin_down, plugin_back, "
+				"trouble, mended or leader_changed");
+	for (size_t i = 0; i < to->n && r == 0; i++)
+		r = read_recipient(c, to->items[i], path, err);
+	return r;
+}
+
+static int read_system(struct channels *c, const struct yaml_node *n, const char *path,
+                       struct err *err)
+{
+	int r = 0;
+
+	if (n->kind != YAML_LIST)
+		return wrong(n, path, err, "system: want a list of {when: [...], to: [...]}");
+	for (size_t i = 0; i < n->n && r == 0; i++)
+		r = read_rule(c, n->items[i], path, err);
+	c->system = n;
+	return r;
+}
+
 static int read_all(struct channels *c, const char *path, struct err *err)
 {
 	const struct yaml_node *root = yaml_root(c->doc), *list;
@@ -301,9 +343,10 @@ static int read_all(struct channels *c, const char *path, struct err *err)
 		if (strcmp(root->keys[i]->text, "channels") != 0 &&
 		    strcmp(root->keys[i]->text, "owners") != 0 &&
 		    strcmp(root->keys[i]->text, "nodes") != 0 &&
-		    strcmp(root->keys[i]->text, "oncall") != 0)
+		    strcmp(root->keys[i]->text, "oncall") != 0 &&
+		    strcmp(root->keys[i]->text, "system") != 0)
 			return wrong(root->keys[i], path, err,
-			             "no key here: channels, owners, nodes, oncall");
+			             "no key here: channels, owners, nodes, oncall, system");
 	c->items = mem_array(list->n + 1, sizeof *c->items);
 	for (size_t i = 0; i < list->n && r == 0; i++, c->n++)
 		r = read_channel(&c->items[i], list->keys[i], list->items[i], path, err);
@@ -311,6 +354,8 @@ static int read_all(struct channels *c, const char *path, struct err *err)
 		r = read_owners(c, yaml_get(root, "owners"), path, err);
 	if (r == 0 && yaml_get(root, "oncall"))
 		r = read_duties(c, yaml_get(root, "oncall"), path, err);
+	if (r == 0 && yaml_get(root, "system"))
+		r = read_system(c, yaml_get(root, "system"), path, err);
 	if (r == 0 && yaml_get(root, "nodes"))
 		r = read_nodes(c, yaml_get(root, "nodes"), path, err);
 	return r;
@@ -377,6 +422,27 @@ enum owners channels_owners(const struct channels *c)
 const char *channels_node_recipient(const struct channels *c, size_t i)
 {
 	return c->nodes && i < c->nodes->n ? c->nodes->items[i]->text : NULL;
+}
+
+static bool says(const struct yaml_node *list, const char *word)
+{
+	for (size_t i = 0; word && i < list->n; i++)
+		if (strcmp(list->items[i]->text, word) == 0)
+			return true;
+	return !word;
+}
+
+const char *channels_system_recipient(const struct channels *c, const char *word, size_t i)
+{
+	for (size_t k = 0; c->system && k < c->system->n; k++) {
+		const struct yaml_node *to = yaml_get(c->system->items[k], "to");
+		if (!says(yaml_get(c->system->items[k], "when"), word))
+			continue;
+		if (i < to->n)
+			return to->items[i]->text;
+		i -= to->n;
+	}
+	return NULL;
 }
 
 /* --- who serves a recipient ---------------------------------------------------------- */

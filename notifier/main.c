@@ -96,7 +96,8 @@ static int take_signal(struct notifier *n, int fd)
 static int run(struct notifier *n, int fd)
 {
 	static const struct sender_ops ops = { .done = post_done, .drop = post_drop };
-	static const struct wake_ops wakes = { notifier_news, notifier_place, told_back };
+	static const struct wake_ops wakes = { notifier_news, notifier_place, told_back,
+		                               system_answer };
 	struct err err = { 0 };
 	int sig = 0, r;
 

@@ -126,7 +126,7 @@ static void put_line(const char *label, const char *value, struct buf *out)
 
 static bool of_node(const struct alert *a)
 {
-	return a->what == HP_JOINED || a->what == HP_LEFT || a->what == HP_CHANGED;
+	return a->what >= HP_JOINED;
 }
 
 static void put_details(const struct alert *a, int zh, const char *url, struct buf *out)

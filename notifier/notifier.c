@@ -1,5 +1,7 @@
 #include "notifier/notifier.h"
 
+#include <stdlib.h>
+
 #include "notifier/channels.h"
 #include "notifier/outbox.h"
 #include "notifier/rules.h"
@@ -71,6 +73,8 @@ int notifier_open(struct notifier *n, struct err *err)
 void notifier_close(struct notifier *n)
 {
 	told_free(atomic_exchange(&n->answered, NULL));
+	for (int i = 0; i < WAKE_FACTS; i++)
+		free(atomic_exchange(&n->facts[i], NULL));
 	sender_free(n->sender);
 	rules_free(n->rules);
 	reader_close(n->reader);
@@ -111,6 +115,10 @@ int notifier_round(struct notifier *n, int fd, struct err *err)
 		r = news_late(n, now_us, &trouble);
 	if (r == 0)
 		r = nodes(n, now_us, &wait_ms, &trouble);
+	if (n->wake)
+		wake_ask_facts(n->wake, channels_system_recipient(n->channels, NULL, 0) != NULL);
+	if (r == 0)
+		r = news_system(n, now_us, &trouble);
 	if (r < 0) {
 		log_warn("news.unread", "code=%s why=\"%s\"", err_name(r), trouble.text);
 		atomic_store(&n->has_news, true);

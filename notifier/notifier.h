@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "notifier/wake.h"
 #include "util/param.h"
 
 struct alert;
@@ -21,8 +22,6 @@ struct outbox;
 struct reader;
 struct rules;
 struct sender;
-struct told;
-struct wake;
 
 struct notifier {
 	struct param_notifier param;
@@ -32,7 +31,8 @@ struct notifier {
 	struct rules *rules;
 	struct sender *sender;
 	struct wake *wake;
-	_Atomic(struct told *) answered; /* by wake's thread */
+	_Atomic(struct told *) answered;   /* by wake's thread */
+	_Atomic(char *) facts[WAKE_FACTS]; /* answers of the server, by wake's thread */
 	bool is_telling;
 	int64_t tell_us; /* wall: not before */
 	_Atomic bool has_news;
@@ -60,6 +60,9 @@ int news_take(struct notifier *n, struct err *err);
 int news_late(struct notifier *n, int64_t now_us, struct err *err);
 /* nodes.c: what became of nodes in etcd's registry, into the outbox. */
 int news_nodes(struct notifier *n, struct err *err);
+/* system.c: what machines and the server say of themselves, into the outbox. */
+int news_system(struct notifier *n, int64_t now_us, struct err *err);
+void system_answer(void *notifier, enum wake_fact which, char *json); /* of wake.h */
 /* told.c: the server hears whose end somebody was told of. */
 int told_put(struct notifier *n, const struct alert *a, const char *who, struct err *err);
 /* One batch at a time; *wait_ms gets shorter where it is to be tried again. */

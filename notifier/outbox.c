@@ -43,6 +43,7 @@ static const char schema[] =
 	" generation INTEGER NOT NULL, who TEXT NOT NULL, PRIMARY KEY (task, run_date, "
 	"generation))"
 	" STRICT, WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS fact (subject TEXT PRIMARY KEY, state TEXT NOT NULL) STRICT;"
 	"CREATE TABLE IF NOT EXISTS node (id INTEGER PRIMARY KEY, version INTEGER NOT NULL) "
 	"STRICT;";
 
@@ -384,6 +385,33 @@ int outbox_told(struct outbox *o, size_t max, int (*each)(void *ctx, const struc
 	}
 	sqlite3_reset(q);
 	return given ? given : r;
+}
+
+int outbox_fact(struct outbox *o, const char *subject, char ret[static OUTBOX_FACT_BYTES],
+                struct err *err)
+{
+	sqlite3_stmt *q = get(o, SQL_FACT, err);
+
+	ret[0] = '\0';
+	if (!q)
+		return E_IO;
+	sqlite3_bind_text(q, 1, subject, -1, SQLITE_STATIC);
+	int r = next_row(o, q, err);
+	if (r > 0)
+		snprintf(ret, OUTBOX_FACT_BYTES, "%s", (const char *)sqlite3_column_text(q, 0));
+	sqlite3_reset(q);
+	return r < 0 ? r : 0;
+}
+
+int outbox_put_fact(struct outbox *o, const char *subject, const char *state, struct err *err)
+{
+	sqlite3_stmt *q = get(o, SQL_PUT_FACT, err);
+
+	if (!q)
+		return E_IO;
+	sqlite3_bind_text(q, 1, subject, -1, SQLITE_STATIC);
+	sqlite3_bind_text(q, 2, state, -1, SQLITE_STATIC);
+	return run(o, q, err);
 }
 
 /* --- nodes --------------------------------------------------------------------------- */

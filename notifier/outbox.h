@@ -78,6 +78,11 @@ int outbox_watches_due(struct outbox *o, int64_t now_us, size_t max,
 /* What the server has not been told yet; at most `max`. */
 int outbox_told(struct outbox *o, size_t max, int (*each)(void *ctx, const struct outbox_told *t),
                 void *ctx, struct err *err);
+/* What was told last of a subject: "" when nothing was. Cut at OUTBOX_FACT_BYTES. */
+enum { OUTBOX_FACT_BYTES = 400 };
+int outbox_fact(struct outbox *o, const char *subject, char ret[static OUTBOX_FACT_BYTES],
+                struct err *err);
+int outbox_put_fact(struct outbox *o, const char *subject, const char *state, struct err *err);
 /* The version of a node that was told last; -1: none yet. */
 int outbox_node(struct outbox *o, uint32_t id, int64_t *ret_version, struct err *err);
 /* When the next letter or watch is due; INT64_MAX: none. */

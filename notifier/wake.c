@@ -36,6 +36,7 @@ struct wake {
 	struct thread *thread;
 	struct actor *me;
 	struct actor_ops actor_ops;
+	_Atomic bool asks_facts;
 	struct told *told; /* sent, not answered as a whole */
 	size_t unanswered;
 	struct server servers[SERVERS_MAX];
@@ -168,6 +169,39 @@ static void on_acks(struct wake *w, const Sirdar__ReportAcks *m)
 		told_over(w);
 }
 
+/* --- facts ----------------------------------------------------------------------------- */
+
+static const char *const fact_queries[WAKE_FACTS] = {
+	[WAKE_BROKERS] = "brokers", [WAKE_HEALTH] = "health", [WAKE_SERVER] = "server"
+};
+
+void wake_ask_facts(struct wake *w, bool ask)
+{
+	atomic_store(&w->asks_facts, ask);
+}
+
+static void ask_facts(struct wake *w)
+{
+	char none[] = "{}";
+
+	for (int i = 0; i < WAKE_FACTS && w->session; i++) {
+		Sirdar__Query q = SIRDAR__QUERY__INIT;
+		q.id = (uint64_t)i + 1;
+		q.kind = (char *)(uintptr_t)fact_queries[i];
+		q.args.data = (uint8_t *)none;
+		q.args.len = strlen(none);
+		session_send(w->session, FR_QUERY, &q, NULL);
+	}
+}
+
+static void on_answer(struct wake *w, const Sirdar__Answer *m)
+{
+	if (m->id < 1 || m->id > WAKE_FACTS || m->code != 0)
+		return;
+	w->ops->fact(w->ctx, (enum wake_fact)(m->id - 1),
+	             mem_strn((const char *)m->body.data, m->body.len));
+}
+
 /* --- frames -------------------------------------------------------------------------- */
 
 static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const void *message)
@@ -184,6 +218,9 @@ static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const vo
 		return session_send(s, FR_PONG, message, NULL) == E_CLOSED ? E_CLOSED : 0;
 	case FR_EVENTS:
 		w->ops->news(w->ctx);
+		return 0;
+	case FR_ANSWER:
+		on_answer(w, message);
 		return 0;
 	case FR_REPORT_ACKS:
 		on_acks(w, message);
@@ -227,6 +264,8 @@ static void on_alarm(void *self)
 		Sirdar__Ping p = SIRDAR__PING__INIT;
 		if (w->up)
 			session_send(w->session, FR_PING, &p, NULL);
+		if (w->up && atomic_load(&w->asks_facts))
+			ask_facts(w);
 		if (w->up && w->ops->place(w->ctx) == 0)
 			w->ops->news(
 				w->ctx); /* "after 0" cannot be asked for: it means from now on */

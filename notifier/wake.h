@@ -27,11 +27,15 @@ struct told {
 
 void told_free(struct told *t); /* NULL is fine */
 
+/* What is asked of the server every few seconds, while somebody wants to hear of it. */
+enum wake_fact { WAKE_BROKERS, WAKE_HEALTH, WAKE_SERVER, WAKE_FACTS };
+
 /* Called on wake's own thread. */
 struct wake_ops {
 	void (*news)(void *ctx);      /* after each event, and each try to connect */
 	uint64_t (*place)(void *ctx); /* up to which event the store was read: none falls between */
 	void (*told)(void *ctx, struct told *t); /* owns t: every item has its code */
+	void (*fact)(void *ctx, enum wake_fact which, char *json); /* owns json */
 };
 
 /* errors  E_INVALID an address, E_NOT_FOUND a name or key */
@@ -40,6 +44,8 @@ int wake_start(const struct param_notifier *p, const struct wake_ops *ops, void 
 void wake_stop(struct wake *w); /* NULL is fine */
 /* Tell the server; ops.told() gives `t` back. One at a time. Thread: any. */
 void wake_tell(struct wake *w, struct told *t);
+/* Whether to ask for facts. Thread: any. */
+void wake_ask_facts(struct wake *w, bool ask);
 /* A server that leads has answered. Thread: any. */
 bool wake_is_up(const struct wake *w);
 

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import os
+import sqlite3
 import sys
 from datetime import datetime, timedelta, timezone
 import urllib.parse
@@ -52,14 +53,22 @@ class AlertSite(Site):
                 "gram": {"type": "telegram", "url": url("/gram"), "chat": "42"},
                 "duty": {"type": "pagerduty", "url": url("/duty"), "secret": "route"},
                 "am": {"type": "alertmanager", "url": url("/am")},
+                "machines": {"type": "webhook", "url": url("/machines")},
                 "team": {"type": "webhook", "url": url("/team")},
                 "second": {"type": "webhook", "url": url("/ding2")},
                 "run": {"type": "script", "argv": [str(script)]}, **more}
         self.channels.touch(0o600)
         self.channels.write_text(json.dumps(
-            {"channels": all_, "owners": owners, "oncall": {"dw": {
+            {"channels": all_, "owners": owners,
+             "system": [{"when": ["broker_lost", "broker_back", "plugin_down", "leader_changed"], "to": ["webhook:machines"]}],
+             "oncall": {"dw": {
                 "people": ["slack:chat", "webhook:second"], "every": "7d",
                 "from": (datetime.now(timezone.utc) - timedelta(days=8)).strftime("%Y-%m-%dT%H:%M:%SZ")}}}))
+
+    def notifier_fact(self, subject):
+        with sqlite3.connect(f"file:{self.dir}/notifier/outbox.db?mode=ro", uri=True) as db:
+            row = db.execute("SELECT state FROM fact WHERE subject = ?", (subject,)).fetchone()
+        return row and row[0]
 
     def start(self):
         super().start()
@@ -278,6 +287,25 @@ def a_silence_of_a_project_keeps_its_alerts_back_and_says_why(s):
 
 
 @test
+def a_broker_that_is_lost_or_back_and_another_leader_are_told_once(s):
+    b = s.add_broker("b2", types=("noop:1",))
+
+    def told(subject):
+        return [a["event"] for p in s.web.taken("/machines") for a in p["alerts"] if a["task"] == subject]
+    until("the notifier has seen it", lambda: s.notifier_fact("broker b2") == "ok")
+    b.stop()
+    until("it is told as lost", lambda: told("broker b2") == ["broker_lost"])
+    s.notifier.kill()
+    s.notifier.start()
+    b.start()
+    until("it is told as back", lambda: told("broker b2") == ["broker_lost", "broker_back"])
+    assert not told("leader")
+    s.base.restart(hard=True)
+    until("another leads", lambda: told("leader") == ["leader_changed"])
+    b.stop()
+
+
+@test
 def a_promise_that_is_not_kept_is_told(s):
     today = datetime.now(timezone.utc).strftime("%Y-%m-%d")
     workflow(s, "vow", {"params": {"script": "sleep 30"}, "cycle": "day"}, ["webhook:hook"],
@@ -334,6 +362,8 @@ def a_wrong_channels_file_is_named_with_its_place(s):
             ("channels: {m: {type: slack, url: 'https://h'}}\noncall: {a: {people: [\"slack:m\"], from: 2026-03-01}}",
              "from: want the instant"),
             ("channels: {}\noncall: {a: {person: []}}", "no key here: people, from, every"),
+            ("channels: {}\nsystem: [{when: [failed], to: []}]", "when: want broker_lost"),
+            ("channels: {}\nsystem: [{when: [trouble]}]", "system: want {when"),
             ("channels: {}\nowners: all", "owners: want never, failed or done"),
             ("what: 1", "want `channels:`")):
         file.write_text(text)

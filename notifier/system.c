@@ -1,0 +1,194 @@
+/* The machines and the server itself: what they say of themselves every few seconds, and who is to
+ * be told when it changes. What was told last is kept, so a restart tells nothing twice. */
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "notifier/channels.h"
+#include "notifier/message.h"
+#include "notifier/notifier.h"
+#include "notifier/outbox.h"
+#include "notifier/sender.h"
+#include "notifier/wake.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/json_in.h"
+
+#define FINE "ok"
+
+struct round {
+	struct notifier *n;
+	int64_t now_us;
+	struct err *err;
+};
+
+static int put(struct round *rd, const struct alert *a, const char *to)
+{
+	struct buf body;
+	char *key = mem_fmt("%s:%s@%" PRId64 ":%s", happening_word(a->what), a->task, a->at_us, to);
+
+	buf_init(&body);
+	alert_print(a, &body);
+	struct outbox_letter l = { .key = key,
+		                   .recipient = to,
+		                   .body = buf_str(&body),
+		                   .made_us = rd->now_us,
+		                   .next_us = rd->now_us + rd->n->param.group_ms * US_PER_MS };
+	int r = outbox_put(rd->n->outbox, &l, rd->err);
+	buf_done(&body);
+	free(key);
+	return r;
+}
+
+/* `state` is FINE, or in words what is wrong. What is first seen is nobody's news (a broker that is
+ * just coming looks like one that is lost), but for trouble of the server. */
+static int fact(struct round *rd, const char *subject, const char *state, enum happening bad,
+                enum happening good)
+{
+	char was[OUTBOX_FACT_BYTES];
+	struct outbox *o = rd->n->outbox;
+	int r = outbox_fact(o, subject, was, rd->err);
+
+	if (r < 0 || strncmp(was, state, sizeof was - 1) == 0)
+		return r;
+	bool is_fine = strcmp(state, FINE) == 0;
+	struct alert a = { .what = is_fine ? good : bad,
+		           .task = subject,
+		           .reason = "",
+		           .note = is_fine ? "" : state,
+		           .run_date = rd->now_us / US_PER_S,
+		           .at_us = rd->now_us };
+	const char *word = happening_word(a.what), *to;
+	for (size_t i = 0; r == 0 && (was[0] || (bad == HP_TROUBLE && !is_fine)) &&
+	                   (to = channels_system_recipient(rd->n->channels, word, i));
+	     i++)
+		r = put(rd, &a, to);
+	return r == 0 ? outbox_put_fact(o, subject, state, rd->err) : r;
+}
+
+static const char *text_of(const struct cJSON *json, const char *key)
+{
+	const char *text = json_text(json, key);
+
+	return text ? text : "";
+}
+
+/* --- brokers and their plugins --------------------------------------------------------- */
+
+static bool is_down(const char *state)
+{
+	return strcmp(state, "refused") == 0 || strcmp(state, "crashed") == 0 ||
+	       strcmp(state, "quarantined") == 0;
+}
+
+static int plugin(struct round *rd, const char *broker, const struct cJSON *type)
+{
+	const char *state = text_of(type, "state");
+	char *subject = mem_fmt("plugin %s on %s", text_of(type, "type"), broker);
+	char *what = is_down(state) ? mem_fmt("%s: %s", state, text_of(type, "text"))
+	                            : mem_str(FINE);
+	int r = fact(rd, subject, what, HP_PLUGIN_DOWN, HP_PLUGIN_BACK);
+
+	free(what);
+	free(subject);
+	return r;
+}
+
+static int broker(struct round *rd, const struct cJSON *b)
+{
+	const char *name = text_of(b, "name");
+	bool online = cJSON_IsTrue(json_get(b, "online"));
+	char *subject = mem_fmt("broker %s", name);
+	char *what = online ? mem_str(FINE) : mem_fmt("last heard of %s", text_of(b, "last_heard"));
+	const struct cJSON *type;
+	int r = fact(rd, subject, what, HP_BROKER_LOST, HP_BROKER_BACK);
+
+	free(what);
+	free(subject);
+	if (online)
+		cJSON_ArrayForEach(type, json_get(b, "types")) if (r == 0)
+			r = plugin(rd, name, type);
+	return r;
+}
+
+static int brokers(struct round *rd, const struct cJSON *answer)
+{
+	const struct cJSON *b;
+	int r = 0;
+
+	cJSON_ArrayForEach(b, json_get(answer, "brokers")) if (r == 0) r = broker(rd, b);
+	return r;
+}
+
+/* --- the server ------------------------------------------------------------------------- */
+
+static int health(struct round *rd, const struct cJSON *answer)
+{
+	const struct cJSON *p;
+	struct buf all;
+
+	buf_init(&all);
+	cJSON_ArrayForEach(p, json_get(answer, "problems")) if (cJSON_IsString(p))
+		buf_printf(&all, "%s%s", all.len ? "; " : "", p->valuestring);
+	int r = fact(rd, "server", all.len ? buf_str(&all) : FINE, HP_TROUBLE, HP_MENDED);
+	buf_done(&all);
+	return r;
+}
+
+/* Another epoch is another leader; the first one that is seen is nobody's news. */
+static int leader(struct round *rd, const struct cJSON *answer)
+{
+	char epoch[24], was[OUTBOX_FACT_BYTES];
+
+	snprintf(epoch, sizeof epoch, "%" PRId64, json_int(answer, "epoch", 0));
+	int r = outbox_fact(rd->n->outbox, "leader", was, rd->err);
+	if (r == 0 && !was[0])
+		return outbox_put_fact(rd->n->outbox, "leader", epoch, rd->err);
+	return r == 0 ? fact(rd, "leader", epoch, HP_LEADER_CHANGED, HP_LEADER_CHANGED) : r;
+}
+
+static int (*const takers[WAKE_FACTS])(struct round *rd, const struct cJSON *answer) = {
+	[WAKE_BROKERS] = brokers, [WAKE_HEALTH] = health, [WAKE_SERVER] = leader
+};
+
+void system_answer(void *notifier, enum wake_fact which, char *json)
+{
+	struct notifier *n = notifier;
+
+	free(atomic_exchange(&n->facts[which], json));
+	sender_wake(n->sender);
+}
+
+static int take(struct round *rd, enum wake_fact which)
+{
+	char *text = atomic_exchange(&rd->n->facts[which], NULL);
+	struct cJSON *answer = NULL;
+	int r = 0;
+
+	if (text && json_parse(text, strlen(text), &answer, NULL) == 0)
+		r = takers[which](rd, answer);
+	json_free(answer);
+	free(text);
+	return r;
+}
+
+int news_system(struct notifier *n, int64_t now_us, struct err *err)
+{
+	struct round rd = { n, now_us, err };
+	bool any = false;
+
+	for (int i = 0; i < WAKE_FACTS; i++)
+		any |= atomic_load(&n->facts[i]) != NULL;
+	if (!any)
+		return 0;
+	int r = outbox_begin(n->outbox, err);
+	if (r < 0)
+		return r;
+	for (int i = 0; i < WAKE_FACTS && r == 0; i++)
+		r = take(&rd, (enum wake_fact)i);
+	return outbox_end(n->outbox, r, err);
+}
