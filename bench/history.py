@@ -20,6 +20,7 @@ import whole  # noqa: E402
 from whole import figure, until  # noqa: E402
 
 ROWS, TURNS = int(os.environ.get("ROWS", "10000000")), int(os.environ.get("TURNS", "6"))
+DAYS = 80  # that they are of: retention_days is 90
 FAN = int(100000 * whole.SCALE)
 
 
@@ -106,7 +107,9 @@ def fill(stores):
                        capture_output=True)
     db = stores.look("full")()
     began = time.monotonic()
-    rows.history(db, ROWS)
+    if stores.database():
+        rows.past_days(db, DAYS)
+    rows.history(db, ROWS, days=DAYS)
     db.close()
     figure(f"history, {stores.name}: rows filled in", ROWS / (time.monotonic() - began), "rows/s")
 

@@ -68,10 +68,21 @@ def unfinished(db, task, version, lo, hi, first, slot=1):
     db.sql(f"UPDATE lb_leader SET number = {number + hi - lo + 1}")
 
 
-def history(db, n, task=1000000, tasks=1000):
-    """n successes of the last hours, of tasks that are gone by now; their outcomes are kept already."""
+def past_days(db, days):
+    """The partitions that a store has which was in use on each of the last days. MariaDB."""
+    today = int(time.time()) // 86400
+    cuts = [("pold", today - days)] + [(time.strftime("p%Y%m%d", time.gmtime(86400 * d)), d + 1)
+                                       for d in range(today - days, today)]
+    parts = ", ".join(f"PARTITION {name} VALUES LESS THAN ({86400 * 1000000 * below})" for name, below in cuts)
+    for table in ("lb_task_run_history", "lb_task_event"):
+        db.sql(f"ALTER TABLE {table} REORGANIZE PARTITION pold INTO ({parts})")
+
+
+def history(db, n, task=1000000, tasks=1000, days=80):
+    """n successes of the last days, of tasks that are gone by now; their outcomes are kept already."""
     number = db.sql("SELECT number FROM lb_leader")[0][0]
     now = int(time.time())
+    step = days * 86400 * 1000000 // n
     date = f"({now} - 60 * (({n} - i) DIV {tasks}))"
     if isinstance(db, Sqlite):
         date = date.replace(" DIV ", " / ")
@@ -79,7 +90,7 @@ def history(db, n, task=1000000, tasks=1000):
         db.sql(insert(db, "lb_task_run_history", a, b, job_status=3,
                       task_id=f"{task} + i % {tasks}", curr_run_date=date, next_run_date=date,
                       due=date, eff_due_us=f"{date} * 1000000", created_us=f"{date} * 1000000",
-                      started_us=f"{now * 1000000} - {n} + i", ended_us=f"{now * 1000000} - {n} + i",
+                      started_us=f"{now * 1000000} - ({n} - i) * {step}", ended_us=f"{now * 1000000} - ({n} - i) * {step}",
                       token="i", last_number=f"{number} + i", generation=1, revision=4, version=1,
                       broker_id=1, attempt=1, priority=5))
     db.sql(f"UPDATE lb_leader SET number = {number + n}, outcome_number = {number + n}")
