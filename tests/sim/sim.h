@@ -284,7 +284,7 @@ void promises_reset(void);
 void promises_follow(const struct transition *tr);
 void promises_told(const struct order_of *o, bool first);
 void promises_steered(const struct order_of *o); /* somebody asks to pause, resume, cancel */
-bool promises_out(uint64_t id); /* something that it let go has not ended */
+bool promises_out(uint64_t id);                  /* something that it let go has not ended */
 uint64_t promises_number(void);
 struct look_of promises_look(struct inst_key key);
 
