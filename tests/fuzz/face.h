@@ -157,7 +157,7 @@ static inline void fuzz_judge(struct buf *answer)
 /* Send it all, and read until the other side is done; it is asked to close. */
 static inline void fuzz_send(const void *data, size_t bytes)
 {
-	const struct timeval limit = { .tv_usec = 60000 };
+	const struct timeval limit = { .tv_usec = 20000 };
 	struct sockaddr_in a = { .sin_family = AF_INET,
 		                 .sin_port = htons(fuzz_face()->port),
 		                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
