@@ -452,6 +452,8 @@ static void hear_all(struct foreign *f, const struct polls *p)
 	struct guest *g = f->guests, *next;
 	uint64_t count;
 
+	if (!p->at || !p->n)
+		return;
 	if (p->at[0].revents && read(f->wake_fd, &count, sizeof count) < 0 && errno != EAGAIN)
 		return;
 	for (size_t i = 1; g && i < p->n; i += POLLED, g = next) {

@@ -71,7 +71,7 @@ static int find_program(const struct runner_guest *about, char ret[PATH_MAX], ch
 
 static void make_env(const struct runner_guest *about, struct launch *l)
 {
-	static const char *const fixed[] = { "PATH=" GUEST_PATH, "HOME=/", "LANG=C.UTF-8",
+	static const char *const fixed[] = { ("PATH=" GUEST_PATH), "HOME=/", "LANG=C.UTF-8",
 		                             "SIRDAR_GUEST=1" };
 	size_t n = 0;
 

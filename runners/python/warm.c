@@ -131,7 +131,7 @@ static int find_program(const char *name, char ret[PATH_MAX])
 
 static int start_process(struct one *o, int listener, int hold)
 {
-	static const char *const env[] = { "PATH=" JOB_PATH, "LANG=C.UTF-8", "HOME=/", NULL };
+	static const char *const env[] = { ("PATH=" JOB_PATH), "LANG=C.UTF-8", "HOME=/", NULL };
 	char program[PATH_MAX];
 	const char *argv[] = { program, "-c", zygote, NULL };
 	posix_spawn_file_actions_t actions;
