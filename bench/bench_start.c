@@ -115,8 +115,10 @@ static int by_size(const void *a, const void *b)
 
 static double p50_ms(int64_t *all, size_t n)
 {
+	const size_t half = n / 2;
+
 	qsort(all, n, sizeof *all, by_size);
-	return (double)all[n / 2] / 1e6;
+	return (double)all[half] / 1e6;
 }
 
 static bool has_credit(struct fake *f)
@@ -148,11 +150,12 @@ static void measure(struct bench *b, size_t n)
 		jobs[i] = job(b);
 		syncs[i] = sync_once(fd);
 	}
+	const size_t most = n * 99 / 100;
 	double r = p50_ms(raws, n), j = p50_ms(jobs, n), s = p50_ms(syncs, n);
 
 	printf("shell start: p50 %.3f ms (p99 %.3f), raw posix_spawn %.3f ms, fdatasync %.3f ms: "
 	       "%.3f ms over raw, %.3f ms without the disk (target 0.3)\n",
-	       j, (double)jobs[n * 99 / 100] / 1e6, r, s, j - r, j - r - s);
+	       j, (double)jobs[most] / 1e6, r, s, j - r, j - r - s);
 	close(fd);
 	free(path);
 	free(raws);
