@@ -73,7 +73,8 @@ void run_forget(char *secret)
 	free(secret);
 }
 
-static void say(const struct run *r, uint32_t verdict, const char *fmt, va_list args)
+__attribute__((format(printf, 3, 0))) static void say(const struct run *r, uint32_t verdict,
+                                                      const char *fmt, va_list args)
 {
 	r->result->verdict = verdict;
 	r->result->exit_code = 1;
