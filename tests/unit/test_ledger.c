@@ -741,20 +741,16 @@ static void who_ends_while_a_commit_is_on_its_way_leaves_nothing_behind(void **s
 	end(&f);
 }
 
-/* Half of the ring is left to those inside, but a letter that wants more is not left lying. */
 static void a_large_letter_waits_for_the_ring_and_not_for_ever(void **state)
 {
 	enum { MANY = 400 };
 	struct fixture f;
-	struct proposals *ps;
 
 	(void)state;
 	begin(&f);
-	ps = proposals_new(PR_COMMANDER, MANY, f.me, on_answers);
+	struct proposals *ps = proposals_new(PR_COMMANDER, MANY, f.me, on_answers);
 	for (int k = 0; k < MANY; k++) {
 		struct proposal *p = proposals_add(ps, ASK_CREATE, key_of(1, 60 * (k + 1)));
-		p->folded = UINT64_MAX;
-		p->reason = RE_USER;
 		p->due = 60 * (k + 1);
 	}
 	assert_int_equal(ledger_propose(f.ledger, ps), 0);
