@@ -238,8 +238,8 @@ void parts_quiet(const struct instance *i)
 	if (t->version != 1)
 		return; /* links and nodes were others then */
 	if (by_node(t) && i->key.part > 0 && is_left_out(i) && judge_part(t, i->key) != DEAD &&
-	    (!check_find(part_of(i->key, 0), &whole) || whole.state != ST_SKIPPED ||
-	     is_left_out(&whole)))
+	    (!check_find(part_of(i->key, 0), &whole) || whole.attempt > 0 ||
+	     !state_final((enum state)whole.state) || is_left_out(&whole)))
 		break_invariant("N2",
 		                "part %d of task %u at %" PRId64
 		                " was left out for a step that began anew",
