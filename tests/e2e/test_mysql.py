@@ -142,7 +142,8 @@ def what_is_wrong_with_the_database_is_said_at_the_start_in_one_line(s):
     refused(s, server.url("foreign_one"), "foreign_one", "not Sirdar's")
     refused(s, f"mysql://poor@{at}/bare", "Access denied", "poor")
     refused(s, f"mysql://poor@{at}/bare?password_file={password}", "denied", "poor")
-    refused(s, f"mysql://poor@{at}/bare?tls=verify&password_file={password}", "mysql://poor@", "SSL")
+    for tls in ("verify", "require"):
+        refused(s, f"mysql://poor@{at}/bare?tls={tls}&password_file={password}", f":{server.port}", "SSL")
     refused(s, f"mysql://poor@{at}/bare?colour=red", "no option 'colour'")
     refused(s, "mysql://127.0.0.1/x", "user")
     refused(s, f"mysql://root@127.0.0.1:1,127.0.0.1:2/x", "127.0.0.1")

@@ -168,6 +168,18 @@ static int check_server(MYSQL *db, struct err *err)
 	return 0;
 }
 
+/* MYSQL_OPT_SSL_ENFORCE alone is not enough: Connector/C 3.3 goes on in the clear when the server
+ * has no TLS and its certificate is not to be verified. */
+static int check_tls(const struct my_url *u, MYSQL *db, struct err *err)
+{
+	if (u->tls == MY_TLS_OFF || mysql_get_ssl_cipher(db))
+		return 0;
+	return err_set(err, E_AUTH,
+	               "%s:%u: the connection is not encrypted, the server has no TLS (SSL); tls=off "
+	               "allows that",
+	               db->host, db->port);
+}
+
 /* What one host is good for. */
 struct trial {
 	const struct my_url *u;
@@ -198,6 +210,8 @@ static int open_session(struct trial *t, struct my_way *way, MYSQL *db, struct e
 	bool is_over, is_donor = false;
 	int r = check_server(db, err);
 
+	if (r == 0)
+		r = check_tls(t->u, db, err);
 	if (r == 0)
 		r = my_cluster_check(db, t->u, &way->is_node, &is_donor, err);
 	t->saw_spare |= is_donor;
