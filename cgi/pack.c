@@ -24,7 +24,9 @@ bool pack_taken(const char *accept, const char *coding)
 {
 	size_t n = strlen(coding);
 
-	while (accept != NULL && *accept != '\0') {
+	if (accept == NULL)
+		return false;
+	while (*accept != '\0') {
 		const char *end;
 
 		accept += strspn(accept, " \t,");

@@ -50,7 +50,7 @@ enum owners channels_owners(const struct channels *c); /* when a task's owner is
 /* The i-th who is told of nodes that come and go; NULL after the last. */
 const char *channels_node_recipient(const struct channels *c, size_t i);
 
-/* The i-th who is told of `word` of the machines and the server (NULL: any); NULL after the last. */
+/* The i-th who is told of `word` of machines and the server (NULL: any); NULL after the last. */
 const char *channels_system_recipient(const struct channels *c, const char *word, size_t i);
 
 /* The channel that serves `recipient`, and to whom: *ret_who is inside `recipient`, or "".

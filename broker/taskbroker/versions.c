@@ -84,7 +84,7 @@ static void judge(struct type *t, const struct version *v, char *ret, size_t cap
 	t->wanted = before;
 	if (v->abi != RUNNER_ABI_MAJOR)
 		snprintf(ret, cap,
-		         "version %s is refused: registered for ABI %u, this broker speaks %d",
+		         "version %s is refused: registered for ABI %u, this broker speaks %u",
 		         v->version, v->abi, RUNNER_ABI_MAJOR);
 	else if (digest_file(path, is, &err) < 0)
 		snprintf(ret, cap, "version %s is refused: %.300s", v->version, err.text);

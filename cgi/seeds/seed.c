@@ -372,9 +372,11 @@ static int fields_take(struct call *c, const struct seed_row *row, bool undersco
 	}
 	cJSON_Delete(c->json);
 	c->json = to;
-	for (const struct seed_field *f = row->fields; a.code == 0 && f->name != NULL; f++)
+	for (size_t i = 0; i < SEED_FIELDS_MAX && row->fields[i].name != NULL && a.code == 0; i++) {
+		const struct seed_field *f = &row->fields[i];
 		if (f->is_needed && json_get(to, f->name) == NULL)
 			a.code = call_fail(c, E_INVALID, f->name, "%s is missing", f->name);
+	}
 	return a.code;
 }
 
@@ -385,6 +387,7 @@ int seed_begin(struct call *c, const struct seed_row *rows, size_t n, bool under
 	for (size_t i = 0; i < n && s->row == NULL; i++)
 		if (strcmp(rows[i].path, c->route->path) == 0)
 			s->row = &rows[i];
+	CHECK(s->row != NULL); /* each seed's routes have their rows */
 	return fields_take(c, s->row, underscores);
 }
 

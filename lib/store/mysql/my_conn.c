@@ -175,8 +175,7 @@ static int check_tls(const struct my_url *u, MYSQL *db, struct err *err)
 	if (u->tls == MY_TLS_OFF || mysql_get_ssl_cipher(db))
 		return 0;
 	return err_set(err, E_AUTH,
-	               "%s:%u: the connection is not encrypted, the server has no TLS (SSL); tls=off "
-	               "allows that",
+	               "%s:%u: not encrypted, the server has no TLS (SSL); tls=off allows it",
 	               db->host, db->port);
 }
 
