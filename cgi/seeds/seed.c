@@ -15,6 +15,7 @@
 #include "sched/workflow.h"
 #include "store/read.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/json_in.h"
 #include "wire/utf8.h"
