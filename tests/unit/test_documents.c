@@ -442,17 +442,22 @@ static void an_alert_may_be_of_some_tasks_and_wait(void **state)
 	assert_int_equal(after, INT64_C(1800000000));
 	assert_int_equal(workflow_long_after_us(wf, "p/w/a"), INT64_C(7200000000));
 	assert_int_equal(workflow_long_after_us(wf, "p/w/b"), 0);
+}
+
+static void the_alerts_of_a_project_name_workflows_or_tasks(void **state)
+{
+	int64_t after = 0;
+
+	(void)state;
 	good("project: p\nalerts:\n  - {when: [failed], tasks: [w/a, v], to: [\"mail:a@x\"]}\n");
-	assert_null(wf_alert_recipient(workflow_scope_alerts(workflow_set_scope(set, 0)), "p/w/x",
-	                               "failed", 0, &after));
-	all = workflow_scope_alerts(workflow_set_scope(set, 0));
+	const struct wf_alerts *all = workflow_scope_alerts(workflow_set_scope(set, 0));
 	assert_non_null(wf_alert_recipient(all, "p/w/a", "failed", 0, &after));
 	assert_non_null(wf_alert_recipient(all, "p/v/x", "failed", 0, &after));
 	assert_null(wf_alert_recipient(all, "p/w/b", "failed", 0, &after));
+	assert_null(wf_alert_recipient(all, "p/w/x", "failed", 0, &after));
 	assert_null(wf_alert_recipient(all, "p/vv/x", "failed", 0, &after));
 	bad("workflow: w\nalerts: [{when: [failed], tasks: [c], to: [\"mail:a@x\"]}]\ntasks: {a: "
-	    "{type: "
-	    "t, cycle: day}}\n",
+	    "{type: t, cycle: day}}\n",
 	    2, 35, "unknown_task", "there is no task 'default/w/c'");
 }
 
@@ -564,6 +569,7 @@ int main(void)
 		T(a_promise_belongs_to_the_task_it_names),
 		T(alerts_are_told_to_all_who_asked),
 		T(an_alert_may_be_of_some_tasks_and_wait),
+		T(the_alerts_of_a_project_name_workflows_or_tasks),
 		T(a_silence_has_its_time_its_tasks_and_its_events),
 		T(a_word_of_an_alert_has_the_nearest_for_a_hint),
 		T(one_document_is_parsed_by_itself),
