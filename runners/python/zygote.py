@@ -5,8 +5,9 @@
 # is, and what it may take of the machine, is read from that process in /proc: arguments,
 # environment, directory, user, groups, limits, mask, cgroups.
 #
-# For each a `warden` is forked, which outlives us: it has the connection, is the reaper of all that
+# For each there is a `warden`, which outlives us: it has the connection, is the reaper of all that
 # the job starts, passes signals on, tells the end, and kills everything when the other side is gone.
+# It and the job's process are forked ahead, one pair at a time.
 import sys
 sys.path[:] = [p for p in sys.path if p]  # the directory it happens to start in is no place for modules
 import ctypes  # noqa: E402
@@ -183,68 +184,123 @@ def watch(connection, job):
             return
 
 
-def warden(connection, mounts):
-    """-> None in the warden, when all is over; in the job its arguments."""
+def wait_for_job(order, mounts):
+    """In a process forked ahead: -> its arguments, once the warden has a job for it."""
+    data, ancillary, _, _ = order.recvmsg(64, socket.CMSG_SPACE(12))
+    if not data:
+        os._exit(0)
+    pid, uid, gid = (int(n) for n in data.split())
+    fds = descriptors_of(ancillary)
+    order.detach()  # begin() closes it: no object may close that number once more
+    try:
+        join_cgroups(pid, mounts)  # not the warden, which is told of its end by the connection
+        return begin(pid, uid, gid, fds)
+    except BaseException as e:  # noqa: BLE001
+        os.write(fds[2], f"sirdar: the job's process cannot be made: {e}\n".encode())
+        os._exit(126)
+
+
+def descriptors_of(ancillary):
+    return [int.from_bytes(ancillary[0][2][i:i + 4], sys.byteorder) for i in (0, 4, 8)] if ancillary else []
+
+
+def take(connection, order):
+    """Somebody wants a job: handed to the process that waits. False: the other side does it without us."""
     pid, uid, gid = (int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[i:i + 4], sys.byteorder)
                      for i in (0, 4, 8))
     if os.geteuid() not in (0, uid):
-        return None  # the other side does it without us
+        return False
     _, ancillary, _, _ = connection.recvmsg(1, socket.CMSG_SPACE(12))
-    fds = [int.from_bytes(ancillary[0][2][i:i + 4], sys.byteorder) for i in (0, 4, 8)] if ancillary else []
+    fds = descriptors_of(ancillary)
     if len(fds) != 3:
-        return None
-    os.setsid()
-    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+        return False
     connection.sendall(b"+")  # from here on it is ours
-    job = os.fork()
-    if job == 0:
-        try:
-            join_cgroups(pid, mounts)  # not the warden, which is told of its end by the connection
-            return begin(pid, uid, gid, fds)
-        except BaseException as e:  # noqa: BLE001
-            os.write(fds[2], f"sirdar: the job's process cannot be made: {e}\n".encode())
-            os._exit(126)
+    order.sendmsg([f"{pid} {uid} {gid}".encode()],
+                  [(socket.SOL_SOCKET, socket.SCM_RIGHTS, b"".join(fd.to_bytes(4, sys.byteorder) for fd in fds))])
     for fd in fds:
         os.close(fd)
-    try:
-        watch(connection, job)
-    finally:
-        end_all()
-    return None
+    return True
 
 
-def serve():
-    """Returns in a job's process only."""
-    listener = socket.socket(fileno=3)
-    mounts = cgroup_mounts()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    gc.collect()
-    gc.freeze()
+def accept(listener):
+    """None: the loader has ended, and nobody will come."""
     poll = select.poll()
     poll.register(0, select.POLLIN)
     poll.register(listener, select.POLLIN)
     while True:
-        ready = {fd for fd, _ in poll.poll()}
-        if 0 in ready:
-            os._exit(0)
-        connection, _ = listener.accept()
+        if 0 in {fd for fd, _ in poll.poll()}:
+            return None
+        try:
+            return listener.accept()[0]
+        except BlockingIOError:
+            pass
+
+
+def silence():
+    null = os.open("/dev/null", os.O_RDWR)
+    for fd in range(3):
+        os.dup2(null, fd)
+    os.close(null)
+
+
+def warden(listener, taken, mounts):
+    """Forked ahead, and forks the job's process ahead: no job waits for a fork. -> the arguments, in
+    a job's process; never returns in the warden."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    order, waits = socket.socketpair()
+    job = os.fork()
+    if job == 0:
+        order.close()
+        listener.close()
+        os.close(taken)
+        silence()
+        return wait_for_job(waits, mounts)
+    waits.close()
+    connection = accept(listener)
+    if connection is None:
+        os._exit(0)  # and the one who waits, for its order ends
+    listener.close()
+    try:
+        os.write(taken, b"1")
+    except BrokenPipeError:
+        pass  # the interpreter we come from is gone: this job we can still do
+    os.close(taken)
+    silence()
+    try:
+        if take(connection, order):
+            watch(connection, job)
+    finally:
+        order.close()
+        end_all()
+        os._exit(0)
+
+
+def serve():
+    """Returns in a job's process only. One warden always waits."""
+    listener = socket.socket(fileno=3)
+    listener.setblocking(False)
+    mounts = cgroup_mounts()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.collect()
+    gc.freeze()
+    while True:
+        told, taken = os.pipe()
         if os.fork() == 0:
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            listener.close()
-            null = os.open("/dev/null", os.O_RDWR)
-            for fd in range(3):
-                os.dup2(null, fd)
-            os.close(null)
-            try:
-                words = warden(connection, mounts)
-            except BaseException:  # noqa: BLE001
-                words = None
-            if words is None:
-                os._exit(0)
-            return words
-        connection.close()
+            os.close(told)
+            return warden(listener, taken, mounts)
+        os.close(taken)
+        poll = select.poll()
+        poll.register(0, select.POLLIN)
+        poll.register(told, select.POLLIN)
+        if 0 in {fd for fd, _ in poll.poll()}:
+            os._exit(0)
+        if not os.read(told, 1):
+            time.sleep(0.1)  # it ended without a job
+        os.close(told)
 
 
 def show(kind, value, trace):
