@@ -85,13 +85,11 @@ static bool goes_first(const struct sim *s, uint32_t a, uint32_t b)
 }
 
 /* Among rows of one task the earlier due has waited longer, so that aging changes nothing. */
-static bool ready_before(const struct sim *s, const struct sim_task *t, uint32_t a, uint32_t b)
+static bool ready_before(const struct sim *s, uint32_t a, uint32_t b)
 {
 	int64_t x = s->rows[a].row.due, y = s->rows[b].row.due;
 
-	if (t->def->serial != SERIAL_ORDERED && x != y)
-		return x < y;
-	return a < b;
+	return x != y ? x < y : a < b;
 }
 
 static void ready_push(struct sim *s, struct sim_task *t, uint32_t row)
@@ -101,7 +99,7 @@ static void ready_push(struct sim *s, struct sim_task *t, uint32_t row)
 		t->ready = mem_grow(t->ready, t->room, sizeof *t->ready);
 	}
 	size_t at = t->n_ready++;
-	for (; at && ready_before(s, t, row, t->ready[(at - 1) / 2]); at = (at - 1) / 2)
+	for (; at && ready_before(s, row, t->ready[(at - 1) / 2]); at = (at - 1) / 2)
 		t->ready[at] = t->ready[(at - 1) / 2];
 	t->ready[at] = row;
 }
@@ -112,10 +110,9 @@ static uint32_t ready_pop(struct sim *s, struct sim_task *t)
 	size_t at = 0;
 
 	for (size_t child; (child = at * 2 + 1) < t->n_ready; at = child) {
-		if (child + 1 < t->n_ready &&
-		    ready_before(s, t, t->ready[child + 1], t->ready[child]))
+		if (child + 1 < t->n_ready && ready_before(s, t->ready[child + 1], t->ready[child]))
 			child++;
-		if (!ready_before(s, t, t->ready[child], last))
+		if (!ready_before(s, t->ready[child], last))
 			break;
 		t->ready[at] = t->ready[child];
 	}

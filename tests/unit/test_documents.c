@@ -442,6 +442,7 @@ static void an_alert_may_be_of_some_tasks_and_wait(void **state)
 	assert_int_equal(after, INT64_C(1800000000));
 	assert_int_equal(workflow_long_after_us(wf, "p/w/a"), INT64_C(7200000000));
 	assert_int_equal(workflow_long_after_us(wf, "p/w/b"), 0);
+	assert_int_equal(workflow_long_after_us(wf, "p/w/x"), 0);
 }
 
 static void the_alerts_of_a_project_name_workflows_or_tasks(void **state)
@@ -478,6 +479,8 @@ static void a_silence_has_its_time_its_tasks_and_its_events(void **state)
 	assert_null(workflow_scope_silence(s, "p/w/a", "failed", 0));
 	bad("project: p\nsilences: [{until: \"2026-03-01\", reason: x}]\n", 2, 20, "wrong_value",
 	    "no instant with its offset");
+	bad("project: p\nsilences: [{until: soon, reason: x}]\n", 2, 20, "wrong_value",
+	    "'soon' is no instant");
 	bad("project: p\nsilences: [{until: \"2026-03-01T00:00:00Z\"}]\n", 2, 12, "missing_key",
 	    "a silence says `until` when, and the `reason`");
 	bad("project: p\nsilences: [{from: \"2026-03-02T00:00:00Z\", until: "

@@ -676,10 +676,34 @@ static void a_turn_looks_at_the_date_before_alone(void **state)
 	assert_int_equal(started("o", 7200), 120); /* minutes */
 }
 
+/* The first date ended badly: the next has no turn, and those after it neither. */
+static void first_is_bad(void *ctx, uint32_t task, int64_t run_date, struct simulate_state *ret)
+{
+	(void)ctx;
+	(void)task;
+	if (run_date == DAY0)
+		*ret = (struct simulate_state){ .is = SIM_OVER_BAD, .at_us = DAY0 * 1000000 };
+}
+
+static void a_turn_is_not_come_after_a_date_that_ended_badly(void **state)
+{
+	struct err err;
+
+	(void)state;
+	compile("workflow: w\ntasks:\n  o: {type: t, cycle: hour, serial: ordered}\n");
+	struct simulate_input in = input(3 * 3600);
+	in.state = first_is_bad;
+	in.now_us = (DAY0 + 1800) * 1000000;
+	assert_int_equal(simulate_run(&in, &rows, &n_rows, &err), 0);
+	assert_int_equal(started("o", 3600), -1);
+	assert_int_equal(started("o", 7200), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_turn_looks_at_the_date_before_alone),
+		T(a_turn_is_not_come_after_a_date_that_ended_badly),
 		T(children_start_when_parents_end),
 		T(limits_are_kept_and_priority_goes_first),
 		T(serial_ordered_goes_by_date),

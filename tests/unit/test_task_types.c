@@ -171,6 +171,47 @@ static void a_target_server_is_named_plainly_known_and_its_slot_taken(void **sta
 	world.server = NULL;
 }
 
+static void slots_are(const char *text, size_t n, const char *last)
+{
+	again();
+	good(text);
+	assert_int_equal(tasks[0]->n_pools, n);
+	assert_string_equal(tasks[0]->pools[n - 1].name, last);
+}
+
+static void a_target_server_that_is_named_twice_has_one_slot(void **state)
+{
+	(void)state;
+	declare("type: two\nparams: [{name: db, type: server}, {name: to, type: server}, {name: "
+	        "note}]\n");
+	slots_are(one("two", "{db: dw, to: dw}"), 1, "server:dw");
+	slots_are(one("two", "{db: dw, to: other}"), 2, "server:other");
+	slots_are(one("two", "{note: dw, db: dw}"), 1, "server:dw");
+	slots_are("workflow: w\nparameters: {db: shared}\ntasks:\n  a: {cycle: day, type: two, "
+	          "params: "
+	          "{db: dw}}\n",
+	          1, "server:dw");
+	slots_are("workflow: w\nparameters: {to: dw}\ntasks:\n  a: {cycle: day, type: two, params: "
+	          "{db: dw}}\n",
+	          1, "server:dw");
+	slots_are("workflow: w\nparameters: {to: dw, db: dw, x: dw}\ntasks:\n  a: {cycle: day, "
+	          "type: two}\n",
+	          1, "server:dw");
+	assert_true(tasks[0]->asks);
+}
+
+static void what_was_judged_when_it_was_saved_is_not_judged_again(void **state)
+{
+	(void)state;
+	declare("type: base\nparams: [{name: db, type: server}, {name: key, secret: true}]\n");
+	world.server = only_dw;
+	good(one("base", "{key: '${run_date}'}")); /* looked up when it runs */
+	again();
+	world.saved = true;
+	good(one("base", "{db: gone}"));
+	assert_int_equal(tasks[0]->n_pools, 1);
+}
+
 static void types_without_a_manifest_take_all(void **state)
 {
 	(void)state;
@@ -193,6 +234,8 @@ int main(void)
 		TT(exactly_one_of_some_is_given),
 		TT(many_long_names_of_which_one_is_given_are_told_in_part),
 		TT(a_target_server_is_named_plainly_known_and_its_slot_taken),
+		TT(a_target_server_that_is_named_twice_has_one_slot),
+		TT(what_was_judged_when_it_was_saved_is_not_judged_again),
 		TT(types_without_a_manifest_take_all),
 	};
 
