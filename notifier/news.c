@@ -79,12 +79,11 @@ static char *key_of(const struct alert *a, const char *recipient)
 	return key;
 }
 
-static int put_letter(struct notifier *n, const struct alert *a, const char *recipient,
-                      struct err *err)
+int news_put(struct notifier *n, const char *key, const struct alert *a, const char *recipient,
+             int64_t next_us, struct err *err)
 {
-	int64_t now_us = clock_wall_us(&clock_machine), group_us = n->param.group_ms * US_PER_MS;
+	int64_t now_us = clock_wall_us(&clock_machine);
 	struct buf body;
-	char *key = key_of(a, recipient);
 
 	buf_init(&body);
 	alert_print(a, &body);
@@ -92,10 +91,19 @@ static int put_letter(struct notifier *n, const struct alert *a, const char *rec
 		                   .recipient = recipient,
 		                   .body = buf_str(&body),
 		                   .made_us = now_us,
-		                   .next_us = a->after_us ? a->at_us + a->after_us
-		                                          : now_us + group_us };
+		                   .next_us = next_us ? next_us
+		                                      : now_us + n->param.group_ms * US_PER_MS };
 	int r = outbox_put(n->outbox, &l, err);
 	buf_done(&body);
+	return r;
+}
+
+static int put_letter(struct notifier *n, const struct alert *a, const char *recipient,
+                      struct err *err)
+{
+	char *key = key_of(a, recipient);
+	int r = news_put(n, key, a, recipient, a->after_us ? a->at_us + a->after_us : 0, err);
+
 	free(key);
 	return r;
 }

@@ -10,7 +10,6 @@
 #include "notifier/outbox.h"
 #include "store/read.h"
 #include "util/alloc.h"
-#include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_in.h"
@@ -78,24 +77,14 @@ static bool is_there(const struct node_state *s)
 static int put(struct notifier *n, const struct alert *a, uint32_t id, uint32_t version,
                struct err *err)
 {
-	int64_t now_us = clock_wall_us(&clock_machine);
 	const char *recipient;
-	struct buf body;
 	int r = 0;
 
-	buf_init(&body);
-	alert_print(a, &body);
 	for (size_t i = 0; r == 0 && (recipient = channels_node_recipient(n->channels, i)); i++) {
 		char *key = mem_fmt("node:%" PRIu32 ":%" PRIu32 ":%s", id, version, recipient);
-		struct outbox_letter l = { .key = key,
-			                   .recipient = recipient,
-			                   .body = buf_str(&body),
-			                   .made_us = now_us,
-			                   .next_us = now_us + n->param.group_ms * US_PER_MS };
-		r = outbox_put(n->outbox, &l, err);
+		r = news_put(n, key, a, recipient, 0, err);
 		free(key);
 	}
-	buf_done(&body);
 	return r;
 }
 

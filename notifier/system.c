@@ -28,18 +28,9 @@ struct round {
 
 static int put(struct round *rd, const struct alert *a, const char *to)
 {
-	struct buf body;
 	char *key = mem_fmt("%s:%s@%" PRId64 ":%s", happening_word(a->what), a->task, a->at_us, to);
+	int r = news_put(rd->n, key, a, to, 0, rd->err);
 
-	buf_init(&body);
-	alert_print(a, &body);
-	struct outbox_letter l = { .key = key,
-		                   .recipient = to,
-		                   .body = buf_str(&body),
-		                   .made_us = rd->now_us,
-		                   .next_us = rd->now_us + rd->n->param.group_ms * US_PER_MS };
-	int r = outbox_put(rd->n->outbox, &l, rd->err);
-	buf_done(&body);
 	free(key);
 	return r;
 }

@@ -218,3 +218,16 @@ void client_done(struct client *c)
 		run_forget(c->texts[i]);
 	free(c->directory);
 }
+
+int client_execute(int (*add_words)(struct client *c, const struct run *r),
+                   const struct runner_job *job, struct runner_result *result)
+{
+	struct run r = run_of(job, result);
+	struct client c = { 0 };
+	int answer = add_words(&c, &r);
+
+	if (answer == 0)
+		answer = client_start(&c, &r);
+	client_done(&c);
+	return answer;
+}

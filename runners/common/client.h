@@ -45,4 +45,9 @@ void client_file(struct client *c, const char *name, const char *option, char *t
 int client_start(struct client *c, const struct run *r);
 void client_done(struct client *c);
 
+/* What a plugin's execute() is: the words of the command (add_words answers 0 or what the plugin
+ * answers), then the start. */
+int client_execute(int (*add_words)(struct client *c, const struct run *r),
+                   const struct runner_job *job, struct runner_result *result);
+
 #endif

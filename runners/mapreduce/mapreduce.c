@@ -27,16 +27,9 @@ static int add_words(struct client *c, const struct run *r)
 static int mapreduce_execute(void *self, void *state, const struct runner_job *job,
                              struct runner_result *result)
 {
-	struct run r = run_of(job, result);
-	struct client c = { 0 };
-	int answer = add_words(&c, &r);
-
 	(void)self;
 	(void)state;
-	if (answer == 0)
-		answer = client_start(&c, &r);
-	client_done(&c);
-	return answer;
+	return client_execute(add_words, job, result);
 }
 
 static const struct runner_plugin plugin = {
