@@ -55,8 +55,8 @@ uint64_t notifier_place(void *notifier);
  *   errors  of the outbox: the process must end. A store that cannot be read is tried again */
 int notifier_round(struct notifier *n, int fd, struct err *err);
 
-/* news.c. One alert to one recipient, sent from `next_us` on (wall; 0: after the grouping pause). The same
- * key again is the same letter. */
+/* news.c. One alert to one recipient, sent from `next_us` on (wall; 0: after the grouping
+ * pause). The same key again is the same letter. */
 int news_put(struct notifier *n, const char *key, const struct alert *a, const char *recipient,
              int64_t next_us, struct err *err);
 /* What happened since the cursor, into the outbox. */
