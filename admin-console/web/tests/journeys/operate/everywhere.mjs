@@ -1,0 +1,42 @@
+// Every page of router.ts in themes, languages and widths: nothing an accessibility checker finds, nothing wider than the window.
+import { axe, heavy, is, open, page, prefer, settled, tell } from '../kit.mjs'
+import { pages } from '../pages.mjs'
+
+const themes = ['light', 'dark'], langs = ['en', 'zh'], widths = [1440, 1024, 390]
+
+/* Twice each page: both themes, both languages, narrow and one of the wide; over all pages every pair of values. HEAVY: the whole. */
+function visits() {
+	const list = []
+	pages().forEach((path, i) => {
+		if (heavy) {
+			for (const width of widths) for (const theme of themes) for (const lang of langs) list.push({ path, theme, lang, width })
+			return
+		}
+		const broad = widths[(i >> 1) % 2], wide = i % 2
+		list.push({ path, theme: themes[wide], lang: 'en', width: (i >> 2) % 2 ? broad : 390 })
+		list.push({ path, theme: themes[1 - wide], lang: 'zh', width: (i >> 2) % 2 ? 390 : broad })
+	})
+	/* Alike ones together: a change of theme or language is a load of the page. */
+	return list.sort((a, b) => a.width - b.width || a.theme.localeCompare(b.theme) || a.lang.localeCompare(b.lang))
+}
+
+export default {
+	'every page in themes, languages and widths: nothing a checker finds': async () => {
+		const list = visits(), pairs = new Set(list.flatMap((v) => [`${v.theme} ${v.lang}`, `${v.theme} ${v.width}`, `${v.lang} ${v.width}`]))
+		is(`every pair of values: ${[...pairs]}`, pairs.size === 4 + 6 + 6)
+		let last = ''
+		for (const { path, theme, lang, width } of list) {
+			if (last !== `${theme}${lang}${width}`) {
+				await page.setViewportSize({ width, height: 900 })
+				await prefer({ theme, lang })
+				last = `${theme}${lang}${width}`
+			}
+			await open(path)
+			await settled()
+			const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+			is(`${path} is ${over} px too wide at ${width}`, over <= 0)
+			await axe(`${path} ${theme} ${lang} ${width}`)
+		}
+		tell(`${list.length} visits`)
+	},
+}

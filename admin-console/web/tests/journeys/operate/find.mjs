@@ -1,0 +1,54 @@
+// Palette, keys, language, theme, zone, phone.
+import { axe, is, open, page, prefer, shot } from '../kit.mjs'
+
+export default {
+	'the palette finds a task, keys lead about': async () => {
+		await open('/')
+		await page.keyboard.press('Control+k')
+		await page.waitForSelector('.pal')
+		await axe('the palette')
+		await page.keyboard.type('gmv_board')
+		await page.waitForSelector('.pal-item:has-text("ads_gmv_board")')
+		await shot('palette')
+		await page.keyboard.press('Enter')
+		await page.waitForURL(/ops\/t/)
+		await page.locator('main').focus()
+		await page.keyboard.press('g')
+		await page.keyboard.press('b')
+		await page.waitForURL(/ops\/brokers/)
+		await page.keyboard.press('?')
+		await page.waitForSelector('.keys')
+		await page.keyboard.press('Escape')
+		await page.waitForSelector('.keys', { state: 'detached' })
+	},
+	'language, theme and zone change at once and stay': async () => {
+		await open('/ops/t')
+		await page.waitForSelector('.vrow')
+		const utc = await page.innerText('.vrow .c-date')
+		await page.click('.tb[lang=zh-CN]')
+		await page.waitForSelector('h1:has-text("实例")')
+		await page.keyboard.press('t')
+		await page.waitForSelector('html[data-theme=dark]')
+		await page.reload()
+		await page.waitForSelector('html[data-theme=dark][lang=zh-CN] h1:has-text("实例")')
+		await prefer({ zone: 'Asia/Shanghai' })
+		await page.reload()
+		await page.waitForSelector('.vrow')
+		is('another clock', (await page.innerText('.vrow .c-date')) !== utc)
+		await open('/ops')
+		await shot('situation-dark-zh')
+		await prefer({ theme: 'light', lang: 'en', zone: 'UTC' })
+	},
+	'on a phone one sees, reads and acts': async () => {
+		await page.setViewportSize({ width: 390, height: 844 })
+		await open('/')
+		await page.waitForSelector('.bottombar')
+		await shot('home-phone', 390, 844)
+		await page.setViewportSize({ width: 390, height: 844 })
+		await page.click('.bottombar a:has-text("Instances")')
+		await page.waitForSelector('.vrow')
+		await page.click('.vrow .vname')
+		await page.waitForSelector('.dlg.side .log, .dlg.side .gates, .dlg.side .empty')
+		await page.setViewportSize({ width: 1440, height: 900 })
+	},
+}
