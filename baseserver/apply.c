@@ -6,13 +6,13 @@
 
 #include "baseserver/apply_impl.h"
 #include "baseserver/json_read.h"
-#include "baseserver/json_write.h"
 #include "rt/manifests.h"
 #include "sched/task.h"
 #include "sched/window.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/json_put.h"
 #include "util/yaml.h"
 
 static int compile(struct apply *a)
@@ -38,7 +38,7 @@ static void node_text(const struct yaml_node *n, struct buf *out, const char *ke
 	struct buf text;
 
 	if (!n) {
-		jw_null(out, key);
+		put_null(out, key);
 		return;
 	}
 	buf_init(&text);
@@ -46,18 +46,18 @@ static void node_text(const struct yaml_node *n, struct buf *out, const char *ke
 		buf_puts(&text, n->text);
 	else
 		yaml_print_json(n, &text);
-	jw_text(out, key, buf_str(&text));
+	put_text(out, key, buf_str(&text));
 	buf_done(&text);
 }
 
 static void field(const char *path, const struct yaml_node *was, const struct yaml_node *is,
                   struct buf *out)
 {
-	jw_object(out, NULL);
-	jw_text(out, "field", path);
+	put_open(out, NULL, '{');
+	put_text(out, "field", path);
 	node_text(was, out, "before");
 	node_text(is, out, "after");
-	jw_end_object(out);
+	put_close(out, '}');
 }
 
 /* Keys of both maps, one after the other; maps within are compared key by key. */
@@ -90,12 +90,12 @@ void apply_change_begin(struct apply *a, const char *kind, const char *name, con
 {
 	struct buf *out = &a->changes;
 
-	jw_object(out, NULL);
-	jw_text(out, "kind", kind);
-	jw_text(out, "name", name);
-	jw_text(out, "change", what);
+	put_open(out, NULL, '{');
+	put_text(out, "kind", kind);
+	put_text(out, "name", name);
+	put_text(out, "change", what);
 	if (version)
-		jw_number(out, "version", version);
+		put_int(out, "version", version);
 }
 
 void apply_change_end(struct apply *a, const char *what, const char *prefix,
@@ -103,11 +103,11 @@ void apply_change_end(struct apply *a, const char *what, const char *prefix,
 {
 	struct buf *out = &a->changes;
 
-	jw_list(out, "fields");
+	put_open(out, "fields", '[');
 	if (strcmp(what, "update") == 0)
 		fields(prefix, was, is, prefix[0] ? 1 : 0, out);
-	jw_end_list(out);
-	jw_end_object(out);
+	put_close(out, ']');
+	put_close(out, '}');
 }
 
 static void change(struct apply *a, const char *kind, const char *name, const char *what,
@@ -147,7 +147,7 @@ static void change_task(struct apply *a, const struct task *t, bool is_new, bool
 		what = "update";
 	apply_change_begin(a, "task", t->name, what, 0);
 	if (passed)
-		jw_number(&a->changes, "run_dates", passed);
+		put_int(&a->changes, "run_dates", passed);
 	apply_change_end(a, what, "", old, now);
 }
 
@@ -504,7 +504,7 @@ static int take_workflow(struct apply *a, const struct workflow *wf)
 
 static int take_all(struct apply *a)
 {
-	jw_list(&a->changes, "changes");
+	put_open(&a->changes, "changes", '[');
 	int r = apply_calendars(a);
 	if (r == 0)
 		r = apply_scopes(a);
@@ -514,7 +514,7 @@ static int take_all(struct apply *a)
 		apply_replan(a, workflow_set_at(a->set, i));
 	if (r == 0)
 		r = prune(a);
-	jw_end_list(&a->changes);
+	put_close(&a->changes, ']');
 	apply_print_diags(&a->diags, true, "warnings", &a->changes);
 	return r < 0 ? r : apply_preview(a);
 }

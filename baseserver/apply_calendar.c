@@ -4,12 +4,12 @@
 
 #include "baseserver/apply_impl.h"
 #include "baseserver/json_read.h"
-#include "baseserver/json_write.h"
 #include "sched/calendar.h"
 #include "sched/calendar_doc.h"
 #include "sched/task.h"
 #include "util/alloc.h"
 #include "util/err.h"
+#include "util/json_put.h"
 #include "util/yaml.h"
 
 /* --- who uses them ---------------------------------------------------------------------- */
@@ -91,7 +91,7 @@ void apply_replan(struct apply *a, const struct workflow *wf)
 		if (!passed)
 			continue;
 		apply_change_begin(a, "task", t->name, "update", 0);
-		jw_number(&a->changes, "run_dates", passed);
+		put_int(&a->changes, "run_dates", passed);
 		apply_change_end(a, "", "", NULL, NULL);
 	}
 }
@@ -136,7 +136,7 @@ static void take_calendar(struct apply *a, const struct calendar_doc *doc)
 	bool replans = differs && !calendar_same(is_new ? NULL : was->days, calendar_doc_days(doc));
 	apply_change_begin(a, "calendar", name, what, (was ? was->version : 0) + (differs ? 1 : 0));
 	/* How many tasks get new dates. */
-	jw_number(&a->changes, "tasks", replans ? (int64_t)users(a, name) : 0);
+	put_int(&a->changes, "tasks", replans ? (int64_t)users(a, name) : 0);
 	apply_change_end(a, what, "", old, now);
 	if (differs)
 		add_version(a, was, name, &body, false);

@@ -7,17 +7,17 @@
 
 #include "baseserver/apply_impl.h"
 #include "baseserver/json_read.h"
-#include "baseserver/json_write.h"
-#include "baseserver/when.h"
 #include "sched/civil.h"
 #include "sched/macro.h"
 #include "sched/task.h"
 #include "sched/tz.h"
+#include "sched/when.h"
 #include "sched/window.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/json_put.h"
 
 enum { FIRES_MAX = 50, EDGES_MAX = 10, DATES_SHOWN = 60, DATES_COUNTED = 5000, YEAR = 400 };
 
@@ -37,7 +37,7 @@ static void put_local(struct buf *out, const char *key, const struct tz *tz, int
 
 	when_print(tz_to_label(tz, t), text);
 	text[strlen(text) - 1] = '\0'; /* a label has no Z */
-	jw_text(out, key, text);
+	put_text(out, key, text);
 }
 
 static void put_fire(const struct preview *p, int64_t t)
@@ -47,17 +47,17 @@ static void put_fire(const struct preview *p, int64_t t)
 	struct err err = { 0 };
 	struct buf day;
 
-	jw_object(p->out, NULL);
-	jw_instant(p->out, "run_date", t);
-	jw_instant(p->out, "due", due);
+	put_open(p->out, NULL, '{');
+	put_time(p->out, "run_date", t);
+	put_time(p->out, "due", due);
 	put_local(p->out, "run_date_local", p->tz, t);
 	put_local(p->out, "due_local", p->tz, due);
-	jw_number(p->out, "offset_s", tz_offset(p->tz, due));
+	put_int(p->out, "offset_s", tz_offset(p->tz, due));
 	buf_init(&day);
-	jw_text(p->out, "biz_date",
-	        macro_expand("${biz_date}", &scope, &day, &err) == 0 ? buf_str(&day) : NULL);
+	put_text(p->out, "biz_date",
+	         macro_expand("${biz_date}", &scope, &day, &err) == 0 ? buf_str(&day) : NULL);
 	buf_done(&day);
-	jw_end_object(p->out);
+	put_close(p->out, '}');
 }
 
 /* The first run_date that is due at `from` or later. */
@@ -78,15 +78,15 @@ static void put_fires(const struct preview *p)
 	const struct plan *plan = p->task->plan;
 	int64_t t = first_due(plan, p->from), n = 0;
 
-	jw_list(p->out, "fires");
+	put_open(p->out, "fires", '[');
 	for (; t != PLAN_NEVER && n < p->fires; t = plan_next(plan, t), n++)
 		put_fire(p, t);
-	jw_end_list(p->out);
-	jw_list(p->out, "around_change");
+	put_close(p->out, ']');
+	put_open(p->out, "around_change", '[');
 	t = p->change == INT64_MAX ? PLAN_NEVER : first_due(plan, p->change - 86400);
 	for (n = 0; t != PLAN_NEVER && n < 3 && p->fires; t = plan_next(plan, t), n++)
 		put_fire(p, t);
-	jw_end_list(p->out);
+	put_close(p->out, ']');
 }
 
 /* --- links ------------------------------------------------------------------------------- */
@@ -107,10 +107,10 @@ static void put_waits(const struct preview *p, uint32_t index, const struct task
 	int k = link_spans(l, parent->plan, p->task->plan, t, spans);
 	int64_t n = 0;
 
-	jw_object(p->out, NULL);
-	jw_instant(p->out, "child", t);
+	put_open(p->out, NULL, '{');
+	put_time(p->out, "child", t);
 	put_local(p->out, "child_local", p->tz, t);
-	jw_list(p->out, "parents");
+	put_open(p->out, "parents", '[');
 	for (int i = 0; i < k; i++) {
 		int64_t d = plan_has(parent->plan, spans[i].lo)
 		                    ? spans[i].lo
@@ -118,15 +118,15 @@ static void put_waits(const struct preview *p, uint32_t index, const struct task
 		for (; d < spans[i].hi && n < DATES_COUNTED; d = plan_next(parent->plan, d)) {
 			if (n++ >= DATES_SHOWN)
 				continue;
-			jw_object(p->out, NULL);
-			jw_instant(p->out, "run_date", d);
+			put_open(p->out, NULL, '{');
+			put_time(p->out, "run_date", d);
 			put_local(p->out, "local", p->tz, d);
-			jw_end_object(p->out);
+			put_close(p->out, '}');
 		}
 	}
-	jw_end_list(p->out);
-	jw_number(p->out, "count", n);
-	jw_end_object(p->out);
+	put_close(p->out, ']');
+	put_int(p->out, "count", n);
+	put_close(p->out, '}');
 }
 
 static void put_dates(const struct preview *p, uint32_t index, const struct task *parent)
@@ -134,41 +134,41 @@ static void put_dates(const struct preview *p, uint32_t index, const struct task
 	const struct plan *plan = p->task->plan;
 	int64_t t = first_due(plan, p->from);
 
-	jw_list(p->out, "dates");
+	put_open(p->out, "dates", '[');
 	for (int64_t n = 0; t != PLAN_NEVER && n < p->edges; t = plan_next(plan, t), n++)
 		put_waits(p, index, parent, t);
 	/* A period with a change of the clock in it is where counts are not what one thinks. */
 	int64_t odd = p->change == INT64_MAX ? PLAN_BEFORE : plan_prev(plan, p->change + 1);
 	if (p->edges && odd != PLAN_BEFORE && odd >= t && plan_period_end(plan, odd) > p->change)
 		put_waits(p, index, parent, odd);
-	jw_end_list(p->out);
+	put_close(p->out, ']');
 }
 
 static void put_links(const struct preview *p)
 {
 	static const char *const strategies[] = { "all", "any", "first", "last", "at_least" };
 
-	jw_list(p->out, "links");
+	put_open(p->out, "links", '[');
 	for (uint32_t i = 0; i < p->task->n_links; i++) {
 		const struct task_link *l = &p->task->links[i];
 		const struct task *parent = parent_of(p->a, l->parent);
 		struct buf window;
-		jw_object(p->out, NULL);
-		jw_number(p->out, "link", i);
-		jw_text(p->out, "parent", parent ? parent->name : NULL);
-		jw_number(p->out, "depend_type", link_depend_type(l));
+		put_open(p->out, NULL, '{');
+		put_int(p->out, "link", i);
+		put_text(p->out, "parent", parent ? parent->name : NULL);
+		put_int(p->out, "depend_type", link_depend_type(l));
 		buf_init(&window);
 		if (l->window)
 			window_print(l->window, &window);
-		jw_text(p->out, "window", l->window ? buf_str(&window) : NULL);
+		put_text(p->out, "window", l->window ? buf_str(&window) : NULL);
 		buf_done(&window);
-		jw_text(p->out, "strategy", strategies[l->strategy]);
-		jw_number(p->out, "n", l->n);
+		put_text(p->out, "strategy", strategies[l->strategy]);
+		put_int(p->out, "n", l->n);
 		if (parent)
 			put_dates(p, i, parent);
-		jw_end_object(p->out);
+		put_close(p->out, '}');
 	}
-	jw_end_list(p->out);
+	put_close(p->out, ']');
 }
 
 /* --- parameters ---------------------------------------------------------------------------- */
@@ -196,20 +196,20 @@ static void put_params(const struct preview *p)
 		                           .lookup = value_of,
 		                           .ctx = (void *)(uintptr_t)p };
 
-	jw_list(p->out, "params");
+	put_open(p->out, "params", '[');
 	for (size_t i = 0; i < p->task->n_params && t != PLAN_NEVER; i++) {
 		struct err err = { 0 };
 		struct buf text;
 		buf_init(&text);
 		bool good = macro_expand(p->task->params[i].value, &scope, &text, &err) == 0;
-		jw_object(p->out, NULL);
-		jw_text(p->out, "name", p->task->params[i].name);
-		jw_text(p->out, "value", good ? buf_str(&text) : NULL);
-		jw_text(p->out, "unknown", good ? NULL : err.text);
-		jw_end_object(p->out);
+		put_open(p->out, NULL, '{');
+		put_text(p->out, "name", p->task->params[i].name);
+		put_text(p->out, "value", good ? buf_str(&text) : NULL);
+		put_text(p->out, "unknown", good ? NULL : err.text);
+		put_close(p->out, '}');
 		buf_done(&text);
 	}
-	jw_end_list(p->out);
+	put_close(p->out, ']');
 }
 
 /* --- the question -------------------------------------------------------------------------- */
@@ -302,18 +302,18 @@ int apply_preview(struct apply *a)
 	p.change = tz_span_at(p.tz, p.from).to;
 	if (p.change > p.from + (int64_t)YEAR * 86400)
 		p.change = INT64_MAX;
-	jw_object(p.out, "preview");
-	jw_text(p.out, "task", p.task->name);
-	jw_text(p.out, "timezone", tz_name(p.tz));
-	jw_text(p.out, "unit", unit_name(plan_unit(p.task->plan)));
+	put_open(p.out, "preview", '{');
+	put_text(p.out, "task", p.task->name);
+	put_text(p.out, "timezone", tz_name(p.tz));
+	put_text(p.out, "unit", unit_name(plan_unit(p.task->plan)));
 	if (p.change == INT64_MAX)
-		jw_null(p.out, "clock_change");
+		put_null(p.out, "clock_change");
 	else
-		jw_instant(p.out, "clock_change", p.change);
+		put_time(p.out, "clock_change", p.change);
 	put_fires(&p);
 	put_links(&p);
 	put_params(&p);
-	jw_end_object(p.out);
+	put_close(p.out, '}');
 	return 0;
 }
 
@@ -324,8 +324,8 @@ bool apply_preview_errors(struct apply *a)
 	free(a->f->json);
 	a->f->json = NULL;
 	buf_clear(&a->changes);
-	jw_list(&a->changes, "changes");
-	jw_end_list(&a->changes);
+	put_open(&a->changes, "changes", '[');
+	put_close(&a->changes, ']');
 	apply_print_diags(&a->diags, true, "warnings", &a->changes);
 	apply_print_diags(&a->diags, false, "errors", &a->changes);
 	return true;

@@ -4,35 +4,35 @@
 
 #include "baseserver/apply_impl.h"
 #include "baseserver/json_read.h"
-#include "baseserver/json_write.h"
 #include "sched/calendar_doc.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/err.h"
+#include "util/json_put.h"
 #include "util/yaml.h"
 
 /* --- refusals ------------------------------------------------------------------------ */
 
 static void print_diag(const struct diag *d, struct buf *out)
 {
-	jw_object(out, NULL);
-	jw_text(out, "file", d->at.file ? d->at.file : "");
-	jw_number(out, "line", d->at.line);
-	jw_number(out, "column", d->at.column);
-	jw_text(out, "path", d->at.path ? d->at.path : "");
-	jw_text(out, "code", d->code);
-	jw_text(out, "message", d->message);
-	jw_text(out, "hint", d->hint);
-	jw_end_object(out);
+	put_open(out, NULL, '{');
+	put_text(out, "file", d->at.file ? d->at.file : "");
+	put_int(out, "line", d->at.line);
+	put_int(out, "column", d->at.column);
+	put_text(out, "path", d->at.path ? d->at.path : "");
+	put_text(out, "code", d->code);
+	put_text(out, "message", d->message);
+	put_text(out, "hint", d->hint);
+	put_close(out, '}');
 }
 
 void apply_print_diags(const struct diags *d, bool warnings, const char *key, struct buf *out)
 {
-	jw_list(out, key);
+	put_open(out, key, '[');
 	for (size_t i = 0; d->items && i < d->n; i++)
 		if (d->items[i].is_warning == warnings)
 			print_diag(&d->items[i], out);
-	jw_end_list(out);
+	put_close(out, ']');
 }
 
 int apply_refuse_diags(struct apply *a)
@@ -48,9 +48,9 @@ int apply_refuse_diags(struct apply *a)
 	               first ? first->message : "not valid",
 	               a->diags.errors > 1 ? " (and more)" : "");
 	buf_init(&body);
-	jw_object(&body, NULL);
+	put_open(&body, NULL, '{');
 	apply_print_diags(&a->diags, false, "errors", &body);
-	jw_end_object(&body);
+	put_close(&body, '}');
 	a->f->json = mem_str(buf_str(&body));
 	buf_done(&body);
 	return r;

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "baseserver/json_read.h"
-#include "baseserver/json_write.h"
 #include "util/buf.h"
 #include "util/err.h"
+#include "util/json_put.h"
 
 int refuse(struct refusal *f, int code, const char *place, const char *hint, const char *fmt, ...)
 {
@@ -26,10 +26,10 @@ int refuse(struct refusal *f, int code, const char *place, const char *hint, con
 
 void refusal_print(const struct refusal *f, struct buf *out)
 {
-	jw_object(out, NULL);
-	jw_text(out, "place", f->place);
-	jw_text(out, "hint", f->hint);
-	jw_end_object(out);
+	put_open(out, NULL, '{');
+	put_text(out, "place", f->place);
+	put_text(out, "hint", f->hint);
+	put_close(out, '}');
 }
 
 enum { NAME_MAX_BYTES = 60 };

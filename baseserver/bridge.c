@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "baseserver/commander.h"
-#include "baseserver/json_write.h"
 #include "baseserver/registry.h"
 #include "etcd/etcd.h"
 #include "sched/workflow.h"
@@ -18,6 +17,7 @@
 #include "util/err.h"
 #include "util/json.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 #include "util/log.h"
 
 enum { NAME_MAX_LETTERS = 60, PROBLEMS_SHOWN = 100, COMMAND_BYTES_MAX = 65536 };
@@ -449,18 +449,18 @@ void bridge_print(const struct bridge *b, struct buf *out)
 
 	for (size_t i = 0; i < b->n; i++)
 		there += b->jobs[i].is_there;
-	jw_number(out, "jobs", (int64_t)there);
-	jw_list(out, "problems");
+	put_int(out, "jobs", (int64_t)there);
+	put_open(out, "problems", '[');
 	for (size_t i = 0; i < b->n && shown < PROBLEMS_SHOWN; i++) {
 		if (!b->jobs[i].problem)
 			continue;
 		shown++;
-		jw_object(out, NULL);
-		jw_text(out, "name", b->jobs[i].name);
-		jw_text(out, "text", b->jobs[i].problem);
-		jw_end_object(out);
+		put_open(out, NULL, '{');
+		put_text(out, "name", b->jobs[i].name);
+		put_text(out, "text", b->jobs[i].problem);
+		put_close(out, '}');
 	}
-	jw_end_list(out);
+	put_close(out, ']');
 }
 
 uint64_t bridge_changes(const struct bridge *b)

@@ -9,6 +9,7 @@
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "sched/tz.h"
+#include "sched/when.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/clock.h"

@@ -6,11 +6,11 @@
 
 #include "baseserver/commander_impl.h"
 #include "baseserver/json_read.h"
-#include "baseserver/json_write.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/fs.h"
+#include "util/json_put.h"
 
 enum { VERSION_BYTES_MAX = 40, SHA256_HEX = 64, VERSIONS_MAX = 50, NAMES_MAX = 200 };
 
@@ -214,24 +214,24 @@ void plugins_tell(const struct commander *c)
 
 static void print_names(struct buf *out, const char *key, const struct jval *list)
 {
-	jw_list(out, key);
+	put_open(out, key, '[');
 	for (const struct jval *v = list && list->kind == JV_LIST ? list->first : NULL; v;
 	     v = v->next)
-		jw_text(out, NULL, v->text);
-	jw_end_list(out);
+		put_text(out, NULL, v->text);
+	put_close(out, ']');
 }
 
 static void print_version(struct buf *out, const struct jval *v)
 {
 	const struct jval *abi = jv_get(v, "abi");
 
-	jw_object(out, NULL);
-	jw_text(out, "version", text(v, "version"));
-	jw_number(out, "abi", abi ? abi->number : 1);
-	jw_text(out, "sha256", text(v, "sha256"));
+	put_open(out, NULL, '{');
+	put_text(out, "version", text(v, "version"));
+	put_int(out, "abi", abi ? abi->number : 1);
+	put_text(out, "sha256", text(v, "sha256"));
 	print_names(out, "brokers", jv_get(v, "brokers"));
 	print_names(out, "groups", jv_get(v, "groups"));
-	jw_end_object(out);
+	put_close(out, '}');
 }
 
 struct wanted {
@@ -243,26 +243,26 @@ struct wanted {
 
 static void print_added(struct buf *out, const struct order *o)
 {
-	jw_object(out, NULL);
-	jw_text(out, "version", o->version);
-	jw_number(out, "abi", o->size);
-	jw_text(out, "sha256", o->sha256);
+	put_open(out, NULL, '{');
+	put_text(out, "version", o->version);
+	put_int(out, "abi", o->size);
+	put_text(out, "sha256", o->sha256);
 	print_names(out, "brokers", o->brokers);
 	print_names(out, "groups", o->groups);
-	jw_end_object(out);
+	put_close(out, '}');
 }
 
 static size_t print_body(const struct jval *root, const struct wanted *w, struct buf *out)
 {
 	size_t n = 0;
 
-	jw_object(out, NULL);
+	put_open(out, NULL, '{');
 	if (w->enabled)
-		jw_text(out, "enabled", w->enabled);
+		put_text(out, "enabled", w->enabled);
 	if (w->former)
-		jw_text(out, "former", w->former);
-	jw_truth(out, "drained", w->drained);
-	jw_list(out, "versions");
+		put_text(out, "former", w->former);
+	put_bool(out, "drained", w->drained);
+	put_open(out, "versions", '[');
 	for (const struct jval *v = versions(root); v; v = v->next)
 		if (!w->without || strcmp(text(v, "version"), w->without) != 0) {
 			print_version(out, v);
@@ -270,8 +270,8 @@ static size_t print_body(const struct jval *root, const struct wanted *w, struct
 		}
 	if (w->added)
 		print_added(out, w->added);
-	jw_end_list(out);
-	jw_end_object(out);
+	put_close(out, ']');
+	put_close(out, '}');
 	return n + (w->added != NULL);
 }
 

@@ -6,13 +6,13 @@
 
 #include "baseserver/commander_impl.h"
 #include "baseserver/json_read.h"
-#include "baseserver/json_write.h"
 #include "baseserver/pools.h"
 #include "sched/task.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/diag.h"
 #include "util/err.h"
+#include "util/json_put.h"
 
 /* --- arguments ----------------------------------------------------------------------- */
 

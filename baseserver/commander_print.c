@@ -4,31 +4,32 @@
 #include <string.h>
 
 #include "baseserver/commander_impl.h"
-#include "baseserver/json_write.h"
 #include "sched/task.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/err.h"
+#include "util/json_put.h"
 
 void cmd_print(const struct cmd *cmd, struct buf *out)
 {
 	const struct shown *s = &cmd->shown;
 
-	jw_object(out, NULL);
-	jw_string_number(out, "command", cmd->id);
-	jw_text(out, "kind", command_kind_name(cmd->kind));
-	jw_text(out, "actor", cmd->actor);
-	jw_text(out, "state", command_state_name(s->state));
-	jw_truth(out, "dry_run", false);
-	jw_instant_us(out, "created", cmd->created_us);
-	jw_instant_us(out, "ended", s->ended_us);
-	jw_number(out, "total", s->total);
-	jw_number(out, "done", s->done);
-	jw_number(out, "failed", s->failed);
-	jw_text(out, "message", cmd->message);
-	jw_text(out, "error", s->error);
+	put_open(out, NULL, '{');
+	put_id(out, "command", cmd->id);
+	put_text(out, "kind", command_kind_name(cmd->kind));
+	put_text(out, "actor", cmd->actor);
+	put_text(out, "state", command_state_name(s->state));
+	put_bool(out, "dry_run", false);
+	put_time_us(out, "created", cmd->created_us);
+	put_time_us(out, "ended", s->ended_us);
+	put_int(out, "total", s->total);
+	put_int(out, "done", s->done);
+	put_int(out, "failed", s->failed);
+	put_text(out, "message", cmd->message);
+	put_text(out, "error", s->error);
 	if (cmd->changes) /* members of the answer of an apply */
 		buf_printf(out, ",%s", cmd->changes);
-	jw_end_object(out);
+	put_close(out, '}');
 }
 
 void print_instance_name(const struct commander *c, struct inst_key key, struct buf *out)
@@ -40,12 +41,12 @@ void print_instance_name(const struct commander *c, struct inst_key key, struct 
 	buf_printf(&id, "%u.%" PRId64, key.task, key.run_date);
 	if (key.part)
 		buf_printf(&id, ".%d", key.part);
-	jw_text(out, "id", buf_str(&id));
+	put_text(out, "id", buf_str(&id));
 	buf_done(&id);
-	jw_text(out, "task", t ? t->def->name : "");
-	jw_number(out, "task_id", key.task);
-	jw_instant(out, "run_date", key.run_date);
-	jw_number(out, "part", key.part);
+	put_text(out, "task", t ? t->def->name : "");
+	put_int(out, "task_id", key.task);
+	put_time(out, "run_date", key.run_date);
+	put_int(out, "part", key.part);
 }
 
 static int most_first(const void *a, const void *b)
@@ -60,47 +61,47 @@ static void print_task(const struct commander *c, const struct tally_task *t, bo
 {
 	const struct cat_task *ct = catalog_task(&c->cat, t->task);
 
-	jw_object(out, NULL);
-	jw_text(out, "task", ct ? ct->def->name : "");
-	jw_text(out, "owner", ct && ct->def->owner ? ct->def->owner : "");
-	jw_number(out, "count", downstream ? t->downstream : t->count);
+	put_open(out, NULL, '{');
+	put_text(out, "task", ct ? ct->def->name : "");
+	put_text(out, "owner", ct && ct->def->owner ? ct->def->owner : "");
+	put_int(out, "count", downstream ? t->downstream : t->count);
 	if (downstream)
-		jw_number(out, "depth", t->depth);
+		put_int(out, "depth", t->depth);
 	if (!downstream) {
-		jw_number(out, "new", t->made);
-		jw_number(out, "running", t->running);
+		put_int(out, "new", t->made);
+		put_int(out, "running", t->running);
 	}
-	jw_end_object(out);
+	put_close(out, '}');
 }
 
 static void print_items(const struct commander *c, const char *key, const struct tally_item *items,
                         size_t n, bool refused, struct buf *out)
 {
-	jw_list(out, key);
+	put_open(out, key, '[');
 	for (size_t i = 0; i < n; i++) {
-		jw_object(out, NULL);
+		put_open(out, NULL, '{');
 		print_instance_name(c, items[i].key, out);
 		if (refused) {
-			jw_text(out, "code", err_name(items[i].code));
-			jw_text(out, "message", items[i].text);
+			put_text(out, "code", err_name(items[i].code));
+			put_text(out, "message", items[i].text);
 		} else {
-			jw_text(out, "state",
-			        items[i].state ? state_name((enum state)items[i].state)
-			                       : "planned");
+			put_text(out, "state",
+			         items[i].state ? state_name((enum state)items[i].state)
+			                        : "planned");
 		}
-		jw_end_object(out);
+		put_close(out, '}');
 	}
-	jw_end_list(out);
+	put_close(out, ']');
 }
 
 /* A command without downstream of its own still says what would see its work anew. */
 static void print_downstream(const struct commander *c, const struct cmd *cmd, struct buf *out)
 {
-	jw_list(out, "downstream");
+	put_open(out, "downstream", '[');
 	for (size_t i = 0; i < cmd->tally.n_tasks; i++)
 		if (cmd->tally.tasks[i].downstream)
 			print_task(c, &cmd->tally.tasks[i], true, out);
-	jw_end_list(out);
+	put_close(out, ']');
 }
 
 /* Online children that would no longer wait for what goes offline. */
@@ -108,29 +109,29 @@ static void print_detached(const struct commander *c, const struct cmd *cmd, str
 {
 	const struct selection *s = &cmd->o.sel;
 
-	jw_list(out, "detached");
+	put_open(out, "detached", '[');
 	for (size_t i = 0; i < s->n_tasks; i++) {
 		const struct cat_task *t = catalog_task(&c->cat, s->tasks[i]);
 		for (size_t k = 0; t && k < t->n_children; k++) {
 			const struct cat_task *ch = catalog_task(&c->cat, t->children[k]);
 			if (!ch || ch->row.state != TS_ONLINE || order_selects(&cmd->o, ch->id))
 				continue;
-			jw_object(out, NULL);
-			jw_text(out, "task", ch->def->name);
-			jw_text(out, "parent", t->def->name);
-			jw_end_object(out);
+			put_open(out, NULL, '{');
+			put_text(out, "task", ch->def->name);
+			put_text(out, "parent", t->def->name);
+			put_close(out, '}');
 		}
 	}
-	jw_end_list(out);
+	put_close(out, ']');
 }
 
 static void print_states(const struct tally *t, struct buf *out)
 {
-	jw_object(out, "states");
+	put_open(out, "states", '{');
 	for (int st = 0; st < ST_COUNT; st++)
 		if (t->states[st])
-			jw_number(out, st ? state_name((enum state)st) : "planned", t->states[st]);
-	jw_end_object(out);
+			put_int(out, st ? state_name((enum state)st) : "planned", t->states[st]);
+	put_close(out, '}');
 }
 
 struct owner {
@@ -158,35 +159,35 @@ static void print_owners(const struct commander *c, const struct tally *t, struc
 				                   t->tasks[i].count };
 	}
 	qsort(all, n, sizeof *all, by_name);
-	jw_list(out, "owners");
+	put_open(out, "owners", '[');
 	for (size_t i = 0; i < n;) {
 		int64_t count = 0;
 		const char *name = all[i].name;
 		for (; i < n && strcmp(all[i].name, name) == 0; i++)
 			count += all[i].count;
-		jw_object(out, NULL);
-		jw_text(out, "owner", name);
-		jw_number(out, "count", count);
-		jw_end_object(out);
+		put_open(out, NULL, '{');
+		put_text(out, "owner", name);
+		put_int(out, "count", count);
+		put_close(out, '}');
 	}
-	jw_end_list(out);
+	put_close(out, ']');
 	free(all);
 }
 
 /* Why some would be refused, and how many for each reason. */
 static void print_reasons(const struct tally *t, struct buf *out)
 {
-	jw_number(out, "refusals", t->refusals);
-	jw_number(out, "unchanged", t->left);
-	jw_list(out, "reasons");
+	put_int(out, "refusals", t->refusals);
+	put_int(out, "unchanged", t->left);
+	put_open(out, "reasons", '[');
 	for (size_t i = 0; i < t->n_why; i++) {
-		jw_object(out, NULL);
-		jw_text(out, "code", err_name(t->why[i].code));
-		jw_text(out, "message", t->why[i].text);
-		jw_number(out, "count", t->why[i].count);
-		jw_end_object(out);
+		put_open(out, NULL, '{');
+		put_text(out, "code", err_name(t->why[i].code));
+		put_text(out, "message", t->why[i].text);
+		put_int(out, "count", t->why[i].count);
+		put_close(out, '}');
 	}
-	jw_end_list(out);
+	put_close(out, ']');
 }
 
 void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf *out)
@@ -196,11 +197,11 @@ void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf 
 
 	if (t->n_tasks)
 		qsort(t->tasks, t->n_tasks, sizeof *t->tasks, most_first);
-	jw_object(out, NULL);
-	jw_truth(out, "dry_run", true);
-	jw_text(out, "kind", command_kind_name(cmd->kind));
-	jw_number(out, "total", t->total);
-	jw_list(out, "tasks");
+	put_open(out, NULL, '{');
+	put_bool(out, "dry_run", true);
+	put_text(out, "kind", command_kind_name(cmd->kind));
+	put_int(out, "total", t->total);
+	put_open(out, "tasks", '[');
 	for (size_t i = 0; i < t->n_tasks; i++) {
 		if (t->tasks[i].count == 0 && !cmd->o.on_tasks)
 			continue;
@@ -210,9 +211,9 @@ void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf 
 			print_task(c, &t->tasks[i], false, out);
 		}
 	}
-	jw_end_list(out);
+	put_close(out, ']');
 	if (with > shown)
-		jw_number(out, "tasks_more", (int64_t)(with - shown));
+		put_int(out, "tasks_more", (int64_t)(with - shown));
 	print_states(t, out);
 	print_owners(c, t, out);
 	print_downstream(c, cmd, out);
@@ -224,10 +225,10 @@ void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf 
 	if (cmd->changes) {
 		buf_printf(out, ",%s", cmd->changes);
 	} else {
-		jw_list(out, "warnings");
+		put_open(out, "warnings", '[');
 		if (t->too_deep)
-			jw_text(out, NULL, "more depends on these than is counted");
-		jw_end_list(out);
+			put_text(out, NULL, "more depends on these than is counted");
+		put_close(out, ']');
 	}
-	jw_end_object(out);
+	put_close(out, '}');
 }

@@ -6,7 +6,6 @@
 
 #include "baseserver/commander_impl.h"
 #include "baseserver/json_read.h"
-#include "baseserver/json_write.h"
 #include "baseserver/pools.h"
 #include "baseserver/vault.h"
 #include "sched/macro.h"
@@ -14,6 +13,7 @@
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/err.h"
+#include "util/json_put.h"
 
 enum { TEXT_MAX_BYTES = 500, PASSWORD_MAX_BYTES = 4096, LIST_MAX = 100, EXTRA_MAX = 50 };
 
@@ -143,20 +143,20 @@ static void print_extra(struct buf *out, const struct jval *v)
 {
 	if (!v || v->kind != JV_OBJECT || !v->first)
 		return;
-	jw_object(out, "extra");
+	put_open(out, "extra", '{');
 	for (const struct jval *m = v->first; m; m = m->next)
-		jw_text(out, m->key, m->text);
-	jw_end_object(out);
+		put_text(out, m->key, m->text);
+	put_close(out, '}');
 }
 
 static void print_projects(struct buf *out, const struct jval *v)
 {
 	if (!v || v->kind != JV_LIST || !v->first)
 		return;
-	jw_list(out, "projects");
+	put_open(out, "projects", '[');
 	for (const struct jval *m = v->first; m; m = m->next)
-		jw_text(out, NULL, m->text);
-	jw_end_list(out);
+		put_text(out, NULL, m->text);
+	put_close(out, ']');
 }
 
 /* As it is to be: what is not said stays, what is said as nothing goes. */
@@ -170,7 +170,7 @@ static const struct jval *member(const struct jval *args, const struct jval *was
 static void print_number(struct buf *out, const char *key, const struct jval *v)
 {
 	if (v && v->kind == JV_NUMBER && v->number > 0)
-		jw_number(out, key, v->number);
+		put_int(out, key, v->number);
 }
 
 static void print_body(const struct jval *args, const struct jval *was, const char *sealed,
@@ -178,20 +178,20 @@ static void print_body(const struct jval *args, const struct jval *was, const ch
 {
 	const struct jval *kind = member(args, was, "kind");
 
-	jw_object(out, NULL);
-	jw_text(out, "kind", kind && kind->kind == JV_TEXT ? kind->text : "other");
+	put_open(out, NULL, '{');
+	put_text(out, "kind", kind && kind->kind == JV_TEXT ? kind->text : "other");
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
 		const struct jval *v = member(args, was, texts[i]);
 		if (v && v->kind == JV_TEXT && v->len)
-			jw_text(out, texts[i], v->text);
+			put_text(out, texts[i], v->text);
 	}
 	print_number(out, "port", member(args, was, "port"));
 	print_number(out, "concurrency", member(args, was, "concurrency"));
 	print_extra(out, member(args, was, "extra"));
 	print_projects(out, member(args, was, "projects"));
 	if (sealed)
-		jw_text(out, "sealed", sealed);
-	jw_end_object(out);
+		put_text(out, "sealed", sealed);
+	put_close(out, '}');
 }
 
 static void add_doc(struct commander *c, const struct cmd *cmd, const char *name,

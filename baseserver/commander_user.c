@@ -6,10 +6,10 @@
 
 #include "baseserver/commander_impl.h"
 #include "baseserver/json_read.h"
-#include "baseserver/json_write.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/err.h"
+#include "util/json_put.h"
 
 enum { NAME_MAX_BYTES = 63, TEXT_MAX_BYTES = 200, SECRET_MAX_BYTES = 127, LIST_MAX = 100 };
 
@@ -129,28 +129,28 @@ static void print_value(struct buf *out, const char *key, const struct jval *v, 
 {
 	switch (v->kind) {
 	case JV_TEXT:
-		jw_text(out, key, secret ? ARGS_KEPT_OUT : v->text);
+		put_text(out, key, secret ? ARGS_KEPT_OUT : v->text);
 		break;
 	case JV_TRUTH:
-		jw_truth(out, key, v->truth);
+		put_bool(out, key, v->truth);
 		break;
 	case JV_NUMBER:
-		jw_number(out, key, v->number);
+		put_int(out, key, v->number);
 		break;
 	case JV_LIST:
-		jw_list(out, key);
+		put_open(out, key, '[');
 		for (const struct jval *i = v->first; i; i = i->next)
 			print_value(out, NULL, i, false);
-		jw_end_list(out);
+		put_close(out, ']');
 		break;
 	case JV_OBJECT:
-		jw_object(out, key);
+		put_open(out, key, '{');
 		for (const struct jval *i = v->first; i; i = i->next)
 			print_value(out, i->key, i, false);
-		jw_end_object(out);
+		put_close(out, '}');
 		break;
 	default:
-		jw_null(out, key);
+		put_null(out, key);
 	}
 }
 
@@ -166,10 +166,10 @@ char *args_shown(const struct order *o)
 	char *text;
 
 	buf_init(&out);
-	jw_object(&out, NULL);
+	put_open(&out, NULL, '{');
 	for (const struct jval *v = o->args->first; v; v = v->next)
 		print_value(&out, v->key, v, strcmp(v->key, hidden) == 0);
-	jw_end_object(&out);
+	put_close(&out, '}');
 	text = mem_str(buf_str(&out));
 	buf_done(&out);
 	return text;
@@ -243,7 +243,7 @@ static void print_body(const struct jval *args, const struct jval *was, struct b
 	bool ends = false;
 
 	*ret_differs = false;
-	jw_object(out, NULL);
+	put_open(out, NULL, '{');
 	for (size_t i = 0; i < N_MEMBERS; i++) {
 		const struct jval *now = jv_get(args, members[i].key);
 		const struct jval *old = was ? jv_get(was, members[i].key) : NULL;
@@ -255,8 +255,8 @@ static void print_body(const struct jval *args, const struct jval *was, struct b
 			ends = ends || members[i].ends_sessions;
 		}
 	}
-	jw_number(out, "since", n + ends);
-	jw_end_object(out);
+	put_int(out, "since", n + ends);
+	put_close(out, '}');
 }
 
 static void add_doc(struct commander *c, const struct cmd *cmd, const struct known_user *was,

@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "baseserver/when.h"
 #include "sched/instance.h"
 #include "sched/outcome.h"
+#include "sched/when.h"
 #include "util/map.h"
 
 struct buf;

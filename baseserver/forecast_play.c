@@ -6,15 +6,16 @@
 #include <string.h>
 
 #include "baseserver/forecast.h"
-#include "baseserver/json_write.h"
 #include "sched/civil.h"
 #include "sched/plan.h"
 #include "sched/simulate.h"
 #include "sched/task.h"
 #include "sched/tz.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/json_put.h"
 
 enum { DATES_MAX = 200000, PATH_MAX_LEN = 100 };
 
@@ -330,9 +331,9 @@ const char *promise_state_name(enum promise_state s)
 static void print_instant(struct buf *out, const char *key, int64_t us)
 {
 	if (us == NEVER)
-		jw_null(out, key);
+		put_null(out, key);
 	else
-		jw_instant(out, key, us / US_PER_S);
+		put_time(out, key, us / US_PER_S);
 }
 
 static void print_key(const struct forecast *f, struct inst_key key, struct buf *out)
@@ -341,11 +342,11 @@ static void print_key(const struct forecast *f, struct inst_key key, struct buf 
 	char id[64];
 
 	snprintf(id, sizeof id, "%" PRIu32 ".%" PRId64, key.task, key.run_date);
-	jw_text(out, "id", id);
-	jw_text(out, "task", d->name);
-	jw_number(out, "task_id", key.task);
-	jw_instant(out, "run_date", key.run_date);
-	jw_number(out, "part", 0);
+	put_text(out, "id", id);
+	put_text(out, "task", d->name);
+	put_int(out, "task_id", key.task);
+	put_time(out, "run_date", key.run_date);
+	put_int(out, "part", 0);
 }
 
 static void print_cause(const struct forecast *f, struct inst_key key, struct buf *out)
@@ -354,13 +355,13 @@ static void print_cause(const struct forecast *f, struct inst_key key, struct bu
 	const struct forecast_task *t = &f->tasks[map_get(&f->by_id, key.task)];
 	const struct outcome_range *o = v ? NULL : over_of(t, key.run_date);
 
-	jw_object(out, "cause");
+	put_open(out, "cause", '{');
 	print_key(f, key, out);
-	jw_text(out, "state",
-	        v   ? state_name((enum state)v->state)
-	        : o ? state_name((enum state)o->state)
-	            : "planned");
-	jw_end_object(out);
+	put_text(out, "state",
+	         v   ? state_name((enum state)v->state)
+	         : o ? state_name((enum state)o->state)
+	             : "planned");
+	put_close(out, '}');
 }
 
 static const char *confidence(uint64_t runs)
@@ -375,24 +376,24 @@ static void print_row(const struct forecast *f, size_t i, struct buf *out)
 	struct inst_key key = { r->run_date, t->def->id, 0 };
 	const struct forecast_live *v = live_of(f, key);
 
-	jw_object(out, NULL);
+	put_open(out, NULL, '{');
 	print_key(f, key, out);
-	jw_text(out, "state", v ? state_name((enum state)v->state) : "planned");
-	jw_instant(out, "due", r->due);
+	put_text(out, "state", v ? state_name((enum state)v->state) : "planned");
+	put_time(out, "due", r->due);
 	print_instant(out, "start", r->start_us);
 	print_instant(out, "end", r->end_us);
 	print_instant(out, "start_slow", f->slow[i].start_us);
 	print_instant(out, "end_slow", f->slow[i].end_us);
-	jw_text(out, "skipped", r->is_skipped ? simulate_reason_name(r->reason) : "");
-	jw_number(out, "runs", (int64_t)t->runs);
-	jw_text(out, "confidence", confidence(t->runs));
+	put_text(out, "skipped", r->is_skipped ? simulate_reason_name(r->reason) : "");
+	put_int(out, "runs", (int64_t)t->runs);
+	put_text(out, "confidence", confidence(t->runs));
 	const struct simulate_row *up = cause_of(f, r);
 	if (up)
 		print_cause(f, (struct inst_key){ up->run_date, f->tasks[up->task].def->id, 0 },
 		            out);
 	else
-		jw_null(out, "cause");
-	jw_end_object(out);
+		put_null(out, "cause");
+	put_close(out, '}');
 }
 
 /* What ends last of all that is shown, and back along what each waited for. */
@@ -404,42 +405,42 @@ static void print_path(const struct forecast *f, struct buf *out)
 		if (is_shown(f, &f->rows[i]) && !f->rows[i].was_over && !f->rows[i].is_skipped &&
 		    (!last || f->rows[i].end_us > last->end_us))
 			last = &f->rows[i];
-	jw_list(out, "critical_path");
+	put_open(out, "critical_path", '[');
 	for (int n = 0; n < PATH_MAX_LEN && last; n++, last = cause_of(f, last))
 		print_row(f, (size_t)(last - f->rows), out);
-	jw_end_list(out);
+	put_close(out, ']');
 }
 
 static void print_promises(const struct forecast *f, struct buf *out)
 {
-	jw_list(out, "baselines");
+	put_open(out, "baselines", '[');
 	for (size_t i = 0; i < f->n_promises; i++) {
 		const struct promise *p = &f->promises[i];
-		jw_object(out, NULL);
+		put_open(out, NULL, '{');
 		print_key(f, p->key, out);
-		jw_text(out, "state", promise_state_name(p->state));
-		jw_instant(out, "committed", p->committed);
-		jw_number(out, "margin_s", p->margin_us / US_PER_S);
-		jw_truth(out, "over", p->is_over);
+		put_text(out, "state", promise_state_name(p->state));
+		put_time(out, "committed", p->committed);
+		put_int(out, "margin_s", p->margin_us / US_PER_S);
+		put_bool(out, "over", p->is_over);
 		print_instant(out, "expected", p->expected_us);
 		print_instant(out, "expected_slow", p->expected_slow_us);
 		if (p->state == PROMISE_SAFE)
-			jw_null(out, "cause");
+			put_null(out, "cause");
 		else
 			print_cause(f, p->cause, out);
-		jw_end_object(out);
+		put_close(out, '}');
 	}
-	jw_end_list(out);
+	put_close(out, ']');
 }
 
 void forecast_print(const struct forecast *f, struct buf *out)
 {
 	size_t shown = 0, more = 0;
 
-	jw_object(out, NULL);
-	jw_instant_us(out, "now", f->now_us);
+	put_open(out, NULL, '{');
+	put_time_us(out, "now", f->now_us);
 	if (!f->only_promised) {
-		jw_list(out, "instances");
+		put_open(out, "instances", '[');
 		for (size_t i = 0; i < f->n_rows; i++) {
 			if (!is_shown(f, &f->rows[i]) || f->rows[i].was_over)
 				continue;
@@ -448,10 +449,10 @@ void forecast_print(const struct forecast *f, struct buf *out)
 			else
 				more++;
 		}
-		jw_end_list(out);
-		jw_number(out, "instances_more", (int64_t)more);
+		put_close(out, ']');
+		put_int(out, "instances_more", (int64_t)more);
 		print_path(f, out);
 	}
 	print_promises(f, out);
-	jw_end_object(out);
+	put_close(out, '}');
 }

@@ -8,6 +8,7 @@
 #include "sched/civil.h"
 #include "sched/measure.h"
 #include "sched/task.h"
+#include "sched/when.h"
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/clock.h"

@@ -6,7 +6,6 @@
 
 #include "baseserver/forecaster.h"
 #include "baseserver/json_read.h"
-#include "baseserver/json_write.h"
 #include "baseserver/ledger.h"
 #include "baseserver/query_impl.h"
 #include "baseserver/registrar.h"
@@ -18,6 +17,7 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/json_put.h"
 
 #define LOOK_AGAIN_US US_PER_S
 
@@ -67,69 +67,69 @@ bool query_hop(struct query *q, struct actor *to, void (*deliver)(struct letter 
 
 static void print_flags(const struct instance *i, struct buf *out)
 {
-	jw_list(out, "flags");
+	put_open(out, "flags", '[');
 	if (i->flags & IF_FROZEN)
-		jw_text(out, NULL, "frozen");
+		put_text(out, NULL, "frozen");
 	if (i->flags & IF_FORCED)
-		jw_text(out, NULL, "forced");
+		put_text(out, NULL, "forced");
 	if (i->flags & IF_DRY)
-		jw_text(out, NULL, "dry_run");
+		put_text(out, NULL, "dry_run");
 	if (i->flags & IF_RUN_NOW)
-		jw_text(out, NULL, "run_now");
+		put_text(out, NULL, "run_now");
 	if (i->flags & IF_NOTIFIED)
-		jw_text(out, NULL, "notified");
-	jw_end_list(out);
+		put_text(out, NULL, "notified");
+	put_close(out, ']');
 }
 
 static void print_image(const struct query *q, struct buf *out)
 {
 	const struct instance now = instance_now(&q->image), *i = &now;
 
-	jw_text(out, "state", state_name((enum state)i->state));
-	jw_text(out, "reason", reason_name((enum reason)i->reason));
-	jw_instant(out, "due", i->due);
-	jw_instant_us(out, "effective_due", i->eff_due_us);
-	jw_instant_us(out, "created", i->created_us);
-	jw_instant_us(out, "started", i->started_us);
-	jw_instant_us(out, "ended", i->ended_us);
-	jw_instant_us(out, "retry_at", i->state == ST_FAILED ? i->retry_at_us : 0);
-	jw_number(out, "generation", i->generation);
-	jw_number(out, "revision", i->revision);
-	jw_number(out, "version", i->version);
-	jw_number(out, "attempt", i->attempt);
-	jw_number(out, "infra", i->infra);
+	put_text(out, "state", state_name((enum state)i->state));
+	put_text(out, "reason", reason_name((enum reason)i->reason));
+	put_time(out, "due", i->due);
+	put_time_us(out, "effective_due", i->eff_due_us);
+	put_time_us(out, "created", i->created_us);
+	put_time_us(out, "started", i->started_us);
+	put_time_us(out, "ended", i->ended_us);
+	put_time_us(out, "retry_at", i->state == ST_FAILED ? i->retry_at_us : 0);
+	put_int(out, "generation", i->generation);
+	put_int(out, "revision", i->revision);
+	put_int(out, "version", i->version);
+	put_int(out, "attempt", i->attempt);
+	put_int(out, "infra", i->infra);
 	if (i->ended_us)
-		jw_number(out, "exit_code", i->exit_code);
+		put_int(out, "exit_code", i->exit_code);
 	else
-		jw_null(out, "exit_code");
-	jw_text(out, "broker", q->broker);
-	jw_number(out, "broker_id", i->broker);
-	jw_number(out, "priority", i->priority);
-	jw_text(out, "origin", origin_name((enum origin)i->origin));
+		put_null(out, "exit_code");
+	put_text(out, "broker", q->broker);
+	put_int(out, "broker_id", i->broker);
+	put_int(out, "priority", i->priority);
+	put_text(out, "origin", origin_name((enum origin)i->origin));
 	print_flags(i, out);
 	const struct progress_item *far = progress_find(&q->c->progress, q->key);
 	if (far)
-		jw_number(out, "progress_permille", far->permille);
+		put_int(out, "progress_permille", far->permille);
 	else
-		jw_null(out, "progress_permille");
-	jw_string_number(out, "last_number", i->last_number);
-	jw_string_number(out, "cause", i->cause);
-	jw_string_number(out, "token", i->token);
+		put_null(out, "progress_permille");
+	put_id(out, "last_number", i->last_number);
+	put_id(out, "cause", i->cause);
+	put_id(out, "token", i->token);
 }
 
 static void query_instance(struct query *q)
 {
 	const struct cat_task *t = catalog_task(&q->c->cat, q->key.task);
 
-	jw_object(&q->out, NULL);
+	put_open(&q->out, NULL, '{');
 	print_instance_name(q->c, q->key, &q->out);
-	jw_truth(&q->out, "live", q->live);
+	put_bool(&q->out, "live", q->live);
 	if (q->live)
 		print_image(q, &q->out);
 	else
-		jw_truth(&q->out, "planned",
+		put_bool(&q->out, "planned",
 		         t && q->key.part == 0 && plan_has(t->def->plan, q->key.run_date));
-	jw_end_object(&q->out);
+	put_close(&q->out, '}');
 }
 
 static void ask_for_parent(struct query *q);
@@ -424,6 +424,7 @@ static int unknown_kind(const char *kind, struct refusal *f)
 {
 	static const char *const names[] = {
 #define QUERY(NAME, kind, role, what) kind,
+#include "sched/when.h"
 #include "tbl/query.def"
 #undef QUERY
 		NULL

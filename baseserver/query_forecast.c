@@ -7,6 +7,7 @@
 #include "baseserver/ledger.h"
 #include "baseserver/query_impl.h"
 #include "sched/task.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"

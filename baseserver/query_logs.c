@@ -1,7 +1,8 @@
 /* What retention would take of the jobs' logs: asked of the thread that has them. */
-#include "baseserver/json_write.h"
 #include "baseserver/query_impl.h"
+#include "sched/when.h"
 #include "util/err.h"
+#include "util/json_put.h"
 
 static void at_logs(struct letter *l, void *self)
 {
@@ -10,14 +11,14 @@ static void at_logs(struct letter *l, void *self)
 	struct buf *out = &q->out;
 
 	q->c->front->survey_logs(self, &s);
-	jw_object(out, NULL);
-	jw_instant_us(out, "before", s.before_us);
-	jw_number(out, "instances", (int64_t)s.old);
-	jw_number(out, "bytes", (int64_t)s.old_bytes);
-	jw_number(out, "instances_all", (int64_t)s.all);
-	jw_number(out, "bytes_all", (int64_t)s.all_bytes);
-	jw_truth(out, "complete", s.is_complete);
-	jw_end_object(out);
+	put_open(out, NULL, '{');
+	put_time_us(out, "before", s.before_us);
+	put_int(out, "instances", (int64_t)s.old);
+	put_int(out, "bytes", (int64_t)s.old_bytes);
+	put_int(out, "instances_all", (int64_t)s.all);
+	put_int(out, "bytes_all", (int64_t)s.all_bytes);
+	put_bool(out, "complete", s.is_complete);
+	put_close(out, '}');
 	query_home(q);
 }
 

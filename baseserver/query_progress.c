@@ -2,18 +2,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "baseserver/json_write.h"
 #include "baseserver/query_impl.h"
 #include "util/err.h"
+#include "util/json_put.h"
 
 enum { IDS_MAX = 500, ID_BYTES_MAX = 64 };
 
 static void print(const char *id, uint32_t permille, struct buf *out)
 {
-	jw_object(out, NULL);
-	jw_text(out, "id", id);
-	jw_number(out, "permille", permille);
-	jw_end_object(out);
+	put_open(out, NULL, '{');
+	put_text(out, "id", id);
+	put_int(out, "permille", permille);
+	put_close(out, '}');
 }
 
 /* Those named, "17.1772323200,18.1772323200": what says nothing, or does not run, is left out. */
@@ -55,10 +55,10 @@ int query_progress(struct query *q, const struct jval *args, struct refusal *f)
 	if (!ids)
 		return refuse(f, E_INVALID, "args.ids", "\"17.1772323200,18.1772323200\"",
 		              "args.ids: is missing");
-	jw_object(&q->out, NULL);
-	jw_list(&q->out, "items");
+	put_open(&q->out, NULL, '{');
+	put_open(&q->out, "items", '[');
 	r = print_named(q, ids, f);
-	jw_end_list(&q->out);
-	jw_end_object(&q->out);
+	put_close(&q->out, ']');
+	put_close(&q->out, '}');
 	return r;
 }

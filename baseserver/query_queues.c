@@ -3,10 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/json_write.h"
 #include "baseserver/pools.h"
 #include "baseserver/query_impl.h"
 #include "baseserver/sorter.h"
+#include "sched/when.h"
+#include "util/json_put.h"
 
 enum { QUEUES_MAX = 1000 };
 
@@ -22,14 +23,14 @@ static void put(struct listing *l, const char *kind, const char *name, size_t wa
 
 	if (l->n++ >= QUEUES_MAX)
 		return;
-	jw_object(out, NULL);
-	jw_text(out, "kind", kind);
-	jw_text(out, "name", name);
-	jw_number(out, "waiting", (int64_t)waiting);
-	jw_number(out, "running", running);
-	jw_number(out, "limit", limit);
-	jw_instant_us(out, "oldest", oldest_us);
-	jw_end_object(out);
+	put_open(out, NULL, '{');
+	put_text(out, "kind", kind);
+	put_text(out, "name", name);
+	put_int(out, "waiting", (int64_t)waiting);
+	put_int(out, "running", running);
+	put_int(out, "limit", limit);
+	put_time_us(out, "oldest", oldest_us);
+	put_close(out, '}');
 }
 
 static void each_class(void *ctx, const struct sorter_class *k)
@@ -74,17 +75,17 @@ static void put_gates(const struct sorter *s, const size_t counts[ST_COUNT], str
 		sorter_blocked(s, gates);
 	gates[3] += counts[ST_FAILED];
 	gates[4] += counts[ST_READY];
-	jw_list(out, "gates");
+	put_open(out, "gates", '[');
 	for (int g = 1; g < SORTER_GATES; g++) {
 		if (gates[g] == 0)
 			continue;
-		jw_object(out, NULL);
-		jw_number(out, "gate", g);
-		jw_text(out, "gate_name", why_gate_name(g));
-		jw_number(out, "waiting", (int64_t)gates[g]);
-		jw_end_object(out);
+		put_open(out, NULL, '{');
+		put_int(out, "gate", g);
+		put_text(out, "gate_name", why_gate_name(g));
+		put_int(out, "waiting", (int64_t)gates[g]);
+		put_close(out, '}');
 	}
-	jw_end_list(out);
+	put_close(out, ']');
 }
 
 void query_queues(struct query *q, struct sorter *s, const size_t counts[ST_COUNT])
@@ -93,18 +94,18 @@ void query_queues(struct query *q, struct sorter *s, const size_t counts[ST_COUN
 	                 counts[ST_HANGED];
 	struct listing l = { .q = q };
 
-	jw_object(&q->out, NULL);
-	jw_list(&q->out, "queues");
+	put_open(&q->out, NULL, '{');
+	put_open(&q->out, "queues", '[');
 	if (s) {
 		sorter_each_class(s, each_class, &l);
 		sorter_each_pool(s, each_limit, &l);
 	}
-	jw_end_list(&q->out);
+	put_close(&q->out, ']');
 	put_gates(s, counts, &q->out);
-	jw_number(&q->out, "ready", (int64_t)counts[ST_READY]);
-	jw_number(&q->out, "waiting", (int64_t)counts[ST_DEPEND]);
-	jw_number(&q->out, "running", (int64_t)running);
-	jw_end_object(&q->out);
+	put_int(&q->out, "ready", (int64_t)counts[ST_READY]);
+	put_int(&q->out, "waiting", (int64_t)counts[ST_DEPEND]);
+	put_int(&q->out, "running", (int64_t)running);
+	put_close(&q->out, '}');
 }
 
 static void each_pool(void *ctx, const struct sorter_pool *p)
@@ -115,22 +116,22 @@ static void each_pool(void *ctx, const struct sorter_pool *p)
 
 	if (p->size == POOL_NONE || (p->size == 0 && p->waiting == 0 && p->taken == 0))
 		return;
-	jw_object(out, NULL);
-	jw_text(out, "kind", kind);
-	jw_text(out, "name", name);
-	jw_number(out, "size", p->size);
-	jw_number(out, "taken", p->taken);
-	jw_number(out, "backfill", p->backfill);
-	jw_number(out, "waiting", (int64_t)p->waiting);
-	jw_instant_us(out, "oldest", p->oldest_us);
-	jw_end_object(out);
+	put_open(out, NULL, '{');
+	put_text(out, "kind", kind);
+	put_text(out, "name", name);
+	put_int(out, "size", p->size);
+	put_int(out, "taken", p->taken);
+	put_int(out, "backfill", p->backfill);
+	put_int(out, "waiting", (int64_t)p->waiting);
+	put_time_us(out, "oldest", p->oldest_us);
+	put_close(out, '}');
 }
 
 void query_pools(struct query *q, struct sorter *s)
 {
-	jw_object(&q->out, NULL);
-	jw_list(&q->out, "pools");
+	put_open(&q->out, NULL, '{');
+	put_open(&q->out, "pools", '[');
 	sorter_each_pool(s, each_pool, q);
-	jw_end_list(&q->out);
-	jw_end_object(&q->out);
+	put_close(&q->out, ']');
+	put_close(&q->out, '}');
 }

@@ -2,12 +2,13 @@
 #include <stdio.h>
 #include <sys/statvfs.h>
 
-#include "baseserver/json_write.h"
 #include "baseserver/ledger.h"
 #include "baseserver/query_impl.h"
 #include "rt/thread.h"
+#include "sched/when.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/json_put.h"
 
 enum { QUIET_MS_MAX = 30000, FREE_LOW_BYTES = 100 << 20 };
 
@@ -39,7 +40,7 @@ static void print_clock(const struct commander *c, struct buf *out)
 	snprintf(text, sizeof text,
 	         "the database's clock is %lld s %s this server's: one of the two is wrong",
 	         (long long)(off_s < 0 ? -off_s : off_s), off_s < 0 ? "behind" : "ahead of");
-	jw_text(out, NULL, text);
+	put_text(out, NULL, text);
 }
 
 /* What is wrong, a line each. Returns what it amounts to. */
@@ -52,20 +53,20 @@ static const char *print_problems(const struct commander *c, struct buf *out)
 	char text[120];
 
 	ledger_figures(c->ledger, &fig);
-	jw_list(out, "problems");
+	put_open(out, "problems", '[');
 	if (fig.store_down) {
 		snprintf(text, sizeof text,
 		         "the store refuses commits (%s); nothing is lost, nothing new leaves",
 		         err_text(fig.store_code ? fig.store_code : E_AGAIN));
-		jw_text(out, NULL, text);
+		put_text(out, NULL, text);
 	}
 	if (low)
-		jw_text(out, NULL, "little space is left on the store's disk");
+		put_text(out, NULL, "little space is left on the store's disk");
 	if (!beat)
-		jw_text(out, NULL, "a thread has not been heard for long");
+		put_text(out, NULL, "a thread has not been heard for long");
 	if (off)
 		print_clock(c, out);
-	jw_end_list(out);
+	put_close(out, ']');
 	return fig.store_down ? "failing" : low || !beat || off ? "degraded" : "ok";
 }
 
@@ -78,24 +79,23 @@ static void print_lead(const struct commander *c, struct buf *out)
 	if (!v->lease.epoch)
 		return;
 	ledger_figures(c->ledger, &fig);
-	jw_text(out, "name", v->lease.who);
-	jw_text(out, "address", v->lease.address);
-	jw_text(out, "elects", v->elects);
-	jw_instant_us(out, "since", v->lease.since_us);
-	jw_number(out, "lease_ms", v->lease.lease_ms);
-	jw_list(out, "standbys");
+	put_text(out, "name", v->lease.who);
+	put_text(out, "address", v->lease.address);
+	put_text(out, "elects", v->elects);
+	put_time_us(out, "since", v->lease.since_us);
+	put_int(out, "lease_ms", v->lease.lease_ms);
+	put_open(out, "standbys", '[');
 	for (size_t i = 0; i < v->n; i++) {
 		const struct store_node *n = &v->nodes[i];
-		jw_object(out, NULL);
-		jw_text(out, "name", n->who);
-		jw_text(out, "address", n->address);
-		jw_number(out, "heard_ms",
-		          (n->age_us + actor_mono_us(c->me) - v->at_us) / US_PER_MS);
-		jw_number(out, "behind",
-		          fig.durable > n->number ? (int64_t)(fig.durable - n->number) : 0);
-		jw_end_object(out);
+		put_open(out, NULL, '{');
+		put_text(out, "name", n->who);
+		put_text(out, "address", n->address);
+		put_int(out, "heard_ms", (n->age_us + actor_mono_us(c->me) - v->at_us) / US_PER_MS);
+		put_int(out, "behind",
+		        fig.durable > n->number ? (int64_t)(fig.durable - n->number) : 0);
+		put_close(out, '}');
 	}
-	jw_end_list(out);
+	put_close(out, ']');
 }
 
 void query_server(struct query *q)
@@ -105,16 +105,16 @@ void query_server(struct query *q)
 	const struct front *f = c->front ? c->front : &nothing;
 	struct buf *out = &q->out;
 
-	jw_object(out, NULL);
-	jw_text(out, "version", f->software ? f->software : SIRDAR_VERSION);
-	jw_truth(out, "leads", true);
-	jw_truth(out, "recovering", false);
-	jw_number(out, "epoch", ledger_epoch(c->ledger));
-	jw_string_number(out, "number", stream_seen(c->in));
-	jw_instant_us(out, "started", f->started_us);
-	jw_instant_us(out, "now", actor_wall_us(c->me));
-	jw_text(out, "timezone", c->set.timezone ? c->set.timezone : "UTC");
-	jw_text(out, "store", f->store ? f->store : "mem");
+	put_open(out, NULL, '{');
+	put_text(out, "version", f->software ? f->software : SIRDAR_VERSION);
+	put_bool(out, "leads", true);
+	put_bool(out, "recovering", false);
+	put_int(out, "epoch", ledger_epoch(c->ledger));
+	put_id(out, "number", stream_seen(c->in));
+	put_time_us(out, "started", f->started_us);
+	put_time_us(out, "now", actor_wall_us(c->me));
+	put_text(out, "timezone", c->set.timezone ? c->set.timezone : "UTC");
+	put_text(out, "store", f->store ? f->store : "mem");
 	print_lead(c, out);
 	print_problems(c, out);
 	size_t tasks = 0;
@@ -122,14 +122,14 @@ void query_server(struct query *q)
 		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
 		tasks += t && !catalog_retired(t);
 	}
-	jw_number(out, "tasks", (int64_t)tasks);
-	jw_number(out, "brokers", (int64_t)q->brokers_online);
-	jw_object(out, "instances");
+	put_int(out, "tasks", (int64_t)tasks);
+	put_int(out, "brokers", (int64_t)q->brokers_online);
+	put_open(out, "instances", '{');
 	for (int s = 1; s < ST_COUNT; s++)
 		if (c->cat.counts[s])
-			jw_number(out, state_name((enum state)s), (int64_t)c->cat.counts[s]);
-	jw_end_object(out);
-	jw_end_object(out);
+			put_int(out, state_name((enum state)s), (int64_t)c->cat.counts[s]);
+	put_close(out, '}');
+	put_close(out, '}');
 }
 
 /* A thread that is quiet beats when it is pinged: the daemon does that. */
@@ -138,17 +138,17 @@ static void print_actors(const struct query *q, struct buf *out)
 	const struct front *f = q->c->front;
 	int64_t now = actor_mono_us(q->c->me);
 
-	jw_list(out, "actors");
+	put_open(out, "actors", '[');
 	for (size_t i = 0; f && i < f->n_threads; i++) {
 		int64_t quiet_ms = (now - thread_beat_us(f->threads[i].thread)) / US_PER_MS;
-		jw_object(out, NULL);
-		jw_text(out, "name", f->threads[i].name);
-		jw_number(out, "quiet_ms", quiet_ms > 0 ? quiet_ms : 0);
-		jw_number(out, "letters", 0);
-		jw_truth(out, "ok", quiet_ms < QUIET_MS_MAX);
-		jw_end_object(out);
+		put_open(out, NULL, '{');
+		put_text(out, "name", f->threads[i].name);
+		put_int(out, "quiet_ms", quiet_ms > 0 ? quiet_ms : 0);
+		put_int(out, "letters", 0);
+		put_bool(out, "ok", quiet_ms < QUIET_MS_MAX);
+		put_close(out, '}');
 	}
-	jw_end_list(out);
+	put_close(out, ']');
 }
 
 void query_health(struct query *q)
@@ -157,17 +157,17 @@ void query_health(struct query *q)
 	struct buf *out = &q->out;
 
 	ledger_figures(q->c->ledger, &fig);
-	jw_object(out, NULL);
+	put_open(out, NULL, '{');
 	const char *amounts = print_problems(q->c, out);
-	jw_text(out, "status", amounts);
+	put_text(out, "status", amounts);
 	print_actors(q, out);
-	jw_object(out, "store");
-	jw_truth(out, "ok", !fig.store_down);
-	jw_number(out, "behind", (int64_t)(fig.last - fig.durable));
-	jw_number(out, "commit_us", (int64_t)fig.commit_us_last);
-	jw_number(out, "free_bytes", (int64_t)free_bytes(q->c->front));
-	jw_end_object(out);
-	jw_end_object(out);
+	put_open(out, "store", '{');
+	put_bool(out, "ok", !fig.store_down);
+	put_int(out, "behind", (int64_t)(fig.last - fig.durable));
+	put_int(out, "commit_us", (int64_t)fig.commit_us_last);
+	put_int(out, "free_bytes", (int64_t)free_bytes(q->c->front));
+	put_close(out, '}');
+	put_close(out, '}');
 }
 
 void query_nodes(struct query *q)
@@ -178,39 +178,39 @@ void query_nodes(struct query *q)
 static void metric(struct buf *out, const char *name, const char *type, const char *help,
                    uint64_t value)
 {
-	jw_object(out, NULL);
-	jw_text(out, "name", name);
-	jw_text(out, "type", type);
-	jw_text(out, "help", help);
-	jw_list(out, "samples");
-	jw_object(out, NULL);
-	jw_object(out, "labels");
-	jw_end_object(out);
-	jw_number(out, "value", (int64_t)value);
-	jw_end_object(out);
-	jw_end_list(out);
-	jw_end_object(out);
+	put_open(out, NULL, '{');
+	put_text(out, "name", name);
+	put_text(out, "type", type);
+	put_text(out, "help", help);
+	put_open(out, "samples", '[');
+	put_open(out, NULL, '{');
+	put_open(out, "labels", '{');
+	put_close(out, '}');
+	put_int(out, "value", (int64_t)value);
+	put_close(out, '}');
+	put_close(out, ']');
+	put_close(out, '}');
 }
 
 static void by_state(const struct catalog *cat, struct buf *out)
 {
-	jw_object(out, NULL);
-	jw_text(out, "name", "instances");
-	jw_text(out, "type", "gauge");
-	jw_text(out, "help", "Unfinished instances by state");
-	jw_list(out, "samples");
+	put_open(out, NULL, '{');
+	put_text(out, "name", "instances");
+	put_text(out, "type", "gauge");
+	put_text(out, "help", "Unfinished instances by state");
+	put_open(out, "samples", '[');
 	for (int s = 1; s < ST_COUNT; s++) {
 		if (state_final((enum state)s))
 			continue;
-		jw_object(out, NULL);
-		jw_object(out, "labels");
-		jw_text(out, "state", state_name((enum state)s));
-		jw_end_object(out);
-		jw_number(out, "value", (int64_t)cat->counts[s]);
-		jw_end_object(out);
+		put_open(out, NULL, '{');
+		put_open(out, "labels", '{');
+		put_text(out, "state", state_name((enum state)s));
+		put_close(out, '}');
+		put_int(out, "value", (int64_t)cat->counts[s]);
+		put_close(out, '}');
 	}
-	jw_end_list(out);
-	jw_end_object(out);
+	put_close(out, ']');
+	put_close(out, '}');
 }
 
 void query_metrics(struct query *q)
@@ -219,8 +219,8 @@ void query_metrics(struct query *q)
 	struct buf *out = &q->out;
 
 	ledger_figures(q->c->ledger, &f);
-	jw_object(out, NULL);
-	jw_list(out, "metrics");
+	put_open(out, NULL, '{');
+	put_open(out, "metrics", '[');
 	metric(out, "transitions_total", "counter", "Transitions, ever", f.durable);
 	metric(out, "transitions_pending", "gauge", "Transitions not yet durable",
 	       f.last - f.durable);
@@ -234,6 +234,6 @@ void query_metrics(struct query *q)
 	metric(out, "brokers_online", "gauge", "Brokers with a session", q->brokers_online);
 	metric(out, "epoch", "gauge", "Epoch of this leader", ledger_epoch(q->c->ledger));
 	by_state(&q->c->cat, out);
-	jw_end_list(out);
-	jw_end_object(out);
+	put_close(out, ']');
+	put_close(out, '}');
 }

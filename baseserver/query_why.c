@@ -3,14 +3,15 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "baseserver/json_write.h"
 #include "baseserver/query_impl.h"
 #include "sched/civil.h"
 #include "sched/link.h"
 #include "sched/plan.h"
 #include "sched/task.h"
+#include "sched/when.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/json_put.h"
 
 enum { WAITS_MAX = 20, DATES_MAX = 20000 };
 
@@ -49,10 +50,10 @@ static void add_wait(struct why *w, struct inst_key key)
 {
 	if (w->n_waits++ >= WAITS_MAX)
 		return;
-	jw_object(&w->q->waits, NULL);
+	put_open(&w->q->waits, NULL, '{');
 	print_instance_name(w->q->c, key, &w->q->waits);
-	jw_text(&w->q->waits, "state", shown_state(w, key));
-	jw_end_object(&w->q->waits);
+	put_text(&w->q->waits, "state", shown_state(w, key));
+	put_close(&w->q->waits, '}');
 }
 
 /* One link in words; false: nothing of it is open. */
@@ -252,12 +253,12 @@ void query_why_print(struct query *q)
 
 	if (q->about_parent)
 		q->why.expected_us = parent_ends_us(q);
-	jw_object(out, NULL);
+	put_open(out, NULL, '{');
 	print_instance_name(q->c, q->key, out);
-	jw_text(out, "state", state_of(q));
+	put_text(out, "state", state_of(q));
 	why_print(&q->why, out);
-	jw_list(out, "waits_for");
+	put_open(out, "waits_for", '[');
 	buf_put(out, q->waits.data ? (const char *)buf_at(&q->waits) : "", q->waits.len);
-	jw_end_list(out);
-	jw_end_object(out);
+	put_close(out, ']');
+	put_close(out, '}');
 }

@@ -6,16 +6,17 @@
 #include <string.h>
 
 #include "baseserver/json_read.h"
-#include "baseserver/json_write.h"
 #include "baseserver/ledger.h"
 #include "baseserver/letters.h"
 #include "baseserver/registrar_impl.h"
 #include "rt/manifests.h"
+#include "sched/when.h"
 #include "store/store.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/json_put.h"
 #include "util/log.h"
 
 static struct broker *by_name(const struct registrar *r, const char *name)
@@ -351,41 +352,41 @@ const char *runner_state_name(const struct runner *run)
 
 static void print_broker(const struct broker *b, struct buf *out)
 {
-	jw_object(out, NULL);
-	jw_number(out, "id", b->id);
-	jw_text(out, "name", b->name);
-	jw_text(out, "host", b->host);
-	jw_text(out, "address", b->peer);
-	jw_list(out, "groups");
+	put_open(out, NULL, '{');
+	put_int(out, "id", b->id);
+	put_text(out, "name", b->name);
+	put_text(out, "host", b->host);
+	put_text(out, "address", b->peer);
+	put_open(out, "groups", '[');
 	for (size_t i = 0; i < b->n_groups; i++)
-		jw_text(out, NULL, b->groups[i]);
-	jw_end_list(out);
-	jw_truth(out, "online", b->session != 0);
-	jw_instant_us(out, "since", b->since_us);
-	jw_instant_us(out, "last_heard", b->heard_us);
-	jw_truth(out, "drained", b->drained);
-	jw_truth(out, "accepts", b->accepts);
-	jw_text(out, "why_not", b->why_not);
-	jw_number(out, "cpu_permille", b->cpu_permille);
-	jw_number(out, "memory_permille", b->memory_permille);
-	jw_string_number(out, "disk_free_bytes", b->disk_free_bytes);
-	jw_number(out, "running", b->running);
-	jw_number(out, "slots", b->slots);
-	jw_text(out, "software", b->software);
-	jw_list(out, "types");
+		put_text(out, NULL, b->groups[i]);
+	put_close(out, ']');
+	put_bool(out, "online", b->session != 0);
+	put_time_us(out, "since", b->since_us);
+	put_time_us(out, "last_heard", b->heard_us);
+	put_bool(out, "drained", b->drained);
+	put_bool(out, "accepts", b->accepts);
+	put_text(out, "why_not", b->why_not);
+	put_int(out, "cpu_permille", b->cpu_permille);
+	put_int(out, "memory_permille", b->memory_permille);
+	put_id(out, "disk_free_bytes", b->disk_free_bytes);
+	put_int(out, "running", b->running);
+	put_int(out, "slots", b->slots);
+	put_text(out, "software", b->software);
+	put_open(out, "types", '[');
 	for (size_t i = 0; i < b->n_runners; i++) {
 		const struct runner *run = &b->runners[i];
-		jw_object(out, NULL);
-		jw_text(out, "type", run->type);
-		jw_text(out, "version", run->version);
-		jw_text(out, "state", runner_state_name(run));
-		jw_text(out, "text", run->text);
-		jw_number(out, "running", 0);
-		jw_number(out, "slots", run->slots);
-		jw_end_object(out);
+		put_open(out, NULL, '{');
+		put_text(out, "type", run->type);
+		put_text(out, "version", run->version);
+		put_text(out, "state", runner_state_name(run));
+		put_text(out, "text", run->text);
+		put_int(out, "running", 0);
+		put_int(out, "slots", run->slots);
+		put_close(out, '}');
 	}
-	jw_end_list(out);
-	jw_end_object(out);
+	put_close(out, ']');
+	put_close(out, '}');
 }
 
 static int name_order(const void *a, const void *b)
@@ -400,11 +401,11 @@ void registrar_print(const struct registrar *r, struct buf *out)
 	for (size_t i = 0; i < r->n; i++)
 		sorted[i] = r->brokers[i];
 	qsort(sorted, r->n, sizeof *sorted, name_order);
-	jw_object(out, NULL);
-	jw_list(out, "brokers");
+	put_open(out, NULL, '{');
+	put_open(out, "brokers", '[');
 	for (size_t i = 0; i < r->n; i++)
 		print_broker(sorted[i], out);
-	jw_end_list(out);
-	jw_end_object(out);
+	put_close(out, ']');
+	put_close(out, '}');
 	free(sorted);
 }

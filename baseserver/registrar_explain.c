@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "baseserver/registrar_impl.h"
-#include "baseserver/when.h"
 #include "baseserver/why.h"
 #include "sched/civil.h"
 #include "sched/task.h"
+#include "sched/when.h"
 #include "util/clock.h"
 
 static bool in_reach(const struct broker *b, const struct task *def)

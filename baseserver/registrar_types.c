@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/json_write.h"
 #include "baseserver/registrar.h"
 #include "baseserver/registrar_impl.h"
 #include "rt/manifests.h"
@@ -10,6 +9,7 @@
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/diag.h"
+#include "util/json_put.h"
 
 void registrar_set_types(struct registrar *r, const char *dir)
 {
@@ -38,7 +38,7 @@ static int by_name(const void *a, const void *b)
 
 static void print_runners(const struct registrar *r, const char *type, struct buf *out)
 {
-	jw_list(out, "brokers");
+	put_open(out, "brokers", '[');
 	for (size_t i = 0; i < r->n; i++) {
 		const struct broker *b = r->brokers[i];
 
@@ -47,17 +47,17 @@ static void print_runners(const struct registrar *r, const char *type, struct bu
 
 			if (strcmp(run->type, type) != 0)
 				continue;
-			jw_object(out, NULL);
-			jw_text(out, "broker", b->name);
-			jw_truth(out, "online", b->session != 0);
-			jw_text(out, "version", run->version);
-			jw_text(out, "state", runner_state_name(run));
-			jw_text(out, "text", run->text);
-			jw_number(out, "slots", run->slots);
-			jw_end_object(out);
+			put_open(out, NULL, '{');
+			put_text(out, "broker", b->name);
+			put_bool(out, "online", b->session != 0);
+			put_text(out, "version", run->version);
+			put_text(out, "state", runner_state_name(run));
+			put_text(out, "text", run->text);
+			put_int(out, "slots", run->slots);
+			put_close(out, '}');
 		}
 	}
-	jw_end_list(out);
+	put_close(out, ']');
 }
 
 static void print_type(const struct registrar *r, const struct type_set *set, const char *name,
@@ -65,28 +65,28 @@ static void print_type(const struct registrar *r, const struct type_set *set, co
 {
 	const struct type *t = type_set_find(set, name);
 
-	jw_object(out, NULL);
+	put_open(out, NULL, '{');
 	if (t)
 		type_print_members(t, out);
 	else
-		jw_text(out, "type", name);
-	jw_truth(out, "declared", t != NULL);
+		put_text(out, "type", name);
+	put_bool(out, "declared", t != NULL);
 	print_runners(r, name, out);
-	jw_end_object(out);
+	put_close(out, '}');
 }
 
 static void print_wrong(const struct diags *d, struct buf *out)
 {
-	jw_list(out, "wrong");
+	put_open(out, "wrong", '[');
 	for (size_t i = 0; i < d->n; i++) {
 		const struct diag *x = &d->items[i];
 		char *line = mem_fmt("%s:%d:%d: %s", x->at.file, x->at.line, x->at.column,
 		                     x->message);
 
-		jw_text(out, NULL, line);
+		put_text(out, NULL, line);
 		free(line);
 	}
-	jw_end_list(out);
+	put_close(out, ']');
 }
 
 void registrar_print_types(const struct registrar *r, struct buf *out)
@@ -103,14 +103,14 @@ void registrar_print_types(const struct registrar *r, struct buf *out)
 			add(&all, r->brokers[i]->runners[k].type);
 	if (all.n)
 		qsort(all.names, all.n, sizeof *all.names, by_name);
-	jw_object(out, NULL);
-	jw_list(out, "types");
+	put_open(out, NULL, '{');
+	put_open(out, "types", '[');
 	for (size_t i = 0; i < all.n; i++)
 		if (i == 0 || strcmp(all.names[i], all.names[i - 1]) != 0)
 			print_type(r, set, all.names[i], out);
-	jw_end_list(out);
+	put_close(out, ']');
 	print_wrong(manifests_wrong(m), out);
-	jw_end_object(out);
+	put_close(out, '}');
 	free(all.names);
 	manifests_free(own);
 }

@@ -8,7 +8,6 @@
 #include "baseserver/bridge.h"
 #include "baseserver/cluster.h"
 #include "baseserver/commander.h"
-#include "baseserver/json_write.h"
 #include "baseserver/ledger.h"
 #include "baseserver/letters.h"
 #include "rt/actor.h"
@@ -18,6 +17,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 #include "util/log.h"
 #include "util/param.h"
 
@@ -92,14 +92,14 @@ static void body_print(const struct cJSON *root, const char *status, struct buf 
 	static const char *const more[] = { "version", "description" };
 	const char *said = json_text(root, "status");
 
-	jw_object(out, NULL);
+	put_open(out, NULL, '{');
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-		jw_text(out, texts[i], json_text(root, texts[i]) ? json_text(root, texts[i]) : "");
-	jw_number(out, "port", json_int(root, "port", 0));
-	jw_text(out, "status", status ? status : said ? said : "online");
+		put_text(out, texts[i], json_text(root, texts[i]) ? json_text(root, texts[i]) : "");
+	put_int(out, "port", json_int(root, "port", 0));
+	put_text(out, "status", status ? status : said ? said : "online");
 	for (size_t i = 0; i < sizeof more / sizeof more[0]; i++)
-		jw_text(out, more[i], json_text(root, more[i]) ? json_text(root, more[i]) : "");
-	jw_end_object(out);
+		put_text(out, more[i], json_text(root, more[i]) ? json_text(root, more[i]) : "");
+	put_close(out, '}');
 }
 
 static void node_save(struct registry *r, struct node *n)
@@ -354,18 +354,18 @@ static void show(struct registry *r)
 		return;
 	r->shown = now;
 	buf_init(&out);
-	jw_object(&out, NULL);
-	jw_truth(&out, "etcd", r->code == 0);
-	jw_text(&out, "endpoint", etcd_endpoint(r->etcd));
-	jw_text(&out, "error", r->code < 0 ? r->trouble : "");
-	jw_list(&out, "nodes");
+	put_open(&out, NULL, '{');
+	put_bool(&out, "etcd", r->code == 0);
+	put_text(&out, "endpoint", etcd_endpoint(r->etcd));
+	put_text(&out, "error", r->code < 0 ? r->trouble : "");
+	put_open(&out, "nodes", '[');
 	for (size_t i = 0; i < r->n; i++)
 		if (!r->nodes[i].is_forgotten)
-			jw_raw(&out, NULL, r->nodes[i].body, strlen(r->nodes[i].body));
-	jw_end_list(&out);
+			put_raw(&out, NULL, r->nodes[i].body);
+	put_close(&out, ']');
 	if (r->bridge)
 		bridge_print(r->bridge, &out);
-	jw_end_object(&out);
+	put_close(&out, '}');
 	commander_nodes(r->set.commander, mem_strn((const char *)buf_at(&out), out.len));
 	buf_done(&out);
 }

@@ -10,6 +10,7 @@
 #include "baseserver/json_read.h"
 #include "sched/plan.h"
 #include "sched/task.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/err.h"
 

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "baseserver/when.h"
 #include "sched/instance.h"
+#include "sched/when.h"
 
 struct cat_task;
 struct catalog;

@@ -8,6 +8,7 @@
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "sched/tz.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/heap.h"
 

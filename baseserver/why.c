@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/json_write.h"
+#include "sched/when.h"
 #include "util/buf.h"
 #include "util/check.h"
+#include "util/json_put.h"
 
 static const struct {
 	int gate;
@@ -103,20 +104,20 @@ void why_print(const struct why_line *w, struct buf *out)
 {
 	struct buf line;
 
-	jw_number(out, "gate", why_gate(w->code));
-	jw_text(out, "gate_name", why_gate_name(why_gate(w->code)));
-	jw_text(out, "code", table[w->code].code);
-	jw_object(out, "args");
+	put_int(out, "gate", why_gate(w->code));
+	put_text(out, "gate_name", why_gate_name(why_gate(w->code)));
+	put_text(out, "code", table[w->code].code);
+	put_open(out, "args", '{');
 	for (size_t i = 0; i < w->n; i++)
 		if (w->args[i].is_number)
-			jw_number(out, w->args[i].key, strtoll(w->args[i].text, NULL, 10));
+			put_int(out, w->args[i].key, strtoll(w->args[i].text, NULL, 10));
 		else
-			jw_text(out, w->args[i].key, w->args[i].text);
-	jw_end_object(out);
+			put_text(out, w->args[i].key, w->args[i].text);
+	put_close(out, '}');
 	buf_init(&line);
 	why_print_line(w, &line);
-	jw_text(out, "line", buf_str(&line));
+	put_text(out, "line", buf_str(&line));
 	buf_done(&line);
-	jw_text(out, "opens", table[w->code].opens);
-	jw_instant_us(out, "expected", w->expected_us);
+	put_text(out, "opens", table[w->code].opens);
+	put_time_us(out, "expected", w->expected_us);
 }

@@ -12,12 +12,13 @@
 #include "cgi/auth.h"
 #include "cgi/auth_impl.h"
 #include "cgi/cgi.h"
-#include "cgi/json_put.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
+#include "util/json_put.h"
 #include "util/log.h"
 
 #define TICK_US (50 * US_PER_MS) /* of the file system's clock, and to spare */

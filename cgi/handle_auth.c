@@ -8,11 +8,11 @@
 #include "cgi/cgi.h"
 #include "cgi/guard.h"
 #include "cgi/handle_users.h"
-#include "cgi/json_put.h"
 #include "cgi/people.h"
 #include "cgi/route.h"
 #include "util/alloc.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 #include "util/log.h"
 
 #define TOKEN_DAYS_MAX 3650

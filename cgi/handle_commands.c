@@ -6,13 +6,13 @@
 #include "cgi/call.h"
 #include "cgi/cgi.h"
 #include "cgi/handle_commands.h"
-#include "cgi/json_put.h"
 #include "cgi/list.h"
 #include "cgi/people.h"
 #include "cgi/route.h"
 #include "cgi/show.h"
 #include "util/alloc.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 
 struct kind {
 	const char *name;

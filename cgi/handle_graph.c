@@ -9,14 +9,15 @@
 
 #include "cgi/call.h"
 #include "cgi/cgi.h"
-#include "cgi/json_put.h"
 #include "cgi/list.h"
 #include "cgi/names.h"
 #include "cgi/route.h"
 #include "cgi/show.h"
 #include "rt/zones.h"
 #include "sched/tz.h"
+#include "sched/when.h"
 #include "util/alloc.h"
+#include "util/json_put.h"
 
 #define DAY_S     86400
 #define PAGES_MAX 24 /* of READ_ROWS_MAX instances that one answer looks at */

@@ -4,12 +4,12 @@
 
 #include "cgi/call.h"
 #include "cgi/cgi.h"
-#include "cgi/json_put.h"
 #include "cgi/list.h"
 #include "cgi/names.h"
 #include "cgi/route.h"
 #include "cgi/show.h"
 #include "util/alloc.h"
+#include "util/json_put.h"
 
 struct query {
 	struct list list;

@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "cgi/call.h"
-#include "cgi/json_put.h"
 #include "cgi/route.h"
+#include "sched/when.h"
 #include "store/read.h"
 #include "util/err.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 
 static void put_names(struct buf *b, const char *key, const cJSON *list)
 {

@@ -5,14 +5,15 @@
 
 #include "cgi/call.h"
 #include "cgi/cgi.h"
-#include "cgi/json_put.h"
 #include "cgi/list.h"
 #include "cgi/names.h"
 #include "cgi/net.h"
 #include "cgi/route.h"
 #include "cgi/show.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 
 struct query {
 	struct list list;

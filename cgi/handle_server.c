@@ -5,13 +5,13 @@
 
 #include "cgi/call.h"
 #include "cgi/cgi.h"
-#include "cgi/json_put.h"
 #include "cgi/list.h"
 #include "cgi/net.h"
 #include "cgi/prometheus.h"
 #include "cgi/route.h"
 #include "util/alloc.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 
 static const char *const no_args[] = { NULL };
 

@@ -7,11 +7,12 @@
 
 #include "cgi/call.h"
 #include "cgi/cgi.h"
-#include "cgi/json_put.h"
 #include "cgi/route.h"
+#include "sched/when.h"
 #include "store/read.h"
 #include "util/err.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 
 static void put_extra(struct buf *b, const cJSON *extra)
 {

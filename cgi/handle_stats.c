@@ -4,13 +4,14 @@
 
 #include "cgi/call.h"
 #include "cgi/cgi.h"
-#include "cgi/json_put.h"
 #include "cgi/route.h"
 #include "sched/civil.h"
 #include "sched/measure.h"
+#include "sched/when.h"
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/clock.h"
+#include "util/json_put.h"
 
 enum { DAYS_MAX = 400, DAYS_DEFAULT = 7, RETENTION_DAYS_DEFAULT = 90 };
 

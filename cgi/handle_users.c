@@ -9,13 +9,14 @@
 #include "cgi/call.h"
 #include "cgi/cgi.h"
 #include "cgi/handle_users.h"
-#include "cgi/json_put.h"
 #include "cgi/people.h"
 #include "cgi/route.h"
+#include "sched/when.h"
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 
 /* --- list --- */
 

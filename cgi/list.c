@@ -5,9 +5,10 @@
 
 #include "cgi/call.h"
 #include "cgi/cgi.h"
-#include "cgi/json_put.h"
 #include "cgi/show.h"
 #include "sched/civil.h"
+#include "sched/when.h"
+#include "util/json_put.h"
 
 int list_args(struct call *c, struct list *ret, int64_t def)
 {
@@ -69,15 +70,14 @@ int states_read(struct call *c, const char *name, uint32_t *ret_states)
 int instant_arg(struct call *c, const char *name, bool end, int64_t *ret)
 {
 	const char *v = call_arg(c, name);
-	int64_t t;
-	bool date;
+	struct when w;
 
 	if (v == NULL)
 		return 0;
-	if (!instant_read(v, &t, &date))
+	if (!when_parse(v, &w))
 		return call_fail(c, E_INVALID, name,
 		                 "%s wants an instant such as 2026-03-01T02:30:00Z", name);
-	*ret = end && date ? t + DAY_S : t;
+	*ret = w.at + (end && w.is_date ? DAY_S : 0);
 	return 0;
 }
 

@@ -8,7 +8,6 @@
 #include "cgi/cgi.h"
 #include "cgi/feed.h"
 #include "cgi/fresh.h"
-#include "cgi/json_put.h"
 #include "cgi/net.h"
 #include "cgi/net_impl.h"
 #include "cgi/show.h"
@@ -17,6 +16,7 @@
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/json_put.h"
 
 #define LOG_PIECE 65536
 

@@ -7,10 +7,10 @@
 #include "cgi/cgi.h"
 #include "cgi/fields.h"
 #include "cgi/janitor.h"
-#include "cgi/json_put.h"
 #include "cgi/pack.h"
 #include "cgi/seeds/seed.h"
 #include "util/check.h"
+#include "util/json_put.h"
 
 #define CSP \
 	"default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; " \

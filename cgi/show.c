@@ -5,15 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgi/json_put.h"
 #include "cgi/names.h"
 #include "sched/link.h"
 #include "sched/task.h"
+#include "sched/when.h"
 #include "store/read.h"
 #include "store/store.h"
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/json_put.h"
 
 void key_text(struct inst_key k, char ret[ID_TEXT_MAX])
 {

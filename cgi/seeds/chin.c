@@ -6,10 +6,10 @@
 
 #include "cgi/auth.h"
 #include "cgi/cgi.h"
-#include "cgi/json_put.h"
 #include "cgi/route.h"
 #include "store/read.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 
 #define TOKEN \
 	{ \

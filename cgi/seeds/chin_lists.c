@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgi/json_put.h"
 #include "cgi/seeds/chin.h"
+#include "sched/when.h"
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 
 /* --- logs ------------------------------------------------------------------------------------ */
 
@@ -106,7 +107,7 @@ static void number_put(struct buf *b, const char *key, const struct inst_key *k)
 static void row_begin(struct call *c, const struct seed_log *l)
 {
 	struct buf *b = &c->details;
-	char at[32];
+	char at[WHEN_TEXT];
 
 	put_open(b, NULL, '{');
 	if (wanted(c, LOG_ID))
@@ -174,7 +175,7 @@ static int action_take(void *ctx, const struct read_action *a)
 static void actions_put(struct call *c, struct reader *r, const struct actions *t)
 {
 	struct buf *b = &c->details;
-	char at[32];
+	char at[WHEN_TEXT];
 
 	put_open(b, NULL, '[');
 	for (size_t i = 0; i < t->n; i++) {

@@ -4,14 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgi/json_put.h"
 #include "cgi/seeds/chin.h"
 #include "cgi/seeds/def.h"
 #include "sched/task.h"
+#include "sched/when.h"
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 #include "util/yaml.h"
 
 static const char *const weekdays[] = { "monday", "tuesday",  "wednesday", "thursday",
@@ -354,7 +355,7 @@ static int row_put(struct call *c, struct reader *r, const struct found *f)
 	struct buf *b = &c->details, text;
 	struct fathers fathers = { r, &text };
 	struct def d = { 0 };
-	char at[32], *command;
+	char at[WHEN_TEXT], *command;
 	int code = def_read(r, f->name, f->workflow, &d, &c->err);
 
 	if (code < 0)

@@ -9,13 +9,14 @@
 #include "cgi/auth.h"
 #include "cgi/cgi.h"
 #include "cgi/handle_users.h"
-#include "cgi/json_put.h"
 #include "cgi/people.h"
 #include "cgi/seeds/chin.h"
+#include "sched/when.h"
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 
 /* --- new, modify, delete --------------------------------------------------------------------- */
 
@@ -152,7 +153,7 @@ int chin_user_delete(struct call *c)
 
 static void times_put(struct buf *b, int64_t created_us, int64_t changed_us)
 {
-	char at[32];
+	char at[WHEN_TEXT];
 
 	seed_time(created_us, at);
 	put_text(b, "create_time", at);

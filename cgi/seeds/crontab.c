@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgi/json_put.h"
 #include "cgi/route.h"
 #include "cgi/seeds/def.h"
 #include "cgi/seeds/seed.h"
@@ -15,6 +14,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 
 #define JOBS_MAX 10000
 #define NAME \

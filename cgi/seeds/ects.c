@@ -6,15 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgi/json_put.h"
 #include "cgi/route.h"
 #include "cgi/seeds/def.h"
 #include "cgi/seeds/seed.h"
+#include "sched/when.h"
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 #include "util/yaml.h"
 
 #define PIPELINES_MAX 10000
@@ -81,7 +82,7 @@ static int64_t seconds_of(const struct yaml_node *map, const char *key)
 
 static void put_times(struct buf *b, const struct def *d)
 {
-	char at[32];
+	char at[WHEN_TEXT];
 
 	seed_time(d->created_us, at);
 	put_text(b, "created_at", at);

@@ -9,15 +9,16 @@
 #include "cgi/auth.h"
 #include "cgi/cgi.h"
 #include "cgi/handle_streams.h"
-#include "cgi/json_put.h"
 #include "cgi/route.h"
 #include "cgi/seeds/def.h"
 #include "cgi/seeds/seed.h"
 #include "sched/task.h"
+#include "sched/when.h"
 #include "store/read.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 #include "util/yaml.h"
 
 #define LOG_BYTES 262144
@@ -145,9 +146,9 @@ static int parents_put(struct call *c, struct reader *r, cJSON *task)
 	if (cron != NULL && cron[0] != '\0') {
 		cJSON_AddStringToObject(task, "cron", cron);
 	} else if (cJSON_GetArraySize(ids) == 0) {
-		char now[32];
+		char now[WHEN_TEXT];
 
-		instant_text(clock_wall_us(&clock_machine) / US_PER_S, now);
+		when_print(clock_wall_us(&clock_machine) / US_PER_S, now);
 		cJSON_AddStringToObject(task, "cycle", "once");
 		cJSON_AddStringToObject(task, "start_date", now);
 	}

@@ -9,15 +9,16 @@
 
 #include "cgi/cgi.h"
 #include "cgi/handle_commands.h"
-#include "cgi/json_put.h"
 #include "cgi/show.h"
 #include "sched/task.h"
+#include "sched/when.h"
 #include "sched/workflow.h"
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 #include "wire/utf8.h"
 
 #define DEEP_MAX 100000 /* rows that a page number may pass over */
@@ -444,12 +445,12 @@ void seed_name(const char *text, char ret[SEED_NAME_BYTES])
 	sodium_bin2hex(ret + n, SEED_NAME_BYTES - n, hash, 5);
 }
 
-void seed_time(int64_t us, char ret[32])
+void seed_time(int64_t us, char ret[WHEN_TEXT])
 {
 	ret[0] = '\0';
 	if (us == 0)
 		return;
-	instant_text(us / US_PER_S, ret);
+	when_print(us / US_PER_S, ret);
 	ret[10] = ' ';
 	ret[19] = '\0';
 }

@@ -16,6 +16,7 @@
 #include "cgi/call.h"
 #include "cgi/names.h"
 #include "cgi/net.h"
+#include "sched/when.h"
 
 struct cJSON;
 struct reader;
@@ -118,7 +119,7 @@ int seed_outputs(struct call *c, void (*row_begin)(struct call *c, const struct 
 int seed_task(struct call *c, struct reader *r);
 
 /* "2017-09-24 12:00:00" in UTC; "" for 0. */
-void seed_time(int64_t us, char ret[32]);
+void seed_time(int64_t us, char ret[WHEN_TEXT]);
 /* The address of "127.0.0.1:7420" or "[::1]:7420" without its port; "" for NULL. */
 void seed_ip(const char *address, char ret[80]);
 

@@ -160,12 +160,16 @@ static size_t character(const uint8_t *p, size_t n)
 	return 0;
 }
 
+#define NOT_TEXT "\xef\xbf\xbd" /* U+FFFD */
+
 static void quote_ascii(struct buf *out, uint8_t c)
 {
 	static const char short_from[] = "\"\\\b\f\n\r\t", short_to[] = "\"\\bfnrt";
-	const char *at = c ? strchr(short_from, c) : NULL;
+	const char *at = strchr(short_from, c);
 
-	if (at)
+	if (c == 0) /* no reader of ours takes a NUL within a text */
+		buf_puts(out, NOT_TEXT);
+	else if (at)
 		buf_printf(out, "\\%c", short_to[at - short_from]);
 	else if (c < 0x20 || c == 0x7f)
 		buf_printf(out, "\\u%04x", c);
@@ -218,7 +222,7 @@ void json_quote(struct buf *out, const char *text, size_t bytes)
 		else if (n)
 			quote_character(out, p + i, n);
 		else
-			buf_puts(out, "\xef\xbf\xbd");
+			buf_puts(out, NOT_TEXT);
 		i += n ? n : 1;
 	}
 	buf_putc(out, '"');

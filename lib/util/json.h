@@ -1,7 +1,7 @@
 /* json.h — JSON written straight into a buffer, with bookkeeping that stops a bug.
  *
  * Reading is util/json_in. Values inside an object are preceded by json_add_key(). Bytes that
- * are not UTF-8 come out as U+FFFD.
+ * are not UTF-8, and NUL, come out as U+FFFD.
  */
 #ifndef UTIL_JSON_H
 #define UTIL_JSON_H

@@ -8,13 +8,14 @@
 
 #include <cmocka.h>
 
-#include "cgi/json_put.h"
 #include "cgi/prometheus.h"
 #include "cgi/route.h"
 #include "cgi/show.h"
+#include "sched/when.h"
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 
 static int find(const char *method, const char *path, char ret_param[CALL_PARAM_BYTES])
 {
@@ -88,21 +89,20 @@ static void an_instance_id_reads_back_and_nothing_else_does(void **state)
 
 static void instants_are_read_with_offsets_and_written_in_utc(void **state)
 {
-	char text[32];
-	int64_t t;
-	bool date;
+	static const char *const wrong[] = { "2026-02-29", "2026-03-01T24:00",
+		                             "2026-03-01T02:30:00Zx", "2026-03-01T" };
+	char text[WHEN_TEXT];
+	struct when w;
 
 	(void)state;
-	assert_true(instant_read("2026-03-01T02:30:00+08:00", &t, &date));
-	instant_text(t, text);
+	assert_true(when_parse("2026-03-01T02:30:00+08:00", &w));
+	when_print(w.at, text);
 	assert_string_equal(text, "2026-02-28T18:30:00Z");
-	assert_true(instant_read("2026-03-01", &t, &date) && date);
-	assert_true(instant_read("1969-12-31 23:59", &t, &date) && !date);
-	assert_int_equal(t, -60);
-	assert_false(instant_read("2026-02-29", &t, &date));
-	assert_false(instant_read("2026-03-01T24:00", &t, &date));
-	assert_false(instant_read("2026-03-01T02:30:00Zx", &t, &date));
-	assert_false(instant_read("2026-03-01T", &t, &date));
+	assert_true(when_parse("2026-03-01", &w) && w.is_date);
+	assert_true(when_parse("1969-12-31 23:59", &w) && !w.is_date);
+	assert_int_equal(w.at, -60);
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+		assert_false(when_parse(wrong[i], &w));
 }
 
 static void what_is_put_is_strict_json_whatever_the_bytes(void **state)

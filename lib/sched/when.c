@@ -1,4 +1,4 @@
-#include "baseserver/when.h"
+#include "sched/when.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -6,6 +6,7 @@
 
 #include "sched/civil.h"
 #include "sched/tz.h"
+#include "util/json_put.h"
 
 /* Exactly n digits. */
 static bool digits(const char **p, int n, int32_t *ret)
@@ -145,4 +146,21 @@ void when_print(int64_t s, char ret[WHEN_TEXT])
 void when_print_us(int64_t us, char ret[WHEN_TEXT])
 {
 	print(time_clamp(floor_div(us, 1000000)), floor_mod(us, 1000000), true, ret);
+}
+
+void put_time(struct buf *b, const char *key, int64_t s)
+{
+	char text[WHEN_TEXT];
+
+	when_print(s, text);
+	put_text(b, key, s < TIME_MIN || s > TIME_MAX ? NULL : text);
+}
+
+void put_time_us(struct buf *b, const char *key, int64_t us)
+{
+	char text[WHEN_TEXT];
+	int64_t s = floor_div(us, 1000000);
+
+	when_print_us(us, text);
+	put_text(b, key, us == 0 || s < TIME_MIN || s > TIME_MAX ? NULL : text);
 }

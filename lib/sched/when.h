@@ -1,10 +1,11 @@
 /* when.h — instants as people and programs write them (docs/protocol-json.md, rule 3). */
-#ifndef BASESERVER_WHEN_H
-#define BASESERVER_WHEN_H
+#ifndef SCHED_WHEN_H
+#define SCHED_WHEN_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+struct buf;
 struct tz;
 
 enum { WHEN_TEXT = 40 };
@@ -24,5 +25,9 @@ int64_t when_instant(const struct when *w, const struct tz *tz, bool as_end);
 
 void when_print(int64_t s, char ret[WHEN_TEXT]);     /* 2026-03-01T02:30:00Z */
 void when_print_us(int64_t us, char ret[WHEN_TEXT]); /* ...00.123456Z */
+
+/* The same as JSON (util/json_put.h); null: outside TIME_MIN..TIME_MAX, and 0 microseconds. */
+void put_time(struct buf *b, const char *key, int64_t s);
+void put_time_us(struct buf *b, const char *key, int64_t us);
 
 #endif
