@@ -20,6 +20,18 @@ tasks:
   sum: {cycle: day, needs: [{task: hour, depend: 2}]}
 """
 
+BOARD = """workflow: board
+project: pages
+timezone: Asia/Shanghai
+start_date: 2026-03-01
+end_date: 2026-03-03
+defaults: {type: noop, cycle: day, catchup: {mode: all, max: 1000}}
+tasks:
+  first: {needs: [pages/shop/sum]}
+  last: {needs: [first, pages/shop/load]}
+"""
+MAIL = BOARD.replace("workflow: board", "workflow: mail").replace("[pages/shop/sum]", "[pages/board/last]").replace(", pages/shop/load", "")
+
 
 def make_site():
     site = Site("pages")
@@ -32,6 +44,9 @@ def make_site():
     site.start()
     site.apply(TEXT, "shop.yaml", **{"from": "2026-03-01"})
     site.wait_all_over("pages/shop/sum", 3, 120)
+    site.apply(BOARD, "board.yaml", **{"from": "2026-03-01"})
+    site.apply(MAIL, "mail.yaml", **{"from": "2026-03-01"})
+    site.wait_all_over("pages/mail/last", 3, 120)
     return site
 
 
@@ -100,6 +115,49 @@ def a_run_is_a_local_day_of_all_its_tasks_newest_first(s):
     older = s.get("/api/v1/runs/pages/shop?before=2026-03-01T16:00:00Z")["items"]
     assert [r["label"][:10] for r in older] == ["2026-03-01"], older
     assert s.ask("GET", "/api/v1/runs/pages/shop?limit=0")[0] == 400
+
+
+@test
+def a_grid_has_a_letter_and_a_duration_for_every_task_of_every_run(s):
+    g = s.get("/api/v1/grid/pages/shop")
+    names = {t["task_id"]: t["task"].split("/")[-1] for t in s.get("/api/v1/graph/pages/shop")["tasks"]}
+    order = [names[i] for i in g["task_ids"]]
+    assert order == ["hour", "load", "sum"] and g["more"] is False, g
+    assert [r["label"][:10] for r in g["items"]] == ["2026-03-03", "2026-03-02", "2026-03-01"]
+    for r in g["items"]:
+        assert r["cells"] == "sss" and r["many"] == [0, 24] and len(r["took_ms"]) == 3 and r["total"] == 26, r
+    first = s.get("/api/v1/grid/pages/shop?limit=1")
+    assert len(first["items"]) == 1 and first["more"] is True, first
+    older = s.get("/api/v1/grid/pages/shop?limit=2&before=" + first["items"][0]["from"])
+    assert [r["label"][:10] for r in older["items"]] == ["2026-03-02", "2026-03-01"] and older["more"] is False, older
+    s.command("redo", selection={"tasks": ["pages/shop/hour"], "dates": ["2026-03-02 05:00"]})
+    s.command("freeze", selection={"tasks": ["pages/shop/load"]})
+    s.command("redo", selection={"tasks": ["pages/shop/load"], "dates": ["2026-03-02"]})
+    cells = s.get("/api/v1/grid/pages/shop?limit=2")["items"][1]["cells"]
+    assert cells[1] in "rzq" and cells[2] == "s", cells  # what waits stands before what is over
+    s.command("unfreeze", selection={"tasks": ["pages/shop/load"]})
+    assert s.ask("GET", "/api/v1/grid/pages/none")[0] == 404
+
+
+@test
+def lineage_goes_across_workflows_level_by_level_both_ways(s):
+    def names(of, up, down):
+        g = s.get(f"/api/v1/lineage/{of}?up={up}&down={down}")
+        by_id = {n["id"]: n["name"] for n in g["nodes"]}
+        levels = {n["name"].split("pages/")[1]: n["level"] for n in g["nodes"]}
+        links = sorted((by_id[x["from"]].split("pages/")[1], by_id[x["to"]].split("pages/")[1], x["count"]) for x in g["links"])
+        return g, levels, links
+    g, levels, links = names("pages/board", 1, 1)
+    assert g["by"] == "workflow" and levels == {"shop": -1, "board": 0, "mail": 1}, levels
+    assert links == [("board", "mail", 1), ("shop", "board", 2)] and not g["cut"], links
+    board = g["nodes"][0]
+    assert board["tasks"] == 2 and board["states"] == {"Succ": 2} and board["due"] is None, board
+    g, levels, links = names("pages/shop", 2, 1)
+    assert levels == {"shop": 0, "board": 1} and [n["closed"] for n in g["nodes"]] == [False, True], g["nodes"]
+    g, levels, links = names("pages/board/last", 1, 5)
+    assert g["by"] == "task" and levels == {"board/last": 0, "board/first": -1, "shop/load": -1, "mail/first": 1, "mail/last": 2}, levels
+    assert ("board/first", "board/last", 1) in links and ("mail/first", "mail/last", 1) in links, links
+    assert s.ask("GET", "/api/v1/lineage/pages/none")[0] == 404 and s.ask("GET", "/api/v1/lineage/pages/shop?up=21")[0] == 400
 
 
 if __name__ == "__main__":
