@@ -228,6 +228,8 @@ void commander_free(struct commander *c)
 	pools_forget(c);
 	users_forget(c);
 	plugins_forget(c);
+	silences_forget(c);
+	alerts_forget(c);
 	targets_done(&c->targets);
 	vault_free(c->vault);
 	free(c->cmds);
@@ -291,6 +293,36 @@ void commander_progress(struct commander *c, struct progress_news *n)
 	n->letter.deliver = on_progress;
 	n->letter.discard = news_discard;
 	if (actor_post(c->me, &n->letter) < 0)
+		free(n);
+}
+
+struct notifier_news {
+	struct letter letter;
+	struct worker *worker;
+	uint32_t session;
+};
+
+static void on_notifier(struct letter *l, void *self)
+{
+	struct commander *c = self;
+	const struct notifier_news *n = (const struct notifier_news *)l;
+
+	if (n->worker || n->session == c->notifier_session) {
+		c->notifier = n->worker;
+		c->notifier_session = n->session;
+	}
+	free(l);
+}
+
+void commander_notifier(struct commander *c, struct worker *w, uint32_t session)
+{
+	struct notifier_news *n = mem_new(sizeof *n);
+
+	n->worker = w;
+	n->session = session;
+	n->letter.deliver = on_notifier;
+	n->letter.discard = news_discard;
+	if (actor_post_credit(c->me, &n->letter) < 0)
 		free(n);
 }
 

@@ -25,6 +25,7 @@ struct progress_news;
 struct registrar;
 struct store;
 struct thread;
+struct worker;
 
 struct commander_settings {
 	size_t batch;                 /* command_batch: instances in one step */
@@ -64,6 +65,12 @@ void commander_nodes(struct commander *c, char *json);
 int commander_command(struct commander *c, struct client_request *r);
 /* Answer the query `r` (kind, args), with the help of the actors that know. As above. */
 int commander_query(struct commander *c, struct client_request *r);
+
+/* What the notifier says of alerts (kind, args), kept in the store. As above. */
+int commander_alerts(struct commander *c, struct client_request *r);
+/* Session number `session` of worker w is the notifier's from now on; w NULL: that session is gone.
+ * Thread: any. */
+void commander_notifier(struct commander *c, struct worker *w, uint32_t session);
 
 /* Fill l with all that is promised and what that depends on (forecaster.h); it comes back through
  * `answered`. Thread: any. On 0 the commander owns it until then. */

@@ -58,6 +58,10 @@ struct order {
 	const struct jval *brokers, *documents, *prune, *retired_calendars;
 	const char *pool; /* or project; its name */
 	const char *user, *server, *type, *version, *sha256;
+	uint64_t alert, silence;   /* their numbers */
+	const char *note;          /* of alert-ack, or why there is a silence; "" */
+	const char *covers, *word; /* silence-add: project, workflow or task; alert.def; or NULL */
+	int64_t until_us;          /* silence-add */
 	const struct jval *groups;
 	const struct jval *within; /* projects; NULL: all */
 	int64_t size;              /* of the pool or quota; -1: not said */
@@ -207,6 +211,20 @@ struct known_plugin {
 	bool retired;
 };
 
+/* An alert that has not ended (commander_alert.c). */
+struct open_alert {
+	uint64_t id;
+	char *subject;
+};
+
+/* A silence as it is stored (commander_silence.c). */
+struct known_silence {
+	char *name; /* the number of its command */
+	char *covers; /* project, workflow or task; "" */
+	uint32_t id, version;
+	bool retired;
+};
+
 struct commander {
 	struct actor *me;
 	struct ledger *ledger;
@@ -226,6 +244,14 @@ struct commander {
 	struct known_pool *pools;
 	size_t n_pools;
 	uint32_t last_pool; /* the largest id */
+	struct open_alert *alerts; /* by id */
+	size_t n_alerts, alerts_cap;
+	struct known_silence *silences;
+	size_t n_silences;
+	uint32_t last_silence;      /* the largest id */
+	struct worker *notifier;    /* whose session n_session is; NULL: none is here */
+	uint32_t notifier_session;
+	uint64_t last_ask;
 	struct known_plugin *plugins;
 	size_t n_plugins;
 	uint32_t last_plugin; /* the largest id */
@@ -285,6 +311,18 @@ void cmd_unwatch(struct commander *c, struct cmd *cmd);
 void commander_answered(struct letter *l, void *self);
 bool commander_send(struct commander *c, struct proposals *ps); /* false: stuck for now */
 void cmd_cancel_rows(struct commander *c, struct cmd *cmd);
+
+/* commander_alert.c */
+int order_parse_alert(struct order *o, struct refusal *f);
+int alert_ack(struct commander *c, const struct cmd *cmd, struct refusal *f);
+int alerts_load(struct commander *c, struct store *store, struct err *err);
+void alerts_forget(struct commander *c);
+
+/* commander_silence.c */
+int order_parse_silence(const struct commander *c, struct order *o, struct refusal *f);
+int silence_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+void silence_learn(struct commander *c, const struct store_doc *d);
+void silences_forget(struct commander *c);
 
 /* commander_node.c */
 int cmd_forget_node(const struct commander *c, const char *name, struct refusal *f);

@@ -162,6 +162,8 @@ void commander_learn(struct commander *c, const struct edit *e)
 			CHECK(calendars_put(&c->calendars, &e->docs[i], NULL) == 0);
 		else if (e->docs[i].kind == DOC_POOL)
 			pool_learn(c, &e->docs[i]);
+		else if (e->docs[i].kind == DOC_SILENCE)
+			silence_learn(c, &e->docs[i]);
 		else if (e->docs[i].kind == DOC_USER)
 			user_learn(c, &e->docs[i]);
 		else if (e->docs[i].kind == DOC_RUNNER) {
@@ -188,6 +190,12 @@ static int each_plugin(void *ctx, const struct store_doc *d)
 	return 0;
 }
 
+static int each_silence(void *ctx, const struct store_doc *d)
+{
+	silence_learn(ctx, d);
+	return 0;
+}
+
 static int each_user(void *ctx, const struct store_doc *d)
 {
 	user_learn(ctx, d);
@@ -211,6 +219,10 @@ int commander_load(struct commander *c, struct store *store, struct err *err)
 		r = store_load_docs(store, DOC_USER, each_user, c, err);
 	if (r == 0)
 		r = store_load_docs(store, DOC_RUNNER, each_plugin, c, err);
+	if (r == 0)
+		r = store_load_docs(store, DOC_SILENCE, each_silence, c, err);
+	if (r == 0)
+		r = alerts_load(c, store, err);
 	if (r == 0)
 		r = targets_load(&c->targets, store, err);
 	if (r == 0)

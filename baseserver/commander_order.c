@@ -59,6 +59,9 @@ static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
 	[CK_PLUGIN_ROLLBACK] = { "type" },
 	[CK_PLUGIN_REMOVE] = { "type", "version" },
 	[CK_PLUGIN_RELEASE] = { "type", "brokers" },
+	[CK_ALERT_ACK] = { "alert", "note" },
+	[CK_SILENCE_ADD] = { "project", "workflow", "task", "kind", "from", "until", "reason" },
+	[CK_SILENCE_REMOVE] = { "silence" },
 	[CK_COMMAND_PAUSE] = { "command" },
 	[CK_COMMAND_RESUME] = { "command" },
 	[CK_COMMAND_CANCEL] = { "command" },
@@ -262,6 +265,8 @@ static int parse_others(struct order *o, struct refusal *f)
 	case CK_PLUGIN_ROLLBACK:
 	case CK_PLUGIN_REMOVE:
 		return order_parse_plugin(o, f);
+	case CK_ALERT_ACK:
+		return order_parse_alert(o, f);
 	case CK_APPLY:
 		r = arg_list(o->args, "args", "documents", 100, &o->documents, f);
 		if (r == 0)
@@ -487,6 +492,8 @@ int order_parse(const struct commander *c, enum command_kind kind, const char *a
 		r = parse_params(ret, f);
 	if (r == 0)
 		r = parse_others(ret, f);
+	if (r == 0 && (kind == CK_SILENCE_ADD || kind == CK_SILENCE_REMOVE))
+		r = order_parse_silence(c, ret, f);
 	if (r == 0)
 		r = parse_selection(c, ret, f);
 	if (r == 0)

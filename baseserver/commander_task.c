@@ -187,6 +187,9 @@ int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f)
 	case CK_USER_SET:
 	case CK_USER_REMOVE:
 		return user_begin(c, cmd, f);
+	case CK_SILENCE_ADD:
+	case CK_SILENCE_REMOVE:
+		return silence_begin(c, cmd, f);
 	case CK_SERVER_SET:
 	case CK_SERVER_REMOVE:
 	case CK_SERVER_REKEY:
@@ -427,6 +430,9 @@ void cmd_other(struct commander *c, struct cmd *cmd)
 		break;
 	case CK_STEP_DOWN:
 		r = step_down(c, &f);
+		break;
+	case CK_ALERT_ACK:
+		r = alert_ack(c, cmd, &f);
 		break;
 	case CK_NODE_FORGET:
 		r = cmd_forget_node(c, cmd->o.node, &f);

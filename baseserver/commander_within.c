@@ -90,9 +90,16 @@ int within_check(const struct commander *c, const struct order *o, struct refusa
 		if (o->kind == CK_QUOTA_SET)
 			return within(o, o->pool) ? 0
 			                          : within_refuse(o, "args.project", o->pool, f);
+		if (o->kind == CK_SILENCE_REMOVE) /* by what it covers: silence_begin() */
+			return 0;
+		if (o->kind == CK_SILENCE_ADD && o->covers)
+			return within(o, o->covers)
+			               ? 0
+			               : within_refuse(o, "args", o->covers, f);
 		return refuse_whole(o, f);
 	default:
-		return refuse_whole(o, f);
+		/* by what it is of: alert_ack() */
+		return o->kind == CK_ALERT_ACK ? 0 : refuse_whole(o, f);
 	}
 }
 

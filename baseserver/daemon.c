@@ -252,6 +252,7 @@ static void fill_front(struct daemon *d)
 	f->level = worker_level;
 	f->plugin = worker_plugin;
 	f->release = worker_release;
+	f->ask = worker_ask;
 	commander_set_front(d->commander, f);
 }
 

@@ -9,6 +9,7 @@
 
 #include "rt/actor.h"
 
+struct client_request;
 struct commander;
 struct forecaster;
 struct lead;
@@ -67,6 +68,9 @@ struct front {
 	void (*release)(struct worker *w, uint32_t broker, const char *type);
 	/* worker_level(), or NULL. Thread: any. */
 	void (*level)(struct worker *w, uint32_t broker, const char *type, const char *level);
+	/* worker_ask(), or NULL: what a client asks the notifier, whose session is r->session. Owns r.
+	 * Thread: any. */
+	void (*ask)(struct worker *w, struct client_request *r);
 	/* logkeeper_survey() and whose thread that is, or NULL. */
 	void (*survey_logs)(void *logkeeper, struct log_survey *ret);
 	struct actor *logs;
@@ -97,6 +101,7 @@ struct client_request {
 	char *body; /* answer: JSON, or NULL */
 	size_t body_len;
 	uint64_t number; /* answer: the stream's number it shows */
+	void *ctx;       /* of who made it */
 };
 
 /* Strings are copied. */

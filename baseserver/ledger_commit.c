@@ -136,6 +136,21 @@ static void gather_outcomes(const struct answers *as, struct flight *f)
 		};
 }
 
+static void gather_alerts(struct flight *f)
+{
+	size_t n = 0;
+
+	for (const struct letter *at = f->records.head; at; at = at->next)
+		n += ((const struct record *)at)->n_alerts;
+	f->alerts = mem_array(n + 1, sizeof *f->alerts);
+	for (const struct letter *at = f->records.head; at; at = at->next) {
+		const struct record *r = (const struct record *)at;
+		for (size_t k = 0; k < r->n_alerts; k++)
+			f->alerts[f->b.n_alerts++] = r->alerts[k];
+	}
+	f->b.alerts = f->alerts;
+}
+
 static void gather_records(struct flight *f)
 {
 	size_t n = 0, items = 0;
@@ -151,7 +166,8 @@ static void gather_records(struct flight *f)
 	f->items = mem_array(items + 1, sizeof *f->items);
 	for (const struct letter *at = f->records.head; at; at = at->next) {
 		const struct record *r = (const struct record *)at;
-		f->commands[f->b.n_commands++] = r->command;
+		if (r->command.id)
+			f->commands[f->b.n_commands++] = r->command;
 		for (size_t k = 0; k < r->n_items; k++)
 			f->items[f->b.n_items++] = r->items[k];
 	}
@@ -167,6 +183,7 @@ static void forget_rows(struct flight *f)
 	free(f->links_of);
 	free(f->commands);
 	free(f->items);
+	free(f->alerts);
 	free(f->stats);
 	free(f->ranges);
 	free(f->taken);
@@ -176,6 +193,7 @@ static void forget_rows(struct flight *f)
 	f->links_of = NULL;
 	f->commands = NULL;
 	f->items = NULL;
+	f->alerts = NULL;
 	f->stats = NULL;
 }
 
@@ -380,6 +398,7 @@ static void seal(struct ledger *l, struct flight *f)
 	gather_images(l, f);
 	gather_edits(l, f);
 	gather_records(f);
+	gather_alerts(f);
 	f->b.n_stats = ledger_gather_stats(l, &f->b, &f->stats);
 	f->b.stats = f->stats;
 	l->batch_since_us = 0;
@@ -389,7 +408,7 @@ static void seal(struct ledger *l, struct flight *f)
 static bool is_empty(const struct store_batch *b)
 {
 	return b->last < b->first && !b->n_live && !b->n_done && !b->n_tasks && !b->n_docs &&
-	       !b->n_commands && !b->n_items;
+	       !b->n_commands && !b->n_items && !b->n_alerts;
 }
 
 void ledger_commit(struct ledger *l)

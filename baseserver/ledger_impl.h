@@ -102,6 +102,7 @@ struct flight {
 	uint32_t *links_of;
 	struct store_command *commands;
 	struct store_command_item *items;
+	struct store_alert *alerts;
 	struct store_stat *stats;
 };
 

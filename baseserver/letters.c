@@ -79,6 +79,14 @@ void record_free(struct record *r)
 	for (size_t i = 0; i < r->n_items; i++)
 		free((void *)r->items[i].text);
 	free(r->items);
+	for (size_t i = 0; i < r->n_alerts; i++) {
+		free((void *)r->alerts[i].kind);
+		free((void *)r->alerts[i].subject);
+		free((void *)r->alerts[i].body);
+		free((void *)r->alerts[i].acked_by);
+		free((void *)r->alerts[i].ack_note);
+	}
+	free(r->alerts);
 	free(r);
 }
 

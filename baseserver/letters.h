@@ -145,7 +145,8 @@ struct edit {
 };
 void edit_free(struct edit *e);
 
-/* A command's row, kept with the next commit; comes back through `answered` when durable. */
+/* A command's row (id 0: none) and alerts, kept with the next commit; comes back through `answered`
+ * when durable. */
 struct record {
 	struct letter letter;
 	struct actor *reply_to; /* NULL: freed instead */
@@ -154,6 +155,8 @@ struct record {
 	struct store_command command;     /* strings: heap */
 	struct store_command_item *items; /* text: heap or NULL */
 	size_t n_items;
+	struct store_alert *alerts; /* texts: heap or NULL */
+	size_t n_alerts;
 	void *ctx;
 };
 void record_free(struct record *r);

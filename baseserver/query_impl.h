@@ -7,6 +7,8 @@
 #include "sched/instance.h"
 #include "util/buf.h"
 
+struct jval;
+
 struct query {
 	struct letter letter;
 	struct commander *c;
@@ -53,6 +55,8 @@ int query_forecast(struct query *q, const struct jval *args, struct refusal *f);
 int query_progress(struct query *q, const struct jval *args, struct refusal *f);
 /* query_logs.c: on its way, or refused. */
 int query_logs(struct query *q, struct refusal *f);
+/* query_notifier.c: on its way, or refused. */
+int query_notifier(struct query *q, const struct jval *args, struct refusal *f);
 /* query_server.c */
 void query_server(struct query *q);
 void query_health(struct query *q);

@@ -125,6 +125,10 @@ static int from_client(struct conn *c, enum frame_kind kind, const void *m)
 		return worker_log_read(c, m);
 	case FR_TOLD:
 		return worker_told(c, m);
+	case FR_ALERTS:
+		return worker_alerts(c, m);
+	case FR_REPLY:
+		return worker_reply(c, m);
 	default:
 		return wrong_role(c, kind);
 	}
@@ -184,6 +188,7 @@ static void conn_free(struct conn *c)
 		w->places[place] = NULL;
 	}
 	worker_conn_clear(c);
+	worker_notifier_clear(c);
 	router_release(c->router, c->door, c->origin);
 	for (char **g = c->groups; g && *g; g++)
 		free(*g);

@@ -195,7 +195,7 @@ static void answered(struct letter *l, void *self)
 	client_request_free(r);
 }
 
-static void address(struct client_request *r, const struct conn *c, uint64_t id)
+void worker_address(struct client_request *r, const struct conn *c, uint64_t id)
 {
 	r->reply_to = c->w->me;
 	r->answered = answered;
@@ -203,7 +203,7 @@ static void address(struct client_request *r, const struct conn *c, uint64_t id)
 	r->id = id;
 }
 
-static int posted(struct conn *c, struct client_request *r, int code)
+int worker_posted(struct conn *c, struct client_request *r, int code)
 {
 	if (code == 0)
 		return 0;
@@ -219,13 +219,13 @@ int worker_command(struct conn *c, const Sirdar__Command *m)
 	struct client_request *r = client_request_new(m->kind, (const char *)m->args.data,
 	                                              m->args.len);
 
-	address(r, c, m->id);
+	worker_address(r, c, m->id);
 	r->request_id = mem_str(m->request_id);
 	r->actor = mem_str(m->actor);
 	r->dry_run = m->dry_run;
 	if (strlen(m->request_id) > 200 || strlen(m->actor) > 200)
-		return posted(c, r, E_TOO_BIG);
-	return posted(c, r, commander_command(c->w->peers.front->commander, r));
+		return worker_posted(c, r, E_TOO_BIG);
+	return worker_posted(c, r, commander_command(c->w->peers.front->commander, r));
 }
 
 int worker_query(struct conn *c, const Sirdar__Query *m)
@@ -233,8 +233,8 @@ int worker_query(struct conn *c, const Sirdar__Query *m)
 	struct client_request *r = client_request_new(m->kind, (const char *)m->args.data,
 	                                              m->args.len);
 
-	address(r, c, m->id);
-	return posted(c, r, commander_query(c->w->peers.front->commander, r));
+	worker_address(r, c, m->id);
+	return worker_posted(c, r, commander_query(c->w->peers.front->commander, r));
 }
 
 /* Who sends alerts: of each end that somebody was told of. */
@@ -320,6 +320,7 @@ void worker_client_gone(struct conn *c)
 {
 	c->subscribed = false;
 	cancel_follow(c, 0);
+	worker_notifier_gone(c);
 }
 
 /* --- orders: the level of a broker's log and of its loaders ------------------------------ */

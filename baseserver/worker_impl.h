@@ -46,6 +46,8 @@ struct conn {
 	/* clients */
 	bool subscribed;
 	uint64_t seen; /* last number sent to a subscriber */
+	bool is_notifier;
+	struct client_request *asked; /* of the notifier, not answered; linked by letter.next */
 };
 
 /* A lease as this worker knows it: what a token stands for. */
@@ -114,7 +116,16 @@ void worker_tell_sorter(struct conn *c, bool gone);
 void worker_resend(struct letter *l, void *self);
 void worker_conn_clear(struct conn *c);
 
+/* worker_notifier.c: who tells people */
+int worker_alerts(struct conn *c, const Sirdar__Query *m);
+int worker_reply(struct conn *c, const Sirdar__Answer *m);
+void worker_notifier_gone(struct conn *c);
+void worker_notifier_clear(struct conn *c); /* at the very end: nobody is told */
 /* worker_client.c: commands, queries, events, logs */
+/* r is c's: its answer goes there as ANSWER `id`. */
+void worker_address(struct client_request *r, const struct conn *c, uint64_t id);
+/* It was handed on, or (code < 0) is answered so. */
+int worker_posted(struct conn *c, struct client_request *r, int code);
 int worker_command(struct conn *c, const Sirdar__Command *m);
 int worker_query(struct conn *c, const Sirdar__Query *m);
 int worker_subscribe(struct conn *c, const Sirdar__Subscribe *m);

@@ -110,6 +110,11 @@ static char *args_text(struct call *c, const cJSON *args)
 	return text;
 }
 
+char *command_args(struct call *c, const cJSON *args)
+{
+	return args_text(c, args);
+}
+
 static int command_may(struct call *c, const struct kind *kind)
 {
 	if (c->role < kind->role)

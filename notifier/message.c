@@ -16,7 +16,7 @@ enum { LINES_MAX = 20 };
 static const struct {
 	const char *word, *text[2];
 } happenings[] = {
-#define ALERT(name, word, en, zh) { word, { en, zh } },
+#define ALERT(name, word, severity, lasts, en, zh) { word, { en, zh } },
 #include "tbl/alert.def"
 #undef ALERT
 };

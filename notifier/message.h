@@ -8,7 +8,7 @@
 struct buf;
 
 enum happening {
-#define ALERT(name, word, en, zh) HP_##name,
+#define ALERT(name, word, severity, lasts, en, zh) HP_##name,
 #include "tbl/alert.def"
 #undef ALERT
 	HP_COUNT

@@ -279,7 +279,7 @@ static bool is_recipient(const char *text)
 }
 
 static const char *const alert_words[] = {
-#define ALERT(name, word, en, zh) word,
+#define ALERT(name, word, severity, lasts, en, zh) word,
 #define ALERT_OTHER(...)
 #include "tbl/alert.def"
 #undef ALERT

@@ -110,6 +110,20 @@ static int check_ranges(const struct store_batch *b, struct err *err)
 	return 0;
 }
 
+static int check_alerts(const struct store_batch *b, struct err *err)
+{
+	for (size_t i = 0; i < b->n_alerts; i++) {
+		const struct store_alert *a = &b->alerts[i];
+
+		if (a->id == 0 || a->id > INT64_MAX || a->severity >= STORE_SEVERITIES ||
+		    a->since_us < 0 || a->ended_us < 0 || a->acked_us < 0)
+			return err_set(err, E_INVALID,
+			               "alert %" PRIu64 ": an id, severity or instant out of range",
+			               a->id);
+	}
+	return 0;
+}
+
 struct instance store_range_row(const struct store_range *r, int64_t run_date)
 {
 	return (struct instance){ .key = { run_date, r->task, 0 },
@@ -139,6 +153,8 @@ int store_check_batch(const struct store_batch *b, struct err *err)
 		r = check_reopened(b, err);
 	if (r == 0)
 		r = check_ranges(b, err);
+	if (r == 0)
+		r = check_alerts(b, err);
 	return r < 0 ? r : check_stats(b, err);
 }
 

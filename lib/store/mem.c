@@ -435,6 +435,18 @@ static int mem_find_range(struct store *s, uint32_t task, int64_t run_date, stru
 	                       task, run_date);
 }
 
+static int mem_load_alerts(struct store *s, int (*each)(void *ctx, const struct store_alert *a),
+                           void *ctx, struct err *err)
+{
+	struct mem_store *m = mem_of(s);
+	int r = alive(m, err);
+
+	for (size_t i = 0; r >= 0 && i < m->disk->n_alerts; i++)
+		if (m->disk->alerts[i].ended_us == 0)
+			r = each(ctx, &m->disk->alerts[i]);
+	return r < 0 ? r : 0;
+}
+
 static int mem_load_commands(struct store *s, bool unfinished_only,
                              int (*each)(void *ctx, const struct store_command *c), void *ctx,
                              struct err *err)
@@ -680,6 +692,7 @@ const struct store_ops store_mem_ops = {
 	.load_ranges = mem_load_ranges,
 	.find_range = mem_find_range,
 	.load_commands = mem_load_commands,
+	.load_alerts = mem_load_alerts,
 	.find_done = mem_find_done,
 	.find_data = mem_find_data,
 	.find_command = mem_find_command,

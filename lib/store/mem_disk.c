@@ -108,6 +108,27 @@ static void free_item(struct store_command_item *i)
 	drop_text(i->text);
 }
 
+static struct store_alert own_alert(const struct store_alert *a)
+{
+	struct store_alert own = *a;
+
+	own.kind = copy_text(a->kind);
+	own.subject = copy_text(a->subject);
+	own.body = copy_text(a->body);
+	own.acked_by = copy_text(a->acked_by);
+	own.ack_note = copy_text(a->ack_note);
+	return own;
+}
+
+static void free_alert(struct store_alert *a)
+{
+	drop_text(a->kind);
+	drop_text(a->subject);
+	drop_text(a->body);
+	drop_text(a->acked_by);
+	drop_text(a->ack_note);
+}
+
 /* Insert into, or replace in, an array kept sorted by `order`. These arrays are
  * small in tests, and grow at their end. */
 #define PUT(array, n, item, own, drop, order) \
@@ -145,6 +166,11 @@ static int order_docs(const struct store_doc *a, const struct store_doc *b)
 }
 
 static int order_commands(const struct store_command *a, const struct store_command *b)
+{
+	return ORDER(a->id, b->id);
+}
+
+static int order_alerts(const struct store_alert *a, const struct store_alert *b)
 {
 	return ORDER(a->id, b->id);
 }
@@ -273,6 +299,25 @@ void mem_disk_add_gap(struct mem_disk *d, const struct store_gap *g, uint64_t ol
 	d->lease.renewed_us = g->to_us;
 }
 
+/* What stands in the columns of the other kind of write stays. */
+static void write_alert(struct mem_disk *d, const struct store_alert *a)
+{
+	struct store_alert one = { .acked_by = "", .ack_note = "" };
+	const struct store_alert *was = NULL;
+
+	for (size_t i = 0; i < d->n_alerts && !was; i++)
+		was = d->alerts[i].id == a->id ? &d->alerts[i] : NULL;
+	if (a->ack && !was)
+		return;
+	const struct store_alert *said = a->ack ? was : a, *acked = a->ack ? a : was ? was : &one;
+	one = *said;
+	one.ack = false;
+	one.acked_us = acked->acked_us;
+	one.acked_by = acked->acked_by;
+	one.ack_note = acked->ack_note;
+	PUT(d->alerts, d->n_alerts, &one, own_alert, free_alert, order_alerts);
+}
+
 void mem_disk_write(struct mem_disk *d, const struct store_batch *b)
 {
 	for (size_t i = 0; i < b->n_docs; i++)
@@ -286,6 +331,8 @@ void mem_disk_write(struct mem_disk *d, const struct store_batch *b)
 		    order_commands);
 	for (size_t i = 0; i < b->n_items; i++)
 		PUT(d->items, d->n_items, &b->items[i], own_item, free_item, order_items);
+	for (size_t i = 0; i < b->n_alerts; i++)
+		write_alert(d, &b->alerts[i]);
 	for (size_t i = 0; i < b->n_reopened; i++) {
 		mem_table_drop(&d->done, b->reopened[i]->key);
 		if (!state_final((enum state)b->reopened[i]->state))
@@ -340,6 +387,8 @@ struct mem_disk *mem_disk_copy(const struct mem_disk *d)
 		    order_commands);
 	for (size_t i = 0; i < d->n_items; i++)
 		PUT(c->items, c->n_items, &d->items[i], own_item, free_item, order_items);
+	for (size_t i = 0; i < d->n_alerts; i++)
+		PUT(c->alerts, c->n_alerts, &d->alerts[i], own_alert, free_alert, order_alerts);
 	write_links(c, &(struct store_batch){ .links = d->links, .n_links = d->n_links });
 	mem_disk_save_outcomes(c, d->outcomes, d->n_outcomes, d->outcome_number);
 	write_ranges(c, &(struct store_batch){ .ranges = d->ranges, .n_ranges = d->n_ranges });
@@ -367,6 +416,9 @@ void mem_disk_unref(struct mem_disk *d)
 		free_command(&d->commands[i]);
 	for (size_t i = 0; i < d->n_items; i++)
 		free_item(&d->items[i]);
+	for (size_t i = 0; i < d->n_alerts; i++)
+		free_alert(&d->alerts[i]);
+	free(d->alerts);
 	for (size_t i = 0; i < d->n_links; i++)
 		free_link(&d->links[i]);
 	free(d->events);
@@ -483,6 +535,24 @@ static size_t drop_ranges(struct mem_disk *d, int64_t before_us, size_t rows_max
 	return rows;
 }
 
+static size_t drop_alerts(struct mem_disk *d, int64_t before_us, size_t rows_max, bool dry_run)
+{
+	size_t kept = 0, rows = 0;
+
+	for (size_t i = 0; i < d->n_alerts; i++) {
+		const struct store_alert *a = &d->alerts[i];
+		bool goes = a->ended_us > 0 && a->ended_us < before_us && rows < rows_max;
+
+		rows += goes;
+		if (goes && !dry_run)
+			free_alert(&d->alerts[i]);
+		else
+			d->alerts[kept++] = d->alerts[i];
+	}
+	d->n_alerts = kept;
+	return rows;
+}
+
 /* A range goes before the rows that say otherwise of its dates. */
 size_t mem_disk_retain(struct mem_disk *d, int64_t before_us, size_t rows_max, bool dry_run)
 {
@@ -501,5 +571,5 @@ size_t mem_disk_retain(struct mem_disk *d, int64_t before_us, size_t rows_max, b
 			d->items[kept++] = d->items[i];
 	}
 	d->n_items = kept;
-	return rows;
+	return rows + drop_alerts(d, before_us, rows_max - rows, dry_run);
 }

@@ -25,6 +25,8 @@ struct mem_disk {
 	size_t n_commands;
 	struct store_command_item *items;
 	size_t n_items;
+	struct store_alert *alerts; /* by id */
+	size_t n_alerts;
 	struct store_outcome *outcomes;
 	size_t n_outcomes;
 	struct store_range *ranges; /* by number */

@@ -164,6 +164,22 @@ int read_command_items(struct reader *r, uint64_t command, bool failed_only,
                        const struct read_page *page,
                        int (*each)(void *ctx, const struct store_command_item *i), void *ctx,
                        struct read_answer *ret, struct err *err);
+/* Which alerts: NULL, 0 and false for any. */
+struct read_alerts {
+	const char *kind;
+	const char *project, *workflow; /* of the subject: its first part, its first two */
+	int64_t since_us;               /* those that began then or later */
+	bool open, ended;
+	bool acked, unacked;
+};
+
+/* By id. */
+int read_alerts(struct reader *r, const struct read_alerts *f, const struct read_page *page,
+                int (*each)(void *ctx, const struct store_alert *a), void *ctx,
+                struct read_answer *ret, struct err *err);
+/* E_NOT_FOUND. */
+int read_alert(struct reader *r, uint64_t id, int (*each)(void *ctx, const struct store_alert *a),
+               void *ctx, struct err *err);
 /* The audit list, by id. */
 /* actor, action: NULL for any. */
 int read_actions(struct reader *r, const char *actor, const char *action,

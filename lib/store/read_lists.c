@@ -1,5 +1,8 @@
-/* Tasks, links, documents, commands, audit. */
+/* Tasks, links, documents, commands, alerts, audit. */
+#include <stdlib.h>
+
 #include "store/read_impl.h"
+#include "util/alloc.h"
 #include "util/err.h"
 
 /* What every list here does with a row: hand it on, and give the key of its place. */
@@ -12,6 +15,7 @@ struct row_sink {
 		int (*command)(void *ctx, const struct store_command *c);
 		int (*item)(void *ctx, const struct store_command_item *i);
 		int (*action)(void *ctx, const struct read_action *a);
+		int (*alert)(void *ctx, const struct store_alert *a);
 	} each;
 	void *ctx;
 	enum store_doc_kind kind;
@@ -397,6 +401,70 @@ int read_command_items(struct reader *r, uint64_t command, bool failed_only,
 		         from.key[0], from.key[1], from.key[2]);
 	return one_page(r, "lb_command_item", &q, "task_id, curr_run_date, part", &sink, &up, "m",
 	                3, ret, err);
+}
+
+static int alert_row(struct row_sink *sink, struct rows *q, int64_t *key, struct err *err)
+{
+	struct store_alert a;
+	int code = rows_alert(q, &a, err);
+
+	if (code < 0)
+		return code;
+	key[0] = (int64_t)a.id;
+	return sink->each.alert(sink->ctx, &a);
+}
+
+/* What begins with `name` and a slash. */
+static void where_subject(struct reader *r, struct buf *q, const char *name)
+{
+	char *under;
+
+	if (!name)
+		return;
+	under = mem_fmt("%s/", name);
+	read_put(r, q, " AND substr(subject, 1, ?) = ?", "it", characters(under), under);
+	free(under);
+}
+
+static void where_alert(struct reader *r, struct buf *q, const struct read_alerts *f)
+{
+	if (f->kind)
+		read_put(r, q, " AND kind = ?", "t", f->kind);
+	where_subject(r, q, f->project);
+	where_subject(r, q, f->workflow);
+	if (f->since_us)
+		read_put(r, q, " AND since_us >= ?", "i", f->since_us);
+	if (f->open != f->ended)
+		buf_puts(q, f->open ? " AND ended_us = 0" : " AND ended_us > 0");
+	if (f->acked != f->unacked)
+		buf_puts(q, f->acked ? " AND acked_us > 0" : " AND acked_us = 0");
+}
+
+int read_alerts(struct reader *r, const struct read_alerts *f, const struct read_page *page,
+                int (*each)(void *ctx, const struct store_alert *a), void *ctx,
+                struct read_answer *ret, struct err *err)
+{
+	struct row_sink sink = { .row = alert_row, .each.alert = each, .ctx = ctx };
+	struct read_from from;
+	struct buf q = { 0 };
+	int code = read_cursor_parse(page, "l", 1, &from, err);
+
+	if (code < 0)
+		return code;
+	buf_puts(&q, "SELECT " ALERT_COLUMNS " FROM lb_alert WHERE 1");
+	where_alert(r, &q, f);
+	where_id(r, &q, page, &from);
+	return one_page(r, "lb_alert", &q, order_by_id(page), &sink, page, "l", 1, ret, err);
+}
+
+int read_alert(struct reader *r, uint64_t id, int (*each)(void *ctx, const struct store_alert *a),
+               void *ctx, struct err *err)
+{
+	struct row_sink sink = { .row = alert_row, .each.alert = each, .ctx = ctx };
+	struct buf q = { 0 };
+
+	read_put(r, &q, "SELECT " ALERT_COLUMNS " FROM lb_alert WHERE id = ?", "i", (int64_t)id);
+	return one_list(r, "lb_alert", &q, &sink, "alert", err);
 }
 
 static int action_row(struct row_sink *sink, struct rows *q, int64_t *key, struct err *err)

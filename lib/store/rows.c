@@ -218,6 +218,7 @@ static const char *const doc_tables[] = {
 	[DOC_BROKER] = "lb_broker",     [DOC_TYPE] = "lb_task_type",    [DOC_SERVER] = "lb_server",
 	[DOC_POOL] = "lb_pool",         [DOC_SETTING] = "lb_setting",   [DOC_PLAN] = "lb_plan",
 	[DOC_NODE] = "lb_node",         [DOC_USER] = "lb_user",
+	[DOC_SILENCE] = "lb_silence",
 };
 
 const char *doc_table(enum store_doc_kind kind)
@@ -263,6 +264,29 @@ int rows_command(struct rows *r, struct store_command *ret, struct err *err)
 	};
 
 	*ret = (struct store_command){ 0 };
+	return DECODE(r, fields, ret, err);
+}
+
+int rows_alert(struct rows *r, struct store_alert *ret, struct err *err)
+{
+	static const struct field fields[] = {
+		NUMBER(store_alert, id, 1, INT64_MAX),
+		TEXT(store_alert, kind),
+		NUMBER(store_alert, severity, 0, STORE_SEVERITIES - 1),
+		TEXT(store_alert, subject),
+		NUMBER(store_alert, task, 0, UINT32_MAX),
+		NUMBER(store_alert, run_date, INT64_MIN, INT64_MAX),
+		NUMBER(store_alert, generation, 0, UINT32_MAX),
+		NUMBER(store_alert, attempt, 0, UINT32_MAX),
+		NUMBER(store_alert, since_us, 0, INT64_MAX),
+		NUMBER(store_alert, ended_us, 0, INT64_MAX),
+		NUMBER(store_alert, acked_us, 0, INT64_MAX),
+		TEXT(store_alert, acked_by),
+		TEXT(store_alert, ack_note),
+		TEXT(store_alert, body),
+	};
+
+	*ret = (struct store_alert){ 0 };
 	return DECODE(r, fields, ret, err);
 }
 

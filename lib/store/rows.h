@@ -57,6 +57,7 @@ int rows_event(struct rows *r, struct read_event *ret, struct err *err);
 int rows_outcome(struct rows *r, struct store_outcome *ret, struct err *err);
 int rows_range(struct rows *r, struct store_range *ret, struct err *err);
 int rows_gap(struct rows *r, struct store_gap *ret, struct err *err);
+int rows_alert(struct rows *r, struct store_alert *ret, struct err *err);
 int rows_stat(struct rows *r, struct store_stat *ret, struct err *err);
 int rows_lease(struct rows *r, struct store_lease *ret, struct err *err);
 int rows_node(struct rows *r, struct store_node *ret, struct err *err);
@@ -80,6 +81,9 @@ int rows_node(struct rows *r, struct store_node *ret, struct err *err);
 	"failed, `cursor`"
 #define ITEM_COLUMNS    "task_id, curr_run_date, part, code, text"
 #define ACTION_COLUMNS  "id, at_us, actor, action, object, detail, hash"
+#define ALERT_COLUMNS \
+	"id, kind, severity, subject, task_id, curr_run_date, generation, attempt, since_us, " \
+	"ended_us, acked_us, acked_by, ack_note, body"
 #define LEASE_COLUMNS   "epoch, beat, number, lease_ms, since_us, renewed_us, who, address"
 #define OUTCOME_COLUMNS "task_id, lo, hi, job_status, reason, generation"
 #define RANGE_COLUMNS   "number, task_id, lo, hi, dates, taken, at_us, reason, version, priority"

@@ -158,6 +158,8 @@ int sqlite_load_outcomes(struct store *s, int (*each)(void *ctx, const struct st
 int sqlite_load_commands(struct store *s, bool unfinished_only,
                          int (*each)(void *ctx, const struct store_command *c), void *ctx,
                          struct err *err);
+int sqlite_load_alerts(struct store *s, int (*each)(void *ctx, const struct store_alert *a),
+                       void *ctx, struct err *err);
 int sqlite_find_done(struct store *s, struct inst_key key, struct instance *ret, struct err *err);
 int sqlite_find_command(struct store *s, const char *request_id,
                         int (*each)(void *ctx, const struct store_command *c), void *ctx,
@@ -180,6 +182,10 @@ int sqlite_find_range(struct store *s, uint32_t task, int64_t run_date, struct s
                       struct err *err);
 /* Those that are old enough and that saved outcomes know; *rows grows. */
 int sqlite_drop_ranges(struct sqlite_store *s, int64_t before_us, size_t rows_max, bool dry_run,
+                       size_t *rows, struct err *err);
+/* sqlite_alerts.c */
+int sqlite_write_alerts(struct sqlite_store *s, const struct store_batch *b, struct err *err);
+int sqlite_drop_alerts(struct sqlite_store *s, int64_t before_us, size_t rows_max, bool dry_run,
                        size_t *rows, struct err *err);
 int sqlite_write_stats(struct sqlite_store *s, const struct store_batch *b, struct err *err);
 int sqlite_load_stats(struct store *s, uint32_t task, int32_t lo, int32_t hi,

@@ -26,6 +26,7 @@ static const struct {
 	[DOC_NODE] = { SQL_SAVE_NODE, "save node" },
 	[DOC_PLAN] = { SQL_SAVE_PLAN, NULL }, /* the edit itself is the action */
 	[DOC_USER] = { SQL_SAVE_USER, "save user" },
+	[DOC_SILENCE] = { SQL_SAVE_SILENCE, "save silence" },
 };
 
 static int know_last_action(struct sqlite_store *s, struct err *err)
@@ -177,5 +178,5 @@ int sqlite_write_docs(struct sqlite_store *s, const struct store_batch *b, struc
 		r = write_command(s, &b->commands[i], err);
 	for (size_t i = 0; i < b->n_items && r == 0; i++)
 		r = write_item(s, &b->items[i], err);
-	return r;
+	return r == 0 ? sqlite_write_alerts(s, b, err) : r;
 }

@@ -165,7 +165,7 @@ static const enum sql_id doc_loads[] = {
 	[DOC_TYPE] = SQL_LOAD_TYPE,         [DOC_SERVER] = SQL_LOAD_SERVER,
 	[DOC_POOL] = SQL_LOAD_POOL,         [DOC_SETTING] = SQL_LOAD_SETTING,
 	[DOC_PLAN] = SQL_LOAD_PLAN,         [DOC_NODE] = SQL_LOAD_NODE,
-	[DOC_USER] = SQL_LOAD_USER,
+	[DOC_USER] = SQL_LOAD_USER,         [DOC_SILENCE] = SQL_LOAD_SILENCE,
 };
 
 int sqlite_load_docs(struct store *st, enum store_doc_kind kind,

@@ -327,6 +327,7 @@ const struct store_ops store_sqlite_ops = {
 	.load_ranges = sqlite_load_ranges,
 	.find_range = sqlite_find_range,
 	.load_commands = sqlite_load_commands,
+	.load_alerts = sqlite_load_alerts,
 	.find_done = sqlite_find_done,
 	.find_data = sqlite_find_data,
 	.find_command = sqlite_find_command,

@@ -206,6 +206,8 @@ int sqlite_retain(struct store *st, uint32_t epoch, int64_t before_us, size_t ro
 		r = drop_history(s, before_us, rows_max, dry_run, &rows, err);
 	if (r == 0)
 		r = drop_items(s, before_us, rows_max, dry_run, &rows, err);
+	if (r == 0)
+		r = sqlite_drop_alerts(s, before_us, rows_max, dry_run, &rows, err);
 	r = sql_end(s, r, err);
 	if (r == 0)
 		*ret_rows = rows;

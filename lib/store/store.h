@@ -52,6 +52,7 @@ enum store_doc_kind {
 	DOC_PLAN, /* what the plan of a task was; id: the task; version always 1 */
 	DOC_NODE, /* a node that etcd's registry has or had; a version each change */
 	DOC_USER,
+	DOC_SILENCE, /* a time in which nobody is told of some things */
 	DOC_END
 };
 
@@ -131,6 +132,24 @@ struct store_stat {
 
 enum { STORE_STAT_UNRUN = -1 };
 
+/* What people were told of, or would have been (lb_alert). Written as a whole, but for what
+ * somebody acknowledged, which is written alone: `ack`. */
+struct store_alert {
+	uint64_t id;               /* grows with time */
+	const char *kind;          /* a word of alert.def */
+	const char *subject;       /* project/workflow/task, or what it is of */
+	const char *body;          /* a JSON object */
+	int64_t run_date;          /* s */
+	int64_t since_us, ended_us; /* wall; ended_us 0: open */
+	int64_t acked_us;          /* 0: nobody has */
+	const char *acked_by, *ack_note;
+	uint32_t task, generation, attempt; /* task 0: of none */
+	uint8_t severity;                   /* 0 notice, 1 warning, 2 critical */
+	bool ack;                           /* of a batch: acked_* of this id, and nothing else */
+};
+
+enum { STORE_SEVERITIES = 3 };
+
 /* The leader's row: who may write, and until when others must wait for it. Whoever waits sees
  * (epoch, beat, number) stand still for lease_ms of its own monotonic clock; the instants are the
  * holder's clock, for people. */
@@ -181,6 +200,8 @@ struct store_batch {
 	size_t n_commands;
 	const struct store_command_item *items;
 	size_t n_items;
+	const struct store_alert *alerts; /* in their order: the later one of an id counts */
+	size_t n_alerts;
 	const struct store_stat *stats; /* added to what is kept; each key at most once */
 	size_t n_stats;
 };
@@ -295,6 +316,10 @@ int store_load_ranges(struct store *s, bool unsaved,
 int store_load_commands(struct store *s, bool unfinished_only,
                         int (*each)(void *ctx, const struct store_command *c), void *ctx,
                         struct err *err);
+
+/* Alerts that have not ended, by id. */
+int store_load_alerts(struct store *s, int (*each)(void *ctx, const struct store_alert *a),
+                      void *ctx, struct err *err);
 
 /* Statistics of one task, days from lo to hi, both included; by day, state, bucket. */
 int store_load_stats(struct store *s, uint32_t task, int32_t lo, int32_t hi,

@@ -66,6 +66,8 @@ struct store_ops {
 	int (*load_commands)(struct store *s, bool unfinished_only,
 	                     int (*each)(void *ctx, const struct store_command *c), void *ctx,
 	                     struct err *err);
+	int (*load_alerts)(struct store *s, int (*each)(void *ctx, const struct store_alert *a),
+	                   void *ctx, struct err *err);
 	int (*find_done)(struct store *s, struct inst_key key, struct instance *ret,
 	                 struct err *err);
 	int (*find_command)(struct store *s, const char *request_id,

@@ -16,6 +16,7 @@ static const char *const actions[] = {
 	[DOC_SETTING] = "save setting",
 	[DOC_NODE] = "save node",
 	[DOC_USER] = "save user",
+	[DOC_SILENCE] = "save silence",
 	[DOC_PLAN] = NULL, /* the edit itself is the action */
 };
 
@@ -202,5 +203,5 @@ int my_write_docs(struct my_store *s, const struct store_batch *b, struct err *e
 		r = write_command(s, &b->commands[i], err);
 	if (r == 0)
 		r = write_items(s, b, err);
-	return r;
+	return r == 0 ? my_write_alerts(s, b, err) : r;
 }

@@ -151,6 +151,7 @@ const struct store_ops store_mysql_ops = {
 	.load_ranges = my_load_ranges,
 	.find_range = my_find_range,
 	.load_commands = my_load_commands,
+	.load_alerts = my_load_alerts,
 	.find_done = my_find_done,
 	.find_data = my_find_data,
 	.find_command = my_find_command,

@@ -214,6 +214,8 @@ int my_retain(struct store *st, uint32_t epoch, int64_t before_us, size_t rows_m
 		r = drop_old_rows(s, before_us, rows_max, dry_run, &rows, err);
 	if (r == 0)
 		r = drop_items(s, before_us, rows_max, dry_run, &rows, err);
+	if (r == 0)
+		r = my_drop_alerts(s, before_us, rows_max, dry_run, &rows, err);
 	r = my_end(s, r, err);
 	/* Changes of a table's shape are transactions of their own. */
 	if (r == 0)

@@ -194,6 +194,10 @@ void my_free(struct my_store *s);
 /* ---- others ---- */
 int my_migrate(struct my_store *s, struct err *err);
 int my_commit(struct store *s, const struct store_batch *b, struct err *err);
+/* my_alerts.c */
+int my_write_alerts(struct my_store *s, const struct store_batch *b, struct err *err);
+int my_drop_alerts(struct my_store *s, int64_t before_us, size_t rows_max, bool dry_run,
+                   size_t *rows, struct err *err);
 int my_write_docs(struct my_store *s, const struct store_batch *b, struct err *err);
 int my_outcome_number(struct my_store *s, int64_t *ret, struct err *err);
 
@@ -225,6 +229,8 @@ int my_load_outcomes(struct store *s, int (*each)(void *ctx, const struct store_
 int my_load_commands(struct store *s, bool unfinished_only,
                      int (*each)(void *ctx, const struct store_command *c), void *ctx,
                      struct err *err);
+int my_load_alerts(struct store *s, int (*each)(void *ctx, const struct store_alert *a), void *ctx,
+                   struct err *err);
 int my_find_done(struct store *s, struct inst_key key, struct instance *ret, struct err *err);
 int my_find_data(struct store *s, uint64_t last_number, uint32_t generation, enum inst_data kind,
                  char **ret_body, struct err *err);
