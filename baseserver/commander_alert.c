@@ -45,8 +45,7 @@ static void learn(struct commander *c, const struct store_alert *a)
 	if (is) {
 		free(c->alerts[at].subject);
 		c->n_alerts--;
-		memmove(&c->alerts[at], &c->alerts[at + 1],
-		        (c->n_alerts - at) * sizeof *c->alerts);
+		memmove(&c->alerts[at], &c->alerts[at + 1], (c->n_alerts - at) * sizeof *c->alerts);
 		return;
 	}
 	if (c->n_alerts == c->alerts_cap) {
@@ -112,9 +111,9 @@ static int read_id(const struct jval *v, const char *key, uint64_t *ret, struct 
 
 static int read_report(const struct jval *v, struct store_alert *a, struct refusal *f)
 {
-	static const char *const keys[] = { "id",      "kind",       "severity", "subject",
-		                            "task",    "run_date",   "generation", "attempt",
-		                            "since_us", "ended_us", "body",     NULL };
+	static const char *const keys[] = { "id",       "kind",     "severity",   "subject",
+		                            "task",     "run_date", "generation", "attempt",
+		                            "since_us", "ended_us", "body",       NULL };
 	int64_t task = 0, generation = 0, attempt = 0, severity = 0;
 	const char *kind = "", *subject = "", *body = "{}";
 	int r = arg_object(v, "args.alerts", keys, f);

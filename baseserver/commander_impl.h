@@ -219,7 +219,7 @@ struct open_alert {
 
 /* A silence as it is stored (commander_silence.c). */
 struct known_silence {
-	char *name; /* the number of its command */
+	char *name;   /* the number of its command */
 	char *covers; /* project, workflow or task; "" */
 	uint32_t id, version;
 	bool retired;
@@ -243,13 +243,13 @@ struct commander {
 	struct calendars calendars;
 	struct known_pool *pools;
 	size_t n_pools;
-	uint32_t last_pool; /* the largest id */
+	uint32_t last_pool;        /* the largest id */
 	struct open_alert *alerts; /* by id */
 	size_t n_alerts, alerts_cap;
 	struct known_silence *silences;
 	size_t n_silences;
-	uint32_t last_silence;      /* the largest id */
-	struct worker *notifier;    /* whose session n_session is; NULL: none is here */
+	uint32_t last_silence;   /* the largest id */
+	struct worker *notifier; /* whose session n_session is; NULL: none is here */
 	uint32_t notifier_session;
 	uint64_t last_ask;
 	struct known_plugin *plugins;

@@ -8,9 +8,11 @@
 #include "baseserver/commander_impl.h"
 #include "baseserver/json_read.h"
 #include "sched/task.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/json_put.h"
 
 enum { NAME_MAX_BYTES = 400, REASON_MAX = 500, DAYS_MAX = 366 };
 
@@ -69,10 +71,10 @@ static int parse_covers(const struct commander *c, struct order *o, struct refus
 			return refuse(f, E_INVALID, at, of[i].hint, "%s: '%.100s' is no %s's name",
 			              at, name, of[i].key);
 		if (!is_known(c, name))
-			return refuse(f, E_NOT_FOUND, at, "sirdar list", "%s: there is no %s '%.100s'",
-			              at, of[i].key, name);
-		if (o->covers && (strncmp(o->covers, name, strlen(name)) != 0 ||
-		                  o->covers[strlen(name)] != '/'))
+			return refuse(f, E_NOT_FOUND, at, "sirdar list",
+			              "%s: there is no %s '%.100s'", at, of[i].key, name);
+		if (o->covers &&
+		    (strncmp(o->covers, name, strlen(name)) != 0 || o->covers[strlen(name)] != '/'))
 			return refuse(f, E_INVALID, at, NULL, "%s: %.100s is not in %.100s", at,
 			              o->covers, name);
 		o->covers = o->covers ? o->covers : name;

@@ -93,9 +93,7 @@ int within_check(const struct commander *c, const struct order *o, struct refusa
 		if (o->kind == CK_SILENCE_REMOVE) /* by what it covers: silence_begin() */
 			return 0;
 		if (o->kind == CK_SILENCE_ADD && o->covers)
-			return within(o, o->covers)
-			               ? 0
-			               : within_refuse(o, "args", o->covers, f);
+			return within(o, o->covers) ? 0 : within_refuse(o, "args", o->covers, f);
 		return refuse_whole(o, f);
 	default:
 		/* by what it is of: alert_ack() */

@@ -6,13 +6,14 @@
 
 #include "cgi/call.h"
 #include "cgi/handle_commands.h"
-#include "cgi/json_put.h"
 #include "cgi/list.h"
 #include "cgi/route.h"
+#include "sched/when.h"
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 
 static const char *const words[] = {
 #define ALERT(name, word, severity, lasts, en, zh) word,

@@ -214,11 +214,12 @@ int rows_link(struct rows *r, struct store_link *ret, struct err *err)
 }
 
 static const char *const doc_tables[] = {
-	[DOC_WORKFLOW] = "lb_workflow", [DOC_CALENDAR] = "lb_calendar", [DOC_RUNNER] = "lb_runner",
-	[DOC_BROKER] = "lb_broker",     [DOC_TYPE] = "lb_task_type",    [DOC_SERVER] = "lb_server",
-	[DOC_POOL] = "lb_pool",         [DOC_SETTING] = "lb_setting",   [DOC_PLAN] = "lb_plan",
-	[DOC_NODE] = "lb_node",         [DOC_USER] = "lb_user",
-	[DOC_SILENCE] = "lb_silence",
+	[DOC_WORKFLOW] = "lb_workflow", [DOC_CALENDAR] = "lb_calendar",
+	[DOC_RUNNER] = "lb_runner",     [DOC_BROKER] = "lb_broker",
+	[DOC_TYPE] = "lb_task_type",    [DOC_SERVER] = "lb_server",
+	[DOC_POOL] = "lb_pool",         [DOC_SETTING] = "lb_setting",
+	[DOC_PLAN] = "lb_plan",         [DOC_NODE] = "lb_node",
+	[DOC_USER] = "lb_user",         [DOC_SILENCE] = "lb_silence",
 };
 
 const char *doc_table(enum store_doc_kind kind)

@@ -79,8 +79,8 @@ int rows_node(struct rows *r, struct store_node *ret, struct err *err);
 #define COMMAND_COLUMNS \
 	"id, request_id, actor, kind, args, error, state, created_us, ended_us, total, done, " \
 	"failed, `cursor`"
-#define ITEM_COLUMNS    "task_id, curr_run_date, part, code, text"
-#define ACTION_COLUMNS  "id, at_us, actor, action, object, detail, hash"
+#define ITEM_COLUMNS   "task_id, curr_run_date, part, code, text"
+#define ACTION_COLUMNS "id, at_us, actor, action, object, detail, hash"
 #define ALERT_COLUMNS \
 	"id, kind, severity, subject, task_id, curr_run_date, generation, attempt, since_us, " \
 	"ended_us, acked_us, acked_by, ack_note, body"

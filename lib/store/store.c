@@ -238,8 +238,8 @@ int store_load_commands(struct store *s, bool unfinished_only,
 	return s->ops->load_commands(s, unfinished_only, each, ctx, err);
 }
 
-int store_load_alerts(struct store *s, int (*each)(void *ctx, const struct store_alert *a), void *ctx,
-                      struct err *err)
+int store_load_alerts(struct store *s, int (*each)(void *ctx, const struct store_alert *a),
+                      void *ctx, struct err *err)
 {
 	return s->ops->load_alerts(s, each, ctx, err);
 }

@@ -135,13 +135,13 @@ enum { STORE_STAT_UNRUN = -1 };
 /* What people were told of, or would have been (lb_alert). Written as a whole, but for what
  * somebody acknowledged, which is written alone: `ack`. */
 struct store_alert {
-	uint64_t id;               /* grows with time */
-	const char *kind;          /* a word of alert.def */
-	const char *subject;       /* project/workflow/task, or what it is of */
-	const char *body;          /* a JSON object */
-	int64_t run_date;          /* s */
+	uint64_t id;                /* grows with time */
+	const char *kind;           /* a word of alert.def */
+	const char *subject;        /* project/workflow/task, or what it is of */
+	const char *body;           /* a JSON object */
+	int64_t run_date;           /* s */
 	int64_t since_us, ended_us; /* wall; ended_us 0: open */
-	int64_t acked_us;          /* 0: nobody has */
+	int64_t acked_us;           /* 0: nobody has */
 	const char *acked_by, *ack_note;
 	uint32_t task, generation, attempt; /* task 0: of none */
 	uint8_t severity;                   /* 0 notice, 1 warning, 2 critical */

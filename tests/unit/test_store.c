@@ -513,10 +513,11 @@ static int see_alert(void *ctx, const struct store_alert *a)
 	struct texts *t = ctx;
 	size_t at = strlen(t->text);
 
-	snprintf(t->text + at, sizeof t->text - at, "%d %s %s %s t%u %d g%u a%u s%d %d-%d by %s '%s' %d;",
-	         (int)a->id, a->kind, a->subject, a->body, a->task, (int)a->run_date, a->generation,
-	         a->attempt, a->severity, (int)a->since_us, (int)a->ended_us, a->acked_by,
-	         a->ack_note, (int)a->acked_us);
+	snprintf(t->text + at, sizeof t->text - at,
+	         "%d %s %s %s t%u %d g%u a%u s%d %d-%d by %s '%s' %d;", (int)a->id, a->kind,
+	         a->subject, a->body, a->task, (int)a->run_date, a->generation, a->attempt,
+	         a->severity, (int)a->since_us, (int)a->ended_us, a->acked_by, a->ack_note,
+	         (int)a->acked_us);
 	t->n++;
 	return 0;
 }
@@ -524,21 +525,26 @@ static int see_alert(void *ctx, const struct store_alert *a)
 static void an_alert_keeps_who_acknowledged_it_when_it_is_said_again(void **state)
 {
 	struct world *w = *state;
-	struct store_alert said[] = { { .id = 7,
-		                        .kind = "failed",
-		                        .subject = "p/w/t",
-		                        .body = "{}",
-		                        .run_date = 60,
-		                        .since_us = 5,
-		                        .task = 4000000000,
-		                        .generation = 1,
-		                        .attempt = 2,
-		                        .severity = 2 },
-		                      { .id = 3, .kind = "late", .subject = "x", .body = "{}",
-		                        .since_us = 1, .ended_us = 2 },
-		                      { .id = 9, .ack = true, .acked_us = 1, .acked_by = "nobody" },
-		                      { .id = 7, .ack = true, .acked_us = 6, .acked_by = "ann",
-		                        .ack_note = "seen" } };
+	struct store_alert said[] = {
+		{ .id = 7,
+		  .kind = "failed",
+		  .subject = "p/w/t",
+		  .body = "{}",
+		  .run_date = 60,
+		  .since_us = 5,
+		  .task = 4000000000,
+		  .generation = 1,
+		  .attempt = 2,
+		  .severity = 2 },
+		{ .id = 3,
+		  .kind = "late",
+		  .subject = "x",
+		  .body = "{}",
+		  .since_us = 1,
+		  .ended_us = 2 },
+		{ .id = 9, .ack = true, .acked_us = 1, .acked_by = "nobody" },
+		{ .id = 7, .ack = true, .acked_us = 6, .acked_by = "ann", .ack_note = "seen" }
+	};
 	struct store_batch b = { .epoch = w->epoch, .alerts = said, .n_alerts = 4 };
 	struct texts t = { 0 };
 	size_t rows = 0;
@@ -553,6 +559,7 @@ static void an_alert_keeps_who_acknowledged_it_when_it_is_said_again(void **stat
 	assert_string_equal(t.text, "7 failed p/w/t {\"told\":[]} t4000000000 60 g1 a2 s2 5-0 by "
 	                            "ann 'seen' 6;");
 	said[0].ended_us = 9;
+	b.epoch = w->epoch;
 	assert_int_equal(store_commit(w->s, &b, NULL), 0);
 	assert_int_equal(store_load_alerts(w->s, see_alert, &t, NULL), 0);
 	assert_int_equal(t.n, 1);

@@ -71,7 +71,8 @@ int my_drop_alerts(struct my_store *s, int64_t before_us, size_t rows_max, bool 
 	if (dry_run) {
 		r = my_ask_number(s, "lb_alert", &n, err, "SELECT COUNT(*) " OLD, "i", before_us);
 	} else {
-		r = my_do(s, err, "DELETE " OLD " ORDER BY ended_us LIMIT ?", "ii", before_us, most);
+		r = my_do(s, err, "DELETE " OLD " ORDER BY ended_us LIMIT ?", "ii", before_us,
+		          most);
 		n = r == 0 ? (int64_t)mysql_affected_rows(s->db) : 0;
 	}
 	*rows += (size_t)(n < most ? n : most);
