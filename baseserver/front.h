@@ -68,7 +68,7 @@ struct front {
 	void (*release)(struct worker *w, uint32_t broker, const char *type);
 	/* worker_level(), or NULL. Thread: any. */
 	void (*level)(struct worker *w, uint32_t broker, const char *type, const char *level);
-	/* worker_ask(), or NULL: what a client asks the notifier, whose session is r->session. Owns r.
+	/* worker_ask(), or NULL: what a client asks the notifier (session: r->session). Owns r.
 	 * Thread: any. */
 	void (*ask)(struct worker *w, struct client_request *r);
 	/* logkeeper_survey() and whose thread that is, or NULL. */

@@ -1,4 +1,4 @@
-/* What only the notifier knows: it is asked through its session, and who asks waits for no one else. */
+/* What only the notifier knows: it is asked through its session. */
 #include <string.h>
 
 #include "baseserver/json_read.h"

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct client_request;
 struct plugin_choices;
 struct worker;
 
@@ -17,8 +18,7 @@ void worker_release(struct worker *w, uint32_t broker, const char *type);
 /* The same machine's daemons write as much about themselves; with a type its loader alone.
  * broker 0: of all. Thread: any. */
 void worker_level(struct worker *w, uint32_t broker, const char *type, const char *level);
-/* Ask the notifier, whose session is r->session; r comes back through `answered`. Owns r. Thread: any. */
-struct client_request;
+/* Ask the notifier (session: r->session); r comes back through `answered`. Owns r. Thread: any. */
 void worker_ask(struct worker *w, struct client_request *r);
 
 #endif

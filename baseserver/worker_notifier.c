@@ -1,4 +1,4 @@
-/* The notifier's session: what it says of alerts goes to the commander, what clients ask it goes to it.
+/* The notifier's session: what it says of alerts goes to the commander, what clients ask to it.
  * Nothing waits for it: who asks is told when it is not there, or goes. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -508,72 +508,6 @@ static void commands_advance_and_are_found_by_request(void **state)
 	assert_int_equal(store_find_command(w->s, "r5", see_command, &t, NULL), E_NOT_FOUND);
 }
 
-static int see_alert(void *ctx, const struct store_alert *a)
-{
-	struct texts *t = ctx;
-	size_t at = strlen(t->text);
-
-	snprintf(t->text + at, sizeof t->text - at,
-	         "%d %s %s %s t%u %d g%u a%u s%d %d-%d by %s '%s' %d;", (int)a->id, a->kind,
-	         a->subject, a->body, a->task, (int)a->run_date, a->generation, a->attempt,
-	         a->severity, (int)a->since_us, (int)a->ended_us, a->acked_by, a->ack_note,
-	         (int)a->acked_us);
-	t->n++;
-	return 0;
-}
-
-static void an_alert_keeps_who_acknowledged_it_when_it_is_said_again(void **state)
-{
-	struct world *w = *state;
-	struct store_alert said[] = {
-		{ .id = 7,
-		  .kind = "failed",
-		  .subject = "p/w/t",
-		  .body = "{}",
-		  .run_date = 60,
-		  .since_us = 5,
-		  .task = 4000000000,
-		  .generation = 1,
-		  .attempt = 2,
-		  .severity = 2 },
-		{ .id = 3,
-		  .kind = "late",
-		  .subject = "x",
-		  .body = "{}",
-		  .since_us = 1,
-		  .ended_us = 2 },
-		{ .id = 9, .ack = true, .acked_us = 1, .acked_by = "nobody" },
-		{ .id = 7, .ack = true, .acked_us = 6, .acked_by = "ann", .ack_note = "seen" }
-	};
-	struct store_batch b = { .epoch = w->epoch, .alerts = said, .n_alerts = 4 };
-	struct texts t = { 0 };
-	size_t rows = 0;
-
-	assert_int_equal(store_commit(w->s, &b, NULL), 0);
-	assert_int_equal(store_commit(w->s, &b, NULL), 0);
-	said[0].body = "{\"told\":[]}";
-	b.n_alerts = 1;
-	assert_int_equal(store_commit(w->s, &b, NULL), 0);
-	world_reopen(w);
-	assert_int_equal(store_load_alerts(w->s, see_alert, &t, NULL), 0);
-	assert_string_equal(t.text, "7 failed p/w/t {\"told\":[]} t4000000000 60 g1 a2 s2 5-0 by "
-	                            "ann 'seen' 6;");
-	said[0].ended_us = 9;
-	b.epoch = w->epoch;
-	assert_int_equal(store_commit(w->s, &b, NULL), 0);
-	assert_int_equal(store_load_alerts(w->s, see_alert, &t, NULL), 0);
-	assert_int_equal(t.n, 1);
-	assert_int_equal(store_retain(w->s, w->epoch, 9, 100, false, &rows, NULL), 0);
-	assert_int_equal(rows, 1);
-	assert_int_equal(store_retain(w->s, w->epoch, 10, 100, true, &rows, NULL), 0);
-	assert_int_equal(rows, 1);
-	assert_int_equal(store_retain(w->s, w->epoch, 10, 100, false, &rows, NULL), 0);
-	assert_int_equal(store_retain(w->s, w->epoch, 10, 100, false, &rows, NULL), 0);
-	assert_int_equal(rows, 0);
-	said[0].severity = STORE_SEVERITIES;
-	assert_int_equal(store_commit(w->s, &b, NULL), E_INVALID);
-}
-
 static int see_outcome(void *ctx, const struct store_outcome *o)
 {
 	struct texts *t = ctx;
@@ -844,7 +778,6 @@ static void a_crash_keeps_what_was_committed_and_ends_the_handle(void **state)
 	ROW(documents_keep_versions_and_load_the_newest), \
 	ROW(tasks_come_back_by_id), \
 	ROW(commands_advance_and_are_found_by_request), \
-	ROW(an_alert_keeps_who_acknowledged_it_when_it_is_said_again), \
 	ROW(outcomes_are_the_saved_ranges_then_what_finished_since), \
 	ROW(retention_drops_what_is_old_and_has_its_outcome_saved), \
 	ROW(statistics_add_up_and_go_by_day), \
