@@ -15,11 +15,13 @@ export const router = createRouter({
 		{ path: '/ops/t', component: () => import('./pages/Instances.vue'), meta: { key: 'nav.instances' } },
 		{ path: '/ops/queues', component: () => import('./pages/Queues.vue'), meta: { key: 'nav.queues' } },
 		{ path: '/ops/brokers', component: () => import('./pages/Brokers.vue'), meta: { key: 'nav.brokers' } },
+		{ path: '/ops/types/:type?', component: () => import('./pages/Types.vue'), meta: { key: 'nav.types' } },
 		{ path: '/ops/commands', component: () => import('./pages/Commands.vue'), meta: { key: 'nav.commands' } },
 		{ path: '/ops/commands/:id', component: () => import('./pages/Command.vue'), meta: { key: 'nav.commands' } },
 		{ path: '/ops/audit', component: () => import('./pages/Audit.vue'), meta: { key: 'nav.audit' } },
 		{ path: '/people', component: () => import('./pages/People.vue'), meta: { key: 'nav.people' } },
 		{ path: '/settings', component: () => import('./pages/Settings.vue'), meta: { key: 'nav.settings' } },
+		{ path: '/help', component: () => import('./pages/Help.vue'), meta: { key: 'nav.help', narrow: true } },
 		{ path: '/:rest(.*)*', component: () => import('./pages/Lost.vue'), meta: { key: 'lost.title' } },
 	],
 })

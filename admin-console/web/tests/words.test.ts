@@ -1,10 +1,13 @@
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { en } from '@/i18n/en'
 import { zh } from '@/i18n/zh'
 import { en as editorEn } from '@/editor/en'
 import { zh as editorZh } from '@/editor/zh'
+
+/* The words alone: what looks them up knows the browser. */
+vi.mock('../src/words/dictionary', () => ({ dictionary: () => () => '' }))
 
 const root = new URL('../src', import.meta.url).pathname
 const files = (dir: string): string[] => readdirSync(dir).flatMap((n) => (statSync(join(dir, n)).isDirectory() ? files(join(dir, n)) : /\.(vue|ts)$/.test(n) ? [join(dir, n)] : []))
@@ -44,5 +47,23 @@ describe('words of the editor', () => {
 		const all = sources.filter(([f]) => !/editor\/(en|zh)\.ts/.test(f)).map(([, s]) => s).join('\n')
 		const made = [...all.matchAll(/te\(`([a-z.]+\.)\$\{/g)].map((m) => m[1]!)
 		expect(Object.keys(editorEn).filter((k) => !all.includes(`'${k}'`) && !made.some((m) => k.startsWith(m)))).toEqual([])
+	})
+})
+
+describe('words of pages', () => {
+	const pages = import.meta.glob<{ en: Record<string, string>; zh: Record<string, string> }>(['../src/words/*.ts', '!../src/words/dictionary.ts'], { eager: true })
+	it('have the same blanks in both languages, and each is used', () => {
+		const odd: string[] = []
+		for (const [file, { en, zh }] of Object.entries(pages)) {
+			const name = file.replace(/^.*\/(\w+)\.ts$/, '$1')
+			const all = sources.filter(([, s]) => s.includes(`@/words/${name}'`) || s.includes(`'./${name}'`)).map(([, s]) => s).join('\n')
+			const made = [...all.matchAll(/\bw\.of\('([a-z.]+)'/g)].map((m) => m[1]! + '.')
+			for (const [key, text] of Object.entries(en)) {
+				expect([name, key, blanks(zh[key] ?? '')]).toEqual([name, key, blanks(text)])
+				if (!all.includes(`'${key}'`) && !made.some((m) => key.startsWith(m))) odd.push(`${name}: ${key}`)
+			}
+			for (const text of Object.values(zh)) expect(text).not.toMatch(/\s[，。：；！？]|[一-龥][,;!?](?!\w)/)
+		}
+		expect(odd).toEqual([])
 	})
 })

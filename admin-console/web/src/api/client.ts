@@ -59,7 +59,7 @@ let onExpired: () => void = () => {}
 export function setCsrf(token: string) { csrf = token }
 export function whenExpired(run: () => void) { onExpired = run }
 
-async function send(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+export async function send(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
 	const headers: Record<string, string> = {}
 	if (body !== undefined) headers['Content-Type'] = 'application/json'
 	if (method !== 'GET' && csrf) headers['X-CSRF-Token'] = csrf
@@ -84,7 +84,7 @@ function failure(answer: Response, text: string): ApiError {
 		String(e.hint ?? ''), String(e.place ?? ''), String(e.request_id ?? answer.headers.get('X-Request-Id') ?? ''), Boolean(e.retry), (e.details as { errors?: Diagnosis[] } | undefined) ?? null)
 }
 
-type Args = Record<string, string | number | boolean | undefined | null>
+export type Args = Record<string, string | number | boolean | undefined | null>
 
 export function query(args: Args): string {
 	const parts = Object.entries(args).filter(([, v]) => v !== undefined && v !== null && v !== '' && v !== false)
@@ -92,13 +92,13 @@ export function query(args: Args): string {
 	return parts.length ? '?' + parts.join('&') : ''
 }
 
-const path = (name: string) => name.split('/').map(encodeURIComponent).join('/')
+export const path = (name: string) => name.split('/').map(encodeURIComponent).join('/')
 
-async function get<T>(where: string, args: Args = {}, signal?: AbortSignal): Promise<T> {
+export async function get<T>(where: string, args: Args = {}, signal?: AbortSignal): Promise<T> {
 	return (await send('GET', where + query(args), undefined, signal)).json()
 }
 
-async function post<T>(where: string, body: unknown, signal?: AbortSignal): Promise<T> {
+export async function post<T>(where: string, body: unknown, signal?: AbortSignal): Promise<T> {
 	return (await send('POST', where, body, signal)).json()
 }
 

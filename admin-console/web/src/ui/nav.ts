@@ -1,9 +1,9 @@
-import { Activity, CalendarDays, CirclePlay, Filter, House, ListTree, ScrollText, Server, Settings, SquareTerminal, Users, Workflow } from '@lucide/vue'
+import { Activity, Blocks, BookOpen, CalendarDays, CirclePlay, Filter, House, ListTree, ScrollText, Server, Settings, SquareTerminal, Users, Workflow } from '@lucide/vue'
 import type { Component } from 'vue'
 import type { Key } from '@/i18n'
 import { can, type Role } from '@/stores/session'
 
-export interface NavItem { to: string; key: Key; icon: Component; group: 'develop' | 'operate'; keys?: string; bar?: boolean; role?: Role }
+export interface NavItem { to: string; key: Key; icon: Component; group: 'develop' | 'operate' | 'manage'; keys?: string; bar?: boolean; role?: Role }
 
 export const nav: NavItem[] = [
 	{ to: '/', key: 'nav.home', icon: House, group: 'develop', keys: 'g h', bar: true },
@@ -14,10 +14,12 @@ export const nav: NavItem[] = [
 	{ to: '/ops/t', key: 'nav.instances', icon: ListTree, group: 'operate', keys: 'g i', bar: true },
 	{ to: '/ops/queues', key: 'nav.queues', icon: Filter, group: 'operate', keys: 'g q' },
 	{ to: '/ops/brokers', key: 'nav.brokers', icon: Server, group: 'operate', keys: 'g b' },
+	{ to: '/ops/types', key: 'nav.types', icon: Blocks, group: 'operate', keys: 'g y' },
 	{ to: '/ops/commands', key: 'nav.commands', icon: SquareTerminal, group: 'operate', keys: 'g c' },
-	{ to: '/ops/audit', key: 'nav.audit', icon: ScrollText, group: 'operate', keys: 'g a', role: 'operator' },
-	{ to: '/people', key: 'nav.people', icon: Users, group: 'operate', keys: 'g p', role: 'admin' },
-	{ to: '/settings', key: 'nav.settings', icon: Settings, group: 'operate', keys: 'g s' },
+	{ to: '/ops/audit', key: 'nav.audit', icon: ScrollText, group: 'manage', keys: 'g a', role: 'operator' },
+	{ to: '/people', key: 'nav.people', icon: Users, group: 'manage', keys: 'g p', role: 'admin' },
+	{ to: '/settings', key: 'nav.settings', icon: Settings, group: 'manage', keys: 'g s' },
+	{ to: '/help', key: 'nav.help', icon: BookOpen, group: 'manage' },
 ]
 
 /* Roles hide, they protect nothing: the server refuses. */

@@ -1,0 +1,24 @@
+/* What operators ask for besides: task types' versions, target servers, promises, retention, nodes. */
+import { get, path, post, send, type Args, type Command, type Document, type Page, type Schemas } from './client'
+
+export type Plugin = Schemas['Plugin']
+export type Target = Schemas['Target']
+export type TargetNew = Schemas['TargetNew']
+export type Forecast = Schemas['Forecast']
+export type ForecastRow = Schemas['ForecastRow']
+export type Baseline = NonNullable<Forecast['baselines']>[number] & { cause?: { id: string; task: string; run_date: string; part: number; state: string } | null }
+export type Node = Schemas['Node']
+
+export const ops = {
+	plugins: (s?: AbortSignal) => get<Schemas['Plugins']>('/plugins', {}, s),
+	targets: (s?: AbortSignal) => get<Schemas['Targets']>('/servers', {}, s),
+	targetSet: (x: TargetNew) => post<Command>('/servers', x),
+	targetDrop: async (name: string) => { await send('DELETE', '/servers/' + encodeURIComponent(name)) },
+	forecast: (name: string, date?: string, s?: AbortSignal) => get<Forecast>('/forecast', { name, date }, s),
+	baselines: (date?: string, s?: AbortSignal) => get<Forecast>('/baselines', { date }, s),
+	retention: (days: number, s?: AbortSignal) => get<Schemas['Retention']>('/retention', { days }, s),
+	retentionLogs: (s?: AbortSignal) => get<Schemas['RetentionLogs']>('/retention/logs', {}, s),
+	nodes: (s?: AbortSignal) => get<Schemas['Nodes']>('/nodes', {}, s),
+	parameters: (args: Args, s?: AbortSignal) => get<Page<Document>>('/parameters', args, s),
+	document: (kind: 'calendars' | 'workflows', name: string, version?: number, s?: AbortSignal) => get<Document & { versions: Document[] }>(`/${kind}/` + path(name), { version }, s),
+}

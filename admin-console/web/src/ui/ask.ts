@@ -1,0 +1,17 @@
+/* A command that is no act on instances: asked for anywhere, its refusal shown before it is sent, followed in the drawer. */
+import { reactive } from 'vue'
+
+export interface Asked {
+	kind: string
+	args: Record<string, unknown>
+	title: string
+	/* What it means, in a sentence each. */
+	facts: string[]
+	verb: string
+	danger?: boolean
+	after?: () => void
+}
+
+export const asked = reactive<{ now: Asked | null }>({ now: null })
+
+export function ask(a: Asked) { asked.now = a }
