@@ -366,6 +366,15 @@ void ledger_reset_for_redo(struct ledger *l, struct instance *i)
 	due_again(l, i);
 }
 
+/* A job that is over before its start was told is reported once, by its end. */
+static void begun(struct instance *i, int64_t begun_us)
+{
+	if (i->flags & IF_STARTED || begun_us <= 0)
+		return;
+	i->flags |= IF_STARTED;
+	i->started_us = begun_us;
+}
+
 static int on_ended(struct asked *a, uint64_t *ret_number)
 {
 	static const struct task nothing = { .max_attempts = 1 };
@@ -389,6 +398,7 @@ static int on_ended(struct asked *a, uint64_t *ret_number)
 		i->infra += v.infra;
 #endif
 	}
+	begun(i, a->p->begun_us);
 	i->exit_code = a->p->exit_code;
 	i->ended_us = a->p->at_us ? a->p->at_us : a->l->now_us;
 	if (v.event == EV_FAIL_RETRY || v.event == EV_DEAD_RETRY)

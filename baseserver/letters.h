@@ -66,10 +66,11 @@ struct proposal {
 	uint64_t cookie; /* the proposer's own, given back */
 	uint64_t folded; /* SATISFY: last number folded; GRANT: last mark folded */
 	uint64_t token;
-	uint64_t cause; /* command id, or 0 */
-	int64_t due;    /* s */
-	int64_t last;   /* LEAVE_OUT: run_date, included */
-	int64_t at_us;  /* when it happened, where that is not now; else 0 */
+	uint64_t cause;   /* command id, or 0 */
+	int64_t due;      /* s */
+	int64_t last;     /* LEAVE_OUT: run_date, included */
+	int64_t at_us;    /* when it happened, where that is not now; else 0 */
+	int64_t begun_us; /* ENDED: when that attempt had started; 0: it never did, or unknown */
 	int64_t wait_us;
 	uint32_t revision; /* of the instance as folded; 0: whatever it is now */
 	uint32_t session, broker;

@@ -203,6 +203,7 @@ static void propose(struct conn *c, const struct lease *l, const Sirdar__Report 
 	            : r->exit_code < 0 && r->kind == RK_ENDED ? (uint8_t)RE_SIGNAL
 	                                                      : report_kinds[r->kind].reason;
 	p->at_us = r->kind == RK_STARTED ? r->started_us : r->ended_us;
+	p->begun_us = p->end == AE_RETURN || p->end == AE_BACK ? 0 : r->started_us;
 	p->wait_us = (int64_t)r->retry_after_us;
 	if (r->text[0])
 		p->note = mem_strn(r->text, strnlen(r->text, 500));

@@ -252,6 +252,15 @@ def a_loader_about_to_end_takes_nothing_more_and_nothing_is_used_up_by_that(s):
 
 
 @test
+def a_job_that_is_over_before_its_start_was_told_has_both_times(s):
+    workflow(s, "quick", {"t": "type: noop"})
+    i = s.wait_state("e2e/quick/t", AT, ("Succ",))
+    assert i["started"] and i["due"] < i["started"] <= i["ended"], i
+    day = s.get("/api/v1/statistics/e2e/quick/t")["days"][-1]
+    assert day["runs"] == 1 and day["duration_us"], day
+
+
+@test
 def how_far_a_job_says_it_is_shows_while_it_runs_and_not_after(s):
     gate = s.dir / "data" / "far-gate"
     workflow(s, "far", {
