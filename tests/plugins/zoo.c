@@ -119,8 +119,8 @@ static int do_hang(const struct runner_job *job, struct runner_result *result)
 
 static atomic_bool is_in_kill;
 
-/* Ends when it is told to, but kill() itself does not come back. Not before kill() was entered: a job
- * that is over is not killed. */
+/* Ends when it is told to, but kill() itself does not come back. Not before kill() was entered: a
+ * job that is over is not killed. */
 static int do_hang_kill(const struct runner_job *job, struct runner_result *result)
 {
 	(void)result;
