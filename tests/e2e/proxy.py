@@ -107,11 +107,14 @@ class Proxy:
                 client.close()
                 continue
             server.settimeout(None)
-            pair = Pair(self, client, server)
+            pair = self._pair(client, server)
             with self.lock:
                 self.pairs.add(pair)
             for run in (pair.forward, pair.back):
                 threading.Thread(target=run, daemon=True).start()
+
+    def _pair(self, client, server):
+        return Pair(self, client, server)
 
     def rule_for(self, text, earlier):
         with self.changed:
@@ -271,3 +274,35 @@ class OldServer:
 
     def close(self):
         self.listener.close()
+
+
+class Wire(Proxy):
+    """Any protocol: bytes as they come. `slow` seconds before each piece of an answer; `shut`: no new connection gets through."""
+
+    def __init__(self, target_port):
+        self.slow, self.shut = 0.0, False
+        super().__init__(target_port)
+
+    def _pair(self, client, server):
+        return Line(self, client, server)
+
+
+class Line(Pair):
+    def forward(self):
+        self.copy(self.client, self.server, lambda: 0)
+
+    def back(self):
+        self.copy(self.server, self.client, lambda: self.proxy.slow)
+
+    def copy(self, source, target, wait):
+        try:
+            while not self.proxy.shut:
+                some = source.recv(65536)
+                if not some:
+                    break
+                time.sleep(wait())
+                target.sendall(some)
+        except OSError:
+            pass
+        finally:
+            self.cut()

@@ -83,5 +83,7 @@ export function selection(q: Query): Record<string, unknown> | undefined {
 	if (q.states.length) out.states = q.states
 	if (q.from) out.from = q.from
 	if (q.to) out.to = q.to
+	/* Tasks alone would be the tasks themselves: rows of every state are meant. */
+	if (!q.states.length && !q.from && !q.to) out.states = [...states]
 	return out
 }

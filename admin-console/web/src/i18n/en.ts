@@ -227,6 +227,7 @@ export const en = {
 	'inst.unknown': 'Not understood: {words}. Known: state, task, workflow, date, since, until, broker.',
 	'inst.whole': 'Select all that match',
 	'inst.whole.on': 'the whole query',
+	'inst.whole.many': 'More than {n} match and the query names no task: add task: or workflow:',
 	'keys.acts': 'Actions',
 	'keys.all': 'Everywhere',
 	'keys.clear': 'Clear the selection',

@@ -229,6 +229,7 @@ export const zh: Words = {
 	'inst.unknown': '无法识别：{words}。可用：state、task、workflow、date、since、until、broker。',
 	'inst.whole': '选择全部匹配的',
 	'inst.whole.on': '整个查询',
+	'inst.whole.many': '匹配的实例超过 {n} 个，而查询没有指明任务：请加上 task: 或 workflow:',
 	'keys.acts': '操作',
 	'keys.all': '全局',
 	'keys.clear': '清除选择',

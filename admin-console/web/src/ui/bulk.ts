@@ -45,17 +45,18 @@ export function actOn(a: Act, selection: Record<string, unknown>, count: number 
 
 /* --- what was asked for, until it is over and put away --- */
 
-export interface Followed { id: string; kind: string; command: Command | null; failed: Item[]; error: string; over: boolean; open: boolean; again: boolean }
+export interface Followed { id: string; kind: string; command: Command | null; failed: Item[]; error: string; over: boolean; open: boolean; until: number }
 
-function kept(): string[] {
+/* [id, when it may go by itself, 0 while nobody knows how it ended] */
+function kept(): [string, number][] {
 	try { return JSON.parse(sessionStorage.getItem('sirdar-commands') ?? '[]') } catch { return [] }
 }
 
 export const followed = reactive<Followed[]>([])
 
-export function follow(c: { command: string; kind: string }, again = false) {
+export function follow(c: { command: string; kind: string }, until = 0) {
 	if (followed.some((f) => f.id === c.command)) return
-	followed.push({ id: c.command, kind: c.kind, command: null, failed: [], error: '', over: false, open: false, again })
+	followed.push({ id: c.command, kind: c.kind, command: null, failed: [], error: '', over: false, open: false, until })
 	void look(c.command)
 }
 
@@ -75,8 +76,11 @@ async function look(id: string) {
 		f.kind = c.kind
 		f.error = ''
 		f.over = ended.has(c.state)
-		/* All went well: it goes by itself, and does not come back with a reload. */
-		if (f.over && c.state === 'done' && !c.failed) { if (f.again) { unfollow(id); return } setTimeout(() => unfollow(id), 10_000) }
+		/* All went well: once it was seen for a while it goes by itself; a reload before that shows it again. */
+		if (f.over && c.state === 'done' && !c.failed) {
+			f.until ||= Date.now() + 10_000
+			setTimeout(() => unfollow(id), Math.max(0, f.until - Date.now()))
+		}
 		if ((c.failed ?? 0) > 0) f.failed = (await api.items(id, { failed: true, limit: 100 })).items
 	} catch (e) {
 		f.error = e instanceof ApiError ? e.message : String(e)
@@ -85,11 +89,11 @@ async function look(id: string) {
 	if (!f.over) setTimeout(() => void look(id), document.visibilityState === 'visible' ? 700 : 5000)
 }
 
-watch(() => followed.map((f) => f.id), (ids) => { try { sessionStorage.setItem('sirdar-commands', JSON.stringify(ids)) } catch { /* not kept then */ } })
+watch(() => followed.map((f) => [f.id, f.until]), (all) => { try { sessionStorage.setItem('sirdar-commands', JSON.stringify(all)) } catch { /* not kept then */ } })
 
 let resumed = false
 export function resume() {
 	if (resumed) return
 	resumed = true
-	for (const id of kept()) follow({ command: id, kind: '' }, true)
+	for (const [id, until] of kept()) follow({ command: id, kind: '' }, until)
 }

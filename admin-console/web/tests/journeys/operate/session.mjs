@@ -32,15 +32,4 @@ export default {
 		await page.waitForSelector('[data-count]:has-text("0 instances"), .vrow')
 		provoke()
 	},
-	'nine tabs have one stream': async () => {
-		const tabs = []
-		for (let i = 0; i < 8; i++) { const t = await browser.newPage(); await t.goto(facts.url + '/ui/'); tabs.push(t) }
-		for (const t of tabs) await t.waitForSelector('.live:not(.wait):not(.stale)')
-		/* Streams of pages that were left end when the server next writes to them. */
-		await page.waitForFunction(async () => {
-			const text = await (await fetch('/metrics')).text()
-			return /streams\S*\s+1\b/.test(text.split('\n').filter((l) => !l.startsWith('#')).join('\n'))
-		}, undefined, { polling: 1000 })
-		for (const t of tabs) await t.close()
-	},
 }
