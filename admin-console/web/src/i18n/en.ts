@@ -416,6 +416,7 @@ export const en = {
 	'start.title': 'No workflow yet',
 	'state.error': 'That did not work',
 	'state.forbidden': 'Your role may not do this',
+	'state.grants': 'An administrator grants it, on the page People.',
 	'state.offline': 'No connection',
 	'state.stale': 'As it was at {time}.',
 	'state.rough': 'Test run',

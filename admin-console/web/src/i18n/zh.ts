@@ -418,6 +418,7 @@ export const zh: Words = {
 	'start.title': '尚无工作流',
 	'state.error': '没有成功',
 	'state.forbidden': '你的角色无权执行',
+	'state.grants': '管理员可在“人员”页面授予。',
 	'state.offline': '没有连接',
 	'state.stale': '{time} 的内容。',
 	'state.rough': '试跑',

@@ -2,13 +2,14 @@
 import { readFileSync } from 'node:fs'
 import { facts, run } from './kit.mjs'
 
-/* A path with a parameter needs an example here. */
-const examples = {
-	'/w/:project/:workflow': '/w/retail/trade_daily',
-	'/w/:project/:workflow/edit': '/w/retail/trade_daily/edit',
-	'/r/:project/:workflow/:label': run,
-	'/ops/commands/:id': '/ops/commands/1',
-	'/:rest(.*)*': '/nowhere',
+/* What stands for each parameter of a path; one that may be left out is visited both ways. */
+const examples = { project: 'retail', workflow: 'trade_daily', label: facts.last, id: '1', type: 'shell', rest: 'nowhere', task: 'dwd_pay_refund_di', name: 'trade_daily' }
+function real(path, whole) {
+	return path.replace(/\/:(\w+)(\([^)]*\))?([?*]?)/g, (_, name, kind, many) => {
+		if (many === '?' && !whole) return ''
+		if (!(name in examples)) throw new Error(`:${name} in ${path} of router.ts has no example in tests/journeys/pages.mjs`)
+		return '/' + examples[name]
+	}) || '/'
 }
 const more = ['/w/retail/trade_daily?tab=text', '/w/retail/trade_daily/edit?view=list', '/w/retail/trade_daily/edit?view=yaml',
 	run + '?view=gantt', run + '?view=list', '/ops/t?q=state:failed']
@@ -16,8 +17,5 @@ const more = ['/w/retail/trade_daily?tab=text', '/w/retail/trade_daily/edit?view
 export function pages() {
 	const text = readFileSync(new URL('../../src/router.ts', import.meta.url), 'utf8')
 	const found = [...text.matchAll(/path: '([^']+)'/g)].map((m) => m[1])
-	return [...found.map((path) => {
-		if (path.includes(':') && !examples[path]) throw new Error(`${path} of router.ts has no example in tests/journeys/pages.mjs`)
-		return (examples[path] ?? path).replace('LAST', facts.last)
-	}), ...more]
+	return [...new Set([...found.flatMap((path) => [real(path, false), real(path, true)]), ...more])]
 }
