@@ -1,4 +1,4 @@
-import { Activity, Blocks, BookOpen, CalendarDays, CirclePlay, Filter, House, ListTree, ScrollText, Server, Settings, SquareTerminal, Users, Workflow } from '@lucide/vue'
+import { Activity, Blocks, BookOpen, Braces, CalendarDays, CirclePlay, Filter, House, ListTree, ScrollText, Server, ServerCog, Settings, SquareTerminal, Users, Workflow } from '@lucide/vue'
 import type { Component } from 'vue'
 import type { Key } from '@/i18n'
 import { can, type Role } from '@/stores/session'
@@ -10,11 +10,13 @@ export const nav: NavItem[] = [
 	{ to: '/w', key: 'nav.workflows', icon: Workflow, group: 'develop', keys: 'g w', bar: true },
 	{ to: '/r', key: 'nav.runs', icon: CirclePlay, group: 'develop', keys: 'g r' },
 	{ to: '/calendars', key: 'nav.calendars', icon: CalendarDays, group: 'develop' },
+	{ to: '/parameters', key: 'nav.parameters', icon: Braces, group: 'develop' },
 	{ to: '/ops', key: 'nav.ops', icon: Activity, group: 'operate', keys: 'g o', bar: true },
 	{ to: '/ops/t', key: 'nav.instances', icon: ListTree, group: 'operate', keys: 'g i', bar: true },
 	{ to: '/ops/queues', key: 'nav.queues', icon: Filter, group: 'operate', keys: 'g q' },
 	{ to: '/ops/brokers', key: 'nav.brokers', icon: Server, group: 'operate', keys: 'g b' },
 	{ to: '/ops/types', key: 'nav.types', icon: Blocks, group: 'operate', keys: 'g y' },
+	{ to: '/ops/targets', key: 'nav.targets', icon: ServerCog, group: 'operate', role: 'developer' },
 	{ to: '/ops/commands', key: 'nav.commands', icon: SquareTerminal, group: 'operate', keys: 'g c' },
 	{ to: '/ops/audit', key: 'nav.audit', icon: ScrollText, group: 'manage', keys: 'g a', role: 'operator' },
 	{ to: '/people', key: 'nav.people', icon: Users, group: 'manage', keys: 'g p', role: 'admin' },
