@@ -33,6 +33,20 @@ def line(now, folder):
             f"  first: {{type: shell, params: {{lap: '$[yyyy-MM-dd]', script: '{script}'}}}}\n  second: {{needs: [first]}}\n")
 
 
+WIDE, LINES = 1000, 1000000
+
+
+def wide(now):
+    """A run of a thousand cards that wait; a job that says a million lines."""
+    text = (f"workflow: wide\nproject: lab\ntimezone: UTC\nstart_date: {day_of(now, 1)}\nend_date: {day_of(now, 1)}\n"
+            "defaults: {type: noop, cycle: day, catchup: {mode: all, max: 10}}\ntasks:\n"
+            "  t0: {type: http, params: {url: 'http://127.0.0.1:1/'}}\n")
+    for n in range(1, WIDE):
+        text += f"  t{n}: {{needs: [t{n * 7 // 10}{f', t{n * 4 // 10}' if n % 2 and n > 3 else ''}]}}\n"
+    return text, (f"workflow: long\nproject: lab\ntimezone: UTC\nstart_date: {day_of(now, 1)}\nend_date: {day_of(now, 1)}\n"
+                  f"tasks:\n  said: {{type: shell, cycle: day, catchup: {{mode: all, max: 10}}, params: {{script: 'seq {LINES}'}}}}\n")
+
+
 def make():
     site = Pair("console-trouble")
     site.cgi.argv += ["--set", f"web_dir={console.BUILT}"]
@@ -44,11 +58,13 @@ def make():
     now = int(time.time())
     site.apply(line(now, site.dir / "data"), "line.yaml", **{"from": day_of(now, 6)})
     site.apply(crowd(now), "crowd.yaml", **{"from": day_of(now, CROWD_DAYS)})
+    for name, text in zip(("wide", "long"), wide(now)):
+        site.apply(text, name + ".yaml", **{"from": day_of(now, 1)})
     until("the crowd waits", lambda: site.get("/api/v1/server")["instances"].get("DependenceFinish", 0) >= CROWD, 60)
-    until("the laps run", lambda: len(site.instances("lab/*", "Running")) == 8, 60)
+    until("the laps run", lambda: len(site.instances("lab/line/first", "Running")) == 6 and len(site.instances("lab/crowd/busy", "Running")) == 2, 60)
     site.wire = Wire(site.http)
     told = console.facts(site, now, site.wire.port)
-    told["crowd"] = CROWD
+    told.update(crowd=CROWD, wide=WIDE, lines=LINES)
     return site, told
 
 
@@ -87,14 +103,25 @@ def wire(site, slow=0.0, shut=False, cut=False):
         site.wire.cut_all()
 
 
-@act
-def one_stream(site):
-    """Of all tabs; those of pages that were left end when the server next writes to them."""
+def streams(site, number):
+    """Those of pages that were left end when the server next writes to them."""
     def look():
         text = site.ask("GET", "/metrics")[1]
         text = text if isinstance(text, str) else text.decode()
-        return re.search(r"^sirdar_cgi_streams 1$", text, re.M)
-    until("one stream is open", look, 60)
+        return re.search(rf"^sirdar_cgi_streams {number}$", text, re.M)
+    until(f"{number} streams are open", look, 60)
+
+
+@act
+def one_stream(site):
+    """Of all tabs."""
+    streams(site, 1)
+
+
+@act
+def no_stream(site):
+    """Nobody looks any more."""
+    streams(site, 0)
 
 
 if __name__ == "__main__":
