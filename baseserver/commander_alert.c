@@ -189,10 +189,9 @@ int commander_alerts(struct commander *c, struct client_request *r)
 
 int order_parse_alert(struct order *o, struct refusal *f)
 {
-	int r = read_id(o->args, "alert", &o->alert, f);
-
 	o->note = "";
-	return r == 0 ? arg_text(o->args, "args", "note", NOTE_MAX, &o->note, f) : r;
+	int r = arg_text(o->args, "args", "note", NOTE_MAX, &o->note, f);
+	return r == 0 ? read_id(o->args, "alert", &o->alert, f) : r;
 }
 
 int alert_ack(struct commander *c, const struct cmd *cmd, struct refusal *f)

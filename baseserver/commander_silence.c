@@ -135,9 +135,9 @@ int order_parse_silence(const struct commander *c, struct order *o, struct refus
 		o->silence = r == 0 ? strtoull(text, NULL, 10) : 0;
 		return r;
 	}
-	if ((r = parse_covers(c, o, f)) < 0 || (r = parse_word(o, f)) < 0 ||
-	    (r = parse_until(o, f)) < 0 ||
-	    (r = arg_text(o->args, "args", "reason", REASON_MAX, &o->note, f)) < 0)
+	if ((r = arg_text(o->args, "args", "reason", REASON_MAX, &o->note, f)) < 0 ||
+	    (r = parse_covers(c, o, f)) < 0 || (r = parse_word(o, f)) < 0 ||
+	    (r = parse_until(o, f)) < 0)
 		return r;
 	if (!o->covers && !o->word)
 		return refuse(f, E_INVALID, "args", "project, workflow, task, kind",

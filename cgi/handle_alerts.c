@@ -15,6 +15,8 @@
 #include "util/json_in.h"
 #include "util/json_put.h"
 
+enum { NOTE_MAX = 1000, TO_MAX = 400 };
+
 static const char *const words[] = {
 #define ALERT(name, word, severity, lasts, en, zh) word,
 #include "tbl/alert.def"
@@ -241,6 +243,17 @@ static int may_work(struct call *c, struct reader *r)
 	return code;
 }
 
+/* A text of the body of at most `max` bytes; NULL when there is none. */
+static int text_member(struct call *c, const char *key, size_t max, const char **ret)
+{
+	*ret = json_text(c->json, key);
+	if (json_get(c->json, key) != NULL && *ret == NULL)
+		return call_fail(c, E_INVALID, key, "'%s' wants a text", key);
+	if (*ret != NULL && strlen(*ret) > max)
+		return call_fail(c, E_INVALID, key, "'%s' wants at most %zu bytes", key, max);
+	return 0;
+}
+
 static int acknowledged(struct call *c)
 {
 	return c->err.code < 0 ? c->err.code : reply_json(c, MHD_HTTP_OK);
@@ -276,11 +289,11 @@ static int acknowledge(struct call *c)
 int alert_acknowledge(struct call *c)
 {
 	static const char *const keys[] = { "note", NULL };
+	const char *note;
 
-	if (call_members_only(c, keys) < 0 || id_param(c, "an alert") < 0)
+	if (call_members_only(c, keys) < 0 || text_member(c, "note", NOTE_MAX, &note) < 0 ||
+	    id_param(c, "an alert") < 0)
 		return c->err.code;
-	if (json_get(c->json, "note") != NULL && json_text(c->json, "note") == NULL)
-		return call_fail(c, E_INVALID, "note", "'note' wants a text");
 	c->then = acknowledge;
 	return call_read(c, may_work);
 }
@@ -400,14 +413,12 @@ int channels_get(struct call *c)
 int channel_test(struct call *c)
 {
 	static const char *const keys[] = { "to", NULL };
-	const char *to = json_text(c->json, "to");
+	const char *to;
 	cJSON *args;
 	int r;
 
-	if (call_members_only(c, keys) < 0)
+	if (call_members_only(c, keys) < 0 || text_member(c, "to", TO_MAX, &to) < 0)
 		return c->err.code;
-	if (json_get(c->json, "to") != NULL && to == NULL)
-		return call_fail(c, E_INVALID, "to", "'to' wants a text");
 	args = cJSON_CreateObject();
 	cJSON_AddStringToObject(args, "channel", c->params[0]);
 	cJSON_AddStringToObject(args, "actor", c->actor);

@@ -414,6 +414,16 @@ size_t channels_count(const struct channels *c)
 	return c->n;
 }
 
+const struct channel *channels_at(const struct channels *c, size_t i)
+{
+	return i < c->n ? &c->items[i] : NULL;
+}
+
+size_t channels_place(const struct channels *c, const struct channel *one)
+{
+	return (size_t)(one - c->items);
+}
+
 enum owners channels_owners(const struct channels *c)
 {
 	return c->owners;

@@ -45,6 +45,8 @@ struct channel {
 int channels_read(const char *path, struct channels **ret_channels, struct err *err);
 void channels_free(struct channels *c); /* NULL is fine */
 size_t channels_count(const struct channels *c);
+const struct channel *channels_at(const struct channels *c, size_t i); /* NULL after the last */
+size_t channels_place(const struct channels *c, const struct channel *one); /* its i */
 enum owners channels_owners(const struct channels *c); /* when a task's owner is told by mail */
 
 /* The i-th who is told of nodes that come and go; NULL after the last. */

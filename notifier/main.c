@@ -7,6 +7,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "notifier/alerts.h"
 #include "notifier/channels.h"
 #include "notifier/notifier.h"
 #include "notifier/outbox.h"
@@ -97,7 +98,7 @@ static int run(struct notifier *n, int fd)
 {
 	static const struct sender_ops ops = { .done = post_done, .drop = post_drop };
 	static const struct wake_ops wakes = { notifier_news, notifier_place, told_back,
-		                               system_answer };
+		                               system_answer, alerts_said,    asked_put };
 	struct err err = { 0 };
 	int sig = 0, r;
 

@@ -15,8 +15,10 @@ enum { LINES_MAX = 20 };
 
 static const struct {
 	const char *word, *text[2];
+	int severity;
+	bool lasts;
 } happenings[] = {
-#define ALERT(name, word, severity, lasts, en, zh) { word, { en, zh } },
+#define ALERT(name, word, severity, lasts, en, zh) { word, { en, zh }, severity, lasts },
 #include "tbl/alert.def"
 #undef ALERT
 };
@@ -35,6 +37,16 @@ static const struct {
 const char *happening_word(enum happening h)
 {
 	return happenings[h].word;
+}
+
+int happening_severity(enum happening h)
+{
+	return happenings[h].severity;
+}
+
+bool happening_lasts(enum happening h)
+{
+	return happenings[h].lasts;
 }
 
 int happening_from_word(const char *word)

@@ -2,6 +2,7 @@
 #ifndef NOTIFIER_MESSAGE_H
 #define NOTIFIER_MESSAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,8 @@ struct alert {
 };
 
 const char *happening_word(enum happening h); /* "failed": the word of `when:` */
+int happening_severity(enum happening h);     /* 0 notice, 1 warning, 2 critical */
+bool happening_lasts(enum happening h);       /* until what it is of is mended */
 int happening_from_word(const char *word);    /* -1: none */
 
 /* JSON of one alert, kept until it is delivered; and back. Texts of the second are borrowed

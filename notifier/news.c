@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "notifier/alerts.h"
 #include "notifier/channels.h"
 #include "notifier/message.h"
 #include "notifier/notifier.h"
@@ -65,13 +66,18 @@ static int what_of(const struct read_event *e)
 /* --- letters ------------------------------------------------------------------------- */
 
 /* What makes it the same letter: what is told to whom, and when. */
+static char *what_key(const struct alert *a)
+{
+	return a->number ? mem_fmt("%" PRIu64, a->number)
+	       : a->what == HP_LATE
+	               ? mem_fmt("late:%s@%" PRId64, a->task, a->run_date)
+	               : mem_fmt("%s:%s@%" PRId64 ".%" PRIu32 ".%" PRIu32, happening_word(a->what),
+	                         a->task, a->run_date, a->generation, a->attempt);
+}
+
 static char *key_of(const struct alert *a, const char *recipient)
 {
-	char *what = a->number            ? mem_fmt("%" PRIu64, a->number)
-	             : a->what == HP_LATE ? mem_fmt("late:%s@%" PRId64, a->task, a->run_date)
-	                                  : mem_fmt("%s:%s@%" PRId64 ".%" PRIu32 ".%" PRIu32,
-	                                            happening_word(a->what), a->task, a->run_date,
-	                                            a->generation, a->attempt);
+	char *what = what_key(a);
 	char *key = a->after_us ? mem_fmt("%s:%s+%" PRId64, what, recipient, a->after_us)
 	                        : mem_fmt("%s:%s", what, recipient);
 
@@ -79,8 +85,8 @@ static char *key_of(const struct alert *a, const char *recipient)
 	return key;
 }
 
-int news_put(struct notifier *n, const char *key, const struct alert *a, const char *recipient,
-             int64_t next_us, struct err *err)
+int news_put(struct notifier *n, const char *key, int64_t alert, const struct alert *a,
+             const char *recipient, int64_t next_us, struct err *err)
 {
 	int64_t now_us = clock_wall_us(&clock_machine);
 	struct buf body;
@@ -89,6 +95,7 @@ int news_put(struct notifier *n, const char *key, const struct alert *a, const c
 	alert_print(a, &body);
 	struct outbox_letter l = { .key = key,
 		                   .recipient = recipient,
+		                   .alert = alert,
 		                   .body = buf_str(&body),
 		                   .made_us = now_us,
 		                   .next_us = next_us ? next_us
@@ -101,15 +108,20 @@ int news_put(struct notifier *n, const char *key, const struct alert *a, const c
 static int put_letter(struct notifier *n, const struct alert *a, const char *recipient,
                       struct err *err)
 {
-	char *key = key_of(a, recipient);
-	int r = news_put(n, key, a, recipient, a->after_us ? a->at_us + a->after_us : 0, err);
+	char *what = what_key(a), *key = key_of(a, recipient);
+	int64_t alert = 0;
+	int r = alerts_raise(n, what, a, &alert, err);
 
+	if (r == 0)
+		r = news_put(n, key, alert, a, recipient, a->after_us ? a->at_us + a->after_us : 0,
+		             err);
+	free(what);
 	free(key);
 	return r;
 }
 
 /* `owners: failed` in the channels file: a task's owner who has an address is told by mail. */
-static bool owner_is_told(const struct notifier *n, const struct task_rules *t, enum happening what)
+bool news_owner_is_told(const struct notifier *n, const struct task_rules *t, enum happening what)
 {
 	enum owners owners = channels_owners(n->channels);
 
@@ -126,9 +138,9 @@ static int tell(struct notifier *n, const struct task_rules *t, const struct ale
 	struct alert one = *a;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && (to = rules_recipient(t, word, i, &one.after_us)); i++)
+	for (size_t i = 0; r == 0 && (to = rules_recipient(t, word, i, &one.after_us, NULL)); i++)
 		r = put_letter(n, &one, to, err);
-	if (r == 0 && owner_is_told(n, t, a->what)) {
+	if (r == 0 && news_owner_is_told(n, t, a->what)) {
 		char *mail = mem_fmt("mail:%s", t->owner);
 		r = put_letter(n, a, mail, err);
 		free(mail);
@@ -190,11 +202,11 @@ static int take_one(struct notifier *n, const struct news *news, struct err *err
 	const struct read_event *e = &news->e;
 	bool begins = e->key.part == 0 &&
 	              (e->event == EV_CREATE || e->event == EV_REDO || e->event == EV_STARTED);
-	int what = what_of(e), r;
+	int what = what_of(e), r = e->key.part == 0 ? alerts_look(n, e, err) : 0;
 	struct task_rules t;
 
-	if (what < 0 && !begins)
-		return 0;
+	if (r < 0 || (what < 0 && !begins))
+		return r;
 	r = rules_of(n->rules, e->key.task, &t, err);
 	if (r == E_NOT_FOUND)
 		return 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "notifier/alerts.h"
 #include "notifier/channels.h"
 #include "notifier/message.h"
 #include "notifier/notifier.h"
@@ -77,14 +78,19 @@ static bool is_there(const struct node_state *s)
 static int put(struct notifier *n, const struct alert *a, uint32_t id, uint32_t version,
                struct err *err)
 {
+	char *what = mem_fmt("node:%" PRIu32 ":%" PRIu32, id, version);
 	const char *recipient;
+	int64_t alert = 0;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && (recipient = channels_node_recipient(n->channels, i)); i++) {
-		char *key = mem_fmt("node:%" PRIu32 ":%" PRIu32 ":%s", id, version, recipient);
-		r = news_put(n, key, a, recipient, 0, err);
+		char *key = mem_fmt("%s:%s", what, recipient);
+		r = alerts_raise(n, what, a, &alert, err);
+		if (r == 0)
+			r = news_put(n, key, alert, a, recipient, 0, err);
 		free(key);
 	}
+	free(what);
 	return r;
 }
 

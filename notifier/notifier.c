@@ -2,10 +2,12 @@
 
 #include <stdlib.h>
 
+#include "notifier/alerts.h"
 #include "notifier/channels.h"
 #include "notifier/outbox.h"
 #include "notifier/rules.h"
 #include "notifier/sender.h"
+#include "notifier/silences.h"
 #include "notifier/wake.h"
 #include "store/read.h"
 #include "util/clock.h"
@@ -66,6 +68,7 @@ int notifier_open(struct notifier *n, struct err *err)
 	atomic_store(&n->cursor, cursor);
 	n->began_us = clock_wall_us(&clock_machine);
 	n->rules = rules_new(n->reader);
+	n->silences = silences_new(n->reader);
 	atomic_store(&n->has_news, true);
 	return r;
 }
@@ -75,8 +78,14 @@ void notifier_close(struct notifier *n)
 	told_free(atomic_exchange(&n->answered, NULL));
 	for (int i = 0; i < WAKE_FACTS; i++)
 		free(atomic_exchange(&n->facts[i], NULL));
+	say_free(atomic_exchange(&n->said, NULL));
 	sender_free(n->sender);
+	for (struct ask *a = atomic_exchange(&n->asks, NULL), *next; a; a = next) {
+		next = a->next;
+		ask_free(a);
+	}
 	rules_free(n->rules);
+	silences_free(n->silences);
 	reader_close(n->reader);
 	outbox_close(n->outbox);
 	channels_free(n->channels);
@@ -87,7 +96,14 @@ static int forget(struct notifier *n, int64_t now_us, struct err *err)
 	if (now_us - n->forgot_us < FORGET_US)
 		return 0;
 	n->forgot_us = now_us;
-	return outbox_forget(n->outbox, now_us - n->param.keep_ms * US_PER_MS, err);
+	struct err ignored = { 0 };
+	int r = outbox_begin(n->outbox, err);
+	if (r < 0)
+		return r;
+	/* A store that cannot be read is looked at the next time. */
+	alerts_sweep(n, now_us, &ignored);
+	r = outbox_end(n->outbox, 0, err);
+	return r == 0 ? outbox_forget(n->outbox, now_us - n->param.keep_ms * US_PER_MS, err) : r;
 }
 
 /* No event wakes us for them: only while somebody wants to hear of it. */
@@ -127,6 +143,9 @@ int notifier_round(struct notifier *n, int fd, struct err *err)
 	r = post_due(n, now_us, err);
 	if (r == 0)
 		r = told_send(n, now_us, &wait_ms, err);
+	if (r == 0)
+		r = alerts_say(n, now_us, &wait_ms, err);
+	asked_answer(n);
 	if (r == 0)
 		r = forget(n, now_us, err);
 	if (r == 0)

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "notifier/message.h"
 #include "notifier/wake.h"
 #include "util/param.h"
 
@@ -22,6 +23,8 @@ struct outbox;
 struct reader;
 struct rules;
 struct sender;
+struct silences;
+struct task_rules;
 
 struct notifier {
 	struct param_notifier param;
@@ -29,12 +32,15 @@ struct notifier {
 	struct outbox *outbox;
 	struct reader *reader;
 	struct rules *rules;
+	struct silences *silences;
 	struct sender *sender;
 	struct wake *wake;
 	_Atomic(struct told *) answered;   /* by wake's thread */
 	_Atomic(char *) facts[WAKE_FACTS]; /* answers of the server, by wake's thread */
-	bool is_telling;
-	int64_t tell_us; /* wall: not before */
+	_Atomic(struct say *) said;        /* the same of alerts */
+	_Atomic(struct ask *) asks;        /* the last first; by wake's thread */
+	bool is_telling, is_saying;
+	int64_t tell_us, say_us; /* wall: not before */
 	_Atomic bool has_news;
 	_Atomic int64_t cursor; /* wake.c looks too */
 	int64_t forgot_us;
@@ -57,8 +63,10 @@ int notifier_round(struct notifier *n, int fd, struct err *err);
 
 /* news.c. One alert to one recipient, sent from `next_us` on (wall; 0: after the grouping
  * pause). The same key again is the same letter. */
-int news_put(struct notifier *n, const char *key, const struct alert *a, const char *recipient,
-             int64_t next_us, struct err *err);
+int news_put(struct notifier *n, const char *key, int64_t alert, const struct alert *a,
+             const char *recipient, int64_t next_us, struct err *err);
+/* A task's owner is told of it, because the channels file says so. */
+bool news_owner_is_told(const struct notifier *n, const struct task_rules *t, enum happening what);
 /* What happened since the cursor, into the outbox. */
 int news_take(struct notifier *n, struct err *err);
 int news_late(struct notifier *n, int64_t now_us, struct err *err);
@@ -67,6 +75,10 @@ int news_nodes(struct notifier *n, struct err *err);
 /* system.c: what machines and the server say of themselves, into the outbox. */
 int news_system(struct notifier *n, int64_t now_us, struct err *err);
 void system_answer(void *notifier, enum wake_fact which, char *json); /* of wake.h */
+/* asked.c: what clients ask of us. */
+void asked_put(void *notifier, struct ask *a); /* of wake.h. Thread: any */
+void asked_answer(struct notifier *n);
+void asked_tested(void *notifier, struct ask *a, const char *error); /* of post.c; owns a */
 /* told.c: the server hears whose end somebody was told of. */
 int told_put(struct notifier *n, const struct alert *a, const char *who, struct err *err);
 /* One batch at a time; *wait_ms gets shorter where it is to be tried again. */

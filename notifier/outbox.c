@@ -9,16 +9,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "notifier/outbox_impl.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/fs.h"
-
-enum sql {
-#define SQL(name, text) SQL_##name,
-#include "notifier/outbox_sql.def"
-#undef SQL
-	SQL_COUNT
-};
 
 static const char *const texts[] = {
 #define SQL(name, text) text,
@@ -35,6 +29,15 @@ static const char schema[] =
 	" recipient TEXT NOT NULL, body TEXT NOT NULL, made_us INTEGER NOT NULL,"
 	" next_us INTEGER NOT NULL, tries INTEGER NOT NULL, state INTEGER NOT NULL,"
 	" ended_us INTEGER NOT NULL, error TEXT NOT NULL) STRICT;"
+	"CREATE TABLE IF NOT EXISTS alert (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,"
+	" word TEXT NOT NULL, subject TEXT NOT NULL, task INTEGER NOT NULL, run_date INTEGER NOT "
+	"NULL,"
+	" since_us INTEGER NOT NULL, ended_us INTEGER NOT NULL, change INTEGER NOT NULL,"
+	" said INTEGER NOT NULL, body TEXT NOT NULL) STRICT;"
+	"CREATE TABLE IF NOT EXISTS try (channel TEXT PRIMARY KEY, at_us INTEGER NOT NULL,"
+	" error TEXT NOT NULL) STRICT;"
+	"CREATE INDEX IF NOT EXISTS alert_open ON alert (task, run_date) WHERE ended_us = 0;"
+	"CREATE INDEX IF NOT EXISTS alert_unsaid ON alert (id) WHERE said < change;"
 	"CREATE INDEX IF NOT EXISTS letter_due ON letter (next_us) WHERE state = 0;"
 	"CREATE TABLE IF NOT EXISTS watch (task INTEGER NOT NULL, run_date INTEGER NOT NULL,"
 	" at_us INTEGER NOT NULL, PRIMARY KEY (task, run_date)) STRICT, WITHOUT ROWID;"
@@ -47,12 +50,6 @@ static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS node (id INTEGER PRIMARY KEY, version INTEGER NOT NULL) "
 	"STRICT;";
 
-struct outbox {
-	sqlite3 *db;
-	sqlite3_stmt *stmts[SQL_COUNT];
-	int lock_fd;
-};
-
 static int fail(struct outbox *o, int rc, struct err *err)
 {
 	int code = rc == SQLITE_FULL                             ? E_FULL
@@ -64,7 +61,7 @@ static int fail(struct outbox *o, int rc, struct err *err)
 
 /* --- statements ---------------------------------------------------------------------- */
 
-static sqlite3_stmt *get(struct outbox *o, enum sql which, struct err *err)
+sqlite3_stmt *outbox_get(struct outbox *o, enum sql which, struct err *err)
 {
 	if (!o->stmts[which]) {
 		int rc = sqlite3_prepare_v2(o->db, texts[which], -1, &o->stmts[which], NULL);
@@ -76,7 +73,7 @@ static sqlite3_stmt *get(struct outbox *o, enum sql which, struct err *err)
 	return o->stmts[which];
 }
 
-static int run(struct outbox *o, sqlite3_stmt *q, struct err *err)
+int outbox_run(struct outbox *o, sqlite3_stmt *q, struct err *err)
 {
 	int rc = sqlite3_step(q);
 
@@ -85,8 +82,7 @@ static int run(struct outbox *o, sqlite3_stmt *q, struct err *err)
 	return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : fail(o, rc, err);
 }
 
-/* 1 a row, 0 the end; the statement is reset but after a row. */
-static int next_row(struct outbox *o, sqlite3_stmt *q, struct err *err)
+int outbox_row(struct outbox *o, sqlite3_stmt *q, struct err *err)
 {
 	int rc = sqlite3_step(q);
 
@@ -98,9 +94,9 @@ static int next_row(struct outbox *o, sqlite3_stmt *q, struct err *err)
 
 static int run_plain(struct outbox *o, enum sql which, struct err *err)
 {
-	sqlite3_stmt *q = get(o, which, err);
+	sqlite3_stmt *q = outbox_get(o, which, err);
 
-	return q ? run(o, q, err) : E_IO;
+	return q ? outbox_run(o, q, err) : E_IO;
 }
 
 /* --- open ---------------------------------------------------------------------------- */
@@ -119,6 +115,27 @@ static int lock(struct outbox *o, const char *dir, struct err *err)
 	return r;
 }
 
+/* What letters of a release before this one lack. */
+static int add_columns(struct outbox *o)
+{
+	sqlite3_stmt *q = NULL;
+	int rc = sqlite3_prepare_v2(
+		o->db, "SELECT 1 FROM pragma_table_info('letter') WHERE name = 'alert'", -1, &q,
+		NULL);
+	bool has = rc == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW;
+
+	sqlite3_finalize(q);
+	if (rc == SQLITE_OK && !has)
+		rc = sqlite3_exec(o->db,
+		                  "ALTER TABLE letter ADD COLUMN alert INTEGER NOT NULL DEFAULT 0",
+		                  NULL, NULL, NULL);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(o->db,
+		                  "CREATE INDEX IF NOT EXISTS letter_alert ON letter (alert)", NULL,
+		                  NULL, NULL);
+	return rc;
+}
+
 int outbox_open(const char *state_dir, struct outbox **ret_outbox, struct err *err)
 {
 	struct outbox *o = mem_new(sizeof *o);
@@ -135,6 +152,8 @@ int outbox_open(const char *state_dir, struct outbox **ret_outbox, struct err *e
 			SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
 	if (r == 0 && rc == SQLITE_OK)
 		rc = sqlite3_exec(o->db, schema, NULL, NULL, NULL);
+	if (r == 0 && rc == SQLITE_OK)
+		rc = add_columns(o);
 	if (r == 0 && rc != SQLITE_OK)
 		r = fail(o, rc, err);
 	if (r == 0)
@@ -186,7 +205,7 @@ void outbox_close(struct outbox *o)
 static int read_number(struct outbox *o, enum sql which, int64_t none, int64_t *ret,
                        struct err *err)
 {
-	sqlite3_stmt *q = get(o, which, err);
+	sqlite3_stmt *q = outbox_get(o, which, err);
 	int rc;
 
 	if (!q)
@@ -222,19 +241,19 @@ int outbox_end(struct outbox *o, int r, struct err *err)
 
 int outbox_move(struct outbox *o, uint64_t cursor, struct err *err)
 {
-	sqlite3_stmt *q = get(o, SQL_MOVE, err);
+	sqlite3_stmt *q = outbox_get(o, SQL_MOVE, err);
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, (int64_t)cursor);
-	return run(o, q, err);
+	return outbox_run(o, q, err);
 }
 
 /* --- letters ------------------------------------------------------------------------- */
 
 int outbox_put(struct outbox *o, const struct outbox_letter *l, struct err *err)
 {
-	sqlite3_stmt *q = get(o, SQL_PUT, err);
+	sqlite3_stmt *q = outbox_get(o, SQL_PUT, err);
 
 	if (!q)
 		return E_IO;
@@ -243,13 +262,15 @@ int outbox_put(struct outbox *o, const struct outbox_letter *l, struct err *err)
 	sqlite3_bind_text(q, 3, l->body, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(q, 4, l->made_us);
 	sqlite3_bind_int64(q, 5, l->next_us);
-	return run(o, q, err);
+	sqlite3_bind_int64(q, 6, l->alert);
+	int r = outbox_run(o, q, err);
+	return r == 0 && l->alert && sqlite3_changes(o->db) ? outbox_touch(o, l->alert, err) : r;
 }
 
 int outbox_settle(struct outbox *o, int64_t id, enum letter_state state, int64_t now_us,
                   int64_t next_us, const char *error, struct err *err)
 {
-	sqlite3_stmt *q = get(o, SQL_SETTLE, err);
+	sqlite3_stmt *q = outbox_get(o, SQL_SETTLE, err);
 
 	if (!q)
 		return E_IO;
@@ -258,36 +279,38 @@ int outbox_settle(struct outbox *o, int64_t id, enum letter_state state, int64_t
 	sqlite3_bind_int64(q, 3, state == LETTER_WAITS ? 0 : now_us);
 	sqlite3_bind_text(q, 4, error, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(q, 5, id);
-	return run(o, q, err);
+	int r = outbox_run(o, q, err);
+	return r == 0 ? outbox_touch_by(o, id, err) : r;
 }
 
 int outbox_take(struct outbox *o, int64_t id, struct err *err)
 {
-	sqlite3_stmt *q = get(o, SQL_TAKE, err);
+	sqlite3_stmt *q = outbox_get(o, SQL_TAKE, err);
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, id);
-	return run(o, q, err);
+	return outbox_run(o, q, err);
 }
 
 int outbox_due(struct outbox *o, int64_t now_us, size_t max,
                int (*each)(void *ctx, const struct outbox_letter *l), void *ctx, struct err *err)
 {
-	sqlite3_stmt *q = get(o, SQL_DUE, err);
+	sqlite3_stmt *q = outbox_get(o, SQL_DUE, err);
 	int r = 0, given = 0;
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, now_us);
 	sqlite3_bind_int64(q, 2, (int64_t)max);
-	while (given == 0 && (r = next_row(o, q, err)) > 0) {
+	while (given == 0 && (r = outbox_row(o, q, err)) > 0) {
 		struct outbox_letter l = { .id = sqlite3_column_int64(q, 0),
 			                   .recipient = (const char *)sqlite3_column_text(q, 1),
 			                   .body = (const char *)sqlite3_column_text(q, 2),
 			                   .made_us = sqlite3_column_int64(q, 3),
 			                   .next_us = sqlite3_column_int64(q, 4),
-			                   .tries = (uint32_t)sqlite3_column_int64(q, 5) };
+			                   .tries = (uint32_t)sqlite3_column_int64(q, 5),
+			                   .alert = sqlite3_column_int64(q, 6) };
 		given = each(ctx, &l);
 	}
 	sqlite3_reset(q);
@@ -299,7 +322,7 @@ int outbox_due(struct outbox *o, int64_t now_us, size_t max,
 static int watch_run(struct outbox *o, enum sql which, const struct outbox_watch *w,
                      struct err *err)
 {
-	sqlite3_stmt *q = get(o, which, err);
+	sqlite3_stmt *q = outbox_get(o, which, err);
 
 	if (!q)
 		return E_IO;
@@ -307,7 +330,7 @@ static int watch_run(struct outbox *o, enum sql which, const struct outbox_watch
 	sqlite3_bind_int64(q, 2, w->run_date);
 	if (which == SQL_PUT_WATCH)
 		sqlite3_bind_int64(q, 3, w->at_us);
-	return run(o, q, err);
+	return outbox_run(o, q, err);
 }
 
 int outbox_put_watch(struct outbox *o, const struct outbox_watch *w, struct err *err)
@@ -324,14 +347,14 @@ int outbox_watches_due(struct outbox *o, int64_t now_us, size_t max,
                        int (*each)(void *ctx, const struct outbox_watch *w), void *ctx,
                        struct err *err)
 {
-	sqlite3_stmt *q = get(o, SQL_WATCHES_DUE, err);
+	sqlite3_stmt *q = outbox_get(o, SQL_WATCHES_DUE, err);
 	int r = 0, given = 0;
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, now_us);
 	sqlite3_bind_int64(q, 2, (int64_t)max);
-	while (given == 0 && (r = next_row(o, q, err)) > 0) {
+	while (given == 0 && (r = outbox_row(o, q, err)) > 0) {
 		struct outbox_watch w = { .task = (uint32_t)sqlite3_column_int64(q, 0),
 			                  .run_date = sqlite3_column_int64(q, 1),
 			                  .at_us = sqlite3_column_int64(q, 2) };
@@ -345,7 +368,7 @@ int outbox_watches_due(struct outbox *o, int64_t now_us, size_t max,
 
 static int told_run(struct outbox *o, enum sql which, const struct outbox_told *t, struct err *err)
 {
-	sqlite3_stmt *q = get(o, which, err);
+	sqlite3_stmt *q = outbox_get(o, which, err);
 
 	if (!q)
 		return E_IO;
@@ -354,7 +377,7 @@ static int told_run(struct outbox *o, enum sql which, const struct outbox_told *
 	sqlite3_bind_int64(q, 3, t->generation);
 	if (which == SQL_PUT_TOLD)
 		sqlite3_bind_text(q, 4, t->who, -1, SQLITE_STATIC);
-	return run(o, q, err);
+	return outbox_run(o, q, err);
 }
 
 int outbox_put_told(struct outbox *o, const struct outbox_told *t, struct err *err)
@@ -370,13 +393,13 @@ int outbox_drop_told(struct outbox *o, const struct outbox_told *t, struct err *
 int outbox_told(struct outbox *o, size_t max, int (*each)(void *ctx, const struct outbox_told *t),
                 void *ctx, struct err *err)
 {
-	sqlite3_stmt *q = get(o, SQL_TOLD, err);
+	sqlite3_stmt *q = outbox_get(o, SQL_TOLD, err);
 	int r = 0, given = 0;
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, (int64_t)max);
-	while (given == 0 && (r = next_row(o, q, err)) > 0) {
+	while (given == 0 && (r = outbox_row(o, q, err)) > 0) {
 		struct outbox_told t = { .task = (uint32_t)sqlite3_column_int64(q, 0),
 			                 .run_date = sqlite3_column_int64(q, 1),
 			                 .generation = (uint32_t)sqlite3_column_int64(q, 2),
@@ -390,13 +413,13 @@ int outbox_told(struct outbox *o, size_t max, int (*each)(void *ctx, const struc
 int outbox_fact(struct outbox *o, const char *subject, char ret[static OUTBOX_FACT_BYTES],
                 struct err *err)
 {
-	sqlite3_stmt *q = get(o, SQL_FACT, err);
+	sqlite3_stmt *q = outbox_get(o, SQL_FACT, err);
 
 	ret[0] = '\0';
 	if (!q)
 		return E_IO;
 	sqlite3_bind_text(q, 1, subject, -1, SQLITE_STATIC);
-	int r = next_row(o, q, err);
+	int r = outbox_row(o, q, err);
 	if (r > 0)
 		snprintf(ret, OUTBOX_FACT_BYTES, "%s", (const char *)sqlite3_column_text(q, 0));
 	sqlite3_reset(q);
@@ -405,20 +428,20 @@ int outbox_fact(struct outbox *o, const char *subject, char ret[static OUTBOX_FA
 
 int outbox_put_fact(struct outbox *o, const char *subject, const char *state, struct err *err)
 {
-	sqlite3_stmt *q = get(o, SQL_PUT_FACT, err);
+	sqlite3_stmt *q = outbox_get(o, SQL_PUT_FACT, err);
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_text(q, 1, subject, -1, SQLITE_STATIC);
 	sqlite3_bind_text(q, 2, state, -1, SQLITE_STATIC);
-	return run(o, q, err);
+	return outbox_run(o, q, err);
 }
 
 /* --- nodes --------------------------------------------------------------------------- */
 
 int outbox_node(struct outbox *o, uint32_t id, int64_t *ret_version, struct err *err)
 {
-	sqlite3_stmt *q = get(o, SQL_NODE, err);
+	sqlite3_stmt *q = outbox_get(o, SQL_NODE, err);
 
 	if (!q)
 		return E_IO;
@@ -428,13 +451,13 @@ int outbox_node(struct outbox *o, uint32_t id, int64_t *ret_version, struct err 
 
 int outbox_put_node(struct outbox *o, uint32_t id, uint32_t version, struct err *err)
 {
-	sqlite3_stmt *q = get(o, SQL_PUT_NODE, err);
+	sqlite3_stmt *q = outbox_get(o, SQL_PUT_NODE, err);
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, id);
 	sqlite3_bind_int64(q, 2, version);
-	return run(o, q, err);
+	return outbox_run(o, q, err);
 }
 
 int outbox_next(struct outbox *o, int64_t *ret_us, struct err *err)
@@ -452,7 +475,7 @@ int outbox_next(struct outbox *o, int64_t *ret_us, struct err *err)
 
 int outbox_figures(struct outbox *o, struct outbox_figures *ret, struct err *err)
 {
-	sqlite3_stmt *q = get(o, SQL_LAST_ERROR, err);
+	sqlite3_stmt *q = outbox_get(o, SQL_LAST_ERROR, err);
 	int r = q ? read_number(o, SQL_COUNT_WAITING, 0, &ret->waiting, err) : E_IO;
 
 	if (r == 0)
@@ -472,10 +495,15 @@ int outbox_figures(struct outbox *o, struct outbox_figures *ret, struct err *err
 
 int outbox_forget(struct outbox *o, int64_t before_us, struct err *err)
 {
-	sqlite3_stmt *q = get(o, SQL_FORGET, err);
+	sqlite3_stmt *q = outbox_get(o, SQL_FORGET, err);
 
 	if (!q)
 		return E_IO;
 	sqlite3_bind_int64(q, 1, before_us);
-	return run(o, q, err);
+	int r = outbox_run(o, q, err);
+	q = r == 0 ? outbox_get(o, SQL_FORGET_ALERTS, err) : NULL;
+	if (!q)
+		return r < 0 ? r : E_IO;
+	sqlite3_bind_int64(q, 1, before_us);
+	return outbox_run(o, q, err);
 }

@@ -22,6 +22,7 @@ enum letter_state {
 	LETTER_UNDER_WAY,
 	LETTER_MENDED, /* it was to be told only if it is still so, and it is not */
 	LETTER_SILENCED,
+	LETTER_ACKED, /* somebody acknowledged its alert before it was due */
 };
 
 struct outbox_letter {
@@ -31,6 +32,26 @@ struct outbox_letter {
 	const char *recipient; /* as documents say it: "mail:me@example.org" */
 	const char *key;       /* what makes it the same one; NULL when read */
 	const char *body;      /* JSON, message.h */
+	int64_t alert;         /* whose it is; 0: of none */
+};
+
+/* What somebody is told of, by any number of letters; open until it is mended. */
+struct outbox_alert {
+	int64_t id;       /* grows with time */
+	const char *key;  /* what makes it the same one; NULL when read */
+	const char *word; /* alert.def */
+	const char *subject;
+	uint32_t task;                        /* 0: of none */
+	int64_t run_date, since_us, ended_us; /* ended_us 0: open */
+	int64_t change;                       /* grows with each change of it or of its letters */
+	const char *body;                     /* JSON, message.h */
+};
+
+struct outbox_fate {
+	const char *recipient, *error;
+	enum letter_state state;
+	int64_t next_us, ended_us;
+	uint32_t tries;
 };
 
 struct outbox_watch {
@@ -62,6 +83,19 @@ int outbox_drop_watch(struct outbox *o, const struct outbox_watch *w, struct err
 int outbox_put_told(struct outbox *o, const struct outbox_told *t, struct err *err);
 int outbox_drop_told(struct outbox *o, const struct outbox_told *t, struct err *err);
 int outbox_put_node(struct outbox *o, uint32_t id, uint32_t version, struct err *err);
+/* The same key again is the same alert, as it is. */
+int outbox_raise(struct outbox *o, const struct outbox_alert *a, int64_t *ret_id, struct err *err);
+int outbox_end_alert(struct outbox *o, int64_t id, int64_t now_us, struct err *err);
+/* Those of no task, of that subject. */
+int outbox_end_subject(struct outbox *o, const char *subject, int64_t now_us, struct err *err);
+/* Something of it changed; by a letter of it. */
+int outbox_touch(struct outbox *o, int64_t alert, struct err *err);
+int outbox_touch_by(struct outbox *o, int64_t letter, struct err *err);
+/* The server knows it as it was at that change. */
+int outbox_said(struct outbox *o, int64_t id, int64_t change, struct err *err);
+/* How the last delivery through a channel went. error: "" well. */
+int outbox_put_try(struct outbox *o, const char *channel, int64_t now_us, const char *error,
+                   struct err *err);
 int outbox_move(struct outbox *o, uint64_t cursor, struct err *err);
 /* Of letters under way: sent, to be tried again at next_us, or given up. */
 int outbox_settle(struct outbox *o, int64_t id, enum letter_state state, int64_t now_us,
@@ -78,6 +112,26 @@ int outbox_watches_due(struct outbox *o, int64_t now_us, size_t max,
 /* What the server has not been told yet; at most `max`. */
 int outbox_told(struct outbox *o, size_t max, int (*each)(void *ctx, const struct outbox_told *t),
                 void *ctx, struct err *err);
+/* Open alerts of one instance; and of all tasks, by id after `after`. Only id and body. */
+int outbox_open_of(struct outbox *o, uint32_t task, int64_t run_date,
+                   int (*each)(void *ctx, const struct outbox_alert *a), void *ctx,
+                   struct err *err);
+int outbox_open_all(struct outbox *o, int64_t after, size_t max,
+                    int (*each)(void *ctx, const struct outbox_alert *a), void *ctx,
+                    struct err *err);
+/* What the server does not know yet, by id; at most `max`. */
+int outbox_unsaid(struct outbox *o, size_t max,
+                  int (*each)(void *ctx, const struct outbox_alert *a), void *ctx, struct err *err);
+/* What became of its letters; at most `max`. */
+int outbox_letters_of(struct outbox *o, int64_t alert, size_t max,
+                      int (*each)(void *ctx, const struct outbox_fate *f), void *ctx,
+                      struct err *err);
+/* How many letters wait for each recipient. */
+int outbox_queue(struct outbox *o, int (*each)(void *ctx, const char *recipient, int64_t n),
+                 void *ctx, struct err *err);
+/* *ret_us 0: nothing went through it yet. */
+int outbox_try(struct outbox *o, const char *channel, int64_t *ret_us, char ret_error[static 200],
+               struct err *err);
 /* What was told last of a subject: "" when nothing was. Cut at OUTBOX_FACT_BYTES. */
 enum { OUTBOX_FACT_BYTES = 400 };
 int outbox_fact(struct outbox *o, const char *subject, char ret[static OUTBOX_FACT_BYTES],

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "notifier/alerts.h"
 #include "notifier/channels.h"
 #include "notifier/message.h"
 #include "notifier/notifier.h"
@@ -10,6 +11,7 @@
 #include "notifier/post.h"
 #include "notifier/rules.h"
 #include "notifier/sender.h"
+#include "notifier/silences.h"
 #include "sched/instance.h"
 #include "store/read.h"
 #include "util/alloc.h"
@@ -22,7 +24,7 @@
 enum { DUE_MAX = 2000 };
 
 struct item {
-	int64_t id, made_us;
+	int64_t id, made_us, of; /* of: the alert's id */
 	uint32_t tries;
 	struct cJSON *json; /* owns the alert's texts */
 	struct alert alert;
@@ -32,6 +34,8 @@ struct item {
 struct parcel {
 	struct notifier *notifier;
 	char *recipient;
+	char channel[64]; /* by which it went; "": none was found */
+	struct ask *ask;  /* a test that a client asked for, or NULL */
 	struct item *items;
 	size_t n, cap;
 };
@@ -40,6 +44,7 @@ static void parcel_free(struct parcel *p)
 {
 	for (size_t i = 0; i < p->n; i++)
 		json_free(p->items[i].json);
+	ask_free(p->ask);
 	free(p->items);
 	free(p->recipient);
 	free(p);
@@ -62,32 +67,7 @@ static int64_t pause_us(const struct notifier *n, uint32_t tries)
 	return (ms < n->param.retry_max_ms ? ms : n->param.retry_max_ms) * US_PER_MS;
 }
 
-/* By the state of its instance; what cannot be read is told. */
-static bool is_still_so(const struct alert *a, const struct instance *i)
-{
-	enum state st = (enum state)i->state;
-
-	if (i->generation != a->generation)
-		return false;
-	switch (a->what) {
-	case HP_LATE:
-		return st == ST_READY || st == ST_DEPEND;
-	case HP_LONG:
-		return st == ST_RUNNING && i->attempt == a->attempt;
-	case HP_HANGED:
-		return st == ST_HANGED;
-	case HP_RETRIED:
-	case HP_AT_RISK:
-	case HP_BREACHED:
-		return !state_final(st);
-	case HP_SUCCEEDED:
-	case HP_FORCED:
-		return st == ST_SUCC;
-	default:
-		return state_final(st) && st != ST_SUCC;
-	}
-}
-
+/* What cannot be read is told. */
 static bool is_mended(struct notifier *n, const struct alert *a)
 {
 	struct inst_key key = { .task = a->task_id, .run_date = a->run_date };
@@ -97,28 +77,41 @@ static bool is_mended(struct notifier *n, const struct alert *a)
 	if (!a->after_us)
 		return false;
 	int r = read_instance(n->reader, key, &i, NULL, &ignored);
-	return r == E_NOT_FOUND || (r == 0 && !is_still_so(a, &i));
+	return r == E_NOT_FOUND || (r == 0 && !alert_is_still_so(a, &i));
 }
 
-/* Why: the text of the silence that is on when it happens. */
-static bool is_silenced(struct notifier *n, const struct alert *a, const char **ret_why)
+/* Why: the text of the silence that is on when it happens; of one made by command, also now. */
+static const char *silence_of(struct notifier *n, const struct alert *a, int64_t now_us)
 {
+	const char *word = happening_word(a->what), *why;
 	struct task_rules t;
 	struct err ignored = { 0 };
 
-	if (rules_of(n->rules, a->task_id, &t, &ignored) < 0)
-		return false;
-	const char *why = rules_silence(&t, happening_word(a->what), a->at_us / US_PER_S);
-	*ret_why = why ? why : "";
-	return why != NULL;
+	why = silences_find(n->silences, a->task, word, a->at_us / US_PER_S, now_us / US_PER_S);
+	if (why || !a->task_id || rules_of(n->rules, a->task_id, &t, &ignored) < 0)
+		return why;
+	return rules_silence(&t, word, a->at_us / US_PER_S);
 }
 
-static enum letter_state fate_of(struct notifier *n, const struct alert *a, const char **ret_why)
+static enum letter_state fate_of(struct notifier *n, const struct item *it, int64_t now_us,
+                                 const char **ret_why)
 {
-	*ret_why = "";
-	if (a->task_id && is_silenced(n, a, ret_why))
+	const struct alert *a = &it->alert;
+	const char *why = silence_of(n, a, now_us);
+
+	*ret_why = why ? why : "";
+	if (why)
 		return LETTER_SILENCED;
-	return a->task_id && is_mended(n, a) ? LETTER_MENDED : LETTER_WAITS;
+	if (a->task_id && is_mended(n, a))
+		return LETTER_MENDED;
+	return a->after_us && alert_is_acked(n, it->of) ? LETTER_ACKED : LETTER_WAITS;
+}
+
+static const char *event_of(enum letter_state fate)
+{
+	return fate == LETTER_MENDED     ? "alert.mended"
+	       : fate == LETTER_SILENCED ? "alert.silenced"
+	                                 : "alert.acknowledged";
 }
 
 /* Those that nobody is to be told of leave the parcel. */
@@ -130,14 +123,13 @@ static int sift(struct notifier *n, struct parcel *p, int64_t now_us, struct err
 	for (size_t i = 0; i < p->n; i++) {
 		struct item *it = &p->items[i];
 		const char *why = "";
-		enum letter_state fate = r < 0 ? LETTER_WAITS : fate_of(n, &it->alert, &why);
+		enum letter_state fate = r < 0 ? LETTER_WAITS : fate_of(n, it, now_us, &why);
 		if (fate == LETTER_WAITS) {
 			p->items[kept++] = *it;
 			continue;
 		}
-		log_info(fate == LETTER_MENDED ? "alert.mended" : "alert.silenced",
-		         "recipient=%s task=%s event=%s why=\"%s\"", p->recipient, it->alert.task,
-		         happening_word(it->alert.what), why);
+		log_info(event_of(fate), "recipient=%s task=%s event=%s why=\"%s\"", p->recipient,
+		         it->alert.task, happening_word(it->alert.what), why);
 		r = outbox_settle(n->outbox, it->id, fate, now_us, now_us, why, err);
 		json_free(it->json);
 	}
@@ -152,6 +144,8 @@ static int settle(struct notifier *n, const struct parcel *p, const char *error,
 
 	if (r < 0)
 		return r;
+	if (p->channel[0])
+		r = outbox_put_try(n->outbox, p->channel, now_us, error ? error : "", err);
 	for (size_t i = 0; i < p->n && r == 0; i++) {
 		const struct item *it = &p->items[i];
 		bool over = now_us - it->made_us >= n->param.give_up_ms * US_PER_MS;
@@ -185,6 +179,12 @@ void post_done(void *ctx, void *delivery, const char *error)
 	struct err err = { 0 };
 
 	(void)ctx;
+	if (p->ask) {
+		asked_tested(p->notifier, p->ask, error);
+		p->ask = NULL;
+		parcel_free(p);
+		return;
+	}
 	report(p, error);
 	/* Not written down: the next round ends the process, the next process sends it again. */
 	if (settle(p->notifier, p, error, &err) < 0)
@@ -224,7 +224,9 @@ static int take_due(void *ctx, const struct outbox_letter *l)
 		p->items = mem_grow(p->items, p->cap, sizeof *p->items);
 	}
 	struct item *it = &p->items[p->n++];
-	*it = (struct item){ .id = l->id, .made_us = l->made_us, .tries = l->tries };
+	*it = (struct item){
+		.id = l->id, .made_us = l->made_us, .tries = l->tries, .of = l->alert
+	};
 	if (json_parse(l->body, strlen(l->body), &it->json, NULL) < 0)
 		it->json = NULL;
 	alert_read(it->json, &it->alert);
@@ -252,10 +254,12 @@ static void send(struct notifier *n, struct parcel *p, int64_t now_us)
 
 	for (size_t i = 0; i < p->n; i++)
 		alerts[i] = &p->items[i].alert;
-	if (channels_find(n->channels, p->recipient, now_us, &ask.channel, &ask.who, &err) < 0)
+	if (channels_find(n->channels, p->recipient, now_us, &ask.channel, &ask.who, &err) < 0) {
 		post_done(n, p, err.text); /* tried again: the file may be mended */
-	else
+	} else {
+		snprintf(p->channel, sizeof p->channel, "%s", ask.channel->name);
 		sender_start(n->sender, &ask, p);
+	}
 	free(alerts);
 }
 
@@ -270,8 +274,10 @@ int post_due(struct notifier *n, int64_t now_us, struct err *err)
 	room = (size_t)n->param.sends_max - sender_active(n->sender);
 	r = outbox_due(n->outbox, now_us, DUE_MAX, take_due, &all, err);
 	struct err ignored = { 0 };
-	if (all.n > 0) /* a store that cannot be read silences nothing */
+	if (all.n > 0) { /* a store that cannot be read silences nothing */
 		rules_refresh(n->rules, &ignored);
+		silences_refresh(n->silences, &ignored);
+	}
 	if (r == 0 && all.n > 0)
 		r = outbox_begin(n->outbox, err);
 	for (i = 0; r == 0 && i < all.n && i < room; i++) {
@@ -307,15 +313,39 @@ void post_probed(void *ctx, void *delivery, const char *error)
 	snprintf(p->error, sizeof p->error, "%s", error ? error : "");
 }
 
+static struct alert test_alert(int64_t now_us)
+{
+	return (struct alert){ .what = HP_TEST,
+		               .task = "sirdar",
+		               .reason = "",
+		               .note = "",
+		               .run_date = now_us / US_PER_S,
+		               .at_us = now_us };
+}
+
+void post_ask(struct notifier *n, struct ask *a, const struct channel *c, const char *who)
+{
+	int64_t now_us = clock_wall_us(&clock_machine);
+	struct alert test = test_alert(now_us);
+	const struct alert *alerts[] = { &test };
+	struct payload_ask ask = { .channel = c,
+		                   .who = who,
+		                   .console_url = n->param.console_url,
+		                   .zh = n->param.language[0] == 'z',
+		                   .alerts = alerts,
+		                   .n = 1,
+		                   .now_us = now_us };
+	struct parcel *p = mem_new(sizeof *p);
+
+	p->notifier = n;
+	p->ask = a;
+	sender_start(n->sender, &ask, p);
+}
+
 int post_test(struct notifier *n, const char *recipient, struct err *err)
 {
 	int64_t now_us = clock_wall_us(&clock_machine);
-	struct alert a = { .what = HP_TEST,
-		           .task = "sirdar",
-		           .reason = "",
-		           .note = "",
-		           .run_date = now_us / US_PER_S,
-		           .at_us = now_us };
+	struct alert a = test_alert(now_us);
 	const struct alert *alerts[] = { &a };
 	struct payload_ask ask = { .console_url = n->param.console_url,
 		                   .zh = n->param.language[0] == 'z',

@@ -169,7 +169,7 @@ int rules_of(struct rules *r, uint32_t task, struct task_rules *ret, struct err 
 }
 
 const char *rules_recipient(const struct task_rules *t, const char *word, size_t i,
-                            int64_t *ret_after_us)
+                            int64_t *ret_after_us, bool *ret_of_project)
 {
 	const struct wf_alerts *lists[] = { t->workflow ? workflow_alerts(t->workflow) : NULL,
 		                            t->project ? workflow_scope_alerts(t->project) : NULL };
@@ -184,6 +184,8 @@ const char *rules_recipient(const struct task_rules *t, const char *word, size_t
 			n++;
 			i--;
 		}
+		if (ret_of_project)
+			*ret_of_project = k == 1;
 		if (who)
 			return who;
 	}

@@ -28,9 +28,10 @@ struct task_rules {
 int rules_of(struct rules *r, uint32_t task, struct task_rules *ret, struct err *err);
 
 /* Who is told when `word` happens, one after the other, by the workflow and then by its project:
- * NULL after the last. *ret_after_us: only when it is still so after that time. */
+ * NULL after the last. *ret_after_us: only when it is still so after that time. *ret_of_project
+ * (NULL is fine): the project's rule says so. */
 const char *rules_recipient(const struct task_rules *t, const char *word, size_t i,
-                            int64_t *ret_after_us);
+                            int64_t *ret_after_us, bool *ret_of_project);
 /* Why nobody is told of it now: a silence of its project; NULL: they are. at: wall, seconds. */
 const char *rules_silence(const struct task_rules *t, const char *word, int64_t at);
 /* Documents of projects as they are now. To be called before a batch: cheap when none changed. */

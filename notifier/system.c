@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "notifier/alerts.h"
 #include "notifier/channels.h"
 #include "notifier/message.h"
 #include "notifier/notifier.h"
@@ -28,9 +29,14 @@ struct round {
 
 static int put(struct round *rd, const struct alert *a, const char *to)
 {
-	char *key = mem_fmt("%s:%s@%" PRId64 ":%s", happening_word(a->what), a->task, a->at_us, to);
-	int r = news_put(rd->n, key, a, to, 0, rd->err);
+	char *what = mem_fmt("%s:%s@%" PRId64, happening_word(a->what), a->task, a->at_us);
+	char *key = mem_fmt("%s:%s", what, to);
+	int64_t alert = 0;
+	int r = alerts_raise(rd->n, what, a, &alert, rd->err);
 
+	if (r == 0)
+		r = news_put(rd->n, key, alert, a, to, 0, rd->err);
+	free(what);
 	free(key);
 	return r;
 }
@@ -46,6 +52,7 @@ static int fact(struct round *rd, const char *subject, const char *state, enum h
 
 	if (r < 0 || strncmp(was, state, sizeof was - 1) == 0)
 		return r;
+	r = outbox_end_subject(o, subject, rd->now_us, rd->err);
 	bool is_fine = strcmp(state, FINE) == 0;
 	struct alert a = { .what = is_fine ? good : bad,
 		           .task = subject,

@@ -22,6 +22,8 @@
 #define RETRY_MAX_US (5 * US_PER_S)
 #define BEAT_US      (5 * US_PER_S)
 
+/* Ids of what is sent: facts are 1 and on. */
+enum { SAY_ID = 100, HERE_ID };
 enum { SERVERS_MAX = 16, SILENCE_MS = 30000, HANDSHAKE_MS = 5000, QUEUE_BYTES = 1 << 20 };
 
 struct server {
@@ -38,6 +40,8 @@ struct wake {
 	struct actor_ops actor_ops;
 	_Atomic bool asks_facts;
 	struct told *told; /* sent, not answered as a whole */
+	struct say *say;   /* sent, not answered */
+	uint64_t meeting;  /* grows with each session */
 	size_t unanswered;
 	struct server servers[SERVERS_MAX];
 	size_t n, at;
@@ -71,6 +75,111 @@ static void on_open(void *ctx, struct session *s, const char *identity)
 		session_end(s, E_IO, "hello does not go out");
 }
 
+/* --- alerts, and what is asked of us --------------------------------------------------- */
+
+void say_free(struct say *s)
+{
+	if (s)
+		free(s->json);
+	free(s);
+}
+
+void ask_free(struct ask *a)
+{
+	if (!a)
+		return;
+	free(a->args);
+	free(a->body);
+	free(a);
+}
+
+static int alerts_send(struct wake *w, uint64_t id, const char *json)
+{
+	Sirdar__Query q = SIRDAR__QUERY__INIT;
+	char kind[] = "alerts";
+
+	q.id = id;
+	q.kind = kind;
+	q.args.data = (uint8_t *)(uintptr_t)json;
+	q.args.len = strlen(json);
+	return session_send(w->session, FR_ALERTS, &q, NULL);
+}
+
+static void say_over(struct wake *w, int code)
+{
+	struct say *s = w->say;
+
+	w->say = NULL;
+	if (!s)
+		return;
+	s->code = code;
+	w->ops->said(w->ctx, s);
+}
+
+static void on_say(struct letter *l, void *self)
+{
+	struct wake *w = self;
+
+	w->say = (struct say *)l;
+	if (!w->up || alerts_send(w, SAY_ID, w->say->json) < 0)
+		say_over(w, E_AGAIN);
+}
+
+static void say_discard(struct letter *l)
+{
+	say_free((struct say *)l);
+}
+
+void wake_say(struct wake *w, struct say *s)
+{
+	s->letter.deliver = on_say;
+	s->letter.discard = say_discard;
+	if (actor_post_credit(w->me, &s->letter) < 0)
+		say_free(s);
+}
+
+static void on_ask(struct wake *w, const Sirdar__Query *m)
+{
+	struct ask *a = mem_new(sizeof *a);
+
+	a->id = m->id;
+	a->meeting = w->meeting;
+	snprintf(a->kind, sizeof a->kind, "%s", m->kind);
+	a->args = mem_strn((const char *)m->args.data, m->args.len);
+	w->ops->asked(w->ctx, a);
+}
+
+static void on_reply(struct letter *l, void *self)
+{
+	struct wake *w = self;
+	struct ask *a = (struct ask *)l;
+	Sirdar__Answer m = SIRDAR__ANSWER__INIT;
+
+	m.id = a->id;
+	m.code = a->code;
+	m.text = a->text;
+	m.body.data = (uint8_t *)a->body;
+	m.body.len = a->body ? strlen(a->body) : 0;
+	if (w->up && a->meeting == w->meeting)
+		session_send(w->session, FR_REPLY, &m, NULL);
+	ask_free(a);
+}
+
+static void ask_discard(struct letter *l)
+{
+	ask_free((struct ask *)l);
+}
+
+void wake_reply(struct wake *w, struct ask *a)
+{
+	a->letter.deliver = on_reply;
+	a->letter.discard = ask_discard;
+	if (actor_post_credit(w->me, &a->letter) < 0)
+		ask_free(a);
+}
+
+/* --- the session begins ---------------------------------------------------------------- */
+
 static void on_welcome(struct wake *w, struct session *s, const Sirdar__Welcome *m)
 {
 	Sirdar__Subscribe all = SIRDAR__SUBSCRIBE__INIT;
@@ -83,6 +192,8 @@ static void on_welcome(struct wake *w, struct session *s, const Sirdar__Welcome 
 	         w->servers[w->at].port, m->epoch);
 	all.from_number = w->ops->place(w->ctx);
 	session_send(s, FR_SUBSCRIBE, &all, NULL);
+	w->meeting++;
+	alerts_send(w, HERE_ID, "{}"); /* so the server knows whom to ask */
 	w->ops->news(w->ctx);
 }
 
@@ -196,6 +307,8 @@ static void ask_facts(struct wake *w)
 
 static void on_answer(struct wake *w, const Sirdar__Answer *m)
 {
+	if (m->id == SAY_ID)
+		say_over(w, m->code);
 	if (m->id < 1 || m->id > WAKE_FACTS || m->code != 0)
 		return;
 	w->ops->fact(w->ctx, (enum wake_fact)(m->id - 1),
@@ -222,6 +335,9 @@ static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const vo
 	case FR_ANSWER:
 		on_answer(w, message);
 		return 0;
+	case FR_ASK:
+		on_ask(w, message);
+		return 0;
 	case FR_REPORT_ACKS:
 		on_acks(w, message);
 		return 0;
@@ -241,6 +357,7 @@ static void on_end(void *ctx, struct session *s, const struct err *err)
 	w->session = NULL;
 	w->up = false;
 	told_over(w);
+	say_over(w, E_AGAIN);
 	w->at = (w->at + 1) % w->n;
 	w->retry_us = w->retry_us * 2 < RETRY_MAX_US ? w->retry_us * 2 : RETRY_MAX_US;
 	actor_alarm(w->me, actor_mono_us(w->me) + w->retry_us);
@@ -298,6 +415,8 @@ static void on_fini(void *self)
 	w->session = NULL;
 	told_free(w->told);
 	w->told = NULL;
+	say_free(w->say);
+	w->say = NULL;
 }
 
 /* --- start --------------------------------------------------------------------------- */

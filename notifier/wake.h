@@ -27,6 +27,33 @@ struct told {
 
 void told_free(struct told *t); /* NULL is fine */
 
+/* Alerts as the server is to keep them: a letter to the session's thread, and back. */
+struct say {
+	struct letter letter;
+	char *json; /* owned */
+	int code;   /* once it is back: 0, what the server says, or E_AGAIN: not heard */
+	size_t n;
+	struct {
+		int64_t id, change;
+	} items[];
+};
+
+void say_free(struct say *s); /* NULL is fine */
+
+/* What a client asks of us, through the server; the same goes back as the answer. */
+struct ask {
+	struct letter letter;
+	struct ask *next;
+	uint64_t id, meeting; /* meeting: of the session it came by */
+	char kind[40], channel[64];
+	char *args; /* owned JSON */
+	int code;
+	char text[400];
+	char *body; /* owned JSON, or NULL */
+};
+
+void ask_free(struct ask *a); /* NULL is fine */
+
 /* What is asked of the server every few seconds, while somebody wants to hear of it. */
 enum wake_fact { WAKE_BROKERS, WAKE_HEALTH, WAKE_SERVER, WAKE_FACTS };
 
@@ -36,6 +63,8 @@ struct wake_ops {
 	uint64_t (*place)(void *ctx); /* up to which event the store was read: none falls between */
 	void (*told)(void *ctx, struct told *t); /* owns t: every item has its code */
 	void (*fact)(void *ctx, enum wake_fact which, char *json); /* owns json */
+	void (*said)(void *ctx, struct say *s);                    /* owns s */
+	void (*asked)(void *ctx, struct ask *a); /* owns a: to be given to wake_reply() */
 };
 
 /* errors  E_INVALID an address, E_NOT_FOUND a name or key */
@@ -44,6 +73,10 @@ int wake_start(const struct param_notifier *p, const struct wake_ops *ops, void 
 void wake_stop(struct wake *w); /* NULL is fine */
 /* Tell the server; ops.told() gives `t` back. One at a time. Thread: any. */
 void wake_tell(struct wake *w, struct told *t);
+/* The same of alerts; ops.said() gives `s` back. */
+void wake_say(struct wake *w, struct say *s);
+/* Owns a. Thread: any. */
+void wake_reply(struct wake *w, struct ask *a);
 /* Whether to ask for facts. Thread: any. */
 void wake_ask_facts(struct wake *w, bool ask);
 /* A server that leads has answered. Thread: any. */

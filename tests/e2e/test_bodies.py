@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+from datetime import date, timedelta
 from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -14,11 +15,13 @@ from harness import Site, main, test  # noqa: E402
 ROOT = Path(__file__).resolve().parents[2]
 BODIES = {"Login": "/api/v1/login", "Password": "/api/v1/password", "TokenNew": "/api/v1/tokens",
           "Apply": "/api/v1/workflows", "CommandNew": "/api/v1/commands", "UserNew": "/api/v1/users",
-          "TargetNew": "/api/v1/servers"}
+          "TargetNew": "/api/v1/servers", "Acknowledge": "/api/v1/alerts/1/acknowledge", "ChannelTest": "/api/v1/channels/mail/test",
+          "SilenceNew": "/api/v1/silences"}
 GOOD = {"Login": {"user": "admin", "password": "not this one"}, "Password": {"old": "a", "new": "b"},
         "TokenNew": {"name": "test-token", "role": "viewer"},
         "UserNew": {"user": "body", "role": "viewer"}, "TargetNew": {"server": "body"},
         "Apply": {"documents": [{"name": "x.yaml", "text": "workflow: x"}], "dry_run": True},
+        "Acknowledge": {}, "ChannelTest": {}, "SilenceNew": {"kind": "late", "until": (date.today() + timedelta(days=90)).isoformat() + "T00:00:00Z", "reason": "x"},
         "CommandNew": {"kind": "freeze", "args": {"selection": {"tasks": ["a/b/c"]}}, "dry_run": True}}
 
 
@@ -108,7 +111,7 @@ def each_argument_of_each_command_refuses_what_it_cannot_be(s):
                 good = {"selection": {"tasks": ["p/w/t"], "dates": ["2026-03-01"]}} if "selection" in keys else {}
                 if kind in ("retire", "online", "offline"):
                     good = {"selection": {"tasks": ["p/w/t"]}}
-                if key == "message" and isinstance(value, str):
+                if key in ("message", "note", "reason") and isinstance(value, str):
                     continue  # any text will do
                 others = {k: v for k, v in NEEDED.items() if k in re.findall(r'"(\w+)"', keys)}
                 args = {**good, **others, key: value}
@@ -125,7 +128,7 @@ def each_argument_of_each_command_refuses_what_it_cannot_be(s):
 
 # What a query's argument cannot be: by its type, and by its name where the type is a text.
 WRONG_QUERY = {"integer": ["many", "1e3", "-1", "1.5", "9" * 25, ""], "boolean": ["maybe", "2", ""]}
-WRONG_TEXT = {"order": ["up", ""], "states": ["nosuch", "Succ,nosuch"], "from": ["someday", "2026-13-01"],
+WRONG_TEXT = {"state": ["opened", ""], "kind": ["laet", ""], "since": ["someday"], "project": [], "workflow": [], "order": ["up", ""], "states": ["nosuch", "Succ,nosuch"], "from": ["someday", "2026-13-01"],
               "to": ["someday", "2026-02-30"], "date": ["someday", "2026-02-30"], "before": ["someday"],
               "run_date": ["someday"], "sort": ["colour"], "format": ["xml"], "stream": ["stdin"], "cursor": ["%21%21"],
               "task": [""], "ids": ["x", "1", "1.2,x"], "name": [""], "prefix": [], "actor": [], "action": []}

@@ -18,7 +18,8 @@ from urllib.parse import quote
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import openapi  # noqa: E402
-from harness import Site, main, test, until  # noqa: E402
+from alert_site import AlertSite  # noqa: E402
+from harness import main, test, until  # noqa: E402
 
 SPEC = openapi.load(Path(__file__).resolve().parents[2] / "schema/openapi.yaml")
 N, SEED, STRICT = int(os.environ.get("N", "2500")), int(os.environ.get("SEED", "1")), bool(os.environ.get("STRICT"))
@@ -329,4 +330,4 @@ def the_validator_sees_what_is_wrong(_):
 
 
 if __name__ == "__main__":
-    sys.exit(main(lambda: Site("generated").start()))
+    sys.exit(main(lambda: AlertSite("generated").start()))

@@ -1,0 +1,288 @@
+/* What clients ask of the notifier, through the server: its channels, a test of one, its rules. */
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "notifier/channels.h"
+#include "notifier/message.h"
+#include "notifier/notifier.h"
+#include "notifier/outbox.h"
+#include "notifier/post.h"
+#include "notifier/rules.h"
+#include "notifier/sender.h"
+#include "notifier/wake.h"
+#include "sched/when.h"
+#include "store/read.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/json_in.h"
+#include "util/json_put.h"
+#include "util/log.h"
+
+enum { TASKS_MAX = 500 };
+
+void asked_put(void *notifier, struct ask *a)
+{
+	struct notifier *n = notifier;
+
+	a->next = atomic_load(&n->asks);
+	while (!atomic_compare_exchange_weak(&n->asks, &a->next, a))
+		;
+	sender_wake(n->sender);
+}
+
+static void reply(struct notifier *n, struct ask *a, int code, const char *text, struct buf *body)
+{
+	a->code = code;
+	snprintf(a->text, sizeof a->text, "%s", text);
+	if (body)
+		a->body = mem_str(buf_str(body));
+	wake_reply(n->wake, a);
+}
+
+/* --- channels ------------------------------------------------------------------------ */
+
+struct queue {
+	const struct notifier *n;
+	int64_t now_us;
+	int64_t *of; /* by place in the file */
+	int64_t all;
+};
+
+static int count(void *ctx, const char *recipient, int64_t letters)
+{
+	struct queue *q = ctx;
+	const struct channel *c = NULL;
+	const char *who = NULL;
+	struct err ignored = { 0 };
+
+	q->all += letters;
+	if (channels_find(q->n->channels, recipient, q->now_us, &c, &who, &ignored) == 0)
+		q->of[channels_place(q->n->channels, c)] += letters;
+	return 0;
+}
+
+static int print_channel(struct notifier *n, const struct channel *c, int64_t waiting,
+                         struct buf *out, struct err *err)
+{
+	char error[200];
+	int64_t at_us = 0;
+	int r = outbox_try(n->outbox, c->name, &at_us, error, err);
+
+	put_open(out, NULL, '{');
+	put_text(out, "name", c->name);
+	put_text(out, "kind", channel_type_name(c->type));
+	put_int(out, "queue", waiting);
+	put_time_us(out, "last_at", at_us);
+	if (at_us)
+		put_bool(out, "last_ok", !error[0]);
+	else
+		put_null(out, "last_ok");
+	put_text(out, "last_error", error[0] ? error : NULL);
+	put_close(out, '}');
+	return r;
+}
+
+static int channels(struct notifier *n, struct ask *a, struct err *err)
+{
+	size_t many = channels_count(n->channels);
+	struct queue q = { .n = n,
+		           .now_us = clock_wall_us(&clock_machine),
+		           .of = mem_array(many + 1, sizeof *q.of) };
+	struct buf out;
+	int r = outbox_queue(n->outbox, count, &q, err);
+
+	buf_init(&out);
+	put_open(&out, NULL, '{');
+	put_int(&out, "queue", q.all);
+	put_open(&out, "channels", '[');
+	for (size_t i = 0; r == 0 && i < many; i++)
+		r = print_channel(n, channels_at(n->channels, i), q.of[i], &out, err);
+	put_close(&out, ']');
+	put_close(&out, '}');
+	if (r == 0)
+		reply(n, a, 0, "", &out);
+	buf_done(&out);
+	free(q.of);
+	return r;
+}
+
+/* --- a test -------------------------------------------------------------------------- */
+
+void asked_tested(void *notifier, struct ask *a, const char *error)
+{
+	struct notifier *n = notifier;
+	struct err ignored = { 0 };
+	struct buf out;
+
+	outbox_put_try(n->outbox, a->channel, clock_wall_us(&clock_machine), error ? error : "",
+	               &ignored);
+	buf_init(&out);
+	put_open(&out, NULL, '{');
+	put_text(&out, "channel", a->channel);
+	put_bool(&out, "taken", !error);
+	put_text(&out, "error", error);
+	put_close(&out, '}');
+	reply(n, a, 0, "", &out);
+	buf_done(&out);
+}
+
+static int test(struct notifier *n, struct ask *a, const struct cJSON *args)
+{
+	const char *name = json_text(args, "channel"), *to = json_text(args, "to");
+	const char *actor = json_text(args, "actor");
+	const struct channel *c = NULL;
+
+	for (size_t i = 0; name && i < channels_count(n->channels); i++)
+		if (strcmp(channels_at(n->channels, i)->name, name) == 0)
+			c = channels_at(n->channels, i);
+	if (!c) {
+		reply(n, a, E_NOT_FOUND, "the channels file has no channel of that name", NULL);
+		return 0;
+	}
+	if (c->type == CH_MAIL && (!to || !*to || strpbrk(to, "\r\n"))) {
+		reply(n, a, E_INVALID, "`to`: a mail needs the address it goes to", NULL);
+		return 0;
+	}
+	snprintf(a->channel, sizeof a->channel, "%s", c->name);
+	log_info("channel.test", "channel=%s actor=%s", c->name, actor ? actor : "");
+	post_ask(n, a, c, c->type == CH_MAIL ? to : "");
+	return 0;
+}
+
+/* --- rules --------------------------------------------------------------------------- */
+
+struct ids {
+	uint32_t items[TASKS_MAX];
+	size_t n;
+};
+
+static int take_task(void *ctx, const struct store_task *t)
+{
+	struct ids *all = ctx;
+
+	if (t->state != 3 && all->n < TASKS_MAX) /* retired ones tell nobody */
+		all->items[all->n++] = t->id;
+	return 0;
+}
+
+static void print_rule(struct buf *out, const char *word, const char *to, int64_t after_us,
+                       const char *from)
+{
+	put_open(out, NULL, '{');
+	put_text(out, "kind", word);
+	put_text(out, "to", to);
+	put_int(out, "after_s", after_us / US_PER_S);
+	put_text(out, "from", from);
+	put_close(out, '}');
+}
+
+static void print_rules(struct notifier *n, const struct task_rules *t, struct buf *out)
+{
+	put_open(out, NULL, '{');
+	put_text(out, "task", t->task);
+	put_text(out, "owner", t->owner);
+	put_open(out, "rules", '[');
+	for (int what = 0; what < HP_TEST; what++) {
+		const char *word = happening_word((enum happening)what), *to;
+		int64_t after_us = 0;
+		bool of_project = false;
+		for (size_t i = 0; (to = rules_recipient(t, word, i, &after_us, &of_project)); i++)
+			print_rule(out, word, to, after_us, of_project ? "project" : "workflow");
+		if (news_owner_is_told(n, t, (enum happening)what)) {
+			char *mail = mem_fmt("mail:%s", t->owner);
+			print_rule(out, word, mail, 0, "owner");
+			free(mail);
+		}
+	}
+	put_close(out, ']');
+	put_close(out, '}');
+}
+
+static int tasks_of(struct notifier *n, const char *workflow, struct ids *ret, struct err *err)
+{
+	char *prefix = mem_fmt("%s/", workflow);
+	struct read_task_filter f = { .prefix = prefix };
+	struct read_page page = { .limit = READ_ROWS_MAX };
+	struct read_answer answer = { 0 };
+	int r = read_tasks(n->reader, &f, &page, take_task, ret, &answer, err);
+
+	free(prefix);
+	return r;
+}
+
+static int rules(struct notifier *n, struct ask *a, const struct cJSON *args, struct err *err)
+{
+	const char *workflow = json_text(args, "workflow");
+	struct ids *all = mem_new(sizeof *all);
+	struct task_rules t;
+	struct buf out;
+	int r = rules_refresh(n->rules, err);
+
+	if (r == 0)
+		r = tasks_of(n, workflow ? workflow : "", all, err);
+	buf_init(&out);
+	put_open(&out, NULL, '{');
+	put_text(&out, "workflow", workflow);
+	put_open(&out, "tasks", '[');
+	for (size_t i = 0; r == 0 && i < all->n; i++) {
+		r = rules_of(n->rules, all->items[i], &t, err);
+		if (r == 0)
+			print_rules(n, &t, &out);
+		else if (r == E_NOT_FOUND)
+			r = 0;
+	}
+	put_close(&out, ']');
+	put_close(&out, '}');
+	if (r == 0 && all->n == 0)
+		reply(n, a, E_NOT_FOUND, "there is no such workflow", NULL);
+	else if (r == 0)
+		reply(n, a, 0, "", &out);
+	buf_done(&out);
+	free(all);
+	return r;
+}
+
+/* --- one after the other -------------------------------------------------------------- */
+
+static void answer(struct notifier *n, struct ask *a)
+{
+	struct cJSON *args = NULL;
+	struct err err = { 0 };
+	int r = json_parse(a->args, strlen(a->args), &args, &err);
+
+	if (r < 0)
+		;
+	else if (strcmp(a->kind, "channels") == 0)
+		r = channels(n, a, &err);
+	else if (strcmp(a->kind, "rules") == 0)
+		r = rules(n, a, args, &err);
+	else if (strcmp(a->kind, "channel-test") == 0)
+		r = test(n, a, args);
+	else
+		r = err_set(&err, E_UNSUPPORTED, "this notifier does not know %.40s", a->kind);
+	if (r < 0)
+		reply(n, a, r, err.text, NULL);
+	json_free(args);
+}
+
+void asked_answer(struct notifier *n)
+{
+	struct ask *list = atomic_exchange(&n->asks, NULL), *in_order = NULL;
+
+	while (list) {
+		struct ask *next = list->next;
+		list->next = in_order;
+		in_order = list;
+		list = next;
+	}
+	while (in_order) {
+		struct ask *next = in_order->next;
+		in_order->next = NULL;
+		answer(n, in_order);
+		in_order = next;
+	}
+}
