@@ -154,46 +154,17 @@ static long child_make(const struct launch *l, const struct launch_fds *fds)
 	return clone_copied(&args, l, fds, getpid());
 }
 
-static int code_of(int errnum)
-{
-	switch (errnum) {
-	case ENOENT:
-	case ENOTDIR:
-		return E_NOT_FOUND;
-	case EACCES:
-	case EPERM:
-		return E_FORBIDDEN;
-	case EAGAIN:
-	case EMFILE:
-	case ENFILE:
-		return E_LIMIT;
-	case ENOMEM:
-		return E_NOMEM;
-	case ENOSPC:
-	case EDQUOT:
-		return E_FULL;
-	case E2BIG:
-	case EINVAL:
-	case ENOEXEC:
-	case ELOOP:
-	case ENAMETOOLONG:
-		return E_INVALID;
-	default:
-		return E_IO;
-	}
-}
-
 static int verdict_error(const struct launch *l, int errnum, enum step step, struct err *err)
 {
 	switch (step) {
 	case STEP_USER:
-		return err_sys(err, code_of(errnum), errnum, "user %.64s", l->user);
+		return err_sys(err, err_of_errno(errnum), errnum, "user %.64s", l->user);
 	case STEP_LIMIT:
-		return err_sys(err, code_of(errnum), errnum, "resource limits");
+		return err_sys(err, err_of_errno(errnum), errnum, "resource limits");
 	case STEP_CWD:
-		return err_sys(err, code_of(errnum), errnum, "directory %.200s", l->cwd);
+		return err_sys(err, err_of_errno(errnum), errnum, "directory %.200s", l->cwd);
 	case STEP_EXEC:
-		return err_sys(err, code_of(errnum), errnum, "program %.200s", l->argv[0]);
+		return err_sys(err, err_of_errno(errnum), errnum, "program %.200s", l->argv[0]);
 	default:
 		return err_sys(err, E_IO, errnum, "set-up of the process");
 	}
@@ -204,7 +175,7 @@ static int files_make(const struct launch *l, struct err *err)
 	if (l->files_n == 0)
 		return 0;
 	if (mkdir(l->files_at, 0700) < 0 && errno != EEXIST)
-		return err_sys(err, code_of(errno), errno, "%s", l->files_at);
+		return err_sys(err, err_of_errno(errno), errno, "%s", l->files_at);
 	for (size_t i = 0; i < l->files_n; i++) {
 		char *path = mem_fmt("%s/%s", l->files_at, l->files[i].name);
 		int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400);
@@ -212,7 +183,7 @@ static int files_make(const struct launch *l, struct err *err)
 		bool ok = n == (ssize_t)l->files[i].bytes &&
 		          (!l->is_other_user || fchown(fd, l->uid, l->gid) == 0);
 		int rc = ok ? 0
-		            : err_sys(err, n >= 0 ? E_FULL : code_of(errno),
+		            : err_sys(err, n >= 0 ? E_FULL : err_of_errno(errno),
 		                      n >= 0 ? ENOSPC : errno, "file of the job");
 		if (fd >= 0)
 			close(fd);
@@ -221,7 +192,7 @@ static int files_make(const struct launch *l, struct err *err)
 			return rc;
 	}
 	if (l->is_other_user && chown(l->files_at, l->uid, l->gid) < 0)
-		return err_sys(err, code_of(errno), errno, "%s", l->files_at);
+		return err_sys(err, err_of_errno(errno), errno, "%s", l->files_at);
 	return 0;
 }
 
@@ -241,7 +212,7 @@ int launch_run(const struct launch *l, const struct launch_fds *fds, pid_t *ret_
 	verdict->step = STEP_NONE;
 	long pid = child_make(l, fds);
 	if (pid < 0)
-		return err_sys(err, code_of((int)-pid), (int)-pid, "no new process");
+		return err_sys(err, err_of_errno((int)-pid), (int)-pid, "no new process");
 	if (verdict->step == STEP_NONE) {
 		*ret_pid = (pid_t)pid;
 		*ret_started_us = verdict->exec_us;

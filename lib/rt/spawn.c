@@ -9,26 +9,6 @@
 
 #include "util/err.h"
 
-static int code_of(int errnum)
-{
-	switch (errnum) {
-	case ENOENT:
-	case ENOTDIR:
-		return E_NOT_FOUND;
-	case EACCES:
-	case EPERM:
-		return E_FORBIDDEN;
-	case EAGAIN:
-	case EMFILE:
-	case ENFILE:
-		return E_LIMIT;
-	case ENOMEM:
-		return E_NOMEM;
-	default:
-		return E_IO;
-	}
-}
-
 /* Where 3 + i might be one of fds itself they are first moved out of the way. */
 static int actions_fill(posix_spawn_file_actions_t *a, const struct spawn *s)
 {
@@ -88,7 +68,7 @@ int spawn_run(const struct spawn *s, pid_t *ret_pid, int *ret_pidfd, struct err 
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	if (r)
-		return err_sys(err, code_of(r), r, "%s", s->path);
+		return err_sys(err, err_of_errno(r), r, "%s", s->path);
 	*ret_pid = pid;
 	if (!ret_pidfd)
 		return 0;

@@ -1,5 +1,6 @@
 #include "util/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,4 +84,33 @@ bool err_retryable(int code)
 {
 	const struct row *r = row_of(code);
 	return r && r->retry;
+}
+
+int err_of_errno(int errnum)
+{
+	switch (errnum) {
+	case ENOENT:
+	case ENOTDIR:
+		return E_NOT_FOUND;
+	case EACCES:
+	case EPERM:
+		return E_FORBIDDEN;
+	case EAGAIN:
+	case EMFILE:
+	case ENFILE:
+		return E_LIMIT;
+	case ENOMEM:
+		return E_NOMEM;
+	case ENOSPC:
+	case EDQUOT:
+		return E_FULL;
+	case E2BIG:
+	case EINVAL:
+	case ENOEXEC:
+	case ELOOP:
+	case ENAMETOOLONG:
+		return E_INVALID;
+	default:
+		return E_IO;
+	}
 }

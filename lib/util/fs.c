@@ -14,28 +14,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-static int code_of(int errnum)
-{
-	switch (errnum) {
-	case ENOENT:
-	case ENOTDIR:
-		return E_NOT_FOUND;
-	case ENOSPC:
-	case EDQUOT:
-		return E_FULL;
-	case EACCES:
-	case EPERM:
-		return E_FORBIDDEN;
-	default:
-		return E_IO;
-	}
-}
-
 static int failed(struct err *err, const char *what, const char *path)
 {
 	int errnum = errno;
 
-	return err_sys(err, code_of(errnum), errnum, "%s %.250s", what, path);
+	return err_sys(err, err_of_errno(errnum), errnum, "%s %.250s", what, path);
 }
 
 static int read_all(int fd, const char *path, size_t max, struct buf *text, struct err *err)
