@@ -72,8 +72,8 @@ struct proposal {
 	int64_t at_us;    /* when it happened, where that is not now; else 0 */
 	int64_t begun_us; /* ENDED: when that attempt had started; 0: it never did, or unknown */
 	int64_t wait_us;
-	uint32_t revision; /* of the instance as folded; 0: whatever it is now */
-	uint32_t session, broker;
+	uint32_t revision;              /* of the instance as folded; 0: whatever it is now */
+	uint32_t session, broker, lane; /* lane: GRANT */
 	int32_t exit_code;
 	uint8_t ask, reason, origin, end, intent, priority;
 	uint16_t flags;    /* CREATE, REDO: enum inst_flag to be set */
@@ -165,7 +165,7 @@ void record_free(struct record *r);
 /* A loader's session as the sorter needs it, whole at each change; from its worker. */
 struct session_news {
 	struct letter letter;
-	uint32_t session, broker;
+	uint32_t session, broker, lane;
 	bool gone;
 	bool accepts; /* false: load thresholds, drain, quarantine */
 	char *type;   /* the loader's task type */
@@ -184,6 +184,8 @@ struct held_news {
 	struct actor *worker;                         /* gets the letters of resends ... */
 	void (*resend)(struct letter *l, void *self); /* ... here */
 	uint32_t session, broker;
+	uint32_t lane; /* loader: which of its type on this broker */
+	bool others;   /* hello: other lanes may hold what nobody has listed yet */
 	bool loader;   /* else the broker's own session: the keeper's tokens */
 	bool hello;    /* the first list of this session */
 	bool fresh;    /* hello: the peer process is new (another incarnation) */

@@ -17,6 +17,8 @@ struct task;
 
 #define MAINTAINER_KEEP_EVERY_US (3600 * US_PER_S)
 
+#define LANE_UNKNOWN UINT32_MAX
+
 /* An instance that time will do something to. */
 struct watch {
 	struct heap_node node; /* mono us of the next look */
@@ -24,6 +26,7 @@ struct watch {
 	uint32_t slot;
 	const struct task *body; /* what its attempt runs with, counted; NULL: as in force */
 	uint32_t session;        /* that has it, 0: none yet (after a restart) */
+	uint32_t lane;           /* of its holder; LANE_UNKNOWN after a restart, until listed */
 	int64_t granted_us;      /* mono: the attempt's start as far as known */
 	int64_t lose_us;         /* mono: lost when not heard by then */
 	int64_t kill_us;         /* mono: the kill was asked; 0: none */
@@ -83,7 +86,7 @@ bool watch_wanted(const struct maintainer *m, const struct instance *i);
 void watch_drop(struct maintainer *m, uint32_t index);
 uint32_t watch_take(struct maintainer *m, uint32_t slot);
 void watch_set_image(struct maintainer *m, uint32_t index, const struct instance *i);
-void watch_begin_lease(struct maintainer *m, struct watch *w, uint32_t session);
+void watch_begin_lease(struct maintainer *m, struct watch *w, uint32_t session, uint32_t lane);
 
 /* maintainer_retire.c: tasks whose plan is over go offline, many in one edit. */
 void maintainer_retire_if_over(struct maintainer *m, struct mtask *t);

@@ -152,11 +152,12 @@ void watch_set_image(struct maintainer *m, uint32_t index, const struct instance
 	w->asked = false;
 }
 
-void watch_begin_lease(struct maintainer *m, struct watch *w, uint32_t session)
+void watch_begin_lease(struct maintainer *m, struct watch *w, uint32_t session, uint32_t lane)
 {
 	int64_t now = actor_mono_us(m->me);
 
 	w->session = session;
+	w->lane = lane;
 	w->granted_us = now;
 	w->lose_us = now + m->set.lose_us;
 	w->kill_us = 0;

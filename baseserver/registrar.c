@@ -81,17 +81,33 @@ static bool name_is_plain(const char *name)
 	return n > 0 && name[n] == 0;
 }
 
-static struct runner *runner_of(struct broker *b, const char *type)
+static struct runner *find_runner(struct broker *b, const char *type, uint32_t lane)
 {
 	for (size_t i = 0; i < b->n_runners; i++)
-		if (strcmp(b->runners[i].type, type) == 0)
+		if (b->runners[i].lane == lane && strcmp(b->runners[i].type, type) == 0)
 			return &b->runners[i];
-	if (b->n_runners == TYPES_MAX)
-		return NULL;
-	struct runner *n = &b->runners[b->n_runners++];
-	*n = (struct runner){ .state = 1 };
+	return NULL;
+}
+
+static struct runner *runner_of(struct broker *b, const char *type, uint32_t lane)
+{
+	struct runner *n = find_runner(b, type, lane);
+
+	if (n || b->n_runners == TYPES_MAX)
+		return n;
+	n = &b->runners[b->n_runners++];
+	*n = (struct runner){ .state = RUNNER_READY, .lane = lane };
 	snprintf(n->type, sizeof n->type, "%s", type);
 	return n;
+}
+
+/* A former version's loader is gone, and nothing of it is left. */
+static void lane_over(struct broker *b, const char *type, uint32_t lane)
+{
+	struct runner *run = find_runner(b, type, lane);
+
+	if (run)
+		*run = b->runners[--b->n_runners];
 }
 
 static int refuse(struct greeting *g, int code, const char *text)
@@ -124,10 +140,10 @@ static void greet_broker(struct greeting *g, struct broker *b, int64_t now)
 
 static void greet_loader(struct greeting *g, struct broker *b)
 {
-	struct runner *run = runner_of(b, g->type);
+	struct runner *run = runner_of(b, g->type, g->lane);
 
 	if (!run) {
-		refuse(g, E_LIMIT, "more than 64 task types on one broker");
+		refuse(g, E_LIMIT, "more than 128 loaders on one broker");
 		return;
 	}
 	/* After a restart nobody knows which process held what: absent means lost then, never
@@ -136,7 +152,10 @@ static void greet_loader(struct greeting *g, struct broker *b)
 	run->incarnation = g->incarnation;
 	run->session = g->session;
 	run->slots = g->slots;
-	run->state = 1;
+	run->held = g->held;
+	if (run->state != RUNNER_DRAINING)
+		run->state = RUNNER_READY;
+	memcpy(run->version, g->version, sizeof run->version);
 }
 
 static void on_greet(struct letter *l, void *self)
@@ -175,6 +194,33 @@ static void gone(struct broker *b, uint32_t session)
 			b->runners[i].session = 0;
 }
 
+static void count(struct broker *b, uint32_t session, uint32_t held)
+{
+	for (size_t i = 0; i < b->n_runners; i++)
+		if (b->runners[i].session == session)
+			b->runners[i].held = held;
+}
+
+static void runner_news(struct broker *b, const struct broker_news *n)
+{
+	struct runner *run;
+
+	if (n->runner_state == RUNNER_OVER) {
+		lane_over(b, n->type, n->lane);
+		return;
+	}
+	run = runner_of(b, n->type, n->lane);
+	if (!run)
+		return;
+	if (run->state != n->runner_state)
+		log_info("runner.state",
+		         "broker=%s type=%s lane=%u version=%s state=%u text=\"%s\"", b->name,
+		         n->type, n->lane, n->version, n->runner_state, n->text);
+	run->state = n->runner_state;
+	memcpy(run->version, n->version, sizeof run->version);
+	memcpy(run->text, n->text, sizeof run->text);
+}
+
 static void on_report(struct letter *l, void *self)
 {
 	struct registrar *r = self;
@@ -191,15 +237,10 @@ static void on_report(struct letter *l, void *self)
 		b->running = n->running;
 		b->disk_free_bytes = n->disk_free_bytes;
 	}
-	struct runner *run = b && n->runner ? runner_of(b, n->type) : NULL;
-	if (run) {
-		if (run->state != n->runner_state)
-			log_info("runner.state", "broker=%s type=%s state=%u text=\"%s\"", b->name,
-			         n->type, n->runner_state, n->text);
-		run->state = n->runner_state;
-		memcpy(run->version, n->version, sizeof run->version);
-		memcpy(run->text, n->text, sizeof run->text);
-	}
+	if (b && n->runner)
+		runner_news(b, n);
+	if (b && n->count)
+		count(b, n->session, n->held);
 	if (b && !n->gone)
 		b->heard_us = actor_wall_us(r->me);
 	free(n);
@@ -344,10 +385,28 @@ void registrar_drain(struct registrar *r, uint32_t broker, bool drained)
 
 const char *runner_state_name(const struct runner *run)
 {
-	static const char *const names[] = { "stopped", "ready",       "refused",
-		                             "crashed", "quarantined", "stopped" };
+	static const char *const names[] = { "stopped",     "ready",   "refused", "crashed",
+		                             "quarantined", "stopped", "draining" };
 
 	return run->state < sizeof names / sizeof names[0] ? names[run->state] : "stopped";
+}
+
+static void print_loaders(const struct broker *b, bool draining, struct buf *out)
+{
+	for (size_t i = 0; i < b->n_runners; i++) {
+		const struct runner *run = &b->runners[i];
+
+		if ((run->state == RUNNER_DRAINING) != draining)
+			continue;
+		put_open(out, NULL, '{');
+		put_text(out, "type", run->type);
+		put_text(out, "version", run->version);
+		put_text(out, "state", runner_state_name(run));
+		put_text(out, "text", run->text);
+		put_int(out, "running", run->session ? run->held : 0);
+		put_int(out, "slots", run->slots);
+		put_close(out, '}');
+	}
 }
 
 static void print_broker(const struct broker *b, struct buf *out)
@@ -374,17 +433,8 @@ static void print_broker(const struct broker *b, struct buf *out)
 	put_int(out, "slots", b->slots);
 	put_text(out, "software", b->software);
 	put_open(out, "types", '[');
-	for (size_t i = 0; i < b->n_runners; i++) {
-		const struct runner *run = &b->runners[i];
-		put_open(out, NULL, '{');
-		put_text(out, "type", run->type);
-		put_text(out, "version", run->version);
-		put_text(out, "state", runner_state_name(run));
-		put_text(out, "text", run->text);
-		put_int(out, "running", 0);
-		put_int(out, "slots", run->slots);
-		put_close(out, '}');
-	}
+	print_loaders(b, false, out);
+	print_loaders(b, true, out);
 	put_close(out, ']');
 	put_close(out, '}');
 }

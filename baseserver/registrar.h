@@ -34,10 +34,12 @@ struct greeting {
 	size_t n_groups;
 	uint64_t incarnation;
 	uint32_t slots;
-	uint32_t broker; /* answer */
-	bool fresh;      /* answer: not the process that was known before */
-	bool drained;    /* answer: it is to get no more work */
-	int code;        /* answer */
+	uint32_t lane, held; /* loader: which of its type, tokens it has */
+	char version[64];    /* loader: its plugin's */
+	uint32_t broker;     /* answer */
+	bool fresh;          /* answer: not the process that was known before */
+	bool drained;        /* answer: it is to get no more work */
+	int code;            /* answer */
 	char text[200];
 };
 
@@ -45,13 +47,15 @@ struct greeting {
 struct broker_news {
 	struct letter letter;
 	uint32_t session, broker;
-	bool gone, load, runner;
+	bool gone, load, runner, count;
 	bool accepts;
 	char why_not[128];
 	uint32_t cpu_permille, memory_permille, running;
 	uint64_t disk_free_bytes;
 	char type[64], version[64], text[256];
-	uint32_t runner_state; /* 1 ready, 2 refused, 3 crashed, 4 quarantined, 5 stopped */
+	uint32_t runner_state; /* RunnerState.state */
+	uint32_t lane;
+	uint32_t held; /* count: jobs of this session */
 };
 
 /* Loads the known brokers. Before any thread runs. */

@@ -25,7 +25,7 @@ static bool in_reach(const struct broker *b, const struct task *def)
 static const struct runner *runner_of(const struct broker *b, const char *type)
 {
 	for (size_t i = 0; i < b->n_runners; i++)
-		if (strcmp(b->runners[i].type, type) == 0)
+		if (b->runners[i].state != RUNNER_DRAINING && strcmp(b->runners[i].type, type) == 0)
 			return &b->runners[i];
 	return NULL;
 }

@@ -4,13 +4,15 @@
 
 #include "baseserver/registrar.h"
 
-enum { TYPES_MAX = 64 };
+enum { TYPES_MAX = 128 };
 
+/* A loader of a type on a broker; more than one while versions follow each other. */
 struct runner {
 	char type[64], version[64], text[256];
+	uint32_t lane;
 	uint32_t state, session; /* session: its loader's, 0 none */
-	uint32_t slots;
-	uint64_t incarnation; /* of the last loader */
+	uint32_t slots, held;    /* held: jobs it has */
+	uint64_t incarnation;    /* of the last loader */
 };
 
 struct broker {
@@ -40,6 +42,9 @@ struct registrar {
 	uint32_t last_id;
 	struct manifests *types; /* NULL: none */
 };
+
+/* RunnerState.state */
+enum { RUNNER_READY = 1, RUNNER_DRAINING = 6, RUNNER_OVER = 7 };
 
 const char *runner_state_name(const struct runner *run);
 

@@ -36,25 +36,32 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+static void print_runner(const struct broker *b, const struct runner *run, struct buf *out)
+{
+	put_open(out, NULL, '{');
+	put_text(out, "broker", b->name);
+	put_bool(out, "online", b->session != 0);
+	put_text(out, "version", run->version);
+	put_text(out, "state", runner_state_name(run));
+	put_text(out, "text", run->text);
+	put_int(out, "slots", run->slots);
+	put_int(out, "running", run->session ? run->held : 0);
+	put_close(out, '}');
+}
+
+/* Of each broker first who takes work, then former versions that still have jobs. */
 static void print_runners(const struct registrar *r, const char *type, struct buf *out)
 {
 	put_open(out, "brokers", '[');
-	for (size_t i = 0; i < r->n; i++) {
-		const struct broker *b = r->brokers[i];
+	for (size_t i = 0; i < 2 * r->n; i++) {
+		const struct broker *b = r->brokers[i / 2];
 
 		for (size_t k = 0; k < b->n_runners; k++) {
 			const struct runner *run = &b->runners[k];
 
-			if (strcmp(run->type, type) != 0)
-				continue;
-			put_open(out, NULL, '{');
-			put_text(out, "broker", b->name);
-			put_bool(out, "online", b->session != 0);
-			put_text(out, "version", run->version);
-			put_text(out, "state", runner_state_name(run));
-			put_text(out, "text", run->text);
-			put_int(out, "slots", run->slots);
-			put_close(out, '}');
+			if ((run->state == RUNNER_DRAINING) == (i % 2 == 1) &&
+			    strcmp(run->type, type) == 0)
+				print_runner(b, run, out);
 		}
 	}
 	put_close(out, ']');

@@ -291,6 +291,7 @@ static void grant(struct sorter *s, const struct lane *l)
 	p->revision = r->revision;
 	p->folded = s->mark;
 	p->session = seat->session;
+	p->lane = seat->lane;
 	p->broker = seat->broker;
 	p->cookie = (uint64_t)seat->session << 32 | r->slot;
 	r->moves = moves_of(s, q);

@@ -156,7 +156,7 @@ struct klass {
 
 /* A loader's session. */
 struct seat {
-	uint32_t session, broker;
+	uint32_t session, broker, lane;
 	char *type, *broker_name, **groups;
 	bool accepts;
 	uint64_t limit, granted; /* running totals */

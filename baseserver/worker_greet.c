@@ -45,6 +45,8 @@ static void keep_hello(struct conn *c, const Sirdar__Hello *h)
 	c->protocol = protocol_agree(h->protocol_min, h->protocol_max);
 	copy(c->name, sizeof c->name, h->name);
 	copy(c->type, sizeof c->type, h->type);
+	c->lane = h->lane;
+	c->others = h->others;
 	c->groups = mem_array(h->n_groups + 1, sizeof *c->groups);
 	for (size_t i = 0; i < h->n_groups; i++)
 		c->groups[i] = mem_str(h->groups[i]);
@@ -72,8 +74,8 @@ static void welcome(struct conn *c)
 	session_greeted(c->session);
 	c->greeted = true;
 	log_info("session.greeted",
-	         "peer=%s name=%s role=%d type=%s session=%u held=%zu protocol=%u", c->peer,
-	         c->name, (int)c->role, c->type, c->number, c->n_held, c->protocol);
+	         "peer=%s name=%s role=%d type=%s lane=%u session=%u held=%zu protocol=%u", c->peer,
+	         c->name, (int)c->role, c->type, c->lane, c->number, c->n_held, c->protocol);
 }
 
 static struct greeting *greeting_of(const struct conn *c, const Sirdar__Hello *h)
@@ -94,6 +96,9 @@ static struct greeting *greeting_of(const struct conn *c, const Sirdar__Hello *h
 		copy(g->groups[g->n_groups++], sizeof g->groups[0], h->groups[i]);
 	g->incarnation = h->incarnation;
 	g->slots = h->slots;
+	g->lane = h->lane;
+	g->held = (uint32_t)h->n_held;
+	copy(g->version, sizeof g->version, h->runner_version);
 	return g;
 }
 
@@ -144,6 +149,7 @@ void worker_greeted(struct letter *l, void *self)
 		c->broker = g->broker;
 		c->fresh = g->fresh;
 		c->drained = g->drained;
+		c->told_held = (uint32_t)c->n_held;
 		if (c->role == ROLE_LOADER)
 			follow_broker(c);
 		else

@@ -25,6 +25,10 @@ struct conn {
 	enum role role;
 	uint32_t protocol; /* agreed on */
 	uint32_t broker;
+	uint32_t lane; /* of a loader, as `others` */
+	bool others;
+	bool closed;        /* it said that it takes nothing more: nothing leaves */
+	uint32_t told_held; /* the registrar knows of so many */
 	char name[64], type[64];
 	char **groups;                      /* NULL-ended */
 	bool greeted, fresh, accepts, news; /* news: the sorter is to be told */
@@ -112,6 +116,7 @@ void worker_plugins_free(struct worker *w);
 /* worker_send.c: what leaves */
 void worker_fold(struct worker *w);
 void worker_flush(struct worker *w);
+void worker_close_seat(struct conn *c); /* what is ready leaves, then nothing more */
 void worker_tell_sorter(struct conn *c, bool gone);
 void worker_resend(struct letter *l, void *self);
 void worker_conn_clear(struct conn *c);

@@ -32,6 +32,8 @@ void worker_send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hel
 	h->resend = worker_resend;
 	h->session = c->number;
 	h->broker = c->broker;
+	h->lane = c->lane;
+	h->others = c->others;
 	h->loader = c->role == ROLE_LOADER;
 	h->hello = hello;
 	h->fresh = c->fresh;
@@ -43,6 +45,24 @@ void worker_send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hel
 		free(h);
 }
 
+/* How many jobs which loader has: when that has changed since it was told. */
+static void tell_count(struct conn *c, size_t held)
+{
+	struct broker_news *n;
+
+	if (c->role != ROLE_LOADER || c->told_held == held)
+		return;
+	n = mem_new(sizeof *n);
+	n->session = c->number;
+	n->broker = c->broker;
+	n->count = true;
+	n->held = (uint32_t)held;
+	if (registrar_report(c->w->peers.registrar, n) < 0)
+		free(n);
+	else
+		c->told_held = (uint32_t)held;
+}
+
 /* The ack renews the sender's leases: it leaves only while our own right to lead is proven. */
 int worker_beat(struct conn *c, const Sirdar__Beat *b)
 {
@@ -52,8 +72,9 @@ int worker_beat(struct conn *c, const Sirdar__Beat *b)
 	if (!ledger_may_speak(w->peers.ledger, actor_mono_us(w->me)))
 		return 0;
 	worker_send_held(c, b->held, b->n_held, false);
+	tell_count(c, b->n_held);
 	/* What it sent back may have been a former session's: once a beat it is tried again. */
-	if (c->refuses && !c->is_ending) {
+	if (c->refuses && !c->is_ending && !c->closed) {
 		c->refuses = false;
 		c->news = true;
 		worker_touch(c);
@@ -281,7 +302,11 @@ void worker_answered(struct letter *letter, void *self)
 
 int worker_credit(struct conn *c, const Sirdar__Credit *m)
 {
-	if (m->limit < c->limit)
+	if (m->closed) {
+		worker_close_seat(c);
+		return 0;
+	}
+	if (m->limit < c->limit || c->closed)
 		return E_PROTOCOL; /* it only grows */
 	c->limit = m->limit;
 	c->refuses = c->is_ending = false;
@@ -330,6 +355,7 @@ int worker_runner(struct conn *c, const Sirdar__RunnerState *m)
 	snprintf(n->version, sizeof n->version, "%s", m->version);
 	snprintf(n->text, sizeof n->text, "%s", m->text);
 	n->runner_state = m->state;
+	n->lane = m->lane;
 	if (registrar_report(c->w->peers.registrar, n) < 0)
 		free(n);
 	return 0;

@@ -152,7 +152,7 @@ static void send_effects(struct worker *w, const struct transition *tr)
 {
 	if (tr->event == EV_GRANT && tr->session >> 24 == w->set.index) {
 		struct conn *c = worker_conn(w, tr->session);
-		if (c && !too_late(w, tr->mono_us)) {
+		if (c && !c->closed && !too_late(w, tr->mono_us)) {
 			job_add(w, c, &tr->inst, tr->mono_us);
 			return;
 		}
@@ -218,6 +218,7 @@ void worker_tell_sorter(struct conn *c, bool gone)
 		groups++;
 	n->session = c->number;
 	n->broker = c->broker;
+	n->lane = c->lane;
 	n->gone = gone;
 	n->accepts = c->accepts && !c->drained && !c->refuses;
 	n->type = mem_str(c->type);
@@ -245,6 +246,18 @@ static void send_jobs(struct conn *c)
 			log_warn("jobs.unsent", "session=%u jobs=%zu text=\"%s\"", c->number,
 			         m.n_job, err.text); /* absent from two beats: sent again */
 	}
+}
+
+/* The order of frames is the promise: the answer to its next beat follows the last grant. (What is
+ * sent again follows it at times: the loader may have it already, so it must not be given back.) */
+void worker_close_seat(struct conn *c)
+{
+	send_jobs(c);
+	for (size_t i = 0; i < c->n_jobs; i++)
+		job_free(c->jobs[i]);
+	c->n_jobs = 0;
+	c->closed = c->refuses = c->is_ending = c->news = true;
+	worker_touch(c);
 }
 
 static void send_kills(struct conn *c)

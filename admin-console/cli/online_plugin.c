@@ -140,6 +140,139 @@ int cmd_plugin_list(struct cli *cli, int argc, char **argv)
 	return code;
 }
 
+/* --- show: what runs where, also of former versions --- */
+
+static const char *state_of(const cJSON *plugin, const char *version)
+{
+	const cJSON *v;
+
+	if (strcmp(version, text_of(plugin, "enabled")) == 0)
+		return json_true(plugin, "drained") ? "drained" : "enabled";
+	if (strcmp(version, text_of(plugin, "former")) == 0)
+		return "before";
+	cJSON_ArrayForEach(v, json_get(plugin, "versions"))
+	{
+		if (strcmp(text_of(v, "version"), version) == 0)
+			return "registered";
+	}
+	return "";
+}
+
+static void add_loader(struct table *t, const cJSON *plugin, const cJSON *b)
+{
+	const cJSON *running = json_get(b, "running");
+	char count[32] = "";
+
+	if (cJSON_IsNumber(running))
+		snprintf(count, sizeof count, "%.0f", running->valuedouble);
+	table_add(t, text_of(b, "version"));
+	table_add(t, state_of(plugin, text_of(b, "version")));
+	table_add(t, text_of(b, "broker"));
+	table_add(t, json_true(b, "online") ? text_of(b, "state") : "offline");
+	table_add(t, count);
+	table_add(t, text_of(b, "text"));
+}
+
+static bool runs_somewhere(const cJSON *type, const char *version)
+{
+	const cJSON *b;
+
+	cJSON_ArrayForEach(b, json_get(type, "brokers"))
+	{
+		if (strcmp(text_of(b, "version"), version) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void print_one(const cJSON *plugin, const cJSON *type)
+{
+	const cJSON *b, *v;
+	struct table t;
+
+	table_init(&t, "Version|State|Broker|Loader|Running|Why");
+	cJSON_ArrayForEach(b, json_get(type, "brokers"))
+	{
+		add_loader(&t, plugin, b);
+	}
+	cJSON_ArrayForEach(v, json_get(plugin, "versions"))
+	{
+		const char *version = text_of(v, "version");
+
+		if (runs_somewhere(type, version))
+			continue;
+		table_add(&t, version);
+		table_add(&t, state_of(plugin, version));
+		for (int i = 0; i < 4; i++)
+			table_add(&t, "");
+	}
+	table_show(&t);
+}
+
+static const cJSON *of_type(const cJSON *list, const char *type)
+{
+	const cJSON *one;
+
+	cJSON_ArrayForEach(one, list)
+	{
+		if (strcmp(text_of(one, "type"), type) == 0)
+			return one;
+	}
+	return NULL;
+}
+
+static int show(struct cli *cli, const char *name, const cJSON *plugins, const cJSON *types)
+{
+	const cJSON *plugin = of_type(json_get(plugins, "plugins"), name);
+	const cJSON *type = of_type(json_get(types, "types"), name);
+	cJSON *both;
+	int code;
+
+	if (plugin == NULL && type == NULL)
+		return cli_fail(CLI_NOT_FOUND,
+		                "no broker runs a type %s, and no version of it is registered",
+		                name);
+	if (!cli->json) {
+		print_one(plugin, type);
+		return CLI_OK;
+	}
+	both = plugin ? cJSON_Duplicate(plugin, true) : cJSON_CreateObject();
+	if (plugin == NULL)
+		cJSON_AddStringToObject(both, "type", name);
+	cJSON_AddItemToObject(both, "brokers",
+	                      type ? cJSON_Duplicate(json_get(type, "brokers"), true)
+	                           : cJSON_CreateArray());
+	code = print_json(both);
+	cJSON_Delete(both);
+	return code;
+}
+
+int cmd_plugin_show(struct cli *cli, int argc, char **argv)
+{
+	static const struct argp own = { .parser = parse };
+	struct asked q = { .args = NULL };
+	struct online o = { 0 };
+	cJSON *plugins = NULL, *types = NULL;
+	int code = CLI_OK;
+
+	cli_parse(cli, &own, argc, argv, &q);
+	if (q.words.n != 1)
+		code = cli_fail(CLI_USAGE, "usage: sirdar plugin show TYPE");
+	if (code == CLI_OK)
+		code = online_open(cli, &o);
+	if (code == CLI_OK)
+		code = online_call(&o, "GET", "/api/v1/plugins", NULL, &plugins);
+	if (code == CLI_OK)
+		code = online_call(&o, "GET", "/api/v1/types", NULL, &types);
+	if (code == CLI_OK)
+		code = show(cli, q.words.items[0], plugins, types);
+	cJSON_Delete(plugins);
+	cJSON_Delete(types);
+	words_done(&q.words);
+	online_close(&o);
+	return code;
+}
+
 /* --- changes --- */
 
 static const struct {

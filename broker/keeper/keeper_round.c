@@ -54,7 +54,7 @@ int keeper_start(struct keeper *k, const Sirdar__KeeperStart *m, struct job **re
 	if (!job)
 		rc = admit(k, m, err);
 	if (!job && rc == 0)
-		rc = strlen(m->type) > 64
+		rc = strlen(m->type) > 80 /* with its lane */
 		             ? err_set(err, E_INVALID, "type")
 		             : launch_new(m, k->settings.state_dir, k->files_dir, &launch, err);
 	if (rc < 0)

@@ -122,6 +122,8 @@ static void on_open(void *ctx, struct session *s, const char *identity)
 	hello.held = (uint64_t *)l->ops->held(l->ctx, &hello.n_held);
 	hello.runner_version = (char *)l->self->runner_version;
 	hello.highest_epoch = l->epoch;
+	hello.lane = l->self->lane;
+	hello.others = l->ops->others && l->ops->others(l->ctx);
 	l->hello_us = now_us();
 	if (session_send(s, FR_HELLO, &hello, &err) < 0)
 		session_end(s, err.code, err.text);

@@ -30,12 +30,15 @@ struct link_self {
 	const char *type;                        /* loader: its task type, else "" */
 	const char *runner_version;              /* loader, else "" */
 	uint32_t slots;
+	uint32_t lane;          /* loader: lane.h */
 	const char *epoch_file; /* where the highest epoch obeyed is kept */
 };
 
 struct link_ops {
 	/* Tokens held, for HELLO and BEAT; borrowed until the next call. */
 	const uint64_t *(*held)(void *ctx, size_t *ret_n);
+	/* Loader: may other lanes of its type hold jobs? Asked at each HELLO. May be NULL. */
+	bool (*others)(void *ctx);
 	/* A server has welcomed us. */
 	void (*on_up)(void *ctx, const Sirdar__Welcome *welcome);
 	/* A frame that is not the link's own business. Negative ends the session. */

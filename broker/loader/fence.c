@@ -127,6 +127,8 @@ void loader_on_lease(void *ctx, uint32_t seq, int64_t deadline_us, const uint64_
 	size_t listed = 0;
 
 	drop_unknown(l, unknown, n);
+	if (l->is_closed && seq && seq >= l->closed_seq)
+		l->is_settled = true;
 	loader_held(l, &listed); /* room for as many tokens */
 	listed = 0;
 	for (uint32_t i = 0; i < l->n_jobs; i++) {

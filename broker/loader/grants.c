@@ -85,11 +85,29 @@ static uint32_t capacity(const struct loader *l)
 	return l->slots + (uint32_t)l->settings->pull_ahead;
 }
 
+/* The answer to the beat that follows it comes after the last grant. */
+static void send_closed(struct loader *l)
+{
+	Sirdar__Credit m = SIRDAR__CREDIT__INIT;
+
+	if (l->is_closed || !l->link || !link_is_up(l->link))
+		return;
+	m.limit = l->credit;
+	m.closed = true;
+	if (link_send(l->link, FR_CREDIT, &m, NULL) < 0)
+		return; /* full: the next round tries again */
+	l->is_closed = true;
+	link_beat(l->link);
+	l->closed_seq = link_beat_seq(l->link);
+}
+
 void loader_send_credit(struct loader *l)
 {
 	Sirdar__Credit m = SIRDAR__CREDIT__INIT;
 	uint32_t room = capacity(l) > l->active ? capacity(l) - l->active : 0;
 
+	if (l->is_retired)
+		send_closed(l);
 	if (l->is_stopping || !l->link || !link_is_up(l->link) || l->unacked > UNACKED_MAX ||
 	    l->granted + room <= l->credit)
 		return;

@@ -310,7 +310,7 @@ static int start_make(struct job *j, const struct runner_process *process,
 	n_fixed = fixed_env(j, env + n_env); /* last: nothing overrides them */
 	fill_files(process, files, pointers);
 	m.token = j->pub.token;
-	m.type = (char *)j->loader->type;
+	m.type = j->loader->lane;
 	m.task_id = j->pub.task_id;
 	m.run_date = j->pub.run_date;
 	m.part = j->pub.part;

@@ -9,6 +9,7 @@
 
 #include "broker/keeper/client.h"
 #include "broker/link/digest.h"
+#include "broker/link/lane.h"
 #include "broker/link/link.h"
 #include "broker/loader/guest.h"
 #include "broker/loader/plugin.h"
@@ -25,12 +26,22 @@ static const uint64_t *held(void *ctx, size_t *ret_n)
 	return loader_held(ctx, ret_n);
 }
 
+static bool others(void *ctx)
+{
+	const struct loader *l = ctx;
+	uint32_t lanes[LANES_MAX];
+
+	/* Its own is one of them. */
+	return lane_list(l->settings->state_dir, l->type, lanes, LANES_MAX) > 1;
+}
+
 static void on_up(void *ctx, const Sirdar__Welcome *welcome)
 {
 	struct loader *l = ctx;
 
 	(void)welcome;
 	l->granted = l->credit = 0;
+	l->is_closed = l->is_settled = false;
 	loader_report_all(l);
 	loader_ship_again(l);
 	loader_send_asks(l, true);
@@ -83,6 +94,7 @@ static void on_down(void *ctx, const char *why)
 
 static const struct link_ops link_calls = {
 	.held = held,
+	.others = others,
 	.on_up = on_up,
 	.on_frame = on_frame,
 	.on_lease = loader_on_lease,
@@ -122,6 +134,12 @@ static void arm_stop(struct loader *l)
 
 static void look_for_end(struct loader *l)
 {
+	if (l->is_retired) {
+		l->is_over = l->is_settled && l->n_free == l->n_jobs;
+		if (l->is_over)
+			ev_break(l->loop, EVBREAK_ALL);
+		return;
+	}
 	if (!l->is_stopping || l->in_process)
 		return;
 	if (l->unacked == 0 || !l->link)
@@ -164,7 +182,7 @@ static void take_no_more(struct loader *l)
 		return;
 	l->is_stopping = true;
 	loader_call_begin(l, "drain()");
-	if (RUNNER_HAS(p, struct runner_plugin, drain))
+	if (p && RUNNER_HAS(p, struct runner_plugin, drain))
 		p->drain(l->self);
 	loader_call_end(l);
 }
@@ -202,10 +220,10 @@ static void watch_broker(struct loader *l)
 
 void loader_retire(struct loader *l)
 {
-	if (l->is_stopping)
+	if (l->is_retired || (l->is_stopping && !l->is_alone))
 		return;
 	log_info("loader.retiring", "in_process=%u active=%u", l->in_process, l->active);
-	l->is_alone = true;
+	l->is_alone = l->is_retired = true;
 	take_no_more(l);
 }
 
@@ -214,7 +232,7 @@ void loader_stop(struct loader *l)
 	if (l->is_stopping && !l->is_alone)
 		return;
 	take_no_more(l);
-	l->is_alone = false;
+	l->is_alone = l->is_retired = false;
 	arm_stop(l);
 	log_info("loader.stopping", "in_process=%u active=%u unacked=%u", l->in_process, l->active,
 	         l->unacked);
@@ -292,6 +310,10 @@ static int load_plugin(struct loader *l, const struct loader_args *args, struct 
 {
 	const char *path = args->plugin_path;
 
+	if (args->heir_of) {
+		loader_say(l, "ready %u 0 %s", RUNNER_ABI_MAJOR, args->heir_of);
+		return 0;
+	}
 	int r = args->sha256 ? map_registered(l, args, err)
 	                     : guest_read(path, l->type, l->settings->runners_dir, &l->guest, err);
 
@@ -320,7 +342,8 @@ static struct loader *loader_new(const struct param_taskbroker *settings,
 	l->status_fd = args->status_fd;
 	l->loop = loop;
 	l->dirty_tail = &l->dirty;
-	l->epoch_file = mem_fmt("%s/epoch.%s", settings->state_dir, args->type);
+	l->lane = lane_name(args->type, args->lane);
+	l->epoch_file = mem_fmt("%s/epoch.%s", settings->state_dir, l->lane);
 	/* Seconds are coarse and rising: more than any number of reports a former loader
 	 * may have sent on a job that this one takes over. */
 	l->seq_base = (uint32_t)(clock_wall_us(&clock_machine) / US_PER_S - 1700000000);
@@ -389,6 +412,7 @@ static void loader_free(struct loader *l)
 	free(l->chunk);
 	free(l->logs_dir);
 	free(l->epoch_file);
+	free(l->lane);
 	guest_free(l->guest);
 	loader_reports_done(l);
 	map_done(&l->by_token);
@@ -397,13 +421,14 @@ static void loader_free(struct loader *l)
 	free(l);
 }
 
-static int open_all(struct loader *l, struct err *err)
+static int open_all(struct loader *l, const struct loader_args *args, struct err *err)
 {
 	l->about = (struct link_self){
 		.role = LINK_LOADER,
 		.settings = l->settings,
 		.type = l->type,
-		.runner_version = l->plugin->version,
+		.runner_version = l->plugin ? l->plugin->version : args->heir_of,
+		.lane = args->lane,
 		.slots = l->slots,
 		.epoch_file = l->epoch_file,
 	};
@@ -415,7 +440,7 @@ static int open_all(struct loader *l, struct err *err)
 	ev_prepare_start(l->loop, &l->round);
 	ev_async_start(l->loop, &l->bell);
 	watch_broker(l);
-	if (l->plugin->flags & RUNNER_NO_PROCESS)
+	if (l->plugin && l->plugin->flags & RUNNER_NO_PROCESS)
 		return loader_open_link(l, err);
 	return loader_open_keeper(l, err);
 }
@@ -430,13 +455,15 @@ int loader_run(const struct param_taskbroker *settings, const struct loader_args
 		l->plugin = NULL;
 		goto out;
 	}
-	r = open_all(l, err);
+	r = open_all(l, args, err);
 	if (r < 0)
 		goto out;
 	*ret_loader = l;
+	if (args->heir_of)
+		loader_retire(l);
 	ev_run(loop, 0);
 	*ret_loader = NULL;
-	loader_say(l, "ending");
+	loader_say(l, "%s", l->is_over ? "over" : "ending");
 	if (l->in_process) /* their threads use it all: only the process's end is safe */
 		_exit(0);
 out:

@@ -41,9 +41,10 @@ struct start {
 struct loader {
 	const struct param_taskbroker *settings;
 	const char *type;
+	char *lane; /* its name: at the jobkeeper, of files */
 	uint32_t slots;
-	const struct runner_plugin *plugin;
-	struct guest_type *guest; /* NULL: the type is a plugin of its own */
+	const struct runner_plugin *plugin; /* NULL: an heir */
+	struct guest_type *guest;           /* NULL: the type is a plugin of its own */
 	struct runner_host host;
 	void *self; /* the plugin's */
 
@@ -86,6 +87,11 @@ struct loader {
 
 	char *logs_dir; /* the keeper's */
 	bool is_stopping, is_held_known, is_fenced, is_alone;
+	bool is_retired;     /* ends when nothing is left */
+	bool is_closed;      /* told to this session's server, with beat ... */
+	uint32_t closed_seq; /* ... of this number */
+	bool is_settled;     /* and answered: no grant is on its way to us */
+	bool is_over;        /* nothing is left of this lane */
 
 	pthread_mutex_t kill_mu; /* guards is_executing: kill() only while execute() runs */
 	pthread_mutex_t mu;      /* guards what is marked [shared] */
@@ -104,7 +110,7 @@ const uint64_t *loader_held(struct loader *l, size_t *ret_n);
 int loader_take_jobs(struct loader *l, const Sirdar__Jobs *m);
 int loader_take_kills(struct loader *l, const Sirdar__Kills *m);
 void loader_kill(struct loader *l, struct job *j, uint64_t grace_us, uint32_t intent);
-void loader_send_credit(struct loader *l);
+void loader_send_credit(struct loader *l);           /* or, retired, that it takes no more */
 void loader_cancel(struct loader *l, struct job *j); /* tell an in-process job to stop */
 
 /* run.c */
@@ -173,12 +179,16 @@ __attribute__((format(printf, 2, 3))) void loader_say(const struct loader *l, co
 struct loader_args {
 	const char *type, *plugin_path;
 	const char *version, *sha256; /* what the plugin must be; NULL: anything */
+	/* A version: no plugin is loaded; what its loader left in the jobkeeper is seen to its
+	 * end. NULL: an ordinary loader. */
+	const char *heir_of;
+	uint32_t lane; /* broker/link/lane.h */
 	uint32_t slots;
 	int status_fd; /* where to say "ready ..." or "refused ..."; -1: nowhere */
 };
 
-/* Take no more, and end when no job is inside any more, however long that takes: another version
- * follows. Processes go on without us. */
+/* Take no more, and end when nothing is left: no job, no report, no log, and no grant on its way;
+ * however long that takes. Another version's loader works beside us. */
 void loader_retire(struct loader *l);
 
 /* Map and open the plugin, then work until loader_stop() has been obeyed. Blocks.

@@ -10,6 +10,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "broker/link/lane.h"
 #include "broker/loader/loader.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -29,21 +30,20 @@ struct process {
 	ev_io signals;
 };
 
-/* One loader of a type: a second would take its jobs twice. The kernel knows the holder's
+/* One loader of a type and lane: a second would take its jobs twice. The kernel knows the holder's
  * pid (F_GETLK), and forgets it when the process ends. */
 static int lock_type(struct process *p, struct err *err)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	char path[4096];
-
-	snprintf(path, sizeof path, "%s/loader.%s.lock", p->settings.state_dir, p->what.type);
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	char *path = lane_lock(p->settings.state_dir, p->what.type, p->what.lane);
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), r = 0;
 
 	if (fd < 0)
-		return err_sys(err, E_IO, errno, "%s", path);
-	if (fcntl(fd, F_SETLK, &lock) < 0)
-		return err_set(err, E_BUSY, "%s: another loader of this type runs", path);
-	return 0; /* held until the process ends */
+		r = err_sys(err, E_IO, errno, "%s", path);
+	else if (fcntl(fd, F_SETLK, &lock) < 0)
+		r = err_set(err, E_BUSY, "%s: another loader of this type runs", path);
+	free(path);
+	return r; /* held until the process ends */
 }
 
 static void reload(struct process *p)
@@ -130,6 +130,8 @@ static bool read_options(struct process *p, int *argc, char **argv)
 	const char *slots = take_option(argc, argv, "--slots");
 	const char *plugin = take_option(argc, argv, "--plugin");
 	const char *status = take_option(argc, argv, "--status-fd");
+	const char *lane = take_option(argc, argv, "--lane");
+	const char *heir = take_option(argc, argv, "--heir-of");
 	char *end = NULL;
 	unsigned long n = slots ? strtoul(slots, &end, 10) : 1;
 
@@ -137,6 +139,8 @@ static bool read_options(struct process *p, int *argc, char **argv)
 	p->what.sha256 = take_option(argc, argv, "--sha256");
 	p->what.type = type;
 	p->what.slots = (uint32_t)n;
+	p->what.lane = lane ? (uint32_t)strtoul(lane, NULL, 10) : 0;
+	p->what.heir_of = heir;
 	p->what.status_fd = status ? (int)strtoul(status, NULL, 10) : -1;
 	p->plugin_path = mem_str(plugin);
 	return !end || (*end == 0 && n > 0 && n <= SLOTS_MAX);

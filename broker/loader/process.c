@@ -283,7 +283,7 @@ int loader_open_keeper(struct loader *l, struct err *err)
 	char path[4096];
 
 	snprintf(path, sizeof path, "%s/keeper.sock", l->settings->state_dir);
-	return keeper_client_open(l->loop, path, "loader", l->type, &ops, l, &l->keeper, err);
+	return keeper_client_open(l->loop, path, "loader", l->lane, &ops, l, &l->keeper, err);
 }
 
 /* --- requests --------------------------------------------------------------------- */

@@ -51,6 +51,7 @@ static void arm_load(struct broker *b)
 static void order_enable(struct type *t, const char *text)
 {
 	(void)text;
+	version_again(t);
 	type_enable(t);
 }
 
@@ -108,7 +109,7 @@ static int take_orders(struct broker *b, const Sirdar__Orders *m)
 	}
 	for (struct type *t = b->types; t; t = next) {
 		next = t->next;
-		if (!m->type[0] || strcmp(t->name, m->type) == 0)
+		if (lane_is_current(t) && (!m->type[0] || strcmp(t->name, m->type) == 0))
 			orders[i].of_type(t, m->text);
 	}
 	return 0;
@@ -245,7 +246,7 @@ static uint32_t all_slots(const struct broker *b)
 	uint32_t n = 0;
 
 	for (const struct type *t = b->types; t; t = t->next)
-		n += t->slots;
+		n += lane_is_current(t) ? t->slots : 0;
 	return n < b->settings->jobs_max ? n : (uint32_t)b->settings->jobs_max;
 }
 

@@ -1,6 +1,7 @@
 /* broker.h — inside of taskbroker: one thread, one loop. Files: main.c (command line,
- * signals), broker.c (life, server), keeper.c (the jobkeeper), types.c (loaders, one a
- * type), load.c (how busy the machine is), spawn.c (starting our programs).
+ * signals), broker.c (life, server), keeper.c (the jobkeeper), types.c (a loader's life),
+ * types_list.c (the setting `types`), lanes.c (loaders of one type side by side), versions.c (which
+ * is wanted), load.c (how busy the machine is), spawn.c (starting our programs).
  */
 #ifndef TASKBROKER_BROKER_H
 #define TASKBROKER_BROKER_H
@@ -25,6 +26,8 @@ enum type_state { /* RunnerState.state */
 	          TYPE_CRASHED = 3,
 	          TYPE_QUARANTINED = 4,
 	          TYPE_STOPPED = 5,
+	          TYPE_DRAINING = 6,
+	          TYPE_OVER = 7,
 };
 
 #define CRASHES_KEPT 64
@@ -35,18 +38,26 @@ struct version {
 	uint32_t abi;
 };
 
-/* A task type this machine runs, and its loader. */
+/* A task type this machine runs, and its loader; one of several while versions follow each other
+ * (lanes.c). */
 struct type {
 	struct type *next;
 	struct broker *broker;
 	char *name;
-	uint32_t slots;
+	uint32_t lane, slots;
 	enum type_state state;
 	char text[400];       /* why */
 	char last_words[400]; /* of a loader that found itself stuck; "": none */
 	bool is_ending;       /* it said that it ends in good order */
 	char version[64];
 	struct version wanted;
+	char order[160];   /* on its way in: the server's words */
+	char failed[160];  /* the last order whose version would not even start */
+	bool is_coming;    /* on its way in: not ready yet */
+	bool is_retired;   /* on its way out */
+	bool is_heir;      /* its loader has no plugin: only the jobkeeper's jobs are left */
+	bool is_over;      /* nothing of it is left: gone when its loader is */
+	bool is_listening; /* to SIGHUP */
 	uint32_t abi_major, abi_minor;
 	bool is_disabled; /* by orders */
 	bool is_unwanted; /* the settings name it no more: gone when its loader is */
@@ -130,10 +141,37 @@ void types_reload(struct broker *b); /* have the loaders read their settings aga
 void types_free(struct broker *b);
 bool types_are_gone(const struct broker *b);
 
+struct type *type_make(struct broker *b, const char *name);
+void type_free(struct type *t);
+void type_start(struct type *t, uint32_t in_ms);
+void type_start_later(struct type *t);     /* after a pause that grows */
+uint32_t type_count_crash(struct type *t); /* of the last ten minutes, with this one */
+/* Is a loader of an earlier broker there? It gets the signal and is watched. */
+bool type_meet(struct type *t, int signal);
+
+/* lanes.c: loaders of one type side by side */
+bool lane_is_current(const struct type *t);
+struct type *lane_current(struct broker *b, const char *name); /* who takes work; or NULL */
+struct type *lane_coming(const struct type *t);                /* who is to follow it; or NULL */
+/* Start a version beside t. text: the server's order, noted when it is ready. */
+void lane_begin(struct type *t, const struct version *v, const char *text);
+void lane_came_to_grief(struct type *t, bool is_refused, const char *how);
+void lane_promote(struct type *t);
+void lane_retire(struct type *t, const char *why);
+void lane_inherit(struct type *t);
+void lane_ended(struct type *t);
+void lane_note(const struct type *t); /* its version, for a broker that follows */
+void lane_cancel(struct type *t);     /* who is to follow it */
+void lane_drain(struct type *t);
+void lane_unmake(const struct type *t); /* nothing of it is left */
+void lanes_recall(struct type *t);
+
 /* versions.c: which version of its plugin a type runs */
 void version_recall(struct type *t);                  /* what was wanted when we last ran */
 void version_order(struct type *t, const char *text); /* the server's */
-char *version_path(const struct type *t);             /* of what is wanted; the caller's */
+void version_again(struct type *t);                   /* one that would not start */
+void version_note(const struct type *t, const char *text);
+char *version_path(const struct type *t); /* of what is wanted; the caller's */
 
 /* load.c: how busy the machine is, and whether work is welcome. */
 void load_measure(struct broker *b, struct load *ret);

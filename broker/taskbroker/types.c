@@ -12,17 +12,16 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "broker/link/lane.h"
 #include "broker/taskbroker/broker.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/fs.h"
 #include "util/log.h"
 
 #define OPEN_MS         10000 /* until a loader has to have said "ready" or "refused" */
 #define CRASH_WINDOW_US (600 * US_PER_S)
 #define STEADY_US       (60 * US_PER_S) /* a loader that lived so long starts afresh */
-#define SLOTS_MAX       65536
 
 static int64_t now_us(void)
 {
@@ -35,8 +34,9 @@ void type_tell(struct type *t)
 {
 	Sirdar__RunnerState m = SIRDAR__RUNNER_STATE__INIT;
 
-	if (!t->broker->link || t->state == TYPE_WAITING)
+	if (!t->broker->link || t->state == TYPE_WAITING || t->is_coming)
 		return;
+	m.lane = t->lane;
 	m.type = t->name;
 	m.version = t->version;
 	m.state = t->state;
@@ -55,7 +55,8 @@ __attribute__((format(printf, 3, 4))) static void set_state(struct type *t, enum
 	va_start(args, fmt);
 	vsnprintf(t->text, sizeof t->text, fmt, args);
 	va_end(args);
-	log_info("broker.type", "type=%s state=%d text=\"%s\"", t->name, state, t->text);
+	log_info("broker.type", "type=%s lane=%u state=%d text=\"%s\"", t->name, t->lane, state,
+	         t->text);
 	type_tell(t);
 }
 
@@ -73,7 +74,12 @@ static void start_in(struct type *t, uint32_t ms)
 	ev_timer_start(t->broker->loop, &t->start);
 }
 
-static void start_with_pause(struct type *t)
+void type_start(struct type *t, uint32_t in_ms)
+{
+	start_in(t, in_ms);
+}
+
+void type_start_later(struct type *t)
 {
 	const struct param_taskbroker *p = t->broker->settings;
 
@@ -92,10 +98,15 @@ static uint32_t recent_crashes(const struct type *t)
 	return n;
 }
 
-static void crashed(struct type *t, const char *how)
+uint32_t type_count_crash(struct type *t)
 {
 	t->crashes_us[t->n_crashes++ % CRASHES_KEPT] = now_us();
-	uint32_t n = recent_crashes(t);
+	return recent_crashes(t);
+}
+
+static void crashed(struct type *t, const char *how)
+{
+	uint32_t n = type_count_crash(t);
 
 	if (n >= t->broker->settings->loader_crash_max) {
 		set_state(t, TYPE_QUARANTINED,
@@ -104,7 +115,7 @@ static void crashed(struct type *t, const char *how)
 		return;
 	}
 	set_state(t, TYPE_CRASHED, "%s", how);
-	start_with_pause(t);
+	type_start_later(t);
 }
 
 static void describe(int status, char *ret_how, size_t cap)
@@ -130,6 +141,22 @@ static bool is_exit(int status, int code)
 	return WIFEXITED(status) && WEXITSTATUS(status) == code;
 }
 
+/* A version on its way in. */
+static void judge_coming(struct type *t, int status, const char *how)
+{
+	char why[400];
+
+	if (t->state == TYPE_REFUSED) {
+		snprintf(why, sizeof why, "%s", t->text);
+		lane_came_to_grief(t, true, why);
+	} else if (is_exit(status, EX_TEMPFAIL)) {
+		type_start_later(t);
+	} else {
+		snprintf(why, sizeof why, "%s", t->last_words[0] ? t->last_words : how);
+		lane_came_to_grief(t, false, why);
+	}
+}
+
 /* What an end means: asked for, refused, only in the way of another, or a crash. */
 static void judge_end(struct type *t, int status)
 {
@@ -139,6 +166,14 @@ static void judge_end(struct type *t, int status)
 	log_info("broker.loader_ended", "type=%s how=\"%s\"", t->name, how);
 	if (t->broker->is_stopping || t->is_unwanted)
 		return;
+	if (t->is_retired) {
+		lane_ended(t);
+		return;
+	}
+	if (t->is_coming) {
+		judge_coming(t, status, how);
+		return;
+	}
 	if (t->is_again || t->is_met) {
 		t->is_again = false;
 		start_in(t, 0);
@@ -147,7 +182,7 @@ static void judge_end(struct type *t, int status)
 	} else if (t->last_words[0]) {
 		crashed(t, t->last_words);
 	} else if (t->is_ending || (t->state != TYPE_READY && is_exit(status, EX_TEMPFAIL))) {
-		start_with_pause(t); /* told to end by someone, or in the way of another */
+		type_start_later(t); /* told to end by someone, or in the way of another */
 	} else if (t->state != TYPE_READY && is_exit(status, EX_CONFIG)) {
 		set_state(t, TYPE_REFUSED, "the loader would not start (%s): see its log", how);
 	} else {
@@ -158,8 +193,6 @@ static void judge_end(struct type *t, int status)
 		crashed(t, how);
 	}
 }
-
-static void type_free(struct type *t);
 
 static void on_ended(struct ev_loop *loop, ev_io *w, int events)
 {
@@ -180,7 +213,9 @@ static void on_ended(struct ev_loop *loop, ev_io *w, int events)
 	t->pid_fd = -1;
 	judge_end(t, status);
 	t->is_met = false;
-	if (t->is_unwanted)
+	if (t->is_over)
+		lane_unmake(t);
+	if (t->is_unwanted || t->is_over)
 		type_free(t);
 	broker_look_for_end(b);
 }
@@ -213,6 +248,10 @@ static void take_line(struct type *t, char *line)
 		snprintf(t->last_words, sizeof t->last_words, "%s", line + 6);
 		return;
 	}
+	if (strcmp(line, "over") == 0) {
+		t->is_over = t->is_retired;
+		return;
+	}
 	if (strcmp(line, "ending") == 0) {
 		t->is_ending = true;
 		return;
@@ -221,6 +260,15 @@ static void take_line(struct type *t, char *line)
 	if (sscanf(line, "ready %u %u %63[^\n]", &t->abi_major, &t->abi_minor, t->version) != 3)
 		return;
 	ev_timer_stop(t->broker->loop, &t->late);
+	t->is_listening = true;
+	if (t->is_retired) {
+		t->pause_ms = (uint32_t)t->broker->settings->loader_restart_ms;
+		type_tell(t);
+		return;
+	}
+	lane_note(t);
+	if (t->is_coming)
+		lane_promote(t);
 	set_state(t, TYPE_READY, "%s", "");
 }
 
@@ -258,7 +306,7 @@ static void on_said(struct ev_loop *loop, ev_io *w, int events)
 static pid_t lock_holder(const struct type *t)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	char *path = mem_fmt("%s/loader.%s.lock", t->broker->state_dir, t->name);
+	char *path = lane_lock(t->broker->state_dir, t->name, t->lane);
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	pid_t pid = 0;
 
@@ -284,9 +332,7 @@ static void late_in(struct type *t, int64_t ms)
 	ev_timer_start(t->broker->loop, &t->late);
 }
 
-/* A loader of an earlier broker: told to end (its processes are the jobkeeper's, its
- * in-process jobs get stop_ms), and followed by one of ours. */
-static bool meet_former(struct type *t)
+bool type_meet(struct type *t, int signal)
 {
 	pid_t pid = lock_holder(t);
 	int fd = pid > 1 ? pidfd_open(pid, 0) : -1;
@@ -301,74 +347,108 @@ static bool meet_former(struct type *t)
 	log_info("broker.loader_met", "type=%s pid=%d", t->name, pid);
 	t->pid = pid;
 	t->pid_fd = fd;
-	t->is_met = true;
+	t->is_met = t->is_listening = true;
 	watch_pid(t);
-	pidfd_send_signal(fd, SIGTERM, NULL, 0);
-	late_in(t, t->broker->settings->stop_ms + 2000);
+	pidfd_send_signal(fd, signal, NULL, 0);
 	return true;
+}
+
+/* A loader of an earlier broker: told to end (its processes are the jobkeeper's, its
+ * in-process jobs get stop_ms), and followed by one of ours. */
+static bool meet_former(struct type *t)
+{
+	bool met = type_meet(t, SIGTERM);
+
+	if (met)
+		late_in(t, t->broker->settings->stop_ms + 2000);
+	return met;
+}
+
+struct words {
+	char **items; /* NULL-ended; each its own */
+	size_t n;
+};
+
+static void add_word(struct words *w, const char *word)
+{
+	w->items[w->n++] = mem_str(word);
+}
+
+static void add_option(struct words *w, const char *option, char *value)
+{
+	add_word(w, option);
+	w->items[w->n++] = value;
+}
+
+static void loader_words(const struct type *t, struct words *w)
+{
+	const struct broker *b = t->broker;
+
+	w->items = mem_array(28 + 2 * b->args->sets_n, sizeof *w->items);
+	add_word(w, "taskrunner-loader");
+	if (b->args->config)
+		add_option(w, "-c", mem_str(b->args->config));
+	for (size_t i = 0; i < b->args->sets_n; i++)
+		add_option(w, "--set", mem_str(b->args->sets[i]));
+	/* Absolute, whatever the settings say. */
+	add_option(w, "--set", mem_fmt("state_dir=%s", b->state_dir));
+	add_option(w, "--type", mem_str(t->name));
+	add_option(w, "--slots", mem_fmt("%u", t->slots ? t->slots : 1));
+	add_option(w, "--lane", mem_fmt("%u", t->lane));
+	if (t->is_heir) {
+		add_option(w, "--heir-of", mem_str(t->version[0] ? t->version : "-"));
+	} else if (t->wanted.version[0]) {
+		add_option(w, "--plugin", version_path(t));
+		add_option(w, "--version-wanted", mem_str(t->wanted.version));
+		add_option(w, "--sha256", mem_str(t->wanted.sha256));
+	}
+	add_option(w, "--status-fd", mem_str("3"));
+}
+
+static void words_free(struct words *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		free(w->items[i]);
+	free(w->items);
+}
+
+static void watch_loader(struct type *t, int status_fd)
+{
+	t->status_fd = status_fd;
+	ev_io_set(&t->said, t->status_fd, EV_READ);
+	ev_io_start(t->broker->loop, &t->said);
+	watch_pid(t);
+	late_in(t, OPEN_MS);
 }
 
 static void start_loader(struct type *t)
 {
-	struct broker *b = t->broker;
-	char *path = mem_fmt("%s/taskrunner-loader", b->bin_dir);
-	char *slots = mem_fmt("%u", t->slots), *state = mem_fmt("state_dir=%s", b->state_dir);
-	char *plugin = NULL;
-	size_t n = 0;
-	char **argv = mem_array(24 + 2 * b->args->sets_n, sizeof *argv);
+	char *path = mem_fmt("%s/taskrunner-loader", t->broker->bin_dir);
+	struct words words = { NULL, 0 };
 	int pipe_fds[2] = { -1, -1 };
 	struct err err;
 
-	argv[n++] = (char *)"taskrunner-loader";
-	if (b->args->config) {
-		argv[n++] = (char *)"-c";
-		argv[n++] = (char *)b->args->config;
+	loader_words(t, &words);
+	if (!t->is_retired) {
+		t->state = TYPE_WAITING;
+		t->text[0] = 0;
 	}
-	for (size_t i = 0; i < b->args->sets_n; i++) {
-		argv[n++] = (char *)"--set";
-		argv[n++] = (char *)b->args->sets[i];
-	}
-	argv[n++] = (char *)"--set";
-	argv[n++] = state; /* absolute, whatever the settings say */
-	argv[n++] = (char *)"--type";
-	argv[n++] = t->name;
-	argv[n++] = (char *)"--slots";
-	argv[n++] = slots;
-	if (t->wanted.version[0]) {
-		plugin = version_path(t);
-		argv[n++] = (char *)"--plugin";
-		argv[n++] = plugin;
-		argv[n++] = (char *)"--version-wanted";
-		argv[n++] = t->wanted.version;
-		argv[n++] = (char *)"--sha256";
-		argv[n++] = t->wanted.sha256;
-	}
-	argv[n++] = (char *)"--status-fd";
-	argv[n++] = (char *)"3";
-	t->state = TYPE_WAITING;
-	t->text[0] = t->last_words[0] = 0;
-	t->is_ending = false;
+	t->last_words[0] = 0;
+	t->is_ending = t->is_listening = t->is_over = false;
 	if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0 ||
-	    spawn_program(path, argv, pipe_fds[1], &t->pid, &t->pid_fd, &err) < 0) {
+	    spawn_program(path, words.items, pipe_fds[1], &t->pid, &t->pid_fd, &err) < 0) {
 		log_error("broker.loader_start", "type=%s why=\"%s\"", t->name,
 		          pipe_fds[0] < 0 ? "no pipe" : err.text);
 		if (pipe_fds[0] >= 0)
 			close(pipe_fds[0]);
-		start_with_pause(t);
+		type_start_later(t);
 	} else {
-		t->status_fd = pipe_fds[0];
-		ev_io_set(&t->said, t->status_fd, EV_READ);
-		ev_io_start(b->loop, &t->said);
-		watch_pid(t);
-		late_in(t, OPEN_MS);
+		watch_loader(t, pipe_fds[0]);
 	}
 	if (pipe_fds[1] >= 0)
 		close(pipe_fds[1]);
+	words_free(&words);
 	free(path);
-	free(slots);
-	free(state);
-	free(plugin);
-	free(argv);
 }
 
 static void on_start(struct ev_loop *loop, ev_timer *w, int events)
@@ -379,7 +459,7 @@ static void on_start(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	if (t->pid || t->is_disabled || t->is_unwanted || t->broker->is_stopping)
 		return;
-	if (!meet_former(t))
+	if (t->is_retired ? !type_meet(t, SIGUSR1) : !meet_former(t))
 		start_loader(t);
 }
 
@@ -409,23 +489,14 @@ void type_stop(struct type *t, enum type_state state, const char *why)
 	late_in(t, t->broker->settings->stop_ms + 2000);
 }
 
-/* --- the settings' list ----------------------------------------------------------- */
+/* --- made and gone ---------------------------------------------------------------- */
 
-static struct type *find(struct broker *b, const char *name, size_t len)
-{
-	for (struct type *t = b->types; t; t = t->next) {
-		if (strlen(t->name) == len && !memcmp(t->name, name, len))
-			return t;
-	}
-	return NULL;
-}
-
-static struct type *type_new(struct broker *b, const char *name, size_t len)
+struct type *type_make(struct broker *b, const char *name)
 {
 	struct type *t = mem_new(sizeof *t);
 
 	t->broker = b;
-	t->name = mem_strn(name, len);
+	t->name = mem_str(name);
 	t->pid_fd = t->status_fd = -1;
 	buf_init(&t->status);
 	ev_init(&t->ended, on_ended);
@@ -435,11 +506,10 @@ static struct type *type_new(struct broker *b, const char *name, size_t len)
 	t->ended.data = t->said.data = t->start.data = t->late.data = t;
 	t->next = b->types;
 	b->types = t;
-	version_recall(t);
 	return t;
 }
 
-static void type_free(struct type *t)
+void type_free(struct type *t)
 {
 	struct broker *b = t->broker;
 
@@ -458,102 +528,4 @@ static void type_free(struct type *t)
 		close(t->pid_fd);
 	free(t->name);
 	free(t);
-}
-
-/* "type:slots" */
-static int read_item(const char *item, size_t *ret_len, uint32_t *ret_slots, struct err *err)
-{
-	const char *colon = strchr(item, ':');
-	size_t len = colon ? (size_t)(colon - item) : strlen(item);
-	char name[65], *end = NULL;
-	unsigned long slots = colon ? strtoul(colon + 1, &end, 10) : 1;
-
-	snprintf(name, sizeof name, "%.*s", (int)len, item);
-	if (len >= sizeof name || !fs_name_ok(name, 64) || (end && (*end || end == colon + 1)) ||
-	    slots < 1 || slots > SLOTS_MAX)
-		return err_set(err, E_INVALID, "types has '%.80s', want type:slots, 1..%d slots",
-		               item, SLOTS_MAX);
-	*ret_len = len;
-	*ret_slots = (uint32_t)slots;
-	return 0;
-}
-
-static int take_item(struct broker *b, const char *item, struct err *err)
-{
-	uint32_t slots = 0;
-	size_t len = 0;
-	int r = read_item(item, &len, &slots, err);
-
-	if (r < 0)
-		return r;
-	struct type *t = find(b, item, len);
-
-	if (!t)
-		t = type_new(b, item, len);
-	t->is_unwanted = false;
-	if (t->is_leaving) { /* it was off the list for a moment */
-		t->is_leaving = false;
-		t->slots = slots;
-		type_enable(t);
-		return 0;
-	}
-	bool is_other = t->slots != slots;
-
-	t->slots = slots;
-	if (t->pid && is_other) { /* with the new number of slots */
-		t->is_again = true;
-		pidfd_send_signal(t->pid_fd, SIGTERM, NULL, 0);
-	} else if (!t->pid && !t->is_disabled) {
-		type_enable(t);
-	}
-	return 0;
-}
-
-int types_read(struct broker *b, struct err *err)
-{
-	struct type *next;
-
-	for (struct type *t = b->types; t; t = t->next)
-		t->is_unwanted = true;
-	for (size_t i = 0; i < b->settings->types.n; i++) {
-		int r = take_item(b, b->settings->types.items[i], err);
-
-		if (r < 0)
-			return r;
-	}
-	for (struct type *t = b->types; t; t = next) {
-		next = t->next;
-		if (!t->is_unwanted)
-			continue;
-		t->is_leaving = true;
-		type_stop(t, TYPE_STOPPED, "no longer among this machine's types");
-		if (!t->pid)
-			type_free(t);
-	}
-	return 0;
-}
-
-bool types_are_gone(const struct broker *b)
-{
-	for (const struct type *t = b->types; t; t = t->next) {
-		if (t->pid)
-			return false;
-	}
-	return true;
-}
-
-/* One that is not ready yet has just read them, and may not be listening. */
-void types_reload(struct broker *b)
-{
-	for (struct type *t = b->types; t; t = t->next)
-		if (t->pid && t->state == TYPE_READY)
-			pidfd_send_signal(t->pid_fd, SIGHUP, NULL, 0);
-}
-
-void types_free(struct broker *b)
-{
-	for (struct type *t = b->types, *next; t; t = next) {
-		next = t->next;
-		type_free(t);
-	}
 }

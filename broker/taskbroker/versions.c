@@ -57,7 +57,7 @@ void version_recall(struct type *t)
 	free(path);
 }
 
-static void note(const struct type *t, const char *text)
+void version_note(const struct type *t, const char *text)
 {
 	char *path = note_path(t);
 	struct err err;
@@ -94,27 +94,42 @@ static void judge(struct type *t, const struct version *v, char *ret, size_t cap
 	free(path);
 }
 
-/* The one that runs takes no more and ends when its jobs in the process are over; processes go
- * on, and are the next one's. */
-static void retire(struct type *t)
-{
-	if (t->pid && !t->is_met)
-		pidfd_send_signal(t->pid_fd, SIGUSR1, NULL, 0);
-}
-
 static void drain(struct type *t)
 {
 	if (t->is_disabled && t->state == TYPE_STOPPED)
 		return;
-	note(t, DRAIN);
-	t->is_disabled = true;
-	t->is_again = false;
-	type_say(t, TYPE_STOPPED, "drained");
-	retire(t);
+	version_note(t, DRAIN);
+	lane_drain(t);
+}
+
+static bool is_same(const struct version *a, const struct version *b)
+{
+	return strcmp(a->version, b->version) == 0 && strcmp(a->sha256, b->sha256) == 0;
+}
+
+/* Nothing of it runs: the next loader is of this version. */
+static void want(struct type *t, const struct version *v, const char *text, bool same)
+{
+	version_note(t, text);
+	t->failed[0] = 0;
+	t->wanted = *v;
+	if (!same || t->is_disabled)
+		type_enable(t);
+}
+
+void version_again(struct type *t)
+{
+	char text[sizeof t->failed];
+
+	memcpy(text, t->failed, sizeof text);
+	t->failed[0] = 0;
+	if (text[0])
+		version_order(t, text);
 }
 
 void version_order(struct type *t, const char *text)
 {
+	const struct type *coming = lane_coming(t);
 	struct version v;
 	char why[400];
 
@@ -124,28 +139,25 @@ void version_order(struct type *t, const char *text)
 	}
 	if (!parse(text, &v))
 		return; /* of a later version */
-	bool same = strcmp(v.version, t->wanted.version) == 0 &&
-	            strcmp(v.sha256, t->wanted.sha256) == 0;
+	if (coming && is_same(&v, &coming->wanted))
+		return;
+	bool same = is_same(&v, &t->wanted);
 	judge(t, &v, why, sizeof why);
 	if (why[0] && !same) {
 		log_warn("broker.version", "type=%s why=\"%s\"", t->name, why);
 		type_say(t, t->state, why);
 		return;
 	}
-	note(t, text);
-	t->wanted = v;
-	if (t->is_disabled || t->state == TYPE_REFUSED || t->state == TYPE_QUARANTINED) {
-		if (!same || t->is_disabled)
-			type_enable(t);
-		return;
-	}
-	if (same)
-		return;
-	log_info("broker.version", "type=%s wanted=%s", t->name, v.version);
-	if (t->pid) {
-		t->is_again = true;
-		retire(t);
+	lane_cancel(t);
+	if (!t->pid || t->is_met || t->is_disabled) {
+		want(t, &v, text, same);
+	} else if (same) {
+		if (t->failed[0] || (t->text[0] && t->state == TYPE_READY))
+			type_say(t, t->state, ""); /* of a version that is wanted no more */
+		t->failed[0] = 0;
+	} else if (strcmp(t->failed, text) == 0) {
+		type_tell(t); /* until it is released */
 	} else {
-		type_enable(t);
+		lane_begin(t, &v, text);
 	}
 }

@@ -150,6 +150,7 @@ struct transition {
 	char *data; /* of `data_kind`, or NULL; the stream's */
 	uint32_t epoch;
 	uint32_t session;              /* the broker session this concerns (grant, report), or 0 */
+	uint32_t lane;                 /* a grant: which of the broker's loaders of its type */
 	uint8_t kind, event, from, to; /* enum transition_kind, event, state, state */
 	uint8_t reason, actor_kind;
 	uint8_t data_kind; /* enum inst_data */

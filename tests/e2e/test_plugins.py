@@ -3,7 +3,9 @@
 import hashlib
 import os
 import shutil
+import signal
 import sys
+from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import B, RUNNERS, Site, main, test, until  # noqa: E402
@@ -20,7 +22,8 @@ def site_with_plugins():
     shutil.copy(RUNNERS / "noop.so", site.plugins)
     site.start(types=("odd:8", "noop:2"), runners_dir=site.plugins, loader_crash_max=2, loader_restart_ms=20)
     site.apply(HEAD.format("w") + "".join(f"  {name}: {{type: odd, params: {{do: {do}}}}}\n" for name, do in
-                                          (("run", "x"), ("long", "kill"), ("crash", "crash"))))
+                                          (("run", "x"), ("long", "kill"), ("crash", "crash")))
+               + f"  process: {{type: odd, params: {{do: hold, file: {site.dir}/hold}}}}\n")
     return site
 
 
@@ -62,27 +65,97 @@ def a_registered_version_runs_from_its_own_file(s):
     assert "1.0-odd  enabled" in s.sirdar("plugin", "list").stdout
 
 
+def loaders(site):
+    """(version, state) -> jobs, of all loaders of the type."""
+    odd = next(t for t in site.get("/api/v1/types")["types"] if t["type"] == "odd")
+    return {(b["version"], b["state"]): b["running"] for b in odd["brokers"]}
+
+
+def loader_words(site):
+    """pid -> its command line, of the loaders of the type."""
+    return {pid: words for pid in site.pids("taskrunner-loader") if "odd" in (words := command_line(pid))}
+
+
+def command_line(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except FileNotFoundError:
+        return []
+
+
+def state(site, task, date):
+    return site.instance(f"plug/w/{task}", f"{date}T00:00:00Z")
+
+
+def start(site, task, date):
+    return run(site, task, date, "Running")
+
+
+def kill(site, task, date):
+    site.command("kill", selection={"tasks": [f"plug/w/{task}"], "dates": [date]})
+    i = site.wait_state(f"plug/w/{task}", f"{date}T00:00:00Z", ("Succ", "Fail", "StopSchedule"))
+    assert i["infra"] == 0 and i["attempt"] == 1, i
+
+
 @test
-def the_next_version_follows_and_what_runs_keeps_its_own(s):
-    run(s, "long", "2026-03-01", "Running")
+def the_next_version_works_beside_the_one_whose_jobs_still_run(s):
+    start(s, "long", "2026-03-01")
     s.sirdar("plugin", "register", "odd", "2.0-odd", "--sha256", build(s, "2.0-odd"))
     s.sirdar("plugin", "enable", "odd", "2.0-odd")
-    until("the broker has heard of it", lambda: "wanted=2.0-odd" in s.brokers["b1"].text())
-    i = s.instance("plug/w/long", "2026-03-01T00:00:00Z")
-    assert i["state"] == "Running" and i["attempt"] == 1, i
-    s.command("kill", selection={"tasks": ["plug/w/long"], "states": ["Running"]})
-    s.wait_state("plug/w/long", "2026-03-01T00:00:00Z", ("Succ", "Fail", "StopSchedule"))
     runs(s, "2.0-odd")
     run(s, "run", "2026-03-03")
-    assert s.instance("plug/w/long", "2026-03-01T00:00:00Z")["infra"] == 0
+    assert state(s, "long", "2026-03-01")["state"] == "Running"
+    until("both are counted", lambda: loaders(s) == {("2.0-odd", "ready"): 0, ("1.0-odd", "draining"): 1})
+    shown = [line.split() for line in s.sirdar("plugin", "show", "odd").stdout.splitlines()]
+    assert ["2.0-odd", "enabled", "b1", "ready", "0"] in shown, shown
+    assert ["1.0-odd", "before", "b1", "draining", "1"] in [line[:5] for line in shown], shown
 
 
 @test
-def a_rollback_goes_back_to_the_version_before(s):
+def a_rollback_while_jobs_of_both_versions_run_starts_a_third_loader(s):
+    start(s, "long", "2026-03-02")
     s.sirdar("plugin", "rollback", "odd")
     runs(s, "1.0-odd")
     assert plugin(s)["enabled"] == "1.0-odd" and plugin(s)["former"] == "2.0-odd"
     run(s, "run", "2026-03-04")
+    until("three loaders", lambda: loaders(s) == {
+        ("1.0-odd", "ready"): 0, ("1.0-odd", "draining"): 1, ("2.0-odd", "draining"): 1})
+    kill(s, "long", "2026-03-01")
+    until("the first is over", lambda: loaders(s) == {("1.0-odd", "ready"): 0, ("2.0-odd", "draining"): 1})
+
+
+@test
+def a_former_version_outlives_broker_and_server_and_ends_with_its_last_job(s):
+    s.brokers["b1"].kill()
+    s.base.restart(hard=True)
+    s.brokers["b1"].start()
+    until("the server answers", lambda: s.ask("GET", "/api/v1/types")[0] == 200)
+    runs(s, "1.0-odd")
+    until("it is found again", lambda: loaders(s).get(("2.0-odd", "draining")) == 1)
+    run(s, "run", "2026-03-08")
+    assert state(s, "long", "2026-03-02")["state"] == "Running"
+    kill(s, "long", "2026-03-02")
+    until("it is over", lambda: loaders(s) == {("1.0-odd", "ready"): 0})
+    assert len(list(s.dir.glob("**/loader.odd*.lock"))) == 1
+
+
+@test
+def processes_of_a_former_version_whose_loader_dies_are_seen_to_their_end(s):
+    (s.dir / "hold").touch()
+    start(s, "process", "2026-03-01")
+    s.sirdar("plugin", "enable", "odd", "2.0-odd")
+    runs(s, "2.0-odd")
+    until("it drains", lambda: loaders(s).get(("1.0-odd", "draining")) == 1)
+    for pid in [pid for pid, words in loader_words(s).items() if "1.0-odd" in words]:
+        os.kill(pid, signal.SIGKILL)
+    until("another sees to them", lambda: "heir-of" in str(loader_words(s)))
+    assert state(s, "process", "2026-03-01")["state"] == "Running"
+    (s.dir / "hold").unlink()
+    i = s.wait_state("plug/w/process", "2026-03-01T00:00:00Z", "Succ")
+    assert i["infra"] == 0 and i["attempt"] == 1, i
+    until("it is over", lambda: loaders(s) == {("2.0-odd", "ready"): 0})
+    s.sirdar("plugin", "rollback", "odd")
+    runs(s, "1.0-odd")
 
 
 @test

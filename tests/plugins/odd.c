@@ -93,6 +93,18 @@ static int wait_for_process(const struct runner_job *job, struct runner_result *
 	return RUNNER_DONE;
 }
 
+/* A process that goes on for as long as a file is there. */
+static int hold(const struct runner_job *job)
+{
+	char path[400] = "";
+	const char *const argv[] = { "/bin/sh", "-c", "while test -e \"$1\"; do sleep 0.05; done",
+		                     "sh",      path, NULL };
+	struct runner_process process = { .size = sizeof process, .argv = argv };
+
+	host->param(job, "file", path, sizeof path);
+	return host->spawn(job, &process) < 0 ? RUNNER_FAILED : RUNNER_PROCESS;
+}
+
 static int odd_execute(void *self, void *state, const struct runner_job *job,
                        struct runner_result *result)
 {
@@ -105,6 +117,8 @@ static int odd_execute(void *self, void *state, const struct runner_job *job,
 		return wait_for_process(job, result);
 	if (!strcmp(what, "process"))
 		return RUNNER_PROCESS;
+	if (!strcmp(what, "hold"))
+		return hold(job);
 	if (!strcmp(what, "crash"))
 		raise(SIGKILL);
 	if (!strcmp(what, "secret"))

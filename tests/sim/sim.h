@@ -74,6 +74,7 @@ struct swarm {
 	bool commands, edits, wall_jumps, takeovers, long_downs, standby;
 	bool flows;    /* some tasks are the steps of a pipeline */
 	bool branches; /* jobs choose among the children of their task */
+	bool switches; /* versions of plugins follow each other, side by side */
 	size_t ring_slots;
 	int64_t rows_max; /* dates left out in one go that have rows */
 };
@@ -88,6 +89,8 @@ extern struct swarm swarm;
 	X(FORCES, "forces", "links on failure, whose parents are forced at once") \
 	X(PARTS, "parts", "broadcasts, which are redone while their parts begin") \
 	X(BACKFILLS, "backfills", "backfills, a few at once, of what runs") \
+	X(VERSIONS, "versions", \
+	  "the next version's loader beside the former, and servers that go down") \
 	X(SESSIONS, "sessions", "loaders that are back at once, and a maintainer that is late") \
 	X(SILENCES, "silences", "minutes without a server, whose dates are left out, and redone")
 enum scenario {
@@ -294,7 +297,14 @@ void worker_stop(void);
 bool worker_behind(void); /* durable records are not shown yet */
 struct actor *worker_actor(void);
 void worker_answered(struct letter *l, void *self);
-void worker_hello(int broker, uint64_t conn, uint32_t incarnation, const uint64_t *held, size_t n);
+/* A place for a loader, of broker `place % BROKERS`: two each, for versions side by side. */
+enum { LOADERS = 2 * BROKERS };
+struct greeter {
+	uint32_t incarnation, lane;
+	bool others; /* another lane of this broker may hold jobs */
+};
+void worker_hello(int place, uint64_t conn, struct greeter g, const uint64_t *held, size_t n);
+void worker_close(int place, uint64_t conn); /* it takes nothing more */
 void worker_gone(int broker, uint64_t conn);
 void worker_credit(int broker, uint64_t conn, uint64_t limit);
 void worker_beat(int broker, uint64_t conn, int64_t sent_us, const uint64_t *held, size_t n);
@@ -316,6 +326,8 @@ void broker_beat_ack(int broker, uint64_t conn, int64_t sent_us, const uint64_t 
 void broker_cut(int broker); /* the connection breaks */
 void broker_loader_crash(int broker);
 void broker_loader_stop(int broker); /* takes nothing more, ends a while later */
+void broker_switch(int broker);      /* another version's loader follows, beside this one */
+int broker_place(int broker);        /* one of its loaders, by luck */
 void broker_machine_crash(int broker);
 void brokers_heal(void);
 void broker_server_lost(void); /* the server's end died: all connections break */

@@ -31,7 +31,12 @@ struct job {
 
 struct machine {
 	bool loader_up;
-	bool leaving;         /* its loader was told to end: takes nothing more */
+	bool leaving;      /* its loader was told to end: takes nothing more */
+	bool exists;       /* this place has a loader, or what one left */
+	bool retired;      /* of a former version: ends when it has nothing left */
+	bool closed;       /* told to the server in this connection ... */
+	int64_t closed_us; /* ... then */
+	uint32_t lane;
 	uint64_t conn;        /* 0: none */
 	uint32_t incarnation; /* of the loader's process */
 	uint64_t done, limit;
@@ -40,7 +45,9 @@ struct machine {
 	struct job jobs[JOBS_MAX];
 };
 
-static struct machine machines[BROKERS];
+static struct machine machines[LOADERS];
+static uint32_t lanes[BROKERS]; /* the last of each */
+static int current[BROKERS];    /* the place that takes work */
 static uint64_t conns, lives;
 enum { SLOTS = 6 };
 
@@ -54,7 +61,7 @@ int64_t wire_delay(void)
 }
 
 /* One direction of a connection keeps its order; a broken one delivers nothing. */
-static int64_t up_clear[BROKERS], down_clear[BROKERS];
+static int64_t up_clear[LOADERS], down_clear[LOADERS];
 
 static int64_t ordered(int64_t *clear)
 {
@@ -69,8 +76,8 @@ static int64_t ordered(int64_t *clear)
 struct up {
 	int broker;
 	uint64_t conn;
-	int kind; /* 0 hello 1 credit 2 beat 3 report */
-	uint32_t incarnation;
+	int kind; /* 0 hello 1 credit 2 beat 3 report 4 nothing more */
+	struct greeter greeter;
 	uint64_t limit;
 	int64_t sent_us;
 	struct report report;
@@ -85,11 +92,13 @@ static void arrive(void *a, uint64_t b)
 	(void)b;
 	if (machines[u->broker].conn == u->conn && server_up()) {
 		if (u->kind == 0)
-			worker_hello(u->broker, u->conn, u->incarnation, u->held, u->n);
+			worker_hello(u->broker, u->conn, u->greeter, u->held, u->n);
 		else if (u->kind == 1)
 			worker_credit(u->broker, u->conn, u->limit);
 		else if (u->kind == 2)
 			worker_beat(u->broker, u->conn, u->sent_us, u->held, u->n);
+		else if (u->kind == 4)
+			worker_close(u->broker, u->conn);
 		else
 			worker_report(u->broker, u->conn, &u->report);
 	}
@@ -125,7 +134,12 @@ static void send_credit(int b)
 	struct machine *m = &machines[b];
 	size_t held = 0;
 
-	if (m->leaving)
+	if (m->retired && !m->closed) {
+		m->closed = true;
+		m->closed_us = now_us;
+		up_send(up_new(b, 4));
+	}
+	if (m->leaving || m->retired)
 		return;
 	struct up *u = up_new(b, 1);
 
@@ -263,13 +277,14 @@ void broker_job(int b, uint64_t conn, uint64_t token, struct inst_key key)
 		send_back(b, j, AE_RETURN, RE_REJECT);
 		return;
 	}
-	if (m->leaving) {
+	if (m->leaving || m->retired) {
 		send_back(b, j, AE_BACK, RE_STOPPING);
 		return;
 	}
 	check_start(token, key);
 	report(b, j, (struct report){ .seq = ++j->seq, .end = -1 });
-	int64_t runs = (int64_t)rnd(chance(100) ? 40000 : 3000) * MS;
+	uint32_t long_ones = scenario == SC_VERSIONS ? 500 : 100; /* per mille */
+	int64_t runs = (int64_t)rnd(chance(long_ones) ? 40000 : 3000) * MS;
 	later(healing ? 50 * MS : runs, natural_end, j, j->life);
 	later(j->deadline_us - now_us, look_at_fence, j, j->life);
 }
@@ -302,6 +317,26 @@ void broker_ack(int b, uint64_t conn, uint64_t token, uint32_t seq, int code)
 	send_credit(b);
 }
 
+/* A former version's loader that has nothing left, and gets nothing any more. */
+static void look_for_end(int b, int64_t sent_us)
+{
+	struct machine *m = &machines[b];
+
+	if (!m->retired)
+		return;
+	if (!m->closed || sent_us <= m->closed_us)
+		return;
+	for (int i = 0; i < JOBS_MAX; i++)
+		if (m->jobs[i].state != J_FREE)
+			return;
+	note("broker %d: lane %u is over", b % BROKERS, m->lane);
+	if (server_up())
+		worker_gone(b, m->conn);
+	m->conn = 0;
+	m->exists = m->loader_up = false;
+	up_clear[b] = down_clear[b] = 0;
+}
+
 void broker_beat_ack(int b, uint64_t conn, int64_t sent_us, const uint64_t *unknown, size_t n)
 {
 	struct machine *m = &machines[b];
@@ -324,6 +359,7 @@ void broker_beat_ack(int b, uint64_t conn, int64_t sent_us, const uint64_t *unkn
 			later(rnd(200) * MS, killed_end, j, j->life);
 		}
 	}
+	look_for_end(b, sent_us);
 }
 
 static void beat(void *a, uint64_t conn)
@@ -362,9 +398,11 @@ static void do_connect(void *a, uint64_t unused)
 	}
 	m->conn = ++conns;
 	m->done = m->limit = 0;
+	m->closed = false;
 	m->proof_us = now_us;
 	struct up *u = up_new(b, 0);
-	u->incarnation = m->incarnation;
+	u->greeter = (struct greeter){ m->incarnation, m->lane,
+		                       machines[(b + BROKERS) % LOADERS].exists };
 	list_held(b, u);
 	up_send(u);
 	send_credit(b);
@@ -397,7 +435,7 @@ void broker_cut(int b)
 
 void broker_server_lost(void)
 {
-	for (int b = 0; b < BROKERS; b++)
+	for (int b = 0; b < LOADERS; b++)
 		if (machines[b].conn) {
 			machines[b].conn = 0;
 			connect_soon(b);
@@ -409,6 +447,8 @@ static void loader_back(void *a, uint64_t b)
 	struct machine *m = a;
 
 	(void)b;
+	if (!m->exists)
+		return;
 	m->loader_up = true;
 	m->leaving = false;
 	m->incarnation++;
@@ -445,6 +485,40 @@ static void loader_leaves(void *a, uint64_t incarnation)
 		broker_loader_crash((int)(m - machines));
 }
 
+static bool is_busy(const struct machine *m)
+{
+	for (int i = 0; i < JOBS_MAX; i++)
+		if (m->jobs[i].state == J_RUNNING)
+			return true;
+	return false;
+}
+
+/* The next version's loader is ready; the former one is told to end when its jobs have. */
+void broker_switch(int b)
+{
+	struct machine *m = &machines[current[b]];
+	int next = (current[b] + BROKERS) % LOADERS;
+
+	if (!m->loader_up || m->leaving || machines[next].exists || (!is_busy(m) && chance(800)))
+		return;
+	note("broker %d: lane %u follows lane %u", b, lanes[b] + 1, m->lane);
+	uint32_t incarnation = machines[next].incarnation + 1;
+	memset(&machines[next], 0, sizeof machines[next]);
+	machines[next].exists = machines[next].loader_up = true;
+	machines[next].incarnation = incarnation;
+	machines[next].lane = ++lanes[b];
+	connect_soon(next);
+	m->retired = true;
+	current[b] = next;
+	if (m->conn)
+		send_credit(b == current[b] ? b + BROKERS : b);
+}
+
+int broker_place(int b)
+{
+	return swarm.switches && machines[b + BROKERS].exists && chance(500) ? b + BROKERS : b;
+}
+
 /* Told to end: what runs in it has a while yet, what comes is sent back. */
 void broker_loader_stop(int b)
 {
@@ -467,6 +541,8 @@ void broker_machine_crash(int b)
 	for (int i = 0; i < JOBS_MAX; i++)
 		if (m->jobs[i].state == J_RUNNING)
 			end_job(b, &m->jobs[i], AE_INFRA, -1, RE_LOST);
+	if (b < BROKERS && machines[b + BROKERS].exists)
+		broker_machine_crash(b + BROKERS);
 }
 
 void brokers_reset(void)
@@ -477,6 +553,9 @@ void brokers_reset(void)
 	healing = false;
 	conns = lives = 0;
 	for (int b = 0; b < BROKERS; b++) {
+		machines[b].exists = true;
+		lanes[b] = 0;
+		current[b] = b;
 		machines[b].loader_up = true;
 		machines[b].incarnation = 1;
 		connect_soon(b);
@@ -486,7 +565,7 @@ void brokers_reset(void)
 void brokers_heal(void)
 {
 	healing = true;
-	for (int b = 0; b < BROKERS; b++)
+	for (int b = 0; b < LOADERS; b++)
 		for (int i = 0; i < JOBS_MAX; i++) {
 			struct job *j = &machines[b].jobs[i];
 			if (j->state == J_RUNNING)

@@ -30,6 +30,11 @@ static const struct swarm bent[] = {
 	                  .lag_us = 20 * MS,
 	                  .late = AT_MAINTAIN,
 	                  .late_us = 1500 * MS },
+	[SC_VERSIONS] = { .switches = true,
+	                  .server_crashes = true,
+	                  .cuts = true,
+	                  .slow_wire = true,
+	                  .lag_us = 100 * MS },
 	[SC_SILENCES] = { .hasty = 400,
 	                  .edits = true,
 	                  .commands = true,
@@ -82,6 +87,7 @@ static struct swarm draw_swarm(uint64_t seed)
 	s.rows_max = seed / 4 % 3 * 2;
 	s.flows = all_parts || seed % 5 == 1 || seed % 5 == 4;
 	s.branches = all_parts ? seed % 2 : seed % 5 >= 3;
+	s.switches = seed % 3 == 0;
 	parts = all_parts || chance(250);
 	bend(&s);
 	return s;
@@ -148,6 +154,14 @@ static void go_down(void *a, uint64_t b)
 static void misfortune(void)
 {
 	int b = (int)rnd(BROKERS);
+
+	if (swarm.switches && chance(150)) {
+		broker_switch(b);
+		if (scenario == SC_VERSIONS && chance(500))
+			later((int64_t)rnd(1000) * MS, go_down, NULL, 0);
+		return;
+	}
+	b = broker_place(b);
 
 	if (scenario == SC_RESTARTS && chance(500)) {
 		operator_acts();

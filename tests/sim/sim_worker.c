@@ -26,10 +26,12 @@ static struct {
 	uint64_t limit, resent, unsent;
 	bool refuses; /* sent a job back: nothing until new credit */
 	bool is_ending;
-} seats[BROKERS];
+	bool closed, others;
+	uint32_t lane;
+} seats[LOADERS];
 static uint32_t sessions;
 /* Incarnations, as the registrar knows them: after a restart whoever greets is fresh. */
-static uint32_t known[BROKERS];
+static uint32_t known[LOADERS];
 static struct map live; /* token -> index below */
 static struct {
 	uint64_t token;
@@ -41,7 +43,7 @@ static uint32_t n_leases;
 
 static int broker_of(uint32_t session)
 {
-	for (int b = 0; b < BROKERS; b++)
+	for (int b = 0; b < LOADERS; b++)
 		if (seats[b].session == session && session)
 			return b;
 	return -1;
@@ -60,7 +62,7 @@ struct down {
 	uint64_t unknown[];
 };
 
-static int64_t clear_at[BROKERS];
+static int64_t clear_at[LOADERS];
 
 static void arrive(void *a, uint64_t unused)
 {
@@ -158,7 +160,7 @@ static void granted(const struct transition *tr)
 	int b = broker_of(tr->session);
 	struct proposals *ps;
 
-	if (b >= 0 && !too_late(tr->mono_us)) {
+	if (b >= 0 && !seats[b].closed && !too_late(tr->mono_us)) {
 		send_job(b, &tr->inst);
 		return;
 	}
@@ -293,7 +295,9 @@ static void tell_held(int b, bool hello, bool fresh, const uint64_t *held, size_
 	h->worker = worker;
 	h->resend = send_again;
 	h->session = seats[b].session;
-	h->broker = (uint32_t)b + 1;
+	h->broker = (uint32_t)b % BROKERS + 1;
+	h->lane = seats[b].lane;
+	h->others = seats[b].others;
 	h->loader = true;
 	h->hello = hello;
 	h->fresh = fresh;
@@ -309,11 +313,12 @@ static void tell_sorter(int b, bool gone)
 	struct session_news *n = mem_new(sizeof *n);
 
 	n->session = seats[b].session;
-	n->broker = (uint32_t)b + 1;
+	n->broker = (uint32_t)b % BROKERS + 1;
+	n->lane = seats[b].lane;
 	n->gone = gone;
 	n->accepts = !seats[b].refuses;
 	n->type = mem_str("t");
-	n->broker_name = mem_fmt("b%d", b);
+	n->broker_name = mem_fmt("b%d", b % BROKERS);
 	n->groups = mem_array(1, sizeof *n->groups);
 	uint64_t total = seats[b].limit + seats[b].unsent;
 	n->limit = total > seats[b].resent ? total - seats[b].resent : 0;
@@ -321,17 +326,19 @@ static void tell_sorter(int b, bool gone)
 		session_news_free(n);
 }
 
-void worker_hello(int b, uint64_t conn, uint32_t incarnation, const uint64_t *held, size_t n)
+void worker_hello(int b, uint64_t conn, struct greeter g, const uint64_t *held, size_t n)
 {
 	if (seats[b].session)
 		tell_sorter(b, true);
 	seats[b].conn = conn;
 	seats[b].session = ++sessions;
 	seats[b].limit = seats[b].resent = seats[b].unsent = 0;
-	seats[b].refuses = seats[b].is_ending = false;
+	seats[b].refuses = seats[b].is_ending = seats[b].closed = false;
+	seats[b].lane = g.lane;
+	seats[b].others = g.others;
 	clear_at[b] = 0;
-	tell_held(b, true, known[b] != incarnation, held, n);
-	known[b] = incarnation;
+	tell_held(b, true, known[b] != g.incarnation, held, n);
+	known[b] = g.incarnation;
 	tell_sorter(b, false);
 }
 
@@ -346,11 +353,19 @@ void worker_gone(int b, uint64_t conn)
 
 void worker_credit(int b, uint64_t conn, uint64_t limit)
 {
-	if (seats[b].conn != conn)
+	if (seats[b].conn != conn || seats[b].closed)
 		return;
 	seats[b].refuses = seats[b].refuses && limit <= seats[b].limit;
 	seats[b].is_ending &= seats[b].refuses;
 	seats[b].limit = limit;
+	tell_sorter(b, false);
+}
+
+void worker_close(int b, uint64_t conn)
+{
+	if (seats[b].conn != conn)
+		return;
+	seats[b].closed = seats[b].refuses = seats[b].is_ending = true;
 	tell_sorter(b, false);
 }
 
