@@ -201,16 +201,14 @@ void loader_cancel(struct loader *l, struct job *j)
 {
 	const struct runner_plugin *p = l->plugin;
 
-	if (atomic_exchange(&j->is_cancelled, true))
-		return;
-	pthread_mutex_lock(&l->mu);
-	pthread_cond_broadcast(&j->cv);
-	pthread_mutex_unlock(&l->mu);
-	if (!RUNNER_HAS(p, struct runner_plugin, kill))
-		return;
+	/* Held before it is woken: execute() must not return between that and kill(). */
 	loader_call_begin(l, "kill()");
 	pthread_mutex_lock(&l->kill_mu);
-	if (j->is_executing)
+	pthread_mutex_lock(&l->mu);
+	bool was = atomic_exchange(&j->is_cancelled, true);
+	pthread_cond_broadcast(&j->cv);
+	pthread_mutex_unlock(&l->mu);
+	if (!was && j->is_executing && RUNNER_HAS(p, struct runner_plugin, kill))
 		p->kill(l->self, j->state, &j->pub);
 	pthread_mutex_unlock(&l->kill_mu);
 	loader_call_end(l);
