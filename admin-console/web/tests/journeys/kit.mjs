@@ -9,7 +9,7 @@ export const facts = JSON.parse(process.env.FACTS)
 export const heavy = Boolean(process.env.HEAVY)
 export const run = `/r/retail/trade_daily/${facts.last}`
 const axeText = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-const shots = process.env.SHOTS ?? ''
+export const shots = process.env.SHOTS ?? ''
 if (shots) mkdirSync(shots, { recursive: true })
 
 rmSync(facts.profile, { recursive: true, force: true })
@@ -74,6 +74,19 @@ export async function shot(name, width = 1440, height = 900) {
 	await page.waitForTimeout(300)
 	writeFileSync(join(shots, name + '.png'), await page.screenshot())
 	await page.setViewportSize(wide)
+}
+
+/* A page in its finery: { theme, lang, width, height, ready: what it must show first }. */
+export async function portrait(name, path, look = {}) {
+	const { theme = 'light', lang = 'en', width = 1440, height = 900, ready } = look
+	await page.setViewportSize({ width, height })
+	await prefer({ ...usual, theme, lang })
+	await open(path)
+	await settled()
+	if (ready) await page.waitForSelector(ready)
+	await page.evaluate(() => document.fonts.ready)
+	await shot(name, width, height)
+	await prefer(usual)
 }
 
 export async function axe(where) {

@@ -14,8 +14,10 @@ function real(path, whole) {
 const more = ['/w/retail/trade_daily?tab=text', '/w/retail/trade_daily/edit?view=list', '/w/retail/trade_daily/edit?view=yaml',
 	run + '?view=gantt', run + '?view=list', '/ops/t?q=state:failed']
 
+const found = [...readFileSync(new URL('../../src/router.ts', import.meta.url), 'utf8').matchAll(/path: '([^']+)'/g)].map((m) => m[1])
+/* Whether some route, other than the one for all the rest, is this path's. */
+export const has = (path) => found.some((p) => !p.includes('*') && new RegExp('^' + p.replace(/\/:\w+\?/g, '(/[^/]+)?').replace(/:\w+/g, '[^/]+') + '$').test(path.split('?')[0]))
+
 export function pages() {
-	const text = readFileSync(new URL('../../src/router.ts', import.meta.url), 'utf8')
-	const found = [...text.matchAll(/path: '([^']+)'/g)].map((m) => m[1])
 	return [...new Set([...found.flatMap((path) => [real(path, false), real(path, true)]), ...more])]
 }

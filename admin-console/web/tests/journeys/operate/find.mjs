@@ -36,7 +36,7 @@ export default {
 		await page.waitForSelector('.vrow')
 		is('another clock', (await page.innerText('.vrow .c-date')) !== utc)
 		await open('/ops')
-		await shot('situation-dark-zh')
+		await shot('situation-palette')
 		await prefer({ theme: 'light', lang: 'en', zone: 'UTC' })
 	},
 	'on a phone one sees, reads and acts': async () => {
