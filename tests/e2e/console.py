@@ -54,13 +54,19 @@ def day_of(now, back):
     return rfc3339((now // DAY - back) * DAY)[:10]
 
 
+PICTURES = bool(os.environ.get("SHOTS"))  # then the site is dressed for them: a test needs none of it
+
+
 def document(now, folder):
     """A retail warehouse: some days of it are over, one has a failure that holds what follows."""
     text = ("workflow: trade_daily\nproject: retail\ntimezone: UTC\n"
-            f"start_date: {day_of(now, DAYS)}\nend_date: {day_of(now, 1)}\n"
-            "defaults: {type: noop, cycle: day, owner: lin.yue, catchup: {mode: all, max: 1000}, retry: {attempts: 1}}\ntasks:\n")
-    for name, needs in TASKS.items():
+            f"start_date: {day_of(now, DAYS)}\n" + ("" if PICTURES else f"end_date: {day_of(now, 1)}\n") +
+            f"defaults: {{type: noop, cycle: day, {'fire: end, ' if PICTURES else ''}owner: lin.yue, catchup: {{mode: all, max: 1000}}, retry: {{attempts: 1}}}}\ntasks:\n")
+    for n, (name, needs) in enumerate(TASKS.items()):
         text += f"  {name}:\n    needs: [{', '.join(needs)}]\n"
+        if PICTURES and name not in ("dwd_pay_refund_di", "dwd_log_click_di"):
+            text += (f"    type: shell\n    params: {{day: '$[yyyy-MM-dd]', script: 'echo \"partition dt=$day of {name}\"; "
+                     f"[ \"$day\" != \"{day_of(now, 1)}\" ] || sleep {0.4 + n * 7 % 10 / 4}; echo \"{1000 + n * 7919} rows\"'}}\n")
         if name == "dwd_pay_refund_di":
             text += "    type: shell\n    owner: wang.hao\n    retry: {attempts: 2, delay: 0s}\n    params:\n      day: $[yyyy-MM-dd]\n      script: |\n"
             text += "".join(f"        {line}\n" for line in REFUND.replace("{bad}", day_of(now, 1)).strip().splitlines())
@@ -68,6 +74,24 @@ def document(now, folder):
             text += ("    type: shell\n    params:\n      day: $[yyyy-MM-dd]\n      script: |\n        echo \"reading clicks of $day\"\n"
                      f"        if [ \"$day\" = \"{day_of(now, 1)}\" ]; then while [ ! -e {folder}/go ]; do echo \"INFO  still reading\"; sleep 0.5; done; fi\n")
     return text
+
+
+def dress(site, now):
+    """What a picture wants and no test needs: more workflows, parameters, servers, calendars, people."""
+    flows = (("finance", "settle_daily", "zhao.lei", ("bank_flow", "ledger", "settle", "report")),
+             ("member", "profile_daily", "chen.rui", ("visits", "orders", "labels", "profile", "export")),
+             ("risk", "score_daily", "wang.hao", ("events", "features", "score")))
+    for project, name, owner, tasks in flows:
+        text = (f"workflow: {name}\nproject: {project}\ntimezone: Asia/Shanghai\nstart_date: {day_of(now, 9)}\n"
+                f"defaults: {{type: noop, cycle: day, owner: {owner}, catchup: {{mode: all, max: 100}}}}\ntasks:\n")
+        for n, task in enumerate(tasks):
+            text += f"  {task}: {{needs: [{tasks[n - 1] if n else ''}]}}\n"
+        site.apply(text, name + ".yaml", **{"from": day_of(now, 9)})
+    site.apply("calendar: china_workdays\ndescription: State Council, 2026\nweekends: [saturday, sunday]\n"
+               "holidays: [2026-10-01, 2026-10-02, 2026-10-05, 2026-10-06, 2026-10-07, 2027-01-01]\nworkdays: [2026-10-10]\n", "calendar.yaml")
+    for words in (("param", "set", "warehouse=/data/dw"), ("param", "set", "keep_days=400"), ("param", "set", "--project", "retail", "currency=CNY"),
+                  ("param", "set", "--project", "retail", "late_hours=3")):
+        site.sirdar(*words)
 
 
 HOURLY = """workflow: log_hourly
@@ -93,6 +117,8 @@ def make_warehouse(name):
     from_ = day_of(now, DAYS)
     site.apply(document(now, folder), "trade.yaml", **{"from": from_})
     site.command("pool-set", pool="dw_slots", size=8)
+    if PICTURES:
+        dress(site, now)
     site.apply(HOURLY.format(start=day_of(now, 2), end=day_of(now, 1)).replace(", pool: {nobody: 1}", ""), "hourly.yaml", **{"from": day_of(now, 2)})
     site.wait_state("retail/trade_daily/dwd_pay_refund_di", f"{day_of(now, 1)}T00:00:00Z", "StopSchedule", 120)
     until("earlier days are over", lambda: len([i for i in site.instances("retail/trade_daily/exp_gmv_mysql") if i["state"] == "Succ"]) == DAYS - 1, 180)

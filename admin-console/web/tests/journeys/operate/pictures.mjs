@@ -4,9 +4,6 @@ import { has } from '../pages.mjs'
 
 const phone = { width: 390, height: 844 }
 const looks = {
-	situation: ['/ops', { theme: 'dark', lang: 'zh' }],
-	'situation-light': ['/ops', {}],
-	instances: ['/ops/t', { ready: '.vrow' }],
 	'instances-dark-zh': ['/ops/t?q=state:trouble', { theme: 'dark', lang: 'zh', ready: '.vrow, .empty' }],
 	'instances-phone-dark-zh': ['/ops/t', { ...phone, theme: 'dark', lang: 'zh', ready: '.vrow' }],
 	queues: ['/ops/queues', {}],
