@@ -39,10 +39,11 @@
 
 /* So many transitions are a million that finished: a second or two of a start. */
 enum { WATCH_MS = 5000, SAVE_NUMBERS = 4000000 };
-#define STALL_US (30 * US_PER_S)
+#define ABORT_US (30 * US_PER_S)
 /* The store's thread waits for a database, that of the registry for etcd's endpoints, each time no
  * longer than its timeout. */
-#define STALL_STORE_US (600 * US_PER_S)
+#define ABORT_STORE_US (600 * US_PER_S)
+enum { STALL_SLOW = 6 }; /* what waits or computes may take so many times longer */
 
 enum { THREADS_MAX = 80, WORKERS_MAX = FRONT_WORKERS_MAX, KILL_EXTRA_US = 10000000 };
 
@@ -53,7 +54,6 @@ struct daemon {
 	struct thread *threads[THREADS_MAX];
 	const char *thread_names[THREADS_MAX];
 	char worker_names[WORKERS_MAX][16];
-	int64_t pinged_us[THREADS_MAX]; /* 0: not yet */
 	size_t n_threads, n_started;
 	struct lead *lead;
 	struct ledger *ledger;
@@ -217,6 +217,22 @@ static void make_net(struct daemon *d)
 	d->router = router_new(place_of(d, "router"), &rset, d->workers, d->n_workers);
 }
 
+static bool is_named(const char *name, const char *const *names)
+{
+	while (*names && strcmp(*names, name) != 0)
+		names++;
+	return *names != NULL;
+}
+
+/* Of those that wait for another process, or compute for long, nobody's answer depends. */
+static int64_t stall_us(const struct param_baseserver *p, const char *thread)
+{
+	static const char *const slow[] = { "store",    "registry",   "lead",
+		                            "forecast", "forecaster", NULL };
+
+	return p->stall_ms * US_PER_MS * (is_named(thread, slow) ? STALL_SLOW : 1);
+}
+
 static void fill_front(struct daemon *d)
 {
 	struct front *f = &d->front;
@@ -239,6 +255,7 @@ static void fill_front(struct daemon *d)
 	for (size_t i = 0; i < d->n_threads && i < FRONT_THREADS_MAX; i++) {
 		f->threads[i].name = d->thread_names[i];
 		f->threads[i].thread = d->threads[i];
+		f->threads[i].stall_us = stall_us(d->p, d->thread_names[i]);
 		f->n_threads++;
 	}
 	f->software = SIRDAR_VERSION;
@@ -247,6 +264,8 @@ static void fill_front(struct daemon *d)
 	           : strncmp(d->site->store_url, "mysql:", 6) == 0 ? "mysql"
 	                                                           : "sqlite";
 	f->store_dir = d->p->state_dir;
+	f->log_dir = d->p->log_dir;
+	f->figures = worker_figures;
 	f->started_us = clock_wall_us(&clock_machine);
 	f->drain = worker_drain;
 	f->level = worker_level;
@@ -288,28 +307,25 @@ int daemon_start(struct site *site, struct daemon **ret_daemon, struct err *err)
 	return 0;
 }
 
-static int64_t stall_us(const struct daemon *d, size_t i)
+static int64_t abort_us(const char *thread)
 {
-	bool waits = strcmp(d->thread_names[i], "store") == 0 ||
-	             strcmp(d->thread_names[i], "registry") == 0;
+	static const char *const waits[] = { "store", "registry", NULL };
 
-	return waits ? STALL_STORE_US : STALL_US;
+	return is_named(thread, waits) ? ABORT_STORE_US : ABORT_US;
 }
 
 /* A thread that stalls unseen would be worse than a restart: every one must answer a ping. */
 static void watch_threads(struct daemon *d)
 {
 	int64_t now = clock_mono_us(&clock_machine);
+	const char *actor;
 
 	for (size_t i = 0; i < d->n_threads; i++) {
-		if (d->pinged_us[i] && thread_beat_us(d->threads[i]) < d->pinged_us[i]) {
-			if (now - d->pinged_us[i] > stall_us(d, i)) {
-				log_error("thread.stalled", "thread=%s", d->thread_names[i]);
-				abort();
-			}
-			continue;
+		if (thread_silent_us(d->threads[i], now, &actor) > abort_us(d->thread_names[i])) {
+			log_error("thread.stalled", "thread=%s actor=%s", d->thread_names[i],
+			          actor ? actor : "");
+			abort();
 		}
-		d->pinged_us[i] = now;
 		thread_ping(d->threads[i]);
 	}
 	notify_send("WATCHDOG=1");
@@ -345,9 +361,14 @@ static bool unelected(const struct daemon *d)
 	return true;
 }
 
+static int64_t watch_ms(const struct param_baseserver *p)
+{
+	return p->stall_ms / 2 < WATCH_MS ? p->stall_ms / 2 : WATCH_MS;
+}
+
 static int wait_signal(const struct daemon *d)
 {
-	int64_t ms = d->p->lead_ms / 8 < WATCH_MS ? d->p->lead_ms / 8 : WATCH_MS;
+	int64_t ms = d->p->lead_ms / 8 < watch_ms(d->p) ? d->p->lead_ms / 8 : watch_ms(d->p);
 	struct timespec wait = { ms / 1000, (long)(ms % 1000 * 1000000) };
 	sigset_t set;
 
@@ -366,7 +387,7 @@ int daemon_run(struct daemon *d, struct err *err)
 	for (;;) {
 		int sig = wait_signal(d);
 		int64_t now = clock_mono_us(&clock_machine);
-		if (sig < 0 && now - watched_us > WATCH_MS * US_PER_MS) {
+		if (sig < 0 && now - watched_us >= watch_ms(d->p) * US_PER_MS) {
 			watch_threads(d);
 			watched_us = now;
 		}

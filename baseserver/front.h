@@ -21,6 +21,7 @@ struct registrar;
 struct resolver;
 struct sorter;
 struct thread;
+struct timing;
 struct worker;
 
 /* Which version of a type's plugin runs where: the first that is meant for a broker. */
@@ -43,6 +44,12 @@ struct log_survey {
 };
 
 enum { FRONT_THREADS_MAX = 64, FRONT_WORKERS_MAX = 64 };
+
+/* What a worker has done since the start. */
+struct worker_figures {
+	uint64_t jobs, reports;
+	const struct timing *hand_over;
+};
 
 /* The actors that answer clients, filled in by the daemon before threads run; NULL for
  * those there are none of (tests). */
@@ -74,15 +81,25 @@ struct front {
 	/* logkeeper_survey() and whose thread that is, or NULL. */
 	void (*survey_logs)(void *logkeeper, struct log_survey *ret);
 	struct actor *logs;
-	struct {
+	struct front_thread {
 		const char *name;
 		struct thread *thread;
+		int64_t stall_us;     /* so long without an answer to a ping: it stalls */
 	} threads[FRONT_THREADS_MAX]; /* for health */
 	size_t n_threads;
 	const char *software, *timezone, *store; /* static or borrowed */
 	const char *store_dir;                   /* for the free space; NULL: not on a disk */
-	int64_t started_us;                      /* wall */
+	const char *log_dir;                     /* the same of the jobs' output */
+	/* worker_figures(), or NULL. Thread: any. */
+	void (*figures)(const struct worker *w, struct worker_figures *ret);
+	int64_t started_us; /* wall */
 };
+
+/* Does one of its threads stall? And the answer of the query `health` (docs/protocol-json.md) then,
+ * without those that may. now_us: mono. Thread: any. */
+bool front_stalls(const struct front *f, int64_t now_us);
+struct buf;
+void front_health(const struct front *f, int64_t now_us, struct buf *out);
 
 /* A client's command or query, and its answer. */
 struct client_request {

@@ -17,6 +17,7 @@
 #include "sched/instance.h"
 #include "sched/outcome.h"
 #include "store/store.h"
+#include "util/timing.h"
 
 struct edit;
 struct err;
@@ -146,6 +147,13 @@ struct ledger_figures {
 	int store_code; /* why; 0: it is up, or has not answered yet */
 };
 void ledger_figures(const struct ledger *l, struct ledger_figures *ret);
+
+/* Counted since the start: how long what took, what happened. Thread: any. */
+struct ledger_timings {
+	struct timing commit, due, link, due_to_start, ran_well, ran_badly;
+	_Atomic uint64_t events[EV_COUNT], lost;
+};
+const struct ledger_timings *ledger_timings(const struct ledger *l);
 
 /* When the epoch was last proven so that a standby sees it (monotonic). Thread: any. */
 int64_t ledger_proof_us(const struct ledger *l);

@@ -169,6 +169,7 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 	tr.inst.marks = 0;
 	ledger_touch(l, index);
 	uint64_t number = ledger_publish(l, &tr);
+	ledger_measure(l, i, ev, reason);
 	if (ev == EV_NOTIFIED) /* nothing came of it for anybody */
 		return number;
 	if (i->key.part > 0 || (t->def && task_spreads(t->def)) || i->flags & IF_SPREAD)

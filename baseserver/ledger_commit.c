@@ -277,6 +277,7 @@ static void succeeded(struct ledger *l, struct flight *f, bool was_asked)
 			l->proof_us = f->job.began_us;
 		l->f_commits++;
 		l->f_commit_us = (uint64_t)took;
+		timing_add(&l->timings.commit, took);
 		l->f_commit_us_sum += (uint64_t)took;
 	}
 	if (l->down)

@@ -183,6 +183,7 @@ struct ledger {
 	_Atomic bool f_down;
 	_Atomic int f_code;        /* of the commit that failed last; 0: none since */
 	_Atomic int64_t f_busy_us; /* mono since when a job is with the writer; 0: none */
+	struct ledger_timings timings;
 };
 
 static inline void letters_init(struct letters *q)
@@ -374,6 +375,9 @@ void ledger_data_free(struct ledger *l);
 /* ledger_stats.c: what its events and ranges add; *ret_stats is the caller's to free. */
 size_t ledger_gather_stats(const struct ledger *l, const struct store_batch *b,
                            struct store_stat **ret_stats);
+
+/* ledger_measure.c: i has changed. */
+void ledger_measure(struct ledger *l, const struct instance *i, enum event ev, enum reason reason);
 
 /* ledger_keep.c */
 /* When all is durable: l->replanned is over when they are saved. */

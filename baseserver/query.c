@@ -229,6 +229,8 @@ void query_home(struct query *q)
 
 /* --- stations on the way ------------------------------------------------------------------ */
 
+static void to_sorter(struct query *q);
+
 static void at_registrar(struct letter *l, void *self)
 {
 	struct query *q = (struct query *)l;
@@ -241,9 +243,21 @@ static void at_registrar(struct letter *l, void *self)
 		registrar_explain(self, q->def, &q->why);
 	else if (q->kind == QK_INSTANCE && q->live)
 		registrar_name(self, q->image.broker, q->broker);
+	else if (q->kind == QK_METRICS)
+		query_metrics_brokers(q, self);
 	else
 		q->brokers_online = registrar_online(self);
-	query_home(q);
+	if (q->kind == QK_METRICS)
+		to_sorter(q);
+	else
+		query_home(q);
+}
+
+static struct actor *sorter_of(const struct query *q)
+{
+	const struct front *f = q->c->front;
+
+	return f && f->sorter ? sorter_actor(f->sorter) : NULL;
 }
 
 static struct actor *registrar_of(const struct query *q)
@@ -276,16 +290,14 @@ static void at_sorter(struct letter *l, void *self)
 		query_pools(q, self);
 	} else {
 		memcpy(counts, buf_at(&q->resolver), sizeof counts); /* packed at the start */
-		query_queues(q, self, counts);
+		(q->kind == QK_METRICS ? query_metrics_queues : query_queues)(q, self, counts);
 	}
 	query_home(q);
 }
 
 static void to_sorter(struct query *q)
 {
-	const struct front *f = q->c->front;
-
-	if (!query_hop(q, f && f->sorter ? sorter_actor(f->sorter) : NULL, at_sorter))
+	if (!query_hop(q, sorter_of(q), at_sorter))
 		query_home(q);
 }
 
@@ -370,15 +382,21 @@ static int query_command(struct query *q, const struct jval *args, struct refusa
 
 static void start_queues(struct query *q)
 {
-	const struct front *f = q->c->front;
-
-	if (!f || !f->sorter) {
+	if (!sorter_of(q)) {
 		query_queues(q, NULL, q->c->cat.counts);
 		finish(q);
 		return;
 	}
 	buf_put(&q->resolver, q->c->cat.counts, sizeof q->c->cat.counts);
 	to_sorter(q);
+}
+
+static void start_metrics(struct query *q)
+{
+	query_metrics_begin(q);
+	buf_put(&q->resolver, q->c->cat.counts, sizeof q->c->cat.counts);
+	if (!query_hop(q, registrar_of(q), at_registrar))
+		to_sorter(q);
 }
 
 /* The query is on its way, or refused. */
@@ -404,9 +422,10 @@ static int start(struct query *q, const struct jval *args, struct refusal *f)
 		query_hop(q, ledger_actor(q->c->ledger), at_ledger);
 	else if ((q->kind == QK_BROKERS || q->kind == QK_TYPES) && !registrar_of(q))
 		return refuse(f, E_UNSUPPORTED, "", NULL, "there are no brokers here");
-	else if (q->kind == QK_BROKERS || q->kind == QK_TYPES || q->kind == QK_SERVER ||
-	         q->kind == QK_METRICS)
+	else if (q->kind == QK_BROKERS || q->kind == QK_TYPES || q->kind == QK_SERVER)
 		to_registrar(q);
+	else if (q->kind == QK_METRICS)
+		start_metrics(q);
 	else if (q->kind == QK_QUEUES)
 		start_queues(q);
 	else if (q->kind == QK_POOLS)

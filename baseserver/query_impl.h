@@ -61,6 +61,13 @@ int query_notifier(struct query *q, const struct jval *args, struct refusal *f);
 void query_server(struct query *q);
 void query_health(struct query *q);
 void query_nodes(struct query *q);
+/* query_metrics.c: in this order, each on the thread of who it asks; the last the commander's. */
+struct registrar;
+void query_metrics_begin(struct query *q);
+void query_metrics_brokers(struct query *q, const struct registrar *r);
+void query_metrics_queues(struct query *q, struct sorter *s, const size_t counts[ST_COUNT]);
 void query_metrics(struct query *q);
+/* query_queues.c: what kind of pool it is; *ret_name: its name among those. */
+const char *query_pool_kind(const char *name, const char **ret_name);
 
 #endif

@@ -42,7 +42,7 @@ static void each_class(void *ctx, const struct sorter_class *k)
 	put(l, "type", k->type, k->queued, k->running, (int64_t)k->open + k->running, k->oldest_us);
 }
 
-static const char *kind_of(const char *name, const char **ret_name)
+const char *query_pool_kind(const char *name, const char **ret_name)
 {
 	static const char *const kinds[][2] = { { POOL_PROJECT, "project" },
 		                                { POOL_WORKFLOW, "workflow" },
@@ -60,7 +60,7 @@ static const char *kind_of(const char *name, const char **ret_name)
 static void each_limit(void *ctx, const struct sorter_pool *p)
 {
 	struct listing *l = ctx;
-	const char *name, *kind = kind_of(p->name, &name);
+	const char *name, *kind = query_pool_kind(p->name, &name);
 
 	if (p->size == POOL_NONE || (p->waiting == 0 && p->taken == 0))
 		return;
@@ -112,7 +112,7 @@ static void each_pool(void *ctx, const struct sorter_pool *p)
 {
 	struct query *q = ctx;
 	struct buf *out = &q->out;
-	const char *name, *kind = kind_of(p->name, &name);
+	const char *name, *kind = query_pool_kind(p->name, &name);
 
 	if (p->size == POOL_NONE || (p->size == 0 && p->waiting == 0 && p->taken == 0))
 		return;

@@ -10,7 +10,7 @@
 #include "util/err.h"
 #include "util/json_put.h"
 
-enum { QUIET_MS_MAX = 30000, FREE_LOW_BYTES = 100 << 20 };
+enum { FREE_LOW_BYTES = 100 << 20 };
 
 static uint64_t free_bytes(const struct front *f)
 {
@@ -21,20 +21,46 @@ static uint64_t free_bytes(const struct front *f)
 	return (uint64_t)st.f_bavail * st.f_frsize;
 }
 
-static bool all_beat(const struct commander *c)
+/* How long a thread has stalled, in us; 0: it has not. */
+static int64_t stalled_us(const struct front_thread *t, int64_t now_us, const char **ret_actor)
 {
-	const struct front *f = c->front;
-	bool all = true;
+	int64_t us = thread_silent_us(t->thread, now_us, ret_actor);
 
-	for (size_t i = 0; f && i < f->n_threads; i++)
-		all &= actor_mono_us(c->me) - thread_beat_us(f->threads[i].thread) <
-		       QUIET_MS_MAX * US_PER_MS;
-	return all;
+	return t->stall_us && us > t->stall_us ? us : 0;
 }
 
-static void print_clock(const struct commander *c, struct buf *out)
+bool front_stalls(const struct front *f, int64_t now_us)
 {
-	int64_t off_s = c->lead.clock_off_us / US_PER_S;
+	const char *actor;
+	bool any = false;
+
+	for (size_t i = 0; f && i < f->n_threads; i++)
+		any |= stalled_us(&f->threads[i], now_us, &actor) > 0;
+	return any;
+}
+
+static bool print_stalls(const struct front *f, int64_t now_us, struct buf *out)
+{
+	const char *actor;
+	char text[160];
+	bool any = false;
+
+	for (size_t i = 0; f && i < f->n_threads; i++) {
+		int64_t us = stalled_us(&f->threads[i], now_us, &actor);
+		if (us == 0)
+			continue;
+		snprintf(text, sizeof text, "%s stalls: thread %s has not answered for %lld.%lld s",
+		         actor ? actor : f->threads[i].name, f->threads[i].name,
+		         (long long)(us / US_PER_S), (long long)(us % US_PER_S / 100000));
+		put_text(out, NULL, text);
+		any = true;
+	}
+	return any;
+}
+
+static void print_clock(const struct lead_view *lead, struct buf *out)
+{
+	int64_t off_s = lead->clock_off_us / US_PER_S;
 	char text[120];
 
 	snprintf(text, sizeof text,
@@ -43,17 +69,31 @@ static void print_clock(const struct commander *c, struct buf *out)
 	put_text(out, NULL, text);
 }
 
-/* What is wrong, a line each. Returns what it amounts to. */
-static const char *print_problems(const struct commander *c, struct buf *out)
+/* Whom health is asked of: all but `lead` may be read on any thread. */
+struct patient {
+	const struct front *front;
+	const struct ledger *ledger;
+	const struct lead_view *lead; /* NULL: not now */
+	int64_t now_us;               /* mono */
+};
+
+static struct patient patient_of(const struct commander *c)
 {
-	uint64_t room = free_bytes(c->front);
-	bool low = room && room < FREE_LOW_BYTES, beat = all_beat(c);
-	bool off = lead_clock_is_off(&c->lead);
+	return (struct patient){ c->front, c->ledger, &c->lead, actor_mono_us(c->me) };
+}
+
+/* What is wrong, a line each. Returns what it amounts to. */
+static const char *print_problems(const struct patient *p, struct buf *out)
+{
+	uint64_t room = free_bytes(p->front);
+	bool low = room && room < FREE_LOW_BYTES;
+	bool off = p->lead && lead_clock_is_off(p->lead);
 	struct ledger_figures fig;
 	char text[120];
 
-	ledger_figures(c->ledger, &fig);
+	ledger_figures(p->ledger, &fig);
 	put_open(out, "problems", '[');
+	bool stalls = print_stalls(p->front, p->now_us, out);
 	if (fig.store_down) {
 		snprintf(text, sizeof text,
 		         "the store refuses commits (%s); nothing is lost, nothing new leaves",
@@ -62,12 +102,10 @@ static const char *print_problems(const struct commander *c, struct buf *out)
 	}
 	if (low)
 		put_text(out, NULL, "little space is left on the store's disk");
-	if (!beat)
-		put_text(out, NULL, "a thread has not been heard for long");
 	if (off)
-		print_clock(c, out);
+		print_clock(p->lead, out);
 	put_close(out, ']');
-	return fig.store_down ? "failing" : low || !beat || off ? "degraded" : "ok";
+	return fig.store_down || stalls ? "failing" : low || off ? "degraded" : "ok";
 }
 
 /* How far a standby is behind is the number it read against the last one on disk. */
@@ -116,7 +154,8 @@ void query_server(struct query *q)
 	put_text(out, "timezone", c->set.timezone ? c->set.timezone : "UTC");
 	put_text(out, "store", f->store ? f->store : "mem");
 	print_lead(c, out);
-	print_problems(c, out);
+	struct patient p = patient_of(c);
+	print_problems(&p, out);
 	size_t tasks = 0;
 	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
 		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
@@ -132,108 +171,56 @@ void query_server(struct query *q)
 	put_close(out, '}');
 }
 
-/* A thread that is quiet beats when it is pinged: the daemon does that. */
-static void print_actors(const struct query *q, struct buf *out)
+static void print_actors(const struct patient *p, struct buf *out)
 {
-	const struct front *f = q->c->front;
-	int64_t now = actor_mono_us(q->c->me);
+	const struct front *f = p->front;
+	const char *actor;
 
 	put_open(out, "actors", '[');
 	for (size_t i = 0; f && i < f->n_threads; i++) {
-		int64_t quiet_ms = (now - thread_beat_us(f->threads[i].thread)) / US_PER_MS;
+		int64_t quiet_us = thread_silent_us(f->threads[i].thread, p->now_us, &actor);
 		put_open(out, NULL, '{');
 		put_text(out, "name", f->threads[i].name);
-		put_int(out, "quiet_ms", quiet_ms > 0 ? quiet_ms : 0);
+		put_text(out, "at_work", actor);
+		put_int(out, "quiet_ms", quiet_us / US_PER_MS);
 		put_int(out, "letters", 0);
-		put_bool(out, "ok", quiet_ms < QUIET_MS_MAX);
+		put_bool(out, "ok", stalled_us(&f->threads[i], p->now_us, &actor) == 0);
 		put_close(out, '}');
 	}
 	put_close(out, ']');
 }
 
-void query_health(struct query *q)
+static void print_health(const struct patient *p, struct buf *out)
 {
 	struct ledger_figures fig;
-	struct buf *out = &q->out;
 
-	ledger_figures(q->c->ledger, &fig);
+	ledger_figures(p->ledger, &fig);
 	put_open(out, NULL, '{');
-	const char *amounts = print_problems(q->c, out);
+	const char *amounts = print_problems(p, out);
 	put_text(out, "status", amounts);
-	print_actors(q, out);
+	print_actors(p, out);
 	put_open(out, "store", '{');
 	put_bool(out, "ok", !fig.store_down);
 	put_int(out, "behind", (int64_t)(fig.last - fig.durable));
 	put_int(out, "commit_us", (int64_t)fig.commit_us_last);
-	put_int(out, "free_bytes", (int64_t)free_bytes(q->c->front));
+	put_int(out, "free_bytes", (int64_t)free_bytes(p->front));
 	put_close(out, '}');
 	put_close(out, '}');
+}
+
+void query_health(struct query *q)
+{
+	struct patient p = patient_of(q->c);
+
+	print_health(&p, &q->out);
+}
+
+void front_health(const struct front *f, int64_t now_us, struct buf *out)
+{
+	print_health(&(struct patient){ f, f->ledger, NULL, now_us }, out);
 }
 
 void query_nodes(struct query *q)
 {
 	buf_puts(&q->out, q->c->nodes ? q->c->nodes : "{\"etcd\":false,\"nodes\":[]}");
-}
-
-static void metric(struct buf *out, const char *name, const char *type, const char *help,
-                   uint64_t value)
-{
-	put_open(out, NULL, '{');
-	put_text(out, "name", name);
-	put_text(out, "type", type);
-	put_text(out, "help", help);
-	put_open(out, "samples", '[');
-	put_open(out, NULL, '{');
-	put_open(out, "labels", '{');
-	put_close(out, '}');
-	put_int(out, "value", (int64_t)value);
-	put_close(out, '}');
-	put_close(out, ']');
-	put_close(out, '}');
-}
-
-static void by_state(const struct catalog *cat, struct buf *out)
-{
-	put_open(out, NULL, '{');
-	put_text(out, "name", "instances");
-	put_text(out, "type", "gauge");
-	put_text(out, "help", "Unfinished instances by state");
-	put_open(out, "samples", '[');
-	for (int s = 1; s < ST_COUNT; s++) {
-		if (state_final((enum state)s))
-			continue;
-		put_open(out, NULL, '{');
-		put_open(out, "labels", '{');
-		put_text(out, "state", state_name((enum state)s));
-		put_close(out, '}');
-		put_int(out, "value", (int64_t)cat->counts[s]);
-		put_close(out, '}');
-	}
-	put_close(out, ']');
-	put_close(out, '}');
-}
-
-void query_metrics(struct query *q)
-{
-	struct ledger_figures f;
-	struct buf *out = &q->out;
-
-	ledger_figures(q->c->ledger, &f);
-	put_open(out, NULL, '{');
-	put_open(out, "metrics", '[');
-	metric(out, "transitions_total", "counter", "Transitions, ever", f.durable);
-	metric(out, "transitions_pending", "gauge", "Transitions not yet durable",
-	       f.last - f.durable);
-	metric(out, "commits_total", "counter", "Commits since the start", f.commits);
-	metric(out, "commit_microseconds_total", "counter", "Time spent in commits",
-	       f.commit_us_sum);
-	metric(out, "commit_retries_total", "counter", "Commits that failed for the moment",
-	       f.retries);
-	metric(out, "proposals_refused_total", "counter", "Proposals refused", f.refused);
-	metric(out, "reports_stale_total", "counter", "Reports under an old lease", f.stale);
-	metric(out, "brokers_online", "gauge", "Brokers with a session", q->brokers_online);
-	metric(out, "epoch", "gauge", "Epoch of this leader", ledger_epoch(q->c->ledger));
-	by_state(&q->c->cat, out);
-	put_close(out, ']');
-	put_close(out, '}');
 }

@@ -111,6 +111,8 @@ static void wait_in_lane(struct sorter *s, struct ready *r, const struct instanc
 		             .broker = i->key.part > 0 ? i->broker : 0 };
 	struct lane *l = sorter_lane(s, r->queue, &like);
 
+	if (!r->lane)
+		sorter_came(s, r);
 	if (r->lane != l) {
 		leave_lane(s, r);
 		heap_node_init(&r->node);
@@ -131,6 +133,7 @@ static void run(struct sorter *s, struct ready *r, const struct instance *i)
 	bool was = r->runs;
 
 	if (!was) {
+		sorter_went(s, r);
 		set_asked(s, r, false);
 		leave_lane(s, r);
 		r->runs = true;
@@ -453,7 +456,7 @@ struct sorter *sorter_new(struct thread *th, struct ledger *ledger)
 	s->out = (struct outbox){
 		.ledger = ledger, .me = s->me, .from = PR_SORTER, .answered = answered
 	};
-	s->now_us = actor_wall_us(s->me);
+	s->began_us = s->now_us = actor_wall_us(s->me);
 	ledger_each_pool(ledger, load_pool, s);
 	ledger_each_task(ledger, load_task, s);
 	ledger_each_instance(ledger, load_instance, s);

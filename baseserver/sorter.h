@@ -18,6 +18,7 @@ struct ledger;
 struct session_news;
 struct sorter;
 struct thread;
+struct timing;
 struct why_line;
 
 /* Takes what the ledger loaded. Before any thread runs. */
@@ -53,6 +54,8 @@ struct sorter_pool {
 };
 void sorter_each_pool(const struct sorter *s, void (*each)(void *ctx, const struct sorter_pool *p),
                       void *ctx);
+/* How long who was granted had waited, by gate. Thread: any. */
+const struct timing *sorter_waited(const struct sorter *s, int gate);
 enum { SORTER_GATES = 13 };
 void sorter_blocked(const struct sorter *s, size_t ret_gates[SORTER_GATES]);
 

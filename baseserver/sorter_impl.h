@@ -15,6 +15,7 @@
 #include "util/heap.h"
 #include "util/map.h"
 #include "util/slab.h"
+#include "util/timing.h"
 
 struct klass;
 struct lane;
@@ -40,9 +41,10 @@ struct ready {
 	struct queue *queue;
 	int64_t eff_due_us;
 	uint32_t slot, revision;
-	uint32_t moves; /* of its gates, when its grant was asked for */
-	bool asked;     /* a grant is under way ... */
-	bool counted;   /* ... and has its slot */
+	uint32_t moves;    /* of its gates, when its grant was asked for */
+	uint32_t since_ms; /* when it came to wait, after sorter.began_us; wraps */
+	bool asked;        /* a grant is under way ... */
+	bool counted;      /* ... and has its slot */
 	bool frozen, runs;
 	uint8_t side;
 };
@@ -65,6 +67,8 @@ struct lane {
 	struct klass *klass; /* the queue's, or one of that broker alone; NULL: nobody */
 	bool open;           /* it stands in its class */
 	uint8_t gate;        /* the closed one; 0: none */
+	uint8_t held_by;     /* the one that was closed last ... */
+	int64_t held_us;     /* ... until then, wall */
 	struct {             /* what the counters say of it */
 		uint8_t gate;
 		struct limit *limit;
@@ -148,8 +152,10 @@ struct klass {
 	char *type, *group, **machines; /* machines: NULL-ended, or NULL */
 	struct seat **sessions;
 	size_t n_sessions, turn;
-	uint64_t open;  /* sum of its sessions' open credit */
-	size_t waiting; /* instances of its open lanes */
+	uint64_t open;   /* sum of its sessions' open credit */
+	size_t waiting;  /* instances of its open lanes */
+	uint8_t held_by; /* 10, 11: it had no session, or no credit ... */
+	int64_t held_us; /* ... until then, wall; INT64_MAX: it still has none */
 	int32_t running;
 	struct queue *users;
 };
@@ -186,9 +192,10 @@ struct sorter {
 	size_t by_slot_cap;
 	size_t blocked[GATES]; /* instances of lanes by their closed gate, and frozen ones */
 	size_t n_reserving;
-	int64_t now_us; /* wall, of this turn */
-	uint32_t marks; /* folded so far */
-	uint64_t mark;  /* the last mark folded: the stamp of its grants */
+	int64_t began_us, now_us;    /* wall: made; of this turn */
+	struct timing waited[GATES]; /* until the grant, by the gate that held last; 0: none */
+	uint32_t marks;              /* folded so far */
+	uint64_t mark;               /* the last mark folded: the stamp of its grants */
 	uint32_t random;
 	struct queue **held; /* and some that are so no longer */
 	size_t n_held;
@@ -253,6 +260,12 @@ size_t sorter_brokers(const struct klass *k, uint32_t **ret_brokers);
 void sorter_spend(struct sorter *s, struct seat *seat);  /* one credit */
 void sorter_regain(struct sorter *s, struct seat *seat); /* its grant was returned */
 void sorter_seats_free(struct sorter *s);
+
+/* sorter_measure.c */
+void sorter_came(struct sorter *s, struct ready *r);       /* it begins to wait */
+void sorter_went(struct sorter *s, const struct ready *r); /* it is granted; still in its lane */
+void sorter_gate_moved(const struct sorter *s, struct lane *l, uint8_t was);
+void sorter_credit_moved(const struct sorter *s, struct klass *k);
 
 /* sorter_explain.c */
 void sorter_lasted(struct queue *q, const struct instance *i); /* it ended well */

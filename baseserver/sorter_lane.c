@@ -197,7 +197,9 @@ void sorter_lane_moved(struct sorter *s, struct lane *l)
 		l->key = heap_top(&l->ready)->key;
 		l->tie = heap_top(&l->ready)->tie;
 	}
+	uint8_t was = l->gate;
 	l->gate = some ? sorter_gate(s, l, &take) : 0;
+	sorter_gate_moved(s, l, was);
 	bool held = q->held && !l->test;
 	bool parks = some && !held && (l->gate == 7 || l->gate == 8);
 	stand_at(s, l, parks ? l->stands[take] : NULL, some && !held && l->gate == 0);

@@ -70,6 +70,7 @@ static void set_open(struct sorter *s, struct klass *k, uint64_t open)
 	bool turned = (open > 0) != (k->open > 0);
 
 	k->open = open;
+	sorter_credit_moved(s, k);
 	sorter_class_moved(s, k);
 	if (turned)
 		sorter_reserves_moved(s);
@@ -110,6 +111,7 @@ static struct klass *class_get(struct sorter *s, const struct served *w)
 	}
 	s->classes = mem_grow(s->classes, s->n_classes + 1, sizeof *s->classes);
 	s->classes[s->n_classes++] = k;
+	sorter_credit_moved(s, k);
 	for (size_t i = 0; i < s->n_seats; i++)
 		if (serves(s->seats[i], k))
 			seat_down(s, k, s->seats[i]);

@@ -23,6 +23,10 @@ struct sorter;
 struct thread;
 struct worker;
 
+/* Thread: any. */
+struct worker_figures;
+void worker_figures(const struct worker *w, struct worker_figures *ret);
+
 struct worker_settings {
 	uint32_t index; /* of this worker, from 1: high bits of its session numbers */
 	uint32_t beat_ms, fence_ms, kill_ms, lose_ms;

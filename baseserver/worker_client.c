@@ -228,12 +228,33 @@ int worker_command(struct conn *c, const Sirdar__Command *m)
 	return worker_posted(c, r, commander_command(c->w->peers.front->commander, r));
 }
 
+/* Who stalls may be the very one that would answer. */
+static bool answer_stall(struct conn *c, struct client_request *r)
+{
+	const struct front *f = c->w->peers.front;
+	int64_t now_us = actor_mono_us(c->w->me);
+	struct buf out;
+
+	if (!front_stalls(f, now_us))
+		return false;
+	buf_init(&out);
+	front_health(f, now_us, &out);
+	r->body_len = out.len;
+	r->body = mem_strn(buf_str(&out), out.len);
+	buf_done(&out);
+	send_answer(c, r);
+	client_request_free(r);
+	return true;
+}
+
 int worker_query(struct conn *c, const Sirdar__Query *m)
 {
 	struct client_request *r = client_request_new(m->kind, (const char *)m->args.data,
 	                                              m->args.len);
 
 	worker_address(r, c, m->id);
+	if (strcmp(m->kind, "health") == 0 && answer_stall(c, r))
+		return 0;
 	return worker_posted(c, r, commander_query(c->w->peers.front->commander, r));
 }
 

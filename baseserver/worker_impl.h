@@ -9,6 +9,7 @@
 #include "util/buf.h"
 #include "util/map.h"
 #include "util/slab.h"
+#include "util/timing.h"
 #include "wire/session.h"
 
 enum role { ROLE_NONE, ROLE_BROKER, ROLE_LOADER, ROLE_CLIENT };
@@ -80,7 +81,8 @@ struct worker {
 	size_t defs_cap;
 	struct conn *touched;
 	struct proposals *open; /* reports of this turn */
-	uint64_t f_jobs, f_reports;
+	_Atomic uint64_t f_jobs, f_reports;
+	struct timing hand_over;
 	struct event_ring *ring;         /* worker_client.c */
 	struct plugin_choices **plugins; /* worker_plugin.c */
 	size_t n_plugins;

@@ -267,7 +267,7 @@ int worker_reports(struct conn *c, const Sirdar__Reports *m)
 	for (size_t i = 0; i < m->n_report; i++) {
 		const Sirdar__Report *r = m->report[i];
 		struct lease *l = worker_lease(c->w, r->token);
-		c->w->f_reports++;
+		tally(&c->w->f_reports, 1);
 		if (r->kind == RK_REJECTED && l &&
 		    !l->given_back) /* told again: not closed again */
 			close_seat(c, l, r->reason == RE_STOPPING);

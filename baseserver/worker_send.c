@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseserver/front.h"
 #include "baseserver/job.h"
 #include "baseserver/ledger.h"
 #include "baseserver/params.h"
@@ -22,7 +23,7 @@ static void job_put(struct conn *c, Sirdar__Job *job)
 		c->jobs = mem_grow(c->jobs, c->jobs_cap, sizeof *c->jobs);
 	}
 	c->jobs[c->n_jobs++] = job;
-	c->w->f_jobs++;
+	tally(&c->w->f_jobs, 1);
 	worker_touch(c);
 }
 
@@ -115,6 +116,11 @@ static void ask_values(struct worker *w, struct conn *c, const struct task *def,
 	param_question_free(q);
 }
 
+void worker_figures(const struct worker *w, struct worker_figures *ret)
+{
+	*ret = (struct worker_figures){ w->f_jobs, w->f_reports, &w->hand_over };
+}
+
 static void job_add(struct worker *w, struct conn *c, const struct instance *i, int64_t granted_us)
 {
 	const struct lease *l = worker_lease(w, i->token);
@@ -154,6 +160,7 @@ static void send_effects(struct worker *w, const struct transition *tr)
 		struct conn *c = worker_conn(w, tr->session);
 		if (c && !c->closed && !too_late(w, tr->mono_us)) {
 			job_add(w, c, &tr->inst, tr->mono_us);
+			timing_add(&w->hand_over, actor_mono_us(w->me) - tr->mono_us);
 			return;
 		}
 		/* The session went before the grant was durable, or the store took too long. */

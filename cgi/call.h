@@ -96,6 +96,7 @@ struct call {
 	call_work_fn work;
 	bool names; /* `work` shows names of ids, and may be run once more: some may be new */
 	int64_t deadline_us; /* monotonic */
+	int64_t began_us;    /* the same */
 	uint64_t ask_id;
 	const char *ask_kind;
 	bool ask_command, ask_dry;

@@ -27,6 +27,7 @@ struct net;
 struct pages;
 struct people;
 struct thread;
+struct traffic;
 
 struct cgi {
 	struct param_cgi param;
@@ -46,10 +47,12 @@ struct cgi {
 	struct people *people;    /* cgi/people.h; has its own lock */
 	struct fresh *fresh;      /* cgi/fresh.h; has its own lock */
 	struct names *names;      /* cgi/names.h; has its own lock */
+	struct traffic *traffic;  /* cgi/traffic.h; any thread */
 	_Atomic unsigned calls;   /* requests not yet answered in full */
 	_Atomic unsigned streams; /* open event streams and followed logs */
 	uint64_t nonce;           /* how request ids begin */
 	_Atomic unsigned long long requests, refusals, kept; /* for /metrics */
+	_Atomic unsigned long long messages, gaps;           /* of streams */
 };
 
 #endif

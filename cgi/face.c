@@ -20,6 +20,7 @@
 #include "cgi/route.h"
 #include "cgi/seeds/seed.h"
 #include "util/alloc.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #define CONNECTION_MEMORY ((size_t)12 * 1024) /* a head fits, with room for the answer's */
@@ -49,6 +50,7 @@ static void *target_seen(void *ctx, const char *target, struct MHD_Connection *c
 	c->conn = conn;
 	c->watch = info != NULL ? info->socket_context : NULL;
 	c->raw = mem_str(target);
+	c->began_us = clock_mono_us(&clock_machine);
 	c->actor = "";
 	request_id_set(c);
 	watch_set(c->watch, param_now(cgi->param.request_ms));

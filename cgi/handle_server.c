@@ -9,9 +9,15 @@
 #include "cgi/net.h"
 #include "cgi/prometheus.h"
 #include "cgi/route.h"
+#include "cgi/traffic.h"
+#include "rt/thread.h"
 #include "util/alloc.h"
+#include "util/clock.h"
 #include "util/json_in.h"
 #include "util/json_put.h"
+#include "util/self.h"
+
+enum { DISK_SLOW = 6 };
 
 static const char *const no_args[] = { NULL };
 
@@ -119,8 +125,40 @@ int health_get(struct call *c)
 	return ask(c, "health");
 }
 
+/* How long a thread of ours has stalled, us; 0: none does. Who reads the store may take longer. */
+static int64_t stalls(const struct cgi *cgi, const char **ret_name)
+{
+	struct thread *const threads[] = { cgi->net_thread, cgi->hash_thread, cgi->disk_thread };
+	static const char *const names[] = { "net", "hash", "disk" };
+	int64_t now = clock_mono_us(&clock_machine);
+	const char *actor;
+
+	for (size_t i = 0; i < 3; i++) {
+		int64_t us = thread_silent_us(threads[i], now, &actor);
+
+		*ret_name = actor != NULL ? actor : names[i];
+		if (us > cgi->param.stall_ms * US_PER_MS * (i < 2 ? 1 : DISK_SLOW))
+			return us;
+	}
+	return 0;
+}
+
+static bool is_stalled(struct call *c)
+{
+	const char *name;
+	int64_t us = stalls(c->cgi, &name);
+
+	if (us == 0)
+		return false;
+	call_fail(c, E_AGAIN, "", "%s stalls: it has not answered for %" PRId64 " s", name,
+	          (int64_t)(us / US_PER_S));
+	return true;
+}
+
 int healthz_get(struct call *c)
 {
+	if (is_stalled(c))
+		return c->err.code;
 	return reply_bytes(c, MHD_HTTP_OK, "text/plain; charset=utf-8", "ok\n", 3);
 }
 
@@ -130,6 +168,8 @@ static int ready_done(struct call *c)
 	struct cJSON *root = NULL;
 	char text[200] = "";
 
+	if (c->err.code == E_TIMEOUT)
+		return call_fail(c, E_AGAIN, "", "the baseserver does not answer");
 	if (c->err.code < 0)
 		return c->err.code;
 	int r = json_parse((const char *)buf_at(&c->out), c->out.len, &root, &c->err);
@@ -148,29 +188,76 @@ static int ready_done(struct call *c)
 
 int readyz_get(struct call *c)
 {
+	if (is_stalled(c))
+		return c->err.code;
 	if (!net_up(c->cgi->net))
 		return call_fail(c, E_AGAIN, "", "no session with the baseserver");
 	c->then = ready_done;
 	return ask(c, "health");
 }
 
+struct listing {
+	struct buf *out;
+	enum metric m;
+};
+
+static void actor_print(void *ctx, const struct actor_figures *f)
+{
+	const struct listing *l = ctx;
+	const char *const labels[] = { "actor", f->name, NULL };
+
+	if (l->m == METRIC_CGI_ACTOR_BOUT)
+		prometheus_timing(l->out, l->m, labels, f->bouts, 2);
+	else
+		prometheus_put(l->out, l->m, labels,
+		               l->m == METRIC_CGI_ACTOR_LETTERS  ? (int64_t)f->letters
+		               : l->m == METRIC_CGI_ACTOR_STALLS ? (int64_t)f->stalls
+		                                                 : f->busy_us);
+}
+
+static void threads_print(const struct cgi *cgi, struct buf *out)
+{
+	struct thread *const threads[] = { cgi->net_thread, cgi->hash_thread, cgi->disk_thread };
+	static const char *const names[] = { "net", "hash", "disk" };
+	int64_t now = clock_mono_us(&clock_machine);
+	struct listing l = { .out = out };
+	const char *actor;
+
+	for (l.m = METRIC_CGI_ACTOR_LETTERS; l.m <= METRIC_CGI_ACTOR_BUSY; l.m++) {
+		prometheus_head(out, l.m);
+		for (size_t i = 0; i < 3; i++)
+			thread_each_actor(threads[i], now, actor_print, &l);
+	}
+	prometheus_head(out, METRIC_CGI_SILENT);
+	for (size_t i = 0; i < 3; i++)
+		prometheus_put(out, METRIC_CGI_SILENT,
+		               (const char *const[]){ "thread", names[i], NULL },
+		               thread_silent_us(threads[i], now, &actor));
+}
+
+static void own_print(struct cgi *cgi, struct buf *out)
+{
+	prometheus_one(out, METRIC_CGI_REQUESTS, (int64_t)atomic_load(&cgi->requests));
+	prometheus_one(out, METRIC_CGI_ERRORS, (int64_t)atomic_load(&cgi->refusals));
+	prometheus_one(out, METRIC_CGI_KEPT, (int64_t)atomic_load(&cgi->kept));
+	prometheus_one(out, METRIC_CGI_STREAMS, atomic_load(&cgi->streams));
+	prometheus_one(out, METRIC_CGI_STREAM_MESSAGES, (int64_t)atomic_load(&cgi->messages));
+	prometheus_one(out, METRIC_CGI_STREAM_LOST, (int64_t)atomic_load(&cgi->gaps));
+	traffic_print(cgi->traffic, out);
+	threads_print(cgi, out);
+	prometheus_one(out, METRIC_CGI_CPU, self_cpu_us());
+	prometheus_one(out, METRIC_CGI_RESIDENT, (int64_t)self_resident_bytes());
+}
+
 /* The cgi's own numbers are there also when the server is not. */
 static int metrics_done(struct call *c)
 {
-	struct cgi *cgi = c->cgi;
 	struct buf text;
 	int r;
 
 	buf_init(&text);
-	prometheus_own(&text, "cgi_requests_total", "counter", "Requests",
-	               atomic_load(&cgi->requests));
-	prometheus_own(&text, "cgi_errors_total", "counter", "Requests answered with an error",
-	               atomic_load(&cgi->refusals));
-	prometheus_own(&text, "cgi_kept_answers_total", "counter",
-	               "Requests answered with what nothing had changed", atomic_load(&cgi->kept));
-	prometheus_own(&text, "cgi_streams", "gauge", "Open event streams and followed logs",
-	               atomic_load(&cgi->streams));
-	prometheus_own(&text, "up", "gauge", "Whether the baseserver answers", c->err.code == 0);
+	own_print(c->cgi, &text);
+	prometheus_one(&text, METRIC_UP, c->err.code == 0);
 	if (c->err.code == 0)
 		prometheus_server(&text, (const char *)buf_at(&c->out), c->out.len);
 	r = reply_bytes(c, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", buf_str(&text),

@@ -18,6 +18,7 @@
 #include "cgi/net.h"
 #include "cgi/pages.h"
 #include "cgi/people.h"
+#include "cgi/traffic.h"
 #include "etcd/member.h"
 #include "rt/notify.h"
 #include "rt/thread.h"
@@ -149,6 +150,7 @@ static int cgi_start(struct cgi *cgi, struct err *err)
 
 	cgi->fresh = fresh_new();
 	cgi->names = names_new();
+	cgi->traffic = traffic_new();
 	cgi->people = people_new();
 	if (r == 0)
 		r = auth_open(cgi, &cgi->auth, err);
@@ -196,6 +198,7 @@ static void cgi_stop(struct cgi *cgi)
 	auth_close(cgi->auth);
 	fresh_free(cgi->fresh);
 	names_free(cgi->names);
+	traffic_free(cgi->traffic);
 	people_free(cgi->people);
 	pages_free(cgi->pages);
 	buf_done(&cgi->certificate);
@@ -230,6 +233,14 @@ static void cgi_reload(struct cgi *cgi, const struct param_args *args)
 	buf_done(&restart);
 }
 
+/* What does not answer is seen by who asks how we are: cgi/handle_server.c. */
+static void threads_ping(const struct cgi *cgi)
+{
+	thread_ping(cgi->net_thread);
+	thread_ping(cgi->disk_thread);
+	thread_ping(cgi->hash_thread);
+}
+
 /* Until SIGTERM or SIGINT. */
 static void cgi_run(struct cgi *cgi, const struct param_args *args, const sigset_t *signals)
 {
@@ -237,11 +248,15 @@ static void cgi_run(struct cgi *cgi, const struct param_args *args, const sigset
 
 	notify_send("READY=1");
 	log_info("cgi.ready", "listen=%s tls=%d", cgi->param.listen, cgi->tls);
-	while (sigwait(signals, &sig) == 0) {
-		if (sig != SIGHUP)
-			break;
-		cgi_reload(cgi, args);
-	}
+	do {
+		const int64_t ms = cgi->param.stall_ms / 2;
+		const struct timespec wait = { ms / 1000, ms % 1000 * 1000000 };
+
+		threads_ping(cgi);
+		sig = sigtimedwait(signals, NULL, &wait);
+		if (sig == SIGHUP)
+			cgi_reload(cgi, args);
+	} while (sig < 0 || sig == SIGHUP);
 	log_info("cgi.stopping", "signal=%d", sig);
 	notify_send("STOPPING=1");
 }

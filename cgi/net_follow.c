@@ -158,6 +158,7 @@ static void gap_say(struct follower *f)
 
 void net_followers_event(struct net *n, const Sirdar__Events *es)
 {
+	unsigned long long sent = 0, lost = 0;
 	struct buf b;
 
 	buf_init(&b);
@@ -182,10 +183,14 @@ void net_followers_event(struct net *n, const Sirdar__Events *es)
 				gap_say(f);
 			if (!f->gap)
 				f->gap = !feed_put(f->feed, buf_at(&b), b.len);
+			sent += !f->gap;
+			lost += f->gap;
 			f->from = e->number;
 		}
 		n->seen = e->number > n->seen ? e->number : n->seen;
 	}
+	atomic_fetch_add_explicit(&n->cgi->messages, sent, memory_order_relaxed);
+	atomic_fetch_add_explicit(&n->cgi->gaps, lost, memory_order_relaxed);
 	buf_done(&b);
 }
 

@@ -3,10 +3,27 @@
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "util/buf.h"
 #include "util/json_in.h"
+#include "util/timing.h"
+
+static const struct {
+	const char *name, *type, *unit, *help;
+} table[METRIC_COUNT] = {
+#define COUNTER                              "counter"
+#define GAUGE                                "gauge"
+#define HISTOGRAM                            "histogram"
+#define ONE                                  ""
+#define US                                   "us"
+#define MS                                   "ms"
+#define PERMILLE                             "permille"
+#define METRIC(NAME, name, type, unit, help) [METRIC_##NAME] = { name, type, unit, help },
+#include "tbl/metric.def"
+#undef METRIC
+};
 
 static bool name_ok(const char *s)
 {
@@ -15,14 +32,15 @@ static bool name_ok(const char *s)
 	               strlen(s);
 }
 
-static void escaped(struct buf *out, const char *s)
+/* In help a quote stays as it is. */
+static void escaped(struct buf *out, const char *s, bool is_label)
 {
 	for (; *s != '\0'; s++) {
 		if (*s == '\n') {
 			buf_puts(out, "\\n");
 			continue;
 		}
-		if (*s == '\\' || *s == '"')
+		if (*s == '\\' || (is_label && *s == '"'))
 			buf_putc(out, '\\');
 		buf_putc(out, *s);
 	}
@@ -31,67 +49,150 @@ static void escaped(struct buf *out, const char *s)
 static void head(struct buf *out, const char *name, const char *type, const char *help)
 {
 	buf_printf(out, "# HELP sirdar_%s ", name);
-	escaped(out, help);
+	escaped(out, help, false);
 	buf_printf(out, "\n# TYPE sirdar_%s %s\n", name, type);
 }
 
-void prometheus_own(struct buf *out, const char *name, const char *type, const char *help,
-                    uint64_t value)
+/* --- a number in its unit: decimals as many as it takes, none for nothing --- */
+
+static int decimals(const char *unit)
 {
-	head(out, name, type, help);
-	buf_printf(out, "sirdar_%s %" PRIu64 "\n", name, value);
+	if (unit == NULL)
+		return 0;
+	return strcmp(unit, "us") == 0                                    ? 6
+	       : strcmp(unit, "ms") == 0 || strcmp(unit, "permille") == 0 ? 3
+	                                                                  : 0;
 }
 
-/* Labels of the sample and one more (le), if any. */
-static void labels(struct buf *out, const cJSON *ls, const char *le)
+static void number(struct buf *out, int64_t value, int digits)
+{
+	uint64_t v = value < 0 ? -(uint64_t)value : (uint64_t)value, one = 1;
+
+	for (int i = 0; i < digits; i++)
+		one *= 10;
+	uint64_t part = v % one;
+	for (; digits > 0 && part % 10 == 0; digits--)
+		part /= 10;
+	buf_printf(out, "%s%" PRIu64, value < 0 ? "-" : "", v / one);
+	if (digits > 0)
+		buf_printf(out, ".%0*" PRIu64, digits, part);
+}
+
+/* --- labels --- */
+
+struct labels {
+	const char *const *own; /* pairs, or NULL */
+	const cJSON *json;      /* an object, or NULL */
+};
+
+static bool label(struct buf *out, bool first, const char *name, const char *value)
+{
+	if (!name_ok(name) || value == NULL)
+		return first;
+	buf_printf(out, "%s%s=\"", first ? "{" : ",", name);
+	escaped(out, value, true);
+	buf_putc(out, '"');
+	return false;
+}
+
+/* All of the sample, and le where that is not NULL. */
+static void put_labels(struct buf *out, const struct labels *ls, const char *le)
 {
 	const cJSON *l;
 	bool first = true;
 
-	cJSON_ArrayForEach(l, ls)
-	{
-		if (!name_ok(l->string) || !cJSON_IsString(l))
-			continue;
-		buf_printf(out, "%s%s=\"", first ? "{" : ",", l->string);
-		escaped(out, l->valuestring);
-		buf_putc(out, '"');
-		first = false;
-	}
-	if (le != NULL) {
-		buf_printf(out, "%sle=\"%s\"", first ? "{" : ",", le);
-		first = false;
-	}
+	for (const char *const *own = ls->own; own != NULL && *own != NULL; own += 2)
+		first = label(out, first, own[0], own[1]);
+	cJSON_ArrayForEach(l, ls->json)
+		first = label(out, first, l->string, cJSON_IsString(l) ? l->valuestring : NULL);
+	if (le != NULL)
+		first = label(out, first, "le", le);
 	if (!first)
 		buf_putc(out, '}');
 }
 
-static void line(struct buf *out, const char *name, const char *suffix, const cJSON *s,
-                 const char *le, int64_t value)
+static void line(struct buf *out, const char *name, const char *suffix, const struct labels *ls,
+                 const char *le, int64_t value, int digits)
 {
 	buf_printf(out, "sirdar_%s%s", name, suffix);
-	labels(out, json_get(s, "labels"), le);
-	buf_printf(out, " %" PRId64 "\n", value);
+	put_labels(out, ls, le);
+	buf_putc(out, ' ');
+	number(out, value, digits);
+	buf_putc(out, '\n');
 }
 
-static void histogram(struct buf *out, const char *name, const cJSON *s)
+static void bucket(struct buf *out, const char *name, const struct labels *ls, int64_t limit,
+                   int64_t n, int digits)
 {
+	struct buf le;
+
+	buf_init(&le);
+	number(&le, limit, digits);
+	line(out, name, "_bucket", ls, buf_str(&le), n, 0);
+	buf_done(&le);
+}
+
+static void totals(struct buf *out, const char *name, const struct labels *ls, int64_t n,
+                   int64_t sum, int digits)
+{
+	line(out, name, "_bucket", ls, "+Inf", n, 0);
+	line(out, name, "_sum", ls, NULL, sum, digits);
+	line(out, name, "_count", ls, NULL, n, 0);
+}
+
+/* --- the cgi's own --- */
+
+void prometheus_head(struct buf *out, enum metric m)
+{
+	head(out, table[m].name, table[m].type, table[m].help);
+}
+
+void prometheus_put(struct buf *out, enum metric m, const char *const *labels, int64_t value)
+{
+	struct labels ls = { labels, NULL };
+
+	line(out, table[m].name, "", &ls, NULL, value, decimals(table[m].unit));
+}
+
+void prometheus_timing(struct buf *out, enum metric m, const char *const *labels,
+                       const struct timing *t, int step)
+{
+	struct labels ls = { labels, NULL };
+	int digits = decimals(table[m].unit);
+	struct timing_view v;
+	uint64_t n = 0;
+
+	timing_read(t, &v);
+	for (int i = 0; i < TIMING_CLASSES - 1; i++) {
+		n += v.counts[i];
+		if (i % step == 0)
+			bucket(out, table[m].name, &ls, timing_limit_us(i), (int64_t)n, digits);
+	}
+	totals(out, table[m].name, &ls, (int64_t)v.n, (int64_t)v.sum_us, digits);
+}
+
+void prometheus_one(struct buf *out, enum metric m, int64_t value)
+{
+	prometheus_head(out, m);
+	prometheus_put(out, m, NULL, value);
+}
+
+/* --- the server's --- */
+
+static void histogram(struct buf *out, const char *name, const cJSON *s, int digits)
+{
+	struct labels ls = { NULL, json_get(s, "labels") };
 	const cJSON *b;
 
 	cJSON_ArrayForEach(b, json_get(s, "buckets"))
 	{
 		const cJSON *le = cJSON_GetArrayItem(b, 0), *n = cJSON_GetArrayItem(b, 1);
-		struct buf text;
 
-		if (!cJSON_IsNumber(le) || !cJSON_IsNumber(n))
-			continue;
-		buf_init(&text);
-		buf_printf(&text, "%.0f", le->valuedouble);
-		line(out, name, "_bucket", s, buf_str(&text), (int64_t)n->valuedouble);
-		buf_done(&text);
+		if (cJSON_IsNumber(le) && cJSON_IsNumber(n))
+			bucket(out, name, &ls, (int64_t)le->valuedouble, (int64_t)n->valuedouble,
+			       digits);
 	}
-	line(out, name, "_bucket", s, "+Inf", json_int(s, "count", 0));
-	line(out, name, "_sum", s, NULL, json_int(s, "sum", 0));
-	line(out, name, "_count", s, NULL, json_int(s, "count", 0));
+	totals(out, name, &ls, json_int(s, "count", 0), json_int(s, "sum", 0), digits);
 }
 
 void prometheus_server(struct buf *out, const char *json, size_t n)
@@ -105,16 +206,19 @@ void prometheus_server(struct buf *out, const char *json, size_t n)
 	{
 		const char *name = json_text(m, "name"), *type = json_text(m, "type");
 		const char *help = json_text(m, "help");
+		int digits = decimals(json_text(m, "unit"));
 
 		if (!name_ok(name) || !name_ok(type))
 			continue;
 		head(out, name, type, help != NULL ? help : name);
 		cJSON_ArrayForEach(s, json_get(m, "samples"))
 		{
+			struct labels ls = { NULL, json_get(s, "labels") };
+
 			if (strcmp(type, "histogram") == 0)
-				histogram(out, name, s);
+				histogram(out, name, s, digits);
 			else
-				line(out, name, "", s, NULL, json_int(s, "value", 0));
+				line(out, name, "", &ls, NULL, json_int(s, "value", 0), digits);
 		}
 	}
 	cJSON_Delete(root);

@@ -9,7 +9,9 @@
 #include "cgi/janitor.h"
 #include "cgi/pack.h"
 #include "cgi/seeds/seed.h"
+#include "cgi/traffic.h"
 #include "util/check.h"
+#include "util/clock.h"
 #include "util/json_put.h"
 
 #define CSP \
@@ -40,6 +42,8 @@ int reply_queue(struct call *c, int status, struct MHD_Response *r)
 	if (c->refused)
 		header(r, "Connection", "close");
 	c->answered = true;
+	traffic_count(c->cgi->traffic, c->route, status,
+	              clock_mono_us(&clock_machine) - c->began_us);
 	enum MHD_Result ok = MHD_queue_response(c->conn, (unsigned)status, r);
 	MHD_destroy_response(r);
 	return ok == MHD_YES ? 0 : E_PROTOCOL;

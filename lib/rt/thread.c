@@ -14,6 +14,7 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/timing.h"
 
 struct actor {
 	struct actor *next; /* in the thread's list, by placement */
@@ -24,6 +25,8 @@ struct actor {
 	_Atomic size_t len; /* letters in its mailbox */
 	_Atomic bool woken;
 	bool begun; /* init was called */
+	_Atomic uint64_t delivered, stalls;
+	struct timing bouts;
 };
 
 struct letters {
@@ -35,7 +38,10 @@ struct thread {
 	const struct clock *clock;
 	struct actor *actors, **actors_tail;
 	struct letters local; /* body only */
-	_Atomic int64_t beat_us;
+	_Atomic int64_t beat_us, pinged_us;
+	_Atomic(struct actor *) at; /* who is at work; NULL: nobody */
+	_Atomic int64_t at_us;      /* since when */
+	bool idle;                  /* what it does may turn out to be nothing */
 	_Atomic bool body_set;
 	pthread_t body;   /* as itself knows it; valid when body_set */
 	pthread_t handle; /* as its starter knows it: to join */
@@ -230,6 +236,30 @@ static bool take_remote(struct thread *th)
 	return true;
 }
 
+/* --- who works, and how long --- */
+
+enum { NOTHING_US = 16 };
+
+/* `a` works from now on; NULL: nobody. The clock is read when that changes, only. */
+static void enter(struct thread *th, struct actor *a, bool idle)
+{
+	struct actor *was = atomic_load_explicit(&th->at, memory_order_relaxed);
+
+	if (was == a) {
+		th->idle = th->idle && idle;
+		return;
+	}
+	int64_t now = clock_mono_us(th->clock);
+	int64_t us = now - atomic_load_explicit(&th->at_us, memory_order_relaxed);
+	if (was && !(th->idle && us <= NOTHING_US)) {
+		timing_add(&was->bouts, us);
+		tally(&was->stalls, us > ACTOR_STALL_US);
+	}
+	th->idle = idle;
+	atomic_store_explicit(&th->at_us, now, memory_order_relaxed);
+	atomic_store_explicit(&th->at, a, memory_order_relaxed);
+}
+
 static bool deliver(struct thread *th, size_t max)
 {
 	bool any = false;
@@ -239,6 +269,8 @@ static bool deliver(struct thread *th, size_t max)
 		struct actor *a = l->to;
 		atomic_fetch_sub_explicit(&a->len, 1, memory_order_relaxed);
 		atomic_store_explicit(&a->woken, true, memory_order_relaxed);
+		tally(&a->delivered, 1);
+		enter(th, a, false);
 		l->deliver(l, a->self);
 	}
 	return any;
@@ -253,11 +285,13 @@ static bool turn_all(struct thread *th)
 	for (struct actor *a = th->actors; a; a = a->next) {
 		if (a->alarm_us <= now) {
 			a->alarm_us = ALARM_OFF;
+			enter(th, a, false);
 			a->ops->alarm(a->self);
 			atomic_store_explicit(&a->woken, true, memory_order_relaxed);
 			any = true;
 		}
 		if (atomic_exchange_explicit(&a->woken, false, memory_order_acq_rel)) {
+			enter(th, a, false);
 			if (a->ops->turn)
 				a->ops->turn(a->self);
 			any = true;
@@ -270,9 +304,16 @@ static bool rest_all(struct thread *th)
 {
 	bool any = false;
 
-	for (struct actor *a = th->actors; a; a = a->next)
-		if (a->ops->rest && a->ops->rest(a->self))
-			any = true;
+	for (struct actor *a = th->actors; a; a = a->next) {
+		if (!a->ops->rest)
+			continue;
+		enter(th, a, true);
+		if (!a->ops->rest(a->self))
+			continue;
+		th->idle = false;
+		any = true;
+	}
+	enter(th, NULL, true);
 	return any;
 }
 
@@ -499,8 +540,42 @@ int64_t thread_beat_us(const struct thread *th)
 
 void thread_ping(struct thread *th)
 {
-	if (th->actors)
-		actor_wake(th->actors);
+	int64_t last = atomic_load_explicit(&th->pinged_us, memory_order_relaxed);
+
+	if (!th->actors)
+		return;
+	if (thread_beat_us(th) >= last) /* else it is the first unanswered one that counts */
+		atomic_compare_exchange_strong(&th->pinged_us, &last, clock_mono_us(th->clock));
+	actor_wake(th->actors);
+}
+
+int64_t thread_silent_us(const struct thread *th, int64_t now_us, const char **ret_actor)
+{
+	int64_t pinged = atomic_load_explicit(&th->pinged_us, memory_order_relaxed);
+	const struct actor *a = atomic_load_explicit(&th->at, memory_order_relaxed);
+
+	*ret_actor = a ? a->ops->name : NULL;
+	return pinged > thread_beat_us(th) && now_us > pinged ? now_us - pinged : 0;
+}
+
+void thread_each_actor(const struct thread *th, int64_t now_us,
+                       void (*each)(void *ctx, const struct actor_figures *f), void *ctx)
+{
+	const struct actor *at = atomic_load_explicit(&th->at, memory_order_relaxed);
+	int64_t us = now_us - atomic_load_explicit(&th->at_us, memory_order_relaxed);
+
+	for (const struct actor *a = th->actors; a; a = a->next) {
+		struct actor_figures f = {
+			.name = a->ops->name,
+			.letters = atomic_load_explicit(&a->len, memory_order_relaxed),
+			.letters_max = a->ops->letters_max,
+			.delivered = atomic_load_explicit(&a->delivered, memory_order_relaxed),
+			.stalls = atomic_load_explicit(&a->stalls, memory_order_relaxed),
+			.busy_us = a == at && us > 0 ? us : 0,
+			.bouts = &a->bouts,
+		};
+		each(ctx, &f);
+	}
 }
 
 int thread_sim_start(struct thread *th, struct err *err)

@@ -9,6 +9,7 @@
 struct clock;
 struct err;
 struct thread;
+struct timing;
 
 /* A thread without a body yet. `name` static, at most 15 bytes. */
 struct thread *thread_new(const char *name, const struct clock *clock);
@@ -30,6 +31,25 @@ int64_t thread_beat_us(const struct thread *th);
 
 /* Have the thread show a beat soon. Thread: any. */
 void thread_ping(struct thread *th);
+
+/* How long the thread has not answered a ping, us; 0: it has, or there was none. *ret_actor: whose
+ * work it does meanwhile, NULL: nobody's; static. Thread: any. */
+int64_t thread_silent_us(const struct thread *th, int64_t now_us, const char **ret_actor);
+
+/* What an actor has done since its start. A bout: letters and turns of one actor without a pause
+ * or another's between. */
+struct actor_figures {
+	const char *name;
+	size_t letters, letters_max; /* that wait; letters_max: of the mailbox */
+	uint64_t delivered;          /* letters */
+	uint64_t stalls;             /* bouts longer than ACTOR_STALL_US */
+	int64_t busy_us;             /* how long the present bout has lasted; 0: none */
+	const struct timing *bouts;
+};
+#define ACTOR_STALL_US INT64_C(1000000)
+/* Thread: any, while `th` is there. */
+void thread_each_actor(const struct thread *th, int64_t now_us,
+                       void (*each)(void *ctx, const struct actor_figures *f), void *ctx);
 
 /* The simulator: the caller's thread is the body. */
 int thread_sim_start(struct thread *th, struct err *err);

@@ -169,8 +169,9 @@ static void metrics_come_out_as_prometheus_reads_them(void **state)
 		"\"samples\":"
 		"[{\"labels\":{\"type\":\"sh\\\"x\"},\"value\":7}]},{\"name\":\"bad "
 		"name\",\"type\":\"gauge\"},"
-		"{\"name\":\"commit_us\",\"type\":\"histogram\",\"help\":\"h\",\"samples\":"
-		"[{\"labels\":{},\"buckets\":[[100,3]],\"sum\":9,\"count\":4}]}]}";
+		"{\"name\":\"commit_seconds\",\"type\":\"histogram\",\"help\":\"h\","
+		"\"unit\":\"us\",\"samples\":"
+		"[{\"labels\":{},\"buckets\":[[100,3],[1500000,4]],\"sum\":9,\"count\":4}]}]}";
 	struct buf b;
 
 	(void)state;
@@ -180,9 +181,11 @@ static void metrics_come_out_as_prometheus_reads_them(void **state)
 		buf_str(&b),
 		"# HELP sirdar_grants_total a\\nb\n# TYPE sirdar_grants_total counter\n"
 		"sirdar_grants_total{type=\"sh\\\"x\"} 7\n"
-		"# HELP sirdar_commit_us h\n# TYPE sirdar_commit_us histogram\n"
-		"sirdar_commit_us_bucket{le=\"100\"} 3\nsirdar_commit_us_bucket{le=\"+Inf\"} 4\n"
-		"sirdar_commit_us_sum 9\nsirdar_commit_us_count 4\n");
+		"# HELP sirdar_commit_seconds h\n# TYPE sirdar_commit_seconds histogram\n"
+		"sirdar_commit_seconds_bucket{le=\"0.0001\"} 3\n"
+		"sirdar_commit_seconds_bucket{le=\"1.5\"} 4\n"
+		"sirdar_commit_seconds_bucket{le=\"+Inf\"} 4\n"
+		"sirdar_commit_seconds_sum 0.000009\nsirdar_commit_seconds_count 4\n");
 	buf_done(&b);
 }
 

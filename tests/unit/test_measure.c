@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "sched/measure.h"
+#include "util/timing.h"
 
 static void small_durations_are_exact(void **state)
 {
@@ -54,12 +55,37 @@ static void percentiles_are_those_of_a_sorted_list(void **state)
 	free(m);
 }
 
+static void a_timing_falls_into_the_first_class_that_reaches_it(void **state)
+{
+	struct timing t = { 0 };
+	struct timing_view v;
+
+	(void)state;
+	for (int c = 0; c < TIMING_CLASSES - 1; c++) {
+		assert_int_equal(timing_class(timing_limit_us(c)), c);
+		assert_int_equal(timing_class(timing_limit_us(c) + 1), c + 1);
+	}
+	assert_int_equal(timing_limit_us(0), 16);
+	assert_int_equal(timing_limit_us(1), 24);
+	assert_int_equal(timing_limit_us(2), 32);
+	assert_int_equal(timing_class(-1), 0);
+	assert_int_equal(timing_class(INT64_MAX), TIMING_CLASSES - 1);
+	timing_add(&t, 20);
+	timing_share(&t, 20);
+	timing_add(&t, -9);
+	timing_read(&t, &v);
+	assert_int_equal(v.counts[1], 2);
+	assert_int_equal(v.n, 3);
+	assert_int_equal(v.sum_us, 40);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(small_durations_are_exact),
 		cmocka_unit_test(every_duration_is_known_to_one_in_thirty_two),
 		cmocka_unit_test(percentiles_are_those_of_a_sorted_list),
+		cmocka_unit_test(a_timing_falls_into_the_first_class_that_reaches_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
