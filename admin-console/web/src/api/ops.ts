@@ -6,7 +6,9 @@ export type Target = Schemas['Target']
 export type TargetNew = Schemas['TargetNew']
 export type Forecast = Schemas['Forecast']
 export type ForecastRow = Schemas['ForecastRow']
-export type Baseline = NonNullable<Forecast['baselines']>[number] & { cause?: { id: string; task: string; run_date: string; part: number; state: string } | null }
+export type Baseline = Required<Omit<NonNullable<Forecast['baselines']>[number], 'cause' | 'expected' | 'expected_slow'>> & {
+	expected: string | null; expected_slow: string | null
+	 cause?: { id: string; task: string; run_date: string; part: number; state: string } | null }
 export type Node = Schemas['Node']
 
 export const ops = {
@@ -15,7 +17,7 @@ export const ops = {
 	targetSet: (x: TargetNew) => post<Command>('/servers', x),
 	targetDrop: async (name: string) => { await send('DELETE', '/servers/' + encodeURIComponent(name)) },
 	forecast: (name: string, date?: string, s?: AbortSignal) => get<Forecast>('/forecast', { name, date }, s),
-	baselines: (date?: string, s?: AbortSignal) => get<Forecast>('/baselines', { date }, s),
+	baselines: (date?: string, s?: AbortSignal) => get<{ now: string; baselines: Baseline[] }>('/baselines', { date }, s),
 	retention: (days: number, s?: AbortSignal) => get<Schemas['Retention']>('/retention', { days }, s),
 	retentionLogs: (s?: AbortSignal) => get<Schemas['RetentionLogs']>('/retention/logs', {}, s),
 	nodes: (s?: AbortSignal) => get<Schemas['Nodes']>('/nodes', {}, s),

@@ -279,6 +279,7 @@ export const en = {
 	'lost.text': 'The address leads nowhere, or its object is gone.',
 	'lost.title': 'No such page',
 	'nav.audit': 'Audit',
+	'nav.baselines': 'Baselines',
 	'nav.brokers': 'Brokers',
 	'nav.calendars': 'Calendars',
 	'nav.commands': 'Commands',

@@ -281,6 +281,7 @@ export const zh: Words = {
 	'lost.text': '地址无效，或对象已不存在。',
 	'lost.title': '没有这个页面',
 	'nav.audit': '审计',
+	'nav.baselines': '基线',
 	'nav.brokers': 'Broker',
 	'nav.calendars': '日历',
 	'nav.commands': '命令',
