@@ -226,7 +226,7 @@ void commander_free(struct commander *c)
 	progress_done(&c->progress);
 	manifests_free(c->types);
 	pools_forget(c);
-	users_forget(c);
+	people_forget(c);
 	plugins_forget(c);
 	silences_forget(c);
 	alerts_forget(c);

@@ -196,11 +196,16 @@ struct known_pool {
 	bool retired;
 };
 
-/* A person as he is stored (commander_user.c). */
-struct known_user {
+/* People, groups and tokens as they are stored (commander_people.c). */
+struct known_person {
 	char *name, *body;
 	uint32_t id, version;
 	bool retired;
+};
+struct known_people {
+	struct known_person *items;
+	size_t n;
+	uint32_t last; /* the largest id */
 };
 
 /* The versions of a type's plugin as they are stored (commander_plugin.c). */
@@ -257,11 +262,9 @@ struct commander {
 	uint32_t last_plugin; /* the largest id */
 	struct targets targets;
 	struct vault *vault;
-	struct known_user *users;
-	size_t n_users;
-	uint32_t last_user; /* the largest id */
-	int64_t alarm_us;   /* ALARM_OFF: none is set */
-	bool edit_out;      /* one edit at a time: the next builds on it */
+	struct known_people people[3]; /* enum person_noun_id */
+	int64_t alarm_us;              /* ALARM_OFF: none is set */
+	bool edit_out;                 /* one edit at a time: the next builds on it */
 	uint64_t last_id, last_flight;
 	struct proposals *stuck; /* the ledger's mailbox was full */
 	struct query *parked;    /* wait for their number to be durable */
@@ -390,15 +393,16 @@ void pools_forget(struct commander *c);
 int pools_check(const struct commander *c, const struct workflow_set *set,
                 struct task *const *tasks, size_t n, struct refusal *f);
 
-/* commander_user.c: people. On 0 user_begin() has set cmd->edit. */
-int order_parse_user(struct order *o, struct refusal *f);
+/* commander_user.c, commander_people.c: people, groups, tokens. On 0 person_begin() has set cmd->edit. */
+int order_parse_person(struct order *o, struct refusal *f);
 #define ARGS_KEPT_OUT "(not kept)"
 /* Has it an argument that is not to be kept with it: a password, or its hash? */
 bool args_hide(enum command_kind kind);
 char *args_shown(const struct order *o); /* without that; the caller's */
-int user_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
-void user_learn(struct commander *c, const struct store_doc *d);
-void users_forget(struct commander *c);
+int person_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+bool person_learn(struct commander *c, const struct store_doc *d); /* false: no such document */
+int people_load(struct commander *c, struct store *store, struct err *err);
+void people_forget(struct commander *c);
 
 /* commander_target.c: target servers. On 0 target_begin() has set cmd->edit. */
 int order_parse_target(struct order *o, struct refusal *f);

@@ -164,8 +164,8 @@ void commander_learn(struct commander *c, const struct edit *e)
 			pool_learn(c, &e->docs[i]);
 		else if (e->docs[i].kind == DOC_SILENCE)
 			silence_learn(c, &e->docs[i]);
-		else if (e->docs[i].kind == DOC_USER)
-			user_learn(c, &e->docs[i]);
+		else if (person_learn(c, &e->docs[i]))
+			continue;
 		else if (e->docs[i].kind == DOC_RUNNER) {
 			plugin_learn(c, &e->docs[i]);
 			plugin_tell(c, e->docs[i].name);
@@ -196,12 +196,6 @@ static int each_silence(void *ctx, const struct store_doc *d)
 	return 0;
 }
 
-static int each_user(void *ctx, const struct store_doc *d)
-{
-	user_learn(ctx, d);
-	return 0;
-}
-
 int commander_load(struct commander *c, struct store *store, struct err *err)
 {
 	struct loading ld = { c, err };
@@ -216,7 +210,7 @@ int commander_load(struct commander *c, struct store *store, struct err *err)
 	if (r == 0)
 		r = store_load_docs(store, DOC_POOL, each_pool, c, err);
 	if (r == 0)
-		r = store_load_docs(store, DOC_USER, each_user, c, err);
+		r = people_load(c, store, err);
 	if (r == 0)
 		r = store_load_docs(store, DOC_RUNNER, each_plugin, c, err);
 	if (r == 0)

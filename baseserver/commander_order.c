@@ -48,8 +48,14 @@ static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
 	[CK_POOL_REMOVE] = { "pool" },
 	[CK_QUOTA_SET] = { "project", "running" },
 	[CK_USER_SET] = { "user", "role", "projects", "rights", "mail", "phone", "full_name",
-	                  "disabled", "secret" },
+	                  "disabled", "secret", "source", "subject", "groups" },
 	[CK_USER_REMOVE] = { "user" },
+	[CK_GROUP_SET] = { "group", "role", "projects", "rights", "members", "description",
+	                   "source", "external" },
+	[CK_GROUP_REMOVE] = { "group" },
+	[CK_TOKEN_SET] = { "token", "owner", "role", "projects", "rights", "app", "hash", "created",
+	                   "expires" },
+	[CK_TOKEN_REMOVE] = { "token" },
 	[CK_SERVER_SET] = { "server", "kind", "host", "port", "user", "database", "extra",
 	                    "concurrency", "projects", "password" },
 	[CK_SERVER_REMOVE] = { "server" },
@@ -251,7 +257,11 @@ static int parse_others(struct order *o, struct refusal *f)
 		return order_parse_pool(o, f);
 	case CK_USER_SET:
 	case CK_USER_REMOVE:
-		return order_parse_user(o, f);
+	case CK_GROUP_SET:
+	case CK_GROUP_REMOVE:
+	case CK_TOKEN_SET:
+	case CK_TOKEN_REMOVE:
+		return order_parse_person(o, f);
 	case CK_SERVER_SET:
 	case CK_SERVER_REMOVE:
 	case CK_SERVER_REKEY:

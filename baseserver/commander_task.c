@@ -186,7 +186,11 @@ int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f)
 		return apply_begin(c, cmd, f);
 	case CK_USER_SET:
 	case CK_USER_REMOVE:
-		return user_begin(c, cmd, f);
+	case CK_GROUP_SET:
+	case CK_GROUP_REMOVE:
+	case CK_TOKEN_SET:
+	case CK_TOKEN_REMOVE:
+		return person_begin(c, cmd, f);
 	case CK_SILENCE_ADD:
 	case CK_SILENCE_REMOVE:
 		return silence_begin(c, cmd, f);

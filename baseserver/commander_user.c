@@ -1,30 +1,55 @@
-/* People: set, removed. What is kept of one is a JSON document; the password only as the hash that
- * the HTTP face made, and that only there: neither the command's record nor the audit has it. */
+/* People, their groups and their tokens: the arguments of commands about them. What is kept of one is a
+ * JSON document; a secret only as the hash that the HTTP face made, and that only there: neither the
+ * command's record nor the audit has it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "baseserver/commander_impl.h"
 #include "baseserver/json_read.h"
+#include "baseserver/people.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/json_put.h"
 
-enum { NAME_MAX_BYTES = 63, TEXT_MAX_BYTES = 200, SECRET_MAX_BYTES = 127, LIST_MAX = 100 };
+enum { NAME_MAX_BYTES = 63, LIST_MAX = 1000, TIME_MAX = 1 << 30 };
 
-/* What a person has, and whether a change of it ends sessions (`since` grows). */
-static const struct {
-	const char *key;
-	enum { AS_TEXT, AS_LIST, AS_TRUTH, AS_SECRET, AS_ROLE } as;
-	bool ends_sessions;
-} members[] = {
-	{ "role", AS_ROLE, true },      { "projects", AS_LIST, true },
-	{ "rights", AS_LIST, true },    { "mail", AS_TEXT, false },
-	{ "phone", AS_TEXT, false },    { "full_name", AS_TEXT, false },
-	{ "disabled", AS_TRUTH, true }, { "secret", AS_SECRET, true },
+/* `as`, whether a change of it ends sessions (`since` grows), whether a new one needs it. */
+static const struct person_member user_members[] = {
+	{ "role", AS_OWN_ROLE, true, true },   { "projects", AS_PROJECTS, true, false },
+	{ "rights", AS_RIGHTS, true, false },  { "mail", AS_LINE, false, false },
+	{ "phone", AS_LINE, false, false },    { "full_name", AS_LINE, false, false },
+	{ "disabled", AS_TRUTH, true, false }, { "secret", AS_SECRET, true, false },
+	{ "source", AS_SOURCE, true, false },  { "subject", AS_LINE, true, false },
+	{ "groups", AS_NAMES, false, false },
 };
-enum { N_MEMBERS = sizeof members / sizeof members[0] };
+static const struct person_member group_members[] = {
+	{ "role", AS_OWN_ROLE, false, true },     { "projects", AS_PROJECTS, false, false },
+	{ "rights", AS_RIGHTS, false, false },    { "members", AS_NAMES, false, false },
+	{ "description", AS_LINE, false, false }, { "source", AS_SOURCE, false, false },
+	{ "external", AS_LINE, false, false },
+};
+static const struct person_member token_members[] = {
+	{ "owner", AS_NAME, false, false },        { "role", AS_ROLE, false, true },
+	{ "projects", AS_PROJECTS, false, false }, { "rights", AS_RIGHTS, false, false },
+	{ "app", AS_TRUTH, false, false },         { "hash", AS_HASH, false, true },
+	{ "created", AS_TIME, false, true },       { "expires", AS_TIME, false, false },
+};
+
+#define MEMBERS(m) m, sizeof(m) / sizeof((m)[0])
+const struct person_noun person_nouns[PERSON_NOUNS] = {
+	[NOUN_USER] = { "user", DOC_USER, MEMBERS(user_members) },
+	[NOUN_GROUP] = { "group", DOC_GROUP, MEMBERS(group_members) },
+	[NOUN_TOKEN] = { "token", DOC_TOKEN, MEMBERS(token_members) },
+};
+
+enum person_noun_id person_noun_of(enum command_kind kind)
+{
+	return kind == CK_USER_SET || kind == CK_USER_REMOVE     ? NOUN_USER
+	       : kind == CK_GROUP_SET || kind == CK_GROUP_REMOVE ? NOUN_GROUP
+	                                                         : NOUN_TOKEN;
+}
 
 /* --- arguments ----------------------------------------------------------------------- */
 
@@ -35,25 +60,28 @@ static bool name_ok(const char *s)
 	return n && n <= NAME_MAX_BYTES && !s[n] && s[0] != '.' && s[0] != '-';
 }
 
-static int parse_lists(const struct order *o, struct refusal *f)
+static bool project_ok(const char *s)
 {
-	const struct jval *projects = NULL, *rights = NULL;
-	int r = arg_list(o->args, "args", "projects", LIST_MAX, &projects, f);
+	return strcmp(s, "*") == 0 || workflow_name_ok(s);
+}
 
-	for (const struct jval *v = projects ? projects->first : NULL; v && r == 0; v = v->next)
-		if (v->kind != JV_TEXT || (strcmp(v->text, "*") != 0 && !workflow_name_ok(v->text)))
-			r = refuse(f, E_INVALID, "args.projects",
-			           "[\"retail\"], or [\"*\"] for all",
-			           "args.projects: a project's name is expected, not %s",
-			           v->kind == JV_TEXT ? v->text : jv_kind_name(v));
-	if (r == 0)
-		r = arg_list(o->args, "args", "rights", LIST_MAX, &rights, f);
-	for (const struct jval *v = rights ? rights->first : NULL; v && r == 0; v = v->next)
-		if (v->kind != JV_TEXT ||
-		    (strcmp(v->text, "backfill") != 0 && strcmp(v->text, "force-success") != 0))
-			r = refuse(f, E_INVALID, "args.rights", "backfill, force-success",
-			           "args.rights: a right is expected, not %.60s",
-			           v->kind == JV_TEXT ? v->text : jv_kind_name(v));
+static bool right_ok(const char *s)
+{
+	return strcmp(s, "backfill") == 0 || strcmp(s, "force-success") == 0;
+}
+
+static int parse_list(const struct order *o, const char *key, bool (*ok)(const char *s),
+                      const char *hint, const char *want, struct refusal *f)
+{
+	const struct jval *list = NULL;
+	int r = arg_list(o->args, "args", key, LIST_MAX, &list, f);
+	char at[40];
+
+	snprintf(at, sizeof at, "args.%s", key);
+	for (const struct jval *v = list ? list->first : NULL; v && r == 0; v = v->next)
+		if (v->kind != JV_TEXT || !ok(v->text))
+			r = refuse(f, E_INVALID, at, hint, "%s: %s is expected, not %.60s", at,
+			           want, v->kind == JV_TEXT ? v->text : jv_kind_name(v));
 	return r;
 }
 
@@ -63,7 +91,7 @@ static int parse_line(const struct order *o, const char *key, struct refusal *f)
 	const char *text = NULL;
 	char at[40];
 
-	if (arg_text(o->args, "args", key, TEXT_MAX_BYTES, &text, f) < 0)
+	if (arg_text(o->args, "args", key, PERSON_LINE_MAX, &text, f) < 0)
 		return f->code;
 	snprintf(at, sizeof at, "args.%s", key);
 	for (const char *p = text ? text : ""; *p; p++)
@@ -73,59 +101,103 @@ static int parse_line(const struct order *o, const char *key, struct refusal *f)
 	return 0;
 }
 
-static int parse_member(const struct order *o, size_t i, struct refusal *f)
+/* A hash of the right looks; ARGS_KEPT_OUT is what a record shows in its place. */
+static int parse_secret(const struct order *o, const struct person_member *m, struct refusal *f)
 {
-	static const char *const roles[] = { "viewer", "developer", "operator", "admin", NULL };
 	const char *text = NULL;
-	bool truth;
-	int choice;
+	char at[40];
+	bool ok;
 
-	switch (members[i].as) {
+	if (arg_text(o->args, "args", m->key, 127, &text, f) < 0)
+		return f->code;
+	ok = !text || (m->as == AS_SECRET
+	                       ? strncmp(text, "$argon2id$", 10) == 0
+	                       : strlen(text) == 64 && text[strspn(text, "0123456789abcdef")] == 0);
+	snprintf(at, sizeof at, "args.%s", m->key);
+	return ok ? 0
+	          : refuse(f, E_INVALID, at, m->as == AS_SECRET ? "set the password again" : NULL,
+	                   "%s: %s", at,
+	                   strcmp(text, ARGS_KEPT_OUT) == 0
+	                           ? "the password is not kept with a command"
+	                   : m->as == AS_SECRET ? "an argon2id hash is expected"
+	                                        : "a SHA-256 in hex is expected");
+}
+
+static int parse_name(const struct order *o, const char *key, struct refusal *f)
+{
+	const char *text = NULL;
+	char at[40];
+
+	if (arg_text(o->args, "args", key, NAME_MAX_BYTES, &text, f) < 0)
+		return f->code;
+	snprintf(at, sizeof at, "args.%s", key);
+	return !text || name_ok(text) ? 0
+	                              : refuse(f, E_INVALID, at, "letters, digits, . _ @ -",
+	                                       "%s: '%.64s' is no name", at, text);
+}
+
+static int parse_member(const struct order *o, const struct person_member *m, struct refusal *f)
+{
+	/* A person, or a group, may have none of its own: only what groups give. */
+	static const char *const roles[] = { "viewer", "developer", "operator",
+		                             "admin",  "none",      NULL };
+	static const char *const sources[] = { "local", "ldap", "oidc", NULL };
+	int64_t number = 0;
+	bool truth;
+	int choice = 0;
+
+	switch (m->as) {
+	case AS_OWN_ROLE:
 	case AS_ROLE:
-		return arg_choice(o->args, "args", members[i].key, roles, &choice, f);
-	case AS_TEXT:
-		return parse_line(o, members[i].key, f);
+		return arg_choice(o->args, "args", m->key, roles, &choice, f);
+	case AS_SOURCE:
+		return arg_choice(o->args, "args", m->key, sources, &choice, f);
+	case AS_LINE:
+		return parse_line(o, m->key, f);
+	case AS_NAME:
+		return parse_name(o, m->key, f);
 	case AS_TRUTH:
-		return arg_truth(o->args, "args", members[i].key, &truth, f);
+		return arg_truth(o->args, "args", m->key, &truth, f);
+	case AS_TIME:
+		return arg_number(o->args, "args", m->key, 0, (int64_t)TIME_MAX * 16, &number, f);
 	case AS_SECRET:
-		if (arg_text(o->args, "args", "secret", SECRET_MAX_BYTES, &text, f) < 0)
-			return f->code;
-		if (text && strncmp(text, "$argon2id$", 10) != 0)
-			return refuse(f, E_INVALID, "args.secret", "set the password again",
-			              "args.secret: %s",
-			              strcmp(text, ARGS_KEPT_OUT) == 0
-			                      ? "the password is not kept with a command"
-			                      : "an argon2id hash is expected");
-		return 0;
+	case AS_HASH:
+		return parse_secret(o, m, f);
+	case AS_PROJECTS:
+		return parse_list(o, m->key, project_ok, "[\"retail\"], or [\"*\"] for all",
+		                  "a project's name", f);
+	case AS_RIGHTS:
+		return parse_list(o, m->key, right_ok, "backfill, force-success", "a right", f);
 	default:
-		return 0; /* lists: parse_lists() */
+		return parse_list(o, m->key, name_ok, "[\"ann\"]", "a name", f);
 	}
 }
 
-int order_parse_user(struct order *o, struct refusal *f)
+int order_parse_person(struct order *o, struct refusal *f)
 {
+	const struct person_noun *n = &person_nouns[person_noun_of(o->kind)];
+	char at[40];
 	int r = 0;
 
-	for (size_t i = 0; i < N_MEMBERS && r == 0; i++)
-		r = parse_member(o, i, f);
+	for (size_t i = 0; i < n->n_members && r == 0; i++)
+		r = parse_member(o, &n->members[i], f);
 	if (r == 0)
-		r = parse_lists(o, f);
-	if (r == 0)
-		r = arg_text(o->args, "args", "user", NAME_MAX_BYTES, &o->user, f);
+		r = arg_text(o->args, "args", n->word, NAME_MAX_BYTES, &o->user, f);
 	if (r < 0)
 		return r;
+	snprintf(at, sizeof at, "args.%s", n->word);
 	if (!o->user || !name_ok(o->user))
-		return refuse(f, E_INVALID, "args.user", "letters, digits, . _ @ -",
-		              "args.user: %s%.64s%s", o->user ? "'" : "",
-		              o->user ? o->user : "is missing",
-		              o->user ? "' is no user's name" : "");
-	if (strcmp(o->user, "admin") == 0)
+		return refuse(f, E_INVALID, at, "letters, digits, . _ @ -", "%s: %s%.64s%s%s%s", at,
+		              o->user ? "'" : "", o->user ? o->user : "is missing",
+		              o->user ? "' is no " : "", o->user ? n->word : "",
+		              o->user ? "'s name" : "");
+	if (n->doc == DOC_USER && strcmp(o->user, "admin") == 0)
 		return refuse(f, E_CONFLICT, "args.user", "sirdar passwd",
 		              "args.user: admin is the cgi's own, with a password of its own");
 	return 0;
 }
 
-static void print_value(struct buf *out, const char *key, const struct jval *v, bool secret)
+void person_print(struct buf *out, const char *key, const struct jval *v, bool secret)
 {
 	switch (v->kind) {
 	case JV_TEXT:
@@ -140,13 +212,13 @@ static void print_value(struct buf *out, const char *key, const struct jval *v, 
 	case JV_LIST:
 		put_open(out, key, '[');
 		for (const struct jval *i = v->first; i; i = i->next)
-			print_value(out, NULL, i, false);
+			person_print(out, NULL, i, false);
 		put_close(out, ']');
 		break;
 	case JV_OBJECT:
 		put_open(out, key, '{');
 		for (const struct jval *i = v->first; i; i = i->next)
-			print_value(out, i->key, i, false);
+			person_print(out, i->key, i, false);
 		put_close(out, '}');
 		break;
 	default:
@@ -156,172 +228,23 @@ static void print_value(struct buf *out, const char *key, const struct jval *v, 
 
 bool args_hide(enum command_kind kind)
 {
-	return kind == CK_USER_SET || kind == CK_SERVER_SET;
+	return kind == CK_USER_SET || kind == CK_TOKEN_SET || kind == CK_SERVER_SET;
 }
 
 char *args_shown(const struct order *o)
 {
-	const char *hidden = o->kind == CK_USER_SET ? "secret" : "password";
+	const char *hidden = o->kind == CK_USER_SET    ? "secret"
+	                     : o->kind == CK_TOKEN_SET ? "hash"
+	                                               : "password";
 	struct buf out;
 	char *text;
 
 	buf_init(&out);
 	put_open(&out, NULL, '{');
 	for (const struct jval *v = o->args->first; v; v = v->next)
-		print_value(&out, v->key, v, strcmp(v->key, hidden) == 0);
+		person_print(&out, v->key, v, strcmp(v->key, hidden) == 0);
 	put_close(&out, '}');
 	text = mem_str(buf_str(&out));
 	buf_done(&out);
 	return text;
-}
-
-/* --- what is known ------------------------------------------------------------------- */
-
-static struct known_user *find(const struct commander *c, const char *name)
-{
-	for (size_t i = 0; i < c->n_users; i++)
-		if (strcmp(c->users[i].name, name) == 0)
-			return &c->users[i];
-	return NULL;
-}
-
-void user_learn(struct commander *c, const struct store_doc *d)
-{
-	struct known_user *u = find(c, d->name);
-
-	if (!u) {
-		c->users = mem_grow(c->users, c->n_users + 1, sizeof *c->users);
-		u = &c->users[c->n_users++];
-		*u = (struct known_user){ .name = mem_str(d->name) };
-	}
-	free(u->body);
-	u->body = mem_strn(d->body, d->body_len);
-	u->id = d->id;
-	u->version = d->version;
-	u->retired = d->retired;
-	if (d->id > c->last_user)
-		c->last_user = d->id;
-}
-
-void users_forget(struct commander *c)
-{
-	for (size_t i = 0; i < c->n_users; i++) {
-		free(c->users[i].name);
-		free(c->users[i].body);
-	}
-	free(c->users);
-}
-
-/* --- the edit ------------------------------------------------------------------------ */
-
-static bool list_same(const struct jval *a, const struct jval *b)
-{
-	a = a->first;
-	b = b->first;
-	while (a && b && strcmp(a->text, b->text) == 0) {
-		a = a->next;
-		b = b->next;
-	}
-	return !a && !b;
-}
-
-static bool value_same(const struct jval *a, const struct jval *b)
-{
-	if (!a || !b || a->kind != b->kind)
-		return a == b;
-	return a->kind == JV_TEXT    ? strcmp(a->text, b->text) == 0
-	       : a->kind == JV_TRUTH ? a->truth == b->truth
-	                             : list_same(a, b);
-}
-
-/* What is not said stays. ret_differs: anything did change. */
-static void print_body(const struct jval *args, const struct jval *was, struct buf *out,
-                       bool *ret_differs)
-{
-	const struct jval *since = was ? jv_get(was, "since") : NULL;
-	int64_t n = since ? since->number : 0;
-	bool ends = false;
-
-	*ret_differs = false;
-	put_open(out, NULL, '{');
-	for (size_t i = 0; i < N_MEMBERS; i++) {
-		const struct jval *now = jv_get(args, members[i].key);
-		const struct jval *old = was ? jv_get(was, members[i].key) : NULL;
-		const struct jval *v = now ? now : old;
-		if (v)
-			print_value(out, members[i].key, v, false);
-		if (now && !value_same(now, old)) {
-			*ret_differs = true;
-			ends = ends || members[i].ends_sessions;
-		}
-	}
-	put_int(out, "since", n + ends);
-	put_close(out, '}');
-}
-
-static void add_doc(struct commander *c, const struct cmd *cmd, const struct known_user *was,
-                    const char *body, struct edit *e)
-{
-	e->docs = mem_grow(e->docs, e->n_docs + 1, sizeof *e->docs);
-	e->docs[e->n_docs++] = (struct store_doc){ .kind = DOC_USER,
-		                                   .id = was ? was->id : ++c->last_user,
-		                                   .version = was ? was->version + 1 : 1,
-		                                   .retired = cmd->kind == CK_USER_REMOVE,
-		                                   .name = mem_str(cmd->o.user),
-		                                   .body = mem_str(body),
-		                                   .body_len = strlen(body),
-		                                   .actor = mem_str(cmd->actor),
-		                                   .at_us = cmd->o.now_us };
-}
-
-static int64_t since_of(const struct known_user *u)
-{
-	struct jdoc *doc = NULL;
-	int64_t since = 0;
-
-	if (jdoc_parse(u->body, strlen(u->body), &doc, NULL) < 0)
-		return 0;
-	const struct jval *v = jv_get(jdoc_root(doc), "since");
-	if (v && v->kind == JV_NUMBER)
-		since = v->number;
-	jdoc_free(doc);
-	return since;
-}
-
-static int check_new(const struct jval *args, struct refusal *f)
-{
-	if (!jv_get(args, "role"))
-		return refuse(f, E_INVALID, "args.role", "viewer, developer, operator, admin",
-		              "args.role: a new user needs one");
-	return 0;
-}
-
-int user_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
-{
-	const struct known_user *was = find(c, cmd->o.user);
-	bool is = was && !was->retired, differs;
-	struct jdoc *doc = NULL;
-	struct buf body;
-
-	if (cmd->kind == CK_USER_REMOVE && !is)
-		return refuse(f, E_NOT_FOUND, "args.user", "sirdar user list",
-		              "args.user: there is no user '%.64s'", cmd->o.user);
-	if (cmd->kind == CK_USER_SET && !is && check_new(cmd->o.args, f) < 0)
-		return f->code;
-	cmd->edit = mem_new(sizeof *cmd->edit);
-	if (cmd->kind == CK_USER_REMOVE) {
-		char *gone = mem_fmt("{\"since\":%lld}", (long long)since_of(was) + 1);
-		add_doc(c, cmd, was, gone, cmd->edit); /* nothing is kept; `since` goes on */
-		free(gone);
-		return 0;
-	}
-	if (was && jdoc_parse(was->body, strlen(was->body), &doc, NULL) < 0)
-		doc = NULL;
-	buf_init(&body);
-	print_body(cmd->o.args, doc ? jdoc_root(doc) : NULL, &body, &differs);
-	if (differs || !is)
-		add_doc(c, cmd, was, buf_str(&body), cmd->edit);
-	buf_done(&body);
-	jdoc_free(doc);
-	return 0;
 }

@@ -149,7 +149,9 @@ int auth_password_verify(struct auth *a, const char *user, const struct person *
                          const char *password, struct err *err)
 {
 	bool admin = strcmp(user, "admin") == 0;
-	bool known = admin || (person != NULL && !person->disabled && person->secret[0] != '\0');
+	bool known = admin ||
+	             (person != NULL && !person->disabled && person->secret[0] != '\0' &&
+	              strcmp(person->source, "ldap") != 0 && strcmp(person->source, "oidc") != 0);
 	char hash[128];
 	bool right;
 
@@ -289,7 +291,7 @@ static void csrf_of(const char *secret, char ret_csrf[AUTH_TEXT_MAX])
 	sodium_bin2hex(ret_csrf, AUTH_TEXT_MAX, hash, sizeof(hash));
 }
 
-void auth_session_open(struct auth *a, const char *user, int64_t since,
+void auth_session_open(struct auth *a, const char *user, int64_t since, const char *via,
                        char ret_secret[AUTH_TEXT_MAX])
 {
 	int64_t now = clock_mono_us(&clock_machine);
@@ -300,18 +302,19 @@ void auth_session_open(struct auth *a, const char *user, int64_t since,
 	for (size_t i = 0; i < SESSIONS_MAX; i++)
 		if (a->sessions[i].used_us < s->used_us)
 			s = &a->sessions[i];
-	*s = (struct session){ .begun_us = now, .used_us = now, .since = since };
+	*s = (struct session){ .begun_us = now, .used_us = now, .since = since, .via = via };
 	snprintf(s->user, sizeof(s->user), "%s", user);
 	secret_hash(ret_secret, s->hash);
 	csrf_of(ret_secret, s->csrf);
 	pthread_mutex_unlock(&a->mu);
 }
 
-void auth_session_begin(struct auth *a, struct call *c, int64_t since, char ret_csrf[AUTH_TEXT_MAX])
+void auth_session_begin(struct auth *a, struct call *c, int64_t since, const char *via,
+                        char ret_csrf[AUTH_TEXT_MAX])
 {
 	char secret[AUTH_TEXT_MAX];
 
-	auth_session_open(a, c->user, since, secret);
+	auth_session_open(a, c->user, since, via, secret);
 	csrf_of(secret, ret_csrf);
 	snprintf(c->cookie, sizeof(c->cookie), "%s=%s; Path=/; HttpOnly; SameSite=Strict%s",
 	         cookie_name(a->cgi), secret, a->cgi->tls ? "; Secure" : "");
@@ -397,34 +400,35 @@ static bool method_safe(const char *method)
 /* What a person may do. `since` negative: whichever. 0: not him, or no longer. */
 static int person_take(struct call *c, const char *user, int64_t since)
 {
-	struct person p;
+	const struct person *p;
 	int r = people_find(c->cgi->people, user, &p);
 
 	if (r == E_AGAIN)
 		return call_fail(c, E_AGAIN, "", "the users are still being read, try again");
 	if (r <= 0)
 		return 0;
-	if (!p.disabled && (since < 0 || p.since == since)) {
-		c->role = p.role;
-		c->rights = p.rights;
-		c->within = p.within;
-		p.within = NULL;
-		snprintf(c->user, sizeof(c->user), "%s", user);
-	} else {
-		r = 0;
+	if (p->disabled || (since >= 0 && p->since != since)) {
+		person_unref(p);
+		return 0;
 	}
-	person_done(&p);
+	c->role = p->role;
+	c->rights = p->rights;
+	person_unref(c->person);
+	c->person = p;
+	snprintf(c->user, sizeof(c->user), "%s", user);
 	return r;
 }
 
-/* What the owner of a token, or of the key of an app, may do with it. */
+/* What the owner of a token, or of the key of an app, may do with it. Takes t over. */
 static int token_take(struct call *c, const struct token *t, const char *place)
 {
 	int r;
 
+	token_unref(c->token);
+	c->token = t;
 	if (t->owner[0] == '\0') {
-		c->role = t->role;
-		c->rights = t->role >= ROLE_OPERATOR ? RIGHTS_ALL : 0;
+		c->role = t->grant.role;
+		c->rights = t->grant.rights;
 		snprintf(c->actor_text, sizeof(c->actor_text), "%s:%s", t->is_app ? "app" : "token",
 		         t->name);
 		return 0;
@@ -432,35 +436,70 @@ static int token_take(struct call *c, const struct token *t, const char *place)
 	r = person_take(c, t->owner, -1);
 	if (r == 0)
 		return call_fail(c, E_AUTH, place, "this token's user is no longer");
-	if (c->role > t->role)
-		c->role = t->role;
+	if (c->role > t->grant.role)
+		c->role = t->grant.role;
+	c->rights &= t->grant.rights;
 	snprintf(c->actor_text, sizeof(c->actor_text), "%s/%s", t->owner, t->name);
 	return r < 0 ? r : 0;
 }
 
+/* Of the store, else of this cgi's own files. 1: taken; 0: not known, or over. */
+static int secret_take(struct auth *a, struct call *c, const char *text, bool is_app,
+                       const char *name, const char *place)
+{
+	const struct token *t = NULL;
+	struct local_token local;
+	int r = token_kept(a, text, is_app, &t);
+
+	c->via = is_app ? "app" : "token";
+	if (t != NULL && (name == NULL || strcmp(t->name, name) == 0)) {
+		r = token_take(c, t, place);
+		return r < 0 ? r : 1;
+	}
+	token_unref(t);
+	if (token_find(a, text, is_app, &local) &&
+	    (name == NULL || strcmp(local.name, name) == 0)) {
+		c->role = local.role;
+		c->rights = local.role >= ROLE_OPERATOR ? RIGHTS_ALL : 0;
+		snprintf(c->actor_text, sizeof(c->actor_text), "%s:%s", is_app ? "app" : "token",
+		         local.name);
+		return 1;
+	}
+	if (r == E_AGAIN)
+		return call_fail(c, E_AGAIN, place, "the tokens are still being read, try again");
+	return 0;
+}
+
 static int check_token(struct auth *a, struct call *c, const char *authorization)
 {
-	struct token t;
+	int r;
 
 	if (strncasecmp(authorization, "Bearer ", 7) != 0)
 		return call_fail(c, E_AUTH, "Authorization", "want 'Bearer' and a token");
-	if (!token_find(a, authorization + 7, false, &t))
+	r = secret_take(a, c, authorization + 7, false, NULL, "Authorization");
+	if (r == 0)
 		return call_fail(c, E_AUTH, "Authorization",
 		                 "this token is not known, or no longer");
-	return token_take(c, &t, "Authorization");
+	return r < 0 ? r : 0;
 }
 
 int auth_check_app(struct auth *a, struct call *c, const char *name, const char *key)
 {
-	struct token t;
-	int r;
+	int r = secret_take(a, c, key, true, name, "app_key");
 
-	if (!token_find(a, key, true, &t) || strcmp(t.name, name) != 0)
-		return call_fail(c, E_AUTH, "app_key", "this app or its key is not known");
-	r = token_take(c, &t, "app_key");
 	if (r == 0)
-		c->actor = c->actor_text;
-	return r;
+		return call_fail(c, E_AUTH, "app_key", "this app or its key is not known");
+	if (r < 0)
+		return r;
+	c->actor = c->actor_text;
+	return 0;
+}
+
+char *auth_within(const struct call *c, enum role least, unsigned rights)
+{
+	return c->person != NULL || c->token != NULL
+	               ? grants_within(c->person, c->token, least, rights)
+	               : NULL;
 }
 
 /* The person of a session: 1 with what he may do, 0 there is none. */
@@ -478,6 +517,7 @@ static int session_take(struct auth *a, struct call *c, const char *secret,
 		memcpy(ret_csrf, s->csrf, sizeof(s->csrf));
 		memcpy(user, s->user, sizeof(user));
 		since = s->since;
+		c->via = s->via;
 	}
 	pthread_mutex_unlock(&a->mu);
 	if (strcmp(user, "admin") == 0) {
@@ -515,11 +555,10 @@ static int check_cookie(struct auth *a, struct call *c)
 int auth_check_secret(struct auth *a, struct call *c, const char *secret)
 {
 	char csrf[AUTH_TEXT_MAX];
-	struct token t;
 	int r = session_take(a, c, secret, csrf);
 
-	if (r == 0 && token_find(a, secret, false, &t))
-		r = token_take(c, &t, "token") < 0 ? c->err.code : 1;
+	if (r == 0)
+		r = secret_take(a, c, secret, false, NULL, "token");
 	if (r == 0)
 		return call_fail(c, E_AUTH, "token", "this token is not known, or no longer");
 	c->actor = c->actor_text;

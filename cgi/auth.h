@@ -1,8 +1,9 @@
 /* auth.h — who asks: the admin's password, sessions of people, tokens of programs.
  *
- * In the state directory, all 0600: `password` (argon2id) and `tokens/NAME` (role, SHA-256,
- * created, expires). Sessions live in memory: a restart ends them. A mutex guards the
- * state: the HTTP thread asks, the hash thread changes.
+ * In the state directory, all 0600: `password` (argon2id) and `tokens/NAME` (role, SHA-256, created)
+ * of those made on this machine; people, and all other tokens, are the server's (cgi/people.h).
+ * Sessions live in memory: a restart ends them. A mutex guards the state: the HTTP thread asks, the
+ * hash thread changes.
  */
 #ifndef CGI_AUTH_H
 #define CGI_AUTH_H
@@ -20,6 +21,7 @@ struct err;
 
 #define AUTH_SECRET_BYTES 32
 #define AUTH_TEXT_MAX     72 /* a secret as text, with the NUL */
+#define AUTH_HEX_MAX      65 /* a hash in hex, with the NUL */
 
 /* Makes the state directory and, at the first start, the admin's password, printed once on
  * standard error. `sessions_life`, `tries` from cgi->param. */
@@ -49,11 +51,11 @@ int auth_password_hash(const char *password, char ret[128], struct err *err);
 int auth_password_set(struct auth *a, const char *password, struct err *err);
 
 /* A session of c->user begins: cookie into c->cookie, CSRF token into ret_csrf. `since`: of
- * the person, 0 for admin. */
-void auth_session_begin(struct auth *a, struct call *c, int64_t since,
+ * the person, 0 for admin. `via`: how he signed in; static. */
+void auth_session_begin(struct auth *a, struct call *c, int64_t since, const char *via,
                         char ret_csrf[AUTH_TEXT_MAX]);
 /* A session without a cookie, for auth_check_secret(). */
-void auth_session_open(struct auth *a, const char *user, int64_t since,
+void auth_session_open(struct auth *a, const char *user, int64_t since, const char *via,
                        char ret_secret[AUTH_TEXT_MAX]);
 /* End the session with this secret. False: there is none. */
 bool auth_session_close(struct auth *a, const char *secret);
@@ -61,17 +63,21 @@ bool auth_session_close(struct auth *a, const char *secret);
 void auth_session_csrf(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_MAX]);
 void auth_session_end(struct auth *a, struct call *c);
 
-/* A token, shown once. `life_s` 0: until deleted. Also without a running daemon.
- * `owner`: the user it acts for, "" none. `is_app`: the key of an app, which is no bearer token
- * and the other way round.
+/* Where the caller may do what needs this role and these rights: a JSON list of projects, the
+ * caller's of this; NULL: everywhere. */
+char *auth_within(const struct call *c, enum role least, unsigned rights);
+
+/* A fresh token, or key of an app, and the hash that is kept of it. */
+void auth_token_new(bool is_app, char ret_token[AUTH_TEXT_MAX], char ret_hex[AUTH_HEX_MAX]);
+/* One of this machine alone; life_s 0: until it is deleted. Also without a running daemon. Shown once.
  *   errors  E_EXISTS, E_INVALID name, E_IO */
-int auth_token_make(const char *state_dir, const char *name, const char *owner, enum role role,
-                    int64_t life_s, bool is_app, char ret_token[AUTH_TEXT_MAX], struct err *err);
-/* `owner` NULL: anybody's. E_NOT_FOUND, also for one of another owner. */
-int auth_token_delete(struct auth *a, const char *name, const char *owner, struct err *err);
+int auth_token_make(const char *state_dir, const char *name, enum role role, int64_t life_s,
+                    bool is_app, char ret_token[AUTH_TEXT_MAX], struct err *err);
+bool auth_token_is_local(struct auth *a, const char *name);
+int auth_token_delete(struct auth *a, const char *name, struct err *err);
 /* Read the tokens' directory again. */
 int auth_tokens_load(struct auth *a, struct err *err);
-/* As JSON: [{"name", "user", "role", "app", "created", "expires"}]. `owner` NULL: all. */
-void auth_tokens_put(struct auth *a, const char *owner, struct buf *out);
+/* This machine's, as items of a JSON list. */
+void auth_tokens_put(struct auth *a, bool apps, struct buf *out);
 
 #endif

@@ -1,4 +1,5 @@
-/* Tokens: one small file each, so that making one never rewrites another. */
+/* Tokens of this cgi alone, made on its machine (--make-token, --make-app): one small file each, so that
+ * making one never rewrites another. All others are kept by the server (cgi/people.h). */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include "cgi/auth.h"
 #include "cgi/auth_impl.h"
 #include "cgi/cgi.h"
+#include "cgi/people.h"
 #include "sched/when.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -28,11 +30,19 @@ static int64_t wall_s(void)
 	return clock_wall_us(&clock_machine) / US_PER_S;
 }
 
-int auth_token_make(const char *state_dir, const char *name, const char *owner, enum role role,
-                    int64_t life_s, bool is_app, char ret_token[AUTH_TEXT_MAX], struct err *err)
+void auth_token_new(bool is_app, char ret_token[AUTH_TEXT_MAX], char ret_hex[HASH_BYTES * 2 + 1])
+{
+	unsigned char hash[HASH_BYTES];
+
+	secret_new(is_app ? "sirdar_app_" : "sirdar_", ret_token);
+	secret_hash(ret_token, hash);
+	sodium_bin2hex(ret_hex, HASH_BYTES * 2 + 1, hash, sizeof(hash));
+}
+
+int auth_token_make(const char *state_dir, const char *name, enum role role, int64_t life_s,
+                    bool is_app, char ret_token[AUTH_TEXT_MAX], struct err *err)
 {
 	char token[AUTH_TEXT_MAX], hex[HASH_BYTES * 2 + 1], line[300];
-	unsigned char hash[HASH_BYTES];
 	char *dir = mem_fmt("%s/tokens", state_dir), *path = mem_fmt("%s/%s", dir, name);
 	int64_t now = wall_s();
 	int r = 0;
@@ -44,12 +54,9 @@ int auth_token_make(const char *state_dir, const char *name, const char *owner, 
 	if (r == 0 && access(path, F_OK) == 0)
 		r = err_set(err, E_EXISTS, "there is a token '%s' already", name);
 	if (r == 0) {
-		secret_new(is_app ? "sirdar_app_" : "sirdar_", token);
-		secret_hash(token, hash);
-		sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
-		snprintf(line, sizeof(line), "%s %s %" PRId64 " %" PRId64 " %s%s\n",
-		         role_name(role), hex, now, life_s != 0 ? now + life_s : 0,
-		         owner[0] != '\0' ? owner : "-", is_app ? " app" : "");
+		auth_token_new(is_app, token, hex);
+		snprintf(line, sizeof(line), "%s %s %" PRId64 " %" PRId64 " -%s\n", role_name(role),
+		         hex, now, life_s != 0 ? now + life_s : 0, is_app ? " app" : "");
 		r = fs_write(path, line, strlen(line), 0600, err);
 	}
 	if (r == 0)
@@ -59,27 +66,31 @@ int auth_token_make(const char *state_dir, const char *name, const char *owner, 
 	return r;
 }
 
-static int token_read(const char *dir, const char *name, struct token *ret, struct err *err)
+static int token_read(const char *dir, const char *name, struct local_token *ret, struct err *err)
 {
 	char *path = mem_fmt("%s/%s", dir, name), role[32], hex[HASH_BYTES * 2 + 1], kind[8] = "";
+	char owner[64] = "-"; /* files of older versions name none */
 	struct buf text;
 	size_t n = 0;
 	int r;
 
 	buf_init(&text);
-	snprintf(ret->owner, sizeof(ret->owner), "-"); /* files of older versions name none */
 	r = fs_read_secret(path, 300, &text, err);
 	if (r == 0 &&
 	    /* NOLINTNEXTLINE(cert-err34-c): our own file; a number too large is a time too late */
 	    (sscanf(buf_str(&text), "%31s %64s %" SCNd64 " %" SCNd64 " %63s %7s", role, hex,
-	            &ret->created_s, &ret->expires_s, ret->owner, kind) < 4 ||
+	            &ret->created_s, &ret->expires_s, owner, kind) < 4 ||
 	     !role_from_name(role, &ret->role) ||
 	     sodium_hex2bin(ret->hash, HASH_BYTES, hex, strlen(hex), NULL, &n, NULL) != 0 ||
 	     n != HASH_BYTES))
 		r = err_set(err, E_CORRUPT, "%s is not a token's file", path);
 	ret->is_app = strcmp(kind, "app") == 0;
-	if (strcmp(ret->owner, "-") == 0)
-		ret->owner[0] = '\0';
+	if (r == 0 && strcmp(owner, "-") != 0)
+		r = err_set(
+			err, E_UNSUPPORTED,
+			"%s is a token of %s from an older version: tokens of people are kept by "
+			"the server now; remove the file and make it anew (sirdar login)",
+			path, owner);
 	snprintf(ret->name, sizeof(ret->name), "%.63s", name);
 	buf_done(&text);
 	free(path);
@@ -89,7 +100,7 @@ static int token_read(const char *dir, const char *name, struct token *ret, stru
 int auth_tokens_load(struct auth *a, struct err *err)
 {
 	char *dir = mem_fmt("%s/tokens", a->cgi->param.state_dir);
-	struct token *tokens = mem_array(TOKENS_MAX, sizeof(*tokens));
+	struct local_token *tokens = mem_array(TOKENS_MAX, sizeof(*tokens));
 	struct stat st = { 0 };
 	int64_t now = clock_wall_us(&clock_machine);
 	size_t n = 0;
@@ -122,23 +133,23 @@ int auth_tokens_load(struct auth *a, struct err *err)
 	return r;
 }
 
-static bool owned(struct auth *a, const char *name, const char *owner)
+bool auth_token_is_local(struct auth *a, const char *name)
 {
-	bool is = owner == NULL;
+	bool is = false;
 
 	pthread_mutex_lock(&a->mu);
 	for (size_t i = 0; i < a->tokens_n && !is; i++)
-		is = strcmp(a->tokens[i].name, name) == 0 && strcmp(a->tokens[i].owner, owner) == 0;
+		is = strcmp(a->tokens[i].name, name) == 0;
 	pthread_mutex_unlock(&a->mu);
 	return is;
 }
 
-int auth_token_delete(struct auth *a, const char *name, const char *owner, struct err *err)
+int auth_token_delete(struct auth *a, const char *name, struct err *err)
 {
 	char *path = mem_fmt("%s/tokens/%s", a->cgi->param.state_dir, name);
 	int r = 0;
 
-	if (!fs_name_ok(name, 63) || access(path, F_OK) != 0 || !owned(a, name, owner))
+	if (!fs_name_ok(name, 63) || access(path, F_OK) != 0)
 		r = err_set(err, E_NOT_FOUND, "there is no token of this name");
 	else if (unlink(path) < 0)
 		r = err_sys(err, E_IO, errno, "cannot remove the token");
@@ -146,20 +157,22 @@ int auth_token_delete(struct auth *a, const char *name, const char *owner, struc
 	return r == 0 ? auth_tokens_load(a, err) : r;
 }
 
-void auth_tokens_put(struct auth *a, const char *owner, struct buf *out)
+void auth_tokens_put(struct auth *a, bool apps, struct buf *out)
 {
 	pthread_mutex_lock(&a->mu);
-	put_open(out, "tokens", '[');
 	for (size_t i = 0; i < a->tokens_n; i++) {
-		const struct token *t = &a->tokens[i];
+		const struct local_token *t = &a->tokens[i];
 
-		if (owner != NULL && strcmp(t->owner, owner) != 0)
+		if (apps && !t->is_app)
 			continue;
 		put_open(out, NULL, '{');
 		put_text(out, "name", t->name);
-		put_text(out, "user", t->owner[0] != '\0' ? t->owner : NULL);
+		put_null(out, "user");
 		put_text(out, "role", role_name(t->role));
+		put_null(out, "projects");
+		put_rights(out, "rights", t->role >= ROLE_OPERATOR ? RIGHTS_ALL : 0);
 		put_bool(out, "app", t->is_app);
+		put_bool(out, "here_only", true);
 		put_time(out, "created", t->created_s);
 		if (t->expires_s != 0)
 			put_time(out, "expires", t->expires_s);
@@ -167,19 +180,18 @@ void auth_tokens_put(struct auth *a, const char *owner, struct buf *out)
 			put_null(out, "expires");
 		put_close(out, '}');
 	}
-	put_close(out, ']');
 	pthread_mutex_unlock(&a->mu);
 }
 
 static bool token_match(struct auth *a, const unsigned char hash[HASH_BYTES], bool is_app,
-                        struct token *ret)
+                        struct local_token *ret)
 {
 	bool found = false;
 	int64_t now = wall_s();
 
 	pthread_mutex_lock(&a->mu);
 	for (size_t i = 0; i < a->tokens_n && !found; i++) {
-		const struct token *t = &a->tokens[i];
+		const struct local_token *t = &a->tokens[i];
 
 		if (t->is_app != is_app || sodium_memcmp(t->hash, hash, HASH_BYTES) != 0 ||
 		    (t->expires_s != 0 && t->expires_s <= now))
@@ -210,7 +222,7 @@ static bool tokens_changed(struct auth *a)
 	return changed;
 }
 
-bool token_find(struct auth *a, const char *text, bool is_app, struct token *ret)
+bool token_find(struct auth *a, const char *text, bool is_app, struct local_token *ret)
 {
 	unsigned char hash[HASH_BYTES];
 
@@ -221,4 +233,24 @@ bool token_find(struct auth *a, const char *text, bool is_app, struct token *ret
 		return true;
 	return tokens_changed(a) && auth_tokens_load(a, NULL) == 0 &&
 	       token_match(a, hash, is_app, ret);
+}
+
+int token_kept(struct auth *a, const char *text, bool is_app, const struct token **ret)
+{
+	unsigned char hash[HASH_BYTES];
+	int r;
+
+	*ret = NULL;
+	if (strncmp(text, is_app ? "sirdar_app_" : "sirdar_", is_app ? 11 : 7) != 0 ||
+	    strlen(text) >= AUTH_TEXT_MAX)
+		return 0;
+	secret_hash(text, hash);
+	r = people_token(a->cgi->people, hash, ret);
+	if (r == 1 && ((*ret)->is_app != is_app ||
+	               ((*ret)->expires_s != 0 && (*ret)->expires_s <= wall_s()))) {
+		token_unref(*ret);
+		*ret = NULL;
+		r = 0;
+	}
+	return r;
 }

@@ -24,7 +24,10 @@
 struct cJSON;
 struct call;
 struct cgi;
+struct doc_noun;
+struct person;
 struct reader;
+struct token;
 struct watch;
 
 #define CALL_PARAMS_MAX  3
@@ -70,9 +73,12 @@ struct call {
 	char actor_text[136];
 	enum role role;
 	bool by_cookie;
-	char user[64];   /* the person behind it; "" a token of the cgi's own */
+	char user[64];   /* the person behind it; "" a token of nobody's */
 	unsigned rights; /* enum right */
-	char *within;    /* JSON list of the projects that may be changed; NULL: all */
+	const struct person *person; /* held; NULL: admin, or a token of nobody's */
+	const struct token *token;   /* held; NULL: a session, or a token of this cgi alone */
+	const char *via;             /* static: how one came in */
+	const struct doc_noun *noun; /* of handle_docs.c */
 
 	struct buf body;    /* of the request */
 	struct cJSON *json; /* parsed body, or NULL */

@@ -133,7 +133,7 @@ static int disk_init(void *self, struct actor *me, struct err *err)
 
 	(void)err;
 	d->me = me;
-	actor_alarm(me, actor_mono_us(me) + ROUND_US);
+	actor_alarm(me, actor_mono_us(me));
 	return 0;
 }
 

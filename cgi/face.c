@@ -17,6 +17,7 @@
 #include "cgi/cgi.h"
 #include "cgi/guard.h"
 #include "cgi/janitor.h"
+#include "cgi/people.h"
 #include "cgi/route.h"
 #include "cgi/seeds/seed.h"
 #include "util/alloc.h"
@@ -77,7 +78,8 @@ static void call_done(void *ctx, struct MHD_Connection *conn, void **con_cls,
 	buf_done(&c->details);
 	buf_done(&c->ask_args);
 	free(c->extra);
-	free(c->within);
+	person_unref(c->person);
+	token_unref(c->token);
 	free(c->method);
 	free(c->raw);
 	free(c);

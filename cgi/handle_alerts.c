@@ -278,7 +278,7 @@ static int acknowledge(struct call *c)
 	if (note != NULL)
 		cJSON_AddStringToObject(args, "note", note);
 	/* What is his own he may acknowledge wherever it is. */
-	text = q->is_owner ? cJSON_PrintUnformatted(args) : command_args(c, args);
+	text = q->is_owner ? cJSON_PrintUnformatted(args) : command_args(c, "alert-ack", args);
 	c->then = acknowledged;
 	r = call_command(c, "alert-ack", text, false, c->request_id);
 	free(text);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cgi/auth.h"
 #include "cgi/call.h"
 #include "cgi/cgi.h"
 #include "cgi/handle_commands.h"
@@ -58,11 +59,17 @@ static int request_id_read(struct call *c, char ret[80])
 	return 0;
 }
 
+static unsigned right_of(const struct kind *kind)
+{
+	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
+		if (strcmp(rights[i].kind, kind->name) == 0)
+			return rights[i].right;
+	return 0;
+}
+
 static int right_check(struct call *c, const struct kind *kind)
 {
-	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++) {
-		if (strcmp(rights[i].kind, kind->name) != 0 || (c->rights & rights[i].right))
-			continue;
+	if ((c->rights & right_of(kind)) != right_of(kind)) {
 		snprintf(c->hint, sizeof(c->hint),
 		         "an administrator: sirdar user set %.64s --right %s",
 		         c->user[0] != '\0' ? c->user : "NAME", kind->name);
@@ -73,9 +80,9 @@ static int right_check(struct call *c, const struct kind *kind)
 }
 
 /* A person's rights end with his projects: of those the caller names, or all of them. */
-static cJSON *within_of(struct call *c, const cJSON *asked)
+static cJSON *within_of(const char *has, const cJSON *asked)
 {
-	cJSON *mine = cJSON_Parse(c->within), *both;
+	cJSON *mine = cJSON_Parse(has), *both;
 	const cJSON *a, *m;
 
 	if (asked == NULL)
@@ -94,25 +101,26 @@ static cJSON *within_of(struct call *c, const cJSON *asked)
 	return both;
 }
 
-static char *args_text(struct call *c, const cJSON *args)
+static char *args_text(struct call *c, const struct kind *kind, const cJSON *args)
 {
+	char *has = auth_within(c, kind->role, right_of(kind)), *text;
 	cJSON *all;
-	char *text;
 
-	if (c->within == NULL)
+	if (has == NULL)
 		return args != NULL ? cJSON_PrintUnformatted(args) : mem_str("{}");
 	all = args != NULL ? cJSON_Duplicate(args, true) : cJSON_CreateObject();
-	cJSON *within = within_of(c, json_get(all, "within"));
+	cJSON *within = within_of(has, json_get(all, "within"));
 	cJSON_DeleteItemFromObjectCaseSensitive(all, "within");
 	cJSON_AddItemToObject(all, "within", within);
 	text = cJSON_PrintUnformatted(all);
 	cJSON_Delete(all);
+	free(has);
 	return text;
 }
 
-char *command_args(struct call *c, const cJSON *args)
+char *command_args(struct call *c, const char *kind, const cJSON *args)
 {
-	return args_text(c, args);
+	return args_text(c, kind_find(kind), args);
 }
 
 static int command_may(struct call *c, const struct kind *kind)
@@ -130,7 +138,7 @@ static int command_send(struct call *c, const struct kind *kind, const cJSON *ar
 
 	if (command_may(c, kind) < 0 || request_id_read(c, request_id) < 0)
 		return c->err.code;
-	text = args_text(c, args);
+	text = args_text(c, kind, args);
 	c->then = command_done;
 	r = call_command(c, kind->name, text, dry, request_id);
 	free(text);
@@ -144,7 +152,7 @@ int command_ask(struct call *c, const char *kind, const cJSON *args)
 
 	if (command_may(c, kind_find(kind)) < 0)
 		return c->err.code;
-	text = args_text(c, args);
+	text = args_text(c, kind_find(kind), args);
 	r = call_command(c, kind, text, false, c->request_id);
 	free(text);
 	return r;

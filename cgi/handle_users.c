@@ -1,100 +1,86 @@
-/* People: listed, made, changed, removed. Passwords come in and go on as hashes. */
+/* People and groups: listed, made, changed, removed. Passwords come in and go on as hashes. */
 #include <cjson/cJSON.h>
 #include <sodium.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cgi/auth.h"
 #include "cgi/call.h"
 #include "cgi/cgi.h"
+#include "cgi/handle_docs.h"
 #include "cgi/handle_users.h"
 #include "cgi/people.h"
 #include "cgi/route.h"
-#include "sched/when.h"
-#include "store/read.h"
 #include "util/alloc.h"
-#include "util/err.h"
 #include "util/json_in.h"
 #include "util/json_put.h"
 
 /* --- list --- */
 
-static void put_list(struct buf *b, const char *key, const cJSON *list)
-{
-	const cJSON *v;
-
-	put_open(b, key, '[');
-	cJSON_ArrayForEach(v, list)
-	{
-		if (cJSON_IsString(v))
-			put_text(b, NULL, v->valuestring);
-	}
-	put_close(b, ']');
-}
-
 /* All of it but the password's hash. */
 static int user_put(void *ctx, const struct store_doc *d)
 {
-	struct buf *b = &((struct call *)ctx)->out;
-	cJSON *root = NULL;
+	struct call *c = ctx;
+	struct buf *b = &c->out;
+	cJSON *root = doc_open(b, "user", d);
+	const char *source = json_text(root, "source");
 
-	if (json_parse(d->body, d->body_len, &root, NULL) < 0)
-		root = cJSON_CreateObject();
-	put_open(b, NULL, '{');
-	put_text(b, "user", d->name);
 	put_text(b, "role", json_text(root, "role"));
-	put_list(b, "projects", json_get(root, "projects"));
-	put_list(b, "rights", json_get(root, "rights"));
+	put_texts(b, "projects", json_get(root, "projects"));
+	put_texts(b, "rights", json_get(root, "rights"));
 	put_text(b, "full_name", json_text(root, "full_name"));
 	put_text(b, "mail", json_text(root, "mail"));
 	put_text(b, "phone", json_text(root, "phone"));
 	put_bool(b, "disabled", json_true(root, "disabled"));
 	put_bool(b, "has_password", json_text(root, "secret") != NULL);
-	put_int(b, "version", d->version);
-	put_time_us(b, "changed", d->at_us);
-	put_text(b, "changed_by", d->actor);
-	put_close(b, '}');
-	json_free(root);
+	put_text(b, "source", source != NULL ? source : "local");
+	people_effective_put(c->cgi->people, d->name, b);
+	doc_close(b, d, root);
 	return 0;
 }
 
-static int users_work(struct call *c, struct reader *r)
-{
-	int code;
-
-	put_open(&c->out, NULL, '{');
-	put_open(&c->out, "users", '[');
-	code = read_doc_bodies(r, DOC_USER, user_put, c, &c->err);
-	put_close(&c->out, ']');
-	put_close(&c->out, '}');
-	return code;
-}
+static const struct doc_noun user_noun = { DOC_USER, "users", "no such user", true, user_put };
 
 int users_get(struct call *c)
 {
-	static const char *const none[] = { NULL };
-
-	return call_args_only(c, none) < 0 ? c->err.code : call_read(c, users_work);
-}
-
-static int one_put(void *ctx, const struct store_doc *d)
-{
-	struct call *c = ctx;
-
-	return d->retired ? err_set(&c->err, E_NOT_FOUND, "no such user") : user_put(ctx, d);
-}
-
-static int user_work(struct call *c, struct reader *r)
-{
-	return read_doc(r, DOC_USER, c->params[0], 0, 0, one_put, c, &c->err);
+	return docs_get(c, &user_noun);
 }
 
 int user_get(struct call *c)
 {
-	static const char *const none[] = { NULL };
+	return doc_get(c, &user_noun);
+}
 
-	return call_args_only(c, none) < 0 ? c->err.code : call_read(c, user_work);
+/* `members` are those of the document; who signs in through a directory may belong besides. */
+static int group_put(void *ctx, const struct store_doc *d)
+{
+	struct call *c = ctx;
+	struct buf *b = &c->out;
+	cJSON *root = doc_open(b, "name", d);
+	const char *source = json_text(root, "source");
+
+	put_text(b, "description", json_text(root, "description"));
+	put_text(b, "role", json_text(root, "role"));
+	put_texts(b, "projects", json_get(root, "projects"));
+	put_texts(b, "rights", json_get(root, "rights"));
+	put_texts(b, "members", json_get(root, "members"));
+	people_members_put(c->cgi->people, d->name, "belong", b);
+	put_text(b, "source", source != NULL ? source : "local");
+	put_text(b, "external", json_text(root, "external"));
+	doc_close(b, d, root);
+	return 0;
+}
+
+static const struct doc_noun group_noun = { DOC_GROUP, "groups", "no such group", true, group_put };
+
+int groups_get(struct call *c)
+{
+	return docs_get(c, &group_noun);
+}
+
+int group_get(struct call *c)
+{
+	return doc_get(c, &group_noun);
 }
 
 /* --- changes --- */
@@ -114,15 +100,9 @@ static int command_done(struct call *c)
 
 int user_command(struct call *c, const char *kind, const cJSON *args, call_fn then)
 {
-	char *text = cJSON_PrintUnformatted(args);
-	int r;
-
 	c->then = command_done;
 	c->after = then;
-	r = call_command(c, kind, text, false, c->request_id);
-	sodium_memzero(text, strlen(text));
-	free(text);
-	return r;
+	return doc_command(c, kind, args);
 }
 
 struct change {
@@ -161,8 +141,9 @@ static int hashed(struct call *c)
 
 int users_post(struct call *c)
 {
-	static const char *const keys[] = { "user",  "role",      "projects", "rights",   "mail",
-		                            "phone", "full_name", "disabled", "password", NULL };
+	static const char *const keys[] = { "user",     "role",   "projects",  "rights",
+		                            "mail",     "phone",  "full_name", "disabled",
+		                            "password", "source", NULL };
 	struct change *g = c->extra = mem_new(sizeof(*g));
 	const cJSON *given = json_get(c->json, "password");
 	const char *password = json_text(c->json, "password");
@@ -181,11 +162,36 @@ int users_post(struct call *c)
 
 int user_delete(struct call *c)
 {
-	cJSON *args = cJSON_CreateObject();
+	c->then = command_done;
+	return doc_remove(c, "user-remove", "user");
+}
+
+int groups_post(struct call *c)
+{
+	static const char *const keys[] = { "name",   "role",     "projects",
+		                            "rights", "members",  "description",
+		                            "source", "external", NULL };
+	cJSON *args;
 	int r;
 
-	cJSON_AddStringToObject(args, "user", c->params[0]);
-	r = user_command(c, "user-remove", args, NULL);
+	const char *given = json_text(c->json, "name");
+
+	if (call_members_only(c, keys) < 0)
+		return c->err.code;
+	if (given == NULL || strlen(given) >= USER_NAME_MAX)
+		return call_fail(c, E_INVALID, "name", "'name' wants a text of at most %d bytes",
+		                 USER_NAME_MAX - 1);
+	args = cJSON_Duplicate(c->json, true);
+	cJSON *name = cJSON_DetachItemFromObjectCaseSensitive(args, "name");
+	if (name != NULL)
+		cJSON_AddItemToObject(args, "group", name);
+	r = user_command(c, "group-set", args, NULL);
 	cJSON_Delete(args);
 	return r;
+}
+
+int group_delete(struct call *c)
+{
+	c->then = command_done;
+	return doc_remove(c, "group-remove", "group");
 }

@@ -21,11 +21,12 @@ enum {
 	KEY_FULL_NAME,
 	KEY_DISABLE,
 	KEY_ENABLE,
-	KEY_PASSWORD
+	KEY_PASSWORD,
+	KEY_SOURCE
 };
 
 static const struct argp_option options[] = {
-	{ "role", KEY_ROLE, "ROLE", 0, "viewer, developer, operator or admin", 0 },
+	{ "role", KEY_ROLE, "ROLE", 0, "viewer, developer, operator, admin or none", 0 },
 	{ "project", 'p', "PROJECT", 0,
 	  "may change this one; again for more, * for all, '' for none", 0 },
 	{ "right", KEY_RIGHT, "RIGHT", 0, "backfill, force-success; again for both, '' for none",
@@ -36,6 +37,7 @@ static const struct argp_option options[] = {
 	{ "disable", KEY_DISABLE, NULL, 0, "may not sign in; sessions end", 0 },
 	{ "enable", KEY_ENABLE, NULL, 0, "may again", 0 },
 	{ "password", KEY_PASSWORD, NULL, 0, "ask for a new password; sessions end", 0 },
+	{ "source", KEY_SOURCE, "local|ldap|oidc", 0, "who says that it is he; sessions end", 0 },
 	{ 0 },
 };
 
@@ -83,6 +85,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_ENABLE:
 		cJSON_DeleteItemFromObjectCaseSensitive(q->body, "disabled");
 		cJSON_AddBoolToObject(q->body, "disabled", key == KEY_DISABLE);
+		return 0;
+	case KEY_SOURCE:
+		put_text(q, "source", arg);
 		return 0;
 	case KEY_PASSWORD:
 		q->password = true;

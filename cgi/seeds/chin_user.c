@@ -258,16 +258,17 @@ int chin_login_work(struct call *c, struct reader *r)
 static int verify_work(struct call *c, struct reader *r)
 {
 	struct seed *s = seed_of(c);
-	struct person p = { 0 };
-	int known = people_find(c->cgi->people, s->name, &p);
-	int code = auth_password_verify(c->cgi->auth, s->name, known == 1 ? &p : NULL, s->password,
-	                                &c->err);
+	const struct person *p = NULL;
+	int code;
 
 	(void)r;
+	(void)people_find(c->cgi->people, s->name, &p);
+	code = auth_password_verify(c->cgi->auth, s->name, p, s->password, &c->err);
+
 	auth_tried(c->cgi->auth, c, s->name, code == 0);
 	sodium_memzero(s->password, sizeof(s->password));
-	s->since = known == 1 ? p.since : 0;
-	person_done(&p);
+	s->since = p != NULL ? p->since : 0;
+	person_unref(p);
 	return code;
 }
 
@@ -278,7 +279,7 @@ static int verified(struct call *c)
 
 	if (c->err.code < 0)
 		return c->err.code;
-	auth_session_open(c->cgi->auth, s->name, s->since, secret);
+	auth_session_open(c->cgi->auth, s->name, s->since, "password", secret);
 	buf_clear(&c->out);
 	put_open(&c->out, NULL, '{');
 	put_text(&c->out, "status", "SUCCEED");

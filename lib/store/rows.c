@@ -220,6 +220,7 @@ static const char *const doc_tables[] = {
 	[DOC_POOL] = "lb_pool",         [DOC_SETTING] = "lb_setting",
 	[DOC_PLAN] = "lb_plan",         [DOC_NODE] = "lb_node",
 	[DOC_USER] = "lb_user",         [DOC_SILENCE] = "lb_silence",
+	[DOC_GROUP] = "lb_group",       [DOC_TOKEN] = "lb_token",
 };
 
 const char *doc_table(enum store_doc_kind kind)

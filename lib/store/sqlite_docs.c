@@ -27,6 +27,8 @@ static const struct {
 	[DOC_PLAN] = { SQL_SAVE_PLAN, NULL }, /* the edit itself is the action */
 	[DOC_USER] = { SQL_SAVE_USER, "save user" },
 	[DOC_SILENCE] = { SQL_SAVE_SILENCE, "save silence" },
+	[DOC_GROUP] = { SQL_SAVE_GROUP, "save group" },
+	[DOC_TOKEN] = { SQL_SAVE_TOKEN, "save token" },
 };
 
 static int know_last_action(struct sqlite_store *s, struct err *err)

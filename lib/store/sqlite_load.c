@@ -166,6 +166,7 @@ static const enum sql_id doc_loads[] = {
 	[DOC_POOL] = SQL_LOAD_POOL,         [DOC_SETTING] = SQL_LOAD_SETTING,
 	[DOC_PLAN] = SQL_LOAD_PLAN,         [DOC_NODE] = SQL_LOAD_NODE,
 	[DOC_USER] = SQL_LOAD_USER,         [DOC_SILENCE] = SQL_LOAD_SILENCE,
+	[DOC_GROUP] = SQL_LOAD_GROUP,       [DOC_TOKEN] = SQL_LOAD_TOKEN,
 };
 
 int sqlite_load_docs(struct store *st, enum store_doc_kind kind,

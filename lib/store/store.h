@@ -53,6 +53,8 @@ enum store_doc_kind {
 	DOC_NODE, /* a node that etcd's registry has or had; a version each change */
 	DOC_USER,
 	DOC_SILENCE, /* a time in which nobody is told of some things */
+	DOC_GROUP,
+	DOC_TOKEN, /* of a person, or the key of an app; its hash */
 	DOC_END
 };
 

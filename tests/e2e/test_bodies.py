@@ -16,10 +16,11 @@ ROOT = Path(__file__).resolve().parents[2]
 BODIES = {"Login": "/api/v1/login", "Password": "/api/v1/password", "TokenNew": "/api/v1/tokens",
           "Apply": "/api/v1/workflows", "CommandNew": "/api/v1/commands", "UserNew": "/api/v1/users",
           "TargetNew": "/api/v1/servers", "Acknowledge": "/api/v1/alerts/1/acknowledge", "ChannelTest": "/api/v1/channels/mail/test",
-          "SilenceNew": "/api/v1/silences"}
+          "SilenceNew": "/api/v1/silences", "GroupNew": "/api/v1/groups", "AppNew": "/api/v1/apps"}
 GOOD = {"Login": {"user": "admin", "password": "not this one"}, "Password": {"old": "a", "new": "b"},
         "TokenNew": {"name": "test-token", "role": "viewer"},
         "UserNew": {"user": "body", "role": "viewer"}, "TargetNew": {"server": "body"},
+        "GroupNew": {"name": "body", "role": "viewer"}, "AppNew": {"name": "body", "role": "viewer"},
         "Apply": {"documents": [{"name": "x.yaml", "text": "workflow: x"}], "dry_run": True},
         "Acknowledge": {}, "ChannelTest": {}, "SilenceNew": {"kind": "late", "until": (date.today() + timedelta(days=90)).isoformat() + "T00:00:00Z", "reason": "x"},
         "CommandNew": {"kind": "freeze", "args": {"selection": {"tasks": ["a/b/c"]}}, "dry_run": True}}
@@ -133,7 +134,7 @@ WRONG_TEXT = {"state": ["opened", ""], "kind": ["laet", ""], "since": ["someday"
               "run_date": ["someday"], "sort": ["colour"], "format": ["xml"], "stream": ["stdin"], "cursor": ["%21%21"],
               "task": [""], "ids": ["x", "1", "1.2,x"], "name": [""], "prefix": [], "actor": [], "action": []}
 NAMES = {"/api/v1/calendars/{name}": "cal", "/api/v1/workflows/{name}": "p/w", "/api/v1/runs/{name}": "p/w", "/api/v1/grid/{name}": "p/w", "/api/v1/lineage/{name}": "p/w",
-         "/api/v1/users/{name}": "u", "/api/v1/servers/{name}": "s"}
+         "/api/v1/users/{name}": "u", "/api/v1/groups/{name}": "g", "/api/v1/servers/{name}": "s"}
 
 
 def queries():

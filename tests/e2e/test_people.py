@@ -272,6 +272,122 @@ def tokens_are_ones_own_and_never_more_than_oneself(s):
     assert ask(s, robot, "GET", "/api/v1/session")[0] == 401
 
 
+def group(s, name, **more):
+    status, answer = ask(s, None, "POST", "/api/v1/groups", {"name": name, **more})
+    assert status == 200, (status, answer)
+
+
+@test
+def a_group_gives_its_members_role_rights_and_projects_at_once(s):
+    user(s, "gina", role="none")
+    assert ask(s, "none", "POST", "/api/v1/login", {"user": "gina", "password": WORD})[0] == 403  # no role at all
+    group(s, "retail-ops", role="operator", projects=["retail"], rights=["backfill"], members=["gina", "nobody"],
+          description="who watches over retail")
+    gina = token(s, "gina")
+    status, answer = ask(s, gina, "GET", "/api/v1/session")
+    assert answer["role"] == "operator" and answer["projects"] == ["retail"] and answer["rights"] == ["backfill"], answer
+    assert answer["via"] == "token", answer
+    picks = {"selection": {"tasks": ["retail/w/a"], "dates": [DAY]}}
+    assert command(s, gina, "redo", dry=True, **picks)[0] == 200
+    assert command(s, gina, "redo", dry=True, selection={"tasks": ["finance/w/a"], "dates": [DAY]})[0] == 403
+    shown = ask(s, None, "GET", "/api/v1/groups/retail-ops")[1]
+    assert shown["belong"] == ["gina"] and shown["members"] == ["gina", "nobody"] and shown["source"] == "local", shown
+    one = ask(s, None, "GET", "/api/v1/users/gina")[1]
+    assert one["role"] == "none" and one["groups"] == ["retail-ops"], one
+    assert one["effective"] == {"role": "operator", "projects": ["retail"], "rights": ["backfill"]}, one
+    group(s, "retail-ops", members=[])
+    assert ask(s, gina, "GET", "/api/v1/session")[0] == 403  # known, and nothing more
+    group(s, "retail-ops", members=["gina"])
+    assert ask(s, None, "DELETE", "/api/v1/groups/retail-ops")[0] == 200
+    assert command(s, gina, "redo", dry=True, **picks)[0] == 403
+    assert ask(s, None, "GET", "/api/v1/groups/retail-ops")[0] == 404
+
+
+@test
+def each_grant_holds_in_its_own_projects_only(s):
+    """Developer of finance, operator of retail by a group: not an operator of finance."""
+    user(s, "drew", role="developer", projects=["finance"], rights=["force-success"])
+    group(s, "ops", role="operator", projects=["retail"], rights=["backfill"], members=["drew"])
+    drew = token(s, "drew")
+    session = ask(s, drew, "GET", "/api/v1/session")[1]
+    assert session["role"] == "operator" and sorted(session["projects"]) == ["finance", "retail"], session
+    assert session["rights"] == ["backfill", "force-success"], session
+
+    def may(kind, project):
+        picks = {"selection": {"tasks": [f"{project}/w/a"], "dates": [DAY]}}
+        return command(s, drew, kind, dry=True, **picks)[0] == 200
+    assert may("redo", "retail") and not may("redo", "finance")
+    assert may("backfill", "retail") and not may("backfill", "finance")
+    assert may("force-success", "finance") and not may("force-success", "retail")
+    assert workflow(s, "finance", as_who=drew)[0] == 202
+    assert ask(s, None, "DELETE", "/api/v1/groups/ops")[0] == 200
+
+
+@test
+def who_is_made_anew_is_in_no_group_of_the_former(s):
+    user(s, "kim", role="viewer")
+    group(s, "admins", role="admin", members=["kim"])
+    old = token(s, "kim")
+    assert ask(s, old, "GET", "/api/v1/users")[0] == 200
+    assert ask(s, None, "DELETE", "/api/v1/users/kim")[0] == 200
+    user(s, "kim", role="viewer")
+    assert ask(s, None, "GET", "/api/v1/groups/admins")[1]["members"] == []
+    assert ask(s, old, "GET", "/api/v1/session")[0] == 401  # nor are the tokens
+    assert ask(s, token(s, "kim"), "GET", "/api/v1/users")[0] == 403
+    assert ask(s, None, "DELETE", "/api/v1/groups/admins")[0] == 200
+
+
+@test
+def groups_refuse_what_they_cannot_be(s):
+    for place, body in (("args.role", {"name": "x"}), ("args.role", {"name": "x", "role": "king"}),
+                        ("name", {"role": "viewer"}), ("args.group", {"name": "a b", "role": "viewer"}),
+                        ("args.members", {"name": "x", "role": "viewer", "members": ["a b"]}),
+                        ("args.projects", {"name": "x", "role": "viewer", "projects": ["a b"]}),
+                        ("args.source", {"name": "x", "role": "viewer", "source": "nis"})):
+        status, answer = ask(s, None, "POST", "/api/v1/groups", body)
+        assert status == 400 and answer["error"]["place"] == place, (body, status, answer)
+    assert ask(s, token(s, "omar"), "GET", "/api/v1/groups")[0] == 403
+
+
+@test
+def a_scoped_token_has_less_than_its_person_and_makes_none_with_more(s):
+    user(s, "toni", role="operator", projects=["retail", "finance"], rights=["backfill"])
+    toni = token(s, "toni")
+    status, answer = ask(s, toni, "POST", "/api/v1/tokens", {"name": "toni-retail", "projects": ["retail"], "rights": [], "days": 3})
+    assert status == 201, answer
+    small = answer["token"]
+    session = ask(s, small, "GET", "/api/v1/session")[1]
+    assert session["projects"] == ["retail"] and session["rights"] == [], session
+    picks = {"selection": {"tasks": ["finance/w/a"], "dates": [DAY]}}
+    assert command(s, toni, "redo", dry=True, **picks)[0] == 200
+    assert command(s, small, "redo", dry=True, **picks)[0] == 403
+    for more in ({"projects": ["finance"]}, {"projects": ["*"]}, {"rights": ["backfill"]}, {"role": "admin"}):
+        assert ask(s, small, "POST", "/api/v1/tokens", {"name": "more", **more})[0] == 403, more
+    status, answer = ask(s, small, "POST", "/api/v1/tokens", {"name": "toni-child"})
+    child = [t for t in ask(s, toni, "GET", "/api/v1/tokens")[1]["tokens"] if t["name"] == "toni-child"][0]
+    assert child["projects"] == ["retail"] and child["expires"] and child["rights"] == [], child
+    assert ask(s, toni, "POST", "/api/v1/tokens", {"name": "toni-more", "rights": ["force-success"]})[0] == 403
+    assert ask(s, toni, "POST", "/api/v1/tokens", {"name": "toni-child"})[0] == 409
+
+
+@test
+def keys_of_apps_are_kept_by_the_server_and_end_at_once(s):
+    status, answer = ask(s, None, "POST", "/api/v1/apps", {"name": "etl", "role": "operator", "projects": ["retail"], "days": 30})
+    assert status == 201 and answer["key"].startswith("sirdar_app_"), answer
+    key = answer["key"]
+    listed = ask(s, None, "GET", "/api/v1/apps")[1]["apps"]
+    assert [(a["name"], a["role"], a["projects"], a["app"]) for a in listed] == [("etl", "operator", ["retail"], True)], listed
+    assert ask(s, key, "GET", "/api/v1/session")[0] == 401  # no bearer token
+    assert ask(s, token(s, "omar"), "GET", "/api/v1/apps")[0] == 403
+    for path in s.dir.rglob("*"):
+        assert not path.is_file() or key.encode() not in path.read_bytes(), path
+    assert key not in json.dumps(s.get("/api/v1/audit?limit=200")) + json.dumps(s.get("/api/v1/commands?limit=200"))
+    assert ask(s, None, "POST", "/api/v1/apps", {"name": "etl", "role": "viewer"})[0] == 409
+    assert ask(s, None, "POST", "/api/v1/apps", {"name": "x"})[0] == 400
+    assert ask(s, None, "DELETE", "/api/v1/apps/etl")[0] == 200
+    assert ask(s, None, "DELETE", "/api/v1/apps/etl")[0] == 404
+
+
 @test
 def a_password_is_found_nowhere(s):
     word = "canary-" + os.urandom(8).hex()
@@ -316,6 +432,16 @@ def another_daemon_sees_the_change(s):
     try:
         first, s.http = s.http, port
         mine = until("he signs in there", lambda: token(s, "omar"))
+        s.http = first
+        until("its token is the other's too", lambda: ask(s, mine, "GET", "/api/v1/session")[0] == 200)
+        theirs = token(s, "omar")
+        name = [t["name"] for t in ask(s, theirs, "GET", "/api/v1/tokens")[1]["tokens"]][-1]
+        s.http = port
+        until("and the other way round", lambda: ask(s, theirs, "GET", "/api/v1/session")[0] == 200)
+        for t in ask(s, mine, "GET", "/api/v1/tokens")[1]["tokens"]:
+            if t["name"] != name:
+                continue
+            assert ask(s, mine, "DELETE", f"/api/v1/tokens/{name}")[0] == 200
         assert ask(s, mine, "GET", "/api/v1/session")[0] == 200
         s.http = first
         assert ask(s, None, "POST", "/api/v1/users", {"user": "omar", "disabled": True})[0] == 200
@@ -358,6 +484,17 @@ def the_command_line_does_it_too(s):
     s.sirdar("user", "set", "cli", "-p", "", "--disable")
     mine = [u for u in json.loads(s.sirdar("user", "list", "--json").stdout) if u["user"] == "cli"][0]
     assert mine["projects"] == [] and mine["disabled"], mine
+    s.sirdar("group", "add", "team", "--role", "developer", "-p", "retail", "-m", "cli", "--description", "a team")
+    assert "there is a group" in s.sirdar("group", "add", "team", "--role", "viewer", expect=2).stderr
+    s.sirdar("group", "set", "team", "--right", "force-success")
+    team = json.loads(s.sirdar("group", "show", "team", "--json").stdout)
+    assert team["belong"] == ["cli"] and team["rights"] == ["force-success"] and team["role"] == "developer", team
+    assert "a team" in s.sirdar("group", "list").stdout
+    key = s.sirdar("app", "add", "cli-app", "--role", "viewer", "--days", "7").stdout.strip()
+    assert key.startswith("sirdar_app_") and "cli-app" in s.sirdar("app", "list").stdout
+    s.sirdar("app", "remove", "cli-app")
+    assert "cli-app" not in s.sirdar("token", "list").stdout
+    s.sirdar("group", "remove", "team")
     s.sirdar("user", "remove", "cli")
     s.sirdar("user", "remove", "cli", expect=4)
     s.sirdar("audit", "verify")

@@ -17,6 +17,8 @@ static const char *const actions[] = {
 	[DOC_NODE] = "save node",
 	[DOC_USER] = "save user",
 	[DOC_SILENCE] = "save silence",
+	[DOC_GROUP] = "save group",
+	[DOC_TOKEN] = "save token",
 	[DOC_PLAN] = NULL, /* the edit itself is the action */
 };
 
