@@ -434,14 +434,14 @@ def another_daemon_sees_the_change(s):
         mine = until("he signs in there", lambda: token(s, "omar"))
         s.http = first
         until("its token is the other's too", lambda: ask(s, mine, "GET", "/api/v1/session")[0] == 200)
-        theirs = token(s, "omar")
-        name = [t["name"] for t in ask(s, theirs, "GET", "/api/v1/tokens")[1]["tokens"]][-1]
+        theirs = ask(s, mine, "POST", "/api/v1/tokens", {"name": "omar-there"})[1]["token"]
         s.http = port
         until("and the other way round", lambda: ask(s, theirs, "GET", "/api/v1/session")[0] == 200)
-        for t in ask(s, mine, "GET", "/api/v1/tokens")[1]["tokens"]:
-            if t["name"] != name:
-                continue
-            assert ask(s, mine, "DELETE", f"/api/v1/tokens/{name}")[0] == 200
+        s.http = first
+        assert ask(s, mine, "DELETE", "/api/v1/tokens/omar-there")[0] == 200
+        assert ask(s, theirs, "GET", "/api/v1/session")[0] == 401  # at once
+        s.http = port
+        until("the other one knows that it is over", lambda: ask(s, theirs, "GET", "/api/v1/session")[0] == 401)
         assert ask(s, mine, "GET", "/api/v1/session")[0] == 200
         s.http = first
         assert ask(s, None, "POST", "/api/v1/users", {"user": "omar", "disabled": True})[0] == 200
