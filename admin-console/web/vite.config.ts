@@ -44,5 +44,6 @@ export default defineConfig({
 		rollupOptions: { output: { chunkFileNames: (c) => `assets/${c.name.split('.')[0]}-[hash].js` } },
 	},
 	worker: { format: 'es' },
-	server: { proxy: { '/api': server } },
+	/* The server takes what its own page sends. */
+	server: { proxy: { '/api': { target: server, changeOrigin: true, headers: { origin: server } } } },
 })

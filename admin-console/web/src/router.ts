@@ -7,6 +7,7 @@ export const router = createRouter({
 		{ path: '/w', component: () => import('./pages/Workflows.vue'), meta: { key: 'nav.workflows' } },
 		{ path: '/w/:project/:workflow', component: () => import('./pages/Workflow.vue'), meta: { key: 'nav.workflows' } },
 		{ path: '/w/:project/:workflow/edit', component: () => import('./pages/Editor.vue'), meta: { key: 'nav.workflows', narrow: true } },
+		{ path: '/w/:project/:workflow/grid', component: () => import('./pages/Grid.vue'), meta: { key: 'nav.workflows', narrow: true } },
 		{ path: '/new', component: () => import('./pages/Editor.vue'), meta: { key: 'nav.workflows', narrow: true } },
 		{ path: '/r', component: () => import('./pages/Runs.vue'), meta: { key: 'nav.runs' } },
 		{ path: '/r/:project/:workflow/:label', component: () => import('./pages/Run.vue'), meta: { key: 'nav.runs', narrow: true } },

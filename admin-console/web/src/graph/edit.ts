@@ -1,6 +1,7 @@
 /* The graph one draws in: cards with ports, moved, joined, marked, seen whole in a small map. Knows no
  * framework and no workflow: cards and edges by number in, what hands did out. Colours are tokens. */
 import type { Size } from './layout'
+import { follow, path, shorten, tokens } from './paint'
 
 export type Look = '' | 'ghost' | 'added' | 'changed' | 'removed'
 export interface Card { id: string; label: string; note: string; icon: string; look: Look; mark: '' | 'error' | 'warning'; found: boolean }
@@ -21,15 +22,8 @@ const { width: W, height: H } = editSize
 const MINI = { w: 132, h: 86, pad: 12 }
 const GRID = 10
 
-const tokens = { bg: 'bg', surface: 'surface', line: 'line', line2: 'line-2', control: 'control', text: 'text', text2: 'text-2', text3: 'text-3', accent: 'accent-fg', accentBg: 'accent-bg', accentLine: 'accent-line', add: 'add-fg', addBg: 'add-bg', del: 'del-fg', delBg: 'del-bg', late: 'st-late-edge', lateBg: 'st-late-bg', lateFg: 'st-late-fg', bad: 'st-failed-fg', badBg: 'st-failed-bg', badEdge: 'st-failed-edge', mark: 'mark', font: 'font', mono: 'mono' } as const
-type Colours = Record<keyof typeof tokens, string>
-function colours(): Colours {
-	const s = getComputedStyle(document.documentElement)
-	return Object.fromEntries(Object.entries(tokens).map(([k, v]) => [k, s.getPropertyValue('--' + v).trim()])) as Colours
-}
-
-const paths = new Map<string, Path2D>()
-const path = (d: string) => { let p = paths.get(d); if (!p) { p = new Path2D(d); paths.set(d, p) } return p }
+const names = { bg: 'bg', surface: 'surface', line: 'line', line2: 'line-2', control: 'control', text: 'text', text2: 'text-2', text3: 'text-3', accent: 'accent-fg', accentBg: 'accent-bg', accentLine: 'accent-line', add: 'add-fg', addBg: 'add-bg', del: 'del-fg', delBg: 'del-bg', late: 'st-late-edge', lateBg: 'st-late-bg', lateFg: 'st-late-fg', bad: 'st-failed-fg', badBg: 'st-failed-bg', badEdge: 'st-failed-edge', mark: 'mark', font: 'font', mono: 'mono' }
+const colours = () => tokens(names)
 const WARN = 'M8 1.6c.5 0 .9.25 1.15.7l5.4 9.9c.5.9-.1 1.9-1.1 1.9H2.55c-1 0-1.6-1-1.1-1.9l5.4-9.9C7.1 1.85 7.5 1.6 8 1.6zM8 6v3.2M8 11.6v.1'
 
 type Gesture =
@@ -84,11 +78,7 @@ export class EditView {
 			if (e.ctrlKey || e.metaKey || !e.shiftKey && Math.abs(e.deltaX) < Math.abs(e.deltaY) && e.deltaMode === 0 && Math.abs(e.deltaY) >= 40) this.zoomBy(Math.exp(-e.deltaY * 0.0016), e.offsetX, e.offsetY)
 			else this.panBy(-e.deltaX, -e.deltaY)
 		}, { passive: false })
-		const seen = new ResizeObserver(() => this.resize())
-		seen.observe(canvas)
-		const themed = new MutationObserver(() => { this.c = colours(); this.cut.clear(); this.paint() })
-		themed.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme', 'data-lang'] })
-		this.off.push(() => seen.disconnect(), () => themed.disconnect(), () => cancelAnimationFrame(this.frame))
+		this.off.push(follow(canvas, () => this.resize(), () => { this.c = colours(); this.cut.clear(); this.paint() }), () => cancelAnimationFrame(this.frame))
 		this.resize()
 	}
 
@@ -558,12 +548,7 @@ export class EditView {
 		const key = face + Math.round(room) + label
 		let t = this.cut.get(key)
 		if (t !== undefined) return t
-		t = label
-		for (let keep = label.length; this.ctx.measureText(t).width > room && keep > 3;) {
-			keep--
-			const a = Math.ceil(keep * 0.6)
-			t = label.slice(0, a) + '…' + label.slice(label.length - (keep - a))
-		}
+		t = shorten(this.ctx, label, room)
 		this.cut.set(key, t)
 		return t
 	}

@@ -3,22 +3,13 @@
 import { looks, type Kind } from '@/domain/states'
 import { runSize, type Layout, type Size } from './layout'
 import type { Model } from './model'
+import { drawState, follow, shorten, stateColours, tokens } from './paint'
 
 export interface NodeState { kind: Kind | null; note: string }
 export interface ViewEvents { pick?: (id: string | null, open: boolean) => void; zoomed?: (percent: number) => void }
 
-interface Colours { bg: string; surface: string; line: string; line2: string; text: string; text2: string; text3: string; accent: string; focus: string; font: string; mono: string; alt: string; st: Record<string, { c: string; on: string; edge: string; bg: string; fg: string }> }
-
-const kinds = Object.keys(looks) as Kind[]
-const paths = new Map<string, Path2D>()
-const path = (d: string) => { let p = paths.get(d); if (!p) { p = new Path2D(d); paths.set(d, p) } return p }
-
-function colours(): Colours {
-	const style = getComputedStyle(document.documentElement), v = (name: string) => style.getPropertyValue(name).trim()
-	const st: Colours['st'] = {}
-	for (const k of kinds) { const n = k === 'risk' ? 'late' : k; st[k] = { c: v(`--st-${n}`), on: v(`--st-${n}-on`), edge: v(`--st-${n}-edge`), bg: v(`--st-${n}-bg`), fg: v(`--st-${n}-fg`) } }
-	return { bg: v('--bg'), surface: v('--surface'), line: v('--line'), line2: v('--line-2'), text: v('--text'), text2: v('--text-2'), text3: v('--text-3'), accent: v('--accent-fg'), focus: v('--focus'), font: v('--font'), mono: v('--mono'), alt: v('--sunken'), st }
-}
+const names = { bg: 'bg', surface: 'surface', line: 'line', line2: 'line-2', text: 'text', text2: 'text-2', text3: 'text-3', accent: 'accent-fg', font: 'font', mono: 'mono', alt: 'sunken' }
+const colours = () => ({ ...tokens(names), st: stateColours() })
 
 const loud = new Set<Kind>(['running', 'retry', 'failed', 'hanged', 'queued', 'frozen', 'killing', 'killed'])
 
@@ -66,11 +57,7 @@ export class GraphView {
 			if (e.ctrlKey || e.metaKey || !e.shiftKey && Math.abs(e.deltaX) < Math.abs(e.deltaY) && e.deltaMode === 0 && Math.abs(e.deltaY) >= 40) this.zoomBy(Math.exp(-e.deltaY * 0.0016), e.offsetX, e.offsetY)
 			else this.panBy(-e.deltaX, -e.deltaY)
 		}, { passive: false })
-		const seen = new ResizeObserver(() => this.resize())
-		seen.observe(canvas)
-		const themed = new MutationObserver(() => { this.c = colours(); this.cut.clear(); this.paint() })
-		themed.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme', 'data-lang'] })
-		this.off.push(() => seen.disconnect(), () => themed.disconnect(), () => cancelAnimationFrame(this.frame))
+		this.off.push(follow(canvas, () => this.resize(), () => { this.c = colours(); this.cut.clear(); this.paint() }), () => cancelAnimationFrame(this.frame))
 		this.resize()
 	}
 
@@ -331,30 +318,10 @@ export class GraphView {
 			ctx.globalAlpha = 1
 			return
 		}
-		const left = kind ? this.glyph(kind, x + 8, y + (size.height - 16) / 2) : 10
+		const left = kind ? 30 : 10
+		if (kind) drawState(ctx, kind, x + 8, y + (size.height - 16) / 2, st!, c.surface)
 		if (this.scale >= 0.32) this.words(n.label, s?.note ?? n.note ?? '', x, y, left, kind === 'ready' ? c.text2 : c.text, noisy ? st!.fg : c.text3)
 		ctx.globalAlpha = 1
-	}
-
-	private glyph(kind: Kind, x: number, y: number): number {
-		const { ctx } = this, look = looks[kind], st = this.c.st[kind]!
-		ctx.save()
-		ctx.translate(x, y)
-		ctx.lineJoin = ctx.lineCap = 'round'
-		if (look.hollow) {
-			ctx.fillStyle = this.c.surface
-			ctx.fill(path(look.shape))
-			ctx.strokeStyle = st.edge
-			ctx.lineWidth = 1.5
-			if (look.dashed) ctx.setLineDash([2.3, 1.9])
-			ctx.stroke(path(look.shape))
-			ctx.setLineDash([])
-		} else { ctx.fillStyle = st.c; ctx.fill(path(look.shape)) }
-		const ink = look.hollow ? st.edge : st.on
-		if (look.line) { ctx.strokeStyle = ink; ctx.lineWidth = 1.6; ctx.stroke(path(look.line)) }
-		if (look.fill) { ctx.fillStyle = ink; ctx.fill(path(look.fill)) }
-		ctx.restore()
-		return 30
 	}
 
 	private words(label: string, note: string, x: number, y: number, left: number, ink: string, noteInk: string) {
@@ -371,19 +338,7 @@ export class GraphView {
 		ctx.fillStyle = ink
 		const key = label + '\n' + Math.round(room)
 		let text = this.cut.get(key)
-		if (text === undefined) { text = this.shorten(label, room); this.cut.set(key, text) }
+		if (text === undefined) { text = shorten(ctx, label, room); this.cut.set(key, text) }
 		ctx.fillText(text, x + left, base)
-	}
-
-	/* In the middle, so that prefix and suffix stay. */
-	private shorten(label: string, room: number): string {
-		if (this.ctx.measureText(label).width <= room) return label
-		let keep = label.length
-		while (keep > 3) {
-			keep--
-			const a = Math.ceil(keep * 0.6), text = label.slice(0, a) + '…' + label.slice(label.length - (keep - a))
-			if (this.ctx.measureText(text).width <= room) return text
-		}
-		return '…'
 	}
 }

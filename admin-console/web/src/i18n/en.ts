@@ -284,6 +284,7 @@ export const en = {
 	'nav.calendars': 'Calendars',
 	'nav.commands': 'Commands',
 	'nav.develop': 'Develop',
+	'nav.grid': 'Grid',
 	'nav.help': 'Manual',
 	'nav.home': 'Home',
 	'nav.instances': 'Instances',

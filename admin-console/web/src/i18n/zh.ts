@@ -286,6 +286,7 @@ export const zh: Words = {
 	'nav.calendars': '日历',
 	'nav.commands': '命令',
 	'nav.develop': '开发',
+	'nav.grid': '网格',
 	'nav.help': '手册',
 	'nav.home': '首页',
 	'nav.instances': '实例',
