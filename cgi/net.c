@@ -1,6 +1,5 @@
 #include "cgi/net.h"
 
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,17 +12,10 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/json_in.h"
-#include "util/log.h"
-#include "wire/keys.h"
-#include "wire/net.h"
-#include "wire/protocol.h"
 
-#define RETRY_MIN_US (200 * US_PER_MS)
-#define RETRY_MAX_US (5 * US_PER_S)
-#define ROUND_US     (250 * US_PER_MS)
-#define SILENCE_MS   10000 /* it is asked every second */
-#define HANDSHAKE_MS 5000
-#define QUEUE_BYTES  ((size_t)16 * 1024 * 1024)
+#define ROUND_US    (250 * US_PER_MS)
+#define SILENCE_MS  10000
+#define QUEUE_BYTES ((size_t)16 * 1024 * 1024)
 
 /* --- waiting calls --- */
 
@@ -135,145 +127,42 @@ static void on_log_data(struct net *n, const Sirdar__LogData *d)
 
 /* --- the session --- */
 
-/* A standby's word who leads is followed once; else all are asked in turn. */
-static void next_server(struct net *n, bool was_up)
+static void on_up(void *ctx)
 {
-	bool follow = n->is_standby && n->leader < n->servers_n && !n->followed;
-
-	n->server_at = follow ? n->leader : (n->server_at + 1) % n->servers_n;
-	n->followed = n->followed || follow;
-	if (was_up || follow || (n->told && !n->is_standby))
-		n->retry_us = RETRY_MIN_US;
-	else if (n->is_standby)
-		n->retry_us = n->retry_ms * US_PER_MS;
-	else
-		n->retry_us *= 2;
-	if (n->retry_us < RETRY_MIN_US)
-		n->retry_us = RETRY_MIN_US;
-	if (n->retry_us > RETRY_MAX_US)
-		n->retry_us = RETRY_MAX_US;
-	n->told = n->is_standby;
-	n->is_standby = false;
+	net_followers_up(ctx);
 }
 
-static void down(struct net *n, const char *why)
+static void on_down(void *ctx, bool was_up)
 {
-	bool was = atomic_exchange(&n->up, false);
+	struct net *n = ctx;
 
-	n->session = NULL;
 	n->subscribed = false;
 	fresh_lost(n->cgi->fresh);
-	snprintf(n->why, sizeof(n->why), "%s", why);
-	if (was)
-		log_warn("server.lost", "server=%s why=\"%s\"", n->servers[n->server_at].text, why);
-	else
-		log_debug("server.unreachable", "server=%s why=\"%s\"",
-		          n->servers[n->server_at].text, why);
-	next_server(n, was);
-	n->retry_at_us = actor_mono_us(n->me) + n->retry_us;
 	asks_fail(n, E_AGAIN, "the session with the baseserver ended before it answered");
-	if (was)
+	if (was_up)
 		net_followers_down(n);
 }
 
-static void on_open(void *ctx, struct session *s, const char *identity)
-{
-	struct net *n = ctx;
-	Sirdar__Hello h = SIRDAR__HELLO__INIT;
-	char version[] = SIRDAR_VERSION, empty[] = "";
-
-	(void)identity;
-	h.protocol_min = protocol_min;
-	h.protocol_max = protocol_max;
-	h.role = 3;
-	h.name = n->identity;
-	h.software = version;
-	h.boot_id = empty;
-	h.host = empty;
-	h.incarnation = n->incarnation;
-	h.highest_epoch = n->epoch;
-	if (session_send(s, FR_HELLO, &h, NULL) < 0)
-		session_end(s, E_IO, "hello does not go out");
-}
-
-static void on_welcome(struct net *n, struct session *s, const Sirdar__Welcome *w)
-{
-	session_greeted(s);
-	n->epoch = w->epoch > n->epoch ? w->epoch : n->epoch;
-	n->retry_us = RETRY_MIN_US;
-	n->followed = false;
-	atomic_store(&n->up, true);
-	log_info("server.up", "server=%s epoch=%u", n->servers[n->server_at].text, w->epoch);
-	net_followers_up(n);
-}
-
-static int on_refuse(struct net *n, struct session *s, const Sirdar__Refuse *r)
-{
-	n->is_standby = r->code == E_STANDBY;
-	n->retry_ms = r->retry_ms;
-	for (n->leader = 0; n->leader < n->servers_n; n->leader++)
-		if (strcmp(n->servers[n->leader].text, r->leader) == 0)
-			break;
-	session_end(s, r->code < 0 ? r->code : E_FORBIDDEN, r->text);
-	return 0;
-}
-
-static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const void *message)
+static void on_frame(void *ctx, enum frame_kind kind, const void *message)
 {
 	struct net *n = ctx;
 
-	n->heard_us = actor_mono_us(n->me);
 	switch ((int)kind) {
-	case FR_WELCOME:
-		on_welcome(n, s, message);
-		return 0;
-	case FR_REFUSE:
-		return on_refuse(n, s, message);
-	case FR_PING:
-		return session_send(s, FR_PONG, message, NULL) == E_CLOSED ? E_CLOSED : 0;
 	case FR_ANSWER:
 		on_answer(n, message);
-		return 0;
+		break;
 	case FR_EVENTS:
 		net_followers_event(n, message);
-		return 0;
+		break;
 	case FR_LOG_DATA:
 		on_log_data(n, message);
-		return 0;
+		break;
 	default:
-		return 0;
+		break;
 	}
 }
 
-static void on_end(void *ctx, struct session *s, const struct err *err)
-{
-	struct net *n = ctx;
-
-	(void)s;
-	down(n, err != NULL && err->text[0] != '\0' ? err->text : "the session ended");
-}
-
-static const struct session_ops session_calls = {
-	.on_open = on_open,
-	.on_frame = on_frame,
-	.on_end = on_end,
-};
-
-static void session_try(struct net *n)
-{
-	const struct server *sv = &n->servers[n->server_at];
-	const struct session_limits limits = { .handshake_ms = HANDSHAKE_MS,
-		                               .idle_ms = SILENCE_MS,
-		                               .queue_bytes = QUEUE_BYTES };
-	struct session *s = NULL;
-	struct err err = { 0 };
-
-	if (session_connect(actor_loop(n->me), sv->host, sv->port, n->identity, n->key,
-	                    &session_calls, n, &limits, &s, &err) < 0)
-		down(n, err.text);
-	else
-		n->session = s;
-}
+static const struct client_ops client_calls = { .up = on_up, .frame = on_frame, .down = on_down };
 
 /* --- asks ------------------------------------------------------------------------------ */
 
@@ -284,15 +173,15 @@ static void ask_send(struct net *n, struct call *c, enum frame_kind kind, const 
 	char text[400];
 	int r;
 
-	if (!atomic_load(&n->up)) {
+	if (!client_is_up(n->client)) {
 		snprintf(text, sizeof(text), "the baseserver %s cannot be reached: %.200s",
-		         n->servers[n->server_at].text, n->why);
+		         client_server(n->client), client_why(n->client));
 		call_end(c, E_AGAIN, text);
 		return;
 	}
 	c->next = n->asks;
 	n->asks = c;
-	r = session_send(n->session, kind, message, &err);
+	r = client_send(n->client, kind, message, &err);
 	if (r < 0 && ask_take(n, c->ask_id) == c)
 		call_end(c, r, err.text);
 }
@@ -352,15 +241,6 @@ void net_log(struct letter *l, void *self)
 
 /* --- the actor --- */
 
-static void beat(struct net *n)
-{
-	Sirdar__Ping p = SIRDAR__PING__INIT;
-
-	if (atomic_load(&n->up))
-		session_send(n->session, FR_PING, &p, NULL);
-	net_followers_beat(n);
-}
-
 static void round_alarm(void *self)
 {
 	struct net *n = self;
@@ -368,11 +248,10 @@ static void round_alarm(void *self)
 
 	asks_expire(n, now);
 	net_followers_fresh(n);
-	if (n->session == NULL && now >= n->retry_at_us)
-		session_try(n);
+	client_look(n->client, actor_loop(n->me), now);
 	if (now >= n->beat_at_us) {
 		n->beat_at_us = now + US_PER_S;
-		beat(n);
+		net_followers_beat(n);
 	}
 	actor_alarm(n->me, now + ROUND_US);
 }
@@ -383,8 +262,6 @@ static int net_init(void *self, struct actor *me, struct err *err)
 
 	(void)err;
 	n->me = me;
-	n->retry_us = RETRY_MIN_US;
-	snprintf(n->why, sizeof(n->why), "not tried yet");
 	actor_alarm(me, actor_mono_us(me));
 	return 0;
 }
@@ -393,40 +270,24 @@ static void net_fini(void *self)
 {
 	struct net *n = self;
 
-	atomic_store(&n->up, false);
-	session_drop(n->session);
-	n->session = NULL;
+	client_drop(n->client);
 	asks_fail(n, E_CLOSED, NULL);
 	net_followers_end(n);
-}
-
-static int server_parse(const char *text, struct server *ret, struct err *err)
-{
-	snprintf(ret->text, sizeof(ret->text), "%.79s", text);
-	return net_server(text, ret->host, &ret->port, err);
-}
-
-/* Without a file, all zero: what a server on loopback takes from those it has no keys for, or
- * refuses. */
-static int key_load(struct net *n, struct err *err)
-{
-	const struct param_cgi *p = &n->cgi->param;
-
-	snprintf(n->identity, sizeof(n->identity), "%s", p->name);
-	return p->key_file[0] == '\0' ? 0 : keys_own(p->key_file, n->identity, n->key, err);
 }
 
 int net_new(struct thread *th, struct cgi *cgi, struct net **ret_net, struct err *err)
 {
 	struct net *n = mem_new(sizeof(*n));
-	int r = 0;
+	const struct param_cgi *p = &cgi->param;
+	const struct client_settings set = { .servers = p->server.items,
+		                             .n_servers = p->server.n,
+		                             .name = p->name,
+		                             .key_file = p->key_file,
+		                             .silence_ms = SILENCE_MS,
+		                             .queue_bytes = QUEUE_BYTES };
+	int r = client_new(&set, &client_calls, n, &n->client, err);
 
 	n->cgi = cgi;
-	randombytes_buf(&n->incarnation, sizeof(n->incarnation));
-	for (size_t i = 0; r == 0 && i < cgi->param.server.n && i < SERVERS_MAX; i++)
-		r = server_parse(cgi->param.server.items[i], &n->servers[n->servers_n++], err);
-	if (r == 0)
-		r = key_load(n, err);
 	if (r < 0) {
 		free(n);
 		return r;
@@ -445,7 +306,7 @@ void net_free(struct net *n)
 {
 	if (n == NULL)
 		return;
-	sodium_memzero(n->key, sizeof(n->key));
+	client_free(n->client);
 	free(n);
 }
 
@@ -456,5 +317,5 @@ struct actor *net_actor(struct net *n)
 
 bool net_up(struct net *n)
 {
-	return atomic_load(&n->up);
+	return client_is_up(n->client);
 }

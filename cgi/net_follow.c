@@ -32,7 +32,7 @@ static void subscribe(struct net *n, uint64_t from)
 	Sirdar__Subscribe m = SIRDAR__SUBSCRIBE__INIT;
 
 	m.from_number = from;
-	if (session_send(n->session, FR_SUBSCRIBE, &m, NULL) == 0)
+	if (client_send(n->client, FR_SUBSCRIBE, &m, NULL) == 0)
 		n->subscribed = from != UINT64_MAX;
 }
 
@@ -46,7 +46,7 @@ static void log_read_send(struct net *n, struct follower *f, bool cancel)
 	Sirdar__LogRead m = SIRDAR__LOG_READ__INIT;
 	Sirdar__Key key = SIRDAR__KEY__INIT;
 
-	if (!atomic_load(&n->up))
+	if (!client_is_up(n->client))
 		return;
 	if (!cancel)
 		f->id = ++n->last_id;
@@ -62,14 +62,14 @@ static void log_read_send(struct net *n, struct follower *f, bool cancel)
 	m.bytes_max = LOG_PIECE;
 	m.follow = !cancel;
 	m.cancel = cancel;
-	session_send(n->session, FR_LOG_READ, &m, NULL);
+	client_send(n->client, FR_LOG_READ, &m, NULL);
 }
 
 /* A new listener of events. Numbers up to n->seen have gone by; who asks for earlier ones
  * makes the subscription begin again there, and the others drop what they have seen. */
 static void follower_begin(struct net *n, struct follower *f)
 {
-	if (!atomic_load(&n->up)) {
+	if (!client_is_up(n->client)) {
 		say(f, "event: down\ndata: {}\n\n");
 		return;
 	}
@@ -329,7 +329,7 @@ void net_followers_beat(struct net *n)
 		events |= !f->log;
 		p = &f->next;
 	}
-	if (!events && n->subscribed && atomic_load(&n->up) &&
+	if (!events && n->subscribed && client_is_up(n->client) &&
 	    fresh_want(n->cgi->fresh, now) == 0) {
 		fresh_lost(n->cgi->fresh);
 		subscribe(n, UINT64_MAX);
@@ -342,7 +342,7 @@ void net_followers_fresh(struct net *n)
 {
 	uint64_t want = fresh_want(n->cgi->fresh, actor_mono_us(n->me));
 
-	if (want == 0 || !atomic_load(&n->up) || fresh_is_live(n->cgi->fresh))
+	if (want == 0 || !client_is_up(n->client) || fresh_is_live(n->cgi->fresh))
 		return;
 	subscribe(n, want);
 	if (n->subscribed)

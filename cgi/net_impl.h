@@ -2,24 +2,18 @@
 #ifndef CGI_NET_IMPL_H
 #define CGI_NET_IMPL_H
 
-#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "cgi/net.h"
 #include "rt/actor.h"
 #include "sirdar.pb-c.h"
-#include "wire/session.h"
+#include "wire/client.h"
 
-#define SERVERS_MAX    16
-#define BEAT_US        (10 * US_PER_S) /* heartbeat of feeds, ping of the session */
+#define BEAT_US        (10 * US_PER_S) /* heartbeat of feeds */
 #define FEED_BYTES_MAX (256 * 1024)
 
 struct call;
-
-struct server {
-	char host[64];
-	char text[80];
-	uint16_t port;
-};
 
 /* Someone who listens. */
 struct follower {
@@ -43,25 +37,8 @@ struct net {
 	struct cgi *cgi;
 	struct actor *me;
 	struct actor_ops ops;
-	struct server servers[SERVERS_MAX];
-	size_t servers_n, server_at;
-	uint8_t key[32];
-	char identity[64];
-
-	struct session *session;
-	_Atomic bool up;
-	bool ended;    /* on_end ran while a call into the session was under way */
-	char why[200]; /* why there is no session */
-	/* A server refused us as a standby, and said: */
-	bool is_standby;
-	size_t leader;     /* which of ours leads; servers_n: none of them */
-	uint32_t retry_ms; /* when there may be news */
-	bool followed;     /* such word was followed, and nobody has welcomed us since */
-	bool told;         /* the try before this one met a standby */
-	int64_t retry_us, retry_at_us, heard_us, beat_at_us;
-	uint64_t incarnation;
-	uint32_t epoch;
-
+	struct client *client;
+	int64_t beat_at_us;
 	uint64_t last_id;
 	struct call *asks; /* sent, waiting */
 	struct follower *followers;

@@ -1,6 +1,5 @@
 #include "notifier/wake.h"
 
-#include <sodium.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,26 +12,15 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
-#include "wire/keys.h"
-#include "wire/net.h"
-#include "wire/protocol.h"
-#include "wire/session.h"
+#include "wire/client.h"
 
-#define RETRY_MIN_US (200 * US_PER_MS)
-#define RETRY_MAX_US (5 * US_PER_S)
-#define BEAT_US      (5 * US_PER_S)
+#define BEAT_US (5 * US_PER_S)
 
 /* Ids of what is sent: facts are 1 and on. */
 enum { SAY_ID = 100, HERE_ID };
-enum { SERVERS_MAX = 16, SILENCE_MS = 30000, HANDSHAKE_MS = 5000, QUEUE_BYTES = 1 << 20 };
-
-struct server {
-	char host[NET_TEXT_BYTES];
-	uint16_t port;
-};
+enum { SILENCE_MS = 30000, QUEUE_BYTES = 1 << 20 };
 
 struct wake {
-	const struct param_notifier *param;
 	const struct wake_ops *ops;
 	void *ctx;
 	struct thread *thread;
@@ -43,37 +31,9 @@ struct wake {
 	struct say *say;   /* sent, not answered */
 	uint64_t meeting;  /* grows with each session */
 	size_t unanswered;
-	struct server servers[SERVERS_MAX];
-	size_t n, at;
-	uint8_t key[KEY_BYTES];
-	uint64_t incarnation;
-	uint32_t epoch;
-	struct session *session;
-	_Atomic bool up;
-	int64_t retry_us;
+	struct client *client;
+	int64_t beat_us; /* mono: of the next one */
 };
-
-/* --- the session --------------------------------------------------------------------- */
-
-static void on_open(void *ctx, struct session *s, const char *identity)
-{
-	struct wake *w = ctx;
-	Sirdar__Hello h = SIRDAR__HELLO__INIT;
-	char version[] = SIRDAR_VERSION, empty[] = "";
-
-	(void)identity;
-	h.protocol_min = protocol_min;
-	h.protocol_max = protocol_max;
-	h.role = 3;
-	h.name = w->param->name;
-	h.software = version;
-	h.boot_id = empty;
-	h.host = empty;
-	h.incarnation = w->incarnation;
-	h.highest_epoch = w->epoch;
-	if (session_send(s, FR_HELLO, &h, NULL) < 0)
-		session_end(s, E_IO, "hello does not go out");
-}
 
 /* --- alerts, and what is asked of us --------------------------------------------------- */
 
@@ -102,7 +62,7 @@ static int alerts_send(struct wake *w, uint64_t id, const char *json)
 	q.kind = kind;
 	q.args.data = (uint8_t *)(uintptr_t)json;
 	q.args.len = strlen(json);
-	return session_send(w->session, FR_ALERTS, &q, NULL);
+	return client_send(w->client, FR_ALERTS, &q, NULL);
 }
 
 static void say_over(struct wake *w, int code)
@@ -121,7 +81,7 @@ static void on_say(struct letter *l, void *self)
 	struct wake *w = self;
 
 	w->say = (struct say *)l;
-	if (!w->up || alerts_send(w, SAY_ID, w->say->json) < 0)
+	if (!client_is_up(w->client) || alerts_send(w, SAY_ID, w->say->json) < 0)
 		say_over(w, E_AGAIN);
 }
 
@@ -160,8 +120,8 @@ static void on_reply(struct letter *l, void *self)
 	m.text = a->text;
 	m.body.data = (uint8_t *)a->body;
 	m.body.len = a->body ? strlen(a->body) : 0;
-	if (w->up && a->meeting == w->meeting)
-		session_send(w->session, FR_REPLY, &m, NULL);
+	if (a->meeting == w->meeting)
+		client_send(w->client, FR_REPLY, &m, NULL);
 	ask_free(a);
 }
 
@@ -180,18 +140,13 @@ void wake_reply(struct wake *w, struct ask *a)
 
 /* --- the session begins ---------------------------------------------------------------- */
 
-static void on_welcome(struct wake *w, struct session *s, const Sirdar__Welcome *m)
+static void on_up(void *ctx)
 {
+	struct wake *w = ctx;
 	Sirdar__Subscribe all = SIRDAR__SUBSCRIBE__INIT;
 
-	session_greeted(s);
-	w->epoch = m->epoch > w->epoch ? m->epoch : w->epoch;
-	w->up = true;
-	w->retry_us = RETRY_MIN_US;
-	log_info("server.up", "server=%s:%u epoch=%u", w->servers[w->at].host,
-	         w->servers[w->at].port, m->epoch);
 	all.from_number = w->ops->place(w->ctx);
-	session_send(s, FR_SUBSCRIBE, &all, NULL);
+	client_send(w->client, FR_SUBSCRIBE, &all, NULL);
 	w->meeting++;
 	alerts_send(w, HERE_ID, "{}"); /* so the server knows whom to ask */
 	w->ops->news(w->ctx);
@@ -235,7 +190,7 @@ static int told_send_all(struct wake *w, struct told *t)
 		items[i].text = t->items[i].who;
 		m.item[m.n_item++] = &items[i];
 	}
-	int r = session_send(w->session, FR_TOLD, &m, NULL);
+	int r = client_send(w->client, FR_TOLD, &m, NULL);
 	free(m.item);
 	free(keys);
 	free(items);
@@ -250,7 +205,7 @@ static void on_tell(struct letter *l, void *self)
 	w->unanswered = w->told->n;
 	for (size_t i = 0; i < w->told->n; i++)
 		w->told->items[i].code = E_AGAIN;
-	if (!w->up || told_send_all(w, w->told) < 0)
+	if (!client_is_up(w->client) || told_send_all(w, w->told) < 0)
 		told_over(w);
 }
 
@@ -295,13 +250,13 @@ static void ask_facts(struct wake *w)
 {
 	char none[] = "{}";
 
-	for (int i = 0; i < WAKE_FACTS && w->session; i++) {
+	for (int i = 0; i < WAKE_FACTS; i++) {
 		Sirdar__Query q = SIRDAR__QUERY__INIT;
 		q.id = (uint64_t)i + 1;
 		q.kind = (char *)(uintptr_t)fact_queries[i];
 		q.args.data = (uint8_t *)none;
 		q.args.len = strlen(none);
-		session_send(w->session, FR_QUERY, &q, NULL);
+		client_send(w->client, FR_QUERY, &q, NULL);
 	}
 }
 
@@ -317,84 +272,62 @@ static void on_answer(struct wake *w, const Sirdar__Answer *m)
 
 /* --- frames -------------------------------------------------------------------------- */
 
-static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const void *message)
+static void on_frame(void *ctx, enum frame_kind kind, const void *message)
 {
 	struct wake *w = ctx;
 
 	switch ((int)kind) {
-	case FR_WELCOME:
-		on_welcome(w, s, message);
-		return 0;
-	case FR_REFUSE:
-		return E_FORBIDDEN;
-	case FR_PING:
-		return session_send(s, FR_PONG, message, NULL) == E_CLOSED ? E_CLOSED : 0;
 	case FR_EVENTS:
 		w->ops->news(w->ctx);
-		return 0;
+		break;
 	case FR_ANSWER:
 		on_answer(w, message);
-		return 0;
+		break;
 	case FR_ASK:
 		on_ask(w, message);
-		return 0;
+		break;
 	case FR_REPORT_ACKS:
 		on_acks(w, message);
-		return 0;
+		break;
 	default:
-		return 0;
+		break;
 	}
 }
 
-static void on_end(void *ctx, struct session *s, const struct err *err)
+static void on_down(void *ctx, bool was_up)
 {
 	struct wake *w = ctx;
 
-	(void)s;
-	if (w->up)
-		log_warn("server.lost", "server=%s:%u why=\"%s\"", w->servers[w->at].host,
-		         w->servers[w->at].port, err ? err->text : "");
-	w->session = NULL;
-	w->up = false;
+	(void)was_up;
 	told_over(w);
 	say_over(w, E_AGAIN);
-	w->at = (w->at + 1) % w->n;
-	w->retry_us = w->retry_us * 2 < RETRY_MAX_US ? w->retry_us * 2 : RETRY_MAX_US;
-	actor_alarm(w->me, actor_mono_us(w->me) + w->retry_us);
+	actor_alarm(w->me, actor_mono_us(w->me)); /* when to try again is to be asked */
 }
 
-static const struct session_ops session_calls = { .on_open = on_open,
-	                                          .on_frame = on_frame,
-	                                          .on_end = on_end };
+static const struct client_ops client_calls = { .up = on_up, .frame = on_frame, .down = on_down };
 
 /* --- the actor ----------------------------------------------------------------------- */
+
+static void beat(struct wake *w, int64_t now_us)
+{
+	w->beat_us = now_us + BEAT_US;
+	if (client_is_up(w->client) && atomic_load(&w->asks_facts))
+		ask_facts(w);
+	/* "after 0" cannot be asked for: it means from now on; and while there is no session
+	 * another server may write. */
+	if (!client_is_up(w->client) || w->ops->place(w->ctx) == 0)
+		w->ops->news(w->ctx);
+}
 
 static void on_alarm(void *self)
 {
 	struct wake *w = self;
-	const struct session_limits limits = { .handshake_ms = HANDSHAKE_MS,
-		                               .idle_ms = SILENCE_MS,
-		                               .queue_bytes = QUEUE_BYTES };
-	struct err err = { 0 };
+	int64_t now_us = actor_mono_us(w->me);
 
-	if (w->session) {
-		Sirdar__Ping p = SIRDAR__PING__INIT;
-		if (w->up)
-			session_send(w->session, FR_PING, &p, NULL);
-		if (w->up && atomic_load(&w->asks_facts))
-			ask_facts(w);
-		if (w->up && w->ops->place(w->ctx) == 0)
-			w->ops->news(
-				w->ctx); /* "after 0" cannot be asked for: it means from now on */
-		actor_alarm(w->me, actor_mono_us(w->me) + BEAT_US);
-		return;
-	}
-	w->ops->news(w->ctx); /* another server may have written meanwhile */
-	actor_alarm(w->me, actor_mono_us(w->me) + BEAT_US);
-	if (session_connect(actor_loop(w->me), w->servers[w->at].host, w->servers[w->at].port,
-	                    w->param->name, w->key, &session_calls, w, &limits, &w->session,
-	                    &err) < 0)
-		on_end(w, NULL, &err);
+	if (now_us >= w->beat_us)
+		beat(w, now_us);
+	int64_t next_us = client_look(w->client, actor_loop(w->me), now_us);
+	actor_alarm(w->me, next_us < w->beat_us ? next_us : w->beat_us);
 }
 
 static int on_init(void *self, struct actor *me, struct err *err)
@@ -411,8 +344,7 @@ static void on_fini(void *self)
 {
 	struct wake *w = self;
 
-	session_drop(w->session);
-	w->session = NULL;
+	client_drop(w->client);
 	told_free(w->told);
 	w->told = NULL;
 	say_free(w->say);
@@ -421,30 +353,20 @@ static void on_fini(void *self)
 
 /* --- start --------------------------------------------------------------------------- */
 
-/* Without a file, all zero: what a server on loopback takes, or refuses. */
-static int key_load(struct wake *w, struct err *err)
-{
-	const struct param_notifier *p = w->param;
-
-	return p->key_file[0] ? keys_own(p->key_file, p->name, w->key, err) : 0;
-}
-
 int wake_start(const struct param_notifier *p, const struct wake_ops *ops, void *ctx,
                struct wake **ret_wake, struct err *err)
 {
 	struct wake *w = mem_new(sizeof *w);
-	int r = 0;
+	const struct client_settings set = { .servers = p->server.items,
+		                             .n_servers = p->server.n,
+		                             .name = p->name,
+		                             .key_file = p->key_file,
+		                             .silence_ms = SILENCE_MS,
+		                             .queue_bytes = QUEUE_BYTES };
+	int r = client_new(&set, &client_calls, w, &w->client, err);
 
-	w->param = p;
 	w->ops = ops;
 	w->ctx = ctx;
-	w->retry_us = RETRY_MIN_US;
-	randombytes_buf(&w->incarnation, sizeof w->incarnation);
-	for (; r == 0 && w->n < p->server.n && w->n < SERVERS_MAX; w->n++)
-		r = net_server(p->server.items[w->n], w->servers[w->n].host, &w->servers[w->n].port,
-		               err);
-	if (r == 0)
-		r = key_load(w, err);
 	w->thread = thread_new("wake", &clock_machine);
 	w->actor_ops = (struct actor_ops){ .name = "wake",
 		                           .letters_max = 1,
@@ -464,7 +386,7 @@ int wake_start(const struct param_notifier *p, const struct wake_ops *ops, void 
 
 bool wake_is_up(const struct wake *w)
 {
-	return atomic_load(&w->up);
+	return client_is_up(w->client);
 }
 
 void wake_stop(struct wake *w)
@@ -473,6 +395,6 @@ void wake_stop(struct wake *w)
 		return;
 	thread_stop(w->thread);
 	thread_free(w->thread);
-	sodium_memzero(w->key, sizeof w->key);
+	client_free(w->client);
 	free(w);
 }

@@ -61,6 +61,11 @@ class AlertSite(Site):
             row = db.execute("SELECT state FROM fact WHERE subject = ?", (subject,)).fetchone()
         return row and row[0]
 
+    def nothing_waits(self):
+        """Also what was taken is written down: a notifier that dies now sends nothing twice."""
+        with sqlite3.connect(f"file:{self.dir}/notifier/outbox.db?mode=ro", uri=True) as db:
+            return db.execute("SELECT count(*) FROM letter WHERE state IN (0, 3)").fetchone()[0] == 0
+
     def start(self):
         super().start()
         self.notifier.start()

@@ -205,6 +205,7 @@ def a_broker_that_is_lost_or_back_and_another_leader_are_told_once(s):
     until("the notifier has seen it", lambda: s.notifier_fact("broker b2") == "ok")
     b.stop()
     until("it is told as lost", lambda: told("broker b2") == ["broker_lost"])
+    until("that is written down", s.nothing_waits)
     s.notifier.kill()
     s.notifier.start()
     b.start()
