@@ -165,6 +165,8 @@ install: all
 	install -m 644 docs/man/*.8 $(DESTDIR)$(prefix)/share/man/man8
 	install -m 644 README.md LICENSE CHANGELOG.md $(filter-out docs/README.md,$(wildcard docs/*.md)) packaging/examples/*.yaml \
 	    $(DESTDIR)$(prefix)/share/doc/sirdar
+	for d in grafana prometheus; do install -d $(DESTDIR)$(prefix)/share/sirdar/$$d; \
+	    install -m 644 packaging/$$d/* $(DESTDIR)$(prefix)/share/sirdar/$$d; done
 	if [ -d docs/examples ]; then cp -R docs/examples/. $(DESTDIR)$(prefix)/share/doc/sirdar/examples; fi
 	admin-console/web/build.sh --try
 	if [ -f build/console/index.html ]; then cp -R build/console/. $(DESTDIR)$(prefix)/share/sirdar/web; fi

@@ -2,6 +2,7 @@
 """/metrics as Prometheus reads it, what the figures say of work that was done, the dashboards and rules that
 use them; and every thread of both daemons stopped in turn: /readyz and /healthz name who stalls. TAP."""
 import ctypes
+import json
 import os
 import re
 import shutil
@@ -157,10 +158,76 @@ def each_actor_of_the_cgi_that_stalls_makes_healthz_and_readyz_fail_by_its_name(
         says(s, "/readyz", 200, "ok")
 
 
+# --- dashboards and rules
+
+
+WORDS = set("sum max min by rate increase changes time topk histogram_quantile and or on ignoring without".split())
+
+
+def used(expr):
+    """Metrics of a PromQL expression, and the labels it names of each selector and grouping."""
+    quoted = re.sub(r'"(?:[^"\\]|\\.)*"', '""', expr)
+    groups = re.findall(r"\b(?:by|on|without|ignoring) \(([^)]*)\)", quoted)
+    labels = {w.strip() for g in groups for w in g.split(",")}
+    labels |= {w for g in re.findall(r"\{([^}]*)\}", quoted) for w in re.findall(r"(\w+)\s*[=!]", g)}
+    bare = re.sub(r"\b(?:by|on|without|ignoring) \([^)]*\)|\{[^}]*\}|\[[^\]]*\]", "", quoted)
+    return {w for w in re.findall(r"[a-zA-Z_]\w*", bare) if w not in WORDS}, labels
+
+
+def check_expression(have, where, expr):
+    names, labels = used(expr)
+    assert expr.count("(") == expr.count(")") and expr.count("{") == expr.count("}"), f"{where}: {expr}"
+    known = {"instance", "le", "job"}
+    for name in names - {"up"}:
+        base = re.sub(r"_(bucket|sum|count)$", "", name)
+        f = have.get(name) or have.get(base)
+        assert f and (name != base) == (f.type == "histogram"), f"{where}: no metric {name}: {expr}"
+        known |= {k for (_, own) in f.samples for k, _ in own} if f.samples else labels
+        if f.type == "counter":
+            assert re.search(r"(rate|increase)\(" + name, expr), f"{where}: {name} is a counter: {expr}"
+    assert names and labels <= known, f"{where}: labels {labels - known}: {expr}"
+
+
+def all_used():
+    """-> (where, expression) of every panel and rule."""
+    for path in sorted((ROOT / "packaging/grafana").glob("*.json")):
+        board = json.loads(path.read_text())
+        assert board["uid"] == path.stem and len({p["id"] for p in board["panels"]}) == len(board["panels"])
+        for p in board["panels"]:
+            for t in p["targets"]:
+                yield f"{path.name}: {p['title']}", t["expr"].replace("$__rate_interval", "5m")
+    for expr in re.findall(r"^ +expr: (.*)$", (ROOT / "packaging/prometheus/sirdar.rules.yml").read_text(), re.M):
+        yield "sirdar.rules.yml", expr
+
+
+@test
+def every_panel_and_rule_names_metrics_and_labels_that_are_there(s):
+    have, seen = metrics(s), set()
+    n = 0
+    for n, (where, expr) in enumerate(all_used(), 1):
+        check_expression(have, where, expr)
+        seen |= {re.sub(r"_(bucket|sum|count)$", "", w) for w in used(expr)[0]}
+    assert n > 70, n
+    assert set(have) <= seen, f"nowhere shown: {sorted(set(have) - seen)}"
+
+
+@test
+def every_alert_has_a_severity_and_a_paragraph_of_the_manual(_):
+    rules = (ROOT / "packaging/prometheus/sirdar.rules.yml").read_text()
+    manual = (ROOT / "docs/manual.md").read_text()
+    names, links = re.findall(r"alert: (\w+)", rules), re.findall(r'runbook_url: "docs/manual.md#(alert-[a-z-]+)"', rules)
+    assert len(names) == len(links) == len(set(names)) == len(re.findall(r"severity: (?:critical|warning|info)$", rules, re.M))
+    for link in links:
+        assert f'<a id="{link}"></a>' in manual, f"{link}: not in docs/manual.md"
+
+
 @test
 def promtool_finds_nothing_to_say(s):
     if not shutil.which("promtool"):
         raise Skip("no promtool (Debian: prometheus)")
+    done = subprocess.run(["promtool", "check", "rules", ROOT / "packaging/prometheus/sirdar.rules.yml"],
+                          capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
     done = subprocess.run(["promtool", "check", "metrics"], input=s.ask("GET", "/metrics")[1],
                           capture_output=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -55,6 +55,18 @@ hardened() { # S21: position independent, relocations read-only and bound at sta
 	done
 	return $code
 }
+exposure() { # unit, at most, in tenths
+	local said
+	said=$(systemd-analyze security --offline=yes "$root/opt/x/lib/systemd/system/sirdar-$1.service" 2>&1 | tail -n 1)
+	echo "$said"
+	[[ $said =~ ([0-9]+)\.([0-9]) ]] && [ $((BASH_REMATCH[1] * 10 + BASH_REMATCH[2])) -le "$2" ]
+}
+exposures() {
+	local u code=0
+	for u in baseserver cgi notifier; do exposure $u 20 || code=1; done
+	exposure taskbroker 45 || code=1
+	return $code
+}
 check "install honours DESTDIR and prefix" make -s install DESTDIR="$root" prefix=/opt/x
 check "every program that was built is there" programs_there
 check "units, contract, manual and settings are there" tree_has \
@@ -62,6 +74,14 @@ check "units, contract, manual and settings are there" tree_has \
 	opt/x/lib/pkgconfig/sirdar-sdk.pc opt/x/include/sirdar/runner.h \
 	opt/x/share/man/man8/baseserver.8 opt/x/share/man/man1/sirdar.1 \
 	opt/x/share/doc/sirdar/{baseserver,taskbroker,cgi,notifier,channels}.yaml opt/x/share/doc/sirdar/LICENSE
+if systemd-analyze security --help 2>/dev/null | grep -q -- --offline; then
+	check "units are exposed at most 2.0 (server, cgi, notifier) and 4.5 (broker)" exposures
+else
+	n=$((n + 1))
+	echo "ok $n - units are exposed at most 2.0 and 4.5 # SKIP no systemd-analyze with --offline (package systemd)"
+fi
+check "dashboards and alert rules are there" tree_has opt/x/share/sirdar/grafana/sirdar-{overview,scheduler,brokers,api}.json \
+	opt/x/share/sirdar/prometheus/{sirdar.rules,scrape}.yml
 check "nothing is outside the prefix" nothing_else
 check "no placeholder and no staging folder is left in a file" no_places
 check "programs and plugins are hardened" hardened
