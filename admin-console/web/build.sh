@@ -36,3 +36,10 @@ if [ -f "$out/index.html" ] && [ -z "$(find src public index.html ../../docs/man
 	-newer "$out/index.html" -print -quit)" ]; then exit 0; fi
 echo "  WEB $out"
 OUT=$out npx --no-install vite build --logLevel warn
+# A compressed form beside every file that gains by it, for sirdar-cgi to hand out. By gzip: what
+# node's own zlib makes of the same bytes differs from one node to another.
+find "$out" -type f \( -name '*.js' -o -name '*.css' -o -name '*.html' -o -name '*.svg' -o -name '*.json' -o -name '*.webmanifest' \) |
+	while IFS= read -r file; do
+		gzip -9n <"$file" >"$file.gz"
+		[ "$(wc -c <"$file.gz")" -lt $(($(wc -c <"$file") * 9 / 10)) ] || rm "$file.gz"
+	done
