@@ -164,23 +164,9 @@ void client_file(struct client *c, const char *name, const char *option, char *t
 	client_env(c, "SIRDAR_FILE_NAME_%u=%s", (unsigned)c->n_files, name);
 }
 
-static int read_environment(struct client *c, const struct run *r)
+static void add_variable(void *ctx, const char *name, const char *value)
 {
-	cJSON *map = NULL;
-	const cJSON *item;
-	int code = run_map(r, "environment", &map);
-
-	cJSON_ArrayForEach(item, map)
-	{
-		struct text value = { 0 };
-
-		json_text(item, &value);
-		client_env(c, "%s=%s", item->string, text_str(&value));
-		text_done(&value);
-	}
-	cJSON_Delete(map);
-	c->directory = run_text(r, "directory");
-	return code;
+	client_env(ctx, "%s=%s", name, value);
 }
 
 int client_start(struct client *c, const struct run *r)
@@ -190,8 +176,9 @@ int client_start(struct client *c, const struct run *r)
 	const size_t n_lead = sizeof lead / sizeof *lead;
 	const char *argv[CLIENT_WORDS_MAX + 8];
 
-	if (read_environment(c, r) < 0)
+	if (run_environment(r, add_variable, c) < 0)
 		return RUNNER_FAILED;
+	c->directory = run_text(r, "directory");
 	add_file(c, "client", script);
 	if (c->is_over)
 		return run_refuse(r, "more than %d words, or out of memory", CLIENT_WORDS_MAX);

@@ -1,6 +1,7 @@
 #include "runners/common/run.h"
 
 #include <cjson/cJSON.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -367,4 +368,74 @@ int64_t run_now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* --- variables of a process ---------------------------------------------------------- */
+
+static bool is_identifier(const char *name)
+{
+	if (!isalpha((unsigned char)*name) && *name != '_')
+		return false;
+	while (isalnum((unsigned char)*name) || *name == '_')
+		name++;
+	return !*name;
+}
+
+static int tell_variable(const struct run *r, run_variable *tell, void *ctx, const char *name,
+                         const char *value)
+{
+	if (!is_identifier(name))
+		return run_refuse(r, "environment: '%.60s' is no name of a variable", name);
+	tell(ctx, name, value);
+	return 0;
+}
+
+static int tell_lines(const struct run *r, run_variable *tell, void *ctx, char *lines)
+{
+	char *line;
+
+	while ((line = strsep(&lines, "\n")) != NULL) {
+		char *value = strchr(line, '=');
+
+		if (!*line)
+			continue;
+		if (!value)
+			return run_refuse(r, "environment: '%.60s', want NAME=value", line);
+		*value = 0;
+		if (tell_variable(r, tell, ctx, line, value + 1) < 0)
+			return RUNNER_FAILED;
+	}
+	return 0;
+}
+
+static int tell_map(const struct run *r, run_variable *tell, void *ctx)
+{
+	struct cJSON *map;
+	const cJSON *item;
+	int code = 0;
+
+	if (run_map(r, "environment", &map) < 0)
+		return RUNNER_FAILED;
+	cJSON_ArrayForEach(item, map)
+	{
+		char *text = cJSON_IsString(item) ? NULL : cJSON_PrintUnformatted(item);
+		const char *plain = cJSON_IsString(item) ? item->valuestring : "";
+
+		if (tell_variable(r, tell, ctx, item->string, text ? text : plain) < 0)
+			code = RUNNER_FAILED;
+		cJSON_free(text);
+	}
+	cJSON_Delete(map);
+	return code;
+}
+
+int run_environment(const struct run *r, run_variable *tell, void *ctx)
+{
+	char *text = run_text(r, "environment");
+	int code = !text            ? 0
+	           : text[0] == '{' ? tell_map(r, tell, ctx)
+	                            : tell_lines(r, tell, ctx, text);
+
+	free(text);
+	return code;
 }

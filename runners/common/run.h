@@ -66,4 +66,9 @@ __attribute__((format(printf, 3, 4))) void run_progress(const struct run *r, uin
 
 int64_t run_now_ms(void); /* steady */
 
+/* Each variable of the parameter `environment`: a map, or the lines NAME=value that the server makes
+ * of it. 0, or RUNNER_FAILED. */
+typedef void run_variable(void *ctx, const char *name, const char *value);
+int run_environment(const struct run *r, run_variable *tell, void *ctx);
+
 #endif

@@ -59,70 +59,11 @@ int start_words(const struct run *r, const char *name, struct words *w)
 	return 0;
 }
 
-static bool is_identifier(const char *name)
+static void add_variable(void *ctx, const char *name, const char *value)
 {
-	if (!isalpha((unsigned char)*name) && *name != '_')
-		return false;
-	while (isalnum((unsigned char)*name) || *name == '_')
-		name++;
-	return !*name;
-}
+	struct start *s = ctx;
 
-static int add_variable(const struct run *r, struct start *s, const char *name, const char *value)
-{
-	if (!is_identifier(name))
-		return run_refuse(r, "environment: '%.60s' is no name of a variable", name);
 	words_addf(&s->env, "%s=%s", name, value);
-	return 0;
-}
-
-/* What the server makes of a map of that name: one NAME=value a line. */
-static int read_lines(const struct run *r, struct start *s, char *lines)
-{
-	char *line;
-
-	while ((line = strsep(&lines, "\n")) != NULL) {
-		char *value = strchr(line, '=');
-
-		if (!*line)
-			continue;
-		if (!value)
-			return run_refuse(r, "environment: '%.60s', want NAME=value", line);
-		*value = 0;
-		if (add_variable(r, s, line, value + 1) < 0)
-			return RUNNER_FAILED;
-	}
-	return 0;
-}
-
-static int read_map(const struct run *r, struct start *s)
-{
-	struct cJSON *map;
-	const cJSON *item;
-	int code = 0;
-
-	if (run_map(r, "environment", &map) < 0)
-		return RUNNER_FAILED;
-	cJSON_ArrayForEach(item, map)
-	{
-		char *text = cJSON_IsString(item) ? NULL : cJSON_PrintUnformatted(item);
-		const char *plain = cJSON_IsString(item) ? item->valuestring : "";
-
-		if (add_variable(r, s, item->string, text ? text : plain) < 0)
-			code = RUNNER_FAILED;
-		cJSON_free(text);
-	}
-	cJSON_Delete(map);
-	return code;
-}
-
-static int read_environment(const struct run *r, struct start *s)
-{
-	char *text = run_text(r, "environment");
-	int code = !text ? 0 : text[0] == '{' ? read_map(r, s) : read_lines(r, s, text);
-
-	free(text);
-	return code;
 }
 
 static bool is_own(const char *const *own, const char *name)
@@ -177,7 +118,7 @@ int start_read(const struct run *r, struct start *s, const char *const *own)
 {
 	s->directory = run_text(r, "directory");
 	s->user = run_text(r, "user");
-	if (read_environment(r, s) < 0 || read_secret_names(r, s) < 0)
+	if (run_environment(r, add_variable, s) < 0 || read_secret_names(r, s) < 0)
 		return RUNNER_FAILED;
 	read_others(r, s, own);
 	return 0;
