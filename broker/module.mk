@@ -4,7 +4,9 @@ $(eval $(call library,loader,broker/loader))
 
 BROKER_LIBS := link wire rt util
 BROKER_LDLIBS := -lev -lprotobuf-c -lgnutls -lyaml -ldl
-$(eval $(call program,taskrunner-loader,broker/loader/main.c broker/keeper/client.c,loader $(BROKER_LIBS),$(BROKER_LDLIBS)))
+# It holds the processes of guests as the jobkeeper holds jobs.
+LOADER_KEEPER := client launch launch_new limiter tree tree_scan
+$(eval $(call program,taskrunner-loader,broker/loader/main.c $(LOADER_KEEPER:%=broker/keeper/%.c),loader $(BROKER_LIBS),$(BROKER_LDLIBS)))
 $(eval $(call program,taskbroker,$(wildcard broker/taskbroker/*.c) broker/keeper/client.c,etcd $(BROKER_LIBS),$(BROKER_LDLIBS) -lcjson))
 
 # The jobkeeper: small on purpose, and no TLS (its peers are on this machine).

@@ -83,8 +83,12 @@ BARE static _Noreturn void child_main(const struct launch *l, const struct launc
 	for (size_t i = 0; i < LIMITER_JOINS; i++)
 		if (fds->join[i] >= 0 && write(fds->join[i], "0", 1) != 1)
 			child_fail(STEP_SETUP);
+	for (int i = 0; i < fds->n_more; i++)
+		if (dup2(fds->more[i], 3 + i) < 0)
+			child_fail(STEP_SETUP);
 	if (setsid() < 0 || dup2(fds->null, 0) < 0 || dup2(fds->out, 1) < 0 ||
-	    dup2(fds->err, 2) < 0 || syscall(SYS_close_range, 3u, ~0u, 0) < 0 ||
+	    dup2(fds->err, 2) < 0 ||
+	    syscall(SYS_close_range, 3u + (unsigned)fds->n_more, ~0u, 0) < 0 ||
 	    sigaction(SIGPIPE, &sa, NULL) < 0)
 		child_fail(STEP_SETUP);
 	umask(l->umask);

@@ -23,10 +23,14 @@ int launch_new(const Sirdar__KeeperStart *m, const char *state_dir, const char *
                struct launch **ret_launch, struct err *err);
 void launch_free(struct launch *l); /* NULL is fine */
 
+enum { LAUNCH_MORE = 2 };
+
 struct launch_fds {
 	int null, out, err;      /* become 0, 1, 2 */
 	int cgroup;              /* a directory, the child is born in it; -1: none */
 	int join[LIMITER_JOINS]; /* the child writes "0" to it; -1: none */
+	int more[LAUNCH_MORE];   /* become 3 and 4; all of them are above 4 */
+	int n_more;
 };
 
 /* Start it; the exec has happened when this returns 0.

@@ -12,6 +12,7 @@
 #include "util/diag.h"
 #include "util/err.h"
 #include "util/fs.h"
+#include "util/param.h"
 #include "util/yaml.h"
 
 #define MANIFEST_BYTES_MAX 262144
@@ -20,6 +21,10 @@
 #define TIME_MIN_US        (100 * 1000LL)
 #define TIME_MAX_US        (3600 * 1000000LL)
 #define TIME_US            (30 * 1000000LL) /* when it is not said */
+#define MEMORY_MIN         (1LL << 20)
+#define MEMORY_MAX         (1000LL << 40)
+#define PROCESSES_MAX      4194304
+#define CPU_MAX            409600
 
 static const char *const none[] = { NULL };
 
@@ -99,6 +104,41 @@ static void read_concurrency(struct reader *r, const struct yaml_node *n)
 	r->made->type.about.concurrency = (uint32_t)value;
 }
 
+static void read_user(struct reader *r, const struct yaml_node *n)
+{
+	if (n->kind != YAML_SCALAR || !n->text[0])
+		wrong(r, n, "guest.user", "a user of this machine");
+	r->made->type.about.user = n->text;
+}
+
+static void read_memory(struct reader *r, const struct yaml_node *n)
+{
+	int64_t bytes = 0;
+
+	if (n->kind != YAML_SCALAR || !param_size_parse(n->text, &bytes) || bytes < MEMORY_MIN ||
+	    bytes > MEMORY_MAX)
+		wrong(r, n, "guest.memory", "a size, 1MiB to 1000TiB");
+	r->made->type.about.memory_bytes = (uint64_t)bytes;
+}
+
+static void read_processes(struct reader *r, const struct yaml_node *n)
+{
+	int64_t value = 0;
+
+	if (!yaml_int(n, 1, PROCESSES_MAX, &value))
+		wrong(r, n, "guest.processes", "a number, 1 to 4194304");
+	r->made->type.processes = (uint32_t)value;
+}
+
+static void read_cpu(struct reader *r, const struct yaml_node *n)
+{
+	int64_t value = 0;
+
+	if (!yaml_int(n, 1, CPU_MAX, &value))
+		wrong(r, n, "guest.cpu", "percent of one processor, 1 to 409600");
+	r->made->type.cpu_percent = (uint32_t)value;
+}
+
 static void read_time(struct reader *r, const struct yaml_node *n, const char *key,
                       uint32_t *ret_ms)
 {
@@ -126,6 +166,8 @@ static const struct {
 	{ "command", read_command },     { "concurrency", read_concurrency },
 	{ "directory", read_directory }, { "environment", read_environment },
 	{ "start", read_start },         { "hang", read_hang },
+	{ "user", read_user },           { "memory", read_memory },
+	{ "processes", read_processes }, { "cpu", read_cpu },
 };
 
 #define N_KEYS (sizeof keys / sizeof keys[0])
@@ -296,6 +338,7 @@ static int read_manifest(const char *path, const char *type, const char *runners
 		.hang_ms = (uint32_t)(TIME_US / 1000),
 		.argv = none,
 		.env = none,
+		.user = "",
 	};
 	code = check_file(path, err);
 	if (code == 0)
@@ -342,6 +385,8 @@ void guest_free(struct guest_type *t)
 
 	if (!m)
 		return;
+	if (t->release)
+		t->release(t);
 	for (size_t i = 0; m->env && m->env[i]; i++)
 		free((char *)(uintptr_t)m->env[i]);
 	free(m->argv);

@@ -7,11 +7,16 @@
 #include <sirdar/guest.h>
 
 struct err;
+struct hold;
 
 struct guest_type {
 	struct runner_guest about; /* argv[0] is NULL when there is no `guest` */
 	char *plugin_path;
-	char why[240]; /* of a refused open() */
+	char why[240];                         /* of a refused open() */
+	struct hold *hold;                     /* NULL: nobody holds its processes */
+	void (*release)(struct guest_type *t); /* of `hold`; NULL: none */
+	uint32_t processes; /* it may have at once, and percent of a processor; 0: as jobs may */
+	uint32_t cpu_percent;
 };
 
 /* What is to be loaded for a type: PATH.so when there is one, else what PATH.yaml says.

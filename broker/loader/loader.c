@@ -317,6 +317,8 @@ static int load_plugin(struct loader *l, const struct loader_args *args, struct 
 	int r = args->sha256 ? map_registered(l, args, err)
 	                     : guest_read(path, l->type, l->settings->runners_dir, &l->guest, err);
 
+	if (r == 0 && l->guest && l->guest->about.argv[0] && args->hold)
+		r = args->hold(l, l->guest, err);
 	if (r == 0 && !args->sha256)
 		r = plugin_map(l->guest ? l->guest->plugin_path : path, &l->plugin, err);
 	if (r == 0)

@@ -185,6 +185,8 @@ struct loader_args {
 	uint32_t lane; /* broker/link/lane.h */
 	uint32_t slots;
 	int status_fd; /* where to say "ready ..." or "refused ..."; -1: nowhere */
+	/* Hold the processes of guests (hold.h); NULL: nobody does. */
+	int (*hold)(struct loader *l, struct guest_type *t, struct err *err);
 };
 
 /* Take no more, and end when nothing is left: no job, no report, no log, and no grant on its way;

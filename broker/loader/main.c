@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "broker/link/lane.h"
+#include "broker/loader/hold.h"
 #include "broker/loader/loader.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -157,6 +158,7 @@ static int run(struct process *p)
 	if (!p->plugin_path)
 		p->plugin_path = mem_fmt("%s/%s.so", p->settings.runners_dir, p->what.type);
 	p->what.plugin_path = p->plugin_path;
+	p->what.hold = hold_open;
 	if (p->what.status_fd >= 0)
 		fcntl(p->what.status_fd, F_SETFD, FD_CLOEXEC);
 	p->loop = ev_loop_new(EVFLAG_NOSIGMASK | EVFLAG_NOENV);

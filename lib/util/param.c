@@ -208,6 +208,11 @@ static bool number_parse(const char *s, const struct unit *units, int64_t *ret)
 	return !bare;
 }
 
+bool param_size_parse(const char *text, int64_t *ret_bytes)
+{
+	return number_parse(text, size_units, ret_bytes);
+}
+
 static int wrong(const struct param_row *row, const char *text, const char *place, struct err *err)
 {
 	if (row->type == PARAM_BOOL)

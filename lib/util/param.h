@@ -143,4 +143,7 @@ void param_args_done(struct param_args *a);
 int param_again(const struct param_table *t, void *fresh, const struct param_args *a,
                 struct err *err);
 
+/* "512MiB" or a number of bytes. */
+bool param_size_parse(const char *text, int64_t *ret_bytes);
+
 #endif

@@ -266,14 +266,15 @@ static void give_outputs(const struct foreign *f, struct call *c)
 static int foreign_prepare(void *self, const struct runner_job *job, struct runner_result *result,
                            void **ret_state)
 {
+	const struct foreign *f = self;
+	const char *user = RUNNER_HAS(f->about, struct runner_guest, user) ? f->about->user : "";
 	struct call *c;
 
-	(void)self;
-	if (job->run_as[0])
+	if (job->run_as[0] && strcmp(job->run_as, user) != 0)
 		return refuse(result, RUNNER_FATAL,
 		              "run_as is '%.60s': jobs of this type share a process, which "
-		              "runs as the broker's own user",
-		              job->run_as);
+		              "runs as %s",
+		              job->run_as, user[0] ? user : "the broker's own user");
 	c = calloc(1, sizeof *c);
 	if (!c)
 		return refuse(result, RUNNER_INFRA, "out of memory");

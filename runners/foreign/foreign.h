@@ -47,7 +47,12 @@ enum { PIPE_SAYS, PIPE_OUT, PIPE_ERR, PIPES }; /* what we read of it */
 struct guest {
 	struct guest *next;
 	enum guest_state state;
-	pid_t pid; /* leads its session */
+	pid_t pid;                        /* leads its session; 0: reaped */
+	struct runner_guest_process held; /* by the broker; its size is 0: by nobody */
+	const struct runner_guest *about;
+	int number; /* its pid, for people */
+	int status; /* once it is reaped */
+	int was_leaving, is_over_memory;
 	int pid_fd, to, from[PIPES];
 	struct call *calls;
 	uint32_t n_calls, concurrency;
@@ -90,7 +95,7 @@ void guests_wake(struct foreign *f); /* the thread looks at everything; any thre
 void call_withdraw(struct foreign *f, struct call *c);
 /* Queue bytes for a guest and write what goes at once. Lock held; any thread. */
 void guest_tell(struct guest *g, const char *bytes, size_t len);
-/* End it by force, for that reason. Watch thread. */
+/* End it by force with all it started, for that reason. Watch thread. */
 void guest_end(struct guest *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The job is over, `result` says how. Lock held; watch thread, or any while it waits. */
 void call_over(struct call *c);
@@ -102,7 +107,7 @@ int guest_hear(struct foreign *f, struct guest *g, int pipe);
 
 /* --- launch.c -------------------------------------------------------------------------- */
 
-/* Start the process; fills in pid and descriptors.
+/* Start the process, by the broker where that holds guests; fills in pid and descriptors.
  *
  *   errors  -1: ret_why has the reason
  *   thread  one that lives as long as the process may: it ends with it */

@@ -16,8 +16,9 @@
 
 #define PAUSE_MIN_MS 100
 #define PAUSE_MAX_MS 30000
-#define LEAVE_US     (2 * US_PER_S) /* from bye to force */
-#define POLLED       (PIPES + 2)    /* descriptors of one guest */
+#define LEAVE_US     (2 * US_PER_S)   /* from bye to force */
+#define GONE_US      (20 * US_PER_MS) /* between looks whether all of one is gone */
+#define POLLED       (PIPES + 2)      /* descriptors of one guest */
 #define WATCH_MS     60000
 #define FOREVER      INT64_MAX
 
@@ -148,6 +149,19 @@ void guests_place(struct foreign *f)
 
 /* --- ends ------------------------------------------------------------------------------ */
 
+static int is_held(const struct guest *g)
+{
+	return g->held.size != 0;
+}
+
+static void guest_force(const struct guest *g)
+{
+	if (is_held(g))
+		g->about->force(g->about->ctx, &g->held);
+	else
+		kill(-g->pid, SIGKILL);
+}
+
 void guest_end(struct guest *g, const char *fmt, ...)
 {
 	va_list args;
@@ -158,7 +172,7 @@ void guest_end(struct guest *g, const char *fmt, ...)
 	vsnprintf(g->why, sizeof g->why, fmt, args);
 	va_end(args);
 	g->state = GUEST_ENDING;
-	kill(-g->pid, SIGKILL);
+	guest_force(g);
 }
 
 static void describe(const struct guest *g, int status, char *ret, size_t cap)
@@ -170,10 +184,16 @@ static void describe(const struct guest *g, int status, char *ret, size_t cap)
 		         sigabbrev_np(WTERMSIG(status)));
 	else
 		snprintf(how, sizeof how, "exit %d", WEXITSTATUS(status));
-	if (g->why[0])
-		snprintf(ret, cap, "its process %d was ended: %s", g->pid, g->why);
+	if (g->is_over_memory && g->about->memory_bytes)
+		snprintf(ret, cap, "its process %d was ended: over its memory of %llu bytes",
+		         g->number, (unsigned long long)g->about->memory_bytes);
+	else if (g->is_over_memory)
+		snprintf(ret, cap, "its process %d was ended: over the memory a job may take",
+		         g->number);
+	else if (g->why[0])
+		snprintf(ret, cap, "its process %d was ended: %s", g->number, g->why);
 	else
-		snprintf(ret, cap, "its process %d ended by itself: %s%s%.80s%s", g->pid, how,
+		snprintf(ret, cap, "its process %d ended by itself: %s%s%.80s%s", g->number, how,
 		         g->said[0] ? ", last words: " : "", g->said,
 		         g->state == GUEST_STARTING ? " (before its hello)" : "");
 }
@@ -215,22 +235,15 @@ static void guest_free(struct guest *g)
 }
 
 /* Its jobs end only now: nothing of them runs any more. */
-static void reap(struct foreign *f, struct guest *g)
+static void bury(struct foreign *f, struct guest *g)
 {
 	struct guest **at = &f->guests;
-	int status = 0, was_wanted = g->state != GUEST_LEAVING;
 
-	for (int i = PIPE_SAYS; i < PIPES; i++) {
-		if (g->from[i] >= 0)
-			guest_hear(f, g, i);
-	}
-	kill(-g->pid, SIGKILL); /* what it started, while the number is still its own */
-	waitpid(g->pid, &status, 0);
 	while (*at != g)
 		at = &(*at)->next;
 	*at = g->next;
-	if (was_wanted) {
-		describe(g, status, f->why, sizeof f->why);
+	if (!g->was_leaving) {
+		describe(g, g->status, f->why, sizeof f->why);
 		dprintf(STDERR_FILENO, "foreign type=%s %s\n", f->about->type, f->why);
 		hold_off(f);
 	}
@@ -239,6 +252,32 @@ static void reap(struct foreign *f, struct guest *g)
 	f->has_met = 1;
 	pthread_cond_broadcast(&f->first);
 	guest_free(g);
+}
+
+/* Once nothing is left of what it started. */
+static void bury_if_gone(struct foreign *f, struct guest *g)
+{
+	if (!is_held(g) || g->about->is_gone(g->about->ctx, &g->held))
+		bury(f, g);
+	else
+		guest_force(g);
+}
+
+static void reap(struct foreign *f, struct guest *g)
+{
+	g->was_leaving = g->state == GUEST_LEAVING;
+	g->is_over_memory = is_held(g) && g->about->was_over_memory(g->about->ctx, &g->held);
+	for (int i = PIPE_SAYS; i < PIPES; i++) {
+		if (g->from[i] >= 0)
+			guest_hear(f, g, i);
+	}
+	guest_force(g); /* what it started, while the number is still its own */
+	waitpid(g->pid, &g->status, 0);
+	g->pid = g->held.pid = 0;
+	close(g->pid_fd);
+	g->pid_fd = -1;
+	g->state = GUEST_ENDING;
+	bury_if_gone(f, g);
 }
 
 /* --- starts ---------------------------------------------------------------------------- */
@@ -250,6 +289,7 @@ static void start(struct foreign *f)
 
 	if (!g)
 		return;
+	g->about = f->about;
 	g->pid_fd = g->to = -1;
 	memset(g->from, -1, sizeof g->from);
 	if (guest_launch(f->about, g, why) < 0) {
@@ -260,6 +300,7 @@ static void start(struct foreign *f)
 		guest_free(g);
 		return;
 	}
+	g->number = g->pid;
 	g->started_us = g->heard_us = now_us();
 	g->next = f->guests;
 	f->guests = g;
@@ -323,6 +364,11 @@ static void look_at_kills(struct guest *g, int64_t now, int64_t *next)
 
 static void look_at_guest(struct foreign *f, struct guest *g, int64_t now, int64_t *next)
 {
+	if (!g->pid) {
+		earlier(next, now + GONE_US);
+		bury_if_gone(f, g);
+		return;
+	}
 	if (g->silent_us && g->state != GUEST_ENDING) {
 		if (now - g->silent_us >= LEAVE_US)
 			guest_end(g, "it closed descriptor 4 and stayed");
@@ -390,8 +436,10 @@ static int64_t look(struct foreign *f)
 
 	if (f->is_closing)
 		leave(f);
-	for (struct guest *g = f->guests; g; g = g->next)
+	for (struct guest *g = f->guests, *after; g; g = after) {
+		after = g->next;
 		look_at_guest(f, g, now, &next);
+	}
 	look_at_waiting(f, now, &next);
 	return next == FOREVER ? -1 : next > now ? (next - now) / 1000 + 1 : 0;
 }

@@ -18,6 +18,7 @@
 #define GUEST_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define PIPE_BYTES (1 << 20)
 #define ENV_MAX    256
+#define WORDS_MAX  300
 
 enum { END_READ, END_WRITE };
 
@@ -155,6 +156,41 @@ static int open_all(struct launch *l)
 	return r < 0 || l->null_fd < 0 ? -1 : 0;
 }
 
+/* By the broker, with its limits. */
+static int start_held(const struct runner_guest *about, const struct launch *l, struct guest *g,
+                      char ret_why[FOREIGN_WHY_BYTES])
+{
+	const int fds[] = { l->null_fd, l->pipes[2][END_WRITE], l->pipes[3][END_WRITE],
+		            l->pipes[0][END_READ], l->pipes[1][END_WRITE] };
+	const char *argv[WORDS_MAX + 1] = { l->program };
+	size_t n = 1;
+
+	for (; about->argv[n] && n < WORDS_MAX; n++)
+		argv[n] = about->argv[n];
+	struct runner_guest_start start = { .size = sizeof start,
+		                            .n_fds = sizeof fds / sizeof fds[0],
+		                            .argv = argv,
+		                            .env = l->env,
+		                            .fds = fds };
+
+	g->held.size = sizeof g->held;
+	if (about->start(about->ctx, &start, &g->held, ret_why, FOREIGN_WHY_BYTES) < 0)
+		return -1;
+	return g->held.pid;
+}
+
+static pid_t start_own(const struct runner_guest *about, const struct launch *l,
+                       char ret_why[FOREIGN_WHY_BYTES])
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		child(l, about);
+	if (pid < 0)
+		snprintf(ret_why, FOREIGN_WHY_BYTES, "no process can be started: errno %d", errno);
+	return pid;
+}
+
 int guest_launch(const struct runner_guest *about, struct guest *g, char ret_why[FOREIGN_WHY_BYTES])
 {
 	struct launch l = { .null_fd = -1, .parent = getpid() };
@@ -163,12 +199,12 @@ int guest_launch(const struct runner_guest *about, struct guest *g, char ret_why
 	if (find_program(about, l.program, ret_why) < 0)
 		return -1;
 	make_env(about, &l);
+	g->pid = -1;
+	snprintf(ret_why, FOREIGN_WHY_BYTES, "no descriptor is left");
 	if (open_all(&l) == 0)
-		g->pid = fork();
-	else
-		g->pid = -1;
-	if (g->pid == 0)
-		child(&l, about);
+		g->pid = RUNNER_HAS(about, struct runner_guest, is_gone)
+		                 ? start_held(about, &l, g, ret_why)
+		                 : start_own(about, &l, ret_why);
 	g->pid_fd = g->pid > 0 ? pidfd_open(g->pid, 0) : -1;
 	if (g->pid_fd >= 0) {
 		fcntl(g->pid_fd, F_SETFD, FD_CLOEXEC);
@@ -178,10 +214,9 @@ int guest_launch(const struct runner_guest *about, struct guest *g, char ret_why
 			l.pipes[i + 1][END_READ] = -1;
 		}
 		l.pipes[0][END_WRITE] = -1;
-	} else {
-		snprintf(ret_why, FOREIGN_WHY_BYTES, "no process can be started: errno %d", errno);
-		if (g->pid > 0)
-			kill(g->pid, SIGKILL);
+	} else if (g->pid > 0) {
+		snprintf(ret_why, FOREIGN_WHY_BYTES, "no descriptor is left");
+		kill(g->pid, SIGKILL);
 	}
 	close_all(&l);
 	return g->pid_fd >= 0 ? 0 : -1;

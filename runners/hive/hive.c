@@ -35,8 +35,10 @@ static int add_words(struct client *c, const struct run *r)
 	if (!url)
 		code = r->result->text[0] ? RUNNER_FAILED
 		                          : run_refuse(r, "want parameter server, url or host");
-	else
-		client_add(c, "--url=%s", url);
+	else {
+		client_add(c, "-u");
+		client_add(c, "%s", url);
+	}
 	client_add_param(c, r, "-n", named ? "server.user" : "user");
 	if (code == 0)
 		code = client_add_map(c, r, "--hivevar", "hivevars");

@@ -134,6 +134,18 @@ for line in os.fdopen(3):
             os._exit(3)
         elif do == "hang":
             signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)
+        elif do == "eat":
+            hold = []
+            while True: hold.append(b"x" * (1 << 20))
+        elif do == "leave":  # a session of its own, an environment of its own, an orphan
+            os.system("env -i setsid sh -c 'echo $$ >%s; exec sleep 600' >/dev/null 2>&1 3>&- 4>&- &" % os.path.join(os.environ["STATE"], "left"))
+            while not os.path.exists(os.path.join(os.environ["STATE"], "left")) or not open(os.path.join(os.environ["STATE"], "left")).read(): time.sleep(0.01)
+            os._exit(3)
+        elif do == "who":
+            limits = [x for x in open("/proc/self/limits") if x.startswith("Max open files")][0].split()[3]
+            privileges = [x for x in open("/proc/self/status") if x.startswith("NoNewPrivs")][0].split()[1]
+            mask = os.umask(0); os.umask(mask)
+            print("I am", os.getresuid(), os.getresgid(), os.getgroups(), limits, privileges, oct(mask), flush=True)
         elif do == "babble":
             print("hello?", file=to, flush=True)
         elif do == "long":
@@ -260,6 +272,68 @@ def jobs_share_a_process_and_a_death_is_the_infrastructures(site):
     again = run_task(site, "c3", "crowd", "do: die once")
     assert again["state"] == "Succ", again
     assert "exit 3" in str(site.history(again["id"])), site.history(again["id"])
+
+
+def held(site, name, guest="", **broker):
+    """That zoo as a type with one process a job, on a broker of its own."""
+    path = zoo(site, name, guest)
+    path.parent.chmod(0o777)
+    path.write_text(path.read_text().replace("  command: [python3, zoo.py]", f"  directory: {path.parent}\n  command: [python3, zoo.py]"))
+    for folder in (site.runners, site.types):
+        shutil.copy(path, folder)
+    site.add_broker(f"b-{name}", types=(f"{name}:4",), runners_dir=site.runners, **broker)
+    return path.parent
+
+
+@test
+def a_guest_is_the_user_of_its_manifest_with_the_limits_of_a_job(site):
+    if os.geteuid() != 0:
+        raise Skip("needs root: guests of other users")
+    held(site, "other", "  user: nobody\n", users="nobody", job_files_max=123, job_umask="027")
+    i = run_task(site, "other", "other", "do: who")
+    text = until("its log", lambda: str(site.log_of(i["id"])), 60)
+    assert "I am (65534, 65534, 65534) (65534, 65534, 65534) [65534] 123 1 0o27" in text, text
+    (site.runners / "rooted.yaml").write_text("type: rooted\nrunner: foreign\nguest: {command: [python3], user: root}\n")
+    site.add_broker("b-rooted", types=("rooted:1",), runners_dir=site.runners, wait=False, users="root,nobody")
+    (site.runners / "stranger.yaml").write_text("type: stranger\nrunner: foreign\nguest: {command: [python3], user: daemon}\n")
+    site.add_broker("b-stranger", types=("stranger:1",), runners_dir=site.runners, wait=False, users="nobody")
+    for name, user in (("rooted", "root"), ("stranger", "daemon")):
+        until("the refusal is shown", lambda: [
+            t for b in site.get("/api/v1/brokers")["brokers"] for t in b["types"]
+            if t["type"] == name and t["state"] == "refused" and f"guest.user is '{user}', want one of" in str(t)], 60)
+
+
+def groups_hold(site, name, what):
+    """Does this host let the jobkeeper hold that? What it says, the guests' holder finds too."""
+    said = re.search(rf"limits: .*{what}=(\d)", site.brokers[f"b-{name}"].text())
+    return said and said.group(1) != "0"
+
+
+@test
+def a_guest_over_its_memory_dies_alone_and_its_job_says_why(site):
+    held(site, "eater", "  memory: 64MiB\n")
+    if not groups_hold(site, "eater", "memory"):
+        raise Skip("no cgroup of memory that we may use")
+    pids = [re.search(r"pid (\d+)", until("its log", lambda: str(site.log_of(run_task(site, f"eater{k}", "eater")["id"])), 60)).group(1) for k in (1, 2)]
+    assert pids[0] == pids[1], pids  # it stays, while it is well
+    site.apply(f"workflow: eater3\n{HEAD}tasks:\n  t: {{type: eater, cycle: day, catchup: {{mode: all}}, params: {{do: eat}}}}\n", **{"from": "2026-03-01"})
+    until("the reason is shown", lambda: (i := site.instance("foreign/eater3/t", DAY)) and
+          "was ended: over its memory of 67108864 bytes" in str(site.history(i["id"])), 60)
+    site.sirdar("kill", "foreign/eater3/t", "2026-03-01", "--yes")
+    site.wait_state("foreign/eater3/t", DAY, ("Killed", "StopSchedule"), 60)
+    assert run_task(site, "eater4", "eater")["state"] == "Succ"
+
+
+@test
+def what_left_a_guest_is_ended_with_it(site):
+    for name, groups in (("leaver", "auto"), ("descent", "off")):
+        folder = held(site, name, cgroup=groups)
+        site.apply(f"workflow: {name}\n{HEAD}tasks:\n  t: {{type: {name}, cycle: day, catchup: {{mode: all}}, params: {{do: leave}}}}\n", **{"from": "2026-03-01"})
+        until("the reason is shown", lambda: (i := site.instance(f"foreign/{name}/t", DAY)) and "exit 3" in str(site.history(i["id"])), 60)
+        site.sirdar("kill", f"foreign/{name}/t", "2026-03-01", "--yes")
+        site.wait_state(f"foreign/{name}/t", DAY, ("Killed", "StopSchedule"), 60)
+        for pid in (folder / "left").read_text().split():
+            until(f"{name}: {pid} is gone", lambda pid=pid: gone(pid), 60)
 
 
 @test

@@ -375,7 +375,7 @@ JOBS = {
     "mapreduce": ({"jar": "x.jar", "class": "Count", "conf": {"q": "etl"}, "args": ["/in", "/out"]},
                   "<jar><x.jar><Count><-Dq=etl></in></out>"),
     "hive": ({"sql": "SELECT 1;\n", "host": "hs2", "database": "d", "user": "u", "password": "pw", "hivevars": {"day": "1"}},
-             "<--url=jdbc:hive2://hs2:10000/d><-n><u><--hivevar><day=1>")}
+             "<-u><jdbc:hive2://hs2:10000/d><-n><u><--hivevar><day=1>")}
 PROGRAMS = {"spark": "spark-submit", "mapreduce": "hadoop", "hive": "beeline"}
 
 

@@ -15,6 +15,24 @@ extern "C" {
 
 #define RUNNER_GUEST_ID "guest/1"
 
+/* A process to start: descriptor i of it is fds[i], all of them above 9. Borrowed for the call. */
+struct runner_guest_start {
+	uint32_t size;
+	uint32_t n_fds;          /* 3 to 5 */
+	const char *const *argv; /* argv[0] is a path */
+	const char *const *env;
+	const int *fds;
+};
+
+/* One that was started; the runner's to keep, the host's to read. */
+struct runner_guest_process {
+	uint32_t size;
+	int32_t pid; /* leads its session; the runner reaps it, and makes it 0 then */
+	int32_t session;
+	uint32_t reserved;
+	uint64_t group, token;
+};
+
 /* Lists end with NULL and are never NULL; texts are the host's. */
 struct runner_guest {
 	uint32_t size;
@@ -30,7 +48,22 @@ struct runner_guest {
 	void *ctx;                  /* for refuse() */
 	/* [control]{loaded} Why open() is about to fail, for people. */
 	void (*refuse)(void *ctx, const char *text);
-	/* ---- guest/1 ends here ---- */
+	/* ---- guest/1 ends here; what follows is there where RUNNER_HAS() says so ---- */
+	const char *user;      /* whom it runs as; "": the broker's own user */
+	uint64_t memory_bytes; /* it may take with all it starts; 0: any */
+	/* How its processes are started where the host holds them: as `user`, with this machine's
+	 * limits, mask and privileges; in a group of their own that nothing leaves. All by one
+	 * thread, which lives as long as the processes may: they end with it.
+	 *
+	 * start: 0, or -1 and why, NUL-terminated. */
+	int (*start)(void *ctx, const struct runner_guest_start *start,
+	             struct runner_guest_process *ret, char *ret_why, uint64_t cap);
+	/* End by force all that came from it. */
+	void (*force)(void *ctx, const struct runner_guest_process *p);
+	/* Has the kernel ended some of it for memory? Ask before is_gone(). */
+	int (*was_over_memory)(void *ctx, const struct runner_guest_process *p);
+	/* Nothing of it is left; once `pid` is 0. It is forgotten then. */
+	int (*is_gone)(void *ctx, const struct runner_guest_process *p);
 };
 
 #ifdef __cplusplus

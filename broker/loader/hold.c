@@ -1,0 +1,247 @@
+#include "broker/loader/hold.h"
+
+#include <errno.h>
+#include <keeper.pb-c.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "broker/keeper/launch.h"
+#include "broker/keeper/tree.h"
+#include "broker/loader/guest.h"
+#include "broker/loader/loader.h"
+#include "broker/loader/policy.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+
+enum { FDS_MIN = 3, FDS_MAX = 5, GUESTS_MAX = 4096 };
+
+/* Used by the runner's one thread alone, once open. */
+struct hold {
+	struct loader *loader;
+	struct tree *tree;
+	char *dir; /* tells this type's processes from those of others */
+	uint64_t last;
+	pid_t pids[GUESTS_MAX]; /* those that are the runner's to reap */
+	size_t n_pids;
+};
+
+/* --- orphans: this process is their subreaper --------------------------------------------- */
+
+static bool is_guest(const struct hold *h, pid_t pid)
+{
+	for (size_t i = 0; i < h->n_pids; i++)
+		if (h->pids[i] == pid)
+			return true;
+	return false;
+}
+
+static void guest_gone(struct hold *h, pid_t pid)
+{
+	for (size_t i = 0; i < h->n_pids; i++)
+		if (h->pids[i] == pid)
+			h->pids[i--] = h->pids[--h->n_pids];
+}
+
+/* A guest that has ended is the runner's, and what came after it waits until that was taken. */
+static void reap_orphans(const struct hold *h)
+{
+	siginfo_t info = { 0 };
+
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid &&
+	       !is_guest(h, info.si_pid)) {
+		waitpid(info.si_pid, NULL, WNOHANG);
+		info.si_pid = 0;
+	}
+}
+
+/* --- what the runner calls ------------------------------------------------------------------ */
+
+static size_t words(const char *const *list)
+{
+	size_t n = 0;
+
+	while (list[n])
+		n++;
+	return n;
+}
+
+static void fill(const struct guest_type *t, const struct runner_guest_start *s, uint64_t token,
+                 const struct policy *policy, Sirdar__KeeperStart *m)
+{
+	m->token = token;
+	m->argv = (char **)(uintptr_t)s->argv;
+	m->n_argv = words(s->argv);
+	m->env = (char **)(uintptr_t)s->env;
+	m->n_env = words(s->env);
+	m->cwd = (char *)(uintptr_t)t->about.directory;
+	policy_put(policy, m);
+	if (t->about.memory_bytes)
+		m->memory_max_bytes = t->about.memory_bytes;
+	if (t->processes)
+		m->processes_max = t->processes;
+	if (t->cpu_percent)
+		m->cpu_percent_max = t->cpu_percent;
+}
+
+static int run(struct hold *h, const Sirdar__KeeperStart *m, const struct runner_guest_start *s,
+               struct runner_guest_process *ret, struct err *err)
+{
+	const struct group_limits limits = { m->memory_max_bytes, m->processes_max,
+		                             m->cpu_percent_max };
+	struct launch_fds fds = { .null = s->fds[0], .out = s->fds[1], .err = s->fds[2] };
+	struct launch *launch = NULL;
+	int64_t started_us;
+	pid_t pid = 0;
+	int r = launch_new(m, h->dir, h->dir, &launch, err);
+
+	if (r == 0)
+		r = tree_make(h->tree, &limits, &ret->group, &fds.cgroup, fds.join, err);
+	if (r < 0)
+		goto out;
+	for (uint32_t i = FDS_MIN; i < s->n_fds; i++)
+		fds.more[fds.n_more++] = s->fds[i];
+	r = launch_run(launch, &fds, &pid, &started_us, err);
+	tree_made(h->tree, fds.cgroup);
+	for (int i = 0; i < LIMITER_JOINS; i++)
+		if (fds.join[i] >= 0)
+			close(fds.join[i]);
+	ret->pid = ret->session = pid;
+	if (r == 0)
+		h->pids[h->n_pids++] = pid;
+	else
+		tree_is_gone(h->tree, &(struct tree_of){ .group = ret->group });
+out:
+	launch_free(launch);
+	return r;
+}
+
+static int start(void *ctx, const struct runner_guest_start *s, struct runner_guest_process *ret,
+                 char *ret_why, uint64_t cap)
+{
+	struct guest_type *t = ctx;
+	struct hold *h = t->hold;
+	Sirdar__KeeperStart m = SIRDAR__KEEPER_START__INIT;
+	struct policy *policy;
+	struct err err = { 0 };
+	int r = 0;
+
+	if (s->n_fds < FDS_MIN || s->n_fds > FDS_MAX || h->n_pids == GUESTS_MAX)
+		r = err_set(&err, E_LIMIT, "descriptors, or processes");
+	else if (policy_take(h->loader, t->about.user, &policy) < 0)
+		r = err_set(&err, E_FORBIDDEN,
+		            "guest.user: %.64s is not among this machine's users", t->about.user);
+	if (r == 0) {
+		ret->token = ++h->last;
+		fill(t, s, ret->token, policy, &m);
+		r = run(h, &m, s, ret, &err);
+		policy_free(policy);
+	}
+	if (r < 0)
+		snprintf(ret_why, cap, "%s", err.text);
+	return r < 0 ? -1 : 0;
+}
+
+static struct tree_of tree_of_process(const struct runner_guest_process *p)
+{
+	return (struct tree_of){
+		.token = p->token, .group = p->group, .pid = p->pid, .session = p->session
+	};
+}
+
+static void force(void *ctx, const struct runner_guest_process *p)
+{
+	const struct guest_type *t = ctx;
+	const struct tree_of of = tree_of_process(p);
+
+	tree_signal(t->hold->tree, &of, SIGKILL);
+}
+
+static int was_over_memory(void *ctx, const struct runner_guest_process *p)
+{
+	const struct guest_type *t = ctx;
+
+	return tree_was_oom(t->hold->tree, p->group);
+}
+
+static int is_gone(void *ctx, const struct runner_guest_process *p)
+{
+	const struct guest_type *t = ctx;
+	struct hold *h = t->hold;
+	const struct tree_of of = tree_of_process(p);
+
+	if (p->pid == 0)
+		guest_gone(h, p->session);
+	reap_orphans(h);
+	tree_forget_scan(h->tree);
+	return p->pid == 0 && tree_is_gone(h->tree, &of);
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+/* Below the keeper's own directory of groups when that was given: it knows its own by their
+ * names. */
+static int open_tree(struct hold *h, const char *mode, struct err *err)
+{
+	char *below = mode[0] == '/' ? mem_fmt("%s/guests-%s", mode, h->loader->type) : NULL;
+	int r = tree_open(below ? below : mode, h->dir, &h->tree, err);
+
+	free(below);
+	return r;
+}
+
+static int check_user(const struct hold *h, const char *user, struct err *err)
+{
+	struct policy *policy;
+
+	if (policy_take(h->loader, user, &policy) < 0)
+		return err_set(err, E_FORBIDDEN,
+		               "guest.user is '%.64s', want one of this machine's `users`", user);
+	policy_free(policy);
+	return 0;
+}
+
+static void hold_close(struct guest_type *t)
+{
+	struct hold *h = t->hold;
+
+	if (h->tree)
+		tree_close(h->tree);
+	free(h->dir);
+	free(h);
+}
+
+int hold_open(struct loader *l, struct guest_type *t, struct err *err)
+{
+	struct hold *h = mem_new(sizeof *h);
+	uint64_t incarnation = (uint64_t)clock_wall_us(&clock_machine) / US_PER_S;
+
+	t->hold = h;
+	t->release = hold_close;
+	h->loader = l;
+	h->dir = mem_fmt("%s/guests.%s", l->settings->state_dir, l->type);
+	int r = check_user(h, t->about.user, err);
+
+	if (r == 0 && mkdir(h->dir, 0700) < 0 && errno != EEXIST)
+		r = err_sys(err, E_IO, errno, "%s", h->dir);
+	if (r == 0)
+		r = open_tree(h, l->settings->cgroup, err);
+	if (r < 0)
+		return r;
+	tree_begin(h->tree, incarnation);
+	h->last = incarnation << 32;
+	tree_sweep(h->tree);
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		return err_sys(err, E_IO, errno, "subreaper");
+	clearenv();
+	t->about.start = start;
+	t->about.force = force;
+	t->about.was_over_memory = was_over_memory;
+	t->about.is_gone = is_gone;
+	return 0;
+}
