@@ -17,6 +17,7 @@ export const router = createRouter({
 		{ path: '/ops', component: () => import('./pages/Situation.vue'), meta: { key: 'nav.ops' } },
 		{ path: '/ops/t', component: () => import('./pages/Instances.vue'), meta: { key: 'nav.instances' } },
 		{ path: '/ops/baselines', component: () => import('./pages/Baselines.vue'), meta: { key: 'nav.baselines' } },
+		{ path: '/ops/alerts', component: () => import('./pages/Alerts.vue'), meta: { key: 'nav.alerts' } },
 		{ path: '/ops/queues', component: () => import('./pages/Queues.vue'), meta: { key: 'nav.queues' } },
 		{ path: '/ops/brokers', component: () => import('./pages/Brokers.vue'), meta: { key: 'nav.brokers' } },
 		{ path: '/ops/types/:type?', component: () => import('./pages/Types.vue'), meta: { key: 'nav.types' } },

@@ -24,3 +24,19 @@ export const ops = {
 	parameters: (args: Args, s?: AbortSignal) => get<Page<Document>>('/parameters', args, s),
 	document: (kind: 'calendars' | 'workflows', name: string, version?: number, s?: AbortSignal) => get<Document & { versions: Document[] }>(`/${kind}/` + path(name), { version }, s),
 }
+
+export type Alert = Schemas['Alert']
+export type Silences = Schemas['Silences']
+export type Channels = Schemas['Channels']
+export type Rules = Schemas['Rules']
+
+export const alerts = {
+	list: (args: Args, s?: AbortSignal) => get<Page<Alert>>('/alerts', args, s),
+	acknowledge: (id: string, note: string) => post<Command>(`/alerts/${encodeURIComponent(id)}/acknowledge`, note ? { note } : {}),
+	silences: (all: boolean, s?: AbortSignal) => get<Silences>('/silences', { all }, s),
+	silence: (x: Schemas['SilenceNew']) => post<Command>('/silences', x),
+	unsilence: async (id: string) => { await send('DELETE', '/silences/' + encodeURIComponent(id)) },
+	channels: (s?: AbortSignal) => get<Channels>('/channels', {}, s),
+	test: (name: string, to?: string) => post<Schemas['ChannelTested']>(`/channels/${encodeURIComponent(name)}/test`, to ? { to } : {}),
+	rules: (workflow: string, s?: AbortSignal) => get<Rules>('/rules', { workflow }, s),
+}

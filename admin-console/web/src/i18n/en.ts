@@ -278,6 +278,8 @@ export const en = {
 	'login.wrong': 'Wrong user or password',
 	'lost.text': 'The address leads nowhere, or its object is gone.',
 	'lost.title': 'No such page',
+	'nav.alerts': 'Alerts',
+	'nav.alerts.n': '{n} open alert nobody has|{n} open alerts nobody has',
 	'nav.audit': 'Audit',
 	'nav.baselines': 'Baselines',
 	'nav.brokers': 'Brokers',

@@ -280,6 +280,8 @@ export const zh: Words = {
 	'login.wrong': '用户名或密码不对',
 	'lost.text': '地址无效，或对象已不存在。',
 	'lost.title': '没有这个页面',
+	'nav.alerts': '告警',
+	'nav.alerts.n': '{n} 条无人认领的告警',
 	'nav.audit': '审计',
 	'nav.baselines': '基线',
 	'nav.brokers': 'Broker',

@@ -1,4 +1,4 @@
-import { Activity, Blocks, BookOpen, Braces, CalendarDays, CirclePlay, Filter, House, ListTree, ScrollText, Server, ServerCog, Settings, SquareTerminal, Target, Users, Workflow } from '@lucide/vue'
+import { Activity, Bell, Blocks, BookOpen, Braces, CalendarDays, CirclePlay, Filter, House, ListTree, ScrollText, Server, ServerCog, Settings, SquareTerminal, Target, Users, Workflow } from '@lucide/vue'
 import type { Component } from 'vue'
 import type { Key } from '@/i18n'
 import { can, type Role } from '@/stores/session'
@@ -13,6 +13,7 @@ export const nav: NavItem[] = [
 	{ to: '/parameters', key: 'nav.parameters', icon: Braces, group: 'develop' },
 	{ to: '/ops', key: 'nav.ops', icon: Activity, group: 'operate', keys: 'g o', bar: true },
 	{ to: '/ops/t', key: 'nav.instances', icon: ListTree, group: 'operate', keys: 'g i', bar: true },
+	{ to: '/ops/alerts', key: 'nav.alerts', icon: Bell, group: 'operate', keys: 'g e' },
 	{ to: '/ops/baselines', key: 'nav.baselines', icon: Target, group: 'operate', keys: 'g l' },
 	{ to: '/ops/queues', key: 'nav.queues', icon: Filter, group: 'operate', keys: 'g q' },
 	{ to: '/ops/brokers', key: 'nav.brokers', icon: Server, group: 'operate', keys: 'g b' },
