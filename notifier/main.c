@@ -13,6 +13,7 @@
 #include "notifier/outbox.h"
 #include "notifier/post.h"
 #include "notifier/sender.h"
+#include "notifier/traces.h"
 #include "notifier/wake.h"
 #include "rt/notify.h"
 #include "util/err.h"
@@ -99,6 +100,7 @@ static int run(struct notifier *n, int fd)
 	static const struct sender_ops ops = { .done = post_done, .drop = post_drop };
 	static const struct wake_ops wakes = { notifier_news, notifier_place, told_back,
 		                               system_answer, alerts_said,    asked_put };
+	struct traces *traces = NULL;
 	struct err err = { 0 };
 	int sig = 0, r;
 
@@ -112,12 +114,15 @@ static int run(struct notifier *n, int fd)
 		log_info("notifier.ready", "channels=%zu cursor=%lld", channels_count(n->channels),
 		         (long long)atomic_load(&n->cursor));
 	}
+	if (r == 0)
+		r = traces_start(&n->param, &traces, &err);
 	while (r == 0 && sig == 0) {
 		r = notifier_round(n, fd, &err);
 		sig = take_signal(n, fd);
 	}
 	log_info("notifier.stopping", "signal=%d", sig);
 	notify_send("STOPPING=1");
+	traces_stop(traces);
 	wake_stop(n->wake);
 	return r < 0 ? die(EX_UNAVAILABLE, &err) : EX_OK;
 }

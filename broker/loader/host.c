@@ -13,6 +13,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "wire/trace.h"
 #include "wire/utf8.h"
 
 #define ASK_MS 30000
@@ -161,6 +162,13 @@ int loader_take_params(struct loader *l, const Sirdar__ParamGive *m)
 	return 0;
 }
 
+static void traced(const struct runner_job *p, char ret[TRACE_PARENT_MAX])
+{
+	const struct trace_of of = { p->task_name, p->run_date, p->part, p->generation, p->token };
+
+	trace_parent(&of, ret);
+}
+
 static int64_t host_param(const struct runner_job *pub, const char *name, char *ret_value,
                           uint64_t cap)
 {
@@ -169,6 +177,12 @@ static int64_t host_param(const struct runner_job *pub, const char *name, char *
 
 	if (value)
 		return copy_out(value, ret_value, cap);
+	if (strcmp(name, "sirdar.traceparent") == 0) {
+		char parent[TRACE_PARENT_MAX];
+
+		traced(pub, parent);
+		return copy_out(parent, ret_value, cap);
+	}
 	if (strncmp(name, "secret.", 7) != 0)
 		return RUNNER_E_NONE;
 	return pub->flags & RUNNER_JOB_INLINE ? RUNNER_E_STATE
@@ -239,6 +253,7 @@ static size_t fixed_env(const struct job *j, char **ret_env)
 {
 	const struct runner_job *p = &j->pub;
 	const char *biz_date = job_param(j, "biz_date");
+	char parent[TRACE_PARENT_MAX];
 	size_t n = 0;
 
 	ret_env[n++] = mem_fmt("SIRDAR_FENCE_TOKEN=%llu", (unsigned long long)p->token);
@@ -249,6 +264,8 @@ static size_t fixed_env(const struct job *j, char **ret_env)
 	ret_env[n++] = mem_fmt("SIRDAR_GENERATION=%u", p->generation);
 	ret_env[n++] = mem_fmt("SIRDAR_ATTEMPT=%u", p->attempt);
 	ret_env[n++] = mem_fmt("SIRDAR_TYPE=%s", j->loader->type);
+	traced(p, parent);
+	ret_env[n++] = mem_fmt("TRACEPARENT=%s", parent);
 	if (p->timezone[0])
 		ret_env[n++] = mem_fmt("SIRDAR_TIMEZONE=%s", p->timezone);
 	if (biz_date)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "runners/common/json.h"
 
@@ -28,6 +29,21 @@ static int read_method(const struct run *r, struct request *q)
 static bool is_one_line(const char *text)
 {
 	return !strpbrk(text, "\r\n");
+}
+
+/* Whom the request reaches can tell which attempt asked; a header of the task's own comes first. */
+static void add_trace(const struct run *r, struct request *q, size_t n)
+{
+	char parent[64];
+
+	for (size_t k = 0; k < n; k++)
+		if (strncasecmp(q->headers[k], "traceparent:", 12) == 0)
+			return;
+	if (n == REQUEST_HEADERS_MAX ||
+	    r->host->param(r->job, "sirdar.traceparent", parent, sizeof parent) <= 0)
+		return;
+	if (asprintf(&q->headers[n], "traceparent: %s", parent) < 0)
+		q->headers[n] = NULL;
 }
 
 static int read_headers(const struct run *r, struct request *q)
@@ -56,6 +72,8 @@ static int read_headers(const struct run *r, struct request *q)
 		text_done(&value);
 	}
 	cJSON_Delete(map);
+	if (code == 0)
+		add_trace(r, q, n);
 	q->what.headers = (const char *const *)q->headers;
 	return code;
 }

@@ -217,7 +217,7 @@ static int make_line(const struct foreign *f, struct call *c)
 {
 	const struct runner_job *job = c->job;
 	struct text *line = &c->line;
-	char token[24];
+	char token[24], parent[64];
 
 	text_word(line, "{\"op\":\"run\"");
 	text_number(line, "job", (int64_t)c->id);
@@ -235,6 +235,8 @@ static int make_line(const struct foreign *f, struct call *c)
 	text_number(line, "budget_ms", (int64_t)job->budget_ms);
 	text_number(line, "grace_ms", (int64_t)job->grace_ms);
 	text_field(line, "timezone", job->timezone);
+	if (f->host->param(job, "sirdar.traceparent", parent, sizeof parent) > 0)
+		text_field(line, "traceparent", parent);
 	put_params(f, job, line);
 	if (put_secrets(f, job, line, c->result) < 0)
 		return RUNNER_FAILED;
