@@ -11,6 +11,22 @@
 
 enum { SHA256_BYTES = 32 };
 
+static void to_hex(const unsigned char sum[SHA256_BYTES], char ret_hex[DIGEST_HEX])
+{
+	for (size_t i = 0; i < SHA256_BYTES; i++)
+		snprintf(ret_hex + 2 * i, 3, "%02x", sum[i]);
+}
+
+int digest_bytes(const void *data, size_t n, char ret_hex[DIGEST_HEX], struct err *err)
+{
+	unsigned char sum[SHA256_BYTES];
+
+	if (gnutls_hash_fast(GNUTLS_DIG_SHA256, data, n, sum) < 0)
+		return err_set(err, E_IO, "no SHA-256 here");
+	to_hex(sum, ret_hex);
+	return 0;
+}
+
 int digest_fd(int fd, char ret_hex[DIGEST_HEX], struct err *err)
 {
 	unsigned char sum[SHA256_BYTES];
@@ -30,8 +46,7 @@ int digest_fd(int fd, char ret_hex[DIGEST_HEX], struct err *err)
 	gnutls_hash_deinit(hash, sum);
 	if (n < 0)
 		return err_sys(err, E_IO, failed, "read");
-	for (size_t i = 0; i < sizeof sum; i++)
-		snprintf(ret_hex + 2 * i, 3, "%02x", sum[i]);
+	to_hex(sum, ret_hex);
 	return 0;
 }
 

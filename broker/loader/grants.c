@@ -151,6 +151,8 @@ static void take_job(struct loader *l, const Sirdar__Job *grant, struct batch *b
 	j = loader_job_new(l);
 	job_fill(j, grant);
 	j->phase = JOB_QUEUED;
+	log_debug("job.begun", "type=%s task=%s token=%llx attempt=%u", l->type, j->pub.task_name,
+	          (unsigned long long)j->pub.token, j->pub.attempt);
 	j->result.size = sizeof j->result;
 	loader_job_enter(l, j);
 	if (l->is_stopping || l->active > capacity(l)) {

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "broker/link/digest.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/diag.h"
@@ -39,6 +40,7 @@ struct made {
 struct reader {
 	struct diags d;
 	const char *file, *runners;
+	const struct guest_version *version; /* NULL: any */
 	struct made *made;
 };
 
@@ -222,6 +224,71 @@ static void read_params(struct made *m, const struct yaml_node *list)
 	m->type.about.servers = m->servers;
 }
 
+/* --- versions ----------------------------------------------------------------------------- */
+
+/* Is this word of the command a file that belongs to the type: relative, and there? */
+static char *own_file(const struct reader *r, const char *word)
+{
+	char *path;
+
+	if (word[0] == '/' || word[0] == '-' || !word[0])
+		return NULL;
+	path = mem_fmt("%s/%s", r->made->directory, word);
+	if (access(path, F_OK) == 0)
+		return path;
+	free(path);
+	return NULL;
+}
+
+static void judge_file(struct reader *r, const struct yaml_node *n, const char *name)
+{
+	char *path = mem_fmt("%s/%s", r->made->directory, name), is[DIGEST_HEX];
+	struct err err;
+
+	if (n->kind != YAML_SCALAR || strlen(n->text) != DIGEST_HEX - 1)
+		wrong(r, n, "files", "the sha256 of each file: 64 small hex digits");
+	else if (digest_file(path, is, &err) < 0)
+		wrong(r, n, "files", err.text);
+	else if (strcmp(is, n->text) != 0)
+		diag_error(&r->d, (struct place){ r->file, n->line, n->column, "files" },
+		           "wrong_value", NULL, "%s has the sha256 %s, here is %s", name, is,
+		           n->text);
+	free(path);
+}
+
+/* The manifest's digest is registered; it has those of the files that the guest is made of. */
+static void judge_files(struct reader *r, const struct yaml_node *root)
+{
+	const struct yaml_node *files = yaml_get(root, "files");
+
+	if (files && files->kind != YAML_MAP) {
+		wrong(r, files, "files", "a map of file names and their sha256");
+		return;
+	}
+	for (size_t i = 0; files && i < files->n; i++)
+		judge_file(r, files->items[i], files->keys[i]->text);
+	for (size_t i = 0; r->made->argv && r->made->argv[i]; i++) {
+		char *path = own_file(r, r->made->argv[i]);
+
+		if (path && (!files || !yaml_get(files, r->made->argv[i])))
+			diag_error(&r->d, (struct place){ r->file, 1, 1, "files" }, "missing_key",
+			           NULL, "`files` has no sha256 of %s, which the command names",
+			           r->made->argv[i]);
+		free(path);
+	}
+}
+
+static void judge_version(struct reader *r, const struct yaml_node *root)
+{
+	const struct yaml_node *n = yaml_get(root, "version");
+
+	if (!n || n->kind != YAML_SCALAR || strcmp(n->text, r->version->version) != 0)
+		diag_error(&r->d, (struct place){ r->file, n ? n->line : 1, 1, "version" },
+		           "wrong_value", NULL, "it says it is version %.60s, registered is %s",
+		           n && n->kind == YAML_SCALAR ? n->text : "(none)", r->version->version);
+	judge_files(r, root);
+}
+
 static char *find_plugin(const char *beside, const char *runners, const char *name)
 {
 	char *path = mem_fmt("%s/%s.so", beside, name);
@@ -261,6 +328,8 @@ static void read_root(struct reader *r, const struct yaml_node *root, const char
 		           "missing_key", NULL,
 		           "`runner: foreign` needs `guest: {command: [...]}`");
 	read_params(m, yaml_get(root, "params"));
+	if (r->version)
+		judge_version(r, root);
 }
 
 static int read_text(struct reader *r, const char *text, size_t bytes, const char *type)
@@ -321,11 +390,24 @@ static void refuse(void *ctx, const char *text)
 	snprintf(t->why, sizeof t->why, "%s", text);
 }
 
+/* The very bytes that are read. */
+static int judge_manifest(const struct reader *r, const struct buf *text, struct err *err)
+{
+	char is[DIGEST_HEX];
+	int code = r->version ? digest_bytes(buf_at(text), text->len, is, err) : 0;
+
+	if (!r->version || code < 0 || strcmp(is, r->version->sha256) == 0)
+		return code;
+	return err_set(err, E_FORBIDDEN, "%s has the sha256 %s, registered is %s", r->file, is,
+	               r->version->sha256);
+}
+
 static int read_manifest(const char *path, const char *type, const char *runners,
-                         struct guest_type **ret_type, struct err *err)
+                         const struct guest_version *version, struct guest_type **ret_type,
+                         struct err *err)
 {
 	struct made *m = mem_new(sizeof *m);
-	struct reader r = { .file = path, .runners = runners, .made = m };
+	struct reader r = { .file = path, .runners = runners, .version = version, .made = m };
 	struct buf text;
 	int code;
 
@@ -343,6 +425,8 @@ static int read_manifest(const char *path, const char *type, const char *runners
 	code = check_file(path, err);
 	if (code == 0)
 		code = fs_read(path, MANIFEST_BYTES_MAX, &text, err);
+	if (code == 0)
+		code = judge_manifest(&r, &text, err);
 	if (code == 0) {
 		code = read_text(&r, buf_str(&text), text.len, type);
 		if (code < 0)
@@ -368,15 +452,22 @@ int guest_read(const char *path, const char *type, const char *runners,
 
 	*ret_type = NULL;
 	if (n > 5 && strcmp(path + n - 5, ".yaml") == 0)
-		return read_manifest(path, type, runners, ret_type, err);
+		return read_manifest(path, type, runners, NULL, ret_type, err);
 	if (n <= 3 || strcmp(path + n - 3, ".so") != 0 || access(path, F_OK) == 0)
 		return 0;
 	char *manifest = mem_fmt("%.*s.yaml", (int)(n - 3), path);
 
 	if (access(manifest, F_OK) == 0)
-		r = read_manifest(manifest, type, runners, ret_type, err);
+		r = read_manifest(manifest, type, runners, NULL, ret_type, err);
 	free(manifest);
 	return r;
+}
+
+int guest_read_version(const char *path, const char *type, const char *runners,
+                       const struct guest_version *v, struct guest_type **ret_type, struct err *err)
+{
+	*ret_type = NULL;
+	return read_manifest(path, type, runners, v, ret_type, err);
 }
 
 void guest_free(struct guest_type *t)

@@ -29,6 +29,16 @@ struct guest_type {
  */
 int guest_read(const char *path, const char *type, const char *runners,
                struct guest_type **ret_type, struct err *err);
+/* What a version was registered as; both borrowed. */
+struct guest_version {
+	const char *version, *sha256;
+};
+/* A manifest that must be this version: its own digest, its `version`, and of every file that the
+ * guest's command names the digest in `files`.
+ *   errors  as guest_read(), E_FORBIDDEN for what is not what was registered */
+int guest_read_version(const char *path, const char *type, const char *runners,
+                       const struct guest_version *v, struct guest_type **ret_type,
+                       struct err *err);
 void guest_free(struct guest_type *t); /* NULL is fine */
 
 /* The extension, or NULL: for another one, or without a `guest`. */

@@ -292,7 +292,7 @@ static int judge_digest(void *ctx, int fd, struct err *err)
 	               args->plugin_path, is, args->sha256);
 }
 
-/* A version that was registered: its own file, no manifest. */
+/* A version that was registered: its own file. */
 static int map_registered(struct loader *l, const struct loader_args *args, struct err *err)
 {
 	int r = plugin_map_judged(args->plugin_path, judge_digest, (void *)args, &l->plugin, err);
@@ -306,21 +306,48 @@ static int map_registered(struct loader *l, const struct loader_args *args, stru
 	return r;
 }
 
+static bool is_manifest(const char *path)
+{
+	size_t n = strlen(path);
+
+	return n > 5 && strcmp(path + n - 5, ".yaml") == 0;
+}
+
+static int map_any(struct loader *l, const struct loader_args *args, struct err *err)
+{
+	const struct guest_version version = { args->version, args->sha256 };
+	const char *path = args->plugin_path, *runners = l->settings->runners_dir;
+	int r;
+
+	if (args->sha256 && !is_manifest(path))
+		return map_registered(l, args, err);
+	if (args->sha256)
+		r = guest_read_version(path, l->type, runners, &version, &l->guest, err);
+	else
+		r = guest_read(path, l->type, runners, &l->guest, err);
+	if (r == 0 && l->guest && l->guest->about.argv[0] && args->hold)
+		r = args->hold(l, l->guest, err);
+	if (r == 0)
+		r = plugin_map(l->guest ? l->guest->plugin_path : path, &l->plugin, err);
+	return r;
+}
+
+/* Of a type that another plugin hosts: its own, where it was registered. */
+static const char *version_of(const struct loader *l, const struct loader_args *args)
+{
+	if (!l->plugin)
+		return args->heir_of;
+	return args->sha256 ? args->version : l->plugin->version;
+}
+
 static int load_plugin(struct loader *l, const struct loader_args *args, struct err *err)
 {
-	const char *path = args->plugin_path;
-
 	if (args->heir_of) {
 		loader_say(l, "ready %u 0 %s", RUNNER_ABI_MAJOR, args->heir_of);
 		return 0;
 	}
-	int r = args->sha256 ? map_registered(l, args, err)
-	                     : guest_read(path, l->type, l->settings->runners_dir, &l->guest, err);
+	int r = map_any(l, args, err);
 
-	if (r == 0 && l->guest && l->guest->about.argv[0] && args->hold)
-		r = args->hold(l, l->guest, err);
-	if (r == 0 && !args->sha256)
-		r = plugin_map(l->guest ? l->guest->plugin_path : path, &l->plugin, err);
 	if (r == 0)
 		r = plugin_open(l->plugin, &l->host, &l->self, err);
 	if (r < 0 && l->guest && l->guest->why[0])
@@ -329,7 +356,7 @@ static int load_plugin(struct loader *l, const struct loader_args *args, struct 
 		loader_say(l, "refused %s", err->text);
 	else
 		loader_say(l, "ready %u %u %s", l->plugin->abi_major, l->plugin->abi_minor,
-		           l->plugin->version);
+		           version_of(l, args));
 	return r;
 }
 
@@ -429,7 +456,7 @@ static int open_all(struct loader *l, const struct loader_args *args, struct err
 		.role = LINK_LOADER,
 		.settings = l->settings,
 		.type = l->type,
-		.runner_version = l->plugin ? l->plugin->version : args->heir_of,
+		.runner_version = version_of(l, args),
 		.lane = args->lane,
 		.slots = l->slots,
 		.epoch_file = l->epoch_file,

@@ -17,9 +17,16 @@
 
 #define DRAIN "drain"
 
+/* TYPE-VERSION.so, or TYPE-VERSION.yaml of one that another plugin hosts. */
 char *version_path(const struct type *t)
 {
-	return mem_fmt("%s/%s-%s.so", t->broker->settings->runners_dir, t->name, t->wanted.version);
+	const char *dir = t->broker->settings->runners_dir;
+	char *path = mem_fmt("%s/%s-%s.so", dir, t->name, t->wanted.version);
+	char *manifest = mem_fmt("%s/%s-%s.yaml", dir, t->name, t->wanted.version);
+	bool is_hosted = access(path, F_OK) < 0 && access(manifest, F_OK) == 0;
+
+	free(is_hosted ? path : manifest);
+	return is_hosted ? manifest : path;
 }
 
 static char *note_path(const struct type *t)

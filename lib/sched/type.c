@@ -222,8 +222,9 @@ static void read_one_of(struct reader *r, struct type *t, const struct yaml_node
 
 static void read_root(struct reader *r, struct type_file *f, const struct yaml_node *root)
 {
-	static const char *const keys[] = { "type",   "label",  "help",  "others", "one_of",
-		                            "params", "runner", "guest", NULL };
+	static const char *const keys[] = { "type",    "label",  "help",   "others",
+		                            "one_of",  "params", "runner", "guest",
+		                            "version", "files",  NULL };
 	struct type *t = &f->type;
 
 	t->name = "";

@@ -19,11 +19,18 @@ def site_with_plugins():
     site.plugins = site.dir / "plugins"
     site.plugins.mkdir()
     shutil.copy(ODD, site.plugins / "odd.so")
-    shutil.copy(RUNNERS / "noop.so", site.plugins)
-    site.start(types=("odd:8", "noop:2"), runners_dir=site.plugins, loader_crash_max=2, loader_restart_ms=20)
+    for so in ("noop.so", "foreign.so"):
+        shutil.copy(RUNNERS / so, site.plugins)
+    guest(site, "", "guest: {command: [python3, words.py]}\n")
+    site.start(types=("odd:8", "noop:2", "words:2"), runners_dir=site.plugins, loader_crash_max=2, loader_restart_ms=20,
+               loader_call_ms=500)
     site.apply(HEAD.format("w") + "".join(f"  {name}: {{type: odd, params: {{do: {do}}}}}\n" for name, do in
-                                          (("run", "x"), ("long", "kill"), ("crash", "crash")))
-               + f"  process: {{type: odd, params: {{do: hold, file: {site.dir}/hold}}}}\n")
+                                          (("run", "x"), ("long", "kill")))
+               + f"  crash: {{type: odd, params: {{do: crash, file: {site.dir}/crash}}}}\n"
+               + f"  process: {{type: odd, params: {{do: hold, file: {site.dir}/hold}}}}\n"
+               + f"  stuck: {{type: odd, params: {{do: kill-stuck}}}}\n"
+               + f"  words: {{type: words, outputs: [version]}}\n"
+               + f"  hold: {{type: words, outputs: [version], params: {{file: {site.dir}/hold-words}}}}\n")
     return site
 
 
@@ -36,17 +43,47 @@ def build(site, version, name=None):
     return hashlib.sha256(code).hexdigest()
 
 
-def runner(site):
-    odd = next(t for t in site.get("/api/v1/types")["types"] if t["type"] == "odd")
-    return odd["brokers"][0]
+GUEST = """import json, os, time
+to = os.fdopen(4, "w", buffering=1)
+def say(**m):
+    print(json.dumps(m), file=to)
+for line in os.fdopen(3):
+    m = json.loads(line)
+    if m["op"] == "hello":
+        say(op="hello", protocol=1)
+    elif m["op"] == "ping":
+        say(op="pong", n=m["n"])
+    elif m["op"] == "run":
+        while os.path.exists(m["params"].get("file", "/nonexistent")):
+            time.sleep(0.05)
+        say(op="output", job=m["job"], name="version", value="VERSION")
+        say(op="done", job=m["job"])
+"""
+
+
+def guest(site, version, text=None):
+    """A version of the type `words`, made of a manifest and a program. -> the manifest's sha256"""
+    program = GUEST.replace("VERSION", version).encode()
+    dash = f"-{version}" if version else ""
+    (site.plugins / f"words{dash}.py").write_bytes(program)
+    manifest = "type: words\nothers: true\nrunner: foreign\n" + (text or (
+        f"version: {version}\nguest: {{command: [python3, words-{version}.py]}}\n"
+        f"files: {{words-{version}.py: {hashlib.sha256(program).hexdigest()}}}\n"))
+    (site.plugins / f"words{dash}.yaml").write_text(manifest)
+    return hashlib.sha256(manifest.encode()).hexdigest()
+
+
+def runner(site, kind="odd"):
+    return next(t for t in site.get("/api/v1/types")["types"] if t["type"] == kind)["brokers"][0]
 
 
 def plugin(site):
     return next(p for p in site.get("/api/v1/plugins")["plugins"] if p["type"] == "odd")
 
 
-def runs(site, version):
-    return until(f"{version} runs", lambda: (lambda r: r if r["version"] == version and r["state"] == "ready" else None)(runner(site)))
+def runs(site, version, kind="odd"):
+    return until(f"{version} runs", lambda: (lambda r: r if r["version"] == version and r["state"] == "ready" else None)(
+        runner(site, kind)))
 
 
 def run(site, task, date, states="Succ"):
@@ -65,9 +102,9 @@ def a_registered_version_runs_from_its_own_file(s):
     assert "1.0-odd  enabled" in s.sirdar("plugin", "list").stdout
 
 
-def loaders(site):
+def loaders(site, kind="odd"):
     """(version, state) -> jobs, of all loaders of the type."""
-    odd = next(t for t in site.get("/api/v1/types")["types"] if t["type"] == "odd")
+    odd = next(t for t in site.get("/api/v1/types")["types"] if t["type"] == kind)
     return {(b["version"], b["state"]): b["running"] for b in odd["brokers"]}
 
 
@@ -183,10 +220,11 @@ def a_broker_that_comes_back_runs_what_is_enabled(s):
 
 @test
 def a_plugin_that_crashes_is_quarantined_with_the_reason_until_it_is_released(s):
+    (s.dir / "crash").touch()
     s.command("run-now", selection={"tasks": ["plug/w/crash"], "dates": ["2026-03-01"]})
     r = until("it is quarantined", lambda: (lambda r: r if r["state"] == "quarantined" else None)(runner(s)))
     assert "crashes in ten minutes" in r["text"] and "SIGKILL" in r["text"], r
-    s.command_over(s.command("skip", selection={"tasks": ["plug/w/crash"], "dates": ["2026-03-01"]}))
+    (s.dir / "crash").unlink()
     s.sirdar("plugin", "release", "odd", "--broker", "b1")
     runs(s, "1.0-odd")
 
@@ -203,12 +241,121 @@ def a_drained_type_starts_nothing_and_goes_on_when_enabled(s):
     s.wait_state("plug/w/run", "2026-03-07T00:00:00Z", "Succ")
 
 
+def crash(s, month):
+    (s.dir / "crash").touch()
+    s.command("run-now", selection={"tasks": ["plug/w/crash"], "dates": [f"{month}-02", f"{month}-03"]})
+
+
+def hang(s, month):
+    """Two jobs, one after the other, whose kill() does not come back."""
+    def stuck():
+        return s.brokers["b1"].text().count('broker.loader_ended type=odd how="exit 70"')
+    for nth, date in enumerate((f"{month}-02", f"{month}-03"), 1):
+        until("a loader is there", lambda: runner(s)["state"] == "ready")
+        start(s, "stuck", date)
+        s.command("kill", selection={"tasks": ["plug/w/stuck"], "dates": [date]})
+        until("it has ended", lambda: stuck() == nth)
+
+
+def a_bad_version(s, version, misbehave, month, why):
+    start(s, "long", f"{month}-01")
+    s.sirdar("plugin", "register", "odd", version, "--sha256", build(s, version))
+    s.sirdar("plugin", "enable", "odd", version)
+    runs(s, version)
+    misbehave(s, month)
+    r = until("it is quarantined", lambda: (lambda r: r if r["state"] == "quarantined" else None)(runner(s)))
+    assert r["version"] == version and "in ten minutes" in r["text"] and why in r["text"], r
+    shown = s.sirdar("plugin", "show", "odd").stdout
+    assert "quarantined" in shown and why in shown and "draining" in shown, shown
+    assert state(s, "long", f"{month}-01")["state"] == "Running"
+    (s.dir / "crash").unlink(missing_ok=True)
+    s.sirdar("plugin", "rollback", "odd")
+    runs(s, "1.0-odd")
+    run(s, "run", f"{month}-02")
+    kill(s, "long", f"{month}-01")
+    until("it is over", lambda: set(loaders(s)) == {("1.0-odd", "ready")})
+    for date in ("2026-03-01", f"{month}-02", f"{month}-03") if misbehave is crash else ():
+        s.wait_state("plug/w/crash", f"{date}T00:00:00Z", "Succ")
+
+
 @test
-def the_log_level_of_one_types_loaders_is_a_command(s):
+def a_new_version_that_crashes_is_quarantined_by_name_and_rolled_back_while_the_former_drains(s):
+    a_bad_version(s, "4.0-odd", crash, "2026-04", "SIGKILL")
+
+
+@test
+def a_new_version_that_hangs_is_quarantined_by_name_and_rolled_back_while_the_former_drains(s):
+    a_bad_version(s, "5.0-odd", hang, "2026-05", "did not come back")
+
+
+@test
+def a_version_that_does_not_even_open_leaves_the_one_before_at_work_until_it_is_released(s):
+    (s.dir / "odd-open-crashes").touch()
+    s.sirdar("plugin", "register", "odd", "6.0-odd", "--sha256", build(s, "6.0-odd"))
+    s.sirdar("plugin", "enable", "odd", "6.0-odd")
+    r = until("the reason is shown", lambda: (lambda r: r if "6.0-odd is quarantined" in r["text"] else None)(runner(s)))
+    assert r["version"] == "1.0-odd" and r["state"] == "ready" and "SIGKILL" in r["text"], r
+    run(s, "run", "2026-06-01")
+    (s.dir / "odd-open-crashes").unlink()
+    s.sirdar("plugin", "release", "odd")
+    runs(s, "6.0-odd")
+    assert runner(s)["text"] == ""
+    s.sirdar("plugin", "rollback", "odd")
+    runs(s, "1.0-odd")
+
+
+def outputs(s, task, date):
+    i = s.instance(f"plug/w/{task}", f"{date}T00:00:00Z")
+    return s.get(f"/api/v1/instances/{i['id']}")["outputs"]
+
+
+@test
+def versions_of_a_type_made_of_a_manifest_have_their_life_too(s):
+    for version in ("1.1", "2.0"):
+        s.sirdar("plugin", "register", "words", version, "--sha256", guest(s, version))
+    s.sirdar("plugin", "enable", "words", "1.1")
+    runs(s, "1.1", "words")
+    (s.dir / "hold-words").touch()
+    start(s, "hold", "2026-03-01")
+    s.sirdar("plugin", "enable", "words", "2.0")
+    runs(s, "2.0", "words")
+    run(s, "words", "2026-03-01")
+    assert outputs(s, "words", "2026-03-01") == {"version": "2.0"}
+    assert loaders(s, "words").keys() == {("2.0", "ready"), ("1.1", "draining")}
+    (s.dir / "hold-words").unlink()
+    s.wait_state("plug/w/hold", "2026-03-01T00:00:00Z", "Succ")
+    assert outputs(s, "hold", "2026-03-01") == {"version": "1.1"}
+    s.sirdar("plugin", "rollback", "words")
+    runs(s, "1.1", "words")
+
+
+@test
+def a_program_that_is_not_what_its_manifest_says_is_refused(s):
+    (s.plugins / "words-2.0.py").write_text("changed")
+    s.sirdar("plugin", "enable", "words", "2.0")
+    r = until("the reason is shown", lambda: (lambda r: r if "words-2.0.py has the sha256" in r["text"] else None)(
+        runner(s, "words")))
+    assert r["version"] == "1.1" and r["state"] == "ready", r
+    s.sirdar("plugin", "register", "words", "3.0", "--sha256", guest(
+        s, "3.0", "version: 3.0\nguest: {command: [python3, words-3.0.py]}\n"))
+    s.sirdar("plugin", "enable", "words", "3.0")
+    until("all of it must be named", lambda: "has no sha256 of words-3.0.py" in runner(s, "words")["text"])
+    run(s, "words", "2026-03-02")
+    assert outputs(s, "words", "2026-03-02") == {"version": "1.1"}
+
+
+@test
+def the_log_level_of_one_types_loaders_changes_while_they_work(s):
+    def debug(kind):
+        return s.brokers["b1"].has(f"taskrunner-loader debug job.begun type={kind}")
+    run(s, "run", "2026-07-01")
+    assert not debug("odd")
     s.sirdar("log-level", "debug", "--type", "odd")
+    dates = (f"2026-07-{day:02}" for day in range(2, 30))
+    until("its loader says more", lambda: run(s, "run", next(dates)) and debug("odd"))
+    run(s, "words", "2026-07-02")
+    assert not debug("words")
     s.sirdar("log-level", "info", "b1", "--type", "odd")
-    over = [c for c in s.get("/api/v1/commands?limit=2")["items"]]
-    assert all(c["kind"] == "log-level" and c["state"] in ("done", "running", "queued") for c in over), over
 
 
 @test

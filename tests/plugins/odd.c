@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct runner_host *host;
 
@@ -22,8 +23,14 @@ struct odd {
 
 static int odd_open(const struct runner_host *lent, void **ret_self)
 {
+	const char *site = getenv("SIRDAR_SITE");
+	char path[400];
+
 	host = lent;
 	*ret_self = NULL;
+	snprintf(path, sizeof path, "%s/odd-open-crashes", site ? site : "/nonexistent");
+	if (access(path, F_OK) == 0)
+		raise(SIGKILL);
 	return 0;
 }
 
@@ -105,6 +112,16 @@ static int hold(const struct runner_job *job)
 	return host->spawn(job, &process) < 0 ? RUNNER_FAILED : RUNNER_PROCESS;
 }
 
+/* Where it has a `file`, only while that is there. */
+static void crash(const struct runner_job *job)
+{
+	char path[400] = "";
+
+	host->param(job, "file", path, sizeof path);
+	if (!path[0] || access(path, F_OK) == 0)
+		raise(SIGKILL);
+}
+
 static int odd_execute(void *self, void *state, const struct runner_job *job,
                        struct runner_result *result)
 {
@@ -120,7 +137,7 @@ static int odd_execute(void *self, void *state, const struct runner_job *job,
 	if (!strcmp(what, "hold"))
 		return hold(job);
 	if (!strcmp(what, "crash"))
-		raise(SIGKILL);
+		crash(job);
 	if (!strcmp(what, "secret"))
 		log_secret(job);
 	if (!strcmp(what, "show"))
@@ -129,7 +146,7 @@ static int odd_execute(void *self, void *state, const struct runner_job *job,
 		be_wordy(job);
 	while (!strcmp(what, "stuck"))
 		poll(NULL, 0, 1000);
-	while (!strcmp(what, "kill") && !atomic_load(&o->killed))
+	while (!strncmp(what, "kill", 4) && !atomic_load(&o->killed))
 		poll(NULL, 0, 1);
 	return RUNNER_DONE;
 }
@@ -138,8 +155,12 @@ static void odd_kill(void *self, void *state, const struct runner_job *job)
 {
 	struct odd *o = state;
 
+	char what[32] = "";
+
 	(void)self;
-	(void)job;
+	host->param(job, "do", what, sizeof what);
+	while (!strcmp(what, "kill-stuck"))
+		poll(NULL, 0, 1000);
 	atomic_store(&o->killed, 1);
 }
 
