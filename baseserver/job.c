@@ -93,6 +93,8 @@ Sirdar__Job *job_new(const struct task *def, const struct instance *i,
 	m->grace_us = (uint64_t)def->grace_us;
 	m->server_lost_keep = def->on_server_lost_keep;
 	m->due_us = i->due * 1000000;
+	m->created_us = i->created_us;
+	m->is_again = i->generation > 1 || i->attempt > 1 || i->infra > 0;
 	m->timezone = (char *)tz_name(plan_tz(def->plan));
 	add_params(j, def, i->key.run_date, values, n);
 	return m;

@@ -169,20 +169,33 @@ static void traced(const struct runner_job *p, char ret[TRACE_PARENT_MAX])
 	trace_parent(&of, ret);
 }
 
+/* Names that begin with "sirdar." are ours. */
+static int64_t param_own(const struct job *j, const char *name, char *ret_value, uint64_t cap)
+{
+	char parent[TRACE_PARENT_MAX], work[JOB_WORK_BYTES];
+
+	if (!strcmp(name, "sirdar.traceparent")) {
+		traced(&j->pub, parent);
+		return copy_out(parent, ret_value, cap);
+	}
+	if (!strcmp(name, "sirdar.work_again"))
+		return copy_out(j->is_again ? "1" : "", ret_value, cap);
+	if (strcmp(name, "sirdar.work_id") != 0 || !j->created_us)
+		return RUNNER_E_NONE;
+	job_work_id(j, work);
+	return copy_out(work, ret_value, cap);
+}
+
 static int64_t host_param(const struct runner_job *pub, const char *name, char *ret_value,
                           uint64_t cap)
 {
 	struct job *j = job_of(pub);
 	const char *value = job_param(j, name);
 
+	if (!strncmp(name, "sirdar.", 7))
+		return param_own(j, name, ret_value, cap);
 	if (value)
 		return copy_out(value, ret_value, cap);
-	if (strcmp(name, "sirdar.traceparent") == 0) {
-		char parent[TRACE_PARENT_MAX];
-
-		traced(pub, parent);
-		return copy_out(parent, ret_value, cap);
-	}
 	if (strncmp(name, "secret.", 7) != 0)
 		return RUNNER_E_NONE;
 	return pub->flags & RUNNER_JOB_INLINE ? RUNNER_E_STATE
@@ -253,9 +266,13 @@ static size_t fixed_env(const struct job *j, char **ret_env)
 {
 	const struct runner_job *p = &j->pub;
 	const char *biz_date = job_param(j, "biz_date");
-	char parent[TRACE_PARENT_MAX];
+	char parent[TRACE_PARENT_MAX], work[JOB_WORK_BYTES];
 	size_t n = 0;
 
+	job_work_id(j, work);
+	ret_env[n++] = mem_fmt("SIRDAR_WORK_ID=%s", work);
+	if (j->is_again)
+		ret_env[n++] = mem_str("SIRDAR_WORK_AGAIN=1");
 	ret_env[n++] = mem_fmt("SIRDAR_FENCE_TOKEN=%llu", (unsigned long long)p->token);
 	ret_env[n++] = mem_fmt("SIRDAR_RUN_DATE=%lld", (long long)p->run_date);
 	ret_env[n++] = mem_fmt("SIRDAR_TASK=%s", p->task_name);

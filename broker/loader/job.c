@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sirdar.pb-c.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +62,8 @@ void job_fill(struct job *j, const Sirdar__Job *g)
 		.run_as = put(&at, g->run_as),
 	};
 	j->keep_on_server_lost = g->server_lost_keep;
+	j->created_us = g->created_us;
+	j->is_again = g->is_again;
 	for (size_t i = 0; i < g->n_params; i++) {
 		j->params[2 * i] = put(&at, g->params[i]->name);
 		j->params[2 * i + 1] = put(&at, g->params[i]->value);
@@ -101,6 +104,15 @@ const char *job_param(const struct job *j, const char *name)
 			return j->params[2 * i + 1];
 	}
 	return NULL;
+}
+
+void job_work_id(const struct job *j, char ret[JOB_WORK_BYTES])
+{
+	const struct runner_job *p = &j->pub;
+
+	snprintf(ret, JOB_WORK_BYTES, "sirdar-%x-%llx-%x-%llx", p->task_id,
+	         (unsigned long long)p->run_date, (unsigned)p->part,
+	         (unsigned long long)j->created_us);
 }
 
 static struct job_pair *output_find(struct job *j, const char *name)

@@ -20,6 +20,7 @@ struct loader;
 struct start;
 typedef struct Sirdar__Job Sirdar__Job;
 
+#define JOB_WORK_BYTES       64
 #define JOB_OUTPUTS_MAX      64
 #define JOB_OUTPUT_BYTES_MAX 65536 /* names and values of a job */
 #define JOB_LOG_BYTES_MAX    (256u << 10)
@@ -105,6 +106,8 @@ struct job {
 	size_t store_cap;
 	const char **params; /* name, value, name, value */
 	uint32_t n_params;
+	int64_t created_us; /* of the instance, UTC */
+	bool is_again;      /* an earlier attempt was granted */
 
 	/* [job] */
 	void *state;
@@ -145,6 +148,9 @@ void job_fill(struct job *j, const Sirdar__Job *grant);
 /* Let go of everything but the block that is kept. */
 void job_clear(struct job *j);
 const char *job_param(const struct job *j, const char *name); /* NULL: none */
+/* What its work is called in other systems: the same for all attempts of an instance, and for no
+ * other instance, of other servers neither; small letters, digits and '-'. */
+void job_work_id(const struct job *j, char ret[JOB_WORK_BYTES]);
 /* Set or replace an output. 0, RUNNER_E_INVALID, RUNNER_E_LIMIT. Under loader.mu. */
 int job_output(struct job *j, const char *name, const char *value);
 /* `text` NULL: as it was. Thread: any, not under loader.mu. */

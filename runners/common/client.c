@@ -41,7 +41,9 @@ static const char script[] =
 	"stop() {\n"
 	"	is_stopped=yes\n"
 	"	trap '' TERM INT\n"
-	"	for id in $(ids); do\n"
+	"	all=$(ids)\n"
+	"	[ -n \"$all\" ] || [ -z \"${SIRDAR_ON_YARN-}\" ] || all=$(living)\n"
+	"	for id in $all; do\n"
 	"		echo \"sirdar: killing $id\" >&2\n"
 	"		case $id in\n"
 	"		application_*) yarn application -kill \"$id\" >&2 ;;\n"
@@ -51,7 +53,29 @@ static const char script[] =
 	"	done\n"
 	"	kill -TERM \"$client\" 2>/dev/null\n"
 	"}\n"
+	"living() { # applications that bear the name of the work\n"
+	"	timeout 60 yarn application -list -appTags \"$SIRDAR_WORK_ID\" -appStates "
+	"NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING 2>/dev/null >\"$work/list\" || return 1\n"
+	"	sed -n 's/^\\(application_[0-9_]*\\)[^0-9_].*/\\1/p' \"$work/list\"\n"
+	"}\n"
+	"end_earlier() {\n"
+	"	for turn in 1 2 3 4 5 6 7 8 9 10; do\n"
+	"		left=$(living) || { echo \"sirdar: whether an earlier attempt still runs "
+        "on "
+	"YARN cannot be seen\" >&2; return 1; }\n"
+	"		[ -n \"$left\" ] || return 0\n"
+	"		for id in $left; do\n"
+	"			echo \"sirdar: an earlier attempt runs as $id: killing it\" >&2\n"
+	"			yarn application -kill \"$id\" >&2\n"
+	"		done\n"
+	"	done\n"
+	"	echo \"sirdar: an earlier attempt still runs on YARN\" >&2\n"
+	"	return 1\n"
+	"}\n"
 	"program=$1\n"
+	"if [ -n \"${SIRDAR_WORK_AGAIN-}\" ] && [ -n \"${SIRDAR_ON_YARN-}\" ]; then\n"
+	"	end_earlier || exit 75\n"
+	"fi\n"
 	"percent & percent=$!\n"
 	"exec 3<>\"$work/percent\"\n"
 	"read_along out 3>&- & out=$!\n"
@@ -167,6 +191,22 @@ void client_file(struct client *c, const char *name, const char *option, char *t
 static void add_variable(void *ctx, const char *name, const char *value)
 {
 	client_env(ctx, "%s=%s", name, value);
+}
+
+void client_on_yarn(struct client *c, const struct run *r, const char *option, const char *name)
+{
+	bool is_again;
+	char *work = run_work(r, &is_again);
+
+	if (work) {
+		client_env(c, "SIRDAR_ON_YARN=1");
+		client_env(c, "SIRDAR_WORK_ID=%s", work);
+		client_env(c, "SIRDAR_WORK_AGAIN=%s", is_again ? "1" : "");
+		if (strcmp(option, "-D") != 0)
+			client_add(c, "%s", option);
+		client_add(c, "%s%s=%s", strcmp(option, "-D") ? "" : option, name, work);
+	}
+	free(work);
 }
 
 int client_start(struct client *c, const struct run *r)

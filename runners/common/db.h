@@ -53,6 +53,10 @@ struct db_sink {
 
 /* *ret_db is the caller's also when the result is negative (db_why()); NULL: no memory. */
 int db_open(const struct run *r, const struct db_where *where, struct db **ret_db);
+/* Make this connection the one that does the job's work: what an earlier attempt of it still does
+ * there is ended first, and a later one finds this connection by its name. SQLite's dies with
+ * its process. */
+int db_claim(struct db *db);
 void db_close(struct db *db); /* NULL is fine; an open transaction is rolled back */
 /* All statements of a text, in order; `sink` may be NULL. */
 int db_run(struct db *db, const char *sql, const struct db_sink *sink);

@@ -370,6 +370,15 @@ int64_t run_now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+char *run_work(const struct run *r, bool *ret_again)
+{
+	char *again = run_text(r, "sirdar.work_again");
+
+	*ret_again = again != NULL;
+	free(again);
+	return run_text(r, "sirdar.work_id");
+}
+
 /* --- variables of a process ---------------------------------------------------------- */
 
 static bool is_identifier(const char *name)

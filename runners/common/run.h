@@ -66,6 +66,10 @@ __attribute__((format(printf, 3, 4))) void run_progress(const struct run *r, uin
 
 int64_t run_now_ms(void); /* steady */
 
+/* What this job's work is called elsewhere, NULL when the host has no name for it; the caller's.
+ * *ret_again: an earlier attempt may have begun it. */
+char *run_work(const struct run *r, bool *ret_again);
+
 /* Each variable of the parameter `environment`: a map, or the lines NAME=value that the server makes
  * of it. 0, or RUNNER_FAILED. */
 typedef void run_variable(void *ctx, const char *name, const char *value);

@@ -213,6 +213,18 @@ static int put_secrets(const struct foreign *f, const struct runner_job *job, st
 	return r;
 }
 
+/* What its work is called elsewhere, if it does any there. */
+static void put_work(const struct foreign *f, const struct runner_job *job, struct text *line)
+{
+	char work[80], again[8];
+
+	if (f->host->param(job, "sirdar.work_id", work, sizeof work) <= 0)
+		return;
+	text_field(line, "work_id", work);
+	if (f->host->param(job, "sirdar.work_again", again, sizeof again) > 0)
+		text_word(line, ",\"work_again\":true");
+}
+
 static int make_line(const struct foreign *f, struct call *c)
 {
 	const struct runner_job *job = c->job;
@@ -237,6 +249,7 @@ static int make_line(const struct foreign *f, struct call *c)
 	text_field(line, "timezone", job->timezone);
 	if (f->host->param(job, "sirdar.traceparent", parent, sizeof parent) > 0)
 		text_field(line, "traceparent", parent);
+	put_work(f, job, line);
 	put_params(f, job, line);
 	if (put_secrets(f, job, line, c->result) < 0)
 		return RUNNER_FAILED;

@@ -1,7 +1,24 @@
 /* mapreduce.c — hadoop jar: README.md has the parameters. */
+#include <cjson/cJSON.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "runners/common/client.h"
+
+/* The cluster's own settings cannot be seen from here: the task's conf says so, or it is not known. */
+static bool is_on_yarn(const struct run *r)
+{
+	struct cJSON *conf = NULL;
+	bool is = false;
+
+	if (run_map(r, "conf", &conf) == 0) {
+		const cJSON *name = cJSON_GetObjectItemCaseSensitive(conf,
+		                                                     "mapreduce.framework.name");
+		is = cJSON_IsString(name) && !strcmp(name->valuestring, "yarn");
+	}
+	cJSON_Delete(conf);
+	return is;
+}
 
 static int add_words(struct client *c, const struct run *r)
 {
@@ -15,6 +32,8 @@ static int add_words(struct client *c, const struct run *r)
 	else
 		client_add(c, "%s", jar);
 	client_add_param(c, r, NULL, "class");
+	if (code == 0 && is_on_yarn(r))
+		client_on_yarn(c, r, "-D", "mapreduce.job.tags");
 	if (code == 0)
 		code = client_add_map(c, r, "-D", "conf");
 	if (code == 0)

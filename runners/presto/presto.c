@@ -35,7 +35,8 @@ struct presto {
 	char *headers[HEADERS_MAX + 1];
 	size_t n_headers, n_columns, dialect;
 	int64_t updated; /* -1: the statement says nothing of it */
-	bool is_verified, is_begun;
+	bool is_verified, is_begun, is_again;
+	char *work; /* what the statement is called there; NULL: nothing */
 };
 
 static int presto_open(const struct runner_host *lent, void **ret_self)
@@ -96,6 +97,9 @@ static int read_headers(struct presto *p, bool is_named)
 
 	add_header(p, "User", "%s", p->user);
 	add_header(p, "Source", "sirdar");
+	p->work = run_work(r, &p->is_again);
+	if (p->work)
+		add_header(p, "Client-Tags", "%s", p->work);
 	if (catalog)
 		add_header(p, "Catalog", "%s", catalog);
 	if (schema)
@@ -224,8 +228,6 @@ static void cancel(struct presto *p)
 	answer_done(&a);
 }
 
-/* --- what a page says --------------------------------------------------------------- */
-
 static const char *text_at(const cJSON *root, const char *path)
 {
 	const cJSON *item = json_at(root, path);
@@ -239,6 +241,82 @@ static double number_at(const cJSON *root, const char *path)
 
 	return cJSON_IsNumber(item) ? item->valuedouble : 0;
 }
+
+/* --- an earlier attempt, whose loader died: the statement bears the name of the work ----- */
+
+static bool is_ours(const struct presto *p, const cJSON *query)
+{
+	const cJSON *tag;
+	const char *state = text_at(query, "state");
+
+	if (!strcmp(state, "FINISHED") || !strcmp(state, "FAILED"))
+		return false;
+	cJSON_ArrayForEach(tag, json_at(query, "session.clientTags"))
+	{
+		if (cJSON_IsString(tag) && !strcmp(tag->valuestring, p->work))
+			return true;
+	}
+	return false;
+}
+
+/* FETCH_OK, and *ret_left: how many there were and were told to end. */
+static int end_all(struct presto *p, int *ret_left, char *why, size_t cap)
+{
+	char url[600];
+	struct answer a;
+	const cJSON *query;
+
+	snprintf(url, sizeof url, "%s/v1/query", p->url);
+	int code = ask(p, "GET", url, &a, why, cap);
+	cJSON *all = code == FETCH_OK && a.status == 200 ? json_parse(text_str(&a.body), a.body.len)
+	                                                 : NULL;
+
+	if (code == FETCH_OK && !cJSON_IsArray(all)) {
+		snprintf(why, cap, "status %ld of its list of statements", a.status);
+		code = FETCH_FAILED;
+	}
+	answer_done(&a);
+	*ret_left = 0;
+	cJSON_ArrayForEach(query, all)
+	{
+		if (code != FETCH_OK || !is_ours(p, query))
+			continue;
+		run_log(p->run, "an earlier attempt runs there as %.60s: cancelled",
+		        text_at(query, "queryId"));
+		snprintf(url, sizeof url, "%s/v1/query/%.100s", p->url, text_at(query, "queryId"));
+		code = ask(p, "DELETE", url, &a, why, cap);
+		answer_done(&a);
+		++*ret_left;
+	}
+	cJSON_Delete(all);
+	return code;
+}
+
+/* Never two at once: nothing is begun before the earlier one is known to have ended. False: it is
+ * over, the result says how. */
+static bool end_earlier(struct presto *p)
+{
+	const int64_t end_ms = run_now_ms() + TRIES_MS;
+	char why[RUNNER_TEXT_BYTES] = "it does not end";
+	int left = 0, code;
+
+	if (!p->work || !p->is_again)
+		return true;
+	do {
+		code = end_all(p, &left, why, sizeof why);
+		if (code == FETCH_OK && !left)
+			return true;
+		if (p->run->host->pause(p->run->job, PAUSE_MS * 2)) {
+			run_stopped(p->run);
+			return false;
+		}
+	} while (run_now_ms() < end_ms && code != FETCH_STOPPED);
+	run_end(p->run, RUNNER_BY_CODE,
+	        "not begun: an earlier attempt's statement may still run there: %.150s", why);
+	return false;
+}
+
+/* --- what a page says --------------------------------------------------------------- */
 
 static int take_columns(struct presto *p, const cJSON *columns)
 {
@@ -362,6 +440,8 @@ static int work(struct presto *p)
 
 	if (rows_open(&p->rows, p->run, &p->plan) < 0)
 		return run_end(p->run, RUNNER_BY_CODE, "%s", p->rows.why);
+	if (!end_earlier(p))
+		return RUNNER_DONE;
 	do {
 		cJSON *root = NULL;
 		int code = page(p, &root, why, sizeof why);
@@ -437,6 +517,7 @@ static void presto_finish(void *self, void *state, const struct runner_job *job,
 	free(p->user);
 	free(p->ca_file);
 	free(p->next);
+	free(p->work);
 	free(p);
 }
 

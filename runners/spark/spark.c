@@ -1,5 +1,6 @@
 /* spark.c — spark-submit: README.md has the parameters. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "runners/common/client.h"
 
@@ -21,6 +22,8 @@ static int add_words(struct client *c, const struct run *r)
 	client_add(c, "%s", program ? program : "spark-submit");
 	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
 		client_add_param(c, r, options[i].option, options[i].param);
+	if (master && !strncmp(master, "yarn", 4))
+		client_on_yarn(c, r, "--conf", "spark.yarn.tags");
 	if (client_add_map(c, r, "--conf", "conf") < 0 || client_add_list(c, r, "options") < 0)
 		code = RUNNER_FAILED;
 	else if (!application)

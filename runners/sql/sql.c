@@ -107,8 +107,10 @@ static int run_statements(struct db *db, const struct sql_job *s, struct taker *
 {
 	struct db_sink sink = { .ctx = t, .columns = on_columns, .row = on_row, .done = on_done };
 	const cJSON *item;
-	int code = db_session(db, s->session);
+	int code = db_claim(db);
 
+	if (code == DB_OK)
+		code = db_session(db, s->session);
 	if (code == DB_OK && s->is_transaction)
 		code = db_run(db, "BEGIN", NULL);
 	cJSON_ArrayForEach(item, s->statements)

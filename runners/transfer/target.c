@@ -20,7 +20,9 @@ int target_open(struct target *t, const struct run *r, const struct plan *p)
 		return DB_REFUSED;
 	}
 	t->into = p->to_table;
-	return db_open(r, &p->target, &t->db);
+	int code = db_open(r, &p->target, &t->db);
+
+	return code == DB_OK ? db_claim(t->db) : code;
 }
 
 /* --- the staging table of `replace` ------------------------------------------------- */

@@ -4,6 +4,7 @@ started here on loopback (counterparts.py), each job a task under the server. TA
 import json
 import os
 import re
+import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -159,6 +160,27 @@ def trino_a_kill_cancels_the_statement_there(site):
 
 
 @test
+def trino_a_killed_loader_leaves_no_second_statement(site):
+    t = trino(site)
+    sql = "SELECT count(*) AS orphan FROM tpch.sf100.lineitem l, tpch.sf100.orders o WHERE l.orderkey < o.custkey"
+    task(site, "orphan", "presto", presto(site, sql), states=None)
+    first = until("it runs there", lambda: running(t, "AS orphan"), 120)[0]["queryId"]
+    for pid in site.pids("taskrunner-loader", "presto"):
+        os.kill(pid, signal.SIGKILL)
+    most, states = 0, {}
+
+    def look():
+        nonlocal most, states
+        states = {q["queryId"]: q["state"] for q in t.queries("AS orphan")}
+        most = max(most, sum(s not in ("FAILED", "FINISHED") for s in states.values()))
+        return [q for q, s in states.items() if q != first and s == "RUNNING"]
+    second = until("the next attempt runs", look, 180, every=0.05)[0]
+    assert most == 1 and states[first] == "FAILED", (most, states)
+    print(f"# Trino: {first} of the killed loader {states[first]}, then {second} {states[second]}; at most {most} at once")
+    kill(site, "orphan")
+
+
+@test
 def trino_is_over(site):
     end(site, "trino")
 
@@ -239,6 +261,20 @@ def yarn_a_kill_ends_the_application_there(site):
     kill(site, "farkill")
     until("it is killed there", lambda: y.apps()[app] == ("KILLED", "KILLED"), 120)
     print(f"# YARN: {app} of a killed task is {y.apps()[app]}")
+
+
+@test
+def yarn_what_a_lost_machine_left_is_killed_before_the_next_attempt_begins(site):
+    """The jobkeeper is killed: its jobs die with it, without a word to YARN; the attempt is lost."""
+    y = yarn(site)
+    task(site, "farlost", "mapreduce", mapreduce(site, "pi", ON_YARN, [8, 2000000000]), states=None)
+    first = running_app(y)
+    for pid in site.pids("jobkeeper"):
+        os.kill(pid, signal.SIGKILL)
+    second = until("the next attempt runs", lambda: [n for n, (state, _) in y.apps().items() if state == "RUNNING" and n != first], 300)[0]
+    assert y.apps()[first] == ("KILLED", "KILLED"), y.apps()
+    print(f"# YARN: {first} of the lost attempt {y.apps()[first]}, then {second}")
+    kill(site, "farlost")
 
 
 # --- Spark: in one process, then on YARN

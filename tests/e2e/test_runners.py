@@ -348,6 +348,38 @@ def presto_errors_are_the_servers_words_and_a_kill_cancels_there(site):
         assert done.fatal and words in done.err, (params, done)
 
 
+WORK = {"sirdar.work_id": "sirdar-1-2-0-3"}
+AGAIN = {**WORK, "sirdar.work_again": "1"}
+
+
+@test
+def presto_an_earlier_attempt_is_cancelled_before_its_statement_is_begun_again(site):
+    done, trino = presto(site, "SELECT 1", **WORK)
+    assert done.ok and trino.headers["X-Trino-Client-Tags"] == "sirdar-1-2-0-3", trino.headers
+    web = Web()
+    site.closers.append(web.close)
+    trino, told = Trino(web), []
+    left = {"q_0": "RUNNING", "q_other": "RUNNING", "q_old": "FAILED"}
+    tags = {"q_0": ["x", "sirdar-1-2-0-3"], "q_other": ["sirdar-1-2-0-4"], "q_old": ["sirdar-1-2-0-3"]}
+
+    def delete(handler, _):
+        told.append(handler.path.split("/")[-1])
+        assert not hasattr(trino, "sql")  # nothing was begun yet
+        left.pop(told[-1])
+        return 204, {}, ""
+    web.on["/v1/query"] = lambda *_: trino.answer([{"queryId": q, "state": s, "session": {"clientTags": tags[q]}} for q, s in left.items()])
+    for q in tags:
+        web.on[f"/v1/query/{q}"] = delete
+    ask = {"host": "127.0.0.1", "port": web.port, "sql": "SELECT 1", **AGAIN}
+    done = site.run("presto", ask)
+    assert done.ok and told == ["q_0"] and "an earlier attempt runs there as q_0: cancelled" in done.err, (told, done)
+    web.on["/v1/query"] = lambda *_: (403, {}, "no")
+    job = site.start("presto", ask, "--kill-after", "1")
+    begun = len(web.got)
+    done = site.end(job)
+    assert not any(method == "POST" for method, *_ in web.got[begun:]) and "exit code -15" in done.err, done
+
+
 # --- clients of clusters: stand-ins that say what the real ones say
 
 CLIENTS = {
@@ -418,6 +450,29 @@ def clients_that_are_told_to_stop_have_their_application_killed(site):
                       lambda _: yarn.exists())
         assert yarn.read_text() == "<application><-kill><application_1700000000000_0042>", (runner, done)
         assert "exit code -15" in done.err and not list(folder.glob("sirdar-client*")), (runner, done)
+
+
+@test
+def clients_kill_an_earlier_attempt_on_yarn_before_they_begin(site):
+    for runner, (params, option) in {"spark": (JOBS["spark"][0], "<--conf><spark.yarn.tags=sirdar-1-2-0-3>"),
+                                     "mapreduce": ({"jar": "x.jar", "conf": {"mapreduce.framework.name": "yarn"}},
+                                                   "<-Dmapreduce.job.tags=sirdar-1-2-0-3>")}.items():
+        folder, env = clients(site)
+        (folder / "yarn").write_text(f"""#!/bin/sh
+printf '<%s>' "$@" >>{folder}/yarn.args; echo >>{folder}/yarn.args
+[ "$2" = -kill ] && : >{folder}/killed
+[ -e {folder}/killed ] || printf 'application_1_0007\tname\n'
+""")
+        done = site.run(runner, {**params, **AGAIN, "environment": env})
+        asked = (folder / "yarn.args").read_text().splitlines()
+        assert done.ok and "an earlier attempt runs as application_1_0007: killing it" in done.err, done
+        assert asked[1] == "<application><-kill><application_1_0007>" and len(asked) == 3, asked
+        assert all("<-appTags><sirdar-1-2-0-3>" in a for a in (asked[0], asked[2])), asked
+        assert option in (folder / f"{PROGRAMS[runner]}.args").read_text(), runner
+        (folder / "yarn").write_text("#!/bin/sh\nexit 1\n")
+        (folder / f"{PROGRAMS[runner]}.args").unlink()
+        done = site.run(runner, {**params, **AGAIN, "environment": env})
+        assert "exit code 75" in done.err and not (folder / f"{PROGRAMS[runner]}.args").exists(), done
 
 
 @test

@@ -157,6 +157,25 @@ def sql_what_is_wrong_is_said_in_one_sentence(site):
 
 
 @test
+def sql_what_a_killed_loader_left_is_ended_before_the_next_attempt_begins(site):
+    sleeping = {"mariadb": ("SELECT SLEEP(601)", lambda: site.my.sql("SELECT count(*) FROM information_schema.processlist "
+                                                                    "WHERE info LIKE '%SLEEP(601)%' AND id <> connection_id()")),
+                "postgresql": ("SELECT pg_sleep(601)", lambda: site.pg.sql("SELECT count(*) FROM pg_stat_activity WHERE query LIKE "
+                                                                           "'%pg_sleep(601)%' AND state = 'active' AND pid <> pg_backend_pid()"))}
+    for kind, (text, count) in sleeping.items():
+        name = {"sirdar.work_id": "sirdar-7-2-0-9"}
+        job = site.start("sql", {**site.at[kind], "sql": text, **name}, secrets=site.secrets)
+        until("it runs there", lambda: count().strip() == "1", 60)
+        job.kill()
+        job.communicate()
+        assert count().strip() == "1", kind  # the server has noticed nothing
+        assert run(site, "sql", kind, sql="SELECT 1", **{"sirdar.work_id": "sirdar-7-2-1-9"}).ok and count().strip() == "1", kind
+        done = run(site, "sql", kind, sql="SELECT 1", **name, **{"sirdar.work_again": "1"})
+        assert done.ok and "an earlier attempt works there" in done.err, (kind, done)
+        until("it is ended there", lambda: count().strip() == "0", 60)
+
+
+@test
 def sql_a_target_server_gives_what_the_task_does_not_say(site):
     keys = {f"server.{k}": v for k, v in site.at["mariadb"].items() if k != "password"}
     done = site.run("sql", {"server": "warehouse", **keys, "sql": "SELECT 1"}, secrets={"server.password": "my"})

@@ -136,7 +136,9 @@ struct runner_host {
 	/* [any]{job} Copies a parameter's value, at most cap - 1 bytes and a NUL, and answers
 	 * its whole length; RUNNER_E_NONE if the job has none of that name. Names that begin
 	 * with "secret." are asked of the server, and the call blocks meanwhile: [job], not
-	 * while RUNNER_JOB_INLINE. */
+	 * while RUNNER_JOB_INLINE. "sirdar.work_id": a name for work elsewhere, the same for
+	 * every attempt of the instance and for nothing else; "sirdar.work_again": "1" when an
+	 * earlier attempt may have left such work, to be ended before it is begun again. */
 	int64_t (*param)(const struct runner_job *job, const char *name, char *ret_value,
 	                 uint64_t cap);
 	/* [any]{job} The name of the i-th plain parameter, in the same way. */
