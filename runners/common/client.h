@@ -35,8 +35,9 @@ void client_add_param(struct client *c, const struct run *r, const char *option,
  * 0, or RUNNER_FAILED. */
 int client_add_list(struct client *c, const struct run *r, const char *name);
 int client_add_map(struct client *c, const struct run *r, const char *option, const char *name);
-/* What is begun on YARN bears the name of the work, as the setting `name` after `option`: an earlier
- * attempt's is killed before this one begins, and this one's also before its number is known. */
+/* What is begun on YARN bears the name of the work, as the setting `name` after `option`: an
+ * earlier attempt's is killed before this one begins, and this one's also before its number is
+ * known. */
 void client_on_yarn(struct client *c, const struct run *r, const char *option, const char *name);
 __attribute__((format(printf, 2, 3))) void client_env(struct client *c, const char *fmt, ...);
 /* A file in $SIRDAR_FILES, given to the client as `option` FILE at the end of its words. Owns

@@ -1,6 +1,7 @@
-/* db_claim.c — never two attempts of a job at once. The connection bears the name of the work before
- * the first statement is sent: in MySQL and MariaDB as a lock of that name, in PostgreSQL as its
- * application_name. A loader that died left a connection that works on; whoever tries again ends it.
+/* db_claim.c — never two attempts of a job at once. The connection bears the name of the work
+ * before the first statement is sent: in MySQL and MariaDB as a lock of that name, in PostgreSQL as
+ * its application_name. A loader that died left a connection that works on; whoever tries again
+ * ends it.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -70,8 +70,8 @@ int64_t run_now_ms(void); /* steady */
  * *ret_again: an earlier attempt may have begun it. */
 char *run_work(const struct run *r, bool *ret_again);
 
-/* Each variable of the parameter `environment`: a map, or the lines NAME=value that the server makes
- * of it. 0, or RUNNER_FAILED. */
+/* Each variable of the parameter `environment`: a map, or the lines NAME=value that the server
+ * makes of it. 0, or RUNNER_FAILED. */
 typedef void run_variable(void *ctx, const char *name, const char *value);
 int run_environment(const struct run *r, run_variable *tell, void *ctx);
 

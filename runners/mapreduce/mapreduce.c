@@ -5,7 +5,7 @@
 
 #include "runners/common/client.h"
 
-/* The cluster's own settings cannot be seen from here: the task's conf says so, or it is not known. */
+/* The cluster's own settings cannot be seen from here: the task's conf says it, or nobody. */
 static bool is_on_yarn(const struct run *r)
 {
 	struct cJSON *conf = NULL;

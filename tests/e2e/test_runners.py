@@ -475,22 +475,5 @@ printf '<%s>' "$@" >>{folder}/yarn.args; echo >>{folder}/yarn.args
         assert "exit code 75" in done.err and not (folder / f"{PROGRAMS[runner]}.args").exists(), done
 
 
-@test
-def spark_submit_itself_runs_a_script_in_local_mode(site):
-    """The real one; HEAVY=1, with pyspark in the python of SPARK_PYTHON or this one."""
-    if not os.environ.get("HEAVY"):
-        raise Skip("HEAVY=1 only: takes a JVM")
-    python = os.environ.get("SPARK_PYTHON", sys.executable)
-    found = subprocess.run([python, "-c", "import pyspark, os; print(os.path.dirname(pyspark.__file__))"], capture_output=True, text=True)
-    if found.returncode:
-        raise Skip(f"no pyspark for {python}: pip install pyspark")
-    (site.dir / "sum.py").write_text("from pyspark.sql import SparkSession\ns = SparkSession.builder.getOrCreate()\n"
-                                     "print('sum', s.range(1000).groupBy().sum().collect()[0][0])\n")
-    env = {"PYSPARK_PYTHON": python, "SPARK_LOCAL_IP": "127.0.0.1", "JAVA_HOME": os.environ.get("JAVA_HOME", "")}
-    done = site.end(site.start("spark", {"application": str(site.dir / "sum.py"), "master": "local[1]", "conf": {"spark.ui.enabled": "false"},
-                                         "environment": env, "program": found.stdout.strip() + "/bin/spark-submit"}), 300)
-    assert done.ok and "sum 499500" in done.out, done
-
-
 if __name__ == "__main__":
     sys.exit(main(make))
