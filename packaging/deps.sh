@@ -6,15 +6,17 @@
 #   packaging/deps.sh --check [set...]  only say in one line what misses, exit 1
 #   packaging/deps.sh --list [set...]   print the names
 #
-# Sets: build, run, test, heavy, browser (of the console's journeys; they are skipped without it).
+# Sets: build, run, test, heavy, real (counterparts of make test-heavy from Maven and PyPI), browser (of the console's journeys; they are skipped without it).
 # Default: build run test.
 build="gcc make pkg-config libc6-dev libev-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler
 libgnutls28-dev libsqlite3-dev libmicrohttpd-dev libcjson-dev libyaml-dev uthash-dev libcmocka-dev
 libsodium-dev libcurl4-gnutls-dev libsmartcols-dev libzstd-dev zlib1g-dev libmariadb-dev libpq-dev libical-dev"
 run="tzdata python3 curl ca-certificates"
 test="clang libclang-rt-14-dev clang-tidy clang-format cppcheck g++ shellcheck sqlite3 git
-php-cli mariadb-server mariadb-client postgresql galera-4 etcd-server etcd-client libfaketime nftables iproute2 abigail-tools"
-heavy="systemd gcovr debootstrap default-jdk-headless golang-go"
+php-cli mariadb-server mariadb-client postgresql galera-4 etcd-server etcd-client libfaketime nftables iproute2 abigail-tools
+default-jdk-headless"
+heavy="systemd gcovr debootstrap golang-go"
+real="maven python3-pip"
 browser="chromium fonts-noto-cjk"
 
 mode=install
@@ -30,8 +32,9 @@ for name in "${@:-build run test}"; do
 		run) wanted="$wanted $run" ;;
 		test) wanted="$wanted $test" ;;
 		heavy) wanted="$wanted $heavy" ;;
+		real) wanted="$wanted $real" ;;
 		browser) wanted="$wanted $browser" ;;
-		*) echo "deps.sh: no set '$set' (build, run, test, heavy, browser)" >&2; exit 64 ;;
+		*) echo "deps.sh: no set '$set' (build, run, test, heavy, real, browser)" >&2; exit 64 ;;
 		esac
 	done
 done

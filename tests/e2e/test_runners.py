@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Site, Skip, main, test, until  # noqa: E402
+from harness import Site, main, test, until  # noqa: E402
 from runner_alone import Alone, Web  # noqa: E402
 
 
