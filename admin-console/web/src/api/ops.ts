@@ -40,3 +40,15 @@ export const alerts = {
 	test: (name: string, to?: string) => post<Schemas['ChannelTested']>(`/channels/${encodeURIComponent(name)}/test`, to ? { to } : {}),
 	rules: (workflow: string, s?: AbortSignal) => get<Rules>('/rules', { workflow }, s),
 }
+
+export type Group = Schemas['Group']
+export type Token = Schemas['Token']
+
+export const people = {
+	groups: (s?: AbortSignal) => get<Schemas['Groups']>('/groups', {}, s),
+	groupSet: (g: Schemas['GroupNew']) => post<Command>('/groups', g),
+	groupDrop: async (name: string) => { await send('DELETE', '/groups/' + encodeURIComponent(name)) },
+	apps: (s?: AbortSignal) => get<Schemas['Apps']>('/apps', {}, s),
+	appMake: (a: Schemas['AppNew']) => post<Schemas['AppMade']>('/apps', a),
+	appDrop: async (name: string) => { await send('DELETE', '/apps/' + encodeURIComponent(name)) },
+}
