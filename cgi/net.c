@@ -247,6 +247,7 @@ static void round_alarm(void *self)
 	int64_t now = actor_mono_us(n->me);
 
 	asks_expire(n, now);
+	net_tell(n);
 	net_followers_fresh(n);
 	client_look(n->client, actor_loop(n->me), now);
 	if (now >= n->beat_at_us) {
@@ -307,6 +308,7 @@ void net_free(struct net *n)
 	if (n == NULL)
 		return;
 	client_free(n->client);
+	net_told_done(&n->told);
 	free(n);
 }
 

@@ -88,6 +88,7 @@ static void follow_take(struct letter *l, void *self)
 	struct net *n = self;
 	struct follower *f = (struct follower *)l;
 
+	net_tell(n); /* what came before it began is not its */
 	f->next = n->followers;
 	n->followers = f;
 	say(f, "retry: 2000\n\n");
@@ -136,62 +137,6 @@ int net_follow_log(struct net *n, struct feed *feed, const struct log_ask *ask)
 	f->log = true;
 	f->ask = *ask;
 	return follow(n, f);
-}
-
-/* --- events --- */
-
-static bool wants(const struct follower *f, const Sirdar__Event *e)
-{
-	enum state to;
-
-	if (f->log || e->number <= f->from || (f->task != 0 && f->task != e->task_id))
-		return false;
-	return f->states == 0 || (state_from_number(e->to, &to) && (f->states & 1u << to) != 0);
-}
-
-static void gap_say(struct follower *f)
-{
-	static const char text[] = "event: gap\ndata: {}\n\n";
-
-	f->gap = !feed_put(f->feed, text, sizeof(text) - 1);
-}
-
-void net_followers_event(struct net *n, const Sirdar__Events *es)
-{
-	unsigned long long sent = 0, lost = 0;
-	struct buf b;
-
-	buf_init(&b);
-	if (es->gap)
-		fresh_lost(n->cgi->fresh);
-	for (struct follower *f = n->followers; f != NULL; f = f->next)
-		if (es->gap && !f->log)
-			gap_say(f);
-	for (size_t i = 0; i < es->n_event; i++) {
-		const Sirdar__Event *e = es->event[i];
-
-		fresh_event(n->cgi->fresh, e->number,
-		            (struct inst_key){
-				    .run_date = e->run_date, .task = e->task_id, .part = e->part });
-		buf_clear(&b);
-		for (struct follower *f = n->followers; f != NULL; f = f->next) {
-			if (!wants(f, e))
-				continue;
-			if (b.len == 0)
-				show_wire_event(&b, n->cgi->names, e);
-			if (f->gap)
-				gap_say(f);
-			if (!f->gap)
-				f->gap = !feed_put(f->feed, buf_at(&b), b.len);
-			sent += !f->gap;
-			lost += f->gap;
-			f->from = e->number;
-		}
-		n->seen = e->number > n->seen ? e->number : n->seen;
-	}
-	atomic_fetch_add_explicit(&n->cgi->messages, sent, memory_order_relaxed);
-	atomic_fetch_add_explicit(&n->cgi->gaps, lost, memory_order_relaxed);
-	buf_done(&b);
 }
 
 /* --- logs --------------------------------------------------------------------------------- */
@@ -302,6 +247,7 @@ void net_followers_up(struct net *n)
 
 void net_followers_down(struct net *n)
 {
+	net_tell(n);
 	for (struct follower *f = n->followers; f != NULL; f = f->next)
 		say(f, "event: down\ndata: {}\n\n");
 }

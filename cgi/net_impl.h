@@ -8,6 +8,7 @@
 #include "cgi/net.h"
 #include "rt/actor.h"
 #include "sirdar.pb-c.h"
+#include "util/buf.h"
 #include "wire/client.h"
 
 #define BEAT_US        (10 * US_PER_S) /* heartbeat of feeds */
@@ -33,6 +34,19 @@ struct follower {
 	size_t carry_n;
 };
 
+/* Events that wait to go out together, each shown once. */
+struct told_event {
+	uint64_t number;
+	uint32_t task, state; /* state: its bit */
+	size_t at, bytes;     /* in text */
+};
+
+struct told {
+	struct told_event *events;
+	size_t n, cap;
+	struct buf text;
+};
+
 struct net {
 	struct cgi *cgi;
 	struct actor *me;
@@ -44,9 +58,12 @@ struct net {
 	struct follower *followers;
 	bool subscribed;
 	uint64_t seen; /* number of the last event that came */
+	struct told told;
 };
 
 void net_followers_event(struct net *n, const Sirdar__Events *e);
+void net_tell(struct net *n); /* what waits goes out now */
+void net_told_done(struct told *t);
 void net_followers_log(struct net *n, const Sirdar__LogData *d);
 void net_followers_up(struct net *n); /* a session began */
 void net_followers_down(struct net *n);

@@ -25,6 +25,7 @@
 #include "cgi/names.h"
 #include "cgi/net.h"
 #include "cgi/people.h"
+#include "cgi/traffic.h"
 #include "rt/thread.h"
 #include "util/buf.h"
 #include "util/check.h"
@@ -94,6 +95,7 @@ static inline void fuzz_actors(struct cgi *cgi)
 
 	cgi->fresh = fresh_new();
 	cgi->names = names_new();
+	cgi->traffic = traffic_new();
 	cgi->people = people_new();
 	CHECK(auth_open(cgi, &cgi->auth, &err) == 0);
 	cgi->net_thread = thread_new("net", &clock_machine);
