@@ -143,7 +143,9 @@ coverage:
 	@$(MAKE) -s COVERAGE=1 unit && gcovr --root . --filter 'lib/|baseserver/|broker/|cgi/' \
 	    --object-directory build/$(notdir $(CC))-coverage --print-summary --sort-percentage
 
-DAEMONS := $(filter baseserver sirdar-runner-run sirdar-python-job sirdar-runner-conformance taskbroker taskrunner-loader jobkeeper sirdar-cgi sirdar-notifier sirdar,$(PROGRAMS))
+DAEMONS := $(filter baseserver sirdar-runner-run sirdar-python-job sirdar-runner-conformance taskbroker taskrunner-loader jobkeeper sirdar-cgi sirdar-notifier sirdar-db sirdar,$(PROGRAMS))
+# What a runner's author starts from, in each language: not what building and testing it leaves behind.
+SDK := README.md ABI.md FOREIGN.md template template-cpp python php java go
 install: all
 	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/lib/sirdar/runners \
 	    $(DESTDIR)$(prefix)/lib/pkgconfig $(DESTDIR)$(prefix)/lib/systemd/system \
@@ -157,6 +159,9 @@ install: all
 	install -d $(DESTDIR)$(prefix)/share/sirdar/types
 	for f in $(B)/types/*.yaml; do [ ! -f "$$f" ] || install -m 644 "$$f" $(DESTDIR)$(prefix)/share/sirdar/types; done
 	for f in plugins-sdk/include/sirdar/*.h; do [ ! -f "$$f" ] || install -m 644 "$$f" $(DESTDIR)$(prefix)/include/sirdar; done
+	install -d $(DESTDIR)$(prefix)/share/sirdar/sdk
+	tar -C plugins-sdk --exclude='__pycache__' --exclude='*.pyc' --exclude='*.so' --exclude='*.class' --exclude='*.jar' --exclude=build \
+	    --exclude=target -cf - $(SDK) | tar -C $(DESTDIR)$(prefix)/share/sirdar/sdk --no-same-owner -xf -
 	sed -e 's|@prefix@|$(prefix)|' -e 's|@version@|$(VERSION)|' packaging/sirdar-sdk.pc.in \
 	    > $(DESTDIR)$(prefix)/lib/pkgconfig/sirdar-sdk.pc
 	for f in packaging/systemd/*.service; do sed 's|@prefix@|$(prefix)|g' "$$f" \

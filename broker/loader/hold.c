@@ -25,7 +25,7 @@ enum { FDS_MIN = 3, FDS_MAX = 5, GUESTS_MAX = 4096 };
 struct hold {
 	struct loader *loader;
 	struct tree *tree;
-	char *dir; /* tells this type's processes from those of others */
+	char *dir; /* tells this lane's processes from those of others */
 	uint64_t last;
 	pid_t pids[GUESTS_MAX]; /* those that are the runner's to reap */
 	size_t n_pids;
@@ -188,7 +188,7 @@ static int is_gone(void *ctx, const struct runner_guest_process *p)
  * names. */
 static int open_tree(struct hold *h, const char *mode, struct err *err)
 {
-	char *below = mode[0] == '/' ? mem_fmt("%s/guests-%s", mode, h->loader->type) : NULL;
+	char *below = mode[0] == '/' ? mem_fmt("%s/guests-%s", mode, h->loader->lane) : NULL;
 	int r = tree_open(below ? below : mode, h->dir, &h->tree, err);
 
 	free(below);
@@ -224,7 +224,7 @@ int hold_open(struct loader *l, struct guest_type *t, struct err *err)
 	t->hold = h;
 	t->release = hold_close;
 	h->loader = l;
-	h->dir = mem_fmt("%s/guests.%s", l->settings->state_dir, l->type);
+	h->dir = mem_fmt("%s/guests.%s", l->settings->state_dir, l->lane);
 	int r = check_user(h, t->about.user, err);
 
 	if (r == 0 && mkdir(h->dir, 0700) < 0 && errno != EEXIST)

@@ -63,7 +63,7 @@ def help_lines():
 def manuals():
     for program in ("baseserver.8", "taskbroker.8", "taskrunner-loader.8", "jobkeeper.8",
                     "sirdar-cgi.8", "sirdar-notifier.8", "sirdar.1", "sirdar-db.8",
-                    "sirdar-runner-run.1", "sirdar-runner-conformance.1"):
+                    "sirdar-runner-run.1", "sirdar-runner-conformance.1", "sirdar-python-job.1"):
         page = Path("docs/man") / program
         if not (ROOT / page).is_file():
             yield f"{page} misses"

@@ -34,6 +34,28 @@ programs_there() {
 	done
 	return $code
 }
+documented() { # each installed program has a man page, and answers --help
+	local f name code=0
+	for f in "$root"/opt/x/bin/*; do
+		name=$(basename "$f")
+		[ -f "$root/opt/x/share/man/man1/$name.1" ] || [ -f "$root/opt/x/share/man/man8/$name.8" ] ||
+			{ echo "$name has no man page"; code=1; }
+		"$f" --help </dev/null 2>&1 | grep -qi usage || { echo "$name --help does not tell its usage"; code=1; }
+		"$f" --help </dev/null >/dev/null 2>&1 || { echo "$name --help ends with $?"; code=1; }
+	done
+	return $code
+}
+sdk_there() { # all that the repository has of it, and nothing that a build left there
+	local folder=$root/opt/x/share/sirdar/sdk
+	diff <(git ls-files plugins-sdk | sed 's|^plugins-sdk/||' | grep -E '^(README|ABI|FOREIGN)\.md$|^(template|template-cpp|python|php|java|go)/' | sort) \
+		<(cd "$folder" && find . -type f | sed 's|^\./||' | sort)
+}
+sdk_works() { # the template in C, copied, against the installed contract; the Python package from where it lies
+	local sdk=$root/opt/x/share/sirdar/sdk
+	cp -R "$sdk/template" "$root/mine" &&
+		PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$root/opt/x/lib/pkgconfig make -s -C "$root/mine" &&
+		ls "$root"/mine/*.so && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$sdk/python python3 -c 'import sirdar_runner'
+}
 builds_plugin() {
 	local flags
 	flags=$(PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$root/opt/x/lib/pkgconfig \
@@ -82,9 +104,12 @@ else
 fi
 check "dashboards and alert rules are there" tree_has opt/x/share/sirdar/grafana/sirdar-{overview,scheduler,brokers,api}.json \
 	opt/x/share/sirdar/prometheus/{sirdar.rules,scrape}.yml
+check "every installed program has a man page and answers --help" documented
+check "the SDKs of all languages are there, as in the repository" sdk_there
 check "nothing is outside the prefix" nothing_else
 check "no placeholder and no staging folder is left in a file" no_places
 check "programs and plugins are hardened" hardened
 check "a plugin builds against the installed contract alone" builds_plugin
+check "the installed SDK is enough for a copy of the template, and for Python" sdk_works
 echo "1..$n"
 [ $bad -eq 0 ]

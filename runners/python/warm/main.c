@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,11 +149,13 @@ int main(int argc, char **argv, char **env)
 {
 	sigset_t before;
 
+	bool asks = argc == 2 && strcmp(argv[1], "--help") == 0;
+
 	if (argc < 5) {
 		fputs("usage: sirdar-python-job SOCKET UID INTERPRETER WORD...\n"
 		      "Started by the runner `python`; SOCKET of a warm interpreter, or -.\n",
-		      stderr);
-		return 64;
+		      asks ? stdout : stderr);
+		return asks ? 0 : 64;
 	}
 	int fd = reach(argv[1], (uid_t)strtoul(argv[2], NULL, 10));
 	int signals = watch_signals(&before); /* none may come between */
