@@ -393,7 +393,8 @@ void pools_forget(struct commander *c);
 int pools_check(const struct commander *c, const struct workflow_set *set,
                 struct task *const *tasks, size_t n, struct refusal *f);
 
-/* commander_user.c, commander_people.c: people, groups, tokens. On 0 person_begin() has set cmd->edit. */
+/* commander_user.c, commander_people.c: people, groups, tokens. On 0 person_begin() has set
+ * cmd->edit. */
 int order_parse_person(struct order *o, struct refusal *f);
 #define ARGS_KEPT_OUT "(not kept)"
 /* Has it an argument that is not to be kept with it: a password, or its hash? */

@@ -1,6 +1,6 @@
-/* People, their groups and their tokens: the arguments of commands about them. What is kept of one is a
- * JSON document; a secret only as the hash that the HTTP face made, and that only there: neither the
- * command's record nor the audit has it. */
+/* People, their groups and their tokens: the arguments of commands about them. What is kept of
+ * one is a JSON document; a secret only as the hash that the HTTP face made, and that only
+ * there: neither the command's record nor the audit has it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* auth.h — who asks: the admin's password, sessions of people, tokens of programs.
  *
- * In the state directory, all 0600: `password` (argon2id) and `tokens/NAME` (role, SHA-256, created)
- * of those made on this machine; people, and all other tokens, are the server's (cgi/people.h).
- * Sessions live in memory: a restart ends them. A mutex guards the state: the HTTP thread asks, the
- * hash thread changes.
+ * In the state directory, all 0600: `password` (argon2id) and `tokens/NAME` (role, SHA-256,
+ * created) of those made on this machine; people, and all other tokens, are the server's
+ * (cgi/people.h). Sessions live in memory: a restart ends them. A mutex guards the state: the
+ * HTTP thread asks, the hash thread changes.
  */
 #ifndef CGI_AUTH_H
 #define CGI_AUTH_H
@@ -69,7 +69,8 @@ char *auth_within(const struct call *c, enum role least, unsigned rights);
 
 /* A fresh token, or key of an app, and the hash that is kept of it. */
 void auth_token_new(bool is_app, char ret_token[AUTH_TEXT_MAX], char ret_hex[AUTH_HEX_MAX]);
-/* One of this machine alone; life_s 0: until it is deleted. Also without a running daemon. Shown once.
+/* One of this machine alone; life_s 0: until it is deleted. Also without a running daemon. Shown
+ * once.
  *   errors  E_EXISTS, E_INVALID name, E_IO */
 int auth_token_make(const char *state_dir, const char *name, enum role role, int64_t life_s,
                     bool is_app, char ret_token[AUTH_TEXT_MAX], struct err *err);

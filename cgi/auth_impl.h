@@ -53,7 +53,8 @@ struct auth {
 /* A fresh secret as text, with the prefix. */
 void secret_new(const char *prefix, char ret_text[AUTH_TEXT_MAX]);
 void secret_hash(const char *text, unsigned char ret_hash[HASH_BYTES]);
-/* The token, or key of an app, with this secret, of the store: 1 held, 0 none or expired, E_AGAIN. */
+/* The token, or key of an app, with this secret, of the store: 1 held, 0 none or expired,
+ * E_AGAIN. */
 int token_kept(struct auth *a, const char *text, bool is_app, const struct token **ret);
 /* The same of this cgi's own. False: none, or expired. Locks. */
 bool token_find(struct auth *a, const char *text, bool is_app, struct local_token *ret);

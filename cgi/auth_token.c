@@ -1,5 +1,6 @@
-/* Tokens of this cgi alone, made on its machine (--make-token, --make-app): one small file each, so that
- * making one never rewrites another. All others are kept by the server (cgi/people.h). */
+/* Tokens of this cgi alone, made on its machine (--make-token, --make-app): one small file each,
+ * so that making one never rewrites another. All others are kept by the server (cgi/people.h).
+ * */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>

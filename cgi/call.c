@@ -13,6 +13,7 @@
 #include "cgi/disk.h"
 #include "cgi/hash.h"
 #include "cgi/net.h"
+#include "cgi/ways.h"
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/json_in.h"
@@ -229,6 +230,12 @@ int call_read(struct call *c, call_work_fn work)
 {
 	c->work = work;
 	return call_wait(c, disk_actor(c->cgi->disk), disk_work);
+}
+
+int call_way(struct call *c, call_work_fn work)
+{
+	c->work = work;
+	return call_wait(c, ways_actor(c->cgi->ways), hash_work);
 }
 
 int call_hash(struct call *c, call_work_fn work)

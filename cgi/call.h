@@ -73,8 +73,8 @@ struct call {
 	char actor_text[136];
 	enum role role;
 	bool by_cookie;
-	char user[64];   /* the person behind it; "" a token of nobody's */
-	unsigned rights; /* enum right */
+	char user[64];               /* the person behind it; "" a token of nobody's */
+	unsigned rights;             /* enum right */
 	const struct person *person; /* held; NULL: admin, or a token of nobody's */
 	const struct token *token;   /* held; NULL: a session, or a token of this cgi alone */
 	const char *via;             /* static: how one came in */
@@ -121,6 +121,8 @@ int call_log(struct call *c);
 /* Wait for work on the disk thread, or on the one that hashes passwords. */
 int call_read(struct call *c, call_work_fn work);
 int call_hash(struct call *c, call_work_fn work);
+/* Or on the one that waits for a directory or a provider (cgi/ways.h). */
+int call_way(struct call *c, call_work_fn work);
 /* Actors: the wait is over. The call is the HTTP thread's again. */
 void call_resume(struct call *c);
 
@@ -153,6 +155,7 @@ int reply_as_json(struct call *c, int status, struct MHD_Response *r); /* takes 
 int reply_error(struct call *c);                                       /* c->err */
 int reply_bytes(struct call *c, int status, const char *type, const char *data, size_t n);
 int reply_empty(struct call *c, int status);
+int reply_to(struct call *c, const char *to); /* 302, with the cookie */
 /* Takes a response over; adds the headers that all have. */
 int reply_queue(struct call *c, int status, struct MHD_Response *r);
 

@@ -27,6 +27,7 @@ struct net;
 struct pages;
 struct people;
 struct thread;
+struct ways;
 struct traffic;
 
 struct cgi {
@@ -42,6 +43,7 @@ struct cgi {
 	struct hash *hash;       /* cgi/hash.h */
 	struct member *member;   /* etcd/member.h; NULL: no etcd */
 	struct auth *auth;       /* cgi/auth.h; has its own lock */
+	struct ways *ways;       /* cgi/ways.h; NULL: none is set */
 
 	struct pages *pages;      /* cgi/pages.h; NULL: not built */
 	struct people *people;    /* cgi/people.h; has its own lock */

@@ -1,5 +1,6 @@
-/* Where somebody has a role and a right: a person's own and his groups' grants together, each only in
- * its own projects (an operator of one project, a developer of another, is an operator of one). */
+/* Where somebody has a role and a right: a person's own and his groups' grants together, each
+ * only in its own projects (an operator of one project, a developer of another, is an operator
+ * of one). */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,6 +12,7 @@
 #include "cgi/handle_users.h"
 #include "cgi/people.h"
 #include "cgi/route.h"
+#include "cgi/ways.h"
 #include "util/alloc.h"
 #include "util/json_in.h"
 #include "util/json_put.h"
@@ -22,6 +23,7 @@ struct login {
 	char user[64], password[513], other[513], secret[128];
 	int64_t since;
 	const char *via; /* static */
+	struct outsider outsider;
 };
 
 /* A text member of the body, copied; E_INVALID when required and absent, or too long. */
@@ -121,6 +123,40 @@ static int people_work(struct call *c, struct reader *r)
 	return people_refresh(c->cgi->people, r, &c->err);
 }
 
+static int ldap_work(struct call *c, struct reader *r)
+{
+	struct login *l = c->extra;
+	int code = ways_ldap(c->cgi->ways, l->user, l->password, &l->outsider, &c->err);
+
+	(void)r;
+	sodium_memzero(l->password, sizeof(l->password));
+	if (code == 0 || code == E_AUTH)
+		auth_tried(c->cgi->auth, c, l->user, code == 0);
+	return code;
+}
+
+static int ldap_told(struct call *c)
+{
+	struct login *l = c->extra;
+
+	if (c->err.code < 0)
+		return c->err.code;
+	l->via = "ldap";
+	return outsider_enter(c, &l->outsider, login_done);
+}
+
+/* Who has a password here is not asked about elsewhere. */
+static bool is_ldaps(struct call *c, const char *user)
+{
+	const struct person *p = NULL;
+	bool is = ways_has_ldap(c->cgi->ways) && strcmp(user, "admin") != 0;
+
+	(void)people_find(c->cgi->people, user, &p);
+	is = is && (p == NULL || strcmp(p->source, "ldap") == 0);
+	person_unref(p);
+	return is;
+}
+
 /* The users as they are now. Without a store admin can sign in all the same; where there is none
  * yet (E_AGAIN) there are no others. */
 static int login_read(struct call *c)
@@ -130,6 +166,10 @@ static int login_read(struct call *c)
 	if (c->err.code < 0 && c->err.code != E_AGAIN && strcmp(l->user, "admin") != 0)
 		return c->err.code;
 	c->err = (struct err){ 0 };
+	if (is_ldaps(c, l->user)) {
+		c->then = ldap_told;
+		return call_way(c, ldap_work);
+	}
 	c->then = login_done;
 	return call_hash(c, login_work);
 }

@@ -1,4 +1,5 @@
-/* handle_docs.h — documents that a list and a name show: people, groups, target servers, plugins. */
+/* handle_docs.h — documents that a list and a name show: people, groups, target servers,
+ * plugins. */
 #ifndef CGI_HANDLE_DOCS_H
 #define CGI_HANDLE_DOCS_H
 

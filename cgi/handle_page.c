@@ -70,19 +70,21 @@ static int page_reply(struct call *c, const struct page *p)
 	return reply_queue(c, known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, r);
 }
 
-static int redirect(struct call *c, const char *to)
+int reply_to(struct call *c, const char *to)
 {
 	struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "",
 	                                                         MHD_RESPMEM_PERSISTENT);
 
 	CHECK(r != NULL);
 	header(r, "Location", to);
+	if (c->cookie[0] != '\0')
+		header(r, "Set-Cookie", c->cookie);
 	return reply_queue(c, MHD_HTTP_FOUND, r);
 }
 
 int page_get(struct call *c)
 {
-	return c->cgi->pages != NULL ? redirect(c, "/ui/") : status_page_get(c);
+	return c->cgi->pages != NULL ? reply_to(c, "/ui/") : status_page_get(c);
 }
 
 /* A file, or the one page that shows every path of the console. */
@@ -92,7 +94,7 @@ int console_get(struct call *c)
 	const struct page *p;
 
 	if (c->cgi->pages == NULL)
-		return redirect(c, "/");
+		return reply_to(c, "/");
 	p = pages_find(c->cgi->pages, path);
 	if (p == NULL && strncmp(path, "assets/", strlen("assets/")) == 0)
 		return call_fail(c, E_NOT_FOUND, "path", "no such file of the console");

@@ -1,5 +1,6 @@
-/* Tokens of people and keys of apps. The server keeps what they may do, and a hash; so that every cgi
- * knows them, and none of them when they are removed. Those of this machine alone: auth_token.c. */
+/* Tokens of people and keys of apps. The server keeps what they may do, and a hash; so that
+ * every cgi knows them, and none of them when they are removed. Those of this machine alone:
+ * auth_token.c. */
 #include "cgi/handle_tokens.h"
 
 #include <cjson/cJSON.h>

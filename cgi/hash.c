@@ -30,13 +30,11 @@ static int hash_init(void *self, struct actor *me, struct err *err)
 	return 0;
 }
 
-struct hash *hash_new(struct thread *th)
+struct hash *hash_new(struct thread *th, const char *name)
 {
 	struct hash *h = mem_new(sizeof(*h));
 
-	h->ops = (struct actor_ops){ .name = "hash",
-		                     .letters_max = WAITING_MAX,
-		                     .init = hash_init };
+	h->ops = (struct actor_ops){ .name = name, .letters_max = WAITING_MAX, .init = hash_init };
 	h->me = actor_new(th, &h->ops, h);
 	return h;
 }

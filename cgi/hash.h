@@ -1,5 +1,6 @@
 /* hash.h — the thread that hashes passwords, one at a time, and writes the few files of
- * auth: what takes tens of milliseconds and may wait. An actor. */
+ * auth: what takes tens of milliseconds and may wait. An actor. The same serves, on a thread of its
+ * own, what waits for others (cgi/ways.h). */
 #ifndef CGI_HASH_H
 #define CGI_HASH_H
 
@@ -8,7 +9,8 @@
 struct hash;
 struct thread;
 
-struct hash *hash_new(struct thread *th);
+/* `name`: of the actor, static. */
+struct hash *hash_new(struct thread *th, const char *name);
 void hash_free(struct hash *h); /* after the thread has stopped; NULL is fine */
 struct actor *hash_actor(struct hash *h);
 /* deliver of a call that has `work`; its reader is NULL. */

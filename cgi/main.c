@@ -19,6 +19,7 @@
 #include "cgi/pages.h"
 #include "cgi/people.h"
 #include "cgi/traffic.h"
+#include "cgi/ways.h"
 #include "etcd/member.h"
 #include "rt/notify.h"
 #include "rt/thread.h"
@@ -72,7 +73,8 @@ static int make_token(const struct cgi *cgi, const struct make_token *want)
 		        want->role);
 		return die(EX_USAGE, &err);
 	}
-	if (auth_token_make(cgi->param.state_dir, want->name, role, 0, want->is_app, token, &err) < 0)
+	if (auth_token_make(cgi->param.state_dir, want->name, role, 0, want->is_app, token, &err) <
+	    0)
 		return die(EX_CONFIG, &err);
 	printf("%s\n", token);
 	return EX_OK;
@@ -162,7 +164,7 @@ static int cgi_start(struct cgi *cgi, struct err *err)
 	cgi->hash_thread = thread_new("hash", &clock_machine);
 	cgi->janitor = janitor_new(cgi->net_thread, (int)cgi->param.connections_max);
 	cgi->disk = disk_new(cgi->disk_thread, cgi);
-	cgi->hash = hash_new(cgi->hash_thread);
+	cgi->hash = hash_new(cgi->hash_thread, "hash");
 	r = net_new(cgi->net_thread, cgi, &cgi->net, err);
 	if (r == 0)
 		r = thread_start(cgi->net_thread, err);
@@ -170,6 +172,8 @@ static int cgi_start(struct cgi *cgi, struct err *err)
 		r = thread_start(cgi->disk_thread, err);
 	if (r == 0)
 		r = thread_start(cgi->hash_thread, err);
+	if (r == 0)
+		r = ways_open(cgi, &cgi->ways, err);
 	if (r == 0)
 		r = face_start(cgi, err);
 	if (r == 0)
@@ -184,6 +188,7 @@ static void cgi_stop(struct cgi *cgi)
 	struct thread *threads[] = { cgi->hash_thread, cgi->disk_thread, cgi->net_thread };
 
 	member_close(cgi->member);
+	ways_stop(cgi->ways);
 	for (size_t i = 0; i < 3; i++)
 		if (threads[i] != NULL)
 			thread_stop(threads[i]);
@@ -194,6 +199,7 @@ static void cgi_stop(struct cgi *cgi)
 	disk_free(cgi->disk);
 	hash_free(cgi->hash);
 	janitor_free(cgi->janitor);
+	ways_close(cgi->ways);
 	auth_close(cgi->auth);
 	fresh_free(cgi->fresh);
 	names_free(cgi->names);

@@ -4,3 +4,14 @@ CGI_LDLIBS := -lev -lprotobuf-c -lgnutls -lsqlite3 -lsodium -lyaml -lmicrohttpd 
 $(eval $(call library,cgi,cgi,$(patsubst %.c,$(B)/%.o,$(wildcard cgi/seeds/*.c))))
 $(eval $(call program,sirdar-cgi,cgi/main.c,$(CGI_LIBS),$(CGI_LDLIBS)))
 $(B)/cgi/handle_page.o: $(wildcard admin-console/web/status.*)
+
+# libldap and libcurl, each in a file of its own: only who has a directory, or a provider, loads them.
+CGI_WAY_UTIL := $(addprefix lib/util/,alloc.c buf.c check.c clock.c err.c)
+CGI_LDAP_SRC := cgi/ldap/ldap.c cgi/ldap/escape.c $(CGI_WAY_UTIL)
+CGI_FETCH_SRC := cgi/fetch/curl.c $(CGI_WAY_UTIL)
+OBJS += $(CGI_LDAP_SRC:%.c=$(B)/pic/%.o) $(CGI_FETCH_SRC:%.c=$(B)/pic/%.o)
+$(B)/modules/cgi_ldap.so: $(CGI_LDAP_SRC:%.c=$(B)/pic/%.o)
+	@mkdir -p $(@D) && echo "  SO  $@" && $(CC) $(SOFLAGS) -o $@ $^ -lldap -llber
+$(B)/modules/cgi_fetch.so: $(CGI_FETCH_SRC:%.c=$(B)/pic/%.o)
+	@mkdir -p $(@D) && echo "  SO  $@" && $(CC) $(SOFLAGS) -o $@ $^ -lcurl
+all: $(B)/modules/cgi_ldap.so $(B)/modules/cgi_fetch.so

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cgi/people_impl.h"
 #include "sched/when.h"
@@ -175,6 +176,19 @@ int people_mapped(struct people *p, const char *source, const char *external,
 	}
 	roster_unref(r);
 	return found;
+}
+
+void people_subject(struct people *p, const char *source, const char *subject,
+                    char ret[USER_NAME_MAX])
+{
+	struct roster *r = roster_now(p, false);
+
+	ret[0] = '\0';
+	for (size_t i = 0; r != NULL && i < r->n_persons; i++)
+		if (strcmp(r->persons[i].source, source) == 0 &&
+		    strcmp(r->persons[i].subject, subject) == 0)
+			memcpy(ret, r->persons[i].name, USER_NAME_MAX);
+	roster_unref(r);
 }
 
 /* --- shown --- */

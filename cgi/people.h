@@ -90,13 +90,16 @@ int people_token(struct people *p, const unsigned char hash[TOKEN_HASH_BYTES],
                  const struct token **ret);
 void token_unref(const struct token *t); /* NULL is fine */
 
-/* What a directory calls his groups, as names of ours: appends to `names` (heap texts, the caller's).
- * A name is that of a group of this source. */
+/* The group of ours that this source calls so: 1 with its name, 0 there is none, E_AGAIN. */
 int people_mapped(struct people *p, const char *source, const char *external,
                   char ret[USER_NAME_MAX]);
 
-/* Where he has this role and these rights: a JSON list, the caller's; NULL: everywhere. With a token
- * (or NULL) no further than that; a token without a person: `p` NULL. */
+/* Whose is what this source calls so? "": nobody's yet. */
+void people_subject(struct people *p, const char *source, const char *subject,
+                    char ret[USER_NAME_MAX]);
+
+/* Where he has this role and these rights: a JSON list, the caller's; NULL: everywhere. With a
+ * token (or NULL) no further than that; a token without a person: `p` NULL. */
 char *grants_within(const struct person *p, const struct token *t, enum role least,
                     unsigned rights);
 

@@ -1,4 +1,5 @@
-/* Groups of people, keys of programs, tokens: listed, shown, made, changed, removed. A noun is a row. */
+/* Groups of people, keys of programs, tokens: listed, shown, made, changed, removed. A noun is a
+ * row. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

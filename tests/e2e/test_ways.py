@@ -1,0 +1,464 @@
+#!/usr/bin/env python3
+"""Signing in with what others vouch for: a directory (Debian's slapd, StartTLS), an OpenID provider. TAP."""
+import hashlib
+import hmac
+import http.client
+import json
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import BIN, Site, Skip, free_port, main, test, until  # noqa: E402
+from provider import Provider  # noqa: E402
+
+WORD, BIND, CLIENT = "a directory word", "canary-bind-7d1c", "canary client&secret"
+PEOPLE = ("dn: dc=x\nobjectClass: dcObject\nobjectClass: organization\no: x\ndc: x\n\n"
+          "dn: ou=people,dc=x\nobjectClass: organizationalUnit\nou: people\n\n"
+          "dn: ou=groups,dc=x\nobjectClass: organizationalUnit\nou: groups\n\n")
+
+
+def person(uid):
+    return (f"dn: uid={uid},ou=people,dc=x\nobjectClass: inetOrgPerson\nuid: {uid}\ncn: {uid.title()} of X\n"
+            f"sn: x\nmail: {uid}@example.com\nuserPassword: {WORD}\n\n")
+
+
+def ldap_group(name, *members):
+    return f"dn: cn={name},ou=groups,dc=x\nobjectClass: groupOfNames\ncn: {name}\n" + "".join(
+        f"member: uid={m},ou=people,dc=x\n" for m in members) + "\n"
+
+
+class Slapd:
+    def __init__(self, folder):
+        if not Path("/usr/sbin/slapd").exists():
+            raise Skip("no slapd")
+        self.dir, self.port = folder / "slapd", free_port()
+        (self.dir / "data").mkdir(parents=True)
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
+                        "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", self.dir / "key.pem", "-out", self.dir / "cert.pem"],
+                       check=True, capture_output=True)
+        (self.dir / "slapd.conf").write_text(
+            "include /etc/ldap/schema/core.schema\ninclude /etc/ldap/schema/cosine.schema\n"
+            "include /etc/ldap/schema/inetorgperson.schema\nmodulepath /usr/lib/ldap\nmoduleload back_mdb\n"
+            f"pidfile {self.dir}/pid\nTLSCertificateFile {self.dir}/cert.pem\nTLSCertificateKeyFile {self.dir}/key.pem\n"
+            "security simple_bind=128\nallow bind_anon_cred\n"
+            f'database mdb\nsuffix "dc=x"\nrootdn "cn=root,dc=x"\nrootpw {BIND}\ndirectory {self.dir}/data\nmaxsize 10485760\n'
+            "access to attrs=userPassword by anonymous auth by * none\naccess to * by * read\n")
+        (self.dir / "x.ldif").write_text(PEOPLE + person("lea") + person("lou") + person("ann") + ldap_group("ops", "lea"))
+        subprocess.run(["/usr/sbin/slapadd", "-f", self.dir / "slapd.conf", "-l", self.dir / "x.ldif"], check=True, capture_output=True)
+        self.owner = []
+        if os.getuid() == 0 and any(u.pw_name == "openldap" for u in pwd.getpwall()):
+            self.owner = ["-u", "openldap", "-g", "openldap"]
+            for path in [self.dir, *self.dir.rglob("*")]:
+                shutil.chown(path, "openldap", "openldap")
+        self.start()
+
+    def start(self):
+        self.proc = subprocess.Popen(["/usr/sbin/slapd", "-d", "0", "-h", f"ldap://127.0.0.1:{self.port}", "-f", self.dir / "slapd.conf",
+                                      *self.owner], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until("slapd answers", lambda: self.change("version", "").returncode == 0, 30)
+
+    def change(self, program, ldif):
+        """ldapmodify or ldapadd as root; `version`: only whether it answers."""
+        words = ["ldapwhoami"] if program == "version" else [program]
+        done = subprocess.run([*words, "-x", "-ZZ", "-H", f"ldap://127.0.0.1:{self.port}", "-D", "cn=root,dc=x", "-w", BIND],
+                              input=ldif, text=True, capture_output=True, env={**os.environ, "LDAPTLS_CACERT": str(self.dir / "cert.pem")})
+        assert done.returncode == 0 or program == "version", done.stderr
+        return done
+
+    def stop(self):
+        self.proc.send_signal(signal.SIGCONT)
+        self.proc.send_signal(signal.SIGTERM)
+        self.proc.wait(30)
+
+
+def ask(s, method, path, body=None, **headers):
+    """-> status, JSON, response; nobody's unless a header says so."""
+    link = http.client.HTTPConnection("127.0.0.1", s.http, timeout=60)
+    link.request(method, path, None if body is None else json.dumps(body),
+                 {"Content-Type": "application/json", **{k.replace("_", "-"): v for k, v in headers.items()}})
+    r = link.getresponse()
+    text = r.read()
+    link.close()
+    return r.status, json.loads(text) if "json" in (r.getheader("Content-Type") or "") else text, r
+
+
+def login(s, user, password, **more):
+    return ask(s, "POST", "/api/v1/login", {"user": user, "password": password, **more})
+
+
+def cookies(r):
+    return {"Cookie": "; ".join(v.split(";")[0] for k, v in r.getheaders() if k.lower() == "set-cookie")}
+
+
+class Ways(Site):
+    slapd = None
+
+    def close(self):
+        if self.slapd:
+            self.slapd.stop()
+        super().close()
+
+
+def begin():
+    s = Ways("ways")
+    try:
+        s.slapd = Slapd(s.dir)
+        s.provider = Provider(s.dir, "sirdar", CLIENT)
+        for name, text in (("bind", BIND), ("client", CLIENT)):
+            (s.dir / f"{name}.secret").touch(0o600)
+            (s.dir / f"{name}.secret").write_text(text + "\n")
+        sets = {"ldap_url": f"ldap://127.0.0.1:{s.slapd.port}", "ldap_start_tls": "true", "ldap_ca_file": s.slapd.dir / "cert.pem",
+                "ldap_base": "ou=people,dc=x", "ldap_bind_dn": "cn=root,dc=x", "ldap_bind_secret_file": s.dir / "bind.secret",
+                "ldap_group_base": "ou=groups,dc=x", "ldap_timeout_ms": 3000,
+                "oidc_issuer": s.provider.issuer, "oidc_client_id": "sirdar", "oidc_client_secret_file": s.dir / "client.secret",
+                "oidc_redirect_url": f"http://127.0.0.1:{s.http}/api/v1/login/oidc/callback", "oidc_name": "House",
+                "login_tries_per_minute": 1000}
+        s.cgi.argv += [w for k, v in sets.items() for w in ("--set", f"{k}={v}")]
+        s.start()
+    except BaseException:
+        s.close()
+        raise
+    return s
+
+
+def admin(s, method, path, body=None):
+    status, answer, _ = ask(s, method, path, body, Authorization=f"Bearer {s.token}")
+    assert status < 300, (path, status, answer)
+    return answer
+
+
+@test
+def the_ways_are_told(s):
+    status, answer, _ = ask(s, "GET", "/api/v1/login/ways")
+    assert answer["ways"] == [{"kind": "password"}, {"kind": "ldap"},
+                              {"kind": "oidc", "name": "House", "href": "/api/v1/login/oidc"}], answer
+
+
+# --- the directory -------------------------------------------------------------------------------
+
+@test
+def who_has_no_group_with_a_role_does_not_get_in_and_is_not_made(s):
+    status, answer, _ = login(s, "lea", WORD)
+    assert status == 403 and "no role" in answer["error"]["message"], answer
+    assert s.get("/api/v1/users")["users"] == []
+
+
+@test
+def a_group_of_the_directory_lets_its_people_in(s):
+    admin(s, "POST", "/api/v1/groups", {"name": "ops", "role": "operator", "projects": ["retail"], "rights": ["backfill"],
+                                        "source": "ldap", "external": "cn=ops,ou=groups,dc=x"})
+    status, answer, r = login(s, "lea", WORD)
+    assert status == 200 and answer["role"] == "operator", answer
+    me = ask(s, "GET", "/api/v1/session", **cookies(r))[1]
+    assert me["via"] == "ldap" and me["projects"] == ["retail"] and me["rights"] == ["backfill"], me
+    one = s.get("/api/v1/users/lea")
+    assert one["source"] == "ldap" and one["role"] == "none" and not one["has_password"], one
+    assert one["full_name"] == "Lea of X" and one["mail"] == "lea@example.com" and one["groups"] == ["ops"], one
+    assert s.get("/api/v1/groups/ops")["belong"] == ["lea"]
+    assert login(s, "lou", WORD)[0] == 403
+    status, answer, _ = login(s, "lea", WORD, name="lea-cli")  # a token, as the command line makes one
+    assert status == 200 and ask(s, "GET", "/api/v1/session", Authorization="Bearer " + answer["token"])[0] == 200
+
+
+@test
+def who_leaves_the_group_has_its_rights_no_longer(s):
+    s.slapd.change("ldapmodify", "dn: cn=ops,ou=groups,dc=x\nchangetype: modify\nadd: member\nmember: uid=lou,ou=people,dc=x\n-\n"
+                                 "delete: member\nmember: uid=lea,ou=people,dc=x\n")
+    assert login(s, "lou", WORD)[0] == 200
+    _, _, r = login(s, "lea", WORD)
+    assert s.get("/api/v1/users/lea")["effective"]["role"] == "none"
+    s.slapd.change("ldapmodify", "dn: cn=ops,ou=groups,dc=x\nchangetype: modify\nadd: member\nmember: uid=lea,ou=people,dc=x\n")
+    assert login(s, "lea", WORD)[0] == 200
+
+
+@test
+def what_is_typed_means_nothing_to_the_directory(s):
+    for user in ("*", "lea*", "le*", "lea)(uid=*", "*)(objectClass=*", "lea\\2a", "lea,ou=people", "uid=lea", "lea)", "(", "lea\x7f",
+                 "l\u00e9a", "lea)(|(uid=*", " lea", "lea "):
+        status, answer, _ = login(s, user, WORD)
+        assert status in (400, 401) or user.strip() == "lea", (user, status, answer)
+        assert status != 200, user
+    assert {u["user"] for u in s.get("/api/v1/users")["users"]} == {"lea", "lou"}
+
+
+@test
+def an_empty_password_is_refused_before_anybody_is_asked(s):
+    """slapd here takes a name without a password for an anonymous bind, and says yes."""
+    for word in ("", "wrong", WORD + " "):
+        status, answer, _ = login(s, "lea", word)
+        assert status == 401 and answer["error"]["message"] == "wrong user or password", (word, answer)
+
+
+@test
+def another_spelling_is_the_same_person(s):
+    status, answer, _ = login(s, "LEA", WORD)
+    assert status == 403 and "lea" in answer["error"]["message"], answer
+    admin(s, "POST", "/api/v1/users", {"user": "lea", "disabled": True})
+    for name in ("lea", "Lea"):
+        assert login(s, name, WORD)[0] == 403
+    admin(s, "POST", "/api/v1/users", {"user": "lea", "disabled": False})
+
+
+@test
+def a_name_with_a_password_here_is_not_the_directorys(s):
+    admin(s, "POST", "/api/v1/users", {"user": "ann", "role": "admin", "password": "her own word here"})
+    assert login(s, "ann", WORD)[0] == 401
+    assert login(s, "ann", "her own word here")[0] == 200
+    assert login(s, "admin", WORD)[0] == 401
+
+
+@test
+def an_entry_made_anew_is_another_person(s):
+    s.slapd.change("ldapmodify", "dn: uid=lou,ou=people,dc=x\nchangetype: delete\n")
+    s.slapd.change("ldapadd", person("lou"))
+    status, answer, _ = login(s, "lou", WORD)
+    assert status == 403 and "somebody else" in answer["error"]["message"] and "--source ldap" in answer["error"]["hint"], answer
+    s.sirdar("user", "set", "lou", "--source", "ldap")
+    assert login(s, "lou", WORD)[0] == 200
+
+
+@test
+def a_directory_that_is_down_is_told_and_local_people_get_in(s):
+    s.slapd.stop()
+    status, answer, _ = login(s, "lea", WORD)
+    assert status == 503 and "directory" in answer["error"]["message"], answer
+    assert login(s, "ann", "her own word here")[0] == 200
+    s.slapd.start()
+    assert login(s, "lea", WORD)[0] == 200
+
+
+@test
+def a_directory_that_hangs_holds_nobody_else(s):
+    os.kill(s.slapd.proc.pid, signal.SIGSTOP)
+    try:
+        import threading
+        got = []
+        t = threading.Thread(target=lambda: got.append(login(s, "lea", WORD)[0]))
+        t.start()
+        while t.is_alive():  # meanwhile all others are answered
+            assert s.get("/api/v1/server")["leads"]
+        t.join()
+        assert got[0] in (503, 504), got
+    finally:
+        os.kill(s.slapd.proc.pid, signal.SIGCONT)
+    until("it is back", lambda: login(s, "lea", WORD)[0] == 200)
+
+
+@test
+def settings_that_would_tell_passwords_are_refused(s):
+    def refused(word, **sets):
+        words = [w for k, v in {"state_dir": s.dir / "other", **sets}.items() for w in ("--set", f"{k}={v}")]
+        done = s.run([BIN / "sirdar-cgi", "--set", f"listen=127.0.0.1:{free_port()}", *words])
+        assert done.returncode not in (0, -9) and word in done.stderr, (sets, done.stderr)
+    away = {"ldap_url": "ldap://ldap.example.com", "ldap_base": "dc=x"}
+    refused("not loopback", **away)
+    refused("not loopback", **{**away, "ldap_url": "ldap://127.0.0.1.example.com"})
+    refused("%u", ldap_url="ldaps://x", ldap_base="dc=x", ldap_filter="(uid=x)")
+    refused("go together", ldap_url="ldaps://x", ldap_base="dc=x", ldap_bind_dn="cn=x")
+    refused("want ldaps://", ldap_url="http://x", ldap_base="dc=x")
+    refused("ldap_role", ldap_url="ldaps://x", ldap_base="dc=x", ldap_role="admin")
+    refused("not loopback", oidc_issuer="http://id.example.com", oidc_client_id="x", oidc_redirect_url="https://x/api/v1/login/oidc/callback")
+    refused("oidc_redirect_url", oidc_issuer="https://id.example.com", oidc_client_id="x", oidc_redirect_url="https://x/elsewhere")
+    open_file = s.dir / "open.secret"
+    open_file.write_text("x\n")
+    open_file.chmod(0o644)
+    refused("open.secret", ldap_url="ldaps://x", ldap_base="dc=x", ldap_bind_dn="cn=x", ldap_bind_secret_file=open_file)
+
+
+@test
+def a_directory_with_a_certificate_of_nobody_gets_no_password(s):
+    words = [str(w) for w in s.cgi.argv]
+    at = next(i for i, w in enumerate(words) if w.startswith("ldap_ca_file="))
+    words[at] = "ldap_ca_file=/etc/ssl/certs/ca-certificates.crt"
+    from harness import Daemon
+    port = free_port()
+    words = [w.replace(f"listen=127.0.0.1:{s.http}", f"listen=127.0.0.1:{port}").replace(f"state_dir={s.dir}/cgi", f"state_dir={s.dir}/cgi2")
+             for w in words]
+    other = Daemon(s, "cgi2", words, r"cgi\.ready")
+    other.start()
+    first, s.http = s.http, port
+    try:
+        status, answer, _ = until("the store is read", lambda: [a for a in [login(s, "lea", WORD)] if "StartTLS" in str(a[1])])[0]
+        assert status == 503, answer
+    finally:
+        s.http = first
+        other.stop()
+
+
+# --- the provider --------------------------------------------------------------------------------
+
+def go(s, jar=None):
+    """There: -> (code, state, what the browser keeps)."""
+    status, _, r = ask(s, "GET", "/api/v1/login/oidc")
+    assert status == 302, status
+    keep = r.getheader("Set-Cookie")
+    assert "HttpOnly" in keep and "SameSite=Lax" in keep, keep
+    return (*s.provider.approve(r.getheader("Location")), jar or cookies(r))
+
+
+def back(s, code, state, jar, more=""):
+    return ask(s, "GET", f"/api/v1/login/oidc/callback?code={code}&state={state}{more}", **jar)
+
+
+def whole(s):
+    return back(s, *go(s))
+
+
+def refused(s, word, **bent):
+    for k, v in bent.items():
+        setattr(s.provider, k, v)
+    try:
+        status, answer, r = whole(s)
+    finally:
+        for k in bent:
+            setattr(s.provider, k, "RS256" if k == "alg" else None)
+    assert status == 401 and word in answer["error"]["message"], (word, status, answer)
+    assert r.getheader("Set-Cookie") is None
+
+
+@test
+def the_provider_lets_in_whom_a_group_gives_a_role(s):
+    status, answer, _ = whole(s)
+    assert status == 403 and "no role" in answer["error"]["message"], answer
+    admin(s, "POST", "/api/v1/groups", {"name": "devs", "role": "developer", "projects": ["retail"], "source": "oidc", "external": "/dev team"})
+    s.provider.claims["groups"] = ["/dev team", "other"]
+    for alg in ("RS256", "ES256"):
+        s.provider.alg = alg
+        status, answer, r = whole(s)
+        assert status == 302 and r.getheader("Location") == "/ui/", (status, answer)
+        assert "SameSite=Strict" in r.getheader("Set-Cookie"), r.getheader("Set-Cookie")
+        me = ask(s, "GET", "/api/v1/session", **cookies(r))[1]
+        assert me["user"] == "olga" and me["via"] == "oidc" and me["role"] == "developer" and me["projects"] == ["retail"], me
+    s.provider.alg = "RS256"
+    one = s.get("/api/v1/users/olga")
+    assert one["source"] == "oidc" and one["mail"] == "olga@example.com" and one["groups"] == ["devs"], one
+    assert login(s, "olga", WORD)[0] == 401  # neither here nor in the directory
+
+
+@test
+def a_token_that_is_not_as_it_should_be_is_refused(s):
+    p = s.provider
+
+    def claim(**new):
+        return lambda head, claims: claims.update(new)
+
+    def head(**new):
+        return lambda head, claims: head.update(new)
+    now = int(time.time())
+    refused(s, "signature", sign_with=p.stranger, bend=head(kid="rsa-1"))
+    refused(s, "does not list", sign_with=p.stranger)
+    refused(s, "signature", signature=lambda text: b"\0" * 256)
+    refused(s, "does not list", alg="ES256", bend=head(kid="rsa-1"))
+    refused(s, "'none'", bend=head(alg="none"), signature=lambda text: b"")
+    pem = subprocess.run(["openssl", "rsa", "-in", p.keys["RS256"].path, "-pubout"], capture_output=True, check=True).stdout
+    refused(s, "HS256", bend=head(alg="HS256"), signature=lambda text: hmac.new(pem, text, hashlib.sha256).digest())
+    refused(s, "HS256", bend=head(alg="HS256"), signature=lambda text: hmac.new(CLIENT.encode(), text, hashlib.sha256).digest())
+    refused(s, "must be understood", bend=head(crit=["x"], x=1))
+    refused(s, "nonce", bend=claim(nonce="n" * 43))
+    refused(s, "nonce", bend=lambda head, claims: claims.pop("nonce"))
+    refused(s, "not for this client", bend=claim(aud="another"))
+    refused(s, "not for this client", bend=claim(aud=["sirdar", "another"]))
+    refused(s, "not for this client", bend=claim(azp="another"))
+    refused(s, "another issuer", bend=claim(iss="http://127.0.0.1/other"))
+    refused(s, "it is over", bend=claim(exp=now - 120))
+    refused(s, "it is over", bend=lambda head, claims: claims.pop("exp"))
+    refused(s, "to come", bend=claim(iat=now + 600))
+    refused(s, "too old", bend=claim(iat=now - 7200))
+    refused(s, "not valid yet", bend=claim(nbf=now + 600))
+    refused(s, "names nobody", bend=lambda head, claims: claims.pop("sub"))
+    refused(s, "no preferred_username", bend=lambda head, claims: claims.pop("preferred_username"))
+    for good in (claim(exp=now - 30), claim(iat=now + 30), claim(aud=["sirdar", "another"], azp="sirdar")):
+        p.bend = good
+        assert whole(s)[0] == 302  # clocks may differ by a minute
+    p.bend = None
+
+
+@test
+def what_came_back_once_or_to_another_browser_is_refused(s):
+    code, state, jar = go(s)
+    assert back(s, code, state, jar)[0] == 302
+    assert back(s, code, state, jar)[0] == 401  # once
+    code, state, jar = go(s)
+    _, _, other = go(s)
+    assert back(s, code, state, other)[0] == 401  # another browser's
+    assert back(s, code, state, jar)[0] == 401  # and for nobody any more
+    code, state, jar = go(s)
+    assert back(s, code, "x" * 43, jar)[0] == 401
+    assert back(s, code, state, {})[0] == 401
+    code, state, jar = go(s)
+    assert back(s, "code-0", state, jar)[0] == 401  # the provider knows it no longer
+    code, state, jar = go(s)
+    assert back(s, code, state, jar, "&iss=http://elsewhere")[0] == 401
+    code, state, jar = go(s)
+    status, answer, _ = ask(s, "GET", f"/api/v1/login/oidc/callback?error=access_denied&state={state}", **jar)
+    assert status == 401 and "access_denied" in answer["error"]["message"], answer
+
+
+@test
+def nobody_is_sent_elsewhere(s):
+    for path in ("/api/v1/login/oidc?next=//evil.example", "/api/v1/login/oidc?redirect_uri=https://evil.example",
+                 "/api/v1/login/oidc/callback?code=x&state=y&next=//evil.example"):
+        status, answer, r = ask(s, "GET", path)
+        assert status == 400 and r.getheader("Location") is None, (path, status, answer)
+    status, _, r = ask(s, "GET", "/api/v1/login/oidc", Host="evil.example", X_Forwarded_Host="evil.example")
+    assert "evil" not in r.getheader("Location"), r.getheader("Location")
+
+
+@test
+def the_providers_names_are_its_own(s):
+    before = dict(s.provider.claims)
+    try:
+        for name in ("ann", "lea", "admin"):
+            s.provider.claims.update(preferred_username=name, sub="thief")
+            assert whole(s)[0] == 403, name
+        s.provider.claims.update(preferred_username="olga", sub="thief")
+        status, answer, _ = whole(s)
+        assert status == 403 and "somebody else" in answer["error"]["message"], answer
+        s.provider.claims.update(preferred_username="../x", sub="u-9")
+        assert whole(s)[0] in (400, 401)
+    finally:
+        s.provider.claims = before
+
+
+@test
+def a_provider_that_is_away_is_told(s):
+    s.cgi.restart()
+    until("the cgi is up", s.up)
+    s.provider.away = True
+    status, answer, _ = ask(s, "GET", "/api/v1/login/oidc")
+    assert status == 503 and "provider" in answer["error"]["message"], answer
+    s.provider.away = False
+    s.provider.issuer_said = "https://another.example"
+    status, answer, _ = ask(s, "GET", "/api/v1/login/oidc")
+    assert status == 503 and "calls itself" in answer["error"]["message"], answer
+    s.provider.issuer_said = None
+    assert whole(s)[0] == 302
+
+
+@test
+def none_of_the_secrets_is_found_anywhere(s):
+    """In no file but the two they are kept in, no answer, no process's arguments or environment, no log."""
+    secrets = [x.encode() for x in (WORD, BIND, CLIENT, "canary%20client", "canary+client", "her own word here")]
+    kept = {s.dir / "bind.secret", s.dir / "client.secret"}
+    for path in s.dir.rglob("*"):
+        if path.is_file() and path not in kept and s.slapd.dir not in path.parents:
+            data = path.read_bytes()
+            assert not any(x in data for x in secrets), path
+    for path in ("audit?limit=200", "commands?limit=200", "users", "groups", "tokens", "login/ways", "health"):
+        text = json.dumps(s.get(f"/api/v1/{path}")).encode()
+        assert not any(x in text for x in secrets), path
+    for pid in [s.cgi.proc.pid, s.base.proc.pid]:
+        for part in ("cmdline", "environ"):
+            data = Path(f"/proc/{pid}/{part}").read_bytes()
+            assert not any(x in data for x in secrets), (pid, part)
+
+
+if __name__ == "__main__":
+    sys.exit(main(begin))
