@@ -100,7 +100,11 @@ struct tally_why {
 	const char *text; /* static */
 	int64_t count;
 };
-enum { WHY_MAX = 16 };
+enum { WHY_MAX = 16, DRY_DAYS_MAX = 400 };
+/* A local day of the tasks' own zones. */
+struct tally_day {
+	int64_t day, count, made, refusals, left;
+};
 struct tally {
 	int64_t states[ST_COUNT]; /* ST_NONE: planned, no row */
 	struct tally_why why[WHY_MAX];
@@ -108,6 +112,8 @@ struct tally {
 	bool too_deep; /* more depends on it than is counted */
 	struct tally_task *tasks;
 	size_t n_tasks;
+	struct tally_day *days; /* ascending */
+	size_t n_days;
 	struct tally_item refused[DRY_LIST_MAX], sample[DRY_LIST_MAX];
 	size_t n_refused, n_sample;
 	int64_t total, refusals, left; /* left: as it should be already */

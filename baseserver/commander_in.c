@@ -26,6 +26,7 @@ void cmd_free(struct cmd *cmd)
 	edit_free(cmd->edit);
 	order_done(&cmd->o);
 	free(cmd->tally.tasks);
+	free(cmd->tally.days);
 	keyset_done(&cmd->out);
 	keyset_done(&cmd->asked_for);
 	keyset_done(&cmd->waits);

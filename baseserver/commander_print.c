@@ -1,9 +1,11 @@
 /* What clients get to see of a command (docs/protocol-json.md). */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "baseserver/commander_impl.h"
+#include "sched/civil.h"
 #include "sched/task.h"
 #include "sched/when.h"
 #include "util/alloc.h"
@@ -190,6 +192,29 @@ static void print_reasons(const struct tally *t, struct buf *out)
 	put_close(out, ']');
 }
 
+/* By day, so that people see which dates. */
+static void print_days(const struct tally *t, struct buf *out)
+{
+	put_open(out, "days", '[');
+	for (size_t i = 0; i < t->n_days && i < DRY_DAYS_MAX; i++) {
+		const struct tally_day *d = &t->days[i];
+		struct civil at = civil_of_day(d->day);
+		char text[40];
+
+		snprintf(text, sizeof text, "%04" PRId64 "-%02d-%02d", at.year, at.month, at.day);
+		put_open(out, NULL, '{');
+		put_text(out, "day", text);
+		put_int(out, "count", d->count);
+		put_int(out, "new", d->made);
+		put_int(out, "refusals", d->refusals);
+		put_int(out, "unchanged", d->left);
+		put_close(out, '}');
+	}
+	put_close(out, ']');
+	if (t->n_days > DRY_DAYS_MAX)
+		put_int(out, "days_more", (int64_t)(t->n_days - DRY_DAYS_MAX));
+}
+
 void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf *out)
 {
 	const struct tally *t = &cmd->tally;
@@ -215,6 +240,7 @@ void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf 
 	if (with > shown)
 		put_int(out, "tasks_more", (int64_t)(with - shown));
 	print_states(t, out);
+	print_days(t, out);
 	print_owners(c, t, out);
 	print_downstream(c, cmd, out);
 	print_reasons(t, out);

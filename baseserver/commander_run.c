@@ -7,7 +7,10 @@
 
 #include "baseserver/commander_impl.h"
 #include "baseserver/ledger.h"
+#include "sched/civil.h"
+#include "sched/plan.h"
 #include "sched/task.h"
+#include "sched/tz.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
@@ -51,6 +54,24 @@ static struct tally_task *tally_task(struct tally *t, uint32_t task)
 	return &t->tasks[t->n_tasks++];
 }
 
+/* Feeds go task by task, dates ascending: the day is nearly always the last one or near it. */
+static struct tally_day *tally_day(struct tally *t, const struct item *it)
+{
+	int64_t at = it->key.run_date, day;
+	size_t i = t->n_days;
+
+	day = floor_div(it->task ? tz_to_label(plan_tz(it->task->def->plan), at) : at, DAY_S);
+	while (i > 0 && t->days[i - 1].day > day)
+		i--;
+	if (i > 0 && t->days[i - 1].day == day)
+		return &t->days[i - 1];
+	t->days = mem_grow(t->days, t->n_days + 1, sizeof *t->days);
+	memmove(&t->days[i + 1], &t->days[i], (t->n_days - i) * sizeof *t->days);
+	t->n_days++;
+	t->days[i] = (struct tally_day){ .day = day };
+	return &t->days[i];
+}
+
 static uint8_t state_now(const struct commander *c, const struct item *it)
 {
 	const struct cat_inst *live = catalog_live(&c->cat, it->key);
@@ -78,16 +99,19 @@ static void count(struct commander *c, struct cmd *cmd, const struct item *it)
 {
 	struct verdict v = commander_decide(c, cmd, it);
 	struct tally *t = &cmd->tally;
+	struct tally_day *day = tally_day(t, it);
 	struct tally_item shown = { it->key, v.code, v.text, state_now(c, it) };
 
 	if (v.what == VD_WAIT)
 		v.runs = true;
 	if (v.what == VD_LEAVE) {
 		t->left++;
+		day->left++;
 		return;
 	}
 	if (v.what == VD_REFUSE) {
 		t->refusals++;
+		day->refusals++;
 		count_why(t, &v);
 		if (t->n_refused < DRY_LIST_MAX)
 			t->refused[t->n_refused++] = shown;
@@ -101,6 +125,8 @@ static void count(struct commander *c, struct cmd *cmd, const struct item *it)
 	task->count++;
 	task->made += v.is_new;
 	task->running += v.runs;
+	day->count++;
+	day->made += v.is_new;
 	t->states[shown.state]++;
 	t->total++;
 	if (t->n_sample < DRY_LIST_MAX)

@@ -48,10 +48,13 @@ static void dry_runs_count_and_change_nothing(void **state)
 	ok(p, dry(p, "backfill", "{" DAYS_1_TO_3 "}"));
 	has(p, "\"total\":3");
 	has(p, "{\"task\":\"p/shop/day\",\"owner\":\"li\",\"count\":3,\"new\":3,\"running\":0}");
+	has(p, "\"days\":[{\"day\":\"2026-03-01\",\"count\":1,\"new\":1,\"refusals\":0,"
+	       "\"unchanged\":0},{\"day\":\"2026-03-02\"");
 	assert_int_equal(live(p, ST_READY), 0);
 	start_one(p, "p/shop/day", DAY(1));
 	ok(p, dry(p, "force-success", "{" DAYS_1_TO_3 "}"));
 	has(p, "\"total\":2");
+	has(p, "{\"day\":\"2026-03-01\",\"count\":0,\"new\":0,\"refusals\":1,\"unchanged\":0}");
 	has(p, "\"code\":\"CONFLICT\",\"message\":\"an attempt runs, kill it first\"");
 	place_free(p);
 }

@@ -283,6 +283,8 @@ export const en = {
 	'nav.audit': 'Audit',
 	'nav.baselines': 'Baselines',
 	'nav.brokers': 'Brokers',
+	'nav.backfill': 'Backfill',
+	'nav.backfills': 'Backfills',
 	'nav.calendars': 'Calendars',
 	'nav.commands': 'Commands',
 	'nav.develop': 'Develop',

@@ -285,6 +285,8 @@ export const zh: Words = {
 	'nav.audit': '审计',
 	'nav.baselines': '基线',
 	'nav.brokers': 'Broker',
+	'nav.backfill': '补数',
+	'nav.backfills': '补数',
 	'nav.calendars': '日历',
 	'nav.commands': '命令',
 	'nav.develop': '开发',
