@@ -83,9 +83,24 @@ def a_wrong_manifest_is_left_out_and_said_with_its_place(site):
 def check_judges_parameters_by_the_manifests_it_is_given(site):
     path = site.dir / "w.yaml"
     path.write_text(HEAD + "  t: {type: noop, params: {exit: three}}\n")
-    site.sirdar("check", str(path))
+    site.sirdar("check", "--types", "", str(path))
     done = site.sirdar("check", "--types", str(site.dir / "types"), str(path), expect=1)
     assert "w.yaml:6:34: parameter exit of the task type 'noop' is 'three'" in done.stdout, done.stdout
+
+
+@test
+def check_judges_parameters_by_the_types_the_server_knows(site):
+    path = site.dir / "w.yaml"
+    kinds = [kind for kind, t in types_of(site).items() if t["declared"]]
+    path.write_text(HEAD + "".join(f"  t-{kind}: {{type: {kind}, params: {{verdict: [1]}}}}\n" for kind in kinds))
+    done = site.sirdar("check", "--online", str(path), expect=1)
+    assert done.stderr == "", done.stderr  # what the API tells of each reads back as its manifest
+    assert all(f"the task type '{k}'" in done.stdout for k in ("shell", "noop", "http", "sql")), done.stdout
+    path.write_text(HEAD + "  t: {type: noop, params: {verdict: retry}}\n")
+    done = site.sirdar("check", "--online", str(path), expect=1)
+    assert "retryable, fatal, infra or not_yet" in done.stdout and done.stderr == "", done.stdout + done.stderr
+    path.write_text(HEAD + "  t: {type: shell, params: {script: ls}}\n")
+    assert "good: 1 workflows, 1 tasks" in site.sirdar("check", "--online", str(path)).stdout
 
 
 @test
