@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -287,6 +288,8 @@ int main(int argc, char **argv)
 	sigset_t signals;
 	int code = EX_OK;
 
+	/* Connections come and go by thousands, on threads that would each keep what is free. */
+	mallopt(M_ARENA_MAX, 2);
 	argc = make_token_take(argc, argv, &token);
 	if (!param_main(&param_cgi_table, &cgi.param, argc, argv,
 	                "[--make-token|--make-app NAME [ROLE]]", &args, &code))

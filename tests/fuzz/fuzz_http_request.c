@@ -138,14 +138,17 @@ static void put_framed(struct input *in, const struct buf *body, struct buf *out
 
 	if (how == 0) { /* chunks */
 		buf_puts(out, "Transfer-Encoding: chunked\r\n\r\n");
-		if (body->len)
+		if (body->len) {
 			buf_printf(out, "%zx\r\n", body->len);
-		buf_put(out, buf_at(body), body->len);
-		buf_puts(out, body->len ? "\r\n0\r\n\r\n" : "0\r\n\r\n");
+			buf_put(out, buf_at(body), body->len);
+			buf_puts(out, "\r\n");
+		}
+		buf_puts(out, "0\r\n\r\n");
 		return;
 	}
 	buf_printf(out, "Content-Length: %zu\r\n\r\n", how == 1 ? body->len / 2 : body->len);
-	buf_put(out, buf_at(body), body->len);
+	if (body->len)
+		buf_put(out, buf_at(body), body->len);
 }
 
 static void build(struct input *in, const struct fuzz_face *f, struct buf *out)
@@ -198,7 +201,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		return 0;
 	buf_init(&b);
 	(data[0] & 1 ? raw : build)(&in, f, &b);
-	if (data[0] & 1 || !is_slow(&b))
+	if (b.len && (data[0] & 1 || !is_slow(&b)))
 		fuzz_send(buf_at(&b), b.len);
 	buf_done(&b);
 	return 0;
