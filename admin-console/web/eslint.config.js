@@ -2,7 +2,7 @@ import vue from 'eslint-plugin-vue'
 import ts from 'typescript-eslint'
 
 export default ts.config(
-	{ ignores: ['node_modules', 'src/api/schema.ts', 'status.js', 'public/first.js'] },
+	{ ignores: ['node_modules', 'src/api/schema.ts', 'status.js', 'public/*.js'] },
 	...ts.configs.recommended,
 	...vue.configs['flat/essential'],
 	{ files: ['**/*.vue'], languageOptions: { parserOptions: { parser: ts.parser } } },

@@ -2,6 +2,7 @@ import { createApp } from 'vue'
 import App from './App.vue'
 import { begin as beginWords } from './i18n'
 import { router } from './router'
+import { beginDevice } from './stores/device'
 import { begin as beginSession } from './stores/session'
 import './styles/tokens.css'
 import './styles/base.css'
@@ -9,4 +10,5 @@ import './styles/app.css'
 
 void Promise.all([beginWords(), beginSession()]).then(() => {
 	createApp(App).use(router).mount('#app')
+	beginDevice()
 })

@@ -23,7 +23,7 @@ export const router = createRouter({
 		{ path: '/ops/alerts', component: () => import('./pages/Alerts.vue'), meta: { key: 'nav.alerts' } },
 		{ path: '/ops/queues', component: () => import('./pages/Queues.vue'), meta: { key: 'nav.queues' } },
 		{ path: '/ops/brokers', component: () => import('./pages/Brokers.vue'), meta: { key: 'nav.brokers' } },
-		{ path: '/ops/types/:type?', component: () => import('./pages/Types.vue'), meta: { key: 'nav.types' } },
+		{ path: '/ops/types/:type?', component: () => import('./pages/Types.vue'), meta: { key: 'nav.types', still: true } },
 		{ path: '/ops/commands', component: () => import('./pages/Commands.vue'), meta: { key: 'nav.commands' } },
 		{ path: '/ops/commands/:id', component: () => import('./pages/Command.vue'), meta: { key: 'nav.commands' } },
 		{ path: '/ops/audit', component: () => import('./pages/Audit.vue'), meta: { key: 'nav.audit' } },
@@ -42,5 +42,5 @@ router.onError((e, to) => {
 })
 
 declare module 'vue-router' {
-	interface RouteMeta { key: import('./i18n').Key; narrow?: boolean }
+	interface RouteMeta { key: import('./i18n').Key; narrow?: boolean; still?: boolean }
 }

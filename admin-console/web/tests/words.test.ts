@@ -28,7 +28,7 @@ describe('words', () => {
 		expect(Object.keys(en).filter((k) => !used.has(k) && !made.some((m) => k.startsWith(m)))).toEqual([])
 	})
 	it('stand in no template outside the dictionary', () => {
-		const odd = sources.filter(([f]) => f.endsWith('.vue')).flatMap(([f, s]) => {
+		const odd = sources.filter(([f]) => f.endsWith('.vue') && !f.startsWith('catalogue/')).flatMap(([f, s]) => {
 			const template = s.slice(s.indexOf('<template'))
 			return [...template.matchAll(/>([^<>{}]*[A-Za-z]{4,}[^<>{}]*)</g)].map((m) => `${f}: ${m[1]!.trim()}`)
 				.filter((x) => !/: (Sirdar|Ctrl K|English|sirdar |v|简体中文)/.test(x) && !/=>|&&|\?|"/.test(x))

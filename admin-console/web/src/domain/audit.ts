@@ -30,7 +30,8 @@ export function follow(rows: readonly Row[]): Verdict {
 export interface Line { kind: 'same' | 'gone' | 'new'; text: string; a: number | null; b: number | null }
 /* Lines of two texts beside each other; `context` lines around what changed, null where some are left out. */
 export function compare(before: string, after: string, context = 2): (Line | null)[] {
-	const a = before.replace(/\n$/, '').split('\n'), b = after.replace(/\n$/, '').split('\n')
+	const cut = (s: string) => (s === '' ? [] : s.replace(/\n$/, '').split('\n'))
+	const a = cut(before), b = cut(after)
 	let head = 0
 	while (head < a.length && head < b.length && a[head] === b[head]) head++
 	let tail = 0

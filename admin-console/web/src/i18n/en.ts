@@ -307,6 +307,8 @@ export const en = {
 	'nav.targets': 'Target servers',
 	'nav.types': 'Task types',
 	'nav.workflows': 'Workflows',
+	'newer.reload': 'Reload',
+	'newer.text': 'The server has a newer console.',
 	'ops.acts': 'Last actions',
 	'ops.brokers': '{on} of {n} online',
 	'ops.commit': 'Commit',

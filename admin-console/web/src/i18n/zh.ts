@@ -309,6 +309,8 @@ export const zh: Words = {
 	'nav.targets': '目标服务器',
 	'nav.types': '任务类型',
 	'nav.workflows': '工作流',
+	'newer.reload': '刷新',
+	'newer.text': '服务器上有新版控制台。',
 	'ops.acts': '最近操作',
 	'ops.brokers': '{n} 台在线 {on}',
 	'ops.commit': '提交',
