@@ -269,3 +269,42 @@ class ThriftServer:
                                                    "--hiveconf", "hive.server2.thrift.bind.host=127.0.0.1"], **spark.environment())
         self.close = self.server.close
         self.server.wait(lambda: "ThriftBinaryCLIService on port" in self.server.text() and "HiveThriftServer2 started" in self.server.text())
+
+
+# --- Apache Hive's own HiveServer2, its metastore a Derby in it; statements run as MapReduce in it too
+
+HIVE_HADOOP = "3.3.6"
+
+
+def unpack_hive(folder):
+    hadoop = [f"org.apache.hadoop:{a}:{HIVE_HADOOP}" for a in ("hadoop-hdfs", "hadoop-mapreduce-client-jobclient", "hadoop-mapreduce-client-common",
+                                                              "hadoop-mapreduce-client-core")]
+    # What is left out is not in the registry, or names others.
+    pom(folder, f"org.apache.hive:hive-service:{HIVE}", f"org.apache.hive:hive-standalone-metastore-server:{HIVE}", "org.datanucleus:datanucleus-rdbms:5.2.10",
+        "org.datanucleus:datanucleus-api-jdo:5.2.8", *hadoop,
+        without=("org.pac4j", "net.shibboleth.tool", "io.grpc", "com.google.cloud.bigdataoss"))
+
+
+class HiveServer:
+    def __init__(self, folder):
+        home, jars, self.port = java(17, 20), cached(f"hive-{HIVE}", unpack_hive), free_port()
+        folder = folder / "hive"
+        (folder / "conf").mkdir(parents=True)
+        settings = {"javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true", "datanucleus.schema.autoCreateAll": "true",
+                    "hive.metastore.schema.verification": "false", "hive.execution.engine": "mr", "mapreduce.framework.name": "local",
+                    "fs.defaultFS": "file:///", "hive.server2.thrift.port": self.port, "hive.server2.thrift.bind.host": "127.0.0.1",
+                    "hive.server2.enable.doAs": "false", "hive.metastore.warehouse.dir": f"{folder}/warehouse", "hive.exec.scratchdir": f"{folder}/scratch",
+                    "hive.exec.local.scratchdir": f"{folder}/local", "hadoop.tmp.dir": f"{folder}/tmp", "hive.server2.webui.port": "0",
+                    "hive.support.concurrency": "false", "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DummyTxnManager",
+                    "hive.notification.event.poll.interval": "0s", "hive.stats.autogather": "false"}
+        (folder / "conf" / "hive-site.xml").write_text("<configuration>" + "".join(
+            f"<property><name>{k}</name><value>{v}</value></property>" for k, v in settings.items()) + "</configuration>\n")
+        log = ("rootLogger.level=INFO\nrootLogger.appenderRef.c.ref=c\nappender.c.type=Console\nappender.c.name=c\nappender.c.target=SYSTEM_ERR\n"
+               "appender.c.layout.type=PatternLayout\nappender.c.layout.pattern=%d %p %c{2}: %m%n\n")
+        for name in ("hive-log4j2.properties", "log4j2.properties"):
+            (folder / "conf" / name).write_text(log)
+        self.server = Server("hiveserver2", folder, [home / "bin" / "java", "-Xmx1g", *SMALL, *OPEN, "-cp", f"{folder}/conf:{jars}/*",
+                                                     "org.apache.hive.service.server.HiveServer2"])
+        self.close = self.server.close
+        self.server.wait(lambda: "Service:HiveServer2 is started" in self.server.text())
+        print(f"# Hive {HIVE} on {home.name}")

@@ -382,6 +382,19 @@ def a_python_job_is_forked_from_a_warm_interpreter_and_is_as_one_of_its_own(site
 
 
 @test
+def what_work_is_called_elsewhere_is_the_same_at_every_attempt_and_no_others(site):
+    said = site.dir / "data" / "work"
+    script = (f"import os\nwith open('{said}', 'a') as f: print(os.environ['SIRDAR_WORK_ID'], os.environ.get('SIRDAR_WORK_AGAIN'), file=f)\n"
+              "print(1, flush=True)\nraise SystemExit(os.environ['SIRDAR_ATTEMPT'] == '1')\n")
+    for name in ("work1", "work2"):
+        i, _ = python_job(site, name, script, retry="{attempts: 2, delay: 0s}")
+        assert i["state"] == "Succ" and i["attempt"] == 2, i
+    words = [line.split() for line in said.read_text().splitlines()]
+    assert [again for _, again in words] == ["None", "1", "None", "1"], words
+    assert words[0][0] == words[1][0] != words[2][0] == words[3][0] and re.fullmatch(r"sirdar-[0-9a-f-]+", words[0][0]), words
+
+
+@test
 def a_python_job_of_another_user_is_that_user(site):
     if os.geteuid() != 0:
         raise Skip("needs root: jobs of other users")

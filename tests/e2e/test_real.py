@@ -338,46 +338,78 @@ def hadoop_is_over(site):
     end(site, "yarn")
 
 
-# --- HiveServer2's protocol, by Hive's beeline
+# --- HiveServer2, by Hive's beeline: Apache Hive's own, and Spark's
 
-def thrift(site):
-    s = spark(site)
-    return have(site, "thrift", lambda: counterparts.ThriftServer(s))
+def hive_server(site, kind):
+    return have(site, kind, lambda: counterparts.HiveServer(site.dir) if kind == "hive" else counterparts.ThriftServer(spark(site)))
 
 
-def hive(site, sql, **more):
-    t, s = thrift(site), spark(site)
+def hive(site, kind, sql, **more):
+    t, s = hive_server(site, kind), spark(site)
     return {"host": "127.0.0.1", "port": t.port, "database": "default", "user": "ada", "sql": sql, "program": str(s.beeline), "environment": s.environment(), **more}
 
 
-@test
-def hive_statements_run_and_their_rows_are_printed(site):
+def rows_of_hive(site, kind):
     sql = ("CREATE TABLE t (a INT, b STRING);\nINSERT INTO t VALUES (1, 'x'), (2, '$${hivevar:word}');\nSELECT count(*) AS n, max(b) AS most FROM t;\n")
-    i = task(site, "hive", "hive", hive(site, sql, hivevars={"word": "yes"}))
+    i = task(site, f"{kind}rows", "hive", hive(site, kind, sql, hivevars={"word": "yes"}))
     assert i["state"] == "Succ", (why(site, i), printed(site, i, "stderr"))
     assert re.search(r"\| 2 +\| yes +\|", log(site, i, words="most")), log(site, i)
 
 
-@test
-def hive_the_first_statement_that_fails_ends_it(site):
-    i = task(site, "hivebad", "hive", hive(site, "SELECT * FROM nothing;\nSELECT 'later';\n"), more="retry: {attempts: 1}, ")
+def error_of_hive(site, kind, words):
+    i = task(site, f"{kind}bad", "hive", hive(site, kind, "SELECT * FROM nothing;\nSELECT 'later';\n"), more="retry: {attempts: 1}, ")
     assert i["state"] == "StopSchedule" and printed(site, i, "stderr"), (why(site, i), printed(site, i))
-    assert "TABLE_OR_VIEW_NOT_FOUND" in log(site, i, "stderr", "nothing") and "later" not in printed(site, i), printed(site, i)
+    assert words in log(site, i, "stderr", "nothing") and "later" not in printed(site, i), printed(site, i, "stderr")
+
+
+def kill_of_hive(site, kind, sql, mark):
+    t = hive_server(site, kind)
+    task(site, f"{kind}kill", "hive", hive(site, kind, sql), states=None)
+    until("it runs there", lambda: mark in t.server.text(), 120)
+    kill(site, f"{kind}kill")
+
+    def cancelled():
+        return [line for line in t.server.text().split(mark, 1)[1].splitlines() if re.search("[Cc]ancel|CANCEL", line)]
+    print(f"# HiveServer2 of {kind}: {until('it is cancelled there', cancelled, 60)[0][-160:]}")
 
 
 @test
-def hive_a_kill_cancels_the_statement_there(site):
-    t = thrift(site)
-    sql = "SELECT count(*) FROM range(3000000) a CROSS JOIN range(3000000) b WHERE a.id * b.id % 7 = 3;\n"
-    task(site, "hivekill", "hive", hive(site, sql), states=None)
-    until("it runs there", lambda: "a.id * b.id" in t.server.text(), 120)
-    kill(site, "hivekill")
-    until("it is cancelled there", lambda: re.search(r"[Cc]ancel|Asked to cancel|Close session", t.server.text().split("a.id * b.id", 1)[1]), 60)
-    print("# HiveServer2: " + "; ".join(line[-120:] for line in t.server.text().split("a.id * b.id", 1)[1].splitlines() if "ancel" in line)[:400])
+def hive_of_apache_gives_rows(site):
+    rows_of_hive(site, "hive")
 
 
 @test
-def hive_is_over(site):
+def hive_of_apache_ends_at_the_first_statement_that_fails(site):
+    error_of_hive(site, "hive", "Table not found 'nothing'")
+
+
+@test
+def hive_of_apache_cancels_the_statement_of_a_killed_task(site):
+    kill_of_hive(site, "hive", "SELECT java_method('java.lang.Thread', 'sleep', cast(600001 + a AS bigint)) FROM t;\n", "600001")
+
+
+@test
+def hive_of_apache_is_over(site):
+    end(site, "hive")
+
+
+@test
+def hive_of_spark_gives_rows(site):
+    rows_of_hive(site, "thrift")
+
+
+@test
+def hive_of_spark_ends_at_the_first_statement_that_fails(site):
+    error_of_hive(site, "thrift", "TABLE_OR_VIEW_NOT_FOUND")
+
+
+@test
+def hive_of_spark_cancels_the_statement_of_a_killed_task(site):
+    kill_of_hive(site, "thrift", "SELECT count(*) FROM range(3000000) a CROSS JOIN range(3000000) b WHERE a.id * b.id % 7 = 3;\n", "a.id * b.id")
+
+
+@test
+def hive_of_spark_is_over(site):
     end(site, "thrift")
 
 
