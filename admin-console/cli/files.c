@@ -1,4 +1,5 @@
 #include "files.h"
+#include "targets.h"
 
 #include "rt/zones.h"
 #include "sched/instant.h"
@@ -53,22 +54,24 @@ static int read_stdin(struct buf *text)
 bool files_read(struct workflow_files *f, const struct words *names)
 {
 	struct err err = { 0 };
+	cJSON *targets = cJSON_CreateArray(); /* only judged here */
+	bool good = true;
 
-	for (size_t i = 0; i < names->n; i++) {
+	for (size_t i = 0; i < names->n && good; i++) {
 		const char *name = names->items[i];
 		struct buf text;
 		buf_init(&text);
 		int r = strcmp(name, "-") == 0 ? read_stdin(&text)
 		                               : fs_read(name, YAML_BYTES_MAX, &text, &err);
-		if (r == 0)
+		if (r == 0 && targets_take(&text, name, targets, &f->diags))
 			workflow_set_read(f->set, buf_str(&text), text.len, name, &f->diags);
-		else
+		else if (r < 0)
 			cli_fail(0, "%s", err.text[0] ? err.text : name);
 		buf_done(&text);
-		if (r < 0)
-			return false;
+		good = r >= 0;
 	}
-	return true;
+	cJSON_Delete(targets);
+	return good;
 }
 
 void files_print_diags(const struct diags *d, FILE *out)

@@ -3,7 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "files.h"
 #include "online.h"
+#include "targets.h"
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/fs.h"
@@ -14,7 +16,8 @@
 struct options {
 	struct words words;
 	cJSON *args;
-	bool dry_run, yes, exit_code;
+	cJSON *targets; /* documents of target servers: sent on their own */
+	bool dry_run, yes, exit_code, passwords;
 };
 
 static const struct argp_option options[] = {
@@ -25,6 +28,8 @@ static const struct argp_option options[] = {
 	{ "from", 'f', "T", 0, "since when a changed schedule counts, default now", 0 },
 	{ "prune", 'p', "PROJECT", 0,
 	  "retire the workflows of this project that are not in the files (repeatable)", 0 },
+	{ "passwords", 'P', NULL, 0,
+	  "set the passwords of target servers again (password_file), also where one is kept", 0 },
 	{ "yes", 'y', NULL, 0, "do not ask", 0 },
 	{ 0 },
 };
@@ -70,6 +75,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'p':
 		prune_add(q->args, arg);
 		return 0;
+	case 'P':
+		q->passwords = true;
+		return 0;
 	case 'x':
 		q->exit_code = true;
 		return 0;
@@ -103,13 +111,15 @@ static int stdin_read(struct buf *text)
 static int documents_read(struct options *q)
 {
 	cJSON *list = cJSON_AddArrayToObject(q->args, "documents");
+	struct diags d;
 
+	diags_init(&d);
+	q->targets = cJSON_CreateArray();
 	for (size_t i = 0; i < q->words.n; i++) {
 		const char *name = q->words.items[i];
 		struct buf text;
 		struct err err = { 0 };
 		int code = CLI_OK;
-		cJSON *d;
 
 		buf_init(&text);
 		if (strcmp(name, "-") == 0)
@@ -119,17 +129,22 @@ static int documents_read(struct options *q)
 			                err.text);
 		if (code == CLI_OK && memchr(buf_at(&text), '\0', text.len) != NULL)
 			code = cli_fail(CLI_REFUSED, "%s is not text", name);
-		if (code == CLI_OK) {
-			d = cJSON_CreateObject();
-			cJSON_AddStringToObject(d, "name", name);
-			cJSON_AddStringToObject(d, "text", buf_str(&text));
-			cJSON_AddItemToArray(list, d);
+		if (code == CLI_OK && targets_take(&text, name, q->targets, &d)) {
+			cJSON *one = cJSON_CreateObject();
+			cJSON_AddStringToObject(one, "name", name);
+			cJSON_AddStringToObject(one, "text", buf_str(&text));
+			cJSON_AddItemToArray(list, one);
 		}
 		buf_done(&text);
-		if (code != CLI_OK)
+		if (code != CLI_OK) {
+			diags_done(&d);
 			return code;
+		}
 	}
-	return CLI_OK;
+	files_print_diags(&d, stderr);
+	bool good = d.errors == 0;
+	diags_done(&d);
+	return good ? CLI_OK : CLI_REFUSED;
 }
 
 /* --- what changes, as a diff reads --- */
@@ -216,6 +231,26 @@ static int send(struct online *o, cJSON *args, bool dry, cJSON **ret)
 	return code;
 }
 
+/* Target servers first: workflows may need them. The answer is that of `apply`, with theirs. */
+static int send_all(struct online *o, const struct options *q, cJSON **ret)
+{
+	cJSON *changes = cJSON_CreateArray(), *c;
+	int code = CLI_OK;
+
+	if (cJSON_GetArraySize(q->targets))
+		code = targets_send(o, q->targets, q->dry_run, q->passwords, changes);
+	if (code == CLI_OK && (json_get(q->args, "documents")->child || json_get(q->args, "prune")))
+		code = send(o, q->args, q->dry_run, ret);
+	else if (code == CLI_OK)
+		*ret = cJSON_CreateObject();
+	if (code == CLI_OK && !json_get(*ret, "changes"))
+		cJSON_AddArrayToObject(*ret, "changes");
+	while (code == CLI_OK && (c = cJSON_DetachItemFromArray(changes, 0)) != NULL)
+		cJSON_AddItemToArray(cJSON_GetObjectItem(*ret, "changes"), c);
+	cJSON_Delete(changes);
+	return code;
+}
+
 /* Retiring is asked for with a flag and shown before it is done. */
 static int confirm(struct online *o, struct options *q)
 {
@@ -223,7 +258,7 @@ static int confirm(struct online *o, struct options *q)
 	char line[16] = "";
 	int code;
 
-	if (q->yes || !json_true(q->args, "retire"))
+	if (q->yes || !json_true(q->args, "retire") || !json_get(q->args, "documents")->child)
 		return CLI_OK;
 	code = send(o, q->args, true, &dry);
 	if (code == CLI_OK && changes_print(dry) > 0) {
@@ -270,7 +305,7 @@ static int run(struct cli *cli, const struct argp *own, int argc, char **argv, b
 	if (code == CLI_OK && !q.dry_run)
 		code = confirm(&o, &q);
 	if (code == CLI_OK)
-		code = send(&o, q.args, q.dry_run, &answer);
+		code = send_all(&o, &q, &answer);
 	if (code == CLI_OK && cli->json)
 		code = print_json(answer);
 	else if (code == CLI_OK)
@@ -279,6 +314,7 @@ static int run(struct cli *cli, const struct argp *own, int argc, char **argv, b
 		code = CLI_REFUSED;
 	cJSON_Delete(answer);
 	cJSON_Delete(q.args);
+	cJSON_Delete(q.targets);
 	words_done(&q.words);
 	online_close(&o);
 	return code;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "online.h"
+#include "targets.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/json.h"
@@ -194,11 +195,36 @@ static int export_pools(struct online *o, struct exported *x)
 	return code;
 }
 
+static int export_targets(struct online *o, struct exported *x)
+{
+	cJSON *root = NULL;
+	const cJSON *s;
+	int code = online_call(o, "GET", "/api/v1/servers", NULL, &root);
+
+	cJSON_ArrayForEach(s, json_get(root, "servers"))
+	{
+		cJSON *d = cJSON_CreateObject();
+		struct buf text;
+
+		buf_init(&text);
+		target_print(s, &text);
+		cJSON_AddStringToObject(d, "name", text_of(s, "server"));
+		cJSON_AddStringToObject(d, "document", buf_str(&text));
+		put_document(x, d);
+		cJSON_Delete(d);
+		buf_done(&text);
+	}
+	cJSON_Delete(root);
+	return code;
+}
+
 /* In the order in which each may name the former. */
 static int export_all(struct online *o, struct exported *x)
 {
-	int code = export_pools(o, x);
+	int code = export_targets(o, x);
 
+	if (code == CLI_OK)
+		code = export_pools(o, x);
 	if (code == CLI_OK)
 		code = each_item(o, "calendars", take_calendar, "", x);
 	if (code == CLI_OK)
@@ -211,7 +237,8 @@ static int export_all(struct online *o, struct exported *x)
 int cmd_export(struct cli *cli, int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{ "all", 'a', NULL, 0, "everything, calendars and pools too", 0 }, { 0 }
+		{ "all", 'a', NULL, 0, "everything, calendars, pools and target servers too", 0 },
+		{ 0 }
 	};
 	static const struct argp own = { .options = options, .parser = parse };
 	struct options q = { 0 };

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "online.h"
+#include "targets.h"
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/fs.h"
@@ -215,7 +216,7 @@ int cmd_target_list(struct cli *cli, int argc, char **argv)
 
 /* --- changes --- */
 
-static int password_of_file(const char *path, char *ret, size_t size)
+int password_of_file(const char *path, char *ret, size_t size)
 {
 	struct err err = { 0 };
 	struct buf text;

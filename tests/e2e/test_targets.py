@@ -178,4 +178,53 @@ def a_server_in_use_stays_and_one_out_of_use_goes(s):
     assert s.ask("GET", "/api/v1/servers/open")[0] == 404
 
 
+@test
+def target_servers_are_documents_of_apply_diff_export_and_check(s):
+    folder = s.dir / "docs"
+    (folder / "secrets").mkdir(parents=True)
+    (folder / "secrets/lake").write_text(f"{CANARY}-lake\n")
+    (folder / "secrets/lake").chmod(0o600)
+    page = folder / "lake.yaml"
+    text = ("# where the lake is\ntarget: lake\nkind: postgresql\nhost: lake.lan\nport: 5432\nuser: etl\nconcurrency: 3\n"
+            "extra: {schema: public}\nprojects: [retail]\npassword_file: secrets/lake\n---\n" + HEAD.format("docs", "retail")
+            + "  t: {type: odd, params: {db: lake, do: x}}\n")
+    page.write_text(text)
+    assert "good: 1 workflows" in s.sirdar("check", "--types", "", str(page)).stdout
+    assert "+ target lake" in s.sirdar("apply", str(page)).stdout
+    kept = s.get("/api/v1/servers/lake")
+    assert kept["has_password"] and kept["extra"] == {"schema": "public"} and kept["projects"] == ["retail"], kept
+    assert "0 changed" in s.sirdar("apply", str(page)).stdout and "0 changed" in s.sirdar("diff", "--exit-code", str(page)).stdout
+    page.write_text(text.replace("port: 5432\n", "").replace("lake.lan", "lake2.lan"))
+    said = s.sirdar("diff", "--exit-code", str(page), expect=1).stdout
+    assert "~ target lake" in said and "- port: 5432" in said and "+ host: lake2.lan" in said, said
+    assert s.get("/api/v1/servers/lake")["host"] == "lake.lan"
+    s.sirdar("apply", str(page))
+    kept = s.get("/api/v1/servers/lake")
+    assert kept["host"] == "lake2.lan" and not kept["port"] and kept["has_password"], kept
+
+
+@test
+def exported_targets_have_no_password_and_applying_them_changes_nothing(s):
+    before = s.get("/api/v1/servers/lake")["version"]
+    exported = s.sirdar("export", "--all").stdout
+    assert "target: lake" in exported and CANARY not in exported and "sealed" not in exported, exported
+    page = s.dir / "docs/all.yaml"
+    page.write_text("---\n".join(d for d in exported.split("---\n") if d.startswith("target:")))
+    assert " 0 changed" in " " + s.sirdar("apply", str(page)).stdout
+    assert s.get("/api/v1/servers/lake")["version"] == before
+    s.sirdar("apply", "--passwords", s.dir / "docs/lake.yaml")
+    assert s.get("/api/v1/servers/lake")["version"] > before
+
+
+@test
+def what_is_wrong_in_a_target_document_has_its_place(s):
+    page = s.dir / "docs/wrong.yaml"
+    page.write_text("pool: p\nslots: 1\n---\ntarget: lake\npassword: secret\nhots: x\nport: many\n")
+    for command in ("apply", "check"):
+        done = s.sirdar(command, str(page), expect=1)
+        said = done.stdout + done.stderr
+        assert "wrong.yaml:5:1: a document has no password in it" in said and "wrong.yaml:6:1" in said, said
+        assert "wrong.yaml:7:7: port wants a whole number" in said, said
+
+
 main(site_with_targets)
