@@ -118,7 +118,7 @@ static void drop_empty(cJSON *o)
 	}
 }
 
-/* What the API tells of a type is its manifest, but for what it says of brokers and leaves empty. */
+/* What the API tells of a type is its manifest, but for brokers and what is empty. */
 static void add_type(struct type_set *set, cJSON *type)
 {
 	struct diags d;

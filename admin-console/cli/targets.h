@@ -5,8 +5,8 @@
  *     host: db.lan
  *     password_file: secrets/warehouse     # beside this file; never the password itself
  *
- * The server's `apply` keeps its documents with the command, so these are taken out before, and sent
- * as commands of their own.
+ * The server's `apply` keeps its documents with the command, so these are taken out before, and
+ * sent as commands of their own.
  */
 #ifndef CLI_TARGETS_H
 #define CLI_TARGETS_H
@@ -16,8 +16,8 @@
 struct buf;
 struct diags;
 
-/* Take them out of a text (lines stay where they are) and append each to `list` as the arguments of
- * server-set, all members said, with `password_file` as a path. What is wrong goes to d.
+/* Take them out of a text (lines stay where they are) and append each to `list` as the arguments
+ * of server-set, all members said, with `password_file` as a path. What is wrong goes to d.
  * False: nothing else was in the text. */
 bool targets_take(struct buf *text, const char *file, cJSON *list, struct diags *d);
 /* Compare them with the server's, append what changes to `changes` as `apply` does, and unless `dry`
