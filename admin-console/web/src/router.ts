@@ -14,6 +14,7 @@ export const router = createRouter({
 		{ path: '/b', component: () => import('./pages/Backfills.vue'), meta: { key: 'nav.backfills' } },
 		{ path: '/b/new', component: () => import('./pages/BackfillNew.vue'), meta: { key: 'nav.backfills' } },
 		{ path: '/b/:id', component: () => import('./pages/Backfill.vue'), meta: { key: 'nav.backfills' } },
+		{ path: '/l', component: () => import('./pages/Lineage.vue'), meta: { key: 'nav.lineage', narrow: true } },
 		{ path: '/calendars', component: () => import('./pages/Calendars.vue'), meta: { key: 'nav.calendars' } },
 		{ path: '/parameters', component: () => import('./pages/Parameters.vue'), meta: { key: 'nav.parameters' } },
 		{ path: '/ops/targets', component: () => import('./pages/Targets.vue'), meta: { key: 'nav.targets' } },

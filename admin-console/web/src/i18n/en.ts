@@ -292,6 +292,7 @@ export const en = {
 	'nav.help': 'Manual',
 	'nav.home': 'Home',
 	'nav.instances': 'Instances',
+	'nav.lineage': 'Lineage',
 	'nav.main': 'Main',
 	'nav.manage': 'Manage',
 	'nav.more': 'More',

@@ -294,6 +294,7 @@ export const zh: Words = {
 	'nav.help': '手册',
 	'nav.home': '首页',
 	'nav.instances': '实例',
+	'nav.lineage': '血缘',
 	'nav.main': '主导航',
 	'nav.manage': '管理',
 	'nav.more': '更多',

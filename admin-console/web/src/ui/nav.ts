@@ -1,4 +1,4 @@
-import { Activity, Bell, Blocks, BookOpen, Braces, CalendarDays, CalendarSync, CirclePlay, Filter, House, ListTree, ScrollText, Server, ServerCog, Settings, SquareTerminal, Target, Users, Workflow } from '@lucide/vue'
+import { Activity, Bell, Blocks, BookOpen, Braces, CalendarDays, CalendarSync, CirclePlay, Filter, House, ListTree, Network, ScrollText, Server, ServerCog, Settings, SquareTerminal, Target, Users, Workflow } from '@lucide/vue'
 import type { Component } from 'vue'
 import type { Key } from '@/i18n'
 import { can, type Role } from '@/stores/session'
@@ -10,6 +10,7 @@ export const nav: NavItem[] = [
 	{ to: '/w', key: 'nav.workflows', icon: Workflow, group: 'develop', keys: 'g w', bar: true },
 	{ to: '/r', key: 'nav.runs', icon: CirclePlay, group: 'develop', keys: 'g r' },
 	{ to: '/b', key: 'nav.backfills', icon: CalendarSync, group: 'develop', keys: 'g d' },
+	{ to: '/l', key: 'nav.lineage', icon: Network, group: 'develop', keys: 'g k' },
 	{ to: '/calendars', key: 'nav.calendars', icon: CalendarDays, group: 'develop' },
 	{ to: '/parameters', key: 'nav.parameters', icon: Braces, group: 'develop' },
 	{ to: '/ops', key: 'nav.ops', icon: Activity, group: 'operate', keys: 'g o', bar: true },
