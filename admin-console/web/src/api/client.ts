@@ -135,6 +135,7 @@ export interface InstanceFilter extends Args {
 
 export const api = {
 	login: (user: string, password: string) => post<Session>('/login', { user, password }),
+	ways: () => get<{ ways: { kind: 'password' | 'ldap' | 'oidc'; name?: string; href?: string }[] }>('/login/ways'),
 	logout: () => post<object>('/logout', {}),
 	session: () => get<Session>('/session'),
 	password: (old: string, fresh: string) => post<object>('/password', { old, new: fresh }),
