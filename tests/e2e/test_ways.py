@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Signing in with what others vouch for: a directory (Debian's slapd, StartTLS), an OpenID provider. TAP."""
+import base64
 import hashlib
 import hmac
 import http.client
@@ -11,11 +12,12 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.parse
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import BIN, Site, Skip, free_port, main, test, until  # noqa: E402
+from harness import BIN, Daemon, Site, Skip, free_port, main, test, until  # noqa: E402
 from provider import Provider  # noqa: E402
 
 WORD, BIND, CLIENT = "a directory word", "canary-bind-7d1c", "canary client&secret"
@@ -100,6 +102,14 @@ def cookies(r):
 class Ways(Site):
     slapd = None
 
+    def __init__(self):
+        super().__init__("ways", secrets_key_file="/nowhere")
+        keys = self.dir / "secrets.keys"
+        keys.touch(0o600)
+        keys.write_text(f"one:{os.urandom(32).hex()}\n")
+        self.base_sets["secrets_key_file"] = keys
+        self.base.argv = self.argv("baseserver", self.base_sets)
+
     def close(self):
         if self.slapd:
             self.slapd.stop()
@@ -107,7 +117,7 @@ class Ways(Site):
 
 
 def begin():
-    s = Ways("ways")
+    s = Ways()
     try:
         s.slapd = Slapd(s.dir)
         s.provider = Provider(s.dir, "sirdar", CLIENT)
@@ -277,7 +287,6 @@ def a_directory_with_a_certificate_of_nobody_gets_no_password(s):
     words = [str(w) for w in s.cgi.argv]
     at = next(i for i, w in enumerate(words) if w.startswith("ldap_ca_file="))
     words[at] = "ldap_ca_file=/etc/ssl/certs/ca-certificates.crt"
-    from harness import Daemon
     port = free_port()
     words = [w.replace(f"listen=127.0.0.1:{s.http}", f"listen=127.0.0.1:{port}").replace(f"state_dir={s.dir}/cgi", f"state_dir={s.dir}/cgi2")
              for w in words]
@@ -442,22 +451,73 @@ def a_provider_that_is_away_is_told(s):
     assert whole(s)[0] == 302
 
 
+def words_of(secret):
+    """As it stands, and as texts carry it: in hex, base64, a URL, a form, JSON."""
+    raw = secret.encode()
+    return {raw, raw.hex().encode(), base64.b64encode(raw).rstrip(b"="), urllib.parse.quote(secret, safe="").encode(),
+            urllib.parse.quote_plus(secret).encode(), json.dumps(secret)[1:-1].encode()}
+
+
 @test
-def none_of_the_secrets_is_found_anywhere(s):
-    """In no file but the two they are kept in, no answer, no process's arguments or environment, no log."""
-    secrets = [x.encode() for x in (WORD, BIND, CLIENT, "canary%20client", "canary+client", "her own word here")]
-    kept = {s.dir / "bind.secret", s.dir / "client.secret"}
-    for path in s.dir.rglob("*"):
-        if path.is_file() and path not in kept and s.slapd.dir not in path.parents:
-            data = path.read_bytes()
-            assert not any(x in data for x in secrets), path
-    for path in ("audit?limit=200", "commands?limit=200", "users", "groups", "tokens", "login/ways", "health"):
-        text = json.dumps(s.get(f"/api/v1/{path}")).encode()
-        assert not any(x in text for x in secrets), path
-    for pid in [s.cgi.proc.pid, s.base.proc.pid]:
-        for part in ("cmdline", "environ"):
-            data = Path(f"/proc/{pid}/{part}").read_bytes()
-            assert not any(x in data for x in secrets), (pid, part)
+def no_secret_is_found_anywhere(s):
+    """Canaries of every kind: in no file but the ones they are kept in, no answer, no log, no error, no arguments or
+    environment of any process. Of a job's password of a target server see test_targets."""
+    said = []
+
+    def made(method, path, body=None, **head):
+        status, answer, r = ask(s, method, path, body, **(head or {"Authorization": f"Bearer {s.token}"}))
+        said.append(f"{status} {json.dumps(answer) if not isinstance(answer, bytes) else answer}")
+        return status, answer, r
+    word, server, channel = "canary word 5\"1", "canary/server+2", "canary-channel-3"
+    wrong = "canary-wrong-4"
+    assert made("POST", "/api/v1/users", {"user": "cleo", "role": "operator", "projects": ["*"], "password": word})[0] == 200
+    assert login(s, "cleo", word)[0] == 200 and made("POST", "/api/v1/login", {"user": "cleo", "password": wrong}, X="y")[0] == 401
+    assert made("POST", "/api/v1/login", {"user": "lea", "password": wrong}, X="y")[0] == 401
+    token = login(s, "cleo", word, name="cleo-cli")[1]["token"]
+    key = ask(s, "POST", "/api/v1/apps", {"name": "app", "role": "viewer"}, Authorization=f"Bearer {s.token}")[1]["key"]
+    _, answer, r = login(s, "cleo", word)
+    session = cookies(r)["Cookie"].split("=", 1)[1]
+    assert made("POST", "/api/v1/servers", {"server": "db", "kind": "mysql", "host": "h", "password": server})[0] == 200
+    assert made("POST", "/api/v1/users", {"user": "x y", "role": "viewer", "password": word})[0] == 400
+    assert made("POST", "/api/v1/servers", {"server": "x y", "kind": "mysql", "password": server})[0] == 400
+    assert made("POST", "/api/v1/commands", {"kind": "user-set", "args": {"user": "cleo", "secret": word}})[0] == 400
+    assert made("POST", "/api/v1/password", {"old": wrong, "new": word}, Authorization=f"Bearer {token}")[0] == 401
+    code, state, jar = go(s)
+    assert back(s, code, state, jar)[0] == 302
+    channels = s.dir / "channels.yaml"
+    channels.touch(0o600)
+    channels.write_text(json.dumps({"channels": {"hook": {"type": "webhook", "url": "http://127.0.0.1:1/h", "secret": channel}}}))
+    s.add_key("notifier")
+    notifier = Daemon(s, "sirdar-notifier", s.argv("sirdar-notifier", {
+        "server": f"127.0.0.1:{s.port}", "key_file": s.dir / "notifier.key", "store": f"sqlite:{s.dir}/base",
+        "state_dir": s.dir / "notifier", "channels_file": channels}), r"notifier\.ready")
+    notifier.start()
+    try:
+        secrets = [WORD, BIND, CLIENT, word, server, channel, wrong, token, key, session, s.token, code]
+        found = set().union(*(words_of(x) for x in secrets))
+        kept = {s.dir / "bind.secret", s.dir / "client.secret", channels, s.dir / "token"}
+        asked = until("channels are known", lambda: s.get("/api/v1/channels")["channels"])
+        said.append(json.dumps(asked))
+        for path in ("audit?limit=500", "commands?limit=500", "users", "groups", "tokens", "apps", "servers", "servers/db", "users/cleo",
+                     "login/ways", "health", "server", "alerts", "session"):
+            said.append(json.dumps(s.get(f"/api/v1/{path}")))
+        said.append(s.ask("GET", "/metrics")[1] if isinstance(s.ask("GET", "/metrics")[1], str) else "")
+        text = "\n".join(said).encode()
+        assert not [x for x in found if x in text], [x for x in found if x in text]
+        n = 0
+        for path in s.dir.rglob("*"):
+            if path.is_file() and path not in kept and s.slapd.dir not in path.parents:
+                data, n = path.read_bytes(), n + 1
+                assert not [x for x in found if x in data], path
+        processes = list(s.ours())
+        for pid in processes:
+            for part in ("cmdline", "environ"):
+                data = Path(f"/proc/{pid}/{part}").read_bytes()
+                assert not [x for x in found if x in data], (pid, part)
+        print(f"# {len(secrets)} secrets in {len(found)} forms: {len(said)} answers, {n} files, {len(processes)} processes")
+        assert n > 8 and len(processes) > 4
+    finally:
+        notifier.stop()
 
 
 if __name__ == "__main__":
