@@ -13,13 +13,13 @@
 #include "util/clock.h"
 
 enum { FEW = 64, FILTERS = 8 };
-#define TOGETHER_US  (50 * US_PER_MS)
-#define PENDING_MAX  ((size_t)512 * 1024)
+#define TOGETHER_US (50 * US_PER_MS)
+#define PENDING_MAX ((size_t)512 * 1024)
 
 /* What one filter lets through of what is pending. */
 struct picked {
 	uint32_t task, states;
-	uint64_t first;   /* number of the first */
+	uint64_t first; /* number of the first */
 	size_t n;
 	struct buf text;
 };

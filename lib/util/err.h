@@ -31,7 +31,8 @@ int err_wrap(struct err *err, int code, const char *where);
 __attribute__((format(printf, 4, 5))) int err_sys(struct err *err, int code, int errnum,
                                                   const char *fmt, ...);
 
-/* The code for what a system call said: NOT_FOUND, FORBIDDEN, LIMIT, NOMEM, FULL, INVALID, else IO. */
+/* The code for what a system call said: NOT_FOUND, FORBIDDEN, LIMIT, NOMEM, FULL, INVALID,
+ * else IO. */
 int err_of_errno(int errnum);
 
 /* clang's analyzer does not look into other files: let it see that the code comes back. */

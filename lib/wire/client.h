@@ -1,7 +1,8 @@
-/* client.h — a client's session with whichever BaseServer leads: the addresses in turn, growing pauses,
- * the greeting, and after a loss all over again.
+/* client.h — a client's session with whichever BaseServer leads: the addresses in turn, growing
+ * pauses, the greeting, and after a loss all over again.
  *
- * Lives on one actor, which drives it: client_look() when it says so, and after a callback of `down`.
+ * Lives on one actor, which drives it: client_look() when it says so, and after a callback of
+ * `down`.
  * Nothing is repeated here: what was sent into a session that ended is the caller's to send again.
  * A server that stands by is left for the one that it says leads, once; else all are asked in turn.
  */

@@ -61,7 +61,7 @@ static const char script[] =
 	"end_earlier() {\n"
 	"	for turn in 1 2 3 4 5 6 7 8 9 10; do\n"
 	"		left=$(living) || { echo \"sirdar: whether an earlier attempt still runs "
-        "on "
+	"on "
 	"YARN cannot be seen\" >&2; return 1; }\n"
 	"		[ -n \"$left\" ] || return 0\n"
 	"		for id in $left; do\n"

@@ -126,8 +126,8 @@ static inline struct fuzz_face *fuzz_face(void)
 	face->port = fuzz_port();
 	fuzz_settings(face, dir);
 	fuzz_actors(&face->cgi);
-	CHECK(auth_token_make(face->cgi.param.state_dir, "fuzz", ROLE_ADMIN, 0, false,
-	                      face->token, &err) == 0);
+	CHECK(auth_token_make(face->cgi.param.state_dir, "fuzz", ROLE_ADMIN, 0, false, face->token,
+	                      &err) == 0);
 	CHECK(auth_token_make(face->cgi.param.state_dir, "app", ROLE_ADMIN, 0, true, face->app,
 	                      &err) == 0);
 	CHECK(auth_tokens_load(face->cgi.auth, &err) == 0);

@@ -2,7 +2,8 @@
  *
  * Byte 0 chooses. Even: a whole request is built from what follows, so that most of them reach a
  * handler: method, route (of the table), its parameters, arguments, headers, body, each taken from
- * the input and each wrong now and then. Odd: bytes as they are; `@` in the place of a token is one. */
+ * the input and each wrong now and then. Odd: bytes as they are; `@` in the place of a token is
+ * one. */
 #include "cgi/route.h"
 #include "tests/fuzz/face.h"
 

@@ -6,20 +6,13 @@
 #include "util/err.h"
 
 static const char *const actions[] = {
-	[DOC_WORKFLOW] = "save workflow",
-	[DOC_CALENDAR] = "save calendar",
-	[DOC_RUNNER] = "save runner",
-	[DOC_BROKER] = "save broker",
-	[DOC_TYPE] = "save task type",
-	[DOC_SERVER] = "save server",
-	[DOC_POOL] = "save pool",
-	[DOC_SETTING] = "save setting",
-	[DOC_NODE] = "save node",
-	[DOC_USER] = "save user",
-	[DOC_SILENCE] = "save silence",
-	[DOC_GROUP] = "save group",
-	[DOC_TOKEN] = "save token",
-	[DOC_PLAN] = NULL, /* the edit itself is the action */
+	[DOC_WORKFLOW] = "save workflow", [DOC_CALENDAR] = "save calendar",
+	[DOC_RUNNER] = "save runner",     [DOC_BROKER] = "save broker",
+	[DOC_TYPE] = "save task type",    [DOC_SERVER] = "save server",
+	[DOC_POOL] = "save pool",         [DOC_SETTING] = "save setting",
+	[DOC_NODE] = "save node",         [DOC_USER] = "save user",
+	[DOC_SILENCE] = "save silence",   [DOC_GROUP] = "save group",
+	[DOC_TOKEN] = "save token",       [DOC_PLAN] = NULL, /* the edit itself is the action */
 };
 
 static int know_last_action(struct my_store *s, struct err *err)
