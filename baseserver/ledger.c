@@ -548,6 +548,7 @@ void ledger_figures(const struct ledger *l, struct ledger_figures *ret)
 		.commit_us_last = l->f_commit_us,
 		.commit_us_sum = l->f_commit_us_sum,
 		.store_down = l->f_down || (busy_us && actor_mono_us(l->me) - busy_us > SLOW_US),
+		.lacks_days = store_lacks_days(l->store),
 		.store_code = l->f_code,
 	};
 }

@@ -69,6 +69,9 @@ static void print_clock(const struct lead_view *lead, struct buf *out)
 	put_text(out, NULL, text);
 }
 
+#define LOW_TEXT  "little space is left on the store's disk"
+#define DAYS_TEXT "the database has no partitions for the days ahead, and they could not be made"
+
 /* Whom health is asked of: all but `lead` may be read on any thread. */
 struct patient {
 	const struct front *front;
@@ -101,11 +104,15 @@ static const char *print_problems(const struct patient *p, struct buf *out)
 		put_text(out, NULL, text);
 	}
 	if (low)
-		put_text(out, NULL, "little space is left on the store's disk");
+		put_text(out, NULL, LOW_TEXT);
+	if (fig.lacks_days)
+		put_text(out, NULL, DAYS_TEXT);
 	if (off)
 		print_clock(p->lead, out);
 	put_close(out, ']');
-	return fig.store_down || stalls ? "failing" : low || off ? "degraded" : "ok";
+	return fig.store_down || stalls       ? "failing"
+	       : low || off || fig.lacks_days ? "degraded"
+	                                      : "ok";
 }
 
 /* How far a standby is behind is the number it read against the last one on disk. */
@@ -190,6 +197,21 @@ static void print_actors(const struct patient *p, struct buf *out)
 	put_close(out, ']');
 }
 
+/* The problems that have rules of their own (alert.def), by word. */
+static void print_kinds(const struct patient *p, struct buf *out)
+{
+	uint64_t room = free_bytes(p->front);
+	struct ledger_figures fig;
+
+	ledger_figures(p->ledger, &fig);
+	put_open(out, "kinds", '[');
+	if (room && room < FREE_LOW_BYTES)
+		put_text(out, NULL, "disk");
+	if (fig.lacks_days)
+		put_text(out, NULL, "partition");
+	put_close(out, ']');
+}
+
 static void print_health(const struct patient *p, struct buf *out)
 {
 	struct ledger_figures fig;
@@ -198,6 +220,7 @@ static void print_health(const struct patient *p, struct buf *out)
 	put_open(out, NULL, '{');
 	const char *amounts = print_problems(p, out);
 	put_text(out, "status", amounts);
+	print_kinds(p, out);
 	print_actors(p, out);
 	put_open(out, "store", '{');
 	put_bool(out, "ok", !fig.store_down);

@@ -94,6 +94,57 @@ static void put_message(struct json_out *j, const char *key, const char *subject
 	buf_done(&all);
 }
 
+/* --- what a channel takes -------------------------------------------------------------- */
+
+/* Bytes of subject and text together; 0: as much as there is. What a provider refuses for its length
+ * it would refuse at every try. */
+static const size_t most_bytes[CH_COUNT] = {
+	[CH_DINGTALK] = 18000,  /* of 20000 */
+	[CH_WECOM] = 2000,      /* of 2048 */
+	[CH_FEISHU] = 18000,    /* of 20 KB with its frame */
+	[CH_SLACK] = 7500,      /* of 40000, and `&` becomes five */
+	[CH_TELEGRAM] = 4000,   /* of 4096 characters */
+	[CH_PAGERDUTY] = 100000 /* of 512 KB */
+};
+enum { SUBJECT_MOST = 900, DEDUP_MOST = 255, MAIL_LINE_MOST = 900 };
+
+/* Cut between characters; "..." says so. */
+static void cut(struct buf *b, size_t most)
+{
+	size_t n = most > 3 ? most - 3 : 0;
+
+	if (b->len <= most)
+		return;
+	while (n > 0 && (buf_str(b)[n] & 0xc0) == 0x80)
+		n--;
+	b->len = n;
+	buf_puts(b, "...");
+}
+
+/* Letters are lines of text: what a job printed, or a machine calls itself, may hold anything. */
+static void clean(struct buf *b, bool lines)
+{
+	unsigned char *at = (unsigned char *)(uintptr_t)buf_at(b);
+
+	for (size_t i = 0; i < b->len; i++)
+		if ((at[i] < 0x20 && !(lines && (at[i] == '\n' || at[i] == '\t'))) || at[i] == 0x7f)
+			at[i] = ' ';
+}
+
+/* Slack's own signs; and its `<!channel>`, which calls everybody. */
+static void put_slack(struct buf *out, const char *text)
+{
+	for (; *text; text++)
+		if (*text == '&')
+			buf_puts(out, "&amp;");
+		else if (*text == '<')
+			buf_puts(out, "&lt;");
+		else if (*text == '>')
+			buf_puts(out, "&gt;");
+		else
+			buf_putc(out, *text);
+}
+
 /* --- shapes -------------------------------------------------------------------------- */
 
 static void print_webhook(const struct payload_ask *a, struct json_out *j, const char *subject,
@@ -131,6 +182,24 @@ static void print_text_msgtype(const struct payload_ask *a, struct json_out *j, 
 	json_close_object(j);
 }
 
+/* `<at user_id="all">` would call everybody. */
+static void put_feishu(struct json_out *j, const char *subject, const char *text)
+{
+	struct buf all, plain;
+
+	buf_init(&all);
+	buf_init(&plain);
+	buf_printf(&all, "%s\n%s", subject, text);
+	for (const char *p = buf_str(&all); *p; p++) {
+		buf_putc(&plain, *p);
+		if (p[0] == '<' && (p[1] == 'a' || p[1] == '/'))
+			buf_putc(&plain, ' ');
+	}
+	json_field_text(j, "text", buf_str(&plain));
+	buf_done(&all);
+	buf_done(&plain);
+}
+
 static void print_feishu(const struct payload_ask *a, struct json_out *j, const char *subject,
                          const char *text)
 {
@@ -139,7 +208,7 @@ static void print_feishu(const struct payload_ask *a, struct json_out *j, const 
 	json_field_text(j, "msg_type", "text");
 	json_add_key(j, "content");
 	json_open_object(j);
-	put_message(j, "text", subject, text);
+	put_feishu(j, subject, text);
 	json_close_object(j);
 }
 
@@ -150,7 +219,10 @@ static void print_slack(const struct payload_ask *a, struct json_out *j, const c
 
 	(void)a;
 	buf_init(&all);
-	buf_printf(&all, "*%s*\n%s", subject, text);
+	buf_putc(&all, '*');
+	put_slack(&all, subject);
+	buf_puts(&all, "*\n");
+	put_slack(&all, text);
 	json_field_text(j, "text", buf_str(&all));
 	buf_done(&all);
 }
@@ -169,6 +241,7 @@ static void print_pagerduty(const struct payload_ask *a, struct json_out *j, con
 
 	buf_init(&key);
 	buf_printf(&key, "%s@%" PRId64, a->alerts[0]->task, a->alerts[0]->run_date);
+	cut(&key, DEDUP_MOST);
 	json_field_text(j, "routing_key", a->channel->secret);
 	json_field_text(j, "event_action", "trigger");
 	json_field_text(j, "dedup_key", buf_str(&key));
@@ -236,10 +309,16 @@ static void print_mail(const struct payload_ask *a, const char *subject, const c
 	}
 	buf_puts(out, "\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n"
 	              "Content-Transfer-Encoding: 8bit\r\nAuto-Submitted: auto-generated\r\n\r\n");
-	for (; *text; text++) {
+	for (size_t line = 0; *text; text++) {
+		bool is_whole = (*text & 0xc0) != 0x80;
+		if (line >= MAIL_LINE_MOST && is_whole && *text != '\n') {
+			buf_puts(out, "\r\n");
+			line = 0;
+		}
 		if (*text == '\n')
 			buf_putc(out, '\r');
 		buf_putc(out, *text);
+		line = *text == '\n' ? 0 : line + 1;
 	}
 }
 
@@ -294,6 +373,11 @@ void payload_print(const struct payload_ask *ask, struct buf *ret_url, struct bu
 	buf_init(&text);
 	message_subject(ask->alerts, ask->n, zh, &subject);
 	message_text(ask->alerts, ask->n, zh, ask->console_url, &text);
+	clean(&subject, false);
+	clean(&text, true);
+	cut(&subject, SUBJECT_MOST);
+	if (most_bytes[ask->channel->type])
+		cut(&text, most_bytes[ask->channel->type] - subject.len - 1);
 	print_body(ask, buf_str(&subject), buf_str(&text), ret_body);
 	buf_puts(ret_url, ask->channel->url);
 	if (ask->channel->secret[0] && ask->channel->type == CH_DINGTALK)

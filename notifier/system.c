@@ -41,6 +41,11 @@ static int put(struct round *rd, const struct alert *a, const char *to)
 	return r;
 }
 
+static bool is_trouble(enum happening bad)
+{
+	return bad == HP_TROUBLE || bad == HP_DISK || bad == HP_PARTITION;
+}
+
 /* `state` is FINE, or in words what is wrong. What is first seen is nobody's news (a broker that is
  * just coming looks like one that is lost), but for trouble of the server. */
 static int fact(struct round *rd, const char *subject, const char *state, enum happening bad,
@@ -61,7 +66,7 @@ static int fact(struct round *rd, const char *subject, const char *state, enum h
 		           .run_date = rd->now_us / US_PER_S,
 		           .at_us = rd->now_us };
 	const char *word = happening_word(a.what), *to;
-	for (size_t i = 0; r == 0 && (was[0] || (bad == HP_TROUBLE && !is_fine)) &&
+	for (size_t i = 0; r == 0 && (was[0] || (is_trouble(bad) && !is_fine)) &&
 	                   (to = channels_system_recipient(rd->n->channels, word, i));
 	     i++)
 		r = put(rd, &a, to);
@@ -124,6 +129,24 @@ static int brokers(struct round *rd, const struct cJSON *answer)
 
 /* --- the server ------------------------------------------------------------------------- */
 
+static bool has(const struct cJSON *list, const char *word)
+{
+	const struct cJSON *v;
+
+	cJSON_ArrayForEach(v, list) if (cJSON_IsString(v) &&
+	                                strcmp(v->valuestring, word) == 0) return true;
+	return false;
+}
+
+/* Troubles with rules of their own: who looks after disks and databases may be somebody else. They
+ * are the server's trouble all the same. */
+static const struct {
+	const char *kind, *subject, *says;
+	enum happening bad;
+} own[] = { { "disk", "the disk of the store", "less than 100 MiB are free", HP_DISK },
+	    { "partition", "partitions of the days ahead",
+	      "what ends then cannot be dropped as a day", HP_PARTITION } };
+
 static int health(struct round *rd, const struct cJSON *answer)
 {
 	const struct cJSON *p;
@@ -133,6 +156,10 @@ static int health(struct round *rd, const struct cJSON *answer)
 	cJSON_ArrayForEach(p, json_get(answer, "problems")) if (cJSON_IsString(p))
 		buf_printf(&all, "%s%s", all.len ? "; " : "", p->valuestring);
 	int r = fact(rd, "server", all.len ? buf_str(&all) : FINE, HP_TROUBLE, HP_MENDED);
+	for (size_t i = 0; r == 0 && i < sizeof own / sizeof own[0]; i++)
+		r = fact(rd, own[i].subject,
+		         has(json_get(answer, "kinds"), own[i].kind) ? own[i].says : FINE,
+		         own[i].bad, HP_MENDED);
 	buf_done(&all);
 	return r;
 }

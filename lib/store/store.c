@@ -125,6 +125,11 @@ void store_close(struct store *s)
 		s->ops->close(s);
 }
 
+bool store_lacks_days(const struct store *s)
+{
+	return s->lacks_days;
+}
+
 bool store_waits(const struct store *s)
 {
 	return s->ops->waits;

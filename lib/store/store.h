@@ -215,6 +215,10 @@ struct store_batch {
 int store_open(const char *url, struct store **ret_store, struct err *err);
 void store_close(struct store *s); /* NULL is fine */
 
+/* The partitions of the days ahead could not be made: until they are, what is new goes where no day
+ * is dropped whole. Thread: any. */
+bool store_lacks_days(const struct store *s);
+
 /* Its calls may wait for another process for seconds: not for a thread that has to answer.
  * They may then be made on another thread than store_open(), on one at a time. */
 bool store_waits(const struct store *s);

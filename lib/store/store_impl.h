@@ -91,6 +91,7 @@ struct store_ops {
 
 struct store {
 	const struct store_ops *ops;
+	_Atomic bool lacks_days; /* see store_lacks_days() */
 	struct audit audit; /* where the last commit's writing of lb_action stands */
 };
 

@@ -199,6 +199,136 @@ static void lines_of_a_mail_end_as_the_standard_says(void **state)
 	buf_done(&body);
 }
 
+/* --- every kind, through every channel, in both languages -------------------------------- */
+
+/* The longest a provider takes, of the text that people read. */
+static const size_t limits[CH_COUNT] = { [CH_DINGTALK] = 20000,
+	                                 [CH_WECOM] = 2048,
+	                                 [CH_FEISHU] = 20480,
+	                                 [CH_SLACK] = 40000,
+	                                 [CH_TELEGRAM] = 4096 };
+
+static const char *text_of_body(const struct cJSON *root, enum channel_type type)
+{
+	switch (type) {
+	case CH_DINGTALK:
+	case CH_WECOM:
+		return json_text(json_get(root, "text"), "content");
+	case CH_FEISHU:
+		return json_text(json_get(root, "content"), "text");
+	case CH_SLACK:
+	case CH_TELEGRAM:
+	case CH_WEBHOOK:
+	case CH_SCRIPT:
+		return json_text(root, "text");
+	case CH_PAGERDUTY:
+		return json_text(json_get(root, "payload"), "summary");
+	default:
+		return "";
+	}
+}
+
+static void no_control(const char *text, bool lines)
+{
+	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+		assert_true((*p >= 0x20 && *p != 0x7f) || (lines && (*p == '\n' || *p == '\t')));
+}
+
+static void mail_is_well_formed(const char *mail, const char *want)
+{
+	char *subject = subject_of(mail);
+	size_t line = 0;
+
+	no_control(subject, false);
+	assert_non_null(strstr(subject, want));
+	assert_true(strstr(mail, "\r\n\r\n") > strstr(mail, "Subject: "));
+	for (const char *p = mail; *p; p++) {
+		assert_true(*p != '\n' || p[-1] == '\r');
+		line = *p == '\n' ? 0 : line + 1;
+		assert_true(line < 998);
+	}
+	free(subject);
+}
+
+static void letter_is_well_formed(const struct channel *c, const struct alert *a, size_t n, bool zh)
+{
+	const struct alert *alerts[60];
+	struct payload_ask ask = { .channel = c,
+		                   .who = "b@example.org",
+		                   .console_url = "https://c",
+		                   .zh = zh,
+		                   .alerts = alerts,
+		                   .n = n,
+		                   .now_us = 1 };
+	struct buf url, header, body, name;
+	struct cJSON *root = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		alerts[i] = a;
+	buf_init(&url);
+	buf_init(&header);
+	buf_init(&body);
+	buf_init(&name);
+	message_subject(alerts, 1, zh, &name); /* ends with the words of the kind */
+	const char *words = strchr(buf_str(&name) + strlen("[sirdar] "), 'Z');
+	payload_print(&ask, &url, &header, &body);
+	assert_null(strpbrk(buf_str(&header), "\r\n"));
+	if (c->type == CH_MAIL) {
+		mail_is_well_formed(buf_str(&body), words);
+	} else {
+		assert_int_equal(json_parse(buf_str(&body), body.len, &root, NULL), 0);
+		const char *text = text_of_body(root, c->type);
+		assert_non_null(text);
+		no_control(text, true);
+		assert_true(c->type == CH_ALERTMANAGER || *text);
+		assert_true(!limits[c->type] || strlen(text) <= limits[c->type]);
+		if (c->type == CH_SLACK)
+			assert_null(strchr(text, '<'));
+		if (c->type == CH_FEISHU)
+			assert_null(strstr(text, "<at"));
+		if (c->type == CH_PAGERDUTY)
+			assert_true(strlen(text) <= 1024 &&
+			            strlen(json_text(root, "dedup_key")) <= 255);
+		json_free(root);
+	}
+	buf_done(&url);
+	buf_done(&header);
+	buf_done(&body);
+	buf_done(&name);
+}
+
+static void every_kind_through_every_channel_in_both_languages_is_a_letter_that_is_taken(
+	void **state)
+{
+	static const char nasty[] =
+		"\x1b[31m<!channel> <at user_id=\"all\"></at> & \xe5\xa4\xb1\r\n\x01";
+	char note[4000], task[200];
+
+	(void)state;
+	memset(note, 'x', sizeof note - 1);
+	note[sizeof note - 1] = 0;
+	memcpy(note, nasty, sizeof nasty - 1);
+	snprintf(task, sizeof task, "shop/daily/%0150d", 7);
+	for (int type = 0; type < CH_COUNT; type++)
+		for (int what = 0; what < HP_COUNT; what++)
+			for (int way = 0; way < 8; way++) {
+				struct channel c = { .type = (enum channel_type)type,
+					             .name = "c",
+					             .url = "https://x",
+					             .from = "a@example.org",
+					             .user = "",
+					             .password = "",
+					             .secret = way & 4 ? "s" : "",
+					             .chat = "1",
+					             .language = "" };
+				struct alert a = one;
+				a.what = (enum happening)what;
+				a.note = way & 2 ? note : "";
+				a.task = way & 2 ? task : "broker b\x01\n2";
+				letter_is_well_formed(&c, &a, way & 2 ? 60 : 1, way & 1);
+			}
+}
+
 static void an_answer_with_an_error_code_is_no_success(void **state)
 {
 	(void)state;
@@ -298,6 +428,8 @@ int main(void)
 		cmocka_unit_test(a_long_list_is_cut_and_says_so),
 		cmocka_unit_test(a_subject_of_any_length_is_split_between_characters),
 		cmocka_unit_test(lines_of_a_mail_end_as_the_standard_says),
+		cmocka_unit_test(
+			every_kind_through_every_channel_in_both_languages_is_a_letter_that_is_taken),
 		cmocka_unit_test(an_answer_with_an_error_code_is_no_success),
 		cmocka_unit_test(what_was_under_way_waits_again_after_a_crash),
 		cmocka_unit_test(what_fails_in_the_middle_leaves_nothing_behind),

@@ -221,6 +221,7 @@ int my_days_ahead(struct my_store *s, int64_t now_us, struct err *err)
 	if (r == 0)
 		r = with_patience(s, look_ahead(s, now_us, err));
 	s->days_missing = r < 0;
+	s->base.lacks_days = r < 0 && r != E_EPOCH;
 	s->days_ahead_us = now_us + (r < 0 ? AGAIN_US : DAY_US / 4);
 	return r;
 }
