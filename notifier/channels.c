@@ -75,7 +75,8 @@ static const char **text_place(struct channel *ch, const char *key)
 	} texts[] = { { "url", &ch->url },          { "from", &ch->from },
 		      { "user", &ch->user },        { "password", &ch->password },
 		      { "secret", &ch->secret },    { "chat", &ch->chat },
-		      { "language", &ch->language } };
+		      { "language", &ch->language },
+		      { "ca_file", &ch->ca_file } };
 
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
 		if (strcmp(texts[i].key, key) == 0)
@@ -118,7 +119,7 @@ static int read_key(struct channel *ch, const char *key, const struct yaml_node 
 		return wrong(
 			n, path, err,
 			"no key of a channel: type, url, from, user, password, secret, chat, argv, "
-			"language, insecure");
+			"language, ca_file, insecure");
 	/* CR and LF would begin new header lines. */
 	if (n->kind != YAML_SCALAR || !n->text[0] || strpbrk(n->text, "\r\n"))
 		return wrong(n, path, err, "want one line of text");
@@ -179,7 +180,8 @@ static int read_channel(struct channel *ch, const struct yaml_node *name, const 
 		                .password = "",
 		                .secret = "",
 		                .chat = "",
-		                .language = "" };
+		                .language = "",
+		                .ca_file = "" };
 	if (n->kind != YAML_MAP || !type ||
 	    !type_from_name(type->text, strlen(type->text), &ch->type))
 		return wrong(type ? type : n, path, err,

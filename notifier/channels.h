@@ -36,6 +36,7 @@ enum owners { OWNERS_NEVER, OWNERS_FAILED, OWNERS_DONE };
 struct channel {
 	enum channel_type type;
 	const char *name, *url, *from, *user, *password, *secret, *chat, *language;
+	const char *ca_file;     /* whose certificates are trusted; "": the system's */
 	const char *const *argv; /* NULL-terminated; NULL: none */
 	bool insecure;           /* mail without TLS, http: allowed off loopback */
 };

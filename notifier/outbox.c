@@ -14,6 +14,8 @@
 #include "util/err.h"
 #include "util/fs.h"
 
+enum { BUSY_MS = 10000 };
+
 static const char *const texts[] = {
 #define SQL(name, text) text,
 #include "notifier/outbox_sql.def"
@@ -150,6 +152,8 @@ int outbox_open(const char *state_dir, struct outbox **ret_outbox, struct err *e
 		rc = sqlite3_open_v2(
 			path, &o->db,
 			SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+	if (r == 0 && rc == SQLITE_OK) /* --status reads beside it */
+		rc = sqlite3_busy_timeout(o->db, BUSY_MS);
 	if (r == 0 && rc == SQLITE_OK)
 		rc = sqlite3_exec(o->db, schema, NULL, NULL, NULL);
 	if (r == 0 && rc == SQLITE_OK)
@@ -178,6 +182,8 @@ int outbox_open_read(const char *state_dir, struct outbox **ret_outbox, struct e
 	} else {
 		rc = sqlite3_open_v2(path, &o->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
 		                     NULL);
+		if (rc == SQLITE_OK)
+			rc = sqlite3_busy_timeout(o->db, BUSY_MS);
 		r = rc == SQLITE_OK ? 0 : fail(o, rc, err);
 	}
 	free(path);

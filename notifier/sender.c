@@ -169,6 +169,12 @@ static void set_http(struct delivery *d, const struct channel *ch)
 	}
 }
 
+static void set_trust(struct delivery *d, const struct channel *ch)
+{
+	if (ch->ca_file && ch->ca_file[0])
+		curl_easy_setopt(d->easy, CURLOPT_CAINFO, ch->ca_file);
+}
+
 static void transfer_start(struct sender *s, struct delivery *d, const struct payload_ask *ask)
 {
 	d->easy = curl_easy_init();
@@ -187,6 +193,7 @@ static void transfer_start(struct sender *s, struct delivery *d, const struct pa
 	curl_easy_setopt(d->easy, CURLOPT_WRITEFUNCTION, take_answer);
 	curl_easy_setopt(d->easy, CURLOPT_WRITEDATA, d);
 	curl_easy_setopt(d->easy, CURLOPT_PRIVATE, d);
+	set_trust(d, ask->channel);
 	if (d->type == CH_MAIL)
 		set_mail(d, ask->channel, ask->who);
 	else

@@ -108,7 +108,7 @@ class Daemon:
 
     def wait_ready(self, seconds=30):
         def look():
-            assert self.proc.poll() is None, f"{self.name} ended: {self.tail()}"
+            assert self.proc.poll() is None, f"{self.name} ended with {self.proc.returncode}: {self.tail()}"
             return self.has(self.ready, self.mark)
         until(f"{self.name} says {self.ready!r}", look, seconds)
 

@@ -1,7 +1,10 @@
 """Receivers of alerts for tests, on loopback: one speaks HTTP, one SMTP. They remember what came and
 behave as a test asks: answer badly, or not at all. Standard library only."""
+import base64
 import json
 import socketserver
+import ssl
+import subprocess
 import threading
 from email import message_from_bytes, policy
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -57,26 +60,80 @@ class Http:
         self.server.server_close()
 
 
-class Smtp:
-    """`got`: (envelope sender, recipients, email message). `refuse`: that many DATA are refused."""
+def certificate(folder, name="localhost"):
+    """-> (certificate, key): self-signed, for 127.0.0.1 and localhost."""
+    cert, key = f"{folder}/{name}.crt", f"{folder}/{name}.key"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                    "-keyout", key, "-out", cert], check=True, capture_output=True, stdin=subprocess.DEVNULL)
+    return cert, key
 
-    def __init__(self):
-        self.got, self.refuse = [], 0
+
+class Smtp:
+    """`got`: (envelope sender, recipients, email message). `refuse`: that many DATA are refused; while `awake`
+    is not set nobody is answered, nor greeted. `tls`: certificate and key, offered by STARTTLS; `users`: name to
+    password, then nothing goes without both. `tries`: connections, `auths`: (name, whether TLS was on)."""
+
+    def __init__(self, tls=None, users=None):
+        self.got, self.refuse, self.awake, self.tries, self.auths = [], 0, threading.Event(), 0, []
+        self.awake.set()
         receiver = self
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if tls else None
+        if tls:
+            context.load_cert_chain(*tls)
 
         class Handler(socketserver.StreamRequestHandler):
             def say(self, line):
                 self.wfile.write(line.encode() + b"\r\n")
 
+            def start_tls(self):
+                self.say("220 go on")
+                self.request = context.wrap_socket(self.request, server_side=True)
+                self.rfile, self.wfile = self.request.makefile("rb"), self.request.makefile("wb", 0)
+                self.is_safe = True
+
+            def sign_in(self, words):
+                text = words[2] if len(words) > 2 else None
+                if text is None:
+                    self.say("334 ")
+                    text = self.rfile.readline().decode().strip()
+                _, name, password = base64.b64decode(text).decode().split("\0")
+                receiver.auths.append((name, self.is_safe))
+                self.is_known = self.is_safe and users.get(name) == password
+                self.say("235 welcome" if self.is_known else "535 who are you")
+
             def handle(self):
+                receiver.tries += 1
+                self.is_safe, self.is_known = False, not users
+                try:
+                    self.talk()
+                except OSError:
+                    pass  # the sender had enough
+
+            def talk(self):
+                receiver.awake.wait(60)
                 self.say("220 test")
                 sender, to = None, []
                 while True:
                     line = self.rfile.readline().decode("utf-8", "replace").strip()
                     word = line.upper()
+                    receiver.awake.wait(60)  # also on a connection that is kept
                     if not line or word == "QUIT":
                         self.say("221 bye")
                         return
+                    if word.startswith("EHLO") and tls:
+                        self.say("250-test")
+                        self.say("250 AUTH PLAIN" if self.is_safe else "250 STARTTLS")
+                        continue
+                    if word == "STARTTLS" and tls:
+                        self.start_tls()
+                        continue
+                    if word.startswith("AUTH PLAIN") and users:
+                        self.sign_in(line.split())
+                        continue
+                    if not self.is_known and word.startswith("MAIL"):
+                        self.say("530 sign in first")
+                        continue
                     if word.startswith("MAIL FROM:"):
                         sender, to = line[10:].split()[0].strip("<>"), []
                     elif word.startswith("RCPT TO:"):

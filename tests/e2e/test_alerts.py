@@ -8,8 +8,9 @@ import sys
 from datetime import datetime, timedelta, timezone
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from alert_site import SECRET, AlertSite, came, fails, workflow  # noqa: E402
+from alert_site import FAST, SECRET, AlertSite, came, fails, workflow  # noqa: E402
 from harness import main, test, until  # noqa: E402
+from receivers import Smtp, certificate  # noqa: E402
 
 DAY = "2026-03-01T00:00:00Z"
 
@@ -150,6 +151,7 @@ def a_silence_by_command_keeps_alerts_back_says_so_and_ends(s):
 
 @test
 def channels_say_how_they_go_and_are_tested_by_a_real_letter(s):
+    until("the notifier is known", lambda: s.ask("GET", "/api/v1/channels")[0] == 200)
     s.web.answers["/chat"] = [(403, "invalid_token")]
     status, answer = s.ask("POST", "/api/v1/channels/chat/test", {})
     assert status == 200 and not answer["taken"] and "invalid_token" in answer["error"], answer
@@ -172,6 +174,7 @@ def rules_say_who_is_told_of_what(s):
     s.apply('project: al\nalerts:\n  - {when: [late], to: ["slack:chat"]}\n', "al.yaml")
     workflow(s, "ruled", {**fails(), "late_after": "1h"}, [],
              alerts=[{"when": ["failed"], "to": ["webhook:hook"], "after": "10m"}])
+    until("the notifier is known", lambda: s.ask("GET", "/api/v1/channels")[0] == 200)
     rules = s.get("/api/v1/rules?workflow=al/ruled")["tasks"]
     assert [t["task"] for t in rules] == ["al/ruled/t"], rules
     assert {"kind": "failed", "to": "webhook:hook", "after_s": 600, "from": "workflow"} in rules[0]["rules"], rules
@@ -179,6 +182,63 @@ def rules_say_who_is_told_of_what(s):
     status, answer = s.ask("GET", "/api/v1/rules?workflow=al/nothing")
     assert status == 404, answer
     s.apply("project: al\nparameters: {}\n", "al.yaml")
+
+
+@test
+def receivers_away_for_an_hour_lose_no_alert_and_delay_no_job(s):
+    """The hour is one of pauses: `retry_max_ms` is 400 instead of 600000, so six pauses are more than it."""
+    waves, days = 3, 6  # together less than the lines of one letter
+    cert, key = certificate(s.dir)
+    relay = Smtp(tls=(cert, key), users={"sirdar": "canary-of-the-relay"})
+    s.write_channels(mail={"type": "mail", "url": f"smtp://127.0.0.1:{relay.port}", "from": "sirdar@example.org",
+                           "user": "sirdar", "password": "canary-of-the-relay", "ca_file": cert})
+    s.notifier.stop()
+    s.notifier = s.make(**{**FAST, "send_ms": 500}).start()
+    workflow(s, "first", fails(), ["mail:ops@example.org"])
+    until("a mail came over TLS, from who signed in", lambda: relay.got)
+    assert relay.auths[0] == ("sirdar", True), relay.auths
+    relay.awake.clear()                      # the relay hangs,
+    s.web.answers["/hook"] = [None] * 10000  # one receiver takes letters and never answers,
+    s.web.answers["/team"] = [(500, "no")] * 10000  # one fails at once
+    to = ["mail:ops@example.org", "webhook:hook", "webhook:team"]
+    for wave in range(waves):
+        workflow(s, f"hour{wave}", fails(), to, end=f"2026-03-0{days}")
+        assert len(s.wait_all_over(f"al/hour{wave}/t", days)) == days  # while nobody takes anything
+        until("all are known", lambda wave=wave: len(alerts(s, workflow=f"al/hour{wave}", limit=100)) == days)
+        s.notifier.kill()
+        s.notifier.start()
+
+    def tried(a):
+        return min(t["tries"] for t in a["told"]) > 6 and all(t["state"] == "waiting" and t["error"] for t in a["told"])
+    for wave in range(waves):
+        try:
+            until("an hour is over", lambda wave=wave: all(tried(a) for a in alerts(s, workflow=f"al/hour{wave}", limit=100)), 60)
+        except Exception as e:
+            raise AssertionError(f"{e}: {alerts(s, workflow=f'al/hour{wave}')[0]} {s.notifier.tail(8)}") from e
+    assert not [b for p in ("/hook", "/team") for b in s.web.taken(p) for a in b["alerts"] if "hour" in a["task"]]
+    s.notifier.kill()
+    s.notifier = s.make(**FAST).start()  # a slow machine's answer is no hanging one
+    relay.awake.set()
+    s.web.answers["/hook"], s.web.answers["/team"] = [], []
+    s.web.hold.set()
+    want = sorted((f"al/hour{w}/t", f"2026-03-0{d}T00:00:00Z") for w in range(waves) for d in range(1, days + 1))
+    for path in ("/hook", "/team"):
+        def came_to(path=path):
+            return sorted((a["task"], a["run_date_text"]) for b in s.web.taken(path) for a in b["alerts"] if "hour" in a["task"])
+        until(f"all came to {path}", lambda: len(set(came_to())) == len(want), 120)
+        for wave in range(waves):
+            until("that is written down", lambda wave=wave: all(
+                t["state"] == "sent" for a in alerts(s, workflow=f"al/hour{wave}", limit=100) for t in a["told"]), 60)
+        assert came_to() == want, (path, came_to())  # each once
+        for body in s.web.taken(path):
+            assert [a["number"] for a in body["alerts"]] == sorted(a["number"] for a in body["alerts"]), body
+    text = "".join(m.get_content() for _, _, m in relay.got)
+    assert all(text.count(f"{task} {date} failed") == 1 for task, date in want), text
+    for wave in range(waves):
+        rows = alerts(s, workflow=f"al/hour{wave}", limit=100)
+        assert len(rows) == days and all(t["state"] == "sent" and t["tries"] > 6 for a in rows for t in a["told"]), rows
+    assert all("canary" not in d for d in (s.notifier.text(), json.dumps(alerts(s, limit=500))))
+    relay.close()
 
 
 @test
