@@ -96,8 +96,8 @@ static void put_message(struct json_out *j, const char *key, const char *subject
 
 /* --- what a channel takes -------------------------------------------------------------- */
 
-/* Bytes of subject and text together; 0: as much as there is. What a provider refuses for its length
- * it would refuse at every try. */
+/* Bytes of subject and text together; 0: as much as there is. What a provider refuses for its
+ * length it would refuse at every try. */
 static const size_t most_bytes[CH_COUNT] = {
 	[CH_DINGTALK] = 18000,  /* of 20000 */
 	[CH_WECOM] = 2000,      /* of 2048 */

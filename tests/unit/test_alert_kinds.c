@@ -1,5 +1,5 @@
-/* Each thing that people are to hear of has a word; machines and the server are told once, and what is
- * mended ends. */
+/* Each thing that people are to hear of has a word; machines and the server are told once, and what
+ * is mended ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -127,8 +127,7 @@ static const char *open_ones(struct house *h, struct words *t)
 	return t->text;
 }
 
-static void disk_and_partitions_are_told_beside_the_servers_trouble_and_when_they_are_well(
-	void **state)
+static void disk_and_partitions_are_told_beside_the_servers_trouble(void **state)
 {
 	struct house *h = *state;
 	struct words t;
@@ -195,8 +194,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			disk_and_partitions_are_told_beside_the_servers_trouble_and_when_they_are_well,
-			setup, teardown),
+			disk_and_partitions_are_told_beside_the_servers_trouble, setup, teardown),
 		cmocka_unit_test_setup_teardown(brokers_plugins_and_leaders_are_told_once, setup,
 		                                teardown),
 		cmocka_unit_test(all_that_was_asked_for_has_a_word),

@@ -297,8 +297,7 @@ static void letter_is_well_formed(const struct channel *c, const struct alert *a
 	buf_done(&name);
 }
 
-static void every_kind_through_every_channel_in_both_languages_is_a_letter_that_is_taken(
-	void **state)
+static void every_kind_by_every_channel_in_both_languages_is_well_formed(void **state)
 {
 	static const char nasty[] =
 		"\x1b[31m<!channel> <at user_id=\"all\"></at> & \xe5\xa4\xb1\r\n\x01";
@@ -428,8 +427,7 @@ int main(void)
 		cmocka_unit_test(a_long_list_is_cut_and_says_so),
 		cmocka_unit_test(a_subject_of_any_length_is_split_between_characters),
 		cmocka_unit_test(lines_of_a_mail_end_as_the_standard_says),
-		cmocka_unit_test(
-			every_kind_through_every_channel_in_both_languages_is_a_letter_that_is_taken),
+		cmocka_unit_test(every_kind_by_every_channel_in_both_languages_is_well_formed),
 		cmocka_unit_test(an_answer_with_an_error_code_is_no_success),
 		cmocka_unit_test(what_was_under_way_waits_again_after_a_crash),
 		cmocka_unit_test(what_fails_in_the_middle_leaves_nothing_behind),
