@@ -60,7 +60,7 @@ static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
 	                    "concurrency", "projects", "password" },
 	[CK_SERVER_REMOVE] = { "server" },
 	[CK_PLUGIN_REGISTER] = { "type", "version", "sha256", "abi", "brokers", "groups" },
-	[CK_PLUGIN_ENABLE] = { "type", "version" },
+	[CK_PLUGIN_ENABLE] = { "type", "version", "brokers", "groups" },
 	[CK_PLUGIN_DRAIN] = { "type" },
 	[CK_PLUGIN_ROLLBACK] = { "type" },
 	[CK_PLUGIN_REMOVE] = { "type", "version" },
@@ -268,9 +268,9 @@ static int parse_others(struct order *o, struct refusal *f)
 		return order_parse_target(o, f);
 	case CK_PLUGIN_REGISTER:
 	case CK_PLUGIN_RELEASE:
+	case CK_PLUGIN_ENABLE:
 		r = parse_names(o, false, f);
 		return r < 0 ? r : order_parse_plugin(o, f);
-	case CK_PLUGIN_ENABLE:
 	case CK_PLUGIN_DRAIN:
 	case CK_PLUGIN_ROLLBACK:
 	case CK_PLUGIN_REMOVE:

@@ -70,6 +70,8 @@ int order_parse_plugin(struct order *o, struct refusal *f)
 	    o->kind == CK_PLUGIN_ROLLBACK || o->kind == CK_PLUGIN_DRAIN)
 		return r;
 	r = parse_version(o, o->kind != CK_PLUGIN_ENABLE, f);
+	if (r == 0 && o->kind == CK_PLUGIN_ENABLE)
+		r = parse_groups(o, f);
 	if (r < 0 || o->kind != CK_PLUGIN_REGISTER)
 		return r;
 	r = parse_sha256(o, f);
@@ -221,7 +223,8 @@ static void print_names(struct buf *out, const char *key, const struct jval *lis
 	put_close(out, ']');
 }
 
-static void print_version(struct buf *out, const struct jval *v)
+/* places: where it is meant to run from now on; NULL: as it was. */
+static void print_version(struct buf *out, const struct jval *v, const struct order *places)
 {
 	const struct jval *abi = jv_get(v, "abi");
 
@@ -229,15 +232,17 @@ static void print_version(struct buf *out, const struct jval *v)
 	put_text(out, "version", text(v, "version"));
 	put_int(out, "abi", abi ? abi->number : 1);
 	put_text(out, "sha256", text(v, "sha256"));
-	print_names(out, "brokers", jv_get(v, "brokers"));
-	print_names(out, "groups", jv_get(v, "groups"));
+	print_names(out, "brokers", places ? places->brokers : jv_get(v, "brokers"));
+	print_names(out, "groups", places ? places->groups : jv_get(v, "groups"));
 	put_close(out, '}');
 }
 
 struct wanted {
 	const char *enabled, *former; /* NULL: none */
 	bool drained;
-	const char *without;       /* a version that goes, or NULL */
+	const char *without; /* a version that goes, or NULL */
+	const char *placed;  /* one that is meant for other brokers from now on, or NULL */
+	const struct order *places;
 	const struct order *added; /* a version that comes, or NULL */
 };
 
@@ -265,7 +270,9 @@ static size_t print_body(const struct jval *root, const struct wanted *w, struct
 	put_open(out, "versions", '[');
 	for (const struct jval *v = versions(root); v; v = v->next)
 		if (!w->without || strcmp(text(v, "version"), w->without) != 0) {
-			print_version(out, v);
+			bool is_placed = w->placed && strcmp(text(v, "version"), w->placed) == 0;
+
+			print_version(out, v, is_placed ? w->places : NULL);
 			n++;
 		}
 	if (w->added)
@@ -302,6 +309,10 @@ static int decide(const struct cmd *cmd, const struct jval *root, struct wanted 
 		w->drained = false;
 		if (cmd->o.version ? !at : !enabled)
 			return no_version(cmd, f);
+		if (cmd->o.brokers || cmd->o.groups) { /* none of either: everywhere */
+			w->placed = cmd->o.version ? cmd->o.version : enabled;
+			w->places = &cmd->o;
+		}
 		if (cmd->o.version && (!enabled || strcmp(enabled, cmd->o.version) != 0)) {
 			w->former = enabled;
 			w->enabled = cmd->o.version;

@@ -11,15 +11,16 @@ struct asked {
 	cJSON *args;
 };
 
-enum { KEY_SHA256 = 256, KEY_ABI, KEY_BROKER, KEY_GROUP };
+enum { KEY_SHA256 = 256, KEY_ABI, KEY_BROKER, KEY_GROUP, KEY_EVERYWHERE };
 
 static const struct argp_option options[] = {
 	{ "sha256", KEY_SHA256, "HEX", 0, "of the file, as sha256sum says (register)", 0 },
 	{ "abi", KEY_ABI, "N", 0, "its ABI, 1 if not said (register)", 0 },
 	{ "broker", KEY_BROKER, "BROKER", 0,
-	  "meant for this one; again for more (register, release)", 0 },
+	  "meant for this one; again for more (register, enable, release)", 0 },
 	{ "group", KEY_GROUP, "GROUP", 0,
-	  "meant for brokers of this group; again for more (register)", 0 },
+	  "meant for brokers of this group; again for more (register, enable)", 0 },
+	{ "everywhere", KEY_EVERYWHERE, NULL, 0, "meant for all brokers (enable)", 0 },
 	{ 0 },
 };
 
@@ -51,6 +52,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_GROUP:
 		put_item(q->args, "groups", arg);
+		return 0;
+	case KEY_EVERYWHERE:
+		cJSON_AddArrayToObject(q->args, "brokers");
 		return 0;
 	case ARGP_KEY_ARG:
 		words_add(&q->words, arg);

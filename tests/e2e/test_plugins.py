@@ -252,7 +252,8 @@ def hang(s, month):
         return s.brokers["b1"].text().count('broker.loader_ended type=odd how="exit 70"')
     for nth, date in enumerate((f"{month}-02", f"{month}-03"), 1):
         until("a loader is there", lambda: runner(s)["state"] == "ready")
-        start(s, "stuck", date)
+        i = start(s, "stuck", date)
+        until("execute() runs", lambda: s.ask("GET", f"/api/v1/instances/{i['id']}/log?")[1] in ("inside\n", b"inside\n"))
         s.command("kill", selection={"tasks": ["plug/w/stuck"], "dates": [date]})
         until("it has ended", lambda: stuck() == nth)
 
@@ -351,11 +352,27 @@ def the_log_level_of_one_types_loaders_changes_while_they_work(s):
     run(s, "run", "2026-07-01")
     assert not debug("odd")
     s.sirdar("log-level", "debug", "--type", "odd")
-    dates = (f"2026-07-{day:02}" for day in range(2, 30))
+    dates = (f"2026-{month:02}-{day:02}" for month in range(7, 11) for day in range(2, 29))
     until("its loader says more", lambda: run(s, "run", next(dates)) and debug("odd"))
     run(s, "words", "2026-07-02")
     assert not debug("words")
     s.sirdar("log-level", "info", "b1", "--type", "odd")
+
+
+@test
+def a_version_is_tried_on_one_broker_before_it_goes_everywhere(s):
+    s.add_broker("b2", types=("odd:2",), runners_dir=s.plugins, loader_crash_max=2)
+    def versions():
+        odd = next(t for t in s.get("/api/v1/types")["types"] if t["type"] == "odd")
+        return {b["broker"]: b["version"] for b in odd["brokers"] if b["state"] == "ready"}
+    until("both run the same", lambda: versions() == {"b1": "1.0-odd", "b2": "1.0-odd"})
+    s.sirdar("plugin", "enable", "odd", "2.0-odd", "--broker", "b2")
+    until("one tries it", lambda: versions() == {"b1": "1.0-odd", "b2": "2.0-odd"})
+    run(s, "run", "2026-08-01")
+    s.sirdar("plugin", "enable", "odd", "2.0-odd", "--everywhere")
+    until("all have it", lambda: versions() == {"b1": "2.0-odd", "b2": "2.0-odd"})
+    s.sirdar("plugin", "rollback", "odd")
+    until("all are back", lambda: versions() == {"b1": "1.0-odd", "b2": "1.0-odd"})
 
 
 @test

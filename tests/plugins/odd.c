@@ -146,6 +146,8 @@ static int odd_execute(void *self, void *state, const struct runner_job *job,
 		be_wordy(job);
 	while (!strcmp(what, "stuck"))
 		poll(NULL, 0, 1000);
+	if (!strcmp(what, "kill-stuck"))
+		host->log(job, RUNNER_STDOUT, "inside\n", 7);
 	while (!strncmp(what, "kill", 4) && !atomic_load(&o->killed))
 		poll(NULL, 0, 1);
 	return RUNNER_DONE;
