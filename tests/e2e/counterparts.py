@@ -281,7 +281,7 @@ def unpack_hive(folder):
                                                               "hadoop-mapreduce-client-core")]
     # What is left out is not in the registry, or names others.
     pom(folder, f"org.apache.hive:hive-service:{HIVE}", f"org.apache.hive:hive-standalone-metastore-server:{HIVE}", "org.datanucleus:datanucleus-rdbms:5.2.10",
-        "org.datanucleus:datanucleus-api-jdo:5.2.8", *hadoop,
+        "org.datanucleus:datanucleus-api-jdo:5.2.8", "org.apache.hadoop:hadoop-client-runtime:3.3.5", *hadoop,
         without=("org.pac4j", "net.shibboleth.tool", "io.grpc", "com.google.cloud.bigdataoss"))
 
 

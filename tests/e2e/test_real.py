@@ -369,7 +369,7 @@ def kill_of_hive(site, kind, sql, mark):
     kill(site, f"{kind}kill")
 
     def cancelled():
-        return [line for line in t.server.text().split(mark, 1)[1].splitlines() if re.search("[Cc]ancel|CANCEL", line)]
+        return [line for line in t.server.text().split(mark, 1)[1].splitlines() if re.search("[Cc]ancel|CANCEL|Closing operation", line)]
     print(f"# HiveServer2 of {kind}: {until('it is cancelled there', cancelled, 60)[0][-160:]}")
 
 
