@@ -277,7 +277,7 @@ HIVE_HADOOP = "3.3.6"
 
 
 def unpack_hive(folder):
-    hadoop = [f"org.apache.hadoop:{a}:{HIVE_HADOOP}" for a in ("hadoop-hdfs", "hadoop-mapreduce-client-jobclient", "hadoop-mapreduce-client-common",
+    hadoop = [f"org.apache.hadoop:{a}:{HIVE_HADOOP}" for a in ("hadoop-common", "hadoop-hdfs", "hadoop-mapreduce-client-jobclient", "hadoop-mapreduce-client-common",
                                                               "hadoop-mapreduce-client-core")]
     # What is left out is not in the registry, or names others.
     pom(folder, f"org.apache.hive:hive-service:{HIVE}", f"org.apache.hive:hive-standalone-metastore-server:{HIVE}", "org.datanucleus:datanucleus-rdbms:5.2.10",

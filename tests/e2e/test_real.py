@@ -40,6 +40,7 @@ def have(site, name, start):
             site.here[name] = start()
         except Skip as e:
             site.here[name] = e
+        site.link = None  # that took long: the cgi has closed it
     if isinstance(site.here[name], Skip):
         raise site.here[name]
     return site.here[name]
