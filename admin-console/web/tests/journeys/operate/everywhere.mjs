@@ -4,17 +4,12 @@ import { pages } from '../pages.mjs'
 
 const themes = ['light', 'dark'], langs = ['en', 'zh'], widths = [1440, 1024, 390]
 
-/* Twice each page: both themes, both languages, narrow and one of the wide; over all pages every pair of values. HEAVY: the whole. */
+/* Each page once, all twelve looks by turns, so over the pages every pair of values. HEAVY: each page in every look. */
 function visits() {
 	const list = []
 	pages().forEach((path, i) => {
-		if (heavy) {
-			for (const width of widths) for (const theme of themes) for (const lang of langs) list.push({ path, theme, lang, width })
-			return
-		}
-		const broad = widths[(i >> 1) % 2], wide = i % 2
-		list.push({ path, theme: themes[wide], lang: 'en', width: (i >> 2) % 2 ? broad : 390 })
-		list.push({ path, theme: themes[1 - wide], lang: 'zh', width: (i >> 2) % 2 ? 390 : broad })
+		if (!heavy) list.push({ path, theme: themes[i % 2], lang: langs[(i >> 1) % 2], width: widths[i % 3] })
+		else for (const width of widths) for (const theme of themes) for (const lang of langs) list.push({ path, theme, lang, width })
 	})
 	/* Alike ones together: a change of theme or language is a load of the page. */
 	return list.sort((a, b) => a.width - b.width || a.theme.localeCompare(b.theme) || a.lang.localeCompare(b.lang))
