@@ -21,7 +21,7 @@ from harness import Site, rss_kb, seconds_of, until  # noqa: E402
 
 SECONDS = int(os.environ.get("SECONDS", "4"))
 STREAMS = int(os.environ.get("STREAMS", "10000"))
-PAIRS = int(os.environ.get("PAIRS", "4"))
+PAIRS, EACH = int(os.environ.get("PAIRS", "4")), int(os.environ.get("EACH", "15"))
 DAYS = 1000
 
 
@@ -118,10 +118,10 @@ def streams(s):
     before, pairs, used, served, told, took = rss_kb(s.cgi.pid), [], 0, 0, 0, 0
     subprocess.run(["cc", "-O2", "-o", s.dir / "streams", os.path.join(os.path.dirname(os.path.abspath(__file__)), "streams.c")], check=True)
     for _ in range(PAIRS):
-        quiet = handover(s, 7)
+        quiet = handover(s, EACH)
         clients = open_streams(s)
         cpu, base, seen, began = cpu_s(s.cgi.pid), cpu_s(s.base.pid), messages(s), time.monotonic()
-        pairs.append((handover(s, 7), quiet))
+        pairs.append((handover(s, EACH), quiet))
         took += time.monotonic() - began
         used, served, told = used + cpu_s(s.cgi.pid) - cpu, served + cpu_s(s.base.pid) - base, told + messages(s) - seen
         most = rss_kb(s.cgi.pid)

@@ -1,5 +1,5 @@
-/* Holds many event streams and drops what comes: one thread, epoll, no parsing, so that the client takes as little
- * of the machine as can be.
+/* Holds many event streams and drops what comes: one thread, epoll, no parsing, so that the client
+ * takes as little of the machine as can be.
  *
  *   streams PORT COUNT PATH TOKEN     until a signal; a line "open N" when all are, at the end
  *                                     "bytes N reads N closed N"
@@ -28,13 +28,16 @@ static void on_signal(int sig)
 
 static int open_stream(int port, const char *request)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in a = { .sin_family = AF_INET,
+		                 .sin_port = htons((uint16_t)port),
+		                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), little = 4096;
 
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
-	if (connect(fd, (struct sockaddr *)&a, sizeof a) < 0 || write(fd, request, strlen(request)) < 0) {
+	if (connect(fd, (struct sockaddr *)&a, sizeof a) < 0 ||
+	    write(fd, request, strlen(request)) < 0) {
 		close(fd);
 		return -1;
 	}
@@ -46,21 +49,26 @@ int main(int argc, char **argv)
 {
 	static char junk[65536];
 	char request[1000];
+	const struct sigaction stop = { .sa_handler = on_signal };
 	struct epoll_event got[256], want = { .events = EPOLLIN };
 	unsigned long long bytes = 0, reads = 0, closed = 0;
-	int epoll = epoll_create1(EPOLL_CLOEXEC), count = argc > 4 ? atoi(argv[2]) : 0, opened = 0;
+	int epoll = epoll_create1(EPOLL_CLOEXEC), opened = 0;
+	int count = argc > 4 ? (int)strtol(argv[2], NULL, 10) : 0;
 
 	if (argc < 5) {
 		fprintf(stderr, "streams PORT COUNT PATH TOKEN\n");
 		return 64;
 	}
-	signal(SIGTERM, on_signal);
-	signal(SIGINT, on_signal);
-	snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", argv[3], argv[4]);
+	sigaction(SIGTERM, &stop, NULL);
+	sigaction(SIGINT, &stop, NULL);
+	snprintf(request, sizeof request,
+	         "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", argv[3],
+	         argv[4]);
 	while (!over) {
 		for (int i = 0; i < AT_ONCE && opened < count; i++) {
-			want.data.fd = open_stream(atoi(argv[1]), request);
-			if (want.data.fd < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, want.data.fd, &want) < 0) {
+			want.data.fd = open_stream((int)strtol(argv[1], NULL, 10), request);
+			if (want.data.fd < 0 ||
+			    epoll_ctl(epoll, EPOLL_CTL_ADD, want.data.fd, &want) < 0) {
 				perror("streams");
 				return 1;
 			}

@@ -1,6 +1,7 @@
 /* Those who listen: events to all who asked, logs to one each. One SUBSCRIBE serves every
  * follower of events; it begins with the first and ends with the last. */
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "util/json_put.h"
 
 #define LOG_PIECE 65536
+#define MANY      1000
 
 static void follower_free(struct follower *f)
 {
@@ -257,6 +259,7 @@ void net_followers_beat(struct net *n)
 	int64_t now = actor_mono_us(n->me);
 	struct follower **p = &n->followers;
 	bool events = false;
+	size_t gone = 0;
 
 	while (*p != NULL) {
 		struct follower *f = *p;
@@ -266,6 +269,7 @@ void net_followers_beat(struct net *n)
 			if (f->log)
 				log_read_send(n, f, true);
 			follower_free(f);
+			gone++;
 			continue;
 		}
 		if (feed_idle(f->feed, now, BEAT_US))
@@ -275,6 +279,8 @@ void net_followers_beat(struct net *n)
 		events |= !f->log;
 		p = &f->next;
 	}
+	if (gone >= MANY) /* their memory goes back to the machine */
+		malloc_trim(0);
 	if (!events && n->subscribed && client_is_up(n->client) &&
 	    fresh_want(n->cgi->fresh, now) == 0) {
 		fresh_lost(n->cgi->fresh);
