@@ -25,6 +25,7 @@ export const router = createRouter({
 		{ path: '/ops/queues', component: () => import('./pages/Queues.vue'), meta: { key: 'nav.queues' } },
 		{ path: '/ops/brokers', component: () => import('./pages/Brokers.vue'), meta: { key: 'nav.brokers' } },
 		{ path: '/ops/types/:type?', component: () => import('./pages/Types.vue'), meta: { key: 'nav.types', still: true } },
+		{ path: '/ops/system', component: () => import('./pages/System.vue'), meta: { key: 'nav.system' } },
 		{ path: '/ops/commands', component: () => import('./pages/Commands.vue'), meta: { key: 'nav.commands' } },
 		{ path: '/ops/commands/:id', component: () => import('./pages/Command.vue'), meta: { key: 'nav.commands' } },
 		{ path: '/ops/audit', component: () => import('./pages/Audit.vue'), meta: { key: 'nav.audit' } },

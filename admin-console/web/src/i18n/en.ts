@@ -307,6 +307,7 @@ export const en = {
 	'nav.runs': 'Runs',
 	'nav.settings': 'Settings',
 	'nav.skip': 'To the content',
+	'nav.system': 'System',
 	'nav.targets': 'Target servers',
 	'nav.types': 'Task types',
 	'nav.workflows': 'Workflows',

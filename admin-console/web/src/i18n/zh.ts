@@ -309,6 +309,7 @@ export const zh: Words = {
 	'nav.runs': '运行',
 	'nav.settings': '设置',
 	'nav.skip': '跳到内容',
+	'nav.system': '系统',
 	'nav.targets': '目标服务器',
 	'nav.types': '任务类型',
 	'nav.workflows': '工作流',

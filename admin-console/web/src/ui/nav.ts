@@ -1,4 +1,4 @@
-import { Activity, Bell, Blocks, BookOpen, Braces, CalendarDays, CalendarSync, CirclePlay, Filter, House, ListTree, Network, ScrollText, Server, ServerCog, Settings, SquareTerminal, Target, Users, Workflow } from '@lucide/vue'
+import { Activity, Bell, Blocks, BookOpen, Braces, CalendarDays, CalendarSync, CirclePlay, Filter, HeartPulse, House, ListTree, Network, ScrollText, Server, ServerCog, Settings, SquareTerminal, Target, Users, Workflow } from '@lucide/vue'
 import type { Component } from 'vue'
 import type { Key } from '@/i18n'
 import { can, type Role } from '@/stores/session'
@@ -22,6 +22,7 @@ export const nav: NavItem[] = [
 	{ to: '/ops/types', key: 'nav.types', icon: Blocks, group: 'operate', keys: 'g y' },
 	{ to: '/ops/targets', key: 'nav.targets', icon: ServerCog, group: 'operate', role: 'developer' },
 	{ to: '/ops/commands', key: 'nav.commands', icon: SquareTerminal, group: 'operate', keys: 'g c' },
+	{ to: '/ops/system', key: 'nav.system', icon: HeartPulse, group: 'manage', keys: 'g m' },
 	{ to: '/ops/audit', key: 'nav.audit', icon: ScrollText, group: 'manage', keys: 'g a', role: 'operator' },
 	{ to: '/people', key: 'nav.people', icon: Users, group: 'manage', keys: 'g p', role: 'admin' },
 	{ to: '/settings', key: 'nav.settings', icon: Settings, group: 'manage', keys: 'g s' },
