@@ -144,7 +144,7 @@ struct ledger_figures {
 	uint64_t last, durable, commits, refused, stale, retries;
 	uint64_t unfinished, commit_us_last, commit_us_sum;
 	bool store_down, lacks_days; /* lacks_days: store_lacks_days() */
-	int store_code; /* why; 0: it is up, or has not answered yet */
+	int store_code;              /* why; 0: it is up, or has not answered yet */
 };
 void ledger_figures(const struct ledger *l, struct ledger_figures *ret);
 

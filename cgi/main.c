@@ -307,7 +307,7 @@ int main(int argc, char **argv)
 	log_level_parse(cgi.param.log_level, &level);
 	log_open("sirdar-cgi", level);
 	notify_open();
-	/* Who looks on does not take from who schedules; a unit that forbids the call says Nice=. */
+	/* Who looks on does not take from who schedules; a unit that forbids the call says Nice. */
 	if (cgi.param.nice > 0)
 		(void)setpriority(PRIO_PROCESS, 0, (int)cgi.param.nice);
 	signals_block(&signals);
