@@ -69,7 +69,7 @@ def fetch(what, argv, **more):
 
 def pom(folder, *artifacts, without=()):
     """Those artifacts (group:name:version) and what they need, as jars in the folder."""
-    no = "".join(f"<exclusion><groupId>{g}</groupId><artifactId>*</artifactId></exclusion>" for g in without)
+    no = "".join("<exclusion><groupId>{}</groupId><artifactId>{}</artifactId></exclusion>".format(*f"{name}:*".split(":")) for name in without)
     deps = "".join("<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>".format(*a.split(":")) +
                    f"<exclusions>{no}</exclusions></dependency>" for a in artifacts)
     path = folder / "pom.xml"
@@ -279,10 +279,11 @@ HIVE_HADOOP = "3.3.6"
 def unpack_hive(folder):
     hadoop = [f"org.apache.hadoop:{a}:{HIVE_HADOOP}" for a in ("hadoop-common", "hadoop-hdfs", "hadoop-mapreduce-client-jobclient", "hadoop-mapreduce-client-common",
                                                               "hadoop-mapreduce-client-core")]
-    # What is left out is not in the registry, or names others.
+    # What is left out is not in the registry, or a second way to log.
     pom(folder, f"org.apache.hive:hive-service:{HIVE}", f"org.apache.hive:hive-standalone-metastore-server:{HIVE}", "org.datanucleus:datanucleus-rdbms:5.2.10",
         "org.datanucleus:datanucleus-api-jdo:5.2.8", "org.apache.hadoop:hadoop-client-runtime:3.3.5", *hadoop,
-        without=("org.pac4j", "net.shibboleth.tool", "io.grpc", "com.google.cloud.bigdataoss"))
+        without=("org.pac4j", "net.shibboleth.tool", "io.grpc", "com.google.cloud.bigdataoss", "org.slf4j:slf4j-reload4j", "org.slf4j:slf4j-log4j12",
+                                              "ch.qos.reload4j", "log4j", "ch.qos.logback"))
 
 
 class HiveServer:
