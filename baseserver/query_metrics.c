@@ -198,7 +198,7 @@ static void put_workers(const struct front *f, struct buf *out)
 {
 	uint64_t jobs = 0, reports = 0;
 	struct worker_figures w;
-	char number[8];
+	char number[24];
 
 	if (!f->figures || f->n_workers == 0)
 		return;

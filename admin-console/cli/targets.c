@@ -242,9 +242,11 @@ bool targets_take(struct buf *text, const char *file, cJSON *list, struct diags 
 /* What both sides print alike: a text as it is, nothing for none, JSON for the rest. */
 static char *shown(const cJSON *v)
 {
+	if (!v)
+		return mem_str("");
 	if (cJSON_IsString(v))
 		return mem_str(v->valuestring);
-	if (!v || cJSON_IsNull(v) || (cJSON_IsNumber(v) && v->valuedouble == 0) ||
+	if (cJSON_IsNull(v) || (cJSON_IsNumber(v) && v->valuedouble == 0) ||
 	    ((cJSON_IsArray(v) || cJSON_IsObject(v)) && !v->child))
 		return mem_str("");
 	return cJSON_PrintUnformatted(v);
