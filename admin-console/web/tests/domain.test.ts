@@ -1,3 +1,4 @@
+import { criticalPath } from '@/domain/taskgraph'
 import { describe, expect, it } from 'vitest'
 import { bare, level, pieces } from '@/domain/ansi'
 import { rank } from '@/domain/fuzzy'
@@ -130,5 +131,17 @@ describe('runs and names', () => {
 	it('are found by letters in order, whole words first', () => {
 		expect(rank('trade', ['x/extra_de', 'retail/trade_daily', 'tXrXaXdXe'], (s) => s)[0]).toBe('retail/trade_daily')
 		expect(rank('rtd', ['retail/trade_daily', 'zzz'], (s) => s)).toEqual(['retail/trade_daily'])
+	})
+})
+
+describe('the critical path', () => {
+	const row = (task: string, started: string, ended: string | null, state = 'Succ') => ({ task, kind: 'succ' as const, done: 1, instances: [{ id: task, task, task_id: 1, run_date: null, part: 0, state, started, ended }] })
+	const edges = [{ from: 'a', to: 'c' }, { from: 'b', to: 'c' }, { from: 'c', to: 'd' }]
+	it('goes back from what ended last, each time to the parent that ended last', () => {
+		expect(criticalPath([row('a', '01', '02'), row('b', '01', '05'), row('c', '05', '07'), row('d', '07', '08'), row('e', '01', '06')], edges)).toEqual(['b', 'c', 'd'])
+	})
+	it('ends at what runs, and is nothing where nothing ran', () => {
+		expect(criticalPath([row('a', '01', '02'), row('b', '01', '03'), row('c', '03', null, 'Running'), row('e', '01', '09')], edges)).toEqual(['b', 'c'])
+		expect(criticalPath([{ task: 'a', kind: 'ready', done: 0, instances: [] }], edges)).toEqual([])
 	})
 })

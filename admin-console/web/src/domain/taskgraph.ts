@@ -30,3 +30,17 @@ export function telling(list: Instance[]): Instance | undefined {
 	const kind = worst(list.map(kindOf))
 	return list.filter((i) => kindOf(i) === kind).sort((a, b) => (b.run_date ?? '').localeCompare(a.run_date ?? ''))[0]
 }
+
+/* The tasks that the run waited for, one after another: back from the one that runs or ended last, each
+ * time to the parent that ended last. */
+export function criticalPath(rows: readonly TaskRow[], edges: readonly { from: string; to: string }[]): string[] {
+	const at = new Map(rows.map((r) => [r.task, r]))
+	const last = (task: string, key: 'started' | 'ended') => (at.get(task)?.instances ?? []).reduce<string>((a, i) => ((i[key] ?? '') > a ? i[key]! : a), '')
+	const into = new Map<string, string[]>()
+	for (const e of edges) { const l = into.get(e.to); if (l) l.push(e.from); else into.set(e.to, [e.from]) }
+	const most = (names: readonly string[], key: 'started' | 'ended') => names.reduce<[string, string]>((a, n) => { const v = last(n, key); return v > a[1] ? [n, v] : a }, ['', ''])[0]
+	const running = rows.filter((r) => r.instances.some((i) => i.state === 'Running')).map((r) => r.task)
+	const path: string[] = []
+	for (let n = running.length ? most(running, 'started') : most(rows.map((r) => r.task), 'ended'); n && !path.includes(n); n = most(into.get(n) ?? [], 'ended')) path.push(n)
+	return path.reverse()
+}

@@ -29,6 +29,7 @@ export class GraphView {
 	private hover = -1
 	private chosen = -1
 	private lit = new Set<number>()
+	private path = new Set<string>()
 	private drag?: { x: number; y: number; moved: boolean }
 	private pinch?: { d: number }
 	private touches = new Map<number, { x: number; y: number }>()
@@ -74,6 +75,12 @@ export class GraphView {
 	}
 
 	setStates(states: (NodeState | undefined)[]) { this.states = states; this.paint() }
+
+	/* Drawn in ink while nothing is chosen. */
+	setPath(ids: readonly string[]) {
+		this.path = new Set(ids.slice(1).map((id, i) => this.model?.index.get(ids[i]!) + '>' + this.model?.index.get(id)))
+		this.paint()
+	}
 
 	choose(id: string | null, reveal = false) {
 		const n = id === null ? -1 : this.model?.index.get(id) ?? -1
@@ -261,11 +268,11 @@ export class GraphView {
 
 	private lines(x0: number, y0: number, x1: number, y1: number) {
 		const { ctx, c, size } = this, lay = this.lay!, w = size.width, mid = size.height / 2, wide = this.scale < 0.4 ? 1 / this.scale * 0.6 : 1.2
-		const draw = (on: boolean) => {
+		const draw = (on: boolean | 'path') => {
 			for (const dashed of [false, true]) {
 				ctx.beginPath()
 				for (const e of this.model!.edges) {
-					if (e.dashed !== dashed || this.isLit(e.from, e.to) !== on) continue
+					if (e.dashed !== dashed || (on === 'path' ? !this.path.has(e.from + '>' + e.to) : this.isLit(e.from, e.to) !== on)) continue
 					const ax = lay.x[e.from]! + w, ay = lay.y[e.from]! + mid, bx = lay.x[e.to]!, by = lay.y[e.to]! + mid
 					if (Math.max(ax, bx) < x0 || Math.min(ax, bx) > x1 || Math.max(ay, by) < y0 || Math.min(ay, by) > y1) continue
 					const k = Math.max(24, Math.min(90, Math.abs(bx - ax) / 2))
@@ -282,6 +289,11 @@ export class GraphView {
 		ctx.globalAlpha = this.chosen >= 0 ? 0.55 : 1
 		draw(false)
 		ctx.globalAlpha = 1
+		if (this.path.size) {
+			ctx.strokeStyle = c.text
+			ctx.lineWidth = wide * 1.7
+			draw('path')
+		}
 		if (this.chosen < 0) return
 		ctx.strokeStyle = c.text2
 		ctx.lineWidth = wide * 1.5

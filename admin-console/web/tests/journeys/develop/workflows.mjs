@@ -1,0 +1,47 @@
+// Several workflows at once: out of force and back, as a file; why one waits, cause by cause.
+import { readFileSync } from 'node:fs'
+import { api, axe, command, is, open, page, run, shot } from '../kit.mjs'
+
+const text = (name) => `workflow: ${name}
+project: several
+start_date: 2026-11-01
+defaults: {cycle: day, type: noop, catchup: {mode: none}}
+tasks:
+  one: {}
+  two: {needs: [one]}
+`
+const states = async () => (await api('tasks?prefix=several/')).items.map((k) => k.state).join()
+
+export default {
+	'workflows are taken offline and put online together, and leave as one file': async () => {
+		await open('/')
+		for (const name of ['left', 'right']) await command('apply', { documents: [{ name: name + '.yaml', text: text(name) }] })
+		await open('/w?project=several')
+		await page.waitForSelector('.tbl tbody tr:nth-child(2)')
+		await page.check('thead .ckb')
+		await page.waitForSelector('.bulkbar:has-text("2")')
+		await axe('workflows chosen')
+		await shot('workflows-bulk')
+		const [file] = await Promise.all([page.waitForEvent('download'), page.click('[data-export]')])
+		const got = readFileSync(await file.path(), 'utf8')
+		is('both are in it', got.includes('left') && got.includes('right') && got.includes('---'))
+		for (const [button, word] of [['[data-offline]', 'offline'], ['[data-online]', 'online']]) {
+			if (await page.locator('.bulkbar.wbar').count() === 0) await page.check('thead .ckb')
+			await page.click(button)
+			await page.click('[data-send]:not([disabled])')
+			for (let n = 0; (await states()) !== Array(4).fill(word).join() && n < 600; n++) await page.evaluate(() => new Promise((done) => setTimeout(done, 100)))
+			is('all are ' + word, (await states()) === Array(4).fill(word).join())
+			await page.waitForSelector('.dlg', { state: 'detached' })
+		}
+	},
+	'why one waits is told cause by cause, to the one that failed': async () => {
+		await open(run + '?task=retail/trade_daily/exp_gmv_mysql&tab=why')
+		await page.waitForSelector('[data-chain] li:nth-child(2)')
+		const last = page.locator('[data-chain] li').last()
+		is('the end of it is what failed', (await last.textContent()).includes('dwd_pay_refund_di'))
+		await axe('a chain of causes')
+		await last.locator('a').click()
+		await page.waitForURL(/dwd_pay_refund_di/)
+		await page.waitForSelector('.below .ipanel .nm:has-text("dwd_pay_refund_di")')
+	},
+}
