@@ -23,7 +23,7 @@ static void answered(struct letter *l, void *self)
 	if (r->code < 0)
 		refuse(&q->refusal, r->code, "", NULL, "%s", r->text);
 	else
-		buf_put(&q->out, r->body, r->body_len);
+		buf_puts(&q->out, r->body ? r->body : "{}");
 	client_request_free(r);
 	query_home(q);
 }

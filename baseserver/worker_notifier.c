@@ -103,7 +103,7 @@ int worker_reply(struct conn *c, const Sirdar__Answer *m)
 		c->asked = (struct client_request *)r->letter.next;
 	r->code = m->code;
 	snprintf(r->text, sizeof r->text, "%s", m->text);
-	r->body = mem_strn((const char *)m->body.data, m->body.len);
+	r->body = m->body.len ? mem_strn((const char *)m->body.data, m->body.len) : NULL;
 	r->body_len = m->body.len;
 	back(r);
 	return 0;

@@ -105,7 +105,7 @@ static void on_ask(struct wake *w, const Sirdar__Query *m)
 	a->id = m->id;
 	a->meeting = w->meeting;
 	snprintf(a->kind, sizeof a->kind, "%s", m->kind);
-	a->args = mem_strn((const char *)m->args.data, m->args.len);
+	a->args = m->args.len ? mem_strn((const char *)m->args.data, m->args.len) : mem_str("{}");
 	w->ops->asked(w->ctx, a);
 }
 
