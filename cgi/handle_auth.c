@@ -275,6 +275,9 @@ int password_post(struct call *c)
 		snprintf(c->user, sizeof(c->user), "admin");
 	if (c->user[0] == '\0')
 		return call_fail(c, E_FORBIDDEN, "", "%s is a token, not a person", c->actor);
+	if (c->person != NULL && person_is_outside(c->person))
+		return call_fail(c, E_CONFLICT, "", "the password of %s is kept by %s, not here",
+		                 c->user, c->person->source);
 	if (call_members_only(c, keys) < 0 ||
 	    text_member(c, "old", true, l->password, sizeof(l->password)) < 0 ||
 	    text_member(c, "new", true, l->other, sizeof(l->other)) < 0 ||

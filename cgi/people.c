@@ -123,6 +123,11 @@ int people_find(struct people *p, const char *name, const struct person **ret)
 	return 1;
 }
 
+bool person_is_outside(const struct person *p)
+{
+	return strcmp(p->source, "ldap") == 0 || strcmp(p->source, "oidc") == 0;
+}
+
 void person_unref(const struct person *p)
 {
 	if (p != NULL)

@@ -85,6 +85,8 @@ bool people_wanted(struct people *p);
 /* 1: held until person_unref(); 0: there is none; E_AGAIN: they were not read yet. */
 int people_find(struct people *p, const char *name, const struct person **ret);
 void person_unref(const struct person *p); /* NULL is fine */
+/* A directory, or a provider, says that it is he; he has no password here. */
+bool person_is_outside(const struct person *p);
 /* The same of a token by the hash of its secret, also one that is over. */
 int people_token(struct people *p, const unsigned char hash[TOKEN_HASH_BYTES],
                  const struct token **ret);
