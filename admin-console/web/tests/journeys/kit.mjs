@@ -91,6 +91,8 @@ export async function portrait(name, path, look = {}) {
 }
 
 export async function axe(where) {
+	/* What is pale while it is asked anew is not yet what it will be. */
+	await page.waitForFunction(() => !document.querySelector('.busy') && !document.getAnimations().some((a) => a.playState === 'running' && a.effect?.getTiming().iterations !== Infinity))
 	/* The policy forbids scripts in the page; the debugger's evaluate is outside it. */
 	if (!(await page.evaluate(() => 'axe' in window))) {
 		const cdp = await browser.newCDPSession(page)

@@ -19,9 +19,10 @@ const looks = {
 	calendars: ['/calendars', {}],
 	parameters: ['/parameters', {}],
 	grid: ['/w/retail/trade_daily/grid', {}],
-	'grid-dark': ['/w/retail/trade_daily?tab=grid', { theme: 'dark' }],
-	lineage: ['/l', {}],
+	'grid-dark': ['/w/retail/trade_daily/grid', { theme: 'dark' }],
+	lineage: ['/l?of=retail/trade_daily', {}],
 	backfills: ['/b', {}],
+	'backfill-new': ['/b/new?workflow=retail/trade_daily', {}],
 }
 
 export default !shots ? {} : {
