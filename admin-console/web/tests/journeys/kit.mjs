@@ -70,7 +70,7 @@ export async function shot(name, width = 1440, height = 900) {
 	if (!shots) return
 	await page.setViewportSize({ width, height })
 	await page.mouse.move(width - 2, height - 2)
-	for (const old of await page.locator('.toast button').all()) await old.click()
+	await page.evaluate(() => { for (const old of document.querySelectorAll('.toast button')) old.click() })
 	await settled()
 	await page.waitForTimeout(300)
 	writeFileSync(join(shots, name + '.png'), await page.screenshot())
