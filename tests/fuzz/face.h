@@ -103,7 +103,7 @@ static inline void fuzz_actors(struct cgi *cgi)
 	cgi->hash_thread = thread_new("hash", &clock_machine);
 	cgi->janitor = janitor_new(cgi->net_thread, (int)cgi->param.connections_max);
 	cgi->disk = disk_new(cgi->disk_thread, cgi);
-	cgi->hash = hash_new(cgi->hash_thread);
+	cgi->hash = hash_new(cgi->hash_thread, "hash");
 	CHECK(net_new(cgi->net_thread, cgi, &cgi->net, &err) == 0);
 	CHECK(thread_start(cgi->net_thread, &err) == 0 &&
 	      thread_start(cgi->disk_thread, &err) == 0 &&
