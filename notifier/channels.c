@@ -72,11 +72,10 @@ static const char **text_place(struct channel *ch, const char *key)
 	const struct {
 		const char *key;
 		const char **at;
-	} texts[] = { { "url", &ch->url },          { "from", &ch->from },
-		      { "user", &ch->user },        { "password", &ch->password },
-		      { "secret", &ch->secret },    { "chat", &ch->chat },
-		      { "language", &ch->language },
-		      { "ca_file", &ch->ca_file } };
+	} texts[] = { { "url", &ch->url },           { "from", &ch->from },
+		      { "user", &ch->user },         { "password", &ch->password },
+		      { "secret", &ch->secret },     { "chat", &ch->chat },
+		      { "language", &ch->language }, { "ca_file", &ch->ca_file } };
 
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
 		if (strcmp(texts[i].key, key) == 0)

@@ -53,11 +53,11 @@ static long span_of(const char *text)
 		char unit;
 		long seconds;
 	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
-	char *end = NULL;
-	long n = strtol(text, &end, 10);
+	char *rest = NULL;
+	long n = strtol(text, &rest, 10);
 
-	for (size_t i = 0; end > text && n > 0 && n < 1000000 && i < 4; i++)
-		if (end[0] == units[i].unit && end[1] == '\0')
+	for (size_t i = 0; rest > text && n > 0 && n < 1000000 && i < 4; i++)
+		if (rest[0] == units[i].unit && rest[1] == '\0')
 			return n * units[i].seconds;
 	return -1;
 }
