@@ -149,9 +149,8 @@ int auth_password_verify(struct auth *a, const char *user, const struct person *
                          const char *password, struct err *err)
 {
 	bool admin = strcmp(user, "admin") == 0;
-	bool known = admin ||
-	             (person != NULL && !person->disabled && person->secret[0] != '\0' &&
-	              strcmp(person->source, "ldap") != 0 && strcmp(person->source, "oidc") != 0);
+	bool known = admin || (person != NULL && !person->disabled && person->secret[0] != '\0' &&
+	                       !person_is_outside(person));
 	char hash[128];
 	bool right;
 
