@@ -20,8 +20,8 @@ struct diags;
  * of server-set, all members said, with `password_file` as a path. What is wrong goes to d.
  * False: nothing else was in the text. */
 bool targets_take(struct buf *text, const char *file, cJSON *list, struct diags *d);
-/* Compare them with the server's, append what changes to `changes` as `apply` does, and unless `dry`
- * make it so. `again`: set passwords also where one is kept. */
+/* Compare them with the server's, append what changes to `changes` as `apply` does, and unless
+ * `dry` make it so. `again`: set passwords also where one is kept. */
 int targets_send(struct online *o, cJSON *list, bool dry, bool again, cJSON *changes);
 /* Of an item of GET /api/v1/servers; without its password. */
 void target_print(const cJSON *server, struct buf *out);

@@ -92,7 +92,7 @@ struct store_ops {
 struct store {
 	const struct store_ops *ops;
 	_Atomic bool lacks_days; /* see store_lacks_days() */
-	struct audit audit; /* where the last commit's writing of lb_action stands */
+	struct audit audit;      /* where the last commit's writing of lb_action stands */
 };
 
 extern const struct store_ops store_mem_ops, store_sqlite_ops;
