@@ -1,10 +1,27 @@
 #!/usr/bin/env python3
 """The web console in a browser: what operators do; every page by an accessibility checker (admin-console/web/tests/journeys/operate). TAP; how: console.py."""
+import hashlib
 import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import console  # noqa: E402
+from harness import B  # noqa: E402
+
+@console.act
+def plugins_of_another_broker(site):
+    """A broker b2 with the plugin `odd` and two versions of it beside: -> their sums."""
+    folder = site.dir / "plugins"
+    folder.mkdir()
+    code, sums = (B / "test/plugins/odd.so").read_bytes(), {}
+    (folder / "odd.so").write_bytes(code)
+    for version in ("1.0-odd", "2.0-odd"):
+        one = code.replace(b"0.1-odd\0", version.encode() + b"\0")
+        (folder / f"odd-{version}.so").write_bytes(one)
+        sums[version] = hashlib.sha256(one).hexdigest()
+    site.add_broker("b2", types=("odd:4",), runners_dir=folder)
+    return sums
+
 
 if __name__ == "__main__":
     sys.exit(console.main("operate", lambda: console.warehouse("operate")))

@@ -1,0 +1,87 @@
+// What an operator looks after: versions of plugins, target servers, calendars, the audit's chain, a device without a network.
+import { axe, browser, facts, is, open, page, provoke, server, shot } from '../kit.mjs'
+
+/* The dialog in which a command is asked for: the server's word on it first, then the verb. */
+async function send() {
+	await page.waitForSelector('.dlg [data-send]:not([disabled])')
+	await page.click('.dlg [data-send]')
+	await page.waitForSelector('.dlg', { state: 'detached' })
+}
+const inForce = (version) => page.waitForSelector(`.vt th:has-text("${version}"):has(.tag:has-text("in force"))`)
+
+export default {
+	'a plugin is registered, its versions are seen, it is rolled back': async () => {
+		const sums = await server('plugins_of_another_broker')
+		await open('/ops/types/odd')
+		for (const [version, sha] of Object.entries(sums)) {
+			await page.click('.slist header .btn')
+			await page.fill('#pl-version', version)
+			await page.fill('#pl-sha', sha)
+			if (version === '1.0-odd') await axe('the form of a registration')
+			await page.click('.dlg button[type=submit]')
+			await page.waitForSelector('.dlg', { state: 'detached' })
+			const column = page.locator('.vt thead th', { hasText: version })
+			await column.waitFor()
+			const n = await page.locator('.vt thead th').allInnerTexts().then((all) => all.findIndex((x) => x.includes(version)))
+			await page.locator('.vt .vacts td').nth(n + 1).getByRole('button', { name: 'Enable' }).click()
+			await send()
+			await inForce(version)
+			await page.waitForSelector(`.mx tr:has-text("b2") .ld.on`)
+		}
+		await page.waitForSelector('.vt th:has-text("1.0-odd"):has(.tag:has-text("the one before"))')
+		await shot('types')
+		await page.click('.vt .btn:has-text("Roll back")')
+		await page.fill('#ask-why', 'fails as often as it runs, ticket 77')
+		await axe('the dialog of a roll back')
+		await send()
+		await inForce('1.0-odd')
+		await open('/ops/commands')
+		await page.waitForSelector('tr:has-text("plugin-rollback")')
+	},
+	'the form of a type is the one that users fill in': async () => {
+		await open('/ops/types/http')
+		await page.waitForSelector('[data-form] .fld')
+		await page.fill('[data-form] .fld:has(label:has-text("url")) input', 'https://example.org/x')
+		await page.waitForSelector('[data-yaml]:has-text("url:")')
+		is('as it stands in a workflow', (await page.innerText('[data-yaml]')).includes('type: http'))
+	},
+	'a calendar is made by clicking days, and the server says what is wrong with its text': async () => {
+		await open('/calendars?c=shop-days')
+		const day = `${new Date().getFullYear()}-07-01`
+		const looks = () => page.getAttribute(`[data-day="${day}"]`, 'class')
+		const was = await looks()
+		await page.click(`[data-day="${day}"]`)
+		is('the day changes', (await looks()) !== was)
+		await page.click('[data-savedoc]')
+		await page.waitForSelector('.pick a:has-text("shop-days")')
+		await axe('a year of a calendar')
+		await shot('calendar')
+	},
+	'the audit proves its rows': async () => {
+		await open('/ops/audit')
+		await page.waitForSelector('[data-proved]')
+		is('of several rows', Number((await page.innerText('[data-proved]')).match(/[\d,]+/)[0].replace(',', '')) > 2)
+	},
+	'a device without a network opens the console and says so; never what the API said': async () => {
+		provoke(/ERR_INTERNET_DISCONNECTED|ERR_FAILED|Failed to fetch|Failed to load/)
+		await open('/')
+		await page.evaluate(() => localStorage.setItem('sirdar-worker', 'on'))
+		await page.reload()
+		await page.waitForSelector('.app')
+		await page.waitForFunction(async () => (await navigator.serviceWorker.getRegistration('/ui/'))?.active?.state === 'activated' && (await caches.has('sirdar-shell')))
+		await page.waitForFunction(() => navigator.serviceWorker.controller !== null)
+		const kept = await page.evaluate(async () => (await (await caches.open('sirdar-shell')).keys()).map((r) => new URL(r.url).pathname))
+		is('the shell is kept: ' + kept.length, kept.includes('/ui/') && kept.some((k) => k.startsWith('/ui/assets/')))
+		is('and nothing of the API', !kept.some((k) => k.startsWith('/api/')))
+		await browser.setOffline(true)
+		try {
+			await page.goto(facts.url + '/ui/ops/alerts')
+			await page.waitForSelector('text=/does not answer/')
+		} finally {
+			await browser.setOffline(false)
+			await page.evaluate(async () => { localStorage.removeItem('sirdar-worker'); for (const r of await navigator.serviceWorker.getRegistrations()) await r.unregister(); await caches.delete('sirdar-shell') })
+		}
+		await open('/')
+		await page.waitForSelector('.app')
+	},
+}
