@@ -265,7 +265,7 @@ int oidc_begin(struct oidc *o, struct buf *ret_url, char ret_browser[AUTH_TEXT_M
 {
 	const struct param_cgi *p = &o->cgi->param;
 	char state[AUTH_TEXT_MAX], challenge[AUTH_TEXT_MAX];
-	struct oidc_trip trip;
+	struct oidc_trip trip = { 0 };
 	unsigned char hash[32];
 	int r = know(o, err);
 

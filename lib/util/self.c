@@ -1,20 +1,22 @@
 #include "util/self.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 uint64_t self_resident_bytes(void)
 {
-	unsigned long long pages = 0;
+	char text[100] = "";
 	FILE *f = fopen("/proc/self/statm", "re");
 
 	if (!f)
 		return 0;
-	if (fscanf(f, "%*u %llu", &pages) != 1)
-		pages = 0;
+	const char *resident = fgets(text, sizeof text, f) ? strchr(text, ' ')
+	                                                   : NULL; /* the second */
 	fclose(f);
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	return resident ? strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
 int64_t self_cpu_us(void)

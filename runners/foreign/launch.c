@@ -165,7 +165,7 @@ static int start_held(const struct runner_guest *about, const struct launch *l, 
 	const char *argv[WORDS_MAX + 1] = { l->program };
 	size_t n = 1;
 
-	for (; about->argv[n] && n < WORDS_MAX; n++)
+	for (; n < WORDS_MAX && about->argv[n]; n++)
 		argv[n] = about->argv[n];
 	struct runner_guest_start start = { .size = sizeof start,
 		                            .n_fds = sizeof fds / sizeof fds[0],
