@@ -168,6 +168,7 @@ export default {
 			await cell.fill(text)
 			await cell.press('Tab')
 		}
+		await other.waitForSelector('.tagb:has-text("2 changes")')
 		await other.keyboard.press('Control+s')
 		await other.click('[data-save]:not([disabled])')
 		await other.waitForSelector('.ebar .tag:text-is("v2")')
