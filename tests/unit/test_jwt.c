@@ -1,4 +1,5 @@
-/* Tokens of an OpenID provider: whom they convince, one thing wrong at a time. Keys are made here. */
+/* Tokens of an OpenID provider: whom they convince, one thing wrong at a time. Keys are made here.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
