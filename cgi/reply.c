@@ -145,24 +145,65 @@ static void error_json(struct call *c, struct buf *b)
 	put_close(b, '}');
 }
 
+/* As text of a page: what came from outside stays text. */
+static void put_html(struct buf *b, const char *text)
+{
+	static const char special[] = "&<>\"'";
+
+	for (const char *p = text; *p != '\0'; p++)
+		if (strchr(special, *p) != NULL)
+			buf_printf(b, "&#%d;", *p);
+		else
+			buf_putc(b, *p);
+}
+
+static void error_page(struct call *c, struct buf *b)
+{
+	buf_puts(b, "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><title>Sirdar</title>"
+	            "<meta name=\"viewport\" content=\"width=device-width\">"
+	            "<link rel=\"stylesheet\" href=\"/status.css\"><main><h1>You are not signed in "
+	            "<span lang=\"zh-CN\">登录未成功</span></h1><p>");
+	put_html(b, c->err.text);
+	buf_puts(b, "</p><p>");
+	put_html(b, c->hint);
+	buf_puts(b, "</p><p><a href=\"/ui/\">Back <span lang=\"zh-CN\">返回</span></a></p><p>");
+	buf_printf(b, "%s · ", err_name(c->err.code));
+	put_html(b, c->request_id);
+	buf_puts(b, "</p></main></html>\n");
+}
+
+/* What the route and who asks make of an error. Returns the content type. */
+static const char *error_body(struct call *c, int *status)
+{
+	unsigned flags = c->route != NULL ? c->route->flags : 0;
+	const char *wants = call_header(c, "Accept");
+
+	if (flags & RF_SEED && seed_error(c, status))
+		return "application/json; charset=utf-8";
+	if (flags & RF_PLAIN) {
+		buf_printf(&c->out, "%s\n", c->err.text);
+		return "text/plain; charset=utf-8";
+	}
+	if (flags & RF_PAGE && wants != NULL && strstr(wants, "text/html") != NULL) {
+		error_page(c, &c->out);
+		return "text/html; charset=utf-8";
+	}
+	error_json(c, &c->out);
+	return "application/json; charset=utf-8";
+}
+
 int reply_error(struct call *c)
 {
-	bool plain = c->route != NULL && (c->route->flags & RF_PLAIN);
 	int status = c->error_status != 0 ? c->error_status : err_http(c->err.code);
 	struct MHD_Response *r;
+	const char *type;
 
 	buf_clear(&c->out);
-	if (c->route != NULL && (c->route->flags & RF_SEED) && seed_error(c, &status))
-		;
-	else if (plain)
-		buf_printf(&c->out, "%s\n", c->err.text);
-	else
-		error_json(c, &c->out);
+	type = error_body(c, &status);
 	r = MHD_create_response_from_buffer(c->out.len, (void *)(uintptr_t)buf_str(&c->out),
 	                                    MHD_RESPMEM_MUST_COPY);
 	CHECK(r != NULL);
-	header(r, "Content-Type",
-	       plain ? "text/plain; charset=utf-8" : "application/json; charset=utf-8");
+	header(r, "Content-Type", type);
 	if (c->allow[0] != '\0')
 		header(r, "Allow", c->allow);
 	if (status == MHD_HTTP_SERVICE_UNAVAILABLE && c->retry_after_s == 0)

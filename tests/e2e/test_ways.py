@@ -414,6 +414,19 @@ def what_came_back_once_or_to_another_browser_is_refused(s):
 
 
 @test
+def a_person_who_is_refused_reads_a_page_and_not_json(s):
+    _, state, jar = go(s)
+    link = http.client.HTTPConnection("127.0.0.1", s.http)
+    link.request("GET", f"/api/v1/login/oidc/callback?error=%3Cscript%3Ealert(1)&state={state}",
+                 headers={**jar, "Accept": "text/html,*/*;q=0.8"})
+    r = link.getresponse()
+    page = r.read().decode()
+    assert r.status == 401 and r.getheader("Content-Type") == "text/html; charset=utf-8", (r.status, page)
+    assert "<script" not in page and "alert(1)" in page and 'href="/ui/"' in page, page
+    assert "default-src 'self';" in r.getheader("Content-Security-Policy"), r.getheaders()
+
+
+@test
 def nobody_is_sent_elsewhere(s):
     for path in ("/api/v1/login/oidc?next=//evil.example", "/api/v1/login/oidc?redirect_uri=https://evil.example",
                  "/api/v1/login/oidc/callback?code=x&state=y&next=//evil.example"):
