@@ -53,8 +53,8 @@ enum route_flag {
 	RF_JARVIS2 = 8,
 	RF_CRONTAB = 16,
 	RF_ECTS = 32,
-	RF_PAGE =
-		64, /* a person's browser goes there by itself: errors as a page where it asks for one */
+	/* A person's browser goes there by itself: errors are a page where it asks for one. */
+	RF_PAGE = 64,
 	RF_SEED = RF_CHIN | RF_JARVIS2 | RF_CRONTAB | RF_ECTS,
 };
 
