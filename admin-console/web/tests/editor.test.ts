@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { closes, copied, EditorDoc, effective, empty, paste } from '@/editor/doc'
 import { diff, merged, threeWay } from '@/editor/diff'
+import { changeMany, common, fields, touched, valueOf } from '@/editor/many'
 
 const source = `# the shop
 workflow: shop # daily
@@ -108,5 +109,48 @@ describe('a workflow being edited', () => {
 		const done = new EditorDoc(merged(theirs, parts, () => 'mine'))
 		expect([done.task('load')!.json.priority, done.task('report')!.json.priority, done.task('extract')!.json.owner, done.head('owner'), done.task('mail')!.json.type]).toEqual(['3', '7', 'me', 'wang', 'http'])
 		expect(new EditorDoc(merged(theirs, parts, () => 'theirs')).task('extract')!.json.owner).toBe('they')
+	})
+})
+
+describe('one change over several tasks', () => {
+	const field = (key: string) => fields.find((f) => f.key === key)!
+	const change = (d: EditorDoc, names: string[], key: string, text: string) => {
+		const f = field(key), v = valueOf(f, text), list = touched(d, new Set(names), f, v)
+		if (list.length) d.apply('set', (x) => changeMany(x, list, f, v))
+		return list
+	}
+	it('is one step back, keeps comments and leaves the others alone', () => {
+		const d = new EditorDoc(source)
+		expect(change(d, ['load', 'report', 'gone'], 'attempts', '4')).toEqual(['load', 'report'])
+		expect(d.tasks.map((t) => t.json.retry)).toEqual([undefined, { attempts: '4' }, { attempts: '4' }])
+		for (const c of ['# the shop', '# where it comes from', '# quick', '# after it']) expect(d.text).toContain(c)
+		expect(new EditorDoc(d.text).tasks.map((t) => t.json)).toEqual(d.tasks.map((t) => t.json))
+		d.undo()
+		expect(d.text).toBe(source)
+		expect(d.canUndo).toBe('')
+	})
+	it('does nothing where it says so already, and nothing written takes the key away', () => {
+		const d = new EditorDoc(source)
+		change(d, ['load', 'report'], 'priority', '7')
+		expect(change(d, ['load', 'report'], 'priority', '7')).toEqual([])
+		expect(change(d, ['extract', 'load', 'report'], 'priority', '')).toEqual(['load', 'report'])
+		expect(d.tasks.some((t) => 'priority' in t.json)).toBe(false)
+	})
+	it('takes cron away with a cycle, and the cycle with a cron', () => {
+		const d = new EditorDoc(source)
+		change(d, ['extract', 'load'], 'cron', '0 5 * * * ?')
+		expect(d.task('extract')!.json).toMatchObject({ cron: '0 5 * * * ?' })
+		expect(d.task('extract')!.json.cycle).toBeUndefined()
+		change(d, ['extract', 'load'], 'cycle', 'week')
+		expect(d.tasks.map((t) => [t.json.cycle, t.json.cron])).toEqual([['week', undefined], ['week', undefined], [undefined, undefined]])
+	})
+	it('reads pools by name and number, and tells what all have in common', () => {
+		const d = new EditorDoc(source), both = new Set(['load', 'report'])
+		change(d, ['load', 'report'], 'pools', 'dw_slots: 2, gpu')
+		expect(d.task('load')!.json.pools).toEqual({ dw_slots: '2', gpu: '1' })
+		expect(common(d, both, field('pools'))).toEqual({ value: { dw_slots: '2', gpu: '1' } })
+		change(d, ['load'], 'pools', 'dw_slots: 1')
+		expect(common(d, both, field('pools'))).toBeUndefined()
+		expect(common(d, both, field('late'))).toEqual({ value: undefined })
 	})
 })
