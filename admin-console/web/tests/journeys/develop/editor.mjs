@@ -191,6 +191,31 @@ export default {
 		const text = await page.evaluate(async () => (await (await fetch('/api/v1/workflows/lab/typed')).json()).document)
 		is('both are in it: ' + text, /owner: wang.hao/.test(text) && /mine alone/.test(text) && /priority: 9/.test(text) && !/lin.yue/.test(text))
 	},
+	'ticked rows of the list are changed at once, and taken back at once': async () => {
+		await open('/w/retail/trade_daily/edit?view=list')
+		await page.waitForSelector('.erows .erow')
+		const rows = page.locator('.erows .erow'), n = await rows.count(), of = (column) => page.locator(`.erows [data-col=${column}]`).evaluateAll((all) => all.map((x) => x.value).join(' '))
+		const before = await of('priority')
+		await rows.nth(0).locator('[data-col=mark]').check()
+		await rows.nth(1).locator('[data-col=mark]').press('Space')
+		await page.waitForSelector('.emany b:text-is("2 selected")')
+		await page.click('.eh .ckb')
+		await page.waitForSelector(`.emany b:text-is("${n} selected")`)
+		await axe('the list with ticked rows')
+		await page.fill('[data-many-value]', '8')
+		await page.press('[data-many-value]', 'Enter')
+		await page.waitForSelector('.toast:has-text("Priority changed")')
+		is('all have it', (await of('priority')) === Array(n).fill('8').join(' '))
+		await page.selectOption('[data-many-field]', 'attempts')
+		await page.fill('[data-many-value]', '4')
+		await page.click(`[data-many-do]:has-text("Change ${n} tasks")`)
+		await settledOn('No problems')
+		await shot('editor-list')
+		await page.click('.emany [aria-label="Tick none"]')
+		for (let i = 0; i < 2; i++) await page.click('.ebar [aria-label^="Undo"]')
+		await page.waitForFunction((before) => [...document.querySelectorAll('.erows [data-col=priority]')].map((x) => x.value).join(' ') === before, before)
+		is('nothing is left to undo', await page.locator('.ebar [aria-label^="Undo"]').isDisabled())
+	},
 	'a large drawing is drawn in time and moves with the hand': async () => {
 		const told = []
 		for (const [n, limit] of process.env.HEAVY ? [[1000, 500], [5000, 1200]] : [[1000, 500]]) {
