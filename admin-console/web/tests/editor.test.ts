@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { closes, copied, EditorDoc, effective, empty, paste } from '@/editor/doc'
 import { diff, merged, threeWay } from '@/editor/diff'
+import { editSize } from '@/graph/edit'
+import { layOut } from '@/graph/layout'
+import { scene } from '@/editor/picture'
 import { changeMany, common, fields, touched, valueOf } from '@/editor/many'
 
 const source = `# the shop
@@ -109,6 +112,23 @@ describe('a workflow being edited', () => {
 		const done = new EditorDoc(merged(theirs, parts, () => 'mine'))
 		expect([done.task('load')!.json.priority, done.task('report')!.json.priority, done.task('extract')!.json.owner, done.head('owner'), done.task('mail')!.json.type]).toEqual(['3', '7', 'me', 'wang', 'http'])
 		expect(new EditorDoc(merged(theirs, parts, () => 'theirs')).task('extract')!.json.owner).toBe('they')
+	})
+})
+
+describe('a large drawing that nobody placed', () => {
+	const marks = { faults: new Map(), diff: null, was: null, found: new Set<string>(), note: () => '', outside: '' }
+	const big = (n: number) => new EditorDoc(`workflow: big\ntasks:\n${Array.from({ length: n }, (_, i) => `  t${i}: {type: noop${i ? `, needs: [t${i >> 1}]` : ''}}\n`).join('')}`)
+	it('waits for its layout, takes the one of its shape and no other', () => {
+		const d = big(400), first = scene(d, new Map(), marks)
+		expect(first.waits!.model.nodes).toHaveLength(400)
+		const laid = { shape: first.waits!.shape, layout: layOut(first.waits!.model, editSize) }
+		expect(scene(d, new Map(), marks, laid)).toMatchObject({ waits: null, xs: laid.layout.x, ys: laid.layout.y })
+		d.apply('x', (x) => x.setTask('t7', ['priority'], '1'))
+		expect(scene(d, new Map(), marks, laid).waits).toBeNull()
+		d.apply('x', (x) => x.addNeed('t9', { task: 't1' }))
+		expect(scene(d, new Map(), marks, laid).waits).not.toBeNull()
+		expect(scene(d, new Map([['t0', { x: 0, y: 0 }]]), marks).waits).toBeNull()
+		expect(scene(big(300), new Map(), marks).waits).toBeNull()
 	})
 })
 

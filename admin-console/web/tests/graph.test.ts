@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { answer } from '@/graph/answer'
+import { layOutAway } from '@/graph/away'
 import { layOut, layersOf, runSize } from '@/graph/layout'
 import { Model } from '@/graph/model'
 
@@ -36,6 +38,13 @@ describe('the layout', () => {
 		seed = 3
 		const m = any(3000, 2), l = layOut(m)
 		expect(l.x.every(Number.isFinite) && l.y.every(Number.isFinite)).toBe(true)
+	})
+	it('comes out of the worker as it does on the page, and without a worker all the same', async () => {
+		seed = 5
+		const m = any(400, 2), here = layOut(m)
+		const there = answer(structuredClone({ number: 9, nodes: m.nodes.length, from: Int32Array.from(m.edges, (e) => e.from), to: Int32Array.from(m.edges, (e) => e.to), size: runSize }))
+		expect(there).toEqual({ number: 9, layout: here })
+		expect(await layOutAway(m, runSize)).toEqual(here)
 	})
 	it('knows what a node holds up', () => {
 		const m = new Model(['a', 'b', 'c', 'd'].map((id) => ({ id, label: id })), [{ from: 'a', to: 'b' }, { from: 'b', to: 'c' }])

@@ -1,6 +1,6 @@
 /* The document as cards and wires, and where they stand. Pure. */
 import { editSize, type Card, type Wire } from '@/graph/edit'
-import { layOut } from '@/graph/layout'
+import { FAR, layOut, type Layout } from '@/graph/layout'
 import { Model } from '@/graph/model'
 import type { EditorDoc, Need, Place, TaskView, Value } from './doc'
 import { effective, inside } from './doc'
@@ -28,12 +28,15 @@ export function ratio(doc: EditorDoc, parent: TaskView | undefined, child: TaskV
 	return ''
 }
 
-export interface Scene { cards: Card[]; wires: Wire[]; of: { task: string; need: number }[]; xs: Float64Array; ys: Float64Array }
+/* `waits`: a large one that nobody placed; where its cards stand is worked out beside the page and handed in as `laid`. */
+export interface Scene { cards: Card[]; wires: Wire[]; of: { task: string; need: number }[]; xs: Float64Array; ys: Float64Array; waits: Waits | null }
+export interface Waits { model: Model; shape: string }
+export interface Laid { shape: string; layout: Layout }
 export interface Marks { faults: ReadonlyMap<string, 'error' | 'warning'>; diff: Diff | null; was: EditorDoc | null; found: ReadonlySet<string>; note: (t: TaskView) => string; outside: string }
 
 const textOf = (v: Value | undefined) => (typeof v === 'string' ? v : '')
 
-export function scene(doc: EditorDoc, places: ReadonlyMap<string, Place>, m: Marks): Scene {
+export function scene(doc: EditorDoc, places: ReadonlyMap<string, Place>, m: Marks, laid: Laid | null = null): Scene {
 	const cards: Card[] = [], index = new Map<string, number>(), wires: Wire[] = [], of: Scene['of'] = []
 	const change = new Map(m.diff?.tasks.map((t) => [t.name, t.change]))
 	const add = (id: string, card: Omit<Card, 'id'>) => { index.set(id, cards.length); cards.push({ id, ...card }) }
@@ -49,15 +52,21 @@ export function scene(doc: EditorDoc, places: ReadonlyMap<string, Place>, m: Mar
 	const had = (t: string, n: Need) => !m.was || !m.diff || (m.was.task(t)?.needs.some((x) => x.task === n.task) ?? false)
 	for (const t of doc.tasks) t.needs.forEach((n, i) => wire(doc, t, n, i, had(t.name, n) ? '' : 'added'))
 	if (m.diff && m.was) for (const t of m.was.tasks) t.needs.forEach((n, i) => { if (!doc.task(t.name)?.needs.some((x) => x.task === n.task)) wire(m.was!, t, n, i, 'removed') })
-	const { xs, ys } = stand(cards, wires, places)
-	return { cards, wires, of, xs, ys }
+	if (cards.length > FAR && !cards.some((k) => places.has(k.id))) {
+		const shape = `${cards.map((k) => k.id).join()};${wires.map((e) => `${e.from}>${e.to}`).join()}`
+		if (laid?.shape !== shape) return { cards, wires, of, xs: new Float64Array(cards.length), ys: new Float64Array(cards.length), waits: { model: modelOf(cards, wires), shape } }
+		return { cards, wires, of, xs: laid.layout.x, ys: laid.layout.y, waits: null }
+	}
+	return { cards, wires, of, ...stand(cards, wires, places), waits: null }
 }
+
+const modelOf = (cards: readonly Card[], wires: readonly Wire[]) => new Model(cards, wires.map((e) => ({ from: cards[e.from]!.id, to: cards[e.to]!.id })))
 
 /* Everything by the layout when nothing has a place; else those without one beside what they are joined to. */
 function stand(cards: readonly Card[], wires: readonly Wire[], places: ReadonlyMap<string, Place>) {
 	const known = cards.filter((k) => places.has(k.id)).length, xs = new Float64Array(cards.length), ys = new Float64Array(cards.length)
 	if (!known) {
-		const l = layOut(new Model(cards, wires.map((e) => ({ from: cards[e.from]!.id, to: cards[e.to]!.id }))), editSize)
+		const l = layOut(modelOf(cards, wires), editSize)
 		return { xs: l.x, ys: l.y }
 	}
 	const stepX = editSize.width + editSize.gapX, stepY = editSize.height + editSize.gapY, taken: Place[] = []

@@ -6,6 +6,9 @@ import type { Model } from './model'
 export interface Size { width: number; height: number; gapX: number; gapY: number }
 export interface Layout { x: Float64Array; y: Float64Array; layer: Int32Array; layers: number; width: number; height: number }
 
+/* More nodes than these are laid out beside the page (away.ts). */
+export const FAR = 300
+
 export const runSize: Size = { width: 188, height: 30, gapX: 56, gapY: 10 }
 
 /* Layers by longest path from the roots; an edge that would close a circle counts as none. */
