@@ -1,7 +1,8 @@
 /* The graph one draws in: cards with ports, moved, joined, marked, seen whole in a small map. Knows no
  * framework and no workflow: cards and edges by number in, what hands did out. Colours are tokens. */
 import type { Size } from './layout'
-import { follow, path, shorten, tokens } from './paint'
+import { path, shorten, tokens } from './paint'
+import { Pan } from './pan'
 
 export type Look = '' | 'ghost' | 'added' | 'changed' | 'removed'
 export interface Card { id: string; label: string; note: string; icon: string; look: Look; mark: '' | 'error' | 'warning'; found: boolean }
@@ -33,56 +34,31 @@ type Gesture =
 	| { kind: 'frame'; x0: number; y0: number; x: number; y: number; before: Set<number> }
 	| { kind: 'mini' }
 
-export class EditView {
-	private ctx: CanvasRenderingContext2D
+export class EditView extends Pan {
 	private c = colours()
 	private cards: readonly Card[] = []
 	private wires: readonly Wire[] = []
 	private xs: ArrayLike<number> = []
 	private ys: ArrayLike<number> = []
 	private box = { x: 0, y: 0, w: 1, h: 1 }
-	private scale = 1
-	private ox = 0
-	private oy = 0
-	private w = 0
-	private h = 0
-	private frame = 0
 	private hover = -1
 	private chosen = new Set<number>()
 	private last = -1
 	private edge = -1
 	private cut = new Map<string, string>()
 	private g: Gesture | null = null
-	private touches = new Map<number, { x: number; y: number }>()
-	private span = 0
-	private off: (() => void)[] = []
-	private fitted = true
 	readonly = false
-	draws = 0
-	lastDrawMs = 0
 
-	constructor(private canvas: HTMLCanvasElement, private hands: Hands) {
-		this.ctx = canvas.getContext('2d')!
-		const on = <K extends keyof HTMLElementEventMap>(name: K, run: (e: HTMLElementEventMap[K]) => void, o?: AddEventListenerOptions) => {
-			canvas.addEventListener(name, run as EventListener, o)
-			this.off.push(() => canvas.removeEventListener(name, run as EventListener))
-		}
-		on('pointerdown', (e) => this.down(e))
-		on('pointermove', (e) => this.moved(e))
-		on('pointerup', (e) => this.up(e))
-		on('pointercancel', (e) => { this.touches.delete(e.pointerId); this.g = null; this.paint() })
-		on('pointerleave', () => { if (this.hover >= 0) { this.hover = -1; this.paint() } })
-		on('dblclick', (e) => { const n = this.at(e.offsetX, e.offsetY); if (n >= 0) hands.open(this.cards[n]!.id); else if (!this.inMini(e.offsetX, e.offsetY)) hands.blank(this.toWorld(e.offsetX, e.offsetY)) })
-		on('wheel', (e) => {
-			e.preventDefault()
-			if (e.ctrlKey || e.metaKey || !e.shiftKey && Math.abs(e.deltaX) < Math.abs(e.deltaY) && e.deltaMode === 0 && Math.abs(e.deltaY) >= 40) this.zoomBy(Math.exp(-e.deltaY * 0.0016), e.offsetX, e.offsetY)
-			else this.panBy(-e.deltaX, -e.deltaY)
-		}, { passive: false })
-		this.off.push(follow(canvas, () => this.resize(), () => { this.c = colours(); this.cut.clear(); this.paint() }), () => cancelAnimationFrame(this.frame))
-		this.resize()
+	constructor(canvas: HTMLCanvasElement, private hands: Hands) {
+		super(canvas, 2.5)
+		this.on('pointerdown', (e) => this.down(e))
+		this.on('pointermove', (e) => this.moved(e))
+		this.on('pointerup', (e) => this.up(e))
+		this.on('pointercancel', (e) => { this.lift(e); this.g = null; this.paint() })
+		this.on('pointerleave', () => { if (this.hover >= 0) { this.hover = -1; this.paint() } })
+		this.on('dblclick', (e) => { const n = this.at(e.offsetX, e.offsetY); if (n >= 0) hands.open(this.cards[n]!.id); else if (!this.inMini(e.offsetX, e.offsetY)) hands.blank(this.toWorld(e.offsetX, e.offsetY)) })
+		this.start(() => { this.c = colours(); this.cut.clear() })
 	}
-
-	destroy() { for (const f of this.off) f() }
 
 	show(cards: readonly Card[], wires: readonly Wire[], xs: ArrayLike<number>, ys: ArrayLike<number>, auto = false) {
 		const ids = new Set([...this.chosen].map((i) => this.cards[i]?.id)), last = this.cards[this.last]?.id, first = !this.cards.length
@@ -111,10 +87,6 @@ export class EditView {
 	}
 
 	selectWire(at: number | null) { this.edge = at ?? -1; this.paint() }
-	get percent() { return Math.round(this.scale * 100) }
-	get size() { return { w: this.w, h: this.h } }
-	toWorld(px: number, py: number) { return { x: (px - this.ox) / this.scale, y: (py - this.oy) / this.scale } }
-	centre() { return this.toWorld(this.w / 2, this.h / 2) }
 	/* On the page, for tests and for what is put beside a card. */
 	place(id: string) {
 		const n = this.cards.findIndex((k) => k.id === id)
@@ -124,27 +96,13 @@ export class EditView {
 	fit() {
 		if (!this.w) return
 		const pad = 40, s = Math.min((this.w - 2 * pad) / this.box.w, (this.h - 2 * pad - 20) / this.box.h)
-		this.scale = Math.min(1, Math.max(0.02, s))
-		if (this.scale < 0.45 && this.cards.length < 200) this.scale = 0.7
-		const wide = this.box.w * this.scale <= this.w - pad
-		this.ox = (wide ? (this.w - this.box.w * this.scale) / 2 : pad) - this.box.x * this.scale
-		this.oy = Math.max(pad, (this.h - 30 - this.box.h * this.scale) / 2) - this.box.y * this.scale
-		this.fitted = true
-		this.hands.zoomed(this.percent)
-		this.paint()
+		let scale = Math.min(1, Math.max(0.02, s))
+		if (scale < 0.45 && this.cards.length < 200) scale = 0.7
+		const wide = this.box.w * scale <= this.w - pad
+		this.settle(scale, (wide ? (this.w - this.box.w * scale) / 2 : pad) - this.box.x * scale, Math.max(pad, (this.h - 30 - this.box.h * scale) / 2) - this.box.y * scale)
 	}
 
-	zoomTo(s: number) { this.zoomBy(s / this.scale, this.w / 2, this.h / 2) }
-	zoomBy(f: number, x = this.w / 2, y = this.h / 2) {
-		const s = Math.min(2.5, Math.max(0.02, this.scale * f)), k = s / this.scale
-		this.ox = x - (x - this.ox) * k
-		this.oy = y - (y - this.oy) * k
-		this.scale = s
-		this.fitted = false
-		this.hands.zoomed(this.percent)
-		this.paint()
-	}
-	panBy(dx: number, dy: number) { this.ox += dx; this.oy += dy; this.fitted = false; this.paint() }
+	protected zoomed(percent: number) { this.hands.zoomed(percent) }
 
 	private reveal(n: number) {
 		const x = this.ox + this.xs[n]! * this.scale, y = this.oy + this.ys[n]! * this.scale, bw = W * this.scale, bh = H * this.scale
@@ -218,10 +176,7 @@ export class EditView {
 
 	private down(e: PointerEvent) {
 		const x = e.offsetX, y = e.offsetY
-		this.touches.set(e.pointerId, { x, y })
-		this.canvas.setPointerCapture(e.pointerId)
-		this.canvas.focus({ preventScroll: true })
-		if (this.touches.size === 2) { this.g = null; this.span = this.fingers(); return }
+		if (this.touch(e)) { this.g = null; return }
 		if (this.inMini(x, y)) { this.g = { kind: 'mini' }; this.goMini(x, y); return }
 		const n = this.at(x, y)
 		if (n >= 0 && !this.readonly && this.onPort(n, x, y)) this.g = { kind: 'join', from: n, x, y, over: -1 }
@@ -229,17 +184,9 @@ export class EditView {
 		else if (e.shiftKey) this.g = { kind: 'frame', x0: x, y0: y, x, y, before: new Set(this.chosen) }
 		else this.g = { kind: 'pan', x, y, moved: false, blank: true }
 	}
-	private fingers() { const [a, b] = [...this.touches.values()]; return Math.hypot(a!.x - b!.x, a!.y - b!.y) }
-
 	private moved(e: PointerEvent) {
 		const x = e.offsetX, y = e.offsetY, g = this.g
-		if (this.touches.has(e.pointerId)) this.touches.set(e.pointerId, { x, y })
-		if (this.touches.size === 2) {
-			const d = this.fingers(), [a, b] = [...this.touches.values()]
-			if (this.span) this.zoomBy(d / this.span, (a!.x + b!.x) / 2, (a!.y + b!.y) / 2)
-			this.span = d
-			return
-		}
+		if (this.pinch(e)) return
 		if (!g) {
 			const n = this.at(x, y), port = n >= 0 && !this.readonly && this.onPort(n, x, y)
 			this.canvas.style.cursor = port ? 'crosshair' : n >= 0 ? 'pointer' : this.inMini(x, y) || this.wireAt(x, y) >= 0 ? 'pointer' : 'grab'
@@ -272,8 +219,7 @@ export class EditView {
 	}
 
 	private up(e: PointerEvent) {
-		this.touches.delete(e.pointerId)
-		if (this.touches.size < 2) this.span = 0
+		this.lift(e)
 		const g = this.g
 		this.g = null
 		this.canvas.style.cursor = 'grab'
@@ -306,25 +252,9 @@ export class EditView {
 	}
 	private tell() { this.hands.select([...this.chosen].map((i) => this.cards[i]!.id), this.cards[this.last]?.id ?? null) }
 
-	private resize() {
-		const r = this.canvas.getBoundingClientRect(), ratio = Math.min(3, devicePixelRatio || 1)
-		if (!r.width || !r.height) return
-		this.w = r.width
-		this.h = r.height
-		this.canvas.width = Math.round(r.width * ratio)
-		this.canvas.height = Math.round(r.height * ratio)
-		if (this.fitted) this.fit()
-		this.paint()
-	}
-
 	/* --- drawing --- */
 
-	private paint() {
-		if (this.frame) return
-		this.frame = requestAnimationFrame(() => { this.frame = 0; const from = performance.now(); this.draw(); this.lastDrawMs = performance.now() - from; this.draws++ })
-	}
-
-	private draw() {
+	protected draw() {
 		const { ctx, c } = this, ratio = this.canvas.width / Math.max(1, this.w)
 		ctx.setTransform(ratio, 0, 0, ratio, 0, 0)
 		ctx.fillStyle = c.bg

@@ -3,7 +3,8 @@
 import { looks, type Kind } from '@/domain/states'
 import { runSize, type Layout, type Size } from './layout'
 import type { Model } from './model'
-import { drawState, follow, shorten, stateColours, tokens } from './paint'
+import { drawState, shorten, stateColours, tokens } from './paint'
+import { Pan } from './pan'
 
 export interface NodeState { kind: Kind | null; note: string }
 export interface ViewEvents { pick?: (id: string | null, open: boolean) => void; zoomed?: (percent: number) => void }
@@ -13,56 +14,30 @@ const colours = () => ({ ...tokens(names), st: stateColours() })
 
 const loud = new Set<Kind>(['running', 'retry', 'failed', 'hanged', 'queued', 'frozen', 'killing', 'killed'])
 
-export class GraphView {
-	private ctx: CanvasRenderingContext2D
+export class GraphView extends Pan {
 	private c = colours()
 	private model?: Model
 	private lay?: Layout
 	private states: (NodeState | undefined)[] = []
-	private scale = 1
-	private ox = 0
-	private oy = 0
-	private w = 0
-	private h = 0
-	private frame = 0
-	private size: Size
 	private hover = -1
 	private chosen = -1
 	private lit = new Set<number>()
 	private path = new Set<string>()
 	private drag?: { x: number; y: number; moved: boolean }
-	private pinch?: { d: number }
-	private touches = new Map<number, { x: number; y: number }>()
 	private cut = new Map<string, string>()
-	private off: (() => void)[] = []
-	private fitted = true
-	/* For tests and measures: how often it was drawn, and how long the last took. */
-	draws = 0
-	lastDrawMs = 0
-
-	constructor(private canvas: HTMLCanvasElement, private events: ViewEvents = {}, size = runSize) {
-		this.size = size
-		this.ctx = canvas.getContext('2d')!
-		const on = <K extends keyof HTMLElementEventMap>(name: K, run: (e: HTMLElementEventMap[K]) => void, o?: AddEventListenerOptions) => {
-			canvas.addEventListener(name, run as EventListener, o)
-			this.off.push(() => canvas.removeEventListener(name, run as EventListener))
-		}
-		on('pointerdown', (e) => this.down(e))
-		on('pointermove', (e) => this.move(e))
-		on('pointerup', (e) => this.up(e))
-		on('pointercancel', (e) => { this.touches.delete(e.pointerId); this.drag = undefined })
-		on('pointerleave', () => { if (this.hover >= 0) { this.hover = -1; this.paint() } })
-		on('dblclick', (e) => { const n = this.at(e.offsetX, e.offsetY); if (n >= 0) this.events.pick?.(this.model!.nodes[n]!.id, true) })
-		on('wheel', (e) => {
-			e.preventDefault()
-			if (e.ctrlKey || e.metaKey || !e.shiftKey && Math.abs(e.deltaX) < Math.abs(e.deltaY) && e.deltaMode === 0 && Math.abs(e.deltaY) >= 40) this.zoomBy(Math.exp(-e.deltaY * 0.0016), e.offsetX, e.offsetY)
-			else this.panBy(-e.deltaX, -e.deltaY)
-		}, { passive: false })
-		this.off.push(follow(canvas, () => this.resize(), () => { this.c = colours(); this.cut.clear(); this.paint() }), () => cancelAnimationFrame(this.frame))
-		this.resize()
+	constructor(canvas: HTMLCanvasElement, private events: ViewEvents = {}, private card: Size = runSize) {
+		super(canvas, 3)
+		this.on('pointerdown', (e) => this.down(e))
+		this.on('pointermove', (e) => this.move(e))
+		this.on('pointerup', (e) => this.up(e))
+		this.on('pointercancel', (e) => { this.lift(e); this.drag = undefined })
+		this.on('pointerleave', () => { if (this.hover >= 0) { this.hover = -1; this.paint() } })
+		this.on('dblclick', (e) => { const n = this.at(e.offsetX, e.offsetY); if (n >= 0) this.events.pick?.(this.model!.nodes[n]!.id, true) })
+		this.start(() => { this.c = colours(); this.cut.clear() })
 	}
 
-	destroy() { for (const f of this.off) f() }
+	/* For tests: something is laid out and drawn. */
+	get shown() { return !!this.lay }
 
 	show(model: Model, lay: Layout) {
 		const same = this.model && this.model.nodes.length === model.nodes.length && this.lay && this.lay.width === lay.width && this.lay.height === lay.height
@@ -90,40 +65,23 @@ export class GraphView {
 		this.paint()
 	}
 
-	get percent() { return Math.round(this.scale * 100) }
 	place(id: string) {
 		const n = this.model?.index.get(id)
 		if (n === undefined || !this.lay) return null
-		return { x: this.ox + (this.lay.x[n]! + this.size.width / 2) * this.scale, y: this.oy + (this.lay.y[n]! + this.size.height / 2) * this.scale }
+		return { x: this.ox + (this.lay.x[n]! + this.card.width / 2) * this.scale, y: this.oy + (this.lay.y[n]! + this.card.height / 2) * this.scale }
 	}
 
 	fit() {
 		if (!this.lay || !this.w) return
 		const pad = 24, foot = 44, s = Math.min((this.w - 2 * pad) / Math.max(1, this.lay.width), (this.h - pad - foot) / Math.max(1, this.lay.height))
-		this.scale = Math.min(1.15, Math.max(0.02, s))
+		let scale = Math.min(1.15, Math.max(0.02, s))
 		/* Too small to read: begin at the left at 70 % instead. */
-		if (this.scale < 0.4 && this.model!.nodes.length < 400) this.scale = 0.7
-		const whole = this.lay.width * this.scale <= this.w - pad
-		this.ox = whole ? (this.w - this.lay.width * this.scale) / 2 : pad
-		this.oy = Math.max(pad, (this.h - foot + pad - this.lay.height * this.scale) / 2)
-		this.fitted = true
-		this.zoomed()
+		if (scale < 0.4 && this.model!.nodes.length < 400) scale = 0.7
+		const whole = this.lay.width * scale <= this.w - pad
+		this.settle(scale, whole ? (this.w - this.lay.width * scale) / 2 : pad, Math.max(pad, (this.h - foot + pad - this.lay.height * scale) / 2))
 	}
 
-	zoomTo(scale: number) { this.zoomBy(scale / this.scale, this.w / 2, this.h / 2) }
-
-	zoomBy(f: number, x = this.w / 2, y = this.h / 2) {
-		const s = Math.min(3, Math.max(0.02, this.scale * f)), k = s / this.scale
-		this.ox = x - (x - this.ox) * k
-		this.oy = y - (y - this.oy) * k
-		this.scale = s
-		this.fitted = false
-		this.zoomed()
-	}
-
-	panBy(dx: number, dy: number) { this.ox += dx; this.oy += dy; this.fitted = false; this.paint() }
-
-	private zoomed() { this.events.zoomed?.(this.percent); this.paint() }
+	protected zoomed(percent: number) { this.events.zoomed?.(percent) }
 
 	/* Along edges with the arrows; up and down within a layer. */
 	key(k: string): boolean {
@@ -167,7 +125,7 @@ export class GraphView {
 	}
 
 	private reveal(n: number) {
-		const x = this.ox + this.lay!.x[n]! * this.scale, y = this.oy + this.lay!.y[n]! * this.scale, bw = this.size.width * this.scale, bh = this.size.height * this.scale
+		const x = this.ox + this.lay!.x[n]! * this.scale, y = this.oy + this.lay!.y[n]! * this.scale, bw = this.card.width * this.scale, bh = this.card.height * this.scale
 		if (x < 8) this.ox += 24 - x
 		else if (x + bw > this.w - 8) this.ox -= x + bw - this.w + 24
 		if (y < 8) this.oy += 24 - y
@@ -177,26 +135,15 @@ export class GraphView {
 	private at(px: number, py: number): number {
 		if (!this.lay) return -1
 		const x = (px - this.ox) / this.scale, y = (py - this.oy) / this.scale
-		for (let i = this.lay.x.length - 1; i >= 0; i--) if (x >= this.lay.x[i]! && x <= this.lay.x[i]! + this.size.width && y >= this.lay.y[i]! && y <= this.lay.y[i]! + this.size.height) return i
+		for (let i = this.lay.x.length - 1; i >= 0; i--) if (x >= this.lay.x[i]! && x <= this.lay.x[i]! + this.card.width && y >= this.lay.y[i]! && y <= this.lay.y[i]! + this.card.height) return i
 		return -1
 	}
 
-	private down(e: PointerEvent) {
-		this.touches.set(e.pointerId, { x: e.offsetX, y: e.offsetY })
-		this.canvas.setPointerCapture(e.pointerId)
-		this.canvas.focus({ preventScroll: true })
-		if (this.touches.size === 2) { this.pinch = { d: this.span() }; this.drag = undefined } else this.drag = { x: e.offsetX, y: e.offsetY, moved: false }
-	}
-
-	private span() { const [a, b] = [...this.touches.values()]; return Math.hypot(a!.x - b!.x, a!.y - b!.y) }
+	private down(e: PointerEvent) { this.drag = this.touch(e) ? undefined : { x: e.offsetX, y: e.offsetY, moved: false } }
 
 	private move(e: PointerEvent) {
-		if (this.touches.has(e.pointerId)) this.touches.set(e.pointerId, { x: e.offsetX, y: e.offsetY })
-		if (this.pinch && this.touches.size === 2) {
-			const d = this.span(), [a, b] = [...this.touches.values()]
-			this.zoomBy(d / this.pinch.d, (a!.x + b!.x) / 2, (a!.y + b!.y) / 2)
-			this.pinch.d = d
-		} else if (this.drag) {
+		if (this.pinch(e)) return
+		if (this.drag) {
 			const dx = e.offsetX - this.drag.x, dy = e.offsetY - this.drag.y
 			if (!this.drag.moved && Math.hypot(dx, dy) < 4) return
 			this.drag = { x: e.offsetX, y: e.offsetY, moved: true }
@@ -209,8 +156,7 @@ export class GraphView {
 	}
 
 	private up(e: PointerEvent) {
-		this.touches.delete(e.pointerId)
-		if (this.touches.size < 2) this.pinch = undefined
+		this.lift(e)
 		const drag = this.drag
 		this.drag = undefined
 		this.canvas.style.cursor = 'grab'
@@ -220,23 +166,7 @@ export class GraphView {
 		this.events.pick?.(id, false)
 	}
 
-	private resize() {
-		const r = this.canvas.getBoundingClientRect(), ratio = Math.min(3, devicePixelRatio || 1)
-		if (!r.width || !r.height) return
-		this.w = r.width
-		this.h = r.height
-		this.canvas.width = Math.round(r.width * ratio)
-		this.canvas.height = Math.round(r.height * ratio)
-		if (this.fitted) this.fit()
-		this.paint()
-	}
-
-	private paint() {
-		if (this.frame) return
-		this.frame = requestAnimationFrame(() => { this.frame = 0; const from = performance.now(); this.draw(); this.lastDrawMs = performance.now() - from; this.draws++ })
-	}
-
-	private draw() {
+	protected draw() {
 		const { ctx, c } = this, ratio = this.canvas.width / Math.max(1, this.w)
 		ctx.setTransform(ratio, 0, 0, ratio, 0, 0)
 		ctx.fillStyle = c.bg
@@ -248,18 +178,18 @@ export class GraphView {
 		this.lines(x0, y0, x1, y1)
 		for (let i = 0; i < this.model.nodes.length; i++) {
 			const x = this.lay.x[i]!, y = this.lay.y[i]!
-			if (x > x1 || y > y1 || x + this.size.width < x0 || y + this.size.height < y0) continue
+			if (x > x1 || y > y1 || x + this.card.width < x0 || y + this.card.height < y0) continue
 			this.node(i, x, y)
 		}
 	}
 
 	private bands(x0: number, x1: number) {
-		const step = this.size.width + this.size.gapX, { ctx } = this
+		const step = this.card.width + this.card.gapX, { ctx } = this
 		if (this.scale < 0.15) return
 		ctx.fillStyle = this.c.alt
 		ctx.globalAlpha = 0.5
 		for (let k = 1; k < this.lay!.layers; k += 2) {
-			const x = k * step - this.size.gapX / 2
+			const x = k * step - this.card.gapX / 2
 			if (x > x1 || x + step < x0) continue
 			ctx.fillRect(this.ox + x * this.scale, 0, step * this.scale, this.h)
 		}
@@ -267,7 +197,7 @@ export class GraphView {
 	}
 
 	private lines(x0: number, y0: number, x1: number, y1: number) {
-		const { ctx, c, size } = this, lay = this.lay!, w = size.width, mid = size.height / 2, wide = this.scale < 0.4 ? 1 / this.scale * 0.6 : 1.2
+		const { ctx, c, card: size } = this, lay = this.lay!, w = size.width, mid = size.height / 2, wide = this.scale < 0.4 ? 1 / this.scale * 0.6 : 1.2
 		const draw = (on: boolean | 'path') => {
 			for (const dashed of [false, true]) {
 				ctx.beginPath()
@@ -305,7 +235,7 @@ export class GraphView {
 	}
 
 	private node(i: number, x: number, y: number) {
-		const { ctx, c, size } = this, n = this.model!.nodes[i]!, s = this.states[i], kind = s?.kind ?? null, look = kind ? looks[kind] : null, st = kind ? c.st[kind]! : null
+		const { ctx, c, card: size } = this, n = this.model!.nodes[i]!, s = this.states[i], kind = s?.kind ?? null, look = kind ? looks[kind] : null, st = kind ? c.st[kind]! : null
 		const dim = this.chosen >= 0 && i !== this.chosen && !this.lit.has(i)
 		const noisy = !!kind && loud.has(kind)
 		ctx.globalAlpha = dim ? 0.55 : 1
@@ -337,7 +267,7 @@ export class GraphView {
 	}
 
 	private words(label: string, note: string, x: number, y: number, left: number, ink: string, noteInk: string) {
-		const { ctx, c, size } = this, base = y + size.height / 2 + 4
+		const { ctx, c, card: size } = this, base = y + size.height / 2 + 4
 		let room = size.width - left - 10
 		if (note) {
 			ctx.font = `500 11px ${c.font}`

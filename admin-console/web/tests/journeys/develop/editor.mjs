@@ -210,7 +210,6 @@ export default {
 		await page.fill('[data-many-value]', '4')
 		await page.click(`[data-many-do]:has-text("Change ${n} tasks")`)
 		await settledOn('No problems')
-		await shot('editor-list')
 		await page.click('.emany [aria-label="Tick none"]')
 		for (let i = 0; i < 2; i++) await page.click('.ebar [aria-label^="Undo"]')
 		await page.waitForFunction((before) => [...document.querySelectorAll('.erows [data-col=priority]')].map((x) => x.value).join(' ') === before, before)

@@ -67,7 +67,7 @@ export default {
 			window.SharedWorker = class { constructor(...args) { const made = new Real(...args); window.live = made.port; return made } }
 		})
 		await tab.goto(`${facts.url}/ui/r/lab/wide/${facts.last}`)
-		await tab.waitForFunction(() => document.querySelector('canvas.graph')?.view?.draws > 0)
+		await tab.waitForFunction(() => document.querySelector('canvas.graph')?.view?.shown)
 		await tab.waitForSelector('.live:not(.wait):not(.stale)')
 		const rows = []
 		for (let cursor = ''; cursor !== null;) {
