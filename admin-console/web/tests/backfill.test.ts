@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { args, estimate, faults, fromQuery, progress, toQuery } from '@/domain/backfill'
+import { args, asleep, estimate, faults, fromQuery, progress, toQuery } from '@/domain/backfill'
 import { column } from '@/domain/grid'
 
 const q = { workflow: 'p/w', from: '2026-03-01', to: '2026-03-31' }
@@ -27,6 +27,10 @@ describe('a backfill', () => {
 		expect(estimate([{ task: 'a', count: 3 }, { task: 'b', count: 2 }], usual, 0)).toEqual({ work: 4000, known: true })
 		expect(estimate([{ task: 'a', count: 3 }, { task: 'b', count: 2 }], usual, 4)).toEqual({ work: 1000, known: true })
 		expect(estimate([{ task: 'c', count: 1 }], usual, 0).known).toBe(false)
+	})
+	it('names the tasks of a plan that are not in force', () => {
+		const tasks = [{ task: 'a', state: 'online' }, { task: 'b', state: 'offline' }, { task: 'c', state: 'draft' }, { task: 'd', state: 'offline' }]
+		expect(asleep([{ task: 'a', count: 3 }, { task: 'b', count: 2 }, { task: 'c', count: 1 }, { task: 'd', count: 0 }, { task: 'e', count: 1 }], tasks)).toEqual(['b', 'c'])
 	})
 	it('counts by date what was let go, refused, has ended and went wrong', () => {
 		const run = (day: number, cells: string) => column({ label: `2026-03-0${day}T00:00:00Z`, from: `2026-02-2${day + 6}T16:00:00Z`, to: `2026-02-2${day + 7}T16:00:00Z`, total: 2, forced: 0, frozen: 0, started: null, ended: null, states: {}, cells, took_ms: [], many: [] })

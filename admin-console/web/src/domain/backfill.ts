@@ -72,6 +72,12 @@ export function args(f: Form): Record<string, unknown> {
 	return { ...out, dependencies: f.dependencies, order: f.order, finished: f.finished, running: f.running === 'wait' ? 'leave' : f.running, ...(f.parallel ? { parallel: Number(f.parallel) } : {}), ...(f.stop ? { stop_on_failure: true } : {}) }
 }
 
+/* Tasks of a plan that are not in force: what is made of them waits for that, and for ever if nobody does it. */
+export function asleep(plan: readonly { task?: string; count: number }[], tasks: readonly { task: string; state?: string }[]): string[] {
+	const off = new Set(tasks.filter((k) => k.state !== undefined && k.state !== 'online').map((k) => k.task))
+	return plan.filter((x) => x.count > 0 && off.has(x.task ?? '')).map((x) => x.task!)
+}
+
 /* How long it may take: the work of all, and that shared by as many as may run at once. */
 export function estimate(tasks: readonly { task?: string; count: number }[], usualMs: ReadonlyMap<string, number>, parallel: number): { work: number; known: boolean } {
 	let work = 0, known = tasks.length > 0

@@ -44,4 +44,36 @@ export default {
 		await page.waitForURL(/dwd_pay_refund_di/)
 		await page.waitForSelector('.below .ipanel .nm:has-text("dwd_pay_refund_di")')
 	},
+	'what an instance was given, gave out and tried stands under names of its own': async () => {
+		await open(run + '?task=retail/trade_daily/dwd_pay_refund_di&tab=inputs')
+		await page.waitForSelector('.ipanel [data-resolved]')
+		await axe('inputs of an instance')
+		await shot('instance-inputs')
+		await page.click('.ipanel [role=tab]:has-text("Outputs")')
+		await page.waitForSelector('.ibody')
+		await page.click('.ipanel [role=tab]:has-text("Attempts")')
+		await page.waitForSelector('.ibody tbody tr')
+		await page.click('.ipanel [role=tab]:has-text("History")')
+		await page.waitForSelector('.ibody .hist li')
+	},
+	'the plan of a backfill says which task is not online': async () => {
+		await open('/')
+		await command('apply', { documents: [{ name: 'asleep.yaml', text: text('asleep') }] })
+		await command('offline', { selection: { tasks: ['several/asleep/two'] } })
+		await open('/b/new?workflow=several/asleep&from=2026-11-02&to=2026-11-04')
+		await page.waitForSelector('[data-asleep]:has-text("two")')
+		await axe('a plan with a task that is not online')
+		await page.click('[data-asleep] button')
+		await page.click('[data-send]:not([disabled])')
+		await page.waitForSelector('[data-asleep]', { state: 'detached' })
+	},
+	'what is in trouble is one figure, wherever it stands': async () => {
+		await open('/')
+		await page.waitForSelector('.needs li')
+		const here = await page.locator('.strip .cell .fig').first().innerText()
+		is('some', here !== '0')
+		await open('/ops')
+		await page.waitForSelector('.troubles li')
+		is('the same on both pages', await page.locator('.opstrip .cell').nth(1).locator('.fig').innerText() === here)
+	},
 }
