@@ -1,6 +1,6 @@
 // Several workflows at once: out of force and back, as a file; why one waits, cause by cause.
 import { readFileSync } from 'node:fs'
-import { api, axe, command, is, open, page, run, shot } from '../kit.mjs'
+import { api, axe, command, facts, is, open, page, run, shot } from '../kit.mjs'
 
 const text = (name) => `workflow: ${name}
 project: several
@@ -75,5 +75,36 @@ export default {
 		await open('/ops')
 		await page.waitForSelector('.troubles li')
 		is('the same on both pages', await page.locator('.opstrip .cell').nth(1).locator('.fig').innerText() === here)
+	},
+	'a workflow is copied with its schedule, offline, under a new name': async () => {
+		await open('/')
+		await command('apply', { documents: [{ name: 'source.yaml', text: text('source') }] })
+		await open('/w/several/source')
+		await page.click('[data-copy]')
+		await page.waitForSelector('#copy-name')
+		await axe('copy a workflow')
+		await page.fill('#copy-name', 'several/')
+		await page.waitForSelector('#copy-name[aria-invalid=true]')
+		await page.fill('#copy-name', 'several/second')
+		await page.click('[data-copy-go]:not([disabled])')
+		await page.waitForURL(/w\/several\/second/)
+		const tasks = (await api('tasks?prefix=several/second/')).items
+		is('both tasks, offline', tasks.length === 2 && tasks.every((k) => k.state === 'offline'))
+		const copy = (await api('workflows/several/second')).document
+		is('with its schedule and links', copy.includes('start_date') && copy.includes('cycle: day') && copy.includes('one'))
+	},
+	'a calendar shows the runs by day, a day leads to its run': async () => {
+		await open('/w/retail/trade_daily?tab=calendar')
+		await page.waitForSelector('[data-runcal] a.rcday')
+		is('one stop for Tab', await page.locator('[data-runcal] a.rcday[tabindex="0"]').count() === 1)
+		await page.focus('[data-runcal] a.rcday[tabindex="0"]')
+		await page.keyboard.press('ArrowUp')
+		await page.waitForSelector('[data-runcal] a.rcday:focus')
+		await page.click('[data-runcal] .seg button:nth-child(2)')
+		await page.waitForSelector('[data-runcal] .rcday:nth-child(365)')
+		await axe('a calendar of runs')
+		await shot('workflow-calendar')
+		await page.click(`[data-runcal] [data-day="${facts.last}"]`)
+		await page.waitForURL(new RegExp('/r/retail/trade_daily/' + facts.last))
 	},
 }
