@@ -131,6 +131,28 @@ void flow_put(struct call *c, const struct flow *f, const char *name)
 	put_int(&c->out, "cycle_s", f->cycle_s);
 }
 
+int flow_walk(struct call *c, struct reader *r, const struct flow *f, int64_t before, int pages,
+              int (*take)(void *ctx, const struct instance *i), bool *ret_more)
+{
+	struct read_filter which = { .workflow = f->workflow, .to = before };
+	struct read_answer at = { 0 };
+	int code = 0;
+
+	if (before != 0)
+		which.from = INT64_MIN;
+	do {
+		struct read_page page = { .limit = READ_ROWS_MAX,
+			                  .cursor = at.cursor,
+			                  .descending = true };
+		struct read_answer next = { 0 };
+
+		code = read_instances(r, &which, READ_BY_RUN_DATE, &page, take, c, &next, &c->err);
+		at = next;
+	} while (code == 0 && at.cursor[0] != '\0' && --pages > 0);
+	*ret_more = at.cursor[0] != '\0';
+	return code;
+}
+
 int64_t flow_label(const struct flow *f, int64_t run_date)
 {
 	int64_t local = tz_to_label(f->tz, run_date), cycle = f->cycle_s;

@@ -42,6 +42,12 @@ int flow_read(struct call *c, struct reader *r, const char *name, struct flow *f
 void flow_done(struct flow *f);
 void flow_put(struct call *c, const struct flow *f, const char *name); /* members of an object */
 
+/* Instances of the workflow before `before` (seconds; 0: all), newest run_date first, some thousand
+ * at a time and at most `pages` times, until `take` (its ctx is the call) says E_LIMIT or anything
+ * below 0. `ret_more`: the last page was not the end. */
+int flow_walk(struct call *c, struct reader *r, const struct flow *f, int64_t before, int pages,
+              int (*take)(void *ctx, const struct instance *i), bool *ret_more);
+
 /* These want a cycle_s above 0. */
 int64_t flow_label(const struct flow *f, int64_t run_date);
 void flow_run_count(struct flow_run *run, const struct instance *i);

@@ -97,32 +97,10 @@ static int run_take(void *ctx, const struct instance *i)
 	return 0;
 }
 
-static int runs_read(struct call *c, struct reader *r)
-{
-	struct runs_query *q = c->extra;
-	struct read_filter f = { .workflow = q->flow.workflow, .to = q->before };
-	struct read_answer at = { 0 };
-	int code = 0;
-
-	if (q->before != 0)
-		f.from = INT64_MIN;
-	for (int pages = 0; pages < PAGES_MAX && code == 0; pages++) {
-		struct read_page page = { .limit = READ_ROWS_MAX,
-			                  .cursor = at.cursor,
-			                  .descending = true };
-		struct read_answer next = { 0 };
-
-		code = read_instances(r, &f, READ_BY_RUN_DATE, &page, run_take, c, &next, &c->err);
-		at = next;
-		if (at.cursor[0] == '\0')
-			break;
-	}
-	return code;
-}
-
 static int runs_work(struct call *c, struct reader *r)
 {
 	struct runs_query *q = c->extra;
+	bool more = false;
 	int code = flow_read(c, r, c->params[0], &q->flow);
 
 	if (q->flow.cycle_s == 0)
@@ -130,7 +108,7 @@ static int runs_work(struct call *c, struct reader *r)
 	put_open(&c->out, NULL, '{');
 	put_open(&c->out, "items", '[');
 	if (code == 0)
-		code = runs_read(c, r);
+		code = flow_walk(c, r, &q->flow, q->before, PAGES_MAX, run_take, &more);
 	if (q->full)
 		code = 0;
 	else if (code == 0 && q->now.total > 0)

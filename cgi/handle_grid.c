@@ -150,26 +150,12 @@ static int grid_take(void *ctx, const struct instance *i)
 static int runs_read(struct call *c, struct reader *r)
 {
 	struct grid_query *q = c->extra;
-	struct read_filter f = { .workflow = q->flow.workflow, .to = q->before };
-	struct read_answer at = { 0 };
-	int code = 0;
+	bool more = false;
+	int code = flow_walk(c, r, &q->flow, q->before, PAGES_MAX, grid_take, &more);
 
-	if (q->before != 0)
-		f.from = INT64_MIN;
-	for (int pages = 0; pages < PAGES_MAX && code == 0; pages++) {
-		struct read_page page = { .limit = READ_ROWS_MAX,
-			                  .cursor = at.cursor,
-			                  .descending = true };
-		struct read_answer next = { 0 };
-
-		code = read_instances(r, &f, READ_BY_RUN_DATE, &page, grid_take, c, &next, &c->err);
-		at = next;
-		if (at.cursor[0] == '\0')
-			break;
-	}
 	if (q->full)
 		return 0;
-	q->more = code == 0 && at.cursor[0] != '\0';
+	q->more = code == 0 && more;
 	if (code == 0 && q->now.total > 0 && (!q->more || q->n == 0))
 		run_put(c, q);
 	return code;

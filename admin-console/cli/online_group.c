@@ -91,26 +91,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* --- list --- */
 
-static void add_list(struct table *t, const cJSON *list)
-{
-	struct buf text;
-	const cJSON *v;
-
-	if (list == NULL || cJSON_IsNull(list)) {
-		table_add(t, "all");
-		return;
-	}
-	buf_init(&text);
-	cJSON_ArrayForEach(v, list)
-	{
-		if (text.len)
-			buf_puts(&text, ", ");
-		buf_puts(&text, v->valuestring);
-	}
-	table_add(t, buf_str(&text));
-	buf_done(&text);
-}
-
 static void print_groups(const cJSON *groups)
 {
 	struct table t;
@@ -121,9 +101,9 @@ static void print_groups(const cJSON *groups)
 	{
 		table_add(&t, text_of(g, "name"));
 		table_add(&t, text_of(g, "role"));
-		add_list(&t, json_get(g, "projects"));
-		add_list(&t, json_get(g, "rights"));
-		add_list(&t, json_get(g, "belong"));
+		add_list(&t, json_get(g, "projects"), "all");
+		add_list(&t, json_get(g, "rights"), "all");
+		add_list(&t, json_get(g, "belong"), "all");
 		table_add(&t, text_of(g, "source"));
 		table_add(&t, text_of(g, "description"));
 	}
@@ -141,8 +121,8 @@ static void print_tokens(const cJSON *tokens)
 		table_add(&t, text_of(k, "name"));
 		table_add(&t, text_of(k, "user"));
 		table_add(&t, text_of(k, "role"));
-		add_list(&t, json_get(k, "projects"));
-		add_list(&t, json_get(k, "rights"));
+		add_list(&t, json_get(k, "projects"), "all");
+		add_list(&t, json_get(k, "rights"), "all");
 		table_add(&t, json_true(k, "app") ? "app" : "token");
 		table_add(&t, time_of(k, "created"));
 		table_add(&t, json_text(k, "expires") != NULL ? time_of(k, "expires") : "");

@@ -467,6 +467,20 @@ const char *time_of(const cJSON *o, const char *key)
 	return text;
 }
 
+void add_list(struct table *t, const cJSON *list, const char *none)
+{
+	struct buf text;
+	const cJSON *v;
+
+	buf_init(&text);
+	cJSON_ArrayForEach(v, list)
+	{
+		buf_printf(&text, "%s%s", text.len ? ", " : "", v->valuestring);
+	}
+	table_add(t, cJSON_IsArray(list) ? buf_str(&text) : none);
+	buf_done(&text);
+}
+
 int print_json(const cJSON *root)
 {
 	char *text = cJSON_Print(root);

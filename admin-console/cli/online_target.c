@@ -160,20 +160,6 @@ static void add_where(struct table *t, const cJSON *s)
 	buf_done(&text);
 }
 
-static void add_projects(struct table *t, const cJSON *list)
-{
-	struct buf text;
-	const cJSON *v;
-
-	buf_init(&text);
-	cJSON_ArrayForEach(v, list)
-	{
-		buf_printf(&text, "%s%s", text.len ? ", " : "", v->valuestring);
-	}
-	table_add(t, text.len ? buf_str(&text) : "*");
-	buf_done(&text);
-}
-
 static void print(const cJSON *servers)
 {
 	struct table t;
@@ -190,7 +176,10 @@ static void print(const cJSON *servers)
 		table_add(&t, strcmp(text_of(s, "concurrency"), "0") == 0
 		                      ? "any"
 		                      : text_of(s, "concurrency"));
-		add_projects(&t, json_get(s, "projects"));
+		if (cJSON_GetArraySize(json_get(s, "projects")) > 0)
+			add_list(&t, json_get(s, "projects"), "");
+		else
+			table_add(&t, "*");
 	}
 	table_show(&t);
 }

@@ -102,22 +102,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* --- list --- */
 
-static void add_list(struct table *t, const cJSON *list)
-{
-	struct buf text;
-	const cJSON *v;
-
-	buf_init(&text);
-	cJSON_ArrayForEach(v, list)
-	{
-		if (text.len)
-			buf_puts(&text, ", ");
-		buf_puts(&text, v->valuestring);
-	}
-	table_add(t, buf_str(&text));
-	buf_done(&text);
-}
-
 static void print(const cJSON *users)
 {
 	struct table t;
@@ -128,8 +112,8 @@ static void print(const cJSON *users)
 	{
 		table_add(&t, text_of(u, "user"));
 		table_add(&t, text_of(u, "role"));
-		add_list(&t, json_get(u, "projects"));
-		add_list(&t, json_get(u, "rights"));
+		add_list(&t, json_get(u, "projects"), "");
+		add_list(&t, json_get(u, "rights"), "");
 		table_add(&t, text_of(u, "full_name"));
 		table_add(&t, text_of(u, "mail"));
 		table_add(&t, json_true(u, "disabled")       ? "disabled"
