@@ -93,8 +93,9 @@ def progress(site, name, seconds=300):
     return seen
 
 
-def kill(site, name, seconds=120):
-    site.sirdar("kill", f"real/{name}/t", "2026-03-01", "--yes")
+def kill(site, name, seconds=240):
+    """With a grace: where it is a client that tells them elsewhere, a JVM has to start for it (runners/spark/README.md)."""
+    site.sirdar("kill", f"real/{name}/t", "2026-03-01", "--yes", "--grace-ms", "120000")
     i = site.wait_state(f"real/{name}/t", DAY, ("Hanged", *OVER), seconds)
     assert i["state"] == "Killed", (i, why(site, i))
     return i
