@@ -88,7 +88,7 @@ struct wf_task {
 	struct wf_number priority, concurrency, max_attempts, catchup_max, quota_running, retries;
 	struct wf_number join; /* 0: all */
 	struct wf_duration retry_delay_us, retry_cap_us, alive_wait_us, late_after_us;
-	struct wf_duration long_after_us;
+	struct wf_duration long_after_us, kill_grace_us;
 	struct wf_duration expire_after_us; /* -1: end of local day */
 	struct wf_pairs params, parameters, environment, pools;
 	struct wf_texts machines, outputs;

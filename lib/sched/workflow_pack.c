@@ -12,7 +12,7 @@
 
 enum { ATTEMPTS_DEFAULT = 1, PRIORITY_DEFAULT = 5, INFRA_MAX = 10 };
 #define DELAY_DEFAULT_US INT64_C(60000000)
-#define GRACE_US         INT64_C(10000000)
+#define GRACE_DEFAULT_US INT64_C(10000000)
 
 struct packer {
 	char *base; /* NULL while measuring */
@@ -249,7 +249,7 @@ static void set_numbers(struct task *t, const struct wf_made *m)
 	t->retry_exponential = from->backoff.value;
 	t->infra_max = INFRA_MAX;
 	t->alive_wait_us = from->alive_wait_us.us;
-	t->grace_us = GRACE_US;
+	t->grace_us = from->kill_grace_us.node ? from->kill_grace_us.us : GRACE_DEFAULT_US;
 	t->expire_after_us = from->expire_after_us.us;
 	t->late_after_us = from->late_after_us.us;
 	t->catchup_max = from->catchup_max.value;

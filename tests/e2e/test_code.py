@@ -184,7 +184,7 @@ def random_task(r, others):
         params=lambda: {"script": text_of(r), "n": r.randint(0, 9), "list": [1, "1", True], "map": {"a": text_of(r)}},
         pools=lambda: {"dw_slots": r.randint(1, 5)}, catchup=lambda: {"mode": "latest", "max": 7},
         retry=lambda: {"attempts": 3, "delay": "1m", "backoff": "exponential", "cap": "10m"},
-        alive_wait=lambda: "2h", late_after=lambda: "15m", expire_after=lambda: "end of local day", concurrency=lambda: 2,
+        alive_wait=lambda: "2h", kill_grace=lambda: "90s", late_after=lambda: "15m", expire_after=lambda: "end of local day", concurrency=lambda: 2,
         serial=lambda: r.choice(["ordered", "unordered"]), run_as=lambda: "dw", outputs=lambda: ["row_count"],
         timezone=lambda: "Europe/Berlin", dispatch=lambda: "hash", state=lambda: r.choice(["frozen", "draft"])))
     if others:

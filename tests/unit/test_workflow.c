@@ -361,7 +361,8 @@ static void compile_all_keys(void)
 	        "  a: {}\n"
 	        "  b:\n    type: sql\n    cron: \"0 5 * * *\"\n    machines: [m1, m2]\n    "
 	        "priority: 9\n"
-	        "    retry: {attempts: 5}\n    alive_wait: 2h\n    expire_after: end of local day\n"
+	        "    retry: {attempts: 5}\n    alive_wait: 2h\n    kill_grace: 2m\n    "
+	        "expire_after: end of local day\n"
 	        "    late_after: 15m\n    concurrency: 2\n    dispatch: hash\n    serial: ordered\n"
 	        "    on_lost: hold\n    on_server_lost: keep\n    run_as: dw\n    pools: {s: 2}\n"
 	        "    catchup: {mode: none, max: 4}\n    join: any\n    state: draft\n"
@@ -420,6 +421,7 @@ static void a_task_carries_all_that_was_written(void **state)
 	assert_int_equal(b->max_attempts, 5);
 	assert_int_equal(b->retry_delay_us, 120000000);
 	assert_int_equal(b->alive_wait_us, INT64_C(7200000000));
+	assert_int_equal(b->grace_us, 120000000);
 	assert_int_equal(b->expire_after_us, -1);
 	assert_int_equal(b->late_after_us, 900000000);
 	assert_int_equal(b->concurrency, 2);
