@@ -328,7 +328,9 @@ def spark_on_yarn_has_its_number_and_a_kill_ends_it_there(site):
     assert i["state"] == "Succ", (why(site, i), printed(site, i, "stderr")[-3000:])
     number = re.search(r"application_\d+_\d+", log(site, i, words="application_id=")).group(0)
     assert "sum 499500" in log(site, i) and y.apps()[number] == ("FINISHED", "SUCCEEDED"), y.apps()
-    task(site, "sparkkill", "spark", on_yarn(site, "sparkkill", SUM + "time.sleep(600)\n"), states=None)
+    # of a driver here its own end is the application's, and YARN calls that FINISHED: one that runs there has to be told
+    far = {**on_yarn(site, "sparkkill", SUM + "time.sleep(600)\n"), "deploy_mode": "cluster"}
+    task(site, "sparkkill", "spark", far, states=None)
     app = running_app(y)
     kill(site, "sparkkill")
     until("it is killed there", lambda: y.apps()[app][1] == "KILLED", 120)
