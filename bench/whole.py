@@ -255,11 +255,15 @@ def percentiles(values):
     return statistics.median(values), values[min(len(values) - 1, int(len(values) * 0.99))]
 
 
-def chain_rows(s, task, n):
+def ended_rows(s, task):
     with connect(s) as db:
-        rows = db.execute("select r.curr_run_date, r.started_us, r.ended_us from "
-                          "lb_task_run_history r join lb_task t using (task_id) where "
-                          "t.task_name like ? order by 1", (f"%{task}",)).fetchall()
+        return db.execute("select r.curr_run_date, r.started_us, r.ended_us from lb_task_run_history r "
+                          "join lb_task t using (task_id) where t.task_name like ? order by 1", (f"%{task}",)).fetchall()
+
+
+def chain_rows(s, task, n):
+    rows = ended_rows(s, task)
+    with connect(s) as db:
         granted = dict(db.execute(
             "select e.curr_run_date, max(e.at_us) from lb_task_event e join lb_task t using "
             "(task_id) where t.task_name like ? and e.event = 8 group by 1", (f"%{task}",)))
