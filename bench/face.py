@@ -101,7 +101,8 @@ def handover(s, n=40):
 
 def open_streams(s):
     # they are elsewhere, as far as that can be had on one machine
-    clients = subprocess.Popen(["nice", "-n", "19", s.dir / "streams", str(s.http), str(STREAMS), "/api/v1/events?states=Succ", s.token],
+    clients = subprocess.Popen(["nice", "-n", "19", s.dir / "streams", str(s.http), str(STREAMS), "/api/v1/events?states=Succ"],
+                               env={**os.environ, "SIRDAR_TOKEN": s.token},
                                stdout=subprocess.PIPE, text=True)
     until("the streams are open", lambda: held(s) >= STREAMS, 120, every=0.2)
     return clients
