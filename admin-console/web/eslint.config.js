@@ -10,11 +10,13 @@ export default ts.config(
 		rules: {
 			'vue/multi-word-component-names': 'off',
 			'no-console': 'error',
-			'eqeqeq': 'error',
+			eqeqeq: 'error',
 			'@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_' }],
-			'no-restricted-properties': ['error',
+			'no-restricted-properties': [
+				'error',
 				{ property: 'innerHTML', message: 'What a server said goes through text.' },
-				{ property: 'outerHTML', message: 'What a server said goes through text.' }],
+				{ property: 'outerHTML', message: 'What a server said goes through text.' },
+			],
 			'vue/no-v-html': 'error',
 			'vue/no-unused-vars': ['error', { ignorePattern: '^_' }],
 		},

@@ -16,7 +16,7 @@ export default defineConfig({
 		modulePreload: { polyfill: false },
 		reportCompressedSize: false,
 		manifest: 'manifest.json',
-		rollupOptions: { output: { chunkFileNames: (c) => `assets/${c.name.split('.')[0]}-[hash].js` } },
+		rollupOptions: { output: { chunkFileNames: c => `assets/${c.name.split('.')[0]}-[hash].js` } },
 	},
 	worker: { format: 'es' },
 	/* The server takes what its own page sends. */

@@ -5,15 +5,24 @@
  * asks for are shown by this worker too, since phones know no other way. */
 'use strict'
 const CACHE = 'sirdar-shell'
-const FIRST = ['index.html', 'src/i18n/en.ts', 'src/i18n/zh.ts', 'src/pages/Home.vue', 'src/pages/Instances.vue', 'src/pages/Run.vue', 'src/pages/Alerts.vue']
+const FIRST = [
+	'index.html',
+	'src/i18n/en.ts',
+	'src/i18n/zh.ts',
+	'src/pages/Home.vue',
+	'src/pages/Instances.vue',
+	'src/pages/Run.vue',
+	'src/pages/Alerts.vue',
+]
 
 async function manifest() {
 	const answer = await fetch('/ui/manifest.json', { cache: 'no-store' })
 	return answer.ok ? answer.json() : null
 }
 function files(made, names) {
-	const seen = new Set(), out = new Set()
-	const walk = (name) => {
+	const seen = new Set(),
+		out = new Set()
+	const walk = name => {
 		const m = made[name]
 		if (!m || seen.has(name)) return
 		seen.add(name)
@@ -28,29 +37,45 @@ function files(made, names) {
 async function renew() {
 	const made = await manifest()
 	if (!made) return
-	const cache = await caches.open(CACHE), all = files(made, Object.keys(made))
+	const cache = await caches.open(CACHE),
+		all = files(made, Object.keys(made))
 	for (const m of Object.values(made)) all.add('/ui/' + m.file)
-	for (const r of await cache.keys()) { const p = new URL(r.url).pathname; if (p.startsWith('/ui/assets/') && !all.has(p) && !/worker/.test(p)) await cache.delete(r) }
+	for (const r of await cache.keys()) {
+		const p = new URL(r.url).pathname
+		if (p.startsWith('/ui/assets/') && !all.has(p) && !/worker/.test(p)) await cache.delete(r)
+	}
 	for (const url of ['/ui/', '/ui/first.js', '/ui/mark.svg', ...files(made, FIRST)]) {
-		if (url.startsWith('/ui/assets/') && await cache.match(url)) continue
+		if (url.startsWith('/ui/assets/') && (await cache.match(url))) continue
 		const answer = await fetch(url, { cache: 'no-cache' })
 		if (answer.ok) await cache.put(url, answer)
 	}
 }
 
-self.addEventListener('install', (e) => { e.waitUntil(renew().catch(() => {}).then(() => self.skipWaiting())) })
-self.addEventListener('activate', (e) => { e.waitUntil(self.clients.claim()) })
-self.addEventListener('message', (e) => { if (e.data === 'renew') e.waitUntil(renew().catch(() => {})) })
+self.addEventListener('install', e => {
+	e.waitUntil(
+		renew()
+			.catch(() => {})
+			.then(() => self.skipWaiting()),
+	)
+})
+self.addEventListener('activate', e => {
+	e.waitUntil(self.clients.claim())
+})
+self.addEventListener('message', e => {
+	if (e.data === 'renew') e.waitUntil(renew().catch(() => {}))
+})
 
-self.addEventListener('fetch', (e) => {
+self.addEventListener('fetch', e => {
 	const url = new URL(e.request.url)
 	if (e.request.method !== 'GET' || url.origin !== location.origin || !url.pathname.startsWith('/ui/')) return
 	if (url.pathname.startsWith('/ui/assets/')) e.respondWith(asset(e.request))
 	else if (e.request.mode === 'navigate') e.respondWith(page(e.request))
-	else if (url.pathname === '/ui/first.js' || url.pathname === '/ui/mark.svg') e.respondWith(fetch(e.request).catch(() => caches.match(url.pathname)))
+	else if (url.pathname === '/ui/first.js' || url.pathname === '/ui/mark.svg')
+		e.respondWith(fetch(e.request).catch(() => caches.match(url.pathname)))
 })
 async function asset(request) {
-	const cache = await caches.open(CACHE), kept = await cache.match(request.url)
+	const cache = await caches.open(CACHE),
+		kept = await cache.match(request.url)
 	if (kept) return kept
 	const answer = await fetch(request)
 	if (answer.ok) await cache.put(request.url, answer.clone())
@@ -66,15 +91,17 @@ async function page(request) {
 	}
 }
 
-self.addEventListener('notificationclick', (e) => {
+self.addEventListener('notificationclick', e => {
 	e.notification.close()
 	const to = (e.notification.data && e.notification.data.to) || '/ui/ops/alerts'
-	e.waitUntil((async () => {
-		for (const c of await self.clients.matchAll({ type: 'window', includeUncontrolled: true })) {
-			if (!new URL(c.url).pathname.startsWith('/ui/')) continue
-			await c.focus()
-			return c.navigate(to)
-		}
-		return self.clients.openWindow(to)
-	})())
+	e.waitUntil(
+		(async () => {
+			for (const c of await self.clients.matchAll({ type: 'window', includeUncontrolled: true })) {
+				if (!new URL(c.url).pathname.startsWith('/ui/')) continue
+				await c.focus()
+				return c.navigate(to)
+			}
+			return self.clients.openWindow(to)
+		})(),
+	)
 })

@@ -6,11 +6,23 @@ export const router = createRouter({
 		{ path: '/', component: () => import('./pages/Home.vue'), meta: { key: 'nav.home' } },
 		{ path: '/w', component: () => import('./pages/Workflows.vue'), meta: { key: 'nav.workflows' } },
 		{ path: '/w/:project/:workflow', component: () => import('./pages/Workflow.vue'), meta: { key: 'nav.workflows' } },
-		{ path: '/w/:project/:workflow/edit', component: () => import('./pages/Editor.vue'), meta: { key: 'nav.workflows', narrow: true } },
-		{ path: '/w/:project/:workflow/grid', component: () => import('./pages/Grid.vue'), meta: { key: 'nav.workflows', narrow: true } },
+		{
+			path: '/w/:project/:workflow/edit',
+			component: () => import('./pages/Editor.vue'),
+			meta: { key: 'nav.workflows', narrow: true },
+		},
+		{
+			path: '/w/:project/:workflow/grid',
+			component: () => import('./pages/Grid.vue'),
+			meta: { key: 'nav.workflows', narrow: true },
+		},
 		{ path: '/new', component: () => import('./pages/Editor.vue'), meta: { key: 'nav.workflows', narrow: true } },
 		{ path: '/r', component: () => import('./pages/Runs.vue'), meta: { key: 'nav.runs' } },
-		{ path: '/r/:project/:workflow/:label', component: () => import('./pages/Run.vue'), meta: { key: 'nav.runs', narrow: true } },
+		{
+			path: '/r/:project/:workflow/:label',
+			component: () => import('./pages/Run.vue'),
+			meta: { key: 'nav.runs', narrow: true },
+		},
 		{ path: '/b', component: () => import('./pages/Backfills.vue'), meta: { key: 'nav.backfills' } },
 		{ path: '/b/new', component: () => import('./pages/BackfillNew.vue'), meta: { key: 'nav.backfills' } },
 		{ path: '/b/:id', component: () => import('./pages/Backfill.vue'), meta: { key: 'nav.backfills' } },
@@ -24,7 +36,11 @@ export const router = createRouter({
 		{ path: '/ops/alerts', component: () => import('./pages/Alerts.vue'), meta: { key: 'nav.alerts' } },
 		{ path: '/ops/queues', component: () => import('./pages/Queues.vue'), meta: { key: 'nav.queues' } },
 		{ path: '/ops/brokers', component: () => import('./pages/Brokers.vue'), meta: { key: 'nav.brokers' } },
-		{ path: '/ops/types/:type?', component: () => import('./pages/Types.vue'), meta: { key: 'nav.types', still: true } },
+		{
+			path: '/ops/types/:type?',
+			component: () => import('./pages/Types.vue'),
+			meta: { key: 'nav.types', still: true },
+		},
 		{ path: '/ops/system', component: () => import('./pages/System.vue'), meta: { key: 'nav.system' } },
 		{ path: '/ops/commands', component: () => import('./pages/Commands.vue'), meta: { key: 'nav.commands' } },
 		{ path: '/ops/commands/:id', component: () => import('./pages/Command.vue'), meta: { key: 'nav.commands' } },
@@ -44,5 +60,9 @@ router.onError((e, to) => {
 })
 
 declare module 'vue-router' {
-	interface RouteMeta { key: import('./i18n').Key; narrow?: boolean; still?: boolean }
+	interface RouteMeta {
+		key: import('./i18n').Key
+		narrow?: boolean
+		still?: boolean
+	}
 }

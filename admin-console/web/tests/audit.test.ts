@@ -7,8 +7,10 @@ describe('BLAKE2b-256', () => {
 		const of = (s: string) => digest(new TextEncoder().encode(s))
 		expect(of('')).toBe('0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8')
 		expect(of('abc')).toBe('bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319')
-		const long = 'x'.repeat(1000), parts = new Blake2b()
-		for (const p of [long.slice(0, 127), long.slice(127, 128), long.slice(128, 129), long.slice(129)]) parts.update(new TextEncoder().encode(p))
+		const long = 'x'.repeat(1000),
+			parts = new Blake2b()
+		for (const p of [long.slice(0, 127), long.slice(127, 128), long.slice(128, 129), long.slice(129)])
+			parts.update(new TextEncoder().encode(p))
 		expect(parts.hex()).toBe(of(long))
 	})
 })
@@ -17,28 +19,53 @@ const rows = (n: number): Row[] => {
 	const out: Row[] = []
 	let before = ''
 	for (let i = 1; i <= n; i++) {
-		const r: Row = { id: String(i), at_us: String(1_700_000_000_000_000 + i), actor: '李雷', action: 'pool-set', object: 'dw', detail: '{"size":3}', hash: '' }
+		const r: Row = {
+			id: String(i),
+			at_us: String(1_700_000_000_000_000 + i),
+			actor: '李雷',
+			action: 'pool-set',
+			object: 'dw',
+			detail: '{"size":3}',
+			hash: '',
+		}
 		r.hash = before = hashOf(before, r)
 		out.unshift(r)
 	}
 	return out
 }
 describe('the chain of the audit', () => {
-	it('is proved row by row', () => { expect(follow(rows(6))).toEqual({ proved: 5, broken: null, missing: null }) })
+	it('is proved row by row', () => {
+		expect(follow(rows(6))).toEqual({ proved: 5, broken: null, missing: null })
+	})
 	it('shows a row that was changed, and one that was taken out', () => {
 		const all = rows(6)
-		expect(follow(all.map((r) => (r.id === '4' ? { ...r, actor: 'somebody' } : r)))).toMatchObject({ broken: '4', proved: 2 })
-		expect(follow(all.filter((r) => r.id !== '3'))).toMatchObject({ missing: '4', proved: 2 })
+		expect(follow(all.map(r => (r.id === '4' ? { ...r, actor: 'somebody' } : r)))).toMatchObject({
+			broken: '4',
+			proved: 2,
+		})
+		expect(follow(all.filter(r => r.id !== '3'))).toMatchObject({ missing: '4', proved: 2 })
 	})
 })
 
 describe('before and after', () => {
 	it('are compared by lines, with a little around them', () => {
-		const before = Array.from({ length: 20 }, (_, i) => 'l' + i).join('\n'), after = before.replace('l10', 'L10').replace('l15\n', '')
+		const before = Array.from({ length: 20 }, (_, i) => 'l' + i).join('\n'),
+			after = before.replace('l10', 'L10').replace('l15\n', '')
 		const got = compare(before, after, 1)
-		expect(got.map((l) => (l ? l.kind[0] + l.text : '…'))).toEqual(['…', 'sl9', 'gl10', 'nL10', 'sl11', '…', 'sl14', 'gl15', 'sl16', '…'])
-		expect(got.find((l) => l?.text === 'l16')).toMatchObject({ a: 17, b: 16 })
+		expect(got.map(l => (l ? l.kind[0] + l.text : '…'))).toEqual([
+			'…',
+			'sl9',
+			'gl10',
+			'nL10',
+			'sl11',
+			'…',
+			'sl14',
+			'gl15',
+			'sl16',
+			'…',
+		])
+		expect(got.find(l => l?.text === 'l16')).toMatchObject({ a: 17, b: 16 })
 		expect(compare('a\n', 'a\n')).toEqual([null])
-		expect(compare('', 'a\nb\n').filter((l) => l?.kind === 'new').length).toBe(2)
+		expect(compare('', 'a\nb\n').filter(l => l?.kind === 'new').length).toBe(2)
 	})
 })

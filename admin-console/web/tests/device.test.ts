@@ -6,7 +6,11 @@ const { scriptOf } = await import('@/stores/device')
 
 describe('an upgrade', () => {
 	it('is seen by the script that the page names', () => {
-		expect(scriptOf('<script src="/ui/first.js"></script>\n<script type="module" crossorigin src="/ui/assets/index-B2.js"></script>')).toBe('/ui/assets/index-B2.js')
+		expect(
+			scriptOf(
+				'<script src="/ui/first.js"></script>\n<script type="module" crossorigin src="/ui/assets/index-B2.js"></script>',
+			),
+		).toBe('/ui/assets/index-B2.js')
 		expect(scriptOf('<html>a proxy</html>')).toBe('')
 	})
 })

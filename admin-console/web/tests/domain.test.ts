@@ -19,7 +19,7 @@ describe('states', () => {
 	})
 	it('are as many as the server has, each with a look of its own', () => {
 		expect(states).toHaveLength(12)
-		const seen = new Set(kinds.map((k) => JSON.stringify(looks[k])))
+		const seen = new Set(kinds.map(k => JSON.stringify(looks[k])))
 		expect(seen.size).toBe(kinds.length)
 	})
 	it('of many show the worst first', () => {
@@ -76,7 +76,12 @@ describe('the query bar', () => {
 		expect(parse('workflow:retail/trade').task).toBe('retail/trade/*')
 	})
 	it('gives a selection only where the server can take one', () => {
-		expect(selection(parse('task:a/b/* state:failed date:2026-03-01', now))).toEqual({ tasks: ['a/b/*'], states: ['StopSchedule', 'Failed'], from: '2026-03-01', to: '2026-03-01' })
+		expect(selection(parse('task:a/b/* state:failed date:2026-03-01', now))).toEqual({
+			tasks: ['a/b/*'],
+			states: ['StopSchedule', 'Failed'],
+			from: '2026-03-01',
+			to: '2026-03-01',
+		})
 		expect(selection(parse('state:failed'))).toBeUndefined()
 		expect(selection(parse('ret'))).toBeUndefined()
 	})
@@ -84,7 +89,8 @@ describe('the query bar', () => {
 
 describe('a log', () => {
 	it('becomes lines however it is cut', () => {
-		const whole = 'one\ntwo\r\nthree é\n\nfive', l = new LogText()
+		const whole = 'one\ntwo\r\nthree é\n\nfive',
+			l = new LogText()
 		for (const c of whole) l.add(c)
 		const m = new LogText()
 		m.add(whole)
@@ -103,7 +109,7 @@ describe('a log', () => {
 		l.add('a\nb\na\n')
 		const is = (s: string) => s === 'a'
 		expect([l.find(is, -1), l.find(is, 0), l.find(is, 2), l.find(is, 2, -1)]).toEqual([0, 2, 0, 0])
-		expect(l.find((s) => s === 'z', 0)).toBe(-1)
+		expect(l.find(s => s === 'z', 0)).toBe(-1)
 	})
 	it('cuts lines that are too long to draw', () => {
 		const l = new LogText()
@@ -111,7 +117,10 @@ describe('a log', () => {
 		expect(l.line(0).length).toBeLessThan(4200)
 	})
 	it('turns colours into looks and drops other escapes', () => {
-		expect(pieces('\x1b[31mred\x1b[0m plain')).toEqual([{ text: 'red', look: 'a-red' }, { text: ' plain', look: '' }])
+		expect(pieces('\x1b[31mred\x1b[0m plain')).toEqual([
+			{ text: 'red', look: 'a-red' },
+			{ text: ' plain', look: '' },
+		])
 		expect(pieces('\x1b[1;38;5;2mx')).toEqual([{ text: 'x', look: 'a-green a-bold' }])
 		expect(bare('\x1b]0;title\x07a\x1b[2Kb\x00')).toBe('ab')
 	})
@@ -126,22 +135,43 @@ describe('runs and names', () => {
 	it('lead to their page', () => {
 		expect(runPath('a/b', { label: '2026-03-01T00:00:00Z' })).toBe('/r/a/b/2026-03-01')
 		expect(runPath('a/b', { label: '2026-03-01T05:00:00Z' })).toBe('/r/a/b/2026-03-01T05:00')
-		expect(runKind({ label: '', from: '', to: '', total: 2, forced: 0, frozen: 0, states: { Succ: 1, Ready: 1 } })).toBe('ready')
+		expect(
+			runKind({ label: '', from: '', to: '', total: 2, forced: 0, frozen: 0, states: { Succ: 1, Ready: 1 } }),
+		).toBe('ready')
 	})
 	it('are found by letters in order, whole words first', () => {
-		expect(rank('trade', ['x/extra_de', 'retail/trade_daily', 'tXrXaXdXe'], (s) => s)[0]).toBe('retail/trade_daily')
-		expect(rank('rtd', ['retail/trade_daily', 'zzz'], (s) => s)).toEqual(['retail/trade_daily'])
+		expect(rank('trade', ['x/extra_de', 'retail/trade_daily', 'tXrXaXdXe'], s => s)[0]).toBe('retail/trade_daily')
+		expect(rank('rtd', ['retail/trade_daily', 'zzz'], s => s)).toEqual(['retail/trade_daily'])
 	})
 })
 
 describe('the critical path', () => {
-	const row = (task: string, started: string, ended: string | null, state = 'Succ') => ({ task, kind: 'succ' as const, done: 1, instances: [{ id: task, task, task_id: 1, run_date: null, part: 0, state, started, ended }] })
-	const edges = [{ from: 'a', to: 'c' }, { from: 'b', to: 'c' }, { from: 'c', to: 'd' }]
+	const row = (task: string, started: string, ended: string | null, state = 'Succ') => ({
+		task,
+		kind: 'succ' as const,
+		done: 1,
+		instances: [{ id: task, task, task_id: 1, run_date: null, part: 0, state, started, ended }],
+	})
+	const edges = [
+		{ from: 'a', to: 'c' },
+		{ from: 'b', to: 'c' },
+		{ from: 'c', to: 'd' },
+	]
 	it('goes back from what ended last, each time to the parent that ended last', () => {
-		expect(criticalPath([row('a', '01', '02'), row('b', '01', '05'), row('c', '05', '07'), row('d', '07', '08'), row('e', '01', '06')], edges)).toEqual(['b', 'c', 'd'])
+		expect(
+			criticalPath(
+				[row('a', '01', '02'), row('b', '01', '05'), row('c', '05', '07'), row('d', '07', '08'), row('e', '01', '06')],
+				edges,
+			),
+		).toEqual(['b', 'c', 'd'])
 	})
 	it('ends at what runs, and is nothing where nothing ran', () => {
-		expect(criticalPath([row('a', '01', '02'), row('b', '01', '03'), row('c', '03', null, 'Running'), row('e', '01', '09')], edges)).toEqual(['b', 'c'])
+		expect(
+			criticalPath(
+				[row('a', '01', '02'), row('b', '01', '03'), row('c', '03', null, 'Running'), row('e', '01', '09')],
+				edges,
+			),
+		).toEqual(['b', 'c'])
 		expect(criticalPath([{ task: 'a', kind: 'ready', done: 0, instances: [] }], edges)).toEqual([])
 	})
 })

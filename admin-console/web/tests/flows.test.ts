@@ -20,7 +20,9 @@ describe('a copy of a workflow', () => {
 		expect(t).toContain('workflow: b\nproject: q\nstate: online\n')
 		expect(t).toContain('# why it is')
 		expect(t).toContain('start_date: 2026-11-01')
-		expect(t).toContain('two: {needs: [one]}'.replace('{', '{ ').replace('}', ' }').replace('[', '[ ').replace(']', ' ]'))
+		expect(t).toContain(
+			'two: {needs: [one]}'.replace('{', '{ ').replace('}', ' }').replace('[', '[ ').replace(']', ' ]'),
+		)
 	})
 	it('is offline whatever its tasks say', () => {
 		const t = copyOf(text, 'p/b', true)
@@ -37,12 +39,21 @@ describe('a copy of a workflow', () => {
 })
 
 describe('runs by day', () => {
-	const run = (label: string, states: Record<string, number>) => ({ label, from: label, to: label, total: 1, forced: 0, frozen: 0, states }) as Run
+	const run = (label: string, states: Record<string, number>) =>
+		({ label, from: label, to: label, total: 1, forced: 0, frozen: 0, states }) as Run
 	it('begin on a Monday, show the worst of a day and open it', () => {
-		const days = byDay([run('2026-11-20T05:00:00Z', { Succ: 1 }), run('2026-11-20T04:00:00Z', { StopSchedule: 1 }), run('2026-11-18T00:00:00Z', { Succ: 2 })], '2026-11-21', 5)
+		const days = byDay(
+			[
+				run('2026-11-20T05:00:00Z', { Succ: 1 }),
+				run('2026-11-20T04:00:00Z', { StopSchedule: 1 }),
+				run('2026-11-18T00:00:00Z', { Succ: 2 }),
+			],
+			'2026-11-21',
+			5,
+		)
 		expect(days[0]!.day).toBe('2026-11-16')
 		expect(days).toHaveLength(6)
-		expect(days.map((d) => d.kind)).toEqual([null, null, 'succ', null, 'failed', null])
+		expect(days.map(d => d.kind)).toEqual([null, null, 'succ', null, 'failed', null])
 		expect(days[4]!.run!.label).toBe('2026-11-20T04:00:00Z')
 		expect(days[4]!.runs).toHaveLength(2)
 	})

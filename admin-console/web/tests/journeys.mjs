@@ -5,6 +5,9 @@ import { readdirSync } from 'node:fs'
 const [folder, ...only] = process.argv.slice(2)
 const here = new URL(`./journeys/${folder}/`, import.meta.url)
 const found = []
-for (const file of readdirSync(here).filter((f) => f.endsWith('.mjs')).sort()) found.push(...Object.entries((await import(new URL(file, here))).default))
+for (const file of readdirSync(here)
+	.filter(f => f.endsWith('.mjs'))
+	.sort())
+	found.push(...Object.entries((await import(new URL(file, here))).default))
 const { walk } = await import('./journeys/kit.mjs')
-process.exit(await walk(found.filter(([name]) => !only.length || only.some((o) => name.includes(o)))) ? 1 : 0)
+process.exit((await walk(found.filter(([name]) => !only.length || only.some(o => name.includes(o))))) ? 1 : 0)

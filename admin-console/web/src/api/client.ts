@@ -30,34 +30,72 @@ export type TypeParam = Schemas['TypeParam']
 export type TaskPreview = Schemas['TaskPreview']
 export type Fire = Schemas['Fire']
 export type LinkPreview = Schemas['LinkPreview']
-export interface Diagnosis { file: string; line: number; column: number; path: string; code: string; message: string; hint: string }
-export interface Applied { changes?: { kind: string; name: string; change: string; version?: number }[]; warnings?: Diagnosis[]; errors?: Diagnosis[]; preview?: TaskPreview }
+export interface Diagnosis {
+	file: string
+	line: number
+	column: number
+	path: string
+	code: string
+	message: string
+	hint: string
+}
+export interface Applied {
+	changes?: { kind: string; name: string; change: string; version?: number }[]
+	warnings?: Diagnosis[]
+	errors?: Diagnosis[]
+	preview?: TaskPreview
+}
 export type Count = { task?: string; owner?: string; count: number; depth?: number; new?: number; running?: number }
-export type Preview = Omit<Schemas['Preview'], 'tasks' | 'downstream' | 'states' | 'owners' | 'reasons' | 'refused' | 'sample' | 'warnings'> & {
-	tasks?: Count[]; downstream?: Count[]; states?: Record<string, number>; owners?: Count[]
+export type Preview = Omit<
+	Schemas['Preview'],
+	'tasks' | 'downstream' | 'states' | 'owners' | 'reasons' | 'refused' | 'sample' | 'warnings'
+> & {
+	tasks?: Count[]
+	downstream?: Count[]
+	states?: Record<string, number>
+	owners?: Count[]
 	reasons?: { code: string; message: string; count: number }[]
-	refused?: (Item & { message?: string })[]; sample?: Instance[]; warnings?: unknown[]
+	refused?: (Item & { message?: string })[]
+	sample?: Instance[]
+	warnings?: unknown[]
 }
 export type Why = Omit<Schemas['Why'], 'waits_for'> & {
-	code?: string; args?: Record<string, string | number>
+	code?: string
+	args?: Record<string, string | number>
 	waits_for?: { id: string; task?: string | null; task_id: number; run_date: string; part: number; state: string }[]
 }
 export type Page<T> = { items: T[]; cursor: string | null; number: string }
 
 export class ApiError extends Error {
 	constructor(
-		readonly status: number, readonly code: string, message: string,
-		readonly hint = '', readonly place = '', readonly requestId = '', readonly retry = false, readonly details: { errors?: Diagnosis[] } | null = null,
-	) { super(message) }
-	get offline() { return this.status === 0 }
-	get forbidden() { return this.status === 403 }
+		readonly status: number,
+		readonly code: string,
+		message: string,
+		readonly hint = '',
+		readonly place = '',
+		readonly requestId = '',
+		readonly retry = false,
+		readonly details: { errors?: Diagnosis[] } | null = null,
+	) {
+		super(message)
+	}
+	get offline() {
+		return this.status === 0
+	}
+	get forbidden() {
+		return this.status === 403
+	}
 }
 
 let csrf = ''
 let onExpired: () => void = () => {}
 
-export function setCsrf(token: string) { csrf = token }
-export function whenExpired(run: () => void) { onExpired = run }
+export function setCsrf(token: string) {
+	csrf = token
+}
+export function whenExpired(run: () => void) {
+	onExpired = run
+}
 
 export async function send(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
 	const headers: Record<string, string> = {}
@@ -65,7 +103,12 @@ export async function send(method: string, path: string, body?: unknown, signal?
 	if (method !== 'GET' && csrf) headers['X-CSRF-Token'] = csrf
 	let answer: Response
 	try {
-		answer = await fetch('/api/v1' + path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) })
+		answer = await fetch('/api/v1' + path, {
+			method,
+			headers,
+			signal,
+			body: body === undefined ? undefined : JSON.stringify(body),
+		})
 	} catch (e) {
 		if (signal?.aborted) throw e
 		throw new ApiError(0, 'OFFLINE', 'no connection to the server', '', '', '', true)
@@ -78,16 +121,29 @@ export async function send(method: string, path: string, body?: unknown, signal?
 
 function failure(answer: Response, text: string): ApiError {
 	let said: { error?: Record<string, unknown>; status?: string } = {}
-	try { said = JSON.parse(text) } catch { /* a proxy's page: the status must do */ }
+	try {
+		said = JSON.parse(text)
+	} catch {
+		/* a proxy's page: the status must do */
+	}
 	const e = said.error ?? {}
-	return new ApiError(answer.status, String(e.code ?? answer.status), String(e.message ?? answer.statusText ?? text.slice(0, 200)),
-		String(e.hint ?? ''), String(e.place ?? ''), String(e.request_id ?? answer.headers.get('X-Request-Id') ?? ''), Boolean(e.retry), (e.details as { errors?: Diagnosis[] } | undefined) ?? null)
+	return new ApiError(
+		answer.status,
+		String(e.code ?? answer.status),
+		String(e.message ?? answer.statusText ?? text.slice(0, 200)),
+		String(e.hint ?? ''),
+		String(e.place ?? ''),
+		String(e.request_id ?? answer.headers.get('X-Request-Id') ?? ''),
+		Boolean(e.retry),
+		(e.details as { errors?: Diagnosis[] } | undefined) ?? null,
+	)
 }
 
 export type Args = Record<string, string | number | boolean | undefined | null>
 
 export function query(args: Args): string {
-	const parts = Object.entries(args).filter(([, v]) => v !== undefined && v !== null && v !== '' && v !== false)
+	const parts = Object.entries(args)
+		.filter(([, v]) => v !== undefined && v !== null && v !== '' && v !== false)
 		.map(([k, v]) => `${k}=${encodeURIComponent(String(v))}`)
 	return parts.length ? '?' + parts.join('&') : ''
 }
@@ -103,34 +159,60 @@ export async function post<T>(where: string, body: unknown, signal?: AbortSignal
 }
 
 export function requestId(): string {
-	return [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, '0')).join('')
+	return [...crypto.getRandomValues(new Uint8Array(16))].map(b => b.toString(16).padStart(2, '0')).join('')
 }
 
 /* `health` answers 503 with its whole text when something fails: that is an answer. */
 async function health(signal?: AbortSignal): Promise<Health> {
-	const answer = await fetch('/api/v1/health', { signal }).catch(() => { throw new ApiError(0, 'OFFLINE', 'no connection to the server') })
+	const answer = await fetch('/api/v1/health', { signal }).catch(() => {
+		throw new ApiError(0, 'OFFLINE', 'no connection to the server')
+	})
 	const text = await answer.text()
 	let said: Health | undefined
-	try { said = JSON.parse(text) } catch { said = undefined }
+	try {
+		said = JSON.parse(text)
+	} catch {
+		said = undefined
+	}
 	if (said?.status) return said
 	if (answer.status === 401) onExpired()
 	throw failure(answer, text)
 }
 
-export interface LogPiece { text: string; offset: number; next: number; generation: number; attempt: number; end: boolean }
+export interface LogPiece {
+	text: string
+	offset: number
+	next: number
+	generation: number
+	attempt: number
+	end: boolean
+}
 
 async function log(id: string, args: Args, signal?: AbortSignal): Promise<LogPiece> {
 	const answer = await send('GET', `/instances/${id}/log${query(args)}`, undefined, signal)
 	const n = (name: string) => Number(answer.headers.get(name) ?? 0)
 	return {
-		text: await answer.text(), offset: n('X-Log-Offset'), next: n('X-Log-Next'), generation: n('X-Log-Generation'),
-		attempt: n('X-Log-Attempt'), end: answer.headers.get('X-Log-End') === 'true',
+		text: await answer.text(),
+		offset: n('X-Log-Offset'),
+		next: n('X-Log-Next'),
+		generation: n('X-Log-Generation'),
+		attempt: n('X-Log-Attempt'),
+		end: answer.headers.get('X-Log-End') === 'true',
 	}
 }
 
 export interface InstanceFilter extends Args {
-	limit?: number; cursor?: string; order?: string; sort?: string; task?: string; states?: string
-	from?: string; to?: string; workflow_id?: number; broker_id?: number; parts?: boolean
+	limit?: number
+	cursor?: string
+	order?: string
+	sort?: string
+	task?: string
+	states?: string
+	from?: string
+	to?: string
+	workflow_id?: number
+	broker_id?: number
+	parts?: boolean
 }
 
 export const api = {
@@ -141,25 +223,49 @@ export const api = {
 	password: (old: string, fresh: string) => post<object>('/password', { old, new: fresh }),
 	users: (s?: AbortSignal) => get<Schemas['Users']>('/users', {}, s),
 	userSet: (u: Schemas['UserNew']) => post<Command>('/users', u),
-	userRemove: async (name: string) => { await send('DELETE', '/users/' + encodeURIComponent(name)) },
+	userRemove: async (name: string) => {
+		await send('DELETE', '/users/' + encodeURIComponent(name))
+	},
 	audit: (args: Args, s?: AbortSignal) => get<Page<Action>>('/audit', args, s),
 	tokens: (s?: AbortSignal) => get<Schemas['Tokens']>('/tokens', {}, s),
-	tokenMake: (name: string, role: string, days?: number) => post<Schemas['Token']>('/tokens', { name, role, ...(days ? { days } : {}) }),
-	tokenDrop: async (name: string) => { await send('DELETE', '/tokens/' + encodeURIComponent(name)) },
+	tokenMake: (name: string, role: string, days?: number) =>
+		post<Schemas['Token']>('/tokens', { name, role, ...(days ? { days } : {}) }),
+	tokenDrop: async (name: string) => {
+		await send('DELETE', '/tokens/' + encodeURIComponent(name))
+	},
 	server: (s?: AbortSignal) => get<Server>('/server', {}, s),
 	health,
-	statistics: (days: number, task?: string, s?: AbortSignal) => get<Statistics>('/statistics' + (task ? '/' + path(task) : ''), { days }, s),
+	statistics: (days: number, task?: string, s?: AbortSignal) =>
+		get<Statistics>('/statistics' + (task ? '/' + path(task) : ''), { days }, s),
 	brokers: (s?: AbortSignal) => get<{ brokers: Broker[] }>('/brokers', {}, s),
 	queues: (s?: AbortSignal) => get<Queues>('/queues', {}, s),
 	pools: (s?: AbortSignal) => get<{ pools: Pool[] }>('/pools', {}, s),
 	workflows: (args: Args, s?: AbortSignal) => get<Page<Document>>('/workflows', args, s),
-	workflow: (name: string, version?: number, s?: AbortSignal) => get<Document & { versions: Document[] }>('/workflows/' + path(name), { version }, s),
+	workflow: (name: string, version?: number, s?: AbortSignal) =>
+		get<Document & { versions: Document[] }>('/workflows/' + path(name), { version }, s),
 	types: (s?: AbortSignal) => get<Schemas['Types']>('/types', {}, s),
 	/* What a document that is not saved would do; refused like a save. `version`: what it must be at. */
-	check: (name: string, text: string, version: number | undefined, preview: object, s?: AbortSignal) => post<Applied>('/workflows', { documents: [{ name, text, ...(version === undefined ? {} : { version }) }], dry_run: true, retire: true, preview }, s),
-	save: (name: string, text: string, version: number, message: string) => post<Command>('/workflows', { documents: [{ name, text, version }], retire: true, ...(message ? { message } : {}), request_id: requestId() }),
+	check: (name: string, text: string, version: number | undefined, preview: object, s?: AbortSignal) =>
+		post<Applied>(
+			'/workflows',
+			{
+				documents: [{ name, text, ...(version === undefined ? {} : { version }) }],
+				dry_run: true,
+				retire: true,
+				preview,
+			},
+			s,
+		),
+	save: (name: string, text: string, version: number, message: string) =>
+		post<Command>('/workflows', {
+			documents: [{ name, text, version }],
+			retire: true,
+			...(message ? { message } : {}),
+			request_id: requestId(),
+		}),
 	calendars: (s?: AbortSignal) => get<Page<Document>>('/calendars', { limit: 200 }, s),
-	calendar: (name: string, s?: AbortSignal) => get<Document & { versions: Document[] }>('/calendars/' + path(name), {}, s),
+	calendar: (name: string, s?: AbortSignal) =>
+		get<Document & { versions: Document[] }>('/calendars/' + path(name), {}, s),
 	graph: (name: string, s?: AbortSignal) => get<Graph>('/graph/' + path(name), {}, s),
 	runs: (name: string, args: Args, s?: AbortSignal) => get<Runs>('/runs/' + path(name), args, s),
 	grid: (name: string, args: Args, s?: AbortSignal) => get<Schemas['Grid']>('/grid/' + path(name), args, s),
@@ -167,7 +273,8 @@ export const api = {
 	tasks: (args: Args, s?: AbortSignal) => get<Page<Task>>('/tasks', args, s),
 	links: (task: string, s?: AbortSignal) => get<Schemas['Links']>('/links/' + path(task), {}, s),
 	instances: (f: InstanceFilter, s?: AbortSignal) => get<Page<Instance>>('/instances', f, s),
-	progress: (ids: string[], s?: AbortSignal) => get<{ items: { id: string; permille: number }[] }>('/progress', { ids: ids.join(',') }, s),
+	progress: (ids: string[], s?: AbortSignal) =>
+		get<{ items: { id: string; permille: number }[] }>('/progress', { ids: ids.join(',') }, s),
 	instance: (id: string, s?: AbortSignal) => get<Instance>('/instances/' + id, {}, s),
 	history: (id: string, args: Args, s?: AbortSignal) => get<Page<Event>>(`/instances/${id}/events`, args, s),
 	why: (id: string, s?: AbortSignal) => get<Why>(`/instances/${id}/why`, {}, s),

@@ -6,23 +6,30 @@ export type Target = Schemas['Target']
 export type TargetNew = Schemas['TargetNew']
 export type Forecast = Schemas['Forecast']
 export type ForecastRow = Schemas['ForecastRow']
-export type Baseline = Required<Omit<NonNullable<Forecast['baselines']>[number], 'cause' | 'expected' | 'expected_slow'>> & {
-	expected: string | null; expected_slow: string | null
-	 cause?: { id: string; task: string; run_date: string; part: number; state: string } | null }
+export type Baseline = Required<
+	Omit<NonNullable<Forecast['baselines']>[number], 'cause' | 'expected' | 'expected_slow'>
+> & {
+	expected: string | null
+	expected_slow: string | null
+	cause?: { id: string; task: string; run_date: string; part: number; state: string } | null
+}
 export type Node = Schemas['Node']
 
 export const ops = {
 	plugins: (s?: AbortSignal) => get<Schemas['Plugins']>('/plugins', {}, s),
 	targets: (s?: AbortSignal) => get<Schemas['Targets']>('/servers', {}, s),
 	targetSet: (x: TargetNew) => post<Command>('/servers', x),
-	targetDrop: async (name: string) => { await send('DELETE', '/servers/' + encodeURIComponent(name)) },
+	targetDrop: async (name: string) => {
+		await send('DELETE', '/servers/' + encodeURIComponent(name))
+	},
 	forecast: (name: string, date?: string, s?: AbortSignal) => get<Forecast>('/forecast', { name, date }, s),
 	baselines: (date?: string, s?: AbortSignal) => get<{ now: string; baselines: Baseline[] }>('/baselines', { date }, s),
 	retention: (days: number, s?: AbortSignal) => get<Schemas['Retention']>('/retention', { days }, s),
 	retentionLogs: (s?: AbortSignal) => get<Schemas['RetentionLogs']>('/retention/logs', {}, s),
 	nodes: (s?: AbortSignal) => get<Schemas['Nodes']>('/nodes', {}, s),
 	parameters: (args: Args, s?: AbortSignal) => get<Page<Document>>('/parameters', args, s),
-	document: (kind: 'calendars' | 'workflows', name: string, version?: number, s?: AbortSignal) => get<Document & { versions: Document[] }>(`/${kind}/` + path(name), { version }, s),
+	document: (kind: 'calendars' | 'workflows', name: string, version?: number, s?: AbortSignal) =>
+		get<Document & { versions: Document[] }>(`/${kind}/` + path(name), { version }, s),
 }
 
 export type Alert = Schemas['Alert']
@@ -32,12 +39,16 @@ export type Rules = Schemas['Rules']
 
 export const alerts = {
 	list: (args: Args, s?: AbortSignal) => get<Page<Alert>>('/alerts', args, s),
-	acknowledge: (id: string, note: string) => post<Command>(`/alerts/${encodeURIComponent(id)}/acknowledge`, note ? { note } : {}),
+	acknowledge: (id: string, note: string) =>
+		post<Command>(`/alerts/${encodeURIComponent(id)}/acknowledge`, note ? { note } : {}),
 	silences: (all: boolean, s?: AbortSignal) => get<Silences>('/silences', { all }, s),
 	silence: (x: Schemas['SilenceNew']) => post<Command>('/silences', x),
-	unsilence: async (id: string) => { await send('DELETE', '/silences/' + encodeURIComponent(id)) },
+	unsilence: async (id: string) => {
+		await send('DELETE', '/silences/' + encodeURIComponent(id))
+	},
 	channels: (s?: AbortSignal) => get<Channels>('/channels', {}, s),
-	test: (name: string, to?: string) => post<Schemas['ChannelTested']>(`/channels/${encodeURIComponent(name)}/test`, to ? { to } : {}),
+	test: (name: string, to?: string) =>
+		post<Schemas['ChannelTested']>(`/channels/${encodeURIComponent(name)}/test`, to ? { to } : {}),
 	rules: (workflow: string, s?: AbortSignal) => get<Rules>('/rules', { workflow }, s),
 }
 
@@ -47,8 +58,12 @@ export type Token = Schemas['Token']
 export const people = {
 	groups: (s?: AbortSignal) => get<Schemas['Groups']>('/groups', {}, s),
 	groupSet: (g: Schemas['GroupNew']) => post<Command>('/groups', g),
-	groupDrop: async (name: string) => { await send('DELETE', '/groups/' + encodeURIComponent(name)) },
+	groupDrop: async (name: string) => {
+		await send('DELETE', '/groups/' + encodeURIComponent(name))
+	},
 	apps: (s?: AbortSignal) => get<Schemas['Apps']>('/apps', {}, s),
 	appMake: (a: Schemas['AppNew']) => post<Schemas['AppMade']>('/apps', a),
-	appDrop: async (name: string) => { await send('DELETE', '/apps/' + encodeURIComponent(name)) },
+	appDrop: async (name: string) => {
+		await send('DELETE', '/apps/' + encodeURIComponent(name))
+	},
 }

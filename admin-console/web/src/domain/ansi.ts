@@ -1,15 +1,25 @@
 /* Text of a job's log: escape sequences become runs of one look, other control characters go. */
 
-export interface Piece { text: string; look: string }
+export interface Piece {
+	text: string
+	look: string
+}
 
 const names = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white']
 
-interface Pen { fg: string; bold: boolean; dim: boolean; underline: boolean }
+interface Pen {
+	fg: string
+	bold: boolean
+	dim: boolean
+	underline: boolean
+}
 
 const plain = (): Pen => ({ fg: '', bold: false, dim: false, underline: false })
 
 function look(pen: Pen): string {
-	return [pen.fg && 'a-' + pen.fg, pen.bold && 'a-bold', pen.dim && 'a-dim', pen.underline && 'a-under'].filter(Boolean).join(' ')
+	return [pen.fg && 'a-' + pen.fg, pen.bold && 'a-bold', pen.dim && 'a-dim', pen.underline && 'a-under']
+		.filter(Boolean)
+		.join(' ')
 }
 
 function apply(pen: Pen, codes: string) {

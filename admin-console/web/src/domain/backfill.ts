@@ -22,9 +22,31 @@ export interface Form {
 	body: 'current' | 'old'
 }
 
-const usual: Form = { kind: 'backfill', workflow: '', tasks: [], from: '', to: '', every: '', dependencies: 'inside', order: 'asc', finished: 'redo', running: 'leave', parallel: '', priority: '', stop: false, mode: 'self', body: 'current' }
+const usual: Form = {
+	kind: 'backfill',
+	workflow: '',
+	tasks: [],
+	from: '',
+	to: '',
+	every: '',
+	dependencies: 'inside',
+	order: 'asc',
+	finished: 'redo',
+	running: 'leave',
+	parallel: '',
+	priority: '',
+	stop: false,
+	mode: 'self',
+	body: 'current',
+}
 const choices: Partial<Record<keyof Form, readonly string[]>> = {
-	kind: ['backfill', 'redo'], dependencies: ['inside', 'all', 'ignore'], order: ['asc', 'desc', 'free'], finished: ['redo', 'leave'], running: ['leave', 'kill', 'wait'], mode: ['self', 'with_downstream', 'downstream'], body: ['current', 'old'],
+	kind: ['backfill', 'redo'],
+	dependencies: ['inside', 'all', 'ignore'],
+	order: ['asc', 'desc', 'free'],
+	finished: ['redo', 'leave'],
+	running: ['leave', 'kill', 'wait'],
+	mode: ['self', 'with_downstream', 'downstream'],
+	body: ['current', 'old'],
 }
 
 export function fromQuery(q: Record<string, unknown>): Form {
@@ -40,7 +62,8 @@ export function fromQuery(q: Record<string, unknown>): Form {
 export function toQuery(f: Form): Record<string, string> {
 	const out: Record<string, string> = {}
 	for (const key of Object.keys(usual) as (keyof Form)[]) {
-		const v = f[key], text = Array.isArray(v) ? v.join(',') : typeof v === 'boolean' ? (v ? '1' : '') : v
+		const v = f[key],
+			text = Array.isArray(v) ? v.join(',') : typeof v === 'boolean' ? (v ? '1' : '') : v
 		if (text && text !== usual[key]) out[key] = text
 	}
 	return out
@@ -62,25 +85,43 @@ export function faults(f: Form): Partial<Record<keyof Form, 'needed' | 'order' |
 
 /* Bare dates are the task's own days, both included. */
 export function args(f: Form): Record<string, unknown> {
-	const selection: Record<string, unknown> = f.tasks.length ? { tasks: f.tasks.map((t) => `${f.workflow}/${t}`) } : { workflow: f.workflow }
+	const selection: Record<string, unknown> = f.tasks.length
+		? { tasks: f.tasks.map(t => `${f.workflow}/${t}`) }
+		: { workflow: f.workflow }
 	selection.from = f.from
 	selection.to = f.to
 	if (f.every) selection.every = [/^\d+$/.test(f.every) ? Number(f.every) : f.every]
 	const out: Record<string, unknown> = { selection }
 	if (f.priority) out.priority = Number(f.priority)
 	if (f.kind === 'redo') return { ...out, mode: f.mode, running: f.running, body: f.body }
-	return { ...out, dependencies: f.dependencies, order: f.order, finished: f.finished, running: f.running === 'wait' ? 'leave' : f.running, ...(f.parallel ? { parallel: Number(f.parallel) } : {}), ...(f.stop ? { stop_on_failure: true } : {}) }
+	return {
+		...out,
+		dependencies: f.dependencies,
+		order: f.order,
+		finished: f.finished,
+		running: f.running === 'wait' ? 'leave' : f.running,
+		...(f.parallel ? { parallel: Number(f.parallel) } : {}),
+		...(f.stop ? { stop_on_failure: true } : {}),
+	}
 }
 
 /* Tasks of a plan that are not in force: what is made of them waits for that, and for ever if nobody does it. */
-export function asleep(plan: readonly { task?: string; count: number }[], tasks: readonly { task: string; state?: string }[]): string[] {
-	const off = new Set(tasks.filter((k) => k.state !== undefined && k.state !== 'online').map((k) => k.task))
-	return plan.filter((x) => x.count > 0 && off.has(x.task ?? '')).map((x) => x.task!)
+export function asleep(
+	plan: readonly { task?: string; count: number }[],
+	tasks: readonly { task: string; state?: string }[],
+): string[] {
+	const off = new Set(tasks.filter(k => k.state !== undefined && k.state !== 'online').map(k => k.task))
+	return plan.filter(x => x.count > 0 && off.has(x.task ?? '')).map(x => x.task!)
 }
 
 /* How long it may take: the work of all, and that shared by as many as may run at once. */
-export function estimate(tasks: readonly { task?: string; count: number }[], usualMs: ReadonlyMap<string, number>, parallel: number): { work: number; known: boolean } {
-	let work = 0, known = tasks.length > 0
+export function estimate(
+	tasks: readonly { task?: string; count: number }[],
+	usualMs: ReadonlyMap<string, number>,
+	parallel: number,
+): { work: number; known: boolean } {
+	let work = 0,
+		known = tasks.length > 0
 	for (const t of tasks) {
 		const one = usualMs.get(t.task ?? '')
 		if (one === undefined) known = false
@@ -91,24 +132,47 @@ export function estimate(tasks: readonly { task?: string; count: number }[], usu
 
 /* --- how far each date is --- */
 
-export interface DayProgress { label: string; from: string; asked: number; refused: number; kinds: Map<Kind, number>; ended: number; bad: number }
+export interface DayProgress {
+	label: string
+	from: string
+	asked: number
+	refused: number
+	kinds: Map<Kind, number>
+	ended: number
+	bad: number
+}
 
 const final = new Set<Kind>(['succ', 'forced', 'failed', 'killed', 'skipped'])
 const wrong = new Set<Kind>(['failed', 'killed', 'hanged'])
 
-export function progress(items: readonly Item[], grids: readonly { cols: readonly Column[]; taskAt: ReadonlyMap<number, number> }[]): DayProgress[] {
+export function progress(
+	items: readonly Item[],
+	grids: readonly { cols: readonly Column[]; taskAt: ReadonlyMap<number, number> }[],
+): DayProgress[] {
 	const days = new Map<string, DayProgress>()
 	for (const it of items) {
 		const at = Date.parse(it.run_date ?? '')
-		let label = (it.run_date ?? '').slice(0, 10) + 'T00:00:00Z', from = it.run_date ?? '', kind: Kind | null = null
+		let label = (it.run_date ?? '').slice(0, 10) + 'T00:00:00Z',
+			from = it.run_date ?? '',
+			kind: Kind | null = null
 		for (const g of grids) {
 			const row = g.taskAt.get(it.task_id ?? -1)
-			const col = row === undefined ? undefined : g.cols.find((c) => at >= c.from && at < c.to)
-			if (col) { label = col.label; from = col.run.from; kind = kindAt(col.cells, row!) }
+			const col = row === undefined ? undefined : g.cols.find(c => at >= c.from && at < c.to)
+			if (col) {
+				label = col.label
+				from = col.run.from
+				kind = kindAt(col.cells, row!)
+			}
 		}
 		let d = days.get(label)
-		if (!d) { d = { label, from, asked: 0, refused: 0, kinds: new Map(), ended: 0, bad: 0 }; days.set(label, d) }
-		if (it.code !== 'OK') { d.refused++; continue }
+		if (!d) {
+			d = { label, from, asked: 0, refused: 0, kinds: new Map(), ended: 0, bad: 0 }
+			days.set(label, d)
+		}
+		if (it.code !== 'OK') {
+			d.refused++
+			continue
+		}
 		d.asked++
 		const k = kind ?? 'ready'
 		d.kinds.set(k, (d.kinds.get(k) ?? 0) + 1)

@@ -8,21 +8,27 @@ export type LineageNode = Schemas['LineageNode']
 
 export const total = (n: LineageNode) => Object.values(n.states).reduce((a, b) => a + b, 0)
 export const kindOfNode = (n: LineageNode): Kind | null => (total(n) ? countsKind(n.states, n.forced ?? 0) : null)
-export const ended = (n: LineageNode) => (n.states.Succ ?? 0) + (n.states.Skipped ?? 0) + (n.states.StopSchedule ?? 0) + (n.states.Killed ?? 0)
+export const ended = (n: LineageNode) =>
+	(n.states.Succ ?? 0) + (n.states.Skipped ?? 0) + (n.states.StopSchedule ?? 0) + (n.states.Killed ?? 0)
 
 /* The name as short as it may be: of the same project (workflow), only what differs. */
 export function labelOf(name: string, of: string): string {
-	const a = name.split('/'), b = of.split('/')
+	const a = name.split('/'),
+		b = of.split('/')
 	let same = 0
 	while (same < a.length - 1 && same < b.length - 1 && a[same] === b[same]) same++
 	return a.slice(same).join('/')
 }
 
 export function graphOf(l: Lineage): Graph {
-	const byId = new Map(l.nodes.map((n) => [n.id, n.name]))
+	const byId = new Map(l.nodes.map(n => [n.id, n.name]))
 	return {
-		nodes: l.nodes.map((n) => ({ id: n.name, label: labelOf(n.name, l.of), note: n.type ?? '' })),
-		edges: l.links.flatMap((e) => { const from = byId.get(e.from), to = byId.get(e.to); return from && to ? [{ from, to }] : [] }),
+		nodes: l.nodes.map(n => ({ id: n.name, label: labelOf(n.name, l.of), note: n.type ?? '' })),
+		edges: l.links.flatMap(e => {
+			const from = byId.get(e.from),
+				to = byId.get(e.to)
+			return from && to ? [{ from, to }] : []
+		}),
 	}
 }
 

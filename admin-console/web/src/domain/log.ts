@@ -6,7 +6,9 @@ export class LogText {
 	lines: string[] = ['']
 	bytes = 0
 
-	get length() { return this.lines[this.lines.length - 1] === '' ? this.lines.length - 1 : this.lines.length }
+	get length() {
+		return this.lines[this.lines.length - 1] === '' ? this.lines.length - 1 : this.lines.length
+	}
 
 	add(text: string) {
 		if (!text) return
@@ -41,6 +43,6 @@ export class LogText {
 /* A progress bar writes one line over and over: what a terminal would show at the end. */
 function carriage(line: string): string {
 	if (!line.includes('\r')) return line
-	const parts = line.split('\r').filter((p) => p !== '')
+	const parts = line.split('\r').filter(p => p !== '')
 	return parts[parts.length - 1] ?? ''
 }

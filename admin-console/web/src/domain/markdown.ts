@@ -9,7 +9,12 @@ export type Block =
 	| { kind: 'table'; head: Inline[][]; rows: Inline[][][] }
 
 /* As the web shows such files: lower case, blanks to dashes, the rest of the punctuation left out. */
-export const anchor = (text: string) => text.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '').trim().replace(/\s/g, '-')
+export const anchor = (text: string) =>
+	text
+		.toLowerCase()
+		.replace(/[^\p{L}\p{N}\s_-]/gu, '')
+		.trim()
+		.replace(/\s/g, '-')
 
 export function inline(text: string): Inline[] {
 	const out: Inline[] = []
@@ -25,10 +30,16 @@ export function inline(text: string): Inline[] {
 	return out
 }
 
-const cells = (line: string) => line.trim().replace(/^\||\|$/g, '').split(/(?<!\\)\|/).map((c) => inline(c.trim().replace(/\\\|/g, '|')))
+const cells = (line: string) =>
+	line
+		.trim()
+		.replace(/^\||\|$/g, '')
+		.split(/(?<!\\)\|/)
+		.map(c => inline(c.trim().replace(/\\\|/g, '|')))
 
 export function blocks(source: string): Block[] {
-	const lines = source.split('\n'), out: Block[] = []
+	const lines = source.split('\n'),
+		out: Block[] = []
 	let i = 0
 	const plain = (l: string) => l !== '' && !/^(#|```|\||[*-] |!\[| {4})/.test(l)
 	while (i < lines.length) {
@@ -40,9 +51,17 @@ export function blocks(source: string): Block[] {
 		} else if (/^ {4}\S/.test(l)) {
 			const from = i
 			while (i < lines.length && (lines[i] === '' || lines[i]!.startsWith('    '))) i++
-			out.push({ kind: 'code', text: lines.slice(from, i).map((x) => x.slice(4)).join('\n').trimEnd() })
+			out.push({
+				kind: 'code',
+				text: lines
+					.slice(from, i)
+					.map(x => x.slice(4))
+					.join('\n')
+					.trimEnd(),
+			})
 		} else if (l.startsWith('#')) {
-			const level = /^#+/.exec(l)![0].length, text = l.slice(level).trim()
+			const level = /^#+/.exec(l)![0].length,
+				text = l.slice(level).trim()
 			out.push({ kind: 'head', level, text: inline(text), plain: text.replace(/[`*]/g, ''), id: anchor(text) })
 			i++
 		} else if (l.startsWith('|')) {
@@ -67,7 +86,7 @@ export function blocks(source: string): Block[] {
 	return out
 }
 
-export const words = (text: readonly Inline[]) => text.map((x) => x.text).join('')
+export const words = (text: readonly Inline[]) => text.map(x => x.text).join('')
 
 /* Everything said in a block, to search in. */
 export function spoken(b: Block): string {
@@ -75,5 +94,5 @@ export function spoken(b: Block): string {
 	if (b.kind === 'head') return b.plain
 	if (b.kind === 'para') return words(b.text)
 	if (b.kind === 'list') return b.items.map(words).join('\n')
-	return [b.head, ...b.rows].map((r) => r.map(words).join(' ')).join('\n')
+	return [b.head, ...b.rows].map(r => r.map(words).join(' ')).join('\n')
 }

@@ -14,18 +14,38 @@ export interface Query {
 }
 
 const aliases: Record<string, string[]> = {
-	waiting: ['Ready'], queued: ['DependenceFinish'], running: ['Running'], succeeded: ['Succ'], success: ['Succ'], retry: ['Failed'],
-	failed: ['StopSchedule', 'Failed'], killing: ['WaitKill', 'Killing'], killed: ['Killed'], hanged: ['Hanged'], skipped: ['Skipped'], test: ['Rough'],
-	等待: ['Ready'], 排队: ['DependenceFinish'], 运行中: ['Running'], 成功: ['Succ'], 失败: ['StopSchedule', 'Failed'], 终止中: ['WaitKill', 'Killing'],
-	已终止: ['Killed'], 挂死: ['Hanged'], 已跳过: ['Skipped'],
-	trouble: families.trouble, open: families.open,
+	waiting: ['Ready'],
+	queued: ['DependenceFinish'],
+	running: ['Running'],
+	succeeded: ['Succ'],
+	success: ['Succ'],
+	retry: ['Failed'],
+	failed: ['StopSchedule', 'Failed'],
+	killing: ['WaitKill', 'Killing'],
+	killed: ['Killed'],
+	hanged: ['Hanged'],
+	skipped: ['Skipped'],
+	test: ['Rough'],
+	等待: ['Ready'],
+	排队: ['DependenceFinish'],
+	运行中: ['Running'],
+	成功: ['Succ'],
+	失败: ['StopSchedule', 'Failed'],
+	终止中: ['WaitKill', 'Killing'],
+	已终止: ['Killed'],
+	挂死: ['Hanged'],
+	已跳过: ['Skipped'],
+	trouble: families.trouble,
+	open: families.open,
 }
 
 function stateWords(value: string, problems: string[]): string[] {
 	const out: string[] = []
 	for (const word of value.split(',').filter(Boolean)) {
 		/* "Failed" as it is stored is one that will retry; "failed" is what people call failed. */
-		const stored = states.find((s) => s === word) ?? (aliases[word.toLowerCase()] ? undefined : states.find((s) => s.toLowerCase() === word.toLowerCase()))
+		const stored =
+			states.find(s => s === word) ??
+			(aliases[word.toLowerCase()] ? undefined : states.find(s => s.toLowerCase() === word.toLowerCase()))
 		const found = stored ? [stored] : aliases[word.toLowerCase()]
 		if (found) out.push(...found)
 		else problems.push(word)
@@ -50,7 +70,10 @@ export function parse(text: string, now = Date.now()): Query {
 	const free: string[] = []
 	const dateOf = (value: string) => {
 		const at = since(value, now)
-		if (!dateLike.test(at)) { q.problems.push(value); return '' }
+		if (!dateLike.test(at)) {
+			q.problems.push(value)
+			return ''
+		}
 		return at
 	}
 	for (const word of text.trim().split(/\s+/).filter(Boolean)) {
@@ -62,13 +85,16 @@ export function parse(text: string, now = Date.now()): Query {
 		else if (key === 'workflow' || key === '工作流') q.task = value.replace(/\/?\*?$/, '') + '/*'
 		else if (key === 'since' || key === 'from' || key === '起') q.from = dateOf(value)
 		else if (key === 'until' || key === 'to' || key === '止') q.to = dateOf(value)
-		else if (key === 'date' || key === '日期') { q.from = dateOf(value); q.to = q.from }
-		else if (key === 'broker') q.broker = value
+		else if (key === 'date' || key === '日期') {
+			q.from = dateOf(value)
+			q.to = q.from
+		} else if (key === 'broker') q.broker = value
 		else if (key === 'parts') q.parts = value !== 'no'
 		else if (colon) q.problems.push(word)
 		else free.push(word)
 	}
-	if (free.length && !q.task) q.task = free[0]!.includes('*') || free[0]!.split('/').length === 3 ? free[0]! : free[0]! + '*'
+	if (free.length && !q.task)
+		q.task = free[0]!.includes('*') || free[0]!.split('/').length === 3 ? free[0]! : free[0]! + '*'
 	if (free.length > 1) q.problems.push(...free.slice(1))
 	q.states = [...new Set(q.states)]
 	return q

@@ -18,21 +18,33 @@ export const runPath = (workflow: string, r: { label: string }) => `/r/${workflo
 
 /* --- a calendar of runs --- */
 
-export interface RunDay { day: string; runs: Run[]; kind: Kind | null; /* what a click opens: one that is as bad as the day */ run: Run | null }
+export interface RunDay {
+	day: string
+	runs: Run[]
+	kind: Kind | null
+	/* what a click opens: one that is as bad as the day */ run: Run | null
+}
 
 const DAY = 86_400_000
 
 /* Every day of the `days` that end with `last`, from a Monday on. */
 export function byDay(runs: readonly Run[], last: string, days: number): RunDay[] {
 	const of = new Map<string, Run[]>()
-	for (const r of runs) { const day = r.label.slice(0, 10), l = of.get(day); if (l) l.push(r); else of.set(day, [r]) }
+	for (const r of runs) {
+		const day = r.label.slice(0, 10),
+			l = of.get(day)
+		if (l) l.push(r)
+		else of.set(day, [r])
+	}
 	const end = Date.parse(last + 'T00:00:00Z')
 	let at = end - (days - 1) * DAY
 	at -= ((new Date(at).getUTCDay() + 6) % 7) * DAY
 	const out: RunDay[] = []
 	for (; at <= end; at += DAY) {
-		const day = new Date(at).toISOString().slice(0, 10), mine = of.get(day) ?? [], kind = worst(mine.map(runKind)) ?? null
-		out.push({ day, runs: mine, kind, run: mine.find((r) => runKind(r) === kind) ?? null })
+		const day = new Date(at).toISOString().slice(0, 10),
+			mine = of.get(day) ?? [],
+			kind = worst(mine.map(runKind)) ?? null
+		out.push({ day, runs: mine, kind, run: mine.find(r => runKind(r) === kind) ?? null })
 	}
 	return out
 }

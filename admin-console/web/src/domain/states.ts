@@ -1,15 +1,38 @@
 /* The states as they are shown: shape, glyph and word before colour (docs of the design: square =
  * a person, circle = the machine, angular = trouble, hollow = not observed, dashed = no real outcome). */
 
-export type Kind = 'rough' | 'ready' | 'queued' | 'running' | 'succ' | 'forced' | 'retry' | 'failed' | 'killing' | 'killed' | 'hanged' | 'skipped' | 'frozen' | 'late' | 'risk'
+export type Kind =
+	| 'rough'
+	| 'ready'
+	| 'queued'
+	| 'running'
+	| 'succ'
+	| 'forced'
+	| 'retry'
+	| 'failed'
+	| 'killing'
+	| 'killed'
+	| 'hanged'
+	| 'skipped'
+	| 'frozen'
+	| 'late'
+	| 'risk'
 
-export interface Look { shape: string; line?: string; fill?: string; hollow?: boolean; dashed?: boolean }
+export interface Look {
+	shape: string
+	line?: string
+	fill?: string
+	hollow?: boolean
+	dashed?: boolean
+}
 
 const CIRC = 'M8 1.25a6.75 6.75 0 1 1 0 13.5 6.75 6.75 0 0 1 0-13.5z'
-const RSQ = 'M4.5 1.75h7a2.75 2.75 0 0 1 2.75 2.75v7a2.75 2.75 0 0 1-2.75 2.75h-7a2.75 2.75 0 0 1-2.75-2.75v-7A2.75 2.75 0 0 1 4.5 1.75z'
+const RSQ =
+	'M4.5 1.75h7a2.75 2.75 0 0 1 2.75 2.75v7a2.75 2.75 0 0 1-2.75 2.75h-7a2.75 2.75 0 0 1-2.75-2.75v-7A2.75 2.75 0 0 1 4.5 1.75z'
 const OCT = 'M5.2 1.2h5.6l4 4v5.6l-4 4H5.2l-4-4V5.2z'
 const HEX = 'M8 .7l6.4 3.65v7.3L8 15.3l-6.4-3.65v-7.3z'
-const TRI = 'M8 1.6c.5 0 .9.25 1.15.7l5.4 9.9c.5.9-.1 1.9-1.1 1.9H2.55c-1 0-1.6-1-1.1-1.9l5.4-9.9C7.1 1.85 7.5 1.6 8 1.6z'
+const TRI =
+	'M8 1.6c.5 0 .9.25 1.15.7l5.4 9.9c.5.9-.1 1.9-1.1 1.9H2.55c-1 0-1.6-1-1.1-1.9l5.4-9.9C7.1 1.85 7.5 1.6 8 1.6z'
 const FULL = 'M3 .5h10A2.5 2.5 0 0 1 15.5 3v10a2.5 2.5 0 0 1-2.5 2.5H3A2.5 2.5 0 0 1 .5 13V3A2.5 2.5 0 0 1 3 .5z'
 
 /* The cell of a grid: the same glyph in a rounded square. */
@@ -37,8 +60,18 @@ export const looks: Record<Kind, Look> = {
 export const kinds = Object.keys(looks) as Kind[]
 
 const byState: Record<string, Kind> = {
-	Rough: 'rough', Ready: 'ready', DependenceFinish: 'queued', Running: 'running', Succ: 'succ', Failed: 'retry',
-	StopSchedule: 'failed', WaitKill: 'killing', Killing: 'killing', Killed: 'killed', Hanged: 'hanged', Skipped: 'skipped',
+	Rough: 'rough',
+	Ready: 'ready',
+	DependenceFinish: 'queued',
+	Running: 'running',
+	Succ: 'succ',
+	Failed: 'retry',
+	StopSchedule: 'failed',
+	WaitKill: 'killing',
+	Killing: 'killing',
+	Killed: 'killed',
+	Hanged: 'hanged',
+	Skipped: 'skipped',
 }
 
 export const states = Object.keys(byState)
@@ -56,18 +89,35 @@ export function kindOf(i: { state: string; flags?: string[] }): Kind {
 	return kind
 }
 
-export const over = (state: string) => state === 'Succ' || state === 'StopSchedule' || state === 'Killed' || state === 'Skipped'
+export const over = (state: string) =>
+	state === 'Succ' || state === 'StopSchedule' || state === 'Killed' || state === 'Skipped'
 
 /* One kind for many instances: the worst that needs a person first, then what moves, then what waits. */
-const order: Kind[] = ['hanged', 'failed', 'killing', 'killed', 'retry', 'running', 'queued', 'frozen', 'ready', 'forced', 'succ', 'skipped', 'rough']
+const order: Kind[] = [
+	'hanged',
+	'failed',
+	'killing',
+	'killed',
+	'retry',
+	'running',
+	'queued',
+	'frozen',
+	'ready',
+	'forced',
+	'succ',
+	'skipped',
+	'rough',
+]
 
 export function worst(all: Iterable<Kind>): Kind | undefined {
 	const seen = new Set(all)
-	return order.find((k) => seen.has(k))
+	return order.find(k => seen.has(k))
 }
 
 export function countsKind(states: Record<string, number>, forced = 0): Kind {
-	const kinds = Object.entries(states).filter(([, n]) => n > 0).map(([s]) => byState[s] ?? 'ready')
+	const kinds = Object.entries(states)
+		.filter(([, n]) => n > 0)
+		.map(([s]) => byState[s] ?? 'ready')
 	const kind = worst(kinds) ?? 'ready'
 	return kind === 'succ' && forced > 0 ? 'forced' : kind
 }

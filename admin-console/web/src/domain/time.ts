@@ -15,9 +15,15 @@ function format(zone: string, options: Intl.DateTimeFormatOptions): Intl.DateTim
 type Field = 'year' | 'month' | 'day' | 'hour' | 'minute' | 'second'
 
 export function fields(at: Date | string | number, zone: string): Record<Field, string> {
-	const parts = format(zone, { year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit' })
-		.formatToParts(new Date(at))
-	return Object.fromEntries(parts.map((p) => [p.type, p.value])) as Record<Field, string>
+	const parts = format(zone, {
+		year: 'numeric',
+		month: '2-digit',
+		day: '2-digit',
+		hour: '2-digit',
+		minute: '2-digit',
+		second: '2-digit',
+	}).formatToParts(new Date(at))
+	return Object.fromEntries(parts.map(p => [p.type, p.value])) as Record<Field, string>
 }
 
 export function date(at: Date | string | number, zone: string): string {
@@ -31,7 +37,12 @@ export function clock(at: Date | string | number, zone: string, seconds = true):
 }
 
 /* The date only where it is not today's. */
-export function moment(at: Date | string | number | null | undefined, zone: string, now = Date.now(), seconds = true): string {
+export function moment(
+	at: Date | string | number | null | undefined,
+	zone: string,
+	now = Date.now(),
+	seconds = true,
+): string {
 	if (at === null || at === undefined || at === '') return ''
 	const day = date(at, zone)
 	const time = clock(at, zone, seconds)
@@ -50,24 +61,41 @@ export function runDate(at: string | null | undefined, zone: string): string {
 
 /* A run's label, which is local already ("2026-03-01T05:00:00Z" is five o'clock in its zone). */
 export function label(at: string): string {
-	const day = at.slice(0, 10), time = at.slice(11, 16)
+	const day = at.slice(0, 10),
+		time = at.slice(11, 16)
 	return time === '00:00' ? day : `${day} ${time}`
 }
 
 export function offset(zone: string, at = new Date()): string {
 	try {
-		const name = format(zone, { timeZoneName: 'longOffset' }).formatToParts(at).find((p) => p.type === 'timeZoneName')?.value ?? ''
+		const name =
+			format(zone, { timeZoneName: 'longOffset' })
+				.formatToParts(at)
+				.find(p => p.type === 'timeZoneName')?.value ?? ''
 		const found = /GMT([+-]\d\d:\d\d)/.exec(name)
 		return found ? found[1]! : '+00:00'
-	} catch { return '' }
+	} catch {
+		return ''
+	}
 }
 
 export function knownZone(zone: string): boolean {
-	try { new Intl.DateTimeFormat('en', { timeZone: zone }); return true } catch { return false }
+	try {
+		new Intl.DateTimeFormat('en', { timeZone: zone })
+		return true
+	} catch {
+		return false
+	}
 }
 
 /* 1 h 04 min, 3 min 20 s, 840 ms: two parts at most. Units are the same in both languages but for the words given. */
-export interface Units { d: string; h: string; min: string; s: string; ms: string }
+export interface Units {
+	d: string
+	h: string
+	min: string
+	s: string
+	ms: string
+}
 
 export function span(ms: number, u: Units): string {
 	if (!Number.isFinite(ms)) return ''
@@ -88,10 +116,15 @@ export function span(ms: number, u: Units): string {
 /* What an instance took so far or in all. */
 export function took(i: { started?: string | null; ended?: string | null }, now: number): number | null {
 	if (!i.started) return null
-	const from = Date.parse(i.started), to = i.ended ? Date.parse(i.ended) : now
+	const from = Date.parse(i.started),
+		to = i.ended ? Date.parse(i.ended) : now
 	return to < from ? null : to - from
 }
 
 export const zonesOffered: string[] = (() => {
-	try { return ['UTC', ...Intl.supportedValuesOf('timeZone').filter((z) => z !== 'UTC')] } catch { return ['UTC'] }
+	try {
+		return ['UTC', ...Intl.supportedValuesOf('timeZone').filter(z => z !== 'UTC')]
+	} catch {
+		return ['UTC']
+	}
 })()

@@ -8,7 +8,16 @@ import { moment } from './time'
 export function whyLine(w: Why, zone: string): string {
 	const text = w.code ? maybe('why.' + w.code) : undefined
 	if (!text || !w.args) return w.line
-	const args = Object.fromEntries(Object.entries(w.args).map(([k, v]) => [k, k === 'state' && states.includes(String(v)) ? t(`state.${kindOf({ state: String(v) })}`) : typeof v === 'string' && /^\d{4}-\d\d-\d\dT/.test(v) ? moment(v, zone) : v]))
+	const args = Object.fromEntries(
+		Object.entries(w.args).map(([k, v]) => [
+			k,
+			k === 'state' && states.includes(String(v))
+				? t(`state.${kindOf({ state: String(v) })}`)
+				: typeof v === 'string' && /^\d{4}-\d\d-\d\dT/.test(v)
+					? moment(v, zone)
+					: v,
+		]),
+	)
 	const line = fill(text, args)
 	return /\{\w+\}/.test(line) ? w.line : line
 }

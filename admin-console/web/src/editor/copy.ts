@@ -9,14 +9,18 @@ export function copyOf(text: string, full: string, offline: boolean): string {
 	doc.set(doc.has('pipeline') ? 'pipeline' : 'workflow', name)
 	doc.set('project', project)
 	if (offline) {
-		const tasks = doc.get('tasks'), defaults = doc.get('defaults')
-		for (const m of [defaults, ...(isMap(tasks) ? tasks.items.map((p) => p.value) : [])]) if (isMap(m)) m.delete('state')
+		const tasks = doc.get('tasks'),
+			defaults = doc.get('defaults')
+		for (const m of [defaults, ...(isMap(tasks) ? tasks.items.map(p => p.value) : [])]) if (isMap(m)) m.delete('state')
 		doc.set('state', 'offline')
 	}
 	return doc.toString({ lineWidth: 0 })
 }
 
-export const fullName = (s: string): boolean => { const p = s.split('/'); return p.length === 2 && p.every((x) => nameRule.test(x)) }
+export const fullName = (s: string): boolean => {
+	const p = s.split('/')
+	return p.length === 2 && p.every(x => nameRule.test(x))
+}
 
 /* The first free of NAME_copy, NAME_copy2, ... */
 export function freeCopy(name: string, taken: ReadonlySet<string>): string {

@@ -3,38 +3,57 @@
 import { EditorDoc, type Map1, type Value } from './doc'
 
 export type Change = 'added' | 'removed' | 'changed'
-export interface TaskChange { name: string; change: Change; keys: { key: string; was: string; is: string }[] }
+export interface TaskChange {
+	name: string
+	change: Change
+	keys: { key: string; was: string; is: string }[]
+}
 
-export const same = (a: Value | undefined, b: Value | undefined): boolean => JSON.stringify(sorted(a)) === JSON.stringify(sorted(b))
+export const same = (a: Value | undefined, b: Value | undefined): boolean =>
+	JSON.stringify(sorted(a)) === JSON.stringify(sorted(b))
 function sorted(v: Value | undefined): unknown {
 	if (Array.isArray(v)) return v.map(sorted)
-	if (v && typeof v === 'object') return Object.fromEntries(Object.keys(v).sort().map((k) => [k, sorted(v[k])]))
+	if (v && typeof v === 'object')
+		return Object.fromEntries(
+			Object.keys(v)
+				.sort()
+				.map(k => [k, sorted(v[k])]),
+		)
 	return v ?? ''
 }
 export function words(v: Value | undefined): string {
 	if (v === undefined) return ''
 	if (typeof v === 'string') return v
 	if (Array.isArray(v)) return v.map(words).join(', ')
-	return Object.entries(v).map(([k, x]) => `${k}: ${words(x)}`).join(', ')
+	return Object.entries(v)
+		.map(([k, x]) => `${k}: ${words(x)}`)
+		.join(', ')
 }
 
 function flat(json: Map1): Map1 {
 	const out: Map1 = {}
 	for (const [k, v] of Object.entries(json)) {
-		if (k === 'params' && v && typeof v === 'object' && !Array.isArray(v)) for (const [p, x] of Object.entries(v)) out[`params.${p}`] = x
+		if (k === 'params' && v && typeof v === 'object' && !Array.isArray(v))
+			for (const [p, x] of Object.entries(v)) out[`params.${p}`] = x
 		else out[k] = v
 	}
 	return out
 }
 
 function keys(was: Map1, is: Map1) {
-	const a = flat(was), b = flat(is)
-	return [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((k) => !same(a[k], b[k])).map((key) => ({ key, was: words(a[key]), is: words(b[key]) }))
+	const a = flat(was),
+		b = flat(is)
+	return [...new Set([...Object.keys(a), ...Object.keys(b)])]
+		.filter(k => !same(a[k], b[k]))
+		.map(key => ({ key, was: words(a[key]), is: words(b[key]) }))
 }
 
-const headOf = (d: EditorDoc): Map1 => Object.fromEntries(d.headKeys.map((k) => [k, d.head(k)!]))
+const headOf = (d: EditorDoc): Map1 => Object.fromEntries(d.headKeys.map(k => [k, d.head(k)!]))
 
-export interface Diff { head: { key: string; was: string; is: string }[]; tasks: TaskChange[] }
+export interface Diff {
+	head: { key: string; was: string; is: string }[]
+	tasks: TaskChange[]
+}
 
 /* Pairs that were seen to say the same: most tasks of a large document, at every step. */
 const known = new WeakMap<object, object>()
@@ -45,7 +64,11 @@ export function diff(was: EditorDoc, is: EditorDoc): Diff {
 		const old = was.task(t.name)
 		if (old && known.get(t) === old) continue
 		if (!old) tasks.push({ name: t.name, change: 'added', keys: keys({}, t.json) })
-		else { const k = keys(old.json, t.json); if (k.length) tasks.push({ name: t.name, change: 'changed', keys: k }); else known.set(t, old) }
+		else {
+			const k = keys(old.json, t.json)
+			if (k.length) tasks.push({ name: t.name, change: 'changed', keys: k })
+			else known.set(t, old)
+		}
 	}
 	for (const t of was.tasks) if (!is.task(t.name)) tasks.push({ name: t.name, change: 'removed', keys: [] })
 	return { head: keys(headOf(was), headOf(is)), tasks }
@@ -53,29 +76,61 @@ export function diff(was: EditorDoc, is: EditorDoc): Diff {
 export const count = (d: Diff) => d.tasks.length + d.head.length
 
 /* One thing that both may have changed. `task` null: of the workflow; `key` '': the whole task. */
-export interface Part { id: string; task: string | null; key: string; base?: Value; mine?: Value; theirs?: Value; by: 'mine' | 'theirs' | 'both' | 'conflict' }
+export interface Part {
+	id: string
+	task: string | null
+	key: string
+	base?: Value
+	mine?: Value
+	theirs?: Value
+	by: 'mine' | 'theirs' | 'both' | 'conflict'
+}
 
 const compare = (task: string | null, base: Map1, mine: Map1, theirs: Map1): Part[] => {
-	const a = flat(base), m = flat(mine), t = flat(theirs), out: Part[] = []
+	const a = flat(base),
+		m = flat(mine),
+		t = flat(theirs),
+		out: Part[] = []
 	for (const key of new Set([...Object.keys(a), ...Object.keys(m), ...Object.keys(t)])) {
-		const mineNew = !same(a[key], m[key]), theirsNew = !same(a[key], t[key])
+		const mineNew = !same(a[key], m[key]),
+			theirsNew = !same(a[key], t[key])
 		if (!mineNew && !theirsNew) continue
-		out.push({ id: `${task ?? ''}/${key}`, task, key, base: a[key], mine: m[key], theirs: t[key], by: mineNew && theirsNew ? (same(m[key], t[key]) ? 'both' : 'conflict') : mineNew ? 'mine' : 'theirs' })
+		out.push({
+			id: `${task ?? ''}/${key}`,
+			task,
+			key,
+			base: a[key],
+			mine: m[key],
+			theirs: t[key],
+			by: mineNew && theirsNew ? (same(m[key], t[key]) ? 'both' : 'conflict') : mineNew ? 'mine' : 'theirs',
+		})
 	}
 	return out
 }
 
 export function threeWay(base: EditorDoc, mine: EditorDoc, theirs: EditorDoc): Part[] {
 	const parts = compare(null, headOf(base), headOf(mine), headOf(theirs))
-	const names = new Set([...base.tasks, ...mine.tasks, ...theirs.tasks].map((t) => t.name))
+	const names = new Set([...base.tasks, ...mine.tasks, ...theirs.tasks].map(t => t.name))
 	for (const name of names) {
-		const b = base.task(name), m = mine.task(name), t = theirs.task(name)
+		const b = base.task(name),
+			m = mine.task(name),
+			t = theirs.task(name)
 		if (m && t) parts.push(...compare(name, b?.json ?? {}, m.json, t.json))
 		else {
-			const mineNew = b ? !m || !same(b.json, m.json) : !!m, theirsNew = b ? !t || !same(b.json, t.json) : !!t
+			const mineNew = b ? !m || !same(b.json, m.json) : !!m,
+				theirsNew = b ? !t || !same(b.json, t.json) : !!t
 			if (!mineNew && !theirsNew) continue
 			if (!m && !t) parts.push({ id: `${name}/`, task: name, key: '', base: b?.json, by: 'both' })
-			else parts.push({ id: `${name}/`, task: name, key: '', base: b?.json, mine: m?.json, theirs: t?.json, by: mineNew && theirsNew ? 'conflict' : mineNew ? 'mine' : 'theirs' })
+			else
+				parts.push({
+					id: `${name}/`,
+					task: name,
+					key: '',
+					base: b?.json,
+					mine: m?.json,
+					theirs: t?.json,
+					by: mineNew && theirsNew ? 'conflict' : mineNew ? 'mine' : 'theirs',
+				})
 		}
 	}
 	return parts
@@ -84,14 +139,17 @@ export function threeWay(base: EditorDoc, mine: EditorDoc, theirs: EditorDoc): P
 /* Theirs with mine put in: what only I changed, and what was chosen to be mine. Comments of theirs stay. */
 export function merged(theirs: EditorDoc, parts: readonly Part[], choose: (p: Part) => 'mine' | 'theirs'): string {
 	const out = new EditorDoc(theirs.text)
-	out.apply('merge', (d) => {
+	out.apply('merge', d => {
 		for (const p of parts) {
 			if (p.by === 'theirs' || p.by === 'both' || choose(p) === 'theirs') continue
 			const path = p.key.startsWith('params.') ? ['params', p.key.slice(7)] : [p.key]
 			if (p.task === null) d.setHead(path, p.mine)
 			else if (p.key) d.setTask(p.task, path, p.mine)
 			else if (p.mine === undefined) d.removeTasks(new Set([p.task]))
-			else { if (out.task(p.task)) d.removeTasks(new Set([p.task])); d.addTask(p.task, p.mine as Map1) }
+			else {
+				if (out.task(p.task)) d.removeTasks(new Set([p.task]))
+				d.addTask(p.task, p.mine as Map1)
+			}
 		}
 	})
 	return out.text

@@ -5,18 +5,46 @@ import { isMap, isScalar, isSeq, Pair, parseDocument, Scalar, YAMLMap, YAMLSeq, 
 
 export type Value = string | Value[] | { [key: string]: Value }
 export type Map1 = { [key: string]: Value }
-export interface Need { task: string; depend?: string; window?: string; strategy?: string; on?: string; pass_after?: string }
-export interface Place { x: number; y: number }
-export interface TaskView { name: string; json: Map1; needs: Need[] }
-export interface Fault { line: number; column: number; message: string; path?: string; hint?: string; code?: string; warning?: boolean }
+export interface Need {
+	task: string
+	depend?: string
+	window?: string
+	strategy?: string
+	on?: string
+	pass_after?: string
+}
+export interface Place {
+	x: number
+	y: number
+}
+export interface TaskView {
+	name: string
+	json: Map1
+	needs: Need[]
+}
+export interface Fault {
+	line: number
+	column: number
+	message: string
+	path?: string
+	hint?: string
+	code?: string
+	warning?: boolean
+}
 
-interface State { doc: Document; head: Pair[]; tasks: Pair[]; places: ReadonlyMap<string, Place>; broken: string | null }
+interface State {
+	doc: Document
+	head: Pair[]
+	tasks: Pair[]
+	places: ReadonlyMap<string, Place>
+	broken: string | null
+}
 
 const options = { schema: 'failsafe', keepSourceTokens: false, prettyErrors: false, uniqueKeys: true } as const
 export const nameRule = /^[\p{L}\p{N}_][\p{L}\p{N}_.-]*$/u
 
 const keyOf = (p: Pair) => String(isScalar(p.key) ? p.key.value : p.key)
-const find = (list: readonly Pair[], key: string) => list.findIndex((p) => keyOf(p) === key)
+const find = (list: readonly Pair[], key: string) => list.findIndex(p => keyOf(p) === key)
 const text = (v: unknown): string => (v === null || v === undefined ? '' : String(v))
 
 function plain(v: unknown): Value {
@@ -30,9 +58,15 @@ const views = new WeakMap<Pair, TaskView>()
 function viewOf(doc: Document, p: Pair): TaskView {
 	let v = views.get(p)
 	if (!v) {
-		const json = isMap(p.value) ? plain(p.value.toJS(doc)) as Map1 : {}
+		const json = isMap(p.value) ? (plain(p.value.toJS(doc)) as Map1) : {}
 		const list = Array.isArray(json.needs) ? json.needs : []
-		v = { name: keyOf(p), json, needs: list.map((n) => (typeof n === 'string' ? { task: n } : { ...(n as Map1), task: text((n as Map1).task) } as Need)) }
+		v = {
+			name: keyOf(p),
+			json,
+			needs: list.map(n =>
+				typeof n === 'string' ? { task: n } : ({ ...(n as Map1), task: text((n as Map1).task) } as Need),
+			),
+		}
 		views.set(p, v)
 	}
 	return v
@@ -50,7 +84,10 @@ export class Draft {
 	tasks: Pair[]
 	places: Map<string, Place>
 
-	constructor(readonly doc: Document, from: State) {
+	constructor(
+		readonly doc: Document,
+		from: State,
+	) {
 		this.head = [...from.head]
 		this.tasks = [...from.tasks]
 		this.places = new Map(from.places)
@@ -76,7 +113,10 @@ export class Draft {
 			if (!(next as YAMLMap).items.length) map.delete(key)
 			return
 		}
-		if (v === undefined) { map.delete(key); return }
+		if (v === undefined) {
+			map.delete(key)
+			return
+		}
 		const old = map.get(key, true)
 		if (typeof v === 'string' && isScalar(old)) {
 			const copy = old.clone() as Scalar
@@ -100,12 +140,18 @@ export class Draft {
 	/* Undefined takes the key away. */
 	setHead(path: string[], v: Value | undefined) {
 		const at = find(this.head, path[0]!)
-		if (path.length === 1 && v === undefined) { if (at >= 0) this.head.splice(at, 1); return }
+		if (path.length === 1 && v === undefined) {
+			if (at >= 0) this.head.splice(at, 1)
+			return
+		}
 		const map = new YAMLMap()
 		if (at >= 0) map.items.push(this.head[at]!.clone() as Pair)
 		this.put(map, path, v)
 		if (at >= 0) this.head.splice(at, 1, ...(map.items as Pair[]))
-		else { const before = find(this.head, 'tasks'); this.head.splice(before < 0 ? this.head.length : before, 0, ...(map.items as Pair[])) }
+		else {
+			const before = find(this.head, 'tasks')
+			this.head.splice(before < 0 ? this.head.length : before, 0, ...(map.items as Pair[]))
+		}
 	}
 
 	setTask(name: string, path: string[], v: Value | undefined) {
@@ -114,16 +160,21 @@ export class Draft {
 	}
 
 	addTask(name: string, json: Map1, after?: string, needs: readonly Need[] = []) {
-		const map = this.node(json) as YAMLMap, pair = new Pair(this.doc.createNode(name), map) as Pair
+		const map = this.node(json) as YAMLMap,
+			pair = new Pair(this.doc.createNode(name), map) as Pair
 		if (needs.length) map.set(this.doc.createNode('needs'), this.list(needs))
 		const at = after === undefined ? -1 : find(this.tasks, after)
 		this.tasks.splice(at < 0 ? this.tasks.length : at + 1, 0, pair)
 	}
 
 	removeTasks(names: ReadonlySet<string>) {
-		this.tasks = this.tasks.filter((p) => !names.has(keyOf(p)))
-		for (const t of this.tasks.map((p) => viewOf(this.doc, p))) {
-			if (t.needs.some((n) => names.has(n.task) && n.task !== t.name)) this.setNeeds(t.name, t.needs.filter((n) => !names.has(n.task)))
+		this.tasks = this.tasks.filter(p => !names.has(keyOf(p)))
+		for (const t of this.tasks.map(p => viewOf(this.doc, p))) {
+			if (t.needs.some(n => names.has(n.task) && n.task !== t.name))
+				this.setNeeds(
+					t.name,
+					t.needs.filter(n => !names.has(n.task)),
+				)
 		}
 		for (const n of names) this.places.delete(n)
 	}
@@ -132,16 +183,25 @@ export class Draft {
 		const at = find(this.tasks, old)
 		if (at < 0) return
 		const copy = this.tasks[at]!.clone() as Pair
-		const key = isScalar(copy.key) ? copy.key as Scalar : null
-		if (key) { key.value = name; key.source = undefined } else copy.key = name
+		const key = isScalar(copy.key) ? (copy.key as Scalar) : null
+		if (key) {
+			key.value = name
+			key.source = undefined
+		} else copy.key = name
 		this.tasks[at] = copy
-		for (const t of this.tasks.map((p) => viewOf(this.doc, p))) {
-			t.needs.forEach((n, i) => { if (n.task === old) this.setNeed(t.name, i, { ...n, task: name }) })
+		for (const t of this.tasks.map(p => viewOf(this.doc, p))) {
+			t.needs.forEach((n, i) => {
+				if (n.task === old) this.setNeed(t.name, i, { ...n, task: name })
+			})
 		}
 		const b = find(this.head, 'baselines')
 		if (b >= 0) {
 			const list = plain((this.head[b]!.value as Node).toJS(this.doc))
-			if (Array.isArray(list) && list.some((x) => (x as Map1).task === old)) this.setHead(['baselines'], list.map((x) => ((x as Map1).task === old ? { ...(x as Map1), task: name } : x)))
+			if (Array.isArray(list) && list.some(x => (x as Map1).task === old))
+				this.setHead(
+					['baselines'],
+					list.map(x => ((x as Map1).task === old ? { ...(x as Map1), task: name } : x)),
+				)
 		}
 		const place = this.places.get(old)
 		this.places.delete(old)
@@ -151,23 +211,32 @@ export class Draft {
 	setNeeds(name: string, needs: Need[]) {
 		const map = this.open(name)
 		if (!map) return
-		if (!needs.length) { map.delete('needs'); return }
+		if (!needs.length) {
+			map.delete('needs')
+			return
+		}
 		map.set(map.has('needs') ? 'needs' : this.doc.createNode('needs'), this.list(needs))
 	}
 
 	private list(needs: readonly Need[]): YAMLSeq {
 		const seq = this.node(needs.map(needValue)) as YAMLSeq
-		seq.flow = needs.every((n) => typeof needValue(n) === 'string')
+		seq.flow = needs.every(n => typeof needValue(n) === 'string')
 		for (const i of seq.items) if (isMap(i)) i.flow = true
 		return seq
 	}
 
 	/* One of them; the others keep their looks and comments. */
 	setNeed(name: string, at: number, need: Need | null) {
-		const map = this.open(name), seq = map?.get('needs')
+		const map = this.open(name),
+			seq = map?.get('needs')
 		if (!map || !isSeq(seq)) return
-		if (need === null) { seq.items.splice(at, 1); if (!seq.items.length) map.delete('needs'); return }
-		const v = needValue(need), node = this.node(v, true)
+		if (need === null) {
+			seq.items.splice(at, 1)
+			if (!seq.items.length) map.delete('needs')
+			return
+		}
+		const v = needValue(need),
+			node = this.node(v, true)
 		if (typeof v !== 'string') seq.flow = seq.flow && seq.items.length === 1 ? false : seq.flow
 		const old = seq.items[at] as Node | undefined
 		node.comment = old?.comment
@@ -176,13 +245,17 @@ export class Draft {
 	}
 
 	addNeed(name: string, need: Need) {
-		const map = this.open(name), seq = map?.get('needs')
+		const map = this.open(name),
+			seq = map?.get('needs')
 		if (!map) return
 		if (isSeq(seq)) seq.items.push(this.node(needValue(need), true))
 		else this.setNeeds(name, [need])
 	}
 
-	place(name: string, at: Place | null) { if (at) this.places.set(name, at); else this.places.delete(name) }
+	place(name: string, at: Place | null) {
+		if (at) this.places.set(name, at)
+		else this.places.delete(name)
+	}
 }
 
 export const empty = (project: string, name: string) => `workflow: ${name}\nproject: ${project}\ntasks: {}\n`
@@ -208,25 +281,44 @@ export class EditorDoc {
 			this.texts.set(s, source)
 			return s
 		}
-		const root = doc.contents as YAMLMap, at = find(root.items as Pair[], 'tasks'), pair = root.items[at] as Pair | undefined
-		const s: State = { doc, head: (root.items as Pair[]).slice(), tasks: pair && isMap(pair.value) ? (pair.value.items as Pair[]).slice() : [], places, broken: null }
+		const root = doc.contents as YAMLMap,
+			at = find(root.items as Pair[], 'tasks'),
+			pair = root.items[at] as Pair | undefined
+		const s: State = {
+			doc,
+			head: (root.items as Pair[]).slice(),
+			tasks: pair && isMap(pair.value) ? (pair.value.items as Pair[]).slice() : [],
+			places,
+			broken: null,
+		}
 		this.texts.set(s, source)
 		return s
 	}
 
 	/* The same object when it is the same state again, by undo too. */
-	get mark(): object { return this.now }
+	get mark(): object {
+		return this.now
+	}
 
 	get text(): string {
 		let t = this.texts.get(this.now)
 		if (t === undefined) {
-			const { doc, tasks } = this.now, root = doc.contents as YAMLMap
+			const { doc, tasks } = this.now,
+				root = doc.contents as YAMLMap
 			const head = [...this.now.head]
 			let at = find(head, 'tasks')
-			if (at < 0) { at = head.length; head.push(new Pair(doc.createNode('tasks'), new YAMLMap()) as Pair) }
-			const pair = head[at] = new Pair(head[at]!.key, head[at]!.value) as Pair
+			if (at < 0) {
+				at = head.length
+				head.push(new Pair(doc.createNode('tasks'), new YAMLMap()) as Pair)
+			}
+			const pair = (head[at] = new Pair(head[at]!.key, head[at]!.value) as Pair)
 			const map = new YAMLMap()
-			if (isMap(pair.value)) { map.comment = pair.value.comment; map.commentBefore = pair.value.commentBefore; map.spaceBefore = pair.value.spaceBefore; map.flow = pair.value.flow && !tasks.length }
+			if (isMap(pair.value)) {
+				map.comment = pair.value.comment
+				map.commentBefore = pair.value.commentBefore
+				map.spaceBefore = pair.value.spaceBefore
+				map.flow = pair.value.flow && !tasks.length
+			}
 			map.items = tasks
 			if (!tasks.length) map.flow = true
 			pair.value = map
@@ -238,33 +330,56 @@ export class EditorDoc {
 	}
 
 	/* Where the text cannot be read; null when it can. */
-	get broken() { return this.now.broken !== null }
+	get broken() {
+		return this.now.broken !== null
+	}
 	faults(): Fault[] {
 		if (this.now.broken === null) return []
-		const source = this.now.broken, doc = parseDocument(source, { ...options, prettyErrors: true })
+		const source = this.now.broken,
+			doc = parseDocument(source, { ...options, prettyErrors: true })
 		if (!doc.errors.length) return [{ line: 1, column: 1, code: 'syntax', message: 'a map is expected' }]
-		return doc.errors.map((e) => ({ line: e.linePos?.[0].line ?? 1, column: e.linePos?.[0].col ?? 1, code: 'syntax', message: e.message.split('\n')[0]!.replace(/ at line \d+.*$/, '') }))
+		return doc.errors.map(e => ({
+			line: e.linePos?.[0].line ?? 1,
+			column: e.linePos?.[0].col ?? 1,
+			code: 'syntax',
+			message: e.message.split('\n')[0]!.replace(/ at line \d+.*$/, ''),
+		}))
 	}
 
 	private all() {
 		if (this.list?.of !== this.now) {
-			const views = this.now.tasks.map((p) => viewOf(this.now.doc, p))
-			this.list = { of: this.now, views, byName: new Map(views.map((v) => [v.name, v])) }
+			const views = this.now.tasks.map(p => viewOf(this.now.doc, p))
+			this.list = { of: this.now, views, byName: new Map(views.map(v => [v.name, v])) }
 		}
 		return this.list
 	}
 
-	get tasks(): readonly TaskView[] { return this.all().views }
-	task(name: string | null | undefined): TaskView | undefined { return name ? this.all().byName.get(name) : undefined }
-	get places() { return this.now.places }
+	get tasks(): readonly TaskView[] {
+		return this.all().views
+	}
+	task(name: string | null | undefined): TaskView | undefined {
+		return name ? this.all().byName.get(name) : undefined
+	}
+	get places() {
+		return this.now.places
+	}
 	head(key: string): Value | undefined {
-		const at = find(this.now.head, key), v = at < 0 ? undefined : this.now.head[at]!.value
+		const at = find(this.now.head, key),
+			v = at < 0 ? undefined : this.now.head[at]!.value
 		return v === undefined ? undefined : plain((v as Node | null)?.toJS ? (v as Node).toJS(this.now.doc) : v)
 	}
-	get headKeys() { return this.now.head.map(keyOf).filter((k) => k !== 'tasks') }
-	get isPipeline() { return find(this.now.head, 'pipeline') >= 0 }
-	get name() { return text(this.head('workflow') ?? this.head('pipeline')) }
-	get project() { return text(this.head('project')) || 'default' }
+	get headKeys() {
+		return this.now.head.map(keyOf).filter(k => k !== 'tasks')
+	}
+	get isPipeline() {
+		return find(this.now.head, 'pipeline') >= 0
+	}
+	get name() {
+		return text(this.head('workflow') ?? this.head('pipeline'))
+	}
+	get project() {
+		return text(this.head('project')) || 'default'
+	}
 
 	/* `merge`: the same word twice in a row is one step back: typing in a field. */
 	apply(label: string, change: (d: Draft) => void, merge = '') {
@@ -290,15 +405,24 @@ export class EditorDoc {
 
 	/* Places that nobody chose: no step of its own. */
 	settle(places: ReadonlyMap<string, Place>) {
-		const old = this.now, known = this.texts.get(old)
+		const old = this.now,
+			known = this.texts.get(old)
 		this.now = { ...old, places }
 		if (known !== undefined) this.texts.set(this.now, known)
 	}
 
-	get canUndo() { return this.past.length ? this.past[this.past.length - 1]!.label : '' }
-	get canRedo() { return this.future.length ? this.future[this.future.length - 1]!.label : '' }
-	undo() { this.swap(this.past, this.future) }
-	redo() { this.swap(this.future, this.past) }
+	get canUndo() {
+		return this.past.length ? this.past[this.past.length - 1]!.label : ''
+	}
+	get canRedo() {
+		return this.future.length ? this.future[this.future.length - 1]!.label : ''
+	}
+	undo() {
+		this.swap(this.past, this.future)
+	}
+	redo() {
+		this.swap(this.future, this.past)
+	}
 	private swap(from: { state: State; label: string }[], to: { state: State; label: string }[]) {
 		const step = from.pop()
 		if (!step) return
@@ -314,26 +438,37 @@ export class EditorDoc {
 /* As the server reads a name of `needs`: of this workflow, or of another. */
 export function inside(doc: EditorDoc, name: string): string | null {
 	if (doc.task(name)) return name
-	const parts = name.split('/'), last = parts.pop()!
-	const flow = parts.pop(), project = parts.pop()
+	const parts = name.split('/'),
+		last = parts.pop()!
+	const flow = parts.pop(),
+		project = parts.pop()
 	return flow === doc.name && (project === undefined || project === doc.project) && doc.task(last) ? last : null
 }
 
 const inherited = new Set(['timezone', 'owner', 'calendar', 'calendar_on', 'shift', 'start_date', 'end_date', 'state'])
 export function effective(doc: EditorDoc, t: TaskView | undefined, key: string): Value | undefined {
 	const d = doc.head('defaults')
-	return t?.json[key] ?? (d && typeof d === 'object' && !Array.isArray(d) ? d[key] : undefined) ?? (inherited.has(key) ? doc.head(key) : undefined)
+	return (
+		t?.json[key] ??
+		(d && typeof d === 'object' && !Array.isArray(d) ? d[key] : undefined) ??
+		(inherited.has(key) ? doc.head(key) : undefined)
+	)
 }
 
 /* Would an edge close a circle within one date? Links to earlier dates do not. */
 export function closes(doc: EditorDoc, from: string, to: string): boolean {
 	if (from === to) return true
-	const todo = [from], seen = new Set<string>()
+	const todo = [from],
+		seen = new Set<string>()
 	for (let n = todo.pop(); n !== undefined; n = todo.pop()) {
 		if (n === to) return true
 		if (seen.has(n)) continue
 		seen.add(n)
-		for (const need of doc.task(n)?.needs ?? []) if (!need.depend?.startsWith('-') && !need.window) { const p = inside(doc, need.task); if (p) todo.push(p) }
+		for (const need of doc.task(n)?.needs ?? [])
+			if (!need.depend?.startsWith('-') && !need.window) {
+				const p = inside(doc, need.task)
+				if (p) todo.push(p)
+			}
 	}
 	return false
 }
@@ -347,7 +482,9 @@ export function freeName(doc: EditorDoc, stem: string): string {
 /* Tasks for the clipboard: a piece of YAML that any workflow, or a text editor, takes. */
 export function copied(doc: EditorDoc, names: ReadonlySet<string>): string {
 	const piece = new EditorDoc(empty(doc.project, doc.name))
-	piece.apply('copy', (d) => { for (const t of doc.tasks) if (names.has(t.name)) d.addTask(t.name, t.json) })
+	piece.apply('copy', d => {
+		for (const t of doc.tasks) if (names.has(t.name)) d.addTask(t.name, t.json)
+	})
 	return piece.text
 }
 
@@ -355,18 +492,21 @@ export function copied(doc: EditorDoc, names: ReadonlySet<string>): string {
 export function paste(doc: EditorDoc, source: string, at?: Place): string[] {
 	const piece = new EditorDoc(source)
 	if (piece.broken || !piece.tasks.length) return []
-	const names = new Map<string, string>(), taken = new Set(doc.tasks.map((t) => t.name))
+	const names = new Map<string, string>(),
+		taken = new Set(doc.tasks.map(t => t.name))
 	for (const t of piece.tasks) {
 		let name = t.name
 		for (let i = 2; taken.has(name); i++) name = `${t.name.replace(/_\d+$/, '')}_${i}`
 		taken.add(name)
 		names.set(t.name, name)
 	}
-	doc.apply('paste', (d) => {
+	doc.apply('paste', d => {
 		piece.tasks.forEach((t, i) => {
 			const json = { ...t.json }
 			delete json.needs
-			const needs = t.needs.filter((n) => names.has(n.task) || n.task.includes('/') || doc.task(n.task)).map((n) => ({ ...n, task: names.get(n.task) ?? n.task }))
+			const needs = t.needs
+				.filter(n => names.has(n.task) || n.task.includes('/') || doc.task(n.task))
+				.map(n => ({ ...n, task: names.get(n.task) ?? n.task }))
 			d.addTask(names.get(t.name)!, json, undefined, needs)
 			if (at) d.place(names.get(t.name)!, { x: at.x + 24 * (i % 4), y: at.y + 70 * i })
 		})

@@ -2,24 +2,78 @@
  * reload keeps, the save. What a page shows of it hangs on `tick`. */
 import { computed, onScopeDispose, ref, shallowRef, watch, type InjectionKey } from 'vue'
 import { inject } from 'vue'
-import { api, ApiError, type Applied, type Command, type Diagnosis, type TaskPreview, type TaskType } from '@/api/client'
+import {
+	api,
+	ApiError,
+	type Applied,
+	type Command,
+	type Diagnosis,
+	type TaskPreview,
+	type TaskType,
+} from '@/api/client'
 import { useResource } from '@/stores/resource'
 import { can } from '@/stores/session'
-import { closes, copied, EditorDoc, effective, empty, freeName, inside, paste, type Draft, type Fault, type Map1, type Need, type Place, type Value } from './doc'
+import {
+	closes,
+	copied,
+	EditorDoc,
+	effective,
+	empty,
+	freeName,
+	inside,
+	paste,
+	type Draft,
+	type Fault,
+	type Map1,
+	type Need,
+	type Place,
+	type Value,
+} from './doc'
 import { count, diff, type Diff } from './diff'
 
-export interface Loaded { text: string; version: number; actor: string; at: string | null }
-interface Kept { version: number; text: string; at: number }
+export interface Loaded {
+	text: string
+	version: number
+	actor: string
+	at: string | null
+}
+interface Kept {
+	version: number
+	text: string
+	at: number
+}
 
 const ended = new Set(['done', 'failed', 'cancelled'])
-const read = <T>(key: string): T | null => { try { return JSON.parse(localStorage.getItem(key) ?? 'null') as T | null } catch { return null } }
-const write = (key: string, v: unknown) => { try { if (v === null) localStorage.removeItem(key); else localStorage.setItem(key, JSON.stringify(v)) } catch { /* a private window: for this visit only */ } }
+const read = <T>(key: string): T | null => {
+	try {
+		return JSON.parse(localStorage.getItem(key) ?? 'null') as T | null
+	} catch {
+		return null
+	}
+}
+const write = (key: string, v: unknown) => {
+	try {
+		if (v === null) localStorage.removeItem(key)
+		else localStorage.setItem(key, JSON.stringify(v))
+	} catch {
+		/* a private window: for this visit only */
+	}
+}
 
 /* A refusal with a place in the text becomes faults; what has none stays an error. */
-export const faultsOf = (e: ApiError): Fault[] => (e.details?.errors ?? []).map((x) => ({ line: x.line, column: x.column, message: x.message, path: x.path, hint: x.hint, code: x.code }))
+export const faultsOf = (e: ApiError): Fault[] =>
+	(e.details?.errors ?? []).map(x => ({
+		line: x.line,
+		column: x.column,
+		message: x.message,
+		path: x.path,
+		hint: x.hint,
+		code: x.code,
+	}))
 
 export function useEditor(name: string, fresh: boolean) {
-	const draftKey = `sirdar-draft:${fresh ? '' : name}`, placesKey = `sirdar-places:${name}`
+	const draftKey = `sirdar-draft:${fresh ? '' : name}`,
+		placesKey = `sirdar-places:${name}`
 	const [project, flow] = name.split('/') as [string, string]
 	let doc = new EditorDoc(empty(project, flow), new Map(Object.entries(read<Record<string, Place>>(placesKey) ?? {})))
 	const tick = ref(0)
@@ -27,7 +81,10 @@ export function useEditor(name: string, fresh: boolean) {
 	const loaded = shallowRef<Loaded>({ text: '', version: 0, actor: '', at: null })
 	const ready = ref(false)
 	const restored = ref<number | null>(null)
-	const mayEdit = computed(() => { void tick.value; return can('developer') && !doc.isPipeline })
+	const mayEdit = computed(() => {
+		void tick.value
+		return can('developer') && !doc.isPipeline
+	})
 	const selected = shallowRef<ReadonlySet<string>>(new Set())
 	const last = ref<string | null>(null)
 	const wire = shallowRef<{ task: string; need: number } | null>(null)
@@ -36,12 +93,15 @@ export function useEditor(name: string, fresh: boolean) {
 
 	function adopt(next: EditorDoc) {
 		doc = next
-		doc.onChange = () => { prune(); tick.value++ }
+		doc.onChange = () => {
+			prune()
+			tick.value++
+		}
 		tick.value++
 	}
 	adopt(doc)
 	function prune() {
-		const there = [...selected.value].filter((n) => doc.task(n))
+		const there = [...selected.value].filter(n => doc.task(n))
 		if (there.length !== selected.value.size) selected.value = new Set(there)
 		if (last.value && !doc.task(last.value)) last.value = there[there.length - 1] ?? null
 		if (wire.value && !doc.task(wire.value.task)?.needs[wire.value.need]) wire.value = null
@@ -62,8 +122,11 @@ export function useEditor(name: string, fresh: boolean) {
 		} else if (!keepDraft) write(draftKey, null)
 		ready.value = true
 	}
-	const source = useResource(async (s) => {
-		if (fresh) { take({ text: empty(project, flow), version: 0, actor: '', at: null }, true); return true }
+	const source = useResource(async s => {
+		if (fresh) {
+			take({ text: empty(project, flow), version: 0, actor: '', at: null }, true)
+			return true
+		}
 		if (ready.value) return true
 		const d = await api.workflow(name, undefined, s)
 		const l = { text: d.document ?? '', version: d.version, actor: d.actor ?? '', at: d.at ?? null }
@@ -71,31 +134,46 @@ export function useEditor(name: string, fresh: boolean) {
 		if (draft && draft.version !== d.version && draft.text) {
 			/* The draft began at an older version: what that said is the base of the merge. */
 			const old = await api.workflow(name, draft.version, s).catch(() => null)
-			if (old) { take({ text: old.document ?? '', version: old.version, actor: old.actor ?? '', at: old.at ?? null }, true); newer.value = l; return true }
+			if (old) {
+				take({ text: old.document ?? '', version: old.version, actor: old.actor ?? '', at: old.at ?? null }, true)
+				newer.value = l
+				return true
+			}
 		}
 		take(l, true)
 		return true
 	})
 	const newer = shallowRef<Loaded | null>(null)
 	const types = useResource(api.types)
-	const typeOf = (type: string): TaskType | undefined => types.data.value?.types.find((t) => t.type === type)
+	const typeOf = (type: string): TaskType | undefined => types.data.value?.types.find(t => t.type === type)
 
 	/* --- changes --- */
 
-	const see = <T>(f: (d: EditorDoc) => T) => computed(() => { void tick.value; return f(doc) })
-	function apply(label: string, change: (d: Draft) => void, merge = '') { if (mayEdit.value && !doc.broken) doc.apply(label, change, merge) }
+	const see = <T>(f: (d: EditorDoc) => T) =>
+		computed(() => {
+			void tick.value
+			return f(doc)
+		})
+	function apply(label: string, change: (d: Draft) => void, merge = '') {
+		if (mayEdit.value && !doc.broken) doc.apply(label, change, merge)
+	}
 	function select(names: Iterable<string>, at?: string | null) {
-		selected.value = new Set([...names].filter((n) => doc.task(n)))
-		last.value = at === undefined ? [...selected.value].pop() ?? null : at
+		selected.value = new Set([...names].filter(n => doc.task(n)))
+		last.value = at === undefined ? ([...selected.value].pop() ?? null) : at
 		wire.value = null
 	}
-	function add(type: string, o: { name?: string; after?: string | null; at?: Place | null; frozen?: Iterable<[string, Place]> } = {}): string {
-		const task = freeName(doc, o.name || type.replace(/[^\p{L}\p{N}_]+/gu, '_')), after = o.after ? doc.task(o.after) : undefined
-		apply('add', (d) => {
+	function add(
+		type: string,
+		o: { name?: string; after?: string | null; at?: Place | null; frozen?: Iterable<[string, Place]> } = {},
+	): string {
+		const task = freeName(doc, o.name || type.replace(/[^\p{L}\p{N}_]+/gu, '_')),
+			after = o.after ? doc.task(o.after) : undefined
+		apply('add', d => {
 			const json: Map1 = { type }
 			const like = (key: string) => (typeof after?.json[key] === 'string' ? after.json[key] : undefined)
 			if (like('cron') !== undefined) json.cron = like('cron')!
-			else if (effective(doc, undefined, 'cycle') === undefined && effective(doc, undefined, 'cron') === undefined) json.cycle = like('cycle') ?? 'day'
+			else if (effective(doc, undefined, 'cycle') === undefined && effective(doc, undefined, 'cron') === undefined)
+				json.cycle = like('cycle') ?? 'day'
 			d.addTask(task, json)
 			if (o.at) for (const [n, p] of o.frozen ?? []) d.place(n, p)
 			if (after) d.addNeed(task, { task: after.name })
@@ -109,26 +187,35 @@ export function useEditor(name: string, fresh: boolean) {
 	function connect(from: string, to: string): '' | 'circle' | 'same' | 'there' {
 		if (from === to) return 'same'
 		if (!doc.task(to)) return 'there'
-		if (doc.task(to)!.needs.some((n) => inside(doc, n.task) === from || n.task === from)) return 'there'
+		if (doc.task(to)!.needs.some(n => inside(doc, n.task) === from || n.task === from)) return 'there'
 		if (closes(doc, from, to)) return 'circle'
-		apply('connect', (d) => d.addNeed(to, { task: from }))
+		apply('connect', d => d.addNeed(to, { task: from }))
 		wire.value = { task: to, need: doc.task(to)!.needs.length - 1 }
 		return ''
 	}
 	function remove() {
-		if (wire.value) { const w = wire.value; apply('disconnect', (d) => d.setNeed(w.task, w.need, null)); wire.value = null; return }
-		if (selected.value.size) apply('delete', (d) => d.removeTasks(selected.value))
+		if (wire.value) {
+			const w = wire.value
+			apply('disconnect', d => d.setNeed(w.task, w.need, null))
+			wire.value = null
+			return
+		}
+		if (selected.value.size) apply('delete', d => d.removeTasks(selected.value))
 	}
 	function rename(old: string, fresh: string): boolean {
 		if (old === fresh || doc.task(fresh)) return old === fresh
-		const names = [...selected.value].map((n) => (n === old ? fresh : n)), at = last.value === old ? fresh : last.value
-		apply('rename', (d) => d.renameTask(old, fresh))
+		const names = [...selected.value].map(n => (n === old ? fresh : n)),
+			at = last.value === old ? fresh : last.value
+		apply('rename', d => d.renameTask(old, fresh))
 		select(names, at)
 		return true
 	}
-	const set = (task: string, path: string[], v: Value | undefined) => apply('set', (d) => d.setTask(task, path, v === '' ? undefined : v), `${task}.${path.join('.')}`)
-	const setHead = (path: string[], v: Value | undefined) => apply('set', (d) => d.setHead(path, v === '' ? undefined : v), `.${path.join('.')}`)
-	const setNeed = (task: string, at: number, need: Need | null) => apply('link', (d) => d.setNeed(task, at, need), need ? `${task}#${at}` : '')
+	const set = (task: string, path: string[], v: Value | undefined) =>
+		apply('set', d => d.setTask(task, path, v === '' ? undefined : v), `${task}.${path.join('.')}`)
+	const setHead = (path: string[], v: Value | undefined) =>
+		apply('set', d => d.setHead(path, v === '' ? undefined : v), `.${path.join('.')}`)
+	const setNeed = (task: string, at: number, need: Need | null) =>
+		apply('link', d => d.setNeed(task, at, need), need ? `${task}#${at}` : '')
 	const copy = () => (selected.value.size ? copied(doc, selected.value) : '')
 	function insert(text: string, at?: Place): number {
 		if (!mayEdit.value) return 0
@@ -154,16 +241,45 @@ export function useEditor(name: string, fresh: boolean) {
 		asked?.abort()
 		if (!ready.value || !can('developer')) return
 		const at = tick.value
-		if (doc.broken) { faults.value = doc.faults(); preview.value = null; checked.value = at; checking.value = false; return }
-		const mine = asked = new AbortController()
+		if (doc.broken) {
+			faults.value = doc.faults()
+			preview.value = null
+			checked.value = at
+			checking.value = false
+			return
+		}
+		const mine = (asked = new AbortController())
 		checking.value = true
 		const task = last.value && doc.task(last.value) && !doc.isPipeline ? last.value : null
 		try {
-			const got = await api.check(`${doc.name || flow}.yaml`, doc.text, undefined, task ? { task: `${doc.project}/${doc.name}/${task}`, fires: 10, edges: 4, ...(from.value ? { from: from.value } : {}) } : {}, mine.signal)
+			const got = await api.check(
+				`${doc.name || flow}.yaml`,
+				doc.text,
+				undefined,
+				task
+					? {
+							task: `${doc.project}/${doc.name}/${task}`,
+							fires: 10,
+							edges: 4,
+							...(from.value ? { from: from.value } : {}),
+						}
+					: {},
+				mine.signal,
+			)
 			if (mine !== asked) return
 			answer.value = got
 			refused.value = null
-			const fault = (warning: boolean) => (w: Diagnosis): Fault => ({ line: w.line, column: w.column, path: w.path, message: w.message, hint: w.hint, code: w.code, warning })
+			const fault =
+				(warning: boolean) =>
+				(w: Diagnosis): Fault => ({
+					line: w.line,
+					column: w.column,
+					path: w.path,
+					message: w.message,
+					hint: w.hint,
+					code: w.code,
+					warning,
+				})
 			faults.value = [...(got.errors ?? []).map(fault(false)), ...(got.warnings ?? []).map(fault(true))]
 			preview.value = got.preview ?? null
 			checked.value = at
@@ -171,7 +287,11 @@ export function useEditor(name: string, fresh: boolean) {
 			if (mine !== asked || mine.signal.aborted) return
 			const err = e instanceof ApiError ? e : new ApiError(0, 'CLIENT', String(e))
 			const list = faultsOf(err)
-			faults.value = list.length ? list : err.offline || err.forbidden || err.status >= 500 ? [] : [{ line: 0, column: 0, message: err.message, hint: err.hint, code: err.code }]
+			faults.value = list.length
+				? list
+				: err.offline || err.forbidden || err.status >= 500
+					? []
+					: [{ line: 0, column: 0, message: err.message, hint: err.hint, code: err.code }]
 			refused.value = list.length ? null : err
 			preview.value = null
 			answer.value = null
@@ -180,7 +300,10 @@ export function useEditor(name: string, fresh: boolean) {
 			if (mine === asked) checking.value = false
 		}
 	}
-	function soon(wait = 450) { clearTimeout(later); later = setTimeout(() => void check(), wait) }
+	function soon(wait = 450) {
+		clearTimeout(later)
+		later = setTimeout(() => void check(), wait)
+	}
 	watch(tick, () => {
 		soon()
 		clearTimeout(saving)
@@ -191,36 +314,55 @@ export function useEditor(name: string, fresh: boolean) {
 	function keep() {
 		if (!ready.value) return
 		const dirty = doc.text !== loaded.value.text
-		write(draftKey, dirty ? { version: loaded.value.version, text: doc.text, at: Date.now() } satisfies Kept : null)
+		write(draftKey, dirty ? ({ version: loaded.value.version, text: doc.text, at: Date.now() } satisfies Kept) : null)
 		kept.value = dirty ? Date.now() : 0
 		write(placesKey, doc.places.size ? Object.fromEntries(doc.places) : null)
 	}
-	onScopeDispose(() => { clearTimeout(later); clearTimeout(saving); asked?.abort(); keep() })
+	onScopeDispose(() => {
+		clearTimeout(later)
+		clearTimeout(saving)
+		asked?.abort()
+		keep()
+	})
 
-	const dirty = see((d) => d.mark !== saved.value)
-	const change = computed<Diff>(() => { void tick.value; return diff(base.value, doc) })
+	const dirty = see(d => d.mark !== saved.value)
+	const change = computed<Diff>(() => {
+		void tick.value
+		return diff(base.value, doc)
+	})
 	const changes = computed(() => count(change.value))
-	const errors = computed(() => faults.value.filter((f) => !f.warning))
+	const errors = computed(() => faults.value.filter(f => !f.warning))
 	const byTask = computed(() => {
 		const m = new Map<string, 'error' | 'warning'>()
-		for (const f of faults.value) { const task = taskOfPath(f.path); if (task && (m.get(task) !== 'error')) m.set(task, f.warning ? 'warning' : 'error') }
+		for (const f of faults.value) {
+			const task = taskOfPath(f.path)
+			if (task && m.get(task) !== 'error') m.set(task, f.warning ? 'warning' : 'error')
+		}
 		return m
 	})
 	function taskOfPath(path?: string): string | null {
 		if (!path?.startsWith('tasks.')) return null
 		const rest = path.slice(6)
-		return doc.tasks.filter((t) => rest === t.name || rest.startsWith(t.name + '.')).sort((a, b) => b.name.length - a.name.length)[0]?.name ?? null
+		return (
+			doc.tasks
+				.filter(t => rest === t.name || rest.startsWith(t.name + '.'))
+				.sort((a, b) => b.name.length - a.name.length)[0]?.name ?? null
+		)
 	}
 
 	/* --- the save --- */
 
 	/* Done, or an ApiError; 409 when somebody else was first. */
 	async function save(message: string): Promise<string> {
-		const text = doc.text, full = `${doc.project}/${doc.name}`
+		const text = doc.text,
+			full = `${doc.project}/${doc.name}`
 		let c: Command
 		try {
 			c = await api.save(`${doc.name}.yaml`, text, loaded.value.version, message)
-			for (let i = 0; !ended.has(c.state) && i < 200; i++) { await new Promise((go) => setTimeout(go, 150)); c = await api.command(c.command) }
+			for (let i = 0; !ended.has(c.state) && i < 200; i++) {
+				await new Promise(go => setTimeout(go, 150))
+				c = await api.command(c.command)
+			}
 		} catch (e) {
 			if (e instanceof ApiError && e.status === 409 && !fresh) await lookNewer()
 			throw e
@@ -233,18 +375,26 @@ export function useEditor(name: string, fresh: boolean) {
 		loaded.value = { text: d.document ?? '', version: d.version, actor: d.actor ?? '', at: d.at ?? null }
 		base.value = new EditorDoc(d.document ?? '')
 		/* What was saved is what there is; comments live on here until the page is left. */
-		if (doc.text === text) { loaded.value = { ...loaded.value, text }; saved.value = doc.mark }
+		if (doc.text === text) {
+			loaded.value = { ...loaded.value, text }
+			saved.value = doc.mark
+		}
 		newer.value = null
 		restored.value = null
 		write(draftKey, null)
-		if (fresh) { write(`sirdar-places:${full}`, doc.places.size ? Object.fromEntries(doc.places) : null) }
+		if (fresh) {
+			write(`sirdar-places:${full}`, doc.places.size ? Object.fromEntries(doc.places) : null)
+		}
 		kept.value = 0
 		tick.value++
 		return full
 	}
 	async function lookNewer() {
 		const d = await api.workflow(name).catch(() => null)
-		newer.value = d && d.version !== loaded.value.version ? { text: d.document ?? '', version: d.version, actor: d.actor ?? '', at: d.at ?? null } : null
+		newer.value =
+			d && d.version !== loaded.value.version
+				? { text: d.document ?? '', version: d.version, actor: d.actor ?? '', at: d.at ?? null }
+				: null
 	}
 	/* After a conflict: theirs is what there is now, `text` what I make of it. */
 	function rebase(text: string) {
@@ -263,14 +413,63 @@ export function useEditor(name: string, fresh: boolean) {
 		take(loaded.value, false)
 	}
 	/* An older version as what is edited now. */
-	function restore(text: string) { doc.setText(text) }
+	function restore(text: string) {
+		doc.setText(text)
+	}
 
 	return {
-		name, fresh, tick, doc: () => doc, see, source, ready, types, typeOf, mayEdit, base, loaded, newer, restored, kept,
-		selected, last, wire, select, add, connect, remove, rename, set, setHead, setNeed, apply, copy, insert, snapped,
-		faults, errors, byTask, taskOfPath, preview, answer, refused, checking, checked, check, soon, from,
-		dirty, change, changes, save, lookNewer, rebase, discard, restore,
-		undo: () => doc.undo(), redo: () => doc.redo(),
+		name,
+		fresh,
+		tick,
+		doc: () => doc,
+		see,
+		source,
+		ready,
+		types,
+		typeOf,
+		mayEdit,
+		base,
+		loaded,
+		newer,
+		restored,
+		kept,
+		selected,
+		last,
+		wire,
+		select,
+		add,
+		connect,
+		remove,
+		rename,
+		set,
+		setHead,
+		setNeed,
+		apply,
+		copy,
+		insert,
+		snapped,
+		faults,
+		errors,
+		byTask,
+		taskOfPath,
+		preview,
+		answer,
+		refused,
+		checking,
+		checked,
+		check,
+		soon,
+		from,
+		dirty,
+		change,
+		changes,
+		save,
+		lookNewer,
+		rebase,
+		discard,
+		restore,
+		undo: () => doc.undo(),
+		redo: () => doc.redo(),
 	}
 }
 

@@ -21,65 +21,164 @@ export function cycleOf(doc: EditorDoc, t: TaskView | undefined): { unit: string
 export function ratio(doc: EditorDoc, parent: TaskView | undefined, child: TaskView, n: Need): string {
 	if (n.depend?.startsWith('-')) return n.depend.replace('-', '−')
 	if (n.window) return n.window.length > 14 ? '[…]' : n.window
-	const a = cycleOf(doc, parent), b = cycleOf(doc, child)
-	const sa = seconds[a.unit] ? seconds[a.unit]! * a.step : 0, sb = seconds[b.unit] ? seconds[b.unit]! * b.step : 0
-	if (parent && sa && sb && sa !== sb) return sb > sa ? `${sb % sa ? '≈' : ''}${Math.round(sb / sa)} : 1` : `1 : ${Math.round(sa / sb)}`
+	const a = cycleOf(doc, parent),
+		b = cycleOf(doc, child)
+	const sa = seconds[a.unit] ? seconds[a.unit]! * a.step : 0,
+		sb = seconds[b.unit] ? seconds[b.unit]! * b.step : 0
+	if (parent && sa && sb && sa !== sb)
+		return sb > sa ? `${sb % sa ? '≈' : ''}${Math.round(sb / sa)} : 1` : `1 : ${Math.round(sa / sb)}`
 	if (parent && sa && long[b.unit]) return `${b.unit === 'month' ? '28–31' : '365'}${sa === 86400 ? '' : '…'} : 1`
 	return ''
 }
 
 /* `waits`: a large one that nobody placed; where its cards stand is worked out beside the page and handed in as `laid`. */
-export interface Scene { cards: Card[]; wires: Wire[]; of: { task: string; need: number }[]; xs: Float64Array; ys: Float64Array; waits: Waits | null }
-export interface Waits { model: Model; shape: string }
-export interface Laid { shape: string; layout: Layout }
-export interface Marks { faults: ReadonlyMap<string, 'error' | 'warning'>; diff: Diff | null; was: EditorDoc | null; found: ReadonlySet<string>; note: (t: TaskView) => string; outside: string }
+export interface Scene {
+	cards: Card[]
+	wires: Wire[]
+	of: { task: string; need: number }[]
+	xs: Float64Array
+	ys: Float64Array
+	waits: Waits | null
+}
+export interface Waits {
+	model: Model
+	shape: string
+}
+export interface Laid {
+	shape: string
+	layout: Layout
+}
+export interface Marks {
+	faults: ReadonlyMap<string, 'error' | 'warning'>
+	diff: Diff | null
+	was: EditorDoc | null
+	found: ReadonlySet<string>
+	note: (t: TaskView) => string
+	outside: string
+}
 
 const textOf = (v: Value | undefined) => (typeof v === 'string' ? v : '')
 
 export function scene(doc: EditorDoc, places: ReadonlyMap<string, Place>, m: Marks, laid: Laid | null = null): Scene {
-	const cards: Card[] = [], index = new Map<string, number>(), wires: Wire[] = [], of: Scene['of'] = []
-	const change = new Map(m.diff?.tasks.map((t) => [t.name, t.change]))
-	const add = (id: string, card: Omit<Card, 'id'>) => { index.set(id, cards.length); cards.push({ id, ...card }) }
-	for (const t of doc.tasks) add(t.name, { label: t.name, note: m.note(t), icon: picture(textOf(effective(doc, t, 'type'))), look: change.get(t.name) ?? '', mark: m.faults.get(t.name) ?? '', found: m.found.has(t.name) })
-	if (m.diff && m.was) for (const t of m.was.tasks) if (!index.has(t.name)) add(t.name, { label: t.name, note: m.note(t), icon: picture(textOf(effective(m.was, t, 'type'))), look: 'removed', mark: '', found: false })
+	const cards: Card[] = [],
+		index = new Map<string, number>(),
+		wires: Wire[] = [],
+		of: Scene['of'] = []
+	const change = new Map(m.diff?.tasks.map(t => [t.name, t.change]))
+	const add = (id: string, card: Omit<Card, 'id'>) => {
+		index.set(id, cards.length)
+		cards.push({ id, ...card })
+	}
+	for (const t of doc.tasks)
+		add(t.name, {
+			label: t.name,
+			note: m.note(t),
+			icon: picture(textOf(effective(doc, t, 'type'))),
+			look: change.get(t.name) ?? '',
+			mark: m.faults.get(t.name) ?? '',
+			found: m.found.has(t.name),
+		})
+	if (m.diff && m.was)
+		for (const t of m.was.tasks)
+			if (!index.has(t.name))
+				add(t.name, {
+					label: t.name,
+					note: m.note(t),
+					icon: picture(textOf(effective(m.was, t, 'type'))),
+					look: 'removed',
+					mark: '',
+					found: false,
+				})
 	const wire = (d: EditorDoc, t: TaskView, n: Need, i: number, look: Wire['look']) => {
-		const here = inside(d, n.task), id = here ?? n.task
+		const here = inside(d, n.task),
+			id = here ?? n.task
 		if (here === t.name) return
-		if (!index.has(id)) add(id, { label: n.task.split('/').pop()!, note: n.task.includes('/') ? n.task.split('/').slice(0, -1).join('/') : m.outside, icon: picture('wait'), look: 'ghost', mark: '', found: false })
-		wires.push({ from: index.get(id)!, to: index.get(t.name)!, label: ratio(d, d.task(here), t, n), dashed: !!n.window || !!n.depend?.startsWith('-') || (!!n.on && n.on !== 'success'), look })
+		if (!index.has(id))
+			add(id, {
+				label: n.task.split('/').pop()!,
+				note: n.task.includes('/') ? n.task.split('/').slice(0, -1).join('/') : m.outside,
+				icon: picture('wait'),
+				look: 'ghost',
+				mark: '',
+				found: false,
+			})
+		wires.push({
+			from: index.get(id)!,
+			to: index.get(t.name)!,
+			label: ratio(d, d.task(here), t, n),
+			dashed: !!n.window || !!n.depend?.startsWith('-') || (!!n.on && n.on !== 'success'),
+			look,
+		})
 		of.push({ task: t.name, need: i })
 	}
-	const had = (t: string, n: Need) => !m.was || !m.diff || (m.was.task(t)?.needs.some((x) => x.task === n.task) ?? false)
+	const had = (t: string, n: Need) => !m.was || !m.diff || (m.was.task(t)?.needs.some(x => x.task === n.task) ?? false)
 	for (const t of doc.tasks) t.needs.forEach((n, i) => wire(doc, t, n, i, had(t.name, n) ? '' : 'added'))
-	if (m.diff && m.was) for (const t of m.was.tasks) t.needs.forEach((n, i) => { if (!doc.task(t.name)?.needs.some((x) => x.task === n.task)) wire(m.was!, t, n, i, 'removed') })
-	if (cards.length > FAR && !cards.some((k) => places.has(k.id))) {
-		const shape = `${cards.map((k) => k.id).join()};${wires.map((e) => `${e.from}>${e.to}`).join()}`
-		if (laid?.shape !== shape) return { cards, wires, of, xs: new Float64Array(cards.length), ys: new Float64Array(cards.length), waits: { model: modelOf(cards, wires), shape } }
+	if (m.diff && m.was)
+		for (const t of m.was.tasks)
+			t.needs.forEach((n, i) => {
+				if (!doc.task(t.name)?.needs.some(x => x.task === n.task)) wire(m.was!, t, n, i, 'removed')
+			})
+	if (cards.length > FAR && !cards.some(k => places.has(k.id))) {
+		const shape = `${cards.map(k => k.id).join()};${wires.map(e => `${e.from}>${e.to}`).join()}`
+		if (laid?.shape !== shape)
+			return {
+				cards,
+				wires,
+				of,
+				xs: new Float64Array(cards.length),
+				ys: new Float64Array(cards.length),
+				waits: { model: modelOf(cards, wires), shape },
+			}
 		return { cards, wires, of, xs: laid.layout.x, ys: laid.layout.y, waits: null }
 	}
 	return { cards, wires, of, ...stand(cards, wires, places), waits: null }
 }
 
-const modelOf = (cards: readonly Card[], wires: readonly Wire[]) => new Model(cards, wires.map((e) => ({ from: cards[e.from]!.id, to: cards[e.to]!.id })))
+const modelOf = (cards: readonly Card[], wires: readonly Wire[]) =>
+	new Model(
+		cards,
+		wires.map(e => ({ from: cards[e.from]!.id, to: cards[e.to]!.id })),
+	)
 
 /* Everything by the layout when nothing has a place; else those without one beside what they are joined to. */
 function stand(cards: readonly Card[], wires: readonly Wire[], places: ReadonlyMap<string, Place>) {
-	const known = cards.filter((k) => places.has(k.id)).length, xs = new Float64Array(cards.length), ys = new Float64Array(cards.length)
+	const known = cards.filter(k => places.has(k.id)).length,
+		xs = new Float64Array(cards.length),
+		ys = new Float64Array(cards.length)
 	if (!known) {
 		const l = layOut(modelOf(cards, wires), editSize)
 		return { xs: l.x, ys: l.y }
 	}
-	const stepX = editSize.width + editSize.gapX, stepY = editSize.height + editSize.gapY, taken: Place[] = []
-	cards.forEach((k, i) => { const p = places.get(k.id); if (p) { xs[i] = p.x; ys[i] = p.y; taken.push(p) } })
-	const into = new Map<number, number[]>(), out = new Map<number, number[]>()
-	for (const e of wires) { (into.get(e.to) ?? into.set(e.to, []).get(e.to)!).push(e.from); (out.get(e.from) ?? out.set(e.from, []).get(e.from)!).push(e.to) }
+	const stepX = editSize.width + editSize.gapX,
+		stepY = editSize.height + editSize.gapY,
+		taken: Place[] = []
+	cards.forEach((k, i) => {
+		const p = places.get(k.id)
+		if (p) {
+			xs[i] = p.x
+			ys[i] = p.y
+			taken.push(p)
+		}
+	})
+	const into = new Map<number, number[]>(),
+		out = new Map<number, number[]>()
+	for (const e of wires) {
+		;(into.get(e.to) ?? into.set(e.to, []).get(e.to)!).push(e.from)
+		;(out.get(e.from) ?? out.set(e.from, []).get(e.from)!).push(e.to)
+	}
 	const done = new Set(cards.flatMap((k, i) => (places.has(k.id) ? [i] : [])))
-	const bottom = Math.max(...taken.map((p) => p.y))
+	const bottom = Math.max(...taken.map(p => p.y))
 	cards.forEach((_, i) => {
 		if (done.has(i)) return
-		const parents = (into.get(i) ?? []).filter((j) => done.has(j)), children = (out.get(i) ?? []).filter((j) => done.has(j))
-		const at = parents.length ? { x: Math.max(...parents.map((j) => xs[j]!)) + stepX, y: ys[parents[0]!]! } : children.length ? { x: Math.min(...children.map((j) => xs[j]!)) - stepX, y: ys[children[0]!]! } : { x: Math.min(...taken.map((p) => p.x)), y: bottom + stepY }
-		while (taken.some((p) => Math.abs(p.x - at.x) < editSize.width + 20 && Math.abs(p.y - at.y) < editSize.height + 12)) at.y += stepY
+		const parents = (into.get(i) ?? []).filter(j => done.has(j)),
+			children = (out.get(i) ?? []).filter(j => done.has(j))
+		const at = parents.length
+			? { x: Math.max(...parents.map(j => xs[j]!)) + stepX, y: ys[parents[0]!]! }
+			: children.length
+				? { x: Math.min(...children.map(j => xs[j]!)) - stepX, y: ys[children[0]!]! }
+				: { x: Math.min(...taken.map(p => p.x)), y: bottom + stepY }
+		while (taken.some(p => Math.abs(p.x - at.x) < editSize.width + 20 && Math.abs(p.y - at.y) < editSize.height + 12))
+			at.y += stepY
 		xs[i] = at.x
 		ys[i] = at.y
 		taken.push({ ...at })

@@ -2,7 +2,14 @@
 export const units = ['minute', 'hour', 'day', 'week', 'month', 'year', 'once', 'none'] as const
 
 /* A cron that a few choices make; null when it says more than they can. */
-export interface Simple { kind: 'minutes' | 'hourly' | 'daily' | 'weekly' | 'monthly'; every: number; minute: number; hour: number; days: number[]; day: string }
+export interface Simple {
+	kind: 'minutes' | 'hourly' | 'daily' | 'weekly' | 'monthly'
+	every: number
+	minute: number
+	hour: number
+	days: number[]
+	day: string
+}
 const names = ['MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT', 'SUN']
 
 export function readCron(text: string): Simple | null {
@@ -11,7 +18,8 @@ export function readCron(text: string): Simple | null {
 	if (f.length === 6) f.push('*')
 	const [s, m, h, day, month, week] = f as string[]
 	if (f.length !== 7 || s !== '0' || month !== '*' || f[6] !== '*') return null
-	const n = (x: string | undefined) => (x !== undefined && /^\d+$/.test(x) ? Number(x) : null), any = (x: string | undefined) => x === '*' || x === '?'
+	const n = (x: string | undefined) => (x !== undefined && /^\d+$/.test(x) ? Number(x) : null),
+		any = (x: string | undefined) => x === '*' || x === '?'
 	const simple: Simple = { kind: 'daily', every: 15, minute: n(m) ?? 0, hour: n(h) ?? 0, days: [1], day: '1' }
 	const step = /^(?:\*|0)\/(\d+)$/.exec(m ?? '')
 	if (step && any(h) && any(day) && any(week)) return { ...simple, kind: 'minutes', every: Number(step[1]) }
@@ -22,7 +30,9 @@ export function readCron(text: string): Simple | null {
 	if (any(day) && week) {
 		const days: number[] = []
 		for (const part of week.toUpperCase().split(',')) {
-			const r = /^([A-Z]{3})(?:-([A-Z]{3}))?$/.exec(part), a = r ? names.indexOf(r[1]!) : -1, b = r?.[2] ? names.indexOf(r[2]) : a
+			const r = /^([A-Z]{3})(?:-([A-Z]{3}))?$/.exec(part),
+				a = r ? names.indexOf(r[1]!) : -1,
+				b = r?.[2] ? names.indexOf(r[2]) : a
 			if (a < 0 || b < a) return null
 			for (let i = a; i <= b; i++) days.push(i + 1)
 		}
@@ -34,11 +44,21 @@ export function readCron(text: string): Simple | null {
 
 export function writeCron(c: Simple): string {
 	switch (c.kind) {
-	case 'minutes': return `0 */${c.every} * * * ?`
-	case 'hourly': return `0 ${c.minute} * * * ?`
-	case 'daily': return `0 ${c.minute} ${c.hour} * * ?`
-	case 'weekly': return `0 ${c.minute} ${c.hour} ? * ${[...c.days].sort().map((d) => names[d - 1]).join(',') || 'MON'}`
-	case 'monthly': return `0 ${c.minute} ${c.hour} ${c.day} * ?`
+		case 'minutes':
+			return `0 */${c.every} * * * ?`
+		case 'hourly':
+			return `0 ${c.minute} * * * ?`
+		case 'daily':
+			return `0 ${c.minute} ${c.hour} * * ?`
+		case 'weekly':
+			return `0 ${c.minute} ${c.hour} ? * ${
+				[...c.days]
+					.sort()
+					.map(d => names[d - 1])
+					.join(',') || 'MON'
+			}`
+		case 'monthly':
+			return `0 ${c.minute} ${c.hour} ${c.day} * ?`
 	}
 }
 

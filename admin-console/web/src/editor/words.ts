@@ -12,4 +12,5 @@ export function te(key: Word, args?: Fill): string {
 	return args ? fill(text, args) : text
 }
 /* For keys made of data. */
-export const maybeTe = (key: string): string | undefined => ((prefs.lang === 'zh' ? zh : en) as Record<string, string>)[key]
+export const maybeTe = (key: string): string | undefined =>
+	((prefs.lang === 'zh' ? zh : en) as Record<string, string>)[key]

@@ -2,8 +2,17 @@
 import { layOut, type Layout, type Size } from './layout'
 import type { Model } from './model'
 
-export interface Asked { number: number; nodes: number; from: Int32Array; to: Int32Array; size: Size }
-export interface Answered { number: number; layout: Layout }
+export interface Asked {
+	number: number
+	nodes: number
+	from: Int32Array
+	to: Int32Array
+	size: Size
+}
+export interface Answered {
+	number: number
+	layout: Layout
+}
 
 let worker: Worker | null | undefined
 let last = 0
@@ -22,17 +31,32 @@ function theWorker(): Worker | null {
 	if (typeof Worker !== 'function') return (worker = null)
 	try {
 		worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module', name: 'sirdar-layout' })
-		worker.onmessage = (e: MessageEvent<Answered>) => { waiting.get(e.data.number)?.done(e.data.layout); waiting.delete(e.data.number) }
-		worker.onerror = (e) => { e.preventDefault(); gone() }
-	} catch { worker = null /* a browser that forbids it */ }
+		worker.onmessage = (e: MessageEvent<Answered>) => {
+			waiting.get(e.data.number)?.done(e.data.layout)
+			waiting.delete(e.data.number)
+		}
+		worker.onerror = e => {
+			e.preventDefault()
+			gone()
+		}
+	} catch {
+		worker = null /* a browser that forbids it */
+	}
 	return worker
 }
 
 export function layOutAway(m: Model, size: Size): Promise<Layout> {
 	const to = theWorker()
 	if (!to) return Promise.resolve(layOut(m, size))
-	return new Promise((done) => {
-		const number = ++last, ask: Asked = { number, nodes: m.nodes.length, from: Int32Array.from(m.edges, (e) => e.from), to: Int32Array.from(m.edges, (e) => e.to), size }
+	return new Promise(done => {
+		const number = ++last,
+			ask: Asked = {
+				number,
+				nodes: m.nodes.length,
+				from: Int32Array.from(m.edges, e => e.from),
+				to: Int32Array.from(m.edges, e => e.to),
+				size,
+			}
 		waiting.set(number, { m, size, done })
 		to.postMessage(ask, [ask.from.buffer, ask.to.buffer])
 	})

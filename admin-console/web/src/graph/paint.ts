@@ -2,34 +2,58 @@
  * paint a frame at most, texts cut in the middle. */
 import { cell, looks, type Kind } from '@/domain/states'
 
-export interface StateColours { c: string; on: string; edge: string; bg: string; fg: string }
+export interface StateColours {
+	c: string
+	on: string
+	edge: string
+	bg: string
+	fg: string
+}
 
 const tokenOf = (style: CSSStyleDeclaration, name: string) => style.getPropertyValue('--' + name).trim()
 
 /* Names of tokens in, their present values out. */
 export function tokens<K extends string>(names: Record<K, string>): Record<K, string> {
 	const style = getComputedStyle(document.documentElement)
-	return Object.fromEntries(Object.entries<string>(names).map(([k, name]) => [k, tokenOf(style, name)])) as Record<K, string>
+	return Object.fromEntries(Object.entries<string>(names).map(([k, name]) => [k, tokenOf(style, name)])) as Record<
+		K,
+		string
+	>
 }
 
 export function stateColours(): Record<Kind, StateColours> {
 	const style = getComputedStyle(document.documentElement)
-	return Object.fromEntries(Object.keys(looks).map((k) => {
-		const n = 'st-' + (k === 'risk' ? 'late' : k), v = (part: string) => tokenOf(style, n + part)
-		return [k, { c: v(''), on: v('-on'), edge: v('-edge'), bg: v('-bg'), fg: v('-fg') }]
-	})) as Record<Kind, StateColours>
+	return Object.fromEntries(
+		Object.keys(looks).map(k => {
+			const n = 'st-' + (k === 'risk' ? 'late' : k),
+				v = (part: string) => tokenOf(style, n + part)
+			return [k, { c: v(''), on: v('-on'), edge: v('-edge'), bg: v('-bg'), fg: v('-fg') }]
+		}),
+	) as Record<Kind, StateColours>
 }
 
 const paths = new Map<string, Path2D>()
 export function path(d: string): Path2D {
 	let p = paths.get(d)
-	if (!p) { p = new Path2D(d); paths.set(d, p) }
+	if (!p) {
+		p = new Path2D(d)
+		paths.set(d, p)
+	}
 	return p
 }
 
 /* In a box of 16 at x, y. `box`: as the cell of a grid. */
-export function drawState(ctx: CanvasRenderingContext2D, kind: Kind, x: number, y: number, st: StateColours, surface: string, box = false) {
-	const look = looks[kind], shape = path(box ? cell : look.shape)
+export function drawState(
+	ctx: CanvasRenderingContext2D,
+	kind: Kind,
+	x: number,
+	y: number,
+	st: StateColours,
+	surface: string,
+	box = false,
+) {
+	const look = looks[kind],
+		shape = path(box ? cell : look.shape)
 	ctx.save()
 	ctx.translate(x, y)
 	ctx.lineJoin = ctx.lineCap = 'round'
@@ -41,18 +65,32 @@ export function drawState(ctx: CanvasRenderingContext2D, kind: Kind, x: number, 
 		if (look.dashed) ctx.setLineDash([2.3, 1.9])
 		ctx.stroke(shape)
 		ctx.setLineDash([])
-	} else { ctx.fillStyle = st.c; ctx.fill(shape) }
+	} else {
+		ctx.fillStyle = st.c
+		ctx.fill(shape)
+	}
 	const ink = look.hollow ? st.edge : st.on
-	if (look.line) { ctx.strokeStyle = ink; ctx.lineWidth = 1.6; ctx.stroke(path(look.line)) }
-	if (look.fill) { ctx.fillStyle = ink; ctx.fill(path(look.fill)) }
+	if (look.line) {
+		ctx.strokeStyle = ink
+		ctx.lineWidth = 1.6
+		ctx.stroke(path(look.line))
+	}
+	if (look.fill) {
+		ctx.fillStyle = ink
+		ctx.fill(path(look.fill))
+	}
 	ctx.restore()
 }
 
 /* In the middle, so that prefix and suffix stay. The font is set. */
 export function shorten(ctx: CanvasRenderingContext2D, label: string, room: number): string {
 	if (ctx.measureText(label).width <= room) return label
-	let low = 0, high = label.length
-	const cut = (keep: number) => { const a = Math.ceil(keep * 0.6); return label.slice(0, a) + '…' + label.slice(label.length - (keep - a)) }
+	let low = 0,
+		high = label.length
+	const cut = (keep: number) => {
+		const a = Math.ceil(keep * 0.6)
+		return label.slice(0, a) + '…' + label.slice(label.length - (keep - a))
+	}
 	while (low < high - 1) {
 		const keep = (low + high) >> 1
 		if (ctx.measureText(cut(keep)).width <= room) low = keep
@@ -67,12 +105,16 @@ export function follow(canvas: HTMLElement, resized: () => void, themed: () => v
 	seen.observe(canvas)
 	const looked = new MutationObserver(themed)
 	looked.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme', 'data-lang'] })
-	return () => { seen.disconnect(); looked.disconnect() }
+	return () => {
+		seen.disconnect()
+		looked.disconnect()
+	}
 }
 
 /* A canvas as large as its box, in device pixels. */
 export function fitCanvas(canvas: HTMLCanvasElement): { w: number; h: number } | null {
-	const r = canvas.getBoundingClientRect(), ratio = Math.min(3, devicePixelRatio || 1)
+	const r = canvas.getBoundingClientRect(),
+		ratio = Math.min(3, devicePixelRatio || 1)
 	if (!r.width || !r.height) return null
 	canvas.width = Math.round(r.width * ratio)
 	canvas.height = Math.round(r.height * ratio)

@@ -21,7 +21,12 @@ export abstract class Pan {
 	draws = 0
 	lastDrawMs = 0
 
-	constructor(protected readonly canvas: HTMLCanvasElement, private readonly most: number) { this.ctx = canvas.getContext('2d')! }
+	constructor(
+		protected readonly canvas: HTMLCanvasElement,
+		private readonly most: number,
+	) {
+		this.ctx = canvas.getContext('2d')!
+	}
 
 	protected abstract draw(): void
 	protected abstract zoomed(percent: number): void
@@ -29,31 +34,67 @@ export abstract class Pan {
 
 	/* Last in the constructor of what is drawn: from here on it is drawn. */
 	protected start(themed: () => void) {
-		this.on('wheel', (e) => {
-			e.preventDefault()
-			if (e.ctrlKey || e.metaKey || !e.shiftKey && Math.abs(e.deltaX) < Math.abs(e.deltaY) && e.deltaMode === 0 && Math.abs(e.deltaY) >= 40) this.zoomBy(Math.exp(-e.deltaY * 0.0016), e.offsetX, e.offsetY)
-			else this.panBy(-e.deltaX, -e.deltaY)
-		}, { passive: false })
-		this.off.push(follow(this.canvas, () => this.resize(), () => { themed(); this.paint() }), () => cancelAnimationFrame(this.frame))
+		this.on(
+			'wheel',
+			e => {
+				e.preventDefault()
+				if (
+					e.ctrlKey ||
+					e.metaKey ||
+					(!e.shiftKey && Math.abs(e.deltaX) < Math.abs(e.deltaY) && e.deltaMode === 0 && Math.abs(e.deltaY) >= 40)
+				)
+					this.zoomBy(Math.exp(-e.deltaY * 0.0016), e.offsetX, e.offsetY)
+				else this.panBy(-e.deltaX, -e.deltaY)
+			},
+			{ passive: false },
+		)
+		this.off.push(
+			follow(
+				this.canvas,
+				() => this.resize(),
+				() => {
+					themed()
+					this.paint()
+				},
+			),
+			() => cancelAnimationFrame(this.frame),
+		)
 		this.resize()
 	}
 
-	protected on<K extends keyof HTMLElementEventMap>(name: K, run: (e: HTMLElementEventMap[K]) => void, o?: AddEventListenerOptions) {
+	protected on<K extends keyof HTMLElementEventMap>(
+		name: K,
+		run: (e: HTMLElementEventMap[K]) => void,
+		o?: AddEventListenerOptions,
+	) {
 		this.canvas.addEventListener(name, run as EventListener, o)
 		this.off.push(() => this.canvas.removeEventListener(name, run as EventListener))
 	}
 
-	destroy() { for (const f of this.off) f() }
+	destroy() {
+		for (const f of this.off) f()
+	}
 
-	get percent() { return Math.round(this.scale * 100) }
-	get size() { return { w: this.w, h: this.h } }
-	toWorld(px: number, py: number) { return { x: (px - this.ox) / this.scale, y: (py - this.oy) / this.scale } }
-	centre() { return this.toWorld(this.w / 2, this.h / 2) }
+	get percent() {
+		return Math.round(this.scale * 100)
+	}
+	get size() {
+		return { w: this.w, h: this.h }
+	}
+	toWorld(px: number, py: number) {
+		return { x: (px - this.ox) / this.scale, y: (py - this.oy) / this.scale }
+	}
+	centre() {
+		return this.toWorld(this.w / 2, this.h / 2)
+	}
 
-	zoomTo(s: number) { this.zoomBy(s / this.scale, this.w / 2, this.h / 2) }
+	zoomTo(s: number) {
+		this.zoomBy(s / this.scale, this.w / 2, this.h / 2)
+	}
 
 	zoomBy(f: number, x = this.w / 2, y = this.h / 2) {
-		const s = Math.min(this.most, Math.max(LEAST, this.scale * f)), k = s / this.scale
+		const s = Math.min(this.most, Math.max(LEAST, this.scale * f)),
+			k = s / this.scale
 		this.ox = x - (x - this.ox) * k
 		this.oy = y - (y - this.oy) * k
 		this.scale = s
@@ -62,7 +103,12 @@ export abstract class Pan {
 		this.paint()
 	}
 
-	panBy(dx: number, dy: number) { this.ox += dx; this.oy += dy; this.fitted = false; this.paint() }
+	panBy(dx: number, dy: number) {
+		this.ox += dx
+		this.oy += dy
+		this.fitted = false
+		this.paint()
+	}
 
 	/* What `fit` ends with. */
 	protected settle(scale: number, ox: number, oy: number) {
@@ -88,7 +134,8 @@ export abstract class Pan {
 	protected pinch(e: PointerEvent): boolean {
 		if (this.touches.has(e.pointerId)) this.touches.set(e.pointerId, { x: e.offsetX, y: e.offsetY })
 		if (this.touches.size !== 2) return false
-		const d = this.fingers(), [a, b] = [...this.touches.values()]
+		const d = this.fingers(),
+			[a, b] = [...this.touches.values()]
 		if (this.apart) this.zoomBy(d / this.apart, (a!.x + b!.x) / 2, (a!.y + b!.y) / 2)
 		this.apart = d
 		return true
@@ -99,7 +146,10 @@ export abstract class Pan {
 		if (this.touches.size < 2) this.apart = 0
 	}
 
-	private fingers() { const [a, b] = [...this.touches.values()]; return Math.hypot(a!.x - b!.x, a!.y - b!.y) }
+	private fingers() {
+		const [a, b] = [...this.touches.values()]
+		return Math.hypot(a!.x - b!.x, a!.y - b!.y)
+	}
 
 	private resize() {
 		const size = fitCanvas(this.canvas)
@@ -112,6 +162,12 @@ export abstract class Pan {
 
 	protected paint() {
 		if (this.frame) return
-		this.frame = requestAnimationFrame(() => { this.frame = 0; const from = performance.now(); this.draw(); this.lastDrawMs = performance.now() - from; this.draws++ })
+		this.frame = requestAnimationFrame(() => {
+			this.frame = 0
+			const from = performance.now()
+			this.draw()
+			this.lastDrawMs = performance.now() - from
+			this.draws++
+		})
 	}
 }

@@ -12,8 +12,8 @@ const words = shallowRef<Words>({} as Words)
 export const ready = ref(false)
 
 const load: Record<Lang, () => Promise<Words>> = {
-	en: () => import('./en').then((m) => m.en),
-	zh: () => import('./zh').then((m) => m.zh),
+	en: () => import('./en').then(m => m.en),
+	zh: () => import('./zh').then(m => m.zh),
 }
 
 async function use(lang: Lang) {
@@ -51,4 +51,10 @@ export function maybe(key: string): string | undefined {
 
 export const numbers = new Intl.NumberFormat('en-US')
 export const number = (n: number) => numbers.format(n)
-export const units = (): Units => ({ d: t('unit.d'), h: t('unit.h'), min: t('unit.min'), s: t('unit.s'), ms: t('unit.ms') })
+export const units = (): Units => ({
+	d: t('unit.d'),
+	h: t('unit.h'),
+	min: t('unit.min'),
+	s: t('unit.s'),
+	ms: t('unit.ms'),
+})

@@ -16,7 +16,11 @@ let post: (m: ToWorker) => void = () => {}
 let started = false
 
 function hear(m: FromWorker) {
-	if (m.say === 'status') { status.value = m.status; since.value = m.since; return }
+	if (m.say === 'status') {
+		status.value = m.status
+		since.value = m.since
+		return
+	}
 	seen = m.number
 	for (const l of [...listeners]) {
 		if (m.say === 'changes') l.changes?.(m.changes)
@@ -27,7 +31,9 @@ function hear(m: FromWorker) {
 /* Returns how to leave. */
 export function listen(l: Listener): () => void {
 	listeners.add(l)
-	return () => { listeners.delete(l) }
+	return () => {
+		listeners.delete(l)
+	}
 }
 
 function connect() {
@@ -36,12 +42,14 @@ function connect() {
 			const worker = new SharedWorker(new URL('./worker.ts', import.meta.url), { type: 'module', name: 'sirdar-live' })
 			worker.port.onmessage = (e: MessageEvent<FromWorker>) => hear(e.data)
 			worker.port.start()
-			post = (m) => worker.port.postMessage(m)
+			post = m => worker.port.postMessage(m)
 			return
-		} catch { /* a browser that forbids it: the tab has a stream of its own */ }
+		} catch {
+			/* a browser that forbids it: the tab has a stream of its own */
+		}
 	}
 	const source = new Source(hear)
-	post = (m) => {
+	post = m => {
 		if (m.say === 'stop') source.stop()
 		else source.want(m.say !== 'bye' && m.visible)
 	}
@@ -55,9 +63,13 @@ export function start() {
 		connect()
 		document.addEventListener('visibilitychange', () => post({ say: 'visible', visible: visible(), seen }))
 		addEventListener('pagehide', () => post({ say: 'bye' }))
-		addEventListener('pageshow', (e) => { if (e.persisted) post({ say: 'hello', visible: visible() }) })
+		addEventListener('pageshow', e => {
+			if (e.persisted) post({ say: 'hello', visible: visible() })
+		})
 	}
 	post({ say: 'hello', visible: visible() })
 }
 
-export function stop() { if (started) post({ say: 'stop' }) }
+export function stop() {
+	if (started) post({ say: 'stop' })
+}

@@ -1,9 +1,22 @@
 /* What the stream says, folded into what is shown. Pure: the worker, the stores and the tests use it. */
 
 export interface Change {
-	number: string; at: string; id: string; task?: string | null; task_id: number; run_date: string; part: number
-	event: string; from: string | null; to: string | null; reason?: string; generation: number; attempt: number
-	broker?: string | null; broker_id?: number; note?: string | null
+	number: string
+	at: string
+	id: string
+	task?: string | null
+	task_id: number
+	run_date: string
+	part: number
+	event: string
+	from: string | null
+	to: string | null
+	reason?: string
+	generation: number
+	attempt: number
+	broker?: string | null
+	broker_id?: number
+	note?: string | null
 }
 
 /* Of one instance only the last change counts for what is shown; order and numbers are kept. */
@@ -15,14 +28,19 @@ export class Batch {
 	/* False: an event that was there already. */
 	add(c: Change): boolean {
 		const number = BigInt(c.number)
-		if (number <= this.last) { this.dropped++; return false }
+		if (number <= this.last) {
+			this.dropped++
+			return false
+		}
 		this.last = number
 		this.byId.delete(c.id)
 		this.byId.set(c.id, c)
 		return true
 	}
 
-	get size() { return this.byId.size }
+	get size() {
+		return this.byId.size
+	}
 
 	take(): Change[] {
 		const all = [...this.byId.values()]
@@ -31,7 +49,17 @@ export class Batch {
 	}
 }
 
-interface Row { id: string; state: string; attempt?: number; broker?: string | null; generation?: number; last_number?: string; started?: string | null; ended?: string | null; flags?: string[] }
+interface Row {
+	id: string
+	state: string
+	attempt?: number
+	broker?: string | null
+	generation?: number
+	last_number?: string
+	started?: string | null
+	ended?: string | null
+	flags?: string[]
+}
 
 const ends = new Set(['Succ', 'StopSchedule', 'Killed', 'Skipped', 'Failed'])
 
@@ -45,7 +73,11 @@ export function patch<T extends Row>(rows: readonly T[], changes: Iterable<Chang
 		if (!c || !c.to || (row.last_number && BigInt(c.number) <= BigInt(row.last_number))) return
 		out ??= rows.slice()
 		out[at] = {
-			...row, state: c.to, attempt: c.attempt, generation: c.generation, last_number: c.number,
+			...row,
+			state: c.to,
+			attempt: c.attempt,
+			generation: c.generation,
+			last_number: c.number,
 			broker: c.broker ?? row.broker,
 			started: c.to === 'Running' ? c.at : row.started,
 			ended: ends.has(c.to) ? c.at : c.to === 'Running' ? null : row.ended,

@@ -21,7 +21,9 @@ export class Source {
 
 	constructor(private tell: (m: FromWorker) => void) {}
 
-	get number() { return this.batch.last.toString() }
+	get number() {
+		return this.batch.last.toString()
+	}
 
 	/* Somebody looks, or nobody: then the stream ends after a while. */
 	want(wanted: boolean) {
@@ -30,7 +32,10 @@ export class Source {
 			this.wanted = true
 			if (!this.stream && !this.retry) this.open()
 		} else {
-			this.linger = setTimeout(() => { this.wanted = false; this.close('idle') }, LINGER)
+			this.linger = setTimeout(() => {
+				this.wanted = false
+				this.close('idle')
+			}, LINGER)
 		}
 	}
 
@@ -67,10 +72,13 @@ export class Source {
 			if (this.status === 'lost' && fresh) this.tell({ say: 'reset', number: this.number })
 			this.set('live')
 		}
-		stream.addEventListener('instance', (e) => this.take(JSON.parse((e as MessageEvent<string>).data) as Change))
+		stream.addEventListener('instance', e => this.take(JSON.parse((e as MessageEvent<string>).data) as Change))
 		stream.addEventListener('gap', () => this.tell({ say: 'reset', number: this.number }))
 		stream.addEventListener('down', () => this.set('down'))
-		stream.addEventListener('up', () => { this.set('live'); this.tell({ say: 'reset', number: this.number }) })
+		stream.addEventListener('up', () => {
+			this.set('live')
+			this.tell({ say: 'reset', number: this.number })
+		})
 		/* Not left to the browser: it would give up at an answer that is no stream. */
 		stream.onerror = () => {
 			stream.close()

@@ -2,14 +2,19 @@
 import type { FromWorker, ToWorker } from './protocol'
 import { Source } from './source'
 
-interface Tab { port: MessagePort; visible: boolean }
+interface Tab {
+	port: MessagePort
+	visible: boolean
+}
 
 const tabs = new Set<Tab>()
-const source = new Source((m) => {
+const source = new Source(m => {
 	for (const tab of tabs) if (tab.visible || m.say === 'status') tab.port.postMessage(m)
 })
 
-function look() { source.want([...tabs].some((t) => t.visible)) }
+function look() {
+	source.want([...tabs].some(t => t.visible))
+}
 
 function join(port: MessagePort) {
 	const tab: Tab = { port, visible: true }
@@ -29,4 +34,4 @@ function join(port: MessagePort) {
 	port.start()
 }
 
-(self as unknown as { onconnect: (e: MessageEvent) => void }).onconnect = (e) => join(e.ports[0]!)
+;(self as unknown as { onconnect: (e: MessageEvent) => void }).onconnect = e => join(e.ports[0]!)

@@ -6,24 +6,60 @@ import type { Fault } from '@/editor/doc'
 import { follow } from '@/ui/bulk'
 
 export function useDocument(file: () => string) {
-	const text = ref(''), base = ref(''), version = ref(0)
-	const faults = shallowRef<Fault[]>([]), error = ref(''), asking = ref(false), sending = ref(false)
-	let timer: ReturnType<typeof setTimeout> | undefined, asked = 0
+	const text = ref(''),
+		base = ref(''),
+		version = ref(0)
+	const faults = shallowRef<Fault[]>([]),
+		error = ref(''),
+		asking = ref(false),
+		sending = ref(false)
+	let timer: ReturnType<typeof setTimeout> | undefined,
+		asked = 0
 	const dirty = computed(() => text.value !== base.value)
 	const args = () => ({ documents: [{ name: file() + '.yaml', text: text.value, version: version.value }] })
 
-	function take(t: string, v: number) { base.value = t; text.value = t; version.value = v; faults.value = []; error.value = '' }
+	function take(t: string, v: number) {
+		base.value = t
+		text.value = t
+		version.value = v
+		faults.value = []
+		error.value = ''
+	}
 	function hear(e: unknown) {
 		faults.value = e instanceof ApiError ? faultsOf(e) : []
-		error.value = faults.value.length ? '' : e instanceof ApiError ? e.message + (e.hint ? ` · ${e.hint}` : '') : String(e)
+		error.value = faults.value.length
+			? ''
+			: e instanceof ApiError
+				? e.message + (e.hint ? ` · ${e.hint}` : '')
+				: String(e)
 	}
 	async function check() {
 		const mine = ++asked
 		asking.value = true
-		try { await api.preview('apply', args()); if (mine === asked) { faults.value = []; error.value = '' } } catch (e) { if (mine === asked) hear(e) }
+		try {
+			await api.preview('apply', args())
+			if (mine === asked) {
+				faults.value = []
+				error.value = ''
+			}
+		} catch (e) {
+			if (mine === asked) hear(e)
+		}
 		if (mine === asked) asking.value = false
 	}
-	watch(text, () => { clearTimeout(timer); if (dirty.value) timer = setTimeout(() => { void check() }, 350); else { asked++; faults.value = []; error.value = ''; asking.value = false } })
+	watch(text, () => {
+		clearTimeout(timer)
+		if (dirty.value)
+			timer = setTimeout(() => {
+				void check()
+			}, 350)
+		else {
+			asked++
+			faults.value = []
+			error.value = ''
+			asking.value = false
+		}
+	})
 	onScopeDispose(() => clearTimeout(timer))
 
 	/* True when it is saved. */
@@ -32,10 +68,18 @@ export function useDocument(file: () => string) {
 		try {
 			const c = await api.ask('apply', { ...args(), ...(message ? { message } : {}) })
 			follow(c)
-			if (c.state === 'failed') { error.value = c.error ?? ''; return false }
+			if (c.state === 'failed') {
+				error.value = c.error ?? ''
+				return false
+			}
 			base.value = text.value
 			return true
-		} catch (e) { hear(e); return false } finally { sending.value = false }
+		} catch (e) {
+			hear(e)
+			return false
+		} finally {
+			sending.value = false
+		}
 	}
 	return { text, base, version, faults, error, asking, sending, dirty, take, save }
 }

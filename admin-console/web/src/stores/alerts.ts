@@ -7,23 +7,46 @@ import { session } from './session'
 const open = ref<Alert[]>([])
 export const waiting = computed(() => open.value.filter(wants).length)
 
-const SEEN = 60_000, QUICK = 15_000
+const SEEN = 60_000,
+	QUICK = 15_000
 let last = 0
 let timer: ReturnType<typeof setInterval> | undefined
 
 /* What the browser was told of already; another tab's words count too. */
 const KEY = 'sirdar-told'
-const told = (): string[] => { try { return JSON.parse(localStorage.getItem(KEY) ?? '[]') as string[] } catch { return [] } }
+const told = (): string[] => {
+	try {
+		return JSON.parse(localStorage.getItem(KEY) ?? '[]') as string[]
+	} catch {
+		return []
+	}
+}
 
 export type Voice = 'off' | 'critical' | 'warning'
-const kept = (): Voice => { try { return (localStorage.getItem('sirdar-voice') as Voice | null) ?? 'off' } catch { return 'off' } }
+const kept = (): Voice => {
+	try {
+		return (localStorage.getItem('sirdar-voice') as Voice | null) ?? 'off'
+	} catch {
+		return 'off'
+	}
+}
 export const voice = ref<Voice>(kept())
 export const voiceWorks = typeof Notification === 'function'
 
 export async function speakUp(v: Voice): Promise<boolean> {
-	if (v !== 'off' && voiceWorks && Notification.permission !== 'granted' && await Notification.requestPermission() !== 'granted') return false
+	if (
+		v !== 'off' &&
+		voiceWorks &&
+		Notification.permission !== 'granted' &&
+		(await Notification.requestPermission()) !== 'granted'
+	)
+		return false
 	voice.value = v
-	try { localStorage.setItem('sirdar-voice', v) } catch { /* for this visit */ }
+	try {
+		localStorage.setItem('sirdar-voice', v)
+	} catch {
+		/* for this visit */
+	}
 	if (v !== 'off') say(open.value, false)
 	return true
 }
@@ -32,17 +55,39 @@ export async function speakUp(v: Voice): Promise<boolean> {
 function say(all: readonly Alert[], aloud: boolean) {
 	if (voice.value === 'off' || !voiceWorks || Notification.permission !== 'granted') return
 	const { news, said } = fresh(all, told(), voice.value)
-	try { localStorage.setItem(KEY, JSON.stringify(said)) } catch { return }
+	try {
+		localStorage.setItem(KEY, JSON.stringify(said))
+	} catch {
+		return
+	}
 	if (!aloud) return
-	void import('@/words/alerts').then(({ w }) => news.slice(0, 4).forEach((a) => show(`${a.subject}`, `${w.of('kind', a.kind)}${a.run_date ? ' · ' + a.run_date.slice(0, 10) : ''}${a.reason ? '\n' + a.reason : ''}`, a.id)))
+	void import('@/words/alerts').then(({ w }) =>
+		news
+			.slice(0, 4)
+			.forEach(a =>
+				show(
+					`${a.subject}`,
+					`${w.of('kind', a.kind)}${a.run_date ? ' · ' + a.run_date.slice(0, 10) : ''}${a.reason ? '\n' + a.reason : ''}`,
+					a.id,
+				),
+			),
+	)
 }
 
 async function show(title: string, body: string, id: string) {
-	const o: NotificationOptions = { body, tag: 'sirdar-' + id, icon: '/ui/mark.svg', data: { to: '/ui/ops/alerts?a=' + encodeURIComponent(id) } }
+	const o: NotificationOptions = {
+		body,
+		tag: 'sirdar-' + id,
+		icon: '/ui/mark.svg',
+		data: { to: '/ui/ops/alerts?a=' + encodeURIComponent(id) },
+	}
 	const worker = await navigator.serviceWorker?.getRegistration('/ui/').catch(() => undefined)
 	if (worker?.active) return worker.showNotification(title, o)
 	const n = new Notification(title, o)
-	n.onclick = () => { window.focus(); location.assign('/ui/ops/alerts?a=' + encodeURIComponent(id)) }
+	n.onclick = () => {
+		window.focus()
+		location.assign('/ui/ops/alerts?a=' + encodeURIComponent(id))
+	}
 }
 
 async function look() {
@@ -52,9 +97,13 @@ async function look() {
 		const got = await alerts.list({ state: 'open', limit: 100 })
 		open.value = got.items
 		say(got.items, true)
-	} catch { /* the page says what is wrong with the server; here the number stays as it was */ }
+	} catch {
+		/* the page says what is wrong with the server; here the number stays as it was */
+	}
 }
-export function lookAgain() { void look() }
+export function lookAgain() {
+	void look()
+}
 
 /* A tab that is not looked at asks nothing, unless it is to speak up. */
 function beat() {

@@ -4,7 +4,9 @@ import { computed, ref } from 'vue'
 const tick = ref(Date.now())
 let skew = 0
 
-function beat() { if (document.visibilityState === 'visible') tick.value = Date.now() }
+function beat() {
+	if (document.visibilityState === 'visible') tick.value = Date.now()
+}
 setInterval(beat, 1000)
 document.addEventListener('visibilitychange', beat)
 

@@ -6,12 +6,24 @@ export type Theme = 'light' | 'dark' | 'system'
 export type Lang = 'en' | 'zh'
 export type Density = 'compact' | 'standard' | 'comfortable'
 
-interface Prefs { theme: Theme; lang: Lang; zone: string; density: Density; recent: string[]; views: { name: string; q: string }[]; rail: boolean }
+interface Prefs {
+	theme: Theme
+	lang: Lang
+	zone: string
+	density: Density
+	recent: string[]
+	views: { name: string; q: string }[]
+	rail: boolean
+}
 
 const here = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
 
 function read(): Partial<Prefs> {
-	try { return JSON.parse(localStorage.getItem('sirdar') ?? '{}') ?? {} } catch { return {} }
+	try {
+		return JSON.parse(localStorage.getItem('sirdar') ?? '{}') ?? {}
+	} catch {
+		return {}
+	}
 }
 
 const kept = read()
@@ -28,29 +40,43 @@ export const prefs = reactive<Prefs>({
 
 const system = matchMedia('(prefers-color-scheme: dark)')
 const os = reactive({ dark: system.matches })
-system.addEventListener('change', (e) => { os.dark = e.matches })
+system.addEventListener('change', e => {
+	os.dark = e.matches
+})
 
 export const dark = computed(() => (prefs.theme === 'system' ? os.dark : prefs.theme === 'dark'))
 export const zone = computed(() => prefs.zone)
 
-watch([dark, () => prefs.lang, () => prefs.density], () => {
-	const root = document.documentElement
-	root.dataset.theme = dark.value ? 'dark' : 'light'
-	root.dataset.lang = prefs.lang
-	root.lang = prefs.lang === 'zh' ? 'zh-CN' : 'en'
-	if (prefs.density === 'standard') delete root.dataset.density
-	else root.dataset.density = prefs.density
-}, { immediate: true, flush: 'sync' })
+watch(
+	[dark, () => prefs.lang, () => prefs.density],
+	() => {
+		const root = document.documentElement
+		root.dataset.theme = dark.value ? 'dark' : 'light'
+		root.dataset.lang = prefs.lang
+		root.lang = prefs.lang === 'zh' ? 'zh-CN' : 'en'
+		if (prefs.density === 'standard') delete root.dataset.density
+		else root.dataset.density = prefs.density
+	},
+	{ immediate: true, flush: 'sync' },
+)
 
-watch(prefs, () => {
-	try { localStorage.setItem('sirdar', JSON.stringify(prefs)) } catch { /* a private window: for this visit only */ }
-}, { deep: true })
+watch(
+	prefs,
+	() => {
+		try {
+			localStorage.setItem('sirdar', JSON.stringify(prefs))
+		} catch {
+			/* a private window: for this visit only */
+		}
+	},
+	{ deep: true },
+)
 
 /* Another tab changed them. */
-addEventListener('storage', (e) => {
+addEventListener('storage', e => {
 	if (e.key === 'sirdar') Object.assign(prefs, read())
 })
 
 export function visited(workflow: string) {
-	prefs.recent = [workflow, ...prefs.recent.filter((w) => w !== workflow)].slice(0, 8)
+	prefs.recent = [workflow, ...prefs.recent.filter(w => w !== workflow)].slice(0, 8)
 }

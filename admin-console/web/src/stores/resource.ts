@@ -36,10 +36,13 @@ export function useResource<T>(ask: (signal: AbortSignal) => Promise<T>, o: Opti
 	async function run(): Promise<void> {
 		if (gone || session.state !== 'in' || (o.when && !o.when())) return
 		asked?.abort()
-		const mine = asked = new AbortController()
+		const mine = (asked = new AbortController())
 		busy.value = true
 		last = Date.now()
-		if (data.value === undefined) slow ??= setTimeout(() => { loading.value = data.value === undefined && busy.value }, 200)
+		if (data.value === undefined)
+			slow ??= setTimeout(() => {
+				loading.value = data.value === undefined && busy.value
+			}, 200)
 		try {
 			const got = await ask(mine.signal)
 			if (mine !== asked) return
@@ -56,15 +59,27 @@ export function useResource<T>(ask: (signal: AbortSignal) => Promise<T>, o: Opti
 				loading.value = false
 				clearTimeout(slow)
 				slow = undefined
-				if (again) { again = false; soon() }
+				if (again) {
+					again = false
+					soon()
+				}
 			}
 		}
 	}
 
 	function soon(wait = o.every ?? 1000) {
-		if (busy.value) { again = true; return }
+		if (busy.value) {
+			again = true
+			return
+		}
 		if (later || gone) return
-		later = setTimeout(() => { later = undefined; void run() }, Math.max(0, Math.min(wait, wait - (Date.now() - last))))
+		later = setTimeout(
+			() => {
+				later = undefined
+				void run()
+			},
+			Math.max(0, Math.min(wait, wait - (Date.now() - last))),
+		)
 	}
 
 	function fresh() {
@@ -83,9 +98,21 @@ export function useResource<T>(ask: (signal: AbortSignal) => Promise<T>, o: Opti
 		},
 		reset: () => soon(),
 	})
-	if (o.on) watch(o.on, () => { void run() })
-	watch(() => session.state, (s) => { if (s === 'in') void run() })
-	const poll = o.poll ? setInterval(() => { if (document.visibilityState === 'visible') soon(0) }, o.poll) : undefined
+	if (o.on)
+		watch(o.on, () => {
+			void run()
+		})
+	watch(
+		() => session.state,
+		s => {
+			if (s === 'in') void run()
+		},
+	)
+	const poll = o.poll
+		? setInterval(() => {
+				if (document.visibilityState === 'visible') soon(0)
+			}, o.poll)
+		: undefined
 	onScopeDispose(() => {
 		gone = true
 		asked?.abort()

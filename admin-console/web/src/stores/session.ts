@@ -6,7 +6,12 @@ import * as live from '@/live/live'
 export type Role = 'viewer' | 'developer' | 'operator' | 'admin'
 export const roles: Role[] = ['viewer', 'developer', 'operator', 'admin']
 
-export const session = reactive({ state: 'asking' as 'asking' | 'in' | 'out' | 'unreachable', user: '', role: 'viewer' as Role, expired: false })
+export const session = reactive({
+	state: 'asking' as 'asking' | 'in' | 'out' | 'unreachable',
+	user: '',
+	role: 'viewer' as Role,
+	expired: false,
+})
 
 function enter(s: Session) {
 	setCsrf(s.csrf ?? '')
@@ -35,7 +40,9 @@ export async function begin() {
 	}
 }
 
-export async function login(user: string, password: string) { enter(await api.login(user, password)) }
+export async function login(user: string, password: string) {
+	enter(await api.login(user, password))
+}
 
 export async function logout() {
 	await api.logout().catch(() => {})

@@ -8,11 +8,16 @@ import { useResource } from './resource'
 const MOST = 100 /* beyond that: "100+" */
 
 export function useTrouble() {
-	const list = useResource((s) => api.instances({ states: families.trouble.join(','), sort: 'change', order: 'desc', limit: MOST }, s),
-		{ every: 1000, cares: (c) => c.some((x) => families.trouble.includes(x.to ?? '') || families.trouble.includes(x.from ?? '')) })
+	const list = useResource(
+		s => api.instances({ states: families.trouble.join(','), sort: 'change', order: 'desc', limit: MOST }, s),
+		{
+			every: 1000,
+			cares: c => c.some(x => families.trouble.includes(x.to ?? '') || families.trouble.includes(x.from ?? '')),
+		},
+	)
 	const items = computed(() => list.data.value?.items ?? [])
 	const n = computed(() => items.value.length)
-	const of = (state: string) => items.value.filter((i) => i.state === state).length
+	const of = (state: string) => items.value.filter(i => i.state === state).length
 	const figure = computed(() => (list.data.value ? number(n.value) + (list.data.value.cursor ? '+' : '') : '–'))
 	return { list, items, n, of, figure }
 }

@@ -14,4 +14,6 @@ export interface Asked {
 
 export const asked = reactive<{ now: Asked | null }>({ now: null })
 
-export function ask(a: Asked) { asked.now = a }
+export function ask(a: Asked) {
+	asked.now = a
+}

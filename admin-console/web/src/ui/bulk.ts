@@ -1,19 +1,55 @@
 /* Acts on instances: asked for anywhere, shown in one dialog, followed in one drawer that a reload keeps. */
 import { reactive, watch } from 'vue'
-import { Ban, ChevronsUp, CirclePlay, Flag, RotateCcw, Skull, SkipForward, Snowflake, Square, Sun, Zap } from '@lucide/vue'
+import {
+	Ban,
+	ChevronsUp,
+	CirclePlay,
+	Flag,
+	RotateCcw,
+	Skull,
+	SkipForward,
+	Snowflake,
+	Square,
+	Sun,
+	Zap,
+} from '@lucide/vue'
 import type { Component } from 'vue'
 import { api, ApiError, type Command, type Instance, type Item } from '@/api/client'
 import type { Key } from '@/i18n'
 
-export type Act = 'redo' | 'kill' | 'force-success' | 'freeze' | 'unfreeze' | 'priority' | 'skip' | 'enqueue' | 'run-now' | 'declare-dead'
+export type Act =
+	| 'redo'
+	| 'kill'
+	| 'force-success'
+	| 'freeze'
+	| 'unfreeze'
+	| 'priority'
+	| 'skip'
+	| 'enqueue'
+	| 'run-now'
+	| 'declare-dead'
 
-export interface ActLook { icon: Component; key: Key; danger?: boolean; from: string[] | null }
+export interface ActLook {
+	icon: Component
+	key: Key
+	danger?: boolean
+	from: string[] | null
+}
 
 /* `from`: states it makes sense in; null: any. */
 export const acts: Record<Act, ActLook> = {
 	redo: { icon: RotateCcw, key: 'cmd.redo', from: ['Succ', 'StopSchedule', 'Killed', 'Skipped', 'Failed', 'Running'] },
-	kill: { icon: Square, key: 'cmd.kill', danger: true, from: ['Running', 'DependenceFinish', 'Ready', 'Failed', 'Hanged'] },
-	'force-success': { icon: Flag, key: 'cmd.force-success', from: ['Ready', 'DependenceFinish', 'Failed', 'StopSchedule', 'Killed', 'Skipped', 'Hanged'] },
+	kill: {
+		icon: Square,
+		key: 'cmd.kill',
+		danger: true,
+		from: ['Running', 'DependenceFinish', 'Ready', 'Failed', 'Hanged'],
+	},
+	'force-success': {
+		icon: Flag,
+		key: 'cmd.force-success',
+		from: ['Ready', 'DependenceFinish', 'Failed', 'StopSchedule', 'Killed', 'Skipped', 'Hanged'],
+	},
 	freeze: { icon: Snowflake, key: 'cmd.freeze', from: ['Ready', 'DependenceFinish', 'Failed'] },
 	unfreeze: { icon: Sun, key: 'cmd.unfreeze', from: null },
 	priority: { icon: ChevronsUp, key: 'cmd.priority', from: ['Ready', 'DependenceFinish', 'Failed'] },
@@ -31,12 +67,23 @@ export const fits = (a: Act, i: Instance) => {
 	return acts[a].from === null || acts[a].from!.includes(i.state)
 }
 
-export interface Plan { act: Act; selection: Record<string, unknown>; count: number | null; sample: Instance[]; query?: string }
+export interface Plan {
+	act: Act
+	selection: Record<string, unknown>
+	count: number | null
+	sample: Instance[]
+	query?: string
+}
 
 export const bulk = reactive<{ plan: Plan | null }>({ plan: null })
 
 export function act(a: Act, rows: Instance[]) {
-	bulk.plan = { act: a, selection: { instances: rows.map((i) => ({ id: i.id })) }, count: rows.length, sample: rows.slice(0, 3) }
+	bulk.plan = {
+		act: a,
+		selection: { instances: rows.map(i => ({ id: i.id })) },
+		count: rows.length,
+		sample: rows.slice(0, 3),
+	}
 }
 
 export function actOn(a: Act, selection: Record<string, unknown>, count: number | null, query?: string) {
@@ -45,30 +92,43 @@ export function actOn(a: Act, selection: Record<string, unknown>, count: number 
 
 /* --- what was asked for, until it is over and put away --- */
 
-export interface Followed { id: string; kind: string; command: Command | null; failed: Item[]; error: string; over: boolean; open: boolean; until: number }
+export interface Followed {
+	id: string
+	kind: string
+	command: Command | null
+	failed: Item[]
+	error: string
+	over: boolean
+	open: boolean
+	until: number
+}
 
 /* [id, when it may go by itself, 0 while nobody knows how it ended] */
 function kept(): [string, number][] {
-	try { return JSON.parse(sessionStorage.getItem('sirdar-commands') ?? '[]') } catch { return [] }
+	try {
+		return JSON.parse(sessionStorage.getItem('sirdar-commands') ?? '[]')
+	} catch {
+		return []
+	}
 }
 
 export const followed = reactive<Followed[]>([])
 
 export function follow(c: { command: string; kind: string }, until = 0) {
-	if (followed.some((f) => f.id === c.command)) return
+	if (followed.some(f => f.id === c.command)) return
 	followed.push({ id: c.command, kind: c.kind, command: null, failed: [], error: '', over: false, open: false, until })
 	void look(c.command)
 }
 
 export function unfollow(id: string) {
-	const at = followed.findIndex((f) => f.id === id)
+	const at = followed.findIndex(f => f.id === id)
 	if (at >= 0) followed.splice(at, 1)
 }
 
 const ended = new Set(['done', 'failed', 'cancelled'])
 
 async function look(id: string) {
-	const f = followed.find((x) => x.id === id)
+	const f = followed.find(x => x.id === id)
 	if (!f) return
 	try {
 		const c = await api.command(id)
@@ -89,7 +149,16 @@ async function look(id: string) {
 	if (!f.over) setTimeout(() => void look(id), document.visibilityState === 'visible' ? 700 : 5000)
 }
 
-watch(() => followed.map((f) => [f.id, f.until]), (all) => { try { sessionStorage.setItem('sirdar-commands', JSON.stringify(all)) } catch { /* not kept then */ } })
+watch(
+	() => followed.map(f => [f.id, f.until]),
+	all => {
+		try {
+			sessionStorage.setItem('sirdar-commands', JSON.stringify(all))
+		} catch {
+			/* not kept then */
+		}
+	},
+)
 
 let resumed = false
 export function resume() {

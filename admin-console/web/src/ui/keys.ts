@@ -17,7 +17,7 @@ function spell(e: KeyboardEvent): string {
 	return (e.ctrlKey || e.metaKey ? 'mod+' : '') + (e.shiftKey && e.key.length > 1 ? 'shift+' : '') + key
 }
 
-addEventListener('keydown', (e) => {
+addEventListener('keydown', e => {
 	const key = spell(e)
 	if (e.altKey || (typing(e) && !key.startsWith('mod+'))) return
 	const inDialog = document.querySelector('[role=dialog]') !== null
@@ -26,16 +26,24 @@ addEventListener('keydown', (e) => {
 	prefix = ''
 	for (let i = stack.length - 1; i >= 0; i--) {
 		const run = stack[i]![word] ?? stack[i]![key]
-		if (run && (!inDialog || key.startsWith('mod+'))) { e.preventDefault(); run(e); return }
+		if (run && (!inDialog || key.startsWith('mod+'))) {
+			e.preventDefault()
+			run(e)
+			return
+		}
 	}
 	if (key === 'g' && !inDialog) {
 		prefix = 'g '
-		timer = setTimeout(() => { prefix = '' }, 1200)
+		timer = setTimeout(() => {
+			prefix = ''
+		}, 1200)
 	}
 })
 
 /* Later ones come before; they go with the component. */
 export function useKeys(keys: Record<string, Run>) {
 	stack.push(keys)
-	onScopeDispose(() => { stack.splice(stack.indexOf(keys), 1) })
+	onScopeDispose(() => {
+		stack.splice(stack.indexOf(keys), 1)
+	})
 }

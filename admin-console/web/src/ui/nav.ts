@@ -1,9 +1,39 @@
-import { Activity, Bell, Blocks, BookOpen, Braces, CalendarDays, CalendarSync, CirclePlay, Filter, HeartPulse, House, ListTree, Network, ScrollText, Server, ServerCog, Settings, SquareTerminal, Target, Users, Workflow } from '@lucide/vue'
+import {
+	Activity,
+	Bell,
+	Blocks,
+	BookOpen,
+	Braces,
+	CalendarDays,
+	CalendarSync,
+	CirclePlay,
+	Filter,
+	HeartPulse,
+	House,
+	ListTree,
+	Network,
+	ScrollText,
+	Server,
+	ServerCog,
+	Settings,
+	SquareTerminal,
+	Target,
+	Users,
+	Workflow,
+} from '@lucide/vue'
 import type { Component } from 'vue'
 import type { Key } from '@/i18n'
 import { can, type Role } from '@/stores/session'
 
-export interface NavItem { to: string; key: Key; icon: Component; group: 'develop' | 'operate' | 'manage'; keys?: string; bar?: boolean; role?: Role }
+export interface NavItem {
+	to: string
+	key: Key
+	icon: Component
+	group: 'develop' | 'operate' | 'manage'
+	keys?: string
+	bar?: boolean
+	role?: Role
+}
 
 export const nav: NavItem[] = [
 	{ to: '/', key: 'nav.home', icon: House, group: 'develop', keys: 'g h', bar: true },
@@ -30,4 +60,4 @@ export const nav: NavItem[] = [
 ]
 
 /* Roles hide, they protect nothing: the server refuses. */
-export const navShown = () => nav.filter((n) => !n.role || can(n.role))
+export const navShown = () => nav.filter(n => !n.role || can(n.role))

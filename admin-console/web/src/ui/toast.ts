@@ -1,6 +1,12 @@
 import { reactive } from 'vue'
 
-export interface Toast { id: number; text: string; bad?: boolean; to?: string; act?: string }
+export interface Toast {
+	id: number
+	text: string
+	bad?: boolean
+	to?: string
+	act?: string
+}
 
 export const toasts = reactive<Toast[]>([])
 let next = 1
@@ -12,6 +18,6 @@ export function toast(text: string, more: Partial<Toast> = {}) {
 }
 
 export function drop(id: number) {
-	const at = toasts.findIndex((x) => x.id === id)
+	const at = toasts.findIndex(x => x.id === id)
 	if (at >= 0) toasts.splice(at, 1)
 }

@@ -1,17 +1,17 @@
 import { dictionary, type Same } from './dictionary'
 
 export const en = {
-	'asking': 'Asking the server what it would do…',
-	'fine': 'The server would do it.',
-	'reason': 'Reason, kept with the command and in the audit',
+	asking: 'Asking the server what it would do…',
+	fine: 'The server would do it.',
+	reason: 'Reason, kept with the command and in the audit',
 	'reason.hint': 'Who asked, which ticket',
-	'refused': 'The server would refuse:',
+	refused: 'The server would refuse:',
 }
 export const zh: Same<typeof en> = {
-	'asking': '正在询问服务器会怎样执行…',
-	'fine': '服务器可以执行。',
-	'reason': '原因，随命令保存并记入审计',
+	asking: '正在询问服务器会怎样执行…',
+	fine: '服务器可以执行。',
+	reason: '原因，随命令保存并记入审计',
 	'reason.hint': '谁提出的，哪张工单',
-	'refused': '服务器会拒绝：',
+	refused: '服务器会拒绝：',
 }
 export const w = dictionary(en, zh)

@@ -1,27 +1,27 @@
 import { dictionary, type Same } from './dictionary'
 
 export const en = {
-	'args': 'Asked for',
-	'broken': 'Row {id} is not what its hash says: it was changed since. Run `sirdar audit verify`.',
+	args: 'Asked for',
+	broken: 'Row {id} is not what its hash says: it was changed since. Run `sirdar audit verify`.',
 	'chain.filtered': 'Filtered: the chain is followed over all rows only.',
-	'diff': 'Before and after',
+	diff: 'Before and after',
 	'diff.first': 'The first version',
 	'diff.none': 'Only texts of workflows and calendars are kept in versions; what was asked for is above.',
 	'diff.same': 'The text is the same.',
-	'missing': 'Before row {id} one is missing. Run `sirdar audit verify`.',
-	'proved': '{n} row proved: each hash is over the one before|{n} rows proved: each hash is over the one before',
-	'version': 'v{from} to v{to}',
+	missing: 'Before row {id} one is missing. Run `sirdar audit verify`.',
+	proved: '{n} row proved: each hash is over the one before|{n} rows proved: each hash is over the one before',
+	version: 'v{from} to v{to}',
 }
 export const zh: Same<typeof en> = {
-	'args': '请求内容',
-	'broken': '第 {id} 行与其哈希不符：之后被改过。请运行 `sirdar audit verify`。',
+	args: '请求内容',
+	broken: '第 {id} 行与其哈希不符：之后被改过。请运行 `sirdar audit verify`。',
 	'chain.filtered': '已筛选：只有在显示全部行时才校验链条。',
-	'diff': '修改前后',
+	diff: '修改前后',
 	'diff.first': '第一个版本',
 	'diff.none': '只有工作流和日历的文本按版本保存；请求内容见上。',
 	'diff.same': '文本相同。',
-	'missing': '第 {id} 行之前缺少一行。请运行 `sirdar audit verify`。',
-	'proved': '{n} 行已校验：每行的哈希都包含上一行',
-	'version': 'v{from} 到 v{to}',
+	missing: '第 {id} 行之前缺少一行。请运行 `sirdar audit verify`。',
+	proved: '{n} 行已校验：每行的哈希都包含上一行',
+	version: 'v{from} 到 v{to}',
 }
 export const w = dictionary(en, zh)

@@ -14,9 +14,23 @@ if (shots) mkdirSync(shots, { recursive: true })
 
 rmSync(facts.profile, { recursive: true, force: true })
 export const browser = await chromium.launchPersistentContext(facts.profile, {
-	executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', headless: true,
-	args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'],
-	viewport: { width: 1440, height: 900 }, timezoneId: 'UTC', locale: 'en-US', reducedMotion: 'reduce', acceptDownloads: true,
+	executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+	headless: true,
+	args: [
+		'--no-sandbox',
+		'--disable-gpu',
+		'--disable-quic',
+		'--no-first-run',
+		'--disable-background-networking',
+		'--disable-component-update',
+		'--disable-sync',
+		'--disable-dev-shm-usage',
+	],
+	viewport: { width: 1440, height: 900 },
+	timezoneId: 'UTC',
+	locale: 'en-US',
+	reducedMotion: 'reduce',
+	acceptDownloads: true,
 })
 browser.setDefaultTimeout(Number(process.env.WAIT ?? 60_000))
 
@@ -24,28 +38,51 @@ browser.setDefaultTimeout(Number(process.env.WAIT ?? 60_000))
 const troubles = []
 let provoked = []
 /* From now on messages like these are this journey's own doing: provoke(/409/); provoke() takes it back. */
-export function provoke(...patterns) { provoked = patterns }
-export const trouble = (what) => { if (!provoked.some((p) => p.test(what))) troubles.push(what) }
+export function provoke(...patterns) {
+	provoked = patterns
+}
+export const trouble = what => {
+	if (!provoked.some(p => p.test(what))) troubles.push(what)
+}
 /* A task that ran without a word has no log. */
-const noLog = (url) => /\/log\?/.test(url)
-browser.on('page', (page) => {
-	page.on('console', (m) => {
+const noLog = url => /\/log\?/.test(url)
+browser.on('page', page => {
+	page.on('console', m => {
 		if (m.type() !== 'error' && m.type() !== 'warning') return
-		if (!(/404/.test(m.text()) && noLog(m.location().url))) trouble(`console ${m.type()}: ${m.text()} ${m.location().url}`)
+		if (!(/404/.test(m.text()) && noLog(m.location().url)))
+			trouble(`console ${m.type()}: ${m.text()} ${m.location().url}`)
 	})
-	page.on('pageerror', (e) => trouble(`exception: ${e.message}`))
-	page.on('response', (r) => { if (r.status() >= 400 && !(r.status() === 404 && noLog(r.url()))) trouble(`answer ${r.status()}: ${r.request().method()} ${r.url()}`) })
+	page.on('pageerror', e => trouble(`exception: ${e.message}`))
+	page.on('response', r => {
+		if (r.status() >= 400 && !(r.status() === 404 && noLog(r.url())))
+			trouble(`answer ${r.status()}: ${r.request().method()} ${r.url()}`)
+	})
 	/* Aborted is what leaving a page does to what it still asks. */
-	page.on('requestfailed', (r) => { if (r.failure()?.errorText !== 'net::ERR_ABORTED') trouble(`request failed: ${r.failure()?.errorText} ${r.url()}`) })
+	page.on('requestfailed', r => {
+		if (r.failure()?.errorText !== 'net::ERR_ABORTED') trouble(`request failed: ${r.failure()?.errorText} ${r.url()}`)
+	})
 })
 await browser.addInitScript(() => {
-	addEventListener('securitypolicyviolation', (e) => console.error(`policy: ${e.violatedDirective} ${e.blockedURI}`))
+	addEventListener('securitypolicyviolation', e => console.error(`policy: ${e.violatedDirective} ${e.blockedURI}`))
 })
 
 export const page = await browser.newPage()
-export const is = (what, ok) => { if (!ok) throw new Error(what) }
-export const open = async (path, on = page) => { await on.goto(facts.url + '/ui' + path); await on.waitForSelector('main') }
-export const prefer = (more) => page.evaluate((more) => localStorage.setItem('sirdar', JSON.stringify({ ...JSON.parse(localStorage.getItem('sirdar') ?? '{}'), ...more })), more)
+export const is = (what, ok) => {
+	if (!ok) throw new Error(what)
+}
+export const open = async (path, on = page) => {
+	await on.goto(facts.url + '/ui' + path)
+	await on.waitForSelector('main')
+}
+export const prefer = more =>
+	page.evaluate(
+		more =>
+			localStorage.setItem(
+				'sirdar',
+				JSON.stringify({ ...JSON.parse(localStorage.getItem('sirdar') ?? '{}'), ...more }),
+			),
+		more,
+	)
 export const usual = { theme: 'light', lang: 'en', zone: 'UTC' }
 const wide = { width: 1440, height: 900 }
 
@@ -62,7 +99,7 @@ export async function signIn(user = 'admin', password = facts.password) {
 
 export const settled = async (on = page) => {
 	await on.waitForFunction(() => !document.querySelector('.skels') && document.querySelector('main h1') !== null)
-	await on.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))
+	await on.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))))
 }
 
 /* With SHOTS: the page as it is, into NAME.png. Nothing waits for a time but a picture. */
@@ -70,7 +107,9 @@ export async function shot(name, width = 1440, height = 900) {
 	if (!shots) return
 	await page.setViewportSize({ width, height })
 	await page.mouse.move(width - 2, height - 2)
-	await page.evaluate(() => { for (const old of document.querySelectorAll('.toast button')) old.click() })
+	await page.evaluate(() => {
+		for (const old of document.querySelectorAll('.toast button')) old.click()
+	})
 	await settled()
 	await page.waitForTimeout(300)
 	writeFileSync(join(shots, name + '.png'), await page.screenshot())
@@ -92,25 +131,53 @@ export async function portrait(name, path, look = {}) {
 
 export async function axe(where) {
 	/* What is pale while it is asked anew is not yet what it will be. */
-	await page.waitForFunction(() => !document.querySelector('.busy') && !document.getAnimations().some((a) => a.playState === 'running' && a.effect?.getTiming().iterations !== Infinity))
+	await page.waitForFunction(
+		() =>
+			!document.querySelector('.busy') &&
+			!document.getAnimations().some(a => a.playState === 'running' && a.effect?.getTiming().iterations !== Infinity),
+	)
 	/* The policy forbids scripts in the page; the debugger's evaluate is outside it. */
 	if (!(await page.evaluate(() => 'axe' in window))) {
 		const cdp = await browser.newCDPSession(page)
 		await cdp.send('Runtime.evaluate', { expression: axeText })
 		await cdp.detach()
 	}
-	const found = await page.evaluate(() => window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'], resultTypes: ['violations'] }))
-	const bad = found.violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.target.join(' ') + ' ' + (n.any[0]?.message ?? '')).join(' | ')}`)
+	const found = await page.evaluate(() =>
+		window.axe.run(document, {
+			runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'],
+			resultTypes: ['violations'],
+		}),
+	)
+	const bad = found.violations.map(
+		v =>
+			`${v.id}: ${v.nodes
+				.slice(0, 3)
+				.map(n => n.target.join(' ') + ' ' + (n.any[0]?.message ?? ''))
+				.join(' | ')}`,
+	)
 	if (bad.length) trouble(`axe at ${where}: ${bad.join('; ')}`)
 }
 
 /* The API as the page's person: -> the answer's JSON. */
-export const api = (path, body) => page.evaluate(async ([path, body]) => {
-	const s = body ? await (await fetch('/api/v1/session')).json() : {}
-	const r = await fetch('/api/v1/' + path, body ? { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-CSRF-Token': s.csrf }, body: JSON.stringify(body) } : {})
-	if (!r.ok) throw new Error(`${path}: ${await r.text()}`)
-	return r.json()
-}, [path, body])
+export const api = (path, body) =>
+	page.evaluate(
+		async ([path, body]) => {
+			const s = body ? await (await fetch('/api/v1/session')).json() : {}
+			const r = await fetch(
+				'/api/v1/' + path,
+				body
+					? {
+							method: 'POST',
+							headers: { 'Content-Type': 'application/json', 'X-CSRF-Token': s.csrf },
+							body: JSON.stringify(body),
+						}
+					: {},
+			)
+			if (!r.ok) throw new Error(`${path}: ${await r.text()}`)
+			return r.json()
+		},
+		[path, body],
+	)
 export const command = (kind, args) => api('commands', { kind, args, request_id: 'journey-' + Math.random() })
 
 /* Acts on the servers themselves, the functions marked @act in tests/e2e/console.py: -> what it returned. */
@@ -121,7 +188,7 @@ export async function server(name, args = {}) {
 	return answer
 }
 
-export const tell = (text) => console.log('# ' + text)
+export const tell = text => console.log('# ' + text)
 
 async function afterwards() {
 	provoke()
@@ -133,7 +200,8 @@ async function afterwards() {
 /* Runs what is chosen of [[name, journey]] in order. TAP; -> how many failed. */
 export async function walk(journeys) {
 	console.log(`1..${journeys.length}`)
-	let failed = 0, n = 0
+	let failed = 0,
+		n = 0
 	await signIn()
 	await prefer(usual)
 	for (const [name, go] of journeys) {
@@ -148,10 +216,11 @@ export async function walk(journeys) {
 			failed++
 			console.log(`not ok ${n} - ${name}`)
 			for (const line of `${e.stack ?? e}\nat ${page.url()}\n${troubles.join('\n')}`.split('\n')) tell(line)
-			if (existsSync(process.env.KEEP ?? '')) await page.screenshot({ path: join(process.env.KEEP, `failed-${n}.png`) }).catch(() => {})
+			if (existsSync(process.env.KEEP ?? ''))
+				await page.screenshot({ path: join(process.env.KEEP, `failed-${n}.png`) }).catch(() => {})
 			await signIn().catch(() => {})
 		}
-		await afterwards().catch((e) => tell(`afterwards: ${e.message}`))
+		await afterwards().catch(e => tell(`afterwards: ${e.message}`))
 	}
 	await browser.close()
 	return failed

@@ -27,7 +27,10 @@ export default {
 		await page.fill('#bf-to', month.to)
 		await page.fill('#bf-par', '3')
 		await page.waitForSelector('[data-total]:text-is("90")')
-		is('thirty dates', await page.locator('[data-days]').textContent() === '30' && await page.locator('.bday').count() === 30)
+		is(
+			'thirty dates',
+			(await page.locator('[data-days]').textContent()) === '30' && (await page.locator('.bday').count()) === 30,
+		)
 		await axe('the plan of a backfill')
 		await shot('backfill-plan')
 		await page.fill('#bf-why', 'source was late all March')
@@ -43,7 +46,7 @@ export default {
 		await page.reload()
 		await page.click('[data-resume]')
 		await page.waitForSelector('[data-ended]:text-is("90")')
-		is('every date is there', await page.locator('.bprog li').count() === 30)
+		is('every date is there', (await page.locator('.bprog li').count()) === 30)
 		await axe('a backfill that is over')
 		await shot('backfill')
 		const id = page.url().split('/').pop()

@@ -2,16 +2,19 @@
 import { axe, browser, command, facts, is, open, page, provoke, shot } from '../kit.mjs'
 
 const drawing = () => page.locator('canvas.graph')
-const card = (id) => page.evaluate((id) => document.querySelector('canvas.graph').view.place(id), id)
-const settledOn = (text) => page.waitForSelector(`[data-problems]:has-text("${text}")`)
+const card = id => page.evaluate(id => document.querySelector('canvas.graph').view.place(id), id)
+const settledOn = text => page.waitForSelector(`[data-problems]:has-text("${text}")`)
 async function pick(id) {
-	await page.waitForFunction((id) => document.querySelector('canvas.graph')?.view.place(id), id)
-	const b = await drawing().boundingBox(), p = await card(id)
+	await page.waitForFunction(id => document.querySelector('canvas.graph')?.view.place(id), id)
+	const b = await drawing().boundingBox(),
+		p = await card(id)
 	await page.mouse.click(b.x + p.x, b.y + p.y)
 	await page.waitForSelector(`.insp h2:text-is("${id}")`)
 }
 async function wireUp(from, to) {
-	const b = await drawing().boundingBox(), p = await card(from), q = await card(to)
+	const b = await drawing().boundingBox(),
+		p = await card(from),
+		q = await card(to)
 	await page.mouse.move(b.x + p.port, b.y + p.y)
 	await page.mouse.down()
 	await page.mouse.move(b.x + q.x - 40, b.y + q.y, { steps: 4 })
@@ -24,7 +27,7 @@ async function named(name) {
 	await page.keyboard.press('Enter')
 	await page.waitForSelector(`.insp h2:text-is("${name}")`)
 }
-const side = (tab) => page.click(`.insp [role=tab]:has-text("${tab}")`)
+const side = tab => page.click(`.insp [role=tab]:has-text("${tab}")`)
 const say = (label, text) => page.fill(`.insp .fld:has(label:text-is("${label}")) input`, text)
 const choose = (label, value) => page.selectOption(`.insp .fld:has(label:text-is("${label}")) select`, value)
 async function script(text) {
@@ -49,14 +52,27 @@ export default {
 		await say('Name', 'drawn')
 		await page.fill('.insp .fld:has(label:text-is("Project")) input', 'lab')
 		await page.fill('.insp .fld:has(label:text-is("First date")) input', facts.days[6])
-		for (const [type, name, x, y] of [['Nothing', 'orders_hi', 140, 150], ['Nothing', 'users_di', 140, 320], ['Shell', 'load_di', 380, 210], ['Nothing', 'check_di', 380, 360], ['Nothing', 'report_di', 600, 280]]) {
+		for (const [type, name, x, y] of [
+			['Nothing', 'orders_hi', 140, 150],
+			['Nothing', 'users_di', 140, 320],
+			['Shell', 'load_di', 380, 210],
+			['Nothing', 'check_di', 380, 360],
+			['Nothing', 'report_di', 600, 280],
+		]) {
 			await page.locator(`.epi:has-text("${type}")`).dragTo(drawing(), { targetPosition: { x, y } })
 			await page.waitForSelector('.insp #ed-name')
 			await page.fill('#ed-name', name)
 			await page.press('#ed-name', 'Enter')
 			await page.waitForSelector(`.insp h2:text-is("${name}")`)
 		}
-		for (const [a, b] of [['orders_hi', 'load_di'], ['users_di', 'load_di'], ['users_di', 'check_di'], ['load_di', 'report_di'], ['check_di', 'report_di']]) await wireUp(a, b)
+		for (const [a, b] of [
+			['orders_hi', 'load_di'],
+			['users_di', 'load_di'],
+			['users_di', 'check_di'],
+			['load_di', 'report_di'],
+			['check_di', 'report_di'],
+		])
+			await wireUp(a, b)
 		await wireUp('report_di', 'users_di')
 		await page.waitForSelector('.toast:has-text("circle")')
 		await pick('orders_hi')
@@ -72,7 +88,7 @@ export default {
 		await settledOn('No problems')
 		await side('Schedule')
 		await page.waitForSelector('.fires .sepr')
-		is('ten fires and those about the change of the clock', await page.locator('.fires tbody tr').count() >= 13)
+		is('ten fires and those about the change of the clock', (await page.locator('.fires tbody tr').count()) >= 13)
 		await page.waitForSelector('.words:has-text("02:30 in New York")')
 		await shot('editor')
 		await say('Time zone', '')
@@ -124,7 +140,13 @@ export default {
 		await page.keyboard.press('Control+a')
 		await page.keyboard.type('typed')
 		await page.keyboard.press('Escape')
-		for (const [name, from] of [['one', ''], ['two', ''], ['three', 'ArrowLeft'], ['four', ''], ['five', '']]) {
+		for (const [name, from] of [
+			['one', ''],
+			['two', ''],
+			['three', 'ArrowLeft'],
+			['four', ''],
+			['five', ''],
+		]) {
 			if (from) await page.keyboard.press(from)
 			await page.keyboard.press('a')
 			await page.waitForSelector('.pal-item')
@@ -154,7 +176,12 @@ export default {
 		await settledOn('No problems')
 		await saveAs('by keyboard', 1)
 		await page.waitForURL(/\/w\/lab\/typed\/edit/)
-		const links = await page.evaluate(async () => (await (await fetch('/api/v1/graph/lab/typed')).json()).links.map((l) => (l.parent + '>' + l.child).replaceAll('lab/typed/', '')).sort().join(' '))
+		const links = await page.evaluate(async () =>
+			(await (await fetch('/api/v1/graph/lab/typed')).json()).links
+				.map(l => (l.parent + '>' + l.child).replaceAll('lab/typed/', ''))
+				.sort()
+				.join(' '),
+		)
 		is('the links: ' + links, links === 'four>five one>three one>two three>four two>five')
 	},
 	'two people edit one workflow: the second merges': async () => {
@@ -163,8 +190,15 @@ export default {
 		const other = await browser.newPage()
 		await other.goto(facts.url + '/ui/w/lab/typed/edit?view=list')
 		await other.waitForSelector('.erow')
-		for (const [name, column, text] of [['five', 'owner', 'wang.hao'], ['one', 'priority', '9']]) {
-			const cell = other.locator(`.erow:has(input[value="${name}"]) [data-col=${column}], .erow [data-col=${column}][aria-label$=" ${name}"]`).first()
+		for (const [name, column, text] of [
+			['five', 'owner', 'wang.hao'],
+			['one', 'priority', '9'],
+		]) {
+			const cell = other
+				.locator(
+					`.erow:has(input[value="${name}"]) [data-col=${column}], .erow [data-col=${column}][aria-label$=" ${name}"]`,
+				)
+				.first()
 			await cell.fill(text)
 			await cell.press('Tab')
 		}
@@ -182,19 +216,27 @@ export default {
 		await page.waitForSelector('.econf')
 		provoke()
 		await page.waitForSelector('.cl > li')
-		is('one thing both changed: ' + await page.locator('.cl').innerText(), await page.locator('.cl > li').count() === 1)
+		is(
+			'one thing both changed: ' + (await page.locator('.cl').innerText()),
+			(await page.locator('.cl > li').count()) === 1,
+		)
 		await axe('the conflict')
 		await page.click('.cside:has-text("wang.hao")')
 		await shot('editor-conflict')
 		await page.click('[data-merge]')
 		await saveAs('merged', 3)
 		const text = await page.evaluate(async () => (await (await fetch('/api/v1/workflows/lab/typed')).json()).document)
-		is('both are in it: ' + text, /owner: wang.hao/.test(text) && /mine alone/.test(text) && /priority: 9/.test(text) && !/lin.yue/.test(text))
+		is(
+			'both are in it: ' + text,
+			/owner: wang.hao/.test(text) && /mine alone/.test(text) && /priority: 9/.test(text) && !/lin.yue/.test(text),
+		)
 	},
 	'ticked rows of the list are changed at once, and taken back at once': async () => {
 		await open('/w/retail/trade_daily/edit?view=list')
 		await page.waitForSelector('.erows .erow')
-		const rows = page.locator('.erows .erow'), n = await rows.count(), of = (column) => page.locator(`.erows [data-col=${column}]`).evaluateAll((all) => all.map((x) => x.value).join(' '))
+		const rows = page.locator('.erows .erow'),
+			n = await rows.count(),
+			of = column => page.locator(`.erows [data-col=${column}]`).evaluateAll(all => all.map(x => x.value).join(' '))
 		const before = await of('priority')
 		await rows.nth(0).locator('[data-col=mark]').check()
 		await rows.nth(1).locator('[data-col=mark]').press('Space')
@@ -212,24 +254,40 @@ export default {
 		await settledOn('No problems')
 		await page.click('.emany [aria-label="Tick none"]')
 		for (let i = 0; i < 2; i++) await page.click('.ebar [aria-label^="Undo"]')
-		await page.waitForFunction((before) => [...document.querySelectorAll('.erows [data-col=priority]')].map((x) => x.value).join(' ') === before, before)
+		await page.waitForFunction(
+			before => [...document.querySelectorAll('.erows [data-col=priority]')].map(x => x.value).join(' ') === before,
+			before,
+		)
 		is('nothing is left to undo', await page.locator('.ebar [aria-label^="Undo"]').isDisabled())
 	},
 	'a large drawing is drawn in time and moves with the hand': async () => {
 		const told = []
-		for (const [n, limit] of process.env.HEAVY ? [[1000, 500], [5000, 1200]] : [[1000, 500]]) {
+		for (const [n, limit] of process.env.HEAVY
+			? [
+					[1000, 500],
+					[5000, 1200],
+				]
+			: [[1000, 500]]) {
 			await open('/new?project=lab')
 			await page.waitForSelector('canvas.graph')
-			const took = await page.evaluate(async (n) => {
+			const took = await page.evaluate(async n => {
 				let text = 'workflow: big\ntasks:\n'
-				for (let i = 0; i < n; i++) text += `  t${i}: {type: noop, cycle: day${i ? `, needs: [t${Math.floor(i * 0.7)}${i % 2 && i > 3 ? ', t' + Math.floor(i * 0.4) : ''}]` : ''}}\n`
-				const data = new DataTransfer(), view = document.querySelector('canvas.graph').view, frame = () => new Promise(requestAnimationFrame)
+				for (let i = 0; i < n; i++)
+					text += `  t${i}: {type: noop, cycle: day${i ? `, needs: [t${Math.floor(i * 0.7)}${i % 2 && i > 3 ? ', t' + Math.floor(i * 0.4) : ''}]` : ''}}\n`
+				const data = new DataTransfer(),
+					view = document.querySelector('canvas.graph').view,
+					frame = () => new Promise(requestAnimationFrame)
 				data.setData('text/plain', text)
-				const there = async () => { while (!view.place(`t${n - 1}`)) await frame(); await frame() }, from = performance.now()
+				const there = async () => {
+						while (!view.place(`t${n - 1}`)) await frame()
+						await frame()
+					},
+					from = performance.now()
 				document.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data }))
 				await there()
 				const pasted = performance.now() - from
-				const key = (more) => document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'z', ctrlKey: true, bubbles: true, ...more }))
+				const key = more =>
+					document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'z', ctrlKey: true, bubbles: true, ...more }))
 				key()
 				while (view.place('t0')) await frame()
 				const back = performance.now()
@@ -238,9 +296,18 @@ export default {
 				const drawn = performance.now() - back
 				view.fit()
 				/* The server's check of so large a text and the draft are made beside: not while it is panned. */
-				for (let calm = 0; calm < 3;) { const left = await new Promise((go) => requestIdleCallback((d) => go(d.timeRemaining()), { timeout: 20000 })); calm = left > 5 ? calm + 1 : 0; await frame() }
+				for (let calm = 0; calm < 3; ) {
+					const left = await new Promise(go => requestIdleCallback(d => go(d.timeRemaining()), { timeout: 20000 }))
+					calm = left > 5 ? calm + 1 : 0
+					await frame()
+				}
 				const gaps = []
-				for (let i = 0, last = await frame(); i < 60; i++) { view.panBy(i % 2 ? 8 : -8, 3); const now = await frame(); gaps.push(now - last); last = now }
+				for (let i = 0, last = await frame(); i < 60; i++) {
+					view.panBy(i % 2 ? 8 : -8, 3)
+					const now = await frame()
+					gaps.push(now - last)
+					last = now
+				}
 				/* Nothing has a place any more: the layout is made beside the page, the old picture stays till then. */
 				const began = performance.now()
 				document.querySelector('canvas.graph').dispatchEvent(new KeyboardEvent('keydown', { key: 'l', bubbles: true }))
@@ -248,11 +315,18 @@ export default {
 				const laid = performance.now() - began
 				return { pasted, drawn, laid, pan: gaps.sort((a, b) => a - b)[56], draw: view.lastDrawMs }
 			}, n)
-			is('it is laid out beside the page', page.workers().some((w) => /\/assets\/worker-/.test(w.url())))
-			told.push(`${n} cards: from the document to the picture ${took.drawn.toFixed(0)} ms (a paste of its text ${took.pasted.toFixed(0)} ms, arranged ${took.laid.toFixed(0)} ms), pan p95 ${took.pan.toFixed(1)} ms, one draw ${took.draw.toFixed(1)} ms`)
+			is(
+				'it is laid out beside the page',
+				page.workers().some(w => /\/assets\/worker-/.test(w.url())),
+			)
+			told.push(
+				`${n} cards: from the document to the picture ${took.drawn.toFixed(0)} ms (a paste of its text ${took.pasted.toFixed(0)} ms, arranged ${took.laid.toFixed(0)} ms), pan p95 ${took.pan.toFixed(1)} ms, one draw ${took.draw.toFixed(1)} ms`,
+			)
 			/* Beside other suites on two processors: the figures are in bench/README.md, here is what would be a fault. */
 			is(told.at(-1), took.drawn < limit * 8 && took.pan < 34 * 8)
-			await page.evaluate(() => { localStorage.removeItem('sirdar-draft:') })
+			await page.evaluate(() => {
+				localStorage.removeItem('sirdar-draft:')
+			})
 		}
 		for (const t of told) console.log('# ' + t)
 	},

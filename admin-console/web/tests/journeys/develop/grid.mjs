@@ -5,7 +5,8 @@ const canvas = () => page.locator('.gcanvas')
 const said = () => page.locator('.gleft [aria-live]').textContent()
 async function at(r, c) {
 	await page.waitForFunction(() => document.querySelector('.gcanvas')?.view?.draws > 0)
-	const b = await canvas().boundingBox(), p = await page.evaluate(([r, c]) => document.querySelector('.gcanvas').view.place({ r, c }), [r, c])
+	const b = await canvas().boundingBox(),
+		p = await page.evaluate(([r, c]) => document.querySelector('.gcanvas').view.place({ r, c }), [r, c])
 	return [b.x + p.x, b.y + p.y]
 }
 
@@ -17,9 +18,12 @@ export default {
 		await shot('grid')
 		await page.fill('.gridp [data-search]', 'dwd_pay_refund')
 		await page.waitForURL(/q=dwd_pay_refund/)
-		await page.mouse.click(...await at(1, facts.days.length - 1))
+		await page.mouse.click(...(await at(1, facts.days.length - 1)))
 		await page.waitForSelector('.gpanel .log .ln:has-text("Duplicate key")')
-		is('the cell is in the address', new URL(page.url()).searchParams.get('cell') === `dwd_pay_refund_di@${facts.last}T00:00:00Z`)
+		is(
+			'the cell is in the address',
+			new URL(page.url()).searchParams.get('cell') === `dwd_pay_refund_di@${facts.last}T00:00:00Z`,
+		)
 		await axe('a cell of the grid')
 		await page.reload()
 		await page.waitForSelector('.gpanel .log .ln:has-text("Duplicate key")')
@@ -28,7 +32,8 @@ export default {
 	},
 	'a block of cells is dragged, or chosen by keys, and leads to the plan of an act': async () => {
 		await open('/w/retail/trade_daily/grid')
-		const from = await at(2, 3), to = await at(4, 6)
+		const from = await at(2, 3),
+			to = await at(4, 6)
 		await page.mouse.move(...from)
 		await page.mouse.down()
 		await page.mouse.move(...to, { steps: 4 })

@@ -14,8 +14,14 @@ tasks:
 export default {
 	'lineage goes from a workflow outwards, by mouse, by keys and by address': async () => {
 		await open('/')
-		const chain = [['raw', ''], ['clean', 'lineage/raw/last'], ['wide', 'lineage/clean/last'], ['board', 'lineage/wide/last']]
-		for (const [name, needs] of chain) await command('apply', { documents: [{ name: name + '.yaml', text: text(name, needs) }] })
+		const chain = [
+			['raw', ''],
+			['clean', 'lineage/raw/last'],
+			['wide', 'lineage/clean/last'],
+			['board', 'lineage/wide/last'],
+		]
+		for (const [name, needs] of chain)
+			await command('apply', { documents: [{ name: name + '.yaml', text: text(name, needs) }] })
 		await open('/l?of=lineage/clean&up=1&down=1')
 		await page.waitForSelector('.tside h2:text-is("lineage/clean")')
 		is('one level each way', (await page.locator('canvas.graph').getAttribute('aria-label')).includes('3 nodes'))

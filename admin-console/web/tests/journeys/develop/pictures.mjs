@@ -10,7 +10,10 @@ const looks = {
 	'run-dark-zh': [run, { theme: 'dark', lang: 'zh', ready: '.log .ln' }],
 	'run-phone': [run + '?task=retail/trade_daily/dwd_pay_refund_di', { ...phone, ready: '.log .ln' }],
 	'run-gantt-dark': [run + '?view=gantt', { theme: 'dark', ready: '.gbar' }],
-	'editor-dark-zh': ['/w/retail/trade_daily/edit?task=dwd_pay_refund_di', { theme: 'dark', lang: 'zh', ready: 'canvas.graph' }],
+	'editor-dark-zh': [
+		'/w/retail/trade_daily/edit?task=dwd_pay_refund_di',
+		{ theme: 'dark', lang: 'zh', ready: 'canvas.graph' },
+	],
 	'editor-list': ['/w/retail/trade_daily/edit?view=list', { ready: '.erow' }],
 	'editor-yaml-dark': ['/w/retail/trade_daily/edit?view=yaml', { theme: 'dark', ready: '.eyaml' }],
 	situation: ['/ops', { theme: 'dark', lang: 'zh' }],
@@ -25,8 +28,10 @@ const looks = {
 	'backfill-new': ['/b/new?workflow=retail/trade_daily', {}],
 }
 
-export default !shots ? {} : {
-	'pictures of what developers see': async () => {
-		for (const [name, [path, look]] of Object.entries(looks)) if (has(path)) await portrait(name, path, look)
-	},
-}
+export default !shots
+	? {}
+	: {
+			'pictures of what developers see': async () => {
+				for (const [name, [path, look]] of Object.entries(looks)) if (has(path)) await portrait(name, path, look)
+			},
+		}

@@ -7,7 +7,7 @@ export default {
 		await page.waitForSelector('.needs .nm:has-text("dwd_pay_refund_di")')
 		await page.waitForSelector('.next .nm:has-text("dwd_log_click_di")')
 		await page.waitForSelector('.tbl .nm:has-text("retail/trade_daily")')
-		is('ten squares', await page.locator('tr:has-text("retail/trade_daily") .sqs a').count() === 10)
+		is('ten squares', (await page.locator('tr:has-text("retail/trade_daily") .sqs a').count()) === 10)
 		await shot('home')
 	},
 	'from the list to the workflow to its last run': async () => {
@@ -25,11 +25,14 @@ export default {
 		await open(run)
 		await page.waitForURL(/task=retail%2Ftrade_daily%2Fdwd_pay_refund_di|task=retail\/trade_daily\/dwd_pay_refund_di/)
 		await page.waitForSelector('.log .ln:has-text("Duplicate key")')
-		is('colours are looks', await page.locator('.log .a-red').count() > 0)
-		is('what a job wrote stays text', await page.locator('.log .ln:has-text("<script>alert(1)</script>")').count() === 1)
+		is('colours are looks', (await page.locator('.log .a-red').count()) > 0)
+		is(
+			'what a job wrote stays text',
+			(await page.locator('.log .ln:has-text("<script>alert(1)</script>")').count()) === 1,
+		)
 		await page.fill('.logfind input', 'finished task 7.0')
 		await page.waitForSelector('.log .ln.hit:has-text("task 7.0")')
-		is('few lines are drawn', await page.locator('.log .ln').count() < 90)
+		is('few lines are drawn', (await page.locator('.log .ln').count()) < 90)
 		await page.fill('.logfind input', '')
 		await page.click('button[title="Next error"]')
 		await page.waitForSelector('.log .ln.hit.e')
@@ -61,6 +64,6 @@ export default {
 		await open(run + '?task=retail/trade_daily/dwd_log_click_di')
 		await page.waitForSelector('.log .ln:has-text("still reading")')
 		const before = await page.locator('.logbar .num').first().innerText()
-		await page.waitForFunction((t) => document.querySelector('.logbar .num')?.textContent !== t, before)
+		await page.waitForFunction(t => document.querySelector('.logbar .num')?.textContent !== t, before)
 	},
 }

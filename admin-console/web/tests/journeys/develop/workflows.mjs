@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { api, axe, command, facts, is, open, page, run, shot } from '../kit.mjs'
 
-const text = (name) => `workflow: ${name}
+const text = name => `workflow: ${name}
 project: several
 start_date: 2026-11-01
 defaults: {cycle: day, type: noop, catchup: {mode: none}}
@@ -10,12 +10,13 @@ tasks:
   one: {}
   two: {needs: [one]}
 `
-const states = async () => (await api('tasks?prefix=several/')).items.map((k) => k.state).join()
+const states = async () => (await api('tasks?prefix=several/')).items.map(k => k.state).join()
 
 export default {
 	'workflows are taken offline and put online together, and leave as one file': async () => {
 		await open('/')
-		for (const name of ['left', 'right']) await command('apply', { documents: [{ name: name + '.yaml', text: text(name) }] })
+		for (const name of ['left', 'right'])
+			await command('apply', { documents: [{ name: name + '.yaml', text: text(name) }] })
 		await open('/w?project=several')
 		await page.waitForSelector('.tbl tbody tr:nth-child(2)')
 		await page.check('thead .ckb')
@@ -25,11 +26,15 @@ export default {
 		const [file] = await Promise.all([page.waitForEvent('download'), page.click('[data-export]')])
 		const got = readFileSync(await file.path(), 'utf8')
 		is('both are in it', got.includes('left') && got.includes('right') && got.includes('---'))
-		for (const [button, word] of [['[data-offline]', 'offline'], ['[data-online]', 'online']]) {
-			if (await page.locator('.bulkbar.wbar').count() === 0) await page.check('thead .ckb')
+		for (const [button, word] of [
+			['[data-offline]', 'offline'],
+			['[data-online]', 'online'],
+		]) {
+			if ((await page.locator('.bulkbar.wbar').count()) === 0) await page.check('thead .ckb')
 			await page.click(button)
 			await page.click('[data-send]:not([disabled])')
-			for (let n = 0; (await states()) !== Array(4).fill(word).join() && n < 600; n++) await page.evaluate(() => new Promise((done) => setTimeout(done, 100)))
+			for (let n = 0; (await states()) !== Array(4).fill(word).join() && n < 600; n++)
+				await page.evaluate(() => new Promise(done => setTimeout(done, 100)))
 			is('all are ' + word, (await states()) === Array(4).fill(word).join())
 			await page.waitForSelector('.dlg', { state: 'detached' })
 		}
@@ -74,7 +79,7 @@ export default {
 		is('some', here !== '0')
 		await open('/ops')
 		await page.waitForSelector('.troubles li')
-		is('the same on both pages', await page.locator('.opstrip .cell').nth(1).locator('.fig').innerText() === here)
+		is('the same on both pages', (await page.locator('.opstrip .cell').nth(1).locator('.fig').innerText()) === here)
 	},
 	'a workflow is copied with its schedule, offline, under a new name': async () => {
 		await open('/')
@@ -89,14 +94,17 @@ export default {
 		await page.click('[data-copy-go]:not([disabled])')
 		await page.waitForURL(/w\/several\/second/)
 		const tasks = (await api('tasks?prefix=several/second/')).items
-		is('both tasks, offline', tasks.length === 2 && tasks.every((k) => k.state === 'offline'))
+		is('both tasks, offline', tasks.length === 2 && tasks.every(k => k.state === 'offline'))
 		const copy = (await api('workflows/several/second')).document
-		is('with its schedule and links', copy.includes('start_date') && copy.includes('cycle: day') && copy.includes('one'))
+		is(
+			'with its schedule and links',
+			copy.includes('start_date') && copy.includes('cycle: day') && copy.includes('one'),
+		)
 	},
 	'a calendar shows the runs by day, a day leads to its run': async () => {
 		await open('/w/retail/trade_daily?tab=calendar')
 		await page.waitForSelector('[data-runcal] a.rcday')
-		is('one stop for Tab', await page.locator('[data-runcal] a.rcday[tabindex="0"]').count() === 1)
+		is('one stop for Tab', (await page.locator('[data-runcal] a.rcday[tabindex="0"]').count()) === 1)
 		await page.focus('[data-runcal] a.rcday[tabindex="0"]')
 		await page.keyboard.press('ArrowUp')
 		await page.waitForSelector('[data-runcal] a.rcday:focus')

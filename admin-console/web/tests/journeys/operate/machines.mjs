@@ -7,7 +7,7 @@ async function send() {
 	await page.click('.dlg [data-send]')
 	await page.waitForSelector('.dlg', { state: 'detached' })
 }
-const inForce = (version) => page.waitForSelector(`.vt th:has-text("${version}"):has(.tag:has-text("in force"))`)
+const inForce = version => page.waitForSelector(`.vt th:has-text("${version}"):has(.tag:has-text("in force"))`)
 
 export default {
 	'a plugin is registered, its versions are seen, it is rolled back': async () => {
@@ -22,8 +22,15 @@ export default {
 			await page.waitForSelector('.dlg', { state: 'detached' })
 			const column = page.locator('.vt thead th', { hasText: version })
 			await column.waitFor()
-			const n = await page.locator('.vt thead th').allInnerTexts().then((all) => all.findIndex((x) => x.includes(version)))
-			await page.locator('.vt .vacts td').nth(n + 1).getByRole('button', { name: 'Enable' }).click()
+			const n = await page
+				.locator('.vt thead th')
+				.allInnerTexts()
+				.then(all => all.findIndex(x => x.includes(version)))
+			await page
+				.locator('.vt .vacts td')
+				.nth(n + 1)
+				.getByRole('button', { name: 'Enable' })
+				.click()
 			await send()
 			await inForce(version)
 			await page.waitForSelector(`.mx tr:has-text("b2") .ld.on`)
@@ -68,18 +75,28 @@ export default {
 		await page.evaluate(() => localStorage.setItem('sirdar-worker', 'on'))
 		await page.reload()
 		await page.waitForSelector('.app')
-		await page.waitForFunction(async () => (await navigator.serviceWorker.getRegistration('/ui/'))?.active?.state === 'activated' && (await caches.has('sirdar-shell')))
+		await page.waitForFunction(
+			async () =>
+				(await navigator.serviceWorker.getRegistration('/ui/'))?.active?.state === 'activated' &&
+				(await caches.has('sirdar-shell')),
+		)
 		await page.waitForFunction(() => navigator.serviceWorker.controller !== null)
-		const kept = await page.evaluate(async () => (await (await caches.open('sirdar-shell')).keys()).map((r) => new URL(r.url).pathname))
-		is('the shell is kept: ' + kept.length, kept.includes('/ui/') && kept.some((k) => k.startsWith('/ui/assets/')))
-		is('and nothing of the API', !kept.some((k) => k.startsWith('/api/')))
+		const kept = await page.evaluate(async () =>
+			(await (await caches.open('sirdar-shell')).keys()).map(r => new URL(r.url).pathname),
+		)
+		is('the shell is kept: ' + kept.length, kept.includes('/ui/') && kept.some(k => k.startsWith('/ui/assets/')))
+		is('and nothing of the API', !kept.some(k => k.startsWith('/api/')))
 		await browser.setOffline(true)
 		try {
 			await page.goto(facts.url + '/ui/ops/alerts')
 			await page.waitForSelector('text=/does not answer/')
 		} finally {
 			await browser.setOffline(false)
-			await page.evaluate(async () => { localStorage.removeItem('sirdar-worker'); for (const r of await navigator.serviceWorker.getRegistrations()) await r.unregister(); await caches.delete('sirdar-shell') })
+			await page.evaluate(async () => {
+				localStorage.removeItem('sirdar-worker')
+				for (const r of await navigator.serviceWorker.getRegistrations()) await r.unregister()
+				await caches.delete('sirdar-shell')
+			})
 		}
 		await open('/')
 		await page.waitForSelector('.app')

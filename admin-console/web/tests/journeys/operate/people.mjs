@@ -22,7 +22,10 @@ export default {
 		await page.fill('#password', 'only to look around')
 		await page.click('button[type=submit]')
 		await page.waitForSelector('.app')
-		is('nothing of an operator to go to', await page.locator('a[href$="/ops/audit"], a[href$="/people"]').count() === 0)
+		is(
+			'nothing of an operator to go to',
+			(await page.locator('a[href$="/ops/audit"], a[href$="/people"]').count()) === 0,
+		)
 		for (const path of ['/people', '/ops/audit']) {
 			await open(path)
 			await page.waitForSelector('text=/needs the role/')
@@ -30,26 +33,60 @@ export default {
 		}
 		await axe('a page one may not see')
 		await shot('forbidden')
-		for (const path of ['/', '/w', '/w/retail/trade_daily', run, '/ops', '/ops/t', '/ops/queues', '/ops/brokers', '/ops/commands']) {
+		for (const path of [
+			'/',
+			'/w',
+			'/w/retail/trade_daily',
+			run,
+			'/ops',
+			'/ops/t',
+			'/ops/queues',
+			'/ops/brokers',
+			'/ops/commands',
+		]) {
 			await open(path)
 			await settled()
-			is(`nothing to do at ${path}: ` + await page.locator('main').innerText(), await page.locator('[data-act], [data-new], [data-edit]:has-text("Edit"), main .btn.dng, main .btn.dngo').count() === 0)
+			is(
+				`nothing to do at ${path}: ` + (await page.locator('main').innerText()),
+				(await page
+					.locator('[data-act], [data-new], [data-edit]:has-text("Edit"), main .btn.dng, main .btn.dngo')
+					.count()) === 0,
+			)
 		}
 		await open('/w/retail/trade_daily/edit')
 		await page.waitForSelector('.ebar .tag:has-text("Read only")')
 		const refused = await page.evaluate(async () => {
-			const s = await (await fetch('/api/v1/session')).json(), answers = []
-			for (const [path, body] of [['commands', { kind: 'kill', args: { selection: { tasks: ['retail/trade_daily/*'], states: ['Running'] } }, request_id: 'vera-1' }], ['workflows', { documents: [{ name: 'x.yaml', text: 'workflow: x' }], request_id: 'vera-2' }], ['users', { user: 'v2', password: 'a long password', role: 'admin', request_id: 'vera-3' }]]) {
-				const r = await fetch('/api/v1/' + path, { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-CSRF-Token': s.csrf }, body: JSON.stringify(body) })
+			const s = await (await fetch('/api/v1/session')).json(),
+				answers = []
+			for (const [path, body] of [
+				[
+					'commands',
+					{
+						kind: 'kill',
+						args: { selection: { tasks: ['retail/trade_daily/*'], states: ['Running'] } },
+						request_id: 'vera-1',
+					},
+				],
+				['workflows', { documents: [{ name: 'x.yaml', text: 'workflow: x' }], request_id: 'vera-2' }],
+				['users', { user: 'v2', password: 'a long password', role: 'admin', request_id: 'vera-3' }],
+			]) {
+				const r = await fetch('/api/v1/' + path, {
+					method: 'POST',
+					headers: { 'Content-Type': 'application/json', 'X-CSRF-Token': s.csrf },
+					body: JSON.stringify(body),
+				})
 				answers.push(`${r.status} ${(await r.json()).error.message}`)
 			}
 			return answers
 		})
-		is('the server refuses: ' + refused.join('; '), refused.every((r) => /^403 .*needs the (role|right)/.test(r)))
+		is(
+			'the server refuses: ' + refused.join('; '),
+			refused.every(r => /^403 .*needs the (role|right)/.test(r)),
+		)
 		await open('/ops/t?q=state:Succ')
 		await page.waitForSelector('.vrow')
 		await page.locator('.vrow').first().click()
-		is('no act is offered', await page.locator('.dlg button:has-text("Redo"), .bulkbar button').count() === 0)
+		is('no act is offered', (await page.locator('.dlg button:has-text("Redo"), .bulkbar button').count()) === 0)
 		await browser.clearCookies()
 		await page.goto(facts.url + '/ui/')
 		await page.fill('#user', 'admin')

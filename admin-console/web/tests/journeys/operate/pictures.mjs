@@ -17,11 +17,12 @@ const looks = {
 	health: ['/ops/health', {}],
 	'settings-dark-zh': ['/settings', { theme: 'dark', lang: 'zh' }],
 	help: ['/help', {}],
-
 }
 
-export default !shots ? {} : {
-	'pictures of what operators see': async () => {
-		for (const [name, [path, look]] of Object.entries(looks)) if (has(path)) await portrait(name, path, look)
-	},
-}
+export default !shots
+	? {}
+	: {
+			'pictures of what operators see': async () => {
+				for (const [name, [path, look]] of Object.entries(looks)) if (has(path)) await portrait(name, path, look)
+			},
+		}

@@ -4,10 +4,13 @@ import { api, browser, facts, heavy, is, open, page, server, settled, tell } fro
 /* Whatever else the machine does only adds to a time: the best of several laps is told and, with HEAVY, held at twice its budget. */
 const hold = (what, laps, most) => {
 	const best = Math.min(...laps)
-	tell(`${what}: ${best.toFixed(1)} ms of ${laps.map((l) => l.toFixed(0)).join(', ')}, at most ${most}`)
+	tell(`${what}: ${best.toFixed(1)} ms of ${laps.map(l => l.toFixed(0)).join(', ')}, at most ${most}`)
 	if (heavy) is(`${what}: ${best} ms, at most twice ${most}`, best <= 2 * most)
 }
-const small = (what, got, most) => { tell(`${what}: ${got}, at most ${most}`); is(`${what}: ${got}, at most ${most}`, got <= most) }
+const small = (what, got, most) => {
+	tell(`${what}: ${got}, at most ${most}`)
+	is(`${what}: ${got}, at most ${most}`, got <= most)
+}
 const elements = () => page.evaluate(() => document.querySelectorAll('*').length)
 const list = '/ops/t?q=' + encodeURIComponent('task:lab/crowd/*')
 
@@ -15,27 +18,31 @@ async function heap() {
 	const cdp = await browser.newCDPSession(page)
 	await cdp.send('HeapProfiler.collectGarbage')
 	await cdp.send('Performance.enable')
-	const used = (await cdp.send('Performance.getMetrics')).metrics.find((m) => m.name === 'JSHeapUsedSize').value / (1 << 20)
+	const used =
+		(await cdp.send('Performance.getMetrics')).metrics.find(m => m.name === 'JSHeapUsedSize').value / (1 << 20)
 	await cdp.detach()
 	return Math.round(used * 10) / 10
 }
 /* Three times 60 frames while a box is scrolled by two notches of a wheel in each: the 57th of their lengths; no box: what this machine gives. */
-const frames = (box = '') => page.evaluate(async (name) => {
-	const box = name ? document.querySelector(name) : null, laps = [], frame = () => new Promise(requestAnimationFrame)
-	for (let lap = 1; lap <= 3; lap++) {
-		if (box) box.scrollTop = (box.scrollHeight / 4) * lap
-		await frame()
-		const gaps = []
-		for (let i = 0, last = await frame(); i < 60; i++) {
-			if (box) box.scrollTop += 240
-			const now = await frame()
-			gaps.push(now - last)
-			last = now
+const frames = (box = '') =>
+	page.evaluate(async name => {
+		const box = name ? document.querySelector(name) : null,
+			laps = [],
+			frame = () => new Promise(requestAnimationFrame)
+		for (let lap = 1; lap <= 3; lap++) {
+			if (box) box.scrollTop = (box.scrollHeight / 4) * lap
+			await frame()
+			const gaps = []
+			for (let i = 0, last = await frame(); i < 60; i++) {
+				if (box) box.scrollTop += 240
+				const now = await frame()
+				gaps.push(now - last)
+				last = now
+			}
+			laps.push(gaps.sort((a, b) => a - b)[56])
 		}
-		laps.push(gaps.sort((a, b) => a - b)[56])
-	}
-	return laps
-}, box)
+		return laps
+	}, box)
 
 export default {
 	'budgets: a list of ten thousand is ready at once and holds little': async () => {
@@ -45,14 +52,17 @@ export default {
 		for (let i = 0; i < 3; i++) {
 			await open('/ops/queues')
 			await settled()
-			took.push(await page.evaluate(async (to) => {
-				const frame = () => new Promise(requestAnimationFrame), from = performance.now()
-				history.pushState({}, '', '/ui' + to)
-				dispatchEvent(new PopStateEvent('popstate', { state: {} }))
-				while (!document.querySelector('.vrow')) await frame()
-				await frame()
-				return performance.now() - from
-			}, list))
+			took.push(
+				await page.evaluate(async to => {
+					const frame = () => new Promise(requestAnimationFrame),
+						from = performance.now()
+					history.pushState({}, '', '/ui' + to)
+					dispatchEvent(new PopStateEvent('popstate', { state: {} }))
+					while (!document.querySelector('.vrow')) await frame()
+					await frame()
+					return performance.now() - from
+				}, list),
+			)
 		}
 		hold('a list of 10,000, from the click to its rows', took, 500)
 		hold('a frame when nothing moves (p95)', await frames(), 34)
@@ -64,23 +74,43 @@ export default {
 		const tab = await browser.newPage()
 		await tab.addInitScript(() => {
 			const Real = SharedWorker
-			window.SharedWorker = class { constructor(...args) { const made = new Real(...args); window.live = made.port; return made } }
+			window.SharedWorker = class {
+				constructor(...args) {
+					const made = new Real(...args)
+					window.live = made.port
+					return made
+				}
+			}
 		})
 		await tab.goto(`${facts.url}/ui/r/lab/wide/${facts.last}`)
 		await tab.waitForFunction(() => document.querySelector('canvas.graph')?.view?.shown)
 		await tab.waitForSelector('.live:not(.wait):not(.stale)')
 		const rows = []
-		for (let cursor = ''; cursor !== null;) {
-			const one = await api(`instances?task=${encodeURIComponent('lab/wide/*')}&limit=500${cursor && '&cursor=' + cursor}`)
+		for (let cursor = ''; cursor !== null; ) {
+			const one = await api(
+				`instances?task=${encodeURIComponent('lab/wide/*')}&limit=500${cursor && '&cursor=' + cursor}`,
+			)
 			rows.push(...one.items)
 			cursor = one.cursor
 		}
 		is(`rows: ${rows.length}`, rows.length === facts.wide)
-		const took = await tab.evaluate(async (rows) => {
-			const frame = () => new Promise(requestAnimationFrame), all = []
+		const took = await tab.evaluate(async rows => {
+			const frame = () => new Promise(requestAnimationFrame),
+				all = []
 			for (let lap = 1; lap <= 5; lap++) {
-				const changes = rows.map((r, n) => ({ ...r, number: String(1e9 * lap + n), at: r.created, event: 'x', from: r.state, to: ['Running', 'Succ', 'Failed', 'Killed', 'Ready'][lap - 1], generation: 1, attempt: 1 }))
-				const view = document.querySelector('canvas.graph').view, draws = view.draws, from = performance.now()
+				const changes = rows.map((r, n) => ({
+					...r,
+					number: String(1e9 * lap + n),
+					at: r.created,
+					event: 'x',
+					from: r.state,
+					to: ['Running', 'Succ', 'Failed', 'Killed', 'Ready'][lap - 1],
+					generation: 1,
+					attempt: 1,
+				}))
+				const view = document.querySelector('canvas.graph').view,
+					draws = view.draws,
+					from = performance.now()
 				window.live.onmessage(new MessageEvent('message', { data: { say: 'changes', changes, number: '0' } }))
 				while (view.draws === draws) await frame()
 				await frame()
@@ -95,7 +125,10 @@ export default {
 	'budgets: a log of a million lines': async () => {
 		const said = await api('instances?task=lab/long/said&limit=1')
 		await open(`/ops/t?q=${encodeURIComponent('task:lab/long/said')}&i=${said.items[0].id}`)
-		await page.waitForFunction((n) => Number(document.querySelector('.logbar .num')?.textContent.replaceAll(/\D/g, '')) >= n, facts.lines)
+		await page.waitForFunction(
+			n => Number(document.querySelector('.logbar .num')?.textContent.replaceAll(/\D/g, '')) >= n,
+			facts.lines,
+		)
 		await page.waitForSelector(`.log .ln:has-text("${facts.lines}")`)
 		hold('a frame of scrolling a log of 1,000,000 lines (p95)', await frames('.log'), 34)
 		small('elements of it', await elements(), 1500)
@@ -103,7 +136,8 @@ export default {
 	},
 	'budgets: a hidden tab asks nothing': async () => {
 		for (const path of ['/', list, '/ops', `/r/lab/wide/${facts.last}`]) {
-			const tab = await browser.newPage(), asked = []
+			const tab = await browser.newPage(),
+				asked = []
 			await tab.clock.install()
 			await tab.goto(facts.url + '/ui' + path)
 			await tab.waitForSelector('main h1')
@@ -113,7 +147,7 @@ export default {
 				Object.defineProperty(document, 'visibilityState', { get: () => 'hidden' })
 				document.dispatchEvent(new Event('visibilitychange'))
 			})
-			tab.on('request', (r) => asked.push(r.url()))
+			tab.on('request', r => asked.push(r.url()))
 			await tab.clock.runFor(120_000)
 			is(`${path} asks when hidden: ${asked.join(' ')}`, asked.length === 0)
 			await tab.close()

@@ -2,7 +2,7 @@
 import { api, axe, facts, is, open, page, settled, shot } from '../kit.mjs'
 
 const all = facts.crowd.toLocaleString('en-US')
-const query = (q) => '/ops/t?q=' + encodeURIComponent(q)
+const query = q => '/ops/t?q=' + encodeURIComponent(q)
 
 /* From the first rows to the whole query, to the plan of an act. */
 async function planned(q, verb) {
@@ -13,7 +13,7 @@ async function planned(q, verb) {
 	await page.click(`[data-act=${verb}]`)
 	await page.waitForSelector('[data-go]:not([disabled])')
 }
-const reloaded = async (verb) => {
+const reloaded = async verb => {
 	const id = await page.innerText(`.drawer:has-text("${verb}") a`)
 	await page.reload()
 	await page.waitForSelector(`.drawer:has-text("${verb}") a:text-is("${id}")`)
@@ -24,9 +24,12 @@ export default {
 	'ten thousand are frozen by query: plan, reason, progress that a reload keeps, an outcome for each': async () => {
 		await planned('task:lab/crowd/*', 'freeze')
 		const n = (facts.crowd + 2).toLocaleString('en-US')
-		is('the button repeats the number: ' + await page.innerText('[data-go]'), (await page.innerText('[data-go]')).includes(n))
-		is('the plan is by task', await page.locator('.planrow').count() === 21)
-		is('nothing is asked for yet', !(await api('commands?limit=50')).items.some((c) => c.kind === 'freeze'))
+		is(
+			'the button repeats the number: ' + (await page.innerText('[data-go]')),
+			(await page.innerText('[data-go]')).includes(n),
+		)
+		is('the plan is by task', (await page.locator('.planrow').count()) === 21)
+		is('nothing is asked for yet', !(await api('commands?limit=50')).items.some(c => c.kind === 'freeze'))
 		await page.fill('#breason', 'the source is repaired until noon')
 		await settled()
 		await shot('bulk-many')
@@ -43,10 +46,13 @@ export default {
 	},
 	'ten thousand are a success by force, those that run are refused before, each with its reason': async () => {
 		await planned('task:lab/crowd/*', 'force-success')
-		is('the button repeats the number: ' + await page.innerText('[data-go]'), (await page.innerText('[data-go]')).includes(all))
+		is(
+			'the button repeats the number: ' + (await page.innerText('[data-go]')),
+			(await page.innerText('[data-go]')).includes(all),
+		)
 		await page.click('.dlg [role=tab]:has-text("Refused")')
 		await page.waitForSelector('.planrow:has-text("an attempt runs, kill it first"):has-text("2")')
-		is('by name', await page.locator('.planrow:has-text("busy")').count() === 2)
+		is('by name', (await page.locator('.planrow:has-text("busy")').count()) === 2)
 		await page.fill('#breason', 'the data came by another way')
 		await shot('bulk-refused')
 		await page.click('[data-go]')
@@ -63,7 +69,9 @@ export default {
 		await shot('command-refused')
 		await open(query('task:lab/crowd/shard_07 date:' + facts.last))
 		await page.waitForSelector('.vrow .badge:has-text("Set to success")')
-		const left = (await api(`instances?task=${encodeURIComponent('lab/crowd/*')}&states=DependenceFinish,Ready&limit=1`)).items.length
+		const left = (
+			await api(`instances?task=${encodeURIComponent('lab/crowd/*')}&states=DependenceFinish,Ready&limit=1`)
+		).items.length
 		is('none of them waits', left === 0)
 	},
 }

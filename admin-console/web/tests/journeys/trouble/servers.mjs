@@ -3,7 +3,10 @@ import { api, axe, browser, facts, is, open, page, provoke, server, shot } from 
 
 const laps = () => open('/ops/t?q=' + encodeURIComponent('task:lab/line/*') + '&sort=run_date&order=asc')
 const live = () => page.waitForSelector('.live:not(.wait):not(.stale)')
-const state = (n, task, word) => page.waitForSelector(`.vrow:has(.c-date:has-text("${facts.days.at(n)}")):has-text("${task}") .badge:has-text("${word}")`)
+const state = (n, task, word) =>
+	page.waitForSelector(
+		`.vrow:has(.c-date:has-text("${facts.days.at(n)}")):has-text("${task}") .badge:has-text("${word}")`,
+	)
 /* What a person has made of the page and must not lose. */
 async function place() {
 	await page.locator('.vrow .ckb').nth(1).click()
@@ -11,9 +14,9 @@ async function place() {
 	is('the box says so', await page.locator('.vrow .ckb').nth(1).isChecked())
 	return page.url()
 }
-const kept = async (url) => {
+const kept = async url => {
 	is('the same address', page.url() === url)
-	is('the same selection', await page.innerText('.bulkbar b') === '1')
+	is('the same selection', (await page.innerText('.bulkbar b')) === '1')
 }
 const broken = [/ 50[234]/, /ERR_/, /status of 50/, /failed: net/i]
 
@@ -22,7 +25,8 @@ export default {
 		await laps()
 		await live()
 		await state(-1, 'first', 'Running')
-		const url = await place(), before = (await api('server')).epoch
+		const url = await place(),
+			before = (await api('server')).epoch
 		provoke(...broken)
 		const said = page.waitForSelector('.live.stale')
 		await server('leader_killed')
@@ -98,11 +102,16 @@ export default {
 		}
 		for (const tab of tabs) await tab.waitForSelector('.live:not(.wait):not(.stale)')
 		await server('lap', { day: facts.days.at(-5) })
-		for (const tab of tabs) await tab.waitForSelector(`.vrow:has(.c-date:has-text("${facts.days.at(-5)}")):has-text("second") .badge:has-text("Succeeded")`)
+		for (const tab of tabs)
+			await tab.waitForSelector(
+				`.vrow:has(.c-date:has-text("${facts.days.at(-5)}")):has-text("second") .badge:has-text("Succeeded")`,
+			)
 		const late = await browser.newPage()
 		await late.goto(page.url())
 		await late.waitForSelector('.live:not(.wait):not(.stale)')
-		await late.waitForSelector(`.vrow:has(.c-date:has-text("${facts.days.at(-5)}")):has-text("second") .badge:has-text("Succeeded")`)
+		await late.waitForSelector(
+			`.vrow:has(.c-date:has-text("${facts.days.at(-5)}")):has-text("second") .badge:has-text("Succeeded")`,
+		)
 		await server('one_stream')
 	},
 }
