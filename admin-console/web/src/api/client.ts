@@ -90,6 +90,12 @@ export class ApiError extends Error {
 let csrf = ''
 let onExpired: () => void = () => {}
 
+/* `asked`: the session's word when the question went out. What an ended session's late questions
+ * are answered says nothing about the one that has begun since. */
+function refused(asked: string) {
+	if (asked === csrf) onExpired()
+}
+
 export function setCsrf(token: string) {
 	csrf = token
 }
@@ -101,6 +107,7 @@ export async function send(method: string, path: string, body?: unknown, signal?
 	const headers: Record<string, string> = {}
 	if (body !== undefined) headers['Content-Type'] = 'application/json'
 	if (method !== 'GET' && csrf) headers['X-CSRF-Token'] = csrf
+	const asked = csrf
 	let answer: Response
 	try {
 		answer = await fetch('/api/v1' + path, {
@@ -115,7 +122,7 @@ export async function send(method: string, path: string, body?: unknown, signal?
 	}
 	if (answer.ok) return answer
 	const text = await answer.text()
-	if (answer.status === 401 && path !== '/login') onExpired()
+	if (answer.status === 401 && path !== '/login') refused(asked)
 	throw failure(answer, text)
 }
 
@@ -164,6 +171,7 @@ export function requestId(): string {
 
 /* `health` answers 503 with its whole text when something fails: that is an answer. */
 async function health(signal?: AbortSignal): Promise<Health> {
+	const asked = csrf
 	const answer = await fetch('/api/v1/health', { signal }).catch(() => {
 		throw new ApiError(0, 'OFFLINE', 'no connection to the server')
 	})
@@ -175,7 +183,7 @@ async function health(signal?: AbortSignal): Promise<Health> {
 		said = undefined
 	}
 	if (said?.status) return said
-	if (answer.status === 401) onExpired()
+	if (answer.status === 401) refused(asked)
 	throw failure(answer, text)
 }
 

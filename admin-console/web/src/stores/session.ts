@@ -29,7 +29,8 @@ function leave(expired: boolean) {
 	live.stop()
 }
 
-whenExpired(() => leave(session.state === 'in'))
+/* Several questions of one page are refused at once: the second finds nobody signed in any more. */
+whenExpired(() => leave(session.expired || session.state === 'in'))
 
 export async function begin() {
 	try {

@@ -1,0 +1,64 @@
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+
+vi.mock('@/live/live', () => ({ start: () => {}, stop: () => {} }))
+const { api } = await import('@/api/client')
+const { begin, login, logout, session } = await import('@/stores/session')
+
+const answer = (status: number, body: object) => new Response(JSON.stringify(body), { status })
+const signedIn = (csrf: string) => answer(200, { user: 'ann', role: 'viewer', csrf })
+const who = () => answer(401, { error: { code: 'AUTH', message: 'who are you?' } })
+
+/* Each question waits until the test answers it. */
+let open: ((a: Response) => void)[] = []
+vi.stubGlobal('fetch', () => new Promise<Response>(done => open.push(done)))
+
+async function signIn(csrf: string) {
+	const done = login('ann', 'a long enough word')
+	open.pop()!(signedIn(csrf))
+	await done
+}
+
+async function refuse(n: number) {
+	const asked = Array.from({ length: n }, () => api.users().catch(() => {}))
+	for (const done of open.splice(0)) done(who())
+	await Promise.all(asked)
+}
+
+beforeEach(async () => {
+	open = []
+	await signIn('one')
+})
+
+describe('a session that ended', () => {
+	it.each([1, 2, 5])('is asked for over the page when %i requests are refused at once', async n => {
+		await refuse(n)
+		expect(session).toMatchObject({ state: 'out', expired: true })
+	})
+	it('stays asked for when one more is refused later, health too', async () => {
+		await refuse(1)
+		await refuse(1)
+		const health = api.health().catch(() => {})
+		open.pop()!(who())
+		await health
+		expect(session).toMatchObject({ state: 'out', expired: true })
+	})
+	it('is not what the next one is measured by: a late refusal of the old one is no end of it', async () => {
+		const late = [api.users().catch(() => {}), api.health().catch(() => {})]
+		const answers = open.splice(0)
+		await refuse(1)
+		await signIn('two')
+		for (const done of answers) done(who())
+		await Promise.all(late)
+		expect(session).toMatchObject({ state: 'in', expired: false })
+	})
+	it('is the plain form after one signs out, and when there was none', async () => {
+		const out = logout()
+		open.pop()!(answer(200, {}))
+		await out
+		expect(session).toMatchObject({ state: 'out', expired: false })
+		const asked = begin()
+		open.pop()!(who())
+		await asked
+		expect(session).toMatchObject({ state: 'out', expired: false })
+	})
+})
