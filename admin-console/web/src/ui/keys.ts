@@ -12,6 +12,15 @@ export function typing(e: Event): boolean {
 	return !!el?.closest?.('input, textarea, select, [contenteditable=true], .cm-editor')
 }
 
+/* What the focused thing does with the key itself: a button is pressed, a menu moves. Whatever lies
+ * behind it gets no such key. */
+export function taken(e: Event, key: string): boolean {
+	const el = e.target as HTMLElement | null
+	if (key.startsWith('mod+') || !el?.closest) return false
+	if (el.closest('[role=menu], [role=listbox], .login')) return true
+	return /^(shift\+)?(Enter| )$/.test(key) && !!el.closest('button, a[href], summary, [role=button], [role=tab]')
+}
+
 function spell(e: KeyboardEvent): string {
 	const key = e.key.length === 1 ? e.key.toLowerCase() : e.key
 	return (e.ctrlKey || e.metaKey ? 'mod+' : '') + (e.shiftKey && e.key.length > 1 ? 'shift+' : '') + key
@@ -19,7 +28,7 @@ function spell(e: KeyboardEvent): string {
 
 addEventListener('keydown', e => {
 	const key = spell(e)
-	if (e.altKey || (typing(e) && !key.startsWith('mod+'))) return
+	if (e.altKey || (typing(e) && !key.startsWith('mod+')) || taken(e, key)) return
 	const inDialog = document.querySelector('[role=dialog]') !== null
 	const word = prefix + key
 	clearTimeout(timer)
