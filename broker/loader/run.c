@@ -46,11 +46,29 @@ static void finish(struct job *j)
 	j->state = NULL;
 }
 
-static void executing(struct job *j, bool is)
+/* False: it was told to stop while prepare() was inside. kill() comes only once execute() is, so
+ * a job that went in now would never hear of it. */
+static bool may_execute(struct job *j)
 {
 	pthread_mutex_lock(&j->loader->kill_mu);
-	j->is_executing = is;
+	bool may = !atomic_load(&j->is_cancelled);
+
+	j->is_executing = may;
 	pthread_mutex_unlock(&j->loader->kill_mu);
+	return may;
+}
+
+static void executed(struct job *j)
+{
+	pthread_mutex_lock(&j->loader->kill_mu);
+	j->is_executing = false;
+	pthread_mutex_unlock(&j->loader->kill_mu);
+}
+
+static void end_cancelled(struct job *j)
+{
+	j->result.exit_code = -15;
+	result_set_text(&j->result, "killed before it began");
 }
 
 /* prepare and execute, as far as this call may go. */
@@ -69,16 +87,13 @@ static int advance(struct job *j)
 	}
 	if (j->pub.flags & RUNNER_JOB_INLINE)
 		return p->execute(self, j->state, &j->pub, &j->result);
-	executing(j, true);
+	if (!may_execute(j)) {
+		end_cancelled(j);
+		return RUNNER_DONE;
+	}
 	r = p->execute(self, j->state, &j->pub, &j->result);
-	executing(j, false);
+	executed(j);
 	return r;
-}
-
-static void end_cancelled(struct job *j)
-{
-	j->result.exit_code = -15;
-	result_set_text(&j->result, "killed before it began");
 }
 
 void loader_run_job(struct job *j)

@@ -150,10 +150,22 @@ void led_close(struct led *j)
 
 /* --- on a thread --- */
 
-static void set_executing(struct run *r, bool is)
+/* False: it was told to stop while prepare() was inside, and is not executed. */
+static bool may_execute(struct run *r)
 {
 	pthread_mutex_lock(&r->mu);
-	r->is_executing = is;
+	bool may = !r->is_cancelled;
+
+	r->is_executing = may;
+	pthread_cond_broadcast(&r->cv);
+	pthread_mutex_unlock(&r->mu);
+	return may;
+}
+
+static void executed(struct run *r)
+{
+	pthread_mutex_lock(&r->mu);
+	r->is_executing = false;
 	pthread_cond_broadcast(&r->cv);
 	pthread_mutex_unlock(&r->mu);
 }
@@ -174,10 +186,9 @@ static void *job_thread(void *arg)
 	j->tid = gettid();
 	if (j->answer != RUNNER_PROCESS) /* else it was started inline */
 		j->answer = led_prepare(j);
-	if (j->answer == RUNNER_DONE) {
-		set_executing(r, true);
+	if (j->answer == RUNNER_DONE && may_execute(r)) {
 		j->answer = led_execute(j);
-		set_executing(r, false);
+		executed(r);
 	}
 	if (j->answer == RUNNER_PROCESS && r->pid > 0 && !j->is_left)
 		run_wait(r, j->result);

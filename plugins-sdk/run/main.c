@@ -69,11 +69,36 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static void set_executing(struct run *r, bool is)
+/* False: it was told to stop while prepare() was inside, and is not executed. */
+static bool may_execute(struct run *r)
 {
 	pthread_mutex_lock(&r->mu);
-	r->is_executing = is;
+	bool may = !r->is_cancelled;
+
+	r->is_executing = may;
 	pthread_mutex_unlock(&r->mu);
+	return may;
+}
+
+static void executed(struct run *r)
+{
+	pthread_mutex_lock(&r->mu);
+	r->is_executing = false;
+	pthread_mutex_unlock(&r->mu);
+}
+
+static int execute(struct work *w)
+{
+	int answer;
+
+	if (!may_execute(&w->run)) {
+		w->result.exit_code = -SIGTERM;
+		snprintf(w->result.text, sizeof w->result.text, "killed before it began");
+		return RUNNER_DONE;
+	}
+	answer = w->plugin->execute(w->self, w->state, &w->run.pub, &w->result);
+	executed(&w->run);
+	return answer;
 }
 
 static void *job_thread(void *arg)
@@ -85,11 +110,8 @@ static void *job_thread(void *arg)
 	w->answer = RUNNER_DONE;
 	if (RUNNER_HAS(p, struct runner_plugin, prepare))
 		w->answer = p->prepare(w->self, &r->pub, &w->result, &w->state);
-	if (w->answer == RUNNER_DONE) {
-		set_executing(r, true);
-		w->answer = p->execute(w->self, w->state, &r->pub, &w->result);
-		set_executing(r, false);
-	}
+	if (w->answer == RUNNER_DONE)
+		w->answer = execute(w);
 	if (w->answer == RUNNER_PROCESS && r->pid > 0)
 		run_wait(r, &w->result);
 	if (w->answer < 0 && w->result.verdict == RUNNER_BY_CODE)

@@ -113,7 +113,7 @@ def held(s, what):
 def a_fork_bomb_hits_its_own_ceiling_and_nobody_else(s):
     held(s, "pids")
     reload(s, job_processes_max=40)
-    task = job(s, "bomb", "touch up; bomb() { bomb | bomb & wait; }; bomb 2>/dev/null; sleep 600")
+    task = job(s, "bomb", "touch up; bomb() { bomb | bomb & wait; }; bomb 2>/dev/null & exec sleep 600")
     other = over(s, job(s, "beside", "for i in 1 2 3 4 5; do sh -c 'echo $$$$'; done; nproc"))
     assert other["state"] == "Succ"
     until("it runs", lambda: (s.dir / "work/up").exists())

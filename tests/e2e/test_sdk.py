@@ -106,6 +106,13 @@ def a_job_that_is_told_to_stop_stops_alone_or_with_force(site):
 
 
 @test
+def a_job_told_to_stop_while_it_is_prepared_is_not_executed(site):
+    done = alone(site, BAD / "zoo.so", "grace: 600s\nparams: {do: prepare_long}\n", "--kill-after", "0.1")
+    assert done.returncode == 1 and "exit code -15" in done.stderr and "killed before" in done.stderr, done
+    assert done.stdout == "preparing\n", done
+
+
+@test
 def a_sensor_that_is_not_yet_satisfied_ends_with_its_own_status(site):
     done = alone(site, RUNNERS / "noop.so", "params: {verdict: not_yet}\n")
     assert done.returncode == 75 and "# not yet" in done.stderr, done

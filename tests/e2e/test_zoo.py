@@ -137,6 +137,17 @@ def a_kill_that_hangs_ends_the_loader_with_the_reason_and_the_others_go_on(s):
 
 
 @test
+def a_job_told_to_stop_while_it_is_prepared_is_not_executed(s):
+    task = job(s, "prepare_long")
+    i = s.wait_state(task, AT, ("Running",), 60)
+    until("prepare() runs", lambda: has_logged(s, i, "preparing"), 60)
+    s.sirdar("kill", task, "2026-03-01", "--yes", "--grace-ms", "600000")
+    i = ended(s, task)
+    assert i["state"] == "Killed" and not has_logged(s, i, "inside"), i
+    zoo_works(s)
+
+
+@test
 def a_job_that_hangs_is_hanged_and_its_declared_death_ends_the_loader(s):
     task = inside(s, "hang")
     s.sirdar("kill", task, "2026-03-01", "--yes", "--grace-ms", "100")

@@ -324,6 +324,7 @@ static const struct {
 	{ "segv", do_segv },
 	{ "hang", do_hang },
 	{ "hang_kill", do_hang_kill },
+	{ "prepare_long", do_hang },
 	{ "leak", do_leak },
 	{ "descriptor", do_descriptor },
 	{ "close", do_close },
@@ -347,6 +348,21 @@ static const struct {
 	{ "flood", do_flood },
 	{ "outputs", do_outputs },
 };
+
+/* Is still in prepare() when it is told to stop; execute() would never end. */
+static int zoo_prepare(void *self, const struct runner_job *job, struct runner_result *result,
+                       void **ret_state)
+{
+	(void)self;
+	(void)result;
+	*ret_state = NULL;
+	if (!is_to(job, "prepare_long"))
+		return RUNNER_DONE;
+	host->log(job, RUNNER_STDOUT, "preparing\n", 10);
+	while (!host->cancelled(job))
+		poll(NULL, 0, 1);
+	return RUNNER_DONE;
+}
 
 static int zoo_execute(void *self, void *state, const struct runner_job *job,
                        struct runner_result *result)
@@ -390,6 +406,7 @@ static const struct runner_plugin plugin = {
 	.version = "1.0",
 	.open = zoo_open,
 	.close = zoo_close,
+	.prepare = zoo_prepare,
 	.execute = zoo_execute,
 	.kill = zoo_kill,
 	.finish = zoo_finish,

@@ -188,8 +188,9 @@ struct runner_plugin {
 	 * by the broker that takes the process over. */
 	void (*finish)(void *self, void *state, const struct runner_job *job,
 	               struct runner_result *result);
-	/* [any]{job} Optional: cancelled() says the same. Called once, while execute() runs. The
-	 * job's process is killed by the jobkeeper, not here. */
+	/* [any]{job} Optional: cancelled() says the same. Called once, while execute() runs; a
+	 * job that is told to stop before that is not executed. Its process is killed by the
+	 * jobkeeper, not here. */
 	void (*kill)(void *self, void *state, const struct runner_job *job);
 	/* [control]{open} Optional: no new jobs will come. */
 	void (*drain)(void *self);
