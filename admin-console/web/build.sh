@@ -32,8 +32,8 @@ if [ ! -f node_modules/.sirdar ] || ! cmp -s package-lock.json node_modules/.sir
 	rm -f "$log"
 	cp package-lock.json node_modules/.sirdar
 fi
-if [ -f "$out/index.html" ] && [ -z "$(find src public index.html ../../docs/manual.md package-lock.json vite.config.ts \
-	-newer "$out/index.html" -print -quit)" ]; then exit 0; fi
+if [ -f "$out/index.html" ] && [ -z "$(find src public index.html ../../docs/manual.md ../../docs/manual.zh.md package-lock.json \
+	vite.config.ts -newer "$out/index.html" -print -quit)" ]; then exit 0; fi
 echo "  WEB $out"
 OUT=$out npx --no-install vite build --logLevel warn
 # A compressed form beside every file that gains by it, for sirdar-cgi to hand out. By gzip: what

@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { asks, found, sections } from '@/domain/manual'
 import { anchor, blocks, inline, spoken } from '@/domain/markdown'
 
-const manual = readFileSync(new URL('../../../docs/manual.md', import.meta.url), 'utf8')
+const read = (name: string) => readFileSync(new URL(`../../../docs/${name}`, import.meta.url), 'utf8')
+const manuals = { en: read('manual.md'), zh: read('manual.zh.md') }
 
 describe('the manual in the console', () => {
 	it('is read into blocks', () => {
@@ -23,11 +25,32 @@ describe('the manual in the console', () => {
 			{ kind: 'link', text: 'a b', to: 'c.md' },
 		])
 	})
-	it('keeps every word of it', () => {
-		const bare = (s: string) => s.replace(/[`*|#\s\\-]|!\[[^\]]*\]\([^)]*\)|\]\([^)]*\)|\[/g, '')
-		expect(bare(blocks(manual).map(spoken).join('\n')).length).toBeGreaterThan(bare(manual).length * 0.985)
+	it('knows places by their own name, joins Chinese lines without a blank, counts a numbered list', () => {
+		const got = blocks(
+			'## <a id="x-y"></a>题 `a`\n\n第一行，\n第二行 b\nc。\n\n1. p\n   q\n2. r\n\n* <a id="z"></a>**b**：*e*\n',
+		)
+		expect(got[0]).toMatchObject({ kind: 'head', id: 'x-y', plain: '题 a', level: 2 })
+		expect(got.map(spoken)).toEqual(['题 a', '第一行，第二行 b c。', 'p q\nr', 'b：e'])
+		expect(got[2]).toMatchObject({ kind: 'list', ordered: true })
+		expect(got[3]).toMatchObject({
+			ordered: false,
+			items: [
+				[
+					{ kind: 'place', id: 'z' },
+					{ kind: 'bold', text: 'b' },
+					{ kind: 'text', text: '：' },
+					{ kind: 'em', text: 'e' },
+				],
+			],
+		})
 	})
-	it('has every place that pages point to', async () => {
+	it.each(Object.entries(manuals))('keeps every word of it: %s', (_, manual) => {
+		const bare = (s: string) => s.replace(/<a id="[^"]+"><\/a>|[`*|#\s\\-]|!\[[^\]]*\]\([^)]*\)|\]\([^)]*\)|\[/g, '')
+		const said = blocks(manual).map(spoken).join('\n')
+		expect(bare(said).length).toBeGreaterThan(bare(manual).length * 0.985)
+		expect(said).not.toMatch(/<a |\*\*/)
+	})
+	it.each(Object.entries(manuals))('has every place that pages point to: %s', (_, manual) => {
 		const ids = new Set(blocks(manual).flatMap(b => (b.kind === 'head' ? [b.id] : [])))
 		const pages = import.meta.glob<string>('../src/**/*.vue', { eager: true, query: '?raw', import: 'default' })
 		const asked = Object.values(pages).flatMap(s =>
@@ -35,5 +58,29 @@ describe('the manual in the console', () => {
 		)
 		expect(asked.filter(a => !ids.has(a))).toEqual([])
 		expect(anchor('12 Runner plugins')).toBe('12-runner-plugins')
+	})
+	it('is searched by words, and Chinese by its characters', () => {
+		const en = sections(manuals.en),
+			zh = sections(manuals.zh),
+			ids = (all: readonly { id: string }[]) => all.map(s => s.id)
+		expect(asks('x')).toBe(false)
+		expect(asks('池')).toBe(true)
+		expect(found(en, ' ')).toHaveLength(en.length)
+		expect(ids(found(en, 'quarantine plugin'))).toContain('versions-of-a-plugin')
+		expect(ids(found(zh, '解除隔离'))).toContain('versions-of-a-plugin')
+		expect(ids(found(zh, '日历顺移'))).toEqual(['calendars'])
+		expect(ids(found(zh, '备用服务器接管'))).toContain('two-servers')
+		expect(ids(found(zh, '补数--dependencies'))).toEqual(['7-operations'])
+		expect(found(zh, '池').length).toBeGreaterThan(2)
+		expect(found(zh, '没有这样的词汇').length).toBe(0)
+	})
+	it('is written in full-width punctuation where it is Chinese', () => {
+		const odd = blocks(manuals.zh)
+			.filter(b => b.kind !== 'code')
+			.map(spoken)
+			.join('\n')
+			.split('\n')
+			.filter(l => /\s[，。；：、？！]|[一-龥][,;:?!](?!\w)|[一-龥][()]/.test(l))
+		expect(odd).toEqual([])
 	})
 })
