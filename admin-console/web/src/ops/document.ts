@@ -14,14 +14,23 @@ export function useDocument(file: () => string) {
 		asking = ref(false),
 		sending = ref(false)
 	let timer: ReturnType<typeof setTimeout> | undefined,
-		asked = 0
+		asked = 0,
+		checking = Promise.resolve()
+	/* Between a save and what the server then has, the version is not known: a check would be refused as stale. */
+	let unknown = false
 	const dirty = computed(() => text.value !== base.value)
 	const args = () => ({ documents: [{ name: file() + '.yaml', text: text.value, version: version.value }] })
 
+	/* What the server has; what was typed since stays when it is on top of just that. */
 	function take(t: string, v: number) {
+		version.value = v
+		unknown = false
+		if (dirty.value && t === base.value) {
+			soon()
+			return
+		}
 		base.value = t
 		text.value = t
-		version.value = v
 		faults.value = []
 		error.value = ''
 	}
@@ -47,13 +56,17 @@ export function useDocument(file: () => string) {
 		}
 		if (mine === asked) asking.value = false
 	}
+	function soon() {
+		clearTimeout(timer)
+		timer = setTimeout(() => {
+			checking = check()
+		}, 350)
+	}
 	watch(text, () => {
 		clearTimeout(timer)
-		if (dirty.value)
-			timer = setTimeout(() => {
-				void check()
-			}, 350)
-		else {
+		if (dirty.value) {
+			if (!unknown) soon()
+		} else {
 			asked++
 			faults.value = []
 			error.value = ''
@@ -65,14 +78,18 @@ export function useDocument(file: () => string) {
 	/* True when it is saved. */
 	async function save(message = ''): Promise<boolean> {
 		sending.value = true
+		clearTimeout(timer)
+		await checking
 		try {
+			const sent = text.value
 			const c = await api.ask('apply', { ...args(), ...(message ? { message } : {}) })
 			follow(c)
 			if (c.state === 'failed') {
 				error.value = c.error ?? ''
 				return false
 			}
-			base.value = text.value
+			base.value = sent
+			unknown = true
 			return true
 		} catch (e) {
 			hear(e)
