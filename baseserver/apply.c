@@ -15,7 +15,7 @@
 #include "util/json_put.h"
 #include "util/yaml.h"
 
-static int compile(struct apply *a)
+int apply_compile(struct apply *a)
 {
 	int64_t now = a->cmd->o.now_us / US_PER_S;
 	struct commander *c = a->c;
@@ -532,7 +532,7 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	if (r == 0)
 		r = within_check_set(&cmd->o, a.set, f);
 	if (r == 0) {
-		r = compile(&a);
+		r = apply_compile(&a);
 		if (r == 0)
 			r = pools_check(c, a.set, a.tasks, a.n, f);
 		if (r == 0)

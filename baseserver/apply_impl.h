@@ -25,6 +25,7 @@ struct apply {
 };
 
 /* apply.c */
+int apply_compile(struct apply *a); /* makes a->world, which is the caller's to undo */
 void apply_change_begin(struct apply *a, const char *kind, const char *name, const char *what,
                         uint32_t version);
 void apply_change_end(struct apply *a, const char *what, const char *prefix,

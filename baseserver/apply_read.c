@@ -43,8 +43,9 @@ int apply_refuse_diags(struct apply *a)
 	for (size_t i = a->diags.n; i-- > 0;)
 		if (!a->diags.items[i].is_warning)
 			first = &a->diags.items[i];
-	int r = refuse(a->f, E_INVALID, "args.documents", first ? first->hint : NULL,
-	               "%s, line %d: %s%s", first ? first->at.file : "", first ? first->at.line : 0,
+	const char *place = a->cmd->o.draft ? "args.document" : "args.documents";
+	int r = refuse(a->f, E_INVALID, place, first ? first->hint : NULL, "%s, line %d: %s%s",
+	               first ? first->at.file : "", first ? first->at.line : 0,
 	               first ? first->message : "not valid",
 	               a->diags.errors > 1 ? " (and more)" : "");
 	buf_init(&body);

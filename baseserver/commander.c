@@ -33,6 +33,11 @@ static void step_dry(struct commander *c, struct cmd *cmd)
 		cmd_fail(c, cmd, &f);
 		return;
 	}
+	if (cmd->o.draft) { /* it is right; now what would run */
+		cmd->phase = PH_SURVEY;
+		cmd_survey(c, cmd);
+		return;
+	}
 	/* Kinds that select nothing: the arguments are right. */
 	buf_init(&out);
 	cmd_print_dry(c, cmd, &out);

@@ -265,6 +265,7 @@ static struct verdict on_test_run(const struct look *l)
 
 	v.is_new = true;
 	v.part = -1; /* or the next that is free: the ledger sees */
+	v.version = l->cmd->draft;
 	v.origin = OR_MANUAL;
 	v.reason = RE_USER;
 	v.due = l->o->now_us / US_PER_S;

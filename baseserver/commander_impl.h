@@ -56,7 +56,8 @@ struct order {
 	uint64_t command;
 	const char *node; /* name or id */
 	const struct jval *brokers, *documents, *prune, *retired_calendars;
-	const char *pool; /* or project; its name */
+	const char *draft; /* test-run: the document as drawn; NULL: what is saved */
+	const char *pool;  /* or project; its name */
 	const char *user, *server, *type, *version, *sha256;
 	uint64_t alert, silence;   /* their numbers */
 	const char *note;          /* of alert-ack, or why there is a silence; "" */
@@ -79,6 +80,7 @@ struct verdict {
 	bool kill_running, mend;
 	int32_t part; /* of the key, where that is not the item's */
 	uint32_t grace_ms;
+	uint32_t version; /* of a draft; 0: the one in force */
 	int64_t due;
 };
 
@@ -158,6 +160,7 @@ struct cmd {
 	struct shown shown;
 	uint64_t number; /* of the stream, shown */
 	char *changes;   /* apply: JSON of the answer */
+	uint32_t draft;  /* test-run: the version its document was kept as; 0: not yet */
 	struct order o;
 	enum phase phase;
 	struct feed *feed;
@@ -191,6 +194,7 @@ struct document {
 	char *name, *body;
 	size_t len;
 	uint32_t id, version;
+	uint32_t draft; /* the last one kept for a test run; 0: none */
 	bool retired;
 };
 
@@ -320,6 +324,15 @@ void cmd_unwatch(struct commander *c, struct cmd *cmd);
 void commander_answered(struct letter *l, void *self);
 bool commander_send(struct commander *c, struct proposals *ps); /* false: stuck for now */
 void cmd_cancel_rows(struct commander *c, struct cmd *cmd);
+
+/* apply_draft.c: a test run of a document that is not saved. */
+int order_parse_draft(struct order *o, struct refusal *f);
+/* One task, once. `r`: what its selection came to, which f says. */
+int order_check_draft(const struct order *o, int r, struct refusal *f);
+/* Judged as apply judges it; on 0 cmd->edit keeps it. */
+int draft_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+void draft_learn(struct commander *c, const struct store_doc *d);
+int drafts_load(struct commander *c, struct store *store, struct err *err);
 
 /* commander_alert.c */
 int order_parse_alert(struct order *o, struct refusal *f);

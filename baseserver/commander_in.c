@@ -78,7 +78,7 @@ enum phase cmd_first_phase(const struct cmd *cmd)
 {
 	enum acts_on on = command_acts_on(cmd->kind);
 
-	if (on == ON_DOCUMENTS)
+	if (on == ON_DOCUMENTS || cmd->o.draft)
 		return PH_EDIT;
 	if (on == ON_BROKERS || on == ON_COMMANDS || on == ON_NOTHING)
 		return PH_OTHER;

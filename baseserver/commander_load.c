@@ -158,6 +158,8 @@ void commander_learn(struct commander *c, const struct edit *e)
 	for (size_t i = 0; i < e->n_docs; i++)
 		if (e->docs[i].kind == DOC_WORKFLOW)
 			put_document(c, &e->docs[i]);
+		else if (e->docs[i].kind == DOC_DRAFT)
+			draft_learn(c, &e->docs[i]);
 		else if (e->docs[i].kind == DOC_CALENDAR)
 			CHECK(calendars_put(&c->calendars, &e->docs[i], NULL) == 0);
 		else if (e->docs[i].kind == DOC_POOL)
@@ -205,6 +207,8 @@ int commander_load(struct commander *c, struct store *store, struct err *err)
 		r = store_load_tasks(store, each_task, c, err);
 	if (r == 0)
 		r = store_load_docs(store, DOC_WORKFLOW, each_document, c, err);
+	if (r == 0)
+		r = drafts_load(c, store, err);
 	if (r == 0)
 		r = store_load_docs(store, DOC_CALENDAR, each_calendar, &ld, err);
 	if (r == 0)

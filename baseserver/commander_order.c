@@ -37,7 +37,7 @@ static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
 	[CK_PRIORITY] = { "selection", "priority" },
 	[CK_SKIP] = { "selection" },
 	[CK_RUN_NOW] = { "selection", "off_plan", "params" },
-	[CK_TEST_RUN] = { "selection" },
+	[CK_TEST_RUN] = { "selection", "document" },
 	[CK_ENQUEUE] = { "selection" },
 	[CK_DECLARE_DEAD] = { "selection" },
 	[CK_LOG_LEVEL] = { "level", "brokers", "type" },
@@ -277,6 +277,8 @@ static int parse_others(struct order *o, struct refusal *f)
 		return order_parse_plugin(o, f);
 	case CK_ALERT_ACK:
 		return order_parse_alert(o, f);
+	case CK_TEST_RUN:
+		return order_parse_draft(o, f);
 	case CK_APPLY:
 		r = arg_list(o->args, "args", "documents", 100, &o->documents, f);
 		if (r == 0)
@@ -506,6 +508,8 @@ int order_parse(const struct commander *c, enum command_kind kind, const char *a
 		r = order_parse_silence(c, ret, f);
 	if (r == 0)
 		r = parse_selection(c, ret, f);
+	if (ret->draft)
+		r = order_check_draft(ret, r, f);
 	if (r == 0)
 		r = default_dates(c, ret, f);
 	if (r == 0 && ret->order == ORDER_DESC && ret->dependencies != DEPEND_IGNORE)

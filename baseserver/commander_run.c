@@ -302,6 +302,7 @@ static void fill(struct proposal *p, const struct cmd *cmd, const struct verdict
 	p->mend = v->mend;
 	p->flags = v->flags;
 	p->grace_ms = v->grace_ms;
+	p->version = v->version;
 	p->due = v->due;
 	if (cmd->o.params) {
 		p->data = mem_str(cmd->o.params);

@@ -108,7 +108,8 @@ static void edited(struct letter *l, void *self)
 		cmd_over(c, cmd, CS_FAILED, err_text(code));
 		return;
 	}
-	bool sweep = cmd->phase == PH_EDIT && (cmd->kind == CK_OFFLINE || cmd->kind == CK_RETIRE);
+	bool sweep = cmd->phase == PH_EDIT &&
+	             (cmd->kind == CK_OFFLINE || cmd->kind == CK_RETIRE || cmd->o.draft);
 	if (!sweep) {
 		cmd_over(c, cmd, CS_DONE, "");
 		return;
@@ -179,11 +180,13 @@ static struct edit *edit_of(struct commander *c, const struct cmd *cmd)
 
 int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
-	if (command_acts_on(cmd->kind) != ON_DOCUMENTS || cmd->edit)
+	if ((command_acts_on(cmd->kind) != ON_DOCUMENTS && !cmd->o.draft) || cmd->edit)
 		return 0;
 	switch (cmd->kind) {
 	case CK_APPLY:
 		return apply_begin(c, cmd, f);
+	case CK_TEST_RUN:
+		return draft_begin(c, cmd, f);
 	case CK_USER_SET:
 	case CK_USER_REMOVE:
 	case CK_GROUP_SET:

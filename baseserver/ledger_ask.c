@@ -83,7 +83,7 @@ static void add_row(struct asked *a)
 	i->created_us = l->now_us;
 	i->eff_due_us = due_us > l->now_us ? due_us : l->now_us;
 	i->generation = 1;
-	i->version = a->t->row.version;
+	i->version = a->p->version ? a->p->version : a->t->row.version;
 	i->flags = a->p->flags;
 	i->origin = a->p->origin;
 	i->priority = a->p->priority ? a->p->priority
@@ -274,7 +274,10 @@ static int on_grant(struct asked *a, uint64_t *ret_number)
 		i->flags &= (uint16_t)~IF_SPREAD;
 		i->infra = 0;
 	}
-	ledger_bind(a->l, a->t, i, a->p);
+	if (!ledger_bind(a->l, a->t, i, a->p)) { /* it ran with that, or with nothing */
+		r = step(a, EV_KILL, RE_EDIT, ret_number);
+		return r < 0 ? r : E_CONFLICT;
+	}
 	i->attempt++;
 	i->token = a->l->next_token++;
 	i->broker = a->p->broker;
@@ -473,7 +476,8 @@ static int old_body(const struct asked *a)
 {
 	const struct task *d = a->t->def, *was;
 
-	if (!(a->p->flags & IF_OLD_BODY) || !d || a->e->inst.version == d->version)
+	bool bound = a->p->flags & IF_OLD_BODY || version_is_draft(a->e->inst.version);
+	if (!bound || !d || a->e->inst.version == d->version)
 		return 0;
 	was = ledger_version(a->l, a->t, a->e->inst.version);
 	if (!was && ledger_awaits_rows(a->l))

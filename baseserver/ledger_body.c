@@ -259,25 +259,41 @@ const struct task *ledger_body(struct ledger *l, const struct instance *i)
 	return d ? d : t ? t->def : NULL;
 }
 
-/* A loader of the present type gets it: a version of another type cannot run there. */
-void ledger_bind(struct ledger *l, struct ltask *t, struct instance *i, struct proposal *p)
+/* A draft is run as it was drawn, or not at all. */
+static bool draft_gone(const struct instance *i, bool known, struct proposal *p)
 {
-	bool bound = i->flags & IF_OLD_BODY || i->attempt || i->infra;
+	if (!version_is_draft(i->version))
+		return false;
+	if (!p->note)
+		p->note = mem_fmt("what was drawn for this test run %s; test it again",
+		                  known ? "is of another task type than what is saved since"
+		                        : "is no longer kept");
+	return true;
+}
+
+/* A loader of the present type gets it: a version of another type cannot run there. */
+bool ledger_bind(struct ledger *l, struct ltask *t, struct instance *i, struct proposal *p)
+{
+	bool bound = i->flags & IF_OLD_BODY || i->attempt || i->infra ||
+	             version_is_draft(i->version);
 	const struct task *d;
 
 	if (!bound || i->version == t->def->version) {
 		i->version = t->def->version;
-		return;
+		return true;
 	}
 	d = ledger_version(l, t, i->version);
 	if (d && strcmp(d->type, t->def->type) == 0) {
 		p->body = d;
-		return;
+		return true;
 	}
+	if (draft_gone(i, d != NULL, p))
+		return false;
 	if (!p->note)
 		p->note = mem_fmt("version %u of its definition %s: it runs with version %u",
 		                  i->version, d ? "is of another task type" : "is gone",
 		                  t->def->version);
 	i->version = t->def->version;
 	i->flags &= (uint16_t)~IF_OLD_BODY;
+	return true;
 }

@@ -302,7 +302,7 @@ bool ledger_version_ready(struct ledger *l, struct ltask *t, const struct instan
 bool ledger_fetch_version(struct ledger *l); /* a job begins */
 void ledger_version_free(struct ledger *l);
 /* i is about to be granted: binds it, p->body is what it runs with where that is another. */
-void ledger_bind(struct ledger *l, struct ltask *t, struct instance *i, struct proposal *p);
+bool ledger_bind(struct ledger *l, struct ltask *t, struct instance *i, struct proposal *p);
 
 /* ledger_data.c: the parameters in p, those of the generation after the kill that p asks for. */
 void ledger_keep_next(struct ledger *l, struct instance *i, struct proposal *p);

@@ -78,6 +78,7 @@ struct proposal {
 	uint8_t ask, reason, origin, end, intent, priority;
 	uint16_t flags;    /* CREATE, REDO: enum inst_flag to be set */
 	uint32_t grace_ms; /* KILL */
+	uint32_t version;  /* CREATE: of a definition that was not saved; 0: the one in force */
 	bool plan, kill_running, dry;
 	char *branch;            /* ENDED well: children that go on; owned by the letter; or NULL */
 	const struct task *body; /* GRANT: the ledger's own, borrowed */

@@ -95,7 +95,8 @@ static void print_image(const struct query *q, struct buf *out)
 	put_time_us(out, "retry_at", i->state == ST_FAILED ? i->retry_at_us : 0);
 	put_int(out, "generation", i->generation);
 	put_int(out, "revision", i->revision);
-	put_int(out, "version", i->version);
+	put_int(out, "version", version_shown(i->version));
+	put_bool(out, "draft", version_is_draft(i->version));
 	put_int(out, "attempt", i->attempt);
 	put_int(out, "infra", i->infra);
 	if (i->ended_us)

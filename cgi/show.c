@@ -105,7 +105,8 @@ void show_instance(struct buf *b, struct names *n, const struct instance *row)
 	put_time_us(b, "retry_at", i->retry_at_us);
 	put_int(b, "generation", i->generation);
 	put_int(b, "revision", i->revision);
-	put_int(b, "version", i->version);
+	put_int(b, "version", version_shown(i->version));
+	put_bool(b, "draft", version_is_draft(i->version));
 	put_int(b, "attempt", i->attempt);
 	put_int(b, "infra", i->infra);
 	if (i->ended_us != 0)

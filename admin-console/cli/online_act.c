@@ -5,6 +5,10 @@
 
 #include "online.h"
 #include "util/alloc.h"
+#include "util/buf.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/yaml.h"
 
 /* Which options a command has, by their keys in act_options. */
 static const struct act {
@@ -13,7 +17,7 @@ static const struct act {
 	{ "redo", "msrbpaf" }, { "backfill", "PoDFrpSOa" },
 	{ "kill", "g" },       { "force-success", "" },
 	{ "skip", "" },        { "enqueue", "" },
-	{ "test-run", "" },    { "declare-dead", "" },
+	{ "test-run", "i" },   { "declare-dead", "" },
 	{ "freeze", "" },      { "unfreeze", "" },
 	{ "priority", "p" },   { "run-now", "Oa" },
 	{ "online", "" },      { "offline", "d" },
@@ -39,7 +43,7 @@ enum {
 static const struct act_option {
 	int key;
 	const char *option, *value, *json, *help;
-	enum { AS_TEXT, AS_NUMBER, AS_TRUE, AS_PAIR } as;
+	enum { AS_TEXT, AS_NUMBER, AS_TRUE, AS_PAIR, AS_FILE } as;
 } act_options[] = {
 	{ 'm', "mode", "MODE", "mode", "self (default), with_downstream, downstream", AS_TEXT },
 	{ 's', "scope", "SCOPE", "scope", "downstream in workflow (default), project, all",
@@ -59,6 +63,8 @@ static const struct act_option {
 	  AS_PAIR },
 	{ 'f', "failed-parts", NULL, "failed_parts", "of its parts only those that ended badly",
 	  AS_TRUE },
+	{ 'i', "file", "FILE", "document", "as it stands in this workflow's file, not as saved",
+	  AS_FILE },
 	{ 'd', "detach", NULL, "detach", "online children no longer wait for these", AS_TRUE },
 };
 
@@ -152,6 +158,19 @@ static void pair_add(cJSON *args, const char *key, const char *text, struct argp
 	free(name);
 }
 
+/* The text of a file. */
+static void file_add(cJSON *args, const char *key, const char *file, struct argp_state *state)
+{
+	struct err err = { 0 };
+	struct buf text;
+
+	buf_init(&text);
+	if (fs_read(file, YAML_BYTES_MAX, &text, &err) < 0)
+		argp_failure(state, CLI_USAGE, 0, "%s", err.text);
+	cJSON_AddStringToObject(args, key, buf_str(&text));
+	buf_done(&text);
+}
+
 static error_t option_take(struct asked *a, int key, const char *arg, struct argp_state *state)
 {
 	char *end;
@@ -166,6 +185,8 @@ static error_t option_take(struct asked *a, int key, const char *arg, struct arg
 			cJSON_AddStringToObject(a->s.args, x->json, arg);
 		} else if (x->as == AS_PAIR) {
 			pair_add(a->s.args, x->json, arg, state);
+		} else if (x->as == AS_FILE) {
+			file_add(a->s.args, x->json, arg, state);
 		} else if (x->as == AS_TRUE) {
 			cJSON_AddBoolToObject(a->s.args, x->json, true);
 		} else {

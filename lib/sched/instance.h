@@ -71,6 +71,21 @@ enum inst_flag {
 	IF_NOTIFIED = 8192, /* somebody was told of its end */
 };
 
+/* Versions of a definition from here on were never saved: a test run has them. They stay what an
+ * instance runs with, for good, and never come into force. */
+#define VERSION_DRAFT (UINT32_C(1) << 30)
+
+static inline bool version_is_draft(uint32_t version)
+{
+	return version >= VERSION_DRAFT;
+}
+
+/* For people: a draft is no version of anything. */
+static inline uint32_t version_shown(uint32_t version)
+{
+	return version_is_draft(version) ? 0 : version;
+}
+
 /* Why a kill was asked, weakest first: a stronger one replaces a weaker, never back. */
 enum kill_intent { KI_NONE, KI_TIMEOUT, KI_REDO, KI_USER };
 

@@ -283,13 +283,14 @@ static int mem_find_workflow(struct store *s, uint32_t id, uint32_t version,
                              struct err *err)
 {
 	struct mem_store *m = mem_of(s);
+	enum store_doc_kind kind = workflow_kind(version);
 	int r = alive(m, err);
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < m->disk->n_docs; i++) {
 		const struct store_doc *d = &m->disk->docs[i];
-		if (d->kind == DOC_WORKFLOW && d->id == id && d->version == version)
+		if (d->kind == kind && d->id == id && d->version == version)
 			return each(ctx, d);
 	}
 	return err_set(err, E_NOT_FOUND, "no version %" PRIu32 " of workflow %" PRIu32, version,

@@ -318,10 +318,32 @@ static void write_alert(struct mem_disk *d, const struct store_alert *a)
 	PUT(d->alerts, d->n_alerts, &one, own_alert, free_alert, order_alerts);
 }
 
+static void drop_drafts(struct mem_disk *d, const struct store_doc *newest)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n_docs; i++) {
+		struct store_doc *at = &d->docs[i];
+		if (at->kind == DOC_DRAFT && at->id == newest->id &&
+		    at->version + STORE_DRAFTS_MAX <= newest->version)
+			free_doc(at);
+		else
+			d->docs[n++] = *at;
+	}
+	d->n_docs = n;
+}
+
+static void write_doc(struct mem_disk *d, const struct store_doc *doc)
+{
+	PUT(d->docs, d->n_docs, doc, own_doc, free_doc, order_docs);
+	if (doc->kind == DOC_DRAFT)
+		drop_drafts(d, doc);
+}
+
 void mem_disk_write(struct mem_disk *d, const struct store_batch *b)
 {
 	for (size_t i = 0; i < b->n_docs; i++)
-		PUT(d->docs, d->n_docs, &b->docs[i], own_doc, free_doc, order_docs);
+		write_doc(d, &b->docs[i]);
 	for (size_t i = 0; i < b->n_tasks; i++)
 		PUT(d->tasks, d->n_tasks, &b->tasks[i], own_task, free_task, order_tasks);
 	if (b->n_links_of || b->n_links)

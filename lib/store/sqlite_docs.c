@@ -29,6 +29,7 @@ static const struct {
 	[DOC_SILENCE] = { SQL_SAVE_SILENCE, "save silence" },
 	[DOC_GROUP] = { SQL_SAVE_GROUP, "save group" },
 	[DOC_TOKEN] = { SQL_SAVE_TOKEN, "save token" },
+	[DOC_DRAFT] = { SQL_SAVE_DRAFT, NULL }, /* the test run is the action */
 };
 
 static int know_last_action(struct sqlite_store *s, struct err *err)
@@ -71,6 +72,17 @@ static int write_action(struct sqlite_store *s, int64_t at_us, const char *actor
 	return sql_run(s, q, err);
 }
 
+static int drop_drafts(struct sqlite_store *s, const struct store_doc *d, struct err *err)
+{
+	sqlite3_stmt *q = NULL;
+	int r = sql_get(s, SQL_DRAFTS_GO, &q, err);
+
+	if (r < 0)
+		return r;
+	sql_bind(q, "ii", (int64_t)d->id, (int64_t)d->version - STORE_DRAFTS_MAX);
+	return sql_run(s, q, err);
+}
+
 static int write_doc(struct sqlite_store *s, const struct store_doc *d, struct err *err)
 {
 	sqlite3_stmt *q = NULL;
@@ -86,6 +98,8 @@ static int write_doc(struct sqlite_store *s, const struct store_doc *d, struct e
 	sqlite3_bind_text64(q, 7, d->body ? d->body : "", d->body ? d->body_len : 0, SQLITE_STATIC,
 	                    SQLITE_UTF8);
 	r = sql_run(s, q, err);
+	if (r == 0 && d->kind == DOC_DRAFT)
+		r = drop_drafts(s, d, err);
 	if (r == 0 && docs[d->kind].action)
 		r = write_action(s, d->at_us, d->actor, docs[d->kind].action, d->name, "", err);
 	return r;

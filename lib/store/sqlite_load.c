@@ -167,6 +167,7 @@ static const enum sql_id doc_loads[] = {
 	[DOC_PLAN] = SQL_LOAD_PLAN,         [DOC_NODE] = SQL_LOAD_NODE,
 	[DOC_USER] = SQL_LOAD_USER,         [DOC_SILENCE] = SQL_LOAD_SILENCE,
 	[DOC_GROUP] = SQL_LOAD_GROUP,       [DOC_TOKEN] = SQL_LOAD_TOKEN,
+	[DOC_DRAFT] = SQL_LOAD_DRAFT,
 };
 
 int sqlite_load_docs(struct store *st, enum store_doc_kind kind,
@@ -201,18 +202,19 @@ int sqlite_find_workflow(struct store *st, uint32_t id, uint32_t version,
 	struct sqlite_store *s = (struct sqlite_store *)st;
 	sqlite3_stmt *q = NULL;
 	struct store_doc d;
-	int r = sql_get(s, SQL_FIND_WORKFLOW, &q, err);
+	enum store_doc_kind kind = workflow_kind(version);
+	int r = sql_get(s, kind == DOC_DRAFT ? SQL_FIND_DRAFT : SQL_FIND_WORKFLOW, &q, err);
 
 	if (r < 0)
 		return r;
 	sql_bind(q, "ii", (int64_t)id, (int64_t)version);
-	struct sql_rows rows = sql_rows(s->db, q, doc_table(DOC_WORKFLOW));
+	struct sql_rows rows = sql_rows(s->db, q, doc_table(kind));
 	r = rows_step(&rows.base, err);
 	if (r == 0)
 		r = err_set(err, E_NOT_FOUND, "no version %" PRIu32 " of workflow %" PRIu32,
 		            version, id);
 	else if (r > 0)
-		r = rows_doc(&rows.base, DOC_WORKFLOW, &d, err);
+		r = rows_doc(&rows.base, kind, &d, err);
 	if (r == 0)
 		r = each(ctx, &d);
 	sqlite3_reset(q);

@@ -55,8 +55,12 @@ enum store_doc_kind {
 	DOC_SILENCE, /* a time in which nobody is told of some things */
 	DOC_GROUP,
 	DOC_TOKEN, /* of a person, or the key of an app; its hash */
+	DOC_DRAFT, /* a workflow as drawn, for a test run; never in force; id: the workflow;
+	            * version: see version_is_draft(); the newest STORE_DRAFTS_MAX of each stay */
 	DOC_END
 };
+
+enum { STORE_DRAFTS_MAX = 64 };
 
 struct store_doc {
 	enum store_doc_kind kind;
@@ -293,7 +297,7 @@ void store_quiet(struct store *s);
  * not call the store. Documents: the newest version of each id, retired ones too. */
 int store_load_docs(struct store *s, enum store_doc_kind kind,
                     int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err);
-/* One version of a workflow's document. E_NOT_FOUND: not kept. */
+/* One version of a workflow's document, drafts too. E_NOT_FOUND: not kept. */
 int store_find_workflow(struct store *s, uint32_t id, uint32_t version,
                         int (*each)(void *ctx, const struct store_doc *d), void *ctx,
                         struct err *err);

@@ -106,4 +106,10 @@ int store_check_batch(const struct store_batch *b, struct err *err);
  * E_INVALID it leaves a gap or overlaps. */
 int store_check_numbers(const struct store_batch *b, uint64_t stored, struct err *err);
 
+/* Of a workflow's document: by its version. */
+static inline enum store_doc_kind workflow_kind(uint32_t version)
+{
+	return version_is_draft(version) ? DOC_DRAFT : DOC_WORKFLOW;
+}
+
 #endif

@@ -174,6 +174,80 @@ def a_draft_is_tried_beside_the_plan(s):
     until("its log is there", lambda: f"tried {stamp(5)}" in str(s.log_of(one["id"])))
 
 
+def drawn(name, body, more=""):
+    """The text of a workflow as `workflow()` saves it, with another script."""
+    return f"""workflow: {name}
+project: cmd
+start_date: {START}
+timezone: UTC
+tasks:
+  a:
+    type: shell
+    cycle: day
+    retry: {{attempts: 3, delay: 0s}}
+    params:
+      script: {json.dumps(body)}
+{more}"""
+
+
+@test
+def what_is_not_saved_runs_and_nothing_comes_into_force(s):
+    here = s.dir / "data"
+    workflow(s, "drawn", {"a": script("echo saved; exit 0")}, state="draft")
+    was = s.get("/api/v1/workflows/cmd/drawn")["version"]
+    file = here / "drawn.yaml"
+    file.write_text(drawn("drawn", f"echo drawn $SIRDAR_RUN_DATE\nuntil test -e {here}/go; "
+                                   "do sleep 0.05; done\n"
+                                   f"test -e {here}/twice && exit 0; touch {here}/twice; exit 1",
+                          "  b: {type: noop, cycle: day, needs: [a]}\n"))
+    s.sirdar("test-run", "cmd/drawn/a", "2026-03-05", "--file", file)
+
+    def one():
+        rows = s.instances("cmd/drawn/a", parts="true")
+        return rows[0] if rows else {"state": "none"}
+
+    until("it runs", lambda: one()["state"] == "Running")
+    assert one()["draft"] is True and one()["version"] == 0 and one()["part"] == -1, one()
+    s.base.restart(hard=True)
+    (here / "go").write_text("")
+    until("it failed once and ran again as it was drawn", lambda: one()["state"] == "Succ")
+    assert (here / "twice").exists() and one()["attempt"] == 2, one()
+    until("its log is there", lambda: f"drawn {stamp(5)}" in
+          str(s.ask("GET", f"/api/v1/instances/{one()['id']}/log?attempt=2")[1]))
+    assert s.get("/api/v1/workflows/cmd/drawn")["version"] == was
+    assert s.ask("GET", "/api/v1/tasks/cmd/drawn/b")[0] == 404
+    s.sirdar("test-run", "cmd/drawn/a", "2026-03-06")
+    until("what is saved is as it was", lambda: any(
+        i["state"] == "Succ" and not i["draft"] and i["version"] == was
+        for i in s.instances("cmd/drawn/a", parts="true")))
+
+
+@test
+def a_document_that_is_wrong_is_not_tried(s):
+    workflow(s, "wrong", {"a": script("exit 0")}, state="draft")
+    sel = {"tasks": ["cmd/wrong/a"], "dates": [START]}
+    text = drawn("wrong", "exit 0").replace("cycle: day", "cycle: dya")
+    tried = s.command("test-run", selection=sel, document=text, expect=(400,))
+    saved = s.command("apply", documents=[{"name": "document", "text": text}], expect=(400,))
+    said = [[{**e, "file": ""} for e in a["error"]["details"]["errors"]] for a in (tried, saved)]
+    assert said[0] == said[1] and said[0][0]["line"], (tried, saved)
+    s.command("test-run", selection=sel, document=drawn("other", "exit 0"), expect=(400,))
+    typed = drawn("wrong", "exit 0").replace("type: shell", "type: noop").split("    params")[0]
+    assert "saved as shell" in str(s.command("test-run", selection=sel, document=typed,
+                                             expect=(409,)))
+    new = s.command("test-run", selection={"tasks": ["cmd/wrong/b"]}, expect=(404,),
+                    document=drawn("wrong", "exit 0", "  b: {type: noop, cycle: day}\n"))
+    assert "never saved" in str(new), new
+    status, viewer = s.ask("POST", "/api/v1/tokens", {"name": "sees", "role": "viewer", "rights": []})
+    assert status == 201, viewer
+    admin, s.token = s.token, viewer["token"]
+    try:
+        s.command("test-run", selection=sel, document=drawn("wrong", "exit 0"), expect=(403,))
+    finally:
+        s.token = admin
+    assert not s.instances("cmd/wrong/a", parts="true")
+
+
 @test
 def offline_detaches_the_children_that_were_named(s):
     workflow(s, "loose", {"a": script("exit 0"), "b": script("exit 0", needs="[a]")})

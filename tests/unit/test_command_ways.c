@@ -386,7 +386,7 @@ static void every_argument_has_its_refusal(void **state)
 		{ "skip", SEL, "selection message" },
 		{ "run-now", SEL, "selection off_plan message" },
 		{ "enqueue", SEL, "selection message" },
-		{ "test-run", SEL, "selection message" },
+		{ "test-run", SEL, "selection document message" },
 		{ "declare-dead", SEL, "selection message" },
 		{ "log-level", "", "level brokers message" },
 		{ "broker-drain", "", "brokers message" },

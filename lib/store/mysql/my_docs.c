@@ -6,13 +6,21 @@
 #include "util/err.h"
 
 static const char *const actions[] = {
-	[DOC_WORKFLOW] = "save workflow", [DOC_CALENDAR] = "save calendar",
-	[DOC_RUNNER] = "save runner",     [DOC_BROKER] = "save broker",
-	[DOC_TYPE] = "save task type",    [DOC_SERVER] = "save server",
-	[DOC_POOL] = "save pool",         [DOC_SETTING] = "save setting",
-	[DOC_NODE] = "save node",         [DOC_USER] = "save user",
-	[DOC_SILENCE] = "save silence",   [DOC_GROUP] = "save group",
-	[DOC_TOKEN] = "save token",       [DOC_PLAN] = NULL, /* the edit itself is the action */
+	[DOC_WORKFLOW] = "save workflow",
+	[DOC_CALENDAR] = "save calendar",
+	[DOC_RUNNER] = "save runner",
+	[DOC_BROKER] = "save broker",
+	[DOC_TYPE] = "save task type",
+	[DOC_SERVER] = "save server",
+	[DOC_POOL] = "save pool",
+	[DOC_SETTING] = "save setting",
+	[DOC_NODE] = "save node",
+	[DOC_USER] = "save user",
+	[DOC_SILENCE] = "save silence",
+	[DOC_GROUP] = "save group",
+	[DOC_TOKEN] = "save token",
+	[DOC_PLAN] = NULL,  /* the edit itself is the action */
+	[DOC_DRAFT] = NULL, /* the test run is */
 };
 
 static int know_last_action(struct my_store *s, struct err *err)
@@ -67,6 +75,12 @@ static int write_action(struct my_store *s, int64_t at_us, const char *actor, co
 	return my_out_end(&o, r, err);
 }
 
+static int drop_drafts(struct my_store *s, const struct store_doc *d, struct err *err)
+{
+	return my_do(s, err, "DELETE FROM lb_draft WHERE id = ? AND version <= ?", "ii",
+	             (int64_t)d->id, (int64_t)d->version - STORE_DRAFTS_MAX);
+}
+
 static int write_doc(struct my_store *s, const struct store_doc *d, struct err *err)
 {
 	struct buf *b = &s->sql;
@@ -84,6 +98,8 @@ static int write_doc(struct my_store *s, const struct store_doc *d, struct err *
 	my_quote(s->db, b, d->body ? d->body : "", d->body ? d->body_len : 0);
 	buf_putc(b, ')');
 	r = my_run(s, (const char *)buf_at(b), b->len, err);
+	if (r == 0 && d->kind == DOC_DRAFT)
+		r = drop_drafts(s, d, err);
 	if (r == 0 && actions[d->kind])
 		r = write_action(s, d->at_us, d->actor, actions[d->kind], d->name, "", err);
 	return r;

@@ -64,7 +64,8 @@ int my_load_docs(struct store *st, enum store_doc_kind kind,
 int my_find_workflow(struct store *st, uint32_t id, uint32_t version,
                      int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err)
 {
-	const char *table = doc_table(DOC_WORKFLOW);
+	enum store_doc_kind kind = workflow_kind(version);
+	const char *table = doc_table(kind);
 	struct rows *rows = NULL;
 	struct store_doc d;
 	int r = my_ask((struct my_store *)st, table, &rows, err,
@@ -78,7 +79,7 @@ int my_find_workflow(struct store *st, uint32_t id, uint32_t version,
 		r = err_set(err, E_NOT_FOUND, "no version %" PRIu32 " of workflow %" PRIu32,
 		            version, id);
 	else if (r > 0)
-		r = rows_doc(rows, DOC_WORKFLOW, &d, err);
+		r = rows_doc(rows, kind, &d, err);
 	if (r == 0)
 		r = each(ctx, &d);
 	rows_close(rows);
