@@ -38,7 +38,7 @@ export const zh: Same<typeof en> = {
 	date: '业务日期',
 	'date.hour': '小时',
 	empty: '还没有运行',
-	'empty.text': '任务到期后，第一次运行会出现在这里。',
+	'empty.text': '任务到点后，第一次运行会出现在这里。',
 	filter: '筛选任务',
 	group: '第 {step} 层',
 	help: '点选一格查看日志与等待原因。拖动，或按住 Shift 用方向键，可选取一块进行操作。',

@@ -42,6 +42,26 @@ export default {
 		await shot('situation-palette')
 		await prefer({ theme: 'light', lang: 'en', zone: 'UTC' })
 	},
+	'the manual is in the language of who reads it, and stays at its place': async () => {
+		await open('/ops/audit')
+		await page.click('.manl')
+		await page.waitForSelector('.manual h3:has-text("The audit")')
+		const above = () =>
+			page.waitForFunction(() => {
+				const top = document.querySelector('.manual #the-audit')?.getBoundingClientRect().top ?? 1e6
+				return top > 0 && top < 200
+			})
+		await above()
+		await page.click('.tb[lang=zh-CN]')
+		await page.waitForSelector('.manual h3:has-text("审计")')
+		await above()
+		await page.fill('.slist input', '备用服务器接管')
+		await page.waitForSelector('.slist li:has-text("双服务器")')
+		await page.waitForSelector('.manual #the-audit', { state: 'detached' })
+		await axe('the manual, searched')
+		await page.click('.tb[lang=en]')
+		await page.waitForSelector('.slist [role=status]:has-text("Nowhere")')
+	},
 	'on a phone one sees, reads and acts': async () => {
 		await page.setViewportSize({ width: 390, height: 844 })
 		await open('/')
