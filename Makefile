@@ -122,7 +122,7 @@ check: lint unit
 test:
 	@$(if $(filter no,$(DEPS)),:,packaging/deps.sh build run test && { packaging/deps.sh browser || :; }) && $(MAKE) -s all $(TESTS) && B=$(B) CC=$(CC) tests/run
 test-heavy:
-	@$(if $(filter no,$(DEPS)),:,packaging/deps.sh build run test heavy real) && $(MAKE) -s all $(TESTS) && \
+	@$(if $(filter no,$(DEPS)),:,packaging/deps.sh build run test heavy real browser firefox) && $(MAKE) -s all $(TESTS) && \
 	    B=$(B) CC=$(CC) HEAVY=1 tests/run
 # A folder's own `run` is what these start; see tests/README.md.
 sim: all

@@ -6,7 +6,8 @@
 #   packaging/deps.sh --check [set...]  only say in one line what misses, exit 1
 #   packaging/deps.sh --list [set...]   print the names
 #
-# Sets: build, run, test, heavy, real (counterparts of make test-heavy from Maven and PyPI), browser (of the console's journeys; they are skipped without it).
+# Sets: build, run, test, heavy, real (counterparts of make test-heavy from Maven and PyPI), browser (of the console's
+# journeys; they are skipped without it), firefox (the same for test_console_firefox.py, heavy only).
 # Default: build run test.
 build="gcc make pkg-config libc6-dev libev-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler
 libgnutls28-dev libsqlite3-dev libmicrohttpd-dev libcjson-dev libyaml-dev uthash-dev libcmocka-dev
@@ -18,6 +19,7 @@ default-jdk-headless slapd ldap-utils openssl"
 heavy="systemd prometheus gcovr debootstrap golang-go"
 real="maven python3-pip"
 browser="chromium fonts-noto-cjk"
+firefox="firefox-esr"
 
 mode=install
 case "$1" in
@@ -34,7 +36,8 @@ for name in "${@:-build run test}"; do
 		heavy) wanted="$wanted $heavy" ;;
 		real) wanted="$wanted $real" ;;
 		browser) wanted="$wanted $browser" ;;
-		*) echo "deps.sh: no set '$set' (build, run, test, heavy, real, browser)" >&2; exit 64 ;;
+		firefox) wanted="$wanted $firefox" ;;
+		*) echo "deps.sh: no set '$set' (build, run, test, heavy, real, browser, firefox)" >&2; exit 64 ;;
 		esac
 	done
 done
