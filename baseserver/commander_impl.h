@@ -272,7 +272,7 @@ struct commander {
 	uint32_t last_plugin; /* the largest id */
 	struct targets targets;
 	struct vault *vault;
-	struct known_people people[3]; /* enum person_noun_id */
+	struct known_people people[4]; /* enum person_noun_id */
 	int64_t alarm_us;              /* ALARM_OFF: none is set */
 	bool edit_out;                 /* one edit at a time: the next builds on it */
 	uint64_t last_id, last_flight;

@@ -56,6 +56,9 @@ static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
 	[CK_TOKEN_SET] = { "token", "owner", "role", "projects", "rights", "app", "hash", "created",
 	                   "expires" },
 	[CK_TOKEN_REMOVE] = { "token" },
+	[CK_DEVICE_SET] = { "device", "owner", "endpoint", "p256dh", "auth", "label", "least",
+	                    "language", "created" },
+	[CK_DEVICE_REMOVE] = { "device" },
 	[CK_SERVER_SET] = { "server", "kind", "host", "port", "user", "database", "extra",
 	                    "concurrency", "projects", "password" },
 	[CK_SERVER_REMOVE] = { "server" },
@@ -261,6 +264,8 @@ static int parse_others(struct order *o, struct refusal *f)
 	case CK_GROUP_REMOVE:
 	case CK_TOKEN_SET:
 	case CK_TOKEN_REMOVE:
+	case CK_DEVICE_SET:
+	case CK_DEVICE_REMOVE:
 		return order_parse_person(o, f);
 	case CK_SERVER_SET:
 	case CK_SERVER_REMOVE:

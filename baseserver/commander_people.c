@@ -11,7 +11,7 @@
 #include "util/err.h"
 #include "util/json_put.h"
 
-enum { TOKENS_EACH_MAX = 100, TOKENS_MAX = 10000 };
+enum { TOKENS_EACH_MAX = 100, TOKENS_MAX = 10000, DEVICES_EACH_MAX = 16 };
 
 /* --- what is known ------------------------------------------------------------------- */
 
@@ -247,14 +247,31 @@ static void leave_groups(struct commander *c, const struct cmd *cmd, const char 
 			leave_group(c, cmd, &k->items[i], name);
 }
 
-/* Nor has he his tokens: they end with him, in the same edit. */
-static void end_tokens(struct commander *c, const struct cmd *cmd, const char *owner)
+/* Nor has he his tokens and devices: they end with him, in the same edit. */
+static void end_owned(struct commander *c, const struct cmd *cmd, enum person_noun_id noun,
+                      const char *owner)
 {
-	const struct known_people *k = &c->people[NOUN_TOKEN];
+	const struct known_people *k = &c->people[noun];
 
 	for (size_t i = 0; i < k->n; i++)
 		if (!k->items[i].retired && is_of(&k->items[i], "owner", owner))
-			add_gone(c, cmd, NOUN_TOKEN, &k->items[i]);
+			add_gone(c, cmd, noun, &k->items[i]);
+}
+
+/* A browser that is known already, of whomever it was, takes no more room of his. */
+static int check_devices(const struct commander *c, const struct cmd *cmd, struct refusal *f)
+{
+	const struct known_people *k = &c->people[NOUN_DEVICE];
+	const struct jval *v = jv_get(cmd->o.args, "owner");
+	size_t own = 0;
+
+	for (size_t i = 0; v && i < k->n; i++)
+		own += !k->items[i].retired && strcmp(k->items[i].name, cmd->o.user) != 0 &&
+		       is_of(&k->items[i], "owner", v->text);
+	return own < DEVICES_EACH_MAX
+	               ? 0
+	               : refuse(f, E_LIMIT, "args.device", "forget one that is not used",
+	                        "args.device: %s has %zu devices, no more fit", v->text, own);
 }
 
 /* Those that are over make room for a new one. */
@@ -297,12 +314,14 @@ static int remove_one(struct commander *c, struct cmd *cmd, enum person_noun_id 
 		return refuse(f, E_NOT_FOUND, at,
 		              id == NOUN_USER    ? "sirdar user list"
 		              : id == NOUN_GROUP ? "sirdar group list"
-		                                 : "sirdar app list",
+		              : id == NOUN_TOKEN ? "sirdar app list"
+		                                 : NULL,
 		              "%s: there is no %s '%.64s'", at, word, cmd->o.user);
 	cmd->edit = mem_new(sizeof *cmd->edit);
 	add_gone(c, cmd, id, was);
 	if (id == NOUN_USER) {
-		end_tokens(c, cmd, cmd->o.user);
+		end_owned(c, cmd, NOUN_TOKEN, cmd->o.user);
+		end_owned(c, cmd, NOUN_DEVICE, cmd->o.user);
 		leave_groups(c, cmd, cmd->o.user);
 	}
 	return 0;
@@ -318,7 +337,7 @@ int person_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	struct buf body;
 
 	if (cmd->kind == CK_USER_REMOVE || cmd->kind == CK_GROUP_REMOVE ||
-	    cmd->kind == CK_TOKEN_REMOVE)
+	    cmd->kind == CK_TOKEN_REMOVE || cmd->kind == CK_DEVICE_REMOVE)
 		return remove_one(c, cmd, id, was, f);
 	if (is && id == NOUN_TOKEN)
 		return refuse(f, E_EXISTS, "args.token", NULL,
@@ -326,7 +345,8 @@ int person_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	if (!is && check_new(noun, cmd->o.args, f) < 0)
 		return f->code;
 	cmd->edit = mem_new(sizeof *cmd->edit);
-	if (id == NOUN_TOKEN && check_tokens(c, cmd, f) < 0) {
+	if ((id == NOUN_TOKEN && check_tokens(c, cmd, f) < 0) ||
+	    (id == NOUN_DEVICE && check_devices(c, cmd, f) < 0)) {
 		edit_free(cmd->edit);
 		cmd->edit = NULL;
 		return f->code;

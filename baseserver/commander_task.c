@@ -193,6 +193,8 @@ int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f)
 	case CK_GROUP_REMOVE:
 	case CK_TOKEN_SET:
 	case CK_TOKEN_REMOVE:
+	case CK_DEVICE_SET:
+	case CK_DEVICE_REMOVE:
 		return person_begin(c, cmd, f);
 	case CK_SILENCE_ADD:
 	case CK_SILENCE_REMOVE:

@@ -37,18 +37,27 @@ static const struct person_member token_members[] = {
 	{ "created", AS_TIME, false, true },       { "expires", AS_TIME, false, false },
 };
 
+static const struct person_member device_members[] = {
+	{ "owner", AS_NAME, false, true },       { "endpoint", AS_ENDPOINT, false, true },
+	{ "p256dh", AS_KEY, false, true },       { "auth", AS_KEY, false, true },
+	{ "label", AS_LINE, false, false },      { "least", AS_SEVERITY, false, false },
+	{ "language", AS_TONGUE, false, false }, { "created", AS_TIME, false, true },
+};
+
 #define MEMBERS(m) m, sizeof(m) / sizeof((m)[0])
 const struct person_noun person_nouns[PERSON_NOUNS] = {
 	[NOUN_USER] = { "user", DOC_USER, MEMBERS(user_members) },
 	[NOUN_GROUP] = { "group", DOC_GROUP, MEMBERS(group_members) },
 	[NOUN_TOKEN] = { "token", DOC_TOKEN, MEMBERS(token_members) },
+	[NOUN_DEVICE] = { "device", DOC_DEVICE, MEMBERS(device_members) },
 };
 
 enum person_noun_id person_noun_of(enum command_kind kind)
 {
-	return kind == CK_USER_SET || kind == CK_USER_REMOVE     ? NOUN_USER
-	       : kind == CK_GROUP_SET || kind == CK_GROUP_REMOVE ? NOUN_GROUP
-	                                                         : NOUN_TOKEN;
+	return kind == CK_USER_SET || kind == CK_USER_REMOVE       ? NOUN_USER
+	       : kind == CK_GROUP_SET || kind == CK_GROUP_REMOVE   ? NOUN_GROUP
+	       : kind == CK_DEVICE_SET || kind == CK_DEVICE_REMOVE ? NOUN_DEVICE
+	                                                           : NOUN_TOKEN;
 }
 
 /* --- arguments ----------------------------------------------------------------------- */
@@ -136,12 +145,40 @@ static int parse_name(const struct order *o, const char *key, struct refusal *f)
 	                                       "%s: '%.64s' is no name", at, text);
 }
 
+/* Where a browser's maker takes pushes: an address, no more is looked at here (the notifier knows
+ * which hosts are meant); and a key in base64url. */
+static int parse_of_device(const struct order *o, const struct person_member *m, struct refusal *f)
+{
+	bool key = m->as == AS_KEY;
+	const char *text = NULL;
+	char at[40];
+	size_t n;
+
+	if (arg_text(o->args, "args", m->key, key ? DEVICE_KEY_MAX : DEVICE_ENDPOINT_MAX, &text,
+	             f) < 0)
+		return f->code;
+	if (!text)
+		return 0;
+	snprintf(at, sizeof at, "args.%s", m->key);
+	for (n = 0; (unsigned char)text[n] > ' ' && text[n] != 0x7f; n++)
+		;
+	if (strcmp(text, ARGS_KEPT_OUT) == 0)
+		return refuse(f, E_INVALID, at, NULL, "%s: it is not kept with a command", at);
+	if (text[n] ||
+	    (!key && strncmp(text, "https://", 8) != 0 && strncmp(text, "http://", 7) != 0))
+		return refuse(f, E_INVALID, at, NULL, "%s: %s is expected", at,
+		              key ? "a key in base64url" : "an address, https://...");
+	return 0;
+}
+
 static int parse_member(const struct order *o, const struct person_member *m, struct refusal *f)
 {
 	/* A person, or a group, may have none of its own: only what groups give. */
 	static const char *const roles[] = { "viewer", "developer", "operator",
 		                             "admin",  "none",      NULL };
 	static const char *const sources[] = { "local", "ldap", "oidc", NULL };
+	static const char *const severities[] = { "notice", "warning", "critical", NULL };
+	static const char *const tongues[] = { "en", "zh", NULL };
 	int64_t number = 0;
 	bool truth;
 	int choice = 0;
@@ -152,6 +189,13 @@ static int parse_member(const struct order *o, const struct person_member *m, st
 		return arg_choice(o->args, "args", m->key, roles, &choice, f);
 	case AS_SOURCE:
 		return arg_choice(o->args, "args", m->key, sources, &choice, f);
+	case AS_SEVERITY:
+		return arg_choice(o->args, "args", m->key, severities, &choice, f);
+	case AS_TONGUE:
+		return arg_choice(o->args, "args", m->key, tongues, &choice, f);
+	case AS_ENDPOINT:
+	case AS_KEY:
+		return parse_of_device(o, m, f);
 	case AS_LINE:
 		return parse_line(o, m->key, f);
 	case AS_NAME:
@@ -228,21 +272,26 @@ void person_print(struct buf *out, const char *key, const struct jval *v, bool s
 
 bool args_hide(enum command_kind kind)
 {
-	return kind == CK_USER_SET || kind == CK_TOKEN_SET || kind == CK_SERVER_SET;
+	return kind == CK_USER_SET || kind == CK_TOKEN_SET || kind == CK_SERVER_SET ||
+	       kind == CK_DEVICE_SET;
 }
 
 char *args_shown(const struct order *o)
 {
-	const char *hidden = o->kind == CK_USER_SET    ? "secret"
-	                     : o->kind == CK_TOKEN_SET ? "hash"
-	                                               : "password";
+	const char *hidden = o->kind == CK_USER_SET     ? "secret"
+	                     : o->kind == CK_TOKEN_SET  ? "hash"
+	                     : o->kind == CK_DEVICE_SET ? "auth"
+	                                                : "password";
+	/* Who has the address of a browser may have its maker's service wake it. */
+	const char *also = o->kind == CK_DEVICE_SET ? "endpoint" : hidden;
 	struct buf out;
 	char *text;
 
 	buf_init(&out);
 	put_open(&out, NULL, '{');
 	for (const struct jval *v = o->args->first; v; v = v->next)
-		person_print(&out, v->key, v, strcmp(v->key, hidden) == 0);
+		person_print(&out, v->key, v,
+		             strcmp(v->key, hidden) == 0 || strcmp(v->key, also) == 0);
 	put_close(&out, '}');
 	text = mem_str(buf_str(&out));
 	buf_done(&out);

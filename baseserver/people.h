@@ -1,5 +1,6 @@
-/* people.h — what is kept of people, of their groups, of their tokens; shared by commander_user.c
- * and commander_people.c only. A table row each: arguments, documents and refusals come of it.
+/* people.h — what is kept of people, of their groups, tokens and devices; shared by
+ * commander_user.c and commander_people.c only. A table row each: arguments, documents and
+ * refusals come of it.
  */
 #ifndef BASESERVER_PEOPLE_H
 #define BASESERVER_PEOPLE_H
@@ -13,7 +14,7 @@
 struct buf;
 struct jval;
 
-enum { PERSON_LINE_MAX = 400 };
+enum { PERSON_LINE_MAX = 400, DEVICE_ENDPOINT_MAX = 1000, DEVICE_KEY_MAX = 100 };
 
 enum person_as {
 	AS_LINE,
@@ -28,6 +29,10 @@ enum person_as {
 	AS_ROLE,
 	AS_OWN_ROLE,
 	AS_SOURCE,
+	AS_ENDPOINT,
+	AS_KEY, /* base64url */
+	AS_SEVERITY,
+	AS_TONGUE,
 };
 
 struct person_member {
@@ -43,7 +48,7 @@ struct person_noun {
 	size_t n_members;
 };
 
-enum person_noun_id { NOUN_USER, NOUN_GROUP, NOUN_TOKEN, PERSON_NOUNS };
+enum person_noun_id { NOUN_USER, NOUN_GROUP, NOUN_TOKEN, NOUN_DEVICE, PERSON_NOUNS };
 
 extern const struct person_noun person_nouns[PERSON_NOUNS];
 

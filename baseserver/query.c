@@ -408,7 +408,7 @@ static int start(struct query *q, const struct jval *args, struct refusal *f)
 	bool ahead = q->kind == QK_FORECAST || q->kind == QK_BASELINES;
 	if (ahead)
 		return query_forecast(q, args, f);
-	if (q->kind == QK_CHANNELS || q->kind == QK_RULES || q->kind == QK_CHANNEL_TEST)
+	if (query_is_notifiers(q->kind))
 		return query_notifier(q, args, f);
 	int r = about_one                ? parse_instance(q, args, f)
 	        : q->kind == QK_PROGRESS ? query_progress(q, args, f)

@@ -56,6 +56,7 @@ int query_progress(struct query *q, const struct jval *args, struct refusal *f);
 /* query_logs.c: on its way, or refused. */
 int query_logs(struct query *q, struct refusal *f);
 /* query_notifier.c: on its way, or refused. */
+bool query_is_notifiers(enum query_kind kind);
 int query_notifier(struct query *q, const struct jval *args, struct refusal *f);
 /* query_server.c */
 void query_server(struct query *q);

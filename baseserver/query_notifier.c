@@ -28,18 +28,29 @@ static void answered(struct letter *l, void *self)
 	query_home(q);
 }
 
+/* What each of them may be asked with; the first one must be said. */
+static const char *const keys_of[QK_COUNT][6] = {
+	[QK_CHANNELS] = { NULL },
+	[QK_RULES] = { "workflow" },
+	[QK_CHANNEL_TEST] = { "channel", "to", "actor" },
+	[QK_PUSH] = { "owner" },
+	[QK_PUSH_CHECK] = { "endpoint", "p256dh", "auth" },
+	[QK_PUSH_TEST] = { "device", "actor" },
+};
+
+bool query_is_notifiers(enum query_kind kind)
+{
+	return kind == QK_CHANNELS || keys_of[kind][0];
+}
+
 static int check(const struct query *q, const struct jval *args, struct refusal *f)
 {
-	static const char *const none[] = { NULL };
-	static const char *const rules[] = { "workflow", NULL };
-	static const char *const test[] = { "channel", "to", "actor", NULL };
-	const char *key = q->kind == QK_RULES ? "workflow" : "channel", *text = NULL;
+	const char *key = keys_of[q->kind][0], *text = NULL;
+	int r = arg_object(args, "args", keys_of[q->kind], f);
 
-	if (q->kind == QK_CHANNELS)
-		return arg_object(args, "args", none, f);
-	int r = arg_object(args, "args", q->kind == QK_RULES ? rules : test, f);
-	if (r == 0)
-		r = arg_text(args, "args", key, 400, &text, f);
+	if (r < 0 || !key)
+		return r;
+	r = arg_text(args, "args", key, 1000, &text, f);
 	return r == 0 && (!text || !*text)
 	               ? refuse(f, E_INVALID, key, NULL, "args.%s: is missing", key)
 	               : r;

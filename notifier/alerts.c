@@ -182,9 +182,10 @@ bool alert_is_acked(struct notifier *n, int64_t id)
 /* --- said to the server --------------------------------------------------------------- */
 
 static const char *const fates[] = {
-	[LETTER_WAITS] = "waiting",      [LETTER_SENT] = "sent",     [LETTER_GIVEN_UP] = "given_up",
-	[LETTER_UNDER_WAY] = "waiting",  [LETTER_MENDED] = "mended", [LETTER_SILENCED] = "silenced",
-	[LETTER_ACKED] = "acknowledged",
+	[LETTER_WAITS] = "waiting",      [LETTER_SENT] = "sent",
+	[LETTER_GIVEN_UP] = "given_up",  [LETTER_UNDER_WAY] = "waiting",
+	[LETTER_MENDED] = "mended",      [LETTER_SILENCED] = "silenced",
+	[LETTER_ACKED] = "acknowledged", [LETTER_DROPPED] = "dropped",
 };
 
 struct told_of {
@@ -192,14 +193,16 @@ struct told_of {
 	char silenced[400];
 };
 
-/* "webhook:team" is the channel team; of mail there is one. */
+/* "webhook:team" is the channel team; of mail and of push there is one. */
 static const char *channel_of(const char *recipient)
 {
 	const char *colon = strchr(recipient, ':');
 
 	if (!colon || strncmp(recipient, "oncall:", strlen("oncall:")) == 0)
 		return NULL;
-	return strncmp(recipient, "mail:", strlen("mail:")) == 0 ? "mail" : colon + 1;
+	return strncmp(recipient, "mail:", strlen("mail:")) == 0   ? "mail"
+	       : strncmp(recipient, "push:", strlen("push:")) == 0 ? "push"
+	                                                           : colon + 1;
 }
 
 static int print_fate(void *ctx, const struct outbox_fate *f)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "notifier/channels.h"
+#include "notifier/devices.h"
 #include "notifier/message.h"
 #include "notifier/notifier.h"
 #include "notifier/outbox.h"
@@ -34,7 +35,7 @@ void asked_put(void *notifier, struct ask *a)
 	sender_wake(n->sender);
 }
 
-static void reply(struct notifier *n, struct ask *a, int code, const char *text, struct buf *body)
+void asked_reply(struct notifier *n, struct ask *a, int code, const char *text, struct buf *body)
 {
 	a->code = code;
 	snprintf(a->text, sizeof a->text, "%s", text);
@@ -104,7 +105,7 @@ static int channels(struct notifier *n, struct ask *a, struct err *err)
 	put_close(&out, ']');
 	put_close(&out, '}');
 	if (r == 0)
-		reply(n, a, 0, "", &out);
+		asked_reply(n, a, 0, "", &out);
 	buf_done(&out);
 	free(q.of);
 	return r;
@@ -126,7 +127,7 @@ void asked_tested(void *notifier, struct ask *a, const char *error)
 	put_bool(&out, "taken", !error);
 	put_text(&out, "error", error);
 	put_close(&out, '}');
-	reply(n, a, 0, "", &out);
+	asked_reply(n, a, 0, "", &out);
 	buf_done(&out);
 }
 
@@ -140,16 +141,20 @@ static int test(struct notifier *n, struct ask *a, const struct cJSON *args)
 		if (strcmp(channels_at(n->channels, i)->name, name) == 0)
 			c = channels_at(n->channels, i);
 	if (!c) {
-		reply(n, a, E_NOT_FOUND, "the channels file has no channel of that name", NULL);
+		asked_reply(n, a, E_NOT_FOUND, "the channels file has no channel of that name",
+		            NULL);
 		return 0;
 	}
-	if (c->type == CH_MAIL && (!to || !*to || strpbrk(to, "\r\n"))) {
-		reply(n, a, E_INVALID, "`to`: a mail needs the address it goes to", NULL);
+	if (channel_is_personal(c->type) && (!to || !*to || strpbrk(to, "\r\n"))) {
+		asked_reply(n, a, E_INVALID,
+		            c->type == CH_MAIL ? "`to`: a mail needs the address it goes to"
+		                               : "`to`: a push needs the person it goes to",
+		            NULL);
 		return 0;
 	}
 	snprintf(a->channel, sizeof a->channel, "%s", c->name);
 	log_info("channel.test", "channel=%s actor=%s", c->name, actor ? actor : "");
-	post_ask(n, a, c, c->type == CH_MAIL ? to : "");
+	post_ask(n, a, c, channel_is_personal(c->type) ? to : "");
 	return 0;
 }
 
@@ -192,10 +197,12 @@ static void print_rules(struct notifier *n, const struct task_rules *t, struct b
 		bool of_project = false;
 		for (size_t i = 0; (to = rules_recipient(t, word, i, &after_us, &of_project)); i++)
 			print_rule(out, word, to, after_us, of_project ? "project" : "workflow");
-		if (news_owner_is_told(n, t, (enum happening)what)) {
-			char *mail = mem_fmt("mail:%s", t->owner);
-			print_rule(out, word, mail, 0, "owner");
-			free(mail);
+		for (int way = 0; way < OWNER_WAYS; way++) {
+			char *owner = news_owner_recipient(n, t, (enum happening)what,
+			                                   (enum owner_way)way);
+			if (owner)
+				print_rule(out, word, owner, 0, "owner");
+			free(owner);
 		}
 	}
 	put_close(out, ']');
@@ -223,6 +230,8 @@ static int rules(struct notifier *n, struct ask *a, const struct cJSON *args, st
 	int r = rules_refresh(n->rules, err);
 
 	if (r == 0)
+		r = devices_refresh(n->devices, err);
+	if (r == 0)
 		r = tasks_of(n, workflow ? workflow : "", all, err);
 	buf_init(&out);
 	put_open(&out, NULL, '{');
@@ -238,9 +247,9 @@ static int rules(struct notifier *n, struct ask *a, const struct cJSON *args, st
 	put_close(&out, ']');
 	put_close(&out, '}');
 	if (r == 0 && all->n == 0)
-		reply(n, a, E_NOT_FOUND, "there is no such workflow", NULL);
+		asked_reply(n, a, E_NOT_FOUND, "there is no such workflow", NULL);
 	else if (r == 0)
-		reply(n, a, 0, "", &out);
+		asked_reply(n, a, 0, "", &out);
 	buf_done(&out);
 	free(all);
 	return r;
@@ -262,10 +271,12 @@ static void answer(struct notifier *n, struct ask *a)
 		r = rules(n, a, args, &err);
 	else if (strcmp(a->kind, "channel-test") == 0)
 		r = test(n, a, args);
+	else if (strncmp(a->kind, "push", 4) == 0)
+		r = asked_push(n, a, args, &err);
 	else
 		r = err_set(&err, E_UNSUPPORTED, "this notifier does not know %.40s", a->kind);
 	if (r < 0)
-		reply(n, a, r, err.text, NULL);
+		asked_reply(n, a, r, err.text, NULL);
 	json_free(args);
 }
 

@@ -15,7 +15,7 @@
 #include "util/fs.h"
 #include "util/yaml.h"
 
-enum { FILE_BYTES_MAX = 1 << 20, ARGV_MAX = 64 };
+enum { FILE_BYTES_MAX = 1 << 20, WORDS_MAX = 64 };
 
 struct channels {
 	struct yaml_doc *doc; /* owns the texts */
@@ -75,7 +75,8 @@ static const char **text_place(struct channel *ch, const char *key)
 	} texts[] = { { "url", &ch->url },           { "from", &ch->from },
 		      { "user", &ch->user },         { "password", &ch->password },
 		      { "secret", &ch->secret },     { "chat", &ch->chat },
-		      { "language", &ch->language }, { "ca_file", &ch->ca_file } };
+		      { "language", &ch->language }, { "ca_file", &ch->ca_file },
+		      { "key_file", &ch->key_file } };
 
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
 		if (strcmp(texts[i].key, key) == 0)
@@ -83,22 +84,33 @@ static const char **text_place(struct channel *ch, const char *key)
 	return NULL;
 }
 
+static int read_words(const char *key, const struct yaml_node *n, const char *const **ret,
+                      const char *path, struct err *err)
+{
+	const char **words;
+
+	if (n->kind != YAML_LIST || n->n == 0 || n->n > WORDS_MAX)
+		return err_set(err, E_INVALID, "%s:%d:%d: %s: want a list of 1 to 64 words", path,
+		               n->line, n->column, key);
+	words = mem_array(n->n + 1, sizeof *words);
+	free((void *)*ret); /* the key was said twice */
+	*ret = words;
+	for (size_t i = 0; i < n->n; i++) {
+		if (n->items[i]->kind != YAML_SCALAR || !n->items[i]->text[0])
+			return wrong(n->items[i], path, err, "want a list of 1 to 64 words");
+		words[i] = n->items[i]->text;
+	}
+	return 0;
+}
+
 static int read_argv(struct channel *ch, const struct yaml_node *n, const char *path,
                      struct err *err)
 {
-	const char **argv;
+	int r = read_words("argv", n, &ch->argv, path, err);
 
-	if (n->kind != YAML_LIST || n->n == 0 || n->n > ARGV_MAX)
-		return wrong(n, path, err, "argv: want a list of 1 to 64 words");
-	argv = mem_array(n->n + 1, sizeof *argv);
-	ch->argv = argv;
-	for (size_t i = 0; i < n->n; i++) {
-		if (n->items[i]->kind != YAML_SCALAR)
-			return wrong(n->items[i], path, err, "argv: want a list of 1 to 64 words");
-		argv[i] = n->items[i]->text;
-	}
-	return argv[0][0] == '/' ? 0
-	                         : wrong(n, path, err, "argv: the program's path begins with /");
+	return r < 0 || ch->argv[0][0] == '/'
+	               ? r
+	               : wrong(n, path, err, "argv: the program's path begins with /");
 }
 
 static int read_key(struct channel *ch, const char *key, const struct yaml_node *n,
@@ -110,6 +122,8 @@ static int read_key(struct channel *ch, const char *key, const struct yaml_node 
 		return 0; /* read first */
 	if (strcmp(key, "argv") == 0)
 		return read_argv(ch, n, path, err);
+	if (strcmp(key, "hosts") == 0)
+		return read_words(key, n, &ch->hosts, path, err);
 	if (strcmp(key, "insecure") == 0)
 		return yaml_bool(n, &ch->insecure)
 		               ? 0
@@ -118,7 +132,7 @@ static int read_key(struct channel *ch, const char *key, const struct yaml_node 
 		return wrong(
 			n, path, err,
 			"no key of a channel: type, url, from, user, password, secret, chat, argv, "
-			"language, ca_file, insecure");
+			"language, ca_file, insecure, hosts, key_file");
 	/* CR and LF would begin new header lines. */
 	if (n->kind != YAML_SCALAR || !n->text[0] || strpbrk(n->text, "\r\n"))
 		return wrong(n, path, err, "want one line of text");
@@ -147,6 +161,18 @@ static bool is_local(const char *url)
 	       strncmp(host, "[::1]", 5) == 0;
 }
 
+/* Whom a push service may write to: it refuses a signature that does not say so. */
+static int check_contact(const struct channel *ch, const struct yaml_node *n, const char *path,
+                         struct err *err)
+{
+	if (strcmp(ch->name, "push") != 0)
+		return wrong(n, path, err, "a channel of type push is called push: there is one");
+	if (strncmp(ch->from, "mailto:", 7) != 0 && strncmp(ch->from, "https://", 8) != 0)
+		return wrong(n, path, err,
+		             "from: want who answers for it, mailto:ADDRESS or https://...");
+	return 0;
+}
+
 /* Secrets do not go over a network in the clear unless somebody asked for it. */
 static int check_url(const struct channel *ch, const struct yaml_node *n, const char *path,
                      struct err *err)
@@ -157,6 +183,8 @@ static int check_url(const struct channel *ch, const struct yaml_node *n, const 
 
 	if (ch->type == CH_SCRIPT)
 		return 0;
+	if (ch->type == CH_PUSH)
+		return check_contact(ch, n, path, err);
 	if (!tls && !plain)
 		return wrong(n, path, err,
 		             mail ? "url: want smtp://HOST or smtps://HOST"
@@ -180,12 +208,13 @@ static int read_channel(struct channel *ch, const struct yaml_node *name, const 
 		                .secret = "",
 		                .chat = "",
 		                .language = "",
-		                .ca_file = "" };
+		                .ca_file = "",
+		                .key_file = "" };
 	if (n->kind != YAML_MAP || !type ||
 	    !type_from_name(type->text, strlen(type->text), &ch->type))
 		return wrong(type ? type : n, path, err,
 		             "type: want mail, webhook, dingtalk, wecom, feishu, slack, telegram, "
-		             "pagerduty, alertmanager or script");
+		             "pagerduty, alertmanager, push or script");
 	for (size_t i = 0; i < n->n && r == 0; i++)
 		r = read_key(ch, n->keys[i]->text, n->items[i], path, err);
 	for (const char *need = types[ch->type].needs; r == 0 && *need;) {
@@ -402,8 +431,10 @@ void channels_free(struct channels *c)
 {
 	if (!c)
 		return;
-	for (size_t i = 0; i < c->n; i++)
+	for (size_t i = 0; i < c->n; i++) {
 		free((void *)c->items[i].argv);
+		free((void *)c->items[i].hosts);
+	}
 	free(c->items);
 	free(c->duties);
 	yaml_free(c->doc);
@@ -423,6 +454,19 @@ const struct channel *channels_at(const struct channels *c, size_t i)
 size_t channels_place(const struct channels *c, const struct channel *one)
 {
 	return (size_t)(one - c->items);
+}
+
+const struct channel *channels_of_type(const struct channels *c, enum channel_type type)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->items[i].type == type)
+			return &c->items[i];
+	return NULL;
+}
+
+bool channel_is_personal(enum channel_type type)
+{
+	return type == CH_MAIL || type == CH_PUSH;
 }
 
 enum owners channels_owners(const struct channels *c)
@@ -501,11 +545,13 @@ int channels_find(const struct channels *c, const char *recipient, int64_t now_u
 	if (!one[n] || !type_from_name(one, n, &type))
 		return err_set(err, E_NOT_FOUND, "'%.80s' is nobody to tell, want TYPE:WHO", one);
 	const char *who = one + n + 1;
-	*ret_channel = find(c, type, type == CH_MAIL ? "mail" : who);
-	*ret_who = type == CH_MAIL ? who : "";
+	bool personal = channel_is_personal(type);
+	const char *name = personal ? types[type].name : who;
+	*ret_channel = find(c, type, name);
+	*ret_who = personal ? who : "";
 	if (!*ret_channel)
 		return err_set(err, E_NOT_FOUND,
-		               "the channels file has no channel '%.64s' of type %s",
-		               type == CH_MAIL ? "mail" : who, types[type].name);
+		               "the channels file has no channel '%.64s' of type %s", name,
+		               types[type].name);
 	return 0;
 }

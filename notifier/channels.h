@@ -10,7 +10,8 @@
  *
  * A recipient in a document is `TYPE:WHO`: for mail an address (or several, with commas), sent
  * through the channel named `mail`; for the others the name of a channel of that type;
- * oncall:NAME is who is on call when it is sent.
+ * oncall:NAME is who is on call when it is sent; push:PERSON goes to each of a person's devices,
+ * through the channel named `push`.
  * Thread: the main one.
  */
 #ifndef NOTIFIER_CHANNELS_H
@@ -36,9 +37,11 @@ enum owners { OWNERS_NEVER, OWNERS_FAILED, OWNERS_DONE };
 struct channel {
 	enum channel_type type;
 	const char *name, *url, *from, *user, *password, *secret, *chat, *language;
-	const char *ca_file;     /* whose certificates are trusted; "": the system's */
-	const char *const *argv; /* NULL-terminated; NULL: none */
-	bool insecure;           /* mail without TLS, http: allowed off loopback */
+	const char *ca_file;      /* whose certificates are trusted; "": the system's */
+	const char *key_file;     /* of push: whose signature; "": one of our own */
+	const char *const *argv;  /* NULL-terminated; NULL: none */
+	const char *const *hosts; /* of push: where it may go; NULL: as push.c says */
+	bool insecure;            /* mail without TLS, http: allowed off loopback */
 };
 
 /* errors  E_INVALID naming file, line, key and what is allowed; E_FORBIDDEN readable by others;
@@ -48,6 +51,10 @@ void channels_free(struct channels *c); /* NULL is fine */
 size_t channels_count(const struct channels *c);
 const struct channel *channels_at(const struct channels *c, size_t i); /* NULL after the last */
 size_t channels_place(const struct channels *c, const struct channel *one); /* its i */
+/* The first of a type; NULL: there is none. */
+const struct channel *channels_of_type(const struct channels *c, enum channel_type type);
+/* Recipients are people, or addresses: there is one channel of the type. */
+bool channel_is_personal(enum channel_type type);
 enum owners channels_owners(const struct channels *c); /* when a task's owner is told by mail */
 
 /* The i-th who is told of nodes that come and go; NULL after the last. */

@@ -6,6 +6,7 @@
 
 #include "notifier/alerts.h"
 #include "notifier/channels.h"
+#include "notifier/devices.h"
 #include "notifier/message.h"
 #include "notifier/notifier.h"
 #include "notifier/outbox.h"
@@ -120,15 +121,23 @@ static int put_letter(struct notifier *n, const struct alert *a, const char *rec
 	return r;
 }
 
-/* `owners: failed` in the channels file: a task's owner who has an address is told by mail. */
-bool news_owner_is_told(const struct notifier *n, const struct task_rules *t, enum happening what)
+/* `owners: failed` in the channels file: a task's owner is told; by mail, if it is an address, and
+ * on his devices, if it is somebody's name. */
+char *news_owner_recipient(const struct notifier *n, const struct task_rules *t,
+                           enum happening what, enum owner_way way)
 {
 	enum owners owners = channels_owners(n->channels);
+	bool is_told = what == HP_FAILED || what == HP_HANGED || what == HP_LATE ||
+	               what == HP_BREACHED || (owners == OWNERS_DONE && what != HP_RETRIED);
 
-	if (owners == OWNERS_NEVER || !strchr(t->owner, '@') || strpbrk(t->owner, "\r\n"))
-		return false;
-	return what == HP_FAILED || what == HP_HANGED || what == HP_LATE || what == HP_BREACHED ||
-	       (owners == OWNERS_DONE && what != HP_RETRIED);
+	if (owners == OWNERS_NEVER || !is_told || !t->owner[0] || strpbrk(t->owner, "\r\n"))
+		return NULL;
+	if (way == OWNER_MAIL)
+		return strchr(t->owner, '@') ? mem_fmt("mail:%s", t->owner) : NULL;
+	return channels_of_type(n->channels, CH_PUSH) &&
+	                       !devices_refusal(n->devices, t->owner, happening_severity(what))
+	               ? mem_fmt("push:%s", t->owner)
+	               : NULL;
 }
 
 static int tell(struct notifier *n, const struct task_rules *t, const struct alert *a,
@@ -140,10 +149,11 @@ static int tell(struct notifier *n, const struct task_rules *t, const struct ale
 
 	for (size_t i = 0; r == 0 && (to = rules_recipient(t, word, i, &one.after_us, NULL)); i++)
 		r = put_letter(n, &one, to, err);
-	if (r == 0 && news_owner_is_told(n, t, a->what)) {
-		char *mail = mem_fmt("mail:%s", t->owner);
-		r = put_letter(n, a, mail, err);
-		free(mail);
+	for (int way = 0; way < OWNER_WAYS && r == 0; way++) {
+		char *owner = news_owner_recipient(n, t, a->what, (enum owner_way)way);
+		if (owner)
+			r = put_letter(n, a, owner, err);
+		free(owner);
 	}
 	return r;
 }
@@ -249,6 +259,8 @@ int news_take(struct notifier *n, struct err *err)
 	struct batch b = { .items = mem_array(EVENTS_MAX, sizeof *b.items) };
 	int r = rules_refresh(n->rules, err);
 
+	if (r == 0)
+		r = devices_refresh(n->devices, err);
 	if (r < 0) {
 		free(b.items);
 		return r;
@@ -327,6 +339,8 @@ int news_late(struct notifier *n, int64_t now_us, struct err *err)
 	if (r < 0 || all.n == 0)
 		return r;
 	r = rules_refresh(n->rules, err);
+	if (r == 0)
+		r = devices_refresh(n->devices, err);
 	if (r == 0)
 		r = outbox_begin(n->outbox, err);
 	if (r < 0)

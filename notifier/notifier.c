@@ -4,11 +4,14 @@
 
 #include "notifier/alerts.h"
 #include "notifier/channels.h"
+#include "notifier/devices.h"
 #include "notifier/outbox.h"
+#include "notifier/push.h"
 #include "notifier/rules.h"
 #include "notifier/sender.h"
 #include "notifier/silences.h"
 #include "notifier/wake.h"
+#include "notifier/webpush.h"
 #include "store/read.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -18,6 +21,7 @@
 #define FORGET_US      (3600 * US_PER_S)
 #define STORE_PAUSE_MS 1000
 #define NODES_MS       3000
+#define GONE_US        (60 * US_PER_S)
 
 void notifier_news(void *notifier)
 {
@@ -41,8 +45,20 @@ int notifier_reload(struct notifier *n, struct err *err)
 
 	if (r < 0)
 		return r;
-	channels_free(n->channels);
+	struct channels *before = n->channels;
+	struct webpush_pair *pair = NULL;
 	n->channels = now;
+	r = n->outbox ? push_pair(n, &pair, err) : 0;
+	if (r < 0) {
+		n->channels = before;
+		channels_free(now);
+		return r;
+	}
+	channels_free(before);
+	if (n->outbox) {
+		webpush_pair_free(n->pair);
+		n->pair = pair;
+	}
 	log_info("channels.read", "channels=%zu", channels_count(now));
 	return 0;
 }
@@ -55,6 +71,8 @@ int notifier_open(struct notifier *n, struct err *err)
 
 	if (r == 0)
 		r = outbox_open(n->param.state_dir, &n->outbox, err);
+	if (r == 0)
+		r = push_pair(n, &n->pair, err);
 	if (r == 0)
 		r = reader_open(n->param.store, &n->reader, err);
 	if (r == 0)
@@ -69,6 +87,7 @@ int notifier_open(struct notifier *n, struct err *err)
 	n->began_us = clock_wall_us(&clock_machine);
 	n->rules = rules_new(n->reader);
 	n->silences = silences_new(n->reader);
+	n->devices = devices_new(n->reader, n->outbox);
 	atomic_store(&n->has_news, true);
 	return r;
 }
@@ -86,6 +105,8 @@ void notifier_close(struct notifier *n)
 	}
 	rules_free(n->rules);
 	silences_free(n->silences);
+	devices_free(n->devices);
+	webpush_pair_free(n->pair);
 	reader_close(n->reader);
 	outbox_close(n->outbox);
 	channels_free(n->channels);
@@ -118,6 +139,23 @@ static int nodes(struct notifier *n, int64_t now_us, int64_t *wait_ms, struct er
 	return news_nodes(n, err);
 }
 
+/* Until the server does not have them any more: it, or we, may have been away. */
+static void forget_gone(struct notifier *n, int64_t now_us)
+{
+	const struct device *d;
+	struct err ignored = { 0 };
+
+	if (!n->wake || !wake_is_up(n->wake) ||
+	    (now_us >= n->gone_us && now_us - n->gone_us < GONE_US))
+		return;
+	n->gone_us = now_us;
+	if (devices_refresh(n->devices, &ignored) < 0)
+		return;
+	for (size_t i = 0; (d = devices_at(n->devices, i)); i++)
+		if (d->is_gone)
+			wake_forget(n->wake, d->name);
+}
+
 int notifier_round(struct notifier *n, int fd, struct err *err)
 {
 	int64_t now_us = clock_wall_us(&clock_machine), next_us = 0, wait_ms = WAIT_MS_MAX;
@@ -146,6 +184,7 @@ int notifier_round(struct notifier *n, int fd, struct err *err)
 	if (r == 0)
 		r = alerts_say(n, now_us, &wait_ms, err);
 	asked_answer(n);
+	forget_gone(n, now_us);
 	if (r == 0)
 		r = forget(n, now_us, err);
 	if (r == 0)

@@ -18,6 +18,7 @@
 
 struct alert;
 struct channels;
+struct devices;
 struct err;
 struct outbox;
 struct reader;
@@ -25,6 +26,7 @@ struct rules;
 struct sender;
 struct silences;
 struct task_rules;
+struct webpush_pair;
 
 struct notifier {
 	struct param_notifier param;
@@ -33,6 +35,8 @@ struct notifier {
 	struct reader *reader;
 	struct rules *rules;
 	struct silences *silences;
+	struct devices *devices;
+	struct webpush_pair *pair; /* of the channel push; NULL: there is none */
 	struct sender *sender;
 	struct wake *wake;
 	_Atomic(struct told *) answered;   /* by wake's thread */
@@ -46,6 +50,7 @@ struct notifier {
 	int64_t forgot_us;
 	int64_t began_us; /* wall */
 	int64_t nodes_us; /* when nodes were last looked at */
+	int64_t gone_us;  /* when the server was last told of devices that are gone */
 };
 
 /* errors  of the channels file, the store, the state directory */
@@ -65,8 +70,11 @@ int notifier_round(struct notifier *n, int fd, struct err *err);
  * pause). The same key again is the same letter. */
 int news_put(struct notifier *n, const char *key, int64_t alert, const struct alert *a,
              const char *recipient, int64_t next_us, struct err *err);
-/* A task's owner is told of it, because the channels file says so. */
-bool news_owner_is_told(const struct notifier *n, const struct task_rules *t, enum happening what);
+/* By which recipient a task's owner is told of it, because the channels file says so; to be freed.
+ * NULL: not this way. */
+enum owner_way { OWNER_MAIL, OWNER_PUSH, OWNER_WAYS };
+char *news_owner_recipient(const struct notifier *n, const struct task_rules *t,
+                           enum happening what, enum owner_way way);
 /* What happened since the cursor, into the outbox. */
 int news_take(struct notifier *n, struct err *err);
 int news_late(struct notifier *n, int64_t now_us, struct err *err);
@@ -78,6 +86,11 @@ void system_answer(void *notifier, enum wake_fact which, char *json); /* of wake
 /* asked.c: what clients ask of us. */
 void asked_put(void *notifier, struct ask *a); /* of wake.h. Thread: any */
 void asked_answer(struct notifier *n);
+struct buf;
+struct cJSON;
+void asked_reply(struct notifier *n, struct ask *a, int code, const char *text, struct buf *body);
+/* asked_push.c: the same of pushes: the key, a subscription, a test. */
+int asked_push(struct notifier *n, struct ask *a, const struct cJSON *args, struct err *err);
 void asked_tested(void *notifier, struct ask *a, const char *error); /* of post.c; owns a */
 /* told.c: the server hears whose end somebody was told of. */
 int told_put(struct notifier *n, const struct alert *a, const char *who, struct err *err);

@@ -48,6 +48,8 @@ static const char schema[] =
 	" generation INTEGER NOT NULL, who TEXT NOT NULL, PRIMARY KEY (task, run_date, "
 	"generation))"
 	" STRICT, WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS handed (letter INTEGER NOT NULL, device TEXT NOT NULL,"
+	" PRIMARY KEY (letter, device)) STRICT, WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS fact (subject TEXT PRIMARY KEY, state TEXT NOT NULL) STRICT;"
 	"CREATE TABLE IF NOT EXISTS node (id INTEGER PRIMARY KEY, version INTEGER NOT NULL) "
 	"STRICT;";
@@ -511,5 +513,6 @@ int outbox_forget(struct outbox *o, int64_t before_us, struct err *err)
 	if (!q)
 		return r < 0 ? r : E_IO;
 	sqlite3_bind_int64(q, 1, before_us);
-	return outbox_run(o, q, err);
+	r = outbox_run(o, q, err);
+	return r < 0 ? r : run_plain(o, SQL_FORGET_HANDED, err);
 }

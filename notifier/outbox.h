@@ -22,7 +22,8 @@ enum letter_state {
 	LETTER_UNDER_WAY,
 	LETTER_MENDED, /* it was to be told only if it is still so, and it is not */
 	LETTER_SILENCED,
-	LETTER_ACKED, /* somebody acknowledged its alert before it was due */
+	LETTER_ACKED,   /* somebody acknowledged its alert before it was due */
+	LETTER_DROPPED, /* whom it is for takes none, or not of this severity */
 };
 
 struct outbox_letter {
@@ -132,6 +133,10 @@ int outbox_queue(struct outbox *o, int (*each)(void *ctx, const char *recipient,
 /* *ret_us 0: nothing went through it yet. */
 int outbox_try(struct outbox *o, const char *channel, int64_t *ret_us, char ret_error[static 200],
                struct err *err);
+/* A letter to a person reached this device of his: what is tried again goes to the others. */
+int outbox_put_handed(struct outbox *o, int64_t letter, const char *device, struct err *err);
+int outbox_is_handed(struct outbox *o, int64_t letter, const char *device, bool *ret,
+                     struct err *err);
 /* What was told last of a subject: "" when nothing was. Cut at OUTBOX_FACT_BYTES. */
 enum { OUTBOX_FACT_BYTES = 400 };
 int outbox_fact(struct outbox *o, const char *subject, char ret[static OUTBOX_FACT_BYTES],

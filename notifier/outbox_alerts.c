@@ -221,3 +221,31 @@ int outbox_try(struct outbox *o, const char *channel, int64_t *ret_us, char ret_
 	sqlite3_reset(q);
 	return r < 0 ? r : 0;
 }
+
+/* --- devices ------------------------------------------------------------------------- */
+
+int outbox_put_handed(struct outbox *o, int64_t letter, const char *device, struct err *err)
+{
+	sqlite3_stmt *q = outbox_get(o, SQL_PUT_HANDED, err);
+
+	if (!q)
+		return E_IO;
+	sqlite3_bind_int64(q, 1, letter);
+	sqlite3_bind_text(q, 2, device, -1, SQLITE_STATIC);
+	return outbox_run(o, q, err);
+}
+
+int outbox_is_handed(struct outbox *o, int64_t letter, const char *device, bool *ret,
+                     struct err *err)
+{
+	sqlite3_stmt *q = outbox_get(o, SQL_HANDED, err);
+
+	if (!q)
+		return E_IO;
+	sqlite3_bind_int64(q, 1, letter);
+	sqlite3_bind_text(q, 2, device, -1, SQLITE_STATIC);
+	int r = outbox_row(o, q, err);
+	*ret = r > 0;
+	sqlite3_reset(q);
+	return r < 0 ? r : 0;
+}

@@ -4,6 +4,7 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "notifier/push.h"
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/json.h"
@@ -108,8 +109,7 @@ static const size_t most_bytes[CH_COUNT] = {
 };
 enum { SUBJECT_MOST = 900, DEDUP_MOST = 255, MAIL_LINE_MOST = 900 };
 
-/* Cut between characters; "..." says so. */
-static void cut(struct buf *b, size_t most)
+void payload_cut(struct buf *b, size_t most)
 {
 	size_t n = most > 3 ? most - 3 : 0;
 
@@ -122,7 +122,7 @@ static void cut(struct buf *b, size_t most)
 }
 
 /* Letters are lines of text: what a job printed, or a machine calls itself, may hold anything. */
-static void clean(struct buf *b, bool lines)
+void payload_clean(struct buf *b, bool lines)
 {
 	unsigned char *at = (unsigned char *)(uintptr_t)buf_at(b);
 
@@ -241,7 +241,7 @@ static void print_pagerduty(const struct payload_ask *a, struct json_out *j, con
 
 	buf_init(&key);
 	buf_printf(&key, "%s@%" PRId64, a->alerts[0]->task, a->alerts[0]->run_date);
-	cut(&key, DEDUP_MOST);
+	payload_cut(&key, DEDUP_MOST);
 	json_field_text(j, "routing_key", a->channel->secret);
 	json_field_text(j, "event_action", "trigger");
 	json_field_text(j, "dedup_key", buf_str(&key));
@@ -322,7 +322,8 @@ static void print_mail(const struct payload_ask *a, const char *subject, const c
 	}
 }
 
-/* Mail and Alertmanager are no JSON objects; print_body() has them. */
+/* Mail and Alertmanager are no JSON objects; print_body() has them. Pushes are sealed: push.c. */
+#define print_push         NULL
 #define print_mail         NULL
 #define print_alertmanager NULL
 static const struct {
@@ -339,6 +340,7 @@ static const struct {
 #undef errcode
 #undef code
 };
+#undef print_push
 #undef print_mail
 #undef print_alertmanager
 
@@ -369,15 +371,19 @@ void payload_print(const struct payload_ask *ask, struct buf *ret_url, struct bu
 	int zh = language[0] ? language[0] == 'z' : ask->zh;
 	struct buf subject, text;
 
+	if (ask->channel->type == CH_PUSH) {
+		push_print(ask, ret_url, ret_header, ret_body);
+		return;
+	}
 	buf_init(&subject);
 	buf_init(&text);
 	message_subject(ask->alerts, ask->n, zh, &subject);
 	message_text(ask->alerts, ask->n, zh, ask->console_url, &text);
-	clean(&subject, false);
-	clean(&text, true);
-	cut(&subject, SUBJECT_MOST);
+	payload_clean(&subject, false);
+	payload_clean(&text, true);
+	payload_cut(&subject, SUBJECT_MOST);
 	if (most_bytes[ask->channel->type])
-		cut(&text, most_bytes[ask->channel->type] - subject.len - 1);
+		payload_cut(&text, most_bytes[ask->channel->type] - subject.len - 1);
 	print_body(ask, buf_str(&subject), buf_str(&text), ret_body);
 	buf_puts(ret_url, ask->channel->url);
 	if (ask->channel->secret[0] && ask->channel->type == CH_DINGTALK)

@@ -5,10 +5,12 @@
 
 #include "notifier/alerts.h"
 #include "notifier/channels.h"
+#include "notifier/devices.h"
 #include "notifier/message.h"
 #include "notifier/notifier.h"
 #include "notifier/outbox.h"
 #include "notifier/post.h"
+#include "notifier/post_impl.h"
 #include "notifier/rules.h"
 #include "notifier/sender.h"
 #include "notifier/silences.h"
@@ -23,36 +25,26 @@
 
 enum { DUE_MAX = 2000 };
 
-struct item {
-	int64_t id, made_us, of; /* of: the alert's id */
-	uint32_t tries;
-	struct cJSON *json; /* owns the alert's texts */
-	struct alert alert;
-};
-
-/* One message: letters of one recipient. */
-struct parcel {
-	struct notifier *notifier;
-	char *recipient;
-	char channel[64]; /* by which it went; "": none was found */
-	struct ask *ask;  /* a test that a client asked for, or NULL */
-	struct item *items;
-	size_t n, cap;
-};
-
-static void parcel_free(struct parcel *p)
+void parcel_free(struct parcel *p)
 {
 	for (size_t i = 0; i < p->n; i++)
 		json_free(p->items[i].json);
 	ask_free(p->ask);
 	free(p->items);
 	free(p->recipient);
+	free(p->device);
+	free(p->letters);
 	free(p);
 }
 
 void post_drop(void *delivery)
 {
-	parcel_free(delivery);
+	struct parcel *p = delivery;
+	struct parcel *whole = p->of;
+
+	parcel_free(p);
+	if (whole && --whole->pending == 0)
+		parcel_free(whole);
 }
 
 /* --- afterwards ---------------------------------------------------------------------- */
@@ -93,8 +85,22 @@ static const char *silence_of(struct notifier *n, const struct alert *a, int64_t
 	return rules_silence(&t, word, a->at_us / US_PER_S);
 }
 
-static enum letter_state fate_of(struct notifier *n, const struct item *it, int64_t now_us,
-                                 const char **ret_why)
+/* Why the person whom it is pushed to gets none; NULL: he does, or it goes another way. */
+static const char *refusal_of(struct notifier *n, const char *recipient, const struct alert *a,
+                              int64_t now_us)
+{
+	const struct channel *c = NULL;
+	const char *who = NULL;
+	struct err ignored = { 0 };
+
+	if (channels_find(n->channels, recipient, now_us, &c, &who, &ignored) < 0 ||
+	    c->type != CH_PUSH)
+		return NULL;
+	return devices_refusal(n->devices, who, happening_severity(a->what));
+}
+
+static enum letter_state fate_of(struct notifier *n, const struct parcel *p, const struct item *it,
+                                 int64_t now_us, const char **ret_why)
 {
 	const struct alert *a = &it->alert;
 	const char *why = silence_of(n, a, now_us);
@@ -102,6 +108,10 @@ static enum letter_state fate_of(struct notifier *n, const struct item *it, int6
 	*ret_why = why ? why : "";
 	if (why)
 		return LETTER_SILENCED;
+	why = refusal_of(n, p->recipient, a, now_us);
+	*ret_why = why ? why : "";
+	if (why)
+		return LETTER_DROPPED;
 	if (a->task_id && is_mended(n, a))
 		return LETTER_MENDED;
 	return a->after_us && alert_is_acked(n, it->of) ? LETTER_ACKED : LETTER_WAITS;
@@ -111,6 +121,7 @@ static const char *event_of(enum letter_state fate)
 {
 	return fate == LETTER_MENDED     ? "alert.mended"
 	       : fate == LETTER_SILENCED ? "alert.silenced"
+	       : fate == LETTER_DROPPED  ? "alert.dropped"
 	                                 : "alert.acknowledged";
 }
 
@@ -123,7 +134,7 @@ static int sift(struct notifier *n, struct parcel *p, int64_t now_us, struct err
 	for (size_t i = 0; i < p->n; i++) {
 		struct item *it = &p->items[i];
 		const char *why = "";
-		enum letter_state fate = r < 0 ? LETTER_WAITS : fate_of(n, it, now_us, &why);
+		enum letter_state fate = r < 0 ? LETTER_WAITS : fate_of(n, p, it, now_us, &why);
 		if (fate == LETTER_WAITS) {
 			p->items[kept++] = *it;
 			continue;
@@ -173,12 +184,10 @@ static void report(const struct parcel *p, const char *error)
 		log_info("alert.sent", "recipient=%s alerts=%zu", p->recipient, p->n);
 }
 
-void post_done(void *ctx, void *delivery, const char *error)
+void parcel_end(struct parcel *p, const char *error)
 {
-	struct parcel *p = delivery;
 	struct err err = { 0 };
 
-	(void)ctx;
 	if (p->ask) {
 		asked_tested(p->notifier, p->ask, error);
 		p->ask = NULL;
@@ -190,6 +199,17 @@ void post_done(void *ctx, void *delivery, const char *error)
 	if (settle(p->notifier, p, error, &err) < 0)
 		log_error("outbox.unwritten", "why=\"%s\"", err.text);
 	parcel_free(p);
+}
+
+void post_done(void *ctx, void *delivery, const char *error, int status)
+{
+	struct parcel *p = delivery;
+
+	(void)ctx;
+	if (p->of)
+		push_part_end(p, error, status);
+	else
+		parcel_end(p, error);
 }
 
 /* --- beforehand ---------------------------------------------------------------------- */
@@ -255,7 +275,10 @@ static void send(struct notifier *n, struct parcel *p, int64_t now_us)
 	for (size_t i = 0; i < p->n; i++)
 		alerts[i] = &p->items[i].alert;
 	if (channels_find(n->channels, p->recipient, now_us, &ask.channel, &ask.who, &err) < 0) {
-		post_done(n, p, err.text); /* tried again: the file may be mended */
+		parcel_end(p, err.text); /* tried again: the file may be mended */
+	} else if (ask.channel->type == CH_PUSH) {
+		snprintf(p->channel, sizeof p->channel, "%s", ask.channel->name);
+		push_parcel(n, p, &ask, ask.who);
 	} else {
 		snprintf(p->channel, sizeof p->channel, "%s", ask.channel->name);
 		sender_start(n->sender, &ask, p);
@@ -277,6 +300,7 @@ int post_due(struct notifier *n, int64_t now_us, struct err *err)
 	if (all.n > 0) { /* a store that cannot be read silences nothing */
 		rules_refresh(n->rules, &ignored);
 		silences_refresh(n->silences, &ignored);
+		devices_refresh(n->devices, &ignored);
 	}
 	if (r == 0 && all.n > 0)
 		r = outbox_begin(n->outbox, err);
@@ -304,11 +328,12 @@ struct probe {
 	char error[400];
 };
 
-void post_probed(void *ctx, void *delivery, const char *error)
+void post_probed(void *ctx, void *delivery, const char *error, int status)
 {
 	struct probe *p = delivery;
 
 	(void)ctx;
+	(void)status;
 	p->over = true;
 	snprintf(p->error, sizeof p->error, "%s", error ? error : "");
 }
@@ -323,7 +348,8 @@ static struct alert test_alert(int64_t now_us)
 		               .at_us = now_us };
 }
 
-void post_ask(struct notifier *n, struct ask *a, const struct channel *c, const char *who)
+static void ask_begin(struct notifier *n, struct ask *a, const struct channel *c, const char *who,
+                      const struct device *d)
 {
 	int64_t now_us = clock_wall_us(&clock_machine);
 	struct alert test = test_alert(now_us);
@@ -339,7 +365,23 @@ void post_ask(struct notifier *n, struct ask *a, const struct channel *c, const 
 
 	p->notifier = n;
 	p->ask = a;
-	sender_start(n->sender, &ask, p);
+	if (d)
+		push_one(n, p, &ask, d);
+	else if (c->type == CH_PUSH)
+		push_parcel(n, p, &ask, who);
+	else
+		sender_start(n->sender, &ask, p);
+}
+
+void post_ask(struct notifier *n, struct ask *a, const struct channel *c, const char *who)
+{
+	ask_begin(n, a, c, who, NULL);
+}
+
+void post_ask_device(struct notifier *n, struct ask *a, const struct channel *c,
+                     const struct device *d)
+{
+	ask_begin(n, a, c, "", d);
 }
 
 int post_test(struct notifier *n, const char *recipient, struct err *err)
@@ -355,6 +397,10 @@ int post_test(struct notifier *n, const char *recipient, struct err *err)
 	struct probe probe = { 0 };
 	int r = channels_find(n->channels, recipient, now_us, &ask.channel, &ask.who, err);
 
+	if (r == 0 && ask.channel->type == CH_PUSH)
+		r = err_set(
+			err, E_UNSUPPORTED,
+			"which devices somebody has the server knows: sirdar channel test push");
 	if (r < 0)
 		return r;
 	sender_start(n->sender, &ask, &probe);

@@ -152,16 +152,30 @@ static void set_mail(struct delivery *d, const struct channel *ch, const char *w
 	}
 }
 
+/* One a line. */
+static void add_headers(struct delivery *d)
+{
+	char *at = (char *)(uintptr_t)buf_str(&d->header);
+
+	while (*at) {
+		size_t n = strcspn(at, "\n");
+		bool more = at[n] == '\n';
+		at[n] = '\0';
+		d->headers = curl_slist_append(d->headers, at);
+		at += n + more;
+	}
+}
+
 static void set_http(struct delivery *d, const struct channel *ch)
 {
-	d->headers = curl_slist_append(d->headers, "Content-Type: application/json");
+	if (ch->type != CH_PUSH)
+		d->headers = curl_slist_append(d->headers, "Content-Type: application/json");
 	d->headers = curl_slist_append(d->headers, "Expect:");
-	if (d->header.len)
-		d->headers = curl_slist_append(d->headers, buf_str(&d->header));
+	add_headers(d);
 	curl_easy_setopt(d->easy, CURLOPT_HTTPHEADER, d->headers);
 	curl_easy_setopt(d->easy, CURLOPT_POST, 1L);
 	curl_easy_setopt(d->easy, CURLOPT_POSTFIELDSIZE, (long)d->body.len);
-	curl_easy_setopt(d->easy, CURLOPT_POSTFIELDS, buf_str(&d->body));
+	curl_easy_setopt(d->easy, CURLOPT_POSTFIELDS, (const char *)buf_at(&d->body));
 	if (ch->user[0]) {
 		curl_easy_setopt(d->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
 		curl_easy_setopt(d->easy, CURLOPT_USERNAME, ch->user);
@@ -269,7 +283,7 @@ void sender_start(struct sender *s, const struct payload_ask *ask, void *deliver
 		transfer_start(s, d, ask);
 }
 
-static void end(struct sender *s, struct delivery *d, const char *error)
+static void end(struct sender *s, struct delivery *d, const char *error, long status)
 {
 	struct delivery **at = &s->all;
 
@@ -282,7 +296,7 @@ static void end(struct sender *s, struct delivery *d, const char *error)
 		close(d->pidfd);
 		d->pidfd = -1;
 	}
-	s->ops->done(s->ctx, d->tag, error);
+	s->ops->done(s->ctx, d->tag, error, (int)status);
 	delivery_free(s, d);
 }
 
@@ -299,13 +313,13 @@ static void transfer_end(struct sender *s, struct delivery *d, CURLcode code)
 	} else if (!payload_taken(d->type, buf_str(&d->answer), d->answer.len)) {
 		snprintf(why, sizeof why, "refused: %.200s", buf_str(&d->answer));
 	} else {
-		end(s, d, NULL);
+		end(s, d, NULL, status);
 		return;
 	}
 	for (char *p = why; *p; p++)
 		if ((unsigned char)*p < ' ')
 			*p = ' ';
-	end(s, d, why);
+	end(s, d, why, status);
 }
 
 static void take_ended(struct sender *s)
@@ -327,7 +341,7 @@ static void take_ended(struct sender *s)
 		if (d->easy)
 			continue;
 		if (d->pidfd < 0 || script_over(d, clock_steady_us()))
-			end(s, d, d->error[0] ? d->error : NULL);
+			end(s, d, d->error[0] ? d->error : NULL, 0);
 	}
 }
 

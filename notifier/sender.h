@@ -15,8 +15,9 @@ struct err;
 struct sender;
 
 struct sender_ops {
-	/* error: NULL when it was taken; else one line for people, without secrets */
-	void (*done)(void *ctx, void *delivery, const char *error);
+	/* error: NULL when it was taken; else one line for people, without secrets. status: of
+	 * the HTTP answer; 0: there was none */
+	void (*done)(void *ctx, void *delivery, const char *error, int status);
 	void (*drop)(
 		void *delivery); /* under way when the sender was freed; NULL: nothing to free */
 };

@@ -17,7 +17,7 @@
 #define BEAT_US (5 * US_PER_S)
 
 /* Ids of what is sent: facts are 1 and on. */
-enum { SAY_ID = 100, HERE_ID };
+enum { SAY_ID = 100, HERE_ID, FORGET_ID };
 enum { SILENCE_MS = 30000, QUEUE_BYTES = 1 << 20 };
 
 struct wake {
@@ -136,6 +136,50 @@ void wake_reply(struct wake *w, struct ask *a)
 	a->letter.discard = ask_discard;
 	if (actor_post_credit(w->me, &a->letter) < 0)
 		ask_free(a);
+}
+
+/* --- devices --------------------------------------------------------------------------- */
+
+struct forget {
+	struct letter letter;
+	char *args; /* owned JSON */
+};
+
+static void forget_discard(struct letter *l)
+{
+	struct forget *f = (struct forget *)l;
+
+	free(f->args);
+	free(f);
+}
+
+static void on_forget(struct letter *l, void *self)
+{
+	struct wake *w = self;
+	struct forget *f = (struct forget *)l;
+	Sirdar__Command m = SIRDAR__COMMAND__INIT;
+	char kind[] = "device-remove", actor[] = "notifier";
+
+	m.id = FORGET_ID;
+	m.kind = kind;
+	m.actor = actor;
+	m.args.data = (uint8_t *)f->args;
+	m.args.len = strlen(f->args);
+	if (client_is_up(w->client))
+		client_send(w->client, FR_COMMAND, &m, NULL);
+	forget_discard(l);
+}
+
+void wake_forget(struct wake *w, const char *device)
+{
+	struct forget *f = mem_new(sizeof *f);
+
+	f->args = mem_fmt("{\"device\":\"%s\",\"message\":\"its push service knows it no more\"}",
+	                  device);
+	f->letter.deliver = on_forget;
+	f->letter.discard = forget_discard;
+	if (actor_post_credit(w->me, &f->letter) < 0)
+		forget_discard(&f->letter);
 }
 
 /* --- the session begins ---------------------------------------------------------------- */

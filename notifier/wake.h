@@ -77,6 +77,9 @@ void wake_tell(struct wake *w, struct told *t);
 void wake_say(struct wake *w, struct say *s);
 /* Owns a. Thread: any. */
 void wake_reply(struct wake *w, struct ask *a);
+/* The server is to forget a device that its push service knows no more. Heard or not is seen in
+ * the store. Thread: any. */
+void wake_forget(struct wake *w, const char *device);
 /* Whether to ask for facts. Thread: any. */
 void wake_ask_facts(struct wake *w, bool ask);
 /* A server that leads has answered. Thread: any. */

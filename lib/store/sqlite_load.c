@@ -167,7 +167,7 @@ static const enum sql_id doc_loads[] = {
 	[DOC_PLAN] = SQL_LOAD_PLAN,         [DOC_NODE] = SQL_LOAD_NODE,
 	[DOC_USER] = SQL_LOAD_USER,         [DOC_SILENCE] = SQL_LOAD_SILENCE,
 	[DOC_GROUP] = SQL_LOAD_GROUP,       [DOC_TOKEN] = SQL_LOAD_TOKEN,
-	[DOC_DRAFT] = SQL_LOAD_DRAFT,
+	[DOC_DRAFT] = SQL_LOAD_DRAFT,       [DOC_DEVICE] = SQL_LOAD_DEVICE,
 };
 
 int sqlite_load_docs(struct store *st, enum store_doc_kind kind,

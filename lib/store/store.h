@@ -54,9 +54,10 @@ enum store_doc_kind {
 	DOC_USER,
 	DOC_SILENCE, /* a time in which nobody is told of some things */
 	DOC_GROUP,
-	DOC_TOKEN, /* of a person, or the key of an app; its hash */
-	DOC_DRAFT, /* a workflow as drawn, for a test run; never in force; id: the workflow;
+	DOC_TOKEN,  /* of a person, or the key of an app; its hash */
+	DOC_DRAFT,  /* a workflow as drawn, for a test run; never in force; id: the workflow;
 	            * version: see version_is_draft(); the newest STORE_DRAFTS_MAX of each stay */
+	DOC_DEVICE, /* a browser of a person that takes pushes */
 	DOC_END
 };
 

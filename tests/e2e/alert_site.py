@@ -97,3 +97,25 @@ def came(s, path, task, n=1, seconds=60):
         found = [a for body in s.web.taken(path) for a in body["alerts"] if a["task"] == task]
         return found if len(found) >= n else None
     return until(f"{n} alerts of {task} at {path}", look, seconds)
+
+
+def alerts(s, **args):
+    return s.get("/api/v1/alerts?" + "&".join(f"{k}={v}" for k, v in args.items()))["items"]
+
+
+def alert(s, workflow_name, want=lambda a: True, kind="failed"):
+    """The newest one of a workflow and a kind, once it is as wanted."""
+    seen = {}
+
+    def look():
+        found = alerts(s, workflow=workflow_name, kind=kind)
+        seen["last"] = found
+        return found[0] if found and want(found[0]) else None
+    try:
+        return until(f"an alert of {workflow_name}", look)
+    except Exception as e:
+        raise AssertionError(f"{e}: {seen.get('last')}") from e
+
+
+def told(a, to):
+    return next(t for t in a["told"] if t["to"] == to)

@@ -8,33 +8,11 @@ import sys
 from datetime import datetime, timedelta, timezone
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from alert_site import FAST, SECRET, AlertSite, came, fails, workflow  # noqa: E402
+from alert_site import FAST, SECRET, AlertSite, alert, alerts, came, fails, told, workflow  # noqa: E402
 from harness import main, test, until  # noqa: E402
 from receivers import Smtp, certificate  # noqa: E402
 
 DAY = "2026-03-01T00:00:00Z"
-
-
-def alerts(s, **args):
-    return s.get("/api/v1/alerts?" + "&".join(f"{k}={v}" for k, v in args.items()))["items"]
-
-
-def alert(s, workflow_name, want=lambda a: True, kind="failed"):
-    """The newest one of a workflow and a kind, once it is as wanted."""
-    seen = {}
-
-    def look():
-        found = alerts(s, workflow=workflow_name, kind=kind)
-        seen["last"] = found
-        return found[0] if found and want(found[0]) else None
-    try:
-        return until(f"an alert of {workflow_name}", look)
-    except Exception as e:
-        raise AssertionError(f"{e}: {seen.get('last')}") from e
-
-
-def told(a, to):
-    return next(t for t in a["told"] if t["to"] == to)
 
 
 def ago(**delta):

@@ -199,9 +199,9 @@ def documents_go_into_ones_own_projects(s):
 
 @test
 def what_has_an_owner_is_his_and_the_administrators(s):
-    """x-owner: tokens, commands (alerts: test_notify)."""
+    """x-owner: tokens, commands (alerts: test_alerts, devices: test_push)."""
     owned = {op["x-owner"] for _, _, op in operations() if "x-owner" in op}
-    assert owned == {"token", "command", "alert"}, owned
+    assert owned == {"token", "command", "alert", "device"}, owned
     people = [c for c in s.callers if c.role != "none" and c.name != "scoped"]
     for owner, other in zip(people, people[1:] + people[:1]):
         status, answer = s.web.ask(owner.token, "post", "/api/v1/tokens", {"name": f"own-{owner.name}"})

@@ -10,9 +10,12 @@
 #include <cmocka.h>
 #include <sodium.h>
 
+#include "notifier/devices.h"
 #include "notifier/message.h"
 #include "notifier/outbox.h"
 #include "notifier/payload.h"
+#include "notifier/push.h"
+#include "notifier/webpush.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/err.h"
@@ -250,6 +253,29 @@ static void mail_is_well_formed(const char *mail, const char *want)
 	free(subject);
 }
 
+/* What is sealed; that it opens: test_webpush, e2e-push. */
+static void push_is_well_formed(struct payload_ask *ask, const char *words, bool zh)
+{
+	static const char *const keys[] = { "title", "body", "path", "tag", "lang" };
+	const struct device device = { .zh = zh };
+	struct push_target target = { .device = &device, .alert = INT64_MAX };
+	struct cJSON *root = NULL;
+	struct buf text;
+
+	ask->push = &target;
+	buf_init(&text);
+	push_text(ask, "sirdar-9223372036854775807", &text);
+	assert_true(text.len <= WEBPUSH_TEXT_MAX);
+	assert_int_equal(json_parse(buf_str(&text), text.len, &root, NULL), 0);
+	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+		assert_non_null(json_text(root, keys[i]));
+		no_control(json_text(root, keys[i]), true);
+	}
+	assert_true(ask->n > 1 || strstr(json_text(root, "title"), words));
+	json_free(root);
+	buf_done(&text);
+}
+
 static void letter_is_well_formed(const struct channel *c, const struct alert *a, size_t n, bool zh)
 {
 	const struct alert *alerts[60];
@@ -271,6 +297,11 @@ static void letter_is_well_formed(const struct channel *c, const struct alert *a
 	buf_init(&name);
 	message_subject(alerts, 1, zh, &name); /* ends with the words of the kind */
 	const char *words = strchr(buf_str(&name) + strlen("[sirdar] "), 'Z');
+	if (c->type == CH_PUSH) {
+		push_is_well_formed(&ask, words, zh);
+		buf_done(&name);
+		return;
+	}
 	payload_print(&ask, &url, &header, &body);
 	assert_null(strpbrk(buf_str(&header), "\r\n"));
 	if (c->type == CH_MAIL) {

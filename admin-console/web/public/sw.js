@@ -2,7 +2,8 @@
  *
  * assets/* carry their hash in the name: once here, here for good, until a newer manifest leaves them out. The page itself is asked of the
  * server first, so that an upgrade is seen at once; what was kept is only for when there is no answer. Notifications that the page
- * asks for are shown by this worker too, since phones know no other way. */
+ * asks for are shown by this worker too, since phones know no other way; so are those that the notifier pushes (notifier/push.h says
+ * what is in one), under the same tags, so that an alert stands there once. */
 'use strict'
 const CACHE = 'sirdar-shell'
 const FIRST = [
@@ -90,6 +91,55 @@ async function page(request) {
 		throw e
 	}
 }
+
+/* A browser that is woken must show something, whatever came. Only paths of our own are opened. */
+self.addEventListener('push', e => {
+	let m = {}
+	try {
+		m = (e.data && e.data.json()) || {}
+	} catch {
+		/* not ours: a title is all there is */
+	}
+	const path = typeof m.path === 'string' && m.path.startsWith('/ui/') ? m.path : '/ui/ops/alerts'
+	e.waitUntil(
+		self.registration.showNotification(String(m.title || 'Sirdar'), {
+			body: String(m.body || ''),
+			tag: String(m.tag || 'sirdar'),
+			lang: m.lang === 'zh' ? 'zh' : 'en',
+			icon: '/ui/mark.svg',
+			data: { to: path },
+		}),
+	)
+})
+
+/* The browser changed its address: told to the server, as who is signed in here. */
+async function again(old, made) {
+	const key = old && old.options && old.options.applicationServerKey
+	const s =
+		made ||
+		(key && (await self.registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key })))
+	const session = await fetch('/api/v1/session', { cache: 'no-store' })
+	if (!s || !session.ok) return
+	const { csrf } = await session.json(),
+		{ endpoint, keys } = s.toJSON(),
+		was = old && (await device(old.endpoint))
+	const { label, least, language } = was || {}
+	await fetch('/api/v1/push', {
+		method: 'POST',
+		headers: { 'Content-Type': 'application/json', 'X-CSRF-Token': csrf || '' },
+		body: JSON.stringify({ endpoint, p256dh: keys.p256dh, auth: keys.auth, label, least, language }),
+	})
+}
+/* What the server knows of it: named by the first half of the endpoint's SHA-256. */
+async function device(endpoint) {
+	const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(endpoint))).slice(0, 16)
+	const name = [...hash].map(b => b.toString(16).padStart(2, '0')).join('')
+	const answer = await fetch('/api/v1/push', { cache: 'no-store' })
+	return answer.ok ? (await answer.json()).devices.find(d => d.device === name) : null
+}
+self.addEventListener('pushsubscriptionchange', e => {
+	e.waitUntil(again(e.oldSubscription, e.newSubscription).catch(() => {}))
+})
 
 self.addEventListener('notificationclick', e => {
 	e.notification.close()

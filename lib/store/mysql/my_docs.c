@@ -19,6 +19,7 @@ static const char *const actions[] = {
 	[DOC_SILENCE] = "save silence",
 	[DOC_GROUP] = "save group",
 	[DOC_TOKEN] = "save token",
+	[DOC_DEVICE] = "save device",
 	[DOC_PLAN] = NULL,  /* the edit itself is the action */
 	[DOC_DRAFT] = NULL, /* the test run is */
 };

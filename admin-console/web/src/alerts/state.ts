@@ -25,7 +25,7 @@ export const kinds = [
 export const spans = ['0.5', '1', '2', '4', '8', '24', '72', '168'] as const
 
 export const toldKind = (x: Pick<Told, 'state' | 'error'>): Kind =>
-	x.state === 'sent' ? 'succ' : x.state === 'given_up' ? 'failed' : x.error ? 'retry' : 'ready'
+	x.state === 'sent' ? 'succ' : x.state === 'given_up' ? 'failed' : x.error && x.state !== 'dropped' ? 'retry' : 'ready'
 /* Messages that somebody still waits for, or never got. */
 export const unsaid = (all: readonly Pick<Told, 'state' | 'error'>[]) =>
 	all.filter(x => x.error && x.state !== 'sent').length

@@ -52,6 +52,16 @@ export const alerts = {
 	rules: (workflow: string, s?: AbortSignal) => get<Rules>('/rules', { workflow }, s),
 }
 
+export const pushes = {
+	list: (s?: AbortSignal) => get<Schemas['Devices']>('/push', {}, s),
+	key: (s?: AbortSignal) => get<Schemas['PushKey']>('/push/key', {}, s),
+	add: (x: Schemas['DeviceNew']) => post<Schemas['DeviceKept']>('/push', x),
+	drop: async (device: string) => {
+		await send('DELETE', '/push/' + encodeURIComponent(device))
+	},
+	test: (device: string) => post<Schemas['ChannelTested']>(`/push/${encodeURIComponent(device)}/test`, {}),
+}
+
 export type Group = Schemas['Group']
 export type Token = Schemas['Token']
 

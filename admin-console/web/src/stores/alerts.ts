@@ -51,6 +51,15 @@ export async function speakUp(v: Voice): Promise<boolean> {
 	return true
 }
 
+/* What is pushed to this browser (ops/push.ts) comes without us. */
+const isPushed = () => {
+	try {
+		return localStorage.getItem('sirdar-pushed') === 'on'
+	} catch {
+		return false
+	}
+}
+
 /* `aloud` false: what is there when one switches it on is no news. */
 function say(all: readonly Alert[], aloud: boolean) {
 	if (voice.value === 'off' || !voiceWorks || Notification.permission !== 'granted') return
@@ -60,7 +69,7 @@ function say(all: readonly Alert[], aloud: boolean) {
 	} catch {
 		return
 	}
-	if (!aloud) return
+	if (!aloud || isPushed()) return
 	void import('@/words/alerts').then(({ w }) =>
 		news
 			.slice(0, 4)
@@ -114,5 +123,6 @@ export function watchAlerts() {
 	if (timer) return
 	timer = setInterval(beat, 5000)
 	document.addEventListener('visibilitychange', beat)
+	if (isPushed()) void import('@/ops/push').then(p => p.confirm())
 	void look()
 }

@@ -12,7 +12,7 @@ export const en = {
 	'voice.none': 'This browser shows no notifications; on an iPhone the app has to be on the home screen first.',
 	'voice.off': 'Off',
 	'voice.text':
-		'Shown while Sirdar is open in a tab or as an app, also in the background; then the alerts are asked for once a minute. When it is closed nothing comes: rules and channels are for that.',
+		'Shown while Sirdar is open in a tab or as an app, also in the background; then the alerts are asked for once a minute. What comes when it is closed: below.',
 	'voice.warning': 'Warnings too',
 }
 export const zh: Same<typeof en> = {
@@ -25,8 +25,7 @@ export const zh: Same<typeof en> = {
 	'voice.denied': '浏览器不允许此处发送通知。请先在地址栏旁允许。',
 	'voice.none': '此浏览器不显示通知；在 iPhone 上需先添加到主屏幕。',
 	'voice.off': '关闭',
-	'voice.text':
-		'在标签页或应用打开时显示，后台也可以；此时每分钟查询一次告警。完全关闭后不会收到：那应使用规则和渠道。',
+	'voice.text': '在标签页或应用打开时显示，后台也可以；此时每分钟查询一次告警。完全关闭后能否收到：见下。',
 	'voice.warning': '包括警告',
 }
 export const w = dictionary(en, zh)
