@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { closes, copied, EditorDoc, effective, empty, paste } from '@/editor/doc'
+import { EditorDoc, empty } from '@/editor/doc'
+import { closes, effective } from '@/editor/links'
+import { copied, paste } from '@/editor/piece'
 import { diff, merged, threeWay } from '@/editor/diff'
 import { editSize } from '@/graph/edit'
 import { layOut } from '@/graph/layout'

@@ -1,6 +1,6 @@
 /* A workflow under another name: its document with the schedule, the tasks and the links between them. Pure. */
 import { isMap, parseDocument } from 'yaml'
-import { nameRule } from './doc'
+import { nameRule } from './parts'
 
 /* `full`: project/workflow. `offline`: whatever the document says, nothing of the copy runs until it is put online. */
 export function copyOf(text: string, full: string, offline: boolean): string {

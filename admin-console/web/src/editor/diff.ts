@@ -1,6 +1,7 @@
 /* What became different between two documents, and the three-way merge of two people's changes:
  * by key of the head and by key of a task. Pure. */
-import { EditorDoc, type Map1, type Value } from './doc'
+import { EditorDoc } from './doc'
+import type { Map1, Value } from './parts'
 
 export type Change = 'added' | 'removed' | 'changed'
 export interface TaskChange {

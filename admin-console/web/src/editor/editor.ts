@@ -13,22 +13,11 @@ import {
 } from '@/api/client'
 import { useResource } from '@/stores/resource'
 import { can } from '@/stores/session'
-import {
-	closes,
-	copied,
-	EditorDoc,
-	effective,
-	empty,
-	freeName,
-	inside,
-	paste,
-	type Draft,
-	type Fault,
-	type Map1,
-	type Need,
-	type Place,
-	type Value,
-} from './doc'
+import type { Draft } from './change'
+import { EditorDoc, empty } from './doc'
+import { closes, effective, inside } from './links'
+import type { Fault, Map1, Need, Place, Value } from './parts'
+import { copied, freeName, paste } from './piece'
 import { count, diff, type Diff } from './diff'
 
 export interface Loaded {

@@ -1,5 +1,7 @@
 /* One change over several tasks, whatever their types: which fields, and what it does to the document. Pure. */
-import type { Draft, EditorDoc, Map1, Value } from './doc'
+import type { Draft } from './change'
+import type { EditorDoc } from './doc'
+import type { Map1, Value } from './parts'
 
 export interface Field {
 	key: string

@@ -2,8 +2,9 @@
 import { editSize, type Card, type Wire } from '@/graph/edit'
 import { FAR, layOut, type Layout } from '@/graph/layout'
 import { Model } from '@/graph/model'
-import type { EditorDoc, Need, Place, TaskView, Value } from './doc'
-import { effective, inside } from './doc'
+import type { EditorDoc } from './doc'
+import { effective, inside } from './links'
+import type { Need, Place, TaskView, Value } from './parts'
 import type { Diff } from './diff'
 import { picture } from './kinds'
 

@@ -2,7 +2,7 @@
 import { computed, onScopeDispose, ref, shallowRef, watch } from 'vue'
 import { api, ApiError } from '@/api/client'
 import { faultsOf } from '@/editor/editor'
-import type { Fault } from '@/editor/doc'
+import type { Fault } from '@/editor/parts'
 import { follow } from '@/ui/bulk'
 
 export function useDocument(file: () => string) {

@@ -1,0 +1,44 @@
+/* Tasks that travel by the clipboard. Pure. */
+import { empty, EditorDoc } from './doc'
+import type { Place } from './parts'
+
+export function freeName(doc: EditorDoc, stem: string): string {
+	if (!doc.task(stem)) return stem
+	const base = stem.replace(/_\d+$/, '')
+	for (let i = 2; ; i++) if (!doc.task(`${base}_${i}`)) return `${base}_${i}`
+}
+
+/* Tasks for the clipboard: a piece of YAML that any workflow, or a text editor, takes. */
+export function copied(doc: EditorDoc, names: ReadonlySet<string>): string {
+	const piece = new EditorDoc(empty(doc.project, doc.name))
+	piece.apply('copy', d => {
+		for (const t of doc.tasks) if (names.has(t.name)) d.addTask(t.name, t.json)
+	})
+	return piece.text
+}
+
+/* Their names where they are free; links among them follow, links to what is not here too when it is known here. */
+export function paste(doc: EditorDoc, source: string, at?: Place): string[] {
+	const piece = new EditorDoc(source)
+	if (piece.broken || !piece.tasks.length) return []
+	const names = new Map<string, string>(),
+		taken = new Set(doc.tasks.map(t => t.name))
+	for (const t of piece.tasks) {
+		let name = t.name
+		for (let i = 2; taken.has(name); i++) name = `${t.name.replace(/_\d+$/, '')}_${i}`
+		taken.add(name)
+		names.set(t.name, name)
+	}
+	doc.apply('paste', d => {
+		piece.tasks.forEach((t, i) => {
+			const json = { ...t.json }
+			delete json.needs
+			const needs = t.needs
+				.filter(n => names.has(n.task) || n.task.includes('/') || doc.task(n.task))
+				.map(n => ({ ...n, task: names.get(n.task) ?? n.task }))
+			d.addTask(names.get(t.name)!, json, undefined, needs)
+			if (at) d.place(names.get(t.name)!, { x: at.x + 24 * (i % 4), y: at.y + 70 * i })
+		})
+	})
+	return [...names.values()]
+}
