@@ -1,5 +1,5 @@
 /* The document as cards and wires, and where they stand. Pure. */
-import { editSize, type Card, type Wire } from '@/graph/edit'
+import { editSize, type Card, type Wire } from '@/graph/board'
 import { FAR, layOut, type Layout } from '@/graph/layout'
 import { Model } from '@/graph/model'
 import type { EditorDoc } from './doc'
