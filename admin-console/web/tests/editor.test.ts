@@ -164,7 +164,16 @@ describe('a workflow being edited', () => {
 })
 
 describe('a large drawing that nobody placed', () => {
-	const marks = { faults: new Map(), diff: null, was: null, found: new Set<string>(), note: () => '', outside: '' }
+	const marks = {
+		faults: new Map(),
+		diff: null,
+		was: null,
+		found: new Set<string>(),
+		note: () => '',
+		on: (x: string) => x,
+		outside: '',
+		hooks: '',
+	}
 	const big = (n: number) =>
 		new EditorDoc(
 			`workflow: big\ntasks:\n${Array.from({ length: n }, (_, i) => `  t${i}: {type: noop${i ? `, needs: [t${i >> 1}]` : ''}}\n`).join('')}`,

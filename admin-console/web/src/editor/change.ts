@@ -1,6 +1,19 @@
 /* The operations on a document: each puts changed copies in the place of what a snapshot holds. */
 import { isMap, isScalar, isSeq, Pair, YAMLMap, type Document, type Node, type Scalar, type YAMLSeq } from 'yaml'
-import { find, keyOf, plain, viewOf, type Map1, type Need, type Place, type State, type Value } from './parts'
+import {
+	find,
+	isPipeline,
+	keyOf,
+	listKey,
+	plain,
+	viewOf,
+	type Map1,
+	type Need,
+	type Place,
+	type State,
+	type Value,
+} from './parts'
+import { hooks, isHook, stepPair } from './steps'
 
 /* How a need is written: its name alone when there is no more to say. */
 const needValue = (n: Need): Value => {
@@ -58,12 +71,17 @@ export class Draft {
 		} else map.set(old === undefined ? this.doc.createNode(key) : key, this.node(v, Array.isArray(v)))
 	}
 
+	private get steps() {
+		return isPipeline(this.head)
+	}
+
 	private open(name: string): YAMLMap | null {
-		const at = find(this.tasks, name)
+		const list = this.steps && isHook(name) ? this.head : this.tasks,
+			at = find(list, name)
 		if (at < 0) return null
-		const copy = this.tasks[at]!.clone() as Pair
+		const copy = list[at]!.clone() as Pair
 		if (!isMap(copy.value)) copy.value = new YAMLMap()
-		this.tasks[at] = copy
+		list[at] = copy
 		return copy.value as YAMLMap
 	}
 
@@ -79,26 +97,70 @@ export class Draft {
 		this.put(map, path, v)
 		if (at >= 0) this.head.splice(at, 1, ...(map.items as Pair[]))
 		else {
-			const before = find(this.head, 'tasks')
+			const before = find(this.head, listKey(this.head))
 			this.head.splice(before < 0 ? this.head.length : before, 0, ...(map.items as Pair[]))
 		}
 	}
 
+	/* '': the whole, where a pipeline has what a task has. */
 	setTask(name: string, path: string[], v: Value | undefined) {
+		if (!name) {
+			this.setHead(path, v)
+			return
+		}
 		const map = this.open(name)
 		if (map) this.put(map, path, v)
 	}
 
 	addTask(name: string, json: Map1, after?: string, needs: readonly Need[] = []) {
+		if (this.steps) {
+			this.addStep(name, json, after)
+			return
+		}
 		const map = this.node(json) as YAMLMap,
 			pair = new Pair(this.doc.createNode(name), map) as Pair
 		if (needs.length) map.set(this.doc.createNode('needs'), this.list(needs))
+		this.seat(pair, after)
+	}
+	private seat(pair: Pair, after?: string) {
 		const at = after === undefined ? -1 : find(this.tasks, after)
-		this.tasks.splice(at < 0 ? this.tasks.length : at + 1, 0, pair)
+		this.tasks.splice(at < 0 ? (after === '' ? 0 : this.tasks.length) : at + 1, 0, pair)
+	}
+
+	/* After '': the first of the row. */
+	private addStep(name: string, json: Map1, after?: string) {
+		if (isHook(name)) this.setHead([name], json)
+		else this.seat(stepPair(name, this.node({ name, ...json })), after)
+	}
+	/* A step's place in the row; the nodes stay as they are. */
+	moveStep(name: string, after: string) {
+		const at = find(this.tasks, name)
+		if (!this.steps || at < 0 || name === after || (after && find(this.tasks, after) < 0)) return
+		this.seat(this.tasks.splice(at, 1)[0]!, after)
+	}
+
+	/* An empty document of the other kind. */
+	become(kind: 'workflow' | 'pipeline') {
+		const old = kind === 'pipeline' ? 'workflow' : 'pipeline',
+			at = find(this.head, old)
+		if (at < 0 || this.tasks.length) return
+		this.head = this.head.filter(p => !['tasks', 'steps', 'defaults', 'cycle', ...hooks].includes(keyOf(p)))
+		const here = find(this.head, old),
+			pair = this.head[here]!.clone() as Pair
+		if (isScalar(pair.key)) {
+			pair.key.value = kind
+			pair.key.source = undefined
+		}
+		this.head[here] = pair
+		if (kind === 'pipeline') this.setHead(['cycle'], 'day')
 	}
 
 	removeTasks(names: ReadonlySet<string>) {
 		this.tasks = this.tasks.filter(p => !names.has(keyOf(p)))
+		if (this.steps) {
+			this.head = this.head.filter(p => !isHook(keyOf(p)) || !names.has(keyOf(p)))
+			return
+		}
 		for (const t of this.tasks.map(p => viewOf(this.doc, p))) {
 			if (t.needs.some(n => names.has(n.task) && n.task !== t.name))
 				this.setNeeds(
@@ -119,6 +181,10 @@ export class Draft {
 			key.source = undefined
 		} else copy.key = name
 		this.tasks[at] = copy
+		if (this.steps) {
+			this.setTask(name, ['name'], name)
+			return
+		}
 		for (const t of this.tasks.map(p => viewOf(this.doc, p))) {
 			t.needs.forEach((n, i) => {
 				if (n.task === old) this.setNeed(t.name, i, { ...n, task: name })

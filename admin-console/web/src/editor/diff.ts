@@ -1,7 +1,8 @@
 /* What became different between two documents, and the three-way merge of two people's changes:
  * by key of the head and by key of a task. Pure. */
 import { EditorDoc } from './doc'
-import type { Map1, Value } from './parts'
+import { beforeOf } from './flow'
+import type { Map1, TaskView, Value } from './parts'
 
 export type Change = 'added' | 'removed' | 'changed'
 export interface TaskChange {
@@ -49,6 +50,11 @@ function keys(was: Map1, is: Map1) {
 		.map(key => ({ key, was: words(a[key]), is: words(b[key]) }))
 }
 
+/* What there is to say of a task; of a step also where in the row it stands. */
+function facts(d: EditorDoc, t: TaskView): Map1 {
+	const before = d.isPipeline ? beforeOf(d, t.name) : null
+	return before === null ? t.json : { ...t.json, after: before }
+}
 const headOf = (d: EditorDoc): Map1 => Object.fromEntries(d.headKeys.map(k => [k, d.head(k)!]))
 
 export interface Diff {
@@ -64,9 +70,9 @@ export function diff(was: EditorDoc, is: EditorDoc): Diff {
 	for (const t of is.tasks) {
 		const old = was.task(t.name)
 		if (old && known.get(t) === old) continue
-		if (!old) tasks.push({ name: t.name, change: 'added', keys: keys({}, t.json) })
+		if (!old) tasks.push({ name: t.name, change: 'added', keys: keys({}, facts(is, t)) })
 		else {
-			const k = keys(old.json, t.json)
+			const k = keys(facts(was, old), facts(is, t))
 			if (k.length) tasks.push({ name: t.name, change: 'changed', keys: k })
 			else known.set(t, old)
 		}
@@ -111,25 +117,26 @@ const compare = (task: string | null, base: Map1, mine: Map1, theirs: Map1): Par
 
 export function threeWay(base: EditorDoc, mine: EditorDoc, theirs: EditorDoc): Part[] {
 	const parts = compare(null, headOf(base), headOf(mine), headOf(theirs))
+	const of = (d: EditorDoc, k?: TaskView) => k && facts(d, k)
 	const names = new Set([...base.tasks, ...mine.tasks, ...theirs.tasks].map(t => t.name))
 	for (const name of names) {
 		const b = base.task(name),
 			m = mine.task(name),
 			t = theirs.task(name)
-		if (m && t) parts.push(...compare(name, b?.json ?? {}, m.json, t.json))
+		if (m && t) parts.push(...compare(name, of(base, b) ?? {}, of(mine, m)!, of(theirs, t)!))
 		else {
 			const mineNew = b ? !m || !same(b.json, m.json) : !!m,
 				theirsNew = b ? !t || !same(b.json, t.json) : !!t
 			if (!mineNew && !theirsNew) continue
-			if (!m && !t) parts.push({ id: `${name}/`, task: name, key: '', base: b?.json, by: 'both' })
+			if (!m && !t) parts.push({ id: `${name}/`, task: name, key: '', base: of(base, b), by: 'both' })
 			else
 				parts.push({
 					id: `${name}/`,
 					task: name,
 					key: '',
-					base: b?.json,
-					mine: m?.json,
-					theirs: t?.json,
+					base: of(base, b),
+					mine: of(mine, m),
+					theirs: of(theirs, t),
 					by: mineNew && theirsNew ? 'conflict' : mineNew ? 'mine' : 'theirs',
 				})
 		}
@@ -139,19 +146,26 @@ export function threeWay(base: EditorDoc, mine: EditorDoc, theirs: EditorDoc): P
 
 /* Theirs with mine put in: what only I changed, and what was chosen to be mine. Comments of theirs stay. */
 export function merged(theirs: EditorDoc, parts: readonly Part[], choose: (p: Part) => 'mine' | 'theirs'): string {
-	const out = new EditorDoc(theirs.text)
+	const out = new EditorDoc(theirs.text),
+		row = theirs.isPipeline
 	out.apply('merge', d => {
-		for (const p of parts) {
-			if (p.by === 'theirs' || p.by === 'both' || choose(p) === 'theirs') continue
+		const mine = parts.filter(p => p.by !== 'theirs' && p.by !== 'both' && choose(p) === 'mine'),
+			moves = mine.filter(p => row && p.task !== null && p.key === 'after')
+		for (const p of mine) {
+			if (moves.includes(p)) continue
 			const path = p.key.startsWith('params.') ? ['params', p.key.slice(7)] : [p.key]
 			if (p.task === null) d.setHead(path, p.mine)
 			else if (p.key) d.setTask(p.task, path, p.mine)
 			else if (p.mine === undefined) d.removeTasks(new Set([p.task]))
 			else {
 				if (out.task(p.task)) d.removeTasks(new Set([p.task]))
-				d.addTask(p.task, p.mine as Map1)
+				const { after, ...json } = p.mine as Map1
+				if (row) d.addTask(p.task, json, after === undefined ? undefined : words(after))
+				else d.addTask(p.task, p.mine as Map1)
 			}
 		}
+		/* When all are there that one can come behind. */
+		for (const p of moves) d.moveStep(p.task!, words(p.mine))
 	})
 	return out.text
 }

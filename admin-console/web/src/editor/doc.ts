@@ -1,12 +1,13 @@
 /* The workflow being edited: one YAML document with its comments, changed by small operations that
  * undo and redo. Knows neither Vue nor the API. Every value is text, as the server reads it; nodes
  * that a snapshot holds are never changed, an operation puts changed copies in their place. */
-import { isMap, Pair, parseDocument, YAMLMap, type Node } from 'yaml'
+import type { Node } from 'yaml'
 import { Draft } from './change'
 import {
 	find,
+	isPipeline,
 	keyOf,
-	options,
+	listKey,
 	plain,
 	text,
 	viewOf,
@@ -16,6 +17,8 @@ import {
 	type TaskView,
 	type Value,
 } from './parts'
+import { isHook, stepViews } from './steps'
+import { printText, readText, textFaults } from './text'
 
 export const empty = (project: string, name: string) => `workflow: ${name}\nproject: ${project}\ntasks: {}\n`
 
@@ -33,23 +36,7 @@ export class EditorDoc {
 	}
 
 	private read(source: string, places: ReadonlyMap<string, Place>, before?: State): State {
-		const doc = parseDocument(source, options)
-		if (doc.errors.length || !isMap(doc.contents)) {
-			const old = before ?? { doc: parseDocument('{}', options), head: [], tasks: [], places, broken: null }
-			const s = { ...old, broken: source }
-			this.texts.set(s, source)
-			return s
-		}
-		const root = doc.contents as YAMLMap,
-			at = find(root.items as Pair[], 'tasks'),
-			pair = root.items[at] as Pair | undefined
-		const s: State = {
-			doc,
-			head: (root.items as Pair[]).slice(),
-			tasks: pair && isMap(pair.value) ? (pair.value.items as Pair[]).slice() : [],
-			places,
-			broken: null,
-		}
+		const s = readText(source, places, before)
 		this.texts.set(s, source)
 		return s
 	}
@@ -62,27 +49,7 @@ export class EditorDoc {
 	get text(): string {
 		let t = this.texts.get(this.now)
 		if (t === undefined) {
-			const { doc, tasks } = this.now,
-				root = doc.contents as YAMLMap
-			const head = [...this.now.head]
-			let at = find(head, 'tasks')
-			if (at < 0) {
-				at = head.length
-				head.push(new Pair(doc.createNode('tasks'), new YAMLMap()) as Pair)
-			}
-			const pair = (head[at] = new Pair(head[at]!.key, head[at]!.value) as Pair)
-			const map = new YAMLMap()
-			if (isMap(pair.value)) {
-				map.comment = pair.value.comment
-				map.commentBefore = pair.value.commentBefore
-				map.spaceBefore = pair.value.spaceBefore
-				map.flow = pair.value.flow && !tasks.length
-			}
-			map.items = tasks
-			if (!tasks.length) map.flow = true
-			pair.value = map
-			root.items = head
-			t = doc.toString({ lineWidth: 0, blockQuote: 'literal', flowCollectionPadding: false })
+			t = printText(this.now)
 			this.texts.set(this.now, t)
 		}
 		return t
@@ -93,21 +60,13 @@ export class EditorDoc {
 		return this.now.broken !== null
 	}
 	faults(): Fault[] {
-		if (this.now.broken === null) return []
-		const source = this.now.broken,
-			doc = parseDocument(source, { ...options, prettyErrors: true })
-		if (!doc.errors.length) return [{ line: 1, column: 1, code: 'syntax', message: 'a map is expected' }]
-		return doc.errors.map(e => ({
-			line: e.linePos?.[0].line ?? 1,
-			column: e.linePos?.[0].col ?? 1,
-			code: 'syntax',
-			message: e.message.split('\n')[0]!.replace(/ at line \d+.*$/, ''),
-		}))
+		return this.now.broken === null ? [] : textFaults(this.now.broken)
 	}
 
 	private all() {
 		if (this.list?.of !== this.now) {
-			const views = this.now.tasks.map(p => viewOf(this.now.doc, p))
+			const { doc, tasks, head } = this.now,
+				views = isPipeline(head) ? stepViews(doc, tasks, head) : tasks.map(p => viewOf(doc, p))
 			this.list = { of: this.now, views, byName: new Map(views.map(v => [v.name, v])) }
 		}
 		return this.list
@@ -127,11 +86,18 @@ export class EditorDoc {
 			v = at < 0 ? undefined : this.now.head[at]!.value
 		return v === undefined ? undefined : plain((v as Node | null)?.toJS ? (v as Node).toJS(this.now.doc) : v)
 	}
+	/* What is said of the whole: without its tasks, or its steps and hooks. */
 	get headKeys() {
-		return this.now.head.map(keyOf).filter(k => k !== 'tasks')
+		const list = listKey(this.now.head),
+			steps = this.isPipeline
+		return this.now.head.map(keyOf).filter(k => k !== list && !(steps && isHook(k)))
+	}
+	/* The whole as if it were a task: the schedule of a pipeline is its own. */
+	get top(): TaskView {
+		return { name: '', json: Object.fromEntries(this.headKeys.map(k => [k, this.head(k)!])), needs: [] }
 	}
 	get isPipeline() {
-		return find(this.now.head, 'pipeline') >= 0
+		return isPipeline(this.now.head)
 	}
 	get name() {
 		return text(this.head('workflow') ?? this.head('pipeline'))

@@ -16,7 +16,10 @@ import { can } from '@/stores/session'
 import type { Draft } from './change'
 import { EditorDoc, empty } from './doc'
 import { closes, effective, inside } from './links'
-import type { Fault, Map1, Need, Place, Value } from './parts'
+import { faultAt, taskOfPath } from './faults'
+import { follow, reorder, unfollow } from './flow'
+import type { Fault, Map1, Need, Place, TaskView, Value } from './parts'
+import { isHook } from './steps'
 import { copied, freeName, paste } from './piece'
 import { count, diff, type Diff } from './diff'
 
@@ -60,6 +63,17 @@ export const faultsOf = (e: ApiError): Fault[] =>
 		code: x.code,
 	}))
 
+const stemOf = (type: string) => type.replace(/[^\p{L}\p{N}_]+/gu, '_')
+/* When a task runs that is drawn after another: as that one, else daily where nothing is said for all. */
+function timeLike(doc: EditorDoc, after: TaskView | undefined): Map1 {
+	const like = (key: string) => (typeof after?.json[key] === 'string' ? after.json[key] : undefined),
+		cron = like('cron')
+	if (cron !== undefined) return { cron }
+	return effective(doc, undefined, 'cycle') === undefined && effective(doc, undefined, 'cron') === undefined
+		? { cycle: like('cycle') ?? 'day' }
+		: {}
+}
+
 export function useEditor(name: string, fresh: boolean) {
 	const draftKey = `sirdar-draft:${fresh ? '' : name}`,
 		placesKey = `sirdar-places:${name}`
@@ -70,10 +84,7 @@ export function useEditor(name: string, fresh: boolean) {
 	const loaded = shallowRef<Loaded>({ text: '', version: 0, actor: '', at: null })
 	const ready = ref(false)
 	const restored = ref<number | null>(null)
-	const mayEdit = computed(() => {
-		void tick.value
-		return can('developer') && !doc.isPipeline
-	})
+	const mayEdit = computed(() => can('developer'))
 	const selected = shallowRef<ReadonlySet<string>>(new Set())
 	const last = ref<string | null>(null)
 	const wire = shallowRef<{ task: string; need: number } | null>(null)
@@ -155,41 +166,52 @@ export function useEditor(name: string, fresh: boolean) {
 		type: string,
 		o: { name?: string; after?: string | null; at?: Place | null; frozen?: Iterable<[string, Place]> } = {},
 	): string {
-		const task = freeName(doc, o.name || type.replace(/[^\p{L}\p{N}_]+/gu, '_')),
-			after = o.after ? doc.task(o.after) : undefined
-		apply('add', d => {
-			const json: Map1 = { type }
-			const like = (key: string) => (typeof after?.json[key] === 'string' ? after.json[key] : undefined)
-			if (like('cron') !== undefined) json.cron = like('cron')!
-			else if (effective(doc, undefined, 'cycle') === undefined && effective(doc, undefined, 'cron') === undefined)
-				json.cycle = like('cycle') ?? 'day'
-			d.addTask(task, json)
-			if (o.at) for (const [n, p] of o.frozen ?? []) d.place(n, p)
-			if (after) d.addNeed(task, { task: after.name })
-			if (o.at) d.place(task, snapped(o.at))
-		})
+		const task = isHook(o.name) && doc.isPipeline ? o.name! : freeName(doc, o.name || stemOf(type))
+		if (doc.isPipeline)
+			apply('add', d => d.addTask(task, { type }, isHook(o.after) ? undefined : (o.after ?? undefined)))
+		else
+			apply('add', d => {
+				const after = o.after ? doc.task(o.after) : undefined
+				d.addTask(task, { type, ...timeLike(doc, after) })
+				if (o.at) for (const [n, p] of o.frozen ?? []) d.place(n, p)
+				if (after) d.addNeed(task, { task: after.name })
+				if (o.at) d.place(task, snapped(o.at))
+			})
 		select([task], task)
 		return task
 	}
 	const snapped = (p: Place) => ({ x: Math.round(p.x / 10) * 10, y: Math.round(p.y / 10) * 10 })
 	/* '' or why not. */
-	function connect(from: string, to: string): '' | 'circle' | 'same' | 'there' {
+	function connect(from: string, to: string): '' | 'circle' | 'same' | 'there' | 'last' {
 		if (from === to) return 'same'
 		if (!doc.task(to)) return 'there'
+		if (doc.isPipeline) {
+			const next = follow(doc, from, to)
+			if (typeof next === 'string') return next
+			apply('connect', next)
+			return ''
+		}
 		if (doc.task(to)!.needs.some(n => inside(doc, n.task) === from || n.task === from)) return 'there'
 		if (closes(doc, from, to)) return 'circle'
 		apply('connect', d => d.addNeed(to, { task: from }))
 		wire.value = { task: to, need: doc.task(to)!.needs.length - 1 }
 		return ''
 	}
-	function remove() {
+	/* '' or why not. */
+	function remove(): '' | 'row' {
 		if (wire.value) {
-			const w = wire.value
-			apply('disconnect', d => d.setNeed(w.task, w.need, null))
+			const w = wire.value,
+				away = doc.isPipeline ? unfollow(doc, w.task, w.need) : (d: Draft) => d.setNeed(w.task, w.need, null)
+			if (away === 'row') return away
+			apply('disconnect', away)
 			wire.value = null
-			return
-		}
-		if (selected.value.size) apply('delete', d => d.removeTasks(selected.value))
+		} else if (selected.value.size) apply('delete', d => d.removeTasks(selected.value))
+		return ''
+	}
+	/* Dragged steps: `after` is whom they come behind, '' nobody. */
+	function move(names: ReadonlySet<string>, after: string) {
+		const change = reorder(doc, names, after)
+		if (change) apply('move', change)
 	}
 	function rename(old: string, fresh: string): boolean {
 		if (old === fresh || doc.task(fresh)) return old === fresh
@@ -239,7 +261,7 @@ export function useEditor(name: string, fresh: boolean) {
 		}
 		const mine = (asked = new AbortController())
 		checking.value = true
-		const task = last.value && doc.task(last.value) && !doc.isPipeline ? last.value : null
+		const task = doc.task(last.value)?.name ?? (doc.isPipeline ? doc.tasks[0]?.name : undefined)
 		try {
 			const got = await api.check(
 				`${doc.name || flow}.yaml`,
@@ -324,19 +346,14 @@ export function useEditor(name: string, fresh: boolean) {
 	const byTask = computed(() => {
 		const m = new Map<string, 'error' | 'warning'>()
 		for (const f of faults.value) {
-			const task = taskOfPath(f.path)
+			const task = taskOfPath(doc, f.path)
 			if (task && m.get(task) !== 'error') m.set(task, f.warning ? 'warning' : 'error')
 		}
 		return m
 	})
-	function taskOfPath(path?: string): string | null {
-		if (!path?.startsWith('tasks.')) return null
-		const rest = path.slice(6)
-		return (
-			doc.tasks
-				.filter(t => rest === t.name || rest.startsWith(t.name + '.'))
-				.sort((a, b) => b.name.length - a.name.length)[0]?.name ?? null
-		)
+	const faultOf = (task: string, key: string, deep = false) => {
+		void tick.value
+		return faultAt(faults.value, doc, task, key, deep)
 	}
 
 	/* --- the save --- */
@@ -429,6 +446,7 @@ export function useEditor(name: string, fresh: boolean) {
 		add,
 		connect,
 		remove,
+		move,
 		rename,
 		set,
 		setHead,
@@ -440,7 +458,7 @@ export function useEditor(name: string, fresh: boolean) {
 		faults,
 		errors,
 		byTask,
-		taskOfPath,
+		faultOf,
 		preview,
 		answer,
 		refused,

@@ -11,6 +11,15 @@ export interface Field {
 	number?: boolean
 }
 
+/* Of a step of a pipeline. */
+export const stepFields: readonly Field[] = [
+	{ key: 'pipe.timeout', path: ['timeout'], hint: '30s' },
+	{ key: 'pipe.retries', path: ['retries'], number: true, hint: '2' },
+	{ key: 'pipe.interval', path: ['interval'], hint: '5s' },
+	{ key: 'pipe.user', path: ['user'] },
+	{ key: 'pipe.directory', path: ['directory'], hint: '/srv' },
+]
+
 export const fields: readonly Field[] = [
 	{ key: 'priority', path: ['priority'], number: true, hint: '5' },
 	{ key: 'owner', path: ['owner'] },

@@ -69,3 +69,7 @@ export function viewOf(doc: Document, p: Pair): TaskView {
 	}
 	return v
 }
+
+/* A document is a workflow of `tasks`, a map, or a pipeline of `steps`, a list. */
+export const isPipeline = (head: readonly Pair[]): boolean => find(head, 'pipeline') >= 0
+export const listKey = (head: readonly Pair[]): 'steps' | 'tasks' => (isPipeline(head) ? 'steps' : 'tasks')

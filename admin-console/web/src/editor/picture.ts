@@ -5,7 +5,9 @@ import { Model } from '@/graph/model'
 import type { EditorDoc } from './doc'
 import { effective, inside } from './links'
 import type { Need, Place, TaskView, Value } from './parts'
+import { hooks } from './steps'
 import type { Diff } from './diff'
+import { rowOf } from './flow'
 import { picture } from './kinds'
 
 const seconds: Record<string, number> = { minute: 60, hour: 3600, day: 86400, week: 604800 }
@@ -55,7 +57,9 @@ export interface Marks {
 	was: EditorDoc | null
 	found: ReadonlySet<string>
 	note: (t: TaskView) => string
+	on: (what: string) => string
 	outside: string
+	hooks: string
 }
 
 const textOf = (v: Value | undefined) => (typeof v === 'string' ? v : '')
@@ -106,11 +110,22 @@ export function scene(doc: EditorDoc, places: ReadonlyMap<string, Place>, m: Mar
 		wires.push({
 			from: index.get(id)!,
 			to: index.get(t.name)!,
-			label: ratio(d, d.task(here), t, n),
+			label: [ratio(d, d.task(here), t, n), n.on && n.on !== 'success' ? m.on(n.on) : ''].filter(Boolean).join(' · '),
 			dashed: !!n.window || !!n.depend?.startsWith('-') || (!!n.on && n.on !== 'success'),
 			look,
 		})
 		of.push({ task: t.name, need: i })
+	}
+	/* What a pipeline may end with and does not: a place to drop a task on. */
+	const ends = () => {
+		const row = rowOf(doc),
+			last = row[row.length - 1]
+		for (const h of hooks) {
+			if (doc.task(h) || index.has(h) || !last) continue
+			add(h, { label: h, note: m.hooks, icon: picture('notify'), look: 'ghost', mark: '', found: false })
+			wires.push({ from: index.get(last.name)!, to: index.get(h)!, label: '', dashed: true, look: 'ghost' })
+			of.push({ task: h, need: -1 })
+		}
 	}
 	const had = (t: string, n: Need) => !m.was || !m.diff || (m.was.task(t)?.needs.some(x => x.task === n.task) ?? false)
 	for (const t of doc.tasks) t.needs.forEach((n, i) => wire(doc, t, n, i, had(t.name, n) ? '' : 'added'))
@@ -119,6 +134,7 @@ export function scene(doc: EditorDoc, places: ReadonlyMap<string, Place>, m: Mar
 			t.needs.forEach((n, i) => {
 				if (!doc.task(t.name)?.needs.some(x => x.task === n.task)) wire(m.was!, t, n, i, 'removed')
 			})
+	if (doc.isPipeline && m.hooks) ends()
 	if (cards.length > FAR && !cards.some(k => places.has(k.id))) {
 		const shape = `${cards.map(k => k.id).join()};${wires.map(e => `${e.from}>${e.to}`).join()}`
 		if (laid?.shape !== shape)

@@ -1,6 +1,7 @@
 /* Tasks that travel by the clipboard. Pure. */
 import { empty, EditorDoc } from './doc'
 import type { Place } from './parts'
+import { carried } from './steps'
 
 export function freeName(doc: EditorDoc, stem: string): string {
 	if (!doc.task(stem)) return stem
@@ -11,6 +12,7 @@ export function freeName(doc: EditorDoc, stem: string): string {
 /* Tasks for the clipboard: a piece of YAML that any workflow, or a text editor, takes. */
 export function copied(doc: EditorDoc, names: ReadonlySet<string>): string {
 	const piece = new EditorDoc(empty(doc.project, doc.name))
+	if (doc.isPipeline) piece.apply('copy', d => d.become('pipeline'))
 	piece.apply('copy', d => {
 		for (const t of doc.tasks) if (names.has(t.name)) d.addTask(t.name, t.json)
 	})
@@ -31,13 +33,13 @@ export function paste(doc: EditorDoc, source: string, at?: Place): string[] {
 	}
 	doc.apply('paste', d => {
 		piece.tasks.forEach((t, i) => {
-			const json = { ...t.json }
+			const json = piece.isPipeline === doc.isPipeline ? { ...t.json } : carried(t.json)
 			delete json.needs
 			const needs = t.needs
 				.filter(n => names.has(n.task) || n.task.includes('/') || doc.task(n.task))
 				.map(n => ({ ...n, task: names.get(n.task) ?? n.task }))
 			d.addTask(names.get(t.name)!, json, undefined, needs)
-			if (at) d.place(names.get(t.name)!, { x: at.x + 24 * (i % 4), y: at.y + 70 * i })
+			if (at && !doc.isPipeline) d.place(names.get(t.name)!, { x: at.x + 24 * (i % 4), y: at.y + 70 * i })
 		})
 	})
 	return [...names.values()]

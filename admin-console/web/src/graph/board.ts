@@ -163,6 +163,9 @@ export abstract class Board extends Pan {
 		return best
 	}
 
+	under(px: number, py: number): string | null {
+		return this.cards[this.at(px, py)]?.id ?? null
+	}
 	protected at(px: number, py: number): number {
 		const { x, y } = this.toWorld(px, py)
 		for (let i = this.cards.length - 1; i >= 0; i--)

@@ -1,48 +1,6 @@
 // The editor: drawing by mouse and by keyboard alone, schedule, links, test run, versions, two people, a large drawing.
 import { axe, browser, command, facts, is, open, page, provoke, shot } from '../kit.mjs'
-
-const drawing = () => page.locator('canvas.graph')
-const card = id => page.evaluate(id => document.querySelector('canvas.graph').view.place(id), id)
-const settledOn = text => page.waitForSelector(`[data-problems]:has-text("${text}")`)
-async function pick(id) {
-	await page.waitForFunction(id => document.querySelector('canvas.graph')?.view.place(id), id)
-	const b = await drawing().boundingBox(),
-		p = await card(id)
-	await page.mouse.click(b.x + p.x, b.y + p.y)
-	await page.waitForSelector(`.insp h2:text-is("${id}")`)
-}
-async function wireUp(from, to) {
-	const b = await drawing().boundingBox(),
-		p = await card(from),
-		q = await card(to)
-	await page.mouse.move(b.x + p.port, b.y + p.y)
-	await page.mouse.down()
-	await page.mouse.move(b.x + q.x - 40, b.y + q.y, { steps: 4 })
-	await page.mouse.up()
-}
-async function named(name) {
-	await page.waitForFunction(() => document.activeElement?.id === 'ed-name')
-	await page.keyboard.press('Control+a')
-	await page.keyboard.type(name)
-	await page.keyboard.press('Enter')
-	await page.waitForSelector(`.insp h2:text-is("${name}")`)
-}
-const side = tab => page.click(`.insp [role=tab]:has-text("${tab}")`)
-const say = (label, text) => page.fill(`.insp .fld:has(label:text-is("${label}")) input`, text)
-const choose = (label, value) => page.selectOption(`.insp .fld:has(label:text-is("${label}")) select`, value)
-async function script(text) {
-	await side('Script')
-	await page.locator('.escript .cm-content').click()
-	await page.keyboard.press('Control+a')
-	await page.keyboard.type(text)
-}
-async function saveAs(why, version) {
-	await page.keyboard.press('Control+s')
-	await page.waitForSelector('[data-save]:not([disabled])')
-	await page.fill('#save-why', why)
-	await page.keyboard.press('Enter')
-	await page.waitForSelector(`.ebar .tag:text-is("v${version}")`)
-}
+import { choose, drawing, named, pick, saveAs, say, script, settledOn, side, wireUp } from '../hands.mjs'
 
 export default {
 	'a workflow is drawn by mouse, previewed, tried, saved, run; it fails, is mended and done again': async () => {
