@@ -20,7 +20,8 @@ import { faultAt, taskOfPath } from './faults'
 import { follow, reorder, unfollow } from './flow'
 import type { Fault, Map1, Need, Place, TaskView, Value } from './parts'
 import { isHook } from './steps'
-import { copied, freeName, paste } from './piece'
+import { readPiece } from './away'
+import { copied, freeName, put } from './piece'
 import { count, diff, type Diff } from './diff'
 
 export interface Loaded {
@@ -228,9 +229,12 @@ export function useEditor(name: string, fresh: boolean) {
 	const setNeed = (task: string, at: number, need: Need | null) =>
 		apply('link', d => d.setNeed(task, at, need), need ? `${task}#${at}` : '')
 	const copy = () => (selected.value.size ? copied(doc, selected.value) : '')
-	function insert(text: string, at?: Place): number {
+	/* How many; a long text is read beside the page, and comes into what the document is by then. */
+	async function insert(text: string, at?: Place): Promise<number> {
 		if (!mayEdit.value) return 0
-		const names = paste(doc, text, at)
+		const piece = await readPiece(text)
+		if (gone || !mayEdit.value || doc.broken) return 0
+		const names = put(doc, piece, at)
 		if (names.length) select(names)
 		return names.length
 	}
@@ -321,6 +325,7 @@ export function useEditor(name: string, fresh: boolean) {
 		saving = setTimeout(keep, 400)
 	})
 	watch([last, from], () => soon(120))
+	let gone = false
 	let saving: ReturnType<typeof setTimeout> | undefined
 	function keep() {
 		if (!ready.value) return
@@ -330,6 +335,7 @@ export function useEditor(name: string, fresh: boolean) {
 		write(placesKey, doc.places.size ? Object.fromEntries(doc.places) : null)
 	}
 	onScopeDispose(() => {
+		gone = true
 		clearTimeout(later)
 		clearTimeout(saving)
 		asked?.abort()

@@ -99,7 +99,7 @@ export function useEditorKeys(ed: Editor, page: Page) {
 		} else if (k === 'd') {
 			e.preventDefault()
 			const piece = ed.copy()
-			if (piece) ed.insert(piece)
+			if (piece) void ed.insert(piece)
 		} else if (k === 'f') {
 			e.preventDefault()
 			if (page.view.value === 'yaml') page.code()?.find()
@@ -124,9 +124,11 @@ export function useEditorKeys(ed: Editor, page: Page) {
 	}
 	function paste(e: ClipboardEvent) {
 		if (quiet(e)) return
-		const n = ed.insert(e.clipboardData?.getData('text/plain') || own, page.canvas()?.centre() ?? undefined)
 		e.preventDefault()
-		toast(n ? te('pasted', { n }) : te('pasted.none'))
+		const text = e.clipboardData?.getData('text/plain') || own
+		void ed.insert(text, page.canvas()?.centre() ?? undefined).then(n => {
+			toast(n ? te('pasted', { n }) : te('pasted.none'))
+		})
 	}
 	for (const [k, f] of [
 		['keydown', keys],

@@ -1,6 +1,6 @@
 /* Tasks that travel by the clipboard. Pure. */
 import { empty, EditorDoc } from './doc'
-import type { Place } from './parts'
+import type { Place, TaskView } from './parts'
 import { carried } from './steps'
 
 export function freeName(doc: EditorDoc, stem: string): string {
@@ -19,10 +19,19 @@ export function copied(doc: EditorDoc, names: ReadonlySet<string>): string {
 	return piece.text
 }
 
+/* What a text brings along, as plain values: it may have been read beside the page. */
+export interface Piece {
+	pipeline: boolean
+	tasks: TaskView[]
+}
+export function pieceOf(source: string): Piece {
+	const d = new EditorDoc(source)
+	return { pipeline: d.isPipeline, tasks: d.broken ? [] : [...d.tasks] }
+}
+
 /* Their names where they are free; links among them follow, links to what is not here too when it is known here. */
-export function paste(doc: EditorDoc, source: string, at?: Place): string[] {
-	const piece = new EditorDoc(source)
-	if (piece.broken || !piece.tasks.length) return []
+export function put(doc: EditorDoc, piece: Piece, at?: Place): string[] {
+	if (!piece.tasks.length) return []
 	const names = new Map<string, string>(),
 		taken = new Set(doc.tasks.map(t => t.name))
 	for (const t of piece.tasks) {
@@ -33,7 +42,7 @@ export function paste(doc: EditorDoc, source: string, at?: Place): string[] {
 	}
 	doc.apply('paste', d => {
 		piece.tasks.forEach((t, i) => {
-			const json = piece.isPipeline === doc.isPipeline ? { ...t.json } : carried(t.json)
+			const json = piece.pipeline === doc.isPipeline ? { ...t.json } : carried(t.json)
 			delete json.needs
 			const needs = t.needs
 				.filter(n => names.has(n.task) || n.task.includes('/') || doc.task(n.task))
@@ -44,3 +53,5 @@ export function paste(doc: EditorDoc, source: string, at?: Place): string[] {
 	})
 	return [...names.values()]
 }
+
+export const paste = (doc: EditorDoc, source: string, at?: Place): string[] => put(doc, pieceOf(source), at)
