@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Documents name files that exist: links of every page, paths of docs/requirements.md; man pages
-and the Makefile's help say what there is."""
+and the Makefile's help say what there is; commands are those of `sirdar`; what stands in two languages is alike."""
 import re
 from pathlib import Path
 
+import twins
 from source import ROOT, Tap, files, text
 
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -71,6 +72,24 @@ def manuals():
             yield f"{page} has no title"
 
 
+COMMAND = re.compile(r"(?:^|[`\s;(])sirdar ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?")
+
+
+def commands():
+    """Whoever copies a command of a page finds it: `sirdar run list` is one, `sirdar list` is none."""
+    known = {tuple(name.split()) for name in re.findall(r'^COMMAND\("([^"]+)"', text("admin-console/cli/commands.def"), re.M)}
+    pages = [p for p in files(".md") if p.startswith("docs/") or "/" not in p]
+    for page in pages:
+        for s in twins.sections(page):
+            shown = [line for code in s.code for line, _ in code] + sorted(f"`{n}" for n in s.names)
+            for one, two in (m for line in shown for m in COMMAND.findall(line)):
+                if (one,) not in known and (one, two) not in known and (two or (one,) not in {k[:1] for k in known}):
+                    yield f"{page}: section {s.place}: no command `sirdar {one} {two}`"
+
+
+# Sections of the manual that are being written in one language: none for long.
+LOOSE = ("people",)
+
 tap = Tap()
 tap.check("links of the documents lead somewhere", list(links()))
 tap.check("paths in the documents exist", list(paths()))
@@ -78,4 +97,8 @@ tap.check("every row of docs/requirements.md is answered", list(requirements()))
 tap.check("the walk through the rules names tests that are there", list(walk()))
 tap.check("make help tells every target", help_lines())
 tap.check("every program has a man page", list(manuals()))
+tap.check("commands in the documents exist", list(commands()))
+tap.check("the manual says the same in both languages",
+          list(twins.faults("docs/manual.md", "docs/manual.zh.md", LOOSE)))
+tap.check("the README in Chinese has no command of its own", list(twins.borrowed("README.md", "README.zh-CN.md")))
 tap.end()
