@@ -272,7 +272,7 @@ struct commander {
 	uint32_t last_plugin; /* the largest id */
 	struct targets targets;
 	struct vault *vault;
-	struct known_people people[4]; /* enum person_noun_id */
+	struct known_people people[5]; /* enum person_noun_id */
 	int64_t alarm_us;              /* ALARM_OFF: none is set */
 	bool edit_out;                 /* one edit at a time: the next builds on it */
 	uint64_t last_id, last_flight;
@@ -420,6 +420,10 @@ int order_parse_person(struct order *o, struct refusal *f);
 bool args_hide(enum command_kind kind);
 char *args_shown(const struct order *o); /* without that; the caller's */
 int person_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+/* commander_prefs.c: what people have set for their browsers; and the end of their sessions. */
+int order_parse_preferences(struct order *o, struct refusal *f);
+int order_parse_session_end(struct order *o, struct refusal *f);
+int preferences_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 bool person_learn(struct commander *c, const struct store_doc *d); /* false: no such document */
 int people_load(struct commander *c, struct store *store, struct err *err);
 void people_forget(struct commander *c);

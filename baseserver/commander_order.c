@@ -68,6 +68,8 @@ static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
 	[CK_PLUGIN_ROLLBACK] = { "type" },
 	[CK_PLUGIN_REMOVE] = { "type", "version" },
 	[CK_PLUGIN_RELEASE] = { "type", "brokers" },
+	[CK_SESSION_END] = { "user", "sessions" },
+	[CK_PREFERENCES_SET] = { "user", "version", "value" },
 	[CK_ALERT_ACK] = { "alert", "note" },
 	[CK_SILENCE_ADD] = { "project", "workflow", "task", "kind", "from", "until", "reason" },
 	[CK_SILENCE_REMOVE] = { "silence" },
@@ -280,6 +282,10 @@ static int parse_others(struct order *o, struct refusal *f)
 	case CK_PLUGIN_ROLLBACK:
 	case CK_PLUGIN_REMOVE:
 		return order_parse_plugin(o, f);
+	case CK_SESSION_END:
+		return order_parse_session_end(o, f);
+	case CK_PREFERENCES_SET:
+		return order_parse_preferences(o, f);
 	case CK_ALERT_ACK:
 		return order_parse_alert(o, f);
 	case CK_TEST_RUN:

@@ -23,6 +23,11 @@ static struct known_person *find(const struct known_people *k, const char *name)
 	return NULL;
 }
 
+struct known_person *person_known(struct commander *c, enum person_noun_id noun, const char *name)
+{
+	return find(&c->people[noun], name);
+}
+
 bool person_learn(struct commander *c, const struct store_doc *d)
 {
 	struct known_people *k = NULL;
@@ -40,7 +45,8 @@ bool person_learn(struct commander *c, const struct store_doc *d)
 		*u = (struct known_person){ .name = mem_str(d->name) };
 	}
 	free(u->body);
-	u->body = mem_strn(d->body, d->body_len);
+	/* What somebody has set for his browsers is his alone: the store keeps it. */
+	u->body = d->kind == DOC_PREFS ? mem_str("{}") : mem_strn(d->body, d->body_len);
 	u->id = d->id;
 	u->version = d->version;
 	u->retired = d->retired;
@@ -123,8 +129,8 @@ static void print_body(const struct person_noun *noun, const struct jval *args,
 	put_close(out, '}');
 }
 
-static void add_doc(struct commander *c, const struct cmd *cmd, enum person_noun_id noun,
-                    const char *name, const char *body, bool retired)
+void person_put(struct commander *c, const struct cmd *cmd, enum person_noun_id noun,
+                const char *name, const char *body, bool retired)
 {
 	struct known_people *k = &c->people[noun];
 	const struct known_person *was = find(k, name);
@@ -191,7 +197,7 @@ static void add_gone(struct commander *c, const struct cmd *cmd, enum person_nou
 {
 	char *gone = mem_fmt("{\"since\":%lld}", (long long)number_of(u, "since") + 1);
 
-	add_doc(c, cmd, noun, u->name, gone, true);
+	person_put(c, cmd, noun, u->name, gone, true);
 	free(gone);
 }
 
@@ -231,7 +237,7 @@ static void leave_group(struct commander *c, const struct cmd *cmd, const struct
 	buf_init(&body);
 	if (is_member(jv_get(jdoc_root(doc), "members"), name)) {
 		print_without(&body, jdoc_root(doc), name);
-		add_doc(c, cmd, NOUN_GROUP, g->name, buf_str(&body), false);
+		person_put(c, cmd, NOUN_GROUP, g->name, buf_str(&body), false);
 	}
 	buf_done(&body);
 	jdoc_free(doc);
@@ -272,6 +278,14 @@ static int check_devices(const struct commander *c, const struct cmd *cmd, struc
 	               ? 0
 	               : refuse(f, E_LIMIT, "args.device", "forget one that is not used",
 	                        "args.device: %s has %zu devices, no more fit", v->text, own);
+}
+
+static void end_preferences(struct commander *c, const struct cmd *cmd, const char *name)
+{
+	const struct known_person *u = find(&c->people[NOUN_PREFERENCES], name);
+
+	if (u && !u->retired)
+		add_gone(c, cmd, NOUN_PREFERENCES, u);
 }
 
 /* Those that are over make room for a new one. */
@@ -323,6 +337,7 @@ static int remove_one(struct commander *c, struct cmd *cmd, enum person_noun_id 
 		end_owned(c, cmd, NOUN_TOKEN, cmd->o.user);
 		end_owned(c, cmd, NOUN_DEVICE, cmd->o.user);
 		leave_groups(c, cmd, cmd->o.user);
+		end_preferences(c, cmd, cmd->o.user);
 	}
 	return 0;
 }
@@ -356,7 +371,7 @@ int person_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	buf_init(&body);
 	print_body(noun, cmd->o.args, doc ? jdoc_root(doc) : NULL, &body, &differs);
 	if (differs || !is)
-		add_doc(c, cmd, id, cmd->o.user, buf_str(&body), false);
+		person_put(c, cmd, id, cmd->o.user, buf_str(&body), false);
 	buf_done(&body);
 	jdoc_free(doc);
 	return 0;

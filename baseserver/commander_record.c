@@ -148,13 +148,31 @@ bool cmd_cursor_parse(struct cmd *cmd, const char *text)
 	return parse_waits(cmd, text) && (!picks || picks_parse(cmd, picks + 1));
 }
 
+/* What nobody but its person is told of: durable with its edit, and then forgotten. */
+static void answer_unrecorded(struct cmd *cmd)
+{
+	cmd->shown = (struct shown){ .state = cmd->state,
+		                     .total = cmd->total,
+		                     .done = cmd->done,
+		                     .failed = cmd->failed,
+		                     .ended_us = cmd->ended_us };
+	snprintf(cmd->shown.error, sizeof cmd->shown.error, "%s", cmd->error);
+	cmd_answer_all(cmd);
+	cmd->forget = true;
+}
+
 void cmd_record(struct commander *c, struct cmd *cmd, struct store_command_item *items,
                 size_t n_items)
 {
-	struct record *r = mem_new(sizeof *r);
 	bool over = command_state_over(cmd->state);
 
 	cmd->recorded = true;
+	if (cmd->kind == CK_PREFERENCES_SET) {
+		if (over)
+			answer_unrecorded(cmd);
+		return;
+	}
+	struct record *r = mem_new(sizeof *r);
 	r->reply_to = c->me;
 	r->answered = recorded;
 	r->items = items;

@@ -196,6 +196,8 @@ int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f)
 	case CK_DEVICE_SET:
 	case CK_DEVICE_REMOVE:
 		return person_begin(c, cmd, f);
+	case CK_PREFERENCES_SET:
+		return preferences_begin(c, cmd, f);
 	case CK_SILENCE_ADD:
 	case CK_SILENCE_REMOVE:
 		return silence_begin(c, cmd, f);

@@ -50,6 +50,7 @@ const struct person_noun person_nouns[PERSON_NOUNS] = {
 	[NOUN_GROUP] = { "group", DOC_GROUP, MEMBERS(group_members) },
 	[NOUN_TOKEN] = { "token", DOC_TOKEN, MEMBERS(token_members) },
 	[NOUN_DEVICE] = { "device", DOC_DEVICE, MEMBERS(device_members) },
+	[NOUN_PREFERENCES] = { "user", DOC_PREFS, NULL, 0 }, /* commander_prefs.c */
 };
 
 enum person_noun_id person_noun_of(enum command_kind kind)
@@ -62,7 +63,7 @@ enum person_noun_id person_noun_of(enum command_kind kind)
 
 /* --- arguments ----------------------------------------------------------------------- */
 
-static bool name_ok(const char *s)
+bool person_name_ok(const char *s)
 {
 	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._@-");
 
@@ -140,9 +141,9 @@ static int parse_name(const struct order *o, const char *key, struct refusal *f)
 	if (arg_text(o->args, "args", key, NAME_MAX_BYTES, &text, f) < 0)
 		return f->code;
 	snprintf(at, sizeof at, "args.%s", key);
-	return !text || name_ok(text) ? 0
-	                              : refuse(f, E_INVALID, at, "letters, digits, . _ @ -",
-	                                       "%s: '%.64s' is no name", at, text);
+	return !text || person_name_ok(text) ? 0
+	                                     : refuse(f, E_INVALID, at, "letters, digits, . _ @ -",
+	                                              "%s: '%.64s' is no name", at, text);
 }
 
 /* Where a browser's maker takes pushes: an address, no more is looked at here (the notifier knows
@@ -213,7 +214,7 @@ static int parse_member(const struct order *o, const struct person_member *m, st
 	case AS_RIGHTS:
 		return parse_list(o, m->key, right_ok, "backfill, force-success", "a right", f);
 	default:
-		return parse_list(o, m->key, name_ok, "[\"ann\"]", "a name", f);
+		return parse_list(o, m->key, person_name_ok, "[\"ann\"]", "a name", f);
 	}
 }
 
@@ -230,7 +231,7 @@ int order_parse_person(struct order *o, struct refusal *f)
 	if (r < 0)
 		return r;
 	snprintf(at, sizeof at, "args.%s", n->word);
-	if (!o->user || !name_ok(o->user))
+	if (!o->user || !person_name_ok(o->user))
 		return refuse(f, E_INVALID, at, "letters, digits, . _ @ -", "%s: %s%.64s%s%s%s", at,
 		              o->user ? "'" : "", o->user ? o->user : "is missing",
 		              o->user ? "' is no " : "", o->user ? n->word : "",
@@ -273,15 +274,16 @@ void person_print(struct buf *out, const char *key, const struct jval *v, bool s
 bool args_hide(enum command_kind kind)
 {
 	return kind == CK_USER_SET || kind == CK_TOKEN_SET || kind == CK_SERVER_SET ||
-	       kind == CK_DEVICE_SET;
+	       kind == CK_DEVICE_SET || kind == CK_PREFERENCES_SET;
 }
 
 char *args_shown(const struct order *o)
 {
-	const char *hidden = o->kind == CK_USER_SET     ? "secret"
-	                     : o->kind == CK_TOKEN_SET  ? "hash"
-	                     : o->kind == CK_DEVICE_SET ? "auth"
-	                                                : "password";
+	const char *hidden = o->kind == CK_USER_SET          ? "secret"
+	                     : o->kind == CK_TOKEN_SET       ? "hash"
+	                     : o->kind == CK_DEVICE_SET      ? "auth"
+	                     : o->kind == CK_PREFERENCES_SET ? "value"
+	                                                     : "password";
 	/* Who has the address of a browser may have its maker's service wake it. */
 	const char *also = o->kind == CK_DEVICE_SET ? "endpoint" : hidden;
 	struct buf out;

@@ -119,6 +119,7 @@ int auth_open(struct cgi *cgi, struct auth **ret_auth, struct err *err)
 
 	a->cgi = cgi;
 	pthread_mutex_init(&a->mu, NULL);
+	pthread_mutex_init(&a->save_mu, NULL);
 	r = fs_mkdirs(tokens, 0700, err);
 	if (r == 0)
 		r = password_load(a, err);
@@ -126,6 +127,8 @@ int auth_open(struct cgi *cgi, struct auth **ret_auth, struct err *err)
 		r = password_hash("nobody", a->dummy, err);
 	if (r == 0)
 		r = auth_tokens_load(a, err);
+	if (r == 0)
+		sessions_load(a);
 	free(tokens);
 	if (r < 0) {
 		auth_close(a);
@@ -139,6 +142,8 @@ void auth_close(struct auth *a)
 {
 	if (a == NULL)
 		return;
+	auth_sessions_keep(a, true);
+	pthread_mutex_destroy(&a->save_mu);
 	pthread_mutex_destroy(&a->mu);
 	free(a->tokens);
 	sodium_memzero(a, sizeof(*a));
@@ -184,9 +189,6 @@ int auth_password_set(struct auth *a, const char *password, struct err *err)
 		return r;
 	pthread_mutex_lock(&a->mu);
 	memcpy(a->password, hash, sizeof(hash));
-	for (size_t i = 0; i < SESSIONS_MAX; i++)
-		if (strcmp(a->sessions[i].user, "admin") == 0)
-			a->sessions[i] = (struct session){ 0 };
 	pthread_mutex_unlock(&a->mu);
 	return 0;
 }
@@ -269,124 +271,6 @@ void auth_tried(struct auth *a, struct call *c, const char *user, bool right)
 	pthread_mutex_unlock(&a->mu);
 	if (!right)
 		log_warn("login.wrong", "address=%s", c->address);
-}
-
-/* --- sessions --- */
-
-static const char *cookie_name(const struct cgi *cgi)
-{
-	return cgi->tls ? "__Host-sirdar" : "sirdar";
-}
-
-static void csrf_of(const char *secret, char ret_csrf[AUTH_TEXT_MAX])
-{
-	unsigned char hash[HASH_BYTES];
-	crypto_hash_sha256_state st;
-
-	crypto_hash_sha256_init(&st);
-	crypto_hash_sha256_update(&st, (const unsigned char *)"csrf:", 5);
-	crypto_hash_sha256_update(&st, (const unsigned char *)secret, strlen(secret));
-	crypto_hash_sha256_final(&st, hash);
-	sodium_bin2hex(ret_csrf, AUTH_TEXT_MAX, hash, sizeof(hash));
-}
-
-void auth_session_open(struct auth *a, const char *user, int64_t since, const char *via,
-                       char ret_secret[AUTH_TEXT_MAX])
-{
-	int64_t now = clock_mono_us(&clock_machine);
-	struct session *s = &a->sessions[0];
-
-	secret_new("", ret_secret);
-	pthread_mutex_lock(&a->mu);
-	for (size_t i = 0; i < SESSIONS_MAX; i++)
-		if (a->sessions[i].used_us < s->used_us)
-			s = &a->sessions[i];
-	*s = (struct session){ .begun_us = now, .used_us = now, .since = since, .via = via };
-	snprintf(s->user, sizeof(s->user), "%s", user);
-	secret_hash(ret_secret, s->hash);
-	csrf_of(ret_secret, s->csrf);
-	pthread_mutex_unlock(&a->mu);
-}
-
-void auth_session_begin(struct auth *a, struct call *c, int64_t since, const char *via,
-                        char ret_csrf[AUTH_TEXT_MAX])
-{
-	char secret[AUTH_TEXT_MAX];
-
-	auth_session_open(a, c->user, since, via, secret);
-	csrf_of(secret, ret_csrf);
-	snprintf(c->cookie, sizeof(c->cookie), "%s=%s; Path=/; HttpOnly; SameSite=Strict%s",
-	         cookie_name(a->cgi), secret, a->cgi->tls ? "; Secure" : "");
-	sodium_memzero(secret, sizeof(secret));
-}
-
-/* The session with this secret, refreshed, or NULL. Locked. */
-static struct session *session_find(struct auth *a, const char *secret)
-{
-	int64_t now = clock_mono_us(&clock_machine);
-	unsigned char hash[HASH_BYTES];
-
-	if (secret == NULL || strlen(secret) >= AUTH_TEXT_MAX)
-		return NULL;
-	secret_hash(secret, hash);
-	for (size_t i = 0; i < SESSIONS_MAX; i++) {
-		struct session *s = &a->sessions[i];
-
-		if (s->begun_us == 0 || sodium_memcmp(s->hash, hash, sizeof(hash)) != 0)
-			continue;
-		if (now - s->used_us > param_now(a->cgi->param.session_idle_ms) * US_PER_MS ||
-		    now - s->begun_us > param_now(a->cgi->param.session_life_ms) * US_PER_MS) {
-			*s = (struct session){ 0 };
-			return NULL;
-		}
-		s->used_us = now;
-		return s;
-	}
-	return NULL;
-}
-
-static struct session *session_of(struct auth *a, struct call *c)
-{
-	return session_find(
-		a, MHD_lookup_connection_value(c->conn, MHD_COOKIE_KIND, cookie_name(a->cgi)));
-}
-
-bool auth_session_close(struct auth *a, const char *secret)
-{
-	struct session *s;
-
-	pthread_mutex_lock(&a->mu);
-	s = session_find(a, secret);
-	if (s != NULL)
-		*s = (struct session){ 0 };
-	pthread_mutex_unlock(&a->mu);
-	return s != NULL;
-}
-
-void auth_session_csrf(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_MAX])
-{
-	struct session *s;
-
-	ret_csrf[0] = '\0';
-	pthread_mutex_lock(&a->mu);
-	s = c->by_cookie ? session_of(a, c) : NULL;
-	if (s != NULL)
-		snprintf(ret_csrf, AUTH_TEXT_MAX, "%s", s->csrf);
-	pthread_mutex_unlock(&a->mu);
-}
-
-void auth_session_end(struct auth *a, struct call *c)
-{
-	struct session *s;
-
-	pthread_mutex_lock(&a->mu);
-	s = session_of(a, c);
-	if (s != NULL)
-		*s = (struct session){ 0 };
-	pthread_mutex_unlock(&a->mu);
-	snprintf(c->cookie, sizeof(c->cookie),
-	         "%s=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0%s", cookie_name(a->cgi),
-	         a->cgi->tls ? "; Secure" : "");
 }
 
 /* --- every request --- */
@@ -513,9 +397,9 @@ static int session_take(struct auth *a, struct call *c, const char *secret,
 	pthread_mutex_lock(&a->mu);
 	s = session_find(a, secret);
 	if (s != NULL) {
-		memcpy(ret_csrf, s->csrf, sizeof(s->csrf));
+		session_csrf(secret, ret_csrf);
 		memcpy(user, s->user, sizeof(user));
-		since = s->since;
+		since = session_since(s);
 		c->via = s->via;
 	}
 	pthread_mutex_unlock(&a->mu);
@@ -536,7 +420,7 @@ static int check_cookie(struct auth *a, struct call *c)
 {
 	char csrf[AUTH_TEXT_MAX] = "";
 	const char *secret = MHD_lookup_connection_value(c->conn, MHD_COOKIE_KIND,
-	                                                 cookie_name(a->cgi));
+	                                                 session_cookie(a->cgi));
 	int r = session_take(a, c, secret, csrf);
 
 	if (r < 0)

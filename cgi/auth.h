@@ -2,8 +2,9 @@
  *
  * In the state directory, all 0600: `password` (argon2id) and `tokens/NAME` (role, SHA-256,
  * created) of those made on this machine; people, and all other tokens, are the server's
- * (cgi/people.h). Sessions live in memory: a restart ends them. A mutex guards the state: the
- * HTTP thread asks, the hash thread changes.
+ * (cgi/people.h). `sessions`: who is signed in, by the SHA-256 of the secret, so that a restart
+ * ends nobody's and the file lets nobody in. A mutex guards the state: the HTTP thread asks, the
+ * hash thread changes.
  */
 #ifndef CGI_AUTH_H
 #define CGI_AUTH_H
@@ -22,6 +23,7 @@ struct err;
 #define AUTH_SECRET_BYTES 32
 #define AUTH_TEXT_MAX     72 /* a secret as text, with the NUL */
 #define AUTH_HEX_MAX      65 /* a hash in hex, with the NUL */
+#define SESSION_ID_MAX    17
 
 /* Makes the state directory and, at the first start, the admin's password, printed once on
  * standard error. `sessions_life`, `tries` from cgi->param. */
@@ -47,7 +49,7 @@ int auth_password_verify(struct auth *a, const char *user, const struct person *
                          const char *password, struct err *err);
 /* The hash of a new password, as the store keeps it. Hash thread. E_INVALID: too short. */
 int auth_password_hash(const char *password, char ret[128], struct err *err);
-/* Replaces admin's password and ends every session of his. E_INVALID: too short. */
+/* Replaces admin's password; his sessions go on until auth_sessions_end(). E_INVALID: too short. */
 int auth_password_set(struct auth *a, const char *password, struct err *err);
 
 /* A session of c->user begins: cookie into c->cookie, CSRF token into ret_csrf. `since`: of
@@ -55,13 +57,32 @@ int auth_password_set(struct auth *a, const char *password, struct err *err);
 void auth_session_begin(struct auth *a, struct call *c, int64_t since, const char *via,
                         char ret_csrf[AUTH_TEXT_MAX]);
 /* A session without a cookie, for auth_check_secret(). */
-void auth_session_open(struct auth *a, const char *user, int64_t since, const char *via,
-                       char ret_secret[AUTH_TEXT_MAX]);
+void auth_session_open(struct auth *a, struct call *c, const char *user, int64_t since,
+                       const char *via, char ret_secret[AUTH_TEXT_MAX]);
 /* End the session with this secret. False: there is none. */
 bool auth_session_close(struct auth *a, const char *secret);
 /* The CSRF token of the call's own session; "" for tokens. */
 void auth_session_csrf(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_MAX]);
 void auth_session_end(struct auth *a, struct call *c);
+
+/* The id of the call's own session; "" for tokens. */
+void auth_session_own(struct auth *a, struct call *c, char ret_id[SESSION_ID_MAX]);
+/* Its person's password is being changed by himself: for a minute his `since` may grow. */
+void auth_session_hold(struct auth *a, const char *id);
+/* That is over: this is it now. */
+void auth_session_renew(struct auth *a, const char *id, int64_t since);
+
+/* Items of a JSON list: of this person, NULL: of all; `own` is marked. */
+void auth_sessions_put(struct auth *a, const char *user, const char *own, struct buf *out);
+/* End those of this person (NULL: of all) with this id (NULL: any), but not `keep` (NULL: none).
+ * How many; ret_user: of the last one. In memory only: the answer waits for auth_sessions_save().
+ */
+int auth_sessions_end(struct auth *a, const char *user, const char *id, const char *keep,
+                      char ret_user[64]);
+/* Write them down. Hash thread, or the main one. E_IO, E_FULL */
+int auth_sessions_save(struct auth *a, struct err *err);
+/* The same now and then, for what no answer waits for; `now`: at the end. Main thread. */
+void auth_sessions_keep(struct auth *a, bool now);
 
 /* Where the caller may do what needs this role and these rights: a JSON list of projects, the
  * caller's of this; NULL: everywhere. */

@@ -24,12 +24,14 @@ struct local_token {
 };
 
 struct session {
+	char user[64];                  /* "": a free place */
+	char id[SESSION_ID_MAX];        /* what people call it by; lets nobody in */
 	unsigned char hash[HASH_BYTES]; /* of the secret */
-	char csrf[AUTH_TEXT_MAX];
-	char user[64];
-	int64_t since;             /* of the person when it began */
+	char address[48], agent[200];   /* who signed in, from where; printable ASCII */
+	int64_t since;                  /* of the person when it began */
+	int64_t changing_us;       /* until then `since` may be another: his password changes */
 	const char *via;           /* static */
-	int64_t begun_us, used_us; /* monotonic; begun 0: free place */
+	int64_t begun_us, used_us; /* monotonic */
 };
 
 struct tries {
@@ -47,8 +49,22 @@ struct auth {
 	size_t tokens_n;
 	int64_t tokens_seen_us, tokens_mtime_us; /* wall clock: when read, the directory's */
 	struct session sessions[SESSIONS_MAX];
+	bool sessions_loaded, sessions_changed; /* since they were written */
+	int64_t sessions_kept_us;               /* monotonic: when they were */
+	pthread_mutex_t save_mu;                /* one writer of the file; taken before mu */
 	struct tries tries[TRIES_MAX];
 };
+
+/* The session with this secret, refreshed, or NULL. Locked. */
+struct session *session_find(struct auth *a, const char *secret);
+/* What the person's `since` must be; negative: whichever. Locked. */
+int64_t session_since(const struct session *s);
+void session_csrf(const char *secret, char ret_csrf[AUTH_TEXT_MAX]);
+const char *session_cookie(const struct cgi *cgi);
+/* Those of the last run that have not ended; a file that does not read is said and left. */
+void sessions_load(struct auth *a);
+/* Is a session over by its age? */
+bool session_over(const struct auth *a, const struct session *s, int64_t now_us);
 
 /* A fresh secret as text, with the prefix. */
 void secret_new(const char *prefix, char ret_text[AUTH_TEXT_MAX]);

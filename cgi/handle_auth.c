@@ -21,6 +21,7 @@
 struct login {
 	struct token_new made; /* with a name: a token instead of a session */
 	char user[64], password[513], other[513], secret[128];
+	char own[SESSION_ID_MAX]; /* of a change of password: the session that stays */
 	int64_t since;
 	const char *via; /* static */
 	struct outsider outsider;
@@ -37,6 +38,32 @@ static int text_member(struct call *c, const char *key, bool required, char *ret
 		return call_fail(c, E_INVALID, key, "'%s' has %zu bytes, want at most %zu", key,
 		                 strlen(v), size - 1);
 	snprintf(ret, size, "%s", v != NULL ? v : "");
+	return 0;
+}
+
+static int sessions_work(struct call *c, struct reader *r)
+{
+	(void)r;
+	return auth_sessions_save(c->cgi->auth, &c->err);
+}
+
+static int answered(struct call *c)
+{
+	return c->err.code < 0 ? c->err.code : reply_json(c, MHD_HTTP_OK);
+}
+
+/* What ended must not be there again after a crash: it is written before it is answered. */
+static int answer_when_kept(struct call *c)
+{
+	c->then = answered;
+	return call_hash(c, sessions_work);
+}
+
+/* A sign-in does not fail with the disk: it ends with a restart then. */
+static int keep_work(struct call *c, struct reader *r)
+{
+	(void)r;
+	auth_sessions_keep(c->cgi->auth, true);
 	return 0;
 }
 
@@ -79,7 +106,8 @@ static int login_told(struct call *c)
 	put_close(&c->out, '}');
 	log_info("login.done", "user=%s via=%s address=%s token=%s", l->user, l->via, c->address,
 	         l->made.name);
-	return reply_json(c, MHD_HTTP_OK);
+	c->then = answered;
+	return call_hash(c, keep_work);
 }
 
 /* He is who he says. A token is never more than he is. */
@@ -199,7 +227,7 @@ int logout_post(struct call *c)
 {
 	auth_session_end(c->cgi->auth, c);
 	buf_puts(&c->out, "{}");
-	return reply_json(c, MHD_HTTP_OK);
+	return answer_when_kept(c);
 }
 
 int session_get(struct call *c)
@@ -244,6 +272,22 @@ static int password_work(struct call *c, struct reader *r)
 	return code;
 }
 
+/* Whoever knew the old one is signed out everywhere else. */
+static int password_kept(struct call *c)
+{
+	struct login *l = c->extra;
+	const struct person *p = NULL;
+	char user[64];
+
+	if (c->err.code < 0)
+		return c->err.code;
+	if (people_find(c->cgi->people, c->user, &p) == 1)
+		auth_session_renew(c->cgi->auth, l->own, p->since);
+	person_unref(p);
+	auth_sessions_end(c->cgi->auth, c->user, NULL, l->own, user);
+	return answer_when_kept(c);
+}
+
 /* A person's own is kept by the server, like all of him. */
 static int password_hashed(struct call *c)
 {
@@ -255,13 +299,14 @@ static int password_hashed(struct call *c)
 		return c->err.code;
 	if (strcmp(c->user, "admin") == 0) {
 		buf_puts(&c->out, "{}");
-		return reply_json(c, MHD_HTTP_OK);
+		return password_kept(c);
 	}
+	auth_session_hold(c->cgi->auth, l->own);
 	args = cJSON_CreateObject();
 	cJSON_AddStringToObject(args, "user", c->user);
 	cJSON_AddStringToObject(args, "secret", l->secret);
 	sodium_memzero(l->secret, sizeof(l->secret));
-	r = user_command(c, "user-set", args, NULL);
+	r = user_command(c, "user-set", args, password_kept);
 	cJSON_Delete(args);
 	return r;
 }
@@ -283,6 +328,7 @@ int password_post(struct call *c)
 	    text_member(c, "new", true, l->other, sizeof(l->other)) < 0 ||
 	    auth_may_try(c->cgi->auth, c, c->user) < 0)
 		return c->err.code;
+	auth_session_own(c->cgi->auth, c, l->own);
 	c->then = password_hashed;
 	return call_hash(c, password_work);
 }

@@ -26,6 +26,12 @@ static const struct {
 	enum right right;
 } rights[] = { { "backfill", RIGHT_BACKFILL }, { "force-success", RIGHT_FORCE_SUCCESS } };
 
+/* Each tells of something that this program does itself, and has a route of its own. */
+static const struct {
+	const char *kind, *route;
+} elsewhere[] = { { "session-end", "DELETE /api/v1/sessions" },
+	          { "preferences-set", "PUT /api/v1/preferences" } };
+
 static const struct kind kinds[] = {
 #define COMMAND(NAME, kind, role, acts_on, bulk, text) { kind, ROLE_##role },
 #include "tbl/command.def"
@@ -131,12 +137,23 @@ static int command_may(struct call *c, const struct kind *kind)
 	return right_check(c, kind);
 }
 
+static int kind_check(struct call *c, const struct kind *kind)
+{
+	if (command_may(c, kind) < 0)
+		return c->err.code;
+	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
+		if (strcmp(elsewhere[i].kind, kind->name) == 0)
+			return call_fail(c, E_INVALID, "kind", "%s is asked for by %s", kind->name,
+			                 elsewhere[i].route);
+	return 0;
+}
+
 static int command_send(struct call *c, const struct kind *kind, const cJSON *args, bool dry)
 {
 	char request_id[80], *text;
 	int r;
 
-	if (command_may(c, kind) < 0 || request_id_read(c, request_id) < 0)
+	if (kind_check(c, kind) < 0 || request_id_read(c, request_id) < 0)
 		return c->err.code;
 	text = args_text(c, kind, args);
 	c->then = command_done;

@@ -103,6 +103,18 @@ static int who_work(struct call *c, struct reader *r)
 	return oidc_who(ways_oidc(c->cgi->ways), t->code, &t->keys, &t->outsider, &c->err);
 }
 
+static int keep_work(struct call *c, struct reader *r)
+{
+	(void)r;
+	auth_sessions_keep(c->cgi->auth, true);
+	return 0;
+}
+
+static int go_in(struct call *c)
+{
+	return reply_to(c, "/ui/");
+}
+
 /* Always to the console, whatever was asked for: nobody is sent elsewhere from here. */
 static int entered(struct call *c)
 {
@@ -121,7 +133,8 @@ static int entered(struct call *c)
 	auth_session_begin(c->cgi->auth, c, p->since, "oidc", csrf);
 	person_unref(p);
 	log_info("login.done", "user=%s via=oidc address=%s token=", c->user, c->address);
-	return reply_to(c, "/ui/");
+	c->then = go_in;
+	return call_hash(c, keep_work);
 }
 
 static int answered(struct call *c)

@@ -260,6 +260,7 @@ static void cgi_run(struct cgi *cgi, const struct param_args *args, const sigset
 		const struct timespec wait = { ms / 1000, ms % 1000 * 1000000 };
 
 		threads_ping(cgi);
+		auth_sessions_keep(cgi->auth, false);
 		sig = sigtimedwait(signals, NULL, &wait);
 		if (sig == SIGHUP)
 			cgi_reload(cgi, args);

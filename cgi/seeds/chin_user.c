@@ -279,7 +279,7 @@ static int verified(struct call *c)
 
 	if (c->err.code < 0)
 		return c->err.code;
-	auth_session_open(c->cgi->auth, s->name, s->since, "password", secret);
+	auth_session_open(c->cgi->auth, c, s->name, s->since, "password", secret);
 	buf_clear(&c->out);
 	put_open(&c->out, NULL, '{');
 	put_text(&c->out, "status", "SUCCEED");
@@ -303,9 +303,21 @@ int chin_login(struct call *c)
 	return call_hash(c, verify_work);
 }
 
+static int sessions_work(struct call *c, struct reader *r)
+{
+	(void)r;
+	return auth_sessions_save(c->cgi->auth, &c->err);
+}
+
+static int logged_out(struct call *c)
+{
+	return c->err.code < 0 ? c->err.code : chin_answer(c, "");
+}
+
 int chin_logout(struct call *c)
 {
 	if (!auth_session_close(c->cgi->auth, json_text(c->json, "token")))
 		return call_fail(c, E_INVALID, "token", "this token is of no session");
-	return chin_answer(c, "");
+	c->then = logged_out;
+	return call_hash(c, sessions_work);
 }

@@ -168,6 +168,7 @@ static const enum sql_id doc_loads[] = {
 	[DOC_USER] = SQL_LOAD_USER,         [DOC_SILENCE] = SQL_LOAD_SILENCE,
 	[DOC_GROUP] = SQL_LOAD_GROUP,       [DOC_TOKEN] = SQL_LOAD_TOKEN,
 	[DOC_DRAFT] = SQL_LOAD_DRAFT,       [DOC_DEVICE] = SQL_LOAD_DEVICE,
+	[DOC_PREFS] = SQL_LOAD_PREFS,
 };
 
 int sqlite_load_docs(struct store *st, enum store_doc_kind kind,

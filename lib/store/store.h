@@ -58,6 +58,7 @@ enum store_doc_kind {
 	DOC_DRAFT,  /* a workflow as drawn, for a test run; never in force; id: the workflow;
 	            * version: see version_is_draft(); the newest STORE_DRAFTS_MAX of each stay */
 	DOC_DEVICE, /* a browser of a person that takes pushes */
+	DOC_PREFS,  /* what a person has set for his browsers; the newest alone is kept */
 	DOC_END
 };
 

@@ -221,7 +221,8 @@ def every_route_refuses_whom_it_must_and_lets_the_others_through():
             elif order.index(who) < order.index(role):
                 assert status == 403, (method, path, who, status)
             else:
-                assert status not in (401, 403, 404, 405) or path.startswith(("/api/v1/tokens/", "/api/v1/password", "/api/v1/users/", "/api/v1/apps/")), (method, path, who, status)
+                assert status not in (401, 403, 404, 405) or path.startswith(("/api/v1/tokens/", "/api/v1/password", "/api/v1/users/", "/api/v1/apps/", "/api/v1/sessions/",
+                                                                                           "/api/v1/preferences")), (method, path, who, status)
 
 
 @test
@@ -291,18 +292,22 @@ def a_session_needs_its_csrf_token_and_the_same_origin_for_changes():
 
 
 @test
-def a_new_password_ends_all_sessions_and_survives_a_restart():
+def a_new_password_ends_all_other_sessions_and_survives_a_restart():
     cgi = Cgi("password")
     first = cgi.password
     _, answer, r = cgi.ask("POST", "/api/v1/login", {"user": "admin", "password": first})
     jar = {"Cookie": r.getheader("Set-Cookie").split(";")[0], "X_CSRF_Token": answer["csrf"]}
+    other = {"Cookie": cgi.ask("POST", "/api/v1/login", {"user": "admin", "password": first})[2].getheader("Set-Cookie").split(";")[0]}
     change = {"old": first, "new": "short"}
     assert cgi.ask("POST", "/api/v1/password", change, **jar)[0] == 400
     change["new"] = "a longer password"
     assert cgi.ask("POST", "/api/v1/password", change, **jar)[0] == 200
-    assert cgi.ask("GET", "/api/v1/session", **jar)[0] == 401
+    assert cgi.ask("GET", "/api/v1/session", **jar)[0] == 200
+    assert cgi.ask("GET", "/api/v1/session", **other)[0] == 401
     cgi.stop()
     cgi = Cgi("password")
+    assert cgi.ask("GET", "/api/v1/session", **jar)[0] == 200
+    assert cgi.ask("GET", "/api/v1/session", **other)[0] == 401
     assert cgi.text().count("Password:") == 1, "printed again"
     assert cgi.ask("POST", "/api/v1/login", {"user": "admin", "password": first})[0] == 401
     assert cgi.ask("POST", "/api/v1/login", {"user": "admin", "password": change["new"]})[0] == 200

@@ -172,8 +172,8 @@ def another_ones_command_is_not_steered(s):
     assert status == 409, answer  # over, but hers
 
 
-def session(s, name, word=WORD):
-    status, answer = ask(s, None, "POST", "/api/v1/login", {"user": name, "password": word}, headers={"Cookie": "x=y"})
+def session(s, name, word=WORD, agent="x"):
+    status, answer = ask(s, None, "POST", "/api/v1/login", {"user": name, "password": word}, headers={"Cookie": "x=y", "User-Agent": agent})
     assert status == 200, answer
     return {"Cookie": s.cookie, "X-CSRF-Token": answer["csrf"]}
 
@@ -210,15 +210,163 @@ def a_removed_user_who_returns_has_nothing_of_before(s):
 @test
 def people_change_their_own_password_and_only_with_it(s):
     user(s, "pat", role="viewer")
-    jar = session(s, "pat")
+    jar, other = session(s, "pat"), session(s, "pat")
     status, _ = ask(s, None, "POST", "/api/v1/password", {"old": "not that one", "new": "a newer long word"}, headers=jar)
     assert status == 401
     status, answer = ask(s, None, "POST", "/api/v1/password", {"old": WORD, "new": "short"}, headers=jar)
     assert status == 400, answer
     status, answer = ask(s, None, "POST", "/api/v1/password", {"old": WORD, "new": "a newer long word"}, headers=jar)
     assert status == 200, answer
-    assert ask(s, None, "GET", "/api/v1/session", headers=jar)[0] == 401
+    assert ask(s, None, "GET", "/api/v1/session", headers=jar)[0] == 200  # it knew the old one
+    assert ask(s, None, "GET", "/api/v1/session", headers=other)[0] == 401
     session(s, "pat", "a newer long word")
+
+
+def sessions(s, jar, args=""):
+    status, answer = ask(s, None, "GET", "/api/v1/sessions" + args, headers=jar)
+    assert status == 200, answer
+    return answer["sessions"]
+
+
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+EDGE = "Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36 Edg/140.0"
+
+
+@test
+def people_see_where_they_are_signed_in_and_end_it(s):
+    user(s, "eve", role="viewer")
+    user(s, "fay", role="viewer")
+    here, there, fays = session(s, "eve", agent=FIREFOX), session(s, "eve", agent=EDGE), session(s, "fay")
+    mine = sessions(s, here)
+    assert [(x["user"], x["browser"], x["system"], x["own"], x["via"], x["address"]) for x in mine] == [
+        ("eve", "Firefox", "Linux", True, "password", "127.0.0.1"),
+        ("eve", "Edge", "Windows", False, "password", "127.0.0.1")], mine
+    assert all(x["since"] <= x["seen"] and x["since"].endswith("Z") for x in mine), mine
+    assert not any(c.partition("=")[2] in str(mine) for c in (here["Cookie"], there["Cookie"])), "a secret is told"
+    fay = sessions(s, fays)[0]["id"]
+    for how in ("?user=fay", "?all=true"):
+        assert ask(s, None, "GET", "/api/v1/sessions" + how, headers=here)[0] == 403
+    got = ask(s, None, "DELETE", "/api/v1/users/fay/sessions", headers=here)
+    assert got[0] == 403, got
+    assert ask(s, None, "DELETE", "/api/v1/sessions/" + fay, headers=here)[0] == 404
+    assert ask(s, None, "GET", "/api/v1/session", headers=fays)[0] == 200
+    assert ask(s, None, "DELETE", "/api/v1/sessions", headers=here) == (200, {"ended": 1})
+    assert ask(s, None, "GET", "/api/v1/session", headers=there)[0] == 401
+    assert ask(s, None, "DELETE", "/api/v1/sessions", headers=here) == (200, {"ended": 0})
+    assert [x["own"] for x in sessions(s, here)] == [True]
+    assert ask(s, None, "DELETE", "/api/v1/sessions/" + mine[0]["id"], headers=here) == (200, {"ended": 1})
+    assert ask(s, None, "GET", "/api/v1/session", headers=here)[0] == 401
+
+
+@test
+def an_admin_sees_and_ends_those_of_anybody_and_the_audit_says_so(s):
+    user(s, "gus", role="viewer")
+    jars = [session(s, "gus") for _ in range(3)]
+    assert sorted(x["user"] for x in s.get("/api/v1/sessions?user=gus")["sessions"]) == ["gus"] * 3
+    assert {"gus"} <= {x["user"] for x in s.get("/api/v1/sessions?all=true")["sessions"]}
+    one = s.get("/api/v1/sessions?user=gus")["sessions"][0]["id"]
+    assert ask(s, None, "DELETE", "/api/v1/sessions/" + one) == (200, {"ended": 1})
+    got = ask(s, None, "DELETE", "/api/v1/users/gus/sessions")
+    assert got == (200, {"ended": 2}), got
+    assert [ask(s, None, "GET", "/api/v1/session", headers=j)[0] for j in jars] == [401] * 3
+    told = [json.loads(x["detail"]) for x in s.get("/api/v1/audit")["items"] if x["action"] == "session-end"]
+    assert told[:2] == [{"user": "gus", "sessions": 2}, {"user": "gus", "sessions": 1}], told
+    for wrong, code in (("?user=gus&all=true", 400), ("?whose=gus", 400), ("?all=maybe", 400)):
+        assert ask(s, None, "GET", "/api/v1/sessions" + wrong)[0] == code, wrong
+    status, answer = command(s, None, "session-end", user="gus", sessions=1)
+    assert status == 400 and "DELETE /api/v1/sessions" in answer["error"]["message"], answer
+
+
+@test
+def sessions_outlive_the_web_server_but_not_their_end(s):
+    """By a hash of what the browser has: the file lets nobody in, and what was ended stays ended, crash or not."""
+    user(s, "hal", role="viewer")
+    kept, ended, changed = session(s, "hal"), session(s, "hal"), session(s, "hal")
+    got = ask(s, None, "POST", "/api/v1/logout", headers=ended)
+    assert got[0] == 200, got
+    path = s.dir / "cgi" / "sessions"
+    until("it is written down", lambda: path.exists() and path.read_text().count('"hal"') == 2)
+    text = path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o600, oct(path.stat().st_mode)
+    for jar in (kept, changed):
+        assert jar["Cookie"].partition("=")[2] not in text and jar["X-CSRF-Token"] not in text
+    row = [x for x in json.loads(text)["sessions"] if x["user"] == "hal"][0]
+    for stolen in (row["hash"], row["id"]):
+        assert ask(s, None, "GET", "/api/v1/session", headers={"Cookie": "sirdar=" + stolen})[0] == 401
+    before = sessions(s, kept)
+    s.cgi.restart(hard=True)
+    until("it is known again", lambda: ask(s, None, "GET", "/api/v1/session", headers=kept)[0] == 200)
+    after = sessions(s, kept)
+    assert [(x["id"], x["since"], x["own"]) for x in after] == [(x["id"], x["since"], x["own"]) for x in before], after
+    assert ask(s, None, "GET", "/api/v1/session", headers=ended)[0] == 401
+    new = {"old": WORD, "new": "a newer long word"}
+    assert ask(s, None, "POST", "/api/v1/password", new, headers=kept)[0] == 200  # its CSRF token is as it was
+    s.cgi.restart(hard=True)
+    until("the one that changed it goes on", lambda: ask(s, None, "GET", "/api/v1/session", headers=kept)[0] == 200)
+    assert ask(s, None, "GET", "/api/v1/session", headers=changed)[0] == 401
+    s.cgi.stop()
+    path.write_text("{")
+    s.cgi.start()
+    until("a file that does not read is nobody's", lambda: ask(s, None, "GET", "/api/v1/session")[0] == 200)
+    assert ask(s, None, "GET", "/api/v1/session", headers=kept)[0] == 401
+    assert ask(s, None, "DELETE", "/api/v1/users/hal")[0] == 200
+
+
+def preferences(s, jar, value, version):
+    return ask(s, None, "PUT", "/api/v1/preferences", {"preferences": value}, headers={**jar, "If-Match": f'"{version}"'})
+
+
+@test
+def what_one_has_set_is_ones_own_and_no_write_is_lost(s):
+    user(s, "ida", role="viewer")
+    user(s, "jon", role="viewer")
+    ida, jon = session(s, "ida"), session(s, "jon")
+    assert ask(s, None, "GET", "/api/v1/preferences", headers=ida) == (200, {"version": 0, "preferences": {}})
+    first = {"theme": {"value": "dark", "at": 1792000000000}, "views": [{"name": "夜间 \"x\"", "q": "state:Running", "at": 1}]}
+    got = preferences(s, ida, first, 0)
+    assert got == (200, {"version": 1, "preferences": first}), got
+    status, answer = preferences(s, ida, {"theme": {}}, 0)  # another browser, which had not read it
+    assert status == 412 and answer["error"]["code"] == "CONFLICT", answer
+    assert preferences(s, ida, {"theme": {}}, 1) == (200, {"version": 2, "preferences": {"theme": {}}})
+    assert ask(s, None, "GET", "/api/v1/preferences", headers=jon)[1] == {"version": 0, "preferences": {}}
+    assert ask(s, token(s, "ida"), "GET", "/api/v1/preferences")[1]["version"] == 2  # a token of hers is hers
+    assert ask(s, None, "GET", "/api/v1/preferences")[0] == 403  # this machine's is nobody's
+    assert not [x for x in s.get("/api/v1/audit?limit=200")["items"] if "preferences" in x["action"]]
+    assert not [x for x in s.get("/api/v1/commands?limit=200")["items"] if x["kind"] == "preferences-set"]
+
+
+@test
+def what_one_has_set_is_small_and_an_object(s):
+    jar = session(s, "ida")
+    room = 32768 - len('{"a":""}')
+    assert preferences(s, jar, {"a": "x" * room}, 2)[0] == 200
+    status, answer = preferences(s, jar, {"a": "x" * (room + 1)}, 3)
+    assert status == 413 and "32768" in answer["error"]["message"], answer
+    for body in ([], {}, {"preferences": []}, {"preferences": "{}"}, {"preferences": {}, "more": 1}, {"preferences": {"a": 0.5}}):
+        status, answer = ask(s, None, "PUT", "/api/v1/preferences", body, headers={**jar, "If-Match": '"3"'})
+        assert status == 400, (body, answer)
+    for match in ("", "3", '"x"', '"-1"', '"3" ,"4"', "*", '"99999999999"'):
+        status, answer = ask(s, None, "PUT", "/api/v1/preferences", {"preferences": {}}, headers={**jar, "If-Match": match})
+        assert status == 400 and answer["error"]["place"] == "If-Match", (match, answer)
+    assert ask(s, None, "PUT", "/api/v1/preferences", {"preferences": {}}, headers=jar)[0] == 400
+    assert ask(s, None, "GET", "/api/v1/preferences?user=jon", headers=jar)[0] == 400
+    assert preferences(s, {"Cookie": jar["Cookie"]}, {}, 3)[0] == 403  # without its CSRF token
+    assert command(s, None, "preferences-set", user="jon", value="{}", version=0)[0] == 400
+
+
+@test
+def what_one_has_set_goes_with_him_and_outlives_servers(s):
+    jar = session(s, "ida")
+    s.base.restart(hard=True)
+    until("the server leads", s.up)
+    kept = ask(s, None, "GET", "/api/v1/preferences", headers=jar)[1]
+    assert kept["version"] == 3 and len(kept["preferences"]["a"]) > 32000, kept["version"]
+    assert until("and takes more", lambda: preferences(s, jar, {"b": [1, {"c": None}]}, 3))[1]["version"] == 4
+    assert ask(s, None, "DELETE", "/api/v1/users/ida")[0] == 200
+    user(s, "ida", role="viewer")
+    jar = session(s, "ida")
+    assert ask(s, None, "GET", "/api/v1/preferences", headers=jar)[1] == {"version": 0, "preferences": {}}
+    assert preferences(s, jar, {"new": True}, 0)[1]["preferences"] == {"new": True}
 
 
 @test

@@ -10,7 +10,11 @@ const who = () => answer(401, { error: { code: 'AUTH', message: 'who are you?' }
 
 /* Each question waits until the test answers it. */
 let open: ((a: Response) => void)[] = []
-vi.stubGlobal('fetch', () => new Promise<Response>(done => open.push(done)))
+let asked: RequestInit[] = []
+vi.stubGlobal('fetch', (_: string, how: RequestInit = {}) => {
+	asked.push(how)
+	return new Promise<Response>(done => open.push(done))
+})
 
 async function signIn(csrf: string) {
 	const done = login('ann', 'a long enough word')
@@ -19,13 +23,14 @@ async function signIn(csrf: string) {
 }
 
 async function refuse(n: number) {
-	const asked = Array.from({ length: n }, () => api.users().catch(() => {}))
+	const all = Array.from({ length: n }, () => api.users().catch(() => {}))
 	for (const done of open.splice(0)) done(who())
-	await Promise.all(asked)
+	await Promise.all(all)
 }
 
 beforeEach(async () => {
 	open = []
+	asked = []
 	await signIn('one')
 })
 
@@ -51,14 +56,20 @@ describe('a session that ended', () => {
 		await Promise.all(late)
 		expect(session).toMatchObject({ state: 'in', expired: false })
 	})
+	it('is ended at the server by signing out: without a body, which is not taken', async () => {
+		const out = logout()
+		expect(asked.pop()).toMatchObject({ method: 'POST', body: undefined, headers: { 'X-CSRF-Token': 'one' } })
+		open.pop()!(answer(200, {}))
+		await out
+	})
 	it('is the plain form after one signs out, and when there was none', async () => {
 		const out = logout()
 		open.pop()!(answer(200, {}))
 		await out
 		expect(session).toMatchObject({ state: 'out', expired: false })
-		const asked = begin()
+		const begun = begin()
 		open.pop()!(who())
-		await asked
+		await begun
 		expect(session).toMatchObject({ state: 'out', expired: false })
 	})
 })

@@ -22,6 +22,7 @@ static const char *const actions[] = {
 	[DOC_DEVICE] = "save device",
 	[DOC_PLAN] = NULL,  /* the edit itself is the action */
 	[DOC_DRAFT] = NULL, /* the test run is */
+	[DOC_PREFS] = NULL, /* nobody else's business */
 };
 
 static int know_last_action(struct my_store *s, struct err *err)

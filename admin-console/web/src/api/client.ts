@@ -226,7 +226,9 @@ export interface InstanceFilter extends Args {
 export const api = {
 	login: (user: string, password: string) => post<Session>('/login', { user, password }),
 	ways: () => get<{ ways: { kind: 'password' | 'ldap' | 'oidc'; name?: string; href?: string }[] }>('/login/ways'),
-	logout: () => post<object>('/logout', {}),
+	logout: async () => {
+		await send('POST', '/logout') /* a body would be refused, and the session go on */
+	},
 	session: () => get<Session>('/session'),
 	password: (old: string, fresh: string) => post<object>('/password', { old, new: fresh }),
 	users: (s?: AbortSignal) => get<Schemas['Users']>('/users', {}, s),
