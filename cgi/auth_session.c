@@ -164,7 +164,7 @@ void auth_session_csrf(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_M
 
 	ret_csrf[0] = '\0';
 	pthread_mutex_lock(&a->mu);
-	if (session_find(a, secret) != NULL)
+	if (secret != NULL && session_find(a, secret) != NULL)
 		session_csrf(secret, ret_csrf);
 	pthread_mutex_unlock(&a->mu);
 }

@@ -11,4 +11,5 @@ import './styles/app.css'
 void Promise.all([beginWords(), beginSession()]).then(() => {
 	createApp(App).use(router).mount('#app')
 	beginDevice()
+	void import('./stores/follow').then(f => f.begin())
 })

@@ -103,8 +103,14 @@ export function whenExpired(run: () => void) {
 	onExpired = run
 }
 
-export async function send(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
-	const headers: Record<string, string> = {}
+export async function send(
+	method: string,
+	path: string,
+	body?: unknown,
+	signal?: AbortSignal,
+	more: Record<string, string> = {},
+): Promise<Response> {
+	const headers: Record<string, string> = { ...more }
 	if (body !== undefined) headers['Content-Type'] = 'application/json'
 	if (method !== 'GET' && csrf) headers['X-CSRF-Token'] = csrf
 	const asked = csrf
@@ -230,6 +236,9 @@ export const api = {
 		await send('POST', '/logout') /* a body would be refused, and the session go on */
 	},
 	session: () => get<Session>('/session'),
+	preferences: () => get<Schemas['Preferences']>('/preferences'),
+	preferencesSet: async (preferences: object, version: number): Promise<Schemas['Preferences']> =>
+		(await send('PUT', '/preferences', { preferences }, undefined, { 'If-Match': `"${version}"` })).json(),
 	password: (old: string, fresh: string) => post<object>('/password', { old, new: fresh }),
 	users: (s?: AbortSignal) => get<Schemas['Users']>('/users', {}, s),
 	userSet: (u: Schemas['UserNew']) => post<Command>('/users', u),

@@ -66,6 +66,11 @@ export type Group = Schemas['Group']
 export type Token = Schemas['Token']
 
 export const people = {
+	sessions: (all: boolean, s?: AbortSignal) => get<Schemas['SignIns']>('/sessions', { all }, s),
+	sessionEnd: async (id: string): Promise<Schemas['Ended']> =>
+		(await send('DELETE', '/sessions/' + encodeURIComponent(id))).json(),
+	/* All of one's own but this one. */
+	sessionsEnd: async (): Promise<Schemas['Ended']> => (await send('DELETE', '/sessions')).json(),
 	groups: (s?: AbortSignal) => get<Schemas['Groups']>('/groups', {}, s),
 	groupSet: (g: Schemas['GroupNew']) => post<Command>('/groups', g),
 	groupDrop: async (name: string) => {

@@ -424,7 +424,7 @@ export const en = {
 	'set.mine': 'Yours',
 	'set.old': 'Old password',
 	'set.password': 'Password',
-	'set.password.done': 'Password changed; sign in again',
+	'set.password.done': 'Password changed; you are signed out everywhere else',
 	'set.quiet': 'Quiet for',
 	'set.role': 'Role',
 	'set.started': 'Started',

@@ -423,7 +423,7 @@ export const zh: Words = {
 	'set.mine': '个人',
 	'set.old': '旧密码',
 	'set.password': '密码',
-	'set.password.done': '密码已修改，请重新登录',
+	'set.password.done': '密码已修改；其他地方均已退出登录',
 	'set.quiet': '静默',
 	'set.role': '角色',
 	'set.started': '启动',

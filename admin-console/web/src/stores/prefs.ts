@@ -26,13 +26,22 @@ function read(): Partial<Prefs> {
 	}
 }
 
+/* Of who has set nothing yet. */
+export const usual = {
+	theme: 'system' as Theme,
+	lang: (document.documentElement.dataset.lang === 'zh' ? 'zh' : 'en') as Lang,
+	zone: here,
+	density: 'standard' as Density,
+	views: [] as { name: string; q: string }[],
+}
+
 const kept = read()
 
 export const prefs = reactive<Prefs>({
-	theme: kept.theme ?? 'system',
-	lang: kept.lang ?? (document.documentElement.dataset.lang === 'zh' ? 'zh' : 'en'),
+	theme: kept.theme ?? usual.theme,
+	lang: kept.lang ?? usual.lang,
 	zone: kept.zone && knownZone(kept.zone) ? kept.zone : here,
-	density: kept.density ?? 'standard',
+	density: kept.density ?? usual.density,
 	recent: Array.isArray(kept.recent) ? kept.recent.slice(0, 8) : [],
 	views: Array.isArray(kept.views) ? kept.views.slice(0, 20) : [],
 	rail: kept.rail ?? true,

@@ -43,6 +43,7 @@ export const en = {
 	'source.oidc': 'OIDC',
 	'tab.apps': 'App keys',
 	'tab.groups': 'Groups',
+	'tab.sessions': 'Sessions',
 	'tab.users': 'Users',
 }
 export const zh: Same<typeof en> = {
@@ -86,6 +87,7 @@ export const zh: Same<typeof en> = {
 	'source.oidc': 'OIDC',
 	'tab.apps': '应用密钥',
 	'tab.groups': '用户组',
+	'tab.sessions': '登录会话',
 	'tab.users': '用户',
 }
 export const w = dictionary(en, zh)

@@ -30,6 +30,7 @@ const more = [
 	run + '?view=gantt',
 	run + '?view=list',
 	'/ops/t?q=state:failed',
+	'/people?tab=sessions',
 ]
 
 const found = [
