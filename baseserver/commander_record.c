@@ -70,6 +70,15 @@ struct cmd *commander_find(const struct commander *c, uint64_t id)
 	return lo < c->n_cmds && c->cmds[lo]->id == id ? c->cmds[lo] : NULL;
 }
 
+static void tell_workers(const struct commander *c, const struct cmd *cmd)
+{
+	const struct shown *s = &cmd->shown;
+	const struct command_news n = { cmd->id, s->total, s->done, s->failed, s->state };
+
+	for (size_t k = 0; c->front && c->front->news && k < c->front->n_workers; k++)
+		c->front->news(c->front->workers[k], &n);
+}
+
 static void recorded(struct letter *l, void *self)
 {
 	struct commander *c = self;
@@ -87,6 +96,7 @@ static void recorded(struct letter *l, void *self)
 			                     .ended_us = s->ended_us };
 		snprintf(cmd->shown.error, sizeof cmd->shown.error, "%s", s->error);
 		cmd->number = r->number;
+		tell_workers(c, cmd);
 		if (cmd->answer_early || command_state_over(cmd->shown.state))
 			cmd_answer_all(cmd);
 	}

@@ -269,6 +269,7 @@ static void fill_front(struct daemon *d)
 	f->started_us = clock_wall_us(&clock_machine);
 	f->drain = worker_drain;
 	f->level = worker_level;
+	f->news = worker_news;
 	f->plugin = worker_plugin;
 	f->release = worker_release;
 	f->ask = worker_ask;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "baseserver/command.h"
 #include "rt/actor.h"
 
 struct client_request;
@@ -53,6 +54,13 @@ struct worker_figures {
 
 /* The actors that answer clients, filled in by the daemon before threads run; NULL for
  * those there are none of (tests). */
+/* How far a command is: what is durable. */
+struct command_news {
+	uint64_t id;
+	int64_t total, done, failed; /* total -1: not known yet */
+	enum command_state state;
+};
+
 struct front {
 	struct commander *commander;
 	struct ledger *ledger;
@@ -73,6 +81,8 @@ struct front {
 	/* worker_plugin() and worker_release(), or NULL. Thread: any. */
 	void (*plugin)(struct worker *w, struct plugin_choices *p); /* owns p */
 	void (*release)(struct worker *w, uint32_t broker, const char *type);
+	/* worker_news(), or NULL: how far a command is. Thread: any. */
+	void (*news)(struct worker *w, const struct command_news *n);
 	/* worker_level(), or NULL. Thread: any. */
 	void (*level)(struct worker *w, uint32_t broker, const char *type, const char *level);
 	/* worker_ask(), or NULL: what a client asks the notifier (session: r->session). Owns r.

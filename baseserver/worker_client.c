@@ -48,6 +48,7 @@ void worker_client_free(struct worker *w)
 		free(w->ring->notes[i]);
 	free(w->ring);
 	w->ring = NULL;
+	worker_news_free(w);
 }
 
 static int number_of(uint8_t state)
@@ -135,6 +136,7 @@ void worker_client_flush(struct worker *w)
 	for (struct conn *c = w->conns; c && w->ring; c = c->next)
 		if (c->subscribed && c->session)
 			send_events(c, w->ring);
+	worker_news_flush(w);
 }
 
 int worker_subscribe(struct conn *c, const Sirdar__Subscribe *m)
@@ -142,6 +144,7 @@ int worker_subscribe(struct conn *c, const Sirdar__Subscribe *m)
 	struct event_ring *r = ring_of(c->w);
 
 	c->subscribed = m->from_number != NO_MORE_EVENTS;
+	c->heard = 0; /* the last news of each command are told again */
 	c->seen = m->from_number == 0 ? r->last : m->from_number;
 	if (c->subscribed && c->seen > r->last) {
 		/* A number of another past: what it has seen is not ours. */

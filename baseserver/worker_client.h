@@ -6,10 +6,14 @@
 #include <stdint.h>
 
 struct client_request;
+struct command_news;
 struct plugin_choices;
 struct worker;
 
 /* Give this broker's loaders no more work, or work again. Thread: any. */
+/* How far a command is, to those who subscribed (front.h). Thread: any. */
+void worker_news(struct worker *w, const struct command_news *n);
+
 void worker_drain(struct worker *w, uint32_t broker, bool drained);
 /* Which version of a type's plugin brokers run; owns p. Thread: any. */
 void worker_plugin(struct worker *w, struct plugin_choices *p);

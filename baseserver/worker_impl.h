@@ -50,7 +50,8 @@ struct conn {
 	struct conn *next_touched;
 	/* clients */
 	bool subscribed;
-	uint64_t seen; /* last number sent to a subscriber */
+	uint64_t seen;  /* last number sent to a subscriber */
+	uint64_t heard; /* of the news of commands, the last one sent */
 	bool is_notifier;
 	struct client_request *asked; /* of the notifier, not answered; linked by letter.next */
 };
@@ -84,6 +85,7 @@ struct worker {
 	_Atomic uint64_t f_jobs, f_reports;
 	struct timing hand_over;
 	struct event_ring *ring;         /* worker_client.c */
+	struct news *news;               /* worker_news.c */
 	struct plugin_choices **plugins; /* worker_plugin.c */
 	size_t n_plugins;
 };
@@ -95,6 +97,10 @@ struct proposal *worker_propose(struct worker *w, enum ask ask, struct inst_key 
 struct lease *worker_lease(const struct worker *w, uint64_t token);
 void worker_note(struct worker *w, const struct transition *tr);
 void worker_refuse(struct conn *c, int code, bool final, const char *text);
+
+/* worker_news.c: how far commands are. */
+void worker_news_flush(struct worker *w);
+void worker_news_free(struct worker *w);
 
 /* worker_greet.c: HELLO to WELCOME */
 int worker_hello(struct conn *c, const Sirdar__Hello *h);

@@ -94,6 +94,7 @@ static void follow_take(struct letter *l, void *self)
 	f->next = n->followers;
 	n->followers = f;
 	say(f, "retry: 2000\n\n");
+	net_news_say(n, f);
 	follower_begin(n, f);
 }
 

@@ -27,6 +27,7 @@ struct follower {
 	/* events */
 	uint64_t from;
 	uint32_t task, states;
+	uint64_t heard; /* of the news of commands, the last one */
 	/* log */
 	struct log_ask ask;
 	uint64_t id;            /* of the LOG_READ; 0: none is open */
@@ -47,6 +48,18 @@ struct told {
 	struct buf text;
 };
 
+enum { NEWS_KEPT = 32 };
+
+/* The last news of the last commands, for who begins to listen too. */
+struct told_news {
+	struct {
+		uint64_t id, at; /* at: rises with each news */
+		char text[200];
+	} kept[NEWS_KEPT];
+	size_t n;
+	uint64_t last;
+};
+
 struct net {
 	struct cgi *cgi;
 	struct actor *me;
@@ -59,10 +72,14 @@ struct net {
 	bool subscribed;
 	uint64_t seen; /* number of the last event that came */
 	struct told told;
+	struct told_news news;
 };
 
 void net_followers_event(struct net *n, const Sirdar__Events *e);
 void net_tell(struct net *n); /* what waits goes out now */
+/* net_news.c: how far commands are. */
+void net_news_take(struct net *n, const Sirdar__CommandNews *m);
+void net_news_say(struct net *n, struct follower *f); /* what it has not heard */
 void net_told_done(struct told *t);
 void net_followers_log(struct net *n, const Sirdar__LogData *d);
 void net_followers_up(struct net *n); /* a session began */

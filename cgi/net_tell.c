@@ -147,6 +147,10 @@ void net_followers_event(struct net *n, const Sirdar__Events *es)
 	for (struct follower *f = n->followers; f != NULL && es->gap; f = f->next)
 		if (!f->log)
 			gap_say(f);
+	for (size_t i = 0; i < es->n_command; i++)
+		net_news_take(n, es->command[i]);
+	for (struct follower *f = n->followers; f != NULL && es->n_command; f = f->next)
+		net_news_say(n, f);
 	for (size_t i = 0; i < es->n_event; i++) {
 		const Sirdar__Event *e = es->event[i];
 

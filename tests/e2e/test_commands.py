@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What people may ask for, through the command line and the API, on real programs. TAP."""
+import http.client
 import json
 import os
 import sys
@@ -282,6 +283,55 @@ def the_log_level_of_brokers_changes_while_they_run(s):
     s.sirdar("log-level", "info", "b1")
     answer = s.command("log-level", level="info", brokers=["nobody"], expect=(202, 404))
     assert "nobody" in json.dumps(answer), answer
+
+
+class Stream:
+    """What /api/v1/events says, read as it comes."""
+
+    def __init__(self, site, query=""):
+        self.link = http.client.HTTPConnection("127.0.0.1", site.http, timeout=60)
+        self.link.request("GET", "/api/v1/events" + query, headers={"Authorization": f"Bearer {site.token}"})
+        self.lines, self.kinds = self.link.getresponse(), set()
+
+    def next(self, kind, fits):
+        """The next event of this kind that fits."""
+        event = ""
+        while line := self.lines.readline().decode():
+            if line.startswith("event: "):
+                event = line[7:].strip()
+                self.kinds.add(event)
+            elif line.startswith("data: ") and event == kind:
+                said = json.loads(line[6:])
+                if fits(said):
+                    return said
+        raise AssertionError("the stream ended")
+
+    def close(self):
+        self.link.close()
+
+
+@test
+def the_stream_tells(s):
+    workflow(s, "told", {"a": script("exit 0")})
+    sel = {"tasks": ["cmd/told/a"], "from": "2026-03-01", "to": "2026-03-04"}
+    stream, narrow = Stream(s), Stream(s, "?states=Succ")
+    c = s.command("backfill", selection=sel, parallel=1)
+    began = stream.next("command", lambda n: n["id"] == c["command"])
+    assert set(began) == {"id", "state", "done", "failed", "total"}, began
+    ended = stream.next("command", lambda n: n["id"] == c["command"] and n["state"] != "running")
+    assert ended == {"id": c["command"], "state": "done", "done": 4, "failed": 0, "total": 4}, ended
+    assert s.get(f"/api/v1/commands/{c['command']}")["state"] == "done"
+    late = Stream(s)  # who begins to listen hears how the last ones are
+    assert late.next("command", lambda n: n["id"] == c["command"]) == ended
+    narrow.next("instance", lambda n: n["to"] == "Succ")
+    assert "command" not in narrow.kinds, narrow.kinds
+    s.base.restart(hard=True)
+    stream.next("up", lambda _: True)
+    until("the server answers again", lambda: s.ask("GET", "/api/v1/commands?limit=1")[0] == 200)
+    c = s.command("skip", selection={"tasks": ["cmd/told/a"], "dates": ["2026-03-09"]})
+    stream.next("command", lambda n: n["id"] == c["command"] and n["state"] == "done")
+    for one in (stream, narrow, late):
+        one.close()
 
 
 if __name__ == "__main__":

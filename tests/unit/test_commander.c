@@ -315,6 +315,37 @@ static void wrong_arguments_are_named(void **state)
 	place_free(p);
 }
 
+static char told[400];
+
+static void hear(struct worker *w, const struct command_news *n)
+{
+	size_t at = strlen(told);
+
+	(void)w;
+	snprintf(told + at, sizeof told - at, "%d %s %d/%d of %d;", (int)n->id,
+	         command_state_name(n->state), (int)n->done, (int)n->failed, (int)n->total);
+}
+
+static void workers_hear_how_far_a_command_is(void **state)
+{
+	struct place *p = place_new(1);
+
+	(void)state;
+	p->front.news = hear;
+	p->front.n_workers = 1;
+	apply(p, shop);
+	assert_string_equal(told, "1 running 0/0 of -1;1 done 0/0 of 0;");
+	told[0] = '\0';
+	ok(p, command(p, "backfill", "{" DAYS_1_TO_3 "}"));
+	assert_memory_equal(told, "2 running 0/0 of 3;", strlen("2 running 0/0 of 3;"));
+	assert_non_null(strstr(told, ";2 running 1/0 of 3;"));
+	assert_string_equal(told + strlen(told) - strlen(";2 done 3/0 of 3;"), ";2 done 3/0 of 3;");
+	told[0] = '\0';
+	ok(p, dry(p, "skip", "{" DAYS_1_TO_3 "}"));
+	assert_string_equal(told, "");
+	place_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,6 +362,7 @@ int main(void)
 		cmocka_unit_test(kill_skip_priority_freeze_and_the_like),
 		cmocka_unit_test(a_hanged_one_is_declared_dead),
 		cmocka_unit_test(wrong_arguments_are_named),
+		cmocka_unit_test(workers_hear_how_far_a_command_is),
 	};
 
 	log_open("test", LOG_ERROR);

@@ -1,10 +1,12 @@
 /* baseserver/worker: which grants leave as jobs and when, and what slow clients are told; the real
  * worker, sorter, maintainer, registrar and ledger, on one thread with a clock of its own. Below
  * the worker's frames there is no session: the functions of wire/session.h are ours. */
+#include "baseserver/front.h"
 #include "baseserver/maintainer.h"
 #include "baseserver/registrar.h"
 #include "baseserver/router.h"
 #include "baseserver/worker.h"
+#include "baseserver/worker_client.h"
 #include "sirdar.pb-c.h"
 #include "store/mem.h"
 #include "tests/unit/sorting.h"
@@ -26,8 +28,9 @@ struct session {
 	uint64_t tokens[TOKENS];
 	size_t jobs;
 	uint64_t first, last; /* numbers of events */
-	size_t events, gaps;
+	size_t events, gaps, news;
 	bool has_holes;
+	char told[80]; /* the last news of a command */
 };
 
 static struct session *newest;
@@ -52,6 +55,10 @@ int session_accept(struct ev_loop *loop, int fd, session_key_fn key, void *key_c
 static void keep_events(struct session *s, const Sirdar__Events *m)
 {
 	s->gaps += m->gap;
+	s->news += m->n_command;
+	for (size_t i = 0; i < m->n_command; i++)
+		snprintf(s->told, sizeof s->told, "%d %s %d of %d", (int)m->command[i]->id,
+		         m->command[i]->state, (int)m->command[i]->done, (int)m->command[i]->total);
 	for (size_t i = 0; i < m->n_event; i++) {
 		uint64_t number = m->event[i]->number;
 		if (s->events++ == 0)
@@ -353,10 +360,61 @@ static void a_number_from_another_past_is_a_gap(void **state)
 	stop(&p);
 }
 
+/* --- how far commands are ----------------------------------------------------------------- */
+
+static void news(struct place *p, uint64_t id, enum command_state state, int64_t done)
+{
+	const struct command_news n = { id, 100, done, 0, state };
+
+	worker_news(p->worker, &n);
+	thread_sim_run(p->f.th);
+}
+
+static void a_new_state_is_told_at_once_and_progress_together(void **state)
+{
+	struct place p;
+
+	(void)state;
+	start(&p);
+	struct session *s = subscriber(&p);
+	news(&p, 1, CS_RUNNING, 0);
+	assert_string_equal(s->told, "1 running 0 of 100");
+	news(&p, 1, CS_RUNNING, 10);
+	news(&p, 1, CS_RUNNING, 20);
+	assert_int_equal(s->news, 1);
+	for (int i = 0; i < 30; i++)
+		pass(&p, 10);
+	assert_int_equal(s->news, 2);
+	assert_string_equal(s->told, "1 running 20 of 100");
+	news(&p, 1, CS_RUNNING, 30);
+	news(&p, 1, CS_DONE, 100);
+	assert_int_equal(s->news, 3);
+	assert_string_equal(s->told, "1 done 100 of 100");
+	stop(&p);
+}
+
+static void who_subscribes_hears_what_ended_meanwhile(void **state)
+{
+	struct place p;
+
+	(void)state;
+	start(&p);
+	news(&p, 7, CS_DONE, 100);
+	struct session *s = subscriber(&p);
+	assert_string_equal(s->told, "7 done 100 of 100");
+	struct session *other = greet(&p, CLIENT, "notifier");
+	news(&p, 8, CS_FAILED, 3);
+	assert_int_equal(other->news, 0);
+	assert_string_equal(s->told, "8 failed 3 of 100");
+	stop(&p);
+}
+
 int main(void)
 {
 	log_open("test", LOG_ERROR);
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_new_state_is_told_at_once_and_progress_together),
+		cmocka_unit_test(who_subscribes_hears_what_ended_meanwhile),
 		cmocka_unit_test(a_grant_within_the_margin_leaves_as_a_job),
 		cmocka_unit_test(a_grant_that_is_durable_too_late_never_leaves_and_is_made_again),
 		cmocka_unit_test(a_grant_whose_session_went_goes_to_another),

@@ -11,6 +11,7 @@ import {
 	type TaskPreview,
 	type TaskType,
 } from '@/api/client'
+import { finished } from '@/stores/command'
 import { useResource } from '@/stores/resource'
 import { can } from '@/stores/session'
 import type { Draft } from './change'
@@ -36,7 +37,6 @@ interface Kept {
 	at: number
 }
 
-const ended = new Set(['done', 'failed', 'cancelled'])
 const read = <T>(key: string): T | null => {
 	try {
 		return JSON.parse(localStorage.getItem(key) ?? 'null') as T | null
@@ -370,11 +370,7 @@ export function useEditor(name: string, fresh: boolean) {
 			full = `${doc.project}/${doc.name}`
 		let c: Command
 		try {
-			c = await api.save(`${doc.name}.yaml`, text, loaded.value.version, message)
-			for (let i = 0; !ended.has(c.state) && i < 200; i++) {
-				await new Promise(go => setTimeout(go, 150))
-				c = await api.command(c.command)
-			}
+			c = await finished(await api.save(`${doc.name}.yaml`, text, loaded.value.version, message))
 		} catch (e) {
 			if (e instanceof ApiError && e.status === 409 && !fresh) await lookNewer()
 			throw e

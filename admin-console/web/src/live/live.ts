@@ -1,6 +1,6 @@
 /* The stream as pages see it: its state, and who wants to hear of changes. */
 import { ref, shallowRef } from 'vue'
-import type { FromWorker, Status, ToWorker } from './protocol'
+import type { CommandNews, FromWorker, Status, ToWorker } from './protocol'
 import type { Change } from './reducer'
 import { Source } from './source'
 
@@ -8,7 +8,7 @@ export const status = ref<Status>('idle')
 export const since = ref(Date.now())
 export const paused = shallowRef(false)
 
-type Listener = { changes?: (c: Change[]) => void; reset?: () => void }
+type Listener = { changes?: (c: Change[]) => void; commands?: (c: CommandNews[]) => void; reset?: () => void }
 
 const listeners = new Set<Listener>()
 let seen = '0'
@@ -19,6 +19,10 @@ function hear(m: FromWorker) {
 	if (m.say === 'status') {
 		status.value = m.status
 		since.value = m.since
+		return
+	}
+	if (m.say === 'commands') {
+		for (const l of [...listeners]) l.commands?.(m.commands)
 		return
 	}
 	seen = m.number

@@ -1,6 +1,6 @@
 /* The one event stream: opened while somebody looks, resumed where it ended, coalesced to a
  * batch each TICK. Runs in the shared worker, or in the tab where there is none. */
-import type { FromWorker, Status } from './protocol'
+import type { CommandNews, FromWorker, Status } from './protocol'
 import { Batch, type Change } from './reducer'
 
 const TICK = 60
@@ -73,6 +73,9 @@ export class Source {
 			this.set('live')
 		}
 		stream.addEventListener('instance', e => this.take(JSON.parse((e as MessageEvent<string>).data) as Change))
+		stream.addEventListener('command', e =>
+			this.tell({ say: 'commands', commands: [JSON.parse((e as MessageEvent<string>).data) as CommandNews] }),
+		)
 		stream.addEventListener('gap', () => this.tell({ say: 'reset', number: this.number }))
 		stream.addEventListener('down', () => this.set('down'))
 		stream.addEventListener('up', () => {

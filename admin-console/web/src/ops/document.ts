@@ -3,6 +3,7 @@ import { computed, onScopeDispose, ref, shallowRef, watch } from 'vue'
 import { api, ApiError } from '@/api/client'
 import { faultsOf } from '@/editor/editor'
 import type { Fault } from '@/editor/parts'
+import { finished } from '@/stores/command'
 import { follow } from '@/ui/bulk'
 
 export function useDocument(file: () => string) {
@@ -82,8 +83,9 @@ export function useDocument(file: () => string) {
 		await checking
 		try {
 			const sent = text.value
-			const c = await api.ask('apply', { ...args(), ...(message ? { message } : {}) })
-			follow(c)
+			const asked = await api.ask('apply', { ...args(), ...(message ? { message } : {}) })
+			follow(asked)
+			const c = await finished(asked)
 			if (c.state === 'failed') {
 				error.value = c.error ?? ''
 				return false

@@ -3,6 +3,7 @@
 import { onScopeDispose, ref, shallowRef, watch, type WatchSource } from 'vue'
 import { ApiError } from '@/api/client'
 import { listen } from '@/live/live'
+import type { CommandNews } from '@/live/protocol'
 import type { Change } from '@/live/reducer'
 import { session } from './session'
 
@@ -11,6 +12,8 @@ export interface Options<T> {
 	on?: WatchSource[]
 	/* Whether changes concern this. Default: none do. */
 	cares?: (c: Change[], data: T) => boolean
+	/* Whether news of commands do. */
+	commands?: (c: CommandNews[], data: T) => boolean
 	/* Changes at once, before the server is asked again. */
 	patch?: (data: T, c: Change[]) => T
 	/* Not more often than this, ms. */
@@ -95,6 +98,9 @@ export function useResource<T>(ask: (signal: AbortSignal) => Promise<T>, o: Opti
 			if (data.value === undefined) return
 			if (o.patch) data.value = o.patch(data.value, c)
 			if (o.cares?.(c, data.value)) soon()
+		},
+		commands(c) {
+			if (data.value !== undefined && o.commands?.(c, data.value)) soon()
 		},
 		reset: () => soon(),
 	})

@@ -14,8 +14,9 @@ import {
 	Zap,
 } from '@lucide/vue'
 import type { Component } from 'vue'
-import { api, ApiError, type Command, type Instance, type Item } from '@/api/client'
+import { api, type Command, type Instance, type Item } from '@/api/client'
 import type { Key } from '@/i18n'
+import { ended, follow as watchCommand } from '@/stores/command'
 
 export type Act =
 	| 'redo'
@@ -113,40 +114,46 @@ function kept(): [string, number][] {
 }
 
 export const followed = reactive<Followed[]>([])
+const leave = new Map<string, () => void>()
 
 export function follow(c: { command: string; kind: string }, until = 0) {
 	if (followed.some(f => f.id === c.command)) return
 	followed.push({ id: c.command, kind: c.kind, command: null, failed: [], error: '', over: false, open: false, until })
-	void look(c.command)
+	const f = followed.at(-1)!
+	leave.set(
+		f.id,
+		watchCommand(
+			f.id,
+			now => void take(f, now),
+			e => {
+				f.error = e.message
+			},
+		),
+	)
 }
 
 export function unfollow(id: string) {
 	const at = followed.findIndex(f => f.id === id)
+	leave.get(id)?.()
+	leave.delete(id)
 	if (at >= 0) followed.splice(at, 1)
 }
 
-const ended = new Set(['done', 'failed', 'cancelled'])
-
-async function look(id: string) {
-	const f = followed.find(x => x.id === id)
-	if (!f) return
-	try {
-		const c = await api.command(id)
-		f.command = c
-		f.kind = c.kind
-		f.error = ''
-		f.over = ended.has(c.state)
-		/* All went well: once it was seen for a while it goes by itself; a reload before that shows it again. */
-		if (f.over && c.state === 'done' && !c.failed) {
-			f.until ||= Date.now() + 10_000
-			setTimeout(() => unfollow(id), Math.max(0, f.until - Date.now()))
-		}
-		if ((c.failed ?? 0) > 0) f.failed = (await api.items(id, { failed: true, limit: 100 })).items
-	} catch (e) {
-		f.error = e instanceof ApiError ? e.message : String(e)
-		if (e instanceof ApiError && (e.status === 404 || e.status === 401)) return
+async function take(f: Followed, c: Command) {
+	f.command = c
+	f.kind = c.kind
+	f.error = ''
+	f.over = ended(c.state)
+	/* All went well: once it was seen for a while it goes by itself; a reload before that shows it again. */
+	if (f.over && c.state === 'done' && !c.failed) {
+		f.until ||= Date.now() + 10_000
+		setTimeout(() => unfollow(f.id), Math.max(0, f.until - Date.now()))
 	}
-	if (!f.over) setTimeout(() => void look(id), document.visibilityState === 'visible' ? 700 : 5000)
+	if ((c.failed ?? 0) > f.failed.length && f.failed.length < 100)
+		f.failed = await api.items(f.id, { failed: true, limit: 100 }).then(
+			got => got.items,
+			() => f.failed,
+		)
 }
 
 watch(
