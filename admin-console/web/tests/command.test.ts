@@ -90,6 +90,20 @@ describe('a command that is followed', () => {
 		await answer('done', 9)
 		expect((await end).state).toBe('done')
 	})
+	it('is asked for now and then where no stream comes through', async () => {
+		status.value = 'lost'
+		const end = over('7')
+		await settle()
+		vi.useFakeTimers()
+		open.shift()!(json(200, { command: '7', kind: 'backfill', state: 'running', done: 1, failed: 0, total: 9 }))
+		await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1))
+		await vi.advanceTimersByTimeAsync(3900)
+		expect(open).toHaveLength(0)
+		await vi.advanceTimersByTimeAsync(100)
+		vi.useRealTimers()
+		await answer('done', 9)
+		expect((await end).state).toBe('done')
+	})
 	it('that is not to be had is a refusal', async () => {
 		const end = over('7')
 		await settle()

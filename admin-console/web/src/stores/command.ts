@@ -1,11 +1,12 @@
 /* Commands until they are over: asked for once, then the stream tells. Asked once more only when it may have
- * told and was not heard: it begins anew, lost some, the tab was hidden; or when the asking failed. */
+ * told and was not heard: it begins anew, lost some, the tab was hidden; or when the asking failed. Where there is
+ * no stream, since something on the way lets none through, it is asked for now and then. */
 import { watch } from 'vue'
 import { api, ApiError, type Command } from '@/api/client'
 import { listen, status } from '@/live/live'
 import type { CommandNews } from '@/live/protocol'
 
-const AGAIN = 4000 /* ms after an asking that failed */
+const AGAIN = 4000 /* ms after an asking that failed, or that nothing will follow */
 const gone = new Set([401, 403, 404])
 const ends = new Set(['done', 'failed', 'cancelled'])
 export const ended = (state: string) => ends.has(state)
@@ -31,16 +32,22 @@ function forget(id: string) {
 	watched.delete(id)
 }
 
+function again(id: string, w: Watched) {
+	clearTimeout(w.later)
+	w.later = setTimeout(() => void look(id), AGAIN)
+}
+
 function tell(id: string, w: Watched, c: Command) {
 	w.last = c
 	if (ended(c.state)) forget(id)
+	else if (status.value !== 'live') again(id, w)
 	for (const ear of [...w.ears]) ear.at(c)
 }
 
 function fail(id: string, w: Watched, e: unknown) {
 	const error = e instanceof ApiError ? e : new ApiError(0, 'CLIENT', String(e))
 	if (gone.has(error.status)) forget(id)
-	else w.later = setTimeout(() => void look(id), AGAIN)
+	else again(id, w)
 	for (const ear of [...w.ears]) ear.failed?.(error)
 }
 
