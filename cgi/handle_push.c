@@ -17,7 +17,7 @@
 #include "util/json_in.h"
 #include "util/json_put.h"
 
-enum { DEVICE_BYTES = 16 };
+enum { DEVICE_BYTES = 16, LABEL_MAX = 400 };
 
 struct push {
 	bool all, mine;
@@ -163,6 +163,31 @@ static void name_of(const char *endpoint, char ret[2 * DEVICE_BYTES + 1])
 	sodium_bin2hex(ret, 2 * DEVICE_BYTES + 1, hash, DEVICE_BYTES);
 }
 
+/* What may be left out is judged here: the notifier is asked about the first three only. */
+static int options_check(struct call *c)
+{
+	static const struct {
+		const char *key, *want, *words[4]; /* no words: any text */
+	} options[] = {
+		{ "label", "at most 400 bytes", { NULL } },
+		{ "least", "notice, warning or critical", { "notice", "warning", "critical" } },
+		{ "language", "en or zh", { "en", "zh" } },
+	};
+
+	for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+		const char *key = options[i].key, *text = json_text(c->json, key);
+		const char *const *word = options[i].words;
+		bool ok = text && !*word && strlen(text) <= LABEL_MAX;
+
+		for (; text && *word; word++)
+			ok = ok || strcmp(text, *word) == 0;
+		if (!ok && json_get(c->json, key))
+			return call_fail(c, E_INVALID, key, "'%s' wants %s%s", key,
+			                 text ? "" : "a text: ", options[i].want);
+	}
+	return 0;
+}
+
 int push_post(struct call *c)
 {
 	static const char *const keys[] = { "endpoint", "p256dh",   "auth", "label",
@@ -176,6 +201,8 @@ int push_post(struct call *c)
 	for (int i = 0; i < 3; i++)
 		if (json_text(c->json, keys[i]) == NULL)
 			return call_fail(c, E_INVALID, keys[i], "'%s' wants a text", keys[i]);
+	if (options_check(c) < 0)
+		return c->err.code;
 	if (c->user[0] == '\0')
 		return call_fail(c, E_FORBIDDEN, "", "%s is a token, not a person", c->actor);
 	name_of(json_text(c->json, "endpoint"), p->device);

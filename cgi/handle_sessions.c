@@ -33,6 +33,8 @@ static int whose(struct call *c, struct ask *a)
 
 	if (call_arg_bool(c, "all", &all) < 0)
 		return c->err.code;
+	if (user != NULL && user[0] == '\0')
+		return call_fail(c, E_INVALID, "user", "'user' is empty, want a person's name");
 	if (all && user != NULL)
 		return call_fail(c, E_INVALID, "all", "'all' and 'user' exclude each other");
 	a->whose = all ? NULL : user != NULL ? user : self(c);

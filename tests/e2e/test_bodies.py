@@ -16,12 +16,15 @@ ROOT = Path(__file__).resolve().parents[2]
 BODIES = {"Login": "/api/v1/login", "Password": "/api/v1/password", "TokenNew": "/api/v1/tokens",
           "Apply": "/api/v1/workflows", "CommandNew": "/api/v1/commands", "UserNew": "/api/v1/users",
           "TargetNew": "/api/v1/servers", "Acknowledge": "/api/v1/alerts/1/acknowledge", "ChannelTest": "/api/v1/channels/mail/test",
-          "SilenceNew": "/api/v1/silences", "GroupNew": "/api/v1/groups", "AppNew": "/api/v1/apps"}
+          "SilenceNew": "/api/v1/silences", "GroupNew": "/api/v1/groups", "AppNew": "/api/v1/apps",
+          "DeviceNew": "/api/v1/push", "Empty": "/api/v1/push/none/test"}
+ELSEWHERE = {"PreferencesNew"}  # a person's own, in a session: test_people.py
 GOOD = {"Login": {"user": "admin", "password": "not this one"}, "Password": {"old": "a", "new": "b"},
         "TokenNew": {"name": "test-token", "role": "viewer"},
         "UserNew": {"user": "body", "role": "viewer"}, "TargetNew": {"server": "body"},
         "GroupNew": {"name": "body", "role": "viewer"}, "AppNew": {"name": "body", "role": "viewer"},
         "Apply": {"documents": [{"name": "x.yaml", "text": "workflow: x"}], "dry_run": True},
+        "DeviceNew": {"endpoint": "https://fcm.googleapis.com/x", "p256dh": "x", "auth": "x"}, "Empty": {},
         "Acknowledge": {}, "ChannelTest": {}, "SilenceNew": {"kind": "late", "until": (date.today() + timedelta(days=90)).isoformat() + "T00:00:00Z", "reason": "x"},
         "CommandNew": {"kind": "freeze", "args": {"selection": {"tasks": ["a/b/c"]}}, "dry_run": True}}
 
@@ -40,8 +43,24 @@ WRONG = {"string": [7, True, ["x"], {"x": "y"}, "x" * 70_000], "integer": ["many
 
 
 def post(s, path, text):
-    """A body as it stands, also when it is no JSON."""
-    return s.ask("POST", path, text)
+    """A body as it stands, also when it is no JSON. A device is a person's, so he sends it."""
+    if path != BODIES["DeviceNew"]:
+        return s.ask("POST", path, text)
+    machine, s.token = s.token, person(s)
+    try:
+        return s.ask("POST", path, text)
+    finally:
+        s.token = machine
+
+
+def person(s):
+    """-> a token of one."""
+    if not hasattr(s, "person"):
+        assert s.ask("POST", "/api/v1/users", {"user": "pia", "password": "a long word of hers", "role": "viewer"})[0] == 200
+        status, answer = s.ask("POST", "/api/v1/login", {"user": "pia", "password": "a long word of hers", "name": "pia-1"})
+        assert status == 200, answer
+        s.person = answer["token"]
+    return s.person
 
 
 def told(status, answer, key):
@@ -118,6 +137,8 @@ def each_argument_of_each_command_refuses_what_it_cannot_be(s):
                 args = {**good, **others, key: value}
                 status, answer = post(s, "/api/v1/commands", {"kind": kind, "args": args, "dry_run": True})
                 n += 1
+                if f"{kind} is asked for by" in json.dumps(answer):
+                    continue  # its arguments are those of another address
                 if status < 400:
                     bad.append(f"{kind} {key} = {value!r}: accepted {str(answer)[:80]}")
                 elif status >= 500 and status != 501:
@@ -132,7 +153,7 @@ WRONG_QUERY = {"integer": ["many", "1e3", "-1", "1.5", "9" * 25, ""], "boolean":
 WRONG_TEXT = {"state": ["opened", ""], "kind": ["laet", ""], "since": ["someday"], "project": [], "workflow": [], "order": ["up", ""], "states": ["nosuch", "Succ,nosuch"], "from": ["someday", "2026-13-01"],
               "to": ["someday", "2026-02-30"], "date": ["someday", "2026-02-30"], "before": ["someday"],
               "run_date": ["someday"], "sort": ["colour"], "format": ["xml"], "stream": ["stdin"], "cursor": ["%21%21"],
-              "task": [""], "ids": ["x", "1", "1.2,x"], "name": [""], "prefix": [], "actor": [], "action": []}
+              "task": [""], "ids": ["x", "1", "1.2,x"], "name": [""], "prefix": [], "actor": [], "action": [], "user": [""]}
 NAMES = {"/api/v1/calendars/{name}": "cal", "/api/v1/workflows/{name}": "p/w", "/api/v1/runs/{name}": "p/w", "/api/v1/grid/{name}": "p/w", "/api/v1/lineage/{name}": "p/w",
          "/api/v1/users/{name}": "u", "/api/v1/groups/{name}": "g", "/api/v1/servers/{name}": "s"}
 
@@ -185,10 +206,10 @@ def each_argument_of_each_query_refuses_what_it_cannot_be(s):
 def no_body_of_the_api_is_left_out(s):
     text = (ROOT / "schema/openapi.yaml").read_text()
     there = set(re.findall(r"requestBody: .*schemas/(\w+)\"", text))
-    assert there == set(BODIES) and text.count("requestBody:") == len(BODIES), there ^ set(BODIES)
+    assert there == {*BODIES, *ELSEWHERE} and text.count("requestBody:") == len(there), there ^ {*BODIES, *ELSEWHERE}
     for name in BODIES:
         block = re.search(rf"^    {name}:\n((?:      .*\n)+)", text, re.M).group(1)
-        keys = block.split("      properties:\n")[1]
+        keys = (*block.split("      properties:\n"), "")[1]
         told = {k for n, k, _ in schemas() if n == name}
         assert told == set(re.findall(r"^        (\w+):", keys, re.M)), (name, told)
 
