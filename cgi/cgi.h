@@ -51,6 +51,7 @@ struct cgi {
 	struct names *names;      /* cgi/names.h; has its own lock */
 	struct traffic *traffic;  /* cgi/traffic.h; any thread */
 	_Atomic unsigned calls;   /* requests not yet answered in full */
+	atomic_bool stopping;     /* nobody new is let in */
 	_Atomic unsigned streams; /* open event streams and followed logs */
 	uint64_t nonce;           /* how request ids begin */
 	_Atomic unsigned long long requests, refusals, kept; /* for /metrics */

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "cgi/auth.h"
 #include "cgi/call.h"
@@ -101,6 +100,17 @@ static void connection_seen(void *ctx, struct MHD_Connection *conn, void **socke
 		return;
 	*socket_context = watch_open(cgi->janitor, info->connect_fd);
 	watch_set(*socket_context, param_now(cgi->param.request_ms));
+}
+
+/* New connections end at once when the face stops. Not by MHD_quiesce_daemon(): it takes the
+ * listener out of the threads' epoll sets while they do the same, and who is second aborts. */
+static enum MHD_Result connection_let_in(void *ctx, const struct sockaddr *from, socklen_t n)
+{
+	const struct cgi *cgi = ctx;
+
+	(void)from;
+	(void)n;
+	return atomic_load(&cgi->stopping) ? MHD_NO : MHD_YES;
 }
 
 /* --- one request --- */
@@ -346,17 +356,17 @@ int face_start(struct cgi *cgi, struct err *err)
 	if (cgi->tls)
 		flags |= MHD_USE_TLS;
 	cgi->http = MHD_start_daemon(
-		flags, 0, NULL, NULL, handle, cgi, MHD_OPTION_EXTERNAL_LOGGER, mhd_log, NULL,
-		MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address, MHD_OPTION_URI_LOG_CALLBACK,
-		target_seen, cgi, MHD_OPTION_NOTIFY_COMPLETED, call_done, cgi,
-		MHD_OPTION_NOTIFY_CONNECTION, connection_seen, cgi, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)p->connections_max, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-		(unsigned)p->connections_per_address_max, MHD_OPTION_CONNECTION_TIMEOUT,
-		(unsigned)(p->idle_ms / 1000), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_LISTEN_BACKLOG_SIZE,
-		(unsigned)LISTEN_BACKLOG, MHD_OPTION_THREAD_POOL_SIZE, threads_of(p),
-		MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_ARRAY, cgi->tls ? tls : &tls[3],
-		MHD_OPTION_END);
+		flags, 0, connection_let_in, cgi, handle, cgi, MHD_OPTION_EXTERNAL_LOGGER, mhd_log,
+		NULL, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address,
+		MHD_OPTION_URI_LOG_CALLBACK, target_seen, cgi, MHD_OPTION_NOTIFY_COMPLETED,
+		call_done, cgi, MHD_OPTION_NOTIFY_CONNECTION, connection_seen, cgi,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)p->connections_max,
+		MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)p->connections_per_address_max,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(p->idle_ms / 1000),
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT,
+		1, MHD_OPTION_LISTEN_BACKLOG_SIZE, (unsigned)LISTEN_BACKLOG,
+		MHD_OPTION_THREAD_POOL_SIZE, threads_of(p), MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u,
+		MHD_OPTION_ARRAY, cgi->tls ? tls : &tls[3], MHD_OPTION_END);
 	if (cgi->http == NULL)
 		return err_sys(err, E_IO, errno, "cannot listen on %s", p->listen);
 	return 0;
@@ -364,13 +374,9 @@ int face_start(struct cgi *cgi, struct err *err)
 
 void face_stop(struct cgi *cgi)
 {
-	MHD_socket listener;
-
 	if (cgi->http == NULL)
 		return;
-	listener = MHD_quiesce_daemon(cgi->http);
-	if (listener != MHD_INVALID_SOCKET)
-		close(listener);
+	atomic_store(&cgi->stopping, true);
 	/* The calls that the actors gave back have their answers on the way: a moment for them. */
 	for (int ms = 0; ms < STOP_MS && atomic_load(&cgi->calls) > 0; ms += 5)
 		poll(NULL, 0, 5);
