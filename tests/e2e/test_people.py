@@ -278,6 +278,47 @@ def an_admin_sees_and_ends_those_of_anybody_and_the_audit_says_so(s):
 
 
 @test
+def the_command_line_lists_sessions_and_ends_them(s):
+    user(s, "ivy", role="viewer")
+    user(s, "jon", role="viewer")
+    jars = [session(s, "ivy", agent=FIREFOX) for _ in range(4)]
+    other = session(s, "jon")
+
+    def alive():
+        return [ask(s, None, "GET", "/api/v1/session", headers=j)[0] == 200 for j in (*jars, other)]
+
+    def listed(*words):
+        return json.loads(s.sirdar("session", "list", "--json", *words).stdout)
+
+    mine = sessions(s, jars[1])
+    third = next(x["id"] for x in mine if x["own"])
+    assert {x["id"] for x in listed("--user", "ivy")} == {x["id"] for x in mine} and len(mine) == 4, mine
+    assert {"ivy", "jon"} <= {x["user"] for x in listed("--all")}
+    table = s.sirdar("session", "list", "--user", "ivy").stdout
+    assert third in table and "Firefox" in table and "127.0.0.1" in table and "jon" not in table, table
+    assert s.sirdar("session", "end", third).stdout == "ended: 1\n"
+    assert alive() == [True, False, True, True, True]
+    # By a token of hers: her own, of nobody else.
+    mine = s.dir / "ivy.token"
+    mine.touch(0o600)
+    mine.write_text(token(s, "ivy"))
+    ivys = ("--token-file", str(mine), "--server", f"http://127.0.0.1:{s.http}")
+    assert [x["user"] for x in listed(*ivys)] == ["ivy"] * 3
+    for words in (("list", "--all"), ("list", "--user", "jon"), ("end", "--user", "jon")):
+        done = s.sirdar("session", *words, *ivys, expect=None)
+        assert done.returncode not in (0, 2) and "admin" in done.stderr, (words, done.stderr)
+    assert json.loads(s.sirdar("session", "end", "--all", "--json", *ivys).stdout) == {"ended": 3}
+    assert alive() == [False] * 4 + [True]
+    assert s.sirdar("session", "end", "--user", "jon").stdout == "ended: 1\n" and not any(alive())
+    for words in (("end",), ("end", third, "--all"), ("end", "--user", "jon", "--all"), ("list", "ivy"),
+                  ("list", "--user", "jon", "--all")):
+        done = s.sirdar("session", *words, expect=None)
+        assert done.returncode == 2 and f"usage: sirdar session {words[0]}" in done.stderr, (words, done)
+    done = s.sirdar("session", "end", third, expect=None)
+    assert done.returncode not in (0, 2) and "session" in done.stderr, done
+
+
+@test
 def sessions_outlive_the_web_server_but_not_their_end(s):
     """By a hash of what the browser has: the file lets nobody in, and what was ended stays ended, crash or not."""
     user(s, "hal", role="viewer")
