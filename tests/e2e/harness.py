@@ -247,9 +247,13 @@ class Site:
             self.wait_broker(name, [t.split(":")[0] for t in types])
         return self.brokers[name]
 
-    def wait_broker(self, name, types, seconds=30):
+    def wait_broker(self, name, types, seconds=60):
         def look():
-            for b in self.get("/api/v1/brokers")["brokers"]:
+            status, answer = self.ask("GET", "/api/v1/brokers")
+            if status == 503:  # a cgi that has just begun does not have the server yet
+                return None
+            assert status == 200, (status, answer)
+            for b in answer["brokers"]:
                 ready = {t["type"] for t in b["types"] if t["state"] == "ready"}
                 if b["name"] == name and b["online"] and ready >= set(types):
                     return b
