@@ -13,7 +13,10 @@ let open: ((a: Response) => void)[] = []
 let asked: RequestInit[] = []
 vi.stubGlobal('fetch', (_: string, how: RequestInit = {}) => {
 	asked.push(how)
-	return new Promise<Response>(done => open.push(done))
+	return new Promise<Response>((done, fail) => {
+		open.push(done)
+		how.signal?.addEventListener('abort', () => fail(new DOMException('late', 'AbortError')))
+	})
 })
 
 async function signIn(csrf: string) {
@@ -71,5 +74,27 @@ describe('a session that ended', () => {
 		open.pop()!(who())
 		await begun
 		expect(session).toMatchObject({ state: 'out', expired: false })
+	})
+})
+
+describe('a page that is opened while the server', () => {
+	it.each([
+		['does not answer', () => vi.advanceTimersByTimeAsync(10_000)],
+		['is not there', async () => open.shift()!(answer(503, { error: { code: 'AGAIN', message: 'not now' } }))],
+	])('%s asks again until it does', async (_, goesWrong) => {
+		vi.useFakeTimers()
+		open = []
+		const first = begin()
+		await goesWrong()
+		await first
+		expect(session.state).toBe('unreachable')
+		open = []
+		await vi.advanceTimersByTimeAsync(3000)
+		expect(open).toHaveLength(1)
+		open.pop()!(signedIn('three'))
+		await vi.waitFor(() => expect(session.state).toBe('in'))
+		await vi.advanceTimersByTimeAsync(60_000)
+		expect(open).toHaveLength(0)
+		vi.useRealTimers()
 	})
 })

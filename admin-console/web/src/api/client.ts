@@ -235,7 +235,7 @@ export const api = {
 	logout: async () => {
 		await send('POST', '/logout') /* a body would be refused, and the session go on */
 	},
-	session: () => get<Session>('/session'),
+	session: (s?: AbortSignal) => get<Session>('/session', {}, s),
 	preferences: () => get<Schemas['Preferences']>('/preferences'),
 	preferencesSet: async (preferences: object, version: number): Promise<Schemas['Preferences']> =>
 		(await send('PUT', '/preferences', { preferences }, undefined, { 'If-Match': `"${version}"` })).json(),

@@ -13,7 +13,12 @@ export const session = reactive({
 	expired: false,
 })
 
+const PATIENCE = 10_000 /* ms: an answer that late does not come */
+const AGAIN = 3000
+let again: ReturnType<typeof setTimeout> | undefined
+
 function enter(s: Session) {
+	clearTimeout(again)
 	setCsrf(s.csrf ?? '')
 	session.user = s.user
 	session.role = (roles.includes(s.role as Role) ? s.role : 'viewer') as Role
@@ -32,12 +37,27 @@ function leave(expired: boolean) {
 /* Several questions of one page are refused at once: the second finds nobody signed in any more. */
 whenExpired(() => leave(session.expired || session.state === 'in'))
 
-export async function begin() {
+async function asked(): Promise<Session> {
+	const late = new AbortController()
+	const timer = setTimeout(() => late.abort(), PATIENCE)
 	try {
-		enter(await api.session())
+		return await api.session(late.signal)
+	} finally {
+		clearTimeout(timer)
+	}
+}
+
+/* Until there is an answer: a page that was opened while the server was away comes to life by itself. */
+export async function begin() {
+	clearTimeout(again)
+	try {
+		enter(await asked())
 	} catch (e) {
-		if (e instanceof ApiError && e.status !== 401) session.state = 'unreachable'
-		else leave(false)
+		if (e instanceof ApiError && e.status === 401) leave(false)
+		else {
+			session.state = 'unreachable'
+			again = setTimeout(() => void begin(), AGAIN)
+		}
 	}
 }
 
