@@ -277,10 +277,12 @@ class OldServer:
 
 
 class Wire(Proxy):
-    """Any protocol: bytes as they come. `slow` seconds before each piece of an answer; `shut`: no new connection gets through."""
+    """Any protocol: bytes as they come. `slow` seconds before each piece of an answer; `shut`: no new connection gets
+    through; `open` cleared: connections stand and nothing passes, until it is set and all of it arrives late."""
 
     def __init__(self, target_port):
-        self.slow, self.shut = 0.0, False
+        self.slow, self.shut, self.open = 0.0, False, threading.Event()
+        self.open.set()
         super().__init__(target_port)
 
     def _pair(self, client, server):
@@ -301,6 +303,7 @@ class Line(Pair):
                 if not some:
                     break
                 time.sleep(wait())
+                self.proxy.open.wait()
                 target.sendall(some)
         except OSError:
             pass
