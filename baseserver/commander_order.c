@@ -69,6 +69,7 @@ static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
 	[CK_PLUGIN_REMOVE] = { "type", "version" },
 	[CK_PLUGIN_RELEASE] = { "type", "brokers" },
 	[CK_SESSION_END] = { "user", "sessions" },
+	[CK_TOKEN_END] = { "token", "app" },
 	[CK_PREFERENCES_SET] = { "user", "version", "value" },
 	[CK_ALERT_ACK] = { "alert", "note" },
 	[CK_SILENCE_ADD] = { "project", "workflow", "task", "kind", "from", "until", "reason" },
@@ -284,6 +285,8 @@ static int parse_others(struct order *o, struct refusal *f)
 		return order_parse_plugin(o, f);
 	case CK_SESSION_END:
 		return order_parse_session_end(o, f);
+	case CK_TOKEN_END:
+		return order_parse_token_end(o, f);
 	case CK_PREFERENCES_SET:
 		return order_parse_preferences(o, f);
 	case CK_ALERT_ACK:

@@ -54,6 +54,18 @@ int order_parse_session_end(struct order *o, struct refusal *f)
 	return arg_number(o->args, "args", "sessions", 1, SESSIONS_MAX, &sessions, f);
 }
 
+int order_parse_token_end(struct order *o, struct refusal *f)
+{
+	const char *name = NULL;
+	bool app = false;
+
+	if (arg_text(o->args, "args", "token", 63, &name, f) < 0 ||
+	    arg_truth(o->args, "args", "app", &app, f) < 0)
+		return f->code;
+	return name && *name ? 0
+	                     : refuse(f, E_INVALID, "args.token", NULL, "args.token: is missing");
+}
+
 int preferences_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	const struct known_person *was = person_known(c, NOUN_PREFERENCES, cmd->o.user);

@@ -59,11 +59,12 @@ void auth_session_begin(struct auth *a, struct call *c, int64_t since, const cha
 /* A session without a cookie, for auth_check_secret(). */
 void auth_session_open(struct auth *a, struct call *c, const char *user, int64_t since,
                        const char *via, char ret_secret[AUTH_TEXT_MAX]);
-/* End the session with this secret. False: there is none. */
-bool auth_session_close(struct auth *a, const char *secret);
+/* End the session with this secret. False: there is none. ret_user: whose it was. */
+bool auth_session_close(struct auth *a, const char *secret, char ret_user[64]);
 /* The CSRF token of the call's own session; "" for tokens. */
 void auth_session_csrf(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_MAX]);
-void auth_session_end(struct auth *a, struct call *c);
+/* End the call's own, and its cookie. False: there is none. */
+bool auth_session_end(struct auth *a, struct call *c);
 
 /* The id of the call's own session; "" for tokens. */
 void auth_session_own(struct auth *a, struct call *c, char ret_id[SESSION_ID_MAX]);
@@ -95,7 +96,7 @@ void auth_token_new(bool is_app, char ret_token[AUTH_TEXT_MAX], char ret_hex[AUT
  *   errors  E_EXISTS, E_INVALID name, E_IO */
 int auth_token_make(const char *state_dir, const char *name, enum role role, int64_t life_s,
                     bool is_app, char ret_token[AUTH_TEXT_MAX], struct err *err);
-bool auth_token_is_local(struct auth *a, const char *name);
+bool auth_token_is_local(struct auth *a, const char *name, bool is_app);
 int auth_token_delete(struct auth *a, const char *name, struct err *err);
 /* Read the tokens' directory again. */
 int auth_tokens_load(struct auth *a, struct err *err);

@@ -146,14 +146,16 @@ static struct session *by_id(struct auth *a, const char *id)
 	return NULL;
 }
 
-bool auth_session_close(struct auth *a, const char *secret)
+bool auth_session_close(struct auth *a, const char *secret, char ret_user[64])
 {
 	struct session *s;
 
 	pthread_mutex_lock(&a->mu);
 	s = session_find(a, secret);
-	if (s != NULL)
+	if (s != NULL) {
+		snprintf(ret_user, sizeof(s->user), "%s", s->user);
 		drop(a, s);
+	}
 	pthread_mutex_unlock(&a->mu);
 	return s != NULL;
 }
@@ -179,12 +181,15 @@ void auth_session_own(struct auth *a, struct call *c, char ret_id[SESSION_ID_MAX
 	pthread_mutex_unlock(&a->mu);
 }
 
-void auth_session_end(struct auth *a, struct call *c)
+bool auth_session_end(struct auth *a, struct call *c)
 {
-	(void)auth_session_close(a, secret_of(a, c));
+	char user[64];
+	bool was = auth_session_close(a, secret_of(a, c), user);
+
 	snprintf(c->cookie, sizeof(c->cookie),
 	         "%s=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0%s", session_cookie(a->cgi),
 	         a->cgi->tls ? "; Secure" : "");
+	return was;
 }
 
 void auth_session_hold(struct auth *a, const char *id)

@@ -134,13 +134,13 @@ int auth_tokens_load(struct auth *a, struct err *err)
 	return r;
 }
 
-bool auth_token_is_local(struct auth *a, const char *name)
+bool auth_token_is_local(struct auth *a, const char *name, bool is_app)
 {
 	bool is = false;
 
 	pthread_mutex_lock(&a->mu);
 	for (size_t i = 0; i < a->tokens_n && !is; i++)
-		is = strcmp(a->tokens[i].name, name) == 0;
+		is = a->tokens[i].is_app == is_app && strcmp(a->tokens[i].name, name) == 0;
 	pthread_mutex_unlock(&a->mu);
 	return is;
 }
@@ -164,7 +164,7 @@ void auth_tokens_put(struct auth *a, bool apps, struct buf *out)
 	for (size_t i = 0; i < a->tokens_n; i++) {
 		const struct local_token *t = &a->tokens[i];
 
-		if (apps && !t->is_app)
+		if (apps != t->is_app)
 			continue;
 		put_open(out, NULL, '{');
 		put_text(out, "name", t->name);

@@ -8,6 +8,7 @@
 #include "cgi/call.h"
 #include "cgi/cgi.h"
 #include "cgi/guard.h"
+#include "cgi/handle_sessions.h"
 #include "cgi/handle_tokens.h"
 #include "cgi/handle_users.h"
 #include "cgi/people.h"
@@ -41,22 +42,18 @@ static int text_member(struct call *c, const char *key, bool required, char *ret
 	return 0;
 }
 
-static int sessions_work(struct call *c, struct reader *r)
-{
-	(void)r;
-	return auth_sessions_save(c->cgi->auth, &c->err);
-}
-
 static int answered(struct call *c)
 {
 	return c->err.code < 0 ? c->err.code : reply_json(c, MHD_HTTP_OK);
 }
 
-/* What ended must not be there again after a crash: it is written before it is answered. */
-static int answer_when_kept(struct call *c)
+static int answered_empty(struct call *c)
 {
-	c->then = answered;
-	return call_hash(c, sessions_work);
+	if (c->err.code < 0)
+		return c->err.code;
+	buf_clear(&c->out);
+	buf_puts(&c->out, "{}");
+	return reply_json(c, MHD_HTTP_OK);
 }
 
 /* A sign-in does not fail with the disk: it ends with a restart then. */
@@ -225,9 +222,9 @@ static const char *const no_args[] = { NULL };
 
 int logout_post(struct call *c)
 {
-	auth_session_end(c->cgi->auth, c);
-	buf_puts(&c->out, "{}");
-	return answer_when_kept(c);
+	int ended = auth_session_end(c->cgi->auth, c);
+
+	return sessions_ended(c, c->user, ended, answered_empty);
 }
 
 int session_get(struct call *c)
@@ -278,14 +275,15 @@ static int password_kept(struct call *c)
 	struct login *l = c->extra;
 	const struct person *p = NULL;
 	char user[64];
+	int ended;
 
 	if (c->err.code < 0)
 		return c->err.code;
 	if (people_find(c->cgi->people, c->user, &p) == 1)
 		auth_session_renew(c->cgi->auth, l->own, p->since);
 	person_unref(p);
-	auth_sessions_end(c->cgi->auth, c->user, NULL, l->own, user);
-	return answer_when_kept(c);
+	ended = auth_sessions_end(c->cgi->auth, c->user, NULL, l->own, user);
+	return sessions_ended(c, c->user, ended, answered_empty);
 }
 
 /* A person's own is kept by the server, like all of him. */
@@ -297,10 +295,8 @@ static int password_hashed(struct call *c)
 
 	if (c->err.code < 0)
 		return c->err.code;
-	if (strcmp(c->user, "admin") == 0) {
-		buf_puts(&c->out, "{}");
+	if (strcmp(c->user, "admin") == 0)
 		return password_kept(c);
-	}
 	auth_session_hold(c->cgi->auth, l->own);
 	args = cJSON_CreateObject();
 	cJSON_AddStringToObject(args, "user", c->user);

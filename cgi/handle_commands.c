@@ -30,6 +30,7 @@ static const struct {
 static const struct {
 	const char *kind, *route;
 } elsewhere[] = { { "session-end", "DELETE /api/v1/sessions" },
+	          { "token-end", "DELETE /api/v1/tokens/NAME" },
 	          { "preferences-set", "PUT /api/v1/preferences" } };
 
 static const struct kind kinds[] = {

@@ -1,12 +1,13 @@
 /* Who is signed in where: listed and ended, one's own by anybody, others' by an administrator. */
 #include <cjson/cJSON.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cgi/auth.h"
 #include "cgi/call.h"
 #include "cgi/cgi.h"
-#include "cgi/handle_docs.h"
+#include "cgi/handle_sessions.h"
 #include "cgi/route.h"
 #include "util/alloc.h"
 #include "util/json_put.h"
@@ -65,45 +66,63 @@ int sessions_get(struct call *c)
 
 /* --- ended --- */
 
-static int ended_told(struct call *c)
-{
-	struct ask *a = c->extra;
-
-	if (c->err.code <
-	    0) /* ended all the same: an administrator gets in while no server answers */
-		log_warn("session.unaudited", "user=%s why=\"%s\"", a->user, c->err.text);
-	c->err = (struct err){ 0 };
-	buf_clear(&c->out);
-	put_open(&c->out, NULL, '{');
-	put_int(&c->out, "ended", a->ended);
-	put_close(&c->out, '}');
-	return reply_json(c, MHD_HTTP_OK);
-}
-
-static int ended_kept(struct call *c)
-{
-	struct ask *a = c->extra;
-	cJSON *args;
-	int r;
-
-	if (c->err.code < 0)
-		return c->err.code;
-	log_info("session.ended", "user=%s by=%s sessions=%d address=%s", a->user, c->actor,
-	         a->ended, c->address);
-	args = cJSON_CreateObject();
-	cJSON_AddStringToObject(args, "user", a->user);
-	cJSON_AddNumberToObject(args, "sessions", a->ended);
-	c->then = ended_told;
-	r = doc_command(c, "session-end", args);
-	cJSON_Delete(args);
-	return r;
-}
-
 /* What was ended must not be there again after a crash: it is written before it is answered. */
 static int keep_work(struct call *c, struct reader *r)
 {
 	(void)r;
 	return auth_sessions_save(c->cgi->auth, &c->err);
+}
+
+static int ended_keep(struct call *c)
+{
+	c->then = c->after;
+	return call_hash(c, keep_work);
+}
+
+static int ended_audited(struct call *c)
+{
+	if (c->err.code < 0) /* ended all the same: people leave while no server answers, too */
+		log_warn("session.unaudited", "by=%s why=\"%s\"", c->actor, c->err.text);
+	c->err = (struct err){ 0 };
+	buf_clear(&c->out);
+	return ended_keep(c);
+}
+
+int sessions_ended(struct call *c, const char *user, int ended, call_fn then)
+{
+	char request[sizeof(c->request_id) + 8], *text;
+	cJSON *args;
+	int r;
+
+	c->after = then;
+	buf_clear(&c->out);
+	if (ended == 0)
+		return ended_keep(c);
+	log_info("session.ended", "user=%s by=%s sessions=%d address=%s", user, c->actor, ended,
+	         c->address);
+	args = cJSON_CreateObject();
+	cJSON_AddStringToObject(args, "user", user);
+	cJSON_AddNumberToObject(args, "sessions", ended);
+	text = cJSON_PrintUnformatted(args);
+	/* The call may have sent a command already: this is another one. */
+	snprintf(request, sizeof(request), "%s.end", c->request_id);
+	c->then = ended_audited;
+	r = call_command(c, "session-end", text, false, request);
+	free(text);
+	cJSON_Delete(args);
+	return r;
+}
+
+static int ended_told(struct call *c)
+{
+	const struct ask *a = c->extra;
+
+	if (c->err.code < 0)
+		return c->err.code;
+	put_open(&c->out, NULL, '{');
+	put_int(&c->out, "ended", a->ended);
+	put_close(&c->out, '}');
+	return reply_json(c, MHD_HTTP_OK);
 }
 
 /* All of a person's but the call's own. */
@@ -114,10 +133,7 @@ static int end_all(struct call *c, const char *user)
 
 	auth_session_own(c->cgi->auth, c, own);
 	a->ended = auth_sessions_end(c->cgi->auth, user, NULL, own, a->user);
-	if (a->ended == 0)
-		return ended_told(c);
-	c->then = ended_kept;
-	return call_hash(c, keep_work);
+	return a->ended == 0 ? ended_told(c) : sessions_ended(c, a->user, a->ended, ended_told);
 }
 
 int sessions_delete(struct call *c)
@@ -140,6 +156,5 @@ int session_delete(struct call *c)
 	a->ended = auth_sessions_end(c->cgi->auth, a->whose, c->params[0], NULL, a->user);
 	if (a->ended == 0)
 		return call_fail(c, E_NOT_FOUND, "id", "there is no such session");
-	c->then = ended_kept;
-	return call_hash(c, keep_work);
+	return sessions_ended(c, a->user, a->ended, ended_told);
 }

@@ -19,6 +19,7 @@
 #include "util/clock.h"
 #include "util/json_in.h"
 #include "util/json_put.h"
+#include "util/log.h"
 
 #define TOKEN_DAYS_MAX 3650
 #define DAY_S          86400
@@ -290,13 +291,6 @@ int apps_post(struct call *c)
 
 /* --- ended --- */
 
-static int local_work(struct call *c, struct reader *r)
-{
-	(void)r;
-	buf_puts(&c->out, "{}");
-	return auth_token_delete(c->cgi->auth, c->params[0], &c->err);
-}
-
 static int removed(struct call *c)
 {
 	if (c->err.code < 0)
@@ -304,6 +298,40 @@ static int removed(struct call *c)
 	buf_clear(&c->out);
 	buf_puts(&c->out, "{}");
 	return reply_json(c, MHD_HTTP_OK);
+}
+
+/* --- of this machine: an administrator ends it also while no server answers --- */
+
+static int local_work(struct call *c, struct reader *r)
+{
+	(void)r;
+	return auth_token_delete(c->cgi->auth, c->params[0], &c->err);
+}
+
+static int local_audited(struct call *c)
+{
+	if (c->err.code < 0)
+		log_warn("token.unaudited", "token=%s by=%s why=\"%s\"", c->params[0], c->actor,
+		         c->err.text);
+	c->err = (struct err){ 0 };
+	return removed(c);
+}
+
+static int local_ended(struct call *c)
+{
+	const struct token_new *t = c->extra;
+	cJSON *args;
+	int r;
+
+	if (c->err.code < 0)
+		return c->err.code;
+	args = cJSON_CreateObject();
+	cJSON_AddStringToObject(args, "token", c->params[0]);
+	cJSON_AddBoolToObject(args, "app", t->is_app);
+	c->then = local_audited;
+	r = doc_command(c, "token-end", args);
+	cJSON_Delete(args);
+	return r;
 }
 
 static int token_end(struct call *c)
@@ -316,10 +344,12 @@ static int token_end(struct call *c)
 	c->err = (struct err){ 0 };
 	buf_clear(&c->out);
 	c->then = NULL;
-	if (people_token_owner(c->cgi->people, c->params[0], t->is_app, t->owner))
+	if (people_token_owner(c->cgi->people, c->params[0], t->is_app, t->owner)) {
 		mine = admin || (c->user[0] != '\0' && strcmp(t->owner, c->user) == 0);
-	else if (admin && auth_token_is_local(c->cgi->auth, c->params[0]))
+	} else if (admin && auth_token_is_local(c->cgi->auth, c->params[0], t->is_app)) {
+		c->then = local_ended;
 		return call_hash(c, local_work);
+	}
 	if (!mine)
 		return call_fail(c, E_NOT_FOUND, "name", "there is no %s of this name",
 		                 t->is_app ? "app" : "token");

@@ -262,12 +262,18 @@ static void token_put(const struct token *t, struct buf *out)
 	free(in);
 }
 
+/* A person's key of a program is one of his tokens; an app is nobody's. */
+static bool is_app_of_nobody(const struct token *t)
+{
+	return t->is_app && t->owner[0] == '\0';
+}
+
 void people_tokens_put(struct people *p, const char *owner, bool apps, struct buf *out)
 {
 	struct roster *r = roster_now(p, false);
 
 	for (size_t i = 0; r != NULL && i < r->n_tokens; i++)
-		if ((!apps || r->tokens[i].is_app) &&
+		if (is_app_of_nobody(&r->tokens[i]) == apps &&
 		    (owner == NULL || strcmp(r->tokens[i].owner, owner) == 0))
 			token_put(&r->tokens[i], out);
 	roster_unref(r);
@@ -281,7 +287,7 @@ bool people_token_owner(struct people *p, const char *name, bool app, char ret[U
 	for (size_t i = 0; r != NULL && i < r->n_tokens && !found; i++) {
 		const struct token *t = &r->tokens[i];
 
-		if (strcmp(t->name, name) != 0 || (app && !t->is_app))
+		if (strcmp(t->name, name) != 0 || is_app_of_nobody(t) != app)
 			continue;
 		memcpy(ret, t->owner, USER_NAME_MAX);
 		found = true;

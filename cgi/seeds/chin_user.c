@@ -8,6 +8,7 @@
 
 #include "cgi/auth.h"
 #include "cgi/cgi.h"
+#include "cgi/handle_sessions.h"
 #include "cgi/handle_users.h"
 #include "cgi/people.h"
 #include "cgi/seeds/chin.h"
@@ -303,12 +304,6 @@ int chin_login(struct call *c)
 	return call_hash(c, verify_work);
 }
 
-static int sessions_work(struct call *c, struct reader *r)
-{
-	(void)r;
-	return auth_sessions_save(c->cgi->auth, &c->err);
-}
-
 static int logged_out(struct call *c)
 {
 	return c->err.code < 0 ? c->err.code : chin_answer(c, "");
@@ -316,8 +311,9 @@ static int logged_out(struct call *c)
 
 int chin_logout(struct call *c)
 {
-	if (!auth_session_close(c->cgi->auth, json_text(c->json, "token")))
+	char user[64];
+
+	if (!auth_session_close(c->cgi->auth, json_text(c->json, "token"), user))
 		return call_fail(c, E_INVALID, "token", "this token is of no session");
-	c->then = logged_out;
-	return call_hash(c, sessions_work);
+	return sessions_ended(c, user, 1, logged_out);
 }

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import signal
 import sys
 
 sys.dont_write_bytecode = True
@@ -540,6 +541,68 @@ def keys_of_apps_are_kept_by_the_server_and_end_at_once(s):
     assert ask(s, None, "POST", "/api/v1/apps", {"name": "x"})[0] == 400
     assert ask(s, None, "DELETE", "/api/v1/apps/etl")[0] == 200
     assert ask(s, None, "DELETE", "/api/v1/apps/etl")[0] == 404
+
+
+def made_here(s, what, name):
+    """A token, or the key of an app, that this cgi's machine alone knows."""
+    made = s.run([*s.cgi.argv, what, name, "viewer"])
+    assert made.returncode == 0, made.stderr
+    s.cgi.proc.send_signal(signal.SIGHUP)
+    return made.stdout.strip()
+
+
+def endings(s):
+    """What the audit says of ended tokens and sessions, oldest first."""
+    rows = [x for x in s.get("/api/v1/audit?limit=200")["items"] if x["action"] in ("token-end", "token-remove", "session-end")]
+    return [(x["action"], json.loads(x["detail"])) for x in reversed(rows)]
+
+
+@test
+def an_app_and_a_token_of_one_name_are_told_apart_and_every_end_is_in_the_audit(s):
+    user(s, "toby", role="developer")
+    toby = token(s, "toby")
+    # A person's token, and his key: neither is a program's to end as one.
+    assert ask(s, toby, "POST", "/api/v1/tokens", {"name": "toby-key", "app": True})[0] == 201
+    assert ask(s, toby, "POST", "/api/v1/tokens", {"name": "toby-token"})[0] == 201
+    for name in ("toby-key", "toby-token"):
+        assert ask(s, None, "DELETE", f"/api/v1/apps/{name}")[0] == 404, name
+    assert not [a for a in ask(s, None, "GET", "/api/v1/apps")[1]["apps"] if a["name"].startswith("toby")]
+    # An app of the server and a token of this machine, both called twin; and the other way round.
+    here = made_here(s, "--make-token", "twin")
+    assert ask(s, None, "POST", "/api/v1/apps", {"name": "twin", "role": "viewer"})[0] == 201
+    assert ask(s, None, "DELETE", "/api/v1/apps/twin")[0] == 200
+    assert ask(s, None, "DELETE", "/api/v1/apps/twin")[0] == 404
+    assert ask(s, here, "GET", "/api/v1/session")[0] == 200, "a token went with the app of its name"
+    assert ask(s, None, "POST", "/api/v1/apps", {"name": "twin", "role": "viewer"})[0] == 201
+    assert ask(s, None, "DELETE", "/api/v1/tokens/twin")[0] == 200
+    assert ask(s, here, "GET", "/api/v1/session")[0] == 401
+    assert ask(s, None, "DELETE", "/api/v1/tokens/twin")[0] == 404, "an app went as a token"
+    assert [a["name"] for a in ask(s, None, "GET", "/api/v1/apps")[1]["apps"] if a["name"] == "twin"] == ["twin"]
+    assert "twin" not in [t["name"] for t in ask(s, None, "GET", "/api/v1/tokens")[1]["tokens"]]
+    made_here(s, "--make-app", "local-app")
+    assert ask(s, None, "DELETE", "/api/v1/tokens/local-app")[0] == 404
+    assert ask(s, None, "DELETE", "/api/v1/apps/local-app")[0] == 200
+    assert ask(s, None, "DELETE", "/api/v1/apps/twin")[0] == 200
+    assert ask(s, toby, "DELETE", "/api/v1/tokens/toby-key")[0] == 200
+    assert endings(s)[-5:] == [
+        ("token-remove", {"token": "twin"}), ("token-end", {"token": "twin", "app": False}),
+        ("token-end", {"token": "local-app", "app": True}), ("token-remove", {"token": "twin"}),
+        ("token-remove", {"token": "toby-key"})], endings(s)
+    assert command(s, None, "token-end", token="twin", app=True)[0] == 400
+
+
+@test
+def whoever_leaves_or_is_put_out_is_in_the_audit(s):
+    user(s, "lee", role="viewer")
+    jars = [session(s, "lee") for _ in range(3)]
+    before = len(endings(s))
+    assert ask(s, None, "POST", "/api/v1/logout", headers=jars[0]) == (200, {})
+    assert ask(s, None, "GET", "/api/v1/session", headers=jars[0])[0] == 401
+    assert ask(s, None, "POST", "/api/v1/password", {"old": WORD, "new": "another long word"}, headers=jars[1]) == (200, {})
+    assert [ask(s, None, "GET", "/api/v1/session", headers=j)[0] for j in jars[1:]] == [200, 401]
+    assert endings(s)[before:] == [("session-end", {"user": "lee", "sessions": 1})] * 2, endings(s)[before:]
+    by = [x["actor"] for x in s.get("/api/v1/audit")["items"] if x["action"] == "session-end"]
+    assert by[:2] == ["lee", "lee"], by
 
 
 @test
