@@ -245,6 +245,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->s.request_id = arg;
 		return 0;
 	case ARGP_KEY_ARG:
+		if (instance_id_is(arg)) {
+			select_id(a, arg);
+			return 0;
+		}
 		if (a->first && (arg[0] < '0' || arg[0] > '9'))
 			argp_error(state, "'%s' is not a run date; a second task is --task %s", arg,
 			           arg);

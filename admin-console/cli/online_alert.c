@@ -419,7 +419,7 @@ int cmd_rule_list(struct cli *cli, int argc, char **argv)
 
 	buf_init(&path);
 	if (code == CLI_OK) {
-		buf_puts(&path, "/api/v1/rules?");
+		buf_puts(&path, "/api/v1/rules");
 		path_arg(&path, "workflow", q.words.items[0]);
 		code = online_call(&o, "GET", buf_str(&path), NULL, &root);
 	}

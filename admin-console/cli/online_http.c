@@ -495,7 +495,7 @@ int print_json(const cJSON *root)
 	return code;
 }
 
-static bool is_id(const char *text)
+bool instance_id_is(const char *text)
 {
 	return text[0] != '\0' && strspn(text, "0123456789.-") == strlen(text) &&
 	       strchr(text, '.') != NULL;
@@ -508,7 +508,7 @@ int online_resolve(struct online *o, const char *task, const char *run_date, cha
 	int code;
 
 	if (run_date == NULL) {
-		if (!is_id(task))
+		if (!instance_id_is(task))
 			return cli_fail(CLI_USAGE, "which run date of %s?", task);
 		*ret_id = mem_str(task);
 		return CLI_OK;

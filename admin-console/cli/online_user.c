@@ -18,6 +18,7 @@ enum {
 	KEY_RIGHT,
 	KEY_MAIL,
 	KEY_PHONE,
+	KEY_CHAT,
 	KEY_FULL_NAME,
 	KEY_DISABLE,
 	KEY_ENABLE,
@@ -34,6 +35,7 @@ static const struct argp_option options[] = {
 	{ "full-name", KEY_FULL_NAME, "TEXT", 0, "as people call him", 0 },
 	{ "mail", KEY_MAIL, "ADDRESS", 0, "where alerts go", 0 },
 	{ "phone", KEY_PHONE, "NUMBER", 0, "for people on call", 0 },
+	{ "chat", KEY_CHAT, "TYPE:CHANNEL", 0, "where the owner of a task is told besides", 0 },
 	{ "disable", KEY_DISABLE, NULL, 0, "may not sign in; sessions end", 0 },
 	{ "enable", KEY_ENABLE, NULL, 0, "may again", 0 },
 	{ "password", KEY_PASSWORD, NULL, 0, "ask for a new password; sessions end", 0 },
@@ -80,6 +82,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_PHONE:
 		put_text(q, "phone", arg);
+		return 0;
+	case KEY_CHAT:
+		put_text(q, "chat", arg);
 		return 0;
 	case KEY_DISABLE:
 	case KEY_ENABLE:

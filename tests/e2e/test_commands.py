@@ -334,5 +334,34 @@ def the_stream_tells(s):
         one.close()
 
 
+@test
+def the_id_that_lists_print_serves_where_a_task_and_its_date_do(s):
+    workflow(s, "ids", {"a": script("echo hello; exec sleep 600"), "b": script("echo hello", state="frozen")})
+    s.sirdar("backfill", "cmd/ids/a", START, "--yes", "--wait")
+    s.sirdar("backfill", "cmd/ids/b", START, "2026-03-02", "--yes", "--wait")
+    s.wait_state("cmd/ids/a", day(1), "Running")
+    listed = {(i["task"], i["run_date"]): i["id"] for i in json.loads(s.sirdar("run", "list", "cmd/ids/*", "--json").stdout)}
+    a, b, b2 = (listed["cmd/ids/a", day(1)], listed["cmd/ids/b", day(1)], listed["cmd/ids/b", day(2)])
+    assert a in s.sirdar("run", "list", "cmd/ids/a").stdout
+    until("it has printed", lambda: s.sirdar("logs", a, expect=None).stdout == "hello\n")
+    for words in (("run", "show"), ("run", "history"), ("why",), ("logs",)):
+        assert s.sirdar(*words, a).stdout == s.sirdar(*words, "cmd/ids/a", START).stdout, words
+    s.sirdar("kill", a, "--yes", "--wait")
+    s.wait_state("cmd/ids/a", day(1), "Killed")
+    s.sirdar("priority", b, b2, "-p", "7", "--wait")
+    assert {s.instance("cmd/ids/b", day(n))["priority"] for n in (1, 2)} == {7}
+    s.sirdar("freeze", b, "--wait")
+    s.sirdar("unfreeze", b, "--wait")
+    s.sirdar("skip", b, "--yes", "--wait")
+    s.sirdar("force-success", b2, "--yes", "--wait")
+    s.wait_state("cmd/ids/b", day(1), "Skipped")
+    s.wait_state("cmd/ids/b", day(2), "Succ")
+    s.sirdar("redo", b2, "--yes", "--wait")
+    said = s.sirdar("run-now", b2, "--yes", "--wait", expect=None)
+    assert "which" not in said.stderr and "not a run date" not in said.stderr, said.stderr
+    refused = s.sirdar("offline", b, "--yes", expect=None)
+    assert refused.returncode != 0 and "acts on tasks" in refused.stderr, refused.stderr
+
+
 if __name__ == "__main__":
     sys.exit(main(lambda: Site("commands").start()))
