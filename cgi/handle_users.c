@@ -31,6 +31,7 @@ static int user_put(void *ctx, const struct store_doc *d)
 	put_text(b, "full_name", json_text(root, "full_name"));
 	put_text(b, "mail", json_text(root, "mail"));
 	put_text(b, "phone", json_text(root, "phone"));
+	put_text(b, "chat", json_text(root, "chat"));
 	put_bool(b, "disabled", json_true(root, "disabled"));
 	put_bool(b, "has_password", json_text(root, "secret") != NULL);
 	put_text(b, "source", source != NULL ? source : "local");
@@ -144,7 +145,7 @@ static int hashed(struct call *c)
 int users_post(struct call *c)
 {
 	static const char *const keys[] = { "user",     "role",   "projects",  "rights",
-		                            "mail",     "phone",  "full_name", "disabled",
+		                            "mail",     "phone",  "chat", "full_name", "disabled",
 		                            "password", "source", NULL };
 	struct change *g = c->extra = mem_new(sizeof(*g));
 	const cJSON *given = json_get(c->json, "password");

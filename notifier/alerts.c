@@ -10,6 +10,7 @@
 #include "notifier/message.h"
 #include "notifier/notifier.h"
 #include "notifier/outbox.h"
+#include "notifier/owners.h"
 #include "notifier/sender.h"
 #include "notifier/wake.h"
 #include "sched/instance.h"
@@ -198,7 +199,8 @@ static const char *channel_of(const char *recipient)
 {
 	const char *colon = strchr(recipient, ':');
 
-	if (!colon || strncmp(recipient, "oncall:", strlen("oncall:")) == 0)
+	if (!colon || owner_untold(recipient) ||
+	    strncmp(recipient, "oncall:", strlen("oncall:")) == 0)
 		return NULL;
 	return strncmp(recipient, "mail:", strlen("mail:")) == 0   ? "mail"
 	       : strncmp(recipient, "push:", strlen("push:")) == 0 ? "push"

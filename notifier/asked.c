@@ -9,6 +9,7 @@
 #include "notifier/message.h"
 #include "notifier/notifier.h"
 #include "notifier/outbox.h"
+#include "notifier/owners.h"
 #include "notifier/post.h"
 #include "notifier/rules.h"
 #include "notifier/sender.h"
@@ -197,11 +198,11 @@ static void print_rules(struct notifier *n, const struct task_rules *t, struct b
 		bool of_project = false;
 		for (size_t i = 0; (to = rules_recipient(t, word, i, &after_us, &of_project)); i++)
 			print_rule(out, word, to, after_us, of_project ? "project" : "workflow");
-		for (int way = 0; way < OWNER_WAYS; way++) {
-			char *owner = news_owner_recipient(n, t, (enum happening)what,
-			                                   (enum owner_way)way);
-			if (owner)
-				print_rule(out, word, owner, 0, "owner");
+		for (size_t i = 0;; i++) {
+			char *owner = news_owner_recipient(n, t, (enum happening)what, i);
+			if (!owner)
+				break;
+			print_rule(out, word, owner, 0, "owner");
 			free(owner);
 		}
 	}
@@ -231,6 +232,8 @@ static int rules(struct notifier *n, struct ask *a, const struct cJSON *args, st
 
 	if (r == 0)
 		r = devices_refresh(n->devices, err);
+	if (r == 0)
+		r = owners_refresh(n->owners, err);
 	if (r == 0)
 		r = tasks_of(n, workflow ? workflow : "", all, err);
 	buf_init(&out);

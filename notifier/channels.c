@@ -21,7 +21,7 @@ struct channels {
 	struct yaml_doc *doc; /* owns the texts */
 	struct channel *items;
 	size_t n;
-	enum owners owners;
+	enum owners_when owners;
 	const struct yaml_node *nodes;  /* recipients; NULL: nobody */
 	const struct yaml_node *system; /* [{when, to}]; NULL: nobody */
 	struct duty *duties;
@@ -239,7 +239,7 @@ static int read_owners(struct channels *c, const struct yaml_node *n, const char
 
 	for (int i = 0; i < 3; i++)
 		if (yaml_is(n, names[i])) {
-			c->owners = (enum owners)i;
+			c->owners = (enum owners_when)i;
 			return 0;
 		}
 	return wrong(n, path, err, "owners: want never, failed or done");
@@ -469,7 +469,7 @@ bool channel_is_personal(enum channel_type type)
 	return type == CH_MAIL || type == CH_PUSH;
 }
 
-enum owners channels_owners(const struct channels *c)
+enum owners_when channels_owners(const struct channels *c)
 {
 	return c->owners;
 }

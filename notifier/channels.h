@@ -31,7 +31,7 @@ enum channel_type {
 	CH_COUNT
 };
 
-enum owners { OWNERS_NEVER, OWNERS_FAILED, OWNERS_DONE };
+enum owners_when { OWNERS_NEVER, OWNERS_FAILED, OWNERS_DONE };
 
 /* Texts are "" when the file says nothing. */
 struct channel {
@@ -55,7 +55,7 @@ size_t channels_place(const struct channels *c, const struct channel *one); /* i
 const struct channel *channels_of_type(const struct channels *c, enum channel_type type);
 /* Recipients are people, or addresses: there is one channel of the type. */
 bool channel_is_personal(enum channel_type type);
-enum owners channels_owners(const struct channels *c); /* when a task's owner is told by mail */
+enum owners_when channels_owners(const struct channels *c); /* is a task's owner told */
 
 /* The i-th who is told of nodes that come and go; NULL after the last. */
 const char *channels_node_recipient(const struct channels *c, size_t i);

@@ -10,6 +10,7 @@
 #include "notifier/message.h"
 #include "notifier/notifier.h"
 #include "notifier/outbox.h"
+#include "notifier/owners.h"
 #include "notifier/rules.h"
 #include "sched/instance.h"
 #include "store/read.h"
@@ -121,23 +122,18 @@ static int put_letter(struct notifier *n, const struct alert *a, const char *rec
 	return r;
 }
 
-/* `owners: failed` in the channels file: a task's owner is told; by mail, if it is an address, and
- * on his devices, if it is somebody's name. */
+/* `owners: failed` in the channels file: a task's owner is told, by the ways he has. */
 char *news_owner_recipient(const struct notifier *n, const struct task_rules *t,
-                           enum happening what, enum owner_way way)
+                           enum happening what, size_t i)
 {
-	enum owners owners = channels_owners(n->channels);
+	enum owners_when when = channels_owners(n->channels);
 	bool is_told = what == HP_FAILED || what == HP_HANGED || what == HP_LATE ||
-	               what == HP_BREACHED || (owners == OWNERS_DONE && what != HP_RETRIED);
+	               what == HP_BREACHED || (when == OWNERS_DONE && what != HP_RETRIED);
 
-	if (owners == OWNERS_NEVER || !is_told || !t->owner[0] || strpbrk(t->owner, "\r\n"))
+	if (when == OWNERS_NEVER || !is_told || !t->owner[0] || strpbrk(t->owner, "\r\n"))
 		return NULL;
-	if (way == OWNER_MAIL)
-		return strchr(t->owner, '@') ? mem_fmt("mail:%s", t->owner) : NULL;
-	return channels_of_type(n->channels, CH_PUSH) &&
-	                       !devices_refusal(n->devices, t->owner, happening_severity(what))
-	               ? mem_fmt("push:%s", t->owner)
-	               : NULL;
+	return owners_recipient(n->owners, n->channels, n->devices, t->owner,
+	                        happening_severity(what), i);
 }
 
 static int tell(struct notifier *n, const struct task_rules *t, const struct alert *a,
@@ -149,10 +145,11 @@ static int tell(struct notifier *n, const struct task_rules *t, const struct ale
 
 	for (size_t i = 0; r == 0 && (to = rules_recipient(t, word, i, &one.after_us, NULL)); i++)
 		r = put_letter(n, &one, to, err);
-	for (int way = 0; way < OWNER_WAYS && r == 0; way++) {
-		char *owner = news_owner_recipient(n, t, a->what, (enum owner_way)way);
-		if (owner)
-			r = put_letter(n, a, owner, err);
+	for (size_t i = 0; r == 0; i++) {
+		char *owner = news_owner_recipient(n, t, a->what, i);
+		if (!owner)
+			break;
+		r = put_letter(n, a, owner, err);
 		free(owner);
 	}
 	return r;
@@ -261,6 +258,8 @@ int news_take(struct notifier *n, struct err *err)
 
 	if (r == 0)
 		r = devices_refresh(n->devices, err);
+	if (r == 0)
+		r = owners_refresh(n->owners, err);
 	if (r < 0) {
 		free(b.items);
 		return r;
@@ -341,6 +340,8 @@ int news_late(struct notifier *n, int64_t now_us, struct err *err)
 	r = rules_refresh(n->rules, err);
 	if (r == 0)
 		r = devices_refresh(n->devices, err);
+	if (r == 0)
+		r = owners_refresh(n->owners, err);
 	if (r == 0)
 		r = outbox_begin(n->outbox, err);
 	if (r < 0)

@@ -6,6 +6,7 @@
 #include "notifier/channels.h"
 #include "notifier/devices.h"
 #include "notifier/outbox.h"
+#include "notifier/owners.h"
 #include "notifier/push.h"
 #include "notifier/rules.h"
 #include "notifier/sender.h"
@@ -88,6 +89,7 @@ int notifier_open(struct notifier *n, struct err *err)
 	n->rules = rules_new(n->reader);
 	n->silences = silences_new(n->reader);
 	n->devices = devices_new(n->reader, n->outbox);
+	n->owners = owners_new(n->reader);
 	atomic_store(&n->has_news, true);
 	return r;
 }
@@ -106,6 +108,7 @@ void notifier_close(struct notifier *n)
 	rules_free(n->rules);
 	silences_free(n->silences);
 	devices_free(n->devices);
+	owners_free(n->owners);
 	webpush_pair_free(n->pair);
 	reader_close(n->reader);
 	outbox_close(n->outbox);

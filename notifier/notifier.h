@@ -21,6 +21,7 @@ struct channels;
 struct devices;
 struct err;
 struct outbox;
+struct owners;
 struct reader;
 struct rules;
 struct sender;
@@ -36,6 +37,7 @@ struct notifier {
 	struct rules *rules;
 	struct silences *silences;
 	struct devices *devices;
+	struct owners *owners;
 	struct webpush_pair *pair; /* of the channel push; NULL: there is none */
 	struct sender *sender;
 	struct wake *wake;
@@ -70,11 +72,10 @@ int notifier_round(struct notifier *n, int fd, struct err *err);
  * pause). The same key again is the same letter. */
 int news_put(struct notifier *n, const char *key, int64_t alert, const struct alert *a,
              const char *recipient, int64_t next_us, struct err *err);
-/* By which recipient a task's owner is told of it, because the channels file says so; to be freed.
- * NULL: not this way. */
-enum owner_way { OWNER_MAIL, OWNER_PUSH, OWNER_WAYS };
+/* The i-th recipient by which a task's owner is told of it, because the channels file says so; to
+ * be freed. NULL: there are no more. */
 char *news_owner_recipient(const struct notifier *n, const struct task_rules *t,
-                           enum happening what, enum owner_way way);
+                           enum happening what, size_t i);
 /* What happened since the cursor, into the outbox. */
 int news_take(struct notifier *n, struct err *err);
 int news_late(struct notifier *n, int64_t now_us, struct err *err);

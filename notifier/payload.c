@@ -4,6 +4,7 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "notifier/mail.h"
 #include "notifier/push.h"
 #include "util/buf.h"
 #include "util/clock.h"
@@ -107,7 +108,7 @@ static const size_t most_bytes[CH_COUNT] = {
 	[CH_TELEGRAM] = 4000,   /* of 4096 characters */
 	[CH_PAGERDUTY] = 100000 /* of 512 KB */
 };
-enum { SUBJECT_MOST = 900, DEDUP_MOST = 255, MAIL_LINE_MOST = 900 };
+enum { SUBJECT_MOST = 900, DEDUP_MOST = 255 };
 
 void payload_cut(struct buf *b, size_t most)
 {
@@ -292,36 +293,6 @@ static void print_alertmanager(const struct payload_ask *a, struct buf *out, con
 	json_out_end(&j);
 }
 
-/* RFC 5322, headers as RFC 2047 encoded words. The addresses were checked for line ends. */
-static void print_mail(const struct payload_ask *a, const char *subject, const char *text,
-                       struct buf *out)
-{
-	buf_printf(out, "From: %s\r\nTo: %s\r\nSubject: ", a->channel->from, a->who);
-	/* An encoded word holds 75 letters, so 45 bytes; a character must not be torn. */
-	for (size_t at = 0, n = strlen(subject); at < n;) {
-		size_t len = n - at < 42 ? n - at : 42;
-		while (at + len < n && ((unsigned char)subject[at + len] & 0xc0) == 0x80)
-			len--;
-		buf_puts(out, at ? "\r\n =?UTF-8?B?" : "=?UTF-8?B?");
-		put_base64((const unsigned char *)subject + at, len, out);
-		buf_puts(out, "?=");
-		at += len;
-	}
-	buf_puts(out, "\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n"
-	              "Content-Transfer-Encoding: 8bit\r\nAuto-Submitted: auto-generated\r\n\r\n");
-	for (size_t line = 0; *text; text++) {
-		bool is_whole = (*text & 0xc0) != 0x80;
-		if (line >= MAIL_LINE_MOST && is_whole && *text != '\n') {
-			buf_puts(out, "\r\n");
-			line = 0;
-		}
-		if (*text == '\n')
-			buf_putc(out, '\r');
-		buf_putc(out, *text);
-		line = *text == '\n' ? 0 : line + 1;
-	}
-}
-
 /* Mail and Alertmanager are no JSON objects; print_body() has them. Pushes are sealed: push.c. */
 #define print_push         NULL
 #define print_mail         NULL
@@ -350,7 +321,7 @@ static void print_body(const struct payload_ask *a, const char *subject, const c
 	struct json_out j;
 
 	if (a->channel->type == CH_MAIL) {
-		print_mail(a, subject, text, out);
+		mail_print(a, subject, text, out);
 		return;
 	}
 	if (a->channel->type == CH_ALERTMANAGER) {

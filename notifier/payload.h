@@ -19,7 +19,8 @@ struct payload_ask {
 	bool zh;                 /* unless the channel says otherwise */
 	const struct alert *const *alerts;
 	size_t n;
-	int64_t now_us;                 /* wall: signatures carry it */
+	int64_t now_us;                 /* wall: signatures carry it, and a mail's date */
+	const char *id;                 /* of a mail, the same at each try; NULL: none */
 	const struct push_target *push; /* to which device; NULL unless the channel pushes */
 };
 

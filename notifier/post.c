@@ -1,4 +1,5 @@
 /* Letters that are due: grouped by recipient, sent, and what became of them written down. */
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "notifier/message.h"
 #include "notifier/notifier.h"
 #include "notifier/outbox.h"
+#include "notifier/owners.h"
 #include "notifier/post.h"
 #include "notifier/post_impl.h"
 #include "notifier/rules.h"
@@ -23,7 +25,7 @@
 #include "util/json_in.h"
 #include "util/log.h"
 
-enum { DUE_MAX = 2000 };
+enum { DUE_MAX = 2000, ID_BYTES = 33 };
 
 void parcel_free(struct parcel *p)
 {
@@ -85,7 +87,7 @@ static const char *silence_of(struct notifier *n, const struct alert *a, int64_t
 	return rules_silence(&t, word, a->at_us / US_PER_S);
 }
 
-/* Why the person whom it is pushed to gets none; NULL: he does, or it goes another way. */
+/* Why it reaches nobody: an owner without a way, a person whose devices take none. NULL: it may. */
 static const char *refusal_of(struct notifier *n, const char *recipient, const struct alert *a,
                               int64_t now_us)
 {
@@ -93,6 +95,9 @@ static const char *refusal_of(struct notifier *n, const char *recipient, const s
 	const char *who = NULL;
 	struct err ignored = { 0 };
 
+	if (owner_untold(recipient))
+		return owners_refusal(n->owners, n->devices, owner_untold(recipient),
+		                      happening_severity(a->what));
 	if (channels_find(n->channels, recipient, now_us, &c, &who, &ignored) < 0 ||
 	    c->type != CH_PUSH)
 		return NULL;
@@ -262,18 +267,40 @@ static int take(struct notifier *n, const struct parcel *p, struct err *err)
 	return r;
 }
 
+/* Of these letters to this recipient: tried again it is the same message; the moments at which they
+ * were made keep it apart from those of other outboxes. */
+static void id_of(const struct parcel *p, char ret[ID_BYTES])
+{
+	unsigned char hash[(ID_BYTES - 1) / 2];
+	crypto_generichash_state st;
+
+	crypto_generichash_init(&st, NULL, 0, sizeof hash);
+	crypto_generichash_update(&st, (const unsigned char *)p->recipient, strlen(p->recipient));
+	for (size_t i = 0; i < p->n; i++) {
+		const int64_t one[] = { p->items[i].id, p->items[i].made_us };
+
+		crypto_generichash_update(&st, (const unsigned char *)one, sizeof one);
+	}
+	crypto_generichash_final(&st, hash, sizeof hash);
+	sodium_bin2hex(ret, ID_BYTES, hash, sizeof hash);
+}
+
 static void send(struct notifier *n, struct parcel *p, int64_t now_us)
 {
+	char id[ID_BYTES];
+
 	const struct alert **alerts = mem_array(p->n, sizeof *alerts);
 	struct payload_ask ask = { .console_url = n->param.console_url,
 		                   .zh = n->param.language[0] == 'z',
 		                   .alerts = alerts,
 		                   .n = p->n,
-		                   .now_us = now_us };
+		                   .now_us = now_us,
+		                   .id = id };
 	struct err err = { 0 };
 
 	for (size_t i = 0; i < p->n; i++)
 		alerts[i] = &p->items[i].alert;
+	id_of(p, id);
 	if (channels_find(n->channels, p->recipient, now_us, &ask.channel, &ask.who, &err) < 0) {
 		parcel_end(p, err.text); /* tried again: the file may be mended */
 	} else if (ask.channel->type == CH_PUSH) {
@@ -301,6 +328,7 @@ int post_due(struct notifier *n, int64_t now_us, struct err *err)
 		rules_refresh(n->rules, &ignored);
 		silences_refresh(n->silences, &ignored);
 		devices_refresh(n->devices, &ignored);
+		owners_refresh(n->owners, &ignored);
 	}
 	if (r == 0 && all.n > 0)
 		r = outbox_begin(n->outbox, err);
@@ -338,6 +366,15 @@ void post_probed(void *ctx, void *delivery, const char *error, int status)
 	snprintf(p->error, sizeof p->error, "%s", error ? error : "");
 }
 
+/* Each test is another message. */
+static void test_id(char ret[ID_BYTES])
+{
+	unsigned char bytes[(ID_BYTES - 1) / 2];
+
+	randombytes_buf(bytes, sizeof bytes);
+	sodium_bin2hex(ret, ID_BYTES, bytes, sizeof bytes);
+}
+
 static struct alert test_alert(int64_t now_us)
 {
 	return (struct alert){ .what = HP_TEST,
@@ -353,6 +390,7 @@ static void ask_begin(struct notifier *n, struct ask *a, const struct channel *c
 {
 	int64_t now_us = clock_wall_us(&clock_machine);
 	struct alert test = test_alert(now_us);
+	char id[ID_BYTES];
 	const struct alert *alerts[] = { &test };
 	struct payload_ask ask = { .channel = c,
 		                   .who = who,
@@ -360,9 +398,11 @@ static void ask_begin(struct notifier *n, struct ask *a, const struct channel *c
 		                   .zh = n->param.language[0] == 'z',
 		                   .alerts = alerts,
 		                   .n = 1,
-		                   .now_us = now_us };
+		                   .now_us = now_us,
+		                   .id = id };
 	struct parcel *p = mem_new(sizeof *p);
 
+	test_id(id);
 	p->notifier = n;
 	p->ask = a;
 	if (d)
@@ -388,12 +428,14 @@ int post_test(struct notifier *n, const char *recipient, struct err *err)
 {
 	int64_t now_us = clock_wall_us(&clock_machine);
 	struct alert a = test_alert(now_us);
+	char id[ID_BYTES];
 	const struct alert *alerts[] = { &a };
 	struct payload_ask ask = { .console_url = n->param.console_url,
 		                   .zh = n->param.language[0] == 'z',
 		                   .alerts = alerts,
 		                   .n = 1,
-		                   .now_us = now_us };
+		                   .now_us = now_us,
+		                   .id = id };
 	struct probe probe = { 0 };
 	int r = channels_find(n->channels, recipient, now_us, &ask.channel, &ask.who, err);
 
@@ -403,6 +445,7 @@ int post_test(struct notifier *n, const char *recipient, struct err *err)
 			"which devices somebody has the server knows: sirdar channel test push");
 	if (r < 0)
 		return r;
+	test_id(id);
 	sender_start(n->sender, &ask, &probe);
 	while (r == 0 && !probe.over)
 		r = sender_wait(n->sender, -1, 1000, err);

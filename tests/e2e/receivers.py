@@ -70,12 +70,13 @@ def certificate(folder, name="localhost"):
 
 
 class Smtp:
-    """`got`: (envelope sender, recipients, email message). `refuse`: that many DATA are refused; while `awake`
+    """`got`: (envelope sender, recipients, email message). `refuse`: that many DATA are refused, into `refused`; while `awake`
     is not set nobody is answered, nor greeted. `tls`: certificate and key, offered by STARTTLS; `users`: name to
     password, then nothing goes without both. `tries`: connections, `auths`: (name, whether TLS was on)."""
 
     def __init__(self, tls=None, users=None):
         self.got, self.refuse, self.awake, self.tries, self.auths = [], 0, threading.Event(), 0, []
+        self.refused = []
         self.awake.set()
         receiver = self
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if tls else None
@@ -152,10 +153,11 @@ class Smtp:
                     lines.append(line[1:] if line.startswith(b"..") else line)
                 if receiver.refuse > 0:
                     receiver.refuse -= 1
+                    receiver.refused.append(b"".join(lines))
                     self.say("451 later")
                     return
-                receiver.got.append((sender, to, message_from_bytes(b"".join(lines),
-                                                                    policy=policy.default)))
+                # As strictly as there is a parser: a defect is an error.
+                receiver.got.append((sender, to, message_from_bytes(b"".join(lines), policy=policy.SMTP + policy.strict)))
                 self.say("250 taken")
 
         socketserver.ThreadingTCPServer.allow_reuse_address = True

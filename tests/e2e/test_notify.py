@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from datetime import datetime, timedelta, timezone
+from email import message_from_bytes, policy
 import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -100,6 +101,38 @@ def what_is_refused_is_tried_again_until_it_is_taken(s):
     until("DingTalk", lambda: any("al/again/t" in b["text"]["content"] for b in s.web.taken("/ding")))
     assert "HTTP status 404: gone" in s.notifier.text(), s.notifier.tail()
     assert "keywords" in s.notifier.text(), s.notifier.tail()
+
+
+@test
+def a_mail_is_as_the_standards_say_and_the_same_message_at_each_try(s):
+    s.mail.refuse, before = 2, len(s.mail.got)
+    del s.mail.refused[:]
+    s.write_channels(**{"mail": {"type": "mail", "url": f"smtp://127.0.0.1:{s.mail.port}", "from": "sirdar@example.org", "language": "zh"}})
+    s.notifier.proc.send_signal(1)
+    until("the file was read", lambda: s.notifier.text(s.notifier.mark).count("channels.read") >= 2)
+    began = datetime.now(timezone.utc).replace(microsecond=0)
+    many = ",".join(f"person-{i}@example.org" for i in range(8))
+    workflow(s, "std", fails(), [f"mail:{many}"])
+    until("the mail", lambda: len(s.mail.got) > before)
+    _, to, mail = s.mail.got[-1]
+    assert not mail.defects and all(not v.defects for v in mail.values() if hasattr(v, "defects")), mail.defects
+    assert to == many.split(",") == [a.addr_spec for a in mail["To"].addresses]
+    assert mail["Message-ID"].startswith("<") and mail["Message-ID"].endswith("@example.org>"), mail["Message-ID"]
+    assert began <= mail["Date"].datetime <= datetime.now(timezone.utc), mail["Date"]
+    assert mail["Auto-Submitted"] == "auto-generated" and mail["MIME-Version"] == "1.0"
+    assert mail.get_content_type() == "text/plain" and mail.get_content_charset() == "utf-8"
+    assert "失败" in mail["Subject"] and "退出码: 3" in mail.get_content(), (mail["Subject"], mail.get_content())
+    assert all(len(h) == 1 for h in (mail.get_all(k) for k in set(mail.keys())))
+    tries = [message_from_bytes(m, policy=policy.SMTP + policy.strict)["Message-ID"] for m in s.mail.refused]
+    assert tries == [mail["Message-ID"]] * 2, (tries, mail["Message-ID"])
+    raw = s.mail.refused[0]
+    assert all(len(line) <= 78 for line in raw.split(b"\r\n")) and not any(b > 126 for b in raw), raw
+    workflow(s, "std2", fails(), ["mail:person-1@example.org"])
+    until("another", lambda: len(s.mail.got) > before + 1)
+    assert s.mail.got[-1][2]["Message-ID"] != mail["Message-ID"]
+    s.write_channels()
+    s.notifier.proc.send_signal(1)
+    until("the file was read", lambda: s.notifier.text(s.notifier.mark).count("channels.read") >= 3)
 
 
 @test
@@ -255,6 +288,37 @@ def owners_are_told_when_the_administrator_says_so(s):
     until("the file was read", lambda: s.notifier.text(s.notifier.mark).count("channels.read") >= 2)
     workflow(s, "owned", fails(), ["webhook:hook"], owner="ann@example.org")
     until("ann has mail", lambda: any(to == ["ann@example.org"] for _, to, _ in s.mail.got))
+
+
+def told_of(s, task):
+    """recipient -> (state, why) of the alerts of a task, as the server's rows say."""
+    rows = [a for a in s.get("/api/v1/alerts?limit=200")["items"] if a["task"] == task]
+    return {t["to"]: (t["state"], t["error"]) for a in rows for t in a["told"]}
+
+
+@test
+def an_owner_is_told_by_the_ways_he_has_and_who_has_none_is_named(s):
+    s.write_channels(owners="failed")
+    s.notifier.proc.send_signal(1)
+    until("the file was read", lambda: s.notifier.text(s.notifier.mark).count("channels.read") >= 2)
+    for name, more in (("wang", {"mail": "wang@example.org"}), ("alice", {}), ("chuck", {"chat": "slack:chat"}),
+                       ("gone", {"mail": "gone@example.org", "disabled": True}),
+                       ("lost", {"chat": "slack:nowhere"})):
+        status, answer = s.ask("POST", "/api/v1/users", {"user": name, "role": "viewer", **more})
+        assert status == 200, answer
+    assert s.ask("POST", "/api/v1/groups", {"name": "dw", "role": "none", "members": ["wang", "chuck", "alice", "gone"]})[0] == 200
+    untold = lambda name, why: {f"owner:{name}": ("dropped", f"not told: {name} {why}")}
+    mailed, chatted = {"mail:wang@example.org": ("sent", None)}, {"slack:chat": ("sent", None)}
+    for owner, want in (("wang", mailed), ("chuck", chatted), ("alice", untold("alice", "has no address")),
+                        ("dw", {**mailed, **chatted, **untold("alice", "has no address")}),
+                        ("gone", untold("gone", "is disabled")),
+                        ("lost", untold("lost", "has an address that no channel serves")),
+                        ("who", untold("who", "is nobody here"))):
+        workflow(s, f"of-{owner}", fails(), [], owner=owner, alerts=[])
+        until(f"what became of it: {owner}", lambda: told_of(s, f"al/of-{owner}/t") == want)
+    assert [to for _, to, m in s.mail.got if "al/of-wang/t" in m["Subject"]] == [["wang@example.org"]]
+    rules = {r["to"] for t in json.loads(s.sirdar("rule", "list", "al/of-dw", "--json").stdout) for r in t["rules"]}
+    assert rules == {"mail:wang@example.org", "slack:chat", "owner:alice"}, rules
 
 
 @test

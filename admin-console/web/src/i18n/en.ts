@@ -360,6 +360,7 @@ export const en = {
 	'people.nopassword': 'no password',
 	'people.password.hint': '10 characters or more. A new one ends the sessions.',
 	'people.phone': 'Phone',
+	'people.chat': 'Chat channel',
 	'people.projects': 'Projects',
 	'people.projects.hint': 'May change only these; * for all. Reading is not bound.',
 	'people.removed': '{user} is removed',

@@ -359,6 +359,7 @@ export const zh: Words = {
 	'people.nopassword': '无密码',
 	'people.password.hint': '至少 10 个字符。修改后会话失效。',
 	'people.phone': '电话',
+	'people.chat': '聊天渠道',
 	'people.projects': '项目',
 	'people.projects.hint': '只能变更这些项目；* 表示全部。查看不受限制。',
 	'people.removed': '已移除 {user}',

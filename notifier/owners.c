@@ -1,0 +1,230 @@
+#include "notifier/owners.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "notifier/channels.h"
+#include "notifier/devices.h"
+#include "store/read.h"
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/json_in.h"
+
+enum { WHY_BYTES = 200 };
+
+#define UNTOLD "owner:"
+
+/* Texts of `json`. */
+struct named {
+	char *name;
+	struct cJSON *json;
+};
+
+struct list {
+	struct named *items;
+	size_t n;
+};
+
+struct owners {
+	struct reader *reader;
+	struct list people, groups;
+	bool is_read;
+	uint64_t changes[2]; /* of people, of groups */
+	char why[WHY_BYTES];
+};
+
+struct owners *owners_new(struct reader *reader)
+{
+	struct owners *o = mem_new(sizeof *o);
+
+	o->reader = reader;
+	return o;
+}
+
+static void clear(struct list *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		json_free(l->items[i].json);
+		free(l->items[i].name);
+	}
+	free(l->items);
+	*l = (struct list){ 0 };
+}
+
+void owners_free(struct owners *o)
+{
+	if (!o)
+		return;
+	clear(&o->people);
+	clear(&o->groups);
+	free(o);
+}
+
+/* --- read ---------------------------------------------------------------------------- */
+
+static int take(void *ctx, const struct store_doc *doc)
+{
+	struct list *l = ctx;
+	struct cJSON *json = NULL;
+
+	if (json_parse(doc->body, doc->body_len, &json, NULL) < 0)
+		return 0;
+	l->items = mem_grow(l->items, l->n + 1, sizeof *l->items);
+	l->items[l->n++] = (struct named){ mem_str(doc->name), json };
+	return 0;
+}
+
+int owners_refresh(struct owners *o, struct err *err)
+{
+	uint64_t people = 0, groups = 0;
+	int r = read_doc_changes(o->reader, DOC_USER, &people, err);
+
+	if (r == 0)
+		r = read_doc_changes(o->reader, DOC_GROUP, &groups, err);
+	if (r < 0 || (o->is_read && people == o->changes[0] && groups == o->changes[1]))
+		return r;
+	clear(&o->people);
+	clear(&o->groups);
+	r = read_doc_bodies(o->reader, DOC_USER, take, &o->people, err);
+	if (r == 0)
+		r = read_doc_bodies(o->reader, DOC_GROUP, take, &o->groups, err);
+	o->changes[0] = people;
+	o->changes[1] = groups;
+	o->is_read = r == 0;
+	return r;
+}
+
+/* --- who ----------------------------------------------------------------------------- */
+
+static const struct named *find(const struct list *l, const char *name)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (strcmp(l->items[i].name, name) == 0)
+			return &l->items[i];
+	return NULL;
+}
+
+static const char *text(const struct named *who, const char *key)
+{
+	const char *t = who ? json_text(who->json, key) : NULL;
+
+	return t ? t : "";
+}
+
+static bool is_disabled(const struct named *person)
+{
+	return person && json_true(person->json, "disabled");
+}
+
+static bool is_listed(const struct named *doc, const char *key, const char *name)
+{
+	const struct cJSON *v;
+
+	cJSON_ArrayForEach(v, json_get(doc->json, key))
+	{
+		if (cJSON_IsString(v) && strcmp(v->valuestring, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A member by name, or told so by the directory that both are of: as cgi/people_read.c. */
+static bool belongs(const struct named *person, const struct named *group)
+{
+	return is_listed(group, "members", person->name) ||
+	       (strcmp(text(person, "source"), text(group, "source")) == 0 &&
+	        is_listed(person, "groups", group->name));
+}
+
+/* --- ways ---------------------------------------------------------------------------- */
+
+/* Who is called like an address has that one, if no other is said. */
+static const char *mail_of(const struct named *person, const char *name)
+{
+	const char *said = text(person, "mail");
+
+	return *said ? said : strchr(name, '@') ? name : "";
+}
+
+/* Of a channel that there is: what has no channel is none of his ways. */
+static bool is_way(const struct channels *c, const char *recipient)
+{
+	const struct channel *by = NULL;
+	const char *who = NULL;
+	struct err ignored = { 0 };
+
+	return channels_find(c, recipient, 0, &by, &who, &ignored) == 0;
+}
+
+/* His next way, *at ways being passed over; `owner:NAME` when he has none at all. */
+static char *next_way(const struct owners *o, const struct channels *c, struct devices *d,
+                      const char *name, int severity, size_t *at)
+{
+	const struct named *person = find(&o->people, name);
+	const char *mail = mail_of(person, name), *chat = text(person, "chat");
+	char *ways[] = { *mail ? mem_fmt("mail:%s", mail) : NULL, *chat ? mem_str(chat) : NULL,
+		         channels_of_type(c, CH_PUSH) && !devices_refusal(d, name, severity)
+		                 ? mem_fmt("push:%s", name)
+		                 : NULL };
+	char *ret = NULL;
+	bool any = false;
+
+	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+		bool is = ways[i] && !is_disabled(person) && is_way(c, ways[i]);
+
+		any = any || is;
+		if (is && !ret && (*at)-- == 0) {
+			ret = ways[i];
+			ways[i] = NULL;
+		}
+		free(ways[i]);
+	}
+	if (!any && (*at)-- == 0)
+		ret = mem_fmt(UNTOLD "%s", name);
+	return ret;
+}
+
+char *owners_recipient(const struct owners *o, const struct channels *c, struct devices *d,
+                       const char *owner, int severity, size_t i)
+{
+	const struct named *group = find(&o->people, owner) ? NULL : find(&o->groups, owner);
+	char *ret = NULL;
+	bool any = false;
+
+	for (size_t k = 0; group && k < o->people.n && !ret; k++) {
+		const struct named *person = &o->people.items[k];
+
+		if (is_disabled(person) || !belongs(person, group))
+			continue;
+		any = true;
+		ret = next_way(o, c, d, person->name, severity, &i);
+	}
+	return ret || any ? ret : next_way(o, c, d, owner, severity, &i);
+}
+
+const char *owner_untold(const char *recipient)
+{
+	size_t n = strlen(UNTOLD);
+
+	return strncmp(recipient, UNTOLD, n) == 0 ? recipient + n : NULL;
+}
+
+const char *owners_refusal(struct owners *o, struct devices *d, const char *name, int severity)
+{
+	const struct named *person = find(&o->people, name);
+	const char *why = " has no address";
+	bool is_admin = strcmp(name, "admin") == 0; /* no document */
+
+	if (is_disabled(person))
+		why = " is disabled";
+	else if (*mail_of(person, name) || *text(person, "chat"))
+		why = " has an address that no channel serves";
+	else if (!person && !is_admin)
+		why = find(&o->groups, name) ? " is a group of nobody" : " is nobody here";
+	else if (!devices_refusal(d, name, 2) && devices_refusal(d, name, severity))
+		why = " wants only severer ones pushed, and has no other address";
+	snprintf(o->why, sizeof o->why, "not told: %.64s%s", name, why);
+	return o->why;
+}
