@@ -40,6 +40,8 @@
 /* So many transitions are a million that finished: a second or two of a start. */
 enum { WATCH_MS = 5000, SAVE_NUMBERS = 4000000 };
 #define ABORT_US (30 * US_PER_S)
+/* So many looks missed, the watchdog itself stood still. */
+#define STOOD_LOOKS 5
 /* The store's thread waits for a database, that of the registry for etcd's endpoints, each time no
  * longer than its timeout. */
 #define ABORT_STORE_US (600 * US_PER_S)
@@ -149,7 +151,8 @@ static int make_core(struct daemon *d, struct err *err)
 		                            (size_t)p->retention_slice,
 		                            p->statistics_days * 86400 * US_PER_S,
 		                            SAVE_NUMBERS,
-		                            p->epoch_ms * US_PER_MS };
+		                            p->epoch_ms * US_PER_MS,
+		                            p->beat_ms * US_PER_MS };
 	struct commander_settings cset = { (size_t)p->command_batch, p->timezone, p->types_dir,
 		                           p->secrets_key_file };
 	struct logkeeper_settings lset = { p->log_dir, p->log_job_bytes_max,
@@ -215,6 +218,9 @@ static void make_net(struct daemon *d)
 	struct lead_settings lset = { d->site, d->commander, on_leave, d };
 	d->lead = lead_new(place_of(d, "lead"), &lset);
 	d->router = router_new(place_of(d, "router"), &rset, d->workers, d->n_workers);
+	maintainer_listens(d->maintainer, router_actor(d->router));
+	for (size_t i = 0; i < d->n_workers; i++)
+		maintainer_listens(d->maintainer, worker_actor(d->workers[i]));
 }
 
 static bool is_named(const char *name, const char *const *names)
@@ -316,13 +322,15 @@ static int64_t abort_us(const char *thread)
 }
 
 /* A thread that stalls unseen would be worse than a restart: every one must answer a ping. */
-static void watch_threads(struct daemon *d)
+static void watch_threads(struct daemon *d, bool stood)
 {
 	int64_t now = clock_mono_us(&clock_machine);
 	const char *actor;
 
 	for (size_t i = 0; i < d->n_threads; i++) {
-		if (thread_silent_us(d->threads[i], now, &actor) > abort_us(d->thread_names[i])) {
+		/* Who watches has stood still as well: they get until the next look to answer. */
+		if (!stood &&
+		    thread_silent_us(d->threads[i], now, &actor) > abort_us(d->thread_names[i])) {
 			log_error("thread.stalled", "thread=%s actor=%s", d->thread_names[i],
 			          actor ? actor : "");
 			abort();
@@ -389,7 +397,7 @@ int daemon_run(struct daemon *d, struct err *err)
 		int sig = wait_signal(d);
 		int64_t now = clock_mono_us(&clock_machine);
 		if (sig < 0 && now - watched_us >= watch_ms(d->p) * US_PER_MS) {
-			watch_threads(d);
+			watch_threads(d, now - watched_us > STOOD_LOOKS * watch_ms(d->p) * US_PER_MS);
 			watched_us = now;
 		}
 		if (sig == SIGTERM || sig == SIGINT)

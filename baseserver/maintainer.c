@@ -9,6 +9,8 @@
 #include "util/check.h"
 #include "util/log.h"
 
+#define LOOK_AGAIN_US (5 * US_PER_MS)
+
 /* How far the plan has come: rows that a command made ahead of it do not say. */
 static void follow_plan(struct mtask *t, const struct instance *i)
 {
@@ -105,8 +107,10 @@ static void look_running(struct maintainer *m, struct watch *w, int64_t now)
 {
 	const struct task *d = watch_def(m, w);
 
+	watch_begin_anew(m, w);
 	if (w->lose_us <= now && w->inst.state != ST_HANGED) {
-		maintainer_lose(m, w);
+		if (maintainer_may_judge(m, w->lose_us))
+			maintainer_lose(m, w);
 	} else if (w->inst.state == ST_RUNNING && d && d->alive_wait_us &&
 	           w->granted_us + d->alive_wait_us <= now && !w->killed_for_time) {
 		struct proposal *p = propose(m, w, ASK_KILL);
@@ -114,7 +118,8 @@ static void look_running(struct maintainer *m, struct watch *w, int64_t now)
 		p->reason = RE_TIMEOUT;
 		w->killed_for_time = true;
 	} else if (w->inst.state == ST_KILLING && w->kill_us + watch_grace_us(m, w) <= now) {
-		propose(m, w, ASK_HANG);
+		if (maintainer_may_judge(m, w->kill_us + watch_grace_us(m, w)))
+			propose(m, w, ASK_HANG);
 	}
 }
 
@@ -148,9 +153,11 @@ static void look_at_times(struct maintainer *m)
 		if (w->asked || next == INT64_MAX)
 			heap_remove(&m->times, &w->node);
 		else
-			heap_set(&m->times, &w->node, next > now ? next : now + US_PER_MS);
+			heap_set(&m->times, &w->node, next > now ? next : now + LOOK_AGAIN_US);
 	}
-	int64_t next = top ? top->key : ALARM_OFF;
+	int64_t next = maintainer_call(m);
+	if (top && top->key < next)
+		next = top->key;
 	if (m->set.retention_us && !m->keeping && m->keep_us < next)
 		next = m->keep_us;
 	if (m->n_over && !m->retiring && m->retire_us < next)
@@ -273,6 +280,7 @@ void maintainer_free(struct maintainer *m)
 	outbox_done(&m->out);
 	free(m->by_slot);
 	free(m->over);
+	free(m->ears);
 	free(m->tasks);
 	free(m);
 }

@@ -24,6 +24,7 @@ struct maintainer_settings {
 	int64_t figures_us;    /* statistics are kept so long; 0: for ever */
 	uint64_t save_numbers; /* outcomes are saved after so many transitions; 0: hourly */
 	int64_t grace_us;      /* what the first clocks of an epoch have beyond T_lose */
+	int64_t beat_us;       /* how often a broker shows a sign of life */
 };
 
 /* Takes what the ledger loaded; all clocks of leases start anew. Before any thread runs. */
@@ -34,6 +35,10 @@ struct actor *maintainer_actor(struct maintainer *m);
 
 /* A session's list of tokens. On 0 the maintainer owns the letter. Thread: any. */
 int maintainer_held(struct maintainer *m, struct held_news *n);
+
+/* This actor's thread brings signs of life: nobody is declared lost by a silence during which it stood
+ * still. Before any thread runs. */
+void maintainer_listens(struct maintainer *m, struct actor *ear);
 
 size_t maintainer_leases(const struct maintainer *m); /* its thread */
 

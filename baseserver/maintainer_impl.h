@@ -13,6 +13,7 @@
 #include "util/map.h"
 #include "util/slab.h"
 
+struct ear;
 struct task;
 
 #define MAINTAINER_KEEP_EVERY_US (3600 * US_PER_S)
@@ -63,6 +64,10 @@ struct maintainer {
 	size_t n_over, over_cap;
 	int64_t over_us, retire_us; /* mono: since the first of them; asked for together */
 	bool retiring;              /* an edit is under way */
+	struct ear *ears; /* maintainer_roll.c */
+	size_t n_ears;
+	int64_t call_us; /* mono: the next call of all ears */
+	int64_t anew_us; /* mono: no clock of silence counts from before */
 	bool keeping, saved;
 	uint64_t saved_at; /* the ledger's number when outcomes were saved last */
 };
@@ -86,11 +91,17 @@ bool watch_wanted(const struct maintainer *m, const struct instance *i);
 void watch_drop(struct maintainer *m, uint32_t index);
 uint32_t watch_take(struct maintainer *m, uint32_t slot);
 void watch_set_image(struct maintainer *m, uint32_t index, const struct instance *i);
+void watch_begin_anew(const struct maintainer *m, struct watch *w); /* when we stood still */
 void watch_begin_lease(struct maintainer *m, struct watch *w, uint32_t session, uint32_t lane);
 
 /* maintainer_retire.c: tasks whose plan is over go offline, many in one edit. */
 void maintainer_retire_if_over(struct maintainer *m, struct mtask *t);
 void maintainer_retire(struct maintainer *m);
+
+/* maintainer_roll.c: stalls of our own. */
+int64_t maintainer_call(struct maintainer *m); /* all ears, when it is time; when it is next */
+/* Has all been heard that was there to be heard by then? False: it will be known soon. */
+bool maintainer_may_judge(struct maintainer *m, int64_t due_us);
 
 /* maintainer_keep.c: retention, a slice at a time. */
 void maintainer_keep_house(struct maintainer *m);

@@ -120,8 +120,19 @@ static void ping_send(struct session *s)
 		session_send(s, FR_PING, &ping, NULL);
 }
 
-/* Runs after what was readable was read: bytes that waited while this process stood still
- * count as heard. */
+static void step_shake(struct session *s, int events);
+
+/* Bytes that waited while this process stood still count as heard. What is readable was read before
+ * (the clock's priority is the lowest), but for a round without it: a signal, SIGCONT too, ends the
+ * wait for readable sockets with none. */
+static void hear(struct session *s)
+{
+	if (s->state == SESSION_SHAKE)
+		step_shake(s, 0);
+	else if (s->state == SESSION_OPEN)
+		session_read(s);
+}
+
 void session_clock(struct ev_loop *loop, struct ev_timer *w, int events)
 {
 	struct session *s = w->data;
@@ -130,6 +141,11 @@ void session_clock(struct ev_loop *loop, struct ev_timer *w, int events)
 	(void)loop;
 	(void)events;
 	session_enter(s);
+	hear(s);
+	if (s->state == SESSION_OVER) {
+		session_leave(s);
+		return;
+	}
 	if (s->due_us && now >= s->due_us)
 		stage_overdue(s);
 	else if (s->state == SESSION_OPEN && idle_us && now - s->heard_us >= idle_us)
@@ -224,7 +240,6 @@ static bool queue_flush(struct session *s)
 /* --- the stages ------------------------------------------------------------------- */
 
 static void step_connect(struct session *s, int events);
-static void step_shake(struct session *s, int events);
 static void step_open(struct session *s, int events);
 static void step_ending(struct session *s, int events);
 static void step_over(struct session *s, int events);
