@@ -397,7 +397,8 @@ int daemon_run(struct daemon *d, struct err *err)
 		int sig = wait_signal(d);
 		int64_t now = clock_mono_us(&clock_machine);
 		if (sig < 0 && now - watched_us >= watch_ms(d->p) * US_PER_MS) {
-			watch_threads(d, now - watched_us > STOOD_LOOKS * watch_ms(d->p) * US_PER_MS);
+			watch_threads(d,
+			              now - watched_us > STOOD_LOOKS * watch_ms(d->p) * US_PER_MS);
 			watched_us = now;
 		}
 		if (sig == SIGTERM || sig == SIGINT)

@@ -9,7 +9,8 @@
 #include "util/check.h"
 #include "util/log.h"
 
-#define LOOK_AGAIN_US (5 * US_PER_MS)
+/* What could not be decided: who waits for an ear that stands may be many. */
+#define LOOK_AGAIN_US(m) ((m)->n_ears ? 20 * US_PER_MS : US_PER_MS)
 
 /* How far the plan has come: rows that a command made ahead of it do not say. */
 static void follow_plan(struct mtask *t, const struct instance *i)
@@ -153,7 +154,7 @@ static void look_at_times(struct maintainer *m)
 		if (w->asked || next == INT64_MAX)
 			heap_remove(&m->times, &w->node);
 		else
-			heap_set(&m->times, &w->node, next > now ? next : now + LOOK_AGAIN_US);
+			heap_set(&m->times, &w->node, next > now ? next : now + LOOK_AGAIN_US(m));
 	}
 	int64_t next = maintainer_call(m);
 	if (top && top->key < next)

@@ -64,7 +64,7 @@ struct maintainer {
 	size_t n_over, over_cap;
 	int64_t over_us, retire_us; /* mono: since the first of them; asked for together */
 	bool retiring;              /* an edit is under way */
-	struct ear *ears; /* maintainer_roll.c */
+	struct ear *ears;           /* maintainer_roll.c */
 	size_t n_ears;
 	int64_t call_us; /* mono: the next call of all ears */
 	int64_t anew_us; /* mono: no clock of silence counts from before */

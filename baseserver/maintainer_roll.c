@@ -27,8 +27,9 @@ struct call {
 void maintainer_listens(struct maintainer *m, struct actor *ear)
 {
 	m->ears = mem_grow(m->ears, m->n_ears + 1, sizeof *m->ears);
-	m->ears[m->n_ears++] =
-		(struct ear){ .actor = ear, .back_us = actor_mono_us(m->me), .is_out = false };
+	m->ears[m->n_ears++] = (struct ear){ .actor = ear,
+		                             .back_us = actor_mono_us(m->me),
+		                             .is_out = false };
 }
 
 static void came_back(struct letter *l, void *self)

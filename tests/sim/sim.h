@@ -74,6 +74,7 @@ struct swarm {
 	bool commands, edits, wall_jumps, takeovers, long_downs, standby;
 	bool flows;    /* some tasks are the steps of a pipeline */
 	bool branches; /* jobs choose among the children of their task */
+	bool stands;   /* the server stands still at times */
 	bool switches; /* versions of plugins follow each other, side by side */
 	size_t ring_slots;
 	int64_t rows_max; /* dates left out in one go that have rows */
@@ -92,7 +93,8 @@ extern struct swarm swarm;
 	X(VERSIONS, "versions", \
 	  "the next version's loader beside the former, and servers that go down") \
 	X(SESSIONS, "sessions", "loaders that are back at once, and a maintainer that is late") \
-	X(SILENCES, "silences", "minutes without a server, whose dates are left out, and redone")
+	X(SILENCES, "silences", "minutes without a server, whose dates are left out, and redone") \
+	X(STANDS, "stands", "a server that stands still while brokers beat and jobs end")
 enum scenario {
 #define X(name, text, what) SC_##name,
 	SCENARIOS(X)
@@ -117,6 +119,8 @@ __attribute__((format(printf, 1, 2))) void note(const char *fmt, ...);
 
 /* sim_threads.c: where the actors run. */
 void threads_new(void);
+void threads_stand(int64_t us);    /* no thread does anything for so long */
+int64_t threads_stand_until(void); /* world time; in the past: they do not */
 struct thread *thread_of(enum place_of who);
 int threads_start(struct err *err);
 void threads_run(const bool *stop); /* all that may step now, until nothing may */
@@ -212,7 +216,8 @@ void pools_grant(const struct task *t, const int slots[TASKS + 1]);
 /* sim_server.c: the server's process. */
 void server_start(void);
 void server_crash(void);
-void server_end(void); /* of one seed: everything goes */
+void server_stands(int64_t us); /* still */
+void server_end(void);          /* of one seed: everything goes */
 bool server_up(void);
 void server_run(void);
 int64_t server_next_us(void); /* its next alarm on the clock, INT64_MAX none */

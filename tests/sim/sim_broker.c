@@ -69,6 +69,8 @@ static int64_t ordered(int64_t *clear)
 
 	if (at < *clear)
 		at = *clear;
+	if (at < threads_stand_until())
+		at = threads_stand_until();
 	*clear = at;
 	return at - now_us;
 }
@@ -90,6 +92,10 @@ static void arrive(void *a, uint64_t b)
 	struct up *u = a;
 
 	(void)b;
+	if (server_up() && threads_stand_until() > now_us) { /* it waits in the socket */
+		later_owned(threads_stand_until() - now_us, arrive, u);
+		return;
+	}
 	if (machines[u->broker].conn == u->conn && server_up()) {
 		if (u->kind == 0)
 			worker_hello(u->broker, u->conn, u->greeter, u->held, u->n);

@@ -35,6 +35,7 @@ static const struct swarm bent[] = {
 	                  .cuts = true,
 	                  .slow_wire = true,
 	                  .lag_us = 100 * MS },
+	[SC_STANDS] = { .stands = true },
 	[SC_SILENCES] = { .hasty = 400,
 	                  .edits = true,
 	                  .commands = true,
@@ -159,6 +160,10 @@ static void misfortune(void)
 		broker_switch(b);
 		if (scenario == SC_VERSIONS && chance(500))
 			later((int64_t)rnd(1000) * MS, go_down, NULL, 0);
+		return;
+	}
+	if (swarm.stands && chance(300)) {
+		server_stands((int64_t)(100 + rnd(2 * LOSE_US / MS)) * MS);
 		return;
 	}
 	b = broker_place(b);

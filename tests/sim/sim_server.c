@@ -213,9 +213,9 @@ static bool open_ledger(void)
 
 void server_start(void)
 {
-	struct maintainer_settings mset = { .lose_us = LOSE_US,
-		                            .kill_extra_us = SEC,
-		                            .save_numbers = 700 };
+	struct maintainer_settings mset = {
+		.lose_us = LOSE_US, .kill_extra_us = SEC, .save_numbers = 700, .beat_us = BEAT_US
+	};
 	struct err err = { 0 };
 
 	if (!store)
@@ -232,6 +232,8 @@ void server_start(void)
 		                           .timezone = "UTC" };
 	CHECK(commander_new(thread_of(AT_COMMAND), ledger, store, &cset, &commander, &err) == 0);
 	worker_start(thread_of(AT_WORKER));
+	if (swarm.stands) /* in no other story: those stay as they are */
+		maintainer_listens(maintainer, worker_actor());
 	CHECK(threads_start(&err) == 0);
 	up = true;
 	if (first) {
@@ -242,6 +244,14 @@ void server_start(void)
 	check_epoch_taken(ledger_epoch(ledger));
 	commands_restarted();
 	server_run();
+}
+
+void server_stands(int64_t us)
+{
+	if (!up)
+		return;
+	note("server: stands still for %d ms", (int)(us / MS));
+	threads_stand(us);
 }
 
 static void stop(void)

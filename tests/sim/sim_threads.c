@@ -19,12 +19,24 @@ static struct place {
 	bool waits;      /* from_us is drawn */
 } places[PLACES];
 static size_t n_places;
+static int64_t stand_us;
 
 void threads_new(void)
 {
 	n_places = swarm.apart ? PLACES : 1;
+	stand_us = 0;
 	for (size_t i = 0; i < n_places; i++)
 		places[i] = (struct place){ .th = thread_new(names[i], &sim_clock) };
+}
+
+void threads_stand(int64_t us)
+{
+	stand_us = now_us + us;
+}
+
+int64_t threads_stand_until(void)
+{
+	return stand_us;
 }
 
 struct thread *thread_of(enum place_of who)
@@ -60,7 +72,7 @@ static int64_t lag(const struct place *p)
 
 static bool may_step(struct place *p)
 {
-	if (!thread_sim_busy(p->th))
+	if (stand_us > now_us || !thread_sim_busy(p->th))
 		return false;
 	if (!p->waits) {
 		p->waits = true;
@@ -103,7 +115,7 @@ int64_t threads_next_us(void)
 		if (at < least)
 			least = at;
 	}
-	return least;
+	return least < stand_us ? stand_us : least;
 }
 
 void threads_stop(void)
