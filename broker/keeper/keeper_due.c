@@ -71,7 +71,9 @@ static void cancel_start(struct keeper *k, struct job *job, enum job_why why)
 {
 	struct err err = { 0 };
 
-	err_set(&err, why == WHY_LEASE ? E_STALE : E_CLOSED, "killed before it started");
+	err_set(&err, why == WHY_LEASE ? E_TIMEOUT : E_CLOSED, "%s",
+	        why == WHY_LEASE ? "its lease ran out before it started"
+	                         : "killed before it started");
 	keeper_queue_remove(&k->starts, job->at);
 	keeper_not_started(k, job, &err);
 	keeper_wake(k);

@@ -135,7 +135,7 @@ static void start_one(struct keeper *k, struct job *job)
 
 	if (job->deadline_us && !job->is_keep &&
 	    clock_mono_us(&clock_machine) >= (int64_t)job->deadline_us) {
-		err_set(&err, E_STALE, "its lease ran out before it started");
+		err_set(&err, E_TIMEOUT, "its lease ran out before it started");
 		keeper_not_started(k, job, &err);
 		return;
 	}

@@ -115,7 +115,8 @@ struct job {
 	int answer;          /* of execute() */
 	uint8_t report_kind; /* how it ended: 3, 5 or 8 */
 	uint8_t reason;
-	struct start *start;      /* the process it asks for */
+	uint8_t cut_short;   /* why the keeper ended its process unasked, a reason; 0: it did not */
+	struct start *start; /* the process it asks for */
 	struct job_pair *outputs; /* [shared] */
 	uint32_t n_outputs;
 	size_t output_bytes;

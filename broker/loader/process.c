@@ -19,11 +19,12 @@ enum {
 	REASON_FENCED = 5,
 	REASON_NOSTART = 7,
 	REASON_OOM = 30,
+	REASON_HALTED = 38,
 };
 
 enum { HELD_NOT_STARTED = 5, HELD_HANGED = 7 }; /* KeeperJob.state */
 enum { KILL_STATE_HANGED = 2, KILL_STATE_NONE = 3 };
-enum { KILLED_BY_FENCE = 2 };
+enum { KILLED_BY_FENCE = 2, KILLED_BY_STOP = 3 }; /* KeeperExited.killed_why */
 
 #define LIST_ID 1 /* of the list asked for when a kill found nothing */
 
@@ -116,10 +117,10 @@ static void on_exited(void *ctx, const Sirdar__KeeperExited *m)
 	j->result.exit_code = m->exit_code;
 	j->report_kind = REPORT_ENDED;
 	j->reason = m->oom ? REASON_OOM : m->exit_code < 0 ? REASON_SIGNAL : REASON_EXIT;
-	if (m->killed_why == KILLED_BY_FENCE) {
-		j->reason = REASON_FENCED;
-		j->was_fenced = true;
-	}
+	if (m->killed_why == KILLED_BY_FENCE)
+		j->cut_short = REASON_FENCED;
+	else if (m->killed_why == KILLED_BY_STOP)
+		j->cut_short = REASON_HALTED;
 	process_over(l, j);
 }
 

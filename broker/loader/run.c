@@ -30,8 +30,6 @@ static void settle(struct job *j)
 	} else {
 		j->reason = REASON_EXIT;
 	}
-	if (j->was_fenced)
-		j->reason = REASON_FENCED;
 	if (r->verdict > RUNNER_NOT_YET)
 		r->verdict = RUNNER_INFRA;
 	j->report_kind = r->verdict == RUNNER_NOT_YET ? REPORT_NOT_YET : REPORT_ENDED;
@@ -142,8 +140,24 @@ int loader_run_inline(struct job *j)
 
 /* --- back on the session thread --------------------------------------------------- */
 
+/* The lease ran out, or the machine's programs were stopped: nobody's fault, so no attempt is burnt.
+ * Only the runner can say that the work was done all the same. It cannot of a process that was its
+ * job: many exit with 0 when they are told to stop. */
+static void judge_cut(struct job *j)
+{
+	bool is_done = j->result.exit_code == 0 && j->result.verdict == RUNNER_BY_CODE;
+	bool was_process = j->phase == JOB_PROCESS && !j->is_waited;
+	uint8_t why = j->cut_short ? j->cut_short : j->was_fenced ? (uint8_t)REASON_FENCED : 0;
+
+	if (!why || j->report_kind != REPORT_ENDED || (is_done && !was_process))
+		return;
+	j->reason = why;
+	j->result.verdict = RUNNER_INFRA;
+}
+
 void loader_job_ended(struct loader *l, struct job *j)
 {
+	judge_cut(j);
 	if (!j->ended_us)
 		j->ended_us = wall_us();
 	if (!j->started_us)

@@ -30,6 +30,8 @@ struct session {
 	uint64_t first, last; /* numbers of events */
 	size_t events, gaps, news;
 	bool has_holes;
+	int32_t state; /* where the last event led from Running, and why */
+	uint32_t reason;
 	char told[80]; /* the last news of a command */
 };
 
@@ -66,6 +68,10 @@ static void keep_events(struct session *s, const Sirdar__Events *m)
 		else if (number != s->last + 1)
 			s->has_holes = true;
 		s->last = number;
+		if (m->event[i]->from == state_number(ST_RUNNING)) {
+			s->state = m->event[i]->to;
+			s->reason = m->event[i]->reason;
+		}
 	}
 }
 
@@ -280,8 +286,6 @@ static void a_grant_whose_session_went_goes_to_another(void **state)
 	stop(&p);
 }
 
-/* --- slow clients ------------------------------------------------------------------------- */
-
 static struct session *subscriber(struct place *p)
 {
 	Sirdar__Subscribe m = SIRDAR__SUBSCRIBE__INIT;
@@ -290,6 +294,100 @@ static struct session *subscriber(struct place *p)
 	hear(p, s, FR_SUBSCRIBE, &m);
 	return s;
 }
+
+/* --- how attempts end: from a loader's report to the verdict -------------------------------- */
+
+enum { ENDED = 3, REJECTED = 4, NOT_STARTED = 5, HANGED = 7, NOT_YET = 8, LOST = 9 };
+enum { BY_CODE, RETRYABLE, FATAL, INFRA };
+
+/* Every reason that a loader gives, as it gives it (broker/loader: run.c, process.c, grants.c), and
+ * what becomes of the first of two attempts. */
+static const struct {
+	enum reason reason;
+	uint32_t kind, verdict;
+	int32_t exit_code;
+	enum state then;
+	enum reason shown;
+	uint32_t attempt, infra; /* how many count afterwards: burnt, and against infra_max */
+} ends[] = {
+	{ RE_EXIT, ENDED, BY_CODE, 0, ST_SUCC, RE_EXIT, 1, 0 },
+	{ RE_EXIT, ENDED, BY_CODE, 3, ST_FAILED, RE_EXIT, 1, 0 },
+	{ RE_EXIT, ENDED, RETRYABLE, 3, ST_FAILED, RE_EXIT, 1, 0 },
+	{ RE_EXIT, ENDED, FATAL, 3, ST_STOP, RE_FATAL, 1, 0 },
+	{ RE_EXIT, ENDED, INFRA, 3, ST_FAILED, RE_EXIT, 0, 1 },
+	{ RE_EXIT, NOT_YET, BY_CODE, 0, ST_FAILED, RE_NONE, 0, 0 },
+	{ RE_SIGNAL, ENDED, BY_CODE, -9, ST_FAILED, RE_SIGNAL, 1, 0 },
+	{ RE_OOM, ENDED, BY_CODE, -9, ST_FAILED, RE_OOM, 1, 0 },
+	{ RE_FENCED, ENDED, INFRA, -15, ST_FAILED, RE_FENCED, 0, 1 },
+	{ RE_FENCED, ENDED, INFRA, 0, ST_FAILED, RE_FENCED, 0, 1 },
+	{ RE_HALTED, ENDED, INFRA, -15, ST_FAILED, RE_HALTED, 0, 1 },
+	{ RE_PLUGIN, ENDED, INFRA, 0, ST_FAILED, RE_PLUGIN, 0, 1 },
+	{ RE_LOST, LOST, BY_CODE, 0, ST_FAILED, RE_LOST, 0, 1 },
+	{ RE_NOSTART, NOT_STARTED, INFRA, 0, ST_DEPEND, RE_NOSTART, 0, 1 },
+	{ RE_NOSTART, ENDED, FATAL, 127, ST_STOP, RE_FATAL, 1, 0 },
+	{ RE_REJECT, REJECTED, BY_CODE, 0, ST_DEPEND, RE_REJECT, 0, 1 },
+	{ RE_STOPPING, REJECTED, BY_CODE, 0, ST_DEPEND, RE_STOPPING, 0, 0 },
+	{ RE_UNKILLABLE, HANGED, BY_CODE, 0, ST_HANGED, RE_UNKILLABLE, 1, 0 },
+};
+
+/* No loader gives these: the server has its own grounds for them. */
+static const bool is_servers[RE_COUNT] = {
+	[RE_TIMEOUT] = true,  [RE_INFRA] = true,      [RE_ATTEMPTS] = true, [RE_FATAL] = true,
+	[RE_EXPIRED] = true,  [RE_USER] = true,       [RE_REDO] = true,     [RE_FORCED] = true,
+	[RE_DRYRUN] = true,   [RE_CATCHUP] = true,    [RE_LINK] = true,     [RE_BRANCH] = true,
+	[RE_PIPELINE] = true, [RE_OVERLAP] = true,    [RE_OFFLINE] = true,  [RE_CANCELLED] = true,
+	[RE_ASKED] = true,    [RE_BACKFILL] = true,   [RE_DUE] = true,      [RE_EDIT] = true,
+	[RE_PARENT] = true,   [RE_QUARANTINE] = true, [RE_PARAMS] = true,   [RE_UNSENT] = true,
+	[RE_SAFE] = true,     [RE_AT_RISK] = true,    [RE_BREACHED] = true,
+};
+
+static void report(struct place *p, struct session *s, uint64_t token, size_t row)
+{
+	Sirdar__Report r = SIRDAR__REPORT__INIT, *one = &r;
+	Sirdar__Reports m = SIRDAR__REPORTS__INIT;
+
+	r.token = token;
+	r.seq = 7;
+	r.kind = ends[row].kind;
+	r.reason = ends[row].reason;
+	r.exit_code = ends[row].exit_code;
+	r.verdict = ends[row].verdict;
+	m.report = &one;
+	m.n_report = 1;
+	hear(p, s, FR_REPORTS, &m);
+	pass(p, 2);
+}
+
+static void each_reason_of_a_loader_has_the_verdict_that_the_table_says(void **state)
+{
+	bool has[RE_COUNT] = { false };
+	struct instance i;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof ends / sizeof ends[0]; k++) {
+		struct place p;
+
+		start(&p);
+		struct session *client = subscriber(&p), *s = greet(&p, LOADER, "b1");
+		struct inst_key key = ready(&p.f, TASK, 60);
+		credit(&p, s, 1);
+		pass(&p, 2);
+		assert_int_equal(s->jobs, 1);
+		report(&p, s, s->tokens[0], k);
+		assert_int_equal(client->state, state_number(ends[k].then));
+		assert_int_equal(client->reason, ends[k].shown);
+		if (ledger_find(p.f.ledger, key, &i)) { /* else it is over */
+			assert_int_equal(i.attempt, ends[k].attempt);
+			assert_int_equal(i.infra, ends[k].infra);
+		}
+		has[ends[k].reason] = true;
+		stop(&p);
+	}
+	for (int r = RE_NONE + 1; r < RE_COUNT; r++)
+		assert_int_equal(has[r] + is_servers[r], reason_name((enum reason)r) != NULL);
+}
+
+/* --- slow clients ------------------------------------------------------------------------- */
 
 static void happens(struct place *p, int64_t n)
 {
@@ -326,7 +424,7 @@ static void who_reads_slowly_gets_all_that_is_still_kept(void **state)
 
 static void who_falls_behind_too_far_is_told_of_the_gap_and_has_no_other(void **state)
 {
-	enum { LOST = 300 };
+	enum { MISSED = 300 };
 	struct place p;
 
 	(void)state;
@@ -334,12 +432,12 @@ static void who_falls_behind_too_far_is_told_of_the_gap_and_has_no_other(void **
 	struct session *s = subscriber(&p);
 	uint64_t before = stream_last(ledger_stream(p.f.ledger));
 	s->queued = QUEUE_BYTES;
-	happens(&p, RING + LOST);
+	happens(&p, RING + MISSED);
 	s->queued = 0;
 	pass(&p, 100);
 	assert_int_equal(s->gaps, 1);
 	assert_int_equal(s->events, RING);
-	assert_int_equal(s->first, before + LOST + 1);
+	assert_int_equal(s->first, before + MISSED + 1);
 	assert_false(s->has_holes);
 	stop(&p);
 }
@@ -415,6 +513,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_new_state_is_told_at_once_and_progress_together),
 		cmocka_unit_test(who_subscribes_hears_what_ended_meanwhile),
+		cmocka_unit_test(each_reason_of_a_loader_has_the_verdict_that_the_table_says),
 		cmocka_unit_test(a_grant_within_the_margin_leaves_as_a_job),
 		cmocka_unit_test(a_grant_that_is_durable_too_late_never_leaves_and_is_made_again),
 		cmocka_unit_test(a_grant_whose_session_went_goes_to_another),
