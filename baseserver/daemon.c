@@ -178,6 +178,8 @@ static int make_core(struct daemon *d, struct err *err)
 	if (r == 0)
 		registrar_set_types(d->registrar, p->types_dir);
 	if (r == 0)
+		registrar_set_beat(d->registrar, p->beat_ms * US_PER_MS);
+	if (r == 0)
 		r = logkeeper_new(place_of(d, "logkeeper"), &lset, &d->logkeeper, err);
 	if (r == 0)
 		r = commander_new(place_of(d, "commander"), d->ledger, d->site->store, &cset,

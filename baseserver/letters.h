@@ -190,6 +190,7 @@ struct held_news {
 	bool loader;   /* else the broker's own session: the keeper's tokens */
 	bool hello;    /* the first list of this session */
 	bool fresh;    /* hello: the peer process is new (another incarnation) */
+	bool strange;  /* hello: of another machine than held its broker's leases before */
 	char type[64]; /* loader */
 	size_t n;
 	uint64_t tokens[];

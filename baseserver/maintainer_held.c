@@ -26,7 +26,7 @@ static bool same_holder(const struct maintainer *m, const struct watch *w,
 {
 	const struct task *d = maintainer_def(m, w->inst.key.task);
 
-	return state_holds_slot((enum state)w->inst.state) && w->inst.broker == n->broker && d &&
+	return state_holds_slot((enum state)w->inst.state) && w->inst.broker == n->broker && d && !w->orphan &&
 	       strcmp(d->type, n->type) == 0 && same_lane(w, n);
 }
 
@@ -38,6 +38,7 @@ static void heard(struct maintainer *m, const struct held_news *n, uint64_t toke
 		return;
 	struct watch *w = watch_at(m, index);
 	w->lose_us = now + m->set.lose_us;
+	w->orphan = false;
 	if (n->loader) {
 		w->session = n->session;
 		w->lane = n->lane;
@@ -46,6 +47,18 @@ static void heard(struct maintainer *m, const struct held_news *n, uint64_t toke
 		w->absent = 0;
 	}
 	heap_set(&m->times, &w->node, watch_next_look(m, w));
+}
+
+/* Another machine has its broker's name from now on, and can say nothing of these: the one that
+ * had them may be cut off only, and run them until its fence. Silence ends them, or their list. */
+static void disown(struct maintainer *m, uint32_t broker)
+{
+	for (uint32_t i = 0; i < m->watches.used; i++) {
+		struct watch *w = watch_at(m, i);
+		if (watch_of_slot(m, w->slot) == i && w->inst.broker == broker &&
+		    state_holds_slot((enum state)w->inst.state))
+			w->orphan = true;
+	}
 }
 
 static int token_order(const void *a, const void *b)
@@ -113,6 +126,8 @@ static void on_held(struct letter *letter, void *self)
 	size_t n_again = 0;
 
 	maintainer_fold(m); /* grants that this list may already hold */
+	if (n->strange)
+		disown(m, n->broker);
 	for (size_t i = 0; i < n->n; i++)
 		heard(m, n, n->tokens[i], now);
 	qsort(n->tokens, n->n, sizeof n->tokens[0], token_order);

@@ -162,7 +162,7 @@ void watch_begin_lease(struct maintainer *m, struct watch *w, uint32_t session, 
 	w->lose_us = now + m->set.lose_us;
 	w->kill_us = 0;
 	w->absent = 0;
-	w->present = w->gone = w->killed_for_time = false;
+	w->present = w->gone = w->killed_for_time = w->orphan = false;
 }
 
 /* A silence that began before we stood still says nothing. */

@@ -19,6 +19,8 @@
 #include "util/json_put.h"
 #include "util/log.h"
 
+#define BEAT_US (10 * US_PER_S)
+
 static struct broker *by_name(const struct registrar *r, const char *name)
 {
 	for (size_t i = 0; i < r->n; i++)
@@ -55,8 +57,8 @@ static void store_broker(struct registrar *r, struct broker *b)
 	struct buf body;
 
 	buf_init(&body);
-	buf_printf(&body, "{\"name\":\"%s\",\"drained\":%s}", b->name,
-	           b->drained ? "true" : "false");
+	buf_printf(&body, "{\"name\":\"%s\",\"drained\":%s,\"machine\":\"%s\"}", b->name,
+	           b->drained ? "true" : "false", b->machine.nonce);
 	e->docs = mem_array(1, sizeof *e->docs);
 	e->n_docs = 1;
 	e->docs[0] = (struct store_doc){ .kind = DOC_BROKER,
@@ -110,7 +112,7 @@ static void lane_over(struct broker *b, const char *type, uint32_t lane)
 		*run = b->runners[--b->n_runners];
 }
 
-static int refuse(struct greeting *g, int code, const char *text)
+int registrar_refuse(struct greeting *g, int code, const char *text)
 {
 	g->code = code;
 	snprintf(g->text, sizeof g->text, "%s", text);
@@ -119,12 +121,6 @@ static int refuse(struct greeting *g, int code, const char *text)
 
 static void greet_broker(struct greeting *g, struct broker *b, int64_t now)
 {
-	if (b->session && b->incarnation != g->incarnation && b->boot_id[0] &&
-	    strcmp(b->boot_id, g->boot_id) != 0) {
-		refuse(g, E_CONFLICT,
-		       "another machine is registered under this name and is online");
-		return;
-	}
 	g->fresh = b->incarnation != g->incarnation;
 	b->session = g->session;
 	b->incarnation = g->incarnation;
@@ -133,7 +129,8 @@ static void greet_broker(struct greeting *g, struct broker *b, int64_t now)
 	memcpy(b->host, g->host, sizeof b->host);
 	memcpy(b->peer, g->peer, sizeof b->peer);
 	memcpy(b->software, g->software, sizeof b->software);
-	memcpy(b->boot_id, g->boot_id, sizeof b->boot_id);
+	b->worker = g->reply_to;
+	b->evict = g->evict;
 	memcpy(b->groups, g->groups, sizeof b->groups);
 	b->n_groups = g->n_groups;
 }
@@ -143,7 +140,7 @@ static void greet_loader(struct greeting *g, struct broker *b)
 	struct runner *run = runner_of(b, g->type, g->lane);
 
 	if (!run) {
-		refuse(g, E_LIMIT, "more than 128 loaders on one broker");
+		registrar_refuse(g, E_LIMIT, "more than 128 loaders on one broker");
 		return;
 	}
 	/* After a restart nobody knows which process held what: absent means lost then, never
@@ -151,6 +148,8 @@ static void greet_loader(struct greeting *g, struct broker *b)
 	g->fresh = run->incarnation != g->incarnation;
 	run->incarnation = g->incarnation;
 	run->session = g->session;
+	run->worker = g->reply_to;
+	run->evict = g->evict;
 	run->slots = g->slots;
 	run->held = g->held;
 	if (run->state != RUNNER_DRAINING)
@@ -166,16 +165,18 @@ static void on_greet(struct letter *l, void *self)
 	int64_t now = actor_wall_us(r->me);
 
 	if (!b && !name_is_plain(g->name))
-		refuse(g, E_INVALID, "a broker's name has letters, digits, '.', '_' and '-'");
+		registrar_refuse(g, E_INVALID, "a broker's name has letters, digits, '.', '_' and '-'");
 	else if (!b)
 		b = add(r, r->last_id + 1, g->name);
+	bool admitted = b && machine_admit(r, b, g) == 0;
 	if (b && !b->stored)
 		store_broker(r, b);
-	if (b && g->role == 1)
+	if (admitted && g->role == 1)
 		greet_broker(g, b, now);
-	else if (b)
+	else if (admitted)
 		greet_loader(g, b);
-	if (b) {
+	if (admitted) {
+		machine_heard(r, b);
 		b->heard_us = now;
 		g->broker = b->id;
 		g->drained = b->drained;
@@ -241,8 +242,10 @@ static void on_report(struct letter *l, void *self)
 		runner_news(b, n);
 	if (b && n->count)
 		count(b, n->session, n->held);
-	if (b && !n->gone)
+	if (b && !n->gone) {
+		machine_heard(r, b);
 		b->heard_us = actor_wall_us(r->me);
+	}
 	free(n);
 }
 
@@ -280,8 +283,9 @@ struct loading {
 	struct err *err;
 };
 
-/* One that was drained must not take work because its row does not read. */
-static int read_drained(const struct store_doc *d, bool *ret)
+/* One that was drained must not take work because its row does not read. A row of an earlier version
+ * names no machine. */
+static int read_body(const struct store_doc *d, bool *ret, char ret_machine[40])
 {
 	struct jdoc *doc = NULL;
 	int r = jdoc_parse(d->body, d->body_len, &doc, NULL);
@@ -291,6 +295,9 @@ static int read_drained(const struct store_doc *d, bool *ret)
 		r = E_CORRUPT;
 	if (r == 0)
 		*ret = v->truth;
+	v = r == 0 ? jv_get(jdoc_root(doc), "machine") : NULL;
+	if (v && v->kind == JV_TEXT)
+		snprintf(ret_machine, 40, "%s", v->text);
 	jdoc_free(doc);
 	return r;
 }
@@ -299,10 +306,11 @@ static int each_doc(void *ctx, const struct store_doc *d)
 {
 	struct loading *ld = ctx;
 	bool drained = false;
+	char machine[40] = "";
 
 	if (by_name(ld->r, d->name))
 		return 0;
-	if (read_drained(d, &drained) < 0)
+	if (read_body(d, &drained, machine) < 0)
 		return err_set(ld->err, E_CORRUPT,
 		               "lb_broker: the body of %s (id %u) does not read back", d->name,
 		               d->id);
@@ -310,6 +318,7 @@ static int each_doc(void *ctx, const struct store_doc *d)
 	b->stored = true;
 	b->version = d->version;
 	b->drained = drained;
+	memcpy(b->machine.nonce, machine, sizeof b->machine.nonce);
 	return 0;
 }
 
@@ -325,6 +334,7 @@ int registrar_new(struct thread *th, struct ledger *ledger, struct store *store,
 		return e;
 	}
 	r->ledger = ledger;
+	r->beat_us = BEAT_US;
 	r->me = actor_new(th, &ops, r);
 	*ret_registrar = r;
 	return 0;
@@ -339,6 +349,11 @@ void registrar_free(struct registrar *r)
 	manifests_free(r->types);
 	free(r->brokers);
 	free(r);
+}
+
+void registrar_set_beat(struct registrar *r, int64_t beat_us)
+{
+	r->beat_us = beat_us;
 }
 
 struct actor *registrar_actor(struct registrar *r)
@@ -409,7 +424,7 @@ static void print_loaders(const struct broker *b, bool draining, struct buf *out
 	}
 }
 
-static void print_broker(const struct broker *b, struct buf *out)
+static void print_broker(const struct registrar *r, const struct broker *b, struct buf *out)
 {
 	put_open(out, NULL, '{');
 	put_int(out, "id", b->id);
@@ -432,6 +447,7 @@ static void print_broker(const struct broker *b, struct buf *out)
 	put_int(out, "running", b->running);
 	put_int(out, "slots", b->slots);
 	put_text(out, "software", b->software);
+	machine_print(r, b, out);
 	put_open(out, "types", '[');
 	print_loaders(b, false, out);
 	print_loaders(b, true, out);
@@ -454,7 +470,7 @@ void registrar_print(const struct registrar *r, struct buf *out)
 	put_open(out, NULL, '{');
 	put_open(out, "brokers", '[');
 	for (size_t i = 0; i < r->n; i++)
-		print_broker(sorted[i], out);
+		print_broker(r, sorted[i], out);
 	put_close(out, ']');
 	put_close(out, '}');
 	free(sorted);

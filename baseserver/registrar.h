@@ -27,11 +27,13 @@ struct greeting {
 	struct letter letter;
 	struct actor *reply_to;
 	void (*answered)(struct letter *l, void *self);
+	void (*evict)(struct letter *l, void *self); /* deliver of struct evict, for reply_to */
 	uint32_t session;
 	uint32_t role; /* 1 broker, 2 loader */
 	char name[64], type[64], host[128], peer[64], software[64], boot_id[64];
 	char groups[16][64];
 	size_t n_groups;
+	char machine[40]; /* what its taskbroker drew; "": of an earlier version */
 	uint64_t incarnation;
 	uint32_t slots;
 	uint32_t lane, held; /* loader: which of its type, tokens it has */
@@ -39,7 +41,15 @@ struct greeting {
 	uint32_t broker;     /* answer */
 	bool fresh;          /* answer: not the process that was known before */
 	bool drained;        /* answer: it is to get no more work */
+	bool strange;        /* answer: the first session of another machine than was there before */
 	int code;            /* answer */
+	char text[200];
+};
+
+/* To the worker of a session that another machine's takes the place of: it is over. */
+struct evict {
+	struct letter letter;
+	uint32_t session;
 	char text[200];
 };
 
@@ -71,6 +81,8 @@ int registrar_report(struct registrar *r, struct broker_news *n); /* thread: any
 bool registrar_name(const struct registrar *r, uint32_t broker, char ret[64]);
 /* The answer of the query `brokers` (docs/protocol-json.md). Its thread. */
 void registrar_print(const struct registrar *r, struct buf *out);
+/* How often a broker shows a sign of life. Before any thread runs. */
+void registrar_set_beat(struct registrar *r, int64_t beat_us);
 /* Where the manifests of task types are. Before any thread runs. */
 void registrar_set_types(struct registrar *r, const char *dir);
 /* The answer of the query `types` (docs/protocol-json.md). Its thread. */

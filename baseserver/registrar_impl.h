@@ -13,6 +13,18 @@ struct runner {
 	uint32_t state, session; /* session: its loader's, 0 none */
 	uint32_t slots, held;    /* held: jobs it has */
 	uint64_t incarnation;    /* of the last loader */
+	struct actor *worker;    /* of its session */
+	void (*evict)(struct letter *l, void *self);
+};
+
+/* Which machine a name stands for: one at a time (registrar_machine.c). */
+struct machine_of {
+	char nonce[40];   /* "": not known, or of an earlier version */
+	int64_t heard_us; /* mono: the last sign of life of any of its sessions */
+	int64_t asked_us; /* mono: since when another greets in its place; 0: nobody does */
+	uint32_t refused; /* greetings of others, since the first of them ... */
+	int64_t other_us; /* mono: ... and the last one, by */
+	char other_host[128], other_peer[64];
 };
 
 struct broker {
@@ -29,6 +41,9 @@ struct broker {
 	uint64_t disk_free_bytes;
 	struct runner runners[TYPES_MAX];
 	size_t n_runners;
+	struct actor *worker; /* of its session */
+	void (*evict)(struct letter *l, void *self);
+	struct machine_of machine;
 	bool stored;      /* its document is on its way or kept */
 	bool drained;     /* gets no more work */
 	uint32_t version; /* of its document */
@@ -41,11 +56,19 @@ struct registrar {
 	size_t n;
 	uint32_t last_id;
 	struct manifests *types; /* NULL: none */
+	int64_t beat_us;
 };
 
 /* RunnerState.state */
 enum { RUNNER_READY = 1, RUNNER_DRAINING = 6, RUNNER_OVER = 7 };
 
+/* registrar_machine.c: one machine a name. 0: g may greet (strange: it takes the place of one that
+ * has fallen silent, whose sessions are over now); else why not, in g too. */
+int machine_admit(struct registrar *r, struct broker *b, struct greeting *g);
+void machine_heard(struct registrar *r, struct broker *b);
+void machine_print(const struct registrar *r, const struct broker *b, struct buf *out);
+
+int registrar_refuse(struct greeting *g, int code, const char *text);
 const char *runner_state_name(const struct runner *run);
 
 #endif

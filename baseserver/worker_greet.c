@@ -78,12 +78,23 @@ static void welcome(struct conn *c)
 	         c->name, (int)c->role, c->type, c->lane, c->number, c->n_held, c->protocol);
 }
 
+static void on_evict(struct letter *l, void *self)
+{
+	struct evict *e = (struct evict *)l;
+	struct conn *c = worker_conn(self, e->session);
+
+	if (c)
+		worker_refuse(c, E_IDENTITY, false, e->text);
+	free(e);
+}
+
 static struct greeting *greeting_of(const struct conn *c, const Sirdar__Hello *h)
 {
 	struct greeting *g = mem_new(sizeof *g);
 
 	g->reply_to = c->w->me;
 	g->answered = worker_greeted;
+	g->evict = on_evict;
 	g->session = c->number;
 	g->role = h->role;
 	copy(g->name, sizeof g->name, h->name);
@@ -92,6 +103,7 @@ static struct greeting *greeting_of(const struct conn *c, const Sirdar__Hello *h
 	copy(g->peer, sizeof g->peer, c->peer);
 	copy(g->software, sizeof g->software, h->software);
 	copy(g->boot_id, sizeof g->boot_id, h->boot_id);
+	copy(g->machine, sizeof g->machine, h->machine);
 	for (size_t i = 0; i < h->n_groups && i < 16; i++)
 		copy(g->groups[g->n_groups++], sizeof g->groups[0], h->groups[i]);
 	g->incarnation = h->incarnation;
@@ -149,6 +161,7 @@ void worker_greeted(struct letter *l, void *self)
 		c->broker = g->broker;
 		c->fresh = g->fresh;
 		c->drained = g->drained;
+		c->strange = g->strange;
 		c->told_held = (uint32_t)c->n_held;
 		if (c->role == ROLE_LOADER)
 			follow_broker(c);

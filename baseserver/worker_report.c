@@ -37,6 +37,7 @@ void worker_send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hel
 	h->loader = c->role == ROLE_LOADER;
 	h->hello = hello;
 	h->fresh = c->fresh;
+	h->strange = hello && c->strange;
 	memcpy(h->type, c->type, sizeof h->type);
 	h->n = n;
 	if (n)
@@ -45,17 +46,14 @@ void worker_send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hel
 		free(h);
 }
 
-/* How many jobs which loader has: when that has changed since it was told. */
-static void tell_count(struct conn *c, size_t held)
+/* It lives; and how many jobs a loader has, when that has changed since it was told. */
+static void tell_alive(struct conn *c, size_t held)
 {
-	struct broker_news *n;
+	struct broker_news *n = mem_new(sizeof *n);
 
-	if (c->role != ROLE_LOADER || c->told_held == held)
-		return;
-	n = mem_new(sizeof *n);
 	n->session = c->number;
 	n->broker = c->broker;
-	n->count = true;
+	n->count = c->role == ROLE_LOADER && c->told_held != held;
 	n->held = (uint32_t)held;
 	if (registrar_report(c->w->peers.registrar, n) < 0)
 		free(n);
@@ -72,7 +70,7 @@ int worker_beat(struct conn *c, const Sirdar__Beat *b)
 	if (!ledger_may_speak(w->peers.ledger, actor_mono_us(w->me)))
 		return 0;
 	worker_send_held(c, b->held, b->n_held, false);
-	tell_count(c, b->n_held);
+	tell_alive(c, b->n_held);
 	/* What it sent back may have been a former session's: once a beat it is tried again. */
 	if (c->refuses && !c->is_ending && !c->closed) {
 		c->refuses = false;

@@ -436,6 +436,15 @@ int cmd_why(struct cli *cli, int argc, char **argv)
 
 /* --- brokers, status --- */
 
+/* What is wrong with one that the table has no room for. */
+static void broker_notes(const cJSON *b)
+{
+	if (text_of(b, "twin")[0] != '\0')
+		printf("%s: %s; refused %lld times. Give that machine a name and key of its own, or "
+		       "stop one of the two\n",
+		       text_of(b, "name"), text_of(b, "twin"), number_of(b, "twin_refused"));
+}
+
 static void brokers_print(const cJSON *root)
 {
 	struct table t;
@@ -464,6 +473,7 @@ static void brokers_print(const cJSON *root)
 	}
 	table_out(&t);
 	table_done(&t);
+	cJSON_ArrayForEach(b, json_get(root, "brokers")) broker_notes(b);
 }
 
 int cmd_broker_list(struct cli *cli, int argc, char **argv)

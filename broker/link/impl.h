@@ -5,6 +5,7 @@
 #include <ev.h>
 
 #include "broker/link/link.h"
+#include "broker/link/machine.h"
 #include "wire/session.h"
 
 #define NAME_BYTES 65
@@ -16,7 +17,7 @@ struct link {
 	const struct link_ops *ops;
 	void *ctx;
 	char name[NAME_BYTES];
-	char boot_id[40];
+	char boot_id[40], machine[MACHINE_HEX];
 	uint8_t key[32];
 	uint64_t incarnation, dice;
 

@@ -123,6 +123,7 @@ static void on_open(void *ctx, struct session *s, const char *identity)
 	hello.runner_version = (char *)l->self->runner_version;
 	hello.highest_epoch = l->epoch;
 	hello.lane = l->self->lane;
+	hello.machine = l->machine;
 	hello.others = l->ops->others && l->ops->others(l->ctx);
 	l->hello_us = now_us();
 	if (session_send(s, FR_HELLO, &hello, &err) < 0)
@@ -348,6 +349,7 @@ int link_open(struct ev_loop *loop, const struct link_self *self, const struct l
 	l->pause_ms = (uint32_t)self->settings->retry_min_ms;
 	link_name_read(self->settings, l->name, sizeof l->name);
 	link_boot_read(l->boot_id, sizeof l->boot_id);
+	machine_read(self->settings->state_dir, l->machine);
 	l->epoch = link_epoch_read(self->epoch_file);
 	int r = link_key_read(self->settings->key_file, l->name, l->key, err);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "broker/keeper/client.h"
+#include "broker/link/machine.h"
 #include "rt/notify.h"
 #include "util/alloc.h"
 #include "util/err.h"
@@ -256,8 +257,11 @@ int broker_open(struct broker *b, struct err *err)
 	ev_timer_init(&b->stop_timer, on_stop_timer, 0.0, 0.0);
 	b->load_timer.data = b->stop_timer.data = b;
 	b->epoch_file = mem_fmt("%s/epoch", b->state_dir);
-	int r = keeper_watch(b, err);
+	char machine[MACHINE_HEX];
+	int r = machine_draw(b->state_dir, machine, err);
 
+	if (r == 0)
+		r = keeper_watch(b, err);
 	if (r == 0)
 		r = types_read(b, err);
 	if (r < 0)

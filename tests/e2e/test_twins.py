@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Two machines with one name and key: the one that has the name keeps it, the other is refused, told and shown,
+and taken when the first falls silent. Jobs hold a lock and write down their tokens: none starts twice. TAP."""
+import os
+import shutil
+import signal
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import TESTS, Daemon, Site, main, test, until  # noqa: E402
+from test_life import AT, ledger, script, workflow  # noqa: E402
+
+TESTS.clear()
+REFUSED = r"session\.refused .*code=IDENTITY"
+
+
+def witness(s, seconds):
+    data = s.dir / "data"
+    return script(f"exec 9>>{data}/lock.$(basename $SIRDAR_TASK)\n"
+                  f"flock -n 9 || echo $SIRDAR_TASK >> {data}/overlap\n"
+                  f"echo $SIRDAR_FENCE_TOKEN >> {data}/tokens\nsleep {seconds}")
+
+
+def judge(s, task, n):
+    rows = s.wait_all_over(task, n, 90)
+    assert all(i["state"] == "Succ" for i in rows), rows
+    tokens = ledger(s, "tokens")
+    assert len(tokens) == len(set(tokens)), tokens
+    assert ledger(s, "overlap") == []
+    return rows
+
+
+def twin(s, name, copy_of=None):
+    """A machine with b1's name and key, and a state directory of its own: a copy of another's, if asked."""
+    if copy_of:
+        shutil.copytree(s.dir / copy_of, s.dir / name, symlinks=True,
+                        ignore=lambda d, names: [n for n in names if n.endswith(".sock")])
+    sets = s.broker_sets("b1", ("shell:8",), state_dir=s.dir / name, files_dir=s.dir / (name + "-files"))
+    sets["state_dir"] = s.dir / name
+    return Daemon(s, name, s.argv("taskbroker", sets), r"broker\.keeper_up").start()
+
+
+def broker(s):
+    return next(b for b in s.get("/api/v1/brokers")["brokers"] if b["name"] == "b1")
+
+
+def programs(s, name, *which):
+    return [p for program in which for p in s.pids(program, f"{s.dir / name}\0")]
+
+
+def end_machine(s, name):
+    """All of it at once, as when its power goes."""
+    for pid in programs(s, name, "taskbroker", "taskrunner-loader", "jobkeeper"):
+        os.kill(pid, signal.SIGKILL)
+
+
+@test
+def a_copy_of_a_machine_is_refused_told_and_shown_and_nothing_starts_twice(s):
+    copy = twin(s, "copy", "b1")
+    until("it is refused", lambda: copy.has(r"taskbroker warn link\.refused code=IDENTITY"), 30)
+    until("its loader too", lambda: copy.has(r"taskrunner-loader warn link\.refused code=IDENTITY"), 30)
+    workflow(s, "twins", {f"t{n}": witness(s, 0.3) for n in range(40)})
+    rows = judge(s, "e2e/twins/*", 40)
+    assert all(i["attempt"] == 1 for i in rows), rows
+    assert not copy.has(r"link\.up"), copy.tail()
+    shown = broker(s)
+    assert "another machine" in shown["twin"] and shown["twin_refused"] > 0, shown
+    assert "another machine" in s.sirdar("broker", "list").stdout
+
+
+@test
+def a_server_that_starts_again_keeps_the_name_with_the_machine_that_had_it(s):
+    mark = s.base.log.stat().st_size
+    s.base.restart()
+    until("the first is back", lambda: s.base.has(r"session\.greeted .*name=b1 role=1", mark), 60)
+    until("the copy is refused", lambda: s.base.has(REFUSED, mark), 60)
+    s.wait_broker("b1", ["shell"])
+    workflow(s, "again", {f"t{n}": witness(s, 0.2) for n in range(20)})
+    judge(s, "e2e/again/*", 20)
+    assert not s.copy().has(r"link\.up"), s.copy().tail()
+
+
+@test
+def a_taskbroker_that_died_is_followed_at_once_by_one_on_its_machine(s):
+    workflow(s, "kept", {"t": witness(s, 3)})
+    s.wait_state("e2e/kept/t", AT, "Running")
+    mark = s.brokers["b1"].log.stat().st_size
+    s.brokers["b1"].restart(hard=True)
+    until("it is greeted", lambda: s.brokers["b1"].has(r"taskbroker info link\.up", mark), 30)
+    assert not s.brokers["b1"].has(r"code=IDENTITY", mark), s.brokers["b1"].text(mark)
+    rows = judge(s, "e2e/kept/t", 1)
+    assert rows[0]["attempt"] == 1, rows
+
+
+@test
+def the_copy_is_taken_when_the_first_machine_is_gone_and_its_job_runs_again_once_it_is_lost(s):
+    workflow(s, "gone", {"t": witness(s, 1.5)})
+    i = s.wait_state("e2e/gone/t", AT, "Running")
+    until("its job runs", lambda: (s.dir / "data" / "lock.t").exists(), 30)
+    mark = s.base.log.stat().st_size
+    end_machine(s, "b1")
+    until("the copy is greeted", lambda: s.copy().has(r"taskbroker info link\.up"), 30)
+    assert s.base.has(r"broker\.machine name=b1", mark), s.base.text(mark)
+    judge(s, "e2e/gone/t", 1)
+    # Not by the new machine's list: what the former held is lost by silence, when it is fenced for sure.
+    reasons = [e["reason"] for e in s.history(i["id"]) if e["event"] == "fail-retry"]
+    assert reasons == ["lost"], s.history(i["id"])
+    until("nobody else greets", lambda: not broker(s)["twin"], 90)
+
+
+@test
+def a_machine_that_was_cut_off_finds_its_name_taken_and_its_job_never_ran_beside_another(s):
+    workflow(s, "cut", {"t": witness(s, 8).replace("sleep", "exec sleep")})
+    s.wait_state("e2e/cut/t", AT, "Running")
+    # Its keeper goes on and fences; who speaks for it stands still, with its connections half open.
+    silent = programs(s, "copy", "taskbroker", "taskrunner-loader")
+    for pid in silent:
+        os.kill(pid, signal.SIGSTOP)
+    third = twin(s, "third")
+    until("the third is taken", lambda: third.has(r"taskbroker info link\.up"), 60)
+    mark = s.copy().log.stat().st_size
+    for pid in silent:
+        os.kill(pid, signal.SIGCONT)
+    until("the one that was cut off is refused", lambda: s.copy().has(r"link\.refused code=IDENTITY", mark), 60)
+    judge(s, "e2e/cut/t", 1)
+
+
+class Twins(Site):
+    def copy(self):
+        d = Daemon(self, "copy", ["-"], "")
+        return d
+
+
+def make():
+    s = Twins("twins", beat_ms=300, fence_ms=4000, kill_ms=500, lose_ms=6000, epoch_ms=1000)
+    return s.start(types=("shell:8",))
+
+
+if __name__ == "__main__":
+    sys.exit(main(make))
