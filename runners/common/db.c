@@ -28,6 +28,11 @@ int db_set(struct db *db, int code, const char *fmt, ...)
 	return code;
 }
 
+int db_types(const struct db_sink *sink, size_t n, const struct db_type *types)
+{
+	return sink && sink->types && sink->types(sink->ctx, n, types) < 0 ? DB_REFUSED : 0;
+}
+
 int db_columns(const struct db_sink *sink, size_t n, const char *const *names)
 {
 	return sink && sink->columns && sink->columns(sink->ctx, n, names) < 0 ? DB_REFUSED : 0;

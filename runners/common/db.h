@@ -42,9 +42,33 @@ int db_where_read(const struct run *r, const char *server, const char *prefix,
                   struct db_where *ret_where);
 void db_where_done(struct db_where *where);
 
+/* What values of a column are, over all databases. How each is written as text: as its database
+ * does, bytes of MySQL and SQLite raw, of PostgreSQL in its hex form. */
+enum db_class {
+	DB_TEXT, /* and what goes as text: names of an enum, JSON, arrays, intervals */
+	DB_BOOLEAN,
+	DB_NUMBER,
+	DB_DATE,
+	DB_TIME,
+	DB_ZONED_TIME,
+	DB_STAMP,   /* date and time of no zone */
+	DB_INSTANT, /* with one */
+	DB_BYTES,
+	DB_BITS,
+	DB_UUID,
+	DB_SHAPE, /* geometry of MySQL and MariaDB */
+	DB_CLASSES
+};
+
+struct db_type {
+	enum db_class class;
+	const char *name; /* as its database calls it; static, or borrowed for the call */
+};
+
 /* Who takes what statements give; members may be NULL. Negative answers end it: DB_REFUSED. */
 struct db_sink {
 	void *ctx;
+	int (*types)(void *ctx, size_t n, const struct db_type *types); /* before their names */
 	int (*columns)(void *ctx, size_t n, const char *const *names);
 	int (*row)(void *ctx, size_t n, const char *const *values, const size_t *lens);
 	/* After each statement; `affected` is -1 for one that gave rows. */

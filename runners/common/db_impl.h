@@ -29,6 +29,7 @@ struct db *db_sqlite_new(void);
 
 /* Record why; answers `code`. */
 __attribute__((format(printf, 3, 4))) int db_set(struct db *db, int code, const char *fmt, ...);
+int db_types(const struct db_sink *sink, size_t n, const struct db_type *types);
 int db_columns(const struct db_sink *sink, size_t n, const char *const *names);
 int db_row(const struct db_sink *sink, size_t n, const char *const *values, const size_t *lens);
 int db_done(const struct db_sink *sink, int64_t affected);

@@ -175,15 +175,69 @@ static int my_open(struct db *db, const struct db_where *w)
 	return DB_OK;
 }
 
+#define BINARY_CHARSET 63
+
+static const struct {
+	enum enum_field_types field;
+	struct db_type type;
+} types[] = {
+	{ MYSQL_TYPE_TINY, { DB_NUMBER, "tinyint" } },
+	{ MYSQL_TYPE_SHORT, { DB_NUMBER, "smallint" } },
+	{ MYSQL_TYPE_INT24, { DB_NUMBER, "mediumint" } },
+	{ MYSQL_TYPE_LONG, { DB_NUMBER, "int" } },
+	{ MYSQL_TYPE_LONGLONG, { DB_NUMBER, "bigint" } },
+	{ MYSQL_TYPE_FLOAT, { DB_NUMBER, "float" } },
+	{ MYSQL_TYPE_DOUBLE, { DB_NUMBER, "double" } },
+	{ MYSQL_TYPE_DECIMAL, { DB_NUMBER, "decimal" } },
+	{ MYSQL_TYPE_NEWDECIMAL, { DB_NUMBER, "decimal" } },
+	{ MYSQL_TYPE_YEAR, { DB_NUMBER, "year" } },
+	{ MYSQL_TYPE_DATE, { DB_DATE, "date" } },
+	{ MYSQL_TYPE_NEWDATE, { DB_DATE, "date" } },
+	{ MYSQL_TYPE_TIME, { DB_TIME, "time" } },
+	{ MYSQL_TYPE_DATETIME, { DB_STAMP, "datetime" } },
+	{ MYSQL_TYPE_TIMESTAMP, { DB_INSTANT, "timestamp" } },
+	{ MYSQL_TYPE_BIT, { DB_BITS, "bit" } },
+	{ MYSQL_TYPE_JSON, { DB_TEXT, "json" } },
+	{ MYSQL_TYPE_GEOMETRY, { DB_SHAPE, "geometry" } },
+};
+
+static struct db_type type_of(const MYSQL_FIELD *field)
+{
+	MARIADB_CONST_STRING name = { 0 };
+
+	/* MariaDB's own types are strings, with a name besides. */
+	if (mariadb_field_attr(&name, field, MARIADB_FIELD_ATTR_DATA_TYPE_NAME) == 0 &&
+	    name.length == 4 && memcmp(name.str, "uuid", 4) == 0)
+		return (struct db_type){ DB_UUID, "uuid" };
+	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+		if (types[i].field == field->type)
+			return types[i].type;
+	return field->charsetnr == BINARY_CHARSET ? (struct db_type){ DB_BYTES, "binary" }
+	                                          : (struct db_type){ DB_TEXT, "text" };
+}
+
+static int give_types(const struct db_sink *sink, const MYSQL_FIELD *fields, size_t n)
+{
+	struct db_type *all = sink && sink->types ? calloc(n + 1, sizeof *all) : NULL;
+	int code = DB_OK;
+
+	for (size_t i = 0; all && i < n; i++)
+		all[i] = type_of(&fields[i]);
+	if (all)
+		code = db_types(sink, n, all);
+	free(all);
+	return code;
+}
+
 static int give_columns(const struct db_sink *sink, MYSQL_RES *result, size_t n)
 {
 	const MYSQL_FIELD *fields = mysql_fetch_fields(result);
 	const char **names = calloc(n + 1, sizeof *names);
-	int code = names ? DB_OK : DB_REFUSED;
+	int code = names ? give_types(sink, fields, n) : DB_REFUSED;
 
 	for (size_t i = 0; names && i < n; i++)
 		names[i] = fields[i].name;
-	if (names)
+	if (code == DB_OK)
 		code = db_columns(sink, n, names);
 	free(names);
 	return code;

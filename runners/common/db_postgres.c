@@ -146,6 +146,38 @@ struct shape {
 	bool is_open;
 };
 
+/* By the numbers that PostgreSQL's catalogue gives them; those it has no row for go as text. */
+static const struct {
+	Oid oid;
+	struct db_type type;
+} types[] = {
+	{ 16, { DB_BOOLEAN, "boolean" } },      { 17, { DB_BYTES, "bytea" } },
+	{ 20, { DB_NUMBER, "bigint" } },        { 21, { DB_NUMBER, "smallint" } },
+	{ 23, { DB_NUMBER, "integer" } },       { 700, { DB_NUMBER, "real" } },
+	{ 701, { DB_NUMBER, "double" } },       { 1082, { DB_DATE, "date" } },
+	{ 1083, { DB_TIME, "time" } },          { 1114, { DB_STAMP, "timestamp" } },
+	{ 1184, { DB_INSTANT, "timestamptz" } }, { 1266, { DB_ZONED_TIME, "timetz" } },
+	{ 1560, { DB_BITS, "bit" } },           { 1562, { DB_BITS, "varbit" } },
+	{ 1700, { DB_NUMBER, "numeric" } },     { 2950, { DB_UUID, "uuid" } },
+};
+
+static int give_types(const struct db_sink *sink, const PGresult *result, size_t n)
+{
+	struct db_type *all = sink && sink->types ? calloc(n + 1, sizeof *all) : NULL;
+	int code = DB_OK;
+
+	for (size_t c = 0; all && c < n; c++) {
+		all[c].name = "text";
+		for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+			if (types[i].oid == PQftype(result, (int)c))
+				all[c] = types[i].type;
+	}
+	if (all)
+		code = db_types(sink, n, all);
+	free(all);
+	return code;
+}
+
 static int give_columns(const struct db_sink *sink, const PGresult *result, struct shape *s)
 {
 	s->n = (size_t)PQnfields(result);
@@ -156,6 +188,8 @@ static int give_columns(const struct db_sink *sink, const PGresult *result, stru
 	if (!s->values || !s->lens)
 		return DB_REFUSED;
 	s->is_open = true;
+	if (give_types(sink, result, s->n) < 0)
+		return DB_REFUSED;
 	for (size_t i = 0; i < s->n; i++)
 		s->values[i] = PQfname(result, (int)i);
 	return db_columns(sink, s->n, s->values);

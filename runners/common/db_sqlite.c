@@ -66,12 +66,44 @@ struct shape {
 	size_t *lens;
 };
 
+/* SQLite's columns hold anything: what they are declared as says what they are meant for, dates
+ * among it as text. A word that the declaration has, as SQLite itself looks for them. */
+static struct db_type type_of(const char *declared)
+{
+	static const struct {
+		const char *word;
+		enum db_class class;
+	} words[] = { { "BOOL", DB_BOOLEAN }, { "BLOB", DB_BYTES },  { "BINARY", DB_BYTES },
+		      { "BYTEA", DB_BYTES },  { "UUID", DB_UUID },   { "CHAR", DB_TEXT },
+		      { "TEXT", DB_TEXT },    { "INT", DB_NUMBER },  { "REAL", DB_NUMBER },
+		      { "FLOA", DB_NUMBER },  { "DOUB", DB_NUMBER }, { "NUM", DB_NUMBER },
+		      { "DEC", DB_NUMBER } };
+
+	for (size_t i = 0; declared && i < sizeof words / sizeof words[0]; i++)
+		if (strcasestr(declared, words[i].word))
+			return (struct db_type){ words[i].class, declared };
+	return (struct db_type){ DB_TEXT, declared ? declared : "undeclared" };
+}
+
+static int give_types(const struct db_sink *sink, sqlite3_stmt *stmt, size_t n)
+{
+	struct db_type *all = sink && sink->types ? calloc(n + 1, sizeof *all) : NULL;
+	int code = DB_OK;
+
+	for (size_t i = 0; all && i < n; i++)
+		all[i] = type_of(sqlite3_column_decltype(stmt, (int)i));
+	if (all)
+		code = db_types(sink, n, all);
+	free(all);
+	return code;
+}
+
 static int give_columns(const struct db_sink *sink, sqlite3_stmt *stmt, struct shape *s)
 {
 	s->n = (size_t)sqlite3_column_count(stmt);
 	s->values = calloc(s->n + 1, sizeof *s->values);
 	s->lens = calloc(s->n + 1, sizeof *s->lens);
-	if (!s->values || !s->lens)
+	if (!s->values || !s->lens || (s->n && give_types(sink, stmt, s->n) < 0))
 		return DB_REFUSED;
 	for (size_t i = 0; i < s->n; i++)
 		s->values[i] = sqlite3_column_name(stmt, (int)i);

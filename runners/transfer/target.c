@@ -22,6 +22,8 @@ int target_open(struct target *t, const struct run *r, const struct plan *p)
 	t->into = p->to_table;
 	int code = db_open(r, &p->target, &t->db);
 
+	if (code == DB_OK)
+		code = value_session(t->db);
 	return code == DB_OK ? db_claim(t->db) : code;
 }
 
@@ -150,6 +152,46 @@ int target_begin(struct target *t)
 
 /* --- rows ---------------------------------------------------------------------------- */
 
+int target_types(struct target *t, size_t n, const struct db_type *types)
+{
+	if (t->plan->rows.csv_file)
+		return DB_OK;
+	t->from = calloc(n + 1, sizeof *t->from);
+	t->to = calloc(n + 1, sizeof *t->to);
+	for (size_t i = 0; t->from && t->to && i < n; i++)
+		value_type_take(&types[i], &t->from[i]);
+	return t->from && t->to ? DB_OK : DB_REFUSED;
+}
+
+static int take_types(void *ctx, size_t n, const struct db_type *types)
+{
+	struct target *t = ctx;
+
+	for (size_t i = 0; i < n && i < t->n_columns; i++)
+		value_type_take(&types[i], &t->to[i]);
+	return DB_OK;
+}
+
+/* What they are there; that each fits is told before the first row. */
+static int ask_types(struct target *t, const char *const *names)
+{
+	struct db_sink sink = { .ctx = t, .types = take_types };
+	struct text sql = { 0 };
+
+	text_addf(&sql, "SELECT %s FROM ", text_str(&t->columns));
+	db_quote_name(t->db, t->plan->to_table, &sql);
+	text_str_add(&sql, " WHERE 1 = 0");
+	int code = db_run(t->db, text_str(&sql), &sink);
+
+	text_done(&sql);
+	for (size_t i = 0; code == DB_OK && i < t->n_columns; i++) {
+		snprintf(t->from[i].column, sizeof t->from[i].column, "%s", names[i]);
+		if (!value_fits(&t->from[i], &t->to[i], t->why))
+			code = DB_REFUSED;
+	}
+	return code;
+}
+
 int target_columns(struct target *t, size_t n, const char *const *names)
 {
 	t->n_columns = n;
@@ -165,7 +207,7 @@ int target_columns(struct target *t, size_t n, const char *const *names)
 			t->mark_column = i;
 	}
 	if (!t->plan->watermark || t->mark_column != SIZE_MAX)
-		return DB_OK;
+		return ask_types(t, names);
 	snprintf(t->why, sizeof t->why, "the source gives no column '%.100s', the watermark",
 	         t->plan->watermark);
 	return DB_REFUSED;
@@ -221,7 +263,7 @@ static int step_mark(struct target *t, const char *value, size_t len)
 	return code;
 }
 
-static void add_values(struct target *t, size_t n, const char *const *values, const size_t *lens)
+static int add_values(struct target *t, size_t n, const char *const *values, const size_t *lens)
 {
 	if (!t->n_pending) {
 		text_str_add(&t->insert, "INSERT INTO ");
@@ -230,10 +272,13 @@ static void add_values(struct target *t, size_t n, const char *const *values, co
 	}
 	for (size_t i = 0; i < n; i++) {
 		text_str_add(&t->insert, i ? ", " : t->n_pending ? ", (" : "(");
-		db_quote(t->db, values[i], values[i] ? lens[i] : 0, &t->insert);
+		if (!value_put(t->plan->source.kind, &t->from[i], t->db, &t->to[i], values[i],
+		               values[i] ? lens[i] : 0, &t->insert, t->why))
+			return DB_REFUSED;
 	}
 	text_str_add(&t->insert, ")");
 	t->n_pending++;
+	return DB_OK;
 }
 
 static int csv_row(struct target *t, size_t n, const char *const *values, const size_t *lens)
@@ -254,9 +299,10 @@ int target_row(struct target *t, size_t n, const char *const *values, const size
 		return csv_row(t, n, values, lens);
 	if (t->plan->watermark)
 		code = step_mark(t, values[t->mark_column], lens[t->mark_column]);
+	if (code == DB_OK)
+		code = add_values(t, n, values, lens);
 	if (code < 0)
 		return code;
-	add_values(t, n, values, lens);
 	t->rows++;
 	if ((int64_t)t->n_pending >= t->plan->chunk || t->insert.len > INSERT_BYTES)
 		code = flush(t);
@@ -287,4 +333,6 @@ void target_close(struct target *t)
 	text_done(&t->columns);
 	text_done(&t->mark);
 	free(t->staging);
+	free(t->from);
+	free(t->to);
 }

@@ -20,6 +20,13 @@ struct transfer {
 	int code;      /* the target's, when it refused a row */
 };
 
+static int on_types(void *ctx, size_t n, const struct db_type *types)
+{
+	struct transfer *t = ctx;
+
+	return t->code = target_types(&t->target, n, types);
+}
+
 static int on_columns(void *ctx, size_t n, const char *const *names)
 {
 	struct transfer *t = ctx;
@@ -75,7 +82,9 @@ static int count(struct transfer *t)
 
 static int copy(struct transfer *t)
 {
-	struct db_sink sink = { .ctx = t, .columns = on_columns, .row = on_row };
+	struct db_sink sink = {
+		.ctx = t, .types = on_types, .columns = on_columns, .row = on_row
+	};
 	struct text sql = { 0 };
 	int code;
 
@@ -112,6 +121,8 @@ static int work(struct transfer *t)
 		run_log(t->run, "continues after %s = %s", t->plan.watermark,
 		        text_str(&t->target.mark));
 	code = db_open(t->run, &t->plan.source, &t->source);
+	if (code == DB_OK)
+		code = value_session(t->source);
 	if (code == DB_OK)
 		code = count(t);
 	if (code == DB_OK)

@@ -283,6 +283,121 @@ def transfer_replaces_a_table_elsewhere_whatever_is_in_its_texts(site):
         assert rows(site, target, "SELECT count(*) FROM t") == [["6"]]
 
 
+# What people have columns for: where it is declared as what (None: not there), three values of it as each writes them, and
+# how each tells that the first one is there. The servers' own zones are not UTC, nor the same.
+EPOCH = "1774747800.25"  # 2026-03-29 01:30:00.25 UTC; in many zones that hour is strange
+BIG = 300000
+TYPES = [
+    ("boolean", {"mariadb": "BOOLEAN", "postgresql": "BOOLEAN", "sqlite": "BOOLEAN"}, "TRUE;FALSE;NULL",
+     {"mariadb": "v = 1", "postgresql": "v", "sqlite": "v = 1 AND typeof(v) = 'integer'"}),
+    ("a bit", {"mariadb": "BIT(1)", "postgresql": "BOOLEAN", "sqlite": "BOOLEAN"}, "TRUE;FALSE;NULL",
+     {"mariadb": "v = 1", "postgresql": "v", "sqlite": "v = 1"}),
+    ("a boolean as a number", {"mariadb": "TINYINT", "postgresql": "BOOLEAN", "sqlite": "INTEGER"}, "TRUE;FALSE;NULL",
+     {"mariadb": "v = 1", "postgresql": "v", "sqlite": "v = 1"}),
+    ("an instant", {"mariadb": "TIMESTAMP(6) NULL", "postgresql": "TIMESTAMPTZ", "sqlite": "DATETIME"},
+     {"mariadb": f"FROM_UNIXTIME({EPOCH});FROM_UNIXTIME(86400);NULL", "postgresql": f"to_timestamp({EPOCH});to_timestamp(86400);NULL",
+      "sqlite": "'2026-03-29 01:30:00.25+00:00';'1970-01-02 00:00:00+00:00';NULL"},
+     {"mariadb": f"UNIX_TIMESTAMP(v) = {EPOCH}", "postgresql": f"extract(epoch FROM v) = {EPOCH}",
+      "sqlite": "strftime('%s', v) = '1774747800'"}),
+    ("date and time", {"mariadb": "DATETIME(6)", "postgresql": "TIMESTAMP", "sqlite": "DATETIME"},
+     "'2026-03-29 02:30:00.125';'1066-10-14 09:00:00';NULL", {k: "v = '2026-03-29 02:30:00.125'" for k in ("mariadb", "postgresql")}),
+    ("date", {"mariadb": "DATE", "postgresql": "DATE", "sqlite": "DATE"}, "'2028-02-29';'0999-01-01';NULL",
+     {k: "v = '2028-02-29'" for k in ("mariadb", "postgresql", "sqlite")}),
+    ("time", {"mariadb": "TIME(6)", "postgresql": "TIME", "sqlite": "TIME"}, "'23:59:59.5';'00:00:00';NULL",
+     {k: "v = '23:59:59.5'" for k in ("mariadb", "postgresql")}),
+    ("number with a scale", {"mariadb": "DECIMAL(20,4)", "postgresql": "NUMERIC(20,4)", "sqlite": "TEXT"},
+     {"mariadb": "1234567890123456.7891;-0.0001;NULL", "postgresql": "1234567890123456.7891;-0.0001;NULL",
+      "sqlite": "'1234567890123456.7891';'-0.0001';NULL"},
+     {"mariadb": "v = 1234567890123456.7891", "postgresql": "v = 1234567890123456.7891", "sqlite": "v = '1234567890123456.7891'"}),
+    ("price", {"mariadb": "DECIMAL(10,2)", "postgresql": "NUMERIC(10,2)", "sqlite": "DECIMAL(10,2)"}, "12345678.25;-0.5;NULL",
+     {k: "v = 12345678.25" for k in ("mariadb", "postgresql", "sqlite")}),
+    ("large integer", {"mariadb": "BIGINT", "postgresql": "BIGINT", "sqlite": "INTEGER"}, "9223372036854775807;-1;NULL",
+     {k: "v = 9223372036854775807" for k in ("mariadb", "postgresql", "sqlite")}),
+    ("double", {"mariadb": "DOUBLE", "postgresql": "DOUBLE PRECISION", "sqlite": "REAL"}, "0.1;-2.5e-7;NULL",
+     {k: "v = 0.1" for k in ("mariadb", "postgresql", "sqlite")}),
+    ("bytes", {"mariadb": "LONGBLOB", "postgresql": "BYTEA", "sqlite": "BLOB"},
+     {"mariadb": "X'00ff275c0a80';X'';NULL", "postgresql": "decode('00ff275c0a80', 'hex');decode('', 'hex');NULL",
+      "sqlite": "X'00ff275c0a80';X'';NULL"},
+     {"mariadb": "v = X'00ff275c0a80'", "postgresql": "v = decode('00ff275c0a80', 'hex')", "sqlite": "v = X'00ff275c0a80'"}),
+    ("uuid", {"mariadb": "CHAR(36)", "postgresql": "UUID", "sqlite": "TEXT"},
+     "'6f1e2b9c-0d4a-4c11-9f00-00ff275c0a80';'00000000-0000-0000-0000-000000000000';NULL",
+     {k: "v = '6f1e2b9c-0d4a-4c11-9f00-00ff275c0a80'" for k in ("mariadb", "postgresql", "sqlite")}),
+    ("uuid as bytes", {"mariadb": "BINARY(16)", "postgresql": "UUID", "sqlite": "BLOB"},
+     {"mariadb": "X'6f1e2b9c0d4a4c119f0000ff275c0a80';X'00000000000000000000000000000000';NULL",
+      "postgresql": "'6f1e2b9c-0d4a-4c11-9f00-00ff275c0a80';'00000000-0000-0000-0000-000000000000';NULL",
+      "sqlite": "X'6f1e2b9c0d4a4c119f0000ff275c0a80';X'00000000000000000000000000000000';NULL"},
+     {"mariadb": "hex(v) = '6F1E2B9C0D4A4C119F0000FF275C0A80'", "postgresql": "v = '6f1e2b9c-0d4a-4c11-9f00-00ff275c0a80'",
+      "sqlite": "hex(v) = '6F1E2B9C0D4A4C119F0000FF275C0A80'"}),
+    ("json", {"mariadb": "JSON", "postgresql": "JSON", "sqlite": "TEXT"}, "'{\"a\": [1, null, \"\u4e2d\"]}';'[]';NULL",
+     {"mariadb": "JSON_VALUE(v, '$.a[0]') = 1", "postgresql": "v ->> 'a' = '[1, null, \"\u4e2d\"]'", "sqlite": "v LIKE '{\"a\": [1,%'"}),
+    ("large text", {"mariadb": "LONGTEXT", "postgresql": "TEXT", "sqlite": "TEXT"},
+     {"mariadb": f"REPEAT('\u4e2d\u00e9', {BIG});'';NULL", "postgresql": f"repeat('\u4e2d\u00e9', {BIG});'';NULL",
+      "sqlite": f"replace(hex(zeroblob({BIG // 2})), '0', '\u4e2d\u00e9');'';NULL"},
+     {"mariadb": f"CHAR_LENGTH(v) = {2 * BIG}", "postgresql": f"char_length(v) = {2 * BIG}", "sqlite": f"length(v) = {2 * BIG}"}),
+]
+
+
+def far_zones(site):
+    """The databases' own zones, none of them UTC: a runner that relies on them is wrong."""
+    site.my.sql("SET GLOBAL time_zone = '+08:00'")
+    site.pg.sql("ALTER ROLE postgres SET TimeZone = 'America/New_York'; ALTER ROLE postgres SET DateStyle = 'SQL, DMY'; ALTER ROLE postgres SET bytea_output = 'escape'")
+
+
+@test
+def transfer_carries_what_columns_hold_there_and_back_between_all_three(site):
+    far_zones(site)
+    for what, declared, values, checks in TYPES:
+        for source in site.at:
+            mine = (values if isinstance(values, str) else values[source]).split(";")
+            if source == "mariadb":
+                mine = [v.replace("\\", "\\\\") for v in mine]
+            for target in site.at:
+                if source == target == "sqlite":
+                    continue  # one file cannot be both
+                case = (what, source, target)
+                for where, tables in ((source, ("here", "back")), (target, ("there",))):
+                    for table in tables:
+                        done = sql(site, where, f"DROP TABLE IF EXISTS {table}; CREATE TABLE {table} (id INT, v {declared[where]})")
+                        assert done.ok, (case, done)
+                done = sql(site, source, "INSERT INTO here VALUES " + ", ".join(f"({i}, {v})" for i, v in enumerate(mine)))
+                assert done.ok, (case, done)
+                done = carry(site, source, target, table="here", to_table="there")
+                assert done.ok and done.outputs == {"rows": "3"}, (case, done)
+                if target in checks:
+                    got = rows(site, target, f"SELECT id FROM there WHERE {checks[target]}")
+                    assert got == [["0"]], (case, got, sql(site, target, "SELECT * FROM there").out[:300])
+                assert rows(site, target, "SELECT id FROM there WHERE v IS NULL") == [["2"]], case
+                done = carry(site, target, source, table="there", to_table="back")
+                assert done.ok, (case, done)
+                if source in checks:
+                    got = rows(site, source, f"SELECT id FROM back WHERE {checks[source]}")
+                    assert got == [["0"]], (case, got, sql(site, source, "SELECT * FROM back").out[:300])
+                if source != "sqlite":  # there a text of an instant may be another text of the same one
+                    got = rows(site, source, "SELECT count(*) FROM here h JOIN back b ON h.id = b.id WHERE " +
+                               ("h.v <=> b.v" if source == "mariadb" else "h.v::text IS NOT DISTINCT FROM b.v::text"))
+                    assert got == [["3"]], (case, got, sql(site, source, "SELECT * FROM back").out[:300])
+
+
+@test
+def transfer_refuses_what_cannot_be_carried_by_column_and_type(site):
+    for source, here, value, target, there, *words in (
+            ("postgresql", "TIMESTAMPTZ", "now()", "mariadb", "DATE", "column v", "timestamptz", "date"),
+            ("mariadb", "DATETIME", "'2026-03-01 10:00:00'", "postgresql", "DATE", "column v", "datetime", "date"),
+            ("postgresql", "TIMETZ", "'10:00:00+02'", "mariadb", "TIME", "column v", "timetz", "time"),
+            ("mariadb", "POINT", "POINT(1, 2)", "postgresql", "TEXT", "column v", "geometry", "text"),
+            ("postgresql", "BYTEA", "decode('00ff', 'hex')", "mariadb", "LONGTEXT", "column v", "bytea", "text", "its bytes are no text"),
+            ("postgresql", "BYTEA", "decode('00ff', 'hex')", "postgresql", "UUID", "column v", "bytea", "uuid", "16 bytes"),
+            ("mariadb", "DECIMAL(20,4)", "1234567890123456.7891", "sqlite", "NUMERIC", "column v", "decimal", "NUMERIC", "take TEXT"),
+            ("sqlite", "TEXT", "CAST(X'610062' AS TEXT)", "postgresql", "TEXT", "column v", "TEXT", "text", "NUL"),
+            ("postgresql", "INT", "7", "mariadb", "BLOB", "column v", "integer", "binary")):
+        assert sql(site, source, f"DROP TABLE IF EXISTS no; CREATE TABLE no (v {here}); INSERT INTO no VALUES ({value})").ok, here
+        done = sql(site, target, f"DROP TABLE IF EXISTS nowhere; CREATE TABLE nowhere (v {there})")
+        assert done.ok, done
+        done = carry(site, source, target, table="no", to_table="nowhere")
+        assert done.status == 1 and all(w in done.err for w in words), (words, done)
+        assert rows(site, target, "SELECT count(*) FROM nowhere") == [["0"]]
+
+
 @test
 def transfer_appends_what_is_new_and_goes_on_where_a_broken_run_ended(site):
     for source, target in (("mariadb", "postgresql"), ("postgresql", "mariadb")):
