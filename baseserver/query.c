@@ -240,6 +240,8 @@ static void at_registrar(struct letter *l, void *self)
 		registrar_print(self, &q->out);
 	else if (q->kind == QK_TYPES)
 		registrar_print_types(self, &q->out);
+	else if (q->kind == QK_WHY && q->live && state_holds_slot((enum state)q->image.state))
+		registrar_explain_run(self, q->def, &q->image, &q->why);
 	else if (q->kind == QK_WHY)
 		registrar_explain(self, q->def, &q->why);
 	else if (q->kind == QK_INSTANCE && q->live)
@@ -330,9 +332,10 @@ static void at_ledger(struct letter *l, void *self)
 	}
 	q->live = ledger_find(ledger, q->key, &q->image);
 	q->number = stream_last(ledger_stream(ledger));
-	if (q->kind == QK_WHY && q->live)
+	bool holds = q->live && state_holds_slot((enum state)q->image.state);
+	if (q->kind == QK_WHY && q->live && !holds)
 		to_resolver(q);
-	else if (q->kind == QK_INSTANCE && q->live)
+	else if (q->live && (q->kind == QK_INSTANCE || q->kind == QK_WHY))
 		to_registrar(q);
 	else
 		query_home(q);

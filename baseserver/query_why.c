@@ -140,6 +140,8 @@ static void say_until(struct why *w, enum why_code code, int64_t at_us)
 
 static void say_runs(struct why *w, const struct instance *i)
 {
+	if (w->line->code == WHY_RUNS || w->line->code == WHY_RUNS_SICK)
+		return; /* the registrar has said it */
 	why_set(w->line, WHY_RUNS);
 	why_text(w->line, "state", "%s", state_name((enum state)i->state));
 	why_number(w->line, "attempt", i->attempt);

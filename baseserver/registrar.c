@@ -152,8 +152,6 @@ static void greet_loader(struct greeting *g, struct broker *b)
 	run->evict = g->evict;
 	run->slots = g->slots;
 	run->held = g->held;
-	if (run->state != RUNNER_DRAINING)
-		run->state = RUNNER_READY;
 	memcpy(run->version, g->version, sizeof run->version);
 }
 
@@ -406,6 +404,12 @@ const char *runner_state_name(const struct runner *run)
 	return run->state < sizeof names / sizeof names[0] ? names[run->state] : "stopped";
 }
 
+bool runner_accepts(const struct broker *b, const struct runner *run)
+{
+	return b->session && b->accepts && !b->drained && run->session &&
+	       run->state == RUNNER_READY;
+}
+
 static void print_loaders(const struct broker *b, bool draining, struct buf *out)
 {
 	for (size_t i = 0; i < b->n_runners; i++) {
@@ -417,6 +421,7 @@ static void print_loaders(const struct broker *b, bool draining, struct buf *out
 		put_text(out, "type", run->type);
 		put_text(out, "version", run->version);
 		put_text(out, "state", runner_state_name(run));
+		put_bool(out, "accepts", runner_accepts(b, run));
 		put_text(out, "text", run->text);
 		put_int(out, "running", run->session ? run->held : 0);
 		put_int(out, "slots", run->slots);

@@ -14,6 +14,7 @@
 
 struct buf;
 struct err;
+struct instance;
 struct ledger;
 struct registrar;
 struct store;
@@ -91,6 +92,9 @@ void registrar_print_types(const struct registrar *r, struct buf *out);
 bool registrar_find(const struct registrar *r, const char *name, uint32_t *ret_broker);
 /* Keep that it is to get no more work, or work again. Its thread. */
 void registrar_drain(struct registrar *r, uint32_t broker, bool drained);
+/* Of one that holds a slot of a broker: whether its loader there is well. Its thread. */
+void registrar_explain_run(const struct registrar *r, const struct task *def,
+                           const struct instance *i, struct why_line *why);
 /* What the sorter could not say of a task whose class has no credit: which of gates 9 to 11 is
  * the first closed one, and at which broker. Its thread. */
 void registrar_explain(const struct registrar *r, const struct task *def, struct why_line *why);

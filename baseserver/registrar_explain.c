@@ -5,6 +5,7 @@
 #include "baseserver/registrar_impl.h"
 #include "baseserver/why.h"
 #include "sched/civil.h"
+#include "sched/instance.h"
 #include "sched/task.h"
 #include "sched/when.h"
 #include "util/clock.h"
@@ -85,6 +86,27 @@ static void say_gone(const struct broker *b, const struct task *def, struct why_
 	why_text(w, "type", "%s", def->type);
 	why_text(w, "broker", "%s", b->name);
 	why_text(w, "at", "%s", b->heard_us ? at : "before the server's start");
+}
+
+void registrar_explain_run(const struct registrar *r, const struct task *def,
+                           const struct instance *i, struct why_line *w)
+{
+	const struct broker *b = NULL;
+
+	for (size_t k = 0; k < r->n && !b; k++)
+		if (r->brokers[k]->id == i->broker)
+			b = r->brokers[k];
+	const struct runner *run = b ? runner_of(b, def->type) : NULL;
+	bool is_well = !run || run->state == RUNNER_READY;
+
+	why_set(w, is_well ? WHY_RUNS : WHY_RUNS_SICK);
+	why_text(w, "state", "%s", state_name((enum state)i->state));
+	why_number(w, "attempt", i->attempt);
+	if (is_well)
+		return;
+	why_text(w, "broker", "%s", b->name);
+	why_text(w, "sick", "%s", runner_state_name(run));
+	why_text(w, "text", "%s", run->text);
 }
 
 void registrar_explain(const struct registrar *r, const struct task *def, struct why_line *w)

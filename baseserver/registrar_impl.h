@@ -70,5 +70,7 @@ void machine_print(const struct registrar *r, const struct broker *b, struct buf
 
 int registrar_refuse(struct greeting *g, int code, const char *text);
 const char *runner_state_name(const struct runner *run);
+/* It is granted jobs, if it has a free slot. */
+bool runner_accepts(const struct broker *b, const struct runner *run);
 
 #endif

@@ -1,5 +1,6 @@
 #include "broker/loader/loader.h"
 
+#include <errno.h>
 #include <sirdar.pb-c.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,6 +19,9 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
+
+/* Signs of life in the time after which a loader counts as frozen. */
+#define ALIVE_TIMES 10
 
 /* --- the link's calls ------------------------------------------------------------- */
 
@@ -210,10 +214,25 @@ static void on_broker_gone(struct ev_loop *loop, ev_io *w, int events)
 	ev_timer_start(loop, &l->alone_timer);
 }
 
+static void on_alive(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct loader *l = w->data;
+	char word[32];
+	int n = snprintf(word, sizeof word, "alive %d\n", (int)l->settings->loader_silent_ms);
+
+	(void)events;
+	w->repeat = (double)l->settings->loader_silent_ms / 1000.0 / ALIVE_TIMES;
+	/* A full pipe is a broker that stands still: nothing is lost. */
+	if (write(l->status_fd, word, (size_t)n) < 0 && errno == EPIPE)
+		w->repeat = 0.0;
+	ev_timer_again(loop, w);
+}
+
 static void watch_broker(struct loader *l)
 {
 	if (l->status_fd < 0)
 		return;
+	ev_timer_start(l->loop, &l->alive_timer);
 	ev_io_set(&l->broker_gone, l->status_fd, EV_READ);
 	ev_io_start(l->loop, &l->broker_gone);
 }
@@ -249,6 +268,8 @@ size_t loader_reload(struct loader *l, struct param_taskbroker *settings,
 	size_t n = param_reload(&param_taskbroker_table, settings, fresh, ret_restart);
 	pthread_mutex_unlock(&l->mu);
 	l->ship_timer.repeat = (double)settings->output_flush_ms / 1000.0;
+	if (l->status_fd >= 0)
+		ev_invoke(l->loop, &l->alive_timer, EV_TIMER);
 	if (again)
 		link_again(l->link);
 	loader_send_credit(l);
@@ -382,8 +403,9 @@ static struct loader *loader_new(const struct param_taskbroker *settings,
 	loader_ship_init(l);
 	ev_init(&l->stop_timer, on_stop_timer);
 	ev_init(&l->alone_timer, on_alone);
+	ev_timer_init(&l->alive_timer, on_alive, 0.0, 1.0);
 	ev_init(&l->broker_gone, on_broker_gone);
-	l->alone_timer.data = l->broker_gone.data = l;
+	l->alone_timer.data = l->alive_timer.data = l->broker_gone.data = l;
 	ev_prepare_init(&l->round, on_round);
 	ev_async_init(&l->bell, on_bell);
 	l->stop_timer.data = l->round.data = l->bell.data = l;
@@ -428,6 +450,7 @@ static void loader_free(struct loader *l)
 	ev_timer_stop(l->loop, &l->tick_timer);
 	ev_timer_stop(l->loop, &l->stop_timer);
 	ev_timer_stop(l->loop, &l->alone_timer);
+	ev_timer_stop(l->loop, &l->alive_timer);
 	ev_io_stop(l->loop, &l->broker_gone);
 	for (uint32_t i = 0; i < l->n_jobs; i++) {
 		start_free(l->jobs[i]->start);

@@ -140,9 +140,9 @@ int loader_run_inline(struct job *j)
 
 /* --- back on the session thread --------------------------------------------------- */
 
-/* The lease ran out, or the machine's programs were stopped: nobody's fault, so no attempt is burnt.
- * Only the runner can say that the work was done all the same. It cannot of a process that was its
- * job: many exit with 0 when they are told to stop. */
+/* The lease ran out, or the machine's programs were stopped: nobody's fault, so no attempt is
+ * burnt. Only the runner can say that the work was done all the same. It cannot of a process that
+ * was its job: many exit with 0 when they are told to stop. */
 static void judge_cut(struct job *j)
 {
 	bool is_done = j->result.exit_code == 0 && j->result.verdict == RUNNER_BY_CODE;

@@ -1,7 +1,8 @@
 /* broker.h — inside of taskbroker: one thread, one loop. Files: main.c (command line,
  * signals), broker.c (life, server), keeper.c (the jobkeeper), types.c (a loader's life),
- * types_list.c (the setting `types`), lanes.c (loaders of one type side by side), versions.c (which
- * is wanted), load.c (how busy the machine is), spawn.c (starting our programs).
+ * types_list.c (the setting `types`), lanes.c (loaders of one type side by side), served.c
+ * (who reports what the jobkeeper holds), versions.c (which is wanted), load.c (how busy the
+ * machine is), spawn.c (starting our programs).
  */
 #ifndef TASKBROKER_BROKER_H
 #define TASKBROKER_BROKER_H
@@ -55,7 +56,7 @@ struct type {
 	char failed[160];  /* the last order whose version would not even start */
 	bool is_coming;    /* on its way in: not ready yet */
 	bool is_retired;   /* on its way out */
-	bool is_heir;      /* its loader has no plugin: only the jobkeeper's jobs are left */
+	bool is_heir;      /* its loader has no plugin: it sees the jobkeeper's jobs to their end */
 	bool is_over;      /* nothing of it is left: gone when its loader is */
 	bool is_listening; /* to SIGHUP */
 	uint32_t abi_major, abi_minor;
@@ -69,8 +70,14 @@ struct type {
 	int status_fd;    /* -1: closed */
 	struct buf status;
 	ev_io ended, said;
-	ev_timer start; /* time to start it */
-	ev_timer late;  /* it should have spoken, or ended, by now */
+	ev_timer start;  /* time to start it */
+	ev_timer late;   /* it should have spoken, or ended, by now */
+	ev_timer look;   /* has it shown a sign of life? */
+	uint32_t silent; /* looks since the last one */
+	int64_t heard_us;
+	bool holds,
+		is_listed; /* the jobkeeper has jobs of it; so says the list that is coming in */
+	bool is_unserved;  /* and nobody has been there to report them for long */
 	uint32_t pause_ms;
 	int64_t crashes_us[CRASHES_KEPT]; /* a ring */
 	uint32_t n_crashes;
@@ -140,6 +147,8 @@ void type_tell(struct type *t);      /* its state, to the server */
 void types_reload(struct broker *b); /* have the loaders read their settings again */
 void types_free(struct broker *b);
 bool types_are_gone(const struct broker *b);
+/* The jobkeeper has jobs of a lane that the settings do not name. */
+struct type *types_orphan(struct broker *b, const char *name, size_t len, uint32_t lane);
 
 struct type *type_make(struct broker *b, const char *name);
 void type_free(struct type *t);
@@ -158,13 +167,23 @@ void lane_begin(struct type *t, const struct version *v, const char *text);
 void lane_came_to_grief(struct type *t, bool is_refused, const char *how);
 void lane_promote(struct type *t);
 void lane_retire(struct type *t, const char *why);
+/* What it left in the jobkeeper is seen to its end by a loader without the plugin. */
 void lane_inherit(struct type *t);
 void lane_ended(struct type *t);
 void lane_note(const struct type *t); /* its version, for a broker that follows */
 void lane_cancel(struct type *t);     /* who is to follow it */
 void lane_drain(struct type *t);
+void lane_meet_retired(struct type *t, uint32_t lane);
 void lane_unmake(const struct type *t); /* nothing of it is left */
 void lanes_recall(struct type *t);
+
+/* served.c: a loader reports what the jobkeeper holds, or nobody keeps its leases. */
+void served_init(struct type *t);
+void served_heard(struct type *t);                 /* its loader said something */
+void served_watch(struct type *t, long silent_ms); /* and says how soon it will again */
+/* The jobkeeper's list has a job of this lane. False: our beats do not name it. */
+bool served_take(struct broker *b, const char *lane_name);
+void served_look(struct broker *b); /* the list is whole */
 
 /* versions.c: which version of its plugin a type runs */
 void version_recall(struct type *t);                  /* what was wanted when we last ran */

@@ -180,17 +180,20 @@ static void on_held(void *ctx, const Sirdar__KeeperHeld *h)
 	for (size_t i = 0; i < h->n_job; i++) {
 		const Sirdar__KeeperJob *k = h->job[i];
 
+		b->counting += k->state <= HELD_KILLED || k->state == HELD_HANGED;
+		if (!served_take(b, k->type))
+			continue;
 		if (b->n_listing == b->cap_listing) {
 			b->cap_listing = b->cap_listing ? b->cap_listing * 2 : 64;
 			b->listing = mem_grow(b->listing, b->cap_listing, sizeof *b->listing);
 		}
 		b->listing[b->n_listing++] = k->token;
-		b->counting += k->state <= HELD_KILLED || k->state == HELD_HANGED;
 	}
 	if (!h->last)
 		return;
 	b->is_list_fresh = true;
 	b->running = b->counting;
+	served_look(b);
 	if (!b->link)
 		keeper_take_list(b);
 	if (!b->link && !b->is_stopping && broker_open_link(b, &err) < 0) {

@@ -193,7 +193,6 @@ void lane_came_to_grief(struct type *t, bool is_refused, const char *how)
 
 /* --- out ------------------------------------------------------------------------------------ */
 
-/* Its loader is gone, or goes: what it left in the jobkeeper is seen to its end. */
 void lane_inherit(struct type *t)
 {
 	t->is_heir = true;
@@ -263,7 +262,7 @@ void lane_drain(struct type *t)
 
 /* --- when we start ---------------------------------------------------------------------------- */
 
-static void meet_retired(struct type *t, uint32_t lane)
+void lane_meet_retired(struct type *t, uint32_t lane)
 {
 	struct type *old = type_make(t->broker, t->name);
 
@@ -289,5 +288,5 @@ void lanes_recall(struct type *t)
 		t->lane = lanes[i] > t->lane ? lanes[i] : t->lane;
 	for (size_t i = 0; i < n; i++)
 		if (lanes[i] != t->lane)
-			meet_retired(t, lanes[i]);
+			lane_meet_retired(t, lanes[i]);
 }

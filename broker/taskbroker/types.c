@@ -157,6 +157,17 @@ static void judge_coming(struct type *t, int status, const char *how)
 	}
 }
 
+/* Of an heir that stood in for the loader that takes work. If it left something, the jobkeeper's
+ * next list has the next one begun. */
+static void heir_ended(struct type *t)
+{
+	bool is_again = t->is_again && !t->is_disabled;
+
+	t->is_heir = t->is_again = false;
+	if (is_again)
+		start_in(t, 0);
+}
+
 /* What an end means: asked for, refused, only in the way of another, or a crash. */
 static void judge_end(struct type *t, int status)
 {
@@ -172,6 +183,10 @@ static void judge_end(struct type *t, int status)
 	}
 	if (t->is_coming) {
 		judge_coming(t, status, how);
+		return;
+	}
+	if (t->is_heir && !t->is_met) {
+		heir_ended(t);
 		return;
 	}
 	if (t->is_again || t->is_met) {
@@ -207,6 +222,7 @@ static void on_ended(struct ev_loop *loop, ev_io *w, int events)
 		waitpid(t->pid, &status, 0);
 	ev_io_stop(loop, w);
 	ev_timer_stop(loop, &t->late);
+	ev_timer_stop(loop, &t->look);
 	close_status(t);
 	close(t->pid_fd);
 	t->pid = 0;
@@ -215,6 +231,7 @@ static void on_ended(struct ev_loop *loop, ev_io *w, int events)
 	t->is_met = false;
 	if (t->is_over)
 		lane_unmake(t);
+	keeper_list(b); /* does it leave jobs that nobody reports now? */
 	if (t->is_unwanted || t->is_over)
 		type_free(t);
 	broker_look_for_end(b);
@@ -235,10 +252,15 @@ static void on_late(struct ev_loop *loop, ev_timer *w, int events)
 	pidfd_send_signal(t->pid_fd, SIGKILL, NULL, 0);
 }
 
-/* --- its words: "ready MAJOR MINOR VERSION", "refused WHY", "stuck WHY", "ending" --- */
+/* --- its words: "ready MAJOR MINOR VERSION", "refused WHY", "stuck WHY", "ending", "over"; and
+ * again and again "alive MS", to be taken for frozen after so long a silence --- */
 
 static void take_line(struct type *t, char *line)
 {
+	if (strncmp(line, "alive ", 6) == 0) {
+		served_watch(t, strtol(line + 6, NULL, 10));
+		return;
+	}
 	if (strncmp(line, "refused ", 8) == 0) {
 		ev_timer_stop(t->broker->loop, &t->late);
 		set_state(t, TYPE_REFUSED, "%s", line + 8);
@@ -261,7 +283,7 @@ static void take_line(struct type *t, char *line)
 		return;
 	ev_timer_stop(t->broker->loop, &t->late);
 	t->is_listening = true;
-	if (t->is_retired) {
+	if (t->is_retired || t->is_heir) {
 		t->pause_ms = (uint32_t)t->broker->settings->loader_restart_ms;
 		type_tell(t);
 		return;
@@ -286,6 +308,7 @@ static void on_said(struct ev_loop *loop, ev_io *w, int events)
 		return;
 	}
 	buf_added(&t->status, (size_t)n);
+	served_heard(t);
 	char *newline;
 
 	while ((newline = memchr(buf_at(&t->status), '\n', t->status.len)) != NULL) {
@@ -429,7 +452,7 @@ static void start_loader(struct type *t)
 	struct err err;
 
 	loader_words(t, &words);
-	if (!t->is_retired) {
+	if (!t->is_retired && !t->is_heir) {
 		t->state = TYPE_WAITING;
 		t->text[0] = 0;
 	}
@@ -457,7 +480,7 @@ static void on_start(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)loop;
 	(void)events;
-	if (t->pid || t->is_disabled || t->is_unwanted || t->broker->is_stopping)
+	if (t->pid || t->broker->is_stopping || ((t->is_disabled || t->is_unwanted) && !t->is_heir))
 		return;
 	if (t->is_retired ? !type_meet(t, SIGUSR1) : !meet_former(t))
 		start_loader(t);
@@ -470,8 +493,11 @@ void type_enable(struct type *t)
 	t->is_disabled = false;
 	t->n_crashes = 0;
 	t->pause_ms = (uint32_t)t->broker->settings->loader_restart_ms;
-	if (t->pid && t->state != TYPE_STOPPED)
+	if (t->pid && t->is_heir) /* it makes room, and leaves its processes to who follows */
+		pidfd_send_signal(t->pid_fd, SIGTERM, NULL, 0);
+	else if (t->pid && t->state != TYPE_STOPPED)
 		return;
+	t->is_heir = t->is_heir && t->pid;
 	if (t->pid)
 		t->is_again = true;
 	else
@@ -503,6 +529,7 @@ struct type *type_make(struct broker *b, const char *name)
 	ev_init(&t->said, on_said);
 	ev_init(&t->start, on_start);
 	ev_init(&t->late, on_late);
+	served_init(t);
 	t->ended.data = t->said.data = t->start.data = t->late.data = t;
 	t->next = b->types;
 	b->types = t;
@@ -522,6 +549,7 @@ void type_free(struct type *t)
 	ev_io_stop(b->loop, &t->ended);
 	ev_timer_stop(b->loop, &t->start);
 	ev_timer_stop(b->loop, &t->late);
+	ev_timer_stop(b->loop, &t->look);
 	close_status(t);
 	buf_done(&t->status);
 	if (t->pid_fd >= 0)

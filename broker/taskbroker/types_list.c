@@ -72,10 +72,10 @@ static int take_item(struct broker *b, const char *item, struct err *err)
 	bool is_other = t->slots != slots;
 
 	t->slots = slots;
-	if (t->pid && is_other) { /* with the new number of slots */
+	if (t->pid && is_other && !t->is_heir) { /* with the new number of slots */
 		t->is_again = true;
 		pidfd_send_signal(t->pid_fd, SIGTERM, NULL, 0);
-	} else if (!t->pid && !t->is_disabled) {
+	} else if ((!t->pid || t->is_heir) && !t->is_disabled) {
 		type_enable(t);
 	}
 	return 0;
@@ -102,7 +102,7 @@ int types_read(struct broker *b, struct err *err)
 	}
 	for (struct type *t = b->types; t; t = next) {
 		next = t->next;
-		if (!t->is_unwanted)
+		if (!t->is_unwanted || t->is_heir)
 			continue;
 		t->is_leaving = true;
 		type_stop(t, TYPE_STOPPED, "no longer among this machine's types");
@@ -110,6 +110,25 @@ int types_read(struct broker *b, struct err *err)
 			type_free(t);
 	}
 	return 0;
+}
+
+/* It is known as the one that takes work, which it does when the settings name it again; or as
+ * another lane of the one that is known. */
+struct type *types_orphan(struct broker *b, const char *name, size_t len, uint32_t lane)
+{
+	struct type *t = find(b, name, len);
+
+	if (!t) {
+		t = type_new(b, name, len);
+		t->is_unwanted = t->is_leaving = t->is_disabled = true;
+		t->pause_ms = (uint32_t)b->settings->loader_restart_ms;
+		type_say(t, TYPE_STOPPED, "not among this machine's types");
+	}
+	for (struct type *o = b->types; o; o = o->next)
+		if (o->lane == lane && strcmp(o->name, t->name) == 0)
+			return o;
+	lane_meet_retired(t, lane);
+	return b->types; /* the newest is first */
 }
 
 bool types_are_gone(const struct broker *b)

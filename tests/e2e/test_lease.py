@@ -3,11 +3,12 @@
 nobody is held by the beat of somebody who cannot report, a stale execution writes into no other's
 log. TAP."""
 import os
+import shutil
 import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Site, gone, main, test, until  # noqa: E402
+from harness import BIN, Site, gone, main, test, until  # noqa: E402
 
 SHORT = {"beat_ms": 200, "fence_ms": 3000, "kill_ms": 500, "lose_ms": 6000, "epoch_ms": 2000}
 
@@ -52,6 +53,13 @@ def without_a_server(s, what, condition):
     until(what, condition)
     s.base.start()
     until("it leads again", s.up)
+
+
+def log_of(s, i, **args):
+    """What it printed; "": nothing yet."""
+    query = "&".join(f"{k}={v}" for k, v in args.items())
+    status, text = s.ask("GET", f"/api/v1/instances/{i['id']}/log?{query}")
+    return text.decode() if status == 200 else ""
 
 
 # --- the fence
@@ -124,5 +132,145 @@ def each_end_of_its_own_burns_an_attempt_and_says_what_it_was(s):
         assert (i["reason"], i["exit_code"]) == (reason, code), i
 
 
+# --- loaders that are gone for good, or frozen
+
+def runner(s, kind, broker="b1"):
+    b = next(b for b in s.get("/api/v1/brokers")["brokers"] if b["name"] == broker)
+    return next(t for t in b["types"] if t["type"] == kind)
+
+
+def loader(s, kind):
+    found = [p for p in s.pids("taskrunner-loader", f"--type\0{kind}\0")]
+    return found[0] if found else None
+
+
+def quarantine(s, kind):
+    dead = None
+    for _ in range(3):
+        dead = until("a loader is ready", lambda: (p := loader(s, kind)) and p != dead and
+                     runner(s, kind)["state"] == "ready" and p)
+        os.kill(dead, signal.SIGKILL)
+    until("it is quarantined", lambda: runner(s, kind)["state"] == "quarantined")
+
+
+def waiting(s, name, then="exit 0"):
+    """A script that runs until it is told to go on."""
+    data = s.dir / "data"
+    return (f"  {name}:\n    params:\n      script: |\n        echo $$$$ >> {data}/{name}\n"
+            f"        until [ -e {data}/{name}.go ]; do sleep 0.05; done\n        echo done\n"
+            f"        {then}\n")
+
+
+@test
+def the_jobs_of_a_quarantined_type_are_reported_killed_and_kept(s):
+    once(s, "quar", waiting(s, "qa") + waiting(s, "qb") + waiting(s, "qc"))
+    pids = {n: until("it runs", lambda n=n: started(s, n))[0] for n in ("qa", "qb", "qc")}
+    for n in pids:
+        wait(s, "lease/quar/" + n, "Running")
+    quarantine(s, "shell")
+    said = runner(s, "shell")
+    assert not said["accepts"] and "crashes in ten minutes" in said["text"], said
+    why = s.get(f"/api/v1/instances/{only(s, 'lease/quar/qc')['id']}/why")
+    assert "quarantined" in why["line"], why
+    (s.dir / "data" / "qa.go").touch()
+    i = wait(s, "lease/quar/qa", {"Succ", "Failed", "StopSchedule"})
+    assert (i["state"], i["attempt"], i["exit_code"]) == ("Succ", 1, 0), (i, reasons(s, i))
+    until("its log is there", lambda: "done" in log_of(s, i))
+    s.command("kill", selection={"tasks": ["lease/quar/qb"], "states": ["Running"]})
+    wait(s, "lease/quar/qb", "Killed")
+    assert gone(pids["qb"]) and not gone(pids["qc"])
+    assert only(s, "lease/quar/qc")["state"] == "Running"
+    assert runner(s, "shell")["state"] == "quarantined"
+    once(s, "after", waiting(s, "qd"))
+    s.sirdar("plugin", "release", "shell", "--broker", "b1")
+    until("it is ready again", lambda: runner(s, "shell")["state"] == "ready")
+    assert runner(s, "shell")["accepts"]
+    until("the next one runs", lambda: started(s, "qd"))
+    for n in ("qc", "qd"):
+        (s.dir / "data" / (n + ".go")).touch()
+    for task in ("quar/qc", "after/qd"):
+        i = wait(s, "lease/" + task, "Succ")
+        assert i["attempt"] == 1, (i, reasons(s, i))
+    assert all(len(started(s, n)) == 1 for n in ("qa", "qb", "qc", "qd"))
+
+
+@test
+def the_jobs_of_a_type_that_left_the_settings_are_reported(s):
+    path = s.dir / "b9.yaml"
+    path.write_text("types: [shell:4, noop:1]\n")
+    b = s.add_broker("b9", types=("shell:4",), wait=False)
+    b.kill()
+    b.argv = [w for w in b.argv]
+    at = next(k for k, w in enumerate(b.argv) if w.startswith("types="))
+    del b.argv[at - 1:at + 1]
+    b.argv[1:1] = ["-c", str(path)]
+    b.start()
+    s.wait_broker("b9", ["shell"])
+    once(s, "left", waiting(s, "la").replace("    params", "    machines: [b9]\n    params"))
+    until("it runs", lambda: started(s, "la"))
+    wait(s, "lease/left/la", "Running")
+    path.write_text("types: [noop:1]\n")
+    b.proc.send_signal(signal.SIGHUP)
+    until("it is stopped", lambda: runner(s, "shell", "b9")["state"] == "stopped")
+    (s.dir / "data" / "la.go").touch()
+    assert wait(s, "lease/left/la", {"Succ", "StopSchedule"})["state"] == "Succ"
+    path.write_text("types: [shell:4, noop:1]\n")
+    b.proc.send_signal(signal.SIGHUP)
+    s.wait_broker("b9", ["shell", "noop"])
+    b.stop()
+
+
+@test
+def a_frozen_loader_is_ended_and_begun_anew_and_its_processes_go_on(s):
+    once(s, "froz", waiting(s, "fa") + "  fb: {type: noop, params: {sleep_ms: '600000'}}\n")
+    pid, = until("it runs", lambda: started(s, "fa"))
+    for n in ("fa", "fb"):
+        wait(s, "lease/froz/" + n, "Running")
+    frozen = {kind: loader(s, kind) for kind in ("shell", "noop")}
+    first = only(s, "lease/froz/fb")["infra"]
+    for p in frozen.values():
+        os.kill(p, signal.SIGSTOP)
+    for kind, p in frozen.items():
+        until("it is ended", lambda p=p: gone(p))
+        assert s.brokers["b1"].has(rf"loader_silent type={kind} .*pid={p}")
+        until("another is ready", lambda kind=kind: runner(s, kind)["state"] == "ready" and
+              loader(s, kind))
+    until("what ran in it runs again", lambda: only(s, "lease/froz/fb")["infra"] > first and
+          only(s, "lease/froz/fb")["state"] == "Running")
+    assert not gone(pid) and only(s, "lease/froz/fa")["state"] == "Running"
+    (s.dir / "data" / "fa.go").touch()
+    i = wait(s, "lease/froz/fa", {"Succ", "StopSchedule"})
+    assert (i["state"], i["attempt"]) == ("Succ", 1), (i, reasons(s, i))
+    assert len(started(s, "fa")) == 1
+    s.command("kill", selection={"tasks": ["lease/froz/fb"], "states": ["Running"]})
+    wait(s, "lease/froz/fb", "Killed")
+
+
+@test
+def a_machine_that_cannot_start_a_loader_keeps_no_lease(s):
+    place = s.dir / "bin"
+    place.mkdir()
+    for program in ("taskbroker", "taskrunner-loader", "jobkeeper"):
+        shutil.copy2(BIN / program, place / program)
+    b = s.add_broker("b8", types=("shell:4",), wait=False, loader_silent_ms=500)
+    b.stop()
+    os.kill(s.pids("jobkeeper", "/b8")[0], signal.SIGTERM)
+    b.argv[0] = str(place / "taskbroker")
+    b.start()
+    s.wait_broker("b8", ["shell"])
+    once(s, "noload", ("  t:\n    retry: {attempts: 1}\n" + noting(s, "noload", "exit 0"))
+         .replace("    params", "    machines: [b8]\n    params"))
+    pid, = until("it runs", lambda: started(s, "noload"))
+    wait(s, "lease/noload/t", "Running")
+    (place / "taskrunner-loader").unlink()
+    os.kill(s.pids("taskrunner-loader", "name=b8")[0], signal.SIGKILL)
+    i = wait(s, "lease/noload/t", {"Failed", "DependenceFinish"})
+    assert reasons(s, i)[0] == ("retry", "") or ("fail-retry", "lost") in reasons(s, i), reasons(s, i)
+    assert b.has(r"broker\.unserved") and gone(pid)
+    shutil.copy2(BIN / "taskrunner-loader", place / "taskrunner-loader")
+    assert wait(s, "lease/noload/t", {"Succ", "StopSchedule"})["state"] == "Succ"
+    b.stop()
+
+
 if __name__ == "__main__":
-    sys.exit(main(lambda: Site("lease", **SHORT).start(loader_crash_max=3)))
+    sys.exit(main(lambda: Site("lease", **SHORT).start(loader_crash_max=3, loader_silent_ms=3000)))

@@ -481,6 +481,7 @@ export const en = {
 	'why.waitsfor': 'It waits for',
 	'why.starts': 'Nothing holds it back, it starts now.',
 	'why.runs': 'It is {state}, attempt {attempt}.',
+	'why.runs_sick': 'It is {state}, attempt {attempt}. Its loader on {broker} is {sick}: {text}',
 	'why.over': 'It is over: {state}{reason}',
 	'why.unplanned': "Not a date of the task's plan.",
 	'why.task_offline': 'Its task is not online.',
