@@ -48,7 +48,7 @@ enum { FRONT_THREADS_MAX = 64, FRONT_WORKERS_MAX = 64 };
 
 /* What a worker has done since the start. */
 struct worker_figures {
-	uint64_t jobs, reports;
+	uint64_t jobs, reports, log_refused;
 	const struct timing *hand_over;
 };
 

@@ -97,6 +97,83 @@ static bool has_end(struct logkeeper *k, const struct log_name *n)
 	return faccessat(k->dir_fd, path, F_OK, 0) == 0;
 }
 
+static bool same_name(const struct log_name *a, const struct log_name *b)
+{
+	return inst_key_eq(a->key, b->key) && a->generation == b->generation &&
+	       a->attempt == b->attempt && a->stream == b->stream;
+}
+
+/* --- whose a log is --- */
+
+static void owner_path_of(const struct log_name *n, char path[PATH_BYTES])
+{
+	dir_of(n, path);
+	size_t at = strlen(path);
+	snprintf(path + at, PATH_BYTES - at, "/%u.%u.owner", n->generation, n->attempt);
+}
+
+/* The token of the execution whose log it is; 0: nobody's, or of before there were owners. */
+static uint64_t read_owner(struct logkeeper *k, const struct log_name *n)
+{
+	char path[PATH_BYTES], text[17] = "";
+
+	owner_path_of(n, path);
+	int fd = openat(k->dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return 0;
+	ssize_t got = read(fd, text, sizeof text - 1);
+	close(fd);
+	return got == sizeof text - 1 ? strtoull(text, NULL, 16) : 0;
+}
+
+static int write_owner(struct logkeeper *k, const struct log_name *n, uint64_t token)
+{
+	char path[PATH_BYTES], text[17];
+	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+
+	owner_path_of(n, path);
+	int fd = openat(k->dir_fd, path, flags, 0600);
+	if (fd < 0 && errno == ENOENT && make_dirs(k, n) == 0)
+		fd = openat(k->dir_fd, path, flags, 0600);
+	snprintf(text, sizeof text, "%016" PRIx64, token);
+	ssize_t put = fd < 0 ? -1 : write(fd, text, sizeof text - 1);
+	int code = put == sizeof text - 1 ? 0 : errno == ENOSPC || errno == EDQUOT ? E_FULL : E_IO;
+	if (fd >= 0)
+		close(fd);
+	return code;
+}
+
+/* The log of an attempt begins anew. Who follows it goes on at its beginning. */
+static int take_over(struct logkeeper *k, const struct log_name *n, uint64_t token)
+{
+	struct log_name one = *n;
+	char path[PATH_BYTES];
+
+	for (one.stream = 1; one.stream <= 2; one.stream++) {
+		path_of(&one, path);
+		unlinkat(k->dir_fd, path, 0);
+		end_path_of(&one, path);
+		unlinkat(k->dir_fd, path, 0);
+		for (struct follower *f = k->followers; f; f = f->next)
+			if (same_name(&f->get->name, &one))
+				f->get->offset = 0;
+	}
+	return write_owner(k, n, token);
+}
+
+static int judge_owner(struct logkeeper *k, const struct log_put *p)
+{
+	uint64_t owner = read_owner(k, &p->name);
+
+	if (owner == p->token)
+		return 0;
+	if (owner > p->token || p->rule == LOG_TAIL)
+		return E_STALE;
+	return take_over(k, &p->name, p->token);
+}
+
+/* --- chunks in --- */
+
 /* A hole would read as NULs: what is ahead of the file's end is refused, and comes again
  * from where the answer says. */
 static int write_chunk(struct logkeeper *k, struct log_put *p, int fd)
@@ -135,12 +212,6 @@ static void answer_put(struct log_put *p)
 
 static void give(struct logkeeper *k, struct log_get *g);
 
-static bool same_name(const struct log_name *a, const struct log_name *b)
-{
-	return inst_key_eq(a->key, b->key) && a->generation == b->generation &&
-	       a->attempt == b->attempt && a->stream == b->stream;
-}
-
 static void feed_followers(struct logkeeper *k, const struct log_name *n)
 {
 	for (struct follower **at = &k->followers, *f; (f = *at);) {
@@ -164,9 +235,16 @@ static void on_put(struct letter *l, void *self)
 	struct logkeeper *k = self;
 	struct log_put *p = (struct log_put *)l;
 	struct log_name name = p->name;
-	int fd = open_for_put(k, &p->name);
 
-	if (fd < 0) {
+	p->code = judge_owner(k, p);
+	if (p->rule == LOG_CLAIM) {
+		free(p);
+		return;
+	}
+	int fd = p->code < 0 ? -1 : open_for_put(k, &p->name);
+	if (p->code < 0) {
+		log_debug("log.refused", "token=%" PRIx64 " code=%s", p->token, err_name(p->code));
+	} else if (fd < 0) {
 		p->code = errno == ENOSPC || errno == EDQUOT ? E_FULL : E_IO;
 	} else {
 		p->code = write_chunk(k, p, fd);

@@ -30,6 +30,15 @@ struct log_name {
 	uint32_t stream;              /* 1 stdout, 2 stderr */
 };
 
+/* Executions of one attempt share a log: after a failure of a machine the attempt's number is the
+ * same. It belongs to the execution with the largest token, and begins anew with that one's first
+ * word; what an earlier one sends then is E_STALE. */
+enum log_rule {
+	LOG_HOLDER, /* its lease is live, or it has reported its end */
+	LOG_TAIL,   /* nothing is known of it: the rest of a log that is its own, or nothing */
+	LOG_CLAIM,  /* no chunk, no answer: a new execution of the attempt was granted */
+};
+
 /* A chunk; the very letter comes back through `answered` with `have` and code set. */
 struct log_put {
 	struct letter letter;
@@ -37,6 +46,7 @@ struct log_put {
 	void (*answered)(struct letter *l, void *self);
 	uint32_t session;
 	uint64_t token;
+	enum log_rule rule;
 	struct log_name name;
 	uint64_t offset, dropped;
 	bool end;

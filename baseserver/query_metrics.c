@@ -196,7 +196,7 @@ static void put_disk(struct buf *out, enum meter m, const char *what, const char
 
 static void put_workers(const struct front *f, struct buf *out)
 {
-	uint64_t jobs = 0, reports = 0;
+	uint64_t jobs = 0, reports = 0, log_refused = 0;
 	struct worker_figures w;
 	char number[24];
 
@@ -207,12 +207,14 @@ static void put_workers(const struct front *f, struct buf *out)
 		f->figures(f->workers[i], &w);
 		jobs += w.jobs;
 		reports += w.reports;
+		log_refused += w.log_refused;
 		snprintf(number, sizeof number, "%zu", i + 1);
 		meter_timing(out, w.hand_over, 1, LABELS("worker", number));
 	}
 	meter_close(out);
 	meter_one(out, M_JOBS_SENT, (int64_t)jobs);
 	meter_one(out, M_REPORTS, (int64_t)reports);
+	meter_one(out, M_LOG_REFUSED, (int64_t)log_refused);
 }
 
 static void put_ledger(const struct query *q, struct buf *out)

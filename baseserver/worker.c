@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "baseserver/ledger.h"
+#include "baseserver/logkeeper.h"
 #include "baseserver/registrar.h"
 #include "baseserver/router.h"
 #include "baseserver/worker_impl.h"
@@ -41,11 +42,23 @@ void worker_touch(struct conn *c)
 	c->w->touched = c;
 }
 
-struct lease *worker_lease(const struct worker *w, uint64_t token)
+static struct lease *find_lease(const struct worker *w, uint64_t token)
 {
 	uint32_t at = map_get(&w->by_token, token);
 
 	return at == MAP_NONE ? NULL : slab_at(&w->leases, at);
+}
+
+struct lease *worker_lease(const struct worker *w, uint64_t token)
+{
+	struct lease *l = find_lease(w, token);
+
+	return l && !l->is_over ? l : NULL;
+}
+
+const struct lease *worker_lease_known(const struct worker *w, uint64_t token)
+{
+	return find_lease(w, token);
 }
 
 enum { REPORTS_LETTER = 1024 };
@@ -375,24 +388,54 @@ static void lease_add(struct worker *w, const struct instance *i, uint32_t slot,
 	uint32_t at = slab_take(&w->leases);
 	struct lease *l = slab_at(&w->leases, at);
 
-	*l = (struct lease){ .key = i->key, .token = i->token, .slot = slot, .session = session };
+	*l = (struct lease){ .key = i->key,
+		             .token = i->token,
+		             .slot = slot,
+		             .session = session,
+		             .generation = i->generation,
+		             .attempt = i->attempt };
 	if (!def && i->key.task < w->defs_cap)
 		def = w->defs[i->key.task];
 	l->def = def ? task_ref(def) : NULL;
 	map_add(&w->by_token, i->token, at);
 }
 
-static void lease_remove(struct worker *w, uint64_t token)
+static void lease_forget(struct worker *w, uint32_t at)
+{
+	const struct lease *l = slab_at(&w->leases, at);
+
+	map_remove(&w->by_token, l->token, at);
+	slab_give(&w->leases, at);
+}
+
+/* It stays known for a while: the rest of its log comes after its end. */
+static void lease_over(struct worker *w, uint64_t token)
 {
 	uint32_t at = map_get(&w->by_token, token);
 
 	if (at == MAP_NONE)
 		return;
-	map_remove(&w->by_token, token, at);
 	struct lease *l = slab_at(&w->leases, at);
 	task_unref(l->def);
 	l->def = NULL;
-	slab_give(&w->leases, at);
+	l->is_over = true;
+	uint32_t *place = &w->over[w->n_over++ % OVER_KEPT];
+	if (w->n_over > OVER_KEPT)
+		lease_forget(w, *place);
+	*place = at;
+}
+
+/* A machine's failure took an execution of this very attempt: its log is not this one's. */
+static void claim_log(struct worker *w, const struct instance *i, uint32_t session)
+{
+	if (!i->infra || session >> 24 != w->set.index || !w->peers.logkeeper)
+		return;
+	struct log_put *p = mem_new(sizeof *p);
+	p->rule = LOG_CLAIM;
+	p->token = i->token;
+	p->name = (struct log_name){ i->key, i->generation, i->attempt, 1 };
+	if (logkeeper_put(w->peers.logkeeper, p) < 0)
+		free(p);
 }
 
 static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
@@ -411,10 +454,12 @@ void worker_note(struct worker *w, const struct transition *tr)
 	} else if (tr->kind == TK_INSTANCE) {
 		bool had = tr->from != ST_NONE && inst_holds_slot(&tr->inst, (enum state)tr->from);
 		bool has = inst_holds_slot(&tr->inst, (enum state)tr->inst.state);
-		if (!had && has)
+		if (!had && has) {
 			lease_add(w, &tr->inst, tr->slot, tr->session, tr->ref);
-		else if (had && !has)
-			lease_remove(w, tr->inst.token);
+			claim_log(w, &tr->inst, tr->session);
+		} else if (had && !has) {
+			lease_over(w, tr->inst.token);
+		}
 	}
 }
 
@@ -427,6 +472,7 @@ struct worker *worker_new(struct thread *th, const struct worker_settings *set,
 	w->peers = *peers;
 	slab_init(&w->leases, sizeof(struct lease));
 	map_init(&w->by_token);
+	w->over = mem_array(OVER_KEPT, sizeof *w->over);
 	map_init(&w->by_number);
 	w->me = actor_new(th, &ops, w);
 	w->in = stream_reader_new(ledger_stream(peers->ledger), STREAM_OUTER, w->me);
@@ -447,6 +493,7 @@ void worker_free(struct worker *w)
 		task_unref(((struct lease *)slab_at(&w->leases, i))->def);
 	slab_done(&w->leases);
 	map_done(&w->by_token);
+	free(w->over);
 	map_done(&w->by_number);
 	free(w->defs);
 	free(w->places);

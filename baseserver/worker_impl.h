@@ -57,13 +57,18 @@ struct conn {
 	struct client_request *asked; /* of the notifier, not answered; linked by letter.next */
 };
 
+enum { OVER_KEPT = 16384 };
+
 /* A lease as this worker knows it: what a token stands for. */
 struct lease {
 	struct inst_key key;
 	uint64_t token;
 	uint32_t slot, session, revision;
 	uint32_t next_free;
+	uint32_t generation, attempt;
 	bool given_back;        /* returned as never started: must not be sent any more */
+	bool told_end;          /* by its holder */
+	bool is_over;           /* not a lease any more; its log may have a tail */
 	const struct task *def; /* what it runs with; counted, or NULL */
 };
 
@@ -79,11 +84,13 @@ struct worker {
 	uint32_t last_number;
 	struct slab leases;
 	struct map by_token;
+	uint32_t *over; /* a ring of OVER_KEPT of them, in the order of their ends */
+	uint64_t n_over;
 	const struct task **defs; /* by id, counted */
 	size_t defs_cap;
 	struct conn *touched;
 	struct proposals *open; /* reports of this turn */
-	_Atomic uint64_t f_jobs, f_reports;
+	_Atomic uint64_t f_jobs, f_reports, f_log_refused;
 	struct timing hand_over;
 	struct event_ring *ring;         /* worker_client.c */
 	struct news *news;               /* worker_news.c */
@@ -95,7 +102,9 @@ struct worker {
 struct conn *worker_conn(const struct worker *w, uint32_t session); /* NULL: gone */
 void worker_touch(struct conn *c);
 struct proposal *worker_propose(struct worker *w, enum ask ask, struct inst_key key);
-struct lease *worker_lease(const struct worker *w, uint64_t token);
+struct lease *worker_lease(const struct worker *w, uint64_t token); /* NULL: not live */
+/* Live, or over not long ago. */
+const struct lease *worker_lease_known(const struct worker *w, uint64_t token);
 void worker_note(struct worker *w, const struct transition *tr);
 void worker_refuse(struct conn *c, int code, bool final, const char *text);
 

@@ -208,7 +208,7 @@ static void take_outputs(const struct lease *l, const Sirdar__Report *r, struct 
 	p->note = both;
 }
 
-static void propose(struct conn *c, const struct lease *l, const Sirdar__Report *r)
+static void propose(struct conn *c, struct lease *l, const Sirdar__Report *r)
 {
 	struct proposal *p = worker_propose(c->w, (enum ask)report_kinds[r->kind].ask, l->key);
 
@@ -218,6 +218,7 @@ static void propose(struct conn *c, const struct lease *l, const Sirdar__Report 
 	p->broker = c->broker;
 	p->exit_code = r->exit_code;
 	p->end = end_of(r);
+	l->told_end |= report_kinds[r->kind].ask == ASK_ENDED;
 	p->reason = r->reason && r->reason < RE_COUNT         ? (uint8_t)r->reason
 	            : r->exit_code < 0 && r->kind == RK_ENDED ? (uint8_t)RE_SIGNAL
 	                                                      : report_kinds[r->kind].reason;
@@ -412,19 +413,42 @@ int worker_param_ask(struct conn *c, const Sirdar__ParamAsk *m)
 	return r == E_BUSY ? 0 : r;
 }
 
-static void log_answered(struct letter *letter, void *self)
+static void answer_log(struct conn *c, const struct log_put *p)
 {
-	struct log_put *p = (struct log_put *)letter;
-	struct conn *c = worker_conn(self, p->session);
 	Sirdar__LogAck m = SIRDAR__LOG_ACK__INIT;
 
 	m.token = p->token;
 	m.stream = p->name.stream;
 	m.offset = p->have;
 	m.code = p->code;
+	tally(&c->w->f_log_refused, p->code == E_STALE);
+	session_send(c->session, FR_LOG_ACK, &m, NULL);
+}
+
+static void log_answered(struct letter *letter, void *self)
+{
+	struct log_put *p = (struct log_put *)letter;
+	struct conn *c = worker_conn(self, p->session);
+
 	if (c)
-		session_send(c->session, FR_LOG_ACK, &m, NULL);
+		answer_log(c, p);
 	free(p);
+}
+
+/* Whose log it is, which the lease says where there is one: a chunk is filed by its token, not by
+ * what its sender says of it. E_STALE: it was given up, and what it still prints is nobody's. */
+static int log_name_of(const struct conn *c, const Sirdar__LogChunk *m, struct log_put *p)
+{
+	const struct lease *l = worker_lease_known(c->w, m->token);
+	uint32_t stream = m->stream == 2 ? 2 : 1;
+
+	p->rule = l ? LOG_HOLDER : LOG_TAIL;
+	p->name = l ? (struct log_name){ l->key, l->generation, l->attempt, stream }
+	            : (struct log_name){ { m->run_date, m->task_id, m->part },
+		                         m->generation,
+		                         m->attempt,
+		                         stream };
+	return l && l->is_over && !l->told_end ? E_STALE : 0;
 }
 
 int worker_log_chunk(struct conn *c, const Sirdar__LogChunk *m)
@@ -435,18 +459,17 @@ int worker_log_chunk(struct conn *c, const Sirdar__LogChunk *m)
 	p->answered = log_answered;
 	p->session = c->number;
 	p->token = m->token;
-	p->name = (struct log_name){ { m->run_date, m->task_id, m->part },
-		                     m->generation,
-		                     m->attempt,
-		                     m->stream == 2 ? 2 : 1 };
 	p->offset = m->offset;
 	p->dropped = m->dropped;
 	p->end = m->end;
 	p->bytes = m->data.len;
 	if (m->data.len)
 		memcpy(p->data, m->data.data, m->data.len);
+	p->code = log_name_of(c, m, p);
+	if (p->code < 0)
+		answer_log(c, p);
 	/* Refused when busy: the sender goes on from the last ack. */
-	if (logkeeper_put(c->w->peers.logkeeper, p) < 0)
+	if (p->code < 0 || logkeeper_put(c->w->peers.logkeeper, p) < 0)
 		free(p);
 	return 0;
 }

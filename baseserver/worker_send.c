@@ -118,7 +118,7 @@ static void ask_values(struct worker *w, struct conn *c, const struct task *def,
 
 void worker_figures(const struct worker *w, struct worker_figures *ret)
 {
-	*ret = (struct worker_figures){ w->f_jobs, w->f_reports, &w->hand_over };
+	*ret = (struct worker_figures){ w->f_jobs, w->f_reports, w->f_log_refused, &w->hand_over };
 }
 
 static void job_add(struct worker *w, struct conn *c, const struct instance *i, int64_t granted_us)

@@ -183,8 +183,7 @@ def the_jobs_of_a_quarantined_type_are_reported_killed_and_kept(s):
     assert runner(s, "shell")["state"] == "quarantined"
     once(s, "after", waiting(s, "qd"))
     s.sirdar("plugin", "release", "shell", "--broker", "b1")
-    until("it is ready again", lambda: runner(s, "shell")["state"] == "ready")
-    assert runner(s, "shell")["accepts"]
+    until("it is ready again", lambda: runner(s, "shell")["accepts"])
     until("the next one runs", lambda: started(s, "qd"))
     for n in ("qc", "qd"):
         (s.dir / "data" / (n + ".go")).touch()
@@ -270,6 +269,60 @@ def a_machine_that_cannot_start_a_loader_keeps_no_lease(s):
     shutil.copy2(BIN / "taskrunner-loader", place / "taskrunner-loader")
     assert wait(s, "lease/noload/t", {"Succ", "StopSchedule"})["state"] == "Succ"
     b.stop()
+
+
+# --- whose log
+
+def metric(s, name):
+    status, text = s.ask("GET", "/metrics")
+    text = text if isinstance(text, str) else text.decode()
+    assert status == 200, (status, text)
+    return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines()
+               if line.startswith(name) and not line.startswith("#"))
+
+
+@test
+def what_a_given_up_execution_prints_is_in_no_others_log(s):
+    """Both are attempt 1. The first machine stands still, all but its job, until the second one's
+    run has succeeded; then it goes on and ships what its job printed."""
+    data = s.dir / "data"
+    s.add_broker("b7", types=("shell:1",))
+    first = [p for name in ("taskbroker", "taskrunner-loader") for p in s.pids(name, "name=b7")]
+    keeper, = s.pids("jobkeeper", "/b7")
+    once(s, "whose", "  t:\n    machines: [b7, b1]\n    retry: {attempts: 1}\n    params:\n      script: |\n"
+         f"        echo $$$$ >> {data}/whose\n"
+         f"        if [ $(wc -l < {data}/whose) -gt 1 ]; then echo second; exit 0; fi\n"
+         f"        echo first; until [ -e {data}/whose.go ]; do sleep 0.05; done; echo first again\n"
+         "        sleep 600\n")
+    # Which machine got it is not ours to say: the one that did is stopped.
+    until("it runs", lambda: started(s, "whose"))
+    i = wait(s, "lease/whose/t", "Running")
+    until("its first word is there", lambda: "first" in log_of(s, i))
+    where = s.get(f"/api/v1/instances/{i['id']}")["broker"]
+    if where != "b7":
+        first = [p for name in ("taskbroker", "taskrunner-loader")
+                 for p in s.pids(name, f"name={where}")]
+        keeper, = s.pids("jobkeeper", f"/{where}")
+    for p in [*first, keeper]:
+        os.kill(p, signal.SIGSTOP)
+    (data / "whose.go").touch()
+    refused = metric(s, "sirdar_log_chunks_refused_total")
+    try:
+        i = wait(s, "lease/whose/t", {"Succ", "StopSchedule"})
+        assert (i["state"], i["attempt"]) == ("Succ", 1), (i, reasons(s, i))
+        until("its log is there", lambda: "second" in log_of(s, i))
+        assert log_of(s, i) == "second\n", log_of(s, i)
+    finally:
+        for p in [keeper, *first]:
+            os.kill(p, signal.SIGCONT)
+    old = started(s, "whose")[0]
+    until("the first one is ended", lambda: gone(old))
+    until("what it printed came", lambda: metric(s, "sirdar_log_chunks_refused_total") > refused)
+    s.wait_broker(where, ["shell"])
+    logs = s.dir / where / "logs"
+    until("it is let go", lambda: not list(logs.glob("*.out")))
+    assert log_of(s, i) == "second\n", log_of(s, i)
+    s.brokers["b7"].stop()
 
 
 if __name__ == "__main__":
