@@ -485,6 +485,50 @@ int rows_lease(struct rows *r, struct store_lease *ret, struct err *err)
 	return code;
 }
 
+int rows_each_event(struct rows *r, int (*each)(void *ctx, const int64_t *columns, size_t n),
+                    void *ctx, struct err *err)
+{
+	enum {
+#define ECOL(column, value) COLUMN_##column,
+#include "store/event_cols.def"
+#undef ECOL
+		COLUMNS
+	};
+	int64_t v[COLUMNS];
+	int code;
+
+	while ((code = rows_step(r, err)) > 0) {
+		for (int i = 0; i < COLUMNS && code >= 0; i++)
+			code = rows_int(r, i, i ? INT64_MIN : 1, INT64_MAX, &v[i], err);
+		if (code >= 0)
+			code = each(ctx, v, COLUMNS);
+		if (code < 0)
+			break;
+	}
+	return code;
+}
+
+int rows_tip(struct rows *r, struct store_tip *ret, struct err *err)
+{
+	static const struct range want[] = {
+		{ 0, UINT32_MAX - 1 }, { 0, INT64_MAX },  { 0, INT64_MAX },
+		{ 0, INT64_MAX },      { 0, INT64_MAX },  { 0, UINT32_MAX },
+		{ 0, INT64_MAX },      { 0, UINT32_MAX }, { 0, UINT32_MAX }
+	};
+	int64_t v[9] = { 0 };
+	int code = read_numbers(r, want, 9, v, err);
+
+	*ret = (struct store_tip){ .epoch = (uint32_t)v[0],
+		                   .number = (uint64_t)v[1],
+		                   .seq = (uint64_t)v[3],
+		                   .chain_number = (uint64_t)v[4],
+		                   .chain = (uint32_t)v[5],
+		                   .mark_number = (uint64_t)v[6],
+		                   .mark_chain = (uint32_t)v[7],
+		                   .base_epoch = (uint32_t)v[8] };
+	return code < 0 ? code : read_name(r, 9, ret->id, sizeof ret->id, err);
+}
+
 int rows_node(struct rows *r, struct store_node *ret, struct err *err)
 {
 	static const struct range want[] = { { 0, INT64_MAX }, { INT64_MIN, INT64_MAX } };

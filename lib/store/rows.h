@@ -11,6 +11,7 @@
 
 #include "store/read.h"
 #include "store/store.h"
+#include "store/tip.h"
 
 struct err;
 struct rows;
@@ -60,6 +61,10 @@ int rows_gap(struct rows *r, struct store_gap *ret, struct err *err);
 int rows_alert(struct rows *r, struct store_alert *ret, struct err *err);
 int rows_stat(struct rows *r, struct store_stat *ret, struct err *err);
 int rows_lease(struct rows *r, struct store_lease *ret, struct err *err);
+int rows_tip(struct rows *r, struct store_tip *ret, struct err *err);
+/* Each row of EVENT_COLUMNS, as the numbers of event_cols.def. */
+int rows_each_event(struct rows *r, int (*each)(void *ctx, const int64_t *columns, size_t n),
+                    void *ctx, struct err *err);
 int rows_node(struct rows *r, struct store_node *ret, struct err *err);
 
 #define INSTANCE_COLUMNS \
@@ -85,6 +90,9 @@ int rows_node(struct rows *r, struct store_node *ret, struct err *err);
 	"id, kind, severity, subject, task_id, curr_run_date, generation, attempt, since_us, " \
 	"ended_us, acked_us, acked_by, ack_note, body"
 #define LEASE_COLUMNS   "epoch, beat, number, lease_ms, since_us, renewed_us, who, address"
+#define TIP_COLUMNS \
+	"epoch, number, outcome_number, seq, chain_number, chain, mark_number, mark_chain, " \
+	"base_epoch, store_id"
 #define OUTCOME_COLUMNS "task_id, lo, hi, job_status, reason, generation"
 #define RANGE_COLUMNS   "number, task_id, lo, hi, dates, taken, at_us, reason, version, priority"
 #define GAP_COLUMNS     "number, from_us, to_us"

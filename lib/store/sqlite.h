@@ -113,6 +113,10 @@ const char *sql_rows_name(struct rows *r, int column);
 	.text = sql_rows_text, .name = sql_rows_name
 
 /* ---- others ---- */
+int sqlite_tip(struct store *s, struct store_tip *ret, struct err *err);
+int sqlite_events(struct store *s, uint64_t after, uint64_t upto,
+                  int (*each)(void *ctx, const int64_t *columns, size_t n), void *ctx,
+                  struct err *err);
 int sqlite_migrate(sqlite3 *db, int64_t now_us, struct err *err);
 /* Ours, and exactly the schema of this program? Else E_CORRUPT or E_VERSION. */
 int sqlite_check_schema(sqlite3 *db, struct err *err);

@@ -156,19 +156,21 @@ static int write_data(struct sqlite_store *s, const struct store_batch *b, struc
 	return r;
 }
 
-static int write_number(struct sqlite_store *s, uint64_t number, int64_t at_us, struct err *err)
+static int write_tip(struct sqlite_store *s, const struct store_tip *t, int64_t at_us,
+                     struct err *err)
 {
 	sqlite3_stmt *q = NULL;
-	int r = sql_get(s, SQL_NUMBER, &q, err);
+	int r = sql_get(s, SQL_TIP, &q, err);
 
 	if (r < 0)
 		return r;
-	sql_bind(q, "ii", (int64_t)number, at_us);
+	sql_bind(q, "iiiiiii", (int64_t)t->number, at_us, (int64_t)t->seq, (int64_t)t->chain_number,
+	         (int64_t)t->chain, (int64_t)t->mark_number, (int64_t)t->mark_chain);
 	return sql_run(s, q, err);
 }
 
-static int write_all(struct sqlite_store *s, const struct store_batch *b, uint64_t stored,
-                     struct err *err)
+static int write_all(struct sqlite_store *s, const struct store_batch *b,
+                     const struct store_tip *next, struct err *err)
 {
 	int r = sqlite_write_docs(s, b, err);
 
@@ -186,14 +188,15 @@ static int write_all(struct sqlite_store *s, const struct store_batch *b, uint64
 		r = sqlite_write_stats(s, b, err);
 	if (r == 0)
 		r = write_data(s, b, err);
-	if (r == 0 && b->first && b->last > stored)
-		r = write_number(s, b->last, b->at_us, err);
+	if (r == 0)
+		r = write_tip(s, next, next->number > s->base.tip.number ? b->at_us : 0, err);
 	return r;
 }
 
 int sqlite_commit(struct store *st, const struct store_batch *b, struct err *err)
 {
 	struct sqlite_store *s = (struct sqlite_store *)st;
+	struct store_tip next;
 	uint64_t stored = 0;
 	int r = sqlite_know_cycles(s, err);
 
@@ -208,13 +211,15 @@ int sqlite_commit(struct store *st, const struct store_batch *b, struct err *err
 	}
 	if (r == 0) {
 		s->batch = b;
-		r = write_all(s, b, stored, err);
+		next = tip_next(&s->base.tip, b);
+		r = write_all(s, b, &next, err);
 		s->batch = NULL;
 	}
 	r = sql_end(s, r, err);
 	if (r < 0)
 		return err_wrap(err, r, "commit");
 	remember(s, b);
+	s->base.tip = next;
 	if (s->wal_pages > WAL_PAGES_MAX)
 		sqlite_checkpoint(s);
 	return 0;

@@ -222,6 +222,23 @@ int sqlite_find_workflow(struct store *st, uint32_t id, uint32_t version,
 	return r;
 }
 
+int sqlite_events(struct store *st, uint64_t after, uint64_t upto,
+                  int (*each)(void *ctx, const int64_t *columns, size_t n), void *ctx,
+                  struct err *err)
+{
+	struct sqlite_store *s = (struct sqlite_store *)st;
+	sqlite3_stmt *q = NULL;
+	int r = sql_get(s, SQL_TAIL, &q, err);
+
+	if (r < 0)
+		return r;
+	sql_bind(q, "ii", (int64_t)after, (int64_t)upto);
+	struct sql_rows rows = sql_rows(s->db, q, "lb_task_event");
+	r = rows_each_event(&rows.base, each, ctx, err);
+	sqlite3_reset(q);
+	return r;
+}
+
 int sqlite_load_tasks(struct store *st, int (*each)(void *ctx, const struct store_task *t),
                       void *ctx, struct err *err)
 {

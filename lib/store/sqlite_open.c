@@ -253,47 +253,31 @@ static int sqlite_take_epoch(struct store *st, const char *who, uint32_t *ret_ep
 {
 	struct sqlite_store *s = (struct sqlite_store *)st;
 	sqlite3_stmt *q = NULL;
-	int64_t epoch = 0;
 	int r = sql_begin(s, 0, NULL, err);
 
 	if (r < 0)
 		return r;
-	r = sql_get(s, SQL_LEADER, &q, err);
-	if (r == 0 && (r = sql_step(s->db, q, err)) > 0) {
-		r = sql_column(q, 0, "lb_leader", 0, UINT32_MAX - 1, &epoch, err);
-		sqlite3_reset(q);
-	}
-	if (r == 0)
-		r = sql_get(s, SQL_TAKE, &q, err);
+	r = sql_get(s, SQL_TAKE, &q, err);
 	if (r == 0) {
-		sql_bind(q, "iti", epoch + 1, who, clock_wall_us(&clock_machine));
+		sql_bind(q, "iti", (int64_t)s->base.tip.epoch + 1, who,
+		         clock_wall_us(&clock_machine));
 		r = sql_run(s, q, err);
 	}
 	r = sql_end(s, r, err);
 	if (r == 0)
-		*ret_epoch = (uint32_t)(epoch + 1);
+		*ret_epoch = s->base.tip.epoch + 1;
 	return r < 0 ? err_wrap(err, r, "take epoch") : 0;
 }
 
 static int sqlite_position(struct store *st, uint64_t *ret_number, uint32_t *ret_epoch,
                            struct err *err)
 {
-	struct sqlite_store *s = (struct sqlite_store *)st;
-	sqlite3_stmt *q = NULL;
-	int64_t epoch = 0, number = 0;
-	int r = sql_get(s, SQL_LEADER, &q, err);
+	struct store_tip t;
+	int r = sqlite_tip(st, &t, err);
 
-	if (r == 0)
-		r = sql_step(s->db, q, err);
-	if (r <= 0)
-		return r < 0 ? r : err_set(err, E_CORRUPT, STORE_NO_LEADER_ROW);
-	r = sql_column(q, 0, "lb_leader", 0, UINT32_MAX, &epoch, err);
-	if (r == 0)
-		r = sql_column(q, 1, "lb_leader", 0, INT64_MAX, &number, err);
-	sqlite3_reset(q);
 	if (r == 0) {
-		*ret_number = (uint64_t)number;
-		*ret_epoch = (uint32_t)epoch;
+		*ret_number = t.number;
+		*ret_epoch = t.epoch;
 	}
 	return r;
 }
@@ -314,6 +298,8 @@ const struct store_ops store_sqlite_ops = {
 	.show_node = sqlite_show_node,
 	.each_node = sqlite_each_node,
 	.position = sqlite_position,
+	.tip = sqlite_tip,
+	.events = sqlite_events,
 	.commit = sqlite_commit,
 	.idle = sqlite_idle,
 	.quiet = sqlite_quiet,

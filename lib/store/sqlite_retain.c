@@ -132,6 +132,18 @@ static int drop_events(struct sqlite_store *s, int64_t number, bool dry_run, siz
 	return r;
 }
 
+/* What is gone is not read again. */
+static int mark_after(struct sqlite_store *s, int64_t number, struct err *err)
+{
+	sqlite3_stmt *q = NULL;
+	int r = sql_get(s, SQL_MARK, &q, err);
+
+	if (r < 0)
+		return r;
+	sql_bind(q, "i", number);
+	return sql_run(s, q, err);
+}
+
 /* History is in the order of ending, so what is old is at its front. What the saved
  * outcomes do not know yet stays, whatever its age: it is the only record. */
 static int drop_history(struct sqlite_store *s, int64_t before_us, size_t rows_max, bool dry_run,
@@ -155,7 +167,10 @@ static int drop_history(struct sqlite_store *s, int64_t before_us, size_t rows_m
 		sqlite3_reset(oldest);
 		if (r < 0 || ended_us >= before_us || number > saved)
 			return r;
-		r = drop_events(s, number, dry_run, rows, err);
+		if (!dry_run)
+			r = mark_after(s, number, err);
+		if (r == 0)
+			r = drop_events(s, number, dry_run, rows, err);
 		if (r == 0 && !dry_run) {
 			sql_bind(go, "i", number);
 			r = sql_run(s, go, err);

@@ -116,28 +116,33 @@ int sql_exec(sqlite3 *db, const char *text, struct err *err)
 	return rc == SQLITE_OK ? 0 : sql_fail(db, rc, text, err);
 }
 
-static int prove(struct sqlite_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err)
+int sqlite_tip(struct store *st, struct store_tip *ret, struct err *err)
 {
+	struct sqlite_store *s = (struct sqlite_store *)st;
 	sqlite3_stmt *q = NULL;
-	int64_t now = 0, number = 0;
 	int r = sql_get(s, SQL_LEADER, &q, err);
 
 	if (r < 0)
 		return r;
-	r = sql_step(s->db, q, err);
-	if (r == 0)
-		return err_set(err, E_CORRUPT, STORE_NO_LEADER_ROW);
-	if (r < 0)
-		return r;
-	r = sql_column(q, 0, "lb_leader", 0, UINT32_MAX, &now, err);
-	if (r == 0)
-		r = sql_column(q, 1, "lb_leader", 0, INT64_MAX, &number, err);
+	struct sql_rows rows = sql_rows(s->db, q, "lb_leader");
+	r = rows_step(&rows.base, err);
+	if (r > 0)
+		r = rows_tip(&rows.base, ret, err);
+	else if (r == 0)
+		r = err_set(err, E_CORRUPT, STORE_NO_LEADER_ROW);
 	sqlite3_reset(q);
-	if (r == 0 && epoch && now != epoch)
-		return err_set(err, E_EPOCH, "epoch %" PRIu32 " is over, the store has %" PRId64,
-		               epoch, now);
+	return r;
+}
+
+static int prove(struct sqlite_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err)
+{
+	int r = sqlite_tip(&s->base, &s->base.tip, err);
+
+	if (r == 0 && epoch && s->base.tip.epoch != epoch)
+		return err_set(err, E_EPOCH, "epoch %" PRIu32 " is over, the store has %" PRIu32,
+		               epoch, s->base.tip.epoch);
 	if (r == 0 && ret_number)
-		*ret_number = (uint64_t)number;
+		*ret_number = s->base.tip.number;
 	return r;
 }
 

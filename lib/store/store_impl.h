@@ -8,6 +8,7 @@
 
 #include "store/audit.h"
 #include "store/store.h"
+#include "store/tip.h"
 
 /* from_status of an event that made its instance. */
 #define STORE_STATUS_NONE (-2)
@@ -37,6 +38,12 @@ struct store_ops {
 	int (*now)(struct store *s, int64_t *ret_us, struct err *err); /* NULL: none of its own */
 	int (*position)(struct store *s, uint64_t *ret_number, uint32_t *ret_epoch,
 	                struct err *err);
+	/* NULL: it keeps none, see tip.h */
+	int (*tip)(struct store *s, struct store_tip *ret, struct err *err);
+	/* The columns of event_cols.def of events after `after`, up to `upto`, by number. */
+	int (*events)(struct store *s, uint64_t after, uint64_t upto,
+	              int (*each)(void *ctx, const int64_t *columns, size_t n), void *ctx,
+	              struct err *err);
 	int (*commit)(struct store *s, const struct store_batch *b, struct err *err);
 	void (*idle)(struct store *s);
 	void (*quiet)(struct store *s); /* NULL: it keeps nothing */
@@ -93,6 +100,7 @@ struct store {
 	const struct store_ops *ops;
 	_Atomic bool lacks_days; /* see store_lacks_days() */
 	struct audit audit;      /* where the last commit's writing of lb_action stands */
+	struct store_tip tip;    /* as read by the transaction under way, or left by the last one */
 };
 
 extern const struct store_ops store_mem_ops, store_sqlite_ops;

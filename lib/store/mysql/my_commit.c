@@ -167,9 +167,10 @@ static int write_data(struct my_store *s, const struct store_batch *b, struct er
 	return my_out_end(&o, r, err);
 }
 
-static int write_all(struct my_store *s, const struct store_batch *b, uint64_t stored,
-                     struct err *err)
+static int write_all(struct my_store *s, const struct store_batch *b,
+                     const struct store_tip *next, struct err *err)
 {
+	bool moved = next->number > s->base.tip.number;
 	int r = my_write_docs(s, b, err);
 
 	if (r == 0)
@@ -188,13 +189,13 @@ static int write_all(struct my_store *s, const struct store_batch *b, uint64_t s
 		r = my_write_stats(s, b, err);
 	if (r < 0)
 		return r;
-	return b->first && b->last > stored
-	               ? my_do(s, err,
-	                       "UPDATE lb_leader SET number = ?,"
-	                       " renewed_us = COALESCE(NULLIF(?, 0), renewed_us)"
-	                       " WHERE id = 1",
-	                       "ii", (int64_t)b->last, b->at_us)
-	               : my_stamp(s, err);
+	return my_do(s, err,
+	             "UPDATE lb_leader SET number = ?,"
+	             " renewed_us = COALESCE(NULLIF(?, 0), renewed_us), beat = beat + ?, seq = ?,"
+	             " chain_number = ?, chain = ?, mark_number = ?, mark_chain = ? WHERE id = 1",
+	             "iiiiiiii", (int64_t)next->number, moved ? b->at_us : 0, (int64_t)!moved,
+	             (int64_t)next->seq, (int64_t)next->chain_number, (int64_t)next->chain,
+	             (int64_t)next->mark_number, (int64_t)next->mark_chain);
 }
 
 static void remember(struct my_store *s, const struct store_batch *b)
@@ -213,6 +214,7 @@ static void remember(struct my_store *s, const struct store_batch *b)
 int my_commit(struct store *st, const struct store_batch *b, struct err *err)
 {
 	struct my_store *s = (struct my_store *)st;
+	struct store_tip next = { 0 };
 	uint64_t stored = 0;
 	int r = my_know_cycles(s, err);
 
@@ -225,11 +227,14 @@ int my_commit(struct store *st, const struct store_batch *b, struct err *err)
 		my_end(s, E_EXISTS, NULL);
 		return 0;
 	}
-	if (r == 0)
-		r = write_all(s, b, stored, err);
+	if (r == 0) {
+		next = tip_next(&s->base.tip, b);
+		r = write_all(s, b, &next, err);
+	}
 	r = my_end(s, r, err);
 	if (r < 0)
 		return err_wrap(err, r, "commit");
 	remember(s, b);
+	s->base.tip = next;
 	return 0;
 }

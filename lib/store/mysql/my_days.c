@@ -279,6 +279,11 @@ static int drop_day(struct my_store *s, const struct parted *p, const struct day
 		return r < 0 ? r : E_BUSY;
 	r = my_ask_number(s, p->table, &n, err, "SELECT COUNT(*) FROM ? PARTITION (?)", "nn",
 	                  p->table, d->name);
+	if (r == 0 && !dry_run && !p->is_history) /* what is gone is not read again: tip.h */
+		r = my_do(s, err,
+		          "UPDATE lb_leader SET mark_number = chain_number, mark_chain = chain"
+		          " WHERE mark_number < (SELECT MAX(number) FROM ? PARTITION (?))",
+		          "nn", p->table, d->name);
 	if (r == 0 && !dry_run)
 		r = my_do(s, err, "ALTER TABLE ? DROP PARTITION ?", "nn", p->table, d->name);
 	*rows += r == 0 ? (size_t)n : 0;

@@ -70,12 +70,10 @@ static void my_idle(struct store *st)
 	my_days_ahead((struct my_store *)st, clock_wall_us(&clock_machine), NULL);
 }
 
-int my_ask_leader(struct my_store *s, int64_t *ret_epoch, int64_t *ret_number, struct err *err)
+static int ask_tip(struct my_store *s, struct store_tip *ret, const char *text, struct err *err)
 {
 	struct rows *rows = NULL;
-	/* Waits for a commit whose answer was lost, if it is still on its way. */
-	int r = my_ask(s, "lb_leader", &rows, err,
-	               "SELECT epoch, number FROM lb_leader WHERE id = 1 FOR UPDATE", "");
+	int r = my_ask(s, "lb_leader", &rows, err, text, "");
 
 	if (r < 0)
 		return r;
@@ -83,9 +81,42 @@ int my_ask_leader(struct my_store *s, int64_t *ret_epoch, int64_t *ret_number, s
 	if (r == 0)
 		r = err_set(err, E_CORRUPT, STORE_NO_LEADER_ROW);
 	if (r > 0)
-		r = rows_int(rows, 0, 0, UINT32_MAX - 1, ret_epoch, err);
+		r = rows_tip(rows, ret, err);
+	rows_close(rows);
+	return r;
+}
+
+int my_ask_leader(struct my_store *s, int64_t *ret_epoch, int64_t *ret_number, struct err *err)
+{
+	/* Waits for a commit whose answer was lost, if it is still on its way. */
+	int r = ask_tip(s, &s->base.tip,
+	                "SELECT " TIP_COLUMNS " FROM lb_leader WHERE id = 1 FOR UPDATE", err);
+
+	if (r == 0) {
+		*ret_epoch = s->base.tip.epoch;
+		*ret_number = (int64_t)s->base.tip.number;
+	}
+	return r;
+}
+
+static int my_tip(struct store *st, struct store_tip *ret, struct err *err)
+{
+	return ask_tip((struct my_store *)st, ret,
+	               "SELECT " TIP_COLUMNS " FROM lb_leader WHERE id = 1", err);
+}
+
+static int my_events(struct store *st, uint64_t after, uint64_t upto,
+                     int (*each)(void *ctx, const int64_t *columns, size_t n), void *ctx,
+                     struct err *err)
+{
+	struct rows *rows = NULL;
+	int r = my_ask((struct my_store *)st, "lb_task_event", &rows, err,
+	               "SELECT " EVENT_COLUMNS
+	               " FROM lb_task_event WHERE number > ? AND number <= ? ORDER BY number",
+	               "ii", (int64_t)after, (int64_t)upto);
+
 	if (r == 0)
-		r = rows_int(rows, 1, 0, INT64_MAX, ret_number, err);
+		r = rows_each_event(rows, each, ctx, err);
 	rows_close(rows);
 	return r;
 }
@@ -139,6 +170,8 @@ const struct store_ops store_mysql_ops = {
 	.each_node = my_each_node,
 	.now = my_now,
 	.position = my_position,
+	.tip = my_tip,
+	.events = my_events,
 	.commit = my_commit,
 	.idle = my_idle,
 	.load_docs = my_load_docs,

@@ -106,6 +106,11 @@ static int drop_events(struct my_store *s, int64_t number, bool dry_run, size_t 
 		                  "SELECT prev FROM lb_task_event WHERE number = ?", "i", number);
 		if (r == E_NOT_FOUND) /* the rest of the chain went before */
 			return 0;
+		if (r == 0 && !dry_run) /* what is gone is not read again: tip.h */
+			r = my_do(s, err,
+			          "UPDATE lb_leader SET mark_number = chain_number,"
+			          " mark_chain = chain WHERE mark_number < ?",
+			          "i", number);
 		if (r == 0 && !dry_run)
 			r = my_do(s, err, "DELETE FROM lb_task_event WHERE number = ?", "i",
 			          number);

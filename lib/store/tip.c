@@ -1,0 +1,111 @@
+#include "store/tip.h"
+
+#include <inttypes.h>
+
+#include "sched/instance.h"
+#include "store/store_impl.h"
+#include "util/crc.h"
+#include "util/err.h"
+
+/* Transitions after which the mark follows: reading them again takes some milliseconds. */
+enum { TAIL_MAX = 4096 };
+
+static uint32_t chain_event(uint32_t chain, const struct transition *t)
+{
+	const int64_t columns[] = {
+#define ECOL(column, value) (int64_t)(value),
+#include "store/event_cols.def"
+#undef ECOL
+	};
+
+	return crc32c_numbers(chain, columns, sizeof columns / sizeof columns[0]);
+}
+
+struct store_tip tip_next(const struct store_tip *was, const struct store_batch *b)
+{
+	struct store_tip t = *was;
+
+	t.seq++;
+	if (was->chain_number != was->number) { /* begins anew */
+		t.mark_number = was->number;
+		t.mark_chain = t.chain = 0;
+	} else if (was->number - was->mark_number >= TAIL_MAX) {
+		t.mark_number = was->number;
+		t.mark_chain = was->chain;
+	}
+	for (size_t i = 0; i < b->n_events; i++)
+		if (b->events[i]->kind == TK_INSTANCE)
+			t.chain = chain_event(t.chain, b->events[i]);
+	if (b->first && b->last >= b->first)
+		t.number = b->last;
+	t.chain_number = t.number;
+	return t;
+}
+
+int store_read_tip(struct store *s, struct store_tip *ret, struct err *err)
+{
+	if (!s->ops->tip)
+		return err_set(err, E_UNSUPPORTED, "this store ends with its process");
+	return s->ops->tip(s, ret, err);
+}
+
+const struct store_tip *store_tip(const struct store *s)
+{
+	return &s->tip;
+}
+
+struct walk {
+	uint64_t upto, rows, beyond;
+	uint32_t chain;
+};
+
+static int each_event(void *ctx, const int64_t *columns, size_t n)
+{
+	struct walk *w = ctx;
+
+	if ((uint64_t)columns[0] > w->upto) {
+		w->beyond = (uint64_t)columns[0];
+		return 0;
+	}
+	w->chain = crc32c_numbers(w->chain, columns, n);
+	w->rows++;
+	return 0;
+}
+
+int store_chain(struct store *s, uint64_t after, uint64_t upto, uint32_t chain, uint32_t *ret,
+                uint64_t *ret_rows, struct err *err)
+{
+	struct walk w = { .upto = upto, .chain = chain };
+	int r = s->ops->events(s, after, upto, each_event, &w, err);
+
+	*ret = w.chain;
+	*ret_rows = w.rows;
+	return r;
+}
+
+int store_verify(struct store *s, const struct store_tip *t, struct err *err)
+{
+	struct walk w = { .upto = t->chain_number, .chain = t->mark_chain };
+
+	if (t->chain_number > t->number)
+		return err_set(err, E_DAMAGED,
+		               "lb_leader is at %" PRIu64 ", its chain at %" PRIu64
+		               ": they are not of one state of the database",
+		               t->number, t->chain_number);
+	int r = s->ops->events(s, t->mark_number, INT64_MAX, each_event, &w, err);
+	if (r < 0)
+		return r;
+	if (w.beyond > t->number)
+		return err_set(err, E_DAMAGED,
+		               "lb_leader is at %" PRIu64 ", lb_task_event goes on to %" PRIu64
+		               ": they are not of one state of the database",
+		               t->number, w.beyond);
+	/* None at all: retention, or somebody, has dropped their days. */
+	if (w.rows && w.chain != t->chain)
+		return err_set(err, E_DAMAGED,
+		               "lb_task_event: the %" PRIu64 " events after number %" PRIu64
+		               " are not those that were written (chain %08" PRIx32
+		               ", written %08" PRIx32 ")",
+		               w.rows, t->mark_number, w.chain, t->chain);
+	return 0;
+}

@@ -1,0 +1,42 @@
+/* tip.h — where the last commit has left a store, and whether it still is there.
+ *
+ * Each commit has a sequence number without gaps. The chain is a CRC32C over the events in their
+ * order, each over its columns but the note; it goes on from commit to commit. The leader's row has
+ * it at the last transition and at a mark some thousand before: the events between are read again
+ * when a store is opened to lead. Outside the store its end is known to the anchor (anchor.h) and
+ * to the brokers: from them a store that was put back, or lost its log, is known.
+ */
+#ifndef STORE_TIP_H
+#define STORE_TIP_H
+
+#include <stdint.h>
+
+struct err;
+struct store;
+struct store_batch;
+
+struct store_tip {
+	char id[65]; /* of the store, drawn when it was made; "": this store keeps none */
+	uint32_t epoch;
+	uint32_t base_epoch; /* somebody accepted that what epochs below it did may be lost */
+	uint64_t seq, number;
+	uint64_t chain_number; /* below `number`: a program that knows no chain went on */
+	uint32_t chain;
+	uint64_t mark_number;
+	uint32_t mark_chain;
+};
+
+/* As stored now. E_UNSUPPORTED: this store keeps none. */
+int store_read_tip(struct store *s, struct store_tip *ret, struct err *err);
+/* As the last commit of this process left it; its id is "" before the first. */
+const struct store_tip *store_tip(const struct store *s);
+/* The chain over the events after `after`, up to `upto`, from `chain` on. ret_rows: how many. */
+int store_chain(struct store *s, uint64_t after, uint64_t upto, uint32_t chain, uint32_t *ret,
+                uint64_t *ret_rows, struct err *err);
+/* Do the leader's row and the last events fit together? E_DAMAGED says what does not. */
+int store_verify(struct store *s, const struct store_tip *t, struct err *err);
+
+/* What a commit of `b` makes of the tip before it. Pure. */
+struct store_tip tip_next(const struct store_tip *was, const struct store_batch *b);
+
+#endif
