@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "cgi/auth.h"
@@ -26,6 +27,8 @@
 #define CONNECTION_MEMORY ((size_t)12 * 1024) /* a head fits, with room for the answer's */
 #define LISTEN_BACKLOG    256
 #define STOP_MS           1000
+/* Descriptors besides those of connections: the store, the server, logs, what the library has. */
+enum { FILES_OWN = 64, FILES_A_THREAD = 4 };
 
 /* --- a call's life --- */
 
@@ -323,10 +326,38 @@ __attribute__((format(printf, 2, 0))) static void mhd_log(void *ctx, const char 
 	log_debug("http.library", "text=\"%s\"", text);
 }
 
-/* The library divides the connections among its threads: each is to have some. */
-static unsigned threads_of(const struct param_cgi *p)
+/* The library turns at full speed when a descriptor for a new connection is not to be had, so it
+ * never gets that far: it stops to accept at its own limit, which leaves some for all else. */
+static unsigned connections_of(const struct param_cgi *p)
 {
-	int64_t most = p->connections_max / 8;
+	struct rlimit files = { 0 };
+	rlim_t most = (rlim_t)p->connections_max;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return (unsigned)most;
+	if (files.rlim_cur < files.rlim_max && files.rlim_cur < 2 * most + FILES_OWN) {
+		struct rlimit more = files;
+		more.rlim_cur = files.rlim_max;
+		if (setrlimit(RLIMIT_NOFILE, &more) == 0)
+			files = more;
+	}
+	rlim_t own = FILES_OWN + FILES_A_THREAD * (rlim_t)p->threads;
+	rlim_t room = files.rlim_cur > own + p->threads ? files.rlim_cur - own : (rlim_t)p->threads;
+
+	if (room >= most)
+		return (unsigned)most;
+	log_warn("http.few-files",
+	         "connections=%llu connections_max=%llu files=%llu text=\"the limit of open files "
+	         "lets in so many only: LimitNOFILE= of the service\"",
+	         (unsigned long long)room, (unsigned long long)most,
+	         (unsigned long long)files.rlim_cur);
+	return (unsigned)room;
+}
+
+/* The library divides the connections among its threads: each is to have some. */
+static unsigned threads_of(const struct param_cgi *p, unsigned connections)
+{
+	int64_t most = connections / 8;
 
 	return (unsigned)(p->threads < most ? p->threads : most > 0 ? most : 1);
 }
@@ -355,18 +386,19 @@ int face_start(struct cgi *cgi, struct err *err)
 		flags |= MHD_USE_IPv6;
 	if (cgi->tls)
 		flags |= MHD_USE_TLS;
+	unsigned most = connections_of(p);
 	cgi->http = MHD_start_daemon(
 		flags, 0, connection_let_in, cgi, handle, cgi, MHD_OPTION_EXTERNAL_LOGGER, mhd_log,
 		NULL, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address,
 		MHD_OPTION_URI_LOG_CALLBACK, target_seen, cgi, MHD_OPTION_NOTIFY_COMPLETED,
 		call_done, cgi, MHD_OPTION_NOTIFY_CONNECTION, connection_seen, cgi,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)p->connections_max,
-		MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)p->connections_per_address_max,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(p->idle_ms / 1000),
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT,
-		1, MHD_OPTION_LISTEN_BACKLOG_SIZE, (unsigned)LISTEN_BACKLOG,
-		MHD_OPTION_THREAD_POOL_SIZE, threads_of(p), MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u,
-		MHD_OPTION_ARRAY, cgi->tls ? tls : &tls[3], MHD_OPTION_END);
+		MHD_OPTION_CONNECTION_LIMIT, most, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+		(unsigned)p->connections_per_address_max, MHD_OPTION_CONNECTION_TIMEOUT,
+		(unsigned)(p->idle_ms / 1000), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_LISTEN_BACKLOG_SIZE,
+		(unsigned)LISTEN_BACKLOG, MHD_OPTION_THREAD_POOL_SIZE, threads_of(p, most),
+		MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_ARRAY, cgi->tls ? tls : &tls[3],
+		MHD_OPTION_END);
 	if (cgi->http == NULL)
 		return err_sys(err, E_IO, errno, "cannot listen on %s", p->listen);
 	return 0;

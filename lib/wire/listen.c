@@ -14,6 +14,7 @@
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
+#include "util/log.h"
 #include "util/map.h"
 #include "wire/net.h"
 
@@ -26,7 +27,8 @@ struct listener {
 	struct ev_timer pause;
 	struct listener_limits limits;
 	struct listener_counts counts;
-	struct map origins; /* origin -> connections of it */
+	uint64_t told_pauses; /* before those that are one trouble */
+	struct map origins;   /* origin -> connections of it */
 	listener_fn came;
 	void *ctx;
 	char *path; /* NULL: TCP */
@@ -89,6 +91,7 @@ static void connection_take(struct listener *l, int fd, const struct net_address
 		close(fd);
 		return;
 	}
+	l->told_pauses = l->counts.pauses; /* the next one is told again */
 	origin_add(l, origin, 1);
 	l->counts.now++;
 	l->counts.accepted++;
@@ -115,7 +118,11 @@ static void accept_failed(struct listener *l, int errnum)
 {
 	if (!is_exhausted(errnum))
 		return; /* that one connection has failed, or there is none */
-	l->counts.pauses++;
+	if (l->counts.pauses++ == l->told_pauses)
+		log_warn("listen.paused",
+		         "code=%s text=\"%s: nobody new is let in until there is "
+		         "room\"",
+		         err_name(err_of_errno(errnum)), strerror(errnum));
 	ev_io_stop(l->loop, &l->io);
 	ev_timer_set(&l->pause, PAUSE_S, 0.);
 	ev_timer_start(l->loop, &l->pause);
