@@ -23,6 +23,7 @@
 #include "baseserver/registry.h"
 #include "baseserver/resolver.h"
 #include "baseserver/router.h"
+#include "baseserver/scrubber.h"
 #include "baseserver/site.h"
 #include "baseserver/sorter.h"
 #include "baseserver/warm.h"
@@ -69,6 +70,7 @@ struct daemon {
 	struct logkeeper *logkeeper;
 	struct commander *commander;
 	struct forecaster *forecaster;
+	struct scrubber *scrubber;
 	struct worker *workers[WORKERS_MAX];
 	size_t n_workers;
 	struct router *router;
@@ -138,6 +140,7 @@ static int make_core(struct daemon *d, struct err *err)
 		.renew_us = p->renew_ms * US_PER_MS,
 		.until_us = election ? election_until_us(election) : NULL,
 		.epoch = d->site->epoch,
+		.state_dir = p->state_dir,
 		.timezone = p->timezone,
 		.types_dir = p->types_dir,
 		.warm = d->site->warm,
@@ -218,6 +221,7 @@ static void make_net(struct daemon *d)
 		                                        &peers);
 	}
 	struct lead_settings lset = { d->site, d->commander, on_leave, d };
+	d->scrubber = scrubber_new(place_of(d, "scrubber"), d->site, d->ledger);
 	d->lead = lead_new(place_of(d, "lead"), &lset);
 	d->router = router_new(place_of(d, "router"), &rset, d->workers, d->n_workers);
 	maintainer_listens(d->maintainer, router_actor(d->router));
@@ -235,8 +239,8 @@ static bool is_named(const char *name, const char *const *names)
 /* Of those that wait for another process, or compute for long, nobody's answer depends. */
 static int64_t stall_us(const struct param_baseserver *p, const char *thread)
 {
-	static const char *const slow[] = { "store",    "registry",   "lead",
-		                            "forecast", "forecaster", NULL };
+	static const char *const slow[] = { "store",    "registry", "lead",       "scrub",
+		                            "scrubber", "forecast", "forecaster", NULL };
 
 	return p->stall_ms * US_PER_MS * (is_named(thread, slow) ? STALL_SLOW : 1);
 }
@@ -256,6 +260,7 @@ static void fill_front(struct daemon *d)
 	f->logs = d->logkeeper ? logkeeper_actor(d->logkeeper) : NULL;
 	f->survey_logs = logkeeper_survey;
 	f->lead = d->lead;
+	f->scrubber = d->scrubber;
 	f->registry = d->registry;
 	f->forget_node = registry_forget;
 	for (size_t i = 0; i < d->n_workers; i++)
@@ -441,6 +446,8 @@ static int leave_store(struct daemon *d, struct err *err)
 		r = d->fatal.code;
 		d->lost = true;
 	}
+	if (d->ledger && !d->lost)
+		ledger_keep_anchor(d->ledger, true);
 	give_lease(d);
 	store_close(d->site->store);
 	d->site->store = NULL;
@@ -457,6 +464,7 @@ int daemon_stop(struct daemon *d, struct err *err)
 	int r = leave_store(d, err);
 	router_free(d->router);
 	lead_free(d->lead);
+	scrubber_free(d->scrubber);
 	for (size_t i = 0; i < d->n_workers; i++)
 		worker_free(d->workers[i]);
 	forecaster_free(d->forecaster);

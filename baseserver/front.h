@@ -71,6 +71,7 @@ struct front {
 	struct params *params;
 	struct forecaster *forecaster;
 	struct lead *lead;
+	struct scrubber *scrubber;
 	struct registry *registry;
 	/* registry_forget(), or NULL: what it says of nodes of that name. Thread: any. */
 	void (*forget_node)(struct registry *r, const char *name);

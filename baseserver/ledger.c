@@ -263,7 +263,7 @@ static void on_alarm(void *self)
 		return;
 	if (l->down)
 		ledger_commit(l);
-	else if (!l->busy && now - l->proof_us > l->set.renew_us)
+	else if (!l->busy && (l->doubted || now - l->proof_us > l->set.renew_us))
 		ledger_renew_proof(l);
 	if (l->down)
 		return; /* it is set when the answer is there */
@@ -323,6 +323,7 @@ int ledger_new(struct thread *th, struct store *store, const char *who,
 	struct ledger *l = mem_new(sizeof *l);
 
 	l->store = store;
+	l->anchor.fd = -1;
 	l->set = *set;
 	if (!l->set.renew_us)
 		l->set.renew_us = set->epoch_us / 3;
@@ -363,6 +364,11 @@ int ledger_new(struct thread *th, struct store *store, const char *who,
 	}
 	if (r < 0)
 		l->proof_us = l->proof_us - l->set.epoch_us; /* silent until the next try */
+	r = ledger_anchor_open(l, err);
+	if (r < 0) {
+		ledger_free(l);
+		return r;
+	}
 	*ret_ledger = l;
 	return 0;
 }
@@ -420,6 +426,7 @@ void ledger_free(struct ledger *l)
 	ledger_data_free(l);
 	free_half(&l->half);
 	writer_free(l->writer);
+	anchor_close(&l->anchor);
 	for (size_t i = 0; i < l->tasks_cap; i++) {
 		struct ltask *t = l->tasks[i];
 		if (!t)
@@ -553,9 +560,14 @@ void ledger_figures(const struct ledger *l, struct ledger_figures *ret)
 	};
 }
 
+bool ledger_is_full(const struct ledger *l)
+{
+	return l->f_down && l->f_code == E_FULL;
+}
+
 bool ledger_may_speak(const struct ledger *l, int64_t mono_us)
 {
-	return mono_us - l->proof_us < l->set.epoch_us &&
+	return !l->doubted && !l->silent && mono_us - l->proof_us < l->set.epoch_us &&
 	       (!l->set.until_us || mono_us < *l->set.until_us);
 }
 

@@ -17,6 +17,7 @@
 #include "sched/instance.h"
 #include "sched/outcome.h"
 #include "store/store.h"
+#include "store/tip.h"
 #include "util/timing.h"
 
 struct edit;
@@ -40,6 +41,7 @@ struct ledger_settings {
 	 * NULL: there is none. */
 	const _Atomic int64_t *until_us;
 	uint32_t epoch;        /* taken already; 0: it is taken here */
+	const char *state_dir; /* where the anchor is kept; NULL: nowhere */
 	const char *timezone;  /* of tasks that say none; NULL: UTC */
 	const char *types_dir; /* manifests of task types, borrowed; NULL: none */
 	struct warm *warm;     /* what was followed until now (warm.h), given up to us; or NULL */
@@ -154,6 +156,31 @@ struct ledger_timings {
 	_Atomic uint64_t events[EV_COUNT], lost;
 };
 const struct ledger_timings *ledger_timings(const struct ledger *l);
+
+/* Of a broker that greets: the highest that it has obeyed. */
+struct ledger_seen {
+	const char *who, *store_id; /* "": it knows none */
+	uint32_t epoch;
+	uint64_t number;
+};
+
+/* The store as it was when this server began to lead; its id is "" where it keeps none. */
+const struct store_tip *ledger_begin(const struct ledger *l);
+/* Has the store all that a broker knows of it?
+ *
+ *   errors  E_STRANGER the broker is of another store; E_LOST the store lost work: nothing leaves
+ *           any more, and the process ends if it leads
+ *   thread  any */
+int ledger_judge_seen(struct ledger *l, const struct ledger_seen *seen, struct err *err);
+/* The store takes no commits, for want of space. Thread: any. */
+bool ledger_is_full(const struct ledger *l);
+/* Nothing leaves any more. Thread: any. */
+void ledger_silence(struct ledger *l);
+/* The store was found damaged: the process ends. Thread: any. */
+void ledger_damaged(struct ledger *l, const struct err *err);
+/* What the anchor says is brought up to date: at most each second, or at once. Thread: the
+ * ledger's, or it is stopped and the store still open. */
+void ledger_keep_anchor(struct ledger *l, bool at_once);
 
 /* When the epoch was last proven so that a standby sees it (monotonic). Thread: any. */
 int64_t ledger_proof_us(const struct ledger *l);

@@ -280,6 +280,8 @@ static void succeeded(struct ledger *l, struct flight *f, bool was_asked)
 		timing_add(&l->timings.commit, took);
 		l->f_commit_us_sum += (uint64_t)took;
 	}
+	if (was_asked)
+		ledger_keep_anchor(l, false);
 	if (l->down)
 		actor_alarm(l->me, actor_mono_us(l->me)); /* prove the epoch now */
 	l->down = false;
@@ -304,7 +306,7 @@ static void failed(struct ledger *l, int code, const struct err *err)
 	if (code == E_EPOCH)
 		code = E_AGAIN;
 #endif
-	if (code == E_EPOCH || code == E_CORRUPT) {
+	if (code == E_EPOCH || code == E_CORRUPT || code == E_DAMAGED) {
 		l->dead = true;
 		l->set.fatal(l->set.fatal_ctx, err);
 		return;

@@ -7,6 +7,7 @@
 #include "baseserver/ledger.h"
 #include "baseserver/letters.h"
 #include "baseserver/pools.h"
+#include "store/anchor.h"
 #include "util/err.h"
 #include "util/index.h"
 #include "util/map.h"
@@ -170,12 +171,21 @@ struct ledger {
 	bool answered;                   /* a question came last: a commit is next */
 	struct job *housework, *reading; /* with the writer; NULL: none */
 
-	int64_t now_us; /* wall, of this turn */
-	bool down;      /* the last commit failed; an alarm will retry */
-	bool hold;      /* nothing is applied until all that is applied is durable */
-	bool replanned; /* outcomes of an edit are not saved yet */
-	bool unread;    /* parts wait for a store that can be read */
-	bool dead;      /* fatal: nothing leaves any more */
+	int64_t now_us;       /* wall, of this turn */
+	bool down;            /* the last commit failed; an alarm will retry */
+	bool hold;            /* nothing is applied until all that is applied is durable */
+	bool replanned;       /* outcomes of an edit are not saved yet */
+	bool unread;          /* parts wait for a store that can be read */
+	bool dead;            /* fatal: nothing leaves any more */
+	_Atomic bool silent;  /* nothing leaves, but questions are answered */
+	_Atomic bool doubted; /* a broker has seen more than the store has; `doubt` says it */
+	struct err doubt;
+	struct anchor doubt_of; /* epoch 0: no broker said it */
+	struct store_tip begin; /* when this server began to lead */
+	struct anchor_file anchor;
+	uint64_t anchor_seq;
+	int64_t anchor_us;
+	bool anchor_fails; /* so that it is said once */
 
 	_Atomic int64_t proof_us; /* mono send time of the last proof of epoch */
 	_Atomic uint64_t f_commits, f_refused, f_stale, f_retries, f_unfinished, f_commit_us,
@@ -221,6 +231,11 @@ void table_remove(struct table *t, uint32_t index);
 /* Before table_restored(): a row that was restored is not there. */
 void table_drop(struct table *t, uint32_t index);
 void table_move(struct table *to, struct table *from); /* `from` is empty after */
+
+/* ledger_anchor.c */
+int ledger_anchor_open(struct ledger *l, struct err *err);
+/* This server leads, and yet the store is behind: the process ends. */
+void ledger_doubt_proven(struct ledger *l);
 
 /* ledger_apply.c: change memory and publish. */
 struct ltask *ledger_task_of(const struct ledger *l, uint32_t id); /* NULL: none */

@@ -115,8 +115,12 @@ static void proven(struct ledger *l, struct job *job)
 {
 	struct proof *p = (struct proof *)job;
 
-	if (p->code == 0)
+	if (p->code == 0) {
 		l->proof_us = p->job.began_us;
+		ledger_keep_anchor(l, false);
+		if (l->doubted)
+			ledger_doubt_proven(l);
+	}
 	if (p->code != E_EPOCH)
 		return;
 	l->dead = true;

@@ -10,6 +10,7 @@
 #include "baseserver/cluster.h"
 #include "baseserver/daemon.h"
 #include "baseserver/site.h"
+#include "baseserver/soundness.h"
 #include "baseserver/standby.h"
 #include "rt/notify.h"
 #include "util/buf.h"
@@ -28,8 +29,10 @@ struct run {
 
 static int die(int code, const struct err *err)
 {
-	fprintf(stderr, "baseserver: %s\n", err->text);
-	return code;
+	const char *advice = soundness_advice(err->code);
+
+	fprintf(stderr, "baseserver: %s\n%s", err->text, advice ? advice : "");
+	return advice ? soundness_exit(err->code) : code;
 }
 
 static void reload(void *ctx)

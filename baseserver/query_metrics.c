@@ -8,6 +8,7 @@
 #include "baseserver/pools.h"
 #include "baseserver/query_impl.h"
 #include "baseserver/registrar_impl.h"
+#include "baseserver/scrubber.h"
 #include "baseserver/sorter.h"
 #include "rt/thread.h"
 #include "util/clock.h"
@@ -220,9 +221,12 @@ static void put_workers(const struct front *f, struct buf *out)
 static void put_ledger(const struct query *q, struct buf *out)
 {
 	const struct ledger_timings *t = ledger_timings(q->c->ledger);
+	struct scrubber_figures s = { 0 };
 	struct ledger_figures f;
 
 	ledger_figures(q->c->ledger, &f);
+	if (q->c->front && q->c->front->scrubber)
+		scrubber_figures(q->c->front->scrubber, &s);
 	meter_one(out, M_TRANSITIONS, (int64_t)f.durable);
 	meter_one(out, M_PENDING, (int64_t)(f.last - f.durable));
 	meter_open(out, M_EVENTS);
@@ -236,6 +240,11 @@ static void put_ledger(const struct query *q, struct buf *out)
 	meter_close(out);
 	meter_one(out, M_COMMIT_RETRIES, (int64_t)f.retries);
 	meter_one(out, M_STORE_UP, !f.store_down);
+	meter_one(out, M_STORE_CHECKED,
+	          s.is_over ? 1000
+	          : s.of    ? (int64_t)(1000 * s.done / (s.of + 1))
+	                    : 0);
+	meter_one(out, M_STORE_DAMAGED, s.is_damaged);
 	meter_one(out, M_REFUSED, (int64_t)f.refused);
 	meter_one(out, M_STALE, (int64_t)f.stale);
 	meter_open(out, M_DUE_TO_START);

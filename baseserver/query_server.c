@@ -4,6 +4,7 @@
 
 #include "baseserver/ledger.h"
 #include "baseserver/query_impl.h"
+#include "baseserver/scrubber.h"
 #include "rt/thread.h"
 #include "sched/when.h"
 #include "util/clock.h"
@@ -69,7 +70,10 @@ static void print_clock(const struct lead_view *lead, struct buf *out)
 	put_text(out, NULL, text);
 }
 
-#define LOW_TEXT  "little space is left on the store's disk"
+#define LOW_TEXT "little space is left on the store's disk"
+#define DAMAGED_TEXT \
+	"the store is damaged: nothing is handed out any more, and this server ends; the manual " \
+	"has the three ways on"
 #define DAYS_TEXT "the database has no partitions for the days ahead, and they could not be made"
 
 /* Whom health is asked of: all but `lead` may be read on any thread. */
@@ -91,10 +95,13 @@ static const char *print_problems(const struct patient *p, struct buf *out)
 	uint64_t room = free_bytes(p->front);
 	bool low = room && room < FREE_LOW_BYTES;
 	bool off = p->lead && lead_clock_is_off(p->lead);
+	struct scrubber_figures scrub = { 0 };
 	struct ledger_figures fig;
 	char text[120];
 
 	ledger_figures(p->ledger, &fig);
+	if (p->front && p->front->scrubber)
+		scrubber_figures(p->front->scrubber, &scrub);
 	put_open(out, "problems", '[');
 	bool stalls = print_stalls(p->front, p->now_us, out);
 	if (fig.store_down) {
@@ -103,6 +110,8 @@ static const char *print_problems(const struct patient *p, struct buf *out)
 		         err_text(fig.store_code ? fig.store_code : E_AGAIN));
 		put_text(out, NULL, text);
 	}
+	if (scrub.is_damaged)
+		put_text(out, NULL, DAMAGED_TEXT);
 	if (low)
 		put_text(out, NULL, LOW_TEXT);
 	if (fig.lacks_days)
@@ -110,9 +119,9 @@ static const char *print_problems(const struct patient *p, struct buf *out)
 	if (off)
 		print_clock(p->lead, out);
 	put_close(out, ']');
-	return fig.store_down || stalls       ? "failing"
-	       : low || off || fig.lacks_days ? "degraded"
-	                                      : "ok";
+	return fig.store_down || stalls || scrub.is_damaged ? "failing"
+	       : low || off || fig.lacks_days               ? "degraded"
+	                                                    : "ok";
 }
 
 /* How far a standby is behind is the number it read against the last one on disk. */
@@ -212,6 +221,19 @@ static void print_kinds(const struct patient *p, struct buf *out)
 	put_close(out, ']');
 }
 
+/* How far the look through the whole store is. */
+static void print_scrub(const struct patient *p, struct buf *out)
+{
+	struct scrubber_figures s = { 0 };
+
+	if (!p->front || !p->front->scrubber)
+		return;
+	scrubber_figures(p->front->scrubber, &s);
+	put_text(out, "check", s.is_damaged ? "damaged" : s.is_over ? "whole" : "runs");
+	put_int(out, "checked_tables", (int64_t)s.done);
+	put_int(out, "tables", (int64_t)s.of);
+}
+
 static void print_health(const struct patient *p, struct buf *out)
 {
 	struct ledger_figures fig;
@@ -227,6 +249,7 @@ static void print_health(const struct patient *p, struct buf *out)
 	put_int(out, "behind", (int64_t)(fig.last - fig.durable));
 	put_int(out, "commit_us", (int64_t)fig.commit_us_last);
 	put_int(out, "free_bytes", (int64_t)free_bytes(p->front));
+	print_scrub(p, out);
 	put_close(out, '}');
 	put_close(out, '}');
 }

@@ -8,6 +8,7 @@
 #include "baseserver/cluster.h"
 #include "baseserver/door.h"
 #include "baseserver/site.h"
+#include "baseserver/soundness.h"
 #include "baseserver/warm.h"
 #include "etcd/election.h"
 #include "rt/notify.h"
@@ -126,15 +127,22 @@ static void stand(const struct standby *b)
 		election_want(e, b->store && !b->is_down && now_us() >= b->shy_until_us);
 }
 
-/* True: we lead. */
-static bool try_take(struct standby *b)
+/* 1: we lead, 0: not yet; negative: never on this store. */
+static int try_take(struct standby *b, struct err *ret_err)
 {
 	struct site *s = b->site;
 	struct store_lease mine = { .lease_ms = (uint32_t)s->p->lead_ms };
 	struct err err = { 0 };
 
 	if (!b->store || now_us() < b->shy_until_us || !is_free(b))
-		return false;
+		return 0;
+	int sound = soundness_check(s, b->store, ret_err);
+	if (soundness_exit(sound))
+		return sound;
+	if (sound < 0) {
+		look_failed(b, ret_err);
+		return 0;
+	}
 	memcpy(mine.who, s->who, sizeof mine.who);
 	memcpy(mine.address, s->address, sizeof mine.address);
 	int64_t still_us = now_us() - b->seen_us;
@@ -142,11 +150,11 @@ static bool try_take(struct standby *b)
 	if (r == 0) {
 		log_info("lead.taken", "epoch=%u after=\"%s\" still_ms=%lld", s->epoch, b->seen.who,
 		         (long long)(still_us / US_PER_MS));
-		return true;
+		return 1;
 	}
 	if (r != E_CONFLICT)
 		look_failed(b, &err);
-	return false;
+	return 0;
 }
 
 static const char *leader_address(const struct standby *b)
@@ -262,12 +270,12 @@ static int wait_for_it(struct standby *b, struct err *err)
 		if (r == 0)
 			r = look(b, err);
 		/* At the start what is wrong is said; later it may pass. */
-		if (r < 0 && !b->door)
+		if (r < 0 && (!b->door || soundness_exit(r)))
 			return r;
 		if (r < 0)
 			look_failed(b, err);
-		else if (r > 0 && try_take(b))
-			return STANDBY_LEADS;
+		else if (r > 0 && (r = try_take(b, err)) != 0)
+			return r < 0 ? r : STANDBY_LEADS;
 		stand(b);
 		r = wait_aloud(b, err);
 		if (r < 0)

@@ -33,6 +33,10 @@ static int check(struct conn *c, const Sirdar__Hello *h, struct err *err)
 		return err_set(err, E_TOO_BIG, "a name of more than 63 bytes");
 	if (h->role == ROLE_LOADER && h->type[0] == 0)
 		return err_set(err, E_PROTOCOL, "a loader without a task type");
+	struct ledger_seen seen = { h->name, h->store_id, h->seen_epoch, h->seen_number };
+	int r = h->role == ROLE_CLIENT ? 0 : ledger_judge_seen(c->w->peers.ledger, &seen, err);
+	if (r < 0)
+		return r;
 	if (h->highest_epoch > ledger_epoch(c->w->peers.ledger))
 		return err_set(err, E_EPOCH, "peer has obeyed epoch %u, this server leads %u",
 		               h->highest_epoch, ledger_epoch(c->w->peers.ledger));
@@ -70,6 +74,8 @@ static void welcome(struct conn *c)
 	m.kill_ms = set->kill_ms;
 	m.lose_ms = set->lose_ms;
 	m.broker_id = c->broker;
+	m.store_id = (char *)(uintptr_t)ledger_begin(c->w->peers.ledger)->id;
+	m.number = stream_last_durable(ledger_stream(c->w->peers.ledger));
 	session_send(c->session, FR_WELCOME, &m, NULL);
 	session_greeted(c->session);
 	c->greeted = true;
@@ -122,7 +128,7 @@ int worker_hello(struct conn *c, const Sirdar__Hello *h)
 		return E_PROTOCOL;
 	int r = check(c, h, &err);
 	if (r < 0) {
-		worker_refuse(c, r, r == E_VERSION || r == E_AUTH, err.text);
+		worker_refuse(c, r, r == E_VERSION || r == E_AUTH || r == E_STRANGER, err.text);
 		return 0;
 	}
 	keep_hello(c, h);

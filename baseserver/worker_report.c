@@ -79,6 +79,7 @@ int worker_beat(struct conn *c, const Sirdar__Beat *b)
 	}
 	ack.seq = b->seq;
 	ack.epoch = ledger_epoch(w->peers.ledger);
+	ack.number = stream_last_durable(ledger_stream(w->peers.ledger));
 	ack.unknown = mem_array(b->n_held + 1, sizeof *ack.unknown);
 	for (size_t i = 0; i < b->n_held; i++)
 		if (!worker_lease(w, b->held[i]))

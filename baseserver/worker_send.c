@@ -248,6 +248,7 @@ static void send_jobs(struct conn *c)
 		m.n_job = c->n_jobs - at < JOBS_PER_FRAME ? c->n_jobs - at : JOBS_PER_FRAME;
 		m.job = c->jobs + at;
 		m.epoch = ledger_epoch(c->w->peers.ledger);
+		m.number = stream_last_durable(ledger_stream(c->w->peers.ledger));
 		struct err err = { 0 };
 		if (session_send(c->session, FR_JOBS, &m, &err) < 0)
 			log_warn("jobs.unsent", "session=%u jobs=%zu text=\"%s\"", c->number,

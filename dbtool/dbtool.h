@@ -23,6 +23,8 @@ struct db_options {
 	size_t n_urls;
 	bool yes, dry_run, help;
 	int64_t rows, tasks, days, events; /* mock */
+	const char *state_dir;             /* accept-loss: of the server; NULL: the store's */
+	int64_t epoch;                     /* the same: the highest that a broker told */
 };
 
 /* Each answers an exit code. */
@@ -32,6 +34,7 @@ int db_migrate(const struct db_options *o);
 int db_check(const struct db_options *o);
 int db_copy(const struct db_options *o);
 int db_compare(const struct db_options *o);
+int db_accept_loss(const struct db_options *o);
 int db_mock(const struct db_options *o);
 
 /* Say what went wrong; the exit code for it. */

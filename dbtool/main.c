@@ -25,6 +25,8 @@ static const struct verb {
 	{ "migrate", db_migrate, 1, "[--dry-run] URL", "bring the tables up to this version" },
 	{ "check", db_check, 1, "URL", "does what every table holds fit together?" },
 	{ "copy", db_copy, 2, "FROM TO", "a whole installation into an empty store, checked" },
+	{ "accept-loss", db_accept_loss, 1, "[--state-dir DIR] [--epoch N] URL",
+	  "a store that lost work goes on without it; asks" },
 	{ "compare", db_compare, 2, "URL URL",
 	  "do two stores have the same rows? Changes nothing" },
 };
@@ -39,7 +41,10 @@ const size_t db_tables_n = sizeof db_tables / sizeof db_tables[0];
 int db_fail(const struct err *err)
 {
 	fprintf(stderr, "sirdar-db: %s\n", err->text);
-	return err->code == E_INVALID ? DB_USAGE : err->code == E_BUSY ? DB_IN_USE : DB_NOT_THERE;
+	return err->code == E_INVALID   ? DB_USAGE
+	       : err->code == E_BUSY    ? DB_IN_USE
+	       : err->code == E_DAMAGED ? DB_PROBLEMS
+	                                : DB_NOT_THERE;
 }
 
 bool db_may_destroy(const struct db_options *o, const char *what)
@@ -90,7 +95,7 @@ static int usage(FILE *to)
 {
 	fprintf(to, "usage: sirdar-db VERB [--yes] ...   (as `sirdar db VERB`)\n");
 	for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
-		fprintf(to, "  %-8s %-52s %s\n", verbs[i].name, verbs[i].args, verbs[i].help);
+		fprintf(to, "  %-11s %-52s %s\n", verbs[i].name, verbs[i].args, verbs[i].help);
 	fprintf(to, "A URL: sqlite:DIRECTORY or mysql://USER@HOST[:PORT]/DATABASE[?...]. No server "
 	            "may have it meanwhile.\n");
 	return to == stdout ? 0 : DB_USAGE;
@@ -128,6 +133,10 @@ static bool take_options(int argc, char **argv, struct db_options *o)
 			ok = take_number(a, v, 1, 3650, &o->days), i++;
 		else if (strcmp(a, "--events") == 0)
 			ok = take_number(a, v, 1, 4, &o->events), i++;
+		else if (strcmp(a, "--epoch") == 0)
+			ok = take_number(a, v, 1, 1000000, &o->epoch), i++;
+		else if (strcmp(a, "--state-dir") == 0 && v)
+			o->state_dir = v, i++;
 		else if (*a == '-' || o->n_urls == 2)
 			ok = fprintf(stderr, "sirdar-db: what is '%s'?\n", a) < 0;
 		else

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "util/param.h"
 
 #define KEY_FILE_BYTES 4096
+#define SEEN_BYTES_MAX 128
 
 void link_name_read(const struct param_taskbroker *settings, char *ret_name, size_t cap)
 {
@@ -70,26 +72,29 @@ out:
 	return r;
 }
 
-uint32_t link_epoch_read(const char *path)
+void link_seen_read(const char *path, struct link_seen *ret)
 {
 	struct buf text;
-	uint32_t epoch = 0;
 
+	*ret = (struct link_seen){ 0 };
 	buf_init(&text);
-	if (fs_read(path, 32, &text, NULL) == 0)
-		epoch = (uint32_t)strtoul(buf_str(&text), NULL, 10);
+	if (fs_read(path, SEEN_BYTES_MAX, &text, NULL) == 0 &&
+	    sscanf(buf_str(&text), "%" SCNu32 " %64s %" SCNu64, &ret->epoch, ret->store_id,
+	           &ret->number) != 3)
+		ret->store_id[0] = 0; /* of a release that kept the epoch alone */
 	buf_done(&text);
-	return epoch;
 }
 
-void link_epoch_write(const char *path, uint32_t epoch)
+void link_seen_write(const char *path, const struct link_seen *s)
 {
-	char text[32];
+	char text[SEEN_BYTES_MAX];
 	struct err err;
-	int n = snprintf(text, sizeof text, "%u\n", epoch);
+	int n = s->store_id[0] ? snprintf(text, sizeof text, "%" PRIu32 " %s %" PRIu64 "\n",
+	                                  s->epoch, s->store_id, s->number)
+	                       : snprintf(text, sizeof text, "%" PRIu32 "\n", s->epoch);
 
 	if (fs_write(path, text, (size_t)n, 0600, &err) < 0)
-		log_warn("link.epoch_not_kept", "epoch=%u why=\"%s\"", epoch, err.text);
+		log_warn("link.epoch_not_kept", "epoch=%u why=\"%s\"", s->epoch, err.text);
 }
 
 void link_boot_read(char *ret_id, size_t cap)

@@ -11,6 +11,13 @@
 #define NAME_BYTES 65
 #define BEATS_KEPT 16
 
+/* What was obeyed, as it stands in the file: "EPOCH STORE NUMBER". */
+struct link_seen {
+	uint32_t epoch;
+	char store_id[65]; /* "": the server told none */
+	uint64_t number;   /* the highest durable transition that this store's server told */
+};
+
 struct link {
 	struct ev_loop *loop;
 	const struct link_self *self;
@@ -32,7 +39,9 @@ struct link {
 	bool told;         /* the try before this one met a standby */
 	ev_timer retry, beat;
 
-	uint32_t epoch; /* highest obeyed */
+	struct link_seen seen; /* highest obeyed, and what it had done by then */
+	uint64_t kept_number;  /* of it, on disk */
+	int64_t kept_us;
 	uint32_t beat_ms, fence_ms, kill_ms;
 	uint32_t beat_seq;
 	int64_t sent_us[BEATS_KEPT]; /* of beat seq, at seq % BEATS_KEPT */
@@ -43,8 +52,8 @@ struct link {
 
 /* identity.c: who we are */
 int link_key_read(const char *path, const char *name, uint8_t ret_key[32], struct err *err);
-uint32_t link_epoch_read(const char *path);
-void link_epoch_write(const char *path, uint32_t epoch);
+void link_seen_read(const char *path, struct link_seen *ret);
+void link_seen_write(const char *path, const struct link_seen *s);
 void link_boot_read(char *ret_id, size_t cap);
 uint64_t link_dice(struct link *l); /* next pseudo-random number, for jitter */
 int link_split(const char *server, char *ret_host, size_t cap, uint16_t *ret_port);

@@ -21,6 +21,7 @@
 #define FENCE_MS_DEFAULT 150000
 #define KILL_MS_DEFAULT  15000
 #define QUEUE_BYTES      (16u << 20)
+#define KEEP_US          (2 * US_PER_S) /* between two writes of the file */
 
 static int64_t now_us(void)
 {
@@ -121,7 +122,9 @@ static void on_open(void *ctx, struct session *s, const char *identity)
 	hello.slots = l->self->slots;
 	hello.held = (uint64_t *)l->ops->held(l->ctx, &hello.n_held);
 	hello.runner_version = (char *)l->self->runner_version;
-	hello.highest_epoch = l->epoch;
+	hello.highest_epoch = hello.seen_epoch = l->seen.epoch;
+	hello.store_id = l->seen.store_id;
+	hello.seen_number = l->seen.number;
 	hello.lane = l->self->lane;
 	hello.machine = l->machine;
 	hello.others = l->ops->others && l->ops->others(l->ctx);
@@ -178,17 +181,47 @@ static int take_beat_ack(struct link *l, const Sirdar__BeatAck *ack)
 
 /* --- epochs ----------------------------------------------------------------------- */
 
+static void keep_seen(struct link *l)
+{
+	link_seen_write(l->self->epoch_file, &l->seen);
+	l->kept_number = l->seen.number;
+	l->kept_us = now_us();
+}
+
 static int check_epoch(struct link *l, uint32_t epoch)
 {
-	if (epoch < l->epoch) {
-		log_warn("link.stale_epoch", "epoch=%u highest=%u", epoch, l->epoch);
+	if (epoch < l->seen.epoch) {
+		log_warn("link.stale_epoch", "epoch=%u highest=%u", epoch, l->seen.epoch);
 		return E_EPOCH;
 	}
-	if (epoch > l->epoch) {
-		l->epoch = epoch;
-		link_epoch_write(l->self->epoch_file, epoch);
+	if (epoch > l->seen.epoch) {
+		l->seen.epoch = epoch;
+		keep_seen(l);
 	}
 	return 0;
+}
+
+/* A server that leads has told how far its store is. On disk it is behind by some seconds at most:
+ * it is of use when this process is restarted while the store is put back. */
+static void take_number(struct link *l, uint64_t number)
+{
+	if (!l->seen.store_id[0] || number <= l->seen.number)
+		return;
+	l->seen.number = number;
+	if (now_us() - l->kept_us > KEEP_US)
+		keep_seen(l);
+}
+
+/* It has judged what we had seen: from here on its own count is what we go by. */
+static void take_store(struct link *l, const Sirdar__Welcome *w)
+{
+	if (strlen(w->store_id) >= sizeof l->seen.store_id)
+		return;
+	if (strcmp(w->store_id, l->seen.store_id) == 0 && w->number == l->seen.number)
+		return;
+	memcpy(l->seen.store_id, w->store_id, strlen(w->store_id) + 1);
+	l->seen.number = w->number;
+	keep_seen(l);
 }
 
 /* --- frames ----------------------------------------------------------------------- */
@@ -200,6 +233,7 @@ static int take_welcome(struct link *l, const Sirdar__Welcome *w)
 		return E_PROTOCOL;
 	if (check_epoch(l, w->epoch) < 0)
 		return E_EPOCH;
+	take_store(l, w);
 	l->beat_ms = w->beat_ms;
 	l->fence_ms = w->fence_ms;
 	l->kill_ms = w->kill_ms;
@@ -271,8 +305,12 @@ static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const vo
 	    (kind == FR_KILLS && check_epoch(l, ((const Sirdar__Kills *)message)->epoch) < 0) ||
 	    (kind == FR_BEAT_ACK && check_epoch(l, ((const Sirdar__BeatAck *)message)->epoch) < 0))
 		return E_EPOCH;
-	if (kind == FR_BEAT_ACK)
+	if (kind == FR_JOBS)
+		take_number(l, ((const Sirdar__Jobs *)message)->number);
+	if (kind == FR_BEAT_ACK) {
+		take_number(l, ((const Sirdar__BeatAck *)message)->number);
 		return take_beat_ack(l, message);
+	}
 	return l->ops->on_frame(l->ctx, kind, message);
 }
 
@@ -350,7 +388,8 @@ int link_open(struct ev_loop *loop, const struct link_self *self, const struct l
 	link_name_read(self->settings, l->name, sizeof l->name);
 	link_boot_read(l->boot_id, sizeof l->boot_id);
 	machine_read(self->settings->state_dir, l->machine);
-	l->epoch = link_epoch_read(self->epoch_file);
+	link_seen_read(self->epoch_file, &l->seen);
+	l->kept_number = l->seen.number;
 	int r = link_key_read(self->settings->key_file, l->name, l->key, err);
 
 	if (r == 0 && getrandom(&l->incarnation, sizeof l->incarnation, 0) < 0)
@@ -397,6 +436,8 @@ void link_close(struct link *l)
 	ev_timer_stop(l->loop, &l->retry);
 	ev_timer_stop(l->loop, &l->beat);
 	session_drop(l->session);
+	if (l->seen.number != l->kept_number)
+		keep_seen(l);
 	explicit_bzero(l->key, sizeof l->key);
 	free(l);
 }

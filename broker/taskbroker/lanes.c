@@ -54,7 +54,7 @@ static void inherit_epoch(const struct type *t)
 	struct err err;
 
 	buf_init(&text);
-	if (fs_read(t->broker->epoch_file, 32, &text, NULL) == 0 &&
+	if (fs_read(t->broker->epoch_file, 128, &text, NULL) == 0 &&
 	    fs_write(path, buf_at(&text), text.len, 0600, &err) < 0)
 		log_warn("broker.lane", "type=%s lane=%u why=\"%s\"", t->name, t->lane, err.text);
 	buf_done(&text);

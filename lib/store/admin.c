@@ -122,6 +122,16 @@ const char *admin_migration(const struct admin *a, int64_t number)
 	               : a->ops->schema[number - 1].name;
 }
 
+int admin_whole(struct admin *a, struct err *err)
+{
+	return a->ops->whole ? a->ops->whole(a, err) : 0;
+}
+
+int admin_verify(struct admin *a, struct err *err)
+{
+	return a->ops->verify(a, err);
+}
+
 int admin_know_tables(struct admin *a, bool (*known)(const char *name), struct err *err)
 {
 	char *names[TABLES_MAX];

@@ -26,6 +26,8 @@ struct admin_ops {
 	           struct err *err);
 	sql_quote *quote; /* ctx: the admin */
 	int (*migrate)(struct admin *a, int64_t first_us, struct err *err);
+	int (*whole)(struct admin *a, struct err *err); /* NULL: there is no file */
+	int (*verify)(struct admin *a, struct err *err);
 	const char *tables;     /* a query: the names of the tables that are there */
 	const char *after_wipe; /* one statement, or NULL */
 	const struct store_migration *schema;
@@ -66,6 +68,10 @@ int admin_has_table(struct admin *a, const char *name, struct err *err);
 int admin_version(struct admin *a, int64_t *ret, struct err *err);
 /* Those this program has, from 1; NULL beyond. */
 const char *admin_migration(const struct admin *a, int64_t number);
+/* Does the file hold together, and do the last events and the leader's row fit (tip.h)?
+ * E_DAMAGED. */
+int admin_whole(struct admin *a, struct err *err);
+int admin_verify(struct admin *a, struct err *err);
 /* Is each table of Sirdar that is there known()? E_CORRUPT names the first that is not. */
 int admin_know_tables(struct admin *a, bool (*known)(const char *name), struct err *err);
 /* All tables of Sirdar go. */

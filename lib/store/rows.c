@@ -510,11 +510,11 @@ int rows_each_event(struct rows *r, int (*each)(void *ctx, const int64_t *column
 
 int rows_tip(struct rows *r, struct store_tip *ret, struct err *err)
 {
-	static const struct range want[] = {
-		{ 0, UINT32_MAX - 1 }, { 0, INT64_MAX },  { 0, INT64_MAX },
-		{ 0, INT64_MAX },      { 0, INT64_MAX },  { 0, UINT32_MAX },
-		{ 0, INT64_MAX },      { 0, UINT32_MAX }, { 0, UINT32_MAX }
-	};
+	static const struct range want[] = { { 0, UINT32_MAX - 1 }, { 0, INT64_MAX },
+		                             { 0, INT64_MAX },      { 0, INT64_MAX },
+		                             { 0, INT64_MAX },      { 0, UINT32_MAX },
+		                             { 0, INT64_MAX },      { 0, UINT32_MAX },
+		                             { 0, UINT32_MAX } };
 	int64_t v[9] = { 0 };
 	int code = read_numbers(r, want, 9, v, err);
 

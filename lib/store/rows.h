@@ -89,7 +89,7 @@ int rows_node(struct rows *r, struct store_node *ret, struct err *err);
 #define ALERT_COLUMNS \
 	"id, kind, severity, subject, task_id, curr_run_date, generation, attempt, since_us, " \
 	"ended_us, acked_us, acked_by, ack_note, body"
-#define LEASE_COLUMNS   "epoch, beat, number, lease_ms, since_us, renewed_us, who, address"
+#define LEASE_COLUMNS "epoch, beat, number, lease_ms, since_us, renewed_us, who, address"
 #define TIP_COLUMNS \
 	"epoch, number, outcome_number, seq, chain_number, chain, mark_number, mark_chain, " \
 	"base_epoch, store_id"

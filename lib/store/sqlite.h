@@ -114,6 +114,8 @@ const char *sql_rows_name(struct rows *r, int column);
 
 /* ---- others ---- */
 int sqlite_tip(struct store *s, struct store_tip *ret, struct err *err);
+int sqlite_inspect(struct store *s, int64_t limit_us, struct err *err);
+int sqlite_scrub(struct store *s, struct store_scrub *at, int64_t limit_us, struct err *err);
 int sqlite_events(struct store *s, uint64_t after, uint64_t upto,
                   int (*each)(void *ctx, const int64_t *columns, size_t n), void *ctx,
                   struct err *err);

@@ -76,6 +76,20 @@ static int migrate(struct admin *a, int64_t first_us, struct err *err)
 	return sqlite_migrate(db_of(a), clock_wall_us(&clock_machine), err);
 }
 
+static int whole(struct admin *a, struct err *err)
+{
+	return sqlite_inspect(&((struct sqlite_admin *)a)->s->base, 0, err);
+}
+
+static int verify(struct admin *a, struct err *err)
+{
+	struct store *s = &((struct sqlite_admin *)a)->s->base;
+	struct store_tip t = { 0 };
+	int r = store_read_tip(s, &t, err);
+
+	return r < 0 ? r : store_verify(s, &t, err);
+}
+
 const struct admin_ops admin_sqlite_ops = {
 	.prefix = "sqlite:",
 	.open = admin_open_dir,
@@ -84,6 +98,8 @@ const struct admin_ops admin_sqlite_ops = {
 	.ask = ask,
 	.quote = sqlite_quote,
 	.migrate = migrate,
+	.whole = whole,
+	.verify = verify,
 	.tables = "SELECT name FROM sqlite_schema WHERE type = 'table'",
 	.after_wipe = "PRAGMA user_version = 0; PRAGMA application_id = 0; VACUUM",
 	.schema = store_schema,

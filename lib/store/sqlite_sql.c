@@ -7,6 +7,7 @@
 #include "store/sqlite.h"
 #include "util/check.h"
 #include "util/err.h"
+#include "util/log.h"
 
 static const char *const texts[SQL_COUNT] = {
 #define STMT(name, text) [SQL_##name] = text,
@@ -19,9 +20,9 @@ static const struct {
 	int rc, code;
 } codes[] = {
 	{ SQLITE_FULL, E_FULL },          { SQLITE_BUSY, E_BUSY },
-	{ SQLITE_LOCKED, E_BUSY },        { SQLITE_CORRUPT, E_CORRUPT },
-	{ SQLITE_NOTADB, E_CORRUPT },     { SQLITE_CONSTRAINT, E_CORRUPT },
-	{ SQLITE_MISMATCH, E_CORRUPT },   { SQLITE_NOMEM, E_NOMEM },
+	{ SQLITE_LOCKED, E_BUSY },        { SQLITE_CORRUPT, E_DAMAGED },
+	{ SQLITE_NOTADB, E_DAMAGED },     { SQLITE_CONSTRAINT, E_DAMAGED },
+	{ SQLITE_MISMATCH, E_DAMAGED },   { SQLITE_NOMEM, E_NOMEM },
 	{ SQLITE_READONLY, E_FORBIDDEN }, { SQLITE_CANTOPEN, E_IO },
 	{ SQLITE_INTERRUPT, E_LIMIT }, /* a reader's time is over */
 };
@@ -43,12 +44,28 @@ static int code_of(sqlite3 *db, int extended)
 	return E_IO;
 }
 
+/* The statement is for the log, what it amounts to for people. */
+static int say_damage(sqlite3 *db, int extended, const char *what, struct err *err)
+{
+	const char *path = db ? sqlite3_db_filename(db, "main") : NULL;
+	bool is_file = (extended & 0xff) == SQLITE_CORRUPT || (extended & 0xff) == SQLITE_NOTADB;
+
+	log_error("store.damaged", "sqlite=%d what=\"%.60s\" text=\"%s\"", extended, what,
+	          db ? sqlite3_errmsg(db) : sqlite3_errstr(extended));
+	return err_set(err, E_DAMAGED, "%s is damaged: %s", path && *path ? path : "sirdar.db",
+	               is_file ? sqlite3_errstr(extended & 0xff)
+	                       : "it has a row already that is written now, or one that does not "
+	                         "fit to the others");
+}
+
 int sql_fail(sqlite3 *db, int rc, const char *what, struct err *err)
 {
 	int extended = db ? sqlite3_extended_errcode(db) : rc;
 
 	if ((extended & 0xff) != (rc & 0xff))
 		extended = rc;
+	if (code_of(db, extended) == E_DAMAGED)
+		return say_damage(db, extended, what, err);
 	return err_set(err, code_of(db, extended), "%.60s: %s (sqlite %d, errno %d)%s", what,
 	               db ? sqlite3_errmsg(db) : sqlite3_errstr(rc), extended,
 	               db ? sqlite3_system_errno(db) : 0,

@@ -44,6 +44,8 @@ struct store_ops {
 	int (*events)(struct store *s, uint64_t after, uint64_t upto,
 	              int (*each)(void *ctx, const int64_t *columns, size_t n), void *ctx,
 	              struct err *err);
+	int (*inspect)(struct store *s, int64_t limit_us, struct err *err); /* NULL: no file */
+	int (*scrub)(struct store *s, struct store_scrub *at, int64_t limit_us, struct err *err);
 	int (*commit)(struct store *s, const struct store_batch *b, struct err *err);
 	void (*idle)(struct store *s);
 	void (*quiet)(struct store *s); /* NULL: it keeps nothing */

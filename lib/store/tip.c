@@ -109,3 +109,13 @@ int store_verify(struct store *s, const struct store_tip *t, struct err *err)
 		               w.rows, t->mark_number, w.chain, t->chain);
 	return 0;
 }
+
+int store_inspect(struct store *s, int64_t limit_us, struct err *err)
+{
+	return s->ops->inspect ? s->ops->inspect(s, limit_us, err) : 0;
+}
+
+int store_scrub(struct store *s, struct store_scrub *at, int64_t limit_us, struct err *err)
+{
+	return s->ops->scrub ? s->ops->scrub(s, at, limit_us, err) : 0;
+}

@@ -9,6 +9,7 @@
 #ifndef STORE_TIP_H
 #define STORE_TIP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
@@ -35,6 +36,25 @@ int store_chain(struct store *s, uint64_t after, uint64_t upto, uint32_t chain, 
                 uint64_t *ret_rows, struct err *err);
 /* Do the leader's row and the last events fit together? E_DAMAGED says what does not. */
 int store_verify(struct store *s, const struct store_tip *t, struct err *err);
+
+/* How far a look through the whole store is. All zero: at its beginning. */
+struct store_scrub {
+	char table[64];    /* under way */
+	uint64_t done, of; /* tables */
+	uint64_t partly;   /* of them were read row by row, their indexes not */
+	int64_t row;
+	bool in_rows;
+};
+
+/* Does the file hold together? limit_us 0: no limit. What has no file is whole.
+ *
+ *   errors  E_DAMAGED what is wrong; E_AGAIN not known in time */
+int store_inspect(struct store *s, int64_t limit_us, struct err *err);
+/* The same a slice at a time, each about limit_us at most, for a connection that only reads.
+ *
+ *   returns 1 there is more, 0 all is whole
+ *   errors  E_DAMAGED */
+int store_scrub(struct store *s, struct store_scrub *at, int64_t limit_us, struct err *err);
 
 /* What a commit of `b` makes of the tip before it. Pure. */
 struct store_tip tip_next(const struct store_tip *was, const struct store_batch *b);

@@ -399,7 +399,7 @@ static void a_file_that_is_no_database_is_refused(void **state)
 	for (int k = 0; k < 1000; k++)
 		assert_int_equal(write(fd, "not a database, but a text\n", 27), 27);
 	close(fd);
-	open_refused(w, E_CORRUPT, "not a database");
+	open_refused(w, E_DAMAGED, "not a database");
 }
 
 /* What an open that died between its first two transactions leaves. */

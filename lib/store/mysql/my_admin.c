@@ -98,6 +98,15 @@ static void quote(void *ctx, struct buf *b, const char *text, size_t len)
 	my_quote(store_of(ctx)->db, b, text, len);
 }
 
+static int verify(struct admin *a, struct err *err)
+{
+	struct store *s = &store_of(a)->base;
+	struct store_tip t = { 0 };
+	int r = store_read_tip(s, &t, err);
+
+	return r < 0 ? r : store_verify(s, &t, err);
+}
+
 const struct admin_ops admin_mysql_ops = {
 	.prefix = "mysql:",
 	.open = open_it,
@@ -106,6 +115,7 @@ const struct admin_ops admin_mysql_ops = {
 	.ask = ask,
 	.quote = quote,
 	.migrate = migrate,
+	.verify = verify,
 	.tables = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA ="
 		  " DATABASE()",
 	.schema = store_mysql_schema,

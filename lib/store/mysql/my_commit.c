@@ -167,8 +167,8 @@ static int write_data(struct my_store *s, const struct store_batch *b, struct er
 	return my_out_end(&o, r, err);
 }
 
-static int write_all(struct my_store *s, const struct store_batch *b,
-                     const struct store_tip *next, struct err *err)
+static int write_all(struct my_store *s, const struct store_batch *b, const struct store_tip *next,
+                     struct err *err)
 {
 	bool moved = next->number > s->base.tip.number;
 	int r = my_write_docs(s, b, err);

@@ -66,7 +66,7 @@ static const struct {
 	{ ER_BAD_DB_ERROR, E_NOT_FOUND, true },
 	{ ER_NO_SUCH_TABLE, E_CORRUPT, false },
 	{ ER_BAD_FIELD_ERROR, E_CORRUPT, false },
-	{ ER_DUP_ENTRY, E_CORRUPT, false },
+	{ ER_DUP_ENTRY, E_DAMAGED, false },
 	{ ER_DATA_TOO_LONG, E_INVALID, false },
 	/* Somebody else changed the partitions meanwhile. */
 	{ ER_PARTITION_MAXVALUE_ERROR, E_CONFLICT, false },
@@ -99,6 +99,12 @@ int my_failure(MYSQL *db, const struct my_url *u, const char *what, bool *ret_ov
 			is_over = failures[i].is_over;
 		}
 	*ret_over = is_over;
+	if (code == E_DAMAGED) /* the statement tells nobody anything */
+		return err_set(err, code,
+		               "mysql://%s@%s:%u/%s is damaged: it has a row already that is "
+		               "written now",
+		               u->user, db->host ? db->host : u->hosts[0].name,
+		               db->host ? db->port : u->hosts[0].port, u->database);
 	return err_set(err, code, "mysql://%s@%s:%u/%s: %.60s: %s (%u)", u->user,
 	               db->host ? db->host : u->hosts[0].name,
 	               db->host ? db->port : u->hosts[0].port, u->database, what, mysql_error(db),

@@ -1,0 +1,179 @@
+#include "store/anchor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/crc.h"
+#include "util/err.h"
+
+enum { LINE_BYTES = 256, TIME_BYTES = 32 };
+
+/* Over a line's bytes but its own place at the end. */
+static uint32_t sum_of(const char line[LINE_BYTES])
+{
+	int64_t words[(LINE_BYTES - 16) / 8];
+
+	memcpy(words, line, sizeof words);
+	return crc32c_numbers(0, words, sizeof words / sizeof words[0]);
+}
+
+static bool parse(const char line[LINE_BYTES], struct anchor *ret)
+{
+	struct anchor a = { 0 };
+	uint32_t sum = 0;
+
+	if (sscanf(line + LINE_BYTES - 16, "%8" SCNx32, &sum) != 1 || sum != sum_of(line) ||
+	    sscanf(line,
+	           "sirdar-anchor 1 %64s %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNx32 " %" SCNd64
+	           " by %64[^\n]",
+	           a.id, &a.epoch, &a.seq, &a.number, &a.chain, &a.at_us, a.by) != 7)
+		return false;
+	*ret = a;
+	return true;
+}
+
+static bool is_newer(const struct anchor *a, const struct anchor *b)
+{
+	return a->epoch != b->epoch
+	               ? a->epoch > b->epoch
+	               : a->number > b->number || (a->number == b->number && a->seq > b->seq);
+}
+
+int anchor_read(const char *dir, struct anchor *ret, struct err *err)
+{
+	char *path = mem_fmt("%s/" ANCHOR_FILE, dir), line[LINE_BYTES];
+	int fd = open(path, O_RDONLY | O_CLOEXEC), n = 0, errnum = errno;
+	struct anchor a;
+
+	for (off_t at = 0; fd >= 0 && at < (off_t)2 * LINE_BYTES; at += LINE_BYTES)
+		if (pread(fd, line, LINE_BYTES, at) == LINE_BYTES && parse(line, &a) &&
+		    (n++ == 0 || is_newer(&a, ret)))
+			*ret = a;
+	if (fd >= 0)
+		close(fd);
+	int r = fd < 0 && errnum != ENOENT ? err_sys(err, E_IO, errnum, "%s", path)
+	        : n == 0 ? err_set(err, E_NOT_FOUND, "%s: nothing reads back", path)
+	                 : 0;
+	free(path);
+	return r;
+}
+
+int anchor_open(const char *dir, struct anchor_file *f, struct err *err)
+{
+	char *path = mem_fmt("%s/" ANCHOR_FILE, dir);
+	int r = 0;
+
+	f->turn = 0;
+	f->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (f->fd < 0)
+		r = err_sys(err, E_IO, errno, "%s", path);
+	free(path);
+	return r;
+}
+
+void anchor_close(struct anchor_file *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+}
+
+int anchor_write(struct anchor_file *f, const struct anchor *a, struct err *err)
+{
+	char line[LINE_BYTES];
+
+	memset(line, ' ', sizeof line);
+	int n = snprintf(line, LINE_BYTES - 16,
+	                 "sirdar-anchor 1 %s %" PRIu32 " %" PRIu64 " %" PRIu64 " %08" PRIx32
+	                 " %" PRId64 " by %s\n",
+	                 a->id, a->epoch, a->seq, a->number, a->chain, a->at_us, a->by);
+	line[n] = ' ';
+	snprintf(line + LINE_BYTES - 16, 9, "%08" PRIx32, sum_of(line));
+	memset(line + LINE_BYTES - 8, '\n', 8);
+	if (pwrite(f->fd, line, LINE_BYTES, (off_t)(f->turn++ % 2) * LINE_BYTES) != LINE_BYTES)
+		return err_sys(err, errno == ENOSPC ? E_FULL : E_IO, errno, ANCHOR_FILE);
+	return 0;
+}
+
+struct anchor anchor_of(const struct store_tip *t, int64_t at_us)
+{
+	struct anchor a = { .epoch = t->epoch,
+		            .seq = t->seq,
+		            .number = t->number,
+		            .chain = t->chain,
+		            .at_us = at_us,
+		            .by = "this server" };
+
+	memcpy(a.id, t->id, sizeof a.id);
+	return a;
+}
+
+static const char *time_text(int64_t us, char to[TIME_BYTES])
+{
+	time_t s = us / US_PER_S;
+	struct tm tm;
+
+	gmtime_r(&s, &tm);
+	strftime(to, TIME_BYTES, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return to;
+}
+
+/* It has come at least as far: did it come that way? */
+static int check_way(const struct anchor *a, const char *name, struct store *s,
+                     const struct store_tip *t, struct err *err)
+{
+	uint32_t chain = a->chain;
+	uint64_t rows = 0;
+	int r = 0;
+
+	if (a->seq == 0 || t->mark_number > a->number || t->chain_number != t->number)
+		return 0; /* not to be told any more */
+	if (t->number > a->number)
+		r = store_chain(s, a->number, t->number, a->chain, &chain, &rows, err);
+	if (r < 0 || chain == t->chain || (t->number > a->number && rows == 0))
+		return r;
+	return err_set(err, E_LOST,
+	               "%s went another way after transition %" PRIu64
+	               " than the store that this server wrote (chain %08" PRIx32
+	               ", expected %08" PRIx32 ", see " ANCHOR_FILE "): it is a copy that another "
+	               "server used",
+	               name, a->number, chain, t->chain);
+}
+
+int anchor_check(const char *dir, const char *name, struct store *s, const struct store_tip *t,
+                 struct err *err)
+{
+	struct anchor a = { 0 };
+	char at[TIME_BYTES];
+	int r = anchor_read(dir, &a, err);
+
+	if (r == E_NOT_FOUND)
+		return 0;
+	if (r < 0)
+		return r;
+	if (strcmp(a.id, t->id) != 0)
+		return err_set(err, E_STRANGER,
+		               "%s is the store %.8s, but %s/" ANCHOR_FILE
+		               " knows %.8s (transition %" PRIu64 ", %s): it is of another "
+		               "installation, or was made anew",
+		               name, t->id, dir, a.id, a.number, time_text(a.at_us, at));
+	if (t->base_epoch > a.epoch)
+		return 0;
+	if (t->epoch < a.epoch || t->number < a.number || t->seq < a.seq)
+		return err_set(err, E_LOST,
+		               "%s lost acknowledged work: it ends at transition %" PRIu64
+		               " (commit %" PRIu64 ", epoch %" PRIu32
+		               "), but %s knew transition %" PRIu64 " (commit %" PRIu64
+		               ", epoch %" PRIu32 ") at %s, see %s/" ANCHOR_FILE,
+		               name, t->number, t->seq, t->epoch, a.by, a.number, a.seq, a.epoch,
+		               time_text(a.at_us, at), dir);
+	return check_way(&a, name, s, t, err);
+}

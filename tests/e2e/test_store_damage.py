@@ -1,0 +1,353 @@
+#!/usr/bin/env python3
+"""A store that is damaged, lost work, or is another one: the server that finds it does not lead on
+it, says what it found and what may be done, and exits with a code of its own; each of the ways on
+then works. TAP."""
+import functools
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import sys
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "mysql")]
+import mariadb  # noqa: E402
+from harness import BIN, Site, Skip, main, test, until  # noqa: E402
+
+DAMAGED, LOST, STRANGER = 65, 66, 67
+WAYS = ("Three ways on", "put back a whole copy", "accept-loss")
+WORKFLOW = """workflow: w%d
+project: e2e
+timezone: UTC
+start_date: 2026-03-01
+end_date: 2026-03-01
+defaults: {type: noop, catchup: {mode: all}}
+tasks:
+  done: {cycle: 10 minute, params: {seconds: 0}}
+"""
+RUNS = 144
+
+
+class Made(Site):
+    """A server with some work done, and what there is of its store."""
+
+    def __init__(self):
+        super().__init__("damage")
+        self.start()
+        self.n = 0
+        self.store = self.dir / "base"
+
+    def work(self):
+        self.n += 1
+        self.apply(WORKFLOW % self.n, **{"from": "2026-03-01"})
+        self.wait_all_over(f"e2e/w{self.n}/done", RUNS)
+
+    def halt(self, hard=True):
+        self.base.kill() if hard else self.base.stop()
+
+    def sql(self, text):
+        db = sqlite3.connect(self.store / "sirdar.db")
+        rows = db.execute(text).fetchall()
+        db.commit()
+        db.close()
+        return rows
+
+    def whole_file(self):
+        """Nothing is left in the log."""
+        self.sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def refused(self, code, *words):
+        """The server ends by itself; what it says to people has no SQL in it."""
+        mark = self.base.mark = self.base.log.stat().st_size
+        self.base.start(wait=False)
+        got = self.base.proc.wait(120)
+        said = [line for line in self.base.text(mark).splitlines() if line.startswith("baseserver: ")]
+        text = "\n".join(said)
+        assert got == code, (got, self.base.tail())
+        for word in (*words, *WAYS):
+            assert word in text, (word, text)
+        for word in ("UNIQUE", "SELECT", "INSERT", "UPDATE", "PRAGMA"):
+            assert word not in text, text
+        assert "baseserver.up" not in self.base.text(mark), text
+        return text
+
+    def accept(self, *more, expect=0):
+        done = self.run([BIN / "sirdar-db", "accept-loss", "--yes", *more, f"sqlite:{self.store}"])
+        assert done.returncode == expect, (done.returncode, done.stdout, done.stderr)
+        return done.stdout + done.stderr
+
+    def goes_on(self):
+        """It leads, the broker is back, work is done."""
+        self.base.start()
+        self.cgi.stop()  # it has the former file open
+        self.start_cgi()
+        self.wait_broker("b1", ["noop"])
+        self.work()
+
+    def anchored(self):
+        """The file beside the store knows all of it."""
+        until("the anchor is up to date", lambda: any(
+            line.split()[5:6] == [str(self.sql("SELECT number FROM lb_leader")[0][0])]
+            for line in (self.store / "anchor").read_text("utf-8").splitlines()))
+
+    def copy_to(self, name):
+        to = self.dir / name
+        shutil.rmtree(to, ignore_errors=True)
+        to.mkdir()
+        for f in self.store.glob("sirdar.db*"):
+            shutil.copy(f, to / f.name)
+        return to
+
+    def put_back(self, name):
+        for f in self.store.glob("sirdar.db*"):
+            f.unlink()
+        for f in (self.dir / name).glob("sirdar.db*"):
+            shutil.copy(f, self.store / f.name)
+
+    def flip(self, kind, bits=20):
+        """Bits of the heads of pages that hold a table's or an index's rows."""
+        self.whole_file()
+        file, pages = self.store / "sirdar.db", set()
+        db = sqlite3.connect(file)
+        roots = [r for (r,) in db.execute("SELECT rootpage FROM sqlite_schema WHERE type = ? AND rootpage > 0"
+                                          " AND tbl_name IN ('lb_task_run_history', 'lb_task_event', 'lb_command')", (kind,))]
+        db.close()
+        data = bytearray(file.read_bytes())
+        size = int.from_bytes(data[16:18], "big")
+
+        def walk(page):
+            pages.add(page)
+            at = (page - 1) * size
+            if data[at] in (2, 5):  # an inner page: its children
+                for i in range(int.from_bytes(data[at + 3:at + 5], "big")):
+                    cell = int.from_bytes(data[at + 12 + 2 * i:at + 14 + 2 * i], "big")
+                    walk(int.from_bytes(data[at + cell:at + cell + 4], "big"))
+                walk(int.from_bytes(data[at + 8:at + 12], "big"))
+        for root in roots:
+            walk(root)
+        dice = random.Random(7)
+        for _ in range(bits):
+            at = (dice.choice(sorted(pages)) - 1) * size + dice.randrange(24)
+            data[at] ^= 1 << dice.randrange(8)
+        file.write_bytes(data)
+
+
+def each(f):
+    """A store of its own: what one test leaves is no matter to the next."""
+    @functools.wraps(f)
+    def run(_):
+        with Made() as s:
+            try:
+                f(s)
+            except Exception:
+                print("\n".join("# " + line for line in s.logs(30).splitlines()), flush=True)
+                raise
+    return test(run)
+
+
+@each
+def flipped_bits_in_tables_are_found_and_a_back_up_helps(s):
+    s.work()
+    s.halt(hard=False)
+    s.copy_to("backup")
+    s.flip("table")
+    s.refused(DAMAGED, "sirdar.db", "damaged")
+    said = s.accept(expect=1)
+    assert "put a whole copy in its place" in said, said
+    s.put_back("backup")
+    s.goes_on()
+
+
+@each
+def flipped_bits_in_indexes_are_found_and_an_older_copy_and_its_loss_help(s):
+    s.halt(hard=False)
+    s.copy_to("older")
+    s.base.start()
+    s.wait_broker("b1", ["noop"])
+    s.work()
+    s.halt(hard=False)
+    s.flip("index", 4)
+    s.refused(DAMAGED, "sirdar.db", "damaged")
+    check = s.run([BIN / "sirdar-db", "check", f"sqlite:{s.store}"])
+    assert check.returncode == 1 and "damaged" in check.stdout, (check.stdout, check.stderr)
+    s.put_back("older")
+    s.refused(LOST, "lost acknowledged work")
+    s.accept()
+    s.goes_on()
+
+
+@each
+def a_log_that_was_deleted_is_missed_and_the_loss_can_be_accepted(s):
+    s.work()
+    s.whole_file()
+    s.work()
+    runs = s.instances("e2e/w%d/done" % s.n)
+    assert len(runs) == RUNS
+    s.anchored()
+    s.halt()
+    assert (s.store / "sirdar.db-wal").stat().st_size > 0
+    for f in s.store.glob("sirdar.db-*"):
+        f.unlink()
+    text = s.refused(LOST, "lost acknowledged work", "anchor", "epoch")
+    assert "this server knew transition" in text, text
+    before = s.sql("SELECT epoch FROM lb_leader")[0][0]
+    s.refused(LOST)  # it stays so
+    s.accept()
+    s.goes_on()
+    epoch, base = s.sql("SELECT epoch, base_epoch FROM lb_leader")[0]
+    assert base >= before + 1000 and epoch > base, (before, epoch, base)
+    rows = s.get("/api/v1/audit")["items"]
+    assert any(a["action"] == "accept-loss" for a in rows), rows[:5]
+
+
+@each
+def an_older_copy_put_back_is_missed_by_the_server_and_by_brokers(s):
+    s.work()
+    s.halt(hard=False)
+    s.copy_to("older")
+    s.base.start()
+    s.wait_broker("b1", ["noop"])
+    s.work()
+    s.halt(hard=False)
+    s.copy_to("newer")
+    s.put_back("older")
+    s.refused(LOST, "lost acknowledged work", "this server knew")
+    # The anchor went with it: what brokers know remains.
+    (s.store / "anchor").unlink()
+    mark = s.base.log.stat().st_size
+    s.base.start(wait=False)
+    assert s.base.proc.wait(120) == LOST, s.base.tail()
+    text = s.base.text(mark)
+    assert "broker b1 has worked for transition" in text and "Three ways on" in text, text
+    s.refused(LOST, "broker b1 knew transition")  # at once, the second time
+    # The newer copy is all that is needed.
+    s.put_back("newer")
+    s.goes_on()
+
+
+@each
+def the_loss_is_accepted_past_what_brokers_saw(s):
+    s.work()
+    s.halt(hard=False)
+    s.copy_to("older")
+    s.base.start()
+    s.wait_broker("b1", ["noop"])
+    s.work()
+    s.halt(hard=False)
+    s.put_back("older")
+    s.accept()
+    s.goes_on()
+
+
+@each
+def a_leader_row_that_stands_back_is_named(s):
+    s.work()
+    s.halt(hard=False)
+    s.sql("UPDATE lb_leader SET number = number - 40")
+    s.refused(LOST, "lost acknowledged work")
+    (s.store / "anchor").unlink()
+    s.refused(DAMAGED, "lb_leader is at", "one state of the database")
+    s.sql("UPDATE lb_leader SET chain_number = number, mark_number = number - 10")
+    s.refused(DAMAGED, "lb_task_event goes on to", "one state of the database")
+    s.accept()
+    s.goes_on()
+
+
+@each
+def an_event_that_was_changed_is_noticed(s):
+    s.work()
+    s.halt(hard=False)
+    s.sql("UPDATE lb_task_event SET exit_code = 7 WHERE number = (SELECT MAX(number) FROM lb_task_event)")
+    s.refused(DAMAGED, "lb_task_event", "not those that were written")
+    s.accept()
+    s.goes_on()
+
+
+@each
+def a_truncated_database_is_named(s):
+    s.work()
+    s.halt(hard=False)
+    s.whole_file()
+    s.copy_to("backup")
+    file = s.store / "sirdar.db"
+    os.truncate(file, file.stat().st_size // 2)
+    s.refused(DAMAGED, "sirdar.db", "damaged")
+    s.put_back("backup")
+    s.goes_on()
+
+
+@each
+def the_store_of_another_installation_is_refused(s):
+    s.work()
+    s.halt(hard=False)
+    s.copy_to("own")
+    with Site("other") as other:
+        other.base.start()
+        other.base.stop()
+        for f in s.store.glob("sirdar.db*"):
+            f.unlink()
+        shutil.copy(other.dir / "base/sirdar.db", s.store / "sirdar.db")
+    s.refused(STRANGER, "another installation", "anchor")
+    for f in s.store.glob("sirdar.db*"):
+        f.unlink()
+    s.refused(STRANGER, "was made anew")
+    s.put_back("own")
+    s.goes_on()
+
+
+@each
+def health_tells_how_far_the_check_is(s):
+    def over():
+        store = s.get("/api/v1/health")["store"]
+        return store["check"] == "whole" and store["checked_tables"] == store["tables"] > 10
+    until("the store was looked through", over)
+
+
+def copied(server, one, other):
+    """As a dump that is read back does it."""
+    server.sql(f"DROP DATABASE {other}; CREATE DATABASE {other}")
+    for table in server.sql(f"SHOW TABLES FROM {one}").split():
+        server.sql(f"CREATE TABLE {other}.{table} LIKE {one}.{table};"
+                   f"INSERT INTO {other}.{table} SELECT * FROM {one}.{table}")
+
+
+@each
+def an_older_copy_of_a_database_put_back_is_missed(s):
+    if not mariadb.program("mariadbd"):
+        raise Skip("no mariadbd")
+    s.close()
+    with mariadb.MariaDB(flush=0) as server:
+        server.sql("CREATE DATABASE sirdar")
+        with Site("damage-my", store=server.url("sirdar")) as m:
+            m.start()
+            m.apply(WORKFLOW % 1, **{"from": "2026-03-01"})
+            m.wait_all_over("e2e/w1/done", RUNS)
+            m.base.stop()
+            m.cgi.stop()
+            server.sql("CREATE DATABASE older")
+            copied(server, "sirdar", "older")
+            m.base.start()
+            m.start_cgi()
+            m.wait_broker("b1", ["noop"])
+            m.apply(WORKFLOW % 2, **{"from": "2026-03-01"})
+            m.wait_all_over("e2e/w2/done", RUNS)
+            m.base.stop()
+            m.cgi.stop()
+            copied(server, "older", "sirdar")
+            mark = m.base.log.stat().st_size
+            m.base.start(wait=False)
+            assert m.base.proc.wait(120) == LOST, m.base.tail()
+            assert "lost acknowledged work" in m.base.text(mark), m.base.tail()
+            done = m.run([BIN / "sirdar-db", "accept-loss", "--yes", server.url("sirdar")])
+            assert done.returncode == 0, (done.stdout, done.stderr)
+            m.base.start()
+            m.start_cgi()
+            m.wait_broker("b1", ["noop"])
+            m.apply(WORKFLOW % 3, **{"from": "2026-03-01"})
+            m.wait_all_over("e2e/w3/done", RUNS)
+
+
+if __name__ == "__main__":
+    sys.exit(main(lambda: Site("damage-none")))
