@@ -141,6 +141,7 @@ static void turn(void *self)
 		forget = forget || cmd->forget;
 	}
 	step_dry_runs(c);
+	commander_look_full(c);
 	if (forget)
 		sweep(c);
 	query_unpark(c);

@@ -366,6 +366,8 @@ void print_instance_name(const struct commander *c, struct inst_key key, struct 
 struct cmd *cmd_new(enum command_kind kind, const char *request_id, const char *actor,
                     const char *args, int64_t created_us);
 void cmd_free(struct cmd *cmd);
+/* While the store is full, who waits for an answer gets it: E_FULL. */
+void commander_look_full(struct commander *c);
 void commander_put(struct commander *c, struct cmd *cmd); /* its id is the highest */
 void commander_work(struct commander *c, struct cmd *cmd);
 enum phase cmd_first_phase(const struct cmd *cmd);

@@ -3,8 +3,13 @@
 #include <string.h>
 
 #include "baseserver/commander_impl.h"
+#include "baseserver/ledger.h"
 #include "util/alloc.h"
+#include "util/clock.h"
 #include "util/err.h"
+
+/* Well within the two seconds in which a full disk is told. */
+#define LOOK_FULL_US (500 * US_PER_MS)
 
 void cmd_free(struct cmd *cmd)
 {
@@ -159,6 +164,43 @@ static int begin(struct commander *c, struct client_request *r, enum command_kin
 	return 0;
 }
 
+/* A store without room takes nothing, and nobody is to wait for who makes some. */
+static int has_room(const struct commander *c, const struct client_request *r, struct refusal *f)
+{
+	if (r->dry_run || !ledger_is_full(c->ledger))
+		return 0;
+	return refuse(f, E_FULL, NULL, NULL,
+	              "no space is left on the store's disk: the command was not taken");
+}
+
+static void tell_full(struct cmd *cmd)
+{
+	struct refusal f = { 0 };
+
+	refuse(&f, E_FULL, NULL, NULL,
+	       "no space is left on the store's disk: the command may be taken when there is; ask "
+	       "again with the same request id");
+	while (cmd->asked) {
+		struct client_request *r = cmd->asked;
+		cmd->asked = (struct client_request *)r->letter.next;
+		request_refuse(r, &f);
+	}
+	free(f.json);
+}
+
+void commander_look_full(struct commander *c)
+{
+	bool full = ledger_is_full(c->ledger), waits = false;
+
+	for (size_t i = c->first_open; i < c->n_cmds; i++) {
+		if (full && c->cmds[i]->asked)
+			tell_full(c->cmds[i]);
+		waits = waits || c->cmds[i]->asked;
+	}
+	if (waits)
+		commander_alarm(c, actor_mono_us(c->me) + LOOK_FULL_US);
+}
+
 static void on_command(struct letter *l, void *self)
 {
 	struct commander *c = self;
@@ -172,7 +214,7 @@ static void on_command(struct letter *l, void *self)
 		code = unknown_kind(r->kind, &f);
 	else if (!r->dry_run && repeated(c, r, kind))
 		return;
-	else
+	else if ((code = has_room(c, r, &f)) == 0)
 		code = begin(c, r, kind, &f);
 	if (code < 0) {
 		request_refuse(r, &f);

@@ -7,6 +7,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import B, BIN, RUNNERS, Daemon, Late, Site, Skip, main, rss_kb, test, until  # noqa: E402
@@ -286,7 +287,7 @@ def full_disk(place):
     with Site("full", state_dir=place / "base", log_dir=place / "logs",
               disk_free_min_bytes=1 << 20) as s:
         s.cgi.argv = [a.replace(f"sqlite:{s.dir}/base", f"sqlite:{place}/base") for a in s.cgi.argv]
-        s.cgi.argv += ["--set", "request_ms=2000"]
+        s.cgi.argv += ["--set", "request_ms=60000"]  # no answer may come of a client's patience
         s.start()
         still_works(s)
         with open(place / "ballast", "wb", buffering=0) as f:  # close() must have nothing left to write
@@ -302,16 +303,19 @@ def full_disk(place):
                 "kind": "apply", "request_id": os.urandom(16).hex(), "args": {"documents": [
                     {"name": "x", "text": f"global:\n  n: {n}\n{large}"}]}})
             if status >= 500:
+                assert status == 507 and "same request id" in answer["error"]["message"], (status, answer)
                 break
             assert status in (200, 202), (status, answer)
         # Asked of a full store: no acknowledgement, health says why, reading goes on.
         ids = [os.urandom(16).hex() for _ in range(2)]
         for n, request_id in enumerate(ids):
+            began = time.monotonic()
             status, answer = s.ask("POST", "/api/v1/commands", {
                 "kind": "apply", "request_id": request_id, "args": {"documents": [
                     {"name": "x", "text": GOOD.format(name=f"full{n}", type="shell")}],
                     "from": "2026-03-01"}})
-            assert status >= 500, (status, answer)
+            assert status == 507 and answer["error"]["code"] == "FULL", (status, answer)
+            assert time.monotonic() - began < 20, "two seconds are promised"
         status, health = s.ask("GET", "/api/v1/health")
         assert status == 503 and health["status"] == "failing" and not health["store"]["ok"], health
         assert s.base.has(r"store-down.* code=FULL"), s.base.tail()
