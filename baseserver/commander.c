@@ -18,8 +18,6 @@ void commander_fold(struct commander *c)
 	}
 }
 
-enum { KEEP_MAX = 10000 };
-
 static void step_dry(struct commander *c, struct cmd *cmd)
 {
 	struct buf out;
@@ -92,26 +90,29 @@ static void step_dry_runs(struct commander *c)
 	}
 }
 
-/* Commands that never became durable go; of those that are over the last ones stay. */
+/* Nothing is under way any more, and how it ended is durable and was told. */
+static bool settled(const struct cmd *cmd)
+{
+	return cmd->phase == PH_OVER && !cmd->asked && !cmd->flights && !cmd->records &&
+	       command_state_over(cmd->shown.state);
+}
+
+/* Commands that never became durable go; of those that are over a record stays. */
 static void sweep(struct commander *c)
 {
-	size_t n = 0, over = 0;
+	size_t n = 0;
 
-	for (size_t i = 0; i < c->n_cmds; i++)
-		over += c->cmds[i]->phase == PH_OVER;
 	for (size_t i = 0; i < c->n_cmds; i++) {
 		struct cmd *cmd = c->cmds[i];
-		bool old = cmd->phase == PH_OVER && !cmd->asked && over > KEEP_MAX &&
-		           !cmd->flights && command_state_over(cmd->shown.state);
-		if ((cmd->forget && !cmd->flights) || old) {
-			over--;
-			cmd_free(cmd);
-		} else {
+		if (cmd->flights || (!cmd->forget && !settled(cmd))) {
 			c->cmds[n++] = cmd;
+			continue;
 		}
+		if (!cmd->forget)
+			pasts_keep(&c->pasts, cmd);
+		cmd_free(cmd);
 	}
 	c->n_cmds = n;
-	c->first_open = 0;
 }
 
 static void turn(void *self)
@@ -128,21 +129,18 @@ static void turn(void *self)
 		c->stuck = NULL;
 		commander_send(c, ps);
 	}
-	bool forget = c->n_cmds > KEEP_MAX + KEEP_MAX / 8;
-	while (c->first_open < c->n_cmds && c->cmds[c->first_open]->phase == PH_OVER &&
-	       !c->cmds[c->first_open]->forget && !c->cmds[c->first_open]->flights)
-		c->first_open++;
-	for (size_t i = c->first_open; i < c->n_cmds; i++) {
+	bool gone = false;
+	for (size_t i = 0; i < c->n_cmds; i++) {
 		struct cmd *cmd = c->cmds[i];
 		if (cmd->phase != PH_OVER &&
 		    (cmd->at_work || cmd->phase == PH_GONE || cmd->phase == PH_OTHER ||
 		     (cmd->phase == PH_RUN && !c->stuck)))
 			step(c, cmd);
-		forget = forget || cmd->forget;
+		gone = gone || cmd->forget || settled(cmd);
 	}
 	step_dry_runs(c);
 	commander_look_full(c);
-	if (forget)
+	if (gone)
 		sweep(c);
 	query_unpark(c);
 }
@@ -211,6 +209,7 @@ void commander_free(struct commander *c)
 		return;
 	for (size_t i = 0; i < c->n_cmds; i++)
 		cmd_free(c->cmds[i]);
+	pasts_done(&c->pasts);
 	while (c->work) {
 		struct cmd *cmd = c->work;
 		c->work = cmd->next;

@@ -21,6 +21,7 @@
 
 struct jdoc;
 struct jval;
+struct past;
 struct query;
 struct tz;
 struct vault;
@@ -140,7 +141,16 @@ enum phase { PH_SURVEY, PH_EDIT, PH_RUN, PH_GONE, PH_RETIRE, PH_OTHER, PH_OVER }
 struct shown {
 	enum command_state state;
 	int64_t total, done, failed, ended_us;
-	char error[400];
+};
+
+/* What clients get to see of a command, at work or over; borrowed from it. */
+struct face {
+	uint64_t id, number; /* number: of the stream; 0: nothing is durable yet */
+	enum command_kind kind;
+	const char *actor, *message, *error;
+	const char *changes; /* or NULL */
+	int64_t created_us;
+	const struct shown *shown;
 };
 
 struct cmd {
@@ -158,7 +168,9 @@ struct cmd {
 	int64_t created_us, ended_us, total, done, failed;
 	char error[400];
 	struct shown shown;
+	char shown_error[400];
 	uint64_t number; /* of the stream, shown */
+	int records;     /* the ledger has not answered yet */
 	char *changes;   /* apply: JSON of the answer */
 	uint32_t draft;  /* test-run: the version its document was kept as; 0: not yet */
 	struct order o;
@@ -240,6 +252,13 @@ struct known_silence {
 	bool retired;
 };
 
+/* Commands that are over, by id ascending (commander_past.c). */
+struct pasts {
+	struct past **at;
+	size_t n, bare;       /* bare: the first ones, without changes */
+	size_t changes_bytes; /* of all together */
+};
+
 struct commander {
 	struct actor *me;
 	struct ledger *ledger;
@@ -248,8 +267,9 @@ struct commander {
 	struct manifests *types;
 	struct stream_reader *in;
 	struct catalog cat;
-	struct cmd **cmds; /* every command known, by id ascending */
+	struct cmd **cmds; /* commands at work, by id ascending */
 	size_t n_cmds, cmds_cap;
+	struct pasts pasts;
 	struct cmd *work;                        /* dry runs */
 	struct names task_names, workflow_names; /* of all that ever were */
 	struct scopes scopes;                    /* parameters of projects and of all */
@@ -279,7 +299,6 @@ struct commander {
 	struct proposals *stuck; /* the ledger's mailbox was full */
 	struct query *parked;    /* wait for their number to be durable */
 	struct cmd *watchers;    /* commands that follow what they let go, or wait for */
-	size_t first_open;       /* all commands before are over */
 	bool scopes_told;        /* of what was there at the start */
 	char *nodes;             /* JSON of the query `nodes`; NULL: no etcd */
 	struct lead_view lead;   /* as last seen; epoch 0: nobody watches */
@@ -358,7 +377,8 @@ int cmd_check_tasks(const struct commander *c, const struct order *o, struct ref
 void cmd_other(struct commander *c, struct cmd *cmd);
 
 /* commander_print.c */
-void cmd_print(const struct cmd *cmd, struct buf *out);
+struct face cmd_face(const struct cmd *cmd);
+void face_print(const struct face *f, struct buf *out);
 void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf *out);
 void print_instance_name(const struct commander *c, struct inst_key key, struct buf *out);
 
@@ -371,6 +391,14 @@ void commander_look_full(struct commander *c);
 void commander_put(struct commander *c, struct cmd *cmd); /* its id is the highest */
 void commander_work(struct commander *c, struct cmd *cmd);
 enum phase cmd_first_phase(const struct cmd *cmd);
+
+/* commander_past.c: what is kept of commands that are over. */
+void pasts_keep(struct pasts *ps, const struct cmd *cmd); /* and the oldest may go for it */
+const struct past *pasts_find(const struct pasts *ps, uint64_t id);
+const struct past *pasts_repeated(const struct pasts *ps, const char *request_id);
+bool past_same(const struct past *p, enum command_kind kind, const char *args);
+struct face past_face(const struct past *p);
+void pasts_done(struct pasts *ps);
 
 /* commander_record.c */
 struct cmd *commander_find(const struct commander *c, uint64_t id);
@@ -449,7 +477,7 @@ bool within(const struct order *o, const char *name);
 int within_refuse(const struct order *o, const char *place, const char *name, struct refusal *f);
 int within_check(const struct commander *c, const struct order *o, struct refusal *f);
 int within_check_set(const struct order *o, const struct workflow_set *set, struct refusal *f);
-bool within_own(const struct cmd *cmd, const struct cmd *at); /* may cmd steer `at`? */
+bool within_own(const struct cmd *cmd, const char *actor); /* may cmd steer a command of theirs? */
 
 /* query.c */
 void query_begin(struct letter *l, void *self);

@@ -92,21 +92,28 @@ enum phase cmd_first_phase(const struct cmd *cmd)
 	return PH_SURVEY;
 }
 
+static void refuse_other(struct client_request *r, enum command_kind kind)
+{
+	struct refusal f = { 0 };
+
+	refuse(&f, E_CONFLICT, "request_id", NULL,
+	       "request id %.80s was used for a %s with other arguments", r->request_id,
+	       command_kind_name(kind));
+	request_refuse(r, &f);
+}
+
 /* The same request once more: the first one's command as it is. */
 static bool repeated(struct commander *c, struct client_request *r, enum command_kind kind)
 {
-	struct refusal f;
-
-	for (size_t i = c->n_cmds; i > 0 && r->request_id && r->request_id[0]; i--) {
+	if (!r->request_id || !r->request_id[0])
+		return false;
+	for (size_t i = c->n_cmds; i > 0; i--) {
 		struct cmd *cmd = c->cmds[i - 1];
 		if (cmd->forget || strcmp(cmd->request_id, r->request_id) != 0)
 			continue;
 		/* Of what has a password only what may be shown is known. */
 		if (cmd->kind != kind || (!args_hide(kind) && strcmp(cmd->args, r->args) != 0)) {
-			refuse(&f, E_CONFLICT, "request_id", NULL,
-			       "request id %.80s was used for a %s with other arguments",
-			       r->request_id, command_kind_name(cmd->kind));
-			request_refuse(r, &f);
+			refuse_other(r, cmd->kind);
 			return true;
 		}
 		r->letter.next = cmd->asked ? &cmd->asked->letter : NULL;
@@ -115,7 +122,19 @@ static bool repeated(struct commander *c, struct client_request *r, enum command
 			cmd_answer_all(cmd);
 		return true;
 	}
-	return false;
+	const struct past *past = pasts_repeated(&c->pasts, r->request_id);
+	if (!past)
+		return false;
+	struct face face = past_face(past);
+	if (past_same(past, kind, r->args)) {
+		struct buf body;
+		buf_init(&body);
+		face_print(&face, &body);
+		request_answer(r, 0, "", &body, face.number);
+	} else {
+		refuse_other(r, face.kind);
+	}
+	return true;
 }
 
 static int unknown_kind(const char *kind, struct refusal *f)

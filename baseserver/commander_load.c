@@ -15,6 +15,7 @@
 
 struct loading {
 	struct commander *c;
+	struct map causes;
 	struct err *err;
 };
 
@@ -41,6 +42,36 @@ static void resume(struct commander *c, struct cmd *cmd)
 	cmd->at_work = true;
 }
 
+static void read_message(struct cmd *cmd)
+{
+	struct jdoc *doc;
+
+	if (!strstr(cmd->args, "\"message\"")) /* most have none: not worth reading them */
+		return;
+	if (jdoc_parse(cmd->args, cmd->args_len, &doc, NULL) < 0)
+		return;
+	const struct jval *m = jv_get(jdoc_root(doc), "message");
+	if (m && m->kind == JV_TEXT) {
+		free(cmd->message);
+		cmd->message = mem_str(m->text);
+	}
+	jdoc_free(doc);
+}
+
+/* Commands whose members wait still: what they chose is wanted once more. */
+static void find_causes(const struct commander *c, struct map *causes)
+{
+	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
+		for (uint32_t k = t ? t->live : SLAB_NONE; k != SLAB_NONE;) {
+			const struct cat_inst *in = catalog_inst(&c->cat, k);
+			k = in->next;
+			if (in->flags & IF_MEMBER && map_get(causes, in->cause) == MAP_NONE)
+				map_add(causes, in->cause, 1);
+		}
+	}
+}
+
 static int each_command(void *ctx, const struct store_command *s)
 {
 	struct loading *ld = ctx;
@@ -58,34 +89,26 @@ static int each_command(void *ctx, const struct store_command *s)
 	cmd->done = s->done;
 	cmd->failed = s->failed;
 	cmd->message = mem_str("");
+	read_message(cmd);
 	snprintf(cmd->error, sizeof cmd->error, "%s", s->error ? s->error : "");
-	cmd->shown = (struct shown){ cmd->state,  cmd->total,    cmd->done,
-		                     cmd->failed, cmd->ended_us, "" };
-	snprintf(cmd->shown.error, sizeof cmd->shown.error, "%s", cmd->error);
+	cmd->shown = (struct shown){ cmd->state, cmd->total, cmd->done, cmd->failed,
+		                     cmd->ended_us };
+	snprintf(cmd->shown_error, sizeof cmd->shown_error, "%s", cmd->error);
 	cmd->number = stream_last(ledger_stream(ld->c->ledger));
 	cmd->recorded = true;
 	cmd->phase = command_state_over(cmd->state) ? PH_OVER : PH_SURVEY;
 	if (s->id > ld->c->last_id)
 		ld->c->last_id = s->id;
+	if (cmd->phase == PH_OVER && map_get(&ld->causes, cmd->id) == MAP_NONE) {
+		pasts_keep(&ld->c->pasts, cmd);
+		cmd_free(cmd);
+		return 0;
+	}
 	commander_put(ld->c, cmd);
 	if (!cmd_cursor_parse(cmd, s->cursor ? s->cursor : ""))
 		return err_set(ld->err, E_CORRUPT,
 		               "lb_command: id %" PRIu64 " has a cursor '%.80s'", s->id, s->cursor);
 	return 0;
-}
-
-static void read_message(struct cmd *cmd)
-{
-	struct jdoc *doc;
-
-	if (jdoc_parse(cmd->args, cmd->args_len, &doc, NULL) < 0)
-		return;
-	const struct jval *m = jv_get(jdoc_root(doc), "message");
-	if (m && m->kind == JV_TEXT) {
-		free(cmd->message);
-		cmd->message = mem_str(m->text);
-	}
-	jdoc_free(doc);
 }
 
 static int each_task(void *ctx, const struct store_task *row)
@@ -200,9 +223,12 @@ static int each_silence(void *ctx, const struct store_doc *d)
 
 int commander_load(struct commander *c, struct store *store, struct err *err)
 {
-	struct loading ld = { c, err };
-	int r = store_load_commands(store, false, each_command, &ld, err);
+	struct loading ld = { .c = c, .err = err };
 
+	map_init(&ld.causes);
+	find_causes(c, &ld.causes);
+	int r = store_load_commands(store, false, each_command, &ld, err);
+	map_done(&ld.causes);
 	if (r == 0)
 		r = store_load_tasks(store, each_task, c, err);
 	if (r == 0)
@@ -233,9 +259,7 @@ int commander_load(struct commander *c, struct store *store, struct err *err)
 
 void commander_resume(struct commander *c)
 {
-	for (size_t i = 0; i < c->n_cmds; i++) {
-		read_message(c->cmds[i]);
+	for (size_t i = 0; i < c->n_cmds; i++)
 		if (c->cmds[i]->phase != PH_OVER)
 			resume(c, c->cmds[i]);
-	}
 }

@@ -12,25 +12,38 @@
 #include "util/err.h"
 #include "util/json_put.h"
 
-void cmd_print(const struct cmd *cmd, struct buf *out)
+struct face cmd_face(const struct cmd *cmd)
 {
-	const struct shown *s = &cmd->shown;
+	return (struct face){ .id = cmd->id,
+		              .number = cmd->number,
+		              .kind = cmd->kind,
+		              .actor = cmd->actor,
+		              .message = cmd->message,
+		              .error = cmd->shown_error,
+		              .changes = cmd->changes,
+		              .created_us = cmd->created_us,
+		              .shown = &cmd->shown };
+}
+
+void face_print(const struct face *f, struct buf *out)
+{
+	const struct shown *s = f->shown;
 
 	put_open(out, NULL, '{');
-	put_id(out, "command", cmd->id);
-	put_text(out, "kind", command_kind_name(cmd->kind));
-	put_text(out, "actor", cmd->actor);
+	put_id(out, "command", f->id);
+	put_text(out, "kind", command_kind_name(f->kind));
+	put_text(out, "actor", f->actor);
 	put_text(out, "state", command_state_name(s->state));
 	put_bool(out, "dry_run", false);
-	put_time_us(out, "created", cmd->created_us);
+	put_time_us(out, "created", f->created_us);
 	put_time_us(out, "ended", s->ended_us);
 	put_int(out, "total", s->total);
 	put_int(out, "done", s->done);
 	put_int(out, "failed", s->failed);
-	put_text(out, "message", cmd->message);
-	put_text(out, "error", s->error);
-	if (cmd->changes) /* members of the answer of an apply */
-		buf_printf(out, ",%s", cmd->changes);
+	put_text(out, "message", f->message);
+	put_text(out, "error", f->error);
+	if (f->changes) /* members of the answer of an apply */
+		buf_printf(out, ",%s", f->changes);
 	put_close(out, '}');
 }
 

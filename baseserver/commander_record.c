@@ -48,8 +48,9 @@ void cmd_answer_all(struct cmd *cmd)
 		struct client_request *r = cmd->asked;
 		struct buf body;
 		cmd->asked = (struct client_request *)r->letter.next;
+		struct face face = cmd_face(cmd);
 		buf_init(&body);
-		cmd_print(cmd, &body);
+		face_print(&face, &body);
 		request_answer(r, 0, "", &body, cmd->number);
 	}
 }
@@ -88,13 +89,14 @@ static void recorded(struct letter *l, void *self)
 
 	commander_fold(c);
 	if (cmd) {
+		cmd->records--;
 		cmd->shown = (struct shown){ .state = (enum command_state)s->state,
 			                     .total = s->total == UINT32_MAX ? -1
 			                                                     : (int64_t)s->total,
 			                     .done = s->done,
 			                     .failed = s->failed,
 			                     .ended_us = s->ended_us };
-		snprintf(cmd->shown.error, sizeof cmd->shown.error, "%s", s->error);
+		snprintf(cmd->shown_error, sizeof cmd->shown_error, "%s", s->error);
 		cmd->number = r->number;
 		tell_workers(c, cmd);
 		if (cmd->answer_early || command_state_over(cmd->shown.state))
@@ -166,7 +168,7 @@ static void answer_unrecorded(struct cmd *cmd)
 		                     .done = cmd->done,
 		                     .failed = cmd->failed,
 		                     .ended_us = cmd->ended_us };
-	snprintf(cmd->shown.error, sizeof cmd->shown.error, "%s", cmd->error);
+	snprintf(cmd->shown_error, sizeof cmd->shown_error, "%s", cmd->error);
 	cmd_answer_all(cmd);
 	cmd->forget = true;
 }
@@ -205,7 +207,9 @@ void cmd_record(struct commander *c, struct cmd *cmd, struct store_command_item 
 	if (ledger_record(c->ledger, r) < 0) {
 		log_warn("command.unrecorded", "command=%" PRIu64, cmd->id);
 		record_free(r);
+		return;
 	}
+	cmd->records++;
 }
 
 static void work_done(struct commander *c, struct cmd *cmd)

@@ -577,7 +577,7 @@ void cmd_run(struct commander *c, struct cmd *cmd)
 
 static struct flight *flight_find(struct commander *c, uint64_t number)
 {
-	for (size_t i = c->first_open; i < c->n_cmds; i++)
+	for (size_t i = 0; i < c->n_cmds; i++)
 		for (struct flight *fl = c->cmds[i]->flights; fl; fl = fl->next)
 			if (fl->number == number)
 				return fl;

@@ -268,17 +268,20 @@ void cmd_gone(struct commander *c, struct cmd *cmd)
 
 static int steer(struct commander *c, const struct cmd *cmd, struct refusal *f)
 {
+	unsigned long long id = cmd->o.command;
 	struct cmd *at = commander_find(c, cmd->o.command);
+	const struct past *past = pasts_find(&c->pasts, cmd->o.command);
 
-	if (!at)
+	if (!at && !past)
 		return refuse(f, E_NOT_FOUND, "args.command", NULL, "args.command: no command %llu",
-		              (unsigned long long)cmd->o.command);
-	if (!within_own(cmd, at))
-		return refuse(f, E_FORBIDDEN, "args.command", NULL, "command %llu is %s's",
-		              (unsigned long long)at->id, at->actor);
-	if (command_state_over(at->state))
-		return refuse(f, E_CONFLICT, "args.command", NULL, "command %llu is %s",
-		              (unsigned long long)at->id, command_state_name(at->state));
+		              id);
+	const struct face face = at ? cmd_face(at) : past_face(past);
+	if (!within_own(cmd, face.actor))
+		return refuse(f, E_FORBIDDEN, "args.command", NULL, "command %llu is %s's", id,
+		              face.actor);
+	if (!at || command_state_over(at->state))
+		return refuse(f, E_CONFLICT, "args.command", NULL, "command %llu is %s", id,
+		              command_state_name(at ? at->state : face.shown->state));
 	if (cmd->kind == CK_COMMAND_CANCEL) {
 #ifndef BUG_19 /* a cancel does not wait for what is under way */
 		at->halted = true;
@@ -292,7 +295,7 @@ static int steer(struct commander *c, const struct cmd *cmd, struct refusal *f)
 	/* Paused while it swept, and begun with its edit again after a restart: it goes on. */
 	if (at->phase != PH_RUN && at->phase != PH_SURVEY && at->state != CS_PAUSED)
 		return refuse(f, E_CONFLICT, "args.command", NULL,
-		              "command %llu is done in one step", (unsigned long long)at->id);
+		              "command %llu is done in one step", id);
 	at->state = cmd->kind == CK_COMMAND_PAUSE ? CS_PAUSED : CS_RUNNING;
 	at->answer_early = true;
 	cmd_record(c, at, NULL, 0);

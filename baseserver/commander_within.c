@@ -129,10 +129,9 @@ int within_check_set(const struct order *o, const struct workflow_set *set, stru
 }
 
 /* One's own commands: of the same person, by whichever token. */
-bool within_own(const struct cmd *cmd, const struct cmd *at)
+bool within_own(const struct cmd *cmd, const char *actor)
 {
 	size_t n = strcspn(cmd->actor, "/");
 
-	return !cmd->o.within ||
-	       (strcspn(at->actor, "/") == n && memcmp(cmd->actor, at->actor, n) == 0);
+	return !cmd->o.within || (strcspn(actor, "/") == n && memcmp(cmd->actor, actor, n) == 0);
 }

@@ -6,13 +6,14 @@
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
-#include "util/slab.h"
+#include "util/pile.h"
 
 #define NUMBER_MAX 9007199254740991LL
 
 struct jdoc {
 	char *text; /* strings are decoded in place */
-	struct slab values;
+	struct pile *values;
+	size_t n_values;
 	struct jval *root;
 };
 
@@ -264,9 +265,9 @@ static int value(struct in *in, int depth, struct jval **ret)
 	skip_space(in);
 	if (in->p >= in->end)
 		return bad(in, "a value is expected");
-	if (in->doc->values.used >= JV_VALUES_MAX)
+	if (in->doc->n_values++ >= JV_VALUES_MAX)
 		return bad(in, "too many values");
-	struct jval *v = slab_at(&in->doc->values, slab_take(&in->doc->values));
+	struct jval *v = pile_take(in->doc->values, sizeof *v);
 	char c = *in->p;
 	int r = 0;
 	if ((c == '{' || c == '[') && depth >= JV_DEPTH_MAX)
@@ -295,7 +296,7 @@ int jdoc_parse(const char *text, size_t n, struct jdoc **ret_doc, struct err *er
 	struct jdoc *d = mem_new(sizeof *d);
 
 	d->text = n ? mem_strn(text, n) : mem_str("{}");
-	slab_init(&d->values, sizeof(struct jval));
+	d->values = pile_new();
 	struct in in = { d, d->text, d->text + (n ? n : 2), err };
 	int r = value(&in, 0, &d->root);
 	skip_space(&in);
@@ -313,7 +314,7 @@ void jdoc_free(struct jdoc *d)
 {
 	if (!d)
 		return;
-	slab_done(&d->values);
+	pile_free(d->values);
 	free(d->text);
 	free(d);
 }

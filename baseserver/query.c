@@ -376,11 +376,18 @@ static int query_command(struct query *q, const struct jval *args, struct refusa
 	if (!text || !*text || strspn(text, "0123456789") != strlen(text))
 		return refuse(f, E_INVALID, "args.command", "\"12\"",
 		              "args.command: a command's number in quotes is expected");
-	struct cmd *cmd = commander_find(q->c, strtoull(text, NULL, 10));
-	if (!cmd || !cmd->number)
+	uint64_t id = strtoull(text, NULL, 10);
+	const struct cmd *cmd = commander_find(q->c, id);
+	const struct past *past = pasts_find(&q->c->pasts, id);
+	struct face face = { 0 };
+	if (cmd)
+		face = cmd_face(cmd);
+	else if (past)
+		face = past_face(past);
+	if (!face.number)
 		return refuse(f, E_NOT_FOUND, "args.command", NULL, "no command %s", text);
-	cmd_print(cmd, &q->out);
-	q->number = cmd->number;
+	face_print(&face, &q->out);
+	q->number = face.number;
 	return 0;
 }
 

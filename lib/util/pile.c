@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 16 << 10, ALIGN = alignof(max_align_t) };
+/* The first block is small: many piles hold little. Each further one is twice the last. */
+enum { FIRST_BYTES = 1 << 10, BLOCK_BYTES = 16 << 10, ALIGN = alignof(max_align_t) };
 
 struct block {
 	struct block *next;
@@ -20,6 +21,7 @@ struct block {
 
 struct pile {
 	struct block *head;
+	size_t next_bytes; /* of the next block; 0: the first */
 };
 
 struct pile *pile_new(void)
@@ -44,9 +46,12 @@ void *pile_take(struct pile *p, size_t bytes)
 	size_t need = (bytes + ALIGN - 1) / ALIGN * ALIGN;
 
 	if (!p->head || p->head->cap - p->head->used < need) {
-		size_t cap = need > BLOCK_BYTES / 4 ? need : BLOCK_BYTES;
+		size_t next = p->next_bytes ? p->next_bytes : FIRST_BYTES;
+		size_t cap = need > next / 4 ? need : next;
 		struct block *b = mem_new(sizeof *b + cap);
 		b->cap = cap;
+		if (cap == next)
+			p->next_bytes = next < BLOCK_BYTES ? next * 2 : next;
 		/* A large piece has a block of its own, behind the one being filled. */
 		struct block **at = cap == need && p->head ? &p->head->next : &p->head;
 		b->next = *at;

@@ -77,6 +77,12 @@ def rss_kb(pid):
         return next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
 
 
+def anonymous_kb(pid):
+    """Memory of its own: no file's pages, whatever the system cached."""
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("Anonymous"))
+
+
 def gone(pid):
     """Not there, or a zombie nobody has collected yet."""
     try:
