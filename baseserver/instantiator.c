@@ -5,6 +5,7 @@
 #include "baseserver/ledger.h"
 #include "baseserver/outbox.h"
 #include "rt/stream.h"
+#include "sched/civil.h"
 #include "sched/task.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -61,6 +62,9 @@ static void arm(struct instantiator *in, struct planned *p)
 		heap_remove(&in->times, &p->node);
 		return;
 	}
+	/* Of what comes due at once the earlier date is first: overlap is judged by order. */
+	heap_remove(&in->times, &p->node);
+	p->node.tie = (uint32_t)(floor_div(p->next, 4) + (INT64_C(1) << 31));
 	heap_set(&in->times, &p->node, plan_due(p->def->plan, p->next) * US_PER_S);
 }
 

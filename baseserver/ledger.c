@@ -46,7 +46,7 @@ static bool stands_still(const struct ledger *l)
 
 /* Those inside always get through while a slot is free: they never wait for the outside.
  * Those outside leave half of the ring to them. */
-static bool has_room(const struct ledger *l, const struct proposals *ps)
+static bool has_room(struct ledger *l, const struct proposals *ps)
 {
 	size_t room = stream_room(l->stream), more = 0;
 
@@ -58,7 +58,11 @@ static bool has_room(const struct ledger *l, const struct proposals *ps)
 	}
 	for (size_t i = 0; i < ps->n; i++)
 		more += ps->p[i].n_brokers;
-	return room > ps->n + more + 1;
+	more += ledger_may_replace(l, ps);
+	/* Whose end gives others their turn has a record more. */
+	size_t turns = l->flows.n_held < ps->n ? l->flows.n_held : ps->n;
+	return room > ps->n + more + turns + 1 ||
+	       (turns > 0 && room == l->set.ring_slots && room > ps->n + more + 1);
 }
 
 static void answers_discard(struct letter *l)
@@ -329,7 +333,7 @@ int ledger_new(struct thread *th, struct store *store, const char *who,
 		l->set.renew_us = set->epoch_us / 3;
 	table_init(&l->table);
 	pools_init(&l->pools);
-	map_init(&l->flows);
+	ledger_flows_init(l);
 	letters_init(&l->edits);
 	letters_init(&l->records);
 	letters_init(&l->answers);

@@ -170,6 +170,7 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 	ledger_touch(l, index);
 	uint64_t number = ledger_publish(l, &tr);
 	ledger_measure(l, i, ev, reason);
+	ledger_flow_changed(l, t, i);
 	if (ev == EV_NOTIFIED) /* nothing came of it for anybody */
 		return number;
 	if (i->key.part > 0 || (t->def && task_spreads(t->def)) || i->flags & IF_SPREAD)

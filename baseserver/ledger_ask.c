@@ -129,6 +129,8 @@ static int on_create(struct asked *a, uint64_t *ret_number)
 	}
 	*ret_number = change(a, a->p->key.part < 0 ? EV_CREATE_ROUGH : EV_CREATE,
 	                     (enum reason)a->p->reason);
+	if (a->p->plan)
+		ledger_replace(a->l, a->t, a->p->key.run_date);
 	return 0;
 }
 
@@ -189,6 +191,11 @@ static int on_satisfy(struct asked *a, uint64_t *ret_number)
 	if (a->p->folded < a->t->barrier)
 		return E_BARRIER;
 #endif
+	if (a->e && a->e->inst.state == ST_READY && ledger_awaits_turn(a->l, a->t, &a->e->inst)) {
+		ledger_hold_turn(a->l, a->t, &a->e->inst);
+		*ret_number = stream_last(a->l->stream);
+		return E_LIMIT;
+	}
 	if (a->p->dry && a->e)
 		a->e->inst.flags |= IF_DRY;
 	return a->p->dry ? step(a, EV_DRY, RE_DRYRUN, ret_number)
@@ -260,6 +267,13 @@ static int gates_closed(const struct asked *a)
 	return 0;
 }
 
+/* An earlier date was begun anew since it was satisfied: it waits once more. */
+static int no_turn(struct asked *a, uint64_t *ret_number)
+{
+	step(a, EV_WITHDRAW, RE_OVERLAP, ret_number);
+	return E_REVISION;
+}
+
 static int on_grant(struct asked *a, uint64_t *ret_number)
 {
 	if (!a->e)
@@ -270,6 +284,8 @@ static int on_grant(struct asked *a, uint64_t *ret_number)
 	int r = gates_closed(a);
 	if (r < 0)
 		return r;
+	if (ledger_awaits_turn(a->l, a->t, i))
+		return no_turn(a, ret_number);
 	if (i->flags & IF_SPREAD) { /* it was, by a former definition */
 		i->flags &= (uint16_t)~IF_SPREAD;
 		i->infra = 0;
@@ -304,6 +320,8 @@ static int on_spread(struct asked *a, uint64_t *ret_number)
 	    a->t->row.state != TS_ONLINE || a->t->row.frozen || i->flags & IF_FROZEN ||
 	    a->p->n_brokers == 0)
 		return E_CONFLICT;
+	if (ledger_awaits_turn(a->l, a->t, i))
+		return no_turn(a, ret_number);
 	uint64_t next = stream_last(a->l->stream) + 1;
 	int r = ledger_spread(a->l, a->index, a->p->brokers, a->p->n_brokers);
 	if (r == 0)
@@ -426,7 +444,7 @@ static int on_kill(struct asked *a, uint64_t *ret_number)
 		return not_open(a);
 	struct instance *i = &a->e->inst;
 	bool started = state_holds_slot((enum state)i->state);
-	if (!started && a->p->intent != KI_USER)
+	if (!started && kill_rank(a->p->intent) < kill_rank(KI_REPLACE))
 		return E_CONFLICT;
 	if (started && a->p->grace_ms)
 		i->grace_ms = a->p->grace_ms;
@@ -436,7 +454,7 @@ static int on_kill(struct asked *a, uint64_t *ret_number)
 	}
 	/* Being killed already: the intent only ever grows. */
 #ifndef BUG_17 /* a weaker reason replaces a stronger */
-	if (a->p->intent <= i->intent)
+	if (kill_rank(a->p->intent) <= kill_rank(i->intent))
 		return 0;
 #endif
 	i->intent = a->p->intent;
@@ -496,7 +514,7 @@ static int redo_running(struct asked *a, uint64_t *ret_number)
 	bool dying = i->state == ST_WAITKILL || i->state == ST_KILLING;
 	a->p->intent = KI_REDO;
 	a->p->reason = RE_REDO;
-	if (i->state == ST_RUNNING || (dying && i->intent <= KI_REDO))
+	if (i->state == ST_RUNNING || (dying && kill_rank(i->intent) <= kill_rank(KI_REDO)))
 		ledger_keep_next(a->l, i, a->p);
 	if (dying && i->intent == KI_REDO && a->p->data) /* asked once more, with others */
 		return step(a, EV_INTENT, RE_REDO, ret_number);

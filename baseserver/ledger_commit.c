@@ -81,8 +81,9 @@ static void gather_images(struct ledger *l, struct flight *f)
 			image = &f->images[k];
 		}
 		gather_image(f, e, image);
-		e->inst.marks = state_final((enum state)e->inst.state) ? EM_FLIGHT | EM_HISTORY
-		                                                       : EM_FLIGHT;
+		bool is_final = state_final((enum state)e->inst.state);
+		e->inst.marks = (uint8_t)((e->inst.marks & EM_FLOW) | EM_FLIGHT |
+		                          (is_final ? EM_HISTORY : 0));
 	}
 	f->b.live = f->live;
 	f->b.done = f->done;

@@ -92,11 +92,11 @@ void ledger_put_task(struct ledger *l, struct task *def, const struct store_task
 		ledger_keep_version(t, t->def);
 	unlink_parents(l, t->def);
 	put_takes(l, t, def);
+	ledger_flow_put(l, t->def, def);
 	task_ref(def);
 	if (t->def)
 		task_unref(t->def);
 	t->def = def;
-	ledger_flow_put(l, def);
 	t->row = *row;
 	if (was_known || through > t->row.planned_through)
 		t->row.planned_through = through;
@@ -161,6 +161,7 @@ void ledger_apply_edit(struct ledger *l, struct edit *e)
 		if (spreads)
 			ledger_list_parts(l, t->row.id);
 	}
+	ledger_flows_build(l);
 	for (size_t i = 0; i < e->n_docs; i++)
 		if (e->docs[i].kind == DOC_POOL)
 			number = apply_pool(l, &e->docs[i], e->cause);

@@ -19,6 +19,7 @@ enum entry_mark {
 	EM_LISTED = 4, /* part 0, on the list of ledger_parts.c */
 	EM_FLIGHT = 8, /* in the batch that is being committed: its place stays */
 	EM_RANGE = 16, /* with EM_HISTORY: it has no row there, but lies in a range */
+	EM_FLOW = 32,  /* ledger_flow.c has it among the unfinished of its flow */
 };
 
 /* A free place: inst.state is ST_NONE, inst.slot the next free one. */
@@ -66,6 +67,15 @@ struct next_params {
 	struct next_params *next;
 	struct inst_key key;
 	char *body;
+};
+
+/* What `overlap` judges; see ledger_flow.c. */
+struct flows {
+	struct flow *items;
+	size_t n, cap, n_held; /* n_held: runs of which somebody was refused his turn */
+	size_t may_kill;       /* rows that this letter has room to replace */
+	struct map by_key, tasks; /* tasks: of a workflow that is judged as a whole */
+	bool is_stale;            /* a definition in force judges in another way */
 };
 
 struct letters {
@@ -144,7 +154,7 @@ struct ledger {
 	struct pools pools;
 	struct parts_list parts;
 	struct next_params *next_params;
-	struct map flows; /* of a workflow -> task in it; of pipelines with `overlap: false` */
+	struct flows flows;
 
 	/* The batch since the last commit. */
 	uint32_t *dirty;
@@ -337,9 +347,22 @@ bool ledger_branch_ready(struct ledger *l, struct ltask *t, struct proposal *p);
 /* What is wrong with the names, for a person; NULL: nothing. */
 char *ledger_branch_note(const struct ledger *l, const struct ltask *t, const char *branch);
 
-/* ledger_flow.c: an occurrence of a pipeline with `overlap: false` while another is unfinished. */
+/* ledger_flow.c: what becomes of dates that come due while an earlier one is unfinished. */
+/* This date, which comes due now, is left out. */
 bool ledger_overlaps(const struct ledger *l, const struct ltask *t, int64_t run_date);
-void ledger_flow_put(struct ledger *l, const struct task *def);
+/* It has come due, and what came before it is killed; as many as the letter has room for. */
+void ledger_replace(struct ledger *l, const struct ltask *t, int64_t run_date);
+/* How many rows these proposals may replace: room for as many records is needed. */
+size_t ledger_may_replace(struct ledger *l, const struct proposals *ps);
+/* An earlier one has not ended: it may not start. */
+bool ledger_awaits_turn(const struct ledger *l, const struct ltask *t, const struct instance *i);
+/* It was refused for that: TK_TURN will say when its turn has come. */
+void ledger_hold_turn(struct ledger *l, const struct ltask *t, const struct instance *i);
+void ledger_flow_changed(struct ledger *l, const struct ltask *t, struct instance *i);
+/* `was`: in force until now, or NULL. ledger_flows_build() follows the last of an edit. */
+void ledger_flow_put(struct ledger *l, const struct task *was, const struct task *def);
+void ledger_flows_build(struct ledger *l);
+void ledger_flows_init(struct ledger *l);
 void ledger_flows_done(struct ledger *l);
 
 /* ledger_edit.c */

@@ -450,7 +450,8 @@ static void end_killed(struct ledger *l, uint32_t index, const struct tally *c)
 	} else if (c->succeeded == i->parts) {
 		ledger_change(l, index, EV_EXIT_OK, RE_EXIT, NULL);
 	} else {
-		ledger_change(l, index, EV_DEAD_KILLED, RE_USER, NULL);
+		enum reason why = i->intent == KI_REPLACE ? RE_REPLACED : RE_USER;
+		ledger_change(l, index, EV_DEAD_KILLED, why, NULL);
 	}
 }
 

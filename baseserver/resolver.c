@@ -112,6 +112,52 @@ static void edge_add(struct resolver *r, uint32_t waiting, uint32_t window)
 	count_link(r, w, win, (enum window_state)win->state, 1);
 }
 
+/* --- turns: the ledger says whose it is, by TK_TURN (ledger_flow.c) --- */
+
+static uint64_t turn_key(uint32_t id, bool is_run, int64_t first)
+{
+	return map_mix((uint64_t)is_run << 32 | id, (uint64_t)first);
+}
+
+static uint64_t turn_of(const struct task *def, int64_t run_date)
+{
+	return turn_key(def->overlap_run ? def->workflow_id : def->id, def->overlap_run,
+	                task_run(def, run_date));
+}
+
+static void turn_held(struct resolver *r, uint32_t waiting)
+{
+	struct waiting *w = waiting_at(r, waiting);
+	const struct rtask *t = resolver_task(r, w->key.task);
+
+	if (w->held || !t->def)
+		return;
+	w->held = true;
+	map_add(&r->held, turn_of(t->def, w->key.run_date), waiting);
+}
+
+static void turn_free(struct resolver *r, uint32_t waiting)
+{
+	struct waiting *w = waiting_at(r, waiting);
+
+	if (!w->held)
+		return;
+	w->held = false;
+	map_remove(&r->held, turn_of(resolver_task(r, w->key.task)->def, w->key.run_date), waiting);
+}
+
+static void fold_turn(struct resolver *r, const struct transition *tr)
+{
+	const struct inst_key *k = &tr->inst.key;
+	uint64_t key = turn_key(k->task, k->part != 0, k->run_date);
+
+	r->turn_number = tr->number;
+	for (uint32_t i; (i = map_get(&r->held, key)) != MAP_NONE; want(r, i)) {
+		waiting_at(r, i)->held = false;
+		map_remove(&r->held, key, i);
+	}
+}
+
 static void detach(struct resolver *r, uint32_t waiting)
 {
 	struct waiting *w = waiting_at(r, waiting);
@@ -134,6 +180,7 @@ static void detach(struct resolver *r, uint32_t waiting)
 	w->edges = EDGE_END;
 	w->n_links = w->met = w->dead = 0;
 	w->waits_turn = false;
+	turn_free(r, waiting);
 }
 
 static void timer_clear(struct resolver *r, uint32_t waiting)
@@ -293,6 +340,7 @@ static void fold_instance(struct resolver *r, const struct transition *tr)
 		w->revision = i->revision;
 		w->state = i->state;
 		w->asked = false;
+		turn_free(r, index);
 		if (w->eff_due_us != i->eff_due_us) {
 			w->eff_due_us = i->eff_due_us;
 			detach(r, index);
@@ -491,7 +539,7 @@ static bool propose(struct resolver *r, uint32_t index)
 	enum verdict v = judge(r, w);
 	enum ask ask;
 
-	if (w->asked || (v == V_WAIT && w->state == ST_READY) ||
+	if (w->asked || (v == V_GO && w->held) || (v == V_WAIT && w->state == ST_READY) ||
 	    (v == V_GO && w->state == ST_DEPEND))
 		return true;
 	if (outbox_room(&r->out) == 0)
@@ -549,6 +597,8 @@ static void fold(struct resolver *r)
 			fold_whole(r, tr, put_edit);
 		} else if (tr->kind == TK_RANGE) {
 			fold_whole(r, tr, put_range);
+		} else if (tr->kind == TK_TURN) {
+			fold_turn(r, tr);
 		} else if (tr->kind == TK_INSTANCE) {
 			fold_instance(r, tr);
 			fold_outcome(r, tr);
@@ -606,7 +656,11 @@ static void answered(struct letter *letter, void *self)
 		if (index == SLAB_NONE || !inst_key_eq(waiting_at(r, index)->key, as->a[i].key))
 			continue;
 		waiting_at(r, index)->asked = false;
-		want(r, index);
+		/* Its turn may have come, and been folded, before this answer was read. */
+		if (a->ask == ASK_SATISFY && a->code == E_LIMIT && a->number >= r->turn_number)
+			turn_held(r, index);
+		else
+			want(r, index);
 	}
 	free(as);
 }
@@ -664,6 +718,7 @@ struct resolver *resolver_new(struct thread *th, struct ledger *ledger)
 	slab_init(&r->timers, sizeof(struct timer));
 	map_init(&r->timer_of);
 	map_init(&r->scope_of);
+	map_init(&r->held);
 	index_init(&r->exact, resolver_window_hash, r);
 	heap_init(&r->times);
 	r->me = actor_new(th, &ops, r);
@@ -703,6 +758,7 @@ void resolver_free(struct resolver *r)
 	slab_done(&r->edges);
 	slab_done(&r->timers);
 	map_done(&r->timer_of);
+	map_done(&r->held);
 	resolver_scopes_done(r);
 	index_done(&r->exact);
 	heap_done(&r->times);

@@ -54,6 +54,7 @@ struct waiting {
 	bool due : 1;
 	bool no_links : 1;   /* its command asked that they be ignored */
 	bool member : 1;     /* of a scope: scope_of */
+	bool held : 1;       /* the ledger refused it: an earlier date is unfinished (overlap) */
 	bool waits_turn : 1; /* of an ordered task: the date before is not over; outside the join */
 } __attribute__((packed, aligned(4))); /* 52 bytes, of which there may be millions */
 
@@ -105,6 +106,8 @@ struct resolver {
 	struct scope *scopes;
 	size_t n_scopes;
 	struct map scope_of; /* waiting -> scope, of members */
+	uint64_t turn_number; /* of the last TK_TURN */
+	struct map held;     /* what overlap judges together, and its run -> waiting */
 
 	uint32_t *todo; /* waitings whose verdict may differ from their state */
 	size_t n_todo, todo_cap;

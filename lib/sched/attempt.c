@@ -42,6 +42,8 @@ static struct attempt_verdict judge_killed(const struct task *t, const struct in
 {
 	if (i->intent == KI_USER)
 		return burnt(EV_DEAD_KILLED, RE_USER, 0);
+	if (i->intent == KI_REPLACE)
+		return burnt(EV_DEAD_KILLED, RE_REPLACED, 0);
 	if (i->intent == KI_REDO)
 		return burnt(EV_DEAD_REDO, RE_REDO, 0);
 	if (i->attempt < t->max_attempts)

@@ -89,12 +89,12 @@ const char *event_name(enum event ev)
 
 const char *reason_text(enum reason re)
 {
-	return re < RE_COUNT ? reasons[re].text : "?";
+	return re < RE_COUNT && reasons[re].text ? reasons[re].text : "?";
 }
 
 const char *reason_name(enum reason re)
 {
-	return re < RE_COUNT ? reasons[re].name : "?";
+	return re < RE_COUNT && reasons[re].name ? reasons[re].name : "?";
 }
 
 const char *origin_name(enum origin o)
@@ -144,4 +144,12 @@ struct instance instance_now(const struct instance *i)
 	now.started_us = now.ended_us = now.retry_at_us = 0;
 	now.exit_code = 0;
 	return now;
+}
+
+int kill_rank(enum kill_intent k)
+{
+	static const int ranks[] = { [KI_NONE] = 0, [KI_TIMEOUT] = 1, [KI_REDO] = 2,
+		                     [KI_REPLACE] = 3, [KI_USER] = 4 };
+
+	return ranks[k];
 }

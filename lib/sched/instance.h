@@ -86,8 +86,10 @@ static inline uint32_t version_shown(uint32_t version)
 	return version_is_draft(version) ? 0 : version;
 }
 
-/* Why a kill was asked, weakest first: a stronger one replaces a weaker, never back. */
-enum kill_intent { KI_NONE, KI_TIMEOUT, KI_REDO, KI_USER };
+/* Why a kill was asked. By kill_rank() a stronger one replaces a weaker, never back. */
+enum kill_intent { KI_NONE, KI_TIMEOUT, KI_REDO, KI_USER, KI_REPLACE }; /* stored: append only */
+/* REPLACE, of `overlap: replace`, comes after REDO and before USER. */
+int kill_rank(enum kill_intent k);
 
 /* The image of an instance: what memory holds and the live table stores. */
 struct instance {
@@ -142,6 +144,7 @@ enum transition_kind {
 	TK_COMMAND,      /* a command was recorded or advanced; `cause` is its id */
 	TK_NOTHING,      /* keeps numbers gapless */
 	TK_POOL,         /* `row`: a struct pool_change, baseserver/pools.h */
+	TK_TURN,  /* what `overlap` held back: the turn of `inst.key`, at `slot`, may have come */
 	TK_RANGE, /* planned dates were left out: `row`: a struct date_range, `inst` the image
 	                  * that each of them has */
 };

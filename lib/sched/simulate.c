@@ -234,7 +234,7 @@ int sim_load(struct sim *s, struct err *err)
 {
 	s->ids = index_ids(s->in);
 	s->tasks = mem_array(s->in->n + 1, sizeof *s->tasks);
-	s->lines = mem_array(s->in->n + 1, sizeof *s->lines);
+	sim_lines_make(s);
 	int r = load_rows(s, err);
 	if (r == 0)
 		r = load_edges(s, err);
@@ -258,7 +258,7 @@ void sim_done(struct sim *s)
 	free(s->edge_at);
 	free(s->edge_by);
 	free(s->ids);
-	free(s->lines);
+	sim_lines_done(s);
 	free(s->heap);
 }
 
@@ -302,7 +302,7 @@ int simulate_run(const struct simulate_input *in, struct simulate_row **ret_rows
 
 const char *simulate_reason_name(enum simulate_reason reason)
 {
-	static const char *const names[] = { "", "link", "overlap", "frozen" };
+	static const char *const names[] = { "", "link", "overlap", "frozen", "replaced" };
 
 	return names[reason];
 }

@@ -48,7 +48,7 @@ struct simulate_input {
 
 #define SIMULATE_NOBODY UINT32_MAX
 
-enum simulate_reason { SIM_NONE, SIM_LINK, SIM_OVERLAP, SIM_FROZEN };
+enum simulate_reason { SIM_NONE, SIM_LINK, SIM_OVERLAP, SIM_FROZEN, SIM_REPLACED };
 
 struct simulate_row {
 	uint32_t task; /* index in the input */

@@ -4,6 +4,7 @@
 
 #include "sched/simulate.h"
 #include "sched/task.h"
+#include "util/map.h"
 
 /* Where instances of one workflow with a cap, or of one task, wait for their turn. */
 struct sim_group {
@@ -18,6 +19,7 @@ struct sim_task {
 	const struct task *def;
 	uint32_t first, end; /* rows */
 	uint32_t group;
+	uint32_t line; /* of `overlap`; UINT32_MAX: none */
 	int32_t running;
 	uint32_t *ready; /* rows that wait for a slot: a heap */
 	size_t n_ready, room;
@@ -29,6 +31,7 @@ struct sim_row {
 	struct simulate_row row;
 	enum sim_phase phase;
 	bool is_due, is_free; /* free: its links do not matter */
+	bool in_line;
 	int64_t ready_us;
 	uint32_t cause; /* row, or UINT32_MAX */
 	uint32_t slot;  /* of its first link */
@@ -46,11 +49,15 @@ struct sim_edge {
 	uint32_t parent, child, slot; /* rows, slot */
 };
 
-/* Pipelines with overlap: false: how many of their rows are due and unfinished. */
+/* What `overlap` judges together, a task or a workflow, and its rows that are due and unfinished:
+ * a list of runs, the oldest first. */
 struct sim_line {
-	uint32_t workflow;
-	int64_t date;
-	uint32_t older, same;
+	struct sim_run {
+		int64_t first; /* task_run() of its rows */
+		uint32_t *rows, n, room;
+		bool is_left_out;
+	} * runs;
+	size_t at, n, room; /* at: the first that has rows */
 };
 
 struct sim {
@@ -81,6 +88,7 @@ struct sim_event {
 	int64_t at_us;
 	uint32_t kind, row, link;
 	uint64_t number;
+	int64_t date; /* of the row */
 };
 
 enum { EV_KNOWN, EV_SKIP, EV_END, EV_PASS, EV_DUE };
@@ -93,5 +101,17 @@ int sim_dates(const struct plan *plan, const struct link_span *spans, int n, siz
 int sim_load(struct sim *s, struct err *err);
 void sim_done(struct sim *s);
 void sim_play(struct sim *s);
+
+/* simulate_turn.c */
+enum sim_entry { SIM_ENTERS, SIM_IS_LEFT_OUT, SIM_REPLACES };
+void sim_lines_make(struct sim *s);
+void sim_lines_done(struct sim *s);
+/* The row is unfinished from now on; or, where it comes due, is left out. */
+enum sim_entry sim_line_enter(struct sim *s, uint32_t row, bool is_due);
+/* A row that it replaces, which is to end now; UINT32_MAX: no more. */
+uint32_t sim_line_older(const struct sim *s, uint32_t row);
+bool sim_has_turn(const struct sim *s, uint32_t row);
+/* It is over: those whose turn that makes it are looked at. */
+void sim_line_leave(struct sim *s, uint32_t row, void (*look)(struct sim *s, uint32_t row));
 
 #endif

@@ -18,12 +18,15 @@ static bool before(const struct sim_event *a, const struct sim_event *b)
 		return a->at_us < b->at_us;
 	if (a->kind != b->kind)
 		return a->kind < b->kind;
+	/* As the server has it: of what comes due at once the earlier date is first. */
+	if (a->kind == EV_DUE && a->date != b->date)
+		return a->date < b->date;
 	return a->number < b->number;
 }
 
 static void push(struct sim *s, int64_t at_us, uint32_t kind, uint32_t row, uint32_t link)
 {
-	struct sim_event e = { at_us, kind, row, link, s->counter++ };
+	struct sim_event e = { at_us, kind, row, link, s->counter++, s->rows[row].row.run_date };
 
 	if (s->n_events == s->events_room) {
 		s->events_room = s->events_room ? s->events_room * 2 : 256;
@@ -120,8 +123,10 @@ static uint32_t ready_pop(struct sim *s, struct sim_task *t)
 	return top;
 }
 
-static bool may_start(const struct sim *s, const struct sim_task *t)
+static bool may_start(struct sim *s, struct sim_task *t)
 {
+	while (t->n_ready && s->rows[t->ready[0]].phase != SIM_READY)
+		ready_pop(s, t); /* it was replaced */
 	return t->n_ready && is_free(s, t);
 }
 
@@ -221,7 +226,8 @@ static void look(struct sim *s, uint32_t row)
 		skip(s, row, SIM_LINK);
 		return;
 	}
-	if (!r->is_free && (r->met < join_of(s, row) || !has_turn(s, t, row)))
+	if (!r->is_free && (r->met < join_of(s, row) || !has_turn(s, t, row) ||
+	                    !sim_has_turn(s, row)))
 		return;
 	if (t->def->frozen)
 		return;
@@ -257,38 +263,24 @@ static bool meets(const struct sim_row *parent, enum link_on on)
 	return parent->row.is_bad == (on == ON_FAILURE);
 }
 
-static struct sim_line *line_of(struct sim *s, const struct task *def)
-{
-	for (size_t i = 0; i < s->n_lines; i++)
-		if (s->lines[i].workflow == def->workflow_id)
-			return &s->lines[i];
-	s->lines[s->n_lines] = (struct sim_line){ .workflow = def->workflow_id, .date = INT64_MIN };
-	return &s->lines[s->n_lines++];
-}
-
-static void leave_line(struct sim *s, const struct sim_row *r)
-{
-	const struct task *def = s->tasks[r->row.task].def;
-
-	if (!def->skip_overlap || !r->is_due || (r->row.is_skipped && r->row.reason == SIM_OVERLAP))
-		return;
-	struct sim_line *l = line_of(s, def);
-	(*(r->row.run_date == l->date ? &l->same : &l->older))--;
-}
-
 static void finish(struct sim *s, uint32_t row)
 {
 	struct sim_row *r = &s->rows[row];
 	struct sim_task *t = &s->tasks[r->row.task];
 
+	if (r->phase == SIM_DONE)
+		return; /* it was replaced while it was to be skipped */
 	r->phase = SIM_DONE;
 	s->actor = r->row.was_over && !r->row.is_bad ? UINT32_MAX : row;
-	leave_line(s, r);
+	sim_line_leave(s, row, look);
 	for (uint32_t i = s->edge_at[row]; i < s->edge_at[row + 1]; i++) {
 		const struct sim_edge *e = &s->edges[s->edge_by[i]];
 		struct sim_row *child = &s->rows[e->child];
 		struct sim_slot *slot = &s->slots[child->slot + e->slot];
-		if (meets(r, s->tasks[child->row.task].def->links[e->slot].on))
+		enum link_on on = s->tasks[child->row.task].def->links[e->slot].on;
+		if (r->row.reason == SIM_REPLACED && on == ON_SUCCESS)
+			continue; /* Killed: a redo may meet it yet */
+		if (meets(r, on))
 			slot->met++;
 		else
 			slot->can--;
@@ -300,6 +292,26 @@ static void finish(struct sim *s, uint32_t row)
 	mark(s, t->group);
 }
 
+/* It is killed, for the later one. */
+static void replace(struct sim *s, uint32_t old, uint32_t by)
+{
+	struct sim_row *r = &s->rows[old];
+	struct sim_task *t = &s->tasks[r->row.task];
+
+	if (r->phase == SIM_RUNS) {
+		t->running--;
+		s->groups[t->group].running--;
+		s->groups[t->group].last_end = old + 1;
+	}
+	r->row.end_us = s->now_us;
+	r->row.is_bad = true;
+	r->row.is_skipped = false; /* as it may be about to, for one that was replaced before it */
+	r->row.reason = SIM_REPLACED;
+	r->cause = by;
+	finish(s, old);
+	s->actor = UINT32_MAX;
+}
+
 static void on_due(struct sim *s, uint32_t row)
 {
 	struct sim_row *r = &s->rows[row];
@@ -308,19 +320,13 @@ static void on_due(struct sim *s, uint32_t row)
 	r->is_due = true;
 	if (def->frozen)
 		r->row.reason = SIM_FROZEN;
-	if (def->skip_overlap) {
-		struct sim_line *l = line_of(s, def);
-		if (r->row.run_date > l->date) {
-			l->older += l->same;
-			l->same = 0;
-			l->date = r->row.run_date;
-		}
-		if (l->older) {
-			skip(s, row, SIM_OVERLAP);
-			return;
-		}
-		l->same++;
+	enum sim_entry e = sim_line_enter(s, row, true);
+	if (e == SIM_IS_LEFT_OUT) {
+		skip(s, row, SIM_OVERLAP);
+		return;
 	}
+	for (uint32_t old; e == SIM_REPLACES && (old = sim_line_older(s, row)) != UINT32_MAX;)
+		replace(s, old, row);
 	for (uint32_t i = 0; i < def->n_links; i++)
 		if (def->links[i].pass_after_s && !s->slots[r->slot + i].is_settled)
 			push(s, (r->row.due + def->links[i].pass_after_s) * 1000000, EV_PASS, row,
@@ -344,6 +350,8 @@ static void on_end(struct sim *s, uint32_t row)
 	struct sim_row *r = &s->rows[row];
 	struct sim_task *t = &s->tasks[r->row.task];
 
+	if (r->phase != SIM_RUNS)
+		return; /* it was replaced */
 	r->row.end_us = s->now_us;
 	t->running--;
 	s->groups[t->group].running--;
@@ -375,6 +383,7 @@ static void begin_running(struct sim *s, uint32_t row, const struct simulate_sta
 	s->groups[t->group].running++;
 	r->phase = SIM_RUNS;
 	r->row.was_running = true;
+	sim_line_enter(s, row, false);
 	r->row.start_us = st->at_us;
 	push(s, st->until_us > s->in->now_us ? st->until_us : s->in->now_us, EV_END, row, 0);
 }
@@ -395,6 +404,8 @@ static void begin(struct sim *s, uint32_t row)
 		r->is_free = st.is == SIM_AGAIN;
 		at = st.is == SIM_AGAIN ? st.at_us : at;
 		push(s, s->in->state && at < s->in->now_us ? s->in->now_us : at, EV_DUE, row, 0);
+	} else {
+		sim_line_enter(s, row, false);
 	}
 }
 

@@ -3,6 +3,7 @@
 #include "sched/calendar.h"
 #include "sched/civil.h"
 #include "sched/cron.h"
+#include "sched/cycle.h"
 #include "sched/plan.h"
 #include "sched/window.h"
 #include "util/check.h"
@@ -55,4 +56,36 @@ int64_t task_expiry_us(const struct task *t, int64_t eff_due_us)
 	if (t->expire_after_us > 0)
 		return eff_due_us + t->expire_after_us;
 	return unit_next(plan_tz(t->plan), CU_DAY, floor_div(eff_due_us, US_PER_S)) * US_PER_S;
+}
+
+/* From a fixed anchor: tasks of one workflow may begin at different dates, and share their runs. */
+static struct cycle run_cycle(const struct task *t)
+{
+	return cycle_make(t->run_tz, t->run_unit, t->run_step, 0);
+}
+
+int64_t task_run(const struct task *t, int64_t run_date)
+{
+	if (!t->overlap_run || t->run_unit == CU_NONE)
+		return run_date;
+	struct cycle c = run_cycle(t);
+	return cycle_floor(&c, run_date);
+}
+
+int64_t task_run_end(const struct task *t, int64_t run_date)
+{
+	if (!t->overlap_run || t->run_unit == CU_NONE)
+		return run_date + 1;
+	struct cycle c = run_cycle(t);
+	return cycle_next(&c, run_date);
+}
+
+const char *task_overlap_name(enum task_overlap o)
+{
+	static const char *const names[] = { [OVERLAP_ALLOW] = "allow",
+		                             [OVERLAP_SKIP] = "skip",
+		                             [OVERLAP_QUEUE] = "queue",
+		                             [OVERLAP_REPLACE] = "replace" };
+
+	return names[o];
 }

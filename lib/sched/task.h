@@ -23,6 +23,8 @@ enum task_dispatch {
 	DISPATCH_HASH,
 	DISPATCH_BROADCAST
 };
+/* What becomes of a date that comes due while an earlier one is unfinished. */
+enum task_overlap { OVERLAP_ALLOW, OVERLAP_SKIP, OVERLAP_QUEUE, OVERLAP_REPLACE };
 enum catchup_mode { CATCHUP_ALL, CATCHUP_LATEST, CATCHUP_NONE };
 
 struct calendar;
@@ -101,8 +103,13 @@ struct task {
 	size_t n_inputs;
 	bool asks;     /* parameters name what is not in them: project, global, outputs, servers */
 	bool pipeline; /* a step or a hook of one */
-	bool skip_overlap; /* of a pipeline: overlap: false */
-	bool fails_only;   /* the hook `failed` of a pipeline */
+	bool fails_only; /* the hook `failed` of a pipeline */
+	enum task_overlap overlap;
+	/* It is judged with the others of its workflow, run by run: task_run(). */
+	bool overlap_run;
+	const struct tz *run_tz;
+	enum cycle_unit run_unit; /* CU_NONE: those of one run_date are a run */
+	int32_t run_step;
 
 	void *memory; /* owns everything above; sched/workflow frees it */
 };
@@ -118,6 +125,12 @@ static inline bool task_spreads(const struct task *t)
 {
 	return t->dispatch == DISPATCH_BROADCAST;
 }
+
+/* What overlap judges: the first run_date of the run that holds this one (its workflow's run, or
+ * the date alone), and the first after the run. */
+int64_t task_run(const struct task *t, int64_t run_date);
+int64_t task_run_end(const struct task *t, int64_t run_date);
+const char *task_overlap_name(enum task_overlap o);
 
 struct task *task_ref(const struct task *t); /* thread: any */
 void task_unref(const struct task *t);       /* thread: any; NULL is fine */

@@ -39,6 +39,26 @@ static void check_one(struct wf_reader *r, const struct wf_task *t)
 		           "the cap of retries is smaller than their delay");
 }
 
+/* `given`: what it inherits, said where that stands. */
+static void check_overlap(struct wf_reader *r, const struct wf_task *t,
+                          const struct yaml_node *given)
+{
+	bool one_by_one = t->serial.value != SERIAL_PARALLEL;
+
+	if (!t->overlap.node || t->overlap.node == given)
+		return;
+	if (r->wf->overlap.node)
+		diag_error(r->d, wf_here(r, t->overlap.node), "conflict",
+		           "take one of the two out",
+		           "the workflow's `overlap` judges its run as a whole; a task of it has "
+		           "none of its own");
+	else if (one_by_one && t->overlap.value != OVERLAP_ALLOW)
+		diag_error(r->d, wf_here(r, t->overlap.node), "conflict",
+		           "take one of the two out",
+		           "`serial` and `overlap` both say what becomes of a date while another "
+		           "is unfinished");
+}
+
 static void need_type(struct wf_reader *r, const struct wf_task *t, const struct yaml_node *n)
 {
 	if (n->kind == YAML_MAP && !t->type.node && !yaml_get(n, "type"))
@@ -58,6 +78,7 @@ static void read_task(struct wf_reader *r, const char *name, enum wf_table_id ta
 	drop_overruled(t, from);
 	need_type(r, t, n);
 	check_one(r, t);
+	check_overlap(r, t, t->serial.node == from->serial.node ? from->overlap.node : NULL);
 	if (!name)
 		name = t->step_name.text;
 	if (!name)
@@ -99,8 +120,11 @@ static void read_tasks(struct wf_reader *r, const struct yaml_node *root)
 		size_t length = wf_push(r, "defaults");
 		wf_read_map(r, WT_TASK, wf->defaults.node, &from);
 		drop_overruled(&from, &wf->base);
+		check_overlap(r, &from, NULL);
 		wf_pop(r, length);
 	}
+	wf->shared_cycle = from.cycle;
+	wf->shared_zone = from.timezone.text;
 	if (!has_tasks(r, &wf->tasks, YAML_MAP, root, "tasks"))
 		return;
 	wf->items = pile_take(r->pile, tasks->n * sizeof *wf->items);

@@ -136,6 +136,9 @@ struct workflow {
 	bool is_pipeline;
 	struct wf_task base; /* what the document says for all its tasks */
 	struct wf_text defaults, tasks, finished, failed; /* nodes only */
+	struct wf_cycle shared_cycle; /* of `defaults`: what a run of it is ... */
+	const char *shared_zone;      /* ... in this zone; NULL: none said */
+	struct wf_choice overlap; /* of its run as a whole; a task's own: wf_task.overlap */
 	struct wf_alerts alerts;
 	struct wf_baseline *baseline_items;
 	size_t n_baselines;
@@ -209,7 +212,7 @@ READER(text);
 READER(choice);
 READER(shift);
 READER(int32);
-READER(truth);
+READER(overlap);
 READER(duration);
 READER(expire);
 READER(clock);
@@ -278,6 +281,7 @@ struct wf_made {
 	struct workflow_start known;
 	uint32_t workflow_id, version;
 	const struct tz *tz;
+	const struct tz *run_tz; /* the workflow's own */
 	struct cron *cron;
 	struct calendar *calendar; /* counted */
 	struct plan *plan;

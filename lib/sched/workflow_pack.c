@@ -272,7 +272,22 @@ static void set_choices(struct task *t, const struct wf_made *m)
 	t->on_server_lost_keep = from->on_server_lost.value;
 	t->pipeline = from->is_step;
 	t->fails_only = from->is_step && m->n_links > 0 && m->links[0].on == ON_FAILURE;
-	t->skip_overlap = from->overlap.node && !from->overlap.value;
+}
+
+/* Of a workflow that says it, the run as a whole is judged: by the cycle its tasks have unless they
+ * say otherwise. Steps of a pipeline have one plan. */
+static void set_overlap(struct task *t, const struct wf_made *m)
+{
+	const struct workflow *wf = m->wf;
+	const struct wf_cycle *cycle = &wf->shared_cycle;
+	bool has_cycle = cycle->node && cycle->unit <= CU_YEAR && !wf->is_pipeline;
+
+	t->overlap = (enum task_overlap)(wf->overlap.node ? wf->overlap.value
+	                                                  : m->t->overlap.value);
+	t->overlap_run = wf->overlap.node && t->overlap != OVERLAP_ALLOW;
+	t->run_tz = m->run_tz;
+	t->run_unit = has_cycle ? cycle->unit : CU_NONE;
+	t->run_step = has_cycle ? cycle->step : 1;
 }
 
 static void set_promise(struct task *t, const struct wf_made *m)
@@ -318,6 +333,7 @@ struct task *wf_pack(const struct wf_made *m)
 	t->memory = fill.base;
 	set_numbers(t, m);
 	set_choices(t, m);
+	set_overlap(t, m);
 	set_promise(t, m);
 	return t;
 }

@@ -111,15 +111,17 @@ void wf_read_shift(struct wf_reader *r, const struct wf_key *k, const struct yam
 		c->value += SHIFT_NEXT;
 }
 
-void wf_read_truth(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
-                   void *field)
+/* Pipelines said true or false before there were four of them. */
+void wf_read_overlap(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                     void *field)
 {
-	bool value;
+	bool beside;
 
-	if (yaml_bool(n, &value))
-		*(struct wf_choice *)field = (struct wf_choice){ value, n };
+	if (yaml_bool(n, &beside))
+		*(struct wf_choice *)field =
+			(struct wf_choice){ beside ? OVERLAP_ALLOW : OVERLAP_SKIP, n };
 	else
-		wf_wrong(r, n, k->want);
+		wf_read_choice(r, k, n, field);
 }
 
 static void wrong_number(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,

@@ -20,12 +20,15 @@ static int wrong(struct wf_compiler *c, const struct wf_made *m, const struct ya
 	return diag_error(c->d, wf_place(m, n, key), code, NULL, "%s", text);
 }
 
+static const char *zone_name(const struct wf_compiler *c, const char *said)
+{
+	return said ? said : c->world->timezone ? c->world->timezone : "UTC";
+}
+
 static bool make_zone(struct wf_compiler *c, struct wf_made *m)
 {
 	const struct wf_text *zone = &m->t->timezone;
-	const char *name = zone->text           ? zone->text
-	                   : c->world->timezone ? c->world->timezone
-	                                        : "UTC";
+	const char *name = zone_name(c, zone->text), *shared = zone_name(c, m->wf->shared_zone);
 	struct err err = { 0 };
 
 	m->tz = tz_utc();
@@ -39,6 +42,10 @@ static bool make_zone(struct wf_compiler *c, struct wf_made *m)
 		wrong(c, m, zone->node, "timezone", "timezone", "only UTC is known here");
 		return false;
 	}
+	/* Tasks with zones of their own share their workflow's runs. */
+	m->run_tz = m->tz;
+	if (c->world->zone && strcmp(name, shared) != 0)
+		c->world->zone(c->world->ctx, shared, &m->run_tz, &err);
 	return true;
 }
 

@@ -143,14 +143,14 @@ static void settled(struct letter *l, void *self)
 	free(l);
 }
 
-static void report(const struct run *r, enum ask ask)
+static void report(const struct run *r, enum ask ask, enum attempt_end end)
 {
 	struct proposals *ps = proposals_new(PR_WORKER, 1, s.me, settled);
 	struct proposal *p = proposals_add(ps, ask, r->key);
 
 	p->token = r->token;
 	p->session = 1;
-	p->end = AE_OK;
+	p->end = (uint8_t)end;
 	p->at_us = wall_us;
 	CHECK(ledger_propose(s.ledger, ps) == 0);
 }
@@ -166,6 +166,10 @@ static void fold(const struct transition *tr)
 		st->satisfied_us = tr->at_us;
 	if (state_final((enum state)tr->to))
 		st->end_us = tr->at_us;
+	if (tr->event == EV_KILL && tr->to == ST_WAITKILL && !(tr->inst.flags & IF_SPREAD)) {
+		struct run killed = { .key = tr->inst.key, .token = tr->inst.token };
+		report(&killed, ASK_ENDED, AE_FAILED); /* dead at once; its own end is stale then */
+	}
 	if (tr->event != EV_GRANT)
 		return;
 	st->start_us = tr->at_us;
@@ -178,7 +182,7 @@ static void fold(const struct transition *tr)
 	r->key = tr->inst.key;
 	r->token = tr->inst.token;
 	heap_set(&s.jobs, &r->node, wall_us + duration_of(r->key.task));
-	report(r, ASK_STARTED);
+	report(r, ASK_STARTED, AE_OK);
 }
 
 static void turn(void *self)
@@ -322,7 +326,7 @@ static void play(int64_t to_us)
 		wall_us = next > wall_us ? next : wall_us;
 		while ((top = heap_top(&s.jobs)) && top->key <= wall_us) {
 			heap_remove(&s.jobs, top);
-			report((struct run *)top, ASK_ENDED);
+			report((struct run *)top, ASK_ENDED, AE_OK);
 			free(top);
 		}
 		thread_sim_run(s.th);

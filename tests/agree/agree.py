@@ -65,6 +65,10 @@ class Workflow:
                     "end_date": self.end.strftime("%Y-%m-%dT%H:%M:%SZ"), "tasks": {}}
         if rnd.random() < 0.15:
             self.doc["quota"] = {"running": rnd.randint(1, 4)}
+        if rnd.random() < 0.15:
+            self.doc["overlap"] = rnd.choice(["skip", "queue", "replace"])
+            if rnd.random() < 0.5:
+                self.doc["defaults"] = {"cycle": rnd.choice({"s": ["hour"], "m": ["day"], "l": ["week", "month"]}[self.size])}
         for i in range(rnd.randint(2, 6)):
             self.doc["tasks"][f"t{i}"] = self.task(i)
         self.pipeline = self.steps() if rnd.random() < 0.3 else None
@@ -100,6 +104,8 @@ class Workflow:
             task["concurrency"] = rnd.randint(1, 2)
         if rnd.random() < 0.15:
             task["serial"] = rnd.choice(["ordered", "unordered"])
+        elif rnd.random() < 0.25 and "overlap" not in self.doc:
+            task["overlap"] = rnd.choice(["skip", "queue", "replace", "allow"])
         if rnd.random() < 0.3:
             task["priority"] = rnd.randint(1, 10)
         return task
@@ -120,8 +126,8 @@ class Workflow:
             pipe["finished"] = {"type": "noop"}
         if rnd.random() < 0.5 and any(s["dependence"] == "strong" for s in pipe["steps"]):
             pipe["failed"] = {"type": "noop"}
-        if rnd.random() < 0.3:
-            pipe["overlap"] = False
+        if rnd.random() < 0.5:
+            pipe["overlap"] = rnd.choice([False, "queue", "replace"])
         return pipe
 
     def need(self, i):
@@ -284,7 +290,7 @@ def compare_edges(flow, edges, did):
         if key[0].split("/")[1] == "pipe":
             continue  # no needs of its own: a step's parts wait for parts
         task = flow.doc["tasks"][key[0].split("/")[-1]]
-        if task.get("serial") == "ordered":
+        if task.get("serial") == "ordered" or {"overlap"} & {*task, *flow.doc}:
             continue
         try:
             want = satisfied_at(task, row["due"], edges.get(key, {}), did)

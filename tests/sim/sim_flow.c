@@ -109,7 +109,8 @@ void flow_define(struct task *t)
 	links_of(t);
 	t->pipeline = true;
 	t->fails_only = is_failed(t->id);
-	t->skip_overlap = flow.no_overlap;
+	t->overlap = flow.no_overlap ? OVERLAP_SKIP : OVERLAP_ALLOW;
+	t->overlap_run = flow.no_overlap;
 	t->catchup = flow.catchup;
 	t->catchup_max = flow.catchup_max;
 	t->priority = 5;

@@ -233,7 +233,8 @@ HELPER void put_step(struct scene *s, uint32_t id, struct task_link *link)
 		          .links = link,
 		          .n_links = link != NULL,
 		          .pipeline = true,
-		          .skip_overlap = true,
+		          .overlap = OVERLAP_SKIP,
+		          .overlap_run = true,
 		          .fails_only = link == &failed_1 };
 
 	put_task(&s->f, &t);

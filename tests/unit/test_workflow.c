@@ -504,7 +504,7 @@ static void a_pipeline_is_tasks_in_a_row(void **state)
 			  *failed = task("default/p/failed");
 
 	assert_int_equal(n_tasks, 5);
-	assert_true(one->pipeline && one->skip_overlap);
+	assert_true(one->pipeline && one->overlap == OVERLAP_SKIP && one->overlap_run);
 	assert_int_equal(one->dispatch, DISPATCH_BROADCAST);
 	assert_int_equal(one->n_machines, 2);
 	assert_int_equal(one->max_attempts, 3);
