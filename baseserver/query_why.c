@@ -113,6 +113,56 @@ static bool say_turn(struct why *w)
 	return true;
 }
 
+/* The unfinished instance of t that is before `first`, if it is before *ret. */
+static void find_earlier(const struct why *w, const struct cat_task *t, int64_t first,
+                         struct inst_key *ret)
+{
+	const struct catalog *c = &w->q->c->cat;
+
+	for (uint32_t k = t->live; k != SLAB_NONE; k = catalog_inst(c, k)->next) {
+		const struct cat_inst *i = catalog_inst(c, k);
+		if (i->key.part == 0 && !(i->flags & IF_MEMBER) && i->key.run_date < ret->run_date &&
+		    task_run(t->def, i->key.run_date) < first)
+			*ret = i->key;
+	}
+}
+
+/* Its links hold, and an earlier date of it, or of its workflow, is unfinished: the ledger keeps it
+ * back (ledger_flow.c). */
+static bool say_overlap(struct why *w)
+{
+	const struct task *def = w->t->def;
+	const struct instance *i = &w->q->image;
+	int64_t first = task_run(def, w->q->key.run_date);
+	struct inst_key earlier = { INT64_MAX, 0, 0 };
+	char text[WHEN_TEXT];
+
+	if (def->overlap < OVERLAP_QUEUE || i->origin != OR_CYCLE || i->key.part != 0 ||
+	    i->flags & (IF_MEMBER | IF_NO_LINKS | IF_RUN_NOW))
+		return false;
+	if (!def->overlap_run)
+		find_earlier(w, w->t, first, &earlier);
+	for (uint32_t id = 0; def->overlap_run && id < w->q->c->cat.tasks_cap; id++) {
+		const struct cat_task *t = w->q->c->cat.tasks[id];
+		if (t && t->def && t->def->workflow_id == def->workflow_id)
+			find_earlier(w, t, first, &earlier);
+	}
+	if (earlier.run_date == INT64_MAX)
+		return false;
+	when_print(earlier.run_date, text);
+	w->q->parent = earlier;
+	w->has_parent = true;
+	add_wait(w, earlier);
+	why_set(w->line, def->overlap == OVERLAP_QUEUE ? WHY_OVERLAP : WHY_REPLACES);
+	why_text(w->line, "date", "%s", text);
+	why_text(w->line, "task", "%s%s", earlier.task == w->t->id ? "" : " of ",
+	         earlier.task == w->t->id
+	                 ? ""
+	                 : catalog_task(&w->q->c->cat, earlier.task)->def->name);
+	why_text(w->line, "state", "%s", shown_state(w, earlier));
+	return true;
+}
+
 static void say_links(struct why *w)
 {
 	for (size_t i = 0; i < w->t->def->n_links; i++) {
@@ -166,6 +216,8 @@ static void say_live(struct why *w)
 		say_until(w, WHY_DUE, i->eff_due_us);
 	else if (i->state == ST_READY && w->q->waits_for_link)
 		say_links(w);
+	else if (i->state == ST_READY && say_overlap(w))
+		return;
 	else if (!w->q->in_queue) /* else the sorter has said it */
 		why_set(w->line, WHY_STARTS);
 }

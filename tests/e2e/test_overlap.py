@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Overlap: a date that comes due while an earlier one of its task, or of its workflow, is unfinished is
+left out, waits for its turn, or replaces the earlier one; through a restart, too. The jobs say themselves
+whether two were at work at once (a lock that nobody of the product knows). TAP."""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Site, main, test, until  # noqa: E402
+
+# Each job holds the lock of its name while it is at work, until the file NAME.go is there.
+JOB = r"""
+cd "%(dir)s/data"
+exec 9>> %(name)s.lock
+flock -n 9 || echo "two of %(name)s" >> violations
+echo "${run_date}" >> %(name)s.begun
+while [ ! -e %(name)s.go ]; do sleep 0.02; done
+"""
+
+
+def doc(s, name, overlap, tasks=None, head=""):
+    lines = [f"workflow: {name}", head, "defaults:", "  type: shell", "  catchup: {mode: all}", "  kill_grace: 1s", "tasks:"]
+    for task, more in (tasks or {name: f"    overlap: {overlap}\n    cron: '* * * * * *'"}).items():
+        script = (JOB % {"dir": s.dir, "name": task}).replace("\n", "\n        ")
+        lines += [f"  {task}:", more, "    params:", f"      script: |{script}"]
+    return "\n".join(x for x in lines if x.strip()) + "\n"
+
+
+def begun(s, name):
+    path = s.dir / "data" / f"{name}.begun"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def go(s, name, on=True):
+    path = s.dir / "data" / f"{name}.go"
+    if on:
+        path.touch()
+    else:
+        path.unlink(missing_ok=True)
+
+
+def rows(s, task):
+    return sorted(s.instances(f"default/{task}"), key=lambda i: i["run_date"])
+
+
+def states(s, task, state):
+    return [i for i in rows(s, task) if i["state"] == state]
+
+
+def over(s, workflow, *names):
+    """Nothing more comes due, and what there is ends."""
+    s.command_over(s.command("offline", selection={"workflow": f"default/{workflow}"}))
+    for name in names or [workflow]:
+        go(s, name)
+    until("all are over", lambda: not s.instances(f"default/{workflow}/*", "Ready,Running,DependenceFinish,WaitKill,Killing,Failed"), 60)
+    path = s.dir / "data" / "violations"
+    assert not path.exists(), path.read_text()
+
+
+def why(s, i):
+    return s.get(f"/api/v1/instances/{i['id']}/why")
+
+
+@test
+def skip_leaves_out_what_comes_due_while_an_earlier_date_runs(s):
+    s.apply(doc(s, "skips", "skip"))
+    until("one is at work", lambda: begun(s, "skips"))
+    left = until("dates are left out", lambda: len(x := states(s, "skips/skips", "Skipped")) >= 3 and x)
+    assert {i["reason"] for i in left} == {"overlap"} and len(begun(s, "skips")) == 1, left
+    go(s, "skips")
+    until("a date after it ran", lambda: len(states(s, "skips/skips", "Succ")) >= 2)
+    over(s, "skips")
+
+
+@test
+def a_retry_that_is_due_is_unfinished(s):
+    s.apply("workflow: again\ntasks:\n  again:\n    type: shell\n    overlap: skip\n    catchup: {mode: all}\n"
+            "    cron: '* * * * * *'\n    retry: {attempts: 2, delay: 1h}\n    params: {script: exit 3}\n")
+    first = until("it failed", lambda: states(s, "again/again", "Failed"))[0]
+    left = until("dates are left out", lambda: len(x := states(s, "again/again", "Skipped")) >= 2 and x)
+    assert {i["reason"] for i in left} == {"overlap"} and left[0]["run_date"] > first["run_date"], left
+    over(s, "again")
+
+
+@test
+def queue_runs_one_date_after_the_other_and_says_why_the_others_wait(s):
+    s.apply(doc(s, "queues", "queue"))
+    waits = until("two wait", lambda: len(x := states(s, "queues/queues", "Ready")) >= 2 and x)
+    first = until("the first runs", lambda: states(s, "queues/queues", "Running"))
+    assert len(first) == 1 and first[0]["run_date"] < waits[0]["run_date"], (first, waits)
+    said = why(s, waits[-1])
+    assert said["code"] == "overlap" and said["gate"] == 5, said
+    assert said["args"]["date"] == first[0]["run_date"] and said["args"]["state"] == "Running", said
+    # Ended is enough, however: a kill gives the next its turn.
+    s.command_over(s.command("kill", selection={"instances": [{"id": first[0]["id"]}]}))
+    until("the next runs", lambda: len(begun(s, "queues")) == 2)
+    # Nobody knows of it after a restart but the rows themselves.
+    s.base.restart(hard=True)
+    until("the cgi is back", s.up)
+    go(s, "queues")
+    until("all that waited ran", lambda: len(states(s, "queues/queues", "Succ")) >= len(waits))
+    over(s, "queues")
+    ran = begun(s, "queues")
+    assert ran == sorted(ran), ran
+
+
+@test
+def replace_kills_the_earlier_date_first_and_says_that_it_was_replaced(s):
+    s.apply(doc(s, "replaces", "replace"))
+    killed = until("two were replaced", lambda: len(x := states(s, "replaces/replaces", "Killed")) >= 2 and x)
+    assert {i["reason"] for i in killed} == {"replaced"}, killed
+    until("the latest is at work", lambda: len(begun(s, "replaces")) >= 2)
+    go(s, "replaces")
+    until("one ends by itself", lambda: states(s, "replaces/replaces", "Succ"))
+    over(s, "replaces")
+    assert {i["state"] for i in rows(s, "replaces/replaces")} <= {"Succ", "Killed", "Skipped"}
+
+
+@test
+def a_workflow_is_judged_as_a_whole(s):
+    tasks = {"one": "    cron: '*/2 * * * * *'", "two": "    cron: '*/2 * * * * *'\n    needs: [{task: one, depend: 1}]"}
+    s.apply(doc(s, "whole", None, tasks, head="overlap: skip"))
+    until("the first step is at work", lambda: begun(s, "one"))
+    left = until("runs are left out whole", lambda: len(x := states(s, "whole/two", "Skipped")) >= 2 and x)
+    dates = {i["run_date"] for i in states(s, "whole/one", "Skipped")}
+    assert {i["reason"] for i in left} == {"overlap"} and {i["run_date"] for i in left[:2]} <= dates, (left, dates)
+    go(s, "one")
+    until("the second step is at work", lambda: begun(s, "two"))
+    go(s, "one", False)
+    n, ran = len(states(s, "whole/one", "Skipped")), len(begun(s, "one"))
+    until("the next runs are left out while it is", lambda: len(states(s, "whole/one", "Skipped")) >= n + 2)
+    assert len(begun(s, "one")) == ran, begun(s, "one")
+    over(s, "whole", "one", "two")
+
+
+@test
+def check_names_what_contradicts(s):
+    def refused(text, words):
+        path = s.dir / "odd.yaml"
+        path.write_text(text)
+        done = s.sirdar("check", str(path), expect=None)
+        assert done.returncode != 0 and words in done.stdout + done.stderr, (done.stdout, done.stderr)
+
+    task = "    type: shell\n    cycle: hour\n    params: {script: 'true'}\n"
+    refused(f"workflow: odd\noverlap: queue\ntasks:\n  t:\n{task}    overlap: skip\n", "judges its run as a whole")
+    refused(f"workflow: odd\ntasks:\n  t:\n{task}    overlap: skip\n    serial: ordered\n", "`serial` and `overlap` both")
+    refused(f"workflow: odd\ntasks:\n  t:\n{task}    overlap: sometimes\n", "allow | skip | queue | replace")
+
+
+if __name__ == "__main__":
+    sys.exit(main(lambda: Site("overlap").start()))
