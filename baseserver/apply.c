@@ -242,7 +242,7 @@ static void fill_row(struct apply *a, struct task *t, struct store_task *row)
 	row->workflow_id = t->workflow_id;
 	row->version = t->version;
 	/* What a command changed stays, unless the document says something new. */
-	if (is_new || was->def->state != t->state)
+	if (is_new || was->def->state != t->state || commander_retires(a->c, t->id))
 		row->state = (uint8_t)t->state;
 	if (is_new || was->def->frozen != t->frozen)
 		row->frozen = t->frozen;
@@ -437,7 +437,8 @@ static void take_tasks(struct apply *a, const char *workflow, bool differs,
 		bool is_new = !now || catalog_retired(now);
 		if (!is_new && !differs)
 			t->version = now->def->version; /* its document stays */
-		if (is_new || differs || apply_replanned(a, t))
+		if (is_new || differs || apply_replanned(a, t) ||
+		    commander_retires(a->c, t->id))
 			apply_add_task(a, t);
 		change_task(a, t, is_new, differs, was, is);
 	}

@@ -206,6 +206,7 @@ static void document_print(const char *project, const char *name, const struct c
 	open_in(&j, "catchup");
 	json_field_text(&j, "mode", "none");
 	json_close_object(&j);
+	json_field_text(&j, "overlap", "skip"); /* as a lock of the job's name does */
 	json_close_object(&j);
 	open_in(&j, "tasks");
 	open_in(&j, name);
@@ -294,7 +295,8 @@ static void retire(struct bridge *b, const char *cluster, struct job *j, int64_t
 	if (j->problem)
 		well(b, j);
 	buf_init(&args);
-	buf_printf(&args, "{\"selection\":{\"workflow\":\"%s/%s\"},\"detach\":true}", b->project,
+	buf_printf(&args, "{\"selection\":{\"workflow\":\"%s/%s\"},\"detach\":true,"
+	           "\"running\":\"wait\"}", b->project,
 	           j->name);
 	order_put(b, ORDER_GONE, cluster, j->name, revision, &args);
 }

@@ -49,6 +49,7 @@ struct order {
 	bool kill_running; /* chosen ones that run */
 	bool kill_downstream, leave_finished, stop_on_failure, off_plan, retire;
 	bool wait_running; /* redo: what runs is waited for */
+	bool let_end;      /* retire: the same */
 	bool old_body, detach;
 	bool failed_parts; /* redo: of what has parts, only those that ended badly */
 	enum { DEPEND_INSIDE, DEPEND_ALL, DEPEND_IGNORE } dependencies; /* of a backfill */
@@ -371,6 +372,8 @@ int cmd_forget_node(const struct commander *c, const char *name, struct refusal 
 /* commander_task.c: definitions, brokers, other commands. */
 void cmd_edit(struct commander *c, struct cmd *cmd); /* PH_EDIT, PH_RETIRE */
 void cmd_gone(struct commander *c, struct cmd *cmd); /* PH_GONE */
+/* A command is about to retire it, perhaps when what runs of it has ended. */
+bool commander_retires(const struct commander *c, uint32_t task);
 /* Kinds that act on documents: cmd->edit is made, unless it is there. */
 int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f);
 int cmd_check_tasks(const struct commander *c, const struct order *o, struct refusal *f);

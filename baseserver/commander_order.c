@@ -23,7 +23,7 @@ enum { KEYS_MAX = 16, PARALLEL_MAX = 1000, MESSAGE_MAX = 1000 };
 static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
 	[CK_APPLY] = { "documents", "retire", "retire_calendars", "detach", "from", "prune",
 	               "preview" },
-	[CK_RETIRE] = { "selection", "detach" },
+	[CK_RETIRE] = { "selection", "detach", "running" },
 	[CK_ONLINE] = { "selection", "from" },
 	[CK_OFFLINE] = { "selection", "detach" },
 	[CK_FREEZE] = { "selection" },
@@ -78,6 +78,15 @@ static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
 	[CK_COMMAND_RESUME] = { "command" },
 	[CK_COMMAND_CANCEL] = { "command" },
 };
+
+static int parse_retire(struct order *o, struct refusal *f)
+{
+	static const char *const runnings[] = { "refuse", "wait", NULL };
+	int running = 0, r = arg_choice(o->args, "args", "running", runnings, &running, f);
+
+	o->let_end = running == 1;
+	return r;
+}
 
 static int parse_redo(struct order *o, struct refusal *f)
 {
@@ -291,6 +300,8 @@ static int parse_others(struct order *o, struct refusal *f)
 		return order_parse_preferences(o, f);
 	case CK_ALERT_ACK:
 		return order_parse_alert(o, f);
+	case CK_RETIRE:
+		return parse_retire(o, f);
 	case CK_TEST_RUN:
 		return order_parse_draft(o, f);
 	case CK_APPLY:

@@ -53,7 +53,7 @@ int cmd_check_tasks(const struct commander *c, const struct order *o, struct ref
 
 	if ((o->kind == CK_OFFLINE || o->kind == CK_RETIRE) && !o->detach)
 		r = check_children(c, o, f);
-	if (r == 0 && o->kind == CK_RETIRE)
+	if (r == 0 && o->kind == CK_RETIRE && !o->let_end)
 		r = check_running(c, o, f);
 	return r;
 }
@@ -253,8 +253,27 @@ void cmd_edit(struct commander *c, struct cmd *cmd)
 	cmd->at_work = true;
 }
 
+bool commander_retires(const struct commander *c, uint32_t task)
+{
+	for (size_t i = 0; i < c->n_cmds; i++) {
+		const struct cmd *cmd = c->cmds[i];
+		if (cmd->kind == CK_RETIRE && !command_state_over(cmd->state) &&
+		    order_selects(&cmd->o, task))
+			return true;
+	}
+	return false;
+}
+
 void cmd_gone(struct commander *c, struct cmd *cmd)
 {
+	/* Saved anew while the last of it ran: it is wanted again. */
+	for (size_t i = 0; i < cmd->o.sel.n_tasks; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, cmd->o.sel.tasks[i]);
+		if (t && t->row.state == TS_ONLINE) {
+			cmd_over(c, cmd, CS_DONE, "");
+			return;
+		}
+	}
 	for (size_t i = 0; i < cmd->o.sel.n_tasks; i++) {
 		const struct cat_task *t = catalog_task(&c->cat, cmd->o.sel.tasks[i]);
 		if (t && t->live != SLAB_NONE)

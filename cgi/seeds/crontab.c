@@ -114,9 +114,24 @@ static int job_old(struct call *c, struct reader *r, const char *title)
 	return code < 0 ? code : job_put(c, r, s->name, s->workflow);
 }
 
-static int old_work(struct call *c, struct reader *r)
+static int named_work(struct call *c, struct reader *r)
 {
 	return job_old(c, r, json_text(c->json, "name"));
+}
+
+/* One that was deleted while it ran is there no more, though its last run goes on. */
+static int job_now(struct call *c, struct reader *r, const char *title)
+{
+	int code = job_old(c, r, title);
+
+	if (code == 0 && seed_of(c)->leaves)
+		return call_fail(c, E_NOT_FOUND, "name", "there is no such job");
+	return code;
+}
+
+static int old_work(struct call *c, struct reader *r)
+{
+	return job_now(c, r, json_text(c->json, "name"));
 }
 
 /* As a form has it, {"name", "command", "cronExpr"} in `job`; or the three themselves. */
@@ -137,7 +152,7 @@ static int save_work(struct call *c, struct reader *r)
 		    strcmp(m->string, "command") != 0 && strcmp(m->string, "cronExpr") != 0)
 			return call_fail(c, E_INVALID, "job", "a job has no '%.40s'", m->string);
 	}
-	code = job_old(c, r, json_text(job, "name"));
+	code = job_now(c, r, json_text(job, "name"));
 	if (code < 0 && code != E_NOT_FOUND)
 		return code;
 	c->err = (struct err){ 0 };
@@ -147,6 +162,7 @@ static int save_work(struct call *c, struct reader *r)
 	def_command_put(task, "shell", json_text(job, "command"));
 	cJSON_AddStringToObject(task, "cron", json_text(job, "cronExpr"));
 	cJSON_AddStringToObject(cJSON_AddObjectToObject(task, "catchup"), "mode", "none");
+	cJSON_AddStringToObject(task, "overlap", "skip"); /* as the interface's own lock does */
 	cJSON_AddItemToObject(c->json, "document", doc);
 	return 0;
 }
@@ -162,7 +178,14 @@ static int job_delete(struct call *c)
 {
 	if (c->err.code < 0)
 		return c->err.code;
-	return seed_command_on(c, "retire", "tasks", seed_of(c)->name, answer);
+	cJSON *args = cJSON_CreateObject(), *names = cJSON_CreateArray();
+
+	/* Its plan ends now; what runs goes on, and ends as it does. */
+	cJSON_AddItemToArray(names, cJSON_CreateString(seed_of(c)->name));
+	cJSON_AddItemToObject(cJSON_AddObjectToObject(args, "selection"), "tasks", names);
+	cJSON_AddTrueToObject(args, "detach");
+	cJSON_AddStringToObject(args, "running", "wait");
+	return seed_ask(c, "retire", args, answer);
 }
 
 struct jobs {
@@ -191,7 +214,7 @@ static int job_take(void *ctx, const struct store_task *t)
 static int list_work(struct call *c, struct reader *r)
 {
 	char prefix[80];
-	const struct read_task_filter f = { .prefix = prefix, .states = ~(1u << TS_RETIRED) };
+	const struct read_task_filter f = { .prefix = prefix, .states = ~(1u << TS_RETIRED | 1u << TS_DETACHED) };
 	struct read_answer at = { 0 };
 	struct jobs j = { 0 };
 	int code;
@@ -217,7 +240,7 @@ static int list_work(struct call *c, struct reader *r)
 
 static int unfinished_work(struct call *c, struct reader *r)
 {
-	int code = old_work(c, r);
+	int code = named_work(c, r);
 
 	buf_clear(&c->details);
 	return code < 0 ? code : seed_unfinished(c, r);
@@ -234,7 +257,7 @@ static int job_kill(struct call *c)
 /* {name, command, cronExpr} is left in c->details for the rows: name and command are in each. */
 static int logs_work(struct call *c, struct reader *r)
 {
-	int code = old_work(c, r);
+	int code = named_work(c, r);
 	cJSON *job = NULL;
 
 	if (code == 0)

@@ -533,6 +533,7 @@ static int task_take(void *ctx, const struct store_task *t)
 	s->id = t->id;
 	s->workflow = t->workflow_id;
 	s->found = t->state != TS_RETIRED;
+	s->leaves = t->state == TS_DETACHED;
 	snprintf(s->name, sizeof(s->name), "%s", t->name);
 	snprintf(s->owner, sizeof(s->owner), "%s", t->owner != NULL ? t->owner : "");
 	return 0;

@@ -59,6 +59,7 @@ struct seed {
 	uint32_t id; /* of a task, broker or user */
 	uint32_t workflow;
 	bool found;
+	bool leaves; /* retired when what runs of it has ended */
 	char name[NAMES_MAX];
 	char owner[256];
 	char secret[128], password[520];

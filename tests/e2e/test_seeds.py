@@ -352,6 +352,45 @@ def crontab_jobs_are_saved_listed_killed_and_deleted(s):
     cron(s, "POST", "/job/save", True, {"job": "{"})
 
 
+@test
+def a_crontab_job_does_not_overlap_itself(s):
+    cron(s, "POST", "/job/save", form={"job": json.dumps(
+        {"name": "busy", "command": f"while [ ! -e {s.dir}/data/busy.go ]; do sleep 0.02; done", "cronExpr": "* * * * * *"})})
+    left = until("dates are left out", lambda: len(x := s.instances("cron/busy/busy", "Skipped")) >= 2 and x)
+    assert {i["reason"] for i in left} == {"overlap"}, left
+    assert len(s.instances("cron/busy/busy", "Running")) == 1
+    (s.dir / "data/busy.go").touch()
+    cron(s, "POST", "/job/delete", form={"name": "busy"})
+
+
+@test
+def a_crontab_job_that_runs_is_deleted_and_its_last_run_ends_as_it_does(s):
+    go = s.dir / "data/leaves.go"
+    job = {"name": "leaves", "command": f"while [ ! -e {go} ]; do sleep 0.02; done; echo over", "cronExpr": "* * * * * *"}
+    cron(s, "POST", "/job/save", form={"job": json.dumps(job)})
+    until("it runs", lambda: s.instances("cron/leaves/leaves", "Running"))
+    assert cron(s, "POST", "/job/delete", form={"name": "leaves"}) == job
+    until("it is listed no more", lambda: "leaves" not in [j["name"] for j in cron(s, "GET", "/job/list")])
+    cron(s, "POST", "/job/delete", True, {"name": "leaves"})
+    until("its plan ends", lambda: not s.instances("cron/leaves/leaves", "Ready,DependenceFinish"))
+    assert len(s.instances("cron/leaves/leaves", "Running")) == 1, "what runs goes on"
+    go.touch()
+    rows = until("it ended well", lambda: s.instances("cron/leaves/leaves", "Succ"))
+    assert len(rows) == 1 and "over" in str(s.log_of(rows[0]["id"])), rows
+    until("it is retired", lambda: s.get("/api/v1/workflows/cron/leaves")["retired"])
+    # Saved anew while its last run goes on, it is there again.
+    go.unlink()
+    cron(s, "POST", "/job/save", form={"job": json.dumps(job)})
+    until("it runs", lambda: s.instances("cron/leaves/leaves", "Running"))
+    cron(s, "POST", "/job/delete", form={"name": "leaves"})
+    cron(s, "POST", "/job/save", form={"job": json.dumps(job)})
+    assert "leaves" in [j["name"] for j in cron(s, "GET", "/job/list")]
+    n = len(s.instances("cron/leaves/leaves", "Succ"))
+    go.touch()
+    until("it runs again and again", lambda: len(s.instances("cron/leaves/leaves", "Succ")) >= n + 3)
+    cron(s, "POST", "/job/delete", form={"name": "leaves"})
+
+
 # --- ECTS ------------------------------------------------------------------------------------------------
 
 PIPELINE = """
