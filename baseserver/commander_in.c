@@ -211,7 +211,7 @@ void commander_look_full(struct commander *c)
 {
 	bool full = ledger_is_full(c->ledger), waits = false;
 
-	for (size_t i = c->first_open; i < c->n_cmds; i++) {
+	for (size_t i = 0; i < c->n_cmds; i++) {
 		if (full && c->cmds[i]->asked)
 			tell_full(c->cmds[i]);
 		waits = waits || c->cmds[i]->asked;
