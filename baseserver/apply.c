@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "baseserver/apply_impl.h"
+#include "baseserver/begin.h"
 #include "baseserver/json_read.h"
 #include "rt/manifests.h"
 #include "sched/task.h"
@@ -124,8 +125,6 @@ static const char *last_part(const char *name)
 	return slash ? slash + 1 : name;
 }
 
-enum { COUNT_MAX = 1000000 };
-
 static const struct yaml_node *task_node(const struct yaml_node *root, const char *name)
 {
 	const struct yaml_node *tasks = root ? yaml_get(root, "tasks") : NULL;
@@ -133,93 +132,53 @@ static const struct yaml_node *task_node(const struct yaml_node *root, const cha
 	return tasks && tasks->kind == YAML_MAP ? yaml_get(tasks, last_part(name)) : NULL;
 }
 
+bool apply_replans(const struct apply *a, const struct task *t, const struct store_task *row)
+{
+	const struct cat_task *was = catalog_task(&a->c->cat, t->id);
+
+	return was &&
+	       (plan_since(t->plan) != plan_since(was->def->plan) || row->state != was->row.state);
+}
+
+void apply_put_plan(struct apply *a, const struct task *t, const struct store_task *row)
+{
+	const struct cat_task *was = catalog_task(&a->c->cat, t->id);
+	bool is_new = !was || catalog_retired(was);
+	struct buf *out = &a->changes;
+
+	if (!is_new && was->row.state == TS_OVER && row->state == TS_ONLINE)
+		put_bool(out, "online_again", true);
+	if (!is_new && t->state == TS_ONLINE &&
+	    (row->state == TS_OFFLINE || row->state == TS_DETACHED))
+		put_bool(out, "stays_offline", true);
+	begin_print(&a->c->cat, was, t->plan, row, a->cmd->o.now_us / US_PER_S, out);
+}
+
 /* A task's own lines; without the prefix they would read like the workflow's. */
-static void change_task(struct apply *a, const struct task *t, bool is_new, bool differs,
-                        const struct yaml_node *was, const struct yaml_node *is)
+static void change_task(struct apply *a, const struct task *t, const struct store_task *row,
+                        bool is_new, bool differs, const struct yaml_node *was,
+                        const struct yaml_node *is)
 {
 	const struct yaml_node *old = task_node(was, t->name), *now = task_node(is, t->name);
 	const char *what = is_new                                            ? "create"
 	                   : differs && !(old && now && yaml_same(old, now)) ? "update"
 	                                                                     : "same";
 
-	int64_t passed = is_new ? 0 : apply_passed(a, t);
-	if (passed && strcmp(what, "same") == 0)
+	if (row && strcmp(what, "same") == 0 && apply_replans(a, t, row))
 		what = "update";
 	apply_change_begin(a, "task", t->name, what, 0);
-	if (passed)
-		put_int(&a->changes, "run_dates", passed);
+	if (row)
+		apply_put_plan(a, t, row);
 	apply_change_end(a, what, "", old, now);
 }
 
 /* --- rows ------------------------------------------------------------------------------- */
-
-/* From the first run_date that was not due before `from`: who says "from 2026-03-01" means the
- * instance of that midnight too. (design: SEMANTICS section 1.) */
-int64_t apply_online_from(const struct plan *plan, int64_t from)
-{
-	int64_t t = plan_prev(plan, from < PLAN_NEVER ? from + 1 : from);
-
-	while (t != PLAN_BEFORE && plan_due(plan, t) >= from)
-		t = plan_prev(plan, t);
-	return t == PLAN_BEFORE ? INT64_MIN + 1 : t + 1;
-}
 
 static int64_t cycle_seconds(const struct plan *plan)
 {
 	static const int64_t unit_s[] = { 0, 60, 3600, 86400, 604800, 2592000, 31536000, 0, 0 };
 
 	return unit_s[plan_unit(plan)] * plan_step(plan);
-}
-
-/* Run_dates that have passed and come due by the new version. */
-static int64_t count_passed(const struct cat_task *was, const struct plan *plan, int64_t from,
-                            int64_t upto)
-{
-	int64_t n = 0;
-
-	for (int64_t t = plan_next(plan, from - 1); t <= upto && n < COUNT_MAX;
-	     t = plan_next(plan, t))
-		n += !plan_has(was->def->plan, t) || !outcomes_find(&was->outcomes, t);
-	return n;
-}
-
-/* What has come due stays as it was planned; an earlier `from` must be asked for.
- * (design: SEMANTICS section 1, "Plans have versions".) */
-static void follow(struct apply *a, struct task *t, struct store_task *row)
-{
-	const struct cat_task *was = catalog_task(&a->c->cat, t->id);
-	int64_t since = row->planned_through + 1;
-
-	if (!was || catalog_retired(was) || row->planned_through == INT64_MIN)
-		return;
-	if (plan_same_dates(was->def->plan, t->plan)) {
-		plan_take_past(t->plan, was->def->plan);
-		return;
-	}
-	if (a->cmd->o.has_from)
-		since = apply_online_from(t->plan, order_from(&a->cmd->o, plan_tz(t->plan)));
-	plan_follow(t->plan, was->def->plan, since, plan_versions(was->def->plan) + 1);
-	struct buf text;
-	buf_init(&text);
-	plan_past_print(t->plan, &text);
-	apply_add_doc(a, &(struct store_doc){ .kind = DOC_PLAN,
-	                                      .id = t->id,
-	                                      .version = 1,
-	                                      .name = t->name,
-	                                      .body = buf_str(&text),
-	                                      .body_len = text.len });
-	buf_done(&text);
-}
-
-int64_t apply_passed(const struct apply *a, const struct task *t)
-{
-	const struct cat_task *was = catalog_task(&a->c->cat, t->id);
-	bool is_back = was && a->cmd->o.has_from && plan_since(t->plan) > INT64_MIN &&
-	               plan_since(t->plan) != plan_since(was->def->plan);
-
-	if (!is_back || was->row.state != TS_ONLINE)
-		return 0;
-	return count_passed(was, t->plan, plan_since(t->plan), was->row.planned_through);
 }
 
 static void fill_row(struct apply *a, struct task *t, struct store_task *row)
@@ -232,12 +191,12 @@ static void fill_row(struct apply *a, struct task *t, struct store_task *row)
 	if (was)
 		*row = was->row;
 	else
-		*row = (struct store_task){ .planned_through = INT64_MIN };
+		*row = (struct store_task){ .planned_through = INT64_MIN,
+			                    .online_from = INT64_MIN };
 	if (made)
 		row->anchor = made->anchor;
 	else if (!was)
 		row->anchor = names_find(&a->c->task_names, t->name)->anchor;
-	bool was_online = !is_new && row->state == TS_ONLINE;
 	row->id = t->id;
 	row->workflow_id = t->workflow_id;
 	row->version = t->version;
@@ -246,11 +205,9 @@ static void fill_row(struct apply *a, struct task *t, struct store_task *row)
 		row->state = (uint8_t)t->state;
 	if (is_new || was->def->frozen != t->frozen)
 		row->frozen = t->frozen;
-	if (!was_online && row->state == TS_ONLINE)
-		row->online_from = apply_online_from(t->plan,
-		                                     order_from(&a->cmd->o, plan_tz(t->plan)));
-	if (!is_new)
-		follow(a, t, row);
+	bool over = !is_new && row->state == TS_OVER && t->state == TS_ONLINE;
+	if (begin_follow(was, t->plan, &a->cmd->o, over, row))
+		begin_keep(a->e, t->id, t->name, t->plan, a->cmd->actor, a->cmd->o.now_us);
 	row->name = t->name;
 	row->type = t->type;
 	row->owner = t->owner;
@@ -282,15 +239,17 @@ static void add_links(struct edit *e, const struct task *t)
 	}
 }
 
-void apply_add_task(struct apply *a, struct task *t)
+const struct store_task *apply_add_task(struct apply *a, struct task *t)
 {
 	struct edit *e = a->e;
 
 	e->tasks = mem_grow(e->tasks, e->n_tasks + 1, sizeof *e->tasks);
 	e->rows = mem_grow(e->rows, e->n_tasks + 1, sizeof *e->rows);
 	e->tasks[e->n_tasks] = task_ref(t);
-	fill_row(a, t, &e->rows[e->n_tasks++]);
+	struct store_task *row = &e->rows[e->n_tasks++];
+	fill_row(a, t, row);
 	add_links(e, t);
+	return row;
 }
 
 void apply_add_doc(struct apply *a, const struct store_doc *d)
@@ -437,10 +396,11 @@ static void take_tasks(struct apply *a, const char *workflow, bool differs,
 		bool is_new = !now || catalog_retired(now);
 		if (!is_new && !differs)
 			t->version = now->def->version; /* its document stays */
+		const struct store_task *row = NULL;
 		if (is_new || differs || apply_replanned(a, t) ||
-		    commander_retires(a->c, t->id))
-			apply_add_task(a, t);
-		change_task(a, t, is_new, differs, was, is);
+		    begin_moves(now, t->plan, &a->cmd->o) || commander_retires(a->c, t->id))
+			row = apply_add_task(a, t);
+		change_task(a, t, row, is_new, differs, was, is);
 	}
 }
 

@@ -86,12 +86,11 @@ void apply_replan(struct apply *a, const struct workflow *wf)
 		t->version = was->def->version; /* its document stays */
 		if (!apply_replanned(a, t))
 			continue;
-		apply_add_task(a, t);
-		int64_t passed = apply_passed(a, t);
-		if (!passed)
-			continue;
+		const struct store_task *row = apply_add_task(a, t);
+		if (!a->cmd->o.has_from && row->state == was->row.state)
+			continue; /* the calendar's own line tells of it */
 		apply_change_begin(a, "task", t->name, "update", 0);
-		put_int(&a->changes, "run_dates", passed);
+		apply_put_plan(a, t, row);
 		apply_change_end(a, "", "", NULL, NULL);
 	}
 }

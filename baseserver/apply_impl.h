@@ -31,8 +31,12 @@ void apply_change_begin(struct apply *a, const char *kind, const char *name, con
 void apply_change_end(struct apply *a, const char *what, const char *prefix,
                       const struct yaml_node *was, const struct yaml_node *is);
 void apply_add_doc(struct apply *a, const struct store_doc *d); /* texts are copied */
-void apply_add_task(struct apply *a, struct task *t);
-int64_t apply_passed(const struct apply *a, const struct task *t); /* preview of `from` */
+/* Its row, as the edit will have it; valid until the next task is added. */
+const struct store_task *apply_add_task(struct apply *a, struct task *t);
+/* Has it other dates, or another state, than it had? */
+bool apply_replans(const struct apply *a, const struct task *t, const struct store_task *row);
+/* What the edit makes of its dates, into the change at hand. */
+void apply_put_plan(struct apply *a, const struct task *t, const struct store_task *row);
 bool apply_in_set(const struct apply *a, uint32_t task);
 /* The root of the one document in a text, NULL when there is none; docs are free_docs()'s. */
 const struct yaml_node *apply_root(const char *text, size_t len, struct yaml_doc ***docs,

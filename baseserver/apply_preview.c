@@ -100,6 +100,20 @@ static const struct task *parent_of(const struct apply *a, uint32_t id)
 	return t ? t->def : NULL;
 }
 
+/* Dates of its window that lie before the parent's begin, which it does not wait for. */
+static int64_t passed_over(const struct preview *p, const struct task_link *l,
+                           const struct task *parent, int64_t t)
+{
+	struct link_span spans[LINK_SPANS_MAX];
+	int k = link_spans_ever(l, parent->plan, p->task->plan, t, spans);
+	int64_t n = 0, begin = plan_begin(parent->plan);
+
+	for (int i = 0; i < k && spans[i].lo < begin && n < DATES_COUNTED; i++)
+		n += plan_count(parent->plan, spans[i].lo,
+		                spans[i].hi < begin ? spans[i].hi : begin, DATES_COUNTED - n);
+	return n;
+}
+
 static void put_waits(const struct preview *p, uint32_t index, const struct task *parent, int64_t t)
 {
 	const struct task_link *l = &p->task->links[index];
@@ -126,6 +140,7 @@ static void put_waits(const struct preview *p, uint32_t index, const struct task
 	}
 	put_close(p->out, ']');
 	put_int(p->out, "count", n);
+	put_int(p->out, "before_begin", passed_over(p, l, parent, t));
 	put_close(p->out, '}');
 }
 

@@ -79,9 +79,9 @@ static uint16_t flags_of(const struct order *o)
 		return o->old_body ? IF_OLD_BODY : 0;
 	if (o->kind != CK_BACKFILL)
 		return 0;
-	return o->dependencies == DEPEND_IGNORE                  ? IF_NO_LINKS
-	       : o->dependencies == DEPEND_INSIDE || o->off_plan ? IF_MEMBER
-	                                                         : 0;
+	if (o->dependencies == DEPEND_IGNORE)
+		return IF_NO_LINKS;
+	return o->dependencies == DEPEND_INSIDE || o->off_plan || o->before_begin ? IF_MEMBER : 0;
 }
 
 /* Only where there is something to mend: the ledger sees whether there are parts. */

@@ -109,7 +109,7 @@ static bool follow(struct closure *cl, size_t parent, uint32_t child, const stru
 	}
 	struct feed *f = feed_open(&cl->c->cat, &sel, FEED_LIVE | FEED_DONE, FEED_BY_TASK);
 	while (cl->total <= DOWN_DATES_MAX && feed_next(f, &it)) {
-		int n = link_spans(l, p->def->plan, ch->def->plan, it.key.run_date, spans);
+		int n = link_spans_ever(l, p->def->plan, ch->def->plan, it.key.run_date, spans);
 		if (n > 0 && spans[0].lo > from->at[from->n - 1])
 			break; /* windows move with the child: the rest is later still */
 		if (n > 0 && picks_any(from, spans, n))

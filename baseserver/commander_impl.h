@@ -48,6 +48,7 @@ struct order {
 	int mode, scope, order, level;
 	bool kill_running; /* chosen ones that run */
 	bool kill_downstream, leave_finished, stop_on_failure, off_plan, retire;
+	bool before_begin; /* names dates before the begin of a task */
 	bool wait_running; /* redo: what runs is waited for */
 	bool let_end;      /* retire: the same */
 	bool old_body, detach;
@@ -374,6 +375,8 @@ void cmd_edit(struct commander *c, struct cmd *cmd); /* PH_EDIT, PH_RETIRE */
 void cmd_gone(struct commander *c, struct cmd *cmd); /* PH_GONE */
 /* A command is about to retire it, perhaps when what runs of it has ended. */
 bool commander_retires(const struct commander *c, uint32_t task);
+/* What of the tasks would go online, and the dates that it makes (begin.h). */
+void cmd_print_online(const struct commander *c, const struct cmd *cmd, struct buf *out);
 /* Kinds that act on documents: cmd->edit is made, unless it is there. */
 int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f);
 int cmd_check_tasks(const struct commander *c, const struct order *o, struct refusal *f);

@@ -460,6 +460,26 @@ static int parse_selection(const struct commander *c, struct order *o, struct re
 	return r;
 }
 
+/* Links pass over dates before the begin: among its members a backfill has them all the same. */
+static bool looks_before_begin(const struct commander *c, const struct selection *s)
+{
+	for (size_t i = 0; i < s->n_instances; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, s->instances[i].task);
+		if (t && s->instances[i].run_date < plan_begin(t->def->plan))
+			return true;
+	}
+	for (size_t i = 0; i < s->n_tasks; i++) {
+		const struct plan *plan = catalog_task(&c->cat, s->tasks[i])->def->plan;
+		const struct tz *tz = plan_tz(plan);
+		if (s->has_from && when_instant(&s->from, tz, false) < plan_begin(plan))
+			return true;
+		for (size_t k = 0; k < s->n_dates; k++)
+			if (when_instant(&s->dates[k], tz, false) < plan_begin(plan))
+				return true;
+	}
+	return false;
+}
+
 /* A manual run without a date: the last planned one; off the plan, and of a draft that has
  * planned none yet, the current second. */
 static int default_dates(const struct commander *c, struct order *o, struct refusal *f)
@@ -537,6 +557,7 @@ int order_parse(const struct commander *c, enum command_kind kind, const char *a
 		r = order_check_draft(ret, r, f);
 	if (r == 0)
 		r = default_dates(c, ret, f);
+	ret->before_begin = r == 0 && kind == CK_BACKFILL && looks_before_begin(c, &ret->sel);
 	if (r == 0 && ret->order == ORDER_DESC && ret->dependencies != DEPEND_IGNORE)
 		r = check_desc(c, ret, f);
 	if (r == 0)

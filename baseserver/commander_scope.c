@@ -10,7 +10,8 @@
 static bool has_members(const struct order *o)
 {
 	return o->kind == CK_BACKFILL &&
-	       (o->dependencies == DEPEND_INSIDE || (o->off_plan && o->dependencies == DEPEND_ALL));
+	       (o->dependencies == DEPEND_INSIDE ||
+	        ((o->off_plan || o->before_begin) && o->dependencies == DEPEND_ALL));
 }
 
 /* Dates come ascending, task by task; neighbours on the plan become one range. */

@@ -4,14 +4,17 @@
 #include <string.h>
 
 #include "baseserver/apply.h"
+#include "baseserver/begin.h"
 #include "baseserver/commander_impl.h"
 #include "baseserver/json_read.h"
 #include "baseserver/ledger.h"
 #include "baseserver/registrar.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/json_put.h"
 #include "util/log.h"
 
 enum { RETRY_US = 10 * 1000, TRIES_MAX = 100, NAMED_MAX = 3 };
@@ -58,7 +61,41 @@ int cmd_check_tasks(const struct commander *c, const struct order *o, struct ref
 	return r;
 }
 
-static bool change_row(const struct cmd *cmd, const struct plan *plan, struct store_task *row)
+/* As it was, unless the plan of what goes online follows or begins: then a copy by that plan. */
+static struct task *go_online(const struct cmd *cmd, const struct cat_task *t, struct edit *e,
+                              struct store_task *row)
+{
+	struct plan *plan;
+
+	row->state = TS_ONLINE;
+	CHECK(plan_new(plan_schedule(t->def->plan), &plan, NULL) == 0); /* it was good before */
+	if (begin_follow(t, plan, &cmd->o, false, row))
+		begin_keep(e, t->id, t->def->name, plan, cmd->actor, cmd->o.now_us);
+	return task_with_plan(t->def, plan);
+}
+
+void cmd_print_online(const struct commander *c, const struct cmd *cmd, struct buf *out)
+{
+	put_open(out, "online", '[');
+	for (size_t i = 0; i < cmd->o.sel.n_tasks; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, cmd->o.sel.tasks[i]);
+		struct store_task row = t->row;
+		struct plan *plan;
+		if (row.state == TS_ONLINE && !begin_moves(t, t->def->plan, &cmd->o))
+			continue;
+		row.state = TS_ONLINE;
+		CHECK(plan_new(plan_schedule(t->def->plan), &plan, NULL) == 0);
+		begin_follow(t, plan, &cmd->o, false, &row);
+		put_open(out, NULL, '{');
+		put_text(out, "task", t->def->name);
+		begin_print(&c->cat, t, plan, &row, cmd->o.now_us / US_PER_S, out);
+		put_close(out, '}');
+		plan_free(plan);
+	}
+	put_close(out, ']');
+}
+
+static bool change_row(const struct cmd *cmd, struct store_task *row)
 {
 	struct store_task was = *row;
 
@@ -66,12 +103,6 @@ static bool change_row(const struct cmd *cmd, const struct plan *plan, struct st
 	case CK_FREEZE:
 	case CK_UNFREEZE:
 		row->frozen = cmd->kind == CK_FREEZE;
-		break;
-	case CK_ONLINE:
-		if (row->state == TS_ONLINE)
-			return false;
-		row->state = TS_ONLINE;
-		row->online_from = apply_online_from(plan, order_from(&cmd->o, plan_tz(plan)));
 		break;
 	default:
 		row->state = cmd->phase == PH_RETIRE ? TS_RETIRED
@@ -168,9 +199,11 @@ static struct edit *edit_of(struct commander *c, const struct cmd *cmd)
 	for (size_t i = 0; i < cmd->o.sel.n_tasks; i++) {
 		const struct cat_task *t = catalog_task(&c->cat, cmd->o.sel.tasks[i]);
 		struct store_task row = t->row;
-		if (!change_row(cmd, t->def->plan, &row))
+		bool goes_online = cmd->kind == CK_ONLINE;
+		if (goes_online ? row.state == TS_ONLINE && !begin_moves(t, t->def->plan, &cmd->o)
+		                : !change_row(cmd, &row))
 			continue;
-		e->tasks[e->n_tasks] = task_ref(t->def);
+		e->tasks[e->n_tasks] = goes_online ? go_online(cmd, t, e, &row) : task_ref(t->def);
 		e->rows[e->n_tasks++] = row;
 	}
 	if (cmd->phase == PH_RETIRE)

@@ -151,6 +151,7 @@ static int pair(const struct loading *ld, struct task **tasks, size_t n, struct 
 		own->name = tasks[i]->name;
 		own->type = tasks[i]->type;
 		own->owner = tasks[i]->owner;
+		plan_begin_at(tasks[i]->plan, row->online_from);
 		ret->tasks[ret->n++] = tasks[i];
 	}
 	return r;

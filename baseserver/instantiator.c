@@ -126,7 +126,8 @@ static void schedule(struct instantiator *in, const struct task *def, const stru
 	struct planned *p = place(in, def->id);
 	int64_t now = actor_wall_us(in->me) / US_PER_S;
 
-	bool is_new_version = p->def && plan_since(p->def->plan) != plan_since(def->plan);
+	bool is_new_version = p->def && (plan_since(p->def->plan) != plan_since(def->plan) ||
+	                                 plan_begin(p->def->plan) != plan_begin(def->plan));
 	task_ref(def);
 	task_unref(p->def);
 	p->def = def;
@@ -144,18 +145,25 @@ static void schedule(struct instantiator *in, const struct task *def, const stru
 	arm(in, p);
 }
 
+/* The next date is of a time when the task was offline: nobody made it then. */
+static bool was_off(const struct planned *p)
+{
+	return p->next < plan_off_until(p->def->plan);
+}
+
 /* More dates than have rows of their own are left out in one go: one record for all of them. */
 static bool leave_out(struct instantiator *in, struct planned *p)
 {
 	const struct plan *plan = p->def->plan;
 	struct inst_key key = { p->next, p->def->id, 0 };
+	bool off = was_off(p);
+	int64_t until = off ? plan_off_until(plan) : p->keep_from;
 
-	if (p->next >= p->keep_from ||
-	    plan_count(plan, p->next, p->keep_from, in->rows_max + 1) <= in->rows_max)
+	if (p->next >= until || plan_count(plan, p->next, until, in->rows_max + 1) <= in->rows_max)
 		return false;
 	struct proposal *q = outbox_add(&in->out, ASK_LEAVE_OUT, key);
-	q->last = plan_prev(plan, p->keep_from);
-	q->reason = RE_CATCHUP;
+	q->last = plan_prev(plan, until);
+	q->reason = off ? RE_OFFLINE : RE_CATCHUP;
 	q->due = plan_since(plan);
 	p->through = q->last;
 	p->next = plan_next(plan, q->last);
@@ -166,7 +174,7 @@ static bool leave_out(struct instantiator *in, struct planned *p)
 static void create(struct instantiator *in, struct planned *p)
 {
 	struct inst_key key = { p->next, p->def->id, 0 };
-	bool skip = p->next < p->keep_from;
+	bool off = was_off(p), skip = off || p->next < p->keep_from;
 #ifdef BUG_15 /* dates left out leave no trace */
 	if (skip) {
 		p->next = plan_next(p->def->plan, p->keep_from - 1);
@@ -179,7 +187,7 @@ static void create(struct instantiator *in, struct planned *p)
 
 	q->due = p->node.key / US_PER_S;
 	q->origin = OR_CYCLE;
-	q->reason = skip ? RE_CATCHUP : RE_DUE;
+	q->reason = off ? RE_OFFLINE : skip ? RE_CATCHUP : RE_DUE;
 	q->plan = true;
 	p->through = p->next;
 	p->next = plan_next(p->def->plan, p->next);

@@ -41,7 +41,7 @@ static bool picks(const struct task_link *l, const struct plan *parent, const st
                   int64_t t, int64_t p)
 {
 	struct link_span spans[LINK_SPANS_MAX];
-	int n = link_spans(l, parent, child, t, spans);
+	int n = link_spans_ever(l, parent, child, t, spans);
 
 	for (int i = 0; i < n; i++)
 		if (p >= spans[i].lo && p < spans[i].hi)
@@ -58,7 +58,7 @@ static int64_t first_date(const struct task_link *l, const struct plan *parent,
 
 	while (l->kind != LK_WINDOW && a < b) {
 		int64_t mid = a + (b - a) / 2, t = plan_next(child, mid - 1);
-		int n = t < p + REACH_S ? link_spans(l, parent, child, t, spans) : 0;
+		int n = t < p + REACH_S ? link_spans_ever(l, parent, child, t, spans) : 0;
 		if (t < p + REACH_S &&
 		    (n > 0 ? spans[n - 1].hi <= p : t <= p && l->kind == LK_PREV))
 			a = t + 1;

@@ -67,7 +67,7 @@ static struct edit *gather(struct maintainer *m)
 			continue;
 		e->tasks[e->n_tasks] = task_ref(t->def);
 		e->rows[e->n_tasks] = t->row;
-		e->rows[e->n_tasks++].state = TS_OFFLINE;
+		e->rows[e->n_tasks++].state = TS_OVER;
 	}
 	return e;
 }

@@ -276,7 +276,9 @@ static void ask_ledger(struct params *p, struct param_question *q, const struct 
 		struct data_wish *w = &d->wishes[i];
 		w->task = l->parent;
 		w->spans = mem_array(LINK_SPANS_MAX, sizeof *w->spans);
-		int n = parent ? link_spans(l, parent->plan, def->plan, q->key.run_date, w->spans)
+		/* What a backfill ran before the begin has outputs as well. */
+		int n = parent ? link_spans_ever(l, parent->plan, def->plan, q->key.run_date,
+		                                 w->spans)
 		               : 0;
 		w->n_spans = n > 0 ? (size_t)n : 0;
 	}

@@ -101,7 +101,7 @@ static bool say_turn(struct why *w)
 	int64_t before = plan_prev(plan, w->q->key.run_date - 1);
 	char text[WHEN_TEXT];
 
-	if (w->t->def->serial != SERIAL_ORDERED || before == PLAN_BEFORE)
+	if (w->t->def->serial != SERIAL_ORDERED || before < plan_begin(plan))
 		return false;
 	when_print(before, text);
 	w->q->parent = (struct inst_key){ before, w->t->id, 0 };
@@ -230,6 +230,17 @@ static void say_over(struct why *w, const struct outcome_range *o)
 	         reason_text((enum reason)o->reason));
 }
 
+/* Nobody makes it but a backfill. */
+static void say_before_begin(struct why *w)
+{
+	const struct plan *plan = w->t->def->plan;
+	char text[WHEN_TEXT];
+
+	when_print(plan_next(plan, plan_begin(plan) - 1), text);
+	why_set(w->line, WHY_BEFORE_ONLINE);
+	why_text(w->line, "begin", "%s", text);
+}
+
 static void say_absent(struct why *w)
 {
 	const struct query *q = w->q;
@@ -242,12 +253,14 @@ static void say_absent(struct why *w)
 		say_over(w, o);
 	else if (!planned)
 		why_set(w->line, WHY_UNPLANNED);
+	else if (q->key.run_date < plan_begin(plan))
+		say_before_begin(w);
 	else if (w->t->row.state != TS_ONLINE)
 		why_set(w->line, WHY_OFFLINE);
 	else if (due_us > actor_wall_us(q->c->me))
 		say_until(w, WHY_DUE, due_us);
 	else
-		why_set(w->line, WHY_BEFORE_ONLINE);
+		why_set(w->line, WHY_STARTS); /* its row is made at this moment */
 }
 
 bool query_why_say(struct query *q)

@@ -451,7 +451,7 @@ void resolver_rescope(struct resolver *r, uint32_t scope, bool leave)
 /* Do the links to it hold its children? */
 static bool in_force(const struct store_task *row)
 {
-	return row->state == TS_ONLINE || row->state == TS_OFFLINE;
+	return row->state == TS_ONLINE || row->state == TS_OFFLINE || row->state == TS_OVER;
 }
 
 static void put_def(struct resolver *r, const struct task *def, bool in_force)

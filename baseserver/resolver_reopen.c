@@ -34,7 +34,7 @@ static int side_of(const struct task_link *l, const struct plan *parent, const s
                    int64_t t, int64_t p)
 {
 	struct link_span spans[LINK_SPANS_MAX];
-	int n = link_spans(l, parent, child, t, spans);
+	int n = link_spans_ever(l, parent, child, t, spans);
 
 	if (n <= 0) /* none for want of enough dates before, or outside the parent's plan */
 		return l->kind == LK_PREV || t <= p ? -1 : 1;

@@ -121,14 +121,32 @@ static bool pick_has(const struct pick *p, const struct plan *plan, int64_t t)
 	return p && i < p->n && p->ranges[i].lo <= t && (p->ranges[i].lo == t || plan_has(plan, t));
 }
 
+/* The plan as links see it: from its begin on. */
+static int64_t planned_next(const struct plan *plan, int64_t t)
+{
+	return plan_next(plan, t < plan_begin(plan) ? plan_begin(plan) - 1 : t);
+}
+
+static int64_t planned_prev(const struct plan *plan, int64_t t)
+{
+	int64_t before = plan_prev(plan, t);
+
+	return before < plan_begin(plan) ? PLAN_BEFORE : before;
+}
+
+static bool planned(const struct plan *plan, int64_t t)
+{
+	return t >= plan_begin(plan) && plan_has(plan, t);
+}
+
 int64_t resolver_next(const struct resolver *r, uint32_t scope, uint32_t task, int64_t t)
 {
 	const struct plan *plan = resolver_task(r, task)->def->plan;
 	const struct scope *s = scope_at(r, scope);
-	int64_t planned = s && s->inside ? PLAN_NEVER : plan_next(plan, t);
+	int64_t next = s && s->inside ? PLAN_NEVER : planned_next(plan, t);
 	int64_t own = s ? pick_next(pick_of(r, scope, task), plan, t) : PLAN_NEVER;
 
-	return own < planned ? own : planned;
+	return own < next ? own : next;
 }
 
 bool resolver_has(const struct resolver *r, uint32_t scope, uint32_t task, int64_t t)
@@ -136,7 +154,7 @@ bool resolver_has(const struct resolver *r, uint32_t scope, uint32_t task, int64
 	const struct plan *plan = resolver_task(r, task)->def->plan;
 	const struct scope *s = scope_at(r, scope);
 
-	return (!(s && s->inside) && plan_has(plan, t)) ||
+	return (!(s && s->inside) && planned(plan, t)) ||
 	       (s && pick_has(pick_of(r, scope, task), plan, t));
 }
 
@@ -149,7 +167,7 @@ int resolver_prev_span(const struct resolver *r, uint32_t scope, const struct ta
 	int64_t at = resolver_has(r, scope, l->parent, t) ? t : t + 1;
 
 	for (int32_t n = at == t ? l->prev : l->prev + 1; n > 0; n--) {
-		int64_t before = plan_prev(plan, at);
+		int64_t before = planned_prev(plan, at);
 		for (size_t i = 0; p && i < p->n && p->ranges[i].lo < at; i++) {
 			const struct pick_range *k = &p->ranges[i];
 			int64_t last = k->hi < at ? k->hi : k->lo;

@@ -262,6 +262,17 @@ static uint32_t make(struct resolver *r, uint32_t child, uint16_t link, const st
 	return index;
 }
 
+/* Members of a command look at its dates before the parent's begin too. */
+static int spans_of(const struct resolver *r, const struct task_link *l, uint32_t child, int64_t t,
+                    uint32_t scope, struct link_span *spans)
+{
+	const struct plan *parent = resolver_task(r, l->parent)->def->plan;
+	const struct plan *own = resolver_task(r, child)->def->plan;
+
+	return resolver_extends(r, scope) ? link_spans_ever(l, parent, own, t, spans)
+	                                  : link_spans(l, parent, own, t, spans);
+}
+
 uint32_t resolver_window(struct resolver *r, uint32_t child, uint16_t link, int64_t t,
                          uint32_t scope)
 {
@@ -274,7 +285,7 @@ uint32_t resolver_window(struct resolver *r, uint32_t child, uint16_t link, int6
 	const struct plan *plan = resolver_task(r, l.parent)->def->plan;
 	int n = l.kind == LK_PREV && resolver_extends(r, scope)
 	                ? resolver_prev_span(r, scope, &l, t, spans)
-	                : link_spans(&l, plan, resolver_task(r, child)->def->plan, t, spans);
+	                : spans_of(r, &l, child, t, scope, spans);
 	if (n <= 0)
 		return SLAB_NONE;
 	n = narrow(&l, plan, spans, n);
@@ -322,9 +333,7 @@ static bool holds(const struct resolver *r, const struct task_link *l, const str
 		return p >= w->lo && p < window_hi(w);
 	const struct edge *e = edge_at(r, w->edges);
 	struct link_span spans[LINK_SPANS_MAX];
-	int n = link_spans(l, resolver_task(r, l->parent)->def->plan,
-	                   resolver_task(r, w->child)->def->plan,
-	                   waiting_at(r, e->waiting)->key.run_date, spans);
+	int n = spans_of(r, l, w->child, waiting_at(r, e->waiting)->key.run_date, w->scope, spans);
 	for (int i = 0; i < n; i++)
 		if (p >= spans[i].lo && p < spans[i].hi)
 			return p >= w->lo && p < window_hi(w);

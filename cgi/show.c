@@ -190,7 +190,8 @@ void show_wire_event(struct buf *b, struct names *n, const Sirdar__Event *e)
 
 const char *task_state_name(uint8_t state)
 {
-	static const char *const names[] = { "draft", "online", "offline", "retired", "offline" };
+	static const char *const names[] = { "draft",   "online",  "offline",
+		                             "retired", "offline", "offline" };
 
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
 }
@@ -216,6 +217,8 @@ void show_task(struct buf *b, const struct store_task *t)
 	put_time(b, "start", t->start_s);
 	put_time(b, "end", t->end_s);
 	put_time(b, "planned_through", t->planned_through);
+	put_time(b, "begins", t->online_from);
+	put_bool(b, "plan_over", t->state == TS_OVER);
 	put_int(b, "priority", t->priority);
 	put_close(b, '}');
 }

@@ -20,7 +20,7 @@ static const struct act {
 	{ "test-run", "i" },   { "declare-dead", "" },
 	{ "freeze", "" },      { "unfreeze", "" },
 	{ "priority", "p" },   { "run-now", "Oa" },
-	{ "online", "" },      { "offline", "d" },
+	{ "online", "B" },     { "offline", "d" },
 	{ "retire", "d" },
 };
 
@@ -65,6 +65,8 @@ static const struct act_option {
 	  AS_TRUE },
 	{ 'i', "file", "FILE", "document", "as it stands in this workflow's file, not as saved",
 	  AS_FILE },
+	{ 'B', "from", "T", "from",
+	  "its plan begins there; dates that are due by now come due at once", AS_TEXT },
 	{ 'd', "detach", NULL, "detach", "online children no longer wait for these", AS_TRUE },
 };
 
@@ -272,7 +274,9 @@ static void options_fill(const struct act *act, struct argp_option *to)
 		if (strchr(act->options, x->key) != NULL)
 			*to++ = (struct argp_option){ x->option, x->key, x->value, 0, x->help, 1 };
 	}
-	memcpy(to, selection_options, sizeof(selection_options));
+	/* The begin of what goes online, and no range of dates. */
+	bool begins = strchr(act->options, 'B') != NULL;
+	memcpy(to, selection_options + begins, sizeof(selection_options) - begins * sizeof(*to));
 }
 
 int cmd_act(struct cli *cli, int argc, char **argv)

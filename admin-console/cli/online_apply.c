@@ -194,8 +194,17 @@ static int changes_print(const cJSON *answer)
 		printf("%c %s %s", sign, text_of(c, "kind"), text_of(c, "name"));
 		if (number_of(c, "tasks") > 0)
 			printf(" (other dates for %s tasks)", text_of(c, "tasks"));
-		if (number_of(c, "run_dates") > 0)
-			printf(" (%s run dates of the past come due)", text_of(c, "run_dates"));
+		if (json_true(c, "online_again"))
+			printf(" (its plan ran out and has new dates: it is online again)");
+		if (json_true(c, "no_dates"))
+			printf(" (no date of its plan is left to come)");
+		if (json_true(c, "stays_offline"))
+			printf(" (stays offline, as it was put)");
+		if (number_of(c, "run_dates") > 0) {
+			printf(" (%s run dates of the past come due: %s", text_of(c, "run_dates"),
+			       time_of(c, "first"));
+			printf(" to %s)", time_of(c, "last"));
+		}
 		putchar('\n');
 		paint(sign, false);
 		cJSON_ArrayForEach(f, json_get(c, "fields"))

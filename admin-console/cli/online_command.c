@@ -58,6 +58,20 @@ static void preview_tasks(const cJSON *list, const char *title, struct buf *out)
 	table_done(&t);
 }
 
+/* What goes online, where its plan begins, and what comes due at once. */
+static void preview_online(const cJSON *e, struct buf *out)
+{
+	buf_printf(out, "%s goes online", text_of(e, "task"));
+	if (text_of(e, "begins")[0] != '\0')
+		buf_printf(out, ", its plan begins with %s", time_of(e, "begins"));
+	buf_putc(out, '\n');
+	if (number_of(e, "run_dates") > 0)
+		buf_printf(out, "  %s run dates of the past come due: %s", text_of(e, "run_dates"),
+		           time_of(e, "first"));
+	if (number_of(e, "run_dates") > 0)
+		buf_printf(out, " to %s\n", time_of(e, "last"));
+}
+
 static void preview_print(const cJSON *dry, FILE *to)
 {
 	struct buf out;
@@ -68,6 +82,7 @@ static void preview_print(const cJSON *dry, FILE *to)
 	cJSON_ArrayForEach(e, json_get(dry, "states"))
 		buf_printf(&out, "%8lld %s\n", (long long)e->valuedouble, e->string);
 	preview_tasks(json_get(dry, "tasks"), "Task|Owner|>Count|>New|>Running", &out);
+	cJSON_ArrayForEach(e, json_get(dry, "online")) preview_online(e, &out);
 	if (cJSON_GetArraySize(json_get(dry, "downstream")) > 0)
 		buf_puts(&out, "\nDownstream, not touched:\n");
 	preview_tasks(json_get(dry, "downstream"), "Task|Owner|>Count|>Depth", &out);

@@ -250,7 +250,7 @@ int chin_task_new(struct call *c)
 {
 	cJSON *doc = cJSON_DetachItemFromObjectCaseSensitive(c->json, "document");
 
-	return seed_apply(c, doc, applied);
+	return seed_apply(c, doc, NULL, applied);
 }
 
 /* --- delete ---------------------------------------------------------------------------------- */
@@ -393,7 +393,8 @@ out:
 static int page_put(struct call *c, struct reader *r, struct page *p)
 {
 	const struct read_task_filter f = { .states = 1u << TS_DRAFT | 1u << TS_ONLINE |
-		                                      1u << TS_OFFLINE | 1u << TS_DETACHED };
+		                                      1u << TS_OFFLINE | 1u << TS_DETACHED |
+		                                      1u << TS_OVER };
 	struct read_answer at = { 0 };
 	int code;
 

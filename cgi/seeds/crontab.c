@@ -171,7 +171,8 @@ static int save(struct call *c)
 {
 	if (c->err.code < 0)
 		return c->err.code;
-	return seed_apply(c, cJSON_DetachItemFromObjectCaseSensitive(c->json, "document"), answer);
+	return seed_apply(c, cJSON_DetachItemFromObjectCaseSensitive(c->json, "document"), NULL,
+	                  answer);
 }
 
 static int job_delete(struct call *c)

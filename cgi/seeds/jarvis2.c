@@ -146,9 +146,13 @@ static int parents_put(struct call *c, struct reader *r, cJSON *task)
 	if (cron != NULL && cron[0] != '\0') {
 		cJSON_AddStringToObject(task, "cron", cron);
 	} else if (cJSON_GetArraySize(ids) == 0) {
+		int64_t at = clock_wall_us(&clock_machine) / US_PER_S;
 		char now[WHEN_TEXT];
 
-		when_print(clock_wall_us(&clock_machine) / US_PER_S, now);
+		/* Each submission has a date of its own, two in one second too. */
+		if (at <= seed_of(c)->since)
+			at = seed_of(c)->since + 1;
+		when_print(at, now);
 		cJSON_AddStringToObject(task, "cycle", "once");
 		cJSON_AddStringToObject(task, "start_date", now);
 	}
@@ -191,6 +195,7 @@ static int owner_check(struct call *c, struct reader *r, const char *name)
 	struct seed *s = seed_of(c);
 	struct def d = { 0 };
 	const struct yaml_node *app;
+	struct when last;
 	int code;
 
 	snprintf(s->name, sizeof(s->name), "%s/%s/%s", seed_project(c), name, name);
@@ -203,6 +208,9 @@ static int owner_check(struct call *c, struct reader *r, const char *name)
 	app = d.workflow != NULL ? yaml_get(d.workflow, "description") : NULL;
 	if (code == 0 && (app == NULL || !yaml_is(app, json_text(c->json, "app_name"))))
 		code = call_fail(c, E_FORBIDDEN, "job_name", "another app has a job of this name");
+	if (code == 0 && def_text(&d, "start_date") != NULL &&
+	    when_parse(def_text(&d, "start_date"), &last))
+		s->since = last.at;
 	def_done(&d);
 	return code;
 }
@@ -257,8 +265,10 @@ static int submit(struct call *c)
 {
 	if (c->err.code < 0)
 		return c->err.code;
-	return seed_apply(c, cJSON_DetachItemFromObjectCaseSensitive(c->json, "document"),
-	                  submitted);
+	cJSON *doc = cJSON_DetachItemFromObjectCaseSensitive(c->json, "document");
+	const cJSON *task = json_get(doc, "tasks");
+	/* What runs once begins by its own date, however long the way to the server is. */
+	return seed_apply(c, doc, task ? json_text(task->child, "start_date") : NULL, submitted);
 }
 
 /* --- status, kill ---------------------------------------------------------------------------- */

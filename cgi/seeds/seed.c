@@ -510,7 +510,7 @@ int seed_kill(struct call *c, call_fn then)
 	return seed_ask(c, "kill", args, then);
 }
 
-int seed_apply(struct call *c, cJSON *doc, call_fn then)
+int seed_apply(struct call *c, cJSON *doc, const char *from, call_fn then)
 {
 	cJSON *args = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(args, "documents");
 	cJSON *one = cJSON_CreateObject();
@@ -519,6 +519,8 @@ int seed_apply(struct call *c, cJSON *doc, call_fn then)
 	cJSON_AddStringToObject(one, "name", seed_project(c));
 	cJSON_AddStringToObject(one, "text", text);
 	cJSON_AddItemToArray(list, one);
+	if (from != NULL)
+		cJSON_AddStringToObject(args, "from", from);
 	cJSON_Delete(doc);
 	free(text);
 	return seed_ask(c, "apply", args, then);

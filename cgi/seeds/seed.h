@@ -104,8 +104,8 @@ int seed_command_on(struct call *c, const char *kind, const char *key, const cha
                     call_fn then);
 /* `kill` of the instances in s->rows. */
 int seed_kill(struct call *c, call_fn then);
-/* Apply a document. Takes `doc` over. */
-int seed_apply(struct call *c, struct cJSON *doc, call_fn then);
+/* Apply a document. Takes `doc` over. `from`: its plans begin then; NULL: now. */
+int seed_apply(struct call *c, struct cJSON *doc, const char *from, call_fn then);
 
 /* The task's not finished instances, newest first, into s->rows. Thread: disk. */
 int seed_unfinished(struct call *c, struct reader *r);

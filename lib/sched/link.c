@@ -160,8 +160,8 @@ static int window_spans(const struct task_link *l, const struct plan *parent,
 	return tidy(ret_spans, (int)n);
 }
 
-int link_spans(const struct task_link *l, const struct plan *parent, const struct plan *child,
-               int64_t t, struct link_span ret_spans[LINK_SPANS_MAX])
+int link_spans_ever(const struct task_link *l, const struct plan *parent, const struct plan *child,
+                    int64_t t, struct link_span ret_spans[LINK_SPANS_MAX])
 {
 	struct window_point at;
 
@@ -183,6 +183,17 @@ int link_spans(const struct task_link *l, const struct plan *parent, const struc
 		return window_spans(l, parent, child, t, ret_spans);
 	}
 	return tidy(ret_spans, 1);
+}
+
+int link_spans(const struct task_link *l, const struct plan *parent, const struct plan *child,
+               int64_t t, struct link_span ret_spans[LINK_SPANS_MAX])
+{
+	int n = link_spans_ever(l, parent, child, t, ret_spans);
+
+	for (int i = 0; i < n; i++)
+		if (ret_spans[i].lo < parent->begin)
+			ret_spans[i].lo = parent->begin;
+	return tidy(ret_spans, n);
 }
 
 int32_t link_depend_type(const struct task_link *l)
@@ -211,7 +222,7 @@ static int64_t lead_at(const struct task_link *l, const struct plan *parent,
                        const struct plan *child, int64_t t)
 {
 	struct link_span spans[LINK_SPANS_MAX];
-	int n = link_spans(l, parent, child, t, spans);
+	int n = link_spans_ever(l, parent, child, t, spans);
 
 	for (; n > 0; n--) {
 		int64_t p = plan_prev(parent, spans[n - 1].hi);

@@ -50,10 +50,15 @@ struct link_span {
 #define LINK_SPANS_MAX 64 /* items of a list window */
 
 /* The spans of parent run_dates that the child instance at `t` waits for, ascending, not
- * overlapping. Returns how many (0: none, satisfied). For kinds 1, 2, 3 and -n there is at
- * most one span. */
+ * overlapping; none lies before the parent's begin. Returns how many (0: none, satisfied). For
+ * kinds 1, 2, 3 and -n there is at most one span. */
 int link_spans(const struct task_link *l, const struct plan *parent, const struct plan *child,
                int64_t t, struct link_span ret_spans[LINK_SPANS_MAX]);
+
+/* The same as if the parent had always been planned: members of a backfill look at each other
+ * before the begin too. */
+int link_spans_ever(const struct task_link *l, const struct plan *parent, const struct plan *child,
+                    int64_t t, struct link_span ret_spans[LINK_SPANS_MAX]);
 
 /* The largest p - t the link can pick, in seconds (negative: always the past). The lead
  * rule of cycles is judged on these. */

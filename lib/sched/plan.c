@@ -58,6 +58,7 @@ int plan_new(const struct schedule *s, struct plan **ret_plan, struct err *err)
 		return r;
 	p = mem_new(sizeof *p);
 	p->s = *s;
+	p->begin = INT64_MIN;
 	p->s.start = time_clamp(s->start);
 	p->s.end = time_clamp(s->end);
 	if (s->cron)
@@ -101,6 +102,16 @@ const struct tz *plan_tz(const struct plan *p)
 const struct schedule *plan_schedule(const struct plan *p)
 {
 	return &p->s;
+}
+
+int64_t plan_begin(const struct plan *p)
+{
+	return p->begin;
+}
+
+void plan_begin_at(struct plan *p, int64_t begin)
+{
+	p->begin = begin;
 }
 
 /* --- the run_dates, before calendar, start and end ------------------------------------ */

@@ -84,6 +84,12 @@ int64_t plan_count_all(const struct plan *p, int64_t lo, int64_t hi);
 int64_t plan_period_end(const struct plan *p, int64_t run_date); /* [run_date, this) */
 int64_t plan_due(const struct plan *p, int64_t run_date);
 
+/* The begin: when the task went online first. Dates before it are no one's to make, and links pass
+ * over them (link.h); the rest of this file counts them, for a backfill may run them. INT64_MIN:
+ * there is none. */
+int64_t plan_begin(const struct plan *p);
+void plan_begin_at(struct plan *p, int64_t begin); /* before it is shared */
+
 /* --- versions: an edit never rewrites the past. From `since` on the plan is itself, before it
  * what it was; all of the above follows that. */
 
@@ -93,6 +99,11 @@ uint32_t plan_versions(const struct plan *p); /* edits so far, as plan_follow() 
 bool plan_same_dates(const struct plan *a, const struct plan *b);
 /* Before `since` `p` is what `was` was then; a copy is kept. `p` has no past yet. */
 void plan_follow(struct plan *p, const struct plan *was, int64_t since, uint32_t serial);
+/* The task was offline since what had come due last: dates that no one made lie before `since`. */
+void plan_was_off(struct plan *p);
+/* Dates before it, and after what has come due, are of a time when the task was offline.
+ * INT64_MIN: none is. */
+int64_t plan_off_until(const struct plan *p);
 /* The same past as `was` has, if any: of an edit that changes no run_date. */
 void plan_take_past(struct plan *p, const struct plan *was);
 /* The past as text, and back into a plan without one.

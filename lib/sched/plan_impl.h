@@ -9,6 +9,7 @@
 struct plan_past {
 	int64_t since;   /* the first instant of the version after it */
 	uint32_t serial; /* how many edits there were */
+	bool was_off;    /* offline between what had come due and `since` */
 	struct plan *plan;
 	struct cron *cron;
 	struct calendar *calendar;
@@ -20,6 +21,7 @@ struct plan {
 	bool has_cycle;       /* of minute..year; of a cron: one unit, as links count it */
 	bool aligned;         /* its cycle's; plan_cycle() makes the rest up */
 	int64_t base;
+	int64_t begin;          /* for links: dates before it are not planned; INT64_MIN: none is */
 	struct plan_past *past; /* before its `since` that plan counts; NULL: always this one */
 };
 

@@ -35,6 +35,17 @@ uint32_t plan_versions(const struct plan *p)
 	return p->past ? p->past->serial : 0;
 }
 
+void plan_was_off(struct plan *p)
+{
+	CHECK(p->past);
+	p->past->was_off = true;
+}
+
+int64_t plan_off_until(const struct plan *p)
+{
+	return p->past && p->past->was_off ? p->past->since : INT64_MIN;
+}
+
 bool plan_same_dates(const struct plan *a, const struct plan *b)
 {
 	const struct schedule *x = &a->s, *y = &b->s;
@@ -68,9 +79,10 @@ static void follow(struct plan *p, const struct plan *was, int64_t since, uint32
 		s.calendar = p->past->calendar = calendar_ref(s.calendar);
 	/* A schedule that was good once is good. */
 	CHECK(plan_new(&s, &p->past->plan, NULL) == 0);
-	if (was->past && depth > 1)
-		follow(p->past->plan, was->past->plan, was->past->since, was->past->serial,
-		       depth - 1);
+	if (!was->past || depth <= 1)
+		return;
+	follow(p->past->plan, was->past->plan, was->past->since, was->past->serial, depth - 1);
+	p->past->plan->past->was_off = was->past->was_off;
 }
 
 void plan_follow(struct plan *p, const struct plan *was, int64_t since, uint32_t serial)
@@ -83,25 +95,28 @@ void plan_follow(struct plan *p, const struct plan *was, int64_t since, uint32_t
 
 void plan_take_past(struct plan *p, const struct plan *was)
 {
-	if (was->past)
-		follow(p, was->past->plan, was->past->since, was->past->serial, VERSIONS_MAX);
+	if (!was->past)
+		return;
+	follow(p, was->past->plan, was->past->since, was->past->serial, VERSIONS_MAX);
+	p->past->was_off = was->past->was_off;
 }
 
 /* --- as text ------------------------------------------------------------------------------ */
 
 /* A version a line, the newest first:
- *   serial since unit step start end anchor fire kind days seconds on_due shift TAB zone TAB
- *   cron TAB calendar */
+ *   serial since unit step start end anchor fire kind days seconds on_due shift [off] TAB zone
+ *   TAB cron TAB calendar */
 void plan_past_print(const struct plan *p, struct buf *out)
 {
 	for (const struct plan_past *v = p->past; v; v = v->plan->past) {
 		const struct schedule *s = &v->plan->s;
 		buf_printf(out,
 		           "%" PRIu32 " %" PRId64 " %d %" PRId32 " %" PRId64 " %" PRId64 " %" PRId64
-		           " %d %d %" PRId32 " %" PRId64 " %d %d\t%s\t",
+		           " %d %d %" PRId32 " %" PRId64 " %d %d%s\t%s\t",
 		           v->serial, v->since, (int)v->plan->s.unit, s->step, s->start, s->end,
 		           s->anchor, (int)s->fire, (int)s->offset.kind, s->offset.days,
-		           s->offset.seconds, s->calendar_on_due, (int)s->shift, tz_name(s->tz));
+		           s->offset.seconds, s->calendar_on_due, (int)s->shift,
+		           v->was_off ? " 1" : "", tz_name(s->tz));
 		for (const char *c = s->cron ? cron_text(s->cron) : ""; *c; c++)
 			buf_putc(out, *c == '\t' ? ' ' : *c);
 		buf_putc(out, '\t');
@@ -157,6 +172,10 @@ static int add_line(const struct reading *r, struct plan *p, const char *line)
 
 	if (!numbers(&rest, v, NUMBERS))
 		return corrupt(r, line);
+	bool was_off = rest[-1] == ' ';
+	if (was_off && (rest[0] != '1' || rest[1] != '\t'))
+		return corrupt(r, line);
+	rest += was_off ? 2 : 0;
 	size_t zone_len = strcspn(rest, "\t"), cron_len;
 	const char *cron = rest + zone_len + (rest[zone_len] != '\0');
 	cron_len = strcspn(cron, "\t");
@@ -177,6 +196,7 @@ static int add_line(const struct reading *r, struct plan *p, const char *line)
 	s.offset.kind = (int)v[KIND];
 	past->since = v[SINCE];
 	past->serial = (uint32_t)v[SERIAL];
+	past->was_off = was_off;
 	if (code == 0 && cron_len)
 		code = cron_parse(expr, r->task, &past->cron, r->err);
 	if (code == 0)

@@ -6,10 +6,12 @@
 #include "sched/cycle.h"
 #include "sched/plan.h"
 #include "sched/window.h"
+#include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct task *task_ref(const struct task *t)
 {
@@ -30,12 +32,27 @@ void task_unref(const struct task *t)
 	CHECK(before > 0);
 	if (before > 1)
 		return;
-	for (size_t i = 0; i < own->n_links; i++)
+	for (size_t i = 0; i < own->n_links && !own->of; i++)
 		window_free((struct window_expr *)(uintptr_t)own->links[i].window);
 	plan_free(own->plan);
 	cron_free(own->cron);
 	calendar_free(own->calendar);
+	task_unref(own->of);
 	free(own->memory); /* `own` lies in it */
+}
+
+struct task *task_with_plan(const struct task *t, struct plan *plan)
+{
+	struct task *own = mem_new(sizeof *own);
+
+	memcpy(own, t, sizeof *own);
+	atomic_init(&own->refs, 1);
+	own->plan = plan;
+	own->cron = t->cron ? cron_ref(t->cron) : NULL;
+	own->calendar = t->calendar ? calendar_ref(t->calendar) : NULL;
+	own->of = task_ref(t->of ? t->of : t);
+	own->memory = own;
+	return own;
 }
 
 int64_t task_retry_delay_us(const struct task *t, int32_t n)

@@ -13,8 +13,9 @@
 #include "sched/link.h"
 #include "sched/plan.h"
 
-/* Stored: append only. TS_DETACHED: offline, and its links hold nobody. */
-enum task_state { TS_DRAFT, TS_ONLINE, TS_OFFLINE, TS_RETIRED, TS_DETACHED };
+/* Stored: append only. TS_DETACHED: offline, and its links hold nobody. TS_OVER: offline because its
+ * plan ran out, until a save gives it new dates. */
+enum task_state { TS_DRAFT, TS_ONLINE, TS_OFFLINE, TS_RETIRED, TS_DETACHED, TS_OVER };
 enum task_serial { SERIAL_PARALLEL, SERIAL_ORDERED, SERIAL_UNORDERED };
 enum task_dispatch {
 	DISPATCH_LEAST_LOADED,
@@ -111,7 +112,8 @@ struct task {
 	enum cycle_unit run_unit; /* CU_NONE: those of one run_date are a run */
 	int32_t run_step;
 
-	void *memory; /* owns everything above; sched/workflow frees it */
+	const struct task *of; /* a copy by another plan: what else it points to is that one's */
+	void *memory;          /* owns everything above; sched/workflow frees it */
 };
 
 /* Instances of it that may run at a time, 0: no limit (gates 5 and 6). */
@@ -132,6 +134,8 @@ int64_t task_run(const struct task *t, int64_t run_date);
 int64_t task_run_end(const struct task *t, int64_t run_date);
 const char *task_overlap_name(enum task_overlap o);
 
+/* The same task by another plan, which becomes the copy's; it borrows t's cron and calendar. */
+struct task *task_with_plan(const struct task *t, struct plan *plan);
 struct task *task_ref(const struct task *t); /* thread: any */
 void task_unref(const struct task *t);       /* thread: any; NULL is fine */
 

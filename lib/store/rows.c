@@ -182,7 +182,7 @@ int rows_task(struct rows *r, struct store_task *ret, struct err *err)
 		NUMBER(store_task, cycle_s, INT64_MIN, INT64_MAX),
 		NUMBER(store_task, start_s, INT64_MIN, INT64_MAX),
 		NUMBER(store_task, end_s, INT64_MIN, INT64_MAX),
-		NUMBER(store_task, state, 0, 4),
+		NUMBER(store_task, state, 0, 5), /* TS_OVER */
 		NUMBER(store_task, frozen, 0, 1),
 		NUMBER(store_task, workflow_id, 0, UINT32_MAX),
 		NUMBER(store_task, version, 0, UINT32_MAX),

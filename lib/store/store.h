@@ -22,7 +22,7 @@ struct store_task {
 	uint8_t state; /* enum task_state */
 	bool frozen;
 	int64_t anchor;          /* s: the first start ever saved */
-	int64_t online_from;     /* s: the schedule version in force begins here */
+	int64_t online_from;     /* s: its plan begins here; INT64_MIN: it never went online */
 	int64_t planned_through; /* s: last run_date that has come due; INT64_MIN none */
 	const char *name;        /* project/workflow/task */
 	/* For people and the seeds' columns; not read back. */

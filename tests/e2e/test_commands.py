@@ -26,6 +26,14 @@ def workflow(site, name, tasks, state="online", **more):
     site.apply(text, name + ".yaml")
 
 
+NOBODY = "type: nobody\ncatchup: {mode: all}"  # no broker has the type: it stays unfinished
+
+
+def has_begun(s, task):
+    """Its plan begins with START: who looks at its dates waits for them."""
+    over(s, s.command("online", selection={"tasks": [task]}, **{"from": START}))
+
+
 def script(text, **more):
     return ("params:\n  script: |\n" + "".join(f"    {line}\n" for line in text.splitlines())
             + "".join(f"{k}: {v}\n" for k, v in more.items()))
@@ -103,8 +111,8 @@ def a_redo_waits_for_what_runs(s):
 
 @test
 def cancel_takes_back_what_has_not_started(s):
-    workflow(s, "back", {"a": script("exit 0"),
-                         "b": script("exit 0", needs="[a]")})
+    workflow(s, "back", {"a": NOBODY, "b": script("exit 0", needs="[a]")})
+    has_begun(s, "cmd/back/a")
     sel = {"tasks": ["cmd/back/b"], "from": "2026-03-01", "to": "2026-03-04"}
     s.command("force-success", selection={"tasks": ["cmd/back/b"], "dates": ["2026-03-01"]})
     answer = s.command("backfill", selection=sel, dependencies="all", stop_on_failure=True)
@@ -118,8 +126,9 @@ def cancel_takes_back_what_has_not_started(s):
 
 @test
 def dependencies_inside_all_and_ignored(s):
-    workflow(s, "deps", {"far": script("exit 0"), "a": script("exit 0", needs="[far]"),
+    workflow(s, "deps", {"far": NOBODY, "a": script("exit 0", needs="[far]"),
                          "b": script("exit 0", needs="[a]")})
+    has_begun(s, "cmd/deps/far")
     both = {"tasks": ["cmd/deps/a", "cmd/deps/b"]}
     s.command("backfill", selection={**both, "dates": ["2026-03-01"]}, dependencies="inside")
     s.wait_state("cmd/deps/b", day(1), "Succ")
@@ -251,7 +260,8 @@ def a_document_that_is_wrong_is_not_tried(s):
 
 @test
 def offline_detaches_the_children_that_were_named(s):
-    workflow(s, "loose", {"a": script("exit 0"), "b": script("exit 0", needs="[a]")})
+    workflow(s, "loose", {"a": NOBODY, "b": script("exit 0", needs="[a]")})
+    has_begun(s, "cmd/loose/a")
     s.command("enqueue", selection={"tasks": ["cmd/loose/b"], "dates": [START]})
     s.wait_state("cmd/loose/b", day(1), "Ready")
     sel = {"tasks": ["cmd/loose/a"]}

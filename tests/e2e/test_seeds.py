@@ -244,6 +244,12 @@ def jarvis2_jobs_are_submitted_and_tell_status_and_log(s):
     assert s.headers.getheader("Content-Disposition").startswith("attachment")
     kill = jarvis(s, "DELETE", "/api/job/kill", **s.xray, **job)
     assert kill == {**job, "success": False}, kill  # it is over
+    # Submitted once more under its name, it runs once more.
+    def runs():
+        return [i for i in s.instances(states="Succ") if i["task_id"] == job["job_id"]]
+    assert len(runs()) == 1, runs()
+    assert jarvis(s, "POST", "/api/job/submit", **s.xray, **JOB)["job_id"] == job["job_id"]
+    until("it ran again", lambda: len(runs()) == 2, 60)
 
 
 @test

@@ -431,6 +431,8 @@ static struct place *place_with_links(const char *text)
 	struct place *p = place_new(1000);
 	place_resolves = false;
 	apply(p, text);
+	ok(p, command(p, "online",
+	              "{\"selection\": {\"workflow\": \"p/w\"}, \"from\": \"2026-03-01\"}"));
 	return p;
 }
 

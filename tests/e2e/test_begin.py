@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Where plans begin: links pass over what is before, plans that ran out go on, `from`. TAP."""
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Site, main, rfc3339, test, until  # noqa: E402
+
+# Every kind of link; the periods of the parents have begun before the test does.
+LINKS = {
+    "own_past": "needs: [{task: own_past, depend: -1}]",
+    "own_far_past": "needs: [{task: own_far_past, depend: -30}]",
+    "same": "needs: [hour]",
+    "small_on_large": "needs: [{task: day, depend: 3}]",
+    "past_of_other": "needs: [{task: hour, depend: -1}]",
+    "far_past_of_other": "needs: [{task: day, depend: -7}]",
+    "range": 'needs: [{task: hour, window: "[t-24h, t)"}]',
+    "yesterday": 'needs: [{task: hour, window: "[@day-1d, @day)"}]',
+    "list": 'needs: [{task: day, window: "{@week-3d, @month-1d}"}]',
+    "latest": 'needs: [{task: day, window: "{latest}"}]',
+    "other_zone": "needs: [{task: far_day, depend: 3}]",
+    "other_zone_past": "needs: [{task: far_day, depend: -1}]",
+    "month": 'needs: [{task: day, window: "[@month-1M, @month)"}]',
+    "ordered": "serial: ordered",
+}
+
+
+def second():
+    return int(time.time())
+
+
+def document(name, tasks, **keys):
+    lines = [f"workflow: {name}", "project: begin", "timezone: UTC",
+             *(f"{k}: {v}" for k, v in keys.items()), "tasks:"]
+    return "\n".join(lines + [f"  {t}: {{{body}}}" for t, body in tasks.items()]) + "\n"
+
+
+def minute_tasks():
+    """Children that run every two seconds, and parents whose period has begun before."""
+    tasks = {name: f'type: noop, cron: "*/2 * * * * *", cycle: hour, {needs}'
+             for name, needs in LINKS.items()}
+    tasks["hour"] = "type: noop, cycle: hour"
+    tasks["day"] = "type: noop, cycle: day"
+    tasks["far_day"] = "type: noop, cycle: day, timezone: Pacific/Kiritimati"
+    return tasks
+
+
+def changes(answer):
+    return {c["name"]: c for c in answer["changes"] if c["kind"] == "task"}
+
+
+def task(s, name):
+    return next(t for t in s.get(f"/api/v1/tasks?prefix={name}&limit=50")["items"] if t["task"] == name)
+
+
+def succ(s, name, least=1):
+    return len(s.instances(name, states="Succ")) >= least
+
+
+@test
+def every_kind_of_link_applied_in_mid_period_starts(s):
+    s.apply(document("mid", minute_tasks(), start_date="2026-01-01"))
+    for name in LINKS:
+        until(f"{name} ran", lambda name=name: succ(s, f"begin/mid/{name}"), 60)
+
+
+@test
+def a_day_that_waits_for_its_hours_waits_for_those_from_its_begin_on(s):
+    # The hours of the last whole day: only the one the plan begins with, and those after.
+    now = second()
+    midnight = now - now % 86400
+    tasks = {"hour": "type: noop, cycle: hour",
+             "day": "type: noop, cycle: day, needs: [{task: hour, depend: 2}]"}
+    s.apply(document("roll", {"hour": tasks["hour"]}, start_date="2026-01-01"),
+            **{"from": rfc3339(midnight - 3 * 3600)})
+    s.apply(document("roll", tasks, start_date="2026-01-01"))
+    s.command("backfill", selection={"tasks": ["begin/roll/day"],
+                                     "dates": [rfc3339(midnight - 86400)]}, dependencies="all")
+    until("the day ran", lambda: succ(s, "begin/roll/day"), 60)
+
+
+@test
+def what_began_in_mid_period_goes_on_after_a_restart(s):
+    s.apply(document("again", minute_tasks(), start_date="2026-01-01"))
+    until("it ran", lambda: succ(s, "begin/again/own_past"), 60)
+    s.base.restart(hard=True)
+    until("up", s.up)
+    before = len(s.instances("begin/again/own_past", states="Succ"))
+    until("it runs on", lambda: succ(s, "begin/again/own_past", before + 2), 90)
+    for name in LINKS:
+        until(f"{name} ran", lambda name=name: succ(s, f"begin/again/{name}"), 60)
+
+
+@test
+def why_says_that_a_date_is_before_the_begin(s):
+    s.apply(document("why", {"day": "type: noop, cycle: day"}, start_date="2026-01-01"))
+    number = task(s, "begin/why/day")["task_id"]
+    why = s.get(f"/api/v1/instances/{number}.1767312000/why")
+    assert why["code"] == "before_online" and "before its begin" in why["line"], why
+
+
+@test
+def a_backfill_runs_dates_before_the_begin_in_order_and_does_not_move_it(s):
+    s.apply(document("back", {"day": "type: noop, cycle: day, needs: [{task: day, depend: -1}]"},
+                     start_date="2026-01-01"))
+    begins = task(s, "begin/back/day")["begins"]
+    for depend in ("all", "inside"):
+        s.command("backfill", selection={"tasks": ["begin/back/day"], "from": "2026-02-01",
+                                         "to": "2026-02-05"}, dependencies=depend)
+        until("they ran", lambda: succ(s, "begin/back/day", 5), 60)
+        rows = sorted(s.instances("begin/back/day", states="Succ"), key=lambda r: r["run_date"])
+        assert [r["run_date"][:10] for r in rows] == [f"2026-02-0{d}" for d in range(1, 6)], rows
+        for a, b in zip(rows, rows[1:]):
+            assert a["ended"] <= b["started"], (depend, a, b)
+    assert task(s, "begin/back/day")["begins"] == begins
+
+
+@test
+def an_earlier_from_is_previewed_and_makes_its_dates_for_new_and_for_known_tasks(s):
+    text = document("from", {"day": "type: noop, cycle: day"}, start_date="2026-01-01")
+    now = second()
+    day = now - now % 86400
+    dry = s.apply(text, dry_run=True, **{"from": rfc3339(day - 7 * 86400)})
+    got = changes(dry)["begin/from/day"]
+    assert got["run_dates"] == 8, got
+    assert (got["first"], got["last"]) == (rfc3339(day - 7 * 86400), rfc3339(day)), got
+    s.apply(text)  # begins tomorrow: nothing is due
+    assert s.instances("begin/from/day") == []
+    dry = s.apply(text, dry_run=True, **{"from": rfc3339(day - 2 * 86400)})
+    got = changes(dry)["begin/from/day"]
+    assert got["run_dates"] == 3 and got["change"] == "update", got
+    assert got["first"] == rfc3339(day - 2 * 86400), got
+    s.apply(text, **{"from": rfc3339(day - 2 * 86400)})
+    until("three ran", lambda: succ(s, "begin/from/day", 3), 60)
+    s.apply(text, **{"from": rfc3339(day - 4 * 86400)})  # now something had been due
+    until("two more ran", lambda: succ(s, "begin/from/day", 5), 60)
+    assert len(s.instances("begin/from/day")) == 5
+    s.base.restart(hard=True)
+    until("up", s.up)
+    assert task(s, "begin/from/day")["begins"] == rfc3339(day - 4 * 86400)
+
+
+@test
+def online_from_is_previewed_and_makes_its_dates(s):
+    s.apply(document("on", {"day": "type: noop, cycle: day, state: offline"},
+                     start_date="2026-01-01"))
+    now = second()
+    day = now - now % 86400
+    said = s.sirdar("online", "begin/on/day", "--from", rfc3339(day - 2 * 86400), "--dry-run").stdout
+    assert "3 run dates of the past come due" in said, said
+    assert rfc3339(day - 2 * 86400)[:10] in said, said
+    s.sirdar("online", "begin/on/day", "--from", rfc3339(day - 2 * 86400), "--yes")
+    until("three ran", lambda: succ(s, "begin/on/day", 3), 60)
+
+
+@test
+def dates_that_pass_while_a_task_is_offline_are_left_out_and_hold_nobody(s):
+    s.apply(document("gap", {"beat": 'type: noop, cron: "* * * * * *", cycle: minute, '
+                                     "needs: [{task: beat, depend: -1}]"}))
+    until("it ran", lambda: succ(s, "begin/gap/beat", 2), 60)
+    s.command("offline", selection={"tasks": ["begin/gap/beat"]})
+    off = second()
+    until("time passes", lambda: second() > off + 3)
+    s.command("online", selection={"tasks": ["begin/gap/beat"]})
+    ran = len(s.instances("begin/gap/beat", states="Succ"))
+    until("it runs on", lambda: succ(s, "begin/gap/beat", ran + 2), 60)
+    left = s.instances("begin/gap/beat", states="Skipped")
+    assert left and all(r["reason"] == "offline" for r in left), left
+
+
+@test
+def a_plan_that_ran_out_goes_on_with_new_dates(s):
+    now = second()
+    day = now - now % 86400
+    body = "type: noop, cycle: day"
+    text = document("ends", {"day": body}, start_date="2026-01-01",
+                    end_date=rfc3339(day - 2 * 86400)[:10])
+    s.apply(text, **{"from": rfc3339(day - 3 * 86400)})
+    over = until("it is over", lambda: (t := task(s, "begin/ends/day"))["plan_over"] and t, 60)
+    assert over["state"] == "offline", over
+    open_end = document("ends", {"day": body}, start_date="2026-01-01")
+    got = changes(s.apply(open_end, dry_run=True))["begin/ends/day"]
+    assert got["online_again"] and got["run_dates"] == 2, got
+    s.apply(open_end)
+    until("it goes on", lambda: succ(s, "begin/ends/day", 4), 60)
+    assert task(s, "begin/ends/day")["state"] == "online"
+
+
+@test
+def a_once_job_saved_with_a_new_date_runs_again(s):
+    for n in (1, 2):
+        start = second() + 1
+        text = document("once", {"job": "type: noop, cycle: once"}, start_date=rfc3339(start))
+        s.apply(text)
+        until(f"run {n}", lambda n=n: succ(s, "begin/once/job", n), 60)
+        until("it is over", lambda: task(s, "begin/once/job")["plan_over"], 60)
+        until("time passes", lambda start=start: second() > start)
+    past = document("once", {"job": "type: noop, cycle: once"}, start_date=rfc3339(start - 60))
+    assert changes(s.apply(past, dry_run=True))["begin/once/job"]["no_dates"]
+
+
+@test
+def what_an_operator_took_offline_stays_so_and_the_preview_says_it(s):
+    s.apply(document("put", {"day": "type: noop, cycle: day"}, start_date="2026-01-01"))
+    s.command("offline", selection={"tasks": ["begin/put/day"]})
+    later = document("put", {"day": "type: noop, cycle: hour"}, start_date="2026-01-01")
+    got = changes(s.apply(later, dry_run=True))["begin/put/day"]
+    assert got["stays_offline"], got
+    (s.dir / "put.yaml").write_text(later)
+    assert "stays offline" in s.sirdar("apply", "--dry-run", "put.yaml").stdout
+    s.apply(later)
+    assert task(s, "begin/put/day")["state"] == "offline"
+
+
+if __name__ == "__main__":
+    sys.exit(main(lambda: Site("begin").start(types=("noop:64",))))
