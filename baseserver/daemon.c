@@ -183,6 +183,9 @@ static int make_core(struct daemon *d, struct err *err)
 	if (r == 0)
 		registrar_set_beat(d->registrar, p->beat_ms * US_PER_MS);
 	if (r == 0)
+		sorter_set_starts(d->sorter, d->registrar, p->start_pause_ms * US_PER_MS,
+		                  p->start_pause_max_ms * US_PER_MS);
+	if (r == 0)
 		r = logkeeper_new(place_of(d, "logkeeper"), &lset, &d->logkeeper, err);
 	if (r == 0)
 		r = commander_new(place_of(d, "commander"), d->ledger, d->site->store, &cset,

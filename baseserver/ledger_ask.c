@@ -302,7 +302,8 @@ static int on_grant(struct asked *a, uint64_t *ret_number)
 	i->started_us = i->ended_us = 0;
 	i->retry_at_us = 0;
 	i->intent = KI_NONE;
-	i->flags &= (uint16_t)~IF_STARTED;
+	i->flags &= (uint16_t) ~(IF_STARTED | IF_PROBE);
+	i->flags |= a->p->probe ? IF_PROBE : 0;
 	i->exit_code = 0;
 	return step(a, EV_GRANT, RE_NONE, ret_number);
 }

@@ -80,6 +80,7 @@ struct proposal {
 	uint32_t grace_ms; /* KILL */
 	uint32_t version;  /* CREATE: of a definition that was not saved; 0: the one in force */
 	bool plan, kill_running, dry;
+	bool probe;              /* GRANT: where nothing has started lately */
 	char *branch;            /* ENDED well: children that go on; owned by the letter; or NULL */
 	const struct task *body; /* GRANT: the ledger's own, borrowed */
 	bool mend;               /* REDO: only the parts that ended badly */

@@ -26,8 +26,8 @@ static bool same_holder(const struct maintainer *m, const struct watch *w,
 {
 	const struct task *d = maintainer_def(m, w->inst.key.task);
 
-	return state_holds_slot((enum state)w->inst.state) && w->inst.broker == n->broker && d && !w->orphan &&
-	       strcmp(d->type, n->type) == 0 && same_lane(w, n);
+	return state_holds_slot((enum state)w->inst.state) && w->inst.broker == n->broker && d &&
+	       !w->orphan && strcmp(d->type, n->type) == 0 && same_lane(w, n);
 }
 
 static void heard(struct maintainer *m, const struct held_news *n, uint64_t token, int64_t now)

@@ -33,9 +33,9 @@ struct watch {
 	int64_t kill_us;         /* mono: the kill was asked; 0: none */
 	uint8_t absent;          /* lists of its session it was not in, in a row */
 	bool present;            /* it was in one */
-	bool gone;            /* known to be lost; it may take more than one proposal to say so */
-	bool orphan;          /* its broker's name is another machine's now: it lists nothing of this */
-	bool asked;           /* a proposal is under way */
+	bool gone;   /* known to be lost; it may take more than one proposal to say so */
+	bool orphan; /* its broker's name is another machine's now: it lists nothing of this */
+	bool asked;  /* a proposal is under way */
 	bool killed_for_time; /* alive_wait's kill was proposed */
 };
 

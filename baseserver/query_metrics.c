@@ -69,6 +69,18 @@ void query_metrics_brokers(struct query *q, const struct registrar *r)
 			          LABELS("broker", r->brokers[i]->name, "type",
 			                 r->brokers[i]->runners[k].type));
 	meter_close(out);
+	meter_open(out, M_STARTS_OK);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < r->brokers[i]->n_runners; k++)
+			meter_put(out, r->brokers[i]->runners[k].starts[0] == 0,
+			          LABELS("broker", r->brokers[i]->name, "type",
+			                 r->brokers[i]->runners[k].type));
+	meter_close(out);
+	meter_open(out, M_TWIN_REFUSED);
+	for (size_t i = 0; i < n; i++)
+		meter_put(out, (int64_t)r->brokers[i]->machine.refused_ever,
+		          LABELS("broker", r->brokers[i]->name));
+	meter_close(out);
 }
 
 /* --- queues, on the sorter's thread ---------------------------------------------------------- */

@@ -163,7 +163,8 @@ static void on_greet(struct letter *l, void *self)
 	int64_t now = actor_wall_us(r->me);
 
 	if (!b && !name_is_plain(g->name))
-		registrar_refuse(g, E_INVALID, "a broker's name has letters, digits, '.', '_' and '-'");
+		registrar_refuse(g, E_INVALID,
+		                 "a broker's name has letters, digits, '.', '_' and '-'");
 	else if (!b)
 		b = add(r, r->last_id + 1, g->name);
 	bool admitted = b && machine_admit(r, b, g) == 0;
@@ -220,6 +221,14 @@ static void runner_news(struct broker *b, const struct broker_news *n)
 	memcpy(run->text, n->text, sizeof run->text);
 }
 
+static void starts(struct broker *b, const struct broker_news *n)
+{
+	for (size_t i = 0; i < b->n_runners; i++)
+		if (strcmp(b->runners[i].type, n->type) == 0)
+			snprintf(b->runners[i].starts, sizeof b->runners[i].starts, "%.199s",
+			         n->text);
+}
+
 static void on_report(struct letter *l, void *self)
 {
 	struct registrar *r = self;
@@ -240,7 +249,9 @@ static void on_report(struct letter *l, void *self)
 		runner_news(b, n);
 	if (b && n->count)
 		count(b, n->session, n->held);
-	if (b && !n->gone) {
+	if (b && n->starts)
+		starts(b, n);
+	else if (b && !n->gone) {
 		machine_heard(r, b);
 		b->heard_us = actor_wall_us(r->me);
 	}
@@ -423,6 +434,7 @@ static void print_loaders(const struct broker *b, bool draining, struct buf *out
 		put_text(out, "state", runner_state_name(run));
 		put_bool(out, "accepts", runner_accepts(b, run));
 		put_text(out, "text", run->text);
+		put_text(out, "starts", run->starts);
 		put_int(out, "running", run->session ? run->held : 0);
 		put_int(out, "slots", run->slots);
 		put_close(out, '}');

@@ -42,8 +42,8 @@ struct greeting {
 	uint32_t broker;     /* answer */
 	bool fresh;          /* answer: not the process that was known before */
 	bool drained;        /* answer: it is to get no more work */
-	bool strange;        /* answer: the first session of another machine than was there before */
-	int code;            /* answer */
+	bool strange; /* answer: the first session of another machine than was there before */
+	int code;     /* answer */
 	char text[200];
 };
 
@@ -59,6 +59,7 @@ struct broker_news {
 	struct letter letter;
 	uint32_t session, broker;
 	bool gone, load, runner, count;
+	bool starts; /* of the sorter: text says why nothing of the type starts; "": it does */
 	bool accepts;
 	char why_not[128];
 	uint32_t cpu_permille, memory_permille, running;

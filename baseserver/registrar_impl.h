@@ -9,6 +9,7 @@ enum { TYPES_MAX = 128 };
 /* A loader of a type on a broker; more than one while versions follow each other. */
 struct runner {
 	char type[64], version[64], text[256];
+	char starts[200]; /* why nothing starts; "": it does */
 	uint32_t lane;
 	uint32_t state, session; /* session: its loader's, 0 none */
 	uint32_t slots, held;    /* held: jobs it has */
@@ -23,6 +24,7 @@ struct machine_of {
 	int64_t heard_us; /* mono: the last sign of life of any of its sessions */
 	int64_t asked_us; /* mono: since when another greets in its place; 0: nobody does */
 	uint32_t refused; /* greetings of others, since the first of them ... */
+	uint64_t refused_ever;
 	int64_t other_us; /* mono: ... and the last one, by */
 	char other_host[128], other_peer[64];
 };

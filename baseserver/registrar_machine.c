@@ -38,7 +38,8 @@ static void evict(struct actor *worker, void (*deliver)(struct letter *l, void *
 	struct evict *e = mem_new(sizeof *e);
 	e->session = session;
 	snprintf(e->text, sizeof e->text,
-	         "this machine was not heard in two beats, and another (%.60s at %.50s) has its name",
+	         "this machine was not heard in two beats, and another (%.60s at %.50s) has its "
+	         "name",
 	         g->host, g->peer);
 	e->letter.deliver = deliver;
 	e->letter.discard = (void (*)(struct letter *))free;
@@ -49,7 +50,8 @@ static void evict(struct actor *worker, void (*deliver)(struct letter *l, void *
 static void take_over(struct broker *b, struct greeting *g)
 {
 	log_warn("broker.machine",
-	         "name=%s host=%s peer=%s text=\"another machine has this name from now on; what the "
+	         "name=%s host=%s peer=%s text=\"another machine has this name from now on; what "
+	         "the "
 	         "former one held is lost when it stays silent\"",
 	         b->name, g->host, g->peer);
 	evict(b->worker, b->evict, b->session, g);
@@ -68,6 +70,7 @@ static int turn_away(struct registrar *r, struct broker *b, struct greeting *g)
 	struct machine_of *m = &b->machine;
 
 	m->refused++;
+	m->refused_ever++;
 	m->other_us = actor_mono_us(r->me);
 	memcpy(m->other_host, g->host, sizeof m->other_host);
 	memcpy(m->other_peer, g->peer, sizeof m->other_peer);

@@ -62,7 +62,7 @@ static void give_back(struct sorter *s, struct ready *r)
 
 static void enqueue(struct sorter *s, struct ready *r)
 {
-	if (r->asked || r->frozen)
+	if (r->asked || r->frozen || r->rests_us)
 		heap_remove(&r->lane->ready, &r->node);
 	else
 		heap_set(&r->lane->ready, &r->node, r->eff_due_us);
@@ -73,6 +73,42 @@ static void set_frozen(struct sorter *s, struct ready *r, bool frozen)
 {
 	s->blocked[2] += (size_t)frozen - (size_t)r->frozen;
 	r->frozen = frozen;
+}
+
+static void set_rest(struct sorter *s, struct ready *r, int64_t until_us)
+{
+	s->blocked[10] += (size_t)(until_us != 0) - (size_t)(r->rests_us != 0);
+	r->rests_us = until_us;
+}
+
+void sorter_rest(struct sorter *s, struct ready *r, int64_t until_us)
+{
+	set_rest(s, r, until_us);
+	s->rests = mem_grow(s->rests, s->n_rests + 1, sizeof *s->rests);
+	s->rests[s->n_rests++] = r->slot;
+	enqueue(s, r);
+}
+
+int64_t sorter_rests_look(struct sorter *s, int64_t now_us)
+{
+	int64_t next = ALARM_OFF;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_rests; i++) {
+		uint32_t index = sorter_of_slot(s, s->rests[i]);
+		struct ready *r = index == SLAB_NONE ? NULL : sorter_ready(s, index);
+		if (!r || !r->rests_us)
+			continue;
+		if (r->rests_us <= now_us) {
+			set_rest(s, r, 0);
+			enqueue(s, r);
+			continue;
+		}
+		s->rests[n++] = s->rests[i];
+		next = r->rests_us < next ? r->rests_us : next;
+	}
+	s->n_rests = n;
+	return next;
 }
 
 static void set_asked(struct sorter *s, struct ready *r, bool asked)
@@ -95,6 +131,7 @@ static void leave_lane(struct sorter *s, struct ready *r)
 		return;
 	heap_remove(&l->ready, &r->node);
 	set_frozen(s, r, false);
+	set_rest(s, r, 0);
 	r->lane = NULL;
 	sorter_lane_moved(s, l);
 }
@@ -199,9 +236,11 @@ static void count_seat(struct sorter *s, const struct transition *tr)
 {
 	struct seat *seat = tr->session ? sorter_seat(s, tr->session) : NULL;
 
-	if (seat)
-		seat->running += (int)inst_holds_slot(&tr->inst, (enum state)tr->inst.state) -
-		                 (int)inst_holds_slot(&tr->inst, (enum state)tr->from);
+	if (!seat)
+		return;
+	seat->running += (int)inst_holds_slot(&tr->inst, (enum state)tr->inst.state) -
+	                 (int)inst_holds_slot(&tr->inst, (enum state)tr->from);
+	sorter_starts_fold(s, seat, tr);
 }
 
 static void fold(struct sorter *s)
@@ -296,6 +335,7 @@ static void grant(struct sorter *s, const struct lane *l)
 	p->session = seat->session;
 	p->lane = seat->lane;
 	p->broker = seat->broker;
+	p->probe = seat->room != STARTS_ANY;
 	p->cookie = (uint64_t)seat->session << 32 | r->slot;
 	r->moves = moves_of(s, q);
 	set_asked(s, r, true);
@@ -341,8 +381,12 @@ static void turn(void *self)
 	s->now_us = actor_wall_us(s->me);
 	fold(s);
 	look_at_held(s);
+	int64_t next = sorter_starts_look(s);
 	start_what_may(s);
 	outbox_flush(&s->out);
+	if (s->unread_us && s->unread_us < next)
+		next = s->unread_us;
+	actor_alarm(s->me, next);
 }
 
 /* Others are the store's: nobody knows, and nothing will say when it is over. */
@@ -368,7 +412,7 @@ static void returned(struct sorter *s, const struct answer *a)
 	if (a->code != E_REVISION && moves_of(s, q) == r->moves)
 		hold(s, q);
 	if (a->code != E_REVISION && !says_which_gate(a->code))
-		actor_alarm(s->me, actor_mono_us(s->me) + UNREAD_US);
+		s->unread_us = actor_mono_us(s->me) + UNREAD_US;
 #ifdef BUG_36 /* a grant that is returned thaws its instance */
 	heap_set(&r->lane->ready, &r->node, r->eff_due_us);
 #else
@@ -421,6 +465,9 @@ static void on_alarm(void *self)
 {
 	struct sorter *s = self;
 
+	if (!s->unread_us || s->unread_us > actor_mono_us(s->me))
+		return; /* what rests, and brokers that are tried again: turn() */
+	s->unread_us = 0;
 	s->marks++;
 }
 
@@ -470,6 +517,7 @@ void sorter_free(struct sorter *s)
 	sorter_queues_free(s);
 	sorter_limits_free(s);
 	sorter_seats_free(s);
+	sorter_starts_free(s);
 	slab_done(&s->ready);
 	outbox_done(&s->out);
 	free(s->by_slot);

@@ -15,6 +15,7 @@
 struct actor;
 struct inst_key;
 struct ledger;
+struct registrar;
 struct session_news;
 struct sorter;
 struct thread;
@@ -25,6 +26,11 @@ struct why_line;
 struct sorter *sorter_new(struct thread *th, struct ledger *ledger);
 void sorter_free(struct sorter *s); /* its thread is stopped; NULL is fine */
 struct actor *sorter_actor(struct sorter *s);
+
+/* What brokers on which nothing starts are left alone for: at first, at most; r is told of them. Before
+ * any thread runs; without it nobody is. */
+void sorter_set_starts(struct sorter *s, struct registrar *r, int64_t pause_us,
+                       int64_t pause_max_us);
 
 /* A session came, changed or went. On 0 the sorter owns the letter. Thread: any. */
 int sorter_session(struct sorter *s, struct session_news *n);

@@ -161,6 +161,8 @@ static void say_class(const struct sorter *s, const struct klass *k, struct why_
 		why_set(w, WHY_NO_BROKER);
 		why_text(w, "where", "%s", k->machines ? "its machines" : k->group);
 		why_text(w, "type", "%s", k->type);
+	} else if (sorter_starts_explain(s, k, w)) {
+		return;
 	} else if (k->open == 0) {
 		why_set(w, WHY_SLOTS);
 		why_text(w, "type", "%s", k->type);

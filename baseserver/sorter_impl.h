@@ -19,6 +19,9 @@
 
 struct klass;
 struct lane;
+struct registrar;
+struct starts;
+struct transition;
 struct queue;
 
 enum { PRIORITY_MAX = 10, LASTS_KEPT = 5, GATES = 13 };
@@ -43,6 +46,8 @@ struct ready {
 	uint32_t slot, revision;
 	uint32_t moves;    /* of its gates, when its grant was asked for */
 	uint32_t since_ms; /* when it came to wait, after sorter.began_us; wraps */
+	uint32_t avoid;    /* the broker where it did not start; 0: none */
+	int64_t rests_us;  /* mono: until then others may have the tries; 0: it does not rest */
 	bool asked;        /* a grant is under way ... */
 	bool counted;      /* ... and has its slot */
 	bool frozen, runs;
@@ -166,6 +171,8 @@ struct seat {
 	char *type, *broker_name, **groups;
 	bool accepts;
 	uint64_t limit, granted; /* running totals */
+	struct starts *starts;   /* its broker's and type's; NULL: nobody minds */
+	uint32_t room;           /* grants that `starts` leaves; STARTS_ANY: does not mind */
 	uint32_t load_permille;
 	int32_t running;
 };
@@ -199,9 +206,18 @@ struct sorter {
 	uint32_t random;
 	struct queue **held; /* and some that are so no longer */
 	size_t n_held;
+	int64_t unread_us; /* mono: what could not be read is tried again; 0: nothing */
+	/* sorter_starts.c */
+	struct registrar *registrar;
+	struct starts *starts;
+	int64_t start_pause_us, start_pause_max_us;
+	uint32_t *rests; /* slots of those that rest, and some that do so no longer */
+	size_t n_rests;
 };
 
 /* sorter.c */
+void sorter_rest(struct sorter *s, struct ready *r, int64_t until_us);
+int64_t sorter_rests_look(struct sorter *s, int64_t now_us); /* when the next one has rested */
 static inline struct ready *sorter_ready(const struct sorter *s, uint32_t i)
 {
 	return slab_at(&s->ready, i);
@@ -260,6 +276,17 @@ size_t sorter_brokers(const struct klass *k, uint32_t **ret_brokers);
 void sorter_spend(struct sorter *s, struct seat *seat);  /* one credit */
 void sorter_regain(struct sorter *s, struct seat *seat); /* its grant was returned */
 void sorter_seats_free(struct sorter *s);
+
+void sorter_seat_room(struct sorter *s, struct seat *seat, uint32_t room);
+
+/* sorter_starts.c: brokers on which nothing starts. */
+#define STARTS_ANY UINT32_MAX
+void sorter_starts_enter(struct sorter *s, struct seat *seat);
+void sorter_starts_fold(struct sorter *s, struct seat *seat, const struct transition *tr);
+int64_t sorter_starts_look(struct sorter *s); /* what is due; when it is next */
+/* Nothing starts at any that serve the class; false: somewhere it may. */
+bool sorter_starts_explain(const struct sorter *s, const struct klass *k, struct why_line *w);
+void sorter_starts_free(struct sorter *s);
 
 /* sorter_measure.c */
 void sorter_came(struct sorter *s, struct ready *r);       /* it begins to wait */

@@ -40,7 +40,10 @@ static bool serves(const struct seat *seat, const struct klass *k)
 
 static uint64_t open_of(const struct seat *seat)
 {
-	return seat->accepts && seat->limit > seat->granted ? seat->limit - seat->granted : 0;
+	uint64_t open = seat->accepts && seat->limit > seat->granted ? seat->limit - seat->granted
+	                                                             : 0;
+
+	return open < seat->room ? open : seat->room;
 }
 
 /* In the list of those that may start something, or not. */
@@ -193,6 +196,7 @@ static struct seat *enter(struct sorter *s, const struct session_news *n)
 	for (size_t i = 0; i < groups; i++)
 		seat->groups[i] = mem_str(n->groups[i]);
 	seat->running = (int32_t)n->held;
+	sorter_starts_enter(s, seat);
 	s->seats = mem_grow(s->seats, s->n_seats + 1, sizeof *s->seats);
 	s->seats[s->n_seats++] = seat;
 	for (size_t i = 0; i < s->n_classes; i++)
@@ -236,6 +240,15 @@ void sorter_spend(struct sorter *s, struct seat *seat)
 	uint64_t was = open_of(seat);
 
 	seat->granted++;
+	seat->room -= seat->room != STARTS_ANY && seat->room > 0;
+	open_changed(s, seat, was);
+}
+
+void sorter_seat_room(struct sorter *s, struct seat *seat, uint32_t room)
+{
+	uint64_t was = open_of(seat);
+
+	seat->room = room;
 	open_changed(s, seat, was);
 }
 
@@ -273,14 +286,14 @@ static uint64_t rank(struct sorter *s, const struct klass *k, size_t at, const s
 	}
 }
 
-struct seat *sorter_choose(struct sorter *s, struct klass *k, const struct ready *r)
+static struct seat *choose(struct sorter *s, struct klass *k, const struct ready *r, uint32_t avoid)
 {
 	struct seat *best = NULL;
 	uint64_t best_rank = 0;
 	size_t best_at = 0;
 
 	for (size_t i = 0; i < k->n_sessions; i++) {
-		if (open_of(k->sessions[i]) == 0)
+		if (open_of(k->sessions[i]) == 0 || (avoid && k->sessions[i]->broker == avoid))
 			continue;
 		uint64_t got = rank(s, k, i, r);
 		if (!best || got < best_rank) {
@@ -292,6 +305,13 @@ struct seat *sorter_choose(struct sorter *s, struct klass *k, const struct ready
 	if (best)
 		k->turn = best_at + 1;
 	return best;
+}
+
+struct seat *sorter_choose(struct sorter *s, struct klass *k, const struct ready *r)
+{
+	struct seat *elsewhere = r->avoid ? choose(s, k, r, r->avoid) : NULL;
+
+	return elsewhere ? elsewhere : choose(s, k, r, 0);
 }
 
 size_t sorter_brokers(const struct klass *k, uint32_t **ret_brokers)

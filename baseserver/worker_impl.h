@@ -34,10 +34,10 @@ struct conn {
 	char **groups;                      /* NULL-ended */
 	bool greeted, fresh, accepts, news; /* news: the sorter is to be told */
 	bool drained;                       /* its broker gets no more work */
-	bool strange; /* another machine was there before it under this name */
-	bool refuses;                       /* it sent a job back: nothing until new credit */
-	bool is_ending;                     /* and said that it is about to end */
-	uint64_t limit, resent, unsent;     /* totals; unsent: granted and given back */
+	bool strange;                   /* another machine was there before it under this name */
+	bool refuses;                   /* it sent a job back: nothing until new credit */
+	bool is_ending;                 /* and said that it is about to end */
+	uint64_t limit, resent, unsent; /* totals; unsent: granted and given back */
 	uint32_t load_permille;
 	uint64_t *held; /* of the greeting */
 	size_t n_held;

@@ -439,10 +439,16 @@ int cmd_why(struct cli *cli, int argc, char **argv)
 /* What is wrong with one that the table has no room for. */
 static void broker_notes(const cJSON *b)
 {
+	const cJSON *y;
+
 	if (text_of(b, "twin")[0] != '\0')
-		printf("%s: %s; refused %lld times. Give that machine a name and key of its own, or "
+		printf("%s: %s; refused %lld times. Give that machine a name and key of its own, "
+		       "or "
 		       "stop one of the two\n",
 		       text_of(b, "name"), text_of(b, "twin"), number_of(b, "twin_refused"));
+	cJSON_ArrayForEach(y, json_get(b, "types")) if (text_of(y, "starts")[0] != '\0')
+		printf("%s: nothing of task type %s starts: %s\n", text_of(b, "name"),
+	               text_of(y, "type"), text_of(y, "starts"));
 }
 
 static void brokers_print(const cJSON *root)

@@ -158,15 +158,24 @@ static long child_make(const struct launch *l, const struct launch_fds *fds)
 	return clone_copied(&args, l, fds, getpid());
 }
 
+/* What failed is not the job's: elsewhere it may go well. */
+static int of_machine(int errnum)
+{
+	int code = err_of_errno(errnum);
+
+	return err_retryable(code) ? code : E_MACHINE;
+}
+
 static int verdict_error(const struct launch *l, int errnum, enum step step, struct err *err)
 {
 	switch (step) {
 	case STEP_USER:
-		return err_sys(err, err_of_errno(errnum), errnum, "user %.64s", l->user);
+		return err_sys(err, of_machine(errnum), errnum, "user %.64s", l->user);
 	case STEP_LIMIT:
-		return err_sys(err, err_of_errno(errnum), errnum, "resource limits");
+		return err_sys(err, of_machine(errnum), errnum, "resource limits");
 	case STEP_CWD:
-		return err_sys(err, err_of_errno(errnum), errnum, "directory %.200s", l->cwd);
+		return err_sys(err, l->own_cwd ? of_machine(errnum) : err_of_errno(errnum), errnum,
+		               "directory %.200s", l->cwd);
 	case STEP_EXEC:
 		return err_sys(err, err_of_errno(errnum), errnum, "program %.200s", l->argv[0]);
 	default:
@@ -179,7 +188,7 @@ static int files_make(const struct launch *l, struct err *err)
 	if (l->files_n == 0)
 		return 0;
 	if (mkdir(l->files_at, 0700) < 0 && errno != EEXIST)
-		return err_sys(err, err_of_errno(errno), errno, "%s", l->files_at);
+		return err_sys(err, of_machine(errno), errno, "%s", l->files_at);
 	for (size_t i = 0; i < l->files_n; i++) {
 		char *path = mem_fmt("%s/%s", l->files_at, l->files[i].name);
 		int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400);
@@ -187,7 +196,7 @@ static int files_make(const struct launch *l, struct err *err)
 		bool ok = n == (ssize_t)l->files[i].bytes &&
 		          (!l->is_other_user || fchown(fd, l->uid, l->gid) == 0);
 		int rc = ok ? 0
-		            : err_sys(err, n >= 0 ? E_FULL : err_of_errno(errno),
+		            : err_sys(err, n >= 0 ? E_FULL : of_machine(errno),
 		                      n >= 0 ? ENOSPC : errno, "file of the job");
 		if (fd >= 0)
 			close(fd);
@@ -196,7 +205,7 @@ static int files_make(const struct launch *l, struct err *err)
 			return rc;
 	}
 	if (l->is_other_user && chown(l->files_at, l->uid, l->gid) < 0)
-		return err_sys(err, err_of_errno(errno), errno, "%s", l->files_at);
+		return err_sys(err, of_machine(errno), errno, "%s", l->files_at);
 	return 0;
 }
 
@@ -216,7 +225,7 @@ int launch_run(const struct launch *l, const struct launch_fds *fds, pid_t *ret_
 	verdict->step = STEP_NONE;
 	long pid = child_make(l, fds);
 	if (pid < 0)
-		return err_sys(err, err_of_errno((int)-pid), (int)-pid, "no new process");
+		return err_sys(err, of_machine((int)-pid), (int)-pid, "no new process");
 	if (verdict->step == STEP_NONE) {
 		*ret_pid = (pid_t)pid;
 		*ret_started_us = verdict->exec_us;

@@ -99,7 +99,7 @@ static int user_find(struct launch *l, struct passwd *pw, char *text, struct err
 	int n = GROUPS_MAX;
 
 	if (getpwnam_r(l->user, pw, text, PASSWD_BYTES, &found) != 0 || !found)
-		return err_set(err, E_NOT_FOUND, "no user %.64s on this machine", l->user);
+		return err_set(err, E_MACHINE, "no user %.64s on this machine", l->user);
 	l->uid = pw->pw_uid;
 	l->gid = pw->pw_gid;
 	l->is_other_user = l->uid != geteuid();
@@ -147,6 +147,7 @@ static void copy(struct launch *l, const Sirdar__KeeperStart *m, const char *fil
 	l->user = mem_str(m->run_as);
 	l->umask = m->umask ? m->umask & 0777 : 022;
 	l->no_new_privs = m->no_new_privs;
+	l->own_cwd = m->own_cwd;
 	l->limits = mem_array(m->n_limit + 1, sizeof *l->limits);
 	for (l->limits_n = 0; l->limits_n < m->n_limit; l->limits_n++) {
 		struct launch_limit *to = &l->limits[l->limits_n];

@@ -32,7 +32,7 @@ struct launch {
 	gid_t *groups;
 	size_t groups_n;
 	mode_t umask;
-	bool no_new_privs;
+	bool no_new_privs, own_cwd;
 	struct launch_limit *limits;
 	size_t limits_n;
 	struct launch_file *files;

@@ -80,6 +80,8 @@ struct attempt_verdict attempt_judge(const struct task *t, const struct instance
 		                            : judge_killed(t, i);
 	if (end == AE_BACK)
 		return unburnt(EV_RETURN, reason, 0);
+	if (end == AE_RETURN && i->flags & IF_PROBE)
+		return unburnt(EV_RETURN, reason, 0);
 	if (end == AE_INFRA || end == AE_RETURN)
 		return judge_infra(t, i, end == AE_INFRA, reason);
 	if (end == AE_NOT_YET)

@@ -18,7 +18,7 @@ B = os.path.join(ROOT, os.environ.get("B", "build/gcc"))
 PROGRAM = os.path.join(B, "bin", "jobkeeper")
 NASTY = os.path.join(ROOT, "tests/e2e/nasty")
 SANITIZED = "address" in B or "thread" in B
-E_LIMIT, E_STALE, E_NOT_FOUND, E_TIMEOUT = -19, -7, -5, -20
+E_LIMIT, E_STALE, E_NOT_FOUND, E_TIMEOUT, E_MACHINE = -19, -7, -5, -20, -31
 TESTS = []
 
 
@@ -121,7 +121,7 @@ def another_user_is_taken_on_with_its_groups_and_home(k, a):
                       "/proc/self/status"], run_as="nobody")["exit_code"] == 0
     assert k.output(10) == b"nobody\n/nonexistent\n1\n", k.output(10)
     a.start(11, ["true"], run_as="no-such-user")
-    assert a.wait("not_started", 11)["code"] == E_NOT_FOUND
+    assert a.wait("not_started", 11)["code"] == E_MACHINE
 
 
 @test
