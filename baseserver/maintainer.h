@@ -36,8 +36,8 @@ struct actor *maintainer_actor(struct maintainer *m);
 /* A session's list of tokens. On 0 the maintainer owns the letter. Thread: any. */
 int maintainer_held(struct maintainer *m, struct held_news *n);
 
-/* This actor's thread brings signs of life: nobody is declared lost by a silence during which it stood
- * still. Before any thread runs. */
+/* This actor's thread brings signs of life: nobody is declared lost by a silence during which it
+ * stood still. Before any thread runs. */
 void maintainer_listens(struct maintainer *m, struct actor *ear);
 
 size_t maintainer_leases(const struct maintainer *m); /* its thread */

@@ -292,8 +292,8 @@ struct loading {
 	struct err *err;
 };
 
-/* One that was drained must not take work because its row does not read. A row of an earlier version
- * names no machine. */
+/* One that was drained must not take work because its row does not read. A row of an earlier
+ * version names no machine. */
 static int read_body(const struct store_doc *d, bool *ret, char ret_machine[40])
 {
 	struct jdoc *doc = NULL;

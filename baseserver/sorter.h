@@ -27,8 +27,8 @@ struct sorter *sorter_new(struct thread *th, struct ledger *ledger);
 void sorter_free(struct sorter *s); /* its thread is stopped; NULL is fine */
 struct actor *sorter_actor(struct sorter *s);
 
-/* What brokers on which nothing starts are left alone for: at first, at most; r is told of them. Before
- * any thread runs; without it nobody is. */
+/* How long brokers on which nothing starts are left alone: at first, at most; r is told of them.
+ * Before any thread runs; without it nobody is. */
 void sorter_set_starts(struct sorter *s, struct registrar *r, int64_t pause_us,
                        int64_t pause_max_us);
 

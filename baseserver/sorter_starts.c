@@ -1,11 +1,11 @@
-/* Do starts go well there? A machine without its work directory, or out of descriptors, is the quickest
- * of all: it sends back what it gets, gets the next, and a queue is used up by failures of machines
- * beside others that are well. So each broker has a breaker for each type:
+/* Do starts go well there? A machine without its work directory, or out of descriptors, is the
+ * quickest of all: it sends back what it gets, gets the next, and a queue is used up by failures of
+ * machines beside others that are well. So each broker has a breaker for each type:
  *
  *   well   after TRIPS failed starts in a row: waits
  *   waits  nothing is granted there; after a pause that doubles with each failure: tries
- *   tries  one job; each that starts lets in one more, CLOSES of them: well; one that does not: waits.
- *          What is tried burns nothing (IF_PROBE), and lets others have the next try.
+ *   tries  one job; each that starts lets in one more, CLOSES of them: well; one that does not:
+ *          waits. What is tried burns nothing (IF_PROBE), and lets others have the next try.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +89,7 @@ static void tell(struct sorter *s, const struct starts *b)
 		free(n);
 }
 
-static void wait(struct sorter *s, struct starts *b)
+static void leave_alone(struct sorter *s, struct starts *b)
 {
 	bool was_well = b->pause_us == 0;
 
@@ -159,7 +159,7 @@ void sorter_starts_fold(struct sorter *s, struct seat *seat, const struct transi
 		snprintf(b->text, sizeof b->text, "%s",
 		         tr->note && tr->note[0] ? tr->note : reason_text((enum reason)tr->reason));
 		if (b->state == STARTS_WELL ? ++b->bad == TRIPS : b->state == STARTS_TRY && is_try)
-			wait(s, b);
+			leave_alone(s, b);
 		put_off(s, b, tr);
 	} else if (has_begun(tr) && b->state == STARTS_WELL) {
 		b->bad = 0;

@@ -98,6 +98,22 @@ static int plugin(struct round *rd, const char *broker, const struct cJSON *type
 
 	free(what);
 	free(subject);
+	if (r < 0)
+		return r;
+	subject = mem_fmt("starts of %s on %s", text_of(type, "type"), broker);
+	const char *starts = text_of(type, "starts");
+	r = fact(rd, subject, starts[0] ? starts : FINE, HP_STARTS_FAIL, HP_MENDED);
+	free(subject);
+	return r;
+}
+
+/* Another machine greets under its name and key. */
+static int twin(struct round *rd, const char *name, const char *text)
+{
+	char *subject = mem_fmt("the name of broker %s", name);
+	int r = fact(rd, subject, text[0] ? text : FINE, HP_BROKER_TWICE, HP_MENDED);
+
+	free(subject);
 	return r;
 }
 
@@ -112,6 +128,8 @@ static int broker(struct round *rd, const struct cJSON *b)
 
 	free(what);
 	free(subject);
+	if (r == 0)
+		r = twin(rd, name, text_of(b, "twin"));
 	if (online)
 		cJSON_ArrayForEach(type, json_get(b, "types")) if (r == 0)
 			r = plugin(rd, name, type);

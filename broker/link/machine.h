@@ -1,9 +1,9 @@
 /* machine.h — which machine this is, among those that may call themselves by one name.
  *
- * A broker's name and key can be copied with its files, and a second machine that greets under them would
- * run what the first one runs. So a taskbroker draws 128 bits for its machine and keeps them in its
- * state directory; its loaders read them there. They hold for this boot of the machine and for
- * this very file, not for a copy of it: a loader that outlives its broker, and the broker that
+ * A broker's name and key can be copied with its files, and a second machine that greets under them
+ * would run what the first one runs. So a taskbroker draws 128 bits for its machine and keeps them
+ * in its state directory; its loaders read them there. They hold for this boot of the machine and
+ * for this very file, not for a copy of it: a loader that outlives its broker, and the broker that
  * follows, are the same machine; a copied directory and the next boot are another.
  */
 #ifndef BROKER_LINK_MACHINE_H

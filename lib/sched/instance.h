@@ -69,8 +69,7 @@ enum inst_flag {
 	IF_MEND = 2048,     /* ... but for those that ended badly */
 	IF_NEXT = 4096,     /* its kill came with parameters (ID_NEXT): of the redo that follows */
 	IF_NOTIFIED = 8192, /* somebody was told of its end */
-	IF_PROBE =
-		16384, /* its attempt is a try, where nothing started: not started, it burns nothing */
+	IF_PROBE = 16384,   /* a try where nothing started: not started, it burns nothing */
 };
 
 /* Versions of a definition from here on were never saved: a test run has them. They stay what an

@@ -24,10 +24,10 @@
 #include "util/err.h"
 #include "util/json_in.h"
 
-static const char file[] =
-	"channels: {x: {type: webhook, url: 'https://h'}}\n"
-	"system: [{when: [broker_lost, broker_back, plugin_down, plugin_back, trouble, disk, "
-	"partition, mended, leader_changed], to: ['webhook:x']}]\n";
+static const char file[] = "channels: {x: {type: webhook, url: 'https://h'}}\n"
+			   "system: [{when: [broker_lost, broker_back, plugin_down, plugin_back, "
+			   "broker_twice, starts_fail, trouble, disk, "
+			   "partition, mended, leader_changed], to: ['webhook:x']}]\n";
 
 struct house {
 	struct notifier n;
@@ -174,6 +174,28 @@ static void brokers_plugins_and_leaders_are_told_once(void **state)
 		"broker_back broker b1;plugin_back plugin shell on b1;");
 }
 
+static void a_name_of_two_machines_and_starts_that_fail_are_told_and_end(void **state)
+{
+	struct house *h = *state;
+	struct words t;
+
+	says(h, WAKE_BROKERS,
+	     "{\"brokers\":[{\"name\":\"b1\",\"online\":true,\"twin\":\"\",\"types\":[{\"type\":"
+	     "\"shell\",\"state\":\"ready\",\"starts\":\"\"}]}]}");
+	says(h, WAKE_BROKERS,
+	     "{\"brokers\":[{\"name\":\"b1\",\"online\":true,\"twin\":\"another "
+	     "machine\",\"types\":[{"
+	     "\"type\":\"shell\",\"state\":\"ready\",\"starts\":\"no directory\"}]}]}");
+	assert_string_equal(open_ones(h, &t), "broker_twice;starts_fail;");
+	says(h, WAKE_BROKERS,
+	     "{\"brokers\":[{\"name\":\"b1\",\"online\":true,\"twin\":\"\",\"types\":[{\"type\":"
+	     "\"shell\",\"state\":\"ready\",\"starts\":\"\"}]}]}");
+	assert_string_equal(open_ones(h, &t), "");
+	assert_string_equal(told(h, &t),
+	                    "broker_twice the name of broker b1;starts_fail starts of shell on b1;"
+	                    "mended the name of broker b1;mended starts of shell on b1;");
+}
+
 /* The list of issue 6; SLA by wall clock is a baseline's `by`: at risk, then breached. */
 static void all_that_was_asked_for_has_a_word(void **state)
 {
@@ -197,6 +219,9 @@ int main(void)
 			disk_and_partitions_are_told_beside_the_servers_trouble, setup, teardown),
 		cmocka_unit_test_setup_teardown(brokers_plugins_and_leaders_are_told_once, setup,
 		                                teardown),
+		cmocka_unit_test_setup_teardown(
+			a_name_of_two_machines_and_starts_that_fail_are_told_and_end, setup,
+			teardown),
 		cmocka_unit_test(all_that_was_asked_for_has_a_word),
 	};
 

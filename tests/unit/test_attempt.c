@@ -51,6 +51,20 @@ static void a_running_attempt_ends_as_the_table_says(void **state)
 	}
 }
 
+static void a_try_where_nothing_starts_burns_nothing_however_often(void **state)
+{
+	struct instance i = { .state = ST_RUNNING, .attempt = 1, .infra = 3, .flags = IF_PROBE };
+
+	(void)state;
+	struct attempt_verdict v = attempt_judge(&two, &i, AE_RETURN, RE_NOSTART, 0);
+	assert_int_equal(v.event, EV_RETURN);
+	assert_false(v.infra);
+	i.flags = 0;
+	assert_int_equal(attempt_judge(&two, &i, AE_RETURN, RE_NOSTART, 0).event, EV_FAIL_FINAL);
+	i.flags = IF_PROBE; /* it ran: an end like others */
+	assert_int_equal(attempt_judge(&two, &i, AE_INFRA, RE_LOST, 0).event, EV_FAIL_FINAL);
+}
+
 static void what_comes_back_untouched_counts_nowhere_however_often(void **state)
 {
 	struct instance i = { .state = ST_RUNNING, .attempt = 1, .infra = 3 };
@@ -206,6 +220,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_running_attempt_ends_as_the_table_says),
+		cmocka_unit_test(a_try_where_nothing_starts_burns_nothing_however_often),
 		cmocka_unit_test(what_comes_back_untouched_counts_nowhere_however_often),
 		cmocka_unit_test(a_kill_ends_by_its_intent_whatever_the_exit),
 		cmocka_unit_test(an_exit_0_before_the_signal_is_a_success),

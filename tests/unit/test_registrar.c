@@ -3,6 +3,7 @@
 #include "baseserver/why.h"
 #include "tests/unit/sorting.h"
 #include "util/buf.h"
+#include "util/err.h"
 
 struct place {
 	struct fixture f;
@@ -142,11 +143,155 @@ static void one_that_has_gone_is_named_with_when_it_was_heard(void **state)
 	stop(&p);
 }
 
+static int answer;
+static bool strange;
+static uint32_t evicted;
+
+static void on_answer(struct letter *l, void *self)
+{
+	const struct greeting *g = (struct greeting *)l;
+
+	(void)self;
+	answer = g->code;
+	strange = g->strange;
+	free(l);
+}
+
+static void on_evict(struct letter *l, void *self)
+{
+	(void)self;
+	evicted = ((struct evict *)l)->session;
+	free(l);
+}
+
+static int greets(struct place *p, uint32_t session, const char *type, const char *machine,
+                  const char *boot)
+{
+	struct greeting *g = mem_new(sizeof *g);
+
+	g->reply_to = p->f.me;
+	g->answered = on_answer;
+	g->evict = on_evict;
+	g->session = session;
+	g->role = type ? 2 : 1;
+	snprintf(g->name, sizeof g->name, "b1");
+	snprintf(g->type, sizeof g->type, "%s", type ? type : "");
+	snprintf(g->machine, sizeof g->machine, "%s", machine);
+	snprintf(g->boot_id, sizeof g->boot_id, "%s", boot);
+	assert_int_equal(registrar_greet(p->registrar, g), 0);
+	thread_sim_run(p->f.th);
+	return answer;
+}
+
+static void lives(struct place *p, uint32_t session)
+{
+	struct broker_news *n = news(p, "b1");
+
+	n->session = session;
+	report(p, n);
+}
+
+static bool has_twin(struct place *p)
+{
+	struct buf out;
+
+	buf_init(&out);
+	registrar_print(p->registrar, &out);
+	bool has = strstr(buf_str(&out), "another machine") != NULL;
+	buf_done(&out);
+	return has;
+}
+
+static void begin_beating(struct place *p)
+{
+	start(p);
+	registrar_set_beat(p->registrar, US_PER_S);
+	evicted = 0;
+}
+
+static void a_second_machine_is_refused_until_the_first_falls_silent(void **state)
+{
+	struct place p;
+
+	(void)state;
+	begin_beating(&p);
+	assert_int_equal(greets(&p, 1, NULL, "m1", "boot"), 0);
+	assert_int_equal(greets(&p, 2, "t", "m1", "boot"), 0);
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(greets(&p, 10, NULL, "m2", "boot"), E_IDENTITY);
+		assert_int_equal(greets(&p, 11, "t", "m2", "boot"), E_IDENTITY);
+		now_us += US_PER_S;
+		lives(&p, 2); /* one of its sessions is enough */
+	}
+	assert_true(has_twin(&p));
+	assert_int_equal(evicted, 0);
+	assert_int_equal(greets(&p, 10, NULL, "m2", "boot"), E_IDENTITY);
+	now_us += 2 * US_PER_S - 1;
+	assert_int_equal(greets(&p, 10, NULL, "m2", "boot"), E_IDENTITY);
+	now_us += 1;
+	assert_int_equal(greets(&p, 10, "t", "m2", "boot"), 0);
+	assert_true(strange);
+	assert_int_equal(evicted, 2);
+	assert_int_equal(greets(&p, 11, NULL, "m2", "boot"), 0);
+	assert_false(strange);
+	assert_false(has_twin(&p));
+	assert_int_equal(greets(&p, 12, NULL, "m1", "boot"), E_IDENTITY);
+	stop(&p);
+}
+
+static void a_machine_is_taken_again_at_once_an_earlier_version_by_its_boot(void **state)
+{
+	struct place p;
+
+	(void)state;
+	begin_beating(&p);
+	assert_int_equal(greets(&p, 1, NULL, "", "boot"), 0);
+	assert_int_equal(greets(&p, 2, "t", "", "other boot"), E_IDENTITY);
+	assert_int_equal(greets(&p, 3, NULL, "m1", "boot"), 0); /* brought up to date */
+	assert_int_equal(greets(&p, 4, "t", "", "boot"), 0);    /* its old loader */
+	assert_int_equal(greets(&p, 5, "t", "m2", "boot"), E_IDENTITY);
+	assert_int_equal(greets(&p, 6, NULL, "m1", "boot"), 0);
+	assert_int_equal(evicted, 0);
+	stop(&p);
+}
+
+static void a_name_stays_its_machines_when_the_server_starts_again(void **state)
+{
+	struct registrar *next = NULL;
+	struct place p;
+
+	(void)state;
+	begin_beating(&p);
+	assert_int_equal(greets(&p, 1, NULL, "m1", "boot"), 0);
+	struct thread *th = thread_new("next", &test_clock);
+	assert_int_equal(registrar_new(th, p.f.ledger, p.f.store, &next, NULL), 0);
+	struct registrar *was = p.registrar;
+	assert_int_equal(thread_sim_start(th, NULL), 0);
+	struct greeting *g = mem_new(sizeof *g);
+	g->reply_to = p.f.me;
+	g->answered = on_answer;
+	snprintf(g->name, sizeof g->name, "b1");
+	snprintf(g->machine, sizeof g->machine, "m2");
+	g->role = 1;
+	assert_int_equal(registrar_greet(next, g), 0);
+	thread_sim_run(th);
+	thread_sim_run(p.f.th);
+	assert_int_equal(answer, E_IDENTITY);
+	p.registrar = was;
+	thread_stop(th);
+	registrar_free(next);
+	thread_free(th);
+	stop(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_names_the_broker_and_what_is_wrong_with_it),
 		cmocka_unit_test(one_that_has_gone_is_named_with_when_it_was_heard),
+		cmocka_unit_test(a_second_machine_is_refused_until_the_first_falls_silent),
+		cmocka_unit_test(a_machine_is_taken_again_at_once_an_earlier_version_by_its_boot),
+		cmocka_unit_test(a_name_stays_its_machines_when_the_server_starts_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

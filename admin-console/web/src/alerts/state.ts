@@ -17,7 +17,9 @@ export const kinds = [
 	'at_risk',
 	'breached',
 	'broker_lost',
+	'broker_twice',
 	'plugin_down',
+	'starts_fail',
 	'trouble',
 	'leader_changed',
 ] as const
