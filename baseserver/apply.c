@@ -495,6 +495,8 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	if (r == 0) {
 		r = apply_compile(&a);
 		if (r == 0)
+			r = apply_alike(&a);
+		if (r == 0)
 			r = pools_check(c, a.set, a.tasks, a.n, f);
 		if (r == 0)
 			r = take_all(&a);

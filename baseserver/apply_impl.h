@@ -48,6 +48,9 @@ int apply_read(struct apply *a);
 int apply_refuse_diags(struct apply *a);
 void apply_print_diags(const struct diags *d, bool warnings, const char *key, struct buf *out);
 
+/* apply_alike.c: is a new name one that people would take for one in force? */
+int apply_alike(struct apply *a);
+
 /* apply_calendar.c */
 /* Documents of tasks whose calendar changes come into the set. */
 int apply_dependents(struct apply *a);

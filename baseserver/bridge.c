@@ -20,7 +20,7 @@
 #include "util/json_put.h"
 #include "util/log.h"
 
-enum { NAME_MAX_LETTERS = 60, PROBLEMS_SHOWN = 100, COMMAND_BYTES_MAX = 65536 };
+enum { JOB_BYTES_MAX = 60, PROBLEMS_SHOWN = 100, COMMAND_BYTES_MAX = 65536 };
 #define PAUSE_US (500 * US_PER_MS)
 
 enum order_kind { ORDER_PUT, ORDER_GONE, ORDER_KILL };
@@ -224,13 +224,14 @@ int bridge_document(const char *project, const char *name, const char *json, siz
                     struct buf *ret_text, struct err *err)
 {
 	struct cJSON *root = NULL;
+	char why[NAME_WHY_BYTES];
 	int r = 0;
 
-	if (strlen(name) > NAME_MAX_LETTERS || !workflow_name_ok(name))
-		return err_set(err, E_INVALID,
-		               "the name wants letters, digits, _ . - and to begin with a letter, "
-		               "at most %d",
-		               NAME_MAX_LETTERS);
+	if (strlen(name) > JOB_BYTES_MAX)
+		return err_set(err, E_INVALID, "the name has %zu bytes, at most %d are allowed",
+		               strlen(name), JOB_BYTES_MAX);
+	if (name_wrong(name, why))
+		return err_set(err, E_INVALID, "the name is none: %s", why);
 	if (n > COMMAND_BYTES_MAX)
 		return err_set(err, E_TOO_BIG, "%zu bytes, at most %d", n, COMMAND_BYTES_MAX);
 	r = json_parse(json, n, &root, err);
@@ -321,7 +322,7 @@ void bridge_kill(struct bridge *b, const char *cluster, const char *name, const 
 
 	if (kv->is_deleted)
 		return;
-	if (strlen(name) > NAME_MAX_LETTERS || !workflow_name_ok(name)) {
+	if (strlen(name) > JOB_BYTES_MAX || !name_ok(name)) {
 		problem(b, "killer", job_of(b, name), "the name is no job's");
 		return;
 	}

@@ -227,7 +227,7 @@ static int parse_prune(struct order *o, struct refusal *f)
 	int r = arg_list(o->args, "args", "prune", 100, &o->prune, f);
 
 	for (const struct jval *v = r == 0 && o->prune ? o->prune->first : NULL; v; v = v->next)
-		if (v->kind != JV_TEXT || !workflow_name_ok(v->text))
+		if (v->kind != JV_TEXT || !name_ok(v->text))
 			return refuse(f, E_INVALID, "args.prune", "[\"retail\"]",
 			              "args.prune: a project's name is expected, found %s%s%.60s%s",
 			              v->kind == JV_TEXT ? "" : jv_kind_name(v),
@@ -357,7 +357,7 @@ static int parse_params(struct order *o, struct refusal *f)
 	buf_putc(&out, '{');
 	for (const struct jval *p = v->first; p; p = p->next) {
 		snprintf(at, sizeof at, "args.params.%.70s", p->key);
-		const char *wrong = !workflow_name_ok(p->key) ? "the name is none"
+		const char *wrong = !word_ok(p->key) ? "the name is none"
 		                    : p->kind != JV_TEXT      ? "a text is expected"
 		                                              : NULL;
 		if (wrong) {

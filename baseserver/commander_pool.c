@@ -24,7 +24,7 @@ static int parse_name(struct order *o, const char *key, struct refusal *f)
 	snprintf(place, sizeof place, "args.%s", key);
 	if (r == 0 && !o->pool)
 		return refuse(f, E_INVALID, place, NULL, "%s: is missing", place);
-	if (r == 0 && !workflow_name_ok(o->pool))
+	if (r == 0 && !word_ok(o->pool))
 		return refuse(f, E_INVALID, place, "letters, digits, _ . -",
 		              "%s: '%.64s' is no name", place, o->pool);
 	return r;

@@ -58,7 +58,7 @@ static int parse_extra(const struct order *o, struct refusal *f)
 		              "args.extra: an object of texts is expected, not %s",
 		              jv_kind_name(v));
 	for (const struct jval *m = v->first; m; m = m->next) {
-		if (!workflow_name_ok(m->key) || m->kind != JV_TEXT || !is_line(m->text) ||
+		if (!word_ok(m->key) || m->kind != JV_TEXT || !is_line(m->text) ||
 		    m->len > TEXT_MAX_BYTES)
 			return refuse(f, E_INVALID, "args.extra", want,
 			              "args.extra: a name and a line of at most %d bytes are "
@@ -77,7 +77,7 @@ static int parse_projects(const struct order *o, struct refusal *f)
 	int r = arg_list(o->args, "args", "projects", LIST_MAX, &list, f);
 
 	for (const struct jval *v = list ? list->first : NULL; v && r == 0; v = v->next)
-		if (v->kind != JV_TEXT || (strcmp(v->text, "*") != 0 && !workflow_name_ok(v->text)))
+		if (v->kind != JV_TEXT || (strcmp(v->text, "*") != 0 && !name_ok(v->text)))
 			r = refuse(f, E_INVALID, "args.projects",
 			           "[\"retail\"], or [\"*\"] for all",
 			           "args.projects: a project's name is expected, not %s",
@@ -104,7 +104,7 @@ static int parse_name(struct order *o, struct refusal *f)
 {
 	int r = arg_text(o->args, "args", "server", WORKFLOW_NAME_MAX, &o->server, f);
 
-	if (r == 0 && (!o->server || !workflow_name_ok(o->server)))
+	if (r == 0 && (!o->server || !word_ok(o->server)))
 		return refuse(f, E_INVALID, "args.server", "letters, digits, _ . -",
 		              "args.server: %s%.64s%s", o->server ? "'" : "",
 		              o->server ? o->server : "is missing",

@@ -73,7 +73,7 @@ bool person_name_ok(const char *s)
 
 static bool project_ok(const char *s)
 {
-	return strcmp(s, "*") == 0 || workflow_name_ok(s);
+	return strcmp(s, "*") == 0 || name_ok(s);
 }
 
 static bool right_ok(const char *s)

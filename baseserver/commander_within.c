@@ -17,7 +17,7 @@ int order_parse_within(struct order *o, struct refusal *f)
 	int r = arg_list(o->args, "args", "within", PROJECTS_MAX, &o->within, f);
 
 	for (const struct jval *v = r == 0 && o->within ? o->within->first : NULL; v; v = v->next)
-		if (v->kind != JV_TEXT || !workflow_name_ok(v->text))
+		if (v->kind != JV_TEXT || !name_ok(v->text))
 			return refuse(f, E_INVALID, "args.within", "[\"retail\"]",
 			              "args.within: a project's name is expected, not %s",
 			              jv_kind_name(v));

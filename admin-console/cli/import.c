@@ -31,6 +31,7 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct import *im = state->input;
+	char why[NAME_WHY_BYTES];
 
 	switch (key) {
 	case 'p':
@@ -62,9 +63,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
-	if (!workflow_name_ok(arg))
-		argp_error(state, "'%s' is no name: letters, digits, _ . -, a letter or _ first",
-		           arg);
+	if ((key == 'g' ? word_wrong : name_wrong)(arg, why))
+		argp_error(state, "'%.*s' is not a name: %s", name_shown(arg), arg, why);
 	return 0;
 }
 
@@ -82,22 +82,27 @@ void import_note(struct import *im, const char *where, const char *fmt, ...)
 
 const char *import_name(struct import *im, const char *text, const char *otherwise)
 {
-	char name[WORKFLOW_NAME_MAX + 1];
-	size_t n = 0;
-	bool any = false;
+	enum { BEFORE_NUMBER = NAME_BYTES_MAX - 4 };
+	char name[NAME_BYTES_MAX + 1];
 
-	for (const unsigned char *p = (const unsigned char *)text; *p && n < sizeof name - 5; p++) {
-		bool good = isascii(*p) && (isalnum(*p) || strchr("_.-", *p));
-		if (n == 0 && good && !isalpha(*p) && *p != '_')
-			name[n++] = '_';
-		any |= isascii(*p) && isalnum(*p);
-		if (good)
-			name[n++] = (char)*p;
-		else if ((*p < 0x80 || *p >= 0xc0) && n && name[n - 1] != '_')
-			name[n++] = '_';
-	}
-	name[n] = '\0';
-	return pile_str(im->pile, any && workflow_name_ok(name) ? name : otherwise);
+	name_make(text, BEFORE_NUMBER, name);
+	return pile_str(im->pile, *name ? name : otherwise);
+}
+
+const char *import_word(struct import *im, const char *text, const char *otherwise)
+{
+	const char *name = import_name(im, text, otherwise);
+
+	return word_ok(name) ? name : otherwise;
+}
+
+const char *import_numbered(struct import *im, const char *name, int number)
+{
+	enum { BEFORE_NUMBER = 50 };
+	char cut[NAME_BYTES_MAX + 1];
+
+	name_make(name, BEFORE_NUMBER, cut);
+	return pile_fmt(im->pile, "%s_%d", cut, number);
 }
 
 void import_put(struct import *im, int indent, const char *key, const char *text)

@@ -36,6 +36,10 @@ __attribute__((format(printf, 3, 4))) void import_note(struct import *im, const 
 /* A name that documents take, of any text: odd letters become _. "" gives `otherwise`. The
  * pile's. */
 const char *import_name(struct import *im, const char *text, const char *otherwise);
+/* The same for what machines compare: ASCII. */
+const char *import_word(struct import *im, const char *text, const char *otherwise);
+/* A name with a number behind it that keeps it apart from others like it. */
+const char *import_numbered(struct import *im, const char *name, int number);
 
 /* `indent` spaces, key: value, quoted where it must be; a text of several lines as a block.
  * Nothing for an empty text. */

@@ -165,8 +165,7 @@ static const char *name_of(struct tab *t, const char *command)
 		}
 		if (n && *slash && !strchr(word, '=') && *word != '-' && *word != '[' &&
 		    strcmp(word, "test") != 0 && strcmp(word, "exec") != 0)
-			return pile_fmt(t->im->pile, "%.40s_%d", import_name(t->im, slash, "line"),
-			                t->line);
+			return import_numbered(t->im, import_name(t->im, slash, "line"), t->line);
 		p += n + (p[n] != '\0');
 	}
 	return pile_fmt(t->im->pile, "line_%d", t->line);
@@ -181,7 +180,7 @@ static void put_environment(struct tab *t)
 		const struct variable *v = &t->vars[i];
 		if (strcmp(v->name, "SHELL") == 0 || strcmp(v->name, "CRON_TZ") == 0)
 			continue;
-		if (!workflow_name_ok(v->name)) {
+		if (!word_ok(v->name)) {
 			import_note(im, t->where, "the variable '%s' is left out: no name",
 			            v->name);
 			continue;
@@ -249,7 +248,7 @@ static void take_entry(struct tab *t, const char *line)
 		size_t n = strcspn(p, " \t");
 		user = pile_strn(t->im->pile, p, n);
 		p = skip(p + n);
-		if (*user && !workflow_name_ok(user)) {
+		if (*user && !word_ok(user)) {
 			import_note(t->im, t->where, "the line is left out: '%s' is no user", user);
 			return;
 		}

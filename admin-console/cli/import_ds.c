@@ -59,7 +59,7 @@ const char *ds_task_name(struct ds *d, const struct ds_flow *f, const cJSON *tas
 	}
 	if (!*name)
 		return pile_fmt(d->im->pile, "task_%d", at);
-	return same > 1 ? pile_fmt(d->im->pile, "%.50s_%d", name, at) : name;
+	return same > 1 ? import_numbered(d->im, name, at) : name;
 }
 
 static bool has_type(struct ds *d, const cJSON *task, const char *type)
@@ -206,7 +206,7 @@ static void put_params_of(struct ds *d, const char *where, cJSON *task)
 		const char *prop = import_text(d->im, p, "prop");
 		if (strcmp(import_text(d->im, p, "direct"), "OUT") == 0)
 			continue;
-		if (!workflow_name_ok(prop) || strcmp(prop, "script") == 0) {
+		if (!word_ok(prop) || strcmp(prop, "script") == 0) {
 			import_note(d->im, where, "the parameter '%s' is left out: no name here",
 			            prop);
 			continue;
@@ -226,7 +226,7 @@ static void put_outputs(struct ds *d, cJSON *task)
 	cJSON_ArrayForEach(p, import_node(ds_params(task), "localParams"))
 	{
 		const char *prop = import_text(d->im, p, "prop");
-		if (strcmp(import_text(d->im, p, "direct"), "OUT") != 0 || !workflow_name_ok(prop))
+		if (strcmp(import_text(d->im, p, "direct"), "OUT") != 0 || !word_ok(prop))
 			continue;
 		buf_printf(&d->im->out, "%s%s", any ? ", " : "    outputs: [", prop);
 		any = true;
@@ -379,7 +379,7 @@ static void put_settings(struct ds *d, const char *where, const cJSON *task)
 		buf_printf(&d->im->out, "    retry: {attempts: %lld, delay: %lldm}\n", retries + 1,
 		           every > 0 ? every : 1);
 	if (*group && strcmp(group, "default") != 0 && !d->im->group)
-		import_put(d->im, 4, "group", import_name(d->im, group, "group"));
+		import_put(d->im, 4, "group", import_word(d->im, group, "group"));
 	put_timeout(d, where, task);
 	if (import_number(task, "delayTime") > 0)
 		import_note(d->im, where, "the delay of %lld minutes is left out",
@@ -508,7 +508,7 @@ static void put_globals(struct ds *d, const struct ds_flow *f)
 	cJSON_ArrayForEach(p, list)
 	{
 		const char *prop = import_text(d->im, p, "prop");
-		if (!workflow_name_ok(prop)) {
+		if (!word_ok(prop)) {
 			import_note(d->im, f->where, "the parameter '%s' is left out: no name here",
 			            prop);
 			continue;

@@ -45,7 +45,7 @@ static const char *node_name(struct import *im, const char *where, const char *i
 	for (size_t i = 0; i < im->nodes.n; i++)
 		if (strncmp(im->nodes.items[i], id, n) == 0 && im->nodes.items[i][n] == '=')
 			return im->nodes.items[i] + n + 1;
-	const char *name = workflow_name_ok(id) ? id : pile_fmt(im->pile, "node-%.50s", id);
+	const char *name = word_ok(id) ? id : pile_fmt(im->pile, "node-%.50s", id);
 	if (name != id)
 		import_note(im, where, "the node %s is called %s: say --node %s=BROKER", id, name,
 		            id);
@@ -83,7 +83,7 @@ static void put_environment(struct import *im, const char *where, int indent, co
 		if (!*pair)
 			continue;
 		const char *key = pile_strn(im->pile, pair, name);
-		if (!pair[name] || !workflow_name_ok(key)) {
+		if (!pair[name] || !word_ok(key)) {
 			import_note(im, where, "'%s' of environment is left out: not NAME=value",
 			            pair);
 			continue;
@@ -136,7 +136,7 @@ static void put_step(struct import *im, const char *where, const cJSON *step, in
 	const char *name = import_name(im, title, "");
 
 	name = *name && strcmp(name, "finished") != 0 && strcmp(name, "failed") != 0
-	               ? pile_fmt(im->pile, "%.50s_%d", name, i)
+	               ? import_numbered(im, name, i)
 	               : pile_fmt(im->pile, "step_%d", i);
 	buf_printf(&im->out, "  - name: %s\n", name);
 	import_put(im, 4, "description",

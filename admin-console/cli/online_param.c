@@ -39,7 +39,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "which parameters?");
 		if (!q->wants_words && q->words.n)
 			argp_error(state, "'%s' is one word too many", q->words.items[0]);
-		if (*q->project && !workflow_name_ok(q->project))
+		if (*q->project && !name_ok(q->project))
 			argp_error(state, "--project is '%s', want a project's name", q->project);
 		return 0;
 	default:
@@ -195,7 +195,7 @@ static int check_words(const struct options *q, const struct workflow_scope *was
 		const char *word = q->words.items[i];
 		size_t n = strcspn(word, "=");
 		char *name = mem_strn(word, n);
-		bool good = workflow_name_ok(name) && (remove ? !word[n] : word[n] == '=');
+		bool good = word_ok(name) && (remove ? !word[n] : word[n] == '=');
 		bool known = !remove || (was && workflow_scope_value(was, name));
 		free(name);
 		if (!good)

@@ -170,7 +170,7 @@ static int document_put(struct call *c, struct reader *r)
 	cJSON *task, *doc;
 	int code;
 
-	seed_name(title, name);
+	seed_name_of(c, r, title, name);
 	doc = def_new(c, name, title, &task);
 	cJSON_AddItemToObject(c->json, "document", doc);
 	if (seed_of(c)->owner[0] != '\0')
@@ -185,11 +185,11 @@ static int document_put(struct call *c, struct reader *r)
 }
 
 /* The full name that task_name stands for, into s->name. */
-static void full_name(struct call *c)
+static void full_name(struct call *c, struct reader *r)
 {
 	char name[SEED_NAME_BYTES];
 
-	seed_name(json_text(c->json, "task_name"), name);
+	seed_name_of(c, r, json_text(c->json, "task_name"), name);
 	snprintf(seed_of(c)->name, NAMES_MAX, "%s/%s/%s", seed_project(c), name, name);
 }
 
@@ -197,7 +197,7 @@ int chin_task_new_work(struct call *c, struct reader *r)
 {
 	struct seed *s = seed_of(c);
 
-	full_name(c);
+	full_name(c, r);
 	if (json_get(c->json, "task_id") != NULL)
 		return call_fail(c, E_INVALID, "task_id", "a new task has no task_id yet");
 	if (seed_task(c, r) == 0)
@@ -213,7 +213,7 @@ int chin_task_modify_work(struct call *c, struct reader *r)
 	int64_t id = json_int(c->json, "task_id", 0);
 	int code;
 
-	full_name(c);
+	full_name(c, r);
 	code = seed_task(c, r);
 	if (code == 0 && id != 0 && id != seed_of(c)->id)
 		code = call_fail(c, E_INVALID, "task_id", "the task of this name is number %u",

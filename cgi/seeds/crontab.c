@@ -107,7 +107,7 @@ static int job_old(struct call *c, struct reader *r, const char *title)
 	char name[SEED_NAME_BYTES];
 	int code;
 
-	seed_name(title, name);
+	seed_name_of(c, r, title, name);
 	snprintf(s->name, sizeof(s->name), "%s/%s/%s", seed_project(c), name, name);
 	buf_clear(&c->details);
 	code = seed_task(c, r);
@@ -157,7 +157,7 @@ static int save_work(struct call *c, struct reader *r)
 		return code;
 	c->err = (struct err){ 0 };
 	c->place[0] = '\0';
-	seed_name(json_text(job, "name"), name);
+	seed_name_of(c, r, json_text(job, "name"), name);
 	doc = def_new(c, name, json_text(job, "name"), &task);
 	def_command_put(task, "shell", json_text(job, "command"));
 	cJSON_AddStringToObject(task, "cron", json_text(job, "cronExpr"));

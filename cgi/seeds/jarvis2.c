@@ -222,7 +222,7 @@ static int submit_work(struct call *c, struct reader *r)
 	cJSON *doc, *task;
 	int code;
 
-	seed_name(json_text(c->json, "job_name"), name);
+	seed_name_of(c, r, json_text(c->json, "job_name"), name);
 	code = owner_check(c, r, name);
 	if (code < 0)
 		return code;

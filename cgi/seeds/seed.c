@@ -12,7 +12,6 @@
 #include "cgi/show.h"
 #include "sched/task.h"
 #include "sched/when.h"
-#include "sched/workflow.h"
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -419,31 +418,7 @@ int seed_page(struct call *c, int64_t *ret_skip, int64_t *ret_take)
 	return 0;
 }
 
-/* --- names and times ------------------------------------------------------------------------- */
-
-void seed_name(const char *text, char ret[SEED_NAME_BYTES])
-{
-	unsigned char hash[crypto_generichash_BYTES_MIN];
-	size_t n = 0;
-
-	if (workflow_name_ok(text)) {
-		snprintf(ret, SEED_NAME_BYTES, "%s", text);
-		return;
-	}
-	if (strspn(text, "0123456789.-") > 0)
-		ret[n++] = '_';
-	for (const char *p = text; *p != '\0' && n < 40; p++) {
-		char one[2] = { *p, '\0' }, word[3] = { '_', *p, '\0' };
-
-		if (workflow_name_ok(word))
-			ret[n++] = one[0];
-		else if (n == 0 || ret[n - 1] != '_')
-			ret[n++] = '_';
-	}
-	crypto_generichash(hash, sizeof(hash), (const unsigned char *)text, strlen(text), NULL, 0);
-	ret[n++] = '.';
-	sodium_bin2hex(ret + n, SEED_NAME_BYTES - n, hash, 5);
-}
+/* --- times ------------------------------------------------------------------------------- */
 
 void seed_time(int64_t us, char ret[WHEN_TEXT])
 {

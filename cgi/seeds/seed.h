@@ -90,9 +90,12 @@ struct seed *seed_of(struct call *c);
 /* The project that its setting names; NULL: the interface is off. */
 const char *seed_project(const struct call *c);
 
-/* A name as documents take it, of any text: what may not be in a name becomes '_', with a mark
- * that keeps different texts apart. */
+/* name.c: a name as documents take it, of any text: what may not be in a name becomes '_', with a
+ * mark that keeps different texts apart. */
 void seed_name(const char *text, char ret[SEED_NAME_BYTES]);
+/* The same, or what a former release made of the text where that is in force. Thread: disk. */
+void seed_name_of(const struct call *c, struct reader *r, const char *text,
+                  char ret[SEED_NAME_BYTES]);
 
 /* page and page_size as rows to pass over and to take. E_INVALID */
 int seed_page(struct call *c, int64_t *ret_skip, int64_t *ret_take);

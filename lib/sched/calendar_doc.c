@@ -343,10 +343,14 @@ static void read_names(struct reader *r)
 
 	at(r, "calendar");
 	r->c->line = name->line;
-	if (name->kind == YAML_SCALAR && workflow_name_ok(name->text))
-		r->c->name = name->text;
+	char why[NAME_WHY_BYTES];
+	if (name->kind != YAML_SCALAR)
+		wrong(r, name, "a name");
+	else if (word_wrong(name->text, why))
+		diag_error(r->d, here(r, name), "wrong_name", NULL, "'%.*s' is not a name: %s",
+		           name_shown(name->text), name->text, why);
 	else
-		wrong(r, name, "a name: letters, digits, _ . -, at most 64, a letter or _ first");
+		r->c->name = name->text;
 	r->c->description = "";
 	if (!text)
 		return;

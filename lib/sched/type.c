@@ -164,7 +164,7 @@ static void read_param(struct reader *r, const struct type *t, const struct yaml
 	}
 	check_keys(r, n, "a parameter", keys);
 	p->name = read_text(r, n, "name", "");
-	if (!workflow_name_ok(p->name))
+	if (!word_ok(p->name))
 		diag_error(r->d, here(r, n), "wrong_name", NULL,
 		           "'%.80s' is no name of a parameter", p->name);
 	else if (type_param_find(t, p->name) != p)
@@ -234,7 +234,7 @@ static void read_root(struct reader *r, struct type_file *f, const struct yaml_n
 	}
 	check_keys(r, root, "a manifest", keys);
 	t->name = read_text(r, root, "type", "");
-	if (!workflow_name_ok(t->name))
+	if (!word_ok(t->name))
 		diag_error(r->d, here(r, root), "wrong_name", "type: shell",
 		           "'%.80s' is no name of a task type", t->name);
 	read_both(r, root, "label", &t->label, &t->label_zh);

@@ -131,14 +131,12 @@ static void read_tasks(struct wf_reader *r, const struct yaml_node *root)
 	size_t outer = wf_push(r, "tasks");
 	for (size_t i = 0; i < tasks->n; i++) {
 		size_t length = wf_push(r, tasks->keys[i]->text);
-		if (workflow_name_ok(tasks->keys[i]->text))
-			read_task(r, tasks->keys[i]->text, WT_TASK, tasks->items[i], &from);
+		const struct yaml_node *key = tasks->keys[i];
+		char why[NAME_WHY_BYTES];
+		if (name_wrong(key->text, why))
+			wf_wrong_name(r, key, key->text, "the name of a task", why);
 		else
-			diag_error(
-				r->d, wf_here(r, tasks->keys[i]), "wrong_name", NULL,
-				"'%.80s' is no name of a task: letters, digits, _ . -, at most %d, "
-				"a letter or _ first",
-				tasks->keys[i]->text, WORKFLOW_NAME_MAX);
+			read_task(r, key->text, WT_TASK, tasks->items[i], &from);
 		wf_pop(r, length);
 	}
 	wf_pop(r, outer);
@@ -234,6 +232,7 @@ static struct workflow *read_workflow(struct yaml_doc *doc, const char *file, st
 	wf->file = r.file = pile_str(wf->pile, file);
 	wf->full = "";
 	buf_init(&r.path);
+	wf_normal_names(doc);
 	wf_read_document(&r, yaml_root(doc));
 	buf_done(&r.path);
 	if (d->errors == before)
@@ -293,6 +292,11 @@ bool workflow_same(const struct workflow *a, const struct workflow *b)
 const char *workflow_name(const struct workflow *wf)
 {
 	return wf->full;
+}
+
+struct place workflow_place(const struct workflow *wf)
+{
+	return (struct place){ wf->file, wf->name.node->line, wf->name.node->column, "" };
 }
 
 bool workflow_is_pipeline(const struct workflow *wf)

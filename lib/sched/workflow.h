@@ -12,7 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WORKFLOW_NAME_MAX          64 /* bytes of one part of a name */
+#include "sched/name.h"
+
+#define WORKFLOW_NAME_MAX          NAME_BYTES_MAX /* bytes of one part of a name */
 #define WORKFLOW_TASKS_MAX         20000
 #define WORKFLOW_OUTPUTS_BYTES_MAX 16384 /* of all outputs of one instance, as JSON */
 #define WORKFLOW_NEEDS_MAX         1000  /* links of one task */
@@ -23,6 +25,7 @@ struct calendar_doc;
 struct diags;
 struct err;
 struct nearest;
+struct place;
 struct task;
 struct type_set;
 struct tz;
@@ -47,6 +50,7 @@ void workflow_print_json(const struct workflow *wf, struct buf *out);
 bool workflow_same(const struct workflow *a, const struct workflow *b);
 
 const char *workflow_name(const struct workflow *wf); /* project/workflow */
+struct place workflow_place(const struct workflow *wf); /* where its name stands */
 bool workflow_is_pipeline(const struct workflow *wf);
 size_t workflow_tasks(const struct workflow *wf);
 const char *workflow_task_name(const struct workflow *wf, size_t i); /* project/workflow/task */
@@ -158,8 +162,5 @@ int workflow_compile(const struct workflow_set *set, const struct workflow_world
  *   errors  E_INVALID when there are errors; warnings alone are fine */
 int workflow_check(const struct workflow_set *set, const struct workflow_world *world, int64_t from,
                    struct diags *d);
-
-/* A name of letters, digits, _ . -, beginning with a letter or _? */
-bool workflow_name_ok(const char *name);
 
 #endif

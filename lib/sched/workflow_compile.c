@@ -128,6 +128,8 @@ int wf_prepare(struct wf_compiler *c)
 	for (size_t i = 0; i < c->n; i++)
 		wf_check_type(c, &c->made[i]);
 	wf_check_scopes(c);
+	if (!c->world->saved)
+		wf_check_alike(c);
 	check_baselines(c);
 	check_alerts(c);
 	if (c->d->errors == errors)

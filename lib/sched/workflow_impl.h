@@ -202,12 +202,16 @@ size_t wf_push_index(struct wf_reader *r, size_t i);
 void wf_pop(struct wf_reader *r, size_t length);
 struct place wf_here(const struct wf_reader *r, const struct yaml_node *n);
 int wf_wrong(struct wf_reader *r, const struct yaml_node *n, const char *want);
+/* `name`, which stands in n, is not `what`; `why`: of name_wrong() or word_wrong(). */
+int wf_wrong_name(struct wf_reader *r, const struct yaml_node *n, const char *name,
+                  const char *what, const char *why);
 
 /* A reader per kind of value, as the rows of workflow_keys.def name them. */
 #define READER(name) \
 	void wf_read_##name(struct wf_reader *r, const struct wf_key *k, \
 	                    const struct yaml_node *n, void *field)
 READER(name);
+READER(word);
 READER(text);
 READER(choice);
 READER(shift);
@@ -335,6 +339,10 @@ int wf_cycles_compare(const struct plan *a, const struct plan *b);
 void wf_check_cycles(struct wf_compiler *c);
 /* workflow_pack.c: everything in one block. */
 struct task *wf_pack(const struct wf_made *m);
+/* workflow_names.c: names into normal form C, before anything is read of a document. */
+void wf_normal_names(struct yaml_doc *doc);
+/* No two names of one project that people would take for one, but those that are in force. */
+void wf_check_alike(struct wf_compiler *c);
 /* workflow_compile.c: plans, links, macros, cycles; no tasks yet. */
 int wf_prepare(struct wf_compiler *c);
 void wf_compiler_done(struct wf_compiler *c);

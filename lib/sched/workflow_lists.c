@@ -110,7 +110,7 @@ static struct wf_pairs inherit(struct wf_reader *r, const struct wf_pairs *from,
 	return all;
 }
 
-enum { PARAMS_MAX = 1000 };
+enum { PARAMS_MAX = 1000, TEXT_BYTES_MAX = 500 };
 
 void wf_read_params(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
                     void *field)
@@ -121,14 +121,11 @@ void wf_read_params(struct wf_reader *r, const struct wf_key *k, const struct ya
 	}
 	struct wf_pairs all = inherit(r, field, n);
 	for (size_t i = 0; i < n->n; i++) {
+		char why[NAME_WHY_BYTES];
 		const struct yaml_node *key = n->keys[i], *value = n->items[i];
 		size_t length = wf_push(r, key->text);
-		if (!workflow_name_ok(key->text))
-			diag_error(
-				r->d, wf_here(r, key), "wrong_name", NULL,
-				"'%.80s' is no name: letters, digits, _ . -, at most %d, a letter "
-				"or _ first",
-				key->text, WORKFLOW_NAME_MAX);
+		if (word_wrong(key->text, why))
+			wf_wrong_name(r, key, key->text, "the name of a parameter", why);
 		else if (yaml_is_null(value))
 			diag_error(r->d, wf_here(r, value), "wrong_value",
 			           "write \"\" for an empty text", "%s has no value", key->text);
@@ -145,6 +142,7 @@ void wf_read_pools(struct wf_reader *r, const struct wf_key *k, const struct yam
                    void *field)
 {
 	int64_t slots;
+	char why[NAME_WHY_BYTES];
 
 	if (n->kind != YAML_MAP || n->n > PARAMS_MAX) {
 		wf_wrong(r, n, k->want);
@@ -154,8 +152,8 @@ void wf_read_pools(struct wf_reader *r, const struct wf_key *k, const struct yam
 	for (size_t i = 0; i < n->n; i++) {
 		const struct yaml_node *key = n->keys[i], *value = n->items[i];
 		size_t length = wf_push(r, key->text);
-		if (!workflow_name_ok(key->text))
-			wf_wrong(r, key, "the name of a pool");
+		if (word_wrong(key->text, why))
+			wf_wrong_name(r, key, key->text, "the name of a pool", why);
 		else if (!yaml_int(value, k->min, k->max, &slots))
 			wf_wrong(r, value, "a number of slots, 1 or more");
 		else
@@ -175,12 +173,15 @@ static void read_texts(struct wf_reader *r, const struct wf_key *k, const struct
 	for (size_t i = 0; i < n->n; i++) {
 		const struct yaml_node *item = n->items[i];
 		size_t length = wf_push_index(r, i);
-		bool good = item->kind == YAML_SCALAR && !yaml_is_null(item) && item->n <= 500 &&
-		            (!names || workflow_name_ok(item->text));
-		if (good)
-			all.items[all.n++] = (struct wf_text){ item->text, item };
-		else
+		char why[NAME_WHY_BYTES];
+		if (item->kind != YAML_SCALAR || yaml_is_null(item))
 			wf_wrong(r, item, names ? "a name" : "a text");
+		else if (names && word_wrong(item->text, why))
+			wf_wrong_name(r, item, item->text, "a name", why);
+		else if (item->n > TEXT_BYTES_MAX)
+			wf_wrong(r, item, "a text of at most 500 bytes");
+		else
+			all.items[all.n++] = (struct wf_text){ item->text, item };
 		wf_pop(r, length);
 	}
 	*ret = all;
@@ -199,30 +200,23 @@ void wf_read_texts(struct wf_reader *r, const struct wf_key *k, const struct yam
 }
 
 /* task, workflow/task or project/workflow/task */
-static bool is_reference(const char *text)
-{
-	char part[WORKFLOW_NAME_MAX + 2];
-	int parts = 0;
-
-	for (;; parts++) {
-		size_t n = strcspn(text, "/");
-		if (n >= sizeof part)
-			return false;
-		memcpy(part, text, n);
-		part[n] = '\0';
-		if (!workflow_name_ok(part))
-			return false;
-		text += n;
-		if (!*text)
-			return parts < 3;
-		text++;
-	}
-}
-
 static void check_reference(struct wf_reader *r, const struct wf_text *task)
 {
-	if (task->node && !is_reference(task->text))
-		wf_wrong(r, task->node, "task, workflow/task or project/workflow/task");
+	static const char want[] = "task, workflow/task or project/workflow/task";
+	char why[NAME_WHY_BYTES];
+	int parts = 0;
+
+	for (const char *text = task->node ? task->text : NULL; text; parts++) {
+		size_t n = strcspn(text, "/");
+		const char *part = pile_strn(r->pile, text, n);
+		if (name_wrong(part, why)) {
+			wf_wrong_name(r, task->node, part, "a name", why);
+			return;
+		}
+		text = text[n] ? text + n + 1 : NULL;
+	}
+	if (parts > 3)
+		wf_wrong(r, task->node, want);
 }
 
 static void read_need(struct wf_reader *r, const struct yaml_node *n, struct wf_need *need)

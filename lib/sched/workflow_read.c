@@ -11,16 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool workflow_name_ok(const char *name)
-{
-	static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-	size_t n = strlen(name);
-
-	return n >= 1 && n <= WORKFLOW_NAME_MAX && strchr(first, name[0]) &&
-	       strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789.-") ==
-	               n;
-}
-
 /* Text between quotes or not; nothing at all is no text. */
 static bool is_text(const struct wf_key *k, const struct yaml_node *n)
 {
@@ -41,18 +31,30 @@ void wf_read_text(struct wf_reader *r, const struct wf_key *k, const struct yaml
 	wf_wrong(r, n, n->kind == YAML_SCALAR && (int64_t)n->n > k->max ? want : k->want);
 }
 
+static void take_name(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                      const char *(*wrong)(const char *text, char why[NAME_WHY_BYTES]),
+                      void *field)
+{
+	char why[NAME_WHY_BYTES];
+
+	if (n->kind != YAML_SCALAR || yaml_is_null(n))
+		wf_wrong(r, n, k->want);
+	else if (wrong(n->text, why))
+		wf_wrong_name(r, n, n->text, k->want, why);
+	else
+		*(struct wf_text *)field = (struct wf_text){ n->text, n };
+}
+
 void wf_read_name(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
                   void *field)
 {
-	char want[200];
+	take_name(r, k, n, name_wrong, field);
+}
 
-	if (n->kind == YAML_SCALAR && !yaml_is_null(n) && workflow_name_ok(n->text)) {
-		*(struct wf_text *)field = (struct wf_text){ n->text, n };
-		return;
-	}
-	snprintf(want, sizeof want, "%s: letters, digits, _ . -, at most %d, a letter or _ first",
-	         k->want, WORKFLOW_NAME_MAX);
-	wf_wrong(r, n, want);
+void wf_read_word(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                  void *field)
+{
+	take_name(r, k, n, word_wrong, field);
 }
 
 void wf_read_node(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,

@@ -44,6 +44,7 @@ static struct workflow_scope *read_scope(struct yaml_doc *doc, const char *file,
 	bool is_global = yaml_get(root, "global") != NULL;
 	size_t before = d->errors;
 
+	wf_normal_names(doc);
 	s->doc = doc;
 	s->pile = pile_new();
 	s->file = pile_str(s->pile, file);

@@ -137,6 +137,14 @@ int wf_wrong(struct wf_reader *r, const struct yaml_node *n, const char *want)
 	                  *last ? last : "the document", yaml_kind_name(n), want);
 }
 
+int wf_wrong_name(struct wf_reader *r, const struct yaml_node *n, const char *name,
+                  const char *what, const char *why)
+{
+	return diag_error(r->d, wf_here(r, n), "wrong_name",
+	                  "letters, digits, _ . -, a letter or _ first", "'%.*s' is not %s: %s",
+	                  name_shown(name), name, what, why);
+}
+
 static const struct wf_key *find_key(const struct wf_table *t, const char *key)
 {
 	for (size_t i = 0; i < t->n; i++)

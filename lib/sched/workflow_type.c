@@ -139,7 +139,7 @@ static void check_plain(struct wf_compiler *c, const struct wf_made *m, const st
 	char key[WORKFLOW_NAME_MAX + 40];
 
 	snprintf(key, sizeof key, "params.%s", p->name);
-	if (workflow_name_ok(p->value))
+	if (word_ok(p->value))
 		check_server(c, m, p, p->value, false);
 	else
 		diag_error(c->d, wf_place(m, p->node, key), "wrong_value", "sirdar target list",

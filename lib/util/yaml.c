@@ -350,6 +350,14 @@ void yaml_free(struct yaml_doc *doc)
 	free(doc);
 }
 
+void yaml_rename(struct yaml_doc *doc, const struct yaml_node *scalar, const char *text)
+{
+	struct yaml_node *n = (struct yaml_node *)(uintptr_t)scalar;
+
+	n->text = pile_str(doc->pile, text);
+	n->n = strlen(text);
+}
+
 const struct yaml_node *yaml_root(const struct yaml_doc *doc)
 {
 	return doc->root;

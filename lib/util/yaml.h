@@ -44,6 +44,9 @@ int yaml_read(const char *text, size_t bytes, const char *file, struct diags *d,
 void yaml_free(struct yaml_doc *doc); /* NULL is fine */
 const struct yaml_node *yaml_root(const struct yaml_doc *doc);
 
+/* Another text for a scalar of the document; before anybody else sees the tree. */
+void yaml_rename(struct yaml_doc *doc, const struct yaml_node *scalar, const char *text);
+
 /* The value under a key of a map, or NULL. */
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
 bool yaml_is(const struct yaml_node *n, const char *text); /* a scalar of that text? */

@@ -46,8 +46,8 @@ static void what_is_no_job_is_refused_in_clear_words(void **state)
 		{ "a", "{\"command\":7,\"cronExpr\":\"x\"}", "command is no text" },
 		{ "a", "{\"command\":\"x\",\"cronExpr\":\"x\",\"name\":\"b\"}", "name is 'b'" },
 		{ "a", "{\"command\":\"x\",\"cronExpr\":\"x\",\"user\":\"b\"}", "has 'user'" },
-		{ "a/b", "{\"command\":\"x\",\"cronExpr\":\"x\"}", "the name wants" },
-		{ "", "{\"command\":\"x\",\"cronExpr\":\"x\"}", "the name wants" },
+		{ "a/b", "{\"command\":\"x\",\"cronExpr\":\"x\"}", "'/' (U+002F) is not allowed" },
+		{ "", "{\"command\":\"x\",\"cronExpr\":\"x\"}", "the name is none: it is empty" },
 	};
 
 	(void)state;

@@ -376,7 +376,7 @@ static void long_lists_have_a_limit(void **state)
 	for (int i = 0; i < 70; i++)
 		buf_puts(&text, "x");
 	buf_puts(&text, "]}\n");
-	bad(buf_str(&text), 3, 36, "wrong_value", "want task, workflow/task");
+	bad(buf_str(&text), 3, 36, "wrong_name", "it has 70 bytes, at most 64 are allowed");
 	buf_clear(&text);
 	for (int i = 0; i < 20; i++)
 		buf_printf(&text, "%sworkflow: w%d\ntasks:\n  a: {type: t, cycle: day}\n",

@@ -1,0 +1,38 @@
+/* name.h — which texts are names.
+ *
+ * A name is what people call a project, a workflow, a task or a step of a pipeline: letters and
+ * digits of any script, in Unicode's normal form C. A word is what machines compare elsewhere too
+ * (a task type, a parameter, a pool, a calendar, a broker, a user): ASCII. Names are compared
+ * byte by byte; name_fold() says which ones look alike to people.
+ */
+#ifndef SCHED_NAME_H
+#define SCHED_NAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define NAME_BYTES_MAX 64 /* of one name, or word, in UTF-8 */
+
+enum { NAME_WHY_BYTES = 200 };
+
+/* Why `text` is no name, to stand behind "'TEXT' is not a name: "; NULL: it is one. */
+const char *name_wrong(const char *text, char ret_why[NAME_WHY_BYTES]);
+bool name_ok(const char *text);
+/* The same for words. */
+const char *word_wrong(const char *text, char ret_why[NAME_WHY_BYTES]);
+bool word_ok(const char *text);
+
+/* A name of at most `max` bytes made of any text: each run of what no name may have becomes
+ * one _. "": no letter and no digit is left. Different texts may make the same name. */
+void name_make(const char *text, size_t max, char ret[NAME_BYTES_MAX + 1]);
+
+/* How many bytes of a text to show where it may be long: whole characters. */
+int name_shown(const char *text);
+
+/* `text` in normal form C: the caller's, free(). NULL: it is so already, or is no UTF-8. */
+char *name_nfc(const char *text);
+/* What two names share that people would take for one: normal form KC without case. Of a name, or
+ * of several with a / between. The caller's, free(). */
+char *name_fold(const char *text);
+
+#endif
