@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "baseserver/ledger.h"
+#include "sched/name.h"
 #include "sched/task.h"
 #include "util/alloc.h"
 
@@ -265,7 +266,7 @@ const struct cat_task *catalog_task(const struct catalog *c, uint32_t id)
 	return t && t->def ? t : NULL;
 }
 
-const struct cat_task *catalog_find(const struct catalog *c, const char *name)
+static const struct cat_task *find(const struct catalog *c, const char *name)
 {
 	uint64_t h = name_hash(name);
 	size_t where = 0;
@@ -275,6 +276,17 @@ const struct cat_task *catalog_find(const struct catalog *c, const char *name)
 		if (strcmp(c->tasks[id]->def->name, name) == 0)
 			return c->tasks[id];
 	return NULL;
+}
+
+const struct cat_task *catalog_find(const struct catalog *c, const char *name)
+{
+	const struct cat_task *t = find(c, name);
+	char *nfc = t ? NULL : name_nfc(name); /* names are kept so; who asks may write another */
+
+	if (nfc)
+		t = find(c, nfc);
+	free(nfc);
+	return t;
 }
 
 const struct cat_inst *catalog_live(const struct catalog *c, struct inst_key key)

@@ -8,6 +8,7 @@
 #include "baseserver/args.h"
 #include "baseserver/catalog.h"
 #include "baseserver/json_read.h"
+#include "sched/name.h"
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "sched/when.h"
@@ -40,20 +41,25 @@ static void add_task(struct selection *s, uint32_t id)
 	s->tasks[s->n_tasks++] = id;
 }
 
-static int add_workflow(const struct catalog *c, struct selection *s, const char *name, size_t len,
+static int add_workflow(const struct catalog *c, struct selection *s, const char *given, size_t len,
                         const char *at, struct refusal *f)
 {
 	size_t before = s->n_tasks;
+	char *text = mem_strn(given, len), *nfc = name_nfc(text);
+	const char *name = nfc ? nfc : text;
 
+	len = strlen(name);
 	for (size_t i = 0; i < c->tasks_cap; i++) {
 		const struct cat_task *t = catalog_task(c, (uint32_t)i);
 		if (t && !catalog_retired(t) && catalog_in_workflow(t, name, len))
 			add_task(s, t->id);
 	}
-	if (s->n_tasks == before)
-		return refuse(f, E_NOT_FOUND, at, NULL, "%s: no workflow '%.*s'", at, (int)len,
-		              name);
-	return 0;
+	int r = s->n_tasks > before ? 0
+	                            : refuse(f, E_NOT_FOUND, at, NULL, "%s: no workflow '%s'", at,
+	                                     text);
+	free(nfc);
+	free(text);
+	return r;
 }
 
 static int add_name(const struct catalog *c, struct selection *s, const struct jval *v,

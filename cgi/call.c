@@ -14,6 +14,8 @@
 #include "cgi/hash.h"
 #include "cgi/net.h"
 #include "cgi/ways.h"
+#include "sched/name.h"
+#include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/json_in.h"
@@ -38,7 +40,11 @@ const char *call_arg(struct call *c, const char *name)
 	if (MHD_lookup_connection_value_n(c->conn, MHD_GET_ARGUMENT_KIND, name, strlen(name), &v,
 	                                  &n) == MHD_NO)
 		return NULL;
-	return v != NULL ? v : "";
+	char *nfc = v != NULL ? name_nfc(v) : NULL;
+	if (nfc == NULL)
+		return v != NULL ? v : "";
+	c->normal = mem_grow(c->normal, c->n_normal + 1, sizeof(*c->normal));
+	return c->normal[c->n_normal++] = nfc;
 }
 
 int call_arg_int(struct call *c, const char *name, int64_t def, int64_t lo, int64_t hi,

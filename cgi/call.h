@@ -82,6 +82,8 @@ struct call {
 	const char *via;             /* static: how one came in */
 	const struct doc_noun *noun; /* of handle_docs.c */
 
+	char **normal; /* arguments in normal form C, where they came in another */
+	size_t n_normal;
 	struct buf body;    /* of the request */
 	struct cJSON *json; /* parsed body, or NULL */
 	struct buf out;     /* of the answer */
@@ -128,7 +130,8 @@ int call_way(struct call *c, call_work_fn work);
 /* Actors: the wait is over. The call is the HTTP thread's again. */
 void call_resume(struct call *c);
 
-/* An argument of the query string, or NULL. Borrowed. "a=" is "". */
+/* An argument of the query string in normal form C, as names are kept, or NULL. Borrowed. "a=" is
+ * "". */
 const char *call_arg(struct call *c, const char *name);
 /* A number argument. E_INVALID names it and its range. */
 int call_arg_int(struct call *c, const char *name, int64_t def, int64_t lo, int64_t hi,

@@ -78,6 +78,9 @@ static void call_done(void *ctx, struct MHD_Connection *conn, void **con_cls,
 	buf_done(&c->body);
 	buf_done(&c->out);
 	buf_done(&c->details);
+	for (size_t i = 0; i < c->n_normal; i++)
+		free(c->normal[i]);
+	free(c->normal);
 	buf_done(&c->ask_args);
 	free(c->extra);
 	person_unref(c->person);

@@ -1,7 +1,10 @@
 #include "cgi/route.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "sched/name.h"
 
 #define ROUTE(method, path, role, flags, handler) { method, path, ROLE_##role, flags, handler },
 const struct route routes[] = {
@@ -39,6 +42,10 @@ static int decode(const char *p, size_t n, char ret[CALL_PARAM_BYTES])
 		ret[out++] = (char)ch;
 	}
 	ret[out] = '\0';
+	char *nfc = name_nfc(ret); /* as names are kept */
+	if (nfc != NULL && strlen(nfc) < CALL_PARAM_BYTES)
+		memcpy(ret, nfc, strlen(nfc) + 1);
+	free(nfc);
 	return out > 0 ? 0 : E_INVALID;
 }
 

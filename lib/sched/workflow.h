@@ -17,7 +17,7 @@
 #define WORKFLOW_NAME_MAX          NAME_BYTES_MAX /* bytes of one part of a name */
 #define WORKFLOW_TASKS_MAX         20000
 #define WORKFLOW_OUTPUTS_BYTES_MAX 16384 /* of all outputs of one instance, as JSON */
-#define WORKFLOW_NEEDS_MAX         1000  /* links of one task */
+#define WORKFLOW_NEEDS_MAX         100000 /* links of one task */
 
 struct buf;
 struct calendar;

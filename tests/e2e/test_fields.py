@@ -20,7 +20,7 @@ ROW = re.compile(r'^([A-Z]+)_KEY\("(\w+)", [\w.]+, (\w+), "((?:[^"\\]|\\.)*)", (
 
 
 def value_of(text):
-    text = text.replace("WORKFLOW_NAME_MAX", "64").replace("WORKFLOW_NEEDS_MAX", "1000").replace("ONE_DAY", str(DAY_US))
+    text = text.replace("WORKFLOW_NAME_MAX", "64").replace("WORKFLOW_NEEDS_MAX", "100000").replace("ONE_DAY", str(DAY_US))
     return eval(text, {"__builtins__": {}})  # numbers and products of the table
 
 
@@ -90,7 +90,10 @@ NOT_MAPS = [("wrong type", "word"), ("wrong type", ["x"]), ("empty", None)]
 
 def wrong_values(read, low, high):
     if read == "name":
-        return SCALARS + [("empty", ""), ("not allowed", "two words"), ("too long", "x" * (NAME_MAX + 1))]
+        return SCALARS + [("empty", ""), ("not allowed", "two words"), ("too long", "x" * (NAME_MAX + 1)),
+                          ("too long", "汇" * (NAME_MAX // 3 + 1)), ("mixed scripts", "pаy"), ("not allowed", "a\u200bb")]
+    if read == "word":
+        return SCALARS + [("empty", ""), ("not allowed", "two words"), ("too long", "x" * (NAME_MAX + 1)), ("not ASCII", "汇总")]
     if read == "text":
         return SCALARS + ([("empty", "")] if low > 0 else []) + [("too long", "x" * (high + 1))]
     if read in ("choice", "shift"):
@@ -224,7 +227,8 @@ def main():
             for d in run([n for n, _ in todo[i:i + FILES_A_RUN]]):
                 said.setdefault(d["file"], []).append(d)
         for name, case in todo:
-            if not said.get(name) or case[2] == "meaningless":  # hidden by what is wrong in others
+            # hidden by what is wrong in others, or by another of that name
+            if not said.get(name) or case[2] == "meaningless" or any(d["code"] == "duplicate_name" for d in said[name]):
                 said[name] = run([name])
             wrong = judge(case, said.get(name, []))
             if wrong:

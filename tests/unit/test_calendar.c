@@ -175,7 +175,7 @@ static const struct {
 } mistakes[] = {
 	{ "calendar: c\n", "missing_key", "", 1 },
 	{ "calendar: [c]\nweekends: []\n", "wrong_value", "calendar", 1 },
-	{ "calendar: 1c\nweekends: []\n", "wrong_value", "calendar", 1 },
+	{ "calendar: 1c\nweekends: []\n", "wrong_name", "calendar", 1 },
 	{ "calendar: c\nweekend: []\n", "unknown_key", "weekend", 2 },
 	{ "calendar: c\nweekends: sunday\n", "wrong_value", "weekends", 2 },
 	{ "calendar: c\nweekends: [sunnday]\n", "wrong_value", "weekends[0]", 2 },

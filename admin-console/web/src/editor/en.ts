@@ -155,7 +155,7 @@ export const en = {
 	'many.mark': 'Tick {task}',
 	'many.none': 'Tick none',
 	'many.unset': 'as the defaults say',
-	'name.bad': 'Letters, digits, _ . - only',
+	'name.bad': 'Letters, digits, _ . - only, a letter or _ first, at most 64 bytes (21 Chinese letters)',
 	'name.empty': 'A name is needed',
 	'name.taken': 'Another task has this name',
 	needed: 'needed',

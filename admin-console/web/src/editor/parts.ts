@@ -39,7 +39,12 @@ export interface State {
 }
 
 export const options = { schema: 'failsafe', keepSourceTokens: false, prettyErrors: false, uniqueKeys: true } as const
-export const nameRule = /^[\p{L}\p{N}_][\p{L}\p{N}_.-]*$/u
+/* What lib/sched/name judges in full: here what is wrong while one types. */
+const nameLetters = /^[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{M}\p{Nd}_.-]*$/u
+const nameBytesMax = 64
+export const nameRule = {
+	test: (s: string) => nameLetters.test(s) && new TextEncoder().encode(s.normalize('NFC')).length <= nameBytesMax,
+}
 
 export const keyOf = (p: Pair) => String(isScalar(p.key) ? p.key.value : p.key)
 export const find = (list: readonly Pair[], key: string) => list.findIndex(p => keyOf(p) === key)

@@ -155,7 +155,7 @@ export const zh: EditorWords = {
 	'many.mark': '勾选 {task}',
 	'many.none': '取消勾选',
 	'many.unset': '按默认值',
-	'name.bad': '只能用字母、数字和 _ . -',
+	'name.bad': '只能用字母（汉字也可）、数字和 _ . -，以字母或 _ 开头，最多 64 字节（21 个汉字）',
 	'name.empty': '需要名称',
 	'name.taken': '已有同名任务',
 	needed: '必填',
