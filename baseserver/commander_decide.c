@@ -204,10 +204,28 @@ static struct verdict on_priority(const struct look *l)
 	return v;
 }
 
+/* Somebody took it out of force, though its plan goes on: what is put in would wait for ever. (One
+ * whose plan is over goes offline by itself.) */
+static bool is_put_off(const struct look *l)
+{
+	const struct cat_task *t = l->it->task;
+	const struct plan *p = t->def->plan;
+
+	return t->row.state != TS_ONLINE &&
+	       (plan_unit(p) == CU_NONE || plan_next(p, l->now_s) != PLAN_NEVER);
+}
+
+static struct verdict no_start(void)
+{
+	return no(E_CONFLICT, "its task is offline and starts nothing; put it online, or test-run it");
+}
+
 static struct verdict on_run_now(const struct look *l)
 {
 	struct verdict v = propose(l->live && l->state == ST_FAILED ? ASK_RETRY : ASK_RUN_NOW);
 
+	if (is_put_off(l))
+		return no_start();
 	if (l->live && state_holds_slot(l->state))
 		return no(E_CONFLICT, "an attempt runs");
 	if (!l->live && !l->done && !l->planned && !l->o->off_plan)
@@ -223,6 +241,8 @@ static struct verdict on_enqueue(const struct look *l)
 {
 	struct verdict v = propose(ASK_CREATE);
 
+	if (is_put_off(l))
+		return no_start();
 	if (l->live && l->state == ST_FAILED)
 		return propose(ASK_RETRY);
 	if (l->live)

@@ -127,6 +127,7 @@ static void greet_broker(struct greeting *g, struct broker *b, int64_t now)
 	b->slots = g->slots;
 	b->since_us = now;
 	memcpy(b->host, g->host, sizeof b->host);
+	memcpy(b->mac, g->mac, sizeof b->mac);
 	memcpy(b->peer, g->peer, sizeof b->peer);
 	memcpy(b->software, g->software, sizeof b->software);
 	b->worker = g->reply_to;
@@ -448,6 +449,7 @@ static void print_broker(const struct registrar *r, const struct broker *b, stru
 	put_text(out, "name", b->name);
 	put_text(out, "host", b->host);
 	put_text(out, "address", b->peer);
+	put_text(out, "mac", b->mac);
 	put_open(out, "groups", '[');
 	for (size_t i = 0; i < b->n_groups; i++)
 		put_text(out, NULL, b->groups[i]);

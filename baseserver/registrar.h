@@ -31,7 +31,7 @@ struct greeting {
 	void (*evict)(struct letter *l, void *self); /* deliver of struct evict, for reply_to */
 	uint32_t session;
 	uint32_t role; /* 1 broker, 2 loader */
-	char name[64], type[64], host[128], peer[64], software[64], boot_id[64];
+	char name[64], type[64], host[128], mac[18], peer[64], software[64], boot_id[64];
 	char groups[16][64];
 	size_t n_groups;
 	char machine[40]; /* what its taskbroker drew; "": of an earlier version */

@@ -31,7 +31,7 @@ struct machine_of {
 
 struct broker {
 	uint32_t id;
-	char name[64], host[128], peer[64], software[64], boot_id[64];
+	char name[64], host[128], mac[18], peer[64], software[64], boot_id[64];
 	char groups[16][64];
 	size_t n_groups;
 	uint32_t session; /* the broker's own, 0: none */

@@ -106,6 +106,7 @@ static struct greeting *greeting_of(const struct conn *c, const Sirdar__Hello *h
 	copy(g->name, sizeof g->name, h->name);
 	copy(g->type, sizeof g->type, h->type);
 	copy(g->host, sizeof g->host, h->host);
+	copy(g->mac, sizeof g->mac, h->mac);
 	copy(g->peer, sizeof g->peer, c->peer);
 	copy(g->software, sizeof g->software, h->software);
 	copy(g->boot_id, sizeof g->boot_id, h->boot_id);

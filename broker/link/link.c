@@ -14,6 +14,7 @@
 #include "util/err.h"
 #include "util/log.h"
 #include "util/param.h"
+#include "wire/net.h"
 #include "wire/protocol.h"
 
 /* Until the first welcome; SEMANTICS 3 has the same. */
@@ -98,15 +99,32 @@ static void on_end(void *ctx, struct session *s, const struct err *err)
 		l->ops->on_down(l->ctx, err->text);
 }
 
+/* Of the interface that leads to the server that is tried. */
+static void mac_of(const struct link *l, char ret[NET_MAC_BYTES])
+{
+	const struct param_taskbroker *p = l->self->settings;
+	struct net_address at;
+	struct err ignored;
+	char host[256];
+	uint16_t port;
+
+	ret[0] = '\0';
+	if (l->self->role == LINK_BROKER &&
+	    link_split(p->server.items[l->server % p->server.n], host, sizeof host, &port) == 0 &&
+	    net_parse(host, port, &at, &ignored) == 0)
+		net_mac_towards(&at, ret);
+}
+
 static void on_open(void *ctx, struct session *s, const char *identity)
 {
 	struct link *l = ctx;
 	const struct param_taskbroker *p = l->self->settings;
 	Sirdar__Hello hello = SIRDAR__HELLO__INIT;
-	char host[NAME_BYTES] = "";
+	char host[NAME_BYTES] = "", mac[NET_MAC_BYTES];
 	struct err err;
 
 	(void)identity;
+	mac_of(l, mac);
 	gethostname(host, sizeof host - 1);
 	hello.protocol_min = protocol_min;
 	hello.protocol_max = protocol_max;
@@ -116,6 +134,7 @@ static void on_open(void *ctx, struct session *s, const char *identity)
 	hello.boot_id = l->boot_id;
 	hello.incarnation = l->incarnation;
 	hello.host = host;
+	hello.mac = mac;
 	hello.groups = p->groups.items;
 	hello.n_groups = p->groups.n;
 	hello.type = (char *)l->self->type;

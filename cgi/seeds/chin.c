@@ -67,7 +67,7 @@ static const struct seed_row rows[] = {
 	  chin_log_query_work,
 	  chin_log_query },
 	{ "/api/action/query",
-	  ROLE_OPERATOR,
+	  ROLE_VIEWER, /* the seed names nobody who may not */
 	  { TOKEN, USER, BATCH, PAGE },
 	  chin_action_query_work,
 	  chin_done },

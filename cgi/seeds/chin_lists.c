@@ -271,7 +271,7 @@ static void machine_put(struct buf *b, const cJSON *m)
 	put_int(b, "machine_id", json_int(m, "id", 0));
 	put_text(b, "machine_name", json_text(m, "name"));
 	put_text(b, "ip", ip);
-	put_text(b, "mac", "");
+	put_text(b, "mac", json_text(m, "mac"));
 	put_int(b, "cpu_load", json_int(m, "cpu_permille", 0) / 10);
 	put_int(b, "memory_load", json_int(m, "memory_permille", 0) / 10);
 	put_int(b, "alive", json_true(m, "online"));

@@ -1,12 +1,16 @@
 #include "wire/net.h"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if_arp.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netpacket/packet.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "util/err.h"
 
@@ -78,4 +82,59 @@ void net_peer_text(int fd, char ret_text[NET_TEXT_BYTES])
 	if (getpeername(fd, (struct sockaddr *)&a.at, &a.bytes) < 0)
 		a.at.ss_family = AF_UNSPEC;
 	net_text(&a, ret_text);
+}
+
+/* --- hardware addresses ----------------------------------------------------------------- */
+
+static bool is_same_host(const struct sockaddr *a, const struct sockaddr *b)
+{
+	if (!a || a->sa_family != b->sa_family)
+		return false;
+	if (a->sa_family == AF_INET)
+		return memcmp(&((const struct sockaddr_in *)(const void *)a)->sin_addr,
+		              &((const struct sockaddr_in *)(const void *)b)->sin_addr,
+		              sizeof(struct in_addr)) == 0;
+	return memcmp(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr,
+	              &((const struct sockaddr_in6 *)(const void *)b)->sin6_addr,
+	              sizeof(struct in6_addr)) == 0;
+}
+
+/* The name of the interface that has this address. */
+static const char *interface_of(const struct ifaddrs *all, const struct sockaddr *own)
+{
+	for (const struct ifaddrs *i = all; i; i = i->ifa_next)
+		if (is_same_host(i->ifa_addr, own))
+			return i->ifa_name;
+	return NULL;
+}
+
+static void mac_of(const struct ifaddrs *all, const char *name, char ret_text[NET_MAC_BYTES])
+{
+	for (const struct ifaddrs *i = all; i && name; i = i->ifa_next) {
+		const struct sockaddr_ll *l = (const void *)i->ifa_addr;
+
+		if (!l || l->sll_family != AF_PACKET || strcmp(i->ifa_name, name) != 0 ||
+		    l->sll_hatype != ARPHRD_ETHER || l->sll_halen != 6)
+			continue;
+		snprintf(ret_text, NET_MAC_BYTES, "%02x:%02x:%02x:%02x:%02x:%02x", l->sll_addr[0],
+		         l->sll_addr[1], l->sll_addr[2], l->sll_addr[3], l->sll_addr[4],
+		         l->sll_addr[5]);
+	}
+}
+
+void net_mac_towards(const struct net_address *to, char ret_text[NET_MAC_BYTES])
+{
+	/* Connecting a datagram's socket asks the routes and sends nothing. */
+	int fd = socket(to->at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct net_address own = { .bytes = sizeof own.at };
+	struct ifaddrs *all = NULL;
+
+	ret_text[0] = '\0';
+	if (fd >= 0 && connect(fd, (const struct sockaddr *)&to->at, to->bytes) == 0 &&
+	    getsockname(fd, (struct sockaddr *)&own.at, &own.bytes) == 0 && getifaddrs(&all) == 0) {
+		mac_of(all, interface_of(all, (const struct sockaddr *)&own.at), ret_text);
+		freeifaddrs(all);
+	}
+	if (fd >= 0)
+		close(fd);
 }

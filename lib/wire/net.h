@@ -29,5 +29,9 @@ int net_server(const char *text, char ret_host[NET_TEXT_BYTES], uint16_t *ret_po
 void net_text(const struct net_address *a, char ret_text[NET_TEXT_BYTES]);
 /* The address of the other end of a socket as text; "local" if it has none. */
 void net_peer_text(int fd, char ret_text[NET_TEXT_BYTES]);
+/* The hardware address, "02:42:ac:11:00:02", of the interface by which this address would be
+ * reached; "" for one that has none (loopback, tunnels). Nothing is sent. */
+enum { NET_MAC_BYTES = 18 };
+void net_mac_towards(const struct net_address *to, char ret_text[NET_MAC_BYTES]);
 
 #endif

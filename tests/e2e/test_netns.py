@@ -166,6 +166,12 @@ def the_servers_from_each_other(s):
 
 
 @test
+def a_broker_tells_the_hardware_address_that_leads_to_its_server(s):
+    shown = re.search(r"link/ether (\S+)", netns.run(*s.net.inside("b"), "ip", "-o", "link", "show", "up0"))[1]
+    assert {b["mac"] for b in s.get("/api/v1/brokers")["brokers"]} == {shown}, s.get("/api/v1/brokers")
+
+
+@test
 def an_active_server_whose_answers_from_the_store_are_lost_is_followed_and_ends(s):
     deposed(s, answers_of_the_store(s))
     chaos.judge(s, s.load)
