@@ -1,6 +1,7 @@
 /* jarvis2's REST (jarvis2.txt, 4): a job is a task, its status and log those of its newest
  * instance. Apps sign in with name and key. */
 #include <cjson/cJSON.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "cgi/handle_streams.h"
 #include "cgi/route.h"
 #include "cgi/seeds/def.h"
+#include "cgi/seeds/program.h"
 #include "cgi/seeds/seed.h"
 #include "sched/task.h"
 #include "sched/when.h"
@@ -21,7 +23,8 @@
 #include "util/json_put.h"
 #include "util/yaml.h"
 
-#define LOG_BYTES 262144
+#define LOG_BYTES  262144
+#define TYPE_BYTES 65
 
 #define APP \
 	{ "app_name", SEED_TEXT, true, 1, 63 }, \
@@ -122,16 +125,70 @@ static int parent_take(void *ctx, const struct store_task *t)
 	return 0;
 }
 
-/* A job without a cron of its own runs when its first parent does. */
-static int schedule_of_parent(struct call *c, struct reader *r, cJSON *task)
+static void once_put(struct call *c, cJSON *task)
 {
-	static const char *const keys[] = { "cycle", "cron" };
-	struct def d = { 0 };
-	int code = def_read(r, seed_of(c)->name, seed_of(c)->workflow, &d, &c->err);
+	int64_t at = clock_wall_us(&clock_machine) / US_PER_S;
+	char now[WHEN_TEXT];
 
-	for (size_t i = 0; code == 0 && i < 2; i++)
-		if (def_text(&d, keys[i]) != NULL)
-			cJSON_AddStringToObject(task, keys[i], def_text(&d, keys[i]));
+	/* Each submission has a date of its own, two in one second too. */
+	if (at <= seed_of(c)->since)
+		at = seed_of(c)->since + 1;
+	when_print(at, now);
+	cJSON_AddStringToObject(task, "cycle", "once");
+	cJSON_AddStringToObject(task, "start_date", now);
+}
+
+/* A job without a cron of its own runs when its first parent does. */
+static void schedule_put(struct call *c, const struct def *parent, cJSON *task)
+{
+	const char *cycle = def_text(parent, "cycle"), *cron = def_text(parent, "cron");
+
+	if (cycle != NULL && strcmp(cycle, "once") == 0) {
+		once_put(c, task);
+		return;
+	}
+	if (cycle != NULL)
+		cJSON_AddStringToObject(task, "cycle", cycle);
+	if (cron != NULL)
+		cJSON_AddStringToObject(task, "cron", cron);
+}
+
+/* The dates that are meant: of a one-off parent its only one, whenever that is; of others, for a job
+ * that runs once, those of its day. */
+static void need_put(const struct def *parent, const char *name, const cJSON *task, cJSON *needs)
+{
+	const char *cycle = def_text(parent, "cycle"), *own = json_text(task, "cycle");
+	const char *window = cycle != NULL && strcmp(cycle, "once") == 0
+	                             ? "[@day-36500d, @day+36500d)"
+	                     : own != NULL && strcmp(own, "once") == 0 ? "{@day}"
+	                                                               : NULL;
+	cJSON *need;
+
+	if (window == NULL) {
+		cJSON_AddItemToArray(needs, cJSON_CreateString(name));
+		return;
+	}
+	need = cJSON_CreateObject();
+	cJSON_AddStringToObject(need, "task", name);
+	cJSON_AddStringToObject(need, "window", window);
+	cJSON_AddItemToArray(needs, need);
+}
+
+static int parent_put(struct call *c, struct reader *r, uint32_t id, bool gives_schedule,
+                      cJSON *task, cJSON *needs)
+{
+	struct seed *s = seed_of(c);
+	struct def d = { 0 };
+	int code;
+
+	s->found = false;
+	if (read_task(r, NULL, id, parent_take, s, NULL) < 0 || !s->found)
+		return call_fail(c, E_NOT_FOUND, "dependency_jobids", "there is no job %u", id);
+	code = def_read(r, s->name, s->workflow, &d, &c->err);
+	if (code == 0 && gives_schedule)
+		schedule_put(c, &d, task);
+	if (code == 0)
+		need_put(&d, s->name, task, needs);
 	def_done(&d);
 	return code;
 }
@@ -143,36 +200,35 @@ static int parents_put(struct call *c, struct reader *r, cJSON *task)
 	const cJSON *id, *ids = json_get(c->json, "dependency_jobids");
 	int code = 0;
 
-	if (cron != NULL && cron[0] != '\0') {
-		cJSON_AddStringToObject(task, "cron", cron);
-	} else if (cJSON_GetArraySize(ids) == 0) {
-		int64_t at = clock_wall_us(&clock_machine) / US_PER_S;
-		char now[WHEN_TEXT];
+	bool has_cron = cron != NULL && cron[0] != '\0';
 
-		/* Each submission has a date of its own, two in one second too. */
-		if (at <= seed_of(c)->since)
-			at = seed_of(c)->since + 1;
-		when_print(at, now);
-		cJSON_AddStringToObject(task, "cycle", "once");
-		cJSON_AddStringToObject(task, "start_date", now);
-	}
+	if (has_cron)
+		cJSON_AddStringToObject(task, "cron", cron);
+	else if (cJSON_GetArraySize(ids) == 0)
+		once_put(c, task);
 	cJSON_ArrayForEach(id, ids)
 	{
-		struct seed *s = seed_of(c);
-
-		s->found = false;
-		if (code == 0 &&
-		    (read_task(r, NULL, (uint32_t)id->valuedouble, parent_take, s, NULL) < 0 ||
-		     !s->found))
-			code = call_fail(c, E_NOT_FOUND, "dependency_jobids",
-			                 "there is no job %.0f", id->valuedouble);
-		if (code < 0)
-			continue;
-		if (id == ids->child && (cron == NULL || cron[0] == '\0'))
-			code = schedule_of_parent(c, r, task);
-		cJSON_AddItemToArray(needs, cJSON_CreateString(s->name));
+		if (code == 0)
+			code = parent_put(c, r, (uint32_t)id->valuedouble,
+			                  !has_cron && id == ids->child, task, needs);
 	}
 	return code;
+}
+
+/* What a type does not know as its own goes to the program: of mapreduce as -D settings. */
+static cJSON *home_of(cJSON *params, const char *type, const char *name)
+{
+	static const char *const own[] = { "jar",     "class",       "conf",     "args",
+		                           "program", "environment", "directory" };
+	cJSON *conf;
+
+	if (strcmp(type, "mapreduce") != 0)
+		return params;
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (strcmp(own[i], name) == 0)
+			return params;
+	conf = cJSON_GetObjectItemCaseSensitive(params, "conf");
+	return conf != NULL ? conf : cJSON_AddObjectToObject(params, "conf");
 }
 
 static void parameters_put(struct call *c, cJSON *task)
@@ -183,10 +239,19 @@ static void parameters_put(struct call *c, cJSON *task)
 	cJSON_ArrayForEach(v, json_get(c->json, "parameters"))
 	{
 		cJSON *copy = cJSON_Duplicate(v, false);
+		cJSON *home = home_of(params, json_text(task, "type"), v->string);
 
-		cJSON_DeleteItemFromObjectCaseSensitive(params, v->string);
-		cJSON_AddItemToObject(params, v->string, copy);
+		cJSON_DeleteItemFromObjectCaseSensitive(home, v->string);
+		cJSON_AddItemToObject(home, v->string, copy);
 	}
+}
+
+/* job_type, as the document writes it ("MapReduce") or as we call it. */
+static void type_take(struct call *c, char ret[TYPE_BYTES])
+{
+	snprintf(ret, TYPE_BYTES, "%s", json_text(c->json, "job_type"));
+	for (char *p = ret; *p != '\0'; p++)
+		*p = (char)tolower((unsigned char)*p);
 }
 
 /* A job of the same name is another version of it, if it is the same app's. */
@@ -217,7 +282,7 @@ static int owner_check(struct call *c, struct reader *r, const char *name)
 
 static int submit_work(struct call *c, struct reader *r)
 {
-	char name[SEED_NAME_BYTES], group[32];
+	char name[SEED_NAME_BYTES], group[32], type[TYPE_BYTES];
 	int64_t group_id = json_int(c->json, "group_id", 0);
 	cJSON *doc, *task;
 	int code;
@@ -230,7 +295,11 @@ static int submit_work(struct call *c, struct reader *r)
 	cJSON_AddItemToObject(c->json, "document", doc);
 	cJSON_AddStringToObject(task, "owner", json_text(c->json, "user"));
 	cJSON_AddStringToObject(task, "description", json_text(c->json, "job_name"));
-	def_command_put(task, json_text(c->json, "job_type"), json_text(c->json, "command"));
+	type_take(c, type);
+	if (!program_is(type))
+		def_command_put(task, type, json_text(c->json, "command"));
+	else if (program_put(c, task, type, json_text(c->json, "command")) < 0)
+		return c->err.code;
 	parameters_put(c, task);
 	if (group_id > 0) {
 		snprintf(group, sizeof(group), "group-%" PRId64, group_id);
@@ -261,14 +330,62 @@ static int submitted(struct call *c)
 	return call_read(c, seed_task);
 }
 
-static int submit(struct call *c)
+/* Those of the document are known before any machine has said that it runs them. */
+static bool type_is_known(const cJSON *types, const char *type, struct buf *names)
 {
-	if (c->err.code < 0)
-		return c->err.code;
+	static const char *const own[] = { "shell", "hive", "presto", "java", "mapreduce" };
+	const cJSON *t;
+	bool is = false;
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		is = is || strcmp(own[i], type) == 0;
+		buf_printf(names, "%s%s", i > 0 ? ", " : "", own[i]);
+	}
+	cJSON_ArrayForEach(t, types)
+	{
+		const char *name = json_text(t, "type");
+
+		is = is || (name != NULL && strcmp(name, type) == 0);
+		if (name != NULL && strstr(buf_str(names), name) == NULL)
+			buf_printf(names, ", %s", name);
+	}
+	return is;
+}
+
+static int typed(struct call *c)
+{
+	char type[TYPE_BYTES];
+	cJSON *root = NULL;
+	struct buf names;
+	int r = c->err.code;
+
+	if (r == 0)
+		r = json_parse((const char *)buf_at(&c->out), c->out.len, &root, &c->err);
+	if (r < 0)
+		return r;
+	buf_init(&names);
+	type_take(c, type);
+	if (!type_is_known(json_get(root, "types"), type, &names))
+		r = call_fail(c, E_INVALID, "job_type", "there is no job type '%s', want one of %s",
+		              type, buf_str(&names));
+	buf_done(&names);
+	json_free(root);
+	if (r < 0)
+		return r;
+	buf_clear(&c->out);
 	cJSON *doc = cJSON_DetachItemFromObjectCaseSensitive(c->json, "document");
 	const cJSON *task = json_get(doc, "tasks");
 	/* What runs once begins by its own date, however long the way to the server is. */
 	return seed_apply(c, doc, task ? json_text(task->child, "start_date") : NULL, submitted);
+}
+
+static int submit(struct call *c)
+{
+	if (c->err.code < 0)
+		return c->err.code;
+	buf_clear(&c->out);
+	c->then = typed;
+	return call_query(c, "types", "{}");
 }
 
 /* --- status, kill ---------------------------------------------------------------------------- */

@@ -310,6 +310,62 @@ def jarvis2_jobs_run_by_cron_and_after_others_and_are_killed(s):
     until("it is killed", lambda: jarvis(s, "GET", "/api/job/status", **s.xray, job_id=slow["job_id"])["status"] == 8, 60)
 
 
+def says_its_words(s, name):
+    """A program that tells what it was called with, in the place of java and hadoop."""
+    path = s.dir / name
+    path.write_text("#!/bin/sh\nfor w in \"$@\"; do echo \"<$w>\"; done\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def log_when_over(s, job_id, expect=3):
+    until("the job is over", lambda: jarvis(s, "GET", "/api/job/status", **s.xray, job_id=job_id)["status"] == expect, 60)
+    until("its log is whole", lambda: jarvis(s, "GET", "/api/log", **s.xray, job_id=job_id, type=1)["is_end"])
+    return jarvis(s, "GET", "/api/log", **s.xray, job_id=job_id, type=1)["log"].split("\n")
+
+
+@test
+def jarvis2_java_and_mapreduce_take_their_command_as_the_seed_has_it(s):
+    fake = says_its_words(s, "fake")
+    for n, (kind, command, parameters, words) in enumerate((
+            ("java", "java -Xmx64m -jar /opt/x.jar a 'b c' $HOME", {"java": fake}, ["-Xmx64m", "-jar", "/opt/x.jar", "a", "b c", "$HOME"]),
+            ("Java", "-cp /opt/lib com.example.Main --day 1", {"java": fake}, ["-cp", "/opt/lib", "com.example.Main", "--day", "1"]),
+            ("mapreduce", "hadoop jar /opt/count.jar com.example.Count in out", {"program": fake, "queue": "etl"},
+             ["jar", "/opt/count.jar", "com.example.Count", "-Dqueue=etl", "in", "out"]),
+            ("MapReduce", "/opt/count.jar in out", {"program": fake}, ["jar", "/opt/count.jar", "in", "out"]))):
+        answer = jarvis(s, "POST", "/api/job/submit", **s.xray, **{**JOB, "job_name": f"program {n}", "job_type": kind, "command": command,
+                                                                 "parameters": parameters})
+        assert answer["accept"] is True, answer
+        said = [w[1:-1] for w in log_when_over(s, answer["job_id"]) if w.startswith("<")]
+        assert said == words, (kind, said)
+    for kind, command, why in (("java", "java -Xmx1g", "-jar FILE|CLASS"), ("mapreduce", "hadoop jar", "JAR [CLASS]"),
+                               ("cobol", "x", "no job type 'cobol', want one of shell, hive, presto, java, mapreduce")):
+        answer = jarvis(s, "POST", "/api/job/submit", **s.xray, **{**JOB, "job_name": "wrong", "job_type": kind, "command": command, "parameters": {}})
+        assert answer["accept"] is False and answer["job_id"] == -1 and why in answer["message"], answer
+
+
+@test
+def jarvis2_jobs_wait_for_one_off_jobs(s):
+    gate = s.dir / "gate"
+    first = jarvis(s, "POST", "/api/job/submit", **s.xray, **{**JOB, "job_name": "one-off", "command":
+                   f"while ! test -e {gate}; do sleep 0.02; done; echo first"})["job_id"]
+    after, too = ({**JOB, "job_name": n, "command": f"test -e {gate} && echo {n}", "dependency_jobids": d}
+                  for n, d in (("after-one", [first]), ("after-both", [first])))
+    two = jarvis(s, "POST", "/api/job/submit", **s.xray, **after)
+    assert two["accept"] is True, two
+    three = jarvis(s, "POST", "/api/job/submit", **s.xray, **{**too, "dependency_jobids": [first, two["job_id"]]})
+    assert three["accept"] is True, three
+    until("the first runs", lambda: jarvis(s, "GET", "/api/job/status", **s.xray, job_id=first)["status"] == 2, 60)
+    names = {t["task_id"]: t["task"] for t in s.get("/api/v1/tasks")["items"]}
+    row = until("the second waits", lambda: s.instances(names[two["job_id"]]))[0]
+    assert row["state"] in ("Ready", "DependenceFinish") and names[first] in s.sirdar("why", row["id"]).stdout, row
+    gate.touch()
+    assert log_when_over(s, two["job_id"])[0] == "after-one"
+    assert log_when_over(s, three["job_id"])[0] == "after-both"
+    late = jarvis(s, "POST", "/api/job/submit", **s.xray, **{**after, "job_name": "late"})  # its parent has long ended
+    assert log_when_over(s, late["job_id"])[0] == "after-one"
+
+
 @test
 def jarvis2_refuses_in_its_own_words(s):
     bad = {**s.xray, "app_key": s.xray["app_key"][:-1] + "x"}
@@ -514,7 +570,7 @@ def each_is_off_unless_its_setting_names_a_project(s):
 def site():
     s = Site("seeds")
     s.cgi.argv += [w for k, v in SEEDS.items() for w in ("--set", f"{k}={v}")]
-    s.start()
+    s.start(types=("shell:8", "noop:64", "java:2", "mapreduce:2"))
     return s
 
 
