@@ -39,7 +39,7 @@ const char *soundness_advice(int code)
 {
 	if (!soundness_exit(code))
 		return NULL;
-	return "baseserver: nothing was handed out. Three ways on: 1. put back a whole copy of the "
+	return "  Nothing was handed out. Three ways on: 1. put back a whole copy of the "
 	       "store (a back-up); 2. let a server lead that has one; 3. accept that work is lost, "
 	       "which may run again: `sirdar db accept-loss URL`. See the manual, \"A store that "
 	       "is damaged or lost work\".\n";

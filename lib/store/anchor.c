@@ -6,15 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/crc.h"
 #include "util/err.h"
 
-enum { LINE_BYTES = 256, TIME_BYTES = 32 };
+enum { LINE_BYTES = 256 };
 
 /* Over a line's bytes but its own place at the end. */
 static uint32_t sum_of(const char line[LINE_BYTES])
@@ -116,13 +116,9 @@ struct anchor anchor_of(const struct store_tip *t, int64_t at_us)
 	return a;
 }
 
-static const char *time_text(int64_t us, char to[TIME_BYTES])
+static const char *time_text(int64_t us, char to[WHEN_TEXT])
 {
-	time_t s = us / US_PER_S;
-	struct tm tm;
-
-	gmtime_r(&s, &tm);
-	strftime(to, TIME_BYTES, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	when_print(us / US_PER_S, to);
 	return to;
 }
 
@@ -152,7 +148,7 @@ int anchor_check(const char *dir, const char *name, struct store *s, const struc
                  struct err *err)
 {
 	struct anchor a = { 0 };
-	char at[TIME_BYTES];
+	char at[WHEN_TEXT];
 	int r = anchor_read(dir, &a, err);
 
 	if (r == E_NOT_FOUND)

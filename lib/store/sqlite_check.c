@@ -1,11 +1,11 @@
 /* Does the database file hold together? SQLite's own check, within a bound. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "store/sqlite.h"
-#include "util/alloc.h"
+#include "store/sql_text.h"
+#include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
 
@@ -80,12 +80,14 @@ static int table_at(struct sqlite_store *s, struct store_scrub *at, struct err *
 /* A table that takes too long for one look: its rows, some thousand at a time. */
 static int read_slice(struct sqlite_store *s, struct store_scrub *at, struct err *err)
 {
-	char *text = mem_fmt("SELECT rowid, * FROM \"%s\" WHERE rowid > ?1 ORDER BY rowid LIMIT %d",
-	                     at->table, ROWS_A_SLICE);
+	struct buf text;
+	buf_init(&text);
+	sql_put(&text, sqlite_quote, NULL, "SELECT rowid, * FROM ? WHERE rowid > ? ORDER BY rowid LIMIT ?",
+	        "n?i", at->table, (int64_t)ROWS_A_SLICE);
 	sqlite3_stmt *q = NULL;
-	int rc = sqlite3_prepare_v2(s->db, text, -1, &q, NULL), rows = 0, r = 0;
+	int rc = sqlite3_prepare_v2(s->db, buf_str(&text), -1, &q, NULL), rows = 0, r = 0;
 
-	free(text);
+	buf_done(&text);
 	if (rc != SQLITE_OK) { /* it has no rowid: small ones only */
 		sqlite3_finalize(q);
 		at->in_rows = false;
@@ -117,9 +119,11 @@ int sqlite_scrub(struct store *st, struct store_scrub *at, int64_t limit_us, str
 	int r = table_at(s, at, err);
 	if (r <= 0)
 		return r;
-	char *text = mem_fmt("PRAGMA quick_check(\"%s\")", at->table);
-	r = quick_check(s, text, limit_us, err);
-	free(text);
+	struct buf text;
+	buf_init(&text);
+	sql_put(&text, sqlite_quote, NULL, "PRAGMA quick_check(?)", "n", at->table);
+	r = quick_check(s, buf_str(&text), limit_us, err);
+	buf_done(&text);
 	if (r == E_AGAIN) {
 		at->in_rows = true;
 		at->row = INT64_MIN;

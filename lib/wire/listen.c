@@ -118,11 +118,12 @@ static void accept_failed(struct listener *l, int errnum)
 {
 	if (!is_exhausted(errnum))
 		return; /* that one connection has failed, or there is none */
-	if (l->counts.pauses++ == l->told_pauses)
-		log_warn("listen.paused",
-		         "code=%s text=\"%s: nobody new is let in until there is "
-		         "room\"",
-		         err_name(err_of_errno(errnum)), strerror(errnum));
+	if (l->counts.pauses++ == l->told_pauses) {
+		struct err err = { 0 };
+		err_sys(&err, err_of_errno(errnum), errnum,
+		        "nobody new is let in until there is room");
+		log_warn("listen.paused", "code=%s text=\"%s\"", err_name(err.code), err.text);
+	}
 	ev_io_stop(l->loop, &l->io);
 	ev_timer_set(&l->pause, PAUSE_S, 0.);
 	ev_timer_start(l->loop, &l->pause);

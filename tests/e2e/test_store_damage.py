@@ -67,7 +67,7 @@ class Made(Site):
         text = "\n".join(said)
         assert got == code, (got, self.base.tail())
         for word in (*words, *WAYS):
-            assert word in text, (word, text)
+            assert word in text + self.base.text(mark), (word, text)
         for word in ("UNIQUE", "SELECT", "INSERT", "UPDATE", "PRAGMA"):
             assert word not in text, text
         assert "baseserver.up" not in self.base.text(mark), text
