@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "store/schema.h"
+#include "store/tip.h"
 
 static void sql(struct world *w, const char *text)
 {
@@ -402,6 +403,59 @@ static void a_file_that_is_no_database_is_refused(void **state)
 	open_refused(w, E_DAMAGED, "not a database");
 }
 
+/* Turns the first bytes of the page that begins a table's rows. */
+static void spoil_page(struct world *w, const char *root)
+{
+	char path[128], bytes[4] = { 1, 2, 3, 4 };
+	int64_t page = sql_number(w, root);
+	int64_t size = sql_number(w, "PRAGMA page_size");
+
+	sql(w, "PRAGMA wal_checkpoint(TRUNCATE)");
+	world_path(w, "sirdar.db", path);
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, bytes, sizeof bytes, (page - 1) * size + 1), sizeof bytes);
+	close(fd);
+}
+
+static int look_through(struct world *w, int64_t limit_us, struct store_scrub *at, struct err *err)
+{
+	char url[160];
+	struct store *beside = NULL;
+	int r = 1;
+
+	snprintf(url, sizeof url, "sqlite:%s", w->dir);
+	world_must(store_open_standby(url, &beside, err), err);
+	while (r > 0)
+		r = store_scrub(beside, at, limit_us, err);
+	store_close(beside);
+	return r;
+}
+
+/* Small looks read a table row by row. */
+static void a_look_through_the_whole_store_finds_a_spoiled_page(void **state)
+{
+	struct world *w = *state;
+	struct store_scrub at = { 0 };
+	struct err err = { 0 };
+
+	for (int64_t k = 0; k < 2000; k++)
+		world_must(one_life(w, k, &err), &err);
+	world_must(look_through(w, INT64_MAX / 2, &at, &err), &err);
+	assert_true(at.of > 20 && at.done == at.of && at.partly == 0);
+	at = (struct store_scrub){ 0 };
+	world_must(look_through(w, 1, &at, &err), &err);
+	assert_true(at.done == at.of && at.partly > 0);
+	assert_int_equal(store_inspect(w->s, 1, &err), E_AGAIN);
+	world_must(store_inspect(w->s, 0, &err), &err);
+	spoil_page(w, "SELECT rootpage FROM sqlite_schema WHERE name = 'lb_task_event'");
+	at = (struct store_scrub){ 0 };
+	assert_int_equal(look_through(w, INT64_MAX / 2, &at, &err), E_DAMAGED);
+	assert_string_equal(at.table, "lb_task_event");
+	at = (struct store_scrub){ 0 };
+	assert_int_equal(look_through(w, 1, &at, &err), E_DAMAGED);
+	assert_null(strstr(err.text, "PRAGMA"));
+}
+
 /* What an open that died between its first two transactions leaves. */
 static void migrations_go_on_from_the_number_reached(void **state)
 {
@@ -455,6 +509,7 @@ int main(void)
 		SQLITE(bad_values_are_named_at_load),
 		SQLITE(foreign_newer_and_altered_databases_are_refused),
 		SQLITE(a_file_that_is_no_database_is_refused),
+		SQLITE(a_look_through_the_whole_store_finds_a_spoiled_page),
 		SQLITE(migrations_go_on_from_the_number_reached),
 		SQLITE(idle_moves_the_log_into_the_database),
 	};
