@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store/sqlite.h"
 #include "store/sql_text.h"
+#include "store/sqlite.h"
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -82,8 +82,9 @@ static int read_slice(struct sqlite_store *s, struct store_scrub *at, struct err
 {
 	struct buf text;
 	buf_init(&text);
-	sql_put(&text, sqlite_quote, NULL, "SELECT rowid, * FROM ? WHERE rowid > ? ORDER BY rowid LIMIT ?",
-	        "n?i", at->table, (int64_t)ROWS_A_SLICE);
+	sql_put(&text, sqlite_quote, NULL,
+	        "SELECT rowid, * FROM ? WHERE rowid > ? ORDER BY rowid LIMIT ?", "n?i", at->table,
+	        (int64_t)ROWS_A_SLICE);
 	sqlite3_stmt *q = NULL;
 	int rc = sqlite3_prepare_v2(s->db, buf_str(&text), -1, &q, NULL), rows = 0, r = 0;
 
