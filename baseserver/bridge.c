@@ -296,9 +296,10 @@ static void retire(struct bridge *b, const char *cluster, struct job *j, int64_t
 	if (j->problem)
 		well(b, j);
 	buf_init(&args);
-	buf_printf(&args, "{\"selection\":{\"workflow\":\"%s/%s\"},\"detach\":true,"
-	           "\"running\":\"wait\"}", b->project,
-	           j->name);
+	buf_printf(&args,
+	           "{\"selection\":{\"workflow\":\"%s/%s\"},\"detach\":true,"
+	           "\"running\":\"wait\"}",
+	           b->project, j->name);
 	order_put(b, ORDER_GONE, cluster, j->name, revision, &args);
 }
 

@@ -217,7 +217,8 @@ static bool is_put_off(const struct look *l)
 
 static struct verdict no_start(void)
 {
-	return no(E_CONFLICT, "its task is offline and starts nothing; put it online, or test-run it");
+	return no(E_CONFLICT,
+	          "its task is offline and starts nothing; put it online, or test-run it");
 }
 
 static struct verdict on_run_now(const struct look *l)

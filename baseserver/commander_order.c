@@ -357,9 +357,9 @@ static int parse_params(struct order *o, struct refusal *f)
 	buf_putc(&out, '{');
 	for (const struct jval *p = v->first; p; p = p->next) {
 		snprintf(at, sizeof at, "args.params.%.70s", p->key);
-		const char *wrong = !word_ok(p->key) ? "the name is none"
-		                    : p->kind != JV_TEXT      ? "a text is expected"
-		                                              : NULL;
+		const char *wrong = !word_ok(p->key)     ? "the name is none"
+		                    : p->kind != JV_TEXT ? "a text is expected"
+		                                         : NULL;
 		if (wrong) {
 			buf_done(&out);
 			return refuse(f, E_INVALID, at, NULL, "%s: %s, found %s", at, wrong,

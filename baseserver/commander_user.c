@@ -17,13 +17,12 @@ enum { NAME_MAX_BYTES = 63, LIST_MAX = 1000, TIME_MAX = 1 << 30 };
 
 /* `as`, whether a change of it ends sessions (`since` grows), whether a new one needs it. */
 static const struct person_member user_members[] = {
-	{ "role", AS_OWN_ROLE, true, true },   { "projects", AS_PROJECTS, true, false },
-	{ "rights", AS_RIGHTS, true, false },  { "mail", AS_LINE, false, false },
-	{ "phone", AS_LINE, false, false },    { "chat", AS_LINE, false, false },
-	{ "full_name", AS_LINE, false, false },
-	{ "disabled", AS_TRUTH, true, false }, { "secret", AS_SECRET, true, false },
-	{ "source", AS_SOURCE, true, false },  { "subject", AS_LINE, true, false },
-	{ "groups", AS_NAMES, false, false },
+	{ "role", AS_OWN_ROLE, true, true },    { "projects", AS_PROJECTS, true, false },
+	{ "rights", AS_RIGHTS, true, false },   { "mail", AS_LINE, false, false },
+	{ "phone", AS_LINE, false, false },     { "chat", AS_LINE, false, false },
+	{ "full_name", AS_LINE, false, false }, { "disabled", AS_TRUTH, true, false },
+	{ "secret", AS_SECRET, true, false },   { "source", AS_SOURCE, true, false },
+	{ "subject", AS_LINE, true, false },    { "groups", AS_NAMES, false, false },
 };
 static const struct person_member group_members[] = {
 	{ "role", AS_OWN_ROLE, false, true },     { "projects", AS_PROJECTS, false, false },

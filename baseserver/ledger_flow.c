@@ -11,7 +11,7 @@
 #include "util/check.h"
 
 struct flow_run {
-	int64_t first; /* task_run() of its rows */
+	int64_t first;  /* task_run() of its rows */
 	uint32_t *rows; /* places in the table */
 	size_t n, cap;
 	bool held; /* somebody of it was refused its turn */
@@ -292,8 +292,8 @@ void ledger_replace(struct ledger *l, const struct ltask *t, int64_t run_date)
 	uint32_t *older = NULL;
 
 	/* What ends at once leaves the flow: first who, then the kills. */
-	for (size_t i = f ? f->at : 0;
-	     f && i < f->n && f->runs[i].first < task_run(def, run_date); i++)
+	for (size_t i = f ? f->at : 0; f && i < f->n && f->runs[i].first < task_run(def, run_date);
+	     i++)
 		for (size_t k = 0; k < f->runs[i].n; k++) {
 			if (n == cap) {
 				cap = cap ? cap * 2 : 8;
@@ -365,8 +365,7 @@ void ledger_flows_build(struct ledger *l)
 	drop_all(all);
 	for (uint32_t k = 0; k < l->table.used; k++) {
 		struct instance *i = &table_at(&l->table, k)->inst;
-		const struct ltask *t = i->state == ST_NONE ? NULL
-		                                            : ledger_task_of(l, i->key.task);
+		const struct ltask *t = i->state == ST_NONE ? NULL : ledger_task_of(l, i->key.task);
 		if (!t)
 			continue;
 		i->marks &= (uint8_t)~EM_FLOW;

@@ -72,8 +72,8 @@ struct next_params {
 /* What `overlap` judges; see ledger_flow.c. */
 struct flows {
 	struct flow *items;
-	size_t n, cap, n_held; /* n_held: runs of which somebody was refused his turn */
-	size_t may_kill;       /* rows that this letter has room to replace */
+	size_t n, cap, n_held;    /* n_held: runs of which somebody was refused his turn */
+	size_t may_kill;          /* rows that this letter has room to replace */
 	struct map by_key, tasks; /* tasks: of a workflow that is judged as a whole */
 	bool is_stale;            /* a definition in force judges in another way */
 };

@@ -121,8 +121,8 @@ static void find_earlier(const struct why *w, const struct cat_task *t, int64_t 
 
 	for (uint32_t k = t->live; k != SLAB_NONE; k = catalog_inst(c, k)->next) {
 		const struct cat_inst *i = catalog_inst(c, k);
-		if (i->key.part == 0 && !(i->flags & IF_MEMBER) && i->key.run_date < ret->run_date &&
-		    task_run(t->def, i->key.run_date) < first)
+		if (i->key.part == 0 && !(i->flags & IF_MEMBER) &&
+		    i->key.run_date < ret->run_date && task_run(t->def, i->key.run_date) < first)
 			*ret = i->key;
 	}
 }
@@ -156,9 +156,8 @@ static bool say_overlap(struct why *w)
 	why_set(w->line, def->overlap == OVERLAP_QUEUE ? WHY_OVERLAP : WHY_REPLACES);
 	why_text(w->line, "date", "%s", text);
 	why_text(w->line, "task", "%s%s", earlier.task == w->t->id ? "" : " of ",
-	         earlier.task == w->t->id
-	                 ? ""
-	                 : catalog_task(&w->q->c->cat, earlier.task)->def->name);
+	         earlier.task == w->t->id ? ""
+	                                  : catalog_task(&w->q->c->cat, earlier.task)->def->name);
 	why_text(w->line, "state", "%s", shown_state(w, earlier));
 	return true;
 }

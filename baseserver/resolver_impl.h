@@ -105,9 +105,9 @@ struct resolver {
 	struct heap times;
 	struct scope *scopes;
 	size_t n_scopes;
-	struct map scope_of; /* waiting -> scope, of members */
+	struct map scope_of;  /* waiting -> scope, of members */
 	uint64_t turn_number; /* of the last TK_TURN */
-	struct map held;     /* what overlap judges together, and its run -> waiting */
+	struct map held;      /* what overlap judges together, and its run -> waiting */
 
 	uint32_t *todo; /* waitings whose verdict may differ from their state */
 	size_t n_todo, todo_cap;

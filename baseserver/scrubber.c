@@ -18,6 +18,7 @@
  * to others. */
 #define SLICE_US (3 * US_PER_S)
 #define PAUSE_US (50 * US_PER_MS)
+#define AGAIN_US (86400 * US_PER_S)
 #define TELL_US  (15 * US_PER_S) /* until the process ends: who watches asks each few seconds */
 
 struct scrubber {
@@ -61,6 +62,8 @@ static void look(struct scrubber *s)
 		         (unsigned long long)s->at.partly);
 		store_close(s->store);
 		s->store = NULL;
+		s->at = (struct store_scrub){ 0 };
+		actor_alarm(s->me, actor_mono_us(s->me) + AGAIN_US);
 	} else { /* what cannot be read now is read later */
 		actor_alarm(s->me, actor_mono_us(s->me) + PAUSE_US);
 	}

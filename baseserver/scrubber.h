@@ -1,4 +1,4 @@
-/* scrubber.h — looks through the whole store while the server leads, beside its writer.
+/* scrubber.h — looks through the whole store while the server leads, beside its writer, once a day.
  *
  * An actor on a thread of its own with a connection of its own, which only reads. What a start
  * looks at is bounded by time; this finds the rest. A store that is damaged ends the process: first

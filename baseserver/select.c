@@ -54,9 +54,9 @@ static int add_workflow(const struct catalog *c, struct selection *s, const char
 		if (t && !catalog_retired(t) && catalog_in_workflow(t, name, len))
 			add_task(s, t->id);
 	}
-	int r = s->n_tasks > before ? 0
-	                            : refuse(f, E_NOT_FOUND, at, NULL, "%s: no workflow '%s'", at,
-	                                     text);
+	int r = s->n_tasks > before
+	                ? 0
+	                : refuse(f, E_NOT_FOUND, at, NULL, "%s: no workflow '%s'", at, text);
 	free(nfc);
 	free(text);
 	return r;

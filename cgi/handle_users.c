@@ -144,9 +144,9 @@ static int hashed(struct call *c)
 
 int users_post(struct call *c)
 {
-	static const char *const keys[] = { "user",     "role",   "projects",  "rights",
-		                            "mail",     "phone",  "chat", "full_name", "disabled",
-		                            "password", "source", NULL };
+	static const char *const keys[] = { "user",     "role",     "projects", "rights",
+		                            "mail",     "phone",    "chat",     "full_name",
+		                            "disabled", "password", "source",   NULL };
 	struct change *g = c->extra = mem_new(sizeof(*g));
 	const cJSON *given = json_get(c->json, "password");
 	const char *password = json_text(c->json, "password");

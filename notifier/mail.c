@@ -125,8 +125,7 @@ static void put_text(const char *text, struct buf *out)
 	buf_done(&lines);
 }
 
-void mail_print(const struct payload_ask *a, const char *subject, const char *text,
-                struct buf *out)
+void mail_print(const struct payload_ask *a, const char *subject, const char *text, struct buf *out)
 {
 	put_date(a->now_us, out);
 	put_message_id(a, out);

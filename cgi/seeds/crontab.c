@@ -215,7 +215,8 @@ static int job_take(void *ctx, const struct store_task *t)
 static int list_work(struct call *c, struct reader *r)
 {
 	char prefix[80];
-	const struct read_task_filter f = { .prefix = prefix, .states = ~(1u << TS_RETIRED | 1u << TS_DETACHED) };
+	const struct read_task_filter f = { .prefix = prefix,
+		                            .states = ~(1u << TS_RETIRED | 1u << TS_DETACHED) };
 	struct read_answer at = { 0 };
 	struct jobs j = { 0 };
 	int code;

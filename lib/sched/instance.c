@@ -148,8 +148,9 @@ struct instance instance_now(const struct instance *i)
 
 int kill_rank(enum kill_intent k)
 {
-	static const int ranks[] = { [KI_NONE] = 0, [KI_TIMEOUT] = 1, [KI_REDO] = 2,
-		                     [KI_REPLACE] = 3, [KI_USER] = 4 };
+	static const int ranks[] = {
+		[KI_NONE] = 0, [KI_TIMEOUT] = 1, [KI_REDO] = 2, [KI_REPLACE] = 3, [KI_USER] = 4
+	};
 
 	return ranks[k];
 }

@@ -29,7 +29,8 @@ static bool is_ascii_letter(ucs4_t c)
 
 static bool is_ascii_name(const char *text)
 {
-	static const char all[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789.-";
+	static const char all[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789.-";
 
 	return (is_ascii_letter((unsigned char)*text) || *text == '_') && !text[strspn(text, all)];
 }
@@ -119,7 +120,7 @@ static unsigned script_bit(const char *name)
 		const char *name;
 		enum script_bit bit;
 	} known[] = {
-		{ "Latin", LATIN }, { "Han", HAN },       { "Hiragana", KANA },
+		{ "Latin", LATIN },   { "Han", HAN },       { "Hiragana", KANA },
 		{ "Katakana", KANA }, { "Hangul", HANGUL }, { "Bopomofo", BOPOMOFO },
 	};
 
@@ -325,8 +326,8 @@ char *name_fold(const char *text)
 {
 	size_t n = strlen(text), bytes = 0;
 	uint8_t *made = is_ascii(text) ? NULL
-	                               : u8_casefold((const uint8_t *)text, n, NULL,
-	                                             UNINORM_NFKC, NULL, &bytes);
+	                               : u8_casefold((const uint8_t *)text, n, NULL, UNINORM_NFKC,
+	                                             NULL, &bytes);
 	char *ret = made ? mem_strn((const char *)made, bytes) : mem_str(text);
 
 	free(made);

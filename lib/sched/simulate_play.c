@@ -226,8 +226,8 @@ static void look(struct sim *s, uint32_t row)
 		skip(s, row, SIM_LINK);
 		return;
 	}
-	if (!r->is_free && (r->met < join_of(s, row) || !has_turn(s, t, row) ||
-	                    !sim_has_turn(s, row)))
+	if (!r->is_free &&
+	    (r->met < join_of(s, row) || !has_turn(s, t, row) || !sim_has_turn(s, row)))
 		return;
 	if (t->def->frozen)
 		return;

@@ -48,13 +48,11 @@ static void check_overlap(struct wf_reader *r, const struct wf_task *t,
 	if (!t->overlap.node || t->overlap.node == given)
 		return;
 	if (r->wf->overlap.node)
-		diag_error(r->d, wf_here(r, t->overlap.node), "conflict",
-		           "take one of the two out",
+		diag_error(r->d, wf_here(r, t->overlap.node), "conflict", "take one of the two out",
 		           "the workflow's `overlap` judges its run as a whole; a task of it has "
 		           "none of its own");
 	else if (one_by_one && t->overlap.value != OVERLAP_ALLOW)
-		diag_error(r->d, wf_here(r, t->overlap.node), "conflict",
-		           "take one of the two out",
+		diag_error(r->d, wf_here(r, t->overlap.node), "conflict", "take one of the two out",
 		           "`serial` and `overlap` both say what becomes of a date while another "
 		           "is unfinished");
 }

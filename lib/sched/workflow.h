@@ -16,7 +16,7 @@
 
 #define WORKFLOW_NAME_MAX          NAME_BYTES_MAX /* bytes of one part of a name */
 #define WORKFLOW_TASKS_MAX         20000
-#define WORKFLOW_OUTPUTS_BYTES_MAX 16384 /* of all outputs of one instance, as JSON */
+#define WORKFLOW_OUTPUTS_BYTES_MAX 16384  /* of all outputs of one instance, as JSON */
 #define WORKFLOW_NEEDS_MAX         100000 /* links of one task */
 
 struct buf;
@@ -49,7 +49,7 @@ void workflow_print(const struct workflow *wf, struct buf *out);
 void workflow_print_json(const struct workflow *wf, struct buf *out);
 bool workflow_same(const struct workflow *a, const struct workflow *b);
 
-const char *workflow_name(const struct workflow *wf); /* project/workflow */
+const char *workflow_name(const struct workflow *wf);   /* project/workflow */
 struct place workflow_place(const struct workflow *wf); /* where its name stands */
 bool workflow_is_pipeline(const struct workflow *wf);
 size_t workflow_tasks(const struct workflow *wf);

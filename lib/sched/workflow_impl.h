@@ -138,7 +138,7 @@ struct workflow {
 	struct wf_text defaults, tasks, finished, failed; /* nodes only */
 	struct wf_cycle shared_cycle; /* of `defaults`: what a run of it is ... */
 	const char *shared_zone;      /* ... in this zone; NULL: none said */
-	struct wf_choice overlap; /* of its run as a whole; a task's own: wf_task.overlap */
+	struct wf_choice overlap;     /* of its run as a whole; a task's own: wf_task.overlap */
 	struct wf_alerts alerts;
 	struct wf_baseline *baseline_items;
 	size_t n_baselines;

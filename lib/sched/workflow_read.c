@@ -32,8 +32,7 @@ void wf_read_text(struct wf_reader *r, const struct wf_key *k, const struct yaml
 }
 
 static void take_name(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
-                      const char *(*wrong)(const char *text, char why[NAME_WHY_BYTES]),
-                      void *field)
+                      const char *(*wrong)(const char *text, char why[NAME_WHY_BYTES]), void *field)
 {
 	char why[NAME_WHY_BYTES];
 
@@ -120,8 +119,9 @@ void wf_read_overlap(struct wf_reader *r, const struct wf_key *k, const struct y
 	bool beside;
 
 	if (yaml_bool(n, &beside))
-		*(struct wf_choice *)field =
-			(struct wf_choice){ beside ? OVERLAP_ALLOW : OVERLAP_SKIP, n };
+		*(struct wf_choice *)field = (struct wf_choice){ beside ? OVERLAP_ALLOW
+			                                                : OVERLAP_SKIP,
+			                                         n };
 	else
 		wf_read_choice(r, k, n, field);
 }

@@ -151,14 +151,22 @@ static const struct {
 	Oid oid;
 	struct db_type type;
 } types[] = {
-	{ 16, { DB_BOOLEAN, "boolean" } },      { 17, { DB_BYTES, "bytea" } },
-	{ 20, { DB_NUMBER, "bigint" } },        { 21, { DB_NUMBER, "smallint" } },
-	{ 23, { DB_NUMBER, "integer" } },       { 700, { DB_NUMBER, "real" } },
-	{ 701, { DB_NUMBER, "double" } },       { 1082, { DB_DATE, "date" } },
-	{ 1083, { DB_TIME, "time" } },          { 1114, { DB_STAMP, "timestamp" } },
-	{ 1184, { DB_INSTANT, "timestamptz" } }, { 1266, { DB_ZONED_TIME, "timetz" } },
-	{ 1560, { DB_BITS, "bit" } },           { 1562, { DB_BITS, "varbit" } },
-	{ 1700, { DB_NUMBER, "numeric" } },     { 2950, { DB_UUID, "uuid" } },
+	{ 16, { DB_BOOLEAN, "boolean" } },
+	{ 17, { DB_BYTES, "bytea" } },
+	{ 20, { DB_NUMBER, "bigint" } },
+	{ 21, { DB_NUMBER, "smallint" } },
+	{ 23, { DB_NUMBER, "integer" } },
+	{ 700, { DB_NUMBER, "real" } },
+	{ 701, { DB_NUMBER, "double" } },
+	{ 1082, { DB_DATE, "date" } },
+	{ 1083, { DB_TIME, "time" } },
+	{ 1114, { DB_STAMP, "timestamp" } },
+	{ 1184, { DB_INSTANT, "timestamptz" } },
+	{ 1266, { DB_ZONED_TIME, "timetz" } },
+	{ 1560, { DB_BITS, "bit" } },
+	{ 1562, { DB_BITS, "varbit" } },
+	{ 1700, { DB_NUMBER, "numeric" } },
+	{ 2950, { DB_UUID, "uuid" } },
 };
 
 static int give_types(const struct db_sink *sink, const PGresult *result, size_t n)

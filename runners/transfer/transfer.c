@@ -82,9 +82,7 @@ static int count(struct transfer *t)
 
 static int copy(struct transfer *t)
 {
-	struct db_sink sink = {
-		.ctx = t, .types = on_types, .columns = on_columns, .row = on_row
-	};
+	struct db_sink sink = { .ctx = t, .types = on_types, .columns = on_columns, .row = on_row };
 	struct text sql = { 0 };
 	int code;
 

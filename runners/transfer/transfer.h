@@ -41,7 +41,8 @@ struct value_type {
 int value_session(struct db *db);
 void value_type_take(const struct db_type *from, struct value_type *ret);
 /* May values of the one go into the other? Else `why` names column and types. */
-bool value_fits(const struct value_type *from, const struct value_type *to, char why[static VALUE_WHY_BYTES]);
+bool value_fits(const struct value_type *from, const struct value_type *to,
+                char why[static VALUE_WHY_BYTES]);
 /* One value as the target's literal. `kind`: of the source. False as above. */
 bool value_put(enum db_kind kind, const struct value_type *from, struct db *target,
                const struct value_type *to, const char *value, size_t len, struct text *out,
@@ -60,7 +61,7 @@ struct target {
 	size_t n_columns, mark_column, n_pending;
 	int64_t rows;
 	struct value_type *from, *to; /* of the columns, when rows go to a table */
-	struct text mark; /* the watermark of the last row that was put */
+	struct text mark;             /* the watermark of the last row that was put */
 	bool has_mark;
 	char why[VALUE_WHY_BYTES];
 };

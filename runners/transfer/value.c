@@ -52,12 +52,13 @@ static const unsigned into[DB_CLASSES] = {
 static bool refuse(const struct value_type *from, const struct value_type *to, const char *reason,
                    char why[static VALUE_WHY_BYTES])
 {
-	snprintf(why, VALUE_WHY_BYTES, "column %.60s: %s at the source, %s at the target: %s", from->column,
-	         from->name, to->name, reason);
+	snprintf(why, VALUE_WHY_BYTES, "column %.60s: %s at the source, %s at the target: %s",
+	         from->column, from->name, to->name, reason);
 	return false;
 }
 
-bool value_fits(const struct value_type *from, const struct value_type *to, char why[static VALUE_WHY_BYTES])
+bool value_fits(const struct value_type *from, const struct value_type *to,
+                char why[static VALUE_WHY_BYTES])
 {
 	if (from->class != DB_SHAPE &&
 	    (from->class == to->class || into[from->class] & BIT(to->class)))
@@ -69,7 +70,9 @@ bool value_fits(const struct value_type *from, const struct value_type *to, char
 
 static int hex_digit(char c)
 {
-	return c >= '0' && c <= '9' ? c - '0' : isxdigit((unsigned char)c) ? (c | 32) - 'a' + 10 : -1;
+	return c >= '0' && c <= '9'         ? c - '0'
+	       : isxdigit((unsigned char)c) ? (c | 32) - 'a' + 10
+	                                    : -1;
 }
 
 /* "\x00ff" of PostgreSQL, or the digits of a uuid. */
@@ -146,9 +149,11 @@ static bool is_utf8(const char *s, size_t len)
 {
 	for (size_t i = 0; i < len;) {
 		unsigned char c = (unsigned char)s[i++];
-		int more = c < 0x80 ? 0 : c >= 0xc2 && c < 0xe0 ? 1 : (c & 0xf0) == 0xe0 ? 2
-		           : c >= 0xf0 && c < 0xf5                  ? 3
-		                                                    : -1;
+		int more = c < 0x80                ? 0
+		           : c >= 0xc2 && c < 0xe0 ? 1
+		           : (c & 0xf0) == 0xe0    ? 2
+		           : c >= 0xf0 && c < 0xf5 ? 3
+		                                   : -1;
 
 		if (more < 0 || c == 0)
 			return false;
@@ -208,9 +213,11 @@ static void put_quoted(struct db *db, const char *value, size_t len, struct text
 
 /* Bits of one database are a number, or b'101', in another. */
 static bool put_to_bits(struct db *db, const struct value_type *from, const struct value_type *to,
-                        const char *value, size_t len, struct text *out, char why[static VALUE_WHY_BYTES])
+                        const char *value, size_t len, struct text *out,
+                        char why[static VALUE_WHY_BYTES])
 {
-	if (from->class == DB_NUMBER && db_kind(db) != DB_POSTGRESQL && is_word(value, "0123456789"))
+	if (from->class == DB_NUMBER && db_kind(db) != DB_POSTGRESQL &&
+	    is_word(value, "0123456789"))
 		text_add(out, value, len);
 	else if (from->class != DB_NUMBER && is_word(value, "01"))
 		text_addf(out, "%s'%s'", db_kind(db) == DB_SQLITE ? "" : "b", value);
@@ -219,9 +226,9 @@ static bool put_to_bits(struct db *db, const struct value_type *from, const stru
 	return true;
 }
 
-static bool put_to_number(struct db *db, const struct value_type *from,
-                          const struct value_type *to, const char *value, size_t len,
-                          struct text *out, char why[static VALUE_WHY_BYTES])
+static bool put_to_number(struct db *db, const struct value_type *from, const struct value_type *to,
+                          const char *value, size_t len, struct text *out,
+                          char why[static VALUE_WHY_BYTES])
 {
 	if (from->class == DB_BITS && len > 64)
 		return refuse(from, to, "a value has more than 64 bits", why);
@@ -236,7 +243,8 @@ static bool put_to_number(struct db *db, const struct value_type *from,
 }
 
 static bool put_to_text(struct db *db, const struct value_type *from, const struct value_type *to,
-                        const char *value, size_t len, struct text *out, char why[static VALUE_WHY_BYTES])
+                        const char *value, size_t len, struct text *out,
+                        char why[static VALUE_WHY_BYTES])
 {
 	if (from->class == DB_BYTES && !is_utf8(value, len))
 		return refuse(from, to, "its bytes are no text", why);
@@ -253,7 +261,8 @@ static bool put_to_text(struct db *db, const struct value_type *from, const stru
 
 /* Plain; never NULL. */
 static bool put_made(const struct value_type *from, struct db *db, const struct value_type *to,
-                     const char *value, size_t len, struct text *out, char why[static VALUE_WHY_BYTES])
+                     const char *value, size_t len, struct text *out,
+                     char why[static VALUE_WHY_BYTES])
 {
 	struct text made = { 0 };
 

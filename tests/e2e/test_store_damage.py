@@ -5,6 +5,7 @@ then works. TAP."""
 import functools
 import os
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -303,6 +304,38 @@ def health_tells_how_far_the_check_is(s):
         store = s.get("/api/v1/health")["store"]
         return store["check"] == "whole" and store["checked_tables"] == store["tables"] > 10
     until("the store was looked through", over)
+
+
+@each
+def damage_that_is_found_beside_the_running_server_ends_it(s):
+    s.work()
+    for _ in range(5):
+        s.base.stop()
+        s.whole_file()
+        (root,), (size,) = s.sql("SELECT rootpage FROM sqlite_schema WHERE name = 'lb_workflow'") + s.sql("PRAGMA page_size")
+        s.copy_to("whole")
+        s.base.start()
+        with open(s.store / "sirdar.db", "r+b") as f:
+            f.seek((root - 1) * size + 1)
+            f.write(b"\x01\x02\x03\x04")
+        until("the look is over", lambda: s.base.has("store.damaged|store.whole", s.base.mark))
+        if s.base.has("store.damaged", s.base.mark):
+            break
+        s.base.stop()  # it was there before us
+        s.put_back("whole")
+    health = until("health tells it", lambda: next((h for h in [s.ask("GET", "/api/v1/health")] if h[0] == 503), None))[1]
+    assert health["store"]["check"] == "damaged" and any("damaged" in p for p in health["problems"]), health
+    status, metrics = s.ask("GET", "/metrics")
+    assert status == 200 and re.search(r"sirdar_store_damaged\S* 1\b", str(metrics)), metrics
+    assert s.base.proc.wait(120) == DAMAGED, s.base.tail()
+    s.refused(DAMAGED, "sirdar.db", "damaged")
+    note = (s.store / "damaged").read_text("utf-8")
+    assert "damaged" in note, note
+    s.put_back("whole")  # of before the last start
+    s.accept()
+    (s.store / "damaged").write_text(note, "utf-8")
+    s.goes_on()
+    assert not (s.store / "damaged").exists()
 
 
 def copied(server, one, other):

@@ -29,7 +29,8 @@ static void a_job_becomes_a_workflow_with_one_shell_task(void **state)
 	                 0);
 	assert_string_equal(buf_str(&out),
 	                    "{\"workflow\":\"a\",\"project\":\"etcd\",\"defaults\":{\"type\":"
-	                    "\"shell\",\"catchup\":{\"mode\":\"none\"},\"overlap\":\"skip\"},\"tasks\":{\"a\":{\"cron\":"
+	                    "\"shell\",\"catchup\":{\"mode\":\"none\"},\"overlap\":\"skip\"},"
+	                    "\"tasks\":{\"a\":{\"cron\":"
 	                    "\"*/5 * * * *\",\"params\":{\"script\":\"echo $$$$ $${A}\"}}}}");
 	buf_done(&out);
 }

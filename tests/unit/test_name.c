@@ -1,10 +1,10 @@
 /* sched/name: which texts are names, why others are none, and which look alike. */
 #include "sched/name.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
 
 #include <cmocka.h>
 
@@ -20,27 +20,31 @@
 /* --- the judge */
 
 static const char *const good_names[] = {
-	"a", "_", "_9", "a-b.c_d", A60 "ffff",
-	"\u6c47\u603b",                       /* Han */
-	"\u65e5\u62a5_2024-03.v2",            /* with digits and separators */
-	"\u9500\u552eETL\u65e5\u62a5",        /* Han with Latin */
+	"a",
+	"_",
+	"_9",
+	"a-b.c_d",
+	A60 "ffff",
+	"\u6c47\u603b",                                     /* Han */
+	"\u65e5\u62a5_2024-03.v2",                          /* with digits and separators */
+	"\u9500\u552eETL\u65e5\u62a5",                      /* Han with Latin */
 	"\u58f2\u4e0a\u30c7\u30fc\u30bf\u306e\u96c6\u8a08", /* Han, Katakana, Hiragana */
-	"\u30b3\u30fc\u30d2\u30fcA",          /* the long mark is of all scripts */
-	"\ub9e4\ucd9cA\u5408\u8a08",          /* Hangul, Latin, Han */
-	"\u3105\u3106\u5b57",                 /* Bopomofo with Han */
-	"\u4e8c\u3007\u4e8c\u56db",           /* 〇 is a number of letters */
-	"\u4eba\u3005",                       /* the mark of repetition */
-	"\u041e\u0442\u0447\u0451\u0442",     /* Cyrillic alone */
-	"sales_\u041e\u0442\u0447\u0451\u0442", /* words may differ in script */
-	"\u03b1\u03b2\u03b3",                 /* Greek */
-	"\u05d3\u05d5\u05d7",                 /* Hebrew */
-	"\u062a\u0642\u0631\u064a\u0631",     /* Arabic */
+	"\u30b3\u30fc\u30d2\u30fcA",                        /* the long mark is of all scripts */
+	"\ub9e4\ucd9cA\u5408\u8a08",                        /* Hangul, Latin, Han */
+	"\u3105\u3106\u5b57",                               /* Bopomofo with Han */
+	"\u4e8c\u3007\u4e8c\u56db",                         /* 〇 is a number of letters */
+	"\u4eba\u3005",                                     /* the mark of repetition */
+	"\u041e\u0442\u0447\u0451\u0442",                   /* Cyrillic alone */
+	"sales_\u041e\u0442\u0447\u0451\u0442",             /* words may differ in script */
+	"\u03b1\u03b2\u03b3",                               /* Greek */
+	"\u05d3\u05d5\u05d7",                               /* Hebrew */
+	"\u062a\u0642\u0631\u064a\u0631",                   /* Arabic */
 	"\u0930\u093f\u092a\u094b\u0930\u094d\u091f", /* Devanagari has vowels that are marks */
-	"\u0e23\u0e32\u0e22\u0e07\u0e32\u0e19", /* Thai */
-	"caf\u00e9",                          /* one letter, not e and an accent */
-	"\uff21\uff22\uff23",                 /* wide letters are letters */
-	"\U00020000\u8868",                   /* beyond the first plane */
-	HAN7 HAN7 HAN7 "a",                   /* 64 bytes */
+	"\u0e23\u0e32\u0e22\u0e07\u0e32\u0e19",       /* Thai */
+	"caf\u00e9",                                  /* one letter, not e and an accent */
+	"\uff21\uff22\uff23",                         /* wide letters are letters */
+	"\U00020000\u8868",                           /* beyond the first plane */
+	HAN7 HAN7 HAN7 "a",                           /* 64 bytes */
 };
 
 static const struct {
@@ -61,17 +65,18 @@ static const struct {
 	{ "\u65e5\u62a5\uff01", "'\uff01' (U+FF01) is not allowed: it is neither" },
 	{ "\u65e5\u3000\u62a5", "U+3000 is not allowed: it cannot be seen" },
 	{ "a\u00a0b", "U+00A0 is not allowed: it cannot be seen" },
-	{ "a\u200bb", "U+200B is not allowed: it cannot be seen" }, /* zero width space */
-	{ "a\u200db", "U+200D is not allowed: it cannot be seen" }, /* zero width joiner */
-	{ "a\u202eb", "U+202E is not allowed: it cannot be seen" }, /* right to left override */
-	{ "a\u2066b", "U+2066 is not allowed: it cannot be seen" }, /* isolate */
-	{ "a\u200fb", "U+200F is not allowed: it cannot be seen" }, /* right to left mark */
-	{ "a\u00adb", "U+00AD is not allowed: it cannot be seen" }, /* soft hyphen */
-	{ "a\ufeffb", "U+FEFF is not allowed: it cannot be seen" }, /* byte order mark */
+	{ "a\u200bb", "U+200B is not allowed: it cannot be seen" },     /* zero width space */
+	{ "a\u200db", "U+200D is not allowed: it cannot be seen" },     /* zero width joiner */
+	{ "a\u202eb", "U+202E is not allowed: it cannot be seen" },     /* right to left override */
+	{ "a\u2066b", "U+2066 is not allowed: it cannot be seen" },     /* isolate */
+	{ "a\u200fb", "U+200F is not allowed: it cannot be seen" },     /* right to left mark */
+	{ "a\u00adb", "U+00AD is not allowed: it cannot be seen" },     /* soft hyphen */
+	{ "a\ufeffb", "U+FEFF is not allowed: it cannot be seen" },     /* byte order mark */
 	{ "\u65e5\ufe00", "U+FE00 is not allowed: it cannot be seen" }, /* variation selector */
-	{ "\u3164\u3164", "U+3164 is not allowed: it cannot be seen" }, /* Hangul filler, a letter */
+	{ "\u3164\u3164",
+	  "U+3164 is not allowed: it cannot be seen" }, /* Hangul filler, a letter */
 	{ "\u115f", "U+115F is not allowed: it cannot be seen" },
-	{ "\ue000", "U+E000 is not allowed: it cannot be seen" }, /* private use */
+	{ "\ue000", "U+E000 is not allowed: it cannot be seen" },       /* private use */
 	{ "a\U000e0041", "U+E0041 is not allowed: it cannot be seen" }, /* a tag */
 	{ "a\u0378", "U+0378 is not allowed: no character is assigned to it" },
 	{ "a\U0001f600", "(U+1F600) is not allowed: it is neither" },
@@ -128,8 +133,9 @@ static void words_of_machines_stay_ascii(void **state)
 	(void)state;
 	assert_true(word_ok("shell"));
 	assert_true(word_ok("_9.a-b"));
-	assert_string_equal(word_wrong("\u6c47\u603b", why),
-	                    "only letters of ASCII, digits, _ . - are allowed, a letter or _ first");
+	assert_string_equal(
+		word_wrong("\u6c47\u603b", why),
+		"only letters of ASCII, digits, _ . - are allowed, a letter or _ first");
 	assert_string_equal(word_wrong(A60 "fffff", why),
 	                    "it has 65 bytes, at most 64 are allowed");
 	assert_false(word_ok(""));
@@ -173,10 +179,10 @@ static void names_that_look_the_same_have_one_fold(void **state)
 {
 	(void)state;
 	alike("Load", "load", true);
-	alike("\uff21\uff22", "ab", true);                /* wide */
-	alike("\uff76\uff9e", "\u30ac", true);            /* half-width Katakana */
+	alike("\uff21\uff22", "ab", true);     /* wide */
+	alike("\uff76\uff9e", "\u30ac", true); /* half-width Katakana */
 	alike("STRASSE", "stra\u00dfe", true);
-	alike("\u0391\u03a3", "\u03b1\u03c2", true);      /* Greek final sigma */
+	alike("\u0391\u03a3", "\u03b1\u03c2", true); /* Greek final sigma */
 	alike("\u65e5\u62a5", "\u6708\u62a5", false);
 	alike("\u6c49", "\u6f22", false); /* simplified and traditional are two letters */
 	alike("shop/Load", "SHOP/load", true);
@@ -203,7 +209,9 @@ static void a_name_is_made_of_any_text(void **state)
 	made("p\u0430ypal", 64, "p_ypal"); /* a mixture: ASCII alone */
 	made("!!!", 64, "");
 	made("- _", 64, "");
-	made("\xff\xfe" "a", 64, "a");
+	made("\xff\xfe"
+	     "a",
+	     64, "a");
 	made(HAN7 HAN7 HAN7 HAN7, 200, HAN7 HAN7 HAN7);
 }
 

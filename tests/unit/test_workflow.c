@@ -143,8 +143,8 @@ static const struct {
 	  "alike_name", "look the same" },
 	{ "pipeline: p\ncycle: day\nsteps: [{name: A, type: t}, {name: a, type: t}]\n", 3, 36,
 	  "alike_name", "'default/p/a' and 'default/p/A' look the same" },
-	{ W "  a: {type: t, cycle: day}\n---\nworkflow: W\ntasks: {a: {type: t, cycle: day}}\n",
-	  5, 11, "alike_name", "'default/W' and 'default/w' look the same" },
+	{ W "  a: {type: t, cycle: day}\n---\nworkflow: W\ntasks: {a: {type: t, cycle: day}}\n", 5,
+	  11, "alike_name", "'default/W' and 'default/w' look the same" },
 	{ "workflow: v\nproject: x\ntasks: {a: {type: t, cycle: day}}\n---\n"
 	  "workflow: w\nproject: X\ntasks: {a: {type: t, cycle: day}}\n",
 	  6, 10, "alike_name", "'X' and 'x' look the same" },
