@@ -41,6 +41,8 @@ static int64_t broker_figure(const struct broker *b, enum meter m)
 		return b->session ? b->running : 0;
 	case M_BROKER_CPU:
 		return b->cpu_permille;
+	case M_BROKER_LOAD:
+		return b->load_permille;
 	case M_BROKER_MEMORY:
 		return b->memory_permille;
 	default:

@@ -242,6 +242,8 @@ static void on_report(struct letter *l, void *self)
 		b->accepts = n->accepts;
 		memcpy(b->why_not, n->why_not, sizeof b->why_not);
 		b->cpu_permille = n->cpu_permille;
+		b->load_permille = n->load_permille;
+		b->slots = n->slots ? n->slots : b->slots;
 		b->memory_permille = n->memory_permille;
 		b->running = n->running;
 		b->disk_free_bytes = n->disk_free_bytes;
@@ -461,6 +463,7 @@ static void print_broker(const struct registrar *r, const struct broker *b, stru
 	put_bool(out, "accepts", b->accepts);
 	put_text(out, "why_not", b->why_not);
 	put_int(out, "cpu_permille", b->cpu_permille);
+	put_int(out, "load_permille", b->load_permille);
 	put_int(out, "memory_permille", b->memory_permille);
 	put_id(out, "disk_free_bytes", b->disk_free_bytes);
 	put_int(out, "running", b->running);

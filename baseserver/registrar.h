@@ -62,7 +62,8 @@ struct broker_news {
 	bool starts; /* of the sorter: text says why nothing of the type starts; "": it does */
 	bool accepts;
 	char why_not[128];
-	uint32_t cpu_permille, memory_permille, running;
+	uint32_t cpu_permille, load_permille, memory_permille, running;
+	uint32_t slots; /* of the machine; 0: as greeted */
 	uint64_t disk_free_bytes;
 	char type[64], version[64], text[256];
 	uint32_t runner_state; /* RunnerState.state */

@@ -39,7 +39,7 @@ struct broker {
 	int64_t since_us, heard_us;
 	bool accepts;
 	char why_not[128];
-	uint32_t cpu_permille, memory_permille, running, slots;
+	uint32_t cpu_permille, load_permille, memory_permille, running, slots;
 	uint64_t disk_free_bytes;
 	struct runner runners[TYPES_MAX];
 	size_t n_runners;

@@ -318,6 +318,8 @@ int worker_credit(struct conn *c, const Sirdar__Credit *m)
 int worker_load(struct conn *c, const Sirdar__Load *m)
 {
 	struct broker_news *n = mem_new(sizeof *n);
+	/* A release ago cpu_permille was the load average. */
+	uint32_t load = m->load_permille ? m->load_permille : m->cpu_permille;
 
 	n->session = c->number;
 	n->broker = c->broker;
@@ -325,17 +327,19 @@ int worker_load(struct conn *c, const Sirdar__Load *m)
 	n->accepts = m->accepts;
 	snprintf(n->why_not, sizeof n->why_not, "%s", m->why_not);
 	n->cpu_permille = m->cpu_permille;
+	n->load_permille = m->load_permille;
+	n->slots = m->slots;
 	n->memory_permille = m->memory_permille;
 	n->running = m->running;
 	n->disk_free_bytes = m->disk_free_bytes;
 	c->accepts = m->accepts;
-	c->load_permille = m->cpu_permille;
+	c->load_permille = load;
 	/* All sessions of a broker are this worker's: its loaders follow its load. */
 	for (struct conn *o = c->w->conns; o; o = o->next) {
 		if (o->broker != c->broker || o->role != ROLE_LOADER)
 			continue;
 		o->accepts = m->accepts;
-		o->load_permille = m->cpu_permille;
+		o->load_permille = load;
 		o->news = true;
 		worker_touch(o);
 	}

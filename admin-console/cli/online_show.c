@@ -456,7 +456,7 @@ static void brokers_print(const cJSON *root)
 	struct table t;
 	const cJSON *b, *y;
 
-	table_init(&t, "Name|State|>Running|>Slots|>CPU %|>Memory %|Types|Address");
+	table_init(&t, "Name|State|>Running|>Slots|>CPU %|>Load|>Memory %|Types|Address");
 	cJSON_ArrayForEach(b, json_get(root, "brokers"))
 	{
 		struct buf types;
@@ -472,6 +472,7 @@ static void brokers_print(const cJSON *root)
 		table_add(&t, text_of(b, "running"));
 		table_add(&t, text_of(b, "slots"));
 		table_addf(&t, "%lld", number_of(b, "cpu_permille") / 10);
+		table_addf(&t, "%.2f", (double)number_of(b, "load_permille") / 1000.0);
 		table_addf(&t, "%lld", number_of(b, "memory_permille") / 10);
 		table_add(&t, buf_str(&types));
 		table_add(&t, text_of(b, "address"));

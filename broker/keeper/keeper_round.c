@@ -267,8 +267,9 @@ static void main_ended(struct keeper *k, struct job *job, int status, const stru
 	end->ended_us = clock_wall_us(&clock_machine);
 	end->cpu_us = (uint64_t)((u->tv_sec + s->tv_sec) * US_PER_S + u->tv_usec + s->tv_usec);
 	end->rss_max_bytes = (uint64_t)used->ru_maxrss * 1024;
-	if (end->exit_code == -SIGKILL && job->phase == PHASE_NONE)
-		end->oom = tree_was_oom(k->tree, job->group);
+	/* Any of its processes: a shell says 137 of its child, others what they like. */
+	bool was_oom = tree_was_oom(k->tree, job->group);
+	end->oom = was_oom && end->exit_code != 0 && job->phase == PHASE_NONE;
 }
 
 /* wait4() names the number and frees it in one step: no pid in `pids` can be another's. */

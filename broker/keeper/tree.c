@@ -397,7 +397,8 @@ bool tree_was_oom(struct tree *t, uint64_t group)
 	if (!t->dir[0])
 		return false;
 	bool oom = limiter_was_oom(t->limiter, group);
-	spare_spoil(t, group); /* it goes on counting */
+	if (oom)
+		spare_spoil(t, group); /* it goes on counting */
 	return oom;
 }
 

@@ -22,6 +22,7 @@
 
 /* Signs of life in the time after which a loader counts as frozen. */
 #define ALIVE_TIMES 10
+#define JOBS_S      0.1 /* between two words of how many jobs there are */
 
 /* --- the link's calls ------------------------------------------------------------- */
 
@@ -152,6 +153,26 @@ static void look_for_end(struct loader *l)
 		arm_stop(l); /* whoever hears of the ends must do so by then */
 }
 
+/* A burst of short jobs is told once. */
+static void on_jobs(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct loader *l = w->data;
+
+	(void)loop;
+	(void)events;
+	if (l->in_process != l->told_jobs)
+		loader_say(l, "jobs %u", l->in_process);
+	l->told_jobs = l->in_process;
+}
+
+static void count_jobs(struct loader *l)
+{
+	if (l->in_process != l->told_jobs && !ev_is_active(&l->jobs_timer)) {
+		ev_timer_set(&l->jobs_timer, JOBS_S, 0.0);
+		ev_timer_start(l->loop, &l->jobs_timer);
+	}
+}
+
 /* Everything that gathered in this round of the loop leaves as few frames. */
 static void on_round(struct ev_loop *loop, ev_prepare *w, int events)
 {
@@ -165,6 +186,7 @@ static void on_round(struct ev_loop *loop, ev_prepare *w, int events)
 	loader_ship_texts(l);
 	loader_flush_reports(l);
 	loader_send_credit(l);
+	count_jobs(l);
 	look_for_end(l);
 }
 
@@ -404,6 +426,8 @@ static struct loader *loader_new(const struct param_taskbroker *settings,
 	ev_init(&l->stop_timer, on_stop_timer);
 	ev_init(&l->alone_timer, on_alone);
 	ev_timer_init(&l->alive_timer, on_alive, 0.0, 1.0);
+	ev_init(&l->jobs_timer, on_jobs);
+	l->jobs_timer.data = l;
 	ev_init(&l->broker_gone, on_broker_gone);
 	l->alone_timer.data = l->alive_timer.data = l->broker_gone.data = l;
 	ev_prepare_init(&l->round, on_round);
@@ -451,6 +475,7 @@ static void loader_free(struct loader *l)
 	ev_timer_stop(l->loop, &l->stop_timer);
 	ev_timer_stop(l->loop, &l->alone_timer);
 	ev_timer_stop(l->loop, &l->alive_timer);
+	ev_timer_stop(l->loop, &l->jobs_timer);
 	ev_io_stop(l->loop, &l->broker_gone);
 	for (uint32_t i = 0; i < l->n_jobs; i++) {
 		start_free(l->jobs[i]->start);

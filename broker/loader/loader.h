@@ -53,7 +53,8 @@ struct loader {
 	ev_async bell;
 	ev_timer fence_timer, ship_timer, tick_timer, stop_timer;
 	ev_io broker_gone; /* nobody reads the status any more */
-	ev_timer alone_timer, alive_timer;
+	ev_timer alone_timer, alive_timer, jobs_timer;
+	uint32_t told_jobs; /* in_process, as the broker knows it */
 	struct link_self about;
 	char *epoch_file;
 	struct link *link; /* NULL until the keeper told what it holds */
@@ -175,7 +176,8 @@ void loader_unwatch_calls(struct loader *l);
 
 /* loader.c */
 /* A line for the broker: "ready", "refused" and "stuck", each with more, "ending" and "over"; and
- * "alive MS", again and again once it is ready: after a silence of MS the broker ends us. */
+ * "alive MS", again and again once it is ready: after a silence of MS the broker ends us;
+ * and "jobs N" when the number of jobs in this process has changed. */
 __attribute__((format(printf, 2, 3))) void loader_say(const struct loader *l, const char *fmt, ...);
 struct loader_args {
 	const char *type, *plugin_path;

@@ -28,10 +28,20 @@ static void send_load(struct broker *b)
 	m.cpu_permille = load.cpu_permille;
 	m.memory_permille = load.memory_permille;
 	m.disk_free_bytes = load.disk_free_bytes;
-	m.running = b->running;
+	m.load_permille = load.load_permille;
+	m.slots = load_slots(b);
+	m.running = load_running(b);
+	b->is_full = m.running >= (uint64_t)b->settings->jobs_max;
 	m.accepts = load.why_not[0] == 0;
 	m.why_not = load.why_not;
 	link_send(b->link, FR_LOAD, &m, NULL);
+}
+
+/* Said at once when that opens or closes the door. */
+void broker_counted(struct broker *b)
+{
+	if (b->is_full != (load_running(b) >= (uint64_t)b->settings->jobs_max))
+		send_load(b);
 }
 
 static void on_load_timer(struct ev_loop *loop, ev_timer *w, int events)
@@ -239,16 +249,8 @@ void broker_reload(struct broker *b)
 	types_reload(b);
 	if (types_read(b, &err) < 0)
 		log_warn("broker.reload", "why=\"%s\"", err.text);
+	b->about.slots = load_slots(b); /* of greetings to come */
 	send_load(b);
-}
-
-static uint32_t all_slots(const struct broker *b)
-{
-	uint32_t n = 0;
-
-	for (const struct type *t = b->types; t; t = t->next)
-		n += lane_is_current(t) ? t->slots : 0;
-	return n < b->settings->jobs_max ? n : (uint32_t)b->settings->jobs_max;
 }
 
 int broker_open(struct broker *b, struct err *err)
@@ -271,7 +273,7 @@ int broker_open(struct broker *b, struct err *err)
 		.settings = b->settings,
 		.type = "",
 		.runner_version = "",
-		.slots = all_slots(b),
+		.slots = load_slots(b),
 		.epoch_file = b->epoch_file,
 	};
 	arm_load(b);

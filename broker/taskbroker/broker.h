@@ -70,10 +70,11 @@ struct type {
 	int status_fd;    /* -1: closed */
 	struct buf status;
 	ev_io ended, said;
-	ev_timer start;  /* time to start it */
-	ev_timer late;   /* it should have spoken, or ended, by now */
-	ev_timer look;   /* has it shown a sign of life? */
-	uint32_t silent; /* looks since the last one */
+	ev_timer start;      /* time to start it */
+	ev_timer late;       /* it should have spoken, or ended, by now */
+	ev_timer look;       /* has it shown a sign of life? */
+	uint32_t in_process; /* jobs that its loader has besides the jobkeeper's */
+	uint32_t silent;     /* looks since the last one */
 	int64_t heard_us;
 	bool holds,
 		is_listed; /* the jobkeeper has jobs of it; so says the list that is coming in */
@@ -84,7 +85,10 @@ struct type {
 };
 
 struct load {
-	uint32_t cpu_permille, memory_permille;
+	uint32_t cpu_permille; /* how busy the processors were since the last look */
+	uint32_t
+		load_permille; /* load average of the last minute, one runnable a processor: 1000 */
+	uint32_t memory_permille;
 	uint64_t memory_free_bytes;
 	uint64_t disk_free_bytes;
 	char why_not[160]; /* "": work is welcome */
@@ -119,11 +123,15 @@ struct broker {
 	bool is_list_fresh;         /* a whole list came in since the last beat */
 	uint32_t listed_seq;        /* the first beat that named `held` */
 	uint32_t running, counting; /* of `held`; of the list coming in */
+	bool is_full;               /* so the server was told: jobs_max run */
+	uint64_t cpu_all, cpu_busy; /* clock ticks at the last look */
+	uint32_t cpu_permille;
 };
 
 /* broker.c */
 int broker_open(struct broker *b, struct err *err);
-void broker_reload(struct broker *b); /* settings have changed */
+void broker_reload(struct broker *b);  /* settings have changed */
+void broker_counted(struct broker *b); /* how many jobs run has changed */
 /* End loaders, then the loop; with_jobs: the jobkeeper and its jobs too. */
 void broker_stop(struct broker *b, bool with_jobs);
 void broker_close(struct broker *b);
@@ -194,6 +202,9 @@ char *version_path(const struct type *t); /* of what is wanted; the caller's */
 
 /* load.c: how busy the machine is, and whether work is welcome. */
 void load_measure(struct broker *b, struct load *ret);
+/* Jobs that run here: the jobkeeper's, and those inside loaders. */
+uint32_t load_running(const struct broker *b);
+uint32_t load_slots(const struct broker *b);
 
 /* spawn.c: our programs. pid_fd watches the end. status_fd: its descriptor 3, or -1.
  *   errors  E_IO */

@@ -193,6 +193,7 @@ static void on_held(void *ctx, const Sirdar__KeeperHeld *h)
 		return;
 	b->is_list_fresh = true;
 	b->running = b->counting;
+	broker_counted(b);
 	served_look(b);
 	if (!b->link)
 		keeper_take_list(b);

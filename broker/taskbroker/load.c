@@ -9,8 +9,57 @@
 #include "broker/taskbroker/threshold.h"
 #include "util/fs.h"
 
+uint32_t load_running(const struct broker *b)
+{
+	uint32_t n = b->running;
+
+	for (const struct type *t = b->types; t; t = t->next)
+		n += t->in_process;
+	return n;
+}
+
+uint32_t load_slots(const struct broker *b)
+{
+	uint32_t n = 0;
+
+	for (const struct type *t = b->types; t; t = t->next)
+		n += lane_is_current(t) ? t->slots : 0;
+	return n < b->settings->jobs_max ? n : (uint32_t)b->settings->jobs_max;
+}
+
+/* Thousandths of all processors' time since the last look that were not idle. A look that comes
+ * too soon answers what the last one did. */
+static uint32_t read_cpu(struct broker *b)
+{
+	enum { FIELDS = 8, IDLE = 3, IOWAIT = 4, TICKS_MIN = 10 };
+	uint64_t all = 0, idle = 0;
+	struct buf text;
+
+	buf_init(&text);
+	if (fs_read("/proc/stat", 1 << 20, &text, NULL) == 0 &&
+	    strncmp(buf_str(&text), "cpu ", 4) == 0) {
+		char *at = (char *)(uintptr_t)buf_str(&text) + 4;
+
+		for (int i = 0; i < FIELDS; i++) {
+			uint64_t ticks = strtoull(at, &at, 10);
+			all += ticks;
+			idle += i == IDLE || i == IOWAIT ? ticks : 0;
+		}
+	}
+	buf_done(&text);
+	uint64_t span = all - b->cpu_all, busy = all - idle - b->cpu_busy;
+
+	if (all < b->cpu_all + TICKS_MIN)
+		return b->cpu_permille;
+	if (b->cpu_all)
+		b->cpu_permille = busy < span ? (uint32_t)(busy * 1000 / span) : 1000;
+	b->cpu_all = all;
+	b->cpu_busy = all - idle;
+	return b->cpu_permille;
+}
+
 /* Load average of the last minute, as thousandths of one runnable a processor. */
-static uint32_t read_cpu(void)
+static uint32_t read_load(void)
 {
 	double average[1];
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -49,7 +98,7 @@ static void judge_load(struct broker *b, struct load *ret)
 	uint64_t slack = (uint64_t)p->load_slack_percent;
 	uint64_t memory_max = p->memory_max_percent < 100 ? (uint64_t)p->memory_max_percent * 10
 	                                                  : UINT32_MAX;
-	bool cpu = threshold_passed(&b->is_over[LOAD_CPU], ret->cpu_permille,
+	bool cpu = threshold_passed(&b->is_over[LOAD_CPU], ret->load_permille,
 	                            (uint64_t)p->load_max_percent * 10, slack, false);
 	bool memory = threshold_passed(&b->is_over[LOAD_MEMORY], ret->memory_permille, memory_max,
 	                               slack, false);
@@ -62,7 +111,7 @@ static void judge_load(struct broker *b, struct load *ret)
 	if (!ret->why_not[0] && (cond)) \
 	snprintf(ret->why_not, sizeof ret->why_not, __VA_ARGS__)
 	NOT(cpu, "load is %u %% of a processor each, load_max_percent is %" PRId64,
-	    ret->cpu_permille / 10, p->load_max_percent);
+	    ret->load_permille / 10, p->load_max_percent);
 	NOT(memory, "%u %% of memory is in use, memory_max_percent is %" PRId64,
 	    ret->memory_permille / 10, p->memory_max_percent);
 	NOT(left, "%" PRIu64 " bytes of memory are free, memory_free_min_bytes is %" PRId64,
@@ -77,15 +126,16 @@ void load_measure(struct broker *b, struct load *ret)
 	unsigned long long disk = UINT64_MAX;
 
 	memset(ret, 0, sizeof *ret);
-	ret->cpu_permille = read_cpu();
+	ret->cpu_permille = read_cpu(b);
+	ret->load_permille = read_load();
 	read_memory(ret);
 	fs_free_bytes(b->state_dir, &disk, NULL);
 	ret->disk_free_bytes = disk;
 	NOT(b->is_stopping, "the broker stops");
 	NOT(b->is_drained, "drained");
 	NOT(!keeper_client_is_up(b->keeper), "no jobkeeper");
-	NOT(b->running >= (uint64_t)p->jobs_max, "%u jobs run, jobs_max is %" PRId64, b->running,
-	    p->jobs_max);
+	NOT(load_running(b) >= (uint64_t)p->jobs_max, "%u jobs run, jobs_max is %" PRId64,
+	    load_running(b), p->jobs_max);
 	judge_load(b, ret);
 #undef NOT
 }

@@ -227,6 +227,7 @@ static void on_ended(struct ev_loop *loop, ev_io *w, int events)
 	close(t->pid_fd);
 	t->pid = 0;
 	t->pid_fd = -1;
+	t->in_process = 0;
 	judge_end(t, status);
 	t->is_met = false;
 	if (t->is_over)
@@ -253,7 +254,8 @@ static void on_late(struct ev_loop *loop, ev_timer *w, int events)
 }
 
 /* --- its words: "ready MAJOR MINOR VERSION", "refused WHY", "stuck WHY", "ending", "over"; and
- * again and again "alive MS", to be taken for frozen after so long a silence --- */
+ * again and again "alive MS", to be taken for frozen after so long a silence, and "jobs N", those
+ * that the jobkeeper does not hold --- */
 
 static void take_line(struct type *t, char *line)
 {
@@ -268,6 +270,11 @@ static void take_line(struct type *t, char *line)
 	}
 	if (strncmp(line, "stuck ", 6) == 0) {
 		snprintf(t->last_words, sizeof t->last_words, "%s", line + 6);
+		return;
+	}
+	if (strncmp(line, "jobs ", 5) == 0) {
+		t->in_process = (uint32_t)strtoul(line + 5, NULL, 10);
+		broker_counted(t->broker);
 		return;
 	}
 	if (strcmp(line, "over") == 0) {

@@ -5,6 +5,7 @@ log. TAP."""
 import os
 import shutil
 import signal
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -323,6 +324,58 @@ def what_a_given_up_execution_prints_is_in_no_others_log(s):
     until("it is let go", lambda: not list(logs.glob("*.out")))
     assert log_of(s, i) == "second\n", log_of(s, i)
     s.brokers["b7"].stop()
+
+
+# --- what a machine says of itself
+
+def machine(s, name):
+    return next(b for b in s.get("/api/v1/brokers")["brokers"] if b["name"] == name)
+
+
+@test
+def jobs_in_a_loader_count_and_close_the_door(s):
+    path = s.dir / "b6.yaml"
+    path.write_text("types: [shell:2, noop:8]\njobs_max: 3\n")
+    b = s.add_broker("b6", types=("noop:8",), wait=False)
+    b.kill()
+    for name in ("types=", "jobs_max="):
+        at = next(k for k, w in enumerate(b.argv) if w.startswith(name))
+        del b.argv[at - 1:at + 1]
+    b.argv[1:1] = ["-c", str(path)]
+    b.start()
+    s.wait_broker("b6", ["noop", "shell"])
+    assert machine(s, "b6")["slots"] == 3
+    job = "type: noop, machines: [b6], params: {sleep_ms: '600000'}"
+    once(s, "count", "".join(f"  t{n}: {{{job}}}\n" for n in range(3)))
+    until("all are counted", lambda: machine(s, "b6")["running"] == 3)
+    until("it takes no more", lambda: not machine(s, "b6")["accepts"])
+    assert machine(s, "b6")["why_not"] == "3 jobs run, jobs_max is 3", machine(s, "b6")
+    once(s, "count4", f"  t: {{{job}}}\n")
+    until("why says so", lambda: "jobs_max is 3" in s.get(
+        f"/api/v1/instances/{only(s, 'lease/count4/t')['id']}/why")["line"])
+    path.write_text("types: [shell:2, noop:8]\njobs_max: 9\n")
+    b.proc.send_signal(signal.SIGHUP)
+    wait(s, "lease/count4/t", "Running")
+    until("its slots are the new ones", lambda: machine(s, "b6")["slots"] == 9)
+    for task in ("count/t0", "count/t1", "count/t2", "count4/t"):
+        s.command("kill", selection={"tasks": ["lease/" + task], "states": ["Running"]})
+    until("none is counted", lambda: machine(s, "b6")["running"] == 0)
+    b.stop()
+
+
+@test
+def processor_use_is_a_share_and_the_load_average_is_apart(s):
+    cpus = os.cpu_count()
+    spin = [subprocess.Popen([sys.executable, "-c", "while 1: pass"]) for _ in range(cpus)]
+    try:
+        until("all processors are busy", lambda: machine(s, "b1")["cpu_permille"] >= 900)
+        assert machine(s, "b1")["cpu_permille"] <= 1000
+        until("the load average is the machine's", lambda: abs(
+            machine(s, "b1")["load_permille"] - os.getloadavg()[0] * 1000 / cpus) < 50)
+    finally:
+        for p in spin:
+            p.kill()
+            p.wait()
 
 
 if __name__ == "__main__":

@@ -133,6 +133,16 @@ def a_job_past_its_memory_is_ended_and_says_so(s):
     assert i["state"] == "StopSchedule" and i["exit_code"] == -9, (i, text)
     assert "memory" in str(s.history(i["id"])).lower() or "oom" in str(s.history(i["id"])).lower(), \
         s.history(i["id"])
+    # A child of the shell: its status is the shell's word, the counters of the group are the kernel's.
+    big = "python3 -c 'b = bytearray(300 << 20); print(len(b))'"
+    for name, script, code in (("memory3", f"{big}; exit $?", 137), ("memory4", f"{big} || exit 7", 7)):
+        i, text = result(s, name, script)
+        assert (i["state"], i["exit_code"], i["reason"]) == ("StopSchedule", code, "oom"), (i, text)
+    i, text = result(s, "memory5", f"{big} || echo went on")
+    assert i["state"] == "Succ" and "went on" in text, (i, text)
+    for n in range(8):  # in groups that were used before
+        i, text = result(s, f"after{n}", "exit 137")
+        assert (i["exit_code"], i["reason"]) == (137, "exit"), (i, text)
     i, text = result(s, "memory2", "exec python3 -c 'b = bytearray(10 << 20); print(len(b))'")
     assert i["state"] == "Succ", i
     reload(s)
