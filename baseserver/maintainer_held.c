@@ -137,7 +137,9 @@ static void on_held(struct letter *letter, void *self)
 			continue;
 		bool listed = bsearch(&w->inst.token, n->tokens, n->n, sizeof n->tokens[0],
 		                      token_order) != NULL;
-		bool kill = n->hello && listed && w->inst.state != ST_RUNNING;
+		/* A kill is told until it is acknowledged: a full queue may have swallowed it. */
+		bool kill = listed && w->inst.state != ST_RUNNING &&
+		            (n->hello || w->inst.state == ST_WAITKILL);
 		bool resend = !listed && absent(m, w, n);
 		/* A grant sent again begins anew: its holder counts from this session's proofs.
 		 * A kill sent again renews nothing: what never arrived is lost in time. */

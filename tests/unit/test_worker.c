@@ -26,7 +26,7 @@ struct session {
 	size_t queued; /* what the worker is told is still to be written */
 	bool is_welcome;
 	uint64_t tokens[TOKENS];
-	size_t jobs;
+	size_t jobs, kills;
 	uint64_t first, last; /* numbers of events */
 	size_t events, gaps, news;
 	bool has_holes;
@@ -83,6 +83,8 @@ int session_send(struct session *s, enum frame_kind kind, const void *message, s
 	s->is_welcome = s->is_welcome || kind == FR_WELCOME;
 	for (size_t i = 0; kind == FR_JOBS && i < jobs->n_job && s->jobs < TOKENS; i++)
 		s->tokens[s->jobs++] = jobs->job[i]->token;
+	if (kind == FR_KILLS)
+		s->kills++;
 	if (kind == FR_EVENTS)
 		keep_events(s, message);
 	return 0;
@@ -384,8 +386,50 @@ static void each_reason_of_a_loader_has_the_verdict_that_the_table_says(void **s
 		stop(&p);
 	}
 	for (int r = RE_NONE + 1; r < RE_COUNT; r++)
-		assert_int_equal(has[r] + is_servers[r], strcmp(reason_name((enum reason)r), "?") !=
-		                                                 0); /* numbers have gaps */
+		assert_int_equal(has[r] + is_servers[r],
+		                 strcmp(reason_name((enum reason)r), "?") != 0);
+}
+
+static void beat(struct place *p, struct session *s)
+{
+	Sirdar__Beat m = SIRDAR__BEAT__INIT;
+
+	m.held = s->tokens;
+	m.n_held = s->jobs;
+	hear(p, s, FR_BEAT, &m);
+	pass(p, 2);
+}
+
+static void a_kill_is_sent_with_each_beat_until_it_is_acknowledged(void **state)
+{
+	enum { KILL_ACK = 6 };
+	Sirdar__Report r = SIRDAR__REPORT__INIT, *one = &r;
+	Sirdar__Reports m = SIRDAR__REPORTS__INIT;
+	struct place p;
+
+	(void)state;
+	start(&p);
+	struct session *s = greet(&p, LOADER, "b1");
+	struct inst_key key = ready(&p.f, TASK, 60);
+	credit(&p, s, 1);
+	pass(&p, 2);
+	beat(&p, s);
+	assert_int_equal(s->kills, 0);
+	ask(&p.f, ASK_KILL, key, 0);
+	pass(&p, 2);
+	assert_int_equal(s->kills, 1);
+	beat(&p, s);
+	assert_int_equal(s->kills, 2);
+	r.token = s->tokens[0];
+	r.seq = 1;
+	r.kind = KILL_ACK;
+	m.report = &one;
+	m.n_report = 1;
+	hear(&p, s, FR_REPORTS, &m);
+	pass(&p, 2);
+	beat(&p, s);
+	assert_int_equal(s->kills, 2);
+	stop(&p);
 }
 
 /* --- slow clients ------------------------------------------------------------------------- */
@@ -515,6 +559,7 @@ int main(void)
 		cmocka_unit_test(a_new_state_is_told_at_once_and_progress_together),
 		cmocka_unit_test(who_subscribes_hears_what_ended_meanwhile),
 		cmocka_unit_test(each_reason_of_a_loader_has_the_verdict_that_the_table_says),
+		cmocka_unit_test(a_kill_is_sent_with_each_beat_until_it_is_acknowledged),
 		cmocka_unit_test(a_grant_within_the_margin_leaves_as_a_job),
 		cmocka_unit_test(a_grant_that_is_durable_too_late_never_leaves_and_is_made_again),
 		cmocka_unit_test(a_grant_whose_session_went_goes_to_another),
