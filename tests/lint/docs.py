@@ -87,11 +87,22 @@ def commands():
                     yield f"{page}: section {s.place}: no command `sirdar {one} {two}`"
 
 
+def liveness():
+    """Each state of an instance and of a loader has a row."""
+    rows = {name.strip() for row in re.findall(r"^\| ([\w, ]+) \|", text("docs/liveness.md"), re.M)
+            for name in row.split(",")}
+    states = re.findall(r'^STATE\(\w+, *"(\w+)"', text("schema/tbl/state.def"), re.M)
+    types = [t.lower() for t in re.findall(r"\bTYPE_([A-Z]+) = \d", text("broker/taskbroker/broker.h"))]
+    assert states and types
+    return [f"docs/liveness.md: no row for {s}" for s in states + types if s not in rows]
+
+
 tap = Tap()
 tap.check("links of the documents lead somewhere", list(links()))
 tap.check("paths in the documents exist", list(paths()))
 tap.check("every row of docs/requirements.md is answered", list(requirements()))
 tap.check("the walk through the rules names tests that are there", list(walk()))
+tap.check("every state says who works on it and what bounds it", liveness())
 tap.check("make help tells every target", help_lines())
 tap.check("every program has a man page", list(manuals()))
 tap.check("commands in the documents exist", list(commands()))
