@@ -54,9 +54,9 @@ static void count_link(const struct resolver *r, struct waiting *w, const struct
 	if (win->link == resolver_task(r, win->child)->def->n_links)
 		w->waits_turn = d > 0 && s != WS_MET;
 	else if (s == WS_MET)
-		w->met = (uint16_t)(w->met + d);
+		w->met = (w->met + (unsigned)d) & LINK_MASK;
 	else if (s == WS_DEAD)
-		w->dead = (uint16_t)(w->dead + d);
+		w->dead = (w->dead + (unsigned)d) & LINK_MASK;
 }
 
 static void timer_set(struct resolver *r, uint32_t waiting, int64_t wall_us)
@@ -237,7 +237,7 @@ static void attach(struct resolver *r, uint32_t waiting)
 	size_t links = t->def->n_links, n = links + (t->def->serial == SERIAL_ORDERED);
 	uint32_t scope = resolver_scope_of(r, waiting);
 	for (size_t k = 0; k < n && w->key.part == 0 && !w->no_links; k++) {
-		uint32_t win = resolver_window(r, w->key.task, (uint16_t)k, w->key.run_date, scope);
+		uint32_t win = resolver_window(r, w->key.task, (uint32_t)k, w->key.run_date, scope);
 		w = waiting_at(r, waiting);
 		w->n_links += k < links;
 		if (win != SLAB_NONE)
@@ -409,7 +409,7 @@ static void add_dependent(struct resolver *r, uint32_t parent, uint32_t child, s
 
 	p->dependents = mem_grow(p->dependents, p->n_dependents + 1, sizeof *p->dependents);
 	p->dependents[p->n_dependents++] = (struct dependent){ .child = child,
-		                                               .link = (uint16_t)link };
+		                                               .link = (uint32_t)link };
 }
 
 static void add_dependents(struct resolver *r, const struct task *def)

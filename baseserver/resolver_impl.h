@@ -9,6 +9,7 @@
 #include "rt/stream.h"
 #include "sched/link.h"
 #include "sched/outcome.h"
+#include "sched/workflow.h"
 #include "util/heap.h"
 #include "util/index.h"
 #include "util/map.h"
@@ -16,13 +17,16 @@
 
 enum window_state { WS_OPEN, WS_MET, WS_DEAD };
 
+enum { LINK_BITS = 17, LINK_MASK = (1 << LINK_BITS) - 1 }; /* links of one task, and a turn */
+_Static_assert(WORKFLOW_NEEDS_MAX + 1 < 1 << LINK_BITS, "a link's number fits");
+
 /* What a link of `child` waits for: planned run_dates of its parent in [lo, hi). Shared
  * by every instance that waits for the same. */
 struct window {
-	uint32_t child; /* task id */
-	uint16_t link;  /* index; == n_links: the turn of an ordered task */
-	uint8_t state;  /* enum window_state */
-	bool exact;     /* one run_date, lo: found by hash; else in the link's sorted list */
+	uint32_t child;            /* task id */
+	uint32_t link : LINK_BITS; /* index; == n_links: the turn of an ordered task */
+	uint32_t state : 2;        /* enum window_state */
+	bool exact : 1; /* one run_date, lo: found by hash; else in the link's sorted list */
 	uint32_t width; /* s: hi = lo + width */
 	int64_t lo;
 	uint32_t total, met, dead; /* planned dates */
@@ -47,10 +51,10 @@ struct waiting {
 	int64_t eff_due_us;
 	uint32_t edges;      /* first; EDGE_END */
 	uint32_t prev, next; /* of the task */
-	uint16_t n_links, met, dead;
-	uint8_t state;   /* ST_READY or ST_DEPEND */
-	bool asked : 1;  /* a proposal is under way */
-	bool listed : 1; /* in the to-do list */
+	uint32_t n_links : LINK_BITS, met : LINK_BITS, dead : LINK_BITS;
+	uint32_t state : 5; /* ST_READY or ST_DEPEND */
+	bool asked : 1;     /* a proposal is under way */
+	bool listed : 1;    /* in the to-do list */
 	bool due : 1;
 	bool no_links : 1;   /* its command asked that they be ignored */
 	bool member : 1;     /* of a scope: scope_of */
@@ -65,8 +69,7 @@ struct timer {
 
 /* A (child, link) that looks at a task. */
 struct dependent {
-	uint32_t child;
-	uint16_t link;
+	uint32_t child, link;
 	uint32_t *spans; /* windows that are not exact, by lo; hi rises with lo */
 	size_t n_spans, spans_cap;
 };
@@ -124,10 +127,10 @@ struct resolver {
 /* resolver_window.c */
 struct rtask *resolver_task(const struct resolver *r, uint32_t id);
 /* The link as seen: a task's own, or the turn of an ordered one. False: not in force. */
-bool resolver_link(const struct resolver *r, uint32_t child, uint16_t index, struct task_link *ret);
+bool resolver_link(const struct resolver *r, uint32_t child, uint32_t index, struct task_link *ret);
 /* The window of `child`'s link for an instance at t: found or made. SLAB_NONE: nothing is
  * planned in it, or the link is not in force: satisfied. */
-uint32_t resolver_window(struct resolver *r, uint32_t child, uint16_t link, int64_t t,
+uint32_t resolver_window(struct resolver *r, uint32_t child, uint32_t link, int64_t t,
                          uint32_t scope);
 uint64_t resolver_window_hash(const void *resolver, uint32_t window);
 void resolver_window_drop(struct resolver *r, uint32_t window); /* no edges are left */

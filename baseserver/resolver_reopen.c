@@ -10,7 +10,7 @@ static bool join_dead(struct resolver *r, const struct task *child, int64_t t)
 	size_t need = child->join > 0 && (size_t)child->join < n ? (size_t)child->join : n;
 
 	for (size_t k = 0; k < n; k++) {
-		uint32_t index = resolver_window(r, child->id, (uint16_t)k, t, 0);
+		uint32_t index = resolver_window(r, child->id, (uint32_t)k, t, 0);
 		if (index == SLAB_NONE)
 			continue;
 		dead += window_at(r, index)->state == WS_DEAD;

@@ -16,7 +16,7 @@ struct rtask *resolver_task(const struct resolver *r, uint32_t id)
 	return id < r->tasks_cap ? r->tasks[id] : NULL;
 }
 
-bool resolver_link(const struct resolver *r, uint32_t child, uint16_t index, struct task_link *ret)
+bool resolver_link(const struct resolver *r, uint32_t child, uint32_t index, struct task_link *ret)
 {
 	const struct rtask *c = resolver_task(r, child);
 
@@ -130,9 +130,9 @@ static void count_all(struct resolver *r, struct window *w, const struct task_li
 		}
 }
 
-static uint64_t exact_hash(uint32_t child, uint16_t link, int64_t lo)
+static uint64_t exact_hash(uint32_t child, uint32_t link, int64_t lo)
 {
-	return map_mix((uint64_t)child << 16 | link, (uint64_t)lo);
+	return map_mix((uint64_t)child << LINK_BITS | link, (uint64_t)lo);
 }
 
 uint64_t resolver_window_hash(const void *resolver, uint32_t window)
@@ -142,7 +142,7 @@ uint64_t resolver_window_hash(const void *resolver, uint32_t window)
 	return exact_hash(w->child, w->link, w->lo);
 }
 
-static uint32_t find_exact(const struct resolver *r, uint32_t child, uint16_t link, int64_t lo,
+static uint32_t find_exact(const struct resolver *r, uint32_t child, uint32_t link, int64_t lo,
                            uint32_t scope)
 {
 	size_t at = 0;
@@ -158,7 +158,7 @@ static uint32_t find_exact(const struct resolver *r, uint32_t child, uint16_t li
 }
 
 static struct dependent *dependent_of(struct resolver *r, uint32_t parent, uint32_t child,
-                                      uint16_t link)
+                                      uint32_t link)
 {
 	struct rtask *p = resolver_task(r, parent);
 
@@ -236,7 +236,7 @@ static uint32_t width_of(int64_t lo, int64_t hi)
 	return hi - lo > UINT32_MAX ? UINT32_MAX : (uint32_t)(hi - lo);
 }
 
-static uint32_t make(struct resolver *r, uint32_t child, uint16_t link, const struct task_link *l,
+static uint32_t make(struct resolver *r, uint32_t child, uint32_t link, const struct task_link *l,
                      const struct link_span *spans, int n, bool exact, uint32_t scope)
 {
 	uint32_t index = slab_take(&r->windows);
@@ -273,7 +273,7 @@ static int spans_of(const struct resolver *r, const struct task_link *l, uint32_
 	                                  : link_spans(l, parent, own, t, spans);
 }
 
-uint32_t resolver_window(struct resolver *r, uint32_t child, uint16_t link, int64_t t,
+uint32_t resolver_window(struct resolver *r, uint32_t child, uint32_t link, int64_t t,
                          uint32_t scope)
 {
 	struct link_span spans[LINK_SPANS_MAX];

@@ -17,27 +17,17 @@ enum { LEADS_KEPT = 64 };
 
 struct web {
 	struct wf_compiler *c;
-	uint32_t *ids;               /* of node: made first, then those outside */
 	const struct task **outside; /* of node - c->n */
 	size_t n_outside, room;
 	struct graph_edge *edges;
 	struct web_link *links; /* of each edge */
 	size_t n_edges, edges_room;
-	struct {
-		uint32_t id, node;
-	} * index; /* sorted by id: of made */
+	struct map node_by_id;
 	/* Leads take a while to find, and most links are like others. */
 	struct web_link kept[LEADS_KEPT];
 	int64_t leads[LEADS_KEPT];
 	size_t n_kept;
 };
-
-static int by_id(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
 
 static void add_edge(struct web *w, uint32_t child, uint32_t parent, struct web_link link)
 {
@@ -54,13 +44,10 @@ static void add_edge(struct web *w, uint32_t child, uint32_t parent, struct web_
 static uint32_t node_of(struct web *w, uint32_t id)
 {
 	const struct workflow_world *world = w->c->world;
-	const uint32_t *at = bsearch(&id, w->index, w->c->n, sizeof *w->index, by_id);
+	uint32_t node = map_get(&w->node_by_id, id);
 
-	if (at)
-		return at[1];
-	for (size_t i = 0; i < w->n_outside; i++)
-		if (w->outside[i]->id == id)
-			return (uint32_t)(w->c->n + i);
+	if (node != MAP_NONE)
+		return node;
 	const struct task *t = world->task_by_id ? world->task_by_id(world->ctx, id) : NULL;
 	if (!t)
 		return UINT32_MAX;
@@ -68,8 +55,10 @@ static uint32_t node_of(struct web *w, uint32_t id)
 		w->room = w->room ? w->room * 2 : 16;
 		w->outside = mem_grow(w->outside, w->room, sizeof *w->outside);
 	}
+	node = (uint32_t)(w->c->n + w->n_outside);
 	w->outside[w->n_outside++] = t;
-	return (uint32_t)(w->c->n + w->n_outside - 1);
+	map_add(&w->node_by_id, id, node);
+	return node;
 }
 
 static const struct plan *plan_of(const struct web *w, uint32_t node)
@@ -171,12 +160,9 @@ void wf_check_cycles(struct wf_compiler *c)
 {
 	struct web w = { .c = c };
 
-	w.index = mem_array(c->n + 1, sizeof *w.index);
-	for (size_t i = 0; i < c->n; i++) {
-		w.index[i].id = c->made[i].known.id;
-		w.index[i].node = (uint32_t)i;
-	}
-	qsort(w.index, c->n, sizeof *w.index, by_id);
+	map_init(&w.node_by_id);
+	for (size_t i = 0; i < c->n; i++)
+		map_add(&w.node_by_id, c->made[i].known.id, (uint32_t)i);
 	gather(&w);
 	find_leads(&w);
 	uint32_t *cycle = mem_array(c->n + w.n_outside + 1, sizeof *cycle);
@@ -188,7 +174,7 @@ void wf_check_cycles(struct wf_compiler *c)
 	if (ours)
 		name_cycle(&w, cycle, n);
 	free(cycle);
-	free(w.index);
+	map_done(&w.node_by_id);
 	free(w.outside);
 	free(w.edges);
 	free(w.links);
