@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "baseserver/json_read.h"
+#include "sched/name.h"
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/json_put.h"
@@ -22,6 +23,12 @@ int refuse(struct refusal *f, int code, const char *place, const char *hint, con
 	vsnprintf(f->text, sizeof f->text, fmt, ap);
 	va_end(ap);
 	return code;
+}
+
+int refuse_name(struct refusal *f, const char *place, const char *text, const char *why)
+{
+	return refuse(f, E_INVALID, place, "letters, digits, _ . -, a letter or _ first",
+	              "%s: '%.*s' is not a name: %s", place, name_shown(text), text, why);
 }
 
 void refusal_print(const struct refusal *f, struct buf *out)

@@ -19,6 +19,8 @@ struct refusal {
 /* Returns `code`. `hint` may be NULL. */
 __attribute__((format(printf, 5, 6))) int refuse(struct refusal *f, int code, const char *place,
                                                  const char *hint, const char *fmt, ...);
+/* E_INVALID: `text` is no name, or word; `why` of name_wrong() or word_wrong(). */
+int refuse_name(struct refusal *f, const char *place, const char *text, const char *why);
 void refusal_print(const struct refusal *f, struct buf *out); /* {"place", "hint"} */
 
 /* The nearest of NULL-ended names, or NULL when none is near. */

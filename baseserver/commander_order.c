@@ -225,15 +225,16 @@ static int parse_retired_calendars(struct order *o, struct refusal *f)
 static int parse_prune(struct order *o, struct refusal *f)
 {
 	int r = arg_list(o->args, "args", "prune", 100, &o->prune, f);
+	char why[NAME_WHY_BYTES];
 
-	for (const struct jval *v = r == 0 && o->prune ? o->prune->first : NULL; v; v = v->next)
-		if (v->kind != JV_TEXT || !name_ok(v->text))
+	for (const struct jval *v = r == 0 && o->prune ? o->prune->first : NULL; v; v = v->next) {
+		if (v->kind != JV_TEXT)
 			return refuse(f, E_INVALID, "args.prune", "[\"retail\"]",
-			              "args.prune: a project's name is expected, found %s%s%.60s%s",
-			              v->kind == JV_TEXT ? "" : jv_kind_name(v),
-			              v->kind == JV_TEXT ? "'" : "",
-			              v->kind == JV_TEXT ? v->text : "",
-			              v->kind == JV_TEXT ? "'" : "");
+			              "args.prune: a project's name is expected, found %s",
+			              jv_kind_name(v));
+		if (name_wrong(v->text, why))
+			return refuse_name(f, "args.prune", v->text, why);
+	}
 	return r;
 }
 

@@ -16,17 +16,19 @@
 
 /* --- arguments ----------------------------------------------------------------------- */
 
+enum { LONG_NAME_MAX = 1000 }; /* bytes to look at: the judge says how many are too many */
+
 static int parse_name(struct order *o, const char *key, struct refusal *f)
 {
-	char place[40];
-	int r = arg_text(o->args, "args", key, POOL_NAME_MAX, &o->pool, f);
+	bool is_project = strcmp(key, "project") == 0;
+	char place[40], why[NAME_WHY_BYTES];
+	int r = arg_text(o->args, "args", key, LONG_NAME_MAX, &o->pool, f);
 
 	snprintf(place, sizeof place, "args.%s", key);
 	if (r == 0 && !o->pool)
 		return refuse(f, E_INVALID, place, NULL, "%s: is missing", place);
-	if (r == 0 && !word_ok(o->pool))
-		return refuse(f, E_INVALID, place, "letters, digits, _ . -",
-		              "%s: '%.64s' is no name", place, o->pool);
+	if (r == 0 && (is_project ? name_wrong : word_wrong)(o->pool, why))
+		return refuse_name(f, place, o->pool, why);
 	return r;
 }
 

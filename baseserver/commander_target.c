@@ -75,13 +75,17 @@ static int parse_projects(const struct order *o, struct refusal *f)
 {
 	const struct jval *list = NULL;
 	int r = arg_list(o->args, "args", "projects", LIST_MAX, &list, f);
+	char why[NAME_WHY_BYTES];
 
-	for (const struct jval *v = list ? list->first : NULL; v && r == 0; v = v->next)
-		if (v->kind != JV_TEXT || (strcmp(v->text, "*") != 0 && !name_ok(v->text)))
+	for (const struct jval *v = list ? list->first : NULL; v && r == 0; v = v->next) {
+		if (v->kind != JV_TEXT)
 			r = refuse(f, E_INVALID, "args.projects",
 			           "[\"retail\"], or [\"*\"] for all",
 			           "args.projects: a project's name is expected, not %s",
-			           v->kind == JV_TEXT ? v->text : jv_kind_name(v));
+			           jv_kind_name(v));
+		else if (strcmp(v->text, "*") != 0 && name_wrong(v->text, why))
+			r = refuse_name(f, "args.projects", v->text, why);
+	}
 	return r;
 }
 
@@ -103,12 +107,13 @@ static int parse_password(const struct order *o, struct refusal *f)
 static int parse_name(struct order *o, struct refusal *f)
 {
 	int r = arg_text(o->args, "args", "server", WORKFLOW_NAME_MAX, &o->server, f);
+	char why[NAME_WHY_BYTES];
 
-	if (r == 0 && (!o->server || !word_ok(o->server)))
+	if (r == 0 && !o->server)
 		return refuse(f, E_INVALID, "args.server", "letters, digits, _ . -",
-		              "args.server: %s%.64s%s", o->server ? "'" : "",
-		              o->server ? o->server : "is missing",
-		              o->server ? "' is no name" : "");
+		              "args.server: is missing");
+	if (r == 0 && word_wrong(o->server, why))
+		return refuse_name(f, "args.server", o->server, why);
 	return r;
 }
 

@@ -15,12 +15,16 @@ enum { PROJECTS_MAX = 100 };
 int order_parse_within(struct order *o, struct refusal *f)
 {
 	int r = arg_list(o->args, "args", "within", PROJECTS_MAX, &o->within, f);
+	char why[NAME_WHY_BYTES];
 
-	for (const struct jval *v = r == 0 && o->within ? o->within->first : NULL; v; v = v->next)
-		if (v->kind != JV_TEXT || !name_ok(v->text))
+	for (const struct jval *v = r == 0 && o->within ? o->within->first : NULL; v; v = v->next) {
+		if (v->kind != JV_TEXT)
 			return refuse(f, E_INVALID, "args.within", "[\"retail\"]",
 			              "args.within: a project's name is expected, not %s",
 			              jv_kind_name(v));
+		if (name_wrong(v->text, why))
+			return refuse_name(f, "args.within", v->text, why);
+	}
 	return r;
 }
 

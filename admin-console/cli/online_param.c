@@ -26,6 +26,7 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct options *q = state->input;
+	char why[NAME_WHY_BYTES];
 
 	switch (key) {
 	case 'p':
@@ -39,8 +40,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "which parameters?");
 		if (!q->wants_words && q->words.n)
 			argp_error(state, "'%s' is one word too many", q->words.items[0]);
-		if (*q->project && !name_ok(q->project))
-			argp_error(state, "--project is '%s', want a project's name", q->project);
+		if (*q->project && name_wrong(q->project, why))
+			argp_error(state, "--project: '%.*s' is not a name: %s",
+			           name_shown(q->project), q->project, why);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

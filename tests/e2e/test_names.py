@@ -152,6 +152,19 @@ def what_is_no_name_is_told_why_with_its_place(s):
 
 
 @test
+def a_project_in_chinese_has_a_quota_people_and_parameters(s):
+    s.command_over(s.command("quota-set", project="零售", running=5))
+    assert "零售" in json.dumps(s.get("/api/v1/pools"), ensure_ascii=False)
+    s.command_over(s.command("group-set", group="shop", role="viewer", projects=["零售"]))
+    s.apply("project: 零售\nparameters: {region: 华东}\n")
+    assert "华东" in s.sirdar("param", "list", "--project", "零售").stdout
+    for kind, args in (("quota-set", {"project": "汇" * 22, "running": 5}), ("pool-set", {"pool": "池", "size": 5}),
+                       ("apply", {"documents": [{"name": "f", "text": "global: {a: b}"}], "prune": ["a b"]})):
+        status, answer = s.ask("POST", "/api/v1/commands", {"kind": kind, "args": args, "request_id": os.urandom(8).hex()})
+        assert status == 400 and "is not a name: " in answer["error"]["message"], (kind, status, answer)
+
+
+@test
 def the_seeds_keep_the_names_that_people_give(s):
     ask = {"Authorization": f"Bearer {s.token}"}
     import test_seeds as seeds
