@@ -27,6 +27,7 @@ int apply_compile(struct apply *a)
 	a->world.targets = &c->targets;
 	a->world.set = a->set;
 	a->world.w.types = manifests_types(c->types);
+	a->world.w.infra_max = c->set.infra_max;
 	if (workflow_compile(a->set, &a->world.w, &a->diags, &a->tasks, &a->n) == 0)
 		return 0;
 	return apply_refuse_diags(a);
@@ -480,6 +481,21 @@ static int take_all(struct apply *a)
 	return r < 0 ? r : apply_preview(a);
 }
 
+/* graph_tasks_max; a document of more than WORKFLOW_TASKS_MAX was not read at all. */
+static int check_sizes(const struct apply *a)
+{
+	size_t max = a->c->set.tasks_max;
+
+	for (size_t i = 0; i < a->n_given && max; i++) {
+		const struct workflow *wf = workflow_set_at(a->set, i);
+		if (workflow_tasks(wf) > max)
+			return refuse(a->f, E_INVALID, "args.documents", NULL,
+			              "%s has %zu tasks, graph_tasks_max allows %zu",
+			              workflow_name(wf), workflow_tasks(wf), max);
+	}
+	return 0;
+}
+
 int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
 	struct apply a = {
@@ -492,6 +508,8 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	int r = apply_read(&a);
 	if (r == 0)
 		r = within_check_set(&cmd->o, a.set, f);
+	if (r == 0)
+		r = check_sizes(&a);
 	if (r == 0) {
 		r = apply_compile(&a);
 		if (r == 0)

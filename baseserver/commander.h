@@ -32,6 +32,8 @@ struct commander_settings {
 	const char *timezone;         /* the server's, borrowed */
 	const char *types_dir;        /* manifests of task types, borrowed; NULL: none */
 	const char *secrets_key_file; /* vault.h, borrowed; NULL: no secrets */
+	int infra_max;                /* of tasks; 0: the default */
+	size_t tasks_max;             /* graph_tasks_max; 0: any */
 };
 
 /* Takes what the ledger loaded, and the commands that are not over. Before any thread runs.

@@ -35,6 +35,7 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/fs.h"
 #include "util/log.h"
 #include "util/param.h"
 
@@ -127,6 +128,21 @@ static void on_leave(void *ctx)
 	kill(getpid(), SIGUSR1);
 }
 
+/* Both of the store and of the jobs' logs: what starts writes into both. */
+static bool disk_room(void *ctx, uint64_t *ret_free, uint64_t *ret_min)
+{
+	const struct daemon *d = ctx;
+	const char *const at[] = { d->p->state_dir, d->p->log_dir };
+	unsigned long long bytes;
+
+	*ret_min = (uint64_t)d->p->disk_free_min_bytes;
+	*ret_free = UINT64_MAX;
+	for (size_t i = 0; i < sizeof at / sizeof at[0]; i++)
+		if (fs_free_bytes(at[i], &bytes, NULL) == 0 && bytes < *ret_free)
+			*ret_free = bytes;
+	return *ret_free >= *ret_min;
+}
+
 static int make_core(struct daemon *d, struct err *err)
 {
 	const struct param_baseserver *p = d->p;
@@ -156,11 +172,14 @@ static int make_core(struct daemon *d, struct err *err)
 		                            SAVE_NUMBERS,
 		                            p->epoch_ms * US_PER_MS,
 		                            p->beat_ms * US_PER_MS };
-	struct commander_settings cset = { (size_t)p->command_batch, p->timezone, p->types_dir,
-		                           p->secrets_key_file };
+	struct commander_settings cset = {
+		(size_t)p->command_batch, p->timezone,       p->types_dir,
+		p->secrets_key_file,      (int)p->infra_max, (size_t)p->graph_tasks_max
+	};
 	struct logkeeper_settings lset = { p->log_dir, p->log_job_bytes_max,
 		                           p->log_retention_days * 86400 * US_PER_S };
-	int r = definitions_load(d->site->store, p->timezone, p->types_dir, &d->defs, err);
+	int r = definitions_load(d->site->store, p->timezone, p->types_dir, (int)p->infra_max,
+	                         &d->defs, err);
 
 	if (r == 0)
 		r = ledger_new(place_of(d, "ledger"), d->site->store, "baseserver", &set,
@@ -171,6 +190,7 @@ static int make_core(struct daemon *d, struct err *err)
 		return r;
 	d->resolver = resolver_new(place_of(d, "resolver"), d->ledger);
 	d->sorter = sorter_new(place_of(d, "sorter"), d->ledger);
+	sorter_set_room(d->sorter, disk_room, d);
 	d->instantiator = instantiator_new(place_of(d, "instantiator"), d->ledger);
 	d->maintainer = maintainer_new(place_of(d, "maintainer"), d->ledger, &mset);
 	r = params_new(place_of(d, "params"), d->ledger, d->site->store, p->secrets_key_file,

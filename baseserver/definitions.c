@@ -158,7 +158,7 @@ static int pair(const struct loading *ld, struct task **tasks, size_t n, struct 
 }
 
 int definitions_load(struct store *store, const char *timezone, const char *types_dir,
-                     struct definitions *ret, struct err *err)
+                     int infra_max, struct definitions *ret, struct err *err)
 {
 	struct loading ld = { .set = workflow_set_new(), .err = err };
 	struct manifests *types = manifests_new(types_dir ? types_dir : "");
@@ -178,6 +178,7 @@ int definitions_load(struct store *store, const char *timezone, const char *type
 		r = store_load_docs(store, DOC_WORKFLOW, each_doc, &ld, err);
 	world_init(&world, &ld.tasks, &ld.workflows, NULL, &ld.calendars, timezone, false, 0);
 	world.w.types = manifests_types(types);
+	world.w.infra_max = infra_max;
 	if (r == 0 && workflow_compile(ld.set, &world.w, &ld.diags, &tasks, &n) == 0) {
 		r = load_pasts(store, tasks, n, &world, err);
 		int paired = pair(&ld, tasks, n, ret);

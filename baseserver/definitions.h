@@ -18,13 +18,14 @@ struct definitions {
 
 /* Read and compile every workflow that is stored.
  *
- *   timezone  of tasks that say none
+ *   timezone   of tasks that say none
+ *   infra_max  of every task; 0: the default
  *   types_dir manifests of task types: which parameters name a target server; NULL: none
  *   owns      *ret is the caller's, until definitions_done()
  *   errors    E_CORRUPT a stored document or row that no longer compiles; those of the store
  */
 int definitions_load(struct store *store, const char *timezone, const char *types_dir,
-                     struct definitions *ret, struct err *err);
+                     int infra_max, struct definitions *ret, struct err *err);
 void definitions_done(struct definitions *d);
 
 #endif

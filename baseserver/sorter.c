@@ -1,5 +1,6 @@
 #include "baseserver/sorter.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "baseserver/ledger.h"
@@ -11,6 +12,7 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/log.h"
 
 enum { UNREAD_US = 100 * 1000 };
 
@@ -359,11 +361,41 @@ static bool is_passed(struct sorter *s, const struct lane *l)
 	return false;
 }
 
+void sorter_set_room(struct sorter *s,
+                     bool (*room)(void *ctx, uint64_t *ret_free, uint64_t *ret_min), void *ctx)
+{
+	s->room = room;
+	s->room_ctx = ctx;
+}
+
+/* A disk that is nearly full is for what runs: its reports, its logs. */
+static bool has_room(struct sorter *s)
+{
+	int64_t now = actor_mono_us(s->me);
+	bool was = s->no_room;
+
+	if (!s->room || (now < s->room_us && !was))
+		return true;
+	if (now >= s->room_us) {
+		s->no_room = !s->room(s->room_ctx, &s->disk_free, &s->disk_min);
+		s->room_us = now + US_PER_S;
+	}
+	if (s->no_room != was)
+		log_warn(s->no_room ? "disk.low" : "disk.enough",
+		         "free=%" PRIu64 " disk_free_min_bytes=%" PRIu64, s->disk_free,
+		         s->disk_min);
+	if (s->no_room)
+		actor_alarm(s->me, s->room_us);
+	return !s->no_room;
+}
+
 /* Who stands in a class may have been let in with more than there is room for. */
 static void start_what_may(struct sorter *s)
 {
 	struct lane *l;
 
+	if (!has_room(s))
+		return;
 	for (sorter_limits_settle(s); outbox_room(&s->out) > 0 && (l = sorter_first(s));
 	     sorter_limits_settle(s)) {
 		sorter_lane_moved(s, l);

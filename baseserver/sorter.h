@@ -31,6 +31,10 @@ struct actor *sorter_actor(struct sorter *s);
  * Before any thread runs; without it nobody is. */
 void sorter_set_starts(struct sorter *s, struct registrar *r, int64_t pause_us,
                        int64_t pause_max_us);
+/* `room` is asked before grants, once a second at most: false, and how much there is and must be,
+ * while nothing may start for want of disk. Before any thread runs. */
+void sorter_set_room(struct sorter *s,
+                     bool (*room)(void *ctx, uint64_t *ret_free, uint64_t *ret_min), void *ctx);
 
 /* A session came, changed or went. On 0 the sorter owns the letter. Thread: any. */
 int sorter_session(struct sorter *s, struct session_news *n);

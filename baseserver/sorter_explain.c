@@ -192,7 +192,11 @@ bool sorter_explain(struct sorter *s, struct inst_key key, uint32_t slot, struct
 		say_task(s, q, gate, w);
 	else if (gate)
 		say_limit(s, r->lane, &q->takes[take], w);
-	else
+	else if (s->no_room) {
+		why_set(w, WHY_SERVER_DISK);
+		why_number(w, "free", (int64_t)s->disk_free);
+		why_number(w, "min", (int64_t)s->disk_min);
+	} else
 		say_class(s, r->lane->klass ? r->lane->klass : q->klass, w);
 	return true;
 }

@@ -178,6 +178,11 @@ struct seat {
 };
 
 struct sorter {
+	bool (*room)(void *ctx, uint64_t *ret_free, uint64_t *ret_min); /* NULL: always */
+	void *room_ctx;
+	int64_t room_us; /* mono: it is asked again then */
+	bool no_room;
+	uint64_t disk_free, disk_min;
 	struct actor *me;
 	struct ledger *ledger;
 	struct stream_reader *in;

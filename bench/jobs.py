@@ -93,7 +93,7 @@ def flood(s, name, script, jobs, each, alone):
 
 def logs():
     jobs, each = 12, int(90e6 * SCALE) // 60 * 60
-    with Site("logs", **PRODUCTION, recovery_wait_ms=200).start(
+    with Site("logs", **PRODUCTION).start(
             ("noop:8", "shell:4"), **{**QUIET, "output_flush_ms": 100,
                                       "output_chunk_bytes": 262144}) as s:
         alone = handover_p50(s, "alone", int(500 * SCALE))

@@ -154,7 +154,7 @@ def backfill_and_wait(s, n, start, end, seconds=300, **args):
 
 
 def noop_site(name, slots=512, ahead=1024, **more):
-    return Site(name, **PRODUCTION, recovery_wait_ms=200, **more).start(
+    return Site(name, **PRODUCTION, **more).start(
         (f"noop:{slots}",), pull_ahead=ahead, **QUIET)
 
 
@@ -276,7 +276,7 @@ def chain_rows(s, task, n):
 
 def handover_of(kind, n, body, slots):
     types = (f"{kind}:{slots}",)
-    with Site("handover", **PRODUCTION, recovery_wait_ms=200).start(types, **QUIET) as s:
+    with Site("handover", **PRODUCTION).start(types, **QUIET) as s:
         s.apply(workflow("line", {"link": f"{body}, cycle: minute, needs: [{{task: link, depend: -1}}]"},
                          f"type: {kind}"))
         start, end = minutes(n)
@@ -314,7 +314,7 @@ def stamp():
 def due():
     """A cron of every second: from the instant it is due to the job's own first line."""
     n = max(10, int(30 * SCALE))
-    with Site("due", **PRODUCTION, recovery_wait_ms=200).start(("shell:4",), **QUIET) as s:
+    with Site("due", **PRODUCTION).start(("shell:4",), **QUIET) as s:
         out = s.dir / "data/stamps"
         s.apply("workflow: due\nproject: bench\ntimezone: UTC\ntasks:\n  tick:\n    type: shell\n"
                 '    cron: "* * * * * ?"\n    catchup: {mode: none}\n'
@@ -341,7 +341,7 @@ def due():
 def processes_rate():
     """/bin/true as jobs, against bare posix_spawn before and after."""
     n = int(3000 * SCALE)
-    with Site("procs", **PRODUCTION, recovery_wait_ms=200).start(("shell:8",), pull_ahead=16,
+    with Site("procs", **PRODUCTION).start(("shell:8",), pull_ahead=16,
                                                                  **QUIET) as s:
         s.apply(workflow("procs", {"p": "cycle: minute, params: {command: /bin/true}"}, "type: shell"))
         before = spawn_rate("/bin/true")
@@ -382,7 +382,7 @@ def idle():
 def restart():
     """A million unfinished instances: memory of each, and the first dispatch after kill -9."""
     n = int(1000000 * SCALE)
-    with Site("restart", **PRODUCTION, recovery_wait_ms=20000).start(("noop:8",), **QUIET) as s:
+    with Site("restart", **PRODUCTION).start(("noop:8",), **QUIET) as s:
         # `gate` never ends while it is frozen; every minute of `wait` waits for it.
         s.apply(workflow("wait", {"gate": "cycle: year", "wait": "cycle: minute, needs: [gate]",
                                   "ready": "cycle: minute"}).replace("2026-01-01", "2020-01-01"))

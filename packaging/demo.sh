@@ -85,7 +85,6 @@ write_settings() {
 		log_dir: $var/joblogs
 		keys_file: $var/keys
 		types_dir: $B/types
-		recovery_wait_ms: 2000
 	END
 	cat >"$var/sirdar-cgi.yaml" <<-END
 		listen: "127.0.0.1:$http"

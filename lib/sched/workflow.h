@@ -16,6 +16,7 @@
 
 #define WORKFLOW_NAME_MAX          NAME_BYTES_MAX /* bytes of one part of a name */
 #define WORKFLOW_TASKS_MAX         20000
+#define INFRA_MAX_DEFAULT          10
 #define WORKFLOW_OUTPUTS_BYTES_MAX 16384  /* of all outputs of one instance, as JSON */
 #define WORKFLOW_NEEDS_MAX         100000 /* links of one task */
 
@@ -120,6 +121,7 @@ struct workflow_world {
 	void *ctx;
 	const char *timezone; /* of tasks that say none; NULL: UTC */
 	int64_t start;        /* of tasks that say none, unless `known` says better */
+	int32_t infra_max;    /* of every task; 0: INFRA_MAX_DEFAULT */
 	/* The zone of a name. NULL: UTC is the only one. */
 	int (*zone)(void *ctx, const char *name, const struct tz **ret_tz, struct err *err);
 	/* The calendar of a name that is not in the set, NULL for an unknown one; borrowed, tasks

@@ -55,7 +55,12 @@ static void list_tasks(struct wf_compiler *c)
 			c->world->workflow(c->world->ctx, wf->full, &id, &version);
 		for (size_t k = 0; k < wf->n; k++, n++) {
 			c->made[n] = (struct wf_made){
-				.wf = wf, .t = &wf->items[k], .workflow_id = id, .version = version
+				.wf = wf,
+				.t = &wf->items[k],
+				.workflow_id = id,
+				.version = version,
+				.infra_max = c->world->infra_max ? c->world->infra_max
+				                                 : INFRA_MAX_DEFAULT,
 			};
 			c->by_name[n] = &c->made[n];
 		}

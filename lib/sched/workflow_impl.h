@@ -284,6 +284,7 @@ struct wf_made {
 	const struct wf_task *t;
 	struct workflow_start known;
 	uint32_t workflow_id, version;
+	int32_t infra_max;
 	const struct tz *tz;
 	const struct tz *run_tz; /* the workflow's own */
 	struct cron *cron;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ATTEMPTS_DEFAULT = 1, PRIORITY_DEFAULT = 5, INFRA_MAX = 10 };
+enum { ATTEMPTS_DEFAULT = 1, PRIORITY_DEFAULT = 5 };
 #define DELAY_DEFAULT_US INT64_C(60000000)
 #define GRACE_DEFAULT_US INT64_C(10000000)
 
@@ -247,7 +247,7 @@ static void set_numbers(struct task *t, const struct wf_made *m)
 	t->retry_delay_us = from->retry_delay_us.node ? from->retry_delay_us.us : DELAY_DEFAULT_US;
 	t->retry_cap_us = from->retry_cap_us.us;
 	t->retry_exponential = from->backoff.value;
-	t->infra_max = INFRA_MAX;
+	t->infra_max = m->infra_max;
 	t->alive_wait_us = from->alive_wait_us.us;
 	t->grace_us = from->kill_grace_us.node ? from->kill_grace_us.us : GRACE_DEFAULT_US;
 	t->expire_after_us = from->expire_after_us.us;

@@ -123,11 +123,30 @@ static int distance(const char *a, const char *b)
 	return row[n];
 }
 
+struct removed {
+	const char *daemon, *name, *release, *instead;
+};
+
+static const struct removed *removed_find(const char *daemon, const char *name)
+{
+	static const struct removed all[] = {
+#define REMOVED(daemon, name, release, instead) { #daemon, #name, release, instead },
+#include "tbl/param_removed.def"
+#undef REMOVED
+	};
+
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		if (strcmp(all[i].daemon, daemon) == 0 && strcmp(all[i].name, name) == 0)
+			return &all[i];
+	return NULL;
+}
+
 const struct param_row *param_find(const struct param_table *t, const char *name, const char *place,
                                    struct err *err)
 {
 	const char *nearest = NULL;
 	int nearest_distance = 1000;
+	const struct removed *gone = removed_find(t->daemon, name);
 
 	for (size_t i = 0; i < t->rows_n; i++) {
 		const struct param_row *row = &t->rows[i];
@@ -141,7 +160,10 @@ const struct param_row *param_find(const struct param_table *t, const char *name
 			nearest = row->name;
 		}
 	}
-	if (nearest && nearest_distance <= 2 + (int)strlen(name) / 4)
+	if (gone)
+		err_set(err, E_INVALID, "%s: the setting '%s' was removed in %s, %s (%.200s)",
+		        t->daemon, gone->name, gone->release, gone->instead, place);
+	else if (nearest && nearest_distance <= 2 + (int)strlen(name) / 4)
 		err_set(err, E_INVALID, "%s has no setting '%.60s', did you mean '%s'? (%.200s)",
 		        t->daemon, name, nearest, place);
 	else

@@ -242,7 +242,7 @@ static void start(void)
 	s.me = actor_new(s.th, &ops, &s);
 	heap_init(&s.jobs);
 	if (store_open("mem:", &s.store, &err) < 0 ||
-	    definitions_load(s.store, "UTC", NULL, &s.defs, &err) < 0 ||
+	    definitions_load(s.store, "UTC", NULL, 0, &s.defs, &err) < 0 ||
 	    ledger_new(s.th, s.store, "agree", &set, s.defs.tasks, s.defs.rows, s.defs.n, &s.ledger,
 	               &err) < 0)
 		die("start", err.text);

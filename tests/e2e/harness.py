@@ -174,7 +174,7 @@ class Site:
         self.token, self.brokers, self.link = None, {}, None
         self.base_sets = {"listen": f"127.0.0.1:{self.port}", "state_dir": self.dir / "base",
                           "log_dir": self.dir / "joblogs", "keys_file": self.dir / "keys",
-                          "recovery_wait_ms": 1500, "disk_free_min_bytes": 1 << 20,
+                          "disk_free_min_bytes": 1 << 20,
                           **LEASES, **base_sets}
         for d in ("work", "data"):
             (self.dir / d).mkdir()

@@ -238,4 +238,4 @@ def a_killed_jobkeeper_takes_its_jobs_along_which_are_lost_and_tried_again(s):
 
 
 if __name__ == "__main__":
-    sys.exit(main(lambda: Site("chaos", recovery_wait_ms=1000).start(("shell:12",), retry_max_ms=100)))
+    sys.exit(main(lambda: Site("chaos").start(("shell:12",), retry_max_ms=100)))

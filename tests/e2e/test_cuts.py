@@ -49,7 +49,7 @@ class CutSite(Site):
         self.database.sql("CREATE DATABASE sirdar")
         self.proxy = Proxy(self.database.port)
         url = f"mysql://root@127.0.0.1:{self.proxy.port}/sirdar?timeout={TIMEOUT_S}"
-        super().__init__("cuts", store=url, recovery_wait_ms=1000)
+        super().__init__("cuts", store=url)
 
     def close(self):
         try:

@@ -33,7 +33,7 @@ class GaleraSite(Site):
             raise Skip("no galera-4: packaging/deps.sh test")
         cluster = galera.Cluster()
         cluster.nodes[0].sql("CREATE DATABASE sirdar")
-        super().__init__("galera", store=cluster.url("sirdar", timeout=TIMEOUT_S), recovery_wait_ms=1000)
+        super().__init__("galera", store=cluster.url("sirdar", timeout=TIMEOUT_S))
 
     def close(self):
         try:

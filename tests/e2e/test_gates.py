@@ -299,4 +299,4 @@ def the_first_gates_have_their_lines_too(s):
 
 
 if __name__ == "__main__":
-    sys.exit(main(lambda: Site("gates", recovery_wait_ms=1000).start(("shell:16",))))
+    sys.exit(main(lambda: Site("gates").start(("shell:16",))))

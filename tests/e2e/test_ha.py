@@ -35,8 +35,7 @@ class Pair(Site):
     elects = "lock"
 
     def __init__(self, folder="ha", store="sqlite:shared"):
-        super().__init__(folder, store=store, epoch_ms=EPOCH_MS, lead_ms=LEAD_MS,
-                         recovery_wait_ms=1000)
+        super().__init__(folder, store=store, epoch_ms=EPOCH_MS, lead_ms=LEAD_MS)
         self.base_sets["name"] = "one"
         self.base.argv += ["--set", "name=one"]
         self.port2 = free_port()

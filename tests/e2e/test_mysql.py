@@ -32,7 +32,7 @@ class MysqlSite(Site):
             raise Skip("no mariadbd: packaging/deps.sh test")
         server = mariadb.MariaDB()
         server.sql("CREATE DATABASE sirdar")
-        super().__init__("mysql", store=server.url("sirdar", timeout=TIMEOUT_S), recovery_wait_ms=1000)
+        super().__init__("mysql", store=server.url("sirdar", timeout=TIMEOUT_S))
 
     def close(self):
         try:

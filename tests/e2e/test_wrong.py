@@ -39,7 +39,7 @@ class WrongSite(Site):
                           "GRANT ALL ON sirdar.* TO sirdar@127.0.0.1")
         self.url = f"mysql://sirdar@127.0.0.1:{self.database.port}/sirdar?timeout=3"
         # The clock is looked at five times in two leases.
-        super().__init__("wrong", store=self.url, recovery_wait_ms=1000, epoch_ms=3000, lead_ms=4000)
+        super().__init__("wrong", store=self.url, epoch_ms=3000, lead_ms=4000)
 
     def clock(self, seconds):
         """What the database thinks the time is, from now on."""
@@ -242,7 +242,7 @@ class FullSite(Site):
         try:
             self.database = mariadb.MariaDB("--innodb-log-file-size=8M", base=self.disk)
             self.database.sql("CREATE DATABASE sirdar")
-            super().__init__("full", store=self.database.url("sirdar", timeout=3), recovery_wait_ms=1000)
+            super().__init__("full", store=self.database.url("sirdar", timeout=3))
         except BaseException:
             self.unmount()
             raise

@@ -91,7 +91,7 @@ static inline void place_start(struct place *p, size_t batch)
 
 	p->th = thread_new("test", &test_clock);
 	p->me = actor_new(p->th, &me_ops, p);
-	if (definitions_load(p->store, "UTC", NULL, &p->defs, &err) < 0)
+	if (definitions_load(p->store, "UTC", NULL, 0, &p->defs, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_int_equal(ledger_new(p->th, p->store, "test", &set, p->defs.tasks, p->defs.rows,
 	                            p->defs.n, &p->ledger, &err),

@@ -70,6 +70,8 @@ static void file_errors_have_a_place(void **state)
 	snprintf(want, sizeof want,
 	         "baseserver has no setting 'worker', did you mean 'workers'? (%s:1:1)", path);
 	assert_string_equal(err.text, want);
+	assert_int_equal(load_text("catchup_max: 2\n", path), E_INVALID);
+	assert_non_null(strstr(err.text, "'catchup_max' was removed in 0.1, take it out"));
 	assert_int_equal(load_text("workers: {a: 1}\n", path), E_INVALID);
 	assert_non_null(strstr(err.text, ":1:10"));
 	assert_int_equal(load_text("- 1\n", path), E_INVALID);

@@ -451,6 +451,17 @@ static void a_task_carries_all_that_was_written(void **state)
 	assert_int_equal(b->join, 1);
 }
 
+static void a_task_may_fail_for_its_machines_as_often_as_the_setting_says(void **state)
+{
+	(void)state;
+	compile_all_keys();
+	assert_int_equal(task("p/w/a")->infra_max, INFRA_MAX_DEFAULT);
+	again();
+	world.infra_max = 3;
+	compile_all_keys();
+	assert_int_equal(task("p/w/a")->infra_max, 3);
+}
+
 static void links_and_params_carry_all_that_was_written(void **state)
 {
 	(void)state;
@@ -690,6 +701,7 @@ int main(void)
 		T(a_circle_is_named_in_order),
 		T(the_short_form_picks_by_the_two_cycles),
 		T(a_task_takes_from_its_workflow_and_defaults),
+		T(a_task_may_fail_for_its_machines_as_often_as_the_setting_says),
 		T(links_and_params_carry_all_that_was_written),
 		T(a_task_carries_all_that_was_written),
 		T(what_a_task_says_drops_what_means_the_same),
