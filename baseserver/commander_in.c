@@ -1,4 +1,5 @@
 /* Commands come in: made, or known already by their request id. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/log.h"
 
 /* Well within the two seconds in which a full disk is told. */
 #define LOOK_FULL_US (500 * US_PER_MS)
@@ -159,6 +161,9 @@ static int begin(struct commander *c, struct client_request *r, enum command_kin
 	cmd->dry = r->dry_run;
 	if (code == 0)
 		code = cmd_check_tasks(c, &cmd->o, f);
+	log_debug("commander.judge", "kind=%s actor=%s dry_run=%d tasks=%zu code=%s why=\"%s\"",
+	          command_kind_name(kind), cmd->actor, cmd->dry, cmd->o.sel.n_tasks,
+	          code < 0 ? err_name(code) : "ok", code < 0 ? f->text : "");
 	if (code < 0) {
 		cmd_free(cmd);
 		return code;

@@ -15,6 +15,7 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/log.h"
 
 enum { SURVEY_SLICE = 20000, LETTER_MAX = 512, RETRY_US = 10 * 1000, WAITS_US = 2 * 1000 * 1000 };
 
@@ -424,6 +425,9 @@ static bool launch(struct commander *c, struct cmd *cmd, size_t max)
 		return true;
 	}
 	cmd->in_flight += ps->n;
+	log_debug("commander.propose",
+	          "command=%" PRIu64 " kind=%s proposals=%zu refused=%zu in_flight=%zu", cmd->id,
+	          command_kind_name(cmd->kind), ps->n, fl->n_items, cmd->in_flight);
 	return commander_send(c, ps);
 }
 

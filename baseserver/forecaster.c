@@ -201,6 +201,8 @@ static void play(struct forecaster *fc, struct forecast_letter *l)
 		t->runs = known->runs;
 	}
 	l->code = forecast_play(&l->f, &err);
+	log_debug("forecaster.play", "tasks=%zu promises=%zu code=%d", l->f.n_tasks,
+	          l->f.n_promises, l->code);
 	for (size_t i = 0; i < l->f.n_promises && l->code == 0; i++)
 		judge_ended(fc, &l->f.promises[i]);
 	memcpy(l->text, err.text, sizeof l->text - 1);

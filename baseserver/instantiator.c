@@ -1,5 +1,6 @@
 #include "baseserver/instantiator.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "baseserver/ledger.h"
@@ -12,6 +13,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/heap.h"
+#include "util/log.h"
 
 /* The wall clock may be set: due times are looked at again at least this often. */
 #define WALL_RECHECK_US (10 * US_PER_S)
@@ -189,6 +191,8 @@ static void create(struct instantiator *in, struct planned *p)
 	q->origin = OR_CYCLE;
 	q->reason = off ? RE_OFFLINE : skip ? RE_CATCHUP : RE_DUE;
 	q->plan = true;
+	log_debug("instantiator.create", "instance=%u.%" PRId64 " due=%" PRId64 " why=%s", key.task,
+	          key.run_date, q->due, skip ? "missed" : "due");
 	p->through = p->next;
 	p->next = plan_next(p->def->plan, p->next);
 	arm(in, p);

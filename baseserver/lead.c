@@ -103,6 +103,8 @@ static void look(struct lead *l, int64_t now)
 	v.elects = l->set.site->p->etcd_lead      ? "etcd"
 	           : store_is_exclusive(l->store) ? "lock"
 	                                          : "lease";
+	log_debug("lead.look", "holder=\"%s\" lease_ms=%u standbys=%zu elects=%s", v.lease.who,
+	          v.lease.lease_ms, v.n, v.elects);
 	l->view = v;
 	commander_lead(l->set.commander, &v);
 }

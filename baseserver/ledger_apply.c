@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "baseserver/ledger_impl.h"
@@ -5,6 +6,7 @@
 #include "sched/task.h"
 #include "util/alloc.h"
 #include "util/check.h"
+#include "util/log.h"
 
 struct ltask *ledger_task_of(const struct ledger *l, uint32_t id)
 {
@@ -57,6 +59,13 @@ uint64_t ledger_publish(struct ledger *l, const struct transition *tr)
 	slot->mono_us = tr->event == EV_GRANT ? actor_mono_us(l->me) : 0;
 	if (l->batch_since_us == 0)
 		l->batch_since_us = actor_mono_us(l->me);
+	if (slot->kind == TK_INSTANCE)
+		log_debug("ledger.apply",
+		          "instance=%u.%" PRId64 " event=%s from=%s to=%s reason=%s attempt=%u",
+		          slot->inst.key.task, slot->inst.key.run_date,
+		          event_name((enum event)slot->event), state_name((enum state)slot->from),
+		          state_name((enum state)slot->to), reason_name((enum reason)slot->reason),
+		          slot->inst.attempt);
 	return stream_publish(l->stream);
 }
 

@@ -250,6 +250,8 @@ static void on_put(struct letter *l, void *self)
 		p->code = write_chunk(k, p, fd);
 		close(fd);
 	}
+	log_debug("logkeeper.put", "task=%u run_date=%lld end=%d code=%d", name.key.task,
+	          (long long)name.key.run_date, p->end, p->code);
 	if (p->code == E_FULL && k->full++ == 0)
 		log_error("log.full", "dir=%s text=\"no space left for job logs\"", k->set.dir);
 	if (p->code == 0)

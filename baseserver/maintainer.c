@@ -81,6 +81,8 @@ void maintainer_fold(struct maintainer *m)
 
 static struct proposal *propose(struct maintainer *m, struct watch *w, enum ask ask)
 {
+	log_debug("maintainer.propose", "instance=%u.%lld ask=%d token=%llx", w->inst.key.task,
+	          (long long)w->inst.key.run_date, (int)ask, (unsigned long long)w->inst.token);
 	struct proposal *p = outbox_add(&m->out, ask, w->inst.key);
 
 	p->revision = w->inst.revision;

@@ -16,6 +16,7 @@
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/json_in.h"
+#include "util/log.h"
 
 /* --- definitions ------------------------------------------------------------------------- */
 
@@ -298,6 +299,8 @@ static void on_ask(struct letter *l, void *self)
 		return;
 	}
 	q->code = def ? fill(p, q, def) : E_NOT_FOUND;
+	log_debug("params.fill", "instance=%u.%lld code=%d", q->key.task,
+	          (long long)q->key.run_date, q->code);
 	answer(q);
 }
 

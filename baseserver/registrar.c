@@ -236,6 +236,10 @@ static void on_report(struct letter *l, void *self)
 	struct broker_news *n = (struct broker_news *)l;
 	struct broker *b = by_id(r, n->broker);
 
+	if (b)
+		log_debug("registrar.report", "broker=%s gone=%d accepts=%d running=%u why=\"%s\"",
+		          b->name, n->gone, n->load ? n->accepts : b->accepts, b->running,
+		          n->load ? n->why_not : b->why_not);
 	if (b && n->gone)
 		gone(b, n->session);
 	if (b && n->load) {

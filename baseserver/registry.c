@@ -353,6 +353,7 @@ static void show(struct registry *r)
 	if (now == r->shown)
 		return;
 	r->shown = now;
+	log_debug("registry.nodes", "changes=%llu code=%d", (unsigned long long)now, r->code);
 	buf_init(&out);
 	put_open(&out, NULL, '{');
 	put_bool(&out, "etcd", r->code == 0);

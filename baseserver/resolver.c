@@ -11,6 +11,7 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/log.h"
 
 /* The wall clock may be set: due times are looked at again at least this often. */
 #define WALL_RECHECK_US (10 * US_PER_S)
@@ -551,6 +552,11 @@ static bool propose(struct resolver *r, uint32_t index)
 	p->cookie = (uint64_t)w->slot;
 	p->reason = v == V_DEAD ? (uint8_t)dead_reason(r, w->key.task) : RE_NONE;
 	w->asked = true;
+	log_debug("resolver.judge", "instance=%u.%" PRId64 " verdict=%s", w->key.task,
+	          w->key.run_date,
+	          v == V_DEAD ? "skip"
+	          : v == V_GO ? "satisfy"
+	                      : "withdraw");
 	return true;
 }
 

@@ -40,6 +40,7 @@ static void came(void *ctx, int fd, uint64_t origin, const char *peer)
 	struct router *r = d->r;
 	size_t at = (size_t)map_mix(origin, 0) % r->n_workers;
 
+	log_debug("router.accept", "peer=%s worker=%zu", peer, at + 1);
 	if (worker_accept(r->workers[at], fd, peer, r, d->index, origin) < 0) {
 		log_warn("router.busy", "peer=%s", peer);
 		listener_release(d->listener, origin);

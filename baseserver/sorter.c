@@ -339,6 +339,12 @@ static void grant(struct sorter *s, const struct lane *l)
 	p->broker = seat->broker;
 	p->probe = seat->room != STARTS_ANY;
 	p->cookie = (uint64_t)seat->session << 32 | r->slot;
+	log_debug("sorter.grant",
+	          "instance=%u.%" PRId64 " broker=%s lane=%u of=%zu running=%d load_permille=%u "
+	          "open=%" PRIu64 " waiting=%zu why=\"best of those with open slots\"",
+	          r->key.task, r->key.run_date, seat->broker_name, seat->lane, l->klass->n_sessions,
+	          seat->running, seat->load_permille, seat->limit - seat->granted,
+	          l->klass->waiting);
 	r->moves = moves_of(s, q);
 	set_asked(s, r, true);
 	heap_remove(&r->lane->ready, &r->node);

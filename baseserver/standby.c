@@ -96,6 +96,8 @@ static int look(struct standby *b, struct err *err)
 	b->is_down = false;
 	if (!b->have_seen || !same_sign(&now, &b->seen))
 		b->seen_us = now_us();
+	log_debug("standby.look", "holder=\"%s\" lease_ms=%u unchanged_ms=%lld", now.who,
+	          now.lease_ms, (long long)((now_us() - b->seen_us) / US_PER_MS));
 	b->seen = now;
 	b->have_seen = true;
 	return 1;

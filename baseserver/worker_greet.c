@@ -165,6 +165,8 @@ void worker_greeted(struct letter *l, void *self)
 	if (c && g->code < 0) {
 		worker_refuse(c, g->code, false, g->text);
 	} else if (c) {
+		log_debug("worker.greeted", "peer=%s name=%s broker=%u drained=%d held=%zu",
+		          c->peer, c->identity, g->broker, g->drained, c->n_held);
 		c->broker = g->broker;
 		c->fresh = g->fresh;
 		c->drained = g->drained;

@@ -193,6 +193,8 @@ static int dispatch(struct call *c)
 
 	if (r == 0)
 		r = c->route->run(c);
+	log_debug("http.dispatch", "request=%s method=%s path=%s code=%d", c->request_id,
+	          c->route->method, c->route->path, r);
 	return answer(c, r);
 }
 

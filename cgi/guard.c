@@ -8,6 +8,7 @@
 
 #include "cgi/call.h"
 #include "cgi/cgi.h"
+#include "util/log.h"
 
 struct seen {
 	unsigned lengths, codings, hosts, cookies, authorizations;
@@ -55,6 +56,8 @@ static int refuse(struct call *c, int status, const char *place, const char *tex
 {
 	c->refused = true;
 	c->error_status = status;
+	log_debug("http.refused", "request=%s status=%d place=%s why=\"%s\"", c->request_id, status,
+	          place, text);
 	return call_fail(c, E_PROTOCOL, place, "%s", text);
 }
 

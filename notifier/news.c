@@ -18,6 +18,7 @@
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/log.h"
 
 enum { EVENTS_MAX = 500, WATCHES_MAX = 500 };
 
@@ -112,6 +113,7 @@ static int put_letter(struct notifier *n, const struct alert *a, const char *rec
 {
 	char *what = what_key(a), *key = key_of(a, recipient);
 	int64_t alert = 0;
+	log_debug("alert.letter", "what=\"%s\" to=\"%s\"", what, recipient);
 	int r = alerts_raise(n, what, a, &alert, err);
 
 	if (r == 0)

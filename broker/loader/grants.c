@@ -118,6 +118,8 @@ void loader_send_credit(struct loader *l)
 
 static void reject(struct loader *l, struct job *j, uint8_t reason, const char *why)
 {
+	log_debug("job.rejected", "type=%s token=%llx reason=%u why=\"%s\"", l->type,
+	          (unsigned long long)j->pub.token, reason, why);
 	j->report_kind = REPORT_REJECTED;
 	j->reason = reason;
 	result_set_text(&j->result, why);

@@ -8,6 +8,7 @@
 #include "broker/taskbroker/broker.h"
 #include "broker/taskbroker/threshold.h"
 #include "util/fs.h"
+#include "util/log.h"
 
 uint32_t load_running(const struct broker *b)
 {
@@ -118,6 +119,8 @@ static void judge_load(struct broker *b, struct load *ret)
 	    ret->memory_free_bytes, p->memory_free_min_bytes);
 	NOT(disk, "%" PRIu64 " bytes of disk are free, disk_free_min_bytes is %" PRId64,
 	    ret->disk_free_bytes, p->disk_free_min_bytes);
+	log_debug("broker.load", "accepts=%d cpu_permille=%u memory_permille=%u why=\"%s\"",
+	          !ret->why_not[0], ret->cpu_permille, ret->memory_permille, ret->why_not);
 }
 
 void load_measure(struct broker *b, struct load *ret)

@@ -11,7 +11,7 @@
 #include "util/err.h"
 
 static const char *who = "sirdar";
-static _Atomic int level_max = LOG_INFO;
+_Atomic int log_level_most = LOG_INFO;
 static bool journal;
 
 static const char *const names[] = { "error", "warn", "info", "debug" };
@@ -20,13 +20,13 @@ static const char prio[] = { '3', '4', '6', '7' };
 void log_open(const char *name, enum log_level level)
 {
 	who = name;
-	level_max = (int)level;
+	log_level_most = (int)level;
 	journal = secure_getenv("JOURNAL_STREAM") != NULL;
 }
 
 void log_level_set(enum log_level level)
 {
-	level_max = (int)level;
+	log_level_most = (int)level;
 }
 
 int log_level_parse(const char *text, enum log_level *ret_level)
@@ -39,9 +39,22 @@ int log_level_parse(const char *text, enum log_level *ret_level)
 	return E_INVALID;
 }
 
-bool log_wants(enum log_level level)
+/* Two threads at the turn of a second may both begin it: a few lines more, no harm. */
+bool log_may_say(struct log_flood *f, const char *event)
 {
-	return (int)level <= level_max;
+	int64_t now = clock_mono_us(&clock_machine) / US_PER_S;
+
+	if (f->second != now) {
+		f->second = now;
+		f->said = 0;
+		uint32_t n = atomic_exchange(&f->suppressed, 0);
+		if (n > 0)
+			log_line(LOG_DEBUG, event, "suppressed=%u", n);
+	}
+	if (atomic_fetch_add(&f->said, 1) < LOG_BURST)
+		return true;
+	f->suppressed++;
+	return false;
 }
 
 /* A value may hold anything a peer sent: no line of ours is ever forged by it. */
