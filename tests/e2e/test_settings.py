@@ -3,6 +3,7 @@
 import http.client
 import os
 import select
+import signal
 import socket
 import sys
 import time
@@ -78,6 +79,23 @@ def settings_that_were_removed_are_named_with_what_to_do(s):
     file.write_text("recovery_wait_ms: 2000\n")
     done = s.run([s.base.argv[0], "-c", file, "--check-config"])
     assert done.returncode != 0 and "was removed in 0.1" in done.stderr + done.stdout, done
+
+
+@test
+def a_log_level_read_again_is_in_force_at_once(s):
+    file = s.dir / "base.yaml"
+    file.write_text("log_level: info\n")
+    assert s.base.stop() == 0, s.base.tail()
+    s.base.argv = s.argv("baseserver", s.base_sets) + ["-c", str(file)]
+    s.base.start()
+    assert not s.base.has(r" debug ", s.base.mark)
+    file.write_text("log_level: debug\nworkers: 2\n")
+    s.base.proc.send_signal(signal.SIGHUP)
+    until("it says what it read", lambda: s.base.has(r'settings\.reloaded changed=1 need_restart="workers"', s.base.mark))
+    until("the server answers", s.up)
+    s.command("freeze", selection={"tasks": ["s/two/t0"]}, dry_run=True, expect=(200, 404))
+    until("it says what it decides", lambda: s.base.has(r" debug commander\.judge ", s.base.mark))
+    anew(s)
 
 
 @test

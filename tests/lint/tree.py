@@ -117,6 +117,31 @@ def params_used():
                 yield f"schema/tbl/param_{table}.def: {name} is read nowhere"
 
 
+def settings_shown(untested):
+    """Every setting has a row in tests/settings.txt: the test that shows what it changes, or why there is none."""
+    seen, below = set(), False
+    for i, line in enumerate(text("tests/settings.txt").splitlines(), 1):
+        if not line or line.startswith("#"):
+            continue
+        if line == "UNTESTED":
+            below = True
+            continue
+        table, name, rest = line.split(None, 2)
+        if (table, name) in seen:
+            yield f"tests/settings.txt:{i}: {table} {name} has two rows"
+        seen.add((table, name))
+        if below:
+            untested.append(f"{table} {name}: {rest}")
+            continue
+        path, test = rest.split()
+        shape = rf"^@test\ndef {test}\(" if path.endswith(".py") else rf"^static void {test}\("
+        if not (ROOT / path).is_file() or not re.search(shape, text(path), re.M):
+            yield f"tests/settings.txt:{i}: {path} has no test {test}"
+    have = {(table, name) for table in TABLES for name in table_settings(table)}
+    yield from (f"tests/settings.txt: {t} {n} has no row" for t, n in sorted(have - seen))
+    yield from (f"tests/settings.txt: {t} {n} is no setting" for t, n in sorted(seen - have))
+
+
 tap = Tap()
 tap.check("every folder has a README", without_readme())
 tap.check("no word of words.txt", list(words()))
@@ -125,4 +150,7 @@ tap.check("every frame's message is in a .proto", list(messages()))
 tap.check("edges name states and events that exist", list(edges()))
 tap.check("docs/settings.md is made from the tables", settings())
 tap.check("every setting is read somewhere", list(params_used()))
+untested = []
+missing = list(settings_shown(untested))
+tap.check(f"every setting names the test that shows it ({len(untested)} have none yet)", missing)
 tap.end()
