@@ -399,7 +399,7 @@ static void take_tasks(struct apply *a, const char *workflow, bool differs,
 			t->version = now->def->version; /* its document stays */
 		const struct store_task *row = NULL;
 		if (is_new || differs || apply_replanned(a, t) ||
-		    begin_moves(now, t->plan, &a->cmd->o) || commander_retires(a->c, t->id))
+		    begin_moves(now, t->plan, &a->cmd->o))
 			row = apply_add_task(a, t);
 		change_task(a, t, row, is_new, differs, was, is);
 	}
@@ -427,6 +427,18 @@ static int prune(struct apply *a)
 	return 0;
 }
 
+/* What is about to go when its last run has ended is wanted again: a version of its own. */
+static bool comes_back(const struct apply *a, const char *workflow)
+{
+	size_t len = strlen(workflow);
+
+	for (size_t i = 0; i < a->n; i++)
+		if (strncmp(a->tasks[i]->name, workflow, len) == 0 &&
+		    a->tasks[i]->name[len] == '/' && commander_retires(a->c, a->tasks[i]->id))
+			return true;
+	return false;
+}
+
 static int take_workflow(struct apply *a, const struct workflow *wf)
 {
 	const char *name = workflow_name(wf);
@@ -440,7 +452,7 @@ static int take_workflow(struct apply *a, const struct workflow *wf)
 	workflow_print(wf, &body);
 	a->world.w.workflow(&a->world, name, &id, &version);
 	bool differs = !was || was->len != body.len ||
-	               memcmp(was->body, buf_str(&body), body.len) != 0;
+	               memcmp(was->body, buf_str(&body), body.len) != 0 || comes_back(a, name);
 	const struct yaml_node *old = apply_root(was ? was->body : NULL, was ? was->len : 0,
 	                                         &old_docs, &n_old);
 	const struct yaml_node *now = apply_root(buf_str(&body), body.len, &new_docs, &n_new);

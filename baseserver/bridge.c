@@ -1,6 +1,5 @@
 #include "baseserver/bridge.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +15,10 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json.h"
-#include "util/json_in.h"
 #include "util/json_put.h"
 #include "util/log.h"
 
-enum { JOB_BYTES_MAX = 60, PROBLEMS_SHOWN = 100, COMMAND_BYTES_MAX = 65536 };
+enum { PROBLEMS_SHOWN = 100 };
 #define PAUSE_US (500 * US_PER_MS)
 
 enum order_kind { ORDER_PUT, ORDER_GONE, ORDER_KILL };
@@ -30,13 +28,22 @@ struct order {
 	struct order *next;
 	enum order_kind kind;
 	char *name, *args, *request_id;
+	struct bridge_job is; /* PUT */
 	int64_t mod_revision;
 };
 
+/* A job of the store, of etcd, or of both. PREFIX/bridge/NAME in etcd is its mark: the revision of
+ * its key that was taken. It says later that a key which is gone was there, and that one which is
+ * there was known. */
 struct job {
 	char *name, *problem;     /* problem NULL: none */
-	int64_t mod_revision;     /* of its key as last taken; 0: known from the store alone */
+	struct bridge_job is;     /* as the store has it; empty: not there, or no job */
+	int64_t mod_revision;     /* of its key as last seen; 0: none */
+	int64_t mark;             /* 0: none */
 	bool is_there, is_listed; /* there: the store has it, as last answered */
+	bool was_there;           /* it is retired */
+	bool put, drop;           /* its key is to be written, or to go ... */
+	bool put_mark;            /* ... and so is its mark */
 };
 
 struct bridge {
@@ -49,6 +56,7 @@ struct bridge {
 	bool is_asked;                      /* the first is with the commander */
 	int64_t again_us;                   /* not before */
 	uint64_t changes;
+	bool owes; /* some job has something to write */
 };
 
 /* ---- jobs we know ------------------------------------------------------------------------- */
@@ -68,8 +76,13 @@ static int each_workflow(void *ctx, const struct store_doc *d)
 	struct bridge *b = ctx;
 	size_t n = strlen(b->project);
 
-	if (!d->retired && strncmp(d->name, b->project, n) == 0 && d->name[n] == '/')
-		job_of(b, d->name + n + 1)->is_there = true;
+	if (strncmp(d->name, b->project, n) != 0 || d->name[n] != '/')
+		return 0;
+	struct job *j = job_of(b, d->name + n + 1);
+	j->is_there = !d->retired;
+	j->was_there = d->retired;
+	if (!d->retired && d->body)
+		bridge_job_of(j->name, d->body, d->body_len, &j->is);
 	return 0;
 }
 
@@ -95,6 +108,7 @@ static void order_free(struct order *o)
 	free(o->name);
 	free(o->args);
 	free(o->request_id);
+	bridge_job_done(&o->is);
 	free(o);
 }
 
@@ -113,6 +127,7 @@ void bridge_free(struct bridge *b)
 	for (size_t i = 0; i < b->n; i++) {
 		free(b->jobs[i].name);
 		free(b->jobs[i].problem);
+		bridge_job_done(&b->jobs[i].is);
 	}
 	free(b->jobs);
 	orders_free(b->first);
@@ -143,109 +158,9 @@ static void well(struct bridge *b, struct job *j)
 	b->changes++;
 }
 
-/* ---- a job's document --------------------------------------------------------------------- */
-
-static int fields_check(const struct cJSON *root, const char *name, struct err *err)
-{
-	static const char *const texts[] = { "command", "cronExpr", "name", NULL };
-	const struct cJSON *item;
-
-	if (!cJSON_IsObject(root))
-		return err_set(err, E_INVALID,
-		               "want an object {\"name\", \"command\", \"cronExpr\"}");
-	cJSON_ArrayForEach(item, root)
-	{
-		size_t k = 0;
-		while (texts[k] && strcmp(texts[k], item->string) != 0)
-			k++;
-		if (!texts[k])
-			return err_set(err, E_INVALID,
-			               "has '%.60s', known are name, command and cronExpr",
-			               item->string);
-		if (!cJSON_IsString(item))
-			return err_set(err, E_INVALID, "%s is no text", item->string);
-	}
-	for (size_t k = 0; k < 2; k++)
-		if (!json_text(root, texts[k]) || !json_text(root, texts[k])[0])
-			return err_set(err, E_INVALID, "%s is missing", texts[k]);
-	if (json_text(root, "name") && strcmp(json_text(root, "name"), name) != 0)
-		return err_set(err, E_INVALID, "name is '%.60s', the key's is '%s'",
-		               json_text(root, "name"), name);
-	return 0;
-}
-
-/* The command is the shell's: nothing in it is ours to expand. */
-static void put_script(struct json_out *j, const char *command)
-{
-	struct buf text;
-
-	buf_init(&text);
-	for (; *command; command++)
-		buf_puts(&text, *command == '$' ? "$$" : (char[]){ *command, 0 });
-	json_field_text(j, "script", buf_str(&text));
-	buf_done(&text);
-}
-
-static void open_in(struct json_out *j, const char *key)
-{
-	json_add_key(j, key);
-	json_open_object(j);
-}
-
-static void document_print(const char *project, const char *name, const struct cJSON *root,
-                           struct buf *out)
-{
-	struct json_out j;
-
-	json_out_start(&j, out);
-	json_open_object(&j);
-	json_field_text(&j, "workflow", name);
-	json_field_text(&j, "project", project);
-	open_in(&j, "defaults");
-	json_field_text(&j, "type", "shell");
-	open_in(&j, "catchup");
-	json_field_text(&j, "mode", "none");
-	json_close_object(&j);
-	json_field_text(&j, "overlap", "skip"); /* as a lock of the job's name does */
-	json_close_object(&j);
-	open_in(&j, "tasks");
-	open_in(&j, name);
-	json_field_text(&j, "cron", json_text(root, "cronExpr"));
-	open_in(&j, "params");
-	put_script(&j, json_text(root, "command"));
-	json_close_object(&j);
-	json_close_object(&j);
-	json_close_object(&j);
-	json_close_object(&j);
-	json_out_end(&j);
-}
-
-int bridge_document(const char *project, const char *name, const char *json, size_t n,
-                    struct buf *ret_text, struct err *err)
-{
-	struct cJSON *root = NULL;
-	char why[NAME_WHY_BYTES];
-	int r = 0;
-
-	if (strlen(name) > JOB_BYTES_MAX)
-		return err_set(err, E_INVALID, "the name has %zu bytes, at most %d are allowed",
-		               strlen(name), JOB_BYTES_MAX);
-	if (name_wrong(name, why))
-		return err_set(err, E_INVALID, "the name is none: %s", why);
-	if (n > COMMAND_BYTES_MAX)
-		return err_set(err, E_TOO_BIG, "%zu bytes, at most %d", n, COMMAND_BYTES_MAX);
-	r = json_parse(json, n, &root, err);
-	if (r == 0)
-		r = fields_check(root, name, err);
-	if (r == 0)
-		document_print(project, name, root, ret_text);
-	json_free(root);
-	return r;
-}
-
 /* ---- orders ------------------------------------------------------------------------------- */
 
-static void order_put(struct bridge *b, enum order_kind kind, const char *cluster, const char *name,
+static struct order *order_put(struct bridge *b, enum order_kind kind, const char *cluster, const char *name,
                       int64_t revision, struct buf *args)
 {
 	static const char *const words[] = { "jobs", "gone", "killer" };
@@ -259,6 +174,21 @@ static void order_put(struct bridge *b, enum order_kind kind, const char *cluste
 	*b->last = o;
 	b->last = &o->next;
 	buf_done(args);
+	return o;
+}
+
+static void owe(struct bridge *b, bool *what)
+{
+	*what = b->owes = true;
+}
+
+static bool is_ordered(const struct bridge *b, const char *name)
+{
+	const struct order *o = b->first;
+
+	while (o && (o->kind != ORDER_PUT || strcmp(o->name, name) != 0))
+		o = o->next;
+	return o != NULL;
 }
 
 static void apply(struct bridge *b, const char *cluster, struct job *j, const struct etcd_kv *kv)
@@ -266,10 +196,19 @@ static void apply(struct bridge *b, const char *cluster, struct job *j, const st
 	struct buf text, args;
 	struct err err = { 0 };
 	struct json_out out;
+	struct bridge_job is = { 0 };
 
 	buf_init(&text);
 	if (bridge_document(b->project, j->name, kv->value, kv->value_len, &text, &err) < 0) {
 		problem(b, "jobs", j, err.text);
+		buf_done(&text);
+		return;
+	}
+	bridge_job_of(j->name, buf_str(&text), text.len, &is);
+	/* What we have put there ourselves, or what was taken before its mark was written. */
+	if (j->is_there && bridge_job_same(&is, &j->is)) {
+		owe(b, &j->put_mark);
+		bridge_job_done(&is);
 		buf_done(&text);
 		return;
 	}
@@ -286,7 +225,7 @@ static void apply(struct bridge *b, const char *cluster, struct job *j, const st
 	json_close_object(&out);
 	json_out_end(&out);
 	buf_done(&text);
-	order_put(b, ORDER_PUT, cluster, j->name, kv->mod_revision, &args);
+	order_put(b, ORDER_PUT, cluster, j->name, kv->mod_revision, &args)->is = is;
 }
 
 static void retire(struct bridge *b, const char *cluster, struct job *j, int64_t revision)
@@ -303,18 +242,69 @@ static void retire(struct bridge *b, const char *cluster, struct job *j, int64_t
 	order_put(b, ORDER_GONE, cluster, j->name, revision, &args);
 }
 
+/* A key that was taken already: the store may have gone on since, with nobody to write it. */
+static void compare(struct bridge *b, struct job *j, const struct etcd_kv *kv)
+{
+	struct buf text;
+	struct bridge_job is = { 0 };
+
+	buf_init(&text);
+	if (bridge_document(b->project, j->name, kv->value, kv->value_len, &text, NULL) == 0)
+		bridge_job_of(j->name, buf_str(&text), text.len, &is);
+	if (j->was_there && !j->is_there)
+		owe(b, &j->drop);
+	else if (j->is.command && !bridge_job_same(&is, &j->is))
+		owe(b, &j->put);
+	bridge_job_done(&is);
+	buf_done(&text);
+}
+
 void bridge_job(struct bridge *b, const char *cluster, const char *name, const struct etcd_kv *kv)
 {
 	struct job *j = job_of(b, name);
+	bool is_known = kv->mod_revision <= j->mark && (j->is_there || j->was_there);
 
 	j->is_listed = !kv->is_deleted;
 	if (kv->mod_revision <= j->mod_revision)
 		return;
 	j->mod_revision = kv->mod_revision;
-	if (kv->is_deleted)
-		retire(b, cluster, j, kv->mod_revision);
-	else
+	/* What was saved here and waits to be written is the later one. */
+	if (j->put)
+		return;
+	if (kv->is_deleted) {
+		owe(b, &j->put_mark);
+		j->mod_revision = 0;
+		if (j->is_there || is_ordered(b, name))
+			retire(b, cluster, j, kv->mod_revision);
+	} else if (is_known) {
+		compare(b, j, kv);
+	} else if (!j->drop) {
 		apply(b, cluster, j, kv);
+	}
+}
+
+void bridge_mark(struct bridge *b, const char *name, const struct etcd_kv *kv)
+{
+	job_of(b, name)->mark = kv->is_deleted ? 0 : strtoll(kv->value, NULL, 10);
+}
+
+void bridge_saved(struct bridge *b, const char *workflow, const char *text, size_t n)
+{
+	size_t len = strlen(b->project);
+	struct bridge_job is;
+
+	if (strncmp(workflow, b->project, len) != 0 || workflow[len] != '/')
+		return;
+	struct job *j = job_of(b, workflow + len + 1);
+	if (text && !bridge_job_of(j->name, text, n, &is))
+		return; /* a workflow, and no job */
+	bridge_job_done(&j->is);
+	j->is_there = text != NULL;
+	j->was_there = !text;
+	j->put = j->drop = false;
+	if (text)
+		j->is = is;
+	owe(b, text ? &j->put : &j->drop);
 }
 
 void bridge_kill(struct bridge *b, const char *cluster, const char *name, const struct etcd_kv *kv)
@@ -323,7 +313,7 @@ void bridge_kill(struct bridge *b, const char *cluster, const char *name, const 
 
 	if (kv->is_deleted)
 		return;
-	if (strlen(name) > JOB_BYTES_MAX || !name_ok(name)) {
+	if (strlen(name) > BRIDGE_JOB_BYTES_MAX || !name_ok(name)) {
 		problem(b, "killer", job_of(b, name), "the name is no job's");
 		return;
 	}
@@ -340,25 +330,26 @@ void bridge_begin(struct bridge *b)
 	for (size_t i = 0; i < b->n; i++) {
 		b->jobs[i].is_listed = false;
 		/* Another cluster, or an old state of this one, counts anew. */
-		b->jobs[i].mod_revision = 0;
+		b->jobs[i].mod_revision = b->jobs[i].mark = 0;
 	}
 }
 
-static bool is_ordered(const struct bridge *b, const char *name)
-{
-	const struct order *o = b->first;
-
-	while (o && (o->kind != ORDER_PUT || strcmp(o->name, name) != 0))
-		o = o->next;
-	return o != NULL;
-}
-
+/* A key that is not there was deleted if it has a mark. Without one it was never written, or etcd
+ * was made anew and has forgotten all: then it gets what we have. */
 void bridge_end(struct bridge *b, const char *cluster, int64_t revision)
 {
-	for (size_t i = 0; i < b->n; i++)
-		if (!b->jobs[i].is_listed &&
-		    (b->jobs[i].is_there || is_ordered(b, b->jobs[i].name)))
-			retire(b, cluster, &b->jobs[i], revision);
+	for (size_t i = 0; i < b->n; i++) {
+		struct job *j = &b->jobs[i];
+		bool is_known = j->mark || is_ordered(b, j->name);
+		if (j->is_listed || j->put || j->drop)
+			continue;
+		if (j->mark)
+			owe(b, &j->put_mark);
+		if (is_known && (j->is_there || is_ordered(b, j->name)))
+			retire(b, cluster, j, revision);
+		else if (!is_known && j->is.command)
+			owe(b, &j->put);
+	}
 }
 
 /* ---- answers ------------------------------------------------------------------------------ */
@@ -374,8 +365,16 @@ static void settle(struct bridge *b, struct order *o, const struct client_reques
 	else if (j->problem || o->kind != ORDER_KILL)
 		well(b, j);
 	/* A version that is refused leaves the one before it in force. */
-	if (is_well && o->kind != ORDER_KILL)
+	if (is_well && o->kind != ORDER_KILL && !j->put && !j->drop) {
 		j->is_there = o->kind == ORDER_PUT;
+		j->was_there = !j->is_there;
+		bridge_job_done(&j->is);
+		j->is = o->is;
+		o->is = (struct bridge_job){ 0 };
+		/* What was seen of the key since is taken by an order of its own. */
+		if (j->mod_revision == (j->is_there ? o->mod_revision : 0))
+			owe(b, &j->put_mark);
+	}
 	if (is_well)
 		log_info("etcd.taken", "what=%s name=%s revision=%" PRId64,
 		         o->kind == ORDER_PUT    ? "job"
@@ -430,9 +429,59 @@ bool bridge_pump(struct bridge *b, int64_t now_us)
 	return true;
 }
 
-int bridge_sweep(struct bridge *b, struct etcd *e, const char *prefix, struct err *err)
+static int write_mark(struct job *j, struct etcd *e, const char *prefix, struct err *err)
+{
+	char *key = mem_fmt("%s/bridge/%s", prefix, j->name);
+	char *value = mem_fmt("%" PRId64, j->mod_revision);
+	int r = j->mod_revision ? etcd_put(e, key, value, 0, err) : etcd_delete(e, key, err);
+
+	if (r == 0)
+		j->put_mark = false;
+	free(value);
+	free(key);
+	return r;
+}
+
+/* What was saved here. Its mark follows when the watch shows the key. */
+static int write_job(struct job *j, struct etcd *e, const char *prefix, struct err *err)
+{
+	char *key = mem_fmt("%s/jobs/%s", prefix, j->name);
+	struct buf value;
+	int r;
+
+	buf_init(&value);
+	if (j->put)
+		bridge_job_print(j->name, &j->is, &value);
+	r = j->put ? etcd_put(e, key, buf_str(&value), 0, err) : etcd_delete(e, key, err);
+	if (r == 0) {
+		log_info("etcd.written", "what=%s name=%s", j->put ? "job" : "end", j->name);
+		j->put = j->drop = false;
+	}
+	buf_done(&value);
+	free(key);
+	return r;
+}
+
+static int write_owed(struct bridge *b, struct etcd *e, const char *prefix, struct err *err)
 {
 	int r = 0;
+
+	if (!b->owes)
+		return 0;
+	for (size_t i = 0; r == 0 && i < b->n; i++) {
+		struct job *j = &b->jobs[i];
+		if (j->put || j->drop)
+			r = write_job(j, e, prefix, err);
+		if (r == 0 && j->put_mark)
+			r = write_mark(j, e, prefix, err);
+	}
+	b->owes = r < 0;
+	return r;
+}
+
+int bridge_sweep(struct bridge *b, struct etcd *e, const char *prefix, struct err *err)
+{
+	int r = write_owed(b, e, prefix, err);
 
 	while (r == 0 && b->done) {
 		struct order *o = b->done;

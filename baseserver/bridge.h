@@ -1,7 +1,8 @@
 /* bridge.h — jobs and kills that were put into etcd, as commands.
  *
  * PREFIX/jobs/NAME {"name", "command", "cronExpr"} is the workflow PROJECT/NAME with one task NAME
- * of type shell; the key's end retires it. PREFIX/killer/NAME kills what runs of it; the key goes
+ * of type shell; the key's end retires it. And back: such a workflow that is saved or retired by
+ * another way is written to its key. PREFIX/bridge/NAME marks what was taken. PREFIX/killer/NAME kills what runs of it; the key goes
  * when that is done. Commands go to the commander one after the other, under request ids made of
  * the cluster and the key's revision: what is seen twice is done once. What is wrong is one line in
  * the log and one entry for the API; nothing else stops.
@@ -14,6 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define BRIDGE_JOB_BYTES_MAX 60 /* of a job's name: its task and its workflow are called so */
 
 struct actor;
 struct bridge;
@@ -33,20 +36,34 @@ void bridge_start(struct bridge *b, struct actor *me); /* who gets the answers *
 /* One key, by its name below PREFIX/jobs/ or PREFIX/killer/, as it is now; `cluster` is whose. */
 void bridge_job(struct bridge *b, const char *cluster, const char *name, const struct etcd_kv *kv);
 void bridge_kill(struct bridge *b, const char *cluster, const char *name, const struct etcd_kv *kv);
+/* A mark, PREFIX/bridge/NAME: its key was taken at that revision. In a listing before the jobs. */
+void bridge_mark(struct bridge *b, const char *name, const struct etcd_kv *kv);
+/* A workflow was saved or retired (text NULL) by another way than this one; "project/name". */
+void bridge_saved(struct bridge *b, const char *workflow, const char *text, size_t n);
 /* A listing: begin, bridge_job() for each key there is, end: the others are gone. */
 void bridge_begin(struct bridge *b);
 void bridge_end(struct bridge *b, const char *cluster, int64_t revision);
 
 /* Sends the next command if there is one to be sent. True: some are not answered yet. */
 bool bridge_pump(struct bridge *b, int64_t now_us);
-/* Takes the keys of kills that are done out of etcd. */
+/* Writes to etcd what is owed: jobs saved elsewhere, marks; takes out the keys of ended jobs and of
+ * kills that are done. */
 int bridge_sweep(struct bridge *b, struct etcd *e, const char *prefix, struct err *err);
 /* "jobs", "problems": for the API. */
 void bridge_print(const struct bridge *b, struct buf *out);
 /* Grows with each change of what bridge_print() says. */
 uint64_t bridge_changes(const struct bridge *b);
 
-/* Pure: the document of a job. errors  E_INVALID with what is wrong */
+/* What a job's key says of it. */
+struct bridge_job {
+	char *command, *cron; /* NULL: none */
+};
+/* bridge_job.c, pure. Is this document one that a key could say? Then it is *ret, the caller's. */
+bool bridge_job_of(const char *name, const char *text, size_t n, struct bridge_job *ret);
+void bridge_job_done(struct bridge_job *j);
+bool bridge_job_same(const struct bridge_job *a, const struct bridge_job *b);
+void bridge_job_print(const char *name, const struct bridge_job *j, struct buf *out);
+/* The document of a job. errors  E_INVALID with what is wrong */
 int bridge_document(const char *project, const char *name, const char *json, size_t n,
                     struct buf *ret_text, struct err *err);
 

@@ -112,6 +112,28 @@ static bool change_row(const struct cmd *cmd, struct store_task *row)
 	return row->frozen != was.frozen || row->state != was.state;
 }
 
+/* For who keeps documents elsewhere too. What came from there is there. */
+static void tell_saved(const struct commander *c, const struct cmd *cmd, const struct edit *e)
+{
+	const struct front *f = c->front;
+
+	if (!f || !f->registry || !f->saved || strcmp(cmd->actor, "etcd") == 0)
+		return;
+	for (size_t i = 0; i < e->n_docs; i++) {
+		const struct store_doc *d = &e->docs[i];
+		if (d->kind == DOC_WORKFLOW && !version_is_draft(d->version))
+			f->saved(f->registry, d->name, d->retired ? NULL : d->body, d->body_len);
+	}
+	/* A plan ends before the last of it has: there is no document yet that says so. */
+	for (size_t i = 0; cmd->kind == CK_RETIRE && i < e->n_tasks; i++) {
+		const char *name = e->tasks[i]->name, *task = strrchr(name, '/');
+		char *workflow = mem_strn(name, (size_t)(task - name));
+		if (strcmp(strrchr(workflow, '/'), task) == 0)
+			f->saved(f->registry, workflow, NULL, 0);
+		free(workflow);
+	}
+}
+
 static void edited(struct letter *l, void *self)
 {
 	struct commander *c = self;
@@ -122,6 +144,8 @@ static void edited(struct letter *l, void *self)
 	c->edit_out = false;
 	if (code == 0)
 		commander_learn(c, e);
+	if (code == 0 && cmd)
+		tell_saved(c, cmd, e);
 	for (size_t i = 0; i < e->n_tasks && code == E_REVISION; i++)
 		catalog_planned(&c->cat, e->rows[i].id, e->rows[i].planned_through);
 	edit_free(e);

@@ -286,6 +286,7 @@ static void fill_front(struct daemon *d)
 	f->scrubber = d->scrubber;
 	f->registry = d->registry;
 	f->forget_node = registry_forget;
+	f->saved = registry_saved;
 	for (size_t i = 0; i < d->n_workers; i++)
 		f->workers[f->n_workers++] = d->workers[i];
 	for (size_t i = 0; i < d->n_threads && i < FRONT_THREADS_MAX; i++) {

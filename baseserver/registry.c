@@ -1,6 +1,7 @@
 #include "baseserver/registry.h"
 
 #include <cjson/cJSON.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -262,6 +263,8 @@ static int on_key(void *ctx, const struct etcd_kv *kv)
 		node_seen(r, name, kv);
 	else if (r->bridge && (name = below(r, kv->key, "jobs")) != NULL)
 		bridge_job(r->bridge, cluster, name, kv);
+	else if (r->bridge && (name = below(r, kv->key, "bridge")) != NULL)
+		bridge_mark(r->bridge, name, kv);
 	else if (r->bridge && (name = below(r, kv->key, "killer")) != NULL)
 		bridge_kill(r->bridge, cluster, name, kv);
 	return 0;
@@ -300,7 +303,17 @@ static void watch_end(struct registry *r)
 static int watch(struct registry *r, struct err *err)
 {
 	char *prefix = mem_fmt("%s/", r->set.p->etcd_prefix);
-	int code = r->revision ? 0 : list(r, err);
+	int64_t revision = 0;
+	int code = r->revision ? etcd_revision(r->etcd, &revision, err) : 0;
+
+	/* Made anew, or restored: it would be silent until it has come as far again. */
+	if (code == 0 && revision < r->revision - 1) {
+		log_warn("etcd.older", "revision=%" PRId64 " seen=%" PRId64, revision,
+		         r->revision - 1);
+		r->revision = 0;
+	}
+	if (code == 0 && !r->revision)
+		code = list(r, err);
 
 	if (code == 0)
 		code = etcd_watch(r->etcd, prefix, r->revision, &r->watch, err);
@@ -421,6 +434,47 @@ void registry_forget(struct registry *r, const char *name)
 	l->letter.discard = forget_discard;
 	if (actor_post(r->me, &l->letter) < 0)
 		forget_discard(&l->letter);
+}
+
+struct saving {
+	struct letter letter;
+	char *workflow, *text;
+	size_t n;
+};
+
+static void saving_discard(struct letter *l)
+{
+	struct saving *s = (struct saving *)l;
+
+	free(s->workflow);
+	free(s->text);
+	free(s);
+}
+
+static void on_saved(struct letter *l, void *self)
+{
+	struct registry *r = self;
+	struct saving *s = (struct saving *)l;
+
+	bridge_saved(r->bridge, s->workflow, s->text, s->n);
+	saving_discard(l);
+}
+
+void registry_saved(struct registry *r, const char *workflow, const char *text, size_t n)
+{
+	size_t len = strlen(r->set.p->etcd_project);
+
+	if (!r->bridge || strncmp(workflow, r->set.p->etcd_project, len) != 0 ||
+	    workflow[len] != '/')
+		return;
+	struct saving *s = mem_new(sizeof *s);
+	s->workflow = mem_str(workflow);
+	s->text = text ? mem_strn(text, n) : NULL;
+	s->n = n;
+	s->letter.deliver = on_saved;
+	s->letter.discard = saving_discard;
+	if (actor_post_credit(r->me, &s->letter) < 0)
+		saving_discard(&s->letter);
 }
 
 static void on_alarm(void *self)

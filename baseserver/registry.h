@@ -7,6 +7,8 @@
 #ifndef BASESERVER_REGISTRY_H
 #define BASESERVER_REGISTRY_H
 
+#include <stddef.h>
+
 struct bridge;
 struct commander;
 struct err;
@@ -33,6 +35,10 @@ void registry_free(struct registry *r); /* its thread is stopped; NULL is fine *
 /* Takes those off the list that are called so (by name or id) and are offline: when one is there
  * again, it is shown again. Thread: any. */
 void registry_forget(struct registry *r, const char *name);
+
+/* A workflow was saved, or retired (text NULL), by a command that did not come from etcd: a job is
+ * written there. Thread: any. */
+void registry_saved(struct registry *r, const char *workflow, const char *text, size_t n);
 
 /* For bridge.c: of the actor's own state. */
 struct bridge *registry_bridge(void *self);

@@ -283,6 +283,19 @@ int etcd_get(struct etcd *e, const char *key, struct etcd_answer *ret, struct er
 	return r;
 }
 
+int etcd_revision(struct etcd *e, int64_t *ret_revision, struct err *err)
+{
+	struct etcd_answer a = { 0 };
+	struct buf body = { 0 };
+	int r;
+
+	say_range(&body, "/");
+	r = ask(e, "/v3/kv/range", &body, &a, err);
+	*ret_revision = a.revision;
+	etcd_answer_done(&a);
+	return r;
+}
+
 /* Of a request whose answer says no more than that it is done. */
 static int done(struct etcd *e, const char *path, struct buf *body, struct err *err)
 {

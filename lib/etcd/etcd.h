@@ -44,6 +44,8 @@ int etcd_each(struct etcd *e, const char *prefix, int (*each)(void *ctx, const s
               void *ctx, int64_t *ret_revision, struct err *err);
 /* errors  E_NOT_FOUND */
 int etcd_get(struct etcd *e, const char *key, struct etcd_answer *ret, struct err *err);
+/* How far its history is. */
+int etcd_revision(struct etcd *e, int64_t *ret_revision, struct err *err);
 int etcd_put(struct etcd *e, const char *key, const char *value, int64_t lease, struct err *err);
 /* E_NOT_FOUND of the lease: it has run out. */
 int etcd_delete(struct etcd *e, const char *key, struct err *err);

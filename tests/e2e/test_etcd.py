@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """etcd: nodes in the registry, their changes recorded and told, jobs and kills put there, and what
 is wrong said clearly. The election: test_etcd_lead.py. TAP."""
+import http.client
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
+import urllib.parse
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -28,7 +31,8 @@ class EtcdSite(Site):
         except BaseException:
             self.etcd.close()
             raise
-        self.cgi.argv += ["--set", f"etcd={self.etcd.url}", "--set", "etcd_description=the face"]
+        self.cgi.argv += ["--set", f"etcd={self.etcd.url}", "--set", "etcd_description=the face",
+                          "--set", "crontab_project=etcd"]
         self.start(etcd=self.etcd.url, etcd_ttl_ms=2000)
 
     def close(self):
@@ -254,6 +258,125 @@ def what_happened_while_nobody_watched_is_found_also_after_a_compaction(s):
     until("the server is back", s.up)
     until("the new one came", lambda: s.workflow("came"))
     until("the old one went", lambda: s.workflow("gone")["retired"])
+
+
+def cron(s, path, form=None):
+    """The crontab's own interface."""
+    link = http.client.HTTPConnection("127.0.0.1", s.http, timeout=60)
+    head = {"Authorization": f"Bearer {s.token}", "Content-Type": "application/x-www-form-urlencoded"}
+    link.request("POST" if form else "GET", path, urllib.parse.urlencode(form) if form else None, head)
+    answer = json.loads(link.getresponse().read())
+    link.close()
+    assert answer["errno"] == 0, answer
+    return answer["data"]
+
+
+def save(s, name, command, when="@daily"):
+    cron(s, "/job/save", {"job": json.dumps({"name": name, "command": command, "cronExpr": when})})
+
+
+def key_of(s, name):
+    text = s.etcd.keys(f"{PREFIX}/jobs/{name}").get(f"{PREFIX}/jobs/{name}")
+    return json.loads(text) if text else None
+
+
+def listed(s):
+    return {j["name"]: j["command"] for j in cron(s, "/job/list") or []}
+
+
+@test
+def what_is_saved_over_http_is_in_etcd_and_what_is_put_there_is_listed(s):
+    save(s, "both", "echo $HOME one")
+    until("the key is there", lambda: key_of(s, "both") == {"name": "both", "command": "echo $HOME one", "cronExpr": "@daily"})
+    assert not s.workflow("both")["retired"] and s.workflow("both")["version"] == 1
+    s.put_job("both", "echo two", "@daily")
+    until("the other way, too", lambda: listed(s).get("both") == "echo two")
+    save(s, "both", "echo three")
+    until("and back", lambda: (key_of(s, "both") or {}).get("command") == "echo three")
+    cron(s, "/job/delete", {"name": "both"})
+    until("deleted here, gone there", lambda: key_of(s, "both") is None)
+    save(s, "both", "echo four")
+    until("there again", lambda: key_of(s, "both") is not None)
+    s.etcd.delete(PREFIX + "/jobs/both")
+    until("deleted there, gone here", lambda: "both" not in listed(s))
+    assert s.problem("both") is None
+
+
+@test
+def what_is_saved_over_http_stays_through_a_restart(s):
+    save(s, "stays", "echo it stays")
+    until("the key is there", lambda: key_of(s, "stays"))
+    s.base.restart(hard=True)
+    until("the server is back", s.up)
+    s.put_job("after_it", "true", "@daily")
+    until("keys were listed", lambda: s.workflow("after_it"))
+    assert listed(s)["stays"] == "echo it stays" and key_of(s, "stays") and s.workflow("stays")["version"] == 1
+
+
+@test
+def what_is_saved_while_etcd_is_away_is_written_when_it_is_back(s):
+    save(s, "edited", "echo before")
+    save(s, "ended", "echo ends")
+    until("both keys are there", lambda: key_of(s, "edited") and key_of(s, "ended"))
+    until("both are marked", lambda: {f"{PREFIX}/bridge/{n}" for n in ("edited", "ended")} <= set(s.etcd.keys(PREFIX + "/bridge/")))
+    mark = len(s.base.text())
+    s.etcd.kill()
+    until("it is away", lambda: s.base.has(r"etcd\.away", mark))
+    save(s, "unseen", "echo while it was away")
+    save(s, "edited", "echo after")
+    cron(s, "/job/delete", {"name": "ended"})
+    until("it is retired", lambda: s.workflow("ended")["retired"])
+    # Nobody remembers what is to be written but the store and etcd.
+    s.base.restart(hard=True)
+    until("the server is back", s.up)
+    s.etcd.start()
+    until("the new one is written", lambda: key_of(s, "unseen"))
+    until("the edit is written", lambda: key_of(s, "edited")["command"] == "echo after")
+    until("the end is written", lambda: key_of(s, "ended") is None)
+    assert {"unseen", "edited"} <= set(listed(s)) and s.workflow("ended")["retired"]
+
+
+@test
+def an_etcd_that_comes_back_empty_gets_the_jobs_and_retires_none(s):
+    save(s, "here", "echo here")
+    s.put_job("there", "echo there", "@daily")
+    until("both are on both sides", lambda: key_of(s, "here") and "there" in listed(s))
+    until("both are marked", lambda: {f"{PREFIX}/bridge/{n}" for n in ("here", "there")} <= set(s.etcd.keys(PREFIX + "/bridge/")))
+    mark = len(s.base.text())
+    s.etcd.kill()
+    until("it is away", lambda: s.base.has(r"etcd\.away", mark))
+    shutil.rmtree(s.etcd.dir / "data")
+    s.etcd.start()
+    until("it has them again", lambda: key_of(s, "here") and key_of(s, "there"))
+    assert {"here", "there"} <= set(listed(s)), listed(s)
+    until("all are online", lambda: s.status("b1") == "online" and s.status("cgi") == "online", 60)
+
+
+@test
+def a_deletion_that_nobody_saw_is_told_from_one_that_never_was(s):
+    save(s, "dropped", "true")
+    until("it is marked", lambda: f"{PREFIX}/bridge/dropped" in s.etcd.keys(PREFIX + "/bridge/"))
+    assert s.base.stop() == 0
+    s.etcd.delete(PREFIX + "/jobs/dropped")
+    s.base.start()
+    until("the server is back", s.up)
+    until("it is retired", lambda: s.workflow("dropped")["retired"])
+    until("its mark went", lambda: f"{PREFIX}/bridge/dropped" not in s.etcd.keys(PREFIX + "/bridge/"))
+
+
+@test
+def a_running_job_whose_key_goes_ends_as_it_does(s):
+    go = s.dir / "data/ends.go"
+    s.put_job("ends", f"while [ ! -e {go} ]; do sleep 0.02; done")
+    until("it is known", lambda: s.workflow("ends"))
+    until("it runs", lambda: s.instances("etcd/ends/ends", "Running"))
+    s.etcd.delete(PREFIX + "/jobs/ends")
+    until("its plan ends", lambda: "ends" not in listed(s))
+    assert len(s.instances("etcd/ends/ends", "Running")) == 1
+    go.touch()
+    until("it ended well", lambda: len(s.instances("etcd/ends/ends", "Succ")) == 1)
+    until("it is retired", lambda: s.workflow("ends")["retired"])
+    assert s.problem("ends") is None
 
 
 @test
