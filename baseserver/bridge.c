@@ -19,6 +19,7 @@
 #include "util/log.h"
 
 enum { PROBLEMS_SHOWN = 100 };
+#define BRIDGE_MARK "." /* no job is called so */
 #define PAUSE_US (500 * US_PER_MS)
 
 enum order_kind { ORDER_PUT, ORDER_GONE, ORDER_KILL };
@@ -44,6 +45,7 @@ struct job {
 	bool was_there;           /* it is retired */
 	bool put, drop;           /* its key is to be written, or to go ... */
 	bool put_mark;            /* ... and so is its mark */
+	bool from_etcd;           /* its last version came from there */
 };
 
 struct bridge {
@@ -56,7 +58,8 @@ struct bridge {
 	bool is_asked;                      /* the first is with the commander */
 	int64_t again_us;                   /* not before */
 	uint64_t changes;
-	bool owes; /* some job has something to write */
+	bool owes;  /* some job has something to write */
+	bool known; /* this etcd has seen us before: the mark of all, BRIDGE_MARK, is there */
 };
 
 /* ---- jobs we know ------------------------------------------------------------------------- */
@@ -81,6 +84,7 @@ static int each_workflow(void *ctx, const struct store_doc *d)
 	struct job *j = job_of(b, d->name + n + 1);
 	j->is_there = !d->retired;
 	j->was_there = d->retired;
+	j->from_etcd = strcmp(d->actor, "etcd") == 0;
 	if (!d->retired && d->body)
 		bridge_job_of(j->name, d->body, d->body_len, &j->is);
 	return 0;
@@ -276,6 +280,8 @@ void bridge_job(struct bridge *b, const char *cluster, const char *name, const s
 		j->mod_revision = 0;
 		if (j->is_there || is_ordered(b, name))
 			retire(b, cluster, j, kv->mod_revision);
+		else if (j->problem)
+			well(b, j);
 	} else if (is_known) {
 		compare(b, j, kv);
 	} else if (!j->drop) {
@@ -285,7 +291,10 @@ void bridge_job(struct bridge *b, const char *cluster, const char *name, const s
 
 void bridge_mark(struct bridge *b, const char *name, const struct etcd_kv *kv)
 {
-	job_of(b, name)->mark = kv->is_deleted ? 0 : strtoll(kv->value, NULL, 10);
+	if (strcmp(name, BRIDGE_MARK) == 0)
+		b->known = !kv->is_deleted;
+	else
+		job_of(b, name)->mark = kv->is_deleted ? 0 : strtoll(kv->value, NULL, 10);
 }
 
 void bridge_saved(struct bridge *b, const char *workflow, const char *text, size_t n)
@@ -301,7 +310,7 @@ void bridge_saved(struct bridge *b, const char *workflow, const char *text, size
 	bridge_job_done(&j->is);
 	j->is_there = text != NULL;
 	j->was_there = !text;
-	j->put = j->drop = false;
+	j->put = j->drop = j->from_etcd = false;
 	if (text)
 		j->is = is;
 	owe(b, text ? &j->put : &j->drop);
@@ -327,6 +336,7 @@ void bridge_kill(struct bridge *b, const char *cluster, const char *name, const 
 
 void bridge_begin(struct bridge *b)
 {
+	b->known = false;
 	for (size_t i = 0; i < b->n; i++) {
 		b->jobs[i].is_listed = false;
 		/* Another cluster, or an old state of this one, counts anew. */
@@ -340,7 +350,7 @@ void bridge_end(struct bridge *b, const char *cluster, int64_t revision)
 {
 	for (size_t i = 0; i < b->n; i++) {
 		struct job *j = &b->jobs[i];
-		bool is_known = j->mark || is_ordered(b, j->name);
+		bool is_known = j->mark || is_ordered(b, j->name) || (b->known && j->from_etcd);
 		if (j->is_listed || j->put || j->drop)
 			continue;
 		if (j->mark)
@@ -350,6 +360,7 @@ void bridge_end(struct bridge *b, const char *cluster, int64_t revision)
 		else if (!is_known && j->is.command)
 			owe(b, &j->put);
 	}
+	b->owes |= !b->known;
 }
 
 /* ---- answers ------------------------------------------------------------------------------ */
@@ -368,6 +379,7 @@ static void settle(struct bridge *b, struct order *o, const struct client_reques
 	if (is_well && o->kind != ORDER_KILL && !j->put && !j->drop) {
 		j->is_there = o->kind == ORDER_PUT;
 		j->was_there = !j->is_there;
+		j->from_etcd = true;
 		bridge_job_done(&j->is);
 		j->is = o->is;
 		o->is = (struct bridge_job){ 0 };
@@ -442,6 +454,16 @@ static int write_mark(struct job *j, struct etcd *e, const char *prefix, struct 
 	return r;
 }
 
+static int write_known(struct bridge *b, struct etcd *e, const char *prefix, struct err *err)
+{
+	char *key = mem_fmt("%s/bridge/" BRIDGE_MARK, prefix);
+	int r = b->known ? 0 : etcd_put(e, key, b->project, 0, err);
+
+	b->known = r == 0;
+	free(key);
+	return r;
+}
+
 /* What was saved here. Its mark follows when the watch shows the key. */
 static int write_job(struct job *j, struct etcd *e, const char *prefix, struct err *err)
 {
@@ -464,10 +486,9 @@ static int write_job(struct job *j, struct etcd *e, const char *prefix, struct e
 
 static int write_owed(struct bridge *b, struct etcd *e, const char *prefix, struct err *err)
 {
-	int r = 0;
-
 	if (!b->owes)
 		return 0;
+	int r = write_known(b, e, prefix, err);
 	for (size_t i = 0; r == 0 && i < b->n; i++) {
 		struct job *j = &b->jobs[i];
 		if (j->put || j->drop)

@@ -94,7 +94,8 @@ extern struct swarm swarm;
 	  "the next version's loader beside the former, and servers that go down") \
 	X(SESSIONS, "sessions", "loaders that are back at once, and a maintainer that is late") \
 	X(SILENCES, "silences", "minutes without a server, whose dates are left out, and redone") \
-	X(STANDS, "stands", "a server that stands still while brokers beat and jobs end")
+	X(STANDS, "stands", "a server that stands still while brokers beat and jobs end") \
+	X(OVERLAPS, "overlaps", "dates that come due while an earlier one is unfinished")
 enum scenario {
 #define X(name, text, what) SC_##name,
 	SCENARIOS(X)
@@ -136,7 +137,8 @@ void check_record(const struct transition *tr);
 void check_restart(struct store *s); /* also: rows in the store nobody was told of */
 void check_task(const struct task *t, const struct store_task *row);
 const struct task *check_def(uint32_t id); /* the definition in force, as the log says */
-const struct task *check_def_of(const struct instance *i);          /* of a grant */
+const struct task *check_def_of(const struct instance *i);
+bool check_awaits_turn(const struct task *t, const struct instance *i);
 void check_start(uint64_t token, struct inst_key key);              /* a process begins */
 void check_end(uint64_t token, struct inst_key key, int exit_code); /* it is gone */
 void check_acked(uint64_t token);                                   /* its end was acknowledged */

@@ -171,6 +171,53 @@ static void check_gates(const struct transition *tr, const struct task *t)
 		break_invariant("I10", "the workflow's quota is exceeded");
 }
 
+/* A date of the same task, or run of the same pipeline, that came before and is not over. */
+static const struct row *earlier_of(const struct task *t, const struct instance *i)
+{
+	for (uint32_t k = 0; k < n_rows; k++) {
+		const struct instance *e = &rows[k].inst;
+		bool alike = t->overlap_run ? flow_has(e->key.task) : e->key.task == t->id;
+		if (alike && e->revision && e->key.part == 0 && !state_final((enum state)e->state) &&
+		    e->key.run_date < i->key.run_date && e->origin != OR_BACKFILL &&
+		    !(e->flags & IF_MEMBER))
+			return &rows[k];
+	}
+	return NULL;
+}
+
+/* Of overlap: queue or replace, and not its turn. */
+bool check_awaits_turn(const struct task *t, const struct instance *i)
+{
+	return t->overlap >= OVERLAP_QUEUE && i->key.part == 0 && i->origin == OR_CYCLE &&
+	       !(i->flags & (IF_RUN_NOW | IF_NO_LINKS | IF_MEMBER)) && earlier_of(t, i);
+}
+
+/* I26: what overlaps, by how its task is judged; what a person asked for is not. */
+static void check_overlap(const struct transition *tr)
+{
+	const struct instance *i = &tr->inst;
+	const struct task *t = check_def(i->key.task);
+	bool starts = tr->event == EV_GRANT || tr->event == EV_SPREAD;
+	bool first = !i->infra && (tr->event == EV_SPREAD || i->attempt == 1);
+
+	if (i->key.part != 0 || i->origin != OR_CYCLE || (replaying && moved) ||
+	    i->flags & (IF_RUN_NOW | IF_NO_LINKS | IF_MEMBER) || t->overlap == OVERLAP_ALLOW)
+		return;
+	const struct row *e = earlier_of(t, i);
+	if (t->overlap >= OVERLAP_QUEUE && starts && (first || i->flags & IF_SPREAD) && e)
+		break_invariant("I26", "task %u at %" PRId64 " starts while %" PRId64 " is %s",
+		                t->id, i->key.run_date, e->key.run_date,
+		                state_name((enum state)e->inst.state));
+	if (t->overlap == OVERLAP_SKIP && !t->overlap_run && tr->event == EV_CREATE && e)
+		break_invariant("I26", "task %u at %" PRId64 " is made while %" PRId64 " is %s",
+		                t->id, i->key.run_date, e->key.run_date,
+		                state_name((enum state)e->inst.state));
+	if (t->overlap == OVERLAP_SKIP && !t->overlap_run && tr->event == EV_CREATE_SKIP &&
+	    tr->reason == RE_OVERLAP && !e)
+		break_invariant("I26", "task %u at %" PRId64 " is left out for nothing", t->id,
+		                i->key.run_date);
+}
+
 static void check_grant(const struct transition *tr, const struct row *r)
 {
 	const struct task *t = check_def_of(&tr->inst);
@@ -225,7 +272,7 @@ static void check_intent(const struct transition *tr, const struct row *r)
 	bool killing = tr->from == ST_WAITKILL || tr->from == ST_KILLING;
 
 	if (killing && (tr->inst.state == ST_WAITKILL || tr->inst.state == ST_KILLING) &&
-	    tr->inst.intent < r->inst.intent)
+	    kill_rank(tr->inst.intent) < kill_rank(r->inst.intent))
 		break_invariant("I13", "kill intent of task %u fell", tr->inst.key.task);
 	if (killing && tr->inst.state == ST_RUNNING)
 		break_invariant("I13", "a kill of task %u was forgotten", tr->inst.key.task);
@@ -437,6 +484,7 @@ void check_record(const struct transition *tr)
 		note("    by command %" PRIu64, tr->cause);
 	check_edge(tr, r);
 	check_params(tr, r);
+	check_overlap(tr);
 	if (tr->event == EV_GRANT)
 		check_grant(tr, r);
 	if (tr->event == EV_RETURN)

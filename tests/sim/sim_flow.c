@@ -17,7 +17,8 @@ static const char *const orders[ORDERS][BROKERS] = {
 static struct {
 	size_t n_steps, n_nodes;
 	const char *const *nodes;
-	bool by_node, finished, failed, no_overlap;
+	bool by_node, finished, failed;
+	enum task_overlap overlap;
 	bool strong[STEPS_MAX];
 	enum catchup_mode catchup;
 	int32_t catchup_max;
@@ -43,7 +44,9 @@ void flow_make(bool wanted)
 	flow.by_node = chance(800);
 	flow.finished = chance(400);
 	flow.failed = chance(700);
-	flow.no_overlap = chance(250);
+	flow.overlap = chance(250) ? OVERLAP_SKIP : OVERLAP_ALLOW;
+	if (scenario == SC_OVERLAPS)
+		flow.overlap = (enum task_overlap)rnd(OVERLAP_REPLACE + 1);
 	flow.catchup = chance(250) ? (enum catchup_mode)rnd(3) : CATCHUP_ALL;
 	flow.catchup_max = chance(100) ? 1 + (int)rnd(3) : 0;
 	draw_shape();
@@ -109,8 +112,8 @@ void flow_define(struct task *t)
 	links_of(t);
 	t->pipeline = true;
 	t->fails_only = is_failed(t->id);
-	t->overlap = flow.no_overlap ? OVERLAP_SKIP : OVERLAP_ALLOW;
-	t->overlap_run = flow.no_overlap;
+	t->overlap = flow.overlap;
+	t->overlap_run = flow.overlap != OVERLAP_ALLOW;
 	t->catchup = flow.catchup;
 	t->catchup_max = flow.catchup_max;
 	t->priority = 5;

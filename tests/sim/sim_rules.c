@@ -124,7 +124,8 @@ static enum met judge(const struct task *t, const struct instance *i, int64_t at
 	}
 	if (dead > n - need)
 		return DEAD;
-	return met >= need && its_turn(t, i->key.run_date) ? MET : OPEN;
+	bool turn = its_turn(t, i->key.run_date) && !check_awaits_turn(t, i);
+	return met >= need && turn ? MET : OPEN;
 }
 
 /* I8: judged on the committed prefix. Retries do not ask again. */

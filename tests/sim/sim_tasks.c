@@ -131,6 +131,10 @@ static void random_settings(struct task *t)
 	t->expire_after_us = chance(100) ? (30 + rnd(200)) * SEC : 0;
 	t->on_lost_hold = chance(150);
 	t->serial = chance(150) ? SERIAL_ORDERED : chance(50) ? SERIAL_UNORDERED : SERIAL_PARALLEL;
+	t->overlap = OVERLAP_ALLOW;
+	if (scenario == SC_OVERLAPS && t->serial == SERIAL_PARALLEL)
+		t->overlap = (enum task_overlap)rnd(OVERLAP_REPLACE + 1);
+	t->overlap_run = false;
 	t->dispatch = (enum task_dispatch)rnd(DISPATCH_BROADCAST);
 	if (parts &&
 	    chance(scenario == SC_PARTS
@@ -195,8 +199,9 @@ static void note_task(const struct task *t)
 {
 	static const char *const kinds[] = { "same", "large", "small", "prev", "window" };
 
-	note("task %u v%u: join %d serial %d cap %d attempts %d catchup %d%s", t->id, t->version,
-	     (int)t->join, (int)t->serial, (int)t->concurrency, (int)t->max_attempts,
+	note("task %u v%u: join %d serial %d overlap %d cap %d attempts %d catchup %d%s", t->id,
+	     t->version, (int)t->join, (int)t->serial, (int)t->overlap, (int)t->concurrency,
+	     (int)t->max_attempts,
 	     (int)t->catchup, t->pipeline ? ", of the pipeline" : "");
 	for (size_t k = 0; k < t->n_machines; k++)
 		note("  part %zu on %s", k + 1, t->machines[k]);
