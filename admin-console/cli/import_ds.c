@@ -521,10 +521,28 @@ static void put_globals(struct ds *d, const struct ds_flow *f)
 	}
 }
 
+/* What becomes of a run while the one before goes on. */
+static void put_overlap(struct ds *d, const struct ds_flow *f)
+{
+	static const struct {
+		const char *way, *overlap;
+	} ways[] = { { "SERIAL_WAIT", "queue" },
+		     { "SERIAL_DISCARD", "skip" },
+		     { "SERIAL_PRIORITY", "replace" } };
+	const char *way = import_text(d->im, f->definition, "executionType");
+
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+		if (strcmp(ways[i].way, way) == 0) {
+			import_put(d->im, 0, "overlap", ways[i].overlap);
+			return;
+		}
+	if (*way && strcmp(way, "PARALLEL") != 0)
+		import_note(d->im, f->where, "executionType %s is left out: set `overlap`", way);
+}
+
 static void put_flow(struct ds *d, const struct ds_flow *f)
 {
 	struct import *im = d->im;
-	const char *way = import_text(im, f->definition, "executionType");
 
 	if (cJSON_GetArraySize(f->tasks) == 0) {
 		import_note(im, f->where, "%s is left out: it has no tasks", f->name);
@@ -536,12 +554,10 @@ static void put_flow(struct ds *d, const struct ds_flow *f)
 	import_put(im, 0, "description", import_text(im, f->definition, "description"));
 	put_globals(d, f);
 	put_schedule(d, f);
+	put_overlap(d, f);
 	buf_puts(&im->out, "tasks:\n");
 	d->depth = 0;
 	put_tasks(d, f, "", "");
-	if (*way && strcmp(way, "PARALLEL") != 0)
-		import_note(im, f->where, "executionType %s is left out: set `serial` of tasks",
-		            way);
 	if (import_number(f->definition, "timeout") > 0)
 		import_note(im, f->where, "the timeout of the whole workflow is left out");
 }

@@ -74,6 +74,8 @@ def dolphins():
         "values ('${rows}')")), text)
     check("retries, priority, group and timeout come along", all(w in text for w in (
         "retry: {attempts: 3, delay: 3m}", "priority: 8", "group: etl", "alive_wait: 30m")), text)
+    check("how runs follow each other comes along", [w for w in re.findall(r"^overlap: (\w+)$", text, re.M)] ==
+          ["queue", "skip", "replace"], text)
     check("conditions are links on success and on failure", "{task: extract, depend: 1, on: failure}" in text and
           "{task: extract, depend: 1, on: success}" in text, text)
     check("a sub process stands between a beginning and an end", all(w in text for w in (

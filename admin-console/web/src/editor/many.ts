@@ -38,6 +38,7 @@ export const fields: readonly Field[] = [
 	{ key: 'concurrency', path: ['concurrency'], number: true },
 	{ key: 'pools', path: ['pools'], hint: 'dw_slots: 2' },
 	{ key: 'serial', path: ['serial'], options: ['parallel', 'ordered', 'unordered'] },
+	{ key: 'overlap', path: ['overlap'], options: ['allow', 'skip', 'queue', 'replace'] },
 	{ key: 'catchup', path: ['catchup', 'mode'], options: ['all', 'latest', 'none'] },
 ]
 

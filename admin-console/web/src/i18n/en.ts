@@ -492,6 +492,8 @@ export const en = {
 	'why.retry': 'An attempt failed, the next is due {at}.',
 	'why.link': 'Waits for {open} of {total} instances of {task}, the first is {date} ({state}).',
 	'why.ordered': 'One date after the other: {date} is {state}.',
+	'why.overlap': 'The earlier {date}{task} has not ended, it is {state}.',
+	'why.replaces': 'The earlier {date}{task} is to end first, it is {state}.',
 	'why.unordered': 'One at a time: another date of the task runs.',
 	'why.task_full': 'Task concurrency: {running} of {limit} run.',
 	'why.workflow_full': 'Workflow quota: {running} of {limit} run.',

@@ -491,6 +491,8 @@ export const zh: Words = {
 	'why.retry': '上次尝试失败，{at} 重试。',
 	'why.link': '等待 {task} 的 {open} / {total} 个实例，第一个是 {date}（{state}）。',
 	'why.ordered': '按日期串行：{date} 为 {state}。',
+	'why.overlap': '更早的 {date}{task} 尚未结束，为 {state}。',
+	'why.replaces': '更早的 {date}{task} 须先结束，为 {state}。',
 	'why.unordered': '一次一个：该任务的另一日期在运行。',
 	'why.task_full': '任务并发：{running} / {limit} 在运行。',
 	'why.workflow_full': '工作流配额：{running} / {limit} 在运行。',
