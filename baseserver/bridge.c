@@ -20,7 +20,7 @@
 
 enum { PROBLEMS_SHOWN = 100 };
 #define BRIDGE_MARK "." /* no job is called so */
-#define PAUSE_US (500 * US_PER_MS)
+#define PAUSE_US    (500 * US_PER_MS)
 
 enum order_kind { ORDER_PUT, ORDER_GONE, ORDER_KILL };
 
@@ -164,8 +164,8 @@ static void well(struct bridge *b, struct job *j)
 
 /* ---- orders ------------------------------------------------------------------------------- */
 
-static struct order *order_put(struct bridge *b, enum order_kind kind, const char *cluster, const char *name,
-                      int64_t revision, struct buf *args)
+static struct order *order_put(struct bridge *b, enum order_kind kind, const char *cluster,
+                               const char *name, int64_t revision, struct buf *args)
 {
 	static const char *const words[] = { "jobs", "gone", "killer" };
 	struct order *o = mem_new(sizeof *o);

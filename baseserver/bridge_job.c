@@ -115,7 +115,6 @@ int bridge_document(const char *project, const char *name, const char *json, siz
 	return r;
 }
 
-
 /* --- and back ------------------------------------------------------------------------------ */
 
 static bool is_shell(const struct yaml_node *root, const struct yaml_node *task)

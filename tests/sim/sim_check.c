@@ -177,9 +177,9 @@ static const struct row *earlier_of(const struct task *t, const struct instance 
 	for (uint32_t k = 0; k < n_rows; k++) {
 		const struct instance *e = &rows[k].inst;
 		bool alike = t->overlap_run ? flow_has(e->key.task) : e->key.task == t->id;
-		if (alike && e->revision && e->key.part == 0 && !state_final((enum state)e->state) &&
-		    e->key.run_date < i->key.run_date && e->origin != OR_BACKFILL &&
-		    !(e->flags & IF_MEMBER))
+		if (alike && e->revision && e->key.part == 0 &&
+		    !state_final((enum state)e->state) && e->key.run_date < i->key.run_date &&
+		    e->origin != OR_BACKFILL && !(e->flags & IF_MEMBER))
 			return &rows[k];
 	}
 	return NULL;

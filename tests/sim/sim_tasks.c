@@ -201,8 +201,7 @@ static void note_task(const struct task *t)
 
 	note("task %u v%u: join %d serial %d overlap %d cap %d attempts %d catchup %d%s", t->id,
 	     t->version, (int)t->join, (int)t->serial, (int)t->overlap, (int)t->concurrency,
-	     (int)t->max_attempts,
-	     (int)t->catchup, t->pipeline ? ", of the pipeline" : "");
+	     (int)t->max_attempts, (int)t->catchup, t->pipeline ? ", of the pipeline" : "");
 	for (size_t k = 0; k < t->n_machines; k++)
 		note("  part %zu on %s", k + 1, t->machines[k]);
 	for (size_t k = 0; k < t->n_links; k++)

@@ -92,6 +92,10 @@ static void a_kill_ends_by_its_intent_whatever_the_exit(void **state)
 			                 EV_DEAD_KILLED);
 			assert_int_equal(judge(&two, killing[s], KI_REDO, 1, end, RE_SIGNAL).event,
 			                 EV_DEAD_REDO);
+			struct attempt_verdict r = judge(&two, killing[s], KI_REPLACE, 1, end,
+			                                 RE_SIGNAL);
+			assert_int_equal(r.event, EV_DEAD_KILLED);
+			assert_int_equal(r.reason, RE_REPLACED);
 			assert_int_equal(
 				judge(&two, killing[s], KI_TIMEOUT, 1, end, RE_SIGNAL).event,
 				EV_DEAD_RETRY);
@@ -99,6 +103,16 @@ static void a_kill_ends_by_its_intent_whatever_the_exit(void **state)
 				judge(&two, killing[s], KI_TIMEOUT, 2, end, RE_SIGNAL).event,
 				EV_DEAD_FINAL);
 		}
+}
+
+static void who_replaces_comes_after_a_redo_and_before_a_person(void **state)
+{
+	static const enum kill_intent weakest_first[] = { KI_NONE, KI_TIMEOUT, KI_REDO, KI_REPLACE,
+		                                          KI_USER };
+
+	(void)state;
+	for (size_t i = 1; i < 5; i++)
+		assert_true(kill_rank(weakest_first[i - 1]) < kill_rank(weakest_first[i]));
 }
 
 static void an_exit_0_before_the_signal_is_a_success(void **state)
@@ -223,6 +237,7 @@ int main(void)
 		cmocka_unit_test(a_try_where_nothing_starts_burns_nothing_however_often),
 		cmocka_unit_test(what_comes_back_untouched_counts_nowhere_however_often),
 		cmocka_unit_test(a_kill_ends_by_its_intent_whatever_the_exit),
+		cmocka_unit_test(who_replaces_comes_after_a_redo_and_before_a_person),
 		cmocka_unit_test(an_exit_0_before_the_signal_is_a_success),
 		cmocka_unit_test(what_is_held_when_lost_waits_for_a_person),
 		cmocka_unit_test(a_hanged_attempt_that_nobody_killed_ends_as_what_it_was),

@@ -63,11 +63,64 @@ static void what_is_no_job_is_refused_in_clear_words(void **state)
 	}
 }
 
+static bool back(const char *text, struct bridge_job *ret)
+{
+	return bridge_job_of("a", text, strlen(text), ret);
+}
+
+static void what_a_key_says_comes_back_from_its_document(void **state)
+{
+	static const char said[] =
+		"{\"name\":\"a\",\"command\":\"echo $$ ${A}\",\"cronExpr\":\"@daily\"}";
+	struct bridge_job job, same;
+	struct buf out, key;
+
+	(void)state;
+	buf_init(&out);
+	buf_init(&key);
+	assert_int_equal(make("a", said, &out, NULL), 0);
+	assert_true(back(buf_str(&out), &job));
+	assert_string_equal(job.command, "echo $$ ${A}");
+	assert_string_equal(job.cron, "@daily");
+	bridge_job_print("a", &job, &key);
+	assert_string_equal(buf_str(&key), said);
+	assert_true(back(buf_str(&out), &same) && bridge_job_same(&job, &same));
+	bridge_job_done(&same);
+	assert_false(bridge_job_same(&job, &same));
+	bridge_job_done(&job);
+	buf_done(&out);
+	buf_done(&key);
+}
+
+static void a_workflow_that_no_key_could_say_is_no_job(void **state)
+{
+	static const char *const texts[] = {
+		"tasks: {a: {type: shell, cron: '@daily', params: {script: x}}, b: {type: shell}}",
+		"tasks: {b: {type: shell, cron: '@daily', params: {script: x}}}",
+		"tasks: {a: {type: shell, cycle: day, params: {script: x}}}",
+		"tasks: {a: {type: sql, cron: '@daily', params: {script: x}}}",
+		"tasks: {a: {type: shell, cron: '@daily', params: {script: '${run_date}'}}}",
+		"tasks: {a: {type: shell, cron: '@daily', needs: [b], params: {script: x}}}",
+		"tasks: [a]",
+		"tasks: {",
+		"",
+	};
+	struct bridge_job job;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		assert_false(back(texts[i], &job));
+	assert_true(back("tasks: {a: {type: shell, cron: '@daily', params: {script: x}}}", &job));
+	bridge_job_done(&job);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_job_becomes_a_workflow_with_one_shell_task),
 		cmocka_unit_test(what_is_no_job_is_refused_in_clear_words),
+		cmocka_unit_test(what_a_key_says_comes_back_from_its_document),
+		cmocka_unit_test(a_workflow_that_no_key_could_say_is_no_job),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -235,6 +235,22 @@ static void overlapping_pipelines_are_skipped_whole(void **state)
 	assert_int_equal(started("a", 1200), 20);
 }
 
+static void dates_wait_for_their_turn_or_replace_the_earlier_one(void **state)
+{
+	(void)state;
+	run("workflow: w\ntasks:\n  a: {type: t, cycle: 10 minute, overlap: queue}\n"
+	    "  b: {type: t, cycle: 10 minute, overlap: replace}\n"
+	    "  c: {type: t, cycle: 10 minute, overlap: skip}\n",
+	    1800, (int[]){ 15, 15, 15 });
+	assert_int_equal(started("a", 600), 15);
+	assert_int_equal(started("a", 1200), 30);
+	assert_int_equal(started("b", 600), 10);
+	assert_int_equal(row("b", 0)->reason, SIM_REPLACED);
+	assert_true(row("b", 0)->is_bad && row("b", 0)->end_us == row("b", 600)->start_us);
+	assert_true(row("c", 600)->is_skipped && row("c", 600)->reason == SIM_OVERLAP);
+	assert_int_equal(started("c", 1200), 20);
+}
+
 static void a_long_chain_of_skips_needs_no_deep_stack(void **state)
 {
 	(void)state;
@@ -712,6 +728,7 @@ int main(void)
 		T(drafts_and_frozen_tasks),
 		T(dates_before_the_span_are_done),
 		T(overlapping_pipelines_are_skipped_whole),
+		T(dates_wait_for_their_turn_or_replace_the_earlier_one),
 		T(a_long_chain_of_skips_needs_no_deep_stack),
 		T(what_is_over_meets_links_as_it_ended),
 		T(a_turn_that_is_waited_for_may_pass_by_a_skip),

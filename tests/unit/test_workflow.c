@@ -515,6 +515,28 @@ static void macros_know_parameters_and_outputs_of_parents(void **state)
 	        "${biz_date} ${server.x.host} $${HOME} $[yyyyMMdd-1]\"}}\n");
 }
 
+static void a_workflow_that_says_overlap_is_judged_by_runs_of_its_default_cycle(void **state)
+{
+	(void)state;
+	compile("workflow: w\noverlap: queue\ndefaults: {type: shell, cycle: day}\ntasks:\n"
+	        "  a: {}\n  b: {cycle: hour}\n---\n"
+	        "workflow: v\ntasks:\n  a: {type: shell, cycle: hour, overlap: replace}\n"
+	        "  b: {type: shell, cycle: hour}\n---\n"
+	        "pipeline: p\ncycle: hour\noverlap: true\nsteps: [{name: one, type: shell}]\n");
+	const struct task *a = task("default/w/a"), *b = task("default/w/b");
+
+	assert_true(a->overlap == OVERLAP_QUEUE && a->overlap_run && b->overlap_run);
+	assert_int_equal(task_run(b, 86400 + 7200), 86400);
+	assert_int_equal(task_run_end(b, 86400 + 7200), 2 * 86400);
+	assert_int_equal(task_run(a, 86400), 86400);
+	a = task("default/v/a");
+	assert_true(a->overlap == OVERLAP_REPLACE && !a->overlap_run);
+	assert_int_equal(task_run(a, 7200), 7200);
+	assert_int_equal(task_run_end(a, 7200), 7201);
+	assert_int_equal(task("default/v/b")->overlap, OVERLAP_ALLOW);
+	assert_int_equal(task("default/p/one")->overlap, OVERLAP_ALLOW);
+}
+
 static void a_pipeline_is_tasks_in_a_row(void **state)
 {
 	(void)state;
@@ -706,6 +728,7 @@ int main(void)
 		T(a_task_carries_all_that_was_written),
 		T(what_a_task_says_drops_what_means_the_same),
 		T(macros_know_parameters_and_outputs_of_parents),
+		T(a_workflow_that_says_overlap_is_judged_by_runs_of_its_default_cycle),
 		T(a_pipeline_is_tasks_in_a_row),
 		T(ids_anchors_and_other_tasks_come_from_outside),
 		T(one_name_stands_once_in_a_set),
