@@ -2,8 +2,10 @@
  *
  * PREFIX/jobs/NAME {"name", "command", "cronExpr"} is the workflow PROJECT/NAME with one task NAME
  * of type shell; the key's end retires it. And back: such a workflow that is saved or retired by
- * another way is written to its key. PREFIX/bridge/NAME marks what was taken. PREFIX/killer/NAME kills what runs of it; the key goes
- * when that is done. Commands go to the commander one after the other, under request ids made of
+ * another way is written to its key, and PREFIX/bridge/NAME marks what was taken. A key
+ * PREFIX/killer/NAME kills what runs of it, and goes when that is done.
+ *
+ * Commands go to the commander one after the other, under request ids made of
  * the cluster and the key's revision: what is seen twice is done once. What is wrong is one line in
  * the log and one entry for the API; nothing else stops.
  *

@@ -301,8 +301,6 @@ static int parse_others(struct order *o, struct refusal *f)
 		return order_parse_preferences(o, f);
 	case CK_ALERT_ACK:
 		return order_parse_alert(o, f);
-	case CK_RETIRE:
-		return parse_retire(o, f);
 	case CK_TEST_RUN:
 		return order_parse_draft(o, f);
 	case CK_APPLY:
@@ -546,6 +544,8 @@ int order_parse(const struct commander *c, enum command_kind kind, const char *a
 		r = parse_redo(ret, f);
 	if (r == 0 && kind == CK_BACKFILL)
 		r = parse_backfill(ret, f);
+	if (r == 0 && kind == CK_RETIRE)
+		r = parse_retire(ret, f);
 	if (r == 0)
 		r = parse_params(ret, f);
 	if (r == 0)

@@ -75,7 +75,7 @@ struct front {
 	struct registry *registry;
 	/* registry_forget(), or NULL: what it says of nodes of that name. Thread: any. */
 	void (*forget_node)(struct registry *r, const char *name);
-	/* registry_saved(), or NULL: a workflow's document is another one, or retired. Thread: any. */
+	/* registry_saved(), or NULL: a workflow has another document, or none. Thread: any. */
 	void (*saved)(struct registry *r, const char *workflow, const char *text, size_t n);
 	struct worker *workers[FRONT_WORKERS_MAX];
 	size_t n_workers;

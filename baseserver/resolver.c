@@ -34,7 +34,7 @@ static struct rtask *task_place(struct resolver *r, uint32_t id)
 	return r->tasks[id];
 }
 
-static void want(struct resolver *r, uint32_t waiting)
+void resolver_want(struct resolver *r, uint32_t waiting)
 {
 	struct waiting *w = waiting_at(r, waiting);
 
@@ -85,7 +85,7 @@ void resolver_window_changed(struct resolver *r, uint32_t window, enum window_st
 		struct waiting *w = waiting_at(r, e->waiting);
 		count_link(r, w, win, was, -1);
 		count_link(r, w, win, (enum window_state)win->state, 1);
-		want(r, e->waiting);
+		resolver_want(r, e->waiting);
 		struct task_link l;
 		/* Its time may have come while it was dead. */
 		if (was == WS_DEAD && win->state == WS_OPEN && w->due &&
@@ -113,52 +113,6 @@ static void edge_add(struct resolver *r, uint32_t waiting, uint32_t window)
 	count_link(r, w, win, (enum window_state)win->state, 1);
 }
 
-/* --- turns: the ledger says whose it is, by TK_TURN (ledger_flow.c) --- */
-
-static uint64_t turn_key(uint32_t id, bool is_run, int64_t first)
-{
-	return map_mix((uint64_t)is_run << 32 | id, (uint64_t)first);
-}
-
-static uint64_t turn_of(const struct task *def, int64_t run_date)
-{
-	return turn_key(def->overlap_run ? def->workflow_id : def->id, def->overlap_run,
-	                task_run(def, run_date));
-}
-
-static void turn_held(struct resolver *r, uint32_t waiting)
-{
-	struct waiting *w = waiting_at(r, waiting);
-	const struct rtask *t = resolver_task(r, w->key.task);
-
-	if (w->held || !t->def)
-		return;
-	w->held = true;
-	map_add(&r->held, turn_of(t->def, w->key.run_date), waiting);
-}
-
-static void turn_free(struct resolver *r, uint32_t waiting)
-{
-	struct waiting *w = waiting_at(r, waiting);
-
-	if (!w->held)
-		return;
-	w->held = false;
-	map_remove(&r->held, turn_of(resolver_task(r, w->key.task)->def, w->key.run_date), waiting);
-}
-
-static void fold_turn(struct resolver *r, const struct transition *tr)
-{
-	const struct inst_key *k = &tr->inst.key;
-	uint64_t key = turn_key(k->task, k->part != 0, k->run_date);
-
-	r->turn_number = tr->number;
-	for (uint32_t i; (i = map_get(&r->held, key)) != MAP_NONE; want(r, i)) {
-		waiting_at(r, i)->held = false;
-		map_remove(&r->held, key, i);
-	}
-}
-
 static void detach(struct resolver *r, uint32_t waiting)
 {
 	struct waiting *w = waiting_at(r, waiting);
@@ -181,7 +135,7 @@ static void detach(struct resolver *r, uint32_t waiting)
 	w->edges = EDGE_END;
 	w->n_links = w->met = w->dead = 0;
 	w->waits_turn = false;
-	turn_free(r, waiting);
+	resolver_turn_free(r, waiting);
 }
 
 static void timer_clear(struct resolver *r, uint32_t waiting)
@@ -251,7 +205,7 @@ static void attach(struct resolver *r, uint32_t waiting)
 		timer_set(r, waiting, w->eff_due_us);
 	else
 		look_at_passes(r, waiting, now);
-	want(r, waiting);
+	resolver_want(r, waiting);
 }
 
 static uint32_t of_slot(const struct resolver *r, uint32_t slot)
@@ -341,14 +295,14 @@ static void fold_instance(struct resolver *r, const struct transition *tr)
 		w->revision = i->revision;
 		w->state = i->state;
 		w->asked = false;
-		turn_free(r, index);
+		resolver_turn_free(r, index);
 		if (w->eff_due_us != i->eff_due_us) {
 			w->eff_due_us = i->eff_due_us;
 			detach(r, index);
 			timer_clear(r, index);
 			attach(r, index);
 		}
-		want(r, index);
+		resolver_want(r, index);
 	} else if (keep) {
 		track(r, i, tr->slot);
 	}
@@ -604,7 +558,7 @@ static void fold(struct resolver *r)
 		} else if (tr->kind == TK_RANGE) {
 			fold_whole(r, tr, put_range);
 		} else if (tr->kind == TK_TURN) {
-			fold_turn(r, tr);
+			resolver_turn_came(r, tr);
 		} else if (tr->kind == TK_INSTANCE) {
 			fold_instance(r, tr);
 			fold_outcome(r, tr);
@@ -623,7 +577,7 @@ static void look_at_times(struct resolver *r)
 		struct waiting *w = waiting_at(r, index);
 		w->due = w->eff_due_us <= now;
 		look_at_passes(r, index, now);
-		want(r, index);
+		resolver_want(r, index);
 	}
 	int64_t wait = top ? top->key - now : INT64_MAX, mono = actor_mono_us(r->me);
 	int64_t at = !top ? ALARM_OFF : mono + (wait < WALL_RECHECK_US ? wait : WALL_RECHECK_US);
@@ -664,9 +618,9 @@ static void answered(struct letter *letter, void *self)
 		waiting_at(r, index)->asked = false;
 		/* Its turn may have come, and been folded, before this answer was read. */
 		if (a->ask == ASK_SATISFY && a->code == E_LIMIT && a->number >= r->turn_number)
-			turn_held(r, index);
+			resolver_turn_held(r, index);
 		else
-			want(r, index);
+			resolver_want(r, index);
 	}
 	free(as);
 }

@@ -150,7 +150,14 @@ bool resolver_extends(const struct resolver *r, uint32_t scope); /* it knows dat
 int resolver_prev_span(const struct resolver *r, uint32_t scope, const struct task_link *l,
                        int64_t t, struct link_span *ret);
 
+/* resolver_turn.c */
+void resolver_turn_held(struct resolver *r, uint32_t waiting); /* refused: not asked again ... */
+void resolver_turn_free(struct resolver *r, uint32_t waiting); /* ... until then, or it changes */
+void resolver_turn_came(struct resolver *r, const struct transition *tr);
+
 /* resolver.c */
+void resolver_want(struct resolver *r,
+                   uint32_t waiting); /* its verdict may differ from its state */
 /* Its members let go of their windows, or find them again. */
 void resolver_rescope(struct resolver *r, uint32_t scope, bool leave);
 void resolver_window_changed(struct resolver *r, uint32_t window, enum window_state was);

@@ -1,5 +1,5 @@
-/* Overlap in a simulation: what becomes of a row that comes due while an earlier one of its task, or
- * of its workflow, is unfinished. (design: SEMANTICS section 3, "Overlap".) */
+/* Overlap in a simulation: what becomes of a row that comes due while an earlier one of its task,
+ * or of its workflow, is unfinished. (design: SEMANTICS section 3, "Overlap".) */
 #include "sched/simulate_impl.h"
 #include "util/alloc.h"
 
