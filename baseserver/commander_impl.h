@@ -62,6 +62,7 @@ struct order {
 	const char *draft; /* test-run: the document as drawn; NULL: what is saved */
 	const char *pool;  /* or project; its name */
 	const char *user, *server, *type, *version, *sha256;
+	bool own;                  /* plugin-rollback: to the file of the type itself */
 	uint64_t alert, silence;   /* their numbers */
 	const char *note;          /* of alert-ack, or why there is a silence; "" */
 	const char *covers, *word; /* silence-add: project, workflow or task; alert.def; or NULL */

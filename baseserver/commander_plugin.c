@@ -66,6 +66,8 @@ int order_parse_plugin(struct order *o, struct refusal *f)
 	int r = parse_type(o, f);
 
 	o->size = 1; /* the ABI */
+	if (r == 0 && o->kind == CK_PLUGIN_ROLLBACK)
+		r = arg_truth(o->args, "args", "own", &o->own, f);
 	if (r < 0 || o->kind == CK_PLUGIN_RELEASE || o->kind == CK_LOG_LEVEL ||
 	    o->kind == CK_PLUGIN_ROLLBACK || o->kind == CK_PLUGIN_DRAIN)
 		return r;
@@ -181,7 +183,7 @@ static void add_choice(const struct jval *root, const char *version, struct plug
 	buf_done(&places);
 }
 
-/* What is enabled; where that is not meant, what was before it. */
+/* What is enabled; where that is not meant, what was before it. Nothing: the type's own file. */
 static struct plugin_choices *choices_of(const struct known_plugin *p)
 {
 	const struct jval *root = p->doc && !p->retired ? jdoc_root(p->doc) : NULL;
@@ -193,8 +195,10 @@ static struct plugin_choices *choices_of(const struct known_plugin *p)
 		to->items[to->n++].where = mem_str("");
 		return to;
 	}
-	add_choice(root, text(root, "enabled"), to);
-	add_choice(root, text(root, "former"), to);
+	if (text(root, "enabled")) {
+		add_choice(root, text(root, "enabled"), to);
+		add_choice(root, text(root, "former"), to);
+	}
 	return to;
 }
 
@@ -306,9 +310,9 @@ static int decide(const struct cmd *cmd, const struct jval *root, struct wanted 
 			              cmd->o.version, text(at, "sha256"));
 		return 0;
 	case CK_PLUGIN_ENABLE:
-		w->drained = false;
-		if (cmd->o.version ? !at : !enabled)
+		if (cmd->o.version ? !at : !enabled && !w->drained)
 			return no_version(cmd, f);
+		w->drained = false;
 		if (cmd->o.brokers || cmd->o.groups) { /* none of either: everywhere */
 			w->placed = cmd->o.version ? cmd->o.version : enabled;
 			w->places = &cmd->o;
@@ -322,10 +326,12 @@ static int decide(const struct cmd *cmd, const struct jval *root, struct wanted 
 		w->drained = true;
 		return 0;
 	case CK_PLUGIN_ROLLBACK:
-		if (!w->former)
+		if (!enabled && (cmd->o.own || !w->former))
 			return refuse(f, E_CONFLICT, "args.type", "sirdar plugin enable",
-			              "no version of %.60s was enabled before", cmd->o.type);
-		w->enabled = w->former;
+			              "%.60s runs from its own file, no version was enabled before",
+			              cmd->o.type);
+		/* Before the first version was enabled, it was the type's own file. */
+		w->enabled = cmd->o.own ? NULL : w->former;
 		w->former = enabled;
 		return 0;
 	default:

@@ -11,7 +11,7 @@ struct asked {
 	cJSON *args;
 };
 
-enum { KEY_SHA256 = 256, KEY_ABI, KEY_BROKER, KEY_GROUP, KEY_EVERYWHERE };
+enum { KEY_SHA256 = 256, KEY_ABI, KEY_BROKER, KEY_GROUP, KEY_EVERYWHERE, KEY_OWN };
 
 static const struct argp_option options[] = {
 	{ "sha256", KEY_SHA256, "HEX", 0, "of the file, as sha256sum says (register)", 0 },
@@ -21,6 +21,7 @@ static const struct argp_option options[] = {
 	{ "group", KEY_GROUP, "GROUP", 0,
 	  "meant for brokers of this group; again for more (register, enable)", 0 },
 	{ "everywhere", KEY_EVERYWHERE, NULL, 0, "meant for all brokers (enable)", 0 },
+	{ "own", KEY_OWN, NULL, 0, "to TYPE.so, or TYPE.yaml, as it lies there (rollback)", 0 },
 	{ 0 },
 };
 
@@ -55,6 +56,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_EVERYWHERE:
 		cJSON_AddArrayToObject(q->args, "brokers");
+		return 0;
+	case KEY_OWN:
+		cJSON_AddBoolToObject(q->args, "own", true);
 		return 0;
 	case ARGP_KEY_ARG:
 		words_add(&q->words, arg);

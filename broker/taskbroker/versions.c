@@ -162,7 +162,7 @@ void version_order(struct type *t, const char *text)
 		if (t->failed[0] || (t->text[0] && t->state == TYPE_READY))
 			type_say(t, t->state, ""); /* of a version that is wanted no more */
 		t->failed[0] = 0;
-	} else if (strcmp(t->failed, text) == 0) {
+	} else if (t->failed[0] && strcmp(t->failed, text) == 0) {
 		type_tell(t); /* until it is released */
 	} else {
 		lane_begin(t, &v, text);

@@ -86,8 +86,8 @@ def runs(site, version, kind="odd"):
         runner(site, kind)))
 
 
-def run(site, task, date, states="Succ"):
-    site.command_over(site.command("run-now", selection={"tasks": [f"plug/w/{task}"], "dates": [date]}))
+def run(site, task, date, states="Succ", **more):
+    site.command_over(site.command("run-now", selection={"tasks": [f"plug/w/{task}"], "dates": [date]}, **more))
     return site.wait_state(f"plug/w/{task}", f"{date}T00:00:00Z", states)
 
 
@@ -100,6 +100,36 @@ def a_registered_version_runs_from_its_own_file(s):
     runs(s, "1.0-odd")
     run(s, "run", "2026-03-02")
     assert "1.0-odd  enabled" in s.sirdar("plugin", "list").stdout
+
+
+@test
+def a_rollback_of_the_first_version_goes_to_the_types_own_file_and_back(s):
+    s.sirdar("plugin", "rollback", "odd")
+    runs(s, "0.1-odd")
+    assert (plugin(s)["enabled"], plugin(s)["former"]) == (None, "1.0-odd")
+    run(s, "run", "2026-02-01", off_plan=True)
+    refused = s.sirdar("plugin", "rollback", "odd", "--own", expect=None)
+    assert refused.returncode != 0 and "runs from its own file" in refused.stderr, refused.stderr
+    s.base.restart(hard=True)  # a server that begins anew tells the same
+    until("the server answers", lambda: s.ask("GET", "/api/v1/types")[0] == 200)
+    runs(s, "0.1-odd")
+    s.sirdar("plugin", "rollback", "odd")
+    runs(s, "1.0-odd")
+    s.sirdar("plugin", "register", "odd", "1.5-odd", "--sha256", build(s, "1.5-odd"))
+    s.sirdar("plugin", "enable", "odd", "1.5-odd")
+    runs(s, "1.5-odd")
+    s.sirdar("plugin", "rollback", "odd", "--own")  # past the version before
+    runs(s, "0.1-odd")
+    s.sirdar("plugin", "drain", "odd")
+    until("it is drained", lambda: runner(s)["state"] != "ready")
+    s.sirdar("plugin", "enable", "odd")  # ends the drain of the own file, too
+    runs(s, "0.1-odd")
+    s.sirdar("plugin", "rollback", "odd")
+    runs(s, "1.5-odd")
+    s.sirdar("plugin", "enable", "odd", "1.0-odd")
+    runs(s, "1.0-odd")
+    s.sirdar("plugin", "remove", "odd", "1.5-odd")
+    until("one loader is left", lambda: loaders(s) == {("1.0-odd", "ready"): 0})
 
 
 def loaders(site, kind="odd"):
