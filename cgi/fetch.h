@@ -9,7 +9,7 @@
 
 #define FETCH_FILE   "cgi_fetch.so"
 #define FETCH_SYMBOL "sirdar_cgi_fetch"
-#define FETCH_ABI    1
+#define FETCH_ABI    2
 
 struct buf;
 struct err;
@@ -19,6 +19,7 @@ struct fetch_ask {
 	const char *url, *ca_file; /* ca_file "": the machine's */
 	const char *form;          /* POSTed; NULL: GET */
 	const char *user, *secret; /* Basic; NULL: none. Already encoded for a form */
+	const char *bearer;        /* a token; NULL: none */
 	int64_t timeout_ms;
 	size_t max; /* bytes of the answer */
 };

@@ -15,7 +15,8 @@ struct cJSON;
 struct err;
 
 struct jwt_want {
-	const char *issuer, *audience, *nonce;
+	const char *issuer, *audience;
+	const char *nonce; /* NULL: no ID token but an answer of UserInfo, whose times may be left out */
 	int64_t now_s, skew_s;
 };
 

@@ -36,7 +36,7 @@ struct oidc {
 	const struct fetch_ops *fetch;
 	char *secret; /* NULL: public client */
 	/* Thread ways alone. */
-	char *authorize, *token, *keys_url;
+	char *authorize, *token, *keys_url, *userinfo; /* userinfo NULL: it has none */
 	cJSON *keys;
 	int64_t known_us, keys_us; /* when; 0: never */
 	pthread_mutex_t mu;        /* guards the rest */
@@ -107,6 +107,7 @@ void oidc_close(struct oidc *o)
 	free(o->authorize);
 	free(o->token);
 	free(o->keys_url);
+	free(o->userinfo);
 	sodium_memzero(o->pending, sizeof(o->pending));
 	free(o);
 }
@@ -154,10 +155,9 @@ static void sha256(const char *text, unsigned char ret[32])
 
 /* --- what the provider says of itself --- */
 
-static int ask_json(struct oidc *o, struct fetch_ask *ask, cJSON **ret, struct err *err)
+static int ask_page(struct oidc *o, struct fetch_ask *ask, struct buf *ret, struct err *err)
 {
 	const struct param_cgi *p = &o->cgi->param;
-	struct buf body;
 	struct err why = { 0 };
 	long status = 0;
 	int r;
@@ -165,16 +165,34 @@ static int ask_json(struct oidc *o, struct fetch_ask *ask, cJSON **ret, struct e
 	ask->ca_file = p->oidc_ca_file;
 	ask->timeout_ms = p->oidc_timeout_ms;
 	ask->max = ANSWER_BYTES;
-	buf_init(&body);
-	r = o->fetch->fetch(ask, &status, &body, &why);
+	r = o->fetch->fetch(ask, &status, ret, &why);
 	if (r < 0)
-		r = err_set(err, r == E_TIMEOUT ? E_TIMEOUT : E_AGAIN,
-		            "the provider does not answer: %.150s", why.text);
-	else if (status != 200)
-		r = err_set(err, status >= 400 && status < 500 ? E_AUTH : E_AGAIN,
-		            "the provider answers %ld", status);
-	else if (json_parse(buf_str(&body), body.len, ret, &why) < 0)
-		r = err_set(err, E_AGAIN, "the provider's answer does not read: %.150s", why.text);
+		return err_set(err, r == E_TIMEOUT ? E_TIMEOUT : E_AGAIN,
+		               "the provider does not answer: %.150s", why.text);
+	return status == 200 ? 0
+	                     : err_set(err, status >= 400 && status < 500 ? E_AUTH : E_AGAIN,
+	                               "the provider answers %ld", status);
+}
+
+static int read_json(struct buf *body, cJSON **ret, struct err *err)
+{
+	struct err why = { 0 };
+
+	return json_parse(buf_str(body), body->len, ret, &why) == 0
+	               ? 0
+	               : err_set(err, E_AGAIN, "the provider's answer does not read: %.150s",
+	                         why.text);
+}
+
+static int ask_json(struct oidc *o, struct fetch_ask *ask, cJSON **ret, struct err *err)
+{
+	struct buf body;
+	int r;
+
+	buf_init(&body);
+	r = ask_page(o, ask, &body, err);
+	if (r == 0)
+		r = read_json(&body, ret, err);
 	if (body.data != NULL)
 		sodium_memzero(body.data, body.cap);
 	buf_done(&body);
@@ -233,6 +251,8 @@ static int know(struct oidc *o, struct err *err)
 		r = take_url(o, said, "token_endpoint", &o->token, err);
 	if (r == 0)
 		r = take_url(o, said, "jwks_uri", &o->keys_url, err);
+	if (r == 0 && json_get(said, "userinfo_endpoint") != NULL)
+		r = take_url(o, said, "userinfo_endpoint", &o->userinfo, err);
 	if (r == 0)
 		r = take_keys(o, err);
 	if (r == 0)
@@ -353,11 +373,12 @@ static int exchange(struct oidc *o, const char *code, const struct oidc_trip *tr
 	return r;
 }
 
-static int check_token(struct oidc *o, const char *text, const struct oidc_trip *trip,
-                       cJSON **ret_claims, struct err *err)
+/* nonce NULL: an answer of UserInfo. */
+static int check_token(struct oidc *o, const char *text, const char *nonce, cJSON **ret_claims,
+                       struct err *err)
 {
 	const struct param_cgi *p = &o->cgi->param;
-	struct jwt_want want = { p->oidc_issuer, p->oidc_client_id, trip->nonce,
+	struct jwt_want want = { p->oidc_issuer, p->oidc_client_id, nonce,
 		                 clock_wall_us(&clock_machine) / US_PER_S, p->oidc_skew_ms / 1000 };
 	int r = jwt_check(text, o->keys, &want, ret_claims, err);
 
@@ -400,6 +421,70 @@ static int take_claims(struct oidc *o, const cJSON *claims, struct outsider *ret
 	return 0;
 }
 
+/* --- UserInfo --- */
+
+static bool lacks(const cJSON *claims, const char *claim)
+{
+	return claim[0] != '\0' && json_get(claims, claim) == NULL;
+}
+
+/* A visible text: it goes into a header. */
+static bool is_token(const char *text)
+{
+	const char *p = text;
+
+	while (p != NULL && *p > ' ' && *p < 0x7f)
+		p++;
+	return p != NULL && *p == '\0' && p != text;
+}
+
+/* JSON, or signed as the ID token is; of the same person, or of nobody. */
+static int ask_userinfo(struct oidc *o, const char *access, const char *subject, cJSON **ret,
+                        struct err *err)
+{
+	struct fetch_ask ask = { .url = o->userinfo, .bearer = access };
+	const char *told;
+	struct buf body;
+	int r;
+
+	buf_init(&body);
+	r = ask_page(o, &ask, &body, err);
+	if (r == 0)
+		r = buf_str(&body)[0] == '{' ? read_json(&body, ret, err)
+		                             : check_token(o, buf_str(&body), NULL, ret, err);
+	told = json_text(*ret, "sub");
+	if (r == 0 && (told == NULL || strcmp(told, subject) != 0))
+		r = err_set(err, E_AUTH, "it tells of somebody else (sub)");
+	buf_done(&body);
+	return r;
+}
+
+/* What the ID token does not say, UserInfo may. A name or a mail may be missing in the end; who he is
+ * and which groups he is in decide what he may do: there an answer that fails is a refusal. */
+static int complete(struct oidc *o, const cJSON *answer, cJSON *claims, struct err *err)
+{
+	const struct param_cgi *p = &o->cgi->param;
+	const char *const all[] = { p->oidc_user_claim, p->oidc_groups_claim, "name", "email" };
+	bool needed = lacks(claims, all[0]) || lacks(claims, all[1]);
+	const char *access = json_text(answer, "access_token");
+	struct err why = { 0 };
+	cJSON *more = NULL;
+	int r;
+
+	if (o->userinfo == NULL || !(needed || lacks(claims, all[2]) || lacks(claims, all[3])))
+		return 0;
+	r = is_token(access) ? ask_userinfo(o, access, json_text(claims, "sub"), &more, &why)
+	                     : err_set(&why, E_AUTH, "there is no access token for it");
+	for (size_t i = 0; r == 0 && i < sizeof(all) / sizeof(all[0]); i++)
+		if (lacks(claims, all[i]) && json_get(more, all[i]) != NULL)
+			cJSON_AddItemToObject(claims, all[i],
+			                      cJSON_Duplicate(json_get(more, all[i]), true));
+	cJSON_Delete(more);
+	if (r < 0 && !needed)
+		log_warn("oidc.userinfo", "name and mail stay empty: %s", why.text);
+	return r == 0 || !needed ? 0 : err_set(err, r, "the provider's UserInfo: %.250s", why.text);
+}
+
 int oidc_who(struct oidc *o, const char *code, const struct oidc_trip *trip, struct outsider *ret,
              struct err *err)
 {
@@ -414,7 +499,9 @@ int oidc_who(struct oidc *o, const char *code, const struct oidc_trip *trip, str
 	if (r == 0 && token == NULL)
 		r = err_set(err, E_AUTH, "the provider's answer has no id_token");
 	if (r == 0)
-		r = check_token(o, token, trip, &claims, err);
+		r = check_token(o, token, trip->nonce, &claims, err);
+	if (r == 0)
+		r = complete(o, answer, claims, err);
 	if (r == 0)
 		r = take_claims(o, claims, ret, err);
 	if (r < 0)

@@ -56,6 +56,10 @@ static void set_all(CURL *easy, const struct fetch_ask *ask, struct taking *t, c
 		curl_easy_setopt(easy, CURLOPT_USERNAME, ask->user);
 		curl_easy_setopt(easy, CURLOPT_PASSWORD, ask->secret);
 	}
+	if (ask->bearer) {
+		curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+		curl_easy_setopt(easy, CURLOPT_XOAUTH2_BEARER, ask->bearer);
+	}
 }
 
 static int code_of(CURLcode code)

@@ -58,6 +58,8 @@ class Provider:
         self.claims = {"sub": "u-1", "preferred_username": "olga", "name": "Olga O.", "email": "olga@example.com", "groups": []}
         self.bend = self.sign_with = self.signature = None
         self.asked, self.away, self.issuer_said = [], False, None
+        # UserInfo, where it is offered: `info` what it says (None: as the token's claims), `info_status`, and whether signed.
+        self.offers_info, self.info, self.info_status, self.info_signed, self.info_bend = False, None, 200, False, None
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -65,9 +67,12 @@ class Provider:
                 pass
 
             def answer(self, status, value):
-                text = json.dumps(value).encode()
+                self.send_text("application/json", json.dumps(value), status)
+
+            def send_text(self, kind, value, status=200):
+                text = value.encode()
                 self.send_response(status)
-                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()
                 self.wfile.write(text)
@@ -77,9 +82,19 @@ class Provider:
                 if outer.away:
                     return self.answer(503, {})
                 if self.path == "/realm/.well-known/openid-configuration":
-                    return self.answer(200, {"issuer": outer.issuer_said or outer.issuer,
+                    more = {"userinfo_endpoint": outer.issuer + "/info"} if outer.offers_info else {}
+                    return self.answer(200, {"issuer": outer.issuer_said or outer.issuer, **more,
                                              "authorization_endpoint": outer.issuer + "/auth",
                                              "token_endpoint": outer.issuer + "/token", "jwks_uri": outer.issuer + "/keys"})
+                if self.path == "/realm/info":
+                    if self.headers.get("Authorization") != "Bearer access-x":
+                        return self.answer(401, {"error": "invalid_token"})
+                    if outer.info_status != 200:
+                        return self.answer(outer.info_status, {})
+                    said = outer.claims if outer.info is None else outer.info
+                    if not outer.info_signed:
+                        return self.answer(200, said)
+                    return self.send_text("application/jwt", outer.signed({"iss": outer.issuer, "aud": outer.client, **said}, outer.info_bend))
                 if self.path == "/realm/keys":
                     return self.answer(200, {"keys": [k.public() for k in outer.keys.values()]})
                 return self.answer(404, {})
@@ -115,10 +130,13 @@ class Provider:
             return 400, {"error": "invalid_grant"}
         now = int(time.time())
         claims = {"iss": self.issuer, "aud": self.client, "exp": now + 300, "iat": now, "nonce": args["nonce"], **self.claims}
+        return 200, {"id_token": self.signed(claims, self.bend), "access_token": "access-x", "token_type": "Bearer", "expires_in": 300}
+
+    def signed(self, claims, bend):
         key = self.sign_with or self.keys[self.alg]
         head = {"alg": self.alg, "kid": key.name, "typ": "JWT"}
-        if self.bend:
-            self.bend(head, claims)
+        if bend:
+            bend(head, claims)
         text = f"{b64(json.dumps(head).encode())}.{b64(json.dumps(claims).encode())}"
         signature = self.signature(text.encode()) if self.signature else key.sign(text.encode())
-        return 200, {"id_token": f"{text}.{b64(signature)}", "access_token": "x", "token_type": "Bearer", "expires_in": 300}
+        return f"{text}.{b64(signature)}"

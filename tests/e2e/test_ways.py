@@ -355,6 +355,57 @@ def the_provider_lets_in_whom_a_group_gives_a_role(s):
 
 
 @test
+def what_the_token_does_not_say_the_provider_is_asked(s):
+    """UserInfo: as JSON and signed, of the same person, over the same checks; what it may fail at and what not."""
+    p, before = s.provider, dict(s.provider.claims)
+    def only_sub(head, claims):
+        for k in ("preferred_username", "name", "email", "groups"):
+            claims.pop(k, None)
+
+    def no_mail(head, claims):
+        claims.pop("email", None)
+
+    def no_groups(head, claims):
+        claims.pop("groups", None)
+
+    try:
+        p.bend = only_sub
+        refused_now = whole(s)
+        assert refused_now[0] == 401 and "preferred_username" in refused_now[1]["error"]["message"], refused_now  # it offers no UserInfo
+        p.offers_info = True
+        s.cgi.restart()  # what the provider says of itself is known for an hour
+        for signed, alg in ((False, "RS256"), (True, "RS256"), (True, "ES256")):
+            p.info_signed, p.alg = signed, alg
+            p.claims = {**before, "preferred_username": f"uma{alg[:1]}{signed}", "sub": f"u-{alg}-{signed}", "name": "Uma", "email": "uma@example.com"}
+            status, answer, r = whole(s)
+            assert status == 302, (signed, status, answer)
+            me = s.get(f"/api/v1/users/{p.claims['preferred_username']}")
+            assert (me["full_name"], me["mail"], me["groups"]) == ("Uma", "uma@example.com", ["devs"]), me
+        asked = p.asked.count("/realm/info")
+        p.info_signed, p.alg, p.claims, p.bend = False, "RS256", dict(before), None
+        assert whole(s)[0] == 302 and p.asked.count("/realm/info") == asked, "asked though the token says it all"
+        for bend, bent, status, word in (
+                (only_sub, {"info": {**before, "sub": "thief"}}, 401, "somebody else"), (only_sub, {"info": {}}, 401, "somebody else"),
+                (no_groups, {"info_status": 500}, 503, "UserInfo"), (no_groups, {"info_status": 403}, 401, "UserInfo"),
+                (only_sub, {"info_signed": True, "info_bend": lambda h, c: c.update(iss="https://evil.example")}, 401, "another issuer"),
+                (only_sub, {"info_signed": True, "info_bend": lambda h, c: c.update(aud="other")}, 401, "not for this client"),
+                (only_sub, {"info_signed": True, "info_bend": lambda h, c: c.update(exp=5)}, 401, "it is over"),
+                (only_sub, {"info_signed": True, "info_bend": lambda h, c: h.update(alg="none")}, 401, "UserInfo")):
+            p.bend = bend
+            for k, v in bent.items():
+                setattr(p, k, v)
+            got = whole(s)
+            p.info, p.info_status, p.info_signed, p.info_bend = None, 200, False, None
+            assert got[0] == status and word in got[1]["error"]["message"], (bent, got)
+        p.bend, p.info_status = no_mail, 403  # a mail is not worth a refusal
+        mark = s.cgi.text().count("oidc.userinfo")
+        assert whole(s)[0] == 302 and s.cgi.text().count("oidc.userinfo") == mark + 1
+    finally:
+        p.bend, p.info, p.info_status, p.info_signed, p.claims, p.alg, p.offers_info = None, None, 200, False, before, "RS256", False
+        s.cgi.restart()
+
+
+@test
 def a_token_that_is_not_as_it_should_be_is_refused(s):
     p = s.provider
 
