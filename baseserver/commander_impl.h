@@ -458,9 +458,7 @@ bool args_hide(enum command_kind kind);
 char *args_shown(const struct order *o); /* without that; the caller's */
 int person_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 /* commander_prefs.c: what people have set for their browsers; and the end of their sessions. */
-int order_parse_preferences(struct order *o, struct refusal *f);
-int order_parse_session_end(struct order *o, struct refusal *f);
-int order_parse_token_end(struct order *o, struct refusal *f);
+int order_parse_web(struct order *o, struct refusal *f);
 int preferences_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 bool person_learn(struct commander *c, const struct store_doc *d); /* false: no such document */
 int people_load(struct commander *c, struct store *store, struct err *err);

@@ -245,19 +245,25 @@ const char *order_level_name(int level)
 	return levels[level];
 }
 
+static int parse_level(struct order *o, struct refusal *f)
+{
+	if (!jv_get(o->args, "level"))
+		return refuse(f, E_INVALID, "args.level", "error, warn, info, debug",
+		              "args.level: is missing");
+	int r = arg_choice(o->args, "args", "level", levels, &o->level, f);
+
+	if (r == 0)
+		r = parse_names(o, false, f);
+	return r == 0 && jv_get(o->args, "type") ? order_parse_plugin(o, f) : r;
+}
+
 static int parse_others(struct order *o, struct refusal *f)
 {
 	int r = 0;
 
 	switch (o->kind) {
 	case CK_LOG_LEVEL:
-		if (!jv_get(o->args, "level"))
-			return refuse(f, E_INVALID, "args.level", "error, warn, info, debug",
-			              "args.level: is missing");
-		r = arg_choice(o->args, "args", "level", levels, &o->level, f);
-		if (r == 0)
-			r = parse_names(o, false, f);
-		return r == 0 && jv_get(o->args, "type") ? order_parse_plugin(o, f) : r;
+		return parse_level(o, f);
 	case CK_BROKER_DRAIN:
 	case CK_BROKER_UNDRAIN:
 		return parse_names(o, true, f);
@@ -294,11 +300,9 @@ static int parse_others(struct order *o, struct refusal *f)
 	case CK_PLUGIN_REMOVE:
 		return order_parse_plugin(o, f);
 	case CK_SESSION_END:
-		return order_parse_session_end(o, f);
 	case CK_TOKEN_END:
-		return order_parse_token_end(o, f);
 	case CK_PREFERENCES_SET:
-		return order_parse_preferences(o, f);
+		return order_parse_web(o, f);
 	case CK_ALERT_ACK:
 		return order_parse_alert(o, f);
 	case CK_TEST_RUN:

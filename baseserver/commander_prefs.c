@@ -27,7 +27,7 @@ static int parse_version(const struct order *o, int64_t *ret, struct refusal *f)
 	return arg_number(o->args, "args", "version", 0, UINT32_MAX, ret, f);
 }
 
-int order_parse_preferences(struct order *o, struct refusal *f)
+static int parse_preferences(struct order *o, struct refusal *f)
 {
 	const char *value = NULL;
 	struct jdoc *doc = NULL;
@@ -45,7 +45,7 @@ int order_parse_preferences(struct order *o, struct refusal *f)
 	                   "args.value: a text is expected that is a JSON object");
 }
 
-int order_parse_session_end(struct order *o, struct refusal *f)
+static int parse_session_end(struct order *o, struct refusal *f)
 {
 	int64_t sessions = 0;
 
@@ -54,7 +54,7 @@ int order_parse_session_end(struct order *o, struct refusal *f)
 	return arg_number(o->args, "args", "sessions", 1, SESSIONS_MAX, &sessions, f);
 }
 
-int order_parse_token_end(struct order *o, struct refusal *f)
+static int parse_token_end(struct order *o, struct refusal *f)
 {
 	const char *name = NULL;
 	bool app = false;
@@ -64,6 +64,14 @@ int order_parse_token_end(struct order *o, struct refusal *f)
 		return f->code;
 	return name && *name ? 0
 	                     : refuse(f, E_INVALID, "args.token", NULL, "args.token: is missing");
+}
+
+/* What only the web server tells. */
+int order_parse_web(struct order *o, struct refusal *f)
+{
+	return o->kind == CK_SESSION_END ? parse_session_end(o, f)
+	       : o->kind == CK_TOKEN_END ? parse_token_end(o, f)
+	                                 : parse_preferences(o, f);
 }
 
 int preferences_begin(struct commander *c, struct cmd *cmd, struct refusal *f)

@@ -16,7 +16,8 @@ struct err;
 
 struct jwt_want {
 	const char *issuer, *audience;
-	const char *nonce; /* NULL: no ID token but an answer of UserInfo, whose times may be left out */
+	/* NULL: no ID token but an answer of UserInfo, whose times may be left out */
+	const char *nonce;
 	int64_t now_s, skew_s;
 };
 

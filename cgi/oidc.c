@@ -459,8 +459,8 @@ static int ask_userinfo(struct oidc *o, const char *access, const char *subject,
 	return r;
 }
 
-/* What the ID token does not say, UserInfo may. A name or a mail may be missing in the end; who he is
- * and which groups he is in decide what he may do: there an answer that fails is a refusal. */
+/* What the ID token does not say, UserInfo may. A name or a mail may be missing in the end; who he
+ * is and which groups he is in decide what he may do: there an answer that fails is a refusal. */
 static int complete(struct oidc *o, const cJSON *answer, cJSON *claims, struct err *err)
 {
 	const struct param_cgi *p = &o->cgi->param;

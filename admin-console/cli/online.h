@@ -48,7 +48,8 @@ bool password_ask(const char *what, char *ret, size_t size);
 /* Where login keeps its file; owned. NULL without a home. */
 char *online_token_path(void);
 
-/* Is this word an instance's id, as lists print it: "17.1772323200"? No task or date is called so. */
+/* Is this word an instance's id, as lists print it: "17.1772323200"? No task or date is called
+ * so. */
 bool instance_id_is(const char *text);
 /* The id of an instance by task and run_date (or an id given as the task). Owned. */
 int online_resolve(struct online *o, const char *task, const char *run_date, char **ret_id);

@@ -153,8 +153,8 @@ static void schedule_put(struct call *c, const struct def *parent, cJSON *task)
 		cJSON_AddStringToObject(task, "cron", cron);
 }
 
-/* The dates that are meant: of a one-off parent its only one, whenever that is; of others, for a job
- * that runs once, those of its day. */
+/* The dates that are meant: of a one-off parent its only one, whenever that is; of others, for a
+ * job that runs once, those of its day. */
 static void need_put(const struct def *parent, const char *name, const cJSON *task, cJSON *needs)
 {
 	const char *cycle = def_text(parent, "cycle"), *own = json_text(task, "cycle");

@@ -123,7 +123,8 @@ static void java_put(struct words *w, cJSON *params)
 		add(params, "options", word);
 	}
 	if (word != NULL)
-		cJSON_AddStringToObject(params, is_jar || ends_in_jar(word) ? "jar" : "class", word);
+		cJSON_AddStringToObject(params, is_jar || ends_in_jar(word) ? "jar" : "class",
+		                        word);
 	add_rest(params, "arguments", w);
 }
 

@@ -1,4 +1,5 @@
-/* program.h — a command line as people write it, as the parameters of the types java and mapreduce. */
+/* program.h — a command line as people write it, into parameters of the types java and mapreduce.
+ */
 #ifndef CGI_SEEDS_PROGRAM_H
 #define CGI_SEEDS_PROGRAM_H
 
