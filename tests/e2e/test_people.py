@@ -351,6 +351,7 @@ def sessions_outlive_the_web_server_but_not_their_end(s):
     s.cgi.start()
     until("a file that does not read is nobody's", lambda: ask(s, None, "GET", "/api/v1/session")[0] == 200)
     assert ask(s, None, "GET", "/api/v1/session", headers=kept)[0] == 401
+    until("the server is known again", s.up)
     assert ask(s, None, "DELETE", "/api/v1/users/hal")[0] == 200
 
 
