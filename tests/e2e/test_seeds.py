@@ -179,7 +179,7 @@ def chin_logs_are_found_by_task_and_by_number(s):
     ann = login(s, "ann")
     task = chin(s, "/api/task/query", **ann, batch=True, page=1, page_size=1)["data"][0]["task_id"]
     chin(s, "/api/log/query", True, **ann, batch=False, given_task=True, task_id=task)  # it has not run
-    name = next(t["task"] for t in s.get("/api/v1/tasks")["items"] if str(t["id"]) == str(task))
+    name = next(t["task"] for t in s.get("/api/v1/tasks")["items"] if str(t["task_id"]) == str(task))
     s.command("run-now", selection={"tasks": [name]}, off_plan=True)
     s.wait_all_over(name, n=1)
     log = chin(s, "/api/log/query", **ann, batch=False, given_task=True, task_id=task)["data"]
