@@ -17,6 +17,9 @@
 
 /* The wall clock may be set: due times are looked at again at least this often. */
 #define WALL_RECHECK_US (10 * US_PER_S)
+/* With dates that wait for room the clock is looked at as often: what is slow then is no stall. */
+#define BUSY_RECHECK_US (US_PER_S / 2)
+#define MISSED_US       (INSTANTIATOR_MISSED_AFTER_S * US_PER_S)
 
 enum { BLOCK = 1024 };
 
@@ -26,6 +29,7 @@ struct planned {
 	int64_t next;           /* run_date to create next; due: the node's key */
 	int64_t through;        /* last run_date proposed */
 	int64_t keep_from;      /* catch-up: dates before it are recorded as skipped */
+	int64_t judged_us;      /* by what was missed then (missed_until_us) */
 	bool online;
 };
 
@@ -39,6 +43,9 @@ struct instantiator {
 	size_t n_blocks;
 	struct heap times;
 	int64_t rows_max; /* dates left out in one go that have rows */
+	int64_t look_by_us; /* mono: the clock is looked at by then, or this thread stood still */
+	/* Wall: what came due between them was seen too late, in the last stall. */
+	int64_t missed_from_us, missed_until_us;
 };
 
 static struct planned *place(struct instantiator *in, uint32_t id)
@@ -69,9 +76,6 @@ static void arm(struct instantiator *in, struct planned *p)
 	p->node.tie = (uint32_t)(floor_div(p->next, 4) + (INT64_C(1) << 31));
 	heap_set(&in->times, &p->node, plan_due(p->def->plan, p->next) * US_PER_S);
 }
-
-/* Dates due this long ago were missed; younger ones are simply due. */
-enum { MISSED_AFTER_S = 60 };
 
 /* The last run_date that is due by `now` (s), or PLAN_BEFORE. */
 static int64_t last_due(const struct plan *plan, int64_t now)
@@ -105,8 +109,10 @@ static int64_t keep_from(const struct task *def, int64_t from, int64_t now)
 
 bool instantiator_leaves_out(const struct task *def, int64_t run_date, int64_t now)
 {
-	return run_date < keep_from(def, run_date, now - MISSED_AFTER_S) &&
-	       plan_due(def->plan, run_date) <= now - MISSED_AFTER_S;
+	int64_t missed = now - INSTANTIATOR_MISSED_AFTER_S;
+
+	return run_date < keep_from(def, run_date, missed) &&
+	       plan_due(def->plan, run_date) <= missed;
 }
 
 /* Only new tzdata can move what has come due off the plan: its version before an edit is kept.
@@ -122,11 +128,12 @@ static int64_t same_label(const struct plan *plan, int64_t through)
 	return next < PLAN_NEVER && next - through < HALF_DAY_S ? next : through;
 }
 
-static void schedule(struct instantiator *in, const struct task *def, const struct store_task *row)
+/* `missed`: dates due by then (s) are left to the catch-up mode. */
+static void schedule(struct instantiator *in, const struct task *def, const struct store_task *row,
+                     int64_t missed)
 {
 	int64_t through = same_label(def->plan, row->planned_through);
 	struct planned *p = place(in, def->id);
-	int64_t now = actor_wall_us(in->me) / US_PER_S;
 
 	bool is_new_version = p->def && (plan_since(p->def->plan) != plan_since(def->plan) ||
 	                                 plan_begin(p->def->plan) != plan_begin(def->plan));
@@ -143,7 +150,7 @@ static void schedule(struct instantiator *in, const struct task *def, const stru
 	p->online = row->state == TS_ONLINE;
 	p->next = p->online ? plan_next(def->plan, through) : PLAN_NEVER;
 	if (p->next != PLAN_NEVER)
-		p->keep_from = keep_from(def, p->next, now - MISSED_AFTER_S);
+		p->keep_from = keep_from(def, p->next, missed);
 	arm(in, p);
 }
 
@@ -173,9 +180,22 @@ static bool leave_out(struct instantiator *in, struct planned *p)
 	return true;
 }
 
+/* It came due while this thread stood still. */
+static void judge_late(const struct instantiator *in, struct planned *p)
+{
+	int64_t due_us = p->node.key;
+
+	if (due_us <= in->missed_from_us || due_us >= in->missed_until_us ||
+	    p->judged_us >= in->missed_until_us)
+		return;
+	p->keep_from = keep_from(p->def, p->next, (in->missed_until_us - 1) / US_PER_S);
+	p->judged_us = in->missed_until_us;
+}
+
 static void create(struct instantiator *in, struct planned *p)
 {
 	struct inst_key key = { p->next, p->def->id, 0 };
+	judge_late(in, p);
 	bool off = was_off(p), skip = off || p->next < p->keep_from;
 #ifdef BUG_15 /* dates left out leave no trace */
 	if (skip) {
@@ -202,7 +222,28 @@ static void fold(struct instantiator *in)
 {
 	for (const struct transition *tr; (tr = stream_peek(in->in)); stream_next(in->in))
 		if (tr->kind == TK_TASK)
-			schedule(in, tr->ref, tr->row);
+			schedule(in, tr->ref, tr->row,
+			         actor_wall_us(in->me) / US_PER_S - INSTANTIATOR_MISSED_AFTER_S);
+}
+
+/* The clock as this round finds it. That this thread stood still is told by the time that passed,
+ * not by the wall clock: that may be set. What is late to be made, but was seen in time, is not
+ * missed. */
+static void see(struct instantiator *in)
+{
+	int64_t late_us = actor_mono_us(in->me) - in->look_by_us;
+	int64_t now = actor_wall_us(in->me);
+
+	if (late_us <= MISSED_US)
+		return;
+	in->missed_from_us = now - late_us;
+	in->missed_until_us = now - MISSED_US;
+}
+
+static void look_again(struct instantiator *in, int64_t wait_us)
+{
+	in->look_by_us = actor_mono_us(in->me) + wait_us;
+	actor_alarm(in->me, in->look_by_us);
 }
 
 static void create_due(struct instantiator *in)
@@ -212,20 +253,22 @@ static void create_due(struct instantiator *in)
 
 	while ((top = heap_top(&in->times)) && top->key <= now) {
 		if (outbox_room(&in->out) == 0)
-			return; /* the letter of answers brings us back */
+			return look_again(in, BUSY_RECHECK_US); /* or the letter of answers */
 		create(in, (struct planned *)top);
 	}
-	if (!top)
-		return actor_alarm(in->me, ALARM_OFF);
-	int64_t wait = top->key - now;
-	actor_alarm(in->me,
-	            actor_mono_us(in->me) + (wait < WALL_RECHECK_US ? wait : WALL_RECHECK_US));
+	if (top) {
+		int64_t wait = top->key - now;
+		return look_again(in, wait < WALL_RECHECK_US ? wait : WALL_RECHECK_US);
+	}
+	in->look_by_us = INT64_MAX;
+	actor_alarm(in->me, ALARM_OFF);
 }
 
 static void turn(void *self)
 {
 	struct instantiator *in = self;
 
+	see(in);
 	fold(in);
 	create_due(in);
 	outbox_flush(&in->out);
@@ -276,7 +319,10 @@ static const struct actor_ops ops = {
 
 static void load_task(void *ctx, const struct ledger_task *t)
 {
-	schedule(ctx, t->def, t->row);
+	struct instantiator *in = ctx;
+
+	/* What came due while nobody led was missed, however short that was. */
+	schedule(in, t->def, t->row, actor_wall_us(in->me) / US_PER_S);
 }
 
 struct instantiator *instantiator_new(struct thread *th, struct ledger *ledger)
@@ -287,6 +333,8 @@ struct instantiator *instantiator_new(struct thread *th, struct ledger *ledger)
 	in->rows_max = INSTANTIATOR_ROWS_MAX;
 	heap_init(&in->times);
 	in->me = actor_new(th, &ops, in);
+	in->look_by_us = actor_mono_us(in->me);
+	in->missed_from_us = in->missed_until_us = INT64_MIN;
 	in->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, in->me);
 	in->out = (struct outbox){
 		.ledger = ledger, .me = in->me, .from = PR_INSTANTIATOR, .answered = answered

@@ -17,6 +17,10 @@ struct instantiator;
 struct ledger;
 struct thread;
 
+/* Dates that came due longer ago than that when they are seen are missed: catch-up decides of them;
+ * so are those of the time when nobody led. Younger ones are simply due. */
+enum { INSTANTIATOR_MISSED_AFTER_S = 2 };
+
 /* Planned dates left out in one go that have a row each; more of them are one record. */
 enum { INSTANTIATOR_ROWS_MAX = 100 };
 

@@ -1,6 +1,7 @@
 #include "sched/macro_date.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sched/civil.h"
@@ -162,6 +163,71 @@ static void put_letter(enum letter l, int64_t label, struct buf *out)
 	buf_printf(out, l == L_YEAR ? "%04lld" : "%02lld", (long long)values[l]);
 }
 
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* What a run of a letter that is none of ours was meant to be, or NULL. */
+static const char *meant(char c, size_t n)
+{
+	switch (c) {
+	case 'Y':
+	case 'y':
+		return n > 2 ? "yyyy" : "yy";
+	case 'D':
+	case 'd':
+		return "dd";
+	case 'h':
+	case 'H':
+		return "HH";
+	case 'S':
+	case 's':
+		return "ss";
+	case 'M':
+		return "MM";
+	case 'm':
+		return "mm";
+	default:
+		return NULL;
+	}
+}
+
+/* A pattern says what each of its letters stands for. NULL: it does; else why not. */
+static const char *wrong_letters(struct text x)
+{
+	static _Thread_local char why[160];
+	char hint[80] = "", bad[8] = "";
+	size_t h = 0;
+
+	for (size_t i = 0, n; i < x.len && h < sizeof hint - 8; i += n) {
+		for (n = 1; i + n < x.len && x.p[i + n] == x.p[i]; n++)
+			;
+		if (!is_letter(x.p[i])) {
+			n = 1;
+			hint[h++] = x.p[i];
+			continue;
+		}
+		const char *want = meant(x.p[i], n);
+		size_t len = want ? strlen(want) : 0;
+		if (!bad[0] && (!want || n != len || x.p[i] != want[0]))
+			snprintf(bad, sizeof bad, "%.*s", (int)n, x.p + i);
+		if (!want)
+			continue;
+		memcpy(hint + h, want, len);
+		h += len;
+	}
+	if (!bad[0])
+		return NULL;
+	if (!meant(bad[0], 1))
+		snprintf(why, sizeof why, "%s stands for nothing; plain letters go outside: "
+		                          "$[yyyyMMdd]T$[HHmmss]", bad);
+	else
+		snprintf(why, sizeof why, "%s stands for nothing; did you mean %.*s?", bad, (int)h,
+		         hint);
+	return why;
+}
+
 void macro_format(const char *pattern, size_t len, int64_t label, struct buf *out)
 {
 	struct text x = { pattern, len };
@@ -234,7 +300,7 @@ static int64_t in_years(int64_t label)
 	return label < min ? min : label > max ? max : label;
 }
 
-/* pattern, or pattern, amount */
+/* pattern, or pattern, amount. With tz NULL it is only judged: what was saved once is formatted. */
 static const char *call(size_t f, struct text args, const struct tz *tz, int64_t run_date,
                         struct buf *out)
 {
@@ -249,10 +315,11 @@ static const char *call(size_t f, struct text args, const struct tz *tz, int64_t
 			return "the second argument is not a whole number";
 	}
 	pattern = trim(pattern);
-	if (!letters_in(pattern))
+	if (!letters_in(pattern) && (tz || !wrong_letters(pattern)))
 		return "the pattern has none of yyyy yy MM dd HH mm ss";
-	if (tz)
-		macro_format(pattern.p, pattern.len,
+	if (!tz)
+		return wrong_letters(pattern);
+	macro_format(pattern.p, pattern.len,
 		             in_years(functions[f].label(local_label(tz, run_date), n.num / n.den)),
 		             out);
 	return NULL;
@@ -294,10 +361,10 @@ static const char *plain(struct text pattern, bool as_seconds, const struct tz *
 
 	pattern = trim(pattern);
 	seen = letters_in(pattern);
-	if (!seen)
+	if (!seen && (tz || !wrong_letters(pattern)))
 		return "the pattern has none of yyyy yy MM dd HH mm ss";
 	if (!tz)
-		return NULL;
+		return wrong_letters(pattern);
 	int64_t label = moved_label(tz, run_date, days);
 	if (as_seconds)
 		buf_printf(out, "%lld", (long long)tz_first(tz, shown_only(label, seen)));

@@ -233,7 +233,8 @@ static void check_node(struct asking *a, const struct yaml_node *n, const char *
 		check_node(a, n->items[i], key);
 	if (n->kind != YAML_SCALAR || !macro_has(n->text))
 		return;
-	if (macro_check(n->text, is_known, NULL, a, &err) == 0)
+	/* What was saved is taken as it is: a server that does not start helps nobody. */
+	if (macro_check(n->text, is_known, NULL, a, &err) == 0 || a->c->world->saved)
 		return;
 	if (!a->known)
 		a->known = known_names(a);

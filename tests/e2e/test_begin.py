@@ -213,5 +213,34 @@ def what_an_operator_took_offline_stays_so_and_the_preview_says_it(s):
     assert task(s, "begin/put/day")["state"] == "offline"
 
 
+@test
+def a_restart_leaves_to_catch_up_what_came_due_meanwhile(s):
+    """Every second, while nobody led for three."""
+    modes = ("all", "latest", "none")
+    s.apply(document("missed", {m: f'type: noop, cron: "* * * * * *", cycle: minute, catchup: {{mode: {m}}}'
+                                for m in modes}))
+    for m in modes:
+        until(f"{m} ran", lambda m=m: succ(s, f"begin/missed/{m}", 2), 60)
+    s.base.kill()
+    down = second()
+    until("time passes", lambda: second() >= down + 4)
+    s.base.start()
+    until("up", s.up)
+    up = second()
+
+    def of(m):
+        """States of what came due while nobody led for sure: seconds down+1 to down+3."""
+        rows = {i["run_date"]: i for i in s.instances(f"begin/missed/{m}")}
+        return [rows[rfc3339(down + n)]["state"] for n in (1, 2, 3) if rfc3339(down + n) in rows]
+    for m in modes:
+        until(f"{m} goes on", lambda m=m: any(i["state"] == "Succ" and i["run_date"] > rfc3339(up)
+                                              for i in s.instances(f"begin/missed/{m}")), 60)
+    until("all ran", lambda: of("all") == ["Succ"] * 3, 60)
+    assert of("none") == ["Skipped"] * 3, of("none")
+    assert of("latest").count("Skipped") >= 2, of("latest")  # the last may be the third
+    skipped = [i for m in modes for i in s.instances(f"begin/missed/{m}", states="Skipped")]
+    assert all(i["reason"] == "catchup" for i in skipped), skipped
+
+
 if __name__ == "__main__":
     sys.exit(main(lambda: Site("begin").start(types=("noop:64",))))

@@ -129,6 +129,32 @@ static bool is_known(void *ctx, const char *name)
 	return strcmp(name, "db") == 0;
 }
 
+static void letters_of_dates_that_stand_for_nothing_are_refused_with_a_hint(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} rows[] = {
+		{ "$[YYYYMMDD]", "YYYY stands for nothing; did you mean yyyyMMdd?" },
+		{ "$[yyyMMdd]", "yyy stands for nothing; did you mean yyyyMMdd?" },
+		{ "$[yyyy-M-d]", "M stands for nothing; did you mean yyyy-MM-dd?" },
+		{ "$[yyyyMMddhh-1/24]", "hh stands for nothing; did you mean yyyyMMddHH?" },
+		{ "$[YYYY]", "did you mean yyyy?" },
+		{ "$[yyyy-MM-ddTHH]", "T stands for nothing; plain letters go outside" },
+		{ "$[add_months(YYYYMM,-1)]", "did you mean yyyyMM?" },
+		{ "$[timestamp(yyyyMMDD)]", "did you mean yyyyMMdd?" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+
+		assert_int_equal(macro_check(rows[i].text, NULL, NULL, NULL, &err), E_INVALID);
+		if (!strstr(err.text, rows[i].says))
+			fail_msg("%s: %s", rows[i].text, err.text);
+	}
+	assert_int_equal(macro_check("$[yyyy-MM-dd]T$[HH:mm:ss] $[yy/MM]", NULL, NULL, NULL, NULL),
+	                 0);
+}
+
 static void checking_knows_names_without_values(void **state)
 {
 	(void)state;
@@ -170,6 +196,7 @@ int main(void)
 		cmocka_unit_test(patterns_and_their_arithmetic),
 		cmocka_unit_test(names_are_looked_up_and_expanded_in_turn),
 		cmocka_unit_test(what_is_unknown_or_malformed_is_named),
+		cmocka_unit_test(letters_of_dates_that_stand_for_nothing_are_refused_with_a_hint),
 		cmocka_unit_test(checking_knows_names_without_values),
 		cmocka_unit_test(extreme_dates_and_numbers_are_answered),
 	};
