@@ -116,6 +116,7 @@ struct tally {
 	struct tally_why why[WHY_MAX];
 	size_t n_why;
 	bool too_deep; /* more depends on it than is counted */
+	int64_t outside; /* redo: instances that depend on it beyond its scope */
 	struct tally_task *tasks;
 	size_t n_tasks;
 	struct tally_day *days; /* ascending */

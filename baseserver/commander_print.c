@@ -256,6 +256,7 @@ void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf 
 	print_days(t, out);
 	print_owners(c, t, out);
 	print_downstream(c, cmd, out);
+	put_int(out, "outside_scope", t->outside);
 	print_reasons(t, out);
 	if (cmd->o.detach)
 		print_detached(c, cmd, out);

@@ -187,6 +187,35 @@ static void count_downstream(struct commander *c, struct cmd *cmd)
 	count_depths(c, &cmd->tally);
 }
 
+/* Instances that depend on the chosen ones within a scope; -1: too many to count. */
+static int64_t count_within(struct commander *c, const struct cmd *cmd, int scope)
+{
+	struct cmd other = { .kind = CK_REDO, .o = cmd->o };
+	int64_t n = -1;
+	struct refusal f;
+	struct item it;
+
+	other.o.mode = REDO_DOWNSTREAM;
+	other.o.scope = scope;
+	if (commander_downstream(c, &other, &f) == 0) {
+		struct feed *feed = feed_open_picks(&c->cat, other.picks, other.n_picks);
+		for (n = 0; feed_next(feed, &it);)
+			n++;
+		feed_close(feed);
+	}
+	picks_free(other.picks, other.n_picks);
+	return n;
+}
+
+/* What a redo leaves as it is because it lies beyond its scope. */
+static void count_outside(struct commander *c, struct cmd *cmd)
+{
+	int64_t all = count_within(c, cmd, SCOPE_ALL), own = count_within(c, cmd, cmd->o.scope);
+
+	cmd->tally.outside = all < 0 || own < 0 ? 0 : all - own;
+	cmd->tally.too_deep = cmd->tally.too_deep || all < 0 || own < 0;
+}
+
 /* Kinds whose instances' children see a difference. */
 static bool has_downstream(const struct cmd *cmd)
 {
@@ -204,6 +233,8 @@ static void answer_dry(struct commander *c, struct cmd *cmd)
 
 	if (has_downstream(cmd))
 		count_downstream(c, cmd);
+	if (cmd->kind == CK_REDO && cmd->o.scope != SCOPE_ALL)
+		count_outside(c, cmd);
 	for (size_t i = 0; i < cmd->o.sel.n_tasks && cmd->o.on_tasks; i++)
 		tally_task(&cmd->tally, cmd->o.sel.tasks[i]);
 	buf_init(&out);

@@ -17,7 +17,7 @@ enum why_code {
 	WHY_COUNT
 };
 
-enum { WHY_ARGS = 5 };
+enum { WHY_ARGS = 6 };
 
 struct why_line {
 	enum why_code code;

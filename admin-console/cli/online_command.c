@@ -86,6 +86,11 @@ static void preview_print(const cJSON *dry, FILE *to)
 	if (cJSON_GetArraySize(json_get(dry, "downstream")) > 0)
 		buf_puts(&out, "\nDownstream, not touched:\n");
 	preview_tasks(json_get(dry, "downstream"), "Task|Owner|>Count|>Depth", &out);
+	if (number_of(dry, "outside_scope") > 0)
+		buf_printf(&out,
+		           "%s more depend on these beyond the scope and are left out "
+		           "(--scope project, all)\n",
+		           text_of(dry, "outside_scope"));
 	cJSON_ArrayForEach(e, json_get(dry, "reasons"))
 		buf_printf(&out, "refused %s: %s\n", text_of(e, "count"), text_of(e, "message"));
 	cJSON_ArrayForEach(e, json_get(dry, "detached")) buf_printf(

@@ -214,6 +214,42 @@ def what_an_operator_took_offline_stays_so_and_the_preview_says_it(s):
 
 
 @test
+def why_names_the_frozen_parent_and_who_froze_it(s):
+    s.apply(document("ice", {"day": "type: noop, cycle: day", "next": "type: noop, cycle: day, needs: [day]"},
+                     start_date="2026-01-01"), **{"from": rfc3339(second() - second() % 86400)})
+    date = rfc3339(second() - second() % 86400)
+    until("both ran", lambda: succ(s, "begin/ice/next"), 60)
+    s.command("freeze", selection={"tasks": ["begin/ice/day"]})
+    s.command("redo", selection={"tasks": ["begin/ice/day", "begin/ice/next"], "dates": [date]})
+
+    def why():
+        one = s.instance("begin/ice/next", date)
+        got = s.get(f"/api/v1/instances/{one['id']}/why")
+        return got if got["code"] == "link_frozen" else None
+    got = until("it waits for what is frozen", why, 60)
+    assert "begin/ice/day" in got["line"] and "the task is frozen since 20" in got["line"], got
+    assert " by token:" in got["line"], got
+
+
+@test
+def a_redo_says_how_many_depend_on_it_beyond_its_scope(s):
+    s.apply(document("near", {"day": "type: noop, cycle: day", "own": "type: noop, cycle: day, needs: [day]"},
+                     start_date="2026-01-01"), **{"from": rfc3339(second() - 2 * 86400)})
+    s.apply(document("far", {"day": "type: noop, cycle: day, needs: [begin/near/day]"}, start_date="2026-01-01"),
+            **{"from": rfc3339(second() - 2 * 86400)})
+    until("all ran", lambda: succ(s, "begin/far/day", 2), 60)
+    until("all ran", lambda: succ(s, "begin/near/own", 2), 60)
+    dates = sorted(i["run_date"] for i in s.instances("begin/far/day"))
+    dry = s.command("redo", dry_run=True, mode="with_downstream",
+                    selection={"tasks": ["begin/near/day"], "dates": dates})
+    assert dry["outside_scope"] == len(dates), dry
+    said = s.sirdar("redo", "begin/near/day", dates[0], "--dry-run").stdout
+    assert "1 more depend on these beyond the scope" in said, said
+    dry = s.command("redo", dry_run=True, scope="all", selection={"tasks": ["begin/near/day"], "dates": dates})
+    assert dry["outside_scope"] == 0, dry
+
+
+@test
 def a_restart_leaves_to_catch_up_what_came_due_meanwhile(s):
     """Every second, while nobody led for three."""
     modes = ("all", "latest", "none")
