@@ -7,26 +7,30 @@
 #include "online.h"
 
 #include "rt/manifests.h"
+#include "sched/plan.h"
+#include "sched/task.h"
 #include "sched/type.h"
+#include "util/alloc.h"
 #include "util/buf.h"
+#include "util/diag.h"
 #include "util/clock.h"
 #include "util/json.h"
 #include "util/json_in.h"
 
-/* Where `make install` puts them: types_dir of the server, unless it says another. */
-#define TYPES_DIR "/usr/local/share/sirdar/types"
+/* Where they are from the folder of this program: as installed, under any prefix, and as built. */
+static const char *const types_dirs[] = { "../share/sirdar/types", "../types" };
 
 struct question {
 	struct words files;
-	const char *zone, *types;
+	const char *zone, *types; /* types: NULL: those installed with this program */
 	bool online;
 };
 
 static const struct argp_option options[] = {
 	{ "tz", 'z', "ZONE", 0, "time zone of tasks that say none, default UTC", 0 },
 	{ "types", 'T', "DIR", 0,
-	  "judge parameters by the manifests of task types there (else, if they are there, those "
-	  "of " TYPES_DIR "; -T '': by none)",
+	  "judge parameters by the manifests of task types there (else by those installed with this "
+	  "program; -T '': by none)",
 	  0 },
 	{ "online", 'o', NULL, 0, "judge parameters by the task types that the server knows", 0 },
 	{ 0 },
@@ -80,7 +84,73 @@ static void put_json(const struct diags *d, struct buf *out)
 	json_out_end(&j);
 }
 
-static int answer(const struct cli *cli, const struct workflow_files *f)
+/* The first date that would count of a task put online now. */
+static int64_t begin_now(const struct plan *plan, int64_t now)
+{
+	int64_t t = plan_next(plan, now - 1), before;
+
+	for (; (before = plan_prev(plan, t)) != PLAN_BEFORE && plan_due(plan, before) >= now;)
+		t = before;
+	return t;
+}
+
+static const struct task *task_of(const struct workflow_files *f, uint32_t id)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (f->tasks[i]->id == id)
+			return f->tasks[i];
+	return NULL;
+}
+
+/* Does the first date of a task, put online now, look at dates before its parent's begin? */
+static bool looks_before_begin(const struct task *t, const struct task_link *l,
+                               const struct task *parent, int64_t now)
+{
+	struct link_span spans[LINK_SPANS_MAX];
+	int64_t first = begin_now(t->plan, now), begin = begin_now(parent->plan, now);
+	int n = first == PLAN_NEVER ? 0
+	                            : link_spans_ever(l, parent->plan, t->plan, first, spans);
+
+	for (int i = 0; i < n; i++) {
+		int64_t hi = spans[i].hi < begin ? spans[i].hi : begin;
+		if (plan_count(parent->plan, spans[i].lo, hi, 1))
+			return true;
+	}
+	return false;
+}
+
+static void put_begin(const struct workflow_files *f, struct buf *out)
+{
+	int64_t now = clock_wall_us(&clock_machine) / US_PER_S;
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		for (size_t k = 0; k < f->tasks[i]->n_links && f->tasks[i]->state == TS_ONLINE; k++) {
+			const struct task *t = f->tasks[i], *p = task_of(f, t->links[k].parent);
+			n += p && looks_before_begin(t, &t->links[k], p, now);
+		}
+	if (n)
+		buf_printf(out,
+		           "put online now, the first dates of %zu needs lie before the begin of "
+		           "what they wait for: those are passed over\n",
+		           n);
+}
+
+/* By what the parameters were judged. */
+static void put_judged(const struct type_set *types, const char *dir, struct buf *out)
+{
+	size_t n = types ? type_set_count(types) : 0;
+
+	if (n)
+		buf_printf(out, "; parameters judged by %zu task types of %s\n", n, dir);
+	else if (dir[0])
+		buf_printf(out, "; parameters not judged: no manifests of task types in %s\n", dir);
+	else
+		buf_puts(out, "; parameters not judged: no manifests of task types (--types, "
+		              "--online)\n");
+}
+
+static int answer(const struct cli *cli, const struct workflow_files *f, const char *dir)
 {
 	struct buf out;
 	int code;
@@ -98,6 +168,10 @@ static int answer(const struct cli *cli, const struct workflow_files *f)
 			           workflow_set_count(f->set), tasks);
 		if (!f->diags.errors && workflow_set_calendars(f->set))
 			buf_printf(&out, ", %zu calendars", workflow_set_calendars(f->set));
+		if (!f->diags.errors)
+			put_judged(f->world.types, dir, &out);
+		if (!f->diags.errors)
+			put_begin(f, &out);
 	}
 	code = cli_print(&out);
 	buf_done(&out);
@@ -160,22 +234,70 @@ static int ask_types(struct cli *cli, struct type_set *set)
 
 /* --- the command --------------------------------------------------------------------------- */
 
-static int judge(struct cli *cli, const struct question *q, const struct type_set *types)
+/* What names something that may stand in a document which could not be read. */
+static bool may_be_elsewhere(const struct diag *x)
+{
+	return strcmp(x->code, "unknown_task") == 0 || strcmp(x->code, "unknown_calendar") == 0 ||
+	       (strcmp(x->code, "macro") == 0 && strstr(x->message, "unknown name"));
+}
+
+/* Everything that is wrong at once: also between the documents that can be read. */
+static void judge_all(struct workflow_files *f)
+{
+	bool whole = f->diags.errors == 0;
+	struct diags found;
+
+	diags_init(&found);
+	workflow_check(f->set, &f->world, clock_wall_us(&clock_machine) / US_PER_S, &found);
+	for (size_t i = 0; i < found.n; i++) {
+		const struct diag *x = &found.items[i];
+		if (!whole && may_be_elsewhere(x))
+			continue;
+		if (x->is_warning)
+			diag_warning(&f->diags, x->at, x->code, x->hint, "%s", x->message);
+		else
+			diag_error(&f->diags, x->at, x->code, x->hint, "%s", x->message);
+	}
+	f->diags.dropped += found.dropped;
+	diags_done(&found);
+}
+
+static int judge(struct cli *cli, const struct question *q, const struct type_set *types,
+                 const char *dir)
 {
 	struct workflow_files f;
-	int code = CLI_REFUSED;
 
 	files_init(&f, q->zone);
 	f.world.types = types;
-	if (files_read(&f, &q->files)) {
-		/* What is wrong inside a document hides what is wrong between them. */
-		if (!f.diags.errors)
-			workflow_check(f.set, &f.world, clock_wall_us(&clock_machine) / US_PER_S,
-			               &f.diags);
-		code = answer(cli, &f);
+	bool read = files_read(&f, &q->files);
+	judge_all(&f);
+	if (!f.diags.errors) {
+		struct diags same;
+		diags_init(&same);
+		workflow_compile(f.set, &f.world, &same, &f.tasks, &f.n);
+		diags_done(&same);
 	}
+	int code = answer(cli, &f, dir);
 	files_done(&f);
-	return code;
+	return read ? code : CLI_REFUSED;
+}
+
+/* The folder of the manifests that came with this program; "" when there is none. */
+static char *types_beside(void)
+{
+	char self[4096];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+	self[n > 0 ? n : 0] = '\0';
+	char *slash = strrchr(self, '/');
+	for (size_t i = 0; slash && i < sizeof types_dirs / sizeof types_dirs[0]; i++) {
+		char *dir = mem_fmt("%.*s/%s", (int)(slash - self), self, types_dirs[i]);
+		char *real = realpath(dir, NULL);
+		free(dir);
+		if (real)
+			return real;
+	}
+	return mem_str("");
 }
 
 int cmd_check(struct cli *cli, int argc, char **argv)
@@ -187,9 +309,8 @@ int cmd_check(struct cli *cli, int argc, char **argv)
 	int code = CLI_OK;
 
 	cli_parse(cli, &own, argc, argv, &q);
-	if (!q.types)
-		q.types = !q.online && access(TYPES_DIR, R_OK) == 0 ? TYPES_DIR : "";
-	manifests = manifests_new(q.types);
+	char *dir = q.types || q.online ? mem_str(q.types ? q.types : "") : types_beside();
+	manifests = manifests_new(dir);
 	const struct type_set *types = manifests_types(manifests);
 	files_print_diags(manifests_wrong(manifests), stderr);
 	if (q.online) {
@@ -197,7 +318,8 @@ int cmd_check(struct cli *cli, int argc, char **argv)
 		types = online;
 	}
 	if (code == CLI_OK)
-		code = judge(cli, &q, types);
+		code = judge(cli, &q, types, q.online ? "the server" : dir);
+	free(dir);
 	manifests_free(manifests);
 	type_set_free(online);
 	words_done(&q.files);

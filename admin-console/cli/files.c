@@ -57,7 +57,7 @@ bool files_read(struct workflow_files *f, const struct words *names)
 	cJSON *targets = cJSON_CreateArray(); /* only judged here */
 	bool good = true;
 
-	for (size_t i = 0; i < names->n && good; i++) {
+	for (size_t i = 0; i < names->n; i++) {
 		const char *name = names->items[i];
 		struct buf text;
 		buf_init(&text);
@@ -68,7 +68,7 @@ bool files_read(struct workflow_files *f, const struct words *names)
 		else if (r < 0)
 			cli_fail(0, "%s", err.text[0] ? err.text : name);
 		buf_done(&text);
-		good = r >= 0;
+		good = good && r >= 0;
 	}
 	cJSON_Delete(targets);
 	return good;

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Where plans begin: links pass over what is before, plans that ran out go on, `from`. TAP."""
 import os
+import shutil
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Site, main, rfc3339, test, until  # noqa: E402
+from harness import BIN, ROOT, Site, main, rfc3339, test, until  # noqa: E402
 
 # Every kind of link; the periods of the parents have begun before the test does.
 LINKS = {
@@ -247,6 +248,58 @@ def a_redo_says_how_many_depend_on_it_beyond_its_scope(s):
     assert "1 more depend on these beyond the scope" in said, said
     dry = s.command("redo", dry_run=True, scope="all", selection={"tasks": ["begin/near/day"], "dates": dates})
     assert dry["outside_scope"] == 0, dry
+
+
+WRONG = """workflow: %s
+project: begin
+tasks:
+  a: {type: shell, cycle: day, params: {script: "echo $[YYYYMMDD]", scirpt: x}}
+  b: {type: shell, cycle: dya, params: {script: "true"}}
+  c: {type: shell, cycle: day, priority: 99, params: {script: "true"}}
+"""
+
+
+@test
+def check_tells_everything_that_is_wrong_at_once_under_any_prefix(s):
+    prefix = s.dir / "prefix"
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "share/sirdar").mkdir(parents=True)
+    shutil.copy(BIN / "sirdar", prefix / "bin/sirdar")
+    shutil.copytree(BIN.parent / "types", prefix / "share/sirdar/types")
+    good = document("fine", {"a": 'type: shell, cycle: day, params: {script: "true"}'})
+    params = document("typo", {"a": 'type: sql, cycle: day, params: {sql: "select 1", hots: x}',
+                               "b": 'type: shell, cycle: day, params: {script: "echo $[YYYYMMDD]"}'})
+    for name, text in (("one", WRONG % "one"), ("two", WRONG % "two"), ("typo", params), ("fine", good)):
+        (s.dir / f"{name}.yaml").write_text(text)
+
+    def check(*files):
+        return s.run([prefix / "bin/sirdar", "check", *files])
+    done = check("one.yaml", "two.yaml", "typo.yaml")
+    assert done.returncode == 1, done
+    for line in ("one.yaml:5:", "one.yaml:6:", "two.yaml:5:", "two.yaml:6:", "typo.yaml:5:", "typo.yaml:6:"):
+        assert line in done.stdout, (line, done.stdout)
+    assert "did you mean yyyyMMdd?" in done.stdout and "hots" in done.stdout, done.stdout
+    said = check("fine.yaml").stdout
+    assert f"of {prefix}/share/sirdar/types" in said, said
+    shutil.rmtree(prefix / "share")
+    said = check("fine.yaml").stdout
+    assert "parameters not judged" in said, said
+
+
+@test
+def check_says_what_is_before_the_begin(s):
+    (s.dir / "begins.yaml").write_text(document("begins", {
+        "day": "type: noop, cycle: day, needs: [{task: day, depend: -1}]"}))
+    assert "the first dates of 1 needs lie before the begin" in s.sirdar("check", "begins.yaml").stdout
+
+
+@test
+def every_example_of_the_documentation_is_good(s):
+    folders = {f.parent for f in (ROOT / "docs").rglob("*.yaml")}
+    assert len(folders) >= 2, folders
+    for folder in folders:  # what waits for another is beside it
+        said = s.sirdar("check", *(str(f) for f in sorted(folder.glob("*.yaml")))).stdout
+        assert "good: " in said and "parameters judged by" in said, said
 
 
 @test
