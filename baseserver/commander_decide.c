@@ -250,7 +250,7 @@ static struct verdict on_enqueue(const struct look *l)
 		return state_holds_slot(l->state) ? no(E_CONFLICT, "an attempt runs") : leave();
 	if (l->done)
 		return no(E_CONFLICT, "has ended; redo runs it again");
-	if (!l->planned)
+	if (!l->planned && !l->o->off_plan)
 		return no(E_NOT_FOUND, "not a planned date of this task");
 	v.is_new = true;
 	v.origin = OR_MANUAL;

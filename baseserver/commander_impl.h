@@ -115,7 +115,7 @@ struct tally {
 	int64_t states[ST_COUNT]; /* ST_NONE: planned, no row */
 	struct tally_why why[WHY_MAX];
 	size_t n_why;
-	bool too_deep; /* more depends on it than is counted */
+	bool too_deep;   /* more depends on it than is counted */
 	int64_t outside; /* redo: instances that depend on it beyond its scope */
 	struct tally_task *tasks;
 	size_t n_tasks;

@@ -483,27 +483,26 @@ static bool looks_before_begin(const struct commander *c, const struct selection
 	return false;
 }
 
-/* A manual run without a date: the last planned one; off the plan, and of a draft that has
- * planned none yet, the current second. */
-static int default_dates(const struct commander *c, struct order *o, struct refusal *f)
+/* A manual run without a date: the last planned one; off the plan, and of what has planned none
+ * yet, the current second. */
+static void default_dates(const struct commander *c, struct order *o)
 {
 	struct selection *s = &o->sel;
 	int64_t now = o->now_us / US_PER_S;
 
 	if (!is_manual(o->kind) || selection_has_dates(s) || s->has_states || s->has_instances)
-		return 0;
+		return;
 	s->instances = mem_array(s->n_tasks + 1, sizeof *s->instances);
 	for (size_t i = 0; i < s->n_tasks; i++) {
 		const struct cat_task *t = catalog_task(&c->cat, s->tasks[i]);
 		int64_t at = o->off_plan ? now : plan_prev(t->def->plan, now + 1);
+		/* In its first period, before the first date of its plan. */
 		if (at == PLAN_BEFORE && o->kind != CK_TEST_RUN)
-			return refuse(f, E_INVALID, "args.selection", "dates, or off_plan",
-			              "args.selection: %s has no planned date yet", t->def->name);
+			o->off_plan = true;
 		s->instances[s->n_instances++] = (struct inst_key){ at == PLAN_BEFORE ? now : at,
 			                                            t->id, 0 };
 	}
 	s->has_instances = true;
-	return 0;
 }
 
 /* Last first, each would wait for one that is let go after it. */
@@ -561,7 +560,7 @@ int order_parse(const struct commander *c, enum command_kind kind, const char *a
 	if (ret->draft)
 		r = order_check_draft(ret, r, f);
 	if (r == 0)
-		r = default_dates(c, ret, f);
+		default_dates(c, ret);
 	ret->before_begin = r == 0 && kind == CK_BACKFILL && looks_before_begin(c, &ret->sel);
 	if (r == 0 && ret->order == ORDER_DESC && ret->dependencies != DEPEND_IGNORE)
 		r = check_desc(c, ret, f);

@@ -42,7 +42,7 @@ struct instantiator {
 	struct planned **blocks;
 	size_t n_blocks;
 	struct heap times;
-	int64_t rows_max; /* dates left out in one go that have rows */
+	int64_t rows_max;   /* dates left out in one go that have rows */
 	int64_t look_by_us; /* mono: the clock is looked at by then, or this thread stood still */
 	/* Wall: what came due between them was seen too late, in the last stall. */
 	int64_t missed_from_us, missed_until_us;

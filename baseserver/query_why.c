@@ -93,8 +93,8 @@ static void say_frozen(struct why *w, const struct cat_task *p, struct inst_key 
 	w->line->n--; /* the state is not what holds it */
 	why_text(w->line, "what", "%s", task ? "the task" : "that instance");
 	when_print(cmd ? floor_div(cmd->created_us, US_PER_S) : 0, at);
-	why_text(w->line, "by", "%s%s%s%s", cmd ? " since " : "", cmd ? at : "",
-	         cmd ? " by " : "", cmd ? cmd->actor : "");
+	why_text(w->line, "by", "%s%s%s%s", cmd ? " since " : "", cmd ? at : "", cmd ? " by " : "",
+	         cmd ? cmd->actor : "");
 }
 
 /* One link in words; false: nothing of it is open. */

@@ -12,8 +12,8 @@
 #include "sched/type.h"
 #include "util/alloc.h"
 #include "util/buf.h"
-#include "util/diag.h"
 #include "util/clock.h"
+#include "util/diag.h"
 #include "util/json.h"
 #include "util/json_in.h"
 
@@ -29,7 +29,8 @@ struct question {
 static const struct argp_option options[] = {
 	{ "tz", 'z', "ZONE", 0, "time zone of tasks that say none, default UTC", 0 },
 	{ "types", 'T', "DIR", 0,
-	  "judge parameters by the manifests of task types there (else by those installed with this "
+	  "judge parameters by the manifests of task types there (else by those installed with "
+	  "this "
 	  "program; -T '': by none)",
 	  0 },
 	{ "online", 'o', NULL, 0, "judge parameters by the task types that the server knows", 0 },
@@ -108,8 +109,7 @@ static bool looks_before_begin(const struct task *t, const struct task_link *l,
 {
 	struct link_span spans[LINK_SPANS_MAX];
 	int64_t first = begin_now(t->plan, now), begin = begin_now(parent->plan, now);
-	int n = first == PLAN_NEVER ? 0
-	                            : link_spans_ever(l, parent->plan, t->plan, first, spans);
+	int n = first == PLAN_NEVER ? 0 : link_spans_ever(l, parent->plan, t->plan, first, spans);
 
 	for (int i = 0; i < n; i++) {
 		int64_t hi = spans[i].hi < begin ? spans[i].hi : begin;
@@ -125,7 +125,8 @@ static void put_begin(const struct workflow_files *f, struct buf *out)
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->n; i++)
-		for (size_t k = 0; k < f->tasks[i]->n_links && f->tasks[i]->state == TS_ONLINE; k++) {
+		for (size_t k = 0; k < f->tasks[i]->n_links && f->tasks[i]->state == TS_ONLINE;
+		     k++) {
 			const struct task *t = f->tasks[i], *p = task_of(f, t->links[k].parent);
 			n += p && looks_before_begin(t, &t->links[k], p, now);
 		}

@@ -220,8 +220,10 @@ static const char *wrong_letters(struct text x)
 	if (!bad[0])
 		return NULL;
 	if (!meant(bad[0], 1))
-		snprintf(why, sizeof why, "%s stands for nothing; plain letters go outside: "
-		                          "$[yyyyMMdd]T$[HHmmss]", bad);
+		snprintf(why, sizeof why,
+		         "%s stands for nothing; plain letters go outside: "
+		         "$[yyyyMMdd]T$[HHmmss]",
+		         bad);
 	else
 		snprintf(why, sizeof why, "%s stands for nothing; did you mean %.*s?", bad, (int)h,
 		         hint);
@@ -320,8 +322,7 @@ static const char *call(size_t f, struct text args, const struct tz *tz, int64_t
 	if (!tz)
 		return wrong_letters(pattern);
 	macro_format(pattern.p, pattern.len,
-		             in_years(functions[f].label(local_label(tz, run_date), n.num / n.den)),
-		             out);
+	             in_years(functions[f].label(local_label(tz, run_date), n.num / n.den)), out);
 	return NULL;
 }
 

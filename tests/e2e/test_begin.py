@@ -250,6 +250,18 @@ def a_redo_says_how_many_depend_on_it_beyond_its_scope(s):
     assert dry["outside_scope"] == 0, dry
 
 
+@test
+def a_task_is_enqueued_and_run_in_its_first_period(s):
+    ahead = rfc3339(second() + 86400)[:10]
+    for cycle in ("week", "month", "day"):
+        s.apply(document(f"first_{cycle}", {"job": f"type: noop, cycle: {cycle}"}, start_date=ahead))
+        for n, kind in enumerate(("enqueue", "run-now"), 1):
+            mark = second()
+            s.command(kind, selection={"tasks": [f"begin/first_{cycle}/job"]})
+            until(f"{cycle}: {kind}", lambda n=n, cycle=cycle: succ(s, f"begin/first_{cycle}/job", n), 60)
+            until("another second", lambda mark=mark: second() > mark + 1)
+
+
 WRONG = """workflow: %s
 project: begin
 tasks:
