@@ -13,8 +13,8 @@
 #include "sched/link.h"
 #include "sched/plan.h"
 
-/* Stored: append only. TS_DETACHED: offline, and its links hold nobody. TS_OVER: offline because its
- * plan ran out, until a save gives it new dates. */
+/* Stored: append only. TS_DETACHED: offline, and its links hold nobody. TS_OVER: offline because
+ * its plan ran out, until a save gives it new dates. */
 enum task_state { TS_DRAFT, TS_ONLINE, TS_OFFLINE, TS_RETIRED, TS_DETACHED, TS_OVER };
 enum task_serial { SERIAL_PARALLEL, SERIAL_ORDERED, SERIAL_UNORDERED };
 enum task_dispatch {
