@@ -107,10 +107,15 @@ static bool say_link(struct why *w, const struct task_link *l)
 
 	if (!p)
 		return false;
-	int n = link_spans(l, p->def->plan, w->t->def->plan, w->q->key.run_date, spans);
+	/* Before the begin nobody is waited for but a member's own like, which has a row. */
+	int64_t begin = plan_begin(p->def->plan);
+	int n = link_spans_of_row(l, p->def->plan, w->t->def->plan, w->q->key.run_date, spans);
 	for (int i = 0; i < n && total < DATES_MAX; i++)
 		for (int64_t d = plan_next(p->def->plan, spans[i].lo - 1);
 		     d < spans[i].hi && total < DATES_MAX; d = plan_next(p->def->plan, d)) {
+			if (d < begin &&
+			    !catalog_live(&w->q->c->cat, (struct inst_key){ d, p->id, 0 }))
+				continue;
 			total++;
 			if (met(l, outcomes_find(&p->outcomes, d)))
 				continue;

@@ -196,6 +196,14 @@ int link_spans(const struct task_link *l, const struct plan *parent, const struc
 	return tidy(ret_spans, n);
 }
 
+int link_spans_of_row(const struct task_link *l, const struct plan *parent,
+                      const struct plan *child, int64_t t,
+                      struct link_span ret_spans[LINK_SPANS_MAX])
+{
+	return t < child->begin ? link_spans_ever(l, parent, child, t, ret_spans)
+	                        : link_spans(l, parent, child, t, ret_spans);
+}
+
 int32_t link_depend_type(const struct task_link *l)
 {
 	switch (l->kind) {

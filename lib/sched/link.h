@@ -60,6 +60,11 @@ int link_spans(const struct task_link *l, const struct plan *parent, const struc
 int link_spans_ever(const struct task_link *l, const struct plan *parent, const struct plan *child,
                     int64_t t, struct link_span ret_spans[LINK_SPANS_MAX]);
 
+/* One of both: a child's date before its own begin is a member of a backfill. */
+int link_spans_of_row(const struct task_link *l, const struct plan *parent,
+                      const struct plan *child, int64_t t,
+                      struct link_span ret_spans[LINK_SPANS_MAX]);
+
 /* The largest p - t the link can pick, in seconds (negative: always the past). The lead
  * rule of cycles is judged on these. */
 int64_t link_lead(const struct task_link *l, const struct plan *parent, const struct plan *child);

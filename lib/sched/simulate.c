@@ -164,7 +164,7 @@ static int load_slot(struct sim *s, uint32_t child, size_t link, int64_t **room_
 	if (parent < 0 || s->tasks[parent].def->state == TS_DRAFT)
 		return 0; /* wants nothing: met */
 	const struct sim_task *p = &s->tasks[parent];
-	int k = link_spans(l, p->def->plan, def->plan, s->rows[child].row.run_date, spans);
+	int k = link_spans_of_row(l, p->def->plan, def->plan, s->rows[child].row.run_date, spans);
 	int r = sim_dates(p->def->plan, spans, k, SIMULATE_EDGES_MAX - s->n_edges, room_dates, room,
 	                  &n);
 	if (r < 0)
@@ -370,7 +370,7 @@ static int walk_link(struct edge_walk *w, uint32_t child, int64_t date, uint32_t
 	if (!parent || parent->state == TS_DRAFT) {
 		e.note = parent ? "link not in force: the parent is a draft" : "unknown parent";
 	} else {
-		int n = link_spans(l, parent->plan, def->plan, date, spans);
+		int n = link_spans_of_row(l, parent->plan, def->plan, date, spans);
 		int r = sim_dates(parent->plan, spans, n, SIMULATE_EDGES_MAX - w->total, &w->dates,
 		                  &w->room, &e.n_dates);
 		if (r < 0)
