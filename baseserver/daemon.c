@@ -143,6 +143,21 @@ static bool disk_room(void *ctx, uint64_t *ret_free, uint64_t *ret_min)
 	return *ret_free >= *ret_min;
 }
 
+static int make_registrar(struct daemon *d, struct err *err)
+{
+	const struct param_baseserver *p = d->p;
+	int r = registrar_new(place_of(d, "registrar"), d->ledger, d->site->store, &d->registrar,
+	                      err);
+
+	if (r < 0)
+		return r;
+	registrar_set_types(d->registrar, p->types_dir);
+	registrar_set_beat(d->registrar, p->beat_ms * US_PER_MS);
+	sorter_set_starts(d->sorter, d->registrar, p->start_pause_ms * US_PER_MS,
+	                  p->start_pause_max_ms * US_PER_MS);
+	return 0;
+}
+
 static int make_core(struct daemon *d, struct err *err)
 {
 	const struct param_baseserver *p = d->p;
@@ -196,15 +211,7 @@ static int make_core(struct daemon *d, struct err *err)
 	r = params_new(place_of(d, "params"), d->ledger, d->site->store, p->secrets_key_file,
 	               &d->params, err);
 	if (r == 0)
-		r = registrar_new(place_of(d, "registrar"), d->ledger, d->site->store,
-		                  &d->registrar, err);
-	if (r == 0)
-		registrar_set_types(d->registrar, p->types_dir);
-	if (r == 0)
-		registrar_set_beat(d->registrar, p->beat_ms * US_PER_MS);
-	if (r == 0)
-		sorter_set_starts(d->sorter, d->registrar, p->start_pause_ms * US_PER_MS,
-		                  p->start_pause_max_ms * US_PER_MS);
+		r = make_registrar(d, err);
 	if (r == 0)
 		r = logkeeper_new(place_of(d, "logkeeper"), &lset, &d->logkeeper, err);
 	if (r == 0)

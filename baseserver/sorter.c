@@ -390,9 +390,7 @@ static bool has_room(struct sorter *s)
 		log_warn(s->no_room ? "disk.low" : "disk.enough",
 		         "free=%" PRIu64 " disk_free_min_bytes=%" PRIu64, s->disk_free,
 		         s->disk_min);
-	if (s->no_room)
-		actor_alarm(s->me, s->room_us);
-	return !s->no_room;
+	return !s->no_room; /* turn() looks again */
 }
 
 /* Who stands in a class may have been let in with more than there is room for. */
@@ -424,6 +422,8 @@ static void turn(void *self)
 	outbox_flush(&s->out);
 	if (s->unread_us && s->unread_us < next)
 		next = s->unread_us;
+	if (s->no_room && s->room_us < next)
+		next = s->room_us;
 	actor_alarm(s->me, next);
 }
 

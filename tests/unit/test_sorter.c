@@ -193,6 +193,31 @@ static void what_ends_while_it_is_asked_for_leaves_its_place_to_any_priority(voi
 	end(&f);
 }
 
+static bool disk_room(void *ctx, uint64_t *ret_free, uint64_t *ret_min)
+{
+	*ret_free = *ret_min = 1;
+	return *(bool *)ctx;
+}
+
+static void a_disk_that_was_full_is_looked_at_again_without_a_word_from_anybody(void **state)
+{
+	struct fixture f;
+	bool room = false;
+
+	(void)state;
+	begin(&f);
+	sorter_set_room(f.sorter, disk_room, &room);
+	put(&f, 1, 5, 0, DISPATCH_LEAST_LOADED);
+	seat(&f, 1, 10, true);
+	ready(&f, 1, 60);
+	assert_int_equal(f.n, 0);
+	room = true;
+	now_us += 2 * US_PER_S;
+	thread_sim_run(f.th);
+	assert_int_equal(f.n, 1);
+	end(&f);
+}
+
 static void sessions_are_chosen_by_the_tasks_policy(void **state)
 {
 	struct fixture f;
@@ -241,6 +266,8 @@ int main(void)
 		cmocka_unit_test(a_refused_grant_gives_its_credit_back),
 		cmocka_unit_test(what_is_frozen_while_it_is_asked_for_holds_nobody_back),
 		cmocka_unit_test(what_ends_while_it_is_asked_for_leaves_its_place_to_any_priority),
+		cmocka_unit_test(
+			a_disk_that_was_full_is_looked_at_again_without_a_word_from_anybody),
 		cmocka_unit_test(sessions_are_chosen_by_the_tasks_policy),
 	};
 

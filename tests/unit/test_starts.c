@@ -93,6 +93,28 @@ static void after_three_failed_starts_it_gets_one_at_a_time_with_growing_pauses(
 	end(&f);
 }
 
+static void the_pause_grows_to_its_most_and_no_further(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f);
+	seat(&f, 1, 100, true);
+	for (int i = 0; i < 3; i++)
+		ready(&f, TASK, 60 * i);
+	for (int i = 1; i <= f.n; i++)
+		fails(&f, i);
+	/* 1, 2, 4 s, then 4 s for ever; one that rests may be a second late. */
+	for (int i = 0; i < 20; i++) {
+		int was = f.n;
+		pass(&f, (PAUSE_MAX_S + PAUSE_S) * US_PER_S);
+		assert_true(f.n > was);
+		while (was < f.n)
+			fails(&f, ++was);
+	}
+	end(&f);
+}
+
 static void a_try_whose_outcome_nobody_tells_is_made_again(void **state)
 {
 	struct fixture f;
@@ -135,6 +157,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			after_three_failed_starts_it_gets_one_at_a_time_with_growing_pauses),
+		cmocka_unit_test(the_pause_grows_to_its_most_and_no_further),
 		cmocka_unit_test(a_try_whose_outcome_nobody_tells_is_made_again),
 		cmocka_unit_test(what_did_not_start_goes_to_another_broker_first),
 	};
