@@ -96,7 +96,7 @@ def wrong_values(read, low, high):
         return SCALARS + [("empty", ""), ("not allowed", "two words"), ("too long", "x" * (NAME_MAX + 1)), ("not ASCII", "汇总")]
     if read == "text":
         return SCALARS + ([("empty", "")] if low > 0 else []) + [("too long", "x" * (high + 1))]
-    if read in ("choice", "shift"):
+    if read in ("choice", "shift", "overlap"):
         return SCALARS + [("unknown choice", "nonsense"), ("empty", ""), ("wrong type", 7)]
     if read == "truth":
         return SCALARS + [("unknown choice", "maybe"), ("wrong type", 1)]
