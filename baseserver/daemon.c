@@ -158,6 +158,16 @@ static int make_registrar(struct daemon *d, struct err *err)
 	return 0;
 }
 
+static struct commander_settings commander_settings_of(const struct param_baseserver *p)
+{
+	return (struct commander_settings){ .batch = (size_t)p->command_batch,
+		                            .timezone = p->timezone,
+		                            .types_dir = p->types_dir,
+		                            .secrets_key_file = p->secrets_key_file,
+		                            .infra_max = (int)p->infra_max,
+		                            .tasks_max = (size_t)p->graph_tasks_max };
+}
+
 static int make_core(struct daemon *d, struct err *err)
 {
 	const struct param_baseserver *p = d->p;
@@ -187,10 +197,7 @@ static int make_core(struct daemon *d, struct err *err)
 		                            SAVE_NUMBERS,
 		                            p->epoch_ms * US_PER_MS,
 		                            p->beat_ms * US_PER_MS };
-	struct commander_settings cset = {
-		(size_t)p->command_batch, p->timezone,       p->types_dir,
-		p->secrets_key_file,      (int)p->infra_max, (size_t)p->graph_tasks_max
-	};
+	struct commander_settings cset = commander_settings_of(p);
 	struct logkeeper_settings lset = { p->log_dir, p->log_job_bytes_max,
 		                           p->log_retention_days * 86400 * US_PER_S };
 	int r = definitions_load(d->site->store, p->timezone, p->types_dir, (int)p->infra_max,

@@ -114,7 +114,7 @@ class GraySite(Site):
     """b1 reaches the server straight, b2 through a wire that can be held."""
 
     def __init__(self):
-        super().__init__("gray", recovery_wait_ms=500, infra_max=1000, reject_delay_ms=100, **LEASES)
+        super().__init__("gray", infra_max=1000, **LEASES)
         self.wire = Wire(self.port)
         for name in ("b1", "b2"):
             (self.dir / f"work-{name}").mkdir()
