@@ -318,7 +318,7 @@ static void bad_values_are_named_at_load(void **state)
 		{ "attempt = 65536", "attempt = 0", "attempt has 65536" },
 		{ "token = -1", "token = 0", "token has -1" },
 		{ "reason = 250", "reason = 0", "reason has 250" },
-		{ "intent = 4", "intent = 0", "intent has 4" },
+		{ "intent = 5", "intent = 0", "intent has 5" },
 		{ "part = 3000000000", "part = 0", "part has 3000000000" },
 		{ "generation = 4294967296", "generation = 1", "generation has 4294967296" },
 	};
