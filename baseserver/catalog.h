@@ -37,6 +37,7 @@ struct cat_task {
 	uint32_t live;      /* first of its unfinished instances, or SLAB_NONE */
 	uint32_t *children; /* ids of tasks that link to it, each once */
 	size_t n_children;
+	uint64_t frozen_by; /* the command, 0: of another server's life, or its document */
 };
 
 struct catalog {

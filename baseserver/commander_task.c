@@ -134,6 +134,16 @@ static void tell_saved(const struct commander *c, const struct cmd *cmd, const s
 	}
 }
 
+/* For `why` of those that wait for them. */
+static void note_freeze(struct commander *c, const struct cmd *cmd, const struct edit *e)
+{
+	for (size_t i = 0; i < e->n_tasks; i++) {
+		uint32_t id = e->rows[i].id;
+		if (id < c->cat.tasks_cap && c->cat.tasks[id])
+			c->cat.tasks[id]->frozen_by = cmd->id;
+	}
+}
+
 static void edited(struct letter *l, void *self)
 {
 	struct commander *c = self;
@@ -146,6 +156,8 @@ static void edited(struct letter *l, void *self)
 		commander_learn(c, e);
 	if (code == 0 && cmd)
 		tell_saved(c, cmd, e);
+	if (code == 0 && cmd && cmd->kind == CK_FREEZE)
+		note_freeze(c, cmd, e);
 	for (size_t i = 0; i < e->n_tasks && code == E_REVISION; i++)
 		catalog_planned(&c->cat, e->rows[i].id, e->rows[i].planned_through);
 	edit_free(e);

@@ -56,29 +56,6 @@ static void add_wait(struct why *w, struct inst_key key)
 	put_close(&w->q->waits, '}');
 }
 
-/* The last freeze that chose it, as far as commands are still known. */
-static const struct cmd *frozen_by(const struct why *w, struct inst_key key, bool task)
-{
-	struct commander *c = w->q->c;
-
-	for (size_t i = c->n_cmds; i-- > 0;) {
-		const struct cmd *cmd = c->cmds[i];
-		struct refusal f = { 0 };
-		struct order o;
-		if (cmd->kind != CK_FREEZE || cmd->shown.state != CS_DONE ||
-		    order_parse(c, cmd->kind, cmd->args, cmd->args_len, cmd->created_us, &o, &f) <
-		            0)
-			continue;
-		bool hit = order_selects(&o, key.task) && o.on_tasks == task;
-		for (size_t k = 0; k < o.sel.n_instances; k++)
-			hit = hit || inst_key_eq(o.sel.instances[k], key);
-		order_done(&o);
-		if (hit)
-			return cmd;
-	}
-	return NULL;
-}
-
 /* What it waits for does not start either: which of the two is frozen, by whom. */
 static void say_frozen(struct why *w, const struct cat_task *p, struct inst_key key)
 {
@@ -88,13 +65,17 @@ static void say_frozen(struct why *w, const struct cat_task *p, struct inst_key 
 
 	if ((!task && !instance) || (live && state_holds_slot((enum state)live->state)))
 		return;
-	const struct cmd *cmd = frozen_by(w, key, task);
+	/* Of an instance its history tells; of a task its command, while that is known. */
+	const struct commander *c = w->q->c;
+	const struct cmd *cmd = task ? commander_find(c, p->frozen_by) : NULL;
+	const struct past *past = task && !cmd ? pasts_find(&c->pasts, p->frozen_by) : NULL;
+	const struct face face = cmd ? cmd_face(cmd) : past ? past_face(past) : (struct face){ 0 };
 	w->line->code = WHY_LINK_FROZEN;
 	w->line->n--; /* the state is not what holds it */
 	why_text(w->line, "what", "%s", task ? "the task" : "that instance");
-	when_print(cmd ? floor_div(cmd->created_us, US_PER_S) : 0, at);
-	why_text(w->line, "by", "%s%s%s%s", cmd ? " since " : "", cmd ? at : "", cmd ? " by " : "",
-	         cmd ? cmd->actor : "");
+	when_print(floor_div(face.created_us, US_PER_S), at);
+	why_text(w->line, "by", "%s%s%s%s", face.id ? " since " : "", face.id ? at : "",
+	         face.id ? " by " : "", face.id ? face.actor : "");
 }
 
 /* One link in words; false: nothing of it is open. */
