@@ -41,8 +41,10 @@ static void read_file(const char *path, char ret[MACHINE_HEX])
 		return;
 	ssize_t n = read(fd, text, sizeof text - 1);
 	if (n > (ssize_t)hex && seal(fd, want) == 0 && strcmp(text + hex, want) == 0 &&
-	    strspn(text, "0123456789abcdef") == hex)
-		snprintf(ret, MACHINE_HEX, "%s", text);
+	    strspn(text, "0123456789abcdef") == hex) {
+		memcpy(ret, text, hex);
+		ret[hex] = 0;
+	}
 	close(fd);
 }
 
