@@ -220,7 +220,7 @@ def what_is_wrong_with_a_job_is_said_once_and_stops_nothing(s):
            "odd": ('{"command": "x", "cronExpr": "@daily", "user": "root"}', "has 'user'"),
            "other": ('{"name": "one", "command": "x", "cronExpr": "@daily"}', "name is 'one'"),
            "when": ('{"name": "when", "command": "x", "cronExpr": "61 * * * *"}', "61"),
-           "7up": ('{"command": "x", "cronExpr": "@daily"}', "begin with a letter")}
+           "7up": ('{"command": "x", "cronExpr": "@daily"}', "not with a letter")}
     for name, (text, _) in bad.items():
         s.etcd.put(f"{PREFIX}/jobs/{name}", text)
     for name, (_, why) in bad.items():
