@@ -374,7 +374,8 @@ static void an_open_session_without_a_first_frame_meets_its_deadline(void **stat
 	struct session_limits short_limits = { 100, 0, 1 << 20 };
 
 	(void)state;
-	/* A local session is open from its first moment: a handshake on a busy machine would meet this deadline itself. */
+	/* A local session is open from its first moment; a handshake on a busy machine would meet
+	 * this deadline itself. */
 	int fd = local_bare(&short_limits);
 	run_until(&server.is_over);
 	assert_true(server.is_open);
