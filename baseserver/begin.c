@@ -38,9 +38,18 @@ static bool in_force(const struct cat_task *was)
 	return is_known(was) && (was->row.state == TS_ONLINE || was->row.state == TS_OVER);
 }
 
+/* The first date from then on; the instant itself when there is none. */
+static int64_t date_from(const struct plan *plan, int64_t t)
+{
+	int64_t date = plan_next(plan, t - 1);
+
+	return date == PLAN_NEVER ? t : date;
+}
+
 bool begin_moves(const struct cat_task *was, const struct plan *plan, const struct order *o)
 {
-	return o->has_from && in_force(was) && asked_from(plan, o) < plan_begin(was->def->plan);
+	return o->has_from && in_force(was) &&
+	       date_from(plan, asked_from(plan, o)) < plan_begin(was->def->plan);
 }
 
 static bool follow(const struct cat_task *was, struct plan *plan, int64_t since)
@@ -73,14 +82,6 @@ static bool edit(const struct cat_task *was, struct plan *plan, const struct ord
 		              o->has_from ? asked_from(plan, o) : was->row.planned_through + 1);
 	plan_take_past(plan, was->def->plan);
 	return false;
-}
-
-/* The first date from then on; the instant itself when there is none. */
-static int64_t date_from(const struct plan *plan, int64_t t)
-{
-	int64_t date = plan_next(plan, t - 1);
-
-	return date == PLAN_NEVER ? t : date;
 }
 
 /* It is new, or nothing has come due by what it was: it begins. */
