@@ -227,7 +227,7 @@ parameters: {who: us}
 
 @test
 def a_preview_says_when_a_task_fires_and_what_each_date_waits_for(s):
-    status, got = post(s, "/api/v1/workflows", {"documents": [{"name": "p.yaml", "text": HOURS}], "dry_run": True,
+    status, got = post(s, "/api/v1/workflows", {"documents": [{"name": "p.yaml", "text": HOURS}], "dry_run": True, "from": "2026-03-01",
                                                 "preview": {"task": "b", "from": "2026-03-06", "fires": 3, "edges": 2}})
     assert status == 200, got
     p = got["preview"]
