@@ -38,10 +38,16 @@ static bool in_force(const struct cat_task *was)
 	return is_known(was) && (was->row.state == TS_ONLINE || was->row.state == TS_OVER);
 }
 
+/* The first date from then on. A row that was never online begins at INT64_MIN. */
+static int64_t next_from(const struct plan *plan, int64_t t)
+{
+	return plan_next(plan, t > INT64_MIN ? t - 1 : t);
+}
+
 /* The first date from then on; the instant itself when there is none. */
 static int64_t date_from(const struct plan *plan, int64_t t)
 {
-	int64_t date = plan_next(plan, t - 1);
+	int64_t date = next_from(plan, t);
 
 	return date == PLAN_NEVER ? t : date;
 }
@@ -161,7 +167,7 @@ static int64_t open_from(const struct cat_task *was, const struct plan *plan,
 void begin_print(const struct catalog *cat, const struct cat_task *was, const struct plan *plan,
                  const struct store_task *row, int64_t now, struct buf *out)
 {
-	int64_t next = plan_next(plan, open_from(was, plan, row) - 1);
+	int64_t next = next_from(plan, open_from(was, plan, row));
 	int64_t n = 0, first = PLAN_NEVER, last = PLAN_NEVER;
 
 	if (row->state != TS_ONLINE && row->state != TS_OVER)
