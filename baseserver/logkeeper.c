@@ -167,7 +167,8 @@ static int judge_owner(struct logkeeper *k, const struct log_put *p)
 
 	if (owner == p->token)
 		return 0;
-	if (owner > p->token || p->rule == LOG_TAIL)
+	/* The server may have been begun anew between the end of a job and its first word. */
+	if (owner > p->token || (owner && p->rule == LOG_TAIL))
 		return E_STALE;
 	return take_over(k, &p->name, p->token);
 }

@@ -186,11 +186,9 @@ static void put_environment(struct tab *t)
 			continue;
 		}
 		if (!any)
-			buf_puts(&im->out, "      environment:\n");
+			buf_puts(&im->out, "      environment: |\n");
 		any = true;
-		buf_printf(&im->out, "        %s: ", v->name);
-		yaml_print_text(import_plain(im, v->value), false, &im->out);
-		buf_putc(&im->out, '\n');
+		buf_printf(&im->out, "        %s=%s\n", v->name, import_plain(im, v->value));
 	}
 }
 

@@ -179,9 +179,11 @@ def text_of(r):
 def random_task(r, others):
     task = {"type": r.choice(["shell", "noop"]), **r.choice([
         {"cycle": "day"}, {"cycle": "2 hour"}, {"cron": "0 6 * * *"}, {"cycle": "day", "fire": "end", "offset": "30m"}])}
+    if task["type"] == "shell":
+        task["params"] = {"script": text_of(r) or "true", **some(
+            r, n=lambda: r.randint(0, 9), list=lambda: [1, "1", True], map=lambda: {"a": text_of(r)})}
     task.update(some(
         r, description=lambda: text_of(r) or "x", owner=lambda: "li.wei", priority=lambda: r.randint(1, 10),
-        params=lambda: {"script": text_of(r), "n": r.randint(0, 9), "list": [1, "1", True], "map": {"a": text_of(r)}},
         pools=lambda: {"dw_slots": r.randint(1, 5)}, catchup=lambda: {"mode": "latest", "max": 7},
         retry=lambda: {"attempts": 3, "delay": "1m", "backoff": "exponential", "cap": "10m"},
         alive_wait=lambda: "2h", kill_grace=lambda: "90s", late_after=lambda: "15m", expire_after=lambda: "end of local day", concurrency=lambda: 2,

@@ -42,7 +42,7 @@ def imported(*words):
 def crontabs():
     text, notes = imported("crontab", FIXTURES / "user.crontab")
     check("a crontab's environment, shell and mail come along", all(w in text for w in (
-        'mail:dw@example.org', "PATH: /usr/local/bin:/usr/bin:/bin", "#!/bin/bash", "timezone: Europe/Berlin")), text)
+        'mail:dw@example.org', "        PATH=/usr/local/bin:/usr/bin:/bin", "#!/bin/bash", "timezone: Europe/Berlin")), text)
     check("an escaped % is a %, an open one begins the input", "+%s" in text and
           "<<'SIRDAR_INPUT'\\nDear all,\\nthe report is ready.\\n" in text, text)
     check("what the shell replaces is left to it", "$${REPORT_HOME}/out" in text, text)
