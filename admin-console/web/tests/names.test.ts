@@ -5,8 +5,35 @@ import { EditorDoc } from '@/editor/doc'
 import { nameRule } from '@/editor/parts'
 import { score } from '@/domain/fuzzy'
 
-const good = ['a', '_9', '汇总', '销售ETL日报', '売上データの集計', '매출', 'Отчёт', 'रिपोर्ट', 'café', '〇八', 'a-b.c_d', '汇'.repeat(21)]
-const bad = ['', '9a', '-a', 'a b', 'a/b', 'a\u200bb', 'a\u202eb', '日报！', '☃', 'a%20b', '汇'.repeat(22), 'x'.repeat(65), '\u0301a']
+const good = [
+	'a',
+	'_9',
+	'汇总',
+	'销售ETL日报',
+	'売上データの集計',
+	'매출',
+	'Отчёт',
+	'रिपोर्ट',
+	'café',
+	'〇八',
+	'a-b.c_d',
+	'汇'.repeat(21),
+]
+const bad = [
+	'',
+	'9a',
+	'-a',
+	'a b',
+	'a/b',
+	'a\u200bb',
+	'a\u202eb',
+	'日报！',
+	'☃',
+	'a%20b',
+	'汇'.repeat(22),
+	'x'.repeat(65),
+	'\u0301a',
+]
 
 describe('names of any script', () => {
 	it('are told from what is none while one types', () => {
@@ -37,7 +64,9 @@ describe('names of any script', () => {
 	})
 
 	it('are read, renamed and linked in the editor', () => {
-		const d = new EditorDoc('workflow: 日报\nproject: 零售\ntasks:\n  装载: {type: noop, cycle: day}\n  汇总: {type: noop, cycle: day, needs: [装载]}\n')
+		const d = new EditorDoc(
+			'workflow: 日报\nproject: 零售\ntasks:\n  装载: {type: noop, cycle: day}\n  汇总: {type: noop, cycle: day, needs: [装载]}\n',
+		)
 		d.apply('rename', x => x.renameTask('装载', '抽取'))
 		expect(d.text).toContain('needs: [抽取]')
 		expect(d.text).toContain('抽取: {type: noop')
