@@ -161,10 +161,10 @@ def the_cgi_steps_back_as_nice_says_and_answers_with_threads(s):
     def nice():
         return int(Path(f"/proc/{s.cgi.pid}/stat").read_text().rsplit(")", 1)[1].split()[16])
     cgi_anew(s, nice=0, threads=2)
-    assert nice() == 0, nice()
-    two = threads_of(s.cgi.pid)
+    own, two = nice(), threads_of(s.cgi.pid)
+    assert own == os.nice(0), own  # whoever runs the test may have stepped back himself
     cgi_anew(s, nice=7, threads=6)
-    assert nice() == 7, nice()
+    assert nice() > own, nice()
     assert threads_of(s.cgi.pid) == two + 4, (two, threads_of(s.cgi.pid))
 
 
