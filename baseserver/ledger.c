@@ -555,6 +555,8 @@ void ledger_figures(const struct ledger *l, struct ledger_figures *ret)
 		.refused = l->f_refused,
 		.stale = l->f_stale,
 		.retries = l->f_retries,
+		.claims_unproven = l->f_claims_unproven,
+		.claims_false = l->f_claims_false,
 		.unfinished = l->f_unfinished,
 		.commit_us_last = l->f_commit_us,
 		.commit_us_sum = l->f_commit_us_sum,

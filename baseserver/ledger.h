@@ -16,6 +16,7 @@
 #include "rt/stream.h"
 #include "sched/instance.h"
 #include "sched/outcome.h"
+#include "store/proof.h"
 #include "store/store.h"
 #include "store/tip.h"
 #include "util/timing.h"
@@ -144,6 +145,7 @@ bool ledger_find(const struct ledger *l, struct inst_key key, struct instance *r
 /* Figures for health and metrics. Thread: any. */
 struct ledger_figures {
 	uint64_t last, durable, commits, refused, stale, retries;
+	uint64_t claims_unproven, claims_false; /* of brokers, that the store had more: ignored */
 	uint64_t unfinished, commit_us_last, commit_us_sum;
 	bool store_down, lacks_days; /* lacks_days: store_lacks_days() */
 	int store_code;              /* why; 0: it is up, or has not answered yet */
@@ -162,11 +164,19 @@ struct ledger_seen {
 	const char *who, *store_id; /* "": it knows none */
 	uint32_t epoch;
 	uint64_t number;
+	const char *proof; /* that it was told so; "": it has none */
 };
 
 /* The store as it was when this server began to lead; its id is "" where it keeps none. */
 const struct store_tip *ledger_begin(const struct ledger *l);
-/* Has the store all that a broker knows of it?
+/* What a broker is told of it now. Thread: any. */
+struct ledger_told {
+	uint64_t number; /* the last durable transition */
+	char proof[PROOF_HEX];
+};
+struct ledger_told ledger_tell(const struct ledger *l);
+/* Has the store all that a broker knows of it? A claim that it has more counts if it is proven;
+ * any other is told and counted, no more.
  *
  *   errors  E_STRANGER the broker is of another store; E_LOST the store lost work: nothing leaves
  *           any more, and the process ends if it leads

@@ -13,6 +13,12 @@
 
 #define KEEP_US US_PER_S
 
+struct claim {
+	struct letter letter;
+	char who[64];
+	struct err err;
+};
+
 struct doubt {
 	struct letter letter;
 	struct err err;
@@ -62,6 +68,14 @@ void ledger_keep_anchor(struct ledger *l, bool at_once)
 const struct store_tip *ledger_begin(const struct ledger *l)
 {
 	return &l->begin;
+}
+
+struct ledger_told ledger_tell(const struct ledger *l)
+{
+	struct ledger_told told = { .number = stream_last_durable(l->stream) };
+
+	proof_make(&l->begin, l->epoch, told.number, told.proof);
+	return told;
 }
 
 static void doubt_drop(struct letter *letter)
@@ -119,6 +133,44 @@ void ledger_silence(struct ledger *l)
 	l->silent = true;
 }
 
+static void on_claim(struct letter *letter, void *self)
+{
+	struct ledger *l = self;
+	struct claim *c = (struct claim *)letter;
+	const size_t cap = sizeof l->liars.names / sizeof l->liars.names[0];
+	bool is_told = false;
+
+	for (size_t i = 0; i < cap && i < l->liars.n; i++)
+		is_told |= strcmp(l->liars.names[i], c->who) == 0;
+	if (!is_told) {
+		memcpy(l->liars.names[l->liars.n++ % cap], c->who, sizeof c->who);
+		log_warn("claim.ignored", "name=%s text=\"%s\"", c->who, c->err.text);
+	}
+	free(c);
+}
+
+/* It is only told and counted: what one broker says without a proof stops nothing. */
+static void ignore(struct ledger *l, const struct ledger_seen *seen)
+{
+	struct claim *c = mem_new(sizeof *c);
+
+	snprintf(c->who, sizeof c->who, "%s", seen->who);
+	err_set(&c->err, E_LOST,
+	        "broker %s says that it has worked for transition %" PRIu64 " of epoch %" PRIu32
+	        ", which is more than the store has, and %s: it is not believed",
+	        seen->who, seen->number, seen->epoch,
+	        seen->proof[0] ? "its proof is not this store's"
+	                       : "proves nothing (a broker of an earlier release cannot)");
+	if (seen->proof[0])
+		l->f_claims_false++;
+	else
+		l->f_claims_unproven++;
+	c->letter.deliver = on_claim;
+	c->letter.discard = doubt_drop;
+	if (actor_post(l->me, &c->letter) < 0) /* told another time */
+		free(c);
+}
+
 int ledger_judge_seen(struct ledger *l, const struct ledger_seen *seen, struct err *err)
 {
 	const struct store_tip *begin = &l->begin;
@@ -135,6 +187,10 @@ int ledger_judge_seen(struct ledger *l, const struct ledger_seen *seen, struct e
 			seen->who, seen->store_id, begin->id);
 	if (seen->epoch < begin->base_epoch || (seen->epoch <= l->epoch && seen->number <= number))
 		return 0;
+	if (!proof_holds(begin, seen->epoch, seen->number, seen->proof)) {
+		ignore(l, seen);
+		return 0;
+	}
 	err_set(err, E_LOST,
 	        "the store lost acknowledged work: broker %s has worked for transition %" PRIu64
 	        " of epoch %" PRIu32 ", the store is at %" PRIu64 " of epoch %" PRIu32

@@ -137,6 +137,12 @@ struct half {
 	uint64_t *numbers;
 };
 
+/* Peers whose claim was not believed, the last ones: each is told of once. */
+struct liars {
+	char names[64][64];
+	size_t n;
+};
+
 struct ledger {
 	struct actor *me;
 	struct store *store; /* the writer's, if there is one */
@@ -196,10 +202,12 @@ struct ledger {
 	uint64_t anchor_seq;
 	int64_t anchor_us;
 	bool anchor_fails; /* so that it is said once */
+	struct liars liars;
 
 	_Atomic int64_t proof_us; /* mono send time of the last proof of epoch */
 	_Atomic uint64_t f_commits, f_refused, f_stale, f_retries, f_unfinished, f_commit_us,
 		f_commit_us_sum;
+	_Atomic uint64_t f_claims_unproven, f_claims_false;
 	_Atomic bool f_down;
 	_Atomic int f_code;        /* of the commit that failed last; 0: none since */
 	_Atomic int64_t f_busy_us; /* mono since when a job is with the writer; 0: none */

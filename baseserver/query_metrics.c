@@ -261,6 +261,10 @@ static void put_ledger(const struct query *q, struct buf *out)
 	meter_one(out, M_STORE_DAMAGED, s.is_damaged);
 	meter_one(out, M_REFUSED, (int64_t)f.refused);
 	meter_one(out, M_STALE, (int64_t)f.stale);
+	meter_open(out, M_CLAIMS_IGNORED);
+	meter_put(out, (int64_t)f.claims_unproven, LABELS("why", "unproven"));
+	meter_put(out, (int64_t)f.claims_false, LABELS("why", "false"));
+	meter_close(out);
 	meter_open(out, M_DUE_TO_START);
 	meter_timing(out, &t->due_to_start, 1, NULL);
 	meter_close(out);

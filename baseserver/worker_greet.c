@@ -33,7 +33,8 @@ static int check(struct conn *c, const Sirdar__Hello *h, struct err *err)
 		return err_set(err, E_TOO_BIG, "a name of more than 63 bytes");
 	if (h->role == ROLE_LOADER && h->type[0] == 0)
 		return err_set(err, E_PROTOCOL, "a loader without a task type");
-	struct ledger_seen seen = { h->name, h->store_id, h->seen_epoch, h->seen_number };
+	struct ledger_seen seen = { h->name, h->store_id, h->seen_epoch, h->seen_number,
+		                    h->seen_proof };
 	int r = h->role == ROLE_CLIENT ? 0 : ledger_judge_seen(c->w->peers.ledger, &seen, err);
 	if (r < 0)
 		return r;
@@ -64,6 +65,7 @@ static void welcome(struct conn *c)
 {
 	const struct worker_settings *set = &c->w->set;
 	Sirdar__Welcome m = SIRDAR__WELCOME__INIT;
+	struct ledger_told told = ledger_tell(c->w->peers.ledger);
 
 	m.protocol = c->protocol;
 	m.epoch = ledger_epoch(c->w->peers.ledger);
@@ -75,7 +77,8 @@ static void welcome(struct conn *c)
 	m.lose_ms = set->lose_ms;
 	m.broker_id = c->broker;
 	m.store_id = (char *)(uintptr_t)ledger_begin(c->w->peers.ledger)->id;
-	m.number = stream_last_durable(ledger_stream(c->w->peers.ledger));
+	m.number = told.number;
+	m.proof = told.proof;
 	session_send(c->session, FR_WELCOME, &m, NULL);
 	session_greeted(c->session);
 	c->greeted = true;

@@ -77,9 +77,11 @@ int worker_beat(struct conn *c, const Sirdar__Beat *b)
 		c->news = true;
 		worker_touch(c);
 	}
+	struct ledger_told told = ledger_tell(w->peers.ledger);
 	ack.seq = b->seq;
 	ack.epoch = ledger_epoch(w->peers.ledger);
-	ack.number = stream_last_durable(ledger_stream(w->peers.ledger));
+	ack.number = told.number;
+	ack.proof = told.proof;
 	ack.unknown = mem_array(b->n_held + 1, sizeof *ack.unknown);
 	for (size_t i = 0; i < b->n_held; i++)
 		if (!worker_lease(w, b->held[i]))

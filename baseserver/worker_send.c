@@ -243,12 +243,15 @@ void worker_tell_sorter(struct conn *c, bool gone)
 
 static void send_jobs(struct conn *c)
 {
+	struct ledger_told told = ledger_tell(c->w->peers.ledger);
+
 	for (size_t at = 0; at < c->n_jobs; at += JOBS_PER_FRAME) {
 		Sirdar__Jobs m = SIRDAR__JOBS__INIT;
 		m.n_job = c->n_jobs - at < JOBS_PER_FRAME ? c->n_jobs - at : JOBS_PER_FRAME;
 		m.job = c->jobs + at;
 		m.epoch = ledger_epoch(c->w->peers.ledger);
-		m.number = stream_last_durable(ledger_stream(c->w->peers.ledger));
+		m.number = told.number;
+		m.proof = told.proof;
 		struct err err = { 0 };
 		if (session_send(c->session, FR_JOBS, &m, &err) < 0)
 			log_warn("jobs.unsent", "session=%u jobs=%zu text=\"%s\"", c->number,

@@ -13,7 +13,7 @@
 #include "util/param.h"
 
 #define KEY_FILE_BYTES 4096
-#define SEEN_BYTES_MAX 128
+#define SEEN_BYTES_MAX 192
 
 void link_name_read(const struct param_taskbroker *settings, char *ret_name, size_t cap)
 {
@@ -79,8 +79,8 @@ void link_seen_read(const char *path, struct link_seen *ret)
 	*ret = (struct link_seen){ 0 };
 	buf_init(&text);
 	if (fs_read(path, SEEN_BYTES_MAX, &text, NULL) == 0 &&
-	    sscanf(buf_str(&text), "%" SCNu32 " %64s %" SCNu64, &ret->epoch, ret->store_id,
-	           &ret->number) != 3)
+	    sscanf(buf_str(&text), "%" SCNu32 " %64s %" SCNu64 " %32s", &ret->epoch, ret->store_id,
+	           &ret->number, ret->proof) < 3)
 		ret->store_id[0] = 0; /* of a release that kept the epoch alone */
 	buf_done(&text);
 }
@@ -89,9 +89,10 @@ void link_seen_write(const char *path, const struct link_seen *s)
 {
 	char text[SEEN_BYTES_MAX];
 	struct err err;
-	int n = s->store_id[0] ? snprintf(text, sizeof text, "%" PRIu32 " %s %" PRIu64 "\n",
-	                                  s->epoch, s->store_id, s->number)
-	                       : snprintf(text, sizeof text, "%" PRIu32 "\n", s->epoch);
+	int n = s->store_id[0]
+	                ? snprintf(text, sizeof text, "%" PRIu32 " %s %" PRIu64 "%s%s\n", s->epoch,
+	                           s->store_id, s->number, s->proof[0] ? " " : "", s->proof)
+	                : snprintf(text, sizeof text, "%" PRIu32 "\n", s->epoch);
 
 	if (fs_write(path, text, (size_t)n, 0600, &err) < 0)
 		log_warn("link.epoch_not_kept", "epoch=%u why=\"%s\"", s->epoch, err.text);

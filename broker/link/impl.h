@@ -11,11 +11,12 @@
 #define NAME_BYTES 65
 #define BEATS_KEPT 16
 
-/* What was obeyed, as it stands in the file: "EPOCH STORE NUMBER". */
+/* What was obeyed, as it stands in the file: "EPOCH STORE NUMBER PROOF". */
 struct link_seen {
 	uint32_t epoch;
 	char store_id[65]; /* "": the server told none */
 	uint64_t number;   /* the highest durable transition that this store's server told */
+	char proof[33];    /* that came with it; "": none did */
 };
 
 struct link {

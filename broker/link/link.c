@@ -144,6 +144,7 @@ static void on_open(void *ctx, struct session *s, const char *identity)
 	hello.highest_epoch = hello.seen_epoch = l->seen.epoch;
 	hello.store_id = l->seen.store_id;
 	hello.seen_number = l->seen.number;
+	hello.seen_proof = l->seen.proof;
 	hello.lane = l->self->lane;
 	hello.machine = l->machine;
 	hello.others = l->ops->others && l->ops->others(l->ctx);
@@ -215,18 +216,27 @@ static int check_epoch(struct link *l, uint32_t epoch)
 	}
 	if (epoch > l->seen.epoch) {
 		l->seen.epoch = epoch;
+		l->seen.proof[0] = 0; /* it was of the former one */
 		keep_seen(l);
 	}
 	return 0;
 }
 
+static void take_proof(struct link *l, const char *proof)
+{
+	bool fits = strlen(proof) < sizeof l->seen.proof;
+
+	snprintf(l->seen.proof, sizeof l->seen.proof, "%s", fits ? proof : "");
+}
+
 /* A server that leads has told how far its store is. On disk it is behind by some seconds at most:
  * it is of use when this process is restarted while the store is put back. */
-static void take_number(struct link *l, uint64_t number)
+static void take_number(struct link *l, uint64_t number, const char *proof)
 {
 	if (!l->seen.store_id[0] || number <= l->seen.number)
 		return;
 	l->seen.number = number;
+	take_proof(l, proof);
 	if (now_us() - l->kept_us > KEEP_US)
 		keep_seen(l);
 }
@@ -236,10 +246,12 @@ static void take_store(struct link *l, const Sirdar__Welcome *w)
 {
 	if (strlen(w->store_id) >= sizeof l->seen.store_id)
 		return;
-	if (strcmp(w->store_id, l->seen.store_id) == 0 && w->number == l->seen.number)
+	if (strcmp(w->store_id, l->seen.store_id) == 0 && w->number == l->seen.number &&
+	    strcmp(w->proof, l->seen.proof) == 0)
 		return;
 	memcpy(l->seen.store_id, w->store_id, strlen(w->store_id) + 1);
 	l->seen.number = w->number;
+	take_proof(l, w->proof);
 	keep_seen(l);
 }
 
@@ -324,10 +336,13 @@ static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const vo
 	    (kind == FR_KILLS && check_epoch(l, ((const Sirdar__Kills *)message)->epoch) < 0) ||
 	    (kind == FR_BEAT_ACK && check_epoch(l, ((const Sirdar__BeatAck *)message)->epoch) < 0))
 		return E_EPOCH;
-	if (kind == FR_JOBS)
-		take_number(l, ((const Sirdar__Jobs *)message)->number);
+	if (kind == FR_JOBS) {
+		const Sirdar__Jobs *jobs = message;
+		take_number(l, jobs->number, jobs->proof);
+	}
 	if (kind == FR_BEAT_ACK) {
-		take_number(l, ((const Sirdar__BeatAck *)message)->number);
+		const Sirdar__BeatAck *ack = message;
+		take_number(l, ack->number, ack->proof);
 		return take_beat_ack(l, message);
 	}
 	return l->ops->on_frame(l->ctx, kind, message);

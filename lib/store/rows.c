@@ -526,7 +526,9 @@ int rows_tip(struct rows *r, struct store_tip *ret, struct err *err)
 		                   .mark_number = (uint64_t)v[6],
 		                   .mark_chain = (uint32_t)v[7],
 		                   .base_epoch = (uint32_t)v[8] };
-	return code < 0 ? code : read_name(r, 9, ret->id, sizeof ret->id, err);
+	if (code == 0)
+		code = read_name(r, 9, ret->id, sizeof ret->id, err);
+	return code < 0 ? code : read_name(r, 10, ret->key, sizeof ret->key, err);
 }
 
 int rows_node(struct rows *r, struct store_node *ret, struct err *err)

@@ -92,7 +92,7 @@ int rows_node(struct rows *r, struct store_node *ret, struct err *err);
 #define LEASE_COLUMNS "epoch, beat, number, lease_ms, since_us, renewed_us, who, address"
 #define TIP_COLUMNS \
 	"epoch, number, outcome_number, seq, chain_number, chain, mark_number, mark_chain, " \
-	"base_epoch, store_id"
+	"base_epoch, store_id, store_key"
 #define OUTCOME_COLUMNS "task_id, lo, hi, job_status, reason, generation"
 #define RANGE_COLUMNS   "number, task_id, lo, hi, dates, taken, at_us, reason, version, priority"
 #define GAP_COLUMNS     "number, from_us, to_us"

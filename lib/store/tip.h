@@ -17,7 +17,8 @@ struct store;
 struct store_batch;
 
 struct store_tip {
-	char id[65]; /* of the store, drawn when it was made; "": this store keeps none */
+	char id[65];  /* of the store, drawn when it was made; "": this store keeps none */
+	char key[65]; /* drawn with it, see proof.h; "": a later release's server draws it */
 	uint32_t epoch;
 	uint32_t base_epoch; /* somebody accepted that what epochs below it did may be lost */
 	uint64_t seq, number;

@@ -228,6 +228,60 @@ def an_older_copy_put_back_is_missed_by_the_server_and_by_brokers(s):
     s.goes_on()
 
 
+def claims(s):
+    """What the server counts of claims that it did not believe."""
+    return {w: int(n) for w, n in re.findall(r'sirdar_broker_claims_ignored_total\{why="(\w+)"\} (\d+)',
+                                             s.ask("GET", "/metrics")[1].decode())}
+
+
+def lies(s, why, lie):
+    """Its file says what no server told it: counted, told once, and no more."""
+    s.brokers["b1"].stop()
+    files = list((s.dir / "b1").glob("**/epoch*"))
+    assert len(files) >= 2, files  # the broker's, and its loaders'
+    for file in files:
+        epoch, store, number, proof = file.read_text("utf-8").split()
+        assert len(proof) == 32, file.read_text("utf-8")
+        file.write_text(" ".join(map(str, lie(int(epoch), store, int(number), proof))) + "\n", "utf-8")
+    before = claims(s)[why]
+    s.brokers["b1"].start()
+    until("each claim is counted", lambda: claims(s)[why] >= before + len(files))
+    told = until("the claim is told", lambda: re.findall(r"claim\.ignored.*", s.base.text(s.base.mark)))
+    assert len(told) == 1 and "name=b1" in told[0], told
+    assert s.base.proc.poll() is None and not s.base.has("store.doubted"), s.base.tail()
+    return told[0], files
+
+
+@each
+def a_broker_that_lies_of_what_it_has_seen_is_named_and_stops_nothing(s):
+    s.work()
+    text, _ = lies(s, "false", lambda epoch, store, number, proof: (epoch, store, 10 ** 15, proof))
+    assert "transition 1000000000000000 of epoch" in text and "its proof is not this store's" in text, text
+    s.wait_broker("b1", ["noop"])
+    s.work()
+    s.base.restart()
+    s.wait_broker("b1", ["noop"])
+    text, _ = lies(s, "unproven", lambda epoch, store, number, proof: (epoch, store, 10 ** 15))
+    assert "proves nothing" in text, text
+    s.wait_broker("b1", ["noop"])
+    s.work()
+
+
+@each
+def a_broker_that_lies_of_the_epoch_shuts_out_itself_alone(s):
+    s.work()
+    text, files = lies(s, "false", lambda epoch, store, number, proof: (epoch + 5, store, number, proof))
+    assert "its proof is not this store's" in text, text
+    until("it is refused", lambda: s.base.has("EPOCH", s.base.mark) and s.base.has("peer has obeyed epoch", s.base.mark))
+    s.add_broker("b2", types=("noop:64",))
+    s.work()
+    s.brokers["b1"].stop()
+    for file in files:
+        file.unlink()
+    s.brokers["b1"].start()
+    s.wait_broker("b1", ["noop"])
+
+
 @each
 def the_loss_is_accepted_past_what_brokers_saw(s):
     s.work()
