@@ -42,9 +42,10 @@ int ledger_anchor_open(struct ledger *l, struct err *err)
 
 	if (r < 0 || !l->set.state_dir)
 		return r == E_UNSUPPORTED ? 0 : r;
-	r = anchor_open(l->set.state_dir, &l->anchor, err);
-	if (r < 0)
-		return r;
+	if (anchor_open(l->set.state_dir, &l->anchor, err) < 0) { /* the store is whole */
+		log_warn("anchor.not-kept", "text=\"%s\"", err->text);
+		return 0;
+	}
 	a = anchor_of(&l->begin, clock_wall_us(&clock_machine));
 	put(l, &a);
 	put(l, &a); /* what an earlier store has left goes */
@@ -101,11 +102,14 @@ static void on_doubt(struct letter *letter, void *self)
 	free(d);
 }
 
-/* We lead, so it is the store that lost what others have seen. The next start knows it, too. */
+/* We lead, so it is the store that lost what others have seen. The next start knows it, too: both
+ * lines, for the broker's epoch may be before this one, in which the store is behind. */
 void ledger_doubt_proven(struct ledger *l)
 {
-	if (l->anchor.fd >= 0 && l->doubt_of.epoch)
+	if (l->anchor.fd >= 0 && l->doubt_of.epoch) {
 		put(l, &l->doubt_of);
+		put(l, &l->doubt_of);
+	}
 	l->dead = true;
 	l->set.fatal(l->set.fatal_ctx, &l->doubt);
 }

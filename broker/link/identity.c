@@ -72,6 +72,7 @@ out:
 	return r;
 }
 
+/* Whatever the bytes are: what does not read was not seen. */
 void link_seen_read(const char *path, struct link_seen *ret)
 {
 	struct buf text;
@@ -79,9 +80,11 @@ void link_seen_read(const char *path, struct link_seen *ret)
 	*ret = (struct link_seen){ 0 };
 	buf_init(&text);
 	if (fs_read(path, SEEN_BYTES_MAX, &text, NULL) == 0 &&
-	    sscanf(buf_str(&text), "%" SCNu32 " %64s %" SCNu64 " %32s", &ret->epoch, ret->store_id,
-	           &ret->number, ret->proof) < 3)
+	    sscanf(buf_str(&text), "%" SCNu32 " %64[0-9a-f] %" SCNu64 " %32[0-9a-f]", &ret->epoch,
+	           ret->store_id, &ret->number, ret->proof) < 3)
 		ret->store_id[0] = 0; /* of a release that kept the epoch alone */
+	if (strlen(ret->proof) + 1 != sizeof ret->proof)
+		ret->proof[0] = 0;
 	buf_done(&text);
 }
 

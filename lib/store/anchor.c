@@ -13,6 +13,7 @@
 #include "util/clock.h"
 #include "util/crc.h"
 #include "util/err.h"
+#include "util/log.h"
 
 enum { LINE_BYTES = 256 };
 
@@ -25,11 +26,15 @@ static uint32_t sum_of(const char line[LINE_BYTES])
 	return crc32c_numbers(0, words, sizeof words / sizeof words[0]);
 }
 
-static bool parse(const char line[LINE_BYTES], struct anchor *ret)
+/* Whatever the bytes are: no NUL ends them. */
+static bool parse(const char bytes[LINE_BYTES], struct anchor *ret)
 {
 	struct anchor a = { 0 };
 	uint32_t sum = 0;
+	char line[LINE_BYTES + 1];
 
+	memcpy(line, bytes, LINE_BYTES);
+	line[LINE_BYTES] = 0;
 	if (sscanf(line + LINE_BYTES - 16, "%8" SCNx32, &sum) != 1 || sum != sum_of(line) ||
 	    sscanf(line,
 	           "sirdar-anchor 1 %64s %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNx32 " %" SCNd64
@@ -144,6 +149,17 @@ static int check_way(const struct anchor *a, const char *name, struct store *s,
 	               name, a->number, chain, t->chain);
 }
 
+/* It is the store that counts: it may lead, but somebody should know that nobody vouches for it. */
+static void tell_unread(const char *dir, const struct err *err)
+{
+	char *path = mem_fmt("%s/" ANCHOR_FILE, dir);
+
+	if (access(path, F_OK) == 0 || errno != ENOENT)
+		log_warn("anchor.unread", "text=\"%s: whether the store lost work is not known\"",
+		         err->text);
+	free(path);
+}
+
 int anchor_check(const char *dir, const char *name, struct store *s, const struct store_tip *t,
                  struct err *err)
 {
@@ -151,10 +167,10 @@ int anchor_check(const char *dir, const char *name, struct store *s, const struc
 	char at[WHEN_TEXT];
 	int r = anchor_read(dir, &a, err);
 
-	if (r == E_NOT_FOUND)
+	if (r < 0) {
+		tell_unread(dir, err);
 		return 0;
-	if (r < 0)
-		return r;
+	}
 	if (strcmp(a.id, t->id) != 0)
 		return err_set(err, E_STRANGER,
 		               "%s is the store %.8s, but %s/" ANCHOR_FILE

@@ -1,8 +1,8 @@
 /* proof.h — what a broker is told of the store, so that it can be believed when it says it again.
  *
- * A keyed BLAKE2b-128 (RFC 7693) over the store's id, the epoch and the number, as small hex digits.
- * The key is the store's and never leaves it: who reads the store is trusted, a broker is not. One
- * that is put back has the same key, so what was true of it still proves.
+ * A keyed BLAKE2b-128 (RFC 7693) over the store's id, the epoch and the number, as small hex
+ * digits. The key is the store's and never leaves it: who reads the store is trusted, a broker is
+ * not. A store that is put back has the same key, so what was true of it still proves.
  */
 #ifndef STORE_PROOF_H
 #define STORE_PROOF_H

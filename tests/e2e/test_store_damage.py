@@ -15,7 +15,10 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "mysql")]
 import mariadb  # noqa: E402
-from harness import BIN, Site, Skip, main, test, until  # noqa: E402
+from harness import BIN, TESTS, Daemon, Site, Skip, main, test, until  # noqa: E402
+from test_ha_mysql import MysqlPair  # noqa: E402
+
+TESTS.clear()  # those of a pair are its own
 
 DAMAGED, LOST, STRANGER = 65, 66, 67
 WAYS = ("Three ways on", "put back a whole copy", "accept-loss")
@@ -297,6 +300,55 @@ def the_loss_is_accepted_past_what_brokers_saw(s):
 
 
 @each
+def another_server_takes_over_with_the_newer_copy(s):
+    s.work()
+    s.halt(hard=False)
+    s.copy_to("older")
+    s.base.start()
+    s.wait_broker("b1", ["noop"])
+    s.work()
+    s.halt(hard=False)
+    s.copy_to("newer")
+    s.put_back("older")
+    s.refused(LOST, "lost acknowledged work")
+    # Way two: the machine that the copy was taken from. Nothing but its own state_dir is known there.
+    one, s.base = s.base, Daemon(s, "baseserver2", s.argv("baseserver", {**s.base_sets, "state_dir": s.dir / "newer"}),
+                                 r"baseserver\.up")
+    s.store = s.dir / "newer"
+    s.cgi.argv = [a.replace(f"sqlite:{s.dir}/base", f"sqlite:{s.store}") for a in s.cgi.argv]
+    s.goes_on()
+    assert not s.base.has("claim.ignored|store.doubted"), s.base.tail()
+    for n in range(1, s.n + 1):
+        assert len(s.instances(f"e2e/w{n}/done")) == RUNS, n
+    # The first one is no danger meanwhile.
+    s.base.stop()
+    s.base, s.store = one, s.dir / "base"
+    s.refused(LOST, "lost acknowledged work")
+
+
+@each
+def what_does_not_read_beside_the_store_is_told_and_stops_nobody(s):
+    s.work()
+    s.halt(hard=False)
+    anchor = s.store / "anchor"
+    anchor.write_bytes(anchor.read_bytes()[:100])
+    s.base.start()
+    assert s.base.has("anchor.unread.*nothing reads back", s.base.mark), s.base.tail()
+    s.halt(hard=False)
+    anchor.unlink()
+    anchor.mkdir()
+    s.base.start()
+    assert s.base.has("anchor.unread", s.base.mark) and s.base.has("anchor.not-kept", s.base.mark), s.base.tail()
+    s.wait_broker("b1", ["noop"])
+    s.work()
+    s.halt(hard=False)
+    anchor.rmdir()
+    s.goes_on()
+    s.anchored()
+    assert not s.base.has("anchor\\.(unread|not-kept)", s.base.mark), s.base.tail()
+
+
+@each
 def a_leader_row_that_stands_back_is_named(s):
     s.work()
     s.halt(hard=False)
@@ -434,6 +486,46 @@ def an_older_copy_of_a_database_put_back_is_missed(s):
             m.wait_broker("b1", ["noop"])
             m.apply(WORKFLOW % 3, **{"from": "2026-03-01"})
             m.wait_all_over("e2e/w3/done", RUNS)
+
+
+@each
+def a_standby_that_follows_is_told_by_brokers_that_the_database_was_put_back(s):
+    s.close()
+    m = MysqlPair()
+    with m:
+        server = m.database
+        m.begin()
+        m.add_broker("b2", types=("noop:64",))
+        m.apply(WORKFLOW % 1, **{"from": "2026-03-01"})
+        m.wait_all_over("e2e/w1/done", RUNS)
+        server.sql("CREATE DATABASE older; CREATE DATABASE newer")
+        copied(server, "sirdar", "older")
+        m.apply(WORKFLOW % 2, **{"from": "2026-03-01"})
+        m.wait_all_over("e2e/w2/done", RUNS)
+        assert m.leader() is m.base and m.base2.has("standby.waits", m.base2.mark)
+        os.kill(m.base2.pid, signal.SIGSTOP)  # no hurry for what follows
+        m.base.stop()
+        copied(server, "sirdar", "newer")
+        copied(server, "older", "sirdar")
+        os.kill(m.base2.pid, signal.SIGCONT)
+        assert m.base2.proc.wait(120) == LOST, m.base2.tail()
+        text = m.base2.text(m.base2.mark)
+        assert "has worked for transition" in text and "Three ways on" in text, text
+        # Neither leads on it, whichever is asked.
+        for daemon in (m.base, m.base2):
+            mark = daemon.log.stat().st_size
+            daemon.start(wait=False)
+            assert daemon.proc.wait(120) == LOST, daemon.tail()
+            assert "lost acknowledged work" in daemon.text(mark), daemon.tail()
+        copied(server, "newer", "sirdar")
+        m.base2.ready = r"baseserver\.up"
+        m.base2.start()
+        m.cgi.stop()
+        m.start_cgi()
+        m.wait_broker("b2", ["noop"])
+        m.apply(WORKFLOW % 3, **{"from": "2026-03-01"})
+        for n in (1, 2, 3):
+            m.wait_all_over(f"e2e/w{n}/done", RUNS)
 
 
 if __name__ == "__main__":
