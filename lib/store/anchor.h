@@ -35,8 +35,8 @@ int anchor_write(struct anchor_file *f, const struct anchor *a, struct err *err)
 /* What it is after a commit. */
 struct anchor anchor_of(const struct store_tip *t, int64_t at_us);
 
-/* Is this the store that the anchor in `dir` knows, and has it all that was in it? One that does not
- * read back is told, and stops nobody. `name`: of the store, for the text.
+/* Is this the store that the anchor in `dir` knows, and has it all that was in it? An anchor that
+ * does not read back is told, and stops nobody. `name`: of the store, for the text.
  *
  *   errors  E_STRANGER another store; E_LOST acknowledged work is missing */
 int anchor_check(const char *dir, const char *name, struct store *s, const struct store_tip *t,
