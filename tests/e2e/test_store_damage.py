@@ -539,12 +539,12 @@ def a_standby_that_follows_is_told_by_brokers_that_the_database_was_put_back(s):
         assert m.base2.proc.wait(120) == LOST, m.base2.tail()
         text = m.base2.text(m.base2.mark)
         assert "has worked for transition" in text and "Three ways on" in text, text
-        # Neither leads on it, whichever is asked.
-        for daemon in (m.base, m.base2):
+        # Neither leads on it any more, whichever is asked: not even until a broker speaks.
+        for daemon, word in ((m.base, "this server knew transition"), (m.base2, "broker b. knew transition")):
             mark = daemon.log.stat().st_size
             daemon.start(wait=False)
             assert daemon.proc.wait(120) == LOST, daemon.tail()
-            assert "lost acknowledged work" in daemon.text(mark), daemon.tail()
+            assert daemon.has(word, mark) and not daemon.has("lead.taken|baseserver.up", mark), daemon.tail()
         copied(server, "newer", "sirdar")
         m.base2.ready = r"baseserver\.up"
         m.base2.start()
