@@ -24,7 +24,20 @@ void forecast_done(struct forecast *f)
 	for (size_t i = 0; i < f->n_tasks; i++) {
 		task_unref(f->tasks[i].def);
 		free(f->tasks[i].over);
+		free(f->tasks[i].asks.takes);
 	}
+	for (size_t i = 0; i < f->n_limits; i++)
+		free(f->limits[i].name);
+	for (size_t i = 0; i < f->n_seats; i++)
+		free(f->seats[i].type);
+	for (size_t i = 0; i < f->n_classes; i++)
+		free(f->classes[i].seats.seats);
+	for (size_t i = 0; i < f->n_others; i++)
+		free(f->others[i].asks.takes);
+	free(f->limits);
+	free(f->seats);
+	free(f->classes);
+	free(f->others);
 	free(f->tasks);
 	free(f->lives);
 	free(f->rows);
@@ -70,8 +83,29 @@ static void add_task(struct forecast *f, const struct cat_task *t, bool is_asked
 		                       .is_asked = is_asked,
 		                       .is_online = t->row.state == TS_ONLINE,
 		                       .is_frozen = t->row.frozen,
+		                       .asks.klass = SIMULATE_NOBODY,
 		                       .through = through };
 	copy_over(f, own, &t->outcomes);
+}
+
+const struct forecast_live *forecast_live_of(const struct forecast *f, struct inst_key key)
+{
+	size_t at;
+
+	for (uint32_t i = map_first(&f->by_key, inst_key_hash(key), &at); i != MAP_NONE;
+	     i = map_next(&f->by_key, inst_key_hash(key), &at))
+		if (inst_key_eq(f->lives[i].key, key))
+			return &f->lives[i];
+	return NULL;
+}
+
+bool forecast_plays(const struct forecast *f, struct inst_key key)
+{
+	uint32_t at = map_get(&f->by_id, key.task);
+	int64_t oldest = f->now_us / US_PER_S - FORECAST_DAYS_MAX * INT64_C(86400);
+
+	return at != MAP_NONE && f->tasks[at].is_online && key.run_date >= oldest &&
+	       forecast_live_of(f, key);
 }
 
 void forecast_ask_task(struct forecast *f, const struct catalog *cat, uint32_t task)
@@ -126,5 +160,6 @@ void forecast_fill_live(struct forecast *f, const struct ledger *l)
 		v->at_us = v->state == ST_FAILED ? now.retry_at_us : now.started_us;
 		if (v->at_us == 0)
 			v->at_us = f->now_us;
+		v->broker = now.broker;
 	}
 }

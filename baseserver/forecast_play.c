@@ -28,17 +28,6 @@ struct play {
 	bool is_slow;
 };
 
-static const struct forecast_live *live_of(const struct forecast *f, struct inst_key key)
-{
-	size_t at;
-
-	for (uint32_t i = map_first(&f->by_key, inst_key_hash(key), &at); i != MAP_NONE;
-	     i = map_next(&f->by_key, inst_key_hash(key), &at))
-		if (inst_key_eq(f->lives[i].key, key))
-			return &f->lives[i];
-	return NULL;
-}
-
 static const struct outcome_range *over_of(const struct forecast_task *t, int64_t date)
 {
 	struct outcomes o = { t->over, t->n_over, t->n_over };
@@ -51,11 +40,9 @@ static int64_t guess_end(const struct forecast *f, const struct forecast_task *t
                          bool is_slow)
 {
 	int64_t took = f->now_us - since_us;
-	int64_t lasts = is_slow || took > t->usual_us ? t->slow_us : t->usual_us;
 
-	int64_t more = took / 10 > US_PER_S ? took / 10 : US_PER_S;
-
-	return took < lasts ? since_us + lasts : f->now_us + more;
+	return forecast_guess(f->now_us, since_us,
+	                      is_slow || took > t->usual_us ? t->slow_us : t->usual_us);
 }
 
 static void state_of_live(const struct play *p, const struct forecast_task *t,
@@ -70,6 +57,7 @@ static void state_of_live(const struct play *p, const struct forecast_task *t,
 		ret->is = SIM_RUNNING;
 		ret->at_us = v->at_us;
 		ret->until_us = guess_end(p->f, t, v->at_us, p->is_slow);
+		ret->seat = v->seat;
 	} else if (v->state == ST_FAILED) {
 		ret->is = SIM_AGAIN;
 		ret->at_us = v->at_us;
@@ -94,7 +82,7 @@ static void state(void *ctx, uint32_t task, int64_t run_date, struct simulate_st
 	const struct play *p = ctx;
 	const struct forecast_task *t = &p->f->tasks[task];
 	struct inst_key key = { .run_date = run_date, .task = t->def->id };
-	const struct forecast_live *v = live_of(p->f, key);
+	const struct forecast_live *v = forecast_live_of(p->f, key);
 	const struct outcome_range *o = v ? NULL : over_of(t, run_date);
 
 	if (v)
@@ -157,18 +145,25 @@ static void widen_spans(const struct forecast *f, struct link_span *spans)
 
 /* --- played -------------------------------------------------------------------------------- */
 
-static int play(const struct forecast *f, struct task *const *tasks, const struct link_span *spans,
-                bool is_slow, struct simulate_row **ret_rows, size_t *ret_n, struct err *err)
+struct board {
+	struct task **tasks;
+	struct link_span *spans;
+	struct simulate_gates gates;
+};
+
+static int play(const struct forecast *f, const struct board *b, bool is_slow,
+                struct simulate_row **ret_rows, size_t *ret_n, struct err *err)
 {
 	int64_t *durations = mem_array(f->n_tasks + 1, sizeof *durations);
 	struct play p = { f, is_slow };
-	struct simulate_input in = { .tasks = tasks,
+	struct simulate_input in = { .tasks = b->tasks,
 		                     .n = f->n_tasks,
-		                     .spans = spans,
+		                     .spans = b->spans,
 		                     .durations_us = durations,
 		                     .state = state,
 		                     .ctx = &p,
-		                     .now_us = f->now_us };
+		                     .now_us = f->now_us,
+		                     .gates = f->has_gates ? &b->gates : NULL };
 
 	for (size_t i = 0; i < f->n_tasks; i++)
 		durations[i] = is_slow ? f->tasks[i].slow_us : f->tasks[i].usual_us;
@@ -195,29 +190,31 @@ static void judge_promises(struct forecast *f);
 
 int forecast_play(struct forecast *f, struct err *err)
 {
-	struct link_span *spans = mem_array(f->n_tasks + 1, sizeof *spans);
-	struct task **list = mem_array(f->n_tasks + 1, sizeof(struct task *));
-	struct task *copies = copies_of(f, list);
+	struct board b = { .spans = mem_array(f->n_tasks + 1, sizeof *b.spans),
+		           .tasks = mem_array(f->n_tasks + 1, sizeof(struct task *)) };
+	struct task *copies = copies_of(f, b.tasks);
 	size_t n = 0;
 	int r = 0;
 
 	f->day_lo = mem_array(f->n_tasks + 1, sizeof *f->day_lo);
 	f->day_hi = mem_array(f->n_tasks + 1, sizeof *f->day_hi);
+	forecast_gates_make(f, &b.gates);
 	for (size_t i = 0; i < f->n_tasks && r == 0; i++) {
 		set_day(f, i);
-		r = set_span(f, i, &spans[i], err);
+		r = set_span(f, i, &b.spans[i], err);
 	}
 	if (r == 0) {
-		widen_spans(f, spans);
-		r = play(f, list, spans, false, &f->rows, &f->n_rows, err);
+		widen_spans(f, b.spans);
+		r = play(f, &b, false, &f->rows, &f->n_rows, err);
 	}
 	if (r == 0)
-		r = play(f, list, spans, true, &f->slow, &n, err);
+		r = play(f, &b, true, &f->slow, &n, err);
 	if (r == 0)
 		judge_promises(f);
+	forecast_gates_done(&b.gates);
 	free(copies);
-	free(list);
-	free(spans);
+	free(b.tasks);
+	free(b.spans);
 	return r;
 }
 
@@ -247,14 +244,55 @@ static const struct simulate_row *cause_of(const struct forecast *f, const struc
 	return r->cause == SIMULATE_NOBODY ? NULL : row_at(f, r->cause, r->cause_date);
 }
 
+static struct inst_key key_of(const struct forecast *f, const struct simulate_row *r)
+{
+	return (struct inst_key){ r->run_date, f->tasks[r->task].def->id, 0 };
+}
+
 /* Where the chain of what it waits for begins. */
-static struct inst_key root_of(const struct forecast *f, const struct simulate_row *r)
+static const struct simulate_row *root_of(const struct forecast *f, const struct simulate_row *r)
 {
 	const struct simulate_row *up;
 
 	for (int n = 0; n < PATH_MAX_LEN && (up = cause_of(f, r)); n++)
 		r = up;
-	return (struct inst_key){ r->run_date, f->tasks[r->task].def->id, 0 };
+	return r;
+}
+
+/* It has got as far as to its gates, and one of them never opens. */
+static bool is_shut(const struct forecast *f, const struct simulate_row *r)
+{
+	const struct forecast_live *v = forecast_live_of(f, key_of(f, r));
+	const struct forecast_task *t = &f->tasks[r->task];
+
+	return f->has_gates && t->asks.is_closed && r->start_us == NEVER && !r->was_over &&
+	       !r->is_skipped && !t->is_frozen &&
+	       !(v && (v->flags & IF_FROZEN || state_holds_slot((enum state)v->state)));
+}
+
+static bool cannot_start(const struct forecast *f, const struct simulate_row *r,
+                         struct why_line *ret)
+{
+	const struct simulate_row *root = r->start_us == NEVER ? root_of(f, r) : r;
+	char at[WHEN_TEXT];
+
+	if (r->start_us != NEVER || r->is_skipped || r->was_over || !is_shut(f, root))
+		return false;
+	if (root == r)
+		return forecast_shut(f, r->task, ret);
+	when_print(root->run_date, at);
+	why_set(ret, WHY_LINK_SHUT);
+	why_text(ret, "task", "%s", f->tasks[root->task].def->name);
+	why_text(ret, "date", "%s", at);
+	return true;
+}
+
+bool forecast_cannot_start(const struct forecast *f, struct inst_key key, struct why_line *ret)
+{
+	uint32_t task = map_get(&f->by_id, key.task);
+	const struct simulate_row *r = task == MAP_NONE ? NULL : row_at(f, task, key.run_date);
+
+	return r && r->task == task && r->run_date == key.run_date && cannot_start(f, r, ret);
 }
 
 /* The first such time of the day at or after it is due. */
@@ -293,7 +331,7 @@ static bool never_comes(const struct forecast *f, const struct simulate_row *r)
 	const struct forecast_task *t = &f->tasks[r->task];
 	struct inst_key key = { r->run_date, t->def->id, 0 };
 
-	return r->run_date <= t->through && !live_of(f, key) && !over_of(t, r->run_date);
+	return r->run_date <= t->through && !forecast_live_of(f, key) && !over_of(t, r->run_date);
 }
 
 static void judge_promises(struct forecast *f)
@@ -313,8 +351,8 @@ static void judge_promises(struct forecast *f)
 			               .expected_us = r->end_us,
 			               .expected_slow_us = f->slow[i].end_us,
 			               .is_over = r->was_over && !r->is_bad };
-		p->is_live = live_of(f, p->key) != NULL;
-		p->cause = root_of(f, r);
+		p->is_live = forecast_live_of(f, p->key) != NULL;
+		p->cause = key_of(f, root_of(f, r));
 		p->state = judge(f, p);
 	}
 }
@@ -351,7 +389,7 @@ static void print_key(const struct forecast *f, struct inst_key key, struct buf 
 
 static void print_cause(const struct forecast *f, struct inst_key key, struct buf *out)
 {
-	const struct forecast_live *v = live_of(f, key);
+	const struct forecast_live *v = forecast_live_of(f, key);
 	const struct forecast_task *t = &f->tasks[map_get(&f->by_id, key.task)];
 	const struct outcome_range *o = v ? NULL : over_of(t, key.run_date);
 
@@ -364,6 +402,19 @@ static void print_cause(const struct forecast *f, struct inst_key key, struct bu
 	put_close(out, '}');
 }
 
+static void print_cannot_start(const struct forecast *f, struct inst_key key, struct buf *out)
+{
+	struct why_line w = { 0 };
+
+	if (!forecast_cannot_start(f, key, &w)) {
+		put_null(out, "cannot_start");
+		return;
+	}
+	put_open(out, "cannot_start", '{');
+	why_print(&w, out);
+	put_close(out, '}');
+}
+
 static const char *confidence(uint64_t runs)
 {
 	return runs == 0 ? "none" : runs < 5 ? "low" : runs < 30 ? "fair" : "good";
@@ -373,8 +424,8 @@ static void print_row(const struct forecast *f, size_t i, struct buf *out)
 {
 	const struct simulate_row *r = &f->rows[i];
 	const struct forecast_task *t = &f->tasks[r->task];
-	struct inst_key key = { r->run_date, t->def->id, 0 };
-	const struct forecast_live *v = live_of(f, key);
+	struct inst_key key = key_of(f, r);
+	const struct forecast_live *v = forecast_live_of(f, key);
 
 	put_open(out, NULL, '{');
 	print_key(f, key, out);
@@ -387,10 +438,10 @@ static void print_row(const struct forecast *f, size_t i, struct buf *out)
 	put_text(out, "skipped", r->is_skipped ? simulate_reason_name(r->reason) : "");
 	put_int(out, "runs", (int64_t)t->runs);
 	put_text(out, "confidence", confidence(t->runs));
+	print_cannot_start(f, key, out);
 	const struct simulate_row *up = cause_of(f, r);
 	if (up)
-		print_cause(f, (struct inst_key){ up->run_date, f->tasks[up->task].def->id, 0 },
-		            out);
+		print_cause(f, key_of(f, up), out);
 	else
 		put_null(out, "cause");
 	put_close(out, '}');
@@ -424,6 +475,7 @@ static void print_promises(const struct forecast *f, struct buf *out)
 		put_bool(out, "over", p->is_over);
 		print_instant(out, "expected", p->expected_us);
 		print_instant(out, "expected_slow", p->expected_slow_us);
+		print_cannot_start(f, p->cause, out);
 		if (p->state == PROMISE_SAFE)
 			put_null(out, "cause");
 		else

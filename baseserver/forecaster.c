@@ -11,6 +11,7 @@
 #include "sched/when.h"
 #include "store/read.h"
 #include "util/alloc.h"
+#include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -266,9 +267,18 @@ static char *note_of(const struct forecast *f, const struct promise *p)
 		when_print(p->expected_us / US_PER_S, expected);
 	if (p->state == PROMISE_SAFE)
 		return mem_fmt("baseline %s: safe again, expected %s", committed, expected);
-	return mem_fmt("baseline %s: %s, expected %s, because of %s %s", committed,
-	               p->state == PROMISE_BREACHED ? "breached" : "at risk", expected,
-	               name_of(f, p->cause.task), cause);
+	struct why_line w = { 0 };
+	struct buf shut;
+	buf_init(&shut);
+	if (forecast_cannot_start(f, p->cause, &w)) {
+		buf_puts(&shut, ", which cannot start: ");
+		why_print_line(&w, &shut);
+	}
+	char *note = mem_fmt("baseline %s: %s, expected %s, because of %s %s%s", committed,
+	                     p->state == PROMISE_BREACHED ? "breached" : "at risk", expected,
+	                     name_of(f, p->cause.task), cause, buf_str(&shut));
+	buf_done(&shut);
+	return note;
 }
 
 /* A promise is safe until the forecast says otherwise; each change is told once. */

@@ -8,6 +8,7 @@
 struct commander;
 struct err;
 struct forecaster;
+struct front;
 struct thread;
 
 /* A forecast that travels. The letter comes back through `answered`; after it the receiver owns
@@ -17,7 +18,8 @@ struct forecast_letter {
 	struct actor *reply_to;
 	void (*answered)(struct letter *l, void *self);
 	struct forecast f;
-	void *ctx; /* the sender's */
+	void *ctx;                 /* the sender's */
+	const struct front *front; /* who else is asked; NULL: nobody */
 	int code;
 	char text[200];
 };

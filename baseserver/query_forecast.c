@@ -1,4 +1,5 @@
-/* Forecasts: from the commander, which knows what is asked, over the ledger to the forecaster. */
+/* Forecasts: from the commander, which knows what is asked, over the ledger, the sorter and the
+ * registrar to the forecaster. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,11 +7,60 @@
 #include "baseserver/json_read.h"
 #include "baseserver/ledger.h"
 #include "baseserver/query_impl.h"
+#include "baseserver/registrar.h"
+#include "baseserver/sorter.h"
 #include "sched/task.h"
 #include "sched/when.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
+
+/* --- what is shared with others --------------------------------------------------------------- */
+
+/* A client's is played and answered; the forecaster's own snapshot goes to it as it is. */
+static void to_forecaster(struct forecast_letter *l)
+{
+	struct query *q = l->ctx;
+
+	if (!q) {
+		l->letter.deliver = l->answered;
+		if (actor_post_credit(l->reply_to, &l->letter) < 0)
+			forecast_letter_free(l);
+		return;
+	}
+	if (forecaster_play(l->front->forecaster, l) == 0)
+		return;
+	refuse(&q->refusal, E_BUSY, "", NULL, "%s", err_text(E_BUSY));
+	forecast_letter_free(l);
+	query_home(q);
+}
+
+static void at_registrar(struct letter *letter, void *self)
+{
+	struct forecast_letter *l = (struct forecast_letter *)letter;
+
+	registrar_forecast(self, &l->f);
+	to_forecaster(l);
+}
+
+static void at_sorter(struct letter *letter, void *self)
+{
+	struct forecast_letter *l = (struct forecast_letter *)letter;
+
+	sorter_forecast(self, &l->f);
+	letter->deliver = at_registrar;
+	if (!l->front->registrar ||
+	    actor_post_credit(registrar_actor(l->front->registrar), letter) < 0)
+		to_forecaster(l);
+}
+
+static void to_sorter(struct forecast_letter *l)
+{
+	l->letter.deliver = at_sorter;
+	if (!l->front || !l->front->sorter ||
+	    actor_post_credit(sorter_actor(l->front->sorter), &l->letter) < 0)
+		to_forecaster(l);
+}
 
 /* --- a client asks ------------------------------------------------------------------------- */
 
@@ -32,7 +82,6 @@ static void at_ledger(struct letter *letter, void *self)
 {
 	struct query *q = (struct query *)letter;
 	struct forecast_letter *l = q->forecast;
-	struct forecaster *fc = q->c->front->forecaster;
 
 	forecast_fill_live(&l->f, self);
 	q->number = stream_last(ledger_stream(self));
@@ -40,11 +89,7 @@ static void at_ledger(struct letter *letter, void *self)
 	l->ctx = q;
 	l->answered = on_played;
 	l->reply_to = q->c->me;
-	if (forecaster_play(fc, l) == 0)
-		return;
-	refuse(&q->refusal, E_BUSY, "", NULL, "%s", err_text(E_BUSY));
-	forecast_letter_free(l);
-	query_home(q);
+	to_sorter(l);
 }
 
 static int ask_for(struct query *q, const char *name, struct refusal *f)
@@ -108,6 +153,7 @@ int query_forecast(struct query *q, const struct jval *args, struct refusal *f)
 	if (!q->c->front || !q->c->front->forecaster)
 		return refuse(f, E_UNSUPPORTED, "", NULL, "there is no forecaster here");
 	q->forecast = forecast_letter_new(actor_wall_us(q->c->me));
+	q->forecast->front = q->c->front;
 	if (r == 0)
 		r = arg_text(args, "args", "name", 300, &name, f);
 	if (r == 0)
@@ -134,9 +180,7 @@ static void on_filled(struct letter *letter, void *self)
 	struct forecast_letter *l = (struct forecast_letter *)letter;
 
 	forecast_fill_live(&l->f, self);
-	letter->deliver = l->answered;
-	if (actor_post_credit(l->reply_to, letter) < 0)
-		letter->discard(letter);
+	to_sorter(l);
 }
 
 static void on_snapshot(struct letter *letter, void *self)
@@ -145,6 +189,7 @@ static void on_snapshot(struct letter *letter, void *self)
 	struct forecast_letter *l = (struct forecast_letter *)letter;
 
 	commander_fold(c);
+	l->front = c->front;
 	ask_promised(&l->f, &c->cat);
 	forecast_collect(&l->f, &c->cat);
 	letter->deliver = on_filled;

@@ -14,6 +14,7 @@
 
 struct buf;
 struct err;
+struct forecast;
 struct instance;
 struct ledger;
 struct registrar;
@@ -100,6 +101,8 @@ void registrar_explain_run(const struct registrar *r, const struct task *def,
 /* What the sorter could not say of a task whose class has no credit: which of gates 9 to 11 is
  * the first closed one, and at which broker. Its thread. */
 void registrar_explain(const struct registrar *r, const struct task *def, struct why_line *why);
+/* Which loaders a forecast is to count on, and why none of a class takes anything. Its thread. */
+void registrar_forecast(const struct registrar *r, struct forecast *f);
 size_t registrar_online(const struct registrar *r);
 
 #endif

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "baseserver/forecast.h"
 #include "baseserver/registrar_impl.h"
 #include "baseserver/why.h"
 #include "sched/civil.h"
@@ -135,5 +136,38 @@ void registrar_explain(const struct registrar *r, const struct task *def, struct
 		why_set(w, WHY_NO_BROKER);
 		say_where(def, w);
 		why_text(w, "type", "%s", def->type);
+	}
+}
+
+/* Too much load ends with the jobs that make it; a drain or a sick runner ends when somebody does
+ * something. */
+static int32_t slots_then(const struct broker *b, const struct forecast_seat *seat)
+{
+	const struct runner *run = runner_of(b, seat->type);
+
+	if (!b->session || b->drained || (run && run->state != RUNNER_READY))
+		return 0;
+	if (!b->accepts && b->running == 0)
+		return 0;
+	return seat->running > 0 ? seat->running : 1;
+}
+
+void registrar_forecast(const struct registrar *r, struct forecast *f)
+{
+	for (size_t i = 0; i < f->n_seats; i++) {
+		struct forecast_seat *seat = &f->seats[i];
+		for (size_t k = 0; k < r->n && !seat->accepts; k++)
+			if (r->brokers[k]->id == seat->broker)
+				seat->slots = slots_then(r->brokers[k], seat);
+	}
+	for (size_t i = 0; i < f->n_classes; i++) {
+		struct forecast_class *k = &f->classes[i];
+		bool some = false;
+		for (size_t j = 0; j < k->seats.n; j++)
+			some = some || f->seats[k->seats.seats[j]].slots > 0;
+		if (some)
+			why_set(&k->why, WHY_STARTS);
+		else
+			registrar_explain(r, f->tasks[k->of_task].def, &k->why);
 	}
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct actor;
+struct forecast;
 struct inst_key;
 struct ledger;
 struct registrar;
@@ -44,6 +45,10 @@ int sorter_session(struct sorter *s, struct session_news *n);
 bool sorter_explain(struct sorter *s, struct inst_key key, uint32_t slot, struct why_line *ret);
 /* Median of the last runs of a task, us; 0: it has not ended well since the start. Its thread. */
 int64_t sorter_median_us(const struct sorter *s, uint32_t task);
+
+/* What of gates 7 to 11 a forecast is played with. The registrar then says which brokers are not
+ * to be counted on: registrar_forecast(). Thread: the sorter's. */
+void sorter_forecast(struct sorter *s, struct forecast *f);
 
 /* Counters: each class with its depth and open credit, each pool and quota with what is taken
  * of it, and how many wait at each gate. Thread: the sorter's. */

@@ -38,6 +38,25 @@ static void add_time(struct table *t, const cJSON *e, const char *key, const cha
 	table_add(t, text_of(e, key)[0] ? time_of(e, key) : none);
 }
 
+/* What stands in the way for good: one line for each instance that it stops. */
+static void shut_print(const cJSON *items, const char *key)
+{
+	const cJSON *e;
+	bool first = true;
+
+	cJSON_ArrayForEach(e, items)
+	{
+		const cJSON *shut = json_get(e, "cannot_start"), *who = key ? json_get(e, key) : e;
+		if (!cJSON_IsObject(shut) || !cJSON_IsObject(who))
+			continue;
+		if (first)
+			puts("\nCannot start as things are:");
+		first = false;
+		printf("%s %s: %s\n", text_of(who, "task"), time_of(who, "run_date"),
+		       text_of(shut, "line"));
+	}
+}
+
 static void rows_print(const cJSON *items)
 {
 	struct table t;
@@ -46,7 +65,9 @@ static void rows_print(const cJSON *items)
 	table_init(&t, "Task|Run date|State|Start|End|End, slow|>Runs|Confidence");
 	cJSON_ArrayForEach(e, items)
 	{
-		const char *none = text_of(e, "skipped")[0] ? "skipped" : "never";
+		const char *none = text_of(e, "skipped")[0]                      ? "skipped"
+		                   : cJSON_IsObject(json_get(e, "cannot_start")) ? "cannot start"
+		                                                                 : "never";
 		table_add(&t, text_of(e, "task"));
 		table_add(&t, time_of(e, "run_date"));
 		table_add(&t, text_of(e, "state"));
@@ -85,6 +106,12 @@ static void baselines_print(const cJSON *items)
 	table_show(&t);
 }
 
+static void promised_show(const cJSON *items)
+{
+	baselines_print(items);
+	shut_print(items, "cause");
+}
+
 static void forecast_show(const cJSON *root)
 {
 	const cJSON *path = json_get(root, "critical_path"),
@@ -93,6 +120,7 @@ static void forecast_show(const cJSON *root)
 	rows_print(json_get(root, "instances"));
 	if (number_of(root, "instances_more") > 0)
 		printf("and %lld more\n", number_of(root, "instances_more"));
+	shut_print(json_get(root, "instances"), NULL);
 	if (cJSON_GetArraySize(path) > 0) {
 		puts("\nCritical path, the last first:");
 		rows_print(path);
@@ -125,7 +153,7 @@ int cmd_forecast(struct cli *cli, int argc, char **argv)
 	if (root && cli->json)
 		code = print_json(only ? json_get(root, "baselines") : root);
 	else if (root && only)
-		baselines_print(json_get(root, "baselines"));
+		promised_show(json_get(root, "baselines"));
 	else if (root)
 		forecast_show(root);
 	cJSON_Delete(root);

@@ -209,27 +209,6 @@ static int load_edges(struct sim *s, struct err *err)
 	return 0;
 }
 
-/* Tasks of a workflow with a cap share a group; others have their own. */
-static void load_groups(struct sim *s)
-{
-	s->groups = mem_array(s->in->n + 1, sizeof *s->groups);
-	s->dirty = mem_array(s->in->n + 1, sizeof *s->dirty);
-	for (uint32_t i = 0; i < s->in->n; i++) {
-		const struct task *def = s->tasks[i].def;
-		uint32_t g = (uint32_t)s->n_groups;
-		for (uint32_t k = 0; def->workflow_cap && k < i && g == s->n_groups; k++)
-			if (s->tasks[k].def->workflow_cap &&
-			    s->tasks[k].def->workflow_id == def->workflow_id)
-				g = s->tasks[k].group;
-		s->n_groups += g == s->n_groups;
-		s->tasks[i].group = g;
-		s->groups[g].cap = def->workflow_cap;
-		s->groups[g].tasks = mem_grow(s->groups[g].tasks, s->groups[g].n + 1,
-		                              sizeof(uint32_t));
-		s->groups[g].tasks[s->groups[g].n++] = i;
-	}
-}
-
 int sim_load(struct sim *s, struct err *err)
 {
 	s->ids = index_ids(s->in);
@@ -239,7 +218,7 @@ int sim_load(struct sim *s, struct err *err)
 	if (r == 0)
 		r = load_edges(s, err);
 	if (r == 0)
-		load_groups(s);
+		sim_gates_make(s);
 	return r;
 }
 
@@ -247,10 +226,7 @@ void sim_done(struct sim *s)
 {
 	for (size_t i = 0; i < s->in->n; i++)
 		free(s->tasks[i].ready);
-	for (size_t i = 0; i < s->n_groups; i++)
-		free(s->groups[i].tasks);
-	free(s->groups);
-	free(s->dirty);
+	sim_gates_done(s);
 	free(s->tasks);
 	free(s->rows);
 	free(s->slots);

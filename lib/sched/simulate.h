@@ -32,6 +32,41 @@ struct simulate_state {
 		SIM_OVER_DEAD, /* skipped, and links to it are dead */
 	} is;
 	int64_t at_us, until_us;
+	uint32_t seat; /* it runs there, from 1; 0: at none that is known */
+};
+
+/* What instances share while they run, for a forecast. A task takes slots of limits (pools and
+ * quotas) and one of the seats (a loader of its type on a broker) of its class. */
+struct simulate_take {
+	uint32_t limit;
+	int32_t slots;
+};
+struct simulate_class {
+	uint32_t *seats;
+	size_t n;
+};
+struct simulate_asks {
+	struct simulate_take *takes;
+	size_t n_takes;
+	uint32_t klass; /* SIMULATE_NOBODY: it needs no seat */
+	bool is_closed; /* as things are no instance ever starts */
+};
+/* Runs, and has no row. */
+struct simulate_other {
+	struct simulate_asks asks;
+	uint32_t seat; /* as in simulate_state */
+	int64_t until_us;
+};
+struct simulate_gates {
+	const int32_t *limits; /* slots; below 0: any number */
+	size_t n_limits;
+	const int32_t *seats;
+	size_t n_seats;
+	const struct simulate_class *classes;
+	size_t n_classes;
+	const struct simulate_asks *asks; /* per task */
+	const struct simulate_other *others;
+	size_t n_others;
 };
 
 struct simulate_input {
@@ -44,6 +79,7 @@ struct simulate_input {
 	void (*state)(void *ctx, uint32_t task, int64_t run_date, struct simulate_state *ret);
 	void *ctx;
 	int64_t now_us;
+	const struct simulate_gates *gates; /* NULL: there are the caps of workflows alone */
 };
 
 #define SIMULATE_NOBODY UINT32_MAX

@@ -4,21 +4,53 @@
 
 #include "sched/simulate.h"
 #include "sched/task.h"
+#include "util/heap.h"
 #include "util/map.h"
 
-/* Where instances of one workflow with a cap, or of one task, wait for their turn. */
-struct sim_group {
-	uint32_t *tasks; /* indexes */
-	size_t n;
-	int32_t cap, running; /* 0: no cap */
-	uint32_t last_end;    /* the row that freed a slot last */
-	bool is_dirty;        /* something changed: look who may start */
+enum { SIM_PRIORITY_MAX = 10 };
+
+/* Tasks that wait for a start, by priority as given: age never changes the order of those with the
+ * same one. */
+struct sim_shelf {
+	struct heap tasks[SIM_PRIORITY_MAX + 1];
+	uint32_t some; /* bit n: tasks[n] has some */
+};
+
+/* Tasks that take the same number of slots of a limit: one is as good as the other for it. */
+struct sim_stand {
+	int32_t slots;
+	struct sim_shelf waits;
+};
+
+/* A pool, a quota, or the seats of a class. */
+struct sim_limit {
+	int32_t size, taken;                /* size below 0: no limit */
+	const struct simulate_class *klass; /* NULL: a pool or a quota */
+	struct sim_stand **stands;
+	size_t n_stands;
+	uint32_t last_end; /* the row that freed a slot last, from 1 */
+	bool is_dirty;     /* something was freed: look who may start */
+};
+
+struct sim_seat {
+	int32_t slots, taken;
+	uint32_t *limits; /* classes that have it */
+	size_t n_limits;
 };
 
 struct sim_task {
+	struct heap_node node; /* in its shelf; key: due of its first ready row */
 	const struct task *def;
 	uint32_t first, end; /* rows */
-	uint32_t group;
+	struct simulate_take *takes;
+	struct sim_stand **stands; /* one per take */
+	size_t n_takes;
+	struct sim_limit *klass;
+	struct sim_shelf *shelf; /* where it waits; NULL: nowhere */
+	uint8_t at_priority;
+	uint32_t held_by;  /* the limit that had no room for it, from 1 */
+	uint32_t last_end; /* the last of its rows that ended, from 1 */
+	bool is_closed;
 	uint32_t line; /* of `overlap`; UINT32_MAX: none */
 	int32_t running;
 	uint32_t *ready; /* rows that wait for a slot: a heap */
@@ -36,6 +68,7 @@ struct sim_row {
 	uint32_t cause; /* row, or UINT32_MAX */
 	uint32_t slot;  /* of its first link */
 	uint32_t met, dead;
+	uint32_t seat; /* where it runs, from 1 */
 };
 
 /* A link of one row. */
@@ -63,10 +96,13 @@ struct sim_line {
 struct sim {
 	const struct simulate_input *in;
 	struct sim_task *tasks;
-	struct sim_group *groups;
-	size_t n_groups;
-	uint32_t *dirty; /* groups */
+	struct sim_limit *limits; /* also the classes, after the others */
+	size_t n_limits;
+	struct sim_seat *seats;
+	size_t n_seats;
+	struct sim_limit **dirty;
 	size_t n_dirty;
+	struct sim_shelf marked; /* tasks that may start something */
 	struct sim_row *rows;
 	uint32_t n_rows;
 	struct sim_slot *slots;
@@ -91,7 +127,7 @@ struct sim_event {
 	int64_t date; /* of the row */
 };
 
-enum { EV_KNOWN, EV_SKIP, EV_END, EV_PASS, EV_DUE };
+enum { EV_KNOWN, EV_SKIP, EV_END, EV_OTHER, EV_PASS, EV_DUE };
 
 /* Index of a task id in the input, or -1. */
 int64_t sim_task_of(const struct sim *s, uint32_t id);
@@ -101,6 +137,17 @@ int sim_dates(const struct plan *plan, const struct link_span *spans, int n, siz
 int sim_load(struct sim *s, struct err *err);
 void sim_done(struct sim *s);
 void sim_play(struct sim *s);
+
+/* simulate_gate.c: what a start takes, and whose turn it is. */
+void sim_gates_make(struct sim *s);
+void sim_gates_done(struct sim *s);
+void sim_ready(struct sim *s, uint32_t row);      /* it waits for nothing else */
+void sim_mark(struct sim *s, struct sim_task *t); /* something changed for it */
+void sim_hold(struct sim *s, uint32_t row);       /* it runs already */
+void sim_free_slots(struct sim *s, uint32_t row); /* it ran */
+void sim_free_other(struct sim *s, uint32_t other);
+/* The row that starts now and has its slots, or UINT32_MAX: no more. */
+uint32_t sim_next(struct sim *s);
 
 /* simulate_turn.c */
 enum sim_entry { SIM_ENTERS, SIM_IS_LEFT_OUT, SIM_REPLACES };

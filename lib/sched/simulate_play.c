@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AGING_US INT64_C(600000000)
-enum { PRIORITY_MAX = 10 };
-
 /* --- events */
 
 static bool before(const struct sim_event *a, const struct sim_event *b)
@@ -26,8 +23,10 @@ static bool before(const struct sim_event *a, const struct sim_event *b)
 
 static void push(struct sim *s, int64_t at_us, uint32_t kind, uint32_t row, uint32_t link)
 {
-	struct sim_event e = { at_us, kind, row, link, s->counter++, s->rows[row].row.run_date };
+	struct sim_event e = { at_us, kind, row, link, s->counter++, 0 };
 
+	if (kind != EV_OTHER)
+		e.date = s->rows[row].row.run_date;
 	if (s->n_events == s->events_room) {
 		s->events_room = s->events_room ? s->events_room * 2 : 256;
 		s->heap = mem_grow(s->heap, s->events_room, sizeof *s->heap);
@@ -54,130 +53,19 @@ static struct sim_event pop(struct sim *s)
 	return top;
 }
 
-/* --- slots to run in */
+/* --- starts */
 
-static bool is_free(const struct sim *s, const struct sim_task *t)
+static void start_all(struct sim *s)
 {
-	const struct sim_group *g = &s->groups[t->group];
+	uint32_t row;
 
-	if (g->cap && g->running >= g->cap)
-		return false;
-	if (t->def->concurrency && t->running >= t->def->concurrency)
-		return false;
-	return t->def->serial == SERIAL_PARALLEL || t->running == 0;
-}
-
-static int64_t priority_of(const struct sim *s, uint32_t row)
-{
-	const struct sim_row *r = &s->rows[row];
-	int64_t waited = s->now_us - r->row.due * 1000000;
-	int64_t p = s->tasks[r->row.task].def->priority + (waited > 0 ? waited / AGING_US : 0);
-
-	return p < PRIORITY_MAX ? p : PRIORITY_MAX;
-}
-
-static bool goes_first(const struct sim *s, uint32_t a, uint32_t b)
-{
-	int64_t x = priority_of(s, a), y = priority_of(s, b);
-
-	if (x != y)
-		return x > y;
-	if (s->rows[a].row.due != s->rows[b].row.due)
-		return s->rows[a].row.due < s->rows[b].row.due;
-	return a < b;
-}
-
-/* Among rows of one task the earlier due has waited longer, so that aging changes nothing. */
-static bool ready_before(const struct sim *s, uint32_t a, uint32_t b)
-{
-	int64_t x = s->rows[a].row.due, y = s->rows[b].row.due;
-
-	return x != y ? x < y : a < b;
-}
-
-static void ready_push(struct sim *s, struct sim_task *t, uint32_t row)
-{
-	if (t->n_ready == t->room) {
-		t->room = t->room ? t->room * 2 : 4;
-		t->ready = mem_grow(t->ready, t->room, sizeof *t->ready);
+	while ((row = sim_next(s)) != UINT32_MAX) {
+		struct sim_row *r = &s->rows[row];
+		int64_t takes = s->in->durations_us ? s->in->durations_us[r->row.task] : 0;
+		r->phase = SIM_RUNS;
+		r->row.start_us = s->now_us;
+		push(s, s->now_us + takes, EV_END, row, 0);
 	}
-	size_t at = t->n_ready++;
-	for (; at && ready_before(s, row, t->ready[(at - 1) / 2]); at = (at - 1) / 2)
-		t->ready[at] = t->ready[(at - 1) / 2];
-	t->ready[at] = row;
-}
-
-static uint32_t ready_pop(struct sim *s, struct sim_task *t)
-{
-	uint32_t top = t->ready[0], last = t->ready[--t->n_ready];
-	size_t at = 0;
-
-	for (size_t child; (child = at * 2 + 1) < t->n_ready; at = child) {
-		if (child + 1 < t->n_ready && ready_before(s, t->ready[child + 1], t->ready[child]))
-			child++;
-		if (!ready_before(s, t->ready[child], last))
-			break;
-		t->ready[at] = t->ready[child];
-	}
-	t->ready[at] = last;
-	return top;
-}
-
-static bool may_start(struct sim *s, struct sim_task *t)
-{
-	while (t->n_ready && s->rows[t->ready[0]].phase != SIM_READY)
-		ready_pop(s, t); /* it was replaced */
-	return t->n_ready && is_free(s, t);
-}
-
-static void start(struct sim *s, struct sim_task *t)
-{
-	uint32_t row = ready_pop(s, t);
-	struct sim_row *r = &s->rows[row];
-	int64_t takes = s->in->durations_us ? s->in->durations_us[r->row.task] : 0;
-
-	if (s->now_us > r->ready_us && s->groups[t->group].last_end)
-		r->cause = s->groups[t->group].last_end - 1;
-	t->running++;
-	s->groups[t->group].running++;
-	r->phase = SIM_RUNS;
-	r->row.start_us = s->now_us;
-	push(s, s->now_us + takes, EV_END, row, 0);
-}
-
-/* Start what may start, best first; what is blocked holds nobody back. */
-static void dispatch(struct sim *s, uint32_t group)
-{
-	struct sim_group *g = &s->groups[group];
-
-	for (;;) {
-		struct sim_task *best = NULL;
-		for (size_t i = 0; i < g->n; i++) {
-			struct sim_task *t = &s->tasks[g->tasks[i]];
-			if (may_start(s, t) &&
-			    (!best || goes_first(s, t->ready[0], best->ready[0])))
-				best = t;
-		}
-		if (!best)
-			return;
-		start(s, best);
-	}
-}
-
-static void mark(struct sim *s, uint32_t group)
-{
-	if (!s->groups[group].is_dirty)
-		s->dirty[s->n_dirty++] = group;
-	s->groups[group].is_dirty = true;
-}
-
-static void dispatch_marked(struct sim *s)
-{
-	for (size_t i = 0; i < s->n_dirty; i++) {
-		s->groups[s->dirty[i]].is_dirty = false;
-		dispatch(s, s->dirty[i]);
-	}
-	s->n_dirty = 0;
 }
 
 /* --- what becomes of a row */
@@ -229,13 +117,12 @@ static void look(struct sim *s, uint32_t row)
 	if (!r->is_free &&
 	    (r->met < join_of(s, row) || !has_turn(s, t, row) || !sim_has_turn(s, row)))
 		return;
-	if (t->def->frozen)
+	if (t->def->frozen || t->is_closed)
 		return;
 	r->phase = SIM_READY;
 	r->ready_us = s->now_us;
 	r->cause = s->actor;
-	ready_push(s, t, row);
-	mark(s, t->group);
+	sim_ready(s, row);
 }
 
 /* Is a link decided? */
@@ -289,20 +176,16 @@ static void finish(struct sim *s, uint32_t row)
 	}
 	if (t->def->serial == SERIAL_ORDERED && row + 1 < t->end)
 		look(s, row + 1);
-	mark(s, t->group);
+	sim_mark(s, t);
 }
 
 /* It is killed, for the later one. */
 static void replace(struct sim *s, uint32_t old, uint32_t by)
 {
 	struct sim_row *r = &s->rows[old];
-	struct sim_task *t = &s->tasks[r->row.task];
 
-	if (r->phase == SIM_RUNS) {
-		t->running--;
-		s->groups[t->group].running--;
-		s->groups[t->group].last_end = old + 1;
-	}
+	if (r->phase == SIM_RUNS)
+		sim_free_slots(s, old);
 	r->row.end_us = s->now_us;
 	r->row.is_bad = true;
 	r->row.is_skipped = false; /* as it may be about to, for one that was replaced before it */
@@ -348,14 +231,11 @@ static void on_pass(struct sim *s, uint32_t row, uint32_t link)
 static void on_end(struct sim *s, uint32_t row)
 {
 	struct sim_row *r = &s->rows[row];
-	struct sim_task *t = &s->tasks[r->row.task];
 
 	if (r->phase != SIM_RUNS)
 		return; /* it was replaced */
 	r->row.end_us = s->now_us;
-	t->running--;
-	s->groups[t->group].running--;
-	s->groups[t->group].last_end = row + 1;
+	sim_free_slots(s, row);
 	finish(s, row);
 }
 
@@ -377,10 +257,9 @@ static void begin_over(struct sim *s, uint32_t row, const struct simulate_state 
 static void begin_running(struct sim *s, uint32_t row, const struct simulate_state *st)
 {
 	struct sim_row *r = &s->rows[row];
-	struct sim_task *t = &s->tasks[r->row.task];
 
-	t->running++;
-	s->groups[t->group].running++;
+	r->seat = st->seat;
+	sim_hold(s, row);
 	r->phase = SIM_RUNS;
 	r->row.was_running = true;
 	sim_line_enter(s, row, false);
@@ -431,6 +310,10 @@ void sim_play(struct sim *s)
 		for (uint32_t k = 0; k < links_of(s, i); k++)
 			settle(s, i, k);
 	}
+	for (uint32_t i = 0; s->in->gates && i < s->in->gates->n_others; i++) {
+		int64_t until = s->in->gates->others[i].until_us;
+		push(s, until > s->in->now_us ? until : s->in->now_us, EV_OTHER, i, 0);
+	}
 	while (s->n_events) {
 		struct sim_event e = pop(s);
 		s->now_us = e.at_us;
@@ -439,13 +322,15 @@ void sim_play(struct sim *s)
 			finish(s, e.row);
 		else if (e.kind == EV_END)
 			on_end(s, e.row);
+		else if (e.kind == EV_OTHER)
+			sim_free_other(s, e.row);
 		else if (e.kind == EV_PASS)
 			on_pass(s, e.row, e.link);
 		else
 			on_due(s, e.row);
 		/* Those of one moment compete with each other. */
 		if (!s->n_events || s->heap[0].at_us > s->now_us)
-			dispatch_marked(s);
+			start_all(s);
 	}
 	if (s->in->state)
 		blame_waiting(s);

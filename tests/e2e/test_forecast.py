@@ -2,6 +2,7 @@
 """When it will be done: forecasts from plans, links and measured durations; promises. TAP."""
 import datetime
 import os
+import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -88,6 +89,162 @@ def a_promise_is_at_risk_by_name_and_its_history_says_so(s):
     assert b["over"] and b["state"] == "breached" and b["expected"] > b["committed"], b  # kept, but too late
     line, = [x for x in s.sirdar("baselines").stdout.splitlines() if "ahead/word/b" in x]
     assert "breached" in line, line
+
+
+def rows_of(s, name, **args):
+    more = "".join(f"&{k}={v}" for k, v in args.items())
+    f = s.get(f"/api/v1/forecast?name={name}{more}")
+    return {r["task"].split("/")[2]: r for r in f["instances"]}
+
+
+def shut_by(s, name, code):
+    """Its row, once its answer is that it cannot start because of that gate."""
+    def look():
+        row = rows_of(s, "/".join(name.split("/")[:2]), date=AHEAD)[name.split("/")[2]]
+        return row["cannot_start"] and row["cannot_start"]["code"] == code and row
+    row = until(f"{name} cannot start: {code}", look, seconds=60)
+    assert row["start"] is None and row["end"] is None and row["end_slow"] is None, row
+    return row
+
+
+def opens(s, name):
+    def look():
+        row = rows_of(s, "/".join(name.split("/")[:2]), date=AHEAD)[name.split("/")[2]]
+        return row["cannot_start"] is None and row["end"] and row
+    return until(f"{name} can start", look, seconds=60)
+
+
+@test
+def a_group_without_a_broker_breaks_promises_at_once_until_one_comes(s):
+    workflow(s, "nobody", {"a": script("exit 0"), "b": script("exit 0", needs="[a]", group="far"),
+                           "c": script("exit 0", needs="[b]")},
+             "baselines:\n  - {task: c, committed: \"23:59\"}\n")
+    b = shut_by(s, "ahead/nobody/b", "no_broker")
+    assert b["cannot_start"]["gate"] == 10, b
+    assert b["cannot_start"]["line"] == "no broker of group far has task type shell online", b
+    rows = rows_of(s, "ahead/nobody", date=AHEAD)
+    assert rows["a"]["end"] and rows["a"]["cannot_start"] is None, rows["a"]
+    c = rows["c"]
+    assert c["end"] is None and c["cannot_start"]["code"] == "link_shut", c
+    assert c["cannot_start"]["line"].startswith("waits for ahead/nobody/b "), c
+    assert c["cannot_start"]["line"].endswith(", which cannot start"), c
+    promise, = s.get(f"/api/v1/forecast?name=ahead/nobody&date={AHEAD}")["baselines"]
+    assert promise["state"] == "at_risk" and promise["cause"]["task"] == "ahead/nobody/b", promise
+    assert promise["expected"] is None and promise["cannot_start"]["code"] == "no_broker", promise
+    out = s.sirdar("forecast", "ahead/nobody", "--date", AHEAD).stdout
+    assert "no broker of group far has task type shell online" in out, out
+    assert "which cannot start" in out, out
+    s.add_broker("far1", types=("shell:2",), groups="far")
+    opens(s, "ahead/nobody/c")
+    promise, = s.get(f"/api/v1/forecast?name=ahead/nobody&date={AHEAD}")["baselines"]
+    assert promise["state"] == "safe" and promise["cannot_start"] is None, promise
+
+
+@test
+def what_shares_a_pool_starts_one_after_the_other_by_priority(s):
+    s.sirdar("pool", "set", "narrow", "3")
+    workflow(s, "pooled", {t: script("sleep 2", pools="{narrow: 1}", priority=p)
+                           for t, p in (("a", 3), ("b", 9), ("c", 6))})
+    s.command("backfill", selection={"workflow": "ahead/pooled", "from": "2026-03-01",
+                                     "to": "2026-03-01"})
+    s.wait_all_over("ahead/pooled/*", 3)
+    together = until("three at once", lambda: rows_of(s, "ahead/pooled", date=AHEAD))
+    assert len({r["start"] for r in together.values()}) == 1, together
+    s.sirdar("pool", "set", "narrow", "1")
+
+    def staggered():
+        rows = rows_of(s, "ahead/pooled", date=AHEAD)
+        at = [seconds_of(rows[t]["start"]) for t in "bca"]
+        return at[0] < at[1] < at[2] and (at, rows)
+    at, rows = until("they are played one by one", staggered)
+    assert rows["a"]["cause"]["task"] == "ahead/pooled/c", rows["a"]
+
+
+@test
+def a_task_that_takes_more_than_its_pool_has_cannot_start(s):
+    s.sirdar("pool", "set", "small", "2")
+    workflow(s, "much", {"a": script("exit 0", pools="{small: 2}")})
+    opens(s, "ahead/much/a")
+    s.sirdar("pool", "set", "small", "1")
+    w = shut_by(s, "ahead/much/a", "pool_small")["cannot_start"]
+    assert w["args"] == {"pool": "small", "size": 1, "slots": 2}, w
+    s.sirdar("pool", "set", "small", "2")
+    opens(s, "ahead/much/a")
+
+
+@test
+def what_others_hold_is_free_again_when_they_are_expected_to_end(s):
+    gate = s.dir / "data" / "holds"
+    s.sirdar("pool", "set", "lent", "1")
+    workflow(s, "holder", {"h": script(f"while [ ! -e {gate} ]; do sleep 0.05; done",
+                                       pools="{lent: 1}")})
+    workflow(s, "waiter", {"w": script("exit 0", pools="{lent: 1}")})
+    s.command("backfill", selection={"workflow": "ahead/holder", "dates": [TODAY]})
+    until("it runs", lambda: s.instances("ahead/holder/h", states="Running"))
+    s.command("backfill", selection={"workflow": "ahead/waiter", "dates": [TODAY]})
+
+    def waits():
+        f = s.get("/api/v1/forecast?name=ahead/waiter")
+        row = [r for r in f["instances"] if r["state"] == "DependenceFinish"]
+        return row and row[0]["start"] and (f, row[0])
+    f, row = until("its start is after now", waits)
+    assert row["cannot_start"] is None, row
+    assert seconds_of(row["start"]) > seconds_of(f["now"]), (row, f["now"])
+    gate.write_text("")
+    s.wait_state("ahead/waiter/w", row["run_date"], "Succ", seconds=60)
+
+
+@test
+def where_all_brokers_are_drained_nothing_is_expected(s):
+    s.add_broker("dry1", types=("shell:2",), groups="dry")
+    workflow(s, "dry", {"a": script("exit 0", group="dry")})
+    opens(s, "ahead/dry/a")
+    s.sirdar("broker", "drain", "dry1")
+    w = shut_by(s, "ahead/dry/a", "broker_not")["cannot_start"]
+    assert w["gate"] == 10 and w["args"]["broker"] == "dry1" and w["args"]["why"] == "drained", w
+    s.sirdar("broker", "undrain", "dry1")
+    opens(s, "ahead/dry/a")
+
+
+@test
+def a_type_in_quarantine_is_not_counted_on_until_it_is_released(s):
+    s.add_broker("sick1", types=("shell:2",), groups="sick", loader_crash_max=3)
+    workflow(s, "sick", {"a": script("exit 0", group="sick")})
+    opens(s, "ahead/sick/a")
+
+    def shell():
+        b, = [b for b in s.get("/api/v1/brokers")["brokers"] if b["name"] == "sick1"]
+        return next(t for t in b["types"] if t["type"] == "shell")
+
+    def loader():
+        found = s.pids("taskrunner-loader", "/sick1")
+        return found[0] if found else None
+    dead = None
+    for _ in range(3):
+        dead = until("a loader is ready", lambda: (p := loader()) and p != dead and
+                     shell()["state"] == "ready" and p)
+        os.kill(dead, signal.SIGKILL)
+    until("it is quarantined", lambda: shell()["state"] == "quarantined")
+    w = shut_by(s, "ahead/sick/a", "runner_sick")["cannot_start"]
+    assert w["gate"] == 9 and w["args"]["broker"] == "sick1", w
+    assert w["args"]["state"] == "quarantined", w
+    s.sirdar("plugin", "release", "shell", "--broker", "sick1")
+    opens(s, "ahead/sick/a")
+
+
+@test
+def slots_of_a_broker_are_shared_by_what_starts_there(s):
+    s.add_broker("one1", types=("shell:1",), groups="one")
+    workflow(s, "one", {t: script("sleep 2", group="one") for t in "ab"})
+    s.command("backfill", selection={"workflow": "ahead/one", "from": "2026-03-01",
+                                     "to": "2026-03-01"})
+    s.wait_all_over("ahead/one/*", 2)
+
+    def apart():
+        rows = rows_of(s, "ahead/one", date=AHEAD)
+        at = sorted(seconds_of(r["start"]) for r in rows.values() if r["start"])
+        return len(at) == 2 and at[1] > at[0]
+    until("one after the other", apart)
 
 
 @test

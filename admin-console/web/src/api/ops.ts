@@ -7,10 +7,11 @@ export type TargetNew = Schemas['TargetNew']
 export type Forecast = Schemas['Forecast']
 export type ForecastRow = Schemas['ForecastRow']
 export type Baseline = Required<
-	Omit<NonNullable<Forecast['baselines']>[number], 'cause' | 'expected' | 'expected_slow'>
+	Omit<NonNullable<Forecast['baselines']>[number], 'cause' | 'expected' | 'expected_slow' | 'cannot_start'>
 > & {
 	expected: string | null
 	expected_slow: string | null
+	cannot_start?: Schemas['CannotStart'] | null
 	cause?: { id: string; task: string; run_date: string; part: number; state: string } | null
 }
 export type Node = Schemas['Node']

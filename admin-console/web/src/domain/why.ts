@@ -5,7 +5,7 @@ import { fill, maybe, t } from '@/i18n'
 import { kindOf, states } from './states'
 import { moment } from './time'
 
-export function whyLine(w: Why, zone: string): string {
+export function whyLine(w: Pick<Why, 'code' | 'args' | 'line'>, zone: string): string {
 	const text = w.code ? maybe('why.' + w.code) : undefined
 	if (!text || !w.args) return w.line
 	const args = Object.fromEntries(

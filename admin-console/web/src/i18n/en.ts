@@ -491,6 +491,7 @@ export const en = {
 	'why.due': 'Due {at}.',
 	'why.retry': 'An attempt failed, the next is due {at}.',
 	'why.link': 'Waits for {open} of {total} instances of {task}, the first is {date} ({state}).',
+	'why.link_shut': 'Waits for {task} {date}, which cannot start.',
 	'why.ordered': 'One date after the other: {date} is {state}.',
 	'why.overlap': 'The earlier {date}{task} has not ended, it is {state}.',
 	'why.replaces': 'The earlier {date}{task} is to end first, it is {state}.',

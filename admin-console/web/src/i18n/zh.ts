@@ -490,6 +490,7 @@ export const zh: Words = {
 	'why.due': '{at} 到点。',
 	'why.retry': '上次尝试失败，{at} 重试。',
 	'why.link': '等待 {task} 的 {open} / {total} 个实例，第一个是 {date}（{state}）。',
+	'why.link_shut': '等待 {task} {date}，而后者目前无法开始。',
 	'why.ordered': '按日期串行：{date} 为 {state}。',
 	'why.overlap': '更早的 {date}{task} 尚未结束，为 {state}。',
 	'why.replaces': '更早的 {date}{task} 须先结束，为 {state}。',
