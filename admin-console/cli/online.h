@@ -58,6 +58,8 @@ const char *text_of(const cJSON *o, const char *key); /* never NULL; numbers as 
 long long number_of(const cJSON *o, const char *key);
 /* "2026-03-01T02:30:00.5Z" as "2026-03-01 02:30:00"; borrowed until the 8th call after. */
 const char *time_of(const cJSON *o, const char *key);
+/* A run date in UTC with its Z: commands read it so whatever zone the task is in. */
+const char *date_of(const cJSON *o, const char *key);
 /* The texts of a list as one cell; `none`: where there is no list. */
 void add_list(struct table *t, const cJSON *list, const char *none);
 int print_json(const cJSON *root);

@@ -152,7 +152,7 @@ static void print_alerts(const cJSON *items)
 		table_add(&t, text_of(a, "severity"));
 		table_add(&t, text_of(a, "kind"));
 		table_add(&t, text_of(a, "subject"));
-		table_add(&t, time_of(a, "run_date"));
+		table_add(&t, date_of(a, "run_date"));
 		table_add(&t, text_of(a, "state"));
 		table_add(&t, text_of(json_get(a, "acknowledged"), "by"));
 		put_told(&t, json_get(a, "told"));

@@ -202,8 +202,8 @@ static int changes_print(const cJSON *answer)
 			printf(" (stays offline, as it was put)");
 		if (number_of(c, "run_dates") > 0) {
 			printf(" (%s run dates of the past come due: %s", text_of(c, "run_dates"),
-			       time_of(c, "first"));
-			printf(" to %s)", time_of(c, "last"));
+			       date_of(c, "first"));
+			printf(" to %s)", date_of(c, "last"));
 		}
 		putchar('\n');
 		paint(sign, false);

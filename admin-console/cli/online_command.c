@@ -63,13 +63,13 @@ static void preview_online(const cJSON *e, struct buf *out)
 {
 	buf_printf(out, "%s goes online", text_of(e, "task"));
 	if (text_of(e, "begins")[0] != '\0')
-		buf_printf(out, ", its plan begins with %s", time_of(e, "begins"));
+		buf_printf(out, ", its plan begins with %s", date_of(e, "begins"));
 	buf_putc(out, '\n');
 	if (number_of(e, "run_dates") > 0)
 		buf_printf(out, "  %s run dates of the past come due: %s", text_of(e, "run_dates"),
-		           time_of(e, "first"));
+		           date_of(e, "first"));
 	if (number_of(e, "run_dates") > 0)
-		buf_printf(out, " to %s\n", time_of(e, "last"));
+		buf_printf(out, " to %s\n", date_of(e, "last"));
 }
 
 static void preview_print(const cJSON *dry, FILE *to)
@@ -96,7 +96,7 @@ static void preview_print(const cJSON *dry, FILE *to)
 	cJSON_ArrayForEach(e, json_get(dry, "detached")) buf_printf(
 		&out, "%s no longer waits for %s\n", text_of(e, "task"), text_of(e, "parent"));
 	cJSON_ArrayForEach(e, json_get(dry, "refused"))
-		buf_printf(&out, "refused: %s %s: %s\n", text_of(e, "task"), time_of(e, "run_date"),
+		buf_printf(&out, "refused: %s %s: %s\n", text_of(e, "task"), date_of(e, "run_date"),
 	                   text_of(e, "message"));
 	cJSON_ArrayForEach(e, json_get(dry, "warnings")) if (cJSON_IsString(e))
 		buf_printf(&out, "warning: %s\n", e->valuestring);
@@ -380,7 +380,7 @@ static void items_print(const cJSON *root)
 	const cJSON *i;
 
 	cJSON_ArrayForEach(i, json_get(root, "items"))
-		printf("  %-40s %s  %s %s\n", text_of(i, "task"), time_of(i, "run_date"),
+		printf("  %-40s %s  %s %s\n", text_of(i, "task"), date_of(i, "run_date"),
 	               text_of(i, "code"), text_of(i, "message"));
 }
 

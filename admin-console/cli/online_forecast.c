@@ -69,7 +69,7 @@ static void rows_print(const cJSON *items)
 		                   : cJSON_IsObject(json_get(e, "cannot_start")) ? "cannot start"
 		                                                                 : "never";
 		table_add(&t, text_of(e, "task"));
-		table_add(&t, time_of(e, "run_date"));
+		table_add(&t, date_of(e, "run_date"));
 		table_add(&t, text_of(e, "state"));
 		add_time(&t, e, "start", none);
 		add_time(&t, e, "end", none);
@@ -92,10 +92,10 @@ static void baselines_print(const cJSON *items)
 		bool over = json_true(e, "over");
 		char *why = cJSON_IsObject(cause)
 		                    ? mem_fmt("%s %s, %s", text_of(cause, "task"),
-		                              time_of(cause, "run_date"), text_of(cause, "state"))
+		                              date_of(cause, "run_date"), text_of(cause, "state"))
 		                    : mem_str("");
 		table_add(&t, text_of(e, "task"));
-		table_add(&t, time_of(e, "run_date"));
+		table_add(&t, date_of(e, "run_date"));
 		table_add(&t, text_of(e, "state"));
 		table_add(&t, time_of(e, "committed"));
 		add_time(&t, e, "expected", over ? "done" : "never");

@@ -288,7 +288,14 @@ static int refused(struct online *o, const struct buf *answer)
 		const char *place = text_of(e, "place"), *hint = text_of(e, "hint");
 
 		details_say(e);
-		cli_fail(code, "%s%s%s%s%s", place, place[0] ? ": " : "", text_of(e, "message"),
+		const char *message = text_of(e, "message");
+
+		/* The server's text may name its place and repeat its hint. */
+		if (strncmp(message, place, strlen(place)) == 0)
+			place = "";
+		if (strstr(message, hint) != NULL)
+			hint = "";
+		cli_fail(code, "%s%s%s%s%s", place, place[0] ? ": " : "", message,
 		         hint[0] ? "; " : "", hint);
 	} else {
 		cli_fail(code, "%s answers %ld", o->base, o->status);
@@ -464,6 +471,19 @@ const char *time_of(const cJSON *o, const char *key)
 	if (t == NULL || strlen(t) < 19)
 		return "";
 	snprintf(text, sizeof(times[0]), "%.10s %.8s", t, t + 11);
+	return text;
+}
+
+const char *date_of(const cJSON *o, const char *key)
+{
+	static char dates[8][32];
+	static unsigned at;
+	const char *t = json_text(o, key);
+	char *text = dates[at++ % 8];
+
+	if (t == NULL || strlen(t) < 19)
+		return "";
+	snprintf(text, sizeof(dates[0]), "%.19sZ", t);
 	return text;
 }
 

@@ -16,7 +16,7 @@ struct options {
 static const struct argp_option list_options[] = {
 	{ "state", 's', "STATES", 0, "only those in these states, a,b", 0 },
 	{ "from", 'f', "T", 0, "runs: run dates from here (UTC, or with an offset)", 0 },
-	{ "to", 't', "T", 0, "runs: run dates up to here", 0 },
+	{ "to", 't', "T", 0, "runs: run dates before this", 0 },
 	{ "limit", 'n', "N", 0, "at most so many, default 50", 0 },
 	{ "sort", 'S', "BY", 0, "runs: run_date, change, start, end, priority, state", 0 },
 	{ "all", 'a', NULL, 0, "all of them, page by page", 0 },
@@ -123,11 +123,15 @@ static void cell_add(struct table *t, const cJSON *e, const struct column *c)
 	char *text;
 
 	if (strcmp(c->key, "reason") != 0 || json_get(e, "dates") == NULL) {
-		table_add(t, c->time ? time_of(e, c->key) : text_of(e, c->key));
+		bool date = strcmp(c->key, "run_date") == 0;
+
+		table_add(t, date      ? date_of(e, c->key)
+		             : c->time ? time_of(e, c->key)
+		                       : text_of(e, c->key));
 		return;
 	}
 	text = mem_fmt("%s, %lld dates up to %s", text_of(e, "reason"), number_of(e, "dates"),
-	               time_of(e, "last_date"));
+	               date_of(e, "last_date"));
 	table_add(t, text);
 	free(text);
 }
@@ -260,7 +264,7 @@ int cmd_workflow_list(struct cli *cli, int argc, char **argv)
 
 int cmd_run_list(struct cli *cli, int argc, char **argv)
 {
-	static const struct column columns[] = { { "task", 0 },   { "run_date", 1 },
+	static const struct column columns[] = { { "task", 0 },   { "run_date", 0 },
 		                                 { "state", 0 },  { "progress_permille", 0 },
 		                                 { "reason", 0 }, { "attempt", 0 },
 		                                 { "broker", 0 }, { "started", 1 },
@@ -502,7 +506,8 @@ int cmd_broker_list(struct cli *cli, int argc, char **argv)
 
 struct steering {
 	struct words brokers;
-	const char *type; /* log-level: its loaders alone */
+	const char *type;    /* log-level: its loaders alone */
+	const char *missing; /* what is asked for when no word is there; NULL: a broker */
 	bool yes;
 };
 
@@ -522,7 +527,7 @@ static error_t steer_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (q->brokers.n == 0)
-			argp_error(state, "which broker?");
+			argp_error(state, "%s", q->missing != NULL ? q->missing : "which broker?");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -567,7 +572,7 @@ int cmd_log_level(struct cli *cli, int argc, char **argv)
 		{ 0 },
 	};
 	static const struct argp own = { .options = level_options, .parser = steer_parse };
-	struct steering q = { .yes = true };
+	struct steering q = { .yes = true, .missing = "which level? error, warn, info or debug" };
 	struct online o = { 0 };
 
 	cli_parse(cli, &own, argc, argv, &q);
