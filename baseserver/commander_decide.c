@@ -36,8 +36,9 @@ static struct verdict leave(void)
 
 static struct verdict no_row(const struct look *l)
 {
-	return l->planned ? no(E_NOT_FOUND, "planned, but there is no row of it yet")
-	                  : no(E_NOT_FOUND, "no such instance");
+	return l->planned
+	               ? no(E_NOT_FOUND, "planned, not made yet: `backfill` or `run-now` makes it")
+	               : no(E_NOT_FOUND, "no such instance");
 }
 
 static int64_t due_of(const struct look *l)

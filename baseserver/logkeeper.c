@@ -368,7 +368,8 @@ static void on_get(struct letter *l, void *self)
 	}
 	if ((!g->name.generation || !g->name.attempt) && !find_last(k, &g->name)) {
 		g->code = E_NOT_FOUND;
-		snprintf(g->text, sizeof g->text, "nothing has been printed yet");
+		snprintf(g->text, sizeof g->text,
+		         "no attempt of it has printed anything; `sirdar why` says how it stands");
 		g->letter.deliver = g->answered;
 		if (actor_post_credit(g->reply_to, l) < 0)
 			log_get_free(g);

@@ -73,7 +73,8 @@ static int guard_target(struct call *c)
 		return refuse(c, 400, "target", "NUL in the request target");
 	for (const unsigned char *p = (const unsigned char *)c->raw; *p != '\0'; p++)
 		if (*p <= 0x20 || *p >= 0x7f || *p == '\\' || *p == '#')
-			return refuse(c, 400, "target", "a character that may not be in a target");
+			return refuse(c, 400, "target",
+			              "the address has a character that is sent as %XX only");
 	return 0;
 }
 
