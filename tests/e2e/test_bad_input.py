@@ -315,6 +315,7 @@ def full_disk(place):
                     {"name": "x", "text": GOOD.format(name=f"full{n}", type="shell")}],
                     "from": "2026-03-01"}})
             assert status == 507 and answer["error"]["code"] == "FULL", (status, answer)
+            assert "was not taken" in answer["error"]["message"], answer  # it never lay in the queue
             assert time.monotonic() - began < 20, "two seconds are promised"
         status, health = s.ask("GET", "/api/v1/health")
         assert status == 503 and health["status"] == "failing" and not health["store"]["ok"], health
