@@ -53,6 +53,9 @@ static void heard(struct maintainer *m, const struct held_news *n, uint64_t toke
  * had them may be cut off only, and run them until its fence. Silence ends them, or their list. */
 static void disown(struct maintainer *m, uint32_t broker)
 {
+#ifdef BUG_93 /* another machine's list speaks for what the former one holds */
+	return;
+#endif
 	for (uint32_t i = 0; i < m->watches.used; i++) {
 		struct watch *w = watch_at(m, i);
 		if (watch_of_slot(m, w->slot) == i && w->inst.broker == broker &&

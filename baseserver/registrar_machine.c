@@ -89,6 +89,9 @@ int machine_admit(struct registrar *r, struct broker *b, struct greeting *g)
 	if (other) {
 		if (!m->asked_us || m->heard_us > m->asked_us)
 			m->asked_us = now;
+#ifdef BUG_94 /* who asks for a name gets it, whoever beats */
+		m->asked_us = now - BEATS_SILENT * r->beat_us;
+#endif
 		if (now - m->asked_us < BEATS_SILENT * r->beat_us)
 			return turn_away(r, b, g);
 		take_over(b, g);

@@ -46,6 +46,7 @@ static struct proposal *give_back(struct worker *w, const struct instance *i)
 		l->given_back = true;
 	p = worker_propose(w, ASK_ENDED, i->key);
 	p->token = i->token;
+	p->session = l ? l->session : 0; /* who chose that seat counts on it */
 	p->end = AE_BACK;
 	p->reason = RE_UNSENT;
 	return p;
@@ -69,6 +70,7 @@ static void fail_values(struct worker *w, const struct param_question *q)
 	if (q->code == E_NOT_FOUND) { /* may be so for good: it has a cap */
 		p->end = AE_RETURN;
 		p->reason = RE_NOSTART;
+		p->session = 0; /* no machine's fault */
 		return;
 	}
 	p->end = AE_FATAL;

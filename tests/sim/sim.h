@@ -72,10 +72,15 @@ struct swarm {
 	bool brisk;     /* loaders crash often and are back at once */
 	bool backfills; /* of commands, mostly these */
 	bool commands, edits, wall_jumps, takeovers, long_downs, standby;
-	bool flows;    /* some tasks are the steps of a pipeline */
-	bool branches; /* jobs choose among the children of their task */
-	bool stands;   /* the server stands still at times */
-	bool switches; /* versions of plugins follow each other, side by side */
+	bool flows;       /* some tasks are the steps of a pipeline */
+	bool branches;    /* jobs choose among the children of their task */
+	bool stands;      /* the server stands still at times */
+	bool switches;    /* versions of plugins follow each other, side by side */
+	bool keepers;     /* each machine's taskbroker beats for what its jobkeeper holds */
+	bool freezes;     /* loaders that do nothing any more, and are there */
+	bool quarantines; /* loaders that are not begun again */
+	bool twins;       /* a second machine with the name of the first */
+	uint32_t sick;    /* so many machines may be sick at a time: no start goes well there */
 	size_t ring_slots;
 	int64_t rows_max; /* dates left out in one go that have rows */
 };
@@ -95,7 +100,12 @@ extern struct swarm swarm;
 	X(SESSIONS, "sessions", "loaders that are back at once, and a maintainer that is late") \
 	X(SILENCES, "silences", "minutes without a server, whose dates are left out, and redone") \
 	X(STANDS, "stands", "a server that stands still while brokers beat and jobs end") \
-	X(OVERLAPS, "overlaps", "dates that come due while an earlier one is unfinished")
+	X(OVERLAPS, "overlaps", "dates that come due while an earlier one is unfinished") \
+	X(FROZEN, "frozen", "loaders that are frozen while their taskbroker beats on") \
+	X(QUARANTINES, "quarantines", \
+	  "loaders that are not begun again, and jobs of the keeper's") \
+	X(TWINS, "twins", "two machines with one name") \
+	X(SICK, "sick", "machines on which no start goes well")
 enum scenario {
 #define X(name, text, what) SC_##name,
 	SCENARIOS(X)
@@ -221,6 +231,8 @@ void server_crash(void);
 void server_stands(int64_t us); /* still */
 void server_end(void);          /* of one seed: everything goes */
 bool server_up(void);
+int64_t server_due(
+	const struct instance *i); /* at most: no record tells of time without a leader */
 void server_run(void);
 int64_t server_next_us(void); /* its next alarm on the clock, INT64_MAX none */
 struct store *server_store(void);
@@ -304,15 +316,19 @@ void worker_stop(void);
 bool worker_behind(void); /* durable records are not shown yet */
 struct actor *worker_actor(void);
 void worker_answered(struct letter *l, void *self);
-/* A place for a loader, of broker `place % BROKERS`: two each, for versions side by side. */
-enum { LOADERS = 2 * BROKERS };
+/* A place for a loader, of broker `place % BROKERS`: two each, for versions side by side; and one of
+ * another machine with its name. Each machine's taskbroker has a seat of its own beside. */
+enum { LOADERS = 2 * BROKERS, MACHINES = 3 * BROKERS, SEATS = 2 * MACHINES };
 struct greeter {
 	uint32_t incarnation, lane;
 	bool others; /* another lane of this broker may hold jobs */
 };
 void worker_hello(int place, uint64_t conn, struct greeter g, const uint64_t *held, size_t n);
 void worker_close(int place, uint64_t conn); /* it takes nothing more */
-void worker_gone(int broker, uint64_t conn);
+void worker_gone(int seat, uint64_t conn);
+void worker_kept(int place, uint64_t conn, int64_t sent_us, bool hello, const uint64_t *held,
+                 size_t n); /* the taskbroker's own list */
+void worker_evicts(uint32_t session);
 void worker_credit(int broker, uint64_t conn, uint64_t limit);
 void worker_beat(int broker, uint64_t conn, int64_t sent_us, const uint64_t *held, size_t n);
 struct report {
@@ -336,8 +352,39 @@ void broker_loader_stop(int broker); /* takes nothing more, ends a while later *
 void broker_switch(int broker);      /* another version's loader follows, beside this one */
 int broker_place(int broker);        /* one of its loaders, by luck */
 void broker_machine_crash(int broker);
+bool broker_has_room(int broker); /* it could start one more */
 void brokers_heal(void);
 void broker_server_lost(void); /* the server's end died: all connections break */
+
+/* sim_gray.c: what looks well from one side. */
+void gray_acts(int broker); /* one of the swarm's kinds */
+void gray_act_ends(void);   /* people mend */
+void broker_refused(int seat, uint64_t conn);
+void broker_kept_ack(int place, uint64_t conn, int64_t sent_us, const uint64_t *unknown, size_t n);
+int64_t broker_thaws_us(int place); /* its loader does nothing before; in the past: it does */
+
+/* sim_names.c: one machine a name, by the registrar's own judgement. */
+void names_reset(void);
+void names_restarted(void);
+bool names_admit(int seat, uint32_t session, bool *ret_strange);
+void names_heard(int seat);
+
+/* sim_liveness.c: nothing stays in a state that nobody works on (L1). */
+void liveness_reset(void);
+void liveness_trouble(int64_t us); /* the server cannot work, for so long; clocks begin anew */
+void liveness_look(void);          /* after each step of the world */
+struct tended {
+	const struct instance *inst;
+	uint32_t at;   /* which row */
+	bool runs;     /* the world: there is a process */
+	bool may_move; /* Ready, DependenceFinish: no gate that the checker knows is closed */
+};
+void check_each_unfinished(void (*each)(const struct tended *t));
+void check_heard(uint64_t token);          /* a list that names it was taken */
+bool rules_open(const struct instance *i); /* links, join and turn are as they must be */
+bool parts_over(const struct instance *i); /* of a whole: all of them have ended */
+bool pools_free(const struct task *t, const int slots[TASKS + 1]);
+
 extern bool healing;
 extern bool parts; /* some tasks are broadcast: one seed in four, with --parts all */
 int64_t wire_delay(void);
@@ -349,7 +396,12 @@ enum {
 	KILL_US = 300 * 1000,
 	LOSE_US = 2000 * 1000,
 	EPOCH_US = 1000 * 1000,
-	LEAD_US = 1200 * 1000 /* a standby waits so long; more than T_epoch */
+	LEAD_US = 1200 * 1000,     /* a standby waits so long; more than T_epoch */
+	SILENT_US = 1000 * 1000,   /* a loader without a sign of life is ended then */
+	UNSERVED_US = 4000 * 1000, /* a lane without a loader is named no more then */
+	KILL_EXTRA_US = 1000 * 1000,
+	PAUSE_US = 200 * 1000,     /* a machine where nothing starts is left alone, at first ... */
+	PAUSE_MAX_US = 2000 * 1000 /* ... and at most */
 };
 
 #endif

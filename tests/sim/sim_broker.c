@@ -4,6 +4,7 @@
 
 #include "sched/attempt.h"
 #include "sim.h"
+#include "sim_broker.h"
 #include "util/check.h"
 
 bool healing;
@@ -13,39 +14,7 @@ bool healing;
 #define KILL_US  (2 * SEC)
 #endif
 
-enum { JOBS_MAX = 64 };
-enum job_state { J_FREE, J_RUNNING, J_ENDED };
-
-struct job {
-	enum job_state state;
-	uint64_t token;
-	struct inst_key key;
-	bool in_process;    /* dies with the loader, no marker on the machine */
-	bool killing, deaf; /* deaf: dies of a kill only after a long while */
-	int64_t entered_us;
-	int64_t deadline_us; /* the fence */
-	struct report end;
-	uint32_t seq;
-	uint64_t life; /* distinguishes users of one place */
-};
-
-struct machine {
-	bool loader_up;
-	bool leaving;      /* its loader was told to end: takes nothing more */
-	bool exists;       /* this place has a loader, or what one left */
-	bool retired;      /* of a former version: ends when it has nothing left */
-	bool closed;       /* told to the server in this connection ... */
-	int64_t closed_us; /* ... then */
-	uint32_t lane;
-	uint64_t conn;        /* 0: none */
-	uint32_t incarnation; /* of the loader's process */
-	uint64_t done, limit;
-	int64_t proof_us;  /* send time of the last beat (or hello) the server has answered */
-	struct report old; /* one that was acknowledged: a replay */
-	struct job jobs[JOBS_MAX];
-};
-
-static struct machine machines[LOADERS];
+struct machine machines[MACHINES];
 static uint32_t lanes[BROKERS]; /* the last of each */
 static int current[BROKERS];    /* the place that takes work */
 static uint64_t conns, lives;
@@ -61,7 +30,7 @@ int64_t wire_delay(void)
 }
 
 /* One direction of a connection keeps its order; a broken one delivers nothing. */
-static int64_t up_clear[LOADERS], down_clear[LOADERS];
+static int64_t up_clear[SEATS];
 
 static int64_t ordered(int64_t *clear)
 {
@@ -75,18 +44,6 @@ static int64_t ordered(int64_t *clear)
 	return at - now_us;
 }
 
-struct up {
-	int broker;
-	uint64_t conn;
-	int kind; /* 0 hello 1 credit 2 beat 3 report 4 nothing more */
-	struct greeter greeter;
-	uint64_t limit;
-	int64_t sent_us;
-	struct report report;
-	size_t n;
-	uint64_t held[JOBS_MAX];
-};
-
 static void arrive(void *a, uint64_t b)
 {
 	struct up *u = a;
@@ -96,8 +53,12 @@ static void arrive(void *a, uint64_t b)
 		later_owned(threads_stand_until() - now_us, arrive, u);
 		return;
 	}
-	if (machines[u->broker].conn == u->conn && server_up()) {
-		if (u->kind == 0)
+	bool kept = u->kind >= 5;
+	const struct machine *m = &machines[u->broker];
+	if ((kept ? m->kept_conn : m->conn) == u->conn && server_up()) {
+		if (kept)
+			worker_kept(u->broker, u->conn, u->sent_us, u->kind == 5, u->held, u->n);
+		else if (u->kind == 0)
 			worker_hello(u->broker, u->conn, u->greeter, u->held, u->n);
 		else if (u->kind == 1)
 			worker_credit(u->broker, u->conn, u->limit);
@@ -111,21 +72,23 @@ static void arrive(void *a, uint64_t b)
 	free(u);
 }
 
-static struct up *up_new(int b, int kind)
+struct up *up_new(int b, int kind)
 {
 	struct up *u = calloc(1, sizeof *u);
 
 	CHECK(u);
 	u->broker = b;
-	u->conn = machines[b].conn;
+	u->conn = kind >= 5 ? machines[b].kept_conn : machines[b].conn;
 	u->kind = kind;
 	u->sent_us = now_us;
 	return u;
 }
 
-static void up_send(struct up *u)
+void up_send(struct up *u)
 {
-	later_owned(ordered(&up_clear[u->broker]), arrive, u);
+	int seat = u->kind >= 5 ? MACHINES + u->broker : u->broker;
+
+	later_owned(ordered(&up_clear[seat]), arrive, u);
 }
 
 static void list_held(int b, struct up *u)
@@ -145,7 +108,7 @@ static void send_credit(int b)
 		m->closed_us = now_us;
 		up_send(up_new(b, 4));
 	}
-	if (m->leaving || m->retired)
+	if (m->leaving || m->retired || m->heir)
 		return;
 	struct up *u = up_new(b, 1);
 
@@ -167,7 +130,7 @@ static void report(int b, struct job *j, struct report r)
 	up_send(u);
 }
 
-static struct job *find(int b, uint64_t token)
+struct job *machine_find(int b, uint64_t token)
 {
 	for (int i = 0; i < JOBS_MAX; i++)
 		if (machines[b].jobs[i].state != J_FREE && machines[b].jobs[i].token == token)
@@ -188,12 +151,24 @@ static void end_job(int b, struct job *j, int end, int exit_code, int reason)
 		.reason = reason,
 		.branch = end == AE_OK ? branch_choose(j->token, j->key) : 0,
 	};
-	if (machines[b].conn)
+	if (machines[b].conn && machines[b].thaws_us <= now_us)
 		report(b, j, j->end);
 #ifdef BUG_12 /* forgotten as soon as it is sent once */
 	if (machines[b].conn)
 		j->state = J_FREE;
 #endif
+}
+
+/* What runs inside a frozen loader stands still with it. (Its fence is not waited for: whoever
+ * thaws looks at it before anything else.) */
+static bool stands_with_loader(int b, struct job *j, void (*end)(void *a, uint64_t life))
+{
+	int64_t thaws_us = machines[b].thaws_us;
+
+	if (!j->in_process || thaws_us <= now_us)
+		return false;
+	later(thaws_us - now_us, end, j, j->life);
+	return true;
 }
 
 static void natural_end(void *a, uint64_t life)
@@ -202,7 +177,7 @@ static void natural_end(void *a, uint64_t life)
 	int b = (int)(((char *)a - (char *)machines) / (long)sizeof machines[0]);
 	uint32_t draw = rnd(100);
 
-	if (j->life != life || j->state != J_RUNNING)
+	if (j->life != life || j->state != J_RUNNING || stands_with_loader(b, j, natural_end))
 		return;
 	if (!healing && swarm.fatal && chance(swarm.fatal))
 		draw = 99;
@@ -219,7 +194,7 @@ static void killed_end(void *a, uint64_t life)
 	struct job *j = a;
 	int b = (int)(((char *)a - (char *)machines) / (long)sizeof machines[0]);
 
-	if (j->life == life)
+	if (j->life == life && !stands_with_loader(b, j, killed_end))
 		end_job(b, j, AE_FAILED, -9, RE_SIGNAL);
 }
 
@@ -255,20 +230,32 @@ static void send_back(int b, struct job *j, int end, int reason)
 	report(b, j, j->end);
 }
 
+static void no_start(void *a, uint64_t life)
+{
+	struct job *j = a;
+	int b = (int)(((char *)a - (char *)machines) / (long)sizeof machines[0]);
+
+	if (j->life == life && j->state == J_RUNNING)
+		send_back(b, j, AE_RETURN, RE_NOSTART);
+}
+
 void broker_job(int b, uint64_t conn, uint64_t token, struct inst_key key)
 {
 	struct machine *m = &machines[b];
+	int64_t proof_us = m->proof_us;
 	struct job *j = NULL;
 
 	if (m->conn != conn)
 		return;
 	m->done++; /* every job received counts, also one that is held already */
-	if (find(b, token))
+	if (machine_find(b, token))
 		return;
 	for (int i = 0; i < JOBS_MAX && !j; i++)
 		if (m->jobs[i].state == J_FREE)
 			j = &m->jobs[i];
 	CHECK(j);
+	if (swarm.keepers && m->kept_proof_us < proof_us)
+		proof_us = m->kept_proof_us;
 	*j = (struct job){ .state = J_RUNNING,
 		           .token = token,
 		           .key = key,
@@ -276,7 +263,7 @@ void broker_job(int b, uint64_t conn, uint64_t token, struct inst_key key)
 		           .in_process = chance(300),
 		           .deaf = chance(100),
 		           .entered_us = now_us,
-		           .deadline_us = m->proof_us + FENCE_US };
+		           .deadline_us = proof_us + FENCE_US };
 	/* The grant may have been long on its way: what was proven before it counts, for the
 	 * answer to a later beat would have come after it. */
 	if (j->deadline_us <= now_us || (!healing && chance(30))) {
@@ -287,9 +274,13 @@ void broker_job(int b, uint64_t conn, uint64_t token, struct inst_key key)
 		send_back(b, j, AE_BACK, RE_STOPPING);
 		return;
 	}
+	if (m->sick) {
+		later((int64_t)rnd(50) * MS, no_start, j, j->life);
+		return;
+	}
 	check_start(token, key);
 	report(b, j, (struct report){ .seq = ++j->seq, .end = -1 });
-	uint32_t long_ones = scenario == SC_VERSIONS ? 500 : 100; /* per mille */
+	uint32_t long_ones = scenario == SC_VERSIONS || swarm.keepers ? 500 : 100; /* per mille */
 	int64_t runs = (int64_t)rnd(chance(long_ones) ? 40000 : 3000) * MS;
 	later(healing ? 50 * MS : runs, natural_end, j, j->life);
 	later(j->deadline_us - now_us, look_at_fence, j, j->life);
@@ -297,20 +288,26 @@ void broker_job(int b, uint64_t conn, uint64_t token, struct inst_key key)
 
 void broker_kill(int b, uint64_t conn, uint64_t token)
 {
-	struct job *j = find(b, token);
+	struct job *j = machine_find(b, token);
 
 	if (machines[b].conn != conn || !j || j->state != J_RUNNING)
 		return;
 	report(b, j, (struct report){ .seq = ++j->seq, .end = -2 });
+	machine_kill(j);
+}
+
+void machine_kill(struct job *j)
+{
 	if (j->killing)
 		return;
 	j->killing = true;
-	later(j->deaf ? (int64_t)rnd(8000) * MS : (int64_t)rnd(150) * MS, killed_end, j, j->life);
+	later(j->deaf ? (int64_t)rnd(swarm.keepers ? 60000 : 8000) * MS : (int64_t)rnd(150) * MS,
+	      killed_end, j, j->life);
 }
 
 void broker_ack(int b, uint64_t conn, uint64_t token, uint32_t seq, int code)
 {
-	struct job *j = find(b, token);
+	struct job *j = machine_find(b, token);
 
 	(void)code;
 	if (machines[b].conn != conn || !j || j->state != J_ENDED || seq != j->end.seq)
@@ -340,7 +337,7 @@ static void look_for_end(int b, int64_t sent_us)
 		worker_gone(b, m->conn);
 	m->conn = 0;
 	m->exists = m->loader_up = false;
-	up_clear[b] = down_clear[b] = 0;
+	up_clear[b] = 0;
 }
 
 void broker_beat_ack(int b, uint64_t conn, int64_t sent_us, const uint64_t *unknown, size_t n)
@@ -355,17 +352,18 @@ void broker_beat_ack(int b, uint64_t conn, int64_t sent_us, const uint64_t *unkn
 	m->proof_us = sent_us;
 	/* A beat from before the job came did not list it: it proves nothing of its lease. */
 	for (int i = 0; i < JOBS_MAX; i++)
-		if (m->jobs[i].state == J_RUNNING && sent_us > m->jobs[i].entered_us &&
-		    m->jobs[i].deadline_us < sent_us + FENCE_US)
+		if (m->jobs[i].state == J_RUNNING && (m->jobs[i].in_process || !swarm.keepers) &&
+		    sent_us > m->jobs[i].entered_us && m->jobs[i].deadline_us < sent_us + FENCE_US)
 			m->jobs[i].deadline_us = sent_us + FENCE_US;
 	for (size_t i = 0; i < n; i++) {
-		struct job *j = find(b, unknown[i]);
+		struct job *j = machine_find(b, unknown[i]);
 		if (j && j->state == J_RUNNING && !j->killing) {
 			j->killing = true;
 			later(rnd(200) * MS, killed_end, j, j->life);
 		}
 	}
 	look_for_end(b, sent_us);
+	gray_heir_looks(b);
 }
 
 static void beat(void *a, uint64_t conn)
@@ -374,6 +372,10 @@ static void beat(void *a, uint64_t conn)
 
 	if (machines[b].conn != conn || !conn)
 		return;
+	if (machines[b].thaws_us > now_us) {
+		later(machines[b].thaws_us - now_us, beat, a, conn);
+		return;
+	}
 	struct up *u = up_new(b, 2);
 	list_held(b, u);
 	up_send(u);
@@ -398,7 +400,7 @@ static void do_connect(void *a, uint64_t unused)
 	(void)unused;
 	if (!m->loader_up || m->conn)
 		return;
-	if (!server_up()) {
+	if (!server_up() || m->thaws_us > now_us || m->away_us > now_us) {
 		connect_soon(b);
 		return;
 	}
@@ -424,6 +426,16 @@ static void connect_soon(int b)
 	      0);
 }
 
+void machine_connect_soon(int b)
+{
+	connect_soon(b);
+}
+
+uint64_t machine_conn_new(void)
+{
+	return ++conns;
+}
+
 void broker_cut(int b)
 {
 	uint64_t conn = machines[b].conn;
@@ -433,7 +445,7 @@ void broker_cut(int b)
 	note("broker %d: connection cut", b);
 	check_trouble();
 	machines[b].conn = 0;
-	up_clear[b] = down_clear[b] = 0;
+	up_clear[b] = 0;
 	if (server_up())
 		worker_gone(b, conn);
 	connect_soon(b);
@@ -441,11 +453,16 @@ void broker_cut(int b)
 
 void broker_server_lost(void)
 {
-	for (int b = 0; b < LOADERS; b++)
+	for (int b = 0; b < MACHINES; b++) {
 		if (machines[b].conn) {
 			machines[b].conn = 0;
 			connect_soon(b);
 		}
+		if (machines[b].kept_conn) {
+			machines[b].kept_conn = 0;
+			gray_connect_soon(b);
+		}
+	}
 }
 
 static void loader_back(void *a, uint64_t b)
@@ -453,12 +470,20 @@ static void loader_back(void *a, uint64_t b)
 	struct machine *m = a;
 
 	(void)b;
-	if (!m->exists)
+	if (!m->exists || m->loader_up || m->quarantined)
 		return;
+	machine_loader_back((int)(m - machines), false);
+}
+
+void machine_loader_back(int b, bool heir)
+{
+	struct machine *m = &machines[b];
+
 	m->loader_up = true;
 	m->leaving = false;
+	m->heir = heir;
 	m->incarnation++;
-	connect_soon((int)(m - machines));
+	connect_soon(b);
 }
 
 void broker_loader_crash(int b)
@@ -480,6 +505,10 @@ void broker_loader_crash(int b)
 	}
 	broker_cut(b);
 	m->loader_up = false;
+	m->thaws_us = 0;
+	m->down_us = now_us;
+	if (gray_loader_down(b))
+		return;
 	later((int64_t)rnd(swarm.brisk ? 30 : 1000) * MS, loader_back, m, 0);
 }
 
@@ -555,9 +584,9 @@ void brokers_reset(void)
 {
 	memset(machines, 0, sizeof machines);
 	memset(up_clear, 0, sizeof up_clear);
-	memset(down_clear, 0, sizeof down_clear);
 	healing = false;
 	conns = lives = 0;
+	names_reset();
 	for (int b = 0; b < BROKERS; b++) {
 		machines[b].exists = true;
 		lanes[b] = 0;
@@ -565,13 +594,28 @@ void brokers_reset(void)
 		machines[b].loader_up = true;
 		machines[b].incarnation = 1;
 		connect_soon(b);
+		if (swarm.keepers)
+			gray_connect_soon(b);
 	}
+}
+
+bool broker_has_room(int b)
+{
+	const struct machine *m = &machines[current[b]];
+	int n = 0;
+
+	if (!m->conn || m->leaving || m->retired || m->heir || m->sick || m->thaws_us > now_us)
+		return false;
+	for (int i = 0; i < JOBS_MAX; i++)
+		n += m->jobs[i].state != J_FREE;
+	return n < SLOTS;
 }
 
 void brokers_heal(void)
 {
 	healing = true;
-	for (int b = 0; b < LOADERS; b++)
+	gray_act_ends();
+	for (int b = 0; b < MACHINES; b++)
 		for (int i = 0; i < JOBS_MAX; i++) {
 			struct job *j = &machines[b].jobs[i];
 			if (j->state == J_RUNNING)

@@ -39,6 +39,7 @@ struct seen_token {
 	bool started, ended;
 	int exit_code;
 	int64_t granted_at;
+	int64_t heard_at, silent_us; /* the last list that named it; the longest time without one */
 };
 
 /* What the log says about each definition. */
@@ -100,6 +101,7 @@ void check_reset(void)
 	stats_reset();
 	commands_reset();
 	branch_reset();
+	liveness_reset();
 }
 
 static struct row *row_of(struct inst_key key, bool make)
@@ -242,7 +244,8 @@ static void check_grant(const struct transition *tr, const struct row *r)
 	if (n_tokens < TOKENS) {
 		tokens[n_tokens] = (struct seen_token){ .token = tr->inst.token,
 			                                .key = tr->inst.key,
-			                                .granted_at = now_us };
+			                                .granted_at = now_us,
+			                                .heard_at = now_us };
 		map_add(&by_token, tr->inst.token, n_tokens++);
 	}
 }
@@ -265,6 +268,42 @@ static void check_result(const struct transition *tr)
 	    k->exit_code == 0 && k->granted_at > trouble_us && !swarm.slow_wire)
 		break_invariant("I6", "the exit 0 of token %" PRIx64 " was lost for no reason",
 		                tr->inst.token);
+}
+
+/* I29: machines where nothing starts use nothing up: not beside others that are well, and not
+ * alone until they are mended. */
+static void check_infra(const struct transition *tr)
+{
+	if (swarm.sick && tr->to == ST_STOP && tr->reason == RE_INFRA)
+		break_invariant("I29", "task %u at %" PRId64 " is used up by sick machines",
+		                tr->inst.key.task, tr->inst.key.run_date);
+}
+
+void check_heard(uint64_t token)
+{
+	struct seen_token *k = token_of(token);
+
+	if (!k)
+		return;
+	if (now_us - k->heard_at > k->silent_us)
+		k->silent_us = now_us - k->heard_at;
+	k->heard_at = now_us;
+}
+
+/* I27: nobody calls lost what runs and was named all the time. How late an actor acts on a list is
+ * silence to it. */
+static void check_lost(const struct transition *tr, const struct row *r)
+{
+	const struct seen_token *k = token_of(tr->inst.token);
+
+	if (tr->reason != RE_LOST || !k || replaying || r->running_token != tr->inst.token)
+		return;
+	int64_t us = now_us - k->heard_at > k->silent_us ? now_us - k->heard_at : k->silent_us;
+	if (us + swarm.lag_us + swarm.late_us + 2 * BEAT_US < LOSE_US)
+		break_invariant("I27",
+		                "task %u at %" PRId64 " runs, was heard of at least each %" PRId64
+		                " ms, and is lost",
+		                tr->inst.key.task, tr->inst.key.run_date, (int64_t)(us / MS));
 }
 
 static void check_intent(const struct transition *tr, const struct row *r)
@@ -498,6 +537,8 @@ void check_record(const struct transition *tr)
 	if (tr->to == ST_SKIPPED && !(replaying && moved))
 		parts_skip(tr);
 	check_result(tr);
+	check_lost(tr, r);
+	check_infra(tr);
 	check_intent(tr, r);
 	follow(tr, r);
 }
@@ -653,6 +694,39 @@ size_t check_unfinished(bool print)
 			     state_name((enum state)r->inst.state), r->inst.token);
 	}
 	return n;
+}
+
+/* Gates 1, 2, 6 to 10, as far as the world tells: what is kept for somebody else is not looked into,
+ * so pools count as closed while anything is taken of them. */
+static bool gates_open(const struct instance *i, const struct task *t)
+{
+	const struct known *k = &known[t->id];
+	int cap = t->serial == SERIAL_UNORDERED ? 1 : t->concurrency, room = 0;
+
+	if (k->state != TS_ONLINE || k->frozen || i->flags & IF_FROZEN || i->key.part < 0 ||
+	    i->origin == OR_BACKFILL || server_due(i) > wall_of(now_us) || swarm.wall_jumps)
+		return false;
+	if (i->state == ST_READY)
+		return true;
+	for (int b = 0; b < BROKERS; b++)
+		room += broker_has_room(b);
+	return room >= (t->dispatch == DISPATCH_BROADCAST || i->key.part ? BROKERS : 1) &&
+	       (!cap || slots[t->id] < cap) && pools_free(t, slots) &&
+	       (!t->workflow_cap || workflow_slots < t->workflow_cap);
+}
+
+void check_each_unfinished(void (*each)(const struct tended *t))
+{
+	for (uint32_t at = 0; at < n_rows && !broken; at++) {
+		const struct row *r = &rows[at];
+		const struct instance *i = &r->inst;
+		if (!i->revision || state_final((enum state)i->state))
+			continue;
+		struct tended t = { .inst = i, .at = at, .runs = r->running_token != 0 };
+		if (i->state == ST_READY || i->state == ST_DEPEND)
+			t.may_move = gates_open(i, check_def(i->key.task)) && rules_open(i);
+		each(&t);
+	}
 }
 
 /* The first planned date that is due and has no row, or PLAN_NEVER. */

@@ -36,6 +36,10 @@ static const struct swarm bent[] = {
 	                  .slow_wire = true,
 	                  .lag_us = 100 * MS },
 	[SC_STANDS] = { .stands = true },
+	[SC_FROZEN] = { .keepers = true, .freezes = true, .cuts = true },
+	[SC_QUARANTINES] = { .keepers = true, .quarantines = true, .cuts = true },
+	[SC_TWINS] = { .keepers = true, .twins = true, .server_crashes = true, .lag_us = 20 * MS },
+	[SC_SICK] = { .sick = BROKERS },
 	[SC_SILENCES] = { .hasty = 400,
 	                  .edits = true,
 	                  .commands = true,
@@ -53,7 +57,10 @@ static void bend(struct swarm *s)
 	s->flows = drawn.flows;
 	s->branches = drawn.branches;
 	s->writer = scenario == SC_SILENCES && drawn.writer;
-	s->apart = s->operators = true;
+	s->apart = true;
+	s->operators = scenario != SC_SICK;
+	if (scenario == SC_SICK && chance(500))
+		s->sick = BROKERS - 1; /* one is well at any time */
 	s->lag_per_mille = 320;
 	s->lag_us = s->lag_us ? s->lag_us : 400 * MS;
 	s->ring_slots = 1024;
@@ -100,6 +107,7 @@ static void fault(void)
 	unsigned n = 1 + rnd(code == E_FULL ? 40 : 4);
 
 	check_trouble();
+	liveness_trouble(10 * SEC);
 	if (chance(300)) {
 		store_mem_fail_reads(server_store(), rnd(5), n, code == E_FULL ? E_IO : code);
 		return;
@@ -166,6 +174,10 @@ static void misfortune(void)
 		server_stands((int64_t)(100 + rnd(2 * LOSE_US / MS)) * MS);
 		return;
 	}
+	if ((swarm.keepers || swarm.sick) && chance(300)) {
+		gray_acts(b);
+		return;
+	}
 	b = broker_place(b);
 
 	if (scenario == SC_RESTARTS && chance(500)) {
@@ -214,9 +226,11 @@ static void chaos(void)
 	later(2 * SEC, luck_runs_out, NULL, 0);
 	if (swarm.standby)
 		later(2 * SEC, watch, NULL, 0);
-	for (int64_t i = 0; i < opt.steps && !broken && now_us < PLANNED_US - MINUTE; i++)
+	for (int64_t i = 0; i < opt.steps && !broken && now_us < PLANNED_US - MINUTE; i++) {
 		if (!world_step())
 			break;
+		liveness_look();
+	}
 }
 
 static bool all_done(void)
@@ -241,6 +255,7 @@ static void heal(void)
 	if (server_up())
 		store_mem_fail_reads(server_store(), 0, 0, 0);
 	for (int64_t i = 0; !broken && now_us < until && world_step(); i++) {
+		liveness_look();
 		if (i % 1000 == 0)
 			operator_mends();
 		if (now_us > PLANNED_US + MINUTE && i % 500 == 0 && server_up() && all_done())

@@ -222,6 +222,13 @@ void parts_whole(const struct transition *tr, bool unclear)
 		                tr->inst.key.task, state_name(to), state_name(want));
 }
 
+bool parts_over(const struct instance *i)
+{
+	struct tally c = count(i);
+
+	return c.over == i->parts;
+}
+
 static bool is_left_out(const struct instance *i)
 {
 	return i->state == ST_SKIPPED && (i->reason == RE_PIPELINE || i->reason == RE_LINK);

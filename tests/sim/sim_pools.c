@@ -123,3 +123,18 @@ void pools_grant(const struct task *t, const int slots[TASKS + 1])
 			                t->id, want, names[p], taken, sizes[p]);
 	}
 }
+
+/* Nothing is taken of what it needs; of the quota, which all take one of, some is left. */
+bool pools_free(const struct task *t, const int slots[TASKS + 1])
+{
+	for (int p = 0; p < POOLS; p++) {
+		int32_t want = takes(t, p), taken = 0;
+		if (want == 0 || sizes[p] == POOL_NONE)
+			continue;
+		for (uint32_t id = 1; id <= TASKS; id++)
+			taken += slots[id] * takes(check_def(id), p);
+		if (p == POOLS - 1 ? taken + want > sizes[p] : taken > 0)
+			return false;
+	}
+	return true;
+}

@@ -94,7 +94,8 @@ static enum met judge_link(const struct task *t, const struct task_link *l,
 		return MET;
 	/* A clock that jumps may have shown a later time meanwhile. What was open when its time
 	 * came counts as met, whatever becomes of it: lenient takes it that it was. */
-	bool passed = at_us >= (i->due + l->pass_after_s) * SEC || swarm.wall_jumps;
+	int64_t from_us = lenient ? i->due * SEC : server_due(i);
+	bool passed = at_us >= from_us + l->pass_after_s * SEC || swarm.wall_jumps;
 	bool dead = c.dead > c.total - need;
 	if (l->pass_after_s && l->on != ON_FAILURE && passed && at_us && (lenient || !dead))
 		return MET;
@@ -171,6 +172,16 @@ bool rules_may_wait(const struct instance *i)
 	return i->state == ST_READY && i->key.part == 0 &&
 	       (judge(t, i, wall_of(now_us), true) == OPEN ||
 	        judge(t, i, wall_of(now_us), false) == OPEN);
+}
+
+bool rules_open(const struct instance *i)
+{
+	const struct task *t = check_def(i->key.task);
+
+	if (i->key.part > 0)
+		return !parts_may_wait(i);
+	return judge(t, i, wall_of(now_us), true) == MET &&
+	       judge(t, i, wall_of(now_us), false) == MET;
 }
 
 void rules_skip(const struct transition *tr)

@@ -147,6 +147,11 @@ static int64_t away_due(const struct instance *i, bool at_most)
 	return due;
 }
 
+int64_t server_due(const struct instance *i)
+{
+	return away_due(i, true);
+}
+
 static bool due_is_right(const struct instance *stored, int64_t due_us)
 {
 	return swarm.wall_jumps ||
@@ -213,18 +218,23 @@ static bool open_ledger(void)
 
 void server_start(void)
 {
-	struct maintainer_settings mset = {
-		.lose_us = LOSE_US, .kill_extra_us = SEC, .save_numbers = 700, .beat_us = BEAT_US
-	};
+	struct maintainer_settings mset = { .lose_us = LOSE_US,
+		                            .kill_extra_us = KILL_EXTRA_US,
+		                            .save_numbers = 700,
+		                            .beat_us = BEAT_US };
 	struct err err = { 0 };
 
 	if (!store)
 		CHECK(store_open("mem:", &store, &err) == 0);
 	threads_new();
+	names_restarted();
+	liveness_trouble(0);
 	dying = disk_fails = false;
 	bool first = open_ledger();
 	resolver = resolver_new(thread_of(AT_RESOLVER), ledger);
 	sorter = sorter_new(thread_of(AT_SORTER), ledger);
+	if (swarm.sick) /* in no other story: those stay as they are */
+		sorter_set_starts(sorter, NULL, PAUSE_US, PAUSE_MAX_US);
 	instantiator = instantiator_new(thread_of(AT_PLAN), ledger);
 	instantiator_set_rows_max(instantiator, swarm.rows_max);
 	maintainer = maintainer_new(thread_of(AT_MAINTAIN), ledger, &mset);
@@ -252,6 +262,7 @@ void server_stands(int64_t us)
 		return;
 	note("server: stands still for %d ms", (int)(us / MS));
 	threads_stand(us);
+	liveness_trouble(us);
 }
 
 static void stop(void)
@@ -306,6 +317,7 @@ void server_takeover(void)
 	store_mem_share(store, &other);
 	CHECK(store_take_epoch(other, "standby", &epoch, &err) == 0);
 	store_close(other);
+	liveness_trouble(10 * SEC);
 	note("epoch %u is taken by another", epoch);
 	check_trouble();
 	check_epoch_taken(epoch);

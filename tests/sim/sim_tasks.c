@@ -165,7 +165,7 @@ static struct task *task_make(uint32_t id, uint32_t version)
 	t->pools = m->pools;
 	t->plan = plan_of(id % 4 == 3 ? 5 : 1);
 	t->workflow_cap = 10;
-	t->infra_max = 1000;
+	t->infra_max = scenario == SC_SICK ? 10 : 1000;
 	t->grace_us = 200 * MS;
 	random_settings(t);
 	random_pools(t);

@@ -26,12 +26,12 @@ static struct {
 	uint64_t limit, resent, unsent;
 	bool refuses; /* sent a job back: nothing until new credit */
 	bool is_ending;
-	bool closed, others;
+	bool closed, others, strange;
 	uint32_t lane;
-} seats[LOADERS];
+} seats[SEATS];
 static uint32_t sessions;
 /* Incarnations, as the registrar knows them: after a restart whoever greets is fresh. */
-static uint32_t known[LOADERS];
+static uint32_t known[SEATS];
 static struct map live; /* token -> index below */
 static struct {
 	uint64_t token;
@@ -43,7 +43,7 @@ static uint32_t n_leases;
 
 static int broker_of(uint32_t session)
 {
-	for (int b = 0; b < LOADERS; b++)
+	for (int b = 0; b < SEATS; b++)
 		if (seats[b].session == session && session)
 			return b;
 	return -1;
@@ -53,7 +53,7 @@ static int broker_of(uint32_t session)
 struct down {
 	int broker;
 	uint64_t conn, token;
-	enum { DOWN_JOB, DOWN_KILL, DOWN_ACK, DOWN_BEAT } kind;
+	enum { DOWN_JOB, DOWN_KILL, DOWN_ACK, DOWN_BEAT, DOWN_REFUSED } kind;
 	struct inst_key key;
 	int64_t us;
 	uint32_t seq;
@@ -62,19 +62,27 @@ struct down {
 	uint64_t unknown[];
 };
 
-static int64_t clear_at[LOADERS];
+static int64_t clear_at[SEATS];
 
 static void arrive(void *a, uint64_t unused)
 {
 	struct down *d = a;
 
 	(void)unused;
-	if (d->kind == DOWN_JOB)
+	if (d->broker < MACHINES && broker_thaws_us(d->broker) > now_us) {
+		later_owned(broker_thaws_us(d->broker) - now_us, arrive, d); /* unread */
+		return;
+	}
+	if (d->kind == DOWN_REFUSED)
+		broker_refused(d->broker, d->conn);
+	else if (d->kind == DOWN_JOB)
 		broker_job(d->broker, d->conn, d->token, d->key);
 	else if (d->kind == DOWN_KILL)
 		broker_kill(d->broker, d->conn, d->token);
 	else if (d->kind == DOWN_ACK)
 		broker_ack(d->broker, d->conn, d->token, d->seq, d->code);
+	else if (d->broker >= MACHINES)
+		broker_kept_ack(d->broker - MACHINES, d->conn, d->us, d->unknown, d->n);
 	else
 		broker_beat_ack(d->broker, d->conn, d->us, d->unknown, d->n);
 	free(d);
@@ -168,6 +176,7 @@ static void granted(const struct transition *tr)
 	leases[map_get(&live, tr->inst.token)].given_back = true;
 	struct proposal *p = propose_one(tr->inst.key, ASK_ENDED, &ps);
 	p->token = tr->inst.token;
+	p->session = tr->session;
 	p->end = AE_BACK;
 	p->reason = RE_UNSENT;
 	post(ps);
@@ -289,7 +298,8 @@ static void tell_held(int b, bool hello, bool fresh, const uint64_t *held, size_
 
 	for (size_t i = 0; i < n; i++) {
 		uint32_t at = map_get(&live, held[i]);
-		if (at != MAP_NONE)
+		check_heard(held[i]);
+		if (at != MAP_NONE && b < MACHINES)
 			leases[at].session = seats[b].session;
 	}
 	h->worker = worker;
@@ -298,10 +308,12 @@ static void tell_held(int b, bool hello, bool fresh, const uint64_t *held, size_
 	h->broker = (uint32_t)b % BROKERS + 1;
 	h->lane = seats[b].lane;
 	h->others = seats[b].others;
-	h->loader = true;
+	h->loader = b < MACHINES;
 	h->hello = hello;
 	h->fresh = fresh;
-	h->type[0] = 't';
+	h->strange = hello && seats[b].strange;
+	if (h->loader)
+		h->type[0] = 't';
 	h->n = n;
 	memcpy(h->tokens, held, n * sizeof held[0]);
 	if (maintainer_held(server_maintainer(), h) < 0)
@@ -310,6 +322,8 @@ static void tell_held(int b, bool hello, bool fresh, const uint64_t *held, size_
 
 static void tell_sorter(int b, bool gone)
 {
+	if (b >= MACHINES)
+		return; /* a taskbroker's own: nothing starts there */
 	struct session_news *n = mem_new(sizeof *n);
 
 	n->session = seats[b].session;
@@ -326,10 +340,75 @@ static void tell_sorter(int b, bool gone)
 		session_news_free(n);
 }
 
+static void refuse(int b, uint64_t conn)
+{
+	struct down *d = down_new(b, DOWN_REFUSED, 0, 0);
+
+	d->conn = conn;
+	down_send(d);
+}
+
+/* Another machine has its name from now on. */
+void worker_evicts(uint32_t session)
+{
+	int b = broker_of(session);
+
+	if (b < 0)
+		return;
+	refuse(b, seats[b].conn);
+	worker_gone(b, seats[b].conn);
+}
+
+/* By the registrar, before anything that a session says counts. */
+static bool admit(int b, uint64_t conn, bool *ret_strange)
+{
+	*ret_strange = false;
+	if (!swarm.twins || names_admit(b, sessions + 1, ret_strange))
+		return true;
+	refuse(b, conn);
+	return false;
+}
+
+static void take_list(int b, int64_t sent_us, const uint64_t *held, size_t n)
+{
+	names_heard(b);
+	tell_held(b, false, false, held, n);
+	struct down *d = down_new(b, DOWN_BEAT, 0, n);
+	d->us = sent_us;
+	for (size_t i = 0; i < n; i++)
+		if (map_get(&live, held[i]) == MAP_NONE)
+			d->unknown[d->n++] = held[i];
+	down_send(d);
+}
+
+void worker_kept(int place, uint64_t conn, int64_t sent_us, bool hello, const uint64_t *held,
+                 size_t n)
+{
+	int b = MACHINES + place;
+	bool strange;
+
+	if (hello && admit(b, conn, &strange)) {
+		seats[b].conn = conn;
+		seats[b].session = ++sessions;
+		seats[b].strange = strange;
+		clear_at[b] = 0;
+		names_heard(b);
+		tell_held(b, true, false, held, n);
+	} else if (!hello && seats[b].conn == conn &&
+	           ledger_may_speak(server_ledger(), now_us + 1)) {
+		take_list(b, sent_us, held, n);
+	}
+}
+
 void worker_hello(int b, uint64_t conn, struct greeter g, const uint64_t *held, size_t n)
 {
+	bool strange;
+
+	if (!admit(b, conn, &strange))
+		return;
 	if (seats[b].session)
 		tell_sorter(b, true);
+	seats[b].strange = strange;
 	seats[b].conn = conn;
 	seats[b].session = ++sessions;
 	seats[b].limit = seats[b].resent = seats[b].unsent = 0;
@@ -339,6 +418,7 @@ void worker_hello(int b, uint64_t conn, struct greeter g, const uint64_t *held, 
 	clear_at[b] = 0;
 	tell_held(b, true, known[b] != g.incarnation, held, n);
 	known[b] = g.incarnation;
+	names_heard(b);
 	tell_sorter(b, false);
 }
 
@@ -373,17 +453,11 @@ void worker_beat(int b, uint64_t conn, int64_t sent_us, const uint64_t *held, si
 {
 	if (seats[b].conn != conn || !ledger_may_speak(server_ledger(), now_us + 1))
 		return;
-	tell_held(b, false, false, held, n);
+	take_list(b, sent_us, held, n);
 	if (seats[b].refuses && !seats[b].is_ending) {
 		seats[b].refuses = false;
 		tell_sorter(b, false);
 	}
-	struct down *d = down_new(b, DOWN_BEAT, 0, n);
-	d->us = sent_us;
-	for (size_t i = 0; i < n; i++)
-		if (map_get(&live, held[i]) == MAP_NONE)
-			d->unknown[d->n++] = held[i];
-	down_send(d);
 }
 
 void worker_report(int b, uint64_t conn, const struct report *r)
@@ -401,7 +475,8 @@ void worker_report(int b, uint64_t conn, const struct report *r)
 		return;
 	}
 #ifndef BUG_31 /* who sends back keeps its credit */
-	if ((r->end == AE_RETURN || r->end == AE_BACK) && !leases[at].given_back) {
+	bool rejects = r->end == AE_BACK || (r->end == AE_RETURN && r->reason != RE_NOSTART);
+	if (rejects && !leases[at].given_back) {
 		leases[at].given_back = seats[b].refuses = true;
 		seats[b].is_ending |= r->end == AE_BACK;
 		tell_sorter(b, false);

@@ -136,6 +136,27 @@ static void a_try_whose_outcome_nobody_tells_is_made_again(void **state)
 	end(&f);
 }
 
+static void a_try_that_never_came_there_is_made_again_at_once(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f);
+	seat(&f, 1, 100, true);
+	for (int i = 0; i < 5; i++)
+		ready(&f, TASK, 60 * i);
+	for (int i = 1; i <= 5; i++)
+		fails(&f, i);
+	int was = f.n;
+	for (int i = 6; i <= was; i++)
+		fails(&f, i);
+	pass(&f, PAUSE_S * US_PER_S);
+	assert_int_equal(f.n, was + 1);
+	tells(&f, was + 1, ASK_ENDED, RE_UNSENT);
+	assert_int_equal(f.n, was + 2);
+	end(&f);
+}
+
 static void what_did_not_start_goes_to_another_broker_first(void **state)
 {
 	struct fixture f;
@@ -159,6 +180,7 @@ int main(void)
 			after_three_failed_starts_it_gets_one_at_a_time_with_growing_pauses),
 		cmocka_unit_test(the_pause_grows_to_its_most_and_no_further),
 		cmocka_unit_test(a_try_whose_outcome_nobody_tells_is_made_again),
+		cmocka_unit_test(a_try_that_never_came_there_is_made_again_at_once),
 		cmocka_unit_test(what_did_not_start_goes_to_another_broker_first),
 	};
 

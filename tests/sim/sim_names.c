@@ -1,0 +1,102 @@
+/* One machine a name: greetings are judged by the registrar's own code (registrar_machine.c), whose
+ * actor and documents are not here. I28: a name is taken only from a machine that was silent. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/registrar_impl.h"
+#include "sim.h"
+
+enum { SILENT_BEATS = 2 };
+
+static struct broker names[BROKERS];
+static int owner[BROKERS];             /* whose it is, by the world's own book: a place */
+static int64_t heard_us[2 * MACHINES]; /* when something of that machine was taken, by place */
+static struct registrar registrar;
+
+void names_reset(void)
+{
+	memset(names, 0, sizeof names);
+	memset(heard_us, 0, sizeof heard_us);
+	for (int b = 0; b < BROKERS; b++)
+		owner[b] = b;
+}
+
+/* Which machine has a name is stored; who was heard when is not. */
+void names_restarted(void)
+{
+	for (int b = 0; b < BROKERS; b++) {
+		struct machine_of was = names[b].machine;
+		memset(&names[b], 0, sizeof names[b]);
+		memcpy(names[b].machine.nonce, was.nonce, sizeof was.nonce);
+		snprintf(names[b].name, sizeof names[b].name, "b%d", b);
+	}
+}
+
+static void on_evict(struct letter *l, void *self)
+{
+	(void)self;
+	worker_evicts(((struct evict *)l)->session);
+	free(l);
+}
+
+static void greets(struct broker *b, const struct greeting *g)
+{
+	struct runner *run = &b->runners[0];
+
+	if (g->role == 1) {
+		b->session = g->session;
+		b->worker = g->reply_to;
+		b->evict = g->evict;
+		return;
+	}
+	b->n_runners = 1;
+	run->session = g->session;
+	run->worker = g->reply_to;
+	run->evict = g->evict;
+}
+
+/* Another machine than before has the name: the former one was not heard in two beats. */
+static void check_taken(int name, int place)
+{
+	int64_t silent_us = now_us - heard_us[owner[name]];
+
+	if (place == owner[name])
+		return;
+	note("the name b%d is machine %d's now, was %d's", name, place, owner[name]);
+	if (heard_us[owner[name]] && silent_us < SILENT_BEATS * BEAT_US)
+		break_invariant("I28",
+		                "the name b%d is taken from a machine that was heard %" PRId64
+		                " ms ago",
+		                name, (int64_t)(silent_us / MS));
+	owner[name] = place;
+}
+
+bool names_admit(int seat, uint32_t session, bool *ret_strange)
+{
+	int place = seat % MACHINES, name = place % BROKERS;
+	struct greeting g = { .reply_to = worker_actor(), .evict = on_evict, .session = session };
+
+	registrar.me = worker_actor();
+	registrar.beat_us = BEAT_US;
+	g.role = seat >= MACHINES ? 1 : 2;
+	snprintf(g.machine, sizeof g.machine, "machine-%d", place);
+	snprintf(g.host, sizeof g.host, "host-%d", place);
+	if (machine_admit(&registrar, &names[name], &g) < 0)
+		return false;
+	check_taken(name, place);
+	greets(&names[name], &g);
+	*ret_strange = g.strange;
+	return true;
+}
+
+void names_heard(int seat)
+{
+	int place = seat % MACHINES;
+
+	if (!swarm.twins)
+		return;
+	machine_heard(&registrar, &names[place % BROKERS]);
+	heard_us[place] = now_us;
+}
