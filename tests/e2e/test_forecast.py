@@ -6,7 +6,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Site, main, seconds_of, test, until  # noqa: E402
+from harness import Daemon, Site, main, seconds_of, test, until  # noqa: E402
 
 NOW = datetime.datetime.now(datetime.timezone.utc)
 TODAY = NOW.strftime("%Y-%m-%d")
@@ -230,6 +230,42 @@ def a_type_in_quarantine_is_not_counted_on_until_it_is_released(s):
     assert w["args"]["state"] == "quarantined", w
     s.sirdar("plugin", "release", "shell", "--broker", "sick1")
     opens(s, "ahead/sick/a")
+
+
+@test
+def a_broker_that_is_away_or_takes_nothing_for_its_load_is_not_counted_on(s):
+    s.add_key("full1")
+    settings = s.dir / "full1.yaml"
+    settings.write_text("memory_free_min_bytes: 1T\n")
+    sets = s.broker_sets("full1", ("shell:2",), groups="full")
+    full = s.brokers["full1"] = Daemon(s, "full1", [*s.argv("taskbroker", sets), "--config", settings],
+                                       r"broker\.keeper_up")
+    full.start()
+    s.wait_broker("full1", ["shell"])
+    workflow(s, "full", {"a": script("exit 0", group="full")})
+    w = shut_by(s, "ahead/full/a", "broker_not")["cannot_start"]
+    assert w["args"]["broker"] == "full1" and "memory" in w["args"]["why"], w
+    full.stop()
+    w = shut_by(s, "ahead/full/a", "broker_gone")["cannot_start"]
+    assert w["gate"] == 10 and w["args"]["broker"] == "full1", w
+    settings.write_text("memory_free_min_bytes: 0\n")
+    full.start()
+    opens(s, "ahead/full/a")
+
+
+@test
+def where_every_start_fails_nothing_is_expected_until_one_goes_well(s):
+    s.add_broker("lame1", types=("shell:2",), groups="lame", work_dir=s.dir / "lame-work")
+    workflow(s, "lame", {"a": script("exit 0", group="lame")})
+    opens(s, "ahead/lame/a")
+    work = s.dir / "lame-work"
+    work.rename(s.dir / "lame-away")
+    s.command("backfill", selection={"workflow": "ahead/lame", "from": "2026-03-01",
+                                     "to": "2026-03-06"})
+    w = shut_by(s, "ahead/lame/a", "starts_fail")["cannot_start"]
+    assert w["gate"] == 10 and w["args"]["broker"] == "lame1", w
+    (s.dir / "lame-away").rename(work)
+    opens(s, "ahead/lame/a")
 
 
 @test
