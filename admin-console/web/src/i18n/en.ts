@@ -44,6 +44,8 @@ export const en = {
 	'bulk.mode.down': 'Only what is downstream',
 	'bulk.mode.self': 'Only these',
 	'bulk.mode.with': 'These and downstream',
+	'bulk.outside':
+		'{n} more instance depends on these beyond the workflow and is left out.|{n} more instances depend on these beyond the workflow and are left out.',
 	'bulk.nodown': 'Nothing depends on them.',
 	'bulk.norefusal': 'Nothing would be refused.',
 	'bulk.plan': "The server's plan",

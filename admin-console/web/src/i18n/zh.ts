@@ -45,6 +45,7 @@ export const zh: Words = {
 	'bulk.mode.down': '仅下游',
 	'bulk.mode.self': '仅所选',
 	'bulk.mode.with': '所选及下游',
+	'bulk.outside': '另有 {n} 个实例在工作流之外依赖它们，不在本次范围内。',
 	'bulk.nodown': '没有下游依赖。',
 	'bulk.norefusal': '没有会被拒绝的。',
 	'bulk.plan': '服务器给出的计划',
