@@ -377,6 +377,8 @@ void check_task(const struct task *t, const struct store_task *row)
 	struct known *k = &known[t->id];
 
 	moved = moved || t->version != k->version;
+	note("  task %u is at version %u, state %d, frozen %d", t->id, t->version, row->state,
+	     row->frozen);
 	if (t->version < k->version)
 		break_invariant("P4", "the edit of task %u to version %u was undone: %u", t->id,
 		                k->version, t->version);

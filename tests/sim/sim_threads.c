@@ -31,7 +31,8 @@ void threads_new(void)
 
 void threads_stand(int64_t us)
 {
-	stand_us = now_us + us;
+	if (stand_us < now_us + us) /* never shorter: what waits in the sockets keeps its order */
+		stand_us = now_us + us;
 }
 
 int64_t threads_stand_until(void)
