@@ -698,8 +698,8 @@ size_t check_unfinished(bool print)
 	return n;
 }
 
-/* Gates 1, 2, 6 to 10, as far as the world tells: what is kept for somebody else is not looked into,
- * so pools count as closed while anything is taken of them. */
+/* Gates 1, 2, 6 to 10, as far as the world tells: what is kept for somebody else is not looked
+ * into, so pools count as closed while anything is taken of them. */
 static bool gates_open(const struct instance *i, const struct task *t)
 {
 	const struct known *k = &known[t->id];

@@ -1,5 +1,5 @@
-/* L1: nothing stays in a state that nobody works on. docs/liveness.md names for each state who works
- * on it and what bounds the time; here are the bounds in the simulator's own settings. They count
+/* L1: nothing stays in a state that nobody works on. docs/liveness.md names for each state who
+ * works on it and what bounds the time; here are the bounds in the simulator's own settings. They count
  * while the state could be left: no gate is closed, no process runs, no person is waited for; and
  * anew after each time that the server itself could do nothing. */
 #include <inttypes.h>
