@@ -228,7 +228,8 @@ void server_start(void)
 		CHECK(store_open("mem:", &store, &err) == 0);
 	threads_new();
 	names_restarted();
-	liveness_trouble(0);
+	/* After minutes without a server slow threads have much to work off. */
+	liveness_trouble(swarm.long_downs && swarm.apart ? 20 * SEC : 0);
 	dying = disk_fails = false;
 	bool first = open_ledger();
 	resolver = resolver_new(thread_of(AT_RESOLVER), ledger);
