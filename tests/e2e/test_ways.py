@@ -9,8 +9,10 @@ import os
 import pwd
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
+import threading
 import time
 import urllib.parse
 from pathlib import Path
@@ -104,11 +106,20 @@ class Ways(Site):
 
     def __init__(self):
         super().__init__("ways", secrets_key_file="/nowhere")
+        self.cgi_port = self.http
         keys = self.dir / "secrets.keys"
         keys.touch(0o600)
         keys.write_text(f"one:{os.urandom(32).hex()}\n")
         self.base_sets["secrets_key_file"] = keys
         self.base.argv = self.argv("baseserver", self.base_sets)
+
+    def get_first(self, path):
+        """Of the cgi that this Site has its token of."""
+        other, self.http = self.http, self.cgi_port
+        try:
+            return self.get(path)
+        finally:
+            self.http = other
 
     def close(self):
         if self.slapd:
@@ -251,7 +262,6 @@ def a_directory_that_is_down_is_told_and_local_people_get_in(s):
 def a_directory_that_hangs_holds_nobody_else(s):
     os.kill(s.slapd.proc.pid, signal.SIGSTOP)
     try:
-        import threading
         got = []
         t = threading.Thread(target=lambda: got.append(login(s, "lea", WORD)[0]))
         t.start()
@@ -302,6 +312,63 @@ def a_directory_with_a_certificate_of_nobody_gets_no_password(s):
     finally:
         s.http = first
         other.stop()
+
+
+class Beside:
+    """A second cgi with other settings, which a test talks to instead."""
+
+    def __init__(self, s, **sets):
+        self.s, self.first = s, s.http
+        words = [str(w) for w in s.cgi.argv]
+        self.port, folder = free_port(), s.dir / f"cgi-{free_port()}"
+        sets = {"listen": f"127.0.0.1:{self.port}", "state_dir": folder, **sets}
+        self.cgi = Daemon(s, folder.name, words + [w for k, v in sets.items() for w in ("--set", f"{k}={v}")], r"cgi\.ready")
+
+    def __enter__(self):
+        self.cgi.start()
+        self.s.http = self.port
+        try:
+            until("the server is there", lambda: ask(self.s, "GET", "/readyz")[0] == 200)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.s.http = self.first
+        self.cgi.stop()
+
+
+@test
+def the_settings_of_the_directory_say_who_is_found_and_what_of_him(s):
+    lea = "dn: uid=lea,ou=people,dc=x\nchangetype: modify\n"
+    s.slapd.change("ldapmodify", lea + "add: description\ndescription: cn=ops,ou=groups,dc=x\n")
+    s.slapd.change("ldapadd", person("ned").rstrip() + "\nlabeledURI: n@example.org\n\n")
+    with Beside(s, ldap_base="ou=groups,dc=x"):
+        assert login(s, "lea", WORD)[0] == 401  # nobody is found there
+    with Beside(s, ldap_base="ou=groups,dc=x", ldap_user_dn="uid=%u,ou=people,dc=x"):
+        assert login(s, "lea", WORD)[0] == 200
+    with Beside(s, ldap_filter="(&(uid=%u)(cn=Lou*))", ldap_role="viewer"):
+        assert login(s, "lea", WORD)[0] == 401
+        assert login(s, "lou", WORD)[0] == 200
+    with Beside(s, ldap_group_filter="(&(cn=nothing)(member=%d))"):
+        login(s, "lea", WORD)
+        assert s.get_first("/api/v1/users/lea")["groups"] == []
+    with Beside(s, ldap_group_base="", ldap_group_attribute="description"):
+        assert login(s, "lea", WORD)[0] == 200
+        assert s.get_first("/api/v1/users/lea")["groups"] == ["ops"]
+    with Beside(s, ldap_group_base="", ldap_group_attribute="memberOf"):
+        login(s, "lea", WORD)
+        assert s.get_first("/api/v1/users/lea")["groups"] == []
+    assert login(s, "lea", WORD)[0] == 200
+    assert login(s, "ned", WORD)[0] == 403
+    with Beside(s, ldap_role="viewer", ldap_name_attribute="sn", ldap_mail_attribute="labeledURI"):
+        status, answer, _ = login(s, "ned", WORD)
+        assert status == 200 and answer["role"] == "viewer", answer
+        one = s.get_first("/api/v1/users/ned")
+        assert (one["full_name"], one["mail"]) == ("x", "n@example.org"), one
+    with Beside(s, ldap_start_tls="false"):  # this directory takes no password without TLS
+        assert login(s, "lea", WORD)[0] != 200
 
 
 # --- the provider --------------------------------------------------------------------------------
@@ -516,6 +583,64 @@ def a_provider_that_is_away_is_told(s):
     assert status == 503 and "calls itself" in answer["error"]["message"], answer
     s.provider.issuer_said = None
     assert whole(s)[0] == 302
+
+
+@test
+def the_settings_of_the_provider_say_what_is_asked_and_what_of_it_is_taken(s):
+    p, before = s.provider, dict(s.provider.claims)
+    try:
+        with Beside(s, oidc_scopes="openid teams", oidc_user_claim="nick", oidc_groups_claim="teams"):
+            where = ask(s, "GET", "/api/v1/login/oidc")[2].getheader("Location")
+            assert urllib.parse.parse_qs(where.split("?", 1)[1])["scope"] == ["openid teams"], where
+            p.claims = {**before, "sub": "u-nick", "nick": "nicki", "groups": [], "teams": ["/dev team"]}
+            assert whole(s)[0] == 302
+            assert s.get_first("/api/v1/users/nicki")["groups"] == ["devs"]
+        assert "profile" in ask(s, "GET", "/api/v1/login/oidc")[2].getheader("Location")
+        p.claims = {**before, "sub": "u-new", "preferred_username": "newcomer", "groups": []}
+        assert whole(s)[0] == 403
+        with Beside(s, oidc_role="viewer"):
+            assert whole(s)[0] == 302
+            assert s.get_first("/api/v1/users/newcomer")["effective"]["role"] == "viewer"
+        p.claims, p.bend = dict(before), lambda head, claims: claims.update(exp=int(time.time()) - 30)
+        assert whole(s)[0] == 302
+        with Beside(s, oidc_skew_ms=0):
+            assert whole(s)[0] == 401
+    finally:
+        p.claims, p.bend = before, None
+
+
+@test
+def a_provider_may_take_oidc_timeout_ms(s):
+    s.provider.hold = threading.Event()
+    try:
+        with Beside(s, oidc_timeout_ms=200):
+            assert ask(s, "GET", "/api/v1/login/oidc")[0] in (503, 504)
+        with Beside(s, oidc_timeout_ms=60000):
+            got = []
+            t = threading.Thread(target=lambda: got.append(ask(s, "GET", "/api/v1/login/oidc")[0]))
+            t.start()
+            t.join(1)
+            assert t.is_alive(), got
+            s.provider.hold.set()
+            t.join()
+            assert got == [302], got
+    finally:
+        s.provider.hold.set()
+        s.provider.hold = None
+
+
+@test
+def a_provider_is_vouched_for_by_oidc_ca_file(s):
+    (s.dir / "provider").mkdir()
+    p = Provider(s.dir / "provider", "sirdar", CLIENT)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(s.slapd.dir / "cert.pem", s.slapd.dir / "key.pem")
+    p.server.socket = tls.wrap_socket(p.server.socket, server_side=True)
+    p.issuer = p.issuer.replace("http:", "https:")
+    for file, status in ((s.slapd.dir / "cert.pem", 302), ("", 503)):
+        with Beside(s, oidc_issuer=p.issuer, oidc_ca_file=file):
+            assert ask(s, "GET", "/api/v1/login/oidc")[0] == status, file
+    p.server.shutdown()
 
 
 def words_of(secret):
