@@ -7,6 +7,7 @@ import hmac
 import json
 import os
 import sys
+import time
 from datetime import datetime, timedelta, timezone
 from email import message_from_bytes, policy
 import urllib.parse
@@ -361,6 +362,86 @@ def a_test_message_says_at_once_whether_it_was_taken(s):
     assert done.returncode != 0 and "no channel 'nobody' of type slack" in done.stderr, done.stderr
     status = [*s.argv("sirdar-notifier", {"state_dir": s.dir / "notifier"}), "--status"]
     until("nothing waits", lambda: "waiting 0" in s.run(status).stdout)
+
+
+def other(s, **sets):
+    """The notifier with other settings than it has in these tests."""
+    s.notifier.stop()
+    s.notifier = s.make(**{**FAST, **sets}).start()
+
+
+def about(s, path, task):
+    return [b for b in s.web.taken(path) if any(a["task"] == task for a in b["alerts"])]
+
+
+@test
+def the_settings_of_the_notifier_say_the_language_the_links_and_how_much_it_logs(s):
+    def text(name):
+        workflow(s, name, fails(), ["slack:chat"])
+        return until("it is told", lambda: [g[2]["text"] for g in s.web.got if g[0] == "/chat" and f"al/{name}/t" in g[2]["text"]])[0]
+    s.write_channels()
+    other(s)
+    first = text("english")
+    assert "failed" in first and "https://sirdar.example.org/" in first, first
+    assert not s.notifier.has(r" debug ", s.notifier.mark)
+    other(s, language="zh", console_url="https://other.example.org", log_level="debug")
+    second = text("chinese")
+    assert "失败" in second and "https://other.example.org/" in second, second
+    assert s.notifier.has(r" debug alert\.letter ", s.notifier.mark), s.notifier.tail()
+    other(s)
+
+
+@test
+def a_message_has_group_max_alerts(s):
+    other(s, group_ms=1500, group_max=3)
+    workflow(s, "three", fails(), ["webhook:hook"], end="2026-03-10")
+    came(s, "/hook", "al/three/t", 10)
+    sizes = [len(b["alerts"]) for b in about(s, "/hook", "al/three/t")]
+    assert max(sizes) <= 3 and len(sizes) >= 4, sizes
+    other(s)
+
+
+@test
+def sends_max_deliveries_are_under_way(s):
+    for name, most in (("alone", 1), ("beside2", 16)):
+        s.web.hold.clear()
+        s.web.answers["/slow"] = [None]
+        other(s, sends_max=most)
+        workflow(s, f"{name}-slow", fails(), ["webhook:slow"])
+        until("the slow one is asked", lambda: [g for g in s.web.got if g[0] == "/slow" and f"al/{name}-slow/t" in str(g[2])])
+        workflow(s, name, fails(), ["webhook:hook"])
+        if most == 1:
+            s.wait_state(f"al/{name}/t", "2026-03-01T00:00:00Z", "StopSchedule")
+            end = time.monotonic() + 1
+            while time.monotonic() < end:
+                assert not about(s, "/hook", f"al/{name}/t"), "two were under way"
+            s.web.hold.set()
+        came(s, "/hook", f"al/{name}/t")
+        s.web.hold.set()
+        came(s, "/slow", f"al/{name}-slow/t")
+    other(s)
+
+
+@test
+def what_is_refused_is_tried_again_within_retry_max_ms_and_given_up_after_give_up_ms(s):
+    def tries(name):
+        return len([g for g in s.web.got if g[0] == "/team" and f"al/{name}/t" in str(g[2])])
+    s.web.answers["/team"] = [(500, "no")] * 100000
+    other(s, retry_min_ms=10, retry_max_ms=20)
+    workflow(s, "often", fails(), ["webhook:team"])
+    until("it is tried often", lambda: tries("often") > 40)
+    assert not s.notifier.has(r"alert\.given_up")
+    other(s, retry_min_ms=10, retry_max_ms=20, give_up_ms=1000)
+    until("it is given up", lambda: s.notifier.has(r"alert\.given_up .*task=al/often/t"))
+    until("that is written down", s.nothing_waits)
+    other(s, retry_min_ms=10, retry_max_ms=3600000)
+    workflow(s, "seldom", fails(), ["webhook:team"])
+    until("it was tried", lambda: tries("seldom"))
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        assert tries("seldom") <= 40, "the pauses do not grow"
+    s.web.answers["/team"] = []
+    other(s)
 
 
 if __name__ == "__main__":

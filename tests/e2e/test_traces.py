@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import threading
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from alert_site import FAST, AlertSite  # noqa: E402
@@ -23,7 +24,7 @@ class Collector:
     """OTLP/HTTP with JSON, as strict as a real one about what it takes; `status` is what it answers."""
 
     def __init__(self):
-        self.spans, self.bodies, self.headers, self.status = {}, [], [], 200
+        self.spans, self.bodies, self.headers, self.status, self.service = {}, [], [], 200, "sirdar"
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -50,7 +51,7 @@ class Collector:
         assert set(body) == {"resourceSpans"}
         for r in body["resourceSpans"]:
             resource = attributes(r["resource"])
-            assert resource["service.name"] == "sirdar" and resource["service.version"], resource
+            assert resource["service.name"] == self.service and resource["service.version"], resource
             for scope in r["scopeSpans"]:
                 assert scope["scope"]["name"] == "sirdar-notifier"
                 for s in scope["spans"]:
@@ -178,6 +179,59 @@ def what_a_collector_refuses_is_counted_and_told_and_nothing_stops(s):
     s.collector.status = 200
     workflow(s, "good", {"job": "type: noop"}, project="tr")
     until("the next one arrives", lambda: [x for x in s.collector.spans.values() if attributes(x).get("sirdar.task") == "tr/good/job"])
+
+
+def other(s, **sets):
+    """The notifier with other settings than it has in these tests."""
+    s.notifier.stop()
+    s.notifier = s.make(**{**s.trace_sets, **sets}).start()
+
+
+def of_task(s, task):
+    return [x for x in s.collector.spans.values() if attributes(x).get("sirdar.task") == task]
+
+
+@test
+def traces_are_of_traces_service_and_traces_permille_of_the_runs(s):
+    s.notifier.stop()
+    s.collector.service = "nightly"
+    other(s, traces_service="nightly", traces_permille=500)
+    workflow(s, "half", {"job": "type: noop"}, project="tr", end="2026-03-20")
+    s.wait_all_over("tr/half*", 20)
+    dates = [DATE + 86400 * n for n in range(20)]
+    traces = {digest("run", "tr/half", d, size=16) for d in dates}
+    want = {x for x in traces if int(x[:8], 16) % 1000 < 500}
+    assert 0 < len(want) < 20
+    until("all of them arrive", lambda: {x["traceId"] for x in of_task(s, "tr/half/job")} >= want)
+    workflow(s, "fence", {"job": "type: noop"}, project="tr", end="2026-03-20")  # what comes after shows that no more comes
+    last = {digest("run", "tr/fence", d, size=16) for d in dates}
+    last = {x for x in last if int(x[:8], 16) % 1000 < 500}
+    until("later ones arrive", lambda: {x["traceId"] for x in of_task(s, "tr/fence/job")} >= last)
+    assert {x["traceId"] for x in of_task(s, "tr/half/job")} == want
+    s.collector.service = "sirdar"
+    other(s)
+
+
+@test
+def what_ended_is_sent_every_traces_every_ms(s):
+    other(s, traces_every_ms=600000)
+    workflow(s, "seldom", {"job": "type: noop"}, project="tr")
+    s.wait_all_over("tr/seldom*", 1)
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        assert not of_task(s, "tr/seldom/job")
+    other(s)
+    until("it arrives", lambda: of_task(s, "tr/seldom/job"))
+
+
+@test
+def who_is_farther_behind_than_traces_behind_max_passes_over_what_is_oldest(s):
+    s.notifier.stop()
+    workflow(s, "long", {f"job{n}": "type: noop" for n in range(10)}, project="tr", end="2026-03-31")
+    s.wait_all_over("tr/long*", 310)
+    other(s, traces_behind_max=1000)
+    until("it is told", lambda: s.notifier.has(r"traces\.lost events=\d+", s.notifier.mark))
+    other(s)
 
 
 if __name__ == "__main__":
