@@ -36,8 +36,9 @@ static const char *const call_names[CALLS] = { "runner_entry", "open", "prepare"
 
 /* --- findings --- */
 
-static void tell(struct report *r, enum promise p, const char *scenario, const char *fmt,
-                 va_list ap)
+__attribute__((format(printf, 4, 0))) static void tell(struct report *r, enum promise p,
+                                                       const char *scenario, const char *fmt,
+                                                       va_list ap)
 {
 	char text[FINDING_BYTES - 64];
 
