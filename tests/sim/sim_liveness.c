@@ -64,7 +64,9 @@ static bool is_due(const struct tended *t, int64_t *ret_us)
 	switch ((enum state)i->state) {
 	case ST_READY:
 	case ST_DEPEND:
-		*ret_us = swarm.sick ? TRY_US + 2 * PAUSE_MAX_US : 0;
+		*ret_us = swarm.sick         ? TRY_US + 2 * PAUSE_MAX_US
+		          : swarm.long_downs ? 3 * SLACK_US /* all that came due meanwhile */
+		                             : 0;
 		return t->may_move;
 	case ST_FAILED:
 		return !(i->flags & IF_FROZEN) && i->retry_at_us <= wall_of(now_us) &&
