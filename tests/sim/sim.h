@@ -316,8 +316,8 @@ void worker_stop(void);
 bool worker_behind(void); /* durable records are not shown yet */
 struct actor *worker_actor(void);
 void worker_answered(struct letter *l, void *self);
-/* A place for a loader, of broker `place % BROKERS`: two each, for versions side by side; and one of
- * another machine with its name. Each machine's taskbroker has a seat of its own beside. */
+/* A place for a loader, of broker `place % BROKERS`: two each, for versions side by side; and one
+ * of another machine with its name. Each machine's taskbroker has a seat of its own beside. */
 enum { LOADERS = 2 * BROKERS, MACHINES = 3 * BROKERS, SEATS = 2 * MACHINES };
 struct greeter {
 	uint32_t incarnation, lane;

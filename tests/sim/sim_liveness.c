@@ -1,7 +1,7 @@
 /* L1: nothing stays in a state that nobody works on. docs/liveness.md names for each state who
- * works on it and what bounds the time; here are the bounds in the simulator's own settings. They count
- * while the state could be left: no gate is closed, no process runs, no person is waited for; and
- * anew after each time that the server itself could do nothing. */
+ * works on it and what bounds the time; here are the bounds in the simulator's own settings. They
+ * count while the state could be left: no gate is closed, no process runs, no person is waited
+ * for; and anew after each time that the server itself could do nothing. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -64,9 +64,7 @@ static bool is_due(const struct tended *t, int64_t *ret_us)
 	switch ((enum state)i->state) {
 	case ST_READY:
 	case ST_DEPEND:
-		*ret_us = swarm.sick         ? TRY_US + 2 * PAUSE_MAX_US
-		          : swarm.long_downs ? 3 * SLACK_US /* all that came due meanwhile */
-		                             : 0;
+		*ret_us = swarm.sick ? TRY_US + 2 * PAUSE_MAX_US : 0;
 		return t->may_move;
 	case ST_FAILED:
 		return !(i->flags & IF_FROZEN) && i->retry_at_us <= wall_of(now_us) &&
@@ -99,6 +97,8 @@ static void look_at(const struct tended *t)
 		clocks[t->at].since_us = now_us;
 		return;
 	}
+	if (swarm.long_downs) /* all that came due meanwhile is worked off by slow threads */
+		more_us += 3 * SLACK_US;
 	from_us = clocks[t->at].since_us > calm_us ? clocks[t->at].since_us : calm_us;
 	if (now_us - from_us <= b->us + more_us)
 		return;
