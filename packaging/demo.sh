@@ -92,7 +92,6 @@ write_settings() {
 		key_file: $var/cgi.key
 		state_dir: $var/cgi
 		store: "sqlite:$var/baseserver"
-		log_dir: $var/joblogs
 		web_dir: "$root/build/console"
 	END
 	cat >"$var/taskbroker.yaml" <<-END

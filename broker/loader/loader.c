@@ -290,6 +290,8 @@ size_t loader_reload(struct loader *l, struct param_taskbroker *settings,
 	size_t n = param_reload(&param_taskbroker_table, settings, fresh, ret_restart);
 	pthread_mutex_unlock(&l->mu);
 	l->ship_timer.repeat = (double)settings->output_flush_ms / 1000.0;
+	if (ev_is_active(&l->ship_timer)) /* what waits, waits no longer than is said now */
+		ev_timer_again(l->loop, &l->ship_timer);
 	if (l->status_fd >= 0)
 		ev_invoke(l->loop, &l->alive_timer, EV_TIMER);
 	if (again)

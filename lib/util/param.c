@@ -134,7 +134,10 @@ static const struct removed *removed_find(const char *daemon, const char *name)
 #include "tbl/param_removed.def"
 #undef REMOVED
 	};
+	static const char prefix[] = "sirdar-"; /* sirdar-cgi is cgi in the table */
 
+	if (strncmp(daemon, prefix, sizeof prefix - 1) == 0)
+		daemon += sizeof prefix - 1;
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		if (strcmp(all[i].daemon, daemon) == 0 && strcmp(all[i].name, name) == 0)
 			return &all[i];

@@ -153,11 +153,6 @@ static int baseserver_check(const void *self, struct err *err)
 	if (p->ring_slots & (p->ring_slots - 1))
 		return err_set(err, E_INVALID, "ring_slots is '%" PRId64 "', want a power of two",
 		               p->ring_slots);
-	if (p->frame_memory_max < p->frame_bytes_max)
-		return err_set(err, E_INVALID,
-		               "frame_memory_max %" PRId64
-		               " must be at least frame_bytes_max %" PRId64,
-		               p->frame_memory_max, p->frame_bytes_max);
 	for (size_t i = 0; i < p->listen.n; i++)
 		if (!is_loopback(p->listen.items[i]) && !p->keys_file[0])
 			return err_set(err, E_INVALID,

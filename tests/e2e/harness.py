@@ -183,7 +183,7 @@ class Site:
         self.add_key("cgi")
         cgi = {"listen": f"127.0.0.1:{self.http}", "server": f"127.0.0.1:{self.port}",
                "key_file": self.dir / "cgi.key", "state_dir": self.dir / "cgi",
-               "store": self.base_sets.get("store", f"sqlite:{self.dir}/base"), "log_dir": self.dir / "joblogs",
+               "store": self.base_sets.get("store", f"sqlite:{self.dir}/base"),
                "connections_per_address_max": 512, "web_dir": ""}
         self.cgi = Daemon(self, "sirdar-cgi", self.argv("sirdar-cgi", cgi), r"cgi\.ready")
 

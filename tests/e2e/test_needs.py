@@ -49,7 +49,7 @@ def more_than_a_task_may_have_are_refused_with_the_number(s):
 
 
 def site():
-    s = Site("needs", frame_bytes_max=4 << 20)
+    s = Site("needs")
     s.cgi.argv += ["--set", "request_bytes_max=4194304", "--set", "request_ms=60000"]
     s.base.start()
     s.start_cgi()

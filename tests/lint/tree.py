@@ -88,7 +88,7 @@ def settings():
 
 
 TABLES = ("baseserver", "taskbroker", "cgi", "notifier")
-PRODUCT = ("baseserver/", "broker/", "cgi/", "notifier/", "lib/")
+READERS = {"baseserver": "baseserver/", "taskbroker": "broker/", "cgi": "cgi/", "notifier": "notifier/"}
 
 
 def table_settings(table):
@@ -101,9 +101,11 @@ def table_settings(table):
 
 def params_used():
     """A setting nobody reads is a promise nobody keeps. Only a member of a `struct param_TABLE` counts,
-    in product code: not a word of a comment or a test, nor another struct's member of that name."""
-    source = {p: bare(text(p)) for p in files(".c", ".h") if p.startswith(PRODUCT)}
+    in the daemon's own code: not a word of a comment or a test, nor another daemon's setting of that name, nor
+    where the tables only compare settings with each other."""
+    product = {p: bare(text(p)) for p in files(".c", ".h") if p != "lib/util/param_tables.c"}
     for table in TABLES:
+        source = {p: code for p, code in product.items() if p.startswith((READERS[table], "lib/"))}
         held = re.compile(rf"struct param_{table}\s*\*?\s*(?:const\s+)?\*?(\w+)\s*[;,)=]")
         holders = {m for code in source.values() for m in held.findall(code)}
         read = set()
