@@ -499,6 +499,7 @@ def the_server_keeps_log_job_bytes_max_of_an_attempt(s):
     cut = ended(s, "kept", "head -c 100000 /dev/zero | tr '\\0' x; echo; echo last words")
     assert 1000 < cut.count("x") <= 4096, (len(cut), cut[-200:])
     anew(s, log_job_bytes_max="1M")
+    assert any(f.is_file() for f in (s.dir / "joblogs").rglob("*")), "log_dir is not used"
     whole = ended(s, "kept2", "head -c 100000 /dev/zero | tr '\\0' x; echo; echo last words")
     assert whole.count("x") == 100000, len(whole)
 

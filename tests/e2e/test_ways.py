@@ -367,6 +367,12 @@ def the_settings_of_the_directory_say_who_is_found_and_what_of_him(s):
         assert status == 200 and answer["role"] == "viewer", answer
         one = s.get_first("/api/v1/users/ned")
         assert (one["full_name"], one["mail"]) == ("x", "n@example.org"), one
+    (s.dir / "wrong.secret").touch(0o600)
+    (s.dir / "wrong.secret").write_text("wrong\n")
+    with Beside(s, ldap_bind_secret_file=s.dir / "wrong.secret"):
+        assert login(s, "lea", WORD)[0] == 503
+    with Beside(s, ldap_bind_dn="cn=nobody,dc=x"):
+        assert login(s, "lea", WORD)[0] == 503
     with Beside(s, ldap_start_tls="false"):  # this directory takes no password without TLS
         assert login(s, "lea", WORD)[0] != 200
 
