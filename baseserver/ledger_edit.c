@@ -84,7 +84,7 @@ void ledger_put_task(struct ledger *l, struct task *def, const struct store_task
 			l->replanned = true;
 		/* A version that was to begin earlier: what lies behind comes due by it. */
 		if (since <= row->planned_through)
-			through = since - 1;
+			through = since > INT64_MIN ? since - 1 : INT64_MIN;
 	}
 	if (t->unfinished == 0)
 		ledger_forget_versions(t);
