@@ -16,6 +16,20 @@
 #include "util/json_put.h"
 #include "util/yaml.h"
 
+/* More of what changes is not told one by one: an answer is one frame. */
+enum { CHANGES_BYTES_MAX = 3 << 20 };
+
+static void index_tasks(struct apply *a)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		const struct task *t = a->tasks[i];
+		map_add(&a->index, t->id, (uint32_t)i);
+		for (size_t k = 0; k < t->n_links; k++)
+			if (map_get(&a->waited, t->links[k].parent) == MAP_NONE)
+				map_add(&a->waited, t->links[k].parent, (uint32_t)i);
+	}
+}
+
 int apply_compile(struct apply *a)
 {
 	int64_t now = a->cmd->o.now_us / US_PER_S;
@@ -28,9 +42,10 @@ int apply_compile(struct apply *a)
 	a->world.set = a->set;
 	a->world.w.types = manifests_types(c->types);
 	a->world.w.infra_max = c->set.infra_max;
-	if (workflow_compile(a->set, &a->world.w, &a->diags, &a->tasks, &a->n) == 0)
-		return 0;
-	return apply_refuse_diags(a);
+	if (workflow_compile(a->set, &a->world.w, &a->diags, &a->tasks, &a->n) < 0)
+		return apply_refuse_diags(a);
+	index_tasks(a);
+	return 0;
 }
 
 /* --- what becomes different -------------------------------------------------------------- */
@@ -91,7 +106,13 @@ void apply_change_begin(struct apply *a, const char *kind, const char *name, con
                         uint32_t version)
 {
 	struct buf *out = &a->changes;
+	struct apply_totals *n = &a->totals;
 
+	a->change_at = out->len;
+	n->create += strcmp(what, "create") == 0;
+	n->update += strcmp(what, "update") == 0;
+	n->same += strcmp(what, "same") == 0;
+	n->retire += strcmp(what, "retire") == 0;
 	put_open(out, NULL, '{');
 	put_text(out, "kind", kind);
 	put_text(out, "name", name);
@@ -110,6 +131,25 @@ void apply_change_end(struct apply *a, const char *what, const char *prefix,
 		fields(prefix, was, is, prefix[0] ? 1 : 0, out);
 	put_close(out, ']');
 	put_close(out, '}');
+	if (out->len <= CHANGES_BYTES_MAX)
+		return;
+	out->len = a->change_at;
+	a->totals.left_out++;
+}
+
+static void print_totals(struct apply *a)
+{
+	const struct apply_totals *n = &a->totals;
+	struct buf *out = &a->changes;
+
+	put_open(out, "totals", '{');
+	put_int(out, "create", (int64_t)n->create);
+	put_int(out, "update", (int64_t)n->update);
+	put_int(out, "same", (int64_t)n->same);
+	put_int(out, "retire", (int64_t)n->retire);
+	put_close(out, '}');
+	if (n->left_out)
+		put_int(out, "changes_more", (int64_t)n->left_out);
 }
 
 static void change(struct apply *a, const char *kind, const char *name, const char *what,
@@ -268,12 +308,16 @@ void apply_add_doc(struct apply *a, const struct store_doc *d)
 
 /* --- tasks that are no longer named ------------------------------------------------------- */
 
+const struct task *apply_task(const struct apply *a, uint32_t id)
+{
+	uint32_t i = map_get(&a->index, id);
+
+	return i == MAP_NONE ? NULL : a->tasks[i];
+}
+
 bool apply_in_set(const struct apply *a, uint32_t id)
 {
-	for (size_t i = 0; i < a->n; i++)
-		if (a->tasks[i]->id == id)
-			return true;
-	return false;
+	return map_get(&a->index, id) != MAP_NONE;
 }
 
 static bool names_workflow(const struct apply *a, const char *name)
@@ -309,11 +353,9 @@ static bool is_ours(const struct apply *a, const struct cat_task *t)
 /* A task of the documents that waits for one that goes. */
 static const struct task *waits_for(const struct apply *a, uint32_t parent)
 {
-	for (size_t i = 0; i < a->n; i++)
-		for (size_t k = 0; k < a->tasks[i]->n_links; k++)
-			if (a->tasks[i]->links[k].parent == parent)
-				return a->tasks[i];
-	return NULL;
+	uint32_t i = map_get(&a->waited, parent);
+
+	return i == MAP_NONE ? NULL : a->tasks[i];
 }
 
 static int may_retire(struct apply *a, const struct cat_task *t)
@@ -343,10 +385,12 @@ static int may_retire(struct apply *a, const struct cat_task *t)
 
 static int retire_missing(struct apply *a, const char *workflow)
 {
+	size_t len = strlen(workflow);
+
 	for (size_t i = 0; i < a->c->cat.tasks_cap; i++) {
 		const struct cat_task *t = catalog_task(&a->c->cat, (uint32_t)i);
-		if (!t || catalog_retired(t) || apply_in_set(a, t->id) ||
-		    !catalog_in_workflow(t, workflow, strlen(workflow)))
+		if (!t || catalog_retired(t) || !catalog_in_workflow(t, workflow, len) ||
+		    apply_in_set(a, t->id))
 			continue;
 		int r = may_retire(a, t);
 		if (r < 0)
@@ -383,16 +427,11 @@ void apply_free_docs(struct yaml_doc **docs, size_t n)
 	free(docs);
 }
 
-static void take_tasks(struct apply *a, const char *workflow, bool differs,
+static void take_tasks(struct apply *a, size_t first, size_t n, bool differs,
                        const struct yaml_node *was, const struct yaml_node *is)
 {
-	size_t len = strlen(workflow);
-
-	for (size_t i = 0; i < a->n; i++) {
+	for (size_t i = first; i < first + n; i++) {
 		struct task *t = a->tasks[i];
-		if (strncmp(t->name, workflow, len) != 0 || t->name[len] != '/' ||
-		    strchr(t->name + len + 1, '/'))
-			continue;
 		const struct cat_task *now = catalog_task(&a->c->cat, t->id);
 		bool is_new = !now || catalog_retired(now);
 		if (!is_new && !differs)
@@ -410,7 +449,7 @@ static int prune(struct apply *a)
 {
 	for (size_t i = 0; i < a->c->n_documents; i++) {
 		const struct document *d = &a->c->documents[i];
-		if (d->retired || names_workflow(a, d->name) || !is_pruned(a, d->name))
+		if (d->retired || !is_pruned(a, d->name) || names_workflow(a, d->name))
 			continue;
 		int r = retire_missing(a, d->name);
 		if (r < 0)
@@ -428,18 +467,16 @@ static int prune(struct apply *a)
 }
 
 /* What is about to go when its last run has ended is wanted again: a version of its own. */
-static bool comes_back(const struct apply *a, const char *workflow)
+static bool comes_back(const struct apply *a, size_t first, size_t n)
 {
-	size_t len = strlen(workflow);
-
-	for (size_t i = 0; i < a->n; i++)
-		if (strncmp(a->tasks[i]->name, workflow, len) == 0 &&
-		    a->tasks[i]->name[len] == '/' && commander_retires(a->c, a->tasks[i]->id))
+	for (size_t i = first; i < first + n; i++)
+		if (commander_retires(a->c, a->tasks[i]->id))
 			return true;
 	return false;
 }
 
-static int take_workflow(struct apply *a, const struct workflow *wf)
+/* `first`: of its tasks, the index. */
+static int take_workflow(struct apply *a, const struct workflow *wf, size_t first)
 {
 	const char *name = workflow_name(wf);
 	const struct document *was = commander_document(a->c, name);
@@ -452,7 +489,8 @@ static int take_workflow(struct apply *a, const struct workflow *wf)
 	workflow_print(wf, &body);
 	a->world.w.workflow(&a->world, name, &id, &version);
 	bool differs = !was || was->len != body.len ||
-	               memcmp(was->body, buf_str(&body), body.len) != 0 || comes_back(a, name);
+	               memcmp(was->body, buf_str(&body), body.len) != 0 ||
+	               comes_back(a, first, workflow_tasks(wf));
 	const struct yaml_node *old = apply_root(was ? was->body : NULL, was ? was->len : 0,
 	                                         &old_docs, &n_old);
 	const struct yaml_node *now = apply_root(buf_str(&body), body.len, &new_docs, &n_new);
@@ -461,7 +499,7 @@ static int take_workflow(struct apply *a, const struct workflow *wf)
 	       : differs ? "update"
 	                 : "same",
 	       differs ? version : was->version, old, now);
-	take_tasks(a, name, differs, old, now);
+	take_tasks(a, first, workflow_tasks(wf), differs, old, now);
 	if (differs)
 		apply_add_doc(a, &(struct store_doc){ .kind = DOC_WORKFLOW,
 		                                      .id = id,
@@ -478,17 +516,23 @@ static int take_workflow(struct apply *a, const struct workflow *wf)
 
 static int take_all(struct apply *a)
 {
+	size_t first = 0;
+
 	put_open(&a->changes, "changes", '[');
 	int r = apply_calendars(a);
 	if (r == 0)
 		r = apply_scopes(a);
-	for (size_t i = 0; i < a->n_given && r == 0; i++)
-		r = take_workflow(a, workflow_set_at(a->set, i));
+	for (size_t i = 0; i < a->n_given && r == 0; i++) {
+		const struct workflow *wf = workflow_set_at(a->set, i);
+		r = take_workflow(a, wf, first);
+		first += workflow_tasks(wf);
+	}
 	for (size_t i = a->n_given; i < workflow_set_count(a->set) && r == 0; i++)
 		apply_replan(a, workflow_set_at(a->set, i));
 	if (r == 0)
 		r = prune(a);
 	put_close(&a->changes, ']');
+	print_totals(a);
 	apply_print_diags(&a->diags, true, "warnings", &a->changes);
 	return r < 0 ? r : apply_preview(a);
 }
@@ -517,6 +561,8 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	f->json = NULL;
 	diags_init(&a.diags);
 	buf_init(&a.changes);
+	map_init(&a.index);
+	map_init(&a.waited);
 	int r = apply_read(&a);
 	if (r == 0)
 		r = within_check_set(&cmd->o, a.set, f);
@@ -537,6 +583,8 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	for (size_t i = 0; i < a.n; i++)
 		task_unref(a.tasks[i]);
 	free(a.tasks);
+	map_done(&a.index);
+	map_done(&a.waited);
 	workflow_set_free(a.set);
 	diags_done(&a.diags);
 	if (r < 0) {

@@ -142,11 +142,15 @@ int draft_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	f->json = NULL;
 	diags_init(&a.diags);
 	buf_init(&a.changes);
+	map_init(&a.index);
+	map_init(&a.waited);
 	if (cmd->settled.n == 0) /* else: after a restart its instance is there, with its draft */
 		r = judge(&a);
 	for (size_t i = 0; i < a.n; i++)
 		task_unref(a.tasks[i]);
 	free(a.tasks);
+	map_done(&a.index);
+	map_done(&a.waited);
 	workflow_set_free(a.set);
 	diags_done(&a.diags);
 	buf_done(&a.changes);

@@ -5,6 +5,7 @@
 #include "baseserver/commander_impl.h"
 #include "baseserver/world.h"
 #include "util/diag.h"
+#include "util/map.h"
 
 struct workflow;
 struct yaml_doc;
@@ -18,10 +19,17 @@ struct apply {
 	size_t n_given; /* workflows of the documents; those after it only plan anew */
 	struct world world;
 	struct diags diags;
-	struct task **tasks;
+	struct task **tasks; /* by workflow, in the order of the set */
 	size_t n;
+	struct map index;  /* of tasks: by id */
+	struct map waited; /* of tasks: who waits for this id, one of them */
 	struct edit *e;
 	struct buf changes;
+	size_t change_at; /* where the change at hand begins */
+	struct apply_totals {
+		size_t create, update, same, retire;
+		size_t left_out; /* told as a number only */
+	} totals;
 };
 
 /* apply.c */
@@ -38,6 +46,7 @@ bool apply_replans(const struct apply *a, const struct task *t, const struct sto
 /* What the edit makes of its dates, into the change at hand. */
 void apply_put_plan(struct apply *a, const struct task *t, const struct store_task *row);
 bool apply_in_set(const struct apply *a, uint32_t task);
+const struct task *apply_task(const struct apply *a, uint32_t id); /* of the set, or NULL */
 /* The root of the one document in a text, NULL when there is none; docs are free_docs()'s. */
 const struct yaml_node *apply_root(const char *text, size_t len, struct yaml_doc ***docs,
                                    size_t *n);

@@ -93,9 +93,9 @@ static void put_fires(const struct preview *p)
 
 static const struct task *parent_of(const struct apply *a, uint32_t id)
 {
-	for (size_t i = 0; i < a->n; i++)
-		if (a->tasks[i]->id == id)
-			return a->tasks[i];
+	const struct task *own = apply_task(a, id);
+	if (own)
+		return own;
 	const struct cat_task *t = catalog_task(&a->c->cat, id);
 	return t ? t->def : NULL;
 }

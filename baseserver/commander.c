@@ -27,7 +27,7 @@ static void step_dry(struct commander *c, struct cmd *cmd)
 		return;
 	}
 	struct refusal f = { 0 };
-	if (cmd_begin_edit(c, cmd, &f) < 0) {
+	if (cmd_begin_edit(c, cmd, &f) < 0 || (cmd->edit && cmd_check_edit(c, cmd->edit, &f) < 0)) {
 		cmd_fail(c, cmd, &f);
 		return;
 	}

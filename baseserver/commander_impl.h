@@ -88,6 +88,8 @@ struct verdict {
 	int64_t due;
 };
 
+enum { ARGS_HASH_BYTES = 16 };
+
 enum { DRY_LIST_MAX = 20, DRY_TASKS_MAX = 200 };
 
 struct tally_item {
@@ -162,11 +164,13 @@ struct cmd {
 	uint64_t id;      /* 0: dry run */
 	char *request_id, *actor, *args;
 	size_t args_len;
+	uint8_t args_hash[ARGS_HASH_BYTES]; /* of what was asked, also where less is kept */
 	char *message;
 	enum command_kind kind;
 	enum command_state state;
 	bool dry, recorded, resumed, at_work;
 	bool halted;       /* a cancel waits for what is in flight */
+	bool saved;        /* before a restart; of who keeps a brief of its arguments */
 	bool forget;       /* never became durable: to be dropped */
 	bool answer_early; /* not only when it is over */
 	int64_t created_us, ended_us, total, done, failed;
@@ -318,6 +322,12 @@ bool order_selects(const struct order *o, uint32_t task);
 /* Since when, as the zone of a task reads it. */
 int64_t order_from(const struct order *o, const struct tz *tz);
 
+/* commander_brief.c: arguments too large to be kept. */
+void args_hash(const char *args, size_t len, uint8_t ret[ARGS_HASH_BYTES]);
+bool args_are_brief(const char *args);
+void args_make_brief(struct cmd *cmd); /* if they are large */
+int brief_load(struct cmd *cmd, struct store *store, struct err *err);
+
 /* commander_decide.c: what a command means for one instance. Reads the catalog only. */
 struct verdict commander_decide(const struct commander *c, const struct cmd *cmd,
                                 const struct item *it);
@@ -381,6 +391,8 @@ bool commander_retires(const struct commander *c, uint32_t task);
 void cmd_print_online(const struct commander *c, const struct cmd *cmd, struct buf *out);
 /* Kinds that act on documents: cmd->edit is made, unless it is there. */
 int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f);
+/* What one edit may change: more of it would wait for ever. E_INVALID. */
+int cmd_check_edit(const struct commander *c, const struct edit *e, struct refusal *f);
 int cmd_check_tasks(const struct commander *c, const struct order *o, struct refusal *f);
 void cmd_other(struct commander *c, struct cmd *cmd);
 

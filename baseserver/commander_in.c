@@ -57,6 +57,7 @@ struct cmd *cmd_new(enum command_kind kind, const char *request_id, const char *
 	cmd->actor = mem_str(actor ? actor : "");
 	cmd->args = mem_str(args ? args : "");
 	cmd->args_len = strlen(cmd->args);
+	args_hash(cmd->args, cmd->args_len, cmd->args_hash);
 	cmd->created_us = created_us;
 	cmd->total = -1;
 	cmd->shown.total = -1;
@@ -104,6 +105,14 @@ static void refuse_other(struct client_request *r, enum command_kind kind)
 	request_refuse(r, &f);
 }
 
+static bool same_args(const struct cmd *cmd, const struct client_request *r)
+{
+	uint8_t wanted[ARGS_HASH_BYTES];
+
+	args_hash(r->args, strlen(r->args), wanted);
+	return memcmp(cmd->args_hash, wanted, sizeof wanted) == 0;
+}
+
 /* The same request once more: the first one's command as it is. */
 static bool repeated(struct commander *c, struct client_request *r, enum command_kind kind)
 {
@@ -114,7 +123,7 @@ static bool repeated(struct commander *c, struct client_request *r, enum command
 		if (cmd->forget || strcmp(cmd->request_id, r->request_id) != 0)
 			continue;
 		/* Of what has a password only what may be shown is known. */
-		if (cmd->kind != kind || (!args_hide(kind) && strcmp(cmd->args, r->args) != 0)) {
+		if (cmd->kind != kind || (!args_hide(kind) && !same_args(cmd, r))) {
 			refuse_other(r, cmd->kind);
 			return true;
 		}
@@ -172,6 +181,8 @@ static int begin(struct commander *c, struct client_request *r, enum command_kin
 		free(cmd->args);
 		cmd->args = args_shown(&cmd->o);
 		cmd->args_len = strlen(cmd->args);
+	} else {
+		args_make_brief(cmd);
 	}
 	cmd->message = mem_str(cmd->o.message);
 	cmd->phase = cmd_first_phase(cmd);

@@ -19,10 +19,29 @@ struct loading {
 	struct err *err;
 };
 
+/* All of it was saved, or nothing: it cannot be done again from what is kept of it. */
+static void resume_brief(struct commander *c, struct cmd *cmd)
+{
+	cmd->resumed = cmd->recorded = true;
+	cmd->state = cmd->saved ? CS_DONE : CS_FAILED;
+	cmd->ended_us = actor_wall_us(c->me);
+	if (!cmd->saved)
+		snprintf(cmd->error, sizeof cmd->error, "%s",
+		         "the server ended before it was saved: nothing of it is in force; send it "
+		         "again, with another request id");
+	cmd->phase = PH_OVER;
+	cmd_record(c, cmd, NULL, 0);
+}
+
 /* Not over: from its cursor on. What no longer reads (its tasks are gone) has failed. */
 static void resume(struct commander *c, struct cmd *cmd)
 {
 	struct refusal f = { 0 };
+
+	if (args_are_brief(cmd->args)) {
+		resume_brief(c, cmd);
+		return;
+	}
 	int r = order_parse(c, cmd->kind, cmd->args, cmd->args_len, cmd->created_us, &cmd->o, &f);
 
 	cmd->resumed = true;
@@ -253,7 +272,9 @@ int commander_load(struct commander *c, struct store *store, struct err *err)
 		r = scopes_load(&c->scopes, store, err);
 	for (size_t i = 0; i < c->n_cmds && r == 0; i++)
 		if (c->cmds[i]->phase != PH_OVER)
-			r = cmd_load_settled(c->cmds[i], store, err);
+			r = args_are_brief(c->cmds[i]->args)
+			            ? brief_load(c->cmds[i], store, err)
+			            : cmd_load_settled(c->cmds[i], store, err);
 	return r;
 }
 

@@ -11,7 +11,7 @@
 #include "util/alloc.h"
 #include "util/check.h"
 
-enum { PASTS_MAX = 10000, CHANGES_BYTES_MAX = 4 << 20, HASH_BYTES = 16 };
+enum { PASTS_MAX = 10000, CHANGES_BYTES_MAX = 4 << 20, HASH_BYTES = ARGS_HASH_BYTES };
 
 struct past {
 	uint64_t id, number;
@@ -43,7 +43,7 @@ static struct past *past_new(const struct cmd *cmd)
 	p->kind = (uint8_t)cmd->kind;
 	p->has_request = cmd->request_id[0] != '\0';
 	hash(cmd->request_id, strlen(cmd->request_id), p->request);
-	hash(cmd->args, cmd->args_len, p->args);
+	memcpy(p->args, cmd->args_hash, sizeof p->args);
 	p->message_at = (uint32_t)actor;
 	p->error_at = (uint32_t)(actor + message);
 	memcpy(p->texts, cmd->actor, actor);
@@ -124,7 +124,7 @@ bool past_same(const struct past *p, enum command_kind kind, const char *args)
 {
 	uint8_t wanted[HASH_BYTES];
 
-	hash(args, strlen(args), wanted);
+	args_hash(args, strlen(args), wanted);
 	return p->kind == kind && (args_hide(kind) || memcmp(p->args, wanted, sizeof wanted) == 0);
 }
 

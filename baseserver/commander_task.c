@@ -285,6 +285,17 @@ int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f)
 	}
 }
 
+int cmd_check_edit(const struct commander *c, const struct edit *e, struct refusal *f)
+{
+	size_t most = ledger_edit_max(c->ledger), n = e->n_tasks + e->n_docs;
+
+	if (n <= most)
+		return 0;
+	return refuse(f, E_INVALID, "args", "fewer at once, or a larger ring_slots of the server",
+	              "%zu tasks and documents would change at once, the server takes %zu", n,
+	              most);
+}
+
 void cmd_edit(struct commander *c, struct cmd *cmd)
 {
 	if (cmd->edit_posted)
@@ -300,6 +311,11 @@ void cmd_edit(struct commander *c, struct cmd *cmd)
 	}
 	struct edit *e = cmd->edit ? cmd->edit : edit_of(c, cmd);
 	cmd->edit = NULL;
+	if (cmd_check_edit(c, e, &f) < 0) {
+		edit_free(e);
+		cmd_fail(c, cmd, &f);
+		return;
+	}
 	if (cmd->state == CS_QUEUED)
 		cmd->state = CS_RUNNING;
 	if (!cmd->recorded)

@@ -566,6 +566,12 @@ void ledger_figures(const struct ledger *l, struct ledger_figures *ret)
 	};
 }
 
+/* The rest is for what others have in the ring meanwhile. */
+size_t ledger_edit_max(const struct ledger *l)
+{
+	return l->set.ring_slots / 4 * 3;
+}
+
 bool ledger_is_full(const struct ledger *l)
 {
 	return l->f_down && l->f_code == E_FULL;
