@@ -55,6 +55,7 @@ enum route_flag {
 	RF_ECTS = 32,
 	/* A person's browser goes there by itself: errors are a page where it asks for one. */
 	RF_PAGE = 64,
+	RF_LARGE = 128, /* a body of apply_bytes_max, of a few at once */
 	RF_SEED = RF_CHIN | RF_JARVIS2 | RF_CRONTAB | RF_ECTS,
 };
 
@@ -70,6 +71,8 @@ struct call {
 	char request_id[33];
 	char address[48];
 	bool begun, refused, suspended, answered, streaming;
+	bool large;      /* counts among those of applies_max */
+	size_t body_max; /* bytes */
 
 	const char *actor; /* who asks; "" before authentication */
 	char actor_text[136];

@@ -52,6 +52,7 @@ struct cgi {
 	struct traffic *traffic;  /* cgi/traffic.h; any thread */
 	_Atomic unsigned calls;   /* requests not yet answered in full */
 	atomic_bool stopping;     /* nobody new is let in */
+	_Atomic unsigned large;   /* bodies over request_bytes_max */
 	_Atomic unsigned streams; /* open event streams and followed logs */
 	uint64_t nonce;           /* how request ids begin */
 	_Atomic unsigned long long requests, refusals, kept; /* for /metrics */

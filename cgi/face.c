@@ -73,6 +73,8 @@ static void call_done(void *ctx, struct MHD_Connection *conn, void **con_cls,
 	if (c == NULL)
 		return;
 	atomic_fetch_sub(&c->cgi->calls, 1);
+	if (c->large)
+		atomic_fetch_sub(&c->cgi->large, 1);
 	watch_set(c->watch, c->cgi->param.idle_ms + param_now(c->cgi->param.request_ms));
 	cJSON_Delete(c->json);
 	buf_done(&c->body);
@@ -225,7 +227,11 @@ static int begin(struct call *c, const char *method)
 	if (r == 0)
 		r = route_set(c);
 	if (r == 0)
+		r = guard_length(c);
+	if (r == 0)
 		r = auth_check(c->cgi->auth, c);
+	if (r == 0)
+		r = guard_large(c);
 	if (r == 0)
 		return 0;
 	const char *length = call_header(c, "Content-Length");
@@ -250,7 +256,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *conn, const char
 	if (!c->begun) {
 		r = begin(c, method);
 	} else if (*upload_n > 0) {
-		if (c->body.len + *upload_n > (size_t)param_now(c->cgi->param.request_bytes_max))
+		if (c->body.len + *upload_n > c->body_max)
 			return MHD_NO;
 		buf_put(&c->body, upload, *upload_n);
 		*upload_n = 0;

@@ -96,13 +96,41 @@ int guard_head(struct call *c)
 		return refuse(c, 400, "Host", "want one Host header");
 	if (s.cookies > 1 || s.authorizations > 1)
 		return refuse(c, 400, "headers", "Cookie or Authorization twice");
-	if (s.lengths == 1 &&
-	    strtoll(s.length, NULL, 10) > param_now(c->cgi->param.request_bytes_max)) {
-		c->refused = true;
-		return call_fail(c, E_TOO_BIG, "body", "the body is larger than %lld bytes",
-		                 (long long)param_now(c->cgi->param.request_bytes_max));
-	}
 	return 0;
+}
+
+static long long length_of(struct call *c)
+{
+	const char *length = call_header(c, "Content-Length");
+
+	return length != NULL ? strtoll(length, NULL, 10) : 0;
+}
+
+int guard_length(struct call *c)
+{
+	int64_t usual = param_now(c->cgi->param.request_bytes_max);
+	int64_t large = param_now(c->cgi->param.apply_bytes_max);
+
+	c->body_max = (size_t)(c->route->flags & RF_LARGE && large > usual ? large : usual);
+	if (length_of(c) <= (long long)c->body_max)
+		return 0;
+	c->refused = true;
+	return call_fail(c, E_TOO_BIG, "body", "the body is larger than %zu bytes", c->body_max);
+}
+
+int guard_large(struct call *c)
+{
+	unsigned most = (unsigned)param_now(c->cgi->param.applies_max);
+
+	if (length_of(c) <= param_now(c->cgi->param.request_bytes_max))
+		return 0;
+	c->large = true; /* counted until the call is done, also when it is refused */
+	if (atomic_fetch_add(&c->cgi->large, 1) < most)
+		return 0;
+	c->refused = true;
+	c->retry_after_s = 1;
+	return call_fail(c, E_BUSY, "body",
+	                 "%u bodies of this size are being read already (applies_max)", most);
 }
 
 int guard_origin(struct call *c)

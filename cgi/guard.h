@@ -9,6 +9,12 @@ struct call;
  * c->error_status where err.def has no fitting one. */
 int guard_head(struct call *c);
 
+/* The body, by its length and the route; sets c->body_max. */
+int guard_length(struct call *c);
+
+/* Of large bodies a few are taken at once, and only of who may send them. */
+int guard_large(struct call *c);
+
 /* For a request that changes something with a cookie: Origin and the CSRF token. */
 int guard_csrf(struct call *c, const char *csrf);
 

@@ -11,9 +11,14 @@
 #include "util/fs.h"
 #include "util/yaml.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+enum { DIR_DEPTH_MAX = 16 };
 
 static int zone_of(void *ctx, const char *name, const struct tz **ret_tz, struct err *err)
 {
@@ -39,6 +44,75 @@ void files_done(struct workflow_files *f)
 	diags_done(&f->diags);
 }
 
+static bool is_directory(const char *name, bool follow)
+{
+	struct stat st;
+
+	return (follow ? stat : lstat)(name, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool is_document(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot != NULL && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+}
+
+static bool directory_list(const char *dir, int depth, struct words *out)
+{
+	struct dirent **entries;
+	int n = depth < DIR_DEPTH_MAX ? scandir(dir, &entries, NULL, alphasort) : -1;
+
+	if (n < 0) {
+		struct err err = { 0 };
+		err_sys(&err, E_IO, depth < DIR_DEPTH_MAX ? errno : ELOOP, "cannot read %s", dir);
+		cli_fail(0, "%s", err.text);
+		return false;
+	}
+	bool good = true;
+	for (int i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+		char *path = mem_fmt("%s/%s", dir, name);
+		if (name[0] != '.' && is_directory(path, false)) {
+			good = directory_list(path, depth + 1, out) && good;
+		} else if (name[0] != '.' && is_document(name)) {
+			words_add(out, path);
+			path = NULL;
+		}
+		free(path);
+		free(entries[i]);
+	}
+	free(entries);
+	return good;
+}
+
+bool files_list(const struct words *names, struct words *ret_files)
+{
+	bool good = true;
+
+	*ret_files = (struct words){ 0 };
+	for (size_t i = 0; i < names->n; i++) {
+		size_t had = ret_files->n;
+		if (!is_directory(names->items[i], true)) {
+			words_add(ret_files, mem_str(names->items[i]));
+			continue;
+		}
+		good = directory_list(names->items[i], 0, ret_files) && good;
+		if (good && ret_files->n == had) {
+			cli_fail(0, "%s: no .yaml and no .yml file is in it", names->items[i]);
+			good = false;
+		}
+	}
+	return good;
+}
+
+void files_unlist(struct words *files)
+{
+	for (size_t i = 0; i < files->n; i++)
+		free(files->items[i]);
+	words_done(files);
+}
+
 static int read_stdin(struct buf *text)
 {
 	ssize_t n;
@@ -51,14 +125,15 @@ static int read_stdin(struct buf *text)
 	return n < 0 ? E_IO : 0;
 }
 
-bool files_read(struct workflow_files *f, const struct words *names)
+bool files_read(struct workflow_files *f, const struct words *given)
 {
+	struct words names;
 	struct err err = { 0 };
 	cJSON *targets = cJSON_CreateArray(); /* only judged here */
-	bool good = true;
+	bool good = files_list(given, &names);
 
-	for (size_t i = 0; i < names->n; i++) {
-		const char *name = names->items[i];
+	for (size_t i = 0; i < names.n; i++) {
+		const char *name = names.items[i];
 		struct buf text;
 		buf_init(&text);
 		int r = strcmp(name, "-") == 0 ? read_stdin(&text)
@@ -71,6 +146,7 @@ bool files_read(struct workflow_files *f, const struct words *names)
 		good = good && r >= 0;
 	}
 	cJSON_Delete(targets);
+	files_unlist(&names);
 	return good;
 }
 

@@ -23,9 +23,14 @@ struct workflow_files {
  * `timezone` of tasks that say none. */
 void files_init(struct workflow_files *f, const char *timezone);
 void files_done(struct workflow_files *f);
+/* The names with files in place of directories: their *.yaml and *.yml, those of directories below
+ * too, by name; what begins with a dot is left out. False, and a line on stderr: a directory that
+ * cannot be read or has none. The caller's, until files_unlist(). */
+bool files_list(const struct words *names, struct words *ret_files);
+void files_unlist(struct words *files);
 /* Read files ("-": standard input); findings go to f->diags. False: a file could not be read,
  * and a line on stderr. */
-bool files_read(struct workflow_files *f, const struct words *names);
+bool files_read(struct workflow_files *f, const struct words *given);
 /* Read and compile; on errors they are printed to stderr and it is false. */
 bool files_compile(struct workflow_files *f, const struct words *names);
 

@@ -111,15 +111,20 @@ static int stdin_read(struct buf *text)
 static int documents_read(struct options *q)
 {
 	cJSON *list = cJSON_AddArrayToObject(q->args, "documents");
+	struct words files;
 	struct diags d;
+	int code = CLI_OK;
 
+	if (!files_list(&q->words, &files)) {
+		files_unlist(&files);
+		return CLI_NOT_FOUND;
+	}
 	diags_init(&d);
 	q->targets = cJSON_CreateArray();
-	for (size_t i = 0; i < q->words.n; i++) {
-		const char *name = q->words.items[i];
+	for (size_t i = 0; i < files.n && code == CLI_OK; i++) {
+		const char *name = files.items[i];
 		struct buf text;
 		struct err err = { 0 };
-		int code = CLI_OK;
 
 		buf_init(&text);
 		if (strcmp(name, "-") == 0)
@@ -136,15 +141,14 @@ static int documents_read(struct options *q)
 			cJSON_AddItemToArray(list, one);
 		}
 		buf_done(&text);
-		if (code != CLI_OK) {
-			diags_done(&d);
-			return code;
-		}
 	}
-	files_print_diags(&d, stderr);
-	bool good = d.errors == 0;
+	if (code == CLI_OK)
+		files_print_diags(&d, stderr);
+	if (code == CLI_OK && d.errors)
+		code = CLI_REFUSED;
 	diags_done(&d);
-	return good ? CLI_OK : CLI_REFUSED;
+	files_unlist(&files);
+	return code;
 }
 
 /* --- what changes, as a diff reads --- */
@@ -164,21 +168,23 @@ static void paint(char sign, bool on)
 		      stdout);
 }
 
+/* Of so many that some are told as a number only, the totals know. */
 static int changes_count(const cJSON *answer)
 {
-	const cJSON *c;
-	int changed = 0;
+	const cJSON *c, *all = json_get(answer, "totals");
+	long long changed = 0, most = 0;
 
 	cJSON_ArrayForEach(c, json_get(answer, "changes"))
 		changed += strcmp(text_of(c, "change"), "same") != 0;
-	return changed;
+	most = number_of(all, "create") + number_of(all, "update") + number_of(all, "retire");
+	return (int)(most > changed ? most : changed);
 }
 
 /* How many changes there are. */
 static int changes_print(const cJSON *answer)
 {
 	const cJSON *c, *f;
-	int changed = 0, same = 0;
+	int changed, same = 0;
 
 	cJSON_ArrayForEach(c, json_get(answer, "changes"))
 	{
@@ -189,7 +195,6 @@ static int changes_print(const cJSON *answer)
 			same++;
 			continue;
 		}
-		changed++;
 		paint(sign, true);
 		printf("%c %s %s", sign, text_of(c, "kind"), text_of(c, "name"));
 		if (number_of(c, "tasks") > 0)
@@ -218,24 +223,29 @@ static int changes_print(const cJSON *answer)
 	cJSON_ArrayForEach(c, json_get(answer, "warnings"))
 		printf("%s:%s:%s: warning: %s\n", text_of(c, "file"), text_of(c, "line"),
 	               text_of(c, "column"), text_of(c, "message"));
+	if (number_of(answer, "changes_more") > 0) {
+		same = (int)number_of(json_get(answer, "totals"), "same");
+		printf("... and %s more\n", text_of(answer, "changes_more"));
+	}
+	changed = changes_count(answer);
 	printf("%d changed, %d as before\n", changed, same);
 	return changed;
 }
 
+/* By the route that takes large bodies. */
 static int send(struct online *o, cJSON *args, bool dry, cJSON **ret)
 {
-	cJSON *body = cJSON_CreateObject();
+	cJSON *body = cJSON_CreateObject(), *a;
 	char request_id[33];
 	int code;
 
-	cJSON_AddStringToObject(body, "kind", "apply");
-	cJSON_AddItemReferenceToObject(body, "args", args);
+	cJSON_ArrayForEach(a, args) cJSON_AddItemReferenceToObject(body, a->string, a);
 	cJSON_AddBoolToObject(body, "dry_run", dry);
 	if (!dry) {
 		request_id_new(request_id);
 		cJSON_AddStringToObject(body, "request_id", request_id);
 	}
-	code = online_call(o, "POST", "/api/v1/commands", body, ret);
+	code = online_call(o, "POST", "/api/v1/workflows", body, ret);
 	cJSON_Delete(body);
 	return code;
 }

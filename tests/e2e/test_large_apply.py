@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Very many documents in one apply: 64,000 tasks of 100 files are one transaction, with other clients
+served meanwhile; refused as a whole, killed in the middle as a whole, repeated without a second effect. TAP."""
+import http.client
+import json
+import os
+import socket
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import SLOW, Site, anonymous_kb, main, test, until  # noqa: E402
+
+FILES, TASKS = 100, (640 if SLOW == 1 else 64)
+HEAD = "start_date: 2026-03-01\nend_date: 2026-03-01\ndefaults: {type: noop, cycle: day}\n"
+
+
+def text(project, n, tasks=TASKS):
+    """Chains of eight, as published workflows have them."""
+    lines = "".join(f"  step_number_{i}: {{needs: [{f'step_number_{i - 1}' if i % 8 else ''}]}}\n" for i in range(tasks))
+    return f"project: {project}\nworkflow: w{n}\n{HEAD}tasks:\n{lines}"
+
+
+def documents(project, files=FILES, tasks=TASKS):
+    return [{"name": f"w{n}.yaml", "text": text(project, n, tasks)} for n in range(files)]
+
+
+def send(s, request_id=None, dry_run=False, **args):
+    body = {**args, "dry_run": dry_run}
+    if not dry_run:
+        body["request_id"] = request_id or os.urandom(16).hex()
+    return s.ask("POST", "/api/v1/workflows", body, seconds=300)
+
+
+def saved(s, project):
+    """How many of its workflows are in force."""
+    return sum(s.ask("GET", f"/api/v1/workflows/{project}/w{n}")[0] == 200 for n in range(FILES))
+
+
+class Others:
+    """Another client, which asks the server itself again and again."""
+    def __init__(self, s):
+        self.s, self.took, self.over = s, [], threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def run(self):
+        link = http.client.HTTPConnection("127.0.0.1", self.s.http, timeout=120)
+        body = json.dumps({"kind": "log-level", "dry_run": True, "args": {"level": "info"}})
+        while not self.over.is_set():
+            began = time.monotonic()
+            link.request("POST", "/api/v1/commands", body, {"Authorization": f"Bearer {self.s.token}",
+                                                            "Content-Type": "application/json"})
+            answer = link.getresponse()
+            answer.read()
+            assert answer.status == 200, answer.status
+            self.took.append(time.monotonic() - began)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join(120)
+
+
+@test
+def a_directory_of_a_hundred_files_is_one_apply_and_others_are_served_meanwhile(s):
+    where = s.dir / "flows"
+    (where / "below").mkdir(parents=True)
+    for d in documents("dir"):
+        (where / ("below" if d["name"] > "w5" else ".") / d["name"]).write_text(d["text"])
+    (where / "notes.txt").write_text("no document")
+    with Others(s) as others:
+        until("the other client is served", lambda: len(others.took) > 20)
+        before = len(others.took)
+        done = s.sirdar("apply", "--yes", str(where)).stdout
+        until("and afterwards", lambda: len(others.took) > before + 20)
+    assert f"{FILES * (TASKS + 1)} changed, 0 as before" in done, done[-300:]
+    assert saved(s, "dir") == FILES
+    assert len(others.took) > before, others.took
+    assert "0 changed" in s.sirdar("diff", str(where)).stdout
+    s.sirdar("check", str(where))
+
+
+@test
+def more_than_the_ring_takes_at_once_is_refused_and_the_next_one_is_taken(s):
+    s.base.stop()
+    usual, s.base.argv = s.base.argv, s.argv("baseserver", {**s.base_sets, "ring_slots": 1024})
+    s.base.start()
+    until("it leads again", s.up, 60)
+    try:
+        for dry_run in (True, False):
+            status, answer = send(s, dry_run=dry_run, documents=documents("ring", 20, 50))
+            assert status == 400 and "1020 tasks and documents" in str(answer), (status, str(answer)[:300])
+        assert saved(s, "ring") == 0
+        assert send(s, documents=documents("ring", 10, 50))[0] == 202
+    finally:
+        s.base.stop()
+        s.base.argv = usual
+        s.base.start()
+        until("it leads again", s.up, 60)
+
+
+@test
+def what_is_kept_of_it_is_a_hash_and_its_counts_and_the_answer_has_totals(s):
+    status, answer = send(s, documents=documents("kept", FILES, 100), message="all of them")
+    assert status == 202 and answer["state"] == "done", str(answer)[:300]
+    assert answer["totals"] == {"create": FILES * 101, "update": 0, "same": 0, "retire": 0}, answer["totals"]
+    assert len(answer["changes"]) + answer.get("changes_more", 0) == FILES * 101
+    kept = s.get(f"/api/v1/commands/{answer['command']}")
+    brief = json.loads(kept["args"])
+    assert brief["documents"] == FILES and brief["message"] == "all of them" and len(kept["args"]) < 300, kept["args"][:400]
+
+
+@test
+def an_error_in_the_last_file_refuses_all_of_them_and_names_it(s):
+    docs = documents("bad", FILES, 100)
+    docs[-1]["text"] += "  more: {needs: [nobody]}\n"
+    docs[3]["text"] += "  odd: {colour: red}\n"
+    status, answer = send(s, documents=docs)
+    assert status == 400, (status, str(answer)[:300])
+    status, answer = send(s, documents=[d for i, d in enumerate(docs) if i != 3])
+    assert status == 400 and f"w{FILES - 1}.yaml" in str(answer), (status, str(answer)[:300])
+    assert saved(s, "bad") == 0
+
+
+@test
+def killed_in_the_middle_all_of_it_is_in_force_or_nothing_and_it_is_said_which(s):
+    for n, when in enumerate(("at once", "soon", "when it is recorded", "when it is recorded")):
+        project, request = f"kill{n}", os.urandom(16).hex()
+        docs = documents(project, FILES, TASKS // 2)
+        ended = []
+
+        def ask():
+            link = http.client.HTTPConnection("127.0.0.1", s.http, timeout=120)
+            try:
+                link.request("POST", "/api/v1/workflows", json.dumps({"documents": docs, "request_id": request}),
+                             {"Authorization": f"Bearer {s.token}", "Content-Type": "application/json"})
+                ended.append(link.getresponse().status)
+            except OSError as e:
+                ended.append(e)
+        client = threading.Thread(target=ask, daemon=True)
+        client.start()
+        if n == 1:
+            client.join(0.2)  # anywhere in it
+        if n > 1:
+            until("it is under way, or over", lambda: s.get("/api/v1/commands?open=true")["items"] or ended, 120, every=0)
+        s.base.restart(hard=True)
+        client.join(120)
+        until("it leads again", s.up, 120)
+        status, answer = send(s, request, documents=docs)
+        assert status == 202, (status, str(answer)[:300])
+        there = saved(s, project)
+        print(f"# killed {when}: {answer['state']}, {there} workflows")
+        assert there == (FILES if answer["state"] == "done" else 0), (answer["state"], there)
+        assert answer["state"] == "done" or "nothing of it is in force" in answer["error"], answer["error"]
+
+
+@test
+def the_same_request_again_has_no_second_effect_and_with_other_documents_it_is_refused(s):
+    request, docs = os.urandom(16).hex(), documents("again", 20, 100)
+    first = send(s, request, documents=docs)[1]
+    second = send(s, request, documents=docs)[1]
+    assert first["command"] == second["command"] and second["state"] == "done", (first["command"], second["command"])
+    s.base.restart(hard=True)
+    until("it leads again", s.up, 120)
+    assert send(s, request, documents=docs)[1]["command"] == first["command"]
+    status, answer = send(s, request, documents=documents("again", 19, 100))
+    assert status == 409, (status, str(answer)[:300])
+    assert s.get("/api/v1/workflows/again/w0")["version"] == 1
+
+
+@test
+def memory_returns_after_each_of_them(s):
+    docs = documents("memory", FILES, TASKS // 2)
+    send(s, dry_run=True, documents=docs)
+    send(s, dry_run=True, documents=docs)
+    first = [anonymous_kb(p.pid) for p in (s.base, s.cgi)]
+    for _ in range(6):
+        assert send(s, dry_run=True, documents=docs)[0] == 200
+    last = [anonymous_kb(p.pid) for p in (s.base, s.cgi)]
+    for was, now in zip(first, last):
+        assert now < was * 1.5 + 20000, (first, last)
+
+
+def head_only(s, length, path="/api/v1/workflows"):
+    """A request that says how much is to come, and what is answered before any of it does."""
+    link = socket.create_connection(("127.0.0.1", s.http), timeout=60)
+    link.sendall((f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{s.http}\r\nAuthorization: Bearer {s.token}\r\n"
+                  f"Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: {length}\r\n\r\n").encode())
+    return link, link.recv(200).decode()
+
+
+@test
+def a_body_of_an_apply_may_have_apply_bytes_max_and_applies_max_come_at_once(s):
+    link, answer = head_only(s, 3000000)
+    assert " 100 " in answer, answer
+    second, answer = head_only(s, 3000000)
+    assert " 100 " in answer, answer
+    third, answer = head_only(s, 3000000)
+    assert " 503 " in answer, answer
+    small, answer = head_only(s, 1000)
+    assert " 100 " in answer, answer
+    for one in (link, second, third, small):
+        one.close()
+
+    def has_room():
+        link, answer = head_only(s, 3000000)
+        link.close()
+        return " 100 " in answer
+    until("there is room again", has_room, 60)
+    for length, path in ((4000001, "/api/v1/workflows"), (3000000, "/api/v1/commands")):
+        link, answer = head_only(s, length, path)
+        assert " 413 " in answer, answer
+        link.close()
+
+
+@test
+def who_may_not_save_is_refused_before_the_body_is_read(s):
+    link = socket.create_connection(("127.0.0.1", s.http), timeout=60)
+    link.sendall((f"POST /api/v1/workflows HTTP/1.1\r\nHost: 127.0.0.1:{s.http}\r\nAuthorization: Bearer no\r\n"
+                  "Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 3000000\r\n\r\n").encode())
+    answer = link.recv(200).decode()
+    link.close()
+    assert " 401 " in answer, answer
+
+
+def site():
+    s = Site("large", ring_slots=131072)
+    s.cgi.argv += ["--set", "request_ms=300000", "--set", "apply_bytes_max=4000000", "--set", "applies_max=2"]
+    s.base.start()
+    s.start_cgi()
+    return s
+
+
+if __name__ == "__main__":
+    sys.exit(main(site))
