@@ -66,15 +66,20 @@ static int test(struct notifier *n, const char *recipient)
 static int status(struct notifier *n)
 {
 	struct outbox_figures f = { 0 };
+	char went[OUTBOX_FACT_BYTES];
 	struct err err = { 0 };
 	int r = outbox_open_read(n->param.state_dir, &n->outbox, &err);
 
 	if (r == 0)
 		r = outbox_figures(n->outbox, &f, &err);
+	if (r == 0)
+		r = outbox_fact(n->outbox, NEWS_WENT, went, &err);
 	if (r < 0)
 		return die(EX_UNAVAILABLE, &err);
 	printf("waiting %lld, sent %lld, given up %lld, read up to event %lld\n",
 	       (long long)f.waiting, (long long)f.sent, (long long)f.given_up, (long long)f.cursor);
+	if (went[0])
+		printf("%s\n", went);
 	if (f.error[0])
 		printf("last error: %s\n", f.error);
 	return f.given_up || f.error[0] ? 1 : EX_OK;

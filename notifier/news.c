@@ -7,12 +7,14 @@
 #include "notifier/alerts.h"
 #include "notifier/channels.h"
 #include "notifier/devices.h"
+#include "notifier/life.h"
 #include "notifier/message.h"
 #include "notifier/notifier.h"
 #include "notifier/outbox.h"
 #include "notifier/owners.h"
 #include "notifier/rules.h"
 #include "sched/instance.h"
+#include "sched/instant.h"
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -253,11 +255,58 @@ static int take_batch(struct notifier *n, const struct batch *b, struct err *err
 	return r;
 }
 
+static int keep_place(struct notifier *n, const char *life, uint64_t cursor, bool went,
+                      struct err *err)
+{
+	int64_t now_us = clock_wall_us(&clock_machine);
+	char text[OUTBOX_FACT_BYTES], time[INSTANT_TEXT_MAX];
+	int r = outbox_begin(n->outbox, err);
+
+	if (r < 0)
+		return r;
+	r = outbox_put_fact(n->outbox, NEWS_LIFE, life, err);
+	if (r == 0 && went) {
+		instant_print(now_us / US_PER_S, time);
+		snprintf(text, sizeof text,
+		         "at %s the store had another past than what was read up to event %lld: "
+		         "went on after event %" PRIu64,
+		         time, (long long)n->cursor, cursor);
+		log_warn("news.past", "was=%lld cursor=%" PRIu64 " text=\"%s\"",
+		         (long long)n->cursor, cursor, text);
+		r = outbox_put_fact(n->outbox, NEWS_WENT, text, err);
+	}
+	if (r == 0 && went)
+		r = outbox_part(n->outbox, now_us, err);
+	if (r == 0)
+		r = outbox_move(n->outbox, cursor, err);
+	r = outbox_end(n->outbox, r, err);
+	if (r == 0)
+		n->cursor = (int64_t)cursor;
+	return r;
+}
+
+/* A store that was put back has fewer events than were read: waiting for the next one would be
+ * waiting for as many as were lost. */
+static int take_place(struct notifier *n, struct err *err)
+{
+	char was[OUTBOX_FACT_BYTES], now[READ_LIFE_MAX];
+	uint64_t cursor = (uint64_t)n->cursor;
+	int r = outbox_fact(n->outbox, NEWS_LIFE, was, err);
+
+	if (r == 0)
+		r = life_look(n->reader, was, now, &cursor, err);
+	if (r < 0 || (r == 0 && strcmp(was, now) == 0))
+		return r;
+	return keep_place(n, now, cursor, r > 0, err);
+}
+
 int news_take(struct notifier *n, struct err *err)
 {
 	struct batch b = { .items = mem_array(EVENTS_MAX, sizeof *b.items) };
-	int r = rules_refresh(n->rules, err);
+	int r = take_place(n, err);
 
+	if (r == 0)
+		r = rules_refresh(n->rules, err);
 	if (r == 0)
 		r = devices_refresh(n->devices, err);
 	if (r == 0)

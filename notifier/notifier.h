@@ -76,6 +76,9 @@ int news_put(struct notifier *n, const char *key, int64_t alert, const struct al
  * be freed. NULL: there are no more. */
 char *news_owner_recipient(const struct notifier *n, const struct task_rules *t,
                            enum happening what, size_t i);
+/* Facts of the outbox: which past the cursor is of, and when it was last that of another. */
+#define NEWS_LIFE "life of the store"
+#define NEWS_WENT "past of the store"
 /* What happened since the cursor, into the outbox. */
 int news_take(struct notifier *n, struct err *err);
 int news_late(struct notifier *n, int64_t now_us, struct err *err);

@@ -257,6 +257,21 @@ int outbox_move(struct outbox *o, uint64_t cursor, struct err *err)
 	return outbox_run(o, q, err);
 }
 
+int outbox_part(struct outbox *o, int64_t now_us, struct err *err)
+{
+	static const enum sql parts[] = { SQL_PART_LETTERS, SQL_PART_ALERTS };
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0] && r == 0; i++) {
+		sqlite3_stmt *q = outbox_get(o, parts[i], err);
+		if (!q)
+			return E_IO;
+		sqlite3_bind_int64(q, 1, now_us);
+		r = outbox_run(o, q, err);
+	}
+	return r;
+}
+
 /* --- letters ------------------------------------------------------------------------- */
 
 int outbox_put(struct outbox *o, const struct outbox_letter *l, struct err *err)

@@ -98,6 +98,9 @@ int outbox_said(struct outbox *o, int64_t id, int64_t change, struct err *err);
 int outbox_put_try(struct outbox *o, const char *channel, int64_t now_us, const char *error,
                    struct err *err);
 int outbox_move(struct outbox *o, uint64_t cursor, struct err *err);
+/* The store's numbers are of another past: what letters and alerts are known by, which has those
+ * numbers, is the former one's. */
+int outbox_part(struct outbox *o, int64_t now_us, struct err *err);
 /* Of letters under way: sent, to be tried again at next_us, or given up. */
 int outbox_settle(struct outbox *o, int64_t id, enum letter_state state, int64_t now_us,
                   int64_t next_us, const char *error, struct err *err);

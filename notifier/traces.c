@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "notifier/life.h"
 #include "notifier/spans.h"
 #include "rt/actor.h"
 #include "rt/thread.h"
@@ -19,6 +20,7 @@
 #include "wire/trace.h"
 
 enum { EVENTS_MAX = 200, HISTORY_MAX = 500, RUNS_MAX = 200, HEADERS_BYTES_MAX = 16384 };
+enum { PLACE_MAX = READ_LIFE_MAX + 32 };
 enum { PAUSE_MIN_MS = 1000, PAUSE_MAX_MS = 60000 };
 
 struct run_at {
@@ -36,7 +38,8 @@ struct traces {
 	struct curl_slist *headers;
 	char path[4200]; /* of what is written down */
 
-	uint64_t cursor; /* taken by the collector, or passed over, up to here */
+	char life[READ_LIFE_MAX]; /* of the store; "": not known */
+	uint64_t cursor;          /* taken by the collector, or passed over, up to here */
 	/* The batch: events up to `upto`, made into spans; kept until it is taken. */
 	struct buf spans;
 	size_t n_spans;
@@ -56,13 +59,16 @@ struct traces {
 static int place_read(struct traces *t, struct err *err)
 {
 	struct buf text;
+	char *end;
 	int r;
 
 	buf_init(&text);
-	r = fs_read(t->path, 64, &text, err);
-	if (r == 0)
-		t->cursor = strtoull(buf_str(&text), NULL, 10);
-	else if (r == E_NOT_FOUND) /* the very first start: nobody is told of the past */
+	r = fs_read(t->path, PLACE_MAX, &text, err);
+	if (r == 0) {
+		t->cursor = strtoull(buf_str(&text), &end, 10);
+		end += *end == ' ';
+		snprintf(t->life, sizeof t->life, "%.*s", (int)strcspn(end, "\n"), end);
+	} else if (r == E_NOT_FOUND) /* the very first start: nobody is told of the past */
 		r = read_number(t->reader, &t->cursor, err);
 	buf_done(&text);
 	return r;
@@ -71,8 +77,8 @@ static int place_read(struct traces *t, struct err *err)
 static void place_write(struct traces *t)
 {
 	struct err err = { 0 };
-	char text[32];
-	int n = snprintf(text, sizeof text, "%" PRIu64 "\n", t->cursor);
+	char text[PLACE_MAX];
+	int n = snprintf(text, sizeof text, "%" PRIu64 " %s\n", t->cursor, t->life);
 
 	if (fs_write(t->path, text, (size_t)n, 0600, &err) < 0)
 		log_warn("traces.place", "why=\"%s\"", err.text);
@@ -231,6 +237,26 @@ static int gather(struct traces *t, struct err *err)
 	return r;
 }
 
+/* A store with another past: what waited is of the former one. */
+static int look_past(struct traces *t, struct err *err)
+{
+	char now[READ_LIFE_MAX];
+	uint64_t was = t->cursor;
+	int r = life_look(t->reader, t->life, now, &t->cursor, err);
+
+	if (r < 0 || (r == 0 && strcmp(now, t->life) == 0))
+		return r;
+	memcpy(t->life, now, sizeof t->life);
+	if (r > 0) {
+		log_warn("traces.past",
+		         "was=%" PRIu64 " cursor=%" PRIu64 " text=\"the store has another past\"",
+		         was, t->cursor);
+		buf_clear(&t->spans);
+	}
+	place_write(t);
+	return 0;
+}
+
 /* Who is too far behind passes over what is oldest. */
 static int skip_old(struct traces *t, struct err *err)
 {
@@ -330,8 +356,10 @@ static void on_alarm(void *self)
 	struct err err = { 0 };
 	int64_t wait_ms = t->param->traces_every_ms;
 	uint64_t was = t->cursor;
-	int r = skip_old(t, &err);
+	int r = look_past(t, &err);
 
+	if (r == 0)
+		r = skip_old(t, &err);
 	if (r == 0 && t->spans.len == 0)
 		r = gather(t, &err);
 	if (r < 0) {

@@ -97,6 +97,35 @@ int read_number(struct reader *r, uint64_t *ret_number, struct err *err)
 	return code < 0 ? code : read_end(r, 0);
 }
 
+static int life_now(struct reader *r, char *ret, struct err *err)
+{
+	struct rows *rows = NULL;
+	const char *id = NULL;
+	int64_t epoch = 0;
+	int code = r->ops->query(r, "lb_leader",
+	                         "SELECT store_id, base_epoch FROM lb_leader WHERE id = 1", &rows,
+	                         err);
+
+	if (code < 0)
+		return code;
+	code = rows_step(rows, err);
+	if (code > 0)
+		code = rows_text(rows, 0, &id, err);
+	if (code >= 0 && id)
+		code = rows_int(rows, 1, 0, INT64_MAX, &epoch, err);
+	if (code == 0)
+		snprintf(ret, READ_LIFE_MAX, "%.40s after epoch %" PRId64, id ? id : "", epoch);
+	rows_close(rows);
+	return code;
+}
+
+int read_life(struct reader *r, char ret_life[READ_LIFE_MAX], uint64_t *ret_number, struct err *err)
+{
+	int code = read_begin(r, ret_number, err);
+
+	return code < 0 ? code : read_end(r, life_now(r, ret_life, err));
+}
+
 /* A cursor: list, direction, then the key's numbers, dots between. */
 int read_cursor_parse(const struct read_page *page, const char *list, int keys,
                       struct read_from *ret, struct err *err)

@@ -26,6 +26,7 @@
 #define READ_TASKS_MAX  1000 /* ids in one filter */
 #define READ_TIME_MS    2000
 #define READ_CURSOR_MAX 512 /* bytes, with the NUL */
+#define READ_LIFE_MAX   80
 
 struct reader;
 struct err;
@@ -93,6 +94,10 @@ void reader_close(struct reader *r); /* NULL is fine */
 
 /* The number of the last transition stored. */
 int read_number(struct reader *r, uint64_t *ret_number, struct err *err);
+/* Which past those numbers are of: another text after another store, or after a loss that was
+ * accepted. */
+int read_life(struct reader *r, char ret_life[READ_LIFE_MAX], uint64_t *ret_number,
+              struct err *err);
 
 int read_instances(struct reader *r, const struct read_filter *f, enum read_sort sort,
                    const struct read_page *page, int (*each)(void *ctx, const struct instance *i),

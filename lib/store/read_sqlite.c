@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "store/read_impl.h"
 #include "store/sqlite.h"
@@ -27,7 +27,9 @@ struct kept {
 
 struct sqlite_reader {
 	struct reader base;
+	char *path;
 	sqlite3 *db;
+	struct stat file;    /* the one that is open */
 	int64_t deadline_us; /* of the present call */
 	sqlite3_stmt *begin, *rollback;
 	struct kept kept[KEPT_MAX];
@@ -41,29 +43,40 @@ static int on_progress(void *ctx)
 	return clock_mono_us(&clock_machine) > r->deadline_us;
 }
 
-static void sqlite_reader_close(struct reader *base)
+static void close_database(struct sqlite_reader *r)
 {
-	struct sqlite_reader *r = (struct sqlite_reader *)base;
-
 	for (size_t i = 0; i < KEPT_MAX; i++) {
 		sqlite3_finalize(r->kept[i].rows.q);
 		free(r->kept[i].text);
+		r->kept[i] = (struct kept){ 0 };
 	}
 	sqlite3_finalize(r->begin);
 	sqlite3_finalize(r->rollback);
 	sqlite3_close(r->db);
+	r->begin = r->rollback = NULL;
+	r->db = NULL;
+}
+
+static void sqlite_reader_close(struct reader *base)
+{
+	struct sqlite_reader *r = (struct sqlite_reader *)base;
+
+	close_database(r);
+	free(r->path);
 	free(r);
 }
 
-static int open_database(struct sqlite_reader *r, const char *path, struct err *err)
+static int open_database(struct sqlite_reader *r, struct err *err)
 {
-	int rc = sqlite3_open_v2(path, &r->db,
-	                         SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-	                         NULL);
-	int code;
+	int code, rc;
 
+	if (stat(r->path, &r->file) < 0 && errno == ENOENT)
+		return err_set(err, E_NOT_FOUND, "no store at %s", r->path);
+	rc = sqlite3_open_v2(r->path, &r->db,
+	                     SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+	                     NULL);
 	if (rc != SQLITE_OK)
-		return sql_fail(r->db, rc, path, err);
+		return sql_fail(r->db, rc, r->path, err);
 	sqlite3_db_config(r->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	sqlite3_busy_timeout(r->db, 1000);
 	code = sql_exec(r->db,
@@ -79,16 +92,12 @@ static int open_database(struct sqlite_reader *r, const char *path, struct err *
 static int sqlite_reader_open(const char *dir, struct reader **ret, struct err *err)
 {
 	struct sqlite_reader *r = mem_new(sizeof *r);
-	char *path = mem_fmt("%s/sirdar.db", dir);
 	int code;
 
+	r->path = mem_fmt("%s/sirdar.db", dir);
 	r->base.ops = &read_sqlite_ops;
 	r->deadline_us = INT64_MAX;
-	if (access(path, F_OK) < 0 && errno == ENOENT)
-		code = err_set(err, E_NOT_FOUND, "no store at %s", path);
-	else
-		code = open_database(r, path, err);
-	free(path);
+	code = open_database(r, err);
 	if (code < 0)
 		sqlite_reader_close(&r->base);
 	else
@@ -109,10 +118,30 @@ static int run_kept(struct sqlite_reader *r, sqlite3_stmt **q, const char *text,
 	return rc == SQLITE_OK || rc == SQLITE_DONE ? 0 : sql_fail(r->db, rc, text, err);
 }
 
+/* A copy put in the file's place is another file: the open one is nobody's any more, and what is in
+ * it never changes again. */
+static int reopen_if_replaced(struct sqlite_reader *r, struct err *err)
+{
+	struct stat now;
+	int code;
+
+	if (r->db && stat(r->path, &now) == 0 && now.st_ino == r->file.st_ino &&
+	    now.st_dev == r->file.st_dev)
+		return 0;
+	close_database(r);
+	code = open_database(r, err);
+	if (code < 0) /* looked for again with the next call */
+		close_database(r);
+	return code;
+}
+
 static int sqlite_reader_begin(struct reader *base, struct err *err)
 {
 	struct sqlite_reader *r = (struct sqlite_reader *)base;
+	int code = reopen_if_replaced(r, err);
 
+	if (code < 0)
+		return code;
 	r->deadline_us = clock_mono_us(&clock_machine) + READ_TIME_MS * US_PER_MS;
 	return run_kept(r, &r->begin, "BEGIN", err);
 }
@@ -122,7 +151,7 @@ static void sqlite_reader_end(struct reader *base)
 	struct sqlite_reader *r = (struct sqlite_reader *)base;
 
 	r->deadline_us = INT64_MAX;
-	if (!sqlite3_get_autocommit(r->db))
+	if (r->db && !sqlite3_get_autocommit(r->db))
 		run_kept(r, &r->rollback, "ROLLBACK", NULL);
 }
 

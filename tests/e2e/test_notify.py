@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import os
+import shutil
 import sys
 import time
 from datetime import datetime, timedelta, timezone
@@ -248,6 +249,36 @@ def a_broker_that_is_lost_or_back_and_another_leader_are_told_once(s):
     s.base.restart(hard=True)
     until("another leads", lambda: told("leader") == ["leader_changed"])
     b.stop()
+
+
+@test
+def after_a_loss_that_was_accepted_alerts_go_on_from_where_the_store_stands(_):
+    with AlertSite("past") as s:
+        s.start()
+        days = {"start": "2026-03-01", "end": "2026-03-20"}
+        s.base.stop()
+        store, older = s.dir / "base", s.dir / "older"
+        shutil.copytree(store, older, ignore=lambda d, names: [n for n in names if not n.startswith("sirdar.db")])
+        s.base.start()
+        s.wait_broker("b1", ["shell"])
+        workflow(s, "lost", fails(), ["webhook:hook"], **days)
+        came(s, "/hook", "al/lost/t", 20)
+        s.base.stop()
+        for file in store.glob("sirdar.db*"):
+            file.unlink()
+        for file in older.iterdir():
+            shutil.copy(file, store / file.name)
+        done = s.run([BIN / "sirdar-db", "accept-loss", "--yes", f"sqlite:{store}"])
+        assert done.returncode == 0, done.stderr
+        s.base.start()
+        s.wait_broker("b1", ["shell"])
+        workflow(s, "found", fails(), ["webhook:hook"], **days)
+        # Fewer events than were lost; each has a number that an alert of the former past had.
+        dates = {a["run_date"] for a in came(s, "/hook", "al/found/t", 20)}
+        assert len(dates) == 20, dates
+        assert s.notifier.has(r"news\.past was=\d+ cursor=\d+"), s.notifier.tail()
+        said = s.run([*s.notifier.argv, "--status"]).stdout
+        assert "another past" in said and "went on after event" in said, said
 
 
 @test
