@@ -65,6 +65,15 @@ static void take_over(struct broker *b, struct greeting *g)
 	g->strange = true;
 }
 
+/* Without the port: each try has another, and it would be another machine each time. */
+static void keep_peer(struct machine_of *m, const char *peer)
+{
+	const char *port = strrchr(peer, ':');
+	size_t n = port ? (size_t)(port - peer) : strlen(peer);
+
+	snprintf(m->other_peer, sizeof m->other_peer, "%.*s", (int)n, peer);
+}
+
 static int turn_away(struct registrar *r, struct broker *b, struct greeting *g)
 {
 	struct machine_of *m = &b->machine;
@@ -73,7 +82,7 @@ static int turn_away(struct registrar *r, struct broker *b, struct greeting *g)
 	m->refused_ever++;
 	m->other_us = actor_mono_us(r->me);
 	memcpy(m->other_host, g->host, sizeof m->other_host);
-	memcpy(m->other_peer, g->peer, sizeof m->other_peer);
+	keep_peer(m, g->peer);
 	return registrar_refuse(g, E_IDENTITY,
 	                        "another machine is there under this name and key: give this one a "
 	                        "name and a key of its own, or stop the other; once that is silent "

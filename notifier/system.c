@@ -110,8 +110,13 @@ static int plugin(struct round *rd, const char *broker, const struct cJSON *type
 /* Another machine greets under its name and key. */
 static int twin(struct round *rd, const char *name, const char *text)
 {
-	char *subject = mem_fmt("the name of broker %s", name);
-	int r = fact(rd, subject, text[0] ? text : FINE, HP_BROKER_TWICE, HP_MENDED);
+	char *subject = mem_fmt("the name of broker %s", name), was[OUTBOX_FACT_BYTES];
+	int r = outbox_fact(rd->n->outbox, subject, was, rd->err);
+	bool is_told = was[0] && strcmp(was, FINE) != 0;
+
+	/* However the other one is described: one alert until the name is one machine's. */
+	if (r == 0 && !(is_told && text[0]))
+		r = fact(rd, subject, text[0] ? text : FINE, HP_BROKER_TWICE, HP_MENDED);
 
 	free(subject);
 	return r;

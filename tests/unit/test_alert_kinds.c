@@ -188,6 +188,11 @@ static void a_name_of_two_machines_and_starts_that_fail_are_told_and_end(void **
 	     "\"type\":\"shell\",\"state\":\"ready\",\"starts\":\"no directory\"}]}]}");
 	assert_string_equal(open_ones(h, &t), "broker_twice;starts_fail;");
 	says(h, WAKE_BROKERS,
+	     "{\"brokers\":[{\"name\":\"b1\",\"online\":true,\"twin\":\"another machine, seen from "
+	     "elsewhere\",\"types\":[{\"type\":\"shell\",\"state\":\"ready\",\"starts\":\"no "
+	     "directory\"}]}]}");
+	assert_string_equal(open_ones(h, &t), "broker_twice;starts_fail;");
+	says(h, WAKE_BROKERS,
 	     "{\"brokers\":[{\"name\":\"b1\",\"online\":true,\"twin\":\"\",\"types\":[{\"type\":"
 	     "\"shell\",\"state\":\"ready\",\"starts\":\"\"}]}]}");
 	assert_string_equal(open_ones(h, &t), "");
