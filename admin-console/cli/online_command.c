@@ -135,16 +135,76 @@ static int post(struct online *o, const struct sending *s, bool dry, const char 
 	return code;
 }
 
+static bool is_over(const cJSON *c)
+{
+	static const char *const over[] = {
+#define COMMAND_STATE(name, number, shown, is_over) is_over ? shown : NULL,
+#include "tbl/command_state.def"
+#undef COMMAND_STATE
+	};
+
+	for (size_t i = 0; i < sizeof(over) / sizeof(over[0]); i++)
+		if (over[i] != NULL && strcmp(over[i], text_of(c, "state")) == 0)
+			return true;
+	return false;
+}
+
+static void items_print(const cJSON *root)
+{
+	const cJSON *i;
+
+	cJSON_ArrayForEach(i, json_get(root, "items"))
+		printf("  %-40s %s  %s %s\n", text_of(i, "task"), date_of(i, "run_date"),
+	               text_of(i, "code"), text_of(i, "message"));
+}
+
 void command_print(const cJSON *c)
 {
-	printf("command %s %s: %s, %s of %s done", text_of(c, "command"), text_of(c, "kind"),
-	       text_of(c, "state"), text_of(c, "done"),
-	       number_of(c, "total") < 0 ? "?" : text_of(c, "total"));
-	if (number_of(c, "failed") > 0)
-		printf(", %s failed", text_of(c, "failed"));
+	long long refused = number_of(c, "failed"), done = number_of(c, "done");
+
+	printf("command %s %s: ", text_of(c, "command"), text_of(c, "kind"));
+	if (refused <= 0 || strcmp(text_of(c, "state"), "done") != 0)
+		printf("%s, ", text_of(c, "state"));
+	if (refused > 0)
+		printf("%lld done, %lld refused", done - refused, refused);
+	else
+		printf("%lld of %s done", done,
+		       number_of(c, "total") < 0 ? "?" : text_of(c, "total"));
 	if (text_of(c, "error")[0] != '\0')
 		printf(": %s", text_of(c, "error"));
 	putchar('\n');
+}
+
+/* Those that were refused, and why. */
+static int refused_print(struct online *o, const cJSON *c)
+{
+	char *path = mem_fmt("/api/v1/commands/%s/items?failed=1", text_of(c, "command"));
+	cJSON *items = NULL;
+	int code = online_call(o, "GET", path, NULL, &items);
+
+	if (code == CLI_OK)
+		items_print(items);
+	cJSON_Delete(items);
+	free(path);
+	return code;
+}
+
+/* Nothing of it was done. */
+static bool is_refused(const cJSON *c)
+{
+	return number_of(c, "failed") > 0 && number_of(c, "done") <= number_of(c, "failed");
+}
+
+static int told(struct online *o, const cJSON *c)
+{
+	int code = CLI_OK;
+
+	if (o->cli->json)
+		return print_json(c);
+	command_print(c);
+	if (is_over(c) && number_of(c, "failed") > 0)
+		code = refused_print(o, c);
+	return code;
 }
 
 static int preview(struct online *o, const struct sending *s)
@@ -192,10 +252,10 @@ int command_send(struct online *o, const struct sending *s)
 	id = mem_str(text_of(answer, "command"));
 	if (s->wait)
 		code = command_wait(o, id);
-	else if (o->cli->json)
-		code = print_json(answer);
 	else
-		command_print(answer);
+		code = told(o, answer);
+	if (code == CLI_OK && is_over(answer) && is_refused(answer))
+		code = CLI_REFUSED;
 	free(id);
 	cJSON_Delete(answer);
 	return code;
@@ -225,25 +285,11 @@ static void bar_end(void)
 		fputs("\r\033[K", stderr);
 }
 
-static bool is_over(const cJSON *c)
-{
-	static const char *const over[] = {
-#define COMMAND_STATE(name, number, shown, is_over) is_over ? shown : NULL,
-#include "tbl/command_state.def"
-#undef COMMAND_STATE
-	};
-
-	for (size_t i = 0; i < sizeof(over) / sizeof(over[0]); i++)
-		if (over[i] != NULL && strcmp(over[i], text_of(c, "state")) == 0)
-			return true;
-	return false;
-}
-
 static int ended_code(const cJSON *c)
 {
 	if (strcmp(text_of(c, "state"), "done") == 0 && number_of(c, "failed") == 0)
 		return CLI_OK;
-	return CLI_FAILED;
+	return is_refused(c) ? CLI_REFUSED : CLI_FAILED;
 }
 
 int command_wait(struct online *o, const char *id)
@@ -265,11 +311,9 @@ int command_wait(struct online *o, const char *id)
 	bar_end();
 	free(path);
 	if (code == CLI_OK) {
-		if (o->cli->json)
-			print_json(c);
-		else
-			command_print(c);
-		code = ended_code(c);
+		code = told(o, c);
+		if (code == CLI_OK)
+			code = ended_code(c);
 	}
 	cJSON_Delete(c);
 	return code;
@@ -375,30 +419,17 @@ int cmd_command_list(struct cli *cli, int argc, char **argv)
 	return code;
 }
 
-static void items_print(const cJSON *root)
-{
-	const cJSON *i;
-
-	cJSON_ArrayForEach(i, json_get(root, "items"))
-		printf("  %-40s %s  %s %s\n", text_of(i, "task"), date_of(i, "run_date"),
-	               text_of(i, "code"), text_of(i, "message"));
-}
-
 int cmd_command_show(struct cli *cli, int argc, char **argv)
 {
 	struct options q = { 0 };
 	struct online o = { 0 };
-	cJSON *root = NULL, *items = NULL;
+	cJSON *root = NULL;
 	int code = start(cli, argc, argv, &q, true, &o);
 
 	if (code == CLI_OK) {
 		char *path = mem_fmt("/api/v1/commands/%s", q.words.items[0]);
-		char *more = mem_fmt("%s/items?failed=1", path);
 
 		code = online_call(&o, "GET", path, NULL, &root);
-		if (code == CLI_OK && !cli->json)
-			code = online_call(&o, "GET", more, NULL, &items);
-		free(more);
 		free(path);
 	}
 	if (code == CLI_OK && cli->json) {
@@ -408,10 +439,9 @@ int cmd_command_show(struct cli *cli, int argc, char **argv)
 		printf("by %s at %s, request %s\nargs %s\n", text_of(root, "actor"),
 		       time_of(root, "created"), text_of(root, "request_id"),
 		       text_of(root, "args"));
-		items_print(items);
+		code = refused_print(&o, root);
 	}
 	cJSON_Delete(root);
-	cJSON_Delete(items);
 	words_done(&q.words);
 	online_close(&o);
 	return code;

@@ -53,6 +53,19 @@ def states(s, task):
 
 
 @test
+def a_command_that_was_refused_says_why_and_exits_with_1(s):
+    workflow(s, "no", {"a": NOBODY})
+    has_begun(s, "cmd/no/a")
+    for more in ((), ("--wait",)):
+        done = s.sirdar("redo", "cmd/no/a", "2098-03-01", "-y", *more, expect=1)
+        assert "0 done, 1 refused" in done.stdout, done
+        line = done.stdout.splitlines()[1]
+        assert "cmd/no/a" in line and "2098-03-01" in line and len(line.split()) > 4, line
+    done = s.sirdar("redo", "cmd/no/a", "2098-03-01", "-y", "--json", expect=1)
+    assert json.loads(done.stdout)["failed"] == 1, done
+
+
+@test
 def a_backfill_runs_missing_dates_and_leaves_what_is_done(s):
     file = s.dir / "data" / "fill"
     workflow(s, "fill", {"a": script(f'echo "$SIRDAR_RUN_DATE" >> {file}')})
