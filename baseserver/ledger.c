@@ -258,6 +258,18 @@ static void turn(void *self)
 	stream_wake(l->stream);
 }
 
+/* While the writer has the store, what is due waits for it: see back(). */
+void ledger_set_alarm(struct ledger *l)
+{
+	int64_t now = actor_mono_us(l->me);
+	int64_t at = ledger_awaits_rows(l) && now < l->rows_after_us ? l->rows_after_us
+	                                                             : now + l->set.renew_us;
+
+	if (l->anchor_due_us && l->anchor_due_us < at && !(l->busy && l->anchor_due_us <= now))
+		at = l->anchor_due_us;
+	actor_alarm(l->me, at);
+}
+
 static void on_alarm(void *self)
 {
 	struct ledger *l = self;
@@ -265,6 +277,8 @@ static void on_alarm(void *self)
 
 	if (l->dead)
 		return;
+	if (!l->busy && !l->down)
+		ledger_keep_anchor(l, false);
 	if (l->down)
 		ledger_commit(l);
 	else if (!l->busy && (l->doubted || now - l->proof_us > l->set.renew_us))
@@ -273,8 +287,7 @@ static void on_alarm(void *self)
 		return; /* it is set when the answer is there */
 	if (ledger_awaits_rows(l) || l->parts.n > 0)
 		actor_wake(l->me);
-	actor_alarm(l->me, ledger_awaits_rows(l) && now < l->rows_after_us ? l->rows_after_us
-	                                                                   : now + l->set.renew_us);
+	ledger_set_alarm(l);
 }
 
 static bool rest(void *self)

@@ -25,7 +25,7 @@ struct doubt {
 	struct anchor seen;
 };
 
-static void put(struct ledger *l, const struct anchor *a)
+static int put(struct ledger *l, const struct anchor *a)
 {
 	struct err err = { 0 };
 	int r = anchor_write(&l->anchor, a, &err);
@@ -33,6 +33,7 @@ static void put(struct ledger *l, const struct anchor *a)
 	if (r < 0 && !l->anchor_fails)
 		log_warn("anchor.not-kept", "text=\"%s\"", err.text);
 	l->anchor_fails = r < 0;
+	return r;
 }
 
 int ledger_anchor_open(struct ledger *l, struct err *err)
@@ -52,18 +53,27 @@ int ledger_anchor_open(struct ledger *l, struct err *err)
 	return 0;
 }
 
+/* What is not written now is due a second after the last write: no other commit may come. */
 void ledger_keep_anchor(struct ledger *l, bool at_once)
 {
 	const struct store_tip *t = store_tip(l->store);
-	int64_t now = actor_mono_us(l->me);
+	int64_t now = actor_mono_us(l->me), was_due_us = l->anchor_due_us;
 
+	l->anchor_due_us = 0;
 	if (l->anchor.fd < 0 || l->doubted || !t->id[0] || t->seq == l->anchor_seq ||
-	    t->epoch != l->epoch || (!at_once && now - l->anchor_us < KEEP_US))
+	    t->epoch != l->epoch)
 		return;
-	struct anchor a = anchor_of(t, actor_wall_us(l->me));
-	put(l, &a);
-	l->anchor_seq = t->seq;
-	l->anchor_us = now;
+	if (at_once || now - l->anchor_us >= KEEP_US) {
+		struct anchor a = anchor_of(t, actor_wall_us(l->me));
+		l->anchor_us = now;
+		if (put(l, &a) == 0) {
+			l->anchor_seq = t->seq;
+			return;
+		}
+	}
+	l->anchor_due_us = l->anchor_us + KEEP_US;
+	if (!at_once && !was_due_us && !l->down)
+		ledger_set_alarm(l);
 }
 
 const struct store_tip *ledger_begin(const struct ledger *l)

@@ -200,8 +200,9 @@ struct ledger {
 	struct store_tip begin; /* when this server began to lead */
 	struct anchor_file anchor;
 	uint64_t anchor_seq;
-	int64_t anchor_us;
-	bool anchor_fails; /* so that it is said once */
+	int64_t anchor_us;     /* of the last write */
+	int64_t anchor_due_us; /* of the next; 0: it says what the store has */
+	bool anchor_fails;     /* so that it is said once */
 	struct liars liars;
 
 	_Atomic int64_t proof_us; /* mono send time of the last proof of epoch */
@@ -396,6 +397,8 @@ void writer_free(struct writer *w);
 void ledger_do(struct ledger *l, struct job *job);
 /* Prove the epoch and let the store do what it does with time to spare. */
 void ledger_renew_proof(struct ledger *l);
+/* Have it go on when the next thing is due: rows, the anchor, the proof. */
+void ledger_set_alarm(struct ledger *l);
 
 /* ledger_rows.c: one finished instance. E_NOT_FOUND; E_AGAIN: it is asked for, and there when
  * ledger_awaits_rows() is over; others: nobody knows. */

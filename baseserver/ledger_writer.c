@@ -65,7 +65,9 @@ static void back(struct letter *letter, void *self)
 	l->busy = false;
 	l->f_busy_us = 0;
 	job->done(l, job);
-	actor_wake(l->me); /* letters may have waited for it */
+	if (!l->busy && l->anchor_due_us)
+		ledger_keep_anchor(l, false); /* it may have become due meanwhile */
+	actor_wake(l->me);                    /* letters may have waited for it */
 }
 
 static void work(struct letter *letter, void *self)

@@ -37,8 +37,8 @@ RUNS = 144
 class Made(Site):
     """A server with some work done, and what there is of its store."""
 
-    def __init__(self):
-        super().__init__("damage")
+    def __init__(self, name="damage", **sets):
+        super().__init__(name, **sets)
         self.start()
         self.n = 0
         self.store = self.dir / "base"
@@ -90,11 +90,11 @@ class Made(Site):
         self.wait_broker("b1", ["noop"])
         self.work()
 
-    def anchored(self):
+    def anchored(self, seconds=30):
         """The file beside the store knows all of it."""
         until("the anchor is up to date", lambda: any(
             line.split()[5:6] == [str(self.sql("SELECT number FROM lb_leader")[0][0])]
-            for line in (self.store / "anchor").read_text("utf-8").splitlines()))
+            for line in (self.store / "anchor").read_text("utf-8").splitlines()), seconds)
 
     def copy_to(self, name):
         to = self.dir / name
@@ -376,6 +376,15 @@ def what_does_not_read_beside_the_store_is_told_and_stops_nobody(s):
     s.goes_on()
     s.anchored()
     assert not s.base.has("anchor\\.(unread|not-kept)", s.base.mark), s.base.tail()
+
+
+@test
+def what_ends_before_all_is_quiet_is_in_the_anchor_without_another_commit(_):
+    # No sign of life of the server comes to its help: the next is minutes away.
+    with Made("quiet", lose_ms=600000, lead_ms=600000, epoch_ms=590000, renew_ms=190000) as s:
+        for _ in range(5):
+            s.work()
+            s.anchored(60)
 
 
 @each
