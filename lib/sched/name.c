@@ -111,7 +111,8 @@ enum script_bit { LATIN = 1, HAN = 2, KANA = 4, HANGUL = 8, BOPOMOFO = 16, OTHER
 struct word {
 	unsigned scripts; /* enum script_bit */
 	const char *first, *other;
-	ucs4_t zero; /* of its digits; 0: none yet */
+	ucs4_t zero;    /* of its digits; 0: none yet */
+	unsigned marks; /* in a row, up to here */
 };
 
 static unsigned script_bit(const char *name)
@@ -154,6 +155,17 @@ static bool take_script(struct word *w, ucs4_t c)
 	return go_together(w->scripts) && !(bit == OTHER && w->other);
 }
 
+/* False: the word has digits of another kind. */
+static bool take_digit(struct word *w, ucs4_t c)
+{
+	ucs4_t zero = c - (ucs4_t)uc_decimal_value(c);
+
+	if (w->zero && w->zero != zero)
+		return false;
+	w->zero = zero;
+	return true;
+}
+
 static const char *take(struct word *w, ucs4_t c, char why[NAME_WHY_BYTES])
 {
 	char point[24];
@@ -167,22 +179,26 @@ static const char *take(struct word *w, ucs4_t c, char why[NAME_WHY_BYTES])
 		         kind_of(c));
 		return why;
 	}
-	if (!take_script(w, c)) {
-		snprintf(why, NAME_WHY_BYTES,
-		         "a word of it mixes letters of %s and %s (at %s); Latin goes with Han, "
-		         "Kana or Hangul only",
-		         w->first, w->other, print_point(c, point));
-		return why;
-	}
-	if (!is_digit(c))
-		return NULL;
-	ucs4_t zero = c - (ucs4_t)uc_decimal_value(c);
-	if (w->zero && w->zero != zero) {
+	if (is_digit(c) && !take_digit(w, c)) {
 		snprintf(why, NAME_WHY_BYTES, "a word of it mixes two kinds of digits (at %s)",
 		         print_point(c, point));
 		return why;
 	}
-	w->zero = zero;
+	w->marks = is_mark(c) ? w->marks + 1 : 0;
+	if (w->marks > NAME_MARKS_MAX) {
+		snprintf(why, NAME_WHY_BYTES,
+		         "more than %d marks in a row stand on one letter (at %s)", NAME_MARKS_MAX,
+		         print_point(c, point));
+		return why;
+	}
+	if (!take_script(w, c)) {
+		snprintf(why, NAME_WHY_BYTES,
+		         "a word of it mixes %s of %s and %s (at %s); Latin goes with Han, Kana or "
+		         "Hangul only",
+		         is_digit(c) ? "letters and digits" : "letters", w->first, w->other,
+		         print_point(c, point));
+		return why;
+	}
 	return NULL;
 }
 

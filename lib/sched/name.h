@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #define NAME_BYTES_MAX 64 /* of one name, or word, in UTF-8 */
+#define NAME_MARKS_MAX 4  /* in a row: no script needs more on one letter */
 
 enum { NAME_WHY_BYTES = 200 };
 

@@ -90,7 +90,9 @@ static const struct {
 	{ "\u65e5\u041e", "mixes letters of Han and Cyrillic" },
 	{ "\u304b\ub9e4", "mixes letters of Hiragana and Hangul" },
 	{ "\u3105\u30c7", "mixes letters of Bopomofo and Katakana" },
-	{ "a\u0967", "mixes letters of Latin and Devanagari" },
+	{ "a\u0967", "mixes letters and digits of Latin and Devanagari" },
+	{ "a1\u0662", "mixes two kinds of digits (at '\u0662' (U+0662))" },
+	{ "q\u0300\u0301\u0302\u0303\u0304", "more than 4 marks in a row" },
 	{ "\u0628\u0661\u06f1", "mixes two kinds of digits" },
 	{ "cafe\u0301", "its letters are not in Unicode's normal form C" },
 	{ "\uf900", "its letters are not in Unicode's normal form C" }, /* a second U+8C48 */
