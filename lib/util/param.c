@@ -247,6 +247,9 @@ static int wrong(const struct param_row *row, const char *text, const char *plac
 		return err_set(err, E_INVALID,
 		               "%s is '%.60s', want %" PRId64 "..%" PRId64 " %s (%.200s)",
 		               row->name, text, row->min, row->max, row->unit, place);
+	if (row->type == PARAM_TEXT && strchr(row->unit, '|'))
+		return err_set(err, E_INVALID, "%s is '%.60s', want %s (%.200s)", row->name, text,
+		               row->unit, place);
 	return err_set(err, E_INVALID, "%s is '%.60s', want %" PRId64 "..%" PRId64 " %s (%.200s)",
 	               row->name, text, row->min, row->max,
 	               row->type == PARAM_LIST ? "items" : "bytes", place);

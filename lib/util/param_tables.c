@@ -83,6 +83,20 @@ static int level_check(const char *text, struct err *err)
 	return 0;
 }
 
+/* host:port with a port that there is (0: any free one); who is meant by host, who listens finds. */
+static int port_check(const char *address, struct err *err)
+{
+	const char *colon = strrchr(address, ':');
+	size_t n = colon ? strlen(colon + 1) : 0;
+
+	if (n == 0 || n > 5 || colon == address || strspn(colon + 1, "0123456789") != n ||
+	    strtoul(colon + 1, NULL, 10) > UINT16_MAX)
+		return err_set(err, E_INVALID,
+		               "listen has '%.100s', want ADDRESS:PORT with a port of 0 to 65535",
+		               address);
+	return 0;
+}
+
 /* Only what is a loopback address by its spelling: a name could change its meaning. */
 static bool is_loopback(const char *address)
 {
@@ -120,6 +134,19 @@ static int etcd_check(const struct param_list *endpoints, const char *prefix, co
 	return 0;
 }
 
+static int listen_check(const struct param_baseserver *p, struct err *err)
+{
+	for (size_t i = 0; i < p->listen.n; i++) {
+		if (port_check(p->listen.items[i], err) < 0)
+			return E_INVALID;
+		if (!is_loopback(p->listen.items[i]) && !p->keys_file[0])
+			return err_set(err, E_INVALID,
+			               "listen has '%.100s', which is not loopback: set keys_file",
+			               p->listen.items[i]);
+	}
+	return 0;
+}
+
 static int baseserver_check(const void *self, struct err *err)
 {
 	const struct param_baseserver *p = self;
@@ -153,11 +180,17 @@ static int baseserver_check(const void *self, struct err *err)
 	if (p->ring_slots & (p->ring_slots - 1))
 		return err_set(err, E_INVALID, "ring_slots is '%" PRId64 "', want a power of two",
 		               p->ring_slots);
-	for (size_t i = 0; i < p->listen.n; i++)
-		if (!is_loopback(p->listen.items[i]) && !p->keys_file[0])
-			return err_set(err, E_INVALID,
-			               "listen has '%.100s', which is not loopback: set keys_file",
-			               p->listen.items[i]);
+	if (p->start_pause_ms > p->start_pause_max_ms)
+		return err_set(err, E_INVALID,
+		               "start_pause_ms %" PRId64
+		               " must be at most start_pause_max_ms %" PRId64
+		               ": it doubles up to that",
+		               p->start_pause_ms, p->start_pause_max_ms);
+	int r = listen_check(p, err);
+	if (r < 0)
+		return r;
+	if (strcmp(p->placement, "few") != 0 && strcmp(p->placement, "each") != 0)
+		return err_set(err, E_INVALID, "placement is '%s', want few or each", p->placement);
 	if ((p->etcd_lead || p->etcd_jobs) && p->etcd.n == 0)
 		return err_set(err, E_INVALID, "%s is on and etcd is empty",
 		               p->etcd_lead ? "etcd_lead" : "etcd_jobs");
@@ -167,7 +200,7 @@ static int baseserver_check(const void *self, struct err *err)
 		               ", want at least %d with etcd_lead: etcd counts "
 		               "in seconds",
 		               p->lead_ms, ETCD_LEAD_MS_MIN);
-	int r = etcd_check(&p->etcd, p->etcd_prefix, p->etcd_user_file, err);
+	r = etcd_check(&p->etcd, p->etcd_prefix, p->etcd_user_file, err);
 	return r < 0 ? r : level_check(p->log_level, err);
 }
 
@@ -203,6 +236,9 @@ static int cgi_check(const void *self, struct err *err)
 	if (!p->certificate_file[0] != !p->certificate_key_file[0])
 		return err_set(err, E_INVALID,
 		               "certificate_file and certificate_key_file come together");
+	int r = port_check(p->listen, err);
+	if (r < 0)
+		return r;
 	if (!is_loopback(p->listen) && !p->certificate_file[0])
 		return err_set(err, E_INVALID,
 		               "listen is '%.100s', which is not loopback: set certificate_file",
@@ -212,7 +248,7 @@ static int cgi_check(const void *self, struct err *err)
 		               "session_idle_ms %" PRId64
 		               " must be at most session_life_ms %" PRId64,
 		               p->session_idle_ms, p->session_life_ms);
-	int r = etcd_check(&p->etcd, p->etcd_prefix, p->etcd_user_file, err);
+	r = etcd_check(&p->etcd, p->etcd_prefix, p->etcd_user_file, err);
 	return r < 0 ? r : level_check(p->log_level, err);
 }
 

@@ -121,6 +121,55 @@ static void unknown_name_gets_the_nearest(void **state)
 	assert_null(strstr(err.text, "did you mean"));
 }
 
+static void a_word_that_is_none_of_the_few_is_told_them(void **state)
+{
+	(void)state;
+	assert_int_equal(set("log_level=verbose"), E_INVALID);
+	assert_string_equal(err.text, "log_level is 'verbose', want error|warn|info|debug (--set)");
+	assert_int_equal(set("log_level=loud"), 0); /* its length is right: the check refuses */
+	assert_int_equal(param_check(&param_baseserver_table, &p, &err), E_INVALID);
+	assert_string_equal(err.text, "log_level is 'loud', want error, warn, info or debug");
+	assert_int_equal(set("log_level=info"), 0);
+	assert_int_equal(set("placement=many"), 0);
+	assert_int_equal(param_check(&param_baseserver_table, &p, &err), E_INVALID);
+	assert_string_equal(err.text, "placement is 'many', want few or each");
+}
+
+static void a_port_that_cannot_be_is_refused(void **state)
+{
+	static const char *const bad[] = { "127.0.0.1:99999", "127.0.0.1:65536", "127.0.0.1:",
+		                           "127.0.0.1",       "127.0.0.1:-1",    ":7420",
+		                           "127.0.0.1:x" };
+	char text[80];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		snprintf(text, sizeof text, "listen=%s", bad[i]);
+		assert_int_equal(set(text), 0);
+		assert_int_equal(param_check(&param_baseserver_table, &p, &err), E_INVALID);
+		assert_non_null(strstr(err.text, "want ADDRESS:PORT with a port of 0 to 65535"));
+	}
+	assert_int_equal(set("listen=127.0.0.1:65535,[::1]:0"), 0);
+	assert_int_equal(param_check(&param_baseserver_table, &p, &err), 0);
+	struct param_cgi face;
+	param_init(&param_cgi_table, &face);
+	assert_int_equal(param_set(&param_cgi_table, &face, "listen=127.0.0.1:99999", &err), 0);
+	assert_int_equal(param_check(&param_cgi_table, &face, &err), E_INVALID);
+	assert_non_null(strstr(err.text, "want ADDRESS:PORT"));
+	param_done(&param_cgi_table, &face);
+}
+
+static void a_pause_is_not_longer_than_its_longest(void **state)
+{
+	(void)state;
+	assert_int_equal(set("start_pause_ms=60001"), 0);
+	assert_int_equal(param_check(&param_baseserver_table, &p, &err), E_INVALID);
+	assert_non_null(strstr(err.text, "start_pause_ms 60001 must be at most start_pause_max_ms"
+	                                 " 60000"));
+	assert_int_equal(set("start_pause_ms=60000"), 0);
+	assert_int_equal(param_check(&param_baseserver_table, &p, &err), 0);
+}
+
 static void equal_timeouts_are_refused_by_name(void **state)
 {
 	(void)state;
@@ -210,6 +259,9 @@ int main(void)
 		T(durations_and_sizes_take_units),
 		T(nonsense_is_no_number),
 		T(unknown_name_gets_the_nearest),
+		T(a_word_that_is_none_of_the_few_is_told_them),
+		T(a_port_that_cannot_be_is_refused),
+		T(a_pause_is_not_longer_than_its_longest),
 		T(equal_timeouts_are_refused_by_name),
 		T(other_than_loopback_needs_keys),
 		T(secrets_others_can_read_are_refused),
