@@ -284,6 +284,8 @@ static void say_absent(struct why *w)
 		say_before_begin(w);
 	else if (w->t->row.state != TS_ONLINE)
 		why_set(w->line, WHY_OFFLINE);
+	else if (w->t->row.frozen)
+		why_set(w->line, WHY_TASK_FROZEN);
 	else if (due_us > actor_wall_us(q->c->me))
 		say_until(w, WHY_DUE, due_us);
 	else

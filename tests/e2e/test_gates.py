@@ -292,6 +292,9 @@ def the_first_gates_have_their_lines_too(s):
     later = s.get("/api/v1/tasks/gates/later/t")["task_id"]
     w = s.get(f"/api/v1/instances/{later}.4070908800/why")
     assert (w["gate"], w["code"], w["expected"][:10]) == (3, "due", "2099-01-01"), w
+    s.sirdar("freeze", "gates/later/t")
+    w = s.get(f"/api/v1/instances/{later}.4070908800/why")
+    assert (w["gate"], w["code"]) == (2, "task_frozen"), w
     assert s.get(f"/api/v1/instances/{later}.17/why")["code"] == "unplanned"
     (folder / "go").touch()
     s.wait_state("gates/early/cold", dates(2)[1], "Succ", 60)
