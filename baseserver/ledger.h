@@ -192,7 +192,9 @@ void ledger_silence(struct ledger *l);
 /* The store was found damaged: the process ends. Thread: any. */
 void ledger_damaged(struct ledger *l, const struct err *err);
 /* What the anchor says is brought up to date: at most each second, or at once; what cannot be
- * written yet is by an alarm, no commit need follow. Thread: the ledger's, or it is stopped and the store still open. */
+ * written yet is by an alarm, no commit need follow.
+ *
+ *   thread  the ledger's, or any when it is stopped and the store still open */
 void ledger_keep_anchor(struct ledger *l, bool at_once);
 
 /* When the epoch was last proven so that a standby sees it (monotonic). Thread: any. */

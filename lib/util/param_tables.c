@@ -83,7 +83,7 @@ static int level_check(const char *text, struct err *err)
 	return 0;
 }
 
-/* host:port with a port that there is (0: any free one); who is meant by host, who listens finds. */
+/* host:port with a port that there is; 0 is any free one. The listener judges the host. */
 static int port_check(const char *address, struct err *err)
 {
 	const char *colon = strrchr(address, ':');
