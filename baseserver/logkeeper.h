@@ -35,8 +35,8 @@ struct log_name {
  * word; what an earlier one sends then is E_STALE. */
 enum log_rule {
 	LOG_HOLDER, /* its lease is live, or it has reported its end */
-	LOG_TAIL, /* unknown: the rest of its own log, or all of one that is nobody's */
-	LOG_CLAIM, /* no chunk, no answer: a new execution of the attempt was granted */
+	LOG_TAIL,   /* unknown: the rest of its own log, or all of one that is nobody's */
+	LOG_CLAIM,  /* no chunk, no answer: a new execution of the attempt was granted */
 };
 
 /* A chunk; the very letter comes back through `answered` with `have` and code set. */
