@@ -187,16 +187,33 @@ static int health(struct round *rd, const struct cJSON *answer)
 	return r;
 }
 
-/* Another epoch is another leader; the first one that is seen is nobody's news. */
+/* Another epoch is another lead, of another server or of the same one after a restart; the first one
+ * that is seen is nobody's news. The epoch is the last word of what is kept. */
 static int leader(struct round *rd, const struct cJSON *answer)
 {
-	char epoch[24], was[OUTBOX_FACT_BYTES];
+	char was[OUTBOX_FACT_BYTES], who[OUTBOX_FACT_BYTES];
+	struct outbox *o = rd->n->outbox;
+	const char *name = text_of(answer, "name");
+	int64_t epoch = json_int(answer, "epoch", 0);
+	int r = outbox_fact(o, "leader", was, rd->err);
 
-	snprintf(epoch, sizeof epoch, "%" PRId64, json_int(answer, "epoch", 0));
-	int r = outbox_fact(rd->n->outbox, "leader", was, rd->err);
-	if (r == 0 && !was[0])
-		return outbox_put_fact(rd->n->outbox, "leader", epoch, rd->err);
-	return r == 0 ? fact(rd, "leader", epoch, HP_LEADER_CHANGED, HP_LEADER_CHANGED) : r;
+	if (r == 0)
+		r = outbox_fact(o, "who leads", who, rd->err);
+	if (r < 0 || (who[0] && !name[0])) /* it says its name in a moment */
+		return r;
+	const char *last = strrchr(was, ' ');
+	bool is_same = name[0] && strcmp(who, name) == 0;
+	char *what = mem_fmt("%s%s%s, epoch %" PRId64, name[0] ? "server " : "a server", name,
+	                     !was[0]   ? " leads"
+	                     : is_same ? " leads again after a restart"
+	                               : " began to lead",
+	                     epoch);
+	if (!was[0])
+		r = outbox_put_fact(o, "leader", what, rd->err);
+	else if (strtoll(last ? last : was, NULL, 10) != epoch)
+		r = fact(rd, "leader", what, HP_LEADER_CHANGED, HP_LEADER_CHANGED);
+	free(what);
+	return r == 0 && strcmp(who, name) != 0 ? outbox_put_fact(o, "who leads", name, rd->err) : r;
 }
 
 static int (*const takers[WAKE_FACTS])(struct round *rd, const struct cJSON *answer) = {

@@ -247,7 +247,10 @@ def a_broker_that_is_lost_or_back_and_another_leader_are_told_once(s):
     until("it is told as back", lambda: told("broker b2") == ["broker_lost", "broker_back"])
     assert not told("leader")
     s.base.restart(hard=True)
-    until("another leads", lambda: told("leader") == ["leader_changed"])
+    until("it leads again", lambda: told("leader") == ["leader_changed"])
+    note = [a["note"] for p in s.web.taken("/machines") for a in p["alerts"] if a["task"] == "leader"][0]
+    server = s.get("/api/v1/server")
+    assert note == f"server {server['name']} leads again after a restart, epoch {server['epoch']}", note
     b.stop()
 
 

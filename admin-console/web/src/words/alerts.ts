@@ -32,7 +32,7 @@ export const en = {
 	'kind.joined': 'node joined',
 	'kind.killed': 'was killed',
 	'kind.late': 'is late',
-	'kind.leader_changed': 'another server leads',
+	'kind.leader_changed': 'a server began to lead',
 	'kind.left': 'node left',
 	'kind.long': 'runs too long',
 	'kind.mended': 'is well again',
