@@ -318,6 +318,8 @@ int keeper_handover_take(struct keeper *k, int fd, int *ret_listen_fd, struct er
 	         k->jobs.len);
 	sirdar__keeper_handover__free_unpacked(m, NULL);
 	rc = journal_resume(&k->journal, err);
+	if (rc == 0)
+		keeper_record_boot(k, &k->journal); /* a former release's has no place */
 	for (uint32_t i = 0; i < k->jobs.used; i++) {
 		struct job *job = slab_at(&k->jobs, i);
 		if (job->keeper && job->is_main_done && !job_is_over(job))

@@ -112,6 +112,21 @@ static size_t walk(const uint8_t *p, size_t n, void (*each)(void *, const Sirdar
 	return good_end;
 }
 
+/* The same after a rename and after a reboot; of a copy, another. "": cannot be told. */
+static void place_of(int fd, char ret[JOURNAL_PLACE])
+{
+	struct statx st;
+
+	ret[0] = 0;
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &st) < 0)
+		return;
+	bool is_born = st.stx_mask & STATX_BTIME;
+	snprintf(ret, JOURNAL_PLACE, "%x.%x.%llx.%llx.%x", st.stx_dev_major, st.stx_dev_minor,
+	         (unsigned long long)st.stx_ino,
+	         is_born ? (unsigned long long)st.stx_btime.tv_sec : 0,
+	         is_born ? st.stx_btime.tv_nsec : 0);
+}
+
 static int map_file(const char *path, int *ret_fd, const uint8_t **ret_p, size_t *ret_n,
                     struct err *err)
 {
@@ -155,6 +170,7 @@ int journal_read(const struct journal *j, void (*each)(void *ctx, const Sirdar__
 	if (rc < 0)
 		return rc;
 	walk(p, n, each, ctx, &number, &health);
+	place_of(fd, health.place);
 	munmap((void *)p, n);
 	close(fd);
 	*ret_health = health;
@@ -171,6 +187,7 @@ int journal_resume(struct journal *j, struct err *err)
 		return rc;
 	j->end = walk(p, j->size, NULL, NULL, &j->number, &health);
 	j->live_end = j->end;
+	place_of(j->fd, j->place);
 	munmap((void *)p, j->size);
 	return 0;
 }
@@ -272,13 +289,18 @@ static int dir_sync(const char *path, struct err *err)
 	return rc;
 }
 
-static int file_make(struct journal *fresh, const char *path, size_t size, struct err *err)
+static int file_make(struct journal *fresh, size_t size, void (*fill)(void *ctx, struct journal *j),
+                     void *ctx, struct err *err)
 {
 	int rc;
 
-	fresh->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	/* A file of its own: one that was left, or copied here, is another. */
+	unlink(fresh->path);
+	fresh->fd = open(fresh->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fresh->fd < 0)
-		return err_sys(err, E_IO, errno, "%s", path);
+		return err_sys(err, E_IO, errno, "%s", fresh->path);
+	place_of(fresh->fd, fresh->place);
+	fill(ctx, fresh);
 	fresh->size = fresh->pending.len + SLACK_BYTES;
 	rc = zeros_write(fresh->fd, 0, fresh->size, err);
 	if (rc == 0 && size > fresh->size && zeros_write(fresh->fd, fresh->size, size, NULL) == 0)
@@ -294,8 +316,7 @@ int journal_rewrite(struct journal *j, size_t size, void (*fill)(void *ctx, stru
 	int rc;
 
 	journal_init(&fresh, path);
-	fill(ctx, &fresh);
-	rc = file_make(&fresh, path, size, err);
+	rc = file_make(&fresh, size, fill, ctx, err);
 	if (rc == 0 && rename(path, j->path) < 0)
 		rc = err_sys(err, E_IO, errno, "%s", j->path);
 	if (rc < 0) {
@@ -308,6 +329,7 @@ int journal_rewrite(struct journal *j, size_t size, void (*fill)(void *ctx, stru
 		close(j->fd);
 	j->fd = fresh.fd;
 	fresh.fd = -1;
+	memcpy(j->place, fresh.place, sizeof j->place);
 	j->end = j->live_end = fresh.end;
 	j->size = fresh.size;
 	j->number = fresh.number;

@@ -16,11 +16,14 @@
 
 struct err;
 
+enum { JOURNAL_RECORD_MAX = 1024, JOURNAL_PLACE = 72 };
+
 struct journal {
 	char *path;
-	int fd;           /* -1: none */
-	size_t end, size; /* next record's place; zeros up to size */
-	size_t live_end;  /* end after the last rewrite */
+	char place[JOURNAL_PLACE]; /* which file it is, and no copy of it */
+	int fd;                    /* -1: none */
+	size_t end, size;          /* next record's place; zeros up to size */
+	size_t live_end;           /* end after the last rewrite */
 	uint64_t number;
 	struct buf pending; /* not written yet */
 	bool is_broken;     /* a write or sync failed: only a rewrite helps */
@@ -30,9 +33,8 @@ struct journal_health {
 	size_t records;
 	size_t torn_bytes;    /* at the end: a write that was cut */
 	size_t corrupt_bytes; /* with whole records after them */
+	char place[JOURNAL_PLACE];
 };
-
-enum { JOURNAL_RECORD_MAX = 1024 };
 
 void journal_init(struct journal *j, const char *path);
 void journal_done(struct journal *j);

@@ -94,6 +94,7 @@ void keeper_remove(struct keeper *k, struct job *job);
 void keeper_remember_forgotten(struct keeper *k, uint64_t token);
 void keeper_load(struct keeper *k, int *ret_rc, struct err *err);
 void keeper_journal_fill(void *ctx, struct journal *j);
+void keeper_record_boot(const struct keeper *k, struct journal *j);
 void keeper_record_start(struct journal *j, const struct job *job);
 void keeper_record_end(struct journal *j, const struct job *job);
 void keeper_record_pid(struct journal *j, const struct job *job);

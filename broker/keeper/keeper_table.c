@@ -198,16 +198,23 @@ void keeper_record_forget(struct journal *j, uint64_t token)
 	journal_put(j, &r);
 }
 
+void keeper_record_boot(const struct keeper *k, struct journal *j)
+{
+	Sirdar__KeeperRecord r = SIRDAR__KEEPER_RECORD__INIT;
+
+	r.kind = BOOT;
+	r.boot_id = (char *)k->boot_id;
+	r.incarnation = k->incarnation;
+	r.place = j->place;
+	journal_put(j, &r);
+}
+
 void keeper_journal_fill(void *ctx, struct journal *j)
 {
 	struct keeper *k = ctx;
-	Sirdar__KeeperRecord boot = SIRDAR__KEEPER_RECORD__INIT;
 	size_t from = k->forgotten_n > FORGOTTEN_MAX ? k->forgotten_n - FORGOTTEN_MAX : 0;
 
-	boot.kind = BOOT;
-	boot.boot_id = k->boot_id;
-	boot.incarnation = k->incarnation;
-	journal_put(j, &boot);
+	keeper_record_boot(k, j);
 	for (size_t i = from; i < k->forgotten_n; i++)
 		keeper_record_forget(j, k->forgotten[i % FORGOTTEN_MAX]);
 	for (uint32_t i = 0; i < k->jobs.used; i++) {
@@ -226,7 +233,7 @@ void keeper_journal_fill(void *ctx, struct journal *j)
 
 struct loading {
 	struct keeper *k;
-	char boot_id[40];
+	char boot_id[40], place[JOURNAL_PLACE]; /* place "": of a release that kept none */
 };
 
 static struct job *known(struct keeper *k, uint64_t token, const char *type)
@@ -279,6 +286,7 @@ static void load(void *ctx, const Sirdar__KeeperRecord *r)
 	switch (r->kind) {
 	case BOOT:
 		snprintf(l->boot_id, sizeof l->boot_id, "%s", r->boot_id);
+		snprintf(l->place, sizeof l->place, "%s", r->place);
 		break;
 	case START:
 		if (r->job)
@@ -353,19 +361,43 @@ static void quarantine(struct keeper *k, const struct journal_health *h)
 	free(aside);
 }
 
+/* A copy says what another machine's keeper holds, or held when it was copied: whose processes
+ * these are may run them still, so that nothing of it is told here, above all no end. */
+static int disown(struct keeper *k, struct err *err)
+{
+	char *aside = mem_fmt("%s.copy-%" PRId64, k->journal.path, clock_wall_us(&clock_machine));
+	size_t jobs = k->jobs.len;
+	int rc = 0;
+
+	if (rename(k->journal.path, aside) < 0)
+		rc = err_sys(err, E_IO, errno, "%s", k->journal.path);
+	for (uint32_t i = 0; rc == 0 && i < k->jobs.used; i++) {
+		struct job *job = slab_at(&k->jobs, i);
+		if (!job->keeper)
+			continue;
+		launch_files_remove(k->files_dir, job->token);
+		output_remove(k->outputs, job);
+		keeper_remove(k, job);
+	}
+	k->forgotten_n = 0;
+	if (rc == 0)
+		log_error("journal.copied",
+		          "jobs=%zu kept=%s: this file is a copy, of another machine's or made by "
+		          "hand; its jobs are not held here and nothing is reported of them",
+		          jobs, aside);
+	free(aside);
+	return rc;
+}
+
 /* No space for a new file: the old one has room for every end. */
 static int journal_go_on(struct keeper *k, struct err *err)
 {
-	Sirdar__KeeperRecord boot = SIRDAR__KEEPER_RECORD__INIT;
 	int rc = journal_resume(&k->journal, err);
 
 	if (rc < 0)
 		return rc == E_NOT_FOUND ? err_set(err, E_FULL, "no space for the journal") : rc;
 	log_warn("journal.not_compacted", "no space: the old one goes on");
-	boot.kind = BOOT;
-	boot.boot_id = k->boot_id;
-	boot.incarnation = k->incarnation;
-	journal_put(&k->journal, &boot);
+	keeper_record_boot(k, &k->journal);
 	for (uint32_t i = 0; i < k->jobs.used; i++) {
 		const struct job *job = slab_at(&k->jobs, i);
 		if (job->keeper && job->state == JOB_LOST)
@@ -380,11 +412,14 @@ void keeper_load(struct keeper *k, int *ret_rc, struct err *err)
 	struct journal_health health;
 	int rc = journal_read(&k->journal, load, &l, &health, err);
 
+	if (rc == 0 && l.place[0] && strcmp(l.place, health.place) != 0)
+		rc = disown(k, err);
+	else if (rc == 0)
+		quarantine(k, &health);
 	if (rc < 0) {
 		*ret_rc = rc;
 		return;
 	}
-	quarantine(k, &health);
 	tree_begin(k->tree, k->incarnation);
 	tree_sweep(k->tree);
 	for (uint32_t i = 0; i < k->jobs.used; i++) {

@@ -489,6 +489,23 @@ def a_journal_cut_at_its_end_loses_nothing_that_was_told(k, a):
 
 
 @test
+def a_journal_that_is_a_copy_is_set_aside_and_nothing_is_told_of_its_jobs(k, a):
+    a.run(91, ["sh", "-c", "exit 2"])
+    k.murder()
+    path = k.state + "/keeper.journal"
+    os.rename(path, path + ".first")
+    shutil.copy(path + ".first", path)
+    k.up()
+    assert 91 not in k.link().list()
+    assert "journal.copied jobs=1" in k.logged(), k.logged()
+    assert [f for f in os.listdir(k.state) if f.startswith("keeper.journal.copy-")]
+    k.murder()
+    os.rename(path + ".first", path)
+    k.up()
+    assert k.link().wait("exited", 91)["exit_code"] == 2
+
+
+@test
 def a_damaged_record_in_the_middle_makes_its_job_lost_not_a_success(k, a):
     a.run(55, ["true"])
     a.run(56, ["sh", "-c", "exit 3"])

@@ -129,14 +129,36 @@ def a_machine_that_was_cut_off_finds_its_name_taken_and_its_job_never_ran_beside
     judge(s, "e2e/cut/t", 1)
 
 
+@test
+def a_copy_taken_while_jobs_run_says_nothing_of_them_and_they_never_run_beside_another(_):
+    with make("twins-live") as s:
+        workflow(s, "live", {f"t{n}": witness(s, 5).replace("sleep", "exec sleep") for n in range(3)})
+        ids = [s.wait_state(f"e2e/live/t{n}", AT, "Running")["id"] for n in range(3)]
+        until("its jobs run", lambda: len(ledger(s, "tokens")) == 3, 30)
+        copy = twin(s, "copy", "b1")
+        until("it is refused", lambda: copy.has(r"taskbroker warn link\.refused code=IDENTITY"), 30)
+        # Nobody speaks for the first machine any more; its keeper has the jobs, until it fences.
+        for pid in programs(s, "b1", "taskbroker", "taskrunner-loader"):
+            os.kill(pid, signal.SIGKILL)
+        until("the copy is taken", lambda: copy.has(r"taskbroker info link\.up"), 30)
+        for n in range(3):
+            judge(s, f"e2e/live/t{n}", 1)
+        assert copy.has(r"journal\.copied"), copy.tail()
+        assert not copy.has(r"job\.lost"), copy.tail()
+        assert [f for f in os.listdir(s.dir / "copy") if f.startswith("keeper.journal.copy-")]
+        for i in ids:
+            reasons = [e["reason"] for e in s.history(i) if e["event"] == "fail-retry"]
+            assert reasons == ["lost"], s.history(i)
+
+
 class Twins(Site):
     def copy(self):
         d = Daemon(self, "copy", ["-"], "")
         return d
 
 
-def make():
-    s = Twins("twins", beat_ms=300, fence_ms=4000, kill_ms=500, lose_ms=6000, epoch_ms=1000)
+def make(name="twins"):
+    s = Twins(name, beat_ms=300, fence_ms=4000, kill_ms=500, lose_ms=6000, epoch_ms=1000)
     return s.start(types=("shell:8",))
 
 
