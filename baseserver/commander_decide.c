@@ -85,6 +85,18 @@ static uint16_t flags_of(const struct order *o)
 	return o->dependencies == DEPEND_INSIDE || o->off_plan || o->before_begin ? IF_MEMBER : 0;
 }
 
+/* Somebody took it out of force: what is put in or reopened would wait for ever. */
+static bool is_put_off(const struct look *l)
+{
+	return !task_starts(l->it->task->row.state);
+}
+
+static struct verdict no_start(void)
+{
+	return no(E_CONFLICT, "its task is offline and starts nothing; put it online first "
+	                      "(`sirdar online`), or test-run it");
+}
+
 /* Only where there is something to mend: the ledger sees whether there are parts. */
 static struct verdict mend(const struct look *l, struct verdict v)
 {
@@ -103,6 +115,8 @@ static struct verdict redo(const struct look *l, bool kill)
 	/* Of parts that are over only the ledger knows. */
 	if (!l->live && !l->done && l->it->key.part <= 0)
 		return no_row(l);
+	if (is_put_off(l))
+		return no_start();
 	v.runs = l->live && state_holds_slot(l->state);
 	if (v.runs && l->state == ST_HANGED)
 		return no(E_CONFLICT, "it is hanged, declare it dead first");
@@ -133,6 +147,8 @@ static struct verdict on_backfill(const struct look *l)
 {
 	struct verdict v = propose(ASK_CREATE);
 
+	if (is_put_off(l))
+		return no_start();
 	if (l->live && state_holds_slot(l->state))
 		return l->o->kill_running ? redo(l, true) : leave();
 	if (l->live || (l->done && l->o->leave_finished))
@@ -203,23 +219,6 @@ static struct verdict on_priority(const struct look *l)
 		return l->done ? no(E_CONFLICT, "has ended") : no_row(l);
 	v.priority = (uint8_t)l->o->priority;
 	return v;
-}
-
-/* Somebody took it out of force, though its plan goes on: what is put in would wait for ever. (One
- * whose plan is over goes offline by itself.) */
-static bool is_put_off(const struct look *l)
-{
-	const struct cat_task *t = l->it->task;
-	const struct plan *p = t->def->plan;
-
-	return t->row.state != TS_ONLINE &&
-	       (plan_unit(p) == CU_NONE || plan_next(p, l->now_s) != PLAN_NEVER);
-}
-
-static struct verdict no_start(void)
-{
-	return no(E_CONFLICT,
-	          "its task is offline and starts nothing; put it online, or test-run it");
 }
 
 static struct verdict on_run_now(const struct look *l)

@@ -81,7 +81,7 @@ static void add_task(struct forecast *f, const struct cat_task *t, bool is_asked
 		through = t->row.online_from - 1;
 	*own = (struct forecast_task){ .def = task_ref(t->def),
 		                       .is_asked = is_asked,
-		                       .is_online = t->row.state == TS_ONLINE,
+		                       .is_online = task_starts(t->row.state),
 		                       .is_frozen = t->row.frozen,
 		                       .asks.klass = SIMULATE_NOBODY,
 		                       .through = through };

@@ -246,7 +246,7 @@ static int gates_closed(const struct asked *a)
 #endif
 	if (i->key.part < 0)
 		return d ? 0 : E_NOT_FOUND;
-	if (!d || a->t->row.state != TS_ONLINE || a->t->row.frozen || (i->flags & IF_FROZEN))
+	if (!d || !task_starts(a->t->row.state) || a->t->row.frozen || (i->flags & IF_FROZEN))
 		return E_CONFLICT;
 	if (i->key.part == 0 && task_spreads(d))
 		return E_CONFLICT; /* its parts are granted */
@@ -318,7 +318,7 @@ static int on_spread(struct asked *a, uint64_t *ret_number)
 		return E_BARRIER;
 	const struct instance *i = &a->e->inst;
 	if (i->state != ST_DEPEND || i->key.part != 0 || !d || !task_spreads(d) || d->n_machines ||
-	    a->t->row.state != TS_ONLINE || a->t->row.frozen || i->flags & IF_FROZEN ||
+	    !task_starts(a->t->row.state) || a->t->row.frozen || i->flags & IF_FROZEN ||
 	    a->p->n_brokers == 0)
 		return E_CONFLICT;
 	if (ledger_awaits_turn(a->l, a->t, i))

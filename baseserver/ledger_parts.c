@@ -399,7 +399,7 @@ static int move_part(struct ledger *l, const struct ltask *t, const struct insta
 	             (i->state == ST_DEPEND && i->attempt == 0 && i->infra == 0);
 
 	bool gone = t->def && !has_home(t->def, i);
-	if ((t->row.state != TS_ONLINE || gone) &&
+	if ((!task_starts(t->row.state) || gone) &&
 	    fsm_next((enum state)i->state, EV_SKIP) != ST_NONE) {
 		change(l, index, EV_SKIP, gone ? RE_EDIT : RE_OFFLINE, 0);
 		return 0;

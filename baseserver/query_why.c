@@ -231,7 +231,7 @@ static void say_live(struct why *w)
 
 	if (state_holds_slot((enum state)i->state))
 		say_runs(w, i);
-	else if (w->t->row.state != TS_ONLINE && i->key.part >= 0)
+	else if (!task_starts(w->t->row.state) && i->key.part >= 0)
 		why_set(w->line, WHY_OFFLINE);
 	else if (w->t->row.frozen && i->key.part >= 0)
 		why_set(w->line, WHY_TASK_FROZEN);

@@ -25,7 +25,7 @@ uint8_t sorter_gate(struct sorter *s, const struct lane *l, size_t *ret_take)
 
 	if (l->test)
 		return 0; /* test runs of a draft ask no gate of the task */
-	if (q->state != TS_ONLINE)
+	if (!task_starts(q->state))
 		return 1;
 	if (q->frozen)
 		return 2;

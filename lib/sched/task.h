@@ -16,6 +16,13 @@
 /* Stored: append only. TS_DETACHED: offline, and its links hold nobody. TS_OVER: offline because
  * its plan ran out, until a save gives it new dates. */
 enum task_state { TS_DRAFT, TS_ONLINE, TS_OFFLINE, TS_RETIRED, TS_DETACHED, TS_OVER };
+
+/* Gate 1. A plan that ran out makes no dates: what a command makes or reopens runs all the same. */
+static inline bool task_starts(int state)
+{
+	return state == TS_ONLINE || state == TS_OVER;
+}
+
 enum task_serial { SERIAL_PARALLEL, SERIAL_ORDERED, SERIAL_UNORDERED };
 enum task_dispatch {
 	DISPATCH_LEAST_LOADED,

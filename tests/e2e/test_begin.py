@@ -201,6 +201,53 @@ def a_once_job_saved_with_a_new_date_runs_again(s):
     assert changes(s.apply(past, dry_run=True))["begin/once/job"]["no_dates"]
 
 
+def over_by_its_plan(s, name, tasks):
+    """Four days of the past, of which it began at the last one."""
+    s.apply(document(name, tasks, start_date="2026-01-01", end_date="2026-01-04"), **{"from": "2026-01-04"})
+    for one in tasks:
+        until(f"{one} is over", lambda one=one: task(s, f"begin/{name}/{one}")["plan_over"], 60)
+
+
+@test
+def what_a_person_asks_of_a_plan_that_ran_out_runs(s):
+    over_by_its_plan(s, "asked", {"day": "type: noop, cycle: day",
+                                  "next": "type: noop, cycle: day, needs: [day]",
+                                  "wide": "type: noop, cycle: day, dispatch: broadcast"})
+    sel = {"tasks": ["begin/asked/day"]}
+
+    def ran(one, date, generation=1):
+        got = s.instance(f"begin/asked/{one}", date + "T00:00:00Z")
+        return got and got["state"] == "Succ" and got["generation"] >= generation
+    for kind, date in (("backfill", "2026-01-01"), ("run-now", "2026-01-02"), ("enqueue", "2026-01-03")):
+        done = s.command_over(s.command(kind, selection={**sel, "dates": [date]}))
+        assert (done["done"], done["failed"]) == (1, 0), (kind, done)
+        until(f"{kind} ran", lambda date=date: ran("day", date), 60)
+    s.command("backfill", selection={"tasks": ["begin/asked/wide"], "dates": ["2026-01-01"]})
+    until("all parts ran", lambda: ran("wide", "2026-01-01"), 60)
+    done = s.command_over(s.command("redo", mode="with_downstream", selection={**sel, "dates": ["2026-01-04"]}))
+    assert done["failed"] == 0, done
+    until("redo ran", lambda: ran("day", "2026-01-04", 2), 60)
+    until("its reopened child too", lambda: ran("next", "2026-01-04", 2), 60)
+    assert task(s, "begin/asked/day")["plan_over"]
+
+
+@test
+def an_operators_offline_refuses_what_would_wait_for_ever(s):
+    over_by_its_plan(s, "shut", {"day": "type: noop, cycle: day"})
+    sel = {"tasks": ["begin/shut/day"]}
+    s.command("offline", selection=sel)
+    for kind, date in (("redo", "2026-01-04"), ("backfill", "2026-01-01"), ("run-now", "2026-01-01"),
+                       ("enqueue", "2026-01-01")):
+        want = {**sel, "dates": [date]}
+        dry = s.command(kind, dry_run=True, selection=want)
+        assert [r["code"] for r in dry["reasons"]] == ["CONFLICT"], (kind, dry)
+        done = s.command_over(s.command(kind, selection=want))
+        assert (done["done"], done["failed"]) == (1, 1), (kind, done)
+        item = s.get(f"/api/v1/commands/{done['command']}/items?failed=1")["items"][0]
+        assert "its task is offline" in item["message"] and "`sirdar online`" in item["message"], item
+    assert [(i["run_date"][:10], i["state"]) for i in s.instances("begin/shut/day")] == [("2026-01-04", "Succ")]
+
+
 @test
 def what_an_operator_took_offline_stays_so_and_the_preview_says_it(s):
     s.apply(document("put", {"day": "type: noop, cycle: day"}, start_date="2026-01-01"))

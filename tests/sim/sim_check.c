@@ -161,7 +161,7 @@ static void check_gates(const struct transition *tr, const struct task *t)
 	    (!whole || whole->inst.state != ST_RUNNING || !(whole->inst.flags & IF_SPREAD)))
 		break_invariant("I22", "part %d of task %u starts without the whole",
 		                tr->inst.key.part, t->id);
-	if (!replaying && (k->state != TS_ONLINE || k->frozen || (tr->inst.flags & IF_FROZEN)))
+	if (!replaying && (!task_starts(k->state) || k->frozen || (tr->inst.flags & IF_FROZEN)))
 		break_invariant("G1-2", "task %u granted while it is offline or frozen", t->id);
 	int cap = t->serial == SERIAL_UNORDERED ? 1 : t->concurrency;
 	if (cap && slots[t->id] >= cap)
