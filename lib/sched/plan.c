@@ -207,7 +207,8 @@ bool plan_has(const struct plan *p, int64_t t)
 {
 	if (p->past && t < p->past->since)
 		return plan_has(p->past->plan, t);
-	return t >= p->s.start && t <= p->s.end && raw_has(p, t) && due_allowed(p, t);
+	return t >= p->s.start && t <= p->s.end && raw_has(p, t) && due_allowed(p, t) &&
+	       due_fits(p, t);
 }
 
 static int64_t own_next(const struct plan *p, int64_t t)
@@ -224,7 +225,7 @@ static int64_t own_next(const struct plan *p, int64_t t)
 		if (t > p->s.end)
 			break;
 		if (due_allowed(p, t))
-			return t;
+			return due_fits(p, t) ? t : PLAN_NEVER;
 		t = skip_forward(p, t);
 	}
 	return PLAN_NEVER;
@@ -253,6 +254,14 @@ int64_t plan_next_bare(const struct plan *p, int64_t t)
 	return t > TIME_MAX ? PLAN_NEVER : t;
 }
 
+/* From one that has no due time over those whose time is known to be past the end. */
+static int64_t unfit_back(const struct plan *p, int64_t t)
+{
+	int64_t until = due_fits_until(p);
+
+	return until < t ? until : t;
+}
+
 static int64_t own_prev(const struct plan *p, int64_t t)
 {
 	int64_t limit;
@@ -266,9 +275,11 @@ static int64_t own_prev(const struct plan *p, int64_t t)
 		t = raw_prev(p, t);
 		if (t < p->s.start)
 			break;
-		if (due_allowed(p, t))
+		bool fits = due_fits(p, t);
+		if (fits && due_allowed(p, t))
 			return t;
-		t = skip_back(p, t);
+		t = fits ? skip_back(p, t) : unfit_back(p, t);
+		limit = fits ? limit : t - LOOK_S;
 	}
 	return PLAN_BEFORE;
 }

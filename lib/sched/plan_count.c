@@ -71,6 +71,8 @@ int64_t plan_count_all(const struct plan *p, int64_t lo, int64_t hi)
 	}
 	lo = lo > p->s.start ? lo : p->s.start;
 	hi = hi < p->s.end ? hi : p->s.end;
+	if (lo <= hi && !due_fits(p, hi))
+		hi = plan_prev(p, hi);
 	if (lo > hi)
 		return n;
 	if (days_are_alike(p))

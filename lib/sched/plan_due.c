@@ -6,6 +6,9 @@
 #include "util/err.h"
 
 #define OFFSET_DAYS_MAX 3660
+/* Further from the end of time than any due time of a cycle of few steps is from its date. */
+#define EDGE_S    (INT64_C(146097) * DAY_S)
+#define FEW_STEPS 100
 
 static int check_range(const struct plan_offset *o, struct err *err)
 {
@@ -151,12 +154,10 @@ bool due_allowed(const struct plan *p, int64_t run_date)
 	return calendar_allows(p->s.calendar, day);
 }
 
-int64_t plan_due(const struct plan *p, int64_t run_date)
+static int64_t own_due(const struct plan *p, int64_t run_date)
 {
 	int64_t base, from, to;
 
-	if (p->past && run_date < p->past->since)
-		return plan_due(p->past->plan, run_date);
 	base = base_of(p, time_clamp(run_date));
 	if (base == PLAN_NEVER)
 		return PLAN_NEVER;
@@ -167,4 +168,27 @@ int64_t plan_due(const struct plan *p, int64_t run_date)
 	if (to == CALENDAR_NEVER || to == CALENDAR_BEFORE)
 		return PLAN_NEVER;
 	return tz_first(p->s.tz, due_label(p, base) + (to - from) * DAY_S);
+}
+
+int64_t plan_due(const struct plan *p, int64_t run_date)
+{
+	if (p->past && run_date < p->past->since)
+		return plan_due(p->past->plan, run_date);
+	return own_due(p, run_date);
+}
+
+bool due_fits(const struct plan *p, int64_t run_date)
+{
+	bool may_end = p->s.cron && p->s.fire == FIRE_END; /* its last fire has no period */
+
+	if (!may_end && run_date < TIME_MAX - EDGE_S && p->s.step <= FEW_STEPS)
+		return true;
+	return own_due(p, run_date) <= TIME_MAX;
+}
+
+int64_t due_fits_until(const struct plan *p)
+{
+	const struct plan_offset *o = &p->s.offset;
+
+	return TIME_MAX - o->seconds + (o->kind == OFF_ELAPSED ? 1 : 2 * DAY_S);
 }

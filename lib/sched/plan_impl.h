@@ -44,6 +44,11 @@ int due_normalise(struct plan *p, struct err *err);
 
 /* The calendar's word on a run_date. */
 bool due_allowed(const struct plan *p, int64_t run_date);
+/* Is it due before the end of time (year 9999)? What is not has no due time: it is no date of the
+ * plan, nor is any date after it. */
+bool due_fits(const struct plan *p, int64_t run_date);
+/* None that begins at this instant or later fits. */
+int64_t due_fits_until(const struct plan *p);
 /* The local date that the calendar tests. */
 int64_t due_tested_day(const struct plan *p, int64_t run_date);
 /* Does the calendar move due times instead of dropping run_dates? */

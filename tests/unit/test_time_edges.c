@@ -206,7 +206,9 @@ static void the_last_period_of_time_has_no_end(void **state)
 
 	s.fire = FIRE_END;
 	struct plan *p = plan_of(s);
-	int64_t last = plan_prev(p, INT64_MAX);
+	int64_t last = label("9999-01-01");
+	assert_int_equal(plan_prev(p, INT64_MAX), label("9998-01-01"));
+	assert_false(plan_has(p, last));
 	assert_int_equal(plan_period_end(p, last), PLAN_NEVER);
 	assert_int_equal(plan_due(p, last), PLAN_NEVER);
 	struct macro_scope scope = { .plan = p, .run_date = last };
@@ -230,6 +232,91 @@ static void the_last_period_of_time_has_no_end(void **state)
 			plan_free(p);
 		}
 	calendar_free(none);
+}
+
+static const struct plan_offset offsets[] = {
+	{ 0 },
+	{ .kind = OFF_ELAPSED, .seconds = 3000 * DAY_S },
+	{ .kind = OFF_CLOCK, .days = 1 },
+	{ .kind = OFF_WEEKDAY, .days = 5, .seconds = 7200 },
+	{ .kind = OFF_LAST_DAY, .seconds = 2 * DAY_S },
+};
+
+/* From both sides, and as many as are counted. */
+static void dates_of_the_end_are_due_in_time(struct plan *p, const struct schedule *s)
+{
+	int64_t n = 0, back = 0, last = PLAN_BEFORE;
+
+	for (int64_t t = plan_next(p, s->start - 1); t != PLAN_NEVER; t = plan_next(p, t), n++) {
+		assert_true(plan_has(p, t) && plan_due(p, t) <= TIME_MAX);
+		last = t;
+	}
+	assert_int_equal(plan_prev(p, INT64_MAX), last);
+	for (int64_t t = plan_prev(p, INT64_MAX); t != PLAN_BEFORE; t = plan_prev(p, t), back++)
+		;
+	assert_int_equal(back, n);
+	assert_int_equal(plan_count_all(p, s->start, TIME_MAX), n);
+	int64_t out = plan_next_bare(p, last == PLAN_BEFORE ? s->start - 1 : last);
+	assert_true(out == PLAN_NEVER || plan_due(p, out) > TIME_MAX);
+}
+
+static void no_date_is_planned_whose_due_time_is_past_the_end_of_time(void **state)
+{
+	static const char *const zones[] = { "UTC", "Europe/Berlin", "Pacific/Kiritimati" };
+	enum { OFFSETS = sizeof offsets / sizeof *offsets, ALL = 3 * OFFSETS * 2 * 2 };
+	int plans = 0;
+
+	(void)state;
+	for (int unit = CU_MINUTE; unit <= CU_YEAR; unit++)
+		for (int k = 0; k < ALL; k++) {
+			struct schedule s = every(k / 6 / OFFSETS ? 7 : 1, (enum cycle_unit)unit,
+			                          zones[k % 3]);
+			s.fire = k / 3 % 2 ? FIRE_END : FIRE_START;
+			s.offset = offsets[k / 6 % OFFSETS];
+			s.start = label(unit == CU_MINUTE ? "9999-12-31" : "9970-12-01");
+			s.start = unit == CU_HOUR ? label("9999-12-01") : s.start;
+			struct plan *p;
+			if (plan_new(&s, &p, NULL) < 0)
+				continue; /* no such offset of such a cycle */
+			dates_of_the_end_are_due_in_time(p, &s);
+			plan_free(p);
+			plans++;
+		}
+	assert_true(plans > 100);
+}
+
+static void a_cron_of_the_last_year_and_what_runs_once_keep_to_the_end_of_time(void **state)
+{
+	struct cron *c;
+
+	(void)state;
+	assert_int_equal(cron_parse("30 2 * * *", "p/w/t", &c, NULL), 0);
+	struct schedule s = every(1, CU_NONE, "Europe/Berlin");
+	s.cron = c;
+	s.start = label("9999-11-01");
+	for (int fire = FIRE_START; fire <= FIRE_END; fire++) {
+		s.fire = (enum plan_fire)fire;
+		struct plan *p = plan_of(s);
+		dates_of_the_end_are_due_in_time(p, &s);
+		plan_free(p);
+	}
+	cron_free(c);
+	c = cron_of("0 0 0 1 1 ? 2028-2030");
+	s = every(1, CU_NONE, "UTC");
+	s.cron = c;
+	s.fire = FIRE_END;
+	struct plan *p = plan_of(s); /* the period of its last year has no end */
+	assert_int_equal(plan_prev(p, INT64_MAX), label("2029-01-01"));
+	assert_int_equal(plan_next(p, label("2029-01-01")), PLAN_NEVER);
+	plan_free(p);
+	cron_free(c);
+	s = every(1, CU_ONCE, "UTC");
+	s.start = label("9999-12-31");
+	s.offset = (struct plan_offset){ .kind = OFF_ELAPSED, .seconds = DAY_S };
+	p = plan_of(s);
+	assert_int_equal(plan_next(p, 0), PLAN_NEVER);
+	assert_int_equal(plan_prev(p, TIME_MAX), PLAN_BEFORE);
+	plan_free(p);
 }
 
 /* One allowed date far from the others: all that lies between is passed at once, whichever
@@ -535,6 +622,9 @@ int main(void)
 		cmocka_unit_test(plans_that_mean_nothing_are_refused),
 		cmocka_unit_test(what_runs_once_or_when_asked_has_one_date_or_none),
 		cmocka_unit_test(the_last_period_of_time_has_no_end),
+		cmocka_unit_test(no_date_is_planned_whose_due_time_is_past_the_end_of_time),
+		cmocka_unit_test(
+			a_cron_of_the_last_year_and_what_runs_once_keep_to_the_end_of_time),
 		cmocka_unit_test(a_calendar_of_one_date_is_reached_from_both_sides),
 		cmocka_unit_test(the_calendar_at_the_end_of_time),
 		cmocka_unit_test(a_year_of_a_plan_that_is_over_shifts_to_nothing),
