@@ -100,22 +100,33 @@ static bool begin(const struct cat_task *was, struct plan *plan, const struct or
 	       follow(was, plan, row->online_from);
 }
 
+/* It begins with no date left: it is over before it begins. */
+static bool has_none(const struct plan *plan, const struct store_task *row)
+{
+	return plan_unit(plan) != CU_NONE && next_from(plan, row->online_from) == PLAN_NEVER;
+}
+
 bool begin_follow(const struct cat_task *was, struct plan *plan, const struct order *o, bool over,
                   struct store_task *row)
 {
 	bool has_come = is_known(was) && was->row.planned_through != INT64_MIN, follows = false;
 	bool goes_on = in_force(was) && plan_same_dates(was->def->plan, plan);
 
+	if (over && !has_come)
+		row->state = TS_ONLINE; /* over before it began: judged below */
 	if (has_come || begin_moves(was, plan, o))
 		follows = row->state == TS_ONLINE && !in_force(was) ? go_on(was, plan, o)
 		                                                    : edit(was, plan, o);
 	else if (row->state == TS_ONLINE && !goes_on)
 		follows = begin(was, plan, o, row);
-	if (over && (plan_since(plan) <= was->row.planned_through ||
-	             plan_next(plan, was->row.planned_through) != PLAN_NEVER))
+	if (over && has_come &&
+	    (plan_since(plan) <= was->row.planned_through ||
+	     plan_next(plan, was->row.planned_through) != PLAN_NEVER))
 		row->state = TS_ONLINE;
 	if (follows && row->state == TS_ONLINE && plan_since(plan) < row->online_from)
 		row->online_from = date_from(plan, plan_since(plan));
+	if (row->state == TS_ONLINE && !has_come && has_none(plan, row))
+		row->state = TS_OVER;
 	plan_begin_at(plan, row->online_from);
 	return follows;
 }

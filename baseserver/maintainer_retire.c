@@ -14,9 +14,13 @@ enum { EDIT_MAX = 1000 };
 
 static bool is_over(const struct mtask *t)
 {
+	int64_t through = t->through;
+
+	if (through == INT64_MIN && t->row.online_from > INT64_MIN) /* nothing has come due yet */
+		through = t->row.online_from - 1;
 	return t->def && t->row.state == TS_ONLINE && !t->unfinished &&
-	       plan_unit(t->def->plan) != CU_NONE && t->through != INT64_MIN &&
-	       plan_next(t->def->plan, t->through) == PLAN_NEVER;
+	       plan_unit(t->def->plan) != CU_NONE && through != INT64_MIN &&
+	       plan_next(t->def->plan, through) == PLAN_NEVER;
 }
 
 void maintainer_retire_if_over(struct maintainer *m, struct mtask *t)

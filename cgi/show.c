@@ -217,7 +217,9 @@ void show_task(struct buf *b, const struct store_task *t)
 	put_time(b, "start", t->start_s);
 	put_time(b, "end", t->end_s);
 	put_time(b, "planned_through", t->planned_through);
-	put_time(b, "begins", t->online_from);
+	/* Over before anything came due: it had no date to begin with. */
+	bool never = t->state == TS_OVER && t->planned_through == INT64_MIN;
+	put_time(b, "begins", never ? INT64_MIN : t->online_from);
 	put_bool(b, "plan_over", t->state == TS_OVER);
 	put_int(b, "priority", t->priority);
 	put_close(b, '}');

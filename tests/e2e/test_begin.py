@@ -209,6 +209,39 @@ def over_by_its_plan(s, name, tasks):
 
 
 @test
+def a_plan_that_begins_with_no_date_left_is_over_at_once(s):
+    past = document("bare", {"once": "type: noop, cycle: once", "day": "type: noop, cycle: day"},
+                    start_date="2026-01-01", end_date="2026-01-03")
+    for got in changes(s.apply(past, dry_run=True, **{"from": "2026-02-01"})).values():
+        assert got["no_dates"] and "begins" not in got, got
+    s.apply(past, **{"from": "2026-02-01"})
+    for one in ("begin/bare/once", "begin/bare/day"):
+        got = task(s, one)
+        assert (got["state"], got["plan_over"], got["begins"]) == ("offline", True, None), got
+    s.apply(past)
+    assert task(s, "begin/bare/day")["plan_over"]
+    # Nor does `online` make a begin up, but with dates it begins there.
+    sel = {"tasks": ["begin/bare/day"]}
+    s.command("offline", selection=sel)
+    dry = s.command("online", dry_run=True, selection=sel, **{"from": "2026-01-04"})["online"][0]
+    assert dry["no_dates"] and "begins" not in dry, dry
+    s.command_over(s.command("online", selection=sel, **{"from": "2026-01-04"}))
+    got = task(s, "begin/bare/day")
+    assert (got["plan_over"], got["begins"]) == (True, None), got
+    s.command_over(s.command("online", selection=sel))
+    assert task(s, "begin/bare/day")["plan_over"]
+    s.command_over(s.command("online", selection=sel, **{"from": "2026-01-03"}))
+    until("its last date ran", lambda: succ(s, "begin/bare/day"), 60)
+    assert task(s, "begin/bare/day")["begins"] == "2026-01-03T00:00:00Z"
+    # So with a save that gives it dates.
+    later = document("bare", {"once": "type: noop, cycle: once", "day": "type: noop, cycle: day"},
+                     start_date=rfc3339(second() + 2))
+    assert changes(s.apply(later, dry_run=True))["begin/bare/once"]["online_again"]
+    s.apply(later)
+    until("it runs then", lambda: succ(s, "begin/bare/once"), 60)
+
+
+@test
 def what_a_person_asks_of_a_plan_that_ran_out_runs(s):
     over_by_its_plan(s, "asked", {"day": "type: noop, cycle: day",
                                   "next": "type: noop, cycle: day, needs: [day]",
