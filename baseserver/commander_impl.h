@@ -447,6 +447,10 @@ void commander_learn(struct commander *c, const struct edit *e);
 /* apply.c: documents. On 0 cmd->edit and cmd->changes are set. */
 int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
 
+/* apply_alike.c: refused when people take a project that comes into being for one in force. */
+int project_alike(const struct commander *c, const char *project, const char *place,
+                  struct refusal *f);
+
 /* commander_pool.c: pools and quotas. On 0 pool_begin() has set cmd->edit. */
 int order_parse_pool(struct order *o, struct refusal *f);
 int pool_begin(struct commander *c, struct cmd *cmd, struct refusal *f);

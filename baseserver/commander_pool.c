@@ -240,7 +240,9 @@ int pool_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	snprintf(name, sizeof name, "%s%s", quota ? POOL_PROJECT : "", cmd->o.pool);
 	if (cmd->kind == CK_POOL_REMOVE && !in_force(c, name))
 		return unknown_pool(c, name, "args.pool", "", f);
-	int r = cmd->kind == CK_POOL_REMOVE ? check_unused(c, name, f) : 0;
+	int r = cmd->kind == CK_POOL_REMOVE ? check_unused(c, name, f)
+	        : quota && !remove          ? project_alike(c, cmd->o.pool, "args.project", f)
+	                                    : 0;
 	if (r < 0)
 		return r;
 	cmd->edit = mem_new(sizeof *cmd->edit);

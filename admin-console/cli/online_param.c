@@ -14,7 +14,8 @@
 
 struct options {
 	struct words words;
-	const char *project; /* "": of all */
+	const char *project;
+	char *nfc; /* of it, as names are kept; NULL: it is so already */ /* "": of all */
 	bool wants_words;
 };
 
@@ -30,7 +31,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'p':
-		q->project = arg;
+		free(q->nfc);
+		q->nfc = name_nfc(arg);
+		q->project = q->nfc != NULL ? q->nfc : arg;
 		return 0;
 	case ARGP_KEY_ARG:
 		words_add(&q->words, arg);
@@ -243,6 +246,7 @@ static int run(struct cli *cli, int argc, char **argv, enum what what)
 	workflow_set_free(set);
 	words_done(&q.words);
 	online_close(&o);
+	free(q.nfc);
 	return code;
 }
 

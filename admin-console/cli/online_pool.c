@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "online.h"
+#include "sched/name.h"
 #include "util/buf.h"
 #include "util/json_in.h"
 
@@ -84,9 +85,11 @@ static int send(struct online *o, const struct words *words, size_t which)
 {
 	struct sending s = { .kind = sendings[which].kind, .args = cJSON_CreateObject() };
 	char *end = NULL;
+	char *nfc = name_nfc(words->items[0]); /* as names are kept */
 	int code = CLI_OK;
 
-	cJSON_AddStringToObject(s.args, sendings[which].name, words->items[0]);
+	cJSON_AddStringToObject(s.args, sendings[which].name, nfc != NULL ? nfc : words->items[0]);
+	free(nfc);
 	if (sendings[which].number != NULL) {
 		long n = strtol(words->items[1], &end, 10);
 		if (end == words->items[1] || *end != '\0')

@@ -93,6 +93,7 @@ const struct wf_alerts *workflow_scope_alerts(const struct workflow_scope *s);
 const char *workflow_scope_silence(const struct workflow_scope *s, const char *task,
                                    const char *word, int64_t at);
 const char *workflow_scope_project(const struct workflow_scope *s); /* "": of all */
+struct place workflow_scope_place(const struct workflow_scope *s);  /* of that name */
 /* The value as it was written, macros not replaced; NULL: none of that name. */
 const char *workflow_scope_value(const struct workflow_scope *s, const char *name);
 size_t workflow_scope_count(const struct workflow_scope *s);

@@ -113,6 +113,13 @@ const char *workflow_scope_project(const struct workflow_scope *s)
 	return s->project.text;
 }
 
+struct place workflow_scope_place(const struct workflow_scope *s)
+{
+	const struct yaml_node *at = s->project.node ? s->project.node : s->node;
+
+	return (struct place){ s->file, at->line, at->column, "" };
+}
+
 const char *workflow_scope_value(const struct workflow_scope *s, const char *name)
 {
 	for (size_t i = 0; i < s->parameters.n; i++)

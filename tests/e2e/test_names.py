@@ -140,6 +140,37 @@ def what_looks_the_same_as_a_name_in_force_is_refused_and_names_it(s):
 
 
 @test
+def a_project_that_looks_like_another_comes_into_being_in_no_way(s):
+    one = "tasks: {a: {type: noop, cycle: none}}\n"
+    s.apply("workflow: w\nproject: twin\n" + one)
+    told = s.command("quota-set", project="Twin", running=5, expect=(400,))
+    assert "'Twin' and 'twin' look the same" in json.dumps(told, ensure_ascii=False), told
+    for project in ("Twin", "ｔｗｉｎ"):
+        for words in (("quota", "set", project, "5"), ("param", "set", "--project", project, "a=1")):
+            done = s.sirdar(*words, expect=1)
+            assert f"'{project}' and 'twin' look the same" in done.stderr, (words, done.stderr)
+        found = json.dumps(refused(s, f"project: {project}\nquota: {{running: 3}}\n"), ensure_ascii=False)
+        assert "look the same" in found and "'twin'" in found, found
+    # in force by its quota alone, or by its document alone, it is one as well
+    s.sirdar("quota", "set", "bare", "5")
+    s.sirdar("param", "set", "--project", "paper", "a=1")
+    for project in ("Bare", "Paper"):
+        found = json.dumps(refused(s, f"workflow: w\nproject: {project}\n" + one), ensure_ascii=False)
+        assert f"'{project}' and '{project.lower()}' look the same" in found, found
+    s.sirdar("quota", "set", "bare", "6")  # itself is not another
+    s.sirdar("param", "set", "--project", "paper", "a=2")
+    s.sirdar("quota", "set", "Bare", "0")  # to take away what is not there makes nothing
+
+
+@test
+def the_command_line_takes_a_project_in_either_form_of_its_letters(s):
+    s.sirdar("param", "set", "--project", unicodedata.normalize("NFD", "café"), "a=1")
+    assert "a" in s.sirdar("param", "list", "--project", "café").stdout
+    s.sirdar("quota", "set", unicodedata.normalize("NFD", "café"), "5")
+    assert "café" in s.sirdar("pool", "list").stdout
+
+
+@test
 def what_is_no_name_is_told_why_with_its_place(s):
     long = "汇" * 22
     found = refused(s, f"workflow: w\nproject: p\ntasks:\n  pаy: {{type: noop, cycle: none}}\n  a\u200bb: {{type: noop, cycle: none}}\n"
