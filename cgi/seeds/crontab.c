@@ -16,10 +16,11 @@
 #include "util/json_in.h"
 #include "util/json_put.h"
 
-#define JOBS_MAX 10000
+#define JOBS_MAX   10000
+#define NAME_BYTES 200 /* of a job's name, wherever it is given */
 #define NAME \
 	{ \
-		"name", SEED_TEXT, true, 1, 200 \
+		"name", SEED_TEXT, true, 1, NAME_BYTES \
 	}
 
 static int save_work(struct call *c, struct reader *r);
@@ -39,7 +40,7 @@ static const struct seed_row rows[] = {
 	{ "/job/save",
 	  ROLE_NONE,
 	  { { "job", SEED_MAP, false, 0, 0 },
-	    { "name", SEED_TEXT, false, 1, 200 },
+	    { "name", SEED_TEXT, false, 1, NAME_BYTES },
 	    { "command", SEED_TEXT, false, 1, 65536 },
 	    { "cronExpr", SEED_TEXT, false, 1, 256 } },
 	  save_work,
@@ -143,9 +144,12 @@ static int save_work(struct call *c, struct reader *r)
 	cJSON *doc, *task, *m;
 	int code;
 
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < 3; i++) {
 		if (json_text(job, keys[i]) == NULL || json_text(job, keys[i])[0] == '\0')
 			return call_fail(c, E_INVALID, keys[i], "%s is missing", keys[i]);
+		if ((code = seed_bounds(c, &rows[0], keys[i], json_get(job, keys[i]))) < 0)
+			return code;
+	}
 	cJSON_ArrayForEach(m, job)
 	{
 		if (job != c->json && strcmp(m->string, "name") != 0 &&

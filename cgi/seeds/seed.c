@@ -303,6 +303,13 @@ static const struct seed_field *field_of(const struct seed_row *row, const char 
 	return f->name != NULL ? f : NULL;
 }
 
+int seed_bounds(struct call *c, const struct seed_row *row, const char *name, const cJSON *v)
+{
+	const struct seed_field *f = field_of(row, name);
+
+	return f != NULL ? bounds_check(c, f, v) : 0;
+}
+
 /* user__id is user_id: the document that was printed has both. */
 static void spelling(const char *given, bool underscores, char ret[64])
 {

@@ -84,6 +84,9 @@ bool seed_error(struct call *c, int *ret_status);
 /* The row of the call's path; fields checked, and in c->json by the names of the row.
  * E_INVALID, E_NOT_FOUND the interface is off. */
 int seed_begin(struct call *c, const struct seed_row *rows, size_t n, bool underscores);
+/* A value that is no field of the call, by the bounds of the row's field of that name. E_INVALID */
+int seed_bounds(struct call *c, const struct seed_row *row, const char *name,
+                const struct cJSON *v);
 /* Read what the row reads, then go on. */
 int seed_go(struct call *c);
 struct seed *seed_of(struct call *c);

@@ -438,6 +438,21 @@ def crontab_jobs_are_saved_listed_killed_and_deleted(s):
 
 
 @test
+def a_crontab_jobs_name_has_one_limit_that_is_told_when_it_is_saved(s):
+    job = {"name": "n" * 200, "command": "true", "cronExpr": "0 0 1 1 *"}
+    cron(s, "POST", "/job/save", form={"job": json.dumps(job)})
+    cron(s, "POST", "/job/delete", form={"name": job["name"]})
+    for name in ("n" * 201, "名" * 67):
+        told = cron(s, "POST", "/job/save", True, {"job": json.dumps({**job, "name": name})})
+        assert "name has 201 bytes, want 1 to 200" in told, told
+        assert cron(s, "POST", "/job/save", True, {**job, "name": name}) == told
+        assert cron(s, "POST", "/job/delete", True, {"name": name}) == told
+        assert cron(s, "POST", "/job/kill", True, {"name": name}) == told
+    told = cron(s, "POST", "/job/save", True, {"job": json.dumps({**job, "cronExpr": "0 " * 200})})
+    assert "cronExpr has 400 bytes, want 1 to 256" in told, told
+
+
+@test
 def a_crontab_job_does_not_overlap_itself(s):
     cron(s, "POST", "/job/save", form={"job": json.dumps(
         {"name": "busy", "command": f"while [ ! -e {s.dir}/data/busy.go ]; do sleep 0.02; done", "cronExpr": "* * * * * *"})})
