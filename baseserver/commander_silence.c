@@ -52,11 +52,11 @@ static bool is_known(const struct commander *c, const char *name)
 static int parse_covers(const struct commander *c, struct order *o, struct refusal *f)
 {
 	static const struct {
-		const char *key, *hint;
+		const char *key, *hint, *list;
 		size_t slashes;
-	} of[] = { { "task", "retail/daily/load", 2 },
-		   { "workflow", "retail/daily", 1 },
-		   { "project", "retail", 0 } };
+	} of[] = { { "task", "retail/daily/load", "sirdar task list", 2 },
+		   { "workflow", "retail/daily", "sirdar workflow list", 1 },
+		   { "project", "retail", "sirdar workflow list", 0 } };
 
 	for (size_t i = 0; i < 3; i++) {
 		const char *name = NULL;
@@ -71,8 +71,8 @@ static int parse_covers(const struct commander *c, struct order *o, struct refus
 			return refuse(f, E_INVALID, at, of[i].hint, "%s: '%.100s' is no %s's name",
 			              at, name, of[i].key);
 		if (!is_known(c, name))
-			return refuse(f, E_NOT_FOUND, at, "sirdar list",
-			              "%s: there is no %s '%.100s'", at, of[i].key, name);
+			return refuse(f, E_NOT_FOUND, at, of[i].list, "%s: there is no %s '%.100s'",
+			              at, of[i].key, name);
 		if (o->covers &&
 		    (strncmp(o->covers, name, strlen(name)) != 0 || o->covers[strlen(name)] != '/'))
 			return refuse(f, E_INVALID, at, NULL, "%s: %.100s is not in %.100s", at,

@@ -127,6 +127,26 @@ static int follow(struct online *o, const struct options *q, const char *id)
 	return code == FOLLOW_END ? CLI_OK : code;
 }
 
+/* Who asks for a generation that is none would be told, or wait, as if it were to print yet. */
+static int generation_check(struct online *o, const struct options *q, const char *id)
+{
+	struct buf path;
+	cJSON *root = NULL;
+	int code;
+
+	if (q->generation == NULL)
+		return CLI_OK;
+	buf_init(&path);
+	buf_printf(&path, "/api/v1/instances/%s", id);
+	code = online_call(o, "GET", buf_str(&path), NULL, &root);
+	if (code == CLI_OK && strtoll(q->generation, NULL, 10) > number_of(root, "generation"))
+		code = cli_fail(CLI_NOT_FOUND, "%s has no generation %s, its last is %lld", id,
+		                q->generation, number_of(root, "generation"));
+	cJSON_Delete(root);
+	buf_done(&path);
+	return code;
+}
+
 int cmd_logs(struct cli *cli, int argc, char **argv)
 {
 	static const struct argp own = { .options = options, .parser = parse };
@@ -142,6 +162,8 @@ int cmd_logs(struct cli *cli, int argc, char **argv)
 	if (code == CLI_OK)
 		code = online_resolve(&o, q.words.items[0], q.words.n > 1 ? q.words.items[1] : NULL,
 		                      &id);
+	if (code == CLI_OK)
+		code = generation_check(&o, &q, id);
 	if (code == CLI_OK && q.lines != NULL)
 		code = piece(&o, &q, id, "lines", q.lines, &text);
 	else if (code == CLI_OK && !q.follow)

@@ -77,6 +77,17 @@ def only_the_failed_parts_of_a_broadcast_run_again(s):
 
 
 @test
+def logs_of_a_generation_that_is_none_are_refused(s):
+    workflow(s, "gens", {"a": script("echo one")})
+    s.command("backfill", selection=first("gens/a"))
+    one = s.wait_state("again/gens/a", DAY1, "Succ", seconds=60)["id"]
+    assert "one" in s.sirdar("logs", one, "-g", "1").stdout
+    for follow in ((), ("-f",)):
+        done = s.sirdar("logs", one, "-g", "99", *follow, expect=4)
+        assert f"{one} has no generation 99, its last is 1" in done.stderr, done.stderr
+
+
+@test
 def a_retry_runs_what_its_instance_began_with_and_a_redo_what_is_asked(s):
     file, gate = s.dir / "data" / "body", s.dir / "data" / "body-gate"
 
