@@ -1,6 +1,7 @@
 /* Instances: lists, one, its history, why it waits. */
 #include <cjson/cJSON.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cgi/call.h"
@@ -380,6 +381,61 @@ int instance_events_get(struct call *c)
 
 /* --- asked of the server --- */
 
+static void text_replace(cJSON *in, const char *key, const char *value)
+{
+	cJSON_ReplaceItemInObjectCaseSensitive(in, key, cJSON_CreateString(value));
+}
+
+/* The server's answer, of one that is over as the store has it. */
+static void over_put(struct call *c, const struct instance *i)
+{
+	const char *state = state_name((enum state)i->state);
+	struct cJSON *root = NULL;
+	char reason[120] = "", line[200];
+
+	if (json_parse(buf_str(&c->out), c->out.len, &root, NULL) < 0)
+		return;
+	if (i->reason != 0)
+		snprintf(reason, sizeof(reason), ", %s", reason_text((enum reason)i->reason));
+	snprintf(line, sizeof(line), "it is over: %s%s", state, reason);
+	cJSON *args = cJSON_CreateObject();
+	cJSON_AddStringToObject(args, "state", state);
+	cJSON_AddStringToObject(args, "reason", reason);
+	text_replace(root, "state", state);
+	text_replace(root, "code", "over");
+	text_replace(root, "line", line);
+	cJSON_ReplaceItemInObjectCaseSensitive(root, "args", args);
+	char *text = cJSON_PrintUnformatted(root);
+	buf_clear(&c->out);
+	buf_puts(&c->out, text);
+	free(text);
+	json_free(root);
+}
+
+static int part_work(struct call *c, struct reader *r)
+{
+	const struct query *q = c->extra;
+	struct instance i;
+
+	if (read_instance(r, q->key, &i, NULL, &c->err) == 0 && state_final((enum state)i.state))
+		over_put(c, &i);
+	c->err = (struct err){ 0 }; /* there is none: what the server said holds */
+	return 0;
+}
+
+/* The server keeps in memory how instances ended, not their parts: the store has those. */
+static int why_done(struct call *c)
+{
+	const struct query *q = c->extra;
+
+	if (c->err.code < 0)
+		return c->err.code;
+	c->then = NULL;
+	if (q->key.part != 0 && strstr(buf_str(&c->out), "\"code\":\"unplanned\"") != NULL)
+		return call_read(c, part_work);
+	return reply_json(c, MHD_HTTP_OK);
+}
+
 int instance_why_get(struct call *c)
 {
 	static const char *const names[] = { NULL };
@@ -391,6 +447,7 @@ int instance_why_get(struct call *c)
 	q = c->extra;
 	key_text(q->key, id);
 	snprintf(args, sizeof(args), "{\"instance\":{\"id\":\"%s\"}}", id);
+	c->then = why_done;
 	return call_query(c, "why", args);
 }
 

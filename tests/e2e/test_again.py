@@ -77,6 +77,28 @@ def only_the_failed_parts_of_a_broadcast_run_again(s):
 
 
 @test
+def why_of_a_part_that_is_over_says_how_it_ended(s):
+    if len(s.get("/api/v1/brokers")["brokers"]) < 2:
+        s.add_broker("b2")
+    workflow(s, "ends", {"good": script("true", dispatch="broadcast"),
+                         "long": script("sleep 600", dispatch="broadcast")})
+    s.command("backfill", selection=first("ends/good"))
+    s.command("backfill", selection=first("ends/long"))
+    whole = s.wait_state("again/ends/good", DAY1, "Succ", seconds=60)["id"]
+    told = s.get(f"/api/v1/instances/{whole}.1/why")
+    assert (told["code"], told["state"]) == ("over", "Succ") and "it is over: Succ" in told["line"], told
+    long = s.wait_state("again/ends/long", DAY1, "Running", seconds=60)["id"]
+    until("both parts run", lambda: len([i for i in s.instances("again/ends/long", "Running", parts="true") if i["part"]]) == 2)
+    s.sirdar("kill", "--yes", "--wait", long)
+    s.wait_state("again/ends/long", DAY1, "Killed", seconds=60)
+    for part in (1, 2):
+        told = s.get(f"/api/v1/instances/{long}.{part}/why")
+        assert (told["code"], told["state"]) == ("over", "Killed"), told
+    assert "it is over: Killed" in s.sirdar("why", f"{long}.1").stdout
+    assert s.get(f"/api/v1/instances/{long}.7/why")["code"] == "unplanned"
+
+
+@test
 def logs_of_a_generation_that_is_none_are_refused(s):
     workflow(s, "gens", {"a": script("echo one")})
     s.command("backfill", selection=first("gens/a"))
