@@ -187,7 +187,8 @@ static int health(struct round *rd, const struct cJSON *answer)
 	return r;
 }
 
-/* Another epoch is another lead, of another server or of the same one after a restart; the first one
+/* Another epoch is another lead, of another server or of the same one after a restart; the
+ * first one
  * that is seen is nobody's news. The epoch is the last word of what is kept. */
 static int leader(struct round *rd, const struct cJSON *answer)
 {
@@ -213,7 +214,8 @@ static int leader(struct round *rd, const struct cJSON *answer)
 	else if (strtoll(last ? last : was, NULL, 10) != epoch)
 		r = fact(rd, "leader", what, HP_LEADER_CHANGED, HP_LEADER_CHANGED);
 	free(what);
-	return r == 0 && strcmp(who, name) != 0 ? outbox_put_fact(o, "who leads", name, rd->err) : r;
+	return r == 0 && strcmp(who, name) != 0 ? outbox_put_fact(o, "who leads", name, rd->err)
+	                                        : r;
 }
 
 static int (*const takers[WAKE_FACTS])(struct round *rd, const struct cJSON *answer) = {
