@@ -187,9 +187,8 @@ static int health(struct round *rd, const struct cJSON *answer)
 	return r;
 }
 
-/* Another epoch is another lead, of another server or of the same one after a restart; the
- * first one
- * that is seen is nobody's news. The epoch is the last word of what is kept. */
+/* Another epoch is another lead, of another server or of the same one after a restart. The first
+ * one that is seen is nobody's news. The epoch is the last word of what is kept. */
 static int leader(struct round *rd, const struct cJSON *answer)
 {
 	char was[OUTBOX_FACT_BYTES], who[OUTBOX_FACT_BYTES];
