@@ -105,13 +105,13 @@ export function args(f: Form): Record<string, unknown> {
 	}
 }
 
-/* Tasks of a plan that are not in force: what is made of them waits for that, and for ever if nobody does it. */
+/* Tasks of a plan that are not in force: their dates are refused until somebody puts them online. */
 export function asleep(
-	plan: readonly { task?: string; count: number }[],
+	refused: readonly { task?: string }[],
 	tasks: readonly { task: string; state?: string }[],
 ): string[] {
-	const off = new Set(tasks.filter(k => k.state !== undefined && k.state !== 'online').map(k => k.task))
-	return plan.filter(x => x.count > 0 && off.has(x.task ?? '')).map(x => x.task!)
+	const no = new Set(refused.map(x => x.task))
+	return tasks.filter(k => k.state !== undefined && k.state !== 'online' && no.has(k.task)).map(k => k.task)
 }
 
 /* How long it may take: the work of all, and that shared by as many as may run at once. */
