@@ -581,6 +581,7 @@ def an_app_and_a_token_of_one_name_are_told_apart_and_every_end_is_in_the_audit(
     assert [a["name"] for a in ask(s, None, "GET", "/api/v1/apps")[1]["apps"] if a["name"] == "twin"] == ["twin"]
     assert "twin" not in [t["name"] for t in ask(s, None, "GET", "/api/v1/tokens")[1]["tokens"]]
     made_here(s, "--make-app", "local-app")
+    until("the face knows it", lambda: "local-app" in [a["name"] for a in ask(s, None, "GET", "/api/v1/apps")[1]["apps"]])
     assert ask(s, None, "DELETE", "/api/v1/tokens/local-app")[0] == 404
     assert ask(s, None, "DELETE", "/api/v1/apps/local-app")[0] == 200
     assert ask(s, None, "DELETE", "/api/v1/apps/twin")[0] == 200
