@@ -570,6 +570,7 @@ def an_app_and_a_token_of_one_name_are_told_apart_and_every_end_is_in_the_audit(
     assert not [a for a in ask(s, None, "GET", "/api/v1/apps")[1]["apps"] if a["name"].startswith("toby")]
     # An app of the server and a token of this machine, both called twin; and the other way round.
     here = made_here(s, "--make-token", "twin")
+    until("the face knows it", lambda: ask(s, here, "GET", "/api/v1/session")[0] == 200)
     assert ask(s, None, "POST", "/api/v1/apps", {"name": "twin", "role": "viewer"})[0] == 201
     assert ask(s, None, "DELETE", "/api/v1/apps/twin")[0] == 200
     assert ask(s, None, "DELETE", "/api/v1/apps/twin")[0] == 404
