@@ -166,7 +166,7 @@ static int64_t open_from(const struct cat_task *was, const struct plan *plan,
                          const struct store_task *row)
 {
 	int64_t from = row->online_from, since = plan_since(plan);
-	int64_t through = is_known(was) ? was->row.planned_through : INT64_MIN;
+	int64_t through = was && !catalog_retired(was) ? was->row.planned_through : INT64_MIN;
 
 	if (through != INT64_MIN && through + 1 > from)
 		from = through + 1;

@@ -12,6 +12,7 @@
 #include "sched/task.h"
 #include "sched/when.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 
@@ -28,6 +29,7 @@ static void to_forecaster(struct forecast_letter *l)
 			forecast_letter_free(l);
 		return;
 	}
+	CHECK(l->front);
 	if (forecaster_play(l->front->forecaster, l) == 0)
 		return;
 	refuse(&q->refusal, E_BUSY, "", NULL, "%s", err_text(E_BUSY));

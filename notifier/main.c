@@ -66,7 +66,7 @@ static int test(struct notifier *n, const char *recipient)
 static int status(struct notifier *n)
 {
 	struct outbox_figures f = { 0 };
-	char went[OUTBOX_FACT_BYTES];
+	char went[OUTBOX_FACT_BYTES] = "";
 	struct err err = { 0 };
 	int r = outbox_open_read(n->param.state_dir, &n->outbox, &err);
 

@@ -191,7 +191,7 @@ static int health(struct round *rd, const struct cJSON *answer)
  * one that is seen is nobody's news. The epoch is the last word of what is kept. */
 static int leader(struct round *rd, const struct cJSON *answer)
 {
-	char was[OUTBOX_FACT_BYTES], who[OUTBOX_FACT_BYTES];
+	char was[OUTBOX_FACT_BYTES] = "", who[OUTBOX_FACT_BYTES] = "";
 	struct outbox *o = rd->n->outbox;
 	const char *name = text_of(answer, "name");
 	int64_t epoch = json_int(answer, "epoch", 0);

@@ -47,8 +47,9 @@ void files_done(struct workflow_files *f)
 static bool is_directory(const char *name, bool follow)
 {
 	struct stat st;
+	int r = follow ? stat(name, &st) : lstat(name, &st);
 
-	return (follow ? stat : lstat)(name, &st) == 0 && S_ISDIR(st.st_mode);
+	return r == 0 && S_ISDIR(st.st_mode);
 }
 
 static bool is_document(const char *name)

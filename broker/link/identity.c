@@ -75,14 +75,17 @@ out:
 /* Whatever the bytes are: what does not read was not seen. */
 void link_seen_read(const char *path, struct link_seen *ret)
 {
+	char epoch[11] = "", number[21] = "";
 	struct buf text;
 
 	*ret = (struct link_seen){ 0 };
 	buf_init(&text);
 	if (fs_read(path, SEEN_BYTES_MAX, &text, NULL) == 0 &&
-	    sscanf(buf_str(&text), "%" SCNu32 " %64[0-9a-f] %" SCNu64 " %32[0-9a-f]", &ret->epoch,
-	           ret->store_id, &ret->number, ret->proof) < 3)
+	    sscanf(buf_str(&text), "%10[0-9] %64[0-9a-f] %20[0-9] %32[0-9a-f]", epoch,
+	           ret->store_id, number, ret->proof) < 3)
 		ret->store_id[0] = 0; /* of a release that kept the epoch alone */
+	ret->epoch = (uint32_t)strtoul(epoch, NULL, 10);
+	ret->number = strtoull(number, NULL, 10);
 	if (strlen(ret->proof) + 1 != sizeof ret->proof)
 		ret->proof[0] = 0;
 	buf_done(&text);

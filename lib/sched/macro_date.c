@@ -214,8 +214,8 @@ static const char *wrong_letters(struct text x)
 			snprintf(bad, sizeof bad, "%.*s", (int)n, x.p + i);
 		if (!want)
 			continue;
-		memcpy(hint + h, want, len);
-		h += len;
+		for (size_t k = 0; k < len; k++)
+			hint[h++] = want[k];
 	}
 	if (!bad[0])
 		return NULL;

@@ -150,6 +150,7 @@ static void name_cycle(struct web *w, const uint32_t *cycle, size_t n)
 		else if (i == n)
 			buf_puts(&names, " -> ...");
 	}
+	CHECK(first); /* tasks outside alone are no circle of ours */
 	diag_error(w->c->d, wf_place(first, first->t->needs.node, "needs"), "cycle",
 	           "let one of them wait for an earlier date: depend: -1", "a cycle of needs: %s",
 	           buf_str(&names));

@@ -30,17 +30,22 @@ static uint32_t sum_of(const char line[LINE_BYTES])
 static bool parse(const char bytes[LINE_BYTES], struct anchor *ret)
 {
 	struct anchor a = { 0 };
-	uint32_t sum = 0;
-	char line[LINE_BYTES + 1];
+	char line[LINE_BYTES + 1], sum[9], epoch[11], seq[21], number[21], chain[9], at_us[21];
 
 	memcpy(line, bytes, LINE_BYTES);
 	line[LINE_BYTES] = 0;
-	if (sscanf(line + LINE_BYTES - 16, "%8" SCNx32, &sum) != 1 || sum != sum_of(line) ||
+	if (sscanf(line + LINE_BYTES - 16, "%8[0-9a-f]", sum) != 1 ||
+	    strtoul(sum, NULL, 16) != sum_of(line) ||
 	    sscanf(line,
-	           "sirdar-anchor 1 %64s %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNx32 " %" SCNd64
-	           " by %64[^\n]",
-	           a.id, &a.epoch, &a.seq, &a.number, &a.chain, &a.at_us, a.by) != 7)
+	           "sirdar-anchor 1 %64s %10[0-9] %20[0-9] %20[0-9] %8[0-9a-f] %20[-0-9] by "
+	           "%64[^\n]",
+	           a.id, epoch, seq, number, chain, at_us, a.by) != 7)
 		return false;
+	a.epoch = (uint32_t)strtoul(epoch, NULL, 10);
+	a.seq = strtoull(seq, NULL, 10);
+	a.number = strtoull(number, NULL, 10);
+	a.chain = (uint32_t)strtoul(chain, NULL, 16);
+	a.at_us = strtoll(at_us, NULL, 10);
 	*ret = a;
 	return true;
 }
