@@ -107,7 +107,7 @@ export function args(f: Form): Record<string, unknown> {
 
 /* Tasks of a plan that are not in force: their dates are refused until somebody puts them online. */
 export function asleep(
-	refused: readonly { task?: string }[],
+	refused: readonly { task?: string | null }[],
 	tasks: readonly { task: string; state?: string }[],
 ): string[] {
 	const no = new Set(refused.map(x => x.task))
