@@ -148,6 +148,7 @@ void check_restart(struct store *s); /* also: rows in the store nobody was told 
 void check_task(const struct task *t, const struct store_task *row);
 const struct task *check_def(uint32_t id); /* the definition in force, as the log says */
 const struct task *check_def_of(const struct instance *i);
+bool check_starts(uint32_t task); /* gate 1, as the log says */
 bool check_awaits_turn(const struct task *t, const struct instance *i);
 void check_start(uint64_t token, struct inst_key key);              /* a process begins */
 void check_end(uint64_t token, struct inst_key key, int exit_code); /* it is gone */

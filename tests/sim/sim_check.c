@@ -397,6 +397,11 @@ const struct task *check_def_of(const struct instance *i)
 	return task_version(i->key.task, replaying && i->version > version ? i->version : version);
 }
 
+bool check_starts(uint32_t task)
+{
+	return task_starts(known[task].state);
+}
+
 const struct task *check_def(uint32_t id)
 {
 	return task_version(id, known[id].version ? known[id].version : 1);

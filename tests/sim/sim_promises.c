@@ -326,6 +326,8 @@ static void check_dry(const struct order_of *o)
 		struct look_of now = promises_look(o->keys[i].key);
 		if (now.revision != o->keys[i].revision || now.key.part > 0)
 			return; /* of parts that are over the commander does not know */
+		if (!check_starts(now.key.task))
+			return; /* refused: its task is offline */
 		bool runs = now.revision && state_holds_slot((enum state)now.state);
 		want += must_act(o, &now) ||
 		        (runs && (o->kill_running || o->wait_running) && now.state != ST_HANGED) ||
