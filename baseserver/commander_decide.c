@@ -9,6 +9,7 @@
 #include "util/err.h"
 
 struct look {
+	const struct commander *c;
 	const struct cmd *cmd;
 	const struct order *o;
 	const struct item *it;
@@ -74,10 +75,40 @@ static struct verdict on_freeze(const struct look *l)
 	return propose(l->o->kind == CK_FREEZE ? ASK_FREEZE : ASK_UNFREEZE);
 }
 
-static uint16_t flags_of(const struct order *o)
+/* Does one of its links reach before the begin of the parent? */
+static bool looks_before_begin(const struct look *l)
 {
+	const struct task *def = l->it->task->def;
+	struct link_span spans[LINK_SPANS_MAX];
+
+	for (size_t k = 0; k < def->n_links; k++) {
+		const struct cat_task *p = catalog_task(&l->c->cat, def->links[k].parent);
+		if (p &&
+		    link_spans_ever(&def->links[k], p->def->plan, def->plan, l->it->key.run_date,
+		                    spans) > 0 &&
+		    spans[0].lo < plan_begin(p->def->plan))
+			return true;
+	}
+	return false;
+}
+
+/* Links pass over dates that the plan does not have, unless both are members: what was run in
+ * order once is run again in order. */
+static bool redo_is_member(const struct look *l)
+{
+	const struct plan *plan = l->it->task->def->plan;
+	int64_t t = l->it->key.run_date;
+
+	return t < plan_begin(plan) || !plan_has(plan, t) ||
+	       (l->downstream && looks_before_begin(l));
+}
+
+static uint16_t flags_of(const struct look *l)
+{
+	const struct order *o = l->o;
+
 	if (o->kind == CK_REDO)
-		return o->old_body ? IF_OLD_BODY : 0;
+		return (o->old_body ? IF_OLD_BODY : 0) | (redo_is_member(l) ? IF_MEMBER : 0);
 	if (o->kind != CK_BACKFILL)
 		return 0;
 	if (o->dependencies == DEPEND_IGNORE)
@@ -125,7 +156,8 @@ static struct verdict redo(const struct look *l, bool kill)
 	if (v.runs && !kill)
 		return no(E_CONFLICT, "an attempt runs, kill it first");
 	v.kill_running = kill;
-	v.flags = flags_of(l->o);
+	v.flags = flags_of(l);
+	v.origin = l->o->kind == CK_BACKFILL ? OR_BACKFILL : OR_MANUAL;
 	v.priority = (uint8_t)l->o->priority;
 	return l->o->failed_parts ? mend(l, v) : v;
 }
@@ -158,7 +190,7 @@ static struct verdict on_backfill(const struct look *l)
 	if (!l->planned && !l->o->off_plan)
 		return no(E_INVALID, "not a planned date of this task");
 	v.is_new = true;
-	v.flags = flags_of(l->o);
+	v.flags = flags_of(l);
 	v.origin = OR_BACKFILL;
 	v.reason = RE_BACKFILL;
 	v.priority = (uint8_t)l->o->priority;
@@ -321,7 +353,7 @@ static bool is_downstream(const struct cmd *cmd, uint32_t task)
 struct verdict commander_decide(const struct commander *c, const struct cmd *cmd,
                                 const struct item *it)
 {
-	struct look l = { .cmd = cmd, .o = &cmd->o, .it = it, .state = ST_NONE };
+	struct look l = { .c = c, .cmd = cmd, .o = &cmd->o, .it = it, .state = ST_NONE };
 
 	if (!it->task || catalog_retired(it->task))
 		return no(E_NOT_FOUND, "no such task");

@@ -102,6 +102,16 @@ void cmd_scope_over(struct commander *c, struct cmd *cmd)
 	tell(c, cmd->id, &nothing, true);
 }
 
+/* The resolver holds members until then. It takes more letters than there are commands: where it
+ * takes none, it is ending. */
+static void all_told(struct commander *c)
+{
+	struct scope_news *n = mem_new(sizeof *n);
+
+	if (resolver_tell(c->front->resolver, n) < 0)
+		scope_news_free(n);
+}
+
 /* Members of a command that is over may wait still. */
 void commander_tell_scopes(struct commander *c)
 {
@@ -127,9 +137,11 @@ void commander_tell_scopes(struct commander *c)
 			if (order_parse(c, cmd->kind, cmd->args, cmd->args_len, cmd->created_us, &o,
 			                &f) < 0)
 				continue;
-			cmd->scoped = true; /* told once */
-			tell(c, cmd->id, &o, over);
+			cmd->scoped = has_members(&o); /* told once */
+			if (cmd->scoped)
+				tell(c, cmd->id, &o, over);
 			order_done(&o);
 		}
 	}
+	all_told(c);
 }

@@ -488,6 +488,9 @@ static void flags_asked(struct asked *a)
 
 	i->flags &= (uint16_t) ~(IF_OLD_BODY | IF_NO_LINKS | IF_MEMBER);
 	i->flags |= a->p->flags;
+	/* A run that a person began has no order to keep: it looks at no other, also when redone. */
+	if (i->origin != OR_BACKFILL && a->p->origin != OR_BACKFILL)
+		i->flags &= (uint16_t)~IF_MEMBER;
 }
 
 /* Once more as it ran: with a definition that is still to be had, by the same kind of runner. */

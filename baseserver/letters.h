@@ -36,7 +36,7 @@ enum ask {
 	ASK_KILL_ACK, /* token */
 	ASK_HANG,     /* token */
 	ASK_RETRY,
-	ASK_REDO, /* kill_running: kill a running one first, then redo */
+	ASK_REDO, /* kill_running: kill a running one first, then redo; origin: OR_BACKFILL asks it */
 	ASK_REOPEN,
 	ASK_DECLARE,
 	ASK_FREEZE,

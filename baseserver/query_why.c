@@ -95,7 +95,8 @@ static bool say_link(struct why *w, const struct task_link *l)
 		for (int64_t d = plan_next(p->def->plan, spans[i].lo - 1);
 		     d < spans[i].hi && total < DATES_MAX; d = plan_next(p->def->plan, d)) {
 			if (d < begin &&
-			    !catalog_live(&w->q->c->cat, (struct inst_key){ d, p->id, 0 }))
+			    !catalog_live(&w->q->c->cat, (struct inst_key){ d, p->id, 0 }) &&
+			    !outcomes_find(&p->outcomes, d))
 				continue;
 			total++;
 			if (met(l, outcomes_find(&p->outcomes, d)))

@@ -494,8 +494,8 @@ static bool propose(struct resolver *r, uint32_t index)
 	enum verdict v = judge(r, w);
 	enum ask ask;
 
-	if (w->asked || (v == V_GO && w->held) || (v == V_WAIT && w->state == ST_READY) ||
-	    (v == V_GO && w->state == ST_DEPEND))
+	if (resolver_scope_held(r, index) || w->asked || (v == V_GO && w->held) ||
+	    (v == V_WAIT && w->state == ST_READY) || (v == V_GO && w->state == ST_DEPEND))
 		return true;
 	if (outbox_room(&r->out) == 0)
 		return false;
@@ -560,6 +560,7 @@ static void fold(struct resolver *r)
 		} else if (tr->kind == TK_TURN) {
 			resolver_turn_came(r, tr);
 		} else if (tr->kind == TK_INSTANCE) {
+			resolver_row(r, &tr->inst);
 			fold_instance(r, tr);
 			fold_outcome(r, tr);
 		}
@@ -650,6 +651,12 @@ static void load_task(void *ctx, const struct ledger_task *lt)
 	}
 }
 
+static void load_row(void *ctx, const struct instance *i, uint32_t slot)
+{
+	(void)slot;
+	resolver_row(ctx, i);
+}
+
 static void load_satisfied(void *ctx, const struct instance *i, uint32_t slot)
 {
 	if (waits(i) && i->state == ST_DEPEND)
@@ -687,6 +694,7 @@ struct resolver *resolver_new(struct thread *th, struct ledger *ledger)
 		.ledger = ledger, .me = r->me, .from = PR_RESOLVER, .answered = answered
 	};
 	ledger_each_task(ledger, load_task, r);
+	ledger_each_instance(ledger, load_row, r);
 	ledger_each_instance(ledger, load_satisfied, r);
 	r->urgent = r->n_todo;
 #ifndef BUG_28 /* a restart grants what an edit has just made wait */
@@ -709,6 +717,7 @@ void resolver_free(struct resolver *r)
 			free(t->dependents[k].spans);
 		free(t->dependents);
 		outcomes_done(&t->outcomes);
+		free(t->rows);
 		task_unref(t->def);
 		free(t);
 	}

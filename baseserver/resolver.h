@@ -28,7 +28,7 @@ struct actor *resolver_actor(struct resolver *r);
 /* What the links of a command's members (IF_MEMBER) look at. */
 struct scope_news {
 	struct letter letter;
-	uint64_t command;
+	uint64_t command;   /* 0: all that there is to say after a restart has been said */
 	struct pick *picks; /* every date of the command, ascending by task; none: as before */
 	size_t n;
 	bool inside; /* links look at these alone; else at the plan and at these */

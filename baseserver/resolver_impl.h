@@ -81,15 +81,17 @@ struct rtask {
 	struct dependent *dependents;
 	size_t n_dependents;
 	uint32_t waitings; /* first; SLAB_NONE */
-	bool skipped;      /* some date was skipped for a dead join, ever */
+	int64_t *rows;     /* unfinished dates that the plan does not have, ascending */
+	size_t n_rows, rows_cap;
+	bool skipped; /* some date was skipped for a dead join, ever */
 };
 
 /* A command whose members look at each other. Numbers are places + 1. */
 struct scope {
 	uint64_t command; /* 0: free */
 	struct pick *picks;
-	size_t n, users; /* users: waiting members */
-	bool inside, over;
+	size_t n, users;         /* users: waiting members */
+	bool inside, over, told; /* told: the command has said which dates are its members */
 };
 
 struct resolver {
@@ -108,6 +110,7 @@ struct resolver {
 	struct heap times;
 	struct scope *scopes;
 	size_t n_scopes;
+	bool all_told;        /* commands of before a restart have said what they mean */
 	struct map scope_of;  /* waiting -> scope, of members */
 	uint64_t turn_number; /* of the last TK_TURN */
 	struct map held;      /* what overlap judges together, and its run -> waiting */
@@ -149,6 +152,17 @@ bool resolver_has(const struct resolver *r, uint32_t scope, uint32_t task, int64
 bool resolver_extends(const struct resolver *r, uint32_t scope); /* it knows dates of its own */
 int resolver_prev_span(const struct resolver *r, uint32_t scope, const struct task_link *l,
                        int64_t t, struct link_span *ret);
+
+/* Not told yet, after a restart: its members are held. */
+bool resolver_scope_held(const struct resolver *r, uint32_t waiting);
+/* Its command says nothing: links look at what has a row (resolver_rows.c). */
+bool resolver_by_rows(const struct resolver *r, uint32_t scope);
+
+/* resolver_rows.c: dates that the plan does not have and that have a row. */
+void resolver_row(struct resolver *r, const struct instance *inst); /* it was made, or is over */
+/* The first date after t of these before the begin; PLAN_NEVER. */
+int64_t resolver_next_row(const struct resolver *r, uint32_t task, int64_t t);
+bool resolver_row_beside(const struct resolver *r, uint32_t task, int64_t t); /* off the plan */
 
 /* resolver_turn.c */
 void resolver_turn_held(struct resolver *r, uint32_t waiting); /* refused: not asked again ... */

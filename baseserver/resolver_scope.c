@@ -13,8 +13,7 @@ static struct scope *scope_at(const struct resolver *r, uint32_t number)
 	return number ? &r->scopes[number - 1] : NULL;
 }
 
-/* The one of that command, or a free place for it: until it is told what the command means,
- * the plan counts. */
+/* The one of that command, or a free place for it. */
 static uint32_t scope_place(struct resolver *r, uint64_t command)
 {
 	uint32_t free_one = 0;
@@ -57,6 +56,20 @@ void resolver_scope_join(struct resolver *r, uint32_t waiting, uint64_t command)
 	map_add(&r->scope_of, waiting, number);
 }
 
+bool resolver_scope_held(const struct resolver *r, uint32_t waiting)
+{
+	const struct scope *s = scope_at(r, resolver_scope_of(r, waiting));
+
+	return s && !s->told && !r->all_told;
+}
+
+bool resolver_by_rows(const struct resolver *r, uint32_t scope)
+{
+	const struct scope *s = scope_at(r, scope);
+
+	return s && !s->told;
+}
+
 void resolver_scope_leave(struct resolver *r, uint32_t waiting)
 {
 	uint32_t number = resolver_scope_of(r, waiting);
@@ -65,7 +78,7 @@ void resolver_scope_leave(struct resolver *r, uint32_t waiting)
 	if (!s)
 		return;
 	map_remove(&r->scope_of, waiting, number);
-	if (--s->users == 0 && s->over)
+	if (--s->users == 0 && (s->over || !s->told))
 		scope_free(s);
 }
 
@@ -144,7 +157,9 @@ int64_t resolver_next(const struct resolver *r, uint32_t scope, uint32_t task, i
 	const struct plan *plan = resolver_task(r, task)->def->plan;
 	const struct scope *s = scope_at(r, scope);
 	int64_t next = s && s->inside ? PLAN_NEVER : planned_next(plan, t);
-	int64_t own = s ? pick_next(pick_of(r, scope, task), plan, t) : PLAN_NEVER;
+	int64_t own = !s        ? PLAN_NEVER
+	              : s->told ? pick_next(pick_of(r, scope, task), plan, t)
+	                        : resolver_next_row(r, task, t);
 
 	return own < next ? own : next;
 }
@@ -196,23 +211,48 @@ static void free_news(struct letter *l)
 	free(n);
 }
 
+static void learn(struct resolver *r, uint32_t number, struct scope_news *n)
+{
+	resolver_rescope(r, number, true);
+	struct scope *s = scope_at(r, number);
+	struct scope was = *s;
+	*s = (struct scope){ .command = was.command,
+		             .picks = n->picks,
+		             .n = n->n,
+		             .users = was.users,
+		             .inside = n->inside,
+		             .over = was.over,
+		             .told = true };
+	n->picks = NULL;
+	n->n = 0;
+	scope_free(&was);
+	resolver_rescope(r, number, false);
+}
+
+/* Of what is not told by now nothing is told: its members are held no longer. */
+static void all_told(struct resolver *r)
+{
+	r->all_told = true;
+	for (uint32_t i = 1; i <= r->n_scopes; i++)
+		if (scope_at(r, i)->command && !scope_at(r, i)->told) {
+			resolver_rescope(r, i, true);
+			resolver_rescope(r, i, false);
+		}
+}
+
 static void on_news(struct letter *l, void *self)
 {
 	struct resolver *r = self;
 	struct scope_news *n = (struct scope_news *)l;
-	uint32_t number = scope_place(r, n->command);
 
-	if (n->n) {
-		resolver_rescope(r, number, true);
-		struct scope *s = scope_at(r, number);
-		size_t users = s->users;
-		bool over = s->over;
-		scope_free(s);
-		*s = (struct scope){ n->command, n->picks, n->n, users, n->inside, over };
-		n->picks = NULL;
-		n->n = 0;
-		resolver_rescope(r, number, false);
+	if (n->command == 0) {
+		all_told(r);
+		free_news(l);
+		return;
 	}
+	uint32_t number = scope_place(r, n->command);
+	if (n->n)
+		learn(r, number, n);
 	struct scope *s = scope_at(r, number);
 	s->over = s->over || n->over;
 	if (s->over && s->users == 0)

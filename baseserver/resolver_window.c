@@ -115,11 +115,13 @@ static int narrow(const struct task_link *l, const struct plan *plan, struct lin
 	return n - from;
 }
 
+/* t: of who waits. */
 static void count_all(struct resolver *r, struct window *w, const struct task_link *l,
-                      const struct link_span *spans, int n)
+                      const struct link_span *spans, int n, int64_t t)
 {
 	const struct rtask *parent = resolver_task(r, l->parent);
 	bool turn = w->link == resolver_task(r, w->child)->def->n_links;
+	bool beside = resolver_by_rows(r, w->scope) && resolver_row_beside(r, l->parent, t);
 
 	for (int i = 0; i < n; i++)
 		for (int64_t p = resolver_next(r, w->scope, l->parent, spans[i].lo - 1);
@@ -127,6 +129,11 @@ static void count_all(struct resolver *r, struct window *w, const struct task_li
 		     p = resolver_next(r, w->scope, l->parent, p)) {
 			w->total++;
 			count_date(w, judge(l, turn, outcomes_find(&parent->outcomes, p)), 1);
+		}
+	for (int i = 0; i < n && beside; i++)
+		if (t >= spans[i].lo && t < spans[i].hi) {
+			w->total++;
+			count_date(w, judge(l, turn, outcomes_find(&parent->outcomes, t)), 1);
 		}
 }
 
@@ -237,7 +244,7 @@ static uint32_t width_of(int64_t lo, int64_t hi)
 }
 
 static uint32_t make(struct resolver *r, uint32_t child, uint32_t link, const struct task_link *l,
-                     const struct link_span *spans, int n, bool exact, uint32_t scope)
+                     const struct link_span *spans, int n, bool exact, uint32_t scope, int64_t t)
 {
 	uint32_t index = slab_take(&r->windows);
 	struct window *w = window_at(r, index);
@@ -249,7 +256,7 @@ static uint32_t make(struct resolver *r, uint32_t child, uint32_t link, const st
 		              .width = width_of(spans[0].lo, spans[n - 1].hi),
 		              .edges = SLAB_NONE,
 		              .scope = scope };
-	count_all(r, w, l, spans, n);
+	count_all(r, w, l, spans, n, t);
 	if (w->total == 0) {
 		slab_give(&r->windows, index);
 		return SLAB_NONE;
@@ -269,8 +276,9 @@ static int spans_of(const struct resolver *r, const struct task_link *l, uint32_
 	const struct plan *parent = resolver_task(r, l->parent)->def->plan;
 	const struct plan *own = resolver_task(r, child)->def->plan;
 
-	return resolver_extends(r, scope) ? link_spans_ever(l, parent, own, t, spans)
-	                                  : link_spans(l, parent, own, t, spans);
+	return resolver_extends(r, scope) || resolver_by_rows(r, scope)
+	               ? link_spans_ever(l, parent, own, t, spans)
+	               : link_spans(l, parent, own, t, spans);
 }
 
 uint32_t resolver_window(struct resolver *r, uint32_t child, uint32_t link, int64_t t,
@@ -289,6 +297,9 @@ uint32_t resolver_window(struct resolver *r, uint32_t child, uint32_t link, int6
 	if (n <= 0)
 		return SLAB_NONE;
 	n = narrow(&l, plan, spans, n);
+	/* What has a row changes: counted for each who waits. */
+	if (resolver_by_rows(r, scope))
+		return make(r, child, link, &l, spans, n, false, scope, t);
 	int64_t first = resolver_next(r, scope, l.parent, spans[0].lo - 1);
 	if (n == 1 && first >= spans[0].hi)
 		return SLAB_NONE;
@@ -299,7 +310,7 @@ uint32_t resolver_window(struct resolver *r, uint32_t child, uint32_t link, int6
 	                       : find_span(r, dependent_of(r, l.parent, child, link), spans[0].lo,
 	                                   spans[0].lo + width_of(spans[0].lo, spans[n - 1].hi),
 	                                   scope);
-	return found != SLAB_NONE ? found : make(r, child, link, &l, spans, n, exact, scope);
+	return found != SLAB_NONE ? found : make(r, child, link, &l, spans, n, exact, scope, t);
 }
 
 void resolver_window_drop(struct resolver *r, uint32_t index)
@@ -340,11 +351,31 @@ static bool holds(const struct resolver *r, const struct task_link *l, const str
 	return false;
 }
 
+static void recount_rows(struct resolver *r, uint32_t index, const struct task_link *l)
+{
+	struct window *w = window_at(r, index);
+	enum window_state before = (enum window_state)w->state;
+	int64_t t = waiting_at(r, edge_at(r, w->edges)->waiting)->key.run_date;
+	struct link_span spans[LINK_SPANS_MAX];
+	int n = spans_of(r, l, w->child, t, w->scope, spans);
+
+	n = narrow(l, resolver_task(r, l->parent)->def->plan, spans, n);
+	w->total = w->met = w->dead = 0;
+	count_all(r, w, l, spans, n, t);
+	w->state = (uint8_t)verdict(l, w);
+	if (w->state != before)
+		resolver_window_changed(r, index, before);
+}
+
 static void recount(struct resolver *r, uint32_t index, const struct task_link *l, bool turn,
                     int64_t p, const struct outcome_range *was, const struct outcome_range *is)
 {
 	struct window *w = window_at(r, index);
 
+	if (resolver_by_rows(r, w->scope)) {
+		recount_rows(r, index, l);
+		return;
+	}
 	if (!holds(r, l, w, p) || !resolver_has(r, w->scope, l->parent, p))
 		return;
 	enum window_state before = (enum window_state)w->state;

@@ -132,6 +132,62 @@ def a_redo_runs_again_as_the_next_generation_with_downstream_when_asked(s):
     assert lines.index("e2e/redo/up 3") < lines.index("e2e/redo/down 2")
 
 
+def a_chain_held_at_its_head(s, name, off_plan):
+    """Of a date that the plan does not have: `up` of its redo waits for a file, `down` follows it."""
+    gate, more = s.dir / "data" / (name + ".gate"), ["--off-plan"] if off_plan else []
+    date = "2026-03-01 10:30" if off_plan else DAY
+    out = s.dir / "data" / name
+    workflow(s, name, {
+        "up": script(f'[ "$SIRDAR_GENERATION" = 1 ] || while [ ! -e {gate} ]; do sleep 0.05; done\n'
+                     f'echo "up $SIRDAR_GENERATION" >> {out}', catchup="{mode: none}"),
+        "down": script(f'echo "down $SIRDAR_GENERATION" >> {out}', needs="[up]",
+                       catchup="{mode: none}")}, end="2099-01-01", since=None)
+    s.sirdar("backfill", "--workflow", f"e2e/{name}", "--date", date, *more, "--yes", "--wait")
+    s.wait_all_over(f"e2e/{name}/*", 2)
+    return gate, date
+
+
+def waits_for_its_head(s, name, other):
+    """Whatever begins beside the parent has begun before another task, asked for later, is over."""
+    lasting(s, other, {"other": script("true")})
+    [down] = s.instances(f"e2e/{name}/down")
+    assert down["state"] == "Ready", down
+    assert "down 2" not in ledger(s, name), ledger(s, name)
+
+
+def the_order_holds(s, name, off_plan=False, meanwhile=None):
+    gate, date = a_chain_held_at_its_head(s, name, off_plan)
+    s.sirdar("redo", f"e2e/{name}/up", date, "--mode", "with_downstream", "--yes")
+    until("up runs again", lambda: {"up": "Running"}.items() <= {
+        i["task"].rsplit("/", 1)[1]: i["state"] for i in s.instances(f"e2e/{name}/*")}.items())
+    waits_for_its_head(s, name, name + "later")
+    if meanwhile:
+        meanwhile()
+        waits_for_its_head(s, name, name + "later2")
+    gate.write_text("")
+    until("both ran again", lambda: "down 2" in ledger(s, name))
+    assert ledger(s, name) == ["up 1", "down 1", "up 2", "down 2"], ledger(s, name)
+
+
+@test
+def a_redo_with_downstream_of_a_date_before_the_begin_keeps_the_order(s):
+    the_order_holds(s, "early")
+
+
+@test
+def a_redo_with_downstream_of_a_date_before_the_begin_keeps_the_order_over_a_restart(s):
+    def server_dies():
+        s.base.kill()
+        s.base.start()
+        until("it serves again", s.up)
+    the_order_holds(s, "earlydeath", meanwhile=server_dies)
+
+
+@test
+def a_redo_with_downstream_of_a_date_off_the_plan_keeps_the_order(s):
+    the_order_holds(s, "offplan", off_plan=True)
+
+
 @test
 def a_backfill_runs_past_dates_once_each_and_shows_them_beforehand(s):
     file = s.dir / "data" / "backfill"
