@@ -1,8 +1,8 @@
-/* Dates that plans do not have, and that have a row all the same: before the begin of their task, or
- * off the plan. Links pass over them (design: SEMANTICS section 1, *Begin*), except among the members
- * of one command. A backfill says which dates its members are; a redo has nothing to say, for all it
- * touches has a row. So a member of a command that has said nothing looks at what there is: dates
- * before the begin that have a row, and the parent's row of its own date. */
+/* Dates that plans do not have, and that have a row all the same: before the begin of their task,
+ * or off the plan. Links pass over them (design: SEMANTICS section 1, *Begin*), except among the
+ * members of one command. A backfill says which dates its members are; a redo has nothing to say,
+ * for all it touches has a row. So a member of a command that has said nothing looks at what there
+ * is: dates before the begin that have a row, and the parent's row of its own date. */
 #include <string.h>
 
 #include "baseserver/resolver_impl.h"
