@@ -17,6 +17,7 @@
 #include "util/err.h"
 #include "util/log.h"
 #include "util/param.h"
+#include "util/screen.h"
 #include "wire/keys.h"
 
 enum { ARENAS = 2, MMAP_BYTES = 1 << 20, TRIM_BYTES = 4 << 20 };
@@ -167,6 +168,7 @@ int main(int argc, char **argv)
 	struct param_args args = { 0 };
 	int code = 0;
 
+	screen_open();
 	if (!param_main(&param_baseserver_table, &p, argc, argv, "[key-add NAME]", &args, &code))
 		; /* what it said is all */
 	else if (!args.rest[0])

@@ -11,6 +11,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/screen.h"
 
 static const struct verb {
 	const char *name;
@@ -72,7 +73,8 @@ void db_progress(const char *what, int64_t n, int64_t of, bool done)
 	if (!isatty(STDERR_FILENO) || (!done && now - said_us < US_PER_S))
 		return;
 	said_us = now;
-	fprintf(stderr, "\r%-24s %" PRId64 " of %" PRId64 "%s", what, n, of, done ? "\n" : "");
+	screen_steer(stderr, "\r");
+	fprintf(stderr, "%-24s %" PRId64 " of %" PRId64 "%s", what, n, of, done ? "\n" : "");
 }
 
 int db_count_all(struct admin *a, int64_t *ret, struct err *err)
@@ -151,6 +153,7 @@ int main(int argc, char **argv)
 {
 	struct db_options o = { .rows = 100000, .tasks = 100, .days = 30, .events = 4 };
 
+	screen_open();
 	log_open("sirdar-db", LOG_WARN);
 	if (argc < 2)
 		return usage(stderr);

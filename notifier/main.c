@@ -18,6 +18,7 @@
 #include "rt/notify.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/screen.h"
 
 static int die(int code, const struct err *err)
 {
@@ -155,6 +156,7 @@ int main(int argc, char **argv)
 	enum log_level level = LOG_INFO;
 	int code = EX_OK;
 
+	screen_open();
 	argc = asked_take(argc, argv, &asked);
 	if (!param_main(&param_notifier_table, &n.param, argc, argv,
 	                "[--test RECIPIENT | --status]", &args, &code))

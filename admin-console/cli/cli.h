@@ -59,6 +59,9 @@ void cli_parse(struct cli *cli, const struct argp *own, int argc, char **argv, v
 /* One line on stderr, "sirdar: ..."; returns `code`, so that it can be returned. */
 __attribute__((format(printf, 2, 3))) int cli_fail(int code, const char *fmt, ...);
 
+/* One line of text for people, line ends in it escaped: nobody's name makes two of it. */
+__attribute__((format(printf, 2, 3))) void cli_line(FILE *to, const char *fmt, ...);
+
 /* Write a finished buffer to stdout, with a line end. Returns CLI_OK, or CLI_REFUSED when
  * that failed. */
 int cli_print(struct buf *out);

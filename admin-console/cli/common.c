@@ -5,6 +5,8 @@
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/err.h"
+#include "util/screen.h"
+#include "util/visible.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -27,6 +29,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case KEY_JSON:
 		cli->json = true;
+		screen_data(stdout);
 		return 0;
 	case KEY_SERVER:
 		cli->server = arg;
@@ -70,17 +73,40 @@ void cli_parse(struct cli *cli, const struct argp *own, int argc, char **argv, v
 		exit(CLI_USAGE);
 }
 
+/* One line, whatever text of others is in it. */
+__attribute__((format(printf, 3, 0))) static void line_print(FILE *to, const char *head,
+                                                             const char *fmt, va_list ap)
+{
+	char *text = mem_vfmt(fmt, ap);
+	struct buf line;
+
+	buf_init(&line);
+	buf_puts(&line, head);
+	visible_put(text, strlen(text), VISIBLE_LINE, &line);
+	buf_putc(&line, '\n');
+	fputs(buf_str(&line), to);
+	buf_done(&line);
+	free(text);
+}
+
 int cli_fail(int code, const char *fmt, ...)
 {
 	va_list ap;
 
 	fflush(stdout);
-	fputs("sirdar: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	line_print(stderr, "sirdar: ", fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
 	return code;
+}
+
+void cli_line(FILE *to, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	line_print(to, "", fmt, ap);
+	va_end(ap);
 }
 
 int cli_print(struct buf *out)

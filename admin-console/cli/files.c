@@ -155,13 +155,9 @@ void files_print_diags(const struct diags *d, FILE *out)
 {
 	for (size_t i = 0; i < d->n; i++) {
 		const struct diag *x = &d->items[i];
-		fprintf(out, "%s:%d:%d: %s%s", x->at.file, x->at.line, x->at.column,
-		        x->is_warning ? "warning: " : "", x->message);
-		if (x->at.path[0])
-			fprintf(out, " (%s)", x->at.path);
-		if (x->hint[0])
-			fprintf(out, "; %s", x->hint);
-		fputc('\n', out);
+		cli_line(out, "%s:%d:%d: %s%s%s%s%s%s%s", x->at.file, x->at.line, x->at.column,
+		         x->is_warning ? "warning: " : "", x->message, x->at.path[0] ? " (" : "",
+		         x->at.path, x->at.path[0] ? ")" : "", x->hint[0] ? "; " : "", x->hint);
 	}
 	if (d->dropped)
 		fprintf(out, "and %zu more\n", d->dropped);

@@ -14,6 +14,7 @@
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/pile.h"
+#include "util/screen.h"
 #include "util/yaml.h"
 
 enum { KEY_NODE = 0x2000, KEY_SYSTEM };
@@ -193,6 +194,7 @@ int import_run(struct cli *cli, int argc, char **argv, void (*make)(struct impor
 	int code = CLI_OK;
 
 	cli_parse(cli, &own, argc, argv, &im);
+	screen_data(stdout);
 	buf_init(&im.text);
 	buf_init(&im.out);
 	im.pile = pile_new();

@@ -8,6 +8,7 @@
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/json.h"
+#include "util/screen.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,6 +156,7 @@ int cmd_macro(struct cli *cli, int argc, char **argv)
 	int code = CLI_REFUSED;
 
 	cli_parse(cli, &own, argc, argv, &q);
+	screen_data(stdout);
 	const char *colon = strrchr(q.task, ':');
 	if (!colon || !colon[1])
 		return cli_fail(CLI_USAGE, "--task is '%s', want FILE:TASK", q.task);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/screen.h"
+
 static const struct command commands[] = {
 #define COMMAND(name, function, args, help) { name, function, args, help },
 #include "commands.def"
@@ -63,6 +65,7 @@ int main(int argc, char **argv)
 	struct cli cli = { 0 };
 	int words = 0;
 
+	screen_open();
 	setlocale(LC_CTYPE, "C.UTF-8");
 	argp_err_exit_status = CLI_USAGE;
 	if (argc > 1 && strcmp(argv[1], "--version") == 0) {

@@ -10,6 +10,7 @@
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/json_in.h"
+#include "util/screen.h"
 
 #define DOCUMENT_MAX ((size_t)1000 * 1000)
 
@@ -161,11 +162,10 @@ static char sign_of(const char *change)
 static void paint(char sign, bool on)
 {
 	if (isatty(STDOUT_FILENO))
-		fputs(!on           ? "\033[0m"
-		      : sign == '+' ? "\033[32m"
-		      : sign == '-' ? "\033[31m"
-		                    : "\033[33m",
-		      stdout);
+		screen_steer(stdout, !on           ? "\033[0m"
+		                     : sign == '+' ? "\033[32m"
+		                     : sign == '-' ? "\033[31m"
+		                                   : "\033[33m");
 }
 
 /* Of so many that some are told as a number only, the totals know. */
@@ -215,14 +215,16 @@ static int changes_print(const cJSON *answer)
 		cJSON_ArrayForEach(f, json_get(c, "fields"))
 		{
 			if (json_get(f, "before") != NULL)
-				printf("    - %s: %s\n", text_of(f, "field"), text_of(f, "before"));
+				cli_line(stdout, "    - %s: %s", text_of(f, "field"),
+				         text_of(f, "before"));
 			if (json_get(f, "after") != NULL)
-				printf("    + %s: %s\n", text_of(f, "field"), text_of(f, "after"));
+				cli_line(stdout, "    + %s: %s", text_of(f, "field"),
+				         text_of(f, "after"));
 		}
 	}
 	cJSON_ArrayForEach(c, json_get(answer, "warnings"))
-		printf("%s:%s:%s: warning: %s\n", text_of(c, "file"), text_of(c, "line"),
-	               text_of(c, "column"), text_of(c, "message"));
+		cli_line(stdout, "%s:%s:%s: warning: %s", text_of(c, "file"), text_of(c, "line"),
+	                 text_of(c, "column"), text_of(c, "message"));
 	if (number_of(answer, "changes_more") > 0) {
 		same = (int)number_of(json_get(answer, "totals"), "same");
 		printf("... and %s more\n", text_of(answer, "changes_more"));

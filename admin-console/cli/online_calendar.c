@@ -9,6 +9,7 @@
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/json_in.h"
+#include "util/screen.h"
 
 #define ICS_BYTES_MAX ((size_t)4 << 20)
 
@@ -243,9 +244,11 @@ int cmd_calendar_import(struct cli *cli, int argc, char **argv)
 		if (ics_read(buf_str(&text), &q.ics, &out, &err) < 0)
 			code = cli_fail(CLI_REFUSED, "%s: %s", q.words.items[0], err.text);
 	}
-	if (code == CLI_OK && q.print)
+	if (code == CLI_OK && q.print) {
+		screen_data(stdout);
 		fputs(buf_str(&out), stdout);
-	else if (code == CLI_OK)
+	}
+	if (code == CLI_OK && !q.print)
 		code = send_text(cli, q.words.items[0], &out, q.dry_run);
 	free(name);
 	buf_done(&text);

@@ -10,6 +10,7 @@
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/json_in.h"
+#include "util/screen.h"
 
 #define POLL_MIN_MS 100
 #define POLL_MAX_MS 1000
@@ -154,8 +155,8 @@ static void items_print(const cJSON *root)
 	const cJSON *i;
 
 	cJSON_ArrayForEach(i, json_get(root, "items"))
-		printf("  %-40s %s  %s %s\n", text_of(i, "task"), date_of(i, "run_date"),
-	               text_of(i, "code"), text_of(i, "message"));
+		cli_line(stdout, "  %-40s %s  %s %s", text_of(i, "task"), date_of(i, "run_date"),
+	                 text_of(i, "code"), text_of(i, "message"));
 }
 
 void command_print(const cJSON *c)
@@ -270,7 +271,8 @@ static void bar_draw(const cJSON *c)
 
 	if (!isatty(STDERR_FILENO))
 		return;
-	fprintf(stderr, "\r\033[K%s ", text_of(c, "kind"));
+	screen_steer(stderr, "\r\033[K");
+	fprintf(stderr, "%s ", text_of(c, "kind"));
 	for (int i = 0; i < BAR_CELLS; i++)
 		fputs(i < full ? "█" : "░", stderr);
 	fprintf(stderr, " %lld/%lld", done, total < 0 ? 0 : total);
@@ -282,7 +284,7 @@ static void bar_draw(const cJSON *c)
 static void bar_end(void)
 {
 	if (isatty(STDERR_FILENO))
-		fputs("\r\033[K", stderr);
+		screen_steer(stderr, "\r\033[K");
 }
 
 static int ended_code(const cJSON *c)

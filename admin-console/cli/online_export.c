@@ -8,6 +8,7 @@
 #include "util/buf.h"
 #include "util/json.h"
 #include "util/json_in.h"
+#include "util/screen.h"
 
 struct options {
 	struct words names;
@@ -246,6 +247,7 @@ int cmd_export(struct cli *cli, int argc, char **argv)
 	struct exported x = { .n = 0 };
 
 	cli_parse(cli, &own, argc, argv, &q);
+	screen_data(stdout);
 	buf_init(&x.text);
 	buf_init(&x.json);
 	json_out_start(&x.j, &x.json);

@@ -270,9 +270,9 @@ static void details_say(const cJSON *error)
 	const cJSON *e;
 
 	cJSON_ArrayForEach(e, json_get(json_get(error, "details"), "errors"))
-		fprintf(stderr, "%s:%s:%s: %s: %s%s%s\n", text_of(e, "file"), text_of(e, "line"),
-	                text_of(e, "column"), text_of(e, "path"), text_of(e, "message"),
-	                text_of(e, "hint")[0] ? "; " : "", text_of(e, "hint"));
+		cli_line(stderr, "%s:%s:%s: %s: %s%s%s", text_of(e, "file"), text_of(e, "line"),
+	                 text_of(e, "column"), text_of(e, "path"), text_of(e, "message"),
+	                 text_of(e, "hint")[0] ? "; " : "", text_of(e, "hint"));
 }
 
 /* Say what the server said. */

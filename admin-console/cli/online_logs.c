@@ -6,6 +6,7 @@
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/json_in.h"
+#include "util/screen.h"
 
 struct options {
 	struct words words;
@@ -158,6 +159,7 @@ int cmd_logs(struct cli *cli, int argc, char **argv)
 
 	buf_init(&text);
 	cli_parse(cli, &own, argc, argv, &q);
+	screen_output(stdout);
 	code = online_open(cli, &o);
 	if (code == CLI_OK)
 		code = online_resolve(&o, q.words.items[0], q.words.n > 1 ? q.words.items[1] : NULL,

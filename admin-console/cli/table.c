@@ -4,6 +4,7 @@
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/check.h"
+#include "util/visible.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -27,19 +28,18 @@ void table_done(struct table *t)
 	*t = (struct table){ 0 };
 }
 
-static void add_owned(struct table *t, char *text)
-{
-	if ((t->cells_n & (t->cells_n - 1)) == 0)
-		t->cells = mem_grow(t->cells, t->cells_n ? t->cells_n * 2 : 1, sizeof *t->cells);
-	for (char *p = text; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f) /* would move the cursor */
-			*p = ' ';
-	t->cells[t->cells_n++] = text;
-}
-
+/* Escaped here already, so that the columns are as wide as what is seen. */
 void table_add(struct table *t, const char *text)
 {
-	add_owned(t, mem_str(text ? text : ""));
+	struct buf cell;
+
+	if ((t->cells_n & (t->cells_n - 1)) == 0)
+		t->cells = mem_grow(t->cells, t->cells_n ? t->cells_n * 2 : 1, sizeof *t->cells);
+	buf_init(&cell);
+	if (text)
+		visible_put(text, strlen(text), VISIBLE_LINE, &cell);
+	t->cells[t->cells_n++] = mem_str(buf_str(&cell));
+	buf_done(&cell);
 }
 
 void table_addf(struct table *t, const char *fmt, ...)
@@ -50,7 +50,7 @@ void table_addf(struct table *t, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	add_owned(t, mem_str(text));
+	table_add(t, text);
 }
 
 static size_t width(const char *text, size_t n)

@@ -20,6 +20,7 @@
 #include "rt/notify.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/screen.h"
 
 enum {
 	OPT_CGROUP = 256,
@@ -178,6 +179,7 @@ int main(int argc, char **argv)
 	struct err err = { 0 };
 	int rc;
 
+	screen_open();
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	signals_reset();
 	log_open("jobkeeper", a.level);

@@ -13,8 +13,8 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/utf8.h"
 #include "wire/trace.h"
-#include "wire/utf8.h"
 
 #define ASK_MS 30000
 

@@ -9,7 +9,7 @@
 #include "broker/loader/loader.h"
 #include "util/alloc.h"
 #include "util/clock.h"
-#include "wire/utf8.h"
+#include "util/utf8.h"
 
 static size_t bytes_of(const char *s)
 {

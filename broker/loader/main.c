@@ -18,6 +18,7 @@
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/screen.h"
 
 #define SLOTS_MAX 65536
 
@@ -178,6 +179,7 @@ int main(int argc, char **argv)
 	struct process p;
 	int code = EX_USAGE;
 
+	screen_open();
 	memset(&p, 0, sizeof p);
 	mallopt(M_ARENA_MAX, 2);
 	bool good = read_options(&p, &argc, argv);

@@ -20,6 +20,7 @@
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/screen.h"
 
 struct process {
 	struct param_taskbroker settings;
@@ -217,6 +218,7 @@ int main(int argc, char **argv)
 	struct process *p = mem_new(sizeof *p);
 	int code = EX_USAGE;
 
+	screen_open();
 	mallopt(M_ARENA_MAX, 1);
 	p->with_jobs = take_flag(&argc, argv, "--with-jobs");
 	if (param_main(&param_taskbroker_table, &p->settings, argc, argv,

@@ -18,7 +18,7 @@
 #include "util/clock.h"
 #include "util/json_in.h"
 #include "util/json_put.h"
-#include "wire/utf8.h"
+#include "util/utf8.h"
 
 #define DEEP_MAX 100000 /* rows that a page number may pass over */
 

@@ -57,13 +57,19 @@ char *mem_strn(const char *s, size_t n)
 
 char *mem_fmt(const char *fmt, ...)
 {
-	char *p = NULL;
 	va_list ap;
 
 	va_start(ap, fmt);
-	int n = vasprintf(&p, fmt, ap);
+	char *p = mem_vfmt(fmt, ap);
 	va_end(ap);
-	if (n < 0)
+	return p;
+}
+
+char *mem_vfmt(const char *fmt, va_list ap)
+{
+	char *p = NULL;
+
+	if (vasprintf(&p, fmt, ap) < 0)
 		out_of_memory();
 	return p;
 }

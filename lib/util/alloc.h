@@ -7,6 +7,7 @@
 #ifndef UTIL_ALLOC_H
 #define UTIL_ALLOC_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 /* Never NULL: on failure the process ends with one line. Zeroed. The caller's to free(). */
@@ -20,5 +21,6 @@ char *mem_str(const char *s);
 /* The first n bytes of s and a NUL. */
 __attribute__((returns_nonnull)) char *mem_strn(const char *s, size_t n);
 __attribute__((format(printf, 1, 2), returns_nonnull)) char *mem_fmt(const char *fmt, ...);
+__attribute__((format(printf, 1, 0), returns_nonnull)) char *mem_vfmt(const char *fmt, va_list ap);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/visible.h"
 
 static const char *who = "sirdar";
 _Atomic int log_level_most = LOG_INFO;
@@ -57,17 +58,10 @@ bool log_may_say(struct log_flood *f, const char *event)
 	return false;
 }
 
-/* A value may hold anything a peer sent: no line of ours is ever forged by it. */
-static void one_line(char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-			text[i] = ' ';
-}
-
 void log_line(enum log_level level, const char *event, const char *fmt, ...)
 {
-	char line[1024];
+	char line[1024], shown[1024];
+	size_t taken;
 	int at;
 
 	if (!log_wants(level))
@@ -86,8 +80,9 @@ void log_line(enum log_level level, const char *event, const char *fmt, ...)
 	size_t len = (size_t)at + (n < 0 ? 0 : (size_t)n);
 	if (len > sizeof line - 2)
 		len = sizeof line - 2;
-	one_line(line, len);
-	line[len++] = '\n';
-	if (write(STDERR_FILENO, line, len) < 0)
+	/* A value may hold anything a peer sent: it neither forges a line nor steers a screen. */
+	len = visible_copy(line, len, VISIBLE_LINE, shown, sizeof shown - 1, &taken);
+	shown[len++] = '\n';
+	if (write(STDERR_FILENO, shown, len) < 0)
 		return; /* nowhere left to say it */
 }

@@ -6,8 +6,8 @@
 #include "util/buf.h"
 #include "util/check.h"
 #include "util/err.h"
+#include "util/utf8.h"
 #include "wire/arena.h"
-#include "wire/utf8.h"
 
 /* A small body may become this much larger in memory (measured: tiny sub-messages 20 times,
  * with the scratch of the library), anything beyond is an attack. */

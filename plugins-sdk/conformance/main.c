@@ -19,6 +19,7 @@
 #include "plugins-sdk/conformance/conformance.h"
 #include "util/alloc.h"
 #include "util/check.h"
+#include "util/screen.h"
 
 #define LIMIT_S_DEFAULT 30
 #define GAVE_UP         86 /* exit status of a scenario that told its finding */
@@ -302,6 +303,7 @@ int main(int argc, char **argv)
 	struct report *r;
 	int code = EX_CONFIG;
 
+	screen_open();
 	argp_parse(&argp, argc, argv, 0, NULL, &plan);
 	sigaction(SIGPIPE, &ignore, NULL); /* as in a loader */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);

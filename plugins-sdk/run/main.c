@@ -14,6 +14,7 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/screen.h"
 
 struct args {
 	const char *plugin, *job;
@@ -291,6 +292,9 @@ int main(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	if (a.valgrind)
 		return under_valgrind(argv, argc);
+	screen_open();
+	screen_output(stdout);
+	screen_output(stderr);
 	if (run_read(a.job, &w.run) == 0) {
 		if (a.kill_after_ms > 0)
 			w.run.kill_after_us = a.kill_after_ms * US_PER_MS;

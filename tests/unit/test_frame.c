@@ -1,4 +1,4 @@
-/* wire/frame, wire/arena, wire/utf8: what is accepted, what is refused, and how much
+/* wire/frame, wire/arena, util/utf8: what is accepted, what is refused, and how much
  * memory a peer can cause. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,9 +11,9 @@
 
 #include "util/buf.h"
 #include "util/err.h"
+#include "util/utf8.h"
 #include "wire/arena.h"
 #include "wire/frame.h"
-#include "wire/utf8.h"
 
 static int unpack(enum frame_kind kind, const void *body, size_t bytes, struct err *err)
 {

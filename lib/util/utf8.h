@@ -1,10 +1,14 @@
 /* utf8.h — is it text that may travel? */
-#ifndef WIRE_UTF8_H
-#define WIRE_UTF8_H
+#ifndef UTIL_UTF8_H
+#define UTIL_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Bytes of the well-formed character at p; 0: there is none, or it is a NUL. `left` is at least
+ * 1. */
+size_t utf8_char(const uint8_t *p, size_t left);
 
 /* Well-formed UTF-8 (no surrogates, no overlong forms) without a NUL. Empty is fine. */
 bool utf8_is_text(const uint8_t *p, size_t bytes);

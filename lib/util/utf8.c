@@ -1,10 +1,9 @@
-#include "wire/utf8.h"
+#include "util/utf8.h"
 
 #include <string.h>
 
-/* Length of the well-formed character at p, 0 if there is none. Table 3-7 of the
- * Unicode standard: the second byte's range depends on the first. */
-static size_t char_bytes(const uint8_t *p, size_t left)
+/* Table 3-7 of the Unicode standard: the second byte's range depends on the first. */
+size_t utf8_char(const uint8_t *p, size_t left)
 {
 	uint8_t c = p[0], low = 0x80, high = 0xbf;
 	size_t n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
@@ -46,7 +45,7 @@ bool utf8_is_text(const uint8_t *p, size_t bytes)
 			at += 8;
 			continue;
 		}
-		size_t n = char_bytes(p + at, bytes - at);
+		size_t n = utf8_char(p + at, bytes - at);
 		if (n == 0)
 			return false;
 		at += n;
@@ -61,7 +60,7 @@ void utf8_clean(char *text)
 	uint8_t *p = (uint8_t *)text;
 	size_t left = strlen(text);
 	while (left > 0) {
-		size_t n = char_bytes(p, left);
+		size_t n = utf8_char(p, left);
 		if (n == 0) {
 			*p = '?';
 			n = 1;

@@ -1,0 +1,135 @@
+/* A filter is a stdio stream over a descriptor (fopencookie). What ends within a character waits
+ * for the rest, at the longest until the program ends. */
+#include "util/screen.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/buf.h"
+#include "util/check.h"
+#include "util/visible.h"
+
+enum { CHUNK = 1024 };
+
+static struct filter {
+	int fd;
+	bool exact;
+	bool coloured; /* a colour of others went out */
+	enum visible how;
+	size_t held;
+	char text[VISIBLE_HELD + CHUNK]; /* what waits, and room for more behind it */
+} filters[2] = {
+	{ .fd = STDOUT_FILENO, .how = VISIBLE_LINES },
+	{ .fd = STDERR_FILENO, .how = VISIBLE_LINES },
+};
+
+static struct filter *filter_of(FILE *to)
+{
+	return &filters[to == stderr];
+}
+
+static bool write_all(int fd, const char *text, size_t n)
+{
+	while (n > 0) {
+		ssize_t w = write(fd, text, n);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return false;
+		text += w;
+		n -= (size_t)w;
+	}
+	return true;
+}
+
+static bool filter_some(struct filter *f, const char *text, size_t n)
+{
+	char out[(VISIBLE_HELD + CHUNK) * VISIBLE_GROWS];
+	size_t taken, bytes;
+
+	memcpy(f->text + f->held, text, n);
+	n += f->held;
+	bytes = visible_copy(f->text, n, f->how, out, sizeof out, &taken);
+	f->held = n - taken;
+	CHECK(f->held <= VISIBLE_HELD);
+	memmove(f->text, f->text + taken, f->held);
+	f->coloured = f->coloured || memchr(out, '\033', bytes);
+	return write_all(f->fd, out, bytes);
+}
+
+/* The cookie's: bytes taken, 0 on failure. */
+static ssize_t filter_write(void *cookie, const char *text, size_t n)
+{
+	struct filter *f = cookie;
+
+	if (f->exact)
+		return write_all(f->fd, text, n) ? (ssize_t)n : 0;
+	for (size_t at = 0, some; at < n; at += some) {
+		some = n - at < CHUNK ? n - at : CHUNK;
+		if (!filter_some(f, text + at, some))
+			return 0;
+	}
+	return (ssize_t)n;
+}
+
+/* No rest comes any more. */
+static void filter_end(struct filter *f)
+{
+	struct buf out;
+
+	buf_init(&out);
+	visible_put(f->text, f->held, f->how, &out);
+	if (f->coloured)
+		buf_puts(&out, "\033[0m");
+	f->held = 0;
+	if (!f->exact && !write_all(f->fd, (const char *)buf_at(&out), out.len))
+		errno = 0; /* nobody is left who could be told */
+	buf_done(&out);
+}
+
+static void screen_end(void)
+{
+	fflush(stdout);
+	fflush(stderr);
+	filter_end(&filters[0]);
+	filter_end(&filters[1]);
+}
+
+static FILE *filter_open(struct filter *f, int mode)
+{
+	FILE *to = fopencookie(f, "w", (cookie_io_functions_t){ .write = filter_write });
+
+	CHECK(to);
+	setvbuf(to, NULL, mode, BUFSIZ);
+	return to;
+}
+
+void screen_open(void)
+{
+	stdout = filter_open(&filters[0], isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF);
+	stderr = filter_open(&filters[1], _IONBF);
+	CHECK(atexit(screen_end) == 0);
+}
+
+void screen_data(FILE *to)
+{
+	fflush(to);
+	filter_of(to)->exact = !isatty(filter_of(to)->fd);
+}
+
+void screen_output(FILE *to)
+{
+	screen_data(to);
+	filter_of(to)->how = VISIBLE_COLOURS;
+}
+
+void screen_steer(FILE *to, const char *sequence)
+{
+	fflush(to);
+	if (!write_all(filter_of(to)->fd, sequence, strlen(sequence)))
+		errno = 0; /* as with fputs() that nobody looks at */
+}

@@ -1,0 +1,24 @@
+/* screen.h — what a program says to people goes through visible.h: names, notes and messages of
+ * others cannot steer their terminal. One place for a whole program: screen_open() puts the
+ * filter under stdout and stderr; everything that is printed there passes it.
+ *
+ * Writes to the descriptors themselves do not: log_line() escapes its own lines.
+ * Thread: open before threads; printing as stdio does.
+ */
+#ifndef UTIL_SCREEN_H
+#define UTIL_SCREEN_H
+
+#include <stdio.h>
+
+/* First thing in main(). What is printed is text for people, a terminal or not. */
+void screen_open(void);
+
+/* What comes on this stream is data: byte by byte, but for a terminal. `to`: stdout, stderr. */
+void screen_data(FILE *to);
+/* As data; a terminal shows its colours too, and is back to its own after the last of it. */
+void screen_output(FILE *to);
+
+/* The program's own colours and cursor movements: past the filter. A constant. */
+void screen_steer(FILE *to, const char *sequence);
+
+#endif
