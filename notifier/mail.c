@@ -12,7 +12,7 @@
 
 /* LINE_MOST: of 998. An encoded word's line has 76 letters, "Subject: " among them; so has one
  * of base64. */
-enum { LINE_MOST = 900, WORD_BYTES = 39, BASE64_BYTES = 57, ONE_BYTES = 128 };
+enum { LINE_MOST = 900, FOLD_AT = 76, WORD_BYTES = 39, BASE64_BYTES = 57, ONE_BYTES = 128 };
 
 static void put_base64(const char *bytes, size_t n, struct buf *out)
 {
@@ -65,10 +65,40 @@ static void put_to(const char *who, struct buf *out)
 	buf_puts(out, "\r\n");
 }
 
-/* Encoded words; a character must not be torn. */
+/* Printable ASCII that fits a line and no reader takes for encoded words stands as it is. */
+static bool is_plain(const char *subject)
+{
+	size_t n = strlen(subject);
+
+	for (size_t i = 0; i < n; i++)
+		if (subject[i] < ' ' || subject[i] > '~')
+			return false;
+	return n > 0 && n <= LINE_MOST && subject[0] != ' ' && subject[n - 1] != ' ' &&
+	       !strstr(subject, "  ") && !strstr(subject, "=?");
+}
+
+/* Folded at blanks; a longer word has a line of its own. */
+static void put_folded(const char *text, size_t line, struct buf *out)
+{
+	for (size_t n; *text; text += n, line += n) {
+		n = 1 + strcspn(text + 1, " ");
+		if (*text == ' ' && line + n > FOLD_AT) {
+			buf_puts(out, "\r\n");
+			line = 0;
+		}
+		buf_put(out, text, n);
+	}
+	buf_puts(out, "\r\n");
+}
+
+/* Encoded words (RFC 2047) where it must be; a character must not be torn. */
 static void put_subject(const char *subject, struct buf *out)
 {
 	buf_puts(out, "Subject: ");
+	if (is_plain(subject)) {
+		put_folded(subject, strlen("Subject: "), out);
+		return;
+	}
 	for (size_t at = 0, n = strlen(subject); at < n;) {
 		size_t len = n - at < WORD_BYTES ? n - at : WORD_BYTES;
 		while (at + len < n && ((unsigned char)subject[at + len] & 0xc0) == 0x80)

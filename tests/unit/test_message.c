@@ -132,7 +132,25 @@ static void put_mail(const char *task, bool zh, struct buf *body)
 	buf_done(&header);
 }
 
-/* Decode the encoded words of the subject, each of which must be whole UTF-8. */
+static char *unfolded(const char *from, const char *end)
+{
+	struct buf all;
+
+	buf_init(&all);
+	for (const char *p = from; p < end; p++) {
+		if (p[0] != '\r') {
+			buf_putc(&all, *p);
+			continue;
+		}
+		assert_true(p[1] == '\n' && p[2] == ' ' && p[3] > ' ');
+		p++;
+	}
+	char *text = mem_str(buf_str(&all));
+	buf_done(&all);
+	return text;
+}
+
+/* The subject as a reader sees it: plain, or of encoded words, each of which is whole UTF-8. */
 static char *subject_of(const char *mail)
 {
 	const char *at = strstr(mail, "Subject: "), *end = strstr(mail, "\r\nMIME-Version");
@@ -140,6 +158,8 @@ static char *subject_of(const char *mail)
 
 	assert_non_null(at);
 	assert_non_null(end);
+	if (strstr(at, "=?UTF-8?B?") == NULL || strstr(at, "=?UTF-8?B?") > end)
+		return unfolded(at + strlen("Subject: "), end);
 	buf_init(&all);
 	while ((at = strstr(at, "=?UTF-8?B?")) != NULL && at < end) {
 		const char *stop = strstr(at + 10, "?=");
@@ -182,6 +202,48 @@ static void a_subject_of_any_length_is_split_between_characters(void **state)
 		message_subject(alerts, 1, 1, &want);
 		char *got = subject_of(buf_str(&body));
 		assert_string_equal(got, buf_str(&want));
+		free(got);
+		buf_done(&body);
+		buf_done(&want);
+	}
+}
+
+static void a_subject_is_encoded_only_where_it_must_be(void **state)
+{
+	static const struct {
+		const char *task;
+		bool is_plain;
+	} rows[] = {
+		{ "shop/nightly/load", true },
+		{ "shop/nightly/load with words that go on and on until one line of a head is full "
+		  "and then some",
+		  true },
+		{ "a-name-without-a-blank-that-is-longer-than-a-line-of-a-head-has-letters-for-it-"
+		  "all",
+		  true },
+		{ "=?UTF-8?B?Zm9yZ2Vk?=", false },
+		{ "two  blanks", false },
+		{ "wang-der-j\303\274ngere", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct alert a = one;
+		const struct alert *alerts[] = { &a };
+		struct buf body, want;
+
+		a.task = rows[i].task;
+		buf_init(&body);
+		buf_init(&want);
+		put_mail(rows[i].task, false, &body);
+		message_subject(alerts, 1, 0, &want);
+		const char *mail = buf_str(&body), *at = strstr(mail, "Subject: ");
+		char *got = subject_of(mail);
+		assert_string_equal(got, buf_str(&want));
+		assert_int_equal(strncmp(at, "Subject: =?", 11) != 0, rows[i].is_plain);
+		for (const char *p = at, *end = strstr(at, "\r\nMIME"); p < end;
+		     p = strchr(p, '\n') + 1)
+			assert_true(strcspn(p, "\r") <= 90);
 		free(got);
 		buf_done(&body);
 		buf_done(&want);
@@ -457,6 +519,7 @@ int main(void)
 		cmocka_unit_test(times_are_printed_before_1970_and_at_the_year_s_turn),
 		cmocka_unit_test(a_long_list_is_cut_and_says_so),
 		cmocka_unit_test(a_subject_of_any_length_is_split_between_characters),
+		cmocka_unit_test(a_subject_is_encoded_only_where_it_must_be),
 		cmocka_unit_test(lines_of_a_mail_end_as_the_standard_says),
 		cmocka_unit_test(every_kind_by_every_channel_in_both_languages_is_well_formed),
 		cmocka_unit_test(an_answer_with_an_error_code_is_no_success),
