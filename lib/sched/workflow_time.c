@@ -116,6 +116,12 @@ static struct cron *shared_cron(struct wf_compiler *c, struct cron *own)
 	return own;
 }
 
+/* `cycle: none` beside a cron, which counted for nothing before it was refused. */
+static bool is_never(const struct wf_compiler *c, const struct wf_task *t)
+{
+	return t->cycle.node && t->cycle.unit == CU_NONE && !c->world->saved;
+}
+
 static bool make_cron(struct wf_compiler *c, struct wf_made *m, struct schedule *s)
 {
 	const struct wf_task *t = m->t;
@@ -130,9 +136,10 @@ static bool make_cron(struct wf_compiler *c, struct wf_made *m, struct schedule 
 		           "a task needs a `cycle` or a `cron`");
 		return false;
 	}
-	if (s->step != 1) {
+	if (s->step != 1 || s->unit == CU_ONCE || is_never(c, t)) {
 		wrong(c, m, t->cycle.node, "cycle", "conflict",
-		      "the cycle of a cron task is a unit alone");
+		      "the cron says when it runs; beside it a cycle names the unit of its periods "
+		      "alone, minute to year");
 		return false;
 	}
 	if (cron_parse(t->cron.text, t->full, &m->cron, &err) < 0) {
