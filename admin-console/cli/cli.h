@@ -26,7 +26,7 @@ enum cli_exit {
 	CLI_NOT_FOUND = 4,
 	CLI_DENIED = 5,  /* not signed in, or not allowed */
 	CLI_TIMEOUT = 6, /* gave up waiting */
-	CLI_FAILED = 7,  /* what was waited for ended badly */
+	CLI_FAILED = 7,  /* done in part, or what was waited for ended badly */
 };
 
 struct command;

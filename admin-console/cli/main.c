@@ -44,8 +44,9 @@ static void print_usage(FILE *out)
 	}
 	fputs("\nsirdar COMMAND --help says more. Exit: 0 done, 1 refused or errors found, 2 wrong "
 	      "use,\n"
-	      "3 no answer from the server, 4 not found, 5 not allowed, 6 gave up waiting, 7 ended "
-	      "badly.\n",
+	      "3 no answer from the server, 4 not found, 5 not allowed, 6 gave up waiting, 7 done "
+	      "in "
+	      "part\nor ended badly.\n",
 	      out);
 }
 

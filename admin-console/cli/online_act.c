@@ -85,7 +85,12 @@ static const struct argp_option selection_options[] = {
 	{ "message", KEY_MESSAGE, "TEXT", 0, "why, kept with the command", 3 },
 	{ "dry-run", KEY_DRY, NULL, 0, "only show what would be done", 3 },
 	{ "yes", 'y', NULL, 0, "do not ask", 3 },
-	{ "wait", KEY_WAIT, NULL, 0, "until the command is over", 3 },
+	{ "wait", KEY_WAIT, NULL, 0,
+	  "until the command is over: every instance is made or changed, not yet run; with "
+	  "--parallel, --stop-on-failure, --running wait: until they have ended. Exit 0: all of it "
+	  "was done, however the instances end; 1: none of it; 7: part of it, or it was stopped or "
+	  "cancelled",
+	  3 },
 	{ "request-id", KEY_REQUEST, "ID", 0, "makes a repeat harmless", 3 },
 };
 

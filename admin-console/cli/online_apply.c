@@ -105,6 +105,7 @@ static int stdin_read(struct buf *text)
 		n = fread(buf_room(text, 65536), 1, 65536, stdin);
 		buf_added(text, n);
 	} while (n > 0 && text->len <= DOCUMENT_MAX);
+	clearerr(stdin); /* at a terminal a question may follow */
 	return text->len <= DOCUMENT_MAX ? CLI_OK
 	                                 : cli_fail(CLI_REFUSED, "standard input is too large");
 }
@@ -159,32 +160,38 @@ static char sign_of(const char *change)
 	return strcmp(change, "create") == 0 ? '+' : strcmp(change, "retire") == 0 ? '-' : '~';
 }
 
-static void paint(char sign, bool on)
+static void paint(FILE *to, char sign, bool on)
 {
-	if (isatty(STDOUT_FILENO))
-		screen_steer(stdout, !on           ? "\033[0m"
-		                     : sign == '+' ? "\033[32m"
-		                     : sign == '-' ? "\033[31m"
-		                                   : "\033[33m");
+	if (isatty(to == stderr ? STDERR_FILENO : STDOUT_FILENO))
+		screen_steer(to, !on           ? "\033[0m"
+		                 : sign == '+' ? "\033[32m"
+		                 : sign == '-' ? "\033[31m"
+		                               : "\033[33m");
+}
+
+static int changed_n(const cJSON *changes)
+{
+	const cJSON *c;
+	int n = 0;
+
+	cJSON_ArrayForEach(c, changes) n += strcmp(text_of(c, "change"), "same") != 0;
+	return n;
 }
 
 /* Of so many that some are told as a number only, the totals know. */
 static int changes_count(const cJSON *answer)
 {
-	const cJSON *c, *all = json_get(answer, "totals");
-	long long changed = 0, most = 0;
+	const cJSON *all = json_get(answer, "totals");
+	long long changed = changed_n(json_get(answer, "changes")), most = 0;
 
-	cJSON_ArrayForEach(c, json_get(answer, "changes"))
-		changed += strcmp(text_of(c, "change"), "same") != 0;
 	most = number_of(all, "create") + number_of(all, "update") + number_of(all, "retire");
 	return (int)(most > changed ? most : changed);
 }
 
-/* How many changes there are. */
-static int changes_print(const cJSON *answer)
+static void changes_print(const cJSON *answer, FILE *to)
 {
 	const cJSON *c, *f;
-	int changed, same = 0;
+	int same = 0;
 
 	cJSON_ArrayForEach(c, json_get(answer, "changes"))
 	{
@@ -195,43 +202,41 @@ static int changes_print(const cJSON *answer)
 			same++;
 			continue;
 		}
-		paint(sign, true);
-		printf("%c %s %s", sign, text_of(c, "kind"), text_of(c, "name"));
+		paint(to, sign, true);
+		fprintf(to, "%c %s %s", sign, text_of(c, "kind"), text_of(c, "name"));
 		if (number_of(c, "tasks") > 0)
-			printf(" (other dates for %s tasks)", text_of(c, "tasks"));
+			fprintf(to, " (other dates for %s tasks)", text_of(c, "tasks"));
 		if (json_true(c, "online_again"))
-			printf(" (its plan ran out and has new dates: it is online again)");
+			fprintf(to, " (its plan ran out and has new dates: it is online again)");
 		if (json_true(c, "no_dates"))
-			printf(" (no date of its plan is left to come)");
+			fprintf(to, " (no date of its plan is left to come)");
 		if (json_true(c, "stays_offline"))
-			printf(" (stays offline, as it was put)");
+			fprintf(to, " (stays offline, as it was put)");
 		if (number_of(c, "run_dates") > 0) {
-			printf(" (%s run dates of the past come due: %s", text_of(c, "run_dates"),
-			       date_of(c, "first"));
-			printf(" to %s)", date_of(c, "last"));
+			fprintf(to, " (%s run dates of the past come due: %s",
+			        text_of(c, "run_dates"), date_of(c, "first"));
+			fprintf(to, " to %s)", date_of(c, "last"));
 		}
-		putchar('\n');
-		paint(sign, false);
+		fputc('\n', to);
+		paint(to, sign, false);
 		cJSON_ArrayForEach(f, json_get(c, "fields"))
 		{
 			if (json_get(f, "before") != NULL)
-				cli_line(stdout, "    - %s: %s", text_of(f, "field"),
+				cli_line(to, "    - %s: %s", text_of(f, "field"),
 				         text_of(f, "before"));
 			if (json_get(f, "after") != NULL)
-				cli_line(stdout, "    + %s: %s", text_of(f, "field"),
+				cli_line(to, "    + %s: %s", text_of(f, "field"),
 				         text_of(f, "after"));
 		}
 	}
 	cJSON_ArrayForEach(c, json_get(answer, "warnings"))
-		cli_line(stdout, "%s:%s:%s: warning: %s", text_of(c, "file"), text_of(c, "line"),
+		cli_line(to, "%s:%s:%s: warning: %s", text_of(c, "file"), text_of(c, "line"),
 	                 text_of(c, "column"), text_of(c, "message"));
 	if (number_of(answer, "changes_more") > 0) {
 		same = (int)number_of(json_get(answer, "totals"), "same");
-		printf("... and %s more\n", text_of(answer, "changes_more"));
+		fprintf(to, "... and %s more\n", text_of(answer, "changes_more"));
 	}
-	changed = changes_count(answer);
-	printf("%d changed, %d as before\n", changed, same);
-	return changed;
+	fprintf(to, "%d changed, %d as before\n", changes_count(answer), same);
 }
 
 /* By the route that takes large bodies. */
@@ -253,15 +258,17 @@ static int send(struct online *o, cJSON *args, bool dry, cJSON **ret)
 }
 
 /* Target servers first: workflows may need them. The answer is that of `apply`, with theirs. */
-static int send_all(struct online *o, const struct options *q, cJSON **ret)
+static int send_all(struct online *o, const struct options *q, bool dry, cJSON **ret)
 {
 	cJSON *changes = cJSON_CreateArray(), *c;
-	int code = CLI_OK;
+	int code = CLI_OK, saved = 0;
 
-	if (cJSON_GetArraySize(q->targets))
-		code = targets_send(o, q->targets, q->dry_run, q->passwords, changes);
+	if (cJSON_GetArraySize(q->targets)) {
+		code = targets_send(o, q->targets, dry, q->passwords, changes);
+		saved = dry ? 0 : changed_n(changes) - (code != CLI_OK);
+	}
 	if (code == CLI_OK && (json_get(q->args, "documents")->child || json_get(q->args, "prune")))
-		code = send(o, q->args, q->dry_run, ret);
+		code = send(o, q->args, dry, ret);
 	else if (code == CLI_OK)
 		*ret = cJSON_CreateObject();
 	if (code == CLI_OK && !json_get(*ret, "changes"))
@@ -269,21 +276,35 @@ static int send_all(struct online *o, const struct options *q, cJSON **ret)
 	while (code == CLI_OK && (c = cJSON_DetachItemFromArray(changes, 0)) != NULL)
 		cJSON_AddItemToArray(cJSON_GetObjectItem(*ret, "changes"), c);
 	cJSON_Delete(changes);
+	if (code != CLI_OK && saved > 0)
+		code = cli_fail(CLI_FAILED, "%d of the target servers were saved, the rest was not",
+		                saved);
 	return code;
 }
 
-/* Retiring is asked for with a flag and shown before it is done. */
-static int confirm(struct online *o, struct options *q)
+/* The changes are shown before they are made, and a person is asked. Nobody is there without a
+ * terminal: what a script applies is saved, and said to be; only retiring wants its --yes. */
+static int confirm(struct online *o, const struct options *q)
 {
+	bool retire = json_true(q->args, "retire"), person = isatty(STDIN_FILENO);
+	bool targets = cJSON_GetArraySize(q->targets) > 0;
 	cJSON *dry = NULL;
 	char line[16] = "";
 	int code;
 
-	if (q->yes || !json_true(q->args, "retire") || !json_get(q->args, "documents")->child)
+	if (q->yes || q->dry_run || (!person && !retire))
 		return CLI_OK;
-	code = send(o, q->args, true, &dry);
-	if (code == CLI_OK && changes_print(dry) > 0) {
-		if (!isatty(STDIN_FILENO))
+	o->quiet = person && targets;
+	code = send_all(o, q, true, &dry);
+	if (o->quiet && code != CLI_OK) { /* a workflow may need what is not saved yet */
+		fputs("what else changes is known when the target servers are saved\n", stderr);
+		code = CLI_OK;
+	}
+	o->quiet = false;
+	if (code == CLI_OK && (dry == NULL || changes_count(dry) > 0)) {
+		if (dry != NULL)
+			changes_print(dry, stderr);
+		if (!person)
 			code = cli_fail(CLI_REFUSED, "say --yes to retire");
 		else if (fputs("Go on? [y/N] ", stderr) < 0 || !fgets(line, sizeof(line), stdin) ||
 		         (line[0] != 'y' && line[0] != 'Y'))
@@ -304,7 +325,7 @@ int apply_send(struct cli *cli, cJSON *args, bool dry_run)
 	if (code == CLI_OK && cli->json)
 		code = print_json(answer);
 	else if (code == CLI_OK)
-		changes_print(answer);
+		changes_print(answer, stdout);
 	cJSON_Delete(answer);
 	online_close(&o);
 	return code;
@@ -315,7 +336,7 @@ static int run(struct cli *cli, const struct argp *own, int argc, char **argv, b
 	struct options q = { .args = cJSON_CreateObject(), .dry_run = diff };
 	struct online o = { 0 };
 	cJSON *answer = NULL;
-	int code, changed = 0;
+	int code;
 
 	cli_parse(cli, own, argc, argv, &q);
 	if (diff && json_get(q.args, "retire") == NULL)
@@ -323,15 +344,20 @@ static int run(struct cli *cli, const struct argp *own, int argc, char **argv, b
 	code = documents_read(&q);
 	if (code == CLI_OK)
 		code = online_open(cli, &o);
-	if (code == CLI_OK && !q.dry_run)
+	if (code == CLI_OK)
 		code = confirm(&o, &q);
 	if (code == CLI_OK)
-		code = send_all(&o, &q, &answer);
+		code = send_all(&o, &q, q.dry_run, &answer);
 	if (code == CLI_OK && cli->json)
 		code = print_json(answer);
 	else if (code == CLI_OK)
-		changed = changes_print(answer);
-	if (code == CLI_OK && q.exit_code && (cli->json ? changes_count(answer) : changed) > 0)
+		changes_print(answer, stdout);
+	if (code == CLI_OK && !q.dry_run && !q.yes && !isatty(STDIN_FILENO) &&
+	    changes_count(answer) > 0)
+		fputs("saved without a question: standard input is no terminal (--yes says so, "
+		      "--dry-run only shows)\n",
+		      stderr);
+	if (code == CLI_OK && q.exit_code && changes_count(answer) > 0)
 		code = CLI_REFUSED;
 	cJSON_Delete(answer);
 	cJSON_Delete(q.args);

@@ -196,6 +196,14 @@ static bool is_refused(const cJSON *c)
 	return number_of(c, "failed") > 0 && number_of(c, "done") <= number_of(c, "failed");
 }
 
+/* How one that is over ended: all of it, nothing, or a part. */
+static int ended_code(const cJSON *c)
+{
+	if (strcmp(text_of(c, "state"), "done") == 0 && number_of(c, "failed") == 0)
+		return CLI_OK;
+	return is_refused(c) ? CLI_REFUSED : CLI_FAILED;
+}
+
 static int told(struct online *o, const cJSON *c)
 {
 	int code = CLI_OK;
@@ -255,8 +263,8 @@ int command_send(struct online *o, const struct sending *s)
 		code = command_wait(o, id);
 	else
 		code = told(o, answer);
-	if (code == CLI_OK && is_over(answer) && is_refused(answer))
-		code = CLI_REFUSED;
+	if (code == CLI_OK && !s->wait && is_over(answer))
+		code = ended_code(answer);
 	free(id);
 	cJSON_Delete(answer);
 	return code;
@@ -285,13 +293,6 @@ static void bar_end(void)
 {
 	if (isatty(STDERR_FILENO))
 		screen_steer(stderr, "\r\033[K");
-}
-
-static int ended_code(const cJSON *c)
-{
-	if (strcmp(text_of(c, "state"), "done") == 0 && number_of(c, "failed") == 0)
-		return CLI_OK;
-	return is_refused(c) ? CLI_REFUSED : CLI_FAILED;
 }
 
 int command_wait(struct online *o, const char *id)

@@ -440,6 +440,28 @@ int cmd_why(struct cli *cli, int argc, char **argv)
 
 /* --- brokers, status --- */
 
+/* The state of a type that the broker should run and does not, or NULL. */
+static const char *type_trouble(const cJSON *b, const cJSON *type)
+{
+	static const char *const well[] = { "ready", "stopped", "draining", "" };
+	const char *state = text_of(type, "state");
+
+	for (size_t i = 0; i < sizeof(well) / sizeof(well[0]); i++)
+		if (strcmp(state, well[i]) == 0)
+			return NULL;
+	return json_true(b, "online") ? state : NULL;
+}
+
+/* "sql", "sql(quarantined)" */
+static void broker_type(const cJSON *b, const cJSON *type, struct buf *out)
+{
+	const char *trouble = type_trouble(b, type);
+
+	buf_printf(out, "%s%s", out->len > 0 ? " " : "", text_of(type, "type"));
+	if (trouble != NULL)
+		buf_printf(out, "(%s)", trouble);
+}
+
 /* What is wrong with one that the table has no room for. */
 static void broker_notes(const cJSON *b)
 {
@@ -450,6 +472,9 @@ static void broker_notes(const cJSON *b)
 		       "or "
 		       "stop one of the two\n",
 		       text_of(b, "name"), text_of(b, "twin"), number_of(b, "twin_refused"));
+	cJSON_ArrayForEach(y, json_get(b, "types")) if (type_trouble(b, y) != NULL)
+		cli_line(stdout, "%s: task type %s is %s: %s", text_of(b, "name"),
+	                 text_of(y, "type"), text_of(y, "state"), text_of(y, "text"));
 	cJSON_ArrayForEach(y, json_get(b, "types")) if (text_of(y, "starts")[0] != '\0')
 		printf("%s: nothing of task type %s starts: %s\n", text_of(b, "name"),
 	               text_of(y, "type"), text_of(y, "starts"));
@@ -466,8 +491,7 @@ static void brokers_print(const cJSON *root)
 		struct buf types;
 
 		buf_init(&types);
-		cJSON_ArrayForEach(y, json_get(b, "types"))
-			buf_printf(&types, "%s%s", types.len > 0 ? " " : "", text_of(y, "type"));
+		cJSON_ArrayForEach(y, json_get(b, "types")) broker_type(b, y, &types);
 		table_add(&t, text_of(b, "name"));
 		table_add(&t, !json_true(b, "online")   ? "offline"
 		              : json_true(b, "drained") ? "drained"

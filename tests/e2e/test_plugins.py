@@ -254,9 +254,13 @@ def a_plugin_that_crashes_is_quarantined_with_the_reason_until_it_is_released(s)
     s.command("run-now", selection={"tasks": ["plug/w/crash"], "dates": ["2026-03-01"]})
     r = until("it is quarantined", lambda: (lambda r: r if r["state"] == "quarantined" else None)(runner(s)))
     assert "crashes in ten minutes" in r["text"] and "SIGKILL" in r["text"], r
+    shown = s.sirdar("broker", "list").stdout
+    assert "odd(quarantined)" in shown and f"b1: task type odd is quarantined: {r['text']}\n" in shown, shown
     (s.dir / "crash").unlink()
     s.sirdar("plugin", "release", "odd", "--broker", "b1")
     runs(s, "1.0-odd")
+    shown = s.sirdar("broker", "list").stdout
+    assert "quarantined" not in shown, shown
 
 
 @test

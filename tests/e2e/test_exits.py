@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""What `sirdar` answers to scripts and to a person at a terminal: exit codes, as the manual lists them,
+and the question before a change. TAP."""
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import BIN, ROOT, Site, free_port, main, test, until  # noqa: E402
+from terminal import on_terminal  # noqa: E402
+
+OK, REFUSED, USAGE, UNREACHABLE, NOT_FOUND, DENIED, FAILED = 0, 1, 2, 3, 4, 5, 7
+DATE, NEXT, FAR = "2026-03-01", "2026-03-02", "2098-01-01"
+
+
+def document(s, name, body="{type: noop, cycle: day, start_date: 2026-01-01, catchup: {mode: none}}", tasks=("a",)):
+    path = s.dir / f"{name}.yaml"
+    path.write_text(f"project: ex\nworkflow: {name}\ntasks:\n" + "".join(f"  {t}: {body}\n" for t in tasks))
+    return str(path)
+
+
+def made(s, name, **more):
+    s.sirdar("apply", "--yes", document(s, name, **more))
+    return f"ex/{name}/a"
+
+
+def person(s, typed, *words):
+    return on_terminal([BIN / "sirdar", *words], dict(s.env, SIRDAR_TOKEN_FILE=str(s.dir / "token")), s.dir, typed=typed)
+
+
+def version(s, name):
+    return next((w["version"] for w in s.get("/api/v1/workflows")["items"] if w["name"] == f"ex/{name}"), 0)
+
+
+# --- exit codes
+
+@test
+def a_server_that_is_away_is_3_for_every_verb(s):
+    task, file = made(s, "away"), document(s, "away")
+    verbs = (("apply", "--yes", file), ("diff", file), ("backfill", task, DATE, "--yes", "--wait"), ("redo", task, DATE, "--yes"),
+             ("why", task, DATE), ("run-now", task), ("status",), ("run", "list"), ("command", "wait", "1"), ("export", "ex/away"))
+    for words in verbs:
+        done = s.sirdar(*words, "--server", f"http://127.0.0.1:{free_port()}", expect=UNREACHABLE)
+        assert done.stderr.startswith("sirdar: http://127.0.0.1:") and not done.stdout, (words, done)
+    s.base.stop()
+    try:
+        for words in verbs[:6]:  # the cgi is there and says what is away
+            done = s.sirdar(*words, expect=UNREACHABLE)
+            assert "baseserver" in done.stderr, (words, done)
+    finally:
+        s.base.start()
+        until("it is there again", s.up)
+
+
+@test
+def a_wait_that_loses_the_server_is_3_and_may_be_taken_up_again(s):
+    gate = s.dir / "data" / "gate"
+    task = made(s, "lost", body='{type: shell, cycle: day, start_date: 2026-01-01, catchup: {mode: none}, params: {script: "'
+                f'while [ ! -e {gate} ]; do sleep 0.02; done"}}}}')
+    with subprocess.Popen([BIN / "sirdar", "backfill", task, DATE, NEXT, "--yes", "--wait", "--parallel", "1"],
+                          env=dict(s.env, SIRDAR_TOKEN_FILE=str(s.dir / "token")), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as waits:
+        until("the first one runs", lambda: [i for i in s.instances(task) if i["state"] == "Running"])
+        number = s.get("/api/v1/commands?limit=1")["items"][0]["command"]
+        s.cgi.kill()
+        assert waits.wait(120) == UNREACHABLE, waits.stderr.read()
+    s.start_cgi()
+    gate.touch()
+    s.sirdar("command", "wait", number, expect=OK)
+
+
+@test
+def a_file_that_is_wrong_or_refused_is_1_and_one_that_is_not_there_4(s):
+    bad = s.dir / "bad.yaml"
+    bad.write_text("project: ex\nworkflow: bad\ntasks: {a: {type: nothing_has_it, cycle: fortnight}}\n")
+    for words in (("check", str(bad)), ("apply", "--yes", str(bad)), ("diff", str(bad))):
+        done = s.sirdar(*words, expect=REFUSED)
+        assert "fortnight" in done.stdout + done.stderr, done
+    for words in (("apply", "--yes", "absent.yaml"), ("diff", "absent.yaml"), ("import", "crontab", "absent.yaml")):
+        done = s.sirdar(*words, expect=NOT_FOUND)
+        assert "absent.yaml" in done.stderr, done
+    s.sirdar("apply", expect=USAGE)
+
+
+@test
+def a_cron_beside_a_cycle_that_is_no_unit_is_refused_by_check_and_apply(s):
+    for cycle, code in (("none", REFUSED), ("once", REFUSED), ("2 hour", REFUSED), ("day", OK)):
+        file = document(s, "both", f'{{type: noop, cron: "0 6 * * *", cycle: {cycle}, catchup: {{mode: none}}}}')
+        checked = s.sirdar("check", file, expect=code)
+        applied = s.sirdar("apply", "--yes", file, expect=code)
+        said = [checked.stdout + checked.stderr, applied.stdout + applied.stderr]
+        assert all(("the cron says when it runs" in text) == (code == REFUSED) for text in said), (cycle, said)
+
+
+@test
+def what_nobody_knows_is_4_and_what_nobody_may_is_5(s):
+    for words in (("redo", "ex/none/a", DATE, "--yes"), ("backfill", "ex/none/a", DATE, "--yes", "--wait"),
+                  ("why", "ex/none/a", DATE), ("why", "99.1"), ("command", "show", "999999"), ("broker", "drain", "none")):
+        done = s.sirdar(*words, expect=NOT_FOUND)
+        assert done.stderr.startswith("sirdar: "), done
+    wrong = s.dir / "wrong-token"
+    wrong.touch(0o600)
+    wrong.write_text("no such token\n")
+    for words in (("why", "ex/away/a", DATE), ("apply", "--yes", document(s, "denied")), ("redo", "ex/away/a", DATE, "--yes")):
+        s.sirdar(*words, "--token-file", str(wrong), "--server", f"http://127.0.0.1:{s.http}", expect=DENIED)
+
+
+@test
+def a_command_is_0_when_all_of_it_was_done_1_when_nothing_and_7_when_a_part(s):
+    task = made(s, "part")
+    s.sirdar("backfill", task, DATE, "--yes", "--wait", expect=OK)
+    s.wait_all_over(task, 1)
+    for more in ((), ("--wait",), ("--json",), ("--json", "--wait")):
+        s.sirdar("redo", task, DATE, "--yes", *more, expect=OK)
+        s.wait_all_over(task, 1)
+        s.sirdar("redo", task, FAR, "--yes", *more, expect=REFUSED)
+        done = s.sirdar("redo", task, DATE, FAR, "--yes", *more, expect=FAILED)
+        assert "1 done, 1 refused" in done.stdout or json.loads(done.stdout)["failed"] == 1, done
+        s.wait_all_over(task, 1)
+    s.sirdar("backfill", task, DATE, NEXT, expect=REFUSED)  # nobody is there who could be asked
+
+
+@test
+def a_wait_is_for_the_command_and_with_a_cap_for_the_ends_of_its_instances(s):
+    body = '{type: shell, cycle: day, start_date: 2026-01-01, catchup: {mode: none}, params: {script: "%s"}}'
+    gate = s.dir / "data" / "ends"
+    slow = made(s, "slow", body=body % f"while [ ! -e {gate} ]; do sleep 0.02; done")
+    s.sirdar("backfill", slow, DATE, "--yes", "--wait", expect=OK)
+    assert [i["state"] for i in s.instances(slow)] != ["Succ"], "it ended before its gate was opened"
+    gate.touch()
+    s.sirdar("backfill", slow, NEXT, "--yes", "--wait", "--parallel", "1", expect=OK)
+    assert s.instance(slow, NEXT + "T00:00:00Z")["state"] == "Succ", s.instances(slow)
+    bad = made(s, "bad", body=body % "exit 3")
+    s.sirdar("backfill", bad, DATE, "--yes", "--wait", "--parallel", "1", expect=OK)  # however it ended
+    done = s.sirdar("backfill", bad, NEXT, "2026-03-03", "--yes", "--wait", "--parallel", "1", "--stop-on-failure", expect=FAILED)
+    assert "stopped" in done.stdout, done
+    help_ = " ".join(s.sirdar("backfill", "--help").stdout.split())
+    assert "made or changed, not yet run" in help_ and "7: part of it" in help_, help_
+
+
+@test
+def target_servers_that_are_saved_before_a_refused_workflow_are_a_part_7(s):
+    target = s.dir / "target.yaml"
+    target.write_text("target: exits_db\nkind: mysql\nhost: db.example\nuser: u\n")
+    bad = document(s, "nopool", "{type: noop, cycle: day, pools: {no_such_pool: 1}}")
+    done = s.sirdar("apply", "--yes", str(target), bad, expect=FAILED)
+    assert "no_such_pool" in done.stderr and "1 of the target servers" in done.stderr, done
+    s.sirdar("apply", "--yes", str(target), bad, expect=REFUSED)  # nothing is left to be saved
+
+
+@test
+def the_manual_the_man_page_and_the_help_name_the_same_codes(s):
+    def codes(text):
+        return sorted({int(n) for n in re.findall(r"(?:^|[ (])([0-7])(?=:? (?:done|refused|wrong|no answer|no such|not |gave|a part|done in part|in part))", text)})
+    manual = Path(ROOT, "docs/manual.md").read_text("utf-8")
+    page = Path(ROOT, "docs/man/sirdar.1").read_text("utf-8")
+    texts = {"manual": " ".join(manual.split("**Exit codes of `sirdar`**")[1].split("Of the daemons")[0].split()),
+             "man page": " ".join(page.split(".SH EXIT STATUS")[1].split(".SH SEE ALSO")[0].split()),
+             "help": " ".join(s.sirdar("--help").stdout.split("Exit:")[1].split())}
+    for name, text in texts.items():
+        assert codes(text) == list(range(8)), (name, codes(text), text)
+        assert "part" in text, (name, text)
+
+
+# --- the question before a change
+
+@test
+def apply_at_a_terminal_shows_what_changes_and_asks(s):
+    file = document(s, "asked")
+    done = person(s, "n\n", "apply", file)
+    assert done.code == REFUSED and "+ task ex/asked/a" in done.text and "Go on?" in done.text, done.text
+    assert version(s, "asked") == 0, "it was saved all the same"
+    done = person(s, "y\n", "apply", file)
+    assert done.code == OK and version(s, "asked") == 1, done.text
+    done = person(s, None, "apply", file)
+    assert done.code == OK and "Go on?" not in done.text, "nothing changes: nothing is asked"
+    file = document(s, "asked", tasks=("a", "b"))
+    for words in (("--yes",), ("--dry-run",)):
+        done = person(s, None, "apply", file, *words)
+        assert done.code == OK and "Go on?" not in done.text, done.text
+
+
+@test
+def apply_without_a_terminal_saves_and_says_that_nobody_was_asked(s):
+    file = document(s, "script")
+    done = s.sirdar("apply", file)
+    assert version(s, "script") == 1 and "saved without a question" in done.stderr, done
+    assert "without a question" not in s.sirdar("apply", file).stderr, "nothing changed"
+    file = document(s, "script", tasks=("a", "b"))
+    for words in (("--dry-run",), ("--yes",)):
+        assert "without a question" not in s.sirdar("apply", *words, file).stderr, words
+    file = document(s, "script")
+    done = s.sirdar("apply", "--retire", "--json", file, expect=REFUSED)
+    assert not done.stdout and "- task ex/script/b" in done.stderr and "say --yes" in done.stderr, done
+    s.sirdar("apply", "--retire", "--yes", file)
+
+
+@test
+def apply_asks_also_where_a_workflow_needs_a_target_server_of_the_same_files(s):
+    target = s.dir / "t2.yaml"
+    target.write_text("target: asked_db\nkind: mysql\nhost: db.example\nuser: u\n")
+    needs = document(s, "uses", '{type: shell, cycle: day, params: {script: "echo ${server.asked_db.host}"}}')
+    done = person(s, "n\n", "apply", str(target), needs)
+    assert done.code == REFUSED and version(s, "uses") == 0, done.text
+    done = person(s, "y\n", "apply", str(target), needs)
+    assert done.code == OK and version(s, "uses") == 1, done.text
+
+
+if __name__ == "__main__":
+    sys.exit(main(lambda: Site("exits").start()))
