@@ -11,98 +11,18 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import witness  # noqa: E402
 from harness import Late, Site, gone, main, test, until  # noqa: E402
 
 KILLS = int(os.environ.get("KILLS") or (2000 if os.environ.get("HEAVY") else 210))
 SEED = int(os.environ.get("SEED") or time.time_ns() % 1000000)
 DAY = 1772323200
-# The lock shows an overlap as it happens; the lines, appended whole, show it afterwards.
-JOB = r"""
-exec 9>>{dir}/locks/$SIRDAR_TASK_ID.$SIRDAR_RUN_DATE
-if flock -n 9; then o=free; else o=OVERLAP; fi
-me="$SIRDAR_TASK_ID $SIRDAR_RUN_DATE $SIRDAR_GENERATION $SIRDAR_ATTEMPT $SIRDAR_FENCE_TOKEN"
-echo "start $me $o" >> {dir}/ledger
-sleep {sleep}
-{extra}
-echo "end $me {code}" >> {dir}/ledger
-exit {code}
-"""
-WORKFLOW = """workflow: chaos{round}
-project: e2e
-timezone: UTC
-start_date: 2026-03-01
-end_date: 2026-03-01 {last}
-defaults: {{type: shell, catchup: {{mode: all, max: 100000}}, retry: {{attempts: 3, delay: 0s}}}}
-tasks:
-  a:
-    cycle: minute
-    params:
-      script: |
-{quick}
-  b:
-    cycle: minute
-    needs: [a]
-    params:
-      script: |
-{slow}
-  c:
-    cycle: minute
-    needs: [b, {{task: c, depend: -1}}]
-    params:
-      script: |
-{quick}
-  fails:
-    cycle: 10 minute
-    needs: [{{task: a, depend: 2}}]
-    retry: {{attempts: 2, delay: 0s}}
-    params:
-      script: |
-{failing}
-"""
 
 
-def script(folder, sleep, code=0, extra=":"):
-    text = JOB.format(dir=folder, sleep=sleep, code=code, extra=extra)
-    return "".join(f"        {line}\n" for line in text.strip().splitlines()).rstrip("\n")
-
-
-class Load:
-    """Workflows applied one after the other while the killing goes on, so that there is always
-    something to run."""
-
+class Load(witness.Load):
     def __init__(self, s, folder, minutes=20, sleep=(0.05, 0.4)):
-        self.s, self.folder, self.minutes, self.sleep, self.rounds = s, folder, minutes, sleep, 0
-        (folder / "locks").mkdir(parents=True)
-        (folder / "ledger").touch()
-        self.want = {}
-
-    def more(self):
-        """Asked for again under the same id until it is acknowledged."""
-        n = self.rounds
-        text = WORKFLOW.format(
-            round=n, last=f"00:{self.minutes - 1:02}", quick=script(self.folder, self.sleep[0]),
-            slow=script(self.folder, self.sleep[1]), failing=script(self.folder, 0.02, code=9))
-
-        def ask():
-            try:
-                return self.s.apply(text, request_id=f"{n:032x}", **{"from": "2026-03-01"})
-            except (OSError, AssertionError, Exception) as e:  # noqa: B014,BLE001
-                self.last = e
-                return None
-        try:
-            until("the workflow is taken", ask, 30, every=0.1)
-        except Late:
-            raise Late(f"the workflow is not taken: {self.last}") from None
-        self.rounds += 1
-
-    def total(self):
-        return self.rounds * (3 * self.minutes + self.minutes // 10)
-
-    def ends(self):
-        return sum(line.startswith("end") for line in self.lines())
-
-    def lines(self):
-        return (self.folder / "ledger").read_text().splitlines()
+        super().__init__(s, folder, "chaos", minutes, 10,
+                         lambda: (f"sleep {sleep[0]}", f"sleep {sleep[1]}", "sleep 0.02"))
 
 
 def alive(s):
@@ -119,11 +39,11 @@ def judge(s, load, lost_allowed=False):
     rows = s.wait_all_over("e2e/chaos*", load.total(), 120)
     by_key, ends, wrong = {}, {}, []
     for line in load.lines():
-        kind, task, date, generation, attempt, token, what = line.split()
+        kind, task, date, generation, attempt, token, what = line
         key = (int(task), int(date), int(generation))
         (by_key if kind == "start" else ends).setdefault(key, []).append((int(token), int(attempt), what))
         if what == "OVERLAP":
-            wrong.append(f"two attempts at once: {line}")
+            wrong.append(f"two attempts at once: {' '.join(line)}")
     for i in rows:
         key = (i["task_id"], DAY + 60 * minute_of(i), i["generation"])
         name, started, ended = i["task"], by_key.get(key, []), ends.get(key, [])

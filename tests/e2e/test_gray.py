@@ -17,6 +17,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import OVER, Daemon, Late, Site, main, test, until  # noqa: E402
 from proxy import Wire  # noqa: E402
+from witness import Load  # noqa: E402
 
 HEAVY = bool(os.environ.get("HEAVY"))
 ROUNDS = int(os.environ.get("ROUNDS") or (500 if HEAVY else 10))
@@ -25,89 +26,13 @@ DAY, MINUTES, LINES = 1772323200, 12, 12
 LEASES = {"beat_ms": 200, "fence_ms": 3000, "kill_ms": 500, "lose_ms": 6000, "epoch_ms": 3000, "lead_ms": 4000}
 LOSE_S = LEASES["lose_ms"] / 1000
 
-JOB = r"""
-exec 9>>{dir}/locks/$SIRDAR_TASK_ID.$SIRDAR_RUN_DATE
-if flock -n 9; then o=free; else o=OVERLAP; fi
-me="$SIRDAR_TASK_ID $SIRDAR_RUN_DATE $SIRDAR_GENERATION $SIRDAR_ATTEMPT $SIRDAR_FENCE_TOKEN"
-echo "start $me $o" >> {dir}/ledger
-n=0
-while [ $n -lt {lines} ]; do echo "$n $me"; n=$((n+1)); sleep {sleep}; done
-echo "end $me {code}" >> {dir}/ledger
-exit {code}
-"""
-WORKFLOW = """workflow: gray{round}
-project: e2e
-timezone: UTC
-start_date: 2026-03-01
-end_date: 2026-03-01 {last}
-defaults: {{type: shell, catchup: {{mode: all, max: 100000}}, retry: {{attempts: 3, delay: 0s}}}}
-tasks:
-  a:
-    cycle: minute
-    params:
-      script: |
-{quick}
-  b:
-    cycle: minute
-    needs: [a]
-    params:
-      script: |
-{slow}
-  c:
-    cycle: minute
-    needs: [b, {{task: c, depend: -1}}]
-    params:
-      script: |
-{quick}
-  fails:
-    cycle: 6 minute
-    needs: [{{task: a, depend: 2}}]
-    retry: {{attempts: 2, delay: 0s}}
-    params:
-      script: |
-{failing}
-"""
+def sleeps(seconds):
+    """Lines all the while, each under its own token, so that logs that mix are seen."""
+    return f'n=0\nwhile [ $n -lt {LINES} ]; do echo "$n $me"; n=$((n+1)); sleep {seconds}; done'
 
 
-def script(folder, sleep, code=0):
-    text = JOB.format(dir=folder, sleep=sleep, code=code, lines=LINES)
-    return "".join(f"        {line}\n" for line in text.strip().splitlines()).rstrip("\n")
-
-
-class Work:
-    """Workflows applied one after the other, so that there is always something to run; and what the jobs said."""
-
-    def __init__(self, s, folder):
-        self.s, self.folder, self.rounds = s, folder, 0
-        (folder / "locks").mkdir(parents=True)
-        (folder / "ledger").touch()
-
-    def more(self):
-        n = self.rounds
-        text = WORKFLOW.format(round=n, last=f"00:{MINUTES - 1:02}", quick=script(self.folder, 0.02),
-                               slow=script(self.folder, random.choice((0.1, 0.3, 0.6))),
-                               failing=script(self.folder, 0.01, code=9))
-
-        def ask():
-            try:
-                return self.s.apply(text, request_id=f"{n:032x}", **{"from": "2026-03-01"})
-            except Exception as e:  # noqa: BLE001
-                self.last = e
-                return None
-        try:
-            until("the workflow is taken", ask, 60, every=0.1)
-        except Late:
-            raise Late(f"the workflow is not taken: {self.last}") from None
-        self.rounds += 1
-
-    def total(self):
-        return self.rounds * (3 * MINUTES + MINUTES // 6)
-
-    def lines(self):
-        return [line.split() for line in (self.folder / "ledger").read_text().splitlines()]
-
-    def ends(self):
-        return sum(words[0] == "end" for words in self.lines())
+def gray_load(s, folder):
+    return Load(s, folder, "gray", MINUTES, 6, lambda: (sleeps(0.02), sleeps(random.choice((0.1, 0.3, 0.6))), sleeps(0.01)))
 
 
 class GraySite(Site):
@@ -374,7 +299,7 @@ def deck():
 @test
 def sick_machines_and_twins_lose_nothing_double_nothing_strand_nothing_and_mix_no_logs(s):
     random.seed(SEED)
-    work = Work(s, s.dir / "data/gray")
+    work = gray_load(s, s.dir / "data/gray")
     work.more()
     until("jobs run", work.ends, 60)
     cards = deck()
