@@ -36,7 +36,8 @@ enum ask {
 	ASK_KILL_ACK, /* token */
 	ASK_HANG,     /* token */
 	ASK_RETRY,
-	ASK_REDO, /* kill_running: kill a running one first, then redo; origin: OR_BACKFILL asks it */
+	/* kill_running: kill a running one first; origin: OR_BACKFILL where a backfill asks */
+	ASK_REDO,
 	ASK_REOPEN,
 	ASK_DECLARE,
 	ASK_FREEZE,
