@@ -6,6 +6,9 @@
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/err.h"
+
+enum { TELL_AGAIN_US = 10 * 1000 };
 
 static bool has_members(const struct order *o)
 {
@@ -102,14 +105,18 @@ void cmd_scope_over(struct commander *c, struct cmd *cmd)
 	tell(c, cmd->id, &nothing, true);
 }
 
-/* The resolver holds members until then. It takes more letters than there are commands: where it
- * takes none, it is ending. */
+/* The resolver holds members until then: told again where its mailbox was full. */
 static void all_told(struct commander *c)
 {
 	struct scope_news *n = mem_new(sizeof *n);
+	int r = resolver_tell(c->front->resolver, n);
 
-	if (resolver_tell(c->front->resolver, n) < 0)
+	if (r < 0)
 		scope_news_free(n);
+	if (r == E_BUSY) {
+		c->scopes_told = false;
+		commander_alarm(c, actor_mono_us(c->me) + TELL_AGAIN_US);
+	}
 }
 
 /* Members of a command that is over may wait still. */

@@ -216,6 +216,14 @@ static bool open_ledger(void)
 	return n == 0;
 }
 
+/* Plans have no begin here, and links of members are judged by the plan: nobody says more. */
+static void tell_scopes(void)
+{
+	struct scope_news *all_told = mem_new(sizeof *all_told);
+
+	CHECK(resolver_tell(resolver, all_told) == 0);
+}
+
 void server_start(void)
 {
 	struct maintainer_settings mset = { .lose_us = LOSE_US,
@@ -246,6 +254,7 @@ void server_start(void)
 	if (swarm.stands) /* in no other story: those stay as they are */
 		maintainer_listens(maintainer, worker_actor());
 	CHECK(threads_start(&err) == 0);
+	tell_scopes();
 	up = true;
 	if (first) {
 		pools_make();
