@@ -42,7 +42,8 @@ int apply_compile(struct apply *a)
 	a->world.set = a->set;
 	a->world.w.types = manifests_types(c->types);
 	a->world.w.infra_max = c->set.infra_max;
-	if (workflow_compile(a->set, &a->world.w, &a->diags, &a->tasks, &a->n) < 0)
+	if (apply_resolve(a) < 0 ||
+	    workflow_compile(a->set, &a->world.w, &a->diags, &a->tasks, &a->n) < 0)
 		return apply_refuse_diags(a);
 	index_tasks(a);
 	return 0;
@@ -195,15 +196,24 @@ void apply_put_plan(struct apply *a, const struct task *t, const struct store_ta
 	begin_print(&a->c->cat, was, t->plan, row, a->cmd->o.now_us / US_PER_S, out);
 }
 
+/* Does it use one of a library, and what its document uses is not what it was? */
+static bool uses_anew(const struct yaml_node *task, const struct yaml_node *was,
+                      const struct yaml_node *is)
+{
+	const struct yaml_node *old = yaml_get(was, "used"), *now = yaml_get(is, "used");
+
+	return task->kind == YAML_MAP && yaml_get(task, "use") &&
+	       (!old || !now || !yaml_same(old, now));
+}
+
 /* A task's own lines; without the prefix they would read like the workflow's. */
 static void change_task(struct apply *a, const struct task *t, const struct store_task *row,
                         bool is_new, bool differs, const struct yaml_node *was,
                         const struct yaml_node *is)
 {
 	const struct yaml_node *old = task_node(was, t->name), *now = task_node(is, t->name);
-	const char *what = is_new                                            ? "create"
-	                   : differs && !(old && now && yaml_same(old, now)) ? "update"
-	                                                                     : "same";
+	bool as_was = old && now && yaml_same(old, now) && !uses_anew(now, was, is);
+	const char *what = is_new ? "create" : differs && !as_was ? "update" : "same";
 
 	if (row && strcmp(what, "same") == 0 && apply_replans(a, t, row))
 		what = "update";
@@ -320,7 +330,7 @@ bool apply_in_set(const struct apply *a, uint32_t id)
 	return map_get(&a->index, id) != MAP_NONE;
 }
 
-static bool names_workflow(const struct apply *a, const char *name)
+bool apply_names(const struct apply *a, const char *name)
 {
 	for (size_t i = 0; i < a->n_given; i++)
 		if (strcmp(workflow_name(workflow_set_at(a->set, i)), name) == 0)
@@ -328,8 +338,7 @@ static bool names_workflow(const struct apply *a, const char *name)
 	return false;
 }
 
-/* Of a project that is to hold nothing beside the documents? */
-static bool is_pruned(const struct apply *a, const char *name)
+bool apply_prunes(const struct apply *a, const char *name)
 {
 	size_t n = strcspn(name, "/");
 
@@ -347,7 +356,7 @@ static bool is_ours(const struct apply *a, const struct cat_task *t)
 		if (catalog_in_workflow(t, name, strlen(name)))
 			return true;
 	}
-	return is_pruned(a, t->def->name);
+	return apply_prunes(a, t->def->name);
 }
 
 /* A task of the documents that waits for one that goes. */
@@ -449,9 +458,11 @@ static int prune(struct apply *a)
 {
 	for (size_t i = 0; i < a->c->n_documents; i++) {
 		const struct document *d = &a->c->documents[i];
-		if (d->retired || !is_pruned(a, d->name) || names_workflow(a, d->name))
+		if (d->retired || !apply_prunes(a, d->name) || apply_names(a, d->name))
 			continue;
 		int r = retire_missing(a, d->name);
+		if (r == 0)
+			r = apply_unused(a, d->name, "args.prune");
 		if (r < 0)
 			return r;
 		apply_add_doc(a, &(struct store_doc){ .kind = DOC_WORKFLOW,
@@ -494,7 +505,7 @@ static int take_workflow(struct apply *a, const struct workflow *wf, size_t firs
 	const struct yaml_node *old = apply_root(was ? was->body : NULL, was ? was->len : 0,
 	                                         &old_docs, &n_old);
 	const struct yaml_node *now = apply_root(buf_str(&body), body.len, &new_docs, &n_new);
-	change(a, "workflow", name,
+	change(a, workflow_is_library(wf) ? "library" : "workflow", name,
 	       !was      ? "create"
 	       : differs ? "update"
 	                 : "same",
@@ -531,6 +542,8 @@ static int take_all(struct apply *a)
 		apply_replan(a, workflow_set_at(a->set, i));
 	if (r == 0)
 		r = prune(a);
+	if (r == 0)
+		r = apply_retire_libraries(a);
 	put_close(&a->changes, ']');
 	print_totals(a);
 	apply_print_diags(&a->diags, true, "warnings", &a->changes);
@@ -586,6 +599,7 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	map_done(&a.index);
 	map_done(&a.waited);
 	workflow_set_free(a.set);
+	apply_libraries_done(&a);
 	diags_done(&a.diags);
 	if (r < 0) {
 		edit_free(a.e);

@@ -50,8 +50,10 @@ static void read_workflow_of(struct apply *a, const struct cat_task *t)
 
 int apply_dependents(struct apply *a)
 {
+	int r = apply_users(a);
+
 	a->n_given = workflow_set_count(a->set);
-	for (size_t i = 0; i < workflow_set_calendars(a->set); i++) {
+	for (size_t i = 0; r == 0 && i < workflow_set_calendars(a->set); i++) {
 		const struct calendar_doc *doc = workflow_set_calendar(a->set, i);
 		const char *name = calendar_doc_name(doc);
 		const struct calendar *was = calendars_days(&a->c->calendars, name);
@@ -63,7 +65,7 @@ int apply_dependents(struct apply *a)
 				read_workflow_of(a, t);
 		}
 	}
-	return a->diags.errors ? E_INVALID : 0;
+	return r == 0 && a->diags.errors ? apply_refuse_diags(a) : r;
 }
 
 bool apply_replanned(const struct apply *a, const struct task *t)

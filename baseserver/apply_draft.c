@@ -152,6 +152,7 @@ int draft_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	map_done(&a.index);
 	map_done(&a.waited);
 	workflow_set_free(a.set);
+	apply_libraries_done(&a);
 	diags_done(&a.diags);
 	buf_done(&a.changes);
 	if (r < 0 || cmd->dry)

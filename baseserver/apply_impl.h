@@ -16,8 +16,11 @@ struct apply {
 	struct cmd *cmd;
 	struct refusal *f;
 	struct workflow_set *set;
-	size_t n_given; /* workflows of the documents; those after it only plan anew */
+	size_t n_given; /* workflows of the documents, and who uses libraries among them; those
+	                 * after it only plan anew */
 	struct world world;
+	struct workflow **libraries; /* of those in force, as they were asked for */
+	size_t n_libraries;
 	struct diags diags;
 	struct task **tasks; /* by workflow, in the order of the set */
 	size_t n;
@@ -46,6 +49,9 @@ bool apply_replans(const struct apply *a, const struct task *t, const struct sto
 /* What the edit makes of its dates, into the change at hand. */
 void apply_put_plan(struct apply *a, const struct task *t, const struct store_task *row);
 bool apply_in_set(const struct apply *a, uint32_t task);
+bool apply_names(const struct apply *a, const char *workflow); /* is it in the set, to be saved? */
+/* Is it of a project that is to hold nothing beside the documents? */
+bool apply_prunes(const struct apply *a, const char *name);
 const struct task *apply_task(const struct apply *a, uint32_t id); /* of the set, or NULL */
 /* The root of the one document in a text, NULL when there is none; docs are free_docs()'s. */
 const struct yaml_node *apply_root(const char *text, size_t len, struct yaml_doc ***docs,
@@ -61,12 +67,22 @@ void apply_print_diags(const struct diags *d, bool warnings, const char *key, st
 int apply_alike(struct apply *a);
 
 /* apply_calendar.c */
-/* Documents of tasks whose calendar changes come into the set. */
+/* Documents of tasks whose calendar changes, and users of libraries, come into the set. */
 int apply_dependents(struct apply *a);
 int apply_calendars(struct apply *a); /* their changes and versions */
 /* Does the task get other dates because its calendar changed? */
 bool apply_replanned(const struct apply *a, const struct task *t);
 void apply_replan(struct apply *a, const struct workflow *wf);
+
+/* apply_library.c */
+/* Documents that use what libraries of the set say anew come into the set. E_CONFLICT: one would
+ * miss what it uses. */
+int apply_users(struct apply *a);
+int apply_resolve(struct apply *a); /* what documents of the set use; E_INVALID, in a->diags */
+/* Is the library that goes, of the set or of what is retired, used by nobody? E_CONFLICT */
+int apply_unused(struct apply *a, const char *name, const char *place);
+int apply_retire_libraries(struct apply *a);
+void apply_libraries_done(struct apply *a);
 
 /* apply_preview.c: with a dry run, what `preview` asks of one task; without it nothing. */
 int apply_preview(struct apply *a);

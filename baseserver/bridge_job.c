@@ -152,7 +152,7 @@ static bool job_of_root(const struct yaml_node *root, const char *name, struct b
 	const struct yaml_node *script = params ? yaml_get(params, "script") : NULL;
 
 	if (!cron || cron->kind != YAML_SCALAR || !script || script->kind != YAML_SCALAR ||
-	    yaml_get(t, "needs") || !is_shell(root, t))
+	    yaml_get(t, "needs") || yaml_get(t, "use") || !is_shell(root, t))
 		return false;
 	ret->command = command_of(script->text);
 	ret->cron = ret->command ? mem_str(cron->text) : NULL;

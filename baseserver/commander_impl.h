@@ -59,6 +59,7 @@ struct order {
 	uint64_t command;
 	const char *node; /* name or id */
 	const struct jval *brokers, *documents, *prune, *retired_calendars;
+	const struct jval *retired_libraries;
 	const char *draft; /* test-run: the document as drawn; NULL: what is saved */
 	const char *pool;  /* or project; its name */
 	const char *user, *server, *type, *version, *sha256;

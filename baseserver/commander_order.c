@@ -21,8 +21,8 @@ enum { KEYS_MAX = 16, PARALLEL_MAX = 1000, MESSAGE_MAX = 1000, DOCUMENTS_MAX = 1
 
 /* Besides `message` and `within`. */
 static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
-	[CK_APPLY] = { "documents", "retire", "retire_calendars", "detach", "from", "prune",
-	               "preview" },
+	[CK_APPLY] = { "documents", "retire", "retire_calendars", "retire_libraries", "detach",
+	               "from", "prune", "preview" },
 	[CK_RETIRE] = { "selection", "detach", "running" },
 	[CK_ONLINE] = { "selection", "from" },
 	[CK_OFFLINE] = { "selection", "detach" },
@@ -204,20 +204,21 @@ static int parse_node(struct order *o, struct refusal *f)
 	               : r;
 }
 
-static int parse_retired_calendars(struct order *o, struct refusal *f)
+static int parse_retired(struct order *o, const char *key, const char *like,
+                         const struct jval **ret_list, struct refusal *f)
 {
-	const char *at = "args.retire_calendars";
-	int r = arg_list(o->args, "args", "retire_calendars", 100, &o->retired_calendars, f);
+	char at[40], list[80];
+	int r = arg_list(o->args, "args", key, 100, ret_list, f);
 
-	if (r < 0 || !o->retired_calendars)
+	snprintf(at, sizeof at, "args.%s", key);
+	snprintf(list, sizeof list, "[\"%s\"]", like);
+	if (r < 0 || !*ret_list)
 		return r;
-	if (o->retired_calendars->len == 0)
-		return refuse(f, E_INVALID, at, "[\"cn-workdays\"]",
-		              "%s: names of calendars are expected", at);
-	for (const struct jval *v = o->retired_calendars->first; v; v = v->next)
+	if ((*ret_list)->len == 0)
+		return refuse(f, E_INVALID, at, list, "%s: names are expected", at);
+	for (const struct jval *v = (*ret_list)->first; v; v = v->next)
 		if (v->kind != JV_TEXT || v->len == 0)
-			return refuse(f, E_INVALID, at, "[\"cn-workdays\"]",
-			              "%s: a calendar's name is expected, not %s", at,
+			return refuse(f, E_INVALID, at, list, "%s: a name is expected, not %s", at,
 			              jv_kind_name(v));
 	return 0;
 }
@@ -310,8 +311,13 @@ static int parse_others(struct order *o, struct refusal *f)
 	case CK_APPLY:
 		r = arg_list(o->args, "args", "documents", DOCUMENTS_MAX, &o->documents, f);
 		if (r == 0)
-			r = parse_retired_calendars(o, f);
-		if (r == 0 && !o->retired_calendars && (!o->documents || o->documents->len == 0))
+			r = parse_retired(o, "retire_calendars", "cn-workdays",
+			                  &o->retired_calendars, f);
+		if (r == 0)
+			r = parse_retired(o, "retire_libraries", "retail/common",
+			                  &o->retired_libraries, f);
+		if (r == 0 && !o->retired_calendars && !o->retired_libraries &&
+		    (!o->documents || o->documents->len == 0))
 			return refuse(f, E_INVALID, "args.documents", NULL,
 			              "args.documents: 1 to 1000 documents are expected");
 		if (r == 0)

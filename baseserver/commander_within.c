@@ -126,6 +126,10 @@ int within_check_set(const struct order *o, const struct workflow_set *set, stru
 		if (!within(o, workflow_scope_project(s)))
 			return within_refuse(o, at, workflow_scope_project(s), f);
 	}
+	for (const struct jval *v = o->retired_libraries ? o->retired_libraries->first : NULL; v;
+	     v = v->next)
+		if (!within(o, v->text))
+			return within_refuse(o, "args.retire_libraries", v->text, f);
 	for (const struct jval *v = o->prune ? o->prune->first : NULL; v; v = v->next)
 		if (!within(o, v->text))
 			return within_refuse(o, "args.prune", v->text, f);

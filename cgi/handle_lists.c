@@ -8,6 +8,7 @@
 #include "cgi/names.h"
 #include "cgi/route.h"
 #include "cgi/show.h"
+#include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/json_put.h"
 
@@ -69,7 +70,9 @@ static int doc_whole(void *ctx, const struct store_doc *d)
 	q->id = d->id;
 	snprintf(c->etag, sizeof(c->etag), "\"%u\"", d->version);
 	if (q->plain)
-		buf_put(&c->out, d->body, d->body_len);
+		buf_put(&c->out, d->body,
+		        q->kind == DOC_WORKFLOW ? workflow_written(d->body, d->body_len)
+		                                : d->body_len);
 	else
 		show_doc(&c->out, d, true);
 	return 0;

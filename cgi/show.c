@@ -9,6 +9,7 @@
 #include "sched/link.h"
 #include "sched/task.h"
 #include "sched/when.h"
+#include "sched/workflow.h"
 #include "store/read.h"
 #include "store/store.h"
 #include "util/buf.h"
@@ -245,6 +246,8 @@ void show_link(struct buf *b, struct names *n, const struct store_link *l)
 
 void show_doc(struct buf *b, const struct store_doc *d, bool body)
 {
+	bool is_flow = d->kind == DOC_WORKFLOW || d->kind == DOC_DRAFT;
+
 	put_open(b, NULL, '{');
 	put_int(b, "id", d->id);
 	put_text(b, "name", d->name);
@@ -253,7 +256,8 @@ void show_doc(struct buf *b, const struct store_doc *d, bool body)
 	put_text(b, "actor", d->actor);
 	put_time_us(b, "at", d->at_us);
 	if (body)
-		put_bytes(b, "document", d->body, d->body_len);
+		put_bytes(b, "document", d->body,
+		          is_flow ? workflow_written(d->body, d->body_len) : d->body_len);
 	put_close(b, '}');
 }
 

@@ -239,6 +239,7 @@ static int ask_types(struct cli *cli, struct type_set *set)
 static bool may_be_elsewhere(const struct diag *x)
 {
 	return strcmp(x->code, "unknown_task") == 0 || strcmp(x->code, "unknown_calendar") == 0 ||
+	       strcmp(x->code, "unknown_library") == 0 ||
 	       (strcmp(x->code, "macro") == 0 && strstr(x->message, "unknown name"));
 }
 

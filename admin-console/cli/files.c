@@ -146,6 +146,8 @@ bool files_read(struct workflow_files *f, const struct words *given)
 		buf_done(&text);
 		good = good && r >= 0;
 	}
+	if (!f->diags.errors)
+		workflow_set_resolve(f->set, NULL, NULL, &f->diags);
 	cJSON_Delete(targets);
 	files_unlist(&names);
 	return good;

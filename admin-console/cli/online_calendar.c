@@ -165,14 +165,15 @@ int cmd_calendar_show(struct cli *cli, int argc, char **argv)
 	return code;
 }
 
-int cmd_calendar_retire(struct cli *cli, int argc, char **argv)
+/* `key`: how the command takes their names. */
+static int retire(struct cli *cli, int argc, char **argv, const char *key)
 {
 	struct options q = { 0 };
 	int code = options_read(cli, show_options, argc, argv, &q, 1, 100);
 
 	if (code == CLI_OK) {
 		cJSON *args = cJSON_CreateObject();
-		cJSON *list = cJSON_AddArrayToObject(args, "retire_calendars");
+		cJSON *list = cJSON_AddArrayToObject(args, key);
 		for (size_t i = 0; i < q.words.n; i++)
 			cJSON_AddItemToArray(list, cJSON_CreateString(q.words.items[i]));
 		code = apply_send(cli, args, q.dry_run);
@@ -180,6 +181,16 @@ int cmd_calendar_retire(struct cli *cli, int argc, char **argv)
 	}
 	words_done(&q.words);
 	return code;
+}
+
+int cmd_calendar_retire(struct cli *cli, int argc, char **argv)
+{
+	return retire(cli, argc, argv, "retire_calendars");
+}
+
+int cmd_library_retire(struct cli *cli, int argc, char **argv)
+{
+	return retire(cli, argc, argv, "retire_libraries");
 }
 
 /* --- import --- */

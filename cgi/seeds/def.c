@@ -8,6 +8,7 @@
 #include "cgi/call.h"
 #include "cgi/names.h"
 #include "cgi/seeds/seed.h"
+#include "sched/workflow.h"
 #include "store/read.h"
 #include "util/alloc.h"
 #include "util/diag.h"
@@ -67,9 +68,12 @@ const struct yaml_node *def_node(const struct def *d, const char *key)
 {
 	const struct yaml_node *defaults = d->workflow != NULL ? yaml_get(d->workflow, "defaults")
 	                                                       : NULL;
-	const struct yaml_node *places[] = { d->task, defaults, d->workflow };
+	const struct yaml_node *shared = d->task != NULL && d->workflow != NULL
+	                                         ? workflow_kept(d->workflow, d->task)
+	                                         : NULL;
+	const struct yaml_node *places[] = { d->task, shared, defaults, d->workflow };
 
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		const struct yaml_node *n = places[i] != NULL && places[i]->kind == YAML_MAP
 		                                    ? yaml_get(places[i], key)
 		                                    : NULL;

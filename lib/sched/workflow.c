@@ -59,7 +59,7 @@ static void check_overlap(struct wf_reader *r, const struct wf_task *t,
 
 static void need_type(struct wf_reader *r, const struct wf_task *t, const struct yaml_node *n)
 {
-	if (n->kind == YAML_MAP && !t->type.node && !yaml_get(n, "type"))
+	if (n->kind == YAML_MAP && !t->type.node && !yaml_get(n, "type") && !yaml_get(n, "use"))
 		diag_error(r->d, wf_here(r, n), "missing_key", "type: shell, for one",
 		           "a task needs a `type`");
 }
@@ -72,6 +72,7 @@ static void read_task(struct wf_reader *r, const char *name, enum wf_table_id ta
 
 	*t = *from;
 	t->node = n;
+	wf_read_shared(r, n, t);
 	wf_read_map(r, table, n, t);
 	drop_overruled(t, from);
 	need_type(r, t, n);
@@ -87,14 +88,14 @@ static void read_task(struct wf_reader *r, const char *name, enum wf_table_id ta
 	r->wf->n++;
 }
 
-static bool has_tasks(struct wf_reader *r, const struct wf_text *tasks, enum yaml_kind kind,
-                      const struct yaml_node *root, const char *key)
+bool wf_has_tasks(struct wf_reader *r, const struct wf_text *tasks, enum yaml_kind kind,
+                  const struct yaml_node *root, const char *key)
 {
 	char want[100];
 
 	if (!tasks->node) {
 		diag_error(r->d, wf_here(r, root), "missing_key", NULL, "a %s needs `%s`",
-		           r->wf->is_pipeline ? "pipeline" : "workflow", key);
+		           workflow_kind(r->wf), key);
 		return false;
 	}
 	if (tasks->node->kind == kind && tasks->node->n >= 1 &&
@@ -117,13 +118,16 @@ static void read_tasks(struct wf_reader *r, const struct yaml_node *root)
 	if (wf->defaults.node) {
 		size_t length = wf_push(r, "defaults");
 		wf_read_map(r, WT_TASK, wf->defaults.node, &from);
+		if (from.use.node)
+			diag_error(r->d, wf_here(r, from.use.node), "conflict",
+			           "say it in each task", "`defaults` cannot `use` a task");
 		drop_overruled(&from, &wf->base);
 		check_overlap(r, &from, NULL);
 		wf_pop(r, length);
 	}
 	wf->shared_cycle = from.cycle;
 	wf->shared_zone = from.timezone.text;
-	if (!has_tasks(r, &wf->tasks, YAML_MAP, root, "tasks"))
+	if (!wf_has_tasks(r, &wf->tasks, YAML_MAP, root, "tasks"))
 		return;
 	wf->items = pile_take(r->pile, tasks->n * sizeof *wf->items);
 	size_t outer = wf_push(r, "tasks");
@@ -170,7 +174,7 @@ static void read_steps(struct wf_reader *r, const struct yaml_node *root)
 	struct workflow *wf = r->wf;
 	const struct yaml_node *steps = wf->tasks.node;
 
-	if (!has_tasks(r, &wf->tasks, YAML_LIST, root, "steps"))
+	if (!wf_has_tasks(r, &wf->tasks, YAML_LIST, root, "steps"))
 		return;
 	wf->base.is_step = true;
 	wf->items = pile_take(r->pile, (steps->n + 2) * sizeof *wf->items);
@@ -193,29 +197,50 @@ static void read_steps(struct wf_reader *r, const struct yaml_node *root)
 void wf_read_document(struct wf_reader *r, const struct yaml_node *root)
 {
 	struct workflow *wf = r->wf;
-	const struct yaml_node *a = yaml_get(root, "workflow"), *b = yaml_get(root, "pipeline");
+	const struct yaml_node *a = yaml_get(root, "workflow"), *b = yaml_get(root, "pipeline"),
+			       *c = yaml_get(root, "library");
+	int n = (a != NULL) + (b != NULL) + (c != NULL);
 
 	if (root->kind != YAML_MAP) {
 		wf_wrong(r, root, "a map that begins with `workflow: NAME`");
 		return;
 	}
-	if (!a == !b) {
-		diag_error(r->d, wf_here(r, root), a ? "conflict" : "missing_key",
-		           a ? NULL : "begin with `workflow: NAME`",
-		           "a document is a `workflow`, a `pipeline`, a `project` of "
+	if (n != 1) {
+		diag_error(r->d, wf_here(r, root), n ? "conflict" : "missing_key",
+		           n ? NULL : "begin with `workflow: NAME`",
+		           "a document is a `workflow`, a `pipeline`, a `library`, a `project` of "
 		           "`parameters`, or `global`");
 		return;
 	}
 	wf->is_pipeline = b != NULL;
+	wf->is_library = c != NULL;
 	wf->project = (struct wf_text){ .text = "default" };
-	wf_read_map(r, b ? WT_PIPELINE : WT_WORKFLOW, root, wf);
+	wf_read_map(r, b ? WT_PIPELINE : c ? WT_LIBRARY : WT_WORKFLOW, root, wf);
 	if (!wf->name.node)
 		return; /* complained about */
 	wf->full = pile_fmt(r->pile, "%s/%s", wf->project.text, wf->name.text);
-	if (wf->is_pipeline)
+	if (wf->is_library)
+		wf_read_library(r, root);
+	else if (wf->is_pipeline)
 		read_steps(r, root);
 	else
 		read_tasks(r, root);
+}
+
+static void read_tree(struct workflow *wf, struct diags *d)
+{
+	struct wf_reader r = { .d = d, .wf = wf, .pile = wf->pile, .file = wf->file };
+
+	wf->full = "";
+	buf_init(&r.path);
+	wf_read_document(&r, yaml_root(wf->doc));
+	buf_done(&r.path);
+}
+
+void wf_read_again(struct workflow *wf, struct diags *d)
+{
+	*wf = (struct workflow){ .doc = wf->doc, .pile = wf->pile, .file = wf->file };
+	read_tree(wf, d);
 }
 
 /* Takes doc. NULL when there are errors. */
@@ -223,16 +248,12 @@ static struct workflow *read_workflow(struct yaml_doc *doc, const char *file, st
 {
 	size_t before = d->errors;
 	struct workflow *wf = mem_new(sizeof *wf);
-	struct wf_reader r = { .d = d, .wf = wf };
 
 	wf->doc = doc;
-	wf->pile = r.pile = pile_new();
-	wf->file = r.file = pile_str(wf->pile, file);
-	wf->full = "";
-	buf_init(&r.path);
+	wf->pile = pile_new();
+	wf->file = pile_str(wf->pile, file);
 	wf_normal_names(doc);
-	wf_read_document(&r, yaml_root(doc));
-	buf_done(&r.path);
+	read_tree(wf, d);
 	if (d->errors == before)
 		return wf;
 	workflow_free(wf);
@@ -300,6 +321,16 @@ struct place workflow_place(const struct workflow *wf)
 bool workflow_is_pipeline(const struct workflow *wf)
 {
 	return wf->is_pipeline;
+}
+
+bool workflow_is_library(const struct workflow *wf)
+{
+	return wf->is_library;
+}
+
+const char *workflow_kind(const struct workflow *wf)
+{
+	return wf->is_library ? "library" : wf->is_pipeline ? "pipeline" : "workflow";
 }
 
 size_t workflow_tasks(const struct workflow *wf)

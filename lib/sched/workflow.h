@@ -53,6 +53,8 @@ bool workflow_same(const struct workflow *a, const struct workflow *b);
 const char *workflow_name(const struct workflow *wf);   /* project/workflow */
 struct place workflow_place(const struct workflow *wf); /* where its name stands */
 bool workflow_is_pipeline(const struct workflow *wf);
+bool workflow_is_library(const struct workflow *wf);  /* it has no tasks that run */
+const char *workflow_kind(const struct workflow *wf); /* workflow, pipeline, library */
 size_t workflow_tasks(const struct workflow *wf);
 const char *workflow_task_name(const struct workflow *wf, size_t i); /* project/workflow/task */
 const char *workflow_owner(const struct workflow *wf);               /* "" for none */
@@ -81,6 +83,28 @@ const struct workflow *workflow_set_at(const struct workflow_set *set, size_t i)
 /* Calendars among the documents; tasks of the set may name them. */
 size_t workflow_set_calendars(const struct workflow_set *set);
 const struct calendar_doc *workflow_set_calendar(const struct workflow_set *set, size_t i);
+
+/* --- libraries: tasks that others name with `use`.
+ *
+ * A document keeps what it uses as it was then, under `used`, its last key: a version of it means
+ * the same for good, and who reads it needs nothing else. People never write it. */
+
+/* Give every document of the set what it uses now: of libraries of the set, else of those that
+ * `library` finds by name (NULL: none). Without the function what a document has kept is taken too.
+ *
+ *   errors  E_INVALID, in d: a library, or a task of one, that is not there */
+int workflow_set_resolve(struct workflow_set *set,
+                         const struct workflow *(*library)(void *ctx, const char *name), void *ctx,
+                         struct diags *d);
+bool workflow_uses(const struct workflow *wf, const char *library);
+/* Has it kept something of the library that this says otherwise, or no longer? */
+bool workflow_outdated(const struct workflow *wf, const struct workflow *library);
+/* The full name of a task that it uses and the library has not; NULL: none. */
+const char *workflow_lacks(const struct workflow *wf, const struct workflow *library);
+/* What a document (its root) has kept of what a task, a step or a hook of it uses; NULL: none. */
+const struct yaml_node *workflow_kept(const struct yaml_node *root, const struct yaml_node *task);
+/* How many bytes of a stored document people wrote: all but `used`. */
+size_t workflow_written(const char *text, size_t n);
 
 /* --- parameters and quota of a project (`project:` without a workflow), parameters of all
  * (`global:`), pools (`pool:`) */

@@ -27,6 +27,8 @@ struct place wf_place(const struct wf_made *m, const struct yaml_node *n, const 
 	}
 	if (!n)
 		n = m->t->node;
+	if (m->t->of_library && wf_contains(m->t->of_library, n))
+		n = m->t->use.node; /* what it says stands elsewhere */
 	snprintf(path, sizeof path, "%s%s%s", of, key && *of ? "." : "", key ? key : "");
 	return (struct place){
 		.file = m->wf->file, .line = n->line, .column = n->column, .path = path
@@ -122,6 +124,7 @@ int wf_prepare(struct wf_compiler *c)
 	c->pile = pile_new();
 	map_init(&c->cron_index);
 	list_tasks(c);
+	wf_check_uses(c);
 	for (size_t i = 0; i < c->n; i++)
 		wf_make_plan(c, &c->made[i]);
 	for (size_t i = 0; i < c->n; i++) {

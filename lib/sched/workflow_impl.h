@@ -81,7 +81,10 @@ struct wf_task {
 	const char *path;
 
 	struct wf_text type, description, owner, cron, offset, timezone, start, end, calendar;
-	struct wf_text group, run_as, directory, step_name;
+	struct wf_text group, run_as, directory, step_name, id;
+	struct wf_text use;                 /* a task of a library, as written ... */
+	const char *shared;                 /* ... and by its full name */
+	const struct yaml_node *of_library; /* what that one says; NULL: not known yet */
 	struct wf_cycle cycle;
 	struct wf_choice fire, calendar_on, shift, state, serial, dispatch, backoff, catchup_mode;
 	struct wf_choice on_lost, on_server_lost, overlap, dependence;
@@ -133,9 +136,9 @@ struct workflow {
 	struct pile *pile;
 	const char *file, *full;
 	struct wf_text name, project;
-	bool is_pipeline;
+	bool is_pipeline, is_library;
 	struct wf_task base; /* what the document says for all its tasks */
-	struct wf_text defaults, tasks, finished, failed; /* nodes only */
+	struct wf_text defaults, tasks, finished, failed, used; /* nodes only */
 	struct wf_cycle shared_cycle; /* of `defaults`: what a run of it is ... */
 	const char *shared_zone;      /* ... in this zone; NULL: none said */
 	struct wf_choice overlap;     /* of its run as a whole; a task's own: wf_task.overlap */
@@ -185,6 +188,8 @@ enum wf_table_id {
 	WT_BASELINE,
 	WT_STEP,
 	WT_HOOK,
+	WT_LIBRARY,
+	WT_SHARED,
 	WT_PROJECT,
 	WT_POOL,
 	WT_GLOBAL,
@@ -224,6 +229,8 @@ READER(cycle);
 READER(params);
 READER(pools);
 READER(names);
+READER(use);
+READER(used);
 READER(texts);
 READER(needs);
 READER(join);
@@ -238,11 +245,24 @@ READER(baselines);
 READER(node);
 #undef READER
 
+/* Is `tasks` what a document of its kind needs? */
+bool wf_has_tasks(struct wf_reader *r, const struct wf_text *tasks, enum yaml_kind kind,
+                  const struct yaml_node *root, const char *key);
+/* One that was read already, from its tree as it is now. */
+void wf_read_again(struct workflow *wf, struct diags *d);
 /* The document that starts at `root`. Owns nothing; wf->items and kin are in wf->pile. */
 void wf_read_document(struct wf_reader *r, const struct yaml_node *root);
 
 /* The value of a parameter as its runner gets it: text, or JSON for maps and lists. */
 const char *wf_param_value(struct pile *pile, const char *name, const struct yaml_node *n);
+
+/* workflow_library.c: what the library's task says, under what the task itself says; nothing where
+ * that is not known yet. */
+void wf_read_shared(struct wf_reader *r, const struct yaml_node *n, struct wf_task *t);
+/* The document that starts at `root` as a library. */
+void wf_read_library(struct wf_reader *r, const struct yaml_node *root);
+/* Is a node one of this tree? */
+bool wf_contains(const struct yaml_node *tree, const struct yaml_node *n);
 
 /* --- compiling */
 
@@ -340,6 +360,8 @@ int wf_cycles_compare(const struct plan *a, const struct plan *b);
 void wf_check_cycles(struct wf_compiler *c);
 /* workflow_pack.c: everything in one block. */
 struct task *wf_pack(const struct wf_made *m);
+/* workflow_library.c: is what every task uses known? */
+void wf_check_uses(struct wf_compiler *c);
 /* workflow_names.c: names into normal form C, before anything is read of a document. */
 void wf_normal_names(struct yaml_doc *doc);
 /* No two names of one project that people would take for one, but those that are in force. */

@@ -46,7 +46,8 @@ static void normal_lists(struct yaml_doc *doc, const struct yaml_node *list, con
 
 void wf_normal_names(struct yaml_doc *doc)
 {
-	static const char *const of_document[] = { "workflow", "pipeline", "project" };
+	static const char *const of_document[] = { "workflow", "pipeline", "library", "project" };
+	static const char *const hooks[] = { "finished", "failed" };
 	const struct yaml_node *root = yaml_root(doc), *tasks = get(root, "tasks");
 
 	for (size_t i = 0; i < sizeof of_document / sizeof of_document[0]; i++)
@@ -54,9 +55,13 @@ void wf_normal_names(struct yaml_doc *doc)
 	for (size_t i = 0; tasks && tasks->kind == YAML_MAP && i < tasks->n; i++) {
 		normal(doc, tasks->keys[i]);
 		normal_list(doc, get(tasks->items[i], "needs"), "task");
+		normal(doc, get(tasks->items[i], "use"));
 	}
 	normal_list(doc, get(get(root, "defaults"), "needs"), "task");
 	normal_list(doc, get(root, "steps"), "name");
+	normal_list(doc, get(root, "steps"), "use");
+	for (size_t i = 0; i < sizeof hooks / sizeof hooks[0]; i++)
+		normal(doc, get(get(root, hooks[i]), "use"));
 	normal_list(doc, get(root, "baselines"), "task");
 	normal_lists(doc, get(root, "alerts"), "tasks");
 	normal_lists(doc, get(root, "silences"), "tasks");

@@ -10,7 +10,8 @@
 /* `project:` alone is also how a workflow looks whose first key was forgotten. */
 bool wf_is_scope(const struct yaml_node *root)
 {
-	static const char *const of_workflows[] = { "workflow", "pipeline", "tasks", "steps" };
+	static const char *const of_workflows[] = { "workflow", "pipeline", "library", "tasks",
+		                                    "steps" };
 
 	if (root->kind != YAML_MAP)
 		return false;

@@ -59,6 +59,14 @@ static const struct wf_key hook_keys[] = {
 #include "sched/workflow_keys.def"
 };
 
+static const struct wf_key library_keys[] = {
+#define LIBRARY_KEY(...) ROW(workflow, __VA_ARGS__)
+#include "sched/workflow_keys.def"
+};
+static const struct wf_key shared_keys[] = {
+#define SHARED_KEY(...) ROW(wf_task, __VA_ARGS__)
+#include "sched/workflow_keys.def"
+};
 static const struct wf_key project_keys[] = {
 #define PROJECT_KEY(...) ROW(workflow_scope, __VA_ARGS__)
 #include "sched/workflow_keys.def"
@@ -89,6 +97,8 @@ const struct wf_table wf_tables[WT_COUNT] = {
 	[WT_BASELINE] = TABLE("a baseline", baseline_keys),
 	[WT_STEP] = TABLE("a step", step_keys),
 	[WT_HOOK] = TABLE("a hook", hook_keys),
+	[WT_LIBRARY] = TABLE("a library", library_keys),
+	[WT_SHARED] = TABLE("a task of a library", shared_keys),
 	[WT_PROJECT] = TABLE("a project", project_keys),
 	[WT_POOL] = TABLE("a pool", pool_keys),
 	[WT_GLOBAL] = TABLE("the document of all", global_keys),

@@ -176,6 +176,8 @@ void wf_check_type(struct wf_compiler *c, struct wf_made *m)
 {
 	const struct type *t;
 
+	if (m->t->shared && !m->t->of_library)
+		return;         /* refused: nobody knows what it is */
 	CHECK(m->t->type.text); /* without one it is refused when it is read */
 	t = c->world->types ? type_set_find(c->world->types, m->t->type.text) : NULL;
 	m->type = t;

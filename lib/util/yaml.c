@@ -358,6 +358,54 @@ void yaml_rename(struct yaml_doc *doc, const struct yaml_node *scalar, const cha
 	n->n = strlen(text);
 }
 
+static const struct yaml_node *copy_node(struct pile *pile, const struct yaml_node *n)
+{
+	struct yaml_node *own = pile_take(pile, sizeof *own);
+	bool is_map = n->kind == YAML_MAP;
+
+	*own = *n;
+	if (n->kind == YAML_SCALAR) {
+		own->text = pile_strn(pile, n->text, n->n);
+		return own;
+	}
+	const struct yaml_node **items = pile_take(pile, n->n * sizeof *items + 1);
+	const struct yaml_node **keys = is_map ? pile_take(pile, n->n * sizeof *keys + 1) : NULL;
+	for (size_t i = 0; i < n->n; i++) {
+		items[i] = copy_node(pile, n->items[i]);
+		if (is_map)
+			keys[i] = copy_node(pile, n->keys[i]);
+	}
+	own->items = items;
+	own->keys = keys;
+	return own;
+}
+
+void yaml_graft(struct yaml_doc *doc, const struct yaml_node *map, const char *key,
+                const struct yaml_node *value)
+{
+	struct yaml_node *m = (struct yaml_node *)(uintptr_t)map;
+	const struct yaml_node **keys = pile_take(doc->pile, (m->n + 1) * sizeof *keys);
+	const struct yaml_node **items = pile_take(doc->pile, (m->n + 1) * sizeof *items);
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n; i++) {
+		if (strcmp(m->keys[i]->text, key) == 0)
+			continue;
+		keys[n] = m->keys[i];
+		items[n++] = m->items[i];
+	}
+	if (value) {
+		const struct yaml_node word = {
+			.kind = YAML_SCALAR, .is_plain = true, .text = key, .n = strlen(key)
+		};
+		keys[n] = copy_node(doc->pile, &word);
+		items[n++] = copy_node(doc->pile, value);
+	}
+	m->keys = keys;
+	m->items = items;
+	m->n = n;
+}
+
 const struct yaml_node *yaml_root(const struct yaml_doc *doc)
 {
 	return doc->root;

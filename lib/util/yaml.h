@@ -47,6 +47,11 @@ const struct yaml_node *yaml_root(const struct yaml_doc *doc);
 /* Another text for a scalar of the document; before anybody else sees the tree. */
 void yaml_rename(struct yaml_doc *doc, const struct yaml_node *scalar, const char *text);
 
+/* A copy of a node as the last of a map of the document, and what stood there under that key is
+ * out; NULL: only out. Before anybody else sees the tree. */
+void yaml_graft(struct yaml_doc *doc, const struct yaml_node *map, const char *key,
+                const struct yaml_node *value);
+
 /* The value under a key of a map, or NULL. */
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
 bool yaml_is(const struct yaml_node *n, const char *text); /* a scalar of that text? */

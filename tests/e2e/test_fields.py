@@ -74,6 +74,10 @@ def host(kind, key, value):
     if kind == "HOOK":
         pipe["finished"] = {"type": "t", key: value}
         return pipe, f"finished.{key}"
+    if kind == "LIBRARY":
+        return {"library": "l", "tasks": {"a": {"type": "t"}}, key: value}, key
+    if kind == "SHARED":
+        return {"library": "l", "tasks": {"a": {"type": "t", key: value}}}, f"tasks.a.{key}"
     if kind == "PROJECT":
         return {"project": "p", "parameters": {}, key: value}, key
     if kind == "POOL":
@@ -134,6 +138,10 @@ def wrong_values(read, low, high):
         return NOT_MAPS + [("unknown key", {"nonsense": 1})]
     if read in ("alerts", "baselines", "silences"):
         return NOT_LISTS + [("wrong type", ["x"]), ("too long", [{}] * (high + 1)), ("missing", [{}])]
+    if read == "use":
+        return SCALARS + [("empty", ""), ("not allowed", "task"), ("not allowed", "a/b/c/d"), ("not allowed", "two words/a")]
+    if read == "used":
+        return NOT_LISTS
     if read == "node":
         return SCALARS[2:] + [("wrong type", "word")]
     raise AssertionError(f"a reader this test does not know: {read}")

@@ -1,0 +1,348 @@
+/* Libraries: tasks written once. Others name one with `use` and say over it what they want
+ * otherwise; what they say over is judged as their own.
+ *
+ * A document that uses some keeps what each of them said under `used`, so that a version of it
+ * means the same for good. That is made here, when a document is applied, and never by people. */
+#include "sched/workflow_impl.h"
+
+#include "util/err.h"
+#include "util/pile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- reading ----------------------------------------------------------------------------- */
+
+/* LIBRARY/TASK, or PROJECT/LIBRARY/TASK. */
+static bool is_reference(const char *text)
+{
+	struct buf part;
+	size_t n = 0;
+	bool good = true;
+
+	buf_init(&part);
+	for (; good; n++) {
+		size_t len = strcspn(text, "/");
+		buf_clear(&part);
+		buf_put(&part, text, len);
+		good = name_ok(buf_str(&part));
+		if (!text[len])
+			break;
+		text += len + 1;
+	}
+	buf_done(&part);
+	return good && (n == 1 || n == 2);
+}
+
+void wf_read_use(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                 void *field)
+{
+	if (n->kind == YAML_SCALAR && !yaml_is_null(n) && is_reference(n->text))
+		*(struct wf_text *)field = (struct wf_text){ n->text, n };
+	else
+		wf_wrong(r, n, k->want);
+}
+
+void wf_read_used(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                  void *field)
+{
+	if (n->kind == YAML_LIST)
+		wf_read_node(r, k, n, field);
+	else
+		wf_wrong(r, n, k->want);
+}
+
+static const struct yaml_node *kept(const struct yaml_node *list, const char *shared)
+{
+
+	for (size_t i = 0; list && list->kind == YAML_LIST && i < list->n; i++) {
+		const struct yaml_node *one = list->items[i];
+		const struct yaml_node *is = one->kind == YAML_MAP ? yaml_get(one, "is") : NULL;
+		if (is && is->kind == YAML_MAP && yaml_get(one, "task") &&
+		    yaml_is(yaml_get(one, "task"), shared))
+			return is;
+	}
+	return NULL;
+}
+
+const struct yaml_node *workflow_kept(const struct yaml_node *root, const struct yaml_node *task)
+{
+	const struct yaml_node *use = task->kind == YAML_MAP ? yaml_get(task, "use") : NULL;
+	const struct yaml_node *project = yaml_get(root, "project");
+	struct buf full;
+
+	if (!use || use->kind != YAML_SCALAR || !is_reference(use->text))
+		return NULL;
+	buf_init(&full);
+	if (!strchr(strchr(use->text, '/') + 1, '/'))
+		buf_printf(&full, "%s/", project ? project->text : "default");
+	buf_puts(&full, use->text);
+	const struct yaml_node *is = kept(yaml_get(root, "used"), buf_str(&full));
+	buf_done(&full);
+	return is;
+}
+
+static void read_kept(struct wf_reader *r, struct wf_task *t)
+{
+	size_t length = wf_push(r, "use");
+
+	wf_read_map(r, WT_SHARED, t->of_library, t);
+	if (t->retries.node) /* the same, as a task of a workflow says it */
+		t->max_attempts = (struct wf_number){ t->retries.value + 1, t->retries.node };
+	wf_pop(r, length);
+}
+
+void wf_read_shared(struct wf_reader *r, const struct yaml_node *n, struct wf_task *t)
+{
+	const struct yaml_node *use = n->kind == YAML_MAP ? yaml_get(n, "use") : NULL;
+
+	if (!use || use->kind != YAML_SCALAR || !is_reference(use->text))
+		return; /* its reader complains */
+	bool is_full = strchr(strchr(use->text, '/') + 1, '/') != NULL;
+	t->shared = is_full ? use->text
+	                    : pile_fmt(r->pile, "%s/%s", r->wf->project.text, use->text);
+	t->of_library = kept(r->wf->used.node, t->shared);
+	if (t->of_library)
+		read_kept(r, t);
+	if (yaml_get(n, "type"))
+		diag_error(r->d, wf_here(r, yaml_get(n, "type")), "conflict", "take `type` out",
+		           "'%s' says the type; a task that uses it cannot have another",
+		           use->text);
+}
+
+/* One that could name another would have no end where two name each other. */
+static void read_shared_task(struct wf_reader *r, const struct yaml_node *n)
+{
+	struct wf_task t = { 0 };
+
+	if (n->kind == YAML_MAP && yaml_get(n, "use")) {
+		diag_error(r->d, wf_here(r, yaml_get(n, "use")), "nested_use", "write it out",
+		           "a task of a library cannot `use` another");
+		return;
+	}
+	wf_read_map(r, WT_SHARED, n, &t);
+	if (n->kind == YAML_MAP && !yaml_get(n, "type"))
+		diag_error(r->d, wf_here(r, n), "missing_key", "type: shell, for one",
+		           "a task of a library needs a `type`");
+}
+
+void wf_read_library(struct wf_reader *r, const struct yaml_node *root)
+{
+	const struct yaml_node *tasks = r->wf->tasks.node;
+	char why[NAME_WHY_BYTES];
+
+	if (!wf_has_tasks(r, &r->wf->tasks, YAML_MAP, root, "tasks"))
+		return;
+	size_t outer = wf_push(r, "tasks");
+	for (size_t i = 0; i < tasks->n; i++) {
+		const struct yaml_node *key = tasks->keys[i];
+		size_t length = wf_push(r, key->text);
+		if (name_wrong(key->text, why))
+			wf_wrong_name(r, key, key->text, "the name of a task", why);
+		else
+			read_shared_task(r, tasks->items[i]);
+		wf_pop(r, length);
+	}
+	wf_pop(r, outer);
+}
+
+/* --- what a document uses ---------------------------------------------------------------- */
+
+bool wf_contains(const struct yaml_node *tree, const struct yaml_node *n)
+{
+	for (size_t i = 0; tree != n && tree->kind != YAML_SCALAR && i < tree->n; i++)
+		if (wf_contains(tree->items[i], n))
+			return true;
+	return tree == n;
+}
+
+static struct place use_place(const struct workflow *wf, const struct wf_task *t)
+{
+	return (struct place){ wf->file, t->use.node->line, t->use.node->column, t->path };
+}
+
+void wf_check_uses(struct wf_compiler *c)
+{
+	for (size_t i = 0; i < c->n && c->d->errors == 0; i++) {
+		const struct wf_made *m = &c->made[i];
+		if (m->t->shared && !m->t->of_library)
+			diag_error(c->d, use_place(m->wf, m->t), "unknown_library",
+			           "give the file of the library as well",
+			           "it is not known what '%s' says", m->t->shared);
+	}
+}
+
+/* Is `shared` a task of that library? Its own name, or NULL. */
+static const char *own_name(const char *shared, const char *library)
+{
+	size_t n = strlen(library);
+
+	return strncmp(shared, library, n) == 0 && shared[n] == '/' ? shared + n + 1 : NULL;
+}
+
+static const struct yaml_node *task_of(const struct workflow *library, const char *name)
+{
+	const struct yaml_node *tasks = library->is_library ? library->tasks.node : NULL;
+
+	return tasks && tasks->kind == YAML_MAP ? yaml_get(tasks, name) : NULL;
+}
+
+bool workflow_uses(const struct workflow *wf, const char *library)
+{
+	for (size_t i = 0; i < wf->n; i++)
+		if (wf->items[i].shared && own_name(wf->items[i].shared, library))
+			return true;
+	return false;
+}
+
+const char *workflow_lacks(const struct workflow *wf, const struct workflow *library)
+{
+	for (size_t i = 0; i < wf->n; i++) {
+		const char *shared = wf->items[i].shared;
+		const char *name = shared ? own_name(shared, library->full) : NULL;
+		if (name && !task_of(library, name))
+			return shared;
+	}
+	return NULL;
+}
+
+bool workflow_outdated(const struct workflow *wf, const struct workflow *library)
+{
+	for (size_t i = 0; i < wf->n; i++) {
+		const struct wf_task *t = &wf->items[i];
+		const char *name = t->shared ? own_name(t->shared, library->full) : NULL;
+		const struct yaml_node *is = name ? task_of(library, name) : NULL;
+		if (name && (!is || !t->of_library || !yaml_same(is, t->of_library)))
+			return true;
+	}
+	return false;
+}
+
+size_t workflow_written(const char *text, size_t n)
+{
+	static const char head[] = "\nused:";
+	const char *at = text, *end = text + n;
+
+	/* Nothing but a key of the document begins a line. */
+	while ((at = memchr(at, '\n', (size_t)(end - at))) != NULL) {
+		if ((size_t)(end - at) >= sizeof head - 1 && memcmp(at, head, sizeof head - 1) == 0)
+			return (size_t)(at + 1 - text);
+		at++;
+	}
+	return n;
+}
+
+/* --- resolving --------------------------------------------------------------------------- */
+
+struct resolving {
+	const struct workflow_set *set;
+	const struct workflow *(*library)(void *ctx, const char *name);
+	void *ctx;
+	struct diags *d;
+};
+
+static const struct workflow *library_of(const struct resolving *x, const char *shared)
+{
+	const struct workflow *found = NULL;
+
+	for (size_t i = 0; i < x->set->n && !found; i++) {
+		const char *name = own_name(shared, x->set->items[i]->full);
+		if (name && !strchr(name, '/'))
+			found = x->set->items[i];
+	}
+	if (found || !x->library)
+		return found;
+	struct buf name;
+	buf_init(&name);
+	buf_put(&name, shared, (size_t)(strrchr(shared, '/') - shared));
+	found = x->library(x->ctx, buf_str(&name));
+	buf_done(&name);
+	return found;
+}
+
+static void refuse_use(const struct resolving *x, const struct workflow *wf,
+                       const struct wf_task *t, const struct workflow *library)
+{
+	struct nearest near = nearest_to(strrchr(t->shared, '/') + 1);
+	char hint[NEAREST_HINT_BYTES];
+	const char *said = NULL;
+
+	if (!library) {
+		diag_error(x->d, use_place(wf, t), "unknown_library",
+		           x->library ? NULL : "give the file it is in as well",
+		           "there is no library '%.*s'", (int)(strrchr(t->shared, '/') - t->shared),
+		           t->shared);
+		return;
+	}
+	if (!library->is_library) {
+		diag_error(x->d, use_place(wf, t), "unknown_library", NULL,
+		           "%s is a %s; only tasks of a `library` can be used", library->full,
+		           workflow_kind(library));
+		return;
+	}
+	for (size_t i = 0; library->tasks.node && i < library->tasks.node->n; i++)
+		nearest_try(&near, library->tasks.node->keys[i]->text);
+	said = nearest_hint(&near, hint);
+	diag_error(x->d, use_place(wf, t), "unknown_task", said, "the library %s has no task '%s'",
+	           library->full, strrchr(t->shared, '/') + 1);
+}
+
+static bool is_first(const struct workflow *wf, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (wf->items[k].shared && strcmp(wf->items[k].shared, wf->items[i].shared) == 0)
+			return false;
+	return true;
+}
+
+static void put_use(const struct resolving *x, const struct workflow *wf, const struct wf_task *t,
+                    struct buf *out)
+{
+	const struct workflow *library = library_of(x, t->shared);
+	const struct yaml_node *is = library ? task_of(library, strrchr(t->shared, '/') + 1) : NULL;
+
+	if (!library && !x->library)
+		is = t->of_library;
+	if (!is) {
+		refuse_use(x, wf, t, library);
+		return;
+	}
+	buf_puts(out, "- task: ");
+	yaml_print_text(t->shared, false, out);
+	buf_puts(out, "\n  is:\n    ");
+	yaml_print(is, 4, out);
+}
+
+static void resolve(const struct resolving *x, struct workflow *wf)
+{
+	size_t errors = x->d->errors, n = 0;
+	struct yaml_doc **docs = NULL;
+	struct buf used;
+
+	buf_init(&used);
+	for (size_t i = 0; i < wf->n; i++)
+		if (wf->items[i].shared && is_first(wf, i))
+			put_use(x, wf, &wf->items[i], &used);
+	if (x->d->errors == errors && (used.len || wf->used.node) &&
+	    yaml_read(buf_str(&used), used.len, wf->file, x->d, &docs, &n) == 0) {
+		yaml_graft(wf->doc, yaml_root(wf->doc), "used", n ? yaml_root(docs[0]) : NULL);
+		wf_read_again(wf, x->d);
+	}
+	for (size_t i = 0; i < n; i++)
+		yaml_free(docs[i]);
+	free(docs);
+	buf_done(&used);
+}
+
+int workflow_set_resolve(struct workflow_set *set,
+                         const struct workflow *(*library)(void *ctx, const char *name), void *ctx,
+                         struct diags *d)
+{
+	const struct resolving x = { set, library, ctx, d };
+	size_t errors = d->errors;
+
+	for (size_t i = 0; i < set->n; i++)
+		if (!set->items[i]->is_library)
+			resolve(&x, set->items[i]);
+	return d->errors == errors ? 0 : E_INVALID;
+}
