@@ -23,6 +23,7 @@ static int body_take(void *ctx, const struct store_doc *s)
 	struct diags wrong;
 
 	diags_init(&wrong);
+	d->version = s->version;
 	d->changed_us = s->at_us;
 	if (yaml_read(s->body, s->body_len, s->name, &wrong, &d->docs, &d->n) < 0)
 		d->n = 0;

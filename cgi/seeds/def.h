@@ -18,6 +18,7 @@ struct def {
 	struct yaml_doc **docs;
 	size_t n;
 	const struct yaml_node *workflow, *task; /* NULL: the document has no such task */
+	uint32_t version;
 	int64_t created_us, changed_us;
 };
 

@@ -1,18 +1,18 @@
-/* ECTS's pipelines, tasks and nodes as its own JSON (ects-pipelines.txt): for who reads them.
- * Ids are UUIDs made of names; times are UTC. */
+/* ECTS's pipelines, tasks and nodes as its own JSON (ects-pipelines.txt). Tasks are those of the
+ * library `tasks` of the project, and those that stand in one pipeline. Times are UTC. */
+#include "cgi/seeds/ects.h"
+
 #include <cjson/cJSON.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cgi/route.h"
-#include "cgi/seeds/def.h"
 #include "cgi/seeds/seed.h"
+#include "sched/ects.h"
 #include "sched/when.h"
 #include "store/read.h"
 #include "util/alloc.h"
-#include "util/clock.h"
 #include "util/err.h"
 #include "util/json_in.h"
 #include "util/json_put.h"
@@ -21,25 +21,21 @@
 #define PIPELINES_MAX 10000
 
 static int list_work(struct call *c, struct reader *r);
-static int answer(struct call *c);
 static int nodes(struct call *c);
-
-/* The roles are the routes'. */
-static const struct seed_row rows[] = {
-	{ "/ects/pipelines", ROLE_NONE, { { NULL, SEED_INT, false, 0, 0 } }, list_work, answer },
-	{ "/ects/tasks", ROLE_NONE, { { NULL, SEED_INT, false, 0, 0 } }, list_work, answer },
-	{ "/ects/nodes", ROLE_NONE, { { NULL, SEED_INT, false, 0, 0 } }, NULL, nodes },
-};
 
 int ects_call(struct call *c)
 {
-	int r = seed_begin(c, rows, sizeof(rows) / sizeof(rows[0]), false);
+	bool reads = strcmp(c->route->method, "GET") == 0;
 
-	return r < 0 ? r : seed_go(c);
+	if (seed_plain(c) < 0)
+		return c->err.code;
+	if (strcmp(c->route->path, "/ects/nodes") == 0)
+		return nodes(c);
+	c->then = reads ? ects_answer : ects_change;
+	return call_read(c, reads ? list_work : ects_change_work);
 }
 
-/* The list that the steps wrote into c->details. */
-static int answer(struct call *c)
+int ects_answer(struct call *c)
 {
 	if (c->err.code < 0)
 		return c->err.code;
@@ -49,189 +45,11 @@ static int answer(struct call *c)
 	return reply_json(c, MHD_HTTP_OK);
 }
 
-/* --- what a pipeline says --------------------------------------------------------------------- */
-
-static void put_uuid(struct buf *b, const char *key, const char *of)
-{
-	unsigned char h[16];
-	char hex[33], text[40];
-
-	crypto_generichash(h, sizeof(h), (const unsigned char *)of, strlen(of), NULL, 0);
-	h[6] = (unsigned char)(0x80 | (h[6] & 0x0f)); /* version 8: made as its maker likes */
-	h[8] = (unsigned char)(0x80 | (h[8] & 0x3f));
-	sodium_bin2hex(hex, sizeof(hex), h, sizeof(h));
-	snprintf(text, sizeof(text), "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16,
-	         hex + 20);
-	put_text(b, key, text);
-}
-
-static const char *text_of(const struct yaml_node *map, const char *key)
-{
-	const struct yaml_node *n = map->kind == YAML_MAP ? yaml_get(map, key) : NULL;
-
-	return n != NULL && n->kind == YAML_SCALAR ? n->text : "";
-}
-
-static int64_t seconds_of(const struct yaml_node *map, const char *key)
-{
-	const struct yaml_node *n = yaml_get(map, key);
-	int64_t us = 0;
-
-	return n != NULL && yaml_duration_us(n, &us) ? us / US_PER_S : 0;
-}
-
-static void put_times(struct buf *b, const struct def *d)
-{
-	char at[WHEN_TEXT];
-
-	seed_time(d->created_us, at);
-	put_text(b, "created_at", at);
-	seed_time(d->changed_us, at);
-	put_text(b, "updated_at", at);
-}
-
-/* NAME=value, with ; between. */
-static void put_environment(struct buf *b, const struct yaml_node *step)
-{
-	const struct yaml_node *env = yaml_get(step, "environment");
-	struct buf text;
-
-	buf_init(&text);
-	for (size_t i = 0; env != NULL && env->kind == YAML_MAP && i < env->n; i++)
-		buf_printf(&text, "%s%s=%s", i > 0 ? ";" : "", env->keys[i]->text,
-		           env->items[i]->text);
-	put_text(b, "environment", buf_str(&text));
-	buf_done(&text);
-}
-
-/* `id`: project/pipeline/step. `map`: a step, or a hook. */
-static void put_task(struct buf *b, const char *key, const char *id, const struct def *d,
-                     const struct yaml_node *map)
-{
-	struct def one = { .workflow = d->workflow, .task = map };
-	const struct yaml_node *params = yaml_get(map, "params");
-	bool http = strcmp(text_of(map, "type"), "http") == 0;
-	char *command = def_command(&one);
-
-	put_open(b, key, '{');
-	put_uuid(b, "id", id);
-	put_text(b, "name", strrchr(id, '/') + 1);
-	put_text(b, "mode", http ? "http" : "shell");
-	put_text(b, "url", params != NULL ? text_of(params, "url") : "");
-	put_text(b, "method", params != NULL && http ? text_of(params, "method") : "");
-	put_text(b, "content", http && params != NULL ? text_of(params, "body") : command);
-	put_text(b, "description", text_of(map, "description"));
-	put_times(b, d);
-	put_close(b, '}');
-	free(command);
-}
-
-static void put_step(struct buf *b, const char *pipeline, const struct def *d,
-                     const struct yaml_node *step, size_t i)
-{
-	char id[NAMES_MAX], at[NAMES_MAX + 8];
-	const char *dependence = text_of(step, "dependence");
-
-	snprintf(id, sizeof(id), "%.250s/%.100s", pipeline, text_of(step, "name"));
-	snprintf(at, sizeof(at), "step:%s", id);
-	put_open(b, NULL, '{');
-	put_uuid(b, "id", at);
-	put_uuid(b, "pipeline_id", pipeline);
-	put_uuid(b, "task_id", id);
-	put_int(b, "step", (int64_t)i + 1);
-	put_int(b, "timeout", seconds_of(step, "timeout"));
-	put_int(b, "interval", seconds_of(step, "interval"));
-	put_int(b, "retries", strtol(text_of(step, "retries"), NULL, 10));
-	put_text(b, "directory", text_of(step, "directory"));
-	put_text(b, "user", text_of(step, "user"));
-	put_environment(b, step);
-	put_text(b, "dependence", dependence[0] != '\0' ? dependence : "strong");
-	put_times(b, d);
-	put_task(b, "task", id, d, step);
-	put_close(b, '}');
-}
-
-/* finished and failed: the id beside the others', the task behind. */
-static void put_hook(struct buf *b, const char *pipeline, const struct def *d, const char *hook,
-                     bool whole)
-{
-	const struct yaml_node *map = yaml_get(d->workflow, hook);
-	char id[NAMES_MAX], key[20];
-
-	snprintf(id, sizeof(id), "%.250s/%s", pipeline, hook);
-	snprintf(key, sizeof(key), "%s%s", hook, whole ? "_task" : "");
-	if (map != NULL && map->kind == YAML_MAP && whole)
-		put_task(b, key, id, d, map);
-	else if (map != NULL && map->kind == YAML_MAP)
-		put_uuid(b, key, id);
-	else if (whole)
-		put_null(b, key);
-	else
-		put_text(b, key, "");
-}
-
-static void put_pipeline(struct buf *b, const char *name, const struct def *d)
-{
-	const struct yaml_node *p = d->workflow, *list = yaml_get(p, "nodes");
-	const struct yaml_node *steps = yaml_get(p, "steps");
-	const char *state = text_of(p, "state");
-
-	put_open(b, NULL, '{');
-	put_uuid(b, "id", name);
-	put_text(b, "name", strchr(name, '/') + 1);
-	put_text(b, "description", text_of(p, "description"));
-	put_text(b, "spec", text_of(p, "cron"));
-	put_int(b, "status", state[0] == '\0' || strcmp(state, "online") == 0);
-	put_hook(b, name, d, "finished", false);
-	put_hook(b, name, d, "failed", false);
-	put_int(b, "overlap", strcmp(text_of(p, "overlap"), "false") != 0);
-	put_times(b, d);
-	put_open(b, "nodes", '[');
-	for (size_t i = 0; list != NULL && list->kind == YAML_LIST && i < list->n; i++)
-		put_text(b, NULL, list->items[i]->text);
-	put_close(b, ']');
-	put_open(b, "steps", '[');
-	for (size_t i = 0; steps != NULL && steps->kind == YAML_LIST && i < steps->n; i++)
-		put_step(b, name, d, steps->items[i], i);
-	put_close(b, ']');
-	put_hook(b, name, d, "finished", true);
-	put_hook(b, name, d, "failed", true);
-	put_close(b, '}');
-}
-
-static void put_tasks(struct buf *b, const char *name, const struct def *d)
-{
-	static const char *const hooks[] = { "finished", "failed" };
-	const struct yaml_node *steps = yaml_get(d->workflow, "steps");
-	char id[NAMES_MAX];
-
-	for (size_t i = 0; steps != NULL && steps->kind == YAML_LIST && i < steps->n; i++) {
-		snprintf(id, sizeof(id), "%.250s/%.100s", name, text_of(steps->items[i], "name"));
-		put_task(b, NULL, id, d, steps->items[i]);
-	}
-	for (size_t i = 0; i < 2; i++) {
-		const struct yaml_node *map = yaml_get(d->workflow, hooks[i]);
-
-		snprintf(id, sizeof(id), "%.250s/%s", name, hooks[i]);
-		if (map != NULL && map->kind == YAML_MAP)
-			put_task(b, NULL, id, d, map);
-	}
-}
-
 /* --- lists ------------------------------------------------------------------------------------ */
-
-struct names_list {
-	const char *project;
-	size_t n, cap;
-	struct {
-		uint32_t id;
-		char name[NAMES_MAX];
-	} * items;
-};
 
 static int doc_take(void *ctx, const struct store_doc *s)
 {
-	struct names_list *l = ctx;
+	struct ects_names *l = ctx;
 	size_t n = strlen(l->project);
 
 	if (strncmp(s->name, l->project, n) != 0 || s->name[n] != '/')
@@ -247,7 +65,7 @@ static int doc_take(void *ctx, const struct store_doc *s)
 	return 0;
 }
 
-static int names_read(struct call *c, struct reader *r, struct names_list *l)
+int ects_names(struct reader *r, struct ects_names *l, struct err *err)
 {
 	struct read_answer at = { 0 };
 	int code;
@@ -256,30 +74,122 @@ static int names_read(struct call *c, struct reader *r, struct names_list *l)
 		struct read_page page = { .limit = READ_ROWS_MAX, .cursor = at.cursor };
 		struct read_answer next = { 0 };
 
-		code = read_docs(r, DOC_WORKFLOW, false, &page, doc_take, l, &next, &c->err);
+		code = read_docs(r, DOC_WORKFLOW, false, &page, doc_take, l, &next, err);
 		at = next;
 	} while (code == 0 && at.cursor[0] != '\0');
 	return code;
 }
 
+static int library_take(void *ctx, const struct store_doc *s)
+{
+	if (!s->retired)
+		*(uint32_t *)ctx = s->id;
+	return 0;
+}
+
+int ects_library(struct call *c, struct reader *r, struct def *d)
+{
+	char name[NAMES_MAX];
+	uint32_t id = 0;
+	int code;
+
+	*d = (struct def){ 0 };
+	snprintf(name, sizeof(name), "%s/" ECTS_LIBRARY, seed_project(c));
+	code = read_doc(r, DOC_WORKFLOW, name, 0, 0, library_take, &id, &c->err);
+	if (code == E_NOT_FOUND)
+		c->err = (struct err){ 0 };
+	if (code < 0 || id == 0)
+		return code == E_NOT_FOUND ? 0 : code;
+	code = def_read(r, name, id, d, &c->err);
+	if (d->workflow != NULL && yaml_get(d->workflow, "library") == NULL)
+		d->workflow = NULL;
+	return code;
+}
+
+struct listing {
+	struct call *c;
+	struct reader *r;
+	const char *project, *id; /* "": all */
+	bool tasks;
+	char created[WHEN_TEXT], updated[WHEN_TEXT];
+};
+
+static void times_of(struct listing *l, const struct def *d)
+{
+	seed_time(d->created_us, l->created);
+	seed_time(d->changed_us, l->updated);
+}
+
+static int put_shared(struct listing *l)
+{
+	struct def d;
+	int code = ects_library(l->c, l->r, &d);
+
+	times_of(l, &d);
+	for (unsigned i = 0; code == 0 && ects_task_print(d.workflow, l->project, i, l->created,
+	                                                  l->updated, &l->c->details);)
+		i++;
+	def_done(&d);
+	return code;
+}
+
+static int put_document(struct listing *l, const char *name, uint32_t id)
+{
+	struct def d = { 0 };
+	int code = def_read(l->r, name, id, &d, &l->c->err);
+
+	times_of(l, &d);
+	if (code == 0 && d.workflow != NULL && yaml_get(d.workflow, "pipeline") != NULL)
+		(l->tasks ? ects_own_tasks_print : ects_pipeline_print)(
+			d.workflow, l->project, l->created, l->updated, &l->c->details);
+	def_done(&d);
+	return code;
+}
+
+/* The one of the list in c->details, in its place. */
+static int pick(struct call *c, const char *id)
+{
+	cJSON *list = NULL;
+	const cJSON *m;
+	char *text = NULL;
+
+	if (json_parse(buf_str(&c->details), c->details.len, &list, &c->err) < 0)
+		return c->err.code;
+	buf_clear(&c->details);
+	cJSON_ArrayForEach(m, list)
+	{
+		const char *is = json_text(m, "id");
+
+		if (text == NULL && is != NULL && strcmp(is, id) == 0)
+			text = cJSON_PrintUnformatted(m);
+	}
+	buf_puts(&c->details, text != NULL ? text : "");
+	json_free(list);
+	if (text == NULL)
+		return call_fail(c, E_NOT_FOUND, "path", "there is nothing of the id '%.100s'", id);
+	free(text);
+	return 0;
+}
+
 static int list_work(struct call *c, struct reader *r)
 {
-	bool tasks = strcmp(c->route->path, "/ects/tasks") == 0;
-	struct names_list l = { .project = seed_project(c) };
-	int code = names_read(c, r, &l);
+	struct ects_names names = { .project = seed_project(c) };
+	struct listing l = {
+		c,  r, names.project, c->params[0], strncmp(c->route->path, "/ects/tasks", 11) == 0,
+		"", ""
+	};
+	int code = ects_names(r, &names, &c->err);
 
 	buf_clear(&c->details);
 	put_open(&c->details, NULL, '[');
-	for (size_t i = 0; code == 0 && i < l.n; i++) {
-		struct def d = { 0 };
-
-		code = def_read(r, l.items[i].name, l.items[i].id, &d, &c->err);
-		if (code == 0 && d.workflow != NULL && yaml_get(d.workflow, "pipeline") != NULL)
-			(tasks ? put_tasks : put_pipeline)(&c->details, l.items[i].name, &d);
-		def_done(&d);
-	}
+	if (code == 0 && l.tasks)
+		code = put_shared(&l);
+	for (size_t i = 0; code == 0 && i < names.n; i++)
+		code = put_document(&l, names.items[i].name, names.items[i].id);
 	put_close(&c->details, ']');
-	free(l.items);
+	free(names.items);
+	if (code == 0 && l.id[0] != '\0')
+		code = pick(c, l.id);
 	if (code < 0)
 		buf_clear(&c->details);
 	return code;
@@ -298,7 +208,7 @@ static int nodes_came(struct call *c)
 	buf_puts(&c->details, text != NULL ? text : "[]");
 	free(text);
 	json_free(root);
-	return answer(c);
+	return ects_answer(c);
 }
 
 static int nodes(struct call *c)

@@ -399,6 +399,14 @@ int seed_begin(struct call *c, const struct seed_row *rows, size_t n, bool under
 	return fields_take(c, s->row, underscores);
 }
 
+int seed_plain(struct call *c)
+{
+	static const char *const none[] = { NULL };
+
+	c->extra = mem_new(sizeof(struct seed));
+	return call_args_only(c, none);
+}
+
 int seed_go(struct call *c)
 {
 	const struct seed_row *row = seed_of(c)->row;

@@ -87,6 +87,8 @@ int seed_begin(struct call *c, const struct seed_row *rows, size_t n, bool under
 /* A value that is no field of the call, by the bounds of the row's field of that name. E_INVALID */
 int seed_bounds(struct call *c, const struct seed_row *row, const char *name,
                 const struct cJSON *v);
+/* A call without arguments, whose body (c->json) is an object of the seed's own. E_INVALID */
+int seed_plain(struct call *c);
 /* Read what the row reads, then go on. */
 int seed_go(struct call *c);
 struct seed *seed_of(struct call *c);

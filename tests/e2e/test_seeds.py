@@ -536,6 +536,116 @@ def ects_pipelines_tasks_and_nodes_read_as_its_own_json(s):
     assert ask(s, "GET", "/ects/nodes?colour=1", headers=head)[0] == 400
 
 
+def ects(s, method, path, body=None, expect=200):
+    status, answer = ask(s, method, "/ects" + path, body, headers={"Authorization": f"Bearer {s.token}"})
+    assert status == expect, (method, path, status, answer)
+    return answer
+
+
+def step(task, n=1, **more):
+    """As ECTS has it: all of its fields."""
+    return {"id": f"step-{n}", "pipeline_id": "", "task_id": task if isinstance(task, str) else task.get("id", ""), "step": n,
+            "timeout": 0, "interval": 0, "retries": 0, "directory": "", "user": "", "environment": "", "dependence": "strong",
+            "created_at": "2019-08-17 12:05:26", "updated_at": "2019-08-17 12:05:26",
+            **({} if isinstance(task, str) else {"task": task}), **more}
+
+
+def shell(name, content, **more):
+    return {"name": name, "mode": "shell", "url": "", "method": "post", "content": content, "description": name, **more}
+
+
+@test
+def ects_pipelines_are_made_changed_and_deleted_and_run(s):
+    id_ = "b6e54dc3-7e12-4029-b499-fb4603c72163"
+    hook = shell("绑定IP", f"echo bound $HOME >> {s.dir}/data/ects-hook", id="7a0a46fb-7f61-4b36-8005-a4da351f32fa")
+    body = {"id": id_, "name": "测试任务流水线", "description": "", "spec": "*/1 * * * * * *", "status": 0,
+            "finished": hook["id"], "failed": hook["id"], "overlap": 1, "created_at": "2019-08-17 12:03:40",
+            "updated_at": "2019-09-02 14:32:52", "nodes": ["b1"], "finished_task": hook, "failed_task": hook,
+            "steps": [step(shell("查看目录", f"echo two >> {s.dir}/data/ects", id="d2e3f791"), 2),
+                      step(shell("测试任务", f'echo "one $X" >> {s.dir}/data/ects', id="4afe4ea7"), 1, environment="X=it is;Y=2",
+                           timeout=30, retries=1, interval=2)]}
+    made = ects(s, "POST", "/pipelines", body)
+    assert made == {"id": id_, "name": "测试任务流水线"}, made
+    until("it runs, and its hook", lambda: (s.dir / "data/ects-hook").exists())
+    assert (s.dir / "data/ects").read_text().startswith("one it is\ntwo\n")
+    assert "$" not in (s.dir / "data/ects-hook").read_text()
+    seen = ects(s, "GET", f"/pipelines/{id_}")
+    assert seen["id"] == id_ and seen["status"] == 1 and [t["task"]["name"] for t in seen["steps"]] == ["测试任务", "查看目录"], seen
+    assert seen["finished"] == hook["id"] and seen["finished_task"]["content"] == hook["content"], seen
+    assert seen["steps"][0]["environment"] == "X=it is;Y=2" and seen["steps"][0]["task_id"] == "4afe4ea7", seen
+    # What is read may be put again, and is the same.
+    v = s.get("/api/v1/workflows/ects/测试任务流水线".replace("测试任务流水线", urllib.parse.quote("测试任务流水线")))["version"]
+    ects(s, "PUT", f"/pipelines/{id_}", seen)
+    path = "/api/v1/workflows/ects/" + urllib.parse.quote("测试任务流水线")
+    assert s.get(path)["version"] == v, s.get(path)["document"]
+    seen["spec"] = "0 0 0 1 1 * *"
+    ects(s, "PUT", f"/pipelines/{id_}", seen)
+    assert ects(s, "GET", f"/pipelines/{id_}")["spec"] == "0 0 0 1 1 * *" and s.get(path)["version"] == v + 1
+    ects(s, "DELETE", f"/pipelines/{id_}")
+    until("it is retired", lambda: s.get(path)["retired"])
+    ects(s, "GET", f"/pipelines/{id_}", expect=404)
+    ects(s, "DELETE", f"/pipelines/{id_}", expect=404)
+
+
+@test
+def an_ects_task_is_shared_by_pipelines_and_its_change_is_theirs(s):
+    one = ects(s, "POST", "/tasks", shell("sum", "echo sum"))
+    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", one["id"]), one
+    other = ects(s, "POST", "/tasks", {"id": "call-1", "name": "call", "mode": "http", "url": "http://127.0.0.1:1/$x", "method": "get",
+                                       "content": ""})
+    assert other["id"] == "call-1"
+    for name in ("first", "second"):
+        ects(s, "POST", "/pipelines", {"name": name, "spec": "0 0 0 1 1 *", "steps": [step(one["id"]), step("call-1", 2), step(one["id"], 3)],
+                                       "failed": "call-1"})
+    seen = {p["name"]: p for p in ects(s, "GET", "/pipelines")}
+    assert [t["task"]["content"] for t in seen["first"]["steps"]] == ["echo sum", "", "echo sum"], seen["first"]
+    assert seen["first"]["failed"] == "call-1" and seen["first"]["failed_task"]["url"] == "http://127.0.0.1:1/$x", seen["first"]
+    assert "use: tasks/sum" in s.get("/api/v1/workflows/ects/first")["document"]
+    tasks = ects(s, "GET", "/tasks")
+    assert [t["id"] for t in tasks].count(one["id"]) == 1 and ects(s, "GET", "/tasks/call-1")["mode"] == "http", tasks
+    ects(s, "PUT", f"/tasks/{one['id']}", {"mode": "shell", "content": "echo more"})
+    for name in ("first", "second"):
+        now = ects(s, "GET", f"/pipelines/{seen[name]['id']}")
+        assert [t["task"]["content"] for t in now["steps"]] == ["echo more", "", "echo more"], now
+    # One that brings the task as it is goes on sharing it, one that brings another has that for itself.
+    ects(s, "PUT", f"/pipelines/{seen['first']['id']}", ects(s, "GET", f"/pipelines/{seen['first']['id']}"))
+    assert "use: tasks/sum" in s.get("/api/v1/workflows/ects/first")["document"]
+    own = ects(s, "GET", f"/pipelines/{seen['second']['id']}")
+    own["steps"][0]["task"]["content"] = "echo its own"
+    ects(s, "PUT", f"/pipelines/{seen['second']['id']}", own)
+    assert ects(s, "GET", f"/tasks/{one['id']}")["content"] == "echo more"
+    assert ects(s, "GET", f"/pipelines/{seen['second']['id']}")["steps"][0]["task"]["content"] == "echo its own"
+    said = ects(s, "DELETE", "/tasks/call-1", expect=409)
+    assert "ects/tasks/call is used by ects/first, ects/second" in said["error"]["message"], said
+    for name in ("first", "second"):
+        ects(s, "DELETE", f"/pipelines/{seen[name]['id']}")
+        until("it is retired", lambda name=name: s.get(f"/api/v1/workflows/ects/{name}")["retired"])
+    ects(s, "DELETE", "/tasks/call-1")
+    ects(s, "DELETE", f"/tasks/{one['id']}")
+    assert s.get("/api/v1/workflows/ects/tasks")["retired"]
+
+
+@test
+def what_is_wrong_with_an_ects_pipeline_is_one_answer(s):
+    good = {"name": "wrong", "spec": "0 0 0 1 1 *", "steps": [step(shell("a", "true"))]}
+    for change, words in (({"name": "two words"}, "cannot be called"), ({"name": None}, "name is missing"), ({"steps": []}, "needs steps"),
+                          ({"spec": "61 * * * *"}, "61"), ({"colour": 1}, "has no 'colour'"), ({"steps": [step("nobody")]}, "no task 'nobody'"),
+                          ({"steps": [step(shell("a", ""))]}, "has no content"), ({"overlap": "x"}, "overlap of a pipeline wants"),
+                          ({"steps": [step({**shell("a", "b"), "mode": "ftp"})]}, "mode of the task 'a' is 'ftp'"),
+                          ({"steps": [step(shell("a", "true"), environment="A")]}, "NAME=value"), ({"nodes": ["1d9988aa-4630"]}, "no node"),
+                          ({"steps": [step(shell("a", "true"), dependence="odd")]}, "strong or weak")):
+        said = ects(s, "POST", "/pipelines", {k: v for k, v in {**good, **change}.items() if v is not None}, expect=400)
+        assert words in said["error"]["message"], (change, said)
+    made = ects(s, "POST", "/pipelines", good)
+    ects(s, "POST", "/pipelines", good, expect=409)
+    ects(s, "POST", "/pipelines", {**good, "name": "other", "id": made["id"]}, expect=409)
+    ects(s, "PUT", f"/pipelines/{made['id']}", {**good, "name": "other"}, expect=409)
+    ects(s, "PUT", "/pipelines/nobody", good, expect=404)
+    ects(s, "PUT", "/tasks/nobody", shell("a", "b"), expect=404)
+    ects(s, "POST", "/tasks", shell("a b", "b"), expect=400)
+    ects(s, "DELETE", f"/pipelines/{made['id']}")
+
+
 # --- all ---------------------------------------------------------------------------------------------------
 
 
@@ -547,8 +657,9 @@ def the_description_and_the_route_table_name_the_same_paths(s):
     rows = set(re.findall(r'^ROUTE\("(\w+)",\s*"([^"]+)",\s*(\w+),\s*RF_(?:CHIN|JARVIS2|CRONTAB|ECTS),\s*(\w+)\)',
                           (root_dir / "cgi/routes.def").read_text(), re.M))
     described, needed = set(), {}
-    for path, block in re.findall(r"^  (/\S*):\n((?:    .*\n)+)", text, re.M):
-        method = re.match(r"    (\w+):", block).group(1).upper()
+    blocks = [(path, m.upper(), block) for path, whole in re.findall(r"^  (/\S*):\n((?:    .*\n)+)", text, re.M)
+              for m, block in re.findall(r"^    (\w+):\n((?:      .*\n)+)", whole, re.M)]
+    for path, method, block in blocks:
         described.add((method, path, re.search(r"x-role: (\w+)", block).group(1).upper(), re.search(r"x-handler: (\w+)", block).group(1)))
         listed = re.search(r"^              required: \[(.*)\]", block, re.M)
         needed[method, path] = listed.group(1).split(", ") if listed else \
@@ -558,7 +669,7 @@ def the_description_and_the_route_table_name_the_same_paths(s):
         status, answer = ask(s, method, path + ("?" if method == "GET" else "") + urllib.parse.urlencode({"colour": 1}
                              if method == "GET" else {}), None if method == "GET" else {**good, "colour": 1},
                              headers={"Authorization": f"Bearer {s.token}"})
-        assert "SUCCEED" not in str(answer) and status in (200, 400), (path, status, answer)
+        assert "SUCCEED" not in str(answer) and status in (200, 400, 404), (path, status, answer)
     assert described == rows, described ^ rows
     for (method, path), names in needed.items():
         status, answer = ask(s, method, path, None if method == "GET" else {}, headers={"Authorization": f"Bearer {s.token}"})
