@@ -199,3 +199,22 @@ void bridge_job_print(const char *name, const struct bridge_job *j, struct buf *
 	put_text(out, "cronExpr", j->cron);
 	put_close(out, '}');
 }
+
+int bridge_job_document(const struct bridge_world *w, const char *name, const char *value, size_t n,
+                        struct buf *ret_text, struct err *err)
+{
+	return bridge_document(w->project, name, value, n, ret_text, err);
+}
+
+bool bridge_job_value(const struct bridge_world *w, const char *name, const char *text, size_t n,
+                      struct buf *out)
+{
+	struct bridge_job j;
+
+	(void)w;
+	if (!bridge_job_of(name, text, n, &j))
+		return false;
+	bridge_job_print(name, &j, out);
+	bridge_job_done(&j);
+	return true;
+}

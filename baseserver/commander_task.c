@@ -112,6 +112,18 @@ static bool change_row(const struct cmd *cmd, struct store_task *row)
 	return row->frozen != was.frozen || row->state != was.state;
 }
 
+/* None of its tasks is left but those that go now. */
+static bool all_go(const struct commander *c, const struct order *o, const char *workflow)
+{
+	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
+		if (t && !catalog_retired(t) && !order_selects(o, t->id) &&
+		    catalog_in_workflow(t, workflow, strlen(workflow)))
+			return false;
+	}
+	return true;
+}
+
 /* For who keeps documents elsewhere too. What came from there is there. */
 static void tell_saved(const struct commander *c, const struct cmd *cmd, const struct edit *e)
 {
@@ -125,13 +137,16 @@ static void tell_saved(const struct commander *c, const struct cmd *cmd, const s
 			f->saved(f->registry, d->name, d->retired ? NULL : d->body, d->body_len);
 	}
 	/* A plan ends before the last of it has: there is no document yet that says so. */
+	char *last = NULL;
 	for (size_t i = 0; cmd->kind == CK_RETIRE && i < e->n_tasks; i++) {
-		const char *name = e->tasks[i]->name, *task = strrchr(name, '/');
-		char *workflow = mem_strn(name, (size_t)(task - name));
-		if (strcmp(strrchr(workflow, '/'), task) == 0)
+		const char *name = e->tasks[i]->name;
+		char *workflow = mem_strn(name, (size_t)(strrchr(name, '/') - name));
+		if ((!last || strcmp(last, workflow) != 0) && all_go(c, &cmd->o, workflow))
 			f->saved(f->registry, workflow, NULL, 0);
-		free(workflow);
+		free(last);
+		last = workflow;
 	}
+	free(last);
 }
 
 /* For `why` of those that wait for them. */
@@ -183,18 +198,6 @@ static void edited(struct letter *l, void *self)
 	}
 	cmd->phase = PH_SURVEY;
 	commander_work(c, cmd);
-}
-
-/* None of its tasks is left but those that go now. */
-static bool all_go(const struct commander *c, const struct order *o, const char *workflow)
-{
-	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
-		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
-		if (t && !catalog_retired(t) && !order_selects(o, t->id) &&
-		    catalog_in_workflow(t, workflow, strlen(workflow)))
-			return false;
-	}
-	return true;
 }
 
 static void retire_document(const struct cmd *cmd, const struct document *d, struct edit *e)

@@ -43,7 +43,8 @@ struct registry {
 	struct registry_settings set;
 	struct etcd *etcd;
 	struct etcd_watch *watch;
-	struct bridge *bridge; /* NULL: not asked for */
+	struct bridge *bridges[BRIDGES]; /* NULL: not asked for */
+	char asked[128];                 /* the name of the node that was asked for last */
 	struct node *nodes;
 	size_t n;
 	uint32_t last_id;
@@ -261,12 +262,16 @@ static int on_key(void *ctx, const struct etcd_kv *kv)
 
 	if ((name = below(r, kv->key, "nodes")) != NULL)
 		node_seen(r, name, kv);
-	else if (r->bridge && (name = below(r, kv->key, "jobs")) != NULL)
-		bridge_job(r->bridge, cluster, name, kv);
-	else if (r->bridge && (name = below(r, kv->key, "bridge")) != NULL)
-		bridge_mark(r->bridge, name, kv);
-	else if (r->bridge && (name = below(r, kv->key, "killer")) != NULL)
-		bridge_kill(r->bridge, cluster, name, kv);
+	else if (r->bridges[BRIDGE_JOBS] && (name = below(r, kv->key, "killer")) != NULL)
+		bridge_kill(r->bridges[BRIDGE_JOBS], cluster, name, kv);
+	for (size_t i = 0; i < BRIDGES; i++) {
+		if (!r->bridges[i])
+			continue;
+		if ((name = below(r, kv->key, bridge_forms[i].word)) != NULL)
+			bridge_job(r->bridges[i], cluster, name, kv);
+		else if ((name = below(r, kv->key, bridge_forms[i].marks)) != NULL)
+			bridge_mark(r->bridges[i], name, kv);
+	}
 	return 0;
 }
 
@@ -278,14 +283,16 @@ static int list(struct registry *r, struct err *err)
 
 	for (size_t i = 0; i < r->n; i++)
 		r->nodes[i].is_listed = false;
-	if (r->bridge)
-		bridge_begin(r->bridge);
+	for (size_t i = 0; i < BRIDGES; i++)
+		if (r->bridges[i])
+			bridge_begin(r->bridges[i]);
 	code = etcd_each(r->etcd, prefix, on_key, r, &revision, err);
 	for (size_t i = 0; i < r->n && code == 0; i++)
 		if (!r->nodes[i].is_listed)
 			node_gone(r, &r->nodes[i]);
-	if (code == 0 && r->bridge)
-		bridge_end(r->bridge, etcd_cluster(r->etcd), revision);
+	for (size_t i = 0; i < BRIDGES; i++)
+		if (code == 0 && r->bridges[i])
+			bridge_end(r->bridges[i], etcd_cluster(r->etcd), revision);
 	if (code == 0)
 		r->revision = revision + 1;
 	free(prefix);
@@ -347,8 +354,9 @@ static int step(struct registry *r, bool is_busy, struct err *err)
 		code = etcd_watch_wait(r->watch, is_busy ? 0 : WAIT_MS, on_key, r, err);
 	if (code == 0)
 		code = look_alive(r, err);
-	if (code == 0 && r->bridge)
-		code = bridge_sweep(r->bridge, r->etcd, r->set.p->etcd_prefix, err);
+	for (size_t i = 0; i < BRIDGES; i++)
+		if (code == 0 && r->bridges[i])
+			code = bridge_sweep(r->bridges[i], r->etcd, r->set.p->etcd_prefix, err);
 	if (code < 0)
 		watch_end(r);
 	if (code == E_STALE)
@@ -358,10 +366,30 @@ static int step(struct registry *r, bool is_busy, struct err *err)
 
 /* ---- what is shown ------------------------------------------------------------------------ */
 
+static bool has_bridge(const struct registry *r)
+{
+	return r->bridges[BRIDGE_JOBS] || r->bridges[BRIDGE_PIPELINES];
+}
+
+static void put_bridges(const struct registry *r, struct buf *out)
+{
+	for (size_t i = 0; i < BRIDGES; i++)
+		if (r->bridges[i])
+			bridge_print(r->bridges[i], out);
+	put_open(out, "problems", '[');
+	for (size_t i = 0; i < BRIDGES; i++)
+		if (r->bridges[i])
+			bridge_print_problems(r->bridges[i], out);
+	put_close(out, ']');
+}
+
 static void show(struct registry *r)
 {
-	uint64_t now = r->changes + (r->bridge ? bridge_changes(r->bridge) : 0);
+	uint64_t now = r->changes;
 	struct buf out;
+
+	for (size_t i = 0; i < BRIDGES; i++)
+		now += r->bridges[i] ? bridge_changes(r->bridges[i]) : 0;
 
 	if (now == r->shown)
 		return;
@@ -377,8 +405,8 @@ static void show(struct registry *r)
 		if (!r->nodes[i].is_forgotten)
 			put_raw(&out, NULL, r->nodes[i].body);
 	put_close(&out, ']');
-	if (r->bridge)
-		bridge_print(r->bridge, &out);
+	if (has_bridge(r))
+		put_bridges(r, &out);
 	put_close(&out, '}');
 	commander_nodes(r->set.commander, mem_strn((const char *)buf_at(&out), out.len));
 	buf_done(&out);
@@ -456,7 +484,9 @@ static void on_saved(struct letter *l, void *self)
 	struct registry *r = self;
 	struct saving *s = (struct saving *)l;
 
-	bridge_saved(r->bridge, s->workflow, s->text, s->n);
+	for (size_t i = 0; i < BRIDGES; i++)
+		if (r->bridges[i])
+			bridge_saved(r->bridges[i], s->workflow, s->text, s->n);
 	saving_discard(l);
 }
 
@@ -464,7 +494,7 @@ void registry_saved(struct registry *r, const char *workflow, const char *text, 
 {
 	size_t len = strlen(r->set.p->etcd_project);
 
-	if (!r->bridge || strncmp(workflow, r->set.p->etcd_project, len) != 0 ||
+	if (!has_bridge(r) || strncmp(workflow, r->set.p->etcd_project, len) != 0 ||
 	    workflow[len] != '/')
 		return;
 	struct saving *s = mem_new(sizeof *s);
@@ -482,7 +512,10 @@ static void on_alarm(void *self)
 	struct registry *r = self;
 	struct err err = { 0 };
 	int64_t now = actor_mono_us(r->me);
-	bool is_busy = r->bridge && bridge_pump(r->bridge, now);
+	bool is_busy = false;
+
+	for (size_t i = 0; i < BRIDGES; i++)
+		is_busy |= r->bridges[i] && bridge_pump(r->bridges[i], now);
 	int code = step(r, is_busy, &err);
 
 	/* To watch anew, or to list, is a step of its own; only what fails again is said. */
@@ -503,8 +536,9 @@ static int init(void *self, struct actor *me, struct err *err)
 
 	(void)err;
 	r->me = me;
-	if (r->bridge)
-		bridge_start(r->bridge, me);
+	for (size_t i = 0; i < BRIDGES; i++)
+		if (r->bridges[i])
+			bridge_start(r->bridges[i], me);
 	actor_alarm(me, actor_mono_us(me));
 	return 0;
 }
@@ -512,6 +546,36 @@ static int init(void *self, struct actor *me, struct err *err)
 static const struct actor_ops ops = {
 	.name = "registry", .letters_max = 64, .init = init, .alarm = on_alarm
 };
+
+static const char *node_name(void *ctx, const char *id)
+{
+	struct registry *r = ctx;
+	const struct node *n = node_of(r, id);
+	struct cJSON *root = NULL;
+
+	r->asked[0] = '\0';
+	if (n && json_parse(n->body, strlen(n->body), &root, NULL) == 0)
+		snprintf(r->asked, sizeof r->asked, "%s", name_of(root));
+	json_free(root);
+	return r->asked[0] ? r->asked : NULL;
+}
+
+static int bridges_new(struct registry *r, struct store *store, struct err *err)
+{
+	const bool wanted[] = {
+		[BRIDGE_JOBS] = r->set.p->etcd_jobs, [BRIDGE_PIPELINES] = r->set.p->etcd_pipelines
+	};
+	const struct bridge_world world = { .project = r->set.p->etcd_project,
+		                            .node = node_name,
+		                            .ctx = r };
+	int code = 0;
+
+	for (size_t i = 0; i < BRIDGES && code == 0; i++)
+		if (wanted[i])
+			code = bridge_new(&bridge_forms[i], &world, r->set.commander, store,
+			                  &r->bridges[i], err);
+	return code;
+}
 
 int registry_new(struct thread *th, struct store *store, const struct registry_settings *set,
                  struct registry **ret, struct err *err)
@@ -524,8 +588,8 @@ int registry_new(struct thread *th, struct store *store, const struct registry_s
 	int code = etcd_open(&etcd, &r->etcd, err);
 	if (code == 0)
 		code = store_load_docs(store, DOC_NODE, each_doc, r, err);
-	if (code == 0 && set->p->etcd_jobs)
-		code = bridge_new(set->commander, set->p->etcd_project, store, &r->bridge, err);
+	if (code == 0)
+		code = bridges_new(r, store, err);
 	if (code < 0) {
 		registry_free(r);
 		return code;
@@ -547,7 +611,8 @@ void registry_free(struct registry *r)
 		return;
 	etcd_watch_end(r->watch);
 	etcd_close(r->etcd);
-	bridge_free(r->bridge);
+	for (size_t i = 0; i < BRIDGES; i++)
+		bridge_free(r->bridges[i]);
 	for (size_t i = 0; i < r->n; i++) {
 		free(r->nodes[i].name);
 		free(r->nodes[i].body);
@@ -556,7 +621,7 @@ void registry_free(struct registry *r)
 	free(r);
 }
 
-struct bridge *registry_bridge(void *self)
+struct bridge *registry_bridge(void *self, int which)
 {
-	return ((struct registry *)self)->bridge;
+	return ((struct registry *)self)->bridges[which];
 }

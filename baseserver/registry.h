@@ -41,6 +41,6 @@ void registry_forget(struct registry *r, const char *name);
 void registry_saved(struct registry *r, const char *workflow, const char *text, size_t n);
 
 /* For bridge.c: of the actor's own state. */
-struct bridge *registry_bridge(void *self);
+struct bridge *registry_bridge(void *self, int which);
 
 #endif

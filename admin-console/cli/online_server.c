@@ -96,7 +96,8 @@ static void nodes_print(const cJSON *root)
 		fprintf(stderr, "etcd is away: %s\n", text_of(root, "error"));
 	cJSON_ArrayForEach(p, json_get(root, "problems"))
 	{
-		fprintf(stderr, "job %s: %s\n", text_of(p, "name"), text_of(p, "text"));
+		fprintf(stderr, "%s %s: %s\n", text_of(p, "what"), text_of(p, "name"),
+		        text_of(p, "text"));
 	}
 }
 

@@ -50,6 +50,7 @@ static void ask_apply(struct change *x, const struct buf *text, uint32_t version
 	cJSON_AddStringToObject(one, "name", x->project);
 	cJSON_AddStringToObject(one, "text", buf_str((struct buf *)(uintptr_t)text));
 	cJSON_AddNumberToObject(one, "version", version);
+	cJSON_AddTrueToObject(args, "retire"); /* steps that are no longer in it */
 	ask(x, "apply", args);
 }
 

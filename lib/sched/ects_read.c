@@ -472,9 +472,9 @@ static int put_nodes(struct reading *x, const cJSON *nodes)
 /* What ECTS has no word for stays as it was. */
 static void put_rest(struct reading *x, bool has_cron)
 {
-	static const char *const ours[] = { "pipeline", "project", "id",    "description", "cron",
-		                            "nodes",    "overlap", "steps", "finished",    "failed",
-		                            "state",    "used",    NULL };
+	static const char *const ours[] = { "pipeline", "project", "id",      "description",
+		                            "cron",     "nodes",   "overlap", "steps",
+		                            "finished", "failed",  "used",    NULL };
 	const struct yaml_node *was = x->w->was;
 	bool has_cycle = was && yaml_get(was, "cycle");
 

@@ -26,13 +26,13 @@ class EtcdSite(Site):
             raise Skip("no etcd: packaging/deps.sh test")
         self.etcd = etcd.Etcd()
         try:
-            super().__init__("etcd", etcd=self.etcd.url, etcd_jobs="true", etcd_ttl_ms=2000,
+            super().__init__("etcd", etcd=self.etcd.url, etcd_jobs="true", etcd_pipelines="true", etcd_ttl_ms=2000,
                              etcd_timeout_ms=1000)
         except BaseException:
             self.etcd.close()
             raise
         self.cgi.argv += ["--set", f"etcd={self.etcd.url}", "--set", "etcd_description=the face",
-                          "--set", "crontab_project=etcd"]
+                          "--set", "crontab_project=etcd", "--set", "ects_project=etcd"]
         self.start(etcd=self.etcd.url, etcd_ttl_ms=2000)
 
     def close(self):
@@ -377,6 +377,157 @@ def a_running_job_whose_key_goes_ends_as_it_does(s):
     until("it ended well", lambda: len(s.instances("etcd/ends/ends", "Succ")) == 1)
     until("it is retired", lambda: s.workflow("ends")["retired"])
     assert s.problem("ends") is None
+
+
+# --- pipelines, as ECTS has them ----------------------------------------------------------------
+
+
+def ects(s, method, path, body=None):
+    link = http.client.HTTPConnection("127.0.0.1", s.http, timeout=60)
+    link.request(method, "/ects" + path, json.dumps(body) if body else None,
+                 {"Authorization": f"Bearer {s.token}", "Content-Type": "application/json"})
+    answer = link.getresponse()
+    text = json.loads(answer.read())
+    link.close()
+    assert answer.status == 200, (method, path, answer.status, text)
+    return text
+
+
+def pipeline(name, *contents, **more):
+    """What is PUT into etcd, as its document prints it."""
+    return {"id": f"b6e54dc3-{name}", "name": name, "description": "", "spec": "*/1 * * * * * *", "status": 0, "overlap": 1,
+            "created_at": "2019-08-17 12:03:40", "updated_at": "2019-09-02 14:32:52", "nodes": [],
+            "steps": [{"id": f"s{n}", "pipeline_id": f"b6e54dc3-{name}", "task_id": f"4afe4ea7-{n}", "step": n, "timeout": 0,
+                       "interval": 0, "retries": 0, "directory": "", "user": "", "environment": "", "dependence": "strong",
+                       "task": {"id": f"4afe4ea7-{n}", "name": f"task{n}", "mode": "shell", "url": "", "method": "post",
+                                "content": content, "description": ""}}
+                      for n, content in enumerate(contents, 1)], **more}
+
+
+def put_pipeline(s, p):
+    s.etcd.put(f"{PREFIX}/pipelines/{p['name']}", json.dumps(p))
+
+
+def pipeline_key(s, name):
+    text = s.etcd.keys(f"{PREFIX}/pipelines/{name}").get(f"{PREFIX}/pipelines/{name}")
+    return json.loads(text) if text else None
+
+
+def pipeline_marked(s, name):
+    return f"{PREFIX}/bridged-pipelines/{name}" in s.etcd.keys(PREFIX + "/bridged-pipelines/")
+
+
+@test
+def a_pipeline_put_there_runs_and_what_is_made_over_http_stands_there(s):
+    out = s.dir / "data/pipe"
+    node = s.nodes()["b1"]["id"]
+    hook = {"id": "7a0a46fb", "name": "bind", "mode": "shell", "url": "", "method": "post", "content": f"echo bound >> {out}", "description": ""}
+    put_pipeline(s, pipeline("测试", f"echo one >> {out}", f"echo two >> {out}", nodes=[node], finished="7a0a46fb", finished_task=hook))
+    until("it ran in its order, on the node of that id", lambda: out.exists() and out.read_text().startswith("one\ntwo\nbound\n"))
+    seen = ects(s, "GET", "/pipelines/b6e54dc3-" + urllib.parse.quote("测试"))
+    assert seen["nodes"] == ["b1"] and seen["finished_task"]["id"] == "7a0a46fb" and seen["steps"][1]["task_id"] == "4afe4ea7-2", seen
+    # Changed here, it is changed there, and the other way round.
+    seen["spec"] = "0 0 0 1 1 * *"
+    ects(s, "PUT", "/pipelines/" + urllib.parse.quote(seen["id"]), seen)
+    until("the key follows", lambda: pipeline_key(s, "测试")["spec"] == "0 0 0 1 1 * *")
+    put_pipeline(s, pipeline("测试", f"echo three >> {out}"))
+    until("what is put there runs", lambda: "three" in out.read_text())
+    assert len(ects(s, "GET", "/pipelines/" + urllib.parse.quote(seen["id"]))["steps"]) == 1
+    assert s.get("/api/v1/nodes")["pipelines"] == 1
+    version = s.workflow(urllib.parse.quote("测试"))["version"]
+    s.etcd.delete(f"{PREFIX}/pipelines/测试")
+    until("it is retired", lambda: s.workflow(urllib.parse.quote("测试"))["retired"])
+    assert version == 3, version
+    # Made here.
+    made = ects(s, "POST", "/pipelines", pipeline("made", "true", spec="0 0 0 1 1 * *"))
+    until("it stands there", lambda: pipeline_key(s, "made"))
+    assert pipeline_key(s, "made")["steps"][0]["task"]["content"] == "true" and s.workflow("made")["version"] == 1
+    until("its mark too", lambda: pipeline_marked(s, "made"))
+    ects(s, "DELETE", f"/pipelines/{made['id']}")
+    until("it is gone there", lambda: pipeline_key(s, "made") is None)
+    until("and its mark", lambda: not pipeline_marked(s, "made"))
+    assert s.problem("made") is None and s.problem("测试") is None
+
+
+@test
+def a_shared_tasks_change_reaches_the_keys_of_all_who_use_it(s):
+    task = ects(s, "POST", "/tasks", {"name": "shared", "mode": "shell", "content": "echo shared"})
+    one = {"step": 1, "task_id": task["id"]}
+    for name in ("sharing", "sharing2"):
+        ects(s, "POST", "/pipelines", {"name": name, "spec": "0 0 0 1 1 *", "steps": [one]})
+        until("it stands there", lambda name=name: pipeline_key(s, name))
+    ects(s, "PUT", f"/tasks/{task['id']}", {"content": "echo changed"})
+    for name in ("sharing", "sharing2"):
+        until("its key follows", lambda name=name: pipeline_key(s, name)["steps"][0]["task"]["content"] == "echo changed")
+    # Put there with the task as it is, another schedule: it goes on sharing it.
+    p = {**pipeline_key(s, "sharing"), "spec": "0 0 0 2 1 *"}
+    put_pipeline(s, p)
+    until("it is taken", lambda: s.workflow("sharing")["version"] == 3)
+    assert "use: tasks/shared" in s.workflow("sharing")["document"], s.workflow("sharing")
+    # A pipeline that only names it.
+    s.etcd.put(f"{PREFIX}/pipelines/sharing3", json.dumps({"name": "sharing3", "spec": "0 0 0 1 1 *", "steps": [one]}))
+    until("it is taken", lambda: s.workflow("sharing3"))
+    assert "use: tasks/shared" in s.workflow("sharing3")["document"]
+    for name in ("sharing", "sharing2", "sharing3"):
+        s.etcd.delete(f"{PREFIX}/pipelines/{name}")
+        until("it is retired", lambda name=name: s.workflow(name)["retired"])
+
+
+@test
+def what_is_wrong_with_a_pipeline_is_said_once_and_stops_nothing(s):
+    bad = {"cutp": ('{"name": "cutp"', "column"), "poorp": (json.dumps({"name": "poorp", "steps": []}), "needs steps"),
+           "oddp": (json.dumps({**pipeline("oddp", "true"), "colour": 1}), "has no 'colour'"),
+           "otherp": (json.dumps(pipeline("onep", "true")), "name is 'onep'"),
+           "whenp": (json.dumps(pipeline("whenp", "true", spec="61 * * * *")), "61"),
+           "nodep": (json.dumps(pipeline("nodep", "true", nodes=["1d9988aa-4630"])), "no node '1d9988aa-4630'")}
+    for name, (text, _) in bad.items():
+        s.etcd.put(f"{PREFIX}/pipelines/{name}", text)
+    for name, (_, why) in bad.items():
+        until(f"{name} is said", lambda name=name: s.problem(name))
+        assert why in s.problem(name), (name, s.problem(name))
+        assert s.base.text().count(f"etcd.job key=pipelines/{name} ") == 1, s.base.tail(30)
+    assert f"pipeline cutp: " in s.sirdar("node", "list").stderr
+    put_pipeline(s, pipeline("whenp", "true", spec="@daily"))
+    until("mended", lambda: s.workflow("whenp") and s.problem("whenp") is None)
+    for name in bad:
+        s.etcd.delete(f"{PREFIX}/pipelines/{name}")
+    until("all is well", lambda: not s.get("/api/v1/nodes")["problems"])
+
+
+@test
+def what_becomes_of_pipelines_while_etcd_or_the_server_is_away_is_made_up_for(s):
+    made = ects(s, "POST", "/pipelines", pipeline("lasts", "true", spec="@daily"))
+    put_pipeline(s, pipeline("comes", "true", spec="@daily"))
+    put_pipeline(s, pipeline("goes", "true", spec="@daily"))
+    until("all are on both sides", lambda: pipeline_key(s, "lasts") and s.workflow("comes") and s.workflow("goes"))
+    until("all are marked", lambda: all(pipeline_marked(s, n) for n in ("lasts", "comes", "goes")))
+    assert s.base.stop() == 0
+    s.etcd.delete(f"{PREFIX}/pipelines/goes")
+    s.base.start()
+    until("the server is back", s.up)
+    until("the deletion is made up for", lambda: s.workflow("goes")["retired"])
+    mark = len(s.base.text())
+    s.etcd.kill()
+    until("it is away", lambda: s.base.has(r"etcd\.away", mark))
+    shutil.rmtree(s.etcd.dir / "data")
+    ects(s, "PUT", f"/pipelines/{made['id']}", pipeline("lasts", "echo later", spec="@daily"))
+    s.etcd.start()
+    until("one made anew is filled", lambda: pipeline_key(s, "lasts") and pipeline_key(s, "comes"))
+    assert pipeline_key(s, "lasts")["steps"][0]["task"]["content"] == "echo later"
+    there = {n: (s.workflow(n)["retired"], pipeline_key(s, n) is not None) for n in ("lasts", "comes", "goes")}
+    assert there == {"lasts": (False, True), "comes": (False, True), "goes": (True, False)}, there
+    # One that is put there while it is offline stays so.
+    s.apply("pipeline: off\nproject: etcd\nstate: offline\ntimezone: Asia/Shanghai\ncron: '@daily'\nsteps:\n"
+            "  - {name: a, type: shell, params: {script: 'true'}}\n")
+    until("it stands there", lambda: pipeline_key(s, "off"))
+    assert pipeline_key(s, "off")["status"] == 0
+    put_pipeline(s, {**pipeline_key(s, "off"), "spec": "@weekly"})
+    until("it is taken", lambda: s.workflow("off")["version"] == 2)
+    assert "state: offline" in s.workflow("off")["document"] and "Asia/Shanghai" in s.workflow("off")["document"]
+    for name in ("lasts", "comes", "off"):
+        s.etcd.delete(f"{PREFIX}/pipelines/{name}")
+        until("it is retired", lambda name=name: s.workflow(name)["retired"])
+    until("all are online", lambda: s.status("b1") == "online" and s.status("cgi") == "online", 60)
 
 
 @test
