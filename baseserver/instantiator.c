@@ -14,6 +14,7 @@
 #include "util/err.h"
 #include "util/heap.h"
 #include "util/log.h"
+#include "util/map.h"
 
 /* The wall clock may be set: due times are looked at again at least this often. */
 #define WALL_RECHECK_US (10 * US_PER_S)
@@ -30,7 +31,9 @@ struct planned {
 	int64_t through;        /* last run_date proposed */
 	int64_t keep_from;      /* catch-up: dates before it are recorded as skipped */
 	int64_t judged_us;      /* by what was missed then (missed_until_us) */
+	uint64_t held_by;       /* while is_held: what its overlap is judged with */
 	bool online;
+	bool is_held; /* the ledger will say when its next date is judged (TK_TURN) */
 };
 
 struct instantiator {
@@ -42,8 +45,10 @@ struct instantiator {
 	struct planned **blocks;
 	size_t n_blocks;
 	struct heap times;
-	int64_t rows_max;   /* dates left out in one go that have rows */
-	int64_t look_by_us; /* mono: the clock is looked at by then, or this thread stood still */
+	struct map held;      /* held_by -> id */
+	uint64_t turn_number; /* of the last TK_TURN */
+	int64_t rows_max;     /* dates left out in one go that have rows */
+	int64_t look_by_us;   /* mono: the clock is looked at by then, or this thread stood still */
 	/* Wall: what came due between them was seen too late, in the last stall. */
 	int64_t missed_from_us, missed_until_us;
 };
@@ -128,6 +133,43 @@ static int64_t same_label(const struct plan *plan, int64_t through)
 	return next < PLAN_NEVER && next - through < HALF_DAY_S ? next : through;
 }
 
+/* --- an earlier date ran when this server began, and nobody has said how that ended ----------- */
+
+static uint64_t flow_key(uint32_t id, bool is_run)
+{
+	return (uint64_t)is_run << 32 | id;
+}
+
+static void hold(struct instantiator *in, struct planned *p)
+{
+	const struct task *def = p->def;
+
+	if (p->is_held)
+		return;
+	p->is_held = true;
+	p->held_by = flow_key(def->overlap_run ? def->workflow_id : def->id, def->overlap_run);
+	map_add(&in->held, p->held_by, def->id);
+	heap_remove(&in->times, &p->node);
+}
+
+static void unhold(struct instantiator *in, struct planned *p, uint32_t id)
+{
+	if (p->is_held)
+		map_remove(&in->held, p->held_by, id);
+	p->is_held = false;
+}
+
+static void turn_came(struct instantiator *in, const struct transition *tr)
+{
+	uint64_t key = flow_key(tr->inst.key.task, tr->inst.key.part != 0);
+
+	in->turn_number = tr->number;
+	for (uint32_t id; (id = map_get(&in->held, key)) != MAP_NONE;) {
+		unhold(in, place(in, id), id);
+		arm(in, place(in, id));
+	}
+}
+
 /* `missed`: dates due by then (s) are left to the catch-up mode. */
 static void schedule(struct instantiator *in, const struct task *def, const struct store_task *row,
                      int64_t missed)
@@ -135,6 +177,7 @@ static void schedule(struct instantiator *in, const struct task *def, const stru
 	int64_t through = same_label(def->plan, row->planned_through);
 	struct planned *p = place(in, def->id);
 
+	unhold(in, p, def->id);
 	bool is_new_version = p->def && (plan_since(p->def->plan) != plan_since(def->plan) ||
 	                                 plan_begin(p->def->plan) != plan_begin(def->plan));
 	task_ref(def);
@@ -224,6 +267,8 @@ static void fold(struct instantiator *in)
 		if (tr->kind == TK_TASK)
 			schedule(in, tr->ref, tr->row,
 			         actor_wall_us(in->me) / US_PER_S - INSTANTIATOR_MISSED_AFTER_S);
+		else if (tr->kind == TK_TURN)
+			turn_came(in, tr);
 }
 
 /* The clock as this round finds it. That this thread stood still is told by the time that passed,
@@ -279,18 +324,23 @@ static void on_alarm(void *self)
 	(void)self; /* turn() follows */
 }
 
-/* The task was taken offline or planned anew meanwhile: the date is not made. */
-static void refused(struct instantiator *in, const struct inst_key *key)
+/* The task was taken offline or planned anew meanwhile, or nobody knows yet what the date is to be
+ * judged by: it is not made. */
+static void refused(struct instantiator *in, const struct answer *a)
 {
-	struct planned *p = place(in, key->task);
+	struct planned *p = place(in, a->key.task);
 
-	if (!p->def || key->run_date > p->through)
+	if (!p->def || a->key.run_date > p->through)
 		return;
-	p->through = key->run_date - 1;
+	p->through = a->key.run_date - 1;
 	if (!p->online)
 		return;
 	p->next = plan_next(p->def->plan, p->through);
-	arm(in, p);
+	/* Its turn may have come, and been folded, before this answer was read. */
+	if (a->code == E_LIMIT && a->number >= in->turn_number)
+		hold(in, p);
+	else if (!p->is_held)
+		arm(in, p);
 }
 
 static void answered(struct letter *letter, void *self)
@@ -300,8 +350,8 @@ static void answered(struct letter *letter, void *self)
 
 	outbox_settled(&in->out, as);
 	for (size_t i = 0; i < as->n; i++)
-		if (as->a[i].code == E_CONFLICT)
-			refused(in, &as->a[i].key);
+		if (as->a[i].code == E_CONFLICT || as->a[i].code == E_LIMIT)
+			refused(in, &as->a[i]);
 	free(as);
 }
 
@@ -332,6 +382,7 @@ struct instantiator *instantiator_new(struct thread *th, struct ledger *ledger)
 	in->ledger = ledger;
 	in->rows_max = INSTANTIATOR_ROWS_MAX;
 	heap_init(&in->times);
+	map_init(&in->held);
 	in->me = actor_new(th, &ops, in);
 	in->look_by_us = actor_mono_us(in->me);
 	in->missed_from_us = in->missed_until_us = INT64_MIN;
@@ -353,6 +404,7 @@ void instantiator_free(struct instantiator *in)
 		free(in->blocks[b]);
 	}
 	heap_done(&in->times);
+	map_done(&in->held);
 	outbox_done(&in->out);
 	free(in->blocks);
 	free(in);

@@ -59,8 +59,8 @@ static bool has_room(struct ledger *l, const struct proposals *ps)
 	for (size_t i = 0; i < ps->n; i++)
 		more += ps->p[i].n_brokers;
 	more += ledger_may_replace(l, ps);
-	/* Whose end gives others their turn has a record more. */
-	size_t turns = l->flows.n_held < ps->n ? l->flows.n_held : ps->n;
+	/* Whose end, or word, gives others their turn has a record more. */
+	size_t waits = l->flows.n_held + l->flows.n_asked, turns = waits < ps->n ? waits : ps->n;
 	return room > ps->n + more + turns + 1 ||
 	       (turns > 0 && room == l->set.ring_slots && room > ps->n + more + 1);
 }

@@ -110,6 +110,8 @@ static int on_create(struct asked *a, uint64_t *ret_number)
 {
 	if (out_of_force(a))
 		return E_CONFLICT;
+	if (a->p->plan && ledger_is_early(a->l, a->t, a->p, a->e != NULL, ret_number))
+		return E_LIMIT;
 	move_plan(a);
 	next_part(a);
 	int code;
@@ -121,7 +123,7 @@ static int on_create(struct asked *a, uint64_t *ret_number)
 	if (a->p->plan && !a->l->down)
 		ledger_commit(a->l);
 #endif
-	bool overlaps = a->p->plan && ledger_overlaps(a->l, a->t, a->p->key.run_date);
+	bool overlaps = a->p->plan && ledger_overlaps(a->l, a->t, a->p);
 	add_row(a);
 	if (overlaps) {
 		*ret_number = change(a, EV_CREATE_SKIP, RE_OVERLAP);
@@ -138,6 +140,7 @@ static int on_skip_date(struct asked *a, uint64_t *ret_number)
 {
 	if (out_of_force(a))
 		return E_CONFLICT;
+	ledger_not_early(a->t, a->p);
 	move_plan(a);
 	int code;
 	if (exists(a, &code))
@@ -149,6 +152,7 @@ static int on_skip_date(struct asked *a, uint64_t *ret_number)
 
 static int on_leave_out(struct asked *a, uint64_t *ret_number)
 {
+	ledger_not_early(a->t, a->p);
 	return ledger_leave_out(a->l, a->t, a->p, ret_number);
 }
 
@@ -344,6 +348,7 @@ static int on_started(struct asked *a, uint64_t *ret_number)
 	if (stale(a) || !state_holds_slot((enum state)a->e->inst.state))
 		return E_STALE;
 	struct instance *i = &a->e->inst;
+	ledger_heard(a->l, a->t, i);
 	if (i->flags & IF_STARTED)
 		return 0;
 	i->flags |= IF_STARTED;
@@ -466,7 +471,17 @@ static int on_kill_ack(struct asked *a, uint64_t *ret_number)
 {
 	if (stale(a))
 		return E_STALE;
+	ledger_heard(a->l, a->t, &a->e->inst);
 	return a->e->inst.state == ST_KILLING ? 0 : step(a, EV_KILL_ACK, RE_NONE, ret_number);
+}
+
+static int on_held(struct asked *a, uint64_t *ret_number)
+{
+	(void)ret_number; /* the row stays as it is */
+	if (stale(a))
+		return E_STALE;
+	ledger_heard(a->l, a->t, &a->e->inst);
+	return 0;
 }
 
 static int on_hang(struct asked *a, uint64_t *ret_number)
@@ -719,7 +734,7 @@ static int (*const asks[ASK_COUNT])(struct asked *a, uint64_t *ret_number) = {
 	[ASK_RUN_NOW] = on_run_now,     [ASK_CANCEL] = on_cancel,
 	[ASK_SPREAD] = on_spread,       [ASK_PROMISE] = on_promise,
 	[ASK_LEAVE_OUT] = on_leave_out, [ASK_THAW] = on_thaw,
-	[ASK_NOTIFIED] = on_notified,
+	[ASK_NOTIFIED] = on_notified,   [ASK_HELD] = on_held,
 };
 
 /* The resolver's mark says that who may not start is out of Depend by then. So where it was

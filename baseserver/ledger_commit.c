@@ -82,7 +82,7 @@ static void gather_images(struct ledger *l, struct flight *f)
 		}
 		gather_image(f, e, image);
 		bool is_final = state_final((enum state)e->inst.state);
-		e->inst.marks = (uint8_t)((e->inst.marks & EM_FLOW) | EM_FLIGHT |
+		e->inst.marks = (uint8_t)((e->inst.marks & (EM_FLOW | EM_UNHEARD)) | EM_FLIGHT |
 		                          (is_final ? EM_HISTORY : 0));
 	}
 	f->b.live = f->live;

@@ -92,6 +92,7 @@ void ledger_put_task(struct ledger *l, struct task *def, const struct store_task
 		ledger_keep_version(t, t->def);
 	unlink_parents(l, t->def);
 	put_takes(l, t, def);
+	t->waits = false;
 	ledger_flow_put(l, t->def, def);
 	task_ref(def);
 	if (t->def)

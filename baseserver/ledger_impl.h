@@ -20,6 +20,9 @@ enum entry_mark {
 	EM_FLIGHT = 8, /* in the batch that is being committed: its place stays */
 	EM_RANGE = 16, /* with EM_HISTORY: it has no row there, but lies in a range */
 	EM_FLOW = 32,  /* ledger_flow.c has it among the unfinished of its flow */
+	/* It ran when this server began to lead, and its holder has said nothing of it yet; of what
+	 * is spread: some holder of its parts. */
+	EM_UNHEARD = 64,
 };
 
 /* A free place: inst.state is ST_NONE, inst.slot the next free one. */
@@ -54,6 +57,8 @@ struct ltask {
 	int32_t unfinished; /* rows of part 0 */
 	bool branched;      /* some success of it chose among its children */
 	bool dirty;         /* its row changed since the last commit */
+	bool waits; /* its date `waits_at` was not judged yet, and none after it is before */
+	int64_t waits_at;
 };
 
 /* Instances with parts that are to be looked at; part j: is to be reopened, perhaps. */
@@ -73,6 +78,8 @@ struct next_params {
 struct flows {
 	struct flow *items;
 	size_t n, cap, n_held;    /* n_held: runs of which somebody was refused his turn */
+	size_t n_unheard;         /* rows with that mark */
+	size_t n_asked;           /* flows of which a date was refused for one of them */
 	size_t may_kill;          /* rows that this letter has room to replace */
 	struct map by_key, tasks; /* tasks: of a workflow that is judged as a whole */
 	bool is_stale;            /* a definition in force judges in another way */
@@ -357,8 +364,18 @@ bool ledger_branch_ready(struct ledger *l, struct ltask *t, struct proposal *p);
 char *ledger_branch_note(const struct ledger *l, const struct ltask *t, const char *branch);
 
 /* ledger_flow.c: what becomes of dates that come due while an earlier one is unfinished. */
-/* This date, which comes due now, is left out. */
-bool ledger_overlaps(const struct ledger *l, const struct ltask *t, int64_t run_date);
+/* The date of p is not judged yet: nobody knows how an earlier one ended. TK_TURN will say when
+ * it may be asked for again, after *ret_number. */
+bool ledger_is_early(struct ledger *l, struct ltask *t, const struct proposal *p, bool is_made,
+                     uint64_t *ret_number);
+/* It is left out, so that nobody waits for it to be asked for again. */
+void ledger_not_early(struct ltask *t, const struct proposal *p);
+/* Its holder has spoken of i. */
+void ledger_heard(struct ledger *l, const struct ltask *t, struct instance *i);
+/* After the load: what ran then is unheard. */
+void ledger_flows_restore(struct ledger *l);
+/* The date of p, which comes due, is left out. */
+bool ledger_overlaps(const struct ledger *l, const struct ltask *t, const struct proposal *p);
 /* It has come due, and what came before it is killed; as many as the letter has room for. */
 void ledger_replace(struct ledger *l, const struct ltask *t, int64_t run_date);
 /* How many rows these proposals may replace: room for as many records is needed. */

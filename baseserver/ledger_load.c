@@ -172,6 +172,7 @@ int ledger_load(struct ledger *l, const char *who, struct err *err)
 	ledger_branches_restore(l);
 	ledger_list_parts(l, 0);
 	ledger_flows_build(l);
+	ledger_flows_restore(l);
 	l->f_unfinished = l->table.len;
 	/* An edit or a redo of the last moment may have left withdrawals to make: nothing starts
 	 * before the resolver has looked. */

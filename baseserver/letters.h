@@ -35,6 +35,7 @@ enum ask {
 	ASK_KILL,     /* intent */
 	ASK_KILL_ACK, /* token */
 	ASK_HANG,     /* token */
+	ASK_HELD,     /* token: its holder lists it still; the row stays as it is */
 	ASK_RETRY,
 	/* kill_running: kill a running one first; origin: OR_BACKFILL where a backfill asks */
 	ASK_REDO,

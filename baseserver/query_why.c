@@ -156,19 +156,14 @@ static void find_earlier(const struct why *w, const struct cat_task *t, int64_t 
 	}
 }
 
-/* Its links hold, and an earlier date of it, or of its workflow, is unfinished: the ledger keeps it
- * back (ledger_flow.c). */
-static bool say_overlap(struct why *w)
+/* The oldest date of it, or of its workflow, that is unfinished and of an earlier run. */
+static bool say_earlier(struct why *w, enum why_code code)
 {
 	const struct task *def = w->t->def;
-	const struct instance *i = &w->q->image;
 	int64_t first = task_run(def, w->q->key.run_date);
 	struct inst_key earlier = { INT64_MAX, 0, 0 };
 	char text[WHEN_TEXT];
 
-	if (def->overlap < OVERLAP_QUEUE || i->origin != OR_CYCLE || i->key.part != 0 ||
-	    i->flags & (IF_MEMBER | IF_NO_LINKS | IF_RUN_NOW))
-		return false;
 	if (!def->overlap_run)
 		find_earlier(w, w->t, first, &earlier);
 	for (uint32_t id = 0; def->overlap_run && id < w->q->c->cat.tasks_cap; id++) {
@@ -182,12 +177,35 @@ static bool say_overlap(struct why *w)
 	w->q->parent = earlier;
 	w->has_parent = true;
 	add_wait(w, earlier);
-	why_set(w->line, def->overlap == OVERLAP_QUEUE ? WHY_OVERLAP : WHY_REPLACES);
+	why_set(w->line, code);
 	why_text(w->line, "date", "%s", text);
 	why_text(w->line, "task", "%s%s", earlier.task == w->t->id ? "" : " of ",
 	         earlier.task == w->t->id ? ""
 	                                  : catalog_task(&w->q->c->cat, earlier.task)->def->name);
 	why_text(w->line, "state", "%s", shown_state(w, earlier));
+	return true;
+}
+
+/* Its links hold, and an earlier date is unfinished: the ledger keeps it back (ledger_flow.c). */
+static bool say_overlap(struct why *w)
+{
+	const struct task *def = w->t->def;
+	const struct instance *i = &w->q->image;
+
+	if (def->overlap < OVERLAP_QUEUE || i->origin != OR_CYCLE || i->key.part != 0 ||
+	    i->flags & (IF_MEMBER | IF_NO_LINKS | IF_RUN_NOW))
+		return false;
+	return say_earlier(w, def->overlap == OVERLAP_QUEUE ? WHY_OVERLAP : WHY_REPLACES);
+}
+
+/* Due, and not judged yet (ledger_flow.c: ledger_is_early). */
+static bool say_unheard(struct why *w)
+{
+	enum task_overlap o = w->t->def->overlap;
+
+	if ((o != OVERLAP_SKIP && o != OVERLAP_REPLACE) || !say_earlier(w, WHY_UNHEARD))
+		return false;
+	why_text(w->line, "overlap", "%s", task_overlap_name(o));
 	return true;
 }
 
@@ -289,7 +307,7 @@ static void say_absent(struct why *w)
 		why_set(w->line, WHY_TASK_FROZEN);
 	else if (due_us > actor_wall_us(q->c->me))
 		say_until(w, WHY_DUE, due_us);
-	else
+	else if (!say_unheard(w))
 		why_set(w->line, WHY_STARTS); /* its row is made at this moment */
 }
 

@@ -442,8 +442,10 @@ static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 {
 	struct worker *w = ctx;
 
-	if (inst_holds_slot(i, (enum state)i->state))
-		lease_add(w, i, slot, 0, ledger_body(w->peers.ledger, i));
+	if (!inst_holds_slot(i, (enum state)i->state))
+		return;
+	lease_add(w, i, slot, 0, ledger_body(w->peers.ledger, i));
+	worker_lease(w, i->token)->is_former = true;
 }
 
 /* Keeps what this worker must know of every record; worker_send.c acts on it. */

@@ -69,6 +69,8 @@ struct lease {
 	bool given_back;        /* returned as never started: must not be sent any more */
 	bool told_end;          /* by its holder */
 	bool is_over;           /* not a lease any more; its log may have a tail */
+	bool is_former;         /* of before the start, and its holder has not said yet: it runs */
+	uint32_t listed;        /* by a beat of this session */
 	const struct task *def; /* what it runs with; counted, or NULL */
 };
 

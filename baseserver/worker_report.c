@@ -19,14 +19,28 @@
 #include "util/err.h"
 #include "util/json.h"
 
+/* What a loader lists a second time, and has not reported ended between, runs still: its greeting
+ * and its first beat may come before what it has to report. */
+static void tell_ledger(struct conn *c, struct lease *l)
+{
+	if (l->listed != c->number) {
+		l->listed = c->number;
+		return;
+	}
+	worker_propose(c->w, ASK_HELD, l->key)->token = l->token;
+}
+
 void worker_send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hello)
 {
 	struct held_news *h = mem_new(sizeof *h + n * sizeof h->tokens[0]);
 
 	for (size_t i = 0; i < n; i++) {
 		struct lease *l = worker_lease(c->w, tokens[i]);
-		if (l && c->role == ROLE_LOADER)
-			l->session = c->number;
+		if (!l || c->role != ROLE_LOADER)
+			continue;
+		l->session = c->number;
+		if (l->is_former && !hello)
+			tell_ledger(c, l);
 	}
 	h->worker = c->w->me;
 	h->resend = worker_resend;
@@ -294,6 +308,9 @@ void worker_answered(struct letter *letter, void *self)
 	for (size_t i = 0; i < as->n; i++) {
 		const struct answer *a = &as->a[i];
 		struct conn *c = worker_conn(w, (uint32_t)(a->cookie >> 32));
+		struct lease *l = a->ask == ASK_HELD ? worker_lease(w, a->token) : NULL;
+		if (l)
+			l->is_former = false;
 		/* A late word about a state that has moved on is settled, not repeated. */
 		if (c && (uint32_t)a->cookie)
 			ack(c, a->token, (uint32_t)a->cookie,

@@ -3,11 +3,13 @@
 left out, waits for its turn, or replaces the earlier one; through a restart, too. The jobs say themselves
 whether two were at work at once (a lock that nobody of the product knows). TAP."""
 import os
+import signal
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Site, main, test, until  # noqa: E402
+from harness import Site, main, rfc3339, seconds_of, test, until  # noqa: E402
 
 # Each job holds the lock of its name while it is at work, until the file NAME.go is there.
 JOB = r"""
@@ -16,6 +18,7 @@ exec 9>> %(name)s.lock
 flock -n 9 || echo "two of %(name)s" >> violations
 echo "${run_date}" >> %(name)s.begun
 while [ ! -e %(name)s.go ]; do sleep 0.02; done
+echo "${run_date}" >> %(name)s.over
 """
 
 
@@ -132,6 +135,99 @@ def a_workflow_is_judged_as_a_whole(s):
     until("the next runs are left out while it is", lambda: len(states(s, "whole/one", "Skipped")) >= n + 2)
     assert len(begun(s, "one")) == ran, begun(s, "one")
     over(s, "whole", "one", "two")
+
+
+def down_until(s, what, condition):
+    """The server is away until that is so; the brokers are not."""
+    s.base.kill()
+    try:
+        return until(what, condition)
+    finally:
+        s.base.start()
+        until("the cgi is back", s.up)
+
+
+def due_after(at, n):
+    """n dates of a cron of every second have come due after `at`."""
+    until("more dates come due", lambda: time.time() > at + n + 1)
+
+
+@test
+def what_ended_while_the_server_was_away_leaves_out_only_what_came_due_before_its_end(s):
+    s.apply(doc(s, "away", "skip"))
+    until("one is at work", lambda: begun(s, "away"))
+    first = until("it is known to run", lambda: states(s, "away/away", "Running"))[0]
+
+    def ended():
+        due_after(time.time(), 2)  # these come due while it runs
+        go(s, "away")
+        until("the job is over", lambda: (s.dir / "data" / "away.over").exists())
+        due_after(time.time(), 3)  # and these after it
+        go(s, "away", False)
+        return True
+    down_until(s, "it ends, and later dates come due", ended)
+    until("one after it is at work", lambda: len(begun(s, "away")) == 2)
+    former = s.instance("default/away/away", first["run_date"])
+    assert former["state"] == "Succ", former
+    end = seconds_of(former["ended"])
+    over(s, "away")
+    later = [i for i in rows(s, "away/away") if i["run_date"] > first["run_date"]]
+    before = [i for i in later if seconds_of(i["run_date"]) < end]
+    assert len(before) >= 2 and {(i["state"], i["reason"]) for i in before} == {("Skipped", "overlap")}, before
+    ran = later[len(before)]
+    assert ran["state"] == "Succ" and begun(s, "away")[1] == ran["run_date"].replace("T", " ").rstrip("Z"), (ran, begun(s, "away"))
+
+
+@test
+def what_a_silent_holder_has_is_not_judged_by_before_it_speaks(_):
+    with Site("unheard", fence_ms=200000, lose_ms=300000).start() as s:
+        s.apply(doc(s, "mute", "skip"))
+        until("one is at work", lambda: begun(s, "mute"))
+        first = until("it is known to run", lambda: states(s, "mute/mute", "Running"))[0]
+        s.base.kill()
+        mute = s.pids("taskrunner-loader") + s.pids("taskbroker")
+        for pid in mute:
+            os.kill(pid, signal.SIGSTOP)
+        down = int(time.time())
+        due_after(down, 3)
+        s.base.start()
+        until("the cgi is back", s.up)
+        up = int(time.time())
+        due_after(up, 1)
+        for at in (down + 1, up + 1):
+            said = s.get(f"/api/v1/instances/{first['task_id']}.{at}/why")
+            assert said["code"] == "unheard" and said["args"]["date"] == first["run_date"], said
+        known = rows(s, "mute/mute")
+        assert known[-1]["run_date"] <= rfc3339(down) and not states(s, "mute/mute", "Ready"), known
+        for pid in mute:
+            os.kill(pid, signal.SIGCONT)
+        left = until("they are judged in one go",
+                     lambda: [x for x in rows(s, "mute/mute") if x["run_date"] == rfc3339(up + 1)] and states(s, "mute/mute", "Skipped"))
+        assert {i["reason"] for i in left} == {"overlap"} and len(begun(s, "mute")) == 1, left
+        due = [seconds_of(i["run_date"]) for i in rows(s, "mute/mute")]
+        assert due == [due[0] + k for k in range(len(due))], due
+        over(s, "mute")
+
+
+@test
+def a_workflow_of_before_the_start_is_over_when_all_of_its_run_is(s):
+    tasks = {"early": "    cron: '*/2 * * * * *'", "late": "    cron: '*/2 * * * * *'\n    needs: [{task: early, depend: 1}]"}
+    s.apply(doc(s, "runs", None, tasks, head="overlap: skip"))
+    go(s, "early")
+    until("the last step is at work", lambda: begun(s, "late"))
+    first = until("it is known to run", lambda: states(s, "runs/late", "Running"))[0]
+    away = []
+
+    def ended():
+        go(s, "late")
+        until("the job is over", lambda: (s.dir / "data" / "late.over").exists())
+        due_after(time.time(), 4)
+        away.append(rfc3339(time.time()))
+        return True
+    down_until(s, "it ends, and later runs come due", ended)
+    until("a run that came due meanwhile runs, all of it",
+          lambda: [i for i in states(s, "runs/late", "Succ") if first["run_date"] < i["run_date"] <= away[0]])
+    over(s, "runs", "early", "late")
 
 
 @test

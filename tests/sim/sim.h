@@ -101,6 +101,7 @@ extern struct swarm swarm;
 	X(SILENCES, "silences", "minutes without a server, whose dates are left out, and redone") \
 	X(STANDS, "stands", "a server that stands still while brokers beat and jobs end") \
 	X(OVERLAPS, "overlaps", "dates that come due while an earlier one is unfinished") \
+	X(RETURNS, "returns", "the same, and servers that are away for minutes") \
 	X(FROZEN, "frozen", "loaders that are frozen while their taskbroker beats on") \
 	X(QUARANTINES, "quarantines", \
 	  "loaders that are not begun again, and jobs of the keeper's") \
@@ -148,8 +149,9 @@ void check_restart(struct store *s); /* also: rows in the store nobody was told 
 void check_task(const struct task *t, const struct store_task *row);
 const struct task *check_def(uint32_t id); /* the definition in force, as the log says */
 const struct task *check_def_of(const struct instance *i);
-bool check_starts(uint32_t task); /* gate 1, as the log says */
-bool check_awaits_turn(const struct task *t, const struct instance *i);
+bool check_starts(uint32_t task);                /* gate 1, as the log says */
+const struct instance *check_next(uint32_t *at); /* each row, as the log says; NULL: no more */
+int64_t check_ended_at(uint64_t token); /* the world: its machine's wall clock then; or never */
 void check_start(uint64_t token, struct inst_key key);              /* a process begins */
 void check_end(uint64_t token, struct inst_key key, int exit_code); /* it is gone */
 void check_acked(uint64_t token);                                   /* its end was acknowledged */
@@ -380,6 +382,9 @@ struct tended {
 	bool runs;     /* the world: there is a process */
 	bool may_move; /* Ready, DependenceFinish: no gate that the checker knows is closed */
 };
+/* sim_overlap.c: of overlap: queue or replace, and not its turn; a record. */
+bool overlap_awaits_turn(const struct task *t, const struct instance *i);
+void overlap_check(const struct transition *tr);
 void check_each_unfinished(void (*each)(const struct tended *t));
 void check_heard(uint64_t token);          /* a list that names it was taken */
 bool rules_open(const struct instance *i); /* links, join and turn are as they must be */

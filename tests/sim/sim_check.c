@@ -39,6 +39,7 @@ struct seen_token {
 	bool started, ended;
 	int exit_code;
 	int64_t granted_at;
+	int64_t ended_at;            /* wall, as its machine has it */
 	int64_t heard_at, silent_us; /* the last list that named it; the longest time without one */
 };
 
@@ -173,51 +174,18 @@ static void check_gates(const struct transition *tr, const struct task *t)
 		break_invariant("I10", "the workflow's quota is exceeded");
 }
 
-/* A date of the same task, or run of the same pipeline, that came before and is not over. */
-static const struct row *earlier_of(const struct task *t, const struct instance *i)
+const struct instance *check_next(uint32_t *at)
 {
-	for (uint32_t k = 0; k < n_rows; k++) {
-		const struct instance *e = &rows[k].inst;
-		bool alike = t->overlap_run ? flow_has(e->key.task) : e->key.task == t->id;
-		if (alike && e->revision && e->key.part == 0 &&
-		    !state_final((enum state)e->state) && e->key.run_date < i->key.run_date &&
-		    e->origin != OR_BACKFILL && !(e->flags & IF_MEMBER))
-			return &rows[k];
-	}
-	return NULL;
+	while (*at < n_rows && !rows[*at].inst.revision)
+		++*at;
+	return *at < n_rows ? &rows[(*at)++].inst : NULL;
 }
 
-/* Of overlap: queue or replace, and not its turn. */
-bool check_awaits_turn(const struct task *t, const struct instance *i)
+int64_t check_ended_at(uint64_t token)
 {
-	return t->overlap >= OVERLAP_QUEUE && i->key.part == 0 && i->origin == OR_CYCLE &&
-	       !(i->flags & (IF_RUN_NOW | IF_NO_LINKS | IF_MEMBER)) && earlier_of(t, i);
-}
+	const struct seen_token *k = token_of(token);
 
-/* I26: what overlaps, by how its task is judged; what a person asked for is not. */
-static void check_overlap(const struct transition *tr)
-{
-	const struct instance *i = &tr->inst;
-	const struct task *t = check_def(i->key.task);
-	bool starts = tr->event == EV_GRANT || tr->event == EV_SPREAD;
-	bool first = !i->infra && (tr->event == EV_SPREAD || i->attempt == 1);
-
-	if (i->key.part != 0 || i->origin != OR_CYCLE || (replaying && moved) ||
-	    i->flags & (IF_RUN_NOW | IF_NO_LINKS | IF_MEMBER) || t->overlap == OVERLAP_ALLOW)
-		return;
-	const struct row *e = earlier_of(t, i);
-	if (t->overlap >= OVERLAP_QUEUE && starts && (first || i->flags & IF_SPREAD) && e)
-		break_invariant("I26", "task %u at %" PRId64 " starts while %" PRId64 " is %s",
-		                t->id, i->key.run_date, e->key.run_date,
-		                state_name((enum state)e->inst.state));
-	if (t->overlap == OVERLAP_SKIP && !t->overlap_run && tr->event == EV_CREATE && e)
-		break_invariant("I26", "task %u at %" PRId64 " is made while %" PRId64 " is %s",
-		                t->id, i->key.run_date, e->key.run_date,
-		                state_name((enum state)e->inst.state));
-	if (t->overlap == OVERLAP_SKIP && !t->overlap_run && tr->event == EV_CREATE_SKIP &&
-	    tr->reason == RE_OVERLAP && !e)
-		break_invariant("I26", "task %u at %" PRId64 " is left out for nothing", t->id,
-		                i->key.run_date);
+	return k && k->ended ? k->ended_at : INT64_MAX;
 }
 
 static void check_grant(const struct transition *tr, const struct row *r)
@@ -530,7 +498,8 @@ void check_record(const struct transition *tr)
 		note("    by command %" PRIu64, tr->cause);
 	check_edge(tr, r);
 	check_params(tr, r);
-	check_overlap(tr);
+	if (!replaying || !moved)
+		overlap_check(tr);
 	if (tr->event == EV_GRANT)
 		check_grant(tr, r);
 	if (tr->event == EV_RETURN)
@@ -582,6 +551,7 @@ void check_end(uint64_t token, struct inst_key key, int exit_code)
 		r->running_token = 0;
 	if (k) {
 		k->ended = true;
+		k->ended_at = wall_of(now_us);
 		k->exit_code = exit_code;
 	}
 }

@@ -45,7 +45,7 @@ void flow_make(bool wanted)
 	flow.finished = chance(400);
 	flow.failed = chance(700);
 	flow.overlap = chance(250) ? OVERLAP_SKIP : OVERLAP_ALLOW;
-	if (scenario == SC_OVERLAPS)
+	if (scenario == SC_OVERLAPS || scenario == SC_RETURNS)
 		flow.overlap = (enum task_overlap)rnd(OVERLAP_REPLACE + 1);
 	flow.catchup = chance(250) ? (enum catchup_mode)rnd(3) : CATCHUP_ALL;
 	flow.catchup_max = chance(100) ? 1 + (int)rnd(3) : 0;

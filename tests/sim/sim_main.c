@@ -36,6 +36,7 @@ static const struct swarm bent[] = {
 	                  .slow_wire = true,
 	                  .lag_us = 100 * MS },
 	[SC_STANDS] = { .stands = true },
+	[SC_RETURNS] = { .server_crashes = true, .long_downs = true },
 	[SC_FROZEN] = { .keepers = true, .freezes = true, .cuts = true },
 	[SC_QUARANTINES] = { .keepers = true, .quarantines = true, .cuts = true },
 	[SC_TWINS] = { .keepers = true, .twins = true, .server_crashes = true, .lag_us = 20 * MS },

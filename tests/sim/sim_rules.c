@@ -125,7 +125,7 @@ static enum met judge(const struct task *t, const struct instance *i, int64_t at
 	}
 	if (dead > n - need)
 		return DEAD;
-	bool turn = its_turn(t, i->key.run_date) && !check_awaits_turn(t, i);
+	bool turn = its_turn(t, i->key.run_date) && !overlap_awaits_turn(t, i);
 	return met >= need && turn ? MET : OPEN;
 }
 

@@ -132,7 +132,7 @@ static void random_settings(struct task *t)
 	t->on_lost_hold = chance(150);
 	t->serial = chance(150) ? SERIAL_ORDERED : chance(50) ? SERIAL_UNORDERED : SERIAL_PARALLEL;
 	t->overlap = OVERLAP_ALLOW;
-	if (scenario == SC_OVERLAPS && t->serial == SERIAL_PARALLEL)
+	if ((scenario == SC_OVERLAPS || scenario == SC_RETURNS) && t->serial == SERIAL_PARALLEL)
 		t->overlap = (enum task_overlap)rnd(OVERLAP_REPLACE + 1);
 	t->overlap_run = false;
 	t->dispatch = (enum task_dispatch)rnd(DISPATCH_BROADCAST);

@@ -38,6 +38,8 @@ static struct {
 	struct inst_key key;
 	uint32_t session;
 	bool given_back; /* returned as never started: must not be sent any more */
+	bool is_former;  /* of before the start: whoever lists it twice has it still */
+	uint32_t listed;
 } leases[LEASES_MAX];
 static uint32_t n_leases;
 
@@ -154,7 +156,8 @@ static void lease_add(const struct instance *i, uint32_t session)
 	leases[n_leases].token = i->token;
 	leases[n_leases].key = i->key;
 	leases[n_leases].session = session;
-	leases[n_leases].given_back = false;
+	leases[n_leases].given_back = leases[n_leases].is_former = false;
+	leases[n_leases].listed = 0;
 	map_add(&live, i->token, n_leases++);
 }
 
@@ -245,8 +248,10 @@ static void load_lease(void *ctx, const struct instance *i, uint32_t slot)
 {
 	(void)ctx;
 	(void)slot;
-	if (inst_holds_slot(i, (enum state)i->state))
-		lease_add(i, 0);
+	if (!inst_holds_slot(i, (enum state)i->state))
+		return;
+	lease_add(i, 0);
+	leases[n_leases - 1].is_former = true;
 }
 
 void worker_start(struct thread *th)
@@ -292,6 +297,17 @@ static void send_again(struct letter *l, void *self)
 	free(r);
 }
 
+static void listed(uint32_t at, uint32_t session)
+{
+	struct proposals *ps;
+
+	if (leases[at].is_former && leases[at].listed == session) {
+		propose_one(leases[at].key, ASK_HELD, &ps)->token = leases[at].token;
+		post(ps);
+	}
+	leases[at].listed = session;
+}
+
 static void tell_held(int b, bool hello, bool fresh, const uint64_t *held, size_t n)
 {
 	struct held_news *h = mem_new(sizeof *h + n * sizeof h->tokens[0]);
@@ -299,8 +315,11 @@ static void tell_held(int b, bool hello, bool fresh, const uint64_t *held, size_
 	for (size_t i = 0; i < n; i++) {
 		uint32_t at = map_get(&live, held[i]);
 		check_heard(held[i]);
-		if (at != MAP_NONE && b < MACHINES)
-			leases[at].session = seats[b].session;
+		if (at == MAP_NONE || b >= MACHINES)
+			continue;
+		leases[at].session = seats[b].session;
+		if (!hello)
+			listed(at, seats[b].session);
 	}
 	h->worker = worker;
 	h->resend = send_again;

@@ -495,6 +495,7 @@ export const zh: Words = {
 	'why.ordered': '按日期串行：{date} 为 {state}。',
 	'why.overlap': '更早的 {date}{task} 尚未结束，为 {state}。',
 	'why.replaces': '更早的 {date}{task} 须先结束，为 {state}。',
+	'why.unheard': '服务器启动时更早的 {date}{task} 为 {state}，它所在的 broker 还没有报告它如何结束。',
 	'why.unordered': '一次一个：该任务的另一日期在运行。',
 	'why.task_full': '任务并发：{running} / {limit} 在运行。',
 	'why.workflow_full': '工作流配额：{running} / {limit} 在运行。',
