@@ -279,7 +279,8 @@ static struct verdict on_enqueue(const struct look *l)
 	if (l->live && l->state == ST_FAILED)
 		return propose(ASK_RETRY);
 	if (l->live)
-		return state_holds_slot(l->state) ? no(E_CONFLICT, "an attempt runs") : leave();
+		return state_holds_slot(l->state) ? no(E_CONFLICT, "an attempt runs")
+		                                  : propose(ASK_DUE);
 	if (l->done)
 		return no(E_CONFLICT, "has ended; redo runs it again");
 	if (!l->planned && !l->o->off_plan)

@@ -681,6 +681,16 @@ static int on_priority(struct asked *a, uint64_t *ret_number)
 	return step(a, EV_PRIORITY, RE_USER, ret_number);
 }
 
+static int on_due(struct asked *a, uint64_t *ret_number)
+{
+	if (!a->e || state_final((enum state)a->e->inst.state))
+		return not_open(a);
+	if (a->e->inst.state != ST_READY || a->e->inst.eff_due_us <= a->l->now_us)
+		return 0;
+	a->e->inst.eff_due_us = a->l->now_us;
+	return step(a, EV_DUE_NOW, RE_USER, ret_number);
+}
+
 static int on_promise(struct asked *a, uint64_t *ret_number)
 {
 	if (!a->e || state_final((enum state)a->e->inst.state))
@@ -735,6 +745,7 @@ static int (*const asks[ASK_COUNT])(struct asked *a, uint64_t *ret_number) = {
 	[ASK_SPREAD] = on_spread,       [ASK_PROMISE] = on_promise,
 	[ASK_LEAVE_OUT] = on_leave_out, [ASK_THAW] = on_thaw,
 	[ASK_NOTIFIED] = on_notified,   [ASK_HELD] = on_held,
+	[ASK_DUE] = on_due,
 };
 
 /* The resolver's mark says that who may not start is out of Depend by then. So where it was

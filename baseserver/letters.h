@@ -45,6 +45,7 @@ enum ask {
 	ASK_UNFREEZE,
 	ASK_THAW, /* its task is about to be unfrozen: due anew; reason catchup: left out */
 	ASK_PRIORITY,
+	ASK_DUE,      /* what waits for its time is due now; all else counts */
 	ASK_CANCEL,   /* not begun: its former outcome again, or Skipped */
 	ASK_SPREAD,   /* brokers: part 0 gets a part for each of them */
 	ASK_PROMISE,  /* reason: its promise is at risk ...; the row stays as it is */

@@ -84,7 +84,7 @@ bool state_holds_slot(enum state st)
 
 const char *event_name(enum event ev)
 {
-	return ev < EV_COUNT ? events[ev] : "?";
+	return ev < EV_COUNT && events[ev] ? events[ev] : "?";
 }
 
 const char *reason_text(enum reason re)
@@ -105,7 +105,8 @@ const char *origin_name(enum origin o)
 static bool keeps_state(enum event ev)
 {
 	return ev == EV_FREEZE || ev == EV_UNFREEZE || ev == EV_PRIORITY || ev == EV_NOTIFIED ||
-	       ev == EV_PROMISE || ev == EV_WANTED || ev == EV_INTENT || ev == EV_STARTED;
+	       ev == EV_PROMISE || ev == EV_WANTED || ev == EV_INTENT || ev == EV_STARTED ||
+	       ev == EV_DUE_NOW;
 }
 
 enum state fsm_next(enum state from, enum event ev)

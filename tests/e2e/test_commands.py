@@ -4,9 +4,10 @@ import http.client
 import json
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Site, main, test, until  # noqa: E402
+from harness import Site, main, rfc3339, test, until  # noqa: E402
 
 START = "2026-03-01"
 
@@ -284,6 +285,30 @@ def offline_detaches_the_children_that_were_named(s):
     assert s.instance("cmd/loose/b", day(1))["state"] == "Ready"
     over(s, s.command("offline", selection=sel, detach=True))
     s.wait_state("cmd/loose/b", day(1), "Succ")
+
+
+@test
+def what_is_due_later_and_is_enqueued_comes_due_now(s):
+    s.apply("workflow: early\nproject: cmd\ntimezone: UTC\ntasks:\n  a: {type: noop, cycle: day}\n"
+            "  b: {type: noop, cycle: day, needs: [a]}\n")
+    soon = rfc3339((int(time.time()) // 86400 + 2) * 86400)
+    both = {"tasks": ["cmd/early/a", "cmd/early/b"], "dates": [soon[:10]]}
+    s.command("backfill", selection=both)
+    row = s.wait_state("cmd/early/a", soon, "Ready")
+    assert s.get(f"/api/v1/instances/{row['id']}/why")["code"] == "due"
+    dry = s.command("enqueue", dry_run=True, selection=both)
+    assert dry["total"] == 2, dry
+    of_b = {"selection": {"tasks": ["cmd/early/b"], "dates": [soon[:10]]}}
+    assert s.command_over(s.command("enqueue", **of_b))["done"] == 1
+    row = s.instance("cmd/early/b", soon)
+    assert row["state"] == "Ready" and s.get(f"/api/v1/instances/{row['id']}/why")["code"] == "link", row
+    said = s.sirdar("enqueue", "cmd/early/a", soon[:10]).stdout
+    assert "1 of 1" in said, said
+    for task in ("a", "b"):
+        s.wait_state(f"cmd/early/{task}", soon, "Succ")
+    assert "due-now" in {e["event"] for e in s.history(row["id"])}
+    again = s.command_over(s.command("enqueue", **of_b))
+    assert again["failed"] == 1, again
 
 
 @test

@@ -545,6 +545,7 @@ export const en = {
 	'event.reopen': 'Reopened',
 	'event.freeze': 'Frozen',
 	'event.unfreeze': 'Unfrozen',
+	'event.due-now': 'Due now, as asked',
 	'event.priority': 'Priority set',
 	'event.started': 'Started',
 } as const

@@ -543,6 +543,7 @@ export const zh: Words = {
 	'event.reopen': '重新打开',
 	'event.freeze': '冻结',
 	'event.unfreeze': '解冻',
+	'event.due-now': '应要求立即到点',
 	'event.priority': '调整优先级',
 	'event.started': '已开始',
 }
