@@ -12,6 +12,9 @@
 
 struct MHD_Connection;
 struct MHD_Response;
+/* Something was not told: who follows asks anew for what he shows. */
+#define EVENT_GAP "event: gap\ndata: {}\n\n"
+
 struct feed;
 
 /* Held by the writer and by the response: make that at once, before the writer has it. */

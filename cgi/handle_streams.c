@@ -53,28 +53,63 @@ static int from_read(struct call *c, uint64_t *ret)
 	return 0;
 }
 
-int events_get(struct call *c)
-{
-	static const char *const names[] = { "from", "task_id", "states", NULL };
-	struct feed *f;
-	struct MHD_Response *resp;
+struct events_ask {
 	uint64_t from;
-	uint32_t states;
-	int64_t task;
-	int r;
+	uint32_t task, states;
+	bool is_ahead; /* nothing has that number yet: it is of another past */
+};
 
-	if (call_args_only(c, names) < 0 || from_read(c, &from) < 0 ||
-	    states_read(c, "states", &states) < 0 ||
-	    call_arg_int(c, "task_id", 0, 0, UINT32_MAX, &task) < 0 || stream_room(c) < 0)
-		return c->err.code;
-	f = feed_new(c->conn, FEED_BYTES);
-	resp = feed_response(f);
-	r = net_follow_events(c->cgi->net, f, from, (uint32_t)task, states);
+static int events_begin(struct call *c)
+{
+	const struct events_ask *a = c->extra;
+	struct feed *f = feed_new(c->conn, FEED_BYTES);
+	struct MHD_Response *resp = feed_response(f);
+
+	if (a->is_ahead)
+		feed_put(f, EVENT_GAP, sizeof(EVENT_GAP) - 1);
+	int r = net_follow_events(c->cgi->net, f, a->is_ahead ? 0 : a->from, a->task, a->states);
 	if (r < 0) {
 		MHD_destroy_response(resp);
 		return call_fail(c, r, "", "%s", err_text(r));
 	}
 	return stream_reply(c, resp);
+}
+
+/* What a client was told is in the store: a later number it has from another one. A store that
+ * cannot be read refuses nobody. */
+static int number_work(struct call *c, struct reader *r)
+{
+	struct events_ask *a = c->extra;
+	uint64_t last;
+
+	if (read_number(r, &last, &c->err) == 0)
+		a->is_ahead = a->from > last;
+	c->err = (struct err){ 0 };
+	return 0;
+}
+
+static int number_done(struct call *c)
+{
+	c->err = (struct err){ 0 };
+	c->then = NULL;
+	return events_begin(c);
+}
+
+int events_get(struct call *c)
+{
+	static const char *const names[] = { "from", "task_id", "states", NULL };
+	struct events_ask *a = c->extra = mem_new(sizeof(*a));
+	int64_t task;
+
+	if (call_args_only(c, names) < 0 || from_read(c, &a->from) < 0 ||
+	    states_read(c, "states", &a->states) < 0 ||
+	    call_arg_int(c, "task_id", 0, 0, UINT32_MAX, &task) < 0 || stream_room(c) < 0)
+		return c->err.code;
+	a->task = (uint32_t)task;
+	if (a->from == 0)
+		return events_begin(c);
+	c->then = number_done;
+	return call_read(c, number_work);
 }
 
 /* --- logs ------------------------------------------------------------------------------------- */

@@ -55,7 +55,7 @@ static struct picked *pick(const struct net *n, struct picked *all, size_t *n_al
 
 static bool put(struct follower *f, const void *data, size_t bytes)
 {
-	static const char gap[] = "event: gap\ndata: {}\n\n";
+	static const char gap[] = EVENT_GAP;
 
 	if (f->gap)
 		f->gap = !feed_put(f->feed, gap, sizeof(gap) - 1);
@@ -129,7 +129,7 @@ static void keep(struct net *n, const Sirdar__Event *e)
 
 static void gap_say(struct follower *f)
 {
-	static const char text[] = "event: gap\ndata: {}\n\n";
+	static const char text[] = EVENT_GAP;
 
 	f->gap = !feed_put(f->feed, text, sizeof(text) - 1);
 }

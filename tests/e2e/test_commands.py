@@ -383,6 +383,26 @@ def the_stream_tells(s):
 
 
 @test
+def a_stream_from_a_number_that_nothing_has_yet_is_told_also_beside_others(s):
+    workflow(s, "past", {"a": script("exit 0")})
+    others = Stream(s)
+    s.command("skip", selection={"tasks": ["cmd/past/a"], "dates": ["2026-03-08"]})
+    others.next("instance", lambda n: n["to"] == "Skipped")
+    ahead = Stream(s, f"?from={10**15}")
+    ahead.next("gap", lambda _: True)
+    s.command("skip", selection={"tasks": ["cmd/past/a"], "dates": ["2026-03-09"]})
+    for one in (ahead, others):  # and it misses nothing from there on
+        assert one.next("instance", lambda n: n["to"] == "Skipped")["run_date"] == day(9)
+    assert "gap" not in others.kinds, others.kinds
+    here = Stream(s, f"?from={s.get('/api/v1/server')['number']}")
+    s.command("skip", selection={"tasks": ["cmd/past/a"], "dates": ["2026-03-10"]})
+    here.next("instance", lambda n: n["run_date"] == day(10))
+    assert "gap" not in here.kinds, here.kinds
+    for one in (ahead, others, here):
+        one.close()
+
+
+@test
 def the_id_that_lists_print_serves_where_a_task_and_its_date_do(s):
     workflow(s, "ids", {"a": script("echo hello; exec sleep 600"), "b": script("echo hello", state="frozen")})
     s.sirdar("backfill", "cmd/ids/a", START, "--yes", "--wait")

@@ -78,9 +78,9 @@ static void every_event_reason_and_origin_has_a_name(void **state)
 
 static void some_events_leave_the_state(void **state)
 {
-	static const enum event keep[] = { EV_FREEZE,  EV_UNFREEZE, EV_PRIORITY, EV_NOTIFIED,
-		                           EV_PROMISE, EV_WANTED,   EV_INTENT,   EV_STARTED,
-		                           EV_DUE_NOW };
+	static const enum event keep[] = { EV_FREEZE,   EV_UNFREEZE, EV_PRIORITY,
+		                           EV_NOTIFIED, EV_PROMISE,  EV_WANTED,
+		                           EV_INTENT,   EV_STARTED,  EV_DUE_NOW };
 
 	(void)state;
 	for (int s = 0; s < ST_COUNT; s++)
