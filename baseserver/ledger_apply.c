@@ -194,3 +194,37 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 		ledger_raise_barrier(l, t, number);
 	return number;
 }
+
+/* Reopened: not before it is due at all. (design: SEMANTICS section 1, "Effective due".) */
+static void due_again(const struct ledger *l, struct instance *i)
+{
+	i->eff_due_us = l->now_us > i->due * 1000000 ? l->now_us : i->due * 1000000;
+}
+
+/* Run at once, then skipped: it waits for its links like any other. */
+void ledger_reset_for_reopen(const struct ledger *l, struct instance *i)
+{
+	i->ended_us = 0;
+	/* Skipped while a retry was due: it begins anew, with what is in force. */
+	i->attempt = 0;
+	if (!(i->flags & IF_SPREAD))
+		i->infra = 0;
+#ifndef BUG_71 /* what was to run at once, was left out and is wanted again waits for ever */
+	i->flags &= (uint16_t)~IF_RUN_NOW;
+#endif
+	due_again(l, i);
+}
+
+void ledger_reset_for_redo(struct ledger *l, struct instance *i)
+{
+	i->generation++;
+	i->attempt = 0;
+	if (!(i->flags & IF_SPREAD))
+		i->infra = 0;
+	i->exit_code = 0;
+	i->started_us = i->ended_us = i->retry_at_us = 0;
+	i->intent = KI_NONE;
+	i->flags &= (uint16_t) ~(IF_FORCED | IF_DRY | IF_RUN_NOW | IF_STARTED | IF_KEEP | IF_MEND |
+	                         IF_NEXT);
+	due_again(l, i);
+}

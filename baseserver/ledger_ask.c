@@ -124,6 +124,8 @@ static int on_create(struct asked *a, uint64_t *ret_number)
 		ledger_commit(a->l);
 #endif
 	bool overlaps = a->p->plan && ledger_overlaps(a->l, a->t, a->p);
+	if (overlaps)
+		a->p->note = ledger_overlap_note(a->l, a->t, a->p);
 	add_row(a);
 	if (overlaps) {
 		*ret_number = change(a, EV_CREATE_SKIP, RE_OVERLAP);
@@ -359,40 +361,6 @@ static int on_started(struct asked *a, uint64_t *ret_number)
 	return step(a, EV_STARTED, RE_NONE, ret_number);
 }
 
-/* Reopened: not before it is due at all. (design: SEMANTICS section 1, "Effective due".) */
-static void due_again(const struct ledger *l, struct instance *i)
-{
-	i->eff_due_us = l->now_us > i->due * 1000000 ? l->now_us : i->due * 1000000;
-}
-
-/* Run at once, then skipped: it waits for its links like any other. */
-void ledger_reset_for_reopen(const struct ledger *l, struct instance *i)
-{
-	i->ended_us = 0;
-	/* Skipped while a retry was due: it begins anew, with what is in force. */
-	i->attempt = 0;
-	if (!(i->flags & IF_SPREAD))
-		i->infra = 0;
-#ifndef BUG_71 /* what was to run at once, was left out and is wanted again waits for ever */
-	i->flags &= (uint16_t)~IF_RUN_NOW;
-#endif
-	due_again(l, i);
-}
-
-void ledger_reset_for_redo(struct ledger *l, struct instance *i)
-{
-	i->generation++;
-	i->attempt = 0;
-	if (!(i->flags & IF_SPREAD))
-		i->infra = 0;
-	i->exit_code = 0;
-	i->started_us = i->ended_us = i->retry_at_us = 0;
-	i->intent = KI_NONE;
-	i->flags &= (uint16_t) ~(IF_FORCED | IF_DRY | IF_RUN_NOW | IF_STARTED | IF_KEEP | IF_MEND |
-	                         IF_NEXT);
-	due_again(l, i);
-}
-
 /* A job that is over before its start was told is reported once, by its end. */
 static void begun(struct instance *i, int64_t begun_us)
 {
@@ -477,7 +445,7 @@ static int on_kill_ack(struct asked *a, uint64_t *ret_number)
 
 static int on_held(struct asked *a, uint64_t *ret_number)
 {
-	(void)ret_number; /* the row stays as it is */
+	(void)ret_number;
 	if (stale(a))
 		return E_STALE;
 	ledger_heard(a->l, a->t, &a->e->inst);

@@ -7,6 +7,7 @@
 
 #include "baseserver/ledger_impl.h"
 #include "sched/task.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
@@ -24,6 +25,7 @@ struct flow {
 	bool asked; /* a date of it was refused: nobody knows how an earlier one ended */
 	/* The last end of what ran when this server began, as its holder dates it, and its run. */
 	int64_t ended_us, ended_first;
+	struct inst_key ended;
 };
 
 static uint64_t key_of(const struct task *def)
@@ -234,6 +236,7 @@ static void note_end(struct ledger *l, const struct ltask *t, const struct insta
 		return;
 	f->ended_us = at_us;
 	f->ended_first = task_run(t->def, i->key.run_date);
+	f->ended = i->key;
 }
 
 void ledger_flow_changed(struct ledger *l, const struct ltask *t, struct instance *i)
@@ -399,6 +402,38 @@ bool ledger_overlaps(const struct ledger *l, const struct ltask *t, const struct
 	return f->at < f->n && f->runs[f->at].first < first;
 }
 
+/* "2026-03-01T00:00:00Z", with its task where that is another. */
+static char *name_date(const struct ledger *l, const struct ltask *t, struct inst_key key)
+{
+	const struct ltask *of = ledger_task_of(l, key.task);
+	bool other = of != t && of && of->def;
+	char at[WHEN_TEXT];
+
+	when_print(key.run_date, at);
+	return mem_fmt("%s%s%s", at, other ? " of " : "", other ? of->def->name : "");
+}
+
+char *ledger_overlap_note(const struct ledger *l, const struct ltask *t, const struct proposal *p)
+{
+	const struct flow *f = flow_of(l, t->def);
+	int64_t first = task_run(t->def, p->key.run_date);
+	char *date, *note, at[WHEN_TEXT];
+
+	if (f && f->at < f->n && f->runs[f->at].first < first) {
+		const struct instance *i = &table_at(&l->table, f->runs[f->at].rows[0])->inst;
+		date = name_date(l, t, i->key);
+		note = mem_fmt("%s was %s", date, state_name((enum state)i->state));
+	} else if (f && f->ended_first < first && p->due * US_PER_S < f->ended_us) {
+		when_print_us(f->ended_us, at);
+		date = name_date(l, t, f->ended);
+		note = mem_fmt("%s ran until %s", date, at);
+	} else {
+		return mem_str("the others of its run are left out");
+	}
+	free(date);
+	return note;
+}
+
 /* --- replace ------------------------------------------------------------------------------- */
 
 /* Those there are, and itself, whom another of the same letter may replace. */
@@ -431,6 +466,7 @@ void ledger_replace(struct ledger *l, const struct ltask *t, int64_t run_date)
 {
 	const struct task *def = t->def;
 	const struct flow *f = def->overlap == OVERLAP_REPLACE ? flow_of(l, def) : NULL;
+	struct inst_key by = { run_date, def->id, 0 };
 	size_t n = 0, cap = 0;
 	uint32_t *older = NULL;
 
@@ -448,9 +484,11 @@ void ledger_replace(struct ledger *l, const struct ltask *t, int64_t run_date)
 		struct proposal p = { .ask = ASK_KILL,
 			              .key = table_at(&l->table, older[k])->inst.key,
 			              .intent = KI_REPLACE,
-			              .reason = RE_REPLACED };
+			              .reason = RE_REPLACED,
+			              .note = name_date(l, t, by) };
 		uint64_t number;
 		ledger_ask(l, &p, &number);
+		free(p.note); /* nothing came of it */
 	}
 	free(older);
 }

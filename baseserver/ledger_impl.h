@@ -273,6 +273,9 @@ void ledger_count_slots(struct ltask *t, int32_t d);
 uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum reason reason,
                        struct proposal *p);
 uint64_t ledger_publish(struct ledger *l, const struct transition *tr);
+/* A new generation; and: not before it is due at all. */
+void ledger_reset_for_redo(struct ledger *l, struct instance *i);
+void ledger_reset_for_reopen(const struct ledger *l, struct instance *i);
 /* From now on older proposals that start the task or its children are returned. */
 void ledger_raise_barrier(struct ledger *l, struct ltask *t, uint64_t number);
 
@@ -308,10 +311,6 @@ void ledger_put_back(struct ledger *l, uint32_t index);
 int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number);
 /* Ask for the row of history that ledger_ask() will need, where that is plain to see. */
 void ledger_ask_ahead(struct ledger *l, const struct proposal *p);
-
-/* A new generation; and: not before it is due at all. */
-void ledger_reset_for_redo(struct ledger *l, struct instance *i);
-void ledger_reset_for_reopen(const struct ledger *l, struct instance *i);
 
 /* ledger_parts.c */
 /* A row of a task that spreads, or a part, has changed. */
@@ -376,6 +375,8 @@ void ledger_heard(struct ledger *l, const struct ltask *t, struct instance *i);
 void ledger_flows_restore(struct ledger *l);
 /* The date of p, which comes due, is left out. */
 bool ledger_overlaps(const struct ledger *l, const struct ltask *t, const struct proposal *p);
+/* Which one it was left out for, in words; the caller's. */
+char *ledger_overlap_note(const struct ledger *l, const struct ltask *t, const struct proposal *p);
 /* It has come due, and what came before it is killed; as many as the letter has room for. */
 void ledger_replace(struct ledger *l, const struct ltask *t, int64_t run_date);
 /* How many rows these proposals may replace: room for as many records is needed. */

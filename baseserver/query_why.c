@@ -274,6 +274,9 @@ static void say_over(struct why *w, const struct outcome_range *o)
 	why_text(w->line, "state", "%s", state_name((enum state)o->state));
 	why_text(w->line, "reason", "%s%s", o->reason ? ", " : "",
 	         reason_text((enum reason)o->reason));
+	/* Who reads the store fills these in. */
+	why_text(w->line, "note", "%s", "");
+	why_text(w->line, "by", "%s", "");
 }
 
 /* Nobody makes it but a backfill. */

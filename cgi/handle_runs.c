@@ -386,53 +386,118 @@ static void text_replace(cJSON *in, const char *key, const char *value)
 	cJSON_ReplaceItemInObjectCaseSensitive(in, key, cJSON_CreateString(value));
 }
 
+/* How it came to its end, from its last events. */
+struct ending {
+	uint8_t state;
+	bool is_found, is_whole;
+	char note[600];
+	uint64_t cause;
+	char by[600];
+};
+
+/* Newest first. Of what was killed the kill tells more than its confirmation. */
+static int ending_take(void *ctx, const struct read_event *e)
+{
+	struct ending *w = ctx;
+	bool kill = e->event == EV_KILL || e->event == EV_INTENT;
+
+	if (w->is_whole || (w->is_found ? !kill : e->to != w->state || e->from == e->to))
+		return 0;
+	w->is_found = true;
+	w->is_whole = e->event != EV_DEAD_KILLED;
+	if (e->note != NULL)
+		snprintf(w->note, sizeof(w->note), ": %s", e->note);
+	if (e->cause != 0)
+		w->cause = e->cause;
+	return 0;
+}
+
+static int ending_by(void *ctx, const struct store_command *m)
+{
+	struct ending *w = ctx;
+	struct cJSON *args = NULL;
+	const char *message = NULL;
+
+	if (json_parse(m->args, strlen(m->args), &args, NULL) == 0)
+		message = json_text(args, "message");
+	snprintf(w->by, sizeof(w->by), "; command %llu (%s) by %s%s%s", (unsigned long long)m->id,
+	         m->kind, m->actor, message ? ": " : "", message ? message : "");
+	json_free(args);
+	return 0;
+}
+
+static void ending_read(struct reader *r, const struct instance *i, struct ending *ret)
+{
+	enum { BACK_MAX = 50 };
+
+	*ret = (struct ending){ .state = i->state };
+	read_events(r, i->key, 0, BACK_MAX, ending_take, ret, NULL, NULL);
+	if (i->state == ST_STOP && ret->note[0] == '\0' && i->exit_code != 0)
+		snprintf(ret->note, sizeof(ret->note),
+		         i->exit_code < 0 ? ": signal %d" : ": exit %d",
+		         i->exit_code < 0 ? -i->exit_code : i->exit_code);
+	if (ret->cause != 0)
+		read_command(r, NULL, ret->cause, ending_by, ret, NULL);
+}
+
 /* The server's answer, of one that is over as the store has it. */
-static void over_put(struct call *c, const struct instance *i)
+static void over_put(struct call *c, const struct instance *i, const struct ending *w)
 {
 	const char *state = state_name((enum state)i->state);
 	struct cJSON *root = NULL;
-	char reason[120] = "", line[200];
+	char reason[120] = "";
+	struct buf line;
 
 	if (json_parse(buf_str(&c->out), c->out.len, &root, NULL) < 0)
 		return;
 	if (i->reason != 0)
 		snprintf(reason, sizeof(reason), ", %s", reason_text((enum reason)i->reason));
-	snprintf(line, sizeof(line), "it is over: %s%s", state, reason);
+	buf_init(&line);
+	buf_printf(&line, "it is over: %s%s%s%s", state, reason, w->note, w->by);
 	cJSON *args = cJSON_CreateObject();
 	cJSON_AddStringToObject(args, "state", state);
 	cJSON_AddStringToObject(args, "reason", reason);
+	cJSON_AddStringToObject(args, "note", w->note);
+	cJSON_AddStringToObject(args, "by", w->by);
 	text_replace(root, "state", state);
 	text_replace(root, "code", "over");
-	text_replace(root, "line", line);
+	text_replace(root, "line", buf_str(&line));
 	cJSON_ReplaceItemInObjectCaseSensitive(root, "args", args);
 	char *text = cJSON_PrintUnformatted(root);
 	buf_clear(&c->out);
 	buf_puts(&c->out, text);
 	free(text);
 	json_free(root);
+	buf_done(&line);
 }
 
-static int part_work(struct call *c, struct reader *r)
+static int over_work(struct call *c, struct reader *r)
 {
 	const struct query *q = c->extra;
 	struct instance i;
+	struct ending w;
 
-	if (read_instance(r, q->key, &i, NULL, &c->err) == 0 && state_final((enum state)i.state))
-		over_put(c, &i);
+	if (read_instance(r, q->key, &i, NULL, &c->err) == 0 && state_final((enum state)i.state)) {
+		ending_read(r, &i, &w);
+		over_put(c, &i, &w);
+	}
 	c->err = (struct err){ 0 }; /* there is none: what the server said holds */
 	return 0;
 }
 
-/* The server keeps in memory how instances ended, not their parts: the store has those. */
+/* The server keeps in memory how instances ended, not their parts, and not what their events say:
+ * the store has those. */
 static int why_done(struct call *c)
 {
 	const struct query *q = c->extra;
+	const char *said = buf_str(&c->out);
 
 	if (c->err.code < 0)
 		return c->err.code;
 	c->then = NULL;
-	if (q->key.part != 0 && strstr(buf_str(&c->out), "\"code\":\"unplanned\"") != NULL)
-		return call_read(c, part_work);
+	if (strstr(said, "\"code\":\"over\"") != NULL ||
+	    (q->key.part != 0 && strstr(said, "\"code\":\"unplanned\"") != NULL))
+		return call_read(c, over_work);
 	return reply_json(c, MHD_HTTP_OK);
 }
 

@@ -71,6 +71,8 @@ def skip_leaves_out_what_comes_due_while_an_earlier_date_runs(s):
     until("one is at work", lambda: begun(s, "skips"))
     left = until("dates are left out", lambda: len(x := states(s, "skips/skips", "Skipped")) >= 3 and x)
     assert {i["reason"] for i in left} == {"overlap"} and len(begun(s, "skips")) == 1, left
+    ran = states(s, "skips/skips", "Running")[0]["run_date"]
+    assert f"unfinished: {ran} was Running" in why(s, left[0])["line"], why(s, left[0])
     go(s, "skips")
     until("a date after it ran", lambda: len(states(s, "skips/skips", "Succ")) >= 2)
     over(s, "skips")
@@ -87,6 +89,14 @@ def a_retry_that_is_due_is_unfinished(s):
 
 
 @test
+def what_failed_for_good_says_how(s):
+    s.apply("workflow: fails\ntasks:\n  fails: {type: shell, cycle: none, params: {script: exit 3}}\n")
+    s.command("run-now", selection={"tasks": ["default/fails/fails"]})
+    stopped = until("it has failed", lambda: states(s, "fails/fails", "StopSchedule"))[0]
+    assert "exit" in why(s, stopped)["line"] and "3" in why(s, stopped)["line"].split("StopSchedule")[1], why(s, stopped)
+
+
+@test
 def queue_runs_one_date_after_the_other_and_says_why_the_others_wait(s):
     s.apply(doc(s, "queues", "queue"))
     waits = until("two wait", lambda: len(x := states(s, "queues/queues", "Ready")) >= 2 and x)
@@ -96,8 +106,10 @@ def queue_runs_one_date_after_the_other_and_says_why_the_others_wait(s):
     assert said["code"] == "overlap" and said["gate"] == 5, said
     assert said["args"]["date"] == first[0]["run_date"] and said["args"]["state"] == "Running", said
     # Ended is enough, however: a kill gives the next its turn.
-    s.command_over(s.command("kill", selection={"instances": [{"id": first[0]["id"]}]}))
+    kill = s.command_over(s.command("kill", selection={"instances": [{"id": first[0]["id"]}]}, message="it hangs"))
     until("the next runs", lambda: len(begun(s, "queues")) == 2)
+    said = why(s, first[0])["line"]
+    assert f"command {kill['command']} (kill) by {kill['actor']}: it hangs" in said, said
     # Nobody knows of it after a restart but the rows themselves.
     s.base.restart(hard=True)
     until("the cgi is back", s.up)
@@ -114,6 +126,12 @@ def replace_kills_the_earlier_date_first_and_says_that_it_was_replaced(s):
     killed = until("two were replaced", lambda: len(x := states(s, "replaces/replaces", "Killed")) >= 2 and x)
     assert {i["reason"] for i in killed} == {"replaced"}, killed
     until("the latest is at work", lambda: len(begun(s, "replaces")) >= 2)
+    dates = [i["run_date"] for i in rows(s, "replaces/replaces")]
+    said = why(s, killed[0])["line"]
+    assert f"replaced it: {dates[dates.index(killed[0]['run_date']) + 1]}" in said, said
+    s.base.restart(hard=True)
+    until("the cgi is back", s.up)
+    assert why(s, killed[0])["line"] == said
     go(s, "replaces")
     until("one ends by itself", lambda: states(s, "replaces/replaces", "Succ"))
     over(s, "replaces")
@@ -126,6 +144,8 @@ def a_workflow_is_judged_as_a_whole(s):
     s.apply(doc(s, "whole", None, tasks, head="overlap: skip"))
     until("the first step is at work", lambda: begun(s, "one"))
     left = until("runs are left out whole", lambda: len(x := states(s, "whole/two", "Skipped")) >= 2 and x)
+    said = [why(s, states(s, f"whole/{t}", "Skipped")[0])["line"] for t in ("one", "two")]
+    assert any(f"{begun(s, 'one')[0].replace(' ', 'T')}Z" in x for x in said), said
     dates = {i["run_date"] for i in states(s, "whole/one", "Skipped")}
     assert {i["reason"] for i in left} == {"overlap"} and {i["run_date"] for i in left[:2]} <= dates, (left, dates)
     go(s, "one")

@@ -484,7 +484,7 @@ export const en = {
 	'why.starts': 'Nothing holds it back, it starts now.',
 	'why.runs': 'It is {state}, attempt {attempt}.',
 	'why.runs_sick': 'It is {state}, attempt {attempt}. Its loader on {broker} is {sick}: {text}',
-	'why.over': 'It is over: {state}{reason}',
+	'why.over': 'It is over: {state}{reason}{note}{by}',
 	'why.unplanned': "Not a date of the task's plan.",
 	'why.task_offline': 'Its task is not online.',
 	'why.before_online': 'Its date is from before the task went online.',

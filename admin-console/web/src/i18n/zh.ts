@@ -482,7 +482,7 @@ export const zh: Words = {
 	'why.starts': '没有阻碍，马上开始。',
 	'why.runs': '当前 {state}，第 {attempt} 次尝试。',
 	'why.runs_sick': '当前 {state}，第 {attempt} 次尝试。它在 {broker} 上的加载器为 {sick}：{text}',
-	'why.over': '已结束：{state}{reason}',
+	'why.over': '已结束：{state}{reason}{note}{by}',
 	'why.unplanned': '不是该任务计划内的日期。',
 	'why.task_offline': '任务未上线。',
 	'why.before_online': '日期早于任务上线时间。',
