@@ -2,12 +2,14 @@
 #include "span.h"
 
 #include "sched/instant.h"
+#include "sched/plan.h"
 #include "sched/simulate.h"
 #include "sched/task.h"
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/json.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 struct writing {
@@ -61,6 +63,19 @@ static int answer(const struct cli *cli, const struct simulate_input *in)
 	return code;
 }
 
+/* An empty table says nothing: what was asked for may lie before all that the task ever does. */
+static void say_before(const struct simulate_input *in)
+{
+	char text[INSTANT_TEXT_MAX];
+
+	for (size_t i = 0; i < in->n; i++) {
+		int64_t first = in->tasks[i]->n_links ? plan_first(in->tasks[i]->plan) : INT64_MIN;
+		if (first >= in->spans[i].hi && first != PLAN_NEVER)
+			fprintf(stderr, "sirdar: %s: before its begin: its plan begins with %s\n",
+			        in->tasks[i]->name, instant_print(first, text));
+	}
+}
+
 int cmd_edges(struct cli *cli, int argc, char **argv)
 {
 	struct span_question q = { .zone = "UTC" };
@@ -73,6 +88,7 @@ int cmd_edges(struct cli *cli, int argc, char **argv)
 	if (files_compile(&f, &q.files) && files_spans(&f, q.from, q.to, &spans)) {
 		struct simulate_input in = { f.tasks, f.n, spans, NULL };
 		code = answer(cli, &in);
+		say_before(&in);
 	}
 	free(spans);
 	files_done(&f);

@@ -109,6 +109,11 @@ int64_t plan_begin(const struct plan *p)
 	return p->begin;
 }
 
+int64_t plan_first(const struct plan *p)
+{
+	return plan_next(p, p->begin > INT64_MIN ? p->begin - 1 : INT64_MIN);
+}
+
 void plan_begin_at(struct plan *p, int64_t begin)
 {
 	p->begin = begin;

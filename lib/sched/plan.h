@@ -89,6 +89,7 @@ int64_t plan_due(const struct plan *p, int64_t run_date);
  * there is none. */
 int64_t plan_begin(const struct plan *p);
 void plan_begin_at(struct plan *p, int64_t begin); /* before it is shared */
+int64_t plan_first(const struct plan *p);          /* the first run_date from its begin on */
 
 /* --- versions: an edit never rewrites the past. From `since` on the plan is itself, before it
  * what it was; all of the above follows that. */

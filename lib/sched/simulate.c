@@ -328,6 +328,17 @@ struct edge_walk {
 	size_t room, total;
 };
 
+/* All that the link asks for lies before the parent's first date: it is passed over. */
+static bool lies_before(const struct task_link *l, const struct plan *parent, int64_t t,
+                        const struct link_span *spans, int n)
+{
+	int64_t first = plan_first(parent);
+
+	if (l->kind == LK_PREV || n == 0)
+		return n == 0 && first != PLAN_NEVER && (l->kind == LK_PREV || t < first);
+	return first != PLAN_NEVER && spans[n - 1].hi <= first;
+}
+
 static int walk_link(struct edge_walk *w, uint32_t child, int64_t date, uint32_t link)
 {
 	const struct task *def = w->in->tasks[child];
@@ -354,7 +365,9 @@ static int walk_link(struct edge_walk *w, uint32_t child, int64_t date, uint32_t
 		e.dates = w->dates;
 		w->total += e.n_dates;
 		if (!e.n_dates)
-			e.note = "no instance in window";
+			e.note = lies_before(l, parent->plan, date, spans, n)
+			                 ? "before its begin"
+			                 : "no instance in window";
 	}
 	w->each(w->ctx, &e);
 	return 0;

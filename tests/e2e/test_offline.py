@@ -135,9 +135,17 @@ def edges(folder):
         {"parent": "p/w/d", "run_date": "2026-03-27T23:00:00Z"}], got[1])
     code, got = answer("edges", path, "--from", "2026-01-01", "--to", "2026-01-02")
     month = [x for x in got if x["child"] == "p/w/m"]
-    check("an empty window says so", month == [{
+    check("a window before the begin says so", month == [{
         "child": "p/w/m", "run_date": "2025-12-31T23:00:00Z", "link": 0, "parents": [],
-        "note": "no instance in window"}], month)
+        "note": "before its begin"}], month)
+    note = {(x["child"], x["link"]): x["note"] for x in got if x["run_date"] == "2025-12-31T23:00:00Z"}
+    check("so does the day before the first one", note["p/w/d", 1] == "before its begin" and not note["p/w/d", 0], got)
+    code, out, err = run("edges", path, "--from", "2025-11-01", "--to", "2025-11-03")
+    check("dates before the task's begin are told", code == 0 and
+          "p/w/d: before its begin: its plan begins with 2025-12-31T23:00:00Z" in err, (out, err))
+    path = write(folder, "empty.yaml", CHAIN + '  e: {type: t, cycle: day, needs: [{task: m, window: "[@day, @day+1d)"}]}\n')
+    code, got = answer("edges", path, "--from", "2026-01-10", "--to", "2026-01-11")
+    check("an empty window says so", [x["note"] for x in got if x["child"] == "p/w/e"] == ["no instance in window"], got)
 
 
 def crons_and_macros(folder):

@@ -511,7 +511,7 @@ static void json_has_the_documented_shape(void **state)
 	                    "a\",\"run_date\":\"2026-03-01T00:00:00Z\"}],\"note\":\"\"},"
 	                    "{\"child\":\"default/w/"
 	                    "b\",\"run_date\":\"2026-03-01T00:00:00Z\",\"link\":1,\"parents\":[],"
-	                    "\"note\":\"no instance in window\"}]");
+	                    "\"note\":\"before its begin\"}]");
 	buf_done(&out);
 }
 
