@@ -58,6 +58,8 @@ struct forecast_seat {
 	char *type;
 	int32_t slots, running; /* slots: as things are; 0: it takes nothing */
 	bool accepts;
+	char *name, **groups; /* of the broker; groups NULL-ended */
+	struct rank_load load;
 };
 struct forecast_class {
 	struct simulate_class seats;

@@ -28,8 +28,13 @@ void forecast_done(struct forecast *f)
 	}
 	for (size_t i = 0; i < f->n_limits; i++)
 		free(f->limits[i].name);
-	for (size_t i = 0; i < f->n_seats; i++)
+	for (size_t i = 0; i < f->n_seats; i++) {
 		free(f->seats[i].type);
+		free(f->seats[i].name);
+		for (char **g = f->seats[i].groups; g && *g; g++)
+			free(*g);
+		free(f->seats[i].groups);
+	}
 	for (size_t i = 0; i < f->n_classes; i++)
 		free(f->classes[i].seats.seats);
 	for (size_t i = 0; i < f->n_others; i++)

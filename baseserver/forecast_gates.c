@@ -135,10 +135,18 @@ void forecast_gates_make(struct forecast *f, struct simulate_gates *ret)
 	struct simulate_asks *asks = mem_array(f->n_tasks + 1, sizeof *asks);
 	struct simulate_other *others = mem_array(f->n_others + 1, sizeof *others);
 
+	struct simulate_desk *desks = mem_array(f->n_seats + 1, sizeof *desks);
+
 	for (size_t i = 0; i < f->n_limits; i++)
 		limits[i] = f->limits[i].size;
-	for (size_t i = 0; i < f->n_seats; i++)
-		seats[i] = f->seats[i].slots;
+	for (size_t i = 0; i < f->n_seats; i++) {
+		const struct forecast_seat *seat = &f->seats[i];
+		seats[i] = seat->slots;
+		desks[i] = (struct simulate_desk){ .broker = seat->broker,
+			                           .name = seat->name,
+			                           .groups = (const char *const *)seat->groups,
+			                           .load = seat->load };
+	}
 	for (size_t i = 0; i < f->n_classes; i++)
 		classes[i] = f->classes[i].seats;
 	for (size_t i = 0; i < f->n_tasks; i++) {
@@ -151,14 +159,23 @@ void forecast_gates_make(struct forecast *f, struct simulate_gates *ret)
 				                          .is_closed = t->asks.is_closed };
 	}
 	place(f, others);
-	*ret = (struct simulate_gates){ limits,       f->n_limits, seats,  f->n_seats, classes,
-		                        f->n_classes, asks,        others, f->n_others };
+	*ret = (struct simulate_gates){ .limits = limits,
+		                        .n_limits = f->n_limits,
+		                        .seats = seats,
+		                        .n_seats = f->n_seats,
+		                        .desks = desks,
+		                        .classes = classes,
+		                        .n_classes = f->n_classes,
+		                        .asks = asks,
+		                        .others = others,
+		                        .n_others = f->n_others };
 }
 
 void forecast_gates_done(struct simulate_gates *g)
 {
 	free((void *)g->limits);
 	free((void *)g->seats);
+	free((void *)g->desks);
 	free((void *)g->classes);
 	free((void *)g->asks);
 	free((void *)g->others);

@@ -15,6 +15,7 @@
 #include "rt/actor.h"
 #include "sched/attempt.h"
 #include "sched/instance.h"
+#include "sched/rank.h"
 #include "store/store.h"
 
 struct task;
@@ -177,7 +178,7 @@ struct session_news {
 	char *broker_name;
 	char **groups;  /* NULL-ended */
 	uint64_t limit; /* running total of grants it may get */
-	uint32_t load_permille;
+	struct rank_load load;
 	uint32_t held; /* attempts it already runs when the session begins */
 };
 void session_news_free(struct session_news *n);

@@ -240,8 +240,8 @@ static void count_seat(struct sorter *s, const struct transition *tr)
 
 	if (!seat)
 		return;
-	seat->running += (int)inst_holds_slot(&tr->inst, (enum state)tr->inst.state) -
-	                 (int)inst_holds_slot(&tr->inst, (enum state)tr->from);
+	sorter_seat_runs(seat, (int)inst_holds_slot(&tr->inst, (enum state)tr->inst.state) -
+	                               (int)inst_holds_slot(&tr->inst, (enum state)tr->from));
 	sorter_starts_fold(s, seat, tr);
 }
 
@@ -343,7 +343,7 @@ static void grant(struct sorter *s, const struct lane *l)
 	          "instance=%u.%" PRId64 " broker=%s lane=%u of=%zu running=%d load_permille=%u "
 	          "open=%" PRIu64 " waiting=%zu why=\"best of those with open slots\"",
 	          r->key.task, r->key.run_date, seat->broker_name, seat->lane, l->klass->n_sessions,
-	          seat->running, seat->load_permille, seat->limit - seat->granted,
+	          seat->running, seat->load.load_permille, seat->limit - seat->granted,
 	          l->klass->waiting);
 	r->moves = moves_of(s, q);
 	set_asked(s, r, true);

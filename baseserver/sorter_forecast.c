@@ -29,6 +29,18 @@ static void copy_limits(const struct sorter *s, struct forecast *f, struct map *
 	}
 }
 
+static char **copy_names(char *const *names)
+{
+	size_t n = 0;
+
+	while (names && names[n])
+		n++;
+	char **own = mem_array(n + 1, sizeof *own);
+	for (size_t i = 0; i < n; i++)
+		own[i] = mem_str(names[i]);
+	return own;
+}
+
 /* Where starts fail nothing starts, as far as can be seen. */
 static void copy_seats(const struct sorter *s, struct forecast *f, struct map *places)
 {
@@ -40,6 +52,9 @@ static void copy_seats(const struct sorter *s, struct forecast *f, struct map *p
 		uint64_t open = seat->limit > seat->granted ? seat->limit - seat->granted : 0;
 		own->broker = seat->broker;
 		own->type = mem_str(seat->type);
+		own->name = mem_str(seat->broker_name);
+		own->groups = copy_names(seat->groups);
+		own->load = seat->load;
 		own->running = seat->running > 0 ? seat->running : 0;
 		own->accepts = seat->accepts || seat->room != STARTS_ANY;
 		if (seat->accepts && seat->room == STARTS_ANY)

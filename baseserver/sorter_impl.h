@@ -11,6 +11,7 @@
 #include "baseserver/outbox.h"
 #include "baseserver/sorter.h"
 #include "rt/stream.h"
+#include "sched/rank.h"
 #include "util/clock.h"
 #include "util/heap.h"
 #include "util/map.h"
@@ -173,8 +174,22 @@ struct seat {
 	uint64_t limit, granted; /* running totals */
 	struct starts *starts;   /* its broker's and type's; NULL: nobody minds */
 	uint32_t room;           /* grants that `starts` leaves; STARTS_ANY: does not mind */
-	uint32_t load_permille;
+	struct rank_load load;   /* of its broker */
 	int32_t running;
+	int32_t asked; /* grants under way */
+	struct desk *desk;
+};
+
+/* What the seats of one broker have in common. */
+struct desk {
+	struct desk *next;
+	uint32_t broker;
+	int32_t running; /* of all its seats, asked ones too */
+	unsigned seats;
+	/* What the last expression said of it, kept until something is new there: who is granted
+	 * one by one by the same expression asks it of one broker each time, not of all. */
+	uint64_t liked_by; /* expr_hash(); 0: of none */
+	struct rank liked;
 };
 
 struct sorter {
@@ -199,6 +214,7 @@ struct sorter {
 	struct klass *startable;
 	struct seat **seats;
 	size_t n_seats;
+	struct desk *desks;
 	struct slab ready;
 	uint32_t *by_slot;
 	size_t by_slot_cap;
@@ -278,6 +294,7 @@ struct seat *sorter_seat(const struct sorter *s, uint32_t session);
 struct seat *sorter_choose(struct sorter *s, struct klass *k, const struct ready *r);
 /* All that serve the class, each once; the caller's to free. */
 size_t sorter_brokers(const struct klass *k, uint32_t **ret_brokers);
+void sorter_seat_runs(struct seat *seat, int32_t more);  /* or less */
 void sorter_spend(struct sorter *s, struct seat *seat);  /* one credit */
 void sorter_regain(struct sorter *s, struct seat *seat); /* its grant was returned */
 void sorter_seats_free(struct sorter *s);

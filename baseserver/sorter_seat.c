@@ -163,8 +163,23 @@ static void seat_free(struct seat *seat)
 	free(seat);
 }
 
+static void desk_leave(struct sorter *s, struct seat *seat)
+{
+	struct desk *d = seat->desk, **at = &s->desks;
+
+	d->running -= seat->running + seat->asked;
+	d->liked_by = 0;
+	if (--d->seats > 0)
+		return;
+	while (*at != d)
+		at = &(*at)->next;
+	*at = d->next;
+	free(d);
+}
+
 static void leave(struct sorter *s, struct seat *seat)
 {
+	desk_leave(s, seat);
 	for (size_t i = 0; i < s->n_classes; i++) {
 		struct klass *k = s->classes[i];
 		for (size_t j = 0; j < k->n_sessions; j++)
@@ -178,6 +193,24 @@ static void leave(struct sorter *s, struct seat *seat)
 		if (s->seats[i] == seat)
 			s->seats[i] = s->seats[--s->n_seats];
 	seat_free(seat);
+}
+
+static void desk_enter(struct sorter *s, struct seat *seat)
+{
+	struct desk *d = s->desks;
+
+	while (d && d->broker != seat->broker)
+		d = d->next;
+	if (!d) {
+		d = mem_new(sizeof *d);
+		d->broker = seat->broker;
+		d->next = s->desks;
+		s->desks = d;
+	}
+	d->seats++;
+	d->running += seat->running;
+	d->liked_by = 0;
+	seat->desk = d;
 }
 
 static struct seat *enter(struct sorter *s, const struct session_news *n)
@@ -196,6 +229,7 @@ static struct seat *enter(struct sorter *s, const struct session_news *n)
 	for (size_t i = 0; i < groups; i++)
 		seat->groups[i] = mem_str(n->groups[i]);
 	seat->running = (int32_t)n->held;
+	desk_enter(s, seat);
 	sorter_starts_enter(s, seat);
 	s->seats = mem_grow(s->seats, s->n_seats + 1, sizeof *s->seats);
 	s->seats[s->n_seats++] = seat;
@@ -231,14 +265,31 @@ void sorter_seat_news(struct sorter *s, const struct session_news *n)
 	uint64_t was = open_of(seat);
 	seat->accepts = n->accepts;
 	seat->limit = n->limit;
-	seat->load_permille = n->load_permille;
+	seat->load = n->load;
+	seat->desk->liked_by = 0;
 	open_changed(s, seat, was);
+}
+
+static void count(struct seat *seat, int32_t running, int32_t asked)
+{
+	seat->running += running;
+	seat->asked += asked;
+	seat->desk->running += running + asked;
+	seat->desk->liked_by = 0;
+}
+
+/* What was asked for runs now: it counts once. */
+void sorter_seat_runs(struct seat *seat, int32_t more)
+{
+	if (more)
+		count(seat, more, more > 0 && seat->asked > 0 ? -1 : 0);
 }
 
 void sorter_spend(struct sorter *s, struct seat *seat)
 {
 	uint64_t was = open_of(seat);
 
+	count(seat, 0, 1);
 	seat->granted++;
 	seat->room -= seat->room != STARTS_ANY && seat->room > 0;
 	open_changed(s, seat, was);
@@ -256,6 +307,8 @@ void sorter_regain(struct sorter *s, struct seat *seat)
 {
 	uint64_t was = open_of(seat);
 
+	if (seat->asked > 0)
+		count(seat, 0, -1);
 	seat->granted--;
 	open_changed(s, seat, was);
 }
@@ -272,6 +325,7 @@ static uint32_t draw(struct sorter *s)
 static uint64_t rank(struct sorter *s, const struct klass *k, size_t at, const struct ready *r)
 {
 	const struct seat *seat = k->sessions[at];
+	int32_t running;
 
 	switch (r->queue->def->dispatch) {
 	case DISPATCH_ROUND_ROBIN:
@@ -281,9 +335,49 @@ static uint64_t rank(struct sorter *s, const struct klass *k, size_t at, const s
 	case DISPATCH_HASH: /* rendezvous: the same broker as long as it is there */
 		return map_mix(map_mix(r->key.task, (uint64_t)r->key.run_date), seat->broker);
 	default:
-		return (uint64_t)(seat->running > 0 ? seat->running : 0) << 32 |
-		       seat->load_permille;
+		running = seat->running + seat->asked;
+		return (uint64_t)(running > 0 ? running : 0) << 32 | seat->load.load_permille;
 	}
+}
+
+static struct rank rank_by(const struct expr *e, const struct seat *seat)
+{
+	struct desk *d = seat->desk;
+
+	if (d->liked_by != expr_hash(e)) {
+		struct rank_broker b = { .name = seat->broker_name,
+			                 .groups = (const char *const *)seat->groups,
+			                 .load = &seat->load,
+			                 .running = d->running };
+		d->liked = rank_of(e, &b);
+		d->liked_by = expr_hash(e);
+	}
+	return d->liked;
+}
+
+/* Of the brokers with room the one whose expression gives the least; of its loaders the one with
+ * the fewest jobs. Each is reckoned once. */
+static struct seat *choose_least(const struct klass *k, const struct ready *r, uint32_t avoid)
+{
+	struct seat *best = NULL;
+	struct rank best_rank = { 0 };
+
+	for (size_t i = 0; i < k->n_sessions; i++) {
+		struct seat *seat = k->sessions[i];
+		if (open_of(seat) == 0 || (avoid && seat->broker == avoid))
+			continue;
+		if (best && best->broker == seat->broker) {
+			if (seat->running + seat->asked < best->running + best->asked)
+				best = seat;
+			continue;
+		}
+		struct rank rank = rank_by(r->queue->def->least, seat);
+		if (!best || rank_before(&rank, &best_rank)) {
+			best = seat;
+			best_rank = rank;
+		}
+	}
+	return best;
 }
 
 static struct seat *choose(struct sorter *s, struct klass *k, const struct ready *r, uint32_t avoid)
@@ -292,6 +386,8 @@ static struct seat *choose(struct sorter *s, struct klass *k, const struct ready
 	uint64_t best_rank = 0;
 	size_t best_at = 0;
 
+	if (r->queue->def->least)
+		return choose_least(k, r, avoid);
 	for (size_t i = 0; i < k->n_sessions; i++) {
 		if (open_of(k->sessions[i]) == 0 || (avoid && k->sessions[i]->broker == avoid))
 			continue;
@@ -335,6 +431,10 @@ void sorter_seats_free(struct sorter *s)
 	for (size_t i = 0; i < s->n_seats; i++)
 		seat_free(s->seats[i]);
 	free(s->seats);
+	for (struct desk *d = s->desks, *next; d; d = next) {
+		next = d->next;
+		free(d);
+	}
 	for (size_t i = 0; i < s->n_classes; i++) {
 		struct klass *k = s->classes[i];
 		for (char **m = k->machines; m && *m; m++)

@@ -154,7 +154,7 @@ static void follow_broker(struct conn *c)
 	for (const struct conn *o = c->w->conns; o; o = o->next)
 		if (o->broker == c->broker && o->role == ROLE_BROKER && o->greeted) {
 			c->accepts = o->accepts;
-			c->load_permille = o->load_permille;
+			c->load = o->load;
 			return;
 		}
 }

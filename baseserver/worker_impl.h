@@ -38,8 +38,8 @@ struct conn {
 	bool refuses;                   /* it sent a job back: nothing until new credit */
 	bool is_ending;                 /* and said that it is about to end */
 	uint64_t limit, resent, unsent; /* totals; unsent: granted and given back */
-	uint32_t load_permille;
-	uint64_t *held; /* of the greeting */
+	struct rank_load load;          /* of its broker */
+	uint64_t *held;                 /* of the greeting */
 	size_t n_held;
 	Sirdar__Job **jobs; /* to send at the end of this turn */
 	size_t n_jobs, jobs_cap;

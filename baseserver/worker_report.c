@@ -338,7 +338,13 @@ int worker_load(struct conn *c, const Sirdar__Load *m)
 {
 	struct broker_news *n = mem_new(sizeof *n);
 	/* A release ago cpu_permille was the load average. */
-	uint32_t load = m->load_permille ? m->load_permille : m->cpu_permille;
+	struct rank_load load = { .is_told = true,
+		                  .cpu_permille = m->cpu_permille,
+		                  .load_permille = m->load_permille ? m->load_permille
+		                                                    : m->cpu_permille,
+		                  .memory_permille = m->memory_permille,
+		                  .slots = m->slots,
+		                  .disk_free_bytes = m->disk_free_bytes };
 
 	n->session = c->number;
 	n->broker = c->broker;
@@ -352,13 +358,13 @@ int worker_load(struct conn *c, const Sirdar__Load *m)
 	n->running = m->running;
 	n->disk_free_bytes = m->disk_free_bytes;
 	c->accepts = m->accepts;
-	c->load_permille = load;
+	c->load = load;
 	/* All sessions of a broker are this worker's: its loaders follow its load. */
 	for (struct conn *o = c->w->conns; o; o = o->next) {
 		if (o->broker != c->broker || o->role != ROLE_LOADER)
 			continue;
 		o->accepts = m->accepts;
-		o->load_permille = load;
+		o->load = load;
 		o->news = true;
 		worker_touch(o);
 	}

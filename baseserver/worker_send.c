@@ -237,7 +237,7 @@ void worker_tell_sorter(struct conn *c, bool gone)
 		n->groups[i] = mem_str(c->groups[i]);
 	/* What is sent again counts at the loader, not at the sorter. */
 	n->limit = c->limit + c->unsent > c->resent ? c->limit + c->unsent - c->resent : 0;
-	n->load_permille = c->load_permille;
+	n->load = c->load;
 	n->held = (uint32_t)c->n_held;
 	if (sorter_session(c->w->peers.sorter, n) < 0)
 		session_news_free(n);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "sched/link.h"
+#include "sched/rank.h"
 
 #define SIMULATE_ROWS_MAX  1000000
 #define SIMULATE_EDGES_MAX 5000000
@@ -51,6 +52,13 @@ struct simulate_asks {
 	uint32_t klass; /* SIMULATE_NOBODY: it needs no seat */
 	bool is_closed; /* as things are no instance ever starts */
 };
+/* The broker of a seat, for tasks that choose by an expression (sched/rank.h). */
+struct simulate_desk {
+	uint32_t broker; /* its jobs are those on all seats with this number */
+	const char *name;
+	const char *const *groups; /* NULL-ended, or NULL */
+	struct rank_load load;     /* as it is now: nobody can know better */
+};
 /* Runs, and has no row. */
 struct simulate_other {
 	struct simulate_asks asks;
@@ -62,6 +70,7 @@ struct simulate_gates {
 	size_t n_limits;
 	const int32_t *seats;
 	size_t n_seats;
+	const struct simulate_desk *desks; /* per seat; NULL: the one with the most room is taken */
 	const struct simulate_class *classes;
 	size_t n_classes;
 	const struct simulate_asks *asks; /* per task */

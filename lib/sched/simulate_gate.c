@@ -128,6 +128,45 @@ static uint32_t seat_of(const struct sim *s, const struct simulate_class *k)
 	return best;
 }
 
+/* As seat_of(), by the task's own expression where it has one. */
+static uint32_t seat_for(const struct sim *s, const struct sim_task *t)
+{
+	const struct simulate_class *k = t->klass->klass;
+	const struct simulate_desk *desks = s->in->gates->desks;
+	struct rank best_rank = { 0 };
+	uint32_t best = 0;
+
+	if (!t->def->least || !desks)
+		return seat_of(s, k);
+	for (size_t i = 0; i < k->n; i++) {
+		const struct sim_seat *seat = &s->seats[k->seats[i]];
+		const struct simulate_desk *d = &desks[k->seats[i]];
+		if (seat->slots <= seat->taken)
+			continue;
+		struct rank rank = rank_of(t->def->least,
+		                           &(struct rank_broker){
+						   .name = d->name,
+						   .groups = d->groups,
+						   .load = &d->load,
+						   .running = s->seats[seat->desk].running,
+					   });
+		if (!best || rank_before(&rank, &best_rank)) {
+			best = k->seats[i] + 1;
+			best_rank = rank;
+		}
+	}
+	return best;
+}
+
+/* More or fewer jobs on a seat, from 1; 0: on none that is known. */
+static void sit(struct sim *s, uint32_t seat, int32_t more)
+{
+	if (!seat)
+		return;
+	s->seats[seat - 1].taken += more;
+	s->seats[s->seats[seat - 1].desk].running += more;
+}
+
 static bool fits(const struct sim *s, const struct sim_limit *m, int32_t slots)
 {
 	if (m->klass)
@@ -149,7 +188,7 @@ static void free_seat(struct sim *s, uint32_t seat, uint32_t by)
 
 	if (!at)
 		return;
-	at->taken--;
+	sit(s, seat, -1);
 	for (size_t i = 0; i < at->n_limits; i++)
 		freed(s, &s->limits[at->limits[i]], by);
 }
@@ -198,8 +237,7 @@ void sim_hold(struct sim *s, uint32_t row)
 	t->running++;
 	for (size_t i = 0; i < t->n_takes; i++)
 		s->limits[t->takes[i].limit].taken += t->takes[i].slots;
-	if (seat)
-		s->seats[seat - 1].taken++;
+	sit(s, seat, 1);
 }
 
 void sim_free_slots(struct sim *s, uint32_t row)
@@ -236,7 +274,7 @@ static void take_start(struct sim *s, struct sim_task *t, uint32_t row)
 	if (s->now_us > r->ready_us && by)
 		r->cause = by - 1;
 	t->held_by = 0;
-	r->seat = t->klass ? seat_of(s, t->klass->klass) : 0;
+	r->seat = t->klass ? seat_for(s, t) : 0;
 	sim_hold(s, row);
 }
 
@@ -326,8 +364,11 @@ static void make_seats(struct sim *s, const struct simulate_gates *g)
 {
 	s->seats = mem_array(g->n_seats + 1, sizeof *s->seats);
 	s->n_seats = g->n_seats;
-	for (size_t i = 0; i < g->n_seats; i++)
+	for (size_t i = 0; i < g->n_seats; i++) {
 		s->seats[i].slots = g->seats[i];
+		while (g->desks && g->desks[s->seats[i].desk].broker != g->desks[i].broker)
+			s->seats[i].desk++;
+	}
 	for (size_t i = 0; i < g->n_classes; i++) {
 		const struct simulate_class *k = &g->classes[i];
 		s->limits[g->n_limits + i].klass = k;
@@ -363,8 +404,7 @@ static void make_given(struct sim *s, const struct simulate_gates *g)
 		const struct simulate_other *o = &g->others[i];
 		for (size_t k = 0; k < o->asks.n_takes; k++)
 			s->limits[o->asks.takes[k].limit].taken += o->asks.takes[k].slots;
-		if (o->seat)
-			s->seats[o->seat - 1].taken++;
+		sit(s, o->seat, 1);
 	}
 }
 

@@ -34,6 +34,8 @@ struct sim_limit {
 
 struct sim_seat {
 	int32_t slots, taken;
+	uint32_t desk;    /* the first seat of its broker ... */
+	int32_t running;  /* ... which counts the jobs of all */
 	uint32_t *limits; /* classes that have it */
 	size_t n_limits;
 };

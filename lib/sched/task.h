@@ -29,7 +29,8 @@ enum task_dispatch {
 	DISPATCH_ROUND_ROBIN,
 	DISPATCH_RANDOM,
 	DISPATCH_HASH,
-	DISPATCH_BROADCAST
+	DISPATCH_BROADCAST,
+	DISPATCH_LEAST /* of an expression */
 };
 /* What becomes of a date that comes due while an earlier one is unfinished. */
 enum task_overlap { OVERLAP_ALLOW, OVERLAP_SKIP, OVERLAP_QUEUE, OVERLAP_REPLACE };
@@ -37,6 +38,7 @@ enum catchup_mode { CATCHUP_ALL, CATCHUP_LATEST, CATCHUP_NONE };
 
 struct calendar;
 struct cron;
+struct expr;
 
 struct task_param {
 	const char *name, *value; /* value as written, macros not replaced */
@@ -85,6 +87,7 @@ struct task {
 	int32_t concurrency;  /* 0: no cap */
 	int32_t workflow_cap; /* quota of its workflow: running instances, 0: none */
 	enum task_dispatch dispatch;
+	const struct expr *least; /* of DISPATCH_LEAST; else NULL */
 
 	int32_t max_attempts; /* >= 1 */
 	int64_t retry_delay_us, retry_cap_us;

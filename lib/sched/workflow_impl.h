@@ -12,6 +12,7 @@
 #include "util/yaml.h"
 
 struct calendar_doc;
+struct expr;
 struct pile;
 
 /* Values as read. `node` is where a value stands, NULL when it was not given. */
@@ -58,6 +59,11 @@ struct wf_texts {
 	const struct yaml_node *node;
 };
 
+struct wf_least {
+	const struct expr *expr;
+	const struct yaml_node *node;
+};
+
 struct wf_need {
 	const struct yaml_node *node;
 	struct wf_text task, window;
@@ -90,6 +96,7 @@ struct wf_task {
 	struct wf_choice on_lost, on_server_lost, overlap, dependence;
 	struct wf_number priority, concurrency, max_attempts, catchup_max, quota_running, retries;
 	struct wf_number join; /* 0: all */
+	struct wf_least least; /* of dispatch */
 	struct wf_duration retry_delay_us, retry_cap_us, alive_wait_us, late_after_us;
 	struct wf_duration long_after_us, kill_grace_us;
 	struct wf_duration expire_after_us; /* -1: end of local day */
@@ -182,6 +189,7 @@ enum wf_table_id {
 	WT_NEED,
 	WT_RETRY,
 	WT_CATCHUP,
+	WT_DISPATCH,
 	WT_QUOTA,
 	WT_ALERT,
 	WT_SILENCE,
@@ -239,6 +247,8 @@ READER(strategy);
 READER(retry);
 READER(catchup);
 READER(quota);
+READER(dispatch);
+READER(least);
 READER(alerts);
 READER(silences);
 READER(baselines);

@@ -1,4 +1,5 @@
 /* A task and all it points to in one block of memory: the same walk measures, then fills. */
+#include "sched/expr.h"
 #include "sched/type.h"
 #include "sched/workflow_impl.h"
 
@@ -222,6 +223,16 @@ static void put_texts(struct packer *p, struct task *t, const struct wf_made *m)
 	t->calendar_name = pack_text(p, m->t->calendar.text);
 }
 
+static void put_least(struct packer *p, struct task *t, const struct wf_made *m)
+{
+	const struct expr *e = m->t->least.expr;
+	void *own = e ? pack_array(p, 1, expr_bytes(e)) : NULL;
+
+	if (own)
+		memcpy(own, e, expr_bytes(e));
+	t->least = own;
+}
+
 static void set_state(struct task *t, const struct wf_task *from)
 {
 	static const enum task_state states[] = { TS_ONLINE, TS_DRAFT, TS_OFFLINE, TS_ONLINE };
@@ -311,6 +322,7 @@ static void put_task(struct packer *p, struct task *t, const struct wf_made *m)
 	put_lists(p, t, m);
 	put_all_params(p, t, m);
 	put_texts(p, t, m);
+	put_least(p, t, m);
 }
 
 struct task *wf_pack(const struct wf_made *m)

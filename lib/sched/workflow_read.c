@@ -1,5 +1,6 @@
 /* One reader per kind of value. Each checks the shape and the range of what stands there; what
  * depends on other values is the compiler's. */
+#include "sched/rank.h"
 #include "sched/workflow_impl.h"
 
 #include "util/check.h"
@@ -78,7 +79,8 @@ static int choose(const char *words, const char *text)
 	return -1;
 }
 
-static void wrong_choice(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n)
+static void wrong_choice(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                         const char *also)
 {
 	char want[200];
 	size_t used = 0;
@@ -88,6 +90,7 @@ static void wrong_choice(struct wf_reader *r, const struct wf_key *k, const stru
 		used += (size_t)snprintf(want + used, sizeof want - used, *p == '|' ? " | " : "%c",
 		                         *p);
 	}
+	snprintf(want + used, sizeof want - used, "%s", also);
 	wf_wrong(r, n, want);
 }
 
@@ -97,7 +100,7 @@ void wf_read_choice(struct wf_reader *r, const struct wf_key *k, const struct ya
 	int value = n->kind == YAML_SCALAR ? choose(k->want, n->text) : -1;
 
 	if (value < 0)
-		wrong_choice(r, k, n);
+		wrong_choice(r, k, n, "");
 	else
 		*(struct wf_choice *)field = (struct wf_choice){ value, n };
 }
@@ -292,6 +295,49 @@ void wf_read_catchup(struct wf_reader *r, const struct wf_key *k, const struct y
 {
 	wf_read_node(r, k, n, field);
 	wf_read_map(r, WT_CATCHUP, n, (char *)field - offsetof(struct wf_task, catchup));
+}
+
+/* One of the words, or {least: EXPR}; either replaces what was inherited. */
+void wf_read_dispatch(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                      void *field)
+{
+	struct wf_task *t = (struct wf_task *)(void *)((char *)field -
+	                                               offsetof(struct wf_task, dispatch));
+
+	t->least = (struct wf_least){ 0 };
+	t->dispatch = (struct wf_choice){ DISPATCH_LEAST, n };
+	if (n->kind != YAML_MAP) {
+		t->dispatch.value = n->kind == YAML_SCALAR ? choose(k->want, n->text) : -1;
+		if (t->dispatch.value < 0)
+			wrong_choice(r, k, n, " | {least: EXPRESSION}");
+		return;
+	}
+	wf_read_map(r, WT_DISPATCH, n, t);
+	if (n->n == 0)
+		diag_error(r->d, wf_here(r, n), "missing_key", "least: running / slots + cpu",
+		           "dispatch needs `least`, an expression");
+}
+
+void wf_read_least(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                   void *field)
+{
+	struct wf_least *least = field;
+	struct expr_wrong wrong;
+	struct expr *e;
+
+	if (n->kind != YAML_SCALAR || yaml_is_null(n)) {
+		wf_wrong(r, n, k->want);
+		return;
+	}
+	if (rank_read(n->text, &e, &wrong) < 0) {
+		diag_error(r->d, wf_here(r, n), "wrong_expression", wrong.hint,
+		           "least is '%.80s', character %zu: %s", n->text, wrong.at, wrong.text);
+		return;
+	}
+	void *own = pile_take(r->pile, expr_bytes(e));
+	memcpy(own, e, expr_bytes(e));
+	free(e);
+	*least = (struct wf_least){ own, n };
 }
 
 void wf_read_quota(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,

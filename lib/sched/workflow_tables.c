@@ -1,4 +1,5 @@
 /* The tables of keys, and the walk over a map that uses them. */
+#include "sched/expr.h"
 #include "sched/workflow_impl.h"
 
 #include "util/check.h"
@@ -32,6 +33,10 @@ static const struct wf_key retry_keys[] = {
 };
 static const struct wf_key catchup_keys[] = {
 #define CATCHUP_KEY(...) ROW(wf_task, __VA_ARGS__)
+#include "sched/workflow_keys.def"
+};
+static const struct wf_key dispatch_keys[] = {
+#define DISPATCH_KEY(...) ROW(wf_task, __VA_ARGS__)
 #include "sched/workflow_keys.def"
 };
 static const struct wf_key quota_keys[] = {
@@ -91,6 +96,7 @@ const struct wf_table wf_tables[WT_COUNT] = {
 	[WT_NEED] = TABLE("a need", need_keys),
 	[WT_RETRY] = TABLE("retry", retry_keys),
 	[WT_CATCHUP] = TABLE("catchup", catchup_keys),
+	[WT_DISPATCH] = TABLE("dispatch", dispatch_keys),
 	[WT_QUOTA] = TABLE("quota", quota_keys),
 	[WT_ALERT] = TABLE("an alert", alert_keys),
 	[WT_SILENCE] = TABLE("a silence", silence_keys),

@@ -20,7 +20,7 @@ ROW = re.compile(r'^([A-Z]+)_KEY\("(\w+)", [\w.]+, (\w+), "((?:[^"\\]|\\.)*)", (
 
 
 def value_of(text):
-    text = text.replace("WORKFLOW_NAME_MAX", "64").replace("WORKFLOW_NEEDS_MAX", "100000").replace("ONE_DAY", str(DAY_US))
+    text = text.replace("WORKFLOW_NAME_MAX", "64").replace("WORKFLOW_NEEDS_MAX", "100000").replace("ONE_DAY", str(DAY_US)).replace("EXPR_BYTES_MAX", "500")
     return eval(text, {"__builtins__": {}})  # numbers and products of the table
 
 
@@ -37,7 +37,8 @@ def host(kind, key, value):
     task = {"type": "t", "cycle": "day"}
     flow = {"workflow": "w", "tasks": {"a": task, "b": {"type": "t", "cycle": "day"}}}
     pipe = {"pipeline": "p", "cycle": "day", "steps": [{"name": "s", "type": "t"}]}
-    inner = {"NEED": ("needs", [{"task": "b"}]), "RETRY": ("retry", {}), "CATCHUP": ("catchup", {})}
+    inner = {"NEED": ("needs", [{"task": "b"}]), "RETRY": ("retry", {}), "CATCHUP": ("catchup", {}),
+             "DISPATCH": ("dispatch", {})}
     if kind == "WORKFLOW":
         flow[key] = value
         return flow, key
@@ -134,6 +135,12 @@ def wrong_values(read, low, high):
         return SCALARS + [("out of range", 0), ("out of range", 4), ("wrong type", "two"), ("empty", "")]
     if read == "strategy":
         return SCALARS + [("unknown choice", "most"), ("out of range", "first 0"), ("wrong type", "last many"), ("empty", "")]
+    if read == "dispatch":
+        return [v for v in SCALARS if not isinstance(v[1], dict)] + [
+            ("unknown choice", "nonsense"), ("empty", ""), ("wrong type", 7), ("unknown key", {"nonsense": 1})]
+    if read == "least":
+        return SCALARS + [("empty", ""), ("unknown name", "nonsense / slots"), ("cut short", "running /"), ("too long", "1" * (high + 1)),
+                          ("no number", "cpu < 0.5")]
     if read in ("retry", "catchup", "quota"):
         return NOT_MAPS + [("unknown key", {"nonsense": 1})]
     if read in ("alerts", "baselines", "silences"):

@@ -301,5 +301,48 @@ def the_first_gates_have_their_lines_too(s):
     says(s, "over", "gates/early/parent")
 
 
+@test
+def an_expression_on_the_task_decides_which_broker_gets_the_job(s):
+    folder = folder_of(s, "least")
+    s.add_broker("small", types=("shell:2",), groups="least")
+    s.add_broker("large", types=("shell:8",), groups="least,roomy")
+    workflow(s, "there", {"a": script("true", machines="[small]"), "b": script("true", machines="[large]")})
+    s.wait_all_over("gates/there/*", 2)  # both take jobs
+    workflow(s, "least", {"share": script(held(folder), group="least", dispatch='{least: "running / slots"}')}, end="2026-03-05")
+    until("all run", lambda: len(lines(folder)) == 5, 60)
+    where = sorted(i["broker"] for i in s.instances("gates/least/share"))
+    assert where == ["large"] * 4 + ["small"], f"shares of 2 and of 8 slots, five jobs: {where}"
+    (folder / "go").touch()
+    s.wait_all_over("gates/least/share", 5)
+    workflow(s, "words", {
+        "name": script("true", group="least", dispatch="""{least: 'name == "small" ? 0 : 1'}"""),
+        "roomy": script("true", group="least", needs="[name]", dispatch="""{least: '"roomy" in groups ? -1 : running'}"""),
+        "unknown": script("true", group="least", needs="[roomy]", dispatch="{least: 1 / 0}")})
+    assert s.wait_state("gates/words/name", AT, "Succ", 60)["broker"] == "small"
+    assert s.wait_state("gates/words/roomy", AT, "Succ", 60)["broker"] == "large"
+    s.wait_state("gates/words/unknown", AT, "Succ", 60)  # no broker has a value: it runs all the same
+    text = s.sirdar("export", "gates/words").stdout
+    assert '? 0 : 1' in text and 'in groups ? -1 : running' in text and 'least: 1 / 0' in text, text
+    s.base.restart()
+    until("the server is up again", s.up)
+    assert s.sirdar("export", "gates/words").stdout == text
+
+
+@test
+def a_bad_expression_is_refused_with_its_place_and_what_would_be_right(s):
+    path = s.dir / "bad.yaml"
+    text = ("workflow: bad\nproject: gates\nstart_date: 2026-03-01\ntasks:\n"
+            "  t:\n    type: shell\n    cycle: day\n    params: {script: 'true'}\n    dispatch: {least: %s}\n")
+    for least, says_ in (("runing / slots", "least is 'runing / slots', character 1: there is no name 'runing' (tasks.t.dispatch.least); did you mean 'running'?"),
+                         ("cpu <", "character 6: it ends where a value is missing"),
+                         ("cpu < 1", "the whole wants a number, this is true or false")):
+        path.write_text(text % f"'{least}'")
+        done = s.sirdar("check", path, expect=None)
+        assert done.returncode and "bad.yaml:9:23: " in done.stdout + done.stderr and says_ in done.stdout + done.stderr, done
+        status, body = s.ask("POST", "/api/v1/commands", {"kind": "apply", "args": {"documents": [{"name": "x.yaml", "text": path.read_text()}]}})
+        assert status == 400 and "tasks.t.dispatch.least" in str(body), (status, body)
+    assert s.ask("GET", "/api/v1/workflows/gates/bad")[0] == 404
+
+
 if __name__ == "__main__":
     sys.exit(main(lambda: Site("gates").start(("shell:16",))))

@@ -123,6 +123,7 @@ void flow_define(struct task *t)
 	t->serial = SERIAL_PARALLEL;
 	t->n_pools = 0;
 	t->dispatch = flow.by_node ? DISPATCH_BROADCAST : DISPATCH_LEAST_LOADED;
+	t->least = NULL;
 	t->machines = flow.by_node ? flow.nodes : NULL;
 	t->n_machines = flow.n_nodes;
 }

@@ -5,6 +5,7 @@
 
 #include "rt/zones.h"
 #include "sched/plan.h"
+#include "sched/rank.h"
 #include "sched/task.h"
 #include "sched/window.h"
 #include "sim.h"
@@ -117,6 +118,16 @@ static void random_pools(struct task *t)
 
 static const char *const machine_names[BROKERS] = { "b0", "b1", "b2" };
 
+static const struct expr *least(void)
+{
+	static struct expr *e;
+	struct expr_wrong wrong;
+
+	if (!e)
+		CHECK(rank_read("running / 3 + (name == \"b1\" ? 0.5 : 0)", &e, &wrong) == 0);
+	return e;
+}
+
 static void random_settings(struct task *t)
 {
 	static const int64_t lives[] = { 2 * SEC, 5 * SEC, 20 * SEC };
@@ -136,11 +147,16 @@ static void random_settings(struct task *t)
 		t->overlap = (enum task_overlap)rnd(OVERLAP_REPLACE + 1);
 	t->overlap_run = false;
 	t->dispatch = (enum task_dispatch)rnd(DISPATCH_BROADCAST);
+	if (t->dispatch == DISPATCH_LEAST_LOADED && t->id % 2) { /* as much by an expression */
+		t->dispatch = DISPATCH_LEAST;
+		t->least = least();
+	}
 	if (parts &&
 	    chance(scenario == SC_PARTS
 	                   ? 600
 	                   : 100)) { /* on each broker that is there, or on those with a name */
 		t->dispatch = DISPATCH_BROADCAST;
+		t->least = NULL;
 		t->machines = chance(400) ? machine_names : NULL;
 		t->n_machines = t->machines ? 1 + rnd(BROKERS) : 0;
 	}

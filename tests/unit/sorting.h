@@ -210,6 +210,24 @@ static inline void seat(struct fixture *f, uint32_t session, uint64_t limit, boo
 	thread_sim_run(f->th);
 }
 
+/* As seat(), of a broker with a name, groups and a load of its own. */
+static inline void seat_of(struct fixture *f, uint32_t session, const char *name, const char *group,
+                           struct rank_load load, uint64_t limit)
+{
+	struct session_news *n = mem_new(sizeof *n);
+
+	n->session = n->broker = session;
+	n->accepts = true;
+	n->type = mem_str("t");
+	n->broker_name = mem_str(name);
+	n->groups = mem_array(2, sizeof *n->groups);
+	n->groups[0] = mem_str(group);
+	n->limit = limit;
+	n->load = load;
+	assert_int_equal(sorter_session(f->sorter, n), 0);
+	thread_sim_run(f->th);
+}
+
 /* A pool or quota; size -1: removed. */
 static inline void pool(struct fixture *f, const char *name, int32_t size)
 {

@@ -17,11 +17,13 @@
 #define DAY0   INT64_C(1772323200) /* 2026-03-01 */
 #define MINUTE INT64_C(60000000)
 
-static const char text[] = "workflow: w\ntasks:\n"
-			   "  a: {type: t, cycle: day, priority: 1}\n"
-			   "  b: {type: t, cycle: day, priority: 9}\n"
-			   "  c: {type: t, cycle: day, priority: 5}\n"
-			   "  after_a: {type: t, cycle: day, needs: [a]}\n";
+#define TEXT(b) \
+	"workflow: w\ntasks:\n" \
+	"  a: {type: t, cycle: day, priority: 1}\n" \
+	"  b: {type: t, cycle: day, priority: 9" b "}\n" \
+	"  c: {type: t, cycle: day, priority: 5}\n" \
+	"  after_a: {type: t, cycle: day, needs: [a]}\n"
+static const char *text = TEXT("");
 enum { TASKS = 4 };
 
 /* A day of them, ten minutes each. Minutes after midnight when each starts; -1: never. */
@@ -125,6 +127,37 @@ static void a_seat_serves_all_classes_that_have_it(void **state)
 	starts_are(20, 0, 10);
 }
 
+/* Both seats have room for b; the first is the only one for a, which has the lower priority. */
+static void a_task_sits_where_its_own_expression_says(void **state)
+{
+	struct simulate_asks asks[TASKS] = { { NULL, 0, 0, false },
+		                             { NULL, 0, 1, false },
+		                             { NULL, 0, SIMULATE_NOBODY, false },
+		                             { NULL, 0, SIMULATE_NOBODY, false } };
+	uint32_t both[] = { 0, 1 };
+	struct simulate_class classes[] = { { both, 1 }, { both, 2 } };
+	struct simulate_desk desks[] = { { 7, "x", NULL, { true, 900, 0, 0, 1, 0 } },
+		                         { 8, "y", NULL, { true, 100, 0, 0, 1, 0 } } };
+	int32_t seats[] = { 1, 1 };
+	struct simulate_gates gates = { .seats = seats,
+		                        .n_seats = 2,
+		                        .desks = desks,
+		                        .classes = classes,
+		                        .n_classes = 2,
+		                        .asks = asks };
+
+	(void)state;
+	play(&gates);
+	starts_are(10, 0, 0);
+	text = TEXT(", dispatch: {least: cpu}");
+	play(&gates);
+	starts_are(0, 0, 0);
+	desks[1].load.cpu_permille = 950;
+	play(&gates);
+	starts_are(10, 0, 0);
+	text = TEXT("");
+}
+
 static void what_is_shut_never_starts_nor_what_needs_it(void **state)
 {
 	struct simulate_asks asks[TASKS] = { { NULL, 0, SIMULATE_NOBODY, true },
@@ -144,6 +177,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slots_of_a_pool_are_shared_by_priority_and_freed_by_others),
 		cmocka_unit_test(a_seat_serves_all_classes_that_have_it),
+		cmocka_unit_test(a_task_sits_where_its_own_expression_says),
 		cmocka_unit_test(what_is_shut_never_starts_nor_what_needs_it),
 	};
 

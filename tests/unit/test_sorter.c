@@ -254,6 +254,98 @@ static void sessions_are_chosen_by_the_tasks_policy(void **state)
 	end(&f);
 }
 
+/* It lives as long as the test: put_task() copies what it points to not. */
+static struct expr *least_of(const char *text)
+{
+	struct expr_wrong wrong;
+	struct expr *e;
+
+	assert_int_equal(rank_read(text, &e, &wrong), 0);
+	return e;
+}
+
+static void put_least(struct fixture *f, uint32_t id, const struct expr *least)
+{
+	struct task t = { .id = id, .priority = 5, .dispatch = DISPATCH_LEAST, .least = least };
+
+	put_task(f, &t);
+}
+
+static void the_broker_with_the_smallest_value_of_the_tasks_expression_is_chosen(void **state)
+{
+	struct rank_load small = { .is_told = true, .slots = 2, .cpu_permille = 100 };
+	struct rank_load large = { .is_told = true, .slots = 8, .cpu_permille = 900 };
+	struct expr *share = least_of("running / slots"), *cpu = least_of("cpu");
+	struct expr *etl = least_of("\"etl\" in groups ? 0 : 1 / 0");
+	struct fixture f;
+	int per[4] = { 0 };
+
+	(void)state;
+	begin(&f);
+	put_least(&f, 1, share);
+	put_least(&f, 2, cpu);
+	put_least(&f, 3, etl);
+	seat_of(&f, 1, "small", "web", small, 20);
+	seat_of(&f, 2, "large", "etl", large, 20);
+	for (int d = 1; d <= 10; d++)
+		ready(&f, 1, d * 60);
+	for (int i = 0; i < 10; i++)
+		per[f.session[i]]++;
+	assert_true(per[1] == 2 && per[2] == 8);
+	for (int d = 1; d <= 5; d++)
+		ready(&f, 2, d * 60);
+	for (int i = 10; i < 15; i++)
+		assert_int_equal(f.session[i], 1);
+	seat_of(&f, 1, "small", "web", large, 20); /* its load is another now: they are equal */
+	seat_of(&f, 2, "large", "etl", small, 20);
+	ready(&f, 2, 6 * 60);
+	assert_int_equal(f.session[15], 2);
+	ready(&f, 3, 60); /* what is not known for one comes after the other */
+	assert_int_equal(f.session[16], 2);
+	end(&f);
+	free(share);
+	free(cpu);
+	free(etl);
+}
+
+static void jobs_on_their_way_to_a_broker_count_for_the_next_choice(void **state)
+{
+	struct expr *e = least_of("running");
+	struct rank_load load = { .is_told = true, .slots = 9 };
+	struct fixture f;
+	int per[4] = { 0 };
+
+	(void)state;
+	begin(&f);
+	put_least(&f, 1, e);
+	put(&f, 2, 5, 0, DISPATCH_LEAST_LOADED);
+	for (int d = 1; d <= 9; d++) {
+		ready(&f, 1, d * 60);
+		ready(&f, 2, d * 60);
+	}
+	/* All wait, and are granted in one turn. */
+	struct session_news *n[3];
+	for (uint32_t s = 1; s <= 3; s++) {
+		n[s - 1] = mem_new(sizeof *n[0]);
+		*n[s - 1] = (struct session_news){ .session = s,
+			                           .broker = s,
+			                           .accepts = true,
+			                           .type = mem_str("t"),
+			                           .broker_name = mem_fmt("b%u", s),
+			                           .groups = mem_array(1, sizeof(char *)),
+			                           .load = load,
+			                           .limit = 20 };
+	}
+	for (int s = 0; s < 3; s++)
+		assert_int_equal(sorter_session(f.sorter, n[s]), 0);
+	thread_sim_run(f.th);
+	for (int i = 0; i < 18; i++)
+		per[f.session[i]]++;
+	assert_true(per[1] == 6 && per[2] == 6 && per[3] == 6);
+	end(&f);
+	free(e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +361,9 @@ int main(void)
 		cmocka_unit_test(
 			a_disk_that_was_full_is_looked_at_again_without_a_word_from_anybody),
 		cmocka_unit_test(sessions_are_chosen_by_the_tasks_policy),
+		cmocka_unit_test(
+			the_broker_with_the_smallest_value_of_the_tasks_expression_is_chosen),
+		cmocka_unit_test(jobs_on_their_way_to_a_broker_count_for_the_next_choice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

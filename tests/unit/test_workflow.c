@@ -1,5 +1,6 @@
 #include "rt/zones.h"
 #include "sched/instant.h"
+#include "sched/rank.h"
 #include "sched/task.h"
 #include "sched/tz.h"
 #include "sched/workflow.h"
@@ -86,6 +87,23 @@ static const struct task *task(const char *name)
 	return NULL;
 }
 
+static void a_task_says_by_an_expression_which_broker_it_likes(void **state)
+{
+	(void)state;
+	compile("workflow: w\ndefaults: {type: t, cycle: day, dispatch: {least: cpu}}\ntasks:\n"
+	        "  a: {}\n  b: {dispatch: hash}\n  c: {dispatch: {least: \"load * 2\"}}\n");
+	const struct task *a = task("default/w/a"), *b = task("default/w/b");
+	const struct task *c = task("default/w/c");
+	struct rank_load load = { .is_told = true, .cpu_permille = 500, .load_permille = 700 };
+	struct rank_broker broker = { .name = "b", .load = &load };
+
+	assert_int_equal(a->dispatch, DISPATCH_LEAST);
+	assert_true(rank_of(a->least, &broker).value == 0.5);
+	assert_int_equal(b->dispatch, DISPATCH_HASH);
+	assert_null(b->least);
+	assert_true(rank_of(c->least, &broker).value == 1.4);
+}
+
 /* Documents: `tasks:` of workflow w are given from line 3 on. */
 #define W "workflow: w\ntasks:\n"
 
@@ -94,6 +112,15 @@ static const struct {
 	int line, column;
 	const char *code, *message;
 } wrong[] = {
+	/* the choice of a broker */
+	{ W "  a: {type: t, cycle: day, dispatch: best}\n", 3, 38, "wrong_value",
+	  "hash | broadcast | {least: EXPRESSION}" },
+	{ W "  a: {type: t, cycle: day, dispatch: {}}\n", 3, 38, "missing_key",
+	  "dispatch needs `least`" },
+	{ W "  a: {type: t, cycle: day, dispatch: {most: cpu}}\n", 3, 39, "unknown_key",
+	  "dispatch has no key 'most'" },
+	{ W "  a: {type: t, cycle: day, dispatch: {least: cpu +}}\n", 3, 46, "wrong_expression",
+	  "least is 'cpu +', character 6: it ends where a value is missing" },
 	/* the document */
 	{ "[]", 1, 1, "wrong_value", "want a map that begins with" },
 	{ "tasks: {}", 1, 1, "missing_key", "a document is a `workflow`, a `pipeline`" },
@@ -724,6 +751,7 @@ static void what_is_odd_is_a_warning(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(a_task_says_by_an_expression_which_broker_it_likes),
 		T(every_mistake_is_told_with_its_place),
 		T(paths_and_hints_help),
 		T(a_circle_is_named_in_order),
