@@ -262,6 +262,8 @@ static void fill_row(struct apply *a, struct task *t, struct store_task *row)
 	row->name = t->name;
 	row->type = t->type;
 	row->owner = t->owner;
+	row->title = t->title;
+	row->workflow_title = t->workflow_title;
 	row->priority = t->priority;
 	row->cycle_s = cycle_seconds(t->plan);
 	row->start_s = s->start;

@@ -114,6 +114,8 @@ static void put_task(struct catalog *c, const struct task *def, const struct sto
 	t->row.name = def->name;
 	t->row.type = def->type;
 	t->row.owner = def->owner;
+	t->row.title = def->title;
+	t->row.workflow_title = def->workflow_title;
 	map_add(&c->by_name, name_hash(def->name), def->id);
 	for (size_t i = 0; i < def->n_links; i++)
 		child_add(place(c, def->links[i].parent), def->id);

@@ -151,6 +151,8 @@ static int pair(const struct loading *ld, struct task **tasks, size_t n, struct 
 		own->name = tasks[i]->name;
 		own->type = tasks[i]->type;
 		own->owner = tasks[i]->owner;
+		own->title = tasks[i]->title;
+		own->workflow_title = tasks[i]->workflow_title;
 		plan_begin_at(tasks[i]->plan, row->online_from);
 		ret->tasks[ret->n++] = tasks[i];
 	}

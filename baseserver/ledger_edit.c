@@ -58,6 +58,8 @@ static void point_at_def(struct store_task *row, const struct task *d)
 	row->name = d->name;
 	row->type = d->type;
 	row->owner = d->owner;
+	row->title = d->title;
+	row->workflow_title = d->workflow_title;
 	row->priority = d->priority;
 }
 

@@ -214,6 +214,8 @@ void show_task(struct buf *b, const struct store_task *t)
 	put_bool(b, "frozen", t->frozen);
 	put_text(b, "type", t->type);
 	put_text(b, "owner", t->owner);
+	put_text(b, "title", t->title);
+	put_text(b, "workflow_title", t->workflow_title);
 	put_int(b, "cycle_s", t->cycle_s);
 	put_time(b, "start", t->start_s);
 	put_time(b, "end", t->end_s);
@@ -251,6 +253,8 @@ void show_doc(struct buf *b, const struct store_doc *d, bool body)
 	put_open(b, NULL, '{');
 	put_int(b, "id", d->id);
 	put_text(b, "name", d->name);
+	if (d->title != NULL)
+		put_text(b, "title", d->title);
 	put_int(b, "version", d->version);
 	put_bool(b, "retired", d->retired);
 	put_text(b, "actor", d->actor);

@@ -74,6 +74,7 @@ void alert_print(const struct alert *a, struct buf *out)
 	json_open_object(&j);
 	json_field_text(&j, "event", happening_word(a->what));
 	json_field_text(&j, "task", a->task);
+	json_field_text(&j, "title", a->title);
 	json_field_number(&j, "task_id", a->task_id);
 	json_field_number(&j, "run_date", a->run_date);
 	json_field_number(&j, "generation", a->generation);
@@ -102,6 +103,7 @@ int alert_read(const struct cJSON *json, struct alert *ret)
 
 	*ret = (struct alert){ .what = what < 0 ? HP_TEST : (enum happening)what,
 		               .task = text_of(json, "task"),
+		               .title = text_of(json, "title"),
 		               .reason = text_of(json, "reason"),
 		               .note = text_of(json, "note"),
 		               .run_date = json_int(json, "run_date", 0),
@@ -117,7 +119,7 @@ int alert_read(const struct cJSON *json, struct alert *ret)
 
 static void put_one(const struct alert *a, int zh, struct buf *out)
 {
-	buf_printf(out, "%s ", a->task);
+	buf_printf(out, a->title[0] ? "%s (%s) " : "%s ", a->task, a->title);
 	time_print(a->run_date, out);
 	buf_printf(out, " %s", happenings[a->what].text[zh]);
 }

@@ -19,6 +19,7 @@ enum happening {
 struct alert {
 	enum happening what;
 	const char *task;   /* project/workflow/task */
+	const char *title;  /* of the task; "" */
 	const char *reason; /* of reason.def, in words; "" */
 	const char *note;
 	int64_t run_date; /* s, UTC */

@@ -227,6 +227,7 @@ static int take_one(struct notifier *n, const struct news *news, struct err *err
 		return watch(n, e, &t, err);
 	struct alert a = { .what = (enum happening)what,
 		           .task = t.task,
+		           .title = t.title,
 		           .task_id = e->key.task,
 		           .reason = reason_text((enum reason)e->reason),
 		           .note = news->note,
@@ -346,6 +347,7 @@ static int tell_long(struct notifier *n, const struct outbox_watch *w, enum happ
 {
 	struct alert a = { .what = what,
 		           .task = t->task,
+		           .title = t->title,
 		           .task_id = w->task,
 		           .reason = "",
 		           .note = state_name((enum state)i->state),

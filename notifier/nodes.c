@@ -103,6 +103,7 @@ static int tell(struct notifier *n, uint32_t id, uint32_t version, const struct 
 		                   : is_there(was) ? HP_CHANGED
 		                                   : HP_JOINED,
 		           .task = task,
+		           .title = "",
 		           .reason = "",
 		           .note = note,
 		           .run_date = now->at_us / US_PER_S,

@@ -379,6 +379,7 @@ static struct alert test_alert(int64_t now_us)
 {
 	return (struct alert){ .what = HP_TEST,
 		               .task = "sirdar",
+		               .title = "",
 		               .reason = "",
 		               .note = "",
 		               .run_date = now_us / US_PER_S,

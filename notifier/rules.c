@@ -22,7 +22,7 @@ struct rules {
 	size_t n;
 	struct workflow_set *projects; /* their documents, and those of all */
 	uint64_t changes;              /* of DOC_SETTING, as projects were read */
-	char *task, *owner;            /* of the last answer */
+	char *task, *title, *owner;    /* of the last answer */
 };
 
 struct rules *rules_new(struct reader *reader)
@@ -42,6 +42,7 @@ void rules_free(struct rules *r)
 	workflow_set_free(r->projects);
 	free(r->kept);
 	free(r->task);
+	free(r->title);
 	free(r->owner);
 	free(r);
 }
@@ -139,8 +140,10 @@ static int take_task(void *ctx, const struct store_task *t)
 	struct found *f = ctx;
 
 	free(f->rules->task);
+	free(f->rules->title);
 	free(f->rules->owner);
 	f->rules->task = mem_str(t->name);
+	f->rules->title = mem_str(t->title ? t->title : "");
 	f->rules->owner = mem_str(t->owner ? t->owner : "");
 	f->workflow = t->workflow_id;
 	f->version = t->version;
@@ -159,6 +162,7 @@ int rules_of(struct rules *r, uint32_t task, struct task_rules *ret, struct err 
 		return code;
 	*ret = (struct task_rules){
 		.task = r->task,
+		.title = r->title,
 		.owner = r->owner,
 		.workflow = k->workflow,
 		.late_after_us = k->workflow ? workflow_late_after_us(k->workflow, r->task) : 0,

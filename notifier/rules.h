@@ -17,6 +17,7 @@ void rules_free(struct rules *r);               /* NULL is fine */
 /* What is known of a task. Borrowed until the next call. */
 struct task_rules {
 	const char *task;      /* project/workflow/task */
+	const char *title;     /* "" */
 	const char *owner;     /* "" */
 	int64_t late_after_us; /* 0: never late */
 	int64_t long_after_us; /* 0: never too long */

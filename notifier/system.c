@@ -61,6 +61,7 @@ static int fact(struct round *rd, const char *subject, const char *state, enum h
 	bool is_fine = strcmp(state, FINE) == 0;
 	struct alert a = { .what = is_fine ? good : bad,
 		           .task = subject,
+		           .title = "",
 		           .reason = "",
 		           .note = is_fine ? "" : state,
 		           .run_date = rd->now_us / US_PER_S,

@@ -115,6 +115,15 @@ void import_put(struct import *im, int indent, const char *key, const char *text
 	buf_putc(&im->out, '\n');
 }
 
+void import_title(struct import *im, int indent, const char *text, const char *name)
+{
+	char why[NAME_WHY_BYTES];
+
+	if (*text && strcmp(text, name) != 0 && strlen(text) <= WORKFLOW_TITLE_MAX &&
+	    !title_wrong(text, why))
+		import_put(im, indent, "title", text);
+}
+
 const char *import_plain(struct import *im, const char *text)
 {
 	struct buf out;

@@ -35,6 +35,8 @@ __attribute__((format(printf, 3, 4))) void import_note(struct import *im, const 
 
 /* A name that documents take, of any text: odd letters become _. "" gives `otherwise`. The
  * pile's. */
+/* `title:` where the name that was made says less than what people called it. */
+void import_title(struct import *im, int indent, const char *text, const char *name);
 const char *import_name(struct import *im, const char *text, const char *otherwise);
 /* The same for what machines compare: ASCII. */
 const char *import_word(struct import *im, const char *text, const char *otherwise);

@@ -372,6 +372,7 @@ static void put_settings(struct ds *d, const char *where, const cJSON *task)
 		  every = import_number(task, "failRetryInterval");
 	int priority = priority_of(import_text(d->im, task, "taskPriority"));
 
+	import_title(d->im, 4, import_text(d->im, task, "name"), ds_task_name(d, d->flow, task));
 	import_put(d->im, 4, "description", import_text(d->im, task, "description"));
 	if (priority != 5)
 		buf_printf(&d->im->out, "    priority: %d\n", priority);
@@ -551,6 +552,7 @@ static void put_flow(struct ds *d, const struct ds_flow *f)
 	buf_puts(&im->out, im->out.len ? "---\n" : "");
 	import_put(im, 0, "workflow", f->name);
 	import_put(im, 0, "project", im->project);
+	import_title(im, 0, import_text(im, f->definition, "name"), f->name);
 	import_put(im, 0, "description", import_text(im, f->definition, "description"));
 	put_globals(d, f);
 	put_schedule(d, f);

@@ -139,9 +139,8 @@ static void put_step(struct import *im, const char *where, const cJSON *step, in
 	               ? import_numbered(im, name, i)
 	               : pile_fmt(im->pile, "step_%d", i);
 	buf_printf(&im->out, "  - name: %s\n", name);
-	import_put(im, 4, "description",
-	           *about && strcmp(about, title) != 0 ? pile_fmt(im->pile, "%s: %s", title, about)
-	                                               : title);
+	import_title(im, 4, title, name);
+	import_put(im, 4, "description", about);
 	put_task(im, where, 4, task);
 	put_seconds(im, 4, "timeout", import_number(step, "timeout"));
 	put_seconds(im, 4, "interval", import_number(step, "interval"));
@@ -197,13 +196,12 @@ static void take_pipeline(struct import *im, const cJSON *p, int i)
 		return;
 	}
 	buf_puts(&im->out, im->out.len ? "---\n" : "");
-	import_put(
-		im, 0, "pipeline",
-		import_name(im, title,
-	                    pile_fmt(im->pile, "%s_%d", im->name ? im->name : "pipeline", i + 1)));
+	const char *name = import_name(
+		im, title, pile_fmt(im->pile, "%s_%d", im->name ? im->name : "pipeline", i + 1));
+	import_put(im, 0, "pipeline", name);
 	import_put(im, 0, "project", im->project);
-	import_put(im, 0, "description",
-	           *about ? pile_fmt(im->pile, "%s: %s", title, about) : title);
+	import_title(im, 0, title, name);
+	import_put(im, 0, "description", about);
 	const char *cron = cron_of(im, import_text(im, p, "spec"));
 	import_put(im, 0, "cron", cron);
 	if (!*cron) {

@@ -217,10 +217,10 @@ static int list_show(struct online *o, const char *path, bool all, const char *t
 
 int cmd_task_list(struct cli *cli, int argc, char **argv)
 {
-	static const struct column columns[] = { { "task", 0 },           { "state", 0 },
-		                                 { "frozen", 0 },         { "type", 0 },
-		                                 { "owner", 0 },          { "priority", 0 },
-		                                 { "planned_through", 1 } };
+	static const struct column columns[] = { { "task", 0 },     { "title", 0 },
+		                                 { "state", 0 },    { "frozen", 0 },
+		                                 { "type", 0 },     { "owner", 0 },
+		                                 { "priority", 0 }, { "planned_through", 1 } };
 	struct options q = { 0 };
 	struct online o = { 0 };
 	struct buf path;
@@ -234,7 +234,8 @@ int cmd_task_list(struct cli *cli, int argc, char **argv)
 	path_arg(&path, "states", q.state);
 	path_arg(&path, "limit", q.limit != NULL ? q.limit : q.all ? "500" : "50");
 	code = list_show(&o, buf_str(&path), q.all,
-	                 "Task|State|Frozen|Type|Owner|>Priority|Planned through", columns, NULL);
+	                 "Task|Title|State|Frozen|Type|Owner|>Priority|Planned through", columns,
+	                 NULL);
 	buf_done(&path);
 	return end(&o, &q, code);
 }
@@ -245,9 +246,8 @@ int cmd_workflow_list(struct cli *cli, int argc, char **argv)
 		{ "all", 'a', NULL, 0, "retired ones too", 0 }, { 0 }
 	};
 	static const struct argp own = { .options = options, .parser = list_parse };
-	static const struct column columns[] = {
-		{ "name", 0 }, { "version", 0 }, { "retired", 0 }, { "actor", 0 }, { "at", 1 }
-	};
+	static const struct column columns[] = { { "name", 0 },    { "title", 0 }, { "version", 0 },
+		                                 { "retired", 0 }, { "actor", 0 }, { "at", 1 } };
 	struct options q = { 0 };
 	struct online o = { 0 };
 
@@ -258,7 +258,7 @@ int cmd_workflow_list(struct cli *cli, int argc, char **argv)
 		code = list_show(&o,
 		                 q.all ? "/api/v1/workflows?limit=500&all=true"
 		                       : "/api/v1/workflows?limit=500",
-		                 true, "Workflow|>Version|Retired|By|At", columns, NULL);
+		                 true, "Workflow|Title|>Version|Retired|By|At", columns, NULL);
 	return end(&o, &q, code);
 }
 

@@ -84,6 +84,15 @@ static const char *kind_of(ucs4_t c)
 	return "it is neither a letter nor a digit nor one of _ . -";
 }
 
+/* What breaks a line, does not show, or turns the text around it; joiners are part of letters. */
+static bool is_no_line(ucs4_t c)
+{
+	bool turns = (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+
+	return turns || uc_is_general_category_withtable(
+				c, UC_CATEGORY_MASK_Cc | UC_CATEGORY_MASK_Zl | UC_CATEGORY_MASK_Zp);
+}
+
 static bool can_be_shown(ucs4_t c)
 {
 	return c < 0x110000 && !is_invisible(c) && !is_mark(c) &&
@@ -101,6 +110,31 @@ static const char *print_point(ucs4_t c, char ret[24])
 	else
 		snprintf(ret, 24, "U+%04X", (unsigned)c);
 	return ret;
+}
+
+const char *title_wrong(const char *text, char why[NAME_WHY_BYTES])
+{
+	size_t n = strlen(text);
+	bool shows = false;
+	ucs4_t c;
+
+	for (size_t i = 0; i < n;) {
+		int length = u8_mbtoucr(&c, (const uint8_t *)text + i, n - i);
+		char point[24];
+		if (length <= 0)
+			return snprintf(why, NAME_WHY_BYTES, "it is no UTF-8"), why;
+		if (is_no_line(c)) {
+			snprintf(why, NAME_WHY_BYTES, "%s has no place in one line",
+			         print_point(c, point));
+			return why;
+		}
+		shows = shows || can_be_shown(c);
+		i += (size_t)length;
+	}
+	if (shows)
+		return NULL;
+	snprintf(why, NAME_WHY_BYTES, "nothing of it can be seen");
+	return why;
 }
 
 /* --- one word -------------------------------------------------------------------------------- */

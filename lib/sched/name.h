@@ -23,6 +23,9 @@ bool name_ok(const char *text);
 const char *word_wrong(const char *text, char ret_why[NAME_WHY_BYTES]);
 bool word_ok(const char *text);
 
+/* The same for titles, what is shown besides a name: one line of anything that is seen. */
+const char *title_wrong(const char *text, char ret_why[NAME_WHY_BYTES]);
+
 /* A name of at most `max` bytes made of any text: each run of what no name may have becomes
  * one _. "": no letter and no digit is left. Different texts may make the same name. */
 void name_make(const char *text, size_t max, char ret[NAME_BYTES_MAX + 1]);

@@ -67,6 +67,8 @@ struct task {
 	bool frozen; /* by definition (state: frozen) */
 
 	const char *name;  /* project/workflow/task */
+	const char *title; /* what people see besides; "" */
+	const char *workflow_title;
 	const char *type;  /* task type = runner plugin */
 	const char *group; /* broker group, "" for any */
 	const char *owner;

@@ -71,6 +71,7 @@ static void read_task(struct wf_reader *r, const char *name, enum wf_table_id ta
 	struct wf_task *t = &r->wf->items[r->wf->n];
 
 	*t = *from;
+	t->title = (struct wf_text){ 0 };
 	t->node = n;
 	wf_read_shared(r, n, t);
 	wf_read_map(r, table, n, t);
@@ -122,6 +123,10 @@ static void read_tasks(struct wf_reader *r, const struct yaml_node *root)
 			diag_error(r->d, wf_here(r, from.use.node), "conflict",
 			           "say it in each task", "`defaults` cannot `use` a task");
 		drop_overruled(&from, &wf->base);
+		if (from.title.node)
+			diag_error(r->d, wf_here(r, from.title.node), "conflict",
+			           "give each task a title of its own",
+			           "tasks do not share a title");
 		check_overlap(r, &from, NULL);
 		wf_pop(r, length);
 	}

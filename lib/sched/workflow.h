@@ -15,6 +15,7 @@
 #include "sched/name.h"
 
 #define WORKFLOW_NAME_MAX          NAME_BYTES_MAX /* bytes of one part of a name */
+#define WORKFLOW_TITLE_MAX         200            /* bytes */
 #define WORKFLOW_TASKS_MAX         20000
 #define INFRA_MAX_DEFAULT          10
 #define WORKFLOW_OUTPUTS_BYTES_MAX 16384  /* of all outputs of one instance, as JSON */

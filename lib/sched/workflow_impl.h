@@ -86,6 +86,7 @@ struct wf_task {
 	const struct yaml_node *node;
 	const char *path;
 
+	struct wf_text title; /* not inherited */
 	struct wf_text type, description, owner, cron, offset, timezone, start, end, calendar;
 	struct wf_text group, run_as, directory, step_name, id;
 	struct wf_text use;                 /* a task of a library, as written ... */
@@ -143,6 +144,7 @@ struct workflow {
 	struct pile *pile;
 	const char *file, *full;
 	struct wf_text name, project;
+	struct wf_text title;
 	bool is_pipeline, is_library;
 	struct wf_task base; /* what the document says for all its tasks */
 	struct wf_text defaults, tasks, finished, failed, used; /* nodes only */
@@ -226,6 +228,7 @@ int wf_wrong_name(struct wf_reader *r, const struct yaml_node *n, const char *na
 READER(name);
 READER(word);
 READER(text);
+READER(title);
 READER(choice);
 READER(shift);
 READER(int32);

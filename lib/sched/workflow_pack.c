@@ -216,6 +216,8 @@ static void put_lists(struct packer *p, struct task *t, const struct wf_made *m)
 static void put_texts(struct packer *p, struct task *t, const struct wf_made *m)
 {
 	t->name = pack_text(p, m->t->full);
+	t->title = pack_text(p, m->t->title.text);
+	t->workflow_title = pack_text(p, m->wf->title.text);
 	t->type = pack_text(p, m->t->type.text);
 	t->group = pack_text(p, m->t->group.text);
 	t->owner = pack_text(p, m->t->owner.text);

@@ -32,6 +32,21 @@ void wf_read_text(struct wf_reader *r, const struct wf_key *k, const struct yaml
 	wf_wrong(r, n, n->kind == YAML_SCALAR && (int64_t)n->n > k->max ? want : k->want);
 }
 
+/* One line that people read: any letters and signs, nothing that is not seen. */
+void wf_read_title(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
+                   void *field)
+{
+	char why[NAME_WHY_BYTES];
+
+	if (!is_text(k, n))
+		wf_read_text(r, k, n, field);
+	else if (title_wrong(n->text, why))
+		diag_error(r->d, wf_here(r, n), "wrong_value", "one line of letters and signs",
+		           "'%.80s' is not a title: %s", n->text, why);
+	else
+		*(struct wf_text *)field = (struct wf_text){ n->text, n };
+}
+
 static void take_name(struct wf_reader *r, const struct wf_key *k, const struct yaml_node *n,
                       const char *(*wrong)(const char *text, char why[NAME_WHY_BYTES]), void *field)
 {

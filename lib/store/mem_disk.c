@@ -32,6 +32,8 @@ static struct store_task own_task(const struct store_task *t)
 	own.name = copy_text(t->name);
 	own.type = copy_text(t->type);
 	own.owner = copy_text(t->owner);
+	own.title = copy_text(t->title);
+	own.workflow_title = copy_text(t->workflow_title);
 	return own;
 }
 
@@ -40,6 +42,8 @@ static void free_task(struct store_task *t)
 	drop_text(t->name);
 	drop_text(t->type);
 	drop_text(t->owner);
+	drop_text(t->title);
+	drop_text(t->workflow_title);
 }
 
 static struct store_doc own_doc(const struct store_doc *d)

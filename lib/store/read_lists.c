@@ -19,6 +19,7 @@ struct row_sink {
 	} each;
 	void *ctx;
 	enum store_doc_kind kind;
+	bool is_titled; /* the title stands where the body does */
 	uint64_t command;
 };
 
@@ -209,11 +210,20 @@ static int doc_row(struct row_sink *sink, struct rows *q, int64_t *key, struct e
 	if (code < 0)
 		return code;
 	key[0] = d.id;
+	if (sink->is_titled) {
+		d.title = d.body;
+		d.body = "";
+		d.body_len = 0;
+	}
 	return sink->each.doc(sink->ctx, &d);
 }
 
 #define DOC_WITHOUT_BODY "SELECT " DOC_COLUMNS_BUT_BODY ", '' FROM ? AS d WHERE 1"
-#define DOC_WITH_BODY    "SELECT " DOC_COLUMNS " FROM ? AS d WHERE 1"
+/* What its tasks of now say of it: those that went have what they had. */
+#define DOC_WITH_TITLE \
+	"SELECT " DOC_COLUMNS_BUT_BODY ", COALESCE((SELECT workflow_title FROM lb_task AS k" \
+	" WHERE k.workflow_id = d.id ORDER BY k.version DESC LIMIT 1), '') FROM ? AS d WHERE 1"
+#define DOC_WITH_BODY "SELECT " DOC_COLUMNS " FROM ? AS d WHERE 1"
 
 static int doc_begin(struct reader *r, enum store_doc_kind kind, const char *select,
                      struct buf *ret, struct err *err)
@@ -235,13 +245,18 @@ int read_docs(struct reader *r, enum store_doc_kind kind, bool retired_too,
               const struct read_page *page, int (*each)(void *ctx, const struct store_doc *d),
               void *ctx, struct read_answer *ret, struct err *err)
 {
-	struct row_sink sink = { .row = doc_row, .each.doc = each, .ctx = ctx, .kind = kind };
+	struct row_sink sink = { .row = doc_row,
+		                 .each.doc = each,
+		                 .ctx = ctx,
+		                 .kind = kind,
+		                 .is_titled = kind == DOC_WORKFLOW };
 	struct read_from from;
 	struct buf q = { 0 };
 	int code = read_cursor_parse(page, "d", 1, &from, err);
 
 	if (code == 0)
-		code = doc_begin(r, kind, DOC_WITHOUT_BODY, &q, err);
+		code = doc_begin(r, kind, sink.is_titled ? DOC_WITH_TITLE : DOC_WITHOUT_BODY, &q,
+		                 err);
 	if (code < 0)
 		return code;
 	where_newest(r, &q, kind);

@@ -191,6 +191,8 @@ int rows_task(struct rows *r, struct store_task *ret, struct err *err)
 		NUMBER(store_task, planned_through, INT64_MIN, INT64_MAX),
 		TEXT(store_task, owner),
 		NUMBER(store_task, priority, INT32_MIN, INT32_MAX),
+		TEXT(store_task, title),
+		TEXT(store_task, workflow_title),
 	};
 
 	*ret = (struct store_task){ 0 };

@@ -27,6 +27,7 @@ struct store_task {
 	const char *name;        /* project/workflow/task */
 	/* For people and the seeds' columns; not read back. */
 	const char *type, *owner;
+	const char *title, *workflow_title; /* "": it has none */
 	int64_t cycle_s, start_s, end_s;
 	int32_t priority;
 };
@@ -69,6 +70,8 @@ struct store_doc {
 	uint32_t id, version;
 	bool retired;
 	const char *name;
+	const char
+		*title;   /* of workflows that are listed; else NULL. Not written: see store_task */
 	const char *body; /* YAML or JSON as the kind says */
 	size_t body_len;
 	const char *actor;

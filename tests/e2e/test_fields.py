@@ -20,7 +20,7 @@ ROW = re.compile(r'^([A-Z]+)_KEY\("(\w+)", [\w.]+, (\w+), "((?:[^"\\]|\\.)*)", (
 
 
 def value_of(text):
-    text = text.replace("WORKFLOW_NAME_MAX", "64").replace("WORKFLOW_NEEDS_MAX", "100000").replace("ONE_DAY", str(DAY_US)).replace("EXPR_BYTES_MAX", "500")
+    text = text.replace("WORKFLOW_NAME_MAX", "64").replace("WORKFLOW_NEEDS_MAX", "100000").replace("ONE_DAY", str(DAY_US)).replace("EXPR_BYTES_MAX", "500").replace("WORKFLOW_TITLE_MAX", "200")
     return eval(text, {"__builtins__": {}})  # numbers and products of the table
 
 
@@ -101,6 +101,8 @@ def wrong_values(read, low, high):
         return SCALARS + [("empty", ""), ("not allowed", "two words"), ("too long", "x" * (NAME_MAX + 1)), ("not ASCII", "汇总")]
     if read == "text":
         return SCALARS + ([("empty", "")] if low > 0 else []) + [("too long", "x" * (high + 1))]
+    if read == "title":
+        return SCALARS + [("empty", ""), ("empty", " "), ("two lines", "a\nb"), ("turned", "a\u202eb"), ("too long", "x" * (high + 1))]
     if read in ("choice", "shift", "overlap"):
         return SCALARS + [("unknown choice", "nonsense"), ("empty", ""), ("wrong type", 7)]
     if read == "truth":

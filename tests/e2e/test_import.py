@@ -107,6 +107,7 @@ def ects():
         w in text for w in ("timeout: 30s", "interval: 5s", "retries: 2", "directory: /srv/dns", "user: dns",
                             "ZONE: example.org", "dependence: weak", "overlap: false", "nodes: [edge-1, edge-2]",
                             "finished:", "failed:", "method: post")), text)
+    check("what people called it is the title", "title: 刷新 DNS" in text and "description: refresh of the zone" in text, text)
     check("weekdays count from Sunday 0 there", "cron: 0 */10 * * * MON-FRI *" in text, text)
     check("what is not understood is said", any("'oops' of environment" in n for n in notes) and
           any("it has no steps" in n for n in notes), notes)

@@ -22,6 +22,7 @@
 #include "util/json_in.h"
 
 static const struct alert one = { .what = HP_FAILED,
+	                          .title = "",
 	                          .task = "shop/daily/load",
 	                          .reason = "attempts used up",
 	                          .note = "disk \"full\"\n",
@@ -51,6 +52,27 @@ static void an_alert_comes_back_as_it_was_kept(void **state)
 	assert_int_equal(back.number, one.number);
 	assert_int_equal(back.exit_code, one.exit_code);
 	json_free(root);
+	buf_done(&b);
+}
+
+static void a_title_stands_beside_the_task_and_comes_back(void **state)
+{
+	struct alert titled = one, back;
+	const struct alert *list[] = { &titled };
+	struct buf b;
+
+	(void)state;
+	titled.title = "夜间装载";
+	buf_init(&b);
+	message_subject(list, 1, 0, &b);
+	assert_non_null(strstr(buf_str(&b), "shop/daily/load (夜间装载) "));
+	buf_clear(&b);
+	alert_print(&titled, &b);
+	struct cJSON *json = NULL;
+	assert_int_equal(json_parse(buf_str(&b), b.len, &json, NULL), 0);
+	assert_int_equal(alert_read(json, &back), 0);
+	assert_string_equal(back.title, titled.title);
+	json_free(json);
 	buf_done(&b);
 }
 
@@ -515,6 +537,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_alert_comes_back_as_it_was_kept),
+		cmocka_unit_test(a_title_stands_beside_the_task_and_comes_back),
 		cmocka_unit_test(every_happening_has_a_word_of_its_own),
 		cmocka_unit_test(times_are_printed_before_1970_and_at_the_year_s_turn),
 		cmocka_unit_test(a_long_list_is_cut_and_says_so),

@@ -5,12 +5,16 @@ import { kindOf, over, worst, type Kind } from './states'
 
 export const short = (task: string) => task.slice(task.lastIndexOf('/') + 1)
 
+/* What people see besides the ids: of the workflow, of its tasks by name. */
+export const titleOf = (g: ApiGraph | null | undefined) => g?.tasks.find(k => k.state !== 'retired')?.workflow_title ?? ''
+export const titlesOf = (g: ApiGraph) => new Map(g.tasks.map(k => [k.task, k.title ?? '']))
+
 /* Parents of other workflows stand in it as ghosts; a link to itself is no line. */
 export function drawn(g: ApiGraph): Graph {
 	const here = new Set(g.tasks.map(k => k.task))
 	const nodes = g.tasks
 		.filter(k => k.state !== 'retired')
-		.map(k => ({ id: k.task, label: short(k.task), note: k.type }))
+		.map(k => ({ id: k.task, label: short(k.task), note: k.title || k.type }))
 	const ghosts = new Map<string, { id: string; label: string; note: string; ghost: boolean }>()
 	const edges = g.links
 		.filter(l => l.parent && l.child)

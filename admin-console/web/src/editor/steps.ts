@@ -56,6 +56,6 @@ export function stepViews(doc: Document, steps: readonly Pair[], head: readonly 
 }
 
 /* The keys a task and a step have in common: what goes from one kind of document to the other. */
-const shared = new Set(['type', 'description', 'params'])
+const shared = new Set(['type', 'title', 'description', 'params'])
 export const carried = (json: Map1): Map1 =>
 	Object.fromEntries(Object.entries(json).filter(([k]) => shared.has(k))) as { [key: string]: Value }

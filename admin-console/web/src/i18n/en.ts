@@ -122,6 +122,7 @@ export const en = {
 	'col.state': 'State',
 	'col.task': 'Task',
 	'col.tasks': 'Tasks',
+	'col.title': 'Title',
 	'col.took': 'Took',
 	'col.type': 'Type',
 	'col.workflow': 'Workflow',

@@ -122,6 +122,7 @@ export const zh: Words = {
 	'col.state': '状态',
 	'col.task': '任务',
 	'col.tasks': '任务',
+	'col.title': '标题',
 	'col.took': '耗时',
 	'col.type': '类型',
 	'col.workflow': '工作流',
