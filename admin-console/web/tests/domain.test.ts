@@ -1,4 +1,5 @@
-import { criticalPath } from '@/domain/taskgraph'
+import type { Graph } from '@/api/client'
+import { criticalPath, drawn, titleOf, titlesOf } from '@/domain/taskgraph'
 import { describe, expect, it } from 'vitest'
 import { bare, level, pieces } from '@/domain/ansi'
 import { rank } from '@/domain/fuzzy'
@@ -9,6 +10,32 @@ import { countsKind, kindOf, kinds, looks, states } from '@/domain/states'
 import { label, moment, offset, runDate, span } from '@/domain/time'
 
 const units = { d: 'd', h: 'h', min: 'min', s: 's', ms: 'ms' }
+
+describe('titles', () => {
+	const g = {
+		workflow: 'p/w',
+		workflow_id: 1,
+		zone: 'UTC',
+		cycle_s: 86400,
+		tasks: [
+			{ task_id: 1, task: 'p/w/gone', state: 'retired', workflow_title: 'as it was' },
+			{ task_id: 2, task: 'p/w/load', type: 'sql', title: '装载', workflow_title: '日报' },
+			{ task_id: 3, task: 'p/w/sum', type: 'noop', title: '', workflow_title: '日报' },
+		],
+		links: [],
+	} as unknown as Graph
+	it('stand under the ids in a graph, in place of the type', () => {
+		expect(drawn(g).nodes.map(n => [n.label, n.note])).toEqual([
+			['load', '装载'],
+			['sum', 'noop'],
+		])
+	})
+	it('are those of now', () => {
+		expect(titleOf(g)).toBe('日报')
+		expect(titleOf(undefined)).toBe('')
+		expect(titlesOf(g).get('p/w/load')).toBe('装载')
+	})
+})
 
 describe('states', () => {
 	it('tell forced from success and frozen from waiting', () => {
