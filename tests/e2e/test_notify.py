@@ -19,13 +19,13 @@ from alert_site import FAST, SECRET, AlertSite, came, fails, workflow  # noqa: E
 
 @test
 def a_failed_task_is_mailed_and_posted_with_what_happened(s):
-    workflow(s, "both", fails(3), ["mail:me@example.org,you@example.org", "webhook:hook"])
+    workflow(s, "both", {"title": "装载 · load", **fails(3)}, ["mail:me@example.org,you@example.org", "webhook:hook"])
     alert = came(s, "/hook", "al/both/t")[0]
-    assert alert["event"] == "failed" and alert["exit_code"] == 3, alert
+    assert alert["event"] == "failed" and alert["exit_code"] == 3 and alert["title"] == "装载 · load", alert
     assert alert["run_date_text"] == "2026-03-01T00:00:00Z", alert
     sender, to, mail = until("the mail", lambda: s.mail.got)[0]
     assert sender == "sirdar@example.org" and to == ["me@example.org", "you@example.org"], (sender, to)
-    assert "al/both/t 2026-03-01T00:00:00Z failed" in mail["Subject"], mail["Subject"]
+    assert "al/both/t (装载 · load) 2026-03-01T00:00:00Z failed" in mail["Subject"], mail["Subject"]
     text = mail.get_content()
     assert "Exit status: 3" in text and "https://sirdar.example.org/" in text, text
 
