@@ -25,7 +25,8 @@ struct link {
 	const struct link_ops *ops;
 	void *ctx;
 	char name[NAME_BYTES];
-	char boot_id[40], machine[MACHINE_HEX];
+	char boot_id[40];
+	struct machine machine;
 	uint8_t key[32];
 	uint64_t incarnation, dice;
 

@@ -146,7 +146,8 @@ static void on_open(void *ctx, struct session *s, const char *identity)
 	hello.seen_number = l->seen.number;
 	hello.seen_proof = l->seen.proof;
 	hello.lane = l->self->lane;
-	hello.machine = l->machine;
+	hello.machine = l->machine.drawn;
+	hello.machine_former = l->machine.former;
 	hello.others = l->ops->others && l->ops->others(l->ctx);
 	l->hello_us = now_us();
 	if (session_send(s, FR_HELLO, &hello, &err) < 0)
@@ -421,7 +422,7 @@ int link_open(struct ev_loop *loop, const struct link_self *self, const struct l
 	l->pause_ms = (uint32_t)self->settings->retry_min_ms;
 	link_name_read(self->settings, l->name, sizeof l->name);
 	link_boot_read(l->boot_id, sizeof l->boot_id);
-	machine_read(self->settings->state_dir, l->machine);
+	machine_read(self->settings->state_dir, &l->machine);
 	link_seen_read(self->epoch_file, &l->seen);
 	l->kept_number = l->seen.number;
 	int r = link_key_read(self->settings->key_file, l->name, l->key, err);

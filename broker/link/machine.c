@@ -1,5 +1,6 @@
 #include "broker/link/machine.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -12,45 +13,98 @@
 
 #include "broker/link/impl.h"
 #include "util/alloc.h"
+#include "util/buf.h"
 #include "util/err.h"
+#include "util/fs.h"
 
-enum { BOOT_BYTES = 40, TEXT_BYTES = 256 };
+enum { BOOT_BYTES = 40, CARD_BYTES = 24, TEXT_BYTES = 256 };
 
-/* What makes a file this one: not its copy, and not after a boot. */
-static int seal(int fd, char ret[TEXT_BYTES])
+#define CARDS "/sys/class/net"
+
+/* What makes a file this one: not its copy ... */
+static int seal_file(int fd, char ret[TEXT_BYTES])
 {
-	char boot[BOOT_BYTES];
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
 		return -1;
-	link_boot_read(boot, sizeof boot);
-	snprintf(ret, TEXT_BYTES, " boot=%s file=%llx:%llx\n", boot, (unsigned long long)st.st_dev,
+	snprintf(ret, TEXT_BYTES, " file=%llx:%llx\n", (unsigned long long)st.st_dev,
 	         (unsigned long long)st.st_ino);
 	return 0;
 }
 
-static void read_file(const char *path, char ret[MACHINE_HEX])
+/* ... and not after a boot. */
+static int seal(int fd, char ret[TEXT_BYTES])
+{
+	char boot[BOOT_BYTES], file[TEXT_BYTES];
+
+	if (seal_file(fd, file) < 0)
+		return -1;
+	link_boot_read(boot, sizeof boot);
+	snprintf(ret, TEXT_BYTES, " boot=%s%.*s", boot, TEXT_BYTES - BOOT_BYTES - 8, file);
+	return 0;
+}
+
+/* The lowest address of the network cards; "": there is none, or only the kernel's own (bridges,
+ * a container's), which say nothing of the machine. */
+static void card_read(char ret[CARD_BYTES])
+{
+	DIR *d = opendir(CARDS);
+
+	ret[0] = 0;
+	for (const struct dirent *e; d && (e = readdir(d));) {
+		char device[TEXT_BYTES * 2], address[TEXT_BYTES * 2];
+		struct buf text;
+
+		snprintf(device, sizeof device, CARDS "/%s/device", e->d_name);
+		snprintf(address, sizeof address, CARDS "/%s/address", e->d_name);
+		if (e->d_name[0] == '.' || access(device, F_OK) < 0)
+			continue;
+		buf_init(&text);
+		if (fs_read(address, CARD_BYTES, &text, NULL) == 0 && text.len > 1 &&
+		    (!ret[0] || strcmp(buf_str(&text), ret) < 0))
+			snprintf(ret, CARD_BYTES, "%.*s", (int)strcspn(buf_str(&text), " \n"),
+			         buf_str(&text));
+		buf_done(&text);
+	}
+	if (d)
+		closedir(d);
+}
+
+static bool is_drawn(const char *text)
+{
+	return strspn(text, "0123456789abcdef") == MACHINE_HEX - 1;
+}
+
+static void take(char ret[MACHINE_HEX], const char *text)
+{
+	memcpy(ret, text, MACHINE_HEX - 1);
+	ret[MACHINE_HEX - 1] = 0;
+}
+
+/* ret_before: what stands there in this very file, of whichever boot. */
+static void read_file(const char *path, char ret[MACHINE_HEX], char ret_before[MACHINE_HEX])
 {
 	char text[TEXT_BYTES] = "", want[TEXT_BYTES];
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	size_t hex = MACHINE_HEX - 1;
 
-	ret[0] = 0;
+	ret[0] = ret_before[0] = 0;
 	if (fd < 0)
 		return;
 	ssize_t n = read(fd, text, sizeof text - 1);
-	if (n > (ssize_t)hex && seal(fd, want) == 0 && strcmp(text + hex, want) == 0 &&
-	    strspn(text, "0123456789abcdef") == hex) {
-		memcpy(ret, text, hex);
-		ret[hex] = 0;
+	const char *tail = text + MACHINE_HEX - 1, *file = strstr(text, " file=");
+	if (n >= MACHINE_HEX && is_drawn(text)) {
+		if (seal_file(fd, want) == 0 && file && strcmp(file, want) == 0)
+			take(ret_before, text);
+		if (seal(fd, want) == 0 && strcmp(tail, want) == 0)
+			take(ret, text);
 	}
 	close(fd);
 }
 
 static int write_file(const char *path, const char *nonce, struct err *err)
 {
-	char text[TEXT_BYTES], tail[TEXT_BYTES];
+	char text[TEXT_BYTES * 2], tail[TEXT_BYTES];
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), r = 0;
 
 	if (fd < 0 || seal(fd, tail) < 0) {
@@ -65,34 +119,84 @@ static int write_file(const char *path, const char *nonce, struct err *err)
 	return r;
 }
 
-static char *path_in(const char *state_dir)
+/* "DRAWN CARD FORMER": on which card that was drawn, and what was before. */
+static void read_card(const char *path, const char *drawn, char ret_card[CARD_BYTES],
+                      char ret_former[MACHINE_HEX])
 {
-	return mem_fmt("%s/machine", state_dir);
+	char of[MACHINE_HEX] = "";
+	struct buf text;
+
+	ret_card[0] = ret_former[0] = 0;
+	buf_init(&text);
+	if (fs_read(path, TEXT_BYTES, &text, NULL) < 0 ||
+	    sscanf(buf_str(&text), "%32s %23s %32s", of, ret_card, ret_former) < 2 ||
+	    strcmp(of, drawn) != 0)
+		ret_card[0] = ret_former[0] = 0;
+	if (!is_drawn(ret_former))
+		ret_former[0] = 0;
+	buf_done(&text);
 }
 
-int machine_draw(const char *state_dir, char ret[MACHINE_HEX], struct err *err)
+static int write_card(const char *path, const struct machine *m, struct err *err)
 {
-	char *path = path_in(state_dir);
+	char text[TEXT_BYTES], card[CARD_BYTES];
+
+	card_read(card);
+	int n = snprintf(text, sizeof text, "%s %s %s\n", m->drawn, card[0] ? card : "none",
+	                 m->former);
+	return fs_write(path, text, (size_t)n, 0600, err);
+}
+
+/* A clone of the whole disk has the same file, and never the boot: its card tells. */
+static bool is_same_card(const char *then)
+{
+	char now[CARD_BYTES];
+
+	card_read(now);
+	return now[0] && strcmp(then, now) == 0;
+}
+
+int machine_draw(const char *state_dir, struct machine *ret, struct err *err)
+{
+	char *path = mem_fmt("%s/machine", state_dir),
+	     *card = mem_fmt("%s/machine.card", state_dir);
+	char before[MACHINE_HEX], then[CARD_BYTES];
 	uint64_t bits[2];
 	int r = 0;
 
-	read_file(path, ret);
-	if (!ret[0] && getrandom(bits, sizeof bits, 0) != sizeof bits)
+	read_file(path, ret->drawn, before);
+	read_card(card, before, then, ret->former);
+	if (ret->drawn[0] && !then[0])
+		r = write_card(card, ret, err); /* drawn by an earlier version */
+	if (ret->drawn[0])
+		goto out;
+	memcpy(ret->former, before, sizeof before);
+	if (!is_same_card(then))
+		ret->former[0] = 0;
+	if (getrandom(bits, sizeof bits, 0) != sizeof bits) {
 		r = err_sys(err, E_IO, errno, "getrandom");
-	if (!ret[0] && r == 0) {
-		snprintf(ret, MACHINE_HEX, "%016llx%016llx", (unsigned long long)bits[0],
-		         (unsigned long long)bits[1]);
-		unlink(path);
-		r = write_file(path, ret, err);
+		goto out;
 	}
+	snprintf(ret->drawn, MACHINE_HEX, "%016llx%016llx", (unsigned long long)bits[0],
+	         (unsigned long long)bits[1]);
+	unlink(path);
+	r = write_card(card, ret, err);
+	if (r == 0)
+		r = write_file(path, ret->drawn, err);
+out:
 	free(path);
+	free(card);
 	return r;
 }
 
-void machine_read(const char *state_dir, char ret[MACHINE_HEX])
+void machine_read(const char *state_dir, struct machine *ret)
 {
-	char *path = path_in(state_dir);
+	char *path = mem_fmt("%s/machine", state_dir),
+	     *card = mem_fmt("%s/machine.card", state_dir);
+	char before[MACHINE_HEX], then[CARD_BYTES];
 
-	read_file(path, ret);
+	read_file(path, ret->drawn, before);
+	read_card(card, ret->drawn, then, ret->former);
 	free(path);
+	free(card);
 }

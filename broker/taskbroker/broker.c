@@ -259,8 +259,8 @@ int broker_open(struct broker *b, struct err *err)
 	ev_timer_init(&b->stop_timer, on_stop_timer, 0.0, 0.0);
 	b->load_timer.data = b->stop_timer.data = b;
 	b->epoch_file = mem_fmt("%s/epoch", b->state_dir);
-	char machine[MACHINE_HEX];
-	int r = machine_draw(b->state_dir, machine, err);
+	struct machine machine;
+	int r = machine_draw(b->state_dir, &machine, err);
 
 	if (r == 0)
 		r = keeper_watch(b, err);
