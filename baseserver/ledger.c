@@ -483,6 +483,11 @@ uint32_t ledger_epoch(const struct ledger *l)
 	return l->epoch;
 }
 
+uint64_t ledger_next_token(const struct ledger *l)
+{
+	return l->next_token;
+}
+
 int ledger_propose(struct ledger *l, struct proposals *ps)
 {
 	ps->letter.deliver = on_proposals;

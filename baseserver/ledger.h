@@ -66,6 +66,8 @@ void ledger_free(struct ledger *l); /* its thread is stopped; NULL is fine */
 struct actor *ledger_actor(struct ledger *l);
 struct stream *ledger_stream(struct ledger *l);
 uint32_t ledger_epoch(const struct ledger *l);
+/* The token of the next grant; they only rise. Thread: the ledger's. */
+uint64_t ledger_next_token(const struct ledger *l);
 
 /* Post to the ledger. On 0 it owns the letter. Thread: any. */
 int ledger_propose(struct ledger *l, struct proposals *ps);

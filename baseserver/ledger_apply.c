@@ -161,6 +161,7 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 		}
 		tr.session = p->session;
 		tr.lane = p->lane;
+		tr.machine = p->machine;
 		tr.ref = p->body ? task_ref(p->body) : NULL;
 		tr.cause = p->cause;
 		if (p->cause && adopts(from, to, ev, (enum kill_intent)i->intent))

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "baseserver/holder.h"
 #include "rt/actor.h"
 #include "sched/attempt.h"
 #include "sched/instance.h"
@@ -78,6 +79,7 @@ struct proposal {
 	int64_t wait_us;
 	uint32_t revision;              /* of the instance as folded; 0: whatever it is now */
 	uint32_t session, broker, lane; /* lane: GRANT */
+	uint64_t machine;               /* GRANT: as in struct holder */
 	int32_t exit_code;
 	uint8_t ask, reason, origin, end, intent, priority;
 	uint16_t flags;    /* CREATE, REDO: enum inst_flag to be set */
@@ -172,6 +174,7 @@ void record_free(struct record *r);
 struct session_news {
 	struct letter letter;
 	uint32_t session, broker, lane;
+	uint64_t machine;
 	bool gone;
 	bool accepts; /* false: load thresholds, drain, quarantine */
 	char *type;   /* the loader's task type */
@@ -190,12 +193,12 @@ struct held_news {
 	struct actor *worker;                         /* gets the letters of resends ... */
 	void (*resend)(struct letter *l, void *self); /* ... here */
 	uint32_t session, broker;
+	struct holder holder;
 	uint32_t lane; /* loader: which of its type on this broker */
 	bool others;   /* hello: other lanes may hold what nobody has listed yet */
 	bool loader;   /* else the broker's own session: the keeper's tokens */
 	bool hello;    /* the first list of this session */
 	bool fresh;    /* hello: the peer process is new (another incarnation) */
-	bool strange;  /* hello: of another machine than held its broker's leases before */
 	char type[64]; /* loader */
 	size_t n;
 	uint64_t tokens[];

@@ -42,7 +42,7 @@ static void fold_instance(struct maintainer *m, const struct transition *tr)
 	watch_set_image(m, index, i);
 	struct watch *w = watch_at(m, index);
 	if (tr->event == EV_GRANT) {
-		watch_begin_lease(m, w, tr->session, tr->lane);
+		watch_begin_lease(m, w, tr);
 		watch_set_body(w, tr->ref ? tr->ref : maintainer_def(m, tr->inst.key.task));
 	} else if (tr->event == EV_STARTED)
 		w->granted_us = actor_mono_us(m->me);
@@ -238,7 +238,7 @@ static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 	uint32_t index = watch_take(m, slot);
 	watch_set_image(m, index, i);
 	struct watch *w = watch_at(m, index);
-	watch_begin_lease(m, w, 0, LANE_UNKNOWN);
+	watch_begin_lease(m, w, &(struct transition){ .lane = LANE_UNKNOWN });
 	if (state_holds_slot((enum state)i->state))
 		watch_set_body(w, ledger_body(m->ledger, i));
 	w->lose_us += m->set.grace_us;

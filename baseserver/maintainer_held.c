@@ -21,13 +21,24 @@ static bool same_lane(const struct watch *w, const struct held_news *n)
 	return w->lane == n->lane || (w->lane == LANE_UNKNOWN && !n->others);
 }
 
+/* Of another machine that has the name, or had it, a list says nothing: neither that it is there,
+ * nor by its silence that it is not. The one that holds it may be cut off only, and run it until
+ * its fence: its own list tells, or its lease runs out. */
+static bool is_own(const struct watch *w, const struct held_news *n)
+{
+#ifdef BUG_93 /* another machine's list speaks for what the former one holds */
+	return true;
+#endif
+	return holder_has(&n->holder, w->machine, w->inst.broker, w->inst.token);
+}
+
 static bool same_holder(const struct maintainer *m, const struct watch *w,
                         const struct held_news *n)
 {
 	const struct task *d = maintainer_def(m, w->inst.key.task);
 
 	return state_holds_slot((enum state)w->inst.state) && w->inst.broker == n->broker && d &&
-	       !w->orphan && strcmp(d->type, n->type) == 0 && same_lane(w, n);
+	       is_own(w, n) && strcmp(d->type, n->type) == 0 && same_lane(w, n);
 }
 
 static void heard(struct maintainer *m, const struct held_news *n, uint64_t token, int64_t now)
@@ -37,8 +48,10 @@ static void heard(struct maintainer *m, const struct held_news *n, uint64_t toke
 	if (index == MAP_NONE)
 		return;
 	struct watch *w = watch_at(m, index);
+	if (!is_own(w, n))
+		return;
+	w->machine = n->holder.machine;
 	w->lose_us = now + m->set.lose_us;
-	w->orphan = false;
 	if (n->loader) {
 		w->session = n->session;
 		w->lane = n->lane;
@@ -47,21 +60,6 @@ static void heard(struct maintainer *m, const struct held_news *n, uint64_t toke
 		w->absent = 0;
 	}
 	heap_set(&m->times, &w->node, watch_next_look(m, w));
-}
-
-/* Another machine has its broker's name from now on, and can say nothing of these: the one that
- * had them may be cut off only, and run them until its fence. Silence ends them, or their list. */
-static void disown(struct maintainer *m, uint32_t broker)
-{
-#ifdef BUG_93 /* another machine's list speaks for what the former one holds */
-	return;
-#endif
-	for (uint32_t i = 0; i < m->watches.used; i++) {
-		struct watch *w = watch_at(m, i);
-		if (watch_of_slot(m, w->slot) == i && w->inst.broker == broker &&
-		    state_holds_slot((enum state)w->inst.state))
-			w->orphan = true;
-	}
 }
 
 static int token_order(const void *a, const void *b)
@@ -129,8 +127,6 @@ static void on_held(struct letter *letter, void *self)
 	size_t n_again = 0;
 
 	maintainer_fold(m); /* grants that this list may already hold */
-	if (n->strange)
-		disown(m, n->broker);
 	for (size_t i = 0; i < n->n; i++)
 		heard(m, n, n->tokens[i], now);
 	qsort(n->tokens, n->n, sizeof n->tokens[0], token_order);

@@ -28,14 +28,14 @@ struct watch {
 	const struct task *body; /* what its attempt runs with, counted; NULL: as in force */
 	uint32_t session;        /* that has it, 0: none yet (after a restart) */
 	uint32_t lane;           /* of its holder; LANE_UNKNOWN after a restart, until listed */
+	uint64_t machine;        /* as in struct holder */
 	int64_t granted_us;      /* mono: the attempt's start as far as known */
 	int64_t lose_us;         /* mono: lost when not heard by then */
 	int64_t kill_us;         /* mono: the kill was asked; 0: none */
 	uint8_t absent;          /* lists of its session it was not in, in a row */
 	bool present;            /* it was in one */
-	bool gone;   /* known to be lost; it may take more than one proposal to say so */
-	bool orphan; /* its broker's name is another machine's now: it lists nothing of this */
-	bool asked;  /* a proposal is under way */
+	bool gone;            /* known to be lost; it may take more than one proposal to say so */
+	bool asked;           /* a proposal is under way */
 	bool killed_for_time; /* alive_wait's kill was proposed */
 };
 
@@ -93,7 +93,7 @@ void watch_drop(struct maintainer *m, uint32_t index);
 uint32_t watch_take(struct maintainer *m, uint32_t slot);
 void watch_set_image(struct maintainer *m, uint32_t index, const struct instance *i);
 void watch_begin_anew(const struct maintainer *m, struct watch *w); /* when we stood still */
-void watch_begin_lease(struct maintainer *m, struct watch *w, uint32_t session, uint32_t lane);
+void watch_begin_lease(struct maintainer *m, struct watch *w, const struct transition *tr);
 
 /* maintainer_retire.c: tasks whose plan is over go offline, many in one edit. */
 void maintainer_retire_if_over(struct maintainer *m, struct mtask *t);

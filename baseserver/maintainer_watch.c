@@ -152,17 +152,18 @@ void watch_set_image(struct maintainer *m, uint32_t index, const struct instance
 	w->asked = false;
 }
 
-void watch_begin_lease(struct maintainer *m, struct watch *w, uint32_t session, uint32_t lane)
+void watch_begin_lease(struct maintainer *m, struct watch *w, const struct transition *tr)
 {
 	int64_t now = actor_mono_us(m->me);
 
-	w->session = session;
-	w->lane = lane;
+	w->session = tr->session;
+	w->lane = tr->lane;
+	w->machine = tr->machine;
 	w->granted_us = now;
 	w->lose_us = now + m->set.lose_us;
 	w->kill_us = 0;
 	w->absent = 0;
-	w->present = w->gone = w->killed_for_time = w->orphan = false;
+	w->present = w->gone = w->killed_for_time = false;
 }
 
 /* A silence that began before we stood still says nothing. */

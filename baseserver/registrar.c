@@ -51,14 +51,27 @@ static struct broker *add(struct registrar *r, uint32_t id, const char *name)
 	return b;
 }
 
+static void put_hex(struct buf *out, const char *name, uint64_t v)
+{
+	char text[17];
+
+	snprintf(text, sizeof text, "%" PRIx64, v);
+	put_text(out, name, text);
+}
+
 static void store_broker(struct registrar *r, struct broker *b)
 {
 	struct edit *e = mem_new(sizeof *e);
 	struct buf body;
 
 	buf_init(&body);
-	buf_printf(&body, "{\"name\":\"%s\",\"drained\":%s,\"machine\":\"%s\"}", b->name,
-	           b->drained ? "true" : "false", b->machine.nonce);
+	put_open(&body, NULL, '{');
+	put_text(&body, "name", b->name);
+	put_bool(&body, "drained", b->drained);
+	put_text(&body, "machine", b->machine.nonce);
+	put_hex(&body, "machine_id", b->machine.id);
+	put_hex(&body, "machine_since", b->machine.since);
+	put_close(&body, '}');
 	e->docs = mem_array(1, sizeof *e->docs);
 	e->n_docs = 1;
 	e->docs[0] = (struct store_doc){ .kind = DOC_BROKER,
@@ -178,7 +191,6 @@ static void on_greet(struct letter *l, void *self)
 	if (admitted) {
 		machine_heard(r, b);
 		b->heard_us = now;
-		g->broker = b->id;
 		g->drained = b->drained;
 	}
 	g->letter.deliver = g->answered;
@@ -299,9 +311,16 @@ struct loading {
 	struct err *err;
 };
 
+static const char *text_of(const struct jdoc *doc, const char *name)
+{
+	const struct jval *v = jv_get(jdoc_root(doc), name);
+
+	return v && v->kind == JV_TEXT ? v->text : "";
+}
+
 /* One that was drained must not take work because its row does not read. A row of an earlier
  * version names no machine. */
-static int read_body(const struct store_doc *d, bool *ret, char ret_machine[40])
+static int read_body(const struct store_doc *d, struct broker *b)
 {
 	struct jdoc *doc = NULL;
 	int r = jdoc_parse(d->body, d->body_len, &doc, NULL);
@@ -310,10 +329,10 @@ static int read_body(const struct store_doc *d, bool *ret, char ret_machine[40])
 	if (r == 0 && (!v || v->kind != JV_TRUTH))
 		r = E_CORRUPT;
 	if (r == 0)
-		*ret = v->truth;
-	v = r == 0 ? jv_get(jdoc_root(doc), "machine") : NULL;
-	if (v && v->kind == JV_TEXT)
-		snprintf(ret_machine, 40, "%s", v->text);
+		b->drained = v->truth;
+	if (r == 0)
+		machine_load(b, text_of(doc, "machine"), text_of(doc, "machine_id"),
+		             text_of(doc, "machine_since"));
 	jdoc_free(doc);
 	return r;
 }
@@ -321,20 +340,16 @@ static int read_body(const struct store_doc *d, bool *ret, char ret_machine[40])
 static int each_doc(void *ctx, const struct store_doc *d)
 {
 	struct loading *ld = ctx;
-	bool drained = false;
-	char machine[40] = "";
 
 	if (by_name(ld->r, d->name))
 		return 0;
-	if (read_body(d, &drained, machine) < 0)
-		return err_set(ld->err, E_CORRUPT,
-		               "lb_broker: the body of %s (id %u) does not read back", d->name,
-		               d->id);
 	struct broker *b = add(ld->r, d->id, d->name);
 	b->stored = true;
 	b->version = d->version;
-	b->drained = drained;
-	memcpy(b->machine.nonce, machine, sizeof b->machine.nonce);
+	if (read_body(d, b) < 0)
+		return err_set(ld->err, E_CORRUPT,
+		               "lb_broker: the body of %s (id %u) does not read back", d->name,
+		               d->id);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "baseserver/holder.h"
 #include "rt/actor.h"
 
 struct buf;
@@ -36,15 +37,15 @@ struct greeting {
 	char groups[16][64];
 	size_t n_groups;
 	char machine[40]; /* what its taskbroker drew; "": of an earlier version */
+	char former[40];  /* what it had drawn before its machine was booted; "": nothing */
 	uint64_t incarnation;
 	uint32_t slots;
-	uint32_t lane, held; /* loader: which of its type, tokens it has */
-	char version[64];    /* loader: its plugin's */
-	uint32_t broker;     /* answer */
-	bool fresh;          /* answer: not the process that was known before */
-	bool drained;        /* answer: it is to get no more work */
-	bool strange; /* answer: the first session of another machine than was there before */
-	int code;     /* answer */
+	uint32_t lane, held;  /* loader: which of its type, tokens it has */
+	char version[64];     /* loader: its plugin's */
+	struct holder holder; /* answer: whose leases are its own; its broker */
+	bool fresh;           /* answer: not the process that was known before */
+	bool drained;         /* answer: it is to get no more work */
+	int code;             /* answer */
 	char text[200];
 };
 

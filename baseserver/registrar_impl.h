@@ -21,6 +21,8 @@ struct runner {
 /* Which machine a name stands for: one at a time (registrar_machine.c). */
 struct machine_of {
 	char nonce[40];   /* "": not known, or of an earlier version */
+	uint64_t id;      /* the same under the nonces of its next boots; 0: nobody greeted yet */
+	uint64_t since;   /* the first token that could be granted to it */
 	int64_t heard_us; /* mono: the last sign of life of any of its sessions */
 	int64_t asked_us; /* mono: since when another greets in its place; 0: nobody does */
 	uint32_t refused; /* greetings of others, since the first of them ... */
@@ -64,9 +66,11 @@ struct registrar {
 /* RunnerState.state */
 enum { RUNNER_READY = 1, RUNNER_DRAINING = 6, RUNNER_OVER = 7 };
 
-/* registrar_machine.c: one machine a name. 0: g may greet (strange: it takes the place of one that
- * has fallen silent, whose sessions are over now); else why not, in g too. */
+/* registrar_machine.c: one machine a name. 0: g may greet, and has its claim (it may take the place
+ * of one that has fallen silent, whose sessions are over now); else why not, in g too. */
 int machine_admit(struct registrar *r, struct broker *b, struct greeting *g);
+/* What a name's row says of it: *m, from a nonce alone where the row is of an earlier version. */
+void machine_load(struct broker *b, const char *nonce, const char *id, const char *since);
 void machine_heard(struct registrar *r, struct broker *b);
 void machine_print(const struct registrar *r, const struct broker *b, struct buf *out);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseserver/ledger.h"
 #include "baseserver/registrar_impl.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -47,13 +48,20 @@ static void evict(struct actor *worker, void (*deliver)(struct letter *l, void *
 		free(e);
 }
 
+/* Booted, it draws anew, and is the same all the same: its disk and its hardware say so
+ * (broker/link/machine.c). What its jobkeeper read of its own journal is to be believed. */
+static bool is_booted(const struct machine_of *m, const struct greeting *g)
+{
+	return g->former[0] && strcmp(m->nonce, g->former) == 0;
+}
+
 static void take_over(struct broker *b, struct greeting *g)
 {
-	log_warn("broker.machine",
-	         "name=%s host=%s peer=%s text=\"another machine has this name from now on; what "
-	         "the "
-	         "former one held is lost when it stays silent\"",
-	         b->name, g->host, g->peer);
+	log_warn("broker.machine", "name=%s host=%s peer=%s text=\"%s\"", b->name, g->host, g->peer,
+	         is_booted(&b->machine, g)
+	                 ? "the machine of this name was booted"
+	                 : "another machine has this name from now on; what the former one held "
+	                   "is lost when it stays silent");
 	evict(b->worker, b->evict, b->session, g);
 	b->session = 0;
 	for (size_t i = 0; i < b->n_runners; i++) {
@@ -62,7 +70,41 @@ static void take_over(struct broker *b, struct greeting *g)
 		run->session = 0;
 	}
 	b->machine.refused = 0;
-	g->strange = true;
+}
+
+/* FNV-1a: numbers of one name's machines, few and drawn at random. */
+static uint64_t number_of(const char *name, const char *drawn)
+{
+	uint64_t h = 0xcbf29ce484222325ULL;
+
+	for (const char *p = name; *p; p++)
+		h = (h ^ (uint8_t)*p) * 0x100000001b3ULL;
+	for (const char *p = drawn; *p; p++)
+		h = (h ^ (uint8_t)*p) * 0x100000001b3ULL;
+	return h ? h : 1;
+}
+
+/* Who draws the same number under two names is one machine that was renamed. */
+static void know(struct registrar *r, struct broker *b, const struct greeting *g, bool other)
+{
+	struct machine_of *m = &b->machine;
+
+	if (m->id && (!other || is_booted(m, g)))
+		return;
+	m->id = g->machine[0] ? number_of("", g->machine) : number_of(b->name, g->boot_id);
+	if (other)
+		m->since = ledger_next_token(r->ledger);
+}
+
+void machine_load(struct broker *b, const char *nonce, const char *id, const char *since)
+{
+	struct machine_of *m = &b->machine;
+
+	snprintf(m->nonce, sizeof m->nonce, "%s", nonce);
+	m->since = strtoull(since, NULL, 16);
+	m->id = strtoull(id, NULL, 16);
+	if (!m->id && nonce[0])
+		m->id = number_of("", nonce);
 }
 
 /* Without the port: each try has another, and it would be another machine each time. */
@@ -106,6 +148,8 @@ int machine_admit(struct registrar *r, struct broker *b, struct greeting *g)
 		take_over(b, g);
 	}
 	m->asked_us = 0;
+	know(r, b, g, other);
+	g->holder = (struct holder){ m->id, m->since, b->id };
 	if (other || (g->machine[0] && !m->nonce[0])) {
 		memcpy(m->nonce, g->machine, sizeof m->nonce);
 		b->stored = false;

@@ -336,6 +336,7 @@ static void grant(struct sorter *s, const struct lane *l)
 	p->folded = s->mark;
 	p->session = seat->session;
 	p->lane = seat->lane;
+	p->machine = seat->machine;
 	p->broker = seat->broker;
 	p->probe = seat->room != STARTS_ANY;
 	p->cookie = (uint64_t)seat->session << 32 | r->slot;

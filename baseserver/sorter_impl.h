@@ -169,6 +169,7 @@ struct klass {
 /* A loader's session. */
 struct seat {
 	uint32_t session, broker, lane;
+	uint64_t machine;
 	char *type, *broker_name, **groups;
 	bool accepts;
 	uint64_t limit, granted; /* running totals */

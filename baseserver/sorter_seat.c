@@ -221,6 +221,7 @@ static struct seat *enter(struct sorter *s, const struct session_news *n)
 	seat->session = n->session;
 	seat->broker = n->broker;
 	seat->lane = n->lane;
+	seat->machine = n->machine;
 	seat->type = mem_str(n->type);
 	seat->broker_name = mem_str(n->broker_name);
 	while (n->groups && n->groups[groups])

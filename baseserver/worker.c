@@ -56,6 +56,16 @@ struct lease *worker_lease(const struct worker *w, uint64_t token)
 	return l && !l->is_over ? l : NULL;
 }
 
+struct lease *worker_own(const struct conn *c, uint64_t token)
+{
+	struct lease *l = worker_lease(c->w, token);
+
+	if (!l || !holder_has(&c->holder, l->machine, l->broker, token))
+		return NULL;
+	l->machine = c->holder.machine;
+	return l;
+}
+
 const struct lease *worker_lease_known(const struct worker *w, uint64_t token)
 {
 	return find_lease(w, token);
@@ -383,15 +393,17 @@ static void load_task(void *ctx, const struct ledger_task *t)
 
 /* def: what it runs with; NULL: the definition in force. */
 static void lease_add(struct worker *w, const struct instance *i, uint32_t slot, uint32_t session,
-                      const struct task *def)
+                      uint64_t machine, const struct task *def)
 {
 	uint32_t at = slab_take(&w->leases);
 	struct lease *l = slab_at(&w->leases, at);
 
 	*l = (struct lease){ .key = i->key,
 		             .token = i->token,
+		             .machine = machine,
 		             .slot = slot,
 		             .session = session,
+		             .broker = i->broker,
 		             .generation = i->generation,
 		             .attempt = i->attempt };
 	if (!def && i->key.task < w->defs_cap)
@@ -444,7 +456,7 @@ static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 
 	if (!inst_holds_slot(i, (enum state)i->state))
 		return;
-	lease_add(w, i, slot, 0, ledger_body(w->peers.ledger, i));
+	lease_add(w, i, slot, 0, 0, ledger_body(w->peers.ledger, i));
 	worker_lease(w, i->token)->is_former = true;
 }
 
@@ -457,7 +469,7 @@ void worker_note(struct worker *w, const struct transition *tr)
 		bool had = tr->from != ST_NONE && inst_holds_slot(&tr->inst, (enum state)tr->from);
 		bool has = inst_holds_slot(&tr->inst, (enum state)tr->inst.state);
 		if (!had && has) {
-			lease_add(w, &tr->inst, tr->slot, tr->session, tr->ref);
+			lease_add(w, &tr->inst, tr->slot, tr->session, tr->machine, tr->ref);
 			claim_log(w, &tr->inst, tr->session);
 		} else if (had && !has) {
 			lease_over(w, tr->inst.token);

@@ -114,6 +114,7 @@ static struct greeting *greeting_of(const struct conn *c, const Sirdar__Hello *h
 	copy(g->software, sizeof g->software, h->software);
 	copy(g->boot_id, sizeof g->boot_id, h->boot_id);
 	copy(g->machine, sizeof g->machine, h->machine);
+	copy(g->former, sizeof g->former, h->machine_former);
 	for (size_t i = 0; i < h->n_groups && i < 16; i++)
 		copy(g->groups[g->n_groups++], sizeof g->groups[0], h->groups[i]);
 	g->incarnation = h->incarnation;
@@ -169,11 +170,11 @@ void worker_greeted(struct letter *l, void *self)
 		worker_refuse(c, g->code, false, g->text);
 	} else if (c) {
 		log_debug("worker.greeted", "peer=%s name=%s broker=%u drained=%d held=%zu",
-		          c->peer, c->identity, g->broker, g->drained, c->n_held);
-		c->broker = g->broker;
+		          c->peer, c->identity, g->holder.broker, g->drained, c->n_held);
+		c->holder = g->holder;
+		c->broker = g->holder.broker;
 		c->fresh = g->fresh;
 		c->drained = g->drained;
-		c->strange = g->strange;
 		c->told_held = (uint32_t)c->n_held;
 		if (c->role == ROLE_LOADER)
 			follow_broker(c);

@@ -26,6 +26,7 @@ struct conn {
 	enum role role;
 	uint32_t protocol; /* agreed on */
 	uint32_t broker;
+	struct holder holder;
 	uint32_t lane; /* of a loader, as `others` */
 	bool others;
 	bool closed;        /* it said that it takes nothing more: nothing leaves */
@@ -34,7 +35,6 @@ struct conn {
 	char **groups;                      /* NULL-ended */
 	bool greeted, fresh, accepts, news; /* news: the sorter is to be told */
 	bool drained;                       /* its broker gets no more work */
-	bool strange;                   /* another machine was there before it under this name */
 	bool refuses;                   /* it sent a job back: nothing until new credit */
 	bool is_ending;                 /* and said that it is about to end */
 	uint64_t limit, resent, unsent; /* totals; unsent: granted and given back */
@@ -63,7 +63,8 @@ enum { OVER_KEPT = 16384 };
 struct lease {
 	struct inst_key key;
 	uint64_t token;
-	uint32_t slot, session, revision;
+	uint64_t machine; /* as in struct holder */
+	uint32_t slot, session, broker, revision;
 	uint32_t next_free;
 	uint32_t generation, attempt;
 	bool given_back;        /* returned as never started: must not be sent any more */
@@ -105,6 +106,8 @@ struct conn *worker_conn(const struct worker *w, uint32_t session); /* NULL: gon
 void worker_touch(struct conn *c);
 struct proposal *worker_propose(struct worker *w, enum ask ask, struct inst_key key);
 struct lease *worker_lease(const struct worker *w, uint64_t token); /* NULL: not live */
+/* Live, and of the machine that c is a session of: only that one's word about it counts. */
+struct lease *worker_own(const struct conn *c, uint64_t token);
 /* Live, or over not long ago. */
 const struct lease *worker_lease_known(const struct worker *w, uint64_t token);
 void worker_note(struct worker *w, const struct transition *tr);

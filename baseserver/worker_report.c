@@ -35,7 +35,7 @@ void worker_send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hel
 	struct held_news *h = mem_new(sizeof *h + n * sizeof h->tokens[0]);
 
 	for (size_t i = 0; i < n; i++) {
-		struct lease *l = worker_lease(c->w, tokens[i]);
+		struct lease *l = worker_own(c, tokens[i]);
 		if (!l || c->role != ROLE_LOADER)
 			continue;
 		l->session = c->number;
@@ -51,7 +51,7 @@ void worker_send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hel
 	h->loader = c->role == ROLE_LOADER;
 	h->hello = hello;
 	h->fresh = c->fresh;
-	h->strange = hello && c->strange;
+	h->holder = c->holder;
 	memcpy(h->type, c->type, sizeof h->type);
 	h->n = n;
 	if (n)
@@ -98,7 +98,7 @@ int worker_beat(struct conn *c, const Sirdar__Beat *b)
 	ack.proof = told.proof;
 	ack.unknown = mem_array(b->n_held + 1, sizeof *ack.unknown);
 	for (size_t i = 0; i < b->n_held; i++)
-		if (!worker_lease(w, b->held[i]))
+		if (!worker_own(c, b->held[i]))
 			ack.unknown[ack.n_unknown++] = b->held[i];
 	int r = session_send(c->session, FR_BEAT_ACK, &ack, NULL);
 	free(ack.unknown);
@@ -268,7 +268,7 @@ static void tell_progress(struct conn *c, const Sirdar__Reports *m, size_t n)
 	news = mem_new(sizeof *news + n * sizeof news->items[0]);
 	for (size_t i = 0; i < m->n_report; i++) {
 		const Sirdar__Report *r = m->report[i];
-		const struct lease *l = worker_lease(c->w, r->token);
+		const struct lease *l = worker_own(c, r->token);
 		if (r->kind == RK_PROGRESS && l)
 			news->items[news->n++] = (struct progress_item){ l->key,
 				                                         r->progress_permille };
@@ -282,7 +282,7 @@ int worker_reports(struct conn *c, const Sirdar__Reports *m)
 
 	for (size_t i = 0; i < m->n_report; i++) {
 		const Sirdar__Report *r = m->report[i];
-		struct lease *l = worker_lease(c->w, r->token);
+		struct lease *l = worker_own(c, r->token);
 		tally(&c->w->f_reports, 1);
 		if (r->kind == RK_REJECTED && l &&
 		    !l->given_back) /* told again: not closed again */
@@ -417,7 +417,7 @@ static void params_answered(struct letter *letter, void *self)
 /* Only the holder of a lease is told: the token names the instance, and must be its own. */
 int worker_param_ask(struct conn *c, const Sirdar__ParamAsk *m)
 {
-	const struct lease *l = worker_lease(c->w, m->token);
+	const struct lease *l = worker_own(c, m->token);
 	Sirdar__ParamGive no = SIRDAR__PARAM_GIVE__INIT;
 
 	if (!l || l->session != c->number) {
@@ -466,7 +466,8 @@ static void log_answered(struct letter *letter, void *self)
 }
 
 /* Whose log it is, which the lease says where there is one: a chunk is filed by its token, not by
- * what its sender says of it. E_STALE: it was given up, and what it still prints is nobody's. */
+ * what its sender says of it. E_STALE: it was given up, and what it still prints is nobody's; or it
+ * is another machine's. */
 static int log_name_of(const struct conn *c, const Sirdar__LogChunk *m, struct log_put *p)
 {
 	const struct lease *l = worker_lease_known(c->w, m->token);
@@ -478,6 +479,8 @@ static int log_name_of(const struct conn *c, const Sirdar__LogChunk *m, struct l
 		                         m->generation,
 		                         m->attempt,
 		                         stream };
+	if (l && !holder_has(&c->holder, l->machine, l->broker, m->token))
+		return E_STALE;
 	return l && l->is_over && !l->told_end ? E_STALE : 0;
 }
 

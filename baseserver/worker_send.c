@@ -227,6 +227,7 @@ void worker_tell_sorter(struct conn *c, bool gone)
 		groups++;
 	n->session = c->number;
 	n->broker = c->broker;
+	n->machine = c->holder.machine;
 	n->lane = c->lane;
 	n->gone = gone;
 	n->accepts = c->accepts && !c->drained && !c->refuses;

@@ -165,8 +165,9 @@ struct transition {
 	int64_t mono_us; /* of a grant: when, by its server's monotonic clock; not stored */
 	const void *ref; /* TK_TASK; of a grant: what it runs with, or NULL: what is in force */
 	void *row; /* TK_TASK: its struct store_task; TK_POOL: the change; TK_RANGE; the stream's */
-	char *note; /* what a person would want to know more, or NULL; the stream's */
-	char *data; /* of `data_kind`, or NULL; the stream's */
+	char *note;       /* what a person would want to know more, or NULL; the stream's */
+	char *data;       /* of `data_kind`, or NULL; the stream's */
+	uint64_t machine; /* a grant: which one got it; not stored */
 	uint32_t epoch;
 	uint32_t session;              /* the broker session this concerns (grant, report), or 0 */
 	uint32_t lane;                 /* a grant: which of the broker's loaders of its type */

@@ -249,6 +249,31 @@ class Keeper:
                     return int(line.split()[1])
 
 
+def checksum(size, body):
+    crc = size ^ 0xffffffff
+    for byte in body:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def rewrite_journal(state, change):
+    """Each record as change(its bytes) makes it, of the same length; the file stays the same one."""
+    path = f"{state}/keeper.journal"
+    with open(path, "rb") as f:
+        data = bytearray(f.read())
+    at = 0
+    while data[at:at + 4] == b"SKJ1":
+        size = int.from_bytes(data[at + 4:at + 8], "little")
+        new = change(bytes(data[at + 16:at + 16 + size]))
+        data[at + 16:at + 16 + size] = new
+        data[at + 8:at + 12] = checksum(size, new).to_bytes(4, "little")
+        at += 16 + (size + 7) // 8 * 8
+    with open(path, "r+b") as f:
+        f.write(data)
+
+
 def boottime_us():
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
 

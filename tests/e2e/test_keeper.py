@@ -11,7 +11,7 @@ import time
 import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from keeper_client import Keeper, boottime_us, carriers, until  # noqa: E402
+from keeper_client import Keeper, boottime_us, carriers, checksum, rewrite_journal, until, varint  # noqa: E402
 
 ROOT = os.environ.get("SIRDAR_ROOT") or os.path.abspath(os.path.dirname(__file__) + "/../..")
 B = os.path.join(ROOT, os.environ.get("B", "build/gcc"))
@@ -436,33 +436,14 @@ def after_another_boot_tokens_are_lost_and_no_pid_is_signalled(k, a):
     bystander.wait()
 
 
-def checksum(size, body):
-    crc = size ^ 0xffffffff
-    for byte in body:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
-    return crc ^ 0xffffffff
-
-
 def rewrite_boot(state, pid, other):
     """Have the journal say another boot id, and the bystander's pid where the job's was."""
-    from keeper_client import varint
-    path = state + "/keeper.journal"
-    with open(path, "rb") as f:
-        data = bytearray(f.read())
-    at = 0
-    while data[at:at + 4] == b"SKJ1":
-        size = int.from_bytes(data[at + 4:at + 8], "little")
-        body = bytes(data[at + 16:at + 16 + size])
+    def change(body):
         new = re.sub(rb"[0-9a-f]{8}-[0-9a-f-]{27}", b"0" * 36, body)
         if len(varint(pid)) == len(varint(other)):
             new = new.replace(b"\x38" + varint(pid), b"\x38" + varint(other))
-        data[at + 16:at + 16 + size] = new
-        data[at + 8:at + 12] = checksum(size, new).to_bytes(4, "little")
-        at += 16 + (size + 7) // 8 * 8
-    with open(path, "wb") as f:
-        f.write(data)
+        return new
+    rewrite_journal(state, change)
 
 
 def journal_ends(state):

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Two machines with one name and key: the one that has the name keeps it, the other is refused, told and shown,
 and taken when the first falls silent. Jobs hold a lock and write down their tokens: none starts twice. TAP."""
+import glob
 import os
+import re
 import shutil
 import signal
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import TESTS, Daemon, Site, main, test, until  # noqa: E402
+from harness import TESTS, Daemon, Site, Skip, main, test, until  # noqa: E402
+from keeper_client import rewrite_journal  # noqa: E402
 from test_life import AT, ledger, script, workflow  # noqa: E402
 
 TESTS.clear()
@@ -43,6 +46,28 @@ def twin(s, name, copy_of=None):
 
 def broker(s):
     return next(b for b in s.get("/api/v1/brokers")["brokers"] if b["name"] == "b1")
+
+
+def of_another_boot(body):
+    return re.sub(rb"[0-9a-f]{8}-[0-9a-f-]{27}", b"0" * 36, body)
+
+
+def of_no_file(body):
+    """As a jobkeeper of an earlier release wrote it; and what a clone of a whole disk looks like: nothing in it
+    says that it is a copy. Field 11, the file's place, becomes one that nobody reads."""
+    return re.sub(rb"\x5a(.[0-9a-f]+\.[0-9a-f]+\.[0-9a-f]+\.)", lambda m: b"\x7a" + m[1], of_another_boot(body))
+
+
+def booted(s, name):
+    """As its files are after a boot: the same ones, and what they say of the boot is over."""
+    rewrite_journal(s.dir / name, of_another_boot)
+    text = (s.dir / name / "machine").read_bytes()
+    with open(s.dir / name / "machine", "r+b") as f:
+        f.write(of_another_boot(text))
+
+
+def cards():
+    return [p for p in glob.glob("/sys/class/net/*/device")]
 
 
 def programs(s, name, *which):
@@ -149,6 +174,78 @@ def a_copy_taken_while_jobs_run_says_nothing_of_them_and_they_never_run_beside_a
         for i in ids:
             reasons = [e["reason"] for e in s.history(i) if e["event"] == "fail-retry"]
             assert reasons == ["lost"], s.history(i)
+
+
+def running(s, name, n):
+    """Three jobs that outlive who speaks for them; each lets nobody else run beside it."""
+    workflow(s, name, {f"t{k}": witness(s, 5).replace("sleep", "exec sleep") for k in range(n)})
+    ids = [s.wait_state(f"e2e/{name}/t{k}", AT, "Running")["id"] for k in range(n)]
+    until("its jobs run", lambda: len(ledger(s, "tokens")) == n, 30)
+    return ids
+
+
+def silence(s, name):
+    """Nobody speaks for that machine any more; its keeper has the jobs, until it fences."""
+    for pid in programs(s, name, "taskbroker", "taskrunner-loader"):
+        os.kill(pid, signal.SIGKILL)
+
+
+def judge_lost(s, name, ids):
+    for k, i in enumerate(ids):
+        judge(s, f"e2e/{name}/t{k}", 1)
+        reasons = [e["reason"] for e in s.history(i) if e["event"] == "fail-retry"]
+        assert reasons == ["lost"], s.history(i)
+
+
+@test
+def what_a_clone_of_the_whole_disk_says_of_the_former_ones_jobs_is_not_believed(_):
+    with make("twins-disk") as s:
+        ids = running(s, "disk", 3)
+        shutil.copytree(s.dir / "b1", s.dir / "clone", symlinks=True,
+                        ignore=lambda d, names: [n for n in names if n.endswith(".sock")])
+        rewrite_journal(s.dir / "clone", of_no_file)
+        clone = twin(s, "clone")
+        until("it is refused", lambda: clone.has(r"taskbroker warn link\.refused code=IDENTITY"), 30)
+        assert len(re.findall(r"job\.lost", clone.text())) == 3, clone.tail()
+        silence(s, "b1")
+        until("it is taken", lambda: clone.has(r"taskbroker info link\.up"), 30)
+        judge_lost(s, "disk", ids)
+
+
+@test
+def after_the_server_starts_again_who_took_a_name_is_not_asked_for_what_the_former_one_runs(_):
+    with make("twins-again") as s:
+        ids = running(s, "again", 3)
+        copy = twin(s, "copy", "b1")
+        until("it is refused", lambda: copy.has(r"taskbroker warn link\.refused code=IDENTITY"), 30)
+        silence(s, "b1")
+        until("it is taken", lambda: copy.has(r"taskbroker info link\.up"), 30)
+        until("its loader too", lambda: copy.has(r"taskrunner-loader info link\.up"), 30)
+        mark = s.base.log.stat().st_size
+        s.base.restart(hard=True)
+        until("it is back", lambda: s.base.has(r"session\.greeted .*name=b1 role=2", mark), 60)
+        judge_lost(s, "again", ids)
+
+
+@test
+def a_machine_that_was_booted_is_believed_when_it_says_what_it_lost(_):
+    if not cards():
+        raise Skip("a machine without a network card cannot tell itself from a clone of its disk")
+    with Twins("twins-boot", beat_ms=300, fence_ms=400000, kill_ms=500, lose_ms=600000, epoch_ms=1000) as s:
+        s.start(types=("shell:8",))
+        ids = running(s, "boot", 2)
+        for pid in s.pids("jobkeeper", f"{s.dir / 'b1'}\0") + programs(s, "b1", "taskbroker", "taskrunner-loader"):
+            os.kill(pid, signal.SIGKILL)
+        for pid in s.pids("sleep"):
+            os.kill(pid, signal.SIGKILL)
+        booted(s, "b1")
+        mark = s.brokers["b1"].log.stat().st_size
+        s.brokers["b1"].restart(hard=True)
+        until("it is taken", lambda: s.brokers["b1"].has(r"taskbroker info link\.up", mark), 60)
+        assert s.base.has(r"broker\.machine name=b1 .*was booted"), s.base.tail()
+        for k, i in enumerate(ids):  # not by silence, which would take ten minutes
+            judge(s, f"e2e/boot/t{k}", 1)
+            assert "restarted" in str(s.history(i)), s.history(i)
 
 
 class Twins(Site):

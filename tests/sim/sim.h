@@ -154,7 +154,7 @@ const struct instance *check_next(uint32_t *at); /* each row, as the log says; N
 int64_t check_ended_at(uint64_t token); /* the world: its machine's wall clock then; or never */
 void check_start(uint64_t token, struct inst_key key);              /* a process begins */
 void check_end(uint64_t token, struct inst_key key, int exit_code); /* it is gone */
-void check_acked(uint64_t token);                                   /* its end was acknowledged */
+void check_acked(uint64_t token, int code);                         /* its end was acknowledged */
 void check_trouble(void);          /* from here results may be lost with a good reason */
 void check_store(struct store *s); /* replay(log) == tables */
 void check_quiet(struct store *s); /* at the very end */
@@ -369,7 +369,8 @@ int64_t broker_thaws_us(int place); /* its loader does nothing before; in the pa
 /* sim_names.c: one machine a name, by the registrar's own judgement. */
 void names_reset(void);
 void names_restarted(void);
-bool names_admit(int seat, uint32_t session, bool *ret_strange);
+struct holder;
+bool names_admit(int seat, uint32_t session, struct holder *ret_holder);
 void names_heard(int seat);
 
 /* sim_liveness.c: nothing stays in a state that nobody works on (L1). */

@@ -309,10 +309,9 @@ void broker_ack(int b, uint64_t conn, uint64_t token, uint32_t seq, int code)
 {
 	struct job *j = machine_find(b, token);
 
-	(void)code;
 	if (machines[b].conn != conn || !j || j->state != J_ENDED || seq != j->end.seq)
 		return;
-	check_acked(token);
+	check_acked(token, code);
 	machines[b].old = j->end;
 	machines[b].old.token = token;
 	j->state = J_FREE;
@@ -378,7 +377,9 @@ static void beat(void *a, uint64_t conn)
 	}
 	struct up *u = up_new(b, 2);
 	list_held(b, u);
+	gray_lies(&machines[b], u);
 	up_send(u);
+	gray_lies_of_ends(&machines[b]);
 	/* Reports are repeated until they are acknowledged. */
 	for (int i = 0; i < JOBS_MAX; i++)
 		if (machines[b].jobs[i].state == J_ENDED)
@@ -412,7 +413,9 @@ static void do_connect(void *a, uint64_t unused)
 	u->greeter = (struct greeter){ m->incarnation, m->lane,
 		                       machines[(b + BROKERS) % LOADERS].exists };
 	list_held(b, u);
+	gray_lies(m, u);
 	up_send(u);
+	gray_lies_of_ends(m);
 	send_credit(b);
 	for (int i = 0; i < JOBS_MAX; i++)
 		if (m->jobs[i].state == J_ENDED)

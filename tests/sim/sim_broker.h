@@ -21,6 +21,7 @@ struct job {
 };
 
 struct machine {
+	bool lies; /* a twin whose journal has what the first one runs: a clone of its disk */
 	bool loader_up;
 	bool leaving;      /* its loader was told to end: takes nothing more */
 	bool exists;       /* this place has a loader, or what one left */
@@ -55,7 +56,7 @@ struct up {
 	int64_t sent_us;
 	struct report report;
 	size_t n;
-	uint64_t held[JOBS_MAX];
+	uint64_t held[2 * JOBS_MAX];
 };
 
 extern struct machine machines[MACHINES];
@@ -72,5 +73,7 @@ bool machine_holds(const struct machine *m, bool kept); /* jobs; kept: of the ke
 void gray_connect_soon(int place);
 bool gray_loader_down(int place); /* true: it is seen to here */
 void gray_heir_looks(int place);  /* it may be over */
+void gray_lies(const struct machine *m, struct up *u);
+void gray_lies_of_ends(const struct machine *m);
 
 #endif

@@ -1,5 +1,6 @@
 /* What looks well from one side: a loader that is frozen while its taskbroker beats on, or not
  * begun again while the keeper holds its jobs; a second machine with a name; a sick machine. */
+#include "sched/attempt.h"
 #include "sim.h"
 #include "sim_broker.h"
 
@@ -22,11 +23,38 @@ static bool is_unserved(const struct machine *m)
 	return !m->loader_up && now_us - m->down_us > UNSERVED_US;
 }
 
+/* A clone of a disk, or anybody who guesses tokens: what runs on the first machine is named as its
+ * own, or told as lost. Both are of the same name. */
+void gray_lies(const struct machine *m, struct up *u)
+{
+	const struct machine *first = &machines[(m - machines) % BROKERS];
+
+	for (int i = 0; m->lies && i < JOBS_MAX; i++)
+		if (first->jobs[i].state == J_RUNNING)
+			u->held[u->n++] = first->jobs[i].token;
+}
+
+void gray_lies_of_ends(const struct machine *m)
+{
+	const struct machine *first = &machines[(m - machines) % BROKERS];
+
+	for (int i = 0; m->lies && i < JOBS_MAX; i++) {
+		if (first->jobs[i].state != J_RUNNING || chance(500))
+			continue;
+		struct up *u = up_new((int)(m - machines), 3);
+		u->report = (struct report){
+			.token = first->jobs[i].token, .seq = 1, .end = AE_INFRA, .reason = RE_LOST
+		};
+		up_send(u);
+	}
+}
+
 static void list_kept(const struct machine *m, struct up *u)
 {
 	for (int i = 0; i < JOBS_MAX && !is_unserved(m); i++)
 		if (m->jobs[i].state != J_FREE && !m->jobs[i].in_process)
 			u->held[u->n++] = m->jobs[i].token;
+	gray_lies(m, u);
 }
 
 static void say(int place, int kind)
@@ -224,6 +252,7 @@ static void twin_comes(int place)
 
 	note("broker %d: a second machine has the name of %d", place, place % BROKERS);
 	*m = (struct machine){ .exists = true, .loader_up = true, .incarnation = incarnation };
+	m->lies = chance(500);
 	machine_connect_soon(place);
 	gray_connect_soon(place);
 }

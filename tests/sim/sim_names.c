@@ -30,6 +30,8 @@ void names_restarted(void)
 		struct machine_of was = names[b].machine;
 		memset(&names[b], 0, sizeof names[b]);
 		memcpy(names[b].machine.nonce, was.nonce, sizeof was.nonce);
+		names[b].machine.id = was.id;
+		names[b].machine.since = was.since;
 		snprintf(names[b].name, sizeof names[b].name, "b%d", b);
 	}
 }
@@ -73,13 +75,14 @@ static void check_taken(int name, int place)
 	owner[name] = place;
 }
 
-bool names_admit(int seat, uint32_t session, bool *ret_strange)
+bool names_admit(int seat, uint32_t session, struct holder *ret_holder)
 {
 	int place = seat % MACHINES, name = place % BROKERS;
 	struct greeting g = { .reply_to = worker_actor(), .evict = on_evict, .session = session };
 
 	registrar.me = worker_actor();
 	registrar.beat_us = BEAT_US;
+	registrar.ledger = server_ledger();
 	g.role = seat >= MACHINES ? 1 : 2;
 	snprintf(g.machine, sizeof g.machine, "machine-%d", place);
 	snprintf(g.host, sizeof g.host, "host-%d", place);
@@ -87,7 +90,8 @@ bool names_admit(int seat, uint32_t session, bool *ret_strange)
 		return false;
 	check_taken(name, place);
 	greets(&names[name], &g);
-	*ret_strange = g.strange;
+	*ret_holder = g.holder;
+	ret_holder->broker = (uint32_t)name + 1;
 	return true;
 }
 

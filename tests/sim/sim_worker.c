@@ -26,7 +26,8 @@ static struct {
 	uint64_t limit, resent, unsent;
 	bool refuses; /* sent a job back: nothing until new credit */
 	bool is_ending;
-	bool closed, others, strange;
+	bool closed, others;
+	struct holder holder;
 	uint32_t lane;
 } seats[SEATS];
 static uint32_t sessions;
@@ -36,12 +37,28 @@ static struct map live; /* token -> index below */
 static struct {
 	uint64_t token;
 	struct inst_key key;
-	uint32_t session;
+	uint64_t machine; /* as in struct holder */
+	uint32_t session, broker;
 	bool given_back; /* returned as never started: must not be sent any more */
 	bool is_former;  /* of before the start: whoever lists it twice has it still */
 	uint32_t listed;
 } leases[LEASES_MAX];
 static uint32_t n_leases;
+
+/* Only the machine that holds a lease is believed, as in worker.c: worker_own(). */
+static uint32_t own(int b, uint64_t token)
+{
+	uint32_t at = map_get(&live, token);
+
+#ifdef BUG_99 /* whoever knows a token is believed */
+	return at;
+#endif
+	if (at == MAP_NONE ||
+	    !holder_has(&seats[b].holder, leases[at].machine, leases[at].broker, token))
+		return MAP_NONE;
+	leases[at].machine = seats[b].holder.machine;
+	return at;
+}
 
 static int broker_of(uint32_t session)
 {
@@ -150,12 +167,14 @@ static void send_job(int b, const struct instance *i)
 	down_send(d);
 }
 
-static void lease_add(const struct instance *i, uint32_t session)
+static void lease_add(const struct instance *i, uint32_t session, uint64_t machine)
 {
 	CHECK(n_leases < LEASES_MAX);
 	leases[n_leases].token = i->token;
 	leases[n_leases].key = i->key;
 	leases[n_leases].session = session;
+	leases[n_leases].machine = machine;
+	leases[n_leases].broker = i->broker;
 	leases[n_leases].given_back = leases[n_leases].is_former = false;
 	leases[n_leases].listed = 0;
 	map_add(&live, i->token, n_leases++);
@@ -192,7 +211,7 @@ static void effects(const struct transition *tr)
 	uint32_t at = map_get(&live, tr->inst.token);
 
 	if (!had && has)
-		lease_add(&tr->inst, tr->session);
+		lease_add(&tr->inst, tr->session, tr->machine);
 	else if (had && !has && at != MAP_NONE)
 		map_remove(&live, tr->inst.token, at);
 	if (tr->event == EV_GRANT) {
@@ -250,7 +269,7 @@ static void load_lease(void *ctx, const struct instance *i, uint32_t slot)
 	(void)slot;
 	if (!inst_holds_slot(i, (enum state)i->state))
 		return;
-	lease_add(i, 0);
+	lease_add(i, 0, 0);
 	leases[n_leases - 1].is_former = true;
 }
 
@@ -313,9 +332,11 @@ static void tell_held(int b, bool hello, bool fresh, const uint64_t *held, size_
 	struct held_news *h = mem_new(sizeof *h + n * sizeof h->tokens[0]);
 
 	for (size_t i = 0; i < n; i++) {
-		uint32_t at = map_get(&live, held[i]);
+		uint32_t at = own(b, held[i]);
+		if (at == MAP_NONE)
+			continue;
 		check_heard(held[i]);
-		if (at == MAP_NONE || b >= MACHINES)
+		if (b >= MACHINES)
 			continue;
 		leases[at].session = seats[b].session;
 		if (!hello)
@@ -330,7 +351,7 @@ static void tell_held(int b, bool hello, bool fresh, const uint64_t *held, size_
 	h->loader = b < MACHINES;
 	h->hello = hello;
 	h->fresh = fresh;
-	h->strange = hello && seats[b].strange;
+	h->holder = seats[b].holder;
 	if (h->loader)
 		h->type[0] = 't';
 	h->n = n;
@@ -347,6 +368,7 @@ static void tell_sorter(int b, bool gone)
 
 	n->session = seats[b].session;
 	n->broker = (uint32_t)b % BROKERS + 1;
+	n->machine = seats[b].holder.machine;
 	n->lane = seats[b].lane;
 	n->gone = gone;
 	n->accepts = !seats[b].refuses;
@@ -379,11 +401,14 @@ void worker_evicts(uint32_t session)
 }
 
 /* By the registrar, before anything that a session says counts. */
-static bool admit(int b, uint64_t conn, bool *ret_strange)
+static bool admit(int b, uint64_t conn)
 {
-	*ret_strange = false;
-	if (!swarm.twins || names_admit(b, sessions + 1, ret_strange))
+	struct holder holder = { .broker = (uint32_t)b % BROKERS + 1 };
+
+	if (!swarm.twins || names_admit(b, sessions + 1, &holder)) {
+		seats[b].holder = holder;
 		return true;
+	}
 	refuse(b, conn);
 	return false;
 }
@@ -395,7 +420,7 @@ static void take_list(int b, int64_t sent_us, const uint64_t *held, size_t n)
 	struct down *d = down_new(b, DOWN_BEAT, 0, n);
 	d->us = sent_us;
 	for (size_t i = 0; i < n; i++)
-		if (map_get(&live, held[i]) == MAP_NONE)
+		if (own(b, held[i]) == MAP_NONE)
 			d->unknown[d->n++] = held[i];
 	down_send(d);
 }
@@ -404,12 +429,10 @@ void worker_kept(int place, uint64_t conn, int64_t sent_us, bool hello, const ui
                  size_t n)
 {
 	int b = MACHINES + place;
-	bool strange;
 
-	if (hello && admit(b, conn, &strange)) {
+	if (hello && admit(b, conn)) {
 		seats[b].conn = conn;
 		seats[b].session = ++sessions;
-		seats[b].strange = strange;
 		clear_at[b] = 0;
 		names_heard(b);
 		tell_held(b, true, false, held, n);
@@ -421,13 +444,10 @@ void worker_kept(int place, uint64_t conn, int64_t sent_us, bool hello, const ui
 
 void worker_hello(int b, uint64_t conn, struct greeter g, const uint64_t *held, size_t n)
 {
-	bool strange;
-
-	if (!admit(b, conn, &strange))
+	if (!admit(b, conn))
 		return;
 	if (seats[b].session)
 		tell_sorter(b, true);
-	seats[b].strange = strange;
 	seats[b].conn = conn;
 	seats[b].session = ++sessions;
 	seats[b].limit = seats[b].resent = seats[b].unsent = 0;
@@ -482,7 +502,7 @@ void worker_beat(int b, uint64_t conn, int64_t sent_us, const uint64_t *held, si
 void worker_report(int b, uint64_t conn, const struct report *r)
 {
 	struct proposals *ps;
-	uint32_t at = map_get(&live, r->token);
+	uint32_t at = own(b, r->token);
 
 	if (seats[b].conn != conn)
 		return;

@@ -1,4 +1,5 @@
 /* baseserver/registrar: which of gates 9 to 11 is closed, told from what brokers report. */
+#include "baseserver/ledger.h"
 #include "baseserver/registrar.h"
 #include "baseserver/why.h"
 #include "tests/unit/sorting.h"
@@ -144,7 +145,7 @@ static void one_that_has_gone_is_named_with_when_it_was_heard(void **state)
 }
 
 static int answer;
-static bool strange;
+static struct holder holder;
 static uint32_t evicted;
 
 static void on_answer(struct letter *l, void *self)
@@ -153,7 +154,7 @@ static void on_answer(struct letter *l, void *self)
 
 	(void)self;
 	answer = g->code;
-	strange = g->strange;
+	holder = g->holder;
 	free(l);
 }
 
@@ -164,8 +165,8 @@ static void on_evict(struct letter *l, void *self)
 	free(l);
 }
 
-static int greets(struct place *p, uint32_t session, const char *type, const char *machine,
-                  const char *boot)
+static int greets_booted(struct place *p, uint32_t session, const char *type, const char *machine,
+                         const char *former, const char *boot)
 {
 	struct greeting *g = mem_new(sizeof *g);
 
@@ -177,10 +178,17 @@ static int greets(struct place *p, uint32_t session, const char *type, const cha
 	snprintf(g->name, sizeof g->name, "b1");
 	snprintf(g->type, sizeof g->type, "%s", type ? type : "");
 	snprintf(g->machine, sizeof g->machine, "%s", machine);
+	snprintf(g->former, sizeof g->former, "%s", former);
 	snprintf(g->boot_id, sizeof g->boot_id, "%s", boot);
 	assert_int_equal(registrar_greet(p->registrar, g), 0);
 	thread_sim_run(p->f.th);
 	return answer;
+}
+
+static int greets(struct place *p, uint32_t session, const char *type, const char *machine,
+                  const char *boot)
+{
+	return greets_booted(p, session, type, machine, "", boot);
 }
 
 static void lives(struct place *p, uint32_t session)
@@ -230,10 +238,8 @@ static void a_second_machine_is_refused_until_the_first_falls_silent(void **stat
 	assert_int_equal(greets(&p, 10, NULL, "m2", "boot"), E_IDENTITY);
 	now_us += 1;
 	assert_int_equal(greets(&p, 10, "t", "m2", "boot"), 0);
-	assert_true(strange);
 	assert_int_equal(evicted, 2);
 	assert_int_equal(greets(&p, 11, NULL, "m2", "boot"), 0);
-	assert_false(strange);
 	assert_false(has_twin(&p));
 	assert_int_equal(greets(&p, 12, NULL, "m1", "boot"), E_IDENTITY);
 	stop(&p);
@@ -255,6 +261,15 @@ static void a_machine_is_taken_again_at_once_an_earlier_version_by_its_boot(void
 	stop(&p);
 }
 
+/* Greets until it is let in: the one before it says nothing any more. */
+static struct holder taken(struct place *p, const char *machine, const char *former)
+{
+	greets_booted(p, 20, NULL, machine, former, "boot");
+	now_us += 2 * US_PER_S;
+	assert_int_equal(greets_booted(p, 21, NULL, machine, former, "boot"), 0);
+	return holder;
+}
+
 static void a_name_stays_its_machines_when_the_server_starts_again(void **state)
 {
 	struct registrar *next = NULL;
@@ -262,7 +277,8 @@ static void a_name_stays_its_machines_when_the_server_starts_again(void **state)
 
 	(void)state;
 	begin_beating(&p);
-	assert_int_equal(greets(&p, 1, NULL, "m1", "boot"), 0);
+	taken(&p, "m0", "");
+	struct holder was_holder = taken(&p, "m1", "");
 	struct thread *th = thread_new("next", &test_clock);
 	assert_int_equal(registrar_new(th, p.f.ledger, p.f.store, &next, NULL), 0);
 	struct registrar *was = p.registrar;
@@ -277,10 +293,63 @@ static void a_name_stays_its_machines_when_the_server_starts_again(void **state)
 	thread_sim_run(th);
 	thread_sim_run(p.f.th);
 	assert_int_equal(answer, E_IDENTITY);
+	g = mem_new(sizeof *g);
+	g->reply_to = p.f.me;
+	g->answered = on_answer;
+	snprintf(g->name, sizeof g->name, "b1");
+	snprintf(g->machine, sizeof g->machine, "m1");
+	g->role = 1;
+	assert_int_equal(registrar_greet(next, g), 0);
+	thread_sim_run(th);
+	thread_sim_run(p.f.th);
+	assert_int_equal(answer, 0);
+	assert_memory_equal(&holder, &was_holder, sizeof holder);
 	p.registrar = was;
 	thread_stop(th);
 	registrar_free(next);
 	thread_free(th);
+	stop(&p);
+}
+
+static bool has(const struct holder *of, const struct holder *granted_to, uint64_t token)
+{
+	return holder_has(of, granted_to->machine, granted_to->broker, token);
+}
+
+static void what_was_granted_to_the_former_machine_is_not_the_next_ones(void **state)
+{
+	struct place p;
+
+	(void)state;
+	begin_beating(&p);
+	uint64_t token = ledger_next_token(p.f.ledger);
+	struct holder first = taken(&p, "m1", ""), unknown = { 0, 0, first.broker };
+	assert_int_equal(greets(&p, 22, "t", "m1", "boot"), 0); /* its loader, begun again */
+	assert_true(has(&holder, &first, token) && has(&holder, &unknown, token));
+	struct holder second = taken(&p, "m2", "");
+	assert_false(has(&second, &first, token));
+	assert_true(second.since == ledger_next_token(p.f.ledger));
+	assert_false(has(&second, &unknown, second.since - 1)); /* of a former server's time */
+	assert_true(has(&second, &unknown, second.since));
+	struct holder again = taken(&p, "m1", ""); /* the former one is back */
+	assert_true(has(&again, &first, token));
+	assert_false(has(&again, &second, second.since));
+	stop(&p);
+}
+
+static void a_machine_that_was_booted_has_what_it_had(void **state)
+{
+	struct place p;
+
+	(void)state;
+	begin_beating(&p);
+	struct holder first = taken(&p, "m1", ""), booted = taken(&p, "m2", "m1");
+	assert_true(booted.machine == first.machine && booted.since == first.since);
+	booted = taken(&p, "m3", "m2");
+	assert_true(booted.machine == first.machine && booted.since == first.since);
+	struct holder clone = taken(&p, "m4", ""), late = taken(&p, "m5", "m3");
+	assert_true(clone.machine != first.machine);
+	assert_true(late.machine != first.machine); /* booted while another had its name */
 	stop(&p);
 }
 
@@ -292,6 +361,8 @@ int main(void)
 		cmocka_unit_test(a_second_machine_is_refused_until_the_first_falls_silent),
 		cmocka_unit_test(a_machine_is_taken_again_at_once_an_earlier_version_by_its_boot),
 		cmocka_unit_test(a_name_stays_its_machines_when_the_server_starts_again),
+		cmocka_unit_test(what_was_granted_to_the_former_machine_is_not_the_next_ones),
+		cmocka_unit_test(a_machine_that_was_booted_has_what_it_had),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,8 +26,9 @@ struct session {
 	size_t queued; /* what the worker is told is still to be written */
 	bool is_welcome;
 	uint64_t tokens[TOKENS];
-	size_t jobs, kills;
-	uint64_t first, last; /* numbers of events */
+	size_t jobs, kills, unknown; /* unknown: tokens that the answer to a beat refuses */
+	int32_t answer;              /* the last one to a report, or a chunk of a log */
+	uint64_t first, last;        /* numbers of events */
 	size_t events, gaps, news;
 	bool has_holes;
 	int32_t state; /* where the last event led from Running, and why */
@@ -81,6 +82,14 @@ int session_send(struct session *s, enum frame_kind kind, const void *message, s
 
 	(void)err;
 	s->is_welcome = s->is_welcome || kind == FR_WELCOME;
+	if (kind == FR_BEAT_ACK)
+		s->unknown = ((const Sirdar__BeatAck *)message)->n_unknown;
+	if (kind == FR_REPORT_ACKS)
+		s->answer = ((const Sirdar__ReportAcks *)message)->ack[0]->code;
+	if (kind == FR_LOG_ACK)
+		s->answer = ((const Sirdar__LogAck *)message)->code;
+	if (kind == FR_PARAM_GIVE)
+		s->answer = ((const Sirdar__ParamGive *)message)->code;
 	for (size_t i = 0; kind == FR_JOBS && i < jobs->n_job && s->jobs < TOKENS; i++)
 		s->tokens[s->jobs++] = jobs->job[i]->token;
 	if (kind == FR_KILLS)
@@ -175,7 +184,9 @@ static void hear(struct place *p, struct session *s, enum frame_kind kind, const
 	thread_sim_run(p->f.th);
 }
 
-static struct session *greet(struct place *p, uint32_t role, const char *name)
+/* token: what it says that it holds already; 0: nothing. */
+static struct session *greet_holding(struct place *p, uint32_t role, const char *name,
+                                     uint64_t token)
 {
 	Sirdar__Hello m = SIRDAR__HELLO__INIT;
 
@@ -185,6 +196,8 @@ static struct session *greet(struct place *p, uint32_t role, const char *name)
 	m.name = (char *)(uintptr_t)name;
 	m.type = (char *)(uintptr_t)(role == LOADER ? "t" : "");
 	m.incarnation = 1;
+	m.held = &token;
+	m.n_held = token != 0;
 	assert_int_equal(worker_accept(p->worker, -1, name, NULL, 0, 0), 0);
 	thread_sim_run(p->f.th);
 	struct session *s = newest;
@@ -193,6 +206,11 @@ static struct session *greet(struct place *p, uint32_t role, const char *name)
 	pass(p, 2);
 	assert_true(s->is_welcome);
 	return s;
+}
+
+static struct session *greet(struct place *p, uint32_t role, const char *name)
+{
+	return greet_holding(p, role, name, 0);
 }
 
 static void credit(struct place *p, struct session *s, uint64_t limit)
@@ -432,6 +450,79 @@ static void a_kill_is_sent_with_each_beat_until_it_is_acknowledged(void **state)
 	stop(&p);
 }
 
+/* --- whose a lease is: tokens can be guessed ------------------------------------------------- */
+
+static void asks_for_its_log_and_parameters(struct place *p, struct session *s)
+{
+	Sirdar__LogChunk chunk = SIRDAR__LOG_CHUNK__INIT;
+	Sirdar__ParamAsk ask = SIRDAR__PARAM_ASK__INIT;
+
+	chunk.token = ask.token = s->tokens[0];
+	s->answer = 0;
+	hear(p, s, FR_LOG_CHUNK, &chunk);
+	assert_int_equal(s->answer, E_STALE);
+	s->answer = 0;
+	hear(p, s, FR_PARAM_ASK, &ask);
+	assert_int_equal(s->answer, E_STALE);
+}
+
+/* It has a key, of another name, and claims what b1 runs. */
+static void who_claims_a_token_of_another_machine_is_not_believed(void **state)
+{
+	struct instance i;
+	struct place p;
+
+	(void)state;
+	start(&p);
+	struct session *s = greet(&p, LOADER, "b1");
+	struct inst_key key = ready(&p.f, TASK, 60);
+	credit(&p, s, 1);
+	pass(&p, 2);
+	assert_int_equal(s->jobs, 1);
+	struct session *liar = greet_holding(&p, LOADER, "b2", s->tokens[0]);
+	liar->tokens[liar->jobs++] = s->tokens[0];
+	beat(&p, liar);
+	assert_int_equal(liar->unknown, 1);
+	for (size_t k = 0; k < sizeof ends / sizeof ends[0]; k++) {
+		liar->answer = 0;
+		report(&p, liar, s->tokens[0], k);
+		assert_int_equal(liar->answer, E_STALE);
+	}
+	asks_for_its_log_and_parameters(&p, liar);
+	assert_true(ledger_find(p.f.ledger, key, &i) && i.state == ST_RUNNING);
+	ask(&p.f, ASK_KILL, key, 0); /* is told to who holds it */
+	pass(&p, 2);
+	assert_true(s->kills == 1 && liar->kills == 0);
+	beat(&p, s);
+	assert_int_equal(s->unknown, 0);
+	report(&p, s, s->tokens[0], 0);
+	assert_int_equal(s->answer, 0);
+	stop(&p);
+}
+
+/* Else it would run for ever by the word of somebody who does not have it. */
+static void a_lease_is_renewed_by_its_holder_alone(void **state)
+{
+	struct instance i;
+	struct place p;
+
+	(void)state;
+	start(&p);
+	struct session *s = greet(&p, LOADER, "b1");
+	struct inst_key key = ready(&p.f, TASK, 60);
+	credit(&p, s, 1);
+	pass(&p, 2);
+	struct session *liar = greet_holding(&p, LOADER, "b2", s->tokens[0]);
+	liar->tokens[liar->jobs++] = s->tokens[0];
+	for (int64_t ms = 0; ms < LOSE_MS + 10; ms += 10) {
+		pass(&p, 8);
+		beat(&p, liar);
+	}
+	assert_true(ledger_find(p.f.ledger, key, &i));
+	assert_true(i.state != ST_RUNNING || i.token != s->tokens[0]);
+	stop(&p);
+}
+
 /* --- slow clients ------------------------------------------------------------------------- */
 
 static void happens(struct place *p, int64_t n)
@@ -560,6 +651,8 @@ int main(void)
 		cmocka_unit_test(who_subscribes_hears_what_ended_meanwhile),
 		cmocka_unit_test(each_reason_of_a_loader_has_the_verdict_that_the_table_says),
 		cmocka_unit_test(a_kill_is_sent_with_each_beat_until_it_is_acknowledged),
+		cmocka_unit_test(who_claims_a_token_of_another_machine_is_not_believed),
+		cmocka_unit_test(a_lease_is_renewed_by_its_holder_alone),
 		cmocka_unit_test(a_grant_within_the_margin_leaves_as_a_job),
 		cmocka_unit_test(a_grant_that_is_durable_too_late_never_leaves_and_is_made_again),
 		cmocka_unit_test(a_grant_whose_session_went_goes_to_another),
