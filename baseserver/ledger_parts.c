@@ -110,13 +110,17 @@ static int node_outcome(struct ledger *l, struct inst_key key, struct instance *
 	return r == 0 && begins_anew(whole, ret->state) ? E_NOT_FOUND : r;
 }
 
-/* Its step before has no such date: nothing to wait for. */
+/* Its step before has no such date, or had none yet: nothing to wait for. What a backfill has of
+ * such dates has its row by now, parents first. */
 static bool never_planned(const struct ledger *l, struct inst_key parent)
 {
 	const struct ltask *t = ledger_task_of(l, parent.task);
 	uint32_t index;
 
-	return t && t->def && !plan_has(t->def->plan, parent.run_date) &&
+	if (!t || !t->def)
+		return false;
+	return (parent.run_date < plan_begin(t->def->plan) ||
+	        !plan_has(t->def->plan, parent.run_date)) &&
 	       !table_find(&l->table, part_key(parent, 0), &index) &&
 	       !outcomes_find(&t->outcomes, parent.run_date);
 }
@@ -718,7 +722,8 @@ void ledger_parts_changed(struct ledger *l, const struct ltask *t, const struct 
 	if (i->key.part < 0)
 		return;
 	put_on_list(l, part_key(i->key, 0));
-	if (state_final(from) || state_final((enum state)i->state))
+	/* A date that was passed over, as never planned, and is asked for now, is waited for. */
+	if (from == ST_NONE || state_final(from) || state_final((enum state)i->state))
 		tell_children(l, t, i, from);
 }
 

@@ -80,6 +80,7 @@ struct swarm {
 	bool freezes;     /* loaders that do nothing any more, and are there */
 	bool quarantines; /* loaders that are not begun again */
 	bool twins;       /* a second machine with the name of the first */
+	bool begins;      /* tasks went online some minutes after their plans start */
 	uint32_t sick;    /* so many machines may be sick at a time: no start goes well there */
 	size_t ring_slots;
 	int64_t rows_max; /* dates left out in one go that have rows */

@@ -101,7 +101,7 @@ static bool picks(const struct task *child, const struct task *parent, int64_t t
 	for (size_t k = 0; k < child->n_links; k++) {
 		const struct task_link *l = &child->links[k];
 		int n = l->parent == parent->id && !l->by_node
-		                ? link_spans(l, parent->plan, child->plan, t, spans)
+		                ? link_spans_ever(l, parent->plan, child->plan, t, spans)
 		                : 0;
 		for (int i = 0; i < n; i++)
 			if (p >= spans[i].lo && p < spans[i].hi)

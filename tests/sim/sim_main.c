@@ -57,6 +57,7 @@ static void bend(struct swarm *s)
 	s->rows_max = drawn.rows_max;
 	s->flows = drawn.flows;
 	s->branches = drawn.branches;
+	s->begins = drawn.begins;
 	s->writer = scenario == SC_SILENCES && drawn.writer;
 	s->apart = true;
 	s->operators = scenario != SC_SICK;
@@ -97,6 +98,7 @@ static struct swarm draw_swarm(uint64_t seed)
 	s.flows = all_parts || seed % 5 == 1 || seed % 5 == 4;
 	s.branches = all_parts ? seed % 2 : seed % 5 >= 3;
 	s.switches = seed % 3 == 0;
+	s.begins = seed / 2 % 2 == 1; /* not drawn, as above */
 	parts = all_parts || chance(250);
 	bend(&s);
 	return s;

@@ -40,7 +40,7 @@ bool operator_pick(struct inst_key *ret)
 	int64_t date = plan_prev(task_now(id)->plan, wall_of(now_us) / SEC - (int64_t)rnd(600));
 
 	*ret = (struct inst_key){ date, id, 0 };
-	return date != PLAN_BEFORE;
+	return date != PLAN_BEFORE && date >= plan_begin(task_now(id)->plan);
 }
 
 static void instance_command(void)
@@ -115,7 +115,7 @@ static void put_tasks(const struct task *const *tasks, size_t n, enum task_state
 			                          .state = (uint8_t)state,
 			                          .frozen = frozen,
 			                          .planned_through = INT64_MIN,
-			                          .online_from = INT64_MIN };
+			                          .online_from = plan_begin(tasks[k]->plan) };
 	}
 	e->n_tasks = n;
 	if (ledger_edit(server_ledger(), e) < 0)

@@ -107,7 +107,7 @@ static bool its_turn(const struct task *t, int64_t run_date)
 {
 	int64_t before = plan_prev(t->plan, run_date);
 
-	if (t->serial != SERIAL_ORDERED || before == PLAN_BEFORE)
+	if (t->serial != SERIAL_ORDERED || before == PLAN_BEFORE || before < plan_begin(t->plan))
 		return true;
 	const struct outcome_range *o = outcomes_find(&outcomes[t->id], before);
 	return o && (o->state == ST_SUCC || o->state == ST_SKIPPED);

@@ -12,6 +12,7 @@
 #include "baseserver/sorter.h"
 #include "baseserver/warm.h"
 #include "rt/thread.h"
+#include "sched/plan.h"
 #include "sched/task.h"
 #include "sim.h"
 #include "store/mem.h"
@@ -64,7 +65,8 @@ static void publish_tasks(void)
 			                          .version = 1,
 			                          .state = TS_ONLINE,
 			                          .planned_through = INT64_MIN,
-			                          .online_from = INT64_MIN };
+			                          .online_from = plan_begin(
+							  task_now(i + 1)->plan) };
 	}
 	e->n_tasks = TASKS;
 	if (ledger_edit(ledger, e) < 0)

@@ -27,7 +27,9 @@ struct made {
 static struct task *versions[TASKS + 1][VERSIONS];
 static uint32_t n_versions[TASKS + 1];
 
-static struct plan *plan_of(int32_t step)
+static int64_t begins[TASKS + 1]; /* of its plan: whatever it is edited to */
+
+static struct plan *plan_of(int32_t step, int64_t begin)
 {
 	int64_t start = WALL_BASE_US / SEC;
 	const struct tz *tz;
@@ -41,6 +43,7 @@ static struct plan *plan_of(int32_t step)
 		              .end = start + PLANNED_US / SEC,
 		              .anchor = start };
 	CHECK(plan_new(&s, &p, NULL) == 0);
+	plan_begin_at(p, begin);
 	return p;
 }
 
@@ -179,7 +182,7 @@ static struct task *task_make(uint32_t id, uint32_t version)
 	t->group = t->owner = t->run_as = "";
 	t->links = m->links;
 	t->pools = m->pools;
-	t->plan = plan_of(id % 4 == 3 ? 5 : 1);
+	t->plan = plan_of(id % 4 == 3 ? 5 : 1, begins[id]);
 	t->workflow_cap = 10;
 	t->infra_max = scenario == SC_SICK ? 10 : 1000;
 	t->grace_us = 200 * MS;
@@ -238,6 +241,7 @@ void tasks_make(void)
 {
 	flow_make(swarm.flows);
 	for (uint32_t id = 1; id <= TASKS; id++) {
+		begins[id] = swarm.begins ? WALL_BASE_US / SEC + (int64_t)rnd(6) * 60 : INT64_MIN;
 		struct task *t = keep(task_make(id, 1));
 		if (chance(scenario == SC_SILENCES ? 900 : 250))
 			t->catchup = chance(500) ? CATCHUP_LATEST : CATCHUP_NONE;
