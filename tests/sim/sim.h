@@ -133,6 +133,7 @@ __attribute__((format(printf, 1, 2))) void note(const char *fmt, ...);
 /* sim_threads.c: where the actors run. */
 void threads_new(void);
 void threads_stand(int64_t us);    /* no thread does anything for so long */
+int64_t threads_rested_us(void);   /* when none had anything left to do */
 int64_t threads_stand_until(void); /* world time; in the past: they do not */
 struct thread *thread_of(enum place_of who);
 int threads_start(struct err *err);

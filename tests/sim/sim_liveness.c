@@ -97,9 +97,10 @@ static void look_at(const struct tended *t)
 		clocks[t->at].since_us = now_us;
 		return;
 	}
-	if (swarm.long_downs) /* all that came due meanwhile is worked off by slow threads */
-		more_us += 3 * SLACK_US;
 	from_us = clocks[t->at].since_us > calm_us ? clocks[t->at].since_us : calm_us;
+	/* All that came due meanwhile is worked off by slow threads, which have not caught up since. */
+	if (swarm.long_downs && threads_rested_us() <= from_us)
+		more_us += 3 * SLACK_US;
 	if (now_us - from_us <= b->us + more_us)
 		return;
 	break_invariant("L1",

@@ -178,8 +178,8 @@ bool rules_open(const struct instance *i)
 {
 	const struct task *t = check_def(i->key.task);
 
-	if (i->key.part > 0) /* after an edit of a pipeline its nodes and steps are others */
-		return t->version == 1 && !parts_may_wait(i);
+	if (i->key.part > 0)
+		return !parts_may_wait(i);
 	return judge(t, i, wall_of(now_us), true) == MET &&
 	       judge(t, i, wall_of(now_us), false) == MET;
 }

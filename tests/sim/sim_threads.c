@@ -19,12 +19,13 @@ static struct place {
 	bool waits;      /* from_us is drawn */
 } places[PLACES];
 static size_t n_places;
-static int64_t stand_us;
+static int64_t stand_us, rested_us;
 
 void threads_new(void)
 {
 	n_places = swarm.apart ? PLACES : 1;
 	stand_us = 0;
+	rested_us = now_us;
 	for (size_t i = 0; i < n_places; i++)
 		places[i] = (struct place){ .th = thread_new(names[i], &sim_clock) };
 }
@@ -82,6 +83,20 @@ static bool may_step(struct place *p)
 	return p->from_us <= now_us || healing;
 }
 
+static bool is_busy(void)
+{
+	bool busy = stand_us > now_us;
+
+	for (size_t i = 0; i < n_places; i++)
+		busy = busy || thread_sim_busy(places[i].th);
+	return busy;
+}
+
+int64_t threads_rested_us(void)
+{
+	return rested_us;
+}
+
 void threads_run(const bool *stop)
 {
 	for (int64_t steps = 0; !*stop; steps++) {
@@ -90,8 +105,10 @@ void threads_run(const bool *stop)
 		for (size_t i = 0; i < n_places; i++)
 			if (may_step(&places[i]))
 				may[n++] = &places[i];
-		if (n == 0)
+		if (n == 0) {
+			rested_us = is_busy() ? rested_us : now_us;
 			return;
+		}
 		struct place *p = may[n == 1 ? 0 : rnd(n)];
 		p->waits = false;
 		bool one = n_places > 1 && !chance(300) && !is_late(p);
