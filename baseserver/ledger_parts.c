@@ -119,10 +119,6 @@ static bool never_planned(const struct ledger *l, struct inst_key parent)
 
 	if (!t || !t->def)
 		return false;
-#ifdef BUG_100 /* a part waits for what the step before it never planned */
-	if (parent.run_date < plan_begin(t->def->plan))
-		return false;
-#endif
 	return (parent.run_date < plan_begin(t->def->plan) ||
 	        !plan_has(t->def->plan, parent.run_date)) &&
 	       !table_find(&l->table, part_key(parent, 0), &index) &&

@@ -98,7 +98,7 @@ static void look_at(const struct tended *t)
 		return;
 	}
 	from_us = clocks[t->at].since_us > calm_us ? clocks[t->at].since_us : calm_us;
-	/* All that came due meanwhile is worked off by slow threads, which have not caught up since. */
+	/* What came due meanwhile is worked off by slow threads that have not caught up since. */
 	if (swarm.long_downs && threads_rested_us() <= from_us)
 		more_us += 3 * SLACK_US;
 	if (now_us - from_us <= b->us + more_us)

@@ -12,7 +12,7 @@
 #include "util/log.h"
 
 bool parts;
-static bool all_parts;
+static bool all_parts, all_begins;
 
 enum scenario scenario;
 
@@ -98,7 +98,7 @@ static struct swarm draw_swarm(uint64_t seed)
 	s.flows = all_parts || seed % 5 == 1 || seed % 5 == 4;
 	s.branches = all_parts ? seed % 2 : seed % 5 >= 3;
 	s.switches = seed % 3 == 0;
-	s.begins = seed / 2 % 2 == 1; /* not drawn, as above */
+	s.begins = all_begins;
 	parts = all_parts || chance(250);
 	bend(&s);
 	return s;
@@ -330,12 +330,14 @@ int main(int argc, char **argv)
 			scenario = scenario_named(argv[++i]);
 		else if (strcmp(argv[i], "--parts") == 0)
 			all_parts = true;
+		else if (strcmp(argv[i], "--begins") == 0)
+			all_begins = true;
 		else if (strcmp(argv[i], "--verbose") == 0)
 			opt.verbose = true;
 		else
-			return fprintf(stderr,
-			               "usage: sim [--seed N] [--seeds K] [--steps S] "
-			               "[--bad K] [--parts] [--scenario NAME] [--verbose]\n"),
+			return fprintf(stderr, "usage: sim [--seed N] [--seeds K] [--steps S] "
+			                       "[--bad K] [--parts] [--begins] [--scenario NAME] "
+			                       "[--verbose]\n"),
 			       2;
 	}
 	if (opt.verbose)

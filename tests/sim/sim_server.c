@@ -218,7 +218,7 @@ static bool open_ledger(void)
 	return n == 0;
 }
 
-/* Plans have no begin here, and links of members are judged by the plan: nobody says more. */
+/* The commander tells it over the front which dates commands have, which is not here. */
 static void tell_scopes(void)
 {
 	struct scope_news *all_told = mem_new(sizeof *all_told);
