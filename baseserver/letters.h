@@ -182,7 +182,8 @@ struct session_news {
 	char **groups;  /* NULL-ended */
 	uint64_t limit; /* running total of grants it may get */
 	struct rank_load load;
-	uint32_t held; /* attempts it already runs when the session begins */
+	uint32_t jobs_max; /* of its broker, for all types together; 0: it did not say */
+	uint32_t held;     /* attempts it already runs when the session begins */
 };
 void session_news_free(struct session_news *n);
 

@@ -181,6 +181,7 @@ static void run(struct sorter *s, struct ready *r, const struct instance *i)
 		*(q->newest ? &q->newest->run.next : &q->oldest) = r;
 		q->newest = r;
 	}
+	sorter_place(s, r, i->broker);
 	r->run.since_us = i->started_us ? i->started_us : s->now_us;
 }
 
@@ -214,6 +215,8 @@ static void follow(struct sorter *s, const struct instance *i, enum state from, 
 	else if (r && !waits)
 		set_asked(s, r, false);
 	sorter_count_slots(s, q, side_of(i), (int32_t)holds - (int32_t)inst_holds_slot(i, from));
+	if (r && !holds && !r->asked)
+		sorter_place(s, r, 0);
 	if (r && waits)
 		wait_in_lane(s, r, i);
 	if (!r || waits || holds)
@@ -351,6 +354,7 @@ static void grant(struct sorter *s, const struct lane *l)
 	heap_remove(&r->lane->ready, &r->node);
 	sorter_queue_moved(s, q);
 	sorter_spend(s, seat);
+	sorter_place(s, r, seat->broker);
 }
 
 /* One that waits at a pool for the same slots may have aged past who was let in there. */
@@ -447,6 +451,7 @@ static void returned(struct sorter *s, const struct answer *a)
 		return;
 	struct queue *q = r->queue;
 	set_asked(s, r, false);
+	sorter_place(s, r, 0);
 	/* What opens the gate may have been folded before the answer came: then ask again. */
 	if (a->code != E_REVISION && moves_of(s, q) == r->moves)
 		hold(s, q);
@@ -537,6 +542,7 @@ struct sorter *sorter_new(struct thread *th, struct ledger *ledger)
 	s->random = 2463534242u;
 	slab_init(&s->ready, sizeof(struct ready));
 	map_init(&s->limit_by_name);
+	map_init(&s->machine_of);
 	s->me = actor_new(th, &ops, s);
 	s->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, s->me);
 	s->out = (struct outbox){
@@ -556,6 +562,7 @@ void sorter_free(struct sorter *s)
 	sorter_queues_free(s);
 	sorter_limits_free(s);
 	sorter_seats_free(s);
+	sorter_machines_free(s);
 	sorter_starts_free(s);
 	slab_done(&s->ready);
 	outbox_done(&s->out);

@@ -48,6 +48,7 @@ struct ready {
 	uint32_t moves;    /* of its gates, when its grant was asked for */
 	uint32_t since_ms; /* when it came to wait, after sorter.began_us; wraps */
 	uint32_t avoid;    /* the broker where it did not start; 0: none */
+	uint32_t place;    /* where it runs or is asked to: a machine, from 1; 0: nowhere */
 	int64_t rests_us;  /* mono: until then others may have the tries; 0: it does not rest */
 	bool asked;        /* a grant is under way ... */
 	bool counted;      /* ... and has its slot */
@@ -166,10 +167,16 @@ struct klass {
 	struct queue *users;
 };
 
+/* A broker, with all its types. */
+struct machine {
+	uint32_t taken, jobs_max; /* jobs_max 0: it does not say */
+};
+
 /* A loader's session. */
 struct seat {
 	uint32_t session, broker, lane;
-	uint64_t machine;
+	uint32_t host;    /* index of its broker's machine */
+	uint64_t machine; /* which one has the name now (holder.h) */
 	char *type, *broker_name, **groups;
 	bool accepts;
 	uint64_t limit, granted; /* running totals */
@@ -216,6 +223,9 @@ struct sorter {
 	struct seat **seats;
 	size_t n_seats;
 	struct desk *desks;
+	struct machine *machines;
+	size_t n_machines;
+	struct map machine_of; /* by broker */
 	struct slab ready;
 	uint32_t *by_slot;
 	size_t by_slot_cap;
@@ -301,6 +311,14 @@ void sorter_regain(struct sorter *s, struct seat *seat); /* its grant was return
 void sorter_seats_free(struct sorter *s);
 
 void sorter_seat_room(struct sorter *s, struct seat *seat, uint32_t room);
+void sorter_seats_turned(struct sorter *s, uint32_t machine); /* it is full now, or not any more */
+
+/* sorter_machine.c: how many jobs a broker has, of all types. */
+uint32_t sorter_machine(struct sorter *s, uint32_t broker); /* made when it is new */
+bool sorter_machine_is_full(const struct sorter *s, uint32_t machine);
+void sorter_machine_jobs_max(struct sorter *s, uint32_t machine, uint32_t jobs_max);
+void sorter_place(struct sorter *s, struct ready *r, uint32_t broker); /* 0: nowhere */
+void sorter_machines_free(struct sorter *s);
 
 /* sorter_starts.c: brokers on which nothing starts. */
 #define STARTS_ANY UINT32_MAX

@@ -38,12 +38,18 @@ static bool serves(const struct seat *seat, const struct klass *k)
 	return k->group[0] == 0 || has_name(seat->groups, k->group);
 }
 
-static uint64_t open_of(const struct seat *seat)
+/* As if its machine had room. */
+static uint64_t credit_of(const struct seat *seat)
 {
 	uint64_t open = seat->accepts && seat->limit > seat->granted ? seat->limit - seat->granted
 	                                                             : 0;
 
 	return open < seat->room ? open : seat->room;
+}
+
+static uint64_t open_of(const struct sorter *s, const struct seat *seat)
+{
+	return sorter_machine_is_full(s, seat->host) ? 0 : credit_of(seat);
 }
 
 /* In the list of those that may start something, or not. */
@@ -83,7 +89,7 @@ static void seat_down(struct sorter *s, struct klass *k, struct seat *seat)
 {
 	k->sessions = mem_grow(k->sessions, k->n_sessions + 1, sizeof *k->sessions);
 	k->sessions[k->n_sessions++] = seat;
-	set_open(s, k, k->open + open_of(seat));
+	set_open(s, k, k->open + open_of(s, seat));
 }
 
 /* Brokers that serve the same: all of a group, of some machines, or one. */
@@ -185,7 +191,7 @@ static void leave(struct sorter *s, struct seat *seat)
 		for (size_t j = 0; j < k->n_sessions; j++)
 			if (k->sessions[j] == seat) {
 				k->sessions[j] = k->sessions[--k->n_sessions];
-				set_open(s, k, k->open - open_of(seat));
+				set_open(s, k, k->open - open_of(s, seat));
 				break;
 			}
 	}
@@ -222,6 +228,7 @@ static struct seat *enter(struct sorter *s, const struct session_news *n)
 	seat->broker = n->broker;
 	seat->lane = n->lane;
 	seat->machine = n->machine;
+	seat->host = sorter_machine(s, n->broker);
 	seat->type = mem_str(n->type);
 	seat->broker_name = mem_str(n->broker_name);
 	while (n->groups && n->groups[groups])
@@ -242,7 +249,7 @@ static struct seat *enter(struct sorter *s, const struct session_news *n)
 
 static void open_changed(struct sorter *s, const struct seat *seat, uint64_t was)
 {
-	uint64_t is = open_of(seat);
+	uint64_t is = open_of(s, seat);
 
 	for (size_t i = 0; is != was && i < s->n_classes; i++) {
 		struct klass *k = s->classes[i];
@@ -250,6 +257,15 @@ static void open_changed(struct sorter *s, const struct seat *seat, uint64_t was
 			continue;
 		set_open(s, k, k->open - was + is);
 	}
+}
+
+void sorter_seats_turned(struct sorter *s, uint32_t machine)
+{
+	bool is_full = sorter_machine_is_full(s, machine);
+
+	for (size_t i = 0; i < s->n_seats; i++)
+		if (s->seats[i]->host == machine)
+			open_changed(s, s->seats[i], is_full ? credit_of(s->seats[i]) : 0);
 }
 
 void sorter_seat_news(struct sorter *s, const struct session_news *n)
@@ -263,7 +279,8 @@ void sorter_seat_news(struct sorter *s, const struct session_news *n)
 	}
 	if (!seat)
 		seat = enter(s, n);
-	uint64_t was = open_of(seat);
+	sorter_machine_jobs_max(s, seat->host, n->jobs_max);
+	uint64_t was = open_of(s, seat);
 	seat->accepts = n->accepts;
 	seat->limit = n->limit;
 	seat->load = n->load;
@@ -288,7 +305,7 @@ void sorter_seat_runs(struct seat *seat, int32_t more)
 
 void sorter_spend(struct sorter *s, struct seat *seat)
 {
-	uint64_t was = open_of(seat);
+	uint64_t was = open_of(s, seat);
 
 	count(seat, 0, 1);
 	seat->granted++;
@@ -298,7 +315,7 @@ void sorter_spend(struct sorter *s, struct seat *seat)
 
 void sorter_seat_room(struct sorter *s, struct seat *seat, uint32_t room)
 {
-	uint64_t was = open_of(seat);
+	uint64_t was = open_of(s, seat);
 
 	seat->room = room;
 	open_changed(s, seat, was);
@@ -306,7 +323,7 @@ void sorter_seat_room(struct sorter *s, struct seat *seat, uint32_t room)
 
 void sorter_regain(struct sorter *s, struct seat *seat)
 {
-	uint64_t was = open_of(seat);
+	uint64_t was = open_of(s, seat);
 
 	if (seat->asked > 0)
 		count(seat, 0, -1);
@@ -358,14 +375,15 @@ static struct rank rank_by(const struct expr *e, const struct seat *seat)
 
 /* Of the brokers with room the one whose expression gives the least; of its loaders the one with
  * the fewest jobs. Each is reckoned once. */
-static struct seat *choose_least(const struct klass *k, const struct ready *r, uint32_t avoid)
+static struct seat *choose_least(const struct sorter *s, const struct klass *k,
+                                 const struct ready *r, uint32_t avoid)
 {
 	struct seat *best = NULL;
 	struct rank best_rank = { 0 };
 
 	for (size_t i = 0; i < k->n_sessions; i++) {
 		struct seat *seat = k->sessions[i];
-		if (open_of(seat) == 0 || (avoid && seat->broker == avoid))
+		if (open_of(s, seat) == 0 || (avoid && seat->broker == avoid))
 			continue;
 		if (best && best->broker == seat->broker) {
 			if (seat->running + seat->asked < best->running + best->asked)
@@ -388,9 +406,9 @@ static struct seat *choose(struct sorter *s, struct klass *k, const struct ready
 	size_t best_at = 0;
 
 	if (r->queue->def->least)
-		return choose_least(k, r, avoid);
+		return choose_least(s, k, r, avoid);
 	for (size_t i = 0; i < k->n_sessions; i++) {
-		if (open_of(k->sessions[i]) == 0 || (avoid && k->sessions[i]->broker == avoid))
+		if (open_of(s, k->sessions[i]) == 0 || (avoid && k->sessions[i]->broker == avoid))
 			continue;
 		uint64_t got = rank(s, k, i, r);
 		if (!best || got < best_rank) {

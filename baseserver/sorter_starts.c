@@ -6,6 +6,10 @@
  *   waits  nothing is granted there; after a pause that doubles with each failure: tries
  *   tries  one job; each that starts lets in one more, CLOSES of them: well; one that does not:
  *          waits. What is tried burns nothing (IF_PROBE), and lets others have the next try.
+ *
+ * A machine that is full (RE_FULL) is not sick. Nor does a runner count that fails inside its
+ * loader before its work: it says so of its parameters, and what it needs of a machine it asks for
+ * when its loader opens it.
  */
 #include <stdio.h>
 #include <stdlib.h>

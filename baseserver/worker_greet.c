@@ -156,6 +156,7 @@ static void follow_broker(struct conn *c)
 		if (o->broker == c->broker && o->role == ROLE_BROKER && o->greeted) {
 			c->accepts = o->accepts;
 			c->load = o->load;
+			c->jobs_max = o->jobs_max;
 			return;
 		}
 }

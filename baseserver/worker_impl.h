@@ -40,6 +40,7 @@ struct conn {
 	uint64_t limit, resent, unsent; /* totals; unsent: granted and given back */
 	struct rank_load load;          /* of its broker */
 	uint64_t *held;                 /* of the greeting */
+	uint32_t jobs_max;              /* as its broker told; 0: not yet */
 	size_t n_held;
 	Sirdar__Job **jobs; /* to send at the end of this turn */
 	size_t n_jobs, jobs_cap;

@@ -151,7 +151,7 @@ static uint8_t end_of(const Sirdar__Report *r)
 {
 	static const uint8_t by_verdict[] = { AE_FAILED, AE_FAILED, AE_FATAL, AE_INFRA };
 
-	if (r->kind == RK_REJECTED && r->reason == RE_STOPPING)
+	if (r->kind == RK_REJECTED && (r->reason == RE_STOPPING || r->reason == RE_FULL))
 		return AE_BACK;
 	if (r->kind != RK_ENDED)
 		return report_kinds[r->kind].end;
@@ -257,6 +257,28 @@ static void close_seat(struct conn *c, struct lease *l, bool is_ending)
 	worker_touch(c);
 }
 
+/* All sessions of a broker are this worker's: its loaders follow its load. */
+static void follow_load(struct conn *c)
+{
+	for (struct conn *o = c->w->conns; o; o = o->next) {
+		if (o->broker != c->broker || o->role != ROLE_LOADER)
+			continue;
+		o->accepts = c->accepts;
+		o->load = c->load;
+		o->jobs_max = c->jobs_max;
+		o->news = true;
+		worker_touch(o);
+	}
+}
+
+/* It holds more than the server knows of, so its credit says nothing: its next word of its load,
+ * at the latest after report_ms, opens it again. */
+static void close_broker(struct conn *c)
+{
+	c->accepts = false;
+	follow_load(c);
+}
+
 /* One letter for all of a message; where there is no front (tests), nobody is told. */
 static void tell_progress(struct conn *c, const Sirdar__Reports *m, size_t n)
 {
@@ -287,6 +309,8 @@ int worker_reports(struct conn *c, const Sirdar__Reports *m)
 		if (r->kind == RK_REJECTED && l &&
 		    !l->given_back) /* told again: not closed again */
 			close_seat(c, l, r->reason == RE_STOPPING);
+		if (r->kind == RK_REJECTED && l && r->reason == RE_FULL)
+			close_broker(c);
 		if (r->kind == 0 || r->kind >= RK_COUNT)
 			ack(c, r->token, r->seq, E_INVALID);
 		else if (!l)
@@ -346,6 +370,9 @@ int worker_load(struct conn *c, const Sirdar__Load *m)
 		                  .slots = m->slots,
 		                  .disk_free_bytes = m->disk_free_bytes };
 
+	c->load = load;
+	c->accepts = m->accepts;
+	c->jobs_max = m->jobs_max;
 	n->session = c->number;
 	n->broker = c->broker;
 	n->load = true;
@@ -357,17 +384,7 @@ int worker_load(struct conn *c, const Sirdar__Load *m)
 	n->memory_permille = m->memory_permille;
 	n->running = m->running;
 	n->disk_free_bytes = m->disk_free_bytes;
-	c->accepts = m->accepts;
-	c->load = load;
-	/* All sessions of a broker are this worker's: its loaders follow its load. */
-	for (struct conn *o = c->w->conns; o; o = o->next) {
-		if (o->broker != c->broker || o->role != ROLE_LOADER)
-			continue;
-		o->accepts = m->accepts;
-		o->load = load;
-		o->news = true;
-		worker_touch(o);
-	}
+	follow_load(c);
 	if (registrar_report(c->w->peers.registrar, n) < 0)
 		free(n);
 	return 0;

@@ -239,6 +239,7 @@ void worker_tell_sorter(struct conn *c, bool gone)
 	/* What is sent again counts at the loader, not at the sorter. */
 	n->limit = c->limit + c->unsent > c->resent ? c->limit + c->unsent - c->resent : 0;
 	n->load = c->load;
+	n->jobs_max = c->jobs_max;
 	n->held = (uint32_t)c->n_held;
 	if (sorter_session(c->w->peers.sorter, n) < 0)
 		session_news_free(n);

@@ -39,7 +39,7 @@ static int admit(struct keeper *k, const Sirdar__KeeperStart *m, struct err *err
 	if (k->is_stopping)
 		return err_set(err, E_CLOSED, "the keeper is stopping");
 	if (k->running >= (size_t)k->settings.jobs_max)
-		return err_set(err, E_LIMIT, "jobs_max %" PRId64 " reached", k->settings.jobs_max);
+		return err_set(err, E_BUSY, "jobs_max %" PRId64 " reached", k->settings.jobs_max);
 	/* Whatever is started must be able to write its end. */
 	return journal_room(&k->journal, (k->running + 2) * JOURNAL_RECORD_MAX, err);
 }

@@ -20,6 +20,7 @@ enum {
 	REASON_NOSTART = 7,
 	REASON_OOM = 30,
 	REASON_HALTED = 38,
+	REASON_FULL = 52,
 };
 
 enum { HELD_NOT_STARTED = 5, HELD_HANGED = 7 }; /* KeeperJob.state */
@@ -137,7 +138,11 @@ static void on_not_started(void *ctx, const Sirdar__KeeperNotStarted *m)
 	}
 	j->reason = REASON_NOSTART;
 	result_set_text(&j->result, m->text);
-	if (err_retryable(m->code)) {
+	if (m->code == E_BUSY) { /* full, not sick: nothing was tried */
+		j->reason = REASON_FULL;
+		j->report_kind = REPORT_REJECTED;
+		j->result.verdict = RUNNER_INFRA;
+	} else if (err_retryable(m->code)) {
 		j->report_kind = REPORT_NOT_STARTED;
 		j->result.verdict = RUNNER_INFRA;
 	} else { /* as a shell would say it */

@@ -30,6 +30,7 @@ static void send_load(struct broker *b)
 	m.disk_free_bytes = load.disk_free_bytes;
 	m.load_permille = load.load_permille;
 	m.slots = load_slots(b);
+	m.jobs_max = (uint32_t)b->settings->jobs_max;
 	m.running = load_running(b);
 	b->is_full = m.running >= (uint64_t)b->settings->jobs_max;
 	m.accepts = load.why_not[0] == 0;

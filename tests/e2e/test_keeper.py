@@ -18,7 +18,7 @@ B = os.path.join(ROOT, os.environ.get("B", "build/gcc"))
 PROGRAM = os.path.join(B, "bin", "jobkeeper")
 NASTY = os.path.join(ROOT, "tests/e2e/nasty")
 SANITIZED = "address" in B or "thread" in B
-E_LIMIT, E_STALE, E_NOT_FOUND, E_TIMEOUT, E_MACHINE = -19, -7, -5, -20, -31
+E_BUSY, E_LIMIT, E_STALE, E_NOT_FOUND, E_TIMEOUT, E_MACHINE = -2, -19, -7, -5, -20, -31
 TESTS = []
 
 
@@ -577,7 +577,7 @@ def more_jobs_than_the_limit_are_refused_and_taken_later(k, a):
         b.start(token, forever())
         b.wait("started", token)
     b.start(72, ["true"])
-    assert b.wait("not_started", 72)["code"] == E_LIMIT
+    assert b.wait("not_started", 72)["code"] == E_BUSY
     b.kill(70)
     b.wait("exited", 70)
     assert b.run(72, ["true"])["exit_code"] == 0

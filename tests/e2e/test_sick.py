@@ -88,6 +88,20 @@ def few_descriptors_beside_a_well_machine_burn_nothing(s):
     assert s.base.has(r'broker\.starts broker=sick type=shell state=failing text="[^"]*open files', mark), s.base.tail()
 
 
+@test
+def a_machine_at_jobs_max_is_full_and_not_sick(s):
+    """More slots of its types than it may run: what it cannot take waits at the server and counts as no failure."""
+    for b in list(s.brokers.values()):
+        b.stop()
+    s.add_broker("full", types=("shell:16", "http:2"), jobs_max=3, work_dir=s.dir / "work")
+    mark = len(s.base.text())
+    workflow(s, "full", tasks(60, "sleep 0.02"))
+    all_succ(s, "e2e/full/*", 60)
+    assert not s.base.has(r"broker\.starts broker=full", mark), s.base.tail()
+    back = [e for i in s.instances("e2e/full/*") for e in s.history(i["id"]) if e["event"] == "return"]
+    assert not back, (len(back), back[:2])
+
+
 def make():
     s = Site("sick", start_pause_ms=50, start_pause_max_ms=400)
     s.base.start()

@@ -127,6 +127,47 @@ static void credit_is_never_overdrawn_and_a_full_session_gets_nothing(void **sta
 	end(&f);
 }
 
+/* Two types of one broker, with more slots than it takes jobs. */
+static void seats_of_one(struct fixture *f, uint32_t jobs_max)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		struct session_news *n = mem_new(sizeof *n);
+		*n = (struct session_news){ .session = 1 + i,
+			                    .broker = 1,
+			                    .accepts = true,
+			                    .limit = 20,
+			                    .jobs_max = jobs_max,
+			                    .type = mem_str(i ? "other" : "t"),
+			                    .broker_name = mem_str("b") };
+		assert_int_equal(sorter_session(f->sorter, n), 0);
+	}
+	thread_sim_run(f->th);
+}
+
+static void all_types_of_a_machine_together_get_jobs_max_jobs(void **state)
+{
+	struct task other = { .id = 2, .type = "other" };
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	put(&f, 1, 5, 0, DISPATCH_LEAST_LOADED);
+	put_task(&f, &other);
+	for (int d = 1; d <= 8; d++)
+		ready(&f, 1 + (uint32_t)d % 2, d * 60);
+	seats_of_one(&f, 3);
+	assert_int_equal(f.n, 3);
+	over(&f, f.granted[1]);
+	assert_int_equal(f.n, 4);
+	ask(&f, ASK_KILL, f.granted[2], 0); /* it runs on, and has its place */
+	assert_int_equal(f.n, 4);
+	seats_of_one(&f, 5);
+	assert_int_equal(f.n, 6);
+	seats_of_one(&f, 0); /* a release ago: it did not say */
+	assert_int_equal(f.n, 8);
+	end(&f);
+}
+
 /* A session with one place; and what the ledger is asked before the sorter's first grant comes. */
 static void seat_and_ask(struct fixture *f, enum ask what, struct inst_key key)
 {
@@ -160,6 +201,24 @@ static void a_refused_grant_gives_its_credit_back(void **state)
 	ready(&f, 1, 120);
 	assert_int_equal(f.n, 1);
 	assert_int_equal(f.granted[0].run_date, 120);
+	end(&f);
+}
+
+static void a_grant_that_is_refused_takes_no_place_of_the_machine(void **state)
+{
+	struct inst_key a;
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	put(&f, 1, 5, 0, DISPATCH_LEAST_LOADED);
+	a = ready(&f, 1, 60);
+	seat_and_ask(&f, ASK_FREEZE, a);
+	assert_int_equal(f.n, 0);
+	for (int d = 2; d <= 5; d++)
+		ready(&f, 1, d * 60);
+	seats_of_one(&f, 3);
+	assert_int_equal(f.n, 3);
 	end(&f);
 }
 
@@ -355,7 +414,9 @@ int main(void)
 		cmocka_unit_test(a_priority_given_later_counts),
 		cmocka_unit_test(a_capped_task_holds_nobody_back),
 		cmocka_unit_test(credit_is_never_overdrawn_and_a_full_session_gets_nothing),
+		cmocka_unit_test(all_types_of_a_machine_together_get_jobs_max_jobs),
 		cmocka_unit_test(a_refused_grant_gives_its_credit_back),
+		cmocka_unit_test(a_grant_that_is_refused_takes_no_place_of_the_machine),
 		cmocka_unit_test(what_is_frozen_while_it_is_asked_for_holds_nobody_back),
 		cmocka_unit_test(what_ends_while_it_is_asked_for_leaves_its_place_to_any_priority),
 		cmocka_unit_test(

@@ -14,18 +14,23 @@ static void start(struct fixture *f)
 }
 
 /* Of the n-th grant, from 1. */
-static void tells(struct fixture *f, int n, enum ask what, enum reason reason)
+static void says(struct fixture *f, int n, enum ask what, enum attempt_end how, enum reason reason)
 {
 	struct proposals *ps = proposals_new(PR_WORKER, 1, f->me, on_answers);
 	struct proposal *p = proposals_add(ps, what, f->granted[n - 1]);
 
 	p->token = (uint64_t)1 << 40 | (uint64_t)n;
 	p->session = f->session[n - 1];
-	p->end = AE_RETURN;
+	p->end = (uint8_t)how;
 	p->reason = (uint8_t)reason;
 	p->note = what == ASK_ENDED ? mem_str("no directory") : NULL;
 	assert_int_equal(ledger_propose(f->ledger, ps), 0);
 	thread_sim_run(f->th);
+}
+
+static void tells(struct fixture *f, int n, enum ask what, enum reason reason)
+{
+	says(f, n, what, AE_RETURN, reason);
 }
 
 static void fails(struct fixture *f, int n)
@@ -173,6 +178,21 @@ static void what_did_not_start_goes_to_another_broker_first(void **state)
 	end(&f);
 }
 
+static void what_a_full_machine_sends_back_is_no_failed_start(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f);
+	seat(&f, 1, 100, true);
+	ready(&f, TASK, 0);
+	for (int i = 1; i <= 10; i++) {
+		says(&f, i, ASK_ENDED, AE_BACK, RE_FULL);
+		assert_int_equal(f.n, i + 1);
+	}
+	end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +202,7 @@ int main(void)
 		cmocka_unit_test(a_try_whose_outcome_nobody_tells_is_made_again),
 		cmocka_unit_test(a_try_that_never_came_there_is_made_again_at_once),
 		cmocka_unit_test(what_did_not_start_goes_to_another_broker_first),
+		cmocka_unit_test(what_a_full_machine_sends_back_is_no_failed_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

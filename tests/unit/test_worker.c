@@ -15,7 +15,7 @@
 #include "wire/protocol.h"
 #include "wire/session.h"
 
-enum { LOADER = 2, CLIENT = 3, QUEUE_BYTES = 1000, RING = 8192, TASK = 1, TOKENS = 16 };
+enum { BROKER = 1, LOADER = 2, CLIENT = 3, QUEUE_BYTES = 1000, RING = 8192, TASK = 1, TOKENS = 16 };
 /* T_lose - T_fence - T_kill: so long after its grant a job may leave. */
 enum { LOSE_MS = 700, FENCE_MS = 400, KILL_MS = 200, MARGIN_MS = 100 };
 
@@ -347,6 +347,7 @@ static const struct {
 	{ RE_NOSTART, ENDED, FATAL, 127, ST_STOP, RE_FATAL, 1, 0 },
 	{ RE_REJECT, REJECTED, BY_CODE, 0, ST_DEPEND, RE_REJECT, 0, 1 },
 	{ RE_STOPPING, REJECTED, BY_CODE, 0, ST_DEPEND, RE_STOPPING, 0, 0 },
+	{ RE_FULL, REJECTED, BY_CODE, 0, ST_DEPEND, RE_FULL, 0, 0 },
 	{ RE_UNKILLABLE, HANGED, BY_CODE, 0, ST_HANGED, RE_UNKILLABLE, 1, 0 },
 };
 
@@ -406,6 +407,33 @@ static void each_reason_of_a_loader_has_the_verdict_that_the_table_says(void **s
 	for (int r = RE_NONE + 1; r < RE_COUNT; r++)
 		assert_int_equal(has[r] + is_servers[r],
 		                 strcmp(reason_name((enum reason)r), "?") != 0);
+}
+
+static void a_machine_that_sends_back_as_full_gets_nothing_until_it_says_its_load(void **state)
+{
+	Sirdar__Load load = SIRDAR__LOAD__INIT;
+	struct place p;
+	size_t row = 0;
+
+	(void)state;
+	while (ends[row].reason != RE_FULL)
+		row++;
+	start(&p);
+	struct session *b = greet(&p, BROKER, "b1"), *s = greet(&p, LOADER, "b1");
+	load.accepts = true;
+	hear(&p, b, FR_LOAD, &load);
+	ready(&p.f, TASK, 60);
+	credit(&p, s, 1);
+	pass(&p, 2);
+	assert_int_equal(s->jobs, 1);
+	report(&p, s, s->tokens[0], row);
+	credit(&p, s, 2);
+	pass(&p, 2);
+	assert_int_equal(s->jobs, 1);
+	hear(&p, b, FR_LOAD, &load);
+	pass(&p, 2);
+	assert_int_equal(s->jobs, 2);
+	stop(&p);
 }
 
 static void beat(struct place *p, struct session *s)
@@ -650,6 +678,8 @@ int main(void)
 		cmocka_unit_test(a_new_state_is_told_at_once_and_progress_together),
 		cmocka_unit_test(who_subscribes_hears_what_ended_meanwhile),
 		cmocka_unit_test(each_reason_of_a_loader_has_the_verdict_that_the_table_says),
+		cmocka_unit_test(
+			a_machine_that_sends_back_as_full_gets_nothing_until_it_says_its_load),
 		cmocka_unit_test(a_kill_is_sent_with_each_beat_until_it_is_acknowledged),
 		cmocka_unit_test(who_claims_a_token_of_another_machine_is_not_believed),
 		cmocka_unit_test(a_lease_is_renewed_by_its_holder_alone),
