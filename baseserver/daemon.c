@@ -24,6 +24,7 @@
 #include "baseserver/resolver.h"
 #include "baseserver/router.h"
 #include "baseserver/scrubber.h"
+#include "baseserver/settings.h"
 #include "baseserver/site.h"
 #include "baseserver/sorter.h"
 #include "baseserver/warm.h"
@@ -39,8 +40,7 @@
 #include "util/log.h"
 #include "util/param.h"
 
-/* So many transitions are a million that finished: a second or two of a start. */
-enum { WATCH_MS = 5000, SAVE_NUMBERS = 4000000 };
+enum { WATCH_MS = 5000 };
 #define ABORT_US (30 * US_PER_S)
 /* So many looks missed, the watchdog itself stood still. */
 #define STOOD_LOOKS 5
@@ -49,7 +49,7 @@ enum { WATCH_MS = 5000, SAVE_NUMBERS = 4000000 };
 #define ABORT_STORE_US (600 * US_PER_S)
 enum { STALL_SLOW = 6 }; /* what waits or computes may take so many times longer */
 
-enum { THREADS_MAX = 80, WORKERS_MAX = FRONT_WORKERS_MAX, KILL_EXTRA_US = 10000000 };
+enum { THREADS_MAX = 80, WORKERS_MAX = FRONT_WORKERS_MAX };
 
 struct daemon {
 	struct site *site;
@@ -158,51 +158,23 @@ static int make_registrar(struct daemon *d, struct err *err)
 	return 0;
 }
 
-static struct commander_settings commander_settings_of(const struct param_baseserver *p)
-{
-	return (struct commander_settings){ .batch = (size_t)p->command_batch,
-		                            .timezone = p->timezone,
-		                            .types_dir = p->types_dir,
-		                            .secrets_key_file = p->secrets_key_file,
-		                            .infra_max = (int)p->infra_max,
-		                            .tasks_max = (size_t)p->graph_tasks_max };
-}
-
 static int make_core(struct daemon *d, struct err *err)
 {
 	const struct param_baseserver *p = d->p;
 	const struct election *election = cluster_election(d->site->cluster);
-	struct ledger_settings set = {
-		.ring_slots = (size_t)p->ring_slots,
-		.batch_max = (size_t)p->commit_batch_max,
-		.window_us = p->commit_window_us,
-		.retry_us = 100 * US_PER_MS,
-		.epoch_us = p->epoch_ms * US_PER_MS,
-		.renew_us = p->renew_ms * US_PER_MS,
-		.until_us = election ? election_until_us(election) : NULL,
-		.epoch = d->site->epoch,
-		.state_dir = p->state_dir,
-		.timezone = p->timezone,
-		.types_dir = p->types_dir,
-		.warm = d->site->warm,
-		.writer = store_waits(d->site->store) ? place_of(d, "writer") : NULL,
-		.fatal = on_fatal,
-		.fatal_ctx = d,
-	};
-	struct maintainer_settings mset = { p->lose_ms * US_PER_MS,
-		                            KILL_EXTRA_US,
-		                            p->retention_days * 86400 * US_PER_S,
-		                            (size_t)p->retention_slice,
-		                            p->statistics_days * 86400 * US_PER_S,
-		                            SAVE_NUMBERS,
-		                            p->epoch_ms * US_PER_MS,
-		                            p->beat_ms * US_PER_MS };
-	struct commander_settings cset = commander_settings_of(p);
-	struct logkeeper_settings lset = { p->log_dir, p->log_job_bytes_max,
-		                           p->log_retention_days * 86400 * US_PER_S };
+	struct ledger_settings set = settings_of_ledger(p);
+	struct maintainer_settings mset = settings_of_maintainer(p);
+	struct commander_settings cset = settings_of_commander(p);
+	struct logkeeper_settings lset = settings_of_logkeeper(p);
 	int r = definitions_load(d->site->store, p->timezone, p->types_dir, (int)p->infra_max,
 	                         &d->defs, err);
 
+	set.until_us = election ? election_until_us(election) : NULL;
+	set.epoch = d->site->epoch;
+	set.warm = d->site->warm;
+	set.writer = store_waits(d->site->store) ? place_of(d, "writer") : NULL;
+	set.fatal = on_fatal;
+	set.fatal_ctx = d;
 	if (r == 0)
 		r = ledger_new(place_of(d, "ledger"), d->site->store, "baseserver", &set,
 		               d->defs.tasks, d->defs.rows, d->defs.n, &d->ledger, err);
@@ -235,21 +207,13 @@ static int make_core(struct daemon *d, struct err *err)
 static void make_net(struct daemon *d)
 {
 	const struct param_baseserver *p = d->p;
-	struct worker_settings set = {
-		.beat_ms = (uint32_t)p->beat_ms,
-		.fence_ms = (uint32_t)p->fence_ms,
-		.kill_ms = (uint32_t)p->kill_ms,
-		.lose_ms = (uint32_t)p->lose_ms,
-		.handshake_ms = (uint32_t)p->handshake_ms,
-		.idle_ms = (uint32_t)(p->lose_ms > 2 * p->beat_ms ? p->lose_ms : 2 * p->beat_ms),
-		.queue_bytes = (size_t)p->session_queue_bytes_max,
-		.software = SIRDAR_VERSION,
-	};
+	struct worker_settings set = settings_of_worker(p);
 	struct worker_peers peers = { d->ledger,    d->sorter, d->maintainer, d->registrar,
 		                      d->logkeeper, d->params, &d->front,     d->site->keys };
 	struct router_settings rset = { &p->listen, (uint32_t)p->sessions_max,
 		                        (uint32_t)p->sessions_per_address_max };
 
+	set.software = SIRDAR_VERSION;
 	for (int64_t i = 0; i < p->workers; i++) {
 		set.index = (uint32_t)i + 1;
 		snprintf(d->worker_names[i], sizeof d->worker_names[i], "worker%d",

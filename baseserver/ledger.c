@@ -261,10 +261,12 @@ static void turn(void *self)
 /* While the writer has the store, what is due waits for it: see back(). */
 void ledger_set_alarm(struct ledger *l)
 {
-	int64_t now = actor_mono_us(l->me);
-	int64_t at = ledger_awaits_rows(l) && now < l->rows_after_us ? l->rows_after_us
-	                                                             : now + l->set.renew_us;
+	int64_t now = actor_mono_us(l->me), at = l->proof_us + l->set.renew_us;
 
+	if (at <= now) /* the writer has it, or it failed */
+		at = now + l->set.renew_us;
+	if (ledger_awaits_rows(l) && now < l->rows_after_us)
+		at = l->rows_after_us;
 	if (l->anchor_due_us && l->anchor_due_us < at && !(l->busy && l->anchor_due_us <= now))
 		at = l->anchor_due_us;
 	actor_alarm(l->me, at);
@@ -281,7 +283,7 @@ static void on_alarm(void *self)
 		ledger_keep_anchor(l, false);
 	if (l->down)
 		ledger_commit(l);
-	else if (!l->busy && (l->doubted || now - l->proof_us > l->set.renew_us))
+	else if (!l->busy && (l->doubted || now - l->proof_us >= l->set.renew_us))
 		ledger_renew_proof(l);
 	if (l->down)
 		return; /* it is set when the answer is there */

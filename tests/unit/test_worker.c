@@ -5,6 +5,7 @@
 #include "baseserver/maintainer.h"
 #include "baseserver/registrar.h"
 #include "baseserver/router.h"
+#include "baseserver/settings.h"
 #include "baseserver/worker.h"
 #include "baseserver/worker_client.h"
 #include "sirdar.pb-c.h"
@@ -12,12 +13,25 @@
 #include "tests/unit/sorting.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/param.h"
 #include "wire/protocol.h"
 #include "wire/session.h"
 
-enum { BROKER = 1, LOADER = 2, CLIENT = 3, QUEUE_BYTES = 1000, RING = 8192, TASK = 1, TOKENS = 16 };
+enum {
+	BROKER = 1,
+	LOADER = 2,
+	CLIENT = 3,
+	QUEUE_BYTES = 65536,
+	RING = 8192,
+	TASK = 1,
+	TOKENS = 16
+};
 /* T_lose - T_fence - T_kill: so long after its grant a job may leave. */
-enum { LOSE_MS = 700, FENCE_MS = 400, KILL_MS = 200, MARGIN_MS = 100 };
+enum { MARGIN_MS = 100 };
+static const char *const sets[] = {
+	"beat_ms=50", "lose_ms=700", "fence_ms=400", "kill_ms=200", "session_queue_bytes_max=65536",
+	NULL
+};
 
 /* One connection, and all that the worker sent on it. */
 struct session {
@@ -25,6 +39,7 @@ struct session {
 	void *ctx;
 	size_t queued; /* what the worker is told is still to be written */
 	bool is_welcome;
+	uint32_t beat_ms, fence_ms, kill_ms; /* as it was told */
 	uint64_t tokens[TOKENS];
 	size_t jobs, kills, unknown; /* unknown: tokens that the answer to a beat refuses */
 	int32_t answer;              /* the last one to a report, or a chunk of a log */
@@ -55,6 +70,14 @@ int session_accept(struct ev_loop *loop, int fd, session_key_fn key, void *key_c
 	return 0;
 }
 
+static void keep_welcome(struct session *s, const Sirdar__Welcome *m)
+{
+	s->is_welcome = true;
+	s->beat_ms = m->beat_ms;
+	s->fence_ms = m->fence_ms;
+	s->kill_ms = m->kill_ms;
+}
+
 static void keep_events(struct session *s, const Sirdar__Events *m)
 {
 	s->gaps += m->gap;
@@ -81,7 +104,8 @@ int session_send(struct session *s, enum frame_kind kind, const void *message, s
 	const Sirdar__Jobs *jobs = message;
 
 	(void)err;
-	s->is_welcome = s->is_welcome || kind == FR_WELCOME;
+	if (kind == FR_WELCOME)
+		keep_welcome(s, message);
 	if (kind == FR_BEAT_ACK)
 		s->unknown = ((const Sirdar__BeatAck *)message)->n_unknown;
 	if (kind == FR_REPORT_ACKS)
@@ -134,17 +158,22 @@ struct place {
 	struct worker *worker;
 };
 
-static void start(struct place *p)
+/* `more`: a setting besides those of all tests; NULL: none. */
+static void start_with(struct place *p, const char *more)
 {
-	struct maintainer_settings mset = { .lose_us = LOSE_MS * US_PER_MS,
-		                            .kill_extra_us = US_PER_S };
-	struct worker_settings set = { .index = 1,
-		                       .fence_ms = FENCE_MS,
-		                       .kill_ms = KILL_MS,
-		                       .lose_ms = LOSE_MS,
-		                       .queue_bytes = QUEUE_BYTES };
+	struct param_baseserver param;
 	struct fixture *f = &p->f;
 
+	param_init(&param_baseserver_table, &param);
+	for (const char *const *s = sets; *s; s++)
+		assert_int_equal(param_set(&param_baseserver_table, &param, *s, NULL), 0);
+	if (more)
+		assert_int_equal(param_set(&param_baseserver_table, &param, more, NULL), 0);
+	struct maintainer_settings mset = { .lose_us = param.lose_ms * US_PER_MS,
+		                            .kill_extra_us = US_PER_S };
+	struct worker_settings set = settings_of_worker(&param);
+	set.index = 1;
+	param_done(&param_baseserver_table, &param);
 	begin_still(f);
 	assert_int_equal(registrar_new(f->th, f->ledger, f->store, &p->registrar, NULL), 0);
 	p->maintainer = maintainer_new(f->th, f->ledger, &mset);
@@ -156,6 +185,11 @@ static void start(struct place *p)
 	assert_int_equal(thread_sim_start(f->th, NULL), 0);
 	thread_sim_run(f->th);
 	put(f, TASK, 5, 0, DISPATCH_LEAST_LOADED);
+}
+
+static void start(struct place *p)
+{
+	start_with(p, NULL);
 }
 
 static void stop(struct place *p)
@@ -285,6 +319,34 @@ static void a_grant_that_is_durable_too_late_never_leaves_and_is_made_again(void
 	assert_true(s->tokens[0] > first && s->tokens[0] == token_now(&p, key));
 	assert_true(ledger_find(p.f.ledger, key, &i));
 	assert_true(i.attempt == 1 && i.infra == 0);
+	stop(&p);
+}
+
+static void the_longer_a_kill_may_take_the_sooner_a_job_must_leave(void **state)
+{
+	struct place p;
+
+	(void)state;
+	start_with(&p, "kill_ms=150"); /* 50 ms more than the others have */
+	struct session *s = greet(&p, LOADER, "b1");
+	granted_but_not_kept(&p, s);
+	pass(&p, MARGIN_MS + 20);
+	assert_int_equal(s->jobs, 1);
+	assert_int_equal(p.f.n, 1);
+	stop(&p);
+}
+
+static void a_machine_is_told_how_often_to_beat_and_how_long_a_kill_may_take(void **state)
+{
+	struct place p;
+
+	(void)state;
+	start(&p);
+	struct session *s = greet(&p, LOADER, "b1");
+	assert_true(s->beat_ms == 50 && s->fence_ms == 400 && s->kill_ms == 200);
+	stop(&p);
+	start_with(&p, "beat_ms=70");
+	assert_int_equal(greet(&p, BROKER, "b1")->beat_ms, 70);
 	stop(&p);
 }
 
@@ -586,6 +648,19 @@ static void who_reads_slowly_gets_all_that_is_still_kept(void **state)
 	stop(&p);
 }
 
+static void what_waits_to_be_written_holds_events_back_by_session_queue_bytes_max(void **state)
+{
+	struct place p;
+
+	(void)state;
+	start_with(&p, "session_queue_bytes_max=1M");
+	struct session *s = subscriber(&p);
+	s->queued = QUEUE_BYTES;
+	happens(&p, 10);
+	assert_int_equal(s->events, 10);
+	stop(&p);
+}
+
 static void who_falls_behind_too_far_is_told_of_the_gap_and_has_no_other(void **state)
 {
 	enum { MISSED = 300 };
@@ -677,6 +752,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_new_state_is_told_at_once_and_progress_together),
 		cmocka_unit_test(who_subscribes_hears_what_ended_meanwhile),
+		cmocka_unit_test(a_machine_is_told_how_often_to_beat_and_how_long_a_kill_may_take),
+		cmocka_unit_test(the_longer_a_kill_may_take_the_sooner_a_job_must_leave),
 		cmocka_unit_test(each_reason_of_a_loader_has_the_verdict_that_the_table_says),
 		cmocka_unit_test(
 			a_machine_that_sends_back_as_full_gets_nothing_until_it_says_its_load),
@@ -687,6 +764,8 @@ int main(void)
 		cmocka_unit_test(a_grant_that_is_durable_too_late_never_leaves_and_is_made_again),
 		cmocka_unit_test(a_grant_whose_session_went_goes_to_another),
 		cmocka_unit_test(who_reads_slowly_gets_all_that_is_still_kept),
+		cmocka_unit_test(
+			what_waits_to_be_written_holds_events_back_by_session_queue_bytes_max),
 		cmocka_unit_test(who_falls_behind_too_far_is_told_of_the_gap_and_has_no_other),
 		cmocka_unit_test(a_number_from_another_past_is_a_gap),
 	};

@@ -1,0 +1,63 @@
+#include "baseserver/settings.h"
+
+#include "util/clock.h"
+#include "util/param.h"
+
+/* So many transitions are a million that finished: a second or two of a start. */
+enum { SAVE_NUMBERS = 4000000, KILL_EXTRA_US = 10000000 };
+#define DAY_US (86400 * US_PER_S)
+
+struct commander_settings settings_of_commander(const struct param_baseserver *p)
+{
+	return (struct commander_settings){ .batch = (size_t)p->command_batch,
+		                            .timezone = p->timezone,
+		                            .types_dir = p->types_dir,
+		                            .secrets_key_file = p->secrets_key_file,
+		                            .infra_max = (int)p->infra_max,
+		                            .tasks_max = (size_t)p->graph_tasks_max };
+}
+
+struct ledger_settings settings_of_ledger(const struct param_baseserver *p)
+{
+	return (struct ledger_settings){ .ring_slots = (size_t)p->ring_slots,
+		                         .batch_max = (size_t)p->commit_batch_max,
+		                         .window_us = p->commit_window_us,
+		                         .retry_us = 100 * US_PER_MS,
+		                         .epoch_us = p->epoch_ms * US_PER_MS,
+		                         .renew_us = p->renew_ms * US_PER_MS,
+		                         .state_dir = p->state_dir,
+		                         .timezone = p->timezone,
+		                         .types_dir = p->types_dir };
+}
+
+struct logkeeper_settings settings_of_logkeeper(const struct param_baseserver *p)
+{
+	return (struct logkeeper_settings){ .dir = p->log_dir,
+		                            .job_bytes_max = p->log_job_bytes_max,
+		                            .retention_us = p->log_retention_days * DAY_US };
+}
+
+struct maintainer_settings settings_of_maintainer(const struct param_baseserver *p)
+{
+	return (struct maintainer_settings){ .lose_us = p->lose_ms * US_PER_MS,
+		                             .kill_extra_us = KILL_EXTRA_US,
+		                             .retention_us = p->retention_days * DAY_US,
+		                             .retention_rows = (size_t)p->retention_slice,
+		                             .figures_us = p->statistics_days * DAY_US,
+		                             .save_numbers = SAVE_NUMBERS,
+		                             .grace_us = p->epoch_ms * US_PER_MS,
+		                             .beat_us = p->beat_ms * US_PER_MS };
+}
+
+struct worker_settings settings_of_worker(const struct param_baseserver *p)
+{
+	int64_t idle_ms = p->lose_ms > 2 * p->beat_ms ? p->lose_ms : 2 * p->beat_ms;
+
+	return (struct worker_settings){ .beat_ms = (uint32_t)p->beat_ms,
+		                         .fence_ms = (uint32_t)p->fence_ms,
+		                         .kill_ms = (uint32_t)p->kill_ms,
+		                         .lose_ms = (uint32_t)p->lose_ms,
+		                         .handshake_ms = (uint32_t)p->handshake_ms,
+		                         .idle_ms = (uint32_t)idle_ms,
+		                         .queue_bytes = (size_t)p->session_queue_bytes_max };
+}
