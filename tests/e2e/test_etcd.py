@@ -5,9 +5,11 @@ import http.client
 import json
 import os
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
+import time
 import urllib.parse
 
 sys.dont_write_bytecode = True
@@ -597,25 +599,35 @@ def a_wrong_endpoint_or_a_hanging_one_is_one_line(s):
     broker_says(s, "gives no lease", Http().url("").rstrip("/"))
 
 
-@test
-def users_and_certificates_are_checked(s):
-    folder = s.dir / "tls"
-    folder.mkdir()
+def certificate(folder):
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
                     "-keyout", folder / "key.pem", "-out", folder / "cert.pem",
                     "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"],
                    check=True, capture_output=True)
+
+
+def rights(server):
+    """Who asks needs a password now; somebody may work below /sirdar/."""
+    server.ctl("user", "add", "root:root-secret")
+    server.ctl("user", "add", "somebody:right-secret")
+    server.ctl("role", "add", "sirdar")
+    server.ctl("role", "grant-permission", "sirdar", "--prefix=true", "readwrite", "/sirdar/")
+    server.ctl("user", "grant-role", "somebody", "sirdar")
+    server.ctl("user", "grant-role", "root", "root")
+    server.ctl("auth", "enable")
+    server.credentials = ["--user", "root:root-secret"]
+
+
+@test
+def users_and_certificates_are_checked(s):
+    folder = s.dir / "tls"
+    folder.mkdir()
+    certificate(folder)
     secret = s.dir / "user"
+    secret.touch(0o600)
     with etcd.Etcd(tls=folder) as server:
         broker_says(s, "certificate", server.url)
-        server.ctl("user", "add", "root:root-secret")
-        server.ctl("user", "add", "somebody:right-secret")
-        server.ctl("role", "add", "sirdar")
-        server.ctl("role", "grant-permission", "sirdar", "--prefix=true", "readwrite", "/sirdar/")
-        server.ctl("user", "grant-role", "somebody", "sirdar")
-        server.ctl("user", "grant-role", "root", "root")
-        server.ctl("auth", "enable")
-        server.credentials = ["--user", "root:root-secret"]
+        rights(server)
         ca = {"etcd_ca_file": folder / "cert.pem"}
         secret.write_text("somebody:very-secret\n")
         broker_says(s, "authentication failed", server.url, etcd_user_file=secret, **ca)
@@ -627,6 +639,70 @@ def users_and_certificates_are_checked(s):
         assert len(server.keys("/sirdar/nodes/")) == 1
         assert b.stop() == 0
         assert not server.keys("/sirdar/nodes/")
+
+
+def cgi_beside(s, url, **sets):
+    """Another cgi, with an etcd of its own."""
+    sets = {"server": f"127.0.0.1:{s.port}", "key_file": s.dir / "cgi.key", "store": f"sqlite:{s.dir}/base", "web_dir": "",
+            "listen": f"127.0.0.1:{etcd.free_port()}", "state_dir": s.dir / f"cgi{next(BROKERS)}", "etcd": url, **sets}
+    return Daemon(s, f"cgi-{sets['state_dir'].name}", s.argv("sirdar-cgi", sets), r"cgi\.ready").start()
+
+
+@test
+def users_and_certificates_of_a_cgi_are_checked_and_its_keys_begin_with_the_prefix(s):
+    folder, secret = s.dir / "tls-cgi", s.dir / "user-cgi"
+    folder.mkdir()
+    secret.touch(0o600)
+    certificate(folder)
+
+    def says(pattern, **sets):
+        face = cgi_beside(s, server.url, **sets)
+        try:
+            until(f"it says {pattern}", lambda: face.has(r"etcd\.unregistered.*" + pattern))
+        finally:
+            assert face.stop() == 0
+    with etcd.Etcd(tls=folder) as server:
+        says("certificate")
+        rights(server)
+        ca = {"etcd_ca_file": folder / "cert.pem"}
+        secret.write_text("somebody:very-secret\n")
+        says("authentication failed", etcd_user_file=secret, **ca)
+        secret.write_text("somebody:right-secret\n")
+        says("permission denied", etcd_user_file=secret, etcd_prefix="/elsewhere", **ca)
+        face = cgi_beside(s, server.url, etcd_user_file=secret, **ca)
+        until("it is registered", lambda: face.has(r"etcd\.registered", face.mark))
+        assert len(server.keys("/sirdar/nodes/")) == 1
+        assert face.stop() == 0
+
+
+@test
+def an_endpoint_of_a_cgi_may_take_etcd_timeout_ms(s):
+    """The first one says nothing; the second is asked after that long."""
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        both = f"http://127.0.0.1:{deaf.getsockname()[1]},{s.etcd.url}"
+        face = cgi_beside(s, both, etcd_timeout_ms=50, etcd_prefix="/timeout")
+        until("it asks the other", lambda: s.etcd.keys("/timeout/nodes/"))
+        assert face.stop() == 0
+        face, end = cgi_beside(s, both, etcd_timeout_ms=10000, etcd_prefix="/timeout"), time.monotonic() + 3
+        while time.monotonic() < end:
+            assert not s.etcd.keys("/timeout/nodes/"), "it did not wait"
+        face.kill()
+
+
+@test
+def an_installation_of_another_prefix_and_project_is_by_itself(s):
+    """Server, broker and cgi with a prefix of their own; jobs put below it are in the project it names."""
+    here, there = set(s.etcd.keys(PREFIX + "/nodes/")), "/other"
+    with Site("etcd2", etcd=s.etcd.url, etcd_jobs="true", etcd_ttl_ms=2000, etcd_prefix=there, etcd_project="elsewhere") as o:
+        o.cgi.argv += ["--set", f"etcd={s.etcd.url}", "--set", f"etcd_prefix={there}"]
+        o.start(etcd=s.etcd.url, etcd_ttl_ms=2000, etcd_prefix=there)
+        until("all three are below it", lambda: len(s.etcd.keys(there + "/nodes/")) == 3)
+        assert set(s.etcd.keys(PREFIX + "/nodes/")) == here, "one is among the others"
+        until("its own are listed", lambda: {f"{there}/nodes/{n['id']}" for n in o.get("/api/v1/nodes")["nodes"]} == set(s.etcd.keys(there + "/nodes/")))
+        s.etcd.put(f"{there}/jobs/theirs", json.dumps({"name": "theirs", "command": "true", "cronExpr": "@daily"}))
+        until("it is taken over", lambda: o.ask("GET", "/api/v1/workflows/elsewhere/theirs")[0] == 200)
+        assert o.ask("GET", "/api/v1/workflows/etcd/theirs")[0] == 404
+        assert s.workflow("theirs") is None
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import hmac
 import json
 import os
 import shutil
+import sqlite3
 import sys
 import time
 from datetime import datetime, timedelta, timezone
@@ -475,6 +476,43 @@ def what_is_refused_is_tried_again_within_retry_max_ms_and_given_up_after_give_u
     while time.monotonic() < end:
         assert tries("seldom") <= 40, "the pauses do not grow"
     s.web.answers["/team"] = []
+    other(s)
+
+
+@test
+def what_was_told_is_kept_for_keep_ms(s):
+    other(s)
+    workflow(s, "kept", fails(), ["webhook:hook"])
+    came(s, "/hook", "al/kept/t")
+    until("it is written down", s.nothing_waits)
+    assert s.notifier.stop() == 0
+    with sqlite3.connect(s.dir / "notifier/outbox.db") as db:  # all of it was over ten days ago
+        for table in ("letter", "alert"):
+            db.execute(f"UPDATE {table} SET ended_us = ?", (int((time.time() - 10 * 86400) * 1e6),))
+
+    def old():
+        with sqlite3.connect(f"file:{s.dir}/notifier/outbox.db?mode=ro", uri=True) as db:
+            return db.execute("SELECT count(*) FROM letter WHERE ended_us < ?", (int((time.time() - 9 * 86400) * 1e6),)).fetchone()[0]
+    some = old()
+    assert some > 0
+    other(s, keep_ms=20 * 86400000)
+    workflow(s, "more", fails(), ["webhook:hook"])
+    came(s, "/hook", "al/more/t")  # it has looked
+    assert old() == some
+    other(s, keep_ms=5 * 86400000)
+    until("it is forgotten", lambda: old() == 0)
+    other(s)
+
+
+@test
+def a_notifier_gets_in_by_its_name_and_key_file(s):
+    s.add_key("teller")
+    other(s, name="teller", key_file=s.dir / "teller.key")
+    until("it is let in", lambda: s.base.has(r"session\.greeted .*name=teller role=3"))
+    assert s.notifier.stop() == 0
+    for wrong in ({"name": "teller"}, {"key_file": s.dir / "teller.key"}):  # the one does not fit the other
+        done = s.run(s.make(**FAST, **wrong).argv)
+        assert done.returncode == 69 and "has no key for" in done.stderr, done
     other(s)
 
 

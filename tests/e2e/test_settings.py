@@ -526,6 +526,87 @@ def an_attempt_that_nobody_answers_for_is_lost_after_lose_ms(s):
     anew(s)
 
 
+@test
+def an_apply_may_change_as_many_tasks_as_ring_slots_leaves_room_for(s):
+    anew(s, ring_slots=1024)
+    answer = s.apply(tasks("ring", 900), expect=(429, 400, 413))
+    assert "ring_slots" in str(answer), answer
+    anew(s, ring_slots=2048)
+    s.apply(tasks("ring", 900))
+    anew(s)
+
+
+@test
+def a_command_of_more_than_command_batch_instances_answers_before_it_is_done(s):
+    s.apply(tasks("batch", 1))
+
+    def state(year):
+        dates = [f"{year}-01-01", f"{year + 1}-01-01", f"{year + 2}-01-01"]
+        return s.command("backfill", selection={"tasks": ["s/batch/t0"], "dates": dates})["state"]
+    anew(s, command_batch=2)
+    early = state(2021)
+    anew(s, command_batch=3)
+    assert (early, state(2024)) == ("running", "done"), early
+    anew(s)
+
+
+@test
+def the_forecast_looks_after_baselines_every_baseline_every_ms(s):
+    def looks():
+        return s.base.text(s.base.mark).count(" debug forecaster.play ")
+    anew(s, baseline_every_ms=20, log_level="debug")
+    until("it looks again and again", lambda: looks() > 20)
+    anew(s, baseline_every_ms=0, log_level="debug")
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        assert looks() == 0
+    anew(s)
+
+
+@test
+def who_lost_its_lease_is_killed_kill_ms_after_it_was_asked(s):
+    machine(s)
+
+    def fenced(name, kill_ms):
+        """A job that ignores TERM, at the end of its lease: its pid."""
+        anew(s, beat_ms=100, fence_ms=1000, epoch_ms=500, kill_ms=kill_ms, lose_ms=7200000)
+        s.wait_broker("m", ["shell"])
+        pid, asked = s.dir / f"pid-{name}", s.dir / f"asked-{name}"
+        begin(s, name, f"trap 'touch {asked}' TERM\necho $$$$ > {pid}.new\nmv {pid}.new {pid}\nwhile :; do sleep 0.05; done")
+        until("it runs", pid.exists)
+        s.base.proc.send_signal(signal.SIGSTOP)
+        until("it is asked to end", asked.exists)
+        return int(pid.read_text())
+    try:
+        quick = fenced("kill0", 100)
+        until("it is killed", lambda: gone(quick))
+    finally:
+        s.base.proc.send_signal(signal.SIGCONT)
+    try:
+        slow, end = fenced("kill1", 3600000), time.monotonic() + 1
+        while time.monotonic() < end:
+            assert not gone(slow), "it was killed"
+        os.kill(slow, signal.SIGKILL)
+    finally:
+        s.base.proc.send_signal(signal.SIGCONT)
+    anew(s)
+
+
+@test
+def a_broker_that_ends_waits_stop_ms_for_jobs_in_its_loaders(s):
+    def ends(name, stop_ms, sleep_ms):
+        """What became of a job in a loader that sleeps for so long when its broker is told to end."""
+        b = s.add_broker(name, ("noop:1",), groups=name, stop_ms=stop_ms)
+        s.apply(f"workflow: {name}\nproject: s\ntasks:\n  t: {{type: noop, group: {name}, cycle: year, start_date: 2020-01-01, "
+                f"params: {{sleep_ms: '{sleep_ms}'}}}}\n")
+        s.command("backfill", selection={"tasks": [f"s/{name}/t"], "dates": ["2022-01-01"]})
+        s.wait_state(f"s/{name}/t", "2022-01-01T00:00:00Z", "Running")
+        assert b.stop(120) == 0, b.tail()
+        return s.instance(f"s/{name}/t", "2022-01-01T00:00:00Z")["state"]
+    assert ends("hasty", 100, 600000) != "Succ"
+    assert ends("calm", 60000, 13000) == "Succ"  # longer than the default
+
+
 # --- the cgi ----------------------------------------------------------------------------------
 
 def status_of(s, method, path, **headers):
@@ -556,6 +637,16 @@ def a_cgi_gets_in_by_its_name_and_key_file_and_has_a_state_dir_of_its_own(s):
     other(state_dir=s.dir / "cgi-other")
     until("it has files of its own", lambda: (s.dir / "cgi-other").is_dir())
     assert s.ask("GET", "/api/v1/server")[0] == 401  # the token is in the other one
+    cgi_anew(s)
+
+
+@test
+def a_workflow_that_names_no_zone_is_shown_in_the_cgis_timezone(s):
+    s.apply(tasks("zoneless", 1))
+    for zone in ("Asia/Shanghai", "America/Lima"):
+        cgi_anew(s, timezone=zone)
+        shown = s.get("/api/v1/graph/s/zoneless")["zone"]
+        assert shown == zone, (shown, zone)
     cgi_anew(s)
 
 

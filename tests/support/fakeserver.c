@@ -142,6 +142,7 @@ static void take_log(struct fake *f, struct session *s, const Sirdar__LogChunk *
 			buf_put(&f->log[m->stream], m->data.data + skip, m->data.len - skip);
 	}
 	f->log_ends += m->end;
+	f->chunk_most = m->data.len > f->chunk_most ? m->data.len : f->chunk_most;
 	ack.token = m->token;
 	ack.stream = m->stream;
 	ack.offset = f->log[m->stream].len;

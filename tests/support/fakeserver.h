@@ -51,6 +51,7 @@ struct fake {
 	size_t n_reports, cap_reports;
 	struct buf log[3]; /* by stream, of all tokens */
 	uint32_t log_ends;
+	size_t chunk_most;    /* bytes of the largest piece of a log */
 	char state_text[256]; /* of the last RUNNER_STATE */
 	uint32_t state;
 	uint32_t loads;

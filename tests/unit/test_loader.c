@@ -41,6 +41,7 @@ struct world {
 };
 
 static struct world w;
+static const char *chunk_set = "output_chunk_bytes=65536";
 
 static void loader_start(const char *slots)
 {
@@ -50,8 +51,9 @@ static void loader_start(const char *slots)
 
 	child_start(&w.loader, "taskrunner-loader", "--set", server, "--set", state, "--set", work,
 	            "--set", "name=b1", "--set", "retry_min_ms=5", "--set", "retry_max_ms=50",
-	            "--set", "output_flush_ms=20", "--set", "stop_ms=2000", "--type", "t",
-	            "--slots", slots, "--plugin", w.plugin, "--status-fd", "3", (char *)NULL);
+	            "--set", "output_flush_ms=20", "--set", "stop_ms=2000", "--set", chunk_set,
+	            "--type", "t", "--slots", slots, "--plugin", w.plugin, "--status-fd", "3",
+	            (char *)NULL);
 	free(server);
 	free(state);
 	free(work);
@@ -514,6 +516,26 @@ static void a_wordy_job_is_cut_not_the_loader(void **state)
 	odd_end();
 }
 
+static void output_is_shipped_in_pieces_of_output_chunk_bytes(void **state)
+{
+	static const char *const sets[] = { "output_chunk_bytes=1024", "output_chunk_bytes=5000" };
+	static const size_t bytes[] = { 1024, 5000 };
+	const char *was = chunk_set;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		chunk_set = sets[i];
+		odd_start();
+		fake_grant(&w.fake, 98, PARAMS("do", "wordy"));
+		wait_report(98, PROGRESS);
+		fake_kill(&w.fake, 98, 5000000);
+		assert_true(fake_until(&w.fake, has_log_end, PATIENCE_MS));
+		assert_int_equal(w.fake.chunk_most, bytes[i]);
+		odd_end();
+	}
+	chunk_set = was;
+}
+
 static void a_job_that_kills_the_loader_is_not_held_by_the_next(void **state)
 {
 	(void)state;
@@ -552,6 +574,7 @@ int main(void)
 		cmocka_unit_test(a_secret_is_asked_of_the_server),
 		cmocka_unit_test(a_runner_can_wait_for_its_process),
 		cmocka_unit_test(a_wordy_job_is_cut_not_the_loader),
+		cmocka_unit_test(output_is_shipped_in_pieces_of_output_chunk_bytes),
 		cmocka_unit_test(a_job_that_kills_the_loader_is_not_held_by_the_next),
 	};
 
