@@ -579,7 +579,7 @@ def who_lost_its_lease_is_killed_kill_ms_after_it_was_asked(s):
         return int(pid.read_text())
     try:
         quick = fenced("kill0", 100)
-        until("it is killed", lambda: gone(quick))
+        until("it is killed", lambda: gone(quick), 10)  # the default is 15 s
     finally:
         s.base.proc.send_signal(signal.SIGCONT)
     try:
