@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
-"""Includes point down only: layers.txt is the picture of ARCHITECTURE.md, held by this."""
+"""Includes point down only: layers.txt is the picture of ARCHITECTURE.md, held by this.
+
+`layers.py --graph FOLDER [MAP]` prints instead what the folder's files and sub-folders use of each other: strata,
+upward references, circles (graph.py). MAP, lines `file room`, judges a move before it is made."""
 import os
 import re
+import sys
 
+import graph
 from source import ROOT, Tap, bare, files, rows, text
 
 LAYERS = {row[0]: row[1:] for row in rows("layers.txt")}
@@ -45,7 +50,11 @@ def faults_of(path):
     return found
 
 
+if sys.argv[1:2] == ["--graph"]:
+    graph.show(*sys.argv[2:3], target_of, *sys.argv[3:4])
+    sys.exit(0)
 tap = Tap()
 tree = files(".c", ".h")
 tap.check(f"includes point down only ({len(tree)} files)", [f for p in tree for f in faults_of(p)])
+tap.check("--graph tells strata, circles and what goes up", graph.faults())
 tap.end()
