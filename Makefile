@@ -110,7 +110,7 @@ $(B)/%.o: %.c Makefile | $(GEN_H) build/.deps
 -include $(OBJS:.o=.d)
 
 # --- what people ask for ----------------------------------------------------------------
-.PHONY: unit lint format check test test-heavy demo stop bench sim oracle fuzz coverage install clean help
+.PHONY: unit lint format check test test-heavy demo stop bench bench-compare sim oracle fuzz coverage install clean help
 unit: all $(TESTS)
 	@B=$(B) tests/run-unit $(TESTS)
 format:
@@ -133,6 +133,14 @@ fuzz: all
 	@B=$(B) SECONDS_EACH=$(or $(SECONDS_EACH),10) tests/fuzz/run
 bench: all
 	@B=$(B) bench/run $(BENCH)
+# `make bench-compare main HEAD`: what follows are commits, not targets.
+ifeq ($(firstword $(MAKECMDGOALS)),bench-compare)
+COMPARED := $(wordlist 2,3,$(MAKECMDGOALS))
+$(COMPARED):
+	@:
+endif
+bench-compare:
+	@bench/compare.py $(COMPARED) $(BENCH)
 demo:
 	@packaging/deps.sh build run && $(MAKE) -s all && admin-console/web/build.sh --try && B=$(B) packaging/demo.sh start
 stop:
@@ -187,6 +195,7 @@ help:
 #: make oracle      compare the pure core with the independent model
 #: make fuzz        fuzz every parser, SECONDS_EACH=10
 #: make bench       measure, against the limits of this machine; BENCH=name for one
+#: make bench-compare  OLD NEW, two commits by turns: CPU, bytes and syncs an instance, within 3 %?
 #: make console     the web console into build/console, with node and npm
 #: make demo        dependencies, build, start, a real workflow over this machine's data
 #: make stop        end what make demo started
