@@ -17,7 +17,7 @@
 #include "util/json.h"
 #include "util/log.h"
 
-enum { KEYS_MAX = 16, PARALLEL_MAX = 1000, MESSAGE_MAX = 1000, DOCUMENTS_MAX = 1000 };
+enum { KEYS_MAX = 16, PARALLEL_MAX = 1000, MESSAGE_MAX = 1000, DOCUMENTS_MAX = 10000 };
 
 /* Besides `message` and `within`. */
 static const char *const keys_of[CK_COUNT][KEYS_MAX] = {
@@ -319,7 +319,7 @@ static int parse_others(struct order *o, struct refusal *f)
 		if (r == 0 && !o->retired_calendars && !o->retired_libraries &&
 		    (!o->documents || o->documents->len == 0))
 			return refuse(f, E_INVALID, "args.documents", NULL,
-			              "args.documents: 1 to 1000 documents are expected");
+			              "args.documents: 1 to 10000 documents are expected");
 		if (r == 0)
 			r = parse_prune(o, f);
 		return r < 0 ? r : apply_preview_check(o->args, f);

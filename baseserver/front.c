@@ -1,8 +1,27 @@
 #include "baseserver/front.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "util/alloc.h"
+
+static _Atomic size_t room_taken; /* of ALL_ARGS_BYTES_MAX, by all sessions */
+
+bool front_room_take(size_t bytes)
+{
+	size_t was = atomic_load(&room_taken);
+
+	do {
+		if (bytes > ALL_ARGS_BYTES_MAX || was > ALL_ARGS_BYTES_MAX - bytes)
+			return false;
+	} while (!atomic_compare_exchange_weak(&room_taken, &was, was + bytes));
+	return true;
+}
+
+void front_room_give(size_t bytes)
+{
+	atomic_fetch_sub(&room_taken, bytes);
+}
 
 static void discard(struct letter *l)
 {
@@ -24,6 +43,7 @@ void client_request_free(struct client_request *r)
 {
 	if (!r)
 		return;
+	front_room_give(r->room);
 	free(r->kind);
 	free(r->args);
 	free(r->request_id);

@@ -125,6 +125,7 @@ struct client_request {
 	char *args; /* JSON, NUL-terminated; NULL or "" means {} */
 	size_t args_len;
 	char *request_id, *actor; /* commands */
+	size_t room;              /* taken by front_room_take() for args; given back with it */
 	bool dry_run;
 	int code; /* answer: 0 or an err code */
 	char text[400];
@@ -137,5 +138,15 @@ struct client_request {
 /* Strings are copied. */
 struct client_request *client_request_new(const char *kind, const char *args, size_t args_len);
 void client_request_free(struct client_request *r); /* NULL is fine */
+
+/* Arguments that come in pieces (frame PIECE): most of one command, of one session, of all that the
+ * process has until they are answered. */
+enum {
+	ARGS_BYTES_MAX = 65 << 20,
+	SESSION_ARGS_BYTES_MAX = 130 << 20,
+	ALL_ARGS_BYTES_MAX = 260 << 20
+};
+bool front_room_take(size_t bytes); /* false: there is not so much left. Thread: any */
+void front_room_give(size_t bytes); /* thread: any */
 
 #endif

@@ -140,6 +140,8 @@ static int from_client(struct conn *c, enum frame_kind kind, const void *m)
 	switch (kind) {
 	case FR_COMMAND:
 		return worker_command(c, m);
+	case FR_PIECE:
+		return worker_piece(c, m);
 	case FR_QUERY:
 		return worker_query(c, m);
 	case FR_SUBSCRIBE:
@@ -211,6 +213,7 @@ static void conn_free(struct conn *c)
 		w->places[place] = NULL;
 	}
 	worker_conn_clear(c);
+	worker_pieces_free(c);
 	worker_notifier_clear(c);
 	router_release(c->router, c->door, c->origin);
 	for (char **g = c->groups; g && *g; g++)

@@ -223,6 +223,11 @@ int worker_command(struct conn *c, const Sirdar__Command *m)
 	                                              m->args.len);
 
 	worker_address(r, c, m->id);
+	int code = m->args_bytes ? worker_pieces_take(c, m, r) : 0;
+	if (code) {
+		client_request_free(r);
+		return code < 0 ? code : 0;
+	}
 	r->request_id = mem_str(m->request_id);
 	r->actor = mem_str(m->actor);
 	r->dry_run = m->dry_run;
@@ -343,7 +348,8 @@ int worker_log_read(struct conn *c, const Sirdar__LogRead *m)
 void worker_client_gone(struct conn *c)
 {
 	c->subscribed = false;
-	cancel_follow(c, 0);
+	if (c->w->peers.logkeeper)
+		cancel_follow(c, 0);
 	worker_notifier_gone(c);
 }
 

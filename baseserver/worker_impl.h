@@ -56,6 +56,7 @@ struct conn {
 	uint64_t heard; /* of the news of commands, the last one sent */
 	bool is_notifier;
 	struct client_request *asked; /* of the notifier, not answered; linked by letter.next */
+	struct parcel *parcels;       /* worker_piece.c */
 };
 
 enum { OVER_KEPT = 16384 };
@@ -157,6 +158,11 @@ void worker_address(struct client_request *r, const struct conn *c, uint64_t id)
 int worker_posted(struct conn *c, struct client_request *r, int code);
 int worker_command(struct conn *c, const Sirdar__Command *m);
 int worker_query(struct conn *c, const Sirdar__Query *m);
+/* worker_piece.c: arguments that are larger than a frame, piece by piece */
+int worker_piece(struct conn *c, const Sirdar__Piece *m);
+/* They are all there: r gets them. 1: they were refused, and that was answered. E_PROTOCOL */
+int worker_pieces_take(struct conn *c, const Sirdar__Command *m, struct client_request *r);
+void worker_pieces_free(struct conn *c);
 int worker_subscribe(struct conn *c, const Sirdar__Subscribe *m);
 int worker_log_read(struct conn *c, const Sirdar__LogRead *m);
 int worker_told(struct conn *c, const Sirdar__Told *m);

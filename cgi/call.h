@@ -114,6 +114,8 @@ struct call {
 	const char *ask_kind;
 	bool ask_command, ask_dry;
 	struct buf ask_args;
+	bool in_pieces; /* ask_args are larger than a frame: under way in pieces */
+	size_t sent;    /* of them, bytes */
 	char ask_request[80];
 	struct call *next; /* in the waiting list of an actor */
 	void *extra;       /* of the handler; freed with free() */

@@ -19,7 +19,7 @@
 
 /* --- waiting calls --- */
 
-static void call_end(struct call *c, int code, const char *text)
+void net_call_end(struct call *c, int code, const char *text)
 {
 	if (code < 0)
 		err_set(&c->err, code, "%s",
@@ -28,7 +28,7 @@ static void call_end(struct call *c, int code, const char *text)
 }
 
 /* Take the call with this id out of the list. */
-static struct call *ask_take(struct net *n, uint64_t id)
+struct call *net_ask_take(struct net *n, uint64_t id)
 {
 	for (struct call **p = &n->asks; *p != NULL; p = &(*p)->next) {
 		struct call *c = *p;
@@ -54,7 +54,7 @@ static void asks_fail(struct net *n, int code, const char *text)
 				c->hint, sizeof(c->hint),
 				"the command may have been taken: ask again with request_id \"%s\"",
 				c->ask_request);
-		call_end(c, code, text);
+		net_call_end(c, code, text);
 		c = next;
 	}
 }
@@ -71,7 +71,8 @@ static void asks_expire(struct net *n, int64_t now)
 			continue;
 		}
 		*p = c->next;
-		call_end(c, E_TIMEOUT, "the baseserver did not answer in time");
+		net_pieces_end(n, c);
+		net_call_end(c, E_TIMEOUT, "the baseserver did not answer in time");
 	}
 }
 
@@ -93,10 +94,11 @@ static void answer_error(struct call *c, const char *body, size_t bytes)
 
 static void on_answer(struct net *n, const Sirdar__Answer *a)
 {
-	struct call *c = ask_take(n, a->id);
+	struct call *c = net_ask_take(n, a->id);
 
 	if (c == NULL)
 		return; /* its time was over */
+	net_pieces_end(n, c);
 	c->number = a->number;
 	if (c->ask_command)
 		fresh_told(n->cgi->fresh, a->number);
@@ -104,12 +106,21 @@ static void on_answer(struct net *n, const Sirdar__Answer *a)
 		answer_error(c, (const char *)a->body.data, a->body.len);
 	else
 		buf_put(&c->out, a->body.data, a->body.len);
-	call_end(c, a->code, a->text);
+	net_call_end(c, a->code, a->text);
+}
+
+static void on_piece_ack(struct net *n, const Sirdar__PieceAck *a)
+{
+	for (struct call *c = n->asks; c != NULL; c = c->next)
+		if (c->ask_id == a->id && c->in_pieces) {
+			net_pieces_go_on(n, c, a->taken);
+			return;
+		}
 }
 
 static void on_log_data(struct net *n, const Sirdar__LogData *d)
 {
-	struct call *c = ask_take(n, d->id);
+	struct call *c = net_ask_take(n, d->id);
 	struct log_ask *l;
 
 	if (c == NULL) {
@@ -122,7 +133,7 @@ static void on_log_data(struct net *n, const Sirdar__LogData *d)
 	l->ret_attempt = d->attempt;
 	l->ret_end = d->end;
 	buf_put(&c->out, d->data.data, d->data.len);
-	call_end(c, d->code, d->text);
+	net_call_end(c, d->code, d->text);
 }
 
 /* --- the session --- */
@@ -151,6 +162,9 @@ static void on_frame(void *ctx, enum frame_kind kind, const void *message)
 	case FR_ANSWER:
 		on_answer(n, message);
 		break;
+	case FR_PIECE_ACK:
+		on_piece_ack(n, message);
+		break;
 	case FR_EVENTS:
 		net_followers_event(n, message);
 		break;
@@ -166,54 +180,98 @@ static const struct client_ops client_calls = { .up = on_up, .frame = on_frame, 
 
 /* --- asks ------------------------------------------------------------------------------ */
 
-/* Send, and have the call wait; else end it with what stands against it. */
-static void ask_send(struct net *n, struct call *c, enum frame_kind kind, const void *message)
+void net_ask_extend(struct net *n, struct call *c)
 {
-	struct err err = { 0 };
+	c->deadline_us = actor_mono_us(n->me) + param_now(n->cgi->param.request_ms) * US_PER_MS;
+}
+
+/* Have the call wait; else end it with what stands against it. */
+static bool ask_wait(struct net *n, struct call *c)
+{
 	char text[400];
-	int r;
 
 	if (!client_is_up(n->client)) {
 		snprintf(text, sizeof(text), "the baseserver %s cannot be reached: %.200s",
 		         client_server(n->client), client_why(n->client));
-		call_end(c, E_AGAIN, text);
-		return;
+		net_call_end(c, E_AGAIN, text);
+		return false;
 	}
 	c->next = n->asks;
 	n->asks = c;
+	return true;
+}
+
+static void ask_send(struct net *n, struct call *c, enum frame_kind kind, const void *message)
+{
+	struct err err = { 0 };
+	int r;
+
+	if (!ask_wait(n, c))
+		return;
 	r = client_send(n->client, kind, message, &err);
-	if (r < 0 && ask_take(n, c->ask_id) == c)
-		call_end(c, r, err.text);
+	if (r < 0 && net_ask_take(n, c->ask_id) == c)
+		net_call_end(c, r, err.text);
+}
+
+int net_send_command(struct net *n, struct call *c, struct err *err)
+{
+	char *kind = mem_str(c->ask_kind), *actor = mem_str(c->actor);
+	Sirdar__Command m = SIRDAR__COMMAND__INIT;
+	int r;
+
+	m.id = c->ask_id;
+	m.request_id = c->ask_request;
+	m.actor = actor;
+	m.kind = kind;
+	m.dry_run = c->ask_dry;
+	if (c->in_pieces) {
+		m.args_bytes = c->ask_args.len;
+	} else {
+		m.args.data = buf_room(&c->ask_args, 1) - c->ask_args.len;
+		m.args.len = c->ask_args.len;
+	}
+	r = client_send(n->client, FR_COMMAND, &m, err);
+	free(actor);
+	free(kind);
+	return r;
+}
+
+static void ask_command(struct net *n, struct call *c)
+{
+	struct err err = { 0 };
+	int r;
+
+	c->in_pieces = net_wants_pieces(c);
+	c->sent = 0;
+	if (!ask_wait(n, c))
+		return;
+	if (c->in_pieces) {
+		net_pieces_go_on(n, c, 0);
+		return;
+	}
+	r = net_send_command(n, c, &err);
+	if (r < 0 && net_ask_take(n, c->ask_id) == c)
+		net_call_end(c, r, err.text);
 }
 
 void net_ask(struct letter *l, void *self)
 {
 	struct net *n = self;
 	struct call *c = (struct call *)l;
-	char *kind = mem_str(c->ask_kind), *actor = mem_str(c->actor);
+	Sirdar__Query m = SIRDAR__QUERY__INIT;
+	char *kind;
 
 	c->ask_id = ++n->last_id;
 	if (c->ask_command) {
-		Sirdar__Command m = SIRDAR__COMMAND__INIT;
-
-		m.id = c->ask_id;
-		m.request_id = c->ask_request;
-		m.actor = actor;
-		m.kind = kind;
-		m.args.data = buf_room(&c->ask_args, 1) - c->ask_args.len;
-		m.args.len = c->ask_args.len;
-		m.dry_run = c->ask_dry;
-		ask_send(n, c, FR_COMMAND, &m);
-	} else {
-		Sirdar__Query m = SIRDAR__QUERY__INIT;
-
-		m.id = c->ask_id;
-		m.kind = kind;
-		m.args.data = buf_room(&c->ask_args, 1) - c->ask_args.len;
-		m.args.len = c->ask_args.len;
-		ask_send(n, c, FR_QUERY, &m);
+		ask_command(n, c);
+		return;
 	}
-	free(actor);
+	kind = mem_str(c->ask_kind);
+	m.id = c->ask_id;
+	m.kind = kind;
+	m.args.data = buf_room(&c->ask_args, 1) - c->ask_args.len;
+	m.args.len = c->ask_args.len;
+	ask_send(n, c, FR_QUERY, &m);
 	free(kind);
 }
 

@@ -295,7 +295,7 @@ static void wrong_arguments_are_named(void **state)
 		  E_INVALID, "not a planned date" },
 		{ "offline", "{" DAYS_1_TO_3 "}", E_INVALID, "acts on tasks" },
 		{ "log-level", "{}", E_INVALID, "args.level: is missing" },
-		{ "apply", "{\"documents\": []}", E_INVALID, "1 to 1000 documents" },
+		{ "apply", "{\"documents\": []}", E_INVALID, "1 to 10000 documents" },
 		{ "command-pause", "{\"command\": 2}", E_INVALID, "number in quotes" },
 		{ "kill", "{\"selection\": {\"instances\": [{\"id\": \"x\"}]}}", E_INVALID,
 		  "'x' is no instance's id" },

@@ -48,7 +48,9 @@ struct session {
 	bool has_holes;
 	int32_t state; /* where the last event led from Running, and why */
 	uint32_t reason;
-	char told[80]; /* the last news of a command */
+	char told[80];  /* the last news of a command */
+	uint64_t taken; /* of pieces: as the last acknowledgement has it */
+	int32_t code;   /* of the last answer */
 };
 
 static struct session *newest;
@@ -120,6 +122,10 @@ int session_send(struct session *s, enum frame_kind kind, const void *message, s
 		s->kills++;
 	if (kind == FR_EVENTS)
 		keep_events(s, message);
+	if (kind == FR_PIECE_ACK)
+		s->taken = ((const Sirdar__PieceAck *)message)->taken;
+	if (kind == FR_ANSWER)
+		s->code = ((const Sirdar__Answer *)message)->code;
 	return 0;
 }
 
@@ -746,6 +752,120 @@ static void who_subscribes_hears_what_ended_meanwhile(void **state)
 	stop(&p);
 }
 
+/* --- arguments in pieces ------------------------------------------------------------------ */
+
+static int piece(struct session *s, uint64_t id, uint64_t total, uint64_t offset, size_t bytes)
+{
+	static uint8_t data[1000];
+	Sirdar__Piece m = SIRDAR__PIECE__INIT;
+
+	m.id = id;
+	m.total = total;
+	m.offset = offset;
+	m.data.data = data;
+	m.data.len = bytes;
+	return s->ops->on_frame(s->ctx, s, FR_PIECE, &m);
+}
+
+static int command(struct session *s, uint64_t id, uint64_t args_bytes)
+{
+	Sirdar__Command m = SIRDAR__COMMAND__INIT;
+
+	m.id = id;
+	m.kind = (char *)(uintptr_t) "apply";
+	m.args_bytes = args_bytes;
+	return s->ops->on_frame(s->ctx, s, FR_COMMAND, &m);
+}
+
+static void pieces_out_of_order_or_of_another_size_than_said_are_a_fault(void **state)
+{
+	struct place p = { 0 };
+
+	(void)state;
+	start(&p);
+	struct session *s = greet(&p, CLIENT, "face");
+	assert_int_equal(piece(s, 1, 3000, 0, 1000), 0);
+	assert_int_equal(piece(s, 1, 3000, 1000, 1000), 0);
+	assert_int_equal(s->taken, 2000);
+	assert_int_equal(piece(s, 1, 3000, 1000, 1000), E_PROTOCOL); /* once more */
+	assert_int_equal(piece(s, 1, 3001, 2000, 1000), E_PROTOCOL);
+	assert_int_equal(piece(s, 1, 3000, 2500, 500), E_PROTOCOL); /* one is left out */
+	assert_int_equal(piece(s, 1, 3000, 2000, 0), E_PROTOCOL);
+	assert_int_equal(piece(s, 2, 900, 0, 1000), E_PROTOCOL);  /* more than was said */
+	assert_int_equal(piece(s, 3, 900, 100, 800), E_PROTOCOL); /* of nothing that began */
+	assert_int_equal(command(s, 1, 3000), E_PROTOCOL);        /* one is missing */
+	assert_int_equal(piece(s, 1, 3000, 2000, 1000), 0);
+	assert_int_equal(command(s, 1, 2999), E_PROTOCOL);
+	assert_int_equal(command(s, 4, 10), E_PROTOCOL); /* there are none */
+	leave(s);
+	stop(&p);
+}
+
+static void pieces_are_bounded_by_command_by_session_and_in_all(void **state)
+{
+	enum { HALF = SESSION_ARGS_BYTES_MAX / 2 };
+	struct place p = { 0 };
+
+	(void)state;
+	start(&p);
+	struct session *a = greet(&p, CLIENT, "a"), *b = greet(&p, CLIENT, "b");
+	struct session *c = greet(&p, CLIENT, "c");
+	assert_int_equal(piece(a, 1, ARGS_BYTES_MAX + 1, 0, 1000), 0);
+	assert_int_equal(a->code, E_TOO_BIG);
+	assert_int_equal(piece(a, 1, ARGS_BYTES_MAX + 1, 1000, 1000), 0); /* was under way */
+	assert_int_equal(command(a, 1, ARGS_BYTES_MAX + 1), 0);           /* answered already */
+	assert_int_equal(piece(a, 2, HALF, 0, 1000), 0);
+	assert_int_equal(piece(a, 3, HALF, 0, 1000), 0);
+	assert_int_equal(a->taken, 1000);
+	assert_int_equal(piece(a, 4, 1000, 0, 1000), 0);
+	assert_int_equal(a->code, E_BUSY);
+	assert_int_equal(piece(b, 1, HALF, 0, 1000), 0);
+	assert_int_equal(piece(b, 2, HALF, 0, 1000), 0);
+	assert_int_equal(piece(c, 1, 1000, 0, 1000), 0);
+	assert_int_equal(c->code, E_BUSY);
+	assert_int_equal(piece(b, 2, 0, 0, 0), 0); /* not wanted any more */
+	assert_int_equal(piece(c, 2, HALF, 0, 1000), 0);
+	assert_int_equal(c->taken, 1000);
+	leave(a); /* in the middle */
+	assert_int_equal(piece(b, 3, HALF, 0, 1000), 0);
+	b->taken = c->taken = 0;
+	assert_int_equal(piece(c, 3, HALF, 0, 1000), 0);
+	assert_int_equal(c->taken, 1000);
+	leave(b);
+	leave(c);
+	stop(&p);
+}
+
+static void who_stops_in_the_middle_of_his_pieces_makes_room_for_others(void **state)
+{
+	enum { HALF = SESSION_ARGS_BYTES_MAX / 2 };
+	struct place p = { 0 };
+
+	(void)state;
+	start(&p);
+	struct session *a = greet(&p, CLIENT, "a"), *b = greet(&p, CLIENT, "b");
+	struct session *c = greet(&p, CLIENT, "c");
+	for (uint64_t id = 1; id <= 2; id++) {
+		assert_int_equal(piece(a, id, HALF, 0, 1000), 0);
+		assert_int_equal(piece(b, id, HALF, 0, 1000), 0);
+	}
+	pass(&p, 29000);
+	assert_int_equal(piece(b, 1, HALF, 1000, 1000), 0);
+	assert_int_equal(piece(c, 1, 1000, 0, 1000), 0);
+	assert_int_equal(c->code, E_BUSY);
+	pass(&p, 2000);
+	assert_int_equal(piece(c, 2, 1000, 0, 1000), 0);
+	assert_int_equal(c->taken, 1000);
+	assert_int_equal(a->code, E_TIMEOUT);
+	assert_int_equal(piece(a, 1, HALF, 1000, 1000), 0); /* was under way */
+	assert_int_equal(piece(b, 1, HALF, 2000, 1000), 0); /* goes on */
+	assert_int_equal(b->taken, 3000);
+	leave(a);
+	leave(b);
+	leave(c);
+	stop(&p);
+}
+
 int main(void)
 {
 	log_open("test", LOG_ERROR);
@@ -768,6 +888,9 @@ int main(void)
 			what_waits_to_be_written_holds_events_back_by_session_queue_bytes_max),
 		cmocka_unit_test(who_falls_behind_too_far_is_told_of_the_gap_and_has_no_other),
 		cmocka_unit_test(a_number_from_another_past_is_a_gap),
+		cmocka_unit_test(pieces_out_of_order_or_of_another_size_than_said_are_a_fault),
+		cmocka_unit_test(pieces_are_bounded_by_command_by_session_and_in_all),
+		cmocka_unit_test(who_stops_in_the_middle_of_his_pieces_makes_room_for_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
