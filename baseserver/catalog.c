@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "baseserver/ledger.h"
+#include "baseserver/pack.h"
 #include "sched/name.h"
 #include "sched/task.h"
 #include "util/alloc.h"
@@ -219,7 +220,9 @@ static void put_range(struct catalog *c, const struct transition *tr)
 void catalog_fold(struct catalog *c, const struct transition *tr)
 {
 	if (tr->kind == TK_TASK) {
-		put_task(c, tr->ref, tr->row);
+		const struct task_pack *p = tr->row;
+		for (size_t i = 0; i < p->n; i++)
+			put_task(c, p->items[i].def, &p->items[i].row);
 	} else if (tr->kind == TK_RANGE) {
 		put_range(c, tr);
 	} else if (tr->kind == TK_INSTANCE) {

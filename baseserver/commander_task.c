@@ -290,13 +290,15 @@ int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f)
 
 int cmd_check_edit(const struct commander *c, const struct edit *e, struct refusal *f)
 {
-	size_t most = ledger_edit_max(c->ledger), n = e->n_tasks + e->n_docs;
+	size_t most = ledger_edit_max(c->ledger), n = ledger_edit_records(e);
 
 	if (n <= most)
 		return 0;
-	return refuse(f, E_INVALID, "args", "fewer at once, or a larger ring_slots of the server",
-	              "%zu tasks and documents would change at once, the server takes %zu", n,
-	              most);
+	return refuse(
+		f, E_INVALID, "args", "fewer at once, or a larger ring_slots of the server",
+		"%zu tasks and %zu documents would change at once, which makes %zu records of "
+		"the ring; the server takes %zu",
+		e->n_tasks, e->n_docs, n, most);
 }
 
 void cmd_edit(struct commander *c, struct cmd *cmd)

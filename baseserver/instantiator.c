@@ -5,6 +5,7 @@
 
 #include "baseserver/ledger.h"
 #include "baseserver/outbox.h"
+#include "baseserver/pack.h"
 #include "rt/stream.h"
 #include "sched/civil.h"
 #include "sched/task.h"
@@ -263,12 +264,14 @@ static void create(struct instantiator *in, struct planned *p)
 
 static void fold(struct instantiator *in)
 {
-	for (const struct transition *tr; (tr = stream_peek(in->in)); stream_next(in->in))
-		if (tr->kind == TK_TASK)
-			schedule(in, tr->ref, tr->row,
+	for (const struct transition *tr; (tr = stream_peek(in->in)); stream_next(in->in)) {
+		const struct task_pack *p = tr->kind == TK_TASK ? tr->row : NULL;
+		for (size_t i = 0; p && i < p->n; i++)
+			schedule(in, p->items[i].def, &p->items[i].row,
 			         actor_wall_us(in->me) / US_PER_S - INSTANTIATOR_MISSED_AFTER_S);
-		else if (tr->kind == TK_TURN)
+		if (tr->kind == TK_TURN)
 			turn_came(in, tr);
+	}
 }
 
 /* The clock as this round finds it. That this thread stood still is told by the time that passed,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "baseserver/ledger_impl.h"
+#include "baseserver/pack.h"
 #include "rt/actor.h"
 #include "sched/task.h"
 #include "util/alloc.h"
@@ -27,7 +28,10 @@ static void slot_drop(void *slot)
 	if (tr->ref)
 		task_unref(tr->ref);
 	tr->ref = NULL;
-	free(tr->row);
+	if (tr->kind == TK_TASK)
+		pack_free(tr->row);
+	else
+		free(tr->row);
 	tr->row = NULL;
 }
 
@@ -165,7 +169,7 @@ static void on_edit(struct letter *letter, void *self)
 
 	/* All or nothing: an edit has a commit to itself. */
 	if (l->down || l->waiting.head || stands_still(l) || !ledger_is_still(l) ||
-	    stream_room(l->stream) < e->n_tasks + e->n_docs + 1) {
+	    stream_room(l->stream) < ledger_edit_records(e) + 1) {
 		letters_push(&l->waiting, letter);
 		return;
 	}

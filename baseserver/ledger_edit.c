@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "baseserver/ledger_impl.h"
+#include "baseserver/pack.h"
 #include "sched/task.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -141,29 +142,47 @@ static uint64_t apply_pool(struct ledger *l, const struct store_doc *d, uint64_t
 	return ledger_publish(l, &tr);
 }
 
+/* One after the other into memory; what the others learn of them goes into a pack. */
+static uint64_t apply_tasks(struct ledger *l, const struct edit *e, size_t from, size_t to)
+{
+	struct task_pack *p = pack_new(to - from);
+
+	for (size_t i = from; i < to; i++) {
+		struct ltask *t = ledger_task_of(l, e->tasks[i]->id);
+		p->items[i - from].def = task_ref(e->tasks[i]);
+		bool spreads = task_spreads(e->tasks[i]) || (t && t->def && task_spreads(t->def));
+		ledger_put_task(l, e->tasks[i], &e->rows[i]);
+		t = ledger_task_of(l, e->tasks[i]->id);
+		ledger_touch_task(l, t);
+		ledger_branch_parents(l, t);
+		p->items[i - from].row = t->row;
+		if (spreads)
+			ledger_list_parts(l, t->row.id);
+	}
+	struct transition tr = { .kind = TK_TASK, .row = p, .cause = e->cause };
+	tr.inst.key.task = e->tasks[from]->id;
+	uint64_t number = ledger_publish(l, &tr);
+	for (size_t i = from; i < to; i++)
+		ledger_raise_barrier(l, ledger_task_of(l, e->tasks[i]->id), number);
+	return number;
+}
+
+size_t ledger_edit_records(const struct edit *e)
+{
+	size_t n = (e->n_tasks + PACK_TASKS_MAX - 1) / PACK_TASKS_MAX;
+
+	for (size_t i = 0; i < e->n_docs; i++)
+		n += e->docs[i].kind == DOC_POOL;
+	return n;
+}
+
 void ledger_apply_edit(struct ledger *l, struct edit *e)
 {
 	uint64_t number = 0;
 
-	for (size_t i = 0; i < e->n_tasks; i++) {
-		const struct ltask *was = ledger_task_of(l, e->tasks[i]->id);
-		bool spreads = task_spreads(e->tasks[i]) ||
-		               (was && was->def && task_spreads(was->def));
-		ledger_put_task(l, e->tasks[i], &e->rows[i]);
-		struct ltask *t = ledger_task_of(l, e->tasks[i]->id);
-		ledger_touch_task(l, t);
-		ledger_branch_parents(l, t);
-		struct transition tr = { .kind = TK_TASK,
-			                 .ref = task_ref(e->tasks[i]),
-			                 .cause = e->cause };
-		tr.inst.key.task = t->row.id;
-		tr.row = mem_new(sizeof t->row);
-		memcpy(tr.row, &t->row, sizeof t->row);
-		number = ledger_publish(l, &tr);
-		ledger_raise_barrier(l, t, number);
-		if (spreads)
-			ledger_list_parts(l, t->row.id);
-	}
+	for (size_t i = 0; i < e->n_tasks; i += PACK_TASKS_MAX)
+		number = apply_tasks(
+			l, e, i, e->n_tasks - i < PACK_TASKS_MAX ? e->n_tasks : i + PACK_TASKS_MAX);
 	ledger_flows_build(l);
 	for (size_t i = 0; i < e->n_docs; i++)
 		if (e->docs[i].kind == DOC_POOL)

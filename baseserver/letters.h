@@ -133,7 +133,7 @@ struct proposal *proposals_add(struct proposals *ps, enum ask ask, struct inst_k
 void proposals_free(struct proposals *ps); /* NULL is fine */
 
 /* A change of definitions, all or nothing in one commit. Everything it points at belongs
- * to the letter. The ledger publishes one TK_TASK per task. The sender gets this very
+ * to the letter. The ledger publishes its tasks in packs (pack.h). The sender gets this very
  * letter back through `answered`, durable, with code and number. */
 struct edit {
 	struct letter letter;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "baseserver/maintainer_impl.h"
+#include "baseserver/pack.h"
 #include "sched/task.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -51,31 +52,43 @@ static void fold_instance(struct maintainer *m, const struct transition *tr)
 	heap_set(&m->times, &w->node, watch_next_look(m, w));
 }
 
-static void fold_task(struct maintainer *m, const struct transition *tr)
+static void look_if_over(struct maintainer *m, uint32_t task)
 {
-	struct mtask *t = maintainer_task(m, tr->inst.key.task);
+	struct mtask *t = m->tasks[task];
 
-	task_ref(tr->ref);
+	if (t->unfinished == 0)
+		maintainer_retire_if_over(m, t);
+}
+
+static void fold_task(struct maintainer *m, const struct packed_task *new)
+{
+	struct mtask *t = maintainer_task(m, new->def->id);
+
+	task_ref(new->def);
 	task_unref(t->def);
-	t->def = tr->ref;
-	t->row = *(const struct store_task *)tr->row;
+	t->def = new->def;
+	t->row = new->row;
 	t->offline_asked = false;
 	if (t->row.planned_through > t->through || t->through == 0)
 		t->through = t->row.planned_through;
+	look_if_over(m, new->def->id);
+}
+
+static void fold_tasks(struct maintainer *m, const struct task_pack *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		fold_task(m, &p->items[i]);
 }
 
 void maintainer_fold(struct maintainer *m)
 {
 	for (const struct transition *tr; (tr = stream_peek(m->in)); stream_next(m->in)) {
-		if (tr->kind == TK_TASK)
-			fold_task(m, tr);
-		else if (tr->kind == TK_INSTANCE)
+		if (tr->kind == TK_TASK) {
+			fold_tasks(m, tr->row);
+		} else if (tr->kind == TK_INSTANCE) {
 			fold_instance(m, tr);
-		else
-			continue;
-		struct mtask *t = m->tasks[tr->inst.key.task];
-		if (t->unfinished == 0)
-			maintainer_retire_if_over(m, t);
+			look_if_over(m, tr->inst.key.task);
+		}
 	}
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "baseserver/job.h"
+#include "baseserver/pack.h"
 #include "baseserver/vault.h"
 #include "rt/stream.h"
 #include "sched/instant.h"
@@ -43,9 +44,11 @@ static void turn(void *self)
 {
 	struct params *p = self;
 
-	for (const struct transition *tr; (tr = stream_peek(p->in)); stream_next(p->in))
-		if (tr->kind == TK_TASK)
-			put_def(p, tr->ref);
+	for (const struct transition *tr; (tr = stream_peek(p->in)); stream_next(p->in)) {
+		const struct task_pack *pack = tr->kind == TK_TASK ? tr->row : NULL;
+		for (size_t i = 0; pack && i < pack->n; i++)
+			put_def(p, pack->items[i].def);
+	}
 }
 
 /* --- values ------------------------------------------------------------------------------ */

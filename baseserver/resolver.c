@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "baseserver/ledger.h"
+#include "baseserver/pack.h"
 #include "baseserver/resolver_impl.h"
 #include "sched/task.h"
 #include "util/alloc.h"
@@ -423,8 +424,9 @@ static void put_def(struct resolver *r, const struct task *def, bool in_force)
 	add_dependents(r, def);
 }
 
-static void put_range(struct resolver *r, const struct transition *tr)
+static void put_range(struct resolver *r, const void *of)
 {
+	const struct transition *tr = of;
 	struct rtask *t = task_place(r, tr->inst.key.task);
 	const struct date_range *n = tr->row;
 	struct outcome_range o = { n->lo, n->hi, 1, tr->to, tr->reason, { 0 } };
@@ -432,19 +434,20 @@ static void put_range(struct resolver *r, const struct transition *tr)
 	outcomes_fill(&t->outcomes, t->def->plan, &o, n->open, n->n_open);
 }
 
-static void put_edit(struct resolver *r, const struct transition *tr)
+static void put_edit(struct resolver *r, const void *of)
 {
-	put_def(r, tr->ref, in_force(tr->row));
+	const struct packed_task *p = of;
+
+	put_def(r, p->def, in_force(&p->row));
 	r->need_mark = true;
 }
 
 /* What changes what the task and all who look at it wait for: windows of what it was go, those
  * of what it is are made. An edit; or many dates at once, which windows count anew more cheaply
  * than date by date. */
-static void fold_whole(struct resolver *r, const struct transition *tr,
-                       void (*put)(struct resolver *r, const struct transition *tr))
+static void fold_whole(struct resolver *r, uint32_t id, const void *of,
+                       void (*put)(struct resolver *r, const void *of))
 {
-	uint32_t id = tr->inst.key.task;
 	struct rtask *t = task_place(r, id);
 	size_t n = t->n_dependents;
 	uint32_t *children = mem_array(n + 1, sizeof *children);
@@ -454,7 +457,7 @@ static void fold_whole(struct resolver *r, const struct transition *tr,
 	for (size_t k = 0; k < n; k++)
 		each_waiting(r, children[k], detach);
 	each_waiting(r, id, detach);
-	put(r, tr);
+	put(r, of);
 	each_waiting(r, id, attach);
 	for (size_t k = 0; k < n; k++) {
 		bool again = children[k] == id;
@@ -554,9 +557,11 @@ static void fold(struct resolver *r)
 {
 	for (const struct transition *tr; (tr = stream_peek(r->in)); stream_next(r->in)) {
 		if (tr->kind == TK_TASK) {
-			fold_whole(r, tr, put_edit);
+			const struct task_pack *p = tr->row;
+			for (size_t i = 0; i < p->n; i++)
+				fold_whole(r, p->items[i].def->id, &p->items[i], put_edit);
 		} else if (tr->kind == TK_RANGE) {
-			fold_whole(r, tr, put_range);
+			fold_whole(r, tr->inst.key.task, tr, put_range);
 		} else if (tr->kind == TK_TURN) {
 			resolver_turn_came(r, tr);
 		} else if (tr->kind == TK_INSTANCE) {

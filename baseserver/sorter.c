@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "baseserver/ledger.h"
+#include "baseserver/pack.h"
 #include "baseserver/pools.h"
 #include "baseserver/sorter_impl.h"
 #include "sched/civil.h"
@@ -255,8 +256,10 @@ static void fold(struct sorter *s)
 			fold_instance(s, tr);
 			count_seat(s, tr);
 		} else if (tr->kind == TK_TASK) {
-			const struct store_task *row = tr->row;
-			sorter_put_def(s, tr->ref, row->state, row->frozen);
+			const struct task_pack *p = tr->row;
+			for (size_t i = 0; i < p->n; i++)
+				sorter_put_def(s, p->items[i].def, p->items[i].row.state,
+				               p->items[i].row.frozen);
 		} else if (tr->kind == TK_POOL) {
 			const struct pool_change *c = tr->row;
 			sorter_limit_size(s, sorter_limit(s, c->name), c->size);

@@ -7,6 +7,7 @@
 
 #include "baseserver/ledger.h"
 #include "baseserver/logkeeper.h"
+#include "baseserver/pack.h"
 #include "baseserver/registrar.h"
 #include "baseserver/router.h"
 #include "baseserver/worker_impl.h"
@@ -467,7 +468,9 @@ static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 void worker_note(struct worker *w, const struct transition *tr)
 {
 	if (tr->kind == TK_TASK) {
-		put_def(w, tr->ref);
+		const struct task_pack *p = tr->row;
+		for (size_t i = 0; i < p->n; i++)
+			put_def(w, p->items[i].def);
 	} else if (tr->kind == TK_INSTANCE) {
 		bool had = tr->from != ST_NONE && inst_holds_slot(&tr->inst, (enum state)tr->from);
 		bool has = inst_holds_slot(&tr->inst, (enum state)tr->inst.state);

@@ -138,8 +138,7 @@ enum inst_data {
 /* One record of the ledger's stream. */
 enum transition_kind {
 	TK_INSTANCE = 1, /* the instance's image after the change is in `inst` */
-	TK_TASK,         /* `ref`: the new struct task, counted; `row`: its struct store_task; the
-	                  * task's id is inst.key.task */
+	TK_TASK,         /* definitions: `row`: a struct task_pack, baseserver/pack.h */
 	TK_BARRIER,      /* a gate of `inst.key.task` may have closed */
 	TK_MARK,         /* the resolver's withdrawals for barrier `token` are in the stream */
 	TK_COMMAND,      /* a command was recorded or advanced; `cause` is its id */
@@ -163,10 +162,10 @@ struct transition {
 	uint64_t prev;   /* the instance's transition before this one; 0: first */
 	int64_t at_us;   /* us, UTC */
 	int64_t mono_us; /* of a grant: when, by its server's monotonic clock; not stored */
-	const void *ref; /* TK_TASK; of a grant: what it runs with, or NULL: what is in force */
-	void *row; /* TK_TASK: its struct store_task; TK_POOL: the change; TK_RANGE; the stream's */
-	char *note;       /* what a person would want to know more, or NULL; the stream's */
-	char *data;       /* of `data_kind`, or NULL; the stream's */
+	const void *ref; /* of a grant: what it runs with, or NULL: what is in force */
+	void *row;       /* TK_TASK: the definitions; TK_POOL: the change; TK_RANGE; the stream's */
+	char *note;      /* what a person would want to know more, or NULL; the stream's */
+	char *data;      /* of `data_kind`, or NULL; the stream's */
 	uint64_t machine; /* a grant: which one got it; not stored */
 	uint32_t epoch;
 	uint32_t session;              /* the broker session this concerns (grant, report), or 0 */

@@ -86,17 +86,20 @@ def a_directory_of_a_hundred_files_is_one_apply_and_others_are_served_meanwhile(
 
 
 @test
-def more_than_the_ring_takes_at_once_is_refused_and_the_next_one_is_taken(s):
+def an_edit_of_more_tasks_than_the_ring_has_records_is_one_transaction(s):
     s.base.stop()
     usual, s.base.argv = s.base.argv, s.argv("baseserver", {**s.base_sets, "ring_slots": 1024})
     s.base.start()
     until("it leads again", s.up, 60)
     try:
+        status, answer = send(s, documents=documents("ring"))
+        assert status == 202 and answer["state"] == "done", (status, str(answer)[:300])
+        assert saved(s, "ring") == FILES
+        pools = [{"name": f"p{n}.yaml", "text": f"pool: p{n}\nslots: 3\n"} for n in range(800)]
         for dry_run in (True, False):
-            status, answer = send(s, dry_run=dry_run, documents=documents("ring", 20, 50))
-            assert status == 400 and "1020 tasks and documents" in str(answer), (status, str(answer)[:300])
-        assert saved(s, "ring") == 0
-        assert send(s, documents=documents("ring", 10, 50))[0] == 202
+            status, answer = send(s, dry_run=dry_run, documents=pools)
+            assert status == 400 and "800 records of the ring" in str(answer), (status, str(answer)[:300])
+        assert send(s, documents=pools[:700])[0] == 202
     finally:
         s.base.stop()
         s.base.argv = usual

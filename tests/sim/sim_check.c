@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseserver/pack.h"
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "sim.h"
@@ -480,7 +481,9 @@ void check_record(const struct transition *tr)
 	follow_hash(tr);
 	promises_follow(tr);
 	if (tr->kind == TK_TASK) {
-		check_task(tr->ref, tr->row);
+		const struct task_pack *p = tr->row;
+		for (size_t i = 0; i < p->n; i++)
+			check_task(p->items[i].def, &p->items[i].row);
 		moved = false; /* it stands in its place among the records */
 	}
 	if (tr->kind == TK_POOL)
