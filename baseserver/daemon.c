@@ -172,7 +172,8 @@ static int make_core(struct daemon *d, struct err *err)
 	set.until_us = election ? election_until_us(election) : NULL;
 	set.epoch = d->site->epoch;
 	set.warm = d->site->warm;
-	set.writer = store_waits(d->site->store) ? place_of(d, "writer") : NULL;
+	set.writer = place_of(d, "writer");
+	set.waits = store_waits(d->site->store);
 	set.fatal = on_fatal;
 	set.fatal_ctx = d;
 	if (r == 0)

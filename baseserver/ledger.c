@@ -45,7 +45,7 @@ static bool is_outside(enum proposer from)
  * whose outcome is unknown is repeated as it was, and nothing joins it. */
 static bool stands_still(const struct ledger *l)
 {
-	return l->hold || l->half.ps || ledger_awaits_rows(l);
+	return l->hold || l->lent || l->half.ps || ledger_awaits_rows(l);
 }
 
 /* Those inside always get through while a slot is free: they never wait for the outside.
@@ -146,7 +146,7 @@ static void apply_proposals(struct ledger *l, struct proposals *ps)
 /* All rows that it is sure to need are asked for at once. */
 static bool rows_are_there(struct ledger *l, const struct proposals *ps)
 {
-	for (size_t i = 0; l->set.writer && i < ps->n; i++)
+	for (size_t i = 0; l->set.waits && i < ps->n; i++)
 		ledger_ask_ahead(l, &ps->p[i]);
 	return !ledger_awaits_rows(l);
 }
@@ -308,7 +308,7 @@ static bool rest(void *self)
 	if (l->answered)
 		return !l->busy;
 	if (!ledger_has_work(l)) {
-		if (!l->set.writer)
+		if (!l->set.waits)
 			store_idle(l->store);
 		return false;
 	}

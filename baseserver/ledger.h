@@ -46,7 +46,8 @@ struct ledger_settings {
 	const char *timezone;  /* of tasks that say none; NULL: UTC */
 	const char *types_dir; /* manifests of task types, borrowed; NULL: none */
 	struct warm *warm;     /* what was followed until now (warm.h), given up to us; or NULL */
-	struct thread *writer; /* the store is this thread's; NULL: the ledger's own */
+	struct thread *writer; /* of the store's calls that take long; NULL: the ledger's own */
+	bool waits;            /* all of them do: the store is that thread's (store_waits()) */
 	void (*fatal)(void *ctx, const struct err *err); /* the process must end; may return */
 	void *fatal_ctx;
 };

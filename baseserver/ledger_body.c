@@ -223,7 +223,7 @@ static void want(struct ledger *l, const struct ltask *t, uint32_t version)
 
 bool ledger_version_ready(struct ledger *l, struct ltask *t, const struct instance *i)
 {
-	if (!l->set.writer || !t->def || i->version == t->def->version || in_memory(t, i->version))
+	if (!l->set.waits || !t->def || i->version == t->def->version || in_memory(t, i->version))
 		return true;
 	want(l, t, i->version);
 	return !l->version;
@@ -236,7 +236,7 @@ const struct task *ledger_version(struct ledger *l, struct ltask *t, uint32_t ve
 
 	if (d || !t->def)
 		return d;
-	if (l->set.writer && l->running) {
+	if (l->set.waits && l->running) {
 		want(l, t, version);
 		return NULL;
 	}

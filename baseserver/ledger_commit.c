@@ -42,7 +42,7 @@ static void grow_images(const struct ledger *l, struct flight *f)
 	f->live = mem_grow(f->live, f->images_cap, sizeof *f->live);
 	f->done = mem_grow(f->done, f->images_cap, sizeof *f->done);
 	f->reopened = mem_grow(f->reopened, f->images_cap, sizeof *f->reopened);
-	if (l->set.writer)
+	if (l->set.waits)
 		f->images = mem_grow(f->images, f->images_cap, sizeof *f->images);
 }
 
@@ -76,7 +76,7 @@ static void gather_images(struct ledger *l, struct flight *f)
 	for (size_t k = 0; k < l->n_dirty; k++) {
 		struct entry *e = table_at(&l->table, l->dirty[k]);
 		const struct instance *image = &e->inst;
-		if (l->set.writer) {
+		if (l->set.waits) {
 			f->images[k] = e->inst;
 			image = &f->images[k];
 		}

@@ -155,6 +155,7 @@ struct ledger {
 	struct store *store; /* the writer's, if there is one */
 	struct writer *writer;
 	bool busy; /* a job is with the writer */
+	bool lent; /* and with it a store that does not wait: nothing is applied */
 	struct ledger_settings set;
 	struct stream *stream;
 	struct stream_reader *keep; /* holds slots until they are durable */

@@ -57,7 +57,7 @@ static void want(struct ledger *l, struct inst_key key)
 int ledger_row(struct ledger *l, struct inst_key key, struct instance *ret)
 {
 	const struct found *f = find(&l->found, key);
-	if (!f && !l->set.writer)
+	if (!f && !l->set.waits)
 		return ledger_read_row(l->store, key, ret);
 	if (!f) {
 		want(l, key);
@@ -70,7 +70,7 @@ int ledger_row(struct ledger *l, struct inst_key key, struct instance *ret)
 
 bool ledger_knows_done(struct ledger *l, struct inst_key key)
 {
-	if (!l->set.writer || find(&l->found, key))
+	if (!l->set.waits || find(&l->found, key))
 		return true;
 	want(l, key);
 	return false;

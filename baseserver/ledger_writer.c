@@ -1,6 +1,7 @@
 /* The store's calls, one at a time: on a thread of their own when they may wait for another
  * process, so that the ledger's goes on taking letters and answering; else at once, because
- * waking another thread costs more than a commit to a local file. */
+ * waking another thread costs more than a commit to a local file, but for an edit of very many
+ * definitions: others of the ledger's thread go on meanwhile. */
 #include <stdlib.h>
 
 #include "baseserver/ledger_impl.h"
@@ -8,6 +9,8 @@
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
+
+enum { LONG_ROWS = 1000 }; /* of definitions: some milliseconds */
 
 struct proof {
 	struct job job;
@@ -62,7 +65,7 @@ static void back(struct letter *letter, void *self)
 	struct job *job = (struct job *)letter;
 
 	CHECK(l->busy);
-	l->busy = false;
+	l->busy = l->lent = false;
 	l->f_busy_us = 0;
 	job->done(l, job);
 	if (!l->busy && l->anchor_due_us)
@@ -82,17 +85,28 @@ static void work(struct letter *letter, void *self)
 		job_drop(&job->letter);
 }
 
+/* A local store is lent for a large edit, and nothing is applied until it is back: what is applied
+ * may read it. */
+static bool is_long(const struct ledger *l, const struct job *job)
+{
+	const struct store_batch *b = &l->flight.b;
+
+	return job == &l->flight.job && b->n_tasks + b->n_docs >= LONG_ROWS;
+}
+
 void ledger_do(struct ledger *l, struct job *job)
 {
 	CHECK(!l->busy);
-	if (!l->writer->me) {
+	bool lent = !l->set.waits && l->writer->me && is_long(l, job);
+	if (!l->set.waits && !lent) {
 		job->began_us = actor_mono_us(l->me);
 		job->work(job, l->store);
 		job->done(l, job);
 		return;
 	}
 	l->busy = true;
-	l->f_busy_us = actor_mono_us(l->me);
+	l->lent = lent;
+	l->f_busy_us = lent ? 0 : actor_mono_us(l->me);
 	job->ledger = l;
 	job->letter.deliver = work;
 	job->letter.discard = job_drop;

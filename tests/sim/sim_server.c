@@ -199,6 +199,7 @@ static bool open_ledger(void)
 		                       .epoch_us = EPOCH_US,
 		                       .warm = warm,
 		                       .writer = swarm.writer ? thread_of(AT_STORE) : NULL,
+		                       .waits = swarm.writer,
 		                       .fatal = on_fatal };
 	struct store_task rows[TASKS] = { 0 };
 	struct task *tasks[TASKS];
