@@ -30,11 +30,19 @@ static void index_tasks(struct apply *a)
 	}
 }
 
-int apply_compile(struct apply *a)
+bool apply_enough(void *ctx)
+{
+	const struct apply *a = ctx;
+
+	return a->sliced && actor_mono_us(a->c->me) >= a->until_us;
+}
+
+static void make_world(struct apply *a)
 {
 	int64_t now = a->cmd->o.now_us / US_PER_S;
 	struct commander *c = a->c;
 
+	a->has_world = true;
 	world_init(&a->world, &c->task_names, &c->workflow_names, &c->cat, &c->calendars,
 	           c->set.timezone, true, now);
 	a->world.scopes = &c->scopes;
@@ -42,8 +50,21 @@ int apply_compile(struct apply *a)
 	a->world.set = a->set;
 	a->world.w.types = manifests_types(c->types);
 	a->world.w.infra_max = c->set.infra_max;
-	if (apply_resolve(a) < 0 ||
-	    workflow_compile(a->set, &a->world.w, &a->diags, &a->tasks, &a->n) < 0)
+}
+
+int apply_compile(struct apply *a)
+{
+	if (!a->compiler) {
+		make_world(a);
+		if (apply_resolve(a) < 0)
+			return apply_refuse_diags(a);
+		a->compiler = workflow_compile_begin(a->set, &a->world.w, &a->diags);
+	}
+	if (!workflow_compile_some(a->compiler, apply_enough, a))
+		return 1;
+	struct wf_compiler *compiler = a->compiler;
+	a->compiler = NULL;
+	if (workflow_compile_end(compiler, &a->tasks, &a->n) < 0)
 		return apply_refuse_diags(a);
 	index_tasks(a);
 	return 0;
@@ -394,27 +415,64 @@ static int may_retire(struct apply *a, const struct cat_task *t)
 	return 0;
 }
 
+static int by_workflow(const void *a, const void *b)
+{
+	const struct leaving *x = a, *y = b;
+
+	if (x->workflow != y->workflow)
+		return x->workflow < y->workflow ? -1 : 1;
+	return x->task < y->task ? -1 : x->task > y->task;
+}
+
+static void list_leaving(struct apply *a)
+{
+	const struct catalog *cat = &a->c->cat;
+
+	for (size_t i = 0; i < cat->tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(cat, (uint32_t)i);
+		if (!t || catalog_retired(t) || apply_in_set(a, t->id))
+			continue;
+		if ((a->n_leaving & (a->n_leaving - 1)) == 0)
+			a->leaving = mem_grow(a->leaving, a->n_leaving ? a->n_leaving * 2 : 1,
+			                      sizeof *a->leaving);
+		a->leaving[a->n_leaving++] = (struct leaving){ t->row.workflow_id, t->id };
+	}
+	if (a->n_leaving)
+		qsort(a->leaving, a->n_leaving, sizeof *a->leaving, by_workflow);
+}
+
+static int retire(struct apply *a, const struct cat_task *t)
+{
+	struct edit *e = a->e;
+	int r = may_retire(a, t);
+
+	if (r < 0)
+		return r;
+	e->tasks = mem_grow(e->tasks, e->n_tasks + 1, sizeof *e->tasks);
+	e->rows = mem_grow(e->rows, e->n_tasks + 1, sizeof *e->rows);
+	e->tasks[e->n_tasks] = task_ref(t->def);
+	e->rows[e->n_tasks] = t->row;
+	e->rows[e->n_tasks++].state = TS_RETIRED;
+	change(a, "task", t->def->name, "retire", 0, NULL, NULL);
+	return 0;
+}
+
 static int retire_missing(struct apply *a, const char *workflow)
 {
-	size_t len = strlen(workflow);
+	const struct name *known = names_find(&a->c->workflow_names, workflow);
+	size_t lo = 0, hi = a->n_leaving;
+	int r = 0;
 
-	for (size_t i = 0; i < a->c->cat.tasks_cap; i++) {
-		const struct cat_task *t = catalog_task(&a->c->cat, (uint32_t)i);
-		if (!t || catalog_retired(t) || !catalog_in_workflow(t, workflow, len) ||
-		    apply_in_set(a, t->id))
-			continue;
-		int r = may_retire(a, t);
-		if (r < 0)
-			return r;
-		struct edit *e = a->e;
-		e->tasks = mem_grow(e->tasks, e->n_tasks + 1, sizeof *e->tasks);
-		e->rows = mem_grow(e->rows, e->n_tasks + 1, sizeof *e->rows);
-		e->tasks[e->n_tasks] = task_ref(t->def);
-		e->rows[e->n_tasks] = t->row;
-		e->rows[e->n_tasks++].state = TS_RETIRED;
-		change(a, "task", t->def->name, "retire", 0, NULL, NULL);
+	while (known && lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (a->leaving[mid].workflow < known->id)
+			lo = mid + 1;
+		else
+			hi = mid;
 	}
-	return 0;
+	for (; known && r == 0 && lo < a->n_leaving && a->leaving[lo].workflow == known->id; lo++)
+		r = retire(a, catalog_task(&a->c->cat, a->leaving[lo].task));
+	return r;
 }
 
 /* --- one workflow ------------------------------------------------------------------------- */
@@ -527,23 +585,33 @@ static int take_workflow(struct apply *a, const struct workflow *wf, size_t firs
 	return r;
 }
 
-static int take_all(struct apply *a)
+static int take_begin(struct apply *a)
 {
-	size_t first = 0;
-
+	list_leaving(a);
 	put_open(&a->changes, "changes", '[');
 	int r = apply_calendars(a);
-	if (r == 0)
-		r = apply_scopes(a);
-	for (size_t i = 0; i < a->n_given && r == 0; i++) {
-		const struct workflow *wf = workflow_set_at(a->set, i);
-		r = take_workflow(a, wf, first);
-		first += workflow_tasks(wf);
+	return r < 0 ? r : apply_scopes(a);
+}
+
+static int take_workflows(struct apply *a)
+{
+	for (size_t n = 0; a->at < a->n_given; a->at++, n++) {
+		if (n && apply_enough(a))
+			return 1;
+		const struct workflow *wf = workflow_set_at(a->set, a->at);
+		int r = take_workflow(a, wf, a->first);
+		if (r < 0)
+			return r;
+		a->first += workflow_tasks(wf);
 	}
-	for (size_t i = a->n_given; i < workflow_set_count(a->set) && r == 0; i++)
+	return 0;
+}
+
+static int take_rest(struct apply *a)
+{
+	for (size_t i = a->n_given; i < workflow_set_count(a->set); i++)
 		apply_replan(a, workflow_set_at(a->set, i));
-	if (r == 0)
-		r = prune(a);
+	int r = prune(a);
 	if (r == 0)
 		r = apply_retire_libraries(a);
 	put_close(&a->changes, ']');
@@ -567,49 +635,150 @@ static int check_sizes(const struct apply *a)
 	return 0;
 }
 
+/* --- the whole, piece by piece ------------------------------------------------------------ */
+
+enum { SLICE_US = 10 * US_PER_MS, PAUSE_US = 500 };
+
+static struct apply *apply_new(struct commander *c, struct cmd *cmd)
+{
+	struct apply *a = mem_new(sizeof *a);
+
+	a->c = c;
+	a->cmd = cmd;
+	a->set = workflow_set_new();
+	a->e = mem_new(sizeof *a->e);
+	a->sliced = args_are_brief(cmd->args) && cmd->tries == 0;
+	diags_init(&a->diags);
+	buf_init(&a->changes);
+	map_init(&a->index);
+	map_init(&a->waited);
+	return a;
+}
+
+void apply_drop(struct cmd *cmd)
+{
+	struct apply *a = cmd->apply;
+
+	if (!a)
+		return;
+	cmd->apply = NULL;
+	if (a->c->judged == cmd)
+		a->c->judged = NULL;
+	if (a->compiler)
+		workflow_compile_end(a->compiler, &a->tasks, &a->n);
+	if (a->has_world)
+		world_done(&a->world);
+	for (size_t i = 0; i < a->n; i++)
+		task_unref(a->tasks[i]);
+	free(a->tasks);
+	free(a->leaving);
+	map_done(&a->index);
+	map_done(&a->waited);
+	workflow_set_free(a->set);
+	apply_libraries_done(a);
+	diags_done(&a->diags);
+	edit_free(a->e);
+	buf_done(&a->changes);
+	free(a);
+}
+
+static int judge(struct apply *a)
+{
+	int r = apply_alike(a);
+
+	if (r == 0)
+		r = pools_check(a->c, a->set, a->tasks, a->n, a->f);
+	return r == 0 ? take_begin(a) : r;
+}
+
+static int read(struct apply *a)
+{
+	int r = apply_read(a);
+
+	if (r == 0)
+		r = within_check_set(&a->cmd->o, a->set, a->f);
+	return r == 0 ? check_sizes(a) : r;
+}
+
+/* 0: the stage is over */
+static int work(struct apply *a)
+{
+	switch (a->stage) {
+	case AP_READ:
+		return read(a);
+	case AP_COMPILE:
+		return apply_compile(a);
+	case AP_JUDGE:
+		return judge(a);
+	case AP_TAKE:
+		return take_workflows(a);
+	default:
+		return take_rest(a);
+	}
+}
+
+/* From here on it is judged by what is in force now; 1: enough for this turn, 2: that changed. */
+static int stages(struct apply *a)
+{
+	while (a->stage <= AP_REST) {
+		if (a->stage == AP_COMPILE && !a->compiler)
+			a->saw = a->c->changes;
+		else if (a->stage >= AP_COMPILE && a->saw != a->c->changes)
+			return 2;
+		int r = work(a);
+		if (r)
+			return r;
+		a->at = 0;
+		a->stage++;
+		if (a->stage <= AP_REST && apply_enough(a))
+			return 1;
+	}
+	return 0;
+}
+
+/* Something that was to go has begun again meanwhile? */
+static int retired_are_still(const struct apply *a)
+{
+	for (size_t i = 0; i < a->e->n_tasks; i++) {
+		const struct cat_task *t = catalog_task(&a->c->cat, a->e->tasks[i]->id);
+		if (t && a->e->rows[i].state == TS_RETIRED && t->live != SLAB_NONE)
+			return may_retire((struct apply *)(uintptr_t)a, t);
+	}
+	return 0;
+}
+
 int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
-	struct apply a = {
-		.c = c, .cmd = cmd, .f = f, .set = workflow_set_new(), .e = mem_new(sizeof *a.e)
-	};
-
 	f->json = NULL;
-	diags_init(&a.diags);
-	buf_init(&a.changes);
-	map_init(&a.index);
-	map_init(&a.waited);
-	int r = apply_read(&a);
-	if (r == 0)
-		r = within_check_set(&cmd->o, a.set, f);
-	if (r == 0)
-		r = check_sizes(&a);
-	if (r == 0) {
-		r = apply_compile(&a);
-		if (r == 0)
-			r = apply_alike(&a);
-		if (r == 0)
-			r = pools_check(c, a.set, a.tasks, a.n, f);
-		if (r == 0)
-			r = take_all(&a);
-		world_done(&a.world);
+	if (!cmd->apply) {
+		cmd->apply = apply_new(c, cmd);
+		if (!cmd->dry) /* what it is judged by stays meanwhile */
+			c->judged = cmd;
 	}
-	if (r < 0 && apply_preview_errors(&a))
+	struct apply *a = cmd->apply;
+	a->f = f;
+	a->until_us = actor_mono_us(c->me) + SLICE_US;
+	int r = stages(a);
+	if (r == 2) { /* tasks that are over went offline: once more, and without a pause */
+		cmd->tries++;
+		apply_drop(cmd);
+		return apply_begin(c, cmd, f);
+	}
+	if (r == 1) {
+		commander_alarm(c, actor_mono_us(c->me) + PAUSE_US);
+		return 1;
+	}
+	if (r == 0 && a->sliced)
+		r = retired_are_still(a);
+	if (r < 0 && apply_preview_errors(a))
 		r = 0;
-	for (size_t i = 0; i < a.n; i++)
-		task_unref(a.tasks[i]);
-	free(a.tasks);
-	map_done(&a.index);
-	map_done(&a.waited);
-	workflow_set_free(a.set);
-	apply_libraries_done(&a);
-	diags_done(&a.diags);
-	if (r < 0) {
-		edit_free(a.e);
-	} else {
-		cmd->edit = a.e;
+	if (r == 0) {
+		cmd->edit = a->e;
+		a->e = NULL;
 		free(cmd->changes);
-		cmd->changes = mem_str(buf_str(&a.changes));
+		cmd->changes = mem_str(buf_str(&a->changes));
 	}
-	buf_done(&a.changes);
+	apply_drop(cmd);
+	actor_wake(c->me); /* edits may have waited for it */
 	return r;
 }

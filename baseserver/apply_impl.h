@@ -12,6 +12,18 @@ struct yaml_doc;
 struct yaml_node;
 
 struct apply {
+	enum { AP_READ, AP_COMPILE, AP_JUDGE, AP_TAKE, AP_REST } stage;
+	bool sliced;      /* a piece in each turn of the commander; else in one go */
+	int64_t until_us; /* mono: of the piece at hand */
+	uint64_t saw;     /* the commander's `changes` when it was compiled */
+	size_t at, first; /* of the stage: the document or workflow that is next, its first task */
+	const struct jval *next; /* AP_READ */
+	bool has_world;
+	struct wf_compiler *compiler;
+	struct leaving {
+		uint32_t workflow, task;
+	} * leaving; /* in force and not in the set: by workflow, then task */
+	size_t n_leaving;
 	struct commander *c;
 	struct cmd *cmd;
 	struct refusal *f;
@@ -36,7 +48,8 @@ struct apply {
 };
 
 /* apply.c */
-int apply_compile(struct apply *a); /* makes a->world, which is the caller's to undo */
+int apply_compile(struct apply *a); /* makes a->world. 1: it goes on */
+bool apply_enough(void *a);         /* the piece at hand is over */
 void apply_change_begin(struct apply *a, const char *kind, const char *name, const char *what,
                         uint32_t version);
 void apply_change_end(struct apply *a, const char *what, const char *prefix,
@@ -59,7 +72,7 @@ const struct yaml_node *apply_root(const char *text, size_t len, struct yaml_doc
 void apply_free_docs(struct yaml_doc **docs, size_t n);
 
 /* apply_read.c: the texts into the set. The first error is the refusal, all are in f->json. */
-int apply_read(struct apply *a);
+int apply_read(struct apply *a); /* 1: it goes on */
 int apply_refuse_diags(struct apply *a);
 void apply_print_diags(const struct diags *d, bool warnings, const char *key, struct buf *out);
 

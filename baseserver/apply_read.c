@@ -119,27 +119,35 @@ static int check_version(struct apply *a, const struct jval *v, const struct bro
 	              (uint32_t)expected);
 }
 
-int apply_read(struct apply *a)
+static int read_one(struct apply *a, const struct jval *v)
 {
 	static const char *const keys[] = { "name", "text", "version", NULL };
+	const char *name = "document", *text = NULL;
+	int r = arg_object(v, "args.documents", keys, a->f);
 
+	if (r == 0)
+		r = arg_text(v, "args.documents", "name", 1000, &name, a->f);
+	if (r == 0)
+		r = arg_text(v, "args.documents", "text", YAML_BYTES_MAX, &text, a->f);
+	if (r < 0)
+		return r;
+	if (!text)
+		return refuse(a->f, E_INVALID, "args.documents", NULL,
+		              "args.documents: text is missing");
+	struct brought was = count_set(a->set);
+	workflow_set_read(a->set, text, strlen(text), name, &a->diags);
+	return check_version(a, v, &was);
+}
+
+int apply_read(struct apply *a)
+{
 	const struct jval *list = a->cmd->o.documents;
 
-	for (const struct jval *v = list ? list->first : NULL; v; v = v->next) {
-		const char *name = "document", *text = NULL;
-		int r = arg_object(v, "args.documents", keys, a->f);
-		if (r == 0)
-			r = arg_text(v, "args.documents", "name", 1000, &name, a->f);
-		if (r == 0)
-			r = arg_text(v, "args.documents", "text", YAML_BYTES_MAX, &text, a->f);
-		if (r < 0)
-			return r;
-		if (!text)
-			return refuse(a->f, E_INVALID, "args.documents", NULL,
-			              "args.documents: text is missing");
-		struct brought was = count_set(a->set);
-		workflow_set_read(a->set, text, strlen(text), name, &a->diags);
-		if ((r = check_version(a, v, &was)) < 0)
+	if (a->at == 0)
+		a->next = list ? list->first : NULL;
+	for (; a->next; a->next = a->next->next, a->at++) {
+		int r = a->at && apply_enough(a) ? 1 : read_one(a, a->next);
+		if (r)
 			return r;
 	}
 	if (a->diags.errors == 0 && list && workflow_set_count(a->set) == 0 &&

@@ -12,6 +12,7 @@ void commander_fold(struct commander *c)
 {
 	for (const struct transition *tr; (tr = stream_peek(c->in)); stream_next(c->in)) {
 		catalog_fold(&c->cat, tr);
+		c->changes += tr->kind == TK_TASK;
 		progress_fold(&c->progress, tr);
 		if (c->watchers && tr->kind == TK_INSTANCE)
 			commander_watch(c, tr);
@@ -27,7 +28,11 @@ static void step_dry(struct commander *c, struct cmd *cmd)
 		return;
 	}
 	struct refusal f = { 0 };
-	if (cmd_begin_edit(c, cmd, &f) < 0 || (cmd->edit && cmd_check_edit(c, cmd->edit, &f) < 0)) {
+	int r = cmd_begin_edit(c, cmd, &f);
+
+	if (r > 0)
+		return;
+	if (r < 0 || (cmd->edit && cmd_check_edit(c, cmd->edit, &f) < 0)) {
 		cmd_fail(c, cmd, &f);
 		return;
 	}
@@ -39,9 +44,9 @@ static void step_dry(struct commander *c, struct cmd *cmd)
 	/* Kinds that select nothing: the arguments are right. */
 	buf_init(&out);
 	cmd_print_dry(c, cmd, &out);
-	struct client_request *r = cmd->asked;
+	struct client_request *asked = cmd->asked;
 	cmd->asked = NULL;
-	request_answer(r, 0, "", &out, stream_seen(c->in));
+	request_answer(asked, 0, "", &out, stream_seen(c->in));
 	cmd->phase = PH_OVER;
 }
 

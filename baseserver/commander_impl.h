@@ -205,6 +205,7 @@ struct cmd {
 	bool scoped;            /* the resolver knows its dates */
 	bool watched, stopping; /* stopping: one failed, it ends when nothing is in flight */
 	struct edit *edit;      /* apply: to be posted */
+	struct apply *apply;    /* at work on it */
 	bool edit_posted;
 	int tries;                    /* apply: edits that were overtaken */
 	struct client_request *asked; /* to be answered; linked by letter.next */
@@ -304,6 +305,8 @@ struct commander {
 	struct known_people people[5]; /* enum person_noun_id */
 	int64_t alarm_us;              /* ALARM_OFF: none is set */
 	bool edit_out;                 /* one edit at a time: the next builds on it */
+	struct cmd *judged; /* an apply that is judged piece by piece: other edits wait for it */
+	uint64_t changes;   /* of definitions; rises */
 	uint64_t last_id, last_flight;
 	struct proposals *stuck; /* the ledger's mailbox was full */
 	struct query *parked;    /* wait for their number to be durable */
@@ -391,6 +394,7 @@ bool commander_retires(const struct commander *c, uint32_t task);
 /* What of the tasks would go online, and the dates that it makes (begin.h). */
 void cmd_print_online(const struct commander *c, const struct cmd *cmd, struct buf *out);
 /* Kinds that act on documents: cmd->edit is made, unless it is there. */
+/* 1: in the next turn more of it */
 int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f);
 /* What one edit may change: more of it would wait for ever. E_INVALID. */
 int cmd_check_edit(const struct commander *c, const struct edit *e, struct refusal *f);
@@ -446,7 +450,8 @@ const struct document *commander_document(const struct commander *c, const char 
 void commander_learn(struct commander *c, const struct edit *e);
 
 /* apply.c: documents. On 0 cmd->edit and cmd->changes are set. */
-int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f); /* 1: it goes on */
+void apply_drop(struct cmd *cmd); /* what is under way of it */
 
 /* apply_alike.c: refused when people take a project that comes into being for one in force. */
 int project_alike(const struct commander *c, const char *project, const char *place,

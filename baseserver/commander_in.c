@@ -30,6 +30,7 @@ void cmd_free(struct cmd *cmd)
 	}
 	feed_close(cmd->feed);
 	picks_free(cmd->picks, cmd->n_picks);
+	apply_drop(cmd);
 	edit_free(cmd->edit);
 	order_done(&cmd->o);
 	free(cmd->tally.tasks);

@@ -217,6 +217,7 @@ static void work_done(struct commander *c, struct cmd *cmd)
 	feed_close(cmd->feed);
 	cmd->feed = NULL;
 	cmd->phase = PH_OVER;
+	apply_drop(cmd);
 	edit_free(cmd->edit);
 	cmd->edit = NULL;
 	cmd_unwatch(c, cmd);

@@ -167,6 +167,7 @@ static void edited(struct letter *l, void *self)
 	int code = e->code;
 
 	c->edit_out = false;
+	c->changes++;
 	if (code == 0)
 		commander_learn(c, e);
 	if (code == 0 && cmd)
@@ -305,15 +306,17 @@ void cmd_edit(struct commander *c, struct cmd *cmd)
 {
 	if (cmd->edit_posted)
 		return;
-	if (c->edit_out) {
+	if (c->edit_out || (c->judged && c->judged != cmd)) {
 		cmd->at_work = true; /* when that one is durable */
 		return;
 	}
 	struct refusal f = { 0 };
-	if (cmd_begin_edit(c, cmd, &f) < 0) {
+	int r = cmd_begin_edit(c, cmd, &f);
+	cmd->at_work = r > 0;
+	if (r < 0)
 		cmd_fail(c, cmd, &f);
+	if (r)
 		return;
-	}
 	struct edit *e = cmd->edit ? cmd->edit : edit_of(c, cmd);
 	cmd->edit = NULL;
 	if (cmd_check_edit(c, e, &f) < 0) {

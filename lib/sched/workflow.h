@@ -184,6 +184,14 @@ struct workflow_world {
 int workflow_compile(const struct workflow_set *set, const struct workflow_world *world,
                      struct diags *d, struct task ***ret_tasks, size_t *ret_n);
 
+/* The same in pieces. What world answered must stay so until the end, and what it pointed at there.
+ * _some: until `enough` says so; true: it is over. _end: as above, or drops what is not over. */
+struct wf_compiler;
+struct wf_compiler *workflow_compile_begin(const struct workflow_set *set,
+                                           const struct workflow_world *world, struct diags *d);
+bool workflow_compile_some(struct wf_compiler *c, bool (*enough)(void *ctx), void *ctx);
+int workflow_compile_end(struct wf_compiler *c, struct task ***ret_tasks, size_t *ret_n);
+
 /* Compile for the sake of what is wrong, and warn of what is odd: windows that stay empty from
  * `from` for a year, parents that come due later than their child.
  *

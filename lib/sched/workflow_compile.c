@@ -2,6 +2,7 @@
  * the whole. */
 #include "sched/calendar.h"
 #include "sched/cron.h"
+#include "sched/task.h"
 #include "sched/window.h"
 #include "sched/workflow_impl.h"
 #include "util/alloc.h"
@@ -117,32 +118,68 @@ static void check_alerts(struct wf_compiler *c)
 			check_alert_tasks(c, c->set->items[i], k);
 }
 
-int wf_prepare(struct wf_compiler *c)
+static void check_set(struct wf_compiler *c)
 {
-	size_t errors = c->d->errors;
-
-	c->pile = pile_new();
-	map_init(&c->cron_index);
-	list_tasks(c);
-	wf_check_uses(c);
-	for (size_t i = 0; i < c->n; i++)
-		wf_make_plan(c, &c->made[i]);
-	for (size_t i = 0; i < c->n; i++) {
-		struct wf_made *m = &c->made[i];
-		(m->t->is_step ? wf_make_steps : wf_make_links)(c, m);
-	}
-	for (size_t i = 0; i < c->n; i++)
-		wf_check_macros(c, &c->made[i]);
-	for (size_t i = 0; i < c->n; i++)
-		wf_check_type(c, &c->made[i]);
 	wf_check_scopes(c);
 	if (!c->world->saved)
 		wf_check_alike(c);
 	check_baselines(c);
 	check_alerts(c);
-	if (c->d->errors == errors)
+}
+
+static void one_task(struct wf_compiler *c, struct wf_made *m)
+{
+	switch (c->phase) {
+	case CP_PLANS:
+		wf_make_plan(c, m);
+		break;
+	case CP_LINKS:
+		(m->t->is_step ? wf_make_steps : wf_make_links)(c, m);
+		break;
+	case CP_MACROS:
+		wf_check_macros(c, m);
+		break;
+	case CP_TYPES:
+		wf_check_type(c, m);
+		break;
+	default:
+		c->tasks[c->at] = m->task = wf_pack(m);
+	}
+}
+
+/* A piece: one task, or what is done with all of them. */
+static void piece(struct wf_compiler *c)
+{
+	bool each = c->phase == CP_PLANS || c->phase == CP_LINKS || c->phase == CP_MACROS ||
+	            c->phase == CP_TYPES || c->phase == CP_PACK;
+
+	if (each && c->at < c->n) {
+		one_task(c, &c->made[c->at]);
+		c->at++;
+		return;
+	}
+	if (c->phase == CP_LIST) {
+		c->errors = c->d->errors;
+		c->pile = pile_new();
+		map_init(&c->cron_index);
+		list_tasks(c);
+		wf_check_uses(c);
+	} else if (c->phase == CP_SET) {
+		check_set(c);
+	} else if (c->phase == CP_CIRCLES && c->d->errors == c->errors) {
 		wf_check_cycles(c);
-	return c->d->errors == errors ? 0 : E_INVALID;
+	} else if (c->phase == CP_PREPARED) {
+		c->tasks = mem_array(c->n + 1, sizeof *c->tasks);
+	}
+	c->at = 0;
+	c->phase++;
+}
+
+int wf_prepare(struct wf_compiler *c)
+{
+	while (c->phase < CP_PREPARED)
+		piece(c);
+	return c->d->errors == c->errors ? 0 : E_INVALID;
 }
 
 void wf_compiler_done(struct wf_compiler *c)
@@ -161,19 +198,51 @@ void wf_compiler_done(struct wf_compiler *c)
 	pile_free(c->pile);
 }
 
+struct wf_compiler *workflow_compile_begin(const struct workflow_set *set,
+                                           const struct workflow_world *world, struct diags *d)
+{
+	struct wf_compiler *c = mem_new(sizeof *c);
+
+	*c = (struct wf_compiler){ .set = set, .world = world, .d = d };
+	return c;
+}
+
+bool workflow_compile_some(struct wf_compiler *c, bool (*enough)(void *ctx), void *ctx)
+{
+	for (size_t n = 1; c->phase < CP_OVER; n++) {
+		if (c->phase == CP_PREPARED && c->d->errors != c->errors)
+			return true;
+		piece(c);
+		if (n % 32 == 0 && enough && enough(ctx))
+			return c->phase == CP_OVER;
+	}
+	return true;
+}
+
+int workflow_compile_end(struct wf_compiler *c, struct task ***ret_tasks, size_t *ret_n)
+{
+	int r = c->phase == CP_OVER ? 0 : E_INVALID;
+
+	if (r == 0) {
+		*ret_tasks = c->tasks;
+		*ret_n = c->n;
+		c->tasks = NULL;
+	}
+	for (size_t i = 0; c->tasks && i < c->n; i++)
+		if (c->tasks[i])
+			task_unref(c->tasks[i]);
+	free(c->tasks);
+	if (c->phase != CP_LIST)
+		wf_compiler_done(c);
+	free(c);
+	return r;
+}
+
 int workflow_compile(const struct workflow_set *set, const struct workflow_world *world,
                      struct diags *d, struct task ***ret_tasks, size_t *ret_n)
 {
-	struct wf_compiler c = { .set = set, .world = world, .d = d };
-	int r = wf_prepare(&c);
+	struct wf_compiler *c = workflow_compile_begin(set, world, d);
 
-	if (r == 0) {
-		struct task **tasks = mem_array(c.n + 1, sizeof *tasks);
-		for (size_t i = 0; i < c.n; i++)
-			tasks[i] = c.made[i].task = wf_pack(&c.made[i]);
-		*ret_tasks = tasks;
-		*ret_n = c.n;
-	}
-	wf_compiler_done(&c);
-	return r;
+	workflow_compile_some(c, NULL, NULL);
+	return workflow_compile_end(c, ret_tasks, ret_n);
 }

@@ -349,6 +349,21 @@ struct wf_compiler {
 	struct cron **crons;      /* one of each; borrowed from those who have them */
 	size_t n_crons;
 	struct map cron_index;
+	size_t errors; /* of d, before */
+	enum {
+		CP_LIST,
+		CP_PLANS,
+		CP_LINKS,
+		CP_MACROS,
+		CP_TYPES,
+		CP_SET,
+		CP_CIRCLES,
+		CP_PREPARED,
+		CP_PACK,
+		CP_OVER
+	} phase;
+	size_t at; /* of made, within the phase */
+	struct task **tasks;
 };
 
 struct place wf_place(const struct wf_made *m, const struct yaml_node *n, const char *key);
