@@ -637,7 +637,23 @@ static int check_sizes(const struct apply *a)
 
 /* --- the whole, piece by piece ------------------------------------------------------------ */
 
-enum { SLICE_US = 10 * US_PER_MS, PAUSE_US = 500 };
+enum { SLICE_US = 10 * US_PER_MS, PAUSE_US = 500, TELL_US = 300 * US_PER_MS };
+
+/* How many of the documents are judged, kept a few times a second: so it can be followed. */
+static void tell(struct apply *a)
+{
+	struct cmd *cmd = a->cmd;
+	int64_t now_us = actor_mono_us(a->c->me);
+
+	if (!a->sliced || cmd->dry || now_us < a->tell_us)
+		return;
+	a->tell_us = now_us + TELL_US;
+	cmd->state = CS_RUNNING;
+	cmd->total = cmd->o.documents ? (int64_t)cmd->o.documents->len : 0;
+	cmd->done = a->stage < AP_TAKE ? 0 : (int64_t)a->at;
+	cmd->apply_told = true;
+	cmd_record(a->c, cmd, NULL, 0);
+}
 
 static struct apply *apply_new(struct commander *c, struct cmd *cmd)
 {
@@ -765,6 +781,7 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 		return apply_begin(c, cmd, f);
 	}
 	if (r == 1) {
+		tell(a);
 		commander_alarm(c, actor_mono_us(c->me) + PAUSE_US);
 		return 1;
 	}
@@ -777,6 +794,8 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 		a->e = NULL;
 		free(cmd->changes);
 		cmd->changes = mem_str(buf_str(&a->changes));
+		if (cmd->recorded)
+			cmd->done = cmd->total;
 	}
 	apply_drop(cmd);
 	actor_wake(c->me); /* edits may have waited for it */

@@ -15,6 +15,7 @@ struct apply {
 	enum { AP_READ, AP_COMPILE, AP_JUDGE, AP_TAKE, AP_REST } stage;
 	bool sliced;      /* a piece in each turn of the commander; else in one go */
 	int64_t until_us; /* mono: of the piece at hand */
+	int64_t tell_us;  /* mono: when its progress is kept again */
 	uint64_t saw;     /* the commander's `changes` when it was compiled */
 	size_t at, first; /* of the stage: the document or workflow that is next, its first task */
 	const struct jval *next; /* AP_READ */

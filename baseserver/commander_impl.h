@@ -206,6 +206,7 @@ struct cmd {
 	bool watched, stopping; /* stopping: one failed, it ends when nothing is in flight */
 	struct edit *edit;      /* apply: to be posted */
 	struct apply *apply;    /* at work on it */
+	bool apply_told;        /* recorded while it was judged: it may still be refused */
 	bool edit_posted;
 	int tries;                    /* apply: edits that were overtaken */
 	struct client_request *asked; /* to be answered; linked by letter.next */

@@ -247,19 +247,19 @@ void cmd_over(struct commander *c, struct cmd *cmd, enum command_state state, co
 	         cmd->done, cmd->failed);
 }
 
+/* Who asks is told at once what is wrong; where that was followed meanwhile, others see it too. */
 void cmd_fail(struct commander *c, struct cmd *cmd, const struct refusal *f)
 {
-	if (cmd->recorded) {
-		free(f->json);
-		cmd_over(c, cmd, CS_FAILED, f->text);
-		return;
-	}
-	while (cmd->asked) {
+	while (cmd->asked && (!cmd->recorded || cmd->apply_told)) {
 		struct client_request *r = cmd->asked;
 		cmd->asked = (struct client_request *)r->letter.next;
 		request_refuse(r, f);
 	}
 	free(f->json);
+	if (cmd->recorded) {
+		cmd_over(c, cmd, CS_FAILED, f->text);
+		return;
+	}
 	work_done(c, cmd);
 	cmd->forget = true;
 }

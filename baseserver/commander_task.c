@@ -394,6 +394,9 @@ static int steer(struct commander *c, const struct cmd *cmd, struct refusal *f)
 	if (!at || command_state_over(at->state))
 		return refuse(f, E_CONFLICT, "args.command", NULL, "command %llu is %s", id,
 		              command_state_name(at ? at->state : face.shown->state));
+	if (cmd->kind == CK_COMMAND_CANCEL && at->kind == CK_APPLY && at->edit_posted)
+		return refuse(f, E_CONFLICT, "args.command", NULL,
+		              "command %llu is judged and is being stored", id);
 	if (cmd->kind == CK_COMMAND_CANCEL) {
 #ifndef BUG_19 /* a cancel does not wait for what is under way */
 		at->halted = true;

@@ -187,9 +187,10 @@ struct ledger_told ledger_tell(const struct ledger *l);
 int ledger_judge_seen(struct ledger *l, const struct ledger_seen *seen, struct err *err);
 /* The store takes no commits, for want of space. Thread: any. */
 bool ledger_is_full(const struct ledger *l);
-/* How many records of the ring an edit is, which go in together: a pool is one, tasks are in packs. */
+/* How many records of the ring an edit is, which go in together: a pool is one, tasks are in packs,
+ * and the most there may be. Thread: any. */
 size_t ledger_edit_records(const struct edit *e);
-size_t ledger_edit_max(const struct ledger *l); /* thread: any */
+size_t ledger_edit_max(const struct ledger *l);
 /* Nothing leaves any more. Thread: any. */
 void ledger_silence(struct ledger *l);
 /* The store was found damaged: the process ends. Thread: any. */

@@ -13,9 +13,11 @@
 #include "util/clock.h"
 #include "util/json_in.h"
 
-#define ROUND_US    (250 * US_PER_MS)
-#define SILENCE_MS  10000
-#define QUEUE_BYTES ((size_t)16 * 1024 * 1024)
+#define ROUND_US   (250 * US_PER_MS)
+#define SILENCE_MS 10000
+/* Of arguments in pieces, at least: so much longer is their answer waited for. */
+#define BYTES_A_SECOND (256 * 1024)
+#define QUEUE_BYTES    ((size_t)16 * 1024 * 1024)
 
 /* --- waiting calls --- */
 
@@ -182,7 +184,10 @@ static const struct client_ops client_calls = { .up = on_up, .frame = on_frame, 
 
 void net_ask_extend(struct net *n, struct call *c)
 {
-	c->deadline_us = actor_mono_us(n->me) + param_now(n->cgi->param.request_ms) * US_PER_MS;
+	int64_t more_us = (int64_t)(c->ask_args.len / BYTES_A_SECOND) * US_PER_S;
+
+	c->deadline_us = actor_mono_us(n->me) + param_now(n->cgi->param.request_ms) * US_PER_MS +
+	                 more_us;
 }
 
 /* Have the call wait; else end it with what stands against it. */

@@ -1,5 +1,5 @@
-/* Arguments that are larger than a frame go to the server in pieces, a few under way at once: others
- * are asked for between them, and what waits to be written stays small. */
+/* Arguments that are larger than a frame go to the server in pieces, a few under way at once: what
+ * others ask for goes between them, and what waits to be written stays small. */
 #include "cgi/call.h"
 #include "cgi/net_impl.h"
 #include "util/err.h"

@@ -16,9 +16,13 @@ struct table;
 struct online {
 	struct cli *cli;
 	void *curl;
-	char *base;            /* URL without a slash at its end */
-	char *token;           /* or NULL */
-	bool quiet;            /* errors are the caller's to say */
+	char *base;  /* URL without a slash at its end */
+	char *token; /* or NULL */
+	bool quiet;  /* errors are the caller's to say */
+	/* NULL, or called now and then while an answer is waited for: how much of the body is
+	 * sent. */
+	void (*waits)(void *ctx, size_t sent, size_t all);
+	void *waits_ctx;
 	long status;           /* of the last answer */
 	char next[32], end[8]; /* X-Log-Next, X-Log-End of the last answer */
 };

@@ -1,4 +1,6 @@
 /* sirdar apply: send workflows, show what changes. */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,6 +9,7 @@
 #include "online.h"
 #include "targets.h"
 #include "util/buf.h"
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/json_in.h"
@@ -239,10 +242,95 @@ static void changes_print(const cJSON *answer, FILE *to)
 	fprintf(to, "%d changed, %d as before\n", changes_count(answer), same);
 }
 
+/* --- how far it is, on a terminal --- */
+
+enum { LOOK_US = 300 * 1000, FEW_BYTES = 256 * 1024 };
+
+struct follow {
+	struct online asks; /* of its own: the other one waits */
+	const char *request_id;
+	bool on, shown;
+	int64_t look_us; /* mono: not again before */
+};
+
+__attribute__((format(printf, 2, 3))) static void follow_say(struct follow *f, const char *fmt, ...)
+{
+	va_list args;
+
+	f->shown = true;
+	fputs("\r\033[K", stderr);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fflush(stderr);
+}
+
+/* The command with our request id, if the server shows it already. */
+static void follow_look(struct follow *f)
+{
+	cJSON *list = NULL;
+	const cJSON *c;
+
+	if (online_call(&f->asks, "GET", "/api/v1/commands?open=true&limit=50", NULL, &list) !=
+	    CLI_OK)
+		return;
+	cJSON_ArrayForEach(c, json_get(list, "items"))
+	{
+		if (strcmp(text_of(c, "request_id"), f->request_id) != 0)
+			continue;
+		if (number_of(c, "done") < number_of(c, "total"))
+			follow_say(f, "judged %s of %s files", text_of(c, "done"),
+			           text_of(c, "total"));
+		else
+			follow_say(f, "judged all of %s files, storing them", text_of(c, "total"));
+	}
+	cJSON_Delete(list);
+}
+
+static void follow_now(void *ctx, size_t sent, size_t all)
+{
+	struct follow *f = ctx;
+
+	int64_t now_us = clock_mono_us(&clock_machine);
+
+	if (all < FEW_BYTES || now_us < f->look_us)
+		return;
+	f->look_us = now_us + LOOK_US;
+	if (sent < all)
+		follow_say(f, "sent %zu of %zu KiB", sent / 1024, all / 1024);
+	else if (f->request_id)
+		follow_look(f);
+	else
+		follow_say(f, "sent %zu KiB, they are being judged", all / 1024);
+}
+
+static void follow_begin(struct follow *f, struct online *o, const char *request_id)
+{
+	*f = (struct follow){ .request_id = request_id };
+	f->on = isatty(STDERR_FILENO) && !o->cli->json && online_open(o->cli, &f->asks) == CLI_OK;
+	if (!f->on)
+		return;
+	f->asks.quiet = true;
+	f->look_us = clock_mono_us(&clock_machine) + LOOK_US;
+	o->waits = follow_now;
+	o->waits_ctx = f;
+}
+
+static void follow_end(struct follow *f, struct online *o)
+{
+	if (!f->on)
+		return;
+	if (f->shown)
+		fputs("\r\033[K", stderr);
+	o->waits = NULL;
+	online_close(&f->asks);
+}
+
 /* By the route that takes large bodies. */
 static int send(struct online *o, cJSON *args, bool dry, cJSON **ret)
 {
 	cJSON *body = cJSON_CreateObject(), *a;
+	struct follow follow;
 	char request_id[33];
 	int code;
 
@@ -252,7 +340,9 @@ static int send(struct online *o, cJSON *args, bool dry, cJSON **ret)
 		request_id_new(request_id);
 		cJSON_AddStringToObject(body, "request_id", request_id);
 	}
+	follow_begin(&follow, o, dry ? NULL : request_id);
 	code = online_call(o, "POST", "/api/v1/workflows", body, ret);
+	follow_end(&follow, o);
 	cJSON_Delete(body);
 	return code;
 }

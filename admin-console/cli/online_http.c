@@ -227,6 +227,17 @@ static int unreachable(struct online *o, CURLcode code)
 	return cli_fail(CLI_UNREACHABLE, "%s: %s", o->base, curl_easy_strerror(code));
 }
 
+static int progress(void *ctx, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
+                    curl_off_t up)
+{
+	const struct online *o = ctx;
+
+	(void)down_all;
+	if (down == 0)
+		o->waits(o->waits_ctx, (size_t)up, (size_t)up_all);
+	return 0;
+}
+
 /* One try. CLI_OK: there is an answer, whatever its status. */
 static int request(struct online *o, const char *method, const char *path, const char *body,
                    struct buf *ret)
@@ -236,7 +247,14 @@ static int request(struct online *o, const char *method, const char *path, const
 	CURLcode code;
 
 	buf_clear(ret);
-	curl_easy_setopt(o->curl, CURLOPT_TIMEOUT_MS, 60000L);
+	/* Large bodies have more time, as the server gives them (cgi/net.c). */
+	curl_easy_setopt(o->curl, CURLOPT_TIMEOUT_MS,
+	                 60000L + (body != NULL ? (long)(strlen(body) / 128) : 0));
+	if (o->waits != NULL) {
+		curl_easy_setopt(o->curl, CURLOPT_NOPROGRESS, 0L);
+		curl_easy_setopt(o->curl, CURLOPT_XFERINFOFUNCTION, progress);
+		curl_easy_setopt(o->curl, CURLOPT_XFERINFODATA, o);
+	}
 	curl_easy_setopt(o->curl, CURLOPT_WRITEFUNCTION, body_take);
 	curl_easy_setopt(o->curl, CURLOPT_WRITEDATA, ret);
 	code = curl_easy_perform(o->curl);

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Very many documents in one apply: 64,000 tasks of 100 files are one transaction, with other clients
-served meanwhile; refused as a whole, killed in the middle as a whole, repeated without a second effect. TAP."""
+"""Very many documents in one apply: 64,000 tasks of 100 files, or many frames of bytes, are one transaction, with
+other clients served meanwhile, followed by who waits; refused as a whole, killed in the middle as a whole, repeated
+without a second effect. TAP."""
 import http.client
 import json
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import SLOW, Site, anonymous_kb, main, test, until  # noqa: E402
+from harness import BIN, SLOW, Site, anonymous_kb, main, test, until  # noqa: E402
 
 FILES, TASKS = 100, (640 if SLOW == 1 else 64)
 HEAD = "start_date: 2026-03-01\nend_date: 2026-03-01\ndefaults: {type: noop, cycle: day}\n"
@@ -77,12 +79,132 @@ def a_directory_of_a_hundred_files_is_one_apply_and_others_are_served_meanwhile(
         until("the other client is served", lambda: len(others.took) > 20)
         before = len(others.took)
         done = s.sirdar("apply", "--yes", str(where)).stdout
-        until("and afterwards", lambda: len(others.took) > before + 20)
+        meanwhile = len(others.took) - before
+        until("and afterwards", lambda: len(others.took) > before + meanwhile + 20)
     assert f"{FILES * (TASKS + 1)} changed, 0 as before" in done, done[-300:]
     assert saved(s, "dir") == FILES
-    assert len(others.took) > before, others.took
+    assert meanwhile > 10, meanwhile  # of a server that stood still until it had judged: two or three
     assert "0 changed" in s.sirdar("diff", str(where)).stdout
     s.sirdar("check", str(where))
+
+
+@test
+def several_frames_of_arguments_are_one_apply(s):
+    docs = documents("pieces", FILES, 20)
+    for d in docs:
+        d["text"] = f"# {'x' * 100}\n" * 1000 + d["text"]
+    assert sum(len(d["text"]) for d in docs) > 10000000
+    status, answer = send(s, documents=docs)
+    assert status == 202 and answer["state"] == "done", (status, str(answer)[:300])
+    assert saved(s, "pieces") == FILES
+    docs[-1]["text"] += "  more: {needs: [nobody]}\n"
+    status, answer = send(s, documents=docs)
+    assert status == 400 and f"w{FILES - 1}.yaml" in str(answer), (status, str(answer)[:300])
+
+
+@test
+def a_face_that_ends_in_the_middle_leaves_nothing_half_and_no_memory(s):
+    docs = documents("hangs", FILES, 20)
+    for d in docs:
+        d["text"] = f"# {'x' * 100}\n" * 1500 + d["text"]
+    body = json.dumps({"documents": docs, "request_id": "hangs-up-in-the-middle"})
+    kept = []
+    for n in range(4):
+        link = http.client.HTTPConnection("127.0.0.1", s.http, timeout=120)
+        head = {"Authorization": f"Bearer {s.token}", "Content-Type": "application/json"}
+        seen = s.base.log.stat().st_size
+        link.request("POST", "/api/v1/workflows", body, head)
+        threading.Event().wait(0.03 * n)  # anywhere in it
+        s.cgi.restart(hard=True)
+        link.close()
+        until("the server lost the face", lambda: "session.end" in s.base.text(seen), 60)
+        until("the face is up", s.up, 60)
+        kept.append(anonymous_kb(s.base.pid))
+    status, answer = send(s, "hangs-up-in-the-middle", documents=docs)
+    assert status == 202 and answer["state"] == "done", (status, str(answer)[:300])
+    assert saved(s, "hangs") == FILES
+    assert kept[-1] < kept[0] + 60000, kept  # each was 16 MB
+
+
+class Background:
+    """An apply that somebody else waits for."""
+    def __init__(self, s, **args):
+        self.answer = None
+        self.thread = threading.Thread(target=self.run, args=(s, args), daemon=True)
+
+    def run(self, s, args):
+        link = http.client.HTTPConnection("127.0.0.1", s.http, timeout=300)
+        link.request("POST", "/api/v1/workflows", json.dumps(args), {"Authorization": f"Bearer {s.token}",
+                                                                     "Content-Type": "application/json"})
+        answer = link.getresponse()
+        self.answer = answer.status, json.loads(answer.read())
+        link.close()
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.thread.join(300)
+
+
+def open_one(s, request):
+    return next((c for c in s.get("/api/v1/commands?open=true")["items"] if c["request_id"] == request), None)
+
+
+@test
+def what_is_under_way_can_be_followed_and_is_a_failed_command_where_it_is_wrong(s):
+    good, bad = os.urandom(16).hex(), os.urandom(16).hex()
+    docs = documents("follow")
+    with Background(s, request_id=good, documents=docs) as b:
+        one = until("it is shown while it is judged", lambda: open_one(s, good) or b.answer, 120, every=0)
+    assert one is not b.answer and (one["state"], one["total"]) == ("running", FILES), one
+    assert one["done"] < FILES, one
+    status, answer = b.answer
+    assert status == 202 and (answer["total"], answer["done"]) == (FILES, FILES), (status, str(answer)[:300])
+    docs[-1]["text"] += "  more: {needs: [nobody]}\n"
+    with Background(s, request_id=bad, documents=docs) as b:
+        one = until("it is shown while it is judged", lambda: open_one(s, bad) or b.answer, 120, every=0)
+    assert one is not b.answer, one
+    status, answer = b.answer
+    assert status == 400 and answer["error"]["details"]["errors"], (status, str(answer)[:300])
+    kept = until("how it ended is kept", lambda: (c := s.get(f"/api/v1/commands/{one['command']}"))["state"] == "failed" and c)
+    assert f"w{FILES - 1}.yaml" in kept["error"], kept
+
+
+@test
+def one_that_is_cancelled_while_it_is_judged_leaves_nothing_and_others_go_on(s):
+    request = os.urandom(16).hex()
+    with Background(s, request_id=request, documents=documents("cancel")) as b:
+        one = until("it is shown while it is judged", lambda: open_one(s, request) or b.answer, 120, every=0)
+        assert one is not b.answer, one
+        s.command("command-cancel", command=one["command"], expect=(202, 409))  # 409: it was too late
+    status, answer = b.answer
+    assert status == 202 and answer["state"] in ("cancelled", "done"), (status, str(answer)[:300])
+    print(f"# {answer['state']}")
+    assert saved(s, "cancel") == (FILES if answer["state"] == "done" else 0)
+    assert send(s, documents=documents("after", 1, 5))[1]["state"] == "done"
+
+
+@test
+def who_sees_a_terminal_sees_how_far_it_is(s):
+    where = s.dir / "seen"
+    where.mkdir()
+    for d in documents("seen"):
+        (where / d["name"]).write_text(d["text"])
+    ours, theirs = os.openpty()
+    with subprocess.Popen([str(BIN / "sirdar"), "apply", "--yes", str(where)], stdin=subprocess.DEVNULL, stderr=theirs,
+                          stdout=subprocess.DEVNULL, env={**s.env, "SIRDAR_TOKEN_FILE": str(s.dir / "token")}) as p:
+        os.close(theirs)
+        seen = b""
+        try:
+            while piece := os.read(ours, 4096):
+                seen += piece
+        except OSError:
+            pass  # nobody has the other end any more
+    os.close(ours)
+    assert p.returncode == 0, seen
+    assert b"of 100 files" in seen, seen
 
 
 @test
@@ -134,7 +256,7 @@ def an_error_in_the_last_file_refuses_all_of_them_and_names_it(s):
 def killed_in_the_middle_all_of_it_is_in_force_or_nothing_and_it_is_said_which(s):
     for n, when in enumerate(("at once", "soon", "when it is recorded", "when it is recorded")):
         project, request = f"kill{n}", os.urandom(16).hex()
-        docs = documents(project, FILES, TASKS // 2)
+        docs = documents(project, FILES, TASKS // 4)
         ended = []
 
         def ask():
@@ -178,7 +300,7 @@ def the_same_request_again_has_no_second_effect_and_with_other_documents_it_is_r
 
 @test
 def memory_returns_after_each_of_them(s):
-    docs = documents("memory", FILES, TASKS // 2)
+    docs = documents("memory", FILES, TASKS // 4)
     send(s, dry_run=True, documents=docs)
     send(s, dry_run=True, documents=docs)
     first = [anonymous_kb(p.pid) for p in (s.base, s.cgi)]
@@ -215,7 +337,7 @@ def a_body_of_an_apply_may_have_apply_bytes_max_and_applies_max_come_at_once(s):
         link.close()
         return " 100 " in answer
     until("there is room again", has_room, 60)
-    for length, path in ((4000001, "/api/v1/workflows"), (3000000, "/api/v1/commands")):
+    for length, path in ((30000001, "/api/v1/workflows"), (3000000, "/api/v1/commands")):
         link, answer = head_only(s, length, path)
         assert " 413 " in answer, answer
         link.close()
@@ -233,7 +355,7 @@ def who_may_not_save_is_refused_before_the_body_is_read(s):
 
 def site():
     s = Site("large", ring_slots=131072)
-    s.cgi.argv += ["--set", "request_ms=300000", "--set", "apply_bytes_max=4000000", "--set", "applies_max=2"]
+    s.cgi.argv += ["--set", "request_ms=300000", "--set", "apply_bytes_max=30000000", "--set", "applies_max=2"]
     s.base.start()
     s.start_cgi()
     return s

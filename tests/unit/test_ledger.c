@@ -144,10 +144,8 @@ static void begin(struct fixture *f)
 	now_us = 0;
 	assert_int_equal(store_open("mem:", &f->store, NULL), 0);
 	f->th = thread_new("test", &test_clock);
-	if (with_writer) {
+	if ((set.waits = with_writer))
 		set.writer = f->store_th = thread_new("store", &test_clock);
-		set.waits = true;
-	}
 	assert_int_equal(ledger_new(f->th, f->store, "test", &set, NULL, NULL, 0, &f->ledger, NULL),
 	                 0);
 	f->me = actor_new(f->th, &me_ops, f);
