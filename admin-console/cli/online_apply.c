@@ -258,7 +258,7 @@ __attribute__((format(printf, 2, 3))) static void follow_say(struct follow *f, c
 	va_list args;
 
 	f->shown = true;
-	fputs("\r\033[K", stderr);
+	screen_steer(stderr, "\r\033[K");
 	va_start(args, fmt);
 	vfprintf(stderr, fmt, args);
 	va_end(args);
@@ -321,7 +321,7 @@ static void follow_end(struct follow *f, struct online *o)
 	if (!f->on)
 		return;
 	if (f->shown)
-		fputs("\r\033[K", stderr);
+		screen_steer(stderr, "\r\033[K");
 	o->waits = NULL;
 	online_close(&f->asks);
 }

@@ -204,7 +204,7 @@ def who_sees_a_terminal_sees_how_far_it_is(s):
             pass  # nobody has the other end any more
     os.close(ours)
     assert p.returncode == 0, seen
-    assert b"of 100 files" in seen, seen
+    assert b"\r\x1b[K" in seen and b"of 100 files" in seen, seen
 
 
 @test
