@@ -659,9 +659,7 @@ static struct apply *apply_new(struct commander *c, struct cmd *cmd)
 {
 	struct apply *a = mem_new(sizeof *a);
 
-	a->c = c;
-	a->cmd = cmd;
-	a->set = workflow_set_new();
+	*a = (struct apply){ .c = c, .cmd = cmd, .set = workflow_set_new() };
 	a->e = mem_new(sizeof *a->e);
 	a->sliced = args_are_brief(cmd->args) && cmd->tries == 0;
 	diags_init(&a->diags);
