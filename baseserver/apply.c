@@ -792,8 +792,7 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 		a->e = NULL;
 		free(cmd->changes);
 		cmd->changes = mem_str(buf_str(&a->changes));
-		if (cmd->recorded)
-			cmd->done = cmd->total;
+		cmd->done = cmd->recorded ? cmd->total : cmd->done;
 	}
 	apply_drop(cmd);
 	actor_wake(c->me); /* edits may have waited for it */

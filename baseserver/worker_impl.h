@@ -35,12 +35,12 @@ struct conn {
 	char **groups;                      /* NULL-ended */
 	bool greeted, fresh, accepts, news; /* news: the sorter is to be told */
 	bool drained;                       /* its broker gets no more work */
-	bool refuses;                   /* it sent a job back: nothing until new credit */
-	bool is_ending;                 /* and said that it is about to end */
-	uint64_t limit, resent, unsent; /* totals; unsent: granted and given back */
-	struct rank_load load;          /* of its broker */
-	uint64_t *held;                 /* of the greeting */
-	uint32_t jobs_max;              /* as its broker told; 0: not yet */
+	bool refuses;                       /* it sent a job back: nothing until new credit */
+	bool is_ending;                     /* and said that it is about to end */
+	uint64_t limit, resent, unsent;     /* totals; unsent: granted and given back */
+	struct rank_load load;              /* of its broker */
+	uint64_t *held;                     /* of the greeting */
+	uint32_t jobs_max;                  /* as its broker told; 0: not yet */
 	size_t n_held;
 	Sirdar__Job **jobs; /* to send at the end of this turn */
 	size_t n_jobs, jobs_cap;
