@@ -7,11 +7,11 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "baseserver/cluster.h"
 #include "baseserver/daemon.h"
-#include "baseserver/site.h"
-#include "baseserver/soundness.h"
-#include "baseserver/standby.h"
+#include "baseserver/lead/cluster.h"
+#include "baseserver/lead/site.h"
+#include "baseserver/lead/soundness.h"
+#include "baseserver/lead/standby.h"
 #include "rt/notify.h"
 #include "util/buf.h"
 #include "util/err.h"

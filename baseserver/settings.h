@@ -5,11 +5,11 @@
 #ifndef BASESERVER_SETTINGS_H
 #define BASESERVER_SETTINGS_H
 
-#include "baseserver/commander.h"
-#include "baseserver/ledger.h"
-#include "baseserver/logkeeper.h"
-#include "baseserver/maintainer.h"
-#include "baseserver/worker.h"
+#include "baseserver/command/commander.h"
+#include "baseserver/keep/maintainer.h"
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/net/logkeeper.h"
+#include "baseserver/net/worker.h"
 
 struct param_baseserver;
 

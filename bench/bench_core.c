@@ -11,12 +11,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "baseserver/instantiator.h"
-#include "baseserver/ledger.h"
-#include "baseserver/letters.h"
-#include "baseserver/maintainer.h"
-#include "baseserver/resolver.h"
-#include "baseserver/sorter.h"
+#include "baseserver/keep/maintainer.h"
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/ledger/letters.h"
+#include "baseserver/plan/instantiator.h"
+#include "baseserver/plan/resolver.h"
+#include "baseserver/sort/sorter.h"
 #include "rt/thread.h"
 #include "rt/zones.h"
 #include "sched/task.h"

@@ -10,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "baseserver/instantiator.h"
-#include "baseserver/ledger.h"
-#include "baseserver/letters.h"
-#include "baseserver/resolver.h"
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/ledger/letters.h"
+#include "baseserver/plan/instantiator.h"
+#include "baseserver/plan/resolver.h"
 #include "rt/thread.h"
 #include "rt/zones.h"
 #include "sched/task.h"

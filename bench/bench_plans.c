@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "baseserver/instantiator.h"
-#include "baseserver/ledger.h"
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/plan/instantiator.h"
 #include "rt/thread.h"
 #include "rt/zones.h"
 #include "sched/civil.h"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "baseserver/instantiator.h"
-#include "baseserver/ledger.h"
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/plan/instantiator.h"
 #include "rt/thread.h"
 #include "rt/zones.h"
 #include "sched/civil.h"

@@ -12,14 +12,14 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "cgi/auth.h"
-#include "cgi/call.h"
-#include "cgi/cgi.h"
-#include "cgi/guard.h"
-#include "cgi/janitor.h"
-#include "cgi/people.h"
-#include "cgi/route.h"
+#include "cgi/handlers/route.h"
+#include "cgi/http/call.h"
+#include "cgi/http/cgi.h"
+#include "cgi/http/guard.h"
+#include "cgi/http/janitor.h"
 #include "cgi/seeds/seed.h"
+#include "cgi/who/auth.h"
+#include "cgi/who/people.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/log.h"

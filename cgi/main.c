@@ -9,19 +9,19 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "cgi/auth.h"
-#include "cgi/cgi.h"
-#include "cgi/disk.h"
 #include "cgi/face.h"
-#include "cgi/fresh.h"
-#include "cgi/hash.h"
-#include "cgi/janitor.h"
-#include "cgi/names.h"
-#include "cgi/net.h"
-#include "cgi/pages.h"
-#include "cgi/people.h"
-#include "cgi/traffic.h"
-#include "cgi/ways.h"
+#include "cgi/http/cgi.h"
+#include "cgi/http/janitor.h"
+#include "cgi/http/pages.h"
+#include "cgi/http/traffic.h"
+#include "cgi/server/disk.h"
+#include "cgi/server/fresh.h"
+#include "cgi/server/names.h"
+#include "cgi/server/net.h"
+#include "cgi/who/auth.h"
+#include "cgi/who/hash.h"
+#include "cgi/who/people.h"
+#include "cgi/who/ways.h"
 #include "etcd/member.h"
 #include "rt/notify.h"
 #include "rt/thread.h"
@@ -241,7 +241,7 @@ static void cgi_reload(struct cgi *cgi, const struct param_args *args)
 	buf_done(&restart);
 }
 
-/* What does not answer is seen by who asks how we are: cgi/handle_server.c. */
+/* What does not answer is seen by who asks how we are: cgi/handlers/handle_server.c. */
 static void threads_ping(const struct cgi *cgi)
 {
 	thread_ping(cgi->net_thread);

@@ -1,14 +1,14 @@
 # A library too, so that unit tests can link what the program is made of.
 CGI_LIBS := cgi etcd wire store rt sched util
 CGI_LDLIBS := -lev -lprotobuf-c -lgnutls -lsqlite3 -lsodium -lyaml -lunistring -lmicrohttpd -lcjson -lzstd -lz -lm
-$(eval $(call library,cgi,cgi,$(patsubst %.c,$(B)/%.o,$(wildcard cgi/seeds/*.c))))
+$(eval $(call library,cgi,cgi,$(patsubst %.c,$(B)/%.o,$(wildcard cgi/*/*.c))))
 $(eval $(call program,sirdar-cgi,cgi/main.c,$(CGI_LIBS),$(CGI_LDLIBS)))
-$(B)/cgi/handle_page.o: $(wildcard admin-console/web/status.*)
+$(B)/cgi/handlers/handle_page.o: $(wildcard admin-console/web/status.*)
 
 # libldap and libcurl, each in a file of its own: only who has a directory, or a provider, loads them.
 CGI_WAY_UTIL := $(addprefix lib/util/,alloc.c buf.c check.c clock.c err.c)
-CGI_LDAP_SRC := cgi/ldap/ldap.c cgi/ldap/escape.c $(CGI_WAY_UTIL)
-CGI_FETCH_SRC := cgi/fetch/curl.c $(CGI_WAY_UTIL)
+CGI_LDAP_SRC := cgi/who/ldap/ldap.c cgi/who/ldap/escape.c $(CGI_WAY_UTIL)
+CGI_FETCH_SRC := cgi/who/fetch/curl.c $(CGI_WAY_UTIL)
 OBJS += $(CGI_LDAP_SRC:%.c=$(B)/pic/%.o) $(CGI_FETCH_SRC:%.c=$(B)/pic/%.o)
 $(B)/modules/cgi_ldap.so: $(CGI_LDAP_SRC:%.c=$(B)/pic/%.o)
 	@mkdir -p $(@D) && echo "  SO  $@" && $(CC) $(SOFLAGS) -o $@ $^ -lldap -llber

@@ -130,7 +130,7 @@ static bool is_listed(const struct named *doc, const char *key, const char *name
 	return false;
 }
 
-/* A member by name, or told so by the directory that both are of: as cgi/people_read.c. */
+/* A member by name, or told so by the directory that both are of: as cgi/who/people_read.c. */
 static bool belongs(const struct named *person, const struct named *group)
 {
 	return is_listed(group, "members", person->name) ||

@@ -247,7 +247,7 @@ static int request(struct online *o, const char *method, const char *path, const
 	CURLcode code;
 
 	buf_clear(ret);
-	/* Large bodies have more time, as the server gives them (cgi/net.c). */
+	/* Large bodies have more time, as the server gives them (cgi/server/net.c). */
 	curl_easy_setopt(o->curl, CURLOPT_TIMEOUT_MS,
 	                 60000L + (body != NULL ? (long)(strlen(body) / 128) : 0));
 	if (o->waits != NULL) {

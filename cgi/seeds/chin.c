@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cgi/auth.h"
-#include "cgi/cgi.h"
-#include "cgi/route.h"
+#include "cgi/handlers/route.h"
+#include "cgi/http/cgi.h"
+#include "cgi/who/auth.h"
 #include "store/read.h"
 #include "util/json_in.h"
 #include "util/json_put.h"

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgi/auth.h"
-#include "cgi/cgi.h"
-#include "cgi/handle_sessions.h"
-#include "cgi/handle_users.h"
-#include "cgi/people.h"
+#include "cgi/handlers/handle_sessions.h"
+#include "cgi/handlers/handle_users.h"
+#include "cgi/http/cgi.h"
 #include "cgi/seeds/chin.h"
+#include "cgi/who/auth.h"
+#include "cgi/who/people.h"
 #include "sched/when.h"
 #include "store/read.h"
 #include "util/alloc.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgi/route.h"
+#include "cgi/handlers/route.h"
 #include "cgi/seeds/def.h"
 #include "cgi/seeds/seed.h"
 #include "sched/task.h"

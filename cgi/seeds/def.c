@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgi/call.h"
-#include "cgi/names.h"
+#include "cgi/http/call.h"
 #include "cgi/seeds/seed.h"
+#include "cgi/server/names.h"
 #include "sched/workflow.h"
 #include "store/read.h"
 #include "util/alloc.h"

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cgi/names.h"
 #include "cgi/seeds/def.h"
+#include "cgi/server/names.h"
 
 struct call;
 struct err;

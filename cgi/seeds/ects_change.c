@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgi/route.h"
+#include "cgi/handlers/route.h"
 #include "cgi/seeds/seed.h"
 #include "sched/ects.h"
 #include "sched/name.h"

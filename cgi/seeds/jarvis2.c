@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgi/auth.h"
-#include "cgi/cgi.h"
-#include "cgi/handle_streams.h"
-#include "cgi/route.h"
+#include "cgi/handlers/handle_streams.h"
+#include "cgi/handlers/route.h"
+#include "cgi/http/cgi.h"
 #include "cgi/seeds/def.h"
 #include "cgi/seeds/program.h"
 #include "cgi/seeds/seed.h"
+#include "cgi/who/auth.h"
 #include "sched/task.h"
 #include "sched/when.h"
 #include "store/read.h"

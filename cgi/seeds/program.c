@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgi/call.h"
+#include "cgi/http/call.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/err.h"

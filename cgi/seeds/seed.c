@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgi/cgi.h"
-#include "cgi/handle_commands.h"
-#include "cgi/show.h"
+#include "cgi/handlers/handle_commands.h"
+#include "cgi/http/cgi.h"
+#include "cgi/server/show.h"
 #include "sched/task.h"
 #include "sched/when.h"
 #include "store/read.h"

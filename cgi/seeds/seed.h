@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cgi/call.h"
-#include "cgi/names.h"
-#include "cgi/net.h"
+#include "cgi/http/call.h"
+#include "cgi/server/names.h"
+#include "cgi/server/net.h"
 #include "sched/when.h"
 
 struct cJSON;

@@ -58,16 +58,16 @@ enum inst_flag {
 	IF_FROZEN = 1, /* gate 2, this instance */
 	IF_FORCED = 2,
 	IF_DRY = 4,
-	IF_RUN_NOW = 8,     /* due time and dependencies are skipped (run at once) */
-	IF_STARTED = 16,    /* the broker reported the start of the present attempt */
-	IF_PARAMS = 32,     /* there is ID_PARAMS or ID_OWN */
-	IF_OLD_BODY = 64,   /* redone with the definition it last ran with: `version` */
-	IF_NO_LINKS = 128,  /* its command asked that links be ignored; due time counts */
-	IF_MEMBER = 256,    /* links look at the dates of its command (baseserver/resolver.h) */
-	IF_SPREAD = 512,    /* part 0: its parts do the work; it has no lease and holds no slot */
-	IF_KEEP = 1024,     /* part 0, before it is spread again: parts that are over stay so ... */
-	IF_MEND = 2048,     /* ... but for those that ended badly */
-	IF_NEXT = 4096,     /* its kill came with parameters (ID_NEXT): of the redo that follows */
+	IF_RUN_NOW = 8,    /* due time and dependencies are skipped (run at once) */
+	IF_STARTED = 16,   /* the broker reported the start of the present attempt */
+	IF_PARAMS = 32,    /* there is ID_PARAMS or ID_OWN */
+	IF_OLD_BODY = 64,  /* redone with the definition it last ran with: `version` */
+	IF_NO_LINKS = 128, /* its command asked that links be ignored; due time counts */
+	IF_MEMBER = 256,   /* links look at the dates of its command (baseserver/plan/resolver.h) */
+	IF_SPREAD = 512,   /* part 0: its parts do the work; it has no lease and holds no slot */
+	IF_KEEP = 1024,    /* part 0, before it is spread again: parts that are over stay so ... */
+	IF_MEND = 2048,    /* ... but for those that ended badly */
+	IF_NEXT = 4096,    /* its kill came with parameters (ID_NEXT): of the redo that follows */
 	IF_NOTIFIED = 8192, /* somebody was told of its end */
 	IF_PROBE = 16384,   /* a try where nothing started: not started, it burns nothing */
 };
@@ -143,7 +143,7 @@ enum transition_kind {
 	TK_MARK,         /* the resolver's withdrawals for barrier `token` are in the stream */
 	TK_COMMAND,      /* a command was recorded or advanced; `cause` is its id */
 	TK_NOTHING,      /* keeps numbers gapless */
-	TK_POOL,         /* `row`: a struct pool_change, baseserver/pools.h */
+	TK_POOL,         /* `row`: a struct pool_change, baseserver/ledger/pools.h */
 	TK_TURN,  /* what `overlap` held back: the turn of `inst.key`, at `slot`, may have come */
 	TK_RANGE, /* planned dates were left out: `row`: a struct date_range, `inst` the image
 	                  * that each of them has */

@@ -176,7 +176,7 @@ static void put_pool(const struct packer *p, struct task *t, const char *name, i
 		t->pools[t->n_pools++] = (struct task_pool){ name, slots };
 }
 
-/* One slot of each target server: a pool of that name (baseserver/pools.h). */
+/* One slot of each target server: a pool of that name (baseserver/ledger/pools.h). */
 static void put_server(struct packer *p, struct task *t, const char *server)
 {
 	char name[WORKFLOW_NAME_MAX + sizeof TASK_SERVER_POOL];

@@ -117,7 +117,7 @@ struct store_command {
 	const char *actor, *kind;
 	const char *args;  /* JSON */
 	const char *error; /* "" while none */
-	uint8_t state;     /* enum command_state, baseserver/command.h */
+	uint8_t state;     /* enum command_state, baseserver/model/command.h */
 	int64_t created_us, ended_us;
 	uint32_t total, done, failed;
 	const char *cursor; /* where a restart goes on; the commander's text */

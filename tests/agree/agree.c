@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/commander.h"
-#include "baseserver/definitions.h"
-#include "baseserver/instantiator.h"
-#include "baseserver/ledger.h"
-#include "baseserver/letters.h"
-#include "baseserver/maintainer.h"
-#include "baseserver/resolver.h"
-#include "baseserver/sorter.h"
+#include "baseserver/command/commander.h"
+#include "baseserver/keep/maintainer.h"
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/ledger/letters.h"
+#include "baseserver/model/definitions.h"
+#include "baseserver/plan/instantiator.h"
+#include "baseserver/plan/resolver.h"
+#include "baseserver/sort/sorter.h"
 #include "rt/thread.h"
 #include "sched/attempt.h"
 #include "sched/task.h"

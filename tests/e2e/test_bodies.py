@@ -120,7 +120,7 @@ NEEDED = {"documents": [{"name": "x", "text": "workflow: x"}], "priority": 3, "l
 @test
 def each_argument_of_each_command_refuses_what_it_cannot_be(s):
     s.apply("workflow: w\nproject: p\nstart_date: 2026-03-01\ntasks:\n  t: {type: noop, cycle: day, catchup: {mode: none}}\n")
-    source = (ROOT / "baseserver/commander_order.c").read_text()
+    source = (ROOT / "baseserver/command/commander_order.c").read_text()
     table = source[source.index("keys_of[CK_COUNT]"):]
     table = table[:table.index("};")]
     bad, n = [], 0

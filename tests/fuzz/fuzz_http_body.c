@@ -1,5 +1,5 @@
 /* Bodies, JSON or a form, to every path that takes one. Byte 0 chooses the path. */
-#include "cgi/route.h"
+#include "cgi/handlers/route.h"
 #include "tests/fuzz/face.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

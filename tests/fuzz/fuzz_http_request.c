@@ -4,7 +4,7 @@
  * handler: method, route (of the table), its parameters, arguments, headers, body, each taken from
  * the input and each wrong now and then. Odd: bytes as they are; `@` in the place of a token is
  * one. */
-#include "cgi/route.h"
+#include "cgi/handlers/route.h"
 #include "tests/fuzz/face.h"
 
 struct input {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/commander.h"
-#include "baseserver/json_read.h"
+#include "baseserver/command/commander.h"
+#include "baseserver/model/json_read.h"
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "sim.h"

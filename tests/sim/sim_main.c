@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/ledger.h"
+#include "baseserver/ledger/ledger.h"
 #include "sched/plan.h"
 #include "sim.h"
 #include "store/mem.h"

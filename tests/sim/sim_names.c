@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/registrar_impl.h"
+#include "baseserver/sort/registrar_impl.h"
 #include "sim.h"
 
 enum { SILENT_BEATS = 2 };

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/ledger.h"
-#include "baseserver/letters.h"
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/ledger/letters.h"
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "sim.h"

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/ledger.h"
-#include "baseserver/letters.h"
-#include "baseserver/pools.h"
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/ledger/letters.h"
+#include "baseserver/ledger/pools.h"
 #include "sched/task.h"
 #include "sim.h"
 #include "store/store.h"

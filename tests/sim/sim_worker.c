@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/ledger.h"
-#include "baseserver/letters.h"
-#include "baseserver/maintainer.h"
-#include "baseserver/sorter.h"
+#include "baseserver/keep/maintainer.h"
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/ledger/letters.h"
+#include "baseserver/sort/sorter.h"
 #include "rt/stream.h"
 #include "rt/thread.h"
 #include "sim.h"

@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_PARTS_H
 #define TESTS_UNIT_PARTS_H
 
-#include "baseserver/resolver.h"
+#include "baseserver/plan/resolver.h"
 #include "store/mem.h"
 #include "tests/unit/sorting.h"
 #include "util/err.h"

@@ -14,11 +14,11 @@
 
 #include <cmocka.h>
 
-#include "baseserver/commander.h"
-#include "baseserver/definitions.h"
-#include "baseserver/ledger.h"
-#include "baseserver/letters.h"
-#include "baseserver/resolver.h"
+#include "baseserver/command/commander.h"
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/ledger/letters.h"
+#include "baseserver/model/definitions.h"
+#include "baseserver/plan/resolver.h"
 #include "rt/thread.h"
 #include "sched/task.h"
 #include "store/mem.h"

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "baseserver/ledger.h"
-#include "baseserver/letters.h"
-#include "baseserver/pools.h"
-#include "baseserver/sorter.h"
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/ledger/letters.h"
+#include "baseserver/ledger/pools.h"
+#include "baseserver/sort/sorter.h"
 #include "rt/thread.h"
 #include "sched/task.h"
 #include "store/store.h"

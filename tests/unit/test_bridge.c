@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "baseserver/bridge.h"
+#include "baseserver/lead/bridge.h"
 #include "util/buf.h"
 #include "util/err.h"
 

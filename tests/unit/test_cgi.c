@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "cgi/prometheus.h"
-#include "cgi/route.h"
-#include "cgi/show.h"
+#include "cgi/handlers/route.h"
+#include "cgi/http/prometheus.h"
+#include "cgi/server/show.h"
 #include "sched/when.h"
 #include "util/buf.h"
 #include "util/err.h"

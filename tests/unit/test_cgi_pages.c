@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "cgi/pack.h"
-#include "cgi/pages.h"
+#include "cgi/http/pack.h"
+#include "cgi/http/pages.h"
 #include "util/err.h"
 #include "util/fs.h"
 

@@ -1,8 +1,8 @@
-/* baseserver/sorter, gates 5 to 12: pools, quotas, shares, age, and why something waits; with
+/* baseserver/sort/sorter, gates 5 to 12: pools, quotas, shares, age, and why something waits; with
  * a real ledger, which proves the caps again. */
-#include "baseserver/pools.h"
-#include "baseserver/sorter.h"
-#include "baseserver/why.h"
+#include "baseserver/ledger/pools.h"
+#include "baseserver/model/why.h"
+#include "baseserver/sort/sorter.h"
 #include "broker/taskbroker/threshold.h"
 #include "tests/unit/sorting.h"
 #include "util/buf.h"

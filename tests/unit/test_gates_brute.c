@@ -1,4 +1,4 @@
-/* baseserver/sorter against a picker that looks at everything each time: random tasks, pools,
+/* baseserver/sort/sorter against a picker that looks at everything each time: random tasks, pools,
  * quotas, credit, ends and edits. */
 #include "tests/unit/sorting.h"
 

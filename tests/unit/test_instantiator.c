@@ -1,4 +1,4 @@
-/* baseserver/instantiator: which dates become rows, after how long a silence. */
+/* baseserver/plan/instantiator: which dates become rows, after how long a silence. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,9 +9,9 @@
 
 #include <sys/resource.h>
 
-#include "baseserver/instantiator.h"
-#include "baseserver/ledger.h"
-#include "baseserver/letters.h"
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/ledger/letters.h"
+#include "baseserver/plan/instantiator.h"
 #include "rt/thread.h"
 #include "sched/task.h"
 #include "store/mem.h"

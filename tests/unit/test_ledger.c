@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "baseserver/ledger.h"
-#include "baseserver/letters.h"
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/ledger/letters.h"
 #include "rt/thread.h"
 #include "sched/task.h"
 #include "store/mem.h"

@@ -1,7 +1,7 @@
-/* baseserver/registrar: which of gates 9 to 11 is closed, told from what brokers report. */
-#include "baseserver/ledger.h"
-#include "baseserver/registrar.h"
-#include "baseserver/why.h"
+/* baseserver/sort/registrar: which of gates 9 to 11 is closed, told from what brokers report. */
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/model/why.h"
+#include "baseserver/sort/registrar.h"
 #include "tests/unit/sorting.h"
 #include "util/buf.h"
 #include "util/err.h"

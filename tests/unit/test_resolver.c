@@ -1,5 +1,5 @@
-/* baseserver/resolver: what it says of links, with a real ledger, a store in memory and a clock
- * of its own. The rest of it the simulator judges by brute force (tests/sim/sim_rules.c). */
+/* baseserver/plan/resolver: what it says of links, with a real ledger, a store in memory and a
+ * clock of its own. The rest of it the simulator judges by brute force (tests/sim/sim_rules.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "baseserver/ledger.h"
-#include "baseserver/letters.h"
-#include "baseserver/resolver.h"
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/ledger/letters.h"
+#include "baseserver/plan/resolver.h"
 #include "rt/thread.h"
 #include "sched/task.h"
 #include "store/mem.h"

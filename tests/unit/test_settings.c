@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "baseserver/logkeeper.h"
-#include "baseserver/maintainer.h"
+#include "baseserver/keep/maintainer.h"
+#include "baseserver/net/logkeeper.h"
 #include "baseserver/settings.h"
 #include "store/mem.h"
 #include "tests/support/child.h"

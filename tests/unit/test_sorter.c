@@ -1,4 +1,4 @@
-/* baseserver/sorter: the order of grants and the choice of sessions, with a real ledger. */
+/* baseserver/sort/sorter: the order of grants and the choice of sessions, with a real ledger. */
 #include "tests/unit/sorting.h"
 
 static void the_higher_priority_starts_first_then_the_earlier_due(void **state)

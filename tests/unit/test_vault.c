@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "baseserver/vault.h"
+#include "baseserver/model/vault.h"
 #include "util/err.h"
 #include "util/fs.h"
 

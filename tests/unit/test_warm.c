@@ -1,7 +1,7 @@
 /* The picture of a server that waits, beside a cold load of the same store: mem and sqlite, or
  * MySQL (as test_store.c). */
-#include "baseserver/ledger_impl.h"
-#include "baseserver/warm.h"
+#include "baseserver/ledger/ledger_impl.h"
+#include "baseserver/ledger/warm.h"
 #include "store/mem.h"
 #include "store/store_impl.h"
 #include "tests/store/world.h"

@@ -1,4 +1,4 @@
-/* baseserver/worker: which grants leave as jobs and when, and what becomes of them. */
+/* baseserver/net/worker: which grants leave as jobs and when, and what becomes of them. */
 #include "tests/unit/worker_place.h"
 
 /* --- grants that are too late ------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* baseserver/worker: what slow clients are told, and how long commands come in pieces. */
+/* baseserver/net/worker: what slow clients are told, and how long commands come in pieces. */
 #include "tests/unit/worker_place.h"
 
 /* --- slow clients ------------------------------------------------------------------------- */

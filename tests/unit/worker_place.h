@@ -4,13 +4,13 @@
 #ifndef TESTS_UNIT_WORKER_PLACE_H
 #define TESTS_UNIT_WORKER_PLACE_H
 
-#include "baseserver/front.h"
-#include "baseserver/maintainer.h"
-#include "baseserver/registrar.h"
-#include "baseserver/router.h"
+#include "baseserver/keep/maintainer.h"
+#include "baseserver/model/front.h"
+#include "baseserver/net/router.h"
+#include "baseserver/net/worker.h"
+#include "baseserver/net/worker_client.h"
 #include "baseserver/settings.h"
-#include "baseserver/worker.h"
-#include "baseserver/worker_client.h"
+#include "baseserver/sort/registrar.h"
 #include "sirdar.pb-c.h"
 #include "store/mem.h"
 #include "tests/unit/sorting.h"

@@ -1,0 +1,183 @@
+/* New names against those in force: of two projects, or two workflows of a project, that people
+ * would take for one the later is refused. A project is in force by its workflows, its own document
+ * or its quota. Those within the documents are compared when they are
+ * compiled, tasks among them: a workflow's document has all its tasks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/command/apply_impl.h"
+#include "baseserver/ledger/pools.h"
+#include "baseserver/model/scopes.h"
+#include "sched/workflow.h"
+#include "util/alloc.h"
+#include "util/err.h"
+
+/* A workflow, or a project, that nothing in force has the name of. */
+struct newcomer {
+	char *name, *fold;
+	struct place at;
+};
+
+struct newcomers {
+	struct newcomer *items;
+	size_t n;
+};
+
+static char *project_of(const char *workflow)
+{
+	return mem_strn(workflow, strcspn(workflow, "/"));
+}
+
+static bool has_workflows(const struct commander *c, const char *project)
+{
+	size_t n = strlen(project);
+
+	for (size_t i = 0; i < c->n_documents; i++) {
+		const struct document *d = &c->documents[i];
+		if (!d->retired && strncmp(d->name, project, n) == 0 && d->name[n] == '/')
+			return true;
+	}
+	return false;
+}
+
+static bool has_project(const struct commander *c, const char *project)
+{
+	char *quota = mem_fmt(POOL_PROJECT "%s", project);
+	bool is = has_workflows(c, project) || scopes_doc(&c->scopes, project) || pool_is(c, quota);
+
+	free(quota);
+	return is;
+}
+
+/* Takes name. */
+static void add(struct newcomers *l, char *name, struct place at)
+{
+	l->items = mem_grow(l->items, l->n + 1, sizeof *l->items);
+	l->items[l->n++] = (struct newcomer){ name, name_fold(name), at };
+}
+
+static void list(const struct apply *a, struct newcomers *l)
+{
+	for (size_t i = 0; i < a->n_given; i++) {
+		const struct workflow *wf = workflow_set_at(a->set, i);
+		const char *name = workflow_name(wf);
+		if (commander_document(a->c, name))
+			continue;
+		add(l, mem_str(name), workflow_place(wf));
+		char *project = project_of(name);
+		if (has_project(a->c, project))
+			free(project);
+		else
+			add(l, project, workflow_place(wf));
+	}
+	for (size_t i = 0; i < workflow_set_scopes(a->set); i++) {
+		const struct workflow_scope *s = workflow_set_scope(a->set, i);
+		const char *project = workflow_scope_project(s);
+		if (!workflow_scope_pool(s) && *project && !has_project(a->c, project))
+			add(l, mem_str(project), workflow_scope_place(s));
+	}
+}
+
+static void compare(struct apply *a, const struct newcomers *l, const char *name)
+{
+	char *fold = name_fold(name);
+
+	for (size_t i = 0; i < l->n; i++)
+		if (strcmp(l->items[i].fold, fold) == 0 && strcmp(l->items[i].name, name) != 0)
+			diag_error(&a->diags, l->items[i].at, "alike_name",
+			           "choose names that differ by more than case or width",
+			           "'%s' and '%s' look the same", l->items[i].name, name);
+	free(fold);
+}
+
+/* The projects in force that have no workflow yet are among them. */
+static void each_project(const struct commander *c, void (*each)(void *ctx, const char *name),
+                         void *ctx)
+{
+	char *last = NULL; /* documents of a project often stand together */
+
+	for (size_t i = 0; i < c->n_documents; i++) {
+		if (c->documents[i].retired)
+			continue;
+		char *project = project_of(c->documents[i].name);
+		if (!last || strcmp(last, project) != 0)
+			each(ctx, project);
+		free(last);
+		last = project;
+	}
+	free(last);
+	for (size_t i = 0; i < c->scopes.n; i++) {
+		const char *slash = strchr(c->scopes.items[i].name, '/');
+		if (slash)
+			each(ctx, slash + 1);
+	}
+	for (size_t i = 0; i < c->n_pools; i++) {
+		size_t n = strlen(POOL_PROJECT);
+		if (!c->pools[i].retired && strncmp(c->pools[i].name, POOL_PROJECT, n) == 0)
+			each(ctx, c->pools[i].name + n);
+	}
+}
+
+struct comparison {
+	struct apply *a;
+	const struct newcomers *l;
+};
+
+static void compare_project(void *ctx, const char *name)
+{
+	const struct comparison *x = ctx;
+
+	compare(x->a, x->l, name);
+}
+
+int apply_alike(struct apply *a)
+{
+	struct newcomers l = { 0 };
+	size_t errors = a->diags.errors;
+
+	list(a, &l);
+	for (size_t i = 0; i < a->c->n_documents && l.n; i++)
+		if (!a->c->documents[i].retired)
+			compare(a, &l, a->c->documents[i].name);
+	if (l.n)
+		each_project(a->c, compare_project, &(struct comparison){ a, &l });
+	for (size_t i = 0; i < l.n; i++) {
+		free(l.items[i].name);
+		free(l.items[i].fold);
+	}
+	free(l.items);
+	return a->diags.errors == errors ? 0 : apply_refuse_diags(a);
+}
+
+struct twin {
+	const char *name, *fold;
+	char *found;
+};
+
+static void find_twin(void *ctx, const char *name)
+{
+	struct twin *t = ctx;
+	char *fold = t->found || strcmp(name, t->name) == 0 ? NULL : name_fold(name);
+
+	if (fold && strcmp(fold, t->fold) == 0)
+		t->found = mem_str(name);
+	free(fold);
+}
+
+int project_alike(const struct commander *c, const char *project, const char *place,
+                  struct refusal *f)
+{
+	char *fold = name_fold(project);
+	struct twin t = { project, fold, NULL };
+	int r = 0;
+
+	if (!has_project(c, project))
+		each_project(c, find_twin, &t);
+	if (t.found)
+		r = refuse(f, E_INVALID, place,
+		           "choose names that differ by more than case or width",
+		           "'%s' and '%s' look the same", project, t.found);
+	free(t.found);
+	free(fold);
+	return r;
+}

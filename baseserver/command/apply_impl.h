@@ -1,0 +1,110 @@
+/* apply_impl.h — one apply at work. For the apply*.c files only. */
+#ifndef BASESERVER_APPLY_IMPL_H
+#define BASESERVER_APPLY_IMPL_H
+
+#include "baseserver/command/commander_impl.h"
+#include "baseserver/model/world.h"
+#include "util/diag.h"
+#include "util/map.h"
+
+struct workflow;
+struct yaml_doc;
+struct yaml_node;
+
+struct apply {
+	enum { AP_READ, AP_COMPILE, AP_JUDGE, AP_TAKE, AP_REST } stage;
+	bool sliced;      /* a piece in each turn of the commander; else in one go */
+	int64_t until_us; /* mono: of the piece at hand */
+	int64_t tell_us;  /* mono: when its progress is kept again */
+	uint64_t saw;     /* the commander's `changes` when it was compiled */
+	size_t at, first; /* of the stage: the document or workflow that is next, its first task */
+	const struct jval *next; /* AP_READ */
+	bool has_world;
+	struct wf_compiler *compiler;
+	struct leaving {
+		uint32_t workflow, task;
+	} * leaving; /* in force and not in the set: by workflow, then task */
+	size_t n_leaving;
+	struct commander *c;
+	struct cmd *cmd;
+	struct refusal *f;
+	struct workflow_set *set;
+	size_t n_given; /* workflows of the documents, and who uses libraries among them; those
+	                 * after it only plan anew */
+	struct world world;
+	struct workflow **libraries; /* of those in force, as they were asked for */
+	size_t n_libraries;
+	struct diags diags;
+	struct task **tasks; /* by workflow, in the order of the set */
+	size_t n;
+	struct map index;  /* of tasks: by id */
+	struct map waited; /* of tasks: who waits for this id, one of them */
+	struct edit *e;
+	struct buf changes;
+	size_t change_at; /* where the change at hand begins */
+	struct apply_totals {
+		size_t create, update, same, retire;
+		size_t left_out; /* told as a number only */
+	} totals;
+};
+
+/* apply.c */
+int apply_compile(struct apply *a); /* makes a->world. 1: it goes on */
+bool apply_enough(void *a);         /* the piece at hand is over */
+void apply_change_begin(struct apply *a, const char *kind, const char *name, const char *what,
+                        uint32_t version);
+void apply_change_end(struct apply *a, const char *what, const char *prefix,
+                      const struct yaml_node *was, const struct yaml_node *is);
+void apply_add_doc(struct apply *a, const struct store_doc *d); /* texts are copied */
+/* Its row, as the edit will have it; valid until the next task is added. */
+const struct store_task *apply_add_task(struct apply *a, struct task *t);
+/* Has it other dates, or another state, than it had? */
+bool apply_replans(const struct apply *a, const struct task *t, const struct store_task *row);
+/* What the edit makes of its dates, into the change at hand. */
+void apply_put_plan(struct apply *a, const struct task *t, const struct store_task *row);
+bool apply_in_set(const struct apply *a, uint32_t task);
+bool apply_names(const struct apply *a, const char *workflow); /* is it in the set, to be saved? */
+/* Is it of a project that is to hold nothing beside the documents? */
+bool apply_prunes(const struct apply *a, const char *name);
+const struct task *apply_task(const struct apply *a, uint32_t id); /* of the set, or NULL */
+/* The root of the one document in a text, NULL when there is none; docs are free_docs()'s. */
+const struct yaml_node *apply_root(const char *text, size_t len, struct yaml_doc ***docs,
+                                   size_t *n);
+void apply_free_docs(struct yaml_doc **docs, size_t n);
+
+/* apply_read.c: the texts into the set. The first error is the refusal, all are in f->json. */
+int apply_read(struct apply *a); /* 1: it goes on */
+int apply_refuse_diags(struct apply *a);
+void apply_print_diags(const struct diags *d, bool warnings, const char *key, struct buf *out);
+
+/* apply_alike.c: is a new name one that people would take for one in force? */
+int apply_alike(struct apply *a);
+
+/* apply_calendar.c */
+/* Documents of tasks whose calendar changes, and users of libraries, come into the set. */
+int apply_dependents(struct apply *a);
+int apply_calendars(struct apply *a); /* their changes and versions */
+/* Does the task get other dates because its calendar changed? */
+bool apply_replanned(const struct apply *a, const struct task *t);
+void apply_replan(struct apply *a, const struct workflow *wf);
+
+/* apply_library.c */
+/* Documents that use what libraries of the set say anew come into the set. E_CONFLICT: one would
+ * miss what it uses. */
+int apply_users(struct apply *a);
+int apply_resolve(struct apply *a); /* what documents of the set use; E_INVALID, in a->diags */
+/* Is the library that goes, of the set or of what is retired, used by nobody? E_CONFLICT */
+int apply_unused(struct apply *a, const char *name, const char *place);
+int apply_retire_libraries(struct apply *a);
+void apply_libraries_done(struct apply *a);
+
+/* apply_preview.c: with a dry run, what `preview` asks of one task; without it nothing. */
+int apply_preview(struct apply *a);
+/* Whoever asks so wants to know what is wrong: that is the answer then, no refusal. */
+bool apply_preview_errors(struct apply *a);
+
+/* apply_scopes.c: parameters of projects and of all in the set.
+ *   errors  E_CONFLICT a task still uses what goes */
+int apply_scopes(struct apply *a);
+
+#endif

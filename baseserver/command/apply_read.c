@@ -1,0 +1,158 @@
+/* Documents to one set, before anything is compiled; and what is wrong with them, as JSON. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/command/apply_impl.h"
+#include "baseserver/model/json_read.h"
+#include "sched/calendar_doc.h"
+#include "sched/workflow.h"
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/json_put.h"
+#include "util/yaml.h"
+
+/* --- refusals ------------------------------------------------------------------------ */
+
+static void print_diag(const struct diag *d, struct buf *out)
+{
+	put_open(out, NULL, '{');
+	put_text(out, "file", d->at.file ? d->at.file : "");
+	put_int(out, "line", d->at.line);
+	put_int(out, "column", d->at.column);
+	put_text(out, "path", d->at.path ? d->at.path : "");
+	put_text(out, "code", d->code);
+	put_text(out, "message", d->message);
+	put_text(out, "hint", d->hint);
+	put_close(out, '}');
+}
+
+void apply_print_diags(const struct diags *d, bool warnings, const char *key, struct buf *out)
+{
+	put_open(out, key, '[');
+	for (size_t i = 0; d->items && i < d->n; i++)
+		if (d->items[i].is_warning == warnings)
+			print_diag(&d->items[i], out);
+	put_close(out, ']');
+}
+
+int apply_refuse_diags(struct apply *a)
+{
+	const struct diag *first = NULL;
+	struct buf body;
+
+	for (size_t i = a->diags.n; i-- > 0;)
+		if (!a->diags.items[i].is_warning)
+			first = &a->diags.items[i];
+	const char *place = a->cmd->o.draft ? "args.document" : "args.documents";
+	int r = refuse(a->f, E_INVALID, place, first ? first->hint : NULL, "%s, line %d: %s%s",
+	               first ? first->at.file : "", first ? first->at.line : 0,
+	               first ? first->message : "not valid",
+	               a->diags.errors > 1 ? " (and more)" : "");
+	buf_init(&body);
+	put_open(&body, NULL, '{');
+	apply_print_diags(&a->diags, false, "errors", &body);
+	put_close(&body, '}');
+	a->f->json = mem_str(buf_str(&body));
+	buf_done(&body);
+	return r;
+}
+
+/* --- reading --------------------------------------------------------------------------- */
+
+/* What a text has brought into the set. */
+struct brought {
+	size_t workflows, calendars, scopes;
+};
+
+static struct brought count_set(const struct workflow_set *set)
+{
+	return (struct brought){ workflow_set_count(set), workflow_set_calendars(set),
+		                 workflow_set_scopes(set) };
+}
+
+static uint32_t version_of(const struct apply *a, const struct brought *was,
+                           const struct brought *is, const char **ret_name)
+{
+	const struct document *d;
+	const struct scope_doc *s;
+
+	if (is->workflows > was->workflows) {
+		*ret_name = workflow_name(workflow_set_at(a->set, was->workflows));
+		d = commander_document(a->c, *ret_name);
+		return d ? d->version : 0;
+	}
+	if (is->calendars > was->calendars) {
+		*ret_name = calendar_doc_name(workflow_set_calendar(a->set, was->calendars));
+		const struct known_calendar *k = calendars_find(&a->c->calendars, *ret_name);
+		return k && !k->retired ? k->version : 0;
+	}
+	const struct workflow_scope *one = workflow_set_scope(a->set, was->scopes);
+	const char *project = workflow_scope_project(one);
+	*ret_name = *project ? project : "global";
+	if (workflow_scope_pool(one))
+		return pool_version(a->c, workflow_scope_pool(one));
+	s = scopes_doc(&a->c->scopes, project);
+	return s ? s->version : 0;
+}
+
+/* Who changed a document that he had read says which version that was: of two the later is
+ * refused instead of undoing what the first did. */
+static int check_version(struct apply *a, const struct jval *v, const struct brought *was)
+{
+	struct brought is = count_set(a->set);
+	size_t n = is.workflows - was->workflows + is.calendars - was->calendars + is.scopes -
+	           was->scopes;
+	const char *name = "";
+	int64_t expected = 0;
+	int r = arg_number(v, "args.documents", "version", 0, UINT32_MAX, &expected, a->f);
+
+	if (r < 0 || !jv_get(v, "version") || a->diags.errors)
+		return r;
+	if (n != 1)
+		return refuse(a->f, E_INVALID, "args.documents.version", "one document in the text",
+		              "args.documents: version is said of a text with %zu documents", n);
+	uint32_t now = version_of(a, was, &is, &name);
+	if (now == expected)
+		return 0;
+	return refuse(a->f, E_CONFLICT, "args.documents.version", "read it again",
+	              "%s was changed meanwhile: it is at version %u, not %u", name, now,
+	              (uint32_t)expected);
+}
+
+static int read_one(struct apply *a, const struct jval *v)
+{
+	static const char *const keys[] = { "name", "text", "version", NULL };
+	const char *name = "document", *text = NULL;
+	int r = arg_object(v, "args.documents", keys, a->f);
+
+	if (r == 0)
+		r = arg_text(v, "args.documents", "name", 1000, &name, a->f);
+	if (r == 0)
+		r = arg_text(v, "args.documents", "text", YAML_BYTES_MAX, &text, a->f);
+	if (r < 0)
+		return r;
+	if (!text)
+		return refuse(a->f, E_INVALID, "args.documents", NULL,
+		              "args.documents: text is missing");
+	struct brought was = count_set(a->set);
+	workflow_set_read(a->set, text, strlen(text), name, &a->diags);
+	return check_version(a, v, &was);
+}
+
+int apply_read(struct apply *a)
+{
+	const struct jval *list = a->cmd->o.documents;
+
+	if (a->at == 0)
+		a->next = list ? list->first : NULL;
+	for (; a->next; a->next = a->next->next, a->at++) {
+		int r = a->at && apply_enough(a) ? 1 : read_one(a, a->next);
+		if (r)
+			return r;
+	}
+	if (a->diags.errors == 0 && list && workflow_set_count(a->set) == 0 &&
+	    workflow_set_calendars(a->set) == 0 && workflow_set_scopes(a->set) == 0)
+		return refuse(a->f, E_INVALID, "args.documents", NULL,
+		              "args.documents: there is no workflow and no calendar in them");
+	return a->diags.errors ? apply_refuse_diags(a) : apply_dependents(a);
+}

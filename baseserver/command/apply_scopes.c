@@ -1,0 +1,160 @@
+/* Parameters of projects and of all, among the documents of one apply. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/command/apply_impl.h"
+#include "baseserver/ledger/pools.h"
+#include "baseserver/model/scopes.h"
+#include "sched/macro.h"
+#include "sched/task.h"
+#include "sched/workflow.h"
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/yaml.h"
+
+/* Does a task use a name that is going? */
+struct going {
+	const struct commander *c;
+	const struct workflow_scope *was, *is;
+	const char *project; /* of the task */
+	const char *name;    /* found */
+};
+
+static bool stays(void *ctx, const char *name)
+{
+	struct going *g = ctx;
+	const char *own = workflow_scope_project(g->is);
+
+	if (!workflow_scope_value(g->was, name) || workflow_scope_value(g->is, name))
+		return true;
+	/* One of the same name in the other scope takes its place. */
+	const struct scope_doc *other = scopes_doc(&g->c->scopes, *own ? "" : g->project);
+	if (other && workflow_scope_value(workflow_set_scope(other->set, 0), name))
+		return true;
+	g->name = name;
+	return false;
+}
+
+static bool has_own(const struct task *t, const char *name)
+{
+	for (size_t i = 0; i < t->n_params; i++)
+		if (strcmp(t->params[i].name, name) == 0)
+			return true;
+	for (size_t i = 0; i < t->n_inputs; i++)
+		if (strcmp(t->inputs[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static bool is_in_set(const struct workflow_set *set, const struct cat_task *t)
+{
+	for (size_t i = 0; i < workflow_set_count(set); i++) {
+		const char *name = workflow_name(workflow_set_at(set, i));
+		if (catalog_in_workflow(t, name, strlen(name)))
+			return true;
+	}
+	return false;
+}
+
+/* Tasks of the documents were checked against the new parameters when they were compiled. */
+static int check_users(const struct commander *c, const struct workflow_set *set,
+                       const struct workflow_scope *was, const struct workflow_scope *is,
+                       struct refusal *f)
+{
+	const char *project = workflow_scope_project(is);
+
+	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
+		if (!t || catalog_retired(t) || !t->def->asks || is_in_set(set, t))
+			continue;
+		size_t n = strcspn(t->def->name, "/");
+		if (*project && (strlen(project) != n || strncmp(project, t->def->name, n) != 0))
+			continue;
+		char *own = mem_strn(t->def->name, n);
+		struct going g = { c, was, is, own, NULL };
+		for (size_t k = 0; k < t->def->n_params && !g.name; k++) {
+			macro_check(t->def->params[k].value, stays, NULL, &g, NULL);
+			if (g.name && has_own(t->def, g.name))
+				g.name = NULL;
+		}
+		free(own);
+		if (g.name)
+			return refuse(f, E_CONFLICT, "args.documents",
+			              "change the task first, or in the same apply",
+			              "%s uses a parameter that goes", t->def->name);
+	}
+	return 0;
+}
+
+static void take_pool(struct apply *a, const struct workflow_scope *s)
+{
+	const char *name = workflow_scope_pool(s);
+	bool was = pool_is(a->c, name);
+	bool differs = pool_change(a->c, a->cmd, name, workflow_scope_slots(s), a->e);
+	const char *what = !was ? "create" : differs ? "update" : "same";
+
+	apply_change_begin(a, "pool", name, what, 0);
+	apply_change_end(a, what, "", NULL, workflow_scope_node(s));
+}
+
+/* A document that had a quota and has none takes it back; one that never had leaves what is. */
+static bool take_quota(struct apply *a, const struct workflow_scope *old,
+                       const struct workflow_scope *s)
+{
+	int32_t running = workflow_scope_slots(s);
+	char *name = mem_fmt(POOL_PROJECT "%s", workflow_scope_project(s));
+	bool changes = false;
+
+	if (running || (old && workflow_scope_slots(old)))
+		changes = pool_change(a->c, a->cmd, name, running ? running : POOL_NONE, a->e);
+	free(name);
+	return changes;
+}
+
+static int take(struct apply *a, const struct workflow_scope *s)
+{
+	if (workflow_scope_pool(s)) {
+		take_pool(a, s);
+		return 0;
+	}
+	struct commander *c = a->c;
+	const char *project = workflow_scope_project(s);
+	const struct scope_doc *was = scopes_doc(&c->scopes, project);
+	const struct workflow_scope *old = was ? workflow_set_scope(was->set, 0) : NULL;
+	struct buf name, body;
+
+	int r = old ? check_users(c, a->set, old, s, a->f) : 0;
+	if (r < 0)
+		return r;
+	buf_init(&name);
+	buf_init(&body);
+	scope_doc_name(project, &name);
+	workflow_scope_print(s, &body);
+	bool quota = take_quota(a, old, s);
+	bool differs = quota || !was || was->len != body.len ||
+	               memcmp(was->body, buf_str(&body), body.len) != 0;
+	uint32_t version = was ? was->version + differs : 1;
+	const char *what = !was ? "create" : differs ? "update" : "same";
+	apply_change_begin(a, "parameters", *project ? project : "global", what, version);
+	apply_change_end(a, what, "", old ? workflow_scope_node(old) : NULL,
+	                 workflow_scope_node(s));
+	if (differs)
+		apply_add_doc(a, &(struct store_doc){ .kind = DOC_SETTING,
+		                                      .id = was ? was->id : ++c->scopes.last_id,
+		                                      .version = version,
+		                                      .name = buf_str(&name),
+		                                      .body = buf_str(&body),
+		                                      .body_len = body.len });
+	buf_done(&name);
+	buf_done(&body);
+	return 0;
+}
+
+int apply_scopes(struct apply *a)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < workflow_set_scopes(a->set) && r == 0; i++)
+		r = take(a, workflow_set_scope(a->set, i));
+	return r;
+}

@@ -1,0 +1,202 @@
+#include "baseserver/command/begin.h"
+
+#include <string.h>
+
+#include "baseserver/command/commander_impl.h"
+#include "baseserver/model/catalog.h"
+#include "sched/plan.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/json_put.h"
+
+enum { COUNT_MAX = 1000000 };
+
+/* Who says "from 2026-03-01" means the instance of that midnight too. */
+int64_t begin_from(const struct plan *plan, int64_t from)
+{
+	int64_t t = plan_prev(plan, from < PLAN_NEVER ? from + 1 : from);
+
+	while (t != PLAN_BEFORE && plan_due(plan, t) >= from)
+		t = plan_prev(plan, t);
+	return t == PLAN_BEFORE ? INT64_MIN + 1 : t + 1;
+}
+
+static int64_t asked_from(const struct plan *plan, const struct order *o)
+{
+	return begin_from(plan, order_from(o, plan_tz(plan)));
+}
+
+static bool is_known(const struct cat_task *was)
+{
+	return was && !catalog_retired(was);
+}
+
+static bool in_force(const struct cat_task *was)
+{
+	return is_known(was) && (was->row.state == TS_ONLINE || was->row.state == TS_OVER);
+}
+
+/* The first date from then on. A row that was never online begins at INT64_MIN. */
+static int64_t next_from(const struct plan *plan, int64_t t)
+{
+	return plan_next(plan, t > INT64_MIN ? t - 1 : t);
+}
+
+/* The first date from then on; the instant itself when there is none. */
+static int64_t date_from(const struct plan *plan, int64_t t)
+{
+	int64_t date = next_from(plan, t);
+
+	return date == PLAN_NEVER ? t : date;
+}
+
+bool begin_moves(const struct cat_task *was, const struct plan *plan, const struct order *o)
+{
+	return o->has_from && in_force(was) &&
+	       date_from(plan, asked_from(plan, o)) < plan_begin(was->def->plan);
+}
+
+static bool follow(const struct cat_task *was, struct plan *plan, int64_t since)
+{
+	plan_follow(plan, was->def->plan, since, plan_versions(was->def->plan) + 1);
+	return true;
+}
+
+/* Online again: dates that passed while it was offline were nobody's to make. */
+static bool go_on(const struct cat_task *was, struct plan *plan, const struct order *o)
+{
+	int64_t through = was->row.planned_through, since = asked_from(plan, o);
+
+	if (plan_same_dates(was->def->plan, plan) && since > through &&
+	    plan_next(was->def->plan, through) >= since) {
+		plan_take_past(plan, was->def->plan);
+		return false;
+	}
+	follow(was, plan, since);
+	if (since > through + 1)
+		plan_was_off(plan);
+	return true;
+}
+
+/* What has come due stays as it was planned; an earlier `from` must be asked for. */
+static bool edit(const struct cat_task *was, struct plan *plan, const struct order *o)
+{
+	if (!plan_same_dates(was->def->plan, plan) || begin_moves(was, plan, o))
+		return follow(was, plan,
+		              o->has_from ? asked_from(plan, o) : was->row.planned_through + 1);
+	plan_take_past(plan, was->def->plan);
+	return false;
+}
+
+/* It is new, or nothing has come due by what it was: it begins. */
+static bool begin(const struct cat_task *was, struct plan *plan, const struct order *o,
+                  struct store_task *row)
+{
+	row->online_from = date_from(plan, asked_from(plan, o));
+	/* Dates that it had before it was retired, and now again. */
+	return was && row->online_from <= was->row.planned_through &&
+	       follow(was, plan, row->online_from);
+}
+
+/* It begins with no date left: it is over before it begins. */
+static bool has_none(const struct plan *plan, const struct store_task *row)
+{
+	return plan_unit(plan) != CU_NONE && next_from(plan, row->online_from) == PLAN_NEVER;
+}
+
+bool begin_follow(const struct cat_task *was, struct plan *plan, const struct order *o, bool over,
+                  struct store_task *row)
+{
+	bool has_come = is_known(was) && was->row.planned_through != INT64_MIN, follows = false;
+	bool goes_on = in_force(was) && plan_same_dates(was->def->plan, plan);
+
+	if (over && !has_come)
+		row->state = TS_ONLINE; /* over before it began: judged below */
+	if (has_come || begin_moves(was, plan, o))
+		follows = row->state == TS_ONLINE && !in_force(was) ? go_on(was, plan, o)
+		                                                    : edit(was, plan, o);
+	else if (row->state == TS_ONLINE && !goes_on)
+		follows = begin(was, plan, o, row);
+	if (over && has_come &&
+	    (plan_since(plan) <= was->row.planned_through ||
+	     plan_next(plan, was->row.planned_through) != PLAN_NEVER))
+		row->state = TS_ONLINE;
+	if (follows && row->state == TS_ONLINE && plan_since(plan) < row->online_from)
+		row->online_from = date_from(plan, plan_since(plan));
+	if (row->state == TS_ONLINE && !has_come && has_none(plan, row))
+		row->state = TS_OVER;
+	plan_begin_at(plan, row->online_from);
+	return follows;
+}
+
+void begin_keep(struct edit *e, uint32_t task, const char *name, const struct plan *plan,
+                const char *actor, int64_t now_us)
+{
+	struct buf text;
+
+	buf_init(&text);
+	plan_past_print(plan, &text);
+	e->docs = mem_grow(e->docs, e->n_docs + 1, sizeof *e->docs);
+	e->docs[e->n_docs++] = (struct store_doc){ .kind = DOC_PLAN,
+		                                   .id = task,
+		                                   .version = 1,
+		                                   .name = mem_str(name),
+		                                   .body = mem_strn(buf_str(&text), text.len),
+		                                   .body_len = text.len,
+		                                   .actor = mem_str(actor),
+		                                   .at_us = now_us };
+	buf_done(&text);
+}
+
+/* --- preview -------------------------------------------------------------------------------- */
+
+/* Between two dates of a range may be one that was not planned. */
+static bool has_row(const struct catalog *cat, const struct cat_task *was, int64_t t)
+{
+	if (!was)
+		return false;
+	return (plan_has(was->def->plan, t) && outcomes_find(&was->outcomes, t)) ||
+	       catalog_live(cat, (struct inst_key){ t, was->id, 0 });
+}
+
+/* The first date that is not settled yet, as the instantiator will see it. */
+static int64_t open_from(const struct cat_task *was, const struct plan *plan,
+                         const struct store_task *row)
+{
+	int64_t from = row->online_from, since = plan_since(plan);
+	int64_t through = was && !catalog_retired(was) ? was->row.planned_through : INT64_MIN;
+
+	if (through != INT64_MIN && through + 1 > from)
+		from = through + 1;
+	if (was && since != plan_since(was->def->plan) && since < from)
+		from = since > row->online_from ? since : row->online_from;
+	return plan_off_until(plan) > from ? plan_off_until(plan) : from;
+}
+
+void begin_print(const struct catalog *cat, const struct cat_task *was, const struct plan *plan,
+                 const struct store_task *row, int64_t now, struct buf *out)
+{
+	int64_t next = next_from(plan, open_from(was, plan, row));
+	int64_t n = 0, first = PLAN_NEVER, last = PLAN_NEVER;
+
+	if (row->state != TS_ONLINE && row->state != TS_OVER)
+		return;
+	if (next == PLAN_NEVER && plan_unit(plan) != CU_NONE)
+		put_bool(out, "no_dates", true);
+	if (!in_force(was) && next != PLAN_NEVER)
+		put_time(out, "begins", next);
+	for (; next != PLAN_NEVER && plan_due(plan, next) <= now && n < COUNT_MAX;
+	     next = plan_next(plan, next)) {
+		if (has_row(cat, was, next))
+			continue;
+		first = n++ ? first : next;
+		last = next;
+	}
+	if (n == 0)
+		return;
+	put_int(out, "run_dates", n);
+	put_time(out, "first", first);
+	put_time(out, "last", last);
+}

@@ -1,0 +1,87 @@
+/* commander.h — carries out what people ask for, as durable commands (the seed's command
+ * intervention).
+ *
+ * Folds the durable part of the ledger's stream into a catalog of tasks and unfinished
+ * instances; turns a selection into proposals batch by batch, records one outcome per
+ * instance and how far it got, and goes on from there after a restart. Queries begin here
+ * too (query.h), for the catalog knows names. Rules: README.md.
+ */
+#ifndef BASESERVER_COMMANDER_H
+#define BASESERVER_COMMANDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "baseserver/forecast/forecast.h"
+#include "baseserver/model/front.h"
+
+struct actor;
+struct commander;
+struct lead_view;
+struct err;
+struct forecast_letter;
+struct ledger;
+struct progress_news;
+struct registrar;
+struct store;
+struct thread;
+struct worker;
+
+struct commander_settings {
+	size_t batch;                 /* command_batch: instances in one step */
+	const char *timezone;         /* the server's, borrowed */
+	const char *types_dir;        /* manifests of task types, borrowed; NULL: none */
+	const char *secrets_key_file; /* vault.h, borrowed; NULL: no secrets */
+	int infra_max;                /* of tasks; 0: the default */
+	size_t tasks_max;             /* graph_tasks_max; 0: any */
+};
+
+/* Takes what the ledger loaded, and the commands that are not over. Before any thread runs.
+ *
+ *   store   only used by this call
+ *   errors  those of the store; E_CORRUPT a stored command that does not read back
+ */
+int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
+                  const struct commander_settings *set, struct commander **ret_commander,
+                  struct err *err);
+void commander_free(struct commander *c); /* its thread is stopped; NULL is fine */
+struct actor *commander_actor(struct commander *c);
+
+/* For brokers' names and drains, and for queries; borrowed. Before any thread runs. */
+void commander_set_front(struct commander *c, const struct front *front);
+
+/* What was seen of the lease and of those who wait for it; copied. Thread: any. */
+void commander_lead(struct commander *c, const struct lead_view *v);
+
+/* What etcd's registry has, as JSON: what the query `nodes` answers from now on. Owns json.
+ * Thread: any. */
+void commander_nodes(struct commander *c, char *json);
+
+/* Carry out `r` (kind, request_id, actor, args, dry_run). The very letter comes back through
+ * `answered`, once what it says is durable.
+ *
+ *   owns    on 0 the commander owns it until then
+ *   errors  E_BUSY, E_CLOSED
+ *   thread  any
+ */
+int commander_command(struct commander *c, struct client_request *r);
+/* Answer the query `r` (kind, args), with the help of the actors that know. As above. */
+int commander_query(struct commander *c, struct client_request *r);
+
+/* What the notifier says of alerts (kind, args), kept in the store. As above. */
+int commander_alerts(struct commander *c, struct client_request *r);
+/* Session number `session` of worker w is the notifier's from now on; w NULL: that session is gone.
+ * Thread: any. */
+void commander_notifier(struct commander *c, struct worker *w, uint32_t session);
+
+/* Fill l with all that is promised and what that depends on (forecaster.h); it comes back through
+ * `answered`. Thread: any. On 0 the commander owns it until then. */
+int commander_snapshot(struct commander *c, struct forecast_letter *l);
+/* How far jobs say they are (progress.h). Owns n; dropped where there is no room. Thread: any. */
+void commander_progress(struct commander *c, struct progress_news *n);
+/* What the forecast says of a promise is different from now on: to the instance's history. Owns
+ * note. Thread: any. */
+void commander_tell_promise(struct commander *c, struct inst_key key, enum promise_state state,
+                            char *note);
+
+#endif

@@ -1,0 +1,516 @@
+/* commander_impl.h — the commander's inside, shared by commander*.c and query*.c only. */
+#ifndef BASESERVER_COMMANDER_IMPL_H
+#define BASESERVER_COMMANDER_IMPL_H
+
+#include "baseserver/command/commander.h"
+#include "baseserver/command/keyset.h"
+#include "baseserver/command/progress.h"
+#include "baseserver/lead/lead.h"
+#include "baseserver/ledger/letters.h"
+#include "baseserver/ledger/names.h"
+#include "baseserver/model/args.h"
+#include "baseserver/model/calendars.h"
+#include "baseserver/model/catalog.h"
+#include "baseserver/model/command.h"
+#include "baseserver/model/front.h"
+#include "baseserver/model/scopes.h"
+#include "baseserver/model/select.h"
+#include "baseserver/model/targets.h"
+#include "rt/stream.h"
+#include "util/buf.h"
+
+struct jdoc;
+struct jval;
+struct past;
+struct query;
+struct tz;
+struct vault;
+struct workflow_set;
+
+enum { REDO_SELF, REDO_WITH_DOWNSTREAM, REDO_DOWNSTREAM };
+enum { ORDER_ASC, ORDER_DESC, ORDER_FREE };
+enum { PARALLEL_NO_CAP = 1 << 30 }; /* counted, not capped */
+enum { SCOPE_WORKFLOW, SCOPE_PROJECT, SCOPE_ALL };
+
+/* A command's arguments, as checked. */
+struct order {
+	enum command_kind kind;
+	struct jdoc *doc; /* owns the texts */
+	const struct jval *args;
+	struct selection sel;
+	const char *message;          /* "" */
+	int64_t now_us;               /* when it was asked for */
+	int64_t from;                 /* s, UTC; now when nothing was said */
+	bool has_from, from_is_local; /* local: `from` is a label */
+	int64_t priority;             /* 0: as it was */
+	char *params;                 /* of this run alone, a JSON object of texts; NULL: none */
+	int64_t parallel;             /* 0: no cap */
+	int mode, scope, order, level;
+	bool kill_running; /* chosen ones that run */
+	bool kill_downstream, leave_finished, stop_on_failure, off_plan, retire;
+	bool before_begin; /* names dates before the begin of a task */
+	bool wait_running; /* redo: what runs is waited for */
+	bool let_end;      /* retire: the same */
+	bool old_body, detach;
+	bool failed_parts; /* redo: of what has parts, only those that ended badly */
+	enum { DEPEND_INSIDE, DEPEND_ALL, DEPEND_IGNORE } dependencies; /* of a backfill */
+	uint32_t grace_ms;
+	bool on_tasks; /* acts on definitions */
+	uint64_t command;
+	const char *node; /* name or id */
+	const struct jval *brokers, *documents, *prune, *retired_calendars;
+	const struct jval *retired_libraries;
+	const char *draft; /* test-run: the document as drawn; NULL: what is saved */
+	const char *pool;  /* or project; its name */
+	const char *user, *server, *type, *version, *sha256;
+	bool own;                  /* plugin-rollback: to the file of the type itself */
+	uint64_t alert, silence;   /* their numbers */
+	const char *note;          /* of alert-ack, or why there is a silence; "" */
+	const char *covers, *word; /* silence-add: project, workflow or task; alert.def; or NULL */
+	int64_t until_us;          /* silence-add */
+	const struct jval *groups;
+	const struct jval *within; /* projects; NULL: all */
+	int64_t size;              /* of the pool or quota; -1: not said */
+};
+
+/* What is to be done about one instance. */
+struct verdict {
+	enum { VD_PROPOSE, VD_REFUSE, VD_LEAVE, VD_WAIT } what; /* WAIT: until it no longer runs */
+	enum ask ask;
+	int code;
+	const char *text; /* of a refusal; static */
+	bool is_new, runs;
+	uint8_t reason, origin, intent, priority;
+	uint16_t flags;
+	bool kill_running, mend;
+	int32_t part; /* of the key, where that is not the item's */
+	uint32_t grace_ms;
+	uint32_t version; /* of a draft; 0: the one in force */
+	int64_t due;
+};
+
+enum { ARGS_HASH_BYTES = 16 };
+
+enum { DRY_LIST_MAX = 20, DRY_TASKS_MAX = 200 };
+
+struct tally_item {
+	struct inst_key key;
+	int code;
+	const char *text;
+	uint8_t state;
+};
+struct tally_task {
+	uint32_t task;
+	int64_t count, made, running, downstream;
+	int depth; /* of downstream: links away from what is chosen */
+};
+struct tally_why {
+	int code;
+	const char *text; /* static */
+	int64_t count;
+};
+enum { WHY_MAX = 16, DRY_DAYS_MAX = 400 };
+/* A local day of the tasks' own zones. */
+struct tally_day {
+	int64_t day, count, made, refusals, left;
+};
+struct tally {
+	int64_t states[ST_COUNT]; /* ST_NONE: planned, no row */
+	struct tally_why why[WHY_MAX];
+	size_t n_why;
+	bool too_deep;   /* more depends on it than is counted */
+	int64_t outside; /* redo: instances that depend on it beyond its scope */
+	struct tally_task *tasks;
+	size_t n_tasks;
+	struct tally_day *days; /* ascending */
+	size_t n_days;
+	struct tally_item refused[DRY_LIST_MAX], sample[DRY_LIST_MAX];
+	size_t n_refused, n_sample;
+	int64_t total, refusals, left; /* left: as it should be already */
+};
+
+/* A letter of proposals under way; they come back in order. */
+struct flight {
+	struct flight *next;
+	struct cmd *cmd;
+	uint64_t number;
+	struct inst_key last; /* the cursor behind it */
+	size_t index;
+	bool answered;
+	int64_t done, failed;             /* outcomes, those in `items` too */
+	struct store_command_item *items; /* refused without asking; others the ledger keeps */
+	size_t n_items;
+};
+
+enum phase { PH_SURVEY, PH_EDIT, PH_RUN, PH_GONE, PH_RETIRE, PH_OTHER, PH_OVER };
+
+/* What is durable of a command. */
+struct shown {
+	enum command_state state;
+	int64_t total, done, failed, ended_us;
+};
+
+/* What clients get to see of a command, at work or over; borrowed from it. */
+struct face {
+	uint64_t id, number; /* number: of the stream; 0: nothing is durable yet */
+	enum command_kind kind;
+	const char *actor, *message, *error;
+	const char *changes; /* or NULL */
+	int64_t created_us;
+	const struct shown *shown;
+};
+
+struct cmd {
+	struct cmd *next; /* of those at work */
+	uint64_t id;      /* 0: dry run */
+	char *request_id, *actor, *args;
+	size_t args_len;
+	uint8_t args_hash[ARGS_HASH_BYTES]; /* of what was asked, also where less is kept */
+	char *message;
+	enum command_kind kind;
+	enum command_state state;
+	bool dry, recorded, resumed, at_work;
+	bool halted;       /* a cancel waits for what is in flight */
+	bool saved;        /* before a restart; of who keeps a brief of its arguments */
+	bool forget;       /* never became durable: to be dropped */
+	bool answer_early; /* not only when it is over */
+	int64_t created_us, ended_us, total, done, failed;
+	char error[400];
+	struct shown shown;
+	char shown_error[400];
+	uint64_t number; /* of the stream, shown */
+	int records;     /* the ledger has not answered yet */
+	char *changes;   /* apply: JSON of the answer */
+	uint32_t draft;  /* test-run: the version its document was kept as; 0: not yet */
+	struct order o;
+	enum phase phase;
+	struct feed *feed;
+	bool feed_over;
+	struct pick *picks; /* redo with downstream */
+	size_t n_picks;
+	struct inst_key last; /* cursor: all up to it have their outcome */
+	size_t index;
+	bool has_cursor;
+	struct tally tally;
+	struct flight *flights, **flights_tail;
+	size_t in_flight;        /* proposals not yet answered */
+	int64_t waits_since_us;  /* mono; all that was let go waits since then, or 0 */
+	struct keyset out;       /* parallel: let go, not ended */
+	struct keyset asked_for; /* of those: the ledger has not answered yet */
+	struct keyset settled;   /* after a restart: have their outcome */
+	struct keyset waits; /* running: wait; they run, and are acted on when they no longer do */
+	struct keyset ripe;  /* of those, the ones that do no longer */
+	struct inst_key fed; /* the feed's last */
+	struct cmd *watch_next; /* of the commander's */
+	bool scoped;            /* the resolver knows its dates */
+	bool watched, stopping; /* stopping: one failed, it ends when nothing is in flight */
+	struct edit *edit;      /* apply: to be posted */
+	struct apply *apply;    /* at work on it */
+	bool apply_told;        /* recorded while it was judged: it may still be refused */
+	bool edit_posted;
+	int tries;                    /* apply: edits that were overtaken */
+	struct client_request *asked; /* to be answered; linked by letter.next */
+};
+
+/* A workflow's document as it is stored. */
+struct document {
+	char *name, *body;
+	size_t len;
+	uint32_t id, version;
+	uint32_t draft; /* the last one kept for a test run; 0: none */
+	bool retired;
+};
+
+/* A pool or a project's quota as it is stored (pools.h). */
+struct known_pool {
+	char *name;
+	uint32_t id, version;
+	int32_t size;
+	bool retired;
+};
+
+/* People, groups and tokens as they are stored (commander_people.c). */
+struct known_person {
+	char *name, *body;
+	uint32_t id, version;
+	bool retired;
+};
+struct known_people {
+	struct known_person *items;
+	size_t n;
+	uint32_t last; /* the largest id */
+};
+
+/* The versions of a type's plugin as they are stored (commander_plugin.c). */
+struct known_plugin {
+	char *type;
+	struct jdoc *doc;
+	uint32_t id, version;
+	bool retired;
+};
+
+/* An alert that has not ended (commander_alert.c). */
+struct open_alert {
+	uint64_t id;
+	char *subject;
+};
+
+/* A silence as it is stored (commander_silence.c). */
+struct known_silence {
+	char *name;   /* the number of its command */
+	char *covers; /* project, workflow or task; "" */
+	uint32_t id, version;
+	bool retired;
+};
+
+/* Commands that are over, by id ascending (commander_past.c). */
+struct pasts {
+	struct past **at;
+	size_t n, bare;       /* bare: the first ones, without changes */
+	size_t changes_bytes; /* of all together */
+};
+
+struct commander {
+	struct actor *me;
+	struct ledger *ledger;
+	const struct front *front;
+	struct commander_settings set;
+	struct manifests *types;
+	struct stream_reader *in;
+	struct catalog cat;
+	struct cmd **cmds; /* commands at work, by id ascending */
+	size_t n_cmds, cmds_cap;
+	struct pasts pasts;
+	struct cmd *work;                        /* dry runs */
+	struct names task_names, workflow_names; /* of all that ever were */
+	struct scopes scopes;                    /* parameters of projects and of all */
+	struct document *documents;
+	size_t n_documents;
+	struct calendars calendars;
+	struct known_pool *pools;
+	size_t n_pools;
+	uint32_t last_pool;        /* the largest id */
+	struct open_alert *alerts; /* by id */
+	size_t n_alerts, alerts_cap;
+	struct known_silence *silences;
+	size_t n_silences;
+	uint32_t last_silence;   /* the largest id */
+	struct worker *notifier; /* whose session n_session is; NULL: none is here */
+	uint32_t notifier_session;
+	uint64_t last_ask;
+	struct known_plugin *plugins;
+	size_t n_plugins;
+	uint32_t last_plugin; /* the largest id */
+	struct targets targets;
+	struct vault *vault;
+	struct known_people people[5]; /* enum person_noun_id */
+	int64_t alarm_us;              /* ALARM_OFF: none is set */
+	bool edit_out;                 /* one edit at a time: the next builds on it */
+	struct cmd *judged; /* an apply that is judged piece by piece: other edits wait for it */
+	uint64_t changes;   /* of definitions; rises */
+	uint64_t last_id, last_flight;
+	struct proposals *stuck; /* the ledger's mailbox was full */
+	struct query *parked;    /* wait for their number to be durable */
+	struct cmd *watchers;    /* commands that follow what they let go, or wait for */
+	bool scopes_told;        /* of what was there at the start */
+	char *nodes;             /* JSON of the query `nodes`; NULL: no etcd */
+	struct lead_view lead;   /* as last seen; epoch 0: nobody watches */
+	struct progress progress;
+};
+
+/* commander_order.c */
+int order_parse(const struct commander *c, enum command_kind kind, const char *args, size_t len,
+                int64_t now_us, struct order *ret, struct refusal *f);
+void order_done(struct order *o);
+const char *order_level_name(int level); /* of log-level; static */
+bool order_selects(const struct order *o, uint32_t task);
+/* Since when, as the zone of a task reads it. */
+int64_t order_from(const struct order *o, const struct tz *tz);
+
+/* commander_brief.c: arguments too large to be kept. */
+void args_hash(const char *args, size_t len, uint8_t ret[ARGS_HASH_BYTES]);
+bool args_are_brief(const char *args);
+void args_make_brief(struct cmd *cmd); /* if they are large */
+int brief_load(struct cmd *cmd, struct store *store, struct err *err);
+
+/* commander_decide.c: what a command means for one instance. Reads the catalog only. */
+struct verdict commander_decide(const struct commander *c, const struct cmd *cmd,
+                                const struct item *it);
+unsigned commander_sources(const struct order *o);
+
+/* commander_down.c: the chosen ones and, or, what depends on them, as picks. E_LIMIT. */
+int commander_downstream(struct commander *c, struct cmd *cmd, struct refusal *f);
+void picks_free(struct pick *picks, size_t n);
+void picks_print(const struct cmd *cmd, struct buf *out);
+bool picks_parse(struct cmd *cmd, const char *text);
+
+/* commander_resume.c: what was settled before a restart. */
+int cmd_load_settled(struct cmd *cmd, struct store *store, struct err *err);
+bool cmd_settled(const struct cmd *cmd, struct inst_key key);
+
+/* commander_scope.c: members of one command (resolver.h). */
+void cmd_tell_scope(struct commander *c, struct cmd *cmd);
+void cmd_scope_over(struct commander *c, struct cmd *cmd);
+void commander_tell_scopes(struct commander *c); /* after a restart */
+
+/* commander_run.c: step by step. */
+void cmd_survey(struct commander *c, struct cmd *cmd);
+void cmd_run(struct commander *c, struct cmd *cmd);
+/* What ends concerns commands that are at work. */
+void commander_watch(struct commander *c, const struct transition *tr);
+void cmd_unwatch(struct commander *c, struct cmd *cmd);
+void commander_answered(struct letter *l, void *self);
+bool commander_send(struct commander *c, struct proposals *ps); /* false: stuck for now */
+void cmd_cancel_rows(struct commander *c, struct cmd *cmd);
+
+/* apply_draft.c: a test run of a document that is not saved. */
+int order_parse_draft(struct order *o, struct refusal *f);
+/* One task, once. `r`: what its selection came to, which f says. */
+int order_check_draft(const struct order *o, int r, struct refusal *f);
+/* Judged as apply judges it; on 0 cmd->edit keeps it. */
+int draft_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+void draft_learn(struct commander *c, const struct store_doc *d);
+int drafts_load(struct commander *c, struct store *store, struct err *err);
+
+/* commander_alert.c */
+int order_parse_alert(struct order *o, struct refusal *f);
+int alert_ack(struct commander *c, const struct cmd *cmd, struct refusal *f);
+int alerts_load(struct commander *c, struct store *store, struct err *err);
+void alerts_forget(struct commander *c);
+
+/* commander_silence.c */
+int order_parse_silence(const struct commander *c, struct order *o, struct refusal *f);
+int silence_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+void silence_learn(struct commander *c, const struct store_doc *d);
+void silences_forget(struct commander *c);
+
+/* commander_node.c */
+int cmd_forget_node(const struct commander *c, const char *name, struct refusal *f);
+
+/* commander_task.c: definitions, brokers, other commands. */
+void cmd_edit(struct commander *c, struct cmd *cmd); /* PH_EDIT, PH_RETIRE */
+void cmd_gone(struct commander *c, struct cmd *cmd); /* PH_GONE */
+/* A command is about to retire it, perhaps when what runs of it has ended. */
+bool commander_retires(const struct commander *c, uint32_t task);
+/* What of the tasks would go online, and the dates that it makes (begin.h). */
+void cmd_print_online(const struct commander *c, const struct cmd *cmd, struct buf *out);
+/* Kinds that act on documents: cmd->edit is made, unless it is there. */
+/* 1: in the next turn more of it */
+int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f);
+/* What one edit may change: more of it would wait for ever. E_INVALID. */
+int cmd_check_edit(const struct commander *c, const struct edit *e, struct refusal *f);
+int cmd_check_tasks(const struct commander *c, const struct order *o, struct refusal *f);
+void cmd_other(struct commander *c, struct cmd *cmd);
+
+/* commander_print.c */
+struct face cmd_face(const struct cmd *cmd);
+void face_print(const struct face *f, struct buf *out);
+void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf *out);
+void print_instance_name(const struct commander *c, struct inst_key key, struct buf *out);
+
+/* commander_in.c */
+struct cmd *cmd_new(enum command_kind kind, const char *request_id, const char *actor,
+                    const char *args, int64_t created_us);
+void cmd_free(struct cmd *cmd);
+/* While the store is full, who waits for an answer gets it: E_FULL. */
+void commander_look_full(struct commander *c);
+void commander_put(struct commander *c, struct cmd *cmd); /* its id is the highest */
+void commander_work(struct commander *c, struct cmd *cmd);
+enum phase cmd_first_phase(const struct cmd *cmd);
+
+/* commander_past.c: what is kept of commands that are over. */
+void pasts_keep(struct pasts *ps, const struct cmd *cmd); /* and the oldest may go for it */
+const struct past *pasts_find(const struct pasts *ps, uint64_t id);
+const struct past *pasts_repeated(const struct pasts *ps, const char *request_id);
+bool past_same(const struct past *p, enum command_kind kind, const char *args);
+struct face past_face(const struct past *p);
+void pasts_done(struct pasts *ps);
+
+/* commander_record.c */
+struct cmd *commander_find(const struct commander *c, uint64_t id);
+bool cmd_cursor_parse(struct cmd *cmd, const char *text);
+void cmd_record(struct commander *c, struct cmd *cmd, struct store_command_item *items,
+                size_t n_items);
+void cmd_over(struct commander *c, struct cmd *cmd, enum command_state state, const char *error);
+void cmd_fail(struct commander *c, struct cmd *cmd, const struct refusal *f);
+void cmd_answer_all(struct cmd *cmd);
+void request_answer(struct client_request *r, int code, const char *text, struct buf *body,
+                    uint64_t number);
+void request_refuse(struct client_request *r, const struct refusal *f);
+
+/* commander.c */
+void commander_fold(struct commander *c);
+void commander_alarm(struct commander *c, int64_t at_us); /* turn() not later than that */
+
+/* commander_load.c */
+int commander_load(struct commander *c, struct store *store, struct err *err);
+void commander_resume(struct commander *c); /* commands that are not over */
+/* By "project/workflow"; NULL: none, or retired. */
+const struct document *commander_document(const struct commander *c, const char *name);
+/* What an edit that is durable says of documents and names. */
+void commander_learn(struct commander *c, const struct edit *e);
+
+/* apply.c: documents. On 0 cmd->edit and cmd->changes are set. */
+int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f); /* 1: it goes on */
+void apply_drop(struct cmd *cmd); /* what is under way of it */
+
+/* apply_alike.c: refused when people take a project that comes into being for one in force. */
+int project_alike(const struct commander *c, const char *project, const char *place,
+                  struct refusal *f);
+
+/* commander_pool.c: pools and quotas. On 0 pool_begin() has set cmd->edit. */
+int order_parse_pool(struct order *o, struct refusal *f);
+int pool_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+/* Adds the change of a pool or a quota to e, unless it is so already. size: POOL_NONE removes.
+ * False: nothing changes. */
+bool pool_change(struct commander *c, const struct cmd *cmd, const char *name, int32_t size,
+                 struct edit *e);
+uint32_t pool_version(const struct commander *c, const char *name); /* 0: none in force */
+bool pool_is(const struct commander *c, const char *name);          /* in force */
+void pool_learn(struct commander *c, const struct store_doc *d);
+void pools_forget(struct commander *c);
+/* Every pool that the tasks name is there and large enough. */
+int pools_check(const struct commander *c, const struct workflow_set *set,
+                struct task *const *tasks, size_t n, struct refusal *f);
+
+/* commander_user.c, commander_people.c: people, groups, tokens. On 0 person_begin() has set
+ * cmd->edit. */
+int order_parse_person(struct order *o, struct refusal *f);
+#define ARGS_KEPT_OUT "(not kept)"
+/* Has it an argument that is not to be kept with it: a password, or its hash? */
+bool args_hide(enum command_kind kind);
+char *args_shown(const struct order *o); /* without that; the caller's */
+int person_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+/* commander_prefs.c: what people have set for their browsers; and the end of their sessions. */
+int order_parse_web(struct order *o, struct refusal *f);
+int preferences_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+bool person_learn(struct commander *c, const struct store_doc *d); /* false: no such document */
+int people_load(struct commander *c, struct store *store, struct err *err);
+void people_forget(struct commander *c);
+
+/* commander_target.c: target servers. On 0 target_begin() has set cmd->edit. */
+int order_parse_target(struct order *o, struct refusal *f);
+int target_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+
+/* commander_plugin.c: versions of runner plugins. On 0 plugin_begin() has set cmd->edit. */
+int order_parse_plugin(struct order *o, struct refusal *f);
+int plugin_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
+void plugin_learn(struct commander *c, const struct store_doc *d);
+void plugin_tell(const struct commander *c, const char *type); /* the workers */
+void plugins_tell(const struct commander *c);                  /* of all, at the start */
+void plugins_forget(struct commander *c);
+
+/* commander_within.c: the projects that a command keeps to. E_FORBIDDEN. */
+int order_parse_within(struct order *o, struct refusal *f);
+bool within(const struct order *o, const char *name);
+int within_refuse(const struct order *o, const char *place, const char *name, struct refusal *f);
+int within_check(const struct commander *c, const struct order *o, struct refusal *f);
+int within_check_set(const struct order *o, const struct workflow_set *set, struct refusal *f);
+bool within_own(const struct cmd *cmd, const char *actor); /* may cmd steer a command of theirs? */
+
+/* query.c */
+void query_begin(struct letter *l, void *self);
+void query_unpark(struct commander *c);
+void query_drop_parked(struct commander *c);
+
+#endif

@@ -1,0 +1,271 @@
+/* Commands come in: made, or known already by their request id. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/command/commander_impl.h"
+#include "baseserver/ledger/ledger.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+/* Well within the two seconds in which a full disk is told. */
+#define LOOK_FULL_US (500 * US_PER_MS)
+
+void cmd_free(struct cmd *cmd)
+{
+	while (cmd->asked) {
+		struct client_request *r = cmd->asked;
+		cmd->asked = (struct client_request *)r->letter.next;
+		client_request_free(r);
+	}
+	while (cmd->flights) {
+		struct flight *fl = cmd->flights;
+		cmd->flights = fl->next;
+		for (size_t i = 0; i < fl->n_items; i++)
+			free((void *)fl->items[i].text);
+		free(fl->items);
+		free(fl);
+	}
+	feed_close(cmd->feed);
+	picks_free(cmd->picks, cmd->n_picks);
+	apply_drop(cmd);
+	edit_free(cmd->edit);
+	order_done(&cmd->o);
+	free(cmd->tally.tasks);
+	free(cmd->tally.days);
+	keyset_done(&cmd->out);
+	keyset_done(&cmd->asked_for);
+	keyset_done(&cmd->waits);
+	keyset_done(&cmd->ripe);
+	keyset_done(&cmd->settled);
+	free(cmd->changes);
+	free(cmd->request_id);
+	free(cmd->actor);
+	free(cmd->args);
+	free(cmd->message);
+	free(cmd);
+}
+
+struct cmd *cmd_new(enum command_kind kind, const char *request_id, const char *actor,
+                    const char *args, int64_t created_us)
+{
+	struct cmd *cmd = mem_new(sizeof *cmd);
+
+	cmd->kind = kind;
+	cmd->request_id = mem_str(request_id ? request_id : "");
+	cmd->actor = mem_str(actor ? actor : "");
+	cmd->args = mem_str(args ? args : "");
+	cmd->args_len = strlen(cmd->args);
+	args_hash(cmd->args, cmd->args_len, cmd->args_hash);
+	cmd->created_us = created_us;
+	cmd->total = -1;
+	cmd->shown.total = -1;
+	cmd->flights_tail = &cmd->flights;
+	return cmd;
+}
+
+void commander_work(struct commander *c, struct cmd *cmd)
+{
+	if (cmd->phase == PH_OVER || cmd->at_work)
+		return;
+	cmd->at_work = true;
+	actor_wake(c->me);
+}
+
+void commander_put(struct commander *c, struct cmd *cmd)
+{
+	if (c->n_cmds == c->cmds_cap) {
+		c->cmds_cap = c->cmds_cap ? c->cmds_cap * 2 : 64;
+		c->cmds = mem_grow(c->cmds, c->cmds_cap, sizeof *c->cmds);
+	}
+	c->cmds[c->n_cmds++] = cmd;
+}
+
+enum phase cmd_first_phase(const struct cmd *cmd)
+{
+	enum acts_on on = command_acts_on(cmd->kind);
+
+	if (on == ON_DOCUMENTS || cmd->o.draft)
+		return PH_EDIT;
+	if (on == ON_BROKERS || on == ON_COMMANDS || on == ON_NOTHING)
+		return PH_OTHER;
+	if (cmd->o.on_tasks) /* unfreeze: their rows first, else they might start */
+		return cmd->dry || cmd->kind == CK_UNFREEZE ? PH_SURVEY : PH_EDIT;
+	return PH_SURVEY;
+}
+
+static void refuse_other(struct client_request *r, enum command_kind kind)
+{
+	struct refusal f = { 0 };
+
+	refuse(&f, E_CONFLICT, "request_id", NULL,
+	       "request id %.80s was used for a %s with other arguments", r->request_id,
+	       command_kind_name(kind));
+	request_refuse(r, &f);
+}
+
+static bool same_args(const struct cmd *cmd, const struct client_request *r)
+{
+	uint8_t wanted[ARGS_HASH_BYTES];
+
+	args_hash(r->args, strlen(r->args), wanted);
+	return memcmp(cmd->args_hash, wanted, sizeof wanted) == 0;
+}
+
+/* The same request once more: the first one's command as it is. */
+static bool repeated(struct commander *c, struct client_request *r, enum command_kind kind)
+{
+	if (!r->request_id || !r->request_id[0])
+		return false;
+	for (size_t i = c->n_cmds; i > 0; i--) {
+		struct cmd *cmd = c->cmds[i - 1];
+		if (cmd->forget || strcmp(cmd->request_id, r->request_id) != 0)
+			continue;
+		/* Of what has a password only what may be shown is known. */
+		if (cmd->kind != kind || (!args_hide(kind) && !same_args(cmd, r))) {
+			refuse_other(r, cmd->kind);
+			return true;
+		}
+		r->letter.next = cmd->asked ? &cmd->asked->letter : NULL;
+		cmd->asked = r;
+		if (cmd->number)
+			cmd_answer_all(cmd);
+		return true;
+	}
+	const struct past *past = pasts_repeated(&c->pasts, r->request_id);
+	if (!past)
+		return false;
+	struct face face = past_face(past);
+	if (past_same(past, kind, r->args)) {
+		struct buf body;
+		buf_init(&body);
+		face_print(&face, &body);
+		request_answer(r, 0, "", &body, face.number);
+	} else {
+		refuse_other(r, face.kind);
+	}
+	return true;
+}
+
+static int unknown_kind(const char *kind, struct refusal *f)
+{
+	const char *names[CK_COUNT + 1];
+
+	for (int k = 0; k < CK_COUNT; k++)
+		names[k] = command_kind_name((enum command_kind)k);
+	names[CK_COUNT] = NULL;
+	const char *near = nearest_of(kind, names);
+	return refuse(f, E_INVALID, "kind", near, "'%.60s' is no kind of command%s%s", kind,
+	              near ? ", is this meant: " : "", near ? near : "");
+}
+
+static int begin(struct commander *c, struct client_request *r, enum command_kind kind,
+                 struct refusal *f)
+{
+	int64_t now = actor_wall_us(c->me);
+	struct cmd *cmd = cmd_new(kind, r->request_id, r->actor, r->args, now);
+	int code = order_parse(c, kind, r->args, r->args_len, now, &cmd->o, f);
+
+	cmd->dry = r->dry_run;
+	if (code == 0)
+		code = cmd_check_tasks(c, &cmd->o, f);
+	log_debug("commander.judge", "kind=%s actor=%s dry_run=%d tasks=%zu code=%s why=\"%s\"",
+	          command_kind_name(kind), cmd->actor, cmd->dry, cmd->o.sel.n_tasks,
+	          code < 0 ? err_name(code) : "ok", code < 0 ? f->text : "");
+	if (code < 0) {
+		cmd_free(cmd);
+		return code;
+	}
+	if (args_hide(kind)) {
+		free(cmd->args);
+		cmd->args = args_shown(&cmd->o);
+		cmd->args_len = strlen(cmd->args);
+	} else {
+		args_make_brief(cmd);
+	}
+	cmd->message = mem_str(cmd->o.message);
+	cmd->phase = cmd_first_phase(cmd);
+	cmd->asked = r;
+	r->letter.next = NULL;
+	if (cmd->dry) {
+		cmd->next = c->work;
+		c->work = cmd;
+	} else {
+		cmd->id = ++c->last_id;
+		commander_put(c, cmd);
+	}
+	commander_work(c, cmd);
+	return 0;
+}
+
+/* A store without room takes nothing, and nobody is to wait for who makes some. */
+static int has_room(const struct commander *c, const struct client_request *r, struct refusal *f)
+{
+	if (r->dry_run || !ledger_is_full(c->ledger))
+		return 0;
+	return refuse(f, E_FULL, NULL, NULL,
+	              "no space is left on the store's disk: the command was not taken");
+}
+
+static void tell_full(struct cmd *cmd)
+{
+	struct refusal f = { 0 };
+
+	refuse(&f, E_FULL, NULL, NULL,
+	       "no space is left on the store's disk: the command may be taken when there is; ask "
+	       "again with the same request id");
+	while (cmd->asked) {
+		struct client_request *r = cmd->asked;
+		cmd->asked = (struct client_request *)r->letter.next;
+		request_refuse(r, &f);
+	}
+	free(f.json);
+}
+
+void commander_look_full(struct commander *c)
+{
+	bool full = ledger_is_full(c->ledger), waits = false;
+
+	for (size_t i = 0; i < c->n_cmds; i++) {
+		if (full && c->cmds[i]->asked)
+			tell_full(c->cmds[i]);
+		waits = waits || c->cmds[i]->asked;
+	}
+	if (waits)
+		commander_alarm(c, actor_mono_us(c->me) + LOOK_FULL_US);
+}
+
+static void on_command(struct letter *l, void *self)
+{
+	struct commander *c = self;
+	struct client_request *r = (struct client_request *)l;
+	enum command_kind kind;
+	struct refusal f = { 0 };
+	int code;
+
+	commander_fold(c);
+	if (!command_kind_parse(r->kind, &kind))
+		code = unknown_kind(r->kind, &f);
+	else if (!r->dry_run && repeated(c, r, kind))
+		return;
+	else if ((code = has_room(c, r, &f)) == 0)
+		code = begin(c, r, kind, &f);
+	if (code < 0) {
+		request_refuse(r, &f);
+		free(f.json);
+	}
+}
+
+int commander_command(struct commander *c, struct client_request *r)
+{
+	r->letter.deliver = on_command;
+	return actor_post(c->me, &r->letter);
+}
+
+int commander_query(struct commander *c, struct client_request *r)
+{
+	r->letter.deliver = query_begin;
+	return actor_post(c->me, &r->letter);
+}

@@ -1,0 +1,286 @@
+/* At the start: commands that are not over, names and documents, out of the store. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/command/commander_impl.h"
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/model/json_read.h"
+#include "baseserver/model/params.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/check.h"
+#include "util/err.h"
+
+struct loading {
+	struct commander *c;
+	struct map causes;
+	struct err *err;
+};
+
+/* All of it was saved, or nothing: it cannot be done again from what is kept of it. */
+static void resume_brief(struct commander *c, struct cmd *cmd)
+{
+	cmd->resumed = cmd->recorded = true;
+	cmd->state = cmd->saved ? CS_DONE : CS_FAILED;
+	cmd->ended_us = actor_wall_us(c->me);
+	if (!cmd->saved)
+		snprintf(cmd->error, sizeof cmd->error, "%s",
+		         "the server ended before it was saved: nothing of it is in force; send it "
+		         "again, with another request id");
+	cmd->phase = PH_OVER;
+	cmd_record(c, cmd, NULL, 0);
+}
+
+/* Not over: from its cursor on. What no longer reads (its tasks are gone) has failed. */
+static void resume(struct commander *c, struct cmd *cmd)
+{
+	struct refusal f = { 0 };
+
+	if (args_are_brief(cmd->args)) {
+		resume_brief(c, cmd);
+		return;
+	}
+	int r = order_parse(c, cmd->kind, cmd->args, cmd->args_len, cmd->created_us, &cmd->o, &f);
+
+	cmd->resumed = true;
+	cmd->recorded = true;
+	if (r < 0) {
+		cmd->state = CS_FAILED;
+		cmd->ended_us = actor_wall_us(c->me);
+		snprintf(cmd->error, sizeof cmd->error, "after a restart: %.380s", f.text);
+		cmd->phase = PH_OVER;
+		cmd_record(c, cmd, NULL, 0);
+		return;
+	}
+	cmd->phase = cmd_first_phase(cmd);
+	if (cmd->phase == PH_SURVEY && cmd->total >= 0)
+		cmd->phase = PH_RUN;
+	cmd->answer_early = true;
+	cmd->at_work = true;
+}
+
+static void read_message(struct cmd *cmd)
+{
+	struct jdoc *doc;
+
+	if (!strstr(cmd->args, "\"message\"")) /* most have none: not worth reading them */
+		return;
+	if (jdoc_parse(cmd->args, cmd->args_len, &doc, NULL) < 0)
+		return;
+	const struct jval *m = jv_get(jdoc_root(doc), "message");
+	if (m && m->kind == JV_TEXT) {
+		free(cmd->message);
+		cmd->message = mem_str(m->text);
+	}
+	jdoc_free(doc);
+}
+
+/* Commands whose members wait still: what they chose is wanted once more. */
+static void find_causes(const struct commander *c, struct map *causes)
+{
+	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
+		for (uint32_t k = t ? t->live : SLAB_NONE; k != SLAB_NONE;) {
+			const struct cat_inst *in = catalog_inst(&c->cat, k);
+			k = in->next;
+			if (in->flags & IF_MEMBER && map_get(causes, in->cause) == MAP_NONE)
+				map_add(causes, in->cause, 1);
+		}
+	}
+}
+
+static int each_command(void *ctx, const struct store_command *s)
+{
+	struct loading *ld = ctx;
+	enum command_kind kind;
+
+	if (!command_kind_parse(s->kind, &kind) || s->state >= CS_COUNT)
+		return err_set(ld->err, E_CORRUPT,
+		               "lb_command: id %" PRIu64 " has kind %s, state %u", s->id, s->kind,
+		               s->state);
+	struct cmd *cmd = cmd_new(kind, s->request_id, s->actor, s->args, s->created_us);
+	cmd->id = s->id;
+	cmd->state = (enum command_state)s->state;
+	cmd->ended_us = s->ended_us;
+	cmd->total = s->total == UINT32_MAX ? -1 : (int64_t)s->total;
+	cmd->done = s->done;
+	cmd->failed = s->failed;
+	cmd->message = mem_str("");
+	read_message(cmd);
+	snprintf(cmd->error, sizeof cmd->error, "%s", s->error ? s->error : "");
+	cmd->shown = (struct shown){ cmd->state, cmd->total, cmd->done, cmd->failed,
+		                     cmd->ended_us };
+	snprintf(cmd->shown_error, sizeof cmd->shown_error, "%s", cmd->error);
+	cmd->number = stream_last(ledger_stream(ld->c->ledger));
+	cmd->recorded = true;
+	cmd->phase = command_state_over(cmd->state) ? PH_OVER : PH_SURVEY;
+	if (s->id > ld->c->last_id)
+		ld->c->last_id = s->id;
+	if (cmd->phase == PH_OVER && map_get(&ld->causes, cmd->id) == MAP_NONE) {
+		pasts_keep(&ld->c->pasts, cmd);
+		cmd_free(cmd);
+		return 0;
+	}
+	commander_put(ld->c, cmd);
+	if (!cmd_cursor_parse(cmd, s->cursor ? s->cursor : ""))
+		return err_set(ld->err, E_CORRUPT,
+		               "lb_command: id %" PRIu64 " has a cursor '%.80s'", s->id, s->cursor);
+	return 0;
+}
+
+static int each_task(void *ctx, const struct store_task *row)
+{
+	struct commander *c = ctx;
+
+	names_put(&c->task_names, row->name, row->id)->anchor = row->anchor;
+	return 0;
+}
+
+static void put_document(struct commander *c, const struct store_doc *d)
+{
+	struct document *at = NULL;
+
+	for (size_t i = 0; i < c->n_documents && !at; i++)
+		if (strcmp(c->documents[i].name, d->name) == 0)
+			at = &c->documents[i];
+	if (!at) {
+		c->documents = mem_grow(c->documents, c->n_documents + 1, sizeof *c->documents);
+		at = &c->documents[c->n_documents++];
+		*at = (struct document){ .name = mem_str(d->name) };
+	}
+	free(at->body);
+	at->body = mem_strn(d->body, d->body_len);
+	at->len = d->body_len;
+	at->id = d->id;
+	at->version = d->version;
+	at->retired = d->retired;
+	names_put(&c->workflow_names, d->name, d->id)->version = d->version;
+}
+
+static int each_document(void *ctx, const struct store_doc *d)
+{
+	put_document(ctx, d);
+	return 0;
+}
+
+const struct document *commander_document(const struct commander *c, const char *name)
+{
+	for (size_t i = 0; i < c->n_documents; i++)
+		if (strcmp(c->documents[i].name, name) == 0)
+			return c->documents[i].retired ? NULL : &c->documents[i];
+	return NULL;
+}
+
+static int each_calendar(void *ctx, const struct store_doc *d)
+{
+	struct loading *ld = ctx;
+
+	return calendars_put(&ld->c->calendars, d, ld->err);
+}
+
+/* The params actor hears of it before the client does. */
+static void put_scope(struct commander *c, const struct store_doc *d)
+{
+	scopes_put(&c->scopes, d);
+	if (c->front && c->front->params)
+		params_tell(c->front->params, d);
+}
+
+static void put_target(struct commander *c, const struct store_doc *d)
+{
+	CHECK(targets_put(&c->targets, d) == 0);
+	if (c->front && c->front->params)
+		params_tell(c->front->params, d);
+}
+
+void commander_learn(struct commander *c, const struct edit *e)
+{
+	for (size_t i = 0; i < e->n_docs; i++)
+		if (e->docs[i].kind == DOC_WORKFLOW)
+			put_document(c, &e->docs[i]);
+		else if (e->docs[i].kind == DOC_DRAFT)
+			draft_learn(c, &e->docs[i]);
+		else if (e->docs[i].kind == DOC_CALENDAR)
+			CHECK(calendars_put(&c->calendars, &e->docs[i], NULL) == 0);
+		else if (e->docs[i].kind == DOC_POOL)
+			pool_learn(c, &e->docs[i]);
+		else if (e->docs[i].kind == DOC_SILENCE)
+			silence_learn(c, &e->docs[i]);
+		else if (person_learn(c, &e->docs[i]))
+			continue;
+		else if (e->docs[i].kind == DOC_RUNNER) {
+			plugin_learn(c, &e->docs[i]);
+			plugin_tell(c, e->docs[i].name);
+		} else if (e->docs[i].kind == DOC_SERVER)
+			put_target(c, &e->docs[i]);
+		else if (e->docs[i].kind == DOC_SETTING)
+			put_scope(c, &e->docs[i]);
+	for (size_t i = 0; i < e->n_tasks; i++)
+		names_put(&c->task_names, e->tasks[i]->name, e->rows[i].id)
+			->anchor = e->rows[i].anchor;
+}
+
+static int each_pool(void *ctx, const struct store_doc *d)
+{
+	pool_learn(ctx, d);
+	return 0;
+}
+
+static int each_plugin(void *ctx, const struct store_doc *d)
+{
+	plugin_learn(ctx, d);
+	return 0;
+}
+
+static int each_silence(void *ctx, const struct store_doc *d)
+{
+	silence_learn(ctx, d);
+	return 0;
+}
+
+int commander_load(struct commander *c, struct store *store, struct err *err)
+{
+	struct loading ld = { .c = c, .err = err };
+
+	map_init(&ld.causes);
+	find_causes(c, &ld.causes);
+	int r = store_load_commands(store, false, each_command, &ld, err);
+	map_done(&ld.causes);
+	if (r == 0)
+		r = store_load_tasks(store, each_task, c, err);
+	if (r == 0)
+		r = store_load_docs(store, DOC_WORKFLOW, each_document, c, err);
+	if (r == 0)
+		r = drafts_load(c, store, err);
+	if (r == 0)
+		r = store_load_docs(store, DOC_CALENDAR, each_calendar, &ld, err);
+	if (r == 0)
+		r = store_load_docs(store, DOC_POOL, each_pool, c, err);
+	if (r == 0)
+		r = people_load(c, store, err);
+	if (r == 0)
+		r = store_load_docs(store, DOC_RUNNER, each_plugin, c, err);
+	if (r == 0)
+		r = store_load_docs(store, DOC_SILENCE, each_silence, c, err);
+	if (r == 0)
+		r = alerts_load(c, store, err);
+	if (r == 0)
+		r = targets_load(&c->targets, store, err);
+	if (r == 0)
+		r = scopes_load(&c->scopes, store, err);
+	for (size_t i = 0; i < c->n_cmds && r == 0; i++)
+		if (c->cmds[i]->phase != PH_OVER)
+			r = args_are_brief(c->cmds[i]->args)
+			            ? brief_load(c->cmds[i], store, err)
+			            : cmd_load_settled(c->cmds[i], store, err);
+	return r;
+}
+
+void commander_resume(struct commander *c)
+{
+	for (size_t i = 0; i < c->n_cmds; i++)
+		if (c->cmds[i]->phase != PH_OVER)
+			resume(c, c->cmds[i]);
+}

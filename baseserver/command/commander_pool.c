@@ -1,0 +1,253 @@
+/* Pools and quotas of projects: set, removed, looked up when documents name them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/command/commander_impl.h"
+#include "baseserver/ledger/pools.h"
+#include "baseserver/model/json_read.h"
+#include "sched/task.h"
+#include "sched/workflow.h"
+#include "util/alloc.h"
+#include "util/diag.h"
+#include "util/err.h"
+#include "util/json_put.h"
+
+/* --- arguments ----------------------------------------------------------------------- */
+
+enum { LONG_NAME_MAX = 1000 }; /* bytes to look at: the judge says how many are too many */
+
+static int parse_name(struct order *o, const char *key, struct refusal *f)
+{
+	bool is_project = strcmp(key, "project") == 0;
+	char place[40], why[NAME_WHY_BYTES];
+	int r = arg_text(o->args, "args", key, LONG_NAME_MAX, &o->pool, f);
+
+	snprintf(place, sizeof place, "args.%s", key);
+	if (r == 0 && !o->pool)
+		return refuse(f, E_INVALID, place, NULL, "%s: is missing", place);
+	if (r == 0 && (is_project ? name_wrong : word_wrong)(o->pool, why))
+		return refuse_name(f, place, o->pool, why);
+	return r;
+}
+
+int order_parse_pool(struct order *o, struct refusal *f)
+{
+	bool quota = o->kind == CK_QUOTA_SET;
+	const char *key = quota ? "running" : "size";
+	int r = parse_name(o, quota ? "project" : "pool", f);
+
+	o->size = -1;
+	if (r < 0 || o->kind == CK_POOL_REMOVE)
+		return r;
+	r = arg_number(o->args, "args", key, quota ? 0 : 1, POOL_SLOTS_MAX, &o->size, f);
+	if (r == 0 && o->size < 0)
+		return refuse(f, E_INVALID, quota ? "args.running" : "args.size",
+		              quota ? "0 for no quota, or 1 to 1000000" : "1 to 1000000",
+		              "args.%s: is missing", key);
+	return r;
+}
+
+/* --- what is known ------------------------------------------------------------------- */
+
+static struct known_pool *find(const struct commander *c, const char *name)
+{
+	for (size_t i = 0; i < c->n_pools; i++)
+		if (strcmp(c->pools[i].name, name) == 0)
+			return &c->pools[i];
+	return NULL;
+}
+
+static const struct known_pool *in_force(const struct commander *c, const char *name)
+{
+	const struct known_pool *p = find(c, name);
+
+	return p && !p->retired ? p : NULL;
+}
+
+uint32_t pool_version(const struct commander *c, const char *name)
+{
+	const struct known_pool *p = in_force(c, name);
+
+	return p ? p->version : 0;
+}
+
+bool pool_is(const struct commander *c, const char *name)
+{
+	return in_force(c, name) != NULL;
+}
+
+void pool_learn(struct commander *c, const struct store_doc *d)
+{
+	struct known_pool *p = find(c, d->name);
+
+	if (!p) {
+		c->pools = mem_grow(c->pools, c->n_pools + 1, sizeof *c->pools);
+		p = &c->pools[c->n_pools++];
+		*p = (struct known_pool){ .name = mem_str(d->name) };
+	}
+	p->id = d->id;
+	p->version = d->version;
+	p->retired = d->retired;
+	pool_parse(d->body, d->body_len, &p->size);
+	if (d->id > c->last_pool)
+		c->last_pool = d->id;
+}
+
+void pools_forget(struct commander *c)
+{
+	for (size_t i = 0; i < c->n_pools; i++)
+		free(c->pools[i].name);
+	free(c->pools);
+}
+
+static int unknown_pool(const struct commander *c, const char *name, const char *place,
+                        const char *who, struct refusal *f)
+{
+	const char **names = mem_array(c->n_pools + 1, sizeof *names);
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n_pools; i++)
+		if (!c->pools[i].retired && !strchr(c->pools[i].name, ':'))
+			names[n++] = c->pools[i].name;
+	const char *near = nearest_of(name, names);
+	int r = refuse(f, who[0] ? E_INVALID : E_NOT_FOUND, place,
+	               near ? near : "sirdar pool set NAME SLOTS",
+	               "%s%sthere is no pool '%.64s'%s%s", who, who[0] ? ": " : "", name,
+	               near ? ", is this meant: " : "", near ? near : "");
+	free(names);
+	return r;
+}
+
+/* Its size after this apply; 0: there is none. */
+static int32_t size_of(const struct commander *c, const struct workflow_set *set, const char *name)
+{
+	const struct known_pool *p = in_force(c, name);
+
+	for (size_t i = 0; i < workflow_set_scopes(set); i++) {
+		const struct workflow_scope *s = workflow_set_scope(set, i);
+		const char *pool = workflow_scope_pool(s);
+		if (pool && strcmp(pool, name) == 0)
+			return workflow_scope_slots(s);
+	}
+	return p ? p->size : 0;
+}
+
+int pools_check(const struct commander *c, const struct workflow_set *set,
+                struct task *const *tasks, size_t n, struct refusal *f)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < tasks[i]->n_pools; k++) {
+			const struct task_pool *want = &tasks[i]->pools[k];
+			if (strncmp(want->name, POOL_SERVER, strlen(POOL_SERVER)) == 0)
+				continue; /* looked up when it was compiled */
+			int32_t size = size_of(c, set, want->name);
+			if (size == 0)
+				return unknown_pool(c, want->name, "args.documents", tasks[i]->name,
+				                    f);
+			if (want->slots > size)
+				return refuse(f, E_INVALID, "args.documents", NULL,
+				              "%s takes %" PRId32 " slots of pool %s, which has "
+				              "%" PRId32,
+				              tasks[i]->name, want->slots, want->name, size);
+		}
+	return 0;
+}
+
+/* --- the edit ------------------------------------------------------------------------ */
+
+static int check_unused(const struct commander *c, const char *name, struct refusal *f)
+{
+	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
+		for (size_t k = 0; t && !catalog_retired(t) && k < t->def->n_pools; k++)
+			if (strcmp(t->def->pools[k].name, name) == 0)
+				return refuse(f, E_CONFLICT, "args.pool", "change the task first",
+				              "%s takes slots of pool %s", t->def->name, name);
+	}
+	return 0;
+}
+
+bool pool_change(struct commander *c, const struct cmd *cmd, const char *name, int32_t size,
+                 struct edit *e)
+{
+	const struct known_pool *was = find(c, name);
+	bool is = was && !was->retired;
+	struct buf body;
+
+	if (size == POOL_NONE ? !is : is && was->size == size)
+		return false;
+	buf_init(&body);
+	pool_print(size, &body);
+	e->docs = mem_grow(e->docs, e->n_docs + 1, sizeof *e->docs);
+	e->docs[e->n_docs++] = (struct store_doc){ .kind = DOC_POOL,
+		                                   .id = was ? was->id : ++c->last_pool,
+		                                   .version = was ? was->version + 1 : 1,
+		                                   .retired = size == POOL_NONE,
+		                                   .name = mem_str(name),
+		                                   .body = mem_str(buf_str(&body)),
+		                                   .body_len = body.len,
+		                                   .actor = mem_str(cmd->actor),
+		                                   .at_us = cmd->o.now_us };
+	buf_done(&body);
+	return true;
+}
+
+/* What a command sets stands in the project's document too: export and diff show it. */
+static void change_document(struct commander *c, const struct cmd *cmd, int32_t running,
+                            struct edit *e)
+{
+	const struct scope_doc *was = scopes_doc(&c->scopes, cmd->o.pool);
+	const struct workflow_scope *old = was ? workflow_set_scope(was->set, 0) : NULL;
+	struct workflow_set *set = workflow_set_new();
+	struct buf text, name, body;
+	struct diags d;
+
+	buf_init(&text);
+	buf_init(&name);
+	buf_init(&body);
+	diags_init(&d);
+	workflow_scope_print_with(old, cmd->o.pool, running, &text);
+	scope_doc_name(cmd->o.pool, &name);
+	if ((old || running) && workflow_set_read(set, buf_str(&text), text.len, "", &d) == 0) {
+		workflow_scope_print(workflow_set_scope(set, 0), &body);
+		e->docs = mem_grow(e->docs, e->n_docs + 1, sizeof *e->docs);
+		e->docs[e->n_docs++] = (struct store_doc){
+			.kind = DOC_SETTING,
+			.id = was ? was->id : ++c->scopes.last_id,
+			.version = was ? was->version + 1 : 1,
+			.name = mem_str(buf_str(&name)),
+			.body = mem_strn(buf_str(&body), body.len),
+			.body_len = body.len,
+			.actor = mem_str(cmd->actor),
+			.at_us = cmd->o.now_us
+		};
+	}
+	diags_done(&d);
+	buf_done(&text);
+	buf_done(&name);
+	buf_done(&body);
+	workflow_set_free(set);
+}
+
+int pool_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
+{
+	bool quota = cmd->kind == CK_QUOTA_SET;
+	bool remove = cmd->kind == CK_POOL_REMOVE || (quota && cmd->o.size == 0);
+	char name[sizeof POOL_PROJECT + POOL_NAME_MAX];
+
+	snprintf(name, sizeof name, "%s%s", quota ? POOL_PROJECT : "", cmd->o.pool);
+	if (cmd->kind == CK_POOL_REMOVE && !in_force(c, name))
+		return unknown_pool(c, name, "args.pool", "", f);
+	int r = cmd->kind == CK_POOL_REMOVE ? check_unused(c, name, f)
+	        : quota && !remove          ? project_alike(c, cmd->o.pool, "args.project", f)
+	                                    : 0;
+	if (r < 0)
+		return r;
+	cmd->edit = mem_new(sizeof *cmd->edit);
+	if (pool_change(c, cmd, name, remove ? POOL_NONE : (int32_t)cmd->o.size, cmd->edit) &&
+	    quota)
+		change_document(c, cmd, (int32_t)cmd->o.size, cmd->edit);
+	return 0;
+}

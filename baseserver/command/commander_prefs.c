@@ -1,0 +1,93 @@
+/* What a person has set for his browsers: a JSON object that only they understand, kept whole. It
+ * is no act on the installation: neither a command's record nor the audit tells of it. And the
+ * end of sessions, which the web server does itself: here it comes to the audit. */
+#include <string.h>
+
+#include "baseserver/command/commander_impl.h"
+#include "baseserver/command/people.h"
+#include "baseserver/model/json_read.h"
+#include "util/alloc.h"
+#include "util/err.h"
+
+enum { VALUE_MAX = 32768, USER_MAX = 63, SESSIONS_MAX = 100000 };
+
+static int parse_user(struct order *o, struct refusal *f)
+{
+	int r = arg_text(o->args, "args", "user", USER_MAX, &o->user, f);
+
+	if (r == 0 && (!o->user || !person_name_ok(o->user)))
+		return refuse(f, E_INVALID, "args.user", "letters, digits, . _ @ -",
+		              "args.user: a person's name is expected");
+	return r;
+}
+
+static int parse_version(const struct order *o, int64_t *ret, struct refusal *f)
+{
+	*ret = 0;
+	return arg_number(o->args, "args", "version", 0, UINT32_MAX, ret, f);
+}
+
+static int parse_preferences(struct order *o, struct refusal *f)
+{
+	const char *value = NULL;
+	struct jdoc *doc = NULL;
+	int64_t version;
+	bool ok;
+
+	if (parse_user(o, f) < 0 || parse_version(o, &version, f) < 0 ||
+	    arg_text(o->args, "args", "value", VALUE_MAX, &value, f) < 0)
+		return f->code;
+	ok = value && *value && jdoc_parse(value, strlen(value), &doc, NULL) == 0 &&
+	     jdoc_root(doc)->kind == JV_OBJECT;
+	jdoc_free(doc);
+	return ok ? 0
+	          : refuse(f, E_INVALID, "args.value", "\"{}\"",
+	                   "args.value: a text is expected that is a JSON object");
+}
+
+static int parse_session_end(struct order *o, struct refusal *f)
+{
+	int64_t sessions = 0;
+
+	if (parse_user(o, f) < 0)
+		return f->code;
+	return arg_number(o->args, "args", "sessions", 1, SESSIONS_MAX, &sessions, f);
+}
+
+static int parse_token_end(struct order *o, struct refusal *f)
+{
+	const char *name = NULL;
+	bool app = false;
+
+	if (arg_text(o->args, "args", "token", 63, &name, f) < 0 ||
+	    arg_truth(o->args, "args", "app", &app, f) < 0)
+		return f->code;
+	return name && *name ? 0
+	                     : refuse(f, E_INVALID, "args.token", NULL, "args.token: is missing");
+}
+
+/* What only the web server tells. */
+int order_parse_web(struct order *o, struct refusal *f)
+{
+	return o->kind == CK_SESSION_END ? parse_session_end(o, f)
+	       : o->kind == CK_TOKEN_END ? parse_token_end(o, f)
+	                                 : parse_preferences(o, f);
+}
+
+int preferences_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
+{
+	const struct known_person *was = person_known(c, NOUN_PREFERENCES, cmd->o.user);
+	uint32_t now = was && !was->retired ? was->version : 0;
+	int64_t version;
+
+	if (parse_version(&cmd->o, &version, f) < 0)
+		return f->code;
+	if (version != now)
+		return refuse(f, E_CONFLICT, "args.version", "read them, and merge what is yours",
+		              "args.version: they are at version %u now, not %lld", now,
+		              (long long)version);
+	cmd->edit = mem_new(sizeof *cmd->edit);
+	person_put(c, cmd, NOUN_PREFERENCES, cmd->o.user, jv_get(cmd->o.args, "value")->text,
+	           false);
+	return 0;
+}

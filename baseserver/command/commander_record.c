@@ -1,0 +1,265 @@
+/* What is durable of a command, and the answers that wait for it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/command/commander_impl.h"
+#include "baseserver/ledger/ledger.h"
+#include "util/alloc.h"
+#include "util/log.h"
+
+void request_answer(struct client_request *r, int code, const char *text, struct buf *body,
+                    uint64_t number)
+{
+	if (!r) {
+		if (body)
+			buf_done(body);
+		return;
+	}
+	r->code = code;
+	snprintf(r->text, sizeof r->text, "%s", text);
+	r->number = number;
+	if (body) {
+		r->body_len = body->len;
+		r->body = mem_strn((const char *)buf_at(body), body->len);
+		buf_done(body);
+	}
+	r->letter.deliver = r->answered;
+	if (!r->reply_to || actor_post_credit(r->reply_to, &r->letter) < 0)
+		client_request_free(r);
+}
+
+void request_refuse(struct client_request *r, const struct refusal *f)
+{
+	struct buf body;
+
+	buf_init(&body);
+	if (f->json)
+		buf_puts(&body, f->json);
+	else
+		refusal_print(f, &body);
+	request_answer(r, f->code, f->text, &body, 0);
+}
+
+void cmd_answer_all(struct cmd *cmd)
+{
+	while (cmd->asked) {
+		struct client_request *r = cmd->asked;
+		struct buf body;
+		cmd->asked = (struct client_request *)r->letter.next;
+		struct face face = cmd_face(cmd);
+		buf_init(&body);
+		face_print(&face, &body);
+		request_answer(r, 0, "", &body, cmd->number);
+	}
+}
+
+/* --- records --------------------------------------------------------------------------- */
+
+struct cmd *commander_find(const struct commander *c, uint64_t id)
+{
+	size_t lo = 0, hi = c->n_cmds;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (c->cmds[mid]->id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < c->n_cmds && c->cmds[lo]->id == id ? c->cmds[lo] : NULL;
+}
+
+static void tell_workers(const struct commander *c, const struct cmd *cmd)
+{
+	const struct shown *s = &cmd->shown;
+	const struct command_news n = { cmd->id, s->total, s->done, s->failed, s->state };
+
+	for (size_t k = 0; c->front && c->front->news && k < c->front->n_workers; k++)
+		c->front->news(c->front->workers[k], &n);
+}
+
+static void recorded(struct letter *l, void *self)
+{
+	struct commander *c = self;
+	struct record *r = (struct record *)l;
+	struct cmd *cmd = commander_find(c, r->command.id);
+	const struct store_command *s = &r->command;
+
+	commander_fold(c);
+	if (cmd) {
+		cmd->records--;
+		cmd->shown = (struct shown){ .state = (enum command_state)s->state,
+			                     .total = s->total == UINT32_MAX ? -1
+			                                                     : (int64_t)s->total,
+			                     .done = s->done,
+			                     .failed = s->failed,
+			                     .ended_us = s->ended_us };
+		snprintf(cmd->shown_error, sizeof cmd->shown_error, "%s", s->error);
+		cmd->number = r->number;
+		tell_workers(c, cmd);
+		if (cmd->answer_early || command_state_over(cmd->shown.state))
+			cmd_answer_all(cmd);
+	}
+	record_free(r);
+}
+
+/* " 17.1772323200": what is waited for */
+static void print_waits(const struct keyset *s, struct buf *out)
+{
+	for (size_t i = 0; i < s->n; i++)
+		buf_printf(out, " %u.%" PRId64, s->at[i].task, s->at[i].run_date);
+}
+
+static bool parse_waits(struct cmd *cmd, const char *text)
+{
+	int64_t task, date;
+
+	while (*text == ' ') {
+		text++;
+		if (!number_next(&text, &task) || *text++ != '.' || !number_next(&text, &date))
+			return false;
+		keyset_add(&cmd->waits, (struct inst_key){ date, (uint32_t)task, 0 });
+	}
+	return *text == 0 || *text == '|';
+}
+
+static char *cursor_text(const struct cmd *cmd)
+{
+	struct buf b;
+
+	if (!cmd->has_cursor && !cmd->picks && !cmd->waits.n && !cmd->ripe.n)
+		return mem_str("");
+	buf_init(&b);
+	buf_printf(&b, "%u %" PRId64 " %zu", cmd->has_cursor ? cmd->last.task : 0,
+	           cmd->last.run_date, cmd->index);
+	print_waits(&cmd->waits, &b);
+	print_waits(&cmd->ripe, &b);
+	if (cmd->picks) {
+		buf_putc(&b, '|');
+		picks_print(cmd, &b);
+	}
+	char *text = mem_str(buf_str(&b));
+	buf_done(&b);
+	return text;
+}
+
+bool cmd_cursor_parse(struct cmd *cmd, const char *text)
+{
+	const char *picks = strchr(text, '|');
+	int64_t task, date, index;
+
+	if (!*text)
+		return true;
+	if (!number_next(&text, &task) || !number_next(&text, &date) || !number_next(&text, &index))
+		return false;
+	cmd->last = (struct inst_key){ date, (uint32_t)task, 0 };
+	cmd->index = (size_t)index;
+	cmd->has_cursor = cmd->last.task != 0;
+	return parse_waits(cmd, text) && (!picks || picks_parse(cmd, picks + 1));
+}
+
+/* What nobody but its person is told of: durable with its edit, and then forgotten. */
+static void answer_unrecorded(struct cmd *cmd)
+{
+	cmd->shown = (struct shown){ .state = cmd->state,
+		                     .total = cmd->total,
+		                     .done = cmd->done,
+		                     .failed = cmd->failed,
+		                     .ended_us = cmd->ended_us };
+	snprintf(cmd->shown_error, sizeof cmd->shown_error, "%s", cmd->error);
+	cmd_answer_all(cmd);
+	cmd->forget = true;
+}
+
+void cmd_record(struct commander *c, struct cmd *cmd, struct store_command_item *items,
+                size_t n_items)
+{
+	bool over = command_state_over(cmd->state);
+
+	cmd->recorded = true;
+	if (cmd->kind == CK_PREFERENCES_SET) {
+		if (over)
+			answer_unrecorded(cmd);
+		return;
+	}
+	struct record *r = mem_new(sizeof *r);
+	r->reply_to = c->me;
+	r->answered = recorded;
+	r->items = items;
+	r->n_items = n_items;
+	r->command = (struct store_command){ .id = cmd->id,
+		                             .request_id = mem_str(cmd->request_id),
+		                             .actor = mem_str(cmd->actor),
+		                             .kind = mem_str(command_kind_name(cmd->kind)),
+		                             .args = mem_str(cmd->args),
+		                             .error = mem_str(cmd->error),
+		                             .state = (uint8_t)cmd->state,
+		                             .created_us = cmd->created_us,
+		                             .ended_us = over ? cmd->ended_us : 0,
+		                             .total = cmd->total < 0 ? UINT32_MAX
+		                                                     : (uint32_t)cmd->total,
+		                             .done = (uint32_t)cmd->done,
+		                             .failed = (uint32_t)cmd->failed,
+		                             .cursor = over ? mem_str("") : cursor_text(cmd) };
+	/* Refused only when the process is ending. */
+	if (ledger_record(c->ledger, r) < 0) {
+		log_warn("command.unrecorded", "command=%" PRIu64, cmd->id);
+		record_free(r);
+		return;
+	}
+	cmd->records++;
+}
+
+static void work_done(struct commander *c, struct cmd *cmd)
+{
+	feed_close(cmd->feed);
+	cmd->feed = NULL;
+	cmd->phase = PH_OVER;
+	apply_drop(cmd);
+	edit_free(cmd->edit);
+	cmd->edit = NULL;
+	cmd_unwatch(c, cmd);
+	cmd_scope_over(c, cmd);
+	keyset_done(&cmd->out);
+	keyset_done(&cmd->asked_for);
+	keyset_done(&cmd->waits);
+	keyset_done(&cmd->ripe);
+	keyset_done(&cmd->settled);
+	picks_free(cmd->picks, cmd->n_picks);
+	cmd->picks = NULL;
+	cmd->n_picks = 0;
+}
+
+void cmd_over(struct commander *c, struct cmd *cmd, enum command_state state, const char *error)
+{
+	cmd->state = state;
+	cmd->ended_us = actor_wall_us(c->me);
+	if (cmd->total < 0)
+		cmd->total = cmd->done;
+	snprintf(cmd->error, sizeof cmd->error, "%s", error);
+	work_done(c, cmd);
+	cmd_record(c, cmd, NULL, 0);
+	log_info("command.over",
+	         "command=%" PRIu64 " kind=%s actor=%s state=%s done=%" PRId64 " failed=%" PRId64,
+	         cmd->id, command_kind_name(cmd->kind), cmd->actor, command_state_name(state),
+	         cmd->done, cmd->failed);
+}
+
+/* Who asks is told at once what is wrong; where that was followed meanwhile, others see it too. */
+void cmd_fail(struct commander *c, struct cmd *cmd, const struct refusal *f)
+{
+	while (cmd->asked && (!cmd->recorded || cmd->apply_told)) {
+		struct client_request *r = cmd->asked;
+		cmd->asked = (struct client_request *)r->letter.next;
+		request_refuse(r, f);
+	}
+	free(f->json);
+	if (cmd->recorded) {
+		cmd_over(c, cmd, CS_FAILED, f->text);
+		return;
+	}
+	work_done(c, cmd);
+	cmd->forget = true;
+}

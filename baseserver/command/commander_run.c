@@ -1,0 +1,719 @@
+/* Step by step: count what is meant, then propose it in letters, a bounded number under
+ * way; a record per letter that came back says how far the command is. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/command/commander_impl.h"
+#include "baseserver/ledger/ledger.h"
+#include "sched/civil.h"
+#include "sched/plan.h"
+#include "sched/task.h"
+#include "sched/tz.h"
+#include "util/alloc.h"
+#include "util/check.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+enum { SURVEY_SLICE = 20000, LETTER_MAX = 512, RETRY_US = 10 * 1000, WAITS_US = 2 * 1000 * 1000 };
+
+static void open_feed(struct commander *c, struct cmd *cmd)
+{
+	struct order *o = &cmd->o;
+
+	feed_close(cmd->feed);
+	cmd->feed_over = false;
+	if (cmd->picks) {
+		cmd->feed = feed_open_picks(&c->cat, cmd->picks, cmd->n_picks);
+		return;
+	}
+	bool capped = o->parallel > 0 && o->parallel < PARALLEL_NO_CAP;
+	bool by_date = o->kind == CK_BACKFILL && capped;
+	cmd->feed = feed_open(&c->cat, &o->sel, commander_sources(o),
+	                      o->order == ORDER_DESC ? FEED_BY_DATE_DESC
+	                      : by_date              ? FEED_BY_DATE
+	                                             : FEED_BY_TASK);
+}
+
+static bool watches(const struct cmd *cmd)
+{
+	return cmd->o.parallel > 0 || cmd->o.wait_running;
+}
+
+/* --- counting -------------------------------------------------------------------- */
+
+static struct tally_task *tally_task(struct tally *t, uint32_t task)
+{
+	/* Feeds go task by task: the last one is nearly always it. */
+	for (size_t i = t->n_tasks; i > 0; i--)
+		if (t->tasks[i - 1].task == task)
+			return &t->tasks[i - 1];
+	t->tasks = mem_grow(t->tasks, t->n_tasks + 1, sizeof *t->tasks);
+	t->tasks[t->n_tasks] = (struct tally_task){ .task = task };
+	return &t->tasks[t->n_tasks++];
+}
+
+/* Feeds go task by task, dates ascending: the day is nearly always the last one or near it. */
+static struct tally_day *tally_day(struct tally *t, const struct item *it)
+{
+	int64_t at = it->key.run_date, day;
+	size_t i = t->n_days;
+
+	day = floor_div(it->task ? tz_to_label(plan_tz(it->task->def->plan), at) : at, DAY_S);
+	while (i > 0 && t->days[i - 1].day > day)
+		i--;
+	if (i > 0 && t->days[i - 1].day == day)
+		return &t->days[i - 1];
+	t->days = mem_grow(t->days, t->n_days + 1, sizeof *t->days);
+	memmove(&t->days[i + 1], &t->days[i], (t->n_days - i) * sizeof *t->days);
+	t->n_days++;
+	t->days[i] = (struct tally_day){ .day = day };
+	return &t->days[i];
+}
+
+static uint8_t state_now(const struct commander *c, const struct item *it)
+{
+	const struct cat_inst *live = catalog_live(&c->cat, it->key);
+	const struct outcome_range *r = NULL;
+
+	if (!live && it->task && it->key.part == 0)
+		r = outcomes_find(&it->task->outcomes, it->key.run_date);
+	return live ? live->state : r ? r->state : ST_NONE;
+}
+
+static void count_why(struct tally *t, const struct verdict *v)
+{
+	size_t i = 0;
+
+	while (i < t->n_why && t->why[i].text != v->text)
+		i++;
+	if (i == WHY_MAX)
+		return;
+	if (i == t->n_why)
+		t->why[t->n_why++] = (struct tally_why){ v->code, v->text, 0 };
+	t->why[i].count++;
+}
+
+static void count(struct commander *c, struct cmd *cmd, const struct item *it)
+{
+	struct verdict v = commander_decide(c, cmd, it);
+	struct tally *t = &cmd->tally;
+	struct tally_day *day = tally_day(t, it);
+	struct tally_item shown = { it->key, v.code, v.text, state_now(c, it) };
+
+	if (v.what == VD_WAIT)
+		v.runs = true;
+	if (v.what == VD_LEAVE) {
+		t->left++;
+		day->left++;
+		return;
+	}
+	if (v.what == VD_REFUSE) {
+		t->refusals++;
+		day->refusals++;
+		count_why(t, &v);
+		if (t->n_refused < DRY_LIST_MAX)
+			t->refused[t->n_refused++] = shown;
+		return;
+	}
+#ifdef BUG_27 /* a dry run does not count what would be made */
+	if (v.is_new && cmd->dry)
+		return;
+#endif
+	struct tally_task *task = tally_task(t, it->key.task);
+	task->count++;
+	task->made += v.is_new;
+	task->running += v.runs;
+	day->count++;
+	day->made += v.is_new;
+	t->states[shown.state]++;
+	t->total++;
+	if (t->n_sample < DRY_LIST_MAX)
+		t->sample[t->n_sample++] = shown;
+}
+
+static bool is_child(const struct cat_task *p, uint32_t task)
+{
+	for (size_t i = 0; i < p->n_children; i++)
+		if (p->children[i] == task)
+			return true;
+	return false;
+}
+
+/* Links away from what is chosen, task by task. */
+static void count_depths(const struct commander *c, struct tally *t)
+{
+	bool changed = true;
+
+	for (int depth = 0; changed && depth < 1000; depth++) {
+		changed = false;
+		for (size_t i = 0; i < t->n_tasks; i++) {
+			const struct tally_task *from = &t->tasks[i];
+			const struct cat_task *p = catalog_task(&c->cat, from->task);
+			if (!p || (depth == 0 ? from->count == 0 : from->depth != depth))
+				continue;
+			for (size_t k = 0; k < t->n_tasks; k++) {
+				struct tally_task *to = &t->tasks[k];
+				if (to->downstream == 0 || to->depth || !is_child(p, to->task))
+					continue;
+				to->depth = depth + 1;
+				changed = true;
+			}
+		}
+	}
+}
+
+/* What is not chosen, but would see the chosen ones' work anew. */
+static void count_downstream(struct commander *c, struct cmd *cmd)
+{
+	struct cmd other = { .kind = CK_REDO, .o = cmd->o };
+	struct refusal f;
+	struct item it;
+
+	other.o.mode = REDO_DOWNSTREAM;
+	if (cmd->kind != CK_REDO)
+		other.o.scope = SCOPE_ALL;
+	if (commander_downstream(c, &other, &f) == 0) {
+		struct feed *feed = feed_open_picks(&c->cat, other.picks, other.n_picks);
+		while (feed_next(feed, &it))
+			tally_task(&cmd->tally, it.key.task)->downstream++;
+		feed_close(feed);
+	} else {
+		cmd->tally.too_deep = true;
+	}
+	picks_free(other.picks, other.n_picks);
+	count_depths(c, &cmd->tally);
+}
+
+/* Instances that depend on the chosen ones within a scope; -1: too many to count. */
+static int64_t count_within(struct commander *c, const struct cmd *cmd, int scope)
+{
+	struct cmd other = { .kind = CK_REDO, .o = cmd->o };
+	int64_t n = -1;
+	struct refusal f;
+	struct item it;
+
+	other.o.mode = REDO_DOWNSTREAM;
+	other.o.scope = scope;
+	if (commander_downstream(c, &other, &f) == 0) {
+		struct feed *feed = feed_open_picks(&c->cat, other.picks, other.n_picks);
+		for (n = 0; feed_next(feed, &it);)
+			n++;
+		feed_close(feed);
+	}
+	picks_free(other.picks, other.n_picks);
+	return n;
+}
+
+/* What a redo leaves as it is because it lies beyond its scope. */
+static void count_outside(struct commander *c, struct cmd *cmd)
+{
+	int64_t all = count_within(c, cmd, SCOPE_ALL), own = count_within(c, cmd, cmd->o.scope);
+
+	cmd->tally.outside = all < 0 || own < 0 ? 0 : all - own;
+	cmd->tally.too_deep = cmd->tally.too_deep || all < 0 || own < 0;
+}
+
+/* Kinds whose instances' children see a difference. */
+static bool has_downstream(const struct cmd *cmd)
+{
+	static const bool kinds[CK_COUNT] = {
+		[CK_REDO] = true, [CK_BACKFILL] = true,      [CK_KILL] = true,
+		[CK_SKIP] = true, [CK_FORCE_SUCCESS] = true, [CK_DECLARE_DEAD] = true
+	};
+
+	return kinds[cmd->kind] && (cmd->kind != CK_REDO || cmd->o.mode == REDO_SELF);
+}
+
+static void answer_dry(struct commander *c, struct cmd *cmd)
+{
+	struct buf out;
+
+	if (has_downstream(cmd))
+		count_downstream(c, cmd);
+	if (cmd->kind == CK_REDO && cmd->o.scope != SCOPE_ALL)
+		count_outside(c, cmd);
+	for (size_t i = 0; i < cmd->o.sel.n_tasks && cmd->o.on_tasks; i++)
+		tally_task(&cmd->tally, cmd->o.sel.tasks[i]);
+	buf_init(&out);
+	cmd_print_dry(c, cmd, &out);
+	struct client_request *r = cmd->asked;
+	cmd->asked = NULL;
+	request_answer(r, 0, "", &out, stream_seen(c->in));
+	cmd->phase = PH_OVER;
+}
+
+static void counted(struct commander *c, struct cmd *cmd)
+{
+	struct tally *t = &cmd->tally;
+
+	feed_close(cmd->feed);
+	cmd->feed = NULL;
+	if (cmd->dry) {
+		answer_dry(c, cmd);
+		return;
+	}
+	cmd->total = cmd->done + t->total + t->refusals;
+	if (cmd->total == 0 && t->left == 0 && !cmd->resumed && !cmd->o.on_tasks) {
+		struct refusal f;
+		refuse(&f, E_NOT_FOUND, "args.selection", NULL, "nothing is selected");
+		cmd_fail(c, cmd, &f);
+		return;
+	}
+	bool waits = watches(cmd) || cmd->kind == CK_RETIRE;
+	cmd->answer_early = waits || cmd->total > (int64_t)c->set.batch;
+	if (cmd->state == CS_QUEUED)
+		cmd->state = CS_RUNNING;
+	cmd->phase = PH_RUN;
+	if (!cmd->recorded || cmd->answer_early)
+		cmd_record(c, cmd, NULL, 0);
+	commander_work(c, cmd);
+}
+
+void cmd_survey(struct commander *c, struct cmd *cmd)
+{
+	struct refusal f;
+	struct item it;
+
+	if (!cmd->feed) {
+		bool down = cmd->kind == CK_REDO && cmd->o.mode != REDO_SELF && !cmd->picks;
+		if (down && commander_downstream(c, cmd, &f) < 0) {
+			cmd_fail(c, cmd, &f);
+			return;
+		}
+		open_feed(c, cmd);
+	}
+	for (int n = 0; n < SURVEY_SLICE; n++) {
+		if (!feed_next(cmd->feed, &it)) {
+			counted(c, cmd);
+			return;
+		}
+		count(c, cmd, &it);
+	}
+	/* Long enough that people want to see it: it is there, its size is not known yet. */
+	if (!cmd->dry && !cmd->recorded && cmd->tally.total > 0) {
+		cmd->answer_early = true;
+		cmd_record(c, cmd, NULL, 0);
+	}
+	actor_wake(c->me);
+}
+
+/* --- proposing ------------------------------------------------------------------- */
+
+bool commander_send(struct commander *c, struct proposals *ps)
+{
+	if (ledger_propose(c->ledger, ps) == 0)
+		return true;
+	CHECK(!c->stuck);
+	c->stuck = ps;
+	commander_alarm(c, actor_mono_us(c->me) + RETRY_US);
+	return false;
+}
+
+static void add_item(struct flight *fl, struct inst_key key, int code, const char *text)
+{
+	if ((fl->n_items & (fl->n_items - 1)) == 0)
+		fl->items = mem_grow(fl->items, fl->n_items ? fl->n_items * 2 : 1,
+		                     sizeof *fl->items);
+	fl->items[fl->n_items++] = (struct store_command_item){ fl->cmd->id, key, code,
+		                                                mem_str(text) };
+}
+
+static void fill(struct proposal *p, const struct cmd *cmd, const struct verdict *v,
+                 const struct flight *fl)
+{
+	p->cookie = fl->number;
+	p->cause = cmd->id;
+	p->reason = v->reason;
+	p->origin = v->origin;
+	p->intent = v->intent;
+	p->priority = v->priority;
+	p->kill_running = v->kill_running;
+	p->mend = v->mend;
+	p->flags = v->flags;
+	p->grace_ms = v->grace_ms;
+	p->version = v->version;
+	p->due = v->due;
+	if (cmd->o.params) {
+		p->data = mem_str(cmd->o.params);
+		p->data_kind = ID_PARAMS;
+	}
+}
+
+void cmd_unwatch(struct commander *c, struct cmd *cmd)
+{
+	struct cmd **at = &c->watchers;
+
+	if (!cmd->watched)
+		return;
+	while (*at != cmd)
+		at = &(*at)->watch_next;
+	*at = cmd->watch_next;
+	cmd->watched = false;
+}
+
+/* What waited comes first; then the feed. */
+static bool next_item(struct commander *c, struct cmd *cmd, struct flight *fl, struct item *ret)
+{
+	if (cmd->ripe.n) {
+		struct inst_key key = cmd->ripe.at[cmd->ripe.n - 1];
+		keyset_remove(&cmd->ripe, key);
+		*ret = (struct item){ key, catalog_task(&c->cat, key.task), true };
+		return true;
+	}
+	if (cmd->feed_over || !feed_next(cmd->feed, ret)) {
+		cmd->feed_over = true;
+		return false;
+	}
+	cmd->fed = ret->key;
+	fl->index++;
+	return true;
+}
+
+static void take(struct cmd *cmd, struct flight *fl, struct proposals *ps, const struct item *it,
+                 const struct verdict *v)
+{
+	struct inst_key key = it->key;
+
+	if (v->what == VD_WAIT)
+		keyset_add(&cmd->waits, key);
+	if (v->what == VD_REFUSE) {
+		add_item(fl, key, v->code, v->text);
+		fl->done++;
+		fl->failed++;
+	}
+	if (v->what != VD_PROPOSE)
+		return;
+	if (v->part)
+		key.part = v->part;
+	fill(proposals_add(ps, v->ask, key), cmd, v, fl);
+	if (cmd->o.parallel > 0) {
+		keyset_add(&cmd->out, key);
+		keyset_add(&cmd->asked_for, key);
+	}
+}
+
+/* One letter at most `max` proposals long. */
+static struct proposals *next_letter(struct commander *c, struct cmd *cmd, struct flight *fl,
+                                     size_t max)
+{
+	struct proposals *ps = proposals_new(PR_COMMANDER, max, c->me, commander_answered);
+	struct item it;
+
+	ps->command = cmd->id;
+	while (ps->n < max && fl->n_items < LETTER_MAX && next_item(c, cmd, fl, &it)) {
+		struct verdict v = commander_decide(c, cmd, &it);
+		take(cmd, fl, ps, &it, &v);
+	}
+	fl->last = cmd->fed;
+	return ps;
+}
+
+static void settle(struct commander *c, struct cmd *cmd)
+{
+	struct flight *fl;
+
+	while ((fl = cmd->flights) && fl->answered) {
+		cmd->flights = fl->next;
+		if (!cmd->flights)
+			cmd->flights_tail = &cmd->flights;
+		cmd->failed += fl->failed;
+		cmd->done += fl->done;
+		if (cmd->total >= 0 && cmd->done > cmd->total)
+			cmd->total = cmd->done;
+		cmd->last = fl->last;
+		cmd->index = fl->index;
+		cmd->has_cursor = fl->last.task != 0;
+		cmd_record(c, cmd, fl->items, fl->n_items);
+		free(fl);
+	}
+}
+
+static bool launch(struct commander *c, struct cmd *cmd, size_t max)
+{
+	struct flight *fl = mem_new(sizeof *fl);
+	size_t before = cmd->index;
+
+	for (struct flight *f = cmd->flights; f; f = f->next)
+		before = f->index;
+	fl->cmd = cmd;
+	fl->number = ++c->last_flight;
+	fl->index = before;
+	struct proposals *ps = next_letter(c, cmd, fl, max);
+	if (fl->index == before && ps->n == 0 && fl->n_items == 0) { /* nothing was left */
+		proposals_free(ps);
+		free(fl);
+		return true;
+	}
+	*cmd->flights_tail = fl;
+	cmd->flights_tail = &fl->next;
+	if (ps->n == 0) {
+		fl->answered = true;
+		proposals_free(ps);
+		settle(c, cmd);
+		return true;
+	}
+	cmd->in_flight += ps->n;
+	log_debug("commander.propose",
+	          "command=%" PRIu64 " kind=%s proposals=%zu refused=%zu in_flight=%zu", cmd->id,
+	          command_kind_name(cmd->kind), ps->n, fl->n_items, cmd->in_flight);
+	return commander_send(c, ps);
+}
+
+static bool all_wait(const struct commander *c, const struct cmd *cmd)
+{
+	for (size_t i = 0; i < cmd->out.n; i++) {
+		const struct cat_inst *l = catalog_live(&c->cat, cmd->out.at[i]);
+		if (!l || l->state != ST_READY)
+			return false;
+	}
+	return cmd->in_flight == 0;
+}
+
+/* Parallel: those let go may wait for others that are still held back. When none of them has
+ * been active for a while, one more is let go. */
+static size_t parallel_room(struct commander *c, struct cmd *cmd)
+{
+	int64_t now = actor_mono_us(c->me);
+
+	if (cmd->o.parallel == 0)
+		return LETTER_MAX;
+#ifdef BUG_26 /* parallel is one too many */
+	if ((int64_t)cmd->out.n == cmd->o.parallel)
+		return 1;
+#endif
+	if ((int64_t)cmd->out.n < cmd->o.parallel)
+		return (size_t)cmd->o.parallel - cmd->out.n;
+	if (!all_wait(c, cmd)) {
+		cmd->waits_since_us = 0;
+		return 0;
+	}
+	if (cmd->waits_since_us == 0)
+		cmd->waits_since_us = now;
+	if (now - cmd->waits_since_us < WAITS_US) {
+		commander_alarm(c, cmd->waits_since_us + WAITS_US);
+		return 0;
+	}
+	cmd->waits_since_us = 0;
+	return 1;
+}
+
+static void stop_if_bad(const struct commander *c, struct cmd *cmd, struct inst_key key,
+                        enum state st)
+{
+	const struct cat_task *t = catalog_task(&c->cat, key.task);
+
+	if ((st != ST_STOP && st != ST_KILLED) || cmd->stopping)
+		return;
+	cmd->stopping = true;
+	snprintf(cmd->error, sizeof cmd->error, "stopped: %s at %" PRId64 " ended as %s",
+	         t ? t->def->name : "", key.run_date, state_name(st));
+}
+
+static void find_one(struct cmd *cmd, const struct cat_inst *in)
+{
+	if (in && in->cause == cmd->id && cmd->o.parallel > 0)
+		keyset_add(&cmd->out, in->key);
+}
+
+/* After a restart: what was let go and has not ended, or has ended badly; what was waited for
+ * and no longer runs. */
+static void find_out(struct commander *c, struct cmd *cmd)
+{
+	for (size_t i = 0; i < cmd->settled.n && cmd->o.parallel > 0; i++) {
+		struct inst_key key = cmd->settled.at[i];
+		const struct cat_task *t = catalog_task(&c->cat, key.task);
+		const struct outcome_range *r = t ? outcomes_find(&t->outcomes, key.run_date)
+		                                  : NULL;
+		find_one(cmd, catalog_live(&c->cat, key));
+		if (r && cmd->o.stop_on_failure && !catalog_live(&c->cat, key))
+			stop_if_bad(c, cmd, key, (enum state)r->state);
+	}
+	for (size_t i = cmd->waits.n; i-- > 0;) {
+		struct inst_key key = cmd->waits.at[i];
+		const struct cat_inst *in = catalog_live(&c->cat, key);
+		if (in && state_holds_slot((enum state)in->state))
+			continue;
+		keyset_remove(&cmd->waits, key);
+		keyset_add(&cmd->ripe, key);
+	}
+}
+
+static void begin_run(struct commander *c, struct cmd *cmd)
+{
+	open_feed(c, cmd);
+	cmd_tell_scope(c, cmd);
+	cmd->fed = cmd->last;
+	if (cmd->has_cursor)
+		feed_skip(cmd->feed, cmd->last, cmd->index);
+#ifdef BUG_25 /* a restart goes on one further than it got */
+	struct item lost;
+	if (cmd->resumed)
+		feed_next(cmd->feed, &lost);
+#endif
+	if (cmd->resumed)
+		find_out(c, cmd);
+	if (watches(cmd)) {
+		cmd->watched = true;
+		cmd->watch_next = c->watchers;
+		c->watchers = cmd;
+	}
+}
+
+static void run_over(struct commander *c, struct cmd *cmd)
+{
+	cmd->total = cmd->done;
+	if (cmd->kind == CK_RETIRE) {
+		cmd->phase = PH_GONE;
+		commander_work(c, cmd);
+		return;
+	}
+	if (cmd->kind == CK_UNFREEZE && cmd->o.on_tasks) {
+		cmd->phase = PH_EDIT;
+		feed_close(cmd->feed);
+		cmd->feed = NULL;
+		cmd_edit(c, cmd);
+		return;
+	}
+	cmd_over(c, cmd, CS_DONE, "");
+}
+
+void cmd_run(struct commander *c, struct cmd *cmd)
+{
+	if (!cmd->feed)
+		begin_run(c, cmd);
+#ifndef BUG_22 /* a paused command acts on */
+	if (cmd->state != CS_RUNNING || cmd->halted)
+		return; /* paused, or about to be cancelled */
+#endif
+	if (cmd->stopping) {
+		if (cmd->in_flight)
+			return;
+		cmd_cancel_rows(c, cmd);
+		char *why = mem_str(cmd->error);
+		cmd_over(c, cmd, CS_FAILED, why);
+		free(why);
+		return;
+	}
+	while ((!cmd->feed_over || cmd->ripe.n) && !c->stuck && cmd->in_flight < c->set.batch) {
+		size_t room = parallel_room(c, cmd), left = c->set.batch - cmd->in_flight;
+		size_t max = room < left ? room : left;
+		if (max == 0)
+			break;
+		if (!launch(c, cmd, max < LETTER_MAX ? max : LETTER_MAX))
+			break;
+	}
+	bool follows = cmd->o.stop_on_failure && cmd->out.n;
+	if (cmd->feed_over && !cmd->flights && !follows && !cmd->waits.n && !cmd->ripe.n)
+		run_over(c, cmd);
+}
+
+static struct flight *flight_find(struct commander *c, uint64_t number)
+{
+	for (size_t i = 0; i < c->n_cmds; i++)
+		for (struct flight *fl = c->cmds[i]->flights; fl; fl = fl->next)
+			if (fl->number == number)
+				return fl;
+	return NULL;
+}
+
+/* Answered: it is out, or was refused, or is over already. */
+static void let_go(struct commander *c, struct cmd *cmd, const struct answer *a)
+{
+	const struct cat_task *t = catalog_task(&c->cat, a->key.task);
+	bool live = catalog_live(&c->cat, a->key) != NULL;
+
+	keyset_remove(&cmd->asked_for, a->key);
+	if ((live && a->code >= 0) || !keyset_remove(&cmd->out, a->key))
+		return;
+	const struct outcome_range *o = t ? outcomes_find(&t->outcomes, a->key.run_date) : NULL;
+	if (o && a->code >= 0 && cmd->o.stop_on_failure)
+		stop_if_bad(c, cmd, a->key, (enum state)o->state);
+}
+
+void commander_answered(struct letter *l, void *self)
+{
+	struct commander *c = self;
+	struct answers *as = (struct answers *)l;
+	struct flight *fl = as->n ? flight_find(c, as->a[0].cookie) : NULL;
+
+	commander_fold(c); /* what the answers are about is in the stream */
+	if (fl) {
+		struct cmd *cmd = fl->cmd;
+		cmd->in_flight -= as->proposals;
+		for (size_t i = 0; i < as->n; i++) {
+			const struct answer *a = &as->a[i];
+			fl->done++;
+			fl->failed += a->code < 0;
+			let_go(c, cmd, a);
+		}
+		fl->answered = true;
+		settle(c, cmd);
+		commander_work(c, cmd);
+	}
+	free(as);
+}
+
+static void watch(struct commander *c, struct cmd *cmd, const struct transition *tr)
+{
+	struct inst_key key = tr->inst.key;
+	enum state now = (enum state)tr->inst.state;
+
+	if (!state_holds_slot(now) && keyset_remove(&cmd->waits, key)) {
+		keyset_add(&cmd->ripe, key);
+		commander_work(c, cmd);
+	}
+	/* Skipped for a parent that reopens, it is out once more. */
+	if (tr->event == EV_REOPEN && tr->inst.cause == cmd->id && cmd->o.parallel > 0)
+		keyset_add(&cmd->out, key);
+#ifndef BUG_35 /* what ends before it is redone counts as ended after it */
+	if (keyset_has(&cmd->asked_for, key))
+		return; /* not ours yet: commander_answered() looks again */
+#endif
+	if (!state_final(now) || !keyset_remove(&cmd->out, key))
+		return;
+	if (cmd->o.stop_on_failure)
+		stop_if_bad(c, cmd, key, now);
+	commander_work(c, cmd);
+}
+
+void commander_watch(struct commander *c, const struct transition *tr)
+{
+	for (struct cmd *cmd = c->watchers; cmd; cmd = cmd->watch_next)
+		watch(c, cmd, tr);
+}
+
+/* Cancelled: what it made or reopened and has not started will not run. */
+void cmd_cancel_rows(struct commander *c, struct cmd *cmd)
+{
+	struct proposals *ps = NULL;
+	size_t max = c->set.batch < LETTER_MAX ? c->set.batch : LETTER_MAX;
+
+	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
+		for (uint32_t k = t ? t->live : SLAB_NONE; k != SLAB_NONE;) {
+			const struct cat_inst *in = catalog_inst(&c->cat, k);
+			k = in->next;
+			if (in->cause != cmd->id ||
+			    (in->state != ST_READY && in->state != ST_DEPEND))
+				continue;
+			if (ps && ps->n == max && !c->stuck) {
+				commander_send(c, ps);
+				ps = NULL;
+			}
+			if (!ps)
+				ps = proposals_new(PR_COMMANDER, max, c->me, commander_answered);
+			struct proposal *p = proposals_add(ps, ASK_CANCEL, in->key);
+			if (!p)
+				break;
+			p->reason = RE_CANCELLED;
+			p->cause = cmd->id;
+		}
+	}
+	if (ps && !c->stuck)
+		commander_send(c, ps);
+	else
+		proposals_free(ps);
+}

@@ -1,0 +1,154 @@
+/* What the resolver must know of a backfill whose members look at each other: its dates. */
+#include <stdlib.h>
+
+#include "baseserver/command/commander_impl.h"
+#include "baseserver/plan/resolver.h"
+#include "sched/plan.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/err.h"
+
+enum { TELL_AGAIN_US = 10 * 1000 };
+
+static bool has_members(const struct order *o)
+{
+	return o->kind == CK_BACKFILL &&
+	       (o->dependencies == DEPEND_INSIDE ||
+	        ((o->off_plan || o->before_begin) && o->dependencies == DEPEND_ALL));
+}
+
+/* Dates come ascending, task by task; neighbours on the plan become one range. */
+static void add_date(struct scope_news *n, const struct item *it)
+{
+	struct pick *p = n->n ? &n->picks[n->n - 1] : NULL;
+	int64_t t = it->key.run_date;
+
+	if (!p || p->task != it->key.task) {
+		n->picks = mem_grow(n->picks, n->n + 1, sizeof *n->picks);
+		p = &n->picks[n->n++];
+		*p = (struct pick){ .task = it->key.task };
+	}
+	struct pick_range *last = p->n ? &p->ranges[p->n - 1] : NULL;
+	const struct plan *plan = it->task->def->plan;
+	if (last && plan_has(plan, last->hi) && plan_next(plan, last->hi) == t) {
+		last->hi = t;
+		return;
+	}
+	if (!p->ranges || (p->n & (p->n - 1)) == 0)
+		p->ranges = mem_grow(p->ranges, p->n ? p->n * 2 : 1, sizeof *p->ranges);
+	p->ranges[p->n++] = (struct pick_range){ t, t };
+}
+
+/* Keys in any order: sorted by a feed of one task's dates each would be; few, so by hand. */
+static int by_key(const void *a, const void *b)
+{
+	const struct inst_key *x = a, *y = b;
+
+	if (x->task != y->task)
+		return x->task < y->task ? -1 : 1;
+	return (x->run_date > y->run_date) - (x->run_date < y->run_date);
+}
+
+static void add_instances(const struct commander *c, const struct selection *s,
+                          struct scope_news *n)
+{
+	struct inst_key *keys = mem_array(s->n_instances + 1, sizeof *keys);
+
+	for (size_t i = 0; i < s->n_instances; i++)
+		keys[i] = s->instances[i];
+	qsort(keys, s->n_instances, sizeof *keys, by_key);
+	for (size_t i = 0; i < s->n_instances; i++) {
+		struct item it = { keys[i], catalog_task(&c->cat, keys[i].task), true };
+		if (it.task && (i == 0 || !inst_key_eq(keys[i], keys[i - 1])))
+			add_date(n, &it);
+	}
+	free(keys);
+}
+
+static void tell(struct commander *c, uint64_t command, const struct order *o, bool over)
+{
+	struct scope_news *n = mem_new(sizeof *n);
+	struct item it;
+
+	n->command = command;
+	n->inside = o->dependencies == DEPEND_INSIDE;
+	n->over = over;
+	if (o->sel.has_instances) {
+		add_instances(c, &o->sel, n);
+	} else if (has_members(o)) {
+		struct feed *f = feed_open(&c->cat, &o->sel, commander_sources(o), FEED_BY_TASK);
+		while (feed_next(f, &it))
+			if (it.task && (o->off_plan || !it.exact ||
+			                plan_has(it.task->def->plan, it.key.run_date)))
+				add_date(n, &it);
+		feed_close(f);
+	}
+	if (resolver_tell(c->front->resolver, n) < 0)
+		scope_news_free(n);
+}
+
+void cmd_tell_scope(struct commander *c, struct cmd *cmd)
+{
+	if (!has_members(&cmd->o) || cmd->scoped || !c->front || !c->front->resolver)
+		return;
+	cmd->scoped = true;
+	tell(c, cmd->id, &cmd->o, false);
+}
+
+void cmd_scope_over(struct commander *c, struct cmd *cmd)
+{
+	struct order nothing = { .kind = cmd->kind };
+
+	if (!cmd->scoped)
+		return;
+	cmd->scoped = false;
+	tell(c, cmd->id, &nothing, true);
+}
+
+/* The resolver holds members until then: told again where its mailbox was full. */
+static void all_told(struct commander *c)
+{
+	struct scope_news *n = mem_new(sizeof *n);
+	int r = resolver_tell(c->front->resolver, n);
+
+	if (r < 0)
+		scope_news_free(n);
+	if (r == E_BUSY) {
+		c->scopes_told = false;
+		commander_alarm(c, actor_mono_us(c->me) + TELL_AGAIN_US);
+	}
+}
+
+/* Members of a command that is over may wait still. */
+void commander_tell_scopes(struct commander *c)
+{
+	uint64_t last = 0;
+
+	c->scopes_told = true;
+	if (!c->front || !c->front->resolver)
+		return;
+	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
+		for (uint32_t k = t ? t->live : SLAB_NONE; k != SLAB_NONE;) {
+			const struct cat_inst *in = catalog_inst(&c->cat, k);
+			struct cmd *cmd = in->flags & IF_MEMBER && in->cause != last
+			                          ? commander_find(c, in->cause)
+			                          : NULL;
+			k = in->next;
+			if (!cmd || cmd->scoped)
+				continue;
+			last = cmd->id;
+			struct refusal f = { 0 };
+			bool over = cmd->phase == PH_OVER;
+			struct order o;
+			if (order_parse(c, cmd->kind, cmd->args, cmd->args_len, cmd->created_us, &o,
+			                &f) < 0)
+				continue;
+			cmd->scoped = has_members(&o); /* told once */
+			if (cmd->scoped)
+				tell(c, cmd->id, &o, over);
+			order_done(&o);
+		}
+	}
+	all_told(c);
+}

@@ -1,0 +1,386 @@
+/* Target servers: set, removed, looked up when documents name them. The password is sealed here
+ * (vault.h); neither the command's record nor the audit has it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/command/commander_impl.h"
+#include "baseserver/ledger/pools.h"
+#include "baseserver/model/json_read.h"
+#include "baseserver/model/vault.h"
+#include "sched/macro.h"
+#include "sched/task.h"
+#include "sched/workflow.h"
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/json_put.h"
+
+enum { TEXT_MAX_BYTES = 500, PASSWORD_MAX_BYTES = 4096, LIST_MAX = 100, EXTRA_MAX = 50 };
+
+static const char *const texts[] = { "host", "user", "database" };
+static const char *const kinds[] = { "mysql", "mariadb", "postgresql", "sqlite", "http",
+	                             "hive",  "presto",  "ssh",        "other",  NULL };
+
+/* --- arguments ----------------------------------------------------------------------- */
+
+static bool is_line(const char *text)
+{
+	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+		if (*p < 0x20 || *p == 0x7f)
+			return false;
+	return true;
+}
+
+static int parse_text(const struct order *o, const char *key, struct refusal *f)
+{
+	const char *text = NULL;
+	char at[40];
+
+	if (arg_text(o->args, "args", key, TEXT_MAX_BYTES, &text, f) < 0)
+		return f->code;
+	snprintf(at, sizeof at, "args.%s", key);
+	return text && !is_line(text)
+	               ? refuse(f, E_INVALID, at, NULL,
+	                        "%s: a line without control characters is expected", at)
+	               : 0;
+}
+
+static int parse_extra(const struct order *o, struct refusal *f)
+{
+	const struct jval *v = jv_get(o->args, "extra");
+	const char *want = "{\"schema\": \"public\"}";
+	size_t n = 0;
+
+	if (!v)
+		return 0;
+	if (v->kind != JV_OBJECT)
+		return refuse(f, E_INVALID, "args.extra", want,
+		              "args.extra: an object of texts is expected, not %s",
+		              jv_kind_name(v));
+	for (const struct jval *m = v->first; m; m = m->next) {
+		if (!word_ok(m->key) || m->kind != JV_TEXT || !is_line(m->text) ||
+		    m->len > TEXT_MAX_BYTES)
+			return refuse(f, E_INVALID, "args.extra", want,
+			              "args.extra: a name and a line of at most %d bytes are "
+			              "expected, found '%.60s' with %s",
+			              TEXT_MAX_BYTES, m->key, jv_kind_name(m));
+		if (++n > EXTRA_MAX)
+			return refuse(f, E_INVALID, "args.extra", NULL, "args.extra: more than %d",
+			              EXTRA_MAX);
+	}
+	return 0;
+}
+
+static int parse_projects(const struct order *o, struct refusal *f)
+{
+	const struct jval *list = NULL;
+	int r = arg_list(o->args, "args", "projects", LIST_MAX, &list, f);
+	char why[NAME_WHY_BYTES];
+
+	for (const struct jval *v = list ? list->first : NULL; v && r == 0; v = v->next) {
+		if (v->kind != JV_TEXT)
+			r = refuse(f, E_INVALID, "args.projects",
+			           "[\"retail\"], or [\"*\"] for all",
+			           "args.projects: a project's name is expected, not %s",
+			           jv_kind_name(v));
+		else if (strcmp(v->text, "*") != 0 && name_wrong(v->text, why))
+			r = refuse_name(f, "args.projects", v->text, why);
+	}
+	return r;
+}
+
+static int parse_password(const struct order *o, struct refusal *f)
+{
+	const char *text = NULL;
+	int r = arg_text(o->args, "args", "password", PASSWORD_MAX_BYTES, &text, f);
+
+	if (r == 0 && text && strcmp(text, ARGS_KEPT_OUT) == 0)
+		return refuse(f, E_INVALID, "args.password", "set the password again",
+		              "args.password: the password is not kept with a command");
+	for (const unsigned char *p = (const unsigned char *)(r == 0 && text ? text : ""); *p; p++)
+		if ((*p < 0x20 && !strchr("\t\r\n", *p)) || *p == 0x7f)
+			return refuse(f, E_INVALID, "args.password", NULL,
+			              "args.password: no control characters but ends of lines");
+	return r;
+}
+
+static int parse_name(struct order *o, struct refusal *f)
+{
+	int r = arg_text(o->args, "args", "server", WORKFLOW_NAME_MAX, &o->server, f);
+	char why[NAME_WHY_BYTES];
+
+	if (r == 0 && !o->server)
+		return refuse(f, E_INVALID, "args.server", "letters, digits, _ . -",
+		              "args.server: is missing");
+	if (r == 0 && word_wrong(o->server, why))
+		return refuse_name(f, "args.server", o->server, why);
+	return r;
+}
+
+int order_parse_target(struct order *o, struct refusal *f)
+{
+	int64_t port = 0;
+	int kind = 0, r = 0;
+
+	o->size = -1;
+	if (o->kind == CK_SERVER_REKEY)
+		return 0;
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0] && r == 0; i++)
+		r = parse_text(o, texts[i], f);
+	if (r == 0)
+		r = arg_choice(o->args, "args", "kind", kinds, &kind, f);
+	if (r == 0)
+		r = arg_number(o->args, "args", "port", 0, 65535, &port, f);
+	if (r == 0)
+		r = arg_number(o->args, "args", "concurrency", 0, POOL_SLOTS_MAX, &o->size, f);
+	if (r == 0)
+		r = parse_extra(o, f);
+	if (r == 0)
+		r = parse_projects(o, f);
+	if (r == 0)
+		r = parse_password(o, f);
+	return r < 0 ? r : parse_name(o, f);
+}
+
+/* --- the edit ------------------------------------------------------------------------ */
+
+static void print_extra(struct buf *out, const struct jval *v)
+{
+	if (!v || v->kind != JV_OBJECT || !v->first)
+		return;
+	put_open(out, "extra", '{');
+	for (const struct jval *m = v->first; m; m = m->next)
+		put_text(out, m->key, m->text);
+	put_close(out, '}');
+}
+
+static void print_projects(struct buf *out, const struct jval *v)
+{
+	if (!v || v->kind != JV_LIST || !v->first)
+		return;
+	put_open(out, "projects", '[');
+	for (const struct jval *m = v->first; m; m = m->next)
+		put_text(out, NULL, m->text);
+	put_close(out, ']');
+}
+
+/* As it is to be: what is not said stays, what is said as nothing goes. */
+static const struct jval *member(const struct jval *args, const struct jval *was, const char *key)
+{
+	const struct jval *now = jv_get(args, key);
+
+	return now ? now : was ? jv_get(was, key) : NULL;
+}
+
+static void print_number(struct buf *out, const char *key, const struct jval *v)
+{
+	if (v && v->kind == JV_NUMBER && v->number > 0)
+		put_int(out, key, v->number);
+}
+
+static void print_body(const struct jval *args, const struct jval *was, const char *sealed,
+                       struct buf *out)
+{
+	const struct jval *kind = member(args, was, "kind");
+
+	put_open(out, NULL, '{');
+	put_text(out, "kind", kind && kind->kind == JV_TEXT ? kind->text : "other");
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+		const struct jval *v = member(args, was, texts[i]);
+		if (v && v->kind == JV_TEXT && v->len)
+			put_text(out, texts[i], v->text);
+	}
+	print_number(out, "port", member(args, was, "port"));
+	print_number(out, "concurrency", member(args, was, "concurrency"));
+	print_extra(out, member(args, was, "extra"));
+	print_projects(out, member(args, was, "projects"));
+	if (sealed)
+		put_text(out, "sealed", sealed);
+	put_close(out, '}');
+}
+
+static void add_doc(struct commander *c, const struct cmd *cmd, const char *name,
+                    const struct target *was, const char *body, struct edit *e)
+{
+	e->docs = mem_grow(e->docs, e->n_docs + 1, sizeof *e->docs);
+	e->docs[e->n_docs++] = (struct store_doc){ .kind = DOC_SERVER,
+		                                   .id = was ? was->id : ++c->targets.last_id,
+		                                   .version = was ? was->version + 1 : 1,
+		                                   .retired = cmd->kind == CK_SERVER_REMOVE,
+		                                   .name = mem_str(name),
+		                                   .body = mem_str(body),
+		                                   .body_len = strlen(body),
+		                                   .actor = mem_str(cmd->actor),
+		                                   .at_us = cmd->o.now_us };
+}
+
+/* *ret_sealed: the caller's; NULL: it has none. */
+static int seal(struct commander *c, const char *name, const char *password, char **ret_sealed,
+                struct refusal *f)
+{
+	struct err err = { 0 };
+	struct buf about;
+
+	*ret_sealed = NULL;
+	if (!password[0])
+		return 0;
+	buf_init(&about);
+	target_about(name, &about);
+	int r = vault_seal(c->vault, buf_str(&about), password, ret_sealed, &err);
+	buf_done(&about);
+	return r < 0 ? refuse(f, E_CONFLICT, "args.password", "docs/manual.md, Target servers",
+	                      "%s", err.text)
+	             : 0;
+}
+
+static bool same_body(const struct target *was, struct buf *body)
+{
+	struct buf old;
+	const struct jval none = { .kind = JV_OBJECT };
+
+	buf_init(&old);
+	print_body(&none, was->root, target_sealed(was), &old);
+	bool same = strcmp(buf_str(&old), buf_str(body)) == 0;
+	buf_done(&old);
+	return same;
+}
+
+static int set(struct commander *c, struct cmd *cmd, struct refusal *f)
+{
+	const struct target *was = targets_known(&c->targets, cmd->o.server);
+	bool is = was && !was->retired;
+	const struct jval *password = jv_get(cmd->o.args, "password");
+	char *pool = mem_fmt(POOL_SERVER "%s", cmd->o.server), *sealed = NULL;
+	int r = password ? seal(c, cmd->o.server, password->text, &sealed, f) : 0;
+	struct buf body;
+
+	buf_init(&body);
+	if (r == 0) {
+		if (!password && is && target_sealed(was))
+			sealed = mem_str(target_sealed(was));
+		print_body(cmd->o.args, is ? was->root : NULL, sealed, &body);
+		cmd->edit = mem_new(sizeof *cmd->edit);
+		if (!is || !same_body(was, &body))
+			add_doc(c, cmd, cmd->o.server, was, buf_str(&body), cmd->edit);
+		if (cmd->o.size >= 0)
+			pool_change(c, cmd, pool, cmd->o.size ? (int32_t)cmd->o.size : POOL_NONE,
+			            cmd->edit);
+	}
+	buf_done(&body);
+	free(sealed);
+	free(pool);
+	return r;
+}
+
+/* --- who uses one -------------------------------------------------------------------- */
+
+struct using
+{
+	const char *name;
+	bool found;
+};
+
+static bool not_this(void *ctx, const char *name)
+{
+	struct using *u = ctx;
+	size_t n = strlen(u->name);
+
+	if (strncmp(name, "server.", 7) == 0 && strncmp(name + 7, u->name, n) == 0 &&
+	    name[7 + n] == '.')
+		u->found = true;
+	return true;
+}
+
+static bool uses(const struct task *def, const char *name)
+{
+	struct using u = { .name = name };
+	const size_t prefix = strlen(POOL_SERVER);
+
+	for (size_t i = 0; i < def->n_pools; i++)
+		if (strncmp(def->pools[i].name, POOL_SERVER, prefix) == 0 &&
+		    strcmp(def->pools[i].name + prefix, name) == 0)
+			return true;
+	for (size_t i = 0; i < def->n_params && def->asks && !u.found; i++)
+		macro_check(def->params[i].value, not_this, NULL, &u, NULL);
+	return u.found;
+}
+
+static int check_unused(const struct commander *c, const char *name, struct refusal *f)
+{
+	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
+		if (t && !catalog_retired(t) && uses(t->def, name))
+			return refuse(f, E_CONFLICT, "args.server", "change the task first",
+			              "%s uses the target server %s", t->def->name, name);
+	}
+	return 0;
+}
+
+static int take_away(struct commander *c, struct cmd *cmd, struct refusal *f)
+{
+	const struct target *was = targets_find(&c->targets, cmd->o.server);
+	char *pool;
+
+	if (!was)
+		return refuse(f, E_NOT_FOUND, "args.server", "sirdar target list",
+		              "args.server: there is no target server '%.64s'", cmd->o.server);
+	int r = check_unused(c, cmd->o.server, f);
+	if (r < 0)
+		return r;
+	cmd->edit = mem_new(sizeof *cmd->edit);
+	add_doc(c, cmd, cmd->o.server, was, "{}", cmd->edit); /* nothing is kept */
+	pool = mem_fmt(POOL_SERVER "%s", cmd->o.server);
+	pool_change(c, cmd, pool, POOL_NONE, cmd->edit);
+	free(pool);
+	return 0;
+}
+
+/* --- another key --------------------------------------------------------------------- */
+
+static int seal_again(struct commander *c, struct cmd *cmd, const struct target *t, struct err *err)
+{
+	const struct jval none = { .kind = JV_OBJECT };
+	struct buf about, body;
+	char *text = NULL, *sealed = NULL;
+	bool current;
+
+	int r = vault_is_current(c->vault, target_sealed(t), &current, err);
+	if (r < 0 || current)
+		return r;
+	buf_init(&about);
+	buf_init(&body);
+	target_about(t->name, &about);
+	r = vault_open(c->vault, buf_str(&about), target_sealed(t), &text, err);
+	if (r == 0)
+		r = vault_seal(c->vault, buf_str(&about), text, &sealed, err);
+	if (r == 0) {
+		print_body(&none, t->root, sealed, &body);
+		add_doc(c, cmd, t->name, t, buf_str(&body), cmd->edit);
+	}
+	vault_forget(text);
+	free(sealed);
+	buf_done(&about);
+	buf_done(&body);
+	return r;
+}
+
+static int rekey(struct commander *c, struct cmd *cmd, struct refusal *f)
+{
+	struct err err = { 0 };
+	int r = 0;
+
+	cmd->edit = mem_new(sizeof *cmd->edit);
+	for (size_t i = 0; i < c->targets.n && r == 0; i++)
+		if (!c->targets.items[i].retired && target_sealed(&c->targets.items[i]))
+			r = seal_again(c, cmd, &c->targets.items[i], &err);
+	return r < 0 ? refuse(f, E_CONFLICT, "secrets_key_file", "docs/manual.md, Target servers",
+	                      "%s", err.text)
+	             : 0;
+}
+
+int target_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
+{
+	return cmd->kind == CK_SERVER_SET      ? set(c, cmd, f)
+	       : cmd->kind == CK_SERVER_REMOVE ? take_away(c, cmd, f)
+	                                       : rekey(c, cmd, f);
+}

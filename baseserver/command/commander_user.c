@@ -1,0 +1,301 @@
+/* People, their groups and their tokens: the arguments of commands about them. What is kept of
+ * one is a JSON document; a secret only as the hash that the HTTP face made, and that only
+ * there: neither the command's record nor the audit has it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/command/commander_impl.h"
+#include "baseserver/command/people.h"
+#include "baseserver/model/json_read.h"
+#include "sched/workflow.h"
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/json_put.h"
+
+enum { NAME_MAX_BYTES = 63, LIST_MAX = 1000, TIME_MAX = 1 << 30 };
+
+/* `as`, whether a change of it ends sessions (`since` grows), whether a new one needs it. */
+static const struct person_member user_members[] = {
+	{ "role", AS_OWN_ROLE, true, true },    { "projects", AS_PROJECTS, true, false },
+	{ "rights", AS_RIGHTS, true, false },   { "mail", AS_LINE, false, false },
+	{ "phone", AS_LINE, false, false },     { "chat", AS_LINE, false, false },
+	{ "full_name", AS_LINE, false, false }, { "disabled", AS_TRUTH, true, false },
+	{ "secret", AS_SECRET, true, false },   { "source", AS_SOURCE, true, false },
+	{ "subject", AS_LINE, true, false },    { "groups", AS_NAMES, false, false },
+};
+static const struct person_member group_members[] = {
+	{ "role", AS_OWN_ROLE, false, true },     { "projects", AS_PROJECTS, false, false },
+	{ "rights", AS_RIGHTS, false, false },    { "members", AS_NAMES, false, false },
+	{ "description", AS_LINE, false, false }, { "source", AS_SOURCE, false, false },
+	{ "external", AS_LINE, false, false },
+};
+static const struct person_member token_members[] = {
+	{ "owner", AS_NAME, false, false },        { "role", AS_ROLE, false, true },
+	{ "projects", AS_PROJECTS, false, false }, { "rights", AS_RIGHTS, false, false },
+	{ "app", AS_TRUTH, false, false },         { "hash", AS_HASH, false, true },
+	{ "created", AS_TIME, false, true },       { "expires", AS_TIME, false, false },
+};
+
+static const struct person_member device_members[] = {
+	{ "owner", AS_NAME, false, true },       { "endpoint", AS_ENDPOINT, false, true },
+	{ "p256dh", AS_KEY, false, true },       { "auth", AS_KEY, false, true },
+	{ "label", AS_LINE, false, false },      { "least", AS_SEVERITY, false, false },
+	{ "language", AS_TONGUE, false, false }, { "created", AS_TIME, false, true },
+};
+
+#define MEMBERS(m) m, sizeof(m) / sizeof((m)[0])
+const struct person_noun person_nouns[PERSON_NOUNS] = {
+	[NOUN_USER] = { "user", DOC_USER, MEMBERS(user_members) },
+	[NOUN_GROUP] = { "group", DOC_GROUP, MEMBERS(group_members) },
+	[NOUN_TOKEN] = { "token", DOC_TOKEN, MEMBERS(token_members) },
+	[NOUN_DEVICE] = { "device", DOC_DEVICE, MEMBERS(device_members) },
+	[NOUN_PREFERENCES] = { "user", DOC_PREFS, NULL, 0 }, /* commander_prefs.c */
+};
+
+enum person_noun_id person_noun_of(enum command_kind kind)
+{
+	return kind == CK_USER_SET || kind == CK_USER_REMOVE       ? NOUN_USER
+	       : kind == CK_GROUP_SET || kind == CK_GROUP_REMOVE   ? NOUN_GROUP
+	       : kind == CK_DEVICE_SET || kind == CK_DEVICE_REMOVE ? NOUN_DEVICE
+	                                                           : NOUN_TOKEN;
+}
+
+/* --- arguments ----------------------------------------------------------------------- */
+
+bool person_name_ok(const char *s)
+{
+	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._@-");
+
+	return n && n <= NAME_MAX_BYTES && !s[n] && s[0] != '.' && s[0] != '-';
+}
+
+static bool project_ok(const char *s)
+{
+	return strcmp(s, "*") == 0 || name_ok(s);
+}
+
+static bool right_ok(const char *s)
+{
+	return strcmp(s, "backfill") == 0 || strcmp(s, "force-success") == 0;
+}
+
+static int parse_list(const struct order *o, const char *key, bool (*ok)(const char *s),
+                      const char *hint, const char *want, struct refusal *f)
+{
+	const struct jval *list = NULL;
+	int r = arg_list(o->args, "args", key, LIST_MAX, &list, f);
+	char at[40];
+
+	snprintf(at, sizeof at, "args.%s", key);
+	for (const struct jval *v = list ? list->first : NULL; v && r == 0; v = v->next)
+		if (v->kind != JV_TEXT || !ok(v->text))
+			r = refuse(f, E_INVALID, at, hint, "%s: %s is expected, not %.60s", at,
+			           want, v->kind == JV_TEXT ? v->text : jv_kind_name(v));
+	return r;
+}
+
+/* Goes into mails and tables: one line. */
+static int parse_line(const struct order *o, const char *key, struct refusal *f)
+{
+	const char *text = NULL;
+	char at[40];
+
+	if (arg_text(o->args, "args", key, PERSON_LINE_MAX, &text, f) < 0)
+		return f->code;
+	snprintf(at, sizeof at, "args.%s", key);
+	for (const char *p = text ? text : ""; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			return refuse(f, E_INVALID, at, NULL,
+			              "%s: a line without control characters is expected", at);
+	return 0;
+}
+
+/* A hash of the right looks; ARGS_KEPT_OUT is what a record shows in its place. */
+static int parse_secret(const struct order *o, const struct person_member *m, struct refusal *f)
+{
+	const char *text = NULL;
+	char at[40];
+	bool ok;
+
+	if (arg_text(o->args, "args", m->key, 127, &text, f) < 0)
+		return f->code;
+	ok = !text || (m->as == AS_SECRET
+	                       ? strncmp(text, "$argon2id$", 10) == 0
+	                       : strlen(text) == 64 && text[strspn(text, "0123456789abcdef")] == 0);
+	snprintf(at, sizeof at, "args.%s", m->key);
+	return ok ? 0
+	          : refuse(f, E_INVALID, at, m->as == AS_SECRET ? "set the password again" : NULL,
+	                   "%s: %s", at,
+	                   strcmp(text, ARGS_KEPT_OUT) == 0
+	                           ? "the password is not kept with a command"
+	                   : m->as == AS_SECRET ? "an argon2id hash is expected"
+	                                        : "a SHA-256 in hex is expected");
+}
+
+static int parse_name(const struct order *o, const char *key, struct refusal *f)
+{
+	const char *text = NULL;
+	char at[40];
+
+	if (arg_text(o->args, "args", key, NAME_MAX_BYTES, &text, f) < 0)
+		return f->code;
+	snprintf(at, sizeof at, "args.%s", key);
+	return !text || person_name_ok(text) ? 0
+	                                     : refuse(f, E_INVALID, at, "letters, digits, . _ @ -",
+	                                              "%s: '%.64s' is no name", at, text);
+}
+
+/* Where a browser's maker takes pushes: an address, no more is looked at here (the notifier knows
+ * which hosts are meant); and a key in base64url. */
+static int parse_of_device(const struct order *o, const struct person_member *m, struct refusal *f)
+{
+	bool key = m->as == AS_KEY;
+	const char *text = NULL;
+	char at[40];
+	size_t n;
+
+	if (arg_text(o->args, "args", m->key, key ? DEVICE_KEY_MAX : DEVICE_ENDPOINT_MAX, &text,
+	             f) < 0)
+		return f->code;
+	if (!text)
+		return 0;
+	snprintf(at, sizeof at, "args.%s", m->key);
+	for (n = 0; (unsigned char)text[n] > ' ' && text[n] != 0x7f; n++)
+		;
+	if (strcmp(text, ARGS_KEPT_OUT) == 0)
+		return refuse(f, E_INVALID, at, NULL, "%s: it is not kept with a command", at);
+	if (text[n] ||
+	    (!key && strncmp(text, "https://", 8) != 0 && strncmp(text, "http://", 7) != 0))
+		return refuse(f, E_INVALID, at, NULL, "%s: %s is expected", at,
+		              key ? "a key in base64url" : "an address, https://...");
+	return 0;
+}
+
+static int parse_member(const struct order *o, const struct person_member *m, struct refusal *f)
+{
+	/* A person, or a group, may have none of its own: only what groups give. */
+	static const char *const roles[] = { "viewer", "developer", "operator",
+		                             "admin",  "none",      NULL };
+	static const char *const sources[] = { "local", "ldap", "oidc", NULL };
+	static const char *const severities[] = { "notice", "warning", "critical", NULL };
+	static const char *const tongues[] = { "en", "zh", NULL };
+	int64_t number = 0;
+	bool truth;
+	int choice = 0;
+
+	switch (m->as) {
+	case AS_OWN_ROLE:
+	case AS_ROLE:
+		return arg_choice(o->args, "args", m->key, roles, &choice, f);
+	case AS_SOURCE:
+		return arg_choice(o->args, "args", m->key, sources, &choice, f);
+	case AS_SEVERITY:
+		return arg_choice(o->args, "args", m->key, severities, &choice, f);
+	case AS_TONGUE:
+		return arg_choice(o->args, "args", m->key, tongues, &choice, f);
+	case AS_ENDPOINT:
+	case AS_KEY:
+		return parse_of_device(o, m, f);
+	case AS_LINE:
+		return parse_line(o, m->key, f);
+	case AS_NAME:
+		return parse_name(o, m->key, f);
+	case AS_TRUTH:
+		return arg_truth(o->args, "args", m->key, &truth, f);
+	case AS_TIME:
+		return arg_number(o->args, "args", m->key, 0, (int64_t)TIME_MAX * 16, &number, f);
+	case AS_SECRET:
+	case AS_HASH:
+		return parse_secret(o, m, f);
+	case AS_PROJECTS:
+		return parse_list(o, m->key, project_ok, "[\"retail\"], or [\"*\"] for all",
+		                  "a project's name", f);
+	case AS_RIGHTS:
+		return parse_list(o, m->key, right_ok, "backfill, force-success", "a right", f);
+	default:
+		return parse_list(o, m->key, person_name_ok, "[\"ann\"]", "a name", f);
+	}
+}
+
+int order_parse_person(struct order *o, struct refusal *f)
+{
+	const struct person_noun *n = &person_nouns[person_noun_of(o->kind)];
+	char at[40];
+	int r = 0;
+
+	for (size_t i = 0; i < n->n_members && r == 0; i++)
+		r = parse_member(o, &n->members[i], f);
+	if (r == 0)
+		r = arg_text(o->args, "args", n->word, NAME_MAX_BYTES, &o->user, f);
+	if (r < 0)
+		return r;
+	snprintf(at, sizeof at, "args.%s", n->word);
+	if (!o->user || !person_name_ok(o->user))
+		return refuse(f, E_INVALID, at, "letters, digits, . _ @ -", "%s: %s%.64s%s%s%s", at,
+		              o->user ? "'" : "", o->user ? o->user : "is missing",
+		              o->user ? "' is no " : "", o->user ? n->word : "",
+		              o->user ? "'s name" : "");
+	if (n->doc == DOC_USER && strcmp(o->user, "admin") == 0)
+		return refuse(f, E_CONFLICT, "args.user", "sirdar passwd",
+		              "args.user: admin is the cgi's own, with a password of its own");
+	return 0;
+}
+
+void person_print(struct buf *out, const char *key, const struct jval *v, bool secret)
+{
+	switch (v->kind) {
+	case JV_TEXT:
+		put_text(out, key, secret ? ARGS_KEPT_OUT : v->text);
+		break;
+	case JV_TRUTH:
+		put_bool(out, key, v->truth);
+		break;
+	case JV_NUMBER:
+		put_int(out, key, v->number);
+		break;
+	case JV_LIST:
+		put_open(out, key, '[');
+		for (const struct jval *i = v->first; i; i = i->next)
+			person_print(out, NULL, i, false);
+		put_close(out, ']');
+		break;
+	case JV_OBJECT:
+		put_open(out, key, '{');
+		for (const struct jval *i = v->first; i; i = i->next)
+			person_print(out, i->key, i, false);
+		put_close(out, '}');
+		break;
+	default:
+		put_null(out, key);
+	}
+}
+
+bool args_hide(enum command_kind kind)
+{
+	return kind == CK_USER_SET || kind == CK_TOKEN_SET || kind == CK_SERVER_SET ||
+	       kind == CK_DEVICE_SET || kind == CK_PREFERENCES_SET;
+}
+
+char *args_shown(const struct order *o)
+{
+	const char *hidden = o->kind == CK_USER_SET          ? "secret"
+	                     : o->kind == CK_TOKEN_SET       ? "hash"
+	                     : o->kind == CK_DEVICE_SET      ? "auth"
+	                     : o->kind == CK_PREFERENCES_SET ? "value"
+	                                                     : "password";
+	/* Who has the address of a browser may have its maker's service wake it. */
+	const char *also = o->kind == CK_DEVICE_SET ? "endpoint" : hidden;
+	struct buf out;
+	char *text;
+
+	buf_init(&out);
+	put_open(&out, NULL, '{');
+	for (const struct jval *v = o->args->first; v; v = v->next)
+		person_print(&out, v->key, v,
+		             strcmp(v->key, hidden) == 0 || strcmp(v->key, also) == 0);
+	put_close(&out, '}');
+	text = mem_str(buf_str(&out));
+	buf_done(&out);
+	return text;
+}

@@ -1,0 +1,145 @@
+/* `within`: the projects that a command keeps to. The HTTP face sets it for people whose rights end
+ * there; it is an argument like others, so that it stands in the record and after a restart. */
+#include <stdio.h>
+#include <string.h>
+
+#include "baseserver/command/commander_impl.h"
+#include "baseserver/model/json_read.h"
+#include "sched/task.h"
+#include "sched/workflow.h"
+#include "util/alloc.h"
+#include "util/err.h"
+
+enum { PROJECTS_MAX = 100 };
+
+int order_parse_within(struct order *o, struct refusal *f)
+{
+	int r = arg_list(o->args, "args", "within", PROJECTS_MAX, &o->within, f);
+	char why[NAME_WHY_BYTES];
+
+	for (const struct jval *v = r == 0 && o->within ? o->within->first : NULL; v; v = v->next) {
+		if (v->kind != JV_TEXT)
+			return refuse(f, E_INVALID, "args.within", "[\"retail\"]",
+			              "args.within: a project's name is expected, not %s",
+			              jv_kind_name(v));
+		if (name_wrong(v->text, why))
+			return refuse_name(f, "args.within", v->text, why);
+	}
+	return r;
+}
+
+/* `name`: a project, or what begins with one and a slash. */
+bool within(const struct order *o, const char *name)
+{
+	size_t n = strcspn(name, "/");
+
+	if (!o->within)
+		return true;
+	for (const struct jval *v = o->within->first; v; v = v->next)
+		if (v->len == n && memcmp(v->text, name, n) == 0)
+			return true;
+	return false;
+}
+
+int within_refuse(const struct order *o, const char *place, const char *name, struct refusal *f)
+{
+	char projects[200] = "";
+	size_t n = 0;
+
+	for (const struct jval *v = o->within->first; v && n < sizeof projects; v = v->next)
+		n += (size_t)snprintf(projects + n, sizeof projects - n, "%s%s", n ? ", " : "",
+		                      v->text);
+	return refuse(f, E_FORBIDDEN, place, projects,
+	              "%.200s: its project is not among those you may change (%s)", name,
+	              *projects ? projects : "none");
+}
+
+static int check_selected(const struct commander *c, const struct order *o, struct refusal *f)
+{
+	for (size_t i = 0; i < o->sel.n_tasks; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, o->sel.tasks[i]);
+		if (!within(o, t->def->name))
+			return within_refuse(o, "args.selection", t->def->name, f);
+	}
+	for (size_t i = 0; i < o->sel.n_instances; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, o->sel.instances[i].task);
+		if (t && !within(o, t->def->name))
+			return within_refuse(o, "args.selection", t->def->name, f);
+	}
+	return 0;
+}
+
+/* What has no project belongs to the whole installation. */
+static int refuse_whole(const struct order *o, struct refusal *f)
+{
+	return refuse(f, E_FORBIDDEN, "args", "ask an administrator",
+	              "%s acts on the whole installation, not on a project",
+	              command_kind_name(o->kind));
+}
+
+int within_check(const struct commander *c, const struct order *o, struct refusal *f)
+{
+	if (!o->within)
+		return 0;
+	switch (command_acts_on(o->kind)) {
+	case ON_TASKS:
+	case ON_INSTANCES:
+	case ON_EITHER:
+		return check_selected(c, o, f);
+	case ON_COMMANDS: /* by who gave them: commander_task.c */
+		return 0;
+	case ON_DOCUMENTS:
+		if (o->kind == CK_APPLY) /* when they are read: within_check_set() */
+			return o->retired_calendars ? refuse_whole(o, f) : 0;
+		if (o->kind == CK_QUOTA_SET)
+			return within(o, o->pool) ? 0
+			                          : within_refuse(o, "args.project", o->pool, f);
+		if (o->kind == CK_SILENCE_REMOVE) /* by what it covers: silence_begin() */
+			return 0;
+		if (o->kind == CK_SILENCE_ADD && o->covers)
+			return within(o, o->covers) ? 0 : within_refuse(o, "args", o->covers, f);
+		return refuse_whole(o, f);
+	default:
+		/* by what it is of: alert_ack() */
+		return o->kind == CK_ALERT_ACK ? 0 : refuse_whole(o, f);
+	}
+}
+
+int within_check_set(const struct order *o, const struct workflow_set *set, struct refusal *f)
+{
+	const char *at = "args.documents";
+
+	if (!o->within)
+		return 0;
+	for (size_t i = 0; i < workflow_set_count(set); i++) {
+		const char *name = workflow_name(workflow_set_at(set, i));
+		if (!within(o, name))
+			return within_refuse(o, at, name, f);
+	}
+	if (workflow_set_calendars(set))
+		return within_refuse(o, at, "a calendar", f);
+	for (size_t i = 0; i < workflow_set_scopes(set); i++) {
+		const struct workflow_scope *s = workflow_set_scope(set, i);
+		if (workflow_scope_pool(s) || !*workflow_scope_project(s))
+			return within_refuse(
+				o, at, workflow_scope_pool(s) ? "a pool" : "what is global", f);
+		if (!within(o, workflow_scope_project(s)))
+			return within_refuse(o, at, workflow_scope_project(s), f);
+	}
+	for (const struct jval *v = o->retired_libraries ? o->retired_libraries->first : NULL; v;
+	     v = v->next)
+		if (!within(o, v->text))
+			return within_refuse(o, "args.retire_libraries", v->text, f);
+	for (const struct jval *v = o->prune ? o->prune->first : NULL; v; v = v->next)
+		if (!within(o, v->text))
+			return within_refuse(o, "args.prune", v->text, f);
+	return 0;
+}
+
+/* One's own commands: of the same person, by whichever token. */
+bool within_own(const struct cmd *cmd, const char *actor)
+{
+	size_t n = strcspn(cmd->actor, "/");
+
+	return !cmd->o.within || (strcspn(actor, "/") == n && memcmp(cmd->actor, actor, n) == 0);
+}

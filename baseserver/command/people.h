@@ -1,0 +1,75 @@
+/* people.h — what is kept of people, of their groups, tokens, devices and preferences; shared by
+ * commander_user.c, commander_people.c and commander_prefs.c only. A table row each: arguments,
+ * documents and refusals come of it.
+ */
+#ifndef BASESERVER_PEOPLE_H
+#define BASESERVER_PEOPLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "baseserver/model/command.h"
+#include "store/store.h"
+
+struct buf;
+struct cmd;
+struct commander;
+struct jval;
+struct known_person;
+
+enum { PERSON_LINE_MAX = 400, DEVICE_ENDPOINT_MAX = 1000, DEVICE_KEY_MAX = 100 };
+
+enum person_as {
+	AS_LINE,
+	AS_NAME,
+	AS_NAMES,
+	AS_PROJECTS,
+	AS_RIGHTS,
+	AS_TRUTH,
+	AS_TIME,   /* s, since 1970 */
+	AS_SECRET, /* argon2id */
+	AS_HASH,   /* SHA-256, in hex */
+	AS_ROLE,
+	AS_OWN_ROLE,
+	AS_SOURCE,
+	AS_ENDPOINT,
+	AS_KEY, /* base64url */
+	AS_SEVERITY,
+	AS_TONGUE,
+};
+
+struct person_member {
+	const char *key;
+	enum person_as as;
+	bool ends_sessions, needed;
+};
+
+struct person_noun {
+	const char *word; /* "user": of commands, and the argument that names one */
+	enum store_doc_kind doc;
+	const struct person_member *members;
+	size_t n_members;
+};
+
+enum person_noun_id {
+	NOUN_USER,
+	NOUN_GROUP,
+	NOUN_TOKEN,
+	NOUN_DEVICE,
+	NOUN_PREFERENCES,
+	PERSON_NOUNS
+};
+
+extern const struct person_noun person_nouns[PERSON_NOUNS];
+
+enum person_noun_id person_noun_of(enum command_kind kind);
+/* Letters, digits, . _ @ - */
+bool person_name_ok(const char *s);
+struct known_person *person_known(struct commander *c, enum person_noun_id noun, const char *name);
+/* A new version of it goes with cmd->edit. */
+void person_put(struct commander *c, const struct cmd *cmd, enum person_noun_id noun,
+                const char *name, const char *body, bool retired);
+/* A value of a document, or of a command's record: there `secret` is not told. */
+void person_print(struct buf *out, const char *key, const struct jval *v, bool secret);
+
+#endif

@@ -1,0 +1,318 @@
+#include "baseserver/keep/maintainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/keep/maintainer_impl.h"
+#include "baseserver/pack.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/check.h"
+#include "util/log.h"
+
+/* What could not be decided: who waits for an ear that stands may be many. */
+#define LOOK_AGAIN_US(m) ((m)->n_ears ? 20 * US_PER_MS : US_PER_MS)
+
+/* How far the plan has come: rows that a command made ahead of it do not say. */
+static void follow_plan(struct mtask *t, const struct instance *i)
+{
+	if (i->key.part != 0 || i->key.run_date <= t->through || !t->def)
+		return;
+	if (i->origin == OR_CYCLE || plan_next(t->def->plan, t->through) == i->key.run_date)
+		t->through = i->key.run_date;
+}
+
+static void fold_instance(struct maintainer *m, const struct transition *tr)
+{
+	const struct instance *i = &tr->inst;
+	uint32_t index = watch_of_slot(m, tr->slot);
+	struct mtask *t = maintainer_task(m, i->key.task);
+	bool was = tr->from != ST_NONE && !state_final((enum state)tr->from);
+	bool is = !state_final((enum state)i->state);
+
+	t->unfinished = t->unfinished + is - was;
+	if (tr->from == ST_NONE)
+		follow_plan(t, i);
+	if (!watch_wanted(m, i)) {
+		if (index != SLAB_NONE)
+			watch_drop(m, index);
+		return;
+	}
+	if (index == SLAB_NONE)
+		index = watch_take(m, tr->slot);
+	watch_set_image(m, index, i);
+	struct watch *w = watch_at(m, index);
+	if (tr->event == EV_GRANT) {
+		watch_begin_lease(m, w, tr);
+		watch_set_body(w, tr->ref ? tr->ref : maintainer_def(m, tr->inst.key.task));
+	} else if (tr->event == EV_STARTED)
+		w->granted_us = actor_mono_us(m->me);
+	else if (tr->event == EV_KILL || tr->event == EV_KILL_ACK)
+		w->kill_us = actor_mono_us(m->me);
+	heap_set(&m->times, &w->node, watch_next_look(m, w));
+}
+
+static void look_if_over(struct maintainer *m, uint32_t task)
+{
+	struct mtask *t = m->tasks[task];
+
+	if (t->unfinished == 0)
+		maintainer_retire_if_over(m, t);
+}
+
+static void fold_task(struct maintainer *m, const struct packed_task *new)
+{
+	struct mtask *t = maintainer_task(m, new->def->id);
+
+	task_ref(new->def);
+	task_unref(t->def);
+	t->def = new->def;
+	t->row = new->row;
+	t->offline_asked = false;
+	if (t->row.planned_through > t->through || t->through == 0)
+		t->through = t->row.planned_through;
+	look_if_over(m, new->def->id);
+}
+
+static void fold_tasks(struct maintainer *m, const struct task_pack *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		fold_task(m, &p->items[i]);
+}
+
+void maintainer_fold(struct maintainer *m)
+{
+	for (const struct transition *tr; (tr = stream_peek(m->in)); stream_next(m->in)) {
+		if (tr->kind == TK_TASK) {
+			fold_tasks(m, tr->row);
+		} else if (tr->kind == TK_INSTANCE) {
+			fold_instance(m, tr);
+			look_if_over(m, tr->inst.key.task);
+		}
+	}
+}
+
+static struct proposal *propose(struct maintainer *m, struct watch *w, enum ask ask)
+{
+	log_debug("maintainer.propose", "instance=%u.%lld ask=%d token=%llx", w->inst.key.task,
+	          (long long)w->inst.key.run_date, (int)ask, (unsigned long long)w->inst.token);
+	struct proposal *p = outbox_add(&m->out, ask, w->inst.key);
+
+	p->revision = w->inst.revision;
+	p->token = w->inst.token;
+	p->cookie = w->slot;
+	w->asked = true;
+	return p;
+}
+
+void maintainer_lose(struct maintainer *m, struct watch *w)
+{
+	struct proposal *p = propose(m, w, ASK_ENDED);
+
+	w->gone = true; /* not to be sent again while this is on its way */
+	p->end = AE_INFRA;
+	p->reason = RE_LOST;
+	p->session = w->session;
+	p->exit_code = -1;
+	log_warn("attempt.lost", "task=%u run_date=%lld token=%llx broker=%u", w->inst.key.task,
+	         (long long)w->inst.key.run_date, (unsigned long long)w->inst.token,
+	         w->inst.broker);
+}
+
+static void look_running(struct maintainer *m, struct watch *w, int64_t now)
+{
+	const struct task *d = watch_def(m, w);
+
+	watch_begin_anew(m, w);
+	if (w->lose_us <= now && w->inst.state != ST_HANGED) {
+		if (maintainer_may_judge(m, w->lose_us))
+			maintainer_lose(m, w);
+	} else if (w->inst.state == ST_RUNNING && d && d->alive_wait_us &&
+	           w->granted_us + d->alive_wait_us <= now && !w->killed_for_time) {
+		struct proposal *p = propose(m, w, ASK_KILL);
+		p->intent = KI_TIMEOUT;
+		p->reason = RE_TIMEOUT;
+		w->killed_for_time = true;
+#ifndef BUG_92 /* a kill that was acknowledged is waited for as long as its holder beats */
+	} else if (w->inst.state == ST_KILLING && w->kill_us + watch_grace_us(m, w) <= now) {
+		if (maintainer_may_judge(m, w->kill_us + watch_grace_us(m, w)))
+			propose(m, w, ASK_HANG);
+#endif
+	}
+}
+
+static void look(struct maintainer *m, struct watch *w)
+{
+	int64_t now = actor_mono_us(m->me), wall = actor_wall_us(m->me);
+
+	if (w->asked)
+		return;
+	if (w->inst.state == ST_FAILED) {
+		if (w->inst.retry_at_us <= wall)
+			propose(m, w, ASK_RETRY);
+	} else if (w->inst.state == ST_READY || w->inst.state == ST_DEPEND) {
+		if (watch_expiry_us(m, &w->inst) <= wall)
+			propose(m, w, ASK_EXPIRE);
+	} else {
+		look_running(m, w, now);
+	}
+}
+
+static void look_at_times(struct maintainer *m)
+{
+	int64_t now = actor_mono_us(m->me);
+	struct heap_node *top;
+
+	while ((top = heap_top(&m->times)) && top->key <= now && outbox_room(&m->out) > 0) {
+		struct watch *w = (struct watch *)top;
+		look(m, w);
+		int64_t next = watch_next_look(m, w);
+		/* What was asked is answered soon; an answer looks again. */
+		if (w->asked || next == INT64_MAX)
+			heap_remove(&m->times, &w->node);
+		else
+			heap_set(&m->times, &w->node, next > now ? next : now + LOOK_AGAIN_US(m));
+	}
+	int64_t next = maintainer_call(m);
+	if (top && top->key < next)
+		next = top->key;
+	if (m->set.retention_us && !m->keeping && m->keep_us < next)
+		next = m->keep_us;
+	if (m->n_over && !m->retiring && m->retire_us < next)
+		next = m->retire_us;
+	actor_alarm(m->me, next);
+}
+
+static void turn(void *self)
+{
+	struct maintainer *m = self;
+
+	maintainer_fold(m);
+	maintainer_keep_house(m);
+	maintainer_retire(m);
+	look_at_times(m);
+	outbox_flush(&m->out);
+}
+
+static void on_alarm(void *self)
+{
+	(void)self; /* turn() follows */
+}
+
+static void answered(struct letter *letter, void *self)
+{
+	struct maintainer *m = self;
+	struct answers *as = (struct answers *)letter;
+
+	outbox_settled(&m->out, as);
+	for (size_t i = 0; i < as->n; i++) {
+		uint32_t index = watch_of_slot(m, (uint32_t)as->a[i].cookie);
+		if (index == SLAB_NONE)
+			continue;
+		struct watch *w = watch_at(m, index);
+		w->asked = w->killed_for_time = false;
+		heap_set(&m->times, &w->node, actor_mono_us(m->me) + US_PER_MS);
+	}
+	free(as);
+}
+
+static int init(void *self, struct actor *me, struct err *err)
+{
+	(void)self;
+	(void)me;
+	(void)err;
+	return 0;
+}
+
+static const struct actor_ops ops = {
+	.name = "maintainer", .letters_max = 65536, .init = init, .turn = turn, .alarm = on_alarm
+};
+
+static void load_task(void *ctx, const struct ledger_task *lt)
+{
+	struct mtask *t = maintainer_task(ctx, lt->def->id);
+
+	t->def = task_ref(lt->def);
+	t->row = *lt->row;
+	t->through = lt->row->planned_through;
+}
+
+static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
+{
+	struct maintainer *m = ctx;
+
+	maintainer_task(m, i->key.task)->unfinished++;
+	if (!watch_wanted(m, i))
+		return;
+#ifdef BUG_98 /* what is to be tried again is forgotten by a restart */
+	if (i->state == ST_FAILED)
+		return;
+#endif
+	uint32_t index = watch_take(m, slot);
+	watch_set_image(m, index, i);
+	struct watch *w = watch_at(m, index);
+	watch_begin_lease(m, w, &(struct transition){ .lane = LANE_UNKNOWN });
+	if (state_holds_slot((enum state)i->state))
+		watch_set_body(w, ledger_body(m->ledger, i));
+	w->lose_us += m->set.grace_us;
+#ifdef BUG_6 /* the clocks of leases do not start anew */
+	w->lose_us = actor_mono_us(m->me);
+#endif
+	if (i->state == ST_KILLING || i->state == ST_WAITKILL)
+		w->kill_us = actor_mono_us(m->me);
+	heap_set(&m->times, &w->node, watch_next_look(m, w));
+}
+
+struct maintainer *maintainer_new(struct thread *th, struct ledger *ledger,
+                                  const struct maintainer_settings *set)
+{
+	struct maintainer *m = mem_new(sizeof *m);
+
+	m->ledger = ledger;
+	m->set = *set;
+	slab_init(&m->watches, sizeof(struct watch));
+	map_init(&m->by_token);
+	heap_init(&m->times);
+	m->me = actor_new(th, &ops, m);
+	m->keep_us = actor_mono_us(m->me) + MAINTAINER_KEEP_EVERY_US / 12;
+	m->saved_at = stream_last(ledger_stream(ledger));
+	m->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, m->me);
+	m->out = (struct outbox){
+		.ledger = ledger, .me = m->me, .from = PR_MAINTAINER, .answered = answered
+	};
+	ledger_each_task(ledger, load_task, m);
+	ledger_each_instance(ledger, load_instance, m);
+	return m;
+}
+
+void maintainer_free(struct maintainer *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->tasks_cap; i++)
+		if (m->tasks[i]) {
+			task_unref(m->tasks[i]->def);
+			free(m->tasks[i]);
+		}
+	for (uint32_t i = 0; i < m->watches.used; i++)
+		task_unref(watch_at(m, i)->body);
+	slab_done(&m->watches);
+	map_done(&m->by_token);
+	heap_done(&m->times);
+	outbox_done(&m->out);
+	free(m->by_slot);
+	free(m->over);
+	free(m->ears);
+	free(m->tasks);
+	free(m);
+}
+
+struct actor *maintainer_actor(struct maintainer *m)
+{
+	return m->me;
+}
+
+size_t maintainer_leases(const struct maintainer *m)
+{
+	return m->watches.len;
+}

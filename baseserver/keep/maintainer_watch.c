@@ -1,0 +1,179 @@
+/* What is watched, and when to look at it next. */
+#include <stdlib.h>
+
+#include "baseserver/keep/maintainer_impl.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+
+/* Wall times (retry, expiry) are looked at again at least this often: clocks get set. */
+#define WALL_RECHECK_US (10 * US_PER_S)
+
+struct mtask *maintainer_task(struct maintainer *m, uint32_t id)
+{
+	if (id >= m->tasks_cap) {
+		size_t cap = (size_t)id * 2 + 64;
+		m->tasks = mem_grow(m->tasks, cap, sizeof *m->tasks);
+		for (size_t i = m->tasks_cap; i < cap; i++)
+			m->tasks[i] = NULL;
+		m->tasks_cap = cap;
+	}
+	if (!m->tasks[id])
+		m->tasks[id] = mem_new(sizeof *m->tasks[id]);
+	return m->tasks[id];
+}
+
+const struct task *maintainer_def(const struct maintainer *m, uint32_t task)
+{
+	return task < m->tasks_cap && m->tasks[task] ? m->tasks[task]->def : NULL;
+}
+
+const struct task *watch_def(const struct maintainer *m, const struct watch *w)
+{
+	return w->body ? w->body : maintainer_def(m, w->inst.key.task);
+}
+
+void watch_set_body(struct watch *w, const struct task *body)
+{
+	const struct task *was = w->body;
+
+	w->body = body ? task_ref(body) : NULL;
+	task_unref(was);
+}
+
+/* A wall time as a monotonic one, never further away than the recheck. */
+static int64_t mono_of_wall(const struct maintainer *m, int64_t wall_us)
+{
+	int64_t wait = wall_us - actor_wall_us(m->me);
+
+	if (wait > WALL_RECHECK_US)
+		wait = WALL_RECHECK_US;
+	return actor_mono_us(m->me) + (wait > 0 ? wait : 0);
+}
+
+int64_t watch_expiry_us(const struct maintainer *m, const struct instance *i)
+{
+	const struct task *d = maintainer_def(m, i->key.task);
+
+	return d ? task_expiry_us(d, i->eff_due_us) : INT64_MAX;
+}
+
+int64_t watch_grace_us(const struct maintainer *m, const struct watch *w)
+{
+	const struct task *d = watch_def(m, w);
+
+	int64_t grace_us = w->inst.grace_ms ? w->inst.grace_ms * US_PER_MS : d ? d->grace_us : 0;
+
+	return grace_us + m->set.kill_extra_us;
+}
+
+int64_t watch_next_look(const struct maintainer *m, const struct watch *w)
+{
+	const struct task *d = watch_def(m, w);
+	int64_t at = w->lose_us;
+
+	switch ((enum state)w->inst.state) {
+	case ST_READY:
+	case ST_DEPEND:
+		return mono_of_wall(m, watch_expiry_us(m, &w->inst));
+	case ST_FAILED:
+		return mono_of_wall(m, w->inst.retry_at_us);
+	case ST_RUNNING:
+		if (d && d->alive_wait_us && w->granted_us + d->alive_wait_us < at &&
+		    !w->killed_for_time)
+			at = w->granted_us + d->alive_wait_us;
+		return at;
+	case ST_KILLING:
+		return w->kill_us + watch_grace_us(m, w) < at ? w->kill_us + watch_grace_us(m, w)
+		                                              : at;
+	default:
+		return at;
+	}
+}
+
+uint32_t watch_of_slot(const struct maintainer *m, uint32_t slot)
+{
+	return slot < m->by_slot_cap ? m->by_slot[slot] : SLAB_NONE;
+}
+
+static void set_slot(struct maintainer *m, uint32_t slot, uint32_t watch)
+{
+	if (slot >= m->by_slot_cap) {
+		size_t cap = (size_t)slot + slot / 4 + 1024;
+		m->by_slot = mem_grow(m->by_slot, cap, sizeof *m->by_slot);
+		for (size_t i = m->by_slot_cap; i < cap; i++)
+			m->by_slot[i] = SLAB_NONE;
+		m->by_slot_cap = cap;
+	}
+	m->by_slot[slot] = watch;
+}
+
+/* Ready and DependenceFinish only concern us when they can expire. */
+bool watch_wanted(const struct maintainer *m, const struct instance *i)
+{
+	if (i->state == ST_READY || i->state == ST_DEPEND)
+		return watch_expiry_us(m, i) != INT64_MAX;
+	return i->state == ST_FAILED || inst_holds_slot(i, (enum state)i->state);
+}
+
+void watch_drop(struct maintainer *m, uint32_t index)
+{
+	struct watch *w = watch_at(m, index);
+
+	heap_remove(&m->times, &w->node);
+	if (w->inst.token)
+		map_remove(&m->by_token, w->inst.token, index);
+	m->by_slot[w->slot] = SLAB_NONE;
+	watch_set_body(w, NULL);
+	slab_give(&m->watches, index);
+}
+
+uint32_t watch_take(struct maintainer *m, uint32_t slot)
+{
+	uint32_t index = slab_take(&m->watches);
+	struct watch *w = watch_at(m, index);
+
+	heap_node_init(&w->node);
+	w->slot = slot;
+	set_slot(m, slot, index);
+	return index;
+}
+
+void watch_set_image(struct maintainer *m, uint32_t index, const struct instance *i)
+{
+	struct watch *w = watch_at(m, index);
+
+	if (w->inst.token != i->token) {
+		if (w->inst.token)
+			map_remove(&m->by_token, w->inst.token, index);
+		if (i->token)
+			map_add(&m->by_token, i->token, index);
+	}
+	w->inst = *i;
+	w->asked = false;
+}
+
+void watch_begin_lease(struct maintainer *m, struct watch *w, const struct transition *tr)
+{
+	int64_t now = actor_mono_us(m->me);
+
+	w->session = tr->session;
+	w->lane = tr->lane;
+	w->machine = tr->machine;
+	w->granted_us = now;
+	w->lose_us = now + m->set.lose_us;
+	w->kill_us = 0;
+	w->absent = 0;
+	w->present = w->gone = w->killed_for_time = false;
+}
+
+/* A silence that began before we stood still says nothing. */
+void watch_begin_anew(const struct maintainer *m, struct watch *w)
+{
+#ifdef BUG_77 /* the clocks go on while the server stands still */
+	return;
+#endif
+	if (w->lose_us < m->anew_us + m->set.lose_us)
+		w->lose_us = m->anew_us + m->set.lose_us;
+	if (w->kill_us && w->kill_us < m->anew_us)
+		w->kill_us = m->anew_us;
+}

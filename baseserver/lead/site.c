@@ -1,0 +1,120 @@
+#include "baseserver/lead/site.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "baseserver/lead/cluster.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/param.h"
+#include "wire/keys.h"
+
+enum { ID_BYTES = 17 };
+
+/* Kept for as long as this process lives. So a lease with our name is of a process that is gone,
+ * and need not be waited for. */
+static int lock_directory(struct site *s, struct err *err)
+{
+	char *path = mem_fmt("%s/server.lock", s->p->state_dir), pid[32] = "";
+	int r = 0;
+
+	s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (s->lock_fd < 0) {
+		r = err_sys(err, E_IO, errno, "%s", path);
+	} else if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+		if (pread(s->lock_fd, pid, sizeof pid - 1, 0) < 0)
+			pid[0] = 0;
+		r = err_set(err, E_BUSY,
+		            "state_dir %s is in use by process %ld: a second server needs its own",
+		            s->p->state_dir, strtol(pid, NULL, 10));
+	} else {
+		int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
+
+		if (ftruncate(s->lock_fd, 0) < 0 || pwrite(s->lock_fd, pid, (size_t)n, 0) != n)
+			r = err_sys(err, errno == ENOSPC ? E_FULL : E_IO, errno, "%s", path);
+	}
+	free(path);
+	return r;
+}
+
+static int read_id(const struct site *s, char ret[ID_BYTES], struct err *err)
+{
+	char *path = mem_fmt("%s/server.id", s->p->state_dir);
+	struct buf text;
+	uint64_t drawn = 0;
+
+	buf_init(&text);
+	int r = fs_read(path, 64, &text, err);
+	if (r == 0) {
+		snprintf(ret, ID_BYTES, "%.*s", (int)strspn(buf_str(&text), "0123456789abcdef"),
+		         buf_str(&text));
+		if (strlen(ret) != ID_BYTES - 1)
+			r = err_set(err, E_CORRUPT, "%s: want 16 hex digits", path);
+	} else if (r == E_NOT_FOUND) {
+		if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn)
+			r = err_sys(err, E_IO, errno, "getrandom");
+		else
+			r = 0;
+		snprintf(ret, ID_BYTES, "%016" PRIx64, drawn);
+		if (r == 0)
+			r = fs_write(path, ret, ID_BYTES - 1, 0600, err);
+	}
+	buf_done(&text);
+	free(path);
+	return r;
+}
+
+static int name_it(struct site *s, struct err *err)
+{
+	char id[ID_BYTES] = "", host[61] = "";
+	int r = read_id(s, id, err);
+
+	if (s->p->name[0])
+		snprintf(host, sizeof host, "%s", s->p->name);
+	else if (gethostname(host, sizeof host - 1) < 0)
+		snprintf(host, sizeof host, "server");
+	snprintf(s->who, sizeof s->who, "%s/%s", host, id);
+	snprintf(s->address, sizeof s->address, "%.150s",
+	         s->p->address[0] ? s->p->address : s->p->listen.items[0]);
+	return r;
+}
+
+int site_open(struct site *s, const struct param_baseserver *p, struct err *err)
+{
+	*s = (struct site){ .p = p, .lock_fd = -1 };
+	if (strcmp(p->store, "sqlite:") == 0)
+		snprintf(s->store_url, sizeof s->store_url, "sqlite:%s", p->state_dir);
+	else
+		snprintf(s->store_url, sizeof s->store_url, "%s", p->store);
+	if (!p->keys_file[0])
+		return err_set(err, E_INVALID,
+		               "keys_file is not set: no peer could be known; `baseserver -c FILE "
+		               "key-add NAME` makes a key");
+	int r = fs_mkdirs(p->state_dir, 0700, err);
+	if (r == 0)
+		r = lock_directory(s, err);
+	if (r == 0)
+		r = name_it(s, err);
+	if (r == 0)
+		r = keys_open(p->keys_file, &s->keys, err);
+	if (r == 0)
+		r = cluster_open(s, &s->cluster, err);
+	return r;
+}
+
+void site_close(struct site *s)
+{
+	cluster_close(s->cluster);
+	keys_close(s->keys);
+	if (s->p && s->lock_fd >= 0)
+		close(s->lock_fd);
+}

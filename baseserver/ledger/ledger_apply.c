@@ -1,0 +1,231 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "baseserver/ledger/ledger_impl.h"
+#include "rt/actor.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/check.h"
+#include "util/log.h"
+
+struct ltask *ledger_task_of(const struct ledger *l, uint32_t id)
+{
+	return id < l->tasks_cap ? l->tasks[id] : NULL;
+}
+
+static void push(uint32_t **items, size_t *len, size_t *cap, uint32_t v)
+{
+	if (*len == *cap) {
+		*cap = *cap ? *cap * 2 : 256;
+		*items = mem_grow(*items, *cap, sizeof **items);
+	}
+	(*items)[(*len)++] = v;
+}
+
+void ledger_touch(struct ledger *l, uint32_t index)
+{
+	struct entry *e = table_at(&l->table, index);
+
+	if (e->inst.marks & EM_DIRTY)
+		return;
+	e->inst.marks |= EM_DIRTY;
+	push(&l->dirty, &l->n_dirty, &l->dirty_cap, index);
+}
+
+void ledger_touch_task(struct ledger *l, struct ltask *t)
+{
+	if (t->dirty)
+		return;
+	t->dirty = true;
+	push(&l->dirty_tasks, &l->n_dirty_tasks, &l->dirty_tasks_cap, t->row.id);
+}
+
+void ledger_count_slots(struct ltask *t, int32_t d)
+{
+	t->slots += d;
+	CHECK(t->slots >= 0);
+	for (size_t i = 0; i < t->n_takes; i++)
+		t->takes[i].pool->taken += d * t->takes[i].slots;
+}
+
+uint64_t ledger_publish(struct ledger *l, const struct transition *tr)
+{
+	struct transition *slot = stream_slot(l->stream);
+
+	*slot = *tr;
+	slot->number = stream_last(l->stream) + 1;
+	slot->epoch = l->epoch;
+	slot->at_us = l->now_us;
+	slot->mono_us = tr->event == EV_GRANT ? actor_mono_us(l->me) : 0;
+	if (l->batch_since_us == 0)
+		l->batch_since_us = actor_mono_us(l->me);
+	if (slot->kind == TK_INSTANCE)
+		log_debug("ledger.apply",
+		          "instance=%u.%" PRId64 " event=%s from=%s to=%s reason=%s attempt=%u",
+		          slot->inst.key.task, slot->inst.key.run_date,
+		          event_name((enum event)slot->event), state_name((enum state)slot->from),
+		          state_name((enum state)slot->to), reason_name((enum reason)slot->reason),
+		          slot->inst.attempt);
+	return stream_publish(l->stream);
+}
+
+void ledger_raise_barrier(struct ledger *l, struct ltask *t, uint64_t number)
+{
+	t->barrier = number;
+	for (size_t i = 0; i < t->n_children; i++) {
+		struct ltask *c = ledger_task_of(l, t->children[i]);
+		if (c)
+			c->barrier = number;
+	}
+}
+
+static void count_slot(struct ltask *t, const struct instance *i, enum state from)
+{
+	int d = (int)inst_holds_slot(i, (enum state)i->state) - (int)inst_holds_slot(i, from);
+
+	if (d != 0)
+		ledger_count_slots(t, d);
+}
+
+/* Part 0 only: parts and test runs satisfy nobody. */
+static void keep_outcome(struct ltask *t, const struct instance *i, enum state from)
+{
+	const struct plan *plan = t->def ? t->def->plan : NULL;
+
+	if (i->key.part != 0)
+		return;
+	if (state_final((enum state)i->state))
+		outcomes_set(&t->outcomes, plan, i->key.run_date, i->generation, i->state,
+		             i->reason);
+	else if (state_final(from))
+		outcomes_clear(&t->outcomes, plan, i->key.run_date);
+}
+
+/* An instance is its command's that made, reopened or ended it; what only changes how it waits
+ * (frozen, priority, run at once) leaves it to that one: pause, cancel and parallel count on it. */
+static bool adopts(enum state from, enum state to, enum event ev, enum kill_intent intent)
+{
+#ifdef BUG_20 /* a freeze takes an instance away from its command */
+	return ev != EV_NONE;
+#endif
+	return from == ST_NONE || state_final(from) || state_final(to) || ev == EV_REDO ||
+	       ((ev == EV_KILL || ev == EV_INTENT) && intent == KI_REDO);
+}
+
+/* Outputs count with success only; parameters with whatever (re)starts the instance. */
+static bool takes_data(struct instance *i, enum state to, uint8_t kind)
+{
+	if (kind == ID_OUTPUTS)
+		return to == ST_SUCC;
+	if (kind == ID_NEXT)
+		return true;
+	i->flags |= IF_PARAMS;
+	return true;
+}
+
+uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum reason reason,
+                       struct proposal *p)
+{
+	struct instance *i = &table_at(&l->table, index)->inst;
+	enum state from = (enum state)i->state, to = fsm_next(from, ev);
+	struct ltask *t = ledger_task_of(l, i->key.task);
+	struct transition tr = { .kind = TK_INSTANCE,
+		                 .event = (uint8_t)ev,
+		                 .from = (uint8_t)from,
+		                 .to = (uint8_t)to,
+		                 .reason = (uint8_t)reason,
+		                 .prev = i->last_number,
+		                 .slot = index };
+
+	CHECK(t && to != ST_NONE);
+	if (i->marks & EM_RANGE)
+		ledger_take_from_range(l, i);
+	if (i->former && to != ST_READY && to != ST_DEPEND) { /* it goes another way */
+		*i = instance_now(i);
+		i->former = 0;
+	}
+	i->state = (uint8_t)to;
+	i->revision++;
+	if (to != from) {
+		i->reason = (uint8_t)reason;
+		i->flags &= (uint16_t)~IF_NOTIFIED;
+	}
+	if (p) {
+		tr.note = p->note;
+		p->note = NULL;
+		if (p->data && takes_data(i, to, p->data_kind)) {
+			tr.data = p->data;
+			tr.data_kind = p->data_kind == ID_PARAMS && from == ST_NONE ? ID_OWN
+			                                                            : p->data_kind;
+			p->data = NULL;
+		}
+		tr.session = p->session;
+		tr.lane = p->lane;
+		tr.machine = p->machine;
+		tr.ref = p->body ? task_ref(p->body) : NULL;
+		tr.cause = p->cause;
+		if (p->cause && adopts(from, to, ev, (enum kill_intent)i->intent))
+			i->cause = p->cause;
+	}
+	if (state_final(to) && !state_final(from) && i->ended_us == 0)
+		i->ended_us = l->now_us;
+	i->last_number = stream_last(l->stream) + 1;
+	count_slot(t, i, from);
+	if (i->key.part == 0)
+		t->unfinished += (int)!state_final(to) -
+		                 (int)(from != ST_NONE && !state_final(from));
+	keep_outcome(t, i, from);
+	tr.inst = *i;
+	tr.inst.marks = 0;
+	ledger_touch(l, index);
+	uint64_t number = ledger_publish(l, &tr);
+	ledger_measure(l, i, ev, reason);
+	ledger_flow_changed(l, t, i);
+	if (ev == EV_NOTIFIED) /* nothing came of it for anybody */
+		return number;
+	if (i->key.part > 0 || (t->def && task_spreads(t->def)) || i->flags & IF_SPREAD)
+		ledger_parts_changed(l, t, i, from);
+/* A redo takes back what a parent gave, as does a forced failure: no child starts on
+	 * old news. */
+#ifdef BUG_34 /* a forced failure takes nothing back at once */
+	if (state_final(from) && !state_final(to) && i->key.part == 0)
+#else
+	if (state_final(from) && i->key.part == 0)
+#endif
+		ledger_raise_barrier(l, t, number);
+	return number;
+}
+
+/* Reopened: not before it is due at all. (design: SEMANTICS section 1, "Effective due".) */
+static void due_again(const struct ledger *l, struct instance *i)
+{
+	i->eff_due_us = l->now_us > i->due * 1000000 ? l->now_us : i->due * 1000000;
+}
+
+/* Run at once, then skipped: it waits for its links like any other. */
+void ledger_reset_for_reopen(const struct ledger *l, struct instance *i)
+{
+	i->ended_us = 0;
+	/* Skipped while a retry was due: it begins anew, with what is in force. */
+	i->attempt = 0;
+	if (!(i->flags & IF_SPREAD))
+		i->infra = 0;
+#ifndef BUG_71 /* what was to run at once, was left out and is wanted again waits for ever */
+	i->flags &= (uint16_t)~IF_RUN_NOW;
+#endif
+	due_again(l, i);
+}
+
+void ledger_reset_for_redo(struct ledger *l, struct instance *i)
+{
+	i->generation++;
+	i->attempt = 0;
+	if (!(i->flags & IF_SPREAD))
+		i->infra = 0;
+	i->exit_code = 0;
+	i->started_us = i->ended_us = i->retry_at_us = 0;
+	i->intent = KI_NONE;
+	i->flags &= (uint16_t) ~(IF_FORCED | IF_DRY | IF_RUN_NOW | IF_STARTED | IF_KEEP | IF_MEND |
+	                         IF_NEXT);
+	due_again(l, i);
+}

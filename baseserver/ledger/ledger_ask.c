@@ -1,0 +1,785 @@
+/* One function per kind of proposal, chosen by a table. Each checks the proposal against
+ * the instance as it is now; what it refuses changes nothing. */
+#include <string.h>
+
+#include "baseserver/ledger/ledger_impl.h"
+#include "rt/actor.h"
+#include "sched/attempt.h"
+#include "sched/task.h"
+#include "util/check.h"
+
+struct asked {
+	struct ledger *l;
+	struct ltask *t;
+	struct entry *e; /* NULL: no row */
+	uint32_t index;
+	struct proposal *p;
+};
+
+static uint64_t change(struct asked *a, enum event ev, enum reason reason)
+{
+	return ledger_change(a->l, a->index, ev, reason, a->p);
+}
+
+/* The row, from history if it has ended. E_NOT_FOUND: there is none; others: nobody knows. */
+static int fetch(struct asked *a)
+{
+	int r = a->e ? 0 : ledger_fetch(a->l, a->p->key, &a->index);
+
+	if (r == 0)
+		a->e = table_at(&a->l->table, a->index);
+	return r;
+}
+
+static int finished_before(const struct asked *a)
+{
+	int64_t at = a->p->key.run_date;
+	const struct outcome_range *o = outcomes_find(&a->t->outcomes, at);
+	struct instance was;
+
+	if (a->p->key.part == 0 && !o)
+		return E_NOT_FOUND;
+	/* Between two dates of a range may be one that was not planned, or nothing. */
+	bool sure = a->p->key.part == 0 &&
+	            (at == o->lo || at == o->hi || !a->t->def || plan_has(a->t->def->plan, at));
+	return sure ? 0 : ledger_find_done(a->l, a->p->key, &was);
+}
+
+/* The code for what is asked of a row that is not unfinished. */
+static int not_open(const struct asked *a)
+{
+	int r = finished_before(a);
+
+	return r == 0 ? E_CONFLICT : r;
+}
+
+/* False: it may be made. True: with this answer it is settled. */
+static bool exists(const struct asked *a, int *ret_code)
+{
+	int r = a->e ? 0 : finished_before(a);
+
+	if (r == E_NOT_FOUND)
+		return false;
+	*ret_code = r < 0 ? r : a->p->plan ? 0 : E_EXISTS;
+	return true;
+}
+
+static void move_plan(struct asked *a)
+{
+	if (!a->p->plan || a->p->key.run_date <= a->t->row.planned_through)
+		return;
+	a->t->row.planned_through = a->p->key.run_date;
+	ledger_touch_task(a->l, a->t);
+}
+
+static void add_row(struct asked *a)
+{
+	struct ledger *l = a->l;
+	int64_t due_us = a->p->due * 1000000;
+
+	a->e = table_add(&l->table, a->p->key, &a->index);
+	struct instance *i = &a->e->inst;
+	i->due = a->p->due;
+	i->created_us = l->now_us;
+	i->eff_due_us = due_us > l->now_us ? due_us : l->now_us;
+	i->generation = 1;
+	i->version = a->p->version ? a->p->version : a->t->row.version;
+	i->flags = a->p->flags;
+	i->origin = a->p->origin;
+	i->priority = a->p->priority ? a->p->priority
+	                             : (uint8_t)(a->t->def ? a->t->def->priority : 5);
+}
+
+/* Proposed before its task went out of force, or was planned anew. */
+static bool out_of_force(const struct asked *a)
+{
+	return a->p->plan && (a->t->row.state != TS_ONLINE ||
+	                      (a->t->def && !plan_has(a->t->def->plan, a->p->key.run_date)));
+}
+
+/* Test runs have the parts -1, -2 ...: the next one that is free. */
+static void next_part(struct asked *a)
+{
+	while (a->p->key.part < 0 && (a->e || finished_before(a) == 0)) {
+		a->p->key.part--;
+		a->e = table_find(&a->l->table, a->p->key, &a->index);
+	}
+}
+
+static int on_create(struct asked *a, uint64_t *ret_number)
+{
+	if (out_of_force(a))
+		return E_CONFLICT;
+	if (a->p->plan && ledger_is_early(a->l, a->t, a->p, a->e != NULL, ret_number))
+		return E_LIMIT;
+	move_plan(a);
+	next_part(a);
+	int code;
+	if (exists(a, &code))
+		return code;
+	if (!a->t->def || a->p->key.part > 0)
+		return E_NOT_FOUND;
+#ifdef BUG_8 /* the plan moves in a commit before the row's */
+	if (a->p->plan && !a->l->down)
+		ledger_commit(a->l);
+#endif
+	bool overlaps = a->p->plan && ledger_overlaps(a->l, a->t, a->p);
+	if (overlaps)
+		a->p->note = ledger_overlap_note(a->l, a->t, a->p);
+	add_row(a);
+	if (overlaps) {
+		*ret_number = change(a, EV_CREATE_SKIP, RE_OVERLAP);
+		return 0;
+	}
+	*ret_number = change(a, a->p->key.part < 0 ? EV_CREATE_ROUGH : EV_CREATE,
+	                     (enum reason)a->p->reason);
+	if (a->p->plan)
+		ledger_replace(a->l, a->t, a->p->key.run_date);
+	return 0;
+}
+
+static int on_skip_date(struct asked *a, uint64_t *ret_number)
+{
+	if (out_of_force(a))
+		return E_CONFLICT;
+	ledger_not_early(a->t, a->p);
+	move_plan(a);
+	int code;
+	if (exists(a, &code))
+		return code;
+	add_row(a);
+	*ret_number = change(a, EV_CREATE_SKIP, (enum reason)a->p->reason);
+	return 0;
+}
+
+static int on_leave_out(struct asked *a, uint64_t *ret_number)
+{
+	ledger_not_early(a->t, a->p);
+	return ledger_leave_out(a->l, a->t, a->p, ret_number);
+}
+
+static int step(struct asked *a, enum event ev, enum reason reason, uint64_t *ret_number)
+{
+	if (!a->e)
+		return E_NOT_FOUND;
+	if (fsm_next((enum state)a->e->inst.state, ev) == ST_NONE)
+		return E_CONFLICT;
+	*ret_number = change(a, ev, reason);
+	return 0;
+}
+
+static int on_force(struct asked *a, uint64_t *ret_number)
+{
+	int r = fetch(a);
+
+	if (r == E_NOT_FOUND) {
+		if (a->p->key.part > 0)
+			return E_NOT_FOUND;
+		add_row(a);
+		a->e->inst.flags |= IF_FORCED;
+		*ret_number = change(a, EV_CREATE_FORCE, RE_FORCED);
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	if (a->e->inst.state == ST_SUCC)
+		return 0;
+	if (fsm_next((enum state)a->e->inst.state, EV_FORCE) == ST_NONE)
+		return E_CONFLICT;
+	a->e->inst.flags |= IF_FORCED;
+	a->e->inst.exit_code = 0;
+	return step(a, EV_FORCE, RE_FORCED, ret_number);
+}
+
+static int on_satisfy(struct asked *a, uint64_t *ret_number)
+{
+#ifndef BUG_9 /* satisfied on old news */
+	if (a->p->folded < a->t->barrier)
+		return E_BARRIER;
+#endif
+	if (a->e && a->e->inst.state == ST_READY && ledger_awaits_turn(a->l, a->t, &a->e->inst)) {
+		ledger_hold_turn(a->l, a->t, &a->e->inst);
+		*ret_number = stream_last(a->l->stream);
+		return E_LIMIT;
+	}
+	if (a->p->dry && a->e)
+		a->e->inst.flags |= IF_DRY;
+	return a->p->dry ? step(a, EV_DRY, RE_DRYRUN, ret_number)
+	                 : step(a, EV_SATISFY, RE_NONE, ret_number);
+}
+
+static int on_withdraw(struct asked *a, uint64_t *ret_number)
+{
+	return step(a, EV_WITHDRAW, RE_PARENT, ret_number);
+}
+
+static int on_skip(struct asked *a, uint64_t *ret_number)
+{
+	if ((a->p->reason == RE_LINK || a->p->reason == RE_PIPELINE) &&
+	    a->p->folded < a->t->barrier)
+		return E_BARRIER; /* the parent may have reopened */
+	return step(a, EV_SKIP, (enum reason)a->p->reason, ret_number);
+}
+
+static int on_expire(struct asked *a, uint64_t *ret_number)
+{
+	return step(a, EV_EXPIRE, RE_EXPIRED, ret_number);
+}
+
+static bool pools_have_room(const struct ltask *t)
+{
+	for (size_t k = 0; k < t->n_takes; k++) {
+		const struct pool *p = t->takes[k].pool;
+#ifdef BUG_33 /* a pool is full when it is over its size; see sorter_limit.c */
+		if (p->size != POOL_NONE && p->taken > p->size)
+#else
+		if (p->size != POOL_NONE && p->taken + t->takes[k].slots > p->size)
+#endif
+			return false;
+	}
+	return true;
+}
+
+/* The gates the ledger proves again; the sorter has looked at all of them. */
+static int gates_closed(const struct asked *a)
+{
+	const struct task *d = a->t->def;
+	const struct instance *i = &a->e->inst;
+
+#ifndef BUG_3 /* a grant on old news */
+	if (a->p->folded < a->t->barrier)
+		return E_BARRIER;
+#endif
+	if (i->key.part < 0)
+		return d ? 0 : E_NOT_FOUND;
+	if (!d || !task_starts(a->t->row.state) || a->t->row.frozen || (i->flags & IF_FROZEN))
+		return E_CONFLICT;
+	if (i->key.part == 0 && task_spreads(d))
+		return E_CONFLICT; /* its parts are granted */
+	if (i->key.part > 0 && d->n_machines == 0 && i->broker != a->p->broker)
+		return E_CONFLICT;
+	int r = i->key.part > 0 ? ledger_part_may_start(a->l, i) : 0;
+	if (r < 0)
+		return r;
+	int32_t limit = task_limit(d);
+#ifdef BUG_4 /* one more than the cap; see sorter.c */
+	if (limit > 0 && a->t->slots > limit)
+#else
+	if (limit > 0 && a->t->slots >= limit)
+#endif
+		return E_LIMIT;
+	if (!pools_have_room(a->t))
+		return E_LIMIT;
+	return 0;
+}
+
+/* An earlier date was begun anew since it was satisfied: it waits once more. */
+static int no_turn(struct asked *a, uint64_t *ret_number)
+{
+	step(a, EV_WITHDRAW, RE_OVERLAP, ret_number);
+	return E_REVISION;
+}
+
+static int on_grant(struct asked *a, uint64_t *ret_number)
+{
+	if (!a->e)
+		return E_NOT_FOUND;
+	struct instance *i = &a->e->inst;
+	if (fsm_next((enum state)i->state, EV_GRANT) == ST_NONE)
+		return E_CONFLICT;
+	int r = gates_closed(a);
+	if (r < 0)
+		return r;
+	if (ledger_awaits_turn(a->l, a->t, i))
+		return no_turn(a, ret_number);
+	if (i->flags & IF_SPREAD) { /* it was, by a former definition */
+		i->flags &= (uint16_t)~IF_SPREAD;
+		i->infra = 0;
+	}
+	if (!ledger_bind(a->l, a->t, i, a->p)) { /* it ran with that, or with nothing */
+		r = step(a, EV_KILL, RE_EDIT, ret_number);
+		return r < 0 ? r : E_CONFLICT;
+	}
+	i->attempt++;
+	i->token = a->l->next_token++;
+	i->broker = a->p->broker;
+	i->former = 0;
+	i->grace_ms = 0;
+	i->started_us = i->ended_us = 0;
+	i->retry_at_us = 0;
+	i->intent = KI_NONE;
+	i->flags &= (uint16_t) ~(IF_STARTED | IF_PROBE);
+	i->flags |= a->p->probe ? IF_PROBE : 0;
+	i->exit_code = 0;
+	return step(a, EV_GRANT, RE_NONE, ret_number);
+}
+
+static int on_spread(struct asked *a, uint64_t *ret_number)
+{
+	const struct task *d = a->t->def;
+
+	if (!a->e)
+		return E_NOT_FOUND;
+	if (a->p->folded < a->t->barrier)
+		return E_BARRIER;
+	const struct instance *i = &a->e->inst;
+	if (i->state != ST_DEPEND || i->key.part != 0 || !d || !task_spreads(d) || d->n_machines ||
+	    !task_starts(a->t->row.state) || a->t->row.frozen || i->flags & IF_FROZEN ||
+	    a->p->n_brokers == 0)
+		return E_CONFLICT;
+	if (ledger_awaits_turn(a->l, a->t, i))
+		return no_turn(a, ret_number);
+	uint64_t next = stream_last(a->l->stream) + 1;
+	int r = ledger_spread(a->l, a->index, a->p->brokers, a->p->n_brokers);
+	if (r == 0)
+		*ret_number = next;
+	return r;
+}
+
+static bool stale(const struct asked *a)
+{
+#ifdef BUG_1 /* any report counts, whatever its token */
+	return !a->e;
+#else
+	return !a->e || a->e->inst.token != a->p->token;
+#endif
+}
+
+static int on_started(struct asked *a, uint64_t *ret_number)
+{
+	if (stale(a) || !state_holds_slot((enum state)a->e->inst.state))
+		return E_STALE;
+	struct instance *i = &a->e->inst;
+	ledger_heard(a->l, a->t, i);
+	if (i->flags & IF_STARTED)
+		return 0;
+	i->flags |= IF_STARTED;
+	i->started_us = a->p->at_us ? a->p->at_us : a->l->now_us;
+#ifdef BUG_5 /* a late start forgets a kill */
+	i->state = ST_RUNNING;
+#endif
+	return step(a, EV_STARTED, RE_NONE, ret_number);
+}
+
+/* A job that is over before its start was told is reported once, by its end. */
+static void begun(struct instance *i, int64_t begun_us)
+{
+	if (i->flags & IF_STARTED || begun_us <= 0)
+		return;
+	i->flags |= IF_STARTED;
+	i->started_us = begun_us;
+}
+
+static int on_ended(struct asked *a, uint64_t *ret_number)
+{
+	static const struct task nothing = { .max_attempts = 1 };
+
+	if (stale(a))
+		return E_STALE;
+	struct instance *i = &a->e->inst;
+	const struct task *body = ledger_body(a->l, i);
+	struct attempt_verdict v = attempt_judge(body ? body : &nothing, i,
+	                                         (enum attempt_end)a->p->end,
+	                                         (enum reason)a->p->reason, a->p->wait_us);
+	if (v.event == EV_NONE)
+		return E_STALE;
+	if (v.event == EV_EXIT_OK && !ledger_branch_ready(a->l, a->t, a->p))
+		return E_AGAIN;
+	if (!v.burns) {
+		i->attempt = (uint16_t)(i->attempt > 0 ? i->attempt - 1 : 0);
+#ifdef BUG_30 /* what came back untouched counts against its instance */
+		i->infra += a->p->end != AE_NOT_YET;
+#else
+		i->infra += v.infra;
+#endif
+	}
+	begun(i, a->p->begun_us);
+	i->exit_code = a->p->exit_code;
+	i->ended_us = a->p->at_us ? a->p->at_us : a->l->now_us;
+	if (v.event == EV_FAIL_RETRY || v.event == EV_DEAD_RETRY)
+		i->retry_at_us = a->l->now_us + v.retry_after_us;
+	if (v.event == EV_DEAD_REDO) {
+		ledger_take_next(a->l, i, a->p);
+		ledger_reset_for_redo(a->l, i);
+	}
+	if (v.event != EV_EXIT_OK)
+		return step(a, v.event, v.reason, ret_number);
+	if (a->p->branch && !a->p->note)
+		a->p->note = ledger_branch_note(a->l, a->t, a->p->branch);
+	int r = step(a, v.event, v.reason, ret_number);
+	if (r == 0)
+		ledger_branch(a->l, a->t, a->p);
+	return r;
+}
+
+static int on_kill(struct asked *a, uint64_t *ret_number)
+{
+	if (!a->e)
+		return not_open(a);
+	struct instance *i = &a->e->inst;
+	bool started = state_holds_slot((enum state)i->state);
+	if (!started && kill_rank(a->p->intent) < kill_rank(KI_REPLACE))
+		return E_CONFLICT;
+	if (started && a->p->grace_ms)
+		i->grace_ms = a->p->grace_ms;
+	if (i->state == ST_RUNNING || !started) {
+		i->intent = started ? a->p->intent : KI_NONE;
+		return step(a, EV_KILL, (enum reason)a->p->reason, ret_number);
+	}
+	/* Being killed already: the intent only ever grows. */
+#ifndef BUG_17 /* a weaker reason replaces a stronger */
+	if (kill_rank(a->p->intent) <= kill_rank(i->intent))
+		return 0;
+#endif
+	i->intent = a->p->intent;
+	return step(a, EV_INTENT, (enum reason)a->p->reason, ret_number);
+}
+
+static int on_kill_ack(struct asked *a, uint64_t *ret_number)
+{
+	if (stale(a))
+		return E_STALE;
+	ledger_heard(a->l, a->t, &a->e->inst);
+	return a->e->inst.state == ST_KILLING ? 0 : step(a, EV_KILL_ACK, RE_NONE, ret_number);
+}
+
+static int on_held(struct asked *a, uint64_t *ret_number)
+{
+	(void)ret_number;
+	if (stale(a))
+		return E_STALE;
+	ledger_heard(a->l, a->t, &a->e->inst);
+	return 0;
+}
+
+static int on_hang(struct asked *a, uint64_t *ret_number)
+{
+	if (stale(a))
+		return E_STALE;
+	return a->e->inst.state == ST_HANGED ? 0 : step(a, EV_HANG, RE_UNKILLABLE, ret_number);
+}
+
+static int on_retry(struct asked *a, uint64_t *ret_number)
+{
+	return step(a, EV_RETRY, RE_NONE, ret_number);
+}
+
+/* Those a redo decides anew. What runs is not touched by them: they count from its next grant. */
+static void flags_asked(struct asked *a)
+{
+	struct instance *i = &a->e->inst;
+
+	i->flags &= (uint16_t) ~(IF_OLD_BODY | IF_NO_LINKS | IF_MEMBER);
+	i->flags |= a->p->flags;
+	/* A run that a person began has no order to keep, also when it is redone. */
+	if (i->origin != OR_BACKFILL && a->p->origin != OR_BACKFILL)
+		i->flags &= (uint16_t)~IF_MEMBER;
+}
+
+/* Once more as it ran: with a definition that is still to be had, by the same kind of runner. */
+static int old_body(const struct asked *a)
+{
+	const struct task *d = a->t->def, *was;
+
+	bool bound = a->p->flags & IF_OLD_BODY || version_is_draft(a->e->inst.version);
+	if (!bound || !d || a->e->inst.version == d->version)
+		return 0;
+	was = ledger_version(a->l, a->t, a->e->inst.version);
+	if (!was && ledger_awaits_rows(a->l))
+		return E_AGAIN;
+	return !was ? E_BODY_GONE : strcmp(was->type, d->type) != 0 ? E_BODY_TYPE : 0;
+}
+
+static int redo_running(struct asked *a, uint64_t *ret_number)
+{
+	if (!a->p->kill_running)
+		return E_CONFLICT;
+	flags_asked(a);
+	if (a->p->priority)
+		a->e->inst.priority = a->p->priority;
+	struct instance *i = &a->e->inst;
+	bool dying = i->state == ST_WAITKILL || i->state == ST_KILLING;
+	a->p->intent = KI_REDO;
+	a->p->reason = RE_REDO;
+	if (i->state == ST_RUNNING || (dying && kill_rank(i->intent) <= kill_rank(KI_REDO)))
+		ledger_keep_next(a->l, i, a->p);
+	if (dying && i->intent == KI_REDO && a->p->data) /* asked once more, with others */
+		return step(a, EV_INTENT, RE_REDO, ret_number);
+	return on_kill(a, ret_number);
+}
+
+static int on_redo(struct asked *a, uint64_t *ret_number)
+{
+	int r = fetch(a);
+
+	if (r < 0)
+		return r;
+	struct instance *i = &a->e->inst;
+	if (i->key.part > 0 && a->p->cause && i->cause == a->p->cause)
+		return 0; /* this command began it anew with its whole; it may be over since */
+	r = old_body(a);
+	if (r < 0)
+		return r;
+	if (state_holds_slot((enum state)i->state))
+		return redo_running(a, ret_number);
+	if (fsm_next((enum state)i->state, EV_REDO) == ST_NONE)
+		return 0; /* unfinished and not running: it will run anyway */
+	if (i->key.part > 0) {
+		r = ledger_fetch_whole(a->l, i->key);
+		if (r != 0)
+			return r < 0 ? r : 0; /* it will run anyway, with all of them */
+	}
+	bool mend = a->p->mend && i->flags & IF_SPREAD;
+	uint8_t former = state_final((enum state)i->state)
+	                         ? instance_former_pack((enum state)i->state,
+	                                                (enum reason)i->reason)
+	                         : 0;
+	struct instance was = *i;
+	ledger_reset_for_redo(a->l, i);
+	i->former = former;
+	if (former) {
+		i->started_us = was.started_us;
+		i->ended_us = was.ended_us;
+		i->exit_code = was.exit_code;
+		i->former_attempt = was.attempt;
+	}
+	flags_asked(a);
+	if (mend)
+		i->flags |= IF_KEEP | IF_MEND;
+	if (a->p->priority)
+		i->priority = a->p->priority;
+	r = step(a, EV_REDO, RE_REDO, ret_number);
+	if (r == 0 && i->key.part > 0)
+		ledger_whole_again(a->l, i->key, a->p->cause);
+	return r;
+}
+
+static int on_reopen(struct asked *a, uint64_t *ret_number)
+{
+	int r = fetch(a);
+
+	if (r < 0)
+		return r;
+	const struct instance *i = &a->e->inst;
+	if (i->state != ST_SKIPPED || (i->reason != RE_LINK && i->reason != RE_PIPELINE))
+		return E_CONFLICT; /* skipped for a reason of its own */
+	ledger_reset_for_reopen(a->l, &a->e->inst);
+#ifdef BUG_24 /* what is reopened may start before it is due */
+	a->e->inst.eff_due_us = a->l->now_us;
+#endif
+	return step(a, EV_REOPEN, RE_PARENT, ret_number);
+}
+
+static enum event restores(enum state st)
+{
+	return st == ST_SUCC     ? EV_RESTORE_SUCC
+	       : st == ST_STOP   ? EV_RESTORE_STOP
+	       : st == ST_KILLED ? EV_RESTORE_KILLED
+	                         : EV_RESTORE_SKIPPED;
+}
+
+static int on_cancel(struct asked *a, uint64_t *ret_number)
+{
+	enum state st;
+	enum reason re;
+
+	if (!a->e)
+		return E_NOT_FOUND;
+	if (!a->e->inst.former)
+		return step(a, EV_SKIP, RE_CANCELLED, ret_number);
+	instance_former(a->e->inst.former, &st, &re);
+	a->e->inst.former = 0;
+	a->e->inst.attempt = (uint16_t)a->e->inst.former_attempt;
+	a->e->inst.retry_at_us = 0;
+	return step(a, restores(st), re, ret_number);
+}
+
+static int on_declare(struct asked *a, uint64_t *ret_number)
+{
+	return step(a, EV_DECLARE, RE_USER, ret_number);
+}
+
+static int on_freeze(struct asked *a, uint64_t *ret_number)
+{
+	bool freeze = a->p->ask == ASK_FREEZE;
+
+	if (!a->e || state_final((enum state)a->e->inst.state))
+		return not_open(a);
+	if (a->p->key.part > 0)
+		return E_CONFLICT; /* as the whole */
+	struct instance *i = &a->e->inst;
+	if (((i->flags & IF_FROZEN) != 0) == freeze)
+		return 0;
+	i->flags ^= IF_FROZEN;
+	if (!freeze && i->eff_due_us < a->l->now_us)
+		i->eff_due_us = a->l->now_us;
+	return step(a, freeze ? EV_FREEZE : EV_UNFREEZE, RE_USER, ret_number);
+}
+
+/* Before the edit that unfreezes its task, so that nothing starts meanwhile. What people asked for,
+ * and what has begun, is not left out. (design: SEMANTICS sections 1 and 3, "Freeze".) */
+static int on_thaw(struct asked *a, uint64_t *ret_number)
+{
+	struct instance *i = a->e ? &a->e->inst : NULL;
+
+	if (!i || state_final((enum state)i->state))
+		return not_open(a);
+	if ((i->state != ST_READY && i->state != ST_DEPEND) || !a->t->row.frozen || i->key.part)
+		return 0;
+	if (a->p->reason == RE_CATCHUP && i->origin == OR_CYCLE && i->generation == 1 &&
+	    i->attempt == 0 && !(i->flags & IF_RUN_NOW))
+		return step(a, EV_SKIP, RE_CATCHUP, ret_number);
+	if (i->eff_due_us >= a->l->now_us)
+		return 0;
+	i->eff_due_us = a->l->now_us;
+	return step(a, EV_UNFREEZE, RE_USER, ret_number);
+}
+
+static int on_priority(struct asked *a, uint64_t *ret_number)
+{
+	if (a->p->priority < 1 || a->p->priority > 10)
+		return E_INVALID;
+	if (!a->e || state_final((enum state)a->e->inst.state))
+		return not_open(a);
+	if (a->p->key.part > 0)
+		return E_CONFLICT; /* as the whole */
+	if (a->e->inst.priority == a->p->priority)
+		return 0;
+	a->e->inst.priority = a->p->priority;
+	return step(a, EV_PRIORITY, RE_USER, ret_number);
+}
+
+static int on_due(struct asked *a, uint64_t *ret_number)
+{
+	if (!a->e || state_final((enum state)a->e->inst.state))
+		return not_open(a);
+	if (a->e->inst.state != ST_READY || a->e->inst.eff_due_us <= a->l->now_us)
+		return 0;
+	a->e->inst.eff_due_us = a->l->now_us;
+	return step(a, EV_DUE_NOW, RE_USER, ret_number);
+}
+
+static int on_promise(struct asked *a, uint64_t *ret_number)
+{
+	if (!a->e || state_final((enum state)a->e->inst.state))
+		return not_open(a);
+	return step(a, EV_PROMISE, (enum reason)a->p->reason, ret_number);
+}
+
+/* Of an end that holds no more nobody needs to know that somebody was told of it. */
+static int on_notified(struct asked *a, uint64_t *ret_number)
+{
+	int r = fetch(a);
+
+	if (r < 0)
+		return r;
+	struct instance *i = &a->e->inst;
+	if (!state_final((enum state)i->state) || i->generation != a->p->token)
+		return E_STALE;
+	if (i->flags & IF_NOTIFIED)
+		return 0;
+	i->flags |= IF_NOTIFIED;
+	return step(a, EV_NOTIFIED, RE_NONE, ret_number);
+}
+
+static int on_run_now(struct asked *a, uint64_t *ret_number)
+{
+	int r = fetch(a);
+
+	if (r == E_NOT_FOUND)
+		r = on_create(a, ret_number);
+	else if (r == 0 && state_final((enum state)a->e->inst.state))
+		r = on_redo(a, ret_number);
+	if (r < 0)
+		return r;
+	if (a->e->inst.state != ST_READY)
+		return state_holds_slot((enum state)a->e->inst.state) ? E_CONFLICT : 0;
+	a->e->inst.flags |= IF_RUN_NOW;
+	return step(a, EV_SATISFY, RE_USER, ret_number);
+}
+
+static int (*const asks[ASK_COUNT])(struct asked *a, uint64_t *ret_number) = {
+	[ASK_CREATE] = on_create,
+	[ASK_SKIP_DATE] = on_skip_date,
+	[ASK_FORCE] = on_force,
+	[ASK_SATISFY] = on_satisfy,
+	[ASK_WITHDRAW] = on_withdraw,
+	[ASK_SKIP] = on_skip,
+	[ASK_EXPIRE] = on_expire,
+	[ASK_GRANT] = on_grant,
+	[ASK_STARTED] = on_started,
+	[ASK_ENDED] = on_ended,
+	[ASK_KILL] = on_kill,
+	[ASK_KILL_ACK] = on_kill_ack,
+	[ASK_HANG] = on_hang,
+	[ASK_RETRY] = on_retry,
+	[ASK_REDO] = on_redo,
+	[ASK_REOPEN] = on_reopen,
+	[ASK_DECLARE] = on_declare,
+	[ASK_FREEZE] = on_freeze,
+	[ASK_UNFREEZE] = on_freeze,
+	[ASK_PRIORITY] = on_priority,
+	[ASK_RUN_NOW] = on_run_now,
+	[ASK_CANCEL] = on_cancel,
+	[ASK_SPREAD] = on_spread,
+	[ASK_PROMISE] = on_promise,
+	[ASK_LEAVE_OUT] = on_leave_out,
+	[ASK_THAW] = on_thaw,
+	[ASK_NOTIFIED] = on_notified,
+	[ASK_HELD] = on_held,
+	[ASK_DUE] = on_due,
+};
+
+/* The resolver's mark says that who may not start is out of Depend by then. So where it was
+ * refused for being behind, its word is good for that much: it waits, and is judged anew. */
+static bool must_wait(const struct asked *a, int code)
+{
+	const struct instance *i = a->e ? &a->e->inst : NULL;
+	bool by_link = a->p->ask == ASK_WITHDRAW ||
+	               (a->p->ask == ASK_SKIP &&
+	                (a->p->reason == RE_LINK || a->p->reason == RE_PIPELINE));
+
+#ifdef BUG_40 /* whose withdrawal is refused for being behind may be granted after the mark */
+	return false;
+#endif
+	return (code == E_REVISION || code == E_BARRIER) && by_link && i && i->key.part == 0 &&
+	       i->state == ST_DEPEND && i->attempt == 0 && i->infra == 0 &&
+	       !(i->flags & IF_RUN_NOW);
+}
+
+int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number)
+{
+	struct asked a = { .l = l, .p = p, .index = MAP_NONE };
+
+	CHECK(p->ask < ASK_COUNT);
+	a.t = ledger_task_of(l, p->key.task);
+	if (!a.t)
+		return E_NOT_FOUND;
+	a.e = table_find(&l->table, p->key, &a.index);
+	if (p->revision && (!a.e || a.e->inst.revision != p->revision))
+		return must_wait(&a, E_REVISION) ? on_withdraw(&a, ret_number) : E_REVISION;
+	if (a.e && (p->ask == ASK_GRANT || p->ask == ASK_ENDED) &&
+	    !ledger_version_ready(l, a.t, &a.e->inst))
+		return E_AGAIN;
+	int r = asks[p->ask](&a, ret_number);
+	if (must_wait(&a, r))
+		r = on_withdraw(&a, ret_number);
+	if (a.e)
+		ledger_put_back(l, a.index); /* nothing came of what fetch() brought in */
+	return r;
+}
+
+void ledger_ask_ahead(struct ledger *l, const struct proposal *p)
+{
+	static const bool reads[ASK_COUNT] = { [ASK_FORCE] = true,
+		                               [ASK_REDO] = true,
+		                               [ASK_REOPEN] = true,
+		                               [ASK_RUN_NOW] = true,
+		                               [ASK_NOTIFIED] = true };
+	const struct ltask *t = ledger_task_of(l, p->key.task);
+	uint32_t index;
+
+	if (t && reads[p->ask] && !table_find(&l->table, p->key, &index) &&
+	    (p->key.part != 0 || outcomes_find(&t->outcomes, p->key.run_date)))
+		ledger_knows_done(l, p->key);
+}

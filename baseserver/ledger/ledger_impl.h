@@ -1,0 +1,458 @@
+/* ledger_impl.h — the ledger's inside, shared by ledger*.c only. */
+#ifndef BASESERVER_LEDGER_IMPL_H
+#define BASESERVER_LEDGER_IMPL_H
+
+#include <stdatomic.h>
+
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/ledger/letters.h"
+#include "baseserver/ledger/pools.h"
+#include "store/anchor.h"
+#include "util/err.h"
+#include "util/index.h"
+#include "util/map.h"
+
+enum entry_mark {
+	EM_DIRTY = 1, /* changed since the last commit */
+	EM_HISTORY =
+		2, /* its row is in history (after the batch in flight), not in the live table */
+	EM_LISTED = 4, /* part 0, on the list of ledger_parts.c */
+	EM_FLIGHT = 8, /* in the batch that is being committed: its place stays */
+	EM_RANGE = 16, /* with EM_HISTORY: it has no row there, but lies in a range */
+	EM_FLOW = 32,  /* ledger_flow.c has it among the unfinished of its flow */
+	/* It ran when this server began to lead, and its holder has said nothing of it yet; of what
+	 * is spread: some holder of its parts. */
+	EM_UNHEARD = 64,
+};
+
+/* A free place: inst.state is ST_NONE, inst.slot the next free one. */
+struct entry {
+	struct instance inst;
+};
+
+enum { CHUNK = 1024 };
+
+/* Unfinished instances (and finished ones until their commit). */
+struct table {
+	struct entry **chunks;
+	size_t n_chunks;
+	uint32_t free_head; /* MAP_NONE: none */
+	uint32_t used;      /* places ever used */
+	size_t len;
+	struct index by_key;
+};
+
+struct ltask {
+	struct task *def;      /* counted; NULL: retired */
+	struct store_task row; /* its strings are the def's, or NULL */
+	struct outcomes outcomes;
+	uint64_t barrier;   /* number of the last change that can close a gate for it */
+	uint32_t *children; /* ids of tasks that link to it */
+	size_t n_children;
+	struct task **former; /* other versions that instances are bound to, counted; a cache */
+	size_t n_former;
+	int32_t slots;           /* instances that hold a slot */
+	struct pool_take *takes; /* each of them, by the definition in force */
+	size_t n_takes;
+	int32_t unfinished; /* rows of part 0 */
+	bool branched;      /* some success of it chose among its children */
+	bool dirty;         /* its row changed since the last commit */
+	bool waits; /* its date `waits_at` was not judged yet, and none after it is before */
+	int64_t waits_at;
+};
+
+/* Instances with parts that are to be looked at; part j: is to be reopened, perhaps. */
+struct parts_list {
+	struct inst_key *keys;
+	size_t at, n, cap;
+};
+
+/* Parameters of a redo that waits for a kill; in the store they are the kill's ID_NEXT. */
+struct next_params {
+	struct next_params *next;
+	struct inst_key key;
+	char *body;
+};
+
+/* What `overlap` judges; see ledger_flow.c. */
+struct flows {
+	struct flow *items;
+	size_t n, cap, n_held;    /* n_held: runs of which somebody was refused his turn */
+	size_t n_unheard;         /* rows with that mark */
+	size_t n_asked;           /* flows of which a date was refused for one of them */
+	size_t may_kill;          /* rows that this letter has room to replace */
+	struct map by_key, tasks; /* tasks: of a workflow that is judged as a whole */
+	bool is_stale;            /* a definition in force judges in another way */
+};
+
+struct letters {
+	struct letter *head, **tail;
+};
+
+/* Something the store is asked, one at a time, where its calls are made: on the writer's
+ * thread, or at once on the ledger's. Embed it; it is the ledger's before and after. */
+struct job {
+	struct letter letter;
+	void (*work)(struct job *job, struct store *s);  /* touches nothing of the ledger's */
+	void (*done)(struct ledger *l, struct job *job); /* the ledger's thread */
+	struct ledger *ledger;
+	int64_t began_us; /* mono: when work() began */
+};
+
+/* A batch on its way to the store. It stays as it is until it is known to be in. */
+struct flight {
+	struct job job;
+	bool is_out, again; /* made and not known to be in; its outcome is to be asked first */
+	int code;           /* the answer, with err */
+	struct err err;
+	struct store_batch b;
+	struct letters edits, records, answers; /* they leave with it */
+	uint32_t *dirty;
+	size_t n_dirty, dirty_cap;
+	struct instance *images; /* as they were, when the ledger goes on meanwhile */
+	const struct instance **live, **done, **reopened;
+	size_t images_cap;
+	const struct transition **events;
+	size_t events_cap;
+	struct store_range *ranges;
+	struct store_taken *taken;
+	struct store_task *tasks;
+	uint32_t *links_of;
+	struct store_command *commands;
+	struct store_command_item *items;
+	struct store_alert *alerts;
+	struct store_stat *stats;
+};
+
+/* A row of history that was looked up; code 0, E_NOT_FOUND, or why it cannot be read. */
+struct found {
+	struct inst_key key;
+	int code;
+	struct instance row;
+};
+
+struct founds {
+	struct found *items;
+	size_t n, cap;
+};
+
+/* A proposal among `ps` waits for rows: what came before it is applied. */
+struct half {
+	struct proposals *ps; /* NULL: none */
+	size_t at;
+	int *codes;
+	uint64_t *numbers;
+};
+
+/* Peers whose claim was not believed, the last ones: each is told of once. */
+struct liars {
+	char names[64][64];
+	size_t n;
+};
+
+struct ledger {
+	struct actor *me;
+	struct store *store; /* the writer's, if there is one */
+	struct writer *writer;
+	bool busy; /* a job is with the writer */
+	bool lent; /* and with it a store that does not wait: nothing is applied */
+	struct ledger_settings set;
+	struct stream *stream;
+	struct stream_reader *keep; /* holds slots until they are durable */
+	uint32_t epoch;
+	uint64_t next_token;
+
+	struct table table;
+	struct ltask **tasks; /* by id; NULL: none */
+	size_t tasks_cap;
+	struct pools pools;
+	struct parts_list parts;
+	struct next_params *next_params;
+	struct flows flows;
+
+	/* The batch since the last commit. */
+	uint32_t *dirty;
+	size_t n_dirty, dirty_cap;
+	struct store_range *fresh; /* ranges that are not durable yet, by number */
+	size_t n_fresh, fresh_cap;
+	struct store_taken *taken; /* ranges of which a date got a row, one each time */
+	size_t n_taken, taken_cap;
+	uint32_t *dirty_tasks;
+	size_t n_dirty_tasks, dirty_tasks_cap;
+	struct letters edits, records, answers; /* applied, not yet durable */
+	struct letters waiting; /* no input is taken while the ring is nearly full */
+	int64_t batch_since_us; /* mono; 0: nothing uncommitted */
+	struct flight flight;
+
+	struct founds found, wanted;      /* ledger_rows.c */
+	struct job *fetching;             /* NULL: none */
+	struct job *version;              /* a former definition that is asked for, or NULL */
+	uint32_t gone_task, gone_version; /* the last one that is not there */
+	bool running;                     /* the threads do: the store is the writer's */
+	int64_t rows_after_us;            /* mono: not asked for again before */
+	struct half half;
+	struct letters questions;        /* ledger_data.c */
+	bool answered;                   /* a question came last: a commit is next */
+	struct job *housework, *reading; /* with the writer; NULL: none */
+
+	int64_t now_us;       /* wall, of this turn */
+	bool down;            /* the last commit failed; an alarm will retry */
+	bool hold;            /* nothing is applied until all that is applied is durable */
+	bool replanned;       /* outcomes of an edit are not saved yet */
+	bool unread;          /* parts wait for a store that can be read */
+	bool dead;            /* fatal: nothing leaves any more */
+	_Atomic bool silent;  /* nothing leaves, but questions are answered */
+	_Atomic bool doubted; /* a broker has seen more than the store has; `doubt` says it */
+	struct err doubt;
+	struct anchor doubt_of; /* epoch 0: no broker said it */
+	struct store_tip begin; /* when this server began to lead */
+	struct anchor_file anchor;
+	uint64_t anchor_seq;
+	int64_t anchor_us;     /* of the last write */
+	int64_t anchor_due_us; /* of the next; 0: it says what the store has */
+	bool anchor_fails;     /* so that it is said once */
+	struct liars liars;
+
+	_Atomic int64_t proof_us; /* mono send time of the last proof of epoch */
+	_Atomic uint64_t f_commits, f_refused, f_stale, f_retries, f_unfinished, f_commit_us,
+		f_commit_us_sum;
+	_Atomic uint64_t f_claims_unproven, f_claims_false;
+	_Atomic bool f_down;
+	_Atomic int f_code;        /* of the commit that failed last; 0: none since */
+	_Atomic int64_t f_busy_us; /* mono since when a job is with the writer; 0: none */
+	struct ledger_timings timings;
+};
+
+static inline void letters_init(struct letters *q)
+{
+	q->head = NULL;
+	q->tail = &q->head;
+}
+
+static inline void letters_push(struct letters *q, struct letter *l)
+{
+	l->next = NULL;
+	*q->tail = l;
+	q->tail = &l->next;
+}
+
+static inline struct letter *letters_pop(struct letters *q)
+{
+	struct letter *l = q->head;
+
+	if (l && !(q->head = l->next))
+		q->tail = &q->head;
+	return l;
+}
+
+/* ledger_table.c */
+void table_init(struct table *t);
+void table_done(struct table *t);
+struct entry *table_at(const struct table *t, uint32_t index);
+struct entry *table_find(const struct table *t, struct inst_key key, uint32_t *ret_index);
+struct entry *table_add(struct table *t, struct inst_key key, uint32_t *ret_index);
+/* A stored row at the place it had; NULL when that is taken. table_restored() after the last. */
+struct entry *table_restore(struct table *t, const struct instance *row);
+void table_restored(struct table *t);
+void table_remove(struct table *t, uint32_t index);
+/* Before table_restored(): a row that was restored is not there. */
+void table_drop(struct table *t, uint32_t index);
+void table_move(struct table *to, struct table *from); /* `from` is empty after */
+
+/* ledger_anchor.c */
+int ledger_anchor_open(struct ledger *l, struct err *err);
+/* This server leads, and yet the store is behind: the process ends. */
+void ledger_doubt_proven(struct ledger *l);
+
+/* ledger_apply.c: change memory and publish. */
+struct ltask *ledger_task_of(const struct ledger *l, uint32_t id); /* NULL: none */
+void ledger_touch(struct ledger *l, uint32_t index);
+void ledger_touch_task(struct ledger *l, struct ltask *t);
+/* `d` more instances of the task hold a slot. */
+void ledger_count_slots(struct ltask *t, int32_t d);
+/* One transition of entry `index`; p gives cause, note, session; may be NULL. Its number. */
+uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum reason reason,
+                       struct proposal *p);
+uint64_t ledger_publish(struct ledger *l, const struct transition *tr);
+/* A new generation; and: not before it is due at all. */
+void ledger_reset_for_redo(struct ledger *l, struct instance *i);
+void ledger_reset_for_reopen(const struct ledger *l, struct instance *i);
+/* From now on older proposals that start the task or its children are returned. */
+void ledger_raise_barrier(struct ledger *l, struct ltask *t, uint64_t number);
+
+/* ledger_range.c: the planned dates of t from p's to p->last that have no row are Skipped, as one
+ * record. *ret_number stays 0 where there is none. */
+int ledger_leave_out(struct ledger *l, struct ltask *t, struct proposal *p, uint64_t *ret_number);
+/* Entry i, as ledger_fetch() made it, is about to change: from now on it has a row. */
+void ledger_take_from_range(struct ledger *l, struct instance *i);
+/* For the batch that begins. */
+void ledger_gather_ranges(struct ledger *l, struct flight *f);
+int ledger_load_ranges(struct ledger *l, struct err *err);
+/* ledger_gap.c: after the load. Keeps the time without a leader that ends now, and moves the
+ * effective due of what waited through this one and those before. */
+int ledger_leave_gaps(struct ledger *l, struct err *err);
+/* Up to this number all is in the store. */
+void ledger_ranges_durable(struct ledger *l, uint64_t number);
+/* The row that a date of a range would have which is not in the store yet. E_NOT_FOUND. */
+int ledger_fresh_row(const struct ledger *l, struct inst_key key, struct instance *ret);
+/* A finished row, or the one a date left out would have: marks tell. For any thread. */
+int ledger_read_row(struct store *s, struct inst_key key, struct instance *ret);
+/* Row i of t comes from a range: it is one of its dates, and what only the plan knows is set.
+ * E_NOT_FOUND: it is none. */
+int ledger_row_of_range(const struct ltask *t, struct instance *i);
+
+/* ledger_past.c: a row that may have ended. E_NOT_FOUND: there is none; others: nobody knows,
+ * E_AGAIN with ledger_awaits_rows(): not yet. */
+int ledger_find_done(struct ledger *l, struct inst_key key, struct instance *ret);
+/* It is in the table then, until it is put back, or stays there if it was changed. */
+int ledger_fetch(struct ledger *l, struct inst_key key, uint32_t *ret_index);
+void ledger_put_back(struct ledger *l, uint32_t index);
+
+/* ledger_ask.c: a row per enum ask. *ret_number stays 0 where there was nothing to do. */
+int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number);
+/* Ask for the row of history that ledger_ask() will need, where that is plain to see. */
+void ledger_ask_ahead(struct ledger *l, const struct proposal *p);
+
+/* ledger_parts.c */
+/* A row of a task that spreads, or a part, has changed. */
+void ledger_parts_changed(struct ledger *l, const struct ltask *t, const struct instance *i,
+                          enum state from);
+/* Live rows of the task (0: of all) are looked at again: after a start, or an edit. */
+void ledger_list_parts(struct ledger *l, uint32_t task);
+/* Dates of t were left out as one record: steps that follow it by node look again. */
+void ledger_parts_left_out(struct ledger *l, const struct ltask *t);
+void ledger_work_parts(struct ledger *l); /* once a turn */
+/* Part 0 at index, DependenceFinish, gets a part for each of these brokers; or a code, and
+ * nothing has changed. */
+int ledger_spread(struct ledger *l, uint32_t index, const uint32_t *brokers, size_t n);
+/* 0: the whole runs, and what it waits for on its node holds still. E_REVISION: no more. */
+int ledger_part_may_start(struct ledger *l, const struct instance *part);
+/* A part of it begins anew: if the whole is over, so does that, and keeps the others. The whole
+ * is in the table: ledger_fetch_whole() has been asked, before anything was changed. */
+void ledger_whole_again(struct ledger *l, struct inst_key key, uint64_t cause);
+/* 0; 1: it begins anew itself, with all its parts; E_NOT_FOUND: it has no such part (any more). */
+int ledger_fetch_whole(struct ledger *l, struct inst_key key);
+
+/* ledger_body.c: versions of definitions that are no longer in force. */
+/* NULL: it is gone, or does not compile; or, with ledger_awaits_rows(), it is asked for. */
+const struct task *ledger_version(struct ledger *l, struct ltask *t, uint32_t version);
+void ledger_keep_version(struct ltask *t, struct task *def); /* takes a reference */
+void ledger_forget_versions(struct ltask *t);
+/* What i is bound to is in memory, or is known to be gone. */
+bool ledger_version_ready(struct ledger *l, struct ltask *t, const struct instance *i);
+bool ledger_fetch_version(struct ledger *l); /* a job begins */
+void ledger_version_free(struct ledger *l);
+/* i is about to be granted: binds it, p->body is what it runs with where that is another. */
+bool ledger_bind(struct ledger *l, struct ltask *t, struct instance *i, struct proposal *p);
+
+/* ledger_data.c: the parameters in p, those of the generation after the kill that p asks for. */
+void ledger_keep_next(struct ledger *l, struct instance *i, struct proposal *p);
+/* That generation begins: p, of its first transition, gets them. */
+void ledger_take_next(struct ledger *l, const struct instance *i, struct proposal *p);
+void ledger_next_done(struct ledger *l);
+/* At the start: those of kills that are under way. */
+int ledger_next_restore(struct ledger *l, struct err *err);
+
+/* ledger_branch.c: p ended part 0 of t well, p->branch names its children that go on. */
+void ledger_branch(struct ledger *l, struct ltask *t, struct proposal *p);
+/* Who may have left t out: after an edit of its links; and after a start, of all. */
+void ledger_branch_parents(struct ledger *l, const struct ltask *t);
+void ledger_branches_restore(struct ledger *l);
+/* It will not need rows that are not there. */
+bool ledger_branch_ready(struct ledger *l, struct ltask *t, struct proposal *p);
+/* What is wrong with the names, for a person; NULL: nothing. */
+char *ledger_branch_note(const struct ledger *l, const struct ltask *t, const char *branch);
+
+/* ledger_flow.c: what becomes of dates that come due while an earlier one is unfinished. */
+/* The date of p is not judged yet: nobody knows how an earlier one ended. TK_TURN will say when
+ * it may be asked for again, after *ret_number. */
+bool ledger_is_early(struct ledger *l, struct ltask *t, const struct proposal *p, bool is_made,
+                     uint64_t *ret_number);
+/* It is left out, so that nobody waits for it to be asked for again. */
+void ledger_not_early(struct ltask *t, const struct proposal *p);
+/* Its holder has spoken of i. */
+void ledger_heard(struct ledger *l, const struct ltask *t, struct instance *i);
+/* After the load: what ran then is unheard. */
+void ledger_flows_restore(struct ledger *l);
+/* The date of p, which comes due, is left out. */
+bool ledger_overlaps(const struct ledger *l, const struct ltask *t, const struct proposal *p);
+/* Which one it was left out for, in words; the caller's. */
+char *ledger_overlap_note(const struct ledger *l, const struct ltask *t, const struct proposal *p);
+/* It has come due, and what came before it is killed; as many as the letter has room for. */
+void ledger_replace(struct ledger *l, const struct ltask *t, int64_t run_date);
+/* How many rows these proposals may replace: room for as many records is needed. */
+size_t ledger_may_replace(struct ledger *l, const struct proposals *ps);
+/* An earlier one has not ended: it may not start. */
+bool ledger_awaits_turn(const struct ledger *l, const struct ltask *t, const struct instance *i);
+/* It was refused for that: TK_TURN will say when its turn has come. */
+void ledger_hold_turn(struct ledger *l, const struct ltask *t, const struct instance *i);
+void ledger_flow_changed(struct ledger *l, const struct ltask *t, struct instance *i);
+/* `was`: in force until now, or NULL. ledger_flows_build() follows the last of an edit. */
+void ledger_flow_put(struct ledger *l, const struct task *was, const struct task *def);
+void ledger_flows_build(struct ledger *l);
+void ledger_flows_init(struct ledger *l);
+void ledger_flows_done(struct ledger *l);
+
+/* ledger_edit.c */
+/* Made from the definitions in force: a newer one is not replaced by an older. */
+/* Not current: planned_through of the row in the way is the ledger's now. */
+bool ledger_edit_is_current(const struct ledger *l, struct edit *e);
+void ledger_apply_edit(struct ledger *l, struct edit *e);
+void ledger_put_task(struct ledger *l, struct task *def, const struct store_task *row);
+
+/* ledger_commit.c: all that is applied becomes durable, then leaves. Nothing while a job is
+ * with the writer. */
+void ledger_commit(struct ledger *l);
+bool ledger_has_work(const struct ledger *l);
+/* All that is applied is durable and the store is free. Else the way there is begun, and
+ * nothing is applied before. */
+bool ledger_is_still(struct ledger *l);
+void ledger_flight_done(struct flight *f);
+
+/* ledger_writer.c */
+struct writer *writer_new(struct thread *th, struct ledger *l);
+void writer_free(struct writer *w);
+/* Not while l->busy. Without a writer it is done on return. */
+void ledger_do(struct ledger *l, struct job *job);
+/* Prove the epoch and let the store do what it does with time to spare. */
+void ledger_renew_proof(struct ledger *l);
+/* Have it go on when the next thing is due: rows, the anchor, the proof. */
+void ledger_set_alarm(struct ledger *l);
+
+/* ledger_rows.c: one finished instance. E_NOT_FOUND; E_AGAIN: it is asked for, and there when
+ * ledger_awaits_rows() is over; others: nobody knows. */
+int ledger_row(struct ledger *l, struct inst_key key, struct instance *ret);
+/* It will not answer E_AGAIN now. */
+bool ledger_knows_done(struct ledger *l, struct inst_key key);
+void ledger_ask_row(struct ledger *l,
+                    struct inst_key key); /* read till it is known, however long */
+static inline bool ledger_awaits_rows(const struct ledger *l)
+{
+	return l->wanted.n > 0 || l->fetching || l->version;
+}
+void ledger_forget_done(struct ledger *l, struct inst_key key); /* its row changed */
+bool ledger_fetch_rows(struct ledger *l); /* a job begins; false: none is needed */
+void ledger_rows_rest(struct ledger *l);  /* nobody waits for rows any more */
+void ledger_rows_free(struct ledger *l);
+
+/* ledger_data.c */
+bool ledger_answer_questions(struct ledger *l); /* a job begins; false: none is ready */
+void ledger_turn_down_questions(struct ledger *l);
+void ledger_data_free(struct ledger *l);
+
+/* ledger_stats.c: what its events and ranges add; *ret_stats is the caller's to free. */
+size_t ledger_gather_stats(const struct ledger *l, const struct store_batch *b,
+                           struct store_stat **ret_stats);
+
+/* ledger_measure.c: i has changed. */
+void ledger_measure(struct ledger *l, const struct instance *i, enum event ev, enum reason reason);
+
+/* ledger_keep.c */
+/* When all is durable: l->replanned is over when they are saved. */
+void ledger_save_outcomes(struct ledger *l);
+void ledger_keep_free(struct ledger *l);
+
+/* ledger_load.c */
+int ledger_load(struct ledger *l, const char *who, struct err *err);
+
+#endif

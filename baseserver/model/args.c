@@ -1,0 +1,221 @@
+#include "baseserver/model/args.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "baseserver/model/json_read.h"
+#include "sched/name.h"
+#include "util/buf.h"
+#include "util/err.h"
+#include "util/json_put.h"
+
+int refuse(struct refusal *f, int code, const char *place, const char *hint, const char *fmt, ...)
+{
+	va_list ap;
+
+	f->code = code;
+	f->json = NULL;
+	snprintf(f->place, sizeof f->place, "%s", place);
+	snprintf(f->hint, sizeof f->hint, "%s", hint ? hint : "");
+	va_start(ap, fmt);
+	vsnprintf(f->text, sizeof f->text, fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+int refuse_name(struct refusal *f, const char *place, const char *text, const char *why)
+{
+	return refuse(f, E_INVALID, place, "letters, digits, _ . -, a letter or _ first",
+	              "%s: '%.*s' is not a name: %s", place, name_shown(text), text, why);
+}
+
+void refusal_print(const struct refusal *f, struct buf *out)
+{
+	put_open(out, NULL, '{');
+	put_text(out, "place", f->place);
+	put_text(out, "hint", f->hint);
+	put_close(out, '}');
+}
+
+enum { NAME_MAX_BYTES = 60 };
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Edits from one to the other; long names are far from everything. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t n = strlen(a), m = strlen(b), row[NAME_MAX_BYTES + 1];
+
+	if (n > NAME_MAX_BYTES || m > NAME_MAX_BYTES)
+		return NAME_MAX_BYTES;
+	for (size_t j = 0; j <= m; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= n; i++) {
+		size_t diagonal = row[0];
+		row[0] = i;
+		for (size_t j = 1; j <= m; j++) {
+			size_t was = row[j];
+			row[j] = least(least(row[j], row[j - 1]) + 1,
+			               diagonal + (a[i - 1] != b[j - 1]));
+			diagonal = was;
+		}
+	}
+	return row[m];
+}
+
+const char *nearest_of(const char *name, const char *const *names)
+{
+	size_t best = strlen(name) / 2 + 1;
+	const char *found = NULL;
+
+	for (; *names; names++) {
+		size_t d = distance(name, *names);
+		if (d < best) {
+			best = d;
+			found = *names;
+		}
+	}
+	return found;
+}
+
+static void place_of(char ret[160], const char *at, const char *key)
+{
+	snprintf(ret, 160, "%s.%s", at, key);
+}
+
+static void join(const char *const *names, char *to, size_t cap)
+{
+	size_t n = 0;
+
+	to[0] = 0;
+	for (; *names && n < cap; names++)
+		n += (size_t)snprintf(to + n, cap - n, "%s%s", n ? ", " : "", *names);
+}
+
+int arg_object(const struct jval *o, const char *at, const char *const *keys, struct refusal *f)
+{
+	char place[160], known[200];
+
+	if (o->kind != JV_OBJECT)
+		return refuse(f, E_INVALID, at, NULL, "%s: an object is expected, not %s", at,
+		              jv_kind_name(o));
+	for (const struct jval *v = o->first; v; v = v->next) {
+		const char *const *k = keys;
+		while (*k && strcmp(*k, v->key) != 0)
+			k++;
+		if (*k)
+			continue;
+		const char *near = nearest_of(v->key, keys);
+		join(keys, known, sizeof known);
+		place_of(place, at, v->key);
+		if (near)
+			return refuse(f, E_INVALID, place, known, "%s: unknown key, is %s meant?",
+			              place, near);
+		return refuse(f, E_INVALID, place, known, "%s: unknown key; known: %s", place,
+		              known);
+	}
+	return 0;
+}
+
+static int wrong(const struct jval *v, const char *at, const char *key, const char *wanted,
+                 struct refusal *f)
+{
+	char place[160];
+
+	place_of(place, at, key);
+	return refuse(f, E_INVALID, place, wanted, "%s: %s is expected, not %s", place, wanted,
+	              jv_kind_name(v));
+}
+
+int arg_truth(const struct jval *o, const char *at, const char *key, bool *ret, struct refusal *f)
+{
+	const struct jval *v = jv_get(o, key);
+
+	if (!v)
+		return 0;
+	if (v->kind != JV_TRUTH)
+		return wrong(v, at, key, "true or false", f);
+	*ret = v->truth;
+	return 0;
+}
+
+int arg_number(const struct jval *o, const char *at, const char *key, int64_t min, int64_t max,
+               int64_t *ret, struct refusal *f)
+{
+	const struct jval *v = jv_get(o, key);
+	char place[160], allowed[64];
+
+	if (!v)
+		return 0;
+	if (v->kind != JV_NUMBER)
+		return wrong(v, at, key, "a number", f);
+	if (v->number < min || v->number > max) {
+		place_of(place, at, key);
+		snprintf(allowed, sizeof allowed, "%" PRId64 " to %" PRId64, min, max);
+		return refuse(f, E_INVALID, place, allowed, "%s: %" PRId64 " is not in %s", place,
+		              v->number, allowed);
+	}
+	*ret = v->number;
+	return 0;
+}
+
+int arg_text(const struct jval *o, const char *at, const char *key, size_t max, const char **ret,
+             struct refusal *f)
+{
+	const struct jval *v = jv_get(o, key);
+	char place[160];
+
+	if (!v)
+		return 0;
+	if (v->kind != JV_TEXT)
+		return wrong(v, at, key, "text", f);
+	if (v->len > max) {
+		place_of(place, at, key);
+		return refuse(f, E_INVALID, place, NULL, "%s: %zu bytes, at most %zu are allowed",
+		              place, v->len, max);
+	}
+	*ret = v->text;
+	return 0;
+}
+
+int arg_list(const struct jval *o, const char *at, const char *key, size_t max,
+             const struct jval **ret, struct refusal *f)
+{
+	const struct jval *v = jv_get(o, key);
+	char place[160];
+
+	if (!v)
+		return 0;
+	place_of(place, at, key);
+	if (v->kind != JV_LIST)
+		return wrong(v, at, key, "a list", f);
+	if (v->len > max)
+		return refuse(f, E_INVALID, place, NULL, "%s: %zu items, at most %zu are allowed",
+		              place, v->len, max);
+	*ret = v;
+	return 0;
+}
+
+int arg_choice(const struct jval *o, const char *at, const char *key, const char *const *choices,
+               int *ret, struct refusal *f)
+{
+	const char *text = NULL;
+	char place[160], allowed[200];
+	int r = arg_text(o, at, key, 100, &text, f);
+
+	if (r < 0 || !text)
+		return r;
+	for (int i = 0; choices[i]; i++)
+		if (strcmp(choices[i], text) == 0) {
+			*ret = i;
+			return 0;
+		}
+	place_of(place, at, key);
+	join(choices, allowed, sizeof allowed);
+	return refuse(f, E_INVALID, place, allowed, "%s: '%s' is none of %s", place, text, allowed);
+}

@@ -1,0 +1,210 @@
+#include "baseserver/model/definitions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/model/calendars.h"
+#include "baseserver/model/world.h"
+#include "rt/manifests.h"
+#include "sched/task.h"
+#include "store/store.h"
+#include "util/alloc.h"
+#include "util/diag.h"
+#include "util/err.h"
+
+struct loading {
+	struct names tasks, workflows;
+	struct calendars calendars;
+	struct store_task *rows; /* without strings */
+	size_t n_rows, cap;
+	struct workflow_set *set;
+	struct diags diags;
+	struct err *err;
+};
+
+static int each_row(void *ctx, const struct store_task *row)
+{
+	struct loading *ld = ctx;
+	const struct name *other = names_find(&ld->tasks, row->name);
+
+	if (other)
+		return err_set(ld->err, E_CORRUPT, "lb_task: task_id %u and %u are both %s",
+		               other->id, row->id, row->name);
+	names_put(&ld->tasks, row->name, row->id)->anchor = row->anchor;
+	if (ld->n_rows == ld->cap) {
+		ld->cap = ld->cap ? ld->cap * 2 : 256;
+		ld->rows = mem_grow(ld->rows, ld->cap, sizeof *ld->rows);
+	}
+	ld->rows[ld->n_rows++] = *row;
+	return 0;
+}
+
+static int each_calendar(void *ctx, const struct store_doc *d)
+{
+	struct loading *ld = ctx;
+
+	return calendars_put(&ld->calendars, d, ld->err);
+}
+
+static int each_doc(void *ctx, const struct store_doc *d)
+{
+	struct loading *ld = ctx;
+
+	names_put(&ld->workflows, d->name, d->id)->version = d->version;
+	if (d->retired)
+		return 0;
+	size_t before = workflow_set_count(ld->set);
+	if (workflow_set_read(ld->set, d->body, d->body_len, d->name, &ld->diags) < 0)
+		return E_CORRUPT;
+	if (workflow_set_count(ld->set) != before + 1)
+		return err_set(ld->err, E_CORRUPT,
+		               "lb_workflow: the body of %s (id %u, version %u) is no workflow",
+		               d->name, d->id, d->version);
+	return 0;
+}
+
+/* Every task by name, for what its plan was. */
+struct placing {
+	struct task **tasks; /* sorted by id while it lasts */
+	size_t n;
+	struct world *world;
+	struct err *err;
+};
+
+static int by_id(const void *a, const void *b)
+{
+	uint32_t x = (*(struct task *const *)a)->id, y = (*(struct task *const *)b)->id;
+
+	return (x > y) - (x < y);
+}
+
+static int each_past(void *ctx, const struct store_doc *d)
+{
+	struct placing *pl = ctx;
+	struct task key = { .id = d->id }, *wanted = &key;
+	struct task **at = bsearch(&wanted, pl->tasks, pl->n, sizeof wanted, by_id);
+
+	if (!at) /* retired */
+		return 0;
+	return plan_past_parse((*at)->plan, d->body, (*at)->name, pl->world->w.zone, pl->world,
+	                       pl->err);
+}
+
+static int load_pasts(struct store *store, struct task *const *tasks, size_t n, struct world *world,
+                      struct err *err)
+{
+	struct placing pl = { mem_array(n + 1, sizeof *pl.tasks), n, world, err };
+
+	for (size_t i = 0; i < n; i++)
+		pl.tasks[i] = tasks[i];
+	qsort(pl.tasks, n, sizeof *pl.tasks, by_id);
+	int r = store_load_docs(store, DOC_PLAN, each_past, &pl, err);
+	free(pl.tasks);
+	return r;
+}
+
+static int say(struct loading *ld)
+{
+	const struct diag *first = ld->diags.n ? &ld->diags.items[0] : NULL;
+
+	for (size_t i = 0; i < ld->diags.n && first->is_warning; i++)
+		first = &ld->diags.items[i];
+	if (!first)
+		return err_set(ld->err, E_CORRUPT, "a stored document does not compile");
+	return err_set(ld->err, E_CORRUPT, "the stored workflow %s, line %d: %s", first->at.file,
+	               first->at.line, first->message);
+}
+
+static const struct store_task *row_of(const struct loading *ld, uint32_t id)
+{
+	size_t lo = 0, hi = ld->n_rows; /* rows come in order of id */
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (ld->rows[mid].id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < ld->n_rows && ld->rows[lo].id == id ? &ld->rows[lo] : NULL;
+}
+
+/* Tasks with their rows; retired ones go. One without a row would begin anew under another id. */
+static int pair(const struct loading *ld, struct task **tasks, size_t n, struct definitions *ret)
+{
+	int r = 0;
+
+	ret->tasks = tasks;
+	ret->rows = mem_array(n + 1, sizeof *ret->rows);
+	for (size_t i = 0; i < n; i++) {
+		const struct store_task *row = row_of(ld, tasks[i]->id);
+		if (!row && r == 0)
+			r = err_set(ld->err, E_CORRUPT,
+			            "lb_task has no row of %s, which lb_workflow has",
+			            tasks[i]->name);
+		if (!row || row->state == TS_RETIRED) {
+			task_unref(tasks[i]);
+			continue;
+		}
+		struct store_task *own = &ret->rows[ret->n];
+		*own = *row;
+		own->name = tasks[i]->name;
+		own->type = tasks[i]->type;
+		own->owner = tasks[i]->owner;
+		own->title = tasks[i]->title;
+		own->workflow_title = tasks[i]->workflow_title;
+		plan_begin_at(tasks[i]->plan, row->online_from);
+		ret->tasks[ret->n++] = tasks[i];
+	}
+	return r;
+}
+
+int definitions_load(struct store *store, const char *timezone, const char *types_dir,
+                     int infra_max, struct definitions *ret, struct err *err)
+{
+	struct loading ld = { .set = workflow_set_new(), .err = err };
+	struct manifests *types = manifests_new(types_dir ? types_dir : "");
+	struct task **tasks;
+	struct world world;
+	size_t n;
+
+	*ret = (struct definitions){ 0 };
+	names_init(&ld.tasks);
+	names_init(&ld.workflows);
+	calendars_init(&ld.calendars);
+	diags_init(&ld.diags);
+	int r = store_load_tasks(store, each_row, &ld, err);
+	if (r == 0)
+		r = store_load_docs(store, DOC_CALENDAR, each_calendar, &ld, err);
+	if (r == 0)
+		r = store_load_docs(store, DOC_WORKFLOW, each_doc, &ld, err);
+	world_init(&world, &ld.tasks, &ld.workflows, NULL, &ld.calendars, timezone, false, 0);
+	world.w.types = manifests_types(types);
+	world.w.infra_max = infra_max;
+	if (r == 0 && workflow_compile(ld.set, &world.w, &ld.diags, &tasks, &n) == 0) {
+		r = load_pasts(store, tasks, n, &world, err);
+		int paired = pair(&ld, tasks, n, ret);
+		r = r < 0 ? r : paired;
+		if (r < 0)
+			definitions_done(ret);
+	} else if (r == 0 || ld.diags.errors)
+		r = say(&ld);
+	world_done(&world);
+	manifests_free(types);
+	workflow_set_free(ld.set);
+	diags_done(&ld.diags);
+	names_done(&ld.tasks);
+	names_done(&ld.workflows);
+	calendars_done(&ld.calendars);
+	free(ld.rows);
+	return r;
+}
+
+void definitions_done(struct definitions *d)
+{
+	for (size_t i = 0; i < d->n; i++)
+		task_unref(d->tasks[i]);
+	free(d->tasks);
+	free(d->rows);
+	*d = (struct definitions){ 0 };
+}

@@ -1,0 +1,152 @@
+/* front.h — what the BaseServer shows its clients: who is asked, and the letter that asks.
+ */
+#ifndef BASESERVER_FRONT_H
+#define BASESERVER_FRONT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "baseserver/model/command.h"
+#include "rt/actor.h"
+
+struct client_request;
+struct commander;
+struct forecaster;
+struct lead;
+struct ledger;
+struct logkeeper;
+struct params;
+struct registry;
+struct registrar;
+struct resolver;
+struct sorter;
+struct thread;
+struct timing;
+struct worker;
+
+/* Which version of a type's plugin runs where: the first that is meant for a broker. */
+struct plugin_choice {
+	char text[128]; /* "VERSION ABI SHA256", or "drain" */
+	char *where;    /* lines "b:NAME", "g:GROUP"; "" everywhere; heap */
+};
+struct plugin_choices {
+	char type[64];
+	struct plugin_choice items[2];
+	size_t n; /* 0: TYPE.so */
+};
+void plugin_choices_free(struct plugin_choices *p); /* NULL is fine */
+
+/* Logs of jobs as they lie on the disk: what is older than their retention, and all. */
+struct log_survey {
+	int64_t before_us;
+	uint64_t old, old_bytes, all, all_bytes; /* instances, bytes */
+	bool is_complete;                        /* else there were too many to count in time */
+};
+
+enum { FRONT_THREADS_MAX = 64, FRONT_WORKERS_MAX = 64 };
+
+/* What a worker has done since the start. */
+struct worker_figures {
+	uint64_t jobs, reports, log_refused;
+	const struct timing *hand_over;
+};
+
+/* The actors that answer clients, filled in by the daemon before threads run; NULL for
+ * those there are none of (tests). */
+/* How far a command is: what is durable. */
+struct command_news {
+	uint64_t id;
+	int64_t total, done, failed; /* total -1: not known yet */
+	enum command_state state;
+};
+
+struct front {
+	struct commander *commander;
+	struct ledger *ledger;
+	struct resolver *resolver;
+	struct sorter *sorter;
+	struct registrar *registrar;
+	struct logkeeper *logkeeper;
+	struct params *params;
+	struct forecaster *forecaster;
+	struct lead *lead;
+	struct scrubber *scrubber;
+	struct registry *registry;
+	/* registry_forget(), or NULL: what it says of nodes of that name. Thread: any. */
+	void (*forget_node)(struct registry *r, const char *name);
+	/* registry_saved(), or NULL: a workflow has another document, or none. Thread: any. */
+	void (*saved)(struct registry *r, const char *workflow, const char *text, size_t n);
+	struct worker *workers[FRONT_WORKERS_MAX];
+	size_t n_workers;
+	/* worker_drain(), or NULL: tells a worker. Thread: any. */
+	void (*drain)(struct worker *w, uint32_t broker, bool drained);
+	/* worker_plugin() and worker_release(), or NULL. Thread: any. */
+	void (*plugin)(struct worker *w, struct plugin_choices *p); /* owns p */
+	void (*release)(struct worker *w, uint32_t broker, const char *type);
+	/* worker_news(), or NULL: how far a command is. Thread: any. */
+	void (*news)(struct worker *w, const struct command_news *n);
+	/* worker_level(), or NULL. Thread: any. */
+	void (*level)(struct worker *w, uint32_t broker, const char *type, const char *level);
+	/* worker_ask(), or NULL: what a client asks the notifier (session: r->session). Owns r.
+	 * Thread: any. */
+	void (*ask)(struct worker *w, struct client_request *r);
+	/* logkeeper_survey() and whose thread that is, or NULL. */
+	void (*survey_logs)(void *logkeeper, struct log_survey *ret);
+	struct actor *logs;
+	struct front_thread {
+		const char *name;
+		struct thread *thread;
+		int64_t stall_us;     /* so long without an answer to a ping: it stalls */
+	} threads[FRONT_THREADS_MAX]; /* for health */
+	size_t n_threads;
+	const char *software, *timezone, *store; /* static or borrowed */
+	const char *store_dir;                   /* for the free space; NULL: not on a disk */
+	const char *log_dir;                     /* the same of the jobs' output */
+	/* worker_figures(), or NULL. Thread: any. */
+	void (*figures)(const struct worker *w, struct worker_figures *ret);
+	int64_t started_us; /* wall */
+};
+
+/* Does one of its threads stall? And the answer of the query `health` (docs/protocol-json.md) then,
+ * without those that may. now_us: mono. Thread: any. */
+bool front_stalls(const struct front *f, int64_t now_us);
+struct buf;
+void front_health(const struct front *f, int64_t now_us, struct buf *out);
+
+/* A client's command or query, and its answer. */
+struct client_request {
+	struct letter letter;
+	struct actor *reply_to;
+	void (*answered)(struct letter *l, void *self);
+	uint32_t session;
+	uint64_t id;
+	char *kind;
+	char *args; /* JSON, NUL-terminated; NULL or "" means {} */
+	size_t args_len;
+	char *request_id, *actor; /* commands */
+	size_t room;              /* taken by front_room_take() for args; given back with it */
+	bool dry_run;
+	int code; /* answer: 0 or an err code */
+	char text[400];
+	char *body; /* answer: JSON, or NULL */
+	size_t body_len;
+	uint64_t number; /* answer: the stream's number it shows */
+	void *ctx;       /* of who made it */
+};
+
+/* Strings are copied. */
+struct client_request *client_request_new(const char *kind, const char *args, size_t args_len);
+void client_request_free(struct client_request *r); /* NULL is fine */
+
+/* Arguments that come in pieces (frame PIECE): most of one command, of one session, of all that the
+ * process has until they are answered. */
+enum {
+	ARGS_BYTES_MAX = 65 << 20,
+	SESSION_ARGS_BYTES_MAX = 130 << 20,
+	ALL_ARGS_BYTES_MAX = 260 << 20
+};
+bool front_room_take(size_t bytes); /* false: there is not so much left. Thread: any */
+void front_room_give(size_t bytes); /* thread: any */
+
+#endif

@@ -1,0 +1,117 @@
+#include "baseserver/model/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/instance.h"
+#include "sched/macro.h"
+#include "sched/task.h"
+#include "sched/tz.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/err.h"
+
+/* The message borrows its texts from the definition, which it keeps alive. */
+struct job {
+	Sirdar__Job message; /* first: job_free() finds the rest by it */
+	const struct task *def;
+	Sirdar__Param *params;
+};
+
+static const char *lookup(void *ctx, const char *name)
+{
+	const struct task *def = ctx;
+
+	for (size_t i = 0; i < def->n_params; i++)
+		if (strcmp(def->params[i].name, name) == 0)
+			return def->params[i].value;
+	return NULL;
+}
+
+int job_expand(const struct task *def, int64_t run_date, const char *value, struct buf *out,
+               struct err *err)
+{
+	struct macro_scope scope = {
+		.plan = def->plan, .run_date = run_date, .lookup = lookup, .ctx = (void *)def
+	};
+
+	return macro_expand(value, &scope, out, err);
+}
+
+static char *expanded(const struct task *def, int64_t run_date, const char *value)
+{
+	struct buf out;
+	char *text;
+
+	if (!macro_has(value))
+		return mem_str(value);
+	buf_init(&out);
+	if (job_expand(def, run_date, value, &out, NULL) < 0)
+		text = mem_str(value);
+	else
+		text = mem_strn(buf_str(&out), out.len);
+	buf_done(&out);
+	return text;
+}
+
+static void add_params(struct job *j, const struct task *def, int64_t run_date,
+                       const struct param_value *values, size_t n)
+{
+	if (!values)
+		n = def->n_params;
+	if (!n)
+		return;
+	j->params = mem_array(n, sizeof *j->params);
+	j->message.params = mem_array(n, sizeof *j->message.params);
+	for (size_t i = 0; i < n; i++) {
+		const char *name = values ? values[i].name : def->params[i].name;
+		sirdar__param__init(&j->params[i]);
+		j->params[i].name = mem_str(name);
+		j->params[i].value = values ? mem_str(values[i].value)
+		                            : expanded(def, run_date, def->params[i].value);
+		j->message.params[j->message.n_params++] = &j->params[i];
+	}
+}
+
+Sirdar__Job *job_new(const struct task *def, const struct instance *i,
+                     const struct param_value *values, size_t n)
+{
+	struct job *j = mem_new(sizeof *j);
+	Sirdar__Job *m = &j->message;
+
+	sirdar__job__init(m);
+	j->def = task_ref(def);
+	m->token = i->token;
+	m->task_id = i->key.task;
+	m->run_date = i->key.run_date;
+	m->part = i->key.part;
+	m->generation = i->generation;
+	m->attempt = i->attempt;
+	m->task_name = (char *)def->name;
+	m->run_as = (char *)def->run_as;
+	m->alive_wait_us = (uint64_t)def->alive_wait_us;
+	m->grace_us = (uint64_t)def->grace_us;
+	m->server_lost_keep = def->on_server_lost_keep;
+	m->due_us = i->due * 1000000;
+	m->created_us = i->created_us;
+	m->is_again = i->generation > 1 || i->attempt > 1 || i->infra > 0;
+	m->timezone = (char *)tz_name(plan_tz(def->plan));
+	add_params(j, def, i->key.run_date, values, n);
+	return m;
+}
+
+void job_free(Sirdar__Job *m)
+{
+	struct job *j = (struct job *)m;
+
+	if (!j)
+		return;
+	for (size_t i = 0; i < m->n_params; i++) {
+		free(j->params[i].name);
+		free(j->params[i].value);
+	}
+	free(m->params);
+	free(j->params);
+	task_unref(j->def);
+	free(j);
+}

@@ -1,0 +1,343 @@
+#include "baseserver/model/json_read.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/alloc.h"
+#include "util/check.h"
+#include "util/err.h"
+#include "util/pile.h"
+
+#define NUMBER_MAX 9007199254740991LL
+
+struct jdoc {
+	char *text; /* strings are decoded in place */
+	struct pile *values;
+	size_t n_values;
+	struct jval *root;
+};
+
+struct in {
+	struct jdoc *doc;
+	char *p, *end;
+	struct err *err;
+};
+
+static int bad(const struct in *in, const char *what)
+{
+	size_t line = 1, column = 1;
+
+	for (const char *p = in->doc->text; p < in->p; p++) {
+		column = *p == '\n' ? 1 : column + 1;
+		line += *p == '\n';
+	}
+	return err_set(in->err, E_INVALID, "JSON, line %zu, column %zu: %s", line, column, what);
+}
+
+static void skip_space(struct in *in)
+{
+	while (in->p < in->end && strchr(" \t\r\n", *in->p) && *in->p)
+		in->p++;
+}
+
+static int hex4(struct in *in, uint32_t *ret)
+{
+	uint32_t v = 0;
+
+	if (in->end - in->p < 4)
+		return bad(in, "unfinished \\u");
+	for (int i = 0; i < 4; i++, in->p++) {
+		char c = *in->p, low = (char)(c | 32);
+		if (c >= '0' && c <= '9')
+			v = v << 4 | (uint32_t)(c - '0');
+		else if (low >= 'a' && low <= 'f')
+			v = v << 4 | (uint32_t)(low - 'a' + 10);
+		else
+			return bad(in, "\\u wants four hexadecimal digits");
+	}
+	*ret = v;
+	return 0;
+}
+
+static char *put_utf8(char *to, uint32_t c)
+{
+	if (c < 0x80) {
+		*to++ = (char)c;
+	} else if (c < 0x800) {
+		*to++ = (char)(0xc0 | c >> 6);
+		*to++ = (char)(0x80 | (c & 0x3f));
+	} else if (c < 0x10000) {
+		*to++ = (char)(0xe0 | c >> 12);
+		*to++ = (char)(0x80 | (c >> 6 & 0x3f));
+		*to++ = (char)(0x80 | (c & 0x3f));
+	} else {
+		*to++ = (char)(0xf0 | c >> 18);
+		*to++ = (char)(0x80 | (c >> 12 & 0x3f));
+		*to++ = (char)(0x80 | (c >> 6 & 0x3f));
+		*to++ = (char)(0x80 | (c & 0x3f));
+	}
+	return to;
+}
+
+static int unicode(struct in *in, char **to)
+{
+	uint32_t c = 0, low = 0;
+
+	if (hex4(in, &c) < 0)
+		return E_INVALID;
+	if (c >= 0xd800 && c <= 0xdbff) {
+		if (in->end - in->p < 6 || in->p[0] != '\\' || in->p[1] != 'u')
+			return bad(in, "lone surrogate");
+		in->p += 2;
+		if (hex4(in, &low) < 0)
+			return E_INVALID;
+		if (low < 0xdc00 || low > 0xdfff)
+			return bad(in, "lone surrogate");
+		c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+	} else if (c >= 0xdc00 && c <= 0xdfff) {
+		return bad(in, "lone surrogate");
+	}
+	if (c == 0)
+		return bad(in, "\\u0000 is not allowed");
+	*to = put_utf8(*to, c);
+	return 0;
+}
+
+static int escape(struct in *in, char **to)
+{
+	static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
+
+	if (++in->p >= in->end)
+		return bad(in, "unfinished string");
+	if (*in->p == 'u') {
+		in->p++;
+		return unicode(in, to);
+	}
+	const char *at = *in->p ? strchr(from, *in->p) : NULL;
+	if (!at)
+		return bad(in, "unknown escape");
+	*(*to)++ = into[at - from];
+	in->p++;
+	return 0;
+}
+
+/* Bytes of the character at p; 0 when it is not UTF-8 (overlong forms and surrogates too). */
+static size_t utf8_length(const unsigned char *p, size_t left)
+{
+	size_t n = p[0] >= 0xc2 && p[0] <= 0xdf   ? 2
+	           : (p[0] & 0xf0) == 0xe0        ? 3
+	           : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4
+	                                          : 0;
+
+	if (n == 0 || n > left)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+static int string(struct in *in, const char **ret, size_t *ret_len)
+{
+	char *start = ++in->p, *to = start;
+
+	while (in->p < in->end && *in->p != '"') {
+		unsigned char c = (unsigned char)*in->p;
+		if (c < 0x20)
+			return bad(in, "control character in a string");
+		if (c == '\\') {
+			if (escape(in, &to) < 0)
+				return E_INVALID;
+		} else if (c < 0x80) {
+			*to++ = *in->p++;
+		} else {
+			size_t n = utf8_length((const unsigned char *)in->p,
+			                       (size_t)(in->end - in->p));
+			if (!n)
+				return bad(in, "not UTF-8");
+			while (n--)
+				*to++ = *in->p++;
+		}
+	}
+	if (in->p >= in->end)
+		return bad(in, "unfinished string");
+	in->p++;
+	*ret = start;
+	*ret_len = (size_t)(to - start);
+	*to = 0; /* at or before the closing quote */
+	return 0;
+}
+
+static int number(struct in *in, struct jval *v)
+{
+	bool minus = *in->p == '-';
+
+	in->p += minus;
+	if (in->p >= in->end || *in->p < '0' || *in->p > '9')
+		return bad(in, "a value is expected");
+	if (*in->p == '0' && in->end - in->p > 1 && in->p[1] >= '0' && in->p[1] <= '9')
+		return bad(in, "a number with a leading zero");
+	for (; in->p < in->end && *in->p >= '0' && *in->p <= '9'; in->p++) {
+		v->number = v->number * 10 + (*in->p - '0');
+		if (v->number > NUMBER_MAX)
+			return bad(in, "a number beyond 2^53; write it as a string");
+	}
+	if (in->p < in->end && (*in->p == '.' || *in->p == 'e' || *in->p == 'E'))
+		return bad(in, "numbers are integers here");
+	if (minus)
+		v->number = -v->number;
+	v->kind = JV_NUMBER;
+	return 0;
+}
+
+static int word(struct in *in, const char *text)
+{
+	size_t n = strlen(text);
+
+	if ((size_t)(in->end - in->p) < n || memcmp(in->p, text, n) != 0)
+		return bad(in, "a value is expected");
+	in->p += n;
+	return 0;
+}
+
+static int value(struct in *in, int depth, struct jval **ret);
+
+static int key(struct in *in, const struct jval *object, const char **ret)
+{
+	size_t len;
+
+	skip_space(in);
+	if (in->p >= in->end || *in->p != '"')
+		return bad(in, "a key in quotes is expected");
+	if (object->len >= JV_KEYS_MAX)
+		return bad(in, "an object with too many keys");
+	if (string(in, ret, &len) < 0)
+		return E_INVALID;
+	CHECK(*ret);
+	for (const struct jval *v = object->first; v; v = v->next)
+		if (strcmp(v->key, *ret) == 0)
+			return bad(in, "a key that was there before");
+	skip_space(in);
+	if (in->p >= in->end || *in->p != ':')
+		return bad(in, "':' is expected");
+	in->p++;
+	return 0;
+}
+
+static int members(struct in *in, struct jval *v, char close, int depth)
+{
+	struct jval **tail = &v->first;
+
+	in->p++;
+	skip_space(in);
+	if (in->p < in->end && *in->p == close) {
+		in->p++;
+		return 0;
+	}
+	for (;;) {
+		const char *name = NULL;
+		if (close == '}' && key(in, v, &name) < 0)
+			return E_INVALID;
+		if (value(in, depth + 1, tail) < 0)
+			return E_INVALID;
+		CHECK(*tail);
+		(*tail)->key = name;
+		tail = &(*tail)->next;
+		v->len++;
+		skip_space(in);
+		if (in->p < in->end && *in->p == ',') {
+			in->p++;
+			continue;
+		}
+		if (in->p >= in->end || *in->p != close)
+			return bad(in, close == '}' ? "',' or '}' is expected"
+			                            : "',' or ']' is expected");
+		in->p++;
+		return 0;
+	}
+}
+
+static int value(struct in *in, int depth, struct jval **ret)
+{
+	skip_space(in);
+	if (in->p >= in->end)
+		return bad(in, "a value is expected");
+	if (in->doc->n_values++ >= JV_VALUES_MAX)
+		return bad(in, "too many values");
+	struct jval *v = pile_take(in->doc->values, sizeof *v);
+	char c = *in->p;
+	int r = 0;
+	if ((c == '{' || c == '[') && depth >= JV_DEPTH_MAX)
+		return bad(in, "nested too deep");
+	if (c == '{' || c == '[') {
+		v->kind = c == '{' ? JV_OBJECT : JV_LIST;
+		r = members(in, v, c == '{' ? '}' : ']', depth);
+	} else if (c == '"') {
+		v->kind = JV_TEXT;
+		r = string(in, &v->text, &v->len);
+	} else if (c == 't' || c == 'f') {
+		v->kind = JV_TRUTH;
+		v->truth = c == 't';
+		r = word(in, c == 't' ? "true" : "false");
+	} else if (c == 'n') {
+		r = word(in, "null");
+	} else {
+		r = number(in, v);
+	}
+	*ret = v;
+	return r;
+}
+
+int jdoc_parse(const char *text, size_t n, struct jdoc **ret_doc, struct err *err)
+{
+	struct jdoc *d = mem_new(sizeof *d);
+
+	d->text = n ? mem_strn(text, n) : mem_str("{}");
+	d->values = pile_new();
+	struct in in = { d, d->text, d->text + (n ? n : 2), err };
+	int r = value(&in, 0, &d->root);
+	skip_space(&in);
+	if (r == 0 && in.p != in.end)
+		r = bad(&in, "something after the value");
+	if (r < 0) {
+		jdoc_free(d);
+		return r;
+	}
+	*ret_doc = d;
+	return 0;
+}
+
+void jdoc_free(struct jdoc *d)
+{
+	if (!d)
+		return;
+	pile_free(d->values);
+	free(d->text);
+	free(d);
+}
+
+const struct jval *jdoc_root(const struct jdoc *d)
+{
+	return d->root;
+}
+
+const struct jval *jv_get(const struct jval *object, const char *name)
+{
+	if (!object || object->kind != JV_OBJECT)
+		return NULL;
+	for (const struct jval *v = object->first; v; v = v->next)
+		if (strcmp(v->key, name) == 0)
+			return v->kind == JV_NULL ? NULL : v;
+	return NULL;
+}
+
+const char *jv_kind_name(const struct jval *v)
+{
+	static const char *const names[] = { "null", "true or false", "a number",
+		                             "text", "a list",        "an object" };
+
+	return v ? names[v->kind] : "nothing";
+}

@@ -1,0 +1,441 @@
+#include "baseserver/model/params_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/model/job.h"
+#include "baseserver/model/vault.h"
+#include "baseserver/pack.h"
+#include "rt/stream.h"
+#include "sched/instant.h"
+#include "sched/link.h"
+#include "sched/macro.h"
+#include "sched/task.h"
+#include "store/store.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/err.h"
+#include "util/json_in.h"
+#include "util/log.h"
+
+/* --- definitions ------------------------------------------------------------------------- */
+
+static void put_def(struct params *p, const struct task *def)
+{
+	if (def->id >= p->cap) {
+		size_t cap = (size_t)def->id * 2 + 64;
+		p->defs = mem_grow(p->defs, cap, sizeof *p->defs);
+		for (size_t i = p->cap; i < cap; i++)
+			p->defs[i] = NULL;
+		p->cap = cap;
+	}
+	task_ref(def);
+	task_unref(p->defs[def->id]);
+	p->defs[def->id] = def;
+}
+
+static const struct task *def_of(const struct params *p, uint32_t id)
+{
+	return id < p->cap ? p->defs[id] : NULL;
+}
+
+static void turn(void *self)
+{
+	struct params *p = self;
+
+	for (const struct transition *tr; (tr = stream_peek(p->in)); stream_next(p->in)) {
+		const struct task_pack *pack = tr->kind == TK_TASK ? tr->row : NULL;
+		for (size_t i = 0; pack && i < pack->n; i++)
+			put_def(p, pack->items[i].def);
+	}
+}
+
+/* --- values ------------------------------------------------------------------------------ */
+
+static const char *output_value(struct view *v, size_t i)
+{
+	const struct task_input *in = &v->def->inputs[i];
+	const struct data_wish *w = v->q->data ? &v->q->data->wishes[i] : NULL;
+	const char *value = v->outputs[i] ? json_text(v->outputs[i], in->key) : NULL;
+	const struct task *parent = def_of(v->p, v->def->links[in->link].parent);
+	const char *name = parent ? parent->name : "its parent";
+	char date[INSTANT_TEXT_MAX];
+
+	if (value)
+		return value;
+	if (w && w->has_date && parent) {
+		instant_print(w->run_date, date);
+		snprintf(v->missing, sizeof v->missing,
+		         "${%s}: the last success of %.120s, of %s, gave no output '%s'", in->name,
+		         name, date, in->key);
+	} else {
+		snprintf(v->missing, sizeof v->missing,
+		         "${%s}: %.120s has no success among the dates this task waits for",
+		         in->name, name);
+	}
+	return NULL;
+}
+
+const char *view_over(const struct view *v, const char *name)
+{
+	const char *value = v->over ? json_text(v->over, name) : NULL;
+
+	return value || !v->own ? value : json_text(v->own, name);
+}
+
+/* design: SEMANTICS section 6, highest first. The definition has a task's own parameters over its
+ * workflow's; inputs by a name of the task's own were never made. */
+static const char *lookup(void *ctx, const char *name)
+{
+	struct view *v = ctx;
+	const char *value = view_over(v, name);
+
+	if (value)
+		return value;
+	if (strncmp(name, "server.", 7) == 0)
+		return target_lookup(v, name + 7);
+	for (size_t i = 0; i < v->def->n_inputs; i++)
+		if (strcmp(v->def->inputs[i].name, name) == 0)
+			return output_value(v, i);
+	for (size_t i = 0; i < v->def->n_params; i++)
+		if (strcmp(v->def->params[i].name, name) == 0)
+			return v->def->params[i].value;
+	return scopes_value(&v->p->scopes, v->project, name);
+}
+
+static void view_init(struct view *v, const struct params *p, const struct param_question *q,
+                      const struct task *def)
+{
+	const struct data_question *data = q->data;
+
+	*v = (struct view){ .p = p, .q = q, .def = def };
+	snprintf(v->project, sizeof v->project, "%.*s", (int)strcspn(def->name, "/"), def->name);
+	buf_init(&v->member);
+	v->outputs = mem_array(def->n_inputs + 1, sizeof(cJSON *));
+	if (data && data->params)
+		json_parse(data->params, strlen(data->params), &v->over, NULL);
+	if (data && data->own)
+		json_parse(data->own, strlen(data->own), &v->own, NULL);
+	for (size_t i = 0; data && i < def->n_inputs; i++)
+		if (data->wishes[i].body)
+			json_parse(data->wishes[i].body, strlen(data->wishes[i].body),
+			           &v->outputs[i], NULL);
+}
+
+static void view_done(struct view *v)
+{
+	for (size_t i = 0; i < v->def->n_inputs; i++)
+		json_free(v->outputs[i]);
+	free(v->outputs);
+	buf_done(&v->member);
+	json_free(v->over);
+	json_free(v->own);
+}
+
+void view_add(struct param_question *q, const char *name, const char *value)
+{
+	q->values = mem_grow(q->values, q->n + 1, sizeof *q->values);
+	q->values[q->n].name = mem_str(name);
+	q->values[q->n++].value = mem_str(value);
+}
+
+static int add_value(struct view *v, struct param_question *q, const char *name, const char *text)
+{
+	struct macro_scope scope = {
+		.plan = v->def->plan, .run_date = q->key.run_date, .lookup = lookup, .ctx = v
+	};
+	struct err err = { 0 };
+	struct buf out;
+
+	buf_init(&out);
+	int r = macro_expand(text, &scope, &out, &err);
+	if (r == 0) {
+		view_add(q, name, buf_str(&out));
+	} else {
+		snprintf(q->text, sizeof q->text, "parameter %.60s: %.300s", name,
+		         v->missing[0] ? v->missing : err.text);
+	}
+	buf_done(&out);
+	return r;
+}
+
+static bool is_of_def(const struct task *def, const char *name)
+{
+	for (size_t i = 0; i < def->n_params; i++)
+		if (strcmp(def->params[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Everything the job has; then what it was started with beside that. */
+static int fill_all(struct view *v, struct param_question *q)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < v->def->n_params && r == 0; i++) {
+		const struct task_param *own = &v->def->params[i];
+		const char *over = view_over(v, own->name);
+		r = add_value(v, q, own->name, over ? over : own->value);
+	}
+	for (const cJSON *c = v->over ? v->over->child : NULL; c && r == 0; c = c->next)
+		if (cJSON_IsString(c) && !is_of_def(v->def, c->string))
+			r = add_value(v, q, c->string, c->valuestring);
+	for (const cJSON *c = v->own ? v->own->child : NULL; c && r == 0; c = c->next)
+		if (cJSON_IsString(c) && !is_of_def(v->def, c->string) &&
+		    !(v->over && json_text(v->over, c->string)))
+			r = add_value(v, q, c->string, c->valuestring);
+	return r == 0 ? target_fill(v, q) : r;
+}
+
+/* Names without a value are left out: the runner sees which it got. */
+static int fill_named(struct view *v, struct param_question *q)
+{
+	int r = 0;
+
+	for (char **n = q->names; *n && r == 0; n++) {
+		bool secret = strncmp(*n, "secret.", 7) == 0;
+		const char *value = secret ? NULL : lookup(v, *n);
+		if (secret)
+			target_secret(v, q, *n);
+		else if (value)
+			r = add_value(v, q, *n, value);
+	}
+	return r;
+}
+
+static int fill(struct params *p, struct param_question *q, const struct task *def)
+{
+	struct view v;
+
+	view_init(&v, p, q, def);
+	int r = q->names && q->names[0] ? fill_named(&v, q) : fill_all(&v, q);
+	view_done(&v);
+	return r;
+}
+
+/* --- questions --------------------------------------------------------------------------- */
+
+static void answer(struct param_question *q)
+{
+	q->letter.deliver = q->answered;
+	if (actor_post_credit(q->reply_to, &q->letter) < 0)
+		param_question_free(q);
+}
+
+/* The ledger's answer finds its way back by this. */
+struct asked {
+	struct data_question data;
+	struct param_question *q;
+	const struct task *def; /* counted: inputs and wishes are in the same order */
+};
+
+static void asked_free(struct asked *a)
+{
+	data_question_done(&a->data);
+	task_unref(a->def);
+	free(a);
+}
+
+static void asked_discard(struct letter *l)
+{
+	struct asked *a = (struct asked *)l;
+
+	param_question_free(a->q);
+	asked_free(a);
+}
+
+static void on_data(struct letter *l, void *self)
+{
+	struct asked *a = (struct asked *)l;
+	struct param_question *q = a->q;
+
+	q->code = a->data.code;
+	if (q->code == 0) {
+		q->data = &a->data;
+		q->code = fill(self, q, a->def);
+		q->data = NULL;
+	}
+	asked_free(a);
+	answer(q);
+}
+
+static void ask_ledger(struct params *p, struct param_question *q, const struct task *def)
+{
+	struct asked *a = mem_new(sizeof *a);
+	struct data_question *d = &a->data;
+
+	a->q = q;
+	a->def = task_ref(def);
+	d->letter.discard = asked_discard;
+	d->reply_to = p->me;
+	d->answered = on_data;
+	d->key = q->key;
+	d->wants_params = q->wants_params;
+	d->n = def->n_inputs;
+	d->wishes = mem_array(d->n + 1, sizeof *d->wishes);
+	for (size_t i = 0; i < d->n; i++) {
+		const struct task_link *l = &def->links[def->inputs[i].link];
+		const struct task *parent = def_of(p, l->parent);
+		struct data_wish *w = &d->wishes[i];
+		w->task = l->parent;
+		w->spans = mem_array(LINK_SPANS_MAX, sizeof *w->spans);
+		/* What a backfill ran before the begin has outputs as well. */
+		int n = parent ? link_spans_ever(l, parent->plan, def->plan, q->key.run_date,
+		                                 w->spans)
+		               : 0;
+		w->n_spans = n > 0 ? (size_t)n : 0;
+	}
+	if (ledger_ask_data(p->ledger, d) < 0)
+		asked_discard(&d->letter);
+}
+
+static void on_ask(struct letter *l, void *self)
+{
+	struct params *p = self;
+	struct param_question *q = (struct param_question *)l;
+
+	turn(p);
+	const struct task *def = q->def ? q->def : def_of(p, q->key.task);
+	if (def && (def->n_inputs || q->wants_params)) {
+		ask_ledger(p, q, def);
+		return;
+	}
+	q->code = def ? fill(p, q, def) : E_NOT_FOUND;
+	log_debug("params.fill", "instance=%u.%lld code=%d", q->key.task,
+	          (long long)q->key.run_date, q->code);
+	answer(q);
+}
+
+void param_question_free(struct param_question *q)
+{
+	for (char **n = q->names; n && *n; n++)
+		free(*n);
+	free(q->names);
+	for (size_t i = 0; i < q->n; i++) {
+		free(q->values[i].name);
+		vault_forget(q->values[i].value); /* may be a secret */
+	}
+	free(q->values);
+	task_unref(q->def);
+	free(q);
+}
+
+static void discard(struct letter *l)
+{
+	param_question_free((struct param_question *)l);
+}
+
+int params_ask(struct params *p, struct param_question *q)
+{
+	q->letter.deliver = on_ask;
+	q->letter.discard = discard;
+	return actor_post(p->me, &q->letter);
+}
+
+/* --- parameters of projects and of all --------------------------------------------------- */
+
+struct told {
+	struct letter letter;
+	struct store_doc doc; /* owns its texts */
+};
+
+static void told_discard(struct letter *l)
+{
+	struct told *t = (struct told *)l;
+
+	free((char *)t->doc.name);
+	free((char *)t->doc.body);
+	free(t);
+}
+
+static void on_told(struct letter *l, void *self)
+{
+	struct params *p = self;
+	struct told *t = (struct told *)l;
+
+	if (t->doc.kind == DOC_SERVER)
+		targets_put(&p->targets, &t->doc);
+	else
+		scopes_put(&p->scopes, &t->doc);
+	told_discard(l);
+}
+
+int params_tell(struct params *p, const struct store_doc *d)
+{
+	struct told *t = mem_new(sizeof *t);
+
+	t->letter.deliver = on_told;
+	t->letter.discard = told_discard;
+	t->doc = (struct store_doc){ .kind = d->kind,
+		                     .id = d->id,
+		                     .version = d->version,
+		                     .retired = d->retired,
+		                     .name = mem_str(d->name),
+		                     .body = mem_strn(d->body, d->body_len),
+		                     .body_len = d->body_len };
+	int r = actor_post_credit(p->me, &t->letter);
+	if (r < 0)
+		told_discard(&t->letter);
+	return r;
+}
+
+/* --- life -------------------------------------------------------------------------------- */
+
+static int init(void *self, struct actor *me, struct err *err)
+{
+	(void)self;
+	(void)me;
+	(void)err;
+	return 0;
+}
+
+static const struct actor_ops ops = {
+	.name = "params", .letters_max = 4096, .init = init, .turn = turn
+};
+
+static void load_task(void *ctx, const struct ledger_task *t)
+{
+	put_def(ctx, t->def);
+}
+
+int params_new(struct thread *th, struct ledger *ledger, struct store *store,
+               const char *secrets_key_file, struct params **ret_params, struct err *err)
+{
+	struct params *p = mem_new(sizeof *p);
+
+	scopes_init(&p->scopes);
+	int r = scopes_load(&p->scopes, store, err);
+	targets_init(&p->targets);
+	if (r == 0)
+		r = targets_load(&p->targets, store, err);
+	if (r < 0) {
+		params_free(p);
+		return r;
+	}
+	p->vault = vault_new(secrets_key_file);
+	p->ledger = ledger;
+	p->me = actor_new(th, &ops, p);
+	p->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, p->me);
+	ledger_each_task(ledger, load_task, p);
+	*ret_params = p;
+	return 0;
+}
+
+void params_free(struct params *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->cap; i++)
+		task_unref(p->defs[i]);
+	free(p->defs);
+	scopes_done(&p->scopes);
+	targets_done(&p->targets);
+	vault_free(p->vault);
+	free(p);
+}
+
+struct actor *params_actor(struct params *p)
+{
+	return p->me;
+}

@@ -1,0 +1,49 @@
+/* params_impl.h — the params actor's inside, shared by params*.c only. */
+#ifndef BASESERVER_PARAMS_IMPL_H
+#define BASESERVER_PARAMS_IMPL_H
+
+#include <cjson/cJSON.h>
+
+#include "baseserver/model/params.h"
+#include "baseserver/model/scopes.h"
+#include "baseserver/model/targets.h"
+#include "util/buf.h"
+
+struct vault;
+
+struct params {
+	struct actor *me;
+	struct ledger *ledger;
+	struct stream_reader *in;
+	const struct task **defs; /* by id, counted */
+	size_t cap;
+	struct scopes scopes;
+	struct targets targets;
+	struct vault *vault;
+};
+
+/* All that a name is looked up in. */
+struct view {
+	const struct params *p;
+	const struct param_question *q;
+	const struct task *def;
+	char project[80];
+	cJSON *over, *own; /* parameters of this run, of the instance; or NULL */
+	cJSON **outputs;   /* one per input of def, or NULL */
+	struct buf member; /* a target server's, as text: the last that was looked up */
+	char missing[300];
+};
+
+/* Of this run, else of the instance; NULL: neither. */
+const char *view_over(const struct view *v, const char *name);
+void view_add(struct param_question *q, const char *name, const char *value);
+
+/* params_target.c: target servers. */
+/* "NAME.KEY" of ${server.NAME.KEY}; NULL: v->missing says why. Borrowed until the next call. */
+const char *target_lookup(struct view *v, const char *name);
+/* P.host and kin of each parameter P that is the name of one. errors  E_INVALID, in q->text */
+int target_fill(struct view *v, struct param_question *q);
+/* "secret.NAME" and "secret.P.password": added where the job may have it, else left out. */
+void target_secret(struct view *v, struct param_question *q, const char *name);
+
+#endif

@@ -1,0 +1,399 @@
+/* One instance after the other: a walk per task over its plan, its unfinished rows, its
+ * outcomes and the dates that were named; a heap puts the walks in order. */
+#include <stdlib.h>
+
+#include "baseserver/model/catalog.h"
+#include "baseserver/model/select.h"
+#include "sched/civil.h"
+#include "sched/plan.h"
+#include "sched/task.h"
+#include "sched/tz.h"
+#include "sched/when.h"
+#include "util/alloc.h"
+#include "util/heap.h"
+
+struct dates {
+	int64_t *at;
+	size_t n, i;
+};
+
+struct walk {
+	struct heap_node node;
+	const struct cat_task *task;
+	int64_t rank;
+	int64_t lo, hi; /* range, both included; lo > hi: none */
+	int64_t last;   /* last date given */
+	int64_t head;   /* next date to give */
+	bool head_exact;
+	struct dates rows, exact;
+	const struct pick *pick; /* else */
+	size_t range;
+};
+
+struct feed {
+	const struct catalog *cat;
+	const struct selection *s;
+	unsigned sources;
+	enum feed_order order;
+	struct walk *walks;
+	size_t n;
+	struct heap heap;
+	size_t index;     /* of instances */
+	struct item *all; /* FEED_BY_DATE_DESC: what is left, the next one last */
+	size_t n_all;
+};
+
+static int by_date(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void dates_add(struct dates *d, int64_t at)
+{
+	if ((d->n & (d->n - 1)) == 0)
+		d->at = mem_grow(d->at, d->n ? d->n * 2 : 1, sizeof *d->at);
+	d->at[d->n++] = at;
+}
+
+/* First date > t of a sorted list that is only walked forward. */
+static int64_t dates_after(struct dates *d, int64_t t)
+{
+	while (d->i < d->n && d->at[d->i] <= t)
+		d->i++;
+	return d->i < d->n ? d->at[d->i] : PLAN_NEVER;
+}
+
+/* First finished date > t in one of the states asked for. */
+static int64_t done_after(const struct walk *w, uint32_t states, int64_t t)
+{
+	const struct outcomes *o = &w->task->outcomes;
+	size_t i = t == INT64_MIN ? 0 : outcomes_from(o, t == INT64_MAX ? t : t + 1);
+
+	for (; i < o->len; i++) {
+		const struct outcome_range *r = &o->ranges[i];
+		if (r->lo > w->hi)
+			break;
+		if (states && !(states & 1u << r->state))
+			continue;
+		if (r->lo > t)
+			return r->lo;
+		int64_t next = plan_next(w->task->def->plan, t);
+		if (next <= r->hi)
+			return next;
+	}
+	return PLAN_NEVER;
+}
+
+static int64_t plan_after(const struct feed *f, const struct walk *w, int64_t t)
+{
+	const struct plan *p = w->task->def->plan;
+	int64_t next = f->sources & FEED_BARE ? plan_next_bare(p, t) : plan_next(p, t);
+
+	return next > w->hi ? PLAN_NEVER : next;
+}
+
+static int64_t pick_after(struct walk *w, int64_t t)
+{
+	for (; w->range < w->pick->n; w->range++) {
+		const struct pick_range *r = &w->pick->ranges[w->range];
+		if (r->lo > t)
+			return r->lo;
+		int64_t next = plan_next(w->task->def->plan, t);
+		if (next <= r->hi)
+			return next;
+	}
+	return PLAN_NEVER;
+}
+
+/* Is the local day of the date one that was asked for? */
+static bool day_wanted(const struct selection *s, const struct plan *plan, int64_t t)
+{
+	if (!s || (!s->weekdays && !s->month_days))
+		return true;
+	int64_t day = floor_div(tz_to_label(plan_tz(plan), t), DAY_S);
+	struct civil c = civil_of_day(day), next = civil_of_day(day + 1);
+	unsigned weekday = (unsigned)(((day + 3) % 7 + 7) % 7); /* 1970-01-01 was a Thursday */
+
+	return (s->weekdays & 1u << weekday) || (s->month_days & 1u << c.day) ||
+	       ((s->month_days & 1) && next.day == 1);
+}
+
+static int64_t any_after(const struct feed *f, struct walk *w, int64_t t)
+{
+	uint32_t states = f->s && f->s->has_states ? f->s->states : 0;
+	int64_t best = PLAN_NEVER, next;
+
+	if (w->lo > w->hi)
+		return PLAN_NEVER;
+	if (t < w->lo)
+		t = w->lo == INT64_MIN ? t : w->lo - 1;
+	/* A planned date without a row is in no state. */
+	if ((f->sources & FEED_PLAN) && f->s && !f->s->has_states && selection_has_dates(f->s))
+		best = plan_after(f, w, t);
+	if (f->sources & FEED_LIVE && (next = dates_after(&w->rows, t)) < best)
+		best = next;
+	if (f->sources & FEED_DONE && (next = done_after(w, states, t)) < best)
+		best = next;
+	return best > w->hi ? PLAN_NEVER : best;
+}
+
+static int64_t key_of(const struct feed *f, const struct walk *w)
+{
+	if (f->order == FEED_BY_TASK)
+		return w->rank;
+	bool has_period = f->sources & FEED_BARE || plan_has(w->task->def->plan, w->head);
+	int64_t end = has_period ? plan_period_end(w->task->def->plan, w->head) : w->head;
+	if (end == PLAN_NEVER)
+		end = w->head;
+	return end * 131072 + w->rank;
+}
+
+static int64_t range_after(const struct feed *f, struct walk *w, int64_t t)
+{
+	int64_t next = any_after(f, w, t);
+
+	while (next != PLAN_NEVER && !day_wanted(f->s, w->task->def->plan, next))
+		next = any_after(f, w, next);
+	return next;
+}
+
+static void advance(struct feed *f, struct walk *w)
+{
+	int64_t exact = dates_after(&w->exact, w->last);
+	int64_t next = w->pick ? pick_after(w, w->last) : range_after(f, w, w->last);
+
+	w->head_exact = exact <= next && exact != PLAN_NEVER;
+	w->head = w->head_exact ? exact : next;
+	if (w->head == PLAN_NEVER)
+		heap_remove(&f->heap, &w->node);
+	else
+		heap_set(&f->heap, &w->node, key_of(f, w));
+}
+
+/* Parents before children, as far as links allow; ties by id. */
+static int64_t rank_visit(const struct feed *f, int64_t *ranks, const uint32_t *index, size_t cap,
+                          uint32_t task, int64_t *next, int depth)
+{
+	const struct cat_task *t = catalog_task(f->cat, task);
+
+	if (task >= cap || index[task] == UINT32_MAX || ranks[index[task]] != -1 || !t)
+		return 0;
+	ranks[index[task]] = -2; /* being visited */
+	for (size_t i = 0; i < t->def->n_links && depth < 10000; i++)
+		rank_visit(f, ranks, index, cap, t->def->links[i].parent, next, depth + 1);
+	ranks[index[task]] = (*next)++;
+	return 0;
+}
+
+static void rank_all(struct feed *f)
+{
+	size_t cap = f->cat->tasks_cap;
+	uint32_t *index = mem_array(cap + 1, sizeof *index);
+	int64_t *ranks = mem_array(f->n + 1, sizeof *ranks), next = 0;
+
+	for (size_t i = 0; i < cap; i++)
+		index[i] = UINT32_MAX;
+	for (size_t i = 0; i < f->n; i++) {
+		index[f->walks[i].task->id] = (uint32_t)i;
+		ranks[i] = -1;
+	}
+	for (size_t i = 0; i < f->n; i++)
+		rank_visit(f, ranks, index, cap, f->walks[i].task->id, &next, 0);
+	for (size_t i = 0; i < f->n; i++)
+		f->walks[i].rank = ranks[i];
+	free(index);
+	free(ranks);
+}
+
+static void fill_rows(const struct feed *f, struct walk *w)
+{
+	for (uint32_t i = w->task->live; i != SLAB_NONE;) {
+		const struct cat_inst *c = catalog_inst(f->cat, i);
+		i = c->next;
+		if (c->key.part != 0 || c->key.run_date < w->lo || c->key.run_date > w->hi)
+			continue;
+		if (!f->s->has_states || (f->s->states & 1u << c->state))
+			dates_add(&w->rows, c->key.run_date);
+	}
+	if (w->rows.n)
+		qsort(w->rows.at, w->rows.n, sizeof *w->rows.at, by_date);
+}
+
+/* A named date counts where it is planned or has a row; where it is neither for any task,
+ * it was refused before, or is allowed off the plan. */
+static void fill_exact(const struct feed *f, struct walk *w)
+{
+	const struct tz *tz = plan_tz(w->task->def->plan);
+
+	for (size_t i = 0; i < f->s->n_dates; i++)
+		dates_add(&w->exact, when_instant(&f->s->dates[i], tz, false));
+	if (w->exact.n)
+		qsort(w->exact.at, w->exact.n, sizeof *w->exact.at, by_date);
+}
+
+static void fill(const struct feed *f, struct walk *w)
+{
+	const struct selection *s = f->s;
+	const struct tz *tz = plan_tz(w->task->def->plan);
+
+	if (s->has_dates && !s->has_from && !s->has_to) {
+		w->lo = 1;
+		w->hi = 0;
+	} else {
+		w->lo = s->has_from ? when_instant(&s->from, tz, false) : INT64_MIN;
+		w->hi = s->has_to ? when_instant(&s->to, tz, true) : INT64_MAX - 1;
+	}
+	if (f->sources & FEED_LIVE)
+		fill_rows(f, w);
+	if (s->has_dates)
+		fill_exact(f, w);
+}
+
+static struct feed *open_walks(const struct catalog *c, size_t n)
+{
+	struct feed *f = mem_new(sizeof *f);
+
+	f->cat = c;
+	f->walks = mem_array(n + 1, sizeof *f->walks);
+	heap_init(&f->heap);
+	return f;
+}
+
+static struct walk *add_walk(struct feed *f, uint32_t task)
+{
+	const struct cat_task *t = catalog_task(f->cat, task);
+
+	if (!t)
+		return NULL;
+	struct walk *w = &f->walks[f->n++];
+	heap_node_init(&w->node);
+	w->task = t;
+	w->last = INT64_MIN;
+	return w;
+}
+
+static void start(struct feed *f)
+{
+	rank_all(f);
+	for (size_t i = 0; i < f->n; i++)
+		advance(f, &f->walks[i]);
+}
+
+static void list_all(struct feed *f);
+
+struct feed *feed_open(const struct catalog *c, const struct selection *s, unsigned sources,
+                       enum feed_order order)
+{
+	struct feed *f = open_walks(c, s->n_tasks);
+
+	f->s = s;
+	f->sources = sources;
+	f->order = order;
+	for (size_t i = 0; i < s->n_tasks; i++) {
+		struct walk *w = add_walk(f, s->tasks[i]);
+		if (w)
+			fill(f, w);
+	}
+	start(f);
+	if (order == FEED_BY_DATE_DESC && !s->has_instances)
+		list_all(f);
+	return f;
+}
+
+struct feed *feed_open_picks(const struct catalog *c, const struct pick *picks, size_t n)
+{
+	struct feed *f = open_walks(c, n);
+
+	f->order = FEED_BY_TASK;
+	for (size_t i = 0; i < n; i++) {
+		struct walk *w = add_walk(f, picks[i].task);
+		if (w)
+			w->pick = &picks[i];
+	}
+	start(f);
+	return f;
+}
+
+void feed_close(struct feed *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < f->n; i++) {
+		free(f->walks[i].rows.at);
+		free(f->walks[i].exact.at);
+	}
+	heap_done(&f->heap);
+	free(f->all);
+	free(f->walks);
+	free(f);
+}
+
+static bool walk_next(struct feed *f, struct item *ret)
+{
+	if (f->s && f->s->has_instances) {
+		if (f->index >= f->s->n_instances)
+			return false;
+		struct inst_key key = f->s->instances[f->index++];
+		*ret = (struct item){ key, catalog_task(f->cat, key.task), true };
+		return true;
+	}
+	struct walk *w = (struct walk *)heap_top(&f->heap);
+	if (!w)
+		return false;
+	*ret = (struct item){ { w->head, w->task->id, 0 }, w->task, w->head_exact };
+	w->last = w->head;
+	advance(f, w);
+	return true;
+}
+
+bool feed_next(struct feed *f, struct item *ret)
+{
+	if (f->order != FEED_BY_DATE_DESC || !f->s || f->s->has_instances)
+		return walk_next(f, ret);
+	if (f->n_all == 0)
+		return false;
+	*ret = f->all[--f->n_all];
+	return true;
+}
+
+/* Walks only go forward: all of them are listed first. */
+static void list_all(struct feed *f)
+{
+	struct item it;
+
+	while (walk_next(f, &it)) {
+		if ((f->n_all & (f->n_all - 1)) == 0)
+			f->all = mem_grow(f->all, f->n_all ? f->n_all * 2 : 1, sizeof *f->all);
+		f->all[f->n_all++] = it;
+	}
+}
+
+/* By task: everything of lower rank is done. By date: everything of a lower key is. */
+void feed_skip(struct feed *f, struct inst_key last, size_t index)
+{
+	struct item it;
+
+	f->index = index;
+	if (f->s && (f->s->has_instances || f->order == FEED_BY_DATE_DESC))
+		return; /* last first: what is settled is passed over */
+	struct walk *at = NULL;
+	for (size_t i = 0; i < f->n; i++)
+		if (f->walks[i].task->id == last.task)
+			at = &f->walks[i];
+	if (!at)
+		return;
+	if (f->order == FEED_BY_TASK) {
+		for (size_t i = 0; i < f->n; i++)
+			if (f->walks[i].rank < at->rank)
+				heap_remove(&f->heap, &f->walks[i].node);
+		at->last = last.run_date;
+		advance(f, at);
+		return;
+	}
+	struct walk mark = { .task = at->task, .rank = at->rank, .head = last.run_date };
+	int64_t key = key_of(f, &mark);
+	for (struct walk *w; (w = (struct walk *)heap_top(&f->heap)) && w->node.key <= key;)
+		feed_next(f, &it);
+}

@@ -1,0 +1,123 @@
+#include "baseserver/model/why.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/when.h"
+#include "util/buf.h"
+#include "util/check.h"
+#include "util/json_put.h"
+
+static const struct {
+	int gate;
+	const char *code, *line, *opens;
+} table[] = {
+#define WHY(name, gate, code, line, opens) { gate, code, line, opens },
+#include "tbl/why.def"
+#undef WHY
+};
+
+static const char *const gate_names[] = {
+	"",
+	"online",
+	"frozen",
+	"due",
+	"dependencies",
+	"serialisation",
+	"task concurrency",
+	"quota",
+	"pools",
+	"task type",
+	"broker",
+	"slots",
+	"turn",
+};
+
+void why_set(struct why_line *w, enum why_code code)
+{
+	w->code = code;
+	w->n = 0;
+	w->expected_us = 0;
+}
+
+void why_text(struct why_line *w, const char *key, const char *fmt, ...)
+{
+	va_list ap;
+
+	CHECK(w->n < WHY_ARGS);
+	w->args[w->n].key = key;
+	w->args[w->n].is_number = false;
+	va_start(ap, fmt);
+	vsnprintf(w->args[w->n].text, sizeof w->args[w->n].text, fmt, ap);
+	va_end(ap);
+	w->n++;
+}
+
+void why_number(struct why_line *w, const char *key, int64_t value)
+{
+	why_text(w, key, "%" PRId64, value);
+	w->args[w->n - 1].is_number = true;
+}
+
+int why_gate(enum why_code code)
+{
+	return table[code].gate;
+}
+
+const char *why_gate_name(int gate)
+{
+	return gate_names[gate];
+}
+
+const char *why_opens(enum why_code code)
+{
+	return table[code].opens;
+}
+
+static void print_arg(const struct why_line *w, const char *key, size_t len, struct buf *out)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (strlen(w->args[i].key) == len && strncmp(w->args[i].key, key, len) == 0)
+			buf_puts(out, w->args[i].text);
+}
+
+void why_print_line(const struct why_line *w, struct buf *out)
+{
+	const char *end;
+
+	for (const char *at = table[w->code].line; *at; at = end) {
+		end = at + strcspn(at, "{");
+		buf_put(out, at, (size_t)(end - at));
+		if (!*end)
+			return;
+		at = end + 1;
+		end = at + strcspn(at, "}");
+		print_arg(w, at, (size_t)(end - at), out);
+		end++;
+	}
+}
+
+void why_print(const struct why_line *w, struct buf *out)
+{
+	struct buf line;
+
+	put_int(out, "gate", why_gate(w->code));
+	put_text(out, "gate_name", why_gate_name(why_gate(w->code)));
+	put_text(out, "code", table[w->code].code);
+	put_open(out, "args", '{');
+	for (size_t i = 0; i < w->n; i++)
+		if (w->args[i].is_number)
+			put_int(out, w->args[i].key, strtoll(w->args[i].text, NULL, 10));
+		else
+			put_text(out, w->args[i].key, w->args[i].text);
+	put_close(out, '}');
+	buf_init(&line);
+	why_print_line(w, &line);
+	put_text(out, "line", buf_str(&line));
+	buf_done(&line);
+	put_text(out, "opens", table[w->code].opens);
+	put_time_us(out, "expected", w->expected_us);
+}

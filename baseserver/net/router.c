@@ -1,0 +1,158 @@
+#include "baseserver/net/router.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/net/worker.h"
+#include "rt/actor.h"
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/log.h"
+#include "util/map.h"
+#include "util/param.h"
+#include "wire/listen.h"
+
+struct door {
+	struct router *r;
+	uint32_t index;
+	struct listener *listener;
+};
+
+struct router {
+	struct actor *me;
+	struct router_settings set;
+	struct worker **workers;
+	size_t n_workers;
+	struct door *doors;
+	size_t n_doors;
+};
+
+struct released {
+	struct letter letter;
+	uint32_t door;
+	uint64_t origin;
+};
+
+static void came(void *ctx, int fd, uint64_t origin, const char *peer)
+{
+	struct door *d = ctx;
+	struct router *r = d->r;
+	size_t at = (size_t)map_mix(origin, 0) % r->n_workers;
+
+	log_debug("router.accept", "peer=%s worker=%zu", peer, at + 1);
+	if (worker_accept(r->workers[at], fd, peer, r, d->index, origin) < 0) {
+		log_warn("router.busy", "peer=%s", peer);
+		listener_release(d->listener, origin);
+	}
+}
+
+int router_split(const char *text, char host[256], uint16_t *ret_port, struct err *err)
+{
+	const char *colon = strrchr(text, ':');
+	char *end;
+
+	if (!colon || colon == text || (size_t)(colon - text) >= 256)
+		return err_set(err, E_INVALID, "listen is '%s', want address:port", text);
+	size_t n = (size_t)(colon - text);
+	bool bracketed = text[0] == '[' && text[n - 1] == ']';
+	memcpy(host, text + bracketed, n - 2 * bracketed);
+	host[n - 2 * bracketed] = 0;
+	long port = strtol(colon + 1, &end, 10);
+	if (*end || end == colon + 1 || port < 0 || port > 65535)
+		return err_set(err, E_INVALID, "listen is '%s', want a port of 0..65535", text);
+	*ret_port = (uint16_t)port;
+	return 0;
+}
+
+static int init(void *self, struct actor *me, struct err *err)
+{
+	struct router *r = self;
+	struct listener_limits limits = { r->set.sessions_max, r->set.per_address_max };
+
+	r->doors = mem_array(r->set.listen->n, sizeof *r->doors);
+	for (size_t i = 0; i < r->set.listen->n; i++) {
+		struct door *d = &r->doors[i];
+		char host[256];
+		uint16_t port = 0;
+		*d = (struct door){ .r = r, .index = (uint32_t)i };
+		int e = router_split(r->set.listen->items[i], host, &port, err);
+		if (e == 0)
+			e = listener_tcp(actor_loop(me), host, port, &limits, came, d, &d->listener,
+			                 err);
+		if (e < 0)
+			return e;
+		r->n_doors++;
+		log_info("router.listen", "address=%s port=%u", host,
+		         (unsigned)listener_port(d->listener));
+	}
+	return 0;
+}
+
+static void fini(void *self)
+{
+	struct router *r = self;
+
+	for (size_t i = 0; i < r->n_doors; i++)
+		listener_close(r->doors[i].listener);
+	free(r->doors);
+	r->doors = NULL;
+	r->n_doors = 0;
+}
+
+static const struct actor_ops ops = {
+	.name = "router", .letters_max = 65536, .init = init, .fini = fini
+};
+
+static void on_released(struct letter *l, void *self)
+{
+	struct router *r = self;
+	struct released *m = (struct released *)l;
+
+	if (m->door < r->n_doors)
+		listener_release(r->doors[m->door].listener, m->origin);
+	free(m);
+}
+
+static void discard(struct letter *l)
+{
+	free(l);
+}
+
+void router_release(struct router *r, uint32_t door, uint64_t origin)
+{
+	struct released *m = mem_new(sizeof *m);
+
+	m->door = door;
+	m->origin = origin;
+	m->letter.deliver = on_released;
+	m->letter.discard = discard;
+	if (actor_post_credit(r->me, &m->letter) < 0)
+		free(m);
+}
+
+struct router *router_new(struct thread *th, const struct router_settings *set,
+                          struct worker *const *workers, size_t n_workers)
+{
+	struct router *r = mem_new(sizeof *r);
+
+	r->set = *set;
+	r->workers = mem_array(n_workers, sizeof *r->workers);
+	memcpy(r->workers, workers, n_workers * sizeof *workers);
+	r->n_workers = n_workers;
+	r->me = actor_new(th, &ops, r);
+	return r;
+}
+
+void router_free(struct router *r)
+{
+	if (!r)
+		return;
+	free(r->workers);
+	free(r);
+}
+
+struct actor *router_actor(struct router *r)
+{
+	return r->me;
+}

@@ -1,0 +1,174 @@
+/* worker_impl.h — the worker's inside, shared by worker*.c only. */
+#ifndef BASESERVER_WORKER_IMPL_H
+#define BASESERVER_WORKER_IMPL_H
+
+#include "baseserver/ledger/letters.h"
+#include "baseserver/net/worker.h"
+#include "rt/stream.h"
+#include "sirdar.pb-c.h"
+#include "util/buf.h"
+#include "util/map.h"
+#include "util/slab.h"
+#include "util/timing.h"
+#include "wire/session.h"
+
+enum role { ROLE_NONE, ROLE_BROKER, ROLE_LOADER, ROLE_CLIENT };
+
+struct conn {
+	struct conn *next, *prev;
+	struct worker *w;
+	struct session *session;
+	char identity[64], peer[64];
+	struct router *router; /* is told when it is over */
+	uint32_t door;
+	uint64_t origin;
+	uint32_t number; /* of the session; 0 before the greeting */
+	enum role role;
+	uint32_t protocol; /* agreed on */
+	uint32_t broker;
+	struct holder holder;
+	uint32_t lane; /* of a loader, as `others` */
+	bool others;
+	bool closed;        /* it said that it takes nothing more: nothing leaves */
+	uint32_t told_held; /* the registrar knows of so many */
+	char name[64], type[64];
+	char **groups;                      /* NULL-ended */
+	bool greeted, fresh, accepts, news; /* news: the sorter is to be told */
+	bool drained;                       /* its broker gets no more work */
+	bool refuses;                       /* it sent a job back: nothing until new credit */
+	bool is_ending;                     /* and said that it is about to end */
+	uint64_t limit, resent, unsent;     /* totals; unsent: granted and given back */
+	struct rank_load load;              /* of its broker */
+	uint64_t *held;                     /* of the greeting */
+	uint32_t jobs_max;                  /* as its broker told; 0: not yet */
+	size_t n_held;
+	Sirdar__Job **jobs; /* to send at the end of this turn */
+	size_t n_jobs, jobs_cap;
+	Sirdar__Kill **kills;
+	size_t n_kills, kills_cap;
+	Sirdar__ReportAck **acks;
+	size_t n_acks, acks_cap;
+	bool touched; /* in the worker's list of those with something to send */
+	struct conn *next_touched;
+	/* clients */
+	bool subscribed;
+	uint64_t seen;  /* last number sent to a subscriber */
+	uint64_t heard; /* of the news of commands, the last one sent */
+	bool is_notifier;
+	struct client_request *asked; /* of the notifier, not answered; linked by letter.next */
+	struct parcel *parcels;       /* worker_piece.c */
+};
+
+enum { OVER_KEPT = 16384 };
+
+/* A lease as this worker knows it: what a token stands for. */
+struct lease {
+	struct inst_key key;
+	uint64_t token;
+	uint64_t machine; /* as in struct holder */
+	uint32_t slot, session, broker, revision;
+	uint32_t next_free;
+	uint32_t generation, attempt;
+	bool given_back;        /* returned as never started: must not be sent any more */
+	bool told_end;          /* by its holder */
+	bool is_over;           /* not a lease any more; its log may have a tail */
+	bool is_former;         /* of before the start, and its holder has not said yet: it runs */
+	uint32_t listed;        /* by a beat of this session */
+	const struct task *def; /* what it runs with; counted, or NULL */
+};
+
+struct worker {
+	struct actor *me;
+	struct worker_settings set;
+	struct worker_peers peers;
+	struct stream_reader *in;
+	struct conn *conns;
+	struct map by_number; /* session number -> index in `places` */
+	struct conn **places;
+	size_t n_places;
+	uint32_t last_number;
+	struct slab leases;
+	struct map by_token;
+	uint32_t *over; /* a ring of OVER_KEPT of them, in the order of their ends */
+	uint64_t n_over;
+	const struct task **defs; /* by id, counted */
+	size_t defs_cap;
+	struct conn *touched;
+	struct proposals *open; /* reports of this turn */
+	_Atomic uint64_t f_jobs, f_reports, f_log_refused;
+	struct timing hand_over;
+	struct event_ring *ring;         /* worker_client.c */
+	struct news *news;               /* worker_news.c */
+	struct plugin_choices **plugins; /* worker_plugin.c */
+	size_t n_plugins;
+};
+
+/* worker.c */
+struct conn *worker_conn(const struct worker *w, uint32_t session); /* NULL: gone */
+void worker_touch(struct conn *c);
+struct proposal *worker_propose(struct worker *w, enum ask ask, struct inst_key key);
+struct lease *worker_lease(const struct worker *w, uint64_t token); /* NULL: not live */
+/* Live, and of the machine that c is a session of: only that one's word about it counts. */
+struct lease *worker_own(const struct conn *c, uint64_t token);
+/* Live, or over not long ago. */
+const struct lease *worker_lease_known(const struct worker *w, uint64_t token);
+void worker_note(struct worker *w, const struct transition *tr);
+void worker_refuse(struct conn *c, int code, bool final, const char *text);
+
+/* worker_news.c: how far commands are. */
+void worker_news_flush(struct worker *w);
+void worker_news_free(struct worker *w);
+
+/* worker_greet.c: HELLO to WELCOME */
+int worker_hello(struct conn *c, const Sirdar__Hello *h);
+void worker_greeted(struct letter *l, void *self);
+
+/* worker_report.c: what brokers and loaders send */
+int worker_beat(struct conn *c, const Sirdar__Beat *b);
+int worker_reports(struct conn *c, const Sirdar__Reports *r);
+int worker_credit(struct conn *c, const Sirdar__Credit *m);
+int worker_load(struct conn *c, const Sirdar__Load *m);
+int worker_runner(struct conn *c, const Sirdar__RunnerState *m);
+int worker_log_chunk(struct conn *c, const Sirdar__LogChunk *m);
+int worker_param_ask(struct conn *c, const Sirdar__ParamAsk *m);
+void worker_answered(struct letter *l, void *self);
+void worker_send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hello);
+
+/* worker_plugin.c: versions of runner plugins */
+void worker_tell_plugins(struct conn *c); /* one that was greeted */
+void worker_plugins_free(struct worker *w);
+
+/* worker_send.c: what leaves */
+void worker_fold(struct worker *w);
+void worker_flush(struct worker *w);
+void worker_close_seat(struct conn *c); /* what is ready leaves, then nothing more */
+void worker_tell_sorter(struct conn *c, bool gone);
+void worker_resend(struct letter *l, void *self);
+void worker_conn_clear(struct conn *c);
+
+/* worker_notifier.c: who tells people */
+int worker_alerts(struct conn *c, const Sirdar__Query *m);
+int worker_reply(struct conn *c, const Sirdar__Answer *m);
+void worker_notifier_gone(struct conn *c);
+void worker_notifier_clear(struct conn *c); /* at the very end: nobody is told */
+/* worker_client.c: commands, queries, events, logs */
+/* r is c's: its answer goes there as ANSWER `id`. */
+void worker_address(struct client_request *r, const struct conn *c, uint64_t id);
+/* It was handed on, or (code < 0) is answered so. */
+int worker_posted(struct conn *c, struct client_request *r, int code);
+int worker_command(struct conn *c, const Sirdar__Command *m);
+int worker_query(struct conn *c, const Sirdar__Query *m);
+/* worker_piece.c: arguments that are larger than a frame, piece by piece */
+int worker_piece(struct conn *c, const Sirdar__Piece *m);
+/* They are all there: r gets them. 1: they were refused, and that was answered. E_PROTOCOL */
+int worker_pieces_take(struct conn *c, const Sirdar__Command *m, struct client_request *r);
+void worker_pieces_free(struct conn *c);
+int worker_subscribe(struct conn *c, const Sirdar__Subscribe *m);
+int worker_log_read(struct conn *c, const Sirdar__LogRead *m);
+int worker_told(struct conn *c, const Sirdar__Told *m);
+void worker_client_event(struct worker *w, const struct transition *tr);
+void worker_client_gone(struct conn *c);
+void worker_client_flush(struct worker *w);
+void worker_client_free(struct worker *w);
+
+#endif

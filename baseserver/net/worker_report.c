@@ -1,0 +1,525 @@
+/* What brokers and loaders send: heartbeats, reports, credit, load, logs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/command/commander.h"
+#include "baseserver/command/progress.h"
+#include "baseserver/keep/maintainer.h"
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/model/job.h"
+#include "baseserver/model/params.h"
+#include "baseserver/net/logkeeper.h"
+#include "baseserver/net/worker_impl.h"
+#include "baseserver/sort/registrar.h"
+#include "sched/task.h"
+#include "sched/workflow.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/json.h"
+
+/* What a loader lists a second time, and has not reported ended between, runs still: its greeting
+ * and its first beat may come before what it has to report. */
+static void tell_ledger(struct conn *c, struct lease *l)
+{
+	if (l->listed != c->number) {
+		l->listed = c->number;
+		return;
+	}
+	worker_propose(c->w, ASK_HELD, l->key)->token = l->token;
+}
+
+void worker_send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hello)
+{
+	struct held_news *h = mem_new(sizeof *h + n * sizeof h->tokens[0]);
+
+	for (size_t i = 0; i < n; i++) {
+		struct lease *l = worker_own(c, tokens[i]);
+		if (!l || c->role != ROLE_LOADER)
+			continue;
+		l->session = c->number;
+		if (l->is_former && !hello)
+			tell_ledger(c, l);
+	}
+	h->worker = c->w->me;
+	h->resend = worker_resend;
+	h->session = c->number;
+	h->broker = c->broker;
+	h->lane = c->lane;
+	h->others = c->others;
+	h->loader = c->role == ROLE_LOADER;
+	h->hello = hello;
+	h->fresh = c->fresh;
+	h->holder = c->holder;
+	memcpy(h->type, c->type, sizeof h->type);
+	h->n = n;
+	if (n)
+		memcpy(h->tokens, tokens, n * sizeof tokens[0]);
+	if (maintainer_held(c->w->peers.maintainer, h) < 0)
+		free(h);
+}
+
+/* It lives; and how many jobs a loader has, when that has changed since it was told. */
+static void tell_alive(struct conn *c, size_t held)
+{
+	struct broker_news *n = mem_new(sizeof *n);
+
+	n->session = c->number;
+	n->broker = c->broker;
+	n->count = c->role == ROLE_LOADER && c->told_held != held;
+	n->held = (uint32_t)held;
+	if (registrar_report(c->w->peers.registrar, n) < 0)
+		free(n);
+	else
+		c->told_held = (uint32_t)held;
+}
+
+/* The ack renews the sender's leases: it leaves only while our own right to lead is proven. */
+int worker_beat(struct conn *c, const Sirdar__Beat *b)
+{
+	struct worker *w = c->w;
+	Sirdar__BeatAck ack = SIRDAR__BEAT_ACK__INIT;
+
+	if (!ledger_may_speak(w->peers.ledger, actor_mono_us(w->me)))
+		return 0;
+	worker_send_held(c, b->held, b->n_held, false);
+	tell_alive(c, b->n_held);
+	/* What it sent back may have been a former session's: once a beat it is tried again. */
+	if (c->refuses && !c->is_ending && !c->closed) {
+		c->refuses = false;
+		c->news = true;
+		worker_touch(c);
+	}
+	struct ledger_told told = ledger_tell(w->peers.ledger);
+	ack.seq = b->seq;
+	ack.epoch = ledger_epoch(w->peers.ledger);
+	ack.number = told.number;
+	ack.proof = told.proof;
+	ack.unknown = mem_array(b->n_held + 1, sizeof *ack.unknown);
+	for (size_t i = 0; i < b->n_held; i++)
+		if (!worker_own(c, b->held[i]))
+			ack.unknown[ack.n_unknown++] = b->held[i];
+	int r = session_send(c->session, FR_BEAT_ACK, &ack, NULL);
+	free(ack.unknown);
+	return r == E_BUSY ? 0 : r;
+}
+
+static void ack(struct conn *c, uint64_t token, uint32_t seq, int code)
+{
+	Sirdar__ReportAck *a = mem_new(sizeof *a);
+
+	sirdar__report_ack__init(a);
+	a->token = token;
+	a->seq = seq;
+	a->code = code;
+	if (c->n_acks == c->acks_cap) {
+		c->acks_cap = c->acks_cap ? c->acks_cap * 2 : 64;
+		c->acks = mem_grow(c->acks, c->acks_cap, sizeof *c->acks);
+	}
+	c->acks[c->n_acks++] = a;
+	worker_touch(c);
+}
+
+enum report_kind {
+	RK_STARTED = 1,
+	RK_PROGRESS,
+	RK_ENDED,
+	RK_REJECTED,
+	RK_NOT_STARTED,
+	RK_KILL_ACK,
+	RK_HANGED,
+	RK_NOT_YET,
+	RK_LOST,
+	RK_COUNT
+};
+
+static const struct {
+	uint8_t ask, end, reason;
+} report_kinds[RK_COUNT] = {
+	[RK_STARTED] = { ASK_STARTED, 0, RE_NONE },
+	[RK_ENDED] = { ASK_ENDED, AE_FAILED, RE_EXIT },
+	[RK_REJECTED] = { ASK_ENDED, AE_RETURN, RE_REJECT },
+	[RK_NOT_STARTED] = { ASK_ENDED, AE_RETURN, RE_NOSTART },
+	[RK_KILL_ACK] = { ASK_KILL_ACK, 0, RE_NONE },
+	[RK_HANGED] = { ASK_HANG, 0, RE_UNKILLABLE },
+	[RK_NOT_YET] = { ASK_ENDED, AE_NOT_YET, RE_NONE },
+	[RK_LOST] = { ASK_ENDED, AE_INFRA, RE_LOST },
+};
+
+static uint8_t end_of(const Sirdar__Report *r)
+{
+	static const uint8_t by_verdict[] = { AE_FAILED, AE_FAILED, AE_FATAL, AE_INFRA };
+
+	if (r->kind == RK_REJECTED && (r->reason == RE_STOPPING || r->reason == RE_FULL))
+		return AE_BACK;
+	if (r->kind != RK_ENDED)
+		return report_kinds[r->kind].end;
+	if (r->exit_code == 0 && r->verdict == 0)
+		return AE_OK;
+	return r->verdict < 4 ? by_verdict[r->verdict] : AE_FAILED;
+}
+
+/* Names the children that go on; no task has to declare it. */
+#define OUTPUT_BRANCH "branch"
+
+static bool is_declared(const struct task *def, const char *name)
+{
+	for (size_t i = 0; i < def->n_outputs; i++)
+		if (strcmp(def->outputs[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* The outputs that the task declares, as a JSON object; NULL when there are none. What it does
+ * not declare is left out, and what is too large refused as a whole: said in *ret_note. */
+static char *outputs_of(const struct task *def, const Sirdar__Report *r, char **ret_note)
+{
+	struct buf out;
+	const char *extra = NULL;
+	size_t n = 0;
+
+	buf_init(&out);
+	buf_putc(&out, '{');
+	for (size_t i = 0; i < r->n_outputs; i++) {
+		const Sirdar__Param *o = r->outputs[i];
+		if (!is_declared(def, o->name)) {
+			extra = strcmp(o->name, OUTPUT_BRANCH) == 0 ? extra : o->name;
+			continue;
+		}
+		if (n++)
+			buf_putc(&out, ',');
+		json_quote(&out, o->name, strlen(o->name));
+		buf_putc(&out, ':');
+		json_quote(&out, o->value, strlen(o->value));
+	}
+	buf_putc(&out, '}');
+	char *text = n && out.len <= WORKFLOW_OUTPUTS_BYTES_MAX ? mem_str(buf_str(&out)) : NULL;
+	if (out.len > WORKFLOW_OUTPUTS_BYTES_MAX)
+		*ret_note = mem_fmt("outputs not kept: %zu bytes, at most %d", out.len,
+		                    WORKFLOW_OUTPUTS_BYTES_MAX);
+	else if (extra)
+		*ret_note = mem_fmt("output '%.80s' not kept: the task declares none of that name",
+		                    extra);
+	buf_done(&out);
+	return text;
+}
+
+static void take_outputs(const struct lease *l, const Sirdar__Report *r, struct proposal *p)
+{
+	const struct task *def = l->def;
+	char *note = NULL;
+
+	if (!def || !r->n_outputs || p->end != AE_OK)
+		return;
+	for (size_t i = 0; i < r->n_outputs && !p->branch; i++)
+		if (strcmp(r->outputs[i]->name, OUTPUT_BRANCH) == 0)
+			p->branch = mem_str(r->outputs[i]->value);
+	p->data = outputs_of(def, r, &note);
+	p->data_kind = p->data ? ID_OUTPUTS : ID_NONE;
+	if (!note)
+		return;
+	char *both = p->note ? mem_fmt("%s; %s", p->note, note) : mem_str(note);
+	free(note);
+	free(p->note);
+	p->note = both;
+}
+
+static void propose(struct conn *c, struct lease *l, const Sirdar__Report *r)
+{
+	struct proposal *p = worker_propose(c->w, (enum ask)report_kinds[r->kind].ask, l->key);
+
+	p->token = r->token;
+	p->cookie = (uint64_t)c->number << 32 | r->seq;
+	p->session = c->number;
+	p->broker = c->broker;
+	p->exit_code = r->exit_code;
+	p->end = end_of(r);
+	l->told_end |= report_kinds[r->kind].ask == ASK_ENDED;
+	p->reason = r->reason && r->reason < RE_COUNT         ? (uint8_t)r->reason
+	            : r->exit_code < 0 && r->kind == RK_ENDED ? (uint8_t)RE_SIGNAL
+	                                                      : report_kinds[r->kind].reason;
+	p->at_us = r->kind == RK_STARTED ? r->started_us : r->ended_us;
+	p->begun_us = p->end == AE_RETURN || p->end == AE_BACK ? 0 : r->started_us;
+	p->wait_us = (int64_t)r->retry_after_us;
+	if (r->text[0])
+		p->note = mem_strn(r->text, strnlen(r->text, 500));
+	take_outputs(l, r, p);
+}
+
+/* What is sent back is granted again at once: not there, or it would go to and fro until its
+ * failures of machines are used up. The sorter hears of it before the job is back. */
+static void close_seat(struct conn *c, struct lease *l, bool is_ending)
+{
+	l->given_back = true;
+	c->is_ending |= is_ending;
+	c->refuses = c->news = true;
+	worker_touch(c);
+}
+
+/* All sessions of a broker are this worker's: its loaders follow its load. */
+static void follow_load(struct conn *c)
+{
+	for (struct conn *o = c->w->conns; o; o = o->next) {
+		if (o->broker != c->broker || o->role != ROLE_LOADER)
+			continue;
+		o->accepts = c->accepts;
+		o->load = c->load;
+		o->jobs_max = c->jobs_max;
+		o->news = true;
+		worker_touch(o);
+	}
+}
+
+/* It holds more than the server knows of, so its credit says nothing: its next word of its load,
+ * at the latest after report_ms, opens it again. */
+static void close_broker(struct conn *c)
+{
+	c->accepts = false;
+	follow_load(c);
+}
+
+/* One letter for all of a message; where there is no front (tests), nobody is told. */
+static void tell_progress(struct conn *c, const Sirdar__Reports *m, size_t n)
+{
+	const struct front *f = c->w->peers.front;
+	struct progress_news *news;
+
+	if (!n || !f || !f->commander)
+		return;
+	news = mem_new(sizeof *news + n * sizeof news->items[0]);
+	for (size_t i = 0; i < m->n_report; i++) {
+		const Sirdar__Report *r = m->report[i];
+		const struct lease *l = worker_own(c, r->token);
+		if (r->kind == RK_PROGRESS && l)
+			news->items[news->n++] = (struct progress_item){ l->key,
+				                                         r->progress_permille };
+	}
+	commander_progress(f->commander, news);
+}
+
+int worker_reports(struct conn *c, const Sirdar__Reports *m)
+{
+	size_t progress = 0;
+
+	for (size_t i = 0; i < m->n_report; i++) {
+		const Sirdar__Report *r = m->report[i];
+		struct lease *l = worker_own(c, r->token);
+		tally(&c->w->f_reports, 1);
+		if (r->kind == RK_REJECTED && l &&
+		    !l->given_back) /* told again: not closed again */
+			close_seat(c, l, r->reason == RE_STOPPING);
+		if (r->kind == RK_REJECTED && l && r->reason == RE_FULL)
+			close_broker(c);
+		if (r->kind == 0 || r->kind >= RK_COUNT)
+			ack(c, r->token, r->seq, E_INVALID);
+		else if (!l)
+			ack(c, r->token, r->seq, E_STALE);
+		else if (r->kind == RK_PROGRESS)
+			progress++, ack(c, r->token, r->seq, 0);
+		else
+			propose(c, l, r);
+	}
+	tell_progress(c, m, progress);
+	return 0;
+}
+
+void worker_answered(struct letter *letter, void *self)
+{
+	struct worker *w = self;
+	struct answers *as = (struct answers *)letter;
+
+	for (size_t i = 0; i < as->n; i++) {
+		const struct answer *a = &as->a[i];
+		struct conn *c = worker_conn(w, (uint32_t)(a->cookie >> 32));
+		struct lease *l = a->ask == ASK_HELD ? worker_lease(w, a->token) : NULL;
+		if (l)
+			l->is_former = false;
+		/* A late word about a state that has moved on is settled, not repeated. */
+		if (c && (uint32_t)a->cookie)
+			ack(c, a->token, (uint32_t)a->cookie,
+			    a->code == E_CONFLICT ? E_STALE : a->code);
+	}
+	free(as);
+}
+
+int worker_credit(struct conn *c, const Sirdar__Credit *m)
+{
+	if (m->closed) {
+		worker_close_seat(c);
+		return 0;
+	}
+	if (m->limit < c->limit || c->closed)
+		return E_PROTOCOL; /* it only grows */
+	c->limit = m->limit;
+	c->refuses = c->is_ending = false;
+	c->news = true;
+	worker_touch(c);
+	return 0;
+}
+
+int worker_load(struct conn *c, const Sirdar__Load *m)
+{
+	struct broker_news *n = mem_new(sizeof *n);
+	/* A release ago cpu_permille was the load average. */
+	struct rank_load load = { .is_told = true,
+		                  .cpu_permille = m->cpu_permille,
+		                  .load_permille = m->load_permille ? m->load_permille
+		                                                    : m->cpu_permille,
+		                  .memory_permille = m->memory_permille,
+		                  .slots = m->slots,
+		                  .disk_free_bytes = m->disk_free_bytes };
+
+	c->load = load;
+	c->accepts = m->accepts;
+	c->jobs_max = m->jobs_max;
+	n->session = c->number;
+	n->broker = c->broker;
+	n->load = true;
+	n->accepts = m->accepts;
+	snprintf(n->why_not, sizeof n->why_not, "%s", m->why_not);
+	n->cpu_permille = m->cpu_permille;
+	n->load_permille = m->load_permille;
+	n->slots = m->slots;
+	n->memory_permille = m->memory_permille;
+	n->running = m->running;
+	n->disk_free_bytes = m->disk_free_bytes;
+	follow_load(c);
+	if (registrar_report(c->w->peers.registrar, n) < 0)
+		free(n);
+	return 0;
+}
+
+int worker_runner(struct conn *c, const Sirdar__RunnerState *m)
+{
+	struct broker_news *n = mem_new(sizeof *n);
+
+	n->session = c->number;
+	n->broker = c->broker;
+	n->runner = true;
+	snprintf(n->type, sizeof n->type, "%s", m->type);
+	snprintf(n->version, sizeof n->version, "%s", m->version);
+	snprintf(n->text, sizeof n->text, "%s", m->text);
+	n->runner_state = m->state;
+	n->lane = m->lane;
+	if (registrar_report(c->w->peers.registrar, n) < 0)
+		free(n);
+	return 0;
+}
+
+static void params_answered(struct letter *letter, void *self)
+{
+	struct param_question *q = (struct param_question *)letter;
+	struct conn *c = worker_conn(self, q->session);
+	Sirdar__ParamGive m = SIRDAR__PARAM_GIVE__INIT;
+	Sirdar__Param *params = mem_array(q->n + 1, sizeof *params);
+
+	m.id = q->id;
+	m.code = q->code;
+	m.text = q->text;
+	m.params = mem_array(q->n + 1, sizeof *m.params);
+	for (size_t i = 0; i < q->n; i++) {
+		sirdar__param__init(&params[i]);
+		params[i].name = q->values[i].name;
+		params[i].value = q->values[i].value;
+		m.params[m.n_params++] = &params[i];
+	}
+	if (c)
+		session_send(c->session, FR_PARAM_GIVE, &m, NULL);
+	free(m.params);
+	free(params);
+	param_question_free(q);
+}
+
+/* Only the holder of a lease is told: the token names the instance, and must be its own. */
+int worker_param_ask(struct conn *c, const Sirdar__ParamAsk *m)
+{
+	const struct lease *l = worker_own(c, m->token);
+	Sirdar__ParamGive no = SIRDAR__PARAM_GIVE__INIT;
+
+	if (!l || l->session != c->number) {
+		no.id = m->id;
+		no.code = E_STALE;
+		no.text = (char *)err_text(E_STALE);
+		return session_send(c->session, FR_PARAM_GIVE, &no, NULL);
+	}
+	struct param_question *q = mem_new(sizeof *q);
+	q->reply_to = c->w->me;
+	q->answered = params_answered;
+	q->session = c->number;
+	q->id = m->id;
+	q->key = l->key;
+	q->def = l->def ? task_ref(l->def) : NULL;
+	q->wants_params = true; /* perhaps: the image is not here */
+	q->names = mem_array(m->n_names + 1, sizeof *q->names);
+	for (size_t i = 0; i < m->n_names; i++)
+		q->names[i] = mem_str(m->names[i]);
+	int r = params_ask(c->w->peers.params, q);
+	if (r < 0)
+		param_question_free(q);
+	return r == E_BUSY ? 0 : r;
+}
+
+static void answer_log(struct conn *c, const struct log_put *p)
+{
+	Sirdar__LogAck m = SIRDAR__LOG_ACK__INIT;
+
+	m.token = p->token;
+	m.stream = p->name.stream;
+	m.offset = p->have;
+	m.code = p->code;
+	tally(&c->w->f_log_refused, p->code == E_STALE);
+	session_send(c->session, FR_LOG_ACK, &m, NULL);
+}
+
+static void log_answered(struct letter *letter, void *self)
+{
+	struct log_put *p = (struct log_put *)letter;
+	struct conn *c = worker_conn(self, p->session);
+
+	if (c)
+		answer_log(c, p);
+	free(p);
+}
+
+/* Whose log it is, which the lease says where there is one: a chunk is filed by its token, not by
+ * what its sender says of it. E_STALE: it was given up, and what it still prints is nobody's; or it
+ * is another machine's. */
+static int log_name_of(const struct conn *c, const Sirdar__LogChunk *m, struct log_put *p)
+{
+	const struct lease *l = worker_lease_known(c->w, m->token);
+	uint32_t stream = m->stream == 2 ? 2 : 1;
+
+	p->rule = l ? LOG_HOLDER : LOG_TAIL;
+	p->name = l ? (struct log_name){ l->key, l->generation, l->attempt, stream }
+	            : (struct log_name){ { m->run_date, m->task_id, m->part },
+		                         m->generation,
+		                         m->attempt,
+		                         stream };
+	if (l && !holder_has(&c->holder, l->machine, l->broker, m->token))
+		return E_STALE;
+	return l && l->is_over && !l->told_end ? E_STALE : 0;
+}
+
+int worker_log_chunk(struct conn *c, const Sirdar__LogChunk *m)
+{
+	struct log_put *p = mem_new(sizeof *p + m->data.len);
+
+	p->reply_to = c->w->me;
+	p->answered = log_answered;
+	p->session = c->number;
+	p->token = m->token;
+	p->offset = m->offset;
+	p->dropped = m->dropped;
+	p->end = m->end;
+	p->bytes = m->data.len;
+	if (m->data.len)
+		memcpy(p->data, m->data.data, m->data.len);
+	p->code = log_name_of(c, m, p);
+	if (p->code < 0)
+		answer_log(c, p);
+	/* Refused when busy: the sender goes on from the last ack. */
+	if (p->code < 0 || logkeeper_put(c->w->peers.logkeeper, p) < 0)
+		free(p);
+	return 0;
+}

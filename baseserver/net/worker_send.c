@@ -1,0 +1,335 @@
+/* What leaves: jobs, kills, acks. Only durable records are read here. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/model/front.h"
+#include "baseserver/model/job.h"
+#include "baseserver/model/params.h"
+#include "baseserver/net/worker_impl.h"
+#include "baseserver/sort/sorter.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+enum { JOBS_PER_FRAME = 1024, SPEAK_AGAIN_MS = 5 };
+
+static void job_put(struct conn *c, Sirdar__Job *job)
+{
+	if (c->n_jobs == c->jobs_cap) {
+		c->jobs_cap = c->jobs_cap ? c->jobs_cap * 2 : 64;
+		c->jobs = mem_grow(c->jobs, c->jobs_cap, sizeof *c->jobs);
+	}
+	c->jobs[c->n_jobs++] = job;
+	tally(&c->w->f_jobs, 1);
+	worker_touch(c);
+}
+
+/* The server counts T_lose from the grant, the holder T_fence from a proof no older than the
+ * moment the job leaves: what leaves later than the margin between could outlive its lease. */
+static bool too_late(const struct worker *w, int64_t granted_us)
+{
+	int64_t margin_ms = (int64_t)w->set.lose_ms - w->set.fence_ms - w->set.kill_ms;
+
+	return actor_mono_us(w->me) - granted_us >= margin_ms * US_PER_MS;
+}
+
+/* It never left, so it never started: why not, and what follows from that. */
+static struct proposal *give_back(struct worker *w, const struct instance *i)
+{
+	struct lease *l = worker_lease(w, i->token);
+	struct proposal *p;
+
+	if (l)
+		l->given_back = true;
+	p = worker_propose(w, ASK_ENDED, i->key);
+	p->token = i->token;
+	p->session = l ? l->session : 0; /* who chose that seat counts on it */
+	p->end = AE_BACK;
+	p->reason = RE_UNSENT;
+	return p;
+}
+
+static void credit_back(struct conn *c)
+{
+	c->unsent++;
+	c->news = true;
+	worker_touch(c);
+}
+
+/* A job whose parameters could not be had must not run without them, nor be tried again as it
+ * is: what its parents gave does not change by itself. */
+static void fail_values(struct worker *w, const struct param_question *q)
+{
+	struct proposal *p = give_back(w, &q->inst);
+
+	if (q->code == 0 || q->code == E_BUSY)
+		return;
+	if (q->code == E_NOT_FOUND) { /* may be so for good: it has a cap */
+		p->end = AE_RETURN;
+		p->reason = RE_NOSTART;
+		p->session = 0; /* no machine's fault */
+		return;
+	}
+	p->end = AE_FATAL;
+	p->reason = RE_PARAMS;
+	p->note = mem_str(q->text);
+}
+
+static void on_values(struct letter *letter, void *self)
+{
+	struct worker *w = self;
+	struct param_question *q = (struct param_question *)letter;
+	struct conn *c = worker_conn(w, q->session);
+	const struct lease *l = worker_lease(w, q->inst.token);
+
+	if (l && !l->given_back) {
+		if (c && q->code == 0 && !too_late(w, q->since_us))
+			job_put(c, job_new(q->def, &q->inst, q->values, q->n));
+		else {
+			if (c)
+				credit_back(c);
+			fail_values(w, q);
+		}
+	}
+	param_question_free(q);
+}
+
+/* Parameters that name more than the definition has: the params actor knows. */
+static void ask_values(struct worker *w, struct conn *c, const struct task *def,
+                       const struct instance *i, int64_t granted_us)
+{
+	struct param_question *q = mem_new(sizeof *q);
+
+	q->reply_to = w->me;
+	q->answered = on_values;
+	q->session = c->number;
+	q->key = i->key;
+	q->wants_params = i->flags & IF_PARAMS;
+	q->def = task_ref(def);
+	q->inst = *i;
+	q->since_us = granted_us;
+	if (params_ask(w->peers.params, q) == 0)
+		return;
+	credit_back(c);
+	give_back(w, i);
+	param_question_free(q);
+}
+
+void worker_figures(const struct worker *w, struct worker_figures *ret)
+{
+	*ret = (struct worker_figures){ w->f_jobs, w->f_reports, w->f_log_refused, &w->hand_over };
+}
+
+static void job_add(struct worker *w, struct conn *c, const struct instance *i, int64_t granted_us)
+{
+	const struct lease *l = worker_lease(w, i->token);
+	const struct task *def = l ? l->def : NULL;
+
+	if (!def)
+		return; /* its lease runs out */
+	if (def->asks || i->flags & IF_PARAMS)
+		ask_values(w, c, def, i, granted_us);
+	else
+		job_put(c, job_new(def, i, NULL, 0));
+}
+
+static void kill_add(struct worker *w, struct conn *c, const struct instance *i)
+{
+	const struct lease *l = worker_lease(w, i->token);
+	const struct task *def = l ? l->def : NULL;
+	Sirdar__Kill *k = mem_new(sizeof *k);
+
+	sirdar__kill__init(k);
+	k->token = i->token;
+	k->grace_us = i->grace_ms ? (uint64_t)i->grace_ms * US_PER_MS
+	              : def       ? (uint64_t)def->grace_us
+	                          : 0;
+	k->intent = i->intent;
+	if (c->n_kills == c->kills_cap) {
+		c->kills_cap = c->kills_cap ? c->kills_cap * 2 : 16;
+		c->kills = mem_grow(c->kills, c->kills_cap, sizeof *c->kills);
+	}
+	c->kills[c->n_kills++] = k;
+	worker_touch(c);
+}
+
+static void send_effects(struct worker *w, const struct transition *tr)
+{
+	if (tr->event == EV_GRANT && tr->session >> 24 == w->set.index) {
+		struct conn *c = worker_conn(w, tr->session);
+		if (c && !c->closed && !too_late(w, tr->mono_us)) {
+			job_add(w, c, &tr->inst, tr->mono_us);
+			timing_add(&w->hand_over, actor_mono_us(w->me) - tr->mono_us);
+			return;
+		}
+		/* The session went before the grant was durable, or the store took too long. */
+		if (c)
+			credit_back(c);
+		give_back(w, &tr->inst);
+	} else if (tr->inst.state == ST_WAITKILL && tr->from != ST_WAITKILL) {
+		const struct lease *l = worker_lease(w, tr->inst.token);
+		struct conn *c = l ? worker_conn(w, l->session) : NULL;
+		if (c)
+			kill_add(w, c, &tr->inst);
+	}
+}
+
+void worker_fold(struct worker *w)
+{
+	const struct transition *tr = stream_peek(w->in);
+
+	if (!tr)
+		return;
+	if (!ledger_may_speak(w->peers.ledger, actor_mono_us(w->me))) {
+		actor_alarm(w->me, actor_mono_us(w->me) + SPEAK_AGAIN_MS * US_PER_MS);
+		return;
+	}
+	for (; tr; stream_next(w->in), tr = stream_peek(w->in)) {
+		worker_note(w, tr);
+		if (tr->kind == TK_INSTANCE)
+			send_effects(w, tr);
+		worker_client_event(w, tr);
+	}
+}
+
+void worker_resend(struct letter *letter, void *self)
+{
+	struct worker *w = self;
+	struct resend *r = (struct resend *)letter;
+	struct conn *c = worker_conn(w, r->session);
+
+	for (size_t i = 0; c && i < r->n; i++) {
+		const struct lease *l = worker_lease(w, r->inst[i].token);
+		if (!l || l->given_back)
+			continue; /* over, or as good as */
+		if (r->inst[i].state == ST_RUNNING && too_late(w, r->made_us))
+			continue; /* the next list asks again */
+		if (r->inst[i].state == ST_RUNNING) {
+			c->resent++;
+			c->news = true;
+			job_add(w, c, &r->inst[i], r->made_us);
+		} else {
+			kill_add(w, c, &r->inst[i]);
+		}
+	}
+	free(r);
+}
+
+void worker_tell_sorter(struct conn *c, bool gone)
+{
+	struct session_news *n = mem_new(sizeof *n);
+	size_t groups = 0;
+
+	while (c->groups && c->groups[groups])
+		groups++;
+	n->session = c->number;
+	n->broker = c->broker;
+	n->machine = c->holder.machine;
+	n->lane = c->lane;
+	n->gone = gone;
+	n->accepts = c->accepts && !c->drained && !c->refuses;
+	n->type = mem_str(c->type);
+	n->broker_name = mem_str(c->name);
+	n->groups = mem_array(groups + 1, sizeof *n->groups);
+	for (size_t i = 0; i < groups; i++)
+		n->groups[i] = mem_str(c->groups[i]);
+	/* What is sent again counts at the loader, not at the sorter. */
+	n->limit = c->limit + c->unsent > c->resent ? c->limit + c->unsent - c->resent : 0;
+	n->load = c->load;
+	n->jobs_max = c->jobs_max;
+	n->held = (uint32_t)c->n_held;
+	if (sorter_session(c->w->peers.sorter, n) < 0)
+		session_news_free(n);
+}
+
+static void send_jobs(struct conn *c)
+{
+	struct ledger_told told = ledger_tell(c->w->peers.ledger);
+
+	for (size_t at = 0; at < c->n_jobs; at += JOBS_PER_FRAME) {
+		Sirdar__Jobs m = SIRDAR__JOBS__INIT;
+		m.n_job = c->n_jobs - at < JOBS_PER_FRAME ? c->n_jobs - at : JOBS_PER_FRAME;
+		m.job = c->jobs + at;
+		m.epoch = ledger_epoch(c->w->peers.ledger);
+		m.number = told.number;
+		m.proof = told.proof;
+		struct err err = { 0 };
+		if (session_send(c->session, FR_JOBS, &m, &err) < 0)
+			log_warn("jobs.unsent", "session=%u jobs=%zu text=\"%s\"", c->number,
+			         m.n_job, err.text); /* absent from two beats: sent again */
+	}
+}
+
+/* The order of frames is the promise: the answer to its next beat follows the last grant. (What is
+ * sent again follows it at times: the loader may have it already, so it must not be given back.) */
+void worker_close_seat(struct conn *c)
+{
+	send_jobs(c);
+	for (size_t i = 0; i < c->n_jobs; i++)
+		job_free(c->jobs[i]);
+	c->n_jobs = 0;
+	c->closed = c->refuses = c->is_ending = c->news = true;
+	worker_touch(c);
+}
+
+static void send_kills(struct conn *c)
+{
+	Sirdar__Kills m = SIRDAR__KILLS__INIT;
+
+	if (!c->n_kills)
+		return;
+	m.n_kill = c->n_kills;
+	m.kill = c->kills;
+	m.epoch = ledger_epoch(c->w->peers.ledger);
+	session_send(c->session, FR_KILLS, &m, NULL);
+}
+
+static void send_acks(struct conn *c)
+{
+	Sirdar__ReportAcks m = SIRDAR__REPORT_ACKS__INIT;
+
+	if (!c->n_acks)
+		return;
+	m.n_ack = c->n_acks;
+	m.ack = c->acks;
+	session_send(c->session, FR_REPORT_ACKS, &m, NULL);
+}
+
+void worker_conn_clear(struct conn *c)
+{
+	for (size_t i = 0; i < c->n_jobs; i++)
+		job_free(c->jobs[i]);
+	for (size_t i = 0; i < c->n_kills; i++)
+		free(c->kills[i]);
+	for (size_t i = 0; i < c->n_acks; i++)
+		free(c->acks[i]);
+	c->n_jobs = c->n_kills = c->n_acks = 0;
+	free(c->jobs);
+	free(c->kills);
+	free(c->acks);
+	c->jobs = NULL;
+	c->kills = NULL;
+	c->acks = NULL;
+	c->jobs_cap = c->kills_cap = c->acks_cap = 0;
+}
+
+void worker_flush(struct worker *w)
+{
+	struct conn *next;
+
+	for (struct conn *c = w->touched; c; c = next) {
+		next = c->next_touched;
+		c->touched = false;
+		if (c->news && c->greeted && c->role == ROLE_LOADER)
+			worker_tell_sorter(c, false);
+		c->news = false;
+		send_acks(c);
+		send_kills(c);
+		send_jobs(c);
+		worker_conn_clear(c);
+	}
+	w->touched = NULL;
+}

@@ -1,0 +1,789 @@
+#include "baseserver/plan/resolver.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/pack.h"
+#include "baseserver/plan/resolver_impl.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/check.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+/* The wall clock may be set: due times are looked at again at least this often. */
+#define WALL_RECHECK_US (10 * US_PER_S)
+
+enum { TODO_KEEP = 65536, UNREAD_US = 100 * 1000 };
+
+static struct rtask *task_place(struct resolver *r, uint32_t id)
+{
+	if (id >= r->tasks_cap) {
+		size_t cap = (size_t)id * 2 + 64;
+		r->tasks = mem_grow(r->tasks, cap, sizeof *r->tasks);
+		for (size_t i = r->tasks_cap; i < cap; i++)
+			r->tasks[i] = NULL;
+		r->tasks_cap = cap;
+	}
+	if (!r->tasks[id]) {
+		r->tasks[id] = mem_new(sizeof *r->tasks[id]);
+		r->tasks[id]->waitings = SLAB_NONE;
+	}
+	return r->tasks[id];
+}
+
+void resolver_want(struct resolver *r, uint32_t waiting)
+{
+	struct waiting *w = waiting_at(r, waiting);
+
+	if (w->listed)
+		return;
+	if (r->n_todo == r->todo_cap) {
+		r->todo_cap = r->todo_cap ? r->todo_cap * 2 : 256;
+		r->todo = mem_grow(r->todo, r->todo_cap, sizeof *r->todo);
+	}
+	w->listed = true;
+	r->todo[r->n_todo++] = waiting;
+}
+
+/* d +1: the window of one of its links is in state s now; -1: it was. */
+static void count_link(const struct resolver *r, struct waiting *w, const struct window *win,
+                       enum window_state s, int d)
+{
+	if (win->link == resolver_task(r, win->child)->def->n_links)
+		w->waits_turn = d > 0 && s != WS_MET;
+	else if (s == WS_MET)
+		w->met = (w->met + (unsigned)d) & LINK_MASK;
+	else if (s == WS_DEAD)
+		w->dead = (w->dead + (unsigned)d) & LINK_MASK;
+}
+
+static void timer_set(struct resolver *r, uint32_t waiting, int64_t wall_us)
+{
+	uint32_t t = map_get(&r->timer_of, waiting);
+
+	if (t == MAP_NONE) {
+		t = slab_take(&r->timers);
+		struct timer *made = slab_at(&r->timers, t);
+		heap_node_init(&made->node);
+		made->waiting = waiting;
+		map_add(&r->timer_of, waiting, t);
+	}
+	heap_set(&r->times, &((struct timer *)slab_at(&r->timers, t))->node, wall_us);
+}
+
+void resolver_window_changed(struct resolver *r, uint32_t window, enum window_state was)
+{
+	const struct window *win = window_at(r, window);
+
+	for (uint32_t i = win->edges; i != SLAB_NONE; i = edge_at(r, i)->next) {
+		struct edge *e = edge_at(r, i);
+		if (e->passed)
+			continue;
+		struct waiting *w = waiting_at(r, e->waiting);
+		count_link(r, w, win, was, -1);
+		count_link(r, w, win, (enum window_state)win->state, 1);
+		resolver_want(r, e->waiting);
+		struct task_link l;
+		/* Its time may have come while it was dead. */
+		if (was == WS_DEAD && win->state == WS_OPEN && w->due &&
+		    resolver_link(r, win->child, win->link, &l) && l.pass_after_s)
+			timer_set(r, e->waiting, w->eff_due_us);
+	}
+}
+
+static void edge_add(struct resolver *r, uint32_t waiting, uint32_t window)
+{
+	uint32_t i = slab_take(&r->edges);
+	struct edge *e = edge_at(r, i);
+	struct waiting *w = waiting_at(r, waiting);
+	struct window *win = window_at(r, window);
+
+	*e = (struct edge){ .waiting = waiting,
+		            .window = window,
+		            .prev = SLAB_NONE,
+		            .next = win->edges,
+		            .of_waiting = w->edges & EDGE_END };
+	if (win->edges != SLAB_NONE)
+		edge_at(r, win->edges)->prev = i;
+	win->edges = i;
+	w->edges = i;
+	count_link(r, w, win, (enum window_state)win->state, 1);
+}
+
+static void detach(struct resolver *r, uint32_t waiting)
+{
+	struct waiting *w = waiting_at(r, waiting);
+
+	for (uint32_t i = w->edges, next; i != EDGE_END; i = next) {
+		struct edge *e = edge_at(r, i);
+		struct window *win = window_at(r, e->window);
+		uint32_t window = e->window;
+		next = e->of_waiting;
+		if (e->prev == SLAB_NONE)
+			win->edges = e->next;
+		else
+			edge_at(r, e->prev)->next = e->next;
+		if (e->next != SLAB_NONE)
+			edge_at(r, e->next)->prev = e->prev;
+		slab_give(&r->edges, i);
+		if (win->edges == SLAB_NONE)
+			resolver_window_drop(r, window);
+	}
+	w->edges = EDGE_END;
+	w->n_links = w->met = w->dead = 0;
+	w->waits_turn = false;
+	resolver_turn_free(r, waiting);
+}
+
+static void timer_clear(struct resolver *r, uint32_t waiting)
+{
+	uint32_t t = map_get(&r->timer_of, waiting);
+
+	if (t == MAP_NONE)
+		return;
+	heap_remove(&r->times, &((struct timer *)slab_at(&r->timers, t))->node);
+	map_remove(&r->timer_of, waiting, t);
+	slab_give(&r->timers, t);
+}
+
+/* pass_after: past its time an open link counts as met. */
+static void look_at_passes(struct resolver *r, uint32_t waiting, int64_t now)
+{
+	struct waiting *w = waiting_at(r, waiting);
+	int64_t next = INT64_MAX;
+
+	for (uint32_t i = w->edges; i != EDGE_END; i = edge_at(r, i)->of_waiting) {
+		struct edge *e = edge_at(r, i);
+		const struct window *win = window_at(r, e->window);
+		struct task_link l;
+		if (e->passed || !resolver_link(r, win->child, win->link, &l) ||
+		    l.pass_after_s == 0 || l.on == ON_FAILURE)
+			continue;
+		int64_t at = w->eff_due_us + l.pass_after_s * US_PER_S;
+		/* What is met when its time comes stays so when it is taken back later. */
+#ifdef BUG_23 /* met when its time comes, it waits once more when that is taken back */
+		if (at <= now && win->state == WS_MET)
+			continue;
+#endif
+		if (at <= now && win->state != WS_DEAD) {
+			e->passed = 1;
+			if (win->state == WS_OPEN)
+				count_link(r, w, win, WS_MET, 1);
+		} else if (at > now && at < next) {
+			next = at;
+		}
+	}
+	if (next != INT64_MAX)
+		timer_set(r, waiting, next);
+}
+
+/* Links in full; due or not; on the to-do list. */
+static void attach(struct resolver *r, uint32_t waiting)
+{
+	struct waiting *w = waiting_at(r, waiting);
+	const struct rtask *t = resolver_task(r, w->key.task);
+	int64_t now = actor_wall_us(r->me);
+
+	if (!t || !t->def)
+		return;
+	size_t links = t->def->n_links, n = links + (t->def->serial == SERIAL_ORDERED);
+	uint32_t scope = resolver_scope_of(r, waiting);
+	for (size_t k = 0; k < n && w->key.part == 0 && !w->no_links; k++) {
+		uint32_t win = resolver_window(r, w->key.task, (uint32_t)k, w->key.run_date, scope);
+		w = waiting_at(r, waiting);
+		w->n_links += k < links;
+		if (win != SLAB_NONE)
+			edge_add(r, waiting, win);
+		else if (k < links)
+			w->met++;
+	}
+	w->due = w->eff_due_us <= now;
+	if (!w->due)
+		timer_set(r, waiting, w->eff_due_us);
+	else
+		look_at_passes(r, waiting, now);
+	resolver_want(r, waiting);
+}
+
+static uint32_t of_slot(const struct resolver *r, uint32_t slot)
+{
+	return slot < r->by_slot_cap ? r->by_slot[slot] : SLAB_NONE;
+}
+
+static void set_slot(struct resolver *r, uint32_t slot, uint32_t waiting)
+{
+	if (slot >= r->by_slot_cap) {
+		size_t cap = (size_t)slot + slot / 4 + 1024;
+		r->by_slot = mem_grow(r->by_slot, cap, sizeof *r->by_slot);
+		for (size_t i = r->by_slot_cap; i < cap; i++)
+			r->by_slot[i] = SLAB_NONE;
+		r->by_slot_cap = cap;
+	}
+	r->by_slot[slot] = waiting;
+}
+
+static void track(struct resolver *r, const struct instance *i, uint32_t slot)
+{
+	uint32_t index = slab_take(&r->waitings);
+	struct waiting *w = waiting_at(r, index);
+	struct rtask *t = task_place(r, i->key.task);
+
+	*w = (struct waiting){ .key = i->key,
+		               .slot = slot,
+		               .revision = i->revision,
+		               .eff_due_us = i->eff_due_us,
+		               .edges = EDGE_END,
+		               .prev = SLAB_NONE,
+		               .next = t->waitings,
+		               .state = i->state };
+	if (t->waitings != SLAB_NONE)
+		waiting_at(r, t->waitings)->prev = index;
+	t->waitings = index;
+	set_slot(r, slot, index);
+	w->no_links = (i->flags & IF_NO_LINKS) != 0;
+	if (i->flags & IF_MEMBER)
+		resolver_scope_join(r, index, i->cause);
+	attach(r, index);
+}
+
+static void untrack(struct resolver *r, uint32_t index)
+{
+	struct waiting *w = waiting_at(r, index);
+	struct rtask *t = task_place(r, w->key.task);
+
+	detach(r, index);
+	timer_clear(r, index);
+	resolver_scope_leave(r, index);
+	if (w->prev == SLAB_NONE)
+		t->waitings = w->next;
+	else
+		waiting_at(r, w->prev)->next = w->next;
+	if (w->next != SLAB_NONE)
+		waiting_at(r, w->next)->prev = w->prev;
+	r->by_slot[w->slot] = SLAB_NONE;
+	w->state = ST_NONE; /* it may still be listed: work_off() passes over it */
+	w->listed = false;
+	slab_give(&r->waitings, index);
+}
+
+/* Only what has never started in this generation waits for links: a retry does not. */
+static bool waits(const struct instance *i)
+{
+	if (i->flags & IF_RUN_NOW || i->key.part > 0)
+		return false;
+	if (i->flags & IF_SPREAD)
+		return i->state == ST_READY || i->state == ST_DEPEND;
+	return i->state == ST_READY || (i->state == ST_DEPEND && i->attempt == 0 && i->infra == 0);
+}
+
+static void fold_instance(struct resolver *r, const struct transition *tr)
+{
+	const struct instance *i = &tr->inst;
+	uint32_t index = of_slot(r, tr->slot);
+	bool tracked = index != SLAB_NONE;
+	/* Satisfied from Ready keeps being watched; what comes back to it after a start is not. */
+	bool keep = !(i->flags & IF_RUN_NOW) && i->key.part <= 0 &&
+	            (i->state == ST_READY || (i->state == ST_DEPEND && tracked));
+
+	if (tracked && !keep) {
+		untrack(r, index);
+	} else if (tracked) {
+		struct waiting *w = waiting_at(r, index);
+		w->revision = i->revision;
+		w->state = i->state;
+		w->asked = false;
+		resolver_turn_free(r, index);
+		if (w->eff_due_us != i->eff_due_us) {
+			w->eff_due_us = i->eff_due_us;
+			detach(r, index);
+			timer_clear(r, index);
+			attach(r, index);
+		}
+		resolver_want(r, index);
+	} else if (keep) {
+		track(r, i, tr->slot);
+	}
+}
+
+static void fold_outcome(struct resolver *r, const struct transition *tr)
+{
+	const struct instance *i = &tr->inst;
+	struct rtask *t = task_place(r, i->key.task);
+	const struct plan *plan = t->def ? t->def->plan : NULL;
+	bool is_final = state_final((enum state)i->state);
+	struct outcome_range was = { 0 }, is = { i->key.run_date, i->key.run_date, i->generation,
+		                                 i->state,        i->reason,       { 0 } };
+
+	if (i->key.part != 0 || tr->event == EV_NOTIFIED ||
+	    (!is_final && !state_final((enum state)tr->from)))
+		return;
+	const struct outcome_range *had = outcomes_find(&t->outcomes, i->key.run_date);
+	if (had)
+		was = *had;
+	if (is_final)
+		outcomes_set(&t->outcomes, plan, i->key.run_date, i->generation, i->state,
+		             i->reason);
+	else
+		outcomes_clear(&t->outcomes, plan, i->key.run_date);
+#ifdef BUG_7 /* a redo takes nothing back */
+	if (!is_final)
+		return;
+#endif
+	resolver_outcome(r, i->key.task, i->key.run_date, had ? &was : NULL, is_final ? &is : NULL);
+	if (state_final((enum state)tr->from))
+		r->need_mark = true;
+	if (is_final && resolver_was_skipped(i->state, i->reason))
+		t->skipped = true;
+	if (tr->event == EV_RESTORE_SKIPPED && resolver_was_skipped(i->state, i->reason))
+		resolver_look_at_skip(r, i->key.task, i->key.run_date);
+	if (had)
+		resolver_reopen(r, i->key.task, i->key.run_date);
+}
+
+static void drop_dependents(struct resolver *r, const struct task *def)
+{
+	for (size_t k = 0; def && k <= def->n_links; k++) {
+		uint32_t parent = k < def->n_links ? def->links[k].parent : def->id;
+		struct rtask *p = resolver_task(r, parent);
+		for (size_t i = 0; p && i < p->n_dependents; i++)
+			if (p->dependents[i].child == def->id && p->dependents[i].link == k) {
+				CHECK(p->dependents[i].n_spans == 0);
+				free(p->dependents[i].spans);
+				p->dependents[i] = p->dependents[--p->n_dependents];
+				break;
+			}
+	}
+}
+
+static void add_dependent(struct resolver *r, uint32_t parent, uint32_t child, size_t link)
+{
+	struct rtask *p = task_place(r, parent);
+
+	p->dependents = mem_grow(p->dependents, p->n_dependents + 1, sizeof *p->dependents);
+	p->dependents[p->n_dependents++] = (struct dependent){ .child = child,
+		                                               .link = (uint32_t)link };
+}
+
+static void add_dependents(struct resolver *r, const struct task *def)
+{
+	for (size_t k = 0; k < def->n_links; k++)
+		add_dependent(r, def->links[k].parent, def->id, k);
+	if (def->serial == SERIAL_ORDERED)
+		add_dependent(r, def->id, def->id, def->n_links);
+}
+
+static void each_waiting(struct resolver *r, uint32_t task,
+                         void (*each)(struct resolver *, uint32_t))
+{
+	const struct rtask *t = resolver_task(r, task);
+
+	for (uint32_t i = t ? t->waitings : SLAB_NONE, next; i != SLAB_NONE; i = next) {
+		next = waiting_at(r, i)->next;
+		each(r, i);
+	}
+}
+
+void resolver_rescope(struct resolver *r, uint32_t scope, bool leave)
+{
+	for (size_t i = 0; i < r->tasks_cap; i++) {
+		const struct rtask *t = r->tasks[i];
+		for (uint32_t k = t ? t->waitings : SLAB_NONE; k != SLAB_NONE;
+		     k = waiting_at(r, k)->next) {
+			if (resolver_scope_of(r, k) != scope)
+				continue;
+			if (leave)
+				detach(r, k);
+			else
+				attach(r, k);
+		}
+	}
+	r->need_mark = true;
+}
+
+/* Do the links to it hold its children? */
+static bool in_force(const struct store_task *row)
+{
+	return row->state == TS_ONLINE || row->state == TS_OFFLINE || row->state == TS_OVER;
+}
+
+static void put_def(struct resolver *r, const struct task *def, bool in_force)
+{
+	struct rtask *t = task_place(r, def->id);
+
+	drop_dependents(r, t->def);
+	if (t->def && plan_since(def->plan) != plan_since(t->def->plan))
+		outcomes_replan(&t->outcomes, t->def->plan, def->plan, plan_since(def->plan));
+	task_ref(def);
+	task_unref(t->def);
+	t->def = def;
+	t->in_force = in_force;
+	add_dependents(r, def);
+}
+
+static void put_range(struct resolver *r, const void *of)
+{
+	const struct transition *tr = of;
+	struct rtask *t = task_place(r, tr->inst.key.task);
+	const struct date_range *n = tr->row;
+	struct outcome_range o = { n->lo, n->hi, 1, tr->to, tr->reason, { 0 } };
+
+	outcomes_fill(&t->outcomes, t->def->plan, &o, n->open, n->n_open);
+}
+
+static void put_edit(struct resolver *r, const void *of)
+{
+	const struct packed_task *p = of;
+
+	put_def(r, p->def, in_force(&p->row));
+	r->need_mark = true;
+}
+
+/* What changes what the task and all who look at it wait for: windows of what it was go, those
+ * of what it is are made. An edit; or many dates at once, which windows count anew more cheaply
+ * than date by date. */
+static void fold_whole(struct resolver *r, uint32_t id, const void *of,
+                       void (*put)(struct resolver *r, const void *of))
+{
+	struct rtask *t = task_place(r, id);
+	size_t n = t->n_dependents;
+	uint32_t *children = mem_array(n + 1, sizeof *children);
+
+	for (size_t k = 0; k < n; k++)
+		children[k] = t->dependents[k].child;
+	for (size_t k = 0; k < n; k++)
+		each_waiting(r, children[k], detach);
+	each_waiting(r, id, detach);
+	put(r, of);
+	each_waiting(r, id, attach);
+	for (size_t k = 0; k < n; k++) {
+		bool again = children[k] == id;
+		for (size_t j = 0; j < k && !again; j++)
+			again = children[j] == children[k];
+		if (!again)
+			each_waiting(r, children[k], attach);
+	}
+	free(children);
+}
+
+enum verdict { V_WAIT, V_GO, V_DEAD };
+
+static enum verdict judge(const struct resolver *r, const struct waiting *w)
+{
+	const struct rtask *t = resolver_task(r, w->key.task);
+	int join = t && t->def ? t->def->join : 0;
+	int need = join > 0 && join < w->n_links ? join : w->n_links;
+
+	if (w->dead > w->n_links - need)
+		return V_DEAD;
+	return w->met >= need && w->due && !w->waits_turn ? V_GO : V_WAIT;
+}
+
+/* The steps after a strong one that ended badly; `failed` where none did. */
+static enum reason dead_reason(const struct resolver *r, uint32_t task)
+{
+	const struct task *def = resolver_task(r, task)->def;
+
+	return def->pipeline && !def->fails_only ? RE_PIPELINE : RE_LINK;
+}
+
+/* True: settled for now. False: no credit, try again later. */
+static bool propose(struct resolver *r, uint32_t index)
+{
+	struct waiting *w = waiting_at(r, index);
+	enum verdict v = judge(r, w);
+	enum ask ask;
+
+	if (resolver_scope_held(r, index) || w->asked || (v == V_GO && w->held) ||
+	    (v == V_WAIT && w->state == ST_READY) || (v == V_GO && w->state == ST_DEPEND))
+		return true;
+	if (outbox_room(&r->out) == 0)
+		return false;
+	ask = v == V_DEAD ? ASK_SKIP : v == V_GO ? ASK_SATISFY : ASK_WITHDRAW;
+	struct proposal *p = outbox_add(&r->out, ask, w->key);
+	p->revision = w->revision;
+	p->folded = stream_seen(r->in);
+	p->cookie = (uint64_t)w->slot;
+	p->reason = v == V_DEAD ? (uint8_t)dead_reason(r, w->key.task) : RE_NONE;
+	w->asked = true;
+	log_debug("resolver.judge", "instance=%u.%" PRId64 " verdict=%s", w->key.task,
+	          w->key.run_date,
+	          v == V_DEAD ? "skip"
+	          : v == V_GO ? "satisfy"
+	                      : "withdraw");
+	return true;
+}
+
+static void work_off(struct resolver *r)
+{
+	size_t i = 0;
+
+	for (; i < r->n_todo; i++) {
+		uint32_t index = r->todo[i];
+		struct waiting *w = waiting_at(r, index);
+		if (w->state == ST_NONE || !w->listed)
+			continue; /* gone meanwhile */
+		if (!propose(r, index))
+			break;
+		w->listed = false;
+	}
+	resolver_propose_reopens(r);
+	size_t left = r->n_todo - i;
+	for (size_t k = 0; k < left && i > 0; k++)
+		r->todo[k] = r->todo[i + k];
+	r->n_todo = left;
+	r->urgent -= i < r->urgent ? i : r->urgent;
+	if (left == 0 && r->todo_cap > TODO_KEEP) { /* a restart lists everything once */
+		free(r->todo);
+		r->todo = NULL;
+		r->todo_cap = 0;
+	}
+	if (r->start_mark && r->urgent == 0) {
+		outbox_flush(&r->out);
+		ledger_mark(r->ledger, r->start_mark);
+		r->start_mark = 0;
+	}
+	if (r->need_mark && left == 0) {
+		outbox_flush(&r->out);
+		ledger_mark(r->ledger, stream_seen(r->in));
+		r->need_mark = false;
+	}
+}
+
+static void fold(struct resolver *r)
+{
+	for (const struct transition *tr; (tr = stream_peek(r->in)); stream_next(r->in)) {
+		if (tr->kind == TK_TASK) {
+			const struct task_pack *p = tr->row;
+			for (size_t i = 0; i < p->n; i++)
+				fold_whole(r, p->items[i].def->id, &p->items[i], put_edit);
+		} else if (tr->kind == TK_RANGE) {
+			fold_whole(r, tr->inst.key.task, tr, put_range);
+		} else if (tr->kind == TK_TURN) {
+			resolver_turn_came(r, tr);
+		} else if (tr->kind == TK_INSTANCE) {
+			resolver_row(r, &tr->inst);
+			fold_instance(r, tr);
+			fold_outcome(r, tr);
+		}
+	}
+}
+
+static void look_at_times(struct resolver *r)
+{
+	int64_t now = actor_wall_us(r->me);
+	struct heap_node *top;
+
+	while ((top = heap_top(&r->times)) && top->key <= now) {
+		uint32_t index = ((struct timer *)top)->waiting;
+		timer_clear(r, index);
+		struct waiting *w = waiting_at(r, index);
+		w->due = w->eff_due_us <= now;
+		look_at_passes(r, index, now);
+		resolver_want(r, index);
+	}
+	int64_t wait = top ? top->key - now : INT64_MAX, mono = actor_mono_us(r->me);
+	int64_t at = !top ? ALARM_OFF : mono + (wait < WALL_RECHECK_US ? wait : WALL_RECHECK_US);
+	if (r->reopens_from_us && r->n_reopens && r->reopens_from_us < at)
+		at = r->reopens_from_us;
+	actor_alarm(r->me, at);
+}
+
+static void turn(void *self)
+{
+	struct resolver *r = self;
+
+	fold(r);
+	look_at_times(r);
+	work_off(r);
+	outbox_flush(&r->out);
+}
+
+static void on_alarm(void *self)
+{
+	(void)self; /* turn() follows and looks at the times */
+}
+
+static void answered(struct letter *letter, void *self)
+{
+	struct resolver *r = self;
+	struct answers *as = (struct answers *)letter;
+
+	outbox_settled(&r->out, as);
+	for (size_t i = 0; i < as->n; i++) {
+		const struct answer *a = &as->a[i];
+		bool known = a->code == E_CONFLICT || a->code == E_NOT_FOUND;
+		if (a->ask == ASK_REOPEN && !known)
+			resolver_reopen_again(r, a->key, actor_mono_us(r->me) + UNREAD_US);
+		uint32_t index = of_slot(r, (uint32_t)as->a[i].cookie);
+		if (index == SLAB_NONE || !inst_key_eq(waiting_at(r, index)->key, as->a[i].key))
+			continue;
+		waiting_at(r, index)->asked = false;
+		/* Its turn may have come, and been folded, before this answer was read. */
+		if (a->ask == ASK_SATISFY && a->code == E_LIMIT && a->number >= r->turn_number)
+			resolver_turn_held(r, index);
+		else
+			resolver_want(r, index);
+	}
+	free(as);
+}
+
+static int init(void *self, struct actor *me, struct err *err)
+{
+	(void)self;
+	(void)me;
+	(void)err;
+	return 0;
+}
+
+static const struct actor_ops ops = {
+	.name = "resolver", .letters_max = 65536, .init = init, .turn = turn, .alarm = on_alarm
+};
+
+static void load_task(void *ctx, const struct ledger_task *lt)
+{
+	struct resolver *r = ctx;
+
+	put_def(r, lt->def, in_force(lt->row));
+	struct rtask *t = resolver_task(r, lt->def->id);
+	for (size_t i = 0; i < lt->outcomes->len; i++) {
+		const struct outcome_range *o = &lt->outcomes->ranges[i];
+		CHECK(outcomes_put(&t->outcomes, o));
+		t->skipped = t->skipped || resolver_was_skipped(o->state, o->reason);
+	}
+}
+
+static void load_row(void *ctx, const struct instance *i, uint32_t slot)
+{
+	(void)slot;
+	resolver_row(ctx, i);
+}
+
+static void load_satisfied(void *ctx, const struct instance *i, uint32_t slot)
+{
+	if (waits(i) && i->state == ST_DEPEND)
+		track(ctx, i, slot);
+}
+
+static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
+{
+	struct resolver *r = ctx;
+
+	if (waits(i) && i->state != ST_DEPEND)
+		track(r, i, slot);
+	/* A parent that reopened just before the restart: its children may not know yet. */
+	if (i->key.part == 0)
+		resolver_reopen(r, i->key.task, i->key.run_date);
+}
+
+struct resolver *resolver_new(struct thread *th, struct ledger *ledger)
+{
+	struct resolver *r = mem_new(sizeof *r);
+
+	r->ledger = ledger;
+	slab_init(&r->waitings, sizeof(struct waiting));
+	slab_init(&r->windows, sizeof(struct window));
+	slab_init(&r->edges, sizeof(struct edge));
+	slab_init(&r->timers, sizeof(struct timer));
+	map_init(&r->timer_of);
+	map_init(&r->scope_of);
+	map_init(&r->held);
+	index_init(&r->exact, resolver_window_hash, r);
+	heap_init(&r->times);
+	r->me = actor_new(th, &ops, r);
+	r->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, r->me);
+	r->out = (struct outbox){
+		.ledger = ledger, .me = r->me, .from = PR_RESOLVER, .answered = answered
+	};
+	ledger_each_task(ledger, load_task, r);
+	ledger_each_instance(ledger, load_row, r);
+	ledger_each_instance(ledger, load_satisfied, r);
+	r->urgent = r->n_todo;
+#ifndef BUG_28 /* a restart grants what an edit has just made wait */
+	r->start_mark = stream_last(ledger_stream(ledger));
+#endif
+	ledger_each_instance(ledger, load_instance, r);
+	resolver_load_reopens(r);
+	return r;
+}
+
+void resolver_free(struct resolver *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->tasks_cap; i++) {
+		struct rtask *t = r->tasks[i];
+		if (!t)
+			continue;
+		for (size_t k = 0; k < t->n_dependents; k++)
+			free(t->dependents[k].spans);
+		free(t->dependents);
+		outcomes_done(&t->outcomes);
+		free(t->rows);
+		task_unref(t->def);
+		free(t);
+	}
+	free(r->tasks);
+	slab_done(&r->waitings);
+	slab_done(&r->windows);
+	slab_done(&r->edges);
+	slab_done(&r->timers);
+	map_done(&r->timer_of);
+	map_done(&r->held);
+	resolver_scopes_done(r);
+	index_done(&r->exact);
+	heap_done(&r->times);
+	outbox_done(&r->out);
+	free(r->by_slot);
+	free(r->todo);
+	free(r->reopens);
+	free(r);
+}
+
+struct actor *resolver_actor(struct resolver *r)
+{
+	return r->me;
+}
+
+size_t resolver_waiting(const struct resolver *r)
+{
+	return r->waitings.len;
+}
+
+static void explain_window(const struct resolver *r, const struct window *win, struct buf *out)
+{
+	struct task_link l;
+
+	if (!resolver_link(r, win->child, win->link, &l))
+		return;
+	const char *parent = resolver_task(r, l.parent)->def->name;
+	if (win->exact)
+		buf_printf(out, "waits for %s at %" PRId64, parent, win->lo);
+	else
+		buf_printf(out, "waits for %s: %u of %u met in [%" PRId64 ", %" PRId64 ")", parent,
+		           win->met, win->total, win->lo, window_hi(win));
+}
+
+bool resolver_explain(struct resolver *r, struct inst_key key, struct buf *out)
+{
+	const struct rtask *t = resolver_task(r, key.task);
+
+	for (uint32_t i = t ? t->waitings : SLAB_NONE; i != SLAB_NONE; i = waiting_at(r, i)->next) {
+		const struct waiting *w = waiting_at(r, i);
+		if (!inst_key_eq(w->key, key))
+			continue;
+		for (uint32_t k = w->edges; k != EDGE_END; k = edge_at(r, k)->of_waiting) {
+			const struct edge *e = edge_at(r, k);
+			const struct window *win = window_at(r, e->window);
+			if (win->state != WS_MET && !e->passed) {
+				explain_window(r, win, out);
+				return true;
+			}
+		}
+		return false;
+	}
+	return false;
+}

@@ -1,0 +1,214 @@
+/* resolver_impl.h — the resolver's inside, shared by resolver*.c only. */
+#ifndef BASESERVER_RESOLVER_IMPL_H
+#define BASESERVER_RESOLVER_IMPL_H
+
+#include <stdbool.h>
+
+#include "baseserver/ledger/outbox.h"
+#include "baseserver/plan/resolver.h"
+#include "rt/stream.h"
+#include "sched/link.h"
+#include "sched/outcome.h"
+#include "sched/workflow.h"
+#include "util/heap.h"
+#include "util/index.h"
+#include "util/map.h"
+#include "util/slab.h"
+
+enum window_state { WS_OPEN, WS_MET, WS_DEAD };
+
+enum { LINK_BITS = 17, LINK_MASK = (1 << LINK_BITS) - 1 }; /* links of one task, and a turn */
+_Static_assert(WORKFLOW_NEEDS_MAX + 1 < 1 << LINK_BITS, "a link's number fits");
+
+/* What a link of `child` waits for: planned run_dates of its parent in [lo, hi). Shared
+ * by every instance that waits for the same. */
+struct window {
+	uint32_t child;            /* task id */
+	uint32_t link : LINK_BITS; /* index; == n_links: the turn of an ordered task */
+	uint32_t state : 2;        /* enum window_state */
+	bool exact : 1; /* one run_date, lo: found by hash; else in the link's sorted list */
+	uint32_t width; /* s: hi = lo + width */
+	int64_t lo;
+	uint32_t total, met, dead; /* planned dates */
+	uint32_t edges;            /* first; SLAB_NONE */
+	uint32_t scope;            /* whose dates count beside the plan, or alone; 0: the plan's */
+} __attribute__((packed, aligned(4)));
+
+enum { EDGE_END = 0x7fffffff };
+
+/* One waiting instance on one window. */
+struct edge {
+	uint32_t waiting, window;
+	uint32_t prev, next;      /* of the window */
+	uint32_t of_waiting : 31; /* next of the instance; EDGE_END */
+	uint32_t passed : 1;      /* pass_after has come: counts as met */
+};
+
+/* An instance that is Ready, or satisfied and not started yet. */
+struct waiting {
+	struct inst_key key;
+	uint32_t slot, revision;
+	int64_t eff_due_us;
+	uint32_t edges;      /* first; EDGE_END */
+	uint32_t prev, next; /* of the task */
+	uint32_t n_links : LINK_BITS, met : LINK_BITS, dead : LINK_BITS;
+	uint32_t state : 5; /* ST_READY or ST_DEPEND */
+	bool asked : 1;     /* a proposal is under way */
+	bool listed : 1;    /* in the to-do list */
+	bool due : 1;
+	bool no_links : 1;   /* its command asked that they be ignored */
+	bool member : 1;     /* of a scope: scope_of */
+	bool held : 1;       /* the ledger refused it: an earlier date is unfinished (overlap) */
+	bool waits_turn : 1; /* of an ordered task: the date before is not over; outside the join */
+} __attribute__((packed, aligned(4))); /* 52 bytes, of which there may be millions */
+
+struct timer {
+	struct heap_node node; /* wall us: due, or the next pass_after */
+	uint32_t waiting;
+};
+
+/* A (child, link) that looks at a task. */
+struct dependent {
+	uint32_t child, link;
+	uint32_t *spans; /* windows that are not exact, by lo; hi rises with lo */
+	size_t n_spans, spans_cap;
+};
+
+struct rtask {
+	const struct task *def; /* counted; NULL: retired or unknown */
+	bool in_force;          /* not a draft: its links hold children */
+	struct outcomes outcomes;
+	struct dependent *dependents;
+	size_t n_dependents;
+	uint32_t waitings; /* first; SLAB_NONE */
+	int64_t *rows;     /* unfinished dates that the plan does not have, ascending */
+	size_t n_rows, rows_cap;
+	bool skipped; /* some date was skipped for a dead join, ever */
+};
+
+/* A command whose members look at each other. Numbers are places + 1. */
+struct scope {
+	uint64_t command; /* 0: free */
+	struct pick *picks;
+	size_t n, users;         /* users: waiting members */
+	bool inside, over, told; /* told: the command has said which dates are its members */
+};
+
+struct resolver {
+	struct actor *me;
+	struct ledger *ledger;
+	struct stream_reader *in;
+	struct outbox out;
+
+	struct rtask **tasks; /* by id */
+	size_t tasks_cap;
+	struct slab waitings, windows, edges, timers;
+	uint32_t *by_slot; /* waiting of a ledger's slot, SLAB_NONE */
+	size_t by_slot_cap;
+	struct map timer_of; /* waiting -> timer */
+	struct index exact;  /* windows by (child, link, lo) */
+	struct heap times;
+	struct scope *scopes;
+	size_t n_scopes;
+	bool all_told;        /* commands of before a restart have said what they mean */
+	struct map scope_of;  /* waiting -> scope, of members */
+	uint64_t turn_number; /* of the last TK_TURN */
+	struct map held;      /* what overlap judges together, and its run -> waiting */
+
+	uint32_t *todo; /* waitings whose verdict may differ from their state */
+	size_t n_todo, todo_cap;
+	struct inst_key *reopens; /* skipped children to reopen */
+	size_t n_reopens, reopens_cap;
+	int64_t reopens_from_us; /* mono; the store could not be read: not before */
+	bool need_mark;          /* something was taken back: tell the sorter when all is in */
+	/* Restored: the first `urgent` of todo were satisfied once; when they have been looked
+	 * at, a mark of start_mark says so. */
+	size_t urgent;
+	uint64_t start_mark;
+};
+
+/* resolver_window.c */
+struct rtask *resolver_task(const struct resolver *r, uint32_t id);
+/* The link as seen: a task's own, or the turn of an ordered one. False: not in force. */
+bool resolver_link(const struct resolver *r, uint32_t child, uint32_t index, struct task_link *ret);
+/* The window of `child`'s link for an instance at t: found or made. SLAB_NONE: nothing is
+ * planned in it, or the link is not in force: satisfied. */
+uint32_t resolver_window(struct resolver *r, uint32_t child, uint32_t link, int64_t t,
+                         uint32_t scope);
+uint64_t resolver_window_hash(const void *resolver, uint32_t window);
+void resolver_window_drop(struct resolver *r, uint32_t window); /* no edges are left */
+/* The outcome of parent's run_date p went from `was` to `is` (NULL: none). */
+void resolver_outcome(struct resolver *r, uint32_t parent, int64_t p,
+                      const struct outcome_range *was, const struct outcome_range *is);
+
+/* resolver_scope.c */
+void resolver_scope_join(struct resolver *r, uint32_t waiting, uint64_t command);
+void resolver_scope_leave(struct resolver *r, uint32_t waiting);
+uint32_t resolver_scope_of(const struct resolver *r, uint32_t waiting); /* 0: none */
+void resolver_scopes_done(struct resolver *r);
+/* The next date of a task after t, and whether t is one, as members of the scope see it. */
+int64_t resolver_next(const struct resolver *r, uint32_t scope, uint32_t task, int64_t t);
+bool resolver_has(const struct resolver *r, uint32_t scope, uint32_t task, int64_t t);
+bool resolver_extends(const struct resolver *r, uint32_t scope); /* it knows dates of its own */
+int resolver_prev_span(const struct resolver *r, uint32_t scope, const struct task_link *l,
+                       int64_t t, struct link_span *ret);
+
+/* Not told yet, after a restart: its members are held. */
+bool resolver_scope_held(const struct resolver *r, uint32_t waiting);
+/* Its command says nothing: links look at what has a row (resolver_rows.c). */
+bool resolver_by_rows(const struct resolver *r, uint32_t scope);
+
+/* resolver_rows.c: dates that the plan does not have and that have a row. */
+void resolver_row(struct resolver *r, const struct instance *inst); /* it was made, or is over */
+/* The first date after t of these before the begin; PLAN_NEVER. */
+int64_t resolver_next_row(const struct resolver *r, uint32_t task, int64_t t);
+bool resolver_row_beside(const struct resolver *r, uint32_t task, int64_t t); /* off the plan */
+
+/* resolver_turn.c */
+void resolver_turn_held(struct resolver *r, uint32_t waiting); /* refused: not asked again ... */
+void resolver_turn_free(struct resolver *r, uint32_t waiting); /* ... until then, or it changes */
+void resolver_turn_came(struct resolver *r, const struct transition *tr);
+
+/* resolver.c */
+void resolver_want(struct resolver *r,
+                   uint32_t waiting); /* its verdict may differ from its state */
+/* Its members let go of their windows, or find them again. */
+void resolver_rescope(struct resolver *r, uint32_t scope, bool leave);
+void resolver_window_changed(struct resolver *r, uint32_t window, enum window_state was);
+
+/* resolver_reopen.c: the outcome of parent's run_date p is not what it was: children that were
+ * skipped for it are wanted again, unless their join is dead all the same. */
+void resolver_reopen(struct resolver *r, uint32_t parent, int64_t p);
+/* Given back its skip by a cancel: is that still right? */
+void resolver_look_at_skip(struct resolver *r, uint32_t child, int64_t t);
+void resolver_load_reopens(struct resolver *r);    /* for parents forced before a restart */
+bool resolver_propose_reopens(struct resolver *r); /* false: no credit, try again later */
+/* The store could not tell the ledger whether there is such a row. */
+void resolver_reopen_again(struct resolver *r, struct inst_key key, int64_t from_us);
+
+/* For a dead join: to be reopened with the parent. */
+static inline bool resolver_was_skipped(uint8_t state, uint8_t reason)
+{
+	return state == ST_SKIPPED && (reason == RE_LINK || reason == RE_PIPELINE);
+}
+
+/* A window of more than 136 years is cut there. */
+static inline int64_t window_hi(const struct window *w)
+{
+	return w->lo + w->width;
+}
+
+static inline struct window *window_at(const struct resolver *r, uint32_t i)
+{
+	return slab_at(&r->windows, i);
+}
+static inline struct edge *edge_at(const struct resolver *r, uint32_t i)
+{
+	return slab_at(&r->edges, i);
+}
+static inline struct waiting *waiting_at(const struct resolver *r, uint32_t i)
+{
+	return slab_at(&r->waitings, i);
+}
+
+#endif

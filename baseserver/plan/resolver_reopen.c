@@ -1,0 +1,140 @@
+/* A child skipped for a dead join is reopened when the parent that killed it is (design:
+ * SEMANTICS section 2): when that parent's outcome is taken back, or forced. */
+#include "baseserver/plan/resolver_impl.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+
+static bool join_dead(struct resolver *r, const struct task *child, int64_t t)
+{
+	size_t n = child->n_links, dead = 0;
+	size_t need = child->join > 0 && (size_t)child->join < n ? (size_t)child->join : n;
+
+	for (size_t k = 0; k < n; k++) {
+		uint32_t index = resolver_window(r, child->id, (uint32_t)k, t, 0);
+		if (index == SLAB_NONE)
+			continue;
+		dead += window_at(r, index)->state == WS_DEAD;
+		if (window_at(r, index)->edges == SLAB_NONE)
+			resolver_window_drop(r, index);
+	}
+	return dead > n - need;
+}
+
+static void want_reopened(struct resolver *r, uint32_t child, int64_t t)
+{
+	if (r->n_reopens == r->reopens_cap) {
+		r->reopens_cap = r->reopens_cap ? r->reopens_cap * 2 : 16;
+		r->reopens = mem_grow(r->reopens, r->reopens_cap, sizeof *r->reopens);
+	}
+	r->reopens[r->n_reopens++] = (struct inst_key){ t, child, 0 };
+}
+
+/* Where the window of t lies: all before p (-1), all after it (1), or around it (0). */
+static int side_of(const struct task_link *l, const struct plan *parent, const struct plan *child,
+                   int64_t t, int64_t p)
+{
+	struct link_span spans[LINK_SPANS_MAX];
+	int n = link_spans_ever(l, parent, child, t, spans);
+
+	if (n <= 0) /* none for want of enough dates before, or outside the parent's plan */
+		return l->kind == LK_PREV || t <= p ? -1 : 1;
+	if (spans[n - 1].hi <= p)
+		return -1;
+	return spans[0].lo > p;
+}
+
+/* The first planned date of the child in [lo, hi] whose window reaches p: windows rise with
+ * their dates, except that an empty one of an expression does not say where it lies. */
+static int64_t first_reaching(const struct task_link *l, const struct plan *parent,
+                              const struct plan *child, const struct outcome_range *in, int64_t p)
+{
+	int64_t a = in->lo, b = in->hi;
+
+	while (l->kind != LK_WINDOW && a < b) {
+		int64_t mid = a + (b - a) / 2, t = plan_next(child, mid - 1);
+		if (t <= in->hi && side_of(l, parent, child, t, p) < 0)
+			a = t + 1;
+		else
+			b = mid;
+	}
+	return plan_next(child, a - 1);
+}
+
+static void reopen_in(struct resolver *r, const struct task *child, const struct task_link *l,
+                      const struct outcome_range *in, int64_t p)
+{
+	const struct plan *parent = resolver_task(r, l->parent)->def->plan;
+	int64_t t = first_reaching(l, parent, child->plan, in, p);
+
+	for (; t <= in->hi; t = plan_next(child->plan, t)) {
+		int side = side_of(l, parent, child->plan, t, p);
+		if (side > 0 && l->kind != LK_WINDOW)
+			break;
+		if (side == 0 && !join_dead(r, child, t))
+			want_reopened(r, child->id, t);
+	}
+}
+
+void resolver_reopen(struct resolver *r, uint32_t parent, int64_t p)
+{
+	const struct rtask *pt = resolver_task(r, parent);
+	struct task_link l;
+
+	for (size_t k = 0; k < pt->n_dependents; k++) {
+		const struct dependent *d = &pt->dependents[k];
+		const struct rtask *c = resolver_task(r, d->child);
+		if (!c->skipped || d->link == c->def->n_links ||
+		    !resolver_link(r, d->child, d->link, &l) || l.by_node)
+			continue;
+		for (size_t i = 0; i < c->outcomes.len; i++) {
+			struct outcome_range in = c->outcomes.ranges[i];
+			if (resolver_was_skipped(in.state, in.reason))
+				reopen_in(r, c->def, &l, &in, p);
+		}
+	}
+}
+
+void resolver_look_at_skip(struct resolver *r, uint32_t child, int64_t t)
+{
+	const struct rtask *c = resolver_task(r, child);
+
+	if (c && c->def && !join_dead(r, c->def, t))
+		want_reopened(r, child, t);
+}
+
+void resolver_load_reopens(struct resolver *r)
+{
+	for (size_t id = 0; id < r->tasks_cap; id++) {
+		const struct rtask *t = r->tasks[id];
+		if (!t || !t->def || t->n_dependents == 0)
+			continue;
+		for (size_t i = 0; i < t->outcomes.len; i++) {
+			const struct outcome_range o = t->outcomes.ranges[i];
+			for (int64_t p = o.lo; o.reason == RE_FORCED && p <= o.hi;
+			     p = plan_next(t->def->plan, p))
+				resolver_reopen(r, (uint32_t)id, p);
+		}
+	}
+}
+
+void resolver_reopen_again(struct resolver *r, struct inst_key key, int64_t from_us)
+{
+	want_reopened(r, key.task, key.run_date);
+	r->reopens_from_us = from_us;
+}
+
+bool resolver_propose_reopens(struct resolver *r)
+{
+	size_t n = 0;
+
+	if (r->n_reopens == 0 || actor_mono_us(r->me) < r->reopens_from_us)
+		return r->n_reopens == 0;
+	r->reopens_from_us = 0;
+
+	for (; n < r->n_reopens && outbox_room(&r->out) > 0; n++)
+		outbox_add(&r->out, ASK_REOPEN, r->reopens[n])->cookie = SLAB_NONE;
+	for (size_t i = n; i < r->n_reopens && n > 0; i++)
+		r->reopens[i - n] = r->reopens[i];
+	r->n_reopens -= n;
+	return r->n_reopens == 0;
+}

@@ -1,0 +1,273 @@
+/* Members of one command: what a link of theirs looks at is the command's own dates, alone
+ * (`dependencies: inside`) or beside the plan's (`off_plan`). (design: SEMANTICS section 3,
+ * "Manual runs", and section 5, backfill.) */
+#include <stdlib.h>
+
+#include "baseserver/model/select.h"
+#include "baseserver/plan/resolver_impl.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+
+static struct scope *scope_at(const struct resolver *r, uint32_t number)
+{
+	return number ? &r->scopes[number - 1] : NULL;
+}
+
+/* The one of that command, or a free place for it. */
+static uint32_t scope_place(struct resolver *r, uint64_t command)
+{
+	uint32_t free_one = 0;
+
+	for (uint32_t i = 1; i <= r->n_scopes; i++) {
+		if (scope_at(r, i)->command == command)
+			return i;
+		if (!scope_at(r, i)->command)
+			free_one = i;
+	}
+	if (!free_one) {
+		r->scopes = mem_grow(r->scopes, r->n_scopes + 1, sizeof *r->scopes);
+		free_one = (uint32_t)++r->n_scopes;
+	}
+	*scope_at(r, free_one) = (struct scope){ .command = command };
+	return free_one;
+}
+
+static void scope_free(struct scope *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		free(s->picks[i].ranges);
+	free(s->picks);
+	*s = (struct scope){ 0 };
+}
+
+uint32_t resolver_scope_of(const struct resolver *r, uint32_t waiting)
+{
+	uint32_t v = waiting_at(r, waiting)->member ? map_get(&r->scope_of, waiting) : MAP_NONE;
+
+	return v == MAP_NONE ? 0 : v;
+}
+
+void resolver_scope_join(struct resolver *r, uint32_t waiting, uint64_t command)
+{
+	uint32_t number = scope_place(r, command);
+
+	scope_at(r, number)->users++;
+	waiting_at(r, waiting)->member = true;
+	map_add(&r->scope_of, waiting, number);
+}
+
+bool resolver_scope_held(const struct resolver *r, uint32_t waiting)
+{
+	const struct scope *s = scope_at(r, resolver_scope_of(r, waiting));
+
+	return s && !s->told && !r->all_told;
+}
+
+bool resolver_by_rows(const struct resolver *r, uint32_t scope)
+{
+	const struct scope *s = scope_at(r, scope);
+
+	return s && !s->told;
+}
+
+void resolver_scope_leave(struct resolver *r, uint32_t waiting)
+{
+	uint32_t number = resolver_scope_of(r, waiting);
+	struct scope *s = scope_at(r, number);
+
+	if (!s)
+		return;
+	map_remove(&r->scope_of, waiting, number);
+	if (--s->users == 0 && (s->over || !s->told))
+		scope_free(s);
+}
+
+void resolver_scopes_done(struct resolver *r)
+{
+	for (size_t i = 0; i < r->n_scopes; i++)
+		scope_free(&r->scopes[i]);
+	free(r->scopes);
+	map_done(&r->scope_of);
+}
+
+static const struct pick *pick_of(const struct resolver *r, uint32_t number, uint32_t task)
+{
+	const struct scope *s = scope_at(r, number);
+
+	for (size_t i = 0; s && i < s->n; i++)
+		if (s->picks[i].task == task)
+			return &s->picks[i];
+	return NULL;
+}
+
+/* Index of the first range that ends at t or later. */
+static size_t range_from(const struct pick *p, int64_t t)
+{
+	size_t lo = 0, hi = p->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (p->ranges[mid].hi < t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static int64_t pick_next(const struct pick *p, const struct plan *plan, int64_t t)
+{
+	for (size_t i = p && t < INT64_MAX ? range_from(p, t + 1) : SIZE_MAX; p && i < p->n; i++) {
+		if (p->ranges[i].lo > t)
+			return p->ranges[i].lo;
+		int64_t next = plan_next(plan, t);
+		if (next <= p->ranges[i].hi)
+			return next;
+	}
+	return PLAN_NEVER;
+}
+
+static bool pick_has(const struct pick *p, const struct plan *plan, int64_t t)
+{
+	size_t i = p ? range_from(p, t) : 0;
+
+	return p && i < p->n && p->ranges[i].lo <= t && (p->ranges[i].lo == t || plan_has(plan, t));
+}
+
+/* The plan as links see it: from its begin on. */
+static int64_t planned_next(const struct plan *plan, int64_t t)
+{
+	return plan_next(plan, t < plan_begin(plan) ? plan_begin(plan) - 1 : t);
+}
+
+static int64_t planned_prev(const struct plan *plan, int64_t t)
+{
+	int64_t before = plan_prev(plan, t);
+
+	return before < plan_begin(plan) ? PLAN_BEFORE : before;
+}
+
+static bool planned(const struct plan *plan, int64_t t)
+{
+	return t >= plan_begin(plan) && plan_has(plan, t);
+}
+
+int64_t resolver_next(const struct resolver *r, uint32_t scope, uint32_t task, int64_t t)
+{
+	const struct plan *plan = resolver_task(r, task)->def->plan;
+	const struct scope *s = scope_at(r, scope);
+	int64_t next = s && s->inside ? PLAN_NEVER : planned_next(plan, t);
+	int64_t own = !s        ? PLAN_NEVER
+	              : s->told ? pick_next(pick_of(r, scope, task), plan, t)
+	                        : resolver_next_row(r, task, t);
+
+	return own < next ? own : next;
+}
+
+bool resolver_has(const struct resolver *r, uint32_t scope, uint32_t task, int64_t t)
+{
+	const struct plan *plan = resolver_task(r, task)->def->plan;
+	const struct scope *s = scope_at(r, scope);
+
+	return (!(s && s->inside) && planned(plan, t)) ||
+	       (s && pick_has(pick_of(r, scope, task), plan, t));
+}
+
+/* The n-th before the last p <= t, over the plan and the command's dates. */
+int resolver_prev_span(const struct resolver *r, uint32_t scope, const struct task_link *l,
+                       int64_t t, struct link_span *ret)
+{
+	const struct plan *plan = resolver_task(r, l->parent)->def->plan;
+	const struct pick *p = pick_of(r, scope, l->parent);
+	int64_t at = resolver_has(r, scope, l->parent, t) ? t : t + 1;
+
+	for (int32_t n = at == t ? l->prev : l->prev + 1; n > 0; n--) {
+		int64_t before = planned_prev(plan, at);
+		for (size_t i = 0; p && i < p->n && p->ranges[i].lo < at; i++) {
+			const struct pick_range *k = &p->ranges[i];
+			int64_t last = k->hi < at ? k->hi : k->lo;
+			before = last > before ? last : before;
+		}
+		if (before == PLAN_BEFORE)
+			return 0;
+		at = before;
+	}
+	*ret = (struct link_span){ at, at + 1 };
+	return 1;
+}
+
+bool resolver_extends(const struct resolver *r, uint32_t scope)
+{
+	return scope && scope_at(r, scope)->n > 0;
+}
+
+static void free_news(struct letter *l)
+{
+	struct scope_news *n = (struct scope_news *)l;
+
+	for (size_t i = 0; i < n->n; i++)
+		free(n->picks[i].ranges);
+	free(n->picks);
+	free(n);
+}
+
+static void learn(struct resolver *r, uint32_t number, struct scope_news *n)
+{
+	resolver_rescope(r, number, true);
+	struct scope *s = scope_at(r, number);
+	struct scope was = *s;
+	*s = (struct scope){ .command = was.command,
+		             .picks = n->picks,
+		             .n = n->n,
+		             .users = was.users,
+		             .inside = n->inside,
+		             .over = was.over,
+		             .told = true };
+	n->picks = NULL;
+	n->n = 0;
+	scope_free(&was);
+	resolver_rescope(r, number, false);
+}
+
+/* Of what is not told by now nothing is told: its members are held no longer. */
+static void all_told(struct resolver *r)
+{
+	r->all_told = true;
+	for (uint32_t i = 1; i <= r->n_scopes; i++)
+		if (scope_at(r, i)->command && !scope_at(r, i)->told) {
+			resolver_rescope(r, i, true);
+			resolver_rescope(r, i, false);
+		}
+}
+
+static void on_news(struct letter *l, void *self)
+{
+	struct resolver *r = self;
+	struct scope_news *n = (struct scope_news *)l;
+
+	if (n->command == 0) {
+		all_told(r);
+		free_news(l);
+		return;
+	}
+	uint32_t number = scope_place(r, n->command);
+	if (n->n)
+		learn(r, number, n);
+	struct scope *s = scope_at(r, number);
+	s->over = s->over || n->over;
+	if (s->over && s->users == 0)
+		scope_free(s);
+	free_news(l);
+}
+
+int resolver_tell(struct resolver *r, struct scope_news *n)
+{
+	n->letter.deliver = on_news;
+	n->letter.discard = free_news;
+	return actor_post(r->me, &n->letter);
+}
+
+void scope_news_free(struct scope_news *n)
+{
+	free_news(&n->letter);
+}

@@ -1,0 +1,493 @@
+/* Queries: the letter goes from actor to actor, each adds what only it knows, and comes
+ * back to the commander, which holds it until what it shows is durable. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/forecast/forecaster.h"
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/model/json_read.h"
+#include "baseserver/plan/resolver.h"
+#include "baseserver/query/query_impl.h"
+#include "baseserver/sort/registrar.h"
+#include "baseserver/sort/sorter.h"
+#include "rt/actor.h"
+#include "sched/plan.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/json_put.h"
+
+#define LOOK_AGAIN_US US_PER_S
+
+static void query_free(struct query *q)
+{
+	client_request_free(q->req);
+	forecast_letter_free(q->forecast);
+	buf_done(&q->resolver);
+	buf_done(&q->waits);
+	task_unref(q->def);
+	buf_done(&q->out);
+	free(q);
+}
+
+static void discard(struct letter *l)
+{
+	query_free((struct query *)l);
+}
+
+static void answer(struct query *q)
+{
+	request_answer(q->req, 0, "", &q->out, q->number);
+	q->req = NULL;
+	buf_init(&q->out);
+	query_free(q);
+}
+
+static void refuse_query(struct query *q, const struct refusal *f)
+{
+	request_refuse(q->req, f);
+	q->req = NULL;
+	query_free(q);
+}
+
+/* To the next actor; false: there is none of it here. */
+bool query_hop(struct query *q, struct actor *to, void (*deliver)(struct letter *l, void *self))
+{
+	if (!to)
+		return false;
+	q->letter.deliver = deliver;
+	if (actor_post_credit(to, &q->letter) < 0)
+		query_free(q);
+	return true;
+}
+
+/* --- the last station ------------------------------------------------------------------- */
+
+static void print_flags(const struct instance *i, struct buf *out)
+{
+	put_open(out, "flags", '[');
+	if (i->flags & IF_FROZEN)
+		put_text(out, NULL, "frozen");
+	if (i->flags & IF_FORCED)
+		put_text(out, NULL, "forced");
+	if (i->flags & IF_DRY)
+		put_text(out, NULL, "dry_run");
+	if (i->flags & IF_RUN_NOW)
+		put_text(out, NULL, "run_now");
+	if (i->flags & IF_NOTIFIED)
+		put_text(out, NULL, "notified");
+	put_close(out, ']');
+}
+
+static void print_image(const struct query *q, struct buf *out)
+{
+	const struct instance now = instance_now(&q->image), *i = &now;
+
+	put_text(out, "state", state_name((enum state)i->state));
+	put_text(out, "reason", reason_name((enum reason)i->reason));
+	put_time(out, "due", i->due);
+	put_time_us(out, "effective_due", i->eff_due_us);
+	put_time_us(out, "created", i->created_us);
+	put_time_us(out, "started", i->started_us);
+	put_time_us(out, "ended", i->ended_us);
+	put_time_us(out, "retry_at", i->state == ST_FAILED ? i->retry_at_us : 0);
+	put_int(out, "generation", i->generation);
+	put_int(out, "revision", i->revision);
+	put_int(out, "version", version_shown(i->version));
+	put_bool(out, "draft", version_is_draft(i->version));
+	put_int(out, "attempt", i->attempt);
+	put_int(out, "infra", i->infra);
+	if (i->ended_us)
+		put_int(out, "exit_code", i->exit_code);
+	else
+		put_null(out, "exit_code");
+	put_text(out, "broker", q->broker);
+	put_int(out, "broker_id", i->broker);
+	put_int(out, "priority", i->priority);
+	put_text(out, "origin", origin_name((enum origin)i->origin));
+	print_flags(i, out);
+	const struct progress_item *far = progress_find(&q->c->progress, q->key);
+	if (far)
+		put_int(out, "progress_permille", far->permille);
+	else
+		put_null(out, "progress_permille");
+	put_id(out, "last_number", i->last_number);
+	put_id(out, "cause", i->cause);
+	put_id(out, "token", i->token);
+}
+
+static void query_instance(struct query *q)
+{
+	const struct cat_task *t = catalog_task(&q->c->cat, q->key.task);
+
+	put_open(&q->out, NULL, '{');
+	print_instance_name(q->c, q->key, &q->out);
+	put_bool(&q->out, "live", q->live);
+	if (q->live)
+		print_image(q, &q->out);
+	else
+		put_bool(&q->out, "planned",
+		         t && q->key.part == 0 && plan_has(t->def->plan, q->key.run_date));
+	put_close(&q->out, '}');
+}
+
+static void ask_for_parent(struct query *q);
+
+static void finish(struct query *q)
+{
+	if (q->refusal.code < 0) {
+		refuse_query(q, &q->refusal);
+		return;
+	}
+	switch (q->kind) {
+	case QK_INSTANCE:
+		query_instance(q);
+		break;
+	case QK_WHY:
+		if (q->store_away)
+			query_why_store_away(q);
+		else if (!q->about_parent && query_why_say(q)) {
+			q->about_parent = true;
+			ask_for_parent(q);
+			return;
+		}
+		query_why_print(q);
+		break;
+	case QK_SERVER:
+		query_server(q);
+		break;
+	case QK_METRICS:
+		query_metrics(q);
+		break;
+	default:
+		break;
+	}
+	if (q->number == 0)
+		q->number = stream_seen(q->c->in);
+	answer(q);
+}
+
+/* It leaves when what it shows is durable. Who asks why nothing moves is not kept waiting. */
+static bool may_leave(struct query *q)
+{
+	struct ledger_figures fig;
+
+	if (q->number <= stream_seen(q->c->in))
+		return true;
+	if (q->kind != QK_WHY)
+		return false;
+	ledger_figures(q->c->ledger, &fig);
+	q->store_away = fig.store_down;
+	if (q->store_away)
+		q->number = stream_seen(q->c->in);
+	else
+		commander_alarm(q->c, actor_mono_us(q->c->me) + LOOK_AGAIN_US);
+	return q->store_away;
+}
+
+/* Back at the commander. */
+static void at_home(struct letter *l, void *self)
+{
+	struct commander *c = self;
+	struct query *q = (struct query *)l;
+
+	commander_fold(c);
+	if (may_leave(q)) {
+		finish(q);
+		return;
+	}
+	q->next = c->parked;
+	c->parked = q;
+}
+
+void query_unpark(struct commander *c)
+{
+	for (struct query **at = &c->parked, *q; (q = *at);) {
+		if (!may_leave(q)) {
+			at = &q->next;
+			continue;
+		}
+		*at = q->next;
+		finish(q);
+	}
+}
+
+void query_drop_parked(struct commander *c)
+{
+	while (c->parked) {
+		struct query *q = c->parked;
+		c->parked = q->next;
+		query_free(q);
+	}
+}
+
+void query_home(struct query *q)
+{
+	query_hop(q, q->c->me, at_home);
+}
+
+/* --- stations on the way ------------------------------------------------------------------ */
+
+static void to_sorter(struct query *q);
+
+static void at_registrar(struct letter *l, void *self)
+{
+	struct query *q = (struct query *)l;
+
+	if (q->kind == QK_BROKERS)
+		registrar_print(self, &q->out);
+	else if (q->kind == QK_TYPES)
+		registrar_print_types(self, &q->out);
+	else if (q->kind == QK_WHY && q->live && state_holds_slot((enum state)q->image.state))
+		registrar_explain_run(self, q->def, &q->image, &q->why);
+	else if (q->kind == QK_WHY)
+		registrar_explain(self, q->def, &q->why);
+	else if (q->kind == QK_INSTANCE && q->live)
+		registrar_name(self, q->image.broker, q->broker);
+	else if (q->kind == QK_METRICS)
+		query_metrics_brokers(q, self);
+	else
+		q->brokers_online = registrar_online(self);
+	if (q->kind == QK_METRICS)
+		to_sorter(q);
+	else
+		query_home(q);
+}
+
+static struct actor *sorter_of(const struct query *q)
+{
+	const struct front *f = q->c->front;
+
+	return f && f->sorter ? sorter_actor(f->sorter) : NULL;
+}
+
+static struct actor *registrar_of(const struct query *q)
+{
+	const struct front *f = q->c->front;
+
+	return f && f->registrar ? registrar_actor(f->registrar) : NULL;
+}
+
+static void to_registrar(struct query *q)
+{
+	if (!query_hop(q, registrar_of(q), at_registrar))
+		query_home(q);
+}
+
+static void at_sorter(struct letter *l, void *self)
+{
+	struct query *q = (struct query *)l;
+	size_t counts[ST_COUNT];
+
+	if (q->about_parent) {
+		q->lasts_us = sorter_median_us(self, q->parent.task);
+	} else if (q->kind == QK_WHY) {
+		q->in_queue = sorter_explain(self, q->key, q->image.slot, &q->why);
+		if (q->in_queue && why_gate(q->why.code) >= 9) {
+			to_registrar(q);
+			return;
+		}
+	} else if (q->kind == QK_POOLS) {
+		query_pools(q, self);
+	} else {
+		memcpy(counts, buf_at(&q->resolver), sizeof counts); /* packed at the start */
+		(q->kind == QK_METRICS ? query_metrics_queues : query_queues)(q, self, counts);
+	}
+	query_home(q);
+}
+
+static void to_sorter(struct query *q)
+{
+	if (!query_hop(q, sorter_of(q), at_sorter))
+		query_home(q);
+}
+
+static void at_resolver(struct letter *l, void *self)
+{
+	struct query *q = (struct query *)l;
+
+	q->waits_for_link = resolver_explain(self, q->key, &q->resolver);
+	to_sorter(q);
+}
+
+static void to_resolver(struct query *q)
+{
+	const struct front *f = q->c->front;
+
+	if (!query_hop(q, f && f->resolver ? resolver_actor(f->resolver) : NULL, at_resolver))
+		to_sorter(q);
+}
+
+static void at_ledger(struct letter *l, void *self)
+{
+	struct query *q = (struct query *)l;
+	struct ledger *ledger = self;
+
+	if (q->about_parent) {
+		q->parent_live = ledger_find(ledger, q->parent, &q->parent_image);
+		to_sorter(q);
+		return;
+	}
+	q->live = ledger_find(ledger, q->key, &q->image);
+	q->number = stream_last(ledger_stream(ledger));
+	bool holds = q->live && state_holds_slot((enum state)q->image.state);
+	if (q->kind == QK_WHY && q->live && !holds)
+		to_resolver(q);
+	else if (q->live && (q->kind == QK_INSTANCE || q->kind == QK_WHY))
+		to_registrar(q);
+	else
+		query_home(q);
+}
+
+static void ask_for_parent(struct query *q)
+{
+	query_hop(q, ledger_actor(q->c->ledger), at_ledger);
+}
+
+/* --- the first station ------------------------------------------------------------------------ */
+
+static int parse_instance(struct query *q, const struct jval *args, struct refusal *f)
+{
+	static const char *const keys[] = { "instance", NULL };
+	const struct jval *v;
+	int r = arg_object(args, "args", keys, f);
+
+	if (r < 0)
+		return r;
+	v = jv_get(args, "instance");
+	if (!v)
+		return refuse(f, E_INVALID, "args.instance", "{\"id\": \"17.1772323200\"}",
+		              "args.instance: is missing");
+	return selection_instance(&q->c->cat, v, "args.instance", &q->key, f);
+}
+
+static int query_command(struct query *q, const struct jval *args, struct refusal *f)
+{
+	static const char *const keys[] = { "command", NULL };
+	const char *text = NULL;
+	int r = arg_object(args, "args", keys, f);
+
+	if (r == 0)
+		r = arg_text(args, "args", "command", 20, &text, f);
+	if (r < 0)
+		return r;
+	if (!text || !*text || strspn(text, "0123456789") != strlen(text))
+		return refuse(f, E_INVALID, "args.command", "\"12\"",
+		              "args.command: a command's number in quotes is expected");
+	uint64_t id = strtoull(text, NULL, 10);
+	const struct cmd *cmd = commander_find(q->c, id);
+	const struct past *past = pasts_find(&q->c->pasts, id);
+	struct face face = { 0 };
+	if (cmd)
+		face = cmd_face(cmd);
+	else if (past)
+		face = past_face(past);
+	if (!face.number)
+		return refuse(f, E_NOT_FOUND, "args.command", NULL, "no command %s", text);
+	face_print(&face, &q->out);
+	q->number = face.number;
+	return 0;
+}
+
+static void start_queues(struct query *q)
+{
+	if (!sorter_of(q)) {
+		query_queues(q, NULL, q->c->cat.counts);
+		finish(q);
+		return;
+	}
+	buf_put(&q->resolver, q->c->cat.counts, sizeof q->c->cat.counts);
+	to_sorter(q);
+}
+
+static void start_metrics(struct query *q)
+{
+	query_metrics_begin(q);
+	buf_put(&q->resolver, q->c->cat.counts, sizeof q->c->cat.counts);
+	if (!query_hop(q, registrar_of(q), at_registrar))
+		to_sorter(q);
+}
+
+/* The query is on its way, or refused. */
+static int start(struct query *q, const struct jval *args, struct refusal *f)
+{
+	static const char *const none[] = { NULL };
+	bool about_one = q->kind == QK_WHY || q->kind == QK_INSTANCE;
+	bool ahead = q->kind == QK_FORECAST || q->kind == QK_BASELINES;
+	if (ahead)
+		return query_forecast(q, args, f);
+	if (query_is_notifiers(q->kind))
+		return query_notifier(q, args, f);
+	int r = about_one                ? parse_instance(q, args, f)
+	        : q->kind == QK_PROGRESS ? query_progress(q, args, f)
+	        : q->kind == QK_COMMAND  ? query_command(q, args, f)
+	                                 : arg_object(args, "args", none, f);
+
+	if (r < 0)
+		return r;
+	if (q->kind == QK_WHY)
+		q->def = task_ref(catalog_task(&q->c->cat, q->key.task)->def);
+	if (about_one)
+		query_hop(q, ledger_actor(q->c->ledger), at_ledger);
+	else if ((q->kind == QK_BROKERS || q->kind == QK_TYPES) && !registrar_of(q))
+		return refuse(f, E_UNSUPPORTED, "", NULL, "there are no brokers here");
+	else if (q->kind == QK_BROKERS || q->kind == QK_TYPES || q->kind == QK_SERVER)
+		to_registrar(q);
+	else if (q->kind == QK_METRICS)
+		start_metrics(q);
+	else if (q->kind == QK_QUEUES)
+		start_queues(q);
+	else if (q->kind == QK_POOLS)
+		to_sorter(q);
+	else if (q->kind == QK_HEALTH)
+		query_health(q), finish(q);
+	else if (q->kind == QK_LOGS)
+		return query_logs(q, f);
+	else if (q->kind == QK_NODES)
+		query_nodes(q), finish(q);
+	else
+		finish(q);
+	return 0;
+}
+
+static int unknown_kind(const char *kind, struct refusal *f)
+{
+	static const char *const names[] = {
+#define QUERY(NAME, kind, role, what) kind,
+#include "sched/when.h"
+#include "tbl/query.def"
+#undef QUERY
+		NULL
+	};
+	const char *near = nearest_of(kind, names);
+
+	return refuse(f, E_INVALID, "kind", near, "'%.60s' is no kind of query%s%s", kind,
+	              near ? ", is this meant: " : "", near ? near : "");
+}
+
+void query_begin(struct letter *l, void *self)
+{
+	struct commander *c = self;
+	struct client_request *r = (struct client_request *)l;
+	struct query *q = mem_new(sizeof *q);
+	struct refusal f = { 0 };
+	struct jdoc *doc = NULL;
+	struct err err = { 0 };
+	int code = 0;
+
+	commander_fold(c);
+	q->letter.discard = discard;
+	q->c = c;
+	q->req = r;
+	if (!query_kind_parse(r->kind, &q->kind))
+		code = unknown_kind(r->kind, &f);
+	else if (jdoc_parse(r->args, r->args_len, &doc, &err) < 0)
+		code = refuse(&f, E_INVALID, "args", NULL, "args: %s", err.text);
+	else
+		code = start(q, jdoc_root(doc), &f);
+	if (code < 0)
+		refuse_query(q, &f);
+	jdoc_free(doc);
+}

@@ -1,0 +1,74 @@
+/* query_impl.h — a query on its way along the actors that know; shared by query*.c only. */
+#ifndef BASESERVER_QUERY_IMPL_H
+#define BASESERVER_QUERY_IMPL_H
+
+#include "baseserver/command/commander_impl.h"
+#include "baseserver/model/why.h"
+#include "sched/instance.h"
+#include "util/buf.h"
+
+struct jval;
+
+struct query {
+	struct letter letter;
+	struct commander *c;
+	struct client_request *req;
+	enum query_kind kind;
+	struct inst_key key;
+	bool live, store_away;
+	struct instance image;
+	uint64_t number; /* what it shows; waits until that is durable */
+	char broker[64];
+	size_t brokers_online;
+	bool waits_for_link, in_queue;
+	struct buf resolver; /* its words */
+	struct why_line why;
+	const struct task *def; /* why: counted */
+	/* why, once it waits for a parent: the first of them, how it is, how long it takes. */
+	struct inst_key parent;
+	bool about_parent, parent_live;
+	struct instance parent_image;
+	int64_t lasts_us;
+	struct buf waits;                 /* JSON of what it waits for */
+	struct forecast_letter *forecast; /* while it is collected */
+	struct refusal refusal;           /* code: what came of it on the way */
+	struct buf out;
+	struct query *next;
+};
+
+/* query_why.c: the answer of `why`. On the commander's thread. The first one finds the words;
+ * true: q->parent is to be asked for before it is printed. */
+bool query_why_say(struct query *q);
+void query_why_print(struct query *q);
+/* What it would show cannot become durable now: it says so, with the state shown last. */
+void query_why_store_away(struct query *q);
+/* query_queues.c: on the sorter's thread. */
+struct sorter;
+void query_queues(struct query *q, struct sorter *s, const size_t counts[ST_COUNT]);
+void query_pools(struct query *q, struct sorter *s);
+/* query.c: to the next actor, false: there is none; back to the commander */
+bool query_hop(struct query *q, struct actor *to, void (*deliver)(struct letter *l, void *self));
+void query_home(struct query *q);
+/* query_forecast.c: on its way, or refused. */
+int query_forecast(struct query *q, const struct jval *args, struct refusal *f);
+/* query_progress.c: answered, or refused. */
+int query_progress(struct query *q, const struct jval *args, struct refusal *f);
+/* query_logs.c: on its way, or refused. */
+int query_logs(struct query *q, struct refusal *f);
+/* query_notifier.c: on its way, or refused. */
+bool query_is_notifiers(enum query_kind kind);
+int query_notifier(struct query *q, const struct jval *args, struct refusal *f);
+/* query_server.c */
+void query_server(struct query *q);
+void query_health(struct query *q);
+void query_nodes(struct query *q);
+/* query_metrics.c: in this order, each on the thread of who it asks; the last the commander's. */
+struct registrar;
+void query_metrics_begin(struct query *q);
+void query_metrics_brokers(struct query *q, const struct registrar *r);
+void query_metrics_queues(struct query *q, struct sorter *s, const size_t counts[ST_COUNT]);
+void query_metrics(struct query *q);
+/* query_queues.c: what kind of pool it is; *ret_name: its name among those. */
+const char *query_pool_kind(const char *name, const char **ret_name);
+
+#endif

@@ -1,0 +1,382 @@
+/* Why is it not running? One line, always: the first closed gate and what opens it
+ * (design: SEMANTICS section 4). */
+#include <inttypes.h>
+#include <string.h>
+
+#include "baseserver/query/query_impl.h"
+#include "sched/civil.h"
+#include "sched/link.h"
+#include "sched/plan.h"
+#include "sched/task.h"
+#include "sched/when.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/json_put.h"
+
+enum { WAITS_MAX = 20, DATES_MAX = 20000 };
+
+struct why {
+	struct query *q;
+	struct why_line *line;
+	const struct cat_task *t;
+	size_t n_waits;
+	bool has_parent;
+};
+
+static bool met(const struct task_link *l, const struct outcome_range *o)
+{
+	if (!o)
+		return false;
+	if (l->on == ON_FAILURE)
+		return o->state == ST_STOP || o->state == ST_KILLED;
+	if (l->on == ON_DONE)
+		return true;
+	return o->state == ST_SUCC || (o->state == ST_SKIPPED && o->reason != RE_LINK &&
+	                               o->reason != RE_BRANCH && o->reason != RE_PIPELINE);
+}
+
+static const char *shown_state(const struct why *w, struct inst_key key)
+{
+	const struct cat_task *t = catalog_task(&w->q->c->cat, key.task);
+	const struct cat_inst *live = catalog_live(&w->q->c->cat, key);
+	const struct outcome_range *o = t ? outcomes_find(&t->outcomes, key.run_date) : NULL;
+
+	if (live)
+		return state_name((enum state)live->state);
+	return o ? state_name((enum state)o->state) : "planned";
+}
+
+static void add_wait(struct why *w, struct inst_key key)
+{
+	if (w->n_waits++ >= WAITS_MAX)
+		return;
+	put_open(&w->q->waits, NULL, '{');
+	print_instance_name(w->q->c, key, &w->q->waits);
+	put_text(&w->q->waits, "state", shown_state(w, key));
+	put_close(&w->q->waits, '}');
+}
+
+/* What it waits for does not start either: which of the two is frozen, by whom. */
+static void say_frozen(struct why *w, const struct cat_task *p, struct inst_key key)
+{
+	const struct cat_inst *live = catalog_live(&w->q->c->cat, key);
+	bool instance = live && live->flags & IF_FROZEN, task = p->row.frozen;
+	char at[WHEN_TEXT];
+
+	if ((!task && !instance) || (live && state_holds_slot((enum state)live->state)))
+		return;
+	/* Of an instance its history tells; of a task its command, while that is known. */
+	const struct commander *c = w->q->c;
+	const struct cmd *cmd = task ? commander_find(c, p->frozen_by) : NULL;
+	const struct past *past = task && !cmd ? pasts_find(&c->pasts, p->frozen_by) : NULL;
+	const struct face face = cmd ? cmd_face(cmd) : past ? past_face(past) : (struct face){ 0 };
+	w->line->code = WHY_LINK_FROZEN;
+	w->line->n--; /* the state is not what holds it */
+	why_text(w->line, "what", "%s", task ? "the task" : "that instance");
+	when_print(floor_div(face.created_us, US_PER_S), at);
+	why_text(w->line, "by", "%s%s%s%s", face.id ? " since " : "", face.id ? at : "",
+	         face.id ? " by " : "", face.id ? face.actor : "");
+}
+
+/* One link in words; false: nothing of it is open. */
+static bool say_link(struct why *w, const struct task_link *l)
+{
+	const struct cat_task *p = catalog_task(&w->q->c->cat, l->parent);
+	struct link_span spans[LINK_SPANS_MAX];
+	int64_t first = PLAN_NEVER;
+	size_t total = 0, open = 0;
+
+	if (!p)
+		return false;
+	/* Before the begin nobody is waited for but a member's own like, which has a row. */
+	int64_t begin = plan_begin(p->def->plan);
+	int n = link_spans_of_row(l, p->def->plan, w->t->def->plan, w->q->key.run_date, spans);
+	for (int i = 0; i < n && total < DATES_MAX; i++)
+		for (int64_t d = plan_next(p->def->plan, spans[i].lo - 1);
+		     d < spans[i].hi && total < DATES_MAX; d = plan_next(p->def->plan, d)) {
+			if (d < begin &&
+			    !catalog_live(&w->q->c->cat, (struct inst_key){ d, p->id, 0 }) &&
+			    !outcomes_find(&p->outcomes, d))
+				continue;
+			total++;
+			if (met(l, outcomes_find(&p->outcomes, d)))
+				continue;
+			first = open++ ? first : d;
+			add_wait(w, (struct inst_key){ d, p->id, 0 });
+		}
+	bool enough = l->strategy == LS_ANY        ? open < total
+	              : l->strategy == LS_AT_LEAST ? total - open >= (size_t)l->n
+	                                           : open == 0;
+	if (enough || total == 0)
+		return false;
+	char text[WHEN_TEXT];
+	when_print(first, text);
+	w->q->parent = (struct inst_key){ first, p->id, 0 };
+	w->has_parent = true;
+	why_set(w->line, WHY_LINK);
+	why_number(w->line, "open", (int64_t)open);
+	why_number(w->line, "total", (int64_t)total);
+	why_text(w->line, "task", "%s", p->def->name);
+	why_text(w->line, "date", "%s", text);
+	why_text(w->line, "state", "%s", shown_state(w, w->q->parent));
+	say_frozen(w, p, w->q->parent);
+	return true;
+}
+
+/* The date before is not over, and each waits for the one before it. */
+static bool say_turn(struct why *w)
+{
+	const struct plan *plan = w->t->def->plan;
+	int64_t before = plan_prev(plan, w->q->key.run_date - 1);
+	char text[WHEN_TEXT];
+
+	if (w->t->def->serial != SERIAL_ORDERED || before < plan_begin(plan))
+		return false;
+	when_print(before, text);
+	w->q->parent = (struct inst_key){ before, w->t->id, 0 };
+	w->has_parent = true;
+	add_wait(w, w->q->parent);
+	why_set(w->line, WHY_ORDERED);
+	why_text(w->line, "date", "%s", text);
+	why_text(w->line, "state", "%s", shown_state(w, w->q->parent));
+	return true;
+}
+
+/* The unfinished instance of t that is before `first`, if it is before *ret. */
+static void find_earlier(const struct why *w, const struct cat_task *t, int64_t first,
+                         struct inst_key *ret)
+{
+	const struct catalog *c = &w->q->c->cat;
+
+	for (uint32_t k = t->live; k != SLAB_NONE; k = catalog_inst(c, k)->next) {
+		const struct cat_inst *i = catalog_inst(c, k);
+		if (i->key.part == 0 && !(i->flags & IF_MEMBER) &&
+		    i->key.run_date < ret->run_date && task_run(t->def, i->key.run_date) < first)
+			*ret = i->key;
+	}
+}
+
+/* The oldest date of it, or of its workflow, that is unfinished and of an earlier run. */
+static bool say_earlier(struct why *w, enum why_code code)
+{
+	const struct task *def = w->t->def;
+	int64_t first = task_run(def, w->q->key.run_date);
+	struct inst_key earlier = { INT64_MAX, 0, 0 };
+	char text[WHEN_TEXT];
+
+	if (!def->overlap_run)
+		find_earlier(w, w->t, first, &earlier);
+	for (uint32_t id = 0; def->overlap_run && id < w->q->c->cat.tasks_cap; id++) {
+		const struct cat_task *t = w->q->c->cat.tasks[id];
+		if (t && t->def && t->def->workflow_id == def->workflow_id)
+			find_earlier(w, t, first, &earlier);
+	}
+	if (earlier.run_date == INT64_MAX)
+		return false;
+	when_print(earlier.run_date, text);
+	w->q->parent = earlier;
+	w->has_parent = true;
+	add_wait(w, earlier);
+	why_set(w->line, code);
+	why_text(w->line, "date", "%s", text);
+	why_text(w->line, "task", "%s%s", earlier.task == w->t->id ? "" : " of ",
+	         earlier.task == w->t->id ? ""
+	                                  : catalog_task(&w->q->c->cat, earlier.task)->def->name);
+	why_text(w->line, "state", "%s", shown_state(w, earlier));
+	return true;
+}
+
+/* Its links hold, and an earlier date is unfinished: the ledger keeps it back (ledger_flow.c). */
+static bool say_overlap(struct why *w)
+{
+	const struct task *def = w->t->def;
+	const struct instance *i = &w->q->image;
+
+	if (def->overlap < OVERLAP_QUEUE || i->origin != OR_CYCLE || i->key.part != 0 ||
+	    i->flags & (IF_MEMBER | IF_NO_LINKS | IF_RUN_NOW))
+		return false;
+	return say_earlier(w, def->overlap == OVERLAP_QUEUE ? WHY_OVERLAP : WHY_REPLACES);
+}
+
+/* Due, and not judged yet (ledger_flow.c: ledger_is_early). */
+static bool say_unheard(struct why *w)
+{
+	enum task_overlap o = w->t->def->overlap;
+
+	if ((o != OVERLAP_SKIP && o != OVERLAP_REPLACE) || !say_earlier(w, WHY_UNHEARD))
+		return false;
+	why_text(w->line, "overlap", "%s", task_overlap_name(o));
+	return true;
+}
+
+static void say_links(struct why *w)
+{
+	for (size_t i = 0; i < w->t->def->n_links; i++) {
+		size_t before = w->q->waits.len, n = w->n_waits;
+		if (say_link(w, &w->t->def->links[i]))
+			return;
+		w->q->waits.len = before;
+		w->n_waits = n;
+	}
+	if (say_turn(w))
+		return;
+	why_set(w->line, WHY_LINK_OTHER);
+	why_text(w->line, "words", "%s", buf_str(&w->q->resolver));
+}
+
+static void say_until(struct why *w, enum why_code code, int64_t at_us)
+{
+	char text[WHEN_TEXT];
+
+	when_print(floor_div(at_us, US_PER_S), text);
+	why_set(w->line, code);
+	why_text(w->line, "at", "%s", text);
+	w->line->expected_us = at_us;
+}
+
+static void say_runs(struct why *w, const struct instance *i)
+{
+	if (w->line->code == WHY_RUNS || w->line->code == WHY_RUNS_SICK)
+		return; /* the registrar has said it */
+	why_set(w->line, WHY_RUNS);
+	why_text(w->line, "state", "%s", state_name((enum state)i->state));
+	why_number(w->line, "attempt", i->attempt);
+}
+
+static void say_live(struct why *w)
+{
+	const struct instance *i = &w->q->image;
+	int64_t now = actor_wall_us(w->q->c->me);
+
+	if (state_holds_slot((enum state)i->state))
+		say_runs(w, i);
+	else if (!task_starts(w->t->row.state) && i->key.part >= 0)
+		why_set(w->line, WHY_OFFLINE);
+	else if (w->t->row.frozen && i->key.part >= 0)
+		why_set(w->line, WHY_TASK_FROZEN);
+	else if (i->flags & IF_FROZEN)
+		why_set(w->line, WHY_FROZEN);
+	else if (i->state == ST_FAILED)
+		say_until(w, WHY_RETRY, i->retry_at_us);
+	else if (i->state == ST_READY && i->eff_due_us > now)
+		say_until(w, WHY_DUE, i->eff_due_us);
+	else if (i->state == ST_READY && w->q->waits_for_link)
+		say_links(w);
+	else if (i->state == ST_READY && say_overlap(w))
+		return;
+	else if (!w->q->in_queue) /* else the sorter has said it */
+		why_set(w->line, WHY_STARTS);
+}
+
+static void say_over(struct why *w, const struct outcome_range *o)
+{
+	why_set(w->line, WHY_OVER);
+	why_text(w->line, "state", "%s", state_name((enum state)o->state));
+	why_text(w->line, "reason", "%s%s", o->reason ? ", " : "",
+	         reason_text((enum reason)o->reason));
+	/* Who reads the store fills these in. */
+	why_text(w->line, "note", "%s", "");
+	why_text(w->line, "by", "%s", "");
+}
+
+/* Nobody makes it but a backfill. */
+static void say_before_begin(struct why *w)
+{
+	const struct plan *plan = w->t->def->plan;
+	char text[WHEN_TEXT];
+
+	when_print(plan_next(plan, plan_begin(plan) - 1), text);
+	why_set(w->line, WHY_BEFORE_ONLINE);
+	why_text(w->line, "begin", "%s", text);
+}
+
+static void say_absent(struct why *w)
+{
+	const struct query *q = w->q;
+	const struct outcome_range *o = outcomes_find(&w->t->outcomes, q->key.run_date);
+	const struct plan *plan = w->t->def->plan;
+	bool planned = q->key.part == 0 && plan_has(plan, q->key.run_date);
+	int64_t due_us = planned ? plan_due(plan, q->key.run_date) * US_PER_S : 0;
+
+	if (o && q->key.part == 0 && (planned || o->lo == o->hi))
+		say_over(w, o);
+	else if (!planned)
+		why_set(w->line, WHY_UNPLANNED);
+	else if (q->key.run_date < plan_begin(plan))
+		say_before_begin(w);
+	else if (w->t->row.state != TS_ONLINE)
+		why_set(w->line, WHY_OFFLINE);
+	else if (w->t->row.frozen)
+		why_set(w->line, WHY_TASK_FROZEN);
+	else if (due_us > actor_wall_us(q->c->me))
+		say_until(w, WHY_DUE, due_us);
+	else if (!say_unheard(w))
+		why_set(w->line, WHY_STARTS); /* its row is made at this moment */
+}
+
+bool query_why_say(struct query *q)
+{
+	struct why w = { .q = q, .line = &q->why, .t = catalog_task(&q->c->cat, q->key.task) };
+
+	if (q->live)
+		say_live(&w);
+	else
+		say_absent(&w);
+	return w.has_parent;
+}
+
+void query_why_store_away(struct query *q)
+{
+	struct why w = { .q = q, .line = &q->why, .t = catalog_task(&q->c->cat, q->key.task) };
+
+	q->live = false; /* that image is not durable */
+	why_set(&q->why, WHY_STORE_AWAY);
+	why_text(&q->why, "state", "%s", shown_state(&w, q->key));
+}
+
+/* When the parent ends: it takes as long as it did before. 0: nobody knows, also when it is
+ * late already. */
+static int64_t parent_ends_us(const struct query *q)
+{
+	const struct instance *i = &q->parent_image;
+	const struct cat_task *t = catalog_task(&q->c->cat, q->parent.task);
+	int64_t from;
+
+	if (!t || q->lasts_us == 0)
+		return 0;
+	if (!q->parent_live)
+		from = outcomes_find(&t->outcomes, q->parent.run_date)
+		               ? 0
+		               : plan_due(t->def->plan, q->parent.run_date) * US_PER_S;
+	else if (state_holds_slot((enum state)i->state))
+		from = i->started_us;
+	else
+		from = i->state == ST_FAILED ? i->retry_at_us : i->eff_due_us;
+	from += from ? q->lasts_us : 0;
+	return from > actor_wall_us(q->c->me) ? from : 0;
+}
+
+static const char *state_of(const struct query *q)
+{
+	if (q->live)
+		return state_name((enum state)q->image.state);
+	if (q->why.code == WHY_OVER || q->why.code == WHY_STORE_AWAY)
+		return q->why.args[0].text;
+	return q->why.code == WHY_UNPLANNED ? "unplanned" : "planned";
+}
+
+void query_why_print(struct query *q)
+{
+	struct buf *out = &q->out;
+
+	if (q->about_parent)
+		q->why.expected_us = parent_ends_us(q);
+	put_open(out, NULL, '{');
+	print_instance_name(q->c, q->key, out);
+	put_text(out, "state", state_of(q));
+	why_print(&q->why, out);
+	put_open(out, "waits_for", '[');
+	buf_put(out, q->waits.data ? (const char *)buf_at(&q->waits) : "", q->waits.len);
+	put_close(out, ']');
+	put_close(out, '}');
+}

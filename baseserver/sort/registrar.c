@@ -1,0 +1,518 @@
+#include "baseserver/sort/registrar.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/ledger/letters.h"
+#include "baseserver/model/json_read.h"
+#include "baseserver/sort/registrar_impl.h"
+#include "rt/manifests.h"
+#include "sched/when.h"
+#include "store/store.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/json_put.h"
+#include "util/log.h"
+
+#define BEAT_US (10 * US_PER_S)
+
+static struct broker *by_name(const struct registrar *r, const char *name)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (strcmp(r->brokers[i]->name, name) == 0)
+			return r->brokers[i];
+	return NULL;
+}
+
+static struct broker *by_id(const struct registrar *r, uint32_t id)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->brokers[i]->id == id)
+			return r->brokers[i];
+	return NULL;
+}
+
+static struct broker *add(struct registrar *r, uint32_t id, const char *name)
+{
+	struct broker *b = mem_new(sizeof *b);
+
+	b->id = id;
+	b->accepts = true;
+	snprintf(b->name, sizeof b->name, "%s", name);
+	r->brokers = mem_grow(r->brokers, r->n + 1, sizeof *r->brokers);
+	r->brokers[r->n++] = b;
+	if (id > r->last_id)
+		r->last_id = id;
+	return b;
+}
+
+static void put_hex(struct buf *out, const char *name, uint64_t v)
+{
+	char text[17];
+
+	snprintf(text, sizeof text, "%" PRIx64, v);
+	put_text(out, name, text);
+}
+
+static void store_broker(struct registrar *r, struct broker *b)
+{
+	struct edit *e = mem_new(sizeof *e);
+	struct buf body;
+
+	buf_init(&body);
+	put_open(&body, NULL, '{');
+	put_text(&body, "name", b->name);
+	put_bool(&body, "drained", b->drained);
+	put_text(&body, "machine", b->machine.nonce);
+	put_hex(&body, "machine_id", b->machine.id);
+	put_hex(&body, "machine_since", b->machine.since);
+	put_close(&body, '}');
+	e->docs = mem_array(1, sizeof *e->docs);
+	e->n_docs = 1;
+	e->docs[0] = (struct store_doc){ .kind = DOC_BROKER,
+		                         .id = b->id,
+		                         .version = ++b->version,
+		                         .name = mem_str(b->name),
+		                         .body = mem_strn(buf_str(&body), body.len),
+		                         .body_len = body.len,
+		                         .actor = mem_str("registrar"),
+		                         .at_us = actor_wall_us(r->me) };
+	buf_done(&body);
+	b->stored = ledger_edit(r->ledger, e) == 0;
+	if (!b->stored)
+		edit_free(e);
+}
+
+static bool name_is_plain(const char *name)
+{
+	size_t n = strspn(name,
+	                  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+
+	return n > 0 && name[n] == 0;
+}
+
+static struct runner *find_runner(struct broker *b, const char *type, uint32_t lane)
+{
+	for (size_t i = 0; i < b->n_runners; i++)
+		if (b->runners[i].lane == lane && strcmp(b->runners[i].type, type) == 0)
+			return &b->runners[i];
+	return NULL;
+}
+
+static struct runner *runner_of(struct broker *b, const char *type, uint32_t lane)
+{
+	struct runner *n = find_runner(b, type, lane);
+
+	if (n || b->n_runners == TYPES_MAX)
+		return n;
+	n = &b->runners[b->n_runners++];
+	*n = (struct runner){ .state = RUNNER_READY, .lane = lane };
+	snprintf(n->type, sizeof n->type, "%s", type);
+	return n;
+}
+
+/* A former version's loader is gone, and nothing of it is left. */
+static void lane_over(struct broker *b, const char *type, uint32_t lane)
+{
+	struct runner *run = find_runner(b, type, lane);
+
+	if (run)
+		*run = b->runners[--b->n_runners];
+}
+
+int registrar_refuse(struct greeting *g, int code, const char *text)
+{
+	g->code = code;
+	snprintf(g->text, sizeof g->text, "%s", text);
+	return code;
+}
+
+static void greet_broker(struct greeting *g, struct broker *b, int64_t now)
+{
+	g->fresh = b->incarnation != g->incarnation;
+	b->session = g->session;
+	b->incarnation = g->incarnation;
+	b->slots = g->slots;
+	b->since_us = now;
+	memcpy(b->host, g->host, sizeof b->host);
+	memcpy(b->mac, g->mac, sizeof b->mac);
+	memcpy(b->peer, g->peer, sizeof b->peer);
+	memcpy(b->software, g->software, sizeof b->software);
+	b->worker = g->reply_to;
+	b->evict = g->evict;
+	memcpy(b->groups, g->groups, sizeof b->groups);
+	b->n_groups = g->n_groups;
+}
+
+static void greet_loader(struct greeting *g, struct broker *b)
+{
+	struct runner *run = runner_of(b, g->type, g->lane);
+
+	if (!run) {
+		registrar_refuse(g, E_LIMIT, "more than 128 loaders on one broker");
+		return;
+	}
+	/* After a restart nobody knows which process held what: absent means lost then, never
+	 * "send it again": an in-process job leaves no marker on the machine. */
+	g->fresh = run->incarnation != g->incarnation;
+	run->incarnation = g->incarnation;
+	run->session = g->session;
+	run->worker = g->reply_to;
+	run->evict = g->evict;
+	run->slots = g->slots;
+	run->held = g->held;
+	memcpy(run->version, g->version, sizeof run->version);
+}
+
+static void on_greet(struct letter *l, void *self)
+{
+	struct registrar *r = self;
+	struct greeting *g = (struct greeting *)l;
+	struct broker *b = by_name(r, g->name);
+	int64_t now = actor_wall_us(r->me);
+
+	if (!b && !name_is_plain(g->name))
+		registrar_refuse(g, E_INVALID,
+		                 "a broker's name has letters, digits, '.', '_' and '-'");
+	else if (!b)
+		b = add(r, r->last_id + 1, g->name);
+	bool admitted = b && machine_admit(r, b, g) == 0;
+	if (b && !b->stored)
+		store_broker(r, b);
+	if (admitted && g->role == 1)
+		greet_broker(g, b, now);
+	else if (admitted)
+		greet_loader(g, b);
+	if (admitted) {
+		machine_heard(r, b);
+		b->heard_us = now;
+		g->drained = b->drained;
+	}
+	g->letter.deliver = g->answered;
+	if (actor_post_credit(g->reply_to, &g->letter) < 0)
+		free(g);
+}
+
+static void gone(struct broker *b, uint32_t session)
+{
+	if (b->session == session)
+		b->session = 0;
+	for (size_t i = 0; i < b->n_runners; i++)
+		if (b->runners[i].session == session)
+			b->runners[i].session = 0;
+}
+
+static void count(struct broker *b, uint32_t session, uint32_t held)
+{
+	for (size_t i = 0; i < b->n_runners; i++)
+		if (b->runners[i].session == session)
+			b->runners[i].held = held;
+}
+
+static void runner_news(struct broker *b, const struct broker_news *n)
+{
+	struct runner *run;
+
+	if (n->runner_state == RUNNER_OVER) {
+		lane_over(b, n->type, n->lane);
+		return;
+	}
+	run = runner_of(b, n->type, n->lane);
+	if (!run)
+		return;
+	if (run->state != n->runner_state)
+		log_info("runner.state",
+		         "broker=%s type=%s lane=%u version=%s state=%u text=\"%s\"", b->name,
+		         n->type, n->lane, n->version, n->runner_state, n->text);
+	run->state = n->runner_state;
+	memcpy(run->version, n->version, sizeof run->version);
+	memcpy(run->text, n->text, sizeof run->text);
+}
+
+static void starts(struct broker *b, const struct broker_news *n)
+{
+	for (size_t i = 0; i < b->n_runners; i++)
+		if (strcmp(b->runners[i].type, n->type) == 0)
+			snprintf(b->runners[i].starts, sizeof b->runners[i].starts, "%.199s",
+			         n->text);
+}
+
+static void on_report(struct letter *l, void *self)
+{
+	struct registrar *r = self;
+	struct broker_news *n = (struct broker_news *)l;
+	struct broker *b = by_id(r, n->broker);
+
+	if (b)
+		log_debug("registrar.report", "broker=%s gone=%d accepts=%d running=%u why=\"%s\"",
+		          b->name, n->gone, n->load ? n->accepts : b->accepts, b->running,
+		          n->load ? n->why_not : b->why_not);
+	if (b && n->gone)
+		gone(b, n->session);
+	if (b && n->load) {
+		b->accepts = n->accepts;
+		memcpy(b->why_not, n->why_not, sizeof b->why_not);
+		b->cpu_permille = n->cpu_permille;
+		b->load_permille = n->load_permille;
+		b->slots = n->slots ? n->slots : b->slots;
+		b->memory_permille = n->memory_permille;
+		b->running = n->running;
+		b->disk_free_bytes = n->disk_free_bytes;
+	}
+	if (b && n->runner)
+		runner_news(b, n);
+	if (b && n->count)
+		count(b, n->session, n->held);
+	if (b && n->starts)
+		starts(b, n);
+	else if (b && !n->gone) {
+		machine_heard(r, b);
+		b->heard_us = actor_wall_us(r->me);
+	}
+	free(n);
+}
+
+static void discard(struct letter *l)
+{
+	free(l);
+}
+
+int registrar_greet(struct registrar *r, struct greeting *g)
+{
+	g->letter.deliver = on_greet;
+	g->letter.discard = discard;
+	return actor_post(r->me, &g->letter);
+}
+
+int registrar_report(struct registrar *r, struct broker_news *n)
+{
+	n->letter.deliver = on_report;
+	n->letter.discard = discard;
+	return actor_post_credit(r->me, &n->letter);
+}
+
+static int init(void *self, struct actor *me, struct err *err)
+{
+	(void)self;
+	(void)me;
+	(void)err;
+	return 0;
+}
+
+static const struct actor_ops ops = { .name = "registrar", .letters_max = 65536, .init = init };
+
+struct loading {
+	struct registrar *r;
+	struct err *err;
+};
+
+static const char *text_of(const struct jdoc *doc, const char *name)
+{
+	const struct jval *v = jv_get(jdoc_root(doc), name);
+
+	return v && v->kind == JV_TEXT ? v->text : "";
+}
+
+/* One that was drained must not take work because its row does not read. A row of an earlier
+ * version names no machine. */
+static int read_body(const struct store_doc *d, struct broker *b)
+{
+	struct jdoc *doc = NULL;
+	int r = jdoc_parse(d->body, d->body_len, &doc, NULL);
+	const struct jval *v = r == 0 ? jv_get(jdoc_root(doc), "drained") : NULL;
+
+	if (r == 0 && (!v || v->kind != JV_TRUTH))
+		r = E_CORRUPT;
+	if (r == 0)
+		b->drained = v->truth;
+	if (r == 0)
+		machine_load(b, text_of(doc, "machine"), text_of(doc, "machine_id"),
+		             text_of(doc, "machine_since"));
+	jdoc_free(doc);
+	return r;
+}
+
+static int each_doc(void *ctx, const struct store_doc *d)
+{
+	struct loading *ld = ctx;
+
+	if (by_name(ld->r, d->name))
+		return 0;
+	struct broker *b = add(ld->r, d->id, d->name);
+	b->stored = true;
+	b->version = d->version;
+	if (read_body(d, b) < 0)
+		return err_set(ld->err, E_CORRUPT,
+		               "lb_broker: the body of %s (id %u) does not read back", d->name,
+		               d->id);
+	return 0;
+}
+
+int registrar_new(struct thread *th, struct ledger *ledger, struct store *store,
+                  struct registrar **ret_registrar, struct err *err)
+{
+	struct registrar *r = mem_new(sizeof *r);
+	struct loading ld = { r, err };
+	int e = store_load_docs(store, DOC_BROKER, each_doc, &ld, err);
+
+	if (e < 0) {
+		registrar_free(r);
+		return e;
+	}
+	r->ledger = ledger;
+	r->beat_us = BEAT_US;
+	r->me = actor_new(th, &ops, r);
+	*ret_registrar = r;
+	return 0;
+}
+
+void registrar_free(struct registrar *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->n; i++)
+		free(r->brokers[i]);
+	manifests_free(r->types);
+	free(r->brokers);
+	free(r);
+}
+
+void registrar_set_beat(struct registrar *r, int64_t beat_us)
+{
+	r->beat_us = beat_us;
+}
+
+struct actor *registrar_actor(struct registrar *r)
+{
+	return r->me;
+}
+
+bool registrar_name(const struct registrar *r, uint32_t broker, char ret[64])
+{
+	const struct broker *b = by_id(r, broker);
+
+	if (b)
+		memcpy(ret, b->name, 64);
+	return b != NULL;
+}
+
+size_t registrar_online(const struct registrar *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		n += r->brokers[i]->session != 0;
+	return n;
+}
+
+bool registrar_find(const struct registrar *r, const char *name, uint32_t *ret_broker)
+{
+	const struct broker *b = by_name(r, name);
+
+	if (b)
+		*ret_broker = b->id;
+	return b != NULL;
+}
+
+void registrar_drain(struct registrar *r, uint32_t broker, bool drained)
+{
+	struct broker *b = by_id(r, broker);
+
+	if (!b || b->drained == drained)
+		return;
+	b->drained = drained;
+	store_broker(r, b);
+}
+
+const char *runner_state_name(const struct runner *run)
+{
+	static const char *const names[] = { "stopped",     "ready",   "refused", "crashed",
+		                             "quarantined", "stopped", "draining" };
+
+	return run->state < sizeof names / sizeof names[0] ? names[run->state] : "stopped";
+}
+
+bool runner_accepts(const struct broker *b, const struct runner *run)
+{
+	return b->session && b->accepts && !b->drained && run->session &&
+	       run->state == RUNNER_READY;
+}
+
+static void print_loaders(const struct broker *b, bool draining, struct buf *out)
+{
+	for (size_t i = 0; i < b->n_runners; i++) {
+		const struct runner *run = &b->runners[i];
+
+		if ((run->state == RUNNER_DRAINING) != draining)
+			continue;
+		put_open(out, NULL, '{');
+		put_text(out, "type", run->type);
+		put_text(out, "version", run->version);
+		put_text(out, "state", runner_state_name(run));
+		put_bool(out, "accepts", runner_accepts(b, run));
+		put_text(out, "text", run->text);
+		put_text(out, "starts", run->starts);
+		put_int(out, "running", run->session ? run->held : 0);
+		put_int(out, "slots", run->slots);
+		put_close(out, '}');
+	}
+}
+
+static void print_broker(const struct registrar *r, const struct broker *b, struct buf *out)
+{
+	put_open(out, NULL, '{');
+	put_int(out, "id", b->id);
+	put_text(out, "name", b->name);
+	put_text(out, "host", b->host);
+	put_text(out, "address", b->peer);
+	put_text(out, "mac", b->mac);
+	put_open(out, "groups", '[');
+	for (size_t i = 0; i < b->n_groups; i++)
+		put_text(out, NULL, b->groups[i]);
+	put_close(out, ']');
+	put_bool(out, "online", b->session != 0);
+	put_time_us(out, "since", b->since_us);
+	put_time_us(out, "last_heard", b->heard_us);
+	put_bool(out, "drained", b->drained);
+	put_bool(out, "accepts", b->accepts);
+	put_text(out, "why_not", b->why_not);
+	put_int(out, "cpu_permille", b->cpu_permille);
+	put_int(out, "load_permille", b->load_permille);
+	put_int(out, "memory_permille", b->memory_permille);
+	put_id(out, "disk_free_bytes", b->disk_free_bytes);
+	put_int(out, "running", b->running);
+	put_int(out, "slots", b->slots);
+	put_text(out, "software", b->software);
+	machine_print(r, b, out);
+	put_open(out, "types", '[');
+	print_loaders(b, false, out);
+	print_loaders(b, true, out);
+	put_close(out, ']');
+	put_close(out, '}');
+}
+
+static int name_order(const void *a, const void *b)
+{
+	return strcmp((*(struct broker *const *)a)->name, (*(struct broker *const *)b)->name);
+}
+
+void registrar_print(const struct registrar *r, struct buf *out)
+{
+	struct broker **sorted = mem_array(r->n + 1, sizeof *sorted);
+
+	for (size_t i = 0; i < r->n; i++)
+		sorted[i] = r->brokers[i];
+	qsort(sorted, r->n, sizeof *sorted, name_order);
+	put_open(out, NULL, '{');
+	put_open(out, "brokers", '[');
+	for (size_t i = 0; i < r->n; i++)
+		print_broker(r, sorted[i], out);
+	put_close(out, ']');
+	put_close(out, '}');
+	free(sorted);
+}

@@ -1,0 +1,580 @@
+#include "baseserver/sort/sorter.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "baseserver/ledger/ledger.h"
+#include "baseserver/ledger/pools.h"
+#include "baseserver/pack.h"
+#include "baseserver/sort/sorter_impl.h"
+#include "sched/civil.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/check.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+enum { UNREAD_US = 100 * 1000 };
+
+static uint8_t side_of(const struct instance *i)
+{
+	return i->origin == OR_BACKFILL ? SIDE_BACKFILL : SIDE_LIVE;
+}
+
+static void set_slot(struct sorter *s, uint32_t slot, uint32_t ready)
+{
+	if (slot >= s->by_slot_cap) {
+		size_t cap = (size_t)slot + slot / 4 + 1024;
+		s->by_slot = mem_grow(s->by_slot, cap, sizeof *s->by_slot);
+		for (size_t i = s->by_slot_cap; i < cap; i++)
+			s->by_slot[i] = SLAB_NONE;
+		s->by_slot_cap = cap;
+	}
+	s->by_slot[slot] = ready;
+}
+
+static struct ready *take_in(struct sorter *s, const struct instance *i, uint32_t slot)
+{
+	uint32_t index = slab_take(&s->ready);
+	struct ready *r = sorter_ready(s, index);
+
+	heap_node_init(&r->node);
+	r->queue = sorter_queue(s, i->key.task);
+	r->key = i->key;
+	r->slot = slot;
+	r->side = side_of(i);
+	set_slot(s, slot, index);
+	return r;
+}
+
+/* Those that came due at once (rows of one command) go by date: quarters of a minute would
+ * do, 4 s are kept, which 32 bits hold for 272 years both ways. */
+static uint32_t tie_of(int64_t run_date)
+{
+	return (uint32_t)(floor_div(run_date, 4) + (INT64_C(1) << 31));
+}
+
+static void give_back(struct sorter *s, struct ready *r)
+{
+	slab_give(&s->ready, s->by_slot[r->slot]);
+	s->by_slot[r->slot] = SLAB_NONE;
+}
+
+/* --- what waits ------------------------------------------------------------------------------ */
+
+static void enqueue(struct sorter *s, struct ready *r)
+{
+	if (r->asked || r->frozen || r->rests_us)
+		heap_remove(&r->lane->ready, &r->node);
+	else
+		heap_set(&r->lane->ready, &r->node, r->eff_due_us);
+	sorter_lane_moved(s, r->lane);
+}
+
+static void set_frozen(struct sorter *s, struct ready *r, bool frozen)
+{
+	s->blocked[2] += (size_t)frozen - (size_t)r->frozen;
+	r->frozen = frozen;
+}
+
+static void set_rest(struct sorter *s, struct ready *r, int64_t until_us)
+{
+	s->blocked[10] += (size_t)(until_us != 0) - (size_t)(r->rests_us != 0);
+	r->rests_us = until_us;
+}
+
+void sorter_rest(struct sorter *s, struct ready *r, int64_t until_us)
+{
+	set_rest(s, r, until_us);
+	s->rests = mem_grow(s->rests, s->n_rests + 1, sizeof *s->rests);
+	s->rests[s->n_rests++] = r->slot;
+	enqueue(s, r);
+}
+
+int64_t sorter_rests_look(struct sorter *s, int64_t now_us)
+{
+	int64_t next = ALARM_OFF;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_rests; i++) {
+		uint32_t index = sorter_of_slot(s, s->rests[i]);
+		struct ready *r = index == SLAB_NONE ? NULL : sorter_ready(s, index);
+		if (!r || !r->rests_us)
+			continue;
+		if (r->rests_us <= now_us) {
+			set_rest(s, r, 0);
+			enqueue(s, r);
+			continue;
+		}
+		s->rests[n++] = s->rests[i];
+		next = r->rests_us < next ? r->rests_us : next;
+	}
+	s->n_rests = n;
+	return next;
+}
+
+static void set_asked(struct sorter *s, struct ready *r, bool asked)
+{
+	if (r->asked == asked)
+		return;
+	r->asked = asked;
+	/* Whose parts take slots takes none itself. */
+	if (!asked && !r->counted)
+		return;
+	r->counted = asked;
+	sorter_count_asked(s, r->queue, r->side, asked ? 1 : -1);
+}
+
+static void leave_lane(struct sorter *s, struct ready *r)
+{
+	struct lane *l = r->lane;
+
+	if (!l)
+		return;
+	heap_remove(&l->ready, &r->node);
+	set_frozen(s, r, false);
+	set_rest(s, r, 0);
+	r->lane = NULL;
+	sorter_lane_moved(s, l);
+}
+
+static void wait_in_lane(struct sorter *s, struct ready *r, const struct instance *i)
+{
+	const struct task *def = r->queue->def;
+	bool parts = def && task_spreads(def);
+	struct lane like = { .priority = i->priority,
+		             .side = r->side,
+		             .test = i->key.part < 0,
+		             .spread = parts && i->key.part == 0,
+		             .part = i->key.part > 0 ? i->key.part : 0,
+		             .broker = i->key.part > 0 ? i->broker : 0 };
+	struct lane *l = sorter_lane(s, r->queue, &like);
+
+	if (!r->lane)
+		sorter_came(s, r);
+	if (r->lane != l) {
+		leave_lane(s, r);
+		heap_node_init(&r->node);
+		r->node.tie = tie_of(r->key.run_date);
+		r->lane = l;
+	}
+	r->revision = i->revision;
+	r->eff_due_us = i->eff_due_us;
+	set_frozen(s, r, i->flags & IF_FROZEN);
+	enqueue(s, r);
+}
+
+/* --- what runs ----------------------------------------------------------------------------- */
+
+static void run(struct sorter *s, struct ready *r, const struct instance *i)
+{
+	struct queue *q = r->queue;
+	bool was = r->runs;
+
+	if (!was) {
+		sorter_went(s, r);
+		set_asked(s, r, false);
+		leave_lane(s, r);
+		r->runs = true;
+		r->run.next = NULL;
+		r->run.prev = q->newest;
+		*(q->newest ? &q->newest->run.next : &q->oldest) = r;
+		q->newest = r;
+	}
+	sorter_place(s, r, i->broker);
+	r->run.since_us = i->started_us ? i->started_us : s->now_us;
+}
+
+static void run_no_more(struct ready *r)
+{
+	struct queue *q = r->queue;
+
+	if (!r->runs)
+		return;
+	*(r->run.prev ? &r->run.prev->run.next : &q->oldest) = r->run.next;
+	*(r->run.next ? &r->run.next->run.prev : &q->newest) = r->run.prev;
+	r->runs = false;
+	heap_node_init(&r->node);
+}
+
+static void follow(struct sorter *s, const struct instance *i, enum state from, uint32_t slot)
+{
+	uint32_t index = sorter_of_slot(s, slot);
+	struct ready *r = index == SLAB_NONE ? NULL : sorter_ready(s, index);
+	bool waits = i->state == ST_DEPEND || i->state == ST_ROUGH;
+	bool holds = inst_holds_slot(i, (enum state)i->state);
+	struct queue *q = sorter_queue(s, i->key.task);
+	bool was_asked = r && r->asked;
+
+	if (!r && (waits || holds))
+		r = take_in(s, i, slot);
+	if (r && !holds)
+		run_no_more(r);
+	if (r && holds)
+		run(s, r, i);
+	else if (r && !waits)
+		set_asked(s, r, false);
+	sorter_count_slots(s, q, side_of(i), (int32_t)holds - (int32_t)inst_holds_slot(i, from));
+	if (r && !holds && !r->asked)
+		sorter_place(s, r, 0);
+	if (r && waits)
+		wait_in_lane(s, r, i);
+	if (!r || waits || holds)
+		return;
+	leave_lane(s, r);
+	give_back(s, r);
+#ifdef BUG_41 /* the place of who ends while it is asked for stays taken for other priorities */
+	was_asked = false;
+#endif
+	if (was_asked)
+		sorter_queue_moved(s, q);
+}
+
+static void fold_instance(struct sorter *s, const struct transition *tr)
+{
+	follow(s, &tr->inst, (enum state)tr->from, tr->slot);
+	if (tr->event == EV_EXIT_OK)
+		sorter_lasted(sorter_queue(s, tr->inst.key.task), &tr->inst);
+}
+
+static void count_seat(struct sorter *s, const struct transition *tr)
+{
+	struct seat *seat = tr->session ? sorter_seat(s, tr->session) : NULL;
+
+	if (!seat)
+		return;
+	sorter_seat_runs(seat, (int)inst_holds_slot(&tr->inst, (enum state)tr->inst.state) -
+	                               (int)inst_holds_slot(&tr->inst, (enum state)tr->from));
+	sorter_starts_fold(s, seat, tr);
+}
+
+static void fold(struct sorter *s)
+{
+	for (const struct transition *tr; (tr = stream_peek(s->in)); stream_next(s->in)) {
+		if (tr->kind == TK_INSTANCE) {
+			fold_instance(s, tr);
+			count_seat(s, tr);
+		} else if (tr->kind == TK_TASK) {
+			const struct task_pack *p = tr->row;
+			for (size_t i = 0; i < p->n; i++)
+				sorter_put_def(s, p->items[i].def, p->items[i].row.state,
+				               p->items[i].row.frozen);
+		} else if (tr->kind == TK_POOL) {
+			const struct pool_change *c = tr->row;
+			sorter_limit_size(s, sorter_limit(s, c->name), c->size);
+		} else if (tr->kind == TK_MARK) {
+			s->mark = tr->inst.token;
+			s->marks++;
+		}
+	}
+}
+
+/* Counts all that may have opened a gate of the queue. */
+static uint32_t moves_of(const struct sorter *s, const struct queue *q)
+{
+	uint32_t n = q->moves + s->marks;
+
+	for (size_t i = 0; i < q->n_takes; i++)
+		n += q->takes[i].limit->moves;
+	return n;
+}
+
+/* The ledger returned a grant of it, for a gate that is not known here yet: it is not asked
+ * again before one of its gates has moved. */
+static void hold(struct sorter *s, struct queue *q)
+{
+	q->held = true;
+	q->held_moves = moves_of(s, q);
+	if (q->held_listed)
+		return;
+	q->held_listed = true;
+	s->held = mem_grow(s->held, s->n_held + 1, sizeof *s->held);
+	s->held[s->n_held++] = q;
+}
+
+static void look_at_held(struct sorter *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_held; i++) {
+		struct queue *q = s->held[i];
+		if (q->held && moves_of(s, q) == q->held_moves) {
+			s->held[n++] = q;
+			continue;
+		}
+		q->held_listed = false;
+		if (q->held) {
+			q->held = false;
+			sorter_queue_moved(s, q);
+		}
+	}
+	s->n_held = n;
+}
+
+static void spread(struct sorter *s, const struct lane *l)
+{
+	struct queue *q = l->queue;
+	struct ready *r = (struct ready *)heap_top(&l->ready);
+
+	outbox_flush(&s->out); /* a letter of its own: the ledger needs room for all of it */
+	struct proposal *p = outbox_add(&s->out, ASK_SPREAD, r->key);
+	p->revision = r->revision;
+	p->folded = s->mark;
+	p->cookie = r->slot;
+	p->n_brokers = (uint32_t)sorter_brokers(l->klass, &p->brokers);
+	outbox_flush(&s->out);
+	r->moves = moves_of(s, q);
+	r->asked = true;
+	heap_remove(&r->lane->ready, &r->node);
+	sorter_queue_moved(s, q);
+}
+
+static void grant(struct sorter *s, const struct lane *l)
+{
+	struct queue *q = l->queue;
+	struct ready *r = (struct ready *)heap_top(&l->ready);
+	struct seat *seat = sorter_choose(s, l->klass, r);
+
+	CHECK(seat);
+	struct proposal *p = outbox_add(&s->out, ASK_GRANT, r->key);
+	p->revision = r->revision;
+	p->folded = s->mark;
+	p->session = seat->session;
+	p->lane = seat->lane;
+	p->machine = seat->machine;
+	p->broker = seat->broker;
+	p->probe = seat->room != STARTS_ANY;
+	p->cookie = (uint64_t)seat->session << 32 | r->slot;
+	log_debug("sorter.grant",
+	          "instance=%u.%" PRId64 " broker=%s lane=%u of=%zu running=%d load_permille=%u "
+	          "open=%" PRIu64 " waiting=%zu why=\"best of those with open slots\"",
+	          r->key.task, r->key.run_date, seat->broker_name, seat->lane, l->klass->n_sessions,
+	          seat->running, seat->load.load_permille, seat->limit - seat->granted,
+	          l->klass->waiting);
+	r->moves = moves_of(s, q);
+	set_asked(s, r, true);
+	heap_remove(&r->lane->ready, &r->node);
+	sorter_queue_moved(s, q);
+	sorter_spend(s, seat);
+	sorter_place(s, r, seat->broker);
+}
+
+/* One that waits at a pool for the same slots may have aged past who was let in there. */
+static bool is_passed(struct sorter *s, const struct lane *l)
+{
+	for (size_t i = 0; i < l->queue->n_takes && sorter_takes(l); i++) {
+		const struct stand *t = l->stands[i];
+		struct lane *first = t->limit->parked ? sorter_first_of(s, &t->parked) : NULL;
+		if (!first || !sorter_goes_first(s, first, l))
+			continue;
+		sorter_lane_moved(s, first);
+		if (first->parked != t)
+			return true;
+	}
+	return false;
+}
+
+void sorter_set_room(struct sorter *s,
+                     bool (*room)(void *ctx, uint64_t *ret_free, uint64_t *ret_min), void *ctx)
+{
+	s->room = room;
+	s->room_ctx = ctx;
+}
+
+/* A disk that is nearly full is for what runs: its reports, its logs. */
+static bool has_room(struct sorter *s)
+{
+	int64_t now = actor_mono_us(s->me);
+	bool was = s->no_room;
+
+	if (!s->room || (now < s->room_us && !was))
+		return true;
+	if (now >= s->room_us) {
+		s->no_room = !s->room(s->room_ctx, &s->disk_free, &s->disk_min);
+		s->room_us = now + US_PER_S;
+	}
+	if (s->no_room != was)
+		log_warn(s->no_room ? "disk.low" : "disk.enough",
+		         "free=%" PRIu64 " disk_free_min_bytes=%" PRIu64, s->disk_free,
+		         s->disk_min);
+	return !s->no_room; /* turn() looks again */
+}
+
+/* Who stands in a class may have been let in with more than there is room for. */
+static void start_what_may(struct sorter *s)
+{
+	struct lane *l;
+
+	if (!has_room(s))
+		return;
+	for (sorter_limits_settle(s); outbox_room(&s->out) > 0 && (l = sorter_first(s));
+	     sorter_limits_settle(s)) {
+		sorter_lane_moved(s, l);
+		if (l->open && !is_passed(s, l))
+			(l->spread ? spread : grant)(s, l);
+	}
+	if (s->n_dirty > 0)
+		actor_wake(s->me);
+}
+
+static void turn(void *self)
+{
+	struct sorter *s = self;
+
+	s->now_us = actor_wall_us(s->me);
+	fold(s);
+	look_at_held(s);
+	int64_t next = sorter_starts_look(s);
+	start_what_may(s);
+	outbox_flush(&s->out);
+	if (s->unread_us && s->unread_us < next)
+		next = s->unread_us;
+	if (s->no_room && s->room_us < next)
+		next = s->room_us;
+	actor_alarm(s->me, next);
+}
+
+/* Others are the store's: nobody knows, and nothing will say when it is over. */
+static bool says_which_gate(int code)
+{
+	return code == E_CONFLICT || code == E_LIMIT || code == E_BARRIER || code == E_NOT_FOUND;
+}
+
+/* A returned grant: the credit it spent is given back, the instance waits again. */
+static void returned(struct sorter *s, const struct answer *a)
+{
+	uint32_t index = sorter_of_slot(s, (uint32_t)a->cookie);
+	struct seat *seat = sorter_seat(s, (uint32_t)(a->cookie >> 32));
+	struct ready *r = index == SLAB_NONE ? NULL : sorter_ready(s, index);
+
+	if (seat)
+		sorter_regain(s, seat);
+	if (!r || !inst_key_eq(r->key, a->key) || !r->asked)
+		return;
+	struct queue *q = r->queue;
+	set_asked(s, r, false);
+	sorter_place(s, r, 0);
+	/* What opens the gate may have been folded before the answer came: then ask again. */
+	if (a->code != E_REVISION && moves_of(s, q) == r->moves)
+		hold(s, q);
+	if (a->code != E_REVISION && !says_which_gate(a->code))
+		s->unread_us = actor_mono_us(s->me) + UNREAD_US;
+#ifdef BUG_36 /* a grant that is returned thaws its instance */
+	heap_set(&r->lane->ready, &r->node, r->eff_due_us);
+#else
+	enqueue(s, r);
+#endif
+	sorter_queue_moved(s, q);
+}
+
+static void answered(struct letter *letter, void *self)
+{
+	struct sorter *s = self;
+	struct answers *as = (struct answers *)letter;
+
+	outbox_settled(&s->out, as);
+	for (size_t i = 0; i < as->n; i++)
+		returned(s, &as->a[i]);
+	free(as);
+}
+
+static void on_session(struct letter *letter, void *self)
+{
+	struct session_news *n = (struct session_news *)letter;
+
+	sorter_seat_news(self, n);
+	session_news_free(n);
+}
+
+static void session_discard(struct letter *letter)
+{
+	session_news_free((struct session_news *)letter);
+}
+
+int sorter_session(struct sorter *s, struct session_news *n)
+{
+	n->letter.deliver = on_session;
+	n->letter.discard = session_discard;
+	return actor_post_credit(s->me, &n->letter);
+}
+
+static int init(void *self, struct actor *me, struct err *err)
+{
+	(void)self;
+	(void)me;
+	(void)err;
+	return 0;
+}
+
+/* What could not be read may be so now: all that are held are tried again. */
+static void on_alarm(void *self)
+{
+	struct sorter *s = self;
+
+	if (!s->unread_us || s->unread_us > actor_mono_us(s->me))
+		return; /* what rests, and brokers that are tried again: turn() */
+	s->unread_us = 0;
+	s->marks++;
+}
+
+static const struct actor_ops ops = {
+	.name = "sorter", .letters_max = 65536, .init = init, .turn = turn, .alarm = on_alarm
+};
+
+static void load_pool(void *ctx, const char *name, int32_t size)
+{
+	sorter_limit(ctx, name)->size = size;
+}
+
+static void load_task(void *ctx, const struct ledger_task *t)
+{
+	sorter_put_def(ctx, t->def, t->row->state, t->row->frozen);
+}
+
+static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
+{
+	follow(ctx, i, ST_NONE, slot);
+}
+
+struct sorter *sorter_new(struct thread *th, struct ledger *ledger)
+{
+	struct sorter *s = mem_new(sizeof *s);
+
+	s->ledger = ledger;
+	s->random = 2463534242u;
+	slab_init(&s->ready, sizeof(struct ready));
+	map_init(&s->limit_by_name);
+	map_init(&s->machine_of);
+	s->me = actor_new(th, &ops, s);
+	s->in = stream_reader_new(ledger_stream(ledger), STREAM_INNER, s->me);
+	s->out = (struct outbox){
+		.ledger = ledger, .me = s->me, .from = PR_SORTER, .answered = answered
+	};
+	s->began_us = s->now_us = actor_wall_us(s->me);
+	ledger_each_pool(ledger, load_pool, s);
+	ledger_each_task(ledger, load_task, s);
+	ledger_each_instance(ledger, load_instance, s);
+	return s;
+}
+
+void sorter_free(struct sorter *s)
+{
+	if (!s)
+		return;
+	sorter_queues_free(s);
+	sorter_limits_free(s);
+	sorter_seats_free(s);
+	sorter_machines_free(s);
+	sorter_starts_free(s);
+	slab_done(&s->ready);
+	outbox_done(&s->out);
+	free(s->by_slot);
+	free(s->held);
+	free(s);
+}
+
+struct actor *sorter_actor(struct sorter *s)
+{
+	return s->me;
+}

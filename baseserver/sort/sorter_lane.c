@@ -1,0 +1,461 @@
+/* Tasks, their lanes, and where a lane stands: in its class, at a pool, or nowhere. */
+#include <stdlib.h>
+
+#include "baseserver/ledger/pools.h"
+#include "baseserver/sort/sorter_impl.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+
+/* --- gates ------------------------------------------------------------------------------ */
+
+static bool task_full(const struct queue *q)
+{
+	int32_t limit = task_limit(q->def);
+
+#ifdef BUG_4
+	return limit > 0 && q->slots + q->asked > limit;
+#endif
+	return limit > 0 && q->slots + q->asked >= limit;
+}
+
+/* The first closed gate of 1, 2, 5 to 8; 0: none. *ret_take: which pool, for 7 and 8. */
+uint8_t sorter_gate(struct sorter *s, const struct lane *l, size_t *ret_take)
+{
+	const struct queue *q = l->queue;
+
+	if (l->test)
+		return 0; /* test runs of a draft ask no gate of the task */
+	if (!task_starts(q->state))
+		return 1;
+	if (q->frozen)
+		return 2;
+	if (l->spread)
+		return 0; /* the others are its parts' */
+	if (task_full(q))
+		return q->def->serial == SERIAL_UNORDERED ? 5 : 6;
+	for (size_t i = 0; i < q->n_takes; i++) {
+		const struct take *t = &q->takes[i];
+		if (sorter_limit_fits(s, t->limit, l, t->slots))
+			continue;
+		*ret_take = i;
+		return t->limit->gate;
+	}
+	return 0;
+}
+
+int64_t sorter_effective(const struct sorter *s, const struct lane *l)
+{
+	int64_t waited = s->now_us - l->key;
+	int64_t effective = l->priority + (waited > 0 ? waited / AGE_STEP_US : 0);
+
+	return effective < PRIORITY_MAX ? effective : PRIORITY_MAX;
+}
+
+/* --- where a lane stands ------------------------------------------------------------------- */
+
+static void count_anew(struct sorter *s, struct lane *l)
+{
+	size_t n = l->ready.len;
+
+	s->blocked[l->counted.gate] -= l->counted.n;
+	if (l->counted.limit)
+		l->counted.limit->waiting -= l->counted.n;
+	if (l->counted.klass)
+		l->counted.klass->waiting -= l->counted.n;
+	l->counted.gate = l->gate;
+	l->counted.limit = l->parked ? l->parked->limit : NULL;
+	l->counted.klass = l->open ? l->klass : NULL;
+	l->counted.n = n;
+	s->blocked[l->gate] += n;
+	if (l->counted.limit)
+		l->counted.limit->waiting += n;
+	if (l->counted.klass)
+		l->counted.klass->waiting += n;
+}
+
+static size_t takes_of(const struct lane *l)
+{
+	return sorter_takes(l) ? l->queue->n_takes : 0;
+}
+
+/* It waited at these and no longer does: what was kept for it, or for who came after it,
+ * may be had by others. */
+static void left(struct sorter *s, const struct lane *l, const struct stand *but)
+{
+	for (size_t i = 0; i < takes_of(l); i++)
+		if (l->stands[i] != but)
+			sorter_limit_look(s, l->queue->takes[i].limit);
+}
+
+static void shelf_put(struct shelf *sh, struct lane *l)
+{
+	l->node.tie = l->tie;
+	heap_set(&sh->lanes[l->priority], &l->node, l->key);
+	sh->some |= 1u << l->priority;
+}
+
+static void shelf_take(struct shelf *sh, struct lane *l)
+{
+	heap_remove(&sh->lanes[l->priority], &l->node);
+	if (sh->lanes[l->priority].len == 0)
+		sh->some &= ~(1u << l->priority);
+}
+
+void shelf_done(struct shelf *sh)
+{
+	for (int p = 0; p <= PRIORITY_MAX; p++)
+		heap_done(&sh->lanes[p]);
+}
+
+int64_t shelf_oldest_us(const struct shelf *sh)
+{
+	int64_t oldest = 0;
+
+	for (int p = 0; p <= PRIORITY_MAX; p++) {
+		const struct lane *l = (const struct lane *)heap_top(&sh->lanes[p]);
+		if (l && (oldest == 0 || l->key < oldest))
+			oldest = l->key;
+	}
+	return oldest;
+}
+
+static void leave_class(struct sorter *s, struct lane *l)
+{
+	struct klass *k = l->klass;
+
+	shelf_take(&k->lanes, l);
+	for (size_t i = 0; i < takes_of(l); i++)
+		l->stands[i]->open--;
+	l->open = false;
+	sorter_class_moved(s, k);
+}
+
+static void enter_class(struct sorter *s, struct lane *l)
+{
+	struct klass *k = l->klass;
+
+	shelf_put(&k->lanes, l);
+	if (l->open)
+		return;
+	for (size_t i = 0; i < takes_of(l); i++)
+		l->stands[i]->open++;
+	l->open = true;
+	sorter_class_moved(s, k);
+}
+
+static void leave_stand(struct lane *l)
+{
+	shelf_take(&l->parked->parked, l);
+	l->parked->limit->parked--;
+	l->parked = NULL;
+}
+
+static void look_up_stands(struct lane *l)
+{
+	const struct queue *q = l->queue;
+
+	l->stands = mem_array(q->n_takes + 1, sizeof *l->stands);
+	for (size_t i = 0; i < q->n_takes; i++)
+		l->stands[i] = sorter_stand(q->takes[i].limit, l->klass, l->side,
+		                            q->takes[i].slots);
+}
+
+/* To `stand`, to its class (open), or out. */
+static void stand_at(struct sorter *s, struct lane *l, struct stand *stand, bool open)
+{
+	struct stand *was = l->parked;
+
+	if (was && was != stand) {
+		leave_stand(l);
+		if (!open && was->limit->reserving)
+			sorter_limit_look(s, was->limit);
+	}
+	if (l->open && !open) {
+		leave_class(s, l);
+		left(s, l, stand);
+	}
+	if (open)
+		enter_class(s, l);
+	if (!stand)
+		return;
+	shelf_put(&stand->parked, l);
+	if (l->parked != stand)
+		stand->limit->parked++;
+	l->parked = stand;
+}
+
+void sorter_lane_moved(struct sorter *s, struct lane *l)
+{
+	const struct queue *q = l->queue;
+	/* What has named machines is spread by the ledger. */
+	bool some = l->ready.len > 0 && l->klass && !(l->spread && q->def->n_machines);
+	size_t take = 0;
+
+	if (some && !l->stands)
+		look_up_stands(l);
+	if (some) {
+		l->key = heap_top(&l->ready)->key;
+		l->tie = heap_top(&l->ready)->tie;
+	}
+	uint8_t was = l->gate;
+	l->gate = some ? sorter_gate(s, l, &take) : 0;
+	sorter_gate_moved(s, l, was);
+	bool held = q->held && !l->test;
+	bool parks = some && !held && (l->gate == 7 || l->gate == 8);
+	stand_at(s, l, parks ? l->stands[take] : NULL, some && !held && l->gate == 0);
+	count_anew(s, l);
+}
+
+void sorter_queue_moved(struct sorter *s, struct queue *q)
+{
+	for (struct lane *l = q->lanes; l; l = l->next)
+		sorter_lane_moved(s, l);
+}
+
+static struct klass *class_of(struct sorter *s, const struct lane *l)
+{
+	const struct queue *q = l->queue;
+
+	return l->part > 0 && q->def ? sorter_class_of_part(s, q->def, l->part, l->broker)
+	                             : q->klass;
+}
+
+struct lane *sorter_lane(struct sorter *s, struct queue *q, const struct lane *like)
+{
+	for (struct lane *l = q->lanes; l; l = l->next)
+		if (l->priority == like->priority && l->side == like->side &&
+		    l->test == like->test && l->spread == like->spread && l->part == like->part &&
+		    l->broker == like->broker)
+			return l;
+	struct lane *l = mem_new(sizeof *l);
+	*l = *like;
+	l->queue = q;
+	l->next = q->lanes;
+	l->klass = class_of(s, l);
+	heap_node_init(&l->node);
+	heap_init(&l->ready);
+	q->lanes = l;
+	return l;
+}
+
+bool sorter_goes_first(const struct sorter *s, const struct lane *a, const struct lane *b)
+{
+	int64_t x = sorter_effective(s, a), y = sorter_effective(s, b);
+
+	if (x != y)
+		return x > y;
+	return a->key != b->key ? a->key < b->key : a->tie < b->tie;
+}
+
+struct lane *sorter_first_of(const struct sorter *s, const struct shelf *sh)
+{
+	struct lane *best = NULL;
+
+	for (uint32_t some = sh->some; some; some &= some - 1) {
+		struct lane *l = (struct lane *)heap_top(&sh->lanes[__builtin_ctz(some)]);
+		if (!best || sorter_goes_first(s, l, best))
+			best = l;
+	}
+	return best;
+}
+
+struct lane *sorter_first(struct sorter *s)
+{
+	struct lane *best = NULL;
+
+	for (const struct klass *k = s->startable; k; k = k->next) {
+		struct lane *l = sorter_first_of(s, &k->lanes);
+		if (!best || sorter_goes_first(s, l, best))
+			best = l;
+	}
+	return best;
+}
+
+/* --- what is taken ---------------------------------------------------------------------- */
+
+static void link_users(struct queue *q)
+{
+	for (size_t i = 0; i < q->n_takes; i++) {
+		struct take *t = &q->takes[i];
+		t->at = &t->limit->users;
+		t->next = *t->at;
+		if (t->next)
+			t->next->at = &t->next;
+		*t->at = t;
+	}
+	if (!q->klass)
+		return;
+	q->at_user = &q->klass->users;
+	q->next_user = *q->at_user;
+	if (q->next_user)
+		q->next_user->at_user = &q->next_user;
+	*q->at_user = q;
+}
+
+static void unlink_users(struct queue *q)
+{
+	for (size_t i = 0; i < q->n_takes; i++) {
+		struct take *t = &q->takes[i];
+		if (t->at)
+			*t->at = t->next;
+		if (t->at && t->next)
+			t->next->at = t->at;
+		t->at = NULL;
+	}
+	if (q->at_user)
+		*q->at_user = q->next_user;
+	if (q->at_user && q->next_user)
+		q->next_user->at_user = q->at_user;
+	q->at_user = NULL;
+}
+
+static void take(struct sorter *s, struct queue *q, uint8_t side, int32_t d)
+{
+	q->taken[side] += d;
+	for (size_t i = 0; i < q->n_takes; i++) {
+		struct limit *m = q->takes[i].limit;
+		m->taken[side] += d * q->takes[i].slots;
+		if (d < 0)
+			sorter_limit_look(s, m);
+	}
+}
+
+void sorter_count_asked(struct sorter *s, struct queue *q, uint8_t side, int32_t d)
+{
+	q->asked += d;
+	take(s, q, side, d);
+}
+
+void sorter_count_slots(struct sorter *s, struct queue *q, uint8_t side, int32_t d)
+{
+	if (d == 0)
+		return;
+	if (q->slots == 0)
+		link_users(q);
+	q->slots += d;
+	if (q->slots == 0)
+		unlink_users(q);
+	if (q->klass)
+		q->klass->running += d;
+	q->moves++;
+	for (size_t i = 0; i < q->n_takes; i++)
+		q->takes[i].limit->moves++;
+	take(s, q, side, d);
+	q->held = false;
+	sorter_queue_moved(s, q);
+}
+
+/* --- definitions --------------------------------------------------------------------------- */
+
+struct queue *sorter_queue(struct sorter *s, uint32_t id)
+{
+	if (id >= s->queues_cap) {
+		size_t cap = (size_t)id * 2 + 64;
+		s->queues = mem_grow(s->queues, cap, sizeof *s->queues);
+		for (size_t i = s->queues_cap; i < cap; i++)
+			s->queues[i] = NULL;
+		s->queues_cap = cap;
+	}
+	if (!s->queues[id]) {
+		struct queue *q = mem_new(sizeof *q);
+		q->id = id;
+		s->queues[id] = q;
+	}
+	return s->queues[id];
+}
+
+/* What runs takes nothing of the old pools any more; `d` 1: but of the new ones. */
+static void retake(struct sorter *s, struct queue *q, int d)
+{
+	int32_t taken[SIDES] = { q->taken[0], q->taken[1] };
+
+	for (int side = 0; side < SIDES; side++) {
+		take(s, q, (uint8_t)side, d * taken[side]);
+		q->taken[side] = taken[side];
+	}
+}
+
+struct wanting {
+	struct sorter *s;
+	struct queue *q;
+};
+
+static void add_take(void *ctx, const struct pool_want *w)
+{
+	struct wanting *a = ctx;
+	struct limit *m = sorter_limit(a->s, w->name);
+
+	if (w->size != POOL_NONE)
+		sorter_limit_size(a->s, m, w->size);
+	a->q->takes = mem_grow(a->q->takes, a->q->n_takes + 1, sizeof *a->q->takes);
+	a->q->takes[a->q->n_takes++] = (struct take){ .limit = m,
+		                                      .queue = a->q,
+		                                      .slots = w->slots };
+}
+
+static void drop_def(struct sorter *s, struct queue *q)
+{
+	for (struct lane *l = q->lanes; l; l = l->next) {
+		stand_at(s, l, NULL, false);
+		l->gate = 0;
+		count_anew(s, l);
+		free(l->stands);
+		l->stands = NULL;
+		l->klass = NULL;
+	}
+	retake(s, q, -1);
+	if (q->slots > 0)
+		unlink_users(q);
+	if (q->klass)
+		q->klass->running -= q->slots;
+	task_unref(q->def);
+	free(q->takes);
+	q->takes = NULL;
+	q->n_takes = 0;
+	q->klass = NULL;
+}
+
+void sorter_put_def(struct sorter *s, const struct task *def, uint8_t state, bool frozen)
+{
+	struct queue *q = sorter_queue(s, def->id);
+
+	task_ref(def);
+	drop_def(s, q);
+	q->def = def;
+	q->state = state;
+	q->frozen = frozen;
+	q->moves++;
+	q->held = false;
+	q->klass = sorter_class_of(s, def);
+	q->klass->running += q->slots;
+	for (struct lane *l = q->lanes; l; l = l->next) {
+		l->spread = task_spreads(def) && !l->test && l->part == 0;
+		l->klass = class_of(s, l);
+	}
+	pool_each_want(def, add_take, &(struct wanting){ s, q });
+	retake(s, q, 1);
+	if (q->slots > 0)
+		link_users(q);
+	sorter_queue_moved(s, q);
+}
+
+void sorter_queues_free(struct sorter *s)
+{
+	for (size_t i = 0; i < s->queues_cap; i++) {
+		struct queue *q = s->queues[i];
+		if (!q)
+			continue;
+		while (q->lanes) {
+			struct lane *l = q->lanes;
+			q->lanes = l->next;
+			heap_done(&l->ready);
+			free(l->stands);
+			free(l);
+		}
+		task_unref(q->def);
+		free(q->takes);
+		free(q->lasts);
+		free(q);
+	}
+	free(s->queues);
+}

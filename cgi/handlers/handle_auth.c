@@ -1,0 +1,330 @@
+#include <cjson/cJSON.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cgi/handlers/handle_sessions.h"
+#include "cgi/handlers/handle_tokens.h"
+#include "cgi/handlers/handle_users.h"
+#include "cgi/handlers/route.h"
+#include "cgi/http/call.h"
+#include "cgi/http/cgi.h"
+#include "cgi/http/guard.h"
+#include "cgi/who/auth.h"
+#include "cgi/who/people.h"
+#include "cgi/who/ways.h"
+#include "util/alloc.h"
+#include "util/json_in.h"
+#include "util/json_put.h"
+#include "util/log.h"
+
+struct login {
+	struct token_new made; /* with a name: a token instead of a session */
+	char user[64], password[513], other[513], secret[128];
+	char own[SESSION_ID_MAX]; /* of a change of password: the session that stays */
+	int64_t since;
+	const char *via; /* static */
+	struct outsider outsider;
+};
+
+/* A text member of the body, copied; E_INVALID when required and absent, or too long. */
+static int text_member(struct call *c, const char *key, bool required, char *ret, size_t size)
+{
+	const char *v = json_text(c->json, key);
+
+	if (v == NULL && (required || json_get(c->json, key) != NULL))
+		return call_fail(c, E_INVALID, key, "'%s' wants a text", key);
+	if (v != NULL && strlen(v) >= size)
+		return call_fail(c, E_INVALID, key, "'%s' has %zu bytes, want at most %zu", key,
+		                 strlen(v), size - 1);
+	snprintf(ret, size, "%s", v != NULL ? v : "");
+	return 0;
+}
+
+static int answered(struct call *c)
+{
+	return c->err.code < 0 ? c->err.code : reply_json(c, MHD_HTTP_OK);
+}
+
+static int answered_empty(struct call *c)
+{
+	if (c->err.code < 0)
+		return c->err.code;
+	buf_clear(&c->out);
+	buf_puts(&c->out, "{}");
+	return reply_json(c, MHD_HTTP_OK);
+}
+
+/* A sign-in does not fail with the disk: it ends with a restart then. */
+static int keep_work(struct call *c, struct reader *r)
+{
+	(void)r;
+	auth_sessions_keep(c->cgi->auth, true);
+	return 0;
+}
+
+/* --- login ---------------------------------------------------------------------------- */
+
+static int login_work(struct call *c, struct reader *r)
+{
+	struct login *l = c->extra;
+	const struct person *p = NULL;
+	int code;
+
+	(void)r;
+	(void)people_find(c->cgi->people, l->user, &p);
+	code = auth_password_verify(c->cgi->auth, l->user, p, l->password, &c->err);
+	auth_tried(c->cgi->auth, c, l->user, code == 0);
+	sodium_memzero(l->password, sizeof(l->password));
+	person_unref(p);
+	return code;
+}
+
+static int login_told(struct call *c)
+{
+	struct login *l = c->extra;
+	char csrf[AUTH_TEXT_MAX];
+
+	if (c->err.code < 0)
+		return c->err.code;
+	buf_clear(&c->out);
+	put_open(&c->out, NULL, '{');
+	put_text(&c->out, "user", l->user);
+	put_text(&c->out, "role", role_name(l->made.role));
+	if (l->made.name[0] != '\0') {
+		put_text(&c->out, "name", l->made.name);
+		put_text(&c->out, "token", l->made.token);
+		sodium_memzero(l->made.token, sizeof(l->made.token));
+	} else {
+		auth_session_begin(c->cgi->auth, c, l->since, l->via, csrf);
+		put_text(&c->out, "csrf", csrf);
+	}
+	put_close(&c->out, '}');
+	log_info("login.done", "user=%s via=%s address=%s token=%s", l->user, l->via, c->address,
+	         l->made.name);
+	c->then = answered;
+	return call_hash(c, keep_work);
+}
+
+/* He is who he says. A token is never more than he is. */
+static int login_done(struct call *c)
+{
+	struct login *l = c->extra;
+	enum role own = ROLE_ADMIN;
+	const struct person *p = NULL;
+
+	if (c->err.code < 0)
+		return c->err.code;
+	if (strcmp(l->user, "admin") != 0) {
+		if (people_find(c->cgi->people, l->user, &p) != 1 || p->disabled ||
+		    p->role == ROLE_NONE) {
+			person_unref(p);
+			return call_fail(c, E_FORBIDDEN, "",
+			                 "%s has no role here: an administrator "
+			                 "gives one, or a group that has one",
+			                 l->user);
+		}
+		own = p->role;
+		l->since = p->since;
+		snprintf(l->made.owner, sizeof(l->made.owner), "%s", l->user);
+	}
+	person_unref(p);
+	snprintf(c->user, sizeof(c->user), "%s", l->user);
+	snprintf(c->actor_text, sizeof(c->actor_text), "%s", l->user);
+	c->actor = c->actor_text;
+	if (l->made.role == ROLE_NONE || l->made.role > own)
+		l->made.role = own;
+	if (l->made.name[0] == '\0')
+		return login_told(c);
+	if (l->made.owner[0] == '\0') /* nobody's: it says itself what it may */
+		l->made.rights = mem_str(
+			l->made.role >= ROLE_OPERATOR ? "[\"backfill\",\"force-success\"]" : "[]");
+	return token_keep(c, &l->made, login_told);
+}
+
+static int people_work(struct call *c, struct reader *r)
+{
+	return people_refresh(c->cgi->people, r, &c->err);
+}
+
+static int ldap_work(struct call *c, struct reader *r)
+{
+	struct login *l = c->extra;
+	int code = ways_ldap(c->cgi->ways, l->user, l->password, &l->outsider, &c->err);
+
+	(void)r;
+	sodium_memzero(l->password, sizeof(l->password));
+	if (code == 0 || code == E_AUTH)
+		auth_tried(c->cgi->auth, c, l->user, code == 0);
+	return code;
+}
+
+static int ldap_told(struct call *c)
+{
+	struct login *l = c->extra;
+
+	if (c->err.code < 0)
+		return c->err.code;
+	l->via = "ldap";
+	return outsider_enter(c, &l->outsider, login_done);
+}
+
+/* Who has a password here is not asked about elsewhere. */
+static bool is_ldaps(struct call *c, const char *user)
+{
+	const struct person *p = NULL;
+	bool is = ways_has_ldap(c->cgi->ways) && strcmp(user, "admin") != 0;
+
+	(void)people_find(c->cgi->people, user, &p);
+	is = is && (p == NULL || strcmp(p->source, "ldap") == 0);
+	person_unref(p);
+	return is;
+}
+
+/* The users as they are now. Without a store admin can sign in all the same; where there is none
+ * yet (E_AGAIN) there are no others. */
+static int login_read(struct call *c)
+{
+	struct login *l = c->extra;
+
+	if (c->err.code < 0 && c->err.code != E_AGAIN && strcmp(l->user, "admin") != 0)
+		return c->err.code;
+	c->err = (struct err){ 0 };
+	if (is_ldaps(c, l->user)) {
+		c->then = ldap_told;
+		return call_way(c, ldap_work);
+	}
+	c->then = login_done;
+	return call_hash(c, login_work);
+}
+
+int login_post(struct call *c)
+{
+	static const char *const keys[] = { "user", "password", "name", "role", "days", NULL };
+	struct login *l = c->extra = mem_new(sizeof(*l));
+
+	if (guard_origin(c) < 0 || call_members_only(c, keys) < 0 ||
+	    text_member(c, "user", true, l->user, sizeof(l->user)) < 0 ||
+	    text_member(c, "password", true, l->password, sizeof(l->password)) < 0 ||
+	    token_members(c, &l->made, false) < 0)
+		return c->err.code;
+	if (l->made.name[0] == '\0')
+		l->made.role = ROLE_NONE;
+	l->via = "password";
+	if (auth_may_try(c->cgi->auth, c, l->user) < 0)
+		return c->err.code;
+	c->then = login_read;
+	return call_read(c, people_work);
+}
+
+static const char *const no_args[] = { NULL };
+
+int logout_post(struct call *c)
+{
+	int ended = auth_session_end(c->cgi->auth, c);
+
+	return sessions_ended(c, c->user, ended, answered_empty);
+}
+
+int session_get(struct call *c)
+{
+	char csrf[AUTH_TEXT_MAX], *within;
+
+	if (call_args_only(c, no_args) < 0)
+		return c->err.code;
+	auth_session_csrf(c->cgi->auth, c, csrf);
+	within = auth_within(c, ROLE_NONE, 0);
+	put_open(&c->out, NULL, '{');
+	put_text(&c->out, "user", c->user[0] != '\0' ? c->user : c->actor);
+	put_text(&c->out, "role", role_name(c->role));
+	put_text(&c->out, "via", c->via);
+	put_raw(&c->out, "projects", within != NULL ? within : "null");
+	put_rights(&c->out, "rights", c->rights);
+	free(within);
+	put_text(&c->out, "csrf", csrf[0] != '\0' ? csrf : NULL);
+	put_close(&c->out, '}');
+	return reply_json(c, MHD_HTTP_OK);
+}
+
+/* --- password --- */
+
+static int password_work(struct call *c, struct reader *r)
+{
+	struct login *l = c->extra;
+	const struct person *p = NULL;
+	int code;
+
+	(void)r;
+	(void)people_find(c->cgi->people, c->user, &p);
+	code = auth_password_verify(c->cgi->auth, c->user, p, l->password, &c->err);
+	person_unref(p);
+	auth_tried(c->cgi->auth, c, c->user, code == 0);
+	if (code == 0 && strcmp(c->user, "admin") == 0)
+		code = auth_password_set(c->cgi->auth, l->other, &c->err);
+	else if (code == 0)
+		code = auth_password_hash(l->other, l->secret, &c->err);
+	sodium_memzero(l->password, sizeof(l->password));
+	sodium_memzero(l->other, sizeof(l->other));
+	return code;
+}
+
+/* Whoever knew the old one is signed out everywhere else. */
+static int password_kept(struct call *c)
+{
+	struct login *l = c->extra;
+	const struct person *p = NULL;
+	char user[64];
+	int ended;
+
+	if (c->err.code < 0)
+		return c->err.code;
+	if (people_find(c->cgi->people, c->user, &p) == 1)
+		auth_session_renew(c->cgi->auth, l->own, p->since);
+	person_unref(p);
+	ended = auth_sessions_end(c->cgi->auth, c->user, NULL, l->own, user);
+	return sessions_ended(c, c->user, ended, answered_empty);
+}
+
+/* A person's own is kept by the server, like all of him. */
+static int password_hashed(struct call *c)
+{
+	struct login *l = c->extra;
+	cJSON *args;
+	int r;
+
+	if (c->err.code < 0)
+		return c->err.code;
+	if (strcmp(c->user, "admin") == 0)
+		return password_kept(c);
+	auth_session_hold(c->cgi->auth, l->own);
+	args = cJSON_CreateObject();
+	cJSON_AddStringToObject(args, "user", c->user);
+	cJSON_AddStringToObject(args, "secret", l->secret);
+	sodium_memzero(l->secret, sizeof(l->secret));
+	r = user_command(c, "user-set", args, password_kept);
+	cJSON_Delete(args);
+	return r;
+}
+
+int password_post(struct call *c)
+{
+	static const char *const keys[] = { "old", "new", NULL };
+	struct login *l = c->extra = mem_new(sizeof(*l));
+
+	if (c->user[0] == '\0' && c->role == ROLE_ADMIN) /* the cgi's own tokens: admin's */
+		snprintf(c->user, sizeof(c->user), "admin");
+	if (c->user[0] == '\0')
+		return call_fail(c, E_FORBIDDEN, "", "%s is a token, not a person", c->actor);
+	if (c->person != NULL && person_is_outside(c->person))
+		return call_fail(c, E_CONFLICT, "", "the password of %s is kept by %s, not here",
+		                 c->user, c->person->source);
+	if (call_members_only(c, keys) < 0 ||
+	    text_member(c, "old", true, l->password, sizeof(l->password)) < 0 ||
+	    text_member(c, "new", true, l->other, sizeof(l->other)) < 0 ||
+	    auth_may_try(c->cgi->auth, c, c->user) < 0)
+		return c->err.code;
+	auth_session_own(c->cgi->auth, c, l->own);
+	c->then = password_hashed;
+	return call_hash(c, password_work);
+}

@@ -1,0 +1,394 @@
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cgi/handlers/handle_commands.h"
+#include "cgi/handlers/route.h"
+#include "cgi/http/call.h"
+#include "cgi/http/cgi.h"
+#include "cgi/server/list.h"
+#include "cgi/server/show.h"
+#include "cgi/who/auth.h"
+#include "cgi/who/people.h"
+#include "util/alloc.h"
+#include "util/json_in.h"
+#include "util/json_put.h"
+
+struct kind {
+	const char *name;
+	enum role role;
+};
+
+/* What the role alone does not allow; an admin has both. */
+static const struct {
+	const char *kind;
+	enum right right;
+} rights[] = { { "backfill", RIGHT_BACKFILL }, { "force-success", RIGHT_FORCE_SUCCESS } };
+
+/* Each tells of something that this program does itself, and has a route of its own. */
+static const struct {
+	const char *kind, *route;
+} elsewhere[] = { { "session-end", "DELETE /api/v1/sessions" },
+	          { "token-end", "DELETE /api/v1/tokens/NAME" },
+	          { "preferences-set", "PUT /api/v1/preferences" } };
+
+static const struct kind kinds[] = {
+#define COMMAND(NAME, kind, role, acts_on, bulk, text) { kind, ROLE_##role },
+#include "tbl/command.def"
+#undef COMMAND
+};
+
+static const struct kind *kind_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(kinds[i].name, name) == 0)
+			return &kinds[i];
+	return NULL;
+}
+
+static int command_done(struct call *c)
+{
+	if (c->err.code < 0)
+		return c->err.code;
+	return reply_json(c, c->ask_dry ? MHD_HTTP_OK : MHD_HTTP_ACCEPTED);
+}
+
+/* The caller's request id, else ours: either way it goes back with the answer. */
+static int request_id_read(struct call *c, char ret[80])
+{
+	const char *given = json_text(c->json, "request_id");
+
+	if (json_get(c->json, "request_id") != NULL &&
+	    (given == NULL || strlen(given) < 8 || strlen(given) > 64))
+		return call_fail(c, E_INVALID, "request_id", "want a text of 8 to 64 bytes");
+	snprintf(ret, 80, "%s", given != NULL ? given : c->request_id);
+	return 0;
+}
+
+static unsigned right_of(const struct kind *kind)
+{
+	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
+		if (strcmp(rights[i].kind, kind->name) == 0)
+			return rights[i].right;
+	return 0;
+}
+
+static int right_check(struct call *c, const struct kind *kind)
+{
+	if ((c->rights & right_of(kind)) != right_of(kind)) {
+		snprintf(c->hint, sizeof(c->hint),
+		         "an administrator: sirdar user set %.64s --right %s",
+		         c->user[0] != '\0' ? c->user : "NAME", kind->name);
+		return call_fail(c, E_FORBIDDEN, "kind", "%s needs the right %s, which %s has not",
+		                 kind->name, kind->name, c->actor);
+	}
+	return 0;
+}
+
+/* A person's rights end with his projects: of those the caller names, or all of them. */
+static cJSON *within_of(const char *has, const cJSON *asked)
+{
+	cJSON *mine = cJSON_Parse(has), *both;
+	const cJSON *a, *m;
+
+	if (asked == NULL)
+		return mine;
+	both = cJSON_CreateArray();
+	cJSON_ArrayForEach(a, asked)
+	{
+		cJSON_ArrayForEach(m, mine)
+		{
+			if (cJSON_IsString(a) && cJSON_IsString(m) &&
+			    strcmp(a->valuestring, m->valuestring) == 0)
+				cJSON_AddItemToArray(both, cJSON_Duplicate(a, true));
+		}
+	}
+	cJSON_Delete(mine);
+	return both;
+}
+
+static char *args_text(struct call *c, const struct kind *kind, const cJSON *args)
+{
+	char *has = auth_within(c, kind->role, right_of(kind)), *text;
+	cJSON *all;
+
+	if (has == NULL)
+		return args != NULL ? cJSON_PrintUnformatted(args) : mem_str("{}");
+	all = args != NULL ? cJSON_Duplicate(args, true) : cJSON_CreateObject();
+	cJSON *within = within_of(has, json_get(all, "within"));
+	cJSON_DeleteItemFromObjectCaseSensitive(all, "within");
+	cJSON_AddItemToObject(all, "within", within);
+	text = cJSON_PrintUnformatted(all);
+	cJSON_Delete(all);
+	free(has);
+	return text;
+}
+
+char *command_args(struct call *c, const char *kind, const cJSON *args)
+{
+	return args_text(c, kind_find(kind), args);
+}
+
+static int command_may(struct call *c, const struct kind *kind)
+{
+	if (c->role < kind->role)
+		return call_fail(c, E_FORBIDDEN, "kind", "%s needs the role %s, %s has %s",
+		                 kind->name, role_name(kind->role), c->actor, role_name(c->role));
+	return right_check(c, kind);
+}
+
+static int kind_check(struct call *c, const struct kind *kind)
+{
+	if (command_may(c, kind) < 0)
+		return c->err.code;
+	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
+		if (strcmp(elsewhere[i].kind, kind->name) == 0)
+			return call_fail(c, E_INVALID, "kind", "%s is asked for by %s", kind->name,
+			                 elsewhere[i].route);
+	return 0;
+}
+
+static int command_send(struct call *c, const struct kind *kind, const cJSON *args, bool dry)
+{
+	char request_id[80], *text;
+	int r;
+
+	if (kind_check(c, kind) < 0 || request_id_read(c, request_id) < 0)
+		return c->err.code;
+	text = args_text(c, kind, args);
+	c->then = command_done;
+	r = call_command(c, kind->name, text, dry, request_id);
+	free(text);
+	return r;
+}
+
+int command_ask(struct call *c, const char *kind, const cJSON *args)
+{
+	char *text;
+	int r;
+
+	if (command_may(c, kind_find(kind)) < 0)
+		return c->err.code;
+	text = args_text(c, kind_find(kind), args);
+	r = call_command(c, kind, text, false, c->request_id);
+	free(text);
+	return r;
+}
+
+int commands_post(struct call *c)
+{
+	const char *name = json_text(c->json, "kind");
+	static const char *const keys[] = { "kind", "args", "dry_run", "request_id", NULL };
+	const cJSON *args = json_get(c->json, "args");
+	const struct kind *kind;
+	bool dry = false;
+
+	if (call_members_only(c, keys) < 0 || call_truth_member(c, "dry_run", &dry) < 0)
+		return c->err.code;
+	if (name == NULL)
+		return call_fail(c, E_INVALID, "kind", "'kind' wants a text");
+	if (args != NULL && !cJSON_IsObject(args))
+		return call_fail(c, E_INVALID, "args", "'args' wants an object");
+	kind = kind_find(name);
+	if (kind == NULL)
+		return call_fail(
+			c, E_INVALID, "kind",
+			"there is no command '%.40s'; want one such as apply, redo or backfill",
+			name);
+	return command_send(c, kind, args, dry);
+}
+
+/* If-Match is the version that the one document must be at. */
+static int if_match(struct call *c)
+{
+	const char *match = call_header(c, "If-Match");
+	cJSON *documents = cJSON_GetObjectItemCaseSensitive(c->json, "documents");
+	char *end;
+	long version;
+
+	if (match == NULL)
+		return 0;
+	version = match[0] == '"' ? strtol(match + 1, &end, 10) : -1;
+	if (version < 0 || strcmp(end, "\"") != 0)
+		return call_fail(c, E_INVALID, "If-Match",
+		                 "want a version in quotes, as ETag has it");
+	if (cJSON_GetArraySize(documents) != 1 || !cJSON_IsObject(documents->child))
+		return call_fail(c, E_INVALID, "If-Match", "If-Match goes with one document");
+	cJSON_DeleteItemFromObjectCaseSensitive(documents->child, "version");
+	cJSON_AddNumberToObject(documents->child, "version", (double)version);
+	return 0;
+}
+
+static int matched_done(struct call *c)
+{
+	if (c->err.code == E_CONFLICT)
+		c->error_status = MHD_HTTP_PRECONDITION_FAILED;
+	return command_done(c);
+}
+
+/* POST /workflows is the command `apply`, its args beside dry_run and request_id. */
+int workflows_post(struct call *c)
+{
+	cJSON *args = cJSON_CreateObject(), *m = c->json->child, *next;
+	bool dry = false;
+	int r = call_truth_member(c, "dry_run", &dry);
+
+	if (r == 0)
+		r = if_match(c);
+	if (r < 0) {
+		cJSON_Delete(args);
+		return r;
+	}
+	for (; m != NULL; m = next) {
+		next = m->next;
+		if (strcmp(m->string, "dry_run") == 0 || strcmp(m->string, "request_id") == 0)
+			continue;
+		cJSON_AddItemReferenceToObject(args, m->string, m);
+	}
+	r = command_send(c, kind_find("apply"), args, dry);
+	if (r == 0 && call_header(c, "If-Match") != NULL)
+		c->then = matched_done;
+	cJSON_Delete(args);
+	return r;
+}
+
+/* --- lists --------------------------------------------------------------------------------- */
+
+struct query {
+	struct list list;
+	bool open;
+	uint64_t id;
+};
+
+static int command_put(void *ctx, const struct store_command *s)
+{
+	show_command(&((struct call *)ctx)->out, s, false);
+	return 0;
+}
+
+static int commands_work(struct call *c, struct reader *r)
+{
+	struct query *q = c->extra;
+	int code;
+
+	list_begin(c);
+	code = read_commands(r, q->open, &q->list.page, command_put, c, &q->list.answer, &c->err);
+	list_end(c, &q->list);
+	return code;
+}
+
+int commands_get(struct call *c)
+{
+	static const char *const names[] = { "limit", "cursor", "order", "open", NULL };
+	struct query *q = c->extra = mem_new(sizeof(*q));
+
+	if (call_args_only(c, names) < 0 || list_args(c, &q->list, 50) < 0 ||
+	    call_arg_bool(c, "open", &q->open) < 0)
+		return c->err.code;
+	if (call_arg(c, "order") == NULL)
+		q->list.page.descending = true;
+	return call_read(c, commands_work);
+}
+
+/* --- the audit --- */
+
+static int action_put(void *ctx, const struct read_action *a)
+{
+	show_action(&((struct call *)ctx)->out, a);
+	return 0;
+}
+
+static int audit_work(struct call *c, struct reader *r)
+{
+	struct query *q = c->extra;
+	int code;
+
+	list_begin(c);
+	code = read_actions(r, call_arg(c, "actor"), call_arg(c, "action"), &q->list.page,
+	                    action_put, c, &q->list.answer, &c->err);
+	list_end(c, &q->list);
+	return code;
+}
+
+int audit_get(struct call *c)
+{
+	static const char *const names[] = { "limit", "cursor", "order", "actor", "action", NULL };
+	struct query *q = c->extra = mem_new(sizeof(*q));
+
+	if (call_args_only(c, names) < 0 || list_args(c, &q->list, 100) < 0)
+		return c->err.code;
+	if (call_arg(c, "order") == NULL)
+		q->list.page.descending = true;
+	return call_read(c, audit_work);
+}
+
+/* --- one command --- */
+
+static int id_param(struct call *c)
+{
+	struct query *q = c->extra = mem_new(sizeof(*q));
+	const char *p = c->params[0];
+	size_t n = strspn(p, "0123456789");
+
+	if (n == 0 || n > 18 || p[n] != '\0')
+		return call_fail(c, E_INVALID, "id", "want a command's number");
+	q->id = strtoull(p, NULL, 10);
+	return 0;
+}
+
+static int command_whole(void *ctx, const struct store_command *s)
+{
+	show_command(&((struct call *)ctx)->out, s, true);
+	return 0;
+}
+
+static int command_work(struct call *c, struct reader *r)
+{
+	struct query *q = c->extra;
+
+	return read_command(r, NULL, q->id, command_whole, c, &c->err);
+}
+
+int command_get(struct call *c)
+{
+	static const char *const names[] = { NULL };
+
+	if (call_args_only(c, names) < 0 || id_param(c) < 0)
+		return c->err.code;
+	return call_read(c, command_work);
+}
+
+static int item_put(void *ctx, const struct store_command_item *i)
+{
+	struct call *c = ctx;
+
+	show_item(&c->out, c->cgi->names, i);
+	return 0;
+}
+
+static int items_work(struct call *c, struct reader *r)
+{
+	struct query *q = c->extra;
+	int code;
+
+	list_begin(c);
+	code = read_command_items(r, q->id, q->open, &q->list.page, item_put, c, &q->list.answer,
+	                          &c->err);
+	list_end(c, &q->list);
+	return code;
+}
+
+int command_items_get(struct call *c)
+{
+	static const char *const names[] = { "limit", "cursor", "failed", NULL };
+	struct query *q;
+
+	if (call_args_only(c, names) < 0 || id_param(c) < 0)
+		return c->err.code;
+	q = c->extra;
+	if (list_args(c, &q->list, 100) < 0 || call_arg_bool(c, "failed", &q->open) < 0)
+		return c->err.code;
+	c->names = true;
+	return call_read(c, items_work);
+}

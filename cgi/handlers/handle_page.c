@@ -1,0 +1,102 @@
+/* The web console below /ui/, from the files of web_dir; and the plain status page, whose files
+ * are inside the program, so that it is there wherever the program is. */
+#include <stddef.h>
+#include <string.h>
+
+#include "cgi/handlers/route.h"
+#include "cgi/http/call.h"
+#include "cgi/http/cgi.h"
+#include "cgi/http/pack.h"
+#include "cgi/http/pages.h"
+#include "util/check.h"
+
+#define FILE_IN(name, path) \
+	__asm__(".section .rodata\n" \
+	        ".global " #name "\n" #name ":\n.incbin \"" path "\"\n" \
+	        ".global " #name "_end\n" #name "_end:\n.byte 0\n.previous\n"); \
+	extern const char name[], name##_end[]
+
+FILE_IN(page_html, "admin-console/web/status.html");
+FILE_IN(page_script, "admin-console/web/status.js");
+FILE_IN(page_style, "admin-console/web/status.css");
+
+static int file_reply(struct call *c, const char *type, const char *from, const char *end)
+{
+	return reply_bytes(c, MHD_HTTP_OK, type, from, (size_t)(end - from));
+}
+
+int status_page_get(struct call *c)
+{
+	return file_reply(c, "text/html; charset=utf-8", page_html, page_html_end);
+}
+
+int page_script_get(struct call *c)
+{
+	return file_reply(c, "text/javascript; charset=utf-8", page_script, page_script_end);
+}
+
+int page_style_get(struct call *c)
+{
+	return file_reply(c, "text/css; charset=utf-8", page_style, page_style_end);
+}
+
+/* --- the console ------------------------------------------------------------------------------ */
+
+#define CACHE_FOR_EVER "public, max-age=31536000, immutable"
+#define CACHE_ASK      "no-cache"
+
+static void header(struct MHD_Response *r, const char *name, const char *value)
+{
+	CHECK(MHD_add_response_header(r, name, value) == MHD_YES);
+}
+
+/* The compressed form to who takes it; 304 to who has it already. */
+static int page_reply(struct call *c, const struct page *p)
+{
+	bool packed = p->gzip.len > 0 && pack_taken(call_header(c, "Accept-Encoding"), "gzip");
+	const struct buf *b = packed ? &p->gzip : &p->plain;
+	const char *etag = packed ? p->etag_gzip : p->etag;
+	bool known = page_etag_in(call_header(c, "If-None-Match"), etag);
+	struct MHD_Response *r = MHD_create_response_from_buffer(
+		known ? 0 : b->len, (void *)(uintptr_t)buf_at(b), MHD_RESPMEM_PERSISTENT);
+
+	CHECK(r != NULL);
+	header(r, "Content-Type", p->type);
+	header(r, "ETag", etag);
+	header(r, "Cache-Control", p->immutable ? CACHE_FOR_EVER : CACHE_ASK);
+	header(r, "Vary", "Accept-Encoding");
+	if (packed)
+		header(r, "Content-Encoding", "gzip");
+	return reply_queue(c, known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, r);
+}
+
+int reply_to(struct call *c, const char *to)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "",
+	                                                         MHD_RESPMEM_PERSISTENT);
+
+	CHECK(r != NULL);
+	header(r, "Location", to);
+	if (c->cookie[0] != '\0')
+		header(r, "Set-Cookie", c->cookie);
+	return reply_queue(c, MHD_HTTP_FOUND, r);
+}
+
+int page_get(struct call *c)
+{
+	return c->cgi->pages != NULL ? reply_to(c, "/ui/") : status_page_get(c);
+}
+
+/* A file, or the one page that shows every path of the console. */
+int console_get(struct call *c)
+{
+	const char *path = c->params[0];
+	const struct page *p;
+
+	if (c->cgi->pages == NULL)
+		return reply_to(c, "/");
+	p = pages_find(c->cgi->pages, path);
+	if (p == NULL && strncmp(path, "assets/", strlen("assets/")) == 0)
+		return call_fail(c, E_NOT_FOUND, "path", "no such file of the console");
+	return page_reply(c, p != NULL ? p : pages_find(c->cgi->pages, "index.html"));
+}

@@ -1,0 +1,544 @@
+/* Instances: lists, one, its history, why it waits. */
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cgi/handlers/route.h"
+#include "cgi/http/call.h"
+#include "cgi/http/cgi.h"
+#include "cgi/server/list.h"
+#include "cgi/server/names.h"
+#include "cgi/server/net.h"
+#include "cgi/server/show.h"
+#include "sched/when.h"
+#include "util/alloc.h"
+#include "util/json_in.h"
+#include "util/json_put.h"
+
+struct query {
+	struct list list;
+	struct read_filter filter;
+	enum read_sort sort;
+	uint32_t *tasks;
+	char name[CALL_PARAM_BYTES];
+	struct inst_key key;
+	uint64_t before;
+	uint64_t last;
+	bool running, in_range;
+	size_t bytes; /* of the instance, before the server's word of its progress */
+	uint64_t number;
+};
+
+static const char *const sorts[READ_SORT_COUNT] = {
+	[READ_BY_RUN_DATE] = "run_date", [READ_BY_CHANGE] = "change",     [READ_BY_START] = "start",
+	[READ_BY_END] = "end",           [READ_BY_PRIORITY] = "priority", [READ_BY_STATE] = "state",
+};
+
+static int instance_put(void *ctx, const struct instance *i)
+{
+	struct call *c = ctx;
+
+	show_instance(&c->out, c->cgi->names, i);
+	return 0;
+}
+
+static int range_put(void *ctx, const struct store_range *r)
+{
+	struct call *c = ctx;
+
+	show_range(&c->out, c->cgi->names, r);
+	return 0;
+}
+
+struct members {
+	struct call *c;
+	uint32_t ids[READ_TASKS_MAX];
+	size_t n;
+};
+
+static int member_take(void *ctx, const struct store_task *t)
+{
+	struct members *m = ctx;
+
+	if (m->n == READ_TASKS_MAX)
+		return E_LIMIT;
+	m->ids[m->n++] = t->id;
+	return 0;
+}
+
+/* `task` is a name, or a prefix with '*' at its end. */
+static int members_read(struct call *c, struct reader *r, struct members *m)
+{
+	struct query *q = c->extra;
+	size_t n = strlen(q->name);
+	struct read_task_filter f = { .prefix = q->name };
+	struct read_answer at = { 0 };
+	int code;
+
+	if (q->name[n - 1] != '*')
+		return read_task(r, q->name, 0, member_take, m, &c->err);
+	q->name[n - 1] = '\0';
+	do {
+		struct read_page page = { .limit = READ_ROWS_MAX, .cursor = at.cursor };
+		struct read_answer next = { 0 };
+
+		code = read_tasks(r, &f, &page, member_take, m, &next, &c->err);
+		at = next;
+	} while (code == 0 && at.cursor[0] != '\0');
+	q->name[n - 1] = '*';
+	if (code == 0 && m->n == 0)
+		return call_fail(c, E_NOT_FOUND, "task", "no task is named so");
+	if (code == E_LIMIT)
+		return call_fail(c, code, "task", "more than %d tasks are named so",
+		                 READ_TASKS_MAX);
+	return code;
+}
+
+static int instances_work(struct call *c, struct reader *r)
+{
+	struct query *q = c->extra;
+	struct members m = { .c = c };
+	int code = 0;
+
+	if (q->name[0] != '\0') {
+		code = members_read(c, r, &m);
+		q->filter.tasks = m.ids;
+		q->filter.n_tasks = m.n;
+	}
+	list_begin(c);
+	if (code == 0)
+		code = read_instances(r, &q->filter, q->sort, &q->list.page, instance_put, c,
+		                      &q->list.answer, &c->err);
+	q->filter.tasks = NULL;
+	list_end(c, &q->list);
+	return code;
+}
+
+static int sort_read(struct call *c, enum read_sort *ret)
+{
+	const char *v = call_arg(c, "sort");
+
+	*ret = READ_BY_RUN_DATE;
+	if (v == NULL)
+		return 0;
+	for (int i = 0; i < READ_SORT_COUNT; i++) {
+		if (strcmp(sorts[i], v) == 0) {
+			*ret = (enum read_sort)i;
+			return 0;
+		}
+	}
+	return call_fail(c, E_INVALID, "sort",
+	                 "sort wants run_date, change, start, end, priority or state");
+}
+
+int instances_get(struct call *c)
+{
+	static const char *const names[] = { "limit",       "cursor",    "order", "sort",
+		                             "task",        "states",    "from",  "to",
+		                             "workflow_id", "broker_id", "parts", NULL };
+	struct query *q;
+	struct read_filter *f;
+	const char *task = call_arg(c, "task");
+	int64_t workflow, broker;
+
+	if (fresh_reply(c))
+		return 0;
+	q = c->extra = mem_new(sizeof(*q));
+	f = &q->filter;
+	if (call_args_only(c, names) < 0 || list_args(c, &q->list, 100) < 0 ||
+	    sort_read(c, &q->sort) < 0 || states_read(c, "states", &f->states) < 0 ||
+	    instant_arg(c, "from", false, &f->from) < 0 || instant_arg(c, "to", true, &f->to) < 0 ||
+	    call_arg_int(c, "workflow_id", 0, 0, UINT32_MAX, &workflow) < 0 ||
+	    call_arg_int(c, "broker_id", 0, 0, UINT32_MAX, &broker) < 0 ||
+	    call_arg_bool(c, "parts", &f->parts) < 0)
+		return c->err.code;
+	if (task != NULL && (task[0] == '\0' || strlen(task) >= sizeof(q->name)))
+		return call_fail(c, E_INVALID, "task", "task wants a name");
+	if (f->from != 0 && f->to == 0)
+		f->to = INT64_MAX;
+	f->each_range = range_put;
+	f->workflow = (uint32_t)workflow;
+	f->broker = (uint32_t)broker;
+	snprintf(q->name, sizeof(q->name), "%s", task != NULL ? task : "");
+	c->names = true;
+	c->fresh = FRESH_LIST;
+	return call_read(c, instances_work);
+}
+
+/* --- one --- */
+
+struct data_put {
+	struct call *c;
+	const char *key;
+};
+
+static int data_put(void *ctx, const char *body)
+{
+	const struct data_put *p = ctx;
+
+	put_raw(&p->c->out, p->key, body);
+	return 0;
+}
+
+/* What an instance has beside its row; absent where there is none. */
+static int data_read(struct call *c, struct reader *r, const struct instance *i)
+{
+	static const struct {
+		enum inst_data kind;
+		const char *key;
+	} kinds[] = { { ID_OUTPUTS, "outputs" },
+		      { ID_PARAMS, "run_parameters" },
+		      { ID_OWN, "instance_parameters" } };
+
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		struct data_put p = { c, kinds[k].key };
+		int code = read_data(r, i, kinds[k].kind, data_put, &p, &c->err);
+		if (code < 0 && code != E_NOT_FOUND)
+			return code;
+	}
+	c->err = (struct err){ 0 };
+	return 0;
+}
+
+struct notified {
+	struct buf *out;
+	uint32_t generation;
+};
+
+static int notified_put(void *ctx, const struct read_event *e)
+{
+	const struct notified *n = ctx;
+
+	if (e->event != EV_NOTIFIED || e->generation != n->generation)
+		return 0; /* one of each generation at most */
+	put_time_us(n->out, "notified_at", e->at_us);
+	if (e->note)
+		put_text(n->out, "notified", e->note);
+	return 0;
+}
+
+/* Who was told of its end, and when: among its last events, for nothing but that comes after it. */
+static int notified_read(struct call *c, struct reader *r, const struct instance *i)
+{
+	enum { BACK_MAX = 20 };
+	struct notified n = { &c->out, i->generation };
+
+	if (!(i->flags & IF_NOTIFIED))
+		return 0;
+	return read_events(r, i->key, 0, BACK_MAX, notified_put, &n, NULL, &c->err);
+}
+
+static int instance_work(struct call *c, struct reader *r)
+{
+	struct query *q = c->extra;
+	struct instance i;
+	int code = read_instance(r, q->key, &i, &c->number, &c->err);
+
+	if (code < 0)
+		return code;
+	show_instance(&c->out, c->cgi->names, &i);
+	c->out.len--; /* the rest goes inside the object */
+	code = data_read(c, r, &i);
+	if (code == 0)
+		code = notified_read(c, r, &i);
+	put_close(&c->out, '}');
+	q->running = state_holds_slot((enum state)i.state);
+	q->in_range = i.marks != 0;
+	return code;
+}
+
+/* The server's word stands behind the instance: it goes inside. A server that does not answer
+ * takes nothing away from what the store said. */
+static int progress_done(struct call *c)
+{
+	const struct query *q = c->extra;
+	struct cJSON *root = NULL;
+	const struct cJSON *items = NULL;
+
+	if (c->err.code == 0 &&
+	    json_parse(buf_str(&c->out) + q->bytes, c->out.len - q->bytes, &root, NULL) == 0)
+		items = json_get(root, "items");
+	c->err = (struct err){ 0 };
+	c->place[0] = c->hint[0] = '\0';
+	c->number = q->number;
+	c->out.len = q->bytes - 1;
+	if (cJSON_GetArraySize(items) == 1)
+		put_int(&c->out, "progress_permille",
+		        json_int(cJSON_GetArrayItem(items, 0), "permille", 0));
+	put_close(&c->out, '}');
+	json_free(root);
+	return reply_json(c, MHD_HTTP_OK);
+}
+
+/* An instant between two dates that were left out together is none of them: the plan knows. */
+static int range_done(struct call *c)
+{
+	const struct query *q = c->extra;
+	struct cJSON *root = NULL;
+	bool is_date = true;
+
+	if (c->err.code == 0 &&
+	    json_parse(buf_str(&c->out) + q->bytes, c->out.len - q->bytes, &root, NULL) == 0)
+		is_date = !cJSON_IsFalse(json_get(root, "planned"));
+	json_free(root);
+	c->err = (struct err){ 0 };
+	c->place[0] = c->hint[0] = '\0';
+	c->number = q->number;
+	c->out.len = is_date ? q->bytes : 0;
+	return is_date ? reply_json(c, MHD_HTTP_OK)
+	               : call_fail(c, E_NOT_FOUND, "id",
+	                           "the task has no such date: it lies between two of them");
+}
+
+static int instance_done(struct call *c)
+{
+	struct query *q = c->extra;
+	char id[ID_TEXT_MAX], args[ID_TEXT_MAX + 32];
+
+	if (c->err.code < 0)
+		return c->err.code;
+	if ((!q->running && !q->in_range) || !net_up(c->cgi->net))
+		return reply_json(c, MHD_HTTP_OK);
+	c->fresh = FRESH_NO; /* its progress comes without events */
+	q->bytes = c->out.len;
+	q->number = c->number;
+	key_text(q->key, id);
+	if (q->in_range) {
+		snprintf(args, sizeof(args), "{\"instance\":{\"id\":\"%s\"}}", id);
+		c->then = range_done;
+		return call_query(c, "instance", args);
+	}
+	snprintf(args, sizeof(args), "{\"ids\":\"%s\"}", id);
+	c->then = progress_done;
+	return call_query(c, "progress", args);
+}
+
+static int key_query(struct call *c, const char *const *names)
+{
+	struct query *q = c->extra = mem_new(sizeof(*q));
+
+	return call_args_only(c, names) < 0 ? c->err.code : key_param(c, &q->key);
+}
+
+int instance_get(struct call *c)
+{
+	static const char *const names[] = { NULL };
+	struct query *q;
+
+	if (fresh_reply(c))
+		return 0;
+	if (key_query(c, names) < 0)
+		return c->err.code;
+	q = c->extra;
+	c->fresh = FRESH_ONE;
+	c->fresh_key = q->key;
+	c->then = instance_done;
+	c->names = true;
+	return call_read(c, instance_work);
+}
+
+static int event_put(void *ctx, const struct read_event *e)
+{
+	struct call *c = ctx;
+
+	((struct query *)c->extra)->last = e->prev != 0 ? e->number : 0;
+	show_event(&c->out, c->cgi->names, e);
+	return 0;
+}
+
+static int events_work(struct call *c, struct reader *r)
+{
+	struct query *q = c->extra;
+	int code;
+
+	list_begin(c);
+	code = read_events(r, q->key, q->before, q->list.page.limit, event_put, c,
+	                   &q->list.answer.number, &c->err);
+	if (q->last != 0)
+		snprintf(q->list.answer.cursor, sizeof(q->list.answer.cursor), "%llu",
+		         (unsigned long long)q->last);
+	list_end(c, &q->list);
+	return code;
+}
+
+int instance_events_get(struct call *c)
+{
+	static const char *const names[] = { "limit", "cursor", NULL };
+	struct query *q;
+	int64_t before;
+
+	if (key_query(c, names) < 0)
+		return c->err.code;
+	q = c->extra;
+	if (list_args(c, &q->list, 100) < 0 ||
+	    call_arg_int(c, "cursor", 0, 1, INT64_MAX, &before) < 0)
+		return c->err.code;
+	q->before = (uint64_t)before;
+	c->names = true;
+	return call_read(c, events_work);
+}
+
+/* --- asked of the server --- */
+
+static void text_replace(cJSON *in, const char *key, const char *value)
+{
+	cJSON_ReplaceItemInObjectCaseSensitive(in, key, cJSON_CreateString(value));
+}
+
+/* How it came to its end, from its last events. */
+struct ending {
+	uint8_t state;
+	bool is_found, is_whole;
+	char note[600];
+	uint64_t cause;
+	char by[600];
+};
+
+/* Newest first. Of what was killed the kill tells more than its confirmation. */
+static int ending_take(void *ctx, const struct read_event *e)
+{
+	struct ending *w = ctx;
+	bool kill = e->event == EV_KILL || e->event == EV_INTENT;
+
+	if (w->is_whole || (w->is_found ? !kill : e->to != w->state || e->from == e->to))
+		return 0;
+	w->is_found = true;
+	w->is_whole = e->event != EV_DEAD_KILLED;
+	if (e->note != NULL)
+		snprintf(w->note, sizeof(w->note), ": %s", e->note);
+	if (e->cause != 0)
+		w->cause = e->cause;
+	return 0;
+}
+
+static int ending_by(void *ctx, const struct store_command *m)
+{
+	struct ending *w = ctx;
+	struct cJSON *args = NULL;
+	const char *message = NULL;
+
+	if (json_parse(m->args, strlen(m->args), &args, NULL) == 0)
+		message = json_text(args, "message");
+	snprintf(w->by, sizeof(w->by), "; command %llu (%s) by %s%s%s", (unsigned long long)m->id,
+	         m->kind, m->actor, message ? ": " : "", message ? message : "");
+	json_free(args);
+	return 0;
+}
+
+static void ending_read(struct reader *r, const struct instance *i, struct ending *ret)
+{
+	enum { BACK_MAX = 50 };
+
+	*ret = (struct ending){ .state = i->state };
+	read_events(r, i->key, 0, BACK_MAX, ending_take, ret, NULL, NULL);
+	if (i->state == ST_STOP && ret->note[0] == '\0' && i->exit_code != 0)
+		snprintf(ret->note, sizeof(ret->note),
+		         i->exit_code < 0 ? ": signal %d" : ": exit %d",
+		         i->exit_code < 0 ? -i->exit_code : i->exit_code);
+	if (ret->cause != 0)
+		read_command(r, NULL, ret->cause, ending_by, ret, NULL);
+}
+
+/* The server's answer, of one that is over as the store has it. */
+static void over_put(struct call *c, const struct instance *i, const struct ending *w)
+{
+	const char *state = state_name((enum state)i->state);
+	struct cJSON *root = NULL;
+	char reason[120] = "";
+	struct buf line;
+
+	if (json_parse(buf_str(&c->out), c->out.len, &root, NULL) < 0)
+		return;
+	if (i->reason != 0)
+		snprintf(reason, sizeof(reason), ", %s", reason_text((enum reason)i->reason));
+	buf_init(&line);
+	buf_printf(&line, "it is over: %s%s%s%s", state, reason, w->note, w->by);
+	cJSON *args = cJSON_CreateObject();
+	cJSON_AddStringToObject(args, "state", state);
+	cJSON_AddStringToObject(args, "reason", reason);
+	cJSON_AddStringToObject(args, "note", w->note);
+	cJSON_AddStringToObject(args, "by", w->by);
+	text_replace(root, "state", state);
+	text_replace(root, "code", "over");
+	text_replace(root, "line", buf_str(&line));
+	cJSON_ReplaceItemInObjectCaseSensitive(root, "args", args);
+	char *text = cJSON_PrintUnformatted(root);
+	buf_clear(&c->out);
+	buf_puts(&c->out, text);
+	free(text);
+	json_free(root);
+	buf_done(&line);
+}
+
+static int over_work(struct call *c, struct reader *r)
+{
+	const struct query *q = c->extra;
+	struct instance i;
+	struct ending w;
+
+	if (read_instance(r, q->key, &i, NULL, &c->err) == 0 && state_final((enum state)i.state)) {
+		ending_read(r, &i, &w);
+		over_put(c, &i, &w);
+	}
+	c->err = (struct err){ 0 }; /* there is none: what the server said holds */
+	return 0;
+}
+
+/* The server keeps in memory how instances ended, not their parts, and not what their events say:
+ * the store has those. */
+static int why_done(struct call *c)
+{
+	const struct query *q = c->extra;
+	const char *said = buf_str(&c->out);
+
+	if (c->err.code < 0)
+		return c->err.code;
+	c->then = NULL;
+	if (strstr(said, "\"code\":\"over\"") != NULL ||
+	    (q->key.part != 0 && strstr(said, "\"code\":\"unplanned\"") != NULL))
+		return call_read(c, over_work);
+	return reply_json(c, MHD_HTTP_OK);
+}
+
+int instance_why_get(struct call *c)
+{
+	static const char *const names[] = { NULL };
+	char id[ID_TEXT_MAX], args[ID_TEXT_MAX + 40];
+	struct query *q;
+
+	if (key_query(c, names) < 0)
+		return c->err.code;
+	q = c->extra;
+	key_text(q->key, id);
+	snprintf(args, sizeof(args), "{\"instance\":{\"id\":\"%s\"}}", id);
+	c->then = why_done;
+	return call_query(c, "why", args);
+}
+
+/* A name and a run_date, perhaps local, to an id. */
+int resolve_get(struct call *c)
+{
+	static const char *const names[] = { "task", "run_date", "part", NULL };
+	const char *task = call_arg(c, "task"), *run_date = call_arg(c, "run_date");
+	int64_t part;
+	struct buf args;
+	int r;
+
+	if (call_args_only(c, names) < 0 ||
+	    call_arg_int(c, "part", 0, INT32_MIN, INT32_MAX, &part) < 0)
+		return c->err.code;
+	if (task == NULL || run_date == NULL)
+		return call_fail(c, E_INVALID, task == NULL ? "task" : "run_date",
+		                 "want task and run_date");
+	buf_init(&args);
+	put_open(&args, NULL, '{');
+	put_open(&args, "instance", '{');
+	put_text(&args, "task", task);
+	put_text(&args, "run_date", run_date);
+	put_int(&args, "part", part);
+	buf_puts(&args, "}}");
+	r = call_query(c, "instance", buf_str(&args));
+	buf_done(&args);
+	return r;
+}

@@ -1,0 +1,107 @@
+/* Target servers: listed, made, changed, removed. Passwords come in and never go out. */
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cgi/handlers/handle_docs.h"
+#include "cgi/handlers/route.h"
+#include "cgi/http/call.h"
+#include "util/err.h"
+#include "util/json_in.h"
+#include "util/json_put.h"
+
+static void put_extra(struct buf *b, const cJSON *extra)
+{
+	const cJSON *v;
+
+	put_open(b, "extra", '{');
+	cJSON_ArrayForEach(v, extra)
+	{
+		if (cJSON_IsString(v))
+			put_text(b, v->string, v->valuestring);
+	}
+	put_close(b, '}');
+}
+
+static int64_t number(const cJSON *root, const char *key)
+{
+	const cJSON *v = json_get(root, key);
+
+	return cJSON_IsNumber(v) ? (int64_t)v->valuedouble : 0;
+}
+
+/* Of "v1:KEY:..." (baseserver/model/vault.h) the name of the key, no more. */
+static void put_key(struct buf *b, const char *sealed)
+{
+	const char *from = sealed != NULL ? strchr(sealed, ':') : NULL;
+	const char *to = from != NULL ? strchr(from + 1, ':') : NULL;
+	char name[64];
+
+	if (to != NULL)
+		snprintf(name, sizeof(name), "%.*s", (int)(to - from - 1), from + 1);
+	put_text(b, "key", to != NULL ? name : NULL);
+}
+
+/* All of it but what is sealed. */
+static int target_put(void *ctx, const struct store_doc *d)
+{
+	struct buf *b = &((struct call *)ctx)->out;
+	cJSON *root = doc_open(b, "server", d);
+
+	put_text(b, "kind", json_text(root, "kind"));
+	put_text(b, "host", json_text(root, "host"));
+	put_int(b, "port", number(root, "port"));
+	put_text(b, "user", json_text(root, "user"));
+	put_text(b, "database", json_text(root, "database"));
+	put_extra(b, json_get(root, "extra"));
+	put_int(b, "concurrency", number(root, "concurrency"));
+	put_texts(b, "projects", json_get(root, "projects"));
+	put_bool(b, "has_password", json_text(root, "sealed") != NULL);
+	put_key(b, json_text(root, "sealed"));
+	doc_close(b, d, root);
+	return 0;
+}
+
+static const struct doc_noun noun = { DOC_SERVER, "servers", "no such target server", false,
+	                              target_put };
+
+int servers_get(struct call *c)
+{
+	return docs_get(c, &noun);
+}
+
+int target_get(struct call *c)
+{
+	return doc_get(c, &noun);
+}
+
+/* --- changes --- */
+
+/* Here already: a number that is none of the server's is printed in a form it does not read. */
+static int number_check(struct call *c, const char *key, int max)
+{
+	const cJSON *v = json_get(c->json, key);
+
+	if (cJSON_IsNumber(v) && !(v->valuedouble >= 0 && v->valuedouble <= max &&
+	                           v->valuedouble == (double)(int64_t)v->valuedouble))
+		return call_fail(c, E_INVALID, key, "'%s' wants a whole number from 0 to %d", key,
+		                 max);
+	return 0;
+}
+
+int servers_post(struct call *c)
+{
+	static const char *const keys[] = { "server",   "kind",     "host",  "port",
+		                            "user",     "database", "extra", "concurrency",
+		                            "projects", "password", NULL };
+
+	return call_members_only(c, keys) < 0 || number_check(c, "port", 65535) < 0 ||
+	                       number_check(c, "concurrency", 1000000) < 0
+	               ? c->err.code
+	               : doc_command(c, "server-set", c->json);
+}
+
+int target_delete(struct call *c)
+{
+	return doc_remove(c, "server-remove", "server");
+}

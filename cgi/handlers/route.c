@@ -1,0 +1,112 @@
+#include "cgi/handlers/route.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/name.h"
+
+#define ROUTE(method, path, role, flags, handler) { method, path, ROLE_##role, flags, handler },
+const struct route routes[] = {
+#include "cgi/handlers/routes.def"
+};
+#undef ROUTE
+const size_t routes_n = sizeof(routes) / sizeof(routes[0]);
+
+static int hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 32;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int decode(const char *p, size_t n, char ret[CALL_PARAM_BYTES])
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int ch = (unsigned char)p[i];
+
+		if (ch == '%') {
+			int high = i + 1 < n ? hex(p[i + 1]) : -1;
+			int low = i + 2 < n ? hex(p[i + 2]) : -1;
+
+			if (high < 0 || low < 0)
+				return E_INVALID;
+			ch = high << 4 | low;
+			i += 2;
+		}
+		if (ch < 0x20 || ch == 0x7f || out + 1 >= CALL_PARAM_BYTES)
+			return E_INVALID;
+		ret[out++] = (char)ch;
+	}
+	ret[out] = '\0';
+	char *nfc = name_nfc(ret); /* as names are kept */
+	if (nfc != NULL && strlen(nfc) < CALL_PARAM_BYTES)
+		memcpy(ret, nfc, strlen(nfc) + 1);
+	free(nfc);
+	return out > 0 ? 0 : E_INVALID;
+}
+
+/* 1: the path is this route's; 0: it is not; negative: it is, with a bad parameter. */
+static int path_match(const char *pattern, const char *p, const char *end,
+                      char params[CALL_PARAMS_MAX][CALL_PARAM_BYTES])
+{
+	size_t n_params = 0;
+
+	while (*pattern != '\0') {
+		const char *close, *stop;
+
+		if (*pattern != '{') {
+			if (p >= end || *p != *pattern)
+				return 0;
+			p++;
+			pattern++;
+			continue;
+		}
+		close = strchr(pattern, '}');
+		if (close[-1] == '.') { /* {x...} */
+			stop = end;
+		} else {
+			stop = memchr(p, '/', (size_t)(end - p));
+			if (stop == NULL)
+				stop = end;
+		}
+		if (stop == p)
+			return 0;
+		if (close[1] == '\0' && stop != end)
+			return 0;
+		if (params != NULL && decode(p, (size_t)(stop - p), params[n_params++]) < 0)
+			return E_INVALID;
+		p = stop;
+		pattern = close + 1;
+	}
+	return p == end;
+}
+
+int route_find(const char *method, const char *path, size_t path_len,
+               const struct route **ret_route, char params[CALL_PARAMS_MAX][CALL_PARAM_BYTES],
+               char ret_allow[64])
+{
+	const char *end = path + path_len;
+
+	ret_allow[0] = '\0';
+	for (size_t i = 0; i < routes_n; i++) {
+		int r = path_match(routes[i].path, path, end, NULL);
+
+		if (r == 0)
+			continue;
+		if (strcmp(routes[i].method, method) == 0) {
+			r = path_match(routes[i].path, path, end, params);
+			if (r < 0)
+				return r;
+			*ret_route = &routes[i];
+			return 0;
+		}
+		if (strstr(ret_allow, routes[i].method) == NULL)
+			snprintf(ret_allow + strlen(ret_allow), 64 - strlen(ret_allow), "%s%s",
+			         ret_allow[0] ? ", " : "", routes[i].method);
+	}
+	return ret_allow[0] != '\0' ? E_UNSUPPORTED : E_NOT_FOUND;
+}

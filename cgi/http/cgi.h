@@ -1,0 +1,62 @@
+/* cgi.h — the daemon as a whole: what its threads know of each other.
+ *
+ * Threads: HTTP (libmicrohttpd's own, `threads` of them, a connection always the same one's: every
+ * handler, never blocks), net (the session with the
+ * BaseServer, streams, the janitor of connections), disk (reads of the store), hash
+ * (passwords). `param` is fixed once the threads run, but for what atomics below carry.
+ */
+#ifndef CGI_CGI_H
+#define CGI_CGI_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util/buf.h"
+#include "util/param.h"
+
+struct MHD_Daemon;
+struct actor;
+struct auth;
+struct disk;
+struct fresh;
+struct hash;
+struct janitor;
+struct names;
+struct net;
+struct pages;
+struct people;
+struct thread;
+struct ways;
+struct traffic;
+
+struct cgi {
+	struct param_cgi param;
+	struct MHD_Daemon *http;
+	bool tls;
+	struct buf certificate, certificate_key; /* PEM, NUL-terminated */
+
+	struct thread *net_thread, *disk_thread, *hash_thread;
+	struct net *net;         /* cgi/server/net.h */
+	struct janitor *janitor; /* cgi/http/janitor.h */
+	struct disk *disk;       /* cgi/server/disk.h */
+	struct hash *hash;       /* cgi/who/hash.h */
+	struct member *member;   /* etcd/member.h; NULL: no etcd */
+	struct auth *auth;       /* cgi/who/auth.h; has its own lock */
+	struct ways *ways;       /* cgi/who/ways.h; NULL: none is set */
+
+	struct pages *pages;      /* cgi/http/pages.h; NULL: not built */
+	struct people *people;    /* cgi/who/people.h; has its own lock */
+	struct fresh *fresh;      /* cgi/server/fresh.h; has its own lock */
+	struct names *names;      /* cgi/server/names.h; has its own lock */
+	struct traffic *traffic;  /* cgi/http/traffic.h; any thread */
+	_Atomic unsigned calls;   /* requests not yet answered in full */
+	atomic_bool stopping;     /* nobody new is let in */
+	_Atomic unsigned large;   /* bodies over request_bytes_max */
+	_Atomic unsigned streams; /* open event streams and followed logs */
+	uint64_t nonce;           /* how request ids begin */
+	_Atomic unsigned long long requests, refusals, kept; /* for /metrics */
+	_Atomic unsigned long long messages, gaps;           /* of streams */
+};
+
+#endif

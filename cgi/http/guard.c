@@ -1,0 +1,164 @@
+#include "cgi/http/guard.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cgi/http/call.h"
+#include "cgi/http/cgi.h"
+#include "util/log.h"
+
+struct seen {
+	unsigned lengths, codings, hosts, cookies, authorizations;
+	bool odd_name;
+	const char *length;
+};
+
+static bool name_is_token(const char *p)
+{
+	if (*p == '\0')
+		return false;
+	for (; *p != '\0'; p++)
+		if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+		      (*p >= '0' && *p <= '9') || strchr("!#$%&'*+-.^_`|~", *p) != NULL))
+			return false;
+	return true;
+}
+
+static enum MHD_Result header_see(void *ctx, enum MHD_ValueKind kind, const char *key,
+                                  const char *value)
+{
+	struct seen *s = ctx;
+
+	(void)kind;
+	if (strcasecmp(key, "Content-Length") == 0) {
+		s->lengths++;
+		s->length = value;
+	}
+	s->codings += strcasecmp(key, "Transfer-Encoding") == 0;
+	s->hosts += strcasecmp(key, "Host") == 0;
+	s->cookies += strcasecmp(key, "Cookie") == 0;
+	s->authorizations += strcasecmp(key, "Authorization") == 0;
+	s->odd_name |= !name_is_token(key);
+	return MHD_YES;
+}
+
+static bool digits_only(const char *s)
+{
+	size_t n = strspn(s, "0123456789");
+
+	return n > 0 && n <= 15 && s[n] == '\0';
+}
+
+static int refuse(struct call *c, int status, const char *place, const char *text)
+{
+	c->refused = true;
+	c->error_status = status;
+	log_debug("http.refused", "request=%s status=%d place=%s why=\"%s\"", c->request_id, status,
+	          place, text);
+	return call_fail(c, E_PROTOCOL, place, "%s", text);
+}
+
+static int guard_target(struct call *c)
+{
+	size_t n = strlen(c->raw);
+
+	if (n > 4096)
+		return refuse(c, 414, "target", "the request target is longer than 4096 bytes");
+	if (c->raw[0] != '/')
+		return refuse(c, 400, "target", "the request target does not begin with '/'");
+	if (strstr(c->raw, "%00") != NULL)
+		return refuse(c, 400, "target", "NUL in the request target");
+	for (const unsigned char *p = (const unsigned char *)c->raw; *p != '\0'; p++)
+		if (*p <= 0x20 || *p >= 0x7f || *p == '\\' || *p == '#')
+			return refuse(c, 400, "target",
+			              "the address has a character that is sent as %XX only");
+	return 0;
+}
+
+int guard_head(struct call *c)
+{
+	struct seen s = { 0 };
+	int r = guard_target(c);
+
+	if (r < 0)
+		return r;
+	MHD_get_connection_values(c->conn, MHD_HEADER_KIND, header_see, &s);
+	if (s.odd_name)
+		return refuse(c, 400, "headers", "a header's name is not a token");
+	if (s.codings > 0)
+		return refuse(c, 400, "Transfer-Encoding", "transfer codings are not taken here");
+	if (s.lengths > 1 || (s.lengths == 1 && !digits_only(s.length)))
+		return refuse(c, 400, "Content-Length", "want one Content-Length, a plain number");
+	if (s.hosts != 1)
+		return refuse(c, 400, "Host", "want one Host header");
+	if (s.cookies > 1 || s.authorizations > 1)
+		return refuse(c, 400, "headers", "Cookie or Authorization twice");
+	return 0;
+}
+
+static long long length_of(struct call *c)
+{
+	const char *length = call_header(c, "Content-Length");
+
+	return length != NULL ? strtoll(length, NULL, 10) : 0;
+}
+
+int guard_length(struct call *c)
+{
+	int64_t usual = param_now(c->cgi->param.request_bytes_max);
+	int64_t large = param_now(c->cgi->param.apply_bytes_max);
+
+	c->body_max = (size_t)(c->route->flags & RF_LARGE && large > usual ? large : usual);
+	if (length_of(c) <= (long long)c->body_max)
+		return 0;
+	c->refused = true;
+	return call_fail(c, E_TOO_BIG, "body", "the body is larger than %zu bytes", c->body_max);
+}
+
+int guard_large(struct call *c)
+{
+	unsigned most = (unsigned)param_now(c->cgi->param.applies_max);
+
+	if (length_of(c) <= param_now(c->cgi->param.request_bytes_max))
+		return 0;
+	c->large = true; /* counted until the call is done, also when it is refused */
+	if (atomic_fetch_add(&c->cgi->large, 1) < most)
+		return 0;
+	c->refused = true;
+	c->retry_after_s = 1;
+	return call_fail(c, E_BUSY, "body",
+	                 "%u bodies of this size are being read already (applies_max)", most);
+}
+
+int guard_origin(struct call *c)
+{
+	const char *origin = call_header(c, "Origin"), *host = call_header(c, "Host");
+	const char *site = call_header(c, "Sec-Fetch-Site");
+	char want[320];
+
+	if (site != NULL && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
+		return call_fail(c, E_FORBIDDEN, "Sec-Fetch-Site",
+		                 "the request comes from another site");
+	if (origin == NULL)
+		return 0;
+	snprintf(want, sizeof(want), "%s://%.300s", c->cgi->tls ? "https" : "http", host);
+	if (strcmp(origin, want) != 0)
+		return call_fail(c, E_FORBIDDEN, "Origin", "the request comes from another site");
+	return 0;
+}
+
+int guard_csrf(struct call *c, const char *csrf)
+{
+	const char *given = call_header(c, "X-CSRF-Token");
+
+	if (guard_origin(c) < 0)
+		return c->err.code;
+	if (given == NULL || strlen(given) != strlen(csrf) ||
+	    sodium_memcmp(given, csrf, strlen(csrf)) != 0)
+		return call_fail(c, E_FORBIDDEN, "X-CSRF-Token",
+		                 "a change with a session cookie needs the session's CSRF token");
+	return 0;
+}

@@ -1,0 +1,90 @@
+#include "cgi/http/traffic.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cgi/handlers/route.h"
+#include "cgi/http/prometheus.h"
+#include "util/alloc.h"
+#include "util/timing.h"
+
+/* Every status we answer with; the last one stands for others. */
+static const int statuses[] = { 200, 201, 202, 204, 206, 302, 303, 304, 400, 401,
+	                        403, 404, 405, 409, 410, 411, 412, 413, 414, 415,
+	                        422, 428, 429, 431, 500, 501, 503, 504, 0 };
+
+enum { STATUSES = sizeof statuses / sizeof statuses[0] };
+
+struct row {
+	_Atomic uint64_t answers[STATUSES];
+	struct timing took;
+};
+
+struct traffic {
+	struct row *rows; /* by route; the last: none */
+};
+
+struct traffic *traffic_new(void)
+{
+	struct traffic *t = mem_new(sizeof *t);
+
+	t->rows = mem_array(routes_n + 1, sizeof *t->rows);
+	return t;
+}
+
+void traffic_free(struct traffic *t)
+{
+	if (t == NULL)
+		return;
+	free(t->rows);
+	free(t);
+}
+
+void traffic_count(struct traffic *t, const struct route *route, int status, int64_t us)
+{
+	struct row *row = &t->rows[route != NULL ? (size_t)(route - routes) : routes_n];
+	size_t i = 0;
+
+	while (i < STATUSES - 1 && statuses[i] != status)
+		i++;
+	atomic_fetch_add_explicit(&row->answers[i], 1, memory_order_relaxed);
+	timing_share(&row->took, us);
+}
+
+static void answers_print(const struct row *row, const char *path, const char *method,
+                          struct buf *out)
+{
+	for (size_t i = 0; i < STATUSES; i++) {
+		uint64_t n = atomic_load_explicit(&row->answers[i], memory_order_relaxed);
+		char status[8];
+
+		if (n == 0)
+			continue;
+		snprintf(status, sizeof status, "%d", statuses[i]);
+		prometheus_put(out, METRIC_HTTP,
+		               (const char *const[]){ "route", path, "method", method, "code",
+		                                      statuses[i] ? status : "other", NULL },
+		               (int64_t)n);
+	}
+}
+
+void traffic_print(const struct traffic *t, struct buf *out)
+{
+	struct timing_view v;
+
+	prometheus_head(out, METRIC_HTTP);
+	for (size_t i = 0; i <= routes_n; i++)
+		answers_print(&t->rows[i], i < routes_n ? routes[i].path : "",
+		              i < routes_n ? routes[i].method : "", out);
+	prometheus_head(out, METRIC_HTTP_TIME);
+	for (size_t i = 0; i <= routes_n; i++) {
+		timing_read(&t->rows[i].took, &v);
+		if (v.n == 0)
+			continue;
+		prometheus_timing(out, METRIC_HTTP_TIME,
+		                  (const char *const[]){
+					  "route", i < routes_n ? routes[i].path : "", "method",
+					  i < routes_n ? routes[i].method : "", NULL },
+		                  &t->rows[i].took, 4);
+	}
+}

@@ -1,0 +1,193 @@
+/* A workflow's tasks and zone, and what its instances of one run add up to. */
+#include "cgi/server/flow.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cgi/http/call.h"
+#include "cgi/http/cgi.h"
+#include "cgi/server/names.h"
+#include "rt/zones.h"
+#include "sched/tz.h"
+#include "sched/when.h"
+#include "store/read.h"
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/json_put.h"
+
+#define DAY_S     86400
+#define TASKS_MAX 20000
+
+struct reading {
+	struct call *c;
+	struct flow *flow;
+};
+
+/* The value of a line `timezone: X` at the document's first level, or of "timezone": "X". A
+ * document that was accepted has a valid one; what is not found is the default's. */
+static void zone_find(const char *p, size_t n, char ret[64])
+{
+	static const char key[] = "timezone";
+	const char *end = p + n;
+
+	while (p < end) {
+		const char *line_end = memchr(p, '\n', (size_t)(end - p));
+		const char *q = p;
+
+		if (line_end == NULL)
+			line_end = end;
+		while (q < line_end && strchr("{\" ", *q) != NULL && (*p == '{' || q == p))
+			q++;
+		if ((size_t)(line_end - q) > sizeof(key) && strncmp(q, key, sizeof(key) - 1) == 0) {
+			size_t len;
+
+			q += sizeof(key) - 1;
+			q += strspn(q, "\"': ");
+			len = strcspn(q, "\"',#} \r\n");
+			if (len > 0 && len < 64 && q + len <= end)
+				snprintf(ret, 64, "%.*s", (int)len, q);
+			return;
+		}
+		p = line_end + 1;
+	}
+}
+
+static int doc_take(void *ctx, const struct store_doc *d)
+{
+	struct flow *f = ctx;
+
+	f->workflow = d->id;
+	if (d->body_len > 0)
+		zone_find((const char *)d->body, d->body_len, f->zone);
+	return 0;
+}
+
+static void cycle_see(struct flow *f, int64_t s)
+{
+	bool fits = s > 0 && s <= DAY_S, have = f->cycle_s > 0 && f->cycle_s <= DAY_S;
+
+	if (s <= 0)
+		return;
+	if (f->cycle_s == 0 || (fits && !have) || (fits && s > f->cycle_s) ||
+	    (!fits && !have && s < f->cycle_s))
+		f->cycle_s = s;
+}
+
+static int task_take(void *ctx, const struct store_task *t)
+{
+	const struct reading *g = ctx;
+	struct flow *f = g->flow;
+
+	if (t->workflow_id != f->workflow)
+		return 0;
+	if (f->n == TASKS_MAX)
+		return err_set(&g->c->err, E_LIMIT, "the workflow has more than %d tasks",
+		               TASKS_MAX);
+	if ((f->n & (f->n + 1)) == 0)
+		f->ids = mem_grow(f->ids, (f->n + 1) * 2, sizeof(*f->ids));
+	f->ids[f->n++] = t->id;
+	names_set(g->c->cgi->names, NAMES_TASK, t->id, t->name);
+	cycle_see(f, t->cycle_s);
+	if (f->each)
+		f->each(f->ctx, t);
+	return 0;
+}
+
+int flow_read(struct call *c, struct reader *r, const char *name, struct flow *f)
+{
+	struct reading g = { c, f };
+	struct read_answer at = { 0 };
+	int code;
+
+	snprintf(f->zone, sizeof(f->zone), "%s", c->cgi->param.timezone);
+	code = read_doc(r, DOC_WORKFLOW, name, 0, 0, doc_take, f, &c->err);
+	while (code == 0) {
+		struct read_task_filter filter = { .workflow = f->workflow };
+		struct read_page page = { .limit = READ_ROWS_MAX, .cursor = at.cursor };
+		struct read_answer next = { 0 };
+
+		code = read_tasks(r, &filter, &page, task_take, &g, &next, &c->err);
+		at = next;
+		if (at.cursor[0] == '\0')
+			break;
+	}
+	if (zones_get(f->zone, &f->tz, NULL) < 0)
+		f->tz = tz_utc();
+	return code;
+}
+
+void flow_done(struct flow *f)
+{
+	free(f->ids);
+	f->ids = NULL;
+}
+
+void flow_put(struct call *c, const struct flow *f, const char *name)
+{
+	put_text(&c->out, "workflow", name);
+	put_int(&c->out, "workflow_id", f->workflow);
+	put_text(&c->out, "zone", f->zone);
+	put_int(&c->out, "cycle_s", f->cycle_s);
+}
+
+int flow_walk(struct call *c, struct reader *r, const struct flow *f, int64_t before, int pages,
+              int (*take)(void *ctx, const struct instance *i), bool *ret_more)
+{
+	struct read_filter which = { .workflow = f->workflow, .to = before };
+	struct read_answer at = { 0 };
+	int code = 0;
+
+	if (before != 0)
+		which.from = INT64_MIN;
+	do {
+		struct read_page page = { .limit = READ_ROWS_MAX,
+			                  .cursor = at.cursor,
+			                  .descending = true };
+		struct read_answer next = { 0 };
+
+		code = read_instances(r, &which, READ_BY_RUN_DATE, &page, take, c, &next, &c->err);
+		at = next;
+	} while (code == 0 && at.cursor[0] != '\0' && --pages > 0);
+	*ret_more = at.cursor[0] != '\0';
+	return code;
+}
+
+int64_t flow_label(const struct flow *f, int64_t run_date)
+{
+	int64_t local = tz_to_label(f->tz, run_date), cycle = f->cycle_s;
+
+	return local - ((local % cycle) + cycle) % cycle;
+}
+
+void flow_run_count(struct flow_run *run, const struct instance *i)
+{
+	if (i->state < ST_COUNT)
+		run->states[i->state]++;
+	run->total++;
+	run->forced += (i->flags & IF_FORCED) != 0;
+	run->frozen += (i->flags & IF_FROZEN) != 0;
+	if (i->started_us != 0 && (run->started_us == 0 || i->started_us < run->started_us))
+		run->started_us = i->started_us;
+	if (i->ended_us > run->ended_us)
+		run->ended_us = i->ended_us;
+}
+
+void flow_run_put(struct call *c, const struct flow *f, const struct flow_run *run)
+{
+	struct buf *b = &c->out;
+
+	put_time(b, "label", run->label);
+	put_time(b, "from", tz_first(f->tz, run->label));
+	put_time(b, "to", tz_first(f->tz, run->label + f->cycle_s));
+	put_int(b, "total", run->total);
+	put_int(b, "forced", run->forced);
+	put_int(b, "frozen", run->frozen);
+	put_time_us(b, "started", run->started_us);
+	put_time_us(b, "ended", run->ended_us);
+	put_open(b, "states", '{');
+	for (int st = 0; st < ST_COUNT; st++)
+		if (run->states[st] > 0)
+			put_int(b, state_name((enum state)st), run->states[st]);
+	put_close(b, '}');
+}

@@ -1,0 +1,90 @@
+#include "cgi/server/list.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cgi/http/call.h"
+#include "cgi/http/cgi.h"
+#include "cgi/server/show.h"
+#include "sched/civil.h"
+#include "sched/when.h"
+#include "util/json_put.h"
+
+int list_args(struct call *c, struct list *ret, int64_t def)
+{
+	const char *cursor = call_arg(c, "cursor"), *order = call_arg(c, "order");
+	int64_t max = param_now(c->cgi->param.page_rows_max), limit;
+	int r;
+
+	if (max > READ_ROWS_MAX)
+		max = READ_ROWS_MAX;
+	r = call_arg_int(c, "limit", def < max ? def : max, 1, max, &limit);
+	if (r < 0)
+		return r;
+	if (cursor != NULL && strlen(cursor) >= sizeof(ret->cursor))
+		return call_fail(c, E_INVALID, "cursor", "this cursor was not given by this list");
+	if (order != NULL && strcmp(order, "asc") != 0 && strcmp(order, "desc") != 0)
+		return call_fail(c, E_INVALID, "order", "order wants asc or desc");
+	snprintf(ret->cursor, sizeof(ret->cursor), "%s", cursor != NULL ? cursor : "");
+	ret->page = (struct read_page){ .limit = (size_t)limit,
+		                        .cursor = ret->cursor,
+		                        .descending = order != NULL && order[0] == 'd' };
+	return 0;
+}
+
+void list_begin(struct call *c)
+{
+	put_open(&c->out, NULL, '{');
+	put_open(&c->out, "items", '[');
+}
+
+void list_end(struct call *c, const struct list *l)
+{
+	put_close(&c->out, ']');
+	put_text(&c->out, "cursor", l->answer.cursor[0] != '\0' ? l->answer.cursor : NULL);
+	put_id(&c->out, "number", l->answer.number);
+	put_close(&c->out, '}');
+	c->number = l->answer.number;
+}
+
+int states_read(struct call *c, const char *name, uint32_t *ret_states)
+{
+	const char *p = call_arg(c, name);
+	uint32_t bits = 0;
+
+	for (; p != NULL && *p != '\0'; p += *p == ',') {
+		char word[32];
+		size_t n = strcspn(p, ",");
+		enum state st;
+
+		snprintf(word, sizeof(word), "%.*s", n < sizeof(word) ? (int)n : 0, p);
+		if (!state_from_name(word, &st))
+			return call_fail(c, E_INVALID, name, "'%.30s' is not a state", p);
+		bits |= 1u << st;
+		p += n;
+	}
+	*ret_states = bits;
+	return 0;
+}
+
+int instant_arg(struct call *c, const char *name, bool end, int64_t *ret)
+{
+	const char *v = call_arg(c, name);
+	struct when w;
+
+	if (v == NULL)
+		return 0;
+	if (!when_parse(v, &w))
+		return call_fail(c, E_INVALID, name,
+		                 "%s wants an instant such as 2026-03-01T02:30:00Z", name);
+	*ret = w.at + (end && w.is_date ? DAY_S : 0);
+	return 0;
+}
+
+int key_param(struct call *c, struct inst_key *ret)
+{
+	if (!key_read(c->params[0], ret))
+		return call_fail(c, E_INVALID, "id",
+		                 "want an instance's id, TASKID.RUNDATE or TASKID.RUNDATE.PART");
+	return 0;
+}

@@ -1,0 +1,386 @@
+#include "cgi/server/net.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cgi/http/call.h"
+#include "cgi/http/call_impl.h"
+#include "cgi/http/cgi.h"
+#include "cgi/server/fresh.h"
+#include "cgi/server/net_impl.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/json_in.h"
+
+#define ROUND_US   (250 * US_PER_MS)
+#define SILENCE_MS 10000
+/* Of arguments in pieces, at least: so much longer is their answer waited for. */
+#define BYTES_A_SECOND (256 * 1024)
+#define QUEUE_BYTES    ((size_t)16 * 1024 * 1024)
+
+/* --- waiting calls --- */
+
+void net_call_end(struct call *c, int code, const char *text)
+{
+	if (code < 0)
+		err_set(&c->err, code, "%s",
+		        text != NULL && text[0] != '\0' ? text : err_text(code));
+	call_resume(c);
+}
+
+/* Take the call with this id out of the list. */
+struct call *net_ask_take(struct net *n, uint64_t id)
+{
+	for (struct call **p = &n->asks; *p != NULL; p = &(*p)->next) {
+		struct call *c = *p;
+
+		if (c->ask_id != id)
+			continue;
+		*p = c->next;
+		return c;
+	}
+	return NULL;
+}
+
+static void asks_fail(struct net *n, int code, const char *text)
+{
+	struct call *c = n->asks;
+
+	n->asks = NULL;
+	while (c != NULL) {
+		struct call *next = c->next;
+
+		if (c->ask_command)
+			snprintf(
+				c->hint, sizeof(c->hint),
+				"the command may have been taken: ask again with request_id \"%s\"",
+				c->ask_request);
+		net_call_end(c, code, text);
+		c = next;
+	}
+}
+
+static void asks_expire(struct net *n, int64_t now)
+{
+	struct call **p = &n->asks;
+
+	while (*p != NULL) {
+		struct call *c = *p;
+
+		if (c->deadline_us > now) {
+			p = &c->next;
+			continue;
+		}
+		*p = c->next;
+		net_pieces_end(n, c);
+		net_call_end(c, E_TIMEOUT, "the baseserver did not answer in time");
+	}
+}
+
+/* A body beside an error says where, what to do, or lists what is wrong. */
+static void answer_error(struct call *c, const char *body, size_t bytes)
+{
+	struct cJSON *root = NULL;
+
+	if (bytes == 0 || json_parse(body, bytes, &root, NULL) < 0)
+		return;
+	if (json_text(root, "place") != NULL)
+		snprintf(c->place, sizeof(c->place), "%s", json_text(root, "place"));
+	if (json_text(root, "hint") != NULL)
+		snprintf(c->hint, sizeof(c->hint), "%s", json_text(root, "hint"));
+	if (json_get(root, "errors") != NULL)
+		buf_put(&c->details, body, bytes);
+	json_free(root);
+}
+
+static void on_answer(struct net *n, const Sirdar__Answer *a)
+{
+	struct call *c = net_ask_take(n, a->id);
+
+	if (c == NULL)
+		return; /* its time was over */
+	net_pieces_end(n, c);
+	c->number = a->number;
+	if (c->ask_command)
+		fresh_told(n->cgi->fresh, a->number);
+	if (a->code < 0)
+		answer_error(c, (const char *)a->body.data, a->body.len);
+	else
+		buf_put(&c->out, a->body.data, a->body.len);
+	net_call_end(c, a->code, a->text);
+}
+
+static void on_piece_ack(struct net *n, const Sirdar__PieceAck *a)
+{
+	for (struct call *c = n->asks; c != NULL; c = c->next)
+		if (c->ask_id == a->id && c->in_pieces) {
+			net_pieces_go_on(n, c, a->taken);
+			return;
+		}
+}
+
+static void on_log_data(struct net *n, const Sirdar__LogData *d)
+{
+	struct call *c = net_ask_take(n, d->id);
+	struct log_ask *l;
+
+	if (c == NULL) {
+		net_followers_log(n, d);
+		return;
+	}
+	l = c->extra;
+	l->ret_offset = d->offset;
+	l->ret_generation = d->generation;
+	l->ret_attempt = d->attempt;
+	l->ret_end = d->end;
+	buf_put(&c->out, d->data.data, d->data.len);
+	net_call_end(c, d->code, d->text);
+}
+
+/* --- the session --- */
+
+static void on_up(void *ctx)
+{
+	net_followers_up(ctx);
+}
+
+static void on_down(void *ctx, bool was_up)
+{
+	struct net *n = ctx;
+
+	n->subscribed = false;
+	fresh_lost(n->cgi->fresh);
+	asks_fail(n, E_AGAIN, "the session with the baseserver ended before it answered");
+	if (was_up)
+		net_followers_down(n);
+}
+
+static void on_frame(void *ctx, enum frame_kind kind, const void *message)
+{
+	struct net *n = ctx;
+
+	switch ((int)kind) {
+	case FR_ANSWER:
+		on_answer(n, message);
+		break;
+	case FR_PIECE_ACK:
+		on_piece_ack(n, message);
+		break;
+	case FR_EVENTS:
+		net_followers_event(n, message);
+		break;
+	case FR_LOG_DATA:
+		on_log_data(n, message);
+		break;
+	default:
+		break;
+	}
+}
+
+static const struct client_ops client_calls = { .up = on_up, .frame = on_frame, .down = on_down };
+
+/* --- asks ------------------------------------------------------------------------------ */
+
+void net_ask_extend(struct net *n, struct call *c)
+{
+	int64_t more_us = (int64_t)(c->ask_args.len / BYTES_A_SECOND) * US_PER_S;
+
+	c->deadline_us = actor_mono_us(n->me) + param_now(n->cgi->param.request_ms) * US_PER_MS +
+	                 more_us;
+}
+
+/* Have the call wait; else end it with what stands against it. */
+static bool ask_wait(struct net *n, struct call *c)
+{
+	char text[400];
+
+	if (!client_is_up(n->client)) {
+		snprintf(text, sizeof(text), "the baseserver %s cannot be reached: %.200s",
+		         client_server(n->client), client_why(n->client));
+		net_call_end(c, E_AGAIN, text);
+		return false;
+	}
+	c->next = n->asks;
+	n->asks = c;
+	return true;
+}
+
+static void ask_send(struct net *n, struct call *c, enum frame_kind kind, const void *message)
+{
+	struct err err = { 0 };
+	int r;
+
+	if (!ask_wait(n, c))
+		return;
+	r = client_send(n->client, kind, message, &err);
+	if (r < 0 && net_ask_take(n, c->ask_id) == c)
+		net_call_end(c, r, err.text);
+}
+
+int net_send_command(struct net *n, struct call *c, struct err *err)
+{
+	char *kind = mem_str(c->ask_kind), *actor = mem_str(c->actor);
+	Sirdar__Command m = SIRDAR__COMMAND__INIT;
+	int r;
+
+	m.id = c->ask_id;
+	m.request_id = c->ask_request;
+	m.actor = actor;
+	m.kind = kind;
+	m.dry_run = c->ask_dry;
+	if (c->in_pieces) {
+		m.args_bytes = c->ask_args.len;
+	} else {
+		m.args.data = buf_room(&c->ask_args, 1) - c->ask_args.len;
+		m.args.len = c->ask_args.len;
+	}
+	r = client_send(n->client, FR_COMMAND, &m, err);
+	free(actor);
+	free(kind);
+	return r;
+}
+
+static void ask_command(struct net *n, struct call *c)
+{
+	struct err err = { 0 };
+	int r;
+
+	c->in_pieces = net_wants_pieces(c);
+	c->sent = 0;
+	if (!ask_wait(n, c))
+		return;
+	if (c->in_pieces) {
+		net_pieces_go_on(n, c, 0);
+		return;
+	}
+	r = net_send_command(n, c, &err);
+	if (r < 0 && net_ask_take(n, c->ask_id) == c)
+		net_call_end(c, r, err.text);
+}
+
+void net_ask(struct letter *l, void *self)
+{
+	struct net *n = self;
+	struct call *c = (struct call *)l;
+	Sirdar__Query m = SIRDAR__QUERY__INIT;
+	char *kind;
+
+	c->ask_id = ++n->last_id;
+	if (c->ask_command) {
+		ask_command(n, c);
+		return;
+	}
+	kind = mem_str(c->ask_kind);
+	m.id = c->ask_id;
+	m.kind = kind;
+	m.args.data = buf_room(&c->ask_args, 1) - c->ask_args.len;
+	m.args.len = c->ask_args.len;
+	ask_send(n, c, FR_QUERY, &m);
+	free(kind);
+}
+
+void net_log(struct letter *l, void *self)
+{
+	struct net *n = self;
+	struct call *c = (struct call *)l;
+	const struct log_ask *a = c->extra;
+	Sirdar__LogRead m = SIRDAR__LOG_READ__INIT;
+	Sirdar__Key key = SIRDAR__KEY__INIT;
+
+	c->ask_id = ++n->last_id;
+	key.task_id = a->key.task;
+	key.run_date = a->key.run_date;
+	key.part = a->key.part;
+	m.id = c->ask_id;
+	m.key = &key;
+	m.generation = a->generation;
+	m.attempt = a->attempt;
+	m.stream = a->stream;
+	m.offset = a->offset;
+	m.bytes_max = a->bytes_max;
+	ask_send(n, c, FR_LOG_READ, &m);
+}
+
+/* --- the actor --- */
+
+static void round_alarm(void *self)
+{
+	struct net *n = self;
+	int64_t now = actor_mono_us(n->me);
+
+	asks_expire(n, now);
+	net_tell(n);
+	net_followers_fresh(n);
+	client_look(n->client, actor_loop(n->me), now);
+	if (now >= n->beat_at_us) {
+		n->beat_at_us = now + US_PER_S;
+		net_followers_beat(n);
+	}
+	actor_alarm(n->me, now + ROUND_US);
+}
+
+static int net_init(void *self, struct actor *me, struct err *err)
+{
+	struct net *n = self;
+
+	(void)err;
+	n->me = me;
+	actor_alarm(me, actor_mono_us(me));
+	return 0;
+}
+
+static void net_fini(void *self)
+{
+	struct net *n = self;
+
+	client_drop(n->client);
+	asks_fail(n, E_CLOSED, NULL);
+	net_followers_end(n);
+}
+
+int net_new(struct thread *th, struct cgi *cgi, struct net **ret_net, struct err *err)
+{
+	struct net *n = mem_new(sizeof(*n));
+	const struct param_cgi *p = &cgi->param;
+	const struct client_settings set = { .servers = p->server.items,
+		                             .n_servers = p->server.n,
+		                             .name = p->name,
+		                             .key_file = p->key_file,
+		                             .silence_ms = SILENCE_MS,
+		                             .queue_bytes = QUEUE_BYTES };
+	int r = client_new(&set, &client_calls, n, &n->client, err);
+
+	n->cgi = cgi;
+	if (r < 0) {
+		free(n);
+		return r;
+	}
+	n->ops = (struct actor_ops){ .name = "net",
+		                     .letters_max = (size_t)cgi->param.connections_max + 64,
+		                     .init = net_init,
+		                     .alarm = round_alarm,
+		                     .fini = net_fini };
+	n->me = actor_new(th, &n->ops, n);
+	*ret_net = n;
+	return 0;
+}
+
+void net_free(struct net *n)
+{
+	if (n == NULL)
+		return;
+	client_free(n->client);
+	net_told_done(&n->told);
+	free(n);
+}
+
+struct actor *net_actor(struct net *n)
+{
+	return n->me;
+}
+
+bool net_up(struct net *n)
+{
+	return client_is_up(n->client);
+}

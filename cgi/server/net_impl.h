@@ -1,0 +1,103 @@
+/* net_impl.h — shared by net*.c only. */
+#ifndef CGI_NET_IMPL_H
+#define CGI_NET_IMPL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cgi/server/net.h"
+#include "rt/actor.h"
+#include "sirdar.pb-c.h"
+#include "util/buf.h"
+#include "wire/client.h"
+
+#define BEAT_US        (10 * US_PER_S) /* heartbeat of feeds */
+#define FEED_BYTES_MAX (256 * 1024)
+
+struct call;
+struct net;
+
+/* net_piece.c: arguments that are larger than a frame. The call waits in n->asks. */
+bool net_wants_pieces(const struct call *c);
+void net_pieces_go_on(struct net *n, struct call *c, size_t taken); /* and at last the command */
+void net_pieces_end(struct net *n, const struct call *c); /* it was taken out of n->asks */
+/* net.c */
+struct call *net_ask_take(struct net *n, uint64_t id); /* out of n->asks, or NULL */
+void net_call_end(struct call *c, int code, const char *text);
+int net_send_command(struct net *n, struct call *c, struct err *err);
+void net_ask_extend(struct net *n, struct call *c); /* it goes on: it has its time anew */
+
+/* Someone who listens. */
+struct follower {
+	struct letter letter;
+	struct net *net;
+	struct follower *next;
+	struct feed *feed;
+	bool log; /* else events */
+	bool gap; /* events were lost for it: say so when there is room */
+	/* events */
+	uint64_t from;
+	uint32_t task, states;
+	uint64_t heard; /* of the news of commands, the last one */
+	/* log */
+	struct log_ask ask;
+	uint64_t id;            /* of the LOG_READ; 0: none is open */
+	unsigned char carry[4]; /* the beginning of a character whose end has not come */
+	size_t carry_n;
+};
+
+/* Events that wait to go out together, each shown once. */
+struct told_event {
+	uint64_t number;
+	uint32_t task, state; /* state: its bit */
+	size_t at, bytes;     /* in text */
+};
+
+struct told {
+	struct told_event *events;
+	size_t n, cap;
+	struct buf text;
+};
+
+enum { NEWS_KEPT = 32 };
+
+/* The last news of the last commands, for who begins to listen too. */
+struct told_news {
+	struct {
+		uint64_t id, at; /* at: rises with each news */
+		char text[200];
+	} kept[NEWS_KEPT];
+	size_t n;
+	uint64_t last;
+};
+
+struct net {
+	struct cgi *cgi;
+	struct actor *me;
+	struct actor_ops ops;
+	struct client *client;
+	int64_t beat_at_us;
+	uint64_t last_id;
+	struct call *asks; /* sent, waiting */
+	struct follower *followers;
+	bool subscribed;
+	uint64_t seen; /* number of the last event that came */
+	struct told told;
+	struct told_news news;
+};
+
+void net_followers_event(struct net *n, const Sirdar__Events *e);
+void net_tell(struct net *n); /* what waits goes out now */
+/* net_news.c: how far commands are. */
+void net_news_take(struct net *n, const Sirdar__CommandNews *m);
+void net_news_say(struct net *n, struct follower *f); /* what it has not heard */
+void net_told_done(struct told *t);
+void net_followers_log(struct net *n, const Sirdar__LogData *d);
+void net_followers_up(struct net *n); /* a session began */
+void net_followers_down(struct net *n);
+void net_followers_beat(struct net *n); /* heartbeats; those who left are forgotten */
+void net_followers_fresh(
+	struct net *n); /* follow events for cgi/server/fresh.h, if it wants them */
+void net_followers_end(struct net *n);
+
+#endif

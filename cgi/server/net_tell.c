@@ -1,0 +1,174 @@
+/* Events to those who listen. When they are many, what came within a moment goes out together: the
+ * scheduler's hand-over, which makes several events in a millisecond or two, is over by then, and
+ * each of ten thousand connections is woken once. What a filter lets through is put together
+ * once for all who have the same one. */
+#include <stdlib.h>
+
+#include "cgi/http/cgi.h"
+#include "cgi/http/feed.h"
+#include "cgi/server/fresh.h"
+#include "cgi/server/net_impl.h"
+#include "cgi/server/show.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+
+enum { FEW = 64, FILTERS = 8 };
+#define TOGETHER_US (50 * US_PER_MS)
+#define PENDING_MAX ((size_t)512 * 1024)
+
+/* What one filter lets through of what is pending. */
+struct picked {
+	uint32_t task, states;
+	uint64_t first; /* number of the first */
+	size_t n;
+	struct buf text;
+};
+
+static bool lets_through(uint32_t task, uint32_t states, const struct told_event *e)
+{
+	return (task == 0 || task == e->task) && (states == 0 || (e->state & states));
+}
+
+static struct picked *pick(const struct net *n, struct picked *all, size_t *n_all,
+                           const struct follower *f)
+{
+	const struct told *t = &n->told;
+
+	for (size_t i = 0; i < *n_all; i++)
+		if (all[i].task == f->task && all[i].states == f->states)
+			return &all[i];
+	if (*n_all == FILTERS) /* the last place is for those of no use to others */
+		buf_done(&all[--*n_all].text);
+	struct picked *p = &all[(*n_all)++];
+	*p = (struct picked){ .task = f->task, .states = f->states };
+	buf_init(&p->text);
+	for (size_t i = 0; i < t->n; i++) {
+		const struct told_event *e = &t->events[i];
+		if (!lets_through(p->task, p->states, e))
+			continue;
+		if (p->n++ == 0)
+			p->first = e->number;
+		buf_put(&p->text, buf_at(&t->text) + e->at, e->bytes);
+	}
+	return p;
+}
+
+static bool put(struct follower *f, const void *data, size_t bytes)
+{
+	static const char gap[] = EVENT_GAP;
+
+	if (f->gap)
+		f->gap = !feed_put(f->feed, gap, sizeof(gap) - 1);
+	if (!f->gap)
+		f->gap = !feed_put(f->feed, data, bytes);
+	return !f->gap;
+}
+
+/* Who began to listen in the middle has seen some of it. */
+static size_t put_rest(const struct told *t, struct follower *f, size_t *lost)
+{
+	size_t sent = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct told_event *e = &t->events[i];
+		if (e->number <= f->from || !lets_through(f->task, f->states, e))
+			continue;
+		if (put(f, buf_at(&t->text) + e->at, e->bytes))
+			sent++;
+		else
+			(*lost)++;
+	}
+	return sent;
+}
+
+void net_tell(struct net *n)
+{
+	struct told *t = &n->told;
+	struct picked all[FILTERS];
+	size_t n_all = 0, sent = 0, lost = 0;
+
+	if (t->n == 0)
+		return;
+	for (struct follower *f = n->followers; f != NULL; f = f->next) {
+		if (f->log)
+			continue;
+		const struct picked *p = pick(n, all, &n_all, f);
+		if (p->n == 0)
+			continue;
+		if (p->first <= f->from)
+			sent += put_rest(t, f, &lost);
+		else if (put(f, buf_at(&p->text), p->text.len))
+			sent += p->n;
+		else
+			lost += p->n;
+		f->from = t->events[t->n - 1].number;
+	}
+	for (size_t i = 0; i < n_all; i++)
+		buf_done(&all[i].text);
+	t->n = 0;
+	buf_clear(&t->text);
+	atomic_fetch_add_explicit(&n->cgi->messages, sent, memory_order_relaxed);
+	atomic_fetch_add_explicit(&n->cgi->gaps, lost, memory_order_relaxed);
+}
+
+static void keep(struct net *n, const Sirdar__Event *e)
+{
+	struct told *t = &n->told;
+	enum state to;
+
+	if (t->n == t->cap) {
+		t->cap = t->cap ? t->cap * 2 : 64;
+		t->events = mem_grow(t->events, t->cap, sizeof *t->events);
+	}
+	struct told_event *k = &t->events[t->n++];
+	*k = (struct told_event){ .number = e->number, .task = e->task_id, .at = t->text.len };
+	k->state = state_from_number(e->to, &to) ? 1u << to : 0;
+	show_wire_event(&t->text, n->cgi->names, e);
+	k->bytes = t->text.len - k->at;
+}
+
+static void gap_say(struct follower *f)
+{
+	static const char text[] = EVENT_GAP;
+
+	f->gap = !feed_put(f->feed, text, sizeof(text) - 1);
+}
+
+void net_followers_event(struct net *n, const Sirdar__Events *es)
+{
+	bool some = false;
+
+	if (es->gap) {
+		net_tell(n);
+		fresh_lost(n->cgi->fresh);
+	}
+	for (struct follower *f = n->followers; f != NULL && !some; f = f->next)
+		some = !f->log;
+	for (struct follower *f = n->followers; f != NULL && es->gap; f = f->next)
+		if (!f->log)
+			gap_say(f);
+	for (size_t i = 0; i < es->n_command; i++)
+		net_news_take(n, es->command[i]);
+	for (struct follower *f = n->followers; f != NULL && es->n_command; f = f->next)
+		net_news_say(n, f);
+	for (size_t i = 0; i < es->n_event; i++) {
+		const Sirdar__Event *e = es->event[i];
+
+		fresh_event(n->cgi->fresh, e->number,
+		            (struct inst_key){
+				    .run_date = e->run_date, .task = e->task_id, .part = e->part });
+		if (some)
+			keep(n, e);
+		n->seen = e->number > n->seen ? e->number : n->seen;
+	}
+	if (atomic_load(&n->cgi->streams) <= FEW || n->told.text.len > PENDING_MAX)
+		net_tell(n);
+	else if (n->told.n > 0)
+		actor_alarm(n->me, actor_mono_us(n->me) + TOGETHER_US);
+}
+
+void net_told_done(struct told *t)
+{
+	free(t->events);
+	buf_done(&t->text);
+}

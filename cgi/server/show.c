@@ -1,0 +1,335 @@
+#include "cgi/server/show.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cgi/server/names.h"
+#include "sched/link.h"
+#include "sched/task.h"
+#include "sched/when.h"
+#include "sched/workflow.h"
+#include "store/read.h"
+#include "store/store.h"
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/json_put.h"
+
+void key_text(struct inst_key k, char ret[ID_TEXT_MAX])
+{
+	if (k.part == 0)
+		snprintf(ret, ID_TEXT_MAX, "%" PRIu32 ".%" PRId64, k.task, k.run_date);
+	else
+		snprintf(ret, ID_TEXT_MAX, "%" PRIu32 ".%" PRId64 ".%" PRId32, k.task, k.run_date,
+		         k.part);
+}
+
+/* One number of an id, and what follows it. */
+static bool number_read(const char **p, int64_t lo, int64_t hi, int64_t *ret)
+{
+	char *end;
+	long long v;
+	const char *digits = *p + (**p == '-');
+	size_t n = strspn(digits, "0123456789");
+
+	if (n == 0 || n > 18)
+		return false;
+	v = strtoll(*p, &end, 10);
+	*p = end;
+	*ret = v;
+	return v >= lo && v <= hi;
+}
+
+bool key_read(const char *text, struct inst_key *ret)
+{
+	int64_t task, run_date, part = 0;
+
+	if (!number_read(&text, 0, UINT32_MAX, &task) || *text++ != '.' ||
+	    !number_read(&text, INT64_MIN, INT64_MAX, &run_date))
+		return false;
+	if (*text == '.' && (text++, !number_read(&text, INT32_MIN, INT32_MAX, &part)))
+		return false;
+	*ret = (struct inst_key){ .run_date = run_date,
+		                  .task = (uint32_t)task,
+		                  .part = (int32_t)part };
+	return *text == '\0';
+}
+
+static void show_name(struct buf *b, struct names *n, enum names_kind kind, const char *key,
+                      uint32_t id)
+{
+	char name[NAMES_MAX];
+
+	put_text(b, key, id != 0 && names_get(n, kind, id, name) ? name : NULL);
+}
+
+void show_key(struct buf *b, struct names *n, struct inst_key k)
+{
+	char id[ID_TEXT_MAX];
+
+	key_text(k, id);
+	put_text(b, "id", id);
+	show_name(b, n, NAMES_TASK, "task", k.task);
+	put_int(b, "task_id", k.task);
+	put_time(b, "run_date", k.run_date);
+	put_int(b, "part", k.part);
+}
+
+static void show_flags(struct buf *b, uint16_t flags)
+{
+	static const char *const names[] = { "frozen", "forced",   "dry_run",  "run_now", "started",
+		                             "params", "old_body", "no_links", "member",  NULL,
+		                             NULL,     NULL,       NULL,       "notified" };
+
+	put_open(b, "flags", '[');
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i] && flags & 1u << i)
+			put_text(b, NULL, names[i]);
+	put_close(b, ']');
+}
+
+void show_instance(struct buf *b, struct names *n, const struct instance *row)
+{
+	const struct instance now = instance_now(row), *i = &now;
+
+	put_open(b, NULL, '{');
+	show_key(b, n, i->key);
+	put_text(b, "state", state_name((enum state)i->state));
+	put_text(b, "reason", reason_name((enum reason)i->reason));
+	put_time(b, "due", i->due);
+	put_time_us(b, "effective_due", i->eff_due_us);
+	put_time_us(b, "created", i->created_us);
+	put_time_us(b, "started", i->started_us);
+	put_time_us(b, "ended", i->ended_us);
+	put_time_us(b, "retry_at", i->retry_at_us);
+	put_int(b, "generation", i->generation);
+	put_int(b, "revision", i->revision);
+	put_int(b, "version", version_shown(i->version));
+	put_bool(b, "draft", version_is_draft(i->version));
+	put_int(b, "attempt", i->attempt);
+	put_int(b, "infra", i->infra);
+	if (i->ended_us != 0)
+		put_int(b, "exit_code", i->exit_code);
+	else
+		put_null(b, "exit_code");
+	show_name(b, n, NAMES_BROKER, "broker", i->broker);
+	put_int(b, "broker_id", i->broker);
+	put_int(b, "priority", i->priority);
+	put_text(b, "origin", origin_name((enum origin)i->origin));
+	show_flags(b, i->flags);
+	put_id(b, "cause", i->cause);
+	put_id(b, "last_number", i->last_number);
+	put_close(b, '}');
+}
+
+void show_range(struct buf *b, struct names *n, const struct store_range *r)
+{
+	struct instance i = store_range_row(r, r->lo);
+
+	i.due = i.eff_due_us = 0;
+	show_instance(b, n, &i);
+	b->len--; /* the rest goes inside the object */
+	put_time(b, "last_date", r->hi);
+	put_int(b, "dates", r->dates - r->taken);
+	put_close(b, '}');
+}
+
+static const char *from_name(uint8_t from)
+{
+	return from == ST_NONE ? NULL : state_name((enum state)from);
+}
+
+void show_event(struct buf *b, struct names *n, const struct read_event *e)
+{
+	put_open(b, NULL, '{');
+	put_id(b, "number", e->number);
+	put_time_us(b, "at", e->at_us);
+	show_key(b, n, e->key);
+	put_text(b, "event", event_name((enum event)e->event));
+	put_text(b, "from", from_name(e->from));
+	put_text(b, "to", state_name((enum state)e->to));
+	put_text(b, "reason", reason_name((enum reason)e->reason));
+	put_int(b, "generation", e->generation);
+	put_int(b, "attempt", e->attempt);
+	put_int(b, "exit_code", e->exit_code);
+	show_name(b, n, NAMES_BROKER, "broker", e->broker);
+	put_int(b, "broker_id", e->broker);
+	put_id(b, "cause", e->cause);
+	put_text(b, "note", e->note);
+	put_close(b, '}');
+}
+
+void show_wire_event(struct buf *b, struct names *n, const Sirdar__Event *e)
+{
+	const struct inst_key key = { .run_date = e->run_date,
+		                      .task = e->task_id,
+		                      .part = e->part };
+	enum state to = ST_NONE, from = ST_NONE;
+
+	state_from_number(e->to, &to);
+	if (e->from != -2)
+		state_from_number(e->from, &from);
+	buf_printf(b, "event: instance\nid: %" PRIu64 "\ndata: ", e->number);
+	put_open(b, NULL, '{');
+	put_id(b, "number", e->number);
+	put_time_us(b, "at", e->at_us);
+	show_key(b, n, key);
+	put_text(b, "event", e->event < EV_COUNT ? event_name((enum event)e->event) : "?");
+	put_text(b, "from", from_name((uint8_t)from));
+	put_text(b, "to", to != ST_NONE ? state_name(to) : NULL);
+	put_text(b, "reason", e->reason < RE_COUNT ? reason_name((enum reason)e->reason) : "?");
+	put_int(b, "generation", e->generation);
+	put_int(b, "attempt", e->attempt);
+	show_name(b, n, NAMES_BROKER, "broker", e->broker_id);
+	put_int(b, "broker_id", e->broker_id);
+	put_id(b, "cause", e->cause);
+	put_text(b, "note", e->note != NULL && e->note[0] != '\0' ? e->note : NULL);
+	buf_puts(b, "}\n\n");
+}
+
+const char *task_state_name(uint8_t state)
+{
+	static const char *const names[] = { "draft",   "online",  "offline",
+		                             "retired", "offline", "offline" };
+
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
+}
+
+void show_task(struct buf *b, const struct store_task *t)
+{
+	const char *end = strrchr(t->name, '/');
+	char workflow[400];
+
+	snprintf(workflow, sizeof(workflow), "%.*s", end != NULL ? (int)(end - t->name) : 0,
+	         t->name);
+	put_open(b, NULL, '{');
+	put_int(b, "task_id", t->id);
+	put_text(b, "task", t->name);
+	put_text(b, "workflow", workflow);
+	put_int(b, "workflow_id", t->workflow_id);
+	put_int(b, "version", t->version);
+	put_text(b, "state", task_state_name(t->state));
+	put_bool(b, "frozen", t->frozen);
+	put_text(b, "type", t->type);
+	put_text(b, "owner", t->owner);
+	put_text(b, "title", t->title);
+	put_text(b, "workflow_title", t->workflow_title);
+	put_int(b, "cycle_s", t->cycle_s);
+	put_time(b, "start", t->start_s);
+	put_time(b, "end", t->end_s);
+	put_time(b, "planned_through", t->planned_through);
+	/* Over before anything came due: it had no date to begin with. */
+	bool never = t->state == TS_OVER && t->planned_through == INT64_MIN;
+	put_time(b, "begins", never ? INT64_MIN : t->online_from);
+	put_bool(b, "plan_over", t->state == TS_OVER);
+	put_int(b, "priority", t->priority);
+	put_close(b, '}');
+}
+
+void show_link(struct buf *b, struct names *n, const struct store_link *l)
+{
+	static const char *const on[] = { "success", "done", "failure", "strong" };
+	static const char *const strategy[] = { "all", "any", "first", "last", "at_least" };
+
+	put_open(b, NULL, '{');
+	show_name(b, n, NAMES_TASK, "parent", l->from);
+	put_int(b, "parent_id", l->from);
+	show_name(b, n, NAMES_TASK, "child", l->to);
+	put_int(b, "child_id", l->to);
+	put_int(b, "depend_type", l->depend_type);
+	put_text(b, "window", l->window);
+	put_text(b, "on", l->on <= ON_STRONG ? on[l->on] : "?");
+	put_text(b, "strategy", l->strategy <= LS_AT_LEAST ? strategy[l->strategy] : "?");
+	put_int(b, "n", l->n);
+	put_close(b, '}');
+}
+
+void show_doc(struct buf *b, const struct store_doc *d, bool body)
+{
+	bool is_flow = d->kind == DOC_WORKFLOW || d->kind == DOC_DRAFT;
+
+	put_open(b, NULL, '{');
+	put_int(b, "id", d->id);
+	put_text(b, "name", d->name);
+	if (d->title != NULL)
+		put_text(b, "title", d->title);
+	put_int(b, "version", d->version);
+	put_bool(b, "retired", d->retired);
+	put_text(b, "actor", d->actor);
+	put_time_us(b, "at", d->at_us);
+	if (body)
+		put_bytes(b, "document", d->body,
+		          is_flow ? workflow_written(d->body, d->body_len) : d->body_len);
+	put_close(b, '}');
+}
+
+static const char *command_state_name(uint8_t state)
+{
+	static const char *const names[] = {
+#define COMMAND_STATE(name, number, shown, over) [number] = shown,
+#include "tbl/command_state.def"
+#undef COMMAND_STATE
+	};
+
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
+}
+
+/* Instances a second since it was made, and the seconds it will take at that rate. */
+static void show_progress(struct buf *b, const struct store_command *c)
+{
+	int64_t took_us = clock_wall_us(&clock_machine) - c->created_us;
+	int64_t left = (int64_t)c->total - c->done;
+
+	if (c->ended_us || c->total == UINT32_MAX || c->done == 0 || took_us <= 0)
+		return;
+	put_open(b, "progress", '{');
+	put_int(b, "per_second", c->done * US_PER_S / took_us);
+	put_int(b, "eta_s", left * (took_us / US_PER_MS) / c->done / 1000);
+	put_close(b, '}');
+}
+
+void show_command(struct buf *b, const struct store_command *c, bool args)
+{
+	put_open(b, NULL, '{');
+	put_id(b, "command", c->id);
+	put_text(b, "request_id", c->request_id);
+	put_text(b, "kind", c->kind);
+	put_text(b, "actor", c->actor);
+	put_text(b, "state", command_state_name(c->state));
+	put_time_us(b, "created", c->created_us);
+	put_time_us(b, "ended", c->ended_us);
+	put_int(b, "total", c->total);
+	put_int(b, "done", c->done);
+	put_int(b, "failed", c->failed);
+	show_progress(b, c);
+	put_text(b, "error", c->error);
+	if (args)
+		put_text(b, "args", c->args);
+	put_close(b, '}');
+}
+
+/* at_us as it is in the chain of hashes; `at` is the same for people. */
+void show_action(struct buf *b, const struct read_action *a)
+{
+	put_open(b, NULL, '{');
+	put_id(b, "id", a->id);
+	put_time_us(b, "at", a->at_us);
+	put_id(b, "at_us", (uint64_t)a->at_us);
+	put_text(b, "actor", a->actor);
+	put_text(b, "action", a->action);
+	put_text(b, "object", a->object);
+	put_text(b, "detail", a->detail);
+	put_text(b, "hash", a->hash);
+	put_close(b, '}');
+}
+
+void show_item(struct buf *b, struct names *n, const struct store_command_item *i)
+{
+	put_open(b, NULL, '{');
+	show_key(b, n, i->key);
+	put_text(b, "code", i->code == 0 ? "OK" : err_name(i->code));
+	put_text(b, "message", i->text);
+	put_close(b, '}');
+}

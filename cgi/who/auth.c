@@ -1,0 +1,466 @@
+#include "cgi/who/auth.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cgi/http/call.h"
+#include "cgi/http/cgi.h"
+#include "cgi/http/guard.h"
+#include "cgi/who/auth_impl.h"
+#include "cgi/who/people.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/fs.h"
+#include "util/log.h"
+
+#define HASH_PASSES  2
+#define HASH_MEMORY  ((size_t)19 * 1024 * 1024)
+#define PASSWORD_MIN 10
+#define PASSWORD_MAX 512
+#define QUIET_US     (15 * 60 * US_PER_S)
+#define DELAY_MAX_S  300
+
+static const char alphabet[] = "abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+
+void secret_new(const char *prefix, char ret_text[AUTH_TEXT_MAX])
+{
+	unsigned char bytes[AUTH_SECRET_BYTES];
+	size_t n = strlen(prefix);
+
+	randombytes_buf(bytes, sizeof(bytes));
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the next call ends it */
+	memcpy(ret_text, prefix, n);
+	sodium_bin2base64(ret_text + n, AUTH_TEXT_MAX - n, bytes, sizeof(bytes),
+	                  sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	sodium_memzero(bytes, sizeof(bytes));
+}
+
+void secret_hash(const char *text, unsigned char ret_hash[HASH_BYTES])
+{
+	crypto_hash_sha256(ret_hash, (const unsigned char *)text, strlen(text));
+}
+
+/* --- the password --- */
+
+static int password_hash(const char *password, char ret[128], struct err *err)
+{
+	_Static_assert(crypto_pwhash_STRBYTES <= 128, "the hash fits");
+	if (crypto_pwhash_str(ret, password, strlen(password), HASH_PASSES, HASH_MEMORY) != 0)
+		return err_set(err, E_NOMEM, "no memory to hash a password");
+	return 0;
+}
+
+static char *state_path(const struct cgi *cgi, const char *name)
+{
+	return mem_fmt("%s/%s", cgi->param.state_dir, name);
+}
+
+static int password_store(struct auth *a, const char *hash, struct err *err)
+{
+	char *path = state_path(a->cgi, "password"), *line = mem_fmt("%s\n", hash);
+	int r = fs_write(path, line, strlen(line), 0600, err);
+
+	free(line);
+	free(path);
+	return r;
+}
+
+/* The first start: a password nobody chose, shown once. */
+static int password_first(struct auth *a, struct err *err)
+{
+	char password[25] = "";
+	int r;
+
+	for (size_t i = 0; i < sizeof(password) - 1; i++)
+		password[i] = alphabet[randombytes_uniform(sizeof(alphabet) - 1)];
+	r = password_hash(password, a->password, err);
+	if (r == 0)
+		r = password_store(a, a->password, err);
+	if (r == 0)
+		fprintf(stderr,
+		        "sirdar-cgi: first start. User: admin  Password: %s\n"
+		        "sirdar-cgi: it is not shown again and not stored; `sirdar login` uses it "
+		        "once\n",
+		        password);
+	sodium_memzero(password, sizeof(password));
+	return r;
+}
+
+static int password_load(struct auth *a, struct err *err)
+{
+	char *path = state_path(a->cgi, "password");
+	struct buf text;
+	int r;
+
+	buf_init(&text);
+	r = fs_read_secret(path, sizeof(a->password) - 1, &text, err);
+	if (r == E_NOT_FOUND) {
+		r = password_first(a, err);
+	} else if (r == 0) {
+		snprintf(a->password, sizeof(a->password), "%.*s",
+		         (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
+		if (strncmp(a->password, "$argon2id$", 10) != 0)
+			r = err_set(err, E_CORRUPT, "%s is not a password's hash", path);
+	}
+	buf_done(&text);
+	free(path);
+	return r;
+}
+
+int auth_open(struct cgi *cgi, struct auth **ret_auth, struct err *err)
+{
+	struct auth *a = mem_new(sizeof(*a));
+	char *tokens = state_path(cgi, "tokens");
+	int r;
+
+	a->cgi = cgi;
+	pthread_mutex_init(&a->mu, NULL);
+	pthread_mutex_init(&a->save_mu, NULL);
+	r = fs_mkdirs(tokens, 0700, err);
+	if (r == 0)
+		r = password_load(a, err);
+	if (r == 0)
+		r = password_hash("nobody", a->dummy, err);
+	if (r == 0)
+		r = auth_tokens_load(a, err);
+	if (r == 0)
+		sessions_load(a);
+	free(tokens);
+	if (r < 0) {
+		auth_close(a);
+		return r;
+	}
+	*ret_auth = a;
+	return 0;
+}
+
+void auth_close(struct auth *a)
+{
+	if (a == NULL)
+		return;
+	auth_sessions_keep(a, true);
+	pthread_mutex_destroy(&a->save_mu);
+	pthread_mutex_destroy(&a->mu);
+	free(a->tokens);
+	sodium_memzero(a, sizeof(*a));
+	free(a);
+}
+
+int auth_password_verify(struct auth *a, const char *user, const struct person *person,
+                         const char *password, struct err *err)
+{
+	bool admin = strcmp(user, "admin") == 0;
+	bool known = admin || (person != NULL && !person->disabled && person->secret[0] != '\0' &&
+	                       !person_is_outside(person));
+	char hash[128];
+	bool right;
+
+	pthread_mutex_lock(&a->mu);
+	memcpy(hash, admin ? a->password : known ? person->secret : a->dummy, sizeof(hash));
+	pthread_mutex_unlock(&a->mu);
+	right = strlen(password) <= PASSWORD_MAX &&
+	        crypto_pwhash_str_verify(hash, password, strlen(password)) == 0;
+	sodium_memzero(hash, sizeof(hash));
+	if (!known || !right)
+		return err_set(err, E_AUTH, "wrong user or password");
+	return 0;
+}
+
+int auth_password_hash(const char *password, char ret[128], struct err *err)
+{
+	if (strlen(password) < PASSWORD_MIN || strlen(password) > PASSWORD_MAX)
+		return err_set(err, E_INVALID, "a password has %d to %d bytes", PASSWORD_MIN,
+		               PASSWORD_MAX);
+	return password_hash(password, ret, err);
+}
+
+int auth_password_set(struct auth *a, const char *password, struct err *err)
+{
+	char hash[128];
+	int r = auth_password_hash(password, hash, err);
+
+	if (r == 0)
+		r = password_store(a, hash, err);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&a->mu);
+	memcpy(a->password, hash, sizeof(hash));
+	pthread_mutex_unlock(&a->mu);
+	return 0;
+}
+
+/* --- tries -------------------------------------------------------------------------- */
+
+/* The entry of `who`; with `make`, the oldest one gives way. */
+static struct tries *tries_of(struct auth *a, const char *who, int64_t now, bool make)
+{
+	struct tries *oldest = &a->tries[0];
+
+	for (size_t i = 0; i < TRIES_MAX; i++) {
+		struct tries *t = &a->tries[i];
+
+		if (strcmp(t->who, who) == 0) {
+			if (now - t->last_us > QUIET_US)
+				t->wrong = 0;
+			return t;
+		}
+		if (t->last_us < oldest->last_us)
+			oldest = t;
+	}
+	if (!make)
+		return NULL;
+	*oldest = (struct tries){ .last_us = now };
+	snprintf(oldest->who, sizeof(oldest->who), "%s", who);
+	return oldest;
+}
+
+static void tries_names(const struct call *c, const char *user, char ret[2][64])
+{
+	snprintf(ret[0], 64, "a %s", c->address);
+	snprintf(ret[1], 64, "u %.60s", user);
+}
+
+int auth_may_try(struct auth *a, struct call *c, const char *user)
+{
+	int64_t now = clock_mono_us(&clock_machine), wait = 0;
+	char who[2][64];
+
+	tries_names(c, user, who);
+	pthread_mutex_lock(&a->mu);
+	for (int i = 0; i < 2; i++) {
+		struct tries *t = tries_of(a, who[i], now, false);
+
+		if (t != NULL && t->next_us - now > wait)
+			wait = t->next_us - now;
+	}
+	pthread_mutex_unlock(&a->mu);
+	if (wait == 0)
+		return 0;
+	c->retry_after_s = (int)(wait / US_PER_S) + 1;
+	return call_fail(c, E_LIMIT, "login", "too many wrong passwords, wait %d s",
+	                 c->retry_after_s);
+}
+
+void auth_tried(struct auth *a, struct call *c, const char *user, bool right)
+{
+	int64_t now = clock_mono_us(&clock_machine);
+	int free_tries = (int)param_now(a->cgi->param.login_tries_per_minute);
+	char who[2][64];
+
+	tries_names(c, user, who);
+	pthread_mutex_lock(&a->mu);
+	for (int i = 0; i < 2; i++) {
+		struct tries *t = tries_of(a, who[i], now, !right);
+		int64_t delay_s = 0;
+
+		if (t == NULL)
+			continue;
+		t->wrong = right ? 0 : t->wrong + 1;
+		t->last_us = now;
+		if (t->wrong >= free_tries) {
+			int more = t->wrong - free_tries;
+
+			delay_s = more > 4 ? DELAY_MAX_S : 15LL << more;
+		}
+		t->next_us = now + delay_s * US_PER_S;
+	}
+	pthread_mutex_unlock(&a->mu);
+	if (!right)
+		log_warn("login.wrong", "address=%s", c->address);
+}
+
+/* --- every request --- */
+
+static bool method_safe(const char *method)
+{
+	return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+}
+
+/* What a person may do. `since` negative: whichever. 0: not him, or no longer. */
+static int person_take(struct call *c, const char *user, int64_t since)
+{
+	const struct person *p;
+	int r = people_find(c->cgi->people, user, &p);
+
+	if (r == E_AGAIN)
+		return call_fail(c, E_AGAIN, "", "the users are still being read, try again");
+	if (r <= 0)
+		return 0;
+	if (p->disabled || (since >= 0 && p->since != since)) {
+		person_unref(p);
+		return 0;
+	}
+	c->role = p->role;
+	c->rights = p->rights;
+	person_unref(c->person);
+	c->person = p;
+	snprintf(c->user, sizeof(c->user), "%s", user);
+	return r;
+}
+
+/* What the owner of a token, or of the key of an app, may do with it. Takes t over. */
+static int token_take(struct call *c, const struct token *t, const char *place)
+{
+	int r;
+
+	token_unref(c->token);
+	c->token = t;
+	if (t->owner[0] == '\0') {
+		c->role = t->grant.role;
+		c->rights = t->grant.rights;
+		snprintf(c->actor_text, sizeof(c->actor_text), "%s:%s", t->is_app ? "app" : "token",
+		         t->name);
+		return 0;
+	}
+	r = person_take(c, t->owner, -1);
+	if (r == 0)
+		return call_fail(c, E_AUTH, place, "this token's user is no longer");
+	if (c->role > t->grant.role)
+		c->role = t->grant.role;
+	c->rights &= t->grant.rights;
+	snprintf(c->actor_text, sizeof(c->actor_text), "%s/%s", t->owner, t->name);
+	return r < 0 ? r : 0;
+}
+
+/* Of the store, else of this cgi's own files. 1: taken; 0: not known, or over. */
+static int secret_take(struct auth *a, struct call *c, const char *text, bool is_app,
+                       const char *name, const char *place)
+{
+	const struct token *t = NULL;
+	struct local_token local;
+	int r = token_kept(a, text, is_app, &t);
+
+	c->via = is_app ? "app" : "token";
+	if (t != NULL && (name == NULL || strcmp(t->name, name) == 0)) {
+		r = token_take(c, t, place);
+		return r < 0 ? r : 1;
+	}
+	token_unref(t);
+	if (token_find(a, text, is_app, &local) &&
+	    (name == NULL || strcmp(local.name, name) == 0)) {
+		c->role = local.role;
+		c->rights = local.role >= ROLE_OPERATOR ? RIGHTS_ALL : 0;
+		snprintf(c->actor_text, sizeof(c->actor_text), "%s:%s", is_app ? "app" : "token",
+		         local.name);
+		return 1;
+	}
+	if (r == E_AGAIN)
+		return call_fail(c, E_AGAIN, place, "the tokens are still being read, try again");
+	return 0;
+}
+
+static int check_token(struct auth *a, struct call *c, const char *authorization)
+{
+	int r;
+
+	if (strncasecmp(authorization, "Bearer ", 7) != 0)
+		return call_fail(c, E_AUTH, "Authorization", "want 'Bearer' and a token");
+	r = secret_take(a, c, authorization + 7, false, NULL, "Authorization");
+	if (r == 0)
+		return call_fail(c, E_AUTH, "Authorization",
+		                 "this token is not known, or no longer");
+	return r < 0 ? r : 0;
+}
+
+int auth_check_app(struct auth *a, struct call *c, const char *name, const char *key)
+{
+	int r = secret_take(a, c, key, true, name, "app_key");
+
+	if (r == 0)
+		return call_fail(c, E_AUTH, "app_key", "this app or its key is not known");
+	if (r < 0)
+		return r;
+	c->actor = c->actor_text;
+	return 0;
+}
+
+char *auth_within(const struct call *c, enum role least, unsigned rights)
+{
+	return c->person != NULL || c->token != NULL
+	               ? grants_within(c->person, c->token, least, rights)
+	               : NULL;
+}
+
+/* The person of a session: 1 with what he may do, 0 there is none. */
+static int session_take(struct auth *a, struct call *c, const char *secret,
+                        char ret_csrf[AUTH_TEXT_MAX])
+{
+	char user[64] = "";
+	int64_t since = 0;
+	struct session *s;
+	int r = 0;
+
+	pthread_mutex_lock(&a->mu);
+	s = session_find(a, secret);
+	if (s != NULL) {
+		session_csrf(secret, ret_csrf);
+		memcpy(user, s->user, sizeof(user));
+		since = session_since(s);
+		c->via = s->via;
+	}
+	pthread_mutex_unlock(&a->mu);
+	if (strcmp(user, "admin") == 0) {
+		c->role = ROLE_ADMIN;
+		c->rights = RIGHTS_ALL;
+		snprintf(c->user, sizeof(c->user), "admin");
+		r = 1;
+	} else if (s != NULL) {
+		r = person_take(c, user, since);
+	}
+	if (r > 0)
+		snprintf(c->actor_text, sizeof(c->actor_text), "%s", user);
+	return r;
+}
+
+static int check_cookie(struct auth *a, struct call *c)
+{
+	char csrf[AUTH_TEXT_MAX] = "";
+	const char *secret = MHD_lookup_connection_value(c->conn, MHD_COOKIE_KIND,
+	                                                 session_cookie(a->cgi));
+	int r = session_take(a, c, secret, csrf);
+
+	if (r < 0)
+		return r;
+	if (r == 0) {
+		snprintf(c->hint, sizeof(c->hint), "log in, or send a token: `sirdar login`");
+		return call_fail(c, E_AUTH, "", "who are you?");
+	}
+	if (!method_safe(c->method) && guard_csrf(c, csrf) < 0)
+		return c->err.code;
+	c->by_cookie = true;
+	return 0;
+}
+
+int auth_check_secret(struct auth *a, struct call *c, const char *secret)
+{
+	char csrf[AUTH_TEXT_MAX];
+	int r = session_take(a, c, secret, csrf);
+
+	if (r == 0)
+		r = secret_take(a, c, secret, false, NULL, "token");
+	if (r == 0)
+		return call_fail(c, E_AUTH, "token", "this token is not known, or no longer");
+	c->actor = c->actor_text;
+	return r < 0 ? r : 0;
+}
+
+int auth_check(struct auth *a, struct call *c)
+{
+	const char *authorization = call_header(c, "Authorization");
+	int r;
+
+	if (c->route->role == ROLE_NONE)
+		return 0;
+	r = authorization != NULL ? check_token(a, c, authorization) : check_cookie(a, c);
+	if (r < 0)
+		return r;
+	c->actor = c->actor_text;
+	if (c->role < c->route->role)
+		return call_fail(c, E_FORBIDDEN, "", "this needs the role %s, %s has %s",
+		                 role_name(c->route->role), c->actor, role_name(c->role));
+	return 0;
+}

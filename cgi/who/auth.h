@@ -1,0 +1,106 @@
+/* auth.h — who asks: the admin's password, sessions of people, tokens of programs.
+ *
+ * In the state directory, all 0600: `password` (argon2id) and `tokens/NAME` (role, SHA-256,
+ * created) of those made on this machine; people, and all other tokens, are the server's
+ * (cgi/who/people.h). `sessions`: who is signed in, by the SHA-256 of the secret, so that a restart
+ * ends nobody's and the file lets nobody in. A mutex guards the state: the HTTP thread asks, the
+ * hash thread changes.
+ */
+#ifndef CGI_AUTH_H
+#define CGI_AUTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cgi/http/role.h"
+
+struct auth;
+struct buf;
+struct call;
+struct cgi;
+struct err;
+
+#define AUTH_SECRET_BYTES 32
+#define AUTH_TEXT_MAX     72 /* a secret as text, with the NUL */
+#define AUTH_HEX_MAX      65 /* a hash in hex, with the NUL */
+#define SESSION_ID_MAX    17
+
+/* Makes the state directory and, at the first start, the admin's password, printed once on
+ * standard error. `sessions_life`, `tries` from cgi->param. */
+int auth_open(struct cgi *cgi, struct auth **ret_auth, struct err *err);
+void auth_close(struct auth *a); /* NULL is fine */
+
+/* Fill in c->actor and c->role, or refuse: E_AUTH, E_FORBIDDEN. Thread: HTTP. */
+int auth_check(struct auth *a, struct call *c);
+
+/* The same for a secret that came in the body: a session's, or a token. The route's role is not
+ * looked at. E_AUTH. */
+int auth_check_secret(struct auth *a, struct call *c, const char *secret);
+/* The same for the name and the key of an app. E_AUTH. */
+int auth_check_app(struct auth *a, struct call *c, const char *name, const char *key);
+
+/* May this account try from this address now? E_LIMIT with c->retry_after_s. */
+int auth_may_try(struct auth *a, struct call *c, const char *user);
+void auth_tried(struct auth *a, struct call *c, const char *user, bool right);
+
+/* Hash thread: ~25 ms. `person` NULL or without a password: takes as long. E_AUTH. */
+struct person;
+int auth_password_verify(struct auth *a, const char *user, const struct person *person,
+                         const char *password, struct err *err);
+/* The hash of a new password, as the store keeps it. Hash thread. E_INVALID: too short. */
+int auth_password_hash(const char *password, char ret[128], struct err *err);
+/* Replaces admin's password; his sessions go on until auth_sessions_end(). E_INVALID: too short. */
+int auth_password_set(struct auth *a, const char *password, struct err *err);
+
+/* A session of c->user begins: cookie into c->cookie, CSRF token into ret_csrf. `since`: of
+ * the person, 0 for admin. `via`: how he signed in; static. */
+void auth_session_begin(struct auth *a, struct call *c, int64_t since, const char *via,
+                        char ret_csrf[AUTH_TEXT_MAX]);
+/* A session without a cookie, for auth_check_secret(). */
+void auth_session_open(struct auth *a, struct call *c, const char *user, int64_t since,
+                       const char *via, char ret_secret[AUTH_TEXT_MAX]);
+/* End the session with this secret. False: there is none. ret_user: whose it was. */
+bool auth_session_close(struct auth *a, const char *secret, char ret_user[64]);
+/* The CSRF token of the call's own session; "" for tokens. */
+void auth_session_csrf(struct auth *a, struct call *c, char ret_csrf[AUTH_TEXT_MAX]);
+/* End the call's own, and its cookie. False: there is none. */
+bool auth_session_end(struct auth *a, struct call *c);
+
+/* The id of the call's own session; "" for tokens. */
+void auth_session_own(struct auth *a, struct call *c, char ret_id[SESSION_ID_MAX]);
+/* Its person's password is being changed by himself: for a minute his `since` may grow. */
+void auth_session_hold(struct auth *a, const char *id);
+/* That is over: this is it now. */
+void auth_session_renew(struct auth *a, const char *id, int64_t since);
+
+/* Items of a JSON list: of this person, NULL: of all; `own` is marked. */
+void auth_sessions_put(struct auth *a, const char *user, const char *own, struct buf *out);
+/* End those of this person (NULL: of all) with this id (NULL: any), but not `keep` (NULL: none).
+ * How many; ret_user: of the last one. In memory only: the answer waits for auth_sessions_save().
+ */
+int auth_sessions_end(struct auth *a, const char *user, const char *id, const char *keep,
+                      char ret_user[64]);
+/* Write them down. Hash thread, or the main one. E_IO, E_FULL */
+int auth_sessions_save(struct auth *a, struct err *err);
+/* The same now and then, for what no answer waits for; `now`: at the end. Main thread. */
+void auth_sessions_keep(struct auth *a, bool now);
+
+/* Where the caller may do what needs this role and these rights: a JSON list of projects, the
+ * caller's of this; NULL: everywhere. */
+char *auth_within(const struct call *c, enum role least, unsigned rights);
+
+/* A fresh token, or key of an app, and the hash that is kept of it. */
+void auth_token_new(bool is_app, char ret_token[AUTH_TEXT_MAX], char ret_hex[AUTH_HEX_MAX]);
+/* One of this machine alone; life_s 0: until it is deleted. Also without a running daemon. Shown
+ * once.
+ *   errors  E_EXISTS, E_INVALID name, E_IO */
+int auth_token_make(const char *state_dir, const char *name, enum role role, int64_t life_s,
+                    bool is_app, char ret_token[AUTH_TEXT_MAX], struct err *err);
+bool auth_token_is_local(struct auth *a, const char *name, bool is_app);
+int auth_token_delete(struct auth *a, const char *name, struct err *err);
+/* Read the tokens' directory again. */
+int auth_tokens_load(struct auth *a, struct err *err);
+/* This machine's, as items of a JSON list. */
+void auth_tokens_put(struct auth *a, bool apps, struct buf *out);
+
+#endif

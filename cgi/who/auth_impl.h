@@ -1,0 +1,78 @@
+/* auth_impl.h — shared by auth*.c only. */
+#ifndef CGI_AUTH_IMPL_H
+#define CGI_AUTH_IMPL_H
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "cgi/who/auth.h"
+
+struct token;
+
+#define TOKENS_MAX   1000
+#define SESSIONS_MAX 256
+#define TRIES_MAX    512
+#define HASH_BYTES   32
+
+/* A token of this cgi's own, made on its machine: a file. */
+struct local_token {
+	char name[64];
+	enum role role;
+	bool is_app; /* the key of an app */
+	unsigned char hash[HASH_BYTES];
+	int64_t created_s, expires_s; /* expires 0: never */
+};
+
+struct session {
+	char user[64];                  /* "": a free place */
+	char id[SESSION_ID_MAX];        /* what people call it by; lets nobody in */
+	unsigned char hash[HASH_BYTES]; /* of the secret */
+	char address[48], agent[200];   /* who signed in, from where; printable ASCII */
+	int64_t since;                  /* of the person when it began */
+	int64_t changing_us;       /* until then `since` may be another: his password changes */
+	const char *via;           /* static */
+	int64_t begun_us, used_us; /* monotonic */
+};
+
+struct tries {
+	char who[64];
+	int wrong; /* in a row, forgotten after a quiet time */
+	int64_t last_us, next_us;
+};
+
+struct auth {
+	struct cgi *cgi;
+	pthread_mutex_t mu; /* guards all below */
+	char password[128]; /* as crypto_pwhash_str() writes it */
+	char dummy[128];    /* to spend the same time on unknown users */
+	struct local_token *tokens;
+	size_t tokens_n;
+	int64_t tokens_seen_us, tokens_mtime_us; /* wall clock: when read, the directory's */
+	struct session sessions[SESSIONS_MAX];
+	bool sessions_loaded, sessions_changed; /* since they were written */
+	int64_t sessions_kept_us;               /* monotonic: when they were */
+	pthread_mutex_t save_mu;                /* one writer of the file; taken before mu */
+	struct tries tries[TRIES_MAX];
+};
+
+/* The session with this secret, refreshed, or NULL. Locked. */
+struct session *session_find(struct auth *a, const char *secret);
+/* What the person's `since` must be; negative: whichever. Locked. */
+int64_t session_since(const struct session *s);
+void session_csrf(const char *secret, char ret_csrf[AUTH_TEXT_MAX]);
+const char *session_cookie(const struct cgi *cgi);
+/* Those of the last run that have not ended; a file that does not read is said and left. */
+void sessions_load(struct auth *a);
+/* Is a session over by its age? */
+bool session_over(const struct auth *a, const struct session *s, int64_t now_us);
+
+/* A fresh secret as text, with the prefix. */
+void secret_new(const char *prefix, char ret_text[AUTH_TEXT_MAX]);
+void secret_hash(const char *text, unsigned char ret_hash[HASH_BYTES]);
+/* The token, or key of an app, with this secret, of the store: 1 held, 0 none or expired,
+ * E_AGAIN. */
+int token_kept(struct auth *a, const char *text, bool is_app, const struct token **ret);
+/* The same of this cgi's own. False: none, or expired. Locks. */
+bool token_find(struct auth *a, const char *text, bool is_app, struct local_token *ret);
+
+#endif

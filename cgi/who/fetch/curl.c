@@ -1,0 +1,107 @@
+/* libcurl's home in the cgi: pages of an OpenID provider. */
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "cgi/who/fetch.h"
+#include "util/buf.h"
+#include "util/err.h"
+
+struct taking {
+	struct buf *to;
+	size_t max;
+	bool is_too_big;
+};
+
+static size_t take(char *data, size_t size, size_t n, void *ctx)
+{
+	struct taking *t = ctx;
+
+	if (t->to->len + size * n > t->max) {
+		t->is_too_big = true;
+		return 0;
+	}
+	buf_put(t->to, data, size * n);
+	return size * n;
+}
+
+static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
+{
+	(void)ctx;
+	(void)purpose;
+	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
+static void set_all(CURL *easy, const struct fetch_ask *ask, struct taking *t, char *error)
+{
+	curl_easy_setopt(easy, CURLOPT_URL, ask->url);
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L); /* what is fixed stays so */
+	curl_easy_setopt(easy, CURLOPT_PROXY, "");
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+	if (ask->ca_file[0])
+		curl_easy_setopt(easy, CURLOPT_CAINFO, ask->ca_file);
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)ask->timeout_ms);
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, error);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, t);
+	if (ask->form)
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, ask->form);
+	if (ask->user) {
+		curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+		curl_easy_setopt(easy, CURLOPT_USERNAME, ask->user);
+		curl_easy_setopt(easy, CURLOPT_PASSWORD, ask->secret);
+	}
+	if (ask->bearer) {
+		curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+		curl_easy_setopt(easy, CURLOPT_XOAUTH2_BEARER, ask->bearer);
+	}
+}
+
+static int code_of(CURLcode code)
+{
+	switch (code) {
+	case CURLE_OPERATION_TIMEDOUT:
+		return E_TIMEOUT;
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CERTPROBLEM:
+	case CURLE_SSL_CACERT_BADFILE:
+		return E_AUTH;
+	default:
+		return E_IO;
+	}
+}
+
+static int fetch(const struct fetch_ask *ask, long *ret_status, struct buf *ret_body,
+                 struct err *err)
+{
+	struct taking t = { ret_body, ask->max, false };
+	char error[CURL_ERROR_SIZE] = "";
+	CURL *easy;
+	CURLcode code;
+
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(easy = curl_easy_init()))
+		return err_set(err, E_NOMEM, "libcurl does not start");
+	set_all(easy, ask, &t, error);
+	code = curl_easy_perform(easy);
+	if (code == CURLE_OK)
+		curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, ret_status);
+	curl_easy_cleanup(easy);
+	if (t.is_too_big)
+		return err_set(err, E_TOO_BIG, "the answer has more than %zu bytes", ask->max);
+	if (code != CURLE_OK)
+		return err_set(err, code_of(code), "%.300s",
+		               error[0] ? error : curl_easy_strerror(code));
+	return 0;
+}
+
+extern const struct fetch_ops sirdar_cgi_fetch;
+__attribute__((visibility("default"))) const struct fetch_ops sirdar_cgi_fetch = {
+	.abi = FETCH_ABI,
+	.ask_size = sizeof(struct fetch_ask),
+	.fetch = fetch,
+};

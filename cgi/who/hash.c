@@ -1,0 +1,50 @@
+#include "cgi/who/hash.h"
+
+#include <stdlib.h>
+
+#include "cgi/http/call.h"
+#include "util/alloc.h"
+
+#define WAITING_MAX 16 /* 25 ms each: who is beyond is told to try again */
+
+struct hash {
+	struct actor *me;
+	struct actor_ops ops;
+};
+
+void hash_work(struct letter *l, void *self)
+{
+	struct call *c = (struct call *)l;
+	int r = c->work(c, NULL);
+
+	(void)self;
+	if (r < 0 && c->err.code == 0)
+		err_set(&c->err, r, "%s", err_text(r));
+	call_resume(c);
+}
+
+static int hash_init(void *self, struct actor *me, struct err *err)
+{
+	(void)err;
+	((struct hash *)self)->me = me;
+	return 0;
+}
+
+struct hash *hash_new(struct thread *th, const char *name)
+{
+	struct hash *h = mem_new(sizeof(*h));
+
+	h->ops = (struct actor_ops){ .name = name, .letters_max = WAITING_MAX, .init = hash_init };
+	h->me = actor_new(th, &h->ops, h);
+	return h;
+}
+
+void hash_free(struct hash *h)
+{
+	free(h);
+}
+
+struct actor *hash_actor(struct hash *h)
+{
+	return h->me;
+}

@@ -1,0 +1,297 @@
+#include "cgi/who/people.h"
+
+#include <cjson/cJSON.h>
+#include <pthread.h>
+#include <sodium.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cgi/who/people_impl.h"
+#include "sched/when.h"
+#include "store/read.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/err.h"
+#include "util/json_put.h"
+
+struct people {
+	pthread_mutex_t mu;    /* guards all below */
+	struct roster *roster; /* NULL: not read yet */
+	bool wanted;
+};
+
+struct people *people_new(void)
+{
+	struct people *p = mem_new(sizeof(*p));
+
+	p->wanted = true; /* as soon as there is a store */
+	pthread_mutex_init(&p->mu, NULL);
+	return p;
+}
+
+void people_free(struct people *p)
+{
+	if (p == NULL)
+		return;
+	roster_unref(p->roster);
+	pthread_mutex_destroy(&p->mu);
+	free(p);
+}
+
+/* Held; NULL: not read yet. */
+static struct roster *roster_now(struct people *p, bool want)
+{
+	struct roster *r;
+
+	pthread_mutex_lock(&p->mu);
+	r = p->roster;
+	if (r != NULL)
+		atomic_fetch_add(&r->refs, 1);
+	p->wanted = p->wanted || want;
+	pthread_mutex_unlock(&p->mu);
+	return r;
+}
+
+static int changes_now(struct reader *r, uint64_t ret[ROSTER_KINDS], struct err *err)
+{
+	static const enum store_doc_kind kinds[ROSTER_KINDS] = { DOC_USER, DOC_GROUP, DOC_TOKEN };
+	int code = 0;
+
+	for (size_t i = 0; i < ROSTER_KINDS && code == 0; i++)
+		code = read_doc_changes(r, kinds[i], &ret[i], err);
+	return code;
+}
+
+int people_refresh(struct people *p, struct reader *r, struct err *err)
+{
+	uint64_t changes[ROSTER_KINDS] = { 0 };
+	struct roster *old = roster_now(p, false), *fresh = NULL;
+	int code = changes_now(r, changes, err);
+	bool same = old != NULL && memcmp(old->changes, changes, sizeof(changes)) == 0;
+
+	roster_unref(old);
+	if (code < 0 || same)
+		return code;
+	code = roster_read(r, &fresh, err);
+	if (code < 0)
+		return code;
+	memcpy(fresh->changes, changes,
+	       sizeof(changes)); /* of before: what came since is read again */
+	pthread_mutex_lock(&p->mu);
+	old = p->roster;
+	p->roster = fresh;
+	pthread_mutex_unlock(&p->mu);
+	roster_unref(old);
+	return 0;
+}
+
+bool people_wanted(struct people *p)
+{
+	bool wanted;
+
+	pthread_mutex_lock(&p->mu);
+	wanted = p->wanted;
+	p->wanted = false;
+	pthread_mutex_unlock(&p->mu);
+	return wanted;
+}
+
+static int by_name(const void *name, const void *item)
+{
+	return strcmp(name, ((const struct person *)item)->name);
+}
+
+int people_find(struct people *p, const char *name, const struct person **ret)
+{
+	struct roster *r = roster_now(p, true);
+	const struct person *found;
+
+	*ret = NULL;
+	if (r == NULL)
+		return E_AGAIN;
+	found = r->n_persons > 0
+	                ? bsearch(name, r->persons, r->n_persons, sizeof(*r->persons), by_name)
+	                : NULL;
+	if (found == NULL) {
+		roster_unref(r);
+		return 0;
+	}
+	*ret = found;
+	return 1;
+}
+
+bool person_is_outside(const struct person *p)
+{
+	return strcmp(p->source, "ldap") == 0 || strcmp(p->source, "oidc") == 0;
+}
+
+void person_unref(const struct person *p)
+{
+	if (p != NULL)
+		roster_unref(p->roster);
+}
+
+static int by_hash(const void *hash, const void *item)
+{
+	return memcmp(hash, ((const struct token *)item)->hash, TOKEN_HASH_BYTES);
+}
+
+int people_token(struct people *p, const unsigned char hash[TOKEN_HASH_BYTES],
+                 const struct token **ret)
+{
+	struct roster *r = roster_now(p, true);
+	const struct token *found;
+
+	*ret = NULL;
+	if (r == NULL)
+		return E_AGAIN;
+	found = r->n_tokens > 0 ? bsearch(hash, r->tokens, r->n_tokens, sizeof(*r->tokens), by_hash)
+	                        : NULL;
+	if (found == NULL) {
+		roster_unref(r);
+		return 0;
+	}
+	*ret = found;
+	return 1;
+}
+
+void token_unref(const struct token *t)
+{
+	if (t != NULL)
+		roster_unref(t->roster);
+}
+
+int people_mapped(struct people *p, const char *source, const char *external,
+                  char ret[USER_NAME_MAX])
+{
+	struct roster *r = roster_now(p, false);
+	int found = r == NULL ? E_AGAIN : 0;
+
+	for (size_t i = 0; r != NULL && i < r->n_groups && found == 0; i++) {
+		const struct group *g = &r->groups[i];
+		const char *called = g->external[0] != '\0' ? g->external : g->name;
+
+		if (strcmp(g->source, source) != 0 || strcasecmp(called, external) != 0)
+			continue;
+		memcpy(ret, g->name, USER_NAME_MAX);
+		found = 1;
+	}
+	roster_unref(r);
+	return found;
+}
+
+void people_subject(struct people *p, const char *source, const char *subject,
+                    char ret[USER_NAME_MAX])
+{
+	struct roster *r = roster_now(p, false);
+
+	ret[0] = '\0';
+	for (size_t i = 0; r != NULL && i < r->n_persons; i++)
+		if (strcmp(r->persons[i].source, source) == 0 &&
+		    strcmp(r->persons[i].subject, subject) == 0)
+			memcpy(ret, r->persons[i].name, USER_NAME_MAX);
+	roster_unref(r);
+}
+
+/* --- shown --- */
+
+void put_rights(struct buf *out, const char *key, unsigned rights)
+{
+	put_open(out, key, '[');
+	for (unsigned r = RIGHT_BACKFILL; r <= RIGHT_FORCE_SUCCESS; r <<= 1)
+		if (rights & r)
+			put_text(out, NULL, right_name(r));
+	put_close(out, ']');
+}
+
+void people_members_put(struct people *p, const char *group, const char *key, struct buf *out)
+{
+	struct roster *r = roster_now(p, false);
+
+	put_open(out, key, '[');
+	for (size_t i = 0; r != NULL && i < r->n_persons; i++)
+		for (size_t j = 0; j < r->persons[i].n_groups; j++)
+			if (strcmp(r->persons[i].groups[j]->name, group) == 0)
+				put_text(out, NULL, r->persons[i].name);
+	put_close(out, ']');
+	roster_unref(r);
+}
+
+void people_effective_put(struct people *p, const char *name, struct buf *out)
+{
+	const struct person *who = NULL;
+	char *within = NULL;
+
+	people_find(p, name, &who);
+	put_open(out, "groups", '[');
+	for (size_t i = 0; who != NULL && i < who->n_groups; i++)
+		put_text(out, NULL, who->groups[i]->name);
+	put_close(out, ']');
+	put_open(out, "effective", '{');
+	put_text(out, "role",
+	         who != NULL && who->role != ROLE_NONE ? role_name(who->role) : "none");
+	within = who != NULL ? grants_within(who, NULL, ROLE_NONE, 0) : mem_str("[]");
+	put_raw(out, "projects", within != NULL ? within : "null");
+	put_rights(out, "rights", who != NULL ? who->rights : 0);
+	put_close(out, '}');
+	free(within);
+	person_unref(who);
+}
+
+static void token_put(const struct token *t, struct buf *out)
+{
+	char *in = grants_within(NULL, t, ROLE_NONE, 0);
+
+	put_open(out, NULL, '{');
+	put_text(out, "name", t->name);
+	put_text(out, "user", t->owner[0] != '\0' ? t->owner : NULL);
+	put_text(out, "role", role_name(t->grant.role));
+	put_raw(out, "projects", in != NULL ? in : "null");
+	put_rights(out, "rights", t->grant.rights);
+	put_bool(out, "app", t->is_app);
+	put_bool(out, "here_only", false);
+	put_time(out, "created", t->created_s);
+	if (t->expires_s != 0)
+		put_time(out, "expires", t->expires_s);
+	else
+		put_null(out, "expires");
+	put_close(out, '}');
+	free(in);
+}
+
+/* A person's key of a program is one of his tokens; an app is nobody's. */
+static bool is_app_of_nobody(const struct token *t)
+{
+	return t->is_app && t->owner[0] == '\0';
+}
+
+void people_tokens_put(struct people *p, const char *owner, bool apps, struct buf *out)
+{
+	struct roster *r = roster_now(p, false);
+
+	for (size_t i = 0; r != NULL && i < r->n_tokens; i++)
+		if (is_app_of_nobody(&r->tokens[i]) == apps &&
+		    (owner == NULL || strcmp(r->tokens[i].owner, owner) == 0))
+			token_put(&r->tokens[i], out);
+	roster_unref(r);
+}
+
+bool people_token_owner(struct people *p, const char *name, bool app, char ret[USER_NAME_MAX])
+{
+	struct roster *r = roster_now(p, false);
+	bool found = false;
+
+	for (size_t i = 0; r != NULL && i < r->n_tokens && !found; i++) {
+		const struct token *t = &r->tokens[i];
+
+		if (strcmp(t->name, name) != 0 || is_app_of_nobody(t) != app)
+			continue;
+		memcpy(ret, t->owner, USER_NAME_MAX);
+		found = true;
+	}
+	roster_unref(r);
+	return found;
+}

@@ -1,0 +1,29 @@
+/* people_impl.h — shared by people.c, people_read.c and grants.c only. */
+#ifndef CGI_PEOPLE_IMPL_H
+#define CGI_PEOPLE_IMPL_H
+
+#include <stdatomic.h>
+
+#include "cgi/who/people.h"
+
+enum { ROSTER_KINDS = 3 };
+
+/* Everybody as read at one time. Persons by name and tokens by hash, ascending. */
+struct roster {
+	_Atomic unsigned refs;
+	uint64_t changes[ROSTER_KINDS];
+	struct person *persons;
+	struct group *groups;
+	struct token *tokens;
+	size_t n_persons, n_groups, n_tokens;
+};
+
+int roster_read(struct reader *r, struct roster **ret, struct err *err);
+void roster_unref(struct roster *r); /* NULL is fine */
+
+struct cJSON;
+/* An admin has all rights, and is bound to no project. */
+void grant_read(const struct cJSON *root, enum role role, struct grant *ret);
+void grant_done(struct grant *g);
+
+#endif

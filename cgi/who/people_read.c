@@ -1,0 +1,252 @@
+/* Documents to a roster. Who does not read back may do nothing: named in the log, and not there. */
+#include <cjson/cJSON.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cgi/who/people_impl.h"
+#include "store/read.h"
+#include "util/alloc.h"
+#include "util/check.h"
+#include "util/err.h"
+#include "util/json_in.h"
+#include "util/log.h"
+
+static void copy(char *ret, size_t size, const cJSON *root, const char *key)
+{
+	const char *text = json_text(root, key);
+
+	snprintf(ret, size, "%s", text != NULL ? text : "");
+}
+
+static void names_read(const cJSON *list, char ***ret, size_t *ret_n)
+{
+	const cJSON *v;
+
+	cJSON_ArrayForEach(v, list)
+	{
+		if (!cJSON_IsString(v))
+			continue;
+		*ret = mem_grow(*ret, *ret_n + 1, sizeof(**ret));
+		(*ret)[(*ret_n)++] = mem_str(v->valuestring);
+	}
+}
+
+static void names_done(char **names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(names[i]);
+	free(names);
+}
+
+/* "none" is a person's, or a group's, that has none of its own. */
+static bool role_read(const cJSON *root, enum role *ret)
+{
+	const char *role = json_text(root, "role");
+
+	*ret = ROLE_NONE;
+	return role != NULL && (strcmp(role, "none") == 0 || role_from_name(role, ret));
+}
+
+static cJSON *body_read(const struct store_doc *d, const char *what, enum role *ret_role)
+{
+	cJSON *root = NULL;
+
+	if (json_parse(d->body, d->body_len, &root, NULL) == 0 && role_read(root, ret_role) &&
+	    strlen(d->name) < USER_NAME_MAX)
+		return root;
+	log_warn("people.ignored", "kind=%s name=%.64s why=\"its document does not read\"", what,
+	         d->name);
+	json_free(root);
+	return NULL;
+}
+
+static int each_group(void *ctx, const struct store_doc *d)
+{
+	struct roster *r = ctx;
+	struct group g = { 0 };
+	enum role role;
+	cJSON *root = body_read(d, "group", &role);
+
+	if (root == NULL)
+		return 0;
+	snprintf(g.name, sizeof(g.name), "%s", d->name);
+	grant_read(root, role, &g.grant);
+	copy(g.source, sizeof(g.source), root, "source");
+	copy(g.external, sizeof(g.external), root, "external");
+	names_read(json_get(root, "members"), &g.members, &g.n_members);
+	json_free(root);
+	r->groups = mem_grow(r->groups, r->n_groups + 1, sizeof(*r->groups));
+	r->groups[r->n_groups++] = g;
+	return 0;
+}
+
+static int each_person(void *ctx, const struct store_doc *d)
+{
+	struct roster *r = ctx;
+	struct person p = { .roster = r };
+	enum role role;
+	cJSON *root = body_read(d, "user", &role);
+
+	if (root == NULL)
+		return 0;
+	snprintf(p.name, sizeof(p.name), "%s", d->name);
+	copy(p.secret, sizeof(p.secret), root, "secret");
+	copy(p.source, sizeof(p.source), root, "source");
+	copy(p.subject, sizeof(p.subject), root, "subject");
+	p.disabled = json_true(root, "disabled");
+	p.since = json_int(root, "since", 0);
+	p.grants = mem_new(sizeof(*p.grants));
+	p.n_grants = 1;
+	grant_read(root, role, &p.grants[0]);
+	names_read(json_get(root, "groups"), &p.given, &p.n_given);
+	json_free(root);
+	r->persons = mem_grow(r->persons, r->n_persons + 1, sizeof(*r->persons));
+	r->persons[r->n_persons++] = p;
+	return 0;
+}
+
+static int each_token(void *ctx, const struct store_doc *d)
+{
+	struct roster *r = ctx;
+	struct token t = { .roster = r };
+	enum role role;
+	cJSON *root = body_read(d, "token", &role);
+	const char *hash = root != NULL ? json_text(root, "hash") : NULL;
+	size_t n = 0;
+
+	if (hash == NULL ||
+	    sodium_hex2bin(t.hash, sizeof(t.hash), hash, strlen(hash), NULL, &n, NULL) != 0 ||
+	    n != sizeof(t.hash)) {
+		json_free(root);
+		return 0;
+	}
+	snprintf(t.name, sizeof(t.name), "%s", d->name);
+	copy(t.owner, sizeof(t.owner), root, "owner");
+	t.is_app = json_true(root, "app");
+	t.created_s = json_int(root, "created", 0);
+	t.expires_s = json_int(root, "expires", 0);
+	grant_read(root, role, &t.grant);
+	/* What a person's token does not say, it takes as he has it. */
+	if (json_get(root, "projects") == NULL)
+		t.grant.in.all = true;
+	if (json_get(root, "rights") == NULL && t.owner[0] != '\0')
+		t.grant.rights = RIGHTS_ALL;
+	json_free(root);
+	r->tokens = mem_grow(r->tokens, r->n_tokens + 1, sizeof(*r->tokens));
+	r->tokens[r->n_tokens++] = t;
+	return 0;
+}
+
+/* --- who is in which group --- */
+
+static bool is_among(char *const *names, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* A member by name; or told so by the directory that both are of. */
+static bool belongs(const struct person *p, const struct group *g)
+{
+	return is_among(g->members, g->n_members, p->name) ||
+	       (strcmp(g->source, p->source) == 0 && is_among(p->given, p->n_given, g->name));
+}
+
+static void projects_copy(const struct projects *from, struct projects *ret)
+{
+	*ret = (struct projects){ .all = from->all, .n = from->n };
+	ret->names = mem_array(from->n > 0 ? from->n : 1, sizeof(*ret->names));
+	for (size_t i = 0; i < from->n; i++)
+		ret->names[i] = mem_str(from->names[i]);
+}
+
+static void person_join(struct person *p, const struct roster *r)
+{
+	for (size_t i = 0; i < r->n_groups; i++) {
+		const struct group *g = &r->groups[i];
+		struct grant *more;
+
+		if (!belongs(p, g))
+			continue;
+		p->groups = mem_grow(p->groups, p->n_groups + 1, sizeof(*p->groups));
+		p->groups[p->n_groups++] = g;
+		p->grants = mem_grow(p->grants, p->n_grants + 1, sizeof(*p->grants));
+		more = &p->grants[p->n_grants++];
+		*more = g->grant;
+		projects_copy(&g->grant.in, &more->in);
+	}
+	for (size_t i = 0; i < p->n_grants; i++) {
+		if (p->grants[i].role > p->role)
+			p->role = p->grants[i].role;
+		p->rights |= p->grants[i].rights;
+	}
+	if (p->role == ROLE_ADMIN) /* nobody is an administrator of some projects */
+		p->rights = RIGHTS_ALL;
+}
+
+static int person_order(const void *a, const void *b)
+{
+	return strcmp(((const struct person *)a)->name, ((const struct person *)b)->name);
+}
+
+static int token_order(const void *a, const void *b)
+{
+	return memcmp(((const struct token *)a)->hash, ((const struct token *)b)->hash,
+	              TOKEN_HASH_BYTES);
+}
+
+int roster_read(struct reader *reader, struct roster **ret, struct err *err)
+{
+	struct roster *r = mem_new(sizeof(*r));
+	int code = read_doc_bodies(reader, DOC_USER, each_person, r, err);
+
+	atomic_init(&r->refs, 1);
+	if (code == 0)
+		code = read_doc_bodies(reader, DOC_GROUP, each_group, r, err);
+	if (code == 0)
+		code = read_doc_bodies(reader, DOC_TOKEN, each_token, r, err);
+	if (code < 0) {
+		roster_unref(r);
+		return code;
+	}
+	if (r->n_persons > 0)
+		qsort(r->persons, r->n_persons, sizeof(*r->persons), person_order);
+	if (r->n_tokens > 0)
+		qsort(r->tokens, r->n_tokens, sizeof(*r->tokens), token_order);
+	for (size_t i = 0; i < r->n_persons; i++)
+		person_join(&r->persons[i], r);
+	*ret = r;
+	return 0;
+}
+
+static void person_done(struct person *p)
+{
+	sodium_memzero(p->secret, sizeof(p->secret));
+	for (size_t i = 0; i < p->n_grants; i++)
+		grant_done(&p->grants[i]);
+	names_done(p->given, p->n_given);
+	free(p->grants);
+	free(p->groups);
+}
+
+void roster_unref(struct roster *r)
+{
+	if (r == NULL || atomic_fetch_sub(&r->refs, 1) != 1)
+		return;
+	for (size_t i = 0; i < r->n_persons; i++)
+		person_done(&r->persons[i]);
+	for (size_t i = 0; i < r->n_groups; i++) {
+		grant_done(&r->groups[i].grant);
+		names_done(r->groups[i].members, r->groups[i].n_members);
+	}
+	for (size_t i = 0; i < r->n_tokens; i++)
+		grant_done(&r->tokens[i].grant);
+	free(r->persons);
+	free(r->groups);
+	free(r->tokens);
+	free(r);
+}

@@ -1,0 +1,348 @@
+#include "cgi/who/ways.h"
+
+#include <cjson/cJSON.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cgi/handlers/handle_users.h"
+#include "cgi/http/call.h"
+#include "cgi/http/cgi.h"
+#include "cgi/who/directory.h"
+#include "cgi/who/hash.h"
+#include "cgi/who/oidc.h"
+#include "rt/thread.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/log.h"
+#include "util/module.h"
+
+#define SECRET_BYTES_MAX 4096
+
+struct ways {
+	struct cgi *cgi;
+	struct thread *thread;
+	struct hash *actor;
+	const struct directory_ops *directory; /* NULL: none */
+	char *bind_secret;
+	struct oidc *oidc; /* NULL: none */
+};
+
+/* --- settings --- */
+
+int secret_line(const char *path, char **ret, struct err *err)
+{
+	struct buf text;
+	size_t n;
+	int r;
+
+	buf_init(&text);
+	r = fs_read_secret(path, SECRET_BYTES_MAX, &text, err);
+	if (r == 0) {
+		n = strcspn(buf_str(&text), "\r\n");
+		if (n == 0)
+			r = err_set(err, E_INVALID, "%s: want one line", path);
+		else
+			*ret = mem_strn(buf_str(&text), n);
+		sodium_memzero(text.data, text.cap);
+	}
+	buf_done(&text);
+	return r;
+}
+
+bool url_is_loopback(const char *url)
+{
+	static const char *const hosts[] = { "127.", "localhost", "[::1]" };
+	const char *host = strstr(url, "://");
+
+	if (host == NULL)
+		return false;
+	host += 3;
+	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+		size_t n = strlen(hosts[i]);
+
+		/* "127." is an address only when nothing but its numbers follows. */
+		if (i == 0)
+			n += strspn(host + (strncmp(host, hosts[i], n) == 0 ? n : 0),
+			            "0123456789.");
+		if (strncmp(host, hosts[i], strlen(hosts[i])) == 0 && strchr(":/", host[n]) != NULL)
+			return true;
+	}
+	return false;
+}
+
+static int role_check(const char *setting, const char *role, struct err *err)
+{
+	enum role r;
+
+	if (strcmp(role, "none") == 0 || (role_from_name(role, &r) && r < ROLE_ADMIN))
+		return 0;
+	return err_set(err, E_INVALID, "%s is '%s', want none, viewer, developer or operator",
+	               setting, role);
+}
+
+static int ldap_check(const struct param_cgi *p, struct err *err)
+{
+	bool plain = strncmp(p->ldap_url, "ldap://", 7) == 0;
+
+	if (!plain && strncmp(p->ldap_url, "ldaps://", 8) != 0 &&
+	    strncmp(p->ldap_url, "ldapi://", 8) != 0)
+		return err_set(err, E_INVALID,
+		               "ldap_url is '%s', want ldaps://, ldapi:// or ldap://", p->ldap_url);
+	if (plain && !p->ldap_start_tls && !url_is_loopback(p->ldap_url))
+		return err_set(err, E_FORBIDDEN,
+		               "ldap_url is '%s', which is not loopback: passwords would go over "
+		               "the wire; want ldaps:// or ldap_start_tls",
+		               p->ldap_url);
+	if (p->ldap_start_tls && !plain)
+		return err_set(err, E_INVALID, "ldap_start_tls goes with ldap://, not with '%s'",
+		               p->ldap_url);
+	if (p->ldap_user_dn[0] == '\0' && p->ldap_base[0] == '\0')
+		return err_set(err, E_INVALID, "ldap_url wants ldap_base, or ldap_user_dn");
+	if (strstr(p->ldap_user_dn[0] != '\0' ? p->ldap_user_dn : p->ldap_filter, "%u") == NULL)
+		return err_set(err, E_INVALID, "%s has no %%u: everybody would be the same person",
+		               p->ldap_user_dn[0] != '\0' ? "ldap_user_dn" : "ldap_filter");
+	if ((p->ldap_bind_dn[0] != '\0') != (p->ldap_bind_secret_file[0] != '\0'))
+		return err_set(err, E_INVALID,
+		               "ldap_bind_dn and ldap_bind_secret_file go together");
+	return role_check("ldap_role", p->ldap_role, err);
+}
+
+static int ldap_open(struct ways *w, struct err *err)
+{
+	const struct param_cgi *p = &w->cgi->param;
+	const void *found = NULL;
+	int r = ldap_check(p, err);
+
+	if (r == 0)
+		r = module_load(DIRECTORY_FILE, "the module for LDAP", DIRECTORY_SYMBOL, &found,
+		                err);
+	if (r < 0)
+		return r;
+	w->directory = found;
+	if (w->directory->abi != DIRECTORY_ABI ||
+	    w->directory->ask_size != sizeof(struct directory_ask) ||
+	    w->directory->answer_size != sizeof(struct directory_answer))
+		return err_set(err, E_ABI,
+		               DIRECTORY_FILE " was built for another version of Sirdar");
+	return p->ldap_bind_dn[0] != '\0'
+	               ? secret_line(p->ldap_bind_secret_file, &w->bind_secret, err)
+	               : 0;
+}
+
+int ways_open(struct cgi *cgi, struct ways **ret, struct err *err)
+{
+	const struct param_cgi *p = &cgi->param;
+	struct ways *w;
+	int r = 0;
+
+	*ret = NULL;
+	if (p->ldap_url[0] == '\0' && p->oidc_issuer[0] == '\0')
+		return 0;
+	*ret = w = mem_new(sizeof(*w));
+	w->cgi = cgi;
+	if (p->ldap_url[0] != '\0')
+		r = ldap_open(w, err);
+	if (r == 0 && p->oidc_issuer[0] != '\0') {
+		r = role_check("oidc_role", p->oidc_role, err);
+		if (r == 0)
+			r = oidc_open(cgi, &w->oidc, err);
+	}
+	if (r < 0)
+		return r;
+	w->thread = thread_new("ways", &clock_machine);
+	w->actor = hash_new(w->thread, "ways");
+	return thread_start(w->thread, err);
+}
+
+void ways_stop(struct ways *w)
+{
+	if (w != NULL && w->thread != NULL)
+		thread_stop(w->thread);
+}
+
+void ways_close(struct ways *w)
+{
+	if (w == NULL)
+		return;
+	thread_free(w->thread);
+	hash_free(w->actor);
+	oidc_close(w->oidc);
+	if (w->bind_secret != NULL)
+		sodium_memzero(w->bind_secret, strlen(w->bind_secret));
+	free(w->bind_secret);
+	free(w);
+}
+
+struct actor *ways_actor(struct ways *w)
+{
+	return hash_actor(w->actor);
+}
+
+bool ways_has_ldap(const struct ways *w)
+{
+	return w != NULL && w->directory != NULL;
+}
+
+struct oidc *ways_oidc(struct ways *w)
+{
+	return w != NULL ? w->oidc : NULL;
+}
+
+/* --- the directory --- */
+
+struct told {
+	struct cgi *cgi;
+	struct outsider *to;
+};
+
+static void on_group(void *ctx, const char *dn)
+{
+	struct told *t = ctx;
+
+	outsider_group(t->cgi, t->to, dn);
+}
+
+int ways_ldap(struct ways *w, const char *user, const char *password, struct outsider *ret,
+              struct err *err)
+{
+	const struct param_cgi *p = &w->cgi->param;
+	struct directory_ask ask = {
+		.url = p->ldap_url,
+		.ca_file = p->ldap_ca_file,
+		.start_tls = p->ldap_start_tls,
+		.bind_dn = p->ldap_bind_dn,
+		.bind_secret = w->bind_secret != NULL ? w->bind_secret : "",
+		.user_dn = p->ldap_user_dn,
+		.base = p->ldap_base,
+		.filter = p->ldap_filter,
+		.group_base = p->ldap_group_base,
+		.group_filter = p->ldap_group_filter,
+		.group_attribute = p->ldap_group_attribute,
+		.name_attribute = p->ldap_name_attribute,
+		.mail_attribute = p->ldap_mail_attribute,
+		.timeout_ms = p->ldap_timeout_ms,
+		.user = user,
+		.password = password,
+	};
+	struct told told = { w->cgi, ret };
+	struct directory_answer answer = { .ctx = &told, .group = on_group };
+	int r;
+
+	*ret = (struct outsider){ .source = "ldap" };
+	if (password[0] == '\0')
+		return err_set(err, E_AUTH, "wrong user or password");
+	r = w->directory->sign_in(&ask, &answer, err);
+	if (r < 0 && r != E_AUTH)
+		log_warn("ldap.failed", "code=%s why=\"%s\"", err_name(r), err->text);
+	if (r < 0)
+		return r;
+	snprintf(ret->name, sizeof(ret->name), "%s", user);
+	snprintf(ret->subject, sizeof(ret->subject), "%s", answer.subject);
+	snprintf(ret->full_name, sizeof(ret->full_name), "%s", answer.full_name);
+	snprintf(ret->mail, sizeof(ret->mail), "%s", answer.mail);
+	return 0;
+}
+
+/* --- who comes in --- */
+
+void outsider_group(struct cgi *cgi, struct outsider *o, const char *external)
+{
+	if (o->n_groups < OUTSIDER_GROUPS_MAX &&
+	    people_mapped(cgi->people, o->source, external, o->groups[o->n_groups]) == 1)
+		o->n_groups++;
+}
+
+static bool same_groups(const struct person *p, const struct outsider *o)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < o->n_groups; i++)
+		for (size_t j = 0; j < p->n_given; j++)
+			found += strcmp(o->groups[i], p->given[j]) == 0;
+	return found == o->n_groups && p->n_given == o->n_groups;
+}
+
+static const char *first_role(const struct cgi *cgi, const struct outsider *o)
+{
+	return strcmp(o->source, "ldap") == 0 ? cgi->param.ldap_role : cgi->param.oidc_role;
+}
+
+static int check_known(struct call *c, const struct outsider *o, const struct person *p)
+{
+	if (p->disabled)
+		return call_fail(c, E_FORBIDDEN, "", "%s may not sign in", o->name);
+	if (strcmp(p->source, o->source) != 0)
+		return call_fail(c, E_FORBIDDEN, "",
+		                 "%s is a user of this Sirdar with a password here, not of %s",
+		                 o->name, o->source);
+	if (p->subject[0] != '\0' && strcmp(p->subject, o->subject) != 0) {
+		snprintf(c->hint, sizeof(c->hint),
+		         "an administrator, if it is the same person: sirdar user set %s --source "
+		         "%s",
+		         o->name, o->source);
+		return call_fail(c, E_FORBIDDEN, "", "the name %s was somebody else's", o->name);
+	}
+	return 0;
+}
+
+static cJSON *changes_of(const struct cgi *cgi, const struct outsider *o, bool is_new)
+{
+	cJSON *args = cJSON_CreateObject(), *groups;
+
+	cJSON_AddStringToObject(args, "user", o->name);
+	cJSON_AddStringToObject(args, "source", o->source);
+	cJSON_AddStringToObject(args, "subject", o->subject);
+	groups = cJSON_AddArrayToObject(args, "groups");
+	for (size_t i = 0; i < o->n_groups; i++)
+		cJSON_AddItemToArray(groups, cJSON_CreateString(o->groups[i]));
+	if (is_new) {
+		cJSON_AddStringToObject(args, "role", first_role(cgi, o));
+		cJSON_AddStringToObject(args, "full_name", o->full_name);
+		cJSON_AddStringToObject(args, "mail", o->mail);
+	}
+	return args;
+}
+
+int outsider_enter(struct call *c, const struct outsider *o, int (*then)(struct call *c))
+{
+	const struct person *p = NULL;
+	int known = people_find(c->cgi->people, o->name, &p);
+	char other[USER_NAME_MAX];
+	bool same = false;
+	cJSON *args;
+	int r = 0;
+
+	people_subject(c->cgi->people, o->source, o->subject, other);
+	if (known == E_AGAIN)
+		return call_fail(c, E_AGAIN, "", "the users are still being read, try again");
+	if (strcmp(o->name, "admin") == 0)
+		return call_fail(c, E_FORBIDDEN, "", "admin is this Sirdar's own");
+	/* A directory takes other spellings of a name, too: one person is one user. */
+	if (other[0] != '\0' && strcmp(other, o->name) != 0)
+		r = call_fail(c, E_FORBIDDEN, "", "this person is %s here", other);
+	else if (p != NULL) {
+		r = check_known(c, o, p);
+		same = p->subject[0] != '\0' && same_groups(p, o);
+	} else if (o->n_groups == 0 && strcmp(first_role(c->cgi, o), "none") == 0) {
+		r = call_fail(c, E_FORBIDDEN, "",
+		              "%s has no role here: an administrator gives one, or a group that "
+		              "has one",
+		              o->name);
+	}
+	person_unref(p);
+	if (r < 0)
+		return r;
+	snprintf(c->actor_text, sizeof(c->actor_text), "%s:%s", o->source, o->name);
+	c->actor = c->actor_text;
+	if (same)
+		return then(c);
+	args = changes_of(c->cgi, o, known == 0);
+	r = user_command(c, "user-set", args, then);
+	cJSON_Delete(args);
+	return r;
+}
