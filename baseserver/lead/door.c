@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/net/router.h"
 #include "rt/actor.h"
 #include "rt/thread.h"
 #include "util/alloc.h"
@@ -15,6 +14,7 @@
 #include "util/param.h"
 #include "wire/keys.h"
 #include "wire/listen.h"
+#include "wire/net.h"
 #include "wire/session.h"
 
 enum { QUEUE_BYTES = 65536, LETTERS_MAX = 64, RETRY_MS_FIRST = 1000 };
@@ -134,7 +134,7 @@ static int init(void *self, struct actor *me, struct err *err)
 	for (size_t i = 0; i < d->p->listen.n; i++) {
 		char host[256];
 		uint16_t port = 0;
-		int r = router_split(d->p->listen.items[i], host, &port, err);
+		int r = net_split_listen(d->p->listen.items[i], host, &port, err);
 		d->ways[i] = (struct doorway){ .d = d };
 		if (r == 0)
 			r = listener_tcp(actor_loop(me), host, port, &limits, came, &d->ways[i],

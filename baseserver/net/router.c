@@ -12,6 +12,7 @@
 #include "util/map.h"
 #include "util/param.h"
 #include "wire/listen.h"
+#include "wire/net.h"
 
 struct door {
 	struct router *r;
@@ -47,24 +48,6 @@ static void came(void *ctx, int fd, uint64_t origin, const char *peer)
 	}
 }
 
-int router_split(const char *text, char host[256], uint16_t *ret_port, struct err *err)
-{
-	const char *colon = strrchr(text, ':');
-	char *end;
-
-	if (!colon || colon == text || (size_t)(colon - text) >= 256)
-		return err_set(err, E_INVALID, "listen is '%s', want address:port", text);
-	size_t n = (size_t)(colon - text);
-	bool bracketed = text[0] == '[' && text[n - 1] == ']';
-	memcpy(host, text + bracketed, n - 2 * bracketed);
-	host[n - 2 * bracketed] = 0;
-	long port = strtol(colon + 1, &end, 10);
-	if (*end || end == colon + 1 || port < 0 || port > 65535)
-		return err_set(err, E_INVALID, "listen is '%s', want a port of 0..65535", text);
-	*ret_port = (uint16_t)port;
-	return 0;
-}
-
 static int init(void *self, struct actor *me, struct err *err)
 {
 	struct router *r = self;
@@ -76,7 +59,7 @@ static int init(void *self, struct actor *me, struct err *err)
 		char host[256];
 		uint16_t port = 0;
 		*d = (struct door){ .r = r, .index = (uint32_t)i };
-		int e = router_split(r->set.listen->items[i], host, &port, err);
+		int e = net_split_listen(r->set.listen->items[i], host, &port, err);
 		if (e == 0)
 			e = listener_tcp(actor_loop(me), host, port, &limits, came, d, &d->listener,
 			                 err);

@@ -26,9 +26,6 @@ struct router *router_new(struct thread *th, const struct router_settings *set,
 void router_free(struct router *r); /* its thread is stopped; NULL is fine */
 struct actor *router_actor(struct router *r);
 
-/* "127.0.0.1:7420" or "[::1]:7420" into address and port. E_INVALID. */
-int router_split(const char *text, char host[256], uint16_t *ret_port, struct err *err);
-
 /* A connection given to a worker is over. Thread: any. */
 void router_release(struct router *r, uint32_t listener, uint64_t origin);
 

@@ -14,6 +14,24 @@
 
 #include "util/err.h"
 
+int net_split_listen(const char *text, char host[256], uint16_t *ret_port, struct err *err)
+{
+	const char *colon = strrchr(text, ':');
+	char *end;
+
+	if (!colon || colon == text || (size_t)(colon - text) >= 256)
+		return err_set(err, E_INVALID, "listen is '%s', want address:port", text);
+	size_t n = (size_t)(colon - text);
+	bool bracketed = text[0] == '[' && text[n - 1] == ']';
+	memcpy(host, text + bracketed, n - 2 * bracketed);
+	host[n - 2 * bracketed] = 0;
+	long port = strtol(colon + 1, &end, 10);
+	if (*end || end == colon + 1 || port < 0 || port > 65535)
+		return err_set(err, E_INVALID, "listen is '%s', want a port of 0..65535", text);
+	*ret_port = (uint16_t)port;
+	return 0;
+}
+
 int net_parse(const char *host, uint16_t port, struct net_address *ret, struct err *err)
 {
 	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };

@@ -17,6 +17,9 @@ struct net_address {
 /* An address ("127.0.0.1", "::1") or "localhost"; no name, nothing is asked.
  *   errors  E_INVALID */
 int net_parse(const char *host, uint16_t port, struct net_address *ret, struct err *err);
+/* What the setting `listen` says, "127.0.0.1:7420" or "[::1]:7420", as address and port.
+ *   errors  E_INVALID */
+int net_split_listen(const char *text, char host[256], uint16_t *ret_port, struct err *err);
 /* The first address of a name as text net_parse() takes. Blocks on the network.
  *   errors  E_NOT_FOUND */
 int net_resolve(const char *host, char ret_text[NET_TEXT_BYTES], struct err *err);
