@@ -262,6 +262,7 @@ static void fill_front(struct daemon *d)
 	f->logs = d->logkeeper ? logkeeper_actor(d->logkeeper) : NULL;
 	f->survey_logs = logkeeper_survey;
 	f->lead = d->lead;
+	f->step_down = lead_step_down;
 	f->scrubber = d->scrubber;
 	f->registry = d->registry;
 	f->forget_node = registry_forget;

@@ -521,7 +521,7 @@ static int step_down(const struct commander *c, struct refusal *f)
 		return refuse(f, E_CONFLICT, "", "start a second server on the same store",
 		              "no standby is heard: nobody would lead");
 	log_info("lead.steps-down", "standby=\"%s\"", c->lead.nodes[0].who);
-	lead_step_down(c->front->lead);
+	c->front->step_down(c->front->lead);
 	return 0;
 }
 

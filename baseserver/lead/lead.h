@@ -11,26 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "store/store.h"
+#include "baseserver/model/lead_view.h"
 
 struct actor;
 struct commander;
 struct lead;
 struct site;
 struct thread;
-
-enum { LEAD_NODES_MAX = 8 };
-
-struct lead_view {
-	struct store_lease lease; /* epoch 0: not yet read */
-	struct store_node nodes[LEAD_NODES_MAX];
-	size_t n;      /* of nodes */
-	int64_t at_us; /* monotonic */
-	/* The store's clock less ours, as last measured; 0: it has none. Nothing is timed
-	 * by it; but one of the two is wrong, and then run dates may be. */
-	int64_t clock_off_us;
-	const char *elects; /* etcd, lease (a row of the store) or lock (of its directory) */
-};
 
 /* By more than a network and two daemons of ntp explain. */
 bool lead_clock_is_off(const struct lead_view *v);

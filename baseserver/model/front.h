@@ -71,6 +71,7 @@ struct front {
 	struct params *params;
 	struct forecaster *forecaster;
 	struct lead *lead;
+	void (*step_down)(struct lead *l); /* lead_step_down(): where there is a lead */
 	struct scrubber *scrubber;
 	struct registry *registry;
 	/* registry_forget(), or NULL: what it says of nodes of that name. Thread: any. */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <sys/statvfs.h>
 
+#include "baseserver/lead/lead.h"
 #include "baseserver/lead/scrubber.h"
 #include "baseserver/ledger/ledger.h"
 #include "baseserver/query/query_impl.h"
