@@ -27,6 +27,7 @@
 #include "baseserver/net/worker_client.h"
 #include "baseserver/plan/instantiator.h"
 #include "baseserver/plan/resolver.h"
+#include "baseserver/query/query.h"
 #include "baseserver/settings.h"
 #include "baseserver/sort/registrar.h"
 #include "baseserver/sort/sorter.h"
@@ -165,6 +166,7 @@ static int make_core(struct daemon *d, struct err *err)
 	struct ledger_settings set = settings_of_ledger(p);
 	struct maintainer_settings mset = settings_of_maintainer(p);
 	struct commander_settings cset = settings_of_commander(p);
+	cset.guests = &query_guests;
 	struct logkeeper_settings lset = settings_of_logkeeper(p);
 	int r = definitions_load(d->site->store, p->timezone, p->types_dir, (int)p->infra_max,
 	                         &d->defs, err);

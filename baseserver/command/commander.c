@@ -147,7 +147,8 @@ static void turn(void *self)
 	commander_look_full(c);
 	if (gone)
 		sweep(c);
-	query_unpark(c);
+	if (c->set.guests)
+		c->set.guests->unpark(c);
 }
 
 void commander_alarm(struct commander *c, int64_t at_us)
@@ -221,7 +222,8 @@ void commander_free(struct commander *c)
 		cmd_free(cmd);
 	}
 	free(c->nodes);
-	query_drop_parked(c);
+	if (c->set.guests)
+		c->set.guests->drop(c);
 	proposals_free(c->stuck);
 	catalog_done(&c->cat);
 	for (size_t i = 0; i < c->n_documents; i++) {

@@ -18,6 +18,7 @@
 struct actor;
 struct commander;
 struct lead_view;
+struct letter;
 struct err;
 struct forecast_letter;
 struct ledger;
@@ -27,13 +28,22 @@ struct store;
 struct thread;
 struct worker;
 
+/* Queries run on the commander's thread, over what it holds; it knows them as guests. */
+struct commander_guests {
+	void (*begin)(struct letter *request,
+	              void *commander);      /* a struct client_request; owns it */
+	void (*unpark)(struct commander *c); /* something became durable, or time has passed */
+	void (*drop)(struct commander *c);   /* it ends */
+};
+
 struct commander_settings {
-	size_t batch;                 /* command_batch: instances in one step */
-	const char *timezone;         /* the server's, borrowed */
-	const char *types_dir;        /* manifests of task types, borrowed; NULL: none */
-	const char *secrets_key_file; /* vault.h, borrowed; NULL: no secrets */
-	int infra_max;                /* of tasks; 0: the default */
-	size_t tasks_max;             /* graph_tasks_max; 0: any */
+	size_t batch;                          /* command_batch: instances in one step */
+	const char *timezone;                  /* the server's, borrowed */
+	const char *types_dir;                 /* manifests of task types, borrowed; NULL: none */
+	const char *secrets_key_file;          /* vault.h, borrowed; NULL: no secrets */
+	int infra_max;                         /* of tasks; 0: the default */
+	size_t tasks_max;                      /* graph_tasks_max; 0: any */
+	const struct commander_guests *guests; /* query_guests; NULL: it takes no query */
 };
 
 /* Takes what the ledger loaded, and the commands that are not over. Before any thread runs.

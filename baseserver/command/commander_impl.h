@@ -508,9 +508,4 @@ int within_check(const struct commander *c, const struct order *o, struct refusa
 int within_check_set(const struct order *o, const struct workflow_set *set, struct refusal *f);
 bool within_own(const struct cmd *cmd, const char *actor); /* may cmd steer a command of theirs? */
 
-/* query.c */
-void query_begin(struct letter *l, void *self);
-void query_unpark(struct commander *c);
-void query_drop_parked(struct commander *c);
-
 #endif

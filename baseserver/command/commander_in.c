@@ -266,6 +266,8 @@ int commander_command(struct commander *c, struct client_request *r)
 
 int commander_query(struct commander *c, struct client_request *r)
 {
-	r->letter.deliver = query_begin;
+	if (!c->set.guests)
+		return E_UNSUPPORTED;
+	r->letter.deliver = c->set.guests->begin;
 	return actor_post(c->me, &r->letter);
 }

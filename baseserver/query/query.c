@@ -8,6 +8,7 @@
 #include "baseserver/ledger/ledger.h"
 #include "baseserver/model/json_read.h"
 #include "baseserver/plan/resolver.h"
+#include "baseserver/query/query.h"
 #include "baseserver/query/query_impl.h"
 #include "baseserver/sort/registrar.h"
 #include "baseserver/sort/sorter.h"
@@ -202,7 +203,7 @@ static void at_home(struct letter *l, void *self)
 	c->parked = q;
 }
 
-void query_unpark(struct commander *c)
+static void query_unpark(struct commander *c)
 {
 	for (struct query **at = &c->parked, *q; (q = *at);) {
 		if (!may_leave(q)) {
@@ -214,7 +215,7 @@ void query_unpark(struct commander *c)
 	}
 }
 
-void query_drop_parked(struct commander *c)
+static void query_drop_parked(struct commander *c)
 {
 	while (c->parked) {
 		struct query *q = c->parked;
@@ -467,7 +468,7 @@ static int unknown_kind(const char *kind, struct refusal *f)
 	              near ? ", is this meant: " : "", near ? near : "");
 }
 
-void query_begin(struct letter *l, void *self)
+static void query_begin(struct letter *l, void *self)
 {
 	struct commander *c = self;
 	struct client_request *r = (struct client_request *)l;
@@ -491,3 +492,9 @@ void query_begin(struct letter *l, void *self)
 		refuse_query(q, &f);
 	jdoc_free(doc);
 }
+
+const struct commander_guests query_guests = {
+	.begin = query_begin,
+	.unpark = query_unpark,
+	.drop = query_drop_parked,
+};

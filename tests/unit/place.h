@@ -19,6 +19,7 @@
 #include "baseserver/ledger/letters.h"
 #include "baseserver/model/definitions.h"
 #include "baseserver/plan/resolver.h"
+#include "baseserver/query/query.h"
 #include "rt/thread.h"
 #include "sched/task.h"
 #include "store/mem.h"
@@ -86,7 +87,7 @@ static inline void place_start(struct place *p, size_t batch)
 		                       .retry_us = 1000,
 		                       .epoch_us = 1000 * US_PER_S,
 		                       .fatal = on_fatal };
-	struct commander_settings cset = { batch, "UTC" };
+	struct commander_settings cset = { batch, "UTC", .guests = &query_guests };
 	struct err err = { 0 };
 
 	p->th = thread_new("test", &test_clock);
