@@ -202,7 +202,8 @@ static int make_core(struct daemon *d, struct err *err)
 	if (r == 0) {
 		d->forecaster = forecaster_new(place_of(d, "forecaster"), d->site->store_url,
 		                               p->baseline_every_ms * US_PER_MS);
-		forecaster_set_source(d->forecaster, d->commander);
+		struct forecast_source promises = query_promises(d->commander);
+		forecaster_set_source(d->forecaster, &promises);
 	}
 	return r;
 }

@@ -20,7 +20,6 @@ struct commander;
 struct lead_view;
 struct letter;
 struct err;
-struct forecast_letter;
 struct ledger;
 struct progress_news;
 struct registrar;
@@ -84,14 +83,7 @@ int commander_alerts(struct commander *c, struct client_request *r);
  * Thread: any. */
 void commander_notifier(struct commander *c, struct worker *w, uint32_t session);
 
-/* Fill l with all that is promised and what that depends on (forecaster.h); it comes back through
- * `answered`. Thread: any. On 0 the commander owns it until then. */
-int commander_snapshot(struct commander *c, struct forecast_letter *l);
 /* How far jobs say they are (progress.h). Owns n; dropped where there is no room. Thread: any. */
 void commander_progress(struct commander *c, struct progress_news *n);
-/* What the forecast says of a promise is different from now on: to the instance's history. Owns
- * note. Thread: any. */
-void commander_tell_promise(struct commander *c, struct inst_key key, enum promise_state state,
-                            char *note);
 
 #endif

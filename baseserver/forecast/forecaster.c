@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/command/commander.h"
 #include "sched/civil.h"
 #include "sched/measure.h"
 #include "sched/task.h"
@@ -42,7 +41,7 @@ enum { ENDS_MAX = 10000 };
 
 struct forecaster {
 	struct actor *me;
-	struct commander *source;
+	struct forecast_source source; /* no snapshot: none */
 	char *store_url;
 	struct reader *reader; /* NULL: none yet, or never */
 	int64_t every_us;
@@ -302,7 +301,7 @@ static void follow(struct forecaster *fc, const struct forecast *f, const struct
 	if (k->told || !p->is_live)
 		return;
 	k->told = true;
-	commander_tell_promise(fc->source, p->key, p->state, note_of(f, p));
+	fc->source.tell(fc->source.ctx, p->key, p->state, note_of(f, p));
 }
 
 static void on_snapshot(struct letter *letter, void *self)
@@ -331,13 +330,13 @@ static void on_alarm(void *self)
 	struct forecaster *fc = self;
 
 	actor_alarm(fc->me, actor_mono_us(fc->me) + fc->every_us);
-	if (fc->asked || !fc->source)
+	if (fc->asked || !fc->source.snapshot)
 		return;
 	struct forecast_letter *l = forecast_letter_new(actor_wall_us(fc->me));
 	l->reply_to = fc->me;
 	l->answered = on_snapshot;
 	fc->asked = true;
-	if (commander_snapshot(fc->source, l) < 0) {
+	if (fc->source.snapshot(fc->source.ctx, l) < 0) {
 		fc->asked = false;
 		forecast_letter_free(l);
 	}
@@ -390,7 +389,7 @@ struct actor *forecaster_actor(struct forecaster *fc)
 	return fc->me;
 }
 
-void forecaster_set_source(struct forecaster *fc, struct commander *c)
+void forecaster_set_source(struct forecaster *fc, const struct forecast_source *source)
 {
-	fc->source = c;
+	fc->source = *source;
 }

@@ -5,7 +5,6 @@
 #include "baseserver/forecast/forecast.h"
 #include "rt/actor.h"
 
-struct commander;
 struct err;
 struct forecaster;
 struct front;
@@ -32,8 +31,16 @@ void forecast_letter_free(struct forecast_letter *l); /* NULL is fine */
 struct forecaster *forecaster_new(struct thread *th, const char *store_url, int64_t every_us);
 void forecaster_free(struct forecaster *fc); /* its thread is stopped; NULL is fine */
 struct actor *forecaster_actor(struct forecaster *fc);
-/* Where snapshots come from, before any thread runs. */
-void forecaster_set_source(struct forecaster *fc, struct commander *c);
+/* Who knows what is promised (query/query.h), and is told what comes of it. Thread of both: any. */
+struct forecast_source {
+	void *ctx;
+	/* Fill l; it comes back through `answered`. On 0 the source owns it until then. */
+	int (*snapshot)(void *ctx, struct forecast_letter *l);
+	/* What is said of this promise is different from now on. Owns note. */
+	void (*tell)(void *ctx, struct inst_key key, enum promise_state state, char *note);
+};
+/* Copied. Before any thread runs. */
+void forecaster_set_source(struct forecaster *fc, const struct forecast_source *source);
 
 /* Play it: on 0 the letter is the forecaster's until it is answered. Thread: any. */
 int forecaster_play(struct forecaster *fc, struct forecast_letter *l);

@@ -6,6 +6,7 @@
 #include "baseserver/forecast/forecaster.h"
 #include "baseserver/ledger/ledger.h"
 #include "baseserver/model/json_read.h"
+#include "baseserver/query/query.h"
 #include "baseserver/query/query_impl.h"
 #include "baseserver/sort/registrar.h"
 #include "baseserver/sort/sorter.h"
@@ -199,8 +200,10 @@ static void on_snapshot(struct letter *letter, void *self)
 		letter->discard(letter);
 }
 
-int commander_snapshot(struct commander *c, struct forecast_letter *l)
+static int snapshot(void *ctx, struct forecast_letter *l)
 {
+	struct commander *c = ctx;
+
 	l->letter.deliver = on_snapshot;
 	return actor_post_credit(c->me, &l->letter);
 }
@@ -235,9 +238,9 @@ static void on_news(struct letter *letter, void *self)
 	news_discard(letter);
 }
 
-void commander_tell_promise(struct commander *c, struct inst_key key, enum promise_state state,
-                            char *note)
+static void tell_promise(void *ctx, struct inst_key key, enum promise_state state, char *note)
 {
+	struct commander *c = ctx;
 	static const uint8_t reasons[] = { RE_SAFE, RE_AT_RISK, RE_BREACHED };
 	struct promise_news *n = mem_new(sizeof *n);
 
@@ -248,4 +251,9 @@ void commander_tell_promise(struct commander *c, struct inst_key key, enum promi
 	n->letter.discard = news_discard;
 	if (actor_post_credit(c->me, &n->letter) < 0)
 		news_discard(&n->letter);
+}
+
+struct forecast_source query_promises(struct commander *c)
+{
+	return (struct forecast_source){ .ctx = c, .snapshot = snapshot, .tell = tell_promise };
 }
