@@ -18,8 +18,13 @@
 #include "cgi/http/guard.h"
 #include "cgi/http/janitor.h"
 #include "cgi/seeds/seed.h"
+#include "cgi/server/disk.h"
+#include "cgi/server/fresh.h"
+#include "cgi/server/net.h"
 #include "cgi/who/auth.h"
+#include "cgi/who/hash.h"
 #include "cgi/who/people.h"
+#include "cgi/who/ways.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -373,6 +378,19 @@ static unsigned threads_of(const struct param_cgi *p, unsigned connections)
 	return (unsigned)(p->threads < most ? p->threads : most > 0 ? most : 1);
 }
 
+/* What http/ is to use of the rooms above it. */
+static void introduce(struct cgi *cgi)
+{
+	cgi->waiters[FOR_SERVER] = (struct waiter){ net_actor(cgi->net), net_ask };
+	cgi->waiters[FOR_LOG] = (struct waiter){ net_actor(cgi->net), net_log };
+	cgi->waiters[FOR_DISK] = (struct waiter){ disk_actor(cgi->disk), disk_work };
+	cgi->waiters[FOR_HASH] = (struct waiter){ hash_actor(cgi->hash), hash_work };
+	if (cgi->ways != NULL)
+		cgi->waiters[FOR_WAY] = (struct waiter){ ways_actor(cgi->ways), hash_work };
+	cgi->keep = fresh_keep;
+	cgi->words_of_seed = seed_error;
+}
+
 int face_start(struct cgi *cgi, struct err *err)
 {
 	const struct param_cgi *p = &cgi->param;
@@ -390,6 +408,7 @@ int face_start(struct cgi *cgi, struct err *err)
 	                 MHD_USE_ERROR_LOG;
 	int r = address_parse(p->listen, &address, err);
 
+	introduce(cgi);
 	randombytes_buf(&cgi->nonce, sizeof(cgi->nonce));
 	if (r < 0)
 		return r;

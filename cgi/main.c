@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cgi/face.h"
+#include "cgi/handlers/route.h"
 #include "cgi/http/cgi.h"
 #include "cgi/http/janitor.h"
 #include "cgi/http/pages.h"
@@ -154,7 +155,7 @@ static int cgi_start(struct cgi *cgi, struct err *err)
 
 	cgi->fresh = fresh_new();
 	cgi->names = names_new();
-	cgi->traffic = traffic_new();
+	cgi->traffic = traffic_new(routes, routes_n);
 	cgi->people = people_new();
 	if (r == 0)
 		r = auth_open(cgi, &cgi->auth, err);

@@ -7,6 +7,7 @@
 #include "cgi/handlers/route.h"
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
+#include "cgi/server/fresh.h"
 #include "cgi/server/list.h"
 #include "cgi/server/names.h"
 #include "cgi/server/net.h"

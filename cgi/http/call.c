@@ -10,10 +10,6 @@
 
 #include "cgi/http/call_impl.h"
 #include "cgi/http/cgi.h"
-#include "cgi/server/disk.h"
-#include "cgi/server/net.h"
-#include "cgi/who/hash.h"
-#include "cgi/who/ways.h"
 #include "sched/name.h"
 #include "util/alloc.h"
 #include "util/check.h"
@@ -173,17 +169,18 @@ int call_json(struct call *c)
 /* --- waiting --- */
 
 /* Suspended first, posted then: the answer may come before actor_post() returns. */
-static int call_wait(struct call *c, struct actor *to, void (*deliver)(struct letter *, void *))
+static int call_wait(struct call *c, enum waits_for what)
 {
+	const struct waiter *to = &c->cgi->waiters[what];
 	int r;
 
-	c->letter.deliver = deliver;
+	c->letter.deliver = to->deliver;
 	c->letter.discard = call_discard;
 	c->deadline_us = clock_mono_us(&clock_machine) +
 	                 param_now(c->cgi->param.request_ms) * US_PER_MS;
 	c->suspended = true;
 	MHD_suspend_connection(c->conn);
-	r = actor_post(to, &c->letter);
+	r = actor_post(to->actor, &c->letter);
 	if (r < 0) {
 		err_set(&c->err, r, "%s",
 		        r == E_BUSY ? "too many requests wait already" : err_text(r));
@@ -211,7 +208,7 @@ int call_query(struct call *c, const char *kind, const char *args)
 	c->ask_command = false;
 	buf_clear(&c->ask_args);
 	buf_puts(&c->ask_args, args);
-	return call_wait(c, net_actor(c->cgi->net), net_ask);
+	return call_wait(c, FOR_SERVER);
 }
 
 int call_command(struct call *c, const char *kind, const char *args, bool dry_run,
@@ -223,29 +220,29 @@ int call_command(struct call *c, const char *kind, const char *args, bool dry_ru
 	snprintf(c->ask_request, sizeof(c->ask_request), "%s", request_id);
 	buf_clear(&c->ask_args);
 	buf_puts(&c->ask_args, args);
-	return call_wait(c, net_actor(c->cgi->net), net_ask);
+	return call_wait(c, FOR_SERVER);
 }
 
 int call_log(struct call *c)
 {
 	c->ask_command = false;
-	return call_wait(c, net_actor(c->cgi->net), net_log);
+	return call_wait(c, FOR_LOG);
 }
 
 int call_read(struct call *c, call_work_fn work)
 {
 	c->work = work;
-	return call_wait(c, disk_actor(c->cgi->disk), disk_work);
+	return call_wait(c, FOR_DISK);
 }
 
 int call_way(struct call *c, call_work_fn work)
 {
 	c->work = work;
-	return call_wait(c, ways_actor(c->cgi->ways), hash_work);
+	return call_wait(c, FOR_WAY);
 }
 
 int call_hash(struct call *c, call_work_fn work)
 {
 	c->work = work;
-	return call_wait(c, hash_actor(c->cgi->hash), hash_work);
+	return call_wait(c, FOR_HASH);
 }

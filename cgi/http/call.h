@@ -19,9 +19,12 @@
 #include "util/err.h"
 
 #include "cgi/http/role.h"
-#include "cgi/server/fresh.h"
+#include "sched/instance.h"
 
 struct cJSON;
+
+/* Is the answer worth keeping: that of one instance, of a list of them? */
+enum fresh_kind { FRESH_NO, FRESH_ONE, FRESH_LIST };
 struct call;
 struct cgi;
 struct doc_noun;

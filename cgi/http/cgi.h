@@ -17,6 +17,8 @@
 
 struct MHD_Daemon;
 struct actor;
+struct call;
+struct letter;
 struct auth;
 struct disk;
 struct fresh;
@@ -29,6 +31,13 @@ struct people;
 struct thread;
 struct ways;
 struct traffic;
+
+/* What a call can wait for: an actor, and what it does with the letter. */
+enum waits_for { FOR_SERVER, FOR_LOG, FOR_DISK, FOR_HASH, FOR_WAY, WAITS_N };
+struct waiter {
+	struct actor *actor;
+	void (*deliver)(struct letter *l, void *self);
+};
 
 struct cgi {
 	struct param_cgi param;
@@ -45,11 +54,17 @@ struct cgi {
 	struct auth *auth;       /* cgi/who/auth.h; has its own lock */
 	struct ways *ways;       /* cgi/who/ways.h; NULL: none is set */
 
-	struct pages *pages;      /* cgi/http/pages.h; NULL: not built */
-	struct people *people;    /* cgi/who/people.h; has its own lock */
-	struct fresh *fresh;      /* cgi/server/fresh.h; has its own lock */
-	struct names *names;      /* cgi/server/names.h; has its own lock */
-	struct traffic *traffic;  /* cgi/http/traffic.h; any thread */
+	struct pages *pages;     /* cgi/http/pages.h; NULL: not built */
+	struct people *people;   /* cgi/who/people.h; has its own lock */
+	struct fresh *fresh;     /* cgi/server/fresh.h; has its own lock */
+	struct names *names;     /* cgi/server/names.h; has its own lock */
+	struct traffic *traffic; /* cgi/http/traffic.h; any thread */
+
+	/* Set before the face listens (face.c: introduce): http/ knows none of those it uses. */
+	struct waiter waiters[WAITS_N];
+	int (*keep)(struct call *c);                            /* answer, and keep the answer */
+	bool (*words_of_seed)(struct call *c, int *ret_status); /* of an error */
+
 	_Atomic unsigned calls;   /* requests not yet answered in full */
 	atomic_bool stopping;     /* nobody new is let in */
 	_Atomic unsigned large;   /* bodies over request_bytes_max */

@@ -9,7 +9,6 @@
 #include "cgi/http/janitor.h"
 #include "cgi/http/pack.h"
 #include "cgi/http/traffic.h"
-#include "cgi/seeds/seed.h"
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/json_put.h"
@@ -117,7 +116,7 @@ int reply_json(struct call *c, int status)
 	if (fields_cut(c) < 0)
 		return reply_error(c);
 	if (c->fresh != FRESH_NO && c->number != 0)
-		return fresh_body_reply(c, fresh_keep(c));
+		return c->cgi->keep(c);
 	if (is_known(c))
 		return reply_empty(c, MHD_HTTP_NOT_MODIFIED);
 	r = reply_packed(c, buf_str(&c->out), c->out.len);
@@ -178,7 +177,7 @@ static const char *error_body(struct call *c, int *status)
 	unsigned flags = c->route != NULL ? c->route->flags : 0;
 	const char *wants = call_header(c, "Accept");
 
-	if (flags & RF_SEED && seed_error(c, status))
+	if (flags & RF_SEED && c->cgi->words_of_seed(c, status))
 		return "application/json; charset=utf-8";
 	if (flags & RF_PLAIN) {
 		buf_printf(&c->out, "%s\n", c->err.text);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cgi/handlers/route.h"
+#include "cgi/http/call.h"
 #include "cgi/http/prometheus.h"
 #include "util/alloc.h"
 #include "util/timing.h"
@@ -21,14 +21,18 @@ struct row {
 };
 
 struct traffic {
+	const struct route *routes;
+	size_t n;
 	struct row *rows; /* by route; the last: none */
 };
 
-struct traffic *traffic_new(void)
+struct traffic *traffic_new(const struct route *routes, size_t n)
 {
 	struct traffic *t = mem_new(sizeof *t);
 
-	t->rows = mem_array(routes_n + 1, sizeof *t->rows);
+	t->routes = routes;
+	t->n = n;
+	t->rows = mem_array(n + 1, sizeof *t->rows);
 	return t;
 }
 
@@ -42,7 +46,7 @@ void traffic_free(struct traffic *t)
 
 void traffic_count(struct traffic *t, const struct route *route, int status, int64_t us)
 {
-	struct row *row = &t->rows[route != NULL ? (size_t)(route - routes) : routes_n];
+	struct row *row = &t->rows[route != NULL ? (size_t)(route - t->routes) : t->n];
 	size_t i = 0;
 
 	while (i < STATUSES - 1 && statuses[i] != status)
@@ -73,18 +77,18 @@ void traffic_print(const struct traffic *t, struct buf *out)
 	struct timing_view v;
 
 	prometheus_head(out, METRIC_HTTP);
-	for (size_t i = 0; i <= routes_n; i++)
-		answers_print(&t->rows[i], i < routes_n ? routes[i].path : "",
-		              i < routes_n ? routes[i].method : "", out);
+	for (size_t i = 0; i <= t->n; i++)
+		answers_print(&t->rows[i], i < t->n ? t->routes[i].path : "",
+		              i < t->n ? t->routes[i].method : "", out);
 	prometheus_head(out, METRIC_HTTP_TIME);
-	for (size_t i = 0; i <= routes_n; i++) {
+	for (size_t i = 0; i <= t->n; i++) {
 		timing_read(&t->rows[i].took, &v);
 		if (v.n == 0)
 			continue;
-		prometheus_timing(out, METRIC_HTTP_TIME,
-		                  (const char *const[]){
-					  "route", i < routes_n ? routes[i].path : "", "method",
-					  i < routes_n ? routes[i].method : "", NULL },
-		                  &t->rows[i].took, 4);
+		prometheus_timing(
+			out, METRIC_HTTP_TIME,
+			(const char *const[]){ "route", i < t->n ? t->routes[i].path : "", "method",
+		                               i < t->n ? t->routes[i].method : "", NULL },
+			&t->rows[i].took, 4);
 	}
 }

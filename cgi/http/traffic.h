@@ -2,13 +2,15 @@
 #ifndef CGI_TRAFFIC_H
 #define CGI_TRAFFIC_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct buf;
 struct route;
 struct traffic;
 
-struct traffic *traffic_new(void);
+/*   routes  the table, static */
+struct traffic *traffic_new(const struct route *routes, size_t n);
 void traffic_free(struct traffic *t); /* NULL is fine */
 
 /* An answer was given. `route` NULL: there is none at that path. */

@@ -129,6 +129,20 @@ static bool holds(const struct fresh *f, enum fresh_kind kind, struct inst_key k
 
 /* --- asked and kept -------------------------------------------------------------------------- */
 
+static int body_reply(struct call *c, struct fresh_body *b)
+{
+	struct MHD_Response *r = reply_packed(c, b->data, b->n);
+
+	c->number = b->number;
+	if (r == NULL)
+		r = MHD_create_response_from_buffer_with_free_callback_cls(b->n, b->data,
+		                                                           body_unref, b);
+	else
+		body_unref(b);
+	CHECK(r != NULL);
+	return reply_as_json(c, c->status != 0 ? c->status : MHD_HTTP_OK, r);
+}
+
 bool fresh_reply(struct call *c)
 {
 	struct fresh *f = c->cgi->fresh;
@@ -148,7 +162,7 @@ bool fresh_reply(struct call *c)
 	if (b == NULL)
 		return false;
 	atomic_fetch_add_explicit(&c->cgi->kept, 1, memory_order_relaxed);
-	return fresh_body_reply(c, b) == 0;
+	return body_reply(c, b) == 0;
 }
 
 /* Locked. */
@@ -168,7 +182,7 @@ static void slot_fill(struct fresh *f, struct call *c, struct fresh_body *b)
 		            .read_us = clock_mono_us(&clock_machine) };
 }
 
-struct fresh_body *fresh_keep(struct call *c)
+int fresh_keep(struct call *c)
 {
 	struct fresh *f = c->cgi->fresh;
 	struct fresh_body *b = mem_new(sizeof(*b) + c->out.len);
@@ -183,21 +197,7 @@ struct fresh_body *fresh_keep(struct call *c)
 	else if (b->n <= BODY_MAX && holds(f, c->fresh, c->fresh_key, b->number))
 		slot_fill(f, c, b);
 	pthread_mutex_unlock(&f->mu);
-	return b;
-}
-
-int fresh_body_reply(struct call *c, struct fresh_body *b)
-{
-	struct MHD_Response *r = reply_packed(c, b->data, b->n);
-
-	c->number = b->number;
-	if (r == NULL)
-		r = MHD_create_response_from_buffer_with_free_callback_cls(b->n, b->data,
-		                                                           body_unref, b);
-	else
-		body_unref(b);
-	CHECK(r != NULL);
-	return reply_as_json(c, c->status != 0 ? c->status : MHD_HTTP_OK, r);
+	return body_reply(c, b);
 }
 
 /* --- told ------------------------------------------------------------------------------------ */

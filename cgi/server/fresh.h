@@ -17,19 +17,14 @@
 
 struct call;
 struct fresh;
-struct fresh_body;
-
-enum fresh_kind { FRESH_NO, FRESH_ONE, FRESH_LIST };
 
 struct fresh *fresh_new(void);
 void fresh_free(struct fresh *f); /* NULL is fine */
 
 /* Answer the call with what is kept for its target. False: there is nothing. Thread: HTTP. */
 bool fresh_reply(struct call *c);
-/* c->out, which c->fresh says is worth keeping: a body for fresh_body_reply(). Thread: HTTP. */
-struct fresh_body *fresh_keep(struct call *c);
-/* Queue it; its reference is the answer's. */
-int fresh_body_reply(struct call *c, struct fresh_body *b);
+/* Keep c->out, which c->fresh says is worth it, and answer the call with it. Thread: HTTP. */
+int fresh_keep(struct call *c);
 
 /* What net tells. `fresh_want`: since when the stream is wanted, 0 not at all. */
 uint64_t fresh_want(struct fresh *f, int64_t now_us);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cgi/face.h"
+#include "cgi/handlers/route.h"
 #include "cgi/http/cgi.h"
 #include "cgi/http/janitor.h"
 #include "cgi/http/traffic.h"
@@ -95,7 +96,7 @@ static inline void fuzz_actors(struct cgi *cgi)
 
 	cgi->fresh = fresh_new();
 	cgi->names = names_new();
-	cgi->traffic = traffic_new();
+	cgi->traffic = traffic_new(routes, routes_n);
 	cgi->people = people_new();
 	CHECK(auth_open(cgi, &cgi->auth, &err) == 0);
 	cgi->net_thread = thread_new("net", &clock_machine);
