@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "baseserver/keep/maintainer_impl.h"
-#include "baseserver/pack.h"
+#include "baseserver/ledger/pack.h"
 #include "sched/task.h"
 #include "util/alloc.h"
 #include "util/check.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "baseserver/ledger/ledger_impl.h"
-#include "baseserver/pack.h"
+#include "baseserver/ledger/pack.h"
 #include "rt/actor.h"
 #include "sched/task.h"
 #include "util/alloc.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "baseserver/ledger/ledger_impl.h"
-#include "baseserver/pack.h"
+#include "baseserver/ledger/pack.h"
 #include "sched/task.h"
 #include "util/alloc.h"
 #include "util/check.h"

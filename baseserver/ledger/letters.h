@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "baseserver/holder.h"
+#include "baseserver/ledger/holder.h"
 #include "rt/actor.h"
 #include "sched/attempt.h"
 #include "sched/instance.h"

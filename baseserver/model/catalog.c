@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "baseserver/ledger/ledger.h"
-#include "baseserver/pack.h"
+#include "baseserver/ledger/pack.h"
 #include "sched/name.h"
 #include "sched/task.h"
 #include "util/alloc.h"

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseserver/ledger/pack.h"
 #include "baseserver/model/job.h"
 #include "baseserver/model/vault.h"
-#include "baseserver/pack.h"
 #include "rt/stream.h"
 #include "sched/instant.h"
 #include "sched/link.h"

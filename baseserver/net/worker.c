@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "baseserver/ledger/ledger.h"
+#include "baseserver/ledger/pack.h"
 #include "baseserver/net/logkeeper.h"
 #include "baseserver/net/router.h"
 #include "baseserver/net/worker_impl.h"
-#include "baseserver/pack.h"
 #include "baseserver/sort/registrar.h"
 #include "sched/task.h"
 #include "util/alloc.h"

@@ -5,7 +5,7 @@
 
 #include "baseserver/ledger/ledger.h"
 #include "baseserver/ledger/outbox.h"
-#include "baseserver/pack.h"
+#include "baseserver/ledger/pack.h"
 #include "rt/stream.h"
 #include "sched/civil.h"
 #include "sched/task.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "baseserver/ledger/ledger.h"
-#include "baseserver/pack.h"
+#include "baseserver/ledger/pack.h"
 #include "baseserver/plan/resolver_impl.h"
 #include "sched/task.h"
 #include "util/alloc.h"

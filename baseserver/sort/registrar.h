@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "baseserver/holder.h"
+#include "baseserver/ledger/holder.h"
 #include "rt/actor.h"
 
 struct buf;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "baseserver/ledger/ledger.h"
+#include "baseserver/ledger/pack.h"
 #include "baseserver/ledger/pools.h"
-#include "baseserver/pack.h"
 #include "baseserver/sort/sorter_impl.h"
 #include "sched/civil.h"
 #include "sched/task.h"

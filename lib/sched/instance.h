@@ -138,7 +138,7 @@ enum inst_data {
 /* One record of the ledger's stream. */
 enum transition_kind {
 	TK_INSTANCE = 1, /* the instance's image after the change is in `inst` */
-	TK_TASK,         /* definitions: `row`: a struct task_pack, baseserver/pack.h */
+	TK_TASK,         /* definitions: `row`: a struct task_pack, baseserver/ledger/pack.h */
 	TK_BARRIER,      /* a gate of `inst.key.task` may have closed */
 	TK_MARK,         /* the resolver's withdrawals for barrier `token` are in the stream */
 	TK_COMMAND,      /* a command was recorded or advanced; `cause` is its id */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/pack.h"
+#include "baseserver/ledger/pack.h"
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "sim.h"

@@ -1,4 +1,4 @@
-#include "baseserver/pack.h"
+#include "baseserver/ledger/pack.h"
 
 #include <stdlib.h>
 
