@@ -20,7 +20,9 @@ def links():
 
 
 def paths():
-    for page in ("docs/requirements.md", "docs/semantics-walk.md", "ARCHITECTURE.md", "README.md", "SECURITY.md"):
+    pages = ["docs/requirements.md", "docs/semantics-walk.md", "docs/LIMITS.md",
+             "ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"]
+    for page in pages + [p for p in files(".md") if p.startswith("docs/decisions/")]:
         for target in PATH.findall(text(page)):
             if not list(ROOT.glob(target)):
                 yield f"{page}: {target} does not exist"
