@@ -21,7 +21,7 @@ def links():
 
 def paths():
     pages = ["docs/requirements.md", "docs/semantics-walk.md", "docs/LIMITS.md",
-             "ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"]
+             "docs/life-of-an-instance.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"]
     for page in pages + [p for p in files(".md") if p.startswith("docs/decisions/")]:
         for target in PATH.findall(text(page)):
             if not list(ROOT.glob(target)):
@@ -53,6 +53,33 @@ def walk():
                 one = re.escape(name)
                 if not re.search(rf"\b{one}\(|check\(f?\"{one}", source) and f'"{name}' not in source:
                     yield f"{page}: {file} has no test '{name}'"
+
+
+PLACES = re.compile(r"`([\w./*-]+/[\w.*-]+\.\w+)`: (`\w+`(?:, `\w+`)*)")
+
+
+def is_in(name, file):
+    """A function is defined there; other names need only stand there."""
+    if file.endswith(".c"):
+        return re.search(rf"^\w[^\n;{{]*\b{name}\([^;{{]*\)\n\{{", text(file), re.M)
+    return re.search(rf"\b{name}\b", text(file))
+
+
+def places(page, words):
+    for file, names in PLACES.findall(words):
+        if not (ROOT / file).is_file():
+            yield f"{page}: {file} does not exist"
+        else:
+            yield from (f"{page}: {file} has no {n}" for n in re.findall(r"\w+", names) if not is_in(n, file))
+
+
+def life():
+    """Each step of the newcomer's page names a file and the function to stop at."""
+    page = "docs/life-of-an-instance.md"
+    for row in re.findall(r"^\| .* \|$", text(page), re.M):
+        if not PLACES.search(row) and not re.match(r"\| (step|what happened) \|", row):
+            yield f"{page}: no place to stop at: {row}"
+    yield from places(page, text(page))
 
 
 def help_lines():
@@ -104,6 +131,7 @@ tap.check("links of the documents lead somewhere", list(links()))
 tap.check("paths in the documents exist", list(paths()))
 tap.check("every row of docs/requirements.md is answered", list(requirements()))
 tap.check("the walk through the rules names tests that are there", list(walk()))
+tap.check("the life of an instance stops at functions that are there", list(life()))
 tap.check("every state says who works on it and what bounds it", liveness())
 tap.check("make help tells every target", help_lines())
 tap.check("every program has a man page", list(manuals()))
