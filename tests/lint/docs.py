@@ -82,6 +82,26 @@ def life():
     yield from places(page, text(page))
 
 
+def questions():
+    """Each row of CONTRIBUTING.md names its place and a page that leads there, which README.md links to."""
+    page, found = "CONTRIBUTING.md", 0
+    linked = {target.rstrip("/") for target in LINK.findall(text("README.md"))}
+    for row in re.findall(r"^\| .*\? \|.*$", text(page), re.M):
+        found += 1
+        question, place, way = (c.strip() for c in row.strip("| ").split(" | "))
+        through = LINK.findall(way)
+        if len(through) != 1 or through[0] not in linked:
+            yield f"{page}: {question}: README.md does not link to {way}"
+        elif not PLACES.search(place):
+            yield f"{page}: {question}: no place"
+        else:
+            yield from (f"{page}: {question}: {through[0]} does not name {file}"
+                        for file, _ in PLACES.findall(place) if f"`{file}`" not in text(through[0]))
+    if found < 20:
+        yield f"{page}: {found} questions, not twenty"
+    yield from places(page, text(page))
+
+
 def help_lines():
     makefile = text("Makefile")
     phony = set(" ".join(re.findall(r"^\.PHONY:(.*)$", makefile, re.M)).split()) - {"all", "help", "unit",
@@ -132,6 +152,7 @@ tap.check("paths in the documents exist", list(paths()))
 tap.check("every row of docs/requirements.md is answered", list(requirements()))
 tap.check("the walk through the rules names tests that are there", list(walk()))
 tap.check("the life of an instance stops at functions that are there", list(life()))
+tap.check("twenty questions are answered two opens from the README", list(questions()))
 tap.check("every state says who works on it and what bounds it", liveness())
 tap.check("make help tells every target", help_lines())
 tap.check("every program has a man page", list(manuals()))
