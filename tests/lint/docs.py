@@ -82,6 +82,24 @@ def life():
     yield from places(page, text(page))
 
 
+def glossary():
+    """Thirty words, each with a meaning in both languages, and used in the manuals of both."""
+    page = "docs/glossary.md"
+    rows = [[c.strip() for c in row.strip("|").split("|")]
+            for row in text(page).splitlines() if row.startswith("|")][2:]
+    english, chinese = text("docs/manual.md").lower(), text("docs/manual.zh.md")
+    for row in rows:
+        if len(row) != 5 or not all(row):
+            yield f"{page}: not five cells: {row[0]}"
+        elif not re.search(rf"\b{row[0]}", english):
+            yield f"{page}: docs/manual.md does not use '{row[0]}'"
+        elif row[2] not in chinese:
+            yield f"{page}: docs/manual.zh.md does not use '{row[2]}'"
+    words = [row[0] for row in rows]
+    if len(words) != 30 or len(set(words)) != 30:
+        yield f"{page}: {len(set(words))} words, not thirty"
+
+
 def questions():
     """Each row of CONTRIBUTING.md names its place and a page that leads there, which README.md links to."""
     page, found = "CONTRIBUTING.md", 0
@@ -157,6 +175,7 @@ tap.check("every state says who works on it and what bounds it", liveness())
 tap.check("make help tells every target", help_lines())
 tap.check("every program has a man page", list(manuals()))
 tap.check("commands in the documents exist", list(commands()))
+tap.check("the thirty words are in the manual, in both languages", list(glossary()))
 tap.check("the manual says the same in both languages",
           list(twins.faults("docs/manual.md", "docs/manual.zh.md")))
 tap.check("the README in Chinese has no command of its own", list(twins.borrowed("README.md", "README.zh-CN.md")))
