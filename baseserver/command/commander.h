@@ -3,8 +3,8 @@
  *
  * Folds the durable part of the ledger's stream into a catalog of tasks and unfinished
  * instances; turns a selection into proposals batch by batch, records one outcome per
- * instance and how far it got, and goes on from there after a restart. Queries begin here
- * too (query.h), for the catalog knows names. Rules: README.md.
+ * instance and how far it got, and goes on from there after a restart. Queries run on
+ * its thread as guests, for the catalog knows names. Rules: this room's README.md.
  */
 #ifndef BASESERVER_COMMANDER_H
 #define BASESERVER_COMMANDER_H

@@ -1,7 +1,7 @@
 /* outbox.h — the proposals of one actor inside the process, within its credit.
  *
  * A reader keeps what it wants in its own to-do list and proposes as credit allows; the
- * ledger's letters of answers give credit back (the architecture's rule 1).
+ * ledger's letters of answers give credit back (baseserver/ledger rule 4).
  */
 #ifndef BASESERVER_OUTBOX_H
 #define BASESERVER_OUTBOX_H

@@ -1,4 +1,4 @@
-/* when.h — instants as people and programs write them (docs/protocol-json.md, rule 3). */
+/* when.h — instants as people and programs write them (docs/protocol-json.md rule 3). */
 #ifndef SCHED_WHEN_H
 #define SCHED_WHEN_H
 

@@ -1,6 +1,6 @@
 /* The batch of a commit as virtual tables, so that one INSERT ... SELECT writes it: no
  * statement per row, no binding, and a cursor that stays where the last row went.
- * Measured against a bound INSERT per row: see README.md. */
+ * Measured against a bound INSERT per row: lib/store rule 3. */
 #include <stdlib.h>
 
 #include "store/sqlite.h"

@@ -23,7 +23,7 @@ static void put_image(struct my_wide *w, const struct instance *i)
 #undef COL
 }
 
-/* A live row's id is the place its instance has in the ledger: see ../README.md. */
+/* A live row's id is the place its instance has in the ledger: lib/store rule 2. */
 static int64_t id_of(const struct instance *i)
 {
 	return (int64_t)i->slot + 1;
