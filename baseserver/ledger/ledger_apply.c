@@ -1,3 +1,11 @@
+/* One change of one instance, in memory and as a record of the stream.
+ *
+ * Every change of a row passes ledger_change(), so that all that is derived from rows moves with
+ * it: the task's outcomes, slots and count of unfinished rows, the pools, the flow that `overlap`
+ * judges, the list of parts. The row and the record carry the same number; the row is marked for
+ * the next commit. When a finished instance changes again, the barrier of its task and of the
+ * children rises: the ledger returns proposals to start them that were made on older news. The
+ * caller has made sure that the event is allowed; here that is a CHECK. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -101,8 +109,9 @@ static void keep_outcome(struct ltask *t, const struct instance *i, enum state f
 		outcomes_clear(&t->outcomes, plan, i->key.run_date);
 }
 
-/* An instance is its command's that made, reopened or ended it; what only changes how it waits
- * (frozen, priority, run at once) leaves it to that one: pause, cancel and parallel count on it. */
+/* An instance belongs to the command that created, reopened or ended it. Commands that only change
+ * how it waits (freeze, priority, run now) do not take it over: pause, cancel and parallel count on
+ * this. */
 static bool adopts(enum state from, enum state to, enum event ev, enum kill_intent intent)
 {
 #ifdef BUG_20 /* a freeze takes an instance away from its command */

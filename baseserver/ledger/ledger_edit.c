@@ -1,3 +1,11 @@
+/* Definitions and pools change: an edit goes into memory and into the stream.
+ *
+ * The commander and the maintainer make edits; ledger.c gives each a commit to itself, all or
+ * nothing. An edit that was made from definitions older than those in force is returned before
+ * anything is changed. Three things always follow the definition in force: children by parent, the
+ * slots that running instances take of pools, the flows of `overlap`. Each edited task raises its
+ * barrier: older proposals to start it or its children are returned. The former version stays in
+ * memory while instances of the task are unfinished (ledger_body.c). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,9 @@
-/* Housekeeping on the writing connection: outcomes as ranges, rows that are old enough. */
+/* Housekeeping on the writing connection: outcomes are saved as ranges, old rows are dropped.
+ *
+ * The maintainer asks for it; after an edit that moved outcomes the ledger does so itself. It
+ * begins only when all that is applied is durable, because outcomes are saved up to a durable
+ * number and no further. Retention never drops what saved outcomes do not know yet
+ * (lib/store rule 9). */
 #include <stdlib.h>
 
 #include "baseserver/ledger/ledger_impl.h"

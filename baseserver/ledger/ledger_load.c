@@ -1,4 +1,10 @@
-/* From the store back into memory, before any thread runs. */
+/* From the store back into memory, before any thread runs.
+ *
+ * Rows come from the picture that was kept while this server waited, if it proves true, else from
+ * the store (ledger_warm.c). Nothing is believed: a row of an unknown task, a second row of a key
+ * or a number beyond the leader's row is E_CORRUPT. Slots, flows and the list of parts are worked
+ * out from the rows; outcomes are loaded, less those of rows that are live again. Every task's
+ * barrier rises to the last number, so that nothing starts before the resolver has looked. */
 #include <inttypes.h>
 
 #include "baseserver/ledger/ledger_impl.h"

@@ -1,3 +1,9 @@
+/* The table of unfinished instances: rows in chunks that never move, found by key.
+ *
+ * A row keeps its place (its slot) until it is removed, because readers of the stream and the store
+ * know the instance by it. A free place has the state ST_NONE and holds the number of the next free
+ * one. A start puts rows back into the places that they had: table_restore() for each, then
+ * table_restored() once, which links the free places. */
 #include <stdlib.h>
 
 #include "baseserver/ledger/ledger_impl.h"

@@ -1,3 +1,8 @@
+/* Letters, made and freed: what each kind owns.
+ *
+ * A letter owns all that it points at, unless letters.h says borrowed. Who takes something out of a
+ * letter (the ledger takes notes and data) leaves NULL there. So a letter may be freed at any time:
+ * after its answer, or undelivered when the process ends. */
 #include "baseserver/ledger/letters.h"
 
 #include <stdlib.h>

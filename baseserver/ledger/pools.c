@@ -1,3 +1,9 @@
+/* Pools and quotas: their names, their documents, and the table of those that are known.
+ *
+ * A quota is a pool of which a task takes one slot because of where it stands: its workflow, its
+ * project. pool_each_want() alone says what a task takes, in the order of the gates: for the
+ * ledger, which counts, and for the sorter, which chooses. A pool stays where it is in memory until
+ * the table ends, because tasks point at it. `taken` is counted by the table's owner. */
 #include "baseserver/ledger/pools.h"
 
 #include <inttypes.h>

@@ -1,3 +1,10 @@
+/* The heap of plans: the next date of each online task, by the time when it is due.
+ *
+ * A task stands in the heap once, with its next date, or not at all: it has no further date, is
+ * offline, or is held until TK_TURN. Dates are proposed in the order of the plan. `through` is the
+ * last one proposed; an answer that refuses a date sets it back before that date. Dates that were
+ * missed (nobody led, or this thread stood still) and that the catch-up mode does not run lie
+ * before `keep_from` and are recorded as skipped; many of them are one proposal. */
 #include "baseserver/plan/instantiator.h"
 
 #include <inttypes.h>

@@ -1,3 +1,10 @@
+/* Waiting instances and their verdicts: wait, go, or skip because the join is dead.
+ *
+ * `waitings` holds each instance that is Ready, or satisfied and not started yet. It has an edge to
+ * the window of each of its links and counts how many of these are met and dead. A window that
+ * changes corrects these counts and puts its instances on the to-do list; nothing is rescanned.
+ * An instance that is not on the list has the state that its verdict says, or a proposal under way,
+ * or is held. When something was taken back, a mark follows as soon as the list is empty. */
 #include "baseserver/plan/resolver.h"
 
 #include <inttypes.h>

@@ -1,4 +1,10 @@
-/* Windows: what a link waits for, counted once for all who wait for the same. */
+/* Windows: what a link waits for, counted once for all who wait for the same.
+ *
+ * A window is a range of the parent's dates, as one link of one task sees it. It counts how many
+ * of these dates are met and dead; its state follows from the counts and the link's strategy. It is
+ * made, and counted once, when the first instance waits on it, and dropped with the last. In
+ * between each outcome of the parent moves the counts of the windows that hold its date. A window
+ * of a single date is found by hash, the others in the link's list, sorted by `lo`. */
 #include <stdlib.h>
 #include <string.h>
 
