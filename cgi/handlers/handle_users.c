@@ -11,6 +11,7 @@
 #include "cgi/http/cgi.h"
 #include "cgi/who/auth.h"
 #include "cgi/who/people.h"
+#include "cgi/who/ways.h"
 #include "util/alloc.h"
 #include "util/json_in.h"
 #include "util/json_put.h"
@@ -104,6 +105,17 @@ int user_command(struct call *c, const char *kind, const cJSON *args, call_fn th
 	c->then = command_done;
 	c->after = then;
 	return doc_command(c, kind, args);
+}
+
+int outsider_enter(struct call *c, const struct outsider *o, call_fn then)
+{
+	cJSON *changes = NULL;
+	int r = outsider_admit(c, o, &changes);
+
+	if (r == 0)
+		r = changes != NULL ? user_command(c, "user-set", changes, then) : then(c);
+	cJSON_Delete(changes);
+	return r;
 }
 
 struct change {

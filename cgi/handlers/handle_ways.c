@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cgi/handlers/handle_users.h"
 #include "cgi/handlers/route.h"
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"

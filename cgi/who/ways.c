@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgi/handlers/handle_users.h"
 #include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
 #include "cgi/who/directory.h"
@@ -308,15 +307,15 @@ static cJSON *changes_of(const struct cgi *cgi, const struct outsider *o, bool i
 	return args;
 }
 
-int outsider_enter(struct call *c, const struct outsider *o, int (*then)(struct call *c))
+int outsider_admit(struct call *c, const struct outsider *o, cJSON **ret_changes)
 {
 	const struct person *p = NULL;
 	int known = people_find(c->cgi->people, o->name, &p);
 	char other[USER_NAME_MAX];
 	bool same = false;
-	cJSON *args;
 	int r = 0;
 
+	*ret_changes = NULL;
 	people_subject(c->cgi->people, o->source, o->subject, other);
 	if (known == E_AGAIN)
 		return call_fail(c, E_AGAIN, "", "the users are still being read, try again");
@@ -339,10 +338,7 @@ int outsider_enter(struct call *c, const struct outsider *o, int (*then)(struct 
 		return r;
 	snprintf(c->actor_text, sizeof(c->actor_text), "%s:%s", o->source, o->name);
 	c->actor = c->actor_text;
-	if (same)
-		return then(c);
-	args = changes_of(c->cgi, o, known == 0);
-	r = user_command(c, "user-set", args, then);
-	cJSON_Delete(args);
-	return r;
+	if (!same)
+		*ret_changes = changes_of(c->cgi, o, known == 0);
+	return 0;
 }

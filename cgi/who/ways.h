@@ -12,6 +12,7 @@
 #include "cgi/who/people.h"
 
 struct actor;
+struct cJSON;
 struct call;
 struct cgi;
 struct err;
@@ -45,10 +46,12 @@ int ways_ldap(struct ways *w, const char *user, const char *password, struct out
 
 /* A group as the outside calls it, if one of ours is told so. Thread: any. */
 void outsider_group(struct cgi *cgi, struct outsider *o, const char *external);
-/* The user of this name is he, and is told to the server if he is new or changed; then `then`, with
- * the call as its user's. Refused: a name that is somebody else's, and who has no role.
- * Thread: HTTP */
-int outsider_enter(struct call *c, const struct outsider *o, int (*then)(struct call *c));
+/* Decides whether the outsider is the user of his name, and makes the call that user's.
+ * `*ret_changes`: the arguments of the user-set command that makes him known, the caller's; NULL:
+ * the server knows all of it. Thread: HTTP
+ *   errors  E_AGAIN the users are not read yet; E_FORBIDDEN the name is somebody else's, the user
+ *           is disabled, or nothing gives him a role */
+int outsider_admit(struct call *c, const struct outsider *o, struct cJSON **ret_changes);
 
 /* A secret of one line. E_INVALID */
 int secret_line(const char *path, char **ret, struct err *err);
