@@ -147,7 +147,7 @@ static int route_set(struct call *c)
 {
 	size_t n = strcspn(c->raw, "?");
 	const char *method = strcmp(c->method, "HEAD") == 0 ? "GET" : c->method;
-	int r = route_find(method, c->raw, n, &c->route, c->params, c->allow);
+	int r = route_find(c->cgi->routes, method, c->raw, n, &c->route, c->params, c->allow);
 
 	if (r == E_UNSUPPORTED) {
 		c->error_status = 405;
@@ -155,10 +155,6 @@ static int route_set(struct call *c)
 	}
 	if (r == E_INVALID)
 		return call_fail(c, r, "path", "the path has a broken or too long part");
-	if (r == 0 && (c->route->flags & RF_SEED) && seed_project(c) == NULL) {
-		c->route = NULL;
-		r = E_NOT_FOUND;
-	}
 	if (r < 0)
 		return call_fail(c, r, "path", "there is nothing at this path");
 	return 0;
@@ -388,7 +384,6 @@ static void introduce(struct cgi *cgi)
 	if (cgi->ways != NULL)
 		cgi->waiters[FOR_WAY] = (struct waiter){ ways_actor(cgi->ways), hash_work };
 	cgi->keep = fresh_keep;
-	cgi->words_of_seed = seed_error;
 }
 
 int face_start(struct cgi *cgi, struct err *err)

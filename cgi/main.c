@@ -15,6 +15,7 @@
 #include "cgi/http/janitor.h"
 #include "cgi/http/pages.h"
 #include "cgi/http/traffic.h"
+#include "cgi/seeds/seed_routes.h"
 #include "cgi/server/disk.h"
 #include "cgi/server/fresh.h"
 #include "cgi/server/names.h"
@@ -155,7 +156,9 @@ static int cgi_start(struct cgi *cgi, struct err *err)
 
 	cgi->fresh = fresh_new();
 	cgi->names = names_new();
-	cgi->traffic = traffic_new(routes, routes_n);
+	cgi->routes = routes_new();
+	seeds_register(cgi);
+	cgi->traffic = traffic_new(cgi->routes->items, cgi->routes->n);
 	cgi->people = people_new();
 	if (r == 0)
 		r = auth_open(cgi, &cgi->auth, err);
@@ -208,6 +211,7 @@ static void cgi_stop(struct cgi *cgi)
 	fresh_free(cgi->fresh);
 	names_free(cgi->names);
 	traffic_free(cgi->traffic);
+	routes_free(cgi->routes);
 	people_free(cgi->people);
 	pages_free(cgi->pages);
 	buf_done(&cgi->certificate);

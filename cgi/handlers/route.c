@@ -5,13 +5,37 @@
 #include <string.h>
 
 #include "sched/name.h"
+#include "util/alloc.h"
 
 #define ROUTE(method, path, role, flags, handler) { method, path, ROLE_##role, flags, handler },
-const struct route routes[] = {
+static const struct route own[] = {
 #include "cgi/handlers/routes.def"
 };
 #undef ROUTE
-const size_t routes_n = sizeof(routes) / sizeof(routes[0]);
+
+struct routes *routes_new(void)
+{
+	struct routes *l = mem_new(sizeof *l);
+
+	l->n = sizeof(own) / sizeof(own[0]);
+	l->items = mem_array(l->n, sizeof(*l->items));
+	memcpy(l->items, own, sizeof own);
+	return l;
+}
+
+void routes_free(struct routes *l)
+{
+	if (l == NULL)
+		return;
+	free(l->items);
+	free(l);
+}
+
+void routes_add(struct routes *l, const struct route *row)
+{
+	l->items = mem_grow(l->items, l->n + 1, sizeof(*l->items));
+	l->items[l->n++] = *row;
+}
 
 static int hex(char c)
 {
@@ -85,28 +109,28 @@ static int path_match(const char *pattern, const char *p, const char *end,
 	return p == end;
 }
 
-int route_find(const char *method, const char *path, size_t path_len,
+int route_find(const struct routes *l, const char *method, const char *path, size_t path_len,
                const struct route **ret_route, char params[CALL_PARAMS_MAX][CALL_PARAM_BYTES],
                char ret_allow[64])
 {
 	const char *end = path + path_len;
 
 	ret_allow[0] = '\0';
-	for (size_t i = 0; i < routes_n; i++) {
-		int r = path_match(routes[i].path, path, end, NULL);
+	for (size_t i = 0; i < l->n; i++) {
+		int r = path_match(l->items[i].path, path, end, NULL);
 
 		if (r == 0)
 			continue;
-		if (strcmp(routes[i].method, method) == 0) {
-			r = path_match(routes[i].path, path, end, params);
+		if (strcmp(l->items[i].method, method) == 0) {
+			r = path_match(l->items[i].path, path, end, params);
 			if (r < 0)
 				return r;
-			*ret_route = &routes[i];
+			*ret_route = &l->items[i];
 			return 0;
 		}
-		if (strstr(ret_allow, routes[i].method) == NULL)
+		if (strstr(ret_allow, l->items[i].method) == NULL)
 			snprintf(ret_allow + strlen(ret_allow), 64 - strlen(ret_allow), "%s%s",
-			         ret_allow[0] ? ", " : "", routes[i].method);
+			         ret_allow[0] ? ", " : "", l->items[i].method);
 	}
 	return ret_allow[0] != '\0' ? E_UNSUPPORTED : E_NOT_FOUND;
 }

@@ -28,6 +28,7 @@ struct names;
 struct net;
 struct pages;
 struct people;
+struct routes;
 struct thread;
 struct ways;
 struct traffic;
@@ -59,8 +60,9 @@ struct cgi {
 	struct fresh *fresh;     /* cgi/server/fresh.h; has its own lock */
 	struct names *names;     /* cgi/server/names.h; has its own lock */
 	struct traffic *traffic; /* cgi/http/traffic.h; any thread */
+	struct routes *routes;   /* cgi/handlers/route.h; fixed once the face listens */
 
-	/* Set before the face listens (face.c: introduce): http/ knows none of those it uses. */
+	/* Set before the face listens: http/ knows none of those it uses. */
 	struct waiter waiters[WAITS_N];
 	int (*keep)(struct call *c);                            /* answer, and keep the answer */
 	bool (*words_of_seed)(struct call *c, int *ret_status); /* of an error */

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cgi/handlers/route.h"
 #include "cgi/http/cgi.h"
+#include "cgi/seeds/seed_routes.h"
 #include "cgi/who/auth.h"
 #include "store/read.h"
 #include "util/json_in.h"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgi/handlers/route.h"
 #include "cgi/seeds/def.h"
 #include "cgi/seeds/seed.h"
+#include "cgi/seeds/seed_routes.h"
 #include "sched/task.h"
 #include "store/read.h"
 #include "util/alloc.h"

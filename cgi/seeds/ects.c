@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgi/handlers/route.h"
 #include "cgi/seeds/seed.h"
+#include "cgi/seeds/seed_routes.h"
 #include "sched/ects.h"
 #include "sched/when.h"
 #include "store/read.h"

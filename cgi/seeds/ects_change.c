@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgi/handlers/route.h"
 #include "cgi/seeds/seed.h"
 #include "sched/ects.h"
 #include "sched/name.h"

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "cgi/handlers/handle_streams.h"
-#include "cgi/handlers/route.h"
 #include "cgi/http/cgi.h"
 #include "cgi/seeds/def.h"
 #include "cgi/seeds/program.h"
 #include "cgi/seeds/seed.h"
+#include "cgi/seeds/seed_routes.h"
 #include "cgi/who/auth.h"
 #include "sched/task.h"
 #include "sched/when.h"

@@ -9,6 +9,7 @@
 
 #include "cgi/handlers/handle_commands.h"
 #include "cgi/http/cgi.h"
+#include "cgi/seeds/seed_routes.h"
 #include "cgi/server/show.h"
 #include "sched/task.h"
 #include "sched/when.h"
@@ -29,19 +30,7 @@ struct seed *seed_of(struct call *c)
 
 const char *seed_project(const struct call *c)
 {
-	const struct param_cgi *p = &c->cgi->param;
-	const struct {
-		unsigned flag;
-		const char *project;
-	} all[] = { { RF_CHIN, p->chin_project },
-		    { RF_JARVIS2, p->jarvis2_project },
-		    { RF_CRONTAB, p->crontab_project },
-		    { RF_ECTS, p->ects_project } };
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if ((c->route->flags & all[i].flag) && all[i].project[0] != '\0')
-			return all[i].project;
-	return NULL;
+	return seed_setting(&c->cgi->param, c->route->flags);
 }
 
 /* --- the body ------------------------------------------------------------------------------ */

@@ -82,7 +82,7 @@ int seed_body(struct call *c);
 bool seed_error(struct call *c, int *ret_status);
 
 /* The row of the call's path; fields checked, and in c->json by the names of the row.
- * E_INVALID, E_NOT_FOUND the interface is off. */
+ * E_INVALID */
 int seed_begin(struct call *c, const struct seed_row *rows, size_t n, bool underscores);
 /* A value that is no field of the call, by the bounds of the row's field of that name. E_INVALID */
 int seed_bounds(struct call *c, const struct seed_row *row, const char *name,
@@ -92,7 +92,7 @@ int seed_plain(struct call *c);
 /* Read what the row reads, then go on. */
 int seed_go(struct call *c);
 struct seed *seed_of(struct call *c);
-/* The project that its setting names; NULL: the interface is off. */
+/* The project that its setting names. */
 const char *seed_project(const struct call *c);
 
 /* name.c: a name as documents take it, of any text: what may not be in a name becomes '_', with a

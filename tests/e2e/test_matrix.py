@@ -115,8 +115,9 @@ def matrix():
 @test
 def the_description_and_the_routes_are_one(s):
     """Deny by default: a route without a role in the description, or that it does not know, fails."""
+    tables = "".join((ROOT / "cgi" / f).read_text() for f in ("handlers/routes.def", "seeds/routes_seeds.def"))
     rows = {(m.lower(), re.sub(r"\.\.\.\}", "}", p)): role.lower() for m, p, role in
-            re.findall(r'^ROUTE\("(\w+)",\s*"([^"]+)",\s*(\w+),', (ROOT / "cgi/handlers/routes.def").read_text(), re.M)}
+            re.findall(r'^ROUTE\("(\w+)",\s*"([^"]+)",\s*(\w+),', tables, re.M)}
     told = {(m, p): op for m, p, op in operations()}
     bad = [f"{m} {p} has no x-role" for (m, p), op in told.items() if op.get("x-role") not in ORDER]
     bad += [f"{m} {p}: x-role {told[m, p].get('x-role')}, the route's {role}" for (m, p), role in rows.items()

@@ -20,6 +20,7 @@
 #include "cgi/http/cgi.h"
 #include "cgi/http/janitor.h"
 #include "cgi/http/traffic.h"
+#include "cgi/seeds/seed_routes.h"
 #include "cgi/server/disk.h"
 #include "cgi/server/fresh.h"
 #include "cgi/server/names.h"
@@ -96,7 +97,9 @@ static inline void fuzz_actors(struct cgi *cgi)
 
 	cgi->fresh = fresh_new();
 	cgi->names = names_new();
-	cgi->traffic = traffic_new(routes, routes_n);
+	cgi->routes = routes_new();
+	seeds_register(cgi);
+	cgi->traffic = traffic_new(cgi->routes->items, cgi->routes->n);
 	cgi->people = people_new();
 	CHECK(auth_open(cgi, &cgi->auth, &err) == 0);
 	cgi->net_thread = thread_new("net", &clock_machine);

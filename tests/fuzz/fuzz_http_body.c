@@ -5,15 +5,16 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	const struct fuzz_face *f = fuzz_face();
+	const struct routes *all = f->cgi.routes;
 	const struct route *takes[100];
 	char headers[200];
 	size_t n = 0;
 
-	for (size_t i = 0; i < routes_n && n < 100; i++)
-		if (strcmp(routes[i].method, "GET") != 0 &&
-		    (routes[i].flags & (RF_BODY | RF_SEED)) &&
-		    strstr(routes[i].path, "login") == NULL) /* 25 ms each, and then refused */
-			takes[n++] = &routes[i];
+	for (size_t i = 0; i < all->n && n < 100; i++)
+		if (strcmp(all->items[i].method, "GET") != 0 &&
+		    (all->items[i].flags & (RF_BODY | RF_SEED)) &&
+		    strstr(all->items[i].path, "login") == NULL) /* 25 ms each, and then refused */
+			takes[n++] = &all->items[i];
 	if (bytes < 2)
 		return 0;
 	snprintf(headers, sizeof(headers), "Authorization: Bearer %s\r\n", f->token);

@@ -156,7 +156,7 @@ static void build(struct input *in, const struct fuzz_face *f, struct buf *out)
 {
 	static const char *const methods[] = { "GET",  "POST",  "PUT",    "DELETE",
 		                               "HEAD", "PATCH", "OPTIONS" };
-	const struct route *r = &routes[take(in) % routes_n];
+	const struct route *r = &f->cgi.routes->items[take(in) % f->cgi.routes->n];
 	unsigned off = take(in);
 	struct buf body;
 

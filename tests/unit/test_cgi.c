@@ -9,7 +9,9 @@
 #include <cmocka.h>
 
 #include "cgi/handlers/route.h"
+#include "cgi/http/cgi.h"
 #include "cgi/http/prometheus.h"
+#include "cgi/seeds/seed_routes.h"
 #include "cgi/server/show.h"
 #include "sched/when.h"
 #include "util/buf.h"
@@ -20,10 +22,12 @@
 static int find(const char *method, const char *path, char ret_param[CALL_PARAM_BYTES])
 {
 	static char params[CALL_PARAMS_MAX][CALL_PARAM_BYTES];
+	struct routes *all = routes_new();
 	const struct route *r = NULL;
 	char allow[64];
-	int code = route_find(method, path, strlen(path), &r, params, allow);
+	int code = route_find(all, method, path, strlen(path), &r, params, allow);
 
+	routes_free(all);
 	memcpy(ret_param, params[0], CALL_PARAM_BYTES);
 	return code;
 }
@@ -54,6 +58,42 @@ static void a_route_is_matched_whole_and_by_method(void **state)
 	assert_int_equal(find("GET", "/api/v1/tasks/%0a", p), E_INVALID);
 	assert_int_equal(find("GET", "/api/v1/tasks/%4", p), E_INVALID);
 	assert_int_equal(find("GET", "/api/v1/tasks/%zz", p), E_INVALID);
+}
+
+static bool is_there(struct param_cgi param, const char *method, const char *path, int *ret_code)
+{
+	static char params[CALL_PARAMS_MAX][CALL_PARAM_BYTES];
+	struct cgi cgi = { .param = param, .routes = routes_new() };
+	const struct route *r = NULL;
+	char allow[64];
+
+	seeds_register(&cgi);
+	*ret_code = route_find(cgi.routes, method, path, strlen(path), &r, params, allow);
+	routes_free(cgi.routes);
+	return *ret_code == 0;
+}
+
+static void the_routes_of_a_seed_are_there_while_its_setting_names_a_project(void **state)
+{
+	char none[] = "", ects[] = "ects";
+	struct param_cgi p = { .chin_project = none,
+		               .jarvis2_project = none,
+		               .crontab_project = none,
+		               .ects_project = none };
+	int code;
+
+	(void)state;
+	assert_true(is_there(p, "GET", "/api/v1/tasks", &code));
+	assert_false(is_there(p, "GET", "/ects/tasks", &code));
+	assert_int_equal(code, E_NOT_FOUND);
+	assert_false(is_there(p, "PATCH", "/ects/tasks", &code));
+	assert_int_equal(code, E_NOT_FOUND); /* not a path whose other methods are told */
+	p.ects_project = ects;
+	assert_true(is_there(p, "GET", "/ects/tasks", &code));
+	assert_false(is_there(p, "PATCH", "/ects/tasks", &code));
+	assert_int_equal(code, E_UNSUPPORTED);
+	assert_false(is_there(p, "POST", "/job/save", &code));
+	assert_true(is_there(p, "GET", "/api/v1/tasks", &code));
 }
 
 static void an_instance_id_reads_back_and_nothing_else_does(void **state)
@@ -194,6 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_route_takes_its_parameters_decoded),
 		cmocka_unit_test(a_route_is_matched_whole_and_by_method),
+		cmocka_unit_test(the_routes_of_a_seed_are_there_while_its_setting_names_a_project),
 		cmocka_unit_test(an_instance_id_reads_back_and_nothing_else_does),
 		cmocka_unit_test(instants_are_read_with_offsets_and_written_in_utc),
 		cmocka_unit_test(what_is_put_is_strict_json_whatever_the_bytes),

@@ -6,7 +6,8 @@ import { kindOf, over, worst, type Kind } from './states'
 export const short = (task: string) => task.slice(task.lastIndexOf('/') + 1)
 
 /* What people see besides the ids: of the workflow, of its tasks by name. */
-export const titleOf = (g: ApiGraph | null | undefined) => g?.tasks.find(k => k.state !== 'retired')?.workflow_title ?? ''
+export const titleOf = (g: ApiGraph | null | undefined) =>
+	g?.tasks.find(k => k.state !== 'retired')?.workflow_title ?? ''
 export const titlesOf = (g: ApiGraph) => new Map(g.tasks.map(k => [k.task, k.title ?? '']))
 
 /* Parents of other workflows stand in it as ghosts; a link to itself is no line. */

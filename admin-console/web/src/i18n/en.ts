@@ -498,7 +498,8 @@ export const en = {
 	'why.ordered': 'One date after the other: {date} is {state}.',
 	'why.overlap': 'The earlier {date}{task} has not ended, it is {state}.',
 	'why.replaces': 'The earlier {date}{task} is to end first, it is {state}.',
-	'why.unheard': 'The earlier {date}{task} was {state} when the server began, and its broker has not said yet how it ended.',
+	'why.unheard':
+		'The earlier {date}{task} was {state} when the server began, and its broker has not said yet how it ended.',
 	'why.unordered': 'One at a time: another date of the task runs.',
 	'why.task_full': 'Task concurrency: {running} of {limit} run.',
 	'why.workflow_full': 'Workflow quota: {running} of {limit} run.',

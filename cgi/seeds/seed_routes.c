@@ -1,0 +1,30 @@
+#include "cgi/seeds/seed_routes.h"
+
+#include "cgi/handlers/route.h"
+#include "cgi/http/cgi.h"
+#include "cgi/seeds/seed.h"
+#include "util/check.h"
+
+#define ROUTE(method, path, role, flags, handler) { method, path, ROLE_##role, flags, handler },
+static const struct route of_seeds[] = {
+#include "cgi/seeds/routes_seeds.def"
+};
+#undef ROUTE
+
+const char *seed_setting(const struct param_cgi *p, unsigned flags)
+{
+	CHECK(flags & RF_SEED);
+	if (flags & RF_CHIN)
+		return p->chin_project;
+	if (flags & RF_JARVIS2)
+		return p->jarvis2_project;
+	return flags & RF_CRONTAB ? p->crontab_project : p->ects_project;
+}
+
+void seeds_register(struct cgi *cgi)
+{
+	for (size_t i = 0; i < sizeof(of_seeds) / sizeof(of_seeds[0]); i++)
+		if (seed_setting(&cgi->param, of_seeds[i].flags)[0] != '\0')
+			routes_add(cgi->routes, &of_seeds[i]);
+	cgi->words_of_seed = seed_error;
+}

@@ -1,0 +1,22 @@
+/* seed_routes.h — the routes of the seeds, there while their settings name a project. */
+#ifndef CGI_SEEDS_SEED_ROUTES_H
+#define CGI_SEEDS_SEED_ROUTES_H
+
+struct call;
+struct cgi;
+struct param_cgi;
+
+/* Adds to cgi->routes those of each seed whose setting names a project, and the seeds' words of an
+ * error. Before traffic_new() and the face, which keep the table. Thread: main */
+void seeds_register(struct cgi *cgi);
+
+/* The project that the setting of this seed names, "": none. `flags`: of a route, with one of
+ * RF_SEED. Borrowed. */
+const char *seed_setting(const struct param_cgi *p, unsigned flags);
+
+/* Declared for the table; each in the file of its seed. */
+#define ROUTE(method, path, role, flags, handler) int handler(struct call *c);
+#include "cgi/seeds/routes_seeds.def"
+#undef ROUTE
+
+#endif
