@@ -487,7 +487,8 @@ static int over_work(struct call *c, struct reader *r)
 }
 
 /* The server keeps in memory how instances ended, not their parts, and not what their events say:
- * the store has those. */
+ * the store has those. Of a success there is no more to say: it is answered also while a database
+ * stands still. */
 static int why_done(struct call *c)
 {
 	const struct query *q = c->extra;
@@ -496,7 +497,8 @@ static int why_done(struct call *c)
 	if (c->err.code < 0)
 		return c->err.code;
 	c->then = NULL;
-	if (strstr(said, "\"code\":\"over\"") != NULL ||
+	bool is_over = strstr(said, "\"code\":\"over\"") != NULL;
+	if ((is_over && strstr(said, "\"state\":\"Succ\"") == NULL) ||
 	    (q->key.part != 0 && strstr(said, "\"code\":\"unplanned\"") != NULL))
 		return call_read(c, over_work);
 	return reply_json(c, MHD_HTTP_OK);
