@@ -1,7 +1,7 @@
 /* A document that is edited as text: what the server says of it, and the save. */
 import { computed, onScopeDispose, ref, shallowRef, watch } from 'vue'
 import { api, ApiError } from '@/api/client'
-import { faultsOf } from '@/editor/editor'
+import { faultsOf } from '@/editor/check'
 import type { Fault } from '@/editor/parts'
 import { finished } from '@/stores/command'
 import { follow } from '@/ui/bulk'
