@@ -6,14 +6,40 @@ import { args, estimate, faults, type Form } from '@/domain/backfill'
 const TIMED = 60 /* tasks whose figures are asked for */
 const refusalOf = (e: unknown) => (e instanceof ApiError ? e : new ApiError(0, 'CLIENT', String(e)))
 
+/* How long tasks usually take, asked once a task. */
+function useUsual() {
+	const usual = shallowRef(new Map<string, number>())
+	async function times(p: Preview) {
+		const todo = (p.tasks ?? [])
+			.slice(0, TIMED)
+			.map(x => x.task ?? '')
+			.filter(n => n && !usual.value.has(n))
+		const got = await Promise.all(
+			todo.map(n =>
+				api.statistics(30, n).then(
+					s => [n, s.total?.duration_us?.p50] as const,
+					() => [n, undefined] as const,
+				),
+			),
+		)
+		usual.value = new Map([
+			...usual.value,
+			...got
+				.filter((g): g is readonly [string, number] => g[1] !== undefined && g[1] !== null)
+				.map(([n, us]) => [n, us / 1000] as const),
+		])
+	}
+	return { usual, times }
+}
+
 export function usePlan(form: () => Form) {
 	const wrong = computed(() => faults(form()))
 	const ready = computed(() => !Object.keys(wrong.value).length)
 	const plan = shallowRef<Preview | null>(null),
 		refusal = shallowRef<ApiError | null>(null),
 		asking = ref(false),
-		sending = ref(false),
-		usual = shallowRef(new Map<string, number>())
+		sending = ref(false)
+	const { usual, times } = useUsual()
 	let asked = 0,
 		id = requestId(),
 		later: ReturnType<typeof setTimeout> | undefined
@@ -52,26 +78,6 @@ export function usePlan(form: () => Form) {
 	)
 	onScopeDispose(() => clearTimeout(later))
 
-	async function times(p: Preview) {
-		const todo = (p.tasks ?? [])
-			.slice(0, TIMED)
-			.map(x => x.task ?? '')
-			.filter(n => n && !usual.value.has(n))
-		const got = await Promise.all(
-			todo.map(n =>
-				api.statistics(30, n).then(
-					s => [n, s.total?.duration_us?.p50] as const,
-					() => [n, undefined] as const,
-				),
-			),
-		)
-		usual.value = new Map([
-			...usual.value,
-			...got
-				.filter((g): g is readonly [string, number] => g[1] !== undefined && g[1] !== null)
-				.map(([n, us]) => [n, us / 1000] as const),
-		])
-	}
 	const guess = computed(() => estimate(plan.value?.tasks ?? [], usual.value, Number(form().parallel) || 0))
 	const able = computed(() => !!plan.value?.total && !asking.value && !sending.value)
 

@@ -29,10 +29,13 @@ export interface Page {
 	back: () => void
 }
 
-export function useEditorKeys(ed: Editor, page: Page) {
-	const remove = () => {
-		if (ed.remove() === 'row') toast(te('pipe.row'))
-	}
+const remove = (ed: Editor) => {
+	if (ed.remove() === 'row') toast(te('pipe.row'))
+}
+const dialog = () => !!document.querySelector('[role=dialog]')
+
+/* Keys without a modifier, while nobody types. */
+function usePlainKeys(ed: Editor, page: Page) {
 	const plain = (run: () => void) => () => {
 		if (!page.merging.value) run()
 	}
@@ -50,8 +53,8 @@ export function useEditorKeys(ed: Editor, page: Page) {
 		'/': plain(() => {
 			page.pick('find')
 		}),
-		Delete: plain(remove),
-		Backspace: plain(remove),
+		Delete: plain(() => remove(ed)),
+		Backspace: plain(() => remove(ed)),
 		F2: plain(() => page.form()?.open('task')),
 		e: plain(() => {
 			page.problems.value = !page.problems.value
@@ -63,51 +66,51 @@ export function useEditorKeys(ed: Editor, page: Page) {
 			if (ed.last.value) page.testing.value = true
 		}),
 	})
-	function keys(e: KeyboardEvent) {
-		if (document.querySelector('[role=dialog]')) return
-		const mod = e.ctrlKey || e.metaKey,
-			k = e.key.toLowerCase()
-		if (mod && k === 's') {
-			e.preventDefault()
-			page.save()
-			return
-		}
-		if (e.key === 'Escape' && typing(e) && (e.target as HTMLElement).closest('.insp')) {
-			e.preventDefault()
-			;(e.target as HTMLElement).blur()
-			page.back()
-			return
-		}
-		if (e.key === 'Enter' && !e.isComposing && (e.target as HTMLElement).id === 'ed-name') {
-			void nextTick(page.back)
-			return
-		}
-		if (!mod || typing(e)) return
-		if (k === 'z') {
-			e.preventDefault()
-			if (e.shiftKey) ed.redo()
-			else ed.undo()
-		} else if (k === 'y') {
-			e.preventDefault()
-			ed.redo()
-		} else if (k === 'a') {
-			e.preventDefault()
+}
+
+/* Keys with a modifier, of a field of the form too. */
+const keysOf = (ed: Editor, page: Page) => {
+	const chords: Record<string, (e: KeyboardEvent) => void> = {
+		z: e => (e.shiftKey ? ed.redo() : ed.undo()),
+		y: () => ed.redo(),
+		a: () =>
 			ed.select(
 				ed.doc().tasks.map(x => x.name),
 				ed.last.value,
-			)
-		} else if (k === 'd') {
-			e.preventDefault()
+			),
+		d: () => {
 			const piece = ed.copy()
 			if (piece) void ed.insert(piece)
-		} else if (k === 'f') {
-			e.preventDefault()
+		},
+		f: () => {
 			if (page.view.value === 'yaml') page.code()?.find()
 			else page.pick('find')
+		},
+	}
+	return (e: KeyboardEvent) => {
+		if (dialog()) return
+		const mod = e.ctrlKey || e.metaKey,
+			k = e.key.toLowerCase(),
+			field = e.target as HTMLElement
+		if (mod && k === 's') {
+			e.preventDefault()
+			page.save()
+		} else if (e.key === 'Escape' && typing(e) && field.closest('.insp')) {
+			e.preventDefault()
+			field.blur()
+			page.back()
+		} else if (e.key === 'Enter' && !e.isComposing && field.id === 'ed-name') void nextTick(page.back)
+		else if (mod && !typing(e) && Object.hasOwn(chords, k)) {
+			e.preventDefault()
+			chords[k]!(e)
 		}
 	}
+}
+
+/* Tasks by way of the clipboard, where no text is marked and nobody types. */
+function clipboardOf(ed: Editor, page: Page) {
 	let own = ''
-	const quiet = (e: Event) => typing(e) || !!document.querySelector('[role=dialog]') || !!getSelection()?.toString()
+	const quiet = (e: Event) => typing(e) || dialog() || !!getSelection()?.toString()
 	function copy(e: ClipboardEvent) {
 		const piece = quiet(e) ? '' : ed.copy()
 		if (piece) {
@@ -120,7 +123,7 @@ export function useEditorKeys(ed: Editor, page: Page) {
 	function cut(e: ClipboardEvent) {
 		if (quiet(e) || !ed.mayEdit.value) return
 		copy(e)
-		remove()
+		remove(ed)
 	}
 	function paste(e: ClipboardEvent) {
 		if (quiet(e)) return
@@ -130,13 +133,13 @@ export function useEditorKeys(ed: Editor, page: Page) {
 			toast(n ? te('pasted', { n }) : te('pasted.none'))
 		})
 	}
-	for (const [k, f] of [
-		['keydown', keys],
-		['copy', copy],
-		['cut', cut],
-		['paste', paste],
-	] as [string, EventListener][]) {
-		document.addEventListener(k, f)
-		onScopeDispose(() => document.removeEventListener(k, f))
+	return { copy, cut, paste }
+}
+
+export function useEditorKeys(ed: Editor, page: Page) {
+	usePlainKeys(ed, page)
+	for (const [k, f] of Object.entries({ keydown: keysOf(ed, page), ...clipboardOf(ed, page) })) {
+		document.addEventListener(k, f as EventListener)
+		onScopeDispose(() => document.removeEventListener(k, f as EventListener))
 	}
 }

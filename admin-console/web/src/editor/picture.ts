@@ -64,91 +64,94 @@ export interface Marks {
 
 const textOf = (v: Value | undefined) => (typeof v === 'string' ? v : '')
 
-export function scene(doc: EditorDoc, places: ReadonlyMap<string, Place>, m: Marks, laid: Laid | null = null): Scene {
-	const cards: Card[] = [],
-		index = new Map<string, number>(),
-		wires: Wire[] = [],
-		of: Scene['of'] = []
-	const change = new Map(m.diff?.tasks.map(t => [t.name, t.change]))
-	const add = (id: string, card: Omit<Card, 'id'>) => {
-		index.set(id, cards.length)
-		cards.push({ id, ...card })
+/* What a scene is collected in: a card for each id, and whose need each wire is. */
+class Collected {
+	readonly cards: Card[] = []
+	readonly wires: Wire[] = []
+	readonly of: Scene['of'] = []
+	private index = new Map<string, number>()
+
+	has(id: string) {
+		return this.index.has(id)
 	}
+	add(id: string, card: Omit<Card, 'id' | 'mark' | 'found'> & Partial<Card>) {
+		this.index.set(id, this.cards.length)
+		this.cards.push({ mark: '', found: false, ...card, id })
+	}
+	join(from: string, task: string, need: number, wire: Omit<Wire, 'from' | 'to'>) {
+		this.wires.push({ ...wire, from: this.index.get(from)!, to: this.index.get(task)! })
+		this.of.push({ task, need })
+	}
+}
+
+function addTasks(to: Collected, doc: EditorDoc, m: Marks) {
+	const change = new Map(m.diff?.tasks.map(t => [t.name, t.change]))
+	const face = (d: EditorDoc, t: TaskView) => ({
+		label: t.name,
+		note: m.note(t),
+		icon: picture(textOf(effective(d, t, 'type'))),
+	})
 	for (const t of doc.tasks)
-		add(t.name, {
-			label: t.name,
-			note: m.note(t),
-			icon: picture(textOf(effective(doc, t, 'type'))),
+		to.add(t.name, {
+			...face(doc, t),
 			look: change.get(t.name) ?? '',
 			mark: m.faults.get(t.name) ?? '',
 			found: m.found.has(t.name),
 		})
 	if (m.diff && m.was)
-		for (const t of m.was.tasks)
-			if (!index.has(t.name))
-				add(t.name, {
-					label: t.name,
-					note: m.note(t),
-					icon: picture(textOf(effective(m.was, t, 'type'))),
-					look: 'removed',
-					mark: '',
-					found: false,
-				})
-	const wire = (d: EditorDoc, t: TaskView, n: Need, i: number, look: Wire['look']) => {
-		const here = inside(d, n.task),
-			id = here ?? n.task
-		if (here === t.name) return
-		if (!index.has(id))
-			add(id, {
-				label: n.task.split('/').pop()!,
-				note: n.task.includes('/') ? n.task.split('/').slice(0, -1).join('/') : m.outside,
-				icon: picture('wait'),
-				look: 'ghost',
-				mark: '',
-				found: false,
-			})
-		wires.push({
-			from: index.get(id)!,
-			to: index.get(t.name)!,
-			label: [ratio(d, d.task(here), t, n), n.on && n.on !== 'success' ? m.on(n.on) : ''].filter(Boolean).join(' · '),
-			dashed: !!n.window || !!n.depend?.startsWith('-') || (!!n.on && n.on !== 'success'),
-			look,
-		})
-		of.push({ task: t.name, need: i })
-	}
-	/* What a pipeline may end with and does not: a place to drop a task on. */
-	const ends = () => {
-		const row = rowOf(doc),
-			last = row[row.length - 1]
-		for (const h of hooks) {
-			if (doc.task(h) || index.has(h) || !last) continue
-			add(h, { label: h, note: m.hooks, icon: picture('notify'), look: 'ghost', mark: '', found: false })
-			wires.push({ from: index.get(last.name)!, to: index.get(h)!, label: '', dashed: true, look: 'ghost' })
-			of.push({ task: h, need: -1 })
-		}
-	}
-	const had = (t: string, n: Need) => !m.was || !m.diff || (m.was.task(t)?.needs.some(x => x.task === n.task) ?? false)
-	for (const t of doc.tasks) t.needs.forEach((n, i) => wire(doc, t, n, i, had(t.name, n) ? '' : 'added'))
+		for (const t of m.was.tasks) if (!to.has(t.name)) to.add(t.name, { ...face(m.was, t), look: 'removed' })
+}
+
+/* The need `i` of `t` in `d`; what it names outside of the document gets a card of its own. */
+function addWire(to: Collected, m: Marks, d: EditorDoc, t: TaskView, i: number, look: Wire['look']) {
+	const n = t.needs[i]!,
+		here = inside(d, n.task),
+		id = here ?? n.task,
+		path = n.task.split('/'),
+		label = path.pop()!
+	if (here === t.name) return
+	if (!to.has(id)) to.add(id, { label, note: path.join('/') || m.outside, icon: picture('wait'), look: 'ghost' })
+	const unusual = n.on && n.on !== 'success' ? m.on(n.on) : ''
+	to.join(id, t.name, i, {
+		label: [ratio(d, d.task(here), t, n), unusual].filter(Boolean).join(' · '),
+		dashed: !!n.window || !!n.depend?.startsWith('-') || (!!n.on && n.on !== 'success'),
+		look,
+	})
+}
+
+function addWires(to: Collected, doc: EditorDoc, m: Marks) {
+	const names = (d: EditorDoc | null, t: string, n: Need) => d?.task(t)?.needs.some(x => x.task === n.task) ?? false
+	for (const t of doc.tasks)
+		t.needs.forEach((n, i) => addWire(to, m, doc, t, i, !m.was || !m.diff || names(m.was, t.name, n) ? '' : 'added'))
 	if (m.diff && m.was)
 		for (const t of m.was.tasks)
 			t.needs.forEach((n, i) => {
-				if (!doc.task(t.name)?.needs.some(x => x.task === n.task)) wire(m.was!, t, n, i, 'removed')
+				if (!names(doc, t.name, n)) addWire(to, m, m.was!, t, i, 'removed')
 			})
-	if (doc.isPipeline && m.hooks) ends()
-	if (cards.length > FAR && !cards.some(k => places.has(k.id))) {
-		const shape = `${cards.map(k => k.id).join()};${wires.map(e => `${e.from}>${e.to}`).join()}`
-		if (laid?.shape !== shape)
-			return {
-				cards,
-				wires,
-				of,
-				xs: new Float64Array(cards.length),
-				ys: new Float64Array(cards.length),
-				waits: { model: modelOf(cards, wires), shape },
-			}
-		return { cards, wires, of, xs: laid.layout.x, ys: laid.layout.y, waits: null }
+}
+
+/* What a pipeline may end with and does not: a place to drop a task on. */
+function addEnds(to: Collected, doc: EditorDoc, m: Marks) {
+	const last = rowOf(doc).at(-1)
+	for (const h of hooks) {
+		if (doc.task(h) || to.has(h) || !last) continue
+		to.add(h, { label: h, note: m.hooks, icon: picture('notify'), look: 'ghost' })
+		to.join(last.name, h, -1, { label: '', dashed: true, look: 'ghost' })
 	}
-	return { cards, wires, of, ...stand(cards, wires, places), waits: null }
+}
+
+export function scene(doc: EditorDoc, places: ReadonlyMap<string, Place>, m: Marks, laid: Laid | null = null): Scene {
+	const to = new Collected()
+	addTasks(to, doc, m)
+	addWires(to, doc, m)
+	if (doc.isPipeline && m.hooks) addEnds(to, doc, m)
+	const { cards, wires, of } = to
+	if (cards.length <= FAR || cards.some(k => places.has(k.id)))
+		return { cards, wires, of, ...stand(cards, wires, places), waits: null }
+	const shape = `${cards.map(k => k.id).join()};${wires.map(e => `${e.from}>${e.to}`).join()}`
+	if (laid?.shape === shape) return { cards, wires, of, xs: laid.layout.x, ys: laid.layout.y, waits: null }
+	const nowhere = () => new Float64Array(cards.length)
+	return { cards, wires, of, xs: nowhere(), ys: nowhere(), waits: { model: modelOf(cards, wires), shape } }
 }
 
 const modelOf = (cards: readonly Card[], wires: readonly Wire[]) =>

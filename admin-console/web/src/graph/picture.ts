@@ -1,5 +1,5 @@
 /* The drawing of the graph one edits: cards, what a hand is at, the small map. Colours are tokens. */
-import { editSize, MINI } from './board'
+import { editSize, MINI, type Card } from './board'
 import { path, shorten } from './paint'
 import { colours, Wired } from './wires'
 
@@ -104,9 +104,24 @@ export abstract class Picture extends Wired {
 	protected card(i: number, x: number, y: number) {
 		const { ctx, c } = this,
 			k = this.cards[i]!,
-			on = this.chosen.has(i),
 			far = this.scale < 0.32
 		const ink = k.look === 'added' ? c.add : k.look === 'removed' ? c.del : k.look === 'changed' ? c.late : ''
+		this.outline(i, x, y, ink)
+		if (!far) {
+			this.face(k, x, y, this.chosen.has(i) ? c.accent : ink && k.look !== 'changed' ? ink : c.text2)
+			if (k.look !== 'removed') this.ports(i, x, y)
+		} else if (k.mark || ink) {
+			/* Too small for words: its kind of trouble stays to be seen. */
+			ctx.fillStyle = k.mark === 'error' ? c.badEdge : ink || c.late
+			ctx.fillRect(x + 10, y + 10, 30, 30)
+		}
+	}
+
+	private outline(i: number, x: number, y: number, ink: string) {
+		const { ctx, c } = this,
+			k = this.cards[i]!,
+			on = this.chosen.has(i),
+			far = this.scale < 0.32
 		if (on) {
 			ctx.beginPath()
 			ctx.roundRect(x - 4, y - 4, W + 8, H + 8, 11)
@@ -134,18 +149,14 @@ export abstract class Picture extends Wired {
 		if (k.look === 'ghost' || k.look === 'removed') ctx.setLineDash([4, 3])
 		ctx.stroke()
 		ctx.setLineDash([])
-		if (far) {
-			/* Too small for words: its kind of trouble stays to be seen. */
-			if (k.mark || ink) {
-				ctx.fillStyle = k.mark === 'error' ? c.badEdge : ink || c.late
-				ctx.fillRect(x + 10, y + 10, 30, 30)
-			}
-			return
-		}
+	}
+
+	private face(k: Card, x: number, y: number, pen: string) {
+		const { ctx, c } = this
 		ctx.save()
 		ctx.translate(x + 11, y + 16)
 		ctx.scale(0.75, 0.75)
-		ctx.strokeStyle = on ? c.accent : ink && k.look !== 'changed' ? ink : c.text2
+		ctx.strokeStyle = pen
 		ctx.lineWidth = 1.9
 		ctx.lineCap = ctx.lineJoin = 'round'
 		ctx.stroke(path(k.icon))
@@ -177,16 +188,19 @@ export abstract class Picture extends Wired {
 			ctx.stroke(path(WARN))
 			ctx.restore()
 		}
-		if (k.look !== 'removed') {
-			for (const px of [x, x + W]) {
-				ctx.beginPath()
-				ctx.arc(px, y + H / 2, i === this.hover && px > x && !this.readonly ? 5 : 3.5, 0, 7)
-				ctx.fillStyle = i === this.hover && px > x && !this.readonly ? c.accent : c.surface
-				ctx.fill()
-				ctx.strokeStyle = on || i === this.hover ? c.accent : c.control
-				ctx.lineWidth = 1
-				ctx.stroke()
-			}
+	}
+
+	/* Where wires come in and go out. */
+	private ports(i: number, x: number, y: number) {
+		const { ctx, c } = this
+		for (const px of [x, x + W]) {
+			ctx.beginPath()
+			ctx.arc(px, y + H / 2, i === this.hover && px > x && !this.readonly ? 5 : 3.5, 0, 7)
+			ctx.fillStyle = i === this.hover && px > x && !this.readonly ? c.accent : c.surface
+			ctx.fill()
+			ctx.strokeStyle = this.chosen.has(i) || i === this.hover ? c.accent : c.control
+			ctx.lineWidth = 1
+			ctx.stroke()
 		}
 	}
 

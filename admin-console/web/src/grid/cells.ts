@@ -19,6 +19,66 @@ interface View {
 	cols: Column[]
 }
 
+/* The tasks of a graph, each with its distance from the roots. */
+function tasksOf(graph: ApiGraph) {
+	const pic = drawn(graph),
+		m = new Model(
+			pic.nodes.filter(n => !n.ghost),
+			pic.edges,
+		),
+		layer = layersOf(m),
+		at = new Map(m.nodes.map((n, i) => [n.id, layer[i]!]))
+	return graph.tasks.map(k => ({
+		task: k.task,
+		task_id: k.task_id,
+		state: k.state ?? '',
+		depth: at.get(k.task) ?? 0,
+	}))
+}
+
+/* What the stream tells is patched in (`keep`); runs it only says have changed are asked for soon after. */
+function useStream(
+	name: () => string,
+	cols: Ref<readonly Column[]>,
+	taskAt: Ref<ReadonlyMap<number, number>>,
+	refresh: () => Promise<void>,
+	keep: (all: readonly Column[]) => void,
+) {
+	let stale = new Set<number>()
+	let later: ReturnType<typeof setTimeout> | undefined
+	async function renew() {
+		later = undefined
+		const ask = [...stale]
+		stale = new Set()
+		if (ask.includes(Infinity) || ask.length > FEW) {
+			await refresh()
+			return
+		}
+		for (const to of ask) {
+			try {
+				const got = (await api.grid(name(), { limit: 1, before: new Date(to).toISOString() })).items.map(column)
+				if (got[0]?.to === to) keep(joined(cols.value, got))
+			} catch {
+				/* the next change asks again */
+			}
+		}
+	}
+	const leave = listen({
+		changes(c) {
+			if (!taskAt.value.size) return
+			const got = patched(cols.value, taskAt.value, c)
+			if (got.cols !== cols.value) keep(got.cols)
+			for (const to of got.stale) stale.add(to)
+			if (stale.size) later ??= setTimeout(() => void renew(), 1500)
+		},
+		reset: () => void refresh(),
+	})
+	onScopeDispose(() => {
+		leave()
+		clearTimeout(later)
+	})
+}
+
 export function useCells(name: () => string, find: Ref<string>, trouble: Ref<boolean>) {
 	const older = shallowRef<Column[]>([]),
 		more = ref(false),
@@ -34,23 +94,7 @@ export function useCells(name: () => string, find: Ref<string>, trouble: Ref<boo
 	const d = computed(() => view.data.value)
 	const cols = computed(() => (d.value ? joined(older.value, d.value.cols) : []))
 	const taskAt = computed(() => new Map((d.value?.grid.task_ids ?? []).map((id, i) => [id, i])))
-	const tasks = computed(() => {
-		const graph = d.value?.graph
-		if (!graph) return []
-		const pic = drawn(graph),
-			m = new Model(
-				pic.nodes.filter(n => !n.ghost),
-				pic.edges,
-			),
-			layer = layersOf(m),
-			at = new Map(m.nodes.map((n, i) => [n.id, layer[i]!]))
-		return graph.tasks.map(k => ({
-			task: k.task,
-			task_id: k.task_id,
-			state: k.state ?? '',
-			depth: at.get(k.task) ?? 0,
-		}))
-	})
+	const tasks = computed(() => (d.value ? tasksOf(d.value.graph) : []))
 	const rows = computed(() => rowsOf(tasks.value, d.value?.grid.task_ids ?? [], cols.value, find.value, trouble.value))
 	const shownTasks = computed(() => rows.value.filter(isTask).length)
 
@@ -69,47 +113,13 @@ export function useCells(name: () => string, find: Ref<string>, trouble: Ref<boo
 		busy.value = false
 	}
 
-	let stale = new Set<number>()
-	let later: ReturnType<typeof setTimeout> | undefined
-	async function renew() {
-		later = undefined
-		const ask = [...stale]
-		stale = new Set()
-		if (ask.includes(Infinity) || ask.length > FEW) {
-			await view.refresh()
-			return
-		}
-		for (const to of ask) {
-			try {
-				const got = (await api.grid(name(), { limit: 1, before: new Date(to).toISOString() })).items.map(column)
-				if (got[0]?.to === to) keep(joined(cols.value, got))
-			} catch {
-				/* the next change asks again */
-			}
-		}
-	}
 	function keep(all: readonly Column[]) {
 		if (!d.value) return
 		const first = d.value.cols[0]?.from ?? Infinity
 		older.value = all.filter(c => c.from < first)
 		view.data.value = { ...d.value, cols: all.filter(c => c.from >= first) }
 	}
-	const leave = listen({
-		changes(c) {
-			if (!d.value) return
-			const got = patched(cols.value, taskAt.value, c)
-			if (got.cols !== cols.value) keep(got.cols)
-			for (const to of got.stale) stale.add(to)
-			if (stale.size) later ??= setTimeout(() => void renew(), 1500)
-		},
-		reset: () => {
-			void view.refresh()
-		},
-	})
-	onScopeDispose(() => {
-		leave()
-		clearTimeout(later)
-	})
+	useStream(name, cols, taskAt, () => view.refresh(), keep)
 	const cycle = computed(() => d.value?.grid.cycle_s ?? 86_400)
 	const zone = computed(() => d.value?.graph.zone)
 	return { view, cols, rows, shownTasks, busy, cycle, zone, loadOlder }

@@ -3,7 +3,7 @@ import { computed, ref, shallowRef, type Ref } from 'vue'
 import { blockOf, chosen, isTask, kindAt, type Block, type Column, type Row } from '@/domain/grid'
 import { label as labelText } from '@/domain/time'
 import type { Kind } from '@/domain/states'
-import type { At } from '@/graph/grid'
+import type { At } from '@/graph/gridpicture'
 import { t } from '@/i18n'
 import { w } from '@/words/grid'
 import { moved, start, steps } from './state'
@@ -18,12 +18,13 @@ export interface Hands {
 	left: () => void
 }
 
-export function useChoice(rows: Ref<readonly Row[]>, cols: Ref<readonly Column[]>, hands: Hands) {
-	const cursor = shallowRef<At | null>(null),
-		anchor = shallowRef<At | null>(null),
-		block = shallowRef<Block | null>(null),
-		shown = ref(false),
-		marking = ref(false)
+/* What stands under the cursor and in the block. */
+function useSeen(
+	rows: Ref<readonly Row[]>,
+	cols: Ref<readonly Column[]>,
+	cursor: Ref<At | null>,
+	block: Ref<Block | null>,
+) {
 	const picked = computed(() => (block.value ? chosen(block.value, rows.value, cols.value) : null))
 	const many = computed(() => !!picked.value && picked.value.tasks.length * picked.value.columns.length > 1)
 	const failed = computed(() => bad.reduce((a, k) => a + (picked.value?.kinds.get(k) ?? 0), 0))
@@ -40,6 +41,16 @@ export function useChoice(rows: Ref<readonly Row[]>, cols: Ref<readonly Column[]
 		const c = cell.value
 		return c ? [c.row.label, labelText(c.col.label), c.kind ? t(`state.${c.kind}`) : w('none')].join(', ') : ''
 	})
+	return { picked, many, failed, cell, said }
+}
+
+export function useChoice(rows: Ref<readonly Row[]>, cols: Ref<readonly Column[]>, hands: Hands) {
+	const cursor = shallowRef<At | null>(null),
+		anchor = shallowRef<At | null>(null),
+		block = shallowRef<Block | null>(null),
+		shown = ref(false),
+		marking = ref(false)
+	const seen = useSeen(rows, cols, cursor, block)
 
 	function choose(at: At | null, b: Block | null, reveal = false) {
 		cursor.value = at
@@ -100,6 +111,6 @@ export function useChoice(rows: Ref<readonly Row[]>, cols: Ref<readonly Column[]
 		e.preventDefault()
 		e.stopPropagation()
 	}
-	return { cursor, block, shown, picked, many, failed, cell, said, pick, select, clear, forget, key }
+	return { cursor, block, shown, ...seen, pick, select, clear, forget, key }
 }
 export type Choice = ReturnType<typeof useChoice>

@@ -1,7 +1,7 @@
 /* Where one is in the grid and where a step leads. Pure. */
 import { isTask, kindAt, type Column, type Row } from '@/domain/grid'
 import { kinds, type Kind } from '@/domain/states'
-import type { At } from '@/graph/grid'
+import type { At } from '@/graph/gridpicture'
 
 /* Keys that move: rows, columns. Of columns Infinity is to the end. */
 export const steps: Readonly<Record<string, readonly [dr: number, dc: number]>> = {

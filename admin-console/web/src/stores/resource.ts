@@ -1,6 +1,6 @@
 /* What a page shows of the server: old rows stay while new ones come, errors do not blank them,
  * the stream says when to look again. */
-import { onScopeDispose, ref, shallowRef, watch, type WatchSource } from 'vue'
+import { onScopeDispose, ref, shallowRef, watch, type Ref, type WatchSource } from 'vue'
 import { ApiError } from '@/api/client'
 import { listen } from '@/live/live'
 import type { CommandNews } from '@/live/protocol'
@@ -23,15 +23,65 @@ export interface Options<T> {
 	when?: () => boolean
 }
 
+/* `loading`: nothing to show yet, and it takes a while. */
+function useBusy(empty: () => boolean) {
+	const busy = ref(false),
+		loading = ref(false)
+	let slow: ReturnType<typeof setTimeout> | undefined
+	watch(
+		busy,
+		on => {
+			clearTimeout(slow)
+			if (!on) loading.value = false
+			else if (empty())
+				slow = setTimeout(() => {
+					loading.value = empty() && busy.value
+				}, 200)
+		},
+		{ flush: 'sync' },
+	)
+	onScopeDispose(() => clearTimeout(slow))
+	return { busy, loading }
+}
+
+/* When to ask again: what the stream tells, what it depends on, a person who signs in, the clock. */
+function useWhen<T>(o: Options<T>, data: Ref<T | undefined>, run: () => Promise<void>, soon: (wait?: number) => void) {
+	const leave = listen({
+		changes(c) {
+			if (data.value === undefined) return
+			if (o.patch) data.value = o.patch(data.value, c)
+			if (o.cares?.(c, data.value)) soon()
+		},
+		commands(c) {
+			if (data.value !== undefined && o.commands?.(c, data.value)) soon()
+		},
+		reset: () => soon(),
+	})
+	if (o.on) watch(o.on, () => void run())
+	watch(
+		() => session.state,
+		s => {
+			if (s === 'in') void run()
+		},
+	)
+	const poll = o.poll
+		? setInterval(() => {
+				if (document.visibilityState === 'visible') soon(0)
+			}, o.poll)
+		: undefined
+	onScopeDispose(() => {
+		clearInterval(poll)
+		leave()
+	})
+}
+
 export function useResource<T>(ask: (signal: AbortSignal) => Promise<T>, o: Options<T> = {}) {
 	const data = shallowRef<T>()
 	const error = shallowRef<ApiError | null>(null)
-	const loading = ref(false) /* nothing to show yet, and it takes a while */
-	const busy = ref(false)
+	const { busy, loading } = useBusy(() => data.value === undefined)
 	const at = ref(0)
 	let asked: AbortController | undefined
 	let later: ReturnType<typeof setTimeout> | undefined
-	let slow: ReturnType<typeof setTimeout> | undefined
 	let again = false
 	let last = 0
 	let gone = false
@@ -42,10 +92,6 @@ export function useResource<T>(ask: (signal: AbortSignal) => Promise<T>, o: Opti
 		const mine = (asked = new AbortController())
 		busy.value = true
 		last = Date.now()
-		if (data.value === undefined)
-			slow ??= setTimeout(() => {
-				loading.value = data.value === undefined && busy.value
-			}, 200)
 		try {
 			const got = await ask(mine.signal)
 			if (mine !== asked) return
@@ -57,17 +103,14 @@ export function useResource<T>(ask: (signal: AbortSignal) => Promise<T>, o: Opti
 			error.value = e instanceof ApiError ? e : new ApiError(0, 'CLIENT', String(e))
 			if (error.value.retry || error.value.offline) soon(4000)
 		} finally {
-			if (mine === asked) {
-				busy.value = false
-				loading.value = false
-				clearTimeout(slow)
-				slow = undefined
-				if (again) {
-					again = false
-					soon()
-				}
-			}
+			if (mine === asked) over()
 		}
+	}
+	function over() {
+		busy.value = false
+		if (!again) return
+		again = false
+		soon()
 	}
 
 	function soon(wait = o.every ?? 1000) {
@@ -93,39 +136,11 @@ export function useResource<T>(ask: (signal: AbortSignal) => Promise<T>, o: Opti
 		return run()
 	}
 
-	const leave = listen({
-		changes(c) {
-			if (data.value === undefined) return
-			if (o.patch) data.value = o.patch(data.value, c)
-			if (o.cares?.(c, data.value)) soon()
-		},
-		commands(c) {
-			if (data.value !== undefined && o.commands?.(c, data.value)) soon()
-		},
-		reset: () => soon(),
-	})
-	if (o.on)
-		watch(o.on, () => {
-			void run()
-		})
-	watch(
-		() => session.state,
-		s => {
-			if (s === 'in') void run()
-		},
-	)
-	const poll = o.poll
-		? setInterval(() => {
-				if (document.visibilityState === 'visible') soon(0)
-			}, o.poll)
-		: undefined
+	useWhen(o, data, run, soon)
 	onScopeDispose(() => {
 		gone = true
 		asked?.abort()
 		clearTimeout(later)
-		clearTimeout(slow)
-		clearInterval(poll)
-		leave()
 	})
 	void run()
 	return { data, error, loading, busy, at, refresh: run, fresh, soon }
