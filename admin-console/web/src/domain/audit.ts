@@ -1,5 +1,6 @@
 /* The audit's chain, followed here: each row's hash is over the one before and its own fields. And what changed in a text. */
-import { Blake2b } from './blake2b'
+import { blake2b } from '@noble/hashes/blake2'
+import { bytesToHex } from '@noble/hashes/utils'
 
 export interface Row {
 	id: string
@@ -13,12 +14,12 @@ export interface Row {
 
 const utf8 = new TextEncoder()
 export function hashOf(before: string, r: Row): string {
-	const h = new Blake2b()
+	const h = blake2b.create({ dkLen: 32 })
 	for (const field of [before, r.id, r.at_us, r.actor, r.action, r.object, r.detail]) {
 		const b = utf8.encode(field)
 		h.update(utf8.encode(b.length + ':')).update(b)
 	}
-	return h.hex()
+	return bytesToHex(h.digest())
 }
 
 export interface Verdict {
