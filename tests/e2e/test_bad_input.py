@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What is wrong gets its clear error, and everything else goes on: files, commands, frames, keys,
 plugins, settings, a full disk. TAP."""
+import contextlib
 import os
 import shutil
 import socket
@@ -126,8 +127,9 @@ def talk(s, data, name="tester", key=None, seconds=15):
                            "-psk_identity", name, "-psk", key], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
         try:
-            p.stdin.write(data)
-            p.stdin.flush()
+            with contextlib.suppress(BrokenPipeError):  # it was cut off before it had said all
+                p.stdin.write(data)
+                p.stdin.flush()
             p.stdin = None
             return p.communicate(timeout=seconds)[0]
         except subprocess.TimeoutExpired:

@@ -527,12 +527,13 @@ def an_attempt_that_nobody_answers_for_is_lost_after_lose_ms(s):
 
 
 @test
-def an_apply_may_change_as_many_tasks_as_ring_slots_leaves_room_for(s):
+def an_apply_may_change_as_many_pools_as_ring_slots_leaves_room_for(s):
+    pools = "---\n".join(f"pool: ring{i}\nslots: 1\n" for i in range(900))
     anew(s, ring_slots=1024)
-    answer = s.apply(tasks("ring", 900), expect=(429, 400, 413))
+    answer = s.apply(pools, expect=(429, 400, 413))
     assert "ring_slots" in str(answer), answer
     anew(s, ring_slots=2048)
-    s.apply(tasks("ring", 900))
+    s.apply(pools)
     anew(s)
 
 
