@@ -10,6 +10,7 @@
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/json_put.h"
+#include "util/utf8.h"
 
 int refuse(struct refusal *f, int code, const char *place, const char *hint, const char *fmt, ...)
 {
@@ -22,6 +23,7 @@ int refuse(struct refusal *f, int code, const char *place, const char *hint, con
 	va_start(ap, fmt);
 	vsnprintf(f->text, sizeof f->text, fmt, ap);
 	va_end(ap);
+	utf8_clean(f->text); /* "%.80s" may have cut a character */
 	return code;
 }
 

@@ -10,6 +10,7 @@
 #include "util/buf.h"
 #include "util/check.h"
 #include "util/json_put.h"
+#include "util/utf8.h"
 
 static const struct {
 	int gate;
@@ -52,6 +53,7 @@ void why_text(struct why_line *w, const char *key, const char *fmt, ...)
 	w->args[w->n].is_number = false;
 	va_start(ap, fmt);
 	vsnprintf(w->args[w->n].text, sizeof w->args[w->n].text, fmt, ap);
+	utf8_clean(w->args[w->n].text);
 	va_end(ap);
 	w->n++;
 }

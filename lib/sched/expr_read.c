@@ -7,6 +7,7 @@
 #include "util/diag.h"
 #include "util/err.h"
 #include "util/map.h"
+#include "util/utf8.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -52,6 +53,7 @@ __attribute__((format(printf, 4, 5))) static enum expr_type wrong(struct reading
 	va_start(args, fmt);
 	vsnprintf(r->wrong->text, sizeof r->wrong->text, fmt, args);
 	va_end(args);
+	utf8_clean(r->wrong->text);
 	return EXPR_NUMBER;
 }
 

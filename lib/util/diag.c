@@ -3,6 +3,7 @@
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/pile.h"
+#include "util/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -69,6 +70,7 @@ int diag_error(struct diags *d, struct place at, const char *code, const char *h
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
+	utf8_clean(text); /* "%.80s" may have cut a character */
 	add(d, at, code, hint, text, false);
 	return E_INVALID;
 }
@@ -82,6 +84,7 @@ void diag_warning(struct diags *d, struct place at, const char *code, const char
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
+	utf8_clean(text); /* "%.80s" may have cut a character */
 	add(d, at, code, hint, text, true);
 }
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/utf8.h"
+
 static const struct row {
 	int code, http;
 	bool retry;
@@ -31,6 +33,7 @@ int(err_set)(struct err *err, int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(err->text, sizeof err->text, fmt, ap);
 	va_end(ap);
+	utf8_clean(err->text); /* "%.80s" may have cut a character */
 	err->code = code;
 	return code;
 }
@@ -42,6 +45,7 @@ int(err_wrap)(struct err *err, int code, const char *where)
 	char was[sizeof err->text];
 	memcpy(was, err->text, sizeof was);
 	snprintf(err->text, sizeof err->text, "%.120s: %.270s", where, was);
+	utf8_clean(err->text);
 	err->code = code;
 	return code;
 }
@@ -58,6 +62,7 @@ int(err_sys)(struct err *err, int code, int errnum, const char *fmt, ...)
 	const char *text = strerrordesc_np(errnum); /* static, safe in threads */
 	if (at < sizeof err->text)
 		snprintf(err->text + at, sizeof err->text - at, ": %s", text ? text : "?");
+	utf8_clean(err->text);
 	err->code = code;
 	return code;
 }

@@ -2,6 +2,7 @@
 
 #include "util/alloc.h"
 #include "util/check.h"
+#include "util/utf8.h"
 
 #include <stdalign.h>
 #include <stdarg.h>
@@ -90,5 +91,6 @@ char *pile_fmt(struct pile *p, const char *fmt, ...)
 	vsnprintf(text, (size_t)n + 1, fmt, again);
 	va_end(again);
 	va_end(ap);
+	utf8_clean(text); /* "%.80s" may have cut a character */
 	return text;
 }

@@ -53,6 +53,17 @@ def refused(s, text):
 
 
 @test
+def a_long_wrong_value_in_chinese_is_answered_with_its_place(s):
+    for key, value in (("title", "汇" * 67), ("cycle", "每天" * 40), ("start_date", "三月" * 40), ("cron", "x" + "汇" * 60)):
+        task = f"{{type: noop, {key}: {value}}}"
+        answer = s.command("apply", expect=(400,), documents=[
+            {"name": "长.yaml", "text": f"workflow: 长\nproject: 零售\ntasks:\n  a: {task}\n"}])
+        [error] = answer["error"]["details"]["errors"][:1]
+        assert error["line"] == 4 and key in json.dumps(error), answer
+        assert "is not text" not in str(answer), answer
+
+
+@test
 def a_workflow_in_chinese_runs_and_is_found_by_its_name(s):
     s.apply(REPORT, **{"from": DATE})
     one = day(s, SUM)
