@@ -268,20 +268,23 @@ static void ready_part(struct ledger *l, const struct instance *whole, int32_t p
 		ledger_touch(l, index);
 }
 
-/* Reopened before the whole began anew, which has fewer parts by now. */
+/* Made or reopened before the whole began (anew), which has fewer parts by now: of a former run, or of
+ * a version that named more machines. */
 static int leave_rest(struct ledger *l, const struct instance *whole, size_t n)
 {
+	int32_t had = whole->flags & IF_SPREAD ? whole->parts : 0;
 	uint32_t at;
 
-	for (int32_t k = (int32_t)n + 1; whole->flags & IF_SPREAD && k <= whole->parts; k++) {
+	for (int32_t k = (int32_t)n + 1;; k++) {
 		const struct entry *e = table_find(&l->table, part_key(whole->key, k), &at);
+		if (!e && k > had)
+			return 0;
 		if (!e || fsm_next((enum state)e->inst.state, EV_SKIP) == ST_NONE)
 			continue;
 		if (!has_room(l))
 			return E_BUSY;
 		change(l, at, EV_SKIP, RE_EDIT, 0);
 	}
-	return 0;
 }
 
 static void spread(struct ledger *l, uint32_t index, size_t n)
