@@ -154,6 +154,7 @@ int main(int argc, char **argv)
 	struct db_options o = { .rows = 100000, .tasks = 100, .days = 30, .events = 4 };
 
 	screen_open();
+	screen_vouch("sirdar-db");
 	log_open("sirdar-db", LOG_WARN);
 	if (argc < 2)
 		return usage(stderr);

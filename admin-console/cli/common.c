@@ -114,9 +114,8 @@ int cli_print(struct buf *out)
 	if (out->len && buf_at(out)[out->len - 1] != '\n')
 		buf_putc(out, '\n');
 	size_t n = out->len ? fwrite(buf_at(out), 1, out->len, stdout) : 0;
-	if (n != out->len || fflush(stdout) != 0)
-		return cli_fail(CLI_REFUSED, "cannot write the answer: %m");
-	return CLI_OK;
+	/* screen_vouch() tells it at the end */
+	return fflush(stdout) != 0 || n != out->len ? CLI_REFUSED : CLI_OK;
 }
 
 void words_add(struct words *w, char *word)

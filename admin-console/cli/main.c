@@ -67,6 +67,7 @@ int main(int argc, char **argv)
 	int words = 0;
 
 	screen_open();
+	screen_vouch("sirdar");
 	setlocale(LC_CTYPE, "C.UTF-8");
 	argp_err_exit_status = CLI_USAGE;
 	if (argc > 1 && strcmp(argv[1], "--version") == 0) {

@@ -75,7 +75,7 @@ static int piece(struct online *o, const struct options *q, const char *id, cons
 	path_arg(&path, name, value);
 	code = online_text(o, buf_str(&path), text);
 	if (code == CLI_OK && fwrite(buf_at(text), 1, text->len, stdout) != text->len)
-		code = cli_fail(CLI_REFUSED, "cannot write the log: %m");
+		code = CLI_REFUSED; /* screen_vouch() tells it at the end */
 	buf_done(&path);
 	return code;
 }
@@ -108,9 +108,11 @@ static int follow_take(void *ctx, const char *event, const char *data)
 		return 0; /* up, down: the server comes back by itself */
 	root = cJSON_Parse(data);
 	fputs(text_of(root, "text"), stdout);
-	fflush(stdout);
+	bool lost = fflush(stdout) != 0 || ferror(stdout);
 	snprintf(o->next, sizeof(o->next), "%s", text_of(root, "offset"));
 	cJSON_Delete(root);
+	if (lost)
+		return CLI_REFUSED; /* as above */
 	return is_end ? FOLLOW_END : 0;
 }
 

@@ -3,9 +3,11 @@
 #include "util/screen.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "util/buf.h"
@@ -18,6 +20,7 @@ static struct filter {
 	int fd;
 	bool exact;
 	bool coloured; /* a colour of others went out */
+	int lost;      /* errno of what could not be written; 0: nothing was lost */
 	enum visible how;
 	size_t held;
 	char text[VISIBLE_HELD + CHUNK]; /* what waits, and room for more behind it */
@@ -25,6 +28,8 @@ static struct filter {
 	{ .fd = STDOUT_FILENO, .how = VISIBLE_LINES },
 	{ .fd = STDERR_FILENO, .how = VISIBLE_LINES },
 };
+
+static const char *voucher; /* who promised that stdout arrives */
 
 static struct filter *filter_of(FILE *to)
 {
@@ -46,6 +51,15 @@ static bool write_all(int fd, const char *text, size_t n)
 	return true;
 }
 
+static bool filter_out(struct filter *f, const char *text, size_t n)
+{
+	bool good = write_all(f->fd, text, n);
+
+	if (!good)
+		f->lost = errno;
+	return good;
+}
+
 static bool filter_some(struct filter *f, const char *text, size_t n)
 {
 	char out[(VISIBLE_HELD + CHUNK) * VISIBLE_GROWS];
@@ -58,7 +72,7 @@ static bool filter_some(struct filter *f, const char *text, size_t n)
 	CHECK(f->held <= VISIBLE_HELD);
 	memmove(f->text, f->text + taken, f->held);
 	f->coloured = f->coloured || memchr(out, '\033', bytes);
-	return write_all(f->fd, out, bytes);
+	return filter_out(f, out, bytes);
 }
 
 /* The cookie's: bytes taken, 0 on failure. */
@@ -67,7 +81,7 @@ static ssize_t filter_write(void *cookie, const char *text, size_t n)
 	struct filter *f = cookie;
 
 	if (f->exact)
-		return write_all(f->fd, text, n) ? (ssize_t)n : 0;
+		return filter_out(f, text, n) ? (ssize_t)n : 0;
 	for (size_t at = 0, some; at < n; at += some) {
 		some = n - at < CHUNK ? n - at : CHUNK;
 		if (!filter_some(f, text + at, some))
@@ -86,17 +100,38 @@ static void filter_end(struct filter *f)
 	if (f->coloured)
 		buf_puts(&out, "\033[0m");
 	f->held = 0;
-	if (!f->exact && !write_all(f->fd, (const char *)buf_at(&out), out.len))
-		errno = 0; /* nobody is left who could be told */
+	if (!f->exact)
+		filter_out(f, (const char *)buf_at(&out), out.len);
 	buf_done(&out);
 }
 
-static void screen_end(void)
+static void screen_end(int status, void *ctx)
 {
+	(void)ctx;
 	fflush(stdout);
-	fflush(stderr);
 	filter_end(&filters[0]);
+	errno = filters[0].lost;
+	if (voucher && filters[0].lost)
+		fprintf(stderr, "%s: cannot write the answer: %m\n", voucher);
+	fflush(stderr);
 	filter_end(&filters[1]);
+	if (voucher && filters[0].lost && status == 0)
+		_exit(EXIT_FAILURE); /* exit() cannot change its mind */
+}
+
+/* A descriptor that came closed is taken: the next file or connection would get its number, and
+ * what is printed. Children inherit what takes the place; the filter's own writes fail. */
+static void stand_in(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) >= 0)
+			continue;
+		if (open("/dev/null", O_RDWR) != fd)
+			_exit(EX_OSERR);
+		for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
+			if (filters[i].fd == fd)
+				filters[i].fd = -1;
+	}
 }
 
 static FILE *filter_open(struct filter *f, int mode)
@@ -110,9 +145,17 @@ static FILE *filter_open(struct filter *f, int mode)
 
 void screen_open(void)
 {
+	stand_in();
 	stdout = filter_open(&filters[0], isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF);
 	stderr = filter_open(&filters[1], _IONBF);
-	CHECK(atexit(screen_end) == 0);
+	CHECK(on_exit(screen_end, NULL) == 0);
+}
+
+void screen_vouch(const char *program)
+{
+	voucher = program;
+	if (filters[0].fd < 0) /* a program that takes this one's place finds it closed as well */
+		fcntl(STDOUT_FILENO, F_SETFD, FD_CLOEXEC);
 }
 
 void screen_data(FILE *to)

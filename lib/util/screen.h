@@ -10,8 +10,13 @@
 
 #include <stdio.h>
 
-/* First thing in main(). What is printed is text for people, a terminal or not. */
+/* First thing in main(). What is printed is text for people, a terminal or not. Descriptors 0 to 2
+ * that came closed are /dev/null from here on; what is printed there is lost as on a full disk. */
 void screen_open(void);
+
+/* What is printed on stdout is what the program is for: where some of it was lost, the program
+ * ends with one line that says so, and with 1 where it would have ended with 0. A constant. */
+void screen_vouch(const char *program);
 
 /* What comes on this stream is data: byte by byte, but for a terminal. `to`: stdout, stderr. */
 void screen_data(FILE *to);

@@ -289,10 +289,10 @@ int main(int argc, char **argv)
 	struct work w = { 0 };
 	int code = EX_CONFIG;
 
+	screen_open();
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	if (a.valgrind)
 		return under_valgrind(argv, argc);
-	screen_open();
 	screen_output(stdout);
 	screen_output(stderr);
 	if (run_read(a.job, &w.run) == 0) {

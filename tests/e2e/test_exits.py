@@ -166,6 +166,85 @@ def the_manual_the_man_page_and_the_help_name_the_same_codes(s):
         assert "part" in text, (name, text)
 
 
+# --- output that arrives nowhere
+
+def shell(s, script, *words):
+    """The command within a script of a shell: "$@" stands for it."""
+    return subprocess.run(["bash", "-c", script, "-", BIN / "sirdar", *words], capture_output=True, text=True, cwd=s.dir,
+                          timeout=120, env=dict(s.env, SIRDAR_TOKEN_FILE=str(s.dir / "token")))
+
+
+READS = """task list --all|workflow list|run list|command list|broker list|type list|status|audit list|param list|
+task show ex/lost/a|export --all|why ex/lost/a 2026-03-01|run show ex/lost/a 2026-03-01""".replace("\n", "")
+
+
+def verbs(s):
+    reads = [words.split() for words in READS.split("|")]
+    return [["--version"], ["--help"], ["redo", "--help"], ["check", document(s, "lost")], ["cron", "next", "0 6 * * *"],
+            ["apply", "--yes", document(s, "lost")], ["redo", "ex/lost/a", DATE, "--yes"],
+            *reads, *(words + ["--json"] for words in reads if words[0] != "export")]
+
+
+@test
+def output_that_cannot_be_written_is_1_and_one_line_for_every_verb(s):
+    task = made(s, "lost")
+    s.sirdar("backfill", task, DATE, "--yes", "--wait")
+    s.wait_all_over(task, 1)
+    for to, why in ((">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")):
+        for words in verbs(s):
+            done = shell(s, f'"$@" {to}', *words)
+            assert done.returncode == REFUSED, (to, words, done)
+            said = [line for line in done.stderr.splitlines() if "cannot write" in line]
+            assert said == [f"sirdar: cannot write the answer: {why}"], (to, words, done)
+            s.wait_all_over(task, 1)
+    absent = shell(s, '"$@" >&-', "redo", "ex/none/a", DATE, "--yes")
+    assert absent.returncode == NOT_FOUND and "cannot write" not in absent.stderr, "nothing was printed there"
+
+
+@test
+def a_log_that_cannot_be_written_is_1_and_following_it_ends(s):
+    task = made(s, "told", body='{type: shell, cycle: day, start_date: 2026-01-01, catchup: {mode: none}, params: {script: '
+                '"seq 1 20000"}}')
+    s.sirdar("backfill", task, DATE, "--yes", "--wait")
+    s.wait_all_over(task, 1)
+    for words in (("logs", task, DATE), ("logs", "-f", task, DATE)):
+        for to in (">/dev/full", ">&-"):
+            done = shell(s, f'"$@" {to}', *words)
+            assert done.returncode == REFUSED and done.stderr.count("cannot write") == 1, (words, to, done)
+
+
+@test
+def a_reader_that_has_seen_enough_ends_the_command_without_a_word(s):
+    made(s, "enough")
+    done = shell(s, 'exec 3> >(true); wait $!; "$@" >&3', "task", "list")
+    assert done.returncode == 141 and not done.stderr, done
+
+
+@test
+def a_closed_stdout_is_nobody_elses_descriptor(s):
+    made(s, "nobody")
+    for closed in ("<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"):
+        for words in (("export", "--all"), ("task", "list", "--json"), ("db", "--version")):
+            done = shell(s, f'"$@" {closed}', *words)
+            assert done.returncode == (REFUSED if " >&-" in " " + closed else OK), (closed, words, done)
+
+
+@test
+def a_server_started_with_closed_descriptors_keeps_0_to_2_from_its_files(s):
+    argv = [str(word) for word in s.base.argv]
+    s.base.stop()
+    with subprocess.Popen(["bash", "-c", 'exec "$@" <&- >&- 2>&-', "-", *argv], cwd=s.dir, env=s.env) as server:
+        try:
+            until("it is there", s.up)
+            held = [os.readlink(f"/proc/{server.pid}/fd/{fd}") for fd in range(3)]
+        finally:
+            server.terminate()
+            assert server.wait(60) == OK
+            s.base.start()
+            until("it is there again", s.up)
+    assert held == ["/dev/null"] * 3, held
+
+
 # --- the question before a change
 
 @test
