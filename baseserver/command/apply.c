@@ -645,7 +645,7 @@ static void tell(struct apply *a)
 	struct cmd *cmd = a->cmd;
 	int64_t now_us = actor_mono_us(a->c->me);
 
-	if (!a->sliced || cmd->dry || now_us < a->tell_us)
+	if (!a->sliced || !args_are_brief(cmd->args) || cmd->dry || now_us < a->tell_us)
 		return;
 	a->tell_us = now_us + TELL_US;
 	cmd->state = CS_RUNNING;

@@ -60,7 +60,7 @@ static int read_draft(struct apply *a)
 		              "args.document: one workflow is expected and nothing else, found "
 		              "%zu of them",
 		              a->n_given);
-	return 0;
+	return apply_expand(a);
 }
 
 static int check_task(const struct apply *a)

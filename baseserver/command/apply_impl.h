@@ -34,6 +34,12 @@ struct apply {
 	struct world world;
 	struct workflow **libraries; /* of those in force, as they were asked for */
 	size_t n_libraries;
+	struct expanded {
+		const struct workflow *library;
+		size_t tasks, bytes; /* who use it, and what they take of it */
+	} * expanded;
+	size_t n_expanded;
+	size_t bytes; /* what libraries make of the documents, and the users that they bring */
 	struct diags diags;
 	struct task **tasks; /* by workflow, in the order of the set */
 	size_t n;
@@ -90,8 +96,10 @@ void apply_replan(struct apply *a, const struct workflow *wf);
 
 /* apply_library.c */
 /* Documents that use what libraries of the set say anew come into the set. E_CONFLICT: one would
- * miss what it uses. */
+ * miss what it uses. E_LIMIT: see apply_expand(). */
 int apply_users(struct apply *a);
+/* Counts what libraries make of documents of the set, before anything is made. E_LIMIT */
+int apply_expand(struct apply *a);
 int apply_resolve(struct apply *a); /* what documents of the set use; E_INVALID, in a->diags */
 /* Is the library that goes, of the set or of what is retired, used by nobody? E_CONFLICT */
 int apply_unused(struct apply *a, const char *name, const char *place);

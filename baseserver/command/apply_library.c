@@ -11,6 +11,7 @@
 #include "util/json_put.h"
 
 enum { USERS_NAMED = 10 };
+enum { EXPANDED_BYTES_MAX = 64 << 20 }; /* what an apply itself may carry */
 
 /* --- what is in force -------------------------------------------------------------------- */
 
@@ -47,6 +48,7 @@ void apply_libraries_done(struct apply *a)
 	for (size_t i = 0; i < a->n_libraries; i++)
 		workflow_free(a->libraries[i]);
 	free(a->libraries);
+	free(a->expanded);
 }
 
 int apply_resolve(struct apply *a)
@@ -114,6 +116,48 @@ int apply_unused(struct apply *a, const char *name, const char *place)
 	return refuse_users(a, &u, place, name);
 }
 
+/* --- how much it becomes ----------------------------------------------------------------- */
+
+static void add_expanded(void *ctx, const struct workflow *library, size_t bytes)
+{
+	struct apply *a = ctx;
+	size_t i = 0;
+
+	while (i < a->n_expanded && a->expanded[i].library != library)
+		i++;
+	if (i == a->n_expanded) {
+		a->expanded = mem_grow(a->expanded, i + 1, sizeof *a->expanded);
+		a->expanded[a->n_expanded++] = (struct expanded){ .library = library };
+	}
+	a->expanded[i].tasks++;
+	a->expanded[i].bytes += bytes;
+	a->bytes += bytes;
+}
+
+static void expand(struct apply *a, const struct workflow *wf)
+{
+	workflow_set_expand(a->set, wf, in_force, add_expanded, a);
+}
+
+int apply_expand(struct apply *a)
+{
+	const struct expanded *most = NULL;
+
+	for (size_t i = 0; i < workflow_set_count(a->set); i++)
+		expand(a, workflow_set_at(a->set, i));
+	for (size_t i = 0; i < a->n_expanded; i++)
+		if (!most || a->expanded[i].bytes > most->bytes)
+			most = &a->expanded[i];
+	if (a->bytes <= EXPANDED_BYTES_MAX || !most)
+		return 0;
+	return refuse(a->f, E_LIMIT, "args.documents",
+	              "a shorter task (a long script as a file of the machines), or a library for "
+	              "some of them",
+	              "%zu tasks use the library %.300s, each with a copy of what it says: "
+	              "together %zu bytes at once; the limit is %d",
+	              most->tasks, workflow_name(most->library), a->bytes, EXPANDED_BYTES_MAX);
+}
+
 /* --- a change ---------------------------------------------------------------------------- */
 
 /* Who would miss what it uses. */
@@ -138,13 +182,38 @@ static int check_lacks(struct apply *a, const struct workflow *library)
 	return r;
 }
 
-static void read_users(struct apply *a, const struct workflow *library)
+/* Does it use what one of the first n documents of the set says anew? */
+static bool is_outdated(const struct apply *a, const struct workflow *wf, size_t n)
+{
+	for (size_t i = 0; wf && i < n; i++) {
+		const struct workflow *library = workflow_set_at(a->set, i);
+		if (workflow_is_library(library) && workflow_outdated(wf, library))
+			return true;
+	}
+	return false;
+}
+
+static void count_user(struct apply *a, const struct workflow *wf, const struct document *d)
+{
+	a->bytes += workflow_written(d->body, d->len);
+	expand(a, wf);
+}
+
+static void read_user(struct apply *a, const struct workflow *wf, const struct document *d)
+{
+	(void)wf;
+	workflow_set_read(a->set, d->body, d->len, d->name, &a->diags);
+}
+
+static void each_user(struct apply *a, size_t n,
+                      void (*each)(struct apply *a, const struct workflow *wf,
+                                   const struct document *d))
 {
 	for (size_t i = 0; i < a->c->n_documents; i++) {
 		const struct document *d = &a->c->documents[i];
 		struct workflow *wf = user_in_force(a, d);
-		if (wf && workflow_outdated(wf, library))
-			workflow_set_read(a->set, d->body, d->len, d->name, &a->diags);
+		if (is_outdated(a, wf, n))
+			each(a, wf, d);
 		workflow_free(wf);
 	}
 }
@@ -156,6 +225,14 @@ static bool replaces_library(struct apply *a, const struct workflow *wf)
 	                                                     : in_force(a, workflow_name(wf));
 
 	return was && workflow_is_library(was);
+}
+
+static bool has_library(const struct apply *a)
+{
+	for (size_t i = 0; i < workflow_set_count(a->set); i++)
+		if (workflow_is_library(workflow_set_at(a->set, i)))
+			return true;
+	return false;
 }
 
 int apply_users(struct apply *a)
@@ -170,9 +247,13 @@ int apply_users(struct apply *a)
 		else if (replaces_library(a, wf))
 			r = apply_unused(a, workflow_name(wf), "args.documents");
 	}
-	for (size_t i = 0; i < n && r == 0; i++)
-		if (workflow_is_library(workflow_set_at(a->set, i)))
-			read_users(a, workflow_set_at(a->set, i));
+	if (r == 0 && has_library(a))
+		each_user(a, n, count_user);
+	if (r == 0)
+		r = apply_expand(a);
+	a->sliced = a->sliced || (a->bytes >= ARGS_BRIEF_FROM && a->cmd->tries == 0);
+	if (r == 0 && has_library(a))
+		each_user(a, n, read_user);
 	return r < 0 || !a->diags.errors ? r : apply_refuse_diags(a);
 }
 

@@ -12,8 +12,6 @@
 #include "util/check.h"
 #include "util/json_put.h"
 
-enum { BRIEF_FROM = 64 * 1024 }; /* bytes of arguments */
-
 static const char head[] = "{\"args_hash\":\"";
 
 bool args_are_brief(const char *args)
@@ -38,7 +36,7 @@ void args_make_brief(struct cmd *cmd)
 	char hex[2 * ARGS_HASH_BYTES + 1];
 	struct buf out;
 
-	if (cmd->kind != CK_APPLY || cmd->args_len < BRIEF_FROM)
+	if (cmd->kind != CK_APPLY || cmd->args_len < ARGS_BRIEF_FROM)
 		return;
 	sodium_bin2hex(hex, sizeof hex, cmd->args_hash, ARGS_HASH_BYTES);
 	buf_init(&out);

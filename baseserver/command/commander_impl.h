@@ -329,6 +329,7 @@ int64_t order_from(const struct order *o, const struct tz *tz);
 
 /* commander_brief.c: arguments too large to be kept. */
 void args_hash(const char *args, size_t len, uint8_t ret[ARGS_HASH_BYTES]);
+enum { ARGS_BRIEF_FROM = 64 * 1024 }; /* bytes: a large apply */
 bool args_are_brief(const char *args);
 void args_make_brief(struct cmd *cmd); /* if they are large */
 int brief_load(struct cmd *cmd, struct store *store, struct err *err);

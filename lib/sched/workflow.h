@@ -97,6 +97,12 @@ const struct calendar_doc *workflow_set_calendar(const struct workflow_set *set,
 int workflow_set_resolve(struct workflow_set *set,
                          const struct workflow *(*library)(void *ctx, const char *name), void *ctx,
                          struct diags *d);
+/* What workflow_set_resolve() will make of a document: `each` is called for every task that uses
+ * one, with the library and the bytes it takes: the task's own copy, and one under `used`. */
+void workflow_set_expand(const struct workflow_set *set, const struct workflow *wf,
+                         const struct workflow *(*library)(void *ctx, const char *name),
+                         void (*each)(void *ctx, const struct workflow *library, size_t bytes),
+                         void *ctx);
 bool workflow_uses(const struct workflow *wf, const char *library);
 /* Has it kept something of the library that this says otherwise, or no longer? */
 bool workflow_outdated(const struct workflow *wf, const struct workflow *library);

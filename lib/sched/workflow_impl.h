@@ -155,6 +155,7 @@ struct workflow {
 	struct wf_baseline *baseline_items;
 	size_t n_baselines;
 	struct wf_text baselines; /* node only */
+	size_t *shared_bytes;     /* of a library: what each of its tasks says */
 	struct wf_task *items;
 	size_t n;
 };

@@ -126,6 +126,15 @@ static void read_shared_task(struct wf_reader *r, const struct yaml_node *n)
 		           "a task of a library needs a `type`");
 }
 
+static size_t tree_bytes(const struct yaml_node *n)
+{
+	size_t bytes = n->kind == YAML_SCALAR ? n->n + 1 : 1;
+
+	for (size_t i = 0; n->kind != YAML_SCALAR && i < n->n; i++)
+		bytes += tree_bytes(n->items[i]) + (n->kind == YAML_MAP ? n->keys[i]->n + 1 : 0);
+	return bytes;
+}
+
 void wf_read_library(struct wf_reader *r, const struct yaml_node *root)
 {
 	const struct yaml_node *tasks = r->wf->tasks.node;
@@ -133,9 +142,11 @@ void wf_read_library(struct wf_reader *r, const struct yaml_node *root)
 
 	if (!wf_has_tasks(r, &r->wf->tasks, YAML_MAP, root, "tasks"))
 		return;
+	r->wf->shared_bytes = pile_take(r->pile, tasks->n * sizeof *r->wf->shared_bytes);
 	size_t outer = wf_push(r, "tasks");
 	for (size_t i = 0; i < tasks->n; i++) {
 		const struct yaml_node *key = tasks->keys[i];
+		r->wf->shared_bytes[i] = tree_bytes(tasks->items[i]);
 		size_t length = wf_push(r, key->text);
 		if (name_wrong(key->text, why))
 			wf_wrong_name(r, key, key->text, "the name of a task", why);
@@ -332,6 +343,37 @@ static void resolve(const struct resolving *x, struct workflow *wf)
 		yaml_free(docs[i]);
 	free(docs);
 	buf_done(&used);
+}
+
+static size_t shared_bytes(const struct workflow *library, const char *name)
+{
+	const struct yaml_node *is = task_of(library, name);
+	size_t i = 0;
+
+	while (is && library->tasks.node->items[i] != is)
+		i++;
+	return is ? library->shared_bytes[i] : 0;
+}
+
+void workflow_set_expand(const struct workflow_set *set, const struct workflow *wf,
+                         const struct workflow *(*library)(void *ctx, const char *name),
+                         void (*each)(void *ctx, const struct workflow *library, size_t bytes),
+                         void *ctx)
+{
+	const struct resolving x = { set, library, ctx, NULL };
+	const struct workflow *of = NULL;
+
+	for (size_t i = 0; i < wf->n; i++) {
+		const char *shared = wf->items[i].shared;
+		const char *name = shared && of ? own_name(shared, of->full) : NULL;
+		if (!shared)
+			continue;
+		if (!name) /* mostly it is that of the task before */
+			of = library_of(&x, shared);
+		size_t bytes = of ? shared_bytes(of, strrchr(shared, '/') + 1) : 0;
+		if (bytes)
+			each(ctx, of, is_first(wf, i) ? 2 * bytes : bytes);
+	}
 }
 
 int workflow_set_resolve(struct workflow_set *set,

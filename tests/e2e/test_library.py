@@ -2,10 +2,11 @@
 """Libraries: tasks written once that pipelines and workflows `use`, with what they say over it. TAP."""
 import http.client
 import json
+import os
 import subprocess
 import sys
 
-from harness import BIN, Site, main, test, until
+from harness import BIN, Site, main, rss_kb, test, until
 
 LIBRARY = """library: common
 project: ops
@@ -165,6 +166,50 @@ def check_without_a_server_knows_them(s):
         assert done.returncode != 0 and all(w in done.stdout + done.stderr for w in words), (words, done)
     done = check(s, PIPELINE.replace("use: common/greet, directory", "use: common/gret, directory"), LIBRARY)
     assert ":7:" in done.stdout + done.stderr, done
+
+
+def sent(s, texts, **more):
+    """An apply of several documents -> status, answer."""
+    body = {"documents": [{"name": f"{n}.yaml", "text": json.dumps(t)} for n, t in enumerate(texts)], **more}
+    return s.ask("POST", "/api/v1/workflows", body if more.get("dry_run") else {"request_id": os.urandom(8).hex(), **body})
+
+
+@test
+def a_library_that_its_users_make_too_large_for_one_edit_is_refused_before_it_is_expanded(s):
+    def library(script):
+        return {"library": "big", "project": "wide", "tasks": {"t": {"type": "shell", "params": {"script": script}}}}
+    users = [{"workflow": f"w{k}", "project": "wide",
+              "tasks": {f"a{i}": {"use": "big/t", "cycle": "none"} for i in range(200)}} for k in range(10)]
+    large = library("x" * 40000)
+    # What is applied itself counts as what is brought by the library.
+    status, answer = sent(s, [large, *users])
+    assert status == 429, (status, str(answer)[:300])
+    status, answer = sent(s, [library("echo 1"), *users])
+    assert status in (200, 202), (status, str(answer)[:300])
+    if status == 202:
+        assert s.command_over(answer)["state"] == "done"
+    was = version(s, "wide/big"), version(s, "wide/w0"), rss_kb(s.base.pid)
+    for more in ({}, {"dry_run": True}):
+        status, answer = sent(s, [large], **more)
+        assert status == 429, (status, str(answer)[:300])
+        text = json.dumps(answer)
+        assert all(w in text for w in ("2000 tasks use the library wide/big", "67108864", "shorter task")), text
+    assert was[:2] == (version(s, "wide/big"), version(s, "wide/w0"))
+    assert rss_kb(s.base.pid) - was[2] < 40 << 10, (was, rss_kb(s.base.pid))
+    # Less of it is taken as before: a small apply that becomes a large one is judged in pieces.
+    status, answer = sent(s, [library("echo " + "y" * 2000)])
+    assert status in (200, 202), (status, str(answer)[:300])
+    until("all have it", lambda: version(s, "wide/w9") == was[1] + 1)
+    # A draft is bounded as well.
+    assert sent(s, [dict(large, library="spare")])[0] in (200, 202)
+    until("it is there", lambda: s.ask("GET", "/api/v1/workflows/wide/spare")[0] == 200)
+    draft = dict(users[0], tasks={f"a{i}": {"use": "spare/t", "cycle": "none"} for i in range(2000)})
+    answer = s.command("test-run", document=json.dumps(draft), selection={"tasks": ["wide/w0/a0"]}, expect=(429,))
+    assert "2000 tasks use the library wide/spare" in json.dumps(answer), answer
+    # Who asks on the command line is told at once.
+    (s.dir / "large.yaml").write_text(json.dumps(large))
+    done = s.sirdar("apply", "-y", "large.yaml", expect=None)
+    assert done.returncode != 0 and "2000 tasks use the library wide/big" in done.stderr, done
 
 
 if __name__ == "__main__":
