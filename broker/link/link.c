@@ -499,6 +499,11 @@ uint32_t link_beat_ms(const struct link *l)
 	return l->beat_ms;
 }
 
+uint32_t link_fence_ms(const struct link *l)
+{
+	return l->fence_ms;
+}
+
 uint32_t link_kill_ms(const struct link *l)
 {
 	return l->kill_ms;

@@ -67,6 +67,7 @@ void link_beat(struct link *l);           /* beat now, not only when it is time 
 
 /* What the server said at the last welcome; defaults before the first. */
 uint32_t link_beat_ms(const struct link *l);
+uint32_t link_fence_ms(const struct link *l);
 uint32_t link_kill_ms(const struct link *l);
 uint32_t link_beat_seq(const struct link *l); /* the last beat sent in this session; 0: HELLO */
 /* Until when jobs granted in this session are leased, without a beat of their own. */

@@ -136,7 +136,7 @@ void loader_on_lease(void *ctx, uint32_t seq, int64_t deadline_us, const uint64_
 
 		if (seq == 0)
 			j->entered_seq = 0;
-		if (j->phase == JOB_FREE || j->phase == JOB_ACKED || j->has_no_lease ||
+		if (!loader_is_named(l, j) || j->has_no_lease ||
 		    (j->entered_seq >= seq && seq != 0))
 			continue;
 		if (j->lease_us < deadline_us)

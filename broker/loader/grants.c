@@ -71,7 +71,7 @@ const uint64_t *loader_held(struct loader *l, size_t *ret_n)
 		l->held = mem_grow(l->held, l->held_cap, sizeof *l->held);
 	}
 	for (uint32_t i = 0; i < l->n_jobs; i++) {
-		if (l->jobs[i]->phase != JOB_FREE && l->jobs[i]->phase != JOB_ACKED)
+		if (loader_is_named(l, l->jobs[i]))
 			l->held[n++] = l->jobs[i]->pub.token;
 	}
 	*ret_n = n;
@@ -108,8 +108,8 @@ void loader_send_credit(struct loader *l)
 
 	if (l->is_retired)
 		send_closed(l);
-	if (l->is_stopping || !l->link || !link_is_up(l->link) || l->unacked > UNACKED_MAX ||
-	    l->granted + room <= l->credit)
+	if (l->is_stopping || l->is_keeper_gone || !l->link || !link_is_up(l->link) ||
+	    l->unacked > UNACKED_MAX || l->granted + room <= l->credit)
 		return;
 	m.limit = l->granted + room;
 	if (link_send(l->link, FR_CREDIT, &m, NULL) == 0)

@@ -429,6 +429,7 @@ static struct loader *loader_new(const struct param_taskbroker *settings,
 	ev_init(&l->alone_timer, on_alone);
 	ev_timer_init(&l->alive_timer, on_alive, 0.0, 1.0);
 	ev_init(&l->jobs_timer, on_jobs);
+	loader_keeper_init(l);
 	l->jobs_timer.data = l;
 	ev_init(&l->broker_gone, on_broker_gone);
 	l->alone_timer.data = l->alive_timer.data = l->broker_gone.data = l;
@@ -478,6 +479,7 @@ static void loader_free(struct loader *l)
 	ev_timer_stop(l->loop, &l->alone_timer);
 	ev_timer_stop(l->loop, &l->alive_timer);
 	ev_timer_stop(l->loop, &l->jobs_timer);
+	ev_timer_stop(l->loop, &l->keeper_timer);
 	ev_io_stop(l->loop, &l->broker_gone);
 	for (uint32_t i = 0; i < l->n_jobs; i++) {
 		start_free(l->jobs[i]->start);

@@ -54,6 +54,8 @@ struct loader {
 	ev_timer fence_timer, ship_timer, tick_timer, stop_timer;
 	ev_io broker_gone; /* nobody reads the status any more */
 	ev_timer alone_timer, alive_timer, jobs_timer;
+	ev_timer keeper_timer; /* looks while the keeper is away */
+	uint32_t keeper_looks;
 	uint32_t told_jobs; /* in_process, as the broker knows it */
 	struct link_self about;
 	char *epoch_file;
@@ -88,6 +90,7 @@ struct loader {
 
 	char *logs_dir; /* the keeper's */
 	bool is_stopping, is_held_known, is_fenced, is_alone;
+	bool is_keeper_gone; /* away for fence_ms: nobody can report what it ran */
 	bool is_retired;     /* ends when nothing is left */
 	bool is_closed;      /* told to this session's server, with beat ... */
 	uint32_t closed_seq; /* ... of this number */
@@ -143,7 +146,10 @@ void loader_job_settled(struct loader *l, struct job *j); /* leaves if nothing i
 void loader_reports_done(struct loader *l);
 
 /* process.c */
+void loader_keeper_init(struct loader *l);
 int loader_open_keeper(struct loader *l, struct err *err);
+/* The beats name it. Not when only the keeper could report its end, and is gone. */
+bool loader_is_named(const struct loader *l, const struct job *j);
 void loader_start_process(struct loader *l, struct job *j);
 void loader_kill_process(struct loader *l, struct job *j, uint64_t grace_us, uint32_t intent);
 void loader_renew_processes(struct loader *l, const uint64_t *tokens, size_t n,

@@ -27,6 +27,7 @@ enum { HELD_NOT_STARTED = 5, HELD_HANGED = 7 }; /* KeeperJob.state */
 enum { KILL_STATE_HANGED = 2, KILL_STATE_NONE = 3 };
 enum { KILLED_BY_FENCE = 2, KILLED_BY_STOP = 3 }; /* KeeperExited.killed_why */
 
+#define LOOKS   5 /* in fence_ms, for a keeper that is away */
 #define LIST_ID 1 /* of the list asked for when a kill found nothing */
 
 /* --- ends ------------------------------------------------------------------------- */
@@ -65,6 +66,15 @@ static void process_lost(struct loader *l, struct job *j, const char *why)
 {
 	j->report_kind = REPORT_LOST;
 	j->reason = REASON_LOST;
+	result_set_text(&j->result, why);
+	process_over(l, j);
+}
+
+static void not_begun(struct loader *l, struct job *j, uint8_t kind, const char *why)
+{
+	j->report_kind = kind;
+	j->reason = kind == REPORT_NOT_STARTED ? REASON_NOSTART : REASON_SIGNAL;
+	j->result.exit_code = kind == REPORT_NOT_STARTED ? 0 : -15;
 	result_set_text(&j->result, why);
 	process_over(l, j);
 }
@@ -239,6 +249,50 @@ static void compare_held(struct loader *l)
 	}
 }
 
+bool loader_is_named(const struct loader *l, const struct job *j)
+{
+	return j->phase != JOB_FREE && j->phase != JOB_ACKED &&
+	       !(l->is_keeper_gone && is_running_process(j));
+}
+
+/* Away for fence_ms: what it ran is fenced when it comes back, and until then nobody can report
+ * its end. The beats name it no more, so the server loses it and has it run again. Counted in
+ * looks: where this process stood still itself, it has looked once. */
+static void on_keeper_look(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct loader *l = w->data;
+
+	(void)events;
+	if (++l->keeper_looks <= LOOKS)
+		return;
+	ev_timer_stop(loop, w);
+	log_error("loader.keeper_gone", "active=%u: what it ran is named no more", l->active);
+	for (uint32_t i = 0; i < l->n_jobs; i++) {
+		struct job *j = l->jobs[i];
+
+		if (!is_running_process(j) || !j->start)
+			continue;
+		if (j->start->is_sent)
+			j->start->is_answered = true; /* never asked for again */
+		else
+			not_begun(l, j, REPORT_NOT_STARTED, "there is no jobkeeper");
+	}
+	l->is_keeper_gone = true;
+}
+
+/* It has told what it holds. Beats that are not acknowledged yet did not name that. */
+static void keeper_is_back(struct loader *l)
+{
+	ev_timer_stop(l->loop, &l->keeper_timer);
+	if (!l->is_keeper_gone)
+		return;
+	for (uint32_t i = 0; i < l->n_jobs; i++) {
+		if (is_running_process(l->jobs[i]))
+			l->jobs[i]->entered_seq = link_beat_seq(l->link);
+	}
+	l->is_keeper_gone = false;
+}
+
 static void on_held(void *ctx, const Sirdar__KeeperHeld *h)
 {
 	struct loader *l = ctx;
@@ -248,6 +302,7 @@ static void on_held(void *ctx, const Sirdar__KeeperHeld *h)
 		take_held(l, h->job[i]);
 	if (!h->last)
 		return;
+	keeper_is_back(l);
 	compare_held(l);
 	for (uint32_t i = 0; i < l->n_jobs; i++)
 		l->jobs[i]->is_listed = false;
@@ -272,6 +327,11 @@ static void on_down(void *ctx, const struct err *why)
 
 	l->is_held_known = false;
 	log_warn("loader.keeper_down", "why=\"%s\"", why->text);
+	if (!l->link || l->is_keeper_gone || ev_is_active(&l->keeper_timer))
+		return;
+	l->keeper_looks = 0;
+	l->keeper_timer.repeat = link_fence_ms(l->link) / 1000.0 / LOOKS;
+	ev_timer_again(l->loop, &l->keeper_timer);
 }
 
 static const struct keeper_client_ops ops = {
@@ -284,6 +344,12 @@ static const struct keeper_client_ops ops = {
 	.on_kill_state = on_kill_state,
 };
 
+void loader_keeper_init(struct loader *l)
+{
+	ev_init(&l->keeper_timer, on_keeper_look);
+	l->keeper_timer.data = l;
+}
+
 int loader_open_keeper(struct loader *l, struct err *err)
 {
 	char path[4096];
@@ -293,15 +359,6 @@ int loader_open_keeper(struct loader *l, struct err *err)
 }
 
 /* --- requests --------------------------------------------------------------------- */
-
-static void not_begun(struct loader *l, struct job *j, uint8_t kind, const char *why)
-{
-	j->report_kind = kind;
-	j->reason = kind == REPORT_NOT_STARTED ? REASON_NOSTART : REASON_SIGNAL;
-	j->result.exit_code = kind == REPORT_NOT_STARTED ? 0 : -15;
-	result_set_text(&j->result, why);
-	process_over(l, j);
-}
 
 void loader_start_process(struct loader *l, struct job *j)
 {
@@ -330,6 +387,8 @@ void loader_start_process(struct loader *l, struct job *j)
 	r = keeper_client_start(l->keeper, j->start->message, &err);
 	if (r == 0)
 		j->start->is_sent = j->in_keeper = true;
+	else if (l->is_keeper_gone)
+		not_begun(l, j, REPORT_NOT_STARTED, "there is no jobkeeper");
 	else if (r != E_CLOSED) /* closed: sent when the keeper has told what it holds */
 		not_begun(l, j, REPORT_NOT_STARTED, err.text);
 	loader_ship(l, j);

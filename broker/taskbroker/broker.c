@@ -133,6 +133,7 @@ static const uint64_t *held(void *ctx, size_t *ret_n)
 {
 	struct broker *b = ctx;
 
+	keeper_look(b);
 	*ret_n = b->n_held;
 	return b->held;
 }

@@ -113,7 +113,8 @@ struct broker {
 	bool is_over[LOADS]; /* its threshold, and not yet far enough below it */
 
 	struct keeper_client *keeper;
-	ev_timer keeper_timer; /* start it, if nobody answers by then */
+	int64_t keeper_down_us; /* since then it has told nothing; 0: it is there */
+	ev_timer keeper_timer;  /* start it, if nobody answers by then */
 	uint32_t keeper_pause_ms;
 	pid_t keeper_pid; /* the one we started, 0: none */
 	int keeper_pid_fd;
@@ -140,6 +141,8 @@ int broker_open_link(struct broker *b, struct err *err);
 
 /* keeper.c */
 int keeper_watch(struct broker *b, struct err *err);
+/* A keeper that is away for fence_ms: nobody can report what it ran, so `held` is nothing. */
+void keeper_look(struct broker *b);
 void keeper_take_list(struct broker *b); /* `held` is what came in last */
 void keeper_list(struct broker *b);      /* ask anew what it holds */
 void keeper_settings_send(struct broker *b);

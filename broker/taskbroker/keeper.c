@@ -12,6 +12,7 @@
 #include "broker/keeper/client.h"
 #include "broker/taskbroker/broker.h"
 #include "util/alloc.h"
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -150,6 +151,8 @@ static void on_down(void *ctx, const struct err *why)
 	struct broker *b = ctx;
 
 	log_warn("broker.keeper_down", "why=\"%s\"", why->text);
+	if (!b->keeper_down_us)
+		b->keeper_down_us = clock_mono_us(&clock_machine);
 	if (!b->is_stopping)
 		wait_for_it(b);
 }
@@ -192,6 +195,7 @@ static void on_held(void *ctx, const Sirdar__KeeperHeld *h)
 	if (!h->last)
 		return;
 	b->is_list_fresh = true;
+	b->keeper_down_us = 0;
 	b->running = b->counting;
 	broker_counted(b);
 	served_look(b);
@@ -226,6 +230,18 @@ int keeper_watch(struct broker *b, struct err *err)
 	if (r == 0)
 		wait_for_it(b);
 	return r;
+}
+
+void keeper_look(struct broker *b)
+{
+	int64_t away_us = b->keeper_down_us ? clock_mono_us(&clock_machine) - b->keeper_down_us : 0;
+
+	if (!b->link || away_us <= (int64_t)link_fence_ms(b->link) * US_PER_MS)
+		return;
+	if (b->n_held)
+		log_error("broker.keeper_gone", "jobs=%zu: they are named no more", b->n_held);
+	b->n_held = 0;
+	b->is_list_fresh = false; /* a list from before */
 }
 
 void keeper_list(struct broker *b)

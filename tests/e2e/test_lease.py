@@ -246,12 +246,18 @@ def a_frozen_loader_is_ended_and_begun_anew_and_its_processes_go_on(s):
     wait(s, "lease/froz/fb", "Killed")
 
 
-@test
-def a_machine_that_cannot_start_a_loader_keeps_no_lease(s):
-    place = s.dir / "bin"
+def programs(s, name):
+    """Copies of a machine's programs, which a test may take away."""
+    place = s.dir / name
     place.mkdir()
     for program in ("taskbroker", "taskrunner-loader", "jobkeeper"):
         shutil.copy2(BIN / program, place / program)
+    return place
+
+
+@test
+def a_machine_that_cannot_start_a_loader_keeps_no_lease(s):
+    place = programs(s, "bin")
     b = s.add_broker("b8", types=("shell:4",), wait=False, loader_silent_ms=500)
     b.stop()
     os.kill(s.pids("jobkeeper", "/b8")[0], signal.SIGTERM)
@@ -269,6 +275,62 @@ def a_machine_that_cannot_start_a_loader_keeps_no_lease(s):
     assert b.has(r"broker\.unserved") and gone(pid)
     shutil.copy2(BIN / "taskrunner-loader", place / "taskrunner-loader")
     assert wait(s, "lease/noload/t", {"Succ", "StopSchedule"})["state"] == "Succ"
+    b.stop()
+
+
+def runs_on(s, broker, name):
+    """The pid of a job that runs there, and exits with 0 where it is run again."""
+    once(s, name, ("  t:\n    retry: {attempts: 1}\n" + noting(s, name, "exit 0"))
+         .replace("    params", f"    machines: [{broker}]\n    params"))
+    pid, = until("it runs", lambda: started(s, name))
+    wait(s, f"lease/{name}/t", "Running")
+    return pid
+
+
+def is_lost_and_runs_again(s, task, back):
+    i = wait(s, task, {"Failed", "DependenceFinish"})
+    assert ("fail-retry", "lost") in reasons(s, i), reasons(s, i)
+    back()
+    i = wait(s, task, {"Succ", "StopSchedule"})
+    assert i["state"] == "Succ", (i, reasons(s, i))
+
+
+@test
+def a_loader_without_broker_and_jobkeeper_keeps_no_lease(s):
+    b = s.add_broker("b4", types=("shell:4",), loader_alone_ms=86400000)
+    pid = runs_on(s, "b4", "alone")
+    left, = s.pids("taskrunner-loader", "name=b4")
+    keeper, = s.pids("jobkeeper", "/b4")
+    b.kill()
+    os.kill(keeper, signal.SIGKILL)
+    until("its job has ended with it", lambda: gone(pid))
+
+    def back():
+        assert not gone(left) and b.has(r"loader\.keeper_gone"), b.tail()
+        b.start()
+    is_lost_and_runs_again(s, "lease/alone/t", back)
+    assert len(started(s, "alone")) == 2
+    b.stop()
+
+
+@test
+def a_machine_that_cannot_start_a_jobkeeper_keeps_no_lease(s):
+    place = programs(s, "bin5")
+    b = s.add_broker("b5", types=("shell:4",), wait=False)
+    b.stop()
+    for p in s.pids("jobkeeper", "/b5"):
+        os.kill(p, signal.SIGTERM)
+    b.argv[0] = str(place / "taskbroker")
+    b.start()
+    s.wait_broker("b5", ["shell"])
+    pid = runs_on(s, "b5", "nokeep")
+    keeper, = s.pids("jobkeeper", "/b5")
+    (place / "jobkeeper").unlink()
+    os.kill(keeper, signal.SIGKILL)
+    until("its job has ended with it", lambda: gone(pid))
+    is_lost_and_runs_again(s, "lease/nokeep/t",
+                           lambda: shutil.copy2(BIN / "jobkeeper", place / "jobkeeper"))
+    assert len(started(s, "nokeep")) == 2
     b.stop()
 
 
