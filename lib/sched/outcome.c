@@ -63,16 +63,33 @@ static bool same(const struct outcome_range *a, const struct outcome_range *b)
 	return a->generation == b->generation && a->state == b->state && a->reason == b->reason;
 }
 
-/* Join range `at` with the one after it if the plan has nothing between. */
+/* Join range `at` with the one after it if the plan has nothing between. What is off the plan
+ * stays by itself: a range that it begins would be cut where the plan has nothing before. */
 static void join_next(struct outcomes *o, const struct plan *plan, size_t at)
 {
 	if (!plan || at + 1 >= o->len)
 		return;
 	struct outcome_range *a = &o->ranges[at], *b = a + 1;
-	if (!same(a, b) || plan_next(plan, a->hi) != b->lo)
+	if (!same(a, b) || plan_next(plan, a->hi) != b->lo || !plan_has(plan, a->hi))
 		return;
 	a->hi = b->hi;
 	remove_at(o, at + 1);
+}
+
+/* What is left of a range on both sides of a date. Its ends have ended, planned or not: a range
+ * that an older server saved may begin off the plan. */
+static int64_t left_end(const struct outcome_range *r, const struct plan *plan, int64_t run_date)
+{
+	int64_t t = plan_prev(plan, run_date);
+
+	return t > r->lo ? t : r->lo;
+}
+
+static int64_t right_end(const struct outcome_range *r, const struct plan *plan, int64_t run_date)
+{
+	int64_t t = plan_next(plan, run_date);
+
+	return t < r->hi ? t : r->hi;
 }
 
 bool outcomes_clear(struct outcomes *o, const struct plan *plan, int64_t run_date)
@@ -85,13 +102,13 @@ bool outcomes_clear(struct outcomes *o, const struct plan *plan, int64_t run_dat
 	if (r->lo == r->hi) {
 		remove_at(o, at);
 	} else if (run_date == r->lo) {
-		r->lo = plan_next(plan, run_date);
+		r->lo = right_end(r, plan, run_date);
 	} else if (run_date == r->hi) {
-		r->hi = plan_prev(plan, run_date);
+		r->hi = left_end(r, plan, run_date);
 	} else {
 		struct outcome_range right = *r;
-		r->hi = plan_prev(plan, run_date);
-		right.lo = plan_next(plan, run_date);
+		right.lo = right_end(r, plan, run_date);
+		r->hi = left_end(r, plan, run_date);
 		insert_at(o, at + 1, right);
 	}
 	return true;
@@ -109,9 +126,6 @@ void outcomes_set(struct outcomes *o, const struct plan *plan, int64_t run_date,
 		outcomes_clear(o, plan, run_date);
 		at = outcomes_from(o, run_date);
 	}
-	/* An off-plan date never joins, nor is it joined over. */
-	if (plan && !plan_has(plan, run_date))
-		plan = NULL;
 	insert_at(o, at, r);
 	join_next(o, plan, at);
 	if (at > 0)

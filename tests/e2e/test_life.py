@@ -189,6 +189,26 @@ def a_redo_with_downstream_of_a_date_off_the_plan_keeps_the_order(s):
 
 
 @test
+def a_date_before_the_plan_is_redone_after_its_neighbour_was_redone_alone(s):
+    early, first, out = "2025-06-01", "2026-03-01", s.dir / "data" / "beside"
+    say = f'echo "$SIRDAR_TASK $SIRDAR_RUN_DATE $SIRDAR_GENERATION" >> {out}'
+    workflow(s, "beside", {"up": script(say, catchup="{mode: none}"),
+                           "down": script(say, needs="[up]", catchup="{mode: none}")},
+             start=first, end="2099-01-01", since=None)
+    for date, more in ((early, ["--off-plan"]), (first, [])):
+        s.sirdar("backfill", "--workflow", "e2e/beside", "--date", date, *more, "--yes", "--wait")
+    s.wait_all_over("e2e/beside/*", 4)
+    redo = ("redo", "e2e/beside/up", "--mode", "with_downstream", "--yes")
+    for n, dates in enumerate(([first], [early], [early, first])):
+        s.sirdar(*redo, *dates)
+        until("what was named and follows ran again",
+              lambda n=n, d=dates: len(ledger(s, "beside")) == (6, 8, 12)[n])
+    rows = s.wait_all_over("e2e/beside/*", 4)
+    assert {(i["run_date"][:10], i["generation"]) for i in rows} == \
+        {(early, 3), (first, 3)}, rows
+
+
+@test
 def a_backfill_runs_past_dates_once_each_and_shows_them_beforehand(s):
     file = s.dir / "data" / "backfill"
     text = ("workflow: backfill\nproject: e2e\ntimezone: UTC\nstart_date: 2026-01-01\n"

@@ -149,6 +149,29 @@ static void a_date_off_the_plan_joins_nothing(void **state)
 	plan_free(plan);
 }
 
+static void a_date_before_the_plan_outlives_its_neighbour_that_is_redone(void **state)
+{
+	struct plan *plan = minutes();
+	struct outcome_range joined = { -90, 60, 1, ST_SUCC, RE_EXIT, { 0 } };
+	struct outcomes o;
+
+	(void)state;
+	outcomes_init(&o);
+	outcomes_set(&o, plan, -90, 1, ST_SUCC, RE_EXIT);
+	outcomes_set(&o, plan, 0, 1, ST_SUCC, RE_EXIT); /* the first of the plan */
+	assert_null(outcomes_find(&o, -60));
+	assert_true(outcomes_clear(&o, plan, 0));
+	assert_non_null(outcomes_find(&o, -90));
+	outcomes_done(&o);
+	assert_true(outcomes_put(&o, &joined)); /* as it was saved before */
+	assert_true(outcomes_clear(&o, plan, 0));
+	assert_non_null(outcomes_find(&o, -90));
+	assert_null(outcomes_find(&o, 0));
+	assert_non_null(outcomes_find(&o, 60));
+	outcomes_done(&o);
+	plan_free(plan);
+}
+
 static void a_fill_joins_its_neighbours_and_leaves_what_is_off_the_plan(void **state)
 {
 	struct plan *plan = minutes();
@@ -198,6 +221,7 @@ int main(void)
 		cmocka_unit_test(ranges_answer_as_one_date_after_another_would),
 		cmocka_unit_test(years_of_successes_are_one_range_until_one_is_redone),
 		cmocka_unit_test(a_date_off_the_plan_joins_nothing),
+		cmocka_unit_test(a_date_before_the_plan_outlives_its_neighbour_that_is_redone),
 		cmocka_unit_test(a_fill_joins_its_neighbours_and_leaves_what_is_off_the_plan),
 		cmocka_unit_test(a_saved_range_is_put_only_where_nothing_is),
 	};
