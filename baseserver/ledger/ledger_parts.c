@@ -268,8 +268,8 @@ static void ready_part(struct ledger *l, const struct instance *whole, int32_t p
 		ledger_touch(l, index);
 }
 
-/* Made or reopened before the whole began (anew), which has fewer parts by now: of a former run, or of
- * a version that named more machines. */
+/* Made or reopened before the whole began (anew), which has fewer parts by now: of a former run, or
+ * of a version that named more machines. */
 static int leave_rest(struct ledger *l, const struct instance *whole, size_t n)
 {
 	int32_t had = whole->flags & IF_SPREAD ? whole->parts : 0;
