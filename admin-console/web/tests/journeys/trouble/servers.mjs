@@ -61,7 +61,8 @@ export default {
 	},
 	'a slow line: the frame is there, what comes late comes': async () => {
 		await server('wire', { slow: 0.4 })
-		await page.goto(facts.url + '/ui/ops/t?q=' + encodeURIComponent('task:lab/line/*'))
+		/* Looked for from the first moment on: on a busy machine the page may be loaded when its data are. */
+		await page.goto(facts.url + '/ui/ops/t?q=' + encodeURIComponent('task:lab/line/*'), { waitUntil: 'commit' })
 		await page.waitForSelector('.skels.on')
 		await page.waitForSelector('.rail')
 		await page.waitForSelector('.vrow')
