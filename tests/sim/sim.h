@@ -163,6 +163,7 @@ void check_quiet(struct store *s); /* at the very end */
 size_t check_unfinished(bool print);
 int64_t check_first_gap(uint32_t task);
 bool check_find(struct inst_key key, struct instance *ret); /* as the log says */
+bool check_is_due_now(struct inst_key key);                 /* enqueued before it was due */
 bool check_runs(struct inst_key key);                       /* the world: is there a process? */
 uint64_t check_hash(void);                                  /* of all records so far */
 void check_coverage(uint64_t counts[ST_COUNT][EV_COUNT]);

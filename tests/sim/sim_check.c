@@ -30,6 +30,7 @@ struct row {
 	uint64_t running_token; /* the world's: a process of it runs */
 	uint32_t bound_epoch;   /* of the server that granted it last */
 	bool came_back;         /* unstarted, since it was last Ready */
+	bool is_due_now;        /* somebody enqueued it before it was due */
 	uint32_t back_session;  /* that sent it back last because it ends, and how often */
 	uint32_t backs;
 	bool in_range; /* left out with others: no row of its own */
@@ -508,6 +509,8 @@ void check_record(const struct transition *tr)
 		check_grant(tr, r);
 	if (tr->event == EV_RETURN)
 		check_back(tr, r);
+	bool begins_anew = tr->event == EV_REDO || tr->event == EV_REOPEN;
+	r->is_due_now = tr->event == EV_DUE_NOW || (r->is_due_now && !begins_anew);
 	r->came_back = tr->to != ST_READY && (r->came_back || tr->event == EV_RETURN);
 	branch_follow(tr, replaying && moved);
 	if (tr->reason == RE_EXPIRED && tr->event == EV_EXPIRE && !(replaying && moved))
@@ -568,6 +571,13 @@ bool check_find(struct inst_key key, struct instance *ret)
 		return false;
 	*ret = r->inst;
 	return true;
+}
+
+bool check_is_due_now(struct inst_key key)
+{
+	const struct row *r = row_of(key, false);
+
+	return r && r->is_due_now;
 }
 
 bool check_runs(struct inst_key key)

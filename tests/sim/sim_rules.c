@@ -95,7 +95,7 @@ static enum met judge_link(const struct task *t, const struct task_link *l,
 	/* A clock that jumps may have shown a later time meanwhile. What was open when its time
 	 * came counts as met, whatever becomes of it: lenient takes it that it was. Who enqueued it
 	 * made it due earlier than its date is. */
-	int64_t due_us = i->due * SEC < i->eff_due_us ? i->due * SEC : i->eff_due_us;
+	int64_t due_us = check_is_due_now(i->key) ? i->eff_due_us : i->due * SEC;
 	int64_t from_us = lenient ? due_us : server_due(i);
 	bool passed = at_us >= from_us + l->pass_after_s * SEC || swarm.wall_jumps;
 	bool dead = c.dead > c.total - need;
