@@ -1,7 +1,7 @@
-/* New names against those in force: of two projects, or two workflows of a project, that people
- * would take for one the later is refused. A project is in force by its workflows, its own document
- * or its quota. Those within the documents are compared when they are
- * compiled, tasks among them: a workflow's document has all its tasks. */
+/* New names are compared with the names in force. People may take two projects, or two workflows of
+ * a project, for one: then the later name is refused. A workflow, a document of its own or a quota
+ * puts a project in force. The compiler compares the names within the documents, tasks among them,
+ * for a workflow's document has all its tasks. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -76,7 +76,7 @@ static struct verdict on_freeze(const struct look *l)
 }
 
 /* Does one of its links reach before the begin of the parent? */
-static bool looks_before_begin(const struct look *l)
+static bool reaches_before_begin(const struct look *l)
 {
 	const struct task *def = l->it->task->def;
 	struct link_span spans[LINK_SPANS_MAX];
@@ -100,7 +100,7 @@ static bool redo_is_member(const struct look *l)
 	int64_t t = l->it->key.run_date;
 
 	return t < plan_begin(plan) || !plan_has(plan, t) ||
-	       (l->downstream && looks_before_begin(l));
+	       (l->downstream && reaches_before_begin(l));
 }
 
 static uint16_t flags_of(const struct look *l)

@@ -68,7 +68,8 @@ int bridge_new(const struct bridge_form *form, const struct bridge_world *world,
 void bridge_free(struct bridge *b);
 void bridge_start(struct bridge *b, struct actor *me); /* who gets the answers */
 
-/* One key, by its name below PREFIX/WORD/ or PREFIX/killer/, as it is now; `cluster` is whose. */
+/* Takes one key as it is now. `name` is what follows PREFIX/WORD/ or PREFIX/killer/; `cluster`
+ * names the etcd cluster that the key is of. */
 void bridge_job(struct bridge *b, const char *cluster, const char *name, const struct etcd_kv *kv);
 void bridge_kill(struct bridge *b, const char *cluster, const char *name, const struct etcd_kv *kv);
 /* A mark, PREFIX/MARKS/NAME: its key was taken at that revision. In a listing before the jobs. */

@@ -1,10 +1,10 @@
 /* The ledger's actor: its mailbox, its turn, its start and its end.
  *
- * A letter (proposals, an edit, a record, a mark) is applied when it comes, or waits in `waiting`,
- * in the order of arrival: while the ring is short of room, the last commit has failed, a row of
- * history is being read, or an edit needs a commit to itself. Proposals from inside the process
- * need free slots of the ring, no more; those from outside leave half of it to them. What is
- * applied becomes a batch. Its commit begins when the thread is quiet, or the batch is large or
+ * The ledger applies a letter (proposals, an edit, a record, a mark) when it comes. It keeps the
+ * letter in `waiting`, in the order of arrival, while the ring is short of room, the last commit
+ * has failed, a row of history is being read, or an edit needs a commit to itself. Actors of the
+ * process may fill the ring; proposals from outside leave half of it to them. What the ledger
+ * applies becomes a batch. Its commit begins when the thread is quiet, or the batch is large or
  * old. ledger_ask.c judges proposals, ledger_apply.c changes instances. */
 #include "baseserver/ledger/ledger.h"
 

@@ -2,10 +2,10 @@
  *
  * The commander and the maintainer make edits; ledger.c gives each a commit to itself, all or
  * nothing. An edit that was made from definitions older than those in force is returned before
- * anything is changed. Three things always follow the definition in force: children by parent, the
- * slots that running instances take of pools, the flows of `overlap`. Each edited task raises its
- * barrier: older proposals to start it or its children are returned. The former version stays in
- * memory while instances of the task are unfinished (ledger_body.c). */
+ * anything is changed. Three things always follow the definition in force: the list of children by
+ * parent, the slots of pools that running instances take, and the flows of `overlap`. Each edited
+ * task raises its barrier: the ledger returns older proposals to start it or its children. The
+ * former version stays in memory while instances of the task are unfinished (ledger_body.c). */
 #include <stdlib.h>
 #include <string.h>
 

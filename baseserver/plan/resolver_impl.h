@@ -158,6 +158,9 @@ bool resolver_scope_held(const struct resolver *r, uint32_t waiting);
 /* Its command says nothing: links look at what has a row (resolver_rows.c). */
 bool resolver_by_rows(const struct resolver *r, uint32_t scope);
 
+/* Links see the plan from its begin on: does it have t there? */
+bool resolver_planned(const struct plan *plan, int64_t t);
+
 /* resolver_rows.c: dates that the plan does not have and that have a row. */
 void resolver_row(struct resolver *r, const struct instance *inst); /* it was made, or is over */
 /* The first date after t of these before the begin; PLAN_NEVER. */

@@ -1,19 +1,14 @@
-/* Dates that plans do not have, and that have a row all the same: before the begin of their task,
- * or off the plan. Links pass over them (design: SEMANTICS section 1, *Begin*), except among the
- * members of one command. A backfill says which dates its members are; a redo has nothing to say,
- * for all it touches has a row. So a member of a command that has said nothing looks at what there
- * is: dates before the begin that have a row, and the parent's row of its own date. */
+/* Some rows have a date that no plan has: it lies before the task's begin, or off its plan. Links
+ * pass over such dates (design: SEMANTICS section 1, *Begin*), except among the members of one
+ * command. A backfill tells the resolver the dates of its members. A redo tells nothing, for each
+ * instance that it touches has a row. Its members look at the rows that exist: those before the
+ * begin of the parent, and the parent's row of the member's own date. */
 #include <string.h>
 
 #include "baseserver/plan/resolver_impl.h"
 #include "sched/instance.h"
 #include "sched/task.h"
 #include "util/alloc.h"
-
-static bool planned(const struct plan *plan, int64_t t)
-{
-	return t >= plan_begin(plan) && plan_has(plan, t);
-}
 
 /* Index of the first unfinished one at t or later. */
 static size_t row_from(const struct rtask *t, int64_t at)
@@ -53,7 +48,7 @@ void resolver_row(struct resolver *r, const struct instance *inst)
 	bool has = i < t->n_rows && t->rows[i] == at;
 	if (is_over && has) {
 		memmove(t->rows + i, t->rows + i + 1, (--t->n_rows - i) * sizeof *t->rows);
-	} else if (!is_over && !has && !planned(t->def->plan, at)) {
+	} else if (!is_over && !has && !resolver_planned(t->def->plan, at)) {
 		row_add(t, i, at);
 		resolver_outcome(r, inst->key.task, at, NULL, NULL);
 	}

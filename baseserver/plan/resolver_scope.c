@@ -134,7 +134,7 @@ static bool pick_has(const struct pick *p, const struct plan *plan, int64_t t)
 	return p && i < p->n && p->ranges[i].lo <= t && (p->ranges[i].lo == t || plan_has(plan, t));
 }
 
-/* The plan as links see it: from its begin on. */
+/* Links see the plan from its begin on. */
 static int64_t planned_next(const struct plan *plan, int64_t t)
 {
 	return plan_next(plan, t < plan_begin(plan) ? plan_begin(plan) - 1 : t);
@@ -147,7 +147,7 @@ static int64_t planned_prev(const struct plan *plan, int64_t t)
 	return before < plan_begin(plan) ? PLAN_BEFORE : before;
 }
 
-static bool planned(const struct plan *plan, int64_t t)
+bool resolver_planned(const struct plan *plan, int64_t t)
 {
 	return t >= plan_begin(plan) && plan_has(plan, t);
 }
@@ -169,7 +169,7 @@ bool resolver_has(const struct resolver *r, uint32_t scope, uint32_t task, int64
 	const struct plan *plan = resolver_task(r, task)->def->plan;
 	const struct scope *s = scope_at(r, scope);
 
-	return (!(s && s->inside) && planned(plan, t)) ||
+	return (!(s && s->inside) && resolver_planned(plan, t)) ||
 	       (s && pick_has(pick_of(r, scope, task), plan, t));
 }
 

@@ -373,8 +373,8 @@ static struct rank rank_by(const struct expr *e, const struct seat *seat)
 	return d->liked;
 }
 
-/* Of the brokers with room the one whose expression gives the least; of its loaders the one with
- * the fewest jobs. Each is reckoned once. */
+/* Chooses the broker whose expression gives the least among those with room, and of its loaders the
+ * one with the fewest jobs. The expression is evaluated once for each broker. */
 static struct seat *choose_least(const struct sorter *s, const struct klass *k,
                                  const struct ready *r, uint32_t avoid)
 {

@@ -486,9 +486,9 @@ static int over_work(struct call *c, struct reader *r)
 	return 0;
 }
 
-/* The server keeps in memory how instances ended, not their parts, and not what their events say:
- * the store has those. Of a success there is no more to say: it is answered also while a database
- * stands still. */
+/* The server keeps in memory how instances ended. The store alone has the ends of parts, and what
+ * the events say. The store adds nothing to a success, so the server's answer stands: it comes also
+ * while a database stands still. */
 static int why_done(struct call *c)
 {
 	const struct query *q = c->extra;

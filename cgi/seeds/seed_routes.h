@@ -6,8 +6,9 @@ struct call;
 struct cgi;
 struct param_cgi;
 
-/* Adds to cgi->routes those of each seed whose setting names a project, and the seeds' words of an
- * error. Before traffic_new() and the face, which keep the table. Thread: main */
+/* Adds the routes of each seed whose setting names a project to cgi->routes, and tells http/ how
+ * seeds word an error. The caller does it before traffic_new() and the face, which keep the table.
+ * Thread: main */
 void seeds_register(struct cgi *cgi);
 
 /* The project that the setting of this seed names, "": none. `flags`: of a route, with one of
