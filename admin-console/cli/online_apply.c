@@ -249,7 +249,8 @@ enum { LOOK_US = 300 * 1000, FEW_BYTES = 256 * 1024 };
 struct follow {
 	struct online asks; /* of its own: the other one waits */
 	const char *request_id;
-	bool on, shown;
+	int files;
+	bool on, shown, sent;
 	int64_t look_us; /* mono: not again before */
 };
 
@@ -298,15 +299,16 @@ static void follow_now(void *ctx, size_t sent, size_t all)
 	f->look_us = now_us + LOOK_US;
 	if (sent < all)
 		follow_say(f, "sent %zu of %zu KiB", sent / 1024, all / 1024);
+	else if (!f->sent) /* said before the server is asked: it may be too busy to answer */
+		follow_say(f, "sent all of %d files, the server judges them", f->files);
 	else if (f->request_id)
 		follow_look(f);
-	else
-		follow_say(f, "sent %zu KiB, they are being judged", all / 1024);
+	f->sent = sent == all;
 }
 
-static void follow_begin(struct follow *f, struct online *o, const char *request_id)
+static void follow_begin(struct follow *f, struct online *o, const char *request_id, int files)
 {
-	*f = (struct follow){ .request_id = request_id };
+	*f = (struct follow){ .request_id = request_id, .files = files };
 	f->on = isatty(STDERR_FILENO) && !o->cli->json && online_open(o->cli, &f->asks) == CLI_OK;
 	if (!f->on)
 		return;
@@ -340,7 +342,8 @@ static int send(struct online *o, cJSON *args, bool dry, cJSON **ret)
 		request_id_new(request_id);
 		cJSON_AddStringToObject(body, "request_id", request_id);
 	}
-	follow_begin(&follow, o, dry ? NULL : request_id);
+	follow_begin(&follow, o, dry ? NULL : request_id,
+	             cJSON_GetArraySize(json_get(args, "documents")));
 	code = online_call(o, "POST", "/api/v1/workflows", body, ret);
 	follow_end(&follow, o);
 	cJSON_Delete(body);

@@ -5,6 +5,7 @@ without a second effect. TAP."""
 import http.client
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -193,6 +194,7 @@ def who_sees_a_terminal_sees_how_far_it_is(s):
     for d in documents("seen"):
         (where / d["name"]).write_text(d["text"])
     ours, theirs = os.openpty()
+    os.kill(s.base.pid, signal.SIGSTOP)  # so that it is seen before the answer, however fast the machine is
     with subprocess.Popen([str(BIN / "sirdar"), "apply", "--yes", str(where)], stdin=subprocess.DEVNULL, stderr=theirs,
                           stdout=subprocess.DEVNULL, env={**s.env, "SIRDAR_TOKEN_FILE": str(s.dir / "token")}) as p:
         os.close(theirs)
@@ -200,9 +202,12 @@ def who_sees_a_terminal_sees_how_far_it_is(s):
         try:
             while piece := os.read(ours, 4096):
                 seen += piece
+                if b"of 100 files" in seen:
+                    os.kill(s.base.pid, signal.SIGCONT)
         except OSError:
             pass  # nobody has the other end any more
     os.close(ours)
+    os.kill(s.base.pid, signal.SIGCONT)
     assert p.returncode == 0, seen
     assert b"\r\x1b[K" in seen and b"of 100 files" in seen, seen
 
