@@ -1,10 +1,10 @@
 import { dictionary, type Same } from './dictionary'
 
 export const en = {
-	asking: 'Asking the server what it would do…',
-	fine: 'The server would do it.',
+	asking: 'Asking the server for a preview…',
+	fine: 'The server would accept it.',
 	reason: 'Reason, kept with the command and in the audit',
-	'reason.hint': 'Who asked, which ticket',
+	'reason.hint': 'Who requested it, which ticket',
 	refused: 'The server would refuse:',
 }
 export const zh: Same<typeof en> = {

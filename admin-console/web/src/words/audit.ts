@@ -1,15 +1,15 @@
 import { dictionary, type Same } from './dictionary'
 
 export const en = {
-	args: 'Asked for',
-	broken: 'Row {id} is not what its hash says: it was changed since. Run `sirdar audit verify`.',
-	'chain.filtered': 'Filtered: the chain is followed over all rows only.',
+	args: 'Request',
+	broken: 'Row {id} does not match its hash: it was altered. Run `sirdar audit verify`.',
+	'chain.filtered': 'Filtered: the hash chain is checked only over all rows.',
 	diff: 'Before and after',
 	'diff.first': 'The first version',
-	'diff.none': 'Only texts of workflows and calendars are kept in versions; what was asked for is above.',
+	'diff.none': 'Only texts of workflows and calendars keep versions; the request is above.',
 	'diff.same': 'The text is the same.',
-	missing: 'Before row {id} one is missing. Run `sirdar audit verify`.',
-	proved: '{n} row proved: each hash is over the one before|{n} rows proved: each hash is over the one before',
+	missing: 'A row before {id} is missing. Run `sirdar audit verify`.',
+	proved: '{n} row verified: each hash includes the one before|{n} rows verified: each hash includes the one before',
 	version: 'v{from} to v{to}',
 }
 export const zh: Same<typeof en> = {

@@ -2,17 +2,17 @@ import { dictionary, type Same } from './dictionary'
 
 export const en = {
 	install: 'Install as an app',
-	'install.done': 'Runs as an app.',
+	'install.done': 'Installed as an app.',
 	'install.how':
-		'Where the browser offers no button: its menu, “Install” or “Add to home screen”. It needs https, or this machine.',
+		'If the browser shows no button, use its menu: “Install” or “Add to home screen”. It needs https, or this machine.',
 	title: 'This device',
 	voice: 'Notifications of alerts',
-	'voice.critical': 'Critical ones',
-	'voice.denied': 'The browser does not allow notifications here. Allow them beside the address first.',
-	'voice.none': 'This browser shows no notifications; on an iPhone the app has to be on the home screen first.',
+	'voice.critical': 'Critical only',
+	'voice.denied': 'The browser blocks notifications from this site. Allow them in its address bar first.',
+	'voice.none': 'This browser shows no notifications. On an iPhone the app must be on the home screen first.',
 	'voice.off': 'Off',
 	'voice.text':
-		'Shown while Sirdar is open in a tab or as an app, also in the background; then the alerts are asked for once a minute. What comes when it is closed: below.',
+		'Shown while Sirdar is open in a tab or as an app, also in the background; Sirdar then looks for alerts once a minute. For alerts while it is closed, see below.',
 	'voice.warning': 'Warnings too',
 }
 export const zh: Same<typeof en> = {

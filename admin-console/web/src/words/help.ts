@@ -3,8 +3,8 @@ import { dictionary, type Same } from './dictionary'
 export const en = {
 	contents: 'Contents',
 	find: 'Find in the manual',
-	found: '{n} place|{n} places',
-	none: 'Nowhere in the manual.',
+	found: '{n} match|{n} matches',
+	none: 'No match in the manual.',
 }
 export const zh: Same<typeof en> = {
 	contents: '目录',

@@ -1,13 +1,13 @@
 import { dictionary, type Same } from './dictionary'
 
 export const en = {
-	none: 'It was given nothing of its own.',
-	resolved: 'Parameters, resolved',
-	'resolved.hint': 'As version {n} of the workflow, the one in force now, resolves them for this date.',
+	none: 'It has no inputs of its own.',
+	resolved: 'Resolved parameters',
+	'resolved.hint': 'Resolved for this date with version {n} of the workflow, the current one.',
 	'resolved.none': 'The task has no parameters.',
 	'resolved.not':
-		'The version in force now does not plan this date, or has another task: what its parameters would be is not known.',
-	who: 'Resolved values are shown to developers.',
+		'The current version does not plan this date, or no longer has the task: its parameters are not known.',
+	who: 'Only developers see resolved values.',
 }
 export const zh: Same<typeof en> = {
 	none: '没有为它单独给定的输入。',

@@ -83,7 +83,7 @@ export default {
 		await page.click('.tagb')
 		await settledOn('No problems')
 		await page.click('[data-test]')
-		await page.click('[data-test-run]:has-text("what is drawn")')
+		await page.click('[data-test-run]:has-text("drawn version")')
 		await page.waitForSelector('.trun .log .ln:has-text("done")')
 		await page.keyboard.press('Escape')
 		await saveAs('the table is read', 2)
@@ -216,7 +216,7 @@ export default {
 		await page.fill('[data-many-value]', '4')
 		await page.click(`[data-many-do]:has-text("Change ${n} tasks")`)
 		await settledOn('No problems')
-		await page.click('.emany [aria-label="Tick none"]')
+		await page.click('.emany [aria-label="Select none"]')
 		for (let i = 0; i < 2; i++) await page.click('.ebar [aria-label^="Undo"]')
 		await page.waitForFunction(
 			before => [...document.querySelectorAll('.erows [data-col=priority]')].map(x => x.value).join(' ') === before,

@@ -60,7 +60,7 @@ export default {
 		await page.waitForSelector('.manual #the-audit', { state: 'detached' })
 		await axe('the manual, searched')
 		await page.click('.tb[lang=en]')
-		await page.waitForSelector('.slist [role=status]:has-text("Nowhere")')
+		await page.waitForSelector('.slist [role=status]:has-text("No match")')
 	},
 	'on a phone one sees, reads and acts': async () => {
 		await page.setViewportSize({ width: 390, height: 844 })

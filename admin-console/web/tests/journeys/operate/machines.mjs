@@ -35,7 +35,7 @@ export default {
 			await inForce(version)
 			await page.waitForSelector(`.mx tr:has-text("b2") .ld.on`)
 		}
-		await page.waitForSelector('.vt th:has-text("1.0-odd"):has(.tag:has-text("the one before"))')
+		await page.waitForSelector('.vt th:has-text("1.0-odd"):has(.tag:has-text("previous"))')
 		await shot('types')
 		await page.click('.vt .btn:has-text("Roll back")')
 		await page.fill('#ask-why', 'fails as often as it runs, ticket 77')

@@ -9,7 +9,7 @@ async function planned(q, verb) {
 	await open(query(q))
 	await page.waitForSelector('.vrow')
 	await page.click('.lhead .ckb')
-	await page.click('.lhead button:has-text("Select all that match")')
+	await page.click('.lhead button:has-text("Select all matches")')
 	await page.click(`[data-act=${verb}]`)
 	await page.waitForSelector('[data-go]:not([disabled])')
 }
