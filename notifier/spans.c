@@ -204,7 +204,7 @@ void spans_run(struct buf *out, const struct span_run *r)
 	attribute_number(out, "sirdar.instances", (int64_t)r->instances);
 	attribute_number(out, "sirdar.failed", (int64_t)r->failed);
 	put_close(out, ']');
-	status(out, r->failed ? STATUS_ERROR : STATUS_OK, "not all of it ended well");
+	status(out, r->failed ? STATUS_ERROR : STATUS_OK, "not every instance succeeded");
 	put_close(out, '}');
 }
 

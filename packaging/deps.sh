@@ -1,9 +1,9 @@
 #!/bin/sh
 # Packages Sirdar needs, and how to get them. On Debian and kin; elsewhere it says nothing.
 #
-#   packaging/deps.sh [set...]          install what misses (root, or sudo without a question),
+#   packaging/deps.sh [set...]          install missing packages (root, or sudo without a question),
 #                                       else print the one command and exit 1
-#   packaging/deps.sh --check [set...]  only say in one line what misses, exit 1
+#   packaging/deps.sh --check [set...]  only name the missing packages in one line, exit 1
 #   packaging/deps.sh --list [set...]   print the names
 #
 # Sets: build, run, test, heavy, real (counterparts of make test-heavy from Maven and PyPI), browser (of the console's

@@ -50,7 +50,7 @@ type Job struct {
 	Task       string            `json:"task"`
 	TaskID     uint32            `json:"task_id"`
 	Token      uint64            `json:"token,string"` // fence: larger is newer
-	RunDate    int64             `json:"run_date"`     // data time, seconds since 1970 UTC
+	RunDate    int64             `json:"run_date"`     // seconds since 1970 UTC
 	DueUs      int64             `json:"due_us"`
 	Part       int32             `json:"part"`
 	Generation uint32            `json:"generation"`

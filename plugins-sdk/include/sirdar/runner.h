@@ -89,7 +89,7 @@ struct runner_job {
 	uint32_t size;
 	uint32_t flags;
 	uint64_t token;     /* fence: larger is newer; sinks should refuse older ones */
-	int64_t run_date;   /* data time, seconds since 1970 UTC */
+	int64_t run_date;   /* seconds since 1970 UTC */
 	int64_t due_us;     /* UTC */
 	uint64_t budget_ms; /* longest it may run; 0: no limit */
 	uint64_t grace_ms;  /* between kill() and force */

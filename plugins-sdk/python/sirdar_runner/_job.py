@@ -67,7 +67,7 @@ class Job:
         self.task: str = message.get("task", "")
         self.task_id: int = message.get("task_id", 0)
         self.token: int = int(message.get("token", "0"))  # fence: larger is newer
-        self.run_date: int = message.get("run_date", 0)  # data time, seconds since 1970 UTC
+        self.run_date: int = message.get("run_date", 0)  # seconds since 1970 UTC
         self.due_us: int = message.get("due_us", 0)
         self.part: int = message.get("part", 0)
         self.generation: int = message.get("generation", 0)
