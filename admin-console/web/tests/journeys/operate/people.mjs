@@ -29,7 +29,7 @@ export default {
 		for (const path of ['/people', '/ops/audit']) {
 			await open(path)
 			await page.waitForSelector('text=/needs the role/')
-			await page.waitForSelector('text=/An administrator grants it/')
+			await page.waitForSelector('text=/An administrator can grant it/')
 		}
 		await axe('a page one may not see')
 		await shot('forbidden')
