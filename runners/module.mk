@@ -4,7 +4,6 @@ TYPES := $(patsubst runners/%/manifest.yaml,$(B)/types/%.yaml,$(wildcard runners
 $(B)/types/%.yaml: runners/%/manifest.yaml
 	@mkdir -p $(@D) && cp $< $@.new && mv $@.new $@
 all: $(TYPES)
-$(eval $(call plugin,shell,$(wildcard runners/shell/*.c)))
 $(eval $(call plugin,foreign,$(wildcard runners/foreign/*.c),-lcjson -lm))
 $(B)/runners/foreign.so: $(wildcard runners/foreign/*.h runners/foreign/*.def) plugins-sdk/include/sirdar/guest.h
 # Runners that share runners/common: the names of its files after the plugin's own.
@@ -23,12 +22,14 @@ $(eval $(call plugin,check,$(call runner_common,check,$(RUNNER_DB)),$(RUNNER_DB_
 $(B)/runners/check.so: $(wildcard runners/common/*.h)
 $(eval $(call plugin,transfer,$(call runner_common,transfer,$(RUNNER_DB) rows csv),$(RUNNER_DB_LIBS)))
 $(B)/runners/transfer.so: $(wildcard runners/common/*.h runners/transfer/*.h)
-$(eval $(call plugin,java,$(call runner_common,java,run text json start),-lcjson))
-$(B)/runners/java.so: $(wildcard runners/common/*.h)
+# Each a process put together from parameters.
+RUNNER_START := run text json start
+$(foreach n,shell java,$(eval $(call plugin,$(n),$(call runner_common,$(n),$(RUNNER_START)),-lcjson)))
+$(B)/runners/shell.so $(B)/runners/java.so: $(wildcard runners/common/*.h)
 # The warm interpreter's program travels inside the plugin.
 $(B)/gen/python_zygote.h: runners/python/zygote.py
 	@mkdir -p $(@D) && { echo 'static const char zygote[] ='; sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' $<; echo ';'; } >$@.new && mv $@.new $@
-$(eval $(call plugin,python,$(call runner_common,python,run text json start),-lcjson))
+$(eval $(call plugin,python,$(call runner_common,python,$(RUNNER_START)),-lcjson))
 $(B)/runners/python.so: $(wildcard runners/common/*.h) runners/python/warm.h $(B)/gen/python_zygote.h
 $(eval $(call program,sirdar-python-job,runners/python/warm/main.c,,))
 $(eval $(call plugin,presto,$(call runner_common,presto,$(RUNNER_HTTP) rows csv),-lcurl -lcjson))

@@ -93,36 +93,33 @@ static const char script[] =
 	"[ -z \"${is_stopped-}\" ] || { trap - TERM; kill -TERM $$; }\n"
 	"exit $code\n";
 
-static void add_to(struct client *c, char **list, size_t *n, char *word)
+__attribute__((format(printf, 4, 0))) static void add_to(struct client *c, char **list, size_t *n,
+                                                         const char *fmt, va_list args)
 {
-	if (!word || *n == CLIENT_WORDS_MAX) {
+	if (*n == CLIENT_WORDS_MAX || vasprintf(&list[*n], fmt, args) < 0) {
 		c->is_over = true;
-		free(word);
+		list[*n] = NULL;
 		return;
 	}
-	list[(*n)++] = word;
+	++*n;
 }
 
 void client_add(struct client *c, const char *fmt, ...)
 {
-	char *word = NULL;
 	va_list args;
 
 	va_start(args, fmt);
-	int n = vasprintf(&word, fmt, args);
+	add_to(c, c->argv, &c->n_argv, fmt, args);
 	va_end(args);
-	add_to(c, c->argv, &c->n_argv, n < 0 ? NULL : word);
 }
 
 void client_env(struct client *c, const char *fmt, ...)
 {
-	char *word = NULL;
 	va_list args;
 
 	va_start(args, fmt);
-	int n = vasprintf(&word, fmt, args);
+	add_to(c, c->env, &c->n_env, fmt, args);
 	va_end(args);
-	add_to(c, c->env, &c->n_env, n < 0 ? NULL : word);
 }
 
 void client_add_param(struct client *c, const struct run *r, const char *option, const char *name)
@@ -209,7 +206,8 @@ void client_on_yarn(struct client *c, const struct run *r, const char *option, c
 	free(work);
 }
 
-int client_start(struct client *c, const struct run *r)
+/* The parameters that all clients have (`environment`, `directory`); then start. */
+static int start(struct client *c, const struct run *r)
 {
 	static const char *const lead[] = { "/bin/sh", "-c", ". \"$SIRDAR_FILES/client\"",
 		                            "sirdar-client" };
@@ -235,7 +233,7 @@ int client_start(struct client *c, const struct run *r)
 	return r->host->spawn(r->job, &process) < 0 ? RUNNER_FAILED : RUNNER_PROCESS;
 }
 
-void client_done(struct client *c)
+static void done(struct client *c)
 {
 	for (size_t i = 0; i < c->n_argv; i++)
 		free(c->argv[i]);
@@ -246,15 +244,19 @@ void client_done(struct client *c)
 	free(c->directory);
 }
 
-int client_execute(int (*add_words)(struct client *c, const struct run *r),
-                   const struct runner_job *job, struct runner_result *result)
+static int client_execute(void *self, void *state, const struct runner_job *job,
+                          struct runner_result *result)
 {
 	struct run r = run_of(job, result);
 	struct client c = { 0 };
-	int answer = add_words(&c, &r);
+	int answer = client_words(&c, &r);
 
+	(void)self;
+	(void)state;
 	if (answer == 0)
-		answer = client_start(&c, &r);
-	client_done(&c);
+		answer = start(&c, &r);
+	done(&c);
 	return answer;
 }
+
+RUN_PLUGIN(client_name, .open = run_open, .close = run_close, .execute = client_execute);

@@ -44,14 +44,9 @@ __attribute__((format(printf, 2, 3))) void client_env(struct client *c, const ch
  * `text`. */
 void client_file(struct client *c, const char *name, const char *option, char *text);
 
-/* The parameters that all clients have (`environment`, `directory`); then start. Answers what
- * the plugin answers. */
-int client_start(struct client *c, const struct run *r);
-void client_done(struct client *c);
-
-/* What a plugin's execute() is: the words of the command (add_words answers 0 or what the plugin
- * answers), then the start. */
-int client_execute(int (*add_words)(struct client *c, const struct run *r),
-                   const struct runner_job *job, struct runner_result *result);
+/* The plugin itself is client.c; a runner gives what is its own: its name, and the words of the
+ * command (0, or what the plugin answers). */
+extern const char client_name[];
+int client_words(struct client *c, const struct run *r);
 
 #endif

@@ -33,7 +33,7 @@ struct run run_of(const struct runner_job *job, struct runner_result *result)
 	return (struct run){ .host = host, .job = job, .result = result };
 }
 
-static char *param_copy(const struct run *r, const char *name)
+char *run_param(const struct run *r, const char *name)
 {
 	int64_t len = r->host->param(r->job, name, NULL, 0);
 	char *value = len < 0 ? NULL : malloc((size_t)len + 1);
@@ -47,7 +47,7 @@ static char *param_copy(const struct run *r, const char *name)
 
 char *run_text(const struct run *r, const char *name)
 {
-	char *value = param_copy(r, name);
+	char *value = run_param(r, name);
 
 	if (value && !value[0]) {
 		free(value);
@@ -62,7 +62,7 @@ char *run_secret(const struct run *r, const char *name)
 	char full[200];
 
 	if (which && snprintf(full, sizeof full, "secret.%s", which) < (int)sizeof full)
-		value = param_copy(r, full);
+		value = run_param(r, full);
 	free(which);
 	return value;
 }
@@ -381,19 +381,19 @@ char *run_work(const struct run *r, bool *ret_again)
 
 /* --- variables of a process ---------------------------------------------------------- */
 
-static bool is_identifier(const char *name)
+bool text_identifier(const char *text)
 {
-	if (!isalpha((unsigned char)*name) && *name != '_')
+	if (!isalpha((unsigned char)*text) && *text != '_')
 		return false;
-	while (isalnum((unsigned char)*name) || *name == '_')
-		name++;
-	return !*name;
+	while (isalnum((unsigned char)*text) || *text == '_')
+		text++;
+	return !*text;
 }
 
 static int tell_variable(const struct run *r, run_variable *tell, void *ctx, const char *name,
                          const char *value)
 {
-	if (!is_identifier(name))
+	if (!text_identifier(name))
 		return run_refuse(r, "environment: '%.60s' is no name of a variable", name);
 	tell(ctx, name, value);
 	return 0;

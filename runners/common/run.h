@@ -19,12 +19,28 @@ struct run {
 	struct runner_result *result;
 };
 
+/* A runner's one export: its name, and what else in `struct runner_plugin` is its own. */
+#define RUN_PLUGIN(its_name, ...) \
+	static const struct runner_plugin run_plugin; \
+	const struct runner_plugin *runner_entry(void) \
+	{ \
+		return &run_plugin; \
+	} \
+	static const struct runner_plugin run_plugin = { .size = sizeof run_plugin, \
+		                                         .abi_major = RUNNER_ABI_MAJOR, \
+		                                         .abi_minor = RUNNER_ABI_MINOR, \
+		                                         .name = (its_name), \
+		                                         .version = "1.0", \
+		                                         __VA_ARGS__ }
+
 /* The open() and close() of a plugin without state of its own. */
 int run_open(const struct runner_host *lent, void **ret_self);
 void run_close(void *self);
 struct run run_of(const struct runner_job *job, struct runner_result *result);
 
-/* A parameter's value; NULL when there is none, or it is empty. The caller's. */
+/* A parameter's value; NULL when there is none. The caller's. run_text(): NULL also when it is
+ * empty. */
+char *run_param(const struct run *r, const char *name);
 char *run_text(const struct run *r, const char *name);
 /* The value of the secret that parameter `name` names; NULL when it names none or the task may
  * not have it. End it with run_forget(). Asks the server. */
@@ -49,6 +65,8 @@ int run_map(const struct run *r, const char *name, struct cJSON **ret_map);
 /* The whole of a text as a number or a duration. */
 bool text_number(const char *text, int64_t *ret_number);
 bool text_duration(const char *text, int64_t *ret_ms);
+/* May it be the name of a variable? */
+bool text_identifier(const char *text);
 
 /* Say how the job ended. Answers what the plugin answers. */
 __attribute__((format(printf, 2, 3))) int run_refuse(const struct run *r, const char *fmt, ...);

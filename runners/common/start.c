@@ -18,8 +18,10 @@ void words_addf(struct words *w, const char *fmt, ...)
 		size_t cap = w->cap ? w->cap * 2 : 16;
 		char **at = realloc(w->at, cap * sizeof *at);
 
-		if (!at)
+		if (!at) {
+			w->is_short = true;
 			return;
+		}
 		w->at = at;
 		w->cap = cap;
 	}
@@ -30,6 +32,20 @@ void words_addf(struct words *w, const char *fmt, ...)
 	if (text) {
 		w->at[w->n++] = text;
 		w->at[w->n] = NULL;
+	}
+	w->is_short |= !text;
+}
+
+void words_split(struct words *w, const char *text, const char *separators)
+{
+	size_t len;
+
+	for (;; text += len) {
+		text += strspn(text, separators);
+		len = strcspn(text, separators);
+		if (len == 0)
+			return;
+		words_addf(w, "%.*s", (int)len, text);
 	}
 }
 
@@ -79,7 +95,8 @@ static bool is_own(const char *const *own, const char *name)
 	return *own != NULL;
 }
 
-static void read_others(const struct run *r, struct start *s, const char *const *own)
+static void read_others(const struct run *r, struct start *s, const char *const *own,
+                        start_may_take *may_take)
 {
 	char name[NAME_BYTES];
 	int64_t len;
@@ -89,6 +106,8 @@ static void read_others(const struct run *r, struct start *s, const char *const 
 			continue;
 		char *value = run_text(r, name);
 
+		if (may_take && may_take(name))
+			add_variable(s, name, value ? value : "");
 		for (char *p = name; *p; p++) {
 			if (!isalnum((unsigned char)*p))
 				*p = '_';
@@ -100,13 +119,9 @@ static void read_others(const struct run *r, struct start *s, const char *const 
 
 static int read_secret_names(const struct run *r, struct start *s)
 {
-	char *list = run_text(r, "secrets"), *rest = list;
-	const char *name;
+	char *list = run_text(r, "secrets");
 
-	while (rest && (name = strsep(&rest, " ,\t\n")) != NULL) {
-		if (*name)
-			words_addf(&s->secret_names, "%s", name);
-	}
+	words_split(&s->secret_names, list ? list : "", " ,\t\r\n");
 	free(list);
 	if (s->secret_names.n + s->n_files > START_FILES_MAX)
 		return run_refuse(r, "secrets: %zu names, at most %d", s->secret_names.n,
@@ -114,14 +129,13 @@ static int read_secret_names(const struct run *r, struct start *s)
 	return 0;
 }
 
-int start_read(const struct run *r, struct start *s, const char *const *own)
+int start_read(const struct run *r, struct start *s, const char *const *own,
+               start_may_take *may_take)
 {
 	s->directory = run_text(r, "directory");
 	s->user = run_text(r, "user");
-	if (run_environment(r, add_variable, s) < 0 || read_secret_names(r, s) < 0)
-		return RUNNER_FAILED;
-	read_others(r, s, own);
-	return 0;
+	read_others(r, s, own, may_take); /* `environment` comes after, and so wins */
+	return run_environment(r, add_variable, s) < 0 ? RUNNER_FAILED : read_secret_names(r, s);
 }
 
 void start_file(struct start *s, const char *name, char *content)
@@ -152,7 +166,7 @@ static int read_secrets(const struct run *r, struct start *s)
 
 	for (size_t i = 0; i < s->secret_names.n; i++) {
 		snprintf(asked, sizeof asked, "secret.%s", s->secret_names.at[i]);
-		char *value = run_text(r, asked);
+		char *value = run_param(r, asked);
 
 		if (!value)
 			return run_refuse(r, "the secret '%.60s' is not given to this task",
@@ -166,7 +180,7 @@ int start_spawn(const struct run *r, struct start *s)
 {
 	if (read_secrets(r, s) < 0)
 		return RUNNER_FAILED;
-	if (s->is_short || !s->argv.n)
+	if (s->is_short || s->argv.is_short || s->env.is_short || s->secret_names.is_short)
 		return run_refuse(r, "out of memory");
 	const struct runner_process process = {
 		.size = sizeof process,
@@ -193,4 +207,15 @@ void start_done(struct start *s)
 	free(s->directory);
 	free(s->user);
 	memset(s, 0, sizeof *s);
+}
+
+void start_finish(void *self, void *state, const struct runner_job *job,
+                  struct runner_result *result)
+{
+	(void)self;
+	(void)job;
+	(void)result;
+	if (state)
+		start_done(state);
+	free(state);
 }

@@ -10,6 +10,7 @@
 struct words {
 	char **at;
 	size_t n, cap;
+	bool is_short; /* no memory was left for one of them */
 };
 
 /* Zeroed is empty; start_done() takes anything apart. */
@@ -23,18 +24,26 @@ struct start {
 };
 
 __attribute__((format(printf, 2, 3))) void words_addf(struct words *w, const char *fmt, ...);
+void words_split(struct words *w, const char *text, const char *separators);
 
 /* Each text of the parameter `name`, a list, becomes a word. 0 or RUNNER_FAILED, as run_list(). */
 int start_words(const struct run *r, const char *name, struct words *w);
 /* `environment` (a map), `directory`, `user`, the names in `secrets`, and every parameter that is
- * not among `own` (ends with NULL) as SIRDAR_PARAM_NAME. 0 or RUNNER_FAILED. */
-int start_read(const struct run *r, struct start *s, const char *const *own);
+ * not among `own` (ends with NULL) as SIRDAR_PARAM_NAME; also under its own name when `may_take`
+ * (NULL: none) says so. 0 or RUNNER_FAILED. */
+typedef bool start_may_take(const char *name);
+int start_read(const struct run *r, struct start *s, const char *const *own,
+               start_may_take *may_take);
 /* A file for the process; takes `content` over. */
 void start_file(struct start *s, const char *name, char *content);
 /* Does the environment have a name that begins so? */
 bool start_has_env(const struct start *s, const char *beginning);
-/* Ask for the secrets and have it started. Answers what execute() answers. Blocks: not inline. */
+/* Ask for the secrets and have it started. Answers what execute() answers. Blocks where there are
+ * secrets, or another user: not inline. */
 int start_spawn(const struct run *r, struct start *s);
 void start_done(struct start *s);
+/* The finish() of a plugin whose job is a `struct start`. */
+void start_finish(void *self, void *state, const struct runner_job *job,
+                  struct runner_result *result);
 
 #endif

@@ -24,7 +24,9 @@ static char *make_url(const struct run *r, bool is_named)
 	return url;
 }
 
-static int add_words(struct client *c, const struct run *r)
+const char client_name[] = "hive";
+
+int client_words(struct client *c, const struct run *r)
 {
 	char *program = run_text(r, "program"), *named = run_text(r, "server");
 	char *url = make_url(r, named != NULL), *sql = run_text(r, "sql");
@@ -56,28 +58,4 @@ static int add_words(struct client *c, const struct run *r)
 	free(named);
 	free(url);
 	return code;
-}
-
-static int hive_execute(void *self, void *state, const struct runner_job *job,
-                        struct runner_result *result)
-{
-	(void)self;
-	(void)state;
-	return client_execute(add_words, job, result);
-}
-
-static const struct runner_plugin plugin = {
-	.size = sizeof plugin,
-	.abi_major = RUNNER_ABI_MAJOR,
-	.abi_minor = RUNNER_ABI_MINOR,
-	.name = "hive",
-	.version = "1.0",
-	.open = run_open,
-	.close = run_close,
-	.execute = hive_execute,
-};
-
-const struct runner_plugin *runner_entry(void)
-{
-	return &plugin;
 }

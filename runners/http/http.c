@@ -76,22 +76,6 @@ static void http_finish(void *self, void *state, const struct runner_job *job,
 	free(h);
 }
 
-static const struct runner_plugin plugin = {
-	.size = sizeof plugin,
-	.abi_major = RUNNER_ABI_MAJOR,
-	.abi_minor = RUNNER_ABI_MINOR,
-	.flags = RUNNER_NO_PROCESS,
-	.name = "http",
-	.version = "1.0",
-	.open = http_open,
-	.close = run_close,
-	.prepare = http_prepare,
-	.execute = http_execute,
-	.finish = http_finish,
-	.kill = http_kill,
-};
-
-const struct runner_plugin *runner_entry(void)
-{
-	return &plugin;
-}
+RUN_PLUGIN("http", .flags = RUNNER_NO_PROCESS, .open = http_open, .close = run_close,
+           .prepare = http_prepare, .execute = http_execute, .finish = http_finish,
+           .kill = http_kill);

@@ -73,7 +73,7 @@ static int java_prepare(void *self, const struct runner_job *job, struct runner_
 	free(java);
 	if (add_heap(&r, s) < 0 || start_words(&r, "options", &s->argv) < 0 ||
 	    add_what(&r, s) < 0 || start_words(&r, "arguments", &s->argv) < 0 ||
-	    start_read(&r, s, own) < 0)
+	    start_read(&r, s, own, NULL) < 0)
 		return RUNNER_FAILED;
 	return RUNNER_DONE;
 }
@@ -89,31 +89,5 @@ static int java_execute(void *self, void *state, const struct runner_job *job,
 	return code;
 }
 
-static void java_finish(void *self, void *state, const struct runner_job *job,
-                        struct runner_result *result)
-{
-	(void)self;
-	(void)job;
-	(void)result;
-	if (state)
-		start_done(state);
-	free(state);
-}
-
-static const struct runner_plugin plugin = {
-	.size = sizeof plugin,
-	.abi_major = RUNNER_ABI_MAJOR,
-	.abi_minor = RUNNER_ABI_MINOR,
-	.name = "java",
-	.version = "1.0",
-	.open = run_open,
-	.close = run_close,
-	.prepare = java_prepare,
-	.execute = java_execute,
-	.finish = java_finish,
-};
-
-const struct runner_plugin *runner_entry(void)
-{
-	return &plugin;
-}
+RUN_PLUGIN("java", .open = run_open, .close = run_close, .prepare = java_prepare,
+           .execute = java_execute, .finish = start_finish);

@@ -20,7 +20,9 @@ static bool is_on_yarn(const struct run *r)
 	return is;
 }
 
-static int add_words(struct client *c, const struct run *r)
+const char client_name[] = "mapreduce";
+
+int client_words(struct client *c, const struct run *r)
 {
 	char *program = run_text(r, "program"), *jar = run_text(r, "jar");
 	int code = 0;
@@ -41,28 +43,4 @@ static int add_words(struct client *c, const struct run *r)
 	free(program);
 	free(jar);
 	return code;
-}
-
-static int mapreduce_execute(void *self, void *state, const struct runner_job *job,
-                             struct runner_result *result)
-{
-	(void)self;
-	(void)state;
-	return client_execute(add_words, job, result);
-}
-
-static const struct runner_plugin plugin = {
-	.size = sizeof plugin,
-	.abi_major = RUNNER_ABI_MAJOR,
-	.abi_minor = RUNNER_ABI_MINOR,
-	.name = "mapreduce",
-	.version = "1.0",
-	.open = run_open,
-	.close = run_close,
-	.execute = mapreduce_execute,
-};
-
-const struct runner_plugin *runner_entry(void)
-{
-	return &plugin;
 }

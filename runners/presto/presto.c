@@ -521,22 +521,6 @@ static void presto_finish(void *self, void *state, const struct runner_job *job,
 	free(p);
 }
 
-static const struct runner_plugin plugin = {
-	.size = sizeof plugin,
-	.abi_major = RUNNER_ABI_MAJOR,
-	.abi_minor = RUNNER_ABI_MINOR,
-	.flags = RUNNER_NO_PROCESS,
-	.name = "presto",
-	.version = "1.0",
-	.open = presto_open,
-	.close = run_close,
-	.prepare = presto_prepare,
-	.execute = presto_execute,
-	.finish = presto_finish,
-	.kill = presto_kill,
-};
-
-const struct runner_plugin *runner_entry(void)
-{
-	return &plugin;
-}
+RUN_PLUGIN("presto", .flags = RUNNER_NO_PROCESS, .open = presto_open, .close = run_close,
+           .prepare = presto_prepare, .execute = presto_execute, .finish = presto_finish,
+           .kill = presto_kill);

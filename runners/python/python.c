@@ -90,8 +90,8 @@ static int python_prepare(void *self, const struct runner_job *job, struct runne
 	*ret_state = p;
 	if (!p)
 		return run_refuse(&r, "out of memory");
-	if (run_boolean(&r, "warm", true, &p->is_warm) < 0 || start_read(&r, &p->start, own) < 0 ||
-	    read_interpreter(&r, p) < 0)
+	if (run_boolean(&r, "warm", true, &p->is_warm) < 0 ||
+	    start_read(&r, &p->start, own, NULL) < 0 || read_interpreter(&r, p) < 0)
 		return RUNNER_FAILED;
 	/* What an interpreter reads when it starts, the warm one has read already. */
 	if (start_has_env(&p->start, "PYTHON") || start_has_env(&p->start, "PATH=") ||
@@ -135,20 +135,5 @@ static void python_finish(void *self, void *state, const struct runner_job *job,
 	free(p);
 }
 
-static const struct runner_plugin plugin = {
-	.size = sizeof plugin,
-	.abi_major = RUNNER_ABI_MAJOR,
-	.abi_minor = RUNNER_ABI_MINOR,
-	.name = "python",
-	.version = "1.0",
-	.open = python_open,
-	.close = python_close,
-	.prepare = python_prepare,
-	.execute = python_execute,
-	.finish = python_finish,
-};
-
-const struct runner_plugin *runner_entry(void)
-{
-	return &plugin;
-}
+RUN_PLUGIN("python", .open = python_open, .close = python_close, .prepare = python_prepare,
+           .execute = python_execute, .finish = python_finish);

@@ -115,22 +115,6 @@ static void sensor_finish(void *self, void *state, const struct runner_job *job,
 	free(s);
 }
 
-static const struct runner_plugin plugin = {
-	.size = sizeof plugin,
-	.abi_major = RUNNER_ABI_MAJOR,
-	.abi_minor = RUNNER_ABI_MINOR,
-	.flags = RUNNER_NO_PROCESS,
-	.name = "sensor",
-	.version = "1.0",
-	.open = sensor_open,
-	.close = run_close,
-	.prepare = sensor_prepare,
-	.execute = sensor_execute,
-	.finish = sensor_finish,
-	.kill = sensor_kill,
-};
-
-const struct runner_plugin *runner_entry(void)
-{
-	return &plugin;
-}
+RUN_PLUGIN("sensor", .flags = RUNNER_NO_PROCESS, .open = sensor_open, .close = run_close,
+           .prepare = sensor_prepare, .execute = sensor_execute, .finish = sensor_finish,
+           .kill = sensor_kill);

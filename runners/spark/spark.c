@@ -13,7 +13,9 @@ static const struct {
 	        { "--py-files", "py_files" }, { "--files", "files" },
 	        { "--queue", "queue" } };
 
-static int add_words(struct client *c, const struct run *r)
+const char client_name[] = "spark";
+
+int client_words(struct client *c, const struct run *r)
 {
 	char *program = run_text(r, "program"), *application = run_text(r, "application");
 	char *master = run_text(r, "master");
@@ -38,28 +40,4 @@ static int add_words(struct client *c, const struct run *r)
 	free(application);
 	free(master);
 	return code;
-}
-
-static int spark_execute(void *self, void *state, const struct runner_job *job,
-                         struct runner_result *result)
-{
-	(void)self;
-	(void)state;
-	return client_execute(add_words, job, result);
-}
-
-static const struct runner_plugin plugin = {
-	.size = sizeof plugin,
-	.abi_major = RUNNER_ABI_MAJOR,
-	.abi_minor = RUNNER_ABI_MINOR,
-	.name = "spark",
-	.version = "1.0",
-	.open = run_open,
-	.close = run_close,
-	.execute = spark_execute,
-};
-
-const struct runner_plugin *runner_entry(void)
-{
-	return &plugin;
 }

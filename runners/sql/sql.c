@@ -175,19 +175,5 @@ static int sql_execute(void *self, void *state, const struct runner_job *job,
 	return answer;
 }
 
-static const struct runner_plugin plugin = {
-	.size = sizeof plugin,
-	.abi_major = RUNNER_ABI_MAJOR,
-	.abi_minor = RUNNER_ABI_MINOR,
-	.flags = RUNNER_NO_PROCESS,
-	.name = "sql",
-	.version = "1.0",
-	.open = run_open,
-	.close = run_close,
-	.execute = sql_execute,
-};
-
-const struct runner_plugin *runner_entry(void)
-{
-	return &plugin;
-}
+RUN_PLUGIN("sql", .flags = RUNNER_NO_PROCESS, .open = run_open, .close = run_close,
+           .execute = sql_execute);
