@@ -76,6 +76,18 @@ static int check_name(struct call *c, const char *is)
 	                                         "it is called '%s', and keeps its name", is);
 }
 
+/* So does its id. */
+static int check_id(struct call *c)
+{
+	const char *id = json_text(c->json, "id");
+
+	return id == NULL || strcmp(id, c->params[0]) == 0
+	               ? 0
+	               : call_fail(c, E_CONFLICT, "id",
+	                           "the body has the id '%.100s', '%.100s' keeps its own", id,
+	                           c->params[0]);
+}
+
 /* --- pipelines -------------------------------------------------------------------------------- */
 
 static int node_take(void *ctx, const struct store_doc *s)
@@ -194,6 +206,8 @@ static int pipeline_change(struct change *x)
 	} else if (code == 0) {
 		code = check_name(c, yaml_get(was.workflow, "pipeline")->text);
 		if (code == 0)
+			code = check_id(c);
+		if (code == 0)
 			code = pipeline_put(x, &was);
 	}
 	def_done(&was);
@@ -294,7 +308,7 @@ static int task_change(struct change *x)
 		                 c->params[0]);
 	if (x->ends)
 		return task_end(x, name);
-	return check_name(c, name) < 0 ? c->err.code : task_put(x, name);
+	return check_name(c, name) < 0 || check_id(c) < 0 ? c->err.code : task_put(x, name);
 }
 
 /* --- both ------------------------------------------------------------------------------------- */

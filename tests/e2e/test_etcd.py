@@ -384,14 +384,19 @@ def a_running_job_whose_key_goes_ends_as_it_does(s):
 # --- pipelines, as ECTS has them ----------------------------------------------------------------
 
 
-def ects(s, method, path, body=None):
+def ects_says(s, method, path, body=None):
     link = http.client.HTTPConnection("127.0.0.1", s.http, timeout=60)
     link.request(method, "/ects" + path, json.dumps(body) if body else None,
                  {"Authorization": f"Bearer {s.token}", "Content-Type": "application/json"})
     answer = link.getresponse()
     text = json.loads(answer.read())
     link.close()
-    assert answer.status == 200, (method, path, answer.status, text)
+    return answer.status, text
+
+
+def ects(s, method, path, body=None):
+    status, text = ects_says(s, method, path, body)
+    assert status == 200, (method, path, status, text)
     return text
 
 
@@ -449,6 +454,23 @@ def a_pipeline_put_there_runs_and_what_is_made_over_http_stands_there(s):
     until("it is gone there", lambda: pipeline_key(s, "made") is None)
     until("and its mark", lambda: not pipeline_marked(s, "made"))
     assert s.problem("made") is None and s.problem("测试") is None
+
+
+@test
+def a_put_with_another_id_in_its_body_is_refused_with_both(s):
+    made = ects(s, "POST", "/pipelines", pipeline("keeps", "true", spec="0 0 0 1 1 * *"))
+    task = ects(s, "POST", "/tasks", {"name": "kept", "mode": "shell", "content": "true"})
+    for path, is_, body in (("/pipelines/", made["id"], pipeline("keeps", "false", spec="0 0 0 1 1 * *")),
+                            ("/tasks/", task["id"], {"content": "false"})):
+        status, text = ects_says(s, "PUT", path + is_, {**body, "id": "another"})
+        assert status == 409 and text["error"]["place"] == "id", (status, text)
+        assert "'another'" in text["error"]["message"] and f"'{is_}'" in text["error"]["message"], text
+        assert ects(s, "GET", path + is_)["id"] == is_
+        ects(s, "PUT", path + is_, {**body, "id": is_})
+    assert s.workflow("keeps")["version"] == 2
+    ects(s, "DELETE", f"/pipelines/{made['id']}")
+    ects(s, "DELETE", f"/tasks/{task['id']}")
+    until("its key goes", lambda: pipeline_key(s, "keeps") is None)
 
 
 @test
