@@ -124,17 +124,19 @@ static bool all_go(const struct commander *c, const struct order *o, const char 
 	return true;
 }
 
-/* For who keeps documents elsewhere too. What came from there is there. */
+/* For who keeps documents elsewhere too: each change, in their order. */
 static void tell_saved(const struct commander *c, const struct cmd *cmd, const struct edit *e)
 {
 	const struct front *f = c->front;
 
-	if (!f || !f->registry || !f->saved || strcmp(cmd->actor, "etcd") == 0)
+	if (!f || !f->registry || !f->saved)
 		return;
 	for (size_t i = 0; i < e->n_docs; i++) {
 		const struct store_doc *d = &e->docs[i];
 		if (d->kind == DOC_WORKFLOW && !version_is_draft(d->version))
-			f->saved(f->registry, d->name, d->retired ? NULL : d->body, d->body_len);
+			f->saved(f->registry,
+			         &(struct saved_workflow){ d->name, d->retired ? NULL : d->body,
+			                                   d->body_len, d->version, cmd->actor });
 	}
 	/* A plan ends before the last of it has: there is no document yet that says so. */
 	char *last = NULL;
@@ -142,7 +144,8 @@ static void tell_saved(const struct commander *c, const struct cmd *cmd, const s
 		const char *name = e->tasks[i]->name;
 		char *workflow = mem_strn(name, (size_t)(strrchr(name, '/') - name));
 		if ((!last || strcmp(last, workflow) != 0) && all_go(c, &cmd->o, workflow))
-			f->saved(f->registry, workflow, NULL, 0);
+			f->saved(f->registry,
+			         &(struct saved_workflow){ .name = workflow, .actor = cmd->actor });
 		free(last);
 		last = workflow;
 	}

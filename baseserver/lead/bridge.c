@@ -1,4 +1,4 @@
-#include "baseserver/lead/bridge.h"
+#include "baseserver/lead/bridge_impl.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "baseserver/command/commander.h"
-#include "baseserver/lead/registry.h"
 #include "etcd/etcd.h"
 #include "sched/ects.h"
 #include "sched/workflow.h"
@@ -16,69 +15,35 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json.h"
+#include "util/json_in.h"
 #include "util/json_put.h"
 #include "util/log.h"
 
-enum { PROBLEMS_SHOWN = 100 };
-#define BRIDGE_MARK "." /* no job is called so */
-#define PAUSE_US    (500 * US_PER_MS)
-#define LATER_US    (2 * US_PER_S)
-
-enum order_kind { ORDER_PUT, ORDER_GONE, ORDER_KILL };
-
-/* A command on its way, or waiting for its turn. */
-struct order {
-	struct order *next;
-	enum order_kind kind;
-	char *name, *args, *request_id;
-	char *is, *text; /* PUT: what its key says, its document */
-	int64_t due_us;  /* of one that is asked again */
-	int64_t mod_revision;
-};
-
-/* A job (a pipeline) of the store, of etcd, or of both. PREFIX/MARKS/NAME is its mark: the revision
- * of its key that was taken. It says later that a key which is gone was there, and that one which
- * is there was known. */
-struct job {
-	char *name, *problem; /* problem NULL: none */
-	char *is, *text; /* its key's value, its document, as the store has them; NULL: no job */
-	int64_t mod_revision;     /* of its key as last seen; 0: none */
-	int64_t mark;             /* 0: none */
-	char *written;            /* what we put there and have not seen there; NULL: nothing */
-	bool is_there, is_listed; /* there: the store has it, as last answered */
-	bool was_there;           /* it is retired */
-	bool put, drop;           /* its key is to be written, or to go ... */
-	bool put_mark;            /* ... and so is its mark */
-	bool from_etcd;           /* its last version came from there */
-};
-
-struct bridge {
-	const struct bridge_form *form;
-	struct bridge_world world;
-	struct commander *commander;
-	struct actor *me;
-	char *project;
-	char *library; /* the document of ECTS's tasks; NULL: none */
-	struct job *jobs;
-	size_t n;
-	struct order *first, **last, *done; /* done: kills whose keys are to go */
-	struct order *later;                /* refused by what goes on now: asked again then */
-	bool is_asked;                      /* the first is with the commander */
-	int64_t again_us;                   /* not before */
-	uint64_t changes;
-	bool owes;  /* some job has something to write */
-	bool known; /* this etcd has seen us before: the mark of all, BRIDGE_MARK, is there */
-};
+enum { TRIES_MAX = 5 };
+#define ACTOR    "etcd" /* of the commands made here */
+#define PAUSE_US (500 * US_PER_MS)
+#define LATER_US (2 * US_PER_S)
 
 /* ---- jobs we know ------------------------------------------------------------------------- */
 
-static struct job *job_of(struct bridge *b, const char *name)
+static struct job *job_find(const struct bridge *b, const char *name)
 {
 	for (size_t i = 0; i < b->n; i++)
 		if (strcmp(b->jobs[i].name, name) == 0)
 			return &b->jobs[i];
+	return NULL;
+}
+
+static struct job *job_of(struct bridge *b, const char *name)
+{
+	struct job *j = job_find(b, name);
+
+	if (j)
+		return j;
 	b->jobs = mem_grow(b->jobs, b->n + 1, sizeof *b->jobs);
-	b->jobs[b->n] = (struct job){ .name = mem_str(name) };
+	b->jobs[b->n] = (struct job){ .name = mem_str(name),
+		                      .actor = mem_str(""),
+		                      .base = b->is_listed ? 0 : NOT_KNOWN };
 	return &b->jobs[b->n++];
 }
 
@@ -89,6 +54,17 @@ static void set_is(struct job *j, char *is, char *text)
 	free(j->text);
 	j->is = is;
 	j->text = text;
+}
+
+static void set_actor(struct job *j, const char *actor)
+{
+	free(j->actor);
+	j->actor = mem_str(actor);
+}
+
+static bool is_etcds(const struct job *j)
+{
+	return strcmp(j->actor, ACTOR) == 0;
 }
 
 /* What the key of a document says, the caller's; NULL: it is none of ours. */
@@ -102,6 +78,11 @@ static char *value_of(const struct bridge *b, const char *name, const char *text
 		is = mem_str(buf_str(&value));
 	buf_done(&value);
 	return is;
+}
+
+char *bridge_key(const struct bridge *b, const char *word, const char *name)
+{
+	return mem_fmt("%s/%s/%s", b->world.prefix, word, name);
 }
 
 static bool same(const char *a, const char *b)
@@ -132,9 +113,9 @@ static int each_workflow(void *ctx, const struct store_doc *d)
 	if (!is)
 		return 0;
 	struct job *j = job_of(b, name);
-	j->is_there = !d->retired;
 	j->was_there = d->retired;
-	j->from_etcd = strcmp(d->actor, "etcd") == 0;
+	j->version = d->version;
+	set_actor(j, d->actor);
 	if (d->retired)
 		free(is);
 	else
@@ -162,13 +143,12 @@ int bridge_new(const struct bridge_form *form, const struct bridge_world *world,
 	return 0;
 }
 
-static void order_free(struct order *o)
+void bridge_order_free(struct order *o)
 {
 	free(o->name);
 	free(o->args);
 	free(o->request_id);
 	free(o->is);
-	free(o->text);
 	free(o);
 }
 
@@ -176,7 +156,7 @@ static void orders_free(struct order *o)
 {
 	for (struct order *next; o; o = next) {
 		next = o->next;
-		order_free(o);
+		bridge_order_free(o);
 	}
 }
 
@@ -187,7 +167,9 @@ void bridge_free(struct bridge *b)
 	for (size_t i = 0; i < b->n; i++) {
 		free(b->jobs[i].name);
 		free(b->jobs[i].problem);
-		free(b->jobs[i].written);
+		free(b->jobs[i].lost);
+		free(b->jobs[i].news);
+		free(b->jobs[i].actor);
 		set_is(&b->jobs[i], NULL, NULL);
 	}
 	free(b->jobs);
@@ -204,8 +186,7 @@ void bridge_start(struct bridge *b, struct actor *me)
 	b->me = me;
 }
 
-/* Said once: the same again at a restart's listing is a new process. */
-static void problem(struct bridge *b, const char *what, struct job *j, const char *text)
+void bridge_problem(struct bridge *b, const char *what, struct job *j, const char *text)
 {
 	if (!j->problem || strcmp(j->problem, text) != 0)
 		log_error("etcd.job", "key=%s/%s text=\"%s\"", what, j->name, text);
@@ -223,8 +204,8 @@ static void well(struct bridge *b, struct job *j)
 
 /* ---- orders ------------------------------------------------------------------------------- */
 
-static struct order *order_put(struct bridge *b, enum order_kind kind, const char *cluster,
-                               const char *name, int64_t revision, struct buf *args)
+static struct order *order_put(struct bridge *b, enum order_kind kind, const char *name,
+                               int64_t revision, struct buf *args)
 {
 	const char *const words[] = { b->form->word, b->form->gone, "killer" };
 	struct order *o = mem_new(sizeof *o);
@@ -233,7 +214,7 @@ static struct order *order_put(struct bridge *b, enum order_kind kind, const cha
 	o->name = mem_str(name);
 	o->args = mem_strn((const char *)buf_at(args), args->len);
 	o->mod_revision = revision;
-	o->request_id = mem_fmt("etcd/%s/%s/%s@%" PRId64, cluster, words[kind], name, revision);
+	o->request_id = mem_fmt("etcd/%s/%s/%s@%" PRId64, b->cluster, words[kind], name, revision);
 	*b->last = o;
 	b->last = &o->next;
 	buf_done(args);
@@ -245,63 +226,86 @@ static void owe(struct bridge *b, bool *what)
 	*what = b->owes = true;
 }
 
-static bool is_ordered(const struct bridge *b, const char *name)
+bool bridge_is_ordered(const struct bridge *b, const char *name)
 {
 	const struct order *o = b->first;
 
-	while (o && (o->kind != ORDER_PUT || strcmp(o->name, name) != 0))
+	while (o && (o->kind == ORDER_KILL || strcmp(o->name, name) != 0))
 		o = o->next;
 	return o != NULL;
 }
 
-static int document_of(struct bridge *b, const struct job *j, const struct etcd_kv *kv,
-                       struct buf *text, struct err *err)
+/* Its base when it is done. */
+static int64_t base_of(const struct order *o)
 {
-	b->world.was = j->text;
-	return b->form->document(&b->world, j->name, kv->value, kv->value_len, text, err);
+	return o->kind == ORDER_PUT ? o->mod_revision : 0;
 }
 
-static void apply(struct bridge *b, const char *cluster, struct job *j, const struct etcd_kv *kv)
-{
-	struct buf text, args;
-	struct err err = { 0 };
-	struct json_out out;
+/* ---- which is in force -------------------------------------------------------------------- */
 
-	buf_init(&text);
-	if (document_of(b, j, kv, &text, &err) < 0) {
-		problem(b, b->form->word, j, err.text);
-		buf_done(&text);
-		return;
+void bridge_agree(struct bridge *b, struct job *j, int64_t base)
+{
+	if (j->problem)
+		well(b, j);
+	if (j->lost && j->lost_base != base) {
+		free(j->lost);
+		j->lost = NULL;
+		b->changes++;
 	}
-	char *is = value_of(b, j->name, buf_str(&text), text.len);
-	/* What we have put there ourselves, or what was taken before its mark was written. */
-	if (j->is_there && same(is, j->is)) {
+	j->base = base;
+	j->agreed = j->version;
+	j->is_dirty = false;
+	if (j->mark != base || (j->mark_version && j->mark_version != j->agreed))
 		owe(b, &j->put_mark);
-		free(is);
-		buf_done(&text);
+}
+
+/* A change of somebody here is not in force any more; its version stays in the history. */
+static void lose(struct bridge *b, struct job *j, const struct order *o)
+{
+	if (is_etcds(j))
 		return;
-	}
+	log_warn("etcd.lost", "what=%s name=%s version=%" PRIu32 " by=%s revision=%" PRId64,
+	         b->form->one, j->name, j->version, j->actor, o->mod_revision);
+	free(j->lost);
+	j->lost = mem_fmt("version %" PRIu32 ", saved by %.200s, is lost: at the same time the key "
+	                  "was %s in etcd (revision %" PRId64 "), which is in force",
+	                  j->version, j->actor, o->kind == ORDER_PUT ? "put" : "deleted",
+	                  o->mod_revision);
+	j->lost_base = base_of(o);
+	b->changes++;
+}
+
+static int document_of(struct bridge *b, const struct job *j, struct buf *text, struct err *err)
+{
+	b->world.was = j->text;
+	return b->form->document(&b->world, j->name, j->news, j->news_len, text, err);
+}
+
+static void apply(struct bridge *b, struct job *j, struct buf *text, char *is)
+{
+	struct json_out out;
+	struct buf args;
+	char *key = bridge_key(b, b->form->word, j->name);
+
 	buf_init(&args);
 	json_out_start(&out, &args);
 	json_open_object(&out);
 	json_add_key(&out, "documents");
 	json_open_array(&out);
 	json_open_object(&out);
-	json_field_text(&out, "name", kv->key);
-	json_field_text(&out, "text", buf_str(&text));
+	json_field_text(&out, "name", key);
+	json_field_text(&out, "text", buf_str(text));
 	json_close_object(&out);
 	json_close_array(&out);
-	if (b->form->has_steps && j->is_there)
+	if (b->form->has_steps && j->is)
 		json_field_truth(&out, "retire", true); /* a step that is no longer in it */
 	json_close_object(&out);
 	json_out_end(&out);
-	struct order *o = order_put(b, ORDER_PUT, cluster, j->name, kv->mod_revision, &args);
-	o->is = is;
-	o->text = mem_str(buf_str(&text));
-	buf_done(&text);
+	order_put(b, ORDER_PUT, j->name, j->news_revision, &args)->is = is;
+	free(key);
 }
 
-static void retire(struct bridge *b, const char *cluster, struct job *j, int64_t revision)
+static void retire(struct bridge *b, struct job *j)
 {
 	struct buf args;
 
@@ -312,91 +316,146 @@ static void retire(struct bridge *b, const char *cluster, struct job *j, int64_t
 	           "{\"selection\":{\"workflow\":\"%s/%s\"},\"detach\":true,"
 	           "\"running\":\"wait\"}",
 	           b->project, j->name);
-	order_put(b, ORDER_GONE, cluster, j->name, revision, &args);
+	order_put(b, ORDER_GONE, j->name, j->news_revision, &args);
 }
 
-/* A key that was taken already: the store may have gone on since, with nobody to write it. */
-static void compare(struct bridge *b, struct job *j, const struct etcd_kv *kv)
+/* The store may have gone on since a key was taken, with nobody to write it. */
+static void judge_value(struct bridge *b, struct job *j, bool was_taken)
 {
+	struct err err = { 0 };
 	struct buf text;
-	char *is = NULL;
 
 	buf_init(&text);
-	if (document_of(b, j, kv, &text, NULL) == 0)
-		is = value_of(b, j->name, buf_str(&text), text.len);
-	if (j->was_there && !j->is_there)
-		owe(b, &j->drop);
-	else if (j->is && !same(is, j->is))
-		owe(b, &j->put);
+	if (document_of(b, j, &text, &err) < 0) {
+		bridge_problem(b, b->form->word, j, err.text);
+		j->base = j->news_revision;
+		b->owes |= j->is_dirty;
+		buf_done(&text);
+		return;
+	}
+	char *is = value_of(b, j->name, buf_str(&text), text.len);
+	if (same(is, j->is)) {
+		bridge_agree(b, j, j->news_revision);
+	} else if (was_taken) {
+		j->base = j->news_revision;
+		owe(b, &j->is_dirty);
+	} else {
+		apply(b, j, &text, is);
+		is = NULL;
+	}
 	free(is);
 	buf_done(&text);
 }
 
-/* Changes come in their order: what comes before our own is older. */
-static bool is_seen(struct job *j, const struct etcd_kv *kv)
+/* What is to become of the key as it was last seen. One order of a job at a time: what comes
+ * meanwhile is judged when it is answered. */
+static void judge(struct bridge *b, struct job *j)
 {
-	if (!j->written)
-		return true;
-	if (kv->is_deleted || strlen(j->written) != kv->value_len ||
-	    memcmp(j->written, kv->value, kv->value_len) != 0)
-		return false;
-	free(j->written);
-	j->written = NULL;
-	return true;
+	if (!j->has_news || bridge_is_ordered(b, j->name))
+		return;
+	bool first = j->base == NOT_KNOWN;
+	j->has_news = false;
+	if (first && j->mark_version && j->version > j->mark_version)
+		j->is_dirty = !is_etcds(j);
+	if (j->news)
+		judge_value(b, j, first && j->news_revision <= j->mark && (j->is || j->was_there));
+	else if (j->is)
+		retire(b, j);
+	else
+		bridge_agree(b, j, 0);
+	free(j->news);
+	j->news = NULL;
 }
 
+void bridge_take_news(struct bridge *b, struct job *j, const char *value, size_t n,
+                      int64_t revision)
+{
+	free(j->news);
+	j->news = value ? mem_strn(value, n) : NULL;
+	j->news_len = value ? n : 0;
+	j->news_revision = revision;
+	j->has_news = true;
+	if (revision > j->seen)
+		j->seen = revision;
+	judge(b, j);
+}
+
+static void set_cluster(struct bridge *b, const char *cluster)
+{
+	snprintf(b->cluster, sizeof b->cluster, "%s", cluster);
+}
+
+/* Changes come in their order: what is not newer than what we wrote or judged is older. */
 void bridge_job(struct bridge *b, const char *cluster, const char *name, const struct etcd_kv *kv)
 {
 	struct job *j = job_of(b, name);
-	bool is_known = kv->mod_revision <= j->mark && (j->is_there || j->was_there);
 
+	set_cluster(b, cluster);
 	j->is_listed = !kv->is_deleted;
-	if (kv->mod_revision <= j->mod_revision)
-		return;
-	j->mod_revision = kv->mod_revision;
-	/* What was saved here and waits to be written, or was and is not seen yet, is the later
-	 * one. */
-	if (j->put || !is_seen(j, kv))
-		return;
-	if (kv->is_deleted) {
-		owe(b, &j->put_mark);
-		j->mod_revision = 0;
-		if (j->is_there || is_ordered(b, name))
-			retire(b, cluster, j, kv->mod_revision);
-		else if (j->problem)
-			well(b, j);
-	} else if (is_known) {
-		compare(b, j, kv);
-	} else if (!j->drop) {
-		apply(b, cluster, j, kv);
-	}
+	if (kv->mod_revision > j->seen)
+		bridge_take_news(b, j, kv->is_deleted ? NULL : kv->value, kv->value_len,
+		                 kv->mod_revision);
 }
 
 void bridge_mark(struct bridge *b, const char *name, const struct etcd_kv *kv)
 {
-	if (strcmp(name, BRIDGE_MARK) == 0)
+	char *end = NULL;
+
+	if (strcmp(name, BRIDGE_MARK) == 0) {
 		b->known = !kv->is_deleted;
-	else
-		job_of(b, name)->mark = kv->is_deleted ? 0 : strtoll(kv->value, NULL, 10);
+		return;
+	}
+	struct job *j = job_of(b, name);
+	j->mark = kv->is_deleted ? 0 : strtoll(kv->value, &end, 10);
+	j->mark_version = kv->is_deleted ? 0 : (uint32_t)strtoul(end, NULL, 10);
 }
 
-void bridge_saved(struct bridge *b, const char *workflow, const char *text, size_t n)
+/* The order whose change this may be. */
+static struct order *order_out(const struct bridge *b, const char *name)
+{
+	struct order *o = b->is_asked ? b->first : NULL;
+
+	return o && o->kind != ORDER_KILL && strcmp(o->name, name) == 0 ? o : NULL;
+}
+
+static void saved_by_etcd(struct bridge *b, struct job *j, bool is_change)
+{
+	struct order *o = order_out(b, j->name);
+
+	if (o) {
+		j->base = base_of(o);
+		j->is_dirty = false;
+	} else if (is_change) {
+		/* Ordered by a server before this one: what etcd has by now is looked up. */
+		j->base = NOT_KNOWN;
+		owe(b, &j->is_dirty);
+	}
+}
+
+void bridge_saved(struct bridge *b, const struct saved_workflow *w)
 {
 	size_t len = strlen(b->project);
 
-	if (strncmp(workflow, b->project, len) != 0 || workflow[len] != '/')
+	if (strncmp(w->name, b->project, len) != 0 || w->name[len] != '/')
 		return;
-	const char *name = workflow + len + 1;
-	char *is = text ? value_of(b, name, text, n) : NULL;
-	learn_library(b, name, text, n);
-	if (text && !is)
+	const char *name = w->name + len + 1;
+	char *is = w->text ? value_of(b, name, w->text, w->n) : NULL;
+	learn_library(b, name, w->text, w->n);
+	if (!is && !job_find(b, name))
 		return; /* a workflow, and no job */
 	struct job *j = job_of(b, name);
-	set_is(j, is, text ? mem_strn(text, n) : NULL);
-	j->is_there = text != NULL;
-	j->was_there = !text;
-	j->put = j->drop = j->from_etcd = false;
-	owe(b, text ? &j->put : &j->drop);
+	bool is_change = !same(is, j->is), by_etcd = strcmp(w->actor, ACTOR) == 0;
+	b->changes += is_change;
+	if (by_etcd && j->is_dirty && order_out(b, name))
+		lose(b, j, order_out(b, name));
+	set_is(j, is, is ? mem_strn(w->text, w->n) : NULL);
+	set_actor(j, w->actor);
+	j->version = w->version ? w->version : j->version;
+	j->was_there = !w->text;
+	if (by_etcd)
+		saved_by_etcd(b, j, is_change);
+	else if (is_change)
+		owe(b, &j->is_dirty);
 }
 
 void bridge_kill(struct bridge *b, const char *cluster, const char *name, const struct etcd_kv *kv)
@@ -406,84 +465,144 @@ void bridge_kill(struct bridge *b, const char *cluster, const char *name, const 
 	if (kv->is_deleted)
 		return;
 	if (strlen(name) > BRIDGE_JOB_BYTES_MAX || !name_ok(name)) {
-		problem(b, "killer", job_of(b, name), "the name is no job's");
+		bridge_problem(b, "killer", job_of(b, name), "the name is no job's");
 		return;
 	}
+	set_cluster(b, cluster);
 	buf_init(&args);
 	buf_printf(&args,
 	           "{\"selection\":{\"tasks\":[\"%s/%s/%s\"],\"states\":[\"Running\"]},"
 	           "\"message\":\"%s\"}",
 	           b->project, name, name, "asked for in etcd");
-	order_put(b, ORDER_KILL, cluster, name, kv->mod_revision, &args);
+	order_put(b, ORDER_KILL, name, kv->mod_revision, &args);
 }
 
-void bridge_begin(struct bridge *b)
+void bridge_begin(struct bridge *b, bool is_anew)
 {
 	b->known = false;
 	for (size_t i = 0; i < b->n; i++) {
-		b->jobs[i].is_listed = false;
-		free(b->jobs[i].written);
-		b->jobs[i].written = NULL;
+		struct job *j = &b->jobs[i];
+		j->is_listed = false;
+		j->mark = 0;
+		j->mark_version = 0;
 		/* Another cluster, or an old state of this one, counts anew. */
-		b->jobs[i].mod_revision = b->jobs[i].mark = 0;
+		if (is_anew) {
+			j->base = NOT_KNOWN;
+			j->seen = 0;
+		}
 	}
 }
 
 /* A key that is not there was deleted if it has a mark. Without one it was never written, or etcd
  * was made anew and has forgotten all: then it gets what we have. */
+static void not_listed(struct bridge *b, struct job *j, int64_t revision)
+{
+	bool was_there = j->base != NOT_KNOWN ? j->base != 0 : j->mark || (b->known && is_etcds(j));
+
+	if (was_there) {
+		bridge_take_news(b, j, NULL, 0, revision);
+	} else if (j->base == NOT_KNOWN) {
+		j->base = 0;
+		if (j->is)
+			owe(b, &j->is_dirty);
+	}
+}
+
 void bridge_end(struct bridge *b, const char *cluster, int64_t revision)
 {
-	for (size_t i = 0; i < b->n; i++) {
-		struct job *j = &b->jobs[i];
-		bool is_known = j->mark || is_ordered(b, j->name) || (b->known && j->from_etcd);
-		if (j->is_listed || j->put || j->drop)
-			continue;
-		if (j->mark)
-			owe(b, &j->put_mark);
-		if (is_known && (j->is_there || is_ordered(b, j->name)))
-			retire(b, cluster, j, revision);
-		else if (!is_known && j->is)
-			owe(b, &j->put);
-	}
+	set_cluster(b, cluster);
+	b->is_listed = true;
+	for (size_t i = 0; i < b->n; i++)
+		if (!b->jobs[i].is_listed)
+			not_listed(b, &b->jobs[i], revision);
 	b->owes |= !b->known;
 }
 
 /* ---- answers ------------------------------------------------------------------------------ */
 
-static void settle(struct bridge *b, struct order *o, const struct client_request *r)
+/* What became of it, and in words. *ret_failed: it was accepted, and came to nothing: the server
+ * ended meanwhile, or its store failed. Its id of before and other arguments: it was taken, and
+ * what is here has changed since. */
+static int outcome_of(const struct client_request *r, bool *ret_failed, struct err *why)
+{
+	struct cJSON *root = NULL;
+
+	*ret_failed = false;
+	err_set(why, r->code, "%s", r->text);
+	if (!r->body || json_parse(r->body, r->body_len, &root, NULL) < 0)
+		return r->code;
+	const char *state = json_text(root, "state"), *text = json_text(root, "error");
+	const char *place = json_text(root, "place");
+	*ret_failed = r->code == 0 && state && strcmp(state, command_state_name(CS_FAILED)) == 0;
+	if (*ret_failed)
+		err_set(why, E_CONFLICT, "%.300s", text ? text : "");
+	else if (r->code == E_CONFLICT && place && strcmp(place, "request_id") == 0)
+		why->code = 0;
+	json_free(root);
+	return why->code;
+}
+
+static void taken(struct bridge *b, struct job *j, const struct order *o)
+{
+	/* Its plan ended before this server began, the last of it runs. */
+	if (o->kind == ORDER_GONE && is_etcds(j)) {
+		set_is(j, NULL, NULL);
+		b->changes++;
+	}
+	if (same(j->is, o->is)) {
+		bridge_agree(b, j, base_of(o));
+	} else { /* saved here since */
+		j->base = base_of(o);
+		owe(b, &j->is_dirty);
+	}
+	log_info("etcd.taken", "what=%s name=%s revision=%" PRId64,
+	         o->kind == ORDER_PUT ? b->form->one : "retired", o->name, o->mod_revision);
+}
+
+static void settle(struct bridge *b, struct order *o, int code, const char *text)
 {
 	struct job *j = job_of(b, o->name);
 	/* Nothing runs, or nobody knows it any more: so it shall be. */
-	bool is_well = r->code == 0 || (o->kind != ORDER_PUT && r->code == E_NOT_FOUND);
+	bool is_well = code == 0 || (o->kind != ORDER_PUT && code == E_NOT_FOUND);
 
-	if (!is_well)
-		problem(b, o->kind == ORDER_KILL ? "killer" : b->form->word, j, r->text);
-	else if (j->problem || o->kind != ORDER_KILL)
-		well(b, j);
-	/* A version that is refused leaves the one before it in force. */
-	if (is_well && o->kind != ORDER_KILL && !j->put && !j->drop) {
-		j->is_there = o->kind == ORDER_PUT;
-		j->was_there = !j->is_there;
-		j->from_etcd = true;
-		set_is(j, o->is, o->text);
-		o->is = o->text = NULL;
-		/* What was seen of the key since is taken by an order of its own. */
-		if (j->mod_revision == (j->is_there ? o->mod_revision : 0))
-			owe(b, &j->put_mark);
+	if (o->kind == ORDER_KILL && is_well) {
+		if (j->problem)
+			well(b, j);
+		log_info("etcd.taken", "what=kill name=%s revision=%" PRId64, o->name,
+		         o->mod_revision);
+	} else if (is_well) {
+		taken(b, j, o);
+	} else {
+		bridge_problem(b, o->kind == ORDER_KILL ? "killer" : b->form->word, j, text);
 	}
-	if (is_well)
-		log_info("etcd.taken", "what=%s name=%s revision=%" PRId64,
-		         o->kind == ORDER_PUT    ? b->form->one
-		         : o->kind == ORDER_KILL ? "kill"
-		                                 : "retired",
-		         o->name, o->mod_revision);
+	/* A version that is refused leaves the one before it in force; one that was saved here is
+	 * written over it. */
+	if (!is_well && o->kind != ORDER_KILL)
+		j->base = base_of(o);
+	b->owes = true;
 }
 
-/* What is there may be in the way only now: a step that goes still runs. */
-static bool is_early(struct bridge *b, const struct order *o, int code)
+/* What is there may be in the way only now: a step that goes still runs. What failed once is asked
+ * with another request id, some times. */
+static bool is_early(struct order *o, int code, bool failed)
 {
-	return code == E_CONFLICT && o->kind == ORDER_PUT &&
-	       job_of(b, o->name)->mod_revision == o->mod_revision;
+	if (!failed)
+		return code == E_CONFLICT && o->kind == ORDER_PUT;
+	if (o->tries == TRIES_MAX)
+		return false;
+	char *plain = mem_strn(o->request_id, strcspn(o->request_id, "#"));
+	free(o->request_id);
+	o->request_id = mem_fmt("%s#%d", plain, ++o->tries);
+	free(plain);
+	return true;
+}
+
+/* Nothing is newer than what it asks for. */
+static bool is_still(struct bridge *b, const struct order *o)
+{
+	const struct job *j = job_of(b, o->name);
+
+	return j->seen == o->mod_revision && !j->is_dirty;
 }
 
 static void ask_later(struct bridge *b, struct order *o)
@@ -497,58 +616,55 @@ static void ask_later(struct bridge *b, struct order *o)
 static void ask_again(struct bridge *b, int64_t now_us)
 {
 	for (struct order **at = &b->later, *o; (o = *at) != NULL;) {
-		bool is_still = job_of(b, o->name)->mod_revision == o->mod_revision;
-		if (is_still && o->due_us > now_us) {
+		bool still = is_still(b, o);
+		if (still && o->due_us > now_us) {
 			at = &o->next;
 			continue;
 		}
 		*at = o->next;
 		o->next = NULL;
-		if (is_still) {
+		if (still) {
 			*b->last = o;
 			b->last = &o->next;
 		} else {
-			order_free(o);
+			bridge_order_free(o);
 		}
 	}
 }
 
-static void answered(struct bridge *b, struct letter *l)
+static void answered(struct letter *l, void *self)
 {
 	struct client_request *r = (struct client_request *)l;
+	struct bridge *b = r->ctx;
 	struct order *o = b->first;
+	struct err err = { 0 };
 
+	(void)self;
 	b->is_asked = false;
 	if (r->code < 0 && err_retryable(r->code)) {
 		b->again_us = clock_mono_us(&clock_machine) + PAUSE_US;
 		client_request_free(r);
 		return;
 	}
-	bool early = is_early(b, o, r->code);
-	settle(b, o, r);
+	bool failed;
+	int code = outcome_of(r, &failed, &err);
 	client_request_free(r);
+	settle(b, o, code, err.text);
+	bool early = is_early(o, code, failed);
 	b->first = o->next;
 	if (!b->first)
 		b->last = &b->first;
-	if (early) {
+	struct job *j = job_of(b, o->name);
+	if (early && is_still(b, o)) {
 		ask_later(b, o);
 	} else if (o->kind == ORDER_KILL) {
 		o->next = b->done;
 		b->done = o;
 	} else {
-		order_free(o);
+		bridge_order_free(o);
 	}
+	judge(b, j);
 	bridge_pump(b, clock_mono_us(&clock_machine));
-}
-
-static void answered_job(struct letter *l, void *self)
-{
-	answered(registry_bridge(self, BRIDGE_JOBS), l);
-}
-
-static void answered_pipeline(struct letter *l, void *self)
-{
-	answered(registry_bridge(self, BRIDGE_PIPELINES), l);
 }
 
 const struct bridge_form bridge_forms[BRIDGES] = {
@@ -557,16 +673,14 @@ const struct bridge_form bridge_forms[BRIDGES] = {
 	                  .marks = "bridge",
 	                  .gone = "gone",
 	                  .document = bridge_job_document,
-	                  .value = bridge_job_value,
-	                  .answered = answered_job },
+	                  .value = bridge_job_value },
 	[BRIDGE_PIPELINES] = { .word = "pipelines",
 	                       .one = "pipeline",
 	                       .marks = "bridged-pipelines",
 	                       .gone = "gone-pipelines",
 	                       .has_steps = true,
 	                       .document = bridge_pipeline_document,
-	                       .value = bridge_pipeline_value,
-	                       .answered = answered_pipeline },
+	                       .value = bridge_pipeline_value },
 };
 
 bool bridge_pump(struct bridge *b, int64_t now_us)
@@ -580,117 +694,14 @@ bool bridge_pump(struct bridge *b, int64_t now_us)
 		return o != NULL;
 	struct client_request *r = client_request_new(kinds[o->kind], o->args, strlen(o->args));
 	r->reply_to = b->me;
-	r->answered = b->form->answered;
+	r->answered = answered;
+	r->ctx = b;
 	r->request_id = mem_str(o->request_id);
-	r->actor = mem_str("etcd");
+	r->actor = mem_str(ACTOR);
 	b->is_asked = commander_command(b->commander, r) == 0;
 	if (!b->is_asked) {
 		b->again_us = now_us + PAUSE_US;
 		client_request_free(r);
 	}
 	return true;
-}
-
-static int write_mark(const struct bridge *b, struct job *j, struct etcd *e, const char *prefix,
-                      struct err *err)
-{
-	char *key = mem_fmt("%s/%s/%s", prefix, b->form->marks, j->name);
-	char *value = mem_fmt("%" PRId64, j->mod_revision);
-	int r = j->mod_revision ? etcd_put(e, key, value, 0, err) : etcd_delete(e, key, err);
-
-	if (r == 0)
-		j->put_mark = false;
-	free(value);
-	free(key);
-	return r;
-}
-
-static int write_known(struct bridge *b, struct etcd *e, const char *prefix, struct err *err)
-{
-	char *key = mem_fmt("%s/%s/" BRIDGE_MARK, prefix, b->form->marks);
-	int r = b->known ? 0 : etcd_put(e, key, b->project, 0, err);
-
-	b->known = r == 0;
-	free(key);
-	return r;
-}
-
-/* What was saved here. Its mark follows when the watch shows the key. */
-static int write_job(const struct bridge *b, struct job *j, struct etcd *e, const char *prefix,
-                     struct err *err)
-{
-	char *key = mem_fmt("%s/%s/%s", prefix, b->form->word, j->name);
-	int r = j->put ? etcd_put(e, key, j->is, 0, err) : etcd_delete(e, key, err);
-
-	if (r == 0) {
-		log_info("etcd.written", "what=%s name=%s", j->put ? b->form->one : "end", j->name);
-		free(j->written);
-		j->written = j->put ? mem_str(j->is) : NULL;
-		j->put = j->drop = false;
-	}
-	free(key);
-	return r;
-}
-
-static int write_owed(struct bridge *b, struct etcd *e, const char *prefix, struct err *err)
-{
-	if (!b->owes)
-		return 0;
-	int r = write_known(b, e, prefix, err);
-	for (size_t i = 0; r == 0 && i < b->n; i++) {
-		struct job *j = &b->jobs[i];
-		if (j->put || j->drop)
-			r = write_job(b, j, e, prefix, err);
-		if (r == 0 && j->put_mark)
-			r = write_mark(b, j, e, prefix, err);
-	}
-	b->owes = r < 0;
-	return r;
-}
-
-int bridge_sweep(struct bridge *b, struct etcd *e, const char *prefix, struct err *err)
-{
-	int r = write_owed(b, e, prefix, err);
-
-	while (r == 0 && b->done) {
-		struct order *o = b->done;
-		char *key = mem_fmt("%s/killer/%s", prefix, o->name);
-		r = etcd_delete_if(e, key, o->mod_revision, err);
-		free(key);
-		if (r == 0) {
-			b->done = o->next;
-			order_free(o);
-		}
-	}
-	return r;
-}
-
-void bridge_print(const struct bridge *b, struct buf *out)
-{
-	size_t there = 0;
-
-	for (size_t i = 0; i < b->n; i++)
-		there += b->jobs[i].is_there && b->jobs[i].is;
-	put_int(out, b->form->word, (int64_t)there);
-}
-
-void bridge_print_problems(const struct bridge *b, struct buf *out)
-{
-	size_t shown = 0;
-
-	for (size_t i = 0; i < b->n && shown < PROBLEMS_SHOWN; i++) {
-		if (!b->jobs[i].problem)
-			continue;
-		shown++;
-		put_open(out, NULL, '{');
-		put_text(out, "what", b->form->one);
-		put_text(out, "name", b->jobs[i].name);
-		put_text(out, "text", b->jobs[i].problem);
-		put_close(out, '}');
-	}
-}
-
-uint64_t bridge_changes(const struct bridge *b)
-{
-	return b->changes;
 }

@@ -30,13 +30,14 @@ struct commander;
 struct err;
 struct etcd;
 struct etcd_kv;
-struct letter;
+struct saved_workflow;
 struct store;
 
 enum { BRIDGE_JOBS, BRIDGE_PIPELINES, BRIDGES };
 
 /* What is looked at besides the key. */
 struct bridge_world {
+	const char *prefix; /* of all keys; borrowed */
 	const char *project;
 	const char *library; /* the document of ECTS's tasks; NULL: none */
 	const char *was;     /* the document as it is; NULL: none */
@@ -56,7 +57,6 @@ struct bridge_form {
 	/* The value of a document, appended; false: it is none of this kind. */
 	bool (*value)(const struct bridge_world *w, const char *name, const char *text, size_t n,
 	              struct buf *out);
-	void (*answered)(struct letter *l, void *self);
 };
 
 extern const struct bridge_form bridge_forms[BRIDGES];
@@ -74,17 +74,18 @@ void bridge_job(struct bridge *b, const char *cluster, const char *name, const s
 void bridge_kill(struct bridge *b, const char *cluster, const char *name, const struct etcd_kv *kv);
 /* A mark, PREFIX/MARKS/NAME: its key was taken at that revision. In a listing before the jobs. */
 void bridge_mark(struct bridge *b, const char *name, const struct etcd_kv *kv);
-/* A workflow was saved or retired (text NULL) by another way than this one; "project/name". */
-void bridge_saved(struct bridge *b, const char *workflow, const char *text, size_t n);
-/* A listing: begin, bridge_job() for each key there is, end: the others are gone. */
-void bridge_begin(struct bridge *b);
+/* A workflow was saved or has ended, by whomever: each change of the store, in their order. */
+void bridge_saved(struct bridge *b, const struct saved_workflow *w);
+/* A listing, while nothing is to be answered: begin, bridge_job() for each key there is, end: the
+ * others are gone. is_anew: revisions seen before say nothing of this etcd. */
+void bridge_begin(struct bridge *b, bool is_anew);
 void bridge_end(struct bridge *b, const char *cluster, int64_t revision);
 
 /* Sends the next command if there is one to be sent. True: some are not answered yet. */
 bool bridge_pump(struct bridge *b, int64_t now_us);
 /* Writes to etcd what is owed: jobs saved elsewhere, marks; takes out the keys of ended jobs and of
  * kills that are done. */
-int bridge_sweep(struct bridge *b, struct etcd *e, const char *prefix, struct err *err);
+int bridge_sweep(struct bridge *b, struct etcd *e, struct err *err);
 /* How many there are, under its word; what is wrong, into a list: for the API. */
 void bridge_print(const struct bridge *b, struct buf *out);
 void bridge_print_problems(const struct bridge *b, struct buf *out);

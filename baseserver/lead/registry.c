@@ -49,6 +49,7 @@ struct registry {
 	size_t n;
 	uint32_t last_id;
 	int64_t revision; /* to watch from; 0: list first */
+	bool is_anew;     /* what was seen before says nothing of this etcd */
 	int64_t alive_us; /* when etcd was last asked */
 	int64_t sweep_us; /* when nodes are forgotten next that are gone for long */
 	int code;         /* of the last step; 1: none yet */
@@ -285,7 +286,7 @@ static int list(struct registry *r, struct err *err)
 		r->nodes[i].is_listed = false;
 	for (size_t i = 0; i < BRIDGES; i++)
 		if (r->bridges[i])
-			bridge_begin(r->bridges[i]);
+			bridge_begin(r->bridges[i], r->is_anew);
 	code = etcd_each(r->etcd, prefix, on_key, r, &revision, err);
 	for (size_t i = 0; i < r->n && code == 0; i++)
 		if (!r->nodes[i].is_listed)
@@ -293,8 +294,10 @@ static int list(struct registry *r, struct err *err)
 	for (size_t i = 0; i < BRIDGES; i++)
 		if (code == 0 && r->bridges[i])
 			bridge_end(r->bridges[i], etcd_cluster(r->etcd), revision);
-	if (code == 0)
+	if (code == 0) {
 		r->revision = revision + 1;
+		r->is_anew = false;
+	}
 	free(prefix);
 	return code;
 }
@@ -307,9 +310,9 @@ static void watch_end(struct registry *r)
 	r->watch = NULL;
 }
 
-static int watch(struct registry *r, struct err *err)
+/* is_busy: what was ordered is answered before all is listed. */
+static int watch(struct registry *r, bool is_busy, struct err *err)
 {
-	char *prefix = mem_fmt("%s/", r->set.p->etcd_prefix);
 	int64_t revision = 0;
 	int code = r->revision ? etcd_revision(r->etcd, &revision, err) : 0;
 
@@ -318,12 +321,16 @@ static int watch(struct registry *r, struct err *err)
 		log_warn("etcd.older", "revision=%" PRId64 " seen=%" PRId64, revision,
 		         r->revision - 1);
 		r->revision = 0;
+		r->is_anew = true;
 	}
+	if (code == 0 && !r->revision && is_busy)
+		return 0;
 	if (code == 0 && !r->revision)
 		code = list(r, err);
-
-	if (code == 0)
-		code = etcd_watch(r->etcd, prefix, r->revision, &r->watch, err);
+	if (code < 0)
+		return code;
+	char *prefix = mem_fmt("%s/", r->set.p->etcd_prefix);
+	code = etcd_watch(r->etcd, prefix, r->revision, &r->watch, err);
 	free(prefix);
 	return code;
 }
@@ -348,15 +355,17 @@ static int look_alive(struct registry *r, struct err *err)
 
 static int step(struct registry *r, bool is_busy, struct err *err)
 {
-	int code = r->watch ? 0 : watch(r, err);
+	int code = r->watch ? 0 : watch(r, is_busy, err);
 
+	if (code == 0 && !r->watch)
+		return 0;
 	if (code == 0)
 		code = etcd_watch_wait(r->watch, is_busy ? 0 : WAIT_MS, on_key, r, err);
 	if (code == 0)
 		code = look_alive(r, err);
 	for (size_t i = 0; i < BRIDGES; i++)
 		if (code == 0 && r->bridges[i])
-			code = bridge_sweep(r->bridges[i], r->etcd, r->set.p->etcd_prefix, err);
+			code = bridge_sweep(r->bridges[i], r->etcd, err);
 	if (code < 0)
 		watch_end(r);
 	if (code == E_STALE)
@@ -466,41 +475,41 @@ void registry_forget(struct registry *r, const char *name)
 
 struct saving {
 	struct letter letter;
-	char *workflow, *text;
-	size_t n;
+	struct saved_workflow saved; /* its texts are this one's */
 };
 
 static void saving_discard(struct letter *l)
 {
-	struct saving *s = (struct saving *)l;
+	struct saved_workflow *w = &((struct saving *)l)->saved;
 
-	free(s->workflow);
-	free(s->text);
-	free(s);
+	free((char *)(uintptr_t)w->name);
+	free((char *)(uintptr_t)w->text);
+	free((char *)(uintptr_t)w->actor);
+	free(l);
 }
 
 static void on_saved(struct letter *l, void *self)
 {
 	struct registry *r = self;
-	struct saving *s = (struct saving *)l;
 
 	for (size_t i = 0; i < BRIDGES; i++)
 		if (r->bridges[i])
-			bridge_saved(r->bridges[i], s->workflow, s->text, s->n);
+			bridge_saved(r->bridges[i], &((struct saving *)l)->saved);
 	saving_discard(l);
 }
 
-void registry_saved(struct registry *r, const char *workflow, const char *text, size_t n)
+void registry_saved(struct registry *r, const struct saved_workflow *w)
 {
 	size_t len = strlen(r->set.p->etcd_project);
 
-	if (!has_bridge(r) || strncmp(workflow, r->set.p->etcd_project, len) != 0 ||
-	    workflow[len] != '/')
+	if (!has_bridge(r) || strncmp(w->name, r->set.p->etcd_project, len) != 0 ||
+	    w->name[len] != '/')
 		return;
 	struct saving *s = mem_new(sizeof *s);
-	s->workflow = mem_str(workflow);
-	s->text = text ? mem_strn(text, n) : NULL;
-	s->n = n;
+	s->saved = *w;
+	s->saved.name = mem_str(w->name);
+	s->saved.text = w->text ? mem_strn(w->text, w->n) : NULL;
+	s->saved.actor = mem_str(w->actor);
 	s->letter.deliver = on_saved;
 	s->letter.discard = saving_discard;
 	if (actor_post_credit(r->me, &s->letter) < 0)
@@ -565,7 +574,8 @@ static int bridges_new(struct registry *r, struct store *store, struct err *err)
 	const bool wanted[] = {
 		[BRIDGE_JOBS] = r->set.p->etcd_jobs, [BRIDGE_PIPELINES] = r->set.p->etcd_pipelines
 	};
-	const struct bridge_world world = { .project = r->set.p->etcd_project,
+	const struct bridge_world world = { .prefix = r->set.p->etcd_prefix,
+		                            .project = r->set.p->etcd_project,
 		                            .node = node_name,
 		                            .ctx = r };
 	int code = 0;
@@ -619,9 +629,4 @@ void registry_free(struct registry *r)
 	}
 	free(r->nodes);
 	free(r);
-}
-
-struct bridge *registry_bridge(void *self, int which)
-{
-	return ((struct registry *)self)->bridges[which];
 }

@@ -7,14 +7,12 @@
 #ifndef BASESERVER_REGISTRY_H
 #define BASESERVER_REGISTRY_H
 
-#include <stddef.h>
-
-struct bridge;
 struct commander;
 struct err;
 struct ledger;
 struct param_baseserver;
 struct registry;
+struct saved_workflow;
 struct store;
 struct thread;
 
@@ -36,11 +34,8 @@ void registry_free(struct registry *r); /* its thread is stopped; NULL is fine *
  * again, it is shown again. Thread: any. */
 void registry_forget(struct registry *r, const char *name);
 
-/* A workflow was saved, or retired (text NULL), by a command that did not come from etcd: a job is
- * written there. Thread: any. */
-void registry_saved(struct registry *r, const char *workflow, const char *text, size_t n);
-
-/* For bridge.c: of the actor's own state. */
-struct bridge *registry_bridge(void *self, int which);
+/* A workflow was saved, or its plan has ended: what did not come from there is written to etcd.
+ * Borrowed. Thread: any; each workflow's in their order. */
+void registry_saved(struct registry *r, const struct saved_workflow *w);
 
 #endif

@@ -44,6 +44,15 @@ struct log_survey {
 	bool is_complete;                        /* else there were too many to count in time */
 };
 
+/* A workflow as it is in force from now on. */
+struct saved_workflow {
+	const char *name; /* PROJECT/NAME */
+	const char *text; /* NULL: its plan has ended, or it is retired */
+	size_t n;
+	uint32_t version;  /* 0: the one before; another follows when the last of it has ended */
+	const char *actor; /* of the command */
+};
+
 enum { FRONT_THREADS_MAX = 64, FRONT_WORKERS_MAX = 64 };
 
 /* What a worker has done since the start. */
@@ -77,7 +86,7 @@ struct front {
 	/* registry_forget(), or NULL: what it says of nodes of that name. Thread: any. */
 	void (*forget_node)(struct registry *r, const char *name);
 	/* registry_saved(), or NULL: a workflow has another document, or none. Thread: any. */
-	void (*saved)(struct registry *r, const char *workflow, const char *text, size_t n);
+	void (*saved)(struct registry *r, const struct saved_workflow *w);
 	struct worker *workers[FRONT_WORKERS_MAX];
 	size_t n_workers;
 	/* worker_drain(), or NULL: tells a worker. Thread: any. */

@@ -322,12 +322,22 @@ int etcd_delete(struct etcd *e, const char *key, struct err *err)
 	return done(e, "/v3/kv/deleterange", &body, err);
 }
 
-int etcd_delete_if(struct etcd *e, const char *key, int64_t mod_revision, struct err *err)
+int etcd_change_if(struct etcd *e, const char *key, const char *value, int64_t mod_revision,
+                   struct etcd_answer *ret, struct err *err)
 {
 	struct buf body = { 0 };
 
-	say_delete_if(&body, key, mod_revision);
-	return done(e, "/v3/kv/txn", &body, err);
+	say_change_if(&body, key, value, mod_revision);
+	return ask(e, "/v3/kv/txn", &body, ret, err);
+}
+
+int etcd_delete_if(struct etcd *e, const char *key, int64_t mod_revision, struct err *err)
+{
+	struct etcd_answer a = { 0 };
+	int r = etcd_change_if(e, key, NULL, mod_revision, &a, err);
+
+	etcd_answer_done(&a);
+	return r;
 }
 
 int etcd_create(struct etcd *e, const char *key, const char *value, int64_t lease,

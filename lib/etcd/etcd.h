@@ -49,7 +49,11 @@ int etcd_revision(struct etcd *e, int64_t *ret_revision, struct err *err);
 int etcd_put(struct etcd *e, const char *key, const char *value, int64_t lease, struct err *err);
 /* E_NOT_FOUND of the lease: it has run out. */
 int etcd_delete(struct etcd *e, const char *key, struct err *err);
-/* Only what was not written since; *ret_gone: it was not. */
+/* Put, or (value NULL) delete, what was not written since, 0: what is not there. ret->succeeded: it
+ * is; else ret->kvs has what is there now, if anything is. */
+int etcd_change_if(struct etcd *e, const char *key, const char *value, int64_t mod_revision,
+                   struct etcd_answer *ret, struct err *err);
+/* Only what was not written since. */
 int etcd_delete_if(struct etcd *e, const char *key, int64_t mod_revision, struct err *err);
 /* Put if it is not there. *ret_revision: its create revision, which is ours when 0 is returned.
  *   errors  E_EXISTS another's */

@@ -136,6 +136,15 @@ static void close_list_of_one(struct json_out *j)
 	json_close_array(j);
 }
 
+static void close_with_range(struct json_out *j, const char *key)
+{
+	close_list_of_one(j);
+	open_list_of_one(j, "failure", "request_range");
+	field_key(j, key);
+	close_list_of_one(j);
+	end(j);
+}
+
 void say_create(struct buf *out, const char *key, const char *value, int64_t lease)
 {
 	struct json_out j;
@@ -144,23 +153,21 @@ void say_create(struct buf *out, const char *key, const char *value, int64_t lea
 	compare(&j, key, "CREATE", "create_revision", 0);
 	open_list_of_one(&j, "success", "request_put");
 	put_fields(&j, key, value, lease);
-	close_list_of_one(&j);
-	open_list_of_one(&j, "failure", "request_range");
-	field_key(&j, key);
-	close_list_of_one(&j);
-	end(&j);
+	close_with_range(&j, key);
 }
 
-void say_delete_if(struct buf *out, const char *key, int64_t mod_revision)
+void say_change_if(struct buf *out, const char *key, const char *value, int64_t mod_revision)
 {
 	struct json_out j;
 
 	begin(&j, out);
 	compare(&j, key, "MOD", "mod_revision", mod_revision);
-	open_list_of_one(&j, "success", "request_delete_range");
-	field_key(&j, key);
-	close_list_of_one(&j);
-	end(&j);
+	open_list_of_one(&j, "success", value ? "request_put" : "request_delete_range");
+	if (value)
+		put_fields(&j, key, value, 0);
+	else
+		field_key(&j, key);
+	close_with_range(&j, key);
 }
 
 void say_lease_grant(struct buf *out, int64_t ttl_s)

@@ -21,8 +21,9 @@ void say_put(struct buf *out, const char *key, const char *value, int64_t lease)
 void say_delete(struct buf *out, const char *key);
 /* Put when the key is not there; when it is, its kv is the answer's. */
 void say_create(struct buf *out, const char *key, const char *value, int64_t lease);
-/* Delete when it was not written since. */
-void say_delete_if(struct buf *out, const char *key, int64_t mod_revision);
+/* Put, or (value NULL) delete, when it was not written since, 0: when it is not there; when it was,
+ * its kv is the answer's. */
+void say_change_if(struct buf *out, const char *key, const char *value, int64_t mod_revision);
 void say_lease_grant(struct buf *out, int64_t ttl_s);
 void say_lease(struct buf *out, int64_t lease); /* keep alive, revoke */
 void say_watch(struct buf *out, const char *prefix, int64_t from_revision);
