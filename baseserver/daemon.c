@@ -212,8 +212,9 @@ static void make_net(struct daemon *d)
 {
 	const struct param_baseserver *p = d->p;
 	struct worker_settings set = settings_of_worker(p);
-	struct worker_peers peers = { d->ledger,    d->sorter, d->maintainer, d->registrar,
-		                      d->logkeeper, d->params, &d->front,     d->site->keys };
+	struct worker_peers peers = { d->ledger,    d->sorter,     d->maintainer,
+		                      d->registrar, d->logkeeper,  d->params,
+		                      &d->front,    d->site->keys, router_release };
 	struct router_settings rset = { &p->listen, (uint32_t)p->sessions_max,
 		                        (uint32_t)p->sessions_per_address_max };
 

@@ -1,5 +1,5 @@
 /* Versions of runner plugins: registered, enabled, drained, rolled back, removed. What is kept of
- * a type is a JSON document; brokers are told which version is theirs (worker_plugin.c). */
+ * a type is a JSON document; brokers are told which version is theirs (worker_orders.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

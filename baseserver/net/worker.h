@@ -44,6 +44,8 @@ struct worker_peers {
 	struct params *params;
 	struct front *front; /* commands and queries of clients */
 	struct keys *keys;   /* borrowed, own locking */
+	/* router_release() */
+	void (*release)(struct router *r, uint32_t door, uint64_t origin);
 };
 
 /* Takes what the ledger loaded. Before any thread runs. */

@@ -87,13 +87,26 @@ static void welcome(struct conn *c)
 	         c->name, (int)c->role, c->type, c->lane, c->number, c->n_held, c->protocol);
 }
 
+static void refuse(struct conn *c, int code, bool final, const char *text)
+{
+	Sirdar__Refuse m = SIRDAR__REFUSE__INIT;
+
+	m.code = code;
+	m.text = (char *)text;
+	m.final = final;
+	log_warn("session.refused", "peer=%s name=%s code=%s text=\"%s\"", c->peer, c->identity,
+	         err_name(code), text);
+	session_send(c->session, FR_REFUSE, &m, NULL);
+	session_end(c->session, code, text);
+}
+
 static void on_evict(struct letter *l, void *self)
 {
 	struct evict *e = (struct evict *)l;
 	struct conn *c = worker_conn(self, e->session);
 
 	if (c)
-		worker_refuse(c, E_IDENTITY, false, e->text);
+		refuse(c, E_IDENTITY, false, e->text);
 	free(e);
 }
 
@@ -133,7 +146,7 @@ int worker_hello(struct conn *c, const Sirdar__Hello *h)
 		return E_PROTOCOL;
 	int r = check(c, h, &err);
 	if (r < 0) {
-		worker_refuse(c, r, r == E_VERSION || r == E_AUTH || r == E_STRANGER, err.text);
+		refuse(c, r, r == E_VERSION || r == E_AUTH || r == E_STRANGER, err.text);
 		return 0;
 	}
 	keep_hello(c, h);
@@ -168,7 +181,7 @@ void worker_greeted(struct letter *l, void *self)
 	struct conn *c = worker_conn(w, g->session);
 
 	if (c && g->code < 0) {
-		worker_refuse(c, g->code, false, g->text);
+		refuse(c, g->code, false, g->text);
 	} else if (c) {
 		log_debug("worker.greeted", "peer=%s name=%s broker=%u drained=%d held=%zu",
 		          c->peer, c->identity, g->holder.broker, g->drained, c->n_held);

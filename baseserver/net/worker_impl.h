@@ -94,26 +94,33 @@ struct worker {
 	const struct task **defs; /* by id, counted */
 	size_t defs_cap;
 	struct conn *touched;
-	struct proposals *open; /* reports of this turn */
+	struct proposals *open;                         /* reports of this turn */
+	void (*answered)(struct letter *l, void *self); /* to them */
 	_Atomic uint64_t f_jobs, f_reports, f_log_refused;
 	struct timing hand_over;
 	struct event_ring *ring;         /* worker_client.c */
 	struct news *news;               /* worker_news.c */
-	struct plugin_choices **plugins; /* worker_plugin.c */
+	struct plugin_choices **plugins; /* worker_orders.c */
 	size_t n_plugins;
 };
 
-/* worker.c */
+/* worker_table.c: sessions, leases, definitions */
+void worker_table_init(struct worker *w); /* with what the ledger loaded */
+void worker_table_done(struct worker *w);
+void worker_conn_add(struct worker *w, struct conn *c); /* its number names it from now on */
+void worker_conn_remove(struct conn *c);
 struct conn *worker_conn(const struct worker *w, uint32_t session); /* NULL: gone */
-void worker_touch(struct conn *c);
+void worker_touch(struct conn *c);                                  /* it has something to send */
+/* Joins the reports of this turn, which leave for the ledger with worker_propose_open(). */
 struct proposal *worker_propose(struct worker *w, enum ask ask, struct inst_key key);
+void worker_propose_open(struct worker *w);
 struct lease *worker_lease(const struct worker *w, uint64_t token); /* NULL: not live */
 /* Live, and of the machine that c is a session of: only that one's word about it counts. */
 struct lease *worker_own(const struct conn *c, uint64_t token);
 /* Live, or over not long ago. */
 const struct lease *worker_lease_known(const struct worker *w, uint64_t token);
+/* Keeps what this worker must know of every record; worker_send.c acts on it. */
 void worker_note(struct worker *w, const struct transition *tr);
-void worker_refuse(struct conn *c, int code, bool final, const char *text);
 
 /* worker_news.c: how far commands are. */
 void worker_news_flush(struct worker *w);
@@ -134,7 +141,7 @@ int worker_param_ask(struct conn *c, const Sirdar__ParamAsk *m);
 void worker_answered(struct letter *l, void *self);
 void worker_send_held(struct conn *c, const uint64_t *tokens, size_t n, bool hello);
 
-/* worker_plugin.c: versions of runner plugins */
+/* worker_orders.c: what brokers are told to do besides jobs */
 void worker_tell_plugins(struct conn *c); /* one that was greeted */
 void worker_plugins_free(struct worker *w);
 

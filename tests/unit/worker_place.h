@@ -153,7 +153,7 @@ void session_drop(struct session *s)
 	free(s);
 }
 
-void router_release(struct router *r, uint32_t door, uint64_t origin)
+static inline void released(struct router *r, uint32_t door, uint64_t origin)
 {
 	(void)r;
 	(void)door;
@@ -189,7 +189,8 @@ static inline void start_with(struct place *p, const char *more)
 	struct worker_peers peers = { .ledger = f->ledger,
 		                      .sorter = f->sorter,
 		                      .maintainer = p->maintainer,
-		                      .registrar = p->registrar };
+		                      .registrar = p->registrar,
+		                      .release = released };
 	p->worker = worker_new(f->th, &set, &peers);
 	assert_int_equal(thread_sim_start(f->th, NULL), 0);
 	thread_sim_run(f->th);

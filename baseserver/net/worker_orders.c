@@ -1,5 +1,6 @@
-/* Which version of each type's plugin a broker runs: kept here, told to brokers that greet and
- * when it changes. What does not know the order passes over it. */
+/* What brokers are told besides jobs. Which version of each type's plugin they run is kept here,
+ * told to brokers that greet and when it changes; the end of a quarantine, the level of their logs
+ * and a drain are told once. A daemon that does not know an order passes over it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +123,90 @@ void worker_release(struct worker *w, uint32_t broker, const char *type)
 	snprintf(l->p->type, sizeof l->p->type, "%s", type);
 	if (actor_post_credit(w->me, &l->letter) < 0)
 		discard(&l->letter);
+}
+
+/* --- the level of a broker's log and of its loaders ---------------------------------------- */
+
+struct level {
+	struct letter letter;
+	uint32_t broker;
+	char text[16], type[64];
+};
+
+static void on_level(struct letter *l, void *self)
+{
+	struct worker *w = self;
+	struct level *v = (struct level *)l;
+
+	for (struct conn *c = w->conns; c; c = c->next) {
+		Sirdar__Orders m = SIRDAR__ORDERS__INIT;
+		if (!c->greeted || c->role == ROLE_CLIENT ||
+		    (v->broker && c->broker != v->broker) ||
+		    (v->type[0] && (c->role != ROLE_LOADER || strcmp(c->type, v->type) != 0)))
+			continue;
+		m.kind = (char *)"loglevel";
+		m.text = v->text;
+		session_send(c->session, FR_ORDERS, &m, NULL);
+	}
+	free(v);
+}
+
+static void level_discard(struct letter *l)
+{
+	free(l);
+}
+
+void worker_level(struct worker *w, uint32_t broker, const char *type, const char *level)
+{
+	struct level *v = mem_new(sizeof *v);
+
+	v->letter.deliver = on_level;
+	v->letter.discard = level_discard;
+	v->broker = broker;
+	snprintf(v->type, sizeof v->type, "%s", type);
+	snprintf(v->text, sizeof v->text, "%s", level);
+	if (actor_post_credit(w->me, &v->letter) < 0)
+		free(v);
+}
+
+/* --- drain ------------------------------------------------------------------------------ */
+
+struct drain {
+	struct letter letter;
+	uint32_t broker;
+	bool drained;
+};
+
+static void on_drain(struct letter *l, void *self)
+{
+	struct worker *w = self;
+	struct drain *d = (struct drain *)l;
+
+	for (struct conn *c = w->conns; c; c = c->next) {
+		if (!c->greeted || c->role == ROLE_CLIENT || c->broker != d->broker)
+			continue;
+		c->drained = d->drained;
+		if (c->role == ROLE_LOADER)
+			worker_tell_sorter(c, false);
+	}
+	free(d);
+}
+
+static void drain_discard(struct letter *l)
+{
+	free(l);
+}
+
+void worker_drain(struct worker *w, uint32_t broker, bool drained)
+{
+	struct drain *d = mem_new(sizeof *d);
+
+	d->letter.deliver = on_drain;
+	d->letter.discard = drain_discard;
+	d->broker = broker;
+	d->drained = drained;
+	if (actor_post_credit(w->me, &d->letter) < 0)
+		free(d);
 }
 
 void worker_plugins_free(struct worker *w)
