@@ -125,13 +125,6 @@ static void lane_over(struct broker *b, const char *type, uint32_t lane)
 		*run = b->runners[--b->n_runners];
 }
 
-int registrar_refuse(struct greeting *g, int code, const char *text)
-{
-	g->code = code;
-	snprintf(g->text, sizeof g->text, "%s", text);
-	return code;
-}
-
 static void greet_broker(struct greeting *g, struct broker *b, int64_t now)
 {
 	g->fresh = b->incarnation != g->incarnation;

@@ -18,6 +18,13 @@
 enum { BEATS_SILENT = 2, BEATS_SHOWN = 5 };
 #define SHOWN_US (30 * US_PER_S) /* a refused peer tries again sooner (retry_max_ms) */
 
+int registrar_refuse(struct greeting *g, int code, const char *text)
+{
+	g->code = code;
+	snprintf(g->text, sizeof g->text, "%s", text);
+	return code;
+}
+
 static bool differ(const char *a, const char *b)
 {
 	return a[0] && b[0] && strcmp(a, b) != 0;

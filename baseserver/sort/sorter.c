@@ -7,8 +7,6 @@
 #include "baseserver/ledger/pack.h"
 #include "baseserver/ledger/pools.h"
 #include "baseserver/sort/sorter_impl.h"
-#include "sched/civil.h"
-#include "sched/task.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/clock.h"
@@ -48,121 +46,10 @@ static struct ready *take_in(struct sorter *s, const struct instance *i, uint32_
 	return r;
 }
 
-/* Those that came due at once (rows of one command) go by date: quarters of a minute would
- * do, 4 s are kept, which 32 bits hold for 272 years both ways. */
-static uint32_t tie_of(int64_t run_date)
-{
-	return (uint32_t)(floor_div(run_date, 4) + (INT64_C(1) << 31));
-}
-
 static void give_back(struct sorter *s, struct ready *r)
 {
 	slab_give(&s->ready, s->by_slot[r->slot]);
 	s->by_slot[r->slot] = SLAB_NONE;
-}
-
-/* --- what waits ------------------------------------------------------------------------------ */
-
-static void enqueue(struct sorter *s, struct ready *r)
-{
-	if (r->asked || r->frozen || r->rests_us)
-		heap_remove(&r->lane->ready, &r->node);
-	else
-		heap_set(&r->lane->ready, &r->node, r->eff_due_us);
-	sorter_lane_moved(s, r->lane);
-}
-
-static void set_frozen(struct sorter *s, struct ready *r, bool frozen)
-{
-	s->blocked[2] += (size_t)frozen - (size_t)r->frozen;
-	r->frozen = frozen;
-}
-
-static void set_rest(struct sorter *s, struct ready *r, int64_t until_us)
-{
-	s->blocked[10] += (size_t)(until_us != 0) - (size_t)(r->rests_us != 0);
-	r->rests_us = until_us;
-}
-
-void sorter_rest(struct sorter *s, struct ready *r, int64_t until_us)
-{
-	set_rest(s, r, until_us);
-	s->rests = mem_grow(s->rests, s->n_rests + 1, sizeof *s->rests);
-	s->rests[s->n_rests++] = r->slot;
-	enqueue(s, r);
-}
-
-int64_t sorter_rests_look(struct sorter *s, int64_t now_us)
-{
-	int64_t next = ALARM_OFF;
-	size_t n = 0;
-
-	for (size_t i = 0; i < s->n_rests; i++) {
-		uint32_t index = sorter_of_slot(s, s->rests[i]);
-		struct ready *r = index == SLAB_NONE ? NULL : sorter_ready(s, index);
-		if (!r || !r->rests_us)
-			continue;
-		if (r->rests_us <= now_us) {
-			set_rest(s, r, 0);
-			enqueue(s, r);
-			continue;
-		}
-		s->rests[n++] = s->rests[i];
-		next = r->rests_us < next ? r->rests_us : next;
-	}
-	s->n_rests = n;
-	return next;
-}
-
-static void set_asked(struct sorter *s, struct ready *r, bool asked)
-{
-	if (r->asked == asked)
-		return;
-	r->asked = asked;
-	/* Whose parts take slots takes none itself. */
-	if (!asked && !r->counted)
-		return;
-	r->counted = asked;
-	sorter_count_asked(s, r->queue, r->side, asked ? 1 : -1);
-}
-
-static void leave_lane(struct sorter *s, struct ready *r)
-{
-	struct lane *l = r->lane;
-
-	if (!l)
-		return;
-	heap_remove(&l->ready, &r->node);
-	set_frozen(s, r, false);
-	set_rest(s, r, 0);
-	r->lane = NULL;
-	sorter_lane_moved(s, l);
-}
-
-static void wait_in_lane(struct sorter *s, struct ready *r, const struct instance *i)
-{
-	const struct task *def = r->queue->def;
-	bool parts = def && task_spreads(def);
-	struct lane like = { .priority = i->priority,
-		             .side = r->side,
-		             .test = i->key.part < 0,
-		             .spread = parts && i->key.part == 0,
-		             .part = i->key.part > 0 ? i->key.part : 0,
-		             .broker = i->key.part > 0 ? i->broker : 0 };
-	struct lane *l = sorter_lane(s, r->queue, &like);
-
-	if (!r->lane)
-		sorter_came(s, r);
-	if (r->lane != l) {
-		leave_lane(s, r);
-		heap_node_init(&r->node);
-		r->node.tie = tie_of(r->key.run_date);
-		r->lane = l;
-	}
-	r->revision = i->revision;
-	r->eff_due_us = i->eff_due_us;
-	set_frozen(s, r, i->flags & IF_FROZEN);
-	enqueue(s, r);
 }
 
 /* --- what runs ----------------------------------------------------------------------------- */
@@ -174,8 +61,8 @@ static void run(struct sorter *s, struct ready *r, const struct instance *i)
 
 	if (!was) {
 		sorter_went(s, r);
-		set_asked(s, r, false);
-		leave_lane(s, r);
+		sorter_set_asked(s, r, false);
+		sorter_leave_lane(s, r);
 		r->runs = true;
 		r->run.next = NULL;
 		r->run.prev = q->newest;
@@ -214,15 +101,15 @@ static void follow(struct sorter *s, const struct instance *i, enum state from, 
 	if (r && holds)
 		run(s, r, i);
 	else if (r && !waits)
-		set_asked(s, r, false);
+		sorter_set_asked(s, r, false);
 	sorter_count_slots(s, q, side_of(i), (int32_t)holds - (int32_t)inst_holds_slot(i, from));
 	if (r && !holds && !r->asked)
 		sorter_place(s, r, 0);
 	if (r && waits)
-		wait_in_lane(s, r, i);
+		sorter_wait(s, r, i);
 	if (!r || waits || holds)
 		return;
-	leave_lane(s, r);
+	sorter_leave_lane(s, r);
 	give_back(s, r);
 #ifdef BUG_41 /* the place of who ends while it is asked for stays taken for other priorities */
 	was_asked = false;
@@ -353,7 +240,7 @@ static void grant(struct sorter *s, const struct lane *l)
 	          seat->running, seat->load.load_permille, seat->limit - seat->granted,
 	          l->klass->waiting);
 	r->moves = moves_of(s, q);
-	set_asked(s, r, true);
+	sorter_set_asked(s, r, true);
 	heap_remove(&r->lane->ready, &r->node);
 	sorter_queue_moved(s, q);
 	sorter_spend(s, seat);
@@ -453,7 +340,7 @@ static void returned(struct sorter *s, const struct answer *a)
 	if (!r || !inst_key_eq(r->key, a->key) || !r->asked)
 		return;
 	struct queue *q = r->queue;
-	set_asked(s, r, false);
+	sorter_set_asked(s, r, false);
 	sorter_place(s, r, 0);
 	/* What opens the gate may have been folded before the answer came: then ask again. */
 	if (a->code != E_REVISION && moves_of(s, q) == r->moves)
@@ -463,7 +350,7 @@ static void returned(struct sorter *s, const struct answer *a)
 #ifdef BUG_36 /* a grant that is returned thaws its instance */
 	heap_set(&r->lane->ready, &r->node, r->eff_due_us);
 #else
-	enqueue(s, r);
+	sorter_enqueue(s, r);
 #endif
 	sorter_queue_moved(s, q);
 }
@@ -481,9 +368,18 @@ static void answered(struct letter *letter, void *self)
 
 static void on_session(struct letter *letter, void *self)
 {
+	struct sorter *s = self;
 	struct session_news *n = (struct session_news *)letter;
+	struct seat *seat = sorter_seat(s, n->session);
 
-	sorter_seat_news(self, n);
+	if (!seat && !n->gone) {
+		seat = sorter_seat_enter(s, n);
+		sorter_starts_enter(s, seat);
+	}
+	if (seat && n->gone)
+		sorter_seat_gone(s, seat);
+	else if (seat)
+		sorter_seat_news(s, seat, n);
 	session_news_free(n);
 }
 

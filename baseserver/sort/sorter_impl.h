@@ -247,9 +247,6 @@ struct sorter {
 	size_t n_rests;
 };
 
-/* sorter.c */
-void sorter_rest(struct sorter *s, struct ready *r, int64_t until_us);
-int64_t sorter_rests_look(struct sorter *s, int64_t now_us); /* when the next one has rested */
 static inline struct ready *sorter_ready(const struct sorter *s, uint32_t i)
 {
 	return slab_at(&s->ready, i);
@@ -258,6 +255,14 @@ static inline uint32_t sorter_of_slot(const struct sorter *s, uint32_t slot)
 {
 	return slot < s->by_slot_cap ? s->by_slot[slot] : SLAB_NONE;
 }
+
+/* sorter_wait.c: what waits, in its lane. */
+void sorter_wait(struct sorter *s, struct ready *r, const struct instance *i); /* as i is now */
+void sorter_enqueue(struct sorter *s, struct ready *r); /* to its place in the order, or out */
+void sorter_leave_lane(struct sorter *s, struct ready *r);
+void sorter_set_asked(struct sorter *s, struct ready *r, bool asked);
+void sorter_rest(struct sorter *s, struct ready *r, int64_t until_us);
+int64_t sorter_rests_look(struct sorter *s, int64_t now_us); /* when the next one has rested */
 
 /* sorter_lane.c: tasks, their lanes, and where these stand. */
 struct queue *sorter_queue(struct sorter *s, uint32_t task); /* made when it is new */
@@ -274,24 +279,29 @@ void sorter_count_slots(struct sorter *s, struct queue *q, uint8_t side, int32_t
 void sorter_count_asked(struct sorter *s, struct queue *q, uint8_t side, int32_t d);
 /* The lane whose first instance starts next, or NULL. Its gates are open, its class has credit. */
 struct lane *sorter_first(struct sorter *s);
+uint8_t sorter_gate(struct sorter *s, const struct lane *l, size_t *ret_take);
+void sorter_limits_settle(struct sorter *s); /* what fits now leaves its stand */
+void sorter_queues_free(struct sorter *s);
+
+/* sorter_shelf.c: which lane comes first. */
 int64_t sorter_effective(const struct sorter *s, const struct lane *l); /* priority with age */
 /* Higher priority with age, then the earlier effective due, then the earlier date. */
 bool sorter_goes_first(const struct sorter *s, const struct lane *a, const struct lane *b);
 /* The lane of a shelf that comes first, with age; NULL: it is empty. */
 struct lane *sorter_first_of(const struct sorter *s, const struct shelf *sh);
+void shelf_put(struct shelf *sh, struct lane *l);
+void shelf_take(struct shelf *sh, struct lane *l);
 void shelf_done(struct shelf *sh);
 int64_t shelf_oldest_us(const struct shelf *sh); /* effective due; 0: it is empty */
-uint8_t sorter_gate(struct sorter *s, const struct lane *l, size_t *ret_take);
-void sorter_queues_free(struct sorter *s);
 
 /* sorter_limit.c: pools and quotas. */
 struct limit *sorter_limit(struct sorter *s, const char *name); /* made when it is new */
 void sorter_limit_size(struct sorter *s, struct limit *m, int32_t size);
 bool sorter_limit_fits(struct sorter *s, struct limit *m, const struct lane *l, int32_t slots);
 struct stand *sorter_stand(struct limit *m, struct klass *k, uint8_t side, int32_t slots);
-void sorter_limit_look(struct sorter *s, struct limit *m); /* there may be room now */
-void sorter_limits_settle(struct sorter *s);               /* what fits now leaves its stand */
-void sorter_reserves_moved(struct sorter *s);              /* a class won or lost its credit */
+void sorter_limit_look(struct sorter *s, struct limit *m);   /* there may be room now ... */
+void sorter_limit_looked(struct sorter *s, struct limit *m); /* ... which is looked into now */
+void sorter_reserves_moved(struct sorter *s);                /* a class won or lost its credit */
 void sorter_limits_free(struct sorter *s);
 
 /* sorter_seat.c: who can serve what. */
@@ -299,8 +309,10 @@ struct klass *sorter_class_of(struct sorter *s, const struct task *def);
 struct klass *sorter_class_of_part(struct sorter *s, const struct task *def, int32_t part,
                                    uint32_t broker);        /* NULL: there is no such part */
 void sorter_class_moved(struct sorter *s, struct klass *k); /* its credit or lanes changed */
-void sorter_seat_news(struct sorter *s, const struct session_news *n);
-struct seat *sorter_seat(const struct sorter *s, uint32_t session);
+struct seat *sorter_seat(const struct sorter *s, uint32_t session); /* NULL: not there */
+struct seat *sorter_seat_enter(struct sorter *s, const struct session_news *n);
+void sorter_seat_news(struct sorter *s, struct seat *seat, const struct session_news *n);
+void sorter_seat_gone(struct sorter *s, struct seat *seat);
 /* The session that gets this instance, by the task's policy; its class has open credit. */
 struct seat *sorter_choose(struct sorter *s, struct klass *k, const struct ready *r);
 /* All that serve the class, each once; the caller's to free. */
@@ -309,15 +321,15 @@ void sorter_seat_runs(struct seat *seat, int32_t more);  /* or less */
 void sorter_spend(struct sorter *s, struct seat *seat);  /* one credit */
 void sorter_regain(struct sorter *s, struct seat *seat); /* its grant was returned */
 void sorter_seats_free(struct sorter *s);
-
 void sorter_seat_room(struct sorter *s, struct seat *seat, uint32_t room);
-void sorter_seats_turned(struct sorter *s, uint32_t machine); /* it is full now, or not any more */
+void sorter_place(struct sorter *s, struct ready *r, uint32_t broker); /* 0: nowhere */
 
 /* sorter_machine.c: how many jobs a broker has, of all types. */
 uint32_t sorter_machine(struct sorter *s, uint32_t broker); /* made when it is new */
 bool sorter_machine_is_full(const struct sorter *s, uint32_t machine);
-void sorter_machine_jobs_max(struct sorter *s, uint32_t machine, uint32_t jobs_max);
-void sorter_place(struct sorter *s, struct ready *r, uint32_t broker); /* 0: nowhere */
+/* Both true: it has become full, or is so no more. */
+bool sorter_machine_jobs_max(struct sorter *s, uint32_t machine, uint32_t jobs_max);
+bool sorter_machine_count(struct sorter *s, uint32_t machine, int more);
 void sorter_machines_free(struct sorter *s);
 
 /* sorter_starts.c: brokers on which nothing starts. */

@@ -43,14 +43,6 @@ uint8_t sorter_gate(struct sorter *s, const struct lane *l, size_t *ret_take)
 	return 0;
 }
 
-int64_t sorter_effective(const struct sorter *s, const struct lane *l)
-{
-	int64_t waited = s->now_us - l->key;
-	int64_t effective = l->priority + (waited > 0 ? waited / AGE_STEP_US : 0);
-
-	return effective < PRIORITY_MAX ? effective : PRIORITY_MAX;
-}
-
 /* --- where a lane stands ------------------------------------------------------------------- */
 
 static void count_anew(struct sorter *s, struct lane *l)
@@ -85,38 +77,6 @@ static void left(struct sorter *s, const struct lane *l, const struct stand *but
 	for (size_t i = 0; i < takes_of(l); i++)
 		if (l->stands[i] != but)
 			sorter_limit_look(s, l->queue->takes[i].limit);
-}
-
-static void shelf_put(struct shelf *sh, struct lane *l)
-{
-	l->node.tie = l->tie;
-	heap_set(&sh->lanes[l->priority], &l->node, l->key);
-	sh->some |= 1u << l->priority;
-}
-
-static void shelf_take(struct shelf *sh, struct lane *l)
-{
-	heap_remove(&sh->lanes[l->priority], &l->node);
-	if (sh->lanes[l->priority].len == 0)
-		sh->some &= ~(1u << l->priority);
-}
-
-void shelf_done(struct shelf *sh)
-{
-	for (int p = 0; p <= PRIORITY_MAX; p++)
-		heap_done(&sh->lanes[p]);
-}
-
-int64_t shelf_oldest_us(const struct shelf *sh)
-{
-	int64_t oldest = 0;
-
-	for (int p = 0; p <= PRIORITY_MAX; p++) {
-		const struct lane *l = (const struct lane *)heap_top(&sh->lanes[p]);
-		if (l && (oldest == 0 || l->key < oldest))
-			oldest = l->key;
-	}
-	return oldest;
 }
 
 static void leave_class(struct sorter *s, struct lane *l)
@@ -206,6 +166,43 @@ void sorter_lane_moved(struct sorter *s, struct lane *l)
 	count_anew(s, l);
 }
 
+enum { ROUNDS_MAX = 8 };
+
+/* The best of a stand, as many as there is room for. They do not take it yet: who else of
+ * their class comes first is the class's to say. */
+static void let_go(struct sorter *s, struct stand *t)
+{
+	const struct limit *m = t->limit;
+	int32_t room = m->size - m->taken[SIDE_LIVE] - m->taken[SIDE_BACKFILL];
+	int32_t left = m->size == POOL_NONE ? INT32_MAX : room / t->slots;
+
+	while (left > 0) {
+		struct lane *l = sorter_first_of(s, &t->parked);
+		if (!l)
+			return;
+		sorter_lane_moved(s, l);
+		if (l->parked == t)
+			return;
+		left -= l->open;
+	}
+}
+
+void sorter_limits_settle(struct sorter *s)
+{
+	for (int round = 0; s->n_dirty > 0 && round < ROUNDS_MAX; round++) {
+		struct limit **was = s->dirty;
+		size_t n = s->n_dirty;
+		s->dirty = NULL;
+		s->n_dirty = s->dirty_cap = 0;
+		for (size_t i = 0; i < n; i++) {
+			sorter_limit_looked(s, was[i]);
+			for (size_t k = 0; k < was[i]->n_stands; k++)
+				let_go(s, was[i]->stands[k]);
+		}
+		free(was);
+	}
+}
+
 void sorter_queue_moved(struct sorter *s, struct queue *q)
 {
 	for (struct lane *l = q->lanes; l; l = l->next)
@@ -236,27 +233,6 @@ struct lane *sorter_lane(struct sorter *s, struct queue *q, const struct lane *l
 	heap_init(&l->ready);
 	q->lanes = l;
 	return l;
-}
-
-bool sorter_goes_first(const struct sorter *s, const struct lane *a, const struct lane *b)
-{
-	int64_t x = sorter_effective(s, a), y = sorter_effective(s, b);
-
-	if (x != y)
-		return x > y;
-	return a->key != b->key ? a->key < b->key : a->tie < b->tie;
-}
-
-struct lane *sorter_first_of(const struct sorter *s, const struct shelf *sh)
-{
-	struct lane *best = NULL;
-
-	for (uint32_t some = sh->some; some; some &= some - 1) {
-		struct lane *l = (struct lane *)heap_top(&sh->lanes[__builtin_ctz(some)]);
-		if (!best || sorter_goes_first(s, l, best))
-			best = l;
-	}
-	return best;
 }
 
 struct lane *sorter_first(struct sorter *s)

@@ -1,12 +1,10 @@
-/* Pools and quotas: who fits, who waits at which, and who is let go when there is room. */
+/* Pools and quotas: who fits, what is kept for whom, and which of them may have room now. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "baseserver/ledger/pools.h"
 #include "baseserver/sort/sorter_impl.h"
 #include "util/alloc.h"
-
-enum { ROUNDS_MAX = 8 };
 
 struct limit *sorter_limit(struct sorter *s, const char *name)
 {
@@ -117,6 +115,12 @@ static void set_reserving(struct sorter *s, struct limit *m, bool is)
 	m->reserving = is;
 }
 
+void sorter_limit_looked(struct sorter *s, struct limit *m)
+{
+	m->dirty = false;
+	set_reserving(s, m, false);
+}
+
 bool sorter_limit_fits(struct sorter *s, struct limit *m, const struct lane *l, int32_t slots)
 {
 	int32_t taken = m->taken[SIDE_LIVE] + m->taken[SIDE_BACKFILL];
@@ -136,42 +140,6 @@ bool sorter_limit_fits(struct sorter *s, struct limit *m, const struct lane *l, 
 		return true;
 	set_reserving(s, m, true);
 	return false;
-}
-
-/* The best of a stand, as many as there is room for. They do not take it yet: who else of
- * their class comes first is the class's to say. */
-static void let_go(struct sorter *s, struct stand *t)
-{
-	const struct limit *m = t->limit;
-	int32_t room = m->size - m->taken[SIDE_LIVE] - m->taken[SIDE_BACKFILL];
-	int32_t left = m->size == POOL_NONE ? INT32_MAX : room / t->slots;
-
-	while (left > 0) {
-		struct lane *l = sorter_first_of(s, &t->parked);
-		if (!l)
-			return;
-		sorter_lane_moved(s, l);
-		if (l->parked == t)
-			return;
-		left -= l->open;
-	}
-}
-
-void sorter_limits_settle(struct sorter *s)
-{
-	for (int round = 0; s->n_dirty > 0 && round < ROUNDS_MAX; round++) {
-		struct limit **was = s->dirty;
-		size_t n = s->n_dirty;
-		s->dirty = NULL;
-		s->n_dirty = s->dirty_cap = 0;
-		for (size_t i = 0; i < n; i++) {
-			was[i]->dirty = false;
-			set_reserving(s, was[i], false);
-			for (size_t k = 0; k < was[i]->n_stands; k++)
-				let_go(s, was[i]->stands[k]);
-		}
-		free(was);
-	}
 }
 
 void sorter_reserves_moved(struct sorter *s)

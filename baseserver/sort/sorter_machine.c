@@ -27,35 +27,20 @@ bool sorter_machine_is_full(const struct sorter *s, uint32_t machine)
 	return m->jobs_max && m->taken >= m->jobs_max;
 }
 
-void sorter_machine_jobs_max(struct sorter *s, uint32_t machine, uint32_t jobs_max)
+bool sorter_machine_jobs_max(struct sorter *s, uint32_t machine, uint32_t jobs_max)
 {
 	bool was = sorter_machine_is_full(s, machine);
 
 	s->machines[machine].jobs_max = jobs_max;
-	if (sorter_machine_is_full(s, machine) != was)
-		sorter_seats_turned(s, machine);
+	return sorter_machine_is_full(s, machine) != was;
 }
 
-static void count(struct sorter *s, uint32_t machine, int d)
+bool sorter_machine_count(struct sorter *s, uint32_t machine, int more)
 {
 	bool was = sorter_machine_is_full(s, machine);
 
-	s->machines[machine].taken += (uint32_t)d;
-	if (sorter_machine_is_full(s, machine) != was)
-		sorter_seats_turned(s, machine);
-}
-
-void sorter_place(struct sorter *s, struct ready *r, uint32_t broker)
-{
-	uint32_t to = broker ? sorter_machine(s, broker) + 1 : 0, from = r->place;
-
-	if (from == to)
-		return;
-	r->place = to;
-	if (from)
-		count(s, from - 1, -1);
-	if (to)
-		count(s, to - 1, 1);
+	s->machines[machine].taken += (uint32_t)more;
+	return sorter_machine_is_full(s, machine) != was;
 }
 
 void sorter_machines_free(struct sorter *s)

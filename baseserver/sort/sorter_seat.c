@@ -183,7 +183,7 @@ static void desk_leave(struct sorter *s, struct seat *seat)
 	free(d);
 }
 
-static void leave(struct sorter *s, struct seat *seat)
+void sorter_seat_gone(struct sorter *s, struct seat *seat)
 {
 	desk_leave(s, seat);
 	for (size_t i = 0; i < s->n_classes; i++) {
@@ -219,7 +219,7 @@ static void desk_enter(struct sorter *s, struct seat *seat)
 	seat->desk = d;
 }
 
-static struct seat *enter(struct sorter *s, const struct session_news *n)
+struct seat *sorter_seat_enter(struct sorter *s, const struct session_news *n)
 {
 	struct seat *seat = mem_new(sizeof *seat);
 	size_t groups = 0;
@@ -237,8 +237,8 @@ static struct seat *enter(struct sorter *s, const struct session_news *n)
 	for (size_t i = 0; i < groups; i++)
 		seat->groups[i] = mem_str(n->groups[i]);
 	seat->running = (int32_t)n->held;
+	seat->room = STARTS_ANY;
 	desk_enter(s, seat);
-	sorter_starts_enter(s, seat);
 	s->seats = mem_grow(s->seats, s->n_seats + 1, sizeof *s->seats);
 	s->seats[s->n_seats++] = seat;
 	for (size_t i = 0; i < s->n_classes; i++)
@@ -259,7 +259,7 @@ static void open_changed(struct sorter *s, const struct seat *seat, uint64_t was
 	}
 }
 
-void sorter_seats_turned(struct sorter *s, uint32_t machine)
+static void seats_turned(struct sorter *s, uint32_t machine)
 {
 	bool is_full = sorter_machine_is_full(s, machine);
 
@@ -268,18 +268,23 @@ void sorter_seats_turned(struct sorter *s, uint32_t machine)
 			open_changed(s, s->seats[i], is_full ? credit_of(s->seats[i]) : 0);
 }
 
-void sorter_seat_news(struct sorter *s, const struct session_news *n)
+void sorter_place(struct sorter *s, struct ready *r, uint32_t broker)
 {
-	struct seat *seat = sorter_seat(s, n->session);
+	uint32_t to = broker ? sorter_machine(s, broker) + 1 : 0, from = r->place;
 
-	if (n->gone) {
-		if (seat)
-			leave(s, seat);
+	if (from == to)
 		return;
-	}
-	if (!seat)
-		seat = enter(s, n);
-	sorter_machine_jobs_max(s, seat->host, n->jobs_max);
+	r->place = to;
+	if (from && sorter_machine_count(s, from - 1, -1))
+		seats_turned(s, from - 1);
+	if (to && sorter_machine_count(s, to - 1, 1))
+		seats_turned(s, to - 1);
+}
+
+void sorter_seat_news(struct sorter *s, struct seat *seat, const struct session_news *n)
+{
+	if (sorter_machine_jobs_max(s, seat->host, n->jobs_max))
+		seats_turned(s, seat->host);
 	uint64_t was = open_of(s, seat);
 	seat->accepts = n->accepts;
 	seat->limit = n->limit;

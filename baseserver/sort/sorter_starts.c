@@ -52,7 +52,6 @@ void sorter_starts_enter(struct sorter *s, struct seat *seat)
 {
 	struct starts *b = s->starts;
 
-	seat->room = STARTS_ANY;
 	if (!s->start_pause_us)
 		return;
 	while (b && (b->broker != seat->broker || strcmp(b->type, seat->type) != 0))
