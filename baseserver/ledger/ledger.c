@@ -151,11 +151,27 @@ static void apply_proposals(struct ledger *l, struct proposals *ps)
 	apply_half(l);
 }
 
+/* For the row of history that ledger_ask() will need, where that is plain to see. */
+static void ask_ahead(struct ledger *l, const struct proposal *p)
+{
+	static const bool reads[ASK_COUNT] = { [ASK_FORCE] = true,
+		                               [ASK_REDO] = true,
+		                               [ASK_REOPEN] = true,
+		                               [ASK_RUN_NOW] = true,
+		                               [ASK_NOTIFIED] = true };
+	const struct ltask *t = ledger_task_of(l, p->key.task);
+	uint32_t index;
+
+	if (t && reads[p->ask] && !table_find(&l->table, p->key, &index) &&
+	    (p->key.part != 0 || outcomes_find(&t->outcomes, p->key.run_date)))
+		ledger_knows_done(l, p->key);
+}
+
 /* All rows that it is sure to need are asked for at once. */
 static bool rows_are_there(struct ledger *l, const struct proposals *ps)
 {
 	for (size_t i = 0; l->set.waits && i < ps->n; i++)
-		ledger_ask_ahead(l, &ps->p[i]);
+		ask_ahead(l, &ps->p[i]);
 	return !ledger_awaits_rows(l);
 }
 
@@ -229,6 +245,22 @@ static void on_mark(struct letter *letter, void *self)
 	}
 }
 
+static void on_keep(struct letter *letter, void *self)
+{
+	struct ledger *l = self;
+	struct keep *k = (struct keep *)letter;
+
+	/* Outcomes are saved up to a durable number, and no further. */
+	bool is_still = ledger_is_still(l);
+	if (l->down || l->dead) {
+		ledger_keep_answer(k, E_BUSY);
+	} else if (!is_still) {
+		letters_push(&l->waiting, letter);
+	} else {
+		ledger_housework(l, k);
+	}
+}
+
 /* Letters that had to wait, in order, until one must wait again. */
 static void take_waiting(struct ledger *l)
 {
@@ -268,20 +300,6 @@ static void turn(void *self)
 	     actor_mono_us(l->me) - l->batch_since_us > l->set.window_us))
 		ledger_commit(l);
 	stream_wake(l->stream);
-}
-
-/* While the writer has the store, what is due waits for it: see back(). */
-void ledger_set_alarm(struct ledger *l)
-{
-	int64_t now = actor_mono_us(l->me), at = l->proof_us + l->set.renew_us;
-
-	if (at <= now) /* the writer has it, or it failed */
-		at = now + l->set.renew_us;
-	if (ledger_awaits_rows(l) && now < l->rows_after_us)
-		at = l->rows_after_us;
-	if (l->anchor_due_us && l->anchor_due_us < at && !(l->busy && l->anchor_due_us <= now))
-		at = l->anchor_due_us;
-	actor_alarm(l->me, at);
 }
 
 static void on_alarm(void *self)
@@ -428,6 +446,11 @@ static void mark_discard(struct letter *l)
 	free(l);
 }
 
+static void keep_discard(struct letter *l)
+{
+	free(l);
+}
+
 static void free_half(struct half *h)
 {
 	if (!h->ps)
@@ -534,6 +557,24 @@ int ledger_mark(struct ledger *l, uint64_t number)
 	if (r < 0)
 		free(m);
 	return r;
+}
+
+int ledger_keep(struct ledger *l, const struct ledger_keep *ask)
+{
+	struct keep *k = mem_new(sizeof *k);
+
+	k->ask = *ask;
+	k->letter.deliver = on_keep;
+	k->letter.discard = keep_discard;
+	int r = actor_post_credit(l->me, &k->letter);
+	if (r < 0)
+		free(k);
+	return r;
+}
+
+const struct ledger_keep *ledger_kept(const struct letter *letter)
+{
+	return &((const struct keep *)letter)->ask;
 }
 
 void ledger_each_task(const struct ledger *l, void (*each)(void *ctx, const struct ledger_task *t),

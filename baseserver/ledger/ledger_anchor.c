@@ -53,6 +53,20 @@ int ledger_anchor_open(struct ledger *l, struct err *err)
 	return 0;
 }
 
+/* While the writer has the store, what is due waits for it: see ledger_writer.c: back(). */
+void ledger_set_alarm(struct ledger *l)
+{
+	int64_t now = actor_mono_us(l->me), at = l->proof_us + l->set.renew_us;
+
+	if (at <= now) /* the writer has it, or it failed */
+		at = now + l->set.renew_us;
+	if (ledger_awaits_rows(l) && now < l->rows_after_us)
+		at = l->rows_after_us;
+	if (l->anchor_due_us && l->anchor_due_us < at && !(l->busy && l->anchor_due_us <= now))
+		at = l->anchor_due_us;
+	actor_alarm(l->me, at);
+}
+
 /* What is not written now is due a second after the last write: no other commit may come. */
 void ledger_keep_anchor(struct ledger *l, bool at_once)
 {

@@ -1,9 +1,9 @@
 /* One function per kind of proposal, chosen by a table. Each checks the proposal against
  * the instance as it is now; what it refuses changes nothing. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "baseserver/ledger/ledger_impl.h"
-#include "rt/actor.h"
 #include "sched/attempt.h"
 #include "sched/task.h"
 #include "util/check.h"
@@ -106,6 +106,27 @@ static void next_part(struct asked *a)
 	}
 }
 
+/* What came before it is killed, as many as the letter has room for. What ends at once leaves the
+ * flow: first who, then the kills. */
+static void replace(const struct asked *a)
+{
+	struct ledger *l = a->l;
+	uint32_t *older;
+	size_t n = ledger_older(l, a->t, a->p->key.run_date, &older);
+
+	for (size_t k = 0; k < n && l->flows.may_kill > 0; k++, l->flows.may_kill--) {
+		struct proposal p = { .ask = ASK_KILL,
+			              .key = table_at(&l->table, older[k])->inst.key,
+			              .intent = KI_REPLACE,
+			              .reason = RE_REPLACED,
+			              .note = ledger_name_date(l, a->t, a->p->key) };
+		uint64_t number;
+		ledger_ask(l, &p, &number);
+		free(p.note); /* nothing came of it */
+	}
+	free(older);
+}
+
 static int on_create(struct asked *a, uint64_t *ret_number)
 {
 	if (out_of_force(a))
@@ -134,7 +155,7 @@ static int on_create(struct asked *a, uint64_t *ret_number)
 	*ret_number = change(a, a->p->key.part < 0 ? EV_CREATE_ROUGH : EV_CREATE,
 	                     (enum reason)a->p->reason);
 	if (a->p->plan)
-		ledger_replace(a->l, a->t, a->p->key.run_date);
+		replace(a);
 	return 0;
 }
 
@@ -226,53 +247,6 @@ static int on_expire(struct asked *a, uint64_t *ret_number)
 	return step(a, EV_EXPIRE, RE_EXPIRED, ret_number);
 }
 
-static bool pools_have_room(const struct ltask *t)
-{
-	for (size_t k = 0; k < t->n_takes; k++) {
-		const struct pool *p = t->takes[k].pool;
-#ifdef BUG_33 /* a pool is full when it is over its size; see sorter_limit.c */
-		if (p->size != POOL_NONE && p->taken > p->size)
-#else
-		if (p->size != POOL_NONE && p->taken + t->takes[k].slots > p->size)
-#endif
-			return false;
-	}
-	return true;
-}
-
-/* The gates the ledger proves again; the sorter has looked at all of them. */
-static int gates_closed(const struct asked *a)
-{
-	const struct task *d = a->t->def;
-	const struct instance *i = &a->e->inst;
-
-#ifndef BUG_3 /* a grant on old news */
-	if (a->p->folded < a->t->barrier)
-		return E_BARRIER;
-#endif
-	if (i->key.part < 0)
-		return d ? 0 : E_NOT_FOUND;
-	if (!d || !task_starts(a->t->row.state) || a->t->row.frozen || (i->flags & IF_FROZEN))
-		return E_CONFLICT;
-	if (i->key.part == 0 && task_spreads(d))
-		return E_CONFLICT; /* its parts are granted */
-	if (i->key.part > 0 && d->n_machines == 0 && i->broker != a->p->broker)
-		return E_CONFLICT;
-	int r = i->key.part > 0 ? ledger_part_may_start(a->l, i) : 0;
-	if (r < 0)
-		return r;
-	int32_t limit = task_limit(d);
-#ifdef BUG_4 /* one more than the cap; see sorter.c */
-	if (limit > 0 && a->t->slots > limit)
-#else
-	if (limit > 0 && a->t->slots >= limit)
-#endif
-		return E_LIMIT;
-	if (!pools_have_room(a->t))
-		return E_LIMIT;
-	return 0;
-}
-
 /* An earlier date was begun anew since it was satisfied: it waits once more. */
 static int no_turn(struct asked *a, uint64_t *ret_number)
 {
@@ -287,7 +261,7 @@ static int on_grant(struct asked *a, uint64_t *ret_number)
 	struct instance *i = &a->e->inst;
 	if (fsm_next((enum state)i->state, EV_GRANT) == ST_NONE)
 		return E_CONFLICT;
-	int r = gates_closed(a);
+	int r = ledger_gates_closed(a->l, a->t, i, a->p);
 	if (r < 0)
 		return r;
 	if (ledger_awaits_turn(a->l, a->t, i))
@@ -767,19 +741,4 @@ int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number)
 	if (a.e)
 		ledger_put_back(l, a.index); /* nothing came of what fetch() brought in */
 	return r;
-}
-
-void ledger_ask_ahead(struct ledger *l, const struct proposal *p)
-{
-	static const bool reads[ASK_COUNT] = { [ASK_FORCE] = true,
-		                               [ASK_REDO] = true,
-		                               [ASK_REOPEN] = true,
-		                               [ASK_RUN_NOW] = true,
-		                               [ASK_NOTIFIED] = true };
-	const struct ltask *t = ledger_task_of(l, p->key.task);
-	uint32_t index;
-
-	if (t && reads[p->ask] && !table_find(&l->table, p->key, &index) &&
-	    (p->key.part != 0 || outcomes_find(&t->outcomes, p->key.run_date)))
-		ledger_knows_done(l, p->key);
 }

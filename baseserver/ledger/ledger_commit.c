@@ -261,7 +261,7 @@ static void save_replanned(struct ledger *l)
 	if (!l->replanned || ledger_has_work(l))
 		return;
 	l->hold = true;
-	ledger_save_outcomes(l);
+	ledger_housework(l, NULL);
 }
 
 /* A commit that moved the number in the leader's row is a proof of the epoch, since a standby sees

@@ -403,7 +403,7 @@ bool ledger_overlaps(const struct ledger *l, const struct ltask *t, const struct
 }
 
 /* "2026-03-01T00:00:00Z", with its task where that is another. */
-static char *name_date(const struct ledger *l, const struct ltask *t, struct inst_key key)
+char *ledger_name_date(const struct ledger *l, const struct ltask *t, struct inst_key key)
 {
 	const struct ltask *of = ledger_task_of(l, key.task);
 	bool other = of != t && of && of->def;
@@ -421,11 +421,11 @@ char *ledger_overlap_note(const struct ledger *l, const struct ltask *t, const s
 
 	if (f && f->at < f->n && f->runs[f->at].first < first) {
 		const struct instance *i = &table_at(&l->table, f->runs[f->at].rows[0])->inst;
-		date = name_date(l, t, i->key);
+		date = ledger_name_date(l, t, i->key);
 		note = mem_fmt("%s was %s", date, state_name((enum state)i->state));
 	} else if (f && f->ended_first < first && p->due * US_PER_S < f->ended_us) {
 		when_print_us(f->ended_us, at);
-		date = name_date(l, t, f->ended);
+		date = ledger_name_date(l, t, f->ended);
 		note = mem_fmt("%s ran until %s", date, at);
 	} else {
 		return mem_str("the others of its run are left out");
@@ -462,15 +462,14 @@ size_t ledger_may_replace(struct ledger *l, const struct proposals *ps)
 	return l->flows.may_kill;
 }
 
-void ledger_replace(struct ledger *l, const struct ltask *t, int64_t run_date)
+size_t ledger_older(const struct ledger *l, const struct ltask *t, int64_t run_date,
+                    uint32_t **ret_rows)
 {
 	const struct task *def = t->def;
 	const struct flow *f = def->overlap == OVERLAP_REPLACE ? flow_of(l, def) : NULL;
-	struct inst_key by = { run_date, def->id, 0 };
 	size_t n = 0, cap = 0;
 	uint32_t *older = NULL;
 
-	/* What ends at once leaves the flow: first who, then the kills. */
 	for (size_t i = f ? f->at : 0; f && i < f->n && f->runs[i].first < task_run(def, run_date);
 	     i++)
 		for (size_t k = 0; k < f->runs[i].n; k++) {
@@ -480,17 +479,8 @@ void ledger_replace(struct ledger *l, const struct ltask *t, int64_t run_date)
 			}
 			older[n++] = f->runs[i].rows[k];
 		}
-	for (size_t k = 0; k < n && l->flows.may_kill > 0; k++, l->flows.may_kill--) {
-		struct proposal p = { .ask = ASK_KILL,
-			              .key = table_at(&l->table, older[k])->inst.key,
-			              .intent = KI_REPLACE,
-			              .reason = RE_REPLACED,
-			              .note = name_date(l, t, by) };
-		uint64_t number;
-		ledger_ask(l, &p, &number);
-		free(p.note); /* nothing came of it */
-	}
-	free(older);
+	*ret_rows = older;
+	return n;
 }
 
 /* --- definitions --------------------------------------------------------------------------- */

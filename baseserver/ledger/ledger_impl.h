@@ -16,7 +16,7 @@ enum entry_mark {
 	EM_DIRTY = 1, /* changed since the last commit */
 	EM_HISTORY =
 		2, /* its row is in history (after the batch in flight), not in the live table */
-	EM_LISTED = 4, /* part 0, on the list of ledger_parts.c */
+	EM_LISTED = 4, /* part 0, on the list of ledger_parts_list.c */
 	EM_FLIGHT = 8, /* in the batch that is being committed: its place stays */
 	EM_RANGE = 16, /* with EM_HISTORY: it has no row there, but lies in a range */
 	EM_FLOW = 32,  /* ledger_flow.c has it among the unfinished of its flow */
@@ -122,6 +122,12 @@ struct flight {
 	struct store_command_item *items;
 	struct store_alert *alerts;
 	struct store_stat *stats;
+};
+
+/* Housekeeping that somebody asks for. */
+struct keep {
+	struct letter letter;
+	struct ledger_keep ask;
 };
 
 /* A row of history that was looked up; code 0, E_NOT_FOUND, or why it cannot be read. */
@@ -261,30 +267,32 @@ void table_move(struct table *to, struct table *from); /* `from` is empty after 
 
 /* ledger_anchor.c */
 int ledger_anchor_open(struct ledger *l, struct err *err);
+/* Have the ledger go on when the next thing is due: rows, the anchor, the proof. */
+void ledger_set_alarm(struct ledger *l);
 /* This server leads, and yet the store is behind: the process ends. */
 void ledger_doubt_proven(struct ledger *l);
 
-/* ledger_apply.c: change memory and publish. */
+/* ledger_publish.c: what every change consists of. */
 struct ltask *ledger_task_of(const struct ledger *l, uint32_t id); /* NULL: none */
 void ledger_touch(struct ledger *l, uint32_t index);
 void ledger_touch_task(struct ledger *l, struct ltask *t);
 /* `d` more instances of the task hold a slot. */
 void ledger_count_slots(struct ltask *t, int32_t d);
+uint64_t ledger_publish(struct ledger *l, const struct transition *tr);
+/* From now on older proposals that start the task or its children are returned. */
+void ledger_raise_barrier(struct ledger *l, struct ltask *t, uint64_t number);
+
+/* ledger_apply.c: change an instance and publish it. */
 /* One transition of entry `index`; p gives cause, note, session; may be NULL. Its number. */
 uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum reason reason,
                        struct proposal *p);
-uint64_t ledger_publish(struct ledger *l, const struct transition *tr);
 /* A new generation; and: not before it is due at all. */
 void ledger_reset_for_redo(struct ledger *l, struct instance *i);
 void ledger_reset_for_reopen(const struct ledger *l, struct instance *i);
-/* From now on older proposals that start the task or its children are returned. */
-void ledger_raise_barrier(struct ledger *l, struct ltask *t, uint64_t number);
 
 /* ledger_range.c: the planned dates of t from p's to p->last that have no row are Skipped, as one
  * record. *ret_number stays 0 where there is none. */
 int ledger_leave_out(struct ledger *l, struct ltask *t, struct proposal *p, uint64_t *ret_number);
-/* Entry i, as ledger_fetch() made it, is about to change: from now on it has a row. */
-void ledger_take_from_range(struct ledger *l, struct instance *i);
 /* For the batch that begins. */
 void ledger_gather_ranges(struct ledger *l, struct flight *f);
 int ledger_load_ranges(struct ledger *l, struct err *err);
@@ -310,10 +318,16 @@ void ledger_put_back(struct ledger *l, uint32_t index);
 
 /* ledger_ask.c: a row per enum ask. *ret_number stays 0 where there was nothing to do. */
 int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number);
-/* Ask for the row of history that ledger_ask() will need, where that is plain to see. */
-void ledger_ask_ahead(struct ledger *l, const struct proposal *p);
 
-/* ledger_parts.c */
+/* ledger_gates.c: 0, or why i is not granted as p asks. */
+int ledger_gates_closed(struct ledger *l, const struct ltask *t, const struct instance *i,
+                        const struct proposal *p);
+
+/* ledger_parts_list.c: what ledger_work_parts() has to look at. */
+static inline struct inst_key part_key(struct inst_key key, int32_t part)
+{
+	return (struct inst_key){ key.run_date, key.task, part };
+}
 /* A row of a task that spreads, or a part, has changed. */
 void ledger_parts_changed(struct ledger *l, const struct ltask *t, const struct instance *i,
                           enum state from);
@@ -321,6 +335,8 @@ void ledger_parts_changed(struct ledger *l, const struct ltask *t, const struct 
 void ledger_list_parts(struct ledger *l, uint32_t task);
 /* Dates of t were left out as one record: steps that follow it by node look again. */
 void ledger_parts_left_out(struct ledger *l, const struct ltask *t);
+
+/* ledger_parts.c */
 void ledger_work_parts(struct ledger *l); /* once a turn */
 /* Part 0 at index, DependenceFinish, gets a part for each of these brokers; or a code, and
  * nothing has changed. */
@@ -378,8 +394,12 @@ void ledger_flows_restore(struct ledger *l);
 bool ledger_overlaps(const struct ledger *l, const struct ltask *t, const struct proposal *p);
 /* Which one it was left out for, in words; the caller's. */
 char *ledger_overlap_note(const struct ledger *l, const struct ltask *t, const struct proposal *p);
-/* It has come due, and what came before it is killed; as many as the letter has room for. */
-void ledger_replace(struct ledger *l, const struct ltask *t, int64_t run_date);
+/* Places of what came before this date, which has come due, and is to be killed for it; *ret_rows
+ * is the caller's. */
+size_t ledger_older(const struct ledger *l, const struct ltask *t, int64_t run_date,
+                    uint32_t **ret_rows);
+/* A date in words, of a note about t; the caller's. */
+char *ledger_name_date(const struct ledger *l, const struct ltask *t, struct inst_key key);
 /* How many rows these proposals may replace: room for as many records is needed. */
 size_t ledger_may_replace(struct ledger *l, const struct proposals *ps);
 /* An earlier one has not ended: it may not start. */
@@ -416,8 +436,6 @@ void writer_free(struct writer *w);
 void ledger_do(struct ledger *l, struct job *job);
 /* Prove the epoch and let the store do what it does with time to spare. */
 void ledger_renew_proof(struct ledger *l);
-/* Have it go on when the next thing is due: rows, the anchor, the proof. */
-void ledger_set_alarm(struct ledger *l);
 
 /* ledger_rows.c: one finished instance. E_NOT_FOUND; E_AGAIN: it is asked for, and there when
  * ledger_awaits_rows() is over; others: nobody knows. */
@@ -448,8 +466,10 @@ size_t ledger_gather_stats(const struct ledger *l, const struct store_batch *b,
 void ledger_measure(struct ledger *l, const struct instance *i, enum event ev, enum reason reason);
 
 /* ledger_keep.c */
-/* When all is durable: l->replanned is over when they are saved. */
-void ledger_save_outcomes(struct ledger *l);
+/* When all is durable: outcomes are saved, where k asks for it, and old rows dropped; without k
+ * they are saved, and l->replanned is over then. Owns k. */
+void ledger_housework(struct ledger *l, struct keep *k);
+void ledger_keep_answer(struct keep *k, int code); /* owns k */
 void ledger_keep_free(struct ledger *l);
 
 /* ledger_load.c */

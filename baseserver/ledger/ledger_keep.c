@@ -8,14 +8,8 @@
 
 #include "baseserver/ledger/ledger_impl.h"
 #include "rt/actor.h"
-#include "sched/task.h"
 #include "util/alloc.h"
 #include "util/log.h"
-
-struct keep {
-	struct letter letter;
-	struct ledger_keep ask;
-};
 
 static size_t gather(const struct ledger *l, struct store_outcome **ret)
 {
@@ -49,8 +43,9 @@ struct housework {
 	struct err err;
 };
 
-static void answer(struct keep *k)
+void ledger_keep_answer(struct keep *k, int code)
 {
+	k->ask.code = code;
 	k->letter.deliver = k->ask.answered;
 	if (!k->ask.reply_to || actor_post_credit(k->ask.reply_to, &k->letter) < 0)
 		free(k);
@@ -90,17 +85,15 @@ static void done(struct ledger *l, struct job *job)
 		log_warn("ledger.retain", "code=%s text=\"%s\"", err_name(h->code), h->err.text);
 	else if (h->all)
 		l->replanned = false;
-	if (h->k) {
-		h->k->ask.code = h->code;
-		answer(h->k);
-	}
+	if (h->k)
+		ledger_keep_answer(h->k, h->code);
 	l->hold = false;
 	ledger_rows_rest(l); /* what was found may be gone */
 	free(h->all);
 	free(h);
 }
 
-static void begin(struct ledger *l, struct keep *k, bool save)
+void ledger_housework(struct ledger *l, struct keep *k)
 {
 	struct housework *h = mem_new(sizeof *h);
 
@@ -109,15 +102,10 @@ static void begin(struct ledger *l, struct keep *k, bool save)
 	h->epoch = l->epoch;
 	h->upto = stream_last_durable(l->stream);
 	h->k = k;
-	if (save)
+	if (!k || k->ask.save)
 		h->n = gather(l, &h->all);
 	l->housework = &h->job;
 	ledger_do(l, &h->job);
-}
-
-void ledger_save_outcomes(struct ledger *l)
-{
-	begin(l, NULL, true);
 }
 
 void ledger_keep_free(struct ledger *l)
@@ -129,44 +117,4 @@ void ledger_keep_free(struct ledger *l)
 		free(h->k);
 	}
 	free(h);
-}
-
-static void on_keep(struct letter *letter, void *self)
-{
-	struct ledger *l = self;
-	struct keep *k = (struct keep *)letter;
-
-	/* Outcomes are saved up to a durable number, and no further. */
-	bool is_still = ledger_is_still(l);
-	if (l->down || l->dead) {
-		k->ask.code = E_BUSY;
-		answer(k);
-	} else if (!is_still) {
-		letters_push(&l->waiting, letter);
-	} else {
-		begin(l, k, k->ask.save);
-	}
-}
-
-static void keep_discard(struct letter *l)
-{
-	free(l);
-}
-
-int ledger_keep(struct ledger *l, const struct ledger_keep *ask)
-{
-	struct keep *k = mem_new(sizeof *k);
-
-	k->ask = *ask;
-	k->letter.deliver = on_keep;
-	k->letter.discard = keep_discard;
-	int r = actor_post_credit(l->me, &k->letter);
-	if (r < 0)
-		free(k);
-	return r;
-}
-
-const struct ledger_keep *ledger_kept(const struct letter *letter)
-{
-	return &((const struct keep *)letter)->ask;
 }

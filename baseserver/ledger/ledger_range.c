@@ -162,18 +162,6 @@ int ledger_fresh_row(const struct ledger *l, struct inst_key key, struct instanc
 	return E_NOT_FOUND;
 }
 
-void ledger_take_from_range(struct ledger *l, struct instance *i)
-{
-	if (l->n_taken == l->taken_cap) {
-		l->taken_cap = l->taken_cap ? l->taken_cap * 2 : 64;
-		l->taken = mem_grow(l->taken, l->taken_cap, sizeof *l->taken);
-	}
-#ifndef BUG_60 /* a date that got its row still counts in its range */
-	l->taken[l->n_taken++] = (struct store_taken){ .number = i->last_number, .dates = 1 };
-#endif
-	i->marks &= (uint8_t) ~(EM_RANGE | EM_HISTORY);
-}
-
 static int by_number(const void *a, const void *b)
 {
 	uint64_t x = ((const struct store_taken *)a)->number,

@@ -5,7 +5,7 @@
  * no harm: who takes over compares every row's number (ledger_load.c), and reads what differs.
  *
  * A row is known by its slot and last_number, since every change of an instance has a number of
- * its own; but one: a part that runs takes over flags of its whole (ledger_parts.c: give_part), so
+ * its own; but one: a part that runs takes over flags of its whole (ledger_parts.c: ready_part), so
  * that rows of parts are read again at the take-over.
  */
 #ifndef BASESERVER_WARM_H
