@@ -12,6 +12,7 @@
 
 #include "baseserver/ledger/ledger.h"
 #include "baseserver/ledger/pack.h"
+#include "baseserver/model/select.h"
 #include "baseserver/plan/resolver_impl.h"
 #include "sched/task.h"
 #include "util/alloc.h"
@@ -26,300 +27,10 @@
 
 enum { TODO_KEEP = 65536, UNREAD_US = 100 * 1000 };
 
-static struct rtask *task_place(struct resolver *r, uint32_t id)
-{
-	if (id >= r->tasks_cap) {
-		size_t cap = (size_t)id * 2 + 64;
-		r->tasks = mem_grow(r->tasks, cap, sizeof *r->tasks);
-		for (size_t i = r->tasks_cap; i < cap; i++)
-			r->tasks[i] = NULL;
-		r->tasks_cap = cap;
-	}
-	if (!r->tasks[id]) {
-		r->tasks[id] = mem_new(sizeof *r->tasks[id]);
-		r->tasks[id]->waitings = SLAB_NONE;
-	}
-	return r->tasks[id];
-}
-
-void resolver_want(struct resolver *r, uint32_t waiting)
-{
-	struct waiting *w = waiting_at(r, waiting);
-
-	if (w->listed)
-		return;
-	if (r->n_todo == r->todo_cap) {
-		r->todo_cap = r->todo_cap ? r->todo_cap * 2 : 256;
-		r->todo = mem_grow(r->todo, r->todo_cap, sizeof *r->todo);
-	}
-	w->listed = true;
-	r->todo[r->n_todo++] = waiting;
-}
-
-/* d +1: the window of one of its links is in state s now; -1: it was. */
-static void count_link(const struct resolver *r, struct waiting *w, const struct window *win,
-                       enum window_state s, int d)
-{
-	if (win->link == resolver_task(r, win->child)->def->n_links)
-		w->waits_turn = d > 0 && s != WS_MET;
-	else if (s == WS_MET)
-		w->met = (w->met + (unsigned)d) & LINK_MASK;
-	else if (s == WS_DEAD)
-		w->dead = (w->dead + (unsigned)d) & LINK_MASK;
-}
-
-static void timer_set(struct resolver *r, uint32_t waiting, int64_t wall_us)
-{
-	uint32_t t = map_get(&r->timer_of, waiting);
-
-	if (t == MAP_NONE) {
-		t = slab_take(&r->timers);
-		struct timer *made = slab_at(&r->timers, t);
-		heap_node_init(&made->node);
-		made->waiting = waiting;
-		map_add(&r->timer_of, waiting, t);
-	}
-	heap_set(&r->times, &((struct timer *)slab_at(&r->timers, t))->node, wall_us);
-}
-
-void resolver_window_changed(struct resolver *r, uint32_t window, enum window_state was)
-{
-	const struct window *win = window_at(r, window);
-
-	for (uint32_t i = win->edges; i != SLAB_NONE; i = edge_at(r, i)->next) {
-		struct edge *e = edge_at(r, i);
-		if (e->passed)
-			continue;
-		struct waiting *w = waiting_at(r, e->waiting);
-		count_link(r, w, win, was, -1);
-		count_link(r, w, win, (enum window_state)win->state, 1);
-		resolver_want(r, e->waiting);
-		struct task_link l;
-		/* Its time may have come while it was dead. */
-		if (was == WS_DEAD && win->state == WS_OPEN && w->due &&
-		    resolver_link(r, win->child, win->link, &l) && l.pass_after_s)
-			timer_set(r, e->waiting, w->eff_due_us);
-	}
-}
-
-static void edge_add(struct resolver *r, uint32_t waiting, uint32_t window)
-{
-	uint32_t i = slab_take(&r->edges);
-	struct edge *e = edge_at(r, i);
-	struct waiting *w = waiting_at(r, waiting);
-	struct window *win = window_at(r, window);
-
-	*e = (struct edge){ .waiting = waiting,
-		            .window = window,
-		            .prev = SLAB_NONE,
-		            .next = win->edges,
-		            .of_waiting = w->edges & EDGE_END };
-	if (win->edges != SLAB_NONE)
-		edge_at(r, win->edges)->prev = i;
-	win->edges = i;
-	w->edges = i;
-	count_link(r, w, win, (enum window_state)win->state, 1);
-}
-
-static void detach(struct resolver *r, uint32_t waiting)
-{
-	struct waiting *w = waiting_at(r, waiting);
-
-	for (uint32_t i = w->edges, next; i != EDGE_END; i = next) {
-		struct edge *e = edge_at(r, i);
-		struct window *win = window_at(r, e->window);
-		uint32_t window = e->window;
-		next = e->of_waiting;
-		if (e->prev == SLAB_NONE)
-			win->edges = e->next;
-		else
-			edge_at(r, e->prev)->next = e->next;
-		if (e->next != SLAB_NONE)
-			edge_at(r, e->next)->prev = e->prev;
-		slab_give(&r->edges, i);
-		if (win->edges == SLAB_NONE)
-			resolver_window_drop(r, window);
-	}
-	w->edges = EDGE_END;
-	w->n_links = w->met = w->dead = 0;
-	w->waits_turn = false;
-	resolver_turn_free(r, waiting);
-}
-
-static void timer_clear(struct resolver *r, uint32_t waiting)
-{
-	uint32_t t = map_get(&r->timer_of, waiting);
-
-	if (t == MAP_NONE)
-		return;
-	heap_remove(&r->times, &((struct timer *)slab_at(&r->timers, t))->node);
-	map_remove(&r->timer_of, waiting, t);
-	slab_give(&r->timers, t);
-}
-
-/* pass_after: past its time an open link counts as met. */
-static void look_at_passes(struct resolver *r, uint32_t waiting, int64_t now)
-{
-	struct waiting *w = waiting_at(r, waiting);
-	int64_t next = INT64_MAX;
-
-	for (uint32_t i = w->edges; i != EDGE_END; i = edge_at(r, i)->of_waiting) {
-		struct edge *e = edge_at(r, i);
-		const struct window *win = window_at(r, e->window);
-		struct task_link l;
-		if (e->passed || !resolver_link(r, win->child, win->link, &l) ||
-		    l.pass_after_s == 0 || l.on == ON_FAILURE)
-			continue;
-		int64_t at = w->eff_due_us + l.pass_after_s * US_PER_S;
-		/* What is met when its time comes stays so when it is taken back later. */
-#ifdef BUG_23 /* met when its time comes, it waits once more when that is taken back */
-		if (at <= now && win->state == WS_MET)
-			continue;
-#endif
-		if (at <= now && win->state != WS_DEAD) {
-			e->passed = 1;
-			if (win->state == WS_OPEN)
-				count_link(r, w, win, WS_MET, 1);
-		} else if (at > now && at < next) {
-			next = at;
-		}
-	}
-	if (next != INT64_MAX)
-		timer_set(r, waiting, next);
-}
-
-/* Links in full; due or not; on the to-do list. */
-static void attach(struct resolver *r, uint32_t waiting)
-{
-	struct waiting *w = waiting_at(r, waiting);
-	const struct rtask *t = resolver_task(r, w->key.task);
-	int64_t now = actor_wall_us(r->me);
-
-	if (!t || !t->def)
-		return;
-	size_t links = t->def->n_links, n = links + (t->def->serial == SERIAL_ORDERED);
-	uint32_t scope = resolver_scope_of(r, waiting);
-	for (size_t k = 0; k < n && w->key.part == 0 && !w->no_links; k++) {
-		uint32_t win = resolver_window(r, w->key.task, (uint32_t)k, w->key.run_date, scope);
-		w = waiting_at(r, waiting);
-		w->n_links += k < links;
-		if (win != SLAB_NONE)
-			edge_add(r, waiting, win);
-		else if (k < links)
-			w->met++;
-	}
-	w->due = w->eff_due_us <= now;
-	if (!w->due)
-		timer_set(r, waiting, w->eff_due_us);
-	else
-		look_at_passes(r, waiting, now);
-	resolver_want(r, waiting);
-}
-
-static uint32_t of_slot(const struct resolver *r, uint32_t slot)
-{
-	return slot < r->by_slot_cap ? r->by_slot[slot] : SLAB_NONE;
-}
-
-static void set_slot(struct resolver *r, uint32_t slot, uint32_t waiting)
-{
-	if (slot >= r->by_slot_cap) {
-		size_t cap = (size_t)slot + slot / 4 + 1024;
-		r->by_slot = mem_grow(r->by_slot, cap, sizeof *r->by_slot);
-		for (size_t i = r->by_slot_cap; i < cap; i++)
-			r->by_slot[i] = SLAB_NONE;
-		r->by_slot_cap = cap;
-	}
-	r->by_slot[slot] = waiting;
-}
-
-static void track(struct resolver *r, const struct instance *i, uint32_t slot)
-{
-	uint32_t index = slab_take(&r->waitings);
-	struct waiting *w = waiting_at(r, index);
-	struct rtask *t = task_place(r, i->key.task);
-
-	*w = (struct waiting){ .key = i->key,
-		               .slot = slot,
-		               .revision = i->revision,
-		               .eff_due_us = i->eff_due_us,
-		               .edges = EDGE_END,
-		               .prev = SLAB_NONE,
-		               .next = t->waitings,
-		               .state = i->state };
-	if (t->waitings != SLAB_NONE)
-		waiting_at(r, t->waitings)->prev = index;
-	t->waitings = index;
-	set_slot(r, slot, index);
-	w->no_links = (i->flags & IF_NO_LINKS) != 0;
-	if (i->flags & IF_MEMBER)
-		resolver_scope_join(r, index, i->cause);
-	attach(r, index);
-}
-
-static void untrack(struct resolver *r, uint32_t index)
-{
-	struct waiting *w = waiting_at(r, index);
-	struct rtask *t = task_place(r, w->key.task);
-
-	detach(r, index);
-	timer_clear(r, index);
-	resolver_scope_leave(r, index);
-	if (w->prev == SLAB_NONE)
-		t->waitings = w->next;
-	else
-		waiting_at(r, w->prev)->next = w->next;
-	if (w->next != SLAB_NONE)
-		waiting_at(r, w->next)->prev = w->prev;
-	r->by_slot[w->slot] = SLAB_NONE;
-	w->state = ST_NONE; /* it may still be listed: work_off() passes over it */
-	w->listed = false;
-	slab_give(&r->waitings, index);
-}
-
-/* Only what has never started in this generation waits for links: a retry does not. */
-static bool waits(const struct instance *i)
-{
-	if (i->flags & IF_RUN_NOW || i->key.part > 0)
-		return false;
-	if (i->flags & IF_SPREAD)
-		return i->state == ST_READY || i->state == ST_DEPEND;
-	return i->state == ST_READY || (i->state == ST_DEPEND && i->attempt == 0 && i->infra == 0);
-}
-
-static void fold_instance(struct resolver *r, const struct transition *tr)
-{
-	const struct instance *i = &tr->inst;
-	uint32_t index = of_slot(r, tr->slot);
-	bool tracked = index != SLAB_NONE;
-	/* Satisfied from Ready keeps being watched; what comes back to it after a start is not. */
-	bool keep = !(i->flags & IF_RUN_NOW) && i->key.part <= 0 &&
-	            (i->state == ST_READY || (i->state == ST_DEPEND && tracked));
-
-	if (tracked && !keep) {
-		untrack(r, index);
-	} else if (tracked) {
-		struct waiting *w = waiting_at(r, index);
-		w->revision = i->revision;
-		w->state = i->state;
-		w->asked = false;
-		resolver_turn_free(r, index);
-		if (w->eff_due_us != i->eff_due_us) {
-			w->eff_due_us = i->eff_due_us;
-			detach(r, index);
-			timer_clear(r, index);
-			attach(r, index);
-		}
-		resolver_want(r, index);
-	} else if (keep) {
-		track(r, i, tr->slot);
-	}
-}
-
 static void fold_outcome(struct resolver *r, const struct transition *tr)
 {
 	const struct instance *i = &tr->inst;
-	struct rtask *t = task_place(r, i->key.task);
+	struct rtask *t = resolver_task_place(r, i->key.task);
 	const struct plan *plan = t->def ? t->def->plan : NULL;
 	bool is_final = state_final((enum state)i->state);
 	struct outcome_range was = { 0 }, is = { i->key.run_date, i->key.run_date, i->generation,
@@ -368,7 +79,7 @@ static void drop_dependents(struct resolver *r, const struct task *def)
 
 static void add_dependent(struct resolver *r, uint32_t parent, uint32_t child, size_t link)
 {
-	struct rtask *p = task_place(r, parent);
+	struct rtask *p = resolver_task_place(r, parent);
 
 	p->dependents = mem_grow(p->dependents, p->n_dependents + 1, sizeof *p->dependents);
 	p->dependents[p->n_dependents++] = (struct dependent){ .child = child,
@@ -383,34 +94,6 @@ static void add_dependents(struct resolver *r, const struct task *def)
 		add_dependent(r, def->id, def->id, def->n_links);
 }
 
-static void each_waiting(struct resolver *r, uint32_t task,
-                         void (*each)(struct resolver *, uint32_t))
-{
-	const struct rtask *t = resolver_task(r, task);
-
-	for (uint32_t i = t ? t->waitings : SLAB_NONE, next; i != SLAB_NONE; i = next) {
-		next = waiting_at(r, i)->next;
-		each(r, i);
-	}
-}
-
-void resolver_rescope(struct resolver *r, uint32_t scope, bool leave)
-{
-	for (size_t i = 0; i < r->tasks_cap; i++) {
-		const struct rtask *t = r->tasks[i];
-		for (uint32_t k = t ? t->waitings : SLAB_NONE; k != SLAB_NONE;
-		     k = waiting_at(r, k)->next) {
-			if (resolver_scope_of(r, k) != scope)
-				continue;
-			if (leave)
-				detach(r, k);
-			else
-				attach(r, k);
-		}
-	}
-	r->need_mark = true;
-}
-
 /* Do the links to it hold its children? */
 static bool in_force(const struct store_task *row)
 {
@@ -419,7 +102,7 @@ static bool in_force(const struct store_task *row)
 
 static void put_def(struct resolver *r, const struct task *def, bool in_force)
 {
-	struct rtask *t = task_place(r, def->id);
+	struct rtask *t = resolver_task_place(r, def->id);
 
 	drop_dependents(r, t->def);
 	if (t->def && plan_since(def->plan) != plan_since(t->def->plan))
@@ -434,7 +117,7 @@ static void put_def(struct resolver *r, const struct task *def, bool in_force)
 static void put_range(struct resolver *r, const void *of)
 {
 	const struct transition *tr = of;
-	struct rtask *t = task_place(r, tr->inst.key.task);
+	struct rtask *t = resolver_task_place(r, tr->inst.key.task);
 	const struct date_range *n = tr->row;
 	struct outcome_range o = { n->lo, n->hi, 1, tr->to, tr->reason, { 0 } };
 
@@ -455,23 +138,23 @@ static void put_edit(struct resolver *r, const void *of)
 static void fold_whole(struct resolver *r, uint32_t id, const void *of,
                        void (*put)(struct resolver *r, const void *of))
 {
-	struct rtask *t = task_place(r, id);
+	struct rtask *t = resolver_task_place(r, id);
 	size_t n = t->n_dependents;
 	uint32_t *children = mem_array(n + 1, sizeof *children);
 
 	for (size_t k = 0; k < n; k++)
 		children[k] = t->dependents[k].child;
 	for (size_t k = 0; k < n; k++)
-		each_waiting(r, children[k], detach);
-	each_waiting(r, id, detach);
+		resolver_each_waiting(r, children[k], resolver_detach);
+	resolver_each_waiting(r, id, resolver_detach);
 	put(r, of);
-	each_waiting(r, id, attach);
+	resolver_each_waiting(r, id, resolver_attach);
 	for (size_t k = 0; k < n; k++) {
 		bool again = children[k] == id;
 		for (size_t j = 0; j < k && !again; j++)
 			again = children[j] == children[k];
 		if (!again)
-			each_waiting(r, children[k], attach);
+			resolver_each_waiting(r, children[k], resolver_attach);
 	}
 	free(children);
 }
@@ -560,6 +243,13 @@ static void work_off(struct resolver *r)
 	}
 }
 
+/* A date that no plan has may have come: members of a command look at it from then on. */
+static void fold_row(struct resolver *r, const struct instance *i)
+{
+	if (resolver_row(r, i))
+		resolver_outcome(r, i->key.task, i->key.run_date, NULL, NULL);
+}
+
 static void fold(struct resolver *r)
 {
 	for (const struct transition *tr; (tr = stream_peek(r->in)); stream_next(r->in)) {
@@ -572,8 +262,8 @@ static void fold(struct resolver *r)
 		} else if (tr->kind == TK_TURN) {
 			resolver_turn_came(r, tr);
 		} else if (tr->kind == TK_INSTANCE) {
-			resolver_row(r, &tr->inst);
-			fold_instance(r, tr);
+			fold_row(r, &tr->inst);
+			resolver_follow(r, tr);
 			fold_outcome(r, tr);
 		}
 	}
@@ -586,10 +276,10 @@ static void look_at_times(struct resolver *r)
 
 	while ((top = heap_top(&r->times)) && top->key <= now) {
 		uint32_t index = ((struct timer *)top)->waiting;
-		timer_clear(r, index);
+		resolver_timer_clear(r, index);
 		struct waiting *w = waiting_at(r, index);
 		w->due = w->eff_due_us <= now;
-		look_at_passes(r, index, now);
+		resolver_look_at_passes(r, index, now);
 		resolver_want(r, index);
 	}
 	int64_t wait = top ? top->key - now : INT64_MAX, mono = actor_mono_us(r->me);
@@ -625,7 +315,7 @@ static void answered(struct letter *letter, void *self)
 		bool known = a->code == E_CONFLICT || a->code == E_NOT_FOUND;
 		if (a->ask == ASK_REOPEN && !known)
 			resolver_reopen_again(r, a->key, actor_mono_us(r->me) + UNREAD_US);
-		uint32_t index = of_slot(r, (uint32_t)as->a[i].cookie);
+		uint32_t index = resolver_of_slot(r, (uint32_t)as->a[i].cookie);
 		if (index == SLAB_NONE || !inst_key_eq(waiting_at(r, index)->key, as->a[i].key))
 			continue;
 		waiting_at(r, index)->asked = false;
@@ -636,6 +326,63 @@ static void answered(struct letter *letter, void *self)
 			resolver_want(r, index);
 	}
 	free(as);
+}
+
+/* --- what commands say of their members ----------------------------------------------------- */
+
+/* Of what is not told by now nothing is told: its members are held no longer. */
+static void all_told(struct resolver *r)
+{
+	r->all_told = true;
+	for (uint32_t i = 1; i <= r->n_scopes; i++)
+		if (r->scopes[i - 1].command && !r->scopes[i - 1].told) {
+			resolver_rescope(r, i, true);
+			resolver_rescope(r, i, false);
+		}
+}
+
+static void learn(struct resolver *r, struct scope_news *n)
+{
+	uint32_t number = resolver_scope_place(r, n->command);
+
+	if (n->n) {
+		resolver_rescope(r, number, true);
+		resolver_scope_learn(r, number, n);
+		resolver_rescope(r, number, false);
+	}
+	if (n->over || r->scopes[number - 1].over)
+		resolver_scope_over(r, number);
+}
+
+static void on_news(struct letter *l, void *self)
+{
+	struct scope_news *n = (struct scope_news *)l;
+
+	if (n->command == 0)
+		all_told(self);
+	else
+		learn(self, n);
+	scope_news_free(n);
+}
+
+static void free_news(struct letter *l)
+{
+	scope_news_free((struct scope_news *)l);
+}
+
+int resolver_tell(struct resolver *r, struct scope_news *n)
+{
+	n->letter.deliver = on_news;
+	n->letter.discard = free_news;
+	return actor_post(r->me, &n->letter);
+}
+
+void scope_news_free(struct scope_news *n)
+{
+	for (size_t i = 0; i < n->n; i++)
+		free(n->picks[i].ranges);
+	free(n->picks);
+	free(n);
 }
 
 static int init(void *self, struct actor *me, struct err *err)
@@ -666,21 +413,21 @@ static void load_task(void *ctx, const struct ledger_task *lt)
 static void load_row(void *ctx, const struct instance *i, uint32_t slot)
 {
 	(void)slot;
-	resolver_row(ctx, i);
+	fold_row(ctx, i);
 }
 
 static void load_satisfied(void *ctx, const struct instance *i, uint32_t slot)
 {
-	if (waits(i) && i->state == ST_DEPEND)
-		track(ctx, i, slot);
+	if (resolver_waits(i) && i->state == ST_DEPEND)
+		resolver_track(ctx, i, slot);
 }
 
 static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 {
 	struct resolver *r = ctx;
 
-	if (waits(i) && i->state != ST_DEPEND)
-		track(r, i, slot);
+	if (resolver_waits(i) && i->state != ST_DEPEND)
+		resolver_track(r, i, slot);
 	/* A parent that reopened just before the restart: its children may not know yet. */
 	if (i->key.part == 0)
 		resolver_reopen(r, i->key.task, i->key.run_date);

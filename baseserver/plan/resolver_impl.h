@@ -127,10 +127,25 @@ struct resolver {
 	uint64_t start_mark;
 };
 
-/* resolver_window.c */
-struct rtask *resolver_task(const struct resolver *r, uint32_t id);
+/* resolver_table.c */
+struct rtask *resolver_task(const struct resolver *r, uint32_t id); /* NULL: none */
+struct rtask *resolver_task_place(struct resolver *r, uint32_t id); /* made when it is new */
 /* The link as seen: a task's own, or the turn of an ordered one. False: not in force. */
 bool resolver_link(const struct resolver *r, uint32_t child, uint32_t index, struct task_link *ret);
+/* Links see the plan from its begin on: does it have t there? */
+bool resolver_planned(const struct plan *plan, int64_t t);
+/* Onto the to-do list: its verdict may differ from its state. */
+void resolver_want(struct resolver *r, uint32_t waiting);
+
+/* resolver_edge.c */
+void resolver_edge_add(struct resolver *r, uint32_t waiting, uint32_t window);
+void resolver_window_changed(struct resolver *r, uint32_t window, enum window_state was);
+/* pass_after: past its time an open link counts as met. */
+void resolver_look_at_passes(struct resolver *r, uint32_t waiting, int64_t now);
+void resolver_timer_set(struct resolver *r, uint32_t waiting, int64_t wall_us);
+void resolver_timer_clear(struct resolver *r, uint32_t waiting);
+
+/* resolver_window.c */
 /* The window of `child`'s link for an instance at t: found or made. SLAB_NONE: nothing is
  * planned in it, or the link is not in force: satisfied. */
 uint32_t resolver_window(struct resolver *r, uint32_t child, uint32_t link, int64_t t,
@@ -142,6 +157,10 @@ void resolver_outcome(struct resolver *r, uint32_t parent, int64_t p,
                       const struct outcome_range *was, const struct outcome_range *is);
 
 /* resolver_scope.c */
+uint32_t resolver_scope_place(struct resolver *r, uint64_t command); /* made when it is new */
+/* What its command says, while no member has a window: takes the picks. */
+void resolver_scope_learn(struct resolver *r, uint32_t number, struct scope_news *n);
+void resolver_scope_over(struct resolver *r, uint32_t number); /* no more members come */
 void resolver_scope_join(struct resolver *r, uint32_t waiting, uint64_t command);
 void resolver_scope_leave(struct resolver *r, uint32_t waiting);
 uint32_t resolver_scope_of(const struct resolver *r, uint32_t waiting); /* 0: none */
@@ -158,11 +177,9 @@ bool resolver_scope_held(const struct resolver *r, uint32_t waiting);
 /* Its command says nothing: links look at what has a row (resolver_rows.c). */
 bool resolver_by_rows(const struct resolver *r, uint32_t scope);
 
-/* Links see the plan from its begin on: does it have t there? */
-bool resolver_planned(const struct plan *plan, int64_t t);
-
 /* resolver_rows.c: dates that the plan does not have and that have a row. */
-void resolver_row(struct resolver *r, const struct instance *inst); /* it was made, or is over */
+/* It was made, or is over. True: such a date is new. */
+bool resolver_row(struct resolver *r, const struct instance *inst);
 /* The first date after t of these before the begin; PLAN_NEVER. */
 int64_t resolver_next_row(const struct resolver *r, uint32_t task, int64_t t);
 bool resolver_row_beside(const struct resolver *r, uint32_t task, int64_t t); /* off the plan */
@@ -172,12 +189,17 @@ void resolver_turn_held(struct resolver *r, uint32_t waiting); /* refused: not a
 void resolver_turn_free(struct resolver *r, uint32_t waiting); /* ... until then, or it changes */
 void resolver_turn_came(struct resolver *r, const struct transition *tr);
 
-/* resolver.c */
-void resolver_want(struct resolver *r,
-                   uint32_t waiting); /* its verdict may differ from its state */
+/* resolver_wait.c */
+void resolver_attach(struct resolver *r, uint32_t waiting); /* to windows, times, the to-do list */
+void resolver_detach(struct resolver *r, uint32_t waiting); /* from its windows */
+void resolver_each_waiting(struct resolver *r, uint32_t task,
+                           void (*each)(struct resolver *, uint32_t));
 /* Its members let go of their windows, or find them again. */
 void resolver_rescope(struct resolver *r, uint32_t scope, bool leave);
-void resolver_window_changed(struct resolver *r, uint32_t window, enum window_state was);
+uint32_t resolver_of_slot(const struct resolver *r, uint32_t slot); /* SLAB_NONE: none waits */
+bool resolver_waits(const struct instance *i);
+void resolver_track(struct resolver *r, const struct instance *i, uint32_t slot);
+void resolver_follow(struct resolver *r, const struct transition *tr);
 
 /* resolver_reopen.c: the outcome of parent's run_date p is not what it was: children that were
  * skipped for it are wanted again, unless their join is dead all the same. */

@@ -36,22 +36,23 @@ static void row_add(struct rtask *t, size_t i, int64_t at)
 	t->n_rows++;
 }
 
-void resolver_row(struct resolver *r, const struct instance *inst)
+bool resolver_row(struct resolver *r, const struct instance *inst)
 {
 	struct rtask *t = resolver_task(r, inst->key.task);
 	int64_t at = inst->key.run_date;
 	bool is_over = inst->state == ST_NONE || state_final((enum state)inst->state);
 
 	if (inst->key.part != 0 || !t || !t->def)
-		return;
+		return false;
 	size_t i = row_from(t, at);
 	bool has = i < t->n_rows && t->rows[i] == at;
 	if (is_over && has) {
 		memmove(t->rows + i, t->rows + i + 1, (--t->n_rows - i) * sizeof *t->rows);
 	} else if (!is_over && !has && !resolver_planned(t->def->plan, at)) {
 		row_add(t, i, at);
-		resolver_outcome(r, inst->key.task, at, NULL, NULL);
+		return true;
 	}
+	return false;
 }
 
 bool resolver_row_beside(const struct resolver *r, uint32_t task, int64_t at)

@@ -14,7 +14,7 @@ static struct scope *scope_at(const struct resolver *r, uint32_t number)
 }
 
 /* The one of that command, or a free place for it. */
-static uint32_t scope_place(struct resolver *r, uint64_t command)
+uint32_t resolver_scope_place(struct resolver *r, uint64_t command)
 {
 	uint32_t free_one = 0;
 
@@ -49,7 +49,7 @@ uint32_t resolver_scope_of(const struct resolver *r, uint32_t waiting)
 
 void resolver_scope_join(struct resolver *r, uint32_t waiting, uint64_t command)
 {
-	uint32_t number = scope_place(r, command);
+	uint32_t number = resolver_scope_place(r, command);
 
 	scope_at(r, number)->users++;
 	waiting_at(r, waiting)->member = true;
@@ -147,11 +147,6 @@ static int64_t planned_prev(const struct plan *plan, int64_t t)
 	return before < plan_begin(plan) ? PLAN_BEFORE : before;
 }
 
-bool resolver_planned(const struct plan *plan, int64_t t)
-{
-	return t >= plan_begin(plan) && plan_has(plan, t);
-}
-
 int64_t resolver_next(const struct resolver *r, uint32_t scope, uint32_t task, int64_t t)
 {
 	const struct plan *plan = resolver_task(r, task)->def->plan;
@@ -201,21 +196,10 @@ bool resolver_extends(const struct resolver *r, uint32_t scope)
 	return scope && scope_at(r, scope)->n > 0;
 }
 
-static void free_news(struct letter *l)
+void resolver_scope_learn(struct resolver *r, uint32_t number, struct scope_news *n)
 {
-	struct scope_news *n = (struct scope_news *)l;
+	struct scope *s = scope_at(r, number), was = *s;
 
-	for (size_t i = 0; i < n->n; i++)
-		free(n->picks[i].ranges);
-	free(n->picks);
-	free(n);
-}
-
-static void learn(struct resolver *r, uint32_t number, struct scope_news *n)
-{
-	resolver_rescope(r, number, true);
-	struct scope *s = scope_at(r, number);
-	struct scope was = *s;
 	*s = (struct scope){ .command = was.command,
 		             .picks = n->picks,
 		             .n = n->n,
@@ -226,48 +210,13 @@ static void learn(struct resolver *r, uint32_t number, struct scope_news *n)
 	n->picks = NULL;
 	n->n = 0;
 	scope_free(&was);
-	resolver_rescope(r, number, false);
 }
 
-/* Of what is not told by now nothing is told: its members are held no longer. */
-static void all_told(struct resolver *r)
+void resolver_scope_over(struct resolver *r, uint32_t number)
 {
-	r->all_told = true;
-	for (uint32_t i = 1; i <= r->n_scopes; i++)
-		if (scope_at(r, i)->command && !scope_at(r, i)->told) {
-			resolver_rescope(r, i, true);
-			resolver_rescope(r, i, false);
-		}
-}
-
-static void on_news(struct letter *l, void *self)
-{
-	struct resolver *r = self;
-	struct scope_news *n = (struct scope_news *)l;
-
-	if (n->command == 0) {
-		all_told(r);
-		free_news(l);
-		return;
-	}
-	uint32_t number = scope_place(r, n->command);
-	if (n->n)
-		learn(r, number, n);
 	struct scope *s = scope_at(r, number);
-	s->over = s->over || n->over;
-	if (s->over && s->users == 0)
+
+	s->over = true;
+	if (s->users == 0)
 		scope_free(s);
-	free_news(l);
-}
-
-int resolver_tell(struct resolver *r, struct scope_news *n)
-{
-	n->letter.deliver = on_news;
-	n->letter.discard = free_news;
-	return actor_post(r->me, &n->letter);
-}
-
-void scope_news_free(struct scope_news *n)
-{
-	free_news(&n->letter);
 }

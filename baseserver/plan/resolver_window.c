@@ -17,25 +17,6 @@ enum { WINDOW_DATES_MAX = 1000000 };
 
 enum date_state { DATE_OPEN, DATE_MET, DATE_DEAD };
 
-struct rtask *resolver_task(const struct resolver *r, uint32_t id)
-{
-	return id < r->tasks_cap ? r->tasks[id] : NULL;
-}
-
-bool resolver_link(const struct resolver *r, uint32_t child, uint32_t index, struct task_link *ret)
-{
-	const struct rtask *c = resolver_task(r, child);
-
-	if (!c || !c->def)
-		return false;
-	if (index < c->def->n_links)
-		*ret = c->def->links[index];
-	else
-		*ret = (struct task_link){ .parent = child, .kind = LK_PREV, .prev = 1 };
-	const struct rtask *p = resolver_task(r, ret->parent);
-	return p && p->def && p->in_force;
-}
-
 /* (design: SEMANTICS section 2, "met, open or dead".) */
 static enum date_state judge(const struct task_link *l, bool turn, const struct outcome_range *o)
 {

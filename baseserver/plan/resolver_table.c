@@ -1,0 +1,58 @@
+/* Tasks by their number, their links as seen, and the to-do list: what every file here looks up. */
+#include "baseserver/plan/resolver_impl.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+
+struct rtask *resolver_task(const struct resolver *r, uint32_t id)
+{
+	return id < r->tasks_cap ? r->tasks[id] : NULL;
+}
+
+bool resolver_link(const struct resolver *r, uint32_t child, uint32_t index, struct task_link *ret)
+{
+	const struct rtask *c = resolver_task(r, child);
+
+	if (!c || !c->def)
+		return false;
+	if (index < c->def->n_links)
+		*ret = c->def->links[index];
+	else
+		*ret = (struct task_link){ .parent = child, .kind = LK_PREV, .prev = 1 };
+	const struct rtask *p = resolver_task(r, ret->parent);
+	return p && p->def && p->in_force;
+}
+
+struct rtask *resolver_task_place(struct resolver *r, uint32_t id)
+{
+	if (id >= r->tasks_cap) {
+		size_t cap = (size_t)id * 2 + 64;
+		r->tasks = mem_grow(r->tasks, cap, sizeof *r->tasks);
+		for (size_t i = r->tasks_cap; i < cap; i++)
+			r->tasks[i] = NULL;
+		r->tasks_cap = cap;
+	}
+	if (!r->tasks[id]) {
+		r->tasks[id] = mem_new(sizeof *r->tasks[id]);
+		r->tasks[id]->waitings = SLAB_NONE;
+	}
+	return r->tasks[id];
+}
+
+void resolver_want(struct resolver *r, uint32_t waiting)
+{
+	struct waiting *w = waiting_at(r, waiting);
+
+	if (w->listed)
+		return;
+	if (r->n_todo == r->todo_cap) {
+		r->todo_cap = r->todo_cap ? r->todo_cap * 2 : 256;
+		r->todo = mem_grow(r->todo, r->todo_cap, sizeof *r->todo);
+	}
+	w->listed = true;
+	r->todo[r->n_todo++] = waiting;
+}
+
+bool resolver_planned(const struct plan *plan, int64_t t)
+{
+	return t >= plan_begin(plan) && plan_has(plan, t);
+}

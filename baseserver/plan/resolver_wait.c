@@ -1,0 +1,187 @@
+/* Instances that wait: found by the ledger's slot, listed by task. What comes is attached to the
+ * window of each of its links; what starts or ends is detached, and a window that nobody waits on
+ * goes. */
+#include "baseserver/plan/resolver_impl.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+
+void resolver_detach(struct resolver *r, uint32_t waiting)
+{
+	struct waiting *w = waiting_at(r, waiting);
+
+	for (uint32_t i = w->edges, next; i != EDGE_END; i = next) {
+		struct edge *e = edge_at(r, i);
+		struct window *win = window_at(r, e->window);
+		uint32_t window = e->window;
+		next = e->of_waiting;
+		if (e->prev == SLAB_NONE)
+			win->edges = e->next;
+		else
+			edge_at(r, e->prev)->next = e->next;
+		if (e->next != SLAB_NONE)
+			edge_at(r, e->next)->prev = e->prev;
+		slab_give(&r->edges, i);
+		if (win->edges == SLAB_NONE)
+			resolver_window_drop(r, window);
+	}
+	w->edges = EDGE_END;
+	w->n_links = w->met = w->dead = 0;
+	w->waits_turn = false;
+	resolver_turn_free(r, waiting);
+}
+
+/* Links in full; due or not; on the to-do list. */
+void resolver_attach(struct resolver *r, uint32_t waiting)
+{
+	struct waiting *w = waiting_at(r, waiting);
+	const struct rtask *t = resolver_task(r, w->key.task);
+	int64_t now = actor_wall_us(r->me);
+
+	if (!t || !t->def)
+		return;
+	size_t links = t->def->n_links, n = links + (t->def->serial == SERIAL_ORDERED);
+	uint32_t scope = resolver_scope_of(r, waiting);
+	for (size_t k = 0; k < n && w->key.part == 0 && !w->no_links; k++) {
+		uint32_t win = resolver_window(r, w->key.task, (uint32_t)k, w->key.run_date, scope);
+		w = waiting_at(r, waiting);
+		w->n_links += k < links;
+		if (win != SLAB_NONE)
+			resolver_edge_add(r, waiting, win);
+		else if (k < links)
+			w->met++;
+	}
+	w->due = w->eff_due_us <= now;
+	if (!w->due)
+		resolver_timer_set(r, waiting, w->eff_due_us);
+	else
+		resolver_look_at_passes(r, waiting, now);
+	resolver_want(r, waiting);
+}
+
+uint32_t resolver_of_slot(const struct resolver *r, uint32_t slot)
+{
+	return slot < r->by_slot_cap ? r->by_slot[slot] : SLAB_NONE;
+}
+
+static void set_slot(struct resolver *r, uint32_t slot, uint32_t waiting)
+{
+	if (slot >= r->by_slot_cap) {
+		size_t cap = (size_t)slot + slot / 4 + 1024;
+		r->by_slot = mem_grow(r->by_slot, cap, sizeof *r->by_slot);
+		for (size_t i = r->by_slot_cap; i < cap; i++)
+			r->by_slot[i] = SLAB_NONE;
+		r->by_slot_cap = cap;
+	}
+	r->by_slot[slot] = waiting;
+}
+
+void resolver_track(struct resolver *r, const struct instance *i, uint32_t slot)
+{
+	uint32_t index = slab_take(&r->waitings);
+	struct waiting *w = waiting_at(r, index);
+	struct rtask *t = resolver_task_place(r, i->key.task);
+
+	*w = (struct waiting){ .key = i->key,
+		               .slot = slot,
+		               .revision = i->revision,
+		               .eff_due_us = i->eff_due_us,
+		               .edges = EDGE_END,
+		               .prev = SLAB_NONE,
+		               .next = t->waitings,
+		               .state = i->state };
+	if (t->waitings != SLAB_NONE)
+		waiting_at(r, t->waitings)->prev = index;
+	t->waitings = index;
+	set_slot(r, slot, index);
+	w->no_links = (i->flags & IF_NO_LINKS) != 0;
+	if (i->flags & IF_MEMBER)
+		resolver_scope_join(r, index, i->cause);
+	resolver_attach(r, index);
+}
+
+static void untrack(struct resolver *r, uint32_t index)
+{
+	struct waiting *w = waiting_at(r, index);
+	struct rtask *t = resolver_task_place(r, w->key.task);
+
+	resolver_detach(r, index);
+	resolver_timer_clear(r, index);
+	resolver_scope_leave(r, index);
+	if (w->prev == SLAB_NONE)
+		t->waitings = w->next;
+	else
+		waiting_at(r, w->prev)->next = w->next;
+	if (w->next != SLAB_NONE)
+		waiting_at(r, w->next)->prev = w->prev;
+	r->by_slot[w->slot] = SLAB_NONE;
+	w->state = ST_NONE; /* it may still be listed: work_off() passes over it */
+	w->listed = false;
+	slab_give(&r->waitings, index);
+}
+
+/* Only what has never started in this generation waits for links: a retry does not. */
+bool resolver_waits(const struct instance *i)
+{
+	if (i->flags & IF_RUN_NOW || i->key.part > 0)
+		return false;
+	if (i->flags & IF_SPREAD)
+		return i->state == ST_READY || i->state == ST_DEPEND;
+	return i->state == ST_READY || (i->state == ST_DEPEND && i->attempt == 0 && i->infra == 0);
+}
+
+void resolver_follow(struct resolver *r, const struct transition *tr)
+{
+	const struct instance *i = &tr->inst;
+	uint32_t index = resolver_of_slot(r, tr->slot);
+	bool tracked = index != SLAB_NONE;
+	/* Satisfied from Ready keeps being watched; what comes back to it after a start is not. */
+	bool keep = !(i->flags & IF_RUN_NOW) && i->key.part <= 0 &&
+	            (i->state == ST_READY || (i->state == ST_DEPEND && tracked));
+
+	if (tracked && !keep) {
+		untrack(r, index);
+	} else if (tracked) {
+		struct waiting *w = waiting_at(r, index);
+		w->revision = i->revision;
+		w->state = i->state;
+		w->asked = false;
+		resolver_turn_free(r, index);
+		if (w->eff_due_us != i->eff_due_us) {
+			w->eff_due_us = i->eff_due_us;
+			resolver_detach(r, index);
+			resolver_timer_clear(r, index);
+			resolver_attach(r, index);
+		}
+		resolver_want(r, index);
+	} else if (keep) {
+		resolver_track(r, i, tr->slot);
+	}
+}
+
+void resolver_each_waiting(struct resolver *r, uint32_t task,
+                           void (*each)(struct resolver *, uint32_t))
+{
+	const struct rtask *t = resolver_task(r, task);
+
+	for (uint32_t i = t ? t->waitings : SLAB_NONE, next; i != SLAB_NONE; i = next) {
+		next = waiting_at(r, i)->next;
+		each(r, i);
+	}
+}
+
+void resolver_rescope(struct resolver *r, uint32_t scope, bool leave)
+{
+	for (size_t i = 0; i < r->tasks_cap; i++) {
+		const struct rtask *t = r->tasks[i];
+		for (uint32_t k = t ? t->waitings : SLAB_NONE; k != SLAB_NONE;
+		     k = waiting_at(r, k)->next) {
+			if (resolver_scope_of(r, k) != scope)
+				continue;
+			if (leave)
+				resolver_detach(r, k);
+			else
+				resolver_attach(r, k);
+		}
+	}
+	r->need_mark = true;
+}
