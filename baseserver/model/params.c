@@ -77,13 +77,6 @@ static const char *output_value(struct view *v, size_t i)
 	return NULL;
 }
 
-const char *view_over(const struct view *v, const char *name)
-{
-	const char *value = v->over ? json_text(v->over, name) : NULL;
-
-	return value || !v->own ? value : json_text(v->own, name);
-}
-
 /* design: SEMANTICS section 6, highest first. The definition has a task's own parameters over its
  * workflow's; inputs by a name of the task's own were never made. */
 static const char *lookup(void *ctx, const char *name)
@@ -131,13 +124,6 @@ static void view_done(struct view *v)
 	buf_done(&v->member);
 	json_free(v->over);
 	json_free(v->own);
-}
-
-void view_add(struct param_question *q, const char *name, const char *value)
-{
-	q->values = mem_grow(q->values, q->n + 1, sizeof *q->values);
-	q->values[q->n].name = mem_str(name);
-	q->values[q->n++].value = mem_str(value);
 }
 
 static int add_value(struct view *v, struct param_question *q, const char *name, const char *text)

@@ -34,7 +34,7 @@ struct view {
 	char missing[300];
 };
 
-/* Of this run, else of the instance; NULL: neither. */
+/* params_view.c. Of this run, else of the instance; NULL: neither. */
 const char *view_over(const struct view *v, const char *name);
 void view_add(struct param_question *q, const char *name, const char *value);
 

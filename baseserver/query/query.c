@@ -22,17 +22,6 @@
 
 #define LOOK_AGAIN_US US_PER_S
 
-static void query_free(struct query *q)
-{
-	client_request_free(q->req);
-	forecast_letter_free(q->forecast);
-	buf_done(&q->resolver);
-	buf_done(&q->waits);
-	task_unref(q->def);
-	buf_done(&q->out);
-	free(q);
-}
-
 static void discard(struct letter *l)
 {
 	query_free((struct query *)l);
@@ -51,17 +40,6 @@ static void refuse_query(struct query *q, const struct refusal *f)
 	request_refuse(q->req, f);
 	q->req = NULL;
 	query_free(q);
-}
-
-/* To the next actor; false: there is none of it here. */
-bool query_hop(struct query *q, struct actor *to, void (*deliver)(struct letter *l, void *self))
-{
-	if (!to)
-		return false;
-	q->letter.deliver = deliver;
-	if (actor_post_credit(to, &q->letter) < 0)
-		query_free(q);
-	return true;
 }
 
 /* --- the last station ------------------------------------------------------------------- */
@@ -222,11 +200,6 @@ static void query_drop_parked(struct commander *c)
 		c->parked = q->next;
 		query_free(q);
 	}
-}
-
-void query_home(struct query *q)
-{
-	query_hop(q, q->c->me, at_home);
 }
 
 /* --- stations on the way ------------------------------------------------------------------ */
@@ -481,6 +454,7 @@ static void query_begin(struct letter *l, void *self)
 	commander_fold(c);
 	q->letter.discard = discard;
 	q->c = c;
+	q->home = at_home;
 	q->req = r;
 	if (!query_kind_parse(r->kind, &q->kind))
 		code = unknown_kind(r->kind, &f);

@@ -12,6 +12,7 @@ struct jval;
 struct query {
 	struct letter letter;
 	struct commander *c;
+	void (*home)(struct letter *l, void *self); /* back at the commander */
 	struct client_request *req;
 	enum query_kind kind;
 	struct inst_key key;
@@ -46,9 +47,10 @@ void query_why_store_away(struct query *q);
 struct sorter;
 void query_queues(struct query *q, struct sorter *s, const size_t counts[ST_COUNT]);
 void query_pools(struct query *q, struct sorter *s);
-/* query.c: to the next actor, false: there is none; back to the commander */
+/* query_hop.c: to the next actor, false: there is none; back to the commander */
 bool query_hop(struct query *q, struct actor *to, void (*deliver)(struct letter *l, void *self));
 void query_home(struct query *q);
+void query_free(struct query *q);
 /* query_forecast.c: on its way, or refused. */
 int query_forecast(struct query *q, const struct jval *args, struct refusal *f);
 /* query_progress.c: answered, or refused. */

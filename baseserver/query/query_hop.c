@@ -1,0 +1,33 @@
+/* A query's way from actor to actor: it is one letter, and ends with who cannot be reached. */
+#include <stdlib.h>
+
+#include "baseserver/forecast/forecaster.h"
+#include "baseserver/query/query_impl.h"
+#include "rt/actor.h"
+#include "sched/task.h"
+
+void query_free(struct query *q)
+{
+	client_request_free(q->req);
+	forecast_letter_free(q->forecast);
+	buf_done(&q->resolver);
+	buf_done(&q->waits);
+	task_unref(q->def);
+	buf_done(&q->out);
+	free(q);
+}
+
+bool query_hop(struct query *q, struct actor *to, void (*deliver)(struct letter *l, void *self))
+{
+	if (!to)
+		return false;
+	q->letter.deliver = deliver;
+	if (actor_post_credit(to, &q->letter) < 0)
+		query_free(q);
+	return true;
+}
+
+void query_home(struct query *q)
+{
+	query_hop(q, q->c->me, q->home);
+}
