@@ -19,18 +19,9 @@ void names_done(struct names *b)
 	map_done(&b->by_text);
 }
 
-static uint64_t hash(const char *text)
-{
-	uint64_t h = 1469598103934665603ULL;
-
-	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
-		h = (h ^ *p) * 1099511628211ULL;
-	return map_mix(h, 1);
-}
-
 struct name *names_find(const struct names *b, const char *text)
 {
-	uint64_t h = hash(text);
+	uint64_t h = map_text(text);
 	size_t at = 0;
 
 	for (uint32_t i = map_first(&b->by_text, h, &at); i != MAP_NONE;
@@ -49,7 +40,7 @@ struct name *names_put(struct names *b, const char *text, uint32_t id)
 			b->cap = b->cap ? b->cap * 2 : 64;
 			b->items = mem_grow(b->items, b->cap, sizeof *b->items);
 		}
-		map_add(&b->by_text, hash(text), (uint32_t)b->n);
+		map_add(&b->by_text, map_text(text), (uint32_t)b->n);
 		n = &b->items[b->n++];
 		*n = (struct name){ .text = mem_str(text) };
 	}

@@ -87,11 +87,7 @@ struct pool_change *pool_change_new(const char *name, int32_t size)
 
 uint64_t pool_name_hash(const char *name)
 {
-	uint64_t h = 1469598103934665603ULL;
-
-	for (const unsigned char *p = (const unsigned char *)name; *p; p++)
-		h = (h ^ *p) * 1099511628211ULL;
-	return map_mix(h, 0);
+	return map_text(name);
 }
 
 void pools_init(struct pools *p)

@@ -47,15 +47,6 @@ void catalog_done(struct catalog *c)
 	map_done(&c->by_name);
 }
 
-static uint64_t name_hash(const char *name)
-{
-	uint64_t h = 1469598103934665603ULL;
-
-	for (const unsigned char *p = (const unsigned char *)name; *p; p++)
-		h = (h ^ *p) * 1099511628211ULL;
-	return map_mix(h, 0);
-}
-
 static struct cat_task *place(struct catalog *c, uint32_t id)
 {
 	if (id >= c->tasks_cap) {
@@ -101,7 +92,7 @@ static void put_task(struct catalog *c, const struct task *def, const struct sto
 		if (plan_since(def->plan) != plan_since(t->def->plan))
 			outcomes_replan(&t->outcomes, t->def->plan, def->plan,
 			                plan_since(def->plan));
-		map_remove(&c->by_name, name_hash(t->def->name), def->id);
+		map_remove(&c->by_name, map_text(t->def->name), def->id);
 		for (size_t i = 0; i < t->def->n_links; i++)
 			child_remove(place(c, t->def->links[i].parent), def->id);
 		c->n_promised -= t->def->has_promise;
@@ -117,7 +108,7 @@ static void put_task(struct catalog *c, const struct task *def, const struct sto
 	t->row.owner = def->owner;
 	t->row.title = def->title;
 	t->row.workflow_title = def->workflow_title;
-	map_add(&c->by_name, name_hash(def->name), def->id);
+	map_add(&c->by_name, map_text(def->name), def->id);
 	for (size_t i = 0; i < def->n_links; i++)
 		child_add(place(c, def->links[i].parent), def->id);
 }
@@ -273,7 +264,7 @@ const struct cat_task *catalog_task(const struct catalog *c, uint32_t id)
 
 static const struct cat_task *find(const struct catalog *c, const char *name)
 {
-	uint64_t h = name_hash(name);
+	uint64_t h = map_text(name);
 	size_t where = 0;
 
 	for (uint32_t id = map_first(&c->by_name, h, &where); id != MAP_NONE;

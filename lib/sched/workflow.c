@@ -438,7 +438,10 @@ const char *workflow_description(const struct workflow *wf)
 
 struct workflow_set *workflow_set_new(void)
 {
-	return mem_new(sizeof(struct workflow_set));
+	struct workflow_set *set = mem_new(sizeof *set);
+
+	map_init(&set->by_name);
+	return set;
 }
 
 void workflow_set_free(struct workflow_set *set)
@@ -447,6 +450,7 @@ void workflow_set_free(struct workflow_set *set)
 		return;
 	for (size_t i = 0; i < set->n; i++)
 		workflow_free(set->items[i]);
+	map_done(&set->by_name);
 	for (size_t i = 0; i < set->n_calendars; i++)
 		calendar_doc_free(set->calendars[i]);
 	free(set->calendars);
@@ -459,8 +463,11 @@ void workflow_set_free(struct workflow_set *set)
 
 static void cut(struct workflow_set *set, size_t n, size_t n_calendars, size_t n_scopes)
 {
-	while (set->n > n)
-		workflow_free(set->items[--set->n]);
+	while (set->n > n) {
+		struct workflow *wf = set->items[--set->n];
+		map_remove(&set->by_name, map_text(wf->full), (uint32_t)set->n);
+		workflow_free(wf);
+	}
 	while (set->n_calendars > n_calendars)
 		calendar_doc_free(set->calendars[--set->n_calendars]);
 	while (set->n_scopes > n_scopes)
@@ -501,13 +508,13 @@ static void add_document(struct workflow_set *set, struct yaml_doc *doc, const c
 	struct workflow *wf = read_workflow(doc, file, d);
 	if (!wf)
 		return;
-	for (size_t i = 0; i < set->n; i++) {
-		if (strcmp(set->items[i]->full, wf->full) != 0)
-			continue;
+	size_t first = workflow_set_find(set, wf->full);
+	if (first < set->n) {
+		const struct workflow *was = set->items[first];
 		diag_error(d,
 		           (struct place){ file, wf->name.node->line, wf->name.node->column, "" },
 		           "duplicate_name", NULL, "%s stands a second time; first in %s, line %d",
-		           wf->full, set->items[i]->file, set->items[i]->name.node->line);
+		           wf->full, was->file, was->name.node->line);
 		workflow_free(wf);
 		return;
 	}
@@ -515,6 +522,7 @@ static void add_document(struct workflow_set *set, struct yaml_doc *doc, const c
 		set->cap = set->cap ? set->cap * 2 : 8;
 		set->items = mem_grow(set->items, set->cap, sizeof *set->items);
 	}
+	map_add(&set->by_name, map_text(wf->full), (uint32_t)set->n);
 	set->items[set->n++] = wf;
 }
 
@@ -545,6 +553,17 @@ size_t workflow_set_count(const struct workflow_set *set)
 const struct workflow *workflow_set_at(const struct workflow_set *set, size_t i)
 {
 	return set->items[i];
+}
+
+size_t workflow_set_find(const struct workflow_set *set, const char *name)
+{
+	uint64_t key = map_text(name);
+	size_t at = 0;
+	uint32_t i = map_first(&set->by_name, key, &at);
+
+	while (i != MAP_NONE && strcmp(set->items[i]->full, name) != 0)
+		i = map_next(&set->by_name, key, &at);
+	return i == MAP_NONE ? set->n : i;
 }
 
 size_t workflow_set_calendars(const struct workflow_set *set)

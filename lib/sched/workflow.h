@@ -81,6 +81,8 @@ int workflow_set_read(struct workflow_set *set, const char *text, size_t bytes, 
                       struct diags *d);
 size_t workflow_set_count(const struct workflow_set *set);
 const struct workflow *workflow_set_at(const struct workflow_set *set, size_t i);
+/* The place of a workflow or library by its full name; as many as there are: it is not in the set. */
+size_t workflow_set_find(const struct workflow_set *set, const char *name);
 /* Calendars among the documents; tasks of the set may name them. */
 size_t workflow_set_calendars(const struct workflow_set *set);
 const struct calendar_doc *workflow_set_calendar(const struct workflow_set *set, size_t i);
@@ -112,6 +114,8 @@ const char *workflow_lacks(const struct workflow *wf, const struct workflow *lib
 const struct yaml_node *workflow_kept(const struct yaml_node *root, const struct yaml_node *task);
 /* How many bytes of a stored document people wrote: all but `used`. */
 size_t workflow_written(const char *text, size_t n);
+/* Is a stored document a library? Told without reading it. */
+bool workflow_stored_library(const char *text, size_t n);
 
 /* --- parameters and quota of a project (`project:` without a workflow), parameters of all
  * (`global:`), pools (`pool:`) */

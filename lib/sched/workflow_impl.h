@@ -299,6 +299,7 @@ struct workflow_scope {
 struct workflow_set {
 	struct workflow **items;
 	size_t n, cap;
+	struct map by_name; /* of items: map_text() of the full name */
 	struct calendar_doc **calendars;
 	size_t n_calendars;
 	struct workflow_scope **scopes;

@@ -229,18 +229,30 @@ bool workflow_outdated(const struct workflow *wf, const struct workflow *library
 	return false;
 }
 
+/* Where a line begins with `head`, which ends with a colon; NULL: none does. In a stored document
+ * nothing but a key of it begins a line. */
+static const char *find_key(const char *text, size_t n, const char *head)
+{
+	const char *at = text, *end = text + n;
+	size_t len = strlen(head);
+
+	while (at && ((size_t)(end - at) < len || memcmp(at, head, len) != 0)) {
+		at = memchr(at, '\n', (size_t)(end - at));
+		at = at ? at + 1 : NULL;
+	}
+	return at;
+}
+
 size_t workflow_written(const char *text, size_t n)
 {
-	static const char head[] = "\nused:";
-	const char *at = text, *end = text + n;
+	const char *used = find_key(text, n, "used:");
 
-	/* Nothing but a key of the document begins a line. */
-	while ((at = memchr(at, '\n', (size_t)(end - at))) != NULL) {
-		if ((size_t)(end - at) >= sizeof head - 1 && memcmp(at, head, sizeof head - 1) == 0)
-			return (size_t)(at + 1 - text);
-		at++;
-	}
-	return n;
+	return used ? (size_t)(used - text) : n;
+}
+
+bool workflow_stored_library(const char *text, size_t n)
+{
+	return find_key(text, n, "library:") != NULL;
 }
 
 /* --- resolving --------------------------------------------------------------------------- */
@@ -255,18 +267,15 @@ struct resolving {
 static const struct workflow *library_of(const struct resolving *x, const char *shared)
 {
 	const struct workflow *found = NULL;
-
-	for (size_t i = 0; i < x->set->n && !found; i++) {
-		const char *name = own_name(shared, x->set->items[i]->full);
-		if (name && !strchr(name, '/'))
-			found = x->set->items[i];
-	}
-	if (found || !x->library)
-		return found;
 	struct buf name;
+
 	buf_init(&name);
 	buf_put(&name, shared, (size_t)(strrchr(shared, '/') - shared));
-	found = x->library(x->ctx, buf_str(&name));
+	size_t i = workflow_set_find(x->set, buf_str(&name));
+	if (i < x->set->n)
+		found = x->set->items[i];
+	else if (x->library)
+		found = x->library(x->ctx, buf_str(&name));
 	buf_done(&name);
 	return found;
 }

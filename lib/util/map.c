@@ -19,6 +19,15 @@ void map_done(struct map *m)
 	map_init(m);
 }
 
+uint64_t map_text(const char *text)
+{
+	uint64_t h = 1469598103934665603ULL;
+
+	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+		h = (h ^ *p) * 1099511628211ULL;
+	return map_mix(h, 0);
+}
+
 static size_t home_of(const struct map *m, uint64_t key)
 {
 	return (size_t)map_mix(key, 0) & m->mask;

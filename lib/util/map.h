@@ -31,6 +31,9 @@ void map_add(struct map *m, uint64_t key, uint32_t value);
 /* Remove the pair. True if it was there. */
 bool map_remove(struct map *m, uint64_t key, uint32_t value);
 
+/* A text as a key: what stands under it may have another text, so compare in the owner's slab. */
+uint64_t map_text(const char *text);
+
 /* A good 64-bit mix of two words. */
 static inline uint64_t map_mix(uint64_t a, uint64_t b)
 {

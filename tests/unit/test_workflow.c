@@ -692,6 +692,22 @@ static void one_name_stands_once_in_a_set(void **state)
 	assert_int_equal(workflow_parse(text, strlen(text), "f.yaml", &d, &wf), E_INVALID);
 }
 
+#define TASK "start_date: 2026-01-01\ntasks:\n  a: {type: t, cycle: day}\n"
+
+static void a_set_finds_what_it_has_and_not_what_was_refused(void **state)
+{
+	const char *one = "workflow: one\n" TASK, *two = "workflow: two\n" TASK;
+	const char *both = "workflow: two\n" TASK "---\nworkflow: one\n" TASK;
+
+	(void)state;
+	assert_int_equal(workflow_set_read(set, one, strlen(one), "a", &d), 0);
+	assert_int_equal(workflow_set_read(set, both, strlen(both), "b", &d), E_INVALID);
+	assert_int_equal(workflow_set_find(set, "default/one"), 0);
+	assert_int_equal(workflow_set_find(set, "default/two"), workflow_set_count(set));
+	assert_int_equal(workflow_set_read(set, two, strlen(two), "c", &d), 0);
+	assert_int_equal(workflow_set_find(set, "default/two"), 1);
+}
+
 static void check_example(const char *path)
 {
 	struct buf text, printed;
@@ -766,6 +782,7 @@ int main(void)
 		T(a_pipeline_is_tasks_in_a_row),
 		T(ids_anchors_and_other_tasks_come_from_outside),
 		T(one_name_stands_once_in_a_set),
+		T(a_set_finds_what_it_has_and_not_what_was_refused),
 		T(the_examples_are_good_and_print_reads_back),
 		T(what_is_odd_is_a_warning),
 	};
