@@ -19,24 +19,6 @@
 /* More of what changes is not told one by one: an answer is one frame. */
 enum { CHANGES_BYTES_MAX = 3 << 20 };
 
-static void index_tasks(struct apply *a)
-{
-	for (size_t i = 0; i < a->n; i++) {
-		const struct task *t = a->tasks[i];
-		map_add(&a->index, t->id, (uint32_t)i);
-		for (size_t k = 0; k < t->n_links; k++)
-			if (map_get(&a->waited, t->links[k].parent) == MAP_NONE)
-				map_add(&a->waited, t->links[k].parent, (uint32_t)i);
-	}
-}
-
-bool apply_enough(void *ctx)
-{
-	const struct apply *a = ctx;
-
-	return a->sliced && actor_mono_us(a->c->me) >= a->until_us;
-}
-
 static void make_world(struct apply *a)
 {
 	int64_t now = a->cmd->o.now_us / US_PER_S;
@@ -66,7 +48,7 @@ int apply_compile(struct apply *a)
 	a->compiler = NULL;
 	if (workflow_compile_end(compiler, &a->tasks, &a->n) < 0)
 		return apply_refuse_diags(a);
-	index_tasks(a);
+	apply_index(a);
 	return 0;
 }
 
@@ -341,58 +323,9 @@ void apply_add_doc(struct apply *a, const struct store_doc *d)
 
 /* --- tasks that are no longer named ------------------------------------------------------- */
 
-const struct task *apply_task(const struct apply *a, uint32_t id)
-{
-	uint32_t i = map_get(&a->index, id);
-
-	return i == MAP_NONE ? NULL : a->tasks[i];
-}
-
-bool apply_in_set(const struct apply *a, uint32_t id)
-{
-	return map_get(&a->index, id) != MAP_NONE;
-}
-
-bool apply_names(const struct apply *a, const char *name)
-{
-	for (size_t i = 0; i < a->n_given; i++)
-		if (strcmp(workflow_name(workflow_set_at(a->set, i)), name) == 0)
-			return true;
-	return false;
-}
-
-bool apply_prunes(const struct apply *a, const char *name)
-{
-	size_t n = strcspn(name, "/");
-
-	for (const struct jval *v = a->cmd->o.prune ? a->cmd->o.prune->first : NULL; v; v = v->next)
-		if (v->len == n && strncmp(v->text, name, n) == 0)
-			return true;
-	return false;
-}
-
-/* Of a workflow that the documents name: in the set, or going as well. */
-static bool is_ours(const struct apply *a, const struct cat_task *t)
-{
-	for (size_t i = 0; i < a->n_given; i++) {
-		const char *name = workflow_name(workflow_set_at(a->set, i));
-		if (catalog_in_workflow(t, name, strlen(name)))
-			return true;
-	}
-	return apply_prunes(a, t->def->name);
-}
-
-/* A task of the documents that waits for one that goes. */
-static const struct task *waits_for(const struct apply *a, uint32_t parent)
-{
-	uint32_t i = map_get(&a->waited, parent);
-
-	return i == MAP_NONE ? NULL : a->tasks[i];
-}
-
 static int may_retire(struct apply *a, const struct cat_task *t)
 {
-	const struct task *child = waits_for(a, t->id);
+	const struct task *child = apply_waits_for(a, t->id);
 
 	if (child)
 		return refuse(a->f, E_CONFLICT, "args.documents", NULL,
@@ -407,7 +340,7 @@ static int may_retire(struct apply *a, const struct cat_task *t)
 		              "%s has unfinished instances", t->def->name);
 	for (size_t i = 0; i < t->n_children; i++) {
 		const struct cat_task *ch = catalog_task(&a->c->cat, t->children[i]);
-		if (ch && ch->row.state == TS_ONLINE && !is_ours(a, ch))
+		if (ch && ch->row.state == TS_ONLINE && !apply_owns(a, ch))
 			return refuse(a->f, E_CONFLICT, "args.documents", NULL,
 			              "%s is online and depends on %s", ch->def->name,
 			              t->def->name);
@@ -477,25 +410,6 @@ static int retire_missing(struct apply *a, const char *workflow)
 
 /* --- one workflow ------------------------------------------------------------------------- */
 
-const struct yaml_node *apply_root(const char *text, size_t len, struct yaml_doc ***docs, size_t *n)
-{
-	struct diags d;
-
-	diags_init(&d);
-	*docs = NULL;
-	*n = 0;
-	int r = text ? yaml_read(text, len, "", &d, docs, n) : E_NOT_FOUND;
-	diags_done(&d);
-	return r == 0 && *n ? yaml_root((*docs)[0]) : NULL;
-}
-
-void apply_free_docs(struct yaml_doc **docs, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		yaml_free(docs[i]);
-	free(docs);
-}
-
 static void take_tasks(struct apply *a, size_t first, size_t n, bool differs,
                        const struct yaml_node *was, const struct yaml_node *is)
 {
@@ -516,12 +430,12 @@ static void take_tasks(struct apply *a, size_t first, size_t n, bool differs,
 /* Workflows of a pruned project that the documents do not name. */
 static int prune(struct apply *a)
 {
-	for (size_t i = 0; i < a->c->n_documents; i++) {
-		const struct document *d = &a->c->documents[i];
+	for (size_t i = 0; i < a->c->documents.n; i++) {
+		const struct document *d = &a->c->documents.items[i];
 		if (d->retired || !apply_prunes(a, d->name) || apply_names(a, d->name))
 			continue;
 		int r = retire_missing(a, d->name);
-		if (r == 0)
+		if (r == 0 && workflow_stored_library(d->body, d->len))
 			r = apply_unused(a, d->name, "args.prune");
 		if (r < 0)
 			return r;
@@ -550,7 +464,7 @@ static bool comes_back(const struct apply *a, size_t first, size_t n)
 static int take_workflow(struct apply *a, const struct workflow *wf, size_t first)
 {
 	const char *name = workflow_name(wf);
-	const struct document *was = commander_document(a->c, name);
+	const struct document *was = documents_find(&a->c->documents, name);
 	struct yaml_doc **old_docs, **new_docs;
 	size_t n_old, n_new;
 	struct buf body;
@@ -609,8 +523,11 @@ static int take_workflows(struct apply *a)
 
 static int take_rest(struct apply *a)
 {
-	for (size_t i = a->n_given; i < workflow_set_count(a->set); i++)
-		apply_replan(a, workflow_set_at(a->set, i));
+	for (size_t i = a->n_given; i < workflow_set_count(a->set); i++) {
+		size_t n = workflow_tasks(workflow_set_at(a->set, i));
+		apply_replan(a, a->first, n);
+		a->first += n;
+	}
 	int r = prune(a);
 	if (r == 0)
 		r = apply_retire_libraries(a);
@@ -666,6 +583,7 @@ static struct apply *apply_new(struct commander *c, struct cmd *cmd)
 	buf_init(&a->changes);
 	map_init(&a->index);
 	map_init(&a->waited);
+	map_init(&a->by_library);
 	return a;
 }
 

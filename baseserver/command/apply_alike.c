@@ -18,9 +18,11 @@ struct newcomer {
 	struct place at;
 };
 
+/* A project comes as often as new workflows name it. */
 struct newcomers {
 	struct newcomer *items;
-	size_t n;
+	size_t n, cap;
+	struct map by_fold; /* the first of each name */
 };
 
 static char *project_of(const char *workflow)
@@ -28,32 +30,38 @@ static char *project_of(const char *workflow)
 	return mem_strn(workflow, strcspn(workflow, "/"));
 }
 
-static bool has_workflows(const struct commander *c, const char *project)
-{
-	size_t n = strlen(project);
-
-	for (size_t i = 0; i < c->n_documents; i++) {
-		const struct document *d = &c->documents[i];
-		if (!d->retired && strncmp(d->name, project, n) == 0 && d->name[n] == '/')
-			return true;
-	}
-	return false;
-}
-
 static bool has_project(const struct commander *c, const char *project)
 {
 	char *quota = mem_fmt(POOL_PROJECT "%s", project);
-	bool is = has_workflows(c, project) || scopes_doc(&c->scopes, project) || pool_is(c, quota);
+	bool is = documents_has_project(&c->documents, project) ||
+	          scopes_doc(&c->scopes, project) || pool_is(c, quota);
 
 	free(quota);
 	return is;
 }
 
+static bool has_name(const struct newcomers *l, uint64_t key, const char *name)
+{
+	size_t at = 0;
+	uint32_t i = map_first(&l->by_fold, key, &at);
+
+	while (i != MAP_NONE && strcmp(l->items[i].name, name) != 0)
+		i = map_next(&l->by_fold, key, &at);
+	return i != MAP_NONE;
+}
+
 /* Takes name. */
 static void add(struct newcomers *l, char *name, struct place at)
 {
-	l->items = mem_grow(l->items, l->n + 1, sizeof *l->items);
-	l->items[l->n++] = (struct newcomer){ name, name_fold(name), at };
+	if (l->n == l->cap) {
+		l->cap = l->cap ? l->cap * 2 : 16;
+		l->items = mem_grow(l->items, l->cap, sizeof *l->items);
+	}
+	struct newcomer new = { name, name_fold(name), at };
+	uint64_t key = map_text(new.fold);
+	if (!has_name(l, key, name))
+		map_add(&l->by_fold, key, (uint32_t)l->n);
+	l->items[l->n++] = new;
 }
 
 static void list(const struct apply *a, struct newcomers *l)
@@ -61,7 +69,7 @@ static void list(const struct apply *a, struct newcomers *l)
 	for (size_t i = 0; i < a->n_given; i++) {
 		const struct workflow *wf = workflow_set_at(a->set, i);
 		const char *name = workflow_name(wf);
-		if (commander_document(a->c, name))
+		if (documents_find(&a->c->documents, name))
 			continue;
 		add(l, mem_str(name), workflow_place(wf));
 		char *project = project_of(name);
@@ -78,34 +86,36 @@ static void list(const struct apply *a, struct newcomers *l)
 	}
 }
 
-static void compare(struct apply *a, const struct newcomers *l, const char *name)
+static void refuse_all(struct apply *a, const struct newcomers *l, size_t first, const char *name)
 {
-	char *fold = name_fold(name);
+	const char *new = l->items[first].name;
 
-	for (size_t i = 0; i < l->n; i++)
-		if (strcmp(l->items[i].fold, fold) == 0 && strcmp(l->items[i].name, name) != 0)
+	for (size_t i = first; i < l->n; i++)
+		if (strcmp(l->items[i].name, new) == 0)
 			diag_error(&a->diags, l->items[i].at, "alike_name",
 			           "choose names that differ by more than case or width",
-			           "'%s' and '%s' look the same", l->items[i].name, name);
-	free(fold);
+			           "'%s' and '%s' look the same", new, name);
+}
+
+/* `fold`: of the name in force. */
+static void compare(struct apply *a, const struct newcomers *l, const char *name, const char *fold)
+{
+	uint64_t key = map_text(fold);
+	size_t at = 0;
+
+	for (uint32_t i = map_first(&l->by_fold, key, &at); i != MAP_NONE;
+	     i = map_next(&l->by_fold, key, &at))
+		if (strcmp(l->items[i].fold, fold) == 0 && strcmp(l->items[i].name, name) != 0)
+			refuse_all(a, l, i, name);
 }
 
 /* The projects in force that have no workflow yet are among them. */
 static void each_project(const struct commander *c, void (*each)(void *ctx, const char *name),
                          void *ctx)
 {
-	char *last = NULL; /* documents of a project often stand together */
-
-	for (size_t i = 0; i < c->n_documents; i++) {
-		if (c->documents[i].retired)
-			continue;
-		char *project = project_of(c->documents[i].name);
-		if (!last || strcmp(last, project) != 0)
-			each(ctx, project);
-		free(last);
-		last = project;
-	}
-	free(last);
+	for (size_t i = 0; i < c->documents.n_projects; i++)
+		if (c->documents.projects[i].in_force)
+			each(ctx, c->documents.projects[i].name);
 	for (size_t i = 0; i < c->scopes.n; i++) {
 		const char *slash = strchr(c->scopes.items[i].name, '/');
 		if (slash)
@@ -127,18 +137,22 @@ static void compare_project(void *ctx, const char *name)
 {
 	const struct comparison *x = ctx;
 
-	compare(x->a, x->l, name);
+	char *fold = name_fold(name);
+	compare(x->a, x->l, name, fold);
+	free(fold);
 }
 
 int apply_alike(struct apply *a)
 {
+	const struct documents *ds = &a->c->documents;
 	struct newcomers l = { 0 };
 	size_t errors = a->diags.errors;
 
+	map_init(&l.by_fold);
 	list(a, &l);
-	for (size_t i = 0; i < a->c->n_documents && l.n; i++)
-		if (!a->c->documents[i].retired)
-			compare(a, &l, a->c->documents[i].name);
+	for (size_t i = 0; i < ds->n && l.n; i++)
+		if (!ds->items[i].retired)
+			compare(a, &l, ds->items[i].name, ds->items[i].fold);
 	if (l.n)
 		each_project(a->c, compare_project, &(struct comparison){ a, &l });
 	for (size_t i = 0; i < l.n; i++) {
@@ -146,6 +160,7 @@ int apply_alike(struct apply *a)
 		free(l.items[i].fold);
 	}
 	free(l.items);
+	map_done(&l.by_fold);
 	return a->diags.errors == errors ? 0 : apply_refuse_diags(a);
 }
 

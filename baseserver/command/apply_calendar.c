@@ -28,22 +28,14 @@ static size_t users(const struct apply *a, const char *calendar)
 	return n;
 }
 
-static bool has_workflow(const struct apply *a, const char *name)
-{
-	for (size_t i = 0; i < workflow_set_count(a->set); i++)
-		if (strcmp(workflow_name(workflow_set_at(a->set, i)), name) == 0)
-			return true;
-	return false;
-}
-
 /* The workflow of a task, from its document as it is stored. */
 static void read_workflow_of(struct apply *a, const struct cat_task *t)
 {
 	const char *slash = strrchr(t->def->name, '/');
 	char *name = mem_strn(t->def->name, slash ? (size_t)(slash - t->def->name) : 0);
-	const struct document *doc = commander_document(a->c, name);
+	const struct document *doc = documents_find(&a->c->documents, name);
 
-	if (doc && !has_workflow(a, name))
+	if (doc && !apply_has(a, name))
 		workflow_set_read(a->set, doc->body, doc->len, doc->name, &a->diags);
 	free(name);
 }
@@ -76,14 +68,12 @@ bool apply_replanned(const struct apply *a, const struct task *t)
 	       !calendar_same(was->def->calendar, t->calendar);
 }
 
-void apply_replan(struct apply *a, const struct workflow *wf)
+void apply_replan(struct apply *a, size_t first, size_t n)
 {
-	const char *name = workflow_name(wf);
-
-	for (size_t i = 0; i < a->n; i++) {
+	for (size_t i = first; i < first + n; i++) {
 		struct task *t = a->tasks[i];
 		const struct cat_task *was = catalog_task(&a->c->cat, t->id);
-		if (!was || catalog_retired(was) || !catalog_in_workflow(was, name, strlen(name)))
+		if (!was || catalog_retired(was))
 			continue;
 		t->version = was->def->version; /* its document stays */
 		if (!apply_replanned(a, t))

@@ -83,18 +83,10 @@ static int check_task(const struct apply *a)
 	return 0;
 }
 
-static struct document *document_of(struct commander *c, const char *name)
-{
-	for (size_t i = 0; i < c->n_documents; i++)
-		if (strcmp(c->documents[i].name, name) == 0)
-			return &c->documents[i];
-	return NULL;
-}
-
 static int keep(struct apply *a)
 {
 	const struct workflow *wf = workflow_set_at(a->set, 0);
-	const struct document *was = document_of(a->c, workflow_name(wf));
+	const struct document *was = documents_ever(&a->c->documents, workflow_name(wf));
 	struct buf body;
 
 	if (!was)
@@ -144,6 +136,7 @@ int draft_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	buf_init(&a.changes);
 	map_init(&a.index);
 	map_init(&a.waited);
+	map_init(&a.by_library);
 	if (cmd->settled.n == 0) /* else: after a restart its instance is there, with its draft */
 		r = judge(&a);
 	for (size_t i = 0; i < a.n; i++)
@@ -166,7 +159,7 @@ int draft_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 
 void draft_learn(struct commander *c, const struct store_doc *d)
 {
-	struct document *at = document_of(c, d->name);
+	struct document *at = documents_ever(&c->documents, d->name);
 
 	if (at && d->version > at->draft)
 		at->draft = d->version;

@@ -34,6 +34,7 @@ struct apply {
 	struct world world;
 	struct workflow **libraries; /* of those in force, as they were asked for */
 	size_t n_libraries;
+	struct map by_library; /* of libraries: map_text() of the name */
 	struct expanded {
 		const struct workflow *library;
 		size_t tasks, bytes; /* who use it, and what they take of it */
@@ -54,9 +55,27 @@ struct apply {
 	} totals;
 };
 
+/* apply_set.c */
+bool apply_enough(void *a);                                          /* the piece at hand is over */
+bool apply_has(const struct apply *a, const char *workflow);         /* is it in the set? */
+bool apply_names(const struct apply *a, const char *workflow);       /* and to be saved? */
+bool apply_has_own(const struct apply *a, const struct cat_task *t); /* its workflow? */
+/* Is it of a project that is to hold nothing beside the documents? */
+bool apply_prunes(const struct apply *a, const char *name);
+/* Is it of a workflow that is to be saved, or that is pruned? */
+bool apply_owns(const struct apply *a, const struct cat_task *t);
+void apply_index(struct apply *a); /* the tasks, once they are compiled; for these three: */
+bool apply_in_set(const struct apply *a, uint32_t task);
+const struct task *apply_task(const struct apply *a, uint32_t id); /* of the set, or NULL */
+/* A task of the set that waits for that one; NULL: none does. */
+const struct task *apply_waits_for(const struct apply *a, uint32_t parent);
+/* The root of the one document in a text, NULL when there is none; docs are free_docs()'s. */
+const struct yaml_node *apply_root(const char *text, size_t len, struct yaml_doc ***docs,
+                                   size_t *n);
+void apply_free_docs(struct yaml_doc **docs, size_t n);
+
 /* apply.c */
 int apply_compile(struct apply *a); /* makes a->world. 1: it goes on */
-bool apply_enough(void *a);         /* the piece at hand is over */
 void apply_change_begin(struct apply *a, const char *kind, const char *name, const char *what,
                         uint32_t version);
 void apply_change_end(struct apply *a, const char *what, const char *prefix,
@@ -68,15 +87,6 @@ const struct store_task *apply_add_task(struct apply *a, struct task *t);
 bool apply_replans(const struct apply *a, const struct task *t, const struct store_task *row);
 /* What the edit makes of its dates, into the change at hand. */
 void apply_put_plan(struct apply *a, const struct task *t, const struct store_task *row);
-bool apply_in_set(const struct apply *a, uint32_t task);
-bool apply_names(const struct apply *a, const char *workflow); /* is it in the set, to be saved? */
-/* Is it of a project that is to hold nothing beside the documents? */
-bool apply_prunes(const struct apply *a, const char *name);
-const struct task *apply_task(const struct apply *a, uint32_t id); /* of the set, or NULL */
-/* The root of the one document in a text, NULL when there is none; docs are free_docs()'s. */
-const struct yaml_node *apply_root(const char *text, size_t len, struct yaml_doc ***docs,
-                                   size_t *n);
-void apply_free_docs(struct yaml_doc **docs, size_t n);
 
 /* apply_read.c: the texts into the set. The first error is the refusal, all are in f->json. */
 int apply_read(struct apply *a); /* 1: it goes on */
@@ -92,7 +102,8 @@ int apply_dependents(struct apply *a);
 int apply_calendars(struct apply *a); /* their changes and versions */
 /* Does the task get other dates because its calendar changed? */
 bool apply_replanned(const struct apply *a, const struct task *t);
-void apply_replan(struct apply *a, const struct workflow *wf);
+/* `n` tasks of a workflow that comes into the set for its calendar's sake, from the `first` on. */
+void apply_replan(struct apply *a, size_t first, size_t n);
 
 /* apply_library.c */
 /* Documents that use what libraries of the set say anew come into the set. E_CONFLICT: one would

@@ -30,15 +30,18 @@ static struct workflow *parse(const struct document *d)
 static const struct workflow *in_force(void *ctx, const char *name)
 {
 	struct apply *a = ctx;
-	const struct document *d;
+	uint64_t key = map_text(name);
+	size_t at = 0;
 
-	for (size_t i = 0; i < a->n_libraries; i++)
+	for (uint32_t i = map_first(&a->by_library, key, &at); i != MAP_NONE;
+	     i = map_next(&a->by_library, key, &at))
 		if (strcmp(workflow_name(a->libraries[i]), name) == 0)
 			return a->libraries[i];
-	d = commander_document(a->c, name);
+	const struct document *d = documents_find(&a->c->documents, name);
 	struct workflow *wf = d ? parse(d) : NULL;
 	if (!wf)
 		return NULL;
+	map_add(&a->by_library, key, (uint32_t)a->n_libraries);
 	a->libraries = mem_grow(a->libraries, a->n_libraries + 1, sizeof *a->libraries);
 	return a->libraries[a->n_libraries++] = wf;
 }
@@ -48,6 +51,7 @@ void apply_libraries_done(struct apply *a)
 	for (size_t i = 0; i < a->n_libraries; i++)
 		workflow_free(a->libraries[i]);
 	free(a->libraries);
+	map_done(&a->by_library);
 	free(a->expanded);
 }
 
@@ -58,18 +62,10 @@ int apply_resolve(struct apply *a)
 
 /* --- who uses one ------------------------------------------------------------------------ */
 
-static bool in_set(const struct apply *a, const char *name)
-{
-	for (size_t i = 0; i < workflow_set_count(a->set); i++)
-		if (strcmp(workflow_name(workflow_set_at(a->set, i)), name) == 0)
-			return true;
-	return false;
-}
-
 /* A document in force that stays as it is and uses something; the caller's. NULL: it is none. */
 static struct workflow *user_in_force(const struct apply *a, const struct document *d)
 {
-	return d->retired || in_set(a, d->name) || workflow_written(d->body, d->len) == d->len
+	return d->retired || apply_has(a, d->name) || workflow_written(d->body, d->len) == d->len
 	               ? NULL
 	               : parse(d);
 }
@@ -87,13 +83,10 @@ static void add_user(struct users *u, const char *name)
 
 static int refuse_users(struct apply *a, struct users *u, const char *place, const char *what)
 {
-	int r = u->n == 0 ? 0
-	                  : refuse(a->f, E_CONFLICT, place, "take `use` out of them first",
-	                           "%s is used by %s%s", what, buf_str(&u->names),
-	                           u->n > USERS_NAMED ? " and more" : "");
-
-	buf_done(&u->names);
-	return r;
+	return u->n == 0 ? 0
+	                 : refuse(a->f, E_CONFLICT, place, "take `use` out of them first",
+	                          "%s is used by %s%s", what, buf_str(&u->names),
+	                          u->n > USERS_NAMED ? " and more" : "");
 }
 
 int apply_unused(struct apply *a, const char *name, const char *place)
@@ -106,14 +99,16 @@ int apply_unused(struct apply *a, const char *name, const char *place)
 		if (workflow_uses(wf, name))
 			add_user(&u, workflow_name(wf));
 	}
-	for (size_t i = 0; i < a->c->n_documents; i++) {
-		const struct document *d = &a->c->documents[i];
+	for (size_t i = 0; i < a->c->documents.n; i++) {
+		const struct document *d = &a->c->documents.items[i];
 		struct workflow *wf = apply_prunes(a, d->name) ? NULL : user_in_force(a, d);
 		if (wf && workflow_uses(wf, name))
 			add_user(&u, d->name);
 		workflow_free(wf);
 	}
-	return refuse_users(a, &u, place, name);
+	int r = refuse_users(a, &u, place, name);
+	buf_done(&u.names);
+	return r;
 }
 
 /* --- how much it becomes ----------------------------------------------------------------- */
@@ -160,36 +155,69 @@ int apply_expand(struct apply *a)
 
 /* --- a change ---------------------------------------------------------------------------- */
 
-/* Who would miss what it uses. */
-static int check_lacks(struct apply *a, const struct workflow *library)
-{
-	struct users u = { .n = 0 };
-	char *what = NULL;
+/* A library of the documents: who in force would miss what it uses of it. */
+struct changed {
+	const struct workflow *library;
+	char *what;
+	struct users users;
+};
 
-	buf_init(&u.names);
-	for (size_t i = 0; i < a->c->n_documents; i++) {
-		const struct document *d = &a->c->documents[i];
-		struct workflow *wf = user_in_force(a, d);
-		const char *lacks = wf ? workflow_lacks(wf, library) : NULL;
-		if (lacks && !what)
-			what = mem_str(lacks);
-		if (lacks && strcmp(lacks, what) == 0)
-			add_user(&u, d->name);
-		workflow_free(wf);
+struct changes {
+	struct changed *items;
+	size_t n;
+};
+
+static struct changes list_libraries(const struct apply *a, size_t n)
+{
+	struct changes all = { mem_array(n + 1, sizeof *all.items), 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		const struct workflow *wf = workflow_set_at(a->set, i);
+		if (!workflow_is_library(wf))
+			continue;
+		all.items[all.n] = (struct changed){ .library = wf };
+		buf_init(&all.items[all.n++].users.names);
 	}
-	int r = refuse_users(a, &u, "args.documents", what ? what : "");
-	free(what);
-	return r;
+	return all;
 }
 
-/* Does it use what one of the first n documents of the set says anew? */
-static bool is_outdated(const struct apply *a, const struct workflow *wf, size_t n)
+static void changes_done(struct changes *all)
 {
-	for (size_t i = 0; wf && i < n; i++) {
-		const struct workflow *library = workflow_set_at(a->set, i);
-		if (workflow_is_library(library) && workflow_outdated(wf, library))
-			return true;
+	for (size_t i = 0; i < all->n; i++) {
+		free(all->items[i].what);
+		buf_done(&all->items[i].users.names);
 	}
+	free(all->items);
+}
+
+static void find_lacks(struct changed *l, const struct workflow *wf, const struct document *d)
+{
+	const char *lacks = workflow_lacks(wf, l->library);
+
+	if (lacks && !l->what)
+		l->what = mem_str(lacks);
+	if (lacks && strcmp(lacks, l->what) == 0)
+		add_user(&l->users, d->name);
+}
+
+/* Each document in force is read once, however many libraries change. */
+static void find_all_lacks(const struct apply *a, struct changes *all)
+{
+	for (size_t i = 0; i < a->c->documents.n && all->n; i++) {
+		const struct document *d = &a->c->documents.items[i];
+		struct workflow *wf = user_in_force(a, d);
+		for (size_t k = 0; wf && k < all->n; k++)
+			find_lacks(&all->items[k], wf, d);
+		workflow_free(wf);
+	}
+}
+
+/* Does it use what one of the libraries says anew? */
+static bool is_outdated(const struct changes *all, const struct workflow *wf)
+{
+	for (size_t i = 0; wf && i < all->n; i++)
+		if (workflow_outdated(wf, all->items[i].library))
+			return true;
 	return false;
 }
 
@@ -205,55 +233,59 @@ static void read_user(struct apply *a, const struct workflow *wf, const struct d
 	workflow_set_read(a->set, d->body, d->len, d->name, &a->diags);
 }
 
-static void each_user(struct apply *a, size_t n,
+static void each_user(struct apply *a, const struct changes *all,
                       void (*each)(struct apply *a, const struct workflow *wf,
                                    const struct document *d))
 {
-	for (size_t i = 0; i < a->c->n_documents; i++) {
-		const struct document *d = &a->c->documents[i];
+	for (size_t i = 0; i < a->c->documents.n && all->n; i++) {
+		const struct document *d = &a->c->documents.items[i];
 		struct workflow *wf = user_in_force(a, d);
-		if (is_outdated(a, wf, n))
+		if (is_outdated(all, wf))
 			each(a, wf, d);
 		workflow_free(wf);
 	}
 }
 
 /* Does the document take the place of a library in force? */
-static bool replaces_library(struct apply *a, const struct workflow *wf)
+static bool replaces_library(const struct apply *a, const struct workflow *wf)
 {
-	const struct workflow *was = workflow_is_library(wf) ? NULL
-	                                                     : in_force(a, workflow_name(wf));
+	const struct document *was = documents_find(&a->c->documents, workflow_name(wf));
 
-	return was && workflow_is_library(was);
+	return was && workflow_stored_library(was->body, was->len);
 }
 
-static bool has_library(const struct apply *a)
+/* The first document of the set that takes something away from who uses it. */
+static int check_users(struct apply *a, struct changes *all, size_t n)
 {
-	for (size_t i = 0; i < workflow_set_count(a->set); i++)
-		if (workflow_is_library(workflow_set_at(a->set, i)))
-			return true;
-	return false;
+	int r = 0;
+
+	find_all_lacks(a, all);
+	for (size_t i = 0, k = 0; i < n && r == 0; i++) {
+		const struct workflow *wf = workflow_set_at(a->set, i);
+		if (workflow_is_library(wf)) {
+			struct changed *l = &all->items[k++];
+			r = refuse_users(a, &l->users, "args.documents", l->what);
+		} else if (replaces_library(a, wf)) {
+			r = apply_unused(a, workflow_name(wf), "args.documents");
+		}
+	}
+	return r;
 }
 
 int apply_users(struct apply *a)
 {
 	size_t n = workflow_set_count(a->set);
-	int r = 0;
+	struct changes all = list_libraries(a, n);
+	int r = check_users(a, &all, n);
 
-	for (size_t i = 0; i < n && r == 0; i++) {
-		const struct workflow *wf = workflow_set_at(a->set, i);
-		if (workflow_is_library(wf))
-			r = check_lacks(a, wf);
-		else if (replaces_library(a, wf))
-			r = apply_unused(a, workflow_name(wf), "args.documents");
-	}
-	if (r == 0 && has_library(a))
-		each_user(a, n, count_user);
+	if (r == 0)
+		each_user(a, &all, count_user);
 	if (r == 0)
 		r = apply_expand(a);
 	a->sliced = a->sliced || (a->bytes >= ARGS_BRIEF_FROM && a->cmd->tries == 0);
-	if (r == 0 && has_library(a))
-		each_user(a, n, read_user);
+	if (r == 0)
+		each_user(a, &all, read_user);
+	changes_done(&all);
 	return r < 0 || !a->diags.errors ? r : apply_refuse_diags(a);
 }
 
@@ -262,14 +294,14 @@ int apply_users(struct apply *a)
 static int retire_library(struct apply *a, const char *name)
 {
 	const char *place = "args.retire_libraries";
-	const struct document *d = commander_document(a->c, name);
-	const struct workflow *was = d ? in_force(a, name) : NULL;
+	const struct document *d = documents_find(&a->c->documents, name);
+	bool is = d && workflow_stored_library(d->body, d->len);
 
-	if (!was || !workflow_is_library(was) || in_set(a, name))
-		return refuse(a->f, was ? E_CONFLICT : E_NOT_FOUND, place, NULL,
-		              !was              ? "there is no library '%.400s'"
-		              : in_set(a, name) ? "%.400s is among the documents"
-		                                : "%.400s is no library",
+	if (!is || apply_has(a, name))
+		return refuse(a->f, d ? E_CONFLICT : E_NOT_FOUND, place, NULL,
+		              !d                   ? "there is no library '%.400s'"
+		              : apply_has(a, name) ? "%.400s is among the documents"
+		                                   : "%.400s is no library",
 		              name);
 	int r = apply_unused(a, name, place);
 	if (r < 0)

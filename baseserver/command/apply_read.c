@@ -78,7 +78,7 @@ static uint32_t version_of(const struct apply *a, const struct brought *was,
 
 	if (is->workflows > was->workflows) {
 		*ret_name = workflow_name(workflow_set_at(a->set, was->workflows));
-		d = commander_document(a->c, *ret_name);
+		d = documents_find(&a->c->documents, *ret_name);
 		return d ? d->version : 0;
 	}
 	if (is->calendars > was->calendars) {

@@ -46,26 +46,16 @@ static bool has_own(const struct task *t, const char *name)
 	return false;
 }
 
-static bool is_in_set(const struct workflow_set *set, const struct cat_task *t)
-{
-	for (size_t i = 0; i < workflow_set_count(set); i++) {
-		const char *name = workflow_name(workflow_set_at(set, i));
-		if (catalog_in_workflow(t, name, strlen(name)))
-			return true;
-	}
-	return false;
-}
-
 /* Tasks of the documents were checked against the new parameters when they were compiled. */
-static int check_users(const struct commander *c, const struct workflow_set *set,
-                       const struct workflow_scope *was, const struct workflow_scope *is,
-                       struct refusal *f)
+static int check_users(struct apply *a, const struct workflow_scope *was,
+                       const struct workflow_scope *is)
 {
+	const struct commander *c = a->c;
 	const char *project = workflow_scope_project(is);
 
 	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
 		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
-		if (!t || catalog_retired(t) || !t->def->asks || is_in_set(set, t))
+		if (!t || catalog_retired(t) || !t->def->asks || apply_has_own(a, t))
 			continue;
 		size_t n = strcspn(t->def->name, "/");
 		if (*project && (strlen(project) != n || strncmp(project, t->def->name, n) != 0))
@@ -79,7 +69,7 @@ static int check_users(const struct commander *c, const struct workflow_set *set
 		}
 		free(own);
 		if (g.name)
-			return refuse(f, E_CONFLICT, "args.documents",
+			return refuse(a->f, E_CONFLICT, "args.documents",
 			              "change the task first, or in the same apply",
 			              "%s uses a parameter that goes", t->def->name);
 	}
@@ -123,7 +113,7 @@ static int take(struct apply *a, const struct workflow_scope *s)
 	const struct workflow_scope *old = was ? workflow_set_scope(was->set, 0) : NULL;
 	struct buf name, body;
 
-	int r = old ? check_users(c, a->set, old, s, a->f) : 0;
+	int r = old ? check_users(a, old, s) : 0;
 	if (r < 0)
 		return r;
 	buf_init(&name);

@@ -191,6 +191,7 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
 	catalog_restore(&c->cat, ledger);
 	names_init(&c->task_names);
 	names_init(&c->workflow_names);
+	documents_init(&c->documents);
 	calendars_init(&c->calendars);
 	scopes_init(&c->scopes);
 	progress_init(&c->progress);
@@ -226,11 +227,7 @@ void commander_free(struct commander *c)
 		c->set.guests->drop(c);
 	proposals_free(c->stuck);
 	catalog_done(&c->cat);
-	for (size_t i = 0; i < c->n_documents; i++) {
-		free(c->documents[i].name);
-		free(c->documents[i].body);
-	}
-	free(c->documents);
+	documents_done(&c->documents);
 	names_done(&c->task_names);
 	names_done(&c->workflow_names);
 	calendars_done(&c->calendars);

@@ -3,6 +3,7 @@
 #define BASESERVER_COMMANDER_IMPL_H
 
 #include "baseserver/command/commander.h"
+#include "baseserver/command/documents.h"
 #include "baseserver/command/keyset.h"
 #include "baseserver/command/progress.h"
 #include "baseserver/ledger/letters.h"
@@ -212,15 +213,6 @@ struct cmd {
 	struct client_request *asked; /* to be answered; linked by letter.next */
 };
 
-/* A workflow's document as it is stored. */
-struct document {
-	char *name, *body;
-	size_t len;
-	uint32_t id, version;
-	uint32_t draft; /* the last one kept for a test run; 0: none */
-	bool retired;
-};
-
 /* A pool or a project's quota as it is stored (pools.h). */
 struct known_pool {
 	char *name;
@@ -284,8 +276,7 @@ struct commander {
 	struct cmd *work;                        /* dry runs */
 	struct names task_names, workflow_names; /* of all that ever were */
 	struct scopes scopes;                    /* parameters of projects and of all */
-	struct document *documents;
-	size_t n_documents;
+	struct documents documents;
 	struct calendars calendars;
 	struct known_pool *pools;
 	size_t n_pools;
@@ -446,8 +437,6 @@ void commander_alarm(struct commander *c, int64_t at_us); /* turn() not later th
 /* commander_load.c */
 int commander_load(struct commander *c, struct store *store, struct err *err);
 void commander_resume(struct commander *c); /* commands that are not over */
-/* By "project/workflow"; NULL: none, or retired. */
-const struct document *commander_document(const struct commander *c, const char *name);
 /* What an edit that is durable says of documents and names. */
 void commander_learn(struct commander *c, const struct edit *e);
 

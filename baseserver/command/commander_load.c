@@ -140,22 +140,7 @@ static int each_task(void *ctx, const struct store_task *row)
 
 static void put_document(struct commander *c, const struct store_doc *d)
 {
-	struct document *at = NULL;
-
-	for (size_t i = 0; i < c->n_documents && !at; i++)
-		if (strcmp(c->documents[i].name, d->name) == 0)
-			at = &c->documents[i];
-	if (!at) {
-		c->documents = mem_grow(c->documents, c->n_documents + 1, sizeof *c->documents);
-		at = &c->documents[c->n_documents++];
-		*at = (struct document){ .name = mem_str(d->name) };
-	}
-	free(at->body);
-	at->body = mem_strn(d->body, d->body_len);
-	at->len = d->body_len;
-	at->id = d->id;
-	at->version = d->version;
-	at->retired = d->retired;
+	documents_put(&c->documents, d);
 	names_put(&c->workflow_names, d->name, d->id)->version = d->version;
 }
 
@@ -163,14 +148,6 @@ static int each_document(void *ctx, const struct store_doc *d)
 {
 	put_document(ctx, d);
 	return 0;
-}
-
-const struct document *commander_document(const struct commander *c, const char *name)
-{
-	for (size_t i = 0; i < c->n_documents; i++)
-		if (strcmp(c->documents[i].name, name) == 0)
-			return c->documents[i].retired ? NULL : &c->documents[i];
-	return NULL;
 }
 
 static int each_calendar(void *ctx, const struct store_doc *d)

@@ -579,10 +579,16 @@ int order_parse(const struct commander *c, enum command_kind kind, const char *a
 
 bool order_selects(const struct order *o, uint32_t task)
 {
-	for (size_t i = 0; i < o->sel.n_tasks; i++)
-		if (o->sel.tasks[i] == task)
-			return true;
-	return false;
+	size_t lo = 0, hi = o->sel.n_tasks; /* by id ascending */
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (o->sel.tasks[mid] < task)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < o->sel.n_tasks && o->sel.tasks[lo] == task;
 }
 
 void order_done(struct order *o)

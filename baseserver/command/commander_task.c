@@ -112,16 +112,29 @@ static bool change_row(const struct cmd *cmd, struct store_task *row)
 	return row->frozen != was.frozen || row->state != was.state;
 }
 
-/* None of its tasks is left but those that go now. */
-static bool all_go(const struct commander *c, const struct order *o, const char *workflow)
+/* Workflows by number: does one of the tasks that go now belong to it, does another stay? */
+struct leaving {
+	bool goes, stays;
+};
+
+static struct leaving *list_leaving(const struct commander *c, const struct order *o)
 {
+	uint32_t last = c->workflow_names.last_id;
+	const struct cat_task *t;
+
+	for (size_t i = 0; i < c->cat.tasks_cap; i++)
+		if ((t = catalog_task(&c->cat, (uint32_t)i)) && t->row.workflow_id > last)
+			last = t->row.workflow_id;
+	struct leaving *all = mem_array(last + (size_t)1, sizeof *all);
 	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
-		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
-		if (t && !catalog_retired(t) && !order_selects(o, t->id) &&
-		    catalog_in_workflow(t, workflow, strlen(workflow)))
-			return false;
+		if (!(t = catalog_task(&c->cat, (uint32_t)i)) || catalog_retired(t))
+			continue;
+		if (order_selects(o, t->id))
+			all[t->row.workflow_id].goes = true;
+		else
+			all[t->row.workflow_id].stays = true;
 	}
-	return true;
+	return all;
 }
 
 /* For who keeps documents elsewhere too: each change, in their order. */
@@ -138,18 +151,22 @@ static void tell_saved(const struct commander *c, const struct cmd *cmd, const s
 			         &(struct saved_workflow){ d->name, d->retired ? NULL : d->body,
 			                                   d->body_len, d->version, cmd->actor });
 	}
+	if (cmd->kind != CK_RETIRE)
+		return;
 	/* A plan ends before the last of it has: there is no document yet that says so. */
-	char *last = NULL;
-	for (size_t i = 0; cmd->kind == CK_RETIRE && i < e->n_tasks; i++) {
+	struct leaving *all = list_leaving(c, &cmd->o);
+	for (size_t i = 0; i < e->n_tasks; i++) {
 		const char *name = e->tasks[i]->name;
+		struct leaving *of = &all[e->rows[i].workflow_id];
+		if (!of->goes || of->stays)
+			continue;
+		of->goes = false; /* told once */
 		char *workflow = mem_strn(name, (size_t)(strrchr(name, '/') - name));
-		if ((!last || strcmp(last, workflow) != 0) && all_go(c, &cmd->o, workflow))
-			f->saved(f->registry,
-			         &(struct saved_workflow){ .name = workflow, .actor = cmd->actor });
-		free(last);
-		last = workflow;
+		f->saved(f->registry,
+		         &(struct saved_workflow){ .name = workflow, .actor = cmd->actor });
+		free(workflow);
 	}
-	free(last);
+	free(all);
 }
 
 /* For `why` of those that wait for them. */
@@ -221,15 +238,14 @@ static void retire_document(const struct cmd *cmd, const struct document *d, str
 /* A workflow goes with the last of its tasks. */
 static void retire_documents(const struct commander *c, const struct cmd *cmd, struct edit *e)
 {
-	for (size_t k = 0; k < c->n_documents; k++) {
-		const struct document *d = &c->documents[k];
-		bool touched = false;
-		for (size_t i = 0; i < cmd->o.sel.n_tasks && !touched && !d->retired; i++)
-			touched = catalog_in_workflow(catalog_task(&c->cat, cmd->o.sel.tasks[i]),
-			                              d->name, strlen(d->name));
-		if (touched && all_go(c, &cmd->o, d->name))
+	struct leaving *all = list_leaving(c, &cmd->o);
+
+	for (size_t i = 0; i < c->documents.n; i++) {
+		const struct document *d = &c->documents.items[i];
+		if (!d->retired && all[d->id].goes && !all[d->id].stays)
 			retire_document(cmd, d, e);
 	}
+	free(all);
 }
 
 static struct edit *edit_of(struct commander *c, const struct cmd *cmd)
