@@ -120,38 +120,24 @@ static int judge(struct apply *a)
 		r = check_task(a);
 	if (r == 0)
 		r = keep(a);
-	world_done(&a->world);
 	return r;
 }
 
 int draft_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 {
-	struct apply a = {
-		.c = c, .cmd = cmd, .f = f, .set = workflow_set_new(), .e = mem_new(sizeof *a.e)
-	};
+	struct apply *a = apply_new(c, cmd);
 	int r = 0;
 
 	f->json = NULL;
-	diags_init(&a.diags);
-	buf_init(&a.changes);
-	map_init(&a.index);
-	map_init(&a.waited);
-	map_init(&a.by_library);
+	a->f = f;
+	a->sliced = false;
 	if (cmd->settled.n == 0) /* else: after a restart its instance is there, with its draft */
-		r = judge(&a);
-	for (size_t i = 0; i < a.n; i++)
-		task_unref(a.tasks[i]);
-	free(a.tasks);
-	map_done(&a.index);
-	map_done(&a.waited);
-	workflow_set_free(a.set);
-	apply_libraries_done(&a);
-	diags_done(&a.diags);
-	buf_done(&a.changes);
-	if (r < 0 || cmd->dry)
-		edit_free(a.e);
-	else
-		cmd->edit = a.e;
+		r = judge(a);
+	if (r == 0 && !cmd->dry) {
+		cmd->edit = a->e;
+		a->e = NULL;
+	}
+	apply_free(a);
 	return r;
 }
 

@@ -74,12 +74,25 @@ const struct yaml_node *apply_root(const char *text, size_t len, struct yaml_doc
                                    size_t *n);
 void apply_free_docs(struct yaml_doc **docs, size_t n);
 
-/* apply.c */
+/* apply_compile.c */
+struct apply *apply_new(struct commander *c, struct cmd *cmd);
+void apply_free(struct apply *a);   /* NULL is fine */
 int apply_compile(struct apply *a); /* makes a->world. 1: it goes on */
+
+/* apply_retire.c: what the documents no longer name. E_CONFLICT: it is still wanted. */
+void apply_list_leaving(struct apply *a); /* first, for these */
+int apply_retire_missing(struct apply *a, const char *workflow);
+int apply_prune(struct apply *a); /* workflows of a pruned project */
+int apply_may_retire(struct apply *a, const struct cat_task *t);
+
+/* apply_change.c */
 void apply_change_begin(struct apply *a, const char *kind, const char *name, const char *what,
                         uint32_t version);
 void apply_change_end(struct apply *a, const char *what, const char *prefix,
                       const struct yaml_node *was, const struct yaml_node *is);
+/* A line that has no more to say. */
+void apply_change(struct apply *a, const char *kind, const char *name, const char *what,
+                  uint32_t version, const struct yaml_node *was, const struct yaml_node *is);
 void apply_add_doc(struct apply *a, const struct store_doc *d); /* texts are copied */
 /* Its row, as the edit will have it; valid until the next task is added. */
 const struct store_task *apply_add_task(struct apply *a, struct task *t);
@@ -115,7 +128,6 @@ int apply_resolve(struct apply *a); /* what documents of the set use; E_INVALID,
 /* Is the library that goes, of the set or of what is retired, used by nobody? E_CONFLICT */
 int apply_unused(struct apply *a, const char *name, const char *place);
 int apply_retire_libraries(struct apply *a);
-void apply_libraries_done(struct apply *a);
 
 /* apply_preview.c: with a dry run, what `preview` asks of one task; without it nothing. */
 int apply_preview(struct apply *a);

@@ -46,15 +46,6 @@ static const struct workflow *in_force(void *ctx, const char *name)
 	return a->libraries[a->n_libraries++] = wf;
 }
 
-void apply_libraries_done(struct apply *a)
-{
-	for (size_t i = 0; i < a->n_libraries; i++)
-		workflow_free(a->libraries[i]);
-	free(a->libraries);
-	map_done(&a->by_library);
-	free(a->expanded);
-}
-
 int apply_resolve(struct apply *a)
 {
 	return workflow_set_resolve(a->set, in_force, a, &a->diags);

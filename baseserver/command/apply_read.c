@@ -154,5 +154,5 @@ int apply_read(struct apply *a)
 	    workflow_set_calendars(a->set) == 0 && workflow_set_scopes(a->set) == 0)
 		return refuse(a->f, E_INVALID, "args.documents", NULL,
 		              "args.documents: there is no workflow and no calendar in them");
-	return a->diags.errors ? apply_refuse_diags(a) : apply_dependents(a);
+	return a->diags.errors ? apply_refuse_diags(a) : 0;
 }

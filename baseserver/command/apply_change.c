@@ -1,0 +1,231 @@
+/* What an apply makes different: a line of the answer for each, and what the edit has of it. A line
+ * is begun and ended, so that its maker may say more in between. Lines beyond the bytes that an
+ * answer holds are only counted. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/command/apply_impl.h"
+#include "baseserver/command/begin.h"
+#include "sched/plan.h"
+#include "sched/task.h"
+#include "sched/window.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/json_put.h"
+#include "util/yaml.h"
+
+/* More of what changes is not told one by one: an answer is one frame. */
+enum { CHANGES_BYTES_MAX = 3 << 20 };
+
+/* --- told --------------------------------------------------------------------------------- */
+
+static void node_text(const struct yaml_node *n, struct buf *out, const char *key)
+{
+	struct buf text;
+
+	if (!n) {
+		put_null(out, key);
+		return;
+	}
+	buf_init(&text);
+	if (n->kind == YAML_SCALAR)
+		buf_puts(&text, n->text);
+	else
+		yaml_print_json(n, &text);
+	put_text(out, key, buf_str(&text));
+	buf_done(&text);
+}
+
+static void field(const char *path, const struct yaml_node *was, const struct yaml_node *is,
+                  struct buf *out)
+{
+	put_open(out, NULL, '{');
+	put_text(out, "field", path);
+	node_text(was, out, "before");
+	node_text(is, out, "after");
+	put_close(out, '}');
+}
+
+/* Keys of both maps, one after the other; maps within are compared key by key. */
+static void fields(const char *prefix, const struct yaml_node *was, const struct yaml_node *is,
+                   int depth, struct buf *out)
+{
+	for (int side = 0; side < 2; side++) {
+		const struct yaml_node *m = side ? was : is, *other = side ? is : was;
+		for (size_t i = 0; m && m->kind == YAML_MAP && i < m->n; i++) {
+			const char *key = m->keys[i]->text;
+			const struct yaml_node *here = m->items[i];
+			const struct yaml_node *there = other && other->kind == YAML_MAP
+			                                        ? yaml_get(other, key)
+			                                        : NULL;
+			if ((side && there) || (!prefix[0] && strcmp(key, "tasks") == 0) ||
+			    (there && yaml_same(here, there)))
+				continue;
+			char *path = mem_fmt("%s%s%s", prefix, prefix[0] ? "." : "", key);
+			if (there && depth < 2 && here->kind == YAML_MAP && there->kind == YAML_MAP)
+				fields(path, there, here, depth + 1, out);
+			else
+				field(path, side ? here : there, side ? NULL : here, out);
+			free(path);
+		}
+	}
+}
+
+void apply_change_begin(struct apply *a, const char *kind, const char *name, const char *what,
+                        uint32_t version)
+{
+	struct buf *out = &a->changes;
+	struct apply_totals *n = &a->totals;
+
+	a->change_at = out->len;
+	n->create += strcmp(what, "create") == 0;
+	n->update += strcmp(what, "update") == 0;
+	n->same += strcmp(what, "same") == 0;
+	n->retire += strcmp(what, "retire") == 0;
+	put_open(out, NULL, '{');
+	put_text(out, "kind", kind);
+	put_text(out, "name", name);
+	put_text(out, "change", what);
+	if (version)
+		put_int(out, "version", version);
+}
+
+void apply_change_end(struct apply *a, const char *what, const char *prefix,
+                      const struct yaml_node *was, const struct yaml_node *is)
+{
+	struct buf *out = &a->changes;
+
+	put_open(out, "fields", '[');
+	if (strcmp(what, "update") == 0)
+		fields(prefix, was, is, prefix[0] ? 1 : 0, out);
+	put_close(out, ']');
+	put_close(out, '}');
+	if (out->len <= CHANGES_BYTES_MAX)
+		return;
+	out->len = a->change_at;
+	a->totals.left_out++;
+}
+
+void apply_change(struct apply *a, const char *kind, const char *name, const char *what,
+                  uint32_t version, const struct yaml_node *was, const struct yaml_node *is)
+{
+	apply_change_begin(a, kind, name, what, version);
+	apply_change_end(a, what, "", was, is);
+}
+
+bool apply_replans(const struct apply *a, const struct task *t, const struct store_task *row)
+{
+	const struct cat_task *was = catalog_task(&a->c->cat, t->id);
+
+	return was &&
+	       (plan_since(t->plan) != plan_since(was->def->plan) || row->state != was->row.state);
+}
+
+void apply_put_plan(struct apply *a, const struct task *t, const struct store_task *row)
+{
+	const struct cat_task *was = catalog_task(&a->c->cat, t->id);
+	bool is_new = !was || catalog_retired(was);
+	struct buf *out = &a->changes;
+
+	if (!is_new && was->row.state == TS_OVER && row->state == TS_ONLINE)
+		put_bool(out, "online_again", true);
+	if (!is_new && t->state == TS_ONLINE &&
+	    (row->state == TS_OFFLINE || row->state == TS_DETACHED))
+		put_bool(out, "stays_offline", true);
+	begin_print(&a->c->cat, was, t->plan, row, a->cmd->o.now_us / US_PER_S, out);
+}
+
+/* --- kept --------------------------------------------------------------------------------- */
+
+static int64_t cycle_seconds(const struct plan *plan)
+{
+	static const int64_t unit_s[] = { 0, 60, 3600, 86400, 604800, 2592000, 31536000, 0, 0 };
+
+	return unit_s[plan_unit(plan)] * plan_step(plan);
+}
+
+static void fill_row(struct apply *a, struct task *t, struct store_task *row)
+{
+	const struct cat_task *was = catalog_task(&a->c->cat, t->id);
+	const struct name *made = names_find(&a->world.new_tasks, t->name);
+	const struct schedule *s = plan_schedule(t->plan);
+	bool is_new = !was || catalog_retired(was);
+
+	if (was)
+		*row = was->row;
+	else
+		*row = (struct store_task){ .planned_through = INT64_MIN,
+			                    .online_from = INT64_MIN };
+	if (made)
+		row->anchor = made->anchor;
+	else if (!was)
+		row->anchor = names_find(&a->c->task_names, t->name)->anchor;
+	row->id = t->id;
+	row->workflow_id = t->workflow_id;
+	row->version = t->version;
+	/* What a command changed stays, unless the document says something new. */
+	if (is_new || was->def->state != t->state || commander_retires(a->c, t->id))
+		row->state = (uint8_t)t->state;
+	if (is_new || was->def->frozen != t->frozen)
+		row->frozen = t->frozen;
+	bool over = !is_new && row->state == TS_OVER && t->state == TS_ONLINE;
+	if (begin_follow(was, t->plan, &a->cmd->o, over, row))
+		begin_keep(a->e, t->id, t->name, t->plan, a->cmd->actor, a->cmd->o.now_us);
+	row->name = t->name;
+	row->type = t->type;
+	row->owner = t->owner;
+	row->title = t->title;
+	row->workflow_title = t->workflow_title;
+	row->priority = t->priority;
+	row->cycle_s = cycle_seconds(t->plan);
+	row->start_s = s->start;
+	row->end_s = s->end;
+}
+
+static void add_links(struct edit *e, const struct task *t)
+{
+	for (size_t i = 0; i < t->n_links; i++) {
+		const struct task_link *l = &t->links[i];
+		struct buf window;
+		e->links = mem_grow(e->links, e->n_links + 1, sizeof *e->links);
+		struct store_link *sl = &e->links[e->n_links++];
+		*sl = (struct store_link){ .from = l->parent,
+			                   .to = t->id,
+			                   .depend_type = link_depend_type(l),
+			                   .on = (uint8_t)l->on,
+			                   .strategy = (uint8_t)l->strategy,
+			                   .n = l->n };
+		if (!l->window)
+			continue;
+		buf_init(&window);
+		window_print(l->window, &window);
+		sl->window = mem_str(buf_str(&window));
+		buf_done(&window);
+	}
+}
+
+const struct store_task *apply_add_task(struct apply *a, struct task *t)
+{
+	struct edit *e = a->e;
+
+	e->tasks = mem_grow(e->tasks, e->n_tasks + 1, sizeof *e->tasks);
+	e->rows = mem_grow(e->rows, e->n_tasks + 1, sizeof *e->rows);
+	e->tasks[e->n_tasks] = task_ref(t);
+	struct store_task *row = &e->rows[e->n_tasks++];
+	fill_row(a, t, row);
+	add_links(e, t);
+	return row;
+}
+
+void apply_add_doc(struct apply *a, const struct store_doc *d)
+{
+	struct edit *e = a->e;
+
+	e->docs = mem_grow(e->docs, e->n_docs + 1, sizeof *e->docs);
+	struct store_doc *own = &e->docs[e->n_docs++];
+	*own = *d;
+	own->name = mem_str(d->name);
+	own->body = mem_strn(d->body, d->body_len);
+	own->actor = mem_str(a->cmd->actor);
+	own->at_us = a->cmd->o.now_us;
+}

@@ -1,0 +1,93 @@
+/* An apply comes, is compiled as one set, and goes: what of it is under way. */
+#include <stdlib.h>
+
+#include "baseserver/command/apply_impl.h"
+#include "rt/manifests.h"
+#include "sched/task.h"
+#include "sched/workflow.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+
+struct apply *apply_new(struct commander *c, struct cmd *cmd)
+{
+	struct apply *a = mem_new(sizeof *a);
+
+	*a = (struct apply){ .c = c, .cmd = cmd, .set = workflow_set_new() };
+	a->e = mem_new(sizeof *a->e);
+	a->sliced = args_are_brief(cmd->args) && cmd->tries == 0;
+	diags_init(&a->diags);
+	buf_init(&a->changes);
+	map_init(&a->index);
+	map_init(&a->waited);
+	map_init(&a->by_library);
+	return a;
+}
+
+static void make_world(struct apply *a)
+{
+	int64_t now = a->cmd->o.now_us / US_PER_S;
+	struct commander *c = a->c;
+
+	a->has_world = true;
+	world_init(&a->world, &c->task_names, &c->workflow_names, &c->cat, &c->calendars,
+	           c->set.timezone, true, now);
+	a->world.scopes = &c->scopes;
+	a->world.targets = &c->targets;
+	a->world.set = a->set;
+	a->world.w.types = manifests_types(c->types);
+	a->world.w.infra_max = c->set.infra_max;
+}
+
+void apply_free(struct apply *a)
+{
+	if (!a)
+		return;
+	if (a->compiler)
+		workflow_compile_end(a->compiler, &a->tasks, &a->n);
+	if (a->has_world)
+		world_done(&a->world);
+	for (size_t i = 0; i < a->n; i++)
+		task_unref(a->tasks[i]);
+	for (size_t i = 0; i < a->n_libraries; i++)
+		workflow_free(a->libraries[i]);
+	free(a->tasks);
+	free(a->leaving);
+	free(a->libraries);
+	free(a->expanded);
+	map_done(&a->index);
+	map_done(&a->waited);
+	map_done(&a->by_library);
+	workflow_set_free(a->set);
+	diags_done(&a->diags);
+	edit_free(a->e);
+	buf_done(&a->changes);
+	free(a);
+}
+
+void apply_drop(struct cmd *cmd)
+{
+	struct apply *a = cmd->apply;
+
+	cmd->apply = NULL;
+	if (a && a->c->judged == cmd)
+		a->c->judged = NULL;
+	apply_free(a);
+}
+
+int apply_compile(struct apply *a)
+{
+	if (!a->compiler) {
+		make_world(a);
+		if (apply_resolve(a) < 0)
+			return apply_refuse_diags(a);
+		a->compiler = workflow_compile_begin(a->set, &a->world.w, &a->diags);
+	}
+	if (!workflow_compile_some(a->compiler, apply_enough, a))
+		return 1;
+	struct wf_compiler *compiler = a->compiler;
+	a->compiler = NULL;
+	if (workflow_compile_end(compiler, &a->tasks, &a->n) < 0)
+		return apply_refuse_diags(a);
+	apply_index(a);
+	return 0;
+}

@@ -1,0 +1,120 @@
+/* Tasks in force that their workflow's document no longer names, and workflows that a pruned project
+ * no longer has: they retire with the edit, unless something still wants them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseserver/command/apply_impl.h"
+#include "baseserver/model/json_read.h"
+#include "sched/task.h"
+#include "sched/workflow.h"
+#include "util/alloc.h"
+#include "util/err.h"
+
+int apply_may_retire(struct apply *a, const struct cat_task *t)
+{
+	const struct task *child = apply_waits_for(a, t->id);
+
+	if (child)
+		return refuse(a->f, E_CONFLICT, "args.documents", NULL,
+		              "%s needs %s, which is no longer in its workflow's document",
+		              child->name, t->def->name);
+	if (!a->cmd->o.retire)
+		return refuse(a->f, E_CONFLICT, "args.documents", "retire: true",
+		              "%s is in force and no longer in its workflow's document",
+		              t->def->name);
+	if (t->live != SLAB_NONE)
+		return refuse(a->f, E_CONFLICT, "args.documents", "take it offline first",
+		              "%s has unfinished instances", t->def->name);
+	for (size_t i = 0; i < t->n_children; i++) {
+		const struct cat_task *ch = catalog_task(&a->c->cat, t->children[i]);
+		if (ch && ch->row.state == TS_ONLINE && !apply_owns(a, ch))
+			return refuse(a->f, E_CONFLICT, "args.documents", NULL,
+			              "%s is online and depends on %s", ch->def->name,
+			              t->def->name);
+	}
+	return 0;
+}
+
+static int by_workflow(const void *a, const void *b)
+{
+	const struct leaving *x = a, *y = b;
+
+	if (x->workflow != y->workflow)
+		return x->workflow < y->workflow ? -1 : 1;
+	return x->task < y->task ? -1 : x->task > y->task;
+}
+
+void apply_list_leaving(struct apply *a)
+{
+	const struct catalog *cat = &a->c->cat;
+
+	for (size_t i = 0; i < cat->tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(cat, (uint32_t)i);
+		if (!t || catalog_retired(t) || apply_in_set(a, t->id))
+			continue;
+		if ((a->n_leaving & (a->n_leaving - 1)) == 0)
+			a->leaving = mem_grow(a->leaving, a->n_leaving ? a->n_leaving * 2 : 1,
+			                      sizeof *a->leaving);
+		a->leaving[a->n_leaving++] = (struct leaving){ t->row.workflow_id, t->id };
+	}
+	if (a->n_leaving)
+		qsort(a->leaving, a->n_leaving, sizeof *a->leaving, by_workflow);
+}
+
+static int retire(struct apply *a, const struct cat_task *t)
+{
+	struct edit *e = a->e;
+	int r = apply_may_retire(a, t);
+
+	if (r < 0)
+		return r;
+	e->tasks = mem_grow(e->tasks, e->n_tasks + 1, sizeof *e->tasks);
+	e->rows = mem_grow(e->rows, e->n_tasks + 1, sizeof *e->rows);
+	e->tasks[e->n_tasks] = task_ref(t->def);
+	e->rows[e->n_tasks] = t->row;
+	e->rows[e->n_tasks++].state = TS_RETIRED;
+	apply_change(a, "task", t->def->name, "retire", 0, NULL, NULL);
+	return 0;
+}
+
+int apply_retire_missing(struct apply *a, const char *workflow)
+{
+	const struct name *known = names_find(&a->c->workflow_names, workflow);
+	size_t lo = 0, hi = a->n_leaving;
+	int r = 0;
+
+	while (known && lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (a->leaving[mid].workflow < known->id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; known && r == 0 && lo < a->n_leaving && a->leaving[lo].workflow == known->id; lo++)
+		r = retire(a, catalog_task(&a->c->cat, a->leaving[lo].task));
+	return r;
+}
+
+/* Workflows of a pruned project that the documents do not name. */
+int apply_prune(struct apply *a)
+{
+	for (size_t i = 0; i < a->c->documents.n; i++) {
+		const struct document *d = &a->c->documents.items[i];
+		if (d->retired || !apply_prunes(a, d->name) || apply_names(a, d->name))
+			continue;
+		int r = apply_retire_missing(a, d->name);
+		if (r == 0 && workflow_stored_library(d->body, d->len))
+			r = apply_unused(a, d->name, "args.prune");
+		if (r < 0)
+			return r;
+		apply_add_doc(a, &(struct store_doc){ .kind = DOC_WORKFLOW,
+		                                      .id = d->id,
+		                                      .version = d->version + 1,
+		                                      .retired = true,
+		                                      .name = d->name,
+		                                      .body = d->body,
+		                                      .body_len = d->len });
+		apply_change(a, "workflow", d->name, "retire", d->version + 1, NULL, NULL);
+	}
+	return 0;
+}
