@@ -1,5 +1,5 @@
-/* Tasks in force that their workflow's document no longer names, and workflows that a pruned project
- * no longer has: they retire with the edit, unless something still wants them. */
+/* Tasks in force that their workflow's document no longer names, and workflows that a pruned
+ * project no longer has: they retire with the edit, unless something still wants them. */
 #include <stdlib.h>
 #include <string.h>
 

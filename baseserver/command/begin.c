@@ -8,6 +8,7 @@
 #include "sched/task.h"
 #include "util/alloc.h"
 #include "util/buf.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/json_put.h"
 
@@ -199,4 +200,25 @@ void begin_print(const struct catalog *cat, const struct cat_task *was, const st
 	put_int(out, "run_dates", n);
 	put_time(out, "first", first);
 	put_time(out, "last", last);
+}
+
+void cmd_print_online(const struct commander *c, const struct cmd *cmd, struct buf *out)
+{
+	put_open(out, "online", '[');
+	for (size_t i = 0; i < cmd->o.sel.n_tasks; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, cmd->o.sel.tasks[i]);
+		struct store_task row = t->row;
+		struct plan *plan;
+		if (row.state == TS_ONLINE && !begin_moves(t, t->def->plan, &cmd->o))
+			continue;
+		row.state = TS_ONLINE;
+		CHECK(plan_new(plan_schedule(t->def->plan), &plan, NULL) == 0);
+		begin_follow(t, plan, &cmd->o, false, &row);
+		put_open(out, NULL, '{');
+		put_text(out, "task", t->def->name);
+		begin_print(&c->cat, t, plan, &row, cmd->o.now_us / US_PER_S, out);
+		put_close(out, '}');
+		plan_free(plan);
+	}
+	put_close(out, ']');
 }

@@ -10,6 +10,8 @@
 struct buf;
 struct cat_task;
 struct catalog;
+struct cmd;
+struct commander;
 struct edit;
 struct order;
 struct plan;
@@ -40,5 +42,7 @@ void begin_keep(struct edit *e, uint32_t task, const char *name, const struct pl
  * of what was put offline. */
 void begin_print(const struct catalog *cat, const struct cat_task *was, const struct plan *plan,
                  const struct store_task *row, int64_t now, struct buf *out);
+/* The same of all tasks that a command would put online. */
+void cmd_print_online(const struct commander *c, const struct cmd *cmd, struct buf *out);
 
 #endif

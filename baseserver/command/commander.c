@@ -8,17 +8,6 @@
 #include "rt/manifests.h"
 #include "util/alloc.h"
 
-void commander_fold(struct commander *c)
-{
-	for (const struct transition *tr; (tr = stream_peek(c->in)); stream_next(c->in)) {
-		catalog_fold(&c->cat, tr);
-		c->changes += tr->kind == TK_TASK;
-		progress_fold(&c->progress, tr);
-		if (c->watchers && tr->kind == TK_INSTANCE)
-			commander_watch(c, tr);
-	}
-}
-
 static void step_dry(struct commander *c, struct cmd *cmd)
 {
 	struct buf out;
@@ -69,6 +58,8 @@ static void step(struct commander *c, struct cmd *cmd)
 		break;
 	case PH_RUN:
 		cmd_run(c, cmd);
+		if (cmd->phase == PH_EDIT)
+			cmd_edit(c, cmd);
 		break;
 	case PH_GONE:
 		cmd_gone(c, cmd);
@@ -149,14 +140,6 @@ static void turn(void *self)
 		sweep(c);
 	if (c->set.guests)
 		c->set.guests->unpark(c);
-}
-
-void commander_alarm(struct commander *c, int64_t at_us)
-{
-	if (at_us >= c->alarm_us)
-		return;
-	c->alarm_us = at_us;
-	actor_alarm(c->me, at_us);
 }
 
 static void on_alarm(void *self)

@@ -309,14 +309,33 @@ struct commander {
 	struct progress progress;
 };
 
+/* commander_turn.c */
+void commander_put(struct commander *c, struct cmd *cmd); /* its id is the highest */
+struct cmd *commander_find(const struct commander *c, uint64_t id);
+void commander_work(struct commander *c, struct cmd *cmd);      /* in the next turn */
+void commander_alarm(struct commander *c, int64_t at_us);       /* turn() not later than that */
+bool commander_send(struct commander *c, struct proposals *ps); /* false: stuck for now */
+/* A command is about to retire it, perhaps when what runs of it has ended. */
+bool commander_retires(const struct commander *c, uint32_t task);
+bool order_selects(const struct order *o, uint32_t task);
+/* Since when, as the zone of a task reads it. */
+int64_t order_from(const struct order *o, const struct tz *tz);
+
+/* commander_fold.c */
+void commander_fold(struct commander *c);
+void cmd_unwatch(struct commander *c, struct cmd *cmd);
+/* With stop_on_failure: what ended so stops the command. */
+void cmd_stop_if_bad(const struct commander *c, struct cmd *cmd, struct inst_key key,
+                     enum state st);
+
+/* commander_check.c */
+int cmd_check_tasks(const struct commander *c, const struct order *o, struct refusal *f);
+
 /* commander_order.c */
 int order_parse(const struct commander *c, enum command_kind kind, const char *args, size_t len,
                 int64_t now_us, struct order *ret, struct refusal *f);
 void order_done(struct order *o);
 const char *order_level_name(int level); /* of log-level; static */
-bool order_selects(const struct order *o, uint32_t task);
-/* Since when, as the zone of a task reads it. */
-int64_t order_from(const struct order *o, const struct tz *tz);
 
 /* commander_brief.c: arguments too large to be kept. */
 void args_hash(const char *args, size_t len, uint8_t ret[ARGS_HASH_BYTES]);
@@ -343,16 +362,13 @@ bool cmd_settled(const struct cmd *cmd, struct inst_key key);
 /* commander_scope.c: members of one command (resolver.h). */
 void cmd_tell_scope(struct commander *c, struct cmd *cmd);
 void cmd_scope_over(struct commander *c, struct cmd *cmd);
-void commander_tell_scopes(struct commander *c); /* after a restart */
+bool order_has_members(const struct order *o);
+void order_tell_scope(struct commander *c, uint64_t command, const struct order *o, bool over);
 
 /* commander_run.c: step by step. */
 void cmd_survey(struct commander *c, struct cmd *cmd);
 void cmd_run(struct commander *c, struct cmd *cmd);
-/* What ends concerns commands that are at work. */
-void commander_watch(struct commander *c, const struct transition *tr);
-void cmd_unwatch(struct commander *c, struct cmd *cmd);
 void commander_answered(struct letter *l, void *self);
-bool commander_send(struct commander *c, struct proposals *ps); /* false: stuck for now */
 void cmd_cancel_rows(struct commander *c, struct cmd *cmd);
 
 /* apply_draft.c: a test run of a document that is not saved. */
@@ -382,16 +398,11 @@ int cmd_forget_node(const struct commander *c, const char *name, struct refusal 
 /* commander_task.c: definitions, brokers, other commands. */
 void cmd_edit(struct commander *c, struct cmd *cmd); /* PH_EDIT, PH_RETIRE */
 void cmd_gone(struct commander *c, struct cmd *cmd); /* PH_GONE */
-/* A command is about to retire it, perhaps when what runs of it has ended. */
-bool commander_retires(const struct commander *c, uint32_t task);
-/* What of the tasks would go online, and the dates that it makes (begin.h). */
-void cmd_print_online(const struct commander *c, const struct cmd *cmd, struct buf *out);
 /* Kinds that act on documents: cmd->edit is made, unless it is there. */
 /* 1: in the next turn more of it */
 int cmd_begin_edit(struct commander *c, struct cmd *cmd, struct refusal *f);
 /* What one edit may change: more of it would wait for ever. E_INVALID. */
 int cmd_check_edit(const struct commander *c, const struct edit *e, struct refusal *f);
-int cmd_check_tasks(const struct commander *c, const struct order *o, struct refusal *f);
 void cmd_other(struct commander *c, struct cmd *cmd);
 
 /* commander_print.c */
@@ -406,8 +417,6 @@ struct cmd *cmd_new(enum command_kind kind, const char *request_id, const char *
 void cmd_free(struct cmd *cmd);
 /* While the store is full, who waits for an answer gets it: E_FULL. */
 void commander_look_full(struct commander *c);
-void commander_put(struct commander *c, struct cmd *cmd); /* its id is the highest */
-void commander_work(struct commander *c, struct cmd *cmd);
 enum phase cmd_first_phase(const struct cmd *cmd);
 
 /* commander_past.c: what is kept of commands that are over. */
@@ -419,7 +428,6 @@ struct face past_face(const struct past *p);
 void pasts_done(struct pasts *ps);
 
 /* commander_record.c */
-struct cmd *commander_find(const struct commander *c, uint64_t id);
 bool cmd_cursor_parse(struct cmd *cmd, const char *text);
 void cmd_record(struct commander *c, struct cmd *cmd, struct store_command_item *items,
                 size_t n_items);
@@ -430,13 +438,10 @@ void request_answer(struct client_request *r, int code, const char *text, struct
                     uint64_t number);
 void request_refuse(struct client_request *r, const struct refusal *f);
 
-/* commander.c */
-void commander_fold(struct commander *c);
-void commander_alarm(struct commander *c, int64_t at_us); /* turn() not later than that */
-
 /* commander_load.c */
 int commander_load(struct commander *c, struct store *store, struct err *err);
-void commander_resume(struct commander *c); /* commands that are not over */
+void commander_resume(struct commander *c);      /* commands that are not over */
+void commander_tell_scopes(struct commander *c); /* their members, to the resolver */
 /* What an edit that is durable says of documents and names. */
 void commander_learn(struct commander *c, const struct edit *e);
 
@@ -455,6 +460,9 @@ int pool_begin(struct commander *c, struct cmd *cmd, struct refusal *f);
  * False: nothing changes. */
 bool pool_change(struct commander *c, const struct cmd *cmd, const char *name, int32_t size,
                  struct edit *e);
+/* pool_known.c. NULL: none ever was, or none is in force. */
+struct known_pool *pool_find(const struct commander *c, const char *name);
+const struct known_pool *pool_in_force(const struct commander *c, const char *name);
 uint32_t pool_version(const struct commander *c, const char *name); /* 0: none in force */
 bool pool_is(const struct commander *c, const char *name);          /* in force */
 void pool_learn(struct commander *c, const struct store_doc *d);

@@ -66,23 +66,6 @@ struct cmd *cmd_new(enum command_kind kind, const char *request_id, const char *
 	return cmd;
 }
 
-void commander_work(struct commander *c, struct cmd *cmd)
-{
-	if (cmd->phase == PH_OVER || cmd->at_work)
-		return;
-	cmd->at_work = true;
-	actor_wake(c->me);
-}
-
-void commander_put(struct commander *c, struct cmd *cmd)
-{
-	if (c->n_cmds == c->cmds_cap) {
-		c->cmds_cap = c->cmds_cap ? c->cmds_cap * 2 : 64;
-		c->cmds = mem_grow(c->cmds, c->cmds_cap, sizeof *c->cmds);
-	}
-	c->cmds[c->n_cmds++] = cmd;
-}
-
 enum phase cmd_first_phase(const struct cmd *cmd)
 {
 	enum acts_on on = command_acts_on(cmd->kind);

@@ -8,10 +8,13 @@
 #include "baseserver/ledger/ledger.h"
 #include "baseserver/model/json_read.h"
 #include "baseserver/model/params.h"
+#include "baseserver/plan/resolver.h"
 #include "sched/task.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
+
+enum { TELL_AGAIN_US = 10 * 1000 };
 
 struct loading {
 	struct commander *c;
@@ -260,4 +263,54 @@ void commander_resume(struct commander *c)
 	for (size_t i = 0; i < c->n_cmds; i++)
 		if (c->cmds[i]->phase != PH_OVER)
 			resume(c, c->cmds[i]);
+}
+
+/* --- members of commands, after a restart ------------------------------------------------- */
+
+/* The resolver holds members until then: told again where its mailbox was full. */
+static void all_told(struct commander *c)
+{
+	struct scope_news *n = mem_new(sizeof *n);
+	int r = resolver_tell(c->front->resolver, n);
+
+	if (r < 0)
+		scope_news_free(n);
+	if (r == E_BUSY) {
+		c->scopes_told = false;
+		commander_alarm(c, actor_mono_us(c->me) + TELL_AGAIN_US);
+	}
+}
+
+/* Members of a command that is over may wait still. */
+void commander_tell_scopes(struct commander *c)
+{
+	uint64_t last = 0;
+
+	c->scopes_told = true;
+	if (!c->front || !c->front->resolver)
+		return;
+	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
+		for (uint32_t k = t ? t->live : SLAB_NONE; k != SLAB_NONE;) {
+			const struct cat_inst *in = catalog_inst(&c->cat, k);
+			struct cmd *cmd = in->flags & IF_MEMBER && in->cause != last
+			                          ? commander_find(c, in->cause)
+			                          : NULL;
+			k = in->next;
+			if (!cmd || cmd->scoped)
+				continue;
+			last = cmd->id;
+			struct refusal f = { 0 };
+			bool over = cmd->phase == PH_OVER;
+			struct order o;
+			if (order_parse(c, cmd->kind, cmd->args, cmd->args_len, cmd->created_us, &o,
+			                &f) < 0)
+				continue;
+			cmd->scoped = order_has_members(&o); /* told once */
+			if (cmd->scoped)
+				order_tell_scope(c, cmd->id, &o, over);
+			order_done(&o);
+		}
+	}
+	all_told(c);
 }

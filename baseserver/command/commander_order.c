@@ -154,11 +154,6 @@ static int parse_from(struct order *o, struct refusal *f)
 	return 0;
 }
 
-int64_t order_from(const struct order *o, const struct tz *tz)
-{
-	return o->from_is_local ? tz_first(tz, o->from) : o->from;
-}
-
 enum { NODE_NAME_MAX = 200 };
 
 static int parse_number_text(const struct order *o, const char *key, uint64_t *ret,
@@ -575,20 +570,6 @@ int order_parse(const struct commander *c, enum command_kind kind, const char *a
 	if (r < 0)
 		order_done(ret);
 	return r;
-}
-
-bool order_selects(const struct order *o, uint32_t task)
-{
-	size_t lo = 0, hi = o->sel.n_tasks; /* by id ascending */
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (o->sel.tasks[mid] < task)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < o->sel.n_tasks && o->sel.tasks[lo] == task;
 }
 
 void order_done(struct order *o)

@@ -49,58 +49,7 @@ int order_parse_pool(struct order *o, struct refusal *f)
 	return r;
 }
 
-/* --- what is known ------------------------------------------------------------------- */
-
-static struct known_pool *find(const struct commander *c, const char *name)
-{
-	for (size_t i = 0; i < c->n_pools; i++)
-		if (strcmp(c->pools[i].name, name) == 0)
-			return &c->pools[i];
-	return NULL;
-}
-
-static const struct known_pool *in_force(const struct commander *c, const char *name)
-{
-	const struct known_pool *p = find(c, name);
-
-	return p && !p->retired ? p : NULL;
-}
-
-uint32_t pool_version(const struct commander *c, const char *name)
-{
-	const struct known_pool *p = in_force(c, name);
-
-	return p ? p->version : 0;
-}
-
-bool pool_is(const struct commander *c, const char *name)
-{
-	return in_force(c, name) != NULL;
-}
-
-void pool_learn(struct commander *c, const struct store_doc *d)
-{
-	struct known_pool *p = find(c, d->name);
-
-	if (!p) {
-		c->pools = mem_grow(c->pools, c->n_pools + 1, sizeof *c->pools);
-		p = &c->pools[c->n_pools++];
-		*p = (struct known_pool){ .name = mem_str(d->name) };
-	}
-	p->id = d->id;
-	p->version = d->version;
-	p->retired = d->retired;
-	pool_parse(d->body, d->body_len, &p->size);
-	if (d->id > c->last_pool)
-		c->last_pool = d->id;
-}
-
-void pools_forget(struct commander *c)
-{
-	for (size_t i = 0; i < c->n_pools; i++)
-		free(c->pools[i].name);
-	free(c->pools);
-}
+/* --- looked up ----------------------------------------------------------------------- */
 
 static int unknown_pool(const struct commander *c, const char *name, const char *place,
                         const char *who, struct refusal *f)
@@ -123,7 +72,7 @@ static int unknown_pool(const struct commander *c, const char *name, const char 
 /* Its size after this apply; 0: there is none. */
 static int32_t size_of(const struct commander *c, const struct workflow_set *set, const char *name)
 {
-	const struct known_pool *p = in_force(c, name);
+	const struct known_pool *p = pool_in_force(c, name);
 
 	for (size_t i = 0; i < workflow_set_scopes(set); i++) {
 		const struct workflow_scope *s = workflow_set_scope(set, i);
@@ -172,7 +121,7 @@ static int check_unused(const struct commander *c, const char *name, struct refu
 bool pool_change(struct commander *c, const struct cmd *cmd, const char *name, int32_t size,
                  struct edit *e)
 {
-	const struct known_pool *was = find(c, name);
+	const struct known_pool *was = pool_find(c, name);
 	bool is = was && !was->retired;
 	struct buf body;
 
@@ -238,7 +187,7 @@ int pool_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	char name[sizeof POOL_PROJECT + POOL_NAME_MAX];
 
 	snprintf(name, sizeof name, "%s%s", quota ? POOL_PROJECT : "", cmd->o.pool);
-	if (cmd->kind == CK_POOL_REMOVE && !in_force(c, name))
+	if (cmd->kind == CK_POOL_REMOVE && !pool_in_force(c, name))
 		return unknown_pool(c, name, "args.pool", "", f);
 	int r = cmd->kind == CK_POOL_REMOVE ? check_unused(c, name, f)
 	        : quota && !remove          ? project_alike(c, cmd->o.pool, "args.project", f)

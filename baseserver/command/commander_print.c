@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baseserver/command/begin.h"
 #include "baseserver/command/commander_impl.h"
 #include "sched/civil.h"
 #include "sched/task.h"

@@ -57,20 +57,6 @@ void cmd_answer_all(struct cmd *cmd)
 
 /* --- records --------------------------------------------------------------------------- */
 
-struct cmd *commander_find(const struct commander *c, uint64_t id)
-{
-	size_t lo = 0, hi = c->n_cmds;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (c->cmds[mid]->id < id)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < c->n_cmds && c->cmds[lo]->id == id ? c->cmds[lo] : NULL;
-}
-
 static void tell_workers(const struct commander *c, const struct cmd *cmd)
 {
 	const struct shown *s = &cmd->shown;

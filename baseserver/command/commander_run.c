@@ -17,7 +17,7 @@
 #include "util/err.h"
 #include "util/log.h"
 
-enum { SURVEY_SLICE = 20000, LETTER_MAX = 512, RETRY_US = 10 * 1000, WAITS_US = 2 * 1000 * 1000 };
+enum { SURVEY_SLICE = 20000, LETTER_MAX = 512, WAITS_US = 2 * 1000 * 1000 };
 
 static void open_feed(struct commander *c, struct cmd *cmd)
 {
@@ -302,16 +302,6 @@ void cmd_survey(struct commander *c, struct cmd *cmd)
 
 /* --- proposing ------------------------------------------------------------------- */
 
-bool commander_send(struct commander *c, struct proposals *ps)
-{
-	if (ledger_propose(c->ledger, ps) == 0)
-		return true;
-	CHECK(!c->stuck);
-	c->stuck = ps;
-	commander_alarm(c, actor_mono_us(c->me) + RETRY_US);
-	return false;
-}
-
 static void add_item(struct flight *fl, struct inst_key key, int code, const char *text)
 {
 	if ((fl->n_items & (fl->n_items - 1)) == 0)
@@ -340,18 +330,6 @@ static void fill(struct proposal *p, const struct cmd *cmd, const struct verdict
 		p->data = mem_str(cmd->o.params);
 		p->data_kind = ID_PARAMS;
 	}
-}
-
-void cmd_unwatch(struct commander *c, struct cmd *cmd)
-{
-	struct cmd **at = &c->watchers;
-
-	if (!cmd->watched)
-		return;
-	while (*at != cmd)
-		at = &(*at)->watch_next;
-	*at = cmd->watch_next;
-	cmd->watched = false;
 }
 
 /* What waited comes first; then the feed. */
@@ -500,18 +478,6 @@ static size_t parallel_room(struct commander *c, struct cmd *cmd)
 	return 1;
 }
 
-static void stop_if_bad(const struct commander *c, struct cmd *cmd, struct inst_key key,
-                        enum state st)
-{
-	const struct cat_task *t = catalog_task(&c->cat, key.task);
-
-	if ((st != ST_STOP && st != ST_KILLED) || cmd->stopping)
-		return;
-	cmd->stopping = true;
-	snprintf(cmd->error, sizeof cmd->error, "stopped: %s at %" PRId64 " ended as %s",
-	         t ? t->def->name : "", key.run_date, state_name(st));
-}
-
 static void find_one(struct cmd *cmd, const struct cat_inst *in)
 {
 	if (in && in->cause == cmd->id && cmd->o.parallel > 0)
@@ -529,7 +495,7 @@ static void find_out(struct commander *c, struct cmd *cmd)
 		                                  : NULL;
 		find_one(cmd, catalog_live(&c->cat, key));
 		if (r && cmd->o.stop_on_failure && !catalog_live(&c->cat, key))
-			stop_if_bad(c, cmd, key, (enum state)r->state);
+			cmd_stop_if_bad(c, cmd, key, (enum state)r->state);
 	}
 	for (size_t i = cmd->waits.n; i-- > 0;) {
 		struct inst_key key = cmd->waits.at[i];
@@ -574,8 +540,7 @@ static void run_over(struct commander *c, struct cmd *cmd)
 		cmd->phase = PH_EDIT;
 		feed_close(cmd->feed);
 		cmd->feed = NULL;
-		cmd_edit(c, cmd);
-		return;
+		return; /* step() goes on with it */
 	}
 	cmd_over(c, cmd, CS_DONE, "");
 }
@@ -630,7 +595,7 @@ static void let_go(struct commander *c, struct cmd *cmd, const struct answer *a)
 		return;
 	const struct outcome_range *o = t ? outcomes_find(&t->outcomes, a->key.run_date) : NULL;
 	if (o && a->code >= 0 && cmd->o.stop_on_failure)
-		stop_if_bad(c, cmd, a->key, (enum state)o->state);
+		cmd_stop_if_bad(c, cmd, a->key, (enum state)o->state);
 }
 
 void commander_answered(struct letter *l, void *self)
@@ -654,35 +619,6 @@ void commander_answered(struct letter *l, void *self)
 		commander_work(c, cmd);
 	}
 	free(as);
-}
-
-static void watch(struct commander *c, struct cmd *cmd, const struct transition *tr)
-{
-	struct inst_key key = tr->inst.key;
-	enum state now = (enum state)tr->inst.state;
-
-	if (!state_holds_slot(now) && keyset_remove(&cmd->waits, key)) {
-		keyset_add(&cmd->ripe, key);
-		commander_work(c, cmd);
-	}
-	/* Skipped for a parent that reopens, it is out once more. */
-	if (tr->event == EV_REOPEN && tr->inst.cause == cmd->id && cmd->o.parallel > 0)
-		keyset_add(&cmd->out, key);
-#ifndef BUG_35 /* what ends before it is redone counts as ended after it */
-	if (keyset_has(&cmd->asked_for, key))
-		return; /* not ours yet: commander_answered() looks again */
-#endif
-	if (!state_final(now) || !keyset_remove(&cmd->out, key))
-		return;
-	if (cmd->o.stop_on_failure)
-		stop_if_bad(c, cmd, key, now);
-	commander_work(c, cmd);
-}
-
-void commander_watch(struct commander *c, const struct transition *tr)
-{
-	for (struct cmd *cmd = c->watchers; cmd; cmd = cmd->watch_next)
-		watch(c, cmd, tr);
 }
 
 /* Cancelled: what it made or reopened and has not started will not run. */

@@ -8,9 +8,7 @@
 #include "util/alloc.h"
 #include "util/err.h"
 
-enum { TELL_AGAIN_US = 10 * 1000 };
-
-static bool has_members(const struct order *o)
+bool order_has_members(const struct order *o)
 {
 	return o->kind == CK_BACKFILL &&
 	       (o->dependencies == DEPEND_INSIDE ||
@@ -65,7 +63,7 @@ static void add_instances(const struct commander *c, const struct selection *s,
 	free(keys);
 }
 
-static void tell(struct commander *c, uint64_t command, const struct order *o, bool over)
+void order_tell_scope(struct commander *c, uint64_t command, const struct order *o, bool over)
 {
 	struct scope_news *n = mem_new(sizeof *n);
 	struct item it;
@@ -75,7 +73,7 @@ static void tell(struct commander *c, uint64_t command, const struct order *o, b
 	n->over = over;
 	if (o->sel.has_instances) {
 		add_instances(c, &o->sel, n);
-	} else if (has_members(o)) {
+	} else if (order_has_members(o)) {
 		struct feed *f = feed_open(&c->cat, &o->sel, commander_sources(o), FEED_BY_TASK);
 		while (feed_next(f, &it))
 			if (it.task && (o->off_plan || !it.exact ||
@@ -89,10 +87,10 @@ static void tell(struct commander *c, uint64_t command, const struct order *o, b
 
 void cmd_tell_scope(struct commander *c, struct cmd *cmd)
 {
-	if (!has_members(&cmd->o) || cmd->scoped || !c->front || !c->front->resolver)
+	if (!order_has_members(&cmd->o) || cmd->scoped || !c->front || !c->front->resolver)
 		return;
 	cmd->scoped = true;
-	tell(c, cmd->id, &cmd->o, false);
+	order_tell_scope(c, cmd->id, &cmd->o, false);
 }
 
 void cmd_scope_over(struct commander *c, struct cmd *cmd)
@@ -102,53 +100,5 @@ void cmd_scope_over(struct commander *c, struct cmd *cmd)
 	if (!cmd->scoped)
 		return;
 	cmd->scoped = false;
-	tell(c, cmd->id, &nothing, true);
-}
-
-/* The resolver holds members until then: told again where its mailbox was full. */
-static void all_told(struct commander *c)
-{
-	struct scope_news *n = mem_new(sizeof *n);
-	int r = resolver_tell(c->front->resolver, n);
-
-	if (r < 0)
-		scope_news_free(n);
-	if (r == E_BUSY) {
-		c->scopes_told = false;
-		commander_alarm(c, actor_mono_us(c->me) + TELL_AGAIN_US);
-	}
-}
-
-/* Members of a command that is over may wait still. */
-void commander_tell_scopes(struct commander *c)
-{
-	uint64_t last = 0;
-
-	c->scopes_told = true;
-	if (!c->front || !c->front->resolver)
-		return;
-	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
-		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
-		for (uint32_t k = t ? t->live : SLAB_NONE; k != SLAB_NONE;) {
-			const struct cat_inst *in = catalog_inst(&c->cat, k);
-			struct cmd *cmd = in->flags & IF_MEMBER && in->cause != last
-			                          ? commander_find(c, in->cause)
-			                          : NULL;
-			k = in->next;
-			if (!cmd || cmd->scoped)
-				continue;
-			last = cmd->id;
-			struct refusal f = { 0 };
-			bool over = cmd->phase == PH_OVER;
-			struct order o;
-			if (order_parse(c, cmd->kind, cmd->args, cmd->args_len, cmd->created_us, &o,
-			                &f) < 0)
-				continue;
-			cmd->scoped = has_members(&o); /* told once */
-			if (cmd->scoped)
-				tell(c, cmd->id, &o, over);
-			order_done(&o);
-		}
-	}
-	all_told(c);
+	order_tell_scope(c, cmd->id, &nothing, true);
 }

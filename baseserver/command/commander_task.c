@@ -21,46 +21,6 @@ enum { RETRY_US = 10 * 1000, TRIES_MAX = 100, NAMED_MAX = 3 };
 
 /* --- definitions ------------------------------------------------------------------- */
 
-/* An online child that stays behind would wait for good. */
-static int check_children(const struct commander *c, const struct order *o, struct refusal *f)
-{
-	for (size_t i = 0; i < o->sel.n_tasks; i++) {
-		const struct cat_task *t = catalog_task(&c->cat, o->sel.tasks[i]);
-		for (size_t k = 0; k < t->n_children; k++) {
-			const struct cat_task *ch = catalog_task(&c->cat, t->children[k]);
-			if (!ch || ch->row.state != TS_ONLINE || order_selects(o, ch->id))
-				continue;
-			return refuse(
-				f, E_CONFLICT, "args.selection", "take it offline too, or detach",
-				"%s is online and depends on %s", ch->def->name, t->def->name);
-		}
-	}
-	return 0;
-}
-
-static int check_running(const struct commander *c, const struct order *o, struct refusal *f)
-{
-	for (size_t i = 0; i < o->sel.n_tasks; i++) {
-		const struct cat_task *t = catalog_task(&c->cat, o->sel.tasks[i]);
-		for (uint32_t k = t->live; k != SLAB_NONE; k = catalog_inst(&c->cat, k)->next)
-			if (state_holds_slot((enum state)catalog_inst(&c->cat, k)->state))
-				return refuse(f, E_CONFLICT, "args.selection", "kill it, or wait",
-				              "an instance of %s runs", t->def->name);
-	}
-	return 0;
-}
-
-int cmd_check_tasks(const struct commander *c, const struct order *o, struct refusal *f)
-{
-	int r = 0;
-
-	if ((o->kind == CK_OFFLINE || o->kind == CK_RETIRE) && !o->detach)
-		r = check_children(c, o, f);
-	if (r == 0 && o->kind == CK_RETIRE && !o->let_end)
-		r = check_running(c, o, f);
-	return r;
-}
-
 /* As it was, unless the plan of what goes online follows or begins: then a copy by that plan. */
 static struct task *go_online(const struct cmd *cmd, const struct cat_task *t, struct edit *e,
                               struct store_task *row)
@@ -72,27 +32,6 @@ static struct task *go_online(const struct cmd *cmd, const struct cat_task *t, s
 	if (begin_follow(t, plan, &cmd->o, false, row))
 		begin_keep(e, t->id, t->def->name, plan, cmd->actor, cmd->o.now_us);
 	return task_with_plan(t->def, plan);
-}
-
-void cmd_print_online(const struct commander *c, const struct cmd *cmd, struct buf *out)
-{
-	put_open(out, "online", '[');
-	for (size_t i = 0; i < cmd->o.sel.n_tasks; i++) {
-		const struct cat_task *t = catalog_task(&c->cat, cmd->o.sel.tasks[i]);
-		struct store_task row = t->row;
-		struct plan *plan;
-		if (row.state == TS_ONLINE && !begin_moves(t, t->def->plan, &cmd->o))
-			continue;
-		row.state = TS_ONLINE;
-		CHECK(plan_new(plan_schedule(t->def->plan), &plan, NULL) == 0);
-		begin_follow(t, plan, &cmd->o, false, &row);
-		put_open(out, NULL, '{');
-		put_text(out, "task", t->def->name);
-		begin_print(&c->cat, t, plan, &row, cmd->o.now_us / US_PER_S, out);
-		put_close(out, '}');
-		plan_free(plan);
-	}
-	put_close(out, ']');
 }
 
 static bool change_row(const struct cmd *cmd, struct store_task *row)
@@ -363,17 +302,6 @@ void cmd_edit(struct commander *c, struct cmd *cmd)
 	cmd->edit_posted = c->edit_out = false;
 	commander_alarm(c, actor_mono_us(c->me) + RETRY_US);
 	cmd->at_work = true;
-}
-
-bool commander_retires(const struct commander *c, uint32_t task)
-{
-	for (size_t i = 0; i < c->n_cmds; i++) {
-		const struct cmd *cmd = c->cmds[i];
-		if (cmd->kind == CK_RETIRE && !command_state_over(cmd->state) &&
-		    order_selects(&cmd->o, task))
-			return true;
-	}
-	return false;
 }
 
 void cmd_gone(struct commander *c, struct cmd *cmd)

@@ -81,7 +81,7 @@ int workflow_set_read(struct workflow_set *set, const char *text, size_t bytes, 
                       struct diags *d);
 size_t workflow_set_count(const struct workflow_set *set);
 const struct workflow *workflow_set_at(const struct workflow_set *set, size_t i);
-/* The place of a workflow or library by its full name; as many as there are: it is not in the set. */
+/* The place of a workflow or library by its full name; as many as there are: not in the set. */
 size_t workflow_set_find(const struct workflow_set *set, const char *name);
 /* Calendars among the documents; tasks of the set may name them. */
 size_t workflow_set_calendars(const struct workflow_set *set);

@@ -1,0 +1,45 @@
+/* May the tasks be put offline, or retire? Before anything is recorded. */
+#include "baseserver/command/commander_impl.h"
+#include "baseserver/model/json_read.h"
+#include "sched/task.h"
+#include "util/err.h"
+
+/* An online child that stays behind would wait for good. */
+static int check_children(const struct commander *c, const struct order *o, struct refusal *f)
+{
+	for (size_t i = 0; i < o->sel.n_tasks; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, o->sel.tasks[i]);
+		for (size_t k = 0; k < t->n_children; k++) {
+			const struct cat_task *ch = catalog_task(&c->cat, t->children[k]);
+			if (!ch || ch->row.state != TS_ONLINE || order_selects(o, ch->id))
+				continue;
+			return refuse(
+				f, E_CONFLICT, "args.selection", "take it offline too, or detach",
+				"%s is online and depends on %s", ch->def->name, t->def->name);
+		}
+	}
+	return 0;
+}
+
+static int check_running(const struct commander *c, const struct order *o, struct refusal *f)
+{
+	for (size_t i = 0; i < o->sel.n_tasks; i++) {
+		const struct cat_task *t = catalog_task(&c->cat, o->sel.tasks[i]);
+		for (uint32_t k = t->live; k != SLAB_NONE; k = catalog_inst(&c->cat, k)->next)
+			if (state_holds_slot((enum state)catalog_inst(&c->cat, k)->state))
+				return refuse(f, E_CONFLICT, "args.selection", "kill it, or wait",
+				              "an instance of %s runs", t->def->name);
+	}
+	return 0;
+}
+
+int cmd_check_tasks(const struct commander *c, const struct order *o, struct refusal *f)
+{
+	int r = 0;
+
+	if ((o->kind == CK_OFFLINE || o->kind == CK_RETIRE) && !o->detach)
+		r = check_children(c, o, f);
+	if (r == 0 && o->kind == CK_RETIRE && !o->let_end)
+		r = check_running(c, o, f);
+	return r;
+}

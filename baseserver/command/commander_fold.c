@@ -1,0 +1,71 @@
+/* The stream comes into the catalog, and commands that follow what they let go, or that wait for
+ * what runs, see each change of it. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "baseserver/command/commander_impl.h"
+#include "baseserver/ledger/ledger.h"
+#include "sched/task.h"
+
+void cmd_stop_if_bad(const struct commander *c, struct cmd *cmd, struct inst_key key, enum state st)
+{
+	const struct cat_task *t = catalog_task(&c->cat, key.task);
+
+	if ((st != ST_STOP && st != ST_KILLED) || cmd->stopping)
+		return;
+	cmd->stopping = true;
+	snprintf(cmd->error, sizeof cmd->error, "stopped: %s at %" PRId64 " ended as %s",
+	         t ? t->def->name : "", key.run_date, state_name(st));
+}
+
+static void watch(struct commander *c, struct cmd *cmd, const struct transition *tr)
+{
+	struct inst_key key = tr->inst.key;
+	enum state now = (enum state)tr->inst.state;
+
+	if (!state_holds_slot(now) && keyset_remove(&cmd->waits, key)) {
+		keyset_add(&cmd->ripe, key);
+		commander_work(c, cmd);
+	}
+	/* Skipped for a parent that reopens, it is out once more. */
+	if (tr->event == EV_REOPEN && tr->inst.cause == cmd->id && cmd->o.parallel > 0)
+		keyset_add(&cmd->out, key);
+#ifndef BUG_35 /* what ends before it is redone counts as ended after it */
+	if (keyset_has(&cmd->asked_for, key))
+		return; /* not ours yet: commander_answered() looks again */
+#endif
+	if (!state_final(now) || !keyset_remove(&cmd->out, key))
+		return;
+	if (cmd->o.stop_on_failure)
+		cmd_stop_if_bad(c, cmd, key, now);
+	commander_work(c, cmd);
+}
+
+static void watch_all(struct commander *c, const struct transition *tr)
+{
+	for (struct cmd *cmd = c->watchers; cmd; cmd = cmd->watch_next)
+		watch(c, cmd, tr);
+}
+
+void cmd_unwatch(struct commander *c, struct cmd *cmd)
+{
+	struct cmd **at = &c->watchers;
+
+	if (!cmd->watched)
+		return;
+	while (*at != cmd)
+		at = &(*at)->watch_next;
+	*at = cmd->watch_next;
+	cmd->watched = false;
+}
+
+void commander_fold(struct commander *c)
+{
+	for (const struct transition *tr; (tr = stream_peek(c->in)); stream_next(c->in)) {
+		catalog_fold(&c->cat, tr);
+		c->changes += tr->kind == TK_TASK;
+		progress_fold(&c->progress, tr);
+		if (c->watchers && tr->kind == TK_INSTANCE)
+			watch_all(c, tr);
+	}
+}
