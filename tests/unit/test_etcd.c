@@ -294,6 +294,32 @@ static void keys_are_put_listed_page_by_page_and_deleted(void **state)
 	etcd_close(e);
 }
 
+static void a_key_is_changed_only_at_the_revision_that_is_named(void **state)
+{
+	struct etcd *e = server();
+	struct etcd_answer a = { 0 };
+
+	(void)state;
+	assert_int_equal(etcd_change_if(e, "/if", "one", 0, &a, NULL), 0);
+	assert_true(a.succeeded);
+	int64_t first = a.revision;
+	etcd_answer_done(&a);
+	assert_int_equal(etcd_change_if(e, "/if", "two", 0, &a, NULL), 0);
+	assert_false(a.succeeded);
+	assert_int_equal(a.n, 1);
+	assert_string_equal(a.kvs[0].value, "one");
+	assert_true(a.kvs[0].mod_revision == first);
+	etcd_answer_done(&a);
+	assert_int_equal(etcd_change_if(e, "/if", NULL, first, &a, NULL), 0);
+	assert_true(a.succeeded);
+	etcd_answer_done(&a);
+	assert_int_equal(etcd_change_if(e, "/if", "three", first, &a, NULL), 0);
+	assert_false(a.succeeded);
+	assert_int_equal(a.n, 0);
+	etcd_answer_done(&a);
+	etcd_close(e);
+}
+
 static void one_of_two_makes_a_key_and_a_lost_answer_is_found_again(void **state)
 {
 	struct etcd *e = server();
@@ -364,6 +390,7 @@ int main(void)
 		cmocka_unit_test(a_password_that_others_may_read_or_that_is_none_is_refused),
 		cmocka_unit_test(nobody_who_listens_is_one_clear_error),
 		cmocka_unit_test(keys_are_put_listed_page_by_page_and_deleted),
+		cmocka_unit_test(a_key_is_changed_only_at_the_revision_that_is_named),
 		cmocka_unit_test(one_of_two_makes_a_key_and_a_lost_answer_is_found_again),
 		cmocka_unit_test(changes_are_seen_in_order_and_a_compacted_past_is_said),
 	};
