@@ -309,10 +309,16 @@ static size_t parts_known(const struct task *def, const struct instance *i)
 	return def && task_spreads(def) ? def->n_machines : 0;
 }
 
-static int prepare(struct ledger *l, const struct task *def, uint32_t index)
+static int prepare(struct ledger *l, const struct ltask *t, uint32_t index)
 {
 	const struct instance *i = &table_at(&l->table, index)->inst;
-	size_t n = parts_known(def, i);
+	size_t n = parts_known(t->def, i);
+
+	/* An earlier date was begun anew since it was satisfied: it waits once more. */
+	if (n > 0 && ledger_awaits_turn(l, t, i)) {
+		change(l, index, EV_WITHDRAW, RE_OVERLAP, 0);
+		return 0;
+	}
 	int r = fetch_ahead(l, i, n);
 
 	if (r == 0 && n > 0)
@@ -631,7 +637,7 @@ static int settle(struct ledger *l, struct inst_key key)
 	}
 	int r = 0;
 	if (e->inst.state == ST_DEPEND)
-		r = prepare(l, t->def, index);
+		r = prepare(l, t, index);
 	else if (e->inst.flags & IF_SPREAD && state_holds_slot((enum state)e->inst.state))
 		r = drive(l, t, index);
 	return r;
