@@ -180,7 +180,7 @@ int resolver_prev_span(const struct resolver *r, uint32_t scope, const struct ta
 		int64_t before = planned_prev(plan, at);
 		for (size_t i = 0; p && i < p->n && p->ranges[i].lo < at; i++) {
 			const struct pick_range *k = &p->ranges[i];
-			int64_t last = k->hi < at ? k->hi : k->lo;
+			int64_t last = k->hi < at ? k->hi : plan_prev(plan, at);
 			before = last > before ? last : before;
 		}
 		if (before == PLAN_BEFORE)

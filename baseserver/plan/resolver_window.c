@@ -394,11 +394,14 @@ void resolver_outcome(struct resolver *r, uint32_t parent, int64_t p,
 			if (w->child == d->child && w->link == d->link && w->lo == p)
 				recount(r, v, &l, turn, p, was, is);
 		}
-		/* lo and hi both rise: those that hold p are neighbours. */
+		/* lo and hi both rise: those that hold p are neighbours. Only a window that the begin
+		 * cuts off may stand behind one of a member that is not cut off, and ends later. */
 		for (size_t i = span_from(r, d, p + 1); i-- > 0;) {
-			if (window_hi(window_at(r, d->spans[i])) <= p)
+			const struct window *w = window_at(r, d->spans[i]);
+			if (window_hi(w) > p)
+				recount(r, d->spans[i], &l, turn, p, was, is);
+			else if (w->lo != plan_begin(pt->def->plan))
 				break;
-			recount(r, d->spans[i], &l, turn, p, was, is);
 		}
 	}
 }
