@@ -132,9 +132,10 @@ __attribute__((format(printf, 1, 2))) void note(const char *fmt, ...);
 
 /* sim_threads.c: where the actors run. */
 void threads_new(void);
-void threads_stand(int64_t us);    /* no thread does anything for so long */
-int64_t threads_rested_us(void);   /* when none had anything left to do */
-int64_t threads_stand_until(void); /* world time; in the past: they do not */
+void threads_stand(int64_t us);             /* no thread does anything for so long */
+int64_t threads_rested_us(void);            /* when none had anything left to do */
+int64_t threads_idle_us(enum place_of who); /* when this one had nothing left to do */
+int64_t threads_stand_until(void);          /* world time; in the past: they do not */
 struct thread *thread_of(enum place_of who);
 int threads_start(struct err *err);
 void threads_run(const bool *stop); /* all that may step now, until nothing may */
@@ -162,10 +163,11 @@ void check_store(struct store *s); /* replay(log) == tables */
 void check_quiet(struct store *s); /* at the very end */
 size_t check_unfinished(bool print);
 int64_t check_first_gap(uint32_t task);
-bool check_find(struct inst_key key, struct instance *ret); /* as the log says */
-bool check_is_due_now(struct inst_key key);                 /* enqueued before it was due */
-bool check_runs(struct inst_key key);                       /* the world: is there a process? */
-uint64_t check_hash(void);                                  /* of all records so far */
+bool check_find(struct inst_key key, struct instance *ret);      /* as the log says */
+bool check_is_due_now(struct inst_key key);                      /* enqueued before it was due */
+bool check_was_there(struct inst_key row, struct inst_key when); /* before that one began anew */
+bool check_runs(struct inst_key key); /* the world: is there a process? */
+uint64_t check_hash(void);            /* of all records so far */
 void check_coverage(uint64_t counts[ST_COUNT][EV_COUNT]);
 void check_epoch_taken(uint32_t epoch);
 
@@ -297,6 +299,7 @@ struct order_of {
 	size_t n_keys;
 	int mode, parallel;
 	bool kill_running, wait_running, leave_finished, may_stop, failed_parts;
+	bool all; /* a backfill's links look at the plan too */
 };
 void commands_reset(void);
 void commands_act(void);       /* somebody gives a random command */

@@ -98,7 +98,7 @@ static struct swarm draw_swarm(uint64_t seed)
 	s.flows = all_parts || seed % 5 == 1 || seed % 5 == 4;
 	s.branches = all_parts ? seed % 2 : seed % 5 >= 3;
 	s.switches = seed % 3 == 0;
-	s.begins = all_begins;
+	s.begins = all_begins || seed % 8 >= 5; /* not drawn, as the writer */
 	parts = all_parts || chance(250);
 	bend(&s);
 	return s;
@@ -112,6 +112,8 @@ static void fault(void)
 	check_trouble();
 	liveness_trouble(10 * SEC);
 	if (chance(300)) {
+		/* Each is tried again, by threads that are late; who waits for rows holds up all. */
+		liveness_trouble(10 * SEC + n * (500 * MS));
 		store_mem_fail_reads(server_store(), rnd(5), n, code == E_FULL ? E_IO : code);
 		return;
 	}

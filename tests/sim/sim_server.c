@@ -29,6 +29,7 @@ static struct sorter *sorter;
 static struct instantiator *instantiator;
 static struct maintainer *maintainer;
 static struct commander *commander;
+static struct front front;
 
 /* A standby's picture of the store; every so many steps it looks at a few rows. */
 enum { FOLLOW_STEPS = 97, FOLLOW_ROWS = 9 };
@@ -219,14 +220,6 @@ static bool open_ledger(void)
 	return n == 0;
 }
 
-/* The commander tells it over the front which dates commands have, which is not here. */
-static void tell_scopes(void)
-{
-	struct scope_news *all_told = mem_new(sizeof *all_told);
-
-	CHECK(resolver_tell(resolver, all_told) == 0);
-}
-
 void server_start(void)
 {
 	struct maintainer_settings mset = { .lose_us = LOSE_US,
@@ -253,11 +246,12 @@ void server_start(void)
 	struct commander_settings cset = { .batch = 1 + rnd(chance(500) ? 4 : 60),
 		                           .timezone = "UTC" };
 	CHECK(commander_new(thread_of(AT_COMMAND), ledger, store, &cset, &commander, &err) == 0);
+	front = (struct front){ .resolver = resolver }; /* it hears which dates a backfill has */
+	commander_set_front(commander, &front);
 	worker_start(thread_of(AT_WORKER));
 	if (swarm.stands) /* in no other story: those stay as they are */
 		maintainer_listens(maintainer, worker_actor());
 	CHECK(threads_start(&err) == 0);
-	tell_scopes();
 	up = true;
 	if (first) {
 		pools_make();

@@ -17,6 +17,7 @@ static struct place {
 	struct thread *th;
 	int64_t from_us; /* the world's time of its next step */
 	bool waits;      /* from_us is drawn */
+	int64_t idle_us; /* the last time that it had nothing to do */
 } places[PLACES];
 static size_t n_places;
 static int64_t stand_us, rested_us;
@@ -97,6 +98,18 @@ int64_t threads_rested_us(void)
 	return rested_us;
 }
 
+int64_t threads_idle_us(enum place_of who)
+{
+	return places[n_places == 1 ? 0 : who].idle_us;
+}
+
+static void note_idle(void)
+{
+	for (size_t i = 0; i < n_places; i++)
+		if (!thread_sim_busy(places[i].th))
+			places[i].idle_us = now_us;
+}
+
 void threads_run(const bool *stop)
 {
 	for (int64_t steps = 0; !*stop; steps++) {
@@ -107,6 +120,7 @@ void threads_run(const bool *stop)
 				may[n++] = &places[i];
 		if (n == 0) {
 			rested_us = is_busy() ? rested_us : now_us;
+			note_idle();
 			return;
 		}
 		struct place *p = may[n == 1 ? 0 : rnd(n)];
