@@ -1,20 +1,19 @@
 # Sirdar. `make help` lists what there is.
-# Flavours build side by side: SAN=address,undefined  SAN=thread  CC=clang  BUG=3
+# Flavours build side by side: SAN=address,undefined  SAN=thread  CC=clang
 CC       ?= gcc
 ifeq ($(origin CC),default)
 CC       := gcc
 endif
 SAN      ?=
-BUG      ?=
 COVERAGE ?=
 comma    := ,
-flavour  := $(notdir $(CC))$(if $(SAN),-$(firstword $(subst $(comma), ,$(SAN))))$(if $(BUG),-bug$(BUG))$(if $(COVERAGE),-coverage)
+flavour  := $(notdir $(CC))$(if $(SAN),-$(firstword $(subst $(comma), ,$(SAN))))$(if $(COVERAGE),-coverage)
 B        := build/$(flavour)
 VERSION  := 0.1.0
 prefix   ?= /usr/local
 DESTDIR  ?=
 
-CPPFLAGS := -D_GNU_SOURCE -DSIRDAR_VERSION='"$(VERSION)"' $(if $(BUG),-DBUG_$(BUG)) \
+CPPFLAGS := -D_GNU_SOURCE -DSIRDAR_VERSION='"$(VERSION)"' \
             -Ilib -Ischema -Iplugins-sdk/include -I. -I$(B)/gen
 WARN     := -Wall -Wextra -Werror -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wpointer-arith -Wundef -Wvla -Wwrite-strings -Wno-missing-field-initializers \

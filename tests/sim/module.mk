@@ -2,20 +2,23 @@ SIM_SRC := $(wildcard tests/sim/*.c)
 SIM_LIBS := core store rt sched util
 $(eval $(call program,sim,$(SIM_SRC),$(SIM_LIBS),-lev -lsqlite3 -lsodium -lyaml -lunistring -lcjson -lm -lprotobuf-c))
 
-# The simulator with one seeded bug: only the sources that know of it are compiled again,
-# and found before the libraries' own.
-$(B)/sim-bug/%/sim: $(SIM_SRC:%.c=$(B)/%.o) $(SIM_LIBS:%=$(B)/lib%.a)
-	@mkdir -p $(@D) && src=$$(grep -lw BUG_$* $(SIM_SRC) $(BASESERVER_CORE)) && \
-	for c in $$src; do $(CC) $(CPPFLAGS) -DBUG_$* $(CFLAGS) -c -o $(@D)/$$(basename $$c .c).o $$c || exit 1; done && \
+# Copies of the sources that a planted bug touches, compiled: $(1) patch, $(2) folder for them.
+define planted
+rm -rf $(2) && mkdir -p $(2) && src=$$(tests/sim/planted.py copy $(1) $(2)/src) && \
+for c in $$src; do $(CC) $(CPPFLAGS) -iquote $$(dirname $$c) $(CFLAGS) -c -o $(2)/$$(basename $$c .c).o $(2)/src/$$c || exit 1; done
+endef
+
+# The simulator with one planted bug: what its patch touches is found before the libraries' own.
+$(B)/sim-bug/%/sim: tests/sim/planted/%.patch $(SIM_SRC:%.c=$(B)/%.o) $(SIM_LIBS:%=$(B)/lib%.a)
+	@$(call planted,$*,$(@D)) && \
 	keep=$$(for o in $(SIM_SRC:%.c=$(B)/%.o); do [ -e $(@D)/$$(basename $$o) ] || echo $$o; done) && \
 	$(CC) $(LDFLAGS) -o $@ $(@D)/*.o $$keep $(SIM_LIBS:%=$(B)/lib%.a) $(SIM_LIBS:%=$(B)/lib%.a) \
 	    -lev -lsqlite3 -lsodium -lyaml -lunistring -lcjson -lm -lprotobuf-c
 
-# A unit test over the same: what it is to find is found before the libraries' own.
+# A unit test over the same.
 define bug_test
-$$(B)/unit-bug/%/$(1): $$(B)/test/$(1)
-	@mkdir -p $$(@D) && src=$$$$(grep -lw BUG_$$* $$(BASESERVER_CORE)) && \
-	for c in $$$$src; do $$(CC) $$(CPPFLAGS) -DBUG_$$* $$(CFLAGS) -c -o $$(@D)/$$$$(basename $$$$c .c).o $$$$c || exit 1; done && \
+$$(B)/unit-bug/%/$(1): tests/sim/planted/%.patch $$(B)/test/$(1)
+	@$$(call planted,$$*,$$(@D)) && \
 	$$(CC) $$(LDFLAGS) -o $$@ $$(B)/tests/unit/$(1).o $$(@D)/*.o $$(UNIT_LIBS:%=$$(B)/lib%.a) $$(UNIT_LIBS:%=$$(B)/lib%.a) \
 	    $$(UNIT_LDLIBS) -lcmocka
 endef
