@@ -394,8 +394,8 @@ void resolver_outcome(struct resolver *r, uint32_t parent, int64_t p,
 			if (w->child == d->child && w->link == d->link && w->lo == p)
 				recount(r, v, &l, turn, p, was, is);
 		}
-		/* lo and hi both rise: those that hold p are neighbours. Only a window that the begin
-		 * cuts off may stand behind one of a member that is not cut off, and ends later. */
+		/* lo and hi both rise: those that hold p are neighbours. Only a window that the
+		 * begin cuts off may hide one of a member that is not cut off, and ends later. */
 		for (size_t i = span_from(r, d, p + 1); i-- > 0;) {
 			const struct window *w = window_at(r, d->spans[i]);
 			if (window_hi(w) > p)

@@ -112,7 +112,7 @@ static void fault(void)
 	check_trouble();
 	liveness_trouble(10 * SEC);
 	if (chance(300)) {
-		/* Each is tried again, by threads that are late; who waits for rows holds up all. */
+		/* Each is tried again by late threads; who waits for rows holds up all. */
 		liveness_trouble(10 * SEC + n * (500 * MS));
 		store_mem_fail_reads(server_store(), rnd(5), n, code == E_FULL ? E_IO : code);
 		return;
