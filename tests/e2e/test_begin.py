@@ -423,5 +423,18 @@ def a_restart_leaves_to_catch_up_what_came_due_meanwhile(s):
     assert all(i["reason"] == "catchup" for i in skipped), skipped
 
 
+@test
+def a_backfill_before_the_begin_keeps_the_order_of_an_ordered_task_s_dates(s):
+    s.apply(document("inorder", {"one": "type: shell, cycle: day, serial: ordered, params: {script: 'sleep 0.2'}"},
+                     start_date="2026-01-01", end_date="2026-01-31"), "inorder.yaml")
+    dates = [f"2026-01-{d:02}T00:00:00Z" for d in range(10, 17)]
+    s.command_over(s.command("backfill", selection={"tasks": ["begin/inorder/one"], "dates": dates}))
+    done = until("all ran", lambda: len(r := s.instances("begin/inorder/one", states="Succ")) == len(dates) and r, 120)
+    by_date = sorted(done, key=lambda i: i["run_date"])
+    assert [i["run_date"] for i in by_date] == dates, by_date
+    for before, after in zip(by_date, by_date[1:]):
+        assert before["ended"] <= after["started"], (before, after)
+
+
 if __name__ == "__main__":
     sys.exit(main(lambda: Site("begin").start(types=("noop:64",))))
