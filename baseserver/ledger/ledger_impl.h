@@ -5,11 +5,11 @@
 #include <stdatomic.h>
 
 #include "baseserver/ledger/ledger.h"
+#include "baseserver/ledger/ledger_table.h"
 #include "baseserver/ledger/letters.h"
 #include "baseserver/ledger/pools.h"
 #include "store/anchor.h"
 #include "util/err.h"
-#include "util/index.h"
 #include "util/map.h"
 
 enum entry_mark {
@@ -23,23 +23,6 @@ enum entry_mark {
 	/* It ran when this server began to lead, and its holder has said nothing of it yet; of what
 	 * is spread: some holder of its parts. */
 	EM_UNHEARD = 64,
-};
-
-/* A free place: inst.state is ST_NONE, inst.slot the next free one. */
-struct entry {
-	struct instance inst;
-};
-
-enum { CHUNK = 1024 };
-
-/* Unfinished instances (and finished ones until their commit). */
-struct table {
-	struct entry **chunks;
-	size_t n_chunks;
-	uint32_t free_head; /* MAP_NONE: none */
-	uint32_t used;      /* places ever used */
-	size_t len;
-	struct index by_key;
 };
 
 struct ltask {
@@ -250,20 +233,6 @@ static inline struct letter *letters_pop(struct letters *q)
 		q->tail = &q->head;
 	return l;
 }
-
-/* ledger_table.c */
-void table_init(struct table *t);
-void table_done(struct table *t);
-struct entry *table_at(const struct table *t, uint32_t index);
-struct entry *table_find(const struct table *t, struct inst_key key, uint32_t *ret_index);
-struct entry *table_add(struct table *t, struct inst_key key, uint32_t *ret_index);
-/* A stored row at the place it had; NULL when that is taken. table_restored() after the last. */
-struct entry *table_restore(struct table *t, const struct instance *row);
-void table_restored(struct table *t);
-void table_remove(struct table *t, uint32_t index);
-/* Before table_restored(): a row that was restored is not there. */
-void table_drop(struct table *t, uint32_t index);
-void table_move(struct table *to, struct table *from); /* `from` is empty after */
 
 /* ledger_anchor.c */
 int ledger_anchor_open(struct ledger *l, struct err *err);

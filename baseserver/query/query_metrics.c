@@ -8,7 +8,7 @@
 #include "baseserver/ledger/pools.h"
 #include "baseserver/model/meters.h"
 #include "baseserver/query/query_impl.h"
-#include "baseserver/sort/registrar_impl.h"
+#include "baseserver/sort/broker.h"
 #include "baseserver/sort/sorter.h"
 #include "rt/thread.h"
 #include "util/clock.h"
@@ -52,36 +52,36 @@ static int64_t broker_figure(const struct broker *b, enum meter m)
 
 void query_metrics_brokers(struct query *q, const struct registrar *r)
 {
-	size_t n = r->n < BROKERS_MAX ? r->n : BROKERS_MAX;
+	const struct broker *const *brokers;
+	size_t all = registrar_brokers(r, &brokers), n = all < BROKERS_MAX ? all : BROKERS_MAX;
 	struct buf *out = &q->out;
 
 	meter_one(out, M_BROKERS, (int64_t)registrar_online(r));
 	for (enum meter m = M_BROKER_UP; m <= M_BROKER_DISK; m++) {
 		meter_open(out, m);
 		for (size_t i = 0; i < n; i++)
-			meter_put(out, broker_figure(r->brokers[i], m),
-			          LABELS("broker", r->brokers[i]->name));
+			meter_put(out, broker_figure(brokers[i], m),
+			          LABELS("broker", brokers[i]->name));
 		meter_close(out);
 	}
 	meter_open(out, M_RUNNER_READY);
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < r->brokers[i]->n_runners; k++)
-			meter_put(out,
-			          r->brokers[i]->session && r->brokers[i]->runners[k].state == 1,
-			          LABELS("broker", r->brokers[i]->name, "type",
-			                 r->brokers[i]->runners[k].type));
+		for (size_t k = 0; k < brokers[i]->n_runners; k++)
+			meter_put(out, brokers[i]->session && brokers[i]->runners[k].state == 1,
+			          LABELS("broker", brokers[i]->name, "type",
+			                 brokers[i]->runners[k].type));
 	meter_close(out);
 	meter_open(out, M_STARTS_OK);
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < r->brokers[i]->n_runners; k++)
-			meter_put(out, r->brokers[i]->runners[k].starts[0] == 0,
-			          LABELS("broker", r->brokers[i]->name, "type",
-			                 r->brokers[i]->runners[k].type));
+		for (size_t k = 0; k < brokers[i]->n_runners; k++)
+			meter_put(out, brokers[i]->runners[k].starts[0] == 0,
+			          LABELS("broker", brokers[i]->name, "type",
+			                 brokers[i]->runners[k].type));
 	meter_close(out);
 	meter_open(out, M_TWIN_REFUSED);
 	for (size_t i = 0; i < n; i++)
-		meter_put(out, (int64_t)r->brokers[i]->machine.refused_ever,
-		          LABELS("broker", r->brokers[i]->name));
+		meter_put(out, (int64_t)brokers[i]->machine.refused_ever,
+		          LABELS("broker", brokers[i]->name));
 	meter_close(out);
 }
 

@@ -174,7 +174,8 @@ static void on_greet(struct letter *l, void *self)
 		                 "a broker's name has letters, digits, '.', '_' and '-'");
 	else if (!b)
 		b = add(r, r->last_id + 1, g->name);
-	bool admitted = b && machine_admit(r, b, g) == 0;
+	struct admit at = { actor_mono_us(r->me), r->beat_us, r->ledger };
+	bool admitted = b && machine_admit(&at, b, g) == 0;
 	if (b && !b->stored)
 		store_broker(r, b);
 	if (admitted && g->role == 1)
@@ -182,7 +183,7 @@ static void on_greet(struct letter *l, void *self)
 	else if (admitted)
 		greet_loader(g, b);
 	if (admitted) {
-		machine_heard(r, b);
+		machine_heard(b, actor_mono_us(r->me));
 		b->heard_us = now;
 		g->drained = b->drained;
 	}
@@ -264,7 +265,7 @@ static void on_report(struct letter *l, void *self)
 	if (b && n->starts)
 		starts(b, n);
 	else if (b && !n->gone) {
-		machine_heard(r, b);
+		machine_heard(b, actor_mono_us(r->me));
 		b->heard_us = actor_wall_us(r->me);
 	}
 	free(n);
@@ -403,6 +404,12 @@ size_t registrar_online(const struct registrar *r)
 	return n;
 }
 
+size_t registrar_brokers(const struct registrar *r, const struct broker *const **ret_brokers)
+{
+	*ret_brokers = (const struct broker *const *)r->brokers;
+	return r->n;
+}
+
 bool registrar_find(const struct registrar *r, const char *name, uint32_t *ret_broker)
 {
 	const struct broker *b = by_name(r, name);
@@ -481,7 +488,7 @@ static void print_broker(const struct registrar *r, const struct broker *b, stru
 	put_int(out, "running", b->running);
 	put_int(out, "slots", b->slots);
 	put_text(out, "software", b->software);
-	machine_print(r, b, out);
+	machine_print(b, actor_mono_us(r->me), r->beat_us, out);
 	put_open(out, "types", '[');
 	print_loaders(b, false, out);
 	print_loaders(b, true, out);

@@ -13,6 +13,7 @@
 #include "baseserver/ledger/holder.h"
 #include "rt/actor.h"
 
+struct broker;
 struct buf;
 struct err;
 struct forecast;
@@ -105,5 +106,7 @@ void registrar_explain(const struct registrar *r, const struct task *def, struct
 /* Which loaders a forecast is to count on, and why none of a class takes anything. Its thread. */
 void registrar_forecast(const struct registrar *r, struct forecast *f);
 size_t registrar_online(const struct registrar *r);
+/* All that are known (broker.h), borrowed until the next letter. Its thread. */
+size_t registrar_brokers(const struct registrar *r, const struct broker *const **ret_brokers);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "baseserver/ledger/ledger.h"
-#include "baseserver/sort/registrar_impl.h"
+#include "baseserver/sort/broker.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/clock.h"
@@ -92,7 +92,7 @@ static uint64_t number_of(const char *name, const char *drawn)
 }
 
 /* Who draws the same number under two names is one machine that was renamed. */
-static void know(struct registrar *r, struct broker *b, const struct greeting *g, bool other)
+static void know(const struct admit *at, struct broker *b, const struct greeting *g, bool other)
 {
 	struct machine_of *m = &b->machine;
 
@@ -100,7 +100,7 @@ static void know(struct registrar *r, struct broker *b, const struct greeting *g
 		return;
 	m->id = g->machine[0] ? number_of("", g->machine) : number_of(b->name, g->boot_id);
 	if (other)
-		m->since = ledger_next_token(r->ledger);
+		m->since = ledger_next_token(at->ledger);
 }
 
 void machine_load(struct broker *b, const char *nonce, const char *id, const char *since)
@@ -123,13 +123,13 @@ static void keep_peer(struct machine_of *m, const char *peer)
 	snprintf(m->other_peer, sizeof m->other_peer, "%.*s", (int)n, peer);
 }
 
-static int turn_away(struct registrar *r, struct broker *b, struct greeting *g)
+static int turn_away(const struct admit *at, struct broker *b, struct greeting *g)
 {
 	struct machine_of *m = &b->machine;
 
 	m->refused++;
 	m->refused_ever++;
-	m->other_us = actor_mono_us(r->me);
+	m->other_us = at->now_us;
 	memcpy(m->other_host, g->host, sizeof m->other_host);
 	keep_peer(m, g->peer);
 	return registrar_refuse(g, E_IDENTITY,
@@ -138,24 +138,24 @@ static int turn_away(struct registrar *r, struct broker *b, struct greeting *g)
 	                        "for two beats, this one is taken");
 }
 
-int machine_admit(struct registrar *r, struct broker *b, struct greeting *g)
+int machine_admit(const struct admit *at, struct broker *b, struct greeting *g)
 {
 	struct machine_of *m = &b->machine;
-	int64_t now = actor_mono_us(r->me);
+	int64_t now = at->now_us;
 	bool other = is_other(b, g);
 
 	if (other) {
 		if (!m->asked_us || m->heard_us > m->asked_us)
 			m->asked_us = now;
 #ifdef BUG_94 /* who asks for a name gets it, whoever beats */
-		m->asked_us = now - BEATS_SILENT * r->beat_us;
+		m->asked_us = now - BEATS_SILENT * at->beat_us;
 #endif
-		if (now - m->asked_us < BEATS_SILENT * r->beat_us)
-			return turn_away(r, b, g);
+		if (now - m->asked_us < BEATS_SILENT * at->beat_us)
+			return turn_away(at, b, g);
 		take_over(b, g);
 	}
 	m->asked_us = 0;
-	know(r, b, g, other);
+	know(at, b, g, other);
 	g->holder = (struct holder){ m->id, m->since, b->id };
 	if (other || (g->machine[0] && !m->nonce[0])) {
 		memcpy(m->nonce, g->machine, sizeof m->nonce);
@@ -165,16 +165,16 @@ int machine_admit(struct registrar *r, struct broker *b, struct greeting *g)
 	return 0;
 }
 
-void machine_heard(struct registrar *r, struct broker *b)
+void machine_heard(struct broker *b, int64_t now_us)
 {
-	b->machine.heard_us = actor_mono_us(r->me);
+	b->machine.heard_us = now_us;
 }
 
-void machine_print(const struct registrar *r, const struct broker *b, struct buf *out)
+void machine_print(const struct broker *b, int64_t now_us, int64_t beat_us, struct buf *out)
 {
 	const struct machine_of *m = &b->machine;
-	int64_t shown_us = BEATS_SHOWN * r->beat_us + SHOWN_US;
-	bool is_there = m->refused && actor_mono_us(r->me) - m->other_us < shown_us;
+	int64_t shown_us = BEATS_SHOWN * beat_us + SHOWN_US;
+	bool is_there = m->refused && now_us - m->other_us < shown_us;
 	char text[256] = "";
 
 	if (is_there)

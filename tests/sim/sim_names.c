@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/sort/registrar_impl.h"
+#include "baseserver/sort/broker.h"
 #include "sim.h"
 
 enum { SILENT_BEATS = 2 };
@@ -13,7 +13,6 @@ enum { SILENT_BEATS = 2 };
 static struct broker names[BROKERS];
 static int owner[BROKERS];             /* whose it is, by the world's own book: a place */
 static int64_t heard_us[2 * MACHINES]; /* when something of that machine was taken, by place */
-static struct registrar registrar;
 
 void names_reset(void)
 {
@@ -80,13 +79,12 @@ bool names_admit(int seat, uint32_t session, struct holder *ret_holder)
 	int place = seat % MACHINES, name = place % BROKERS;
 	struct greeting g = { .reply_to = worker_actor(), .evict = on_evict, .session = session };
 
-	registrar.me = worker_actor();
-	registrar.beat_us = BEAT_US;
-	registrar.ledger = server_ledger();
+	struct admit at = { actor_mono_us(worker_actor()), BEAT_US, server_ledger() };
+
 	g.role = seat >= MACHINES ? 1 : 2;
 	snprintf(g.machine, sizeof g.machine, "machine-%d", place);
 	snprintf(g.host, sizeof g.host, "host-%d", place);
-	if (machine_admit(&registrar, &names[name], &g) < 0)
+	if (machine_admit(&at, &names[name], &g) < 0)
 		return false;
 	check_taken(name, place);
 	greets(&names[name], &g);
@@ -101,6 +99,6 @@ void names_heard(int seat)
 
 	if (!swarm.twins)
 		return;
-	machine_heard(&registrar, &names[place % BROKERS]);
+	machine_heard(&names[place % BROKERS], actor_mono_us(worker_actor()));
 	heard_us[place] = now_us;
 }

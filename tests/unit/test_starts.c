@@ -1,6 +1,6 @@
 /* baseserver/sort/sorter_starts: brokers on which nothing starts: left alone, tried, taken back. */
 #include "baseserver/model/why.h"
-#include "baseserver/sort/sorter_impl.h"
+#include "baseserver/sort/sorter.h"
 #include "tests/unit/sorting.h"
 
 enum { TASK = 1, PAUSE_S = 1, PAUSE_MAX_S = 4 };

@@ -1,6 +1,6 @@
 /* The picture of a server that waits, beside a cold load of the same store: mem and sqlite, or
  * MySQL (as test_store.c). */
-#include "baseserver/ledger/ledger_impl.h"
+#include "baseserver/ledger/ledger_table.h"
 #include "baseserver/ledger/warm.h"
 #include "store/mem.h"
 #include "store/store_impl.h"
