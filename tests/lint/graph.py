@@ -171,6 +171,13 @@ def faults():
     return [] if seen == known else [f"graph.py: {seen} is not {known}"]
 
 
+def climbing(folder, target_of):
+    """References upward between the files of a folder, in words; none is what it should have."""
+    f = Folder(folder, target_of)
+    _, _, up = layered(f.nodes, {e: len(names) for e, names in f.refs.items()})
+    return [f"{folder}: {a} refers upward to {b}: {' '.join(sorted(f.refs[a, b]))}" for a, b in sorted(up)]
+
+
 def told(what, strata, rings, up, n_up):
     print(f"{what}: {len(strata)} strata, {n_up} upward references in {len(up)} pairs, {len(rings)} circles")
     for h in range(len(strata), 0, -1):

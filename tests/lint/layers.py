@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Includes point down only: layers.txt is the picture of ARCHITECTURE.md, held by this.
+"""Includes point down only: layers.txt is the picture of ARCHITECTURE.md, held by this. Inside a room of the
+BaseServer calls do, too: among its files no reference goes up, so that there is no circle.
 
 `layers.py --graph FOLDER [MAP]` prints instead what the folder's files and sub-folders use of each other: strata,
 upward references, circles (graph.py). MAP, lines `file room`, judges a move before it is made."""
@@ -56,5 +57,8 @@ if sys.argv[1:2] == ["--graph"]:
 tap = Tap()
 tree = files(".c", ".h")
 tap.check(f"includes point down only ({len(tree)} files)", [f for p in tree for f in faults_of(p)])
+flat = [f for f in sorted(LAYERS) if f.startswith("baseserver/") or f == "cgi/http"]
+tap.check(f"no file refers upward inside its room ({len(flat)} rooms)",
+          [x for f in flat for x in graph.climbing(f, target_of)])
 tap.check("--graph tells strata, circles and what goes up", graph.faults())
 tap.end()
