@@ -228,7 +228,7 @@ void commander_free(struct commander *c)
 	free(c);
 }
 
-struct actor *commander_actor(struct commander *c)
+struct actor *commander_actor(const struct commander *c)
 {
 	return c->me;
 }

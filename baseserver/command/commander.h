@@ -54,7 +54,7 @@ int commander_new(struct thread *th, struct ledger *ledger, struct store *store,
                   const struct commander_settings *set, struct commander **ret_commander,
                   struct err *err);
 void commander_free(struct commander *c); /* its thread is stopped; NULL is fine */
-struct actor *commander_actor(struct commander *c);
+struct actor *commander_actor(const struct commander *c);
 
 /* For brokers' names and drains, and for queries; borrowed. Before any thread runs. */
 void commander_set_front(struct commander *c, const struct front *front);

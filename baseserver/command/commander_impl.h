@@ -1,8 +1,9 @@
-/* commander_impl.h — the commander's inside, shared by commander*.c and query*.c only. */
+/* commander_impl.h — the commander's inside. For the files of this room only. */
 #ifndef BASESERVER_COMMANDER_IMPL_H
 #define BASESERVER_COMMANDER_IMPL_H
 
 #include "baseserver/command/commander.h"
+#include "baseserver/command/commander_guest.h"
 #include "baseserver/command/documents.h"
 #include "baseserver/command/keyset.h"
 #include "baseserver/command/progress.h"
@@ -144,22 +145,6 @@ struct flight {
 };
 
 enum phase { PH_SURVEY, PH_EDIT, PH_RUN, PH_GONE, PH_RETIRE, PH_OTHER, PH_OVER };
-
-/* What is durable of a command. */
-struct shown {
-	enum command_state state;
-	int64_t total, done, failed, ended_us;
-};
-
-/* What clients get to see of a command, at work or over; borrowed from it. */
-struct face {
-	uint64_t id, number; /* number: of the stream; 0: nothing is durable yet */
-	enum command_kind kind;
-	const char *actor, *message, *error;
-	const char *changes; /* or NULL */
-	int64_t created_us;
-	const struct shown *shown;
-};
 
 struct cmd {
 	struct cmd *next; /* of those at work */
@@ -312,9 +297,7 @@ struct commander {
 /* commander_turn.c */
 void commander_put(struct commander *c, struct cmd *cmd); /* its id is the highest */
 struct cmd *commander_find(const struct commander *c, uint64_t id);
-void commander_work(struct commander *c, struct cmd *cmd);      /* in the next turn */
-void commander_alarm(struct commander *c, int64_t at_us);       /* turn() not later than that */
-bool commander_send(struct commander *c, struct proposals *ps); /* false: stuck for now */
+void commander_work(struct commander *c, struct cmd *cmd); /* in the next turn */
 /* A command is about to retire it, perhaps when what runs of it has ended. */
 bool commander_retires(const struct commander *c, uint32_t task);
 bool order_selects(const struct order *o, uint32_t task);
@@ -322,7 +305,6 @@ bool order_selects(const struct order *o, uint32_t task);
 int64_t order_from(const struct order *o, const struct tz *tz);
 
 /* commander_fold.c */
-void commander_fold(struct commander *c);
 void cmd_unwatch(struct commander *c, struct cmd *cmd);
 /* With stop_on_failure: what ended so stops the command. */
 void cmd_stop_if_bad(const struct commander *c, struct cmd *cmd, struct inst_key key,
@@ -368,7 +350,6 @@ void order_tell_scope(struct commander *c, uint64_t command, const struct order 
 /* commander_run.c: step by step. */
 void cmd_survey(struct commander *c, struct cmd *cmd);
 void cmd_run(struct commander *c, struct cmd *cmd);
-void commander_answered(struct letter *l, void *self);
 void cmd_cancel_rows(struct commander *c, struct cmd *cmd);
 
 /* apply_draft.c: a test run of a document that is not saved. */
@@ -407,9 +388,7 @@ void cmd_other(struct commander *c, struct cmd *cmd);
 
 /* commander_print.c */
 struct face cmd_face(const struct cmd *cmd);
-void face_print(const struct face *f, struct buf *out);
 void cmd_print_dry(const struct commander *c, const struct cmd *cmd, struct buf *out);
-void print_instance_name(const struct commander *c, struct inst_key key, struct buf *out);
 
 /* commander_in.c */
 struct cmd *cmd_new(enum command_kind kind, const char *request_id, const char *actor,
@@ -434,9 +413,6 @@ void cmd_record(struct commander *c, struct cmd *cmd, struct store_command_item 
 void cmd_over(struct commander *c, struct cmd *cmd, enum command_state state, const char *error);
 void cmd_fail(struct commander *c, struct cmd *cmd, const struct refusal *f);
 void cmd_answer_all(struct cmd *cmd);
-void request_answer(struct client_request *r, int code, const char *text, struct buf *body,
-                    uint64_t number);
-void request_refuse(struct client_request *r, const struct refusal *f);
 
 /* commander_load.c */
 int commander_load(struct commander *c, struct store *store, struct err *err);

@@ -87,7 +87,7 @@ static void print_image(const struct query *q, struct buf *out)
 	put_int(out, "priority", i->priority);
 	put_text(out, "origin", origin_name((enum origin)i->origin));
 	print_flags(i, out);
-	const struct progress_item *far = progress_find(&q->c->progress, q->key);
+	const struct progress_item *far = progress_find(commander_progress_of(q->c), q->key);
 	if (far)
 		put_int(out, "progress_permille", far->permille);
 	else
@@ -99,7 +99,7 @@ static void print_image(const struct query *q, struct buf *out)
 
 static void query_instance(struct query *q)
 {
-	const struct cat_task *t = catalog_task(&q->c->cat, q->key.task);
+	const struct cat_task *t = catalog_task(commander_catalog(q->c), q->key.task);
 
 	put_open(&q->out, NULL, '{');
 	print_instance_name(q->c, q->key, &q->out);
@@ -144,7 +144,7 @@ static void finish(struct query *q)
 		break;
 	}
 	if (q->number == 0)
-		q->number = stream_seen(q->c->in);
+		q->number = commander_seen(q->c);
 	answer(q);
 }
 
@@ -153,16 +153,16 @@ static bool may_leave(struct query *q)
 {
 	struct ledger_figures fig;
 
-	if (q->number <= stream_seen(q->c->in))
+	if (q->number <= commander_seen(q->c))
 		return true;
 	if (q->kind != QK_WHY)
 		return false;
-	ledger_figures(q->c->ledger, &fig);
+	ledger_figures(commander_ledger(q->c), &fig);
 	q->store_away = fig.store_down;
 	if (q->store_away)
-		q->number = stream_seen(q->c->in);
+		q->number = commander_seen(q->c);
 	else
-		commander_alarm(q->c, actor_mono_us(q->c->me) + LOOK_AGAIN_US);
+		commander_alarm(q->c, actor_mono_us(commander_actor(q->c)) + LOOK_AGAIN_US);
 	return q->store_away;
 }
 
@@ -177,13 +177,14 @@ static void at_home(struct letter *l, void *self)
 		finish(q);
 		return;
 	}
-	q->next = c->parked;
-	c->parked = q;
+	struct query **parked = commander_parked(c);
+	q->next = *parked;
+	*parked = q;
 }
 
 static void query_unpark(struct commander *c)
 {
-	for (struct query **at = &c->parked, *q; (q = *at);) {
+	for (struct query **at = commander_parked(c), *q; (q = *at);) {
 		if (!may_leave(q)) {
 			at = &q->next;
 			continue;
@@ -195,9 +196,8 @@ static void query_unpark(struct commander *c)
 
 static void query_drop_parked(struct commander *c)
 {
-	while (c->parked) {
-		struct query *q = c->parked;
-		c->parked = q->next;
+	for (struct query **at = commander_parked(c), *q; (q = *at);) {
+		*at = q->next;
 		query_free(q);
 	}
 }
@@ -232,14 +232,14 @@ static void at_registrar(struct letter *l, void *self)
 
 static struct actor *sorter_of(const struct query *q)
 {
-	const struct front *f = q->c->front;
+	const struct front *f = commander_front(q->c);
 
 	return f && f->sorter ? sorter_actor(f->sorter) : NULL;
 }
 
 static struct actor *registrar_of(const struct query *q)
 {
-	const struct front *f = q->c->front;
+	const struct front *f = commander_front(q->c);
 
 	return f && f->registrar ? registrar_actor(f->registrar) : NULL;
 }
@@ -288,7 +288,7 @@ static void at_resolver(struct letter *l, void *self)
 
 static void to_resolver(struct query *q)
 {
-	const struct front *f = q->c->front;
+	const struct front *f = commander_front(q->c);
 
 	if (!query_hop(q, f && f->resolver ? resolver_actor(f->resolver) : NULL, at_resolver))
 		to_sorter(q);
@@ -317,7 +317,7 @@ static void at_ledger(struct letter *l, void *self)
 
 static void ask_for_parent(struct query *q)
 {
-	query_hop(q, ledger_actor(q->c->ledger), at_ledger);
+	query_hop(q, ledger_actor(commander_ledger(q->c)), at_ledger);
 }
 
 /* --- the first station ------------------------------------------------------------------------ */
@@ -334,7 +334,7 @@ static int parse_instance(struct query *q, const struct jval *args, struct refus
 	if (!v)
 		return refuse(f, E_INVALID, "args.instance", "{\"id\": \"17.1772323200\"}",
 		              "args.instance: is missing");
-	return selection_instance(&q->c->cat, v, "args.instance", &q->key, f);
+	return selection_instance(commander_catalog(q->c), v, "args.instance", &q->key, f);
 }
 
 static int query_command(struct query *q, const struct jval *args, struct refusal *f)
@@ -351,13 +351,7 @@ static int query_command(struct query *q, const struct jval *args, struct refusa
 		return refuse(f, E_INVALID, "args.command", "\"12\"",
 		              "args.command: a command's number in quotes is expected");
 	uint64_t id = strtoull(text, NULL, 10);
-	const struct cmd *cmd = commander_find(q->c, id);
-	const struct past *past = pasts_find(&q->c->pasts, id);
-	struct face face = { 0 };
-	if (cmd)
-		face = cmd_face(cmd);
-	else if (past)
-		face = past_face(past);
+	const struct face face = commander_face(q->c, id);
 	if (!face.number)
 		return refuse(f, E_NOT_FOUND, "args.command", NULL, "no command %s", text);
 	face_print(&face, &q->out);
@@ -368,18 +362,20 @@ static int query_command(struct query *q, const struct jval *args, struct refusa
 static void start_queues(struct query *q)
 {
 	if (!sorter_of(q)) {
-		query_queues(q, NULL, q->c->cat.counts);
+		query_queues(q, NULL, commander_catalog(q->c)->counts);
 		finish(q);
 		return;
 	}
-	buf_put(&q->resolver, q->c->cat.counts, sizeof q->c->cat.counts);
+	buf_put(&q->resolver, commander_catalog(q->c)->counts,
+	        sizeof commander_catalog(q->c)->counts);
 	to_sorter(q);
 }
 
 static void start_metrics(struct query *q)
 {
 	query_metrics_begin(q);
-	buf_put(&q->resolver, q->c->cat.counts, sizeof q->c->cat.counts);
+	buf_put(&q->resolver, commander_catalog(q->c)->counts,
+	        sizeof commander_catalog(q->c)->counts);
 	if (!query_hop(q, registrar_of(q), at_registrar))
 		to_sorter(q);
 }
@@ -402,9 +398,9 @@ static int start(struct query *q, const struct jval *args, struct refusal *f)
 	if (r < 0)
 		return r;
 	if (q->kind == QK_WHY)
-		q->def = task_ref(catalog_task(&q->c->cat, q->key.task)->def);
+		q->def = task_ref(catalog_task(commander_catalog(q->c), q->key.task)->def);
 	if (about_one)
-		query_hop(q, ledger_actor(q->c->ledger), at_ledger);
+		query_hop(q, ledger_actor(commander_ledger(q->c)), at_ledger);
 	else if ((q->kind == QK_BROKERS || q->kind == QK_TYPES) && !registrar_of(q))
 		return refuse(f, E_UNSUPPORTED, "", NULL, "there are no brokers here");
 	else if (q->kind == QK_BROKERS || q->kind == QK_TYPES || q->kind == QK_SERVER)

@@ -91,13 +91,13 @@ static void at_ledger(struct letter *letter, void *self)
 	q->forecast = NULL;
 	l->ctx = q;
 	l->answered = on_played;
-	l->reply_to = q->c->me;
+	l->reply_to = commander_actor(q->c);
 	to_sorter(l);
 }
 
 static int ask_for(struct query *q, const char *name, struct refusal *f)
 {
-	const struct catalog *cat = &q->c->cat;
+	const struct catalog *cat = commander_catalog(q->c);
 	const struct cat_task *one = catalog_find(cat, name);
 	size_t before = q->forecast->f.n_tasks;
 
@@ -153,10 +153,10 @@ int query_forecast(struct query *q, const struct jval *args, struct refusal *f)
 	const char *name = NULL, *date = NULL;
 	int r = arg_object(args, "args", keys, f);
 
-	if (!q->c->front || !q->c->front->forecaster)
+	if (!commander_front(q->c) || !commander_front(q->c)->forecaster)
 		return refuse(f, E_UNSUPPORTED, "", NULL, "there is no forecaster here");
-	q->forecast = forecast_letter_new(actor_wall_us(q->c->me));
-	q->forecast->front = q->c->front;
+	q->forecast = forecast_letter_new(actor_wall_us(commander_actor(q->c)));
+	q->forecast->front = commander_front(q->c);
 	if (r == 0)
 		r = arg_text(args, "args", "name", 300, &name, f);
 	if (r == 0)
@@ -164,7 +164,7 @@ int query_forecast(struct query *q, const struct jval *args, struct refusal *f)
 	if (r == 0 && date)
 		r = parse_day(q, date, f);
 	if (r == 0 && q->kind == QK_BASELINES)
-		ask_promised(&q->forecast->f, &q->c->cat);
+		ask_promised(&q->forecast->f, commander_catalog(q->c));
 	else if (r == 0 && !name)
 		r = refuse(f, E_INVALID, "args.name", "project/workflow[/task]",
 		           "args.name: is missing");
@@ -172,8 +172,8 @@ int query_forecast(struct query *q, const struct jval *args, struct refusal *f)
 		r = ask_for(q, name, f);
 	if (r < 0)
 		return r;
-	forecast_collect(&q->forecast->f, &q->c->cat);
-	return query_hop(q, ledger_actor(q->c->ledger), at_ledger) ? 0 : E_CLOSED;
+	forecast_collect(&q->forecast->f, commander_catalog(q->c));
+	return query_hop(q, ledger_actor(commander_ledger(q->c)), at_ledger) ? 0 : E_CLOSED;
 }
 
 /* --- the forecaster looks after its promises ----------------------------------------------- */
@@ -192,11 +192,11 @@ static void on_snapshot(struct letter *letter, void *self)
 	struct forecast_letter *l = (struct forecast_letter *)letter;
 
 	commander_fold(c);
-	l->front = c->front;
-	ask_promised(&l->f, &c->cat);
-	forecast_collect(&l->f, &c->cat);
+	l->front = commander_front(c);
+	ask_promised(&l->f, commander_catalog(c));
+	forecast_collect(&l->f, commander_catalog(c));
 	letter->deliver = on_filled;
-	if (actor_post_credit(ledger_actor(c->ledger), letter) < 0)
+	if (actor_post_credit(ledger_actor(commander_ledger(c)), letter) < 0)
 		letter->discard(letter);
 }
 
@@ -205,7 +205,7 @@ static int snapshot(void *ctx, struct forecast_letter *l)
 	struct commander *c = ctx;
 
 	l->letter.deliver = on_snapshot;
-	return actor_post_credit(c->me, &l->letter);
+	return actor_post_credit(commander_actor(c), &l->letter);
 }
 
 struct promise_news {
@@ -225,13 +225,14 @@ static void on_news(struct letter *letter, void *self)
 {
 	struct commander *c = self;
 	struct promise_news *n = (struct promise_news *)letter;
-	struct proposals *ps = proposals_new(PR_COMMANDER, 1, c->me, commander_answered);
+	struct proposals *ps = proposals_new(PR_COMMANDER, 1, commander_actor(c),
+	                                     commander_answered);
 	struct proposal *p = proposals_add(ps, ASK_PROMISE, n->key);
 
 	p->reason = n->reason;
 	p->note = n->note;
 	n->note = NULL;
-	if (c->stuck)
+	if (commander_stuck(c))
 		proposals_free(ps);
 	else
 		commander_send(c, ps);
@@ -249,7 +250,7 @@ static void tell_promise(void *ctx, struct inst_key key, enum promise_state stat
 	n->note = note;
 	n->letter.deliver = on_news;
 	n->letter.discard = news_discard;
-	if (actor_post_credit(c->me, &n->letter) < 0)
+	if (actor_post_credit(commander_actor(c), &n->letter) < 0)
 		news_discard(&n->letter);
 }
 

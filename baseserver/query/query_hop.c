@@ -29,5 +29,5 @@ bool query_hop(struct query *q, struct actor *to, void (*deliver)(struct letter 
 
 void query_home(struct query *q)
 {
-	query_hop(q, q->c->me, q->home);
+	query_hop(q, commander_actor(q->c), q->home);
 }

@@ -2,7 +2,14 @@
 #ifndef BASESERVER_QUERY_IMPL_H
 #define BASESERVER_QUERY_IMPL_H
 
-#include "baseserver/command/commander_impl.h"
+#include "baseserver/command/commander.h"
+#include "baseserver/command/commander_guest.h"
+#include "baseserver/command/progress.h"
+#include "baseserver/ledger/letters.h"
+#include "baseserver/model/args.h"
+#include "baseserver/model/catalog.h"
+#include "baseserver/model/lead_view.h"
+#include "baseserver/model/select.h"
 #include "baseserver/model/why.h"
 #include "sched/instance.h"
 #include "util/buf.h"

@@ -10,7 +10,7 @@ static void at_logs(struct letter *l, void *self)
 	struct log_survey s = { 0 };
 	struct buf *out = &q->out;
 
-	q->c->front->survey_logs(self, &s);
+	commander_front(q->c)->survey_logs(self, &s);
 	put_open(out, NULL, '{');
 	put_time_us(out, "before", s.before_us);
 	put_int(out, "instances", (int64_t)s.old);
@@ -24,7 +24,7 @@ static void at_logs(struct letter *l, void *self)
 
 int query_logs(struct query *q, struct refusal *f)
 {
-	const struct front *front = q->c->front;
+	const struct front *front = commander_front(q->c);
 
 	if (!front || !front->survey_logs || !query_hop(q, front->logs, at_logs))
 		return refuse(f, E_UNSUPPORTED, "", NULL, "there are no logs of jobs here");

@@ -123,7 +123,7 @@ static void each_pool(void *ctx, const struct sorter_pool *p)
 
 static void put_waits(const struct query *q, const struct sorter *s, struct buf *out)
 {
-	const struct ledger_timings *t = ledger_timings(q->c->ledger);
+	const struct ledger_timings *t = ledger_timings(commander_ledger(q->c));
 
 	meter_open(out, M_GATE_WAIT);
 	meter_timing(out, &t->due, 2, LABELS("gate", why_gate_name(3)));
@@ -234,13 +234,13 @@ static void put_workers(const struct front *f, struct buf *out)
 
 static void put_ledger(const struct query *q, struct buf *out)
 {
-	const struct ledger_timings *t = ledger_timings(q->c->ledger);
+	const struct ledger_timings *t = ledger_timings(commander_ledger(q->c));
 	struct scrubber_figures s = { 0 };
 	struct ledger_figures f;
 
-	ledger_figures(q->c->ledger, &f);
-	if (q->c->front && q->c->front->scrubber)
-		scrubber_figures(q->c->front->scrubber, &s);
+	ledger_figures(commander_ledger(q->c), &f);
+	if (commander_front(q->c) && commander_front(q->c)->scrubber)
+		scrubber_figures(commander_front(q->c)->scrubber, &s);
 	meter_one(out, M_TRANSITIONS, (int64_t)f.durable);
 	meter_one(out, M_PENDING, (int64_t)(f.last - f.durable));
 	meter_open(out, M_EVENTS);
@@ -278,8 +278,8 @@ static void put_ledger(const struct query *q, struct buf *out)
 
 static void put_process(const struct query *q, const struct front *f, struct buf *out)
 {
-	meter_one(out, M_STANDBYS, (int64_t)q->c->lead.n);
-	meter_one(out, M_EPOCH, ledger_epoch(q->c->ledger));
+	meter_one(out, M_STANDBYS, (int64_t)commander_lead_seen(q->c)->n);
+	meter_one(out, M_EPOCH, ledger_epoch(commander_ledger(q->c)));
 	meter_one(out, M_STARTED, f->started_us);
 	meter_one(out, M_CPU, self_cpu_us());
 	meter_one(out, M_RESIDENT, (int64_t)self_resident_bytes());
@@ -288,18 +288,18 @@ static void put_process(const struct query *q, const struct front *f, struct buf
 void query_metrics(struct query *q)
 {
 	static const struct front nothing;
-	const struct front *f = q->c->front ? q->c->front : &nothing;
+	const struct front *f = commander_front(q->c) ? commander_front(q->c) : &nothing;
 	struct buf *out = &q->out;
 
 	put_ledger(q, out);
 	meter_open(out, M_INSTANCES);
 	for (int s = 1; s < ST_COUNT; s++)
 		if (!state_final((enum state)s))
-			meter_put(out, (int64_t)q->c->cat.counts[s],
+			meter_put(out, (int64_t)commander_catalog(q->c)->counts[s],
 			          LABELS("state", state_name((enum state)s)));
 	meter_close(out);
 	put_workers(f, out);
-	put_threads(f, actor_mono_us(q->c->me), out);
+	put_threads(f, actor_mono_us(commander_actor(q->c)), out);
 	for (enum meter m = M_DISK_FREE; m <= M_DISK; m++) {
 		meter_open(out, m);
 		put_disk(out, m, "store", f->store_dir);

@@ -63,16 +63,18 @@ int query_notifier(struct query *q, const struct jval *args, struct refusal *f)
 
 	if (code < 0)
 		return code;
-	if (!c->notifier || !c->front || !c->front->ask)
+	uint32_t session = 0;
+	struct worker *notifier = commander_notifier_seen(c, &session);
+	if (!notifier || !commander_front(c) || !commander_front(c)->ask)
 		return refuse(f, E_AGAIN, "", "start sirdar-notifier, see its log",
 		              "no notifier is connected to this server");
 	struct client_request *r = client_request_new(q->req->kind, q->req->args, q->req->args_len);
 	r->letter.discard = forget;
-	r->reply_to = c->me;
+	r->reply_to = commander_actor(c);
 	r->answered = answered;
 	r->ctx = q;
-	r->session = c->notifier_session;
-	r->id = ++q->c->last_ask;
-	c->front->ask(c->notifier, r);
+	r->session = session;
+	r->id = commander_next_ask(q->c);
+	commander_front(c)->ask(notifier, r);
 	return 0;
 }

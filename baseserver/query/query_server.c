@@ -87,7 +87,8 @@ struct patient {
 
 static struct patient patient_of(const struct commander *c)
 {
-	return (struct patient){ c->front, c->ledger, &c->lead, actor_mono_us(c->me) };
+	return (struct patient){ commander_front(c), commander_ledger(c), commander_lead_seen(c),
+		                 actor_mono_us(commander_actor(c)) };
 }
 
 /* What is wrong, a line each. Returns what it amounts to. */
@@ -128,12 +129,12 @@ static const char *print_problems(const struct patient *p, struct buf *out)
 /* How far a standby is behind is the number it read against the last one on disk. */
 static void print_lead(const struct commander *c, struct buf *out)
 {
-	const struct lead_view *v = &c->lead;
+	const struct lead_view *v = commander_lead_seen(c);
 	struct ledger_figures fig;
 
 	if (!v->lease.epoch)
 		return;
-	ledger_figures(c->ledger, &fig);
+	ledger_figures(commander_ledger(c), &fig);
 	put_text(out, "name", v->lease.who);
 	put_text(out, "address", v->lease.address);
 	put_text(out, "elects", v->elects);
@@ -145,7 +146,8 @@ static void print_lead(const struct commander *c, struct buf *out)
 		put_open(out, NULL, '{');
 		put_text(out, "name", n->who);
 		put_text(out, "address", n->address);
-		put_int(out, "heard_ms", (n->age_us + actor_mono_us(c->me) - v->at_us) / US_PER_MS);
+		put_int(out, "heard_ms",
+		        (n->age_us + actor_mono_us(commander_actor(c)) - v->at_us) / US_PER_MS);
 		put_int(out, "behind",
 		        fig.durable > n->number ? (int64_t)(fig.durable - n->number) : 0);
 		put_close(out, '}');
@@ -157,33 +159,34 @@ void query_server(struct query *q)
 {
 	static const struct front nothing;
 	const struct commander *c = q->c;
-	const struct front *f = c->front ? c->front : &nothing;
+	const struct front *f = commander_front(c) ? commander_front(c) : &nothing;
 	struct buf *out = &q->out;
 
 	put_open(out, NULL, '{');
 	put_text(out, "version", f->software ? f->software : SIRDAR_VERSION);
 	put_bool(out, "leads", true);
 	put_bool(out, "recovering", false);
-	put_int(out, "epoch", ledger_epoch(c->ledger));
-	put_id(out, "number", stream_seen(c->in));
+	put_int(out, "epoch", ledger_epoch(commander_ledger(c)));
+	put_id(out, "number", commander_seen(c));
 	put_time_us(out, "started", f->started_us);
-	put_time_us(out, "now", actor_wall_us(c->me));
-	put_text(out, "timezone", c->set.timezone ? c->set.timezone : "UTC");
+	put_time_us(out, "now", actor_wall_us(commander_actor(c)));
+	put_text(out, "timezone", commander_timezone(c));
 	put_text(out, "store", f->store ? f->store : "mem");
 	print_lead(c, out);
 	struct patient p = patient_of(c);
 	print_problems(&p, out);
 	size_t tasks = 0;
-	for (size_t i = 0; i < c->cat.tasks_cap; i++) {
-		const struct cat_task *t = catalog_task(&c->cat, (uint32_t)i);
+	for (size_t i = 0; i < commander_catalog(c)->tasks_cap; i++) {
+		const struct cat_task *t = catalog_task(commander_catalog(c), (uint32_t)i);
 		tasks += t && !catalog_retired(t);
 	}
 	put_int(out, "tasks", (int64_t)tasks);
 	put_int(out, "brokers", (int64_t)q->brokers_online);
 	put_open(out, "instances", '{');
 	for (int s = 1; s < ST_COUNT; s++)
-		if (c->cat.counts[s])
-			put_int(out, state_name((enum state)s), (int64_t)c->cat.counts[s]);
+		if (commander_catalog(c)->counts[s])
+			put_int(out, state_name((enum state)s),
+			        (int64_t)commander_catalog(c)->counts[s]);
 	put_close(out, '}');
 	put_close(out, '}');
 }
@@ -269,5 +272,5 @@ void front_health(const struct front *f, int64_t now_us, struct buf *out)
 
 void query_nodes(struct query *q)
 {
-	buf_puts(&q->out, q->c->nodes ? q->c->nodes : "{\"etcd\":false,\"nodes\":[]}");
+	buf_puts(&q->out, commander_nodes_seen(q->c));
 }

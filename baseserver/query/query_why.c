@@ -37,8 +37,8 @@ static bool met(const struct task_link *l, const struct outcome_range *o)
 
 static const char *shown_state(const struct why *w, struct inst_key key)
 {
-	const struct cat_task *t = catalog_task(&w->q->c->cat, key.task);
-	const struct cat_inst *live = catalog_live(&w->q->c->cat, key);
+	const struct cat_task *t = catalog_task(commander_catalog(w->q->c), key.task);
+	const struct cat_inst *live = catalog_live(commander_catalog(w->q->c), key);
 	const struct outcome_range *o = t ? outcomes_find(&t->outcomes, key.run_date) : NULL;
 
 	if (live)
@@ -59,7 +59,7 @@ static void add_wait(struct why *w, struct inst_key key)
 /* What it waits for does not start either: which of the two is frozen, by whom. */
 static void say_frozen(struct why *w, const struct cat_task *p, struct inst_key key)
 {
-	const struct cat_inst *live = catalog_live(&w->q->c->cat, key);
+	const struct cat_inst *live = catalog_live(commander_catalog(w->q->c), key);
 	bool instance = live && live->flags & IF_FROZEN, task = p->row.frozen;
 	char at[WHEN_TEXT];
 
@@ -67,9 +67,7 @@ static void say_frozen(struct why *w, const struct cat_task *p, struct inst_key 
 		return;
 	/* Of an instance its history tells; of a task its command, while that is known. */
 	const struct commander *c = w->q->c;
-	const struct cmd *cmd = task ? commander_find(c, p->frozen_by) : NULL;
-	const struct past *past = task && !cmd ? pasts_find(&c->pasts, p->frozen_by) : NULL;
-	const struct face face = cmd ? cmd_face(cmd) : past ? past_face(past) : (struct face){ 0 };
+	const struct face face = commander_face(c, task ? p->frozen_by : 0);
 	w->line->code = WHY_LINK_FROZEN;
 	w->line->n--; /* the state is not what holds it */
 	why_text(w->line, "what", "%s", task ? "the task" : "that instance");
@@ -81,7 +79,7 @@ static void say_frozen(struct why *w, const struct cat_task *p, struct inst_key 
 /* One link in words; false: nothing of it is open. */
 static bool say_link(struct why *w, const struct task_link *l)
 {
-	const struct cat_task *p = catalog_task(&w->q->c->cat, l->parent);
+	const struct cat_task *p = catalog_task(commander_catalog(w->q->c), l->parent);
 	struct link_span spans[LINK_SPANS_MAX];
 	int64_t first = PLAN_NEVER;
 	size_t total = 0, open = 0;
@@ -95,7 +93,8 @@ static bool say_link(struct why *w, const struct task_link *l)
 		for (int64_t d = plan_next(p->def->plan, spans[i].lo - 1);
 		     d < spans[i].hi && total < DATES_MAX; d = plan_next(p->def->plan, d)) {
 			if (d < begin &&
-			    !catalog_live(&w->q->c->cat, (struct inst_key){ d, p->id, 0 }) &&
+			    !catalog_live(commander_catalog(w->q->c),
+			                  (struct inst_key){ d, p->id, 0 }) &&
 			    !outcomes_find(&p->outcomes, d))
 				continue;
 			total++;
@@ -146,7 +145,7 @@ static bool say_turn(struct why *w)
 static void find_earlier(const struct why *w, const struct cat_task *t, int64_t first,
                          struct inst_key *ret)
 {
-	const struct catalog *c = &w->q->c->cat;
+	const struct catalog *c = commander_catalog(w->q->c);
 
 	for (uint32_t k = t->live; k != SLAB_NONE; k = catalog_inst(c, k)->next) {
 		const struct cat_inst *i = catalog_inst(c, k);
@@ -166,8 +165,9 @@ static bool say_earlier(struct why *w, enum why_code code)
 
 	if (!def->overlap_run)
 		find_earlier(w, w->t, first, &earlier);
-	for (uint32_t id = 0; def->overlap_run && id < w->q->c->cat.tasks_cap; id++) {
-		const struct cat_task *t = w->q->c->cat.tasks[id];
+	for (uint32_t id = 0; def->overlap_run && id < commander_catalog(w->q->c)->tasks_cap;
+	     id++) {
+		const struct cat_task *t = commander_catalog(w->q->c)->tasks[id];
 		if (t && t->def && t->def->workflow_id == def->workflow_id)
 			find_earlier(w, t, first, &earlier);
 	}
@@ -180,8 +180,9 @@ static bool say_earlier(struct why *w, enum why_code code)
 	why_set(w->line, code);
 	why_text(w->line, "date", "%s", text);
 	why_text(w->line, "task", "%s%s", earlier.task == w->t->id ? "" : " of ",
-	         earlier.task == w->t->id ? ""
-	                                  : catalog_task(&w->q->c->cat, earlier.task)->def->name);
+	         earlier.task == w->t->id
+	                 ? ""
+	                 : catalog_task(commander_catalog(w->q->c), earlier.task)->def->name);
 	why_text(w->line, "state", "%s", shown_state(w, earlier));
 	return true;
 }
@@ -246,7 +247,7 @@ static void say_runs(struct why *w, const struct instance *i)
 static void say_live(struct why *w)
 {
 	const struct instance *i = &w->q->image;
-	int64_t now = actor_wall_us(w->q->c->me);
+	int64_t now = actor_wall_us(commander_actor(w->q->c));
 
 	if (state_holds_slot((enum state)i->state))
 		say_runs(w, i);
@@ -308,7 +309,7 @@ static void say_absent(struct why *w)
 		why_set(w->line, WHY_OFFLINE);
 	else if (w->t->row.frozen)
 		why_set(w->line, WHY_TASK_FROZEN);
-	else if (due_us > actor_wall_us(q->c->me))
+	else if (due_us > actor_wall_us(commander_actor(q->c)))
 		say_until(w, WHY_DUE, due_us);
 	else if (!say_unheard(w))
 		why_set(w->line, WHY_STARTS); /* its row is made at this moment */
@@ -316,7 +317,9 @@ static void say_absent(struct why *w)
 
 bool query_why_say(struct query *q)
 {
-	struct why w = { .q = q, .line = &q->why, .t = catalog_task(&q->c->cat, q->key.task) };
+	struct why w = { .q = q,
+		         .line = &q->why,
+		         .t = catalog_task(commander_catalog(q->c), q->key.task) };
 
 	if (q->live)
 		say_live(&w);
@@ -327,7 +330,9 @@ bool query_why_say(struct query *q)
 
 void query_why_store_away(struct query *q)
 {
-	struct why w = { .q = q, .line = &q->why, .t = catalog_task(&q->c->cat, q->key.task) };
+	struct why w = { .q = q,
+		         .line = &q->why,
+		         .t = catalog_task(commander_catalog(q->c), q->key.task) };
 
 	q->live = false; /* that image is not durable */
 	why_set(&q->why, WHY_STORE_AWAY);
@@ -339,7 +344,7 @@ void query_why_store_away(struct query *q)
 static int64_t parent_ends_us(const struct query *q)
 {
 	const struct instance *i = &q->parent_image;
-	const struct cat_task *t = catalog_task(&q->c->cat, q->parent.task);
+	const struct cat_task *t = catalog_task(commander_catalog(q->c), q->parent.task);
 	int64_t from;
 
 	if (!t || q->lasts_us == 0)
@@ -353,7 +358,7 @@ static int64_t parent_ends_us(const struct query *q)
 	else
 		from = i->state == ST_FAILED ? i->retry_at_us : i->eff_due_us;
 	from += from ? q->lasts_us : 0;
-	return from > actor_wall_us(q->c->me) ? from : 0;
+	return from > actor_wall_us(commander_actor(q->c)) ? from : 0;
 }
 
 static const char *state_of(const struct query *q)

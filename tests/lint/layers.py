@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Includes point down only: layers.txt is the picture of ARCHITECTURE.md, held by this. Inside a room of the
-BaseServer calls do, too: among its files no reference goes up, so that there is no circle.
+BaseServer calls do, too: among its files no reference goes up, so that there is no circle. An _impl.h is included
+only inside its own folder, but for what walls.txt names.
 
 `layers.py --graph FOLDER [MAP]` prints instead what the folder's files and sub-folders use of each other: strata,
 upward references, circles (graph.py). MAP, lines `file room`, judges a move before it is made."""
@@ -12,6 +13,7 @@ import graph
 from source import ROOT, Tap, bare, files, rows, text
 
 LAYERS = {row[0]: row[1:] for row in rows("layers.txt")}
+WALLS = {(row[0], by) for row in rows("walls.txt") for by in row[1:]}
 WHERE = ("lib", "schema", "plugins-sdk/include", ".")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
 
@@ -31,17 +33,33 @@ def target_of(path, name):
     return None
 
 
+def includes_of(path):
+    """-> line, file of each include that is in the tree."""
+    source = bare(text(path), keep_strings=True)
+    for m in INCLUDE.finditer(source):
+        at = target_of(path, m.group(1))
+        if at:  # else generated, or the compiler's to refuse
+            yield source[:m.start()].count("\n") + 1, at
+
+
+def wall_faults(tree):
+    found, used = [], set()
+    for path in tree:
+        for line, at in includes_of(path):
+            if not at.endswith("_impl.h") or os.path.dirname(at) == os.path.dirname(path):
+                continue
+            used.add((at, path))
+            if (at, path) not in WALLS:
+                found.append(f"{path}:{line}: {at} is for the files of its own folder")
+    return found + [f"walls.txt: {by} no longer includes {at}" for at, by in sorted(WALLS - used)]
+
+
 def faults_of(path):
     folder = folder_of(path)
     if folder is None:
         return [f"{path}: its folder has no row in layers.txt"]
     found = []
-    source = bare(text(path), keep_strings=True)
-    for m in INCLUDE.finditer(source):
-        line = source[:m.start()].count("\n") + 1
-        at = target_of(path, m.group(1))
-        if at is None:
-            continue  # generated, or the compiler's to refuse
+    for line, at in includes_of(path):
         to = folder_of(at)
         allowed = LAYERS[folder]
         if to == folder or "*" in allowed:
@@ -60,5 +78,6 @@ tap.check(f"includes point down only ({len(tree)} files)", [f for p in tree for 
 flat = [f for f in sorted(LAYERS) if f.startswith("baseserver/") or f == "cgi/http"]
 tap.check(f"no file refers upward inside its room ({len(flat)} rooms)",
           [x for f in flat for x in graph.climbing(f, target_of)])
+tap.check("an _impl.h is included in its own folder", wall_faults(tree))
 tap.check("--graph tells strata, circles and what goes up", graph.faults())
 tap.end()
