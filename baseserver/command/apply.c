@@ -11,6 +11,7 @@
 #include "sched/task.h"
 #include "sched/window.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
@@ -174,6 +175,7 @@ static int take_rest(struct apply *a)
 		apply_replan(a, a->first, n);
 		a->first += n;
 	}
+	CHECK(a->first == a->n); /* each task was one of its workflow's */
 	int r = apply_prune(a);
 	if (r == 0)
 		r = apply_retire_libraries(a);
@@ -290,6 +292,7 @@ int apply_begin(struct commander *c, struct cmd *cmd, struct refusal *f)
 	f->json = NULL;
 	if (!cmd->apply) {
 		cmd->apply = apply_new(c, cmd);
+		CHECK(cmd->dry || !c->judged);
 		if (!cmd->dry) /* what it is judged by stays meanwhile */
 			c->judged = cmd;
 	}

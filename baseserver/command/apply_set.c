@@ -8,6 +8,7 @@
 #include "sched/task.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/err.h"
 #include "util/yaml.h"
 
@@ -20,6 +21,7 @@ bool apply_enough(void *ctx)
 
 void apply_index(struct apply *a)
 {
+	CHECK(a->index.used == 0);
 	for (size_t i = 0; i < a->n; i++) {
 		const struct task *t = a->tasks[i];
 		map_add(&a->index, t->id, (uint32_t)i);

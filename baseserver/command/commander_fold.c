@@ -6,6 +6,7 @@
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/ledger/ledger.h"
 #include "sched/task.h"
+#include "util/check.h"
 
 void cmd_stop_if_bad(const struct commander *c, struct cmd *cmd, struct inst_key key, enum state st)
 {
@@ -53,8 +54,10 @@ void cmd_unwatch(struct commander *c, struct cmd *cmd)
 
 	if (!cmd->watched)
 		return;
-	while (*at != cmd)
+	while (*at != cmd) {
+		CHECK(*at);
 		at = &(*at)->watch_next;
+	}
 	*at = cmd->watch_next;
 	cmd->watched = false;
 }

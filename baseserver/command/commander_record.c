@@ -7,6 +7,7 @@
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/ledger/ledger.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/log.h"
 
 void request_answer(struct client_request *r, int code, const char *text, struct buf *body,
@@ -75,6 +76,7 @@ static void recorded(struct letter *l, void *self)
 
 	commander_fold(c);
 	if (cmd) {
+		CHECK(cmd->records > 0);
 		cmd->records--;
 		cmd->shown = (struct shown){ .state = (enum command_state)s->state,
 			                     .total = s->total == UINT32_MAX ? -1
@@ -164,6 +166,7 @@ void cmd_record(struct commander *c, struct cmd *cmd, struct store_command_item 
 {
 	bool over = command_state_over(cmd->state);
 
+	CHECK(cmd->id && !cmd->dry);
 	cmd->recorded = true;
 	if (cmd->kind == CK_PREFERENCES_SET) {
 		if (over)
@@ -220,6 +223,7 @@ static void work_done(struct commander *c, struct cmd *cmd)
 
 void cmd_over(struct commander *c, struct cmd *cmd, enum command_state state, const char *error)
 {
+	CHECK(command_state_over(state));
 	cmd->state = state;
 	cmd->ended_us = actor_wall_us(c->me);
 	if (cmd->total < 0)

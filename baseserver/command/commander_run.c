@@ -522,6 +522,7 @@ static void begin_run(struct commander *c, struct cmd *cmd)
 	if (cmd->resumed)
 		find_out(c, cmd);
 	if (watches(cmd)) {
+		CHECK(!cmd->watched);
 		cmd->watched = true;
 		cmd->watch_next = c->watchers;
 		c->watchers = cmd;
@@ -607,6 +608,7 @@ void commander_answered(struct letter *l, void *self)
 	commander_fold(c); /* what the answers are about is in the stream */
 	if (fl) {
 		struct cmd *cmd = fl->cmd;
+		CHECK(cmd->in_flight >= as->proposals);
 		cmd->in_flight -= as->proposals;
 		for (size_t i = 0; i < as->n; i++) {
 			const struct answer *a = &as->a[i];

@@ -125,6 +125,7 @@ static void edited(struct letter *l, void *self)
 	struct cmd *cmd = commander_find(c, e->cookie);
 	int code = e->code;
 
+	CHECK(c->edit_out);
 	c->edit_out = false;
 	c->changes++;
 	if (code == 0)

@@ -22,6 +22,7 @@ void commander_put(struct commander *c, struct cmd *cmd)
 		c->cmds_cap = c->cmds_cap ? c->cmds_cap * 2 : 64;
 		c->cmds = mem_grow(c->cmds, c->cmds_cap, sizeof *c->cmds);
 	}
+	CHECK(c->n_cmds == 0 || c->cmds[c->n_cmds - 1]->id < cmd->id); /* commander_find() */
 	c->cmds[c->n_cmds++] = cmd;
 }
 

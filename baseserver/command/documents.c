@@ -6,6 +6,7 @@
 #include "sched/name.h"
 #include "store/store.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 void documents_init(struct documents *ds)
 {
@@ -108,6 +109,7 @@ void documents_put(struct documents *ds, const struct store_doc *d)
 	at->len = d->body_len;
 	at->id = d->id;
 	at->version = d->version;
+	CHECK(at->retired || ds->projects[at->project].in_force);
 	ds->projects[at->project].in_force += at->retired;
 	ds->projects[at->project].in_force -= d->retired;
 	at->retired = d->retired;
