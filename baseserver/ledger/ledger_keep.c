@@ -54,8 +54,10 @@ void ledger_keep_answer(struct keep *k, int code)
 static int retain(struct housework *h, struct store *s, struct ledger_keep *ask)
 {
 	size_t figures = 0;
-	int r = store_retain(s, h->epoch, ask->before_us, ask->rows_max, ask->dry_run, &ask->rows,
-	                     &h->err);
+	int r = store_retain(
+		s, h->epoch,
+		&(struct store_retention){ ask->before_us, ask->rows_max, ask->dry_run },
+		&ask->rows, &h->err);
 
 	if (r == 0 && ask->figures_before && !ask->dry_run)
 		r = store_drop_stats(s, h->epoch, ask->figures_before, ask->rows_max, &figures,

@@ -536,12 +536,12 @@ static int mem_save_outcomes(struct store *s, uint32_t epoch, const struct store
 	return fails ? fault(m, err) : 0;
 }
 
-static int mem_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max,
-                      bool dry_run, size_t *ret_rows, struct err *err)
+static int mem_retain(struct store *s, uint32_t epoch, const struct store_retention *ask,
+                      size_t *ret_rows, struct err *err)
 {
 	struct mem_store *m = mem_of(s);
 	int r = alive(m, err);
-	bool fails = r == 0 && !dry_run && fault_now(m);
+	bool fails = r == 0 && !ask->dry_run && fault_now(m);
 	size_t rows;
 
 	if (r == 0 && fails && m->fault_when == STORE_FAULT_BEFORE)
@@ -550,7 +550,7 @@ static int mem_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t
 		r = prove(m, epoch, err);
 	if (r < 0)
 		return r;
-	rows = mem_disk_retain(m->disk, before_us, rows_max, dry_run);
+	rows = mem_disk_retain(m->disk, ask->before_us, ask->rows_max, ask->dry_run);
 	if (fails)
 		return fault(m, err);
 	*ret_rows = rows;
@@ -570,7 +570,7 @@ static int mem_load_items(struct store *s, uint64_t command,
 	return r < 0 ? r : 0;
 }
 
-static int mem_load_stats(struct store *s, uint32_t task, int32_t lo, int32_t hi,
+static int mem_load_stats(struct store *s, const struct store_stat_days *days,
                           int (*each)(void *ctx, const struct store_stat *st), void *ctx,
                           struct err *err)
 {
@@ -579,7 +579,7 @@ static int mem_load_stats(struct store *s, uint32_t task, int32_t lo, int32_t hi
 
 	for (size_t i = 0; r >= 0 && i < m->disk->n_stats; i++) {
 		const struct store_stat *st = &m->disk->stats[i];
-		if (st->task == task && st->day >= lo && st->day <= hi)
+		if (st->task == days->task && st->day >= days->lo && st->day <= days->hi)
 			r = each(ctx, st);
 	}
 	return r < 0 ? r : 0;

@@ -14,6 +14,15 @@ int rows_step(struct rows *r, struct err *err)
 	return r->ops->step(r, err);
 }
 
+int rows_next(struct rows *r, int code, struct err *err)
+{
+	if (code >= 0)
+		code = rows_step(r, err);
+	if (code <= 0)
+		rows_close(r);
+	return code;
+}
+
 void rows_bind(struct rows *r, size_t n, ...)
 {
 	int64_t values[8];

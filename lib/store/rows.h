@@ -35,6 +35,9 @@ struct rows {
 };
 
 int rows_step(struct rows *r, struct err *err);
+/* The next row, when all went well with the last (code >= 0). 1 a row; 0 the end, negative what
+ * went wrong: then the rows are closed (NULL is fine where the asking failed). */
+int rows_next(struct rows *r, int code, struct err *err);
 
 /* n values of int64_t. */
 void rows_bind(struct rows *r, size_t n, ...);

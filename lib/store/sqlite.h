@@ -7,11 +7,11 @@
 
 #include <sqlite3.h>
 
-#include "store/rows.h"
-#include "store/store_impl.h"
-#include "util/map.h"
+#include "store/row_store.h"
 
+/* Behind those of row_stmt.def, whose numbers are theirs here too. */
 enum sql_id {
+	SQL_OF_ROWS = ROW_COUNT - 1,
 #define STMT(name, text) SQL_##name,
 #include "store/sqlite_stmt.def"
 
@@ -44,14 +44,14 @@ struct batch_row {
 };
 
 struct sqlite_store {
-	struct store base;
+	union {
+		struct store base;
+		struct row_store rows;
+	};
 	sqlite3 *db;
 	sqlite3_stmt *stmts[SQL_COUNT]; /* prepared at first use, kept */
 	int lock_fd;
 	char *dir;
-
-	struct map cycles; /* task id -> cycle in seconds, for next_run_date */
-	bool cycles_known;
 
 	const struct store_batch *batch; /* while a commit writes: what batch_event shows */
 	struct batch_row *shown;         /* what batch_run shows */
@@ -68,11 +68,12 @@ struct sqlite_store {
 };
 
 /* ---- sqlite_sql.c: statements and errors ---- */
-/* Ready to bind. NULL-free; errors as sql_fail(). */
-int sql_get(struct sqlite_store *s, enum sql_id id, sqlite3_stmt **ret_stmt, struct err *err);
+/* Ready to bind; `id` is an enum sql_id or a row_id. NULL-free; errors as sql_fail(). */
+int sql_get(struct sqlite_store *s, unsigned id, sqlite3_stmt **ret_stmt, struct err *err);
 /* Bind all parameters: one letter each, i = int64_t, t = const char * (NULL allowed;
  * borrowed until the statement has run). */
 void sql_bind(sqlite3_stmt *stmt, const char *types, ...);
+void sql_vbind(sqlite3_stmt *stmt, const char *types, va_list ap);
 /* Step to the end and reset. */
 int sql_run(struct sqlite_store *s, sqlite3_stmt *stmt, struct err *err);
 /* Step: 1 a row, 0 the end (and reset), negative (and reset). */
@@ -85,9 +86,6 @@ int sql_fail(sqlite3 *db, int rc, const char *what, struct err *err);
 int sql_begin(struct sqlite_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err);
 /* Commit when r is 0, else roll back. Returns what came of it. */
 int sql_end(struct sqlite_store *s, int r, struct err *err);
-/* An integer column within lo..hi, else E_CORRUPT naming table, key and column. */
-int sql_column(sqlite3_stmt *stmt, int column, const char *table, int64_t lo, int64_t hi,
-               int64_t *ret, struct err *err);
 /* An image from INSTANCE_WIDTH values in the order of INSTANCE_COLUMNS. */
 int sql_instance_values(sqlite3_value **values, const char *table, struct instance *ret,
                         struct err *err);
@@ -113,19 +111,15 @@ const char *sql_rows_name(struct rows *r, int column);
 	.text = sql_rows_text, .name = sql_rows_name
 
 /* ---- others ---- */
-int sqlite_tip(struct store *s, struct store_tip *ret, struct err *err);
+extern const struct row_ops sqlite_row_ops; /* sqlite_rows.c */
 int sqlite_inspect(struct store *s, int64_t limit_us, struct err *err);
 int sqlite_scrub(struct store *s, struct store_scrub *at, int64_t limit_us, struct err *err);
-int sqlite_events(struct store *s, uint64_t after, uint64_t upto,
-                  int (*each)(void *ctx, const int64_t *columns, size_t n), void *ctx,
-                  struct err *err);
 int sqlite_migrate(sqlite3 *db, int64_t now_us, struct err *err);
 /* Ours, and exactly the schema of this program? Else E_CORRUPT or E_VERSION. */
 int sqlite_check_schema(sqlite3 *db, struct err *err);
 int sqlite_batch_register(struct sqlite_store *s, struct err *err);
 /* load_row(...): what takes the rows while they are loaded. */
 int sqlite_load_register(struct sqlite_store *s, struct err *err);
-int sqlite_know_cycles(struct sqlite_store *s, struct err *err);
 void sqlite_checkpoint(struct sqlite_store *s);
 
 int sqlite_lease(struct store *s, struct store_lease *ret, struct err *err);
@@ -134,8 +128,6 @@ int sqlite_take_lease(struct store *s, const struct store_lease *seen,
 int sqlite_renew_lease(struct store *s, uint32_t epoch, int64_t now_us, struct err *err);
 int sqlite_add_gap(struct store *s, uint32_t epoch, const struct store_gap *g, uint64_t oldest,
                    struct err *err);
-int sqlite_load_gaps(struct store *s, uint64_t number,
-                     int (*each)(void *ctx, const struct store_gap *g), void *ctx, struct err *err);
 int sqlite_give_lease(struct store *s, uint32_t epoch, int64_t now_us, struct err *err);
 int sqlite_show_node(struct store *s, const struct store_node *n, struct err *err);
 int sqlite_each_node(struct store *s, int64_t max_age_us,
@@ -145,59 +137,13 @@ int sqlite_each_node(struct store *s, int64_t max_age_us,
 int sqlite_commit(struct store *s, const struct store_batch *b, struct err *err);
 int sqlite_write_docs(struct sqlite_store *s, const struct store_batch *b, struct err *err);
 
-int sqlite_find_workflow(struct store *s, uint32_t id, uint32_t version,
-                         int (*each)(void *ctx, const struct store_doc *d), void *ctx,
-                         struct err *err);
-int sqlite_load_docs(struct store *s, enum store_doc_kind kind,
-                     int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err);
-int sqlite_load_tasks(struct store *s, int (*each)(void *ctx, const struct store_task *t),
-                      void *ctx, struct err *err);
 int sqlite_load_live(struct store *s, int (*each)(void *ctx, const struct instance *i), void *ctx,
-                     struct err *err);
-int sqlite_scan_live(struct store *s, uint32_t from, size_t max,
-                     int (*each)(void *ctx, uint32_t slot, uint64_t last_number), void *ctx,
                      struct err *err);
 int sqlite_read_live(struct store *s, const uint32_t *slots, size_t n,
                      int (*each)(void *ctx, const struct instance *i), void *ctx, struct err *err);
-int sqlite_load_outcomes(struct store *s, int (*each)(void *ctx, const struct store_outcome *o),
-                         void *ctx, struct err *err);
-int sqlite_load_commands(struct store *s, bool unfinished_only,
-                         int (*each)(void *ctx, const struct store_command *c), void *ctx,
-                         struct err *err);
-int sqlite_load_alerts(struct store *s, int (*each)(void *ctx, const struct store_alert *a),
-                       void *ctx, struct err *err);
-int sqlite_find_done(struct store *s, struct inst_key key, struct instance *ret, struct err *err);
-int sqlite_find_command(struct store *s, const char *request_id,
-                        int (*each)(void *ctx, const struct store_command *c), void *ctx,
-                        struct err *err);
-int sqlite_find_data(struct store *s, uint64_t last_number, uint32_t generation,
-                     enum inst_data kind, char **ret_body, struct err *err);
-int sqlite_save_outcomes(struct store *s, uint32_t epoch, const struct store_outcome *o, size_t n,
-                         uint64_t upto_number, struct err *err);
-int sqlite_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max, bool dry_run,
-                  size_t *ret_rows, struct err *err);
-int sqlite_load_items(struct store *s, uint64_t command,
-                      int (*each)(void *ctx, const struct store_command_item *i), void *ctx,
-                      struct err *err);
-int sqlite_outcome_number(struct sqlite_store *s, int64_t *ret, struct err *err);
 int sqlite_write_ranges(struct sqlite_store *s, const struct store_batch *b, struct err *err);
-int sqlite_load_ranges(struct store *s, bool unsaved,
-                       int (*each)(void *ctx, const struct store_range *r), void *ctx,
-                       struct err *err);
-int sqlite_find_range(struct store *s, uint32_t task, int64_t run_date, struct store_range *ret,
-                      struct err *err);
-/* Those that are old enough and that saved outcomes know; *rows grows. */
-int sqlite_drop_ranges(struct sqlite_store *s, int64_t before_us, size_t rows_max, bool dry_run,
-                       size_t *rows, struct err *err);
 /* sqlite_alerts.c */
 int sqlite_write_alerts(struct sqlite_store *s, const struct store_batch *b, struct err *err);
-int sqlite_drop_alerts(struct sqlite_store *s, int64_t before_us, size_t rows_max, bool dry_run,
-                       size_t *rows, struct err *err);
 int sqlite_write_stats(struct sqlite_store *s, const struct store_batch *b, struct err *err);
-int sqlite_load_stats(struct store *s, uint32_t task, int32_t lo, int32_t hi,
-                      int (*each)(void *ctx, const struct store_stat *st), void *ctx,
-                      struct err *err);
-int sqlite_drop_stats(struct store *s, uint32_t epoch, int32_t day, size_t rows_max,
-                      size_t *ret_rows, struct err *err);
 
 #endif

@@ -183,7 +183,7 @@ enum {
 /* When the task's next one is, as far as a fixed cycle says. */
 static int64_t next_run_date(struct sqlite_store *s, struct inst_key key)
 {
-	uint32_t cycle_s = map_get(&s->cycles, key.task);
+	uint32_t cycle_s = map_get(&s->rows.cycles, key.task);
 
 	return cycle_s == MAP_NONE || key.run_date > INT64_MAX - cycle_s ? key.run_date
 	                                                                 : key.run_date + cycle_s;

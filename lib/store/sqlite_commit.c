@@ -59,19 +59,6 @@ static int write_live(struct sqlite_store *s, const struct store_batch *b, struc
 	return write_shown(s, SQL_LIVE, err);
 }
 
-static void remember(struct sqlite_store *s, const struct store_batch *b)
-{
-	for (size_t i = 0; i < b->n_tasks; i++) {
-		const struct store_task *t = &b->tasks[i];
-		uint32_t old = map_get(&s->cycles, t->id);
-
-		if (old != MAP_NONE)
-			map_remove(&s->cycles, t->id, old);
-		if (t->cycle_s > 0 && t->cycle_s < MAP_NONE)
-			map_add(&s->cycles, t->id, (uint32_t)t->cycle_s);
-	}
-}
-
 static int by_number(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -198,7 +185,7 @@ int sqlite_commit(struct store *st, const struct store_batch *b, struct err *err
 	struct sqlite_store *s = (struct sqlite_store *)st;
 	struct store_tip next;
 	uint64_t stored = 0;
-	int r = sqlite_know_cycles(s, err);
+	int r = row_know_cycles(&s->rows, err);
 
 	if (r == 0)
 		r = sql_begin(s, b->epoch, &stored, err);
@@ -218,7 +205,7 @@ int sqlite_commit(struct store *st, const struct store_batch *b, struct err *err
 	r = sql_end(s, r, err);
 	if (r < 0)
 		return err_wrap(err, r, "commit");
-	remember(s, b);
+	row_remember(&s->rows, b);
 	s->base.tip = next;
 	if (s->wal_pages > WAL_PAGES_MAX)
 		sqlite_checkpoint(s);

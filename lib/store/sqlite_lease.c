@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/schema.h"
 #include "store/sqlite.h"
 #include "util/alloc.h"
 #include "util/buf.h"
@@ -41,18 +40,8 @@ static int64_t alive_us(const struct sqlite_store *s)
 int sqlite_lease(struct store *st, struct store_lease *ret, struct err *err)
 {
 	struct sqlite_store *s = (struct sqlite_store *)st;
-	sqlite3_stmt *q = NULL;
-	int r = sql_get(s, SQL_LEASE, &q, err);
+	int r = row_lease(st, ret, err);
 
-	if (r < 0)
-		return r;
-	struct sql_rows rows = sql_rows(s->db, q, "lb_leader");
-	r = rows_step(&rows.base, err);
-	if (r > 0)
-		r = rows_lease(&rows.base, ret, err);
-	else if (r == 0)
-		r = err_set(err, E_CORRUPT, STORE_NO_LEADER_ROW);
-	sqlite3_reset(q);
 	/* 0: nobody has led since there are signs of life. */
 	if (r == 0 && ret->renewed_us > 0 && alive_us(s) > ret->renewed_us)
 		ret->renewed_us = alive_us(s);
@@ -151,29 +140,6 @@ int sqlite_add_gap(struct store *st, uint32_t epoch, const struct store_gap *g, 
 		r = sql_run(s, q, err);
 	}
 	return sql_end(s, r, err);
-}
-
-int sqlite_load_gaps(struct store *st, uint64_t number,
-                     int (*each)(void *ctx, const struct store_gap *g), void *ctx, struct err *err)
-{
-	struct sqlite_store *s = (struct sqlite_store *)st;
-	sqlite3_stmt *q = NULL;
-	struct store_gap gap;
-	int r = sql_get(s, SQL_LOAD_GAPS, &q, err);
-
-	if (r < 0)
-		return r;
-	sql_bind(q, "i", (int64_t)number);
-	struct sql_rows rows = sql_rows(s->db, q, "lb_gap");
-	while ((r = rows_step(&rows.base, err)) > 0) {
-		r = rows_gap(&rows.base, &gap, err);
-		if (r == 0)
-			r = each(ctx, &gap);
-		if (r < 0)
-			break;
-	}
-	sqlite3_reset(q);
-	return r;
 }
 
 int sqlite_give_lease(struct store *st, uint32_t epoch, int64_t now_us, struct err *err)

@@ -123,7 +123,7 @@ static void sqlite_close(struct store *st)
 	sqlite3_close(s->db);
 	if (s->lock_fd >= 0)
 		close(s->lock_fd);
-	map_done(&s->cycles);
+	map_done(&s->rows.cycles);
 	free(s->shown);
 	free(s->gone);
 	free(s->dir);
@@ -147,7 +147,8 @@ int sqlite_open_bare(const char *dir, bool may_make, struct sqlite_store **ret, 
 	s->base.ops = &store_sqlite_ops;
 	s->lock_fd = -1;
 	s->dir = mem_str(dir);
-	map_init(&s->cycles);
+	map_init(&s->rows.cycles);
+	s->rows.ops = &sqlite_row_ops;
 	if (!*dir)
 		r = err_set(err, E_INVALID, "store url: want sqlite:DIRECTORY");
 	else if (!may_make && !has_database(dir))
@@ -192,7 +193,8 @@ static int sqlite_open_standby(const char *dir, struct store **ret_store, struct
 	s->base.ops = &store_sqlite_ops;
 	s->lock_fd = -1;
 	s->dir = mem_str(dir);
-	map_init(&s->cycles);
+	map_init(&s->rows.cycles);
+	s->rows.ops = &sqlite_row_ops;
 	int rc = sqlite3_open_v2(path, &s->db,
 	                         SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
 	                         NULL);
@@ -269,6 +271,11 @@ static int sqlite_take_epoch(struct store *st, const char *who, uint32_t *ret_ep
 	return r < 0 ? err_wrap(err, r, "take epoch") : 0;
 }
 
+static int sqlite_tip(struct store *st, struct store_tip *ret, struct err *err)
+{
+	return row_tip((struct row_store *)st, ROW_TIP, ret, err);
+}
+
 static int sqlite_position(struct store *st, uint64_t *ret_number, uint32_t *ret_epoch,
                            struct err *err)
 {
@@ -283,6 +290,7 @@ static int sqlite_position(struct store *st, uint64_t *ret_number, uint32_t *ret
 }
 
 const struct store_ops store_sqlite_ops = {
+	ROW_STORE_OPS,
 	.prefix = "sqlite:",
 	.open = sqlite_open,
 	.close = sqlite_close,
@@ -293,35 +301,16 @@ const struct store_ops store_sqlite_ops = {
 	.take_lease = sqlite_take_lease,
 	.renew_lease = sqlite_renew_lease,
 	.add_gap = sqlite_add_gap,
-	.load_gaps = sqlite_load_gaps,
 	.give_lease = sqlite_give_lease,
 	.show_node = sqlite_show_node,
 	.each_node = sqlite_each_node,
 	.position = sqlite_position,
 	.tip = sqlite_tip,
-	.events = sqlite_events,
 	.inspect = sqlite_inspect,
 	.scrub = sqlite_scrub,
 	.commit = sqlite_commit,
 	.idle = sqlite_idle,
 	.quiet = sqlite_quiet,
-	.load_docs = sqlite_load_docs,
-	.find_workflow = sqlite_find_workflow,
-	.load_tasks = sqlite_load_tasks,
 	.load_live = sqlite_load_live,
-	.scan_live = sqlite_scan_live,
 	.read_live = sqlite_read_live,
-	.load_outcomes = sqlite_load_outcomes,
-	.load_ranges = sqlite_load_ranges,
-	.find_range = sqlite_find_range,
-	.load_commands = sqlite_load_commands,
-	.load_alerts = sqlite_load_alerts,
-	.find_done = sqlite_find_done,
-	.find_data = sqlite_find_data,
-	.find_command = sqlite_find_command,
-	.save_outcomes = sqlite_save_outcomes,
-	.retain = sqlite_retain,
-	.load_items = sqlite_load_items,
-	.load_stats = sqlite_load_stats,
-	.drop_stats = sqlite_drop_stats,
 };

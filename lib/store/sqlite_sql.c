@@ -10,6 +10,11 @@
 #include "util/log.h"
 
 static const char *const texts[SQL_COUNT] = {
+#define ROW(name, table, text)           [ROW_##name] = text,
+#define ROW2(name, table, sqlite, mysql) [ROW_##name] = sqlite,
+#include "store/row_stmt.def"
+#undef ROW
+#undef ROW2
 #define STMT(name, text) [SQL_##name] = text,
 #include "store/sqlite_stmt.def"
 #undef STMT
@@ -74,7 +79,7 @@ int sql_fail(sqlite3 *db, int rc, const char *what, struct err *err)
 	                       : "");
 }
 
-int sql_get(struct sqlite_store *s, enum sql_id id, sqlite3_stmt **ret_stmt, struct err *err)
+int sql_get(struct sqlite_store *s, unsigned id, sqlite3_stmt **ret_stmt, struct err *err)
 {
 	if (!s->stmts[id]) {
 		int rc = sqlite3_prepare_v3(s->db, texts[id], -1, SQLITE_PREPARE_PERSISTENT,
@@ -87,12 +92,10 @@ int sql_get(struct sqlite_store *s, enum sql_id id, sqlite3_stmt **ret_stmt, str
 	return 0;
 }
 
-void sql_bind(sqlite3_stmt *stmt, const char *types, ...)
+void sql_vbind(sqlite3_stmt *stmt, const char *types, va_list ap)
 {
-	va_list ap;
 	int rc = SQLITE_OK;
 
-	va_start(ap, types);
 	for (int i = 0; types[i]; i++) {
 		if (types[i] == 'i')
 			rc |= sqlite3_bind_int64(stmt, i + 1, va_arg(ap, int64_t));
@@ -100,8 +103,16 @@ void sql_bind(sqlite3_stmt *stmt, const char *types, ...)
 			rc |= sqlite3_bind_text(stmt, i + 1, va_arg(ap, const char *), -1,
 			                        SQLITE_STATIC);
 	}
-	va_end(ap);
 	CHECK(rc == SQLITE_OK);
+}
+
+void sql_bind(sqlite3_stmt *stmt, const char *types, ...)
+{
+	va_list ap;
+
+	va_start(ap, types);
+	sql_vbind(stmt, types, ap);
+	va_end(ap);
 }
 
 int sql_step(sqlite3 *db, sqlite3_stmt *stmt, struct err *err)
@@ -133,27 +144,9 @@ int sql_exec(sqlite3 *db, const char *text, struct err *err)
 	return rc == SQLITE_OK ? 0 : sql_fail(db, rc, text, err);
 }
 
-int sqlite_tip(struct store *st, struct store_tip *ret, struct err *err)
-{
-	struct sqlite_store *s = (struct sqlite_store *)st;
-	sqlite3_stmt *q = NULL;
-	int r = sql_get(s, SQL_LEADER, &q, err);
-
-	if (r < 0)
-		return r;
-	struct sql_rows rows = sql_rows(s->db, q, "lb_leader");
-	r = rows_step(&rows.base, err);
-	if (r > 0)
-		r = rows_tip(&rows.base, ret, err);
-	else if (r == 0)
-		r = err_set(err, E_CORRUPT, STORE_NO_LEADER_ROW);
-	sqlite3_reset(q);
-	return r;
-}
-
 static int prove(struct sqlite_store *s, uint32_t epoch, uint64_t *ret_number, struct err *err)
 {
-	int r = sqlite_tip(&s->base, &s->base.tip, err);
+	int r = row_tip(&s->rows, ROW_TIP, &s->base.tip, err);
 
 	if (r == 0 && epoch && s->base.tip.epoch != epoch)
 		return err_set(err, E_EPOCH, "epoch %" PRIu32 " is over, the store has %" PRIu32,
@@ -191,31 +184,6 @@ int sql_end(struct sqlite_store *s, int r, struct err *err)
 			sql_run(s, q, NULL);
 	}
 	return r;
-}
-
-static int bad_column(sqlite3_stmt *stmt, int column, const char *table, const char *why,
-                      struct err *err)
-{
-	const char *value = (const char *)sqlite3_column_text(stmt, column);
-	const char *key = column ? (const char *)sqlite3_column_text(stmt, 0) : value;
-
-	return err_set(err, E_CORRUPT, "%s row with %s %s: column %s has %.40s, %s", table,
-	               sqlite3_column_name(stmt, 0), key ? key : "NULL",
-	               sqlite3_column_name(stmt, column), value ? value : "NULL", why);
-}
-
-int sql_column(sqlite3_stmt *stmt, int column, const char *table, int64_t lo, int64_t hi,
-               int64_t *ret, struct err *err)
-{
-	int64_t v;
-
-	if (sqlite3_column_type(stmt, column) != SQLITE_INTEGER)
-		return bad_column(stmt, column, table, "which is no number", err);
-	v = sqlite3_column_int64(stmt, column);
-	if (v < lo || v > hi)
-		return bad_column(stmt, column, table, "which is out of range", err);
-	*ret = v;
-	return 0;
 }
 
 /* The order of INSTANCE_COLUMNS: status, then the plain columns as listed. */

@@ -273,10 +273,10 @@ int store_save_outcomes(struct store *s, uint32_t epoch, const struct store_outc
 	return s->ops->save_outcomes(s, epoch, o, n, upto_number, err);
 }
 
-int store_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max, bool dry_run,
+int store_retain(struct store *s, uint32_t epoch, const struct store_retention *ask,
                  size_t *ret_rows, struct err *err)
 {
-	return s->ops->retain(s, epoch, before_us, rows_max, dry_run, ret_rows, err);
+	return s->ops->retain(s, epoch, ask, ret_rows, err);
 }
 
 int store_load_items(struct store *s, uint64_t command,
@@ -286,11 +286,11 @@ int store_load_items(struct store *s, uint64_t command,
 	return s->ops->load_items(s, command, each, ctx, err);
 }
 
-int store_load_stats(struct store *s, uint32_t task, int32_t lo, int32_t hi,
+int store_load_stats(struct store *s, const struct store_stat_days *days,
                      int (*each)(void *ctx, const struct store_stat *st), void *ctx,
                      struct err *err)
 {
-	return s->ops->load_stats(s, task, lo, hi, each, ctx, err);
+	return s->ops->load_stats(s, days, each, ctx, err);
 }
 
 int store_drop_stats(struct store *s, uint32_t epoch, int32_t day, size_t rows_max,

@@ -337,7 +337,11 @@ int store_load_alerts(struct store *s, int (*each)(void *ctx, const struct store
                       void *ctx, struct err *err);
 
 /* Statistics of one task, days from lo to hi, both included; by day, state, bucket. */
-int store_load_stats(struct store *s, uint32_t task, int32_t lo, int32_t hi,
+struct store_stat_days {
+	uint32_t task;
+	int32_t lo, hi;
+};
+int store_load_stats(struct store *s, const struct store_stat_days *days,
                      int (*each)(void *ctx, const struct store_stat *st), void *ctx,
                      struct err *err);
 
@@ -371,11 +375,16 @@ int store_find_data(struct store *s, uint64_t last_number, uint32_t generation, 
 int store_save_outcomes(struct store *s, uint32_t epoch, const struct store_outcome *o, size_t n,
                         uint64_t upto_number, struct err *err);
 
+struct store_retention {
+	int64_t before_us;
+	size_t rows_max;
+	bool dry_run;
+};
 /* Drop up to `rows_max` rows that ended before `before_us` (history, events, items).
  * With dry_run only counts. *ret_rows: dropped or counted, an instance's events with it; a range
  * of dates left out is a row.
  * History whose outcome is not saved yet stays, whatever its age. */
-int store_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max, bool dry_run,
+int store_retain(struct store *s, uint32_t epoch, const struct store_retention *ask,
                  size_t *ret_rows, struct err *err);
 
 /* Drop up to `rows_max` rows of statistics of days before `day`. *ret_rows: dropped. */

@@ -86,12 +86,12 @@ struct store_ops {
 	                 enum inst_data kind, char **ret_body, struct err *err);
 	int (*save_outcomes)(struct store *s, uint32_t epoch, const struct store_outcome *o,
 	                     size_t n, uint64_t upto_number, struct err *err);
-	int (*retain)(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max,
-	              bool dry_run, size_t *ret_rows, struct err *err);
+	int (*retain)(struct store *s, uint32_t epoch, const struct store_retention *ask,
+	              size_t *ret_rows, struct err *err);
 	int (*load_items)(struct store *s, uint64_t command,
 	                  int (*each)(void *ctx, const struct store_command_item *i), void *ctx,
 	                  struct err *err);
-	int (*load_stats)(struct store *s, uint32_t task, int32_t lo, int32_t hi,
+	int (*load_stats)(struct store *s, const struct store_stat_days *days,
 	                  int (*each)(void *ctx, const struct store_stat *st), void *ctx,
 	                  struct err *err);
 	int (*drop_stats)(struct store *s, uint32_t epoch, int32_t day, size_t rows_max,

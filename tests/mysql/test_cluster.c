@@ -104,7 +104,7 @@ static void two_that_take_over_at_once_do_not_both_lead(void **state)
 	int a, b;
 
 	world_must(my_cluster_catch_up(t->b->db, &t->b->url, false, &err), &err);
-	world_must(my_lease(&t->a->base, &seen, &err), &err);
+	world_must(row_lease(&t->a->base, &seen, &err), &err);
 	a = my_take_lease(&t->a->base, &seen, &mine, &one, NULL);
 	b = my_take_lease(&t->b->base, &seen, &mine, &other, NULL);
 	assert_int_equal(a, 0);

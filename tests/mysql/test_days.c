@@ -114,10 +114,10 @@ static int64_t rows_in(struct my_store *s, const char *partition)
 static size_t drop(struct my_store *s, int64_t before_us, bool dry_run)
 {
 	struct err err = { 0 };
-	size_t rows = 0;
+	struct row_retain t = { .s = &s->rows, .ask = { before_us, 100000, dry_run } };
 
-	world_must(my_drop_days(s, before_us, 100000, dry_run, &rows, &err), &err);
-	return rows;
+	world_must(my_drop_days(&t, &err), &err);
+	return t.rows;
 }
 
 static void the_turn_of_a_month_of_a_year_and_a_leap_day_have_their_days(void **state)
@@ -250,9 +250,15 @@ static void retention_goes_on_without_the_first_partition(void **state)
 	event(s, 1, at(2027, 1, 1, 5));
 	event(s, 5, at(2027, 1, 3, 5));
 	sql(s, "INSERT INTO lb_task_data VALUES (1, 1, 'a'), (5, 1, 'b')");
-	world_must(my_retain(&s->base, epoch, at(2027, 1, 2, 0), 100, true, &rows, &err), &err);
+	world_must(row_retain(&s->base, epoch,
+	                      &(struct store_retention){ at(2027, 1, 2, 0), 100, true }, &rows,
+	                      &err),
+	           &err);
 	assert_int_equal(rows, 1);
-	world_must(my_retain(&s->base, epoch, at(2027, 1, 2, 0), 100, false, &rows, &err), &err);
+	world_must(row_retain(&s->base, epoch,
+	                      &(struct store_retention){ at(2027, 1, 2, 0), 100, false }, &rows,
+	                      &err),
+	           &err);
 	assert_int_equal(rows, 2); /* an event and its data */
 	assert_int_equal(number(s, "SELECT MIN(number) FROM lb_task_data"), 5);
 }

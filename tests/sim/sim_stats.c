@@ -59,7 +59,8 @@ void stats_check(struct store *s)
 {
 	for (uint32_t id = 0; id <= TASKS; id++) {
 		memset(stored, 0, sizeof stored);
-		if (store_load_stats(s, id, DAY0, DAY0 + DAYS - 1, take, NULL, NULL) < 0)
+		if (store_load_stats(s, &(struct store_stat_days){ id, DAY0, DAY0 + DAYS - 1 },
+		                     take, NULL, NULL) < 0)
 			break_invariant("S1", "statistics do not load");
 		for (int d = 0; d < DAYS; d++)
 			for (int st = 0; st < ST_COUNT; st++) {

@@ -246,7 +246,9 @@ static int figures(struct place *w)
 {
 	int n = 0;
 
-	assert_int_equal(store_load_stats(w->f.store, TASK, -10, 100, count_stat, &n, NULL), 0);
+	assert_int_equal(store_load_stats(w->f.store, &(struct store_stat_days){ TASK, -10, 100 },
+	                                  count_stat, &n, NULL),
+	                 0);
 	return n;
 }
 

@@ -70,13 +70,14 @@ static void a_commit_of_a_former_epoch_is_refused_and_leaves_nothing(void **stat
 	struct seen *live;
 	uint64_t number;
 	uint32_t epoch, old = w->epoch;
+	const struct store_retention ask = { 1, 1, false };
 
 	assert_int_equal(store_take_epoch(w->s, "other", &epoch, NULL), 0);
 	assert_int_equal(epoch, old + 1);
 	world_change(w, &i, EV_CREATE, ST_READY);
 	assert_int_equal(world_commit(w, &b, NULL), E_EPOCH);
 	assert_int_equal(store_save_outcomes(w->s, old, NULL, 0, 0, NULL), E_EPOCH);
-	assert_int_equal(store_retain(w->s, old, 1, 1, false, &(size_t){ 0 }, NULL), E_EPOCH);
+	assert_int_equal(store_retain(w->s, old, &ask, &(size_t){ 0 }, NULL), E_EPOCH);
 	assert_int_equal(store_position(w->s, &number, &epoch, NULL), 0);
 	assert_int_equal(number, 0);
 	assert_int_equal(epoch, old + 1);
@@ -552,10 +553,11 @@ static void outcomes_are_the_saved_ranges_then_what_finished_since(void **state)
 
 static size_t retained(struct world *w, int64_t before_us, size_t rows_max, bool dry_run)
 {
+	const struct store_retention ask = { before_us, rows_max, dry_run };
 	struct err err = { 0 };
 	size_t rows = 0;
 
-	world_must(store_retain(w->s, w->epoch, before_us, rows_max, dry_run, &rows, &err), &err);
+	world_must(store_retain(w->s, w->epoch, &ask, &rows, &err), &err);
 	return rows;
 }
 
@@ -612,8 +614,10 @@ static int add_stats(struct world *w, const struct store_stat *s, size_t n, stru
 
 static const char *stats_of(struct world *w, uint32_t task, int32_t lo, int32_t hi, struct texts *t)
 {
+	const struct store_stat_days days = { task, lo, hi };
+
 	t->text[0] = 0;
-	assert_int_equal(store_load_stats(w->s, task, lo, hi, see_stat, t, NULL), 0);
+	assert_int_equal(store_load_stats(w->s, &days, see_stat, t, NULL), 0);
 	return t->text;
 }
 

@@ -62,12 +62,20 @@ static void an_alert_keeps_who_acknowledged_it_when_it_is_said_again(void **stat
 	assert_int_equal(store_commit(w->s, &b, NULL), 0);
 	assert_int_equal(store_load_alerts(w->s, see_alert, &t, NULL), 0);
 	assert_int_equal(t.n, 1);
-	assert_int_equal(store_retain(w->s, w->epoch, 9, 100, false, &rows, NULL), 0);
+	assert_int_equal(store_retain(w->s, w->epoch, &(struct store_retention){ 9, 100, false },
+	                              &rows, NULL),
+	                 0);
 	assert_int_equal(rows, 1);
-	assert_int_equal(store_retain(w->s, w->epoch, 10, 100, true, &rows, NULL), 0);
+	assert_int_equal(store_retain(w->s, w->epoch, &(struct store_retention){ 10, 100, true },
+	                              &rows, NULL),
+	                 0);
 	assert_int_equal(rows, 1);
-	assert_int_equal(store_retain(w->s, w->epoch, 10, 100, false, &rows, NULL), 0);
-	assert_int_equal(store_retain(w->s, w->epoch, 10, 100, false, &rows, NULL), 0);
+	assert_int_equal(store_retain(w->s, w->epoch, &(struct store_retention){ 10, 100, false },
+	                              &rows, NULL),
+	                 0);
+	assert_int_equal(store_retain(w->s, w->epoch, &(struct store_retention){ 10, 100, false },
+	                              &rows, NULL),
+	                 0);
 	assert_int_equal(rows, 0);
 	said[0].severity = STORE_SEVERITIES;
 	assert_int_equal(store_commit(w->s, &b, NULL), E_INVALID);

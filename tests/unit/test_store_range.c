@@ -11,7 +11,10 @@ static size_t retained(struct world *w, int64_t before_us, size_t rows_max, bool
 	struct err err = { 0 };
 	size_t rows = 0;
 
-	world_must(store_retain(w->s, w->epoch, before_us, rows_max, dry_run, &rows, &err), &err);
+	world_must(store_retain(w->s, w->epoch,
+	                        &(struct store_retention){ before_us, rows_max, dry_run }, &rows,
+	                        &err),
+	           &err);
 	return rows;
 }
 

@@ -8,7 +8,7 @@
 
 static int64_t next_run_date(struct my_store *s, struct inst_key key)
 {
-	uint32_t cycle_s = map_get(&s->cycles, key.task);
+	uint32_t cycle_s = map_get(&s->rows.cycles, key.task);
 
 	return cycle_s == MAP_NONE || key.run_date > INT64_MAX - cycle_s ? key.run_date
 	                                                                 : key.run_date + cycle_s;
@@ -198,25 +198,12 @@ static int write_all(struct my_store *s, const struct store_batch *b, const stru
 	             (int64_t)next->mark_number, (int64_t)next->mark_chain);
 }
 
-static void remember(struct my_store *s, const struct store_batch *b)
-{
-	for (size_t i = 0; i < b->n_tasks; i++) {
-		const struct store_task *t = &b->tasks[i];
-		uint32_t old = map_get(&s->cycles, t->id);
-
-		if (old != MAP_NONE)
-			map_remove(&s->cycles, t->id, old);
-		if (t->cycle_s > 0 && t->cycle_s < MAP_NONE)
-			map_add(&s->cycles, t->id, (uint32_t)t->cycle_s);
-	}
-}
-
 int my_commit(struct store *st, const struct store_batch *b, struct err *err)
 {
 	struct my_store *s = (struct my_store *)st;
 	struct store_tip next = { 0 };
 	uint64_t stored = 0;
-	int r = my_know_cycles(s, err);
+	int r = row_know_cycles(&s->rows, err);
 
 	if (r == 0)
 		r = my_begin(s, b->epoch, &stored, err);
@@ -234,7 +221,7 @@ int my_commit(struct store *st, const struct store_batch *b, struct err *err)
 	r = my_end(s, r, err);
 	if (r < 0)
 		return err_wrap(err, r, "commit");
-	remember(s, b);
+	row_remember(&s->rows, b);
 	s->base.tip = next;
 	return 0;
 }

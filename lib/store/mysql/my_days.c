@@ -258,7 +258,7 @@ static int next_day(struct my_store *s, const char *table, int64_t before_us, st
 static int day_is_known(struct my_store *s, const struct day *d, bool *ret, struct err *err)
 {
 	int64_t last = 0, saved = 0;
-	int r = my_outcome_number(s, &saved, err);
+	int r = row_saved(&s->rows, &saved, err);
 
 	if (r == 0)
 		r = my_ask_number(s, "lb_task_run_history", &last, err,
@@ -290,14 +290,15 @@ static int drop_day(struct my_store *s, const struct parted *p, const struct day
 	return r;
 }
 
-static int drop_days_of(struct my_store *s, const struct parted *p, int64_t before_us,
-                        size_t rows_max, bool dry_run, size_t *rows, struct err *err)
+static int drop_days_of(struct row_retain *t, const struct parted *p, struct err *err)
 {
+	struct my_store *s = (struct my_store *)t->s;
 	struct day d = { .end_us = INT64_MIN };
 	int r = 0;
 
-	while (*rows < rows_max && (r = next_day(s, p->table, before_us, &d, err)) > 0) {
-		r = drop_day(s, p, &d, dry_run, rows, err);
+	while (t->rows < t->ask.rows_max &&
+	       (r = next_day(s, p->table, t->ask.before_us, &d, err)) > 0) {
+		r = drop_day(s, p, &d, t->ask.dry_run, &t->rows, err);
 		if (r < 0 && r != E_CONFLICT) /* that: somebody else dropped it */
 			break;
 	}
@@ -305,12 +306,12 @@ static int drop_days_of(struct my_store *s, const struct parted *p, int64_t befo
 	return r == E_BUSY ? 0 : r;
 }
 
-int my_drop_days(struct my_store *s, int64_t before_us, size_t rows_max, bool dry_run, size_t *rows,
-                 struct err *err)
+int my_drop_days(struct row_retain *t, struct err *err)
 {
+	struct my_store *s = (struct my_store *)t->s;
 	int r = set_patience(s, 1, err);
 
 	for (size_t i = 0; i < sizeof parted / sizeof parted[0] && r == 0; i++)
-		r = drop_days_of(s, &parted[i], before_us, rows_max, dry_run, rows, err);
+		r = drop_days_of(t, &parted[i], err);
 	return with_patience(s, r);
 }

@@ -1,28 +1,9 @@
 /* The lease in the leader's row, and those who wait for it. */
 #include "store/mysql/mysql.h"
-#include "store/schema.h"
 #include "util/clock.h"
 #include "util/err.h"
 
 #define NOW_US "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)"
-
-/* A reading without a lock: a leader that stands still within a transaction holds nobody up. */
-int my_lease(struct store *st, struct store_lease *ret, struct err *err)
-{
-	struct rows *rows = NULL;
-	int r = my_ask((struct my_store *)st, "lb_leader", &rows, err,
-	               "SELECT " LEASE_COLUMNS " FROM lb_leader WHERE id = 1", "");
-
-	if (r < 0)
-		return r;
-	r = rows_step(rows, err);
-	if (r > 0)
-		r = rows_lease(rows, ret, err);
-	else if (r == 0)
-		r = err_set(err, E_CORRUPT, STORE_NO_LEADER_ROW);
-	rows_close(rows);
-	return r;
-}
 
 /* A leader that is stopped within a transaction would hold the row for as long as its
  * connection stands: its own database ends one that is silent for the length of the lease. */
@@ -44,7 +25,7 @@ int my_take_lease(struct store *st, const struct store_lease *seen, const struct
 		return err_wrap(err, r, "take the lease");
 	r = my_ask_leader(s, &epoch, &number, err);
 	if (r == 0)
-		r = my_lease(st, &now, err);
+		r = row_lease(st, &now, err);
 	if (r == 0 &&
 	    (epoch != seen->epoch || (uint64_t)number != seen->number || now.beat != seen->beat))
 		r = err_set(err, E_CONFLICT, "%s leads, epoch %u", now.who, now.epoch);
@@ -103,29 +84,6 @@ int my_add_gap(struct store *st, uint32_t epoch, const struct store_gap *g, uint
 	return my_end(s, r, err);
 }
 
-int my_load_gaps(struct store *st, uint64_t number,
-                 int (*each)(void *ctx, const struct store_gap *g), void *ctx, struct err *err)
-{
-	struct store_gap gap;
-	struct rows *rows = NULL;
-	int r = my_ask((struct my_store *)st, "lb_gap", &rows, err,
-	               "SELECT " GAP_COLUMNS
-	               " FROM lb_gap WHERE number >= ? ORDER BY number, to_us",
-	               "i", (int64_t)number);
-
-	if (r < 0)
-		return r;
-	while ((r = rows_step(rows, err)) > 0) {
-		r = rows_gap(rows, &gap, err);
-		if (r == 0)
-			r = each(ctx, &gap);
-		if (r < 0)
-			break;
-	}
-	rows_close(rows);
-	return r;
-}
-
 int my_give_lease(struct store *st, uint32_t epoch, int64_t now_us, struct err *err)
 {
 	struct my_store *s = (struct my_store *)st;
@@ -170,15 +128,10 @@ int my_each_node(struct store *st, int64_t max_age_us,
 	               " WHERE seen_us > " NOW_US " - ? ORDER BY who",
 	               "i", max_age_us);
 
-	if (r < 0)
-		return r;
-	while ((r = rows_step(rows, err)) > 0) {
+	while ((r = rows_next(rows, r, err)) > 0) {
 		r = rows_node(rows, &n, err);
 		if (r == 0)
 			r = each(ctx, &n);
-		if (r < 0)
-			break;
 	}
-	rows_close(rows);
 	return r;
 }

@@ -47,32 +47,6 @@ int my_load_live(struct store *st, int (*each)(void *ctx, const struct instance 
 	return r < 0 ? r : each_live(rows, each, ctx, err);
 }
 
-int my_scan_live(struct store *st, uint32_t from, size_t max,
-                 int (*each)(void *ctx, uint32_t slot, uint64_t last_number), void *ctx,
-                 struct err *err)
-{
-	struct my_store *s = (struct my_store *)st;
-	struct rows *rows = NULL;
-	int64_t id = 0, number = 0;
-	int r = my_ask(s, "lb_task_run", &rows, err,
-	               "SELECT id, last_number FROM lb_task_run WHERE id >= ? ORDER BY id LIMIT ?",
-	               "ii", (int64_t)from + 1, max > INT64_MAX ? INT64_MAX : (int64_t)max);
-
-	if (r < 0)
-		return r;
-	while ((r = rows_step(rows, err)) > 0) {
-		r = rows_int(rows, 0, 1, UINT32_MAX, &id, err);
-		if (r == 0)
-			r = rows_int(rows, 1, 0, INT64_MAX, &number, err);
-		if (r == 0)
-			r = each(ctx, (uint32_t)(id - 1), (uint64_t)number);
-		if (r < 0)
-			break;
-	}
-	rows_close(rows);
-	return r;
-}
-
 /* How many slots from `at` on go into one statement; *ret_run: they follow each other. */
 static size_t next_few(const uint32_t *slots, size_t at, size_t n, bool *ret_run)
 {

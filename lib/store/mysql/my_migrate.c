@@ -209,11 +209,11 @@ static int check_leader(struct my_store *s, size_t have, struct err *err)
 
 	if (have < MIGRATION_LEASE || (int64_t)have >= own_floor())
 		return 0;
-	r = my_lease(&s->base, &was, err);
+	r = row_lease(&s->base, &was, err);
 	for (uint32_t ms = 0; r == 0 && was.lease_ms && ms <= was.lease_ms; ms += 1000)
 		r = my_ask_number(s, "sleep", &slept, err, "SELECT SLEEP(1)", "");
 	if (r == 0)
-		r = my_lease(&s->base, &now, err);
+		r = row_lease(&s->base, &now, err);
 	if (r == 0 && (now.beat != was.beat || now.number != was.number || now.epoch != was.epoch))
 		r = err_set(err, E_VERSION,
 		            "%s leads with schema %zu, it cannot go on with schema %zu: it is more "

@@ -14,7 +14,7 @@ void my_free(struct my_store *s)
 {
 	my_hang_up(s);
 	my_url_done(&s->url);
-	map_done(&s->cycles);
+	map_done(&s->rows.cycles);
 	my_wide_free(s);
 	buf_done(&s->sql);
 	free(s->gone);
@@ -33,7 +33,8 @@ int my_open_bare(const char *rest, struct my_store **ret, struct err *err)
 
 	s->base.ops = &store_mysql_ops;
 	buf_init(&s->sql);
-	map_init(&s->cycles);
+	map_init(&s->rows.cycles);
+	s->rows.ops = &my_row_ops;
 	r = my_url_parse(rest, &s->url, err);
 	if (r < 0)
 		my_free(s);
@@ -70,27 +71,10 @@ static void my_idle(struct store *st)
 	my_days_ahead((struct my_store *)st, clock_wall_us(&clock_machine), NULL);
 }
 
-static int ask_tip(struct my_store *s, struct store_tip *ret, const char *text, struct err *err)
-{
-	struct rows *rows = NULL;
-	int r = my_ask(s, "lb_leader", &rows, err, text, "");
-
-	if (r < 0)
-		return r;
-	r = rows_step(rows, err);
-	if (r == 0)
-		r = err_set(err, E_CORRUPT, STORE_NO_LEADER_ROW);
-	if (r > 0)
-		r = rows_tip(rows, ret, err);
-	rows_close(rows);
-	return r;
-}
-
 int my_ask_leader(struct my_store *s, int64_t *ret_epoch, int64_t *ret_number, struct err *err)
 {
 	/* Waits for a commit whose answer was lost, if it is still on its way. */
-	int r = ask_tip(s, &s->base.tip,
-	                "SELECT " TIP_COLUMNS " FROM lb_leader WHERE id = 1 FOR UPDATE", err);
+	int r = row_tip(&s->rows, ROW_TIP_LOCKED, &s->base.tip, err);
 
 	if (r == 0) {
 		*ret_epoch = s->base.tip.epoch;
@@ -101,24 +85,7 @@ int my_ask_leader(struct my_store *s, int64_t *ret_epoch, int64_t *ret_number, s
 
 static int my_tip(struct store *st, struct store_tip *ret, struct err *err)
 {
-	return ask_tip((struct my_store *)st, ret,
-	               "SELECT " TIP_COLUMNS " FROM lb_leader WHERE id = 1", err);
-}
-
-static int my_events(struct store *st, uint64_t after, uint64_t upto,
-                     int (*each)(void *ctx, const int64_t *columns, size_t n), void *ctx,
-                     struct err *err)
-{
-	struct rows *rows = NULL;
-	int r = my_ask((struct my_store *)st, "lb_task_event", &rows, err,
-	               "SELECT " EVENT_COLUMNS
-	               " FROM lb_task_event WHERE number > ? AND number <= ? ORDER BY number",
-	               "ii", (int64_t)after, (int64_t)upto);
-
-	if (r == 0)
-		r = rows_each_event(rows, each, ctx, err);
-	rows_close(rows);
-	return r;
+	return row_tip((struct row_store *)st, ROW_TIP, ret, err);
 }
 
 static int my_take_epoch(struct store *st, const char *who, uint32_t *ret_epoch, struct err *err)
@@ -154,45 +121,27 @@ static int my_position(struct store *st, uint64_t *ret_number, uint32_t *ret_epo
 }
 
 const struct store_ops store_mysql_ops = {
+	ROW_STORE_OPS,
 	.prefix = "mysql:",
 	.waits = true,
 	.open = my_open,
 	.close = my_close,
 	.take_epoch = my_take_epoch,
 	.open_standby = my_open,
-	.lease = my_lease,
+	.lease = row_lease,
 	.take_lease = my_take_lease,
 	.renew_lease = my_renew_lease,
 	.add_gap = my_add_gap,
-	.load_gaps = my_load_gaps,
 	.give_lease = my_give_lease,
 	.show_node = my_show_node,
 	.each_node = my_each_node,
 	.now = my_now,
 	.position = my_position,
 	.tip = my_tip,
-	.events = my_events,
 	.commit = my_commit,
 	.idle = my_idle,
-	.load_docs = my_load_docs,
-	.find_workflow = my_find_workflow,
-	.load_tasks = my_load_tasks,
 	.load_live = my_load_live,
-	.scan_live = my_scan_live,
 	.read_live = my_read_live,
-	.load_outcomes = my_load_outcomes,
-	.load_ranges = my_load_ranges,
-	.find_range = my_find_range,
-	.load_commands = my_load_commands,
-	.load_alerts = my_load_alerts,
-	.find_done = my_find_done,
-	.find_data = my_find_data,
-	.find_command = my_find_command,
-	.save_outcomes = my_save_outcomes,
-	.retain = my_retain,
-	.load_items = my_load_items,
-	.load_stats = my_load_stats,
-	.drop_stats = my_drop_stats,
 };
 
 /* What the program looks up in this file: see ../module.h. */

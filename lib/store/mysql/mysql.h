@@ -10,11 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "store/rows.h"
+#include "store/row_store.h"
 #include "store/sql_text.h"
-#include "store/store_impl.h"
 #include "util/buf.h"
-#include "util/map.h"
 
 struct err;
 
@@ -62,13 +60,14 @@ struct my_arrays; /* my_wide.c */
 enum my_wide_rows { MY_WIDE_LIVE, MY_WIDE_DONE, MY_WIDE_EVENT, MY_WIDE_COUNT };
 
 struct my_store {
-	struct store base;
+	union {
+		struct store base;
+		struct row_store rows;
+	};
 	struct my_url url;
 	MYSQL *db; /* NULL: to be made by my_ready() */
 	struct my_way way;
 	struct buf sql;
-	struct map cycles; /* task id -> cycle in seconds, for next_run_date */
-	bool cycles_known;
 	struct my_arrays *arrays[MY_WIDE_COUNT];
 	int64_t *gone; /* ids of live rows that go */
 	size_t gone_cap;
@@ -160,7 +159,8 @@ int my_wide_end(struct my_wide *w, int r, struct err *err);
 void my_wide_hang_up(struct my_store *s);
 void my_wide_free(struct my_store *s);
 
-/* ---- my_rows.c: reading ---- */
+/* ---- my_rows.c: reading, and the statements of row_stmt.def ---- */
+extern const struct row_ops my_row_ops;
 /* Rows as they come from the server: nothing else may be asked before rows_close(), which reads
  * the rest away. Values as in my_do(). */
 int my_ask(struct my_store *s, const char *table, struct rows **ret, struct err *err,
@@ -172,14 +172,11 @@ int my_ask_number(struct my_store *s, const char *table, int64_t *ret, struct er
                   const char *text, const char *types, ...);
 
 /* ---- my_lease.c ---- */
-int my_lease(struct store *s, struct store_lease *ret, struct err *err);
 int my_take_lease(struct store *s, const struct store_lease *seen, const struct store_lease *mine,
                   uint32_t *ret_epoch, struct err *err);
 int my_renew_lease(struct store *s, uint32_t epoch, int64_t now_us, struct err *err);
 int my_add_gap(struct store *s, uint32_t epoch, const struct store_gap *g, uint64_t oldest,
                struct err *err);
-int my_load_gaps(struct store *s, uint64_t number,
-                 int (*each)(void *ctx, const struct store_gap *g), void *ctx, struct err *err);
 int my_give_lease(struct store *s, uint32_t epoch, int64_t now_us, struct err *err);
 int my_show_node(struct store *s, const struct store_node *n, struct err *err);
 int my_now(struct store *s, int64_t *ret_us, struct err *err);
@@ -196,67 +193,26 @@ int my_migrate(struct my_store *s, struct err *err);
 int my_commit(struct store *s, const struct store_batch *b, struct err *err);
 /* my_alerts.c */
 int my_write_alerts(struct my_store *s, const struct store_batch *b, struct err *err);
-int my_drop_alerts(struct my_store *s, int64_t before_us, size_t rows_max, bool dry_run,
-                   size_t *rows, struct err *err);
 int my_write_docs(struct my_store *s, const struct store_batch *b, struct err *err);
-int my_outcome_number(struct my_store *s, int64_t *ret, struct err *err);
 
 /* ---- my_days.c: partitions ---- */
 /* Make days ahead when fewer than two are left; looks four times a day, a minute after a failure.
  * E_BUSY: somebody reads just then; what has no day goes into `pmax` meanwhile. */
 int my_days_ahead(struct my_store *s, int64_t now_us, struct err *err);
-/* Whole days from the oldest on, until rows_max is reached; *rows grows by what goes. A day of
+/* Whole days from the oldest on, until rows_max is reached; t->rows grows by what goes. A day of
  * events goes when it is old enough, also those of instances that are kept: a history is as
  * long as the retention. */
-int my_drop_days(struct my_store *s, int64_t before_us, size_t rows_max, bool dry_run, size_t *rows,
-                 struct err *err);
+int my_drop_days(struct row_retain *t, struct err *err);
+/* my_retain.c */
+int my_put_outcomes(struct row_store *s, const struct store_outcome *o, size_t n, struct err *err);
+int my_retained(struct row_retain *t, struct err *err);
 
-int my_find_workflow(struct store *s, uint32_t id, uint32_t version,
-                     int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err);
-int my_load_docs(struct store *s, enum store_doc_kind kind,
-                 int (*each)(void *ctx, const struct store_doc *d), void *ctx, struct err *err);
-int my_load_tasks(struct store *s, int (*each)(void *ctx, const struct store_task *t), void *ctx,
-                  struct err *err);
 int my_load_live(struct store *s, int (*each)(void *ctx, const struct instance *i), void *ctx,
-                 struct err *err);
-int my_scan_live(struct store *s, uint32_t from, size_t max,
-                 int (*each)(void *ctx, uint32_t slot, uint64_t last_number), void *ctx,
                  struct err *err);
 int my_read_live(struct store *s, const uint32_t *slots, size_t n,
                  int (*each)(void *ctx, const struct instance *i), void *ctx, struct err *err);
-int my_load_outcomes(struct store *s, int (*each)(void *ctx, const struct store_outcome *o),
-                     void *ctx, struct err *err);
-int my_load_commands(struct store *s, bool unfinished_only,
-                     int (*each)(void *ctx, const struct store_command *c), void *ctx,
-                     struct err *err);
-int my_load_alerts(struct store *s, int (*each)(void *ctx, const struct store_alert *a), void *ctx,
-                   struct err *err);
-int my_find_done(struct store *s, struct inst_key key, struct instance *ret, struct err *err);
-int my_find_data(struct store *s, uint64_t last_number, uint32_t generation, enum inst_data kind,
-                 char **ret_body, struct err *err);
-int my_find_command(struct store *s, const char *request_id,
-                    int (*each)(void *ctx, const struct store_command *c), void *ctx,
-                    struct err *err);
-int my_save_outcomes(struct store *s, uint32_t epoch, const struct store_outcome *o, size_t n,
-                     uint64_t upto_number, struct err *err);
-int my_retain(struct store *s, uint32_t epoch, int64_t before_us, size_t rows_max, bool dry_run,
-              size_t *ret_rows, struct err *err);
 /* my_range.c */
 int my_write_ranges(struct my_store *s, const struct store_batch *b, struct err *err);
-int my_load_ranges(struct store *s, bool unsaved,
-                   int (*each)(void *ctx, const struct store_range *r), void *ctx, struct err *err);
-int my_find_range(struct store *s, uint32_t task, int64_t run_date, struct store_range *ret,
-                  struct err *err);
-int my_drop_ranges(struct my_store *s, int64_t before_us, size_t rows_max, bool dry_run,
-                   size_t *rows, struct err *err);
 int my_write_stats(struct my_store *s, const struct store_batch *b, struct err *err);
-int my_load_items(struct store *s, uint64_t command,
-                  int (*each)(void *ctx, const struct store_command_item *i), void *ctx,
-                  struct err *err);
-int my_load_stats(struct store *s, uint32_t task, int32_t lo, int32_t hi,
-                  int (*each)(void *ctx, const struct store_stat *st), void *ctx, struct err *err);
-int my_drop_stats(struct store *s, uint32_t epoch, int32_t day, size_t rows_max, size_t *ret_rows,
-                  struct err *err);
-int my_know_cycles(struct my_store *s, struct err *err);
 
 #endif
