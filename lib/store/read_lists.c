@@ -23,30 +23,35 @@ struct row_sink {
 	uint64_t command;
 };
 
-/* Run the query; with a page it has LIMIT limit + 1, and the row too many makes the cursor.
- * Returns the number of rows, or negative. */
-static int list_rows(struct reader *r, const char *table, struct buf *text, struct row_sink *sink,
-                     const struct read_page *page, const char *list, int keys,
-                     struct read_answer *answer, struct err *err)
+/* A query, and who takes its rows. With a page: its order, its name in the cursor, and how many
+ * keys that has; then `text` lacks only its ORDER BY and LIMIT. */
+struct list {
+	const char *table;
+	struct buf *text; /* freed */
+	struct row_sink *sink;
+	const struct read_page *page; /* NULL: all rows */
+	const char *order, *name;
+	int keys;
+};
+
+/* A page has LIMIT limit + 1: the row too many makes the cursor. How many rows, or negative. */
+static int list_rows(struct reader *r, const struct list *l, struct read_answer *answer,
+                     struct err *err)
 {
 	int64_t key[READ_KEYS_MAX] = { 0 };
 	struct rows *q = NULL;
 	size_t n = 0;
-	int code = read_query(r, table, text, &q, err);
+	int code = read_query(r, l->table, l->text, &q, err);
 
-	if (code < 0)
-		return code;
-	while ((code = rows_step(q, err)) > 0) {
-		if (page && n == page->limit) {
-			read_cursor_make(answer, page, list, keys, key);
+	while ((code = rows_next(q, code, err)) > 0) {
+		if (l->page && n == l->page->limit) {
+			read_cursor_make(answer, l->page, l->name, l->keys, key);
+			rows_close(q);
 			break;
 		}
-		code = sink->row(sink, q, key, err);
-		if (code < 0)
-			break;
+		code = l->sink->row(l->sink, q, key, err);
 		n++;
 	}
-	rows_close(q);
 	return code < 0 ? code : (int)n;
 }
 
@@ -54,34 +59,33 @@ static int list_rows(struct reader *r, const char *table, struct buf *text, stru
 static int one_list(struct reader *r, const char *table, struct buf *text, struct row_sink *sink,
                     const char *what, struct err *err)
 {
+	const struct list l = { .table = table, .text = text, .sink = sink };
 	int code = read_begin(r, NULL, err);
 
 	if (code < 0) {
 		buf_done(text);
 		return code;
 	}
-	code = read_end(r, list_rows(r, table, text, sink, NULL, NULL, 0, NULL, err));
+	code = read_end(r, list_rows(r, &l, NULL, err));
 	if (code == 0 && what)
 		return err_set(err, E_NOT_FOUND, "no such %s", what);
 	return code < 0 ? code : 0;
 }
 
-/* A page: `text` lacks only its ORDER BY and LIMIT. */
-static int one_page(struct reader *r, const char *table, struct buf *text, const char *order,
-                    struct row_sink *sink, const struct read_page *page, const char *list, int keys,
-                    struct read_answer *ret, struct err *err)
+static int one_page(struct reader *r, const struct list *l, struct read_answer *ret,
+                    struct err *err)
 {
 	struct read_answer answer = { 0 };
 	int code = read_begin(r, &answer.number, err);
 
 	if (code < 0) {
-		buf_done(text);
+		buf_done(l->text);
 		return code;
 	}
-	buf_puts(text, " ORDER BY ");
-	buf_puts(text, order);
-	read_put(r, text, " LIMIT ?", "i", (int64_t)page->limit + 1);
-	code = read_end(r, list_rows(r, table, text, sink, page, list, keys, &answer, err));
+	buf_puts(l->text, " ORDER BY ");
+	buf_puts(l->text, l->order);
+	read_put(r, l->text, " LIMIT ?", "i", (int64_t)l->page->limit + 1);
+	code = read_end(r, list_rows(r, l, &answer, err));
 	if (code < 0)
 		return code;
 	*ret = answer;
@@ -161,9 +165,10 @@ int read_tasks(struct reader *r, const struct read_task_filter *f, const struct 
 		                          : " AND (task_name, task_id) > ((SELECT task_name FROM"
 		                            " lb_task WHERE task_id = ?), ?)",
 		         "ii", from.key[0], from.key[0]);
-	return one_page(r, "lb_task", &q,
-	                page->descending ? "task_name DESC, task_id DESC" : "task_name, task_id",
-	                &sink, page, "t", 1, ret, err);
+	const char *order = page->descending ? "task_name DESC, task_id DESC"
+	                                     : "task_name, task_id";
+
+	return one_page(r, &(struct list){ "lb_task", &q, &sink, page, order, "t", 1 }, ret, err);
 }
 
 int read_task(struct reader *r, const char *name, uint32_t id,
@@ -263,7 +268,9 @@ int read_docs(struct reader *r, enum store_doc_kind kind, bool retired_too,
 	if (!retired_too)
 		buf_puts(&q, " AND retired = 0");
 	where_id(r, &q, page, &from);
-	return one_page(r, doc_table(kind), &q, order_by_id(page), &sink, page, "d", 1, ret, err);
+	return one_page(
+		r, &(struct list){ doc_table(kind), &q, &sink, page, order_by_id(page), "d", 1 },
+		ret, err);
 }
 
 int read_doc_bodies(struct reader *r, enum store_doc_kind kind,
@@ -362,7 +369,9 @@ int read_commands(struct reader *r, bool unfinished_only, const struct read_page
 	buf_puts(&q, "SELECT " COMMAND_COLUMNS " FROM lb_command WHERE ");
 	buf_puts(&q, unfinished_only ? "ended_us = 0" : "1");
 	where_id(r, &q, page, &from);
-	return one_page(r, "lb_command", &q, order_by_id(page), &sink, page, "c", 1, ret, err);
+	return one_page(r,
+	                &(struct list){ "lb_command", &q, &sink, page, order_by_id(page), "c", 1 },
+	                ret, err);
 }
 
 int read_command(struct reader *r, const char *request_id, uint64_t id,
@@ -414,8 +423,10 @@ int read_command_items(struct reader *r, uint64_t command, bool failed_only,
 	if (from.begun)
 		read_put(r, &q, " AND (task_id, curr_run_date, part) > (?, ?, ?)", "iii",
 		         from.key[0], from.key[1], from.key[2]);
-	return one_page(r, "lb_command_item", &q, "task_id, curr_run_date, part", &sink, &up, "m",
-	                3, ret, err);
+	return one_page(r,
+	                &(struct list){ "lb_command_item", &q, &sink, &up,
+	                                "task_id, curr_run_date, part", "m", 3 },
+	                ret, err);
 }
 
 static int alert_row(struct row_sink *sink, struct rows *q, int64_t *key, struct err *err)
@@ -469,7 +480,8 @@ int read_alerts(struct reader *r, const struct read_alerts *f, const struct read
 	buf_puts(&q, "SELECT " ALERT_COLUMNS " FROM lb_alert WHERE 1");
 	where_alert(r, &q, f);
 	where_id(r, &q, page, &from);
-	return one_page(r, "lb_alert", &q, order_by_id(page), &sink, page, "l", 1, ret, err);
+	return one_page(r, &(struct list){ "lb_alert", &q, &sink, page, order_by_id(page), "l", 1 },
+	                ret, err);
 }
 
 int read_alert(struct reader *r, uint64_t id, int (*each)(void *ctx, const struct store_alert *a),
@@ -510,5 +522,7 @@ int read_actions(struct reader *r, const char *actor, const char *action,
 	if (action)
 		read_put(r, &q, " AND action = ?", "t", action);
 	where_id(r, &q, page, &from);
-	return one_page(r, "lb_action", &q, order_by_id(page), &sink, page, "a", 1, ret, err);
+	return one_page(r,
+	                &(struct list){ "lb_action", &q, &sink, page, order_by_id(page), "a", 1 },
+	                ret, err);
 }
