@@ -262,4 +262,15 @@ HELPER void same_instance(const struct instance *a, const struct instance *b)
 	assert_int_equal(a->state, b->state);
 }
 
+/* store_retain() that must succeed: how many rows went, or would go. */
+HELPER size_t world_retain(struct world *w, int64_t before_us, size_t rows_max, bool dry_run)
+{
+	const struct store_retention ask = { before_us, rows_max, dry_run };
+	struct err err = { 0 };
+	size_t rows = 0;
+
+	world_must(store_retain(w->s, w->epoch, &ask, &rows, &err), &err);
+	return rows;
+}
+
 #endif

@@ -551,16 +551,6 @@ static void outcomes_are_the_saved_ranges_then_what_finished_since(void **state)
 	                            "1 g1 660..660 Skipped 24;1 g1 120..120 Skipped 24;");
 }
 
-static size_t retained(struct world *w, int64_t before_us, size_t rows_max, bool dry_run)
-{
-	const struct store_retention ask = { before_us, rows_max, dry_run };
-	struct err err = { 0 };
-	size_t rows = 0;
-
-	world_must(store_retain(w->s, w->epoch, &ask, &rows, &err), &err);
-	return rows;
-}
-
 static void retention_drops_what_is_old_and_has_its_outcome_saved(void **state)
 {
 	struct world *w = *state;
@@ -575,21 +565,21 @@ static void retention_drops_what_is_old_and_has_its_outcome_saved(void **state)
 
 	for (int k = 0; k < 10; k++) /* ends at 20, 40, ... 200 us */
 		finish_new(w, 1, k * 60, 0);
-	assert_int_equal(retained(w, INT64_MAX, 1000, true), 0);
+	assert_int_equal(world_retain(w, INT64_MAX, 1000, true), 0);
 	assert_int_equal(store_save_outcomes(w->s, w->epoch, NULL, 0, 12, NULL), 0);
-	assert_int_equal(retained(w, 81, 1000, true), 4 * 3);
-	assert_int_equal(retained(w, 81, 1, false), 3);
-	assert_int_equal(retained(w, 81, 1000, false), 3 * 3);
-	assert_int_equal(retained(w, 81, 1000, false), 0);
-	assert_int_equal(retained(w, INT64_MAX, 1000, false), 2 * 3); /* up to number 12 */
+	assert_int_equal(world_retain(w, 81, 1000, true), 4 * 3);
+	assert_int_equal(world_retain(w, 81, 1, false), 3);
+	assert_int_equal(world_retain(w, 81, 1000, false), 3 * 3);
+	assert_int_equal(world_retain(w, 81, 1000, false), 0);
+	assert_int_equal(world_retain(w, INT64_MAX, 1000, false), 2 * 3); /* up to number 12 */
 	world_reopen(w);
 	assert_int_equal(store_find_done(w->s, (struct inst_key){ 300, 1, 0 }, &found, NULL),
 	                 E_NOT_FOUND);
 	assert_int_equal(store_find_done(w->s, (struct inst_key){ 360, 1, 0 }, &found, NULL), 0);
 	b.epoch = w->epoch;
 	assert_int_equal(store_commit(w->s, &b, NULL), 0);
-	assert_int_equal(retained(w, 6, 1000, false), 1);
-	assert_int_equal(retained(w, INT64_MAX, 1000, true), 0);
+	assert_int_equal(world_retain(w, 6, 1000, false), 1);
+	assert_int_equal(world_retain(w, INT64_MAX, 1000, true), 0);
 }
 
 static int see_stat(void *ctx, const struct store_stat *s)

@@ -6,18 +6,6 @@ struct texts {
 	int n;
 };
 
-static size_t retained(struct world *w, int64_t before_us, size_t rows_max, bool dry_run)
-{
-	struct err err = { 0 };
-	size_t rows = 0;
-
-	world_must(store_retain(w->s, w->epoch,
-	                        &(struct store_retention){ before_us, rows_max, dry_run }, &rows,
-	                        &err),
-	           &err);
-	return rows;
-}
-
 static int see_range(void *ctx, const struct store_range *r)
 {
 	struct texts *t = ctx;
@@ -96,15 +84,15 @@ static void a_range_of_dates_left_out_is_one_record_until_it_is_old(void **state
 	assert_string_equal(ranges_of(w, false, &t), "1 t1 600..1200 11-2;2 t2 600..600 1-0;");
 
 	/* Like history: not before saved outcomes know it, and in order of age. */
-	assert_int_equal(retained(w, INT64_MAX, 1000, true), 0);
+	assert_int_equal(world_retain(w, INT64_MAX, 1000, true), 0);
 	assert_string_equal(ranges_of(w, true, &t), "1 t1 600..1200 11-2;2 t2 600..600 1-0;");
 	assert_int_equal(store_save_outcomes(w->s, w->epoch, NULL, 0, 1, NULL), 0);
 	assert_string_equal(ranges_of(w, true, &t), "2 t2 600..600 1-0;");
 	assert_int_equal(store_save_outcomes(w->s, w->epoch, NULL, 0, 2, NULL), 0);
-	assert_int_equal(retained(w, 60, 1000, true), 1);
-	assert_int_equal(retained(w, 60, 1000, false), 1);
+	assert_int_equal(world_retain(w, 60, 1000, true), 1);
+	assert_int_equal(world_retain(w, 60, 1000, false), 1);
 	assert_string_equal(ranges_of(w, false, &t), "2 t2 600..600 1-0;");
-	assert_int_equal(retained(w, 91, 1000, false), 1);
+	assert_int_equal(world_retain(w, 91, 1000, false), 1);
 	assert_string_equal(ranges_of(w, false, &t), "");
 }
 
