@@ -67,6 +67,16 @@ static int count(void *ctx, const char *recipient, int64_t letters)
 	return 0;
 }
 
+void asked_put_try(struct buf *out, int64_t at_us, const char *error)
+{
+	put_time_us(out, "last_at", at_us);
+	if (at_us)
+		put_bool(out, "last_ok", !error[0]);
+	else
+		put_null(out, "last_ok");
+	put_text(out, "last_error", error[0] ? error : NULL);
+}
+
 static int print_channel(struct notifier *n, const struct channel *c, int64_t waiting,
                          struct buf *out, struct err *err)
 {
@@ -78,12 +88,7 @@ static int print_channel(struct notifier *n, const struct channel *c, int64_t wa
 	put_text(out, "name", c->name);
 	put_text(out, "kind", channel_type_name(c->type));
 	put_int(out, "queue", waiting);
-	put_time_us(out, "last_at", at_us);
-	if (at_us)
-		put_bool(out, "last_ok", !error[0]);
-	else
-		put_null(out, "last_ok");
-	put_text(out, "last_error", error[0] ? error : NULL);
+	asked_put_try(out, at_us, error);
 	put_close(out, '}');
 	return r;
 }

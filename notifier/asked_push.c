@@ -35,12 +35,7 @@ static int print_device(struct notifier *n, const struct device *d, struct buf *
 	free(name);
 	put_open(out, NULL, '{');
 	put_text(out, "device", d->name);
-	put_time_us(out, "last_at", at_us);
-	if (at_us)
-		put_bool(out, "last_ok", !error[0]);
-	else
-		put_null(out, "last_ok");
-	put_text(out, "last_error", error[0] ? error : NULL);
+	asked_put_try(out, at_us, error);
 	put_close(out, '}');
 	return r;
 }

@@ -93,6 +93,9 @@ void asked_answer(struct notifier *n);
 struct buf;
 struct cJSON;
 void asked_reply(struct notifier *n, struct ask *a, int code, const char *text, struct buf *body);
+/* How the last try went (outbox_try()), as the fields last_at, last_ok, last_error. */
+struct buf;
+void asked_put_try(struct buf *out, int64_t at_us, const char *error);
 /* asked_push.c: the same of pushes: the key, a subscription, a test. */
 int asked_push(struct notifier *n, struct ask *a, const struct cJSON *args, struct err *err);
 void asked_tested(void *notifier, struct ask *a, const char *error); /* of post.c; owns a */

@@ -526,15 +526,23 @@ static int log_came(struct call *c)
 	return reply_json(c, MHD_HTTP_OK);
 }
 
+/* Which log of which run is wanted: the stream, or an error. */
+static int stream_read(struct call *c)
+{
+	int type = c->err.code < 0 ? c->err.code : type_read(c);
+
+	if (type >= 0 && seed_of(c)->n == 0)
+		return call_fail(c, E_NOT_FOUND, "job_id", "this job has not run yet");
+	return type;
+}
+
 static int log_read(struct call *c)
 {
 	struct seed *s = seed_of(c);
-	int type = c->err.code < 0 ? c->err.code : type_read(c);
+	int type = stream_read(c);
 
 	if (type < 0)
 		return type;
-	if (s->n == 0)
-		return call_fail(c, E_NOT_FOUND, "job_id", "this job has not run yet");
 	buf_clear(&c->out);
 	s->log = (struct log_ask){ .key = s->key,
 		                   .stream = (uint32_t)type,
@@ -547,12 +555,10 @@ static int log_read(struct call *c)
 static int download(struct call *c)
 {
 	struct seed *s = seed_of(c);
-	int type = c->err.code < 0 ? c->err.code : type_read(c);
+	int type = stream_read(c);
 
 	if (type < 0)
 		return type;
-	if (s->n == 0)
-		return call_fail(c, E_NOT_FOUND, "job_id", "this job has not run yet");
 	s->log = (struct log_ask){ .key = s->key, .stream = (uint32_t)type };
 	return log_file(c);
 }

@@ -66,6 +66,16 @@ struct sql_rows sql_rows(sqlite3 *db, sqlite3_stmt *q, const char *table)
 
 /* ---- the statements of row_stmt.def ---- */
 
+static int bound(struct sqlite_store *s, enum row_id id, sqlite3_stmt **ret, struct err *err,
+                 const char *types, va_list ap)
+{
+	int r = sql_get(s, id, ret, err);
+
+	if (r == 0)
+		sql_vbind(*ret, types, ap);
+	return r;
+}
+
 static void asked_close(struct rows *r)
 {
 	rows_reset(r);
@@ -79,11 +89,10 @@ static int ask(struct row_store *rs, enum row_id id, struct rows **ret, struct e
 {
 	struct sqlite_store *s = (struct sqlite_store *)rs;
 	sqlite3_stmt *q = NULL;
-	int r = sql_get(s, id, &q, err);
+	int r = bound(s, id, &q, err, types, ap);
 
 	if (r < 0)
 		return r;
-	sql_vbind(q, types, ap);
 	struct sql_rows *rows = mem_new(sizeof *rows);
 
 	*rows = sql_rows(s->db, q, row_table(id));
@@ -97,12 +106,10 @@ static int change(struct row_store *rs, enum row_id id, size_t *ret_rows, struct
 {
 	struct sqlite_store *s = (struct sqlite_store *)rs;
 	sqlite3_stmt *q = NULL;
-	int r = sql_get(s, id, &q, err);
+	int r = bound(s, id, &q, err, types, ap);
 
-	if (r < 0)
-		return r;
-	sql_vbind(q, types, ap);
-	r = sql_run(s, q, err);
+	if (r == 0)
+		r = sql_run(s, q, err);
 	if (r == 0 && ret_rows)
 		*ret_rows = (size_t)sqlite3_changes(s->db);
 	return r;

@@ -61,6 +61,13 @@ static void add(struct diags *d, struct place at, const char *code, const char *
 	};
 }
 
+__attribute__((format(printf, 2, 0))) static void write_message(char *ret, const char *fmt,
+                                                                va_list ap)
+{
+	vsnprintf(ret, MESSAGE_MAX, fmt, ap);
+	utf8_clean(ret); /* "%.80s" may have cut a character */
+}
+
 int diag_error(struct diags *d, struct place at, const char *code, const char *hint,
                const char *fmt, ...)
 {
@@ -68,9 +75,8 @@ int diag_error(struct diags *d, struct place at, const char *code, const char *h
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
+	write_message(text, fmt, ap);
 	va_end(ap);
-	utf8_clean(text); /* "%.80s" may have cut a character */
 	add(d, at, code, hint, text, false);
 	return E_INVALID;
 }
@@ -82,9 +88,8 @@ void diag_warning(struct diags *d, struct place at, const char *code, const char
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
+	write_message(text, fmt, ap);
 	va_end(ap);
-	utf8_clean(text); /* "%.80s" may have cut a character */
 	add(d, at, code, hint, text, true);
 }
 
