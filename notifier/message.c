@@ -8,8 +8,8 @@
 #include "sched/civil.h"
 #include "util/buf.h"
 #include "util/clock.h"
-#include "util/json.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 
 enum { LINES_MAX = 20 };
 
@@ -68,26 +68,22 @@ void time_print(int64_t seconds, struct buf *out)
 
 void alert_print(const struct alert *a, struct buf *out)
 {
-	struct json_out j;
-
-	json_out_start(&j, out);
-	json_open_object(&j);
-	json_field_text(&j, "event", happening_word(a->what));
-	json_field_text(&j, "task", a->task);
-	json_field_text(&j, "title", a->title);
-	json_field_number(&j, "task_id", a->task_id);
-	json_field_number(&j, "run_date", a->run_date);
-	json_field_number(&j, "generation", a->generation);
-	json_field_number(&j, "attempt", a->attempt);
-	json_field_number(&j, "exit_code", a->exit_code);
-	json_field_text(&j, "reason", a->reason);
-	json_field_text(&j, "note", a->note);
-	json_field_number(&j, "at_us", a->at_us);
-	json_field_number(&j, "number", (int64_t)a->number);
+	put_open(out, NULL, '{');
+	put_text(out, "event", happening_word(a->what));
+	put_text(out, "task", a->task);
+	put_text(out, "title", a->title);
+	put_int(out, "task_id", a->task_id);
+	put_int(out, "run_date", a->run_date);
+	put_int(out, "generation", a->generation);
+	put_int(out, "attempt", a->attempt);
+	put_int(out, "exit_code", a->exit_code);
+	put_text(out, "reason", a->reason);
+	put_text(out, "note", a->note);
+	put_int(out, "at_us", a->at_us);
+	put_int(out, "number", (int64_t)a->number);
 	if (a->after_us)
-		json_field_number(&j, "after_us", a->after_us);
-	json_close_object(&j);
-	json_out_end(&j);
+		put_int(out, "after_us", a->after_us);
+	put_close(out, '}');
 }
 
 static const char *text_of(const struct cJSON *json, const char *key)

@@ -8,10 +8,10 @@
 #include "notifier/push.h"
 #include "util/buf.h"
 #include "util/clock.h"
-#include "util/json.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 
-typedef void (*print_fn)(const struct payload_ask *a, struct json_out *j, const char *subject,
+typedef void (*print_fn)(const struct payload_ask *a, struct buf *out, const char *subject,
                          const char *text);
 
 /* --- signatures ---------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ static void sign_dingtalk(const struct payload_ask *a, struct buf *url)
 }
 
 /* Feishu: the key is "timestamp\nsecret", the text is empty. */
-static void sign_feishu(const struct payload_ask *a, struct json_out *j)
+static void sign_feishu(const struct payload_ask *a, struct buf *out)
 {
 	unsigned char mac[crypto_auth_hmacsha256_BYTES];
 	struct buf key, sign;
@@ -70,8 +70,8 @@ static void sign_feishu(const struct payload_ask *a, struct json_out *j)
 	put_base64(mac, sizeof mac, &sign);
 	buf_clear(&key);
 	buf_printf(&key, "%" PRId64, (int64_t)(a->now_us / US_PER_S));
-	json_field_text(j, "timestamp", buf_str(&key));
-	json_field_text(j, "sign", buf_str(&sign));
+	put_text(out, "timestamp", buf_str(&key));
+	put_text(out, "sign", buf_str(&sign));
 	buf_done(&key);
 	buf_done(&sign);
 }
@@ -86,13 +86,13 @@ static void sign_webhook(const struct payload_ask *a, struct buf *body, struct b
 	buf_printf(header, "X-Sirdar-Signature: sha256=%s", hex);
 }
 
-static void put_message(struct json_out *j, const char *key, const char *subject, const char *text)
+static void put_message(struct buf *out, const char *key, const char *subject, const char *text)
 {
 	struct buf all;
 
 	buf_init(&all);
 	buf_printf(&all, "%s\n%s", subject, text);
-	json_field_text(j, key, buf_str(&all));
+	put_text(out, key, buf_str(&all));
 	buf_done(&all);
 }
 
@@ -148,15 +148,14 @@ static void put_slack(struct buf *out, const char *text)
 
 /* --- shapes -------------------------------------------------------------------------- */
 
-static void print_webhook(const struct payload_ask *a, struct json_out *j, const char *subject,
+static void print_webhook(const struct payload_ask *a, struct buf *out, const char *subject,
                           const char *text)
 {
 	struct buf one, when;
 
-	json_field_text(j, "subject", subject);
-	json_field_text(j, "text", text);
-	json_add_key(j, "alerts");
-	json_open_array(j);
+	put_text(out, "subject", subject);
+	put_text(out, "text", text);
+	put_open(out, "alerts", '[');
 	for (size_t i = 0; i < a->n; i++) {
 		buf_init(&one);
 		buf_init(&when);
@@ -165,26 +164,25 @@ static void print_webhook(const struct payload_ask *a, struct json_out *j, const
 		/* Instants as people read them too; the numbers stay. */
 		one.len--;
 		buf_printf(&one, ",\"run_date_text\":\"%s\"}", buf_str(&when));
-		json_add_raw(j, buf_str(&one));
+		put_raw(out, NULL, buf_str(&one));
 		buf_done(&one);
 		buf_done(&when);
 	}
-	json_close_array(j);
+	put_close(out, ']');
 }
 
-static void print_text_msgtype(const struct payload_ask *a, struct json_out *j, const char *subject,
+static void print_text_msgtype(const struct payload_ask *a, struct buf *out, const char *subject,
                                const char *text)
 {
 	(void)a;
-	json_field_text(j, "msgtype", "text");
-	json_add_key(j, "text");
-	json_open_object(j);
-	put_message(j, "content", subject, text);
-	json_close_object(j);
+	put_text(out, "msgtype", "text");
+	put_open(out, "text", '{');
+	put_message(out, "content", subject, text);
+	put_close(out, '}');
 }
 
 /* `<at user_id="all">` would call everybody. */
-static void put_feishu(struct json_out *j, const char *subject, const char *text)
+static void put_feishu(struct buf *out, const char *subject, const char *text)
 {
 	struct buf all, plain;
 
@@ -196,24 +194,23 @@ static void put_feishu(struct json_out *j, const char *subject, const char *text
 		if (p[0] == '<' && (p[1] == 'a' || p[1] == '/'))
 			buf_putc(&plain, ' ');
 	}
-	json_field_text(j, "text", buf_str(&plain));
+	put_text(out, "text", buf_str(&plain));
 	buf_done(&all);
 	buf_done(&plain);
 }
 
-static void print_feishu(const struct payload_ask *a, struct json_out *j, const char *subject,
+static void print_feishu(const struct payload_ask *a, struct buf *out, const char *subject,
                          const char *text)
 {
 	if (a->channel->secret[0])
-		sign_feishu(a, j);
-	json_field_text(j, "msg_type", "text");
-	json_add_key(j, "content");
-	json_open_object(j);
-	put_feishu(j, subject, text);
-	json_close_object(j);
+		sign_feishu(a, out);
+	put_text(out, "msg_type", "text");
+	put_open(out, "content", '{');
+	put_feishu(out, subject, text);
+	put_close(out, '}');
 }
 
-static void print_slack(const struct payload_ask *a, struct json_out *j, const char *subject,
+static void print_slack(const struct payload_ask *a, struct buf *out, const char *subject,
                         const char *text)
 {
 	struct buf all;
@@ -224,18 +221,18 @@ static void print_slack(const struct payload_ask *a, struct json_out *j, const c
 	put_slack(&all, subject);
 	buf_puts(&all, "*\n");
 	put_slack(&all, text);
-	json_field_text(j, "text", buf_str(&all));
+	put_text(out, "text", buf_str(&all));
 	buf_done(&all);
 }
 
-static void print_telegram(const struct payload_ask *a, struct json_out *j, const char *subject,
+static void print_telegram(const struct payload_ask *a, struct buf *out, const char *subject,
                            const char *text)
 {
-	json_field_text(j, "chat_id", a->channel->chat);
-	put_message(j, "text", subject, text);
+	put_text(out, "chat_id", a->channel->chat);
+	put_message(out, "text", subject, text);
 }
 
-static void print_pagerduty(const struct payload_ask *a, struct json_out *j, const char *subject,
+static void print_pagerduty(const struct payload_ask *a, struct buf *out, const char *subject,
                             const char *text)
 {
 	struct buf key;
@@ -243,54 +240,47 @@ static void print_pagerduty(const struct payload_ask *a, struct json_out *j, con
 	buf_init(&key);
 	buf_printf(&key, "%s@%" PRId64, a->alerts[0]->task, a->alerts[0]->run_date);
 	payload_cut(&key, DEDUP_MOST);
-	json_field_text(j, "routing_key", a->channel->secret);
-	json_field_text(j, "event_action", "trigger");
-	json_field_text(j, "dedup_key", buf_str(&key));
-	json_add_key(j, "payload");
-	json_open_object(j);
-	json_field_text(j, "summary", subject);
-	json_field_text(j, "source", "sirdar");
-	json_field_text(j, "severity", "error");
-	json_add_key(j, "custom_details");
-	json_open_object(j);
-	json_field_text(j, "text", text);
-	json_close_object(j);
-	json_close_object(j);
+	put_text(out, "routing_key", a->channel->secret);
+	put_text(out, "event_action", "trigger");
+	put_text(out, "dedup_key", buf_str(&key));
+	put_open(out, "payload", '{');
+	put_text(out, "summary", subject);
+	put_text(out, "source", "sirdar");
+	put_text(out, "severity", "error");
+	put_open(out, "custom_details", '{');
+	put_text(out, "text", text);
+	put_close(out, '}');
+	put_close(out, '}');
 	buf_done(&key);
 }
 
 /* A list, one entry an alert. */
 static void print_alertmanager(const struct payload_ask *a, struct buf *out, const char *subject)
 {
-	struct json_out j;
 	struct buf when;
 
-	json_out_start(&j, out);
-	json_open_array(&j);
+	put_open(out, NULL, '[');
 	for (size_t i = 0; i < a->n; i++) {
 		buf_init(&when);
 		time_print(a->alerts[i]->run_date, &when);
-		json_open_object(&j);
-		json_add_key(&j, "labels");
-		json_open_object(&j);
-		json_field_text(&j, "alertname", "SirdarTask");
-		json_field_text(&j, "event", happening_word(a->alerts[i]->what));
-		json_field_text(&j, "task", a->alerts[i]->task);
-		json_field_text(&j, "run_date", buf_str(&when));
-		json_close_object(&j);
-		json_add_key(&j, "annotations");
-		json_open_object(&j);
-		json_field_text(&j, "summary", subject);
-		json_field_text(&j, "reason", a->alerts[i]->reason);
-		json_close_object(&j);
+		put_open(out, NULL, '{');
+		put_open(out, "labels", '{');
+		put_text(out, "alertname", "SirdarTask");
+		put_text(out, "event", happening_word(a->alerts[i]->what));
+		put_text(out, "task", a->alerts[i]->task);
+		put_text(out, "run_date", buf_str(&when));
+		put_close(out, '}');
+		put_open(out, "annotations", '{');
+		put_text(out, "summary", subject);
+		put_text(out, "reason", a->alerts[i]->reason);
+		put_close(out, '}');
 		buf_clear(&when);
 		time_print(a->alerts[i]->at_us / US_PER_S, &when);
-		json_field_text(&j, "startsAt", buf_str(&when));
-		json_close_object(&j);
+		put_text(out, "startsAt", buf_str(&when));
+		put_close(out, '}');
 		buf_done(&when);
 	}
-	json_close_array(&j);
-	json_out_end(&j);
+	put_close(out, ']');
 }
 
 /* Mail and Alertmanager are no JSON objects; print_body() has them. Pushes are sealed: push.c. */
@@ -318,7 +308,6 @@ static const struct {
 static void print_body(const struct payload_ask *a, const char *subject, const char *text,
                        struct buf *out)
 {
-	struct json_out j;
 
 	if (a->channel->type == CH_MAIL) {
 		mail_print(a, subject, text, out);
@@ -328,11 +317,9 @@ static void print_body(const struct payload_ask *a, const char *subject, const c
 		print_alertmanager(a, out, subject);
 		return;
 	}
-	json_out_start(&j, out);
-	json_open_object(&j);
-	shapes[a->channel->type].print(a, &j, subject, text);
-	json_close_object(&j);
-	json_out_end(&j);
+	put_open(out, NULL, '{');
+	shapes[a->channel->type].print(a, out, subject, text);
+	put_close(out, '}');
 }
 
 void payload_print(const struct payload_ask *ask, struct buf *ret_url, struct buf *ret_header,

@@ -16,7 +16,7 @@
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/json.h"
+#include "util/json_put.h"
 
 /* A day: who was away for longer looks at the alerts themselves. */
 enum { TTL_S = 86400, TITLE_MOST = 200, BODY_MOST = 700, BRIEF_MOST = 80, LINES = 5 };
@@ -104,8 +104,9 @@ static void field(struct buf *out, const char *key, struct buf *value, size_t mo
 {
 	payload_clean(value, true);
 	payload_cut(value, most);
-	buf_printf(out, "%s\"%s\":", out->len ? "," : "{", key);
-	json_quote(out, buf_str(value), value->len);
+	if (!out->len)
+		put_open(out, NULL, '{');
+	put_bytes(out, key, buf_str(value), value->len);
 	buf_done(value);
 	buf_init(value);
 }

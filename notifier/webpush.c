@@ -18,7 +18,7 @@
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/fs.h"
-#include "util/json.h"
+#include "util/json_put.h"
 
 /* Record size, and what stands before the text in the one record (RFC 8188 section 2). */
 enum { RECORD = 4096, KEY = 16, NONCE = 12, TAG = 16, HASH = 32, COORDINATE = 32 };
@@ -356,11 +356,11 @@ void webpush_sign(const struct webpush_pair *p, const char *endpoint, const char
 	origin += strcspn(endpoint + origin, "/?#");
 	buf_init(&claims);
 	buf_init(&token);
-	buf_puts(&claims, "{\"aud\":");
-	json_quote(&claims, endpoint, origin);
-	buf_printf(&claims, ",\"exp\":%" PRId64 ",\"sub\":", now_s + SIGNED_FOR_S);
-	json_quote(&claims, contact, strlen(contact));
-	buf_putc(&claims, '}');
+	put_open(&claims, NULL, '{');
+	put_bytes(&claims, "aud", endpoint, origin);
+	put_int(&claims, "exp", now_s + SIGNED_FOR_S);
+	put_text(&claims, "sub", contact);
+	put_close(&claims, '}');
 	put_base64(&token, head, sizeof head - 1);
 	buf_putc(&token, '.');
 	put_base64(&token, buf_at(&claims), claims.len);

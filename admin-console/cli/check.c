@@ -14,8 +14,8 @@
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/diag.h"
-#include "util/json.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 
 /* Where they are from the folder of this program: as installed, under any prefix, and as built. */
 static const char *const types_dirs[] = { "../share/sirdar/types", "../types" };
@@ -65,24 +65,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static void put_json(const struct diags *d, struct buf *out)
 {
-	struct json_out j;
-
-	json_out_start(&j, out);
-	json_open_array(&j);
+	put_open(out, NULL, '[');
 	for (size_t i = 0; i < d->n; i++) {
 		const struct diag *x = &d->items[i];
-		json_open_object(&j);
-		json_field_text(&j, "file", x->at.file);
-		json_field_number(&j, "line", x->at.line);
-		json_field_number(&j, "column", x->at.column);
-		json_field_text(&j, "path", x->at.path);
-		json_field_text(&j, "code", x->code);
-		json_field_text(&j, "message", x->message);
-		json_field_text(&j, "hint", x->hint);
-		json_close_object(&j);
+		put_open(out, NULL, '{');
+		put_text(out, "file", x->at.file);
+		put_int(out, "line", x->at.line);
+		put_int(out, "column", x->at.column);
+		put_text(out, "path", x->at.path);
+		put_text(out, "code", x->code);
+		put_text(out, "message", x->message);
+		put_text(out, "hint", x->hint);
+		put_close(out, '}');
 	}
-	json_close_array(&j);
-	json_out_end(&j);
+	put_close(out, ']');
 }
 
 /* The first date that would count of a task put online now. */

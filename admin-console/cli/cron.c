@@ -7,7 +7,7 @@
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/json.h"
+#include "util/json_put.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -61,23 +61,21 @@ static void answer(const struct cli *cli, const struct question *q, const struct
                    const struct tz *tz, int64_t t, struct buf *out)
 {
 	char text[INSTANT_TEXT_MAX];
-	struct json_out j;
 
-	json_out_start(&j, out);
 	if (cli->json)
-		json_open_array(&j);
+		put_open(out, NULL, '[');
 	for (long i = 0; i < q->count; i++) {
 		t = cron_next(cron, tz, t);
 		if (t == PLAN_NEVER)
 			break;
 		instant_print(t, text);
 		if (cli->json)
-			json_add_text(&j, text);
+			put_text(out, NULL, text);
 		else
 			buf_printf(out, "%s\n", text);
 	}
 	if (cli->json)
-		json_close_array(&j);
+		put_close(out, ']');
 }
 
 int cmd_cron_next(struct cli *cli, int argc, char **argv)

@@ -7,14 +7,14 @@
 #include "sched/task.h"
 #include "util/buf.h"
 #include "util/err.h"
-#include "util/json.h"
+#include "util/json_put.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 struct writing {
 	const struct simulate_input *in;
-	struct json_out json;
+	struct buf *out;
 	struct table table;
 	bool is_json;
 };
@@ -25,7 +25,7 @@ static void put(void *ctx, const struct simulate_edge *e)
 	char text[INSTANT_TEXT_MAX];
 
 	if (w->is_json) {
-		simulate_edge_json(w->in, e, &w->json);
+		simulate_edge_json(w->in, e, w->out);
 		return;
 	}
 	for (size_t i = 0; i < e->n_dates || i == 0; i++) {
@@ -39,21 +39,20 @@ static void put(void *ctx, const struct simulate_edge *e)
 
 static int answer(const struct cli *cli, const struct simulate_input *in)
 {
-	struct writing w = { .in = in, .is_json = cli->json };
-	struct err err = { 0 };
 	struct buf out;
+	struct writing w = { .in = in, .out = &out, .is_json = cli->json };
+	struct err err = { 0 };
 	int code;
 
 	buf_init(&out);
-	json_out_start(&w.json, &out);
 	table_init(&w.table, "CHILD|RUN DATE|>LINK|PARENT|RUN DATE");
 	if (cli->json)
-		json_open_array(&w.json);
+		put_open(&out, NULL, '[');
 	if (simulate_edges(in, NULL, put, &w, &err) < 0) {
 		code = cli_fail(CLI_REFUSED, "%s", err.text);
 	} else {
 		if (cli->json)
-			json_close_array(&w.json);
+			put_close(&out, ']');
 		else
 			table_print(&w.table, &out);
 		code = cli_print(&out);

@@ -7,7 +7,7 @@
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/err.h"
-#include "util/json.h"
+#include "util/json_put.h"
 #include "util/screen.h"
 
 #include <stdio.h>
@@ -111,7 +111,6 @@ static int answer(const struct cli *cli, const struct question *q, const struct 
 	struct instant at;
 	struct err err = { 0 };
 	struct buf text, out;
-	struct json_out j;
 
 	if (!instant_parse(q->run_date, plan_tz(t->plan), &at))
 		return cli_fail(CLI_USAGE,
@@ -131,11 +130,10 @@ static int answer(const struct cli *cli, const struct question *q, const struct 
 	if (macro_expand(q->text, &scope, &text, &err) < 0) {
 		cli_fail(0, "%s", err.text);
 	} else {
-		json_out_start(&j, &out);
 		if (cli->json) {
-			json_open_object(&j);
-			json_field_text(&j, "text", buf_str(&text));
-			json_close_object(&j);
+			put_open(&out, NULL, '{');
+			put_text(&out, "text", buf_str(&text));
+			put_close(&out, '}');
 		} else {
 			buf_puts(&out, buf_str(&text));
 		}

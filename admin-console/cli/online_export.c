@@ -6,8 +6,8 @@
 #include "targets.h"
 #include "util/alloc.h"
 #include "util/buf.h"
-#include "util/json.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 #include "util/screen.h"
 
 struct options {
@@ -17,9 +17,8 @@ struct options {
 
 /* One answer: all documents, one after the other. */
 struct exported {
-	struct buf text;   /* YAML */
-	struct json_out j; /* --json: [{name, version, document}] */
-	struct buf json;
+	struct buf text; /* YAML */
+	struct buf json; /* --json: [{name, version, document}] */
 	size_t n;
 };
 
@@ -51,11 +50,11 @@ static void put_document(struct exported *x, const cJSON *d)
 	buf_puts(&x->text, x->n++ ? "---\n" : "");
 	buf_puts(&x->text, text);
 	buf_puts(&x->text, n && text[n - 1] != '\n' ? "\n" : "");
-	json_open_object(&x->j);
-	json_field_text(&x->j, "name", text_of(d, "name"));
-	json_field_number(&x->j, "version", number_of(d, "version"));
-	json_field_text(&x->j, "document", text);
-	json_close_object(&x->j);
+	put_open(&x->json, NULL, '{');
+	put_text(&x->json, "name", text_of(d, "name"));
+	put_int(&x->json, "version", number_of(d, "version"));
+	put_text(&x->json, "document", text);
+	put_close(&x->json, '}');
 }
 
 static int export_workflow(struct online *o, const char *name, struct exported *x)
@@ -250,15 +249,14 @@ int cmd_export(struct cli *cli, int argc, char **argv)
 	screen_data(stdout);
 	buf_init(&x.text);
 	buf_init(&x.json);
-	json_out_start(&x.j, &x.json);
-	json_open_array(&x.j);
+	put_open(&x.json, NULL, '[');
 	int code = online_open(cli, &o);
 	if (code == CLI_OK && q.all)
 		code = export_all(&o, &x);
 	for (size_t i = 0; i < q.names.n && code == CLI_OK; i++)
 		code = (strchr(q.names.items[i], '/') ? export_workflow
 		                                      : export_project)(&o, q.names.items[i], &x);
-	json_close_array(&x.j);
+	put_close(&x.json, ']');
 	if (code == CLI_OK && x.text.len && !cli->json)
 		x.text.len--; /* cli_print() ends the line */
 	if (code == CLI_OK)

@@ -8,8 +8,8 @@
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/diag.h"
-#include "util/json.h"
 #include "util/json_in.h"
+#include "util/json_put.h"
 #include "util/yaml.h"
 
 struct options {
@@ -80,22 +80,19 @@ static int document_read(struct online *o, const char *project, struct workflow_
 
 static void list_json(const struct workflow_scope *s, const char *project)
 {
-	struct json_out j;
 	struct buf out;
 
 	buf_init(&out);
-	json_out_start(&j, &out);
-	json_open_array(&j);
+	put_open(&out, NULL, '[');
 	for (size_t i = 0; s && i < workflow_scope_count(s); i++) {
 		const char *name = workflow_scope_name_at(s, i);
-		json_open_object(&j);
-		json_field_text(&j, "project", project);
-		json_field_text(&j, "name", name);
-		json_field_text(&j, "value", workflow_scope_value(s, name));
-		json_close_object(&j);
+		put_open(&out, NULL, '{');
+		put_text(&out, "project", project);
+		put_text(&out, "name", name);
+		put_text(&out, "value", workflow_scope_value(s, name));
+		put_close(&out, '}');
 	}
-	json_close_array(&j);
-	json_out_end(&j);
+	put_close(&out, ']');
 	cli_print(&out);
 	buf_done(&out);
 }

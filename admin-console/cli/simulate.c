@@ -9,7 +9,7 @@
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/fs.h"
-#include "util/json.h"
+#include "util/json_put.h"
 #include "util/yaml.h"
 
 #include <stdlib.h>
@@ -144,16 +144,14 @@ static int answer(const struct cli *cli, const struct simulate_input *in)
 {
 	struct simulate_row *rows;
 	struct err err = { 0 };
-	struct json_out j;
 	struct buf out;
 	size_t n;
 
 	if (simulate_run(in, &rows, &n, &err) < 0)
 		return cli_fail(CLI_REFUSED, "%s", err.text);
 	buf_init(&out);
-	json_out_start(&j, &out);
 	if (cli->json)
-		simulate_json(in, rows, n, &j);
+		simulate_json(in, rows, n, &out);
 	else
 		put_table(in, rows, n, &out);
 	int code = cli_print(&out);

@@ -14,7 +14,7 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/json.h"
+#include "util/json_put.h"
 #include "util/log.h"
 
 enum { KEYS_MAX = 16, PARALLEL_MAX = 1000, MESSAGE_MAX = 1000, DOCUMENTS_MAX = 10000 };
@@ -369,10 +369,7 @@ static int parse_params(struct order *o, struct refusal *f)
 			return refuse(f, E_INVALID, at, NULL, "%s: %s, found %s", at, wrong,
 			              jv_kind_name(p));
 		}
-		buf_puts(&out, p == v->first ? "" : ",");
-		json_quote(&out, p->key, strlen(p->key));
-		buf_putc(&out, ':');
-		json_quote(&out, p->text, p->len);
+		put_bytes(&out, p->key, p->text, p->len);
 	}
 	buf_putc(&out, '}');
 	int r = out.len <= WORKFLOW_OUTPUTS_BYTES_MAX ? 0

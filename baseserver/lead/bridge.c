@@ -14,7 +14,6 @@
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/json.h"
 #include "util/json_in.h"
 #include "util/json_put.h"
 #include "util/log.h"
@@ -283,24 +282,20 @@ static int document_of(struct bridge *b, const struct job *j, struct buf *text, 
 
 static void apply(struct bridge *b, struct job *j, struct buf *text, char *is)
 {
-	struct json_out out;
 	struct buf args;
 	char *key = bridge_key(b, b->form->word, j->name);
 
 	buf_init(&args);
-	json_out_start(&out, &args);
-	json_open_object(&out);
-	json_add_key(&out, "documents");
-	json_open_array(&out);
-	json_open_object(&out);
-	json_field_text(&out, "name", key);
-	json_field_text(&out, "text", buf_str(text));
-	json_close_object(&out);
-	json_close_array(&out);
+	put_open(&args, NULL, '{');
+	put_open(&args, "documents", '[');
+	put_open(&args, NULL, '{');
+	put_text(&args, "name", key);
+	put_text(&args, "text", buf_str(text));
+	put_close(&args, '}');
+	put_close(&args, ']');
 	if (b->form->has_steps && j->is)
-		json_field_truth(&out, "retire", true); /* a step that is no longer in it */
-	json_close_object(&out);
-	json_out_end(&out);
+		put_bool(&args, "retire", true); /* a step that is no longer in it */
+	put_close(&args, '}');
 	order_put(b, ORDER_PUT, j->name, j->news_revision, &args)->is = is;
 	free(key);
 }

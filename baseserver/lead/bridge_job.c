@@ -10,7 +10,6 @@
 #include "util/buf.h"
 #include "util/diag.h"
 #include "util/err.h"
-#include "util/json.h"
 #include "util/json_in.h"
 #include "util/json_put.h"
 #include "util/yaml.h"
@@ -47,49 +46,39 @@ static int fields_check(const struct cJSON *root, const char *name, struct err *
 }
 
 /* The command is the shell's: nothing in it is ours to expand. */
-static void put_script(struct json_out *j, const char *command)
+static void put_script(struct buf *out, const char *command)
 {
 	struct buf text;
 
 	buf_init(&text);
 	for (; *command; command++)
 		buf_puts(&text, *command == '$' ? "$$" : (char[]){ *command, 0 });
-	json_field_text(j, "script", buf_str(&text));
+	put_text(out, "script", buf_str(&text));
 	buf_done(&text);
-}
-
-static void open_in(struct json_out *j, const char *key)
-{
-	json_add_key(j, key);
-	json_open_object(j);
 }
 
 static void document_print(const char *project, const char *name, const struct cJSON *root,
                            struct buf *out)
 {
-	struct json_out j;
-
-	json_out_start(&j, out);
-	json_open_object(&j);
-	json_field_text(&j, "workflow", name);
-	json_field_text(&j, "project", project);
-	open_in(&j, "defaults");
-	json_field_text(&j, "type", "shell");
-	open_in(&j, "catchup");
-	json_field_text(&j, "mode", "none");
-	json_close_object(&j);
-	json_field_text(&j, "overlap", "skip"); /* as a lock of the job's name does */
-	json_close_object(&j);
-	open_in(&j, "tasks");
-	open_in(&j, name);
-	json_field_text(&j, "cron", json_text(root, "cronExpr"));
-	open_in(&j, "params");
-	put_script(&j, json_text(root, "command"));
-	json_close_object(&j);
-	json_close_object(&j);
-	json_close_object(&j);
-	json_close_object(&j);
-	json_out_end(&j);
+	put_open(out, NULL, '{');
+	put_text(out, "workflow", name);
+	put_text(out, "project", project);
+	put_open(out, "defaults", '{');
+	put_text(out, "type", "shell");
+	put_open(out, "catchup", '{');
+	put_text(out, "mode", "none");
+	put_close(out, '}');
+	put_text(out, "overlap", "skip"); /* as a lock of the job's name does */
+	put_close(out, '}');
+	put_open(out, "tasks", '{');
+	put_open(out, name, '{');
+	put_text(out, "cron", json_text(root, "cronExpr"));
+	put_open(out, "params", '{');
+	put_script(out, json_text(root, "command"));
+	put_close(out, '}');
+	put_close(out, '}');
+	put_close(out, '}');
+	put_close(out, '}');
 }
 
 int bridge_document(const char *project, const char *name, const char *json, size_t n,

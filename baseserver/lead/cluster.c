@@ -8,7 +8,7 @@
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/err.h"
-#include "util/json.h"
+#include "util/json_put.h"
 #include "util/log.h"
 #include "util/param.h"
 
@@ -57,14 +57,10 @@ static void on_election(void *ctx, enum election_news news, const char *text)
 
 static void print_self(const struct site *s, struct buf *out)
 {
-	struct json_out j;
-
-	json_out_start(&j, out);
-	json_open_object(&j);
-	json_field_text(&j, "name", s->who);
-	json_field_text(&j, "address", s->address);
-	json_close_object(&j);
-	json_out_end(&j);
+	put_open(out, NULL, '{');
+	put_text(out, "name", s->who);
+	put_text(out, "address", s->address);
+	put_close(out, '}');
 }
 
 static int open_election(struct cluster *c, const struct site *s, struct err *err)

@@ -17,7 +17,7 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/json.h"
+#include "util/json_put.h"
 
 /* What a loader lists a second time, and has not reported ended between, runs still: its greeting
  * and its first beat may come before what it has to report. */
@@ -187,11 +187,8 @@ static char *outputs_of(const struct task *def, const Sirdar__Report *r, char **
 			extra = strcmp(o->name, OUTPUT_BRANCH) == 0 ? extra : o->name;
 			continue;
 		}
-		if (n++)
-			buf_putc(&out, ',');
-		json_quote(&out, o->name, strlen(o->name));
-		buf_putc(&out, ':');
-		json_quote(&out, o->value, strlen(o->value));
+		n++;
+		put_text(&out, o->name, o->value);
 	}
 	buf_putc(&out, '}');
 	char *text = n && out.len <= WORKFLOW_OUTPUTS_BYTES_MAX ? mem_str(buf_str(&out)) : NULL;

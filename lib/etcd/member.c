@@ -15,7 +15,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
-#include "util/json.h"
+#include "util/json_put.h"
 
 enum { ID_LETTERS = 36, KEEPS = 3, RETRY_MS = 1000 };
 
@@ -88,20 +88,16 @@ static void address_take(struct member *m, const char *address)
 
 static void print(const struct member *m, const char *status, struct buf *out)
 {
-	struct json_out j;
-
-	json_out_start(&j, out);
-	json_open_object(&j);
-	json_field_text(&j, "id", m->id);
-	json_field_text(&j, "name", m->name);
-	json_field_text(&j, "host", m->host);
-	json_field_number(&j, "port", m->port);
-	json_field_text(&j, "mode", m->mode);
-	json_field_text(&j, "status", status);
-	json_field_text(&j, "version", SIRDAR_VERSION);
-	json_field_text(&j, "description", m->description);
-	json_close_object(&j);
-	json_out_end(&j);
+	put_open(out, NULL, '{');
+	put_text(out, "id", m->id);
+	put_text(out, "name", m->name);
+	put_text(out, "host", m->host);
+	put_int(out, "port", m->port);
+	put_text(out, "mode", m->mode);
+	put_text(out, "status", status);
+	put_text(out, "version", SIRDAR_VERSION);
+	put_text(out, "description", m->description);
+	put_close(out, '}');
 }
 
 /* ---- being there -------------------------------------------------------------------- */

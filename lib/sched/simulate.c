@@ -3,7 +3,7 @@
 #include "sched/simulate_impl.h"
 #include "util/alloc.h"
 #include "util/err.h"
-#include "util/json.h"
+#include "util/json_put.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -283,39 +283,39 @@ const char *simulate_reason_name(enum simulate_reason reason)
 	return names[reason];
 }
 
-static void put_instant(struct json_out *out, const char *key, int64_t t)
+static void put_instant(struct buf *out, const char *key, int64_t t)
 {
 	char text[INSTANT_TEXT_MAX];
 
-	json_field_text(out, key, instant_print(t, text));
+	put_text(out, key, instant_print(t, text));
 }
 
-static void put_instant_us(struct json_out *out, const char *key, int64_t us)
+static void put_instant_us(struct buf *out, const char *key, int64_t us)
 {
 	if (us == INT64_MAX)
-		json_field_text(out, key, NULL);
+		put_text(out, key, NULL);
 	else
 		put_instant(out, key, us / 1000000);
 }
 
 void simulate_json(const struct simulate_input *in, const struct simulate_row *rows, size_t n,
-                   struct json_out *out)
+                   struct buf *out)
 {
-	json_open_array(out);
+	put_open(out, NULL, '[');
 	for (size_t i = 0; i < n; i++) {
-		json_open_object(out);
-		json_field_text(out, "task", in->tasks[rows[i].task]->name);
+		put_open(out, NULL, '{');
+		put_text(out, "task", in->tasks[rows[i].task]->name);
 		put_instant(out, "run_date", rows[i].run_date);
 		put_instant(out, "due", rows[i].due);
-		json_field_text(out, "state", rows[i].is_skipped ? "Skipped" : "planned");
-		json_field_text(out, "reason", simulate_reason_name(rows[i].reason));
+		put_text(out, "state", rows[i].is_skipped ? "Skipped" : "planned");
+		put_text(out, "reason", simulate_reason_name(rows[i].reason));
 		if (in->durations_us) {
 			put_instant_us(out, "start", rows[i].start_us);
 			put_instant_us(out, "end", rows[i].end_us);
 		}
-		json_close_object(out);
+		put_close(out, '}');
 	}
-	json_close_array(out);
+	put_close(out, ']');
 }
 
 struct edge_walk {
@@ -404,21 +404,20 @@ int simulate_edges(const struct simulate_input *in,
 }
 
 void simulate_edge_json(const struct simulate_input *in, const struct simulate_edge *e,
-                        struct json_out *out)
+                        struct buf *out)
 {
-	json_open_object(out);
-	json_field_text(out, "child", in->tasks[e->child]->name);
+	put_open(out, NULL, '{');
+	put_text(out, "child", in->tasks[e->child]->name);
 	put_instant(out, "run_date", e->run_date);
-	json_field_number(out, "link", e->link);
-	json_add_key(out, "parents");
-	json_open_array(out);
+	put_int(out, "link", e->link);
+	put_open(out, "parents", '[');
 	for (size_t i = 0; i < e->n_dates; i++) {
-		json_open_object(out);
-		json_field_text(out, "parent", e->parent);
+		put_open(out, NULL, '{');
+		put_text(out, "parent", e->parent);
 		put_instant(out, "run_date", e->dates[i]);
-		json_close_object(out);
+		put_close(out, '}');
 	}
-	json_close_array(out);
-	json_field_text(out, "note", e->note);
-	json_close_object(out);
+	put_close(out, ']');
+	put_text(out, "note", e->note);
+	put_close(out, '}');
 }

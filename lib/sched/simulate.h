@@ -17,8 +17,8 @@
 #define SIMULATE_ROWS_MAX  1000000
 #define SIMULATE_EDGES_MAX 5000000
 
+struct buf;
 struct err;
-struct json_out;
 struct task;
 
 /* How an instance is already, for a forecast. */
@@ -118,7 +118,7 @@ int simulate_run(const struct simulate_input *in, struct simulate_row **ret_rows
 const char *simulate_reason_name(enum simulate_reason reason); /* "" for none */
 /* A JSON array; start and end only where there are durations. */
 void simulate_json(const struct simulate_input *in, const struct simulate_row *rows, size_t n,
-                   struct json_out *out);
+                   struct buf *out);
 
 /* One link of one child instance. */
 struct simulate_edge {
@@ -140,6 +140,6 @@ int simulate_edges(const struct simulate_input *in,
                    void (*each)(void *ctx, const struct simulate_edge *e), void *ctx,
                    struct err *err);
 void simulate_edge_json(const struct simulate_input *in, const struct simulate_edge *e,
-                        struct json_out *out);
+                        struct buf *out);
 
 #endif

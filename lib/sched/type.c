@@ -10,7 +10,7 @@
 #include "util/buf.h"
 #include "util/diag.h"
 #include "util/err.h"
-#include "util/json.h"
+#include "util/json_put.h"
 #include "util/pile.h"
 #include "util/yaml.h"
 
@@ -430,58 +430,52 @@ bool type_value_ok(const struct type_param *p, const struct yaml_node *value, ch
 
 /* --- as JSON -------------------------------------------------------------------------------- */
 
-static void both_print(struct json_out *j, const char *key, const char *en, const char *zh)
+static void both_print(struct buf *out, const char *key, const char *en, const char *zh)
 {
-	json_add_key(j, key);
-	json_open_object(j);
-	json_field_text(j, "en", en);
-	json_field_text(j, "zh", zh);
-	json_close_object(j);
+	put_open(out, key, '{');
+	put_text(out, "en", en);
+	put_text(out, "zh", zh);
+	put_close(out, '}');
 }
 
-static void texts_print(struct json_out *j, const char *key, const struct yaml_node *list)
+static void texts_print(struct buf *out, const char *key, const struct yaml_node *list)
 {
-	json_add_key(j, key);
-	json_open_array(j);
+	put_open(out, key, '[');
 	for (size_t i = 0; list && i < list->n; i++)
-		json_add_text(j, list->items[i]->text);
-	json_close_array(j);
+		put_text(out, NULL, list->items[i]->text);
+	put_close(out, ']');
 }
 
-static void param_print(struct json_out *j, const struct type_param *p)
+static void param_print(struct buf *out, const struct type_param *p)
 {
-	json_open_object(j);
-	json_field_text(j, "name", p->name);
-	json_field_text(j, "type", kinds[p->kind].word);
-	json_field_truth(j, "required", p->required);
-	json_field_truth(j, "secret", p->secret);
-	json_field_text(j, "default", p->value);
-	texts_print(j, "choices", p->choices);
-	both_print(j, "help", p->help, p->help_zh);
-	json_field_text(j, "example", p->example);
-	json_close_object(j);
+	put_open(out, NULL, '{');
+	put_text(out, "name", p->name);
+	put_text(out, "type", kinds[p->kind].word);
+	put_bool(out, "required", p->required);
+	put_bool(out, "secret", p->secret);
+	put_text(out, "default", p->value);
+	texts_print(out, "choices", p->choices);
+	both_print(out, "help", p->help, p->help_zh);
+	put_text(out, "example", p->example);
+	put_close(out, '}');
 }
 
 void type_print_members(const struct type *t, struct buf *out)
 {
-	struct json_out j;
 	struct buf all;
 
 	buf_init(&all);
-	json_out_start(&j, &all);
-	json_open_object(&j);
-	json_field_text(&j, "type", t->name);
-	both_print(&j, "label", t->label, t->label_zh);
-	both_print(&j, "help", t->help, t->help_zh);
-	json_field_truth(&j, "others", t->takes_others);
-	texts_print(&j, "one_of", t->one_of);
-	json_add_key(&j, "params");
-	json_open_array(&j);
+	put_open(&all, NULL, '{');
+	put_text(&all, "type", t->name);
+	both_print(&all, "label", t->label, t->label_zh);
+	both_print(&all, "help", t->help, t->help_zh);
+	put_bool(&all, "others", t->takes_others);
+	texts_print(&all, "one_of", t->one_of);
+	put_open(&all, "params", '[');
 	for (size_t i = 0; i < t->n_params; i++)
-		param_print(&j, &t->params[i]);
-	json_close_array(&j);
-	json_close_object(&j);
-	json_out_end(&j);
+		param_print(&all, &t->params[i]);
+	put_close(&all, ']');
+	put_close(&all, '}');
 	buf_put(out, buf_at(&all) + 1, all.len - 2);
 	buf_done(&all);
 }

@@ -4,7 +4,6 @@
 #include "sched/workflow_impl.h"
 
 #include "util/check.h"
-#include "util/json.h"
 #include "util/pile.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
-/* json_put.h — JSON written straight into a buffer, without a tree and without bookkeeping.
+/* json_put.h — JSON written straight into a buffer, without a tree.
  *
  * A value follows a key or, with key NULL, stands in a list; commas are put by looking at what is
- * before. What is not UTF-8, and NUL, comes out as U+FFFD. With bookkeeping: util/json.h; instants:
+ * before. What is not UTF-8, and NUL, comes out as U+FFFD. Reading: util/json_in.h; instants:
  * sched/when.h.
  */
 #ifndef UTIL_JSON_PUT_H
@@ -23,5 +23,8 @@ void put_id(struct buf *b, const char *key, uint64_t value); /* a decimal string
 void put_bool(struct buf *b, const char *key, bool value);
 void put_null(struct buf *b, const char *key);
 void put_raw(struct buf *b, const char *key, const char *json); /* one value, already JSON */
+
+/* A string in quotes, alone. */
+void json_quote(struct buf *out, const char *text, size_t bytes);
 
 #endif

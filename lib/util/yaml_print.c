@@ -2,7 +2,7 @@
 #include "util/yaml.h"
 
 #include "util/buf.h"
-#include "util/json.h"
+#include "util/json_put.h"
 
 #include <string.h>
 
@@ -169,37 +169,25 @@ void yaml_print(const struct yaml_node *n, int indent, struct buf *out)
 	}
 }
 
-static void add_json(const struct yaml_node *n, struct json_out *j)
+static void add_json(const struct yaml_node *n, const char *key, struct buf *out)
 {
 	if (n->kind == YAML_SCALAR) {
 		if (yaml_is_null(n))
-			json_add_null(j);
+			put_null(out, key);
 		else if (n->is_plain && looks_typed(n->text))
-			json_add_raw(j, n->text);
+			put_raw(out, key, n->text);
 		else
-			json_add_text(j, n->text);
+			put_text(out, key, n->text);
 		return;
 	}
-	if (n->kind == YAML_MAP)
-		json_open_object(j);
-	else
-		json_open_array(j);
-	for (size_t i = 0; i < n->n; i++) {
-		if (n->kind == YAML_MAP)
-			json_add_key(j, n->keys[i]->text);
-		add_json(n->items[i], j);
-	}
-	if (n->kind == YAML_MAP)
-		json_close_object(j);
-	else
-		json_close_array(j);
+	bool is_map = n->kind == YAML_MAP;
+	put_open(out, key, is_map ? '{' : '[');
+	for (size_t i = 0; i < n->n; i++)
+		add_json(n->items[i], is_map ? n->keys[i]->text : NULL, out);
+	put_close(out, is_map ? '}' : ']');
 }
 
 void yaml_print_json(const struct yaml_node *n, struct buf *out)
 {
-	struct json_out j;
-
-	json_out_start(&j, out);
-	add_json(n, &j);
-	json_out_end(&j);
+	add_json(n, NULL, out);
 }

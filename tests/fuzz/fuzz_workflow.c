@@ -8,7 +8,6 @@
 #include "util/buf.h"
 #include "util/check.h"
 #include "util/diag.h"
-#include "util/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

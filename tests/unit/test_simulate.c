@@ -6,7 +6,7 @@
 #include "util/buf.h"
 #include "util/diag.h"
 #include "util/err.h"
-#include "util/json.h"
+#include "util/json_put.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -463,14 +463,14 @@ static void edges_tell_of_parents_that_are_drafts_unknown_or_elsewhere(void **st
 
 struct json_edges {
 	const struct simulate_input *in;
-	struct json_out j;
+	struct buf *out;
 };
 
 static void put_edge(void *ctx, const struct simulate_edge *e)
 {
 	struct json_edges *x = ctx;
 
-	simulate_edge_json(x->in, e, &x->j);
+	simulate_edge_json(x->in, e, x->out);
 }
 
 static void json_has_the_documented_shape(void **state)
@@ -486,8 +486,7 @@ static void json_has_the_documented_shape(void **state)
 	    86400, (int[]){ 90, 1 });
 	struct simulate_input in = input(86400);
 	buf_init(&out);
-	json_out_start(&x.j, &out);
-	simulate_json(&in, rows, n_rows, &x.j);
+	simulate_json(&in, rows, n_rows, &out);
 	assert_string_equal(
 		buf_str(&out),
 		"[{\"task\":\"default/w/"
@@ -499,11 +498,10 @@ static void json_has_the_documented_shape(void **state)
 		"\"state\":\"planned\",\"reason\":\"\",\"start\":\"2026-03-01T01:30:00Z\",\"end\":"
 		"\"2026-03-01T01:31:00Z\"}]");
 	buf_clear(&out);
-	json_out_start(&x.j, &out);
-	json_open_array(&x.j);
-	x.in = &in;
+	put_open(&out, NULL, '[');
+	x = (struct json_edges){ &in, &out };
 	assert_int_equal(simulate_edges(&in, NULL, put_edge, &x, &err), 0);
-	json_close_array(&x.j);
+	put_close(&out, ']');
 	assert_string_equal(buf_str(&out),
 	                    "[{\"child\":\"default/w/"
 	                    "b\",\"run_date\":\"2026-03-01T00:00:00Z\",\"link\":0,\"parents\":"

@@ -1,7 +1,7 @@
 #include "util/buf.h"
 #include "util/diag.h"
 #include "util/err.h"
-#include "util/json.h"
+#include "util/json_put.h"
 #include "util/yaml.h"
 
 #include <setjmp.h>
@@ -279,22 +279,18 @@ static void json_is_escaped_and_nested(void **state)
 {
 	(void)state;
 	struct buf out;
-	struct json_out j;
 
 	buf_init(&out);
-	json_out_start(&j, &out);
-	json_open_object(&j);
-	json_field_text(&j, "t", "a\"\\\n\x01\xff\xc3\xa9\xc2\x85");
-	json_field_number(&j, "n", INT64_MIN);
-	json_add_key(&j, "l");
-	json_open_array(&j);
-	json_add_truth(&j, true);
-	json_add_null(&j);
-	json_open_object(&j);
-	json_close_object(&j);
-	json_close_array(&j);
-	json_close_object(&j);
-	json_out_end(&j);
+	put_open(&out, NULL, '{');
+	put_text(&out, "t", "a\"\\\n\x01\xff\xc3\xa9\xc2\x85");
+	put_int(&out, "n", INT64_MIN);
+	put_open(&out, "l", '[');
+	put_bool(&out, NULL, true);
+	put_null(&out, NULL);
+	put_open(&out, NULL, '{');
+	put_close(&out, '}');
+	put_close(&out, ']');
+	put_close(&out, '}');
 	assert_string_equal(buf_str(&out),
 	                    "{\"t\":\"a\\\"\\\\\\n\\u0001\xef\xbf\xbd\xc3\xa9\\u0085\","
 	                    "\"n\":-9223372036854775808,\"l\":[true,null,{}]}");
