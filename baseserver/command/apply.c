@@ -6,7 +6,6 @@
 
 #include "baseserver/command/apply_impl.h"
 #include "baseserver/command/begin.h"
-#include "baseserver/model/json_read.h"
 #include "rt/manifests.h"
 #include "sched/task.h"
 #include "sched/window.h"
@@ -15,6 +14,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 #include "util/yaml.h"
 
 /* --- what becomes different -------------------------------------------------------------- */

@@ -3,13 +3,13 @@
 #include <string.h>
 
 #include "baseserver/command/apply_impl.h"
-#include "baseserver/model/json_read.h"
 #include "sched/calendar.h"
 #include "sched/calendar_doc.h"
 #include "sched/task.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 #include "util/yaml.h"
 
 /* --- who uses them ---------------------------------------------------------------------- */

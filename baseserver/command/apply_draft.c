@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "baseserver/command/apply_impl.h"
-#include "baseserver/model/json_read.h"
 #include "sched/task.h"
 #include "sched/workflow.h"
 #include "store/store.h"
 #include "util/alloc.h"
 #include "util/err.h"
+#include "util/json_read.h"
 #include "util/yaml.h"
 
 /* --- the question ------------------------------------------------------------------------- */

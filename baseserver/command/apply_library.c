@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "baseserver/command/apply_impl.h"
-#include "baseserver/model/json_read.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 
 enum { USERS_NAMED = 10 };
 enum { EXPANDED_BYTES_MAX = 64 << 20 }; /* what an apply itself may carry */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "baseserver/command/apply_impl.h"
-#include "baseserver/model/json_read.h"
 #include "sched/civil.h"
 #include "sched/macro.h"
 #include "sched/task.h"
@@ -18,6 +17,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 
 enum { FIRES_MAX = 50, EDGES_MAX = 10, DATES_SHOWN = 60, DATES_COUNTED = 5000, YEAR = 400 };
 

@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "baseserver/command/apply_impl.h"
-#include "baseserver/model/json_read.h"
 #include "sched/calendar_doc.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 #include "util/yaml.h"
 
 /* --- refusals ------------------------------------------------------------------------ */

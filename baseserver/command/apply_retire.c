@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "baseserver/command/apply_impl.h"
-#include "baseserver/model/json_read.h"
 #include "sched/task.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/err.h"
+#include "util/json_read.h"
 
 int apply_may_retire(struct apply *a, const struct cat_task *t)
 {

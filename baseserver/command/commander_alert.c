@@ -5,9 +5,9 @@
 
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/ledger/ledger.h"
-#include "baseserver/model/json_read.h"
 #include "util/alloc.h"
 #include "util/err.h"
+#include "util/json_read.h"
 #include "util/log.h"
 
 enum { NOTE_MAX = 1000, WORD_MAX = 40, SUBJECT_MAX = 500, BODY_MAX = 60000, REPORTS_MAX = 500 };

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "baseserver/command/commander_impl.h"
-#include "baseserver/model/json_read.h"
 #include "store/store.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 
 static const char head[] = "{\"args_hash\":\"";
 

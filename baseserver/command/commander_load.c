@@ -6,13 +6,13 @@
 
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/ledger/ledger.h"
-#include "baseserver/model/json_read.h"
 #include "baseserver/model/params.h"
 #include "baseserver/plan/resolver.h"
 #include "sched/task.h"
 #include "util/alloc.h"
 #include "util/check.h"
 #include "util/err.h"
+#include "util/json_read.h"
 
 enum { TELL_AGAIN_US = 10 * 1000 };
 

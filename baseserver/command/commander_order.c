@@ -5,7 +5,6 @@
 
 #include "baseserver/command/apply.h"
 #include "baseserver/command/commander_impl.h"
-#include "baseserver/model/json_read.h"
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "sched/tz.h"
@@ -15,6 +14,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 #include "util/log.h"
 
 enum { KEYS_MAX = 16, PARALLEL_MAX = 1000, MESSAGE_MAX = 1000, DOCUMENTS_MAX = 10000 };

@@ -5,11 +5,11 @@
 
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/command/people.h"
-#include "baseserver/model/json_read.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 
 enum { TOKENS_EACH_MAX = 100, TOKENS_MAX = 10000, DEVICES_EACH_MAX = 16 };
 

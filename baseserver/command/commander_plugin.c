@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "baseserver/command/commander_impl.h"
-#include "baseserver/model/json_read.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 
 enum { VERSION_BYTES_MAX = 40, SHA256_HEX = 64, VERSIONS_MAX = 50, NAMES_MAX = 200 };
 

@@ -6,13 +6,13 @@
 
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/ledger/pools.h"
-#include "baseserver/model/json_read.h"
 #include "sched/task.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/diag.h"
 #include "util/err.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 
 /* --- arguments ----------------------------------------------------------------------- */
 

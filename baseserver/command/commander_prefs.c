@@ -5,9 +5,9 @@
 
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/command/people.h"
-#include "baseserver/model/json_read.h"
 #include "util/alloc.h"
 #include "util/err.h"
+#include "util/json_read.h"
 
 enum { VALUE_MAX = 32768, USER_MAX = 63, SESSIONS_MAX = 100000 };
 

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "baseserver/command/commander_impl.h"
-#include "baseserver/model/json_read.h"
 #include "sched/task.h"
 #include "sched/when.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 
 enum { NAME_MAX_BYTES = 400, REASON_MAX = 500, DAYS_MAX = 366 };
 

@@ -6,7 +6,6 @@
 
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/ledger/pools.h"
-#include "baseserver/model/json_read.h"
 #include "baseserver/model/vault.h"
 #include "sched/macro.h"
 #include "sched/task.h"
@@ -14,6 +13,7 @@
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 
 enum { TEXT_MAX_BYTES = 500, PASSWORD_MAX_BYTES = 4096, LIST_MAX = 100, EXTRA_MAX = 50 };
 

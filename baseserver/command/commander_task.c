@@ -7,7 +7,6 @@
 #include "baseserver/command/begin.h"
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/ledger/ledger.h"
-#include "baseserver/model/json_read.h"
 #include "baseserver/sort/registrar.h"
 #include "sched/task.h"
 #include "util/alloc.h"
@@ -15,6 +14,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 #include "util/log.h"
 
 enum { RETRY_US = 10 * 1000, TRIES_MAX = 100, NAMED_MAX = 3 };

@@ -7,11 +7,11 @@
 
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/command/people.h"
-#include "baseserver/model/json_read.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 
 enum { NAME_MAX_BYTES = 63, LIST_MAX = 1000, TIME_MAX = 1 << 30 };
 

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "baseserver/model/json_read.h"
 #include "sched/name.h"
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 #include "util/utf8.h"
 
 int refuse(struct refusal *f, int code, const char *place, const char *hint, const char *fmt, ...)

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/model/json_read.h"
 #include "baseserver/model/params_impl.h"
 #include "baseserver/model/vault.h"
 #include "sched/task.h"
 #include "sched/type.h"
 #include "util/alloc.h"
 #include "util/err.h"
+#include "util/json_read.h"
 #include "util/log.h"
 
 const char *target_lookup(struct view *v, const char *name)

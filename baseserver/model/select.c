@@ -7,13 +7,13 @@
 
 #include "baseserver/model/args.h"
 #include "baseserver/model/catalog.h"
-#include "baseserver/model/json_read.h"
 #include "sched/name.h"
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "sched/when.h"
 #include "util/alloc.h"
 #include "util/err.h"
+#include "util/json_read.h"
 
 int selection_task(const struct catalog *c, const char *name, const char *at,
                    const struct cat_task **ret, struct refusal *f)

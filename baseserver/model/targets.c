@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baseserver/model/json_read.h"
 #include "store/store.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/err.h"
+#include "util/json_read.h"
 
 const char *const targets_members[] = { "kind", "host", "port", "user", "database", NULL };
 

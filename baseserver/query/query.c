@@ -6,7 +6,6 @@
 
 #include "baseserver/forecast/forecaster.h"
 #include "baseserver/ledger/ledger.h"
-#include "baseserver/model/json_read.h"
 #include "baseserver/plan/resolver.h"
 #include "baseserver/query/query.h"
 #include "baseserver/query/query_impl.h"
@@ -19,6 +18,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 
 #define LOOK_AGAIN_US US_PER_S
 

@@ -5,7 +5,6 @@
 
 #include "baseserver/forecast/forecaster.h"
 #include "baseserver/ledger/ledger.h"
-#include "baseserver/model/json_read.h"
 #include "baseserver/query/query.h"
 #include "baseserver/query/query_impl.h"
 #include "baseserver/sort/registrar.h"
@@ -16,6 +15,7 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/json_read.h"
 
 /* --- what is shared with others --------------------------------------------------------------- */
 

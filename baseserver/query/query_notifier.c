@@ -1,9 +1,9 @@
 /* What only the notifier knows: it is asked through its session. */
 #include <string.h>
 
-#include "baseserver/model/json_read.h"
 #include "baseserver/query/query_impl.h"
 #include "util/err.h"
+#include "util/json_read.h"
 
 static void forget(struct letter *l)
 {

@@ -7,7 +7,6 @@
 
 #include "baseserver/ledger/ledger.h"
 #include "baseserver/ledger/letters.h"
-#include "baseserver/model/json_read.h"
 #include "baseserver/sort/registrar_impl.h"
 #include "rt/manifests.h"
 #include "sched/when.h"
@@ -17,6 +16,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 #include "util/log.h"
 
 #define BEAT_US (10 * US_PER_S)

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "baseserver/command/commander.h"
-#include "baseserver/model/json_read.h"
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "sim.h"
@@ -14,6 +13,7 @@
 #include "util/buf.h"
 #include "util/check.h"
 #include "util/err.h"
+#include "util/json_read.h"
 
 enum { ORDERS_MAX = 400, KEYS_MAX = 64 };
 

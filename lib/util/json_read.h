@@ -3,8 +3,8 @@
  * UTF-8, no control characters or NUL in strings, no duplicate keys, no lone surrogates,
  * nothing after the value, depth at most JV_DEPTH_MAX, numbers are integers within 2^53.
  */
-#ifndef BASESERVER_JSON_READ_H
-#define BASESERVER_JSON_READ_H
+#ifndef UTIL_JSON_READ_H
+#define UTIL_JSON_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>

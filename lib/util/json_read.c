@@ -1,4 +1,4 @@
-#include "baseserver/model/json_read.h"
+#include "util/json_read.h"
 
 #include <stdlib.h>
 #include <string.h>
