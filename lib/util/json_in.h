@@ -1,9 +1,6 @@
-/* json_in.h — JSON from outside, read strictly.
+/* json_in.h — JSON from outside as a tree of cJSON's, for those that change it.
  *
- * RFC 8259 and nothing beside it: UTF-8, no control characters or \u0000 in strings, no
- * duplicate keys, no lone surrogates, nothing after the value, depth at most JSON_DEPTH_MAX,
- * numbers that are integers within 2^53 either way (so that a double holds them exactly).
- * The tree is cJSON's: free it with cJSON_Delete(), look up with json_get().
+ * What util/json_read.h refuses is refused, with its words. Look up with json_get().
  */
 #ifndef UTIL_JSON_IN_H
 #define UTIL_JSON_IN_H
@@ -12,16 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JSON_DEPTH_MAX  16
-#define JSON_VALUES_MAX 200000 /* values in one text: bounds the tree's memory */
-
 struct cJSON;
 struct err;
 
-/* Check only. errors  E_INVALID with line and column of what is wrong */
-int json_check(const char *text, size_t n, struct err *err);
-
-/* errors  E_INVALID, E_NOMEM */
+/* errors  E_INVALID with line and column of what is wrong, E_NOMEM */
 int json_parse(const char *text, size_t n, struct cJSON **ret_root, struct err *err);
 
 /* The member of an object, NULL if absent or null. Case counts. */

@@ -7,11 +7,12 @@
 #include "util/check.h"
 #include "util/err.h"
 #include "util/pile.h"
+#include "util/utf8.h"
 
 #define NUMBER_MAX 9007199254740991LL
 
 struct jdoc {
-	char *text; /* strings are decoded in place */
+	char *text; /* a copy; strings are decoded in place */
 	struct pile *values;
 	size_t n_values;
 	struct jval *root;
@@ -19,19 +20,21 @@ struct jdoc {
 
 struct in {
 	struct jdoc *doc;
+	const char *given; /* what is read, as it came: places are counted in it */
 	char *p, *end;
 	struct err *err;
 };
 
 static int bad(const struct in *in, const char *what)
 {
+	const char *end = in->given + (in->p - in->doc->text);
 	size_t line = 1, column = 1;
 
-	for (const char *p = in->doc->text; p < in->p; p++) {
+	for (const char *p = in->given; p < end; p++) {
 		column = *p == '\n' ? 1 : column + 1;
 		line += *p == '\n';
 	}
-	return err_set(in->err, E_INVALID, "JSON, line %zu, column %zu: %s", line, column, what);
+	return err_set(in->err, E_INVALID, "JSON, line %zu column %zu: %s", line, column, what);
 }
 
 static void skip_space(struct in *in)
@@ -121,25 +124,6 @@ static int escape(struct in *in, char **to)
 	return 0;
 }
 
-/* Bytes of the character at p; 0 when it is not UTF-8 (overlong forms and surrogates too). */
-static size_t utf8_length(const unsigned char *p, size_t left)
-{
-	size_t n = p[0] >= 0xc2 && p[0] <= 0xdf   ? 2
-	           : (p[0] & 0xf0) == 0xe0        ? 3
-	           : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4
-	                                          : 0;
-
-	if (n == 0 || n > left)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return n;
-}
-
 static int string(struct in *in, const char **ret, size_t *ret_len)
 {
 	char *start = ++in->p, *to = start;
@@ -154,8 +138,7 @@ static int string(struct in *in, const char **ret, size_t *ret_len)
 		} else if (c < 0x80) {
 			*to++ = *in->p++;
 		} else {
-			size_t n = utf8_length((const unsigned char *)in->p,
-			                       (size_t)(in->end - in->p));
+			size_t n = utf8_char((const uint8_t *)in->p, (size_t)(in->end - in->p));
 			if (!n)
 				return bad(in, "not UTF-8");
 			while (n--)
@@ -205,6 +188,7 @@ static int word(struct in *in, const char *text)
 
 static int value(struct in *in, int depth, struct jval **ret);
 
+/* Without escapes, so that a key is found by its bytes wherever it is looked for. */
 static int key(struct in *in, const struct jval *object, const char **ret)
 {
 	size_t len;
@@ -212,10 +196,13 @@ static int key(struct in *in, const struct jval *object, const char **ret)
 	skip_space(in);
 	if (in->p >= in->end || *in->p != '"')
 		return bad(in, "a key in quotes is expected");
-	if (object->len >= JV_KEYS_MAX)
-		return bad(in, "an object with too many keys");
+	const char *quote = in->p;
 	if (string(in, ret, &len) < 0)
 		return E_INVALID;
+	if (len != (size_t)(in->p - quote) - 2)
+		return bad(in, "a key with an escape");
+	if (object->len >= JSON_KEYS_MAX)
+		return bad(in, "an object with more than 256 keys");
 	CHECK(*ret);
 	for (const struct jval *v = object->first; v; v = v->next)
 		if (strcmp(v->key, *ret) == 0)
@@ -265,12 +252,12 @@ static int value(struct in *in, int depth, struct jval **ret)
 	skip_space(in);
 	if (in->p >= in->end)
 		return bad(in, "a value is expected");
-	if (in->doc->n_values++ >= JV_VALUES_MAX)
+	if (in->doc->n_values++ >= JSON_VALUES_MAX)
 		return bad(in, "too many values");
 	struct jval *v = pile_take(in->doc->values, sizeof *v);
 	char c = *in->p;
 	int r = 0;
-	if ((c == '{' || c == '[') && depth >= JV_DEPTH_MAX)
+	if ((c == '{' || c == '[') && depth >= JSON_DEPTH_MAX)
 		return bad(in, "nested too deep");
 	if (c == '{' || c == '[') {
 		v->kind = c == '{' ? JV_OBJECT : JV_LIST;
@@ -291,13 +278,13 @@ static int value(struct in *in, int depth, struct jval **ret)
 	return r;
 }
 
-int jdoc_parse(const char *text, size_t n, struct jdoc **ret_doc, struct err *err)
+static int doc_read(const char *text, size_t n, struct jdoc **ret_doc, struct err *err)
 {
 	struct jdoc *d = mem_new(sizeof *d);
 
-	d->text = n ? mem_strn(text, n) : mem_str("{}");
+	d->text = mem_strn(n ? text : "", n);
 	d->values = pile_new();
-	struct in in = { d, d->text, d->text + (n ? n : 2), err };
+	struct in in = { d, text, d->text, d->text + n, err };
 	int r = value(&in, 0, &d->root);
 	skip_space(&in);
 	if (r == 0 && in.p != in.end)
@@ -308,6 +295,20 @@ int jdoc_parse(const char *text, size_t n, struct jdoc **ret_doc, struct err *er
 	}
 	*ret_doc = d;
 	return 0;
+}
+
+int jdoc_parse(const char *text, size_t n, struct jdoc **ret_doc, struct err *err)
+{
+	return n ? doc_read(text, n, ret_doc, err) : doc_read("{}", 2, ret_doc, err);
+}
+
+int json_check(const char *text, size_t n, struct err *err)
+{
+	struct jdoc *d = NULL;
+	int r = doc_read(text, n, &d, err);
+
+	jdoc_free(d);
+	return r;
 }
 
 void jdoc_free(struct jdoc *d)

@@ -1,7 +1,9 @@
-/* json_read.h — a client's JSON as a tree, read strictly.
+/* json_read.h — JSON from outside as a tree, read strictly.
  *
- * UTF-8, no control characters or NUL in strings, no duplicate keys, no lone surrogates,
- * nothing after the value, depth at most JV_DEPTH_MAX, numbers are integers within 2^53.
+ * RFC 8259 and nothing beside it: UTF-8, no control characters or \u0000 in strings, no
+ * duplicate keys and no escapes in them, no lone surrogates, nothing after the value, depth at
+ * most JSON_DEPTH_MAX, numbers that are integers within 2^53 either way (so that a double holds
+ * them exactly). The same as a tree of cJSON: util/json_in.h.
  */
 #ifndef UTIL_JSON_READ_H
 #define UTIL_JSON_READ_H
@@ -10,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JV_DEPTH_MAX  16
-#define JV_VALUES_MAX 200000
-#define JV_KEYS_MAX   64 /* of one object */
+#define JSON_DEPTH_MAX  16
+#define JSON_VALUES_MAX 200000 /* values in one text: bounds the tree's memory */
+#define JSON_KEYS_MAX   256    /* of one object: each is compared with those before it */
 
 struct err;
 struct jdoc;
@@ -35,6 +37,9 @@ struct jval {
 int jdoc_parse(const char *text, size_t n, struct jdoc **ret_doc, struct err *err);
 void jdoc_free(struct jdoc *d); /* NULL is fine */
 const struct jval *jdoc_root(const struct jdoc *d);
+
+/* Check only; an empty text is no JSON. errors  as jdoc_parse() */
+int json_check(const char *text, size_t n, struct err *err);
 
 /* A member; NULL when absent or null. */
 const struct jval *jv_get(const struct jval *object, const char *key);

@@ -33,7 +33,7 @@
 #include "util/check.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/json_in.h"
+#include "util/json_read.h"
 #include "util/log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

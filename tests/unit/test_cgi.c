@@ -16,8 +16,8 @@
 #include "sched/when.h"
 #include "util/buf.h"
 #include "util/err.h"
-#include "util/json_in.h"
 #include "util/json_put.h"
+#include "util/json_read.h"
 
 static int find(const char *method, const char *path, char ret_param[CALL_PARAM_BYTES])
 {
@@ -202,6 +202,17 @@ static void numbers_beyond_a_double_and_broken_text_are_refused(void **state)
 		assert_int_equal(json_check(bad[i], strlen(bad[i]), NULL), E_INVALID);
 }
 
+static void a_place_is_counted_in_the_text_as_it_came(void **state)
+{
+	static const char text[] = "{\"a\":\"two\\nlines\",\n \"b\":x}";
+	struct jdoc *doc = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(jdoc_parse(text, sizeof text - 1, &doc, &err), E_INVALID);
+	assert_string_equal(err.text, "JSON, line 2 column 6: a value is expected");
+}
+
 static void metrics_come_out_as_prometheus_reads_them(void **state)
 {
 	static const char in[] =
@@ -239,6 +250,7 @@ int main(void)
 		cmocka_unit_test(instants_are_read_with_offsets_and_written_in_utc),
 		cmocka_unit_test(what_is_put_is_strict_json_whatever_the_bytes),
 		cmocka_unit_test(numbers_beyond_a_double_and_broken_text_are_refused),
+		cmocka_unit_test(a_place_is_counted_in_the_text_as_it_came),
 		cmocka_unit_test(metrics_come_out_as_prometheus_reads_them),
 	};
 
