@@ -3,7 +3,7 @@ $(eval $(call library,link,broker/link))
 $(eval $(call library,loader,broker/loader))
 
 BROKER_LIBS := link wire rt util
-BROKER_LDLIBS := -lev -lprotobuf-c -lgnutls -lyaml -ldl
+BROKER_LDLIBS := -lev -lprotobuf-c -lgnutls -lyaml -lunistring -ldl
 # It holds the processes of guests as the jobkeeper holds jobs.
 LOADER_KEEPER := client launch launch_new limiter tree tree_scan
 $(eval $(call program,taskrunner-loader,broker/loader/main.c $(LOADER_KEEPER:%=broker/keeper/%.c),loader $(BROKER_LIBS),$(BROKER_LDLIBS)))
@@ -11,4 +11,4 @@ $(eval $(call program,taskbroker,$(wildcard broker/taskbroker/*.c) broker/keeper
 
 # The jobkeeper: small on purpose, and no TLS (its peers are on this machine).
 KEEPER_C := $(filter-out broker/keeper/client.c,$(wildcard broker/keeper/*.c))
-$(eval $(call program,jobkeeper,$(KEEPER_C),wire rt util,-lev -lprotobuf-c))
+$(eval $(call program,jobkeeper,$(KEEPER_C),wire rt util,-lev -lprotobuf-c -lunistring))

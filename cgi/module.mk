@@ -11,7 +11,7 @@ CGI_LDAP_SRC := cgi/who/ldap/ldap.c cgi/who/ldap/escape.c $(CGI_WAY_UTIL)
 CGI_FETCH_SRC := cgi/who/fetch/curl.c $(CGI_WAY_UTIL)
 OBJS += $(CGI_LDAP_SRC:%.c=$(B)/pic/%.o) $(CGI_FETCH_SRC:%.c=$(B)/pic/%.o)
 $(B)/modules/cgi_ldap.so: $(CGI_LDAP_SRC:%.c=$(B)/pic/%.o)
-	@mkdir -p $(@D) && echo "  SO  $@" && $(CC) $(SOFLAGS) -o $@ $^ -lldap -llber
+	@mkdir -p $(@D) && echo "  SO  $@" && $(CC) $(SOFLAGS) -o $@ $^ -lldap -llber -lunistring
 $(B)/modules/cgi_fetch.so: $(CGI_FETCH_SRC:%.c=$(B)/pic/%.o)
-	@mkdir -p $(@D) && echo "  SO  $@" && $(CC) $(SOFLAGS) -o $@ $^ -lcurl
+	@mkdir -p $(@D) && echo "  SO  $@" && $(CC) $(SOFLAGS) -o $@ $^ -lcurl -lunistring
 all: $(B)/modules/cgi_ldap.so $(B)/modules/cgi_fetch.so

@@ -18,6 +18,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
+#include "util/utf8.h"
 
 #define LOG_PIECE 65536
 #define MANY      1000
@@ -144,20 +145,6 @@ int net_follow_log(struct net *n, struct feed *feed, const struct log_ask *ask)
 
 /* --- logs --------------------------------------------------------------------------------- */
 
-/* Bytes at the end of the text that begin a character not yet whole. */
-static size_t unfinished(const uint8_t *p, size_t n)
-{
-	for (size_t back = 1; back <= 3 && back <= n; back++) {
-		uint8_t ch = p[n - back];
-		size_t want = ch >= 0xf0 ? 4 : ch >= 0xe0 ? 3 : ch >= 0xc0 ? 2 : 0;
-
-		if ((ch & 0xc0) == 0x80)
-			continue;
-		return want > back ? back : 0;
-	}
-	return 0;
-}
-
 static struct follower *follower_of(struct net *n, uint64_t id)
 {
 	struct follower *f = n->followers;
@@ -175,7 +162,7 @@ static void log_show(struct follower *f, const Sirdar__LogData *d, struct buf *o
 	buf_init(&text);
 	buf_put(&text, f->carry, f->carry_n);
 	buf_put(&text, d->data.data, d->data.len);
-	keep = d->end ? 0 : unfinished(buf_at(&text), text.len);
+	keep = d->end ? 0 : utf8_unfinished(buf_at(&text), text.len);
 	memcpy(f->carry, buf_at(&text) + text.len - keep, keep);
 	f->carry_n = keep;
 	buf_printf(out, "event: %s\nid: %" PRIu64 "\ndata: ", d->end ? "end" : "log",

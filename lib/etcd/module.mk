@@ -4,5 +4,5 @@ $(eval $(call library,etcd,lib/etcd))
 ETCD_HTTP_SRC := $(wildcard lib/etcd/http/*.c) $(addprefix lib/util/,alloc.c buf.c check.c clock.c err.c utf8.c)
 OBJS += $(ETCD_HTTP_SRC:%.c=$(B)/pic/%.o)
 $(B)/modules/etcd_http.so: $(ETCD_HTTP_SRC:%.c=$(B)/pic/%.o)
-	@mkdir -p $(@D) && echo "  SO  $@" && $(CC) $(SOFLAGS) -o $@ $^ -lcurl
+	@mkdir -p $(@D) && echo "  SO  $@" && $(CC) $(SOFLAGS) -o $@ $^ -lcurl -lunistring
 all: $(B)/modules/etcd_http.so

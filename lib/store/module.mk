@@ -22,5 +22,5 @@ $(B)/pic/store_mysql_schema.o: $(B)/gen/store_mysql_schema.c lib/store/schema.h 
 $(B)/pic/%.o: %.c Makefile | build/.deps
 	@mkdir -p $(@D) && echo "  CC  $< (module)" && $(CC) $(CPPFLAGS) $(PIC_CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/modules/store_mysql.so: $(STORE_MYSQL_OBJ)
-	@mkdir -p $(@D) && echo "  SO  $@" && $(CC) $(SOFLAGS) -o $@ $^ -lmariadb -lsodium
+	@mkdir -p $(@D) && echo "  SO  $@" && $(CC) $(SOFLAGS) -o $@ $^ -lmariadb -lsodium -lunistring
 all: $(B)/modules/store_mysql.so

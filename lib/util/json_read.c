@@ -62,26 +62,6 @@ static int hex4(struct in *in, uint32_t *ret)
 	return 0;
 }
 
-static char *put_utf8(char *to, uint32_t c)
-{
-	if (c < 0x80) {
-		*to++ = (char)c;
-	} else if (c < 0x800) {
-		*to++ = (char)(0xc0 | c >> 6);
-		*to++ = (char)(0x80 | (c & 0x3f));
-	} else if (c < 0x10000) {
-		*to++ = (char)(0xe0 | c >> 12);
-		*to++ = (char)(0x80 | (c >> 6 & 0x3f));
-		*to++ = (char)(0x80 | (c & 0x3f));
-	} else {
-		*to++ = (char)(0xf0 | c >> 18);
-		*to++ = (char)(0x80 | (c >> 12 & 0x3f));
-		*to++ = (char)(0x80 | (c >> 6 & 0x3f));
-		*to++ = (char)(0x80 | (c & 0x3f));
-	}
-	return to;
-}
-
 static int unicode(struct in *in, char **to)
 {
 	uint32_t c = 0, low = 0;
@@ -102,7 +82,7 @@ static int unicode(struct in *in, char **to)
 	}
 	if (c == 0)
 		return bad(in, "\\u0000 is not allowed");
-	*to = put_utf8(*to, c);
+	*to += utf8_put(*to, c);
 	return 0;
 }
 

@@ -1,32 +1,36 @@
 #include "util/utf8.h"
 
 #include <string.h>
+#include <unistr.h>
 
-/* Table 3-7 of the Unicode standard: the second byte's range depends on the first. */
+#include "util/check.h"
+
 size_t utf8_char(const uint8_t *p, size_t left)
 {
-	uint8_t c = p[0], low = 0x80, high = 0xbf;
-	size_t n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
+	int n = u8_mblen(p, left);
 
-	if (n <= 1)
-		return c == 0 ? 0 : n;
-	if (c == 0xe0)
-		low = 0xa0;
-	if (c == 0xed)
-		high = 0x9f;
-	if (c == 0xf0)
-		low = 0x90;
-	if (c == 0xf4)
-		high = 0x8f;
-	if (n > left || p[1] < low || p[1] > high)
-		return 0;
-	for (size_t i = 2; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	return n;
+	return n > 0 ? (size_t)n : 0;
 }
 
-/* Eight bytes of ASCII without a NUL? Nearly everything that travels is. */
+size_t utf8_unfinished(const uint8_t *p, size_t bytes)
+{
+	ucs4_t c;
+
+	for (size_t back = 1; back <= 3 && back <= bytes; back++)
+		if (u8_mbtoucr(&c, p + bytes - back, back) == -2)
+			return back;
+	return 0;
+}
+
+size_t utf8_put(char *to, uint32_t c)
+{
+	int n = u8_uctomb((uint8_t *)to, c, 4);
+
+	CHECK(n > 0);
+	return (size_t)n;
+}
+
+/* Eight bytes of ASCII without a NUL? Nearly everything that travels begins with them. */
 static bool is_plain(const uint8_t *p)
 {
 	const uint64_t high = 0x8080808080808080ULL, low = 0x0101010101010101ULL;
@@ -38,19 +42,9 @@ static bool is_plain(const uint8_t *p)
 
 bool utf8_is_text(const uint8_t *p, size_t bytes)
 {
-	size_t at = 0;
-
-	while (at < bytes) {
-		if (bytes - at >= 8 && is_plain(p + at)) {
-			at += 8;
-			continue;
-		}
-		size_t n = utf8_char(p + at, bytes - at);
-		if (n == 0)
-			return false;
-		at += n;
-	}
-	return true;
+	for (; bytes >= 8 && is_plain(p); bytes -= 8)
+		p += 8;
+	return bytes == 0 || (!memchr(p, 0, bytes) && !u8_check(p, bytes));
 }
 
 void utf8_clean(char *text)

@@ -70,17 +70,6 @@ static void look_ascii(struct look *l, const uint8_t *p, size_t n, enum visible 
 	}
 }
 
-/* Do these bytes begin a character, and all of them are of it? */
-static bool is_cut_off(const uint8_t *p, size_t n)
-{
-	size_t whole = *p < 0xc2 ? 1 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf5 ? 4 : 1;
-
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return false;
-	return n < whole;
-}
-
 static void look_at(struct look *l, const uint8_t *p, size_t n, enum visible how)
 {
 	l->taken = l->n = 0;
@@ -90,7 +79,7 @@ static void look_at(struct look *l, const uint8_t *p, size_t n, enum visible how
 	}
 	size_t bytes = utf8_char(p, n);
 	if (bytes == 0) {
-		if (is_cut_off(p, n))
+		if (n <= 3 && utf8_unfinished(p, n) == n)
 			return;
 		l->n = (size_t)snprintf(l->text, sizeof l->text, "\\x%02x", *p);
 		l->taken = 1;

@@ -2,7 +2,7 @@
 # tests/e2e/test_galera.py): linked with the module's own objects.
 MYSQL_TESTS := days cluster
 $(B)/test/mysql_%: $(B)/tests/mysql/test_%.o $(STORE_MYSQL_OBJ)
-	@mkdir -p $(@D) && echo "  LD  $@" && $(CC) $(LDFLAGS) -o $@ $^ -lmariadb -lsodium -lcmocka
+	@mkdir -p $(@D) && echo "  LD  $@" && $(CC) $(LDFLAGS) -o $@ $^ -lmariadb -lsodium -lunistring -lcmocka
 OBJS += $(MYSQL_TESTS:%=$(B)/tests/mysql/test_%.o)
 # Without optimization the headers of the tests keep what these do not call.
 all: $(if $(COVERAGE),,$(MYSQL_TESTS:%=$(B)/test/mysql_%))

@@ -259,6 +259,12 @@ static void text_is_utf8_as_the_standard_has_it(void **state)
 		text[i] = 0;
 		assert_false(utf8_is_text((const uint8_t *)text, sizeof text));
 	}
+	/* what a cut leaves of a character is told; what no character begins with is not */
+	assert_int_equal(utf8_unfinished((const uint8_t *)"a\xf0\x9f\x98", 4), 3);
+	assert_int_equal(utf8_unfinished((const uint8_t *)"a\xe5\xa4", 3), 2);
+	assert_int_equal(utf8_unfinished((const uint8_t *)"a\xe5\xa4\xb1", 4), 0);
+	assert_int_equal(utf8_unfinished((const uint8_t *)"a\xe0\x80", 3), 0);
+	assert_int_equal(utf8_unfinished((const uint8_t *)"\xff", 1), 0);
 	utf8_clean(NULL);
 }
 

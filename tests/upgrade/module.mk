@@ -21,5 +21,5 @@ $(B)/next%/made: all
 	@$(foreach p,$(NEXT_PROGRAMS),$(CC) $(LDFLAGS) -o $(@D)/bin/$(p) $(OBJS_OF_$(p)) $(@D)/schema.o $(@D)/protocol.o \
 	    $(LIBS_OF_$(p):%=$(B)/lib%.a) $(LIBS_OF_$(p):%=$(B)/lib%.a) $(LDLIBS_OF_$(p)) &&) \
 	$(CC) $(SOFLAGS) -o $(@D)/modules/store_mysql.so $(filter-out %/store_mysql_schema.o,$(STORE_MYSQL_OBJ)) \
-	    $(@D)/mysql_schema.o -lmariadb -lsodium
+	    $(@D)/mysql_schema.o -lmariadb -lsodium -lunistring
 	@ln -sfn ../runners $(@D)/runners && ln -sfn ../types $(@D)/types && touch $@
