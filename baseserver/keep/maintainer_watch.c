@@ -95,18 +95,6 @@ uint32_t watch_of_slot(const struct maintainer *m, uint32_t slot)
 	return slot < m->by_slot_cap ? m->by_slot[slot] : SLAB_NONE;
 }
 
-static void set_slot(struct maintainer *m, uint32_t slot, uint32_t watch)
-{
-	if (slot >= m->by_slot_cap) {
-		size_t cap = (size_t)slot + slot / 4 + 1024;
-		m->by_slot = mem_grow(m->by_slot, cap, sizeof *m->by_slot);
-		for (size_t i = m->by_slot_cap; i < cap; i++)
-			m->by_slot[i] = SLAB_NONE;
-		m->by_slot_cap = cap;
-	}
-	m->by_slot[slot] = watch;
-}
-
 /* Ready and DependenceFinish only concern us when they can expire. */
 bool watch_wanted(const struct maintainer *m, const struct instance *i)
 {
@@ -134,7 +122,7 @@ uint32_t watch_take(struct maintainer *m, uint32_t slot)
 
 	heap_node_init(&w->node);
 	w->slot = slot;
-	set_slot(m, slot, index);
+	slab_index_set(&m->by_slot, &m->by_slot_cap, slot, index);
 	return index;
 }
 

@@ -63,18 +63,6 @@ uint32_t resolver_of_slot(const struct resolver *r, uint32_t slot)
 	return slot < r->by_slot_cap ? r->by_slot[slot] : SLAB_NONE;
 }
 
-static void set_slot(struct resolver *r, uint32_t slot, uint32_t waiting)
-{
-	if (slot >= r->by_slot_cap) {
-		size_t cap = (size_t)slot + slot / 4 + 1024;
-		r->by_slot = mem_grow(r->by_slot, cap, sizeof *r->by_slot);
-		for (size_t i = r->by_slot_cap; i < cap; i++)
-			r->by_slot[i] = SLAB_NONE;
-		r->by_slot_cap = cap;
-	}
-	r->by_slot[slot] = waiting;
-}
-
 void resolver_track(struct resolver *r, const struct instance *i, uint32_t slot)
 {
 	uint32_t index = slab_take(&r->waitings);
@@ -92,7 +80,7 @@ void resolver_track(struct resolver *r, const struct instance *i, uint32_t slot)
 	if (t->waitings != SLAB_NONE)
 		waiting_at(r, t->waitings)->prev = index;
 	t->waitings = index;
-	set_slot(r, slot, index);
+	slab_index_set(&r->by_slot, &r->by_slot_cap, slot, index);
 	w->no_links = (i->flags & IF_NO_LINKS) != 0;
 	if (i->flags & IF_MEMBER)
 		resolver_scope_join(r, index, i->cause);

@@ -20,18 +20,6 @@ static uint8_t side_of(const struct instance *i)
 	return i->origin == OR_BACKFILL ? SIDE_BACKFILL : SIDE_LIVE;
 }
 
-static void set_slot(struct sorter *s, uint32_t slot, uint32_t ready)
-{
-	if (slot >= s->by_slot_cap) {
-		size_t cap = (size_t)slot + slot / 4 + 1024;
-		s->by_slot = mem_grow(s->by_slot, cap, sizeof *s->by_slot);
-		for (size_t i = s->by_slot_cap; i < cap; i++)
-			s->by_slot[i] = SLAB_NONE;
-		s->by_slot_cap = cap;
-	}
-	s->by_slot[slot] = ready;
-}
-
 static struct ready *take_in(struct sorter *s, const struct instance *i, uint32_t slot)
 {
 	uint32_t index = slab_take(&s->ready);
@@ -42,7 +30,7 @@ static struct ready *take_in(struct sorter *s, const struct instance *i, uint32_
 	r->key = i->key;
 	r->slot = slot;
 	r->side = side_of(i);
-	set_slot(s, slot, index);
+	slab_index_set(&s->by_slot, &s->by_slot_cap, slot, index);
 	return r;
 }
 

@@ -43,3 +43,15 @@ void slab_give(struct slab *s, uint32_t index)
 	s->free_head = index;
 	s->len--;
 }
+
+void slab_index_set(uint32_t **at, size_t *cap, uint32_t key, uint32_t number)
+{
+	if (key >= *cap) {
+		size_t more = (size_t)key + key / 4 + 1024;
+		*at = mem_grow(*at, more, sizeof **at);
+		for (size_t i = *cap; i < more; i++)
+			(*at)[i] = SLAB_NONE;
+		*cap = more;
+	}
+	(*at)[key] = number;
+}

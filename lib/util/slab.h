@@ -31,4 +31,8 @@ static inline void *slab_at(const struct slab *s, uint32_t index)
 	       (size_t)(index % SLAB_CHUNK_ITEMS) * s->item_bytes;
 }
 
+/* An index of slabs' numbers by another's: at[key] = number. It grows to hold `key`; what was
+ * never put is SLAB_NONE. *at and *cap begin as NULL and 0; *at is the caller's: free(). */
+void slab_index_set(uint32_t **at, size_t *cap, uint32_t key, uint32_t number);
+
 #endif
