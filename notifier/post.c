@@ -244,10 +244,7 @@ static int take_due(void *ctx, const struct outbox_letter *l)
 	struct due *all = ctx;
 	struct parcel *p = parcel_for(all, l->recipient);
 
-	if (p->n == p->cap) {
-		p->cap = p->cap ? p->cap * 2 : 4;
-		p->items = mem_grow(p->items, p->cap, sizeof *p->items);
-	}
+	p->items = mem_room(p->items, &p->cap, p->n + 1, sizeof *p->items);
 	struct item *it = &p->items[p->n++];
 	*it = (struct item){
 		.id = l->id, .made_us = l->made_us, .tries = l->tries, .of = l->alert

@@ -90,10 +90,10 @@ struct forecast {
 	bool has_day, only_promised;
 	struct when day;
 	struct forecast_task *tasks;
-	size_t n_tasks;
+	size_t n_tasks, tasks_cap;
 	struct map by_id; /* of a task -> index */
 	struct forecast_live *lives;
-	size_t n_lives;
+	size_t n_lives, lives_cap;
 	struct map by_key; /* hash of (task, run_date) -> index of lives */
 	bool has_gates;    /* the sorter told what follows */
 	struct forecast_limit *limits;
@@ -109,7 +109,7 @@ struct forecast {
 	size_t n_rows;
 	int64_t *day_lo, *day_hi; /* per task: due in [lo, hi) is shown */
 	struct promise *promises;
-	size_t n_promises;
+	size_t n_promises, promises_cap;
 };
 
 void forecast_init(struct forecast *f, int64_t now_us);

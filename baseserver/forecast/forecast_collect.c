@@ -76,8 +76,7 @@ static void add_task(struct forecast *f, const struct cat_task *t, bool is_asked
 		f->tasks[at].is_asked |= is_asked;
 		return;
 	}
-	if ((f->n_tasks & (f->n_tasks - 1)) == 0)
-		f->tasks = mem_grow(f->tasks, f->n_tasks ? f->n_tasks * 2 : 1, sizeof *f->tasks);
+	f->tasks = mem_room(f->tasks, &f->tasks_cap, f->n_tasks + 1, sizeof *f->tasks);
 	map_add(&f->by_id, t->id, (uint32_t)f->n_tasks);
 	struct forecast_task *own = &f->tasks[f->n_tasks++];
 	int64_t through = t->row.planned_through;
@@ -128,9 +127,7 @@ static void add_lives(struct forecast *f, const struct catalog *cat, const struc
 		k = in->next;
 		if (in->key.part != 0)
 			continue;
-		if ((f->n_lives & (f->n_lives - 1)) == 0)
-			f->lives = mem_grow(f->lives, f->n_lives ? f->n_lives * 2 : 1,
-			                    sizeof *f->lives);
+		f->lives = mem_room(f->lives, &f->lives_cap, f->n_lives + 1, sizeof *f->lives);
 		map_add(&f->by_key, inst_key_hash(in->key), (uint32_t)f->n_lives);
 		f->lives[f->n_lives++] = (struct forecast_live){ .key = in->key,
 			                                         .state = in->state,

@@ -341,9 +341,8 @@ static void judge_promises(struct forecast *f)
 		const struct task *d = f->tasks[r->task].def;
 		if (!d->has_promise || !is_shown(f, r) || never_comes(f, r))
 			continue;
-		if ((f->n_promises & (f->n_promises - 1)) == 0)
-			f->promises = mem_grow(f->promises, f->n_promises ? f->n_promises * 2 : 1,
-			                       sizeof *f->promises);
+		f->promises = mem_room(f->promises, &f->promises_cap, f->n_promises + 1,
+		                       sizeof *f->promises);
 		struct promise *p = &f->promises[f->n_promises++];
 		*p = (struct promise){ .key = { r->run_date, d->id, 0 },
 			               .committed = committed_at(d, r->due),

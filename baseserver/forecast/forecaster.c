@@ -47,7 +47,7 @@ struct forecaster {
 	int64_t every_us;
 	struct map by_task; /* -> index of lasts */
 	struct lasts *lasts;
-	size_t n_lasts;
+	size_t n_lasts, lasts_cap;
 	struct known *known;
 	size_t n_known;
 	struct map ended; /* hash of an instance that is over -> index of ends */
@@ -115,9 +115,7 @@ static const struct lasts *lasts_of(struct forecaster *fc, uint32_t task)
 
 	if (at == MAP_NONE) {
 		at = (uint32_t)fc->n_lasts;
-		if ((fc->n_lasts & (fc->n_lasts - 1)) == 0)
-			fc->lasts = mem_grow(fc->lasts, fc->n_lasts ? fc->n_lasts * 2 : 1,
-			                     sizeof *fc->lasts);
+		fc->lasts = mem_room(fc->lasts, &fc->lasts_cap, fc->n_lasts + 1, sizeof *fc->lasts);
 		fc->lasts[fc->n_lasts++] = (struct lasts){ 0 };
 		map_add(&fc->by_task, task, at);
 	}

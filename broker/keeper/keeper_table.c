@@ -17,10 +17,7 @@ enum { BOOT = 1, START, PID, END, NOT_STARTED, FORGET };
 
 void keeper_queue_add(struct keeper_queue *q, uint32_t at)
 {
-	if (q->n == q->cap) {
-		q->cap = q->cap ? q->cap * 2 : 16;
-		q->jobs = mem_grow(q->jobs, q->cap, sizeof *q->jobs);
-	}
+	q->jobs = mem_room(q->jobs, &q->cap, q->n + 1, sizeof *q->jobs);
 	q->jobs[q->n++] = at;
 }
 

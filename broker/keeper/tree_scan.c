@@ -93,10 +93,7 @@ void tree_scan_make(struct tree_scan *s)
 	while (d && (e = readdir(d))) {
 		if (e->d_name[0] < '1' || e->d_name[0] > '9')
 			continue;
-		if (s->n == s->cap) {
-			s->cap = s->cap ? s->cap * 2 : 256;
-			s->all = mem_grow(s->all, s->cap, sizeof *s->all);
-		}
+		s->all = mem_room(s->all, &s->cap, s->n + 1, sizeof *s->all);
 		s->n += process_read((pid_t)strtol(e->d_name, NULL, 10), &s->all[s->n]);
 	}
 	if (d)

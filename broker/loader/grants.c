@@ -20,11 +20,9 @@ struct job *loader_job_new(struct loader *l)
 
 	if (l->n_free)
 		return l->jobs[l->free_jobs[--l->n_free]];
-	if (l->n_jobs == l->cap_jobs) {
-		l->cap_jobs = l->cap_jobs ? l->cap_jobs * 2 : 64;
-		l->jobs = mem_grow(l->jobs, l->cap_jobs, sizeof(struct job *));
-		l->free_jobs = mem_grow(l->free_jobs, l->cap_jobs, sizeof *l->free_jobs);
-	}
+	size_t cap = l->cap_jobs;
+	l->jobs = mem_room(l->jobs, &cap, l->n_jobs + 1, sizeof(struct job *));
+	l->free_jobs = mem_room(l->free_jobs, &l->cap_jobs, l->n_jobs + 1, sizeof *l->free_jobs);
 	j = mem_new(sizeof *j);
 	j->loader = l;
 	j->index = l->n_jobs;
@@ -66,10 +64,7 @@ const uint64_t *loader_held(struct loader *l, size_t *ret_n)
 {
 	size_t n = 0;
 
-	if (l->held_cap < l->n_jobs) {
-		l->held_cap = l->cap_jobs;
-		l->held = mem_grow(l->held, l->held_cap, sizeof *l->held);
-	}
+	l->held = mem_room(l->held, &l->held_cap, l->n_jobs, sizeof *l->held);
 	for (uint32_t i = 0; i < l->n_jobs; i++) {
 		if (loader_is_named(l, l->jobs[i]))
 			l->held[n++] = l->jobs[i]->pub.token;

@@ -68,7 +68,8 @@ struct loader {
 	int status_fd;                 /* to the broker, -1: none */
 
 	struct job **jobs; /* every job ever made, by index */
-	uint32_t n_jobs, cap_jobs;
+	uint32_t n_jobs;
+	size_t cap_jobs;
 	uint32_t *free_jobs;
 	uint32_t n_free;
 	struct map by_token;

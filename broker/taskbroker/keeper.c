@@ -186,10 +186,8 @@ static void on_held(void *ctx, const Sirdar__KeeperHeld *h)
 		b->counting += k->state <= HELD_KILLED || k->state == HELD_HANGED;
 		if (!served_take(b, k->type))
 			continue;
-		if (b->n_listing == b->cap_listing) {
-			b->cap_listing = b->cap_listing ? b->cap_listing * 2 : 64;
-			b->listing = mem_grow(b->listing, b->cap_listing, sizeof *b->listing);
-		}
+		b->listing = mem_room(b->listing, &b->cap_listing, b->n_listing + 1,
+		                      sizeof *b->listing);
 		b->listing[b->n_listing++] = k->token;
 	}
 	if (!h->last)

@@ -41,9 +41,9 @@ struct lineage {
 	bool by_task;
 	int64_t up, down, now_us;
 	struct node *nodes;
-	size_t n_nodes, todo;
+	size_t n_nodes, cap_nodes, todo;
 	struct edge *edges;
-	size_t n_edges, tasks;
+	size_t n_edges, cap_edges, tasks;
 	bool cut;
 	/* while one is read */
 	uint32_t wanted;
@@ -52,9 +52,9 @@ struct lineage {
 	struct instance last;
 	bool have;
 	uint32_t *ids;
-	size_t n_ids;
+	size_t n_ids, cap_ids;
 	struct store_link *links; /* into every task that was read; one direction is read beside */
-	size_t n_links;
+	size_t n_links, cap_links;
 	struct map groups; /* task to node, drawn or not */
 };
 
@@ -83,8 +83,7 @@ static int member_take(void *ctx, const struct store_task *t)
 	l->tasks++;
 	if (map_get(&l->groups, t->id) == MAP_NONE)
 		map_add(&l->groups, t->id, t->workflow_id);
-	if ((l->n_ids & (l->n_ids + 1)) == 0)
-		l->ids = mem_grow(l->ids, (l->n_ids + 1) * 2, sizeof(*l->ids));
+	l->ids = mem_room(l->ids, &l->cap_ids, l->n_ids + 1, sizeof(*l->ids));
 	l->ids[l->n_ids++] = t->id;
 	return 0;
 }
@@ -102,8 +101,7 @@ static int link_take(void *ctx, const struct store_link *k)
 {
 	struct lineage *l = ctx;
 
-	if ((l->n_links & (l->n_links + 1)) == 0)
-		l->links = mem_grow(l->links, (l->n_links + 1) * 2, sizeof(*l->links));
+	l->links = mem_room(l->links, &l->cap_links, l->n_links + 1, sizeof(*l->links));
 	l->links[l->n_links++] = *k;
 	return 0;
 }
@@ -153,8 +151,7 @@ static void node_add(struct lineage *l, uint32_t id, const char *name, const cha
 		l->cut = true;
 		return;
 	}
-	if ((l->n_nodes & (l->n_nodes + 1)) == 0)
-		l->nodes = mem_grow(l->nodes, (l->n_nodes + 1) * 2, sizeof(*l->nodes));
+	l->nodes = mem_room(l->nodes, &l->cap_nodes, l->n_nodes + 1, sizeof(*l->nodes));
 	l->nodes[l->n_nodes++] = (struct node){
 		.id = id, .level = level, .name = mem_str(name), .type = mem_str(type)
 	};
@@ -168,8 +165,7 @@ static void edge_count(struct lineage *l, uint32_t from, uint32_t to)
 			return;
 		}
 	}
-	if ((l->n_edges & (l->n_edges + 1)) == 0)
-		l->edges = mem_grow(l->edges, (l->n_edges + 1) * 2, sizeof(*l->edges));
+	l->edges = mem_room(l->edges, &l->cap_edges, l->n_edges + 1, sizeof(*l->edges));
 	l->edges[l->n_edges++] = (struct edge){ from, to, 1 };
 }
 
@@ -281,7 +277,7 @@ static int node_read(struct lineage *l, size_t at)
 	int level = l->nodes[at].level, code = 0;
 
 	if (l->by_task) {
-		l->ids = mem_grow(l->ids, 1, sizeof(*l->ids));
+		l->ids = mem_room(l->ids, &l->cap_ids, 1, sizeof(*l->ids));
 		l->ids[0] = l->nodes[at].id;
 		l->n_ids = 1;
 		if (map_get(&l->groups, l->ids[0]) == MAP_NONE)

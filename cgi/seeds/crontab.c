@@ -207,10 +207,7 @@ static int job_take(void *ctx, const struct store_task *t)
 
 	if (j->n == JOBS_MAX)
 		return E_LIMIT;
-	if (j->n == j->cap) {
-		j->cap = j->cap ? j->cap * 2 : 64;
-		j->items = mem_grow(j->items, j->cap, sizeof(*j->items));
-	}
+	j->items = mem_room(j->items, &j->cap, j->n + 1, sizeof(*j->items));
 	snprintf(j->items[j->n].name, NAMES_MAX, "%s", t->name);
 	j->items[j->n++].workflow = t->workflow_id;
 	return 0;

@@ -56,10 +56,7 @@ static int doc_take(void *ctx, const struct store_doc *s)
 		return 0;
 	if (l->n == PIPELINES_MAX)
 		return E_LIMIT;
-	if (l->n == l->cap) {
-		l->cap = l->cap ? l->cap * 2 : 64;
-		l->items = mem_grow(l->items, l->cap, sizeof(*l->items));
-	}
+	l->items = mem_room(l->items, &l->cap, l->n + 1, sizeof(*l->items));
 	snprintf(l->items[l->n].name, NAMES_MAX, "%s", s->name);
 	l->items[l->n++].id = s->id;
 	return 0;

@@ -84,8 +84,7 @@ static int task_take(void *ctx, const struct store_task *t)
 	if (f->n == TASKS_MAX)
 		return err_set(&g->c->err, E_LIMIT, "the workflow has more than %d tasks",
 		               TASKS_MAX);
-	if ((f->n & (f->n + 1)) == 0)
-		f->ids = mem_grow(f->ids, (f->n + 1) * 2, sizeof(*f->ids));
+	f->ids = mem_room(f->ids, &f->cap, f->n + 1, sizeof(*f->ids));
 	f->ids[f->n++] = t->id;
 	names_set(g->c->cgi->names, NAMES_TASK, t->id, t->name);
 	cycle_see(f, t->cycle_s);
@@ -121,6 +120,7 @@ void flow_done(struct flow *f)
 {
 	free(f->ids);
 	f->ids = NULL;
+	f->cap = 0;
 }
 
 void flow_put(struct call *c, const struct flow *f, const char *name)

@@ -21,7 +21,7 @@ struct tz;
 struct flow {
 	uint32_t workflow;
 	uint32_t *ids; /* of its tasks, by name; owned: flow_done() */
-	size_t n;
+	size_t n, cap;
 	int64_t cycle_s; /* the widest of a day at most; else the narrowest; 0: none has one */
 	char zone[64];
 	const struct tz *tz;

@@ -12,7 +12,8 @@ struct names {
 	pthread_mutex_t mu; /* guards all below */
 	struct map by_id[NAMES_KINDS];
 	char **texts;
-	uint32_t n, cap;
+	uint32_t n;
+	size_t cap;
 	bool missed;
 };
 
@@ -46,10 +47,7 @@ void names_set(struct names *n, enum names_kind kind, uint32_t id, const char *n
 	pthread_mutex_lock(&n->mu);
 	at = map_get(&n->by_id[kind], id);
 	if (at == MAP_NONE) {
-		if (n->n == n->cap) {
-			n->cap = n->cap ? n->cap * 2 : 64;
-			n->texts = mem_grow(n->texts, n->cap, sizeof(*n->texts));
-		}
+		n->texts = mem_room(n->texts, &n->cap, n->n + 1, sizeof(*n->texts));
 		at = n->n++;
 		n->texts[at] = mem_str(name);
 		map_add(&n->by_id[kind], id, at);

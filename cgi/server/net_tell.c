@@ -116,10 +116,7 @@ static void keep(struct net *n, const Sirdar__Event *e)
 	struct told *t = &n->told;
 	enum state to;
 
-	if (t->n == t->cap) {
-		t->cap = t->cap ? t->cap * 2 : 64;
-		t->events = mem_grow(t->events, t->cap, sizeof *t->events);
-	}
+	t->events = mem_room(t->events, &t->cap, t->n + 1, sizeof *t->events);
 	struct told_event *k = &t->events[t->n++];
 	*k = (struct told_event){ .number = e->number, .task = e->task_id, .at = t->text.len };
 	k->state = state_from_number(e->to, &to) ? 1u << to : 0;

@@ -169,10 +169,7 @@ bool calendar_parse(const char *text, struct calendar **ret_calendar)
 			break;
 		long day = strtol(text + 2, &end, 10);
 		good = end != text + 2;
-		if (n == cap) {
-			cap = cap ? cap * 2 : 64;
-			days = mem_grow(days, cap, sizeof *days);
-		}
+		days = mem_room(days, &cap, n + 1, sizeof *days);
 		days[n++] = (struct calendar_day){ (int32_t)day, text[1] == '+' };
 	}
 	good = good && calendar_new((uint8_t)weekdays, days, n, ret_calendar, NULL) == 0;

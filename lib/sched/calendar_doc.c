@@ -113,10 +113,7 @@ static void add_day(struct reader *r, int64_t day, bool allowed)
 		r->full = true;
 		return;
 	}
-	if (r->n == r->cap) {
-		r->cap = r->cap ? r->cap * 2 : 64;
-		r->days = mem_grow(r->days, r->cap, sizeof *r->days);
-	}
+	r->days = mem_room(r->days, &r->cap, r->n + 1, sizeof *r->days);
 	r->days[r->n++] = (struct calendar_day){ (int32_t)day, allowed };
 }
 

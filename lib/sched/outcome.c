@@ -43,10 +43,7 @@ const struct outcome_range *outcomes_find(const struct outcomes *o, int64_t run_
 
 static void insert_at(struct outcomes *o, size_t at, struct outcome_range r)
 {
-	if (o->len == o->cap) {
-		o->cap = o->cap ? o->cap * 2 : 4;
-		o->ranges = mem_grow(o->ranges, o->cap, sizeof *o->ranges);
-	}
+	o->ranges = mem_room(o->ranges, &o->cap, o->len + 1, sizeof *o->ranges);
 	memmove(o->ranges + at + 1, o->ranges + at, (o->len - at) * sizeof *o->ranges);
 	o->ranges[at] = r;
 	o->len++;

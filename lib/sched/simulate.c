@@ -50,10 +50,7 @@ int sim_dates(const struct plan *plan, const struct link_span *spans, int n, siz
 		for (; t < spans[i].hi; t = plan_next(plan, t)) { /* PLAN_NEVER is not */
 			if (found == max)
 				return E_LIMIT;
-			if (found == *room) {
-				*room = *room ? *room * 2 : 64;
-				*dates = mem_grow(*dates, *room, sizeof **dates);
-			}
+			*dates = mem_room(*dates, room, found + 1, sizeof **dates);
 			(*dates)[found++] = t;
 		}
 	}
@@ -85,10 +82,7 @@ static int load_rows(struct sim *s, struct err *err)
 			        SIMULATE_ROWS_MAX);
 			break;
 		}
-		if (s->n_rows + n > rows_room) {
-			rows_room = (s->n_rows + n) * 2;
-			s->rows = mem_grow(s->rows, rows_room, sizeof *s->rows);
-		}
+		s->rows = mem_room(s->rows, &rows_room, s->n_rows + n, sizeof *s->rows);
 		for (size_t k = 0; k < n; k++) {
 			s->rows[s->n_rows++] = (struct sim_row){
 				.row = { .task = (uint32_t)i,
@@ -125,10 +119,7 @@ static uint32_t row_of(const struct sim *s, const struct sim_task *t, int64_t da
 
 static void add_edge(struct sim *s, uint32_t parent, uint32_t child, uint32_t slot)
 {
-	if (s->n_edges == s->edges_room) {
-		s->edges_room = s->edges_room ? s->edges_room * 2 : 256;
-		s->edges = mem_grow(s->edges, s->edges_room, sizeof *s->edges);
-	}
+	s->edges = mem_room(s->edges, &s->edges_room, s->n_edges + 1, sizeof *s->edges);
 	s->edges[s->n_edges++] = (struct sim_edge){ parent, child, slot };
 }
 

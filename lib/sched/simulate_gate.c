@@ -41,10 +41,7 @@ static bool ready_before(const struct sim *s, uint32_t a, uint32_t b)
 
 static void ready_push(struct sim *s, struct sim_task *t, uint32_t row)
 {
-	if (t->n_ready == t->room) {
-		t->room = t->room ? t->room * 2 : 4;
-		t->ready = mem_grow(t->ready, t->room, sizeof *t->ready);
-	}
+	t->ready = mem_room(t->ready, &t->room, t->n_ready + 1, sizeof *t->ready);
 	size_t at = t->n_ready++;
 	for (; at && ready_before(s, row, t->ready[(at - 1) / 2]); at = (at - 1) / 2)
 		t->ready[at] = t->ready[(at - 1) / 2];

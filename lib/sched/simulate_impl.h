@@ -89,7 +89,8 @@ struct sim_edge {
 struct sim_line {
 	struct sim_run {
 		int64_t first; /* task_run() of its rows */
-		uint32_t *rows, n, room;
+		uint32_t *rows, n;
+		size_t room;
 		bool is_left_out;
 	} * runs;
 	size_t at, n, room; /* at: the first that has rows */
@@ -110,7 +111,8 @@ struct sim {
 	struct sim_slot *slots;
 	uint32_t n_slots;
 	struct sim_edge *edges;
-	uint32_t n_edges, edges_room;
+	uint32_t n_edges;
+	size_t edges_room;
 	uint32_t *edge_at, *edge_by; /* edges by parent row */
 	uint32_t *ids;               /* pairs (id, index), sorted by id */
 	struct sim_line *lines;

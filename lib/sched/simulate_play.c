@@ -27,10 +27,7 @@ static void push(struct sim *s, int64_t at_us, uint32_t kind, uint32_t row, uint
 
 	if (kind != EV_OTHER)
 		e.date = s->rows[row].row.run_date;
-	if (s->n_events == s->events_room) {
-		s->events_room = s->events_room ? s->events_room * 2 : 256;
-		s->heap = mem_grow(s->heap, s->events_room, sizeof *s->heap);
-	}
+	s->heap = mem_room(s->heap, &s->events_room, s->n_events + 1, sizeof *s->heap);
 	size_t at = s->n_events++;
 	for (; at && before(&e, &s->heap[(at - 1) / 2]); at = (at - 1) / 2)
 		s->heap[at] = s->heap[(at - 1) / 2];

@@ -76,10 +76,7 @@ static struct sim_run *run_place(struct sim_line *l, int64_t first, bool *ret_is
 	*ret_is_new = i == l->n || l->runs[i].first != first;
 	if (!*ret_is_new)
 		return &l->runs[i];
-	if (l->n == l->room) {
-		l->room = l->room ? l->room * 2 : 8;
-		l->runs = mem_grow(l->runs, l->room, sizeof *l->runs);
-	}
+	l->runs = mem_room(l->runs, &l->room, l->n + 1, sizeof *l->runs);
 	memmove(l->runs + i + 1, l->runs + i, (l->n - i) * sizeof *l->runs);
 	l->n++;
 	l->at += i < l->at;
@@ -89,10 +86,7 @@ static struct sim_run *run_place(struct sim_line *l, int64_t first, bool *ret_is
 
 static void join(struct sim *s, struct sim_line *l, struct sim_run *run, uint32_t row)
 {
-	if (run->n == run->room) {
-		run->room = run->room ? run->room * 2 : 1;
-		run->rows = mem_grow(run->rows, run->room, sizeof *run->rows);
-	}
+	run->rows = mem_room(run->rows, &run->room, run->n + 1, sizeof *run->rows);
 	run->rows[run->n++] = row;
 	s->rows[row].in_line = true;
 	if ((size_t)(run - l->runs) < l->at)

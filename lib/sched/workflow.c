@@ -518,10 +518,7 @@ static void add_document(struct workflow_set *set, struct yaml_doc *doc, const c
 		workflow_free(wf);
 		return;
 	}
-	if (set->n == set->cap) {
-		set->cap = set->cap ? set->cap * 2 : 8;
-		set->items = mem_grow(set->items, set->cap, sizeof *set->items);
-	}
+	set->items = mem_room(set->items, &set->cap, set->n + 1, sizeof *set->items);
 	map_add(&set->by_name, map_text(wf->full), (uint32_t)set->n);
 	set->items[set->n++] = wf;
 }

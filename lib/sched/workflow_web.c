@@ -31,11 +31,9 @@ struct web {
 
 static void add_edge(struct web *w, uint32_t child, uint32_t parent, struct web_link link)
 {
-	if (w->n_edges == w->edges_room) {
-		w->edges_room = w->edges_room ? w->edges_room * 2 : 64;
-		w->edges = mem_grow(w->edges, w->edges_room, sizeof *w->edges);
-		w->links = mem_grow(w->links, w->edges_room, sizeof *w->links);
-	}
+	size_t room = w->edges_room;
+	w->edges = mem_room(w->edges, &room, w->n_edges + 1, sizeof *w->edges);
+	w->links = mem_room(w->links, &w->edges_room, w->n_edges + 1, sizeof *w->links);
 	w->links[w->n_edges] = link;
 	w->edges[w->n_edges++] = (struct graph_edge){ child, parent, 0 };
 }
@@ -51,10 +49,7 @@ static uint32_t node_of(struct web *w, uint32_t id)
 	const struct task *t = world->task_by_id ? world->task_by_id(world->ctx, id) : NULL;
 	if (!t)
 		return UINT32_MAX;
-	if (w->n_outside == w->room) {
-		w->room = w->room ? w->room * 2 : 16;
-		w->outside = mem_grow(w->outside, w->room, sizeof *w->outside);
-	}
+	w->outside = mem_room(w->outside, &w->room, w->n_outside + 1, sizeof *w->outside);
 	node = (uint32_t)(w->c->n + w->n_outside);
 	w->outside[w->n_outside++] = t;
 	map_add(&w->node_by_id, id, node);

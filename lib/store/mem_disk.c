@@ -218,10 +218,7 @@ static void write_event(struct mem_disk *d, const struct transition *t)
 {
 	if (t->kind != TK_INSTANCE)
 		return;
-	if (d->n_events == d->cap_events) {
-		d->cap_events = d->cap_events ? d->cap_events * 2 : 64;
-		d->events = mem_grow(d->events, d->cap_events, sizeof *d->events);
-	}
+	d->events = mem_room(d->events, &d->cap_events, d->n_events + 1, sizeof *d->events);
 	d->events[d->n_events] = *t;
 	d->events[d->n_events].ref = NULL;
 	d->events[d->n_events].data = mem_str(t->data);

@@ -36,10 +36,7 @@ const struct instance *mem_table_find(const struct mem_table *t, struct inst_key
 
 static void append(struct mem_table *t, const struct instance *i)
 {
-	if (t->n == t->cap) {
-		t->cap = t->cap ? t->cap * 2 : 64;
-		t->rows = mem_grow(t->rows, t->cap, sizeof *t->rows);
-	}
+	t->rows = mem_room(t->rows, &t->cap, t->n + 1, sizeof *t->rows);
 	t->rows[t->n] = *i;
 	map_add(&t->at, inst_key_hash(i->key), (uint32_t)t->n++);
 	t->used++;

@@ -10,10 +10,7 @@
 
 static void show(struct sqlite_store *s, int64_t id, const struct instance *i)
 {
-	if (s->n_shown == s->cap_shown) {
-		s->cap_shown = s->cap_shown ? s->cap_shown * 2 : 256;
-		s->shown = mem_grow(s->shown, s->cap_shown, sizeof *s->shown);
-	}
+	s->shown = mem_room(s->shown, &s->cap_shown, s->n_shown + 1, sizeof *s->shown);
 	s->shown[s->n_shown++] = (struct batch_row){ id, i };
 }
 
@@ -87,10 +84,7 @@ static int write_done(struct sqlite_store *s, const struct store_batch *b, struc
 	int r;
 
 	s->n_shown = s->n_gone = 0;
-	if (b->n_done > s->cap_gone) {
-		s->cap_gone = b->n_done * 2;
-		s->gone = mem_grow(s->gone, s->cap_gone, sizeof *s->gone);
-	}
+	s->gone = mem_room(s->gone, &s->cap_gone, b->n_done, sizeof *s->gone);
 	for (size_t i = 0; i < b->n_done; i++) {
 		s->gone[s->n_gone++] = id_of(b->done[i]);
 		show(s, (int64_t)b->done[i]->last_number, b->done[i]);

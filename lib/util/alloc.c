@@ -1,10 +1,13 @@
 #include "util/alloc.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { CAP_MIN = 4 };
 
 static _Noreturn void out_of_memory(void)
 {
@@ -40,6 +43,16 @@ void *mem_grow(void *p, size_t n, size_t bytes)
 	if (!q)
 		out_of_memory();
 	return q;
+}
+
+void *mem_room_more(void *items, size_t *cap, size_t n, size_t bytes)
+{
+	size_t most = *cap <= SIZE_MAX / 2 ? *cap * 2 : SIZE_MAX;
+
+	if (most < CAP_MIN)
+		most = CAP_MIN;
+	*cap = n > most ? n : most;
+	return mem_grow(items, *cap, bytes);
 }
 
 char *mem_str(const char *s)

@@ -16,6 +16,14 @@ __attribute__((malloc, returns_nonnull)) void *mem_new(size_t bytes);
 __attribute__((malloc, returns_nonnull)) void *mem_array(size_t n, size_t bytes);
 /* As realloc(), never NULL; new bytes are not zeroed. `p` may be NULL. */
 __attribute__((returns_nonnull)) void *mem_grow(void *p, size_t n, size_t bytes);
+/* What mem_room() does when there is no room. */
+void *mem_room_more(void *items, size_t *cap, size_t n, size_t bytes);
+/* Room for n items in an array that grows at its end: *cap, in items, at least doubles when it is
+ * too small; new items are not zeroed. Begin with NULL and 0; what it returns replaces `items`. */
+static inline void *mem_room(void *items, size_t *cap, size_t n, size_t bytes)
+{
+	return n <= *cap ? items : mem_room_more(items, cap, n, bytes);
+}
 /* Copies; NULL gives NULL. */
 char *mem_str(const char *s);
 /* The first n bytes of s and a NUL. */

@@ -47,8 +47,7 @@ static void add(struct diags *d, struct place at, const char *code, const char *
 		d->dropped++;
 		return;
 	}
-	if ((d->n & (d->n - 1)) == 0)
-		d->items = mem_grow(d->items, d->n ? d->n * 2 : 1, sizeof *d->items);
+	d->items = mem_room(d->items, &d->cap, d->n + 1, sizeof *d->items);
 	d->items[d->n++] = (struct diag){
 		.at = { .file = pile_str(d->pile, at.file ? at.file : ""),
 		        .line = at.line,

@@ -30,7 +30,7 @@ struct diag {
 
 struct diags {
 	struct diag *items;
-	size_t n, errors, dropped;
+	size_t n, cap, errors, dropped;
 	struct pile *pile;
 };
 

@@ -5,7 +5,7 @@
 
 #include "util/alloc.h"
 
-enum { WAYS = 4, CAP_MIN = 16 };
+enum { WAYS = 4 };
 
 void heap_init(struct heap *h)
 {
@@ -65,10 +65,7 @@ static void sink(struct heap *h, struct heap_node *n)
 void heap_set(struct heap *h, struct heap_node *n, int64_t key)
 {
 	if (n->at == HEAP_OUT) {
-		if (h->len == h->cap) {
-			h->cap = h->cap ? h->cap * 2 : CAP_MIN;
-			h->nodes = mem_grow(h->nodes, h->cap, sizeof *h->nodes);
-		}
+		h->nodes = mem_room(h->nodes, &h->cap, h->len + 1, sizeof *h->nodes);
 		place(h, h->len++, n);
 	}
 	n->key = key;

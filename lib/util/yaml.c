@@ -135,11 +135,9 @@ static bool keys_differ(struct reading *r, const struct yaml_node *map)
 
 static void add_child(struct children *c, const struct yaml_node *key, const struct yaml_node *item)
 {
-	if (c->n == c->cap) {
-		c->cap = c->cap ? c->cap * 2 : 8;
-		c->keys = mem_grow(c->keys, c->cap, sizeof *c->keys);
-		c->items = mem_grow(c->items, c->cap, sizeof *c->items);
-	}
+	size_t cap = c->cap;
+	c->keys = mem_room(c->keys, &cap, c->n + 1, sizeof *c->keys);
+	c->items = mem_room(c->items, &c->cap, c->n + 1, sizeof *c->items);
 	c->keys[c->n] = key;
 	c->items[c->n++] = item;
 }

@@ -82,7 +82,7 @@ struct story {
 	uint8_t state, reason;
 };
 static struct story *stories;
-static size_t n_stories;
+static size_t n_stories, stories_cap;
 
 static _Noreturn void die(const char *what, const char *text)
 {
@@ -95,8 +95,7 @@ static struct story *story_of(struct inst_key key)
 	for (size_t i = n_stories; i > 0; i--)
 		if (inst_key_eq(stories[i - 1].key, key))
 			return &stories[i - 1];
-	if ((n_stories & (n_stories - 1)) == 0)
-		stories = mem_grow(stories, n_stories ? n_stories * 2 : 1, sizeof *stories);
+	stories = mem_room(stories, &stories_cap, n_stories + 1, sizeof *stories);
 	stories[n_stories] = (struct story){
 		.key = key, .satisfied_us = INT64_MAX, .start_us = INT64_MAX, .end_us = INT64_MAX
 	};

@@ -84,10 +84,7 @@ static void keep_report(struct fake *f, const Sirdar__Report *r)
 {
 	struct fake_report *k;
 
-	if (f->n_reports == f->cap_reports) {
-		f->cap_reports = f->cap_reports ? f->cap_reports * 2 : 64;
-		f->reports = mem_grow(f->reports, f->cap_reports, sizeof *f->reports);
-	}
+	f->reports = mem_room(f->reports, &f->cap_reports, f->n_reports + 1, sizeof *f->reports);
 	k = &f->reports[f->n_reports++];
 	memset(k, 0, sizeof *k);
 	k->token = r->token;

@@ -6,8 +6,10 @@
 
 #include <cmocka.h>
 
+#include "util/alloc.h"
 #include "util/heap.h"
 #include "util/map.h"
+#include "util/slab.h"
 
 static uint32_t seed = 12345;
 
@@ -86,9 +88,45 @@ static void heap_gives_the_least_key_under_moves_and_removals(void **state)
 	heap_done(&h);
 }
 
+static void an_array_has_room_for_what_is_asked(void **state)
+{
+	uint32_t *items = NULL;
+	size_t cap = 0;
+
+	(void)state;
+	assert_null(mem_room(items, &cap, 0, sizeof *items));
+	for (uint32_t i = 0; i < 1000; i++) {
+		size_t was = cap;
+		items = mem_room(items, &cap, i + 1, sizeof *items);
+		assert_true(cap > i && (cap == was || cap >= was * 2));
+		items[i] = i;
+	}
+	items = mem_room(items, &cap, 5000, sizeof *items);
+	assert_true(cap >= 5000);
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_int_equal(items[i], i);
+	free(items);
+}
+
+static void an_index_holds_what_was_put_and_nothing_else(void **state)
+{
+	uint32_t *at = NULL;
+	size_t cap = 0;
+
+	(void)state;
+	slab_index_set(&at, &cap, 5000, 7);
+	slab_index_set(&at, &cap, 3, 9);
+	assert_true(cap > 5000);
+	for (uint32_t i = 0; i < cap; i++)
+		assert_int_equal(at[i], i == 5000 ? 7 : i == 3 ? 9 : SLAB_NONE);
+	free(at);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_array_has_room_for_what_is_asked),
+		cmocka_unit_test(an_index_holds_what_was_put_and_nothing_else),
 		cmocka_unit_test(map_finds_what_was_added_and_nothing_else),
 		cmocka_unit_test(map_keeps_several_values_of_one_key),
 		cmocka_unit_test(heap_gives_the_least_key_under_moves_and_removals),

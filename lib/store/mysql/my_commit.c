@@ -89,10 +89,7 @@ static int write_done(struct my_store *s, const struct store_batch *b, struct er
 {
 	int r = 0;
 
-	if (b->n_done > s->gone_cap) {
-		s->gone_cap = b->n_done * 2;
-		s->gone = mem_grow(s->gone, s->gone_cap, sizeof *s->gone);
-	}
+	s->gone = mem_room(s->gone, &s->gone_cap, b->n_done, sizeof *s->gone);
 	for (size_t i = 0; i < b->n_done; i++)
 		s->gone[i] = id_of(b->done[i]);
 	if (b->n_done)
