@@ -18,6 +18,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_put.h"
+#include "wire/report.h"
 
 /* What a loader lists a second time, and has not reported ended between, runs still: its greeting
  * and its first beat may come before what it has to report. */
@@ -121,39 +122,21 @@ static void ack(struct conn *c, uint64_t token, uint32_t seq, int code)
 	worker_touch(c);
 }
 
-enum report_kind {
-	RK_STARTED = 1,
-	RK_PROGRESS,
-	RK_ENDED,
-	RK_REJECTED,
-	RK_NOT_STARTED,
-	RK_KILL_ACK,
-	RK_HANGED,
-	RK_NOT_YET,
-	RK_LOST,
-	RK_COUNT
-};
-
 static const struct {
 	uint8_t ask, end, reason;
-} report_kinds[RK_COUNT] = {
-	[RK_STARTED] = { ASK_STARTED, 0, RE_NONE },
-	[RK_ENDED] = { ASK_ENDED, AE_FAILED, RE_EXIT },
-	[RK_REJECTED] = { ASK_ENDED, AE_RETURN, RE_REJECT },
-	[RK_NOT_STARTED] = { ASK_ENDED, AE_RETURN, RE_NOSTART },
-	[RK_KILL_ACK] = { ASK_KILL_ACK, 0, RE_NONE },
-	[RK_HANGED] = { ASK_HANG, 0, RE_UNKILLABLE },
-	[RK_NOT_YET] = { ASK_ENDED, AE_NOT_YET, RE_NONE },
-	[RK_LOST] = { ASK_ENDED, AE_INFRA, RE_LOST },
+} report_kinds[REPORT_COUNT] = {
+#define REPORT(name, num, ask, end, reason) [REPORT_##name] = { ask, end, RE_##reason },
+#include "tbl/report.def"
+#undef REPORT
 };
 
 static uint8_t end_of(const Sirdar__Report *r)
 {
 	static const uint8_t by_verdict[] = { AE_FAILED, AE_FAILED, AE_FATAL, AE_INFRA };
 
-	if (r->kind == RK_REJECTED && (r->reason == RE_STOPPING || r->reason == RE_FULL))
+	if (r->kind == REPORT_REJECTED && (r->reason == RE_STOPPING || r->reason == RE_FULL))
 		return AE_BACK;
-	if (r->kind != RK_ENDED)
+	if (r->kind != REPORT_ENDED)
 		return report_kinds[r->kind].end;
 	if (r->exit_code == 0 && r->verdict == 0)
 		return AE_OK;
@@ -233,10 +216,10 @@ static void propose(struct conn *c, struct lease *l, const Sirdar__Report *r)
 	p->exit_code = r->exit_code;
 	p->end = end_of(r);
 	l->told_end |= report_kinds[r->kind].ask == ASK_ENDED;
-	p->reason = r->reason && r->reason < RE_COUNT         ? (uint8_t)r->reason
-	            : r->exit_code < 0 && r->kind == RK_ENDED ? (uint8_t)RE_SIGNAL
-	                                                      : report_kinds[r->kind].reason;
-	p->at_us = r->kind == RK_STARTED ? r->started_us : r->ended_us;
+	p->reason = r->reason && r->reason < RE_COUNT             ? (uint8_t)r->reason
+	            : r->exit_code < 0 && r->kind == REPORT_ENDED ? (uint8_t)RE_SIGNAL
+	                                                          : report_kinds[r->kind].reason;
+	p->at_us = r->kind == REPORT_STARTED ? r->started_us : r->ended_us;
 	p->begun_us = p->end == AE_RETURN || p->end == AE_BACK ? 0 : r->started_us;
 	p->wait_us = (int64_t)r->retry_after_us;
 	if (r->text[0])
@@ -288,7 +271,7 @@ static void tell_progress(struct conn *c, const Sirdar__Reports *m, size_t n)
 	for (size_t i = 0; i < m->n_report; i++) {
 		const Sirdar__Report *r = m->report[i];
 		const struct lease *l = worker_own(c, r->token);
-		if (r->kind == RK_PROGRESS && l)
+		if (r->kind == REPORT_PROGRESS && l)
 			news->items[news->n++] = (struct progress_item){ l->key,
 				                                         r->progress_permille };
 	}
@@ -303,16 +286,16 @@ int worker_reports(struct conn *c, const Sirdar__Reports *m)
 		const Sirdar__Report *r = m->report[i];
 		struct lease *l = worker_own(c, r->token);
 		tally(&c->w->f_reports, 1);
-		if (r->kind == RK_REJECTED && l &&
+		if (r->kind == REPORT_REJECTED && l &&
 		    !l->given_back) /* told again: not closed again */
 			close_seat(c, l, r->reason == RE_STOPPING);
-		if (r->kind == RK_REJECTED && l && r->reason == RE_FULL)
+		if (r->kind == REPORT_REJECTED && l && r->reason == RE_FULL)
 			close_broker(c);
-		if (r->kind == 0 || r->kind >= RK_COUNT)
+		if (r->kind == 0 || r->kind >= REPORT_COUNT)
 			ack(c, r->token, r->seq, E_INVALID);
 		else if (!l)
 			ack(c, r->token, r->seq, E_STALE);
-		else if (r->kind == RK_PROGRESS)
+		else if (r->kind == REPORT_PROGRESS)
 			progress++, ack(c, r->token, r->seq, 0);
 		else
 			propose(c, l, r);

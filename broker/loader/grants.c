@@ -154,10 +154,10 @@ static void take_job(struct loader *l, const Sirdar__Job *grant, struct batch *b
 	loader_job_enter(l, j);
 	if (l->is_stopping || l->active > capacity(l)) {
 		if (l->is_stopping)
-			reject(l, j, 33 /* STOPPING: the server grants us nothing more */,
+			reject(l, j, REASON_STOPPING, /* the server grants us nothing more */
 			       "the loader stops");
 		else
-			reject(l, j, 6 /* REJECT */, "no slot is free");
+			reject(l, j, REASON_REJECT, "no slot is free");
 		return;
 	}
 	if (l->plugin->flags & RUNNER_INLINE_OK) {
@@ -216,7 +216,7 @@ void loader_cancel(struct loader *l, struct job *j)
 static void killed_unstarted(struct loader *l, struct job *j)
 {
 	j->report_kind = REPORT_ENDED;
-	j->reason = 2; /* SIGNAL */
+	j->reason = REASON_SIGNAL;
 	j->result.exit_code = -15;
 	result_set_text(&j->result, "killed before it began");
 	loader_job_ended(l, j);

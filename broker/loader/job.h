@@ -15,6 +15,7 @@
 
 #include "broker/loader/lines.h"
 #include "util/buf.h"
+#include "wire/report.h"
 
 struct loader;
 struct start;
@@ -46,16 +47,11 @@ enum job_due { /* what the next round has to report */
 	       DUE_HANGED = 16,
 };
 
-enum report_kind { /* schema/proto/sirdar.proto */
-	           REPORT_STARTED = 1,
-	           REPORT_PROGRESS = 2,
-	           REPORT_ENDED = 3,
-	           REPORT_REJECTED = 4,
-	           REPORT_NOT_STARTED = 5,
-	           REPORT_KILL_ACK = 6,
-	           REPORT_HANGED = 7,
-	           REPORT_NOT_YET = 8,
-	           REPORT_LOST = 9,
+/* lib/sched has the same numbers; a loader schedules nothing. */
+enum job_reason {
+#define REASON(name, num, lower, text) REASON_##name = (num),
+#include "tbl/reason.def"
+#undef REASON
 };
 
 struct job_pair {
@@ -113,8 +109,8 @@ struct job {
 	void *state;
 	struct runner_result result;
 	int answer;          /* of execute() */
-	uint8_t report_kind; /* how it ended: 3, 5 or 8 */
-	uint8_t reason;
+	uint8_t report_kind; /* how it ended, an enum report_kind */
+	uint8_t reason;      /* an enum job_reason */
 	uint8_t cut_short;   /* why the keeper ended its process unasked, a reason; 0: it did not */
 	struct start *start; /* the process it asks for */
 	struct job_pair *outputs; /* [shared] */

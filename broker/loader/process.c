@@ -12,17 +12,6 @@
 #include "util/err.h"
 #include "util/log.h"
 
-enum {
-	REASON_EXIT = 1,
-	REASON_SIGNAL = 2,
-	REASON_LOST = 4,
-	REASON_FENCED = 5,
-	REASON_NOSTART = 7,
-	REASON_OOM = 30,
-	REASON_HALTED = 38,
-	REASON_FULL = 52,
-};
-
 enum { HELD_NOT_STARTED = 5, HELD_HANGED = 7 }; /* KeeperJob.state */
 enum { KILL_STATE_HANGED = 2, KILL_STATE_NONE = 3 };
 enum { KILLED_BY_FENCE = 2, KILLED_BY_STOP = 3 }; /* KeeperExited.killed_why */

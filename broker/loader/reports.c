@@ -34,7 +34,7 @@ void loader_report_unknown(struct loader *l, uint64_t token)
 	report.token = token;
 	report.seq = l->seq_base + 1;
 	report.kind = REPORT_LOST;
-	report.reason = 4; /* LOST */
+	report.reason = REASON_LOST;
 	report.text = (char *)"not held here";
 	m.report = &one;
 	m.n_report = 1;
@@ -115,7 +115,7 @@ static void add_job(struct pack *p, struct job *j)
 	if (j->due & DUE_HANGED && !(j->due & DUE_END)) {
 		Sirdar__Report *r = add(p, j, REPORT_HANGED);
 
-		r->reason = 29; /* UNKILLABLE */
+		r->reason = REASON_UNKILLABLE;
 	}
 	if (j->due & DUE_END && j->phase == JOB_ENDED)
 		add_end(p, j);

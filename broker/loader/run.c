@@ -7,8 +7,6 @@
 
 #define HAS(plugin, member) RUNNER_HAS(plugin, struct runner_plugin, member)
 
-enum { REASON_EXIT = 1, REASON_SIGNAL = 2, REASON_FENCED = 5, REASON_PLUGIN = 8 };
-
 static int64_t wall_us(void)
 {
 	return clock_wall_us(&clock_machine);

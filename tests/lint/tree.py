@@ -37,7 +37,7 @@ def words():
 
 # table -> column of the number that is stored or sent, column of the name
 NUMBERED = {"err.def": ("ERR", 1, 0), "frame.def": ("FRAME", 1, 0), "event.def": ("EVENT", 1, 0),
-            "reason.def": ("REASON", 1, 0), "state.def": ("STATE", 2, 0)}
+            "reason.def": ("REASON", 1, 0), "report.def": ("REPORT", 1, 0), "state.def": ("STATE", 2, 0)}
 
 
 def table_rows(name, macro):
