@@ -1,5 +1,5 @@
 /* sirdar: finds the command and hands over. */
-#include "cli.h"
+#include "admin-console/cli/base/cli.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -11,7 +11,7 @@
 
 static const struct command commands[] = {
 #define COMMAND(name, function, args, help) { name, function, args, help },
-#include "commands.def"
+#include "admin-console/cli/commands.def"
 #undef COMMAND
 };
 

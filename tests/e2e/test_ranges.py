@@ -148,7 +148,7 @@ with tempfile.TemporaryDirectory() as scratch:
     here = Path(scratch)
     told = dict(re.findall(r"^\| `(\w+)` \| `([\[({][^`]*)` \|$", MANUAL, re.M))
     check("the manual has every named range of DolphinScheduler", set(told) == set(DOLPHIN), set(told) ^ set(DOLPHIN))
-    source = (ROOT / "admin-console/cli/import_ds_depend.c").read_text()
+    source = (ROOT / "admin-console/cli/import/ds_depend.c").read_text()
     code = dict(re.findall(r'\{ "(\w+)", "(\[[^"]*)" \}', source))
     check("the importer uses the same windows", code == told, set(code.items()) ^ set(told.items()))
     for name, (unit, want) in DOLPHIN.items():

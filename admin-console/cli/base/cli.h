@@ -1,0 +1,100 @@
+/* cli.h — what every command of `sirdar` shares: options, output, exit codes.
+ *
+ * A command is a row of commands.def and a function `int cmd_x(struct cli *, int, char **)`
+ * that returns one of enum cli_exit. Single-threaded.
+ */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct buf;
+struct diags;
+struct err;
+struct tz;
+
+/* Scripts rely on these; README.md says what they mean. */
+enum cli_exit {
+	CLI_OK = 0,
+	CLI_REFUSED = 1, /* errors in a file, or the server said no */
+	CLI_USAGE = 2,
+	CLI_UNREACHABLE = 3, /* no answer from the server */
+	CLI_NOT_FOUND = 4,
+	CLI_DENIED = 5,  /* not signed in, or not allowed */
+	CLI_TIMEOUT = 6, /* gave up waiting */
+	CLI_FAILED = 7,  /* done in part, or what was waited for ended badly */
+};
+
+struct command;
+
+/* One run of the program. */
+struct cli {
+	const struct command *command; /* the row that was asked for */
+	bool json;                     /* --json */
+	const char *server;            /* --server URL, or NULL */
+	const char *token_file;        /* --token-file FILE, or NULL */
+};
+
+struct command {
+	const char *name; /* "cron next": one word or two */
+	int (*run)(struct cli *cli, int argc, char **argv);
+	const char *args, *help;
+};
+
+#define COMMAND(name, function, args, help) int function(struct cli *cli, int argc, char **argv);
+#include "admin-console/cli/commands.def"
+#undef COMMAND
+
+/* Parse a command's own options and words. Ends the program on --help and wrong use.
+ *
+ *   own    options and parser of the command; its state->input is `input`
+ *   argv   argv[0] is the command's name
+ */
+void cli_parse(struct cli *cli, const struct argp *own, int argc, char **argv, void *input);
+
+/* One line on stderr, "sirdar: ..."; returns `code`, so that it can be returned. */
+__attribute__((format(printf, 2, 3))) int cli_fail(int code, const char *fmt, ...);
+
+/* One line of text for people, line ends in it escaped: nobody's name makes two of it. */
+__attribute__((format(printf, 2, 3))) void cli_line(FILE *to, const char *fmt, ...);
+
+/* Write a finished buffer to stdout, with a line end. Returns CLI_OK, or CLI_REFUSED when
+ * that failed. */
+int cli_print(struct buf *out);
+
+/* Words collected by a parser. */
+struct words {
+	char **items; /* borrowed from argv; the array is owned */
+	size_t n;
+};
+
+void words_add(struct words *w, char *word);
+void words_done(struct words *w);
+
+/* The time zone by name, or NULL and a line on stderr. */
+const struct tz *cli_zone(const char *name);
+
+/* --- tables for people: columns as wide as they must be, in display cells */
+
+enum { TABLE_COLUMNS_MAX = 16 };
+
+struct table {
+	const char *titles[TABLE_COLUMNS_MAX];
+	size_t columns;
+	char **cells; /* row by row */
+	size_t cells_n;
+};
+
+/* `titles` separated by |; a title that begins with > is right-aligned. */
+void table_init(struct table *t, const char *titles);
+void table_done(struct table *t);
+void table_add(struct table *t, const char *text); /* the next cell; copied; NULL is "" */
+__attribute__((format(printf, 2, 3))) void table_addf(struct table *t, const char *fmt, ...);
+void table_print(const struct table *t, struct buf *out);
+void table_show(struct table *t); /* to the person, and done with */
+
+#endif

@@ -1,0 +1,141 @@
+/* Options that all commands have, words, output. */
+#include "admin-console/cli/base/cli.h"
+
+#include "rt/zones.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/err.h"
+#include "util/screen.h"
+#include "util/visible.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_JSON = 0x1000, KEY_SERVER, KEY_TOKEN_FILE };
+
+static const struct argp_option common_options[] = {
+	{ "json", KEY_JSON, NULL, 0, "print JSON, for programs", 90 },
+	{ "server", KEY_SERVER, "URL", 0, "where sirdar-cgi listens", 90 },
+	{ "token-file", KEY_TOKEN_FILE, "FILE", 0, "file with the token to sign in with", 90 },
+	{ 0 },
+};
+
+static error_t parse_common(int key, char *arg, struct argp_state *state)
+{
+	struct cli *cli = state->input;
+
+	switch (key) {
+	case KEY_JSON:
+		cli->json = true;
+		screen_data(stdout);
+		return 0;
+	case KEY_SERVER:
+		cli->server = arg;
+		return 0;
+	case KEY_TOKEN_FILE:
+		cli->token_file = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+struct inputs {
+	struct cli *cli;
+	void *own;
+};
+
+static error_t parse_outer(int key, char *arg, struct argp_state *state)
+{
+	struct inputs *in = state->input;
+
+	(void)arg;
+	if (key != ARGP_KEY_INIT)
+		return ARGP_ERR_UNKNOWN;
+	state->child_inputs[0] = in->own;
+	state->child_inputs[1] = in->cli;
+	return 0;
+}
+
+void cli_parse(struct cli *cli, const struct argp *own, int argc, char **argv, void *input)
+{
+	const struct argp common = { .options = common_options, .parser = parse_common };
+	const struct argp_child children[] = { { .argp = own }, { .argp = &common }, { 0 } };
+	const struct argp all = { .parser = parse_outer,
+		                  .args_doc = cli->command->args,
+		                  .doc = cli->command->help,
+		                  .children = children };
+	struct inputs in = { .cli = cli, .own = input };
+
+	if (argp_parse(&all, argc, argv, 0, NULL, &in) != 0)
+		exit(CLI_USAGE);
+}
+
+/* One line, whatever text of others is in it. */
+__attribute__((format(printf, 3, 0))) static void line_print(FILE *to, const char *head,
+                                                             const char *fmt, va_list ap)
+{
+	char *text = mem_vfmt(fmt, ap);
+	struct buf line;
+
+	buf_init(&line);
+	buf_puts(&line, head);
+	visible_put(text, strlen(text), VISIBLE_LINE, &line);
+	buf_putc(&line, '\n');
+	fputs(buf_str(&line), to);
+	buf_done(&line);
+	free(text);
+}
+
+int cli_fail(int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	va_start(ap, fmt);
+	line_print(stderr, "sirdar: ", fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+void cli_line(FILE *to, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	line_print(to, "", fmt, ap);
+	va_end(ap);
+}
+
+int cli_print(struct buf *out)
+{
+	if (out->len && buf_at(out)[out->len - 1] != '\n')
+		buf_putc(out, '\n');
+	size_t n = out->len ? fwrite(buf_at(out), 1, out->len, stdout) : 0;
+	/* screen_vouch() tells it at the end */
+	return fflush(stdout) != 0 || n != out->len ? CLI_REFUSED : CLI_OK;
+}
+
+void words_add(struct words *w, char *word)
+{
+	w->items = mem_grow(w->items, w->n + 1, sizeof *w->items);
+	w->items[w->n++] = word;
+}
+
+void words_done(struct words *w)
+{
+	free(w->items);
+	*w = (struct words){ 0 };
+}
+
+const struct tz *cli_zone(const char *name)
+{
+	const struct tz *tz = NULL;
+	struct err err = { 0 };
+
+	if (zones_get(name, &tz, &err) < 0)
+		cli_fail(0, "%s", err.text);
+	return tz;
+}

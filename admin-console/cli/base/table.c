@@ -1,0 +1,129 @@
+/* Aligned columns, by the cells that a terminal gives each character. */
+#include "admin-console/cli/base/cli.h"
+
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/check.h"
+#include "util/visible.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+void table_init(struct table *t, const char *titles)
+{
+	*t = (struct table){ .titles = { titles }, .columns = 1 };
+	for (const char *p = titles; (p = strchr(p, '|')); t->columns++) {
+		CHECK(t->columns < TABLE_COLUMNS_MAX);
+		t->titles[t->columns] = ++p;
+	}
+}
+
+void table_done(struct table *t)
+{
+	for (size_t i = 0; i < t->cells_n; i++)
+		free(t->cells[i]);
+	free(t->cells);
+	*t = (struct table){ 0 };
+}
+
+/* Escaped here already, so that the columns are as wide as what is seen. */
+void table_add(struct table *t, const char *text)
+{
+	struct buf cell;
+
+	if ((t->cells_n & (t->cells_n - 1)) == 0)
+		t->cells = mem_grow(t->cells, t->cells_n ? t->cells_n * 2 : 1, sizeof *t->cells);
+	buf_init(&cell);
+	if (text)
+		visible_put(text, strlen(text), VISIBLE_LINE, &cell);
+	t->cells[t->cells_n++] = mem_str(buf_str(&cell));
+	buf_done(&cell);
+}
+
+void table_addf(struct table *t, const char *fmt, ...)
+{
+	char text[1000];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	table_add(t, text);
+}
+
+static size_t width(const char *text, size_t n)
+{
+	mbstate_t state = { 0 };
+	size_t cells = 0;
+
+	while (n) {
+		wchar_t c;
+		size_t used = mbrtowc(&c, text, n, &state);
+		if (used == 0 || used > n) {
+			used = 1;
+			c = L'?';
+			state = (mbstate_t){ 0 };
+		}
+		int w = wcwidth(c);
+		cells += w > 0 ? (size_t)w : 0;
+		text += used;
+		n -= used;
+	}
+	return cells;
+}
+
+static void pad(struct buf *out, size_t n)
+{
+	while (n--)
+		buf_putc(out, ' ');
+}
+
+static void put_cell(struct buf *out, const char *text, size_t n, size_t wide, bool right,
+                     bool last)
+{
+	size_t gap = wide - width(text, n);
+
+	if (right)
+		pad(out, gap);
+	buf_put(out, text, n);
+	if (!last)
+		pad(out, (right ? 0 : gap) + 2);
+}
+
+void table_print(const struct table *t, struct buf *out)
+{
+	size_t wide[TABLE_COLUMNS_MAX] = { 0 };
+
+	CHECK(t->cells_n % t->columns == 0);
+	for (size_t c = 0; c < t->columns; c++) {
+		const char *title = t->titles[c] + (t->titles[c][0] == '>');
+		wide[c] = width(title, strcspn(title, "|"));
+	}
+	for (size_t i = 0; i < t->cells_n; i++) {
+		size_t w = width(t->cells[i], strlen(t->cells[i]));
+		if (w > wide[i % t->columns])
+			wide[i % t->columns] = w;
+	}
+	for (size_t i = 0; i < t->cells_n + t->columns; i++) {
+		size_t c = i % t->columns;
+		bool right = t->titles[c][0] == '>';
+		const char *text = i < t->columns ? t->titles[c] + right : t->cells[i - t->columns];
+		size_t n = i < t->columns ? strcspn(text, "|") : strlen(text);
+		put_cell(out, text, n, wide[c], right, c + 1 == t->columns);
+		if (c + 1 == t->columns)
+			buf_putc(out, '\n');
+	}
+}
+
+void table_show(struct table *t)
+{
+	struct buf out;
+
+	buf_init(&out);
+	table_print(t, &out);
+	cli_print(&out);
+	buf_done(&out);
+	table_done(t);
+}

@@ -1,0 +1,203 @@
+#include "admin-console/cli/documents/files.h"
+#include "admin-console/cli/documents/targets.h"
+
+#include "rt/zones.h"
+#include "sched/instant.h"
+#include "sched/task.h"
+#include "sched/tz.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/yaml.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DIR_DEPTH_MAX = 16 };
+
+static int zone_of(void *ctx, const char *name, const struct tz **ret_tz, struct err *err)
+{
+	(void)ctx;
+	return zones_get(name, ret_tz, err);
+}
+
+void files_init(struct workflow_files *f, const char *timezone)
+{
+	/* No server, no first save: a task without a start has always been there. */
+	*f = (struct workflow_files){ .world = {
+					      .timezone = timezone, .zone = zone_of, .start = 0 } };
+	f->set = workflow_set_new();
+	diags_init(&f->diags);
+}
+
+void files_done(struct workflow_files *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		task_unref(f->tasks[i]);
+	free(f->tasks);
+	workflow_set_free(f->set);
+	diags_done(&f->diags);
+}
+
+static bool is_directory(const char *name, bool follow)
+{
+	struct stat st;
+	int r = follow ? stat(name, &st) : lstat(name, &st);
+
+	return r == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool is_document(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot != NULL && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+}
+
+static bool directory_list(const char *dir, int depth, struct words *out)
+{
+	struct dirent **entries;
+	int n = depth < DIR_DEPTH_MAX ? scandir(dir, &entries, NULL, alphasort) : -1;
+
+	if (n < 0) {
+		struct err err = { 0 };
+		err_sys(&err, E_IO, depth < DIR_DEPTH_MAX ? errno : ELOOP, "cannot read %s", dir);
+		cli_fail(0, "%s", err.text);
+		return false;
+	}
+	bool good = true;
+	for (int i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+		char *path = mem_fmt("%s/%s", dir, name);
+		if (name[0] != '.' && is_directory(path, false)) {
+			good = directory_list(path, depth + 1, out) && good;
+		} else if (name[0] != '.' && is_document(name)) {
+			words_add(out, path);
+			path = NULL;
+		}
+		free(path);
+		free(entries[i]);
+	}
+	free(entries);
+	return good;
+}
+
+bool files_list(const struct words *names, struct words *ret_files)
+{
+	bool good = true;
+
+	*ret_files = (struct words){ 0 };
+	for (size_t i = 0; i < names->n; i++) {
+		size_t had = ret_files->n;
+		if (!is_directory(names->items[i], true)) {
+			words_add(ret_files, mem_str(names->items[i]));
+			continue;
+		}
+		good = directory_list(names->items[i], 0, ret_files) && good;
+		if (good && ret_files->n == had) {
+			cli_fail(0, "%s: no .yaml and no .yml file is in it", names->items[i]);
+			good = false;
+		}
+	}
+	return good;
+}
+
+void files_unlist(struct words *files)
+{
+	for (size_t i = 0; i < files->n; i++)
+		free(files->items[i]);
+	words_done(files);
+}
+
+static int read_stdin(struct buf *text)
+{
+	ssize_t n;
+
+	while ((n = read(STDIN_FILENO, buf_room(text, 1 << 16), 1 << 16)) > 0) {
+		buf_added(text, (size_t)n);
+		if (text->len > YAML_BYTES_MAX)
+			break; /* the reader of YAML says so */
+	}
+	return n < 0 ? E_IO : 0;
+}
+
+bool files_read(struct workflow_files *f, const struct words *given)
+{
+	struct words names;
+	struct err err = { 0 };
+	cJSON *targets = cJSON_CreateArray(); /* only judged here */
+	bool good = files_list(given, &names);
+
+	for (size_t i = 0; i < names.n; i++) {
+		const char *name = names.items[i];
+		struct buf text;
+		buf_init(&text);
+		int r = strcmp(name, "-") == 0 ? read_stdin(&text)
+		                               : fs_read(name, YAML_BYTES_MAX, &text, &err);
+		if (r == 0 && targets_take(&text, name, targets, &f->diags))
+			workflow_set_read(f->set, buf_str(&text), text.len, name, &f->diags);
+		else if (r < 0)
+			cli_fail(0, "%s", err.text[0] ? err.text : name);
+		buf_done(&text);
+		good = good && r >= 0;
+	}
+	if (!f->diags.errors)
+		workflow_set_resolve(f->set, NULL, NULL, &f->diags);
+	cJSON_Delete(targets);
+	files_unlist(&names);
+	return good;
+}
+
+void files_print_diags(const struct diags *d, FILE *out)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		const struct diag *x = &d->items[i];
+		cli_line(out, "%s:%d:%d: %s%s%s%s%s%s%s", x->at.file, x->at.line, x->at.column,
+		         x->is_warning ? "warning: " : "", x->message, x->at.path[0] ? " (" : "",
+		         x->at.path, x->at.path[0] ? ")" : "", x->hint[0] ? "; " : "", x->hint);
+	}
+	if (d->dropped)
+		fprintf(out, "and %zu more\n", d->dropped);
+}
+
+bool files_compile(struct workflow_files *f, const struct words *names)
+{
+	if (!files_read(f, names))
+		return false;
+	if (!f->diags.errors)
+		workflow_compile(f->set, &f->world, &f->diags, &f->tasks, &f->n);
+	if (!f->diags.errors)
+		return true;
+	files_print_diags(&f->diags, stderr);
+	return false;
+}
+
+bool files_spans(const struct workflow_files *f, const char *from, const char *to,
+                 struct link_span **ret_spans)
+{
+	struct link_span *spans = mem_array(f->n + 1, sizeof *spans);
+
+	for (size_t i = 0; i <= f->n; i++) { /* once more, for the texts when there is no task */
+		const struct tz *tz = i < f->n ? plan_tz(f->tasks[i]->plan) : tz_utc();
+		struct instant lo, hi;
+		const char *bad = !instant_parse(from, tz, &lo) ? from
+		                  : !instant_parse(to, tz, &hi) ? to
+		                                                : NULL;
+		if (bad) {
+			cli_fail(0,
+			         "'%s' is no instant, want 2026-03-01, \"2026-03-01 02:30\" or "
+			         "2026-03-01T02:30:00Z",
+			         bad);
+			free(spans);
+			return false;
+		}
+		spans[i] = (struct link_span){ lo.t, hi.t };
+	}
+	*ret_spans = spans;
+	return true;
+}

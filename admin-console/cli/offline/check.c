@@ -1,0 +1,325 @@
+/* sirdar check */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "admin-console/cli/documents/files.h"
+#include "admin-console/cli/online/online.h"
+
+#include "rt/manifests.h"
+#include "sched/plan.h"
+#include "sched/task.h"
+#include "sched/type.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/diag.h"
+#include "util/json_in.h"
+#include "util/json_put.h"
+
+/* Where they are from the folder of this program: as installed, under any prefix, and as built. */
+static const char *const types_dirs[] = { "../share/sirdar/types", "../types" };
+
+struct question {
+	struct words files;
+	const char *zone, *types; /* types: NULL: those installed with this program */
+	bool online;
+};
+
+static const struct argp_option options[] = {
+	{ "tz", 'z', "ZONE", 0, "time zone of tasks that say none, default UTC", 0 },
+	{ "types", 'T', "DIR", 0,
+	  "judge parameters by the manifests of task types there (else by those installed with "
+	  "this "
+	  "program; -T '': by none)",
+	  0 },
+	{ "online", 'o', NULL, 0, "judge parameters by the task types that the server knows", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct question *q = state->input;
+
+	switch (key) {
+	case 'z':
+		q->zone = arg;
+		return 0;
+	case 'T':
+		q->types = arg;
+		return 0;
+	case 'o':
+		q->online = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		words_add(&q->files, arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (!q->files.n)
+			argp_error(state, "which files?");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void put_json(const struct diags *d, struct buf *out)
+{
+	put_open(out, NULL, '[');
+	for (size_t i = 0; i < d->n; i++) {
+		const struct diag *x = &d->items[i];
+		put_open(out, NULL, '{');
+		put_text(out, "file", x->at.file);
+		put_int(out, "line", x->at.line);
+		put_int(out, "column", x->at.column);
+		put_text(out, "path", x->at.path);
+		put_text(out, "code", x->code);
+		put_text(out, "message", x->message);
+		put_text(out, "hint", x->hint);
+		put_close(out, '}');
+	}
+	put_close(out, ']');
+}
+
+/* The first date that would count of a task put online now. */
+static int64_t begin_now(const struct plan *plan, int64_t now)
+{
+	int64_t t = plan_next(plan, now - 1), before;
+
+	for (; (before = plan_prev(plan, t)) != PLAN_BEFORE && plan_due(plan, before) >= now;)
+		t = before;
+	return t;
+}
+
+static const struct task *task_of(const struct workflow_files *f, uint32_t id)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (f->tasks[i]->id == id)
+			return f->tasks[i];
+	return NULL;
+}
+
+/* Does the first date of a task, put online now, look at dates before its parent's begin? */
+static bool looks_before_begin(const struct task *t, const struct task_link *l,
+                               const struct task *parent, int64_t now)
+{
+	struct link_span spans[LINK_SPANS_MAX];
+	int64_t first = begin_now(t->plan, now), begin = begin_now(parent->plan, now);
+	int n = first == PLAN_NEVER ? 0 : link_spans_ever(l, parent->plan, t->plan, first, spans);
+
+	for (int i = 0; i < n; i++) {
+		int64_t hi = spans[i].hi < begin ? spans[i].hi : begin;
+		if (plan_count(parent->plan, spans[i].lo, hi, 1))
+			return true;
+	}
+	return false;
+}
+
+static void put_begin(const struct workflow_files *f, struct buf *out)
+{
+	int64_t now = clock_wall_us(&clock_machine) / US_PER_S;
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		for (size_t k = 0; k < f->tasks[i]->n_links && f->tasks[i]->state == TS_ONLINE;
+		     k++) {
+			const struct task *t = f->tasks[i], *p = task_of(f, t->links[k].parent);
+			n += p && looks_before_begin(t, &t->links[k], p, now);
+		}
+	if (n)
+		buf_printf(out,
+		           "put online now, the first dates of %zu needs lie before the begin of "
+		           "what they wait for: those are passed over\n",
+		           n);
+}
+
+/* By what the parameters were judged. */
+static void put_judged(const struct type_set *types, const char *dir, struct buf *out)
+{
+	size_t n = types ? type_set_count(types) : 0;
+
+	if (n)
+		buf_printf(out, "; parameters judged by %zu task types of %s\n", n, dir);
+	else if (dir[0])
+		buf_printf(out, "; parameters not judged: no manifests of task types in %s\n", dir);
+	else
+		buf_puts(out, "; parameters not judged: no manifests of task types (--types, "
+		              "--online)\n");
+}
+
+static int answer(const struct cli *cli, const struct workflow_files *f, const char *dir)
+{
+	struct buf out;
+	int code;
+
+	buf_init(&out);
+	if (cli->json) {
+		put_json(&f->diags, &out);
+	} else {
+		size_t tasks = 0;
+		for (size_t i = 0; i < workflow_set_count(f->set); i++)
+			tasks += workflow_tasks(workflow_set_at(f->set, i));
+		files_print_diags(&f->diags, stdout);
+		if (!f->diags.errors)
+			buf_printf(&out, "good: %zu workflows, %zu tasks",
+			           workflow_set_count(f->set), tasks);
+		if (!f->diags.errors && workflow_set_calendars(f->set))
+			buf_printf(&out, ", %zu calendars", workflow_set_calendars(f->set));
+		if (!f->diags.errors)
+			put_judged(f->world.types, dir, &out);
+		if (!f->diags.errors)
+			put_begin(f, &out);
+	}
+	code = cli_print(&out);
+	buf_done(&out);
+	return code ? code : f->diags.errors ? CLI_REFUSED : CLI_OK;
+}
+
+/* --- the server's types ------------------------------------------------------------------ */
+
+static void drop_empty(cJSON *o)
+{
+	for (cJSON *m = o->child, *next; m; m = next) {
+		next = m->next;
+		if (cJSON_IsNull(m) || ((cJSON_IsArray(m) || cJSON_IsObject(m)) && !m->child) ||
+		    (cJSON_IsString(m) && !m->valuestring[0]))
+			cJSON_Delete(cJSON_DetachItemViaPointer(o, m));
+		else if (cJSON_IsObject(m))
+			drop_empty(m);
+	}
+}
+
+/* What the API tells of a type is its manifest, but for brokers and what is empty. */
+static void add_type(struct type_set *set, cJSON *type)
+{
+	struct diags d;
+	cJSON *p;
+
+	if (!json_true(type, "declared"))
+		return;
+	cJSON_DeleteItemFromObject(type, "declared");
+	cJSON_DeleteItemFromObject(type, "brokers");
+	cJSON_ArrayForEach(p, json_get(type, "params"))
+	{
+		drop_empty(p);
+	}
+	drop_empty(type);
+	diags_init(&d);
+	char *text = cJSON_PrintUnformatted(type);
+	type_set_read(set, text, strlen(text), text_of(type, "type"), &d);
+	files_print_diags(&d, stderr);
+	cJSON_free(text);
+	diags_done(&d);
+}
+
+static int ask_types(struct cli *cli, struct type_set *set)
+{
+	struct online o = { 0 };
+	cJSON *root = NULL, *type;
+	int code = online_open(cli, &o);
+
+	if (code == CLI_OK)
+		code = online_call(&o, "GET", "/api/v1/types", NULL, &root);
+	cJSON_ArrayForEach(type, json_get(root, "types"))
+	{
+		add_type(set, type);
+	}
+	cJSON_Delete(root);
+	online_close(&o);
+	return code;
+}
+
+/* --- the command --------------------------------------------------------------------------- */
+
+/* What names something that may stand in a document which could not be read. */
+static bool may_be_elsewhere(const struct diag *x)
+{
+	return strcmp(x->code, "unknown_task") == 0 || strcmp(x->code, "unknown_calendar") == 0 ||
+	       strcmp(x->code, "unknown_library") == 0 ||
+	       (strcmp(x->code, "macro") == 0 && strstr(x->message, "unknown name"));
+}
+
+/* Everything that is wrong at once: also between the documents that can be read. */
+static void judge_all(struct workflow_files *f)
+{
+	bool whole = f->diags.errors == 0;
+	struct diags found;
+
+	diags_init(&found);
+	workflow_check(f->set, &f->world, clock_wall_us(&clock_machine) / US_PER_S, &found);
+	for (size_t i = 0; i < found.n; i++) {
+		const struct diag *x = &found.items[i];
+		if (!whole && may_be_elsewhere(x))
+			continue;
+		if (x->is_warning)
+			diag_warning(&f->diags, x->at, x->code, x->hint, "%s", x->message);
+		else
+			diag_error(&f->diags, x->at, x->code, x->hint, "%s", x->message);
+	}
+	f->diags.dropped += found.dropped;
+	diags_done(&found);
+}
+
+static int judge(struct cli *cli, const struct question *q, const struct type_set *types,
+                 const char *dir)
+{
+	struct workflow_files f;
+
+	files_init(&f, q->zone);
+	f.world.types = types;
+	bool read = files_read(&f, &q->files);
+	judge_all(&f);
+	if (!f.diags.errors) {
+		struct diags same;
+		diags_init(&same);
+		workflow_compile(f.set, &f.world, &same, &f.tasks, &f.n);
+		diags_done(&same);
+	}
+	int code = answer(cli, &f, dir);
+	files_done(&f);
+	return read ? code : CLI_REFUSED;
+}
+
+/* The folder of the manifests that came with this program; "" when there is none. */
+static char *types_beside(void)
+{
+	char self[4096];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+	self[n > 0 ? n : 0] = '\0';
+	char *slash = strrchr(self, '/');
+	for (size_t i = 0; slash && i < sizeof types_dirs / sizeof types_dirs[0]; i++) {
+		char *dir = mem_fmt("%.*s/%s", (int)(slash - self), self, types_dirs[i]);
+		char *real = realpath(dir, NULL);
+		free(dir);
+		if (real)
+			return real;
+	}
+	return mem_str("");
+}
+
+int cmd_check(struct cli *cli, int argc, char **argv)
+{
+	const struct argp own = { .options = options, .parser = parse };
+	struct question q = { .zone = "UTC" };
+	struct type_set *online = type_set_new();
+	struct manifests *manifests;
+	int code = CLI_OK;
+
+	cli_parse(cli, &own, argc, argv, &q);
+	char *dir = q.types || q.online ? mem_str(q.types ? q.types : "") : types_beside();
+	manifests = manifests_new(dir);
+	const struct type_set *types = manifests_types(manifests);
+	files_print_diags(manifests_wrong(manifests), stderr);
+	if (q.online) {
+		code = ask_types(cli, online);
+		types = online;
+	}
+	if (code == CLI_OK)
+		code = judge(cli, &q, types, q.online ? "the server" : dir);
+	free(dir);
+	manifests_free(manifests);
+	type_set_free(online);
+	words_done(&q.files);
+	return code;
+}

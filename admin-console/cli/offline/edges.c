@@ -1,0 +1,96 @@
+/* sirdar edges */
+#include "admin-console/cli/offline/span.h"
+
+#include "sched/instant.h"
+#include "sched/plan.h"
+#include "sched/simulate.h"
+#include "sched/task.h"
+#include "util/buf.h"
+#include "util/err.h"
+#include "util/json_put.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct writing {
+	const struct simulate_input *in;
+	struct buf *out;
+	struct table table;
+	bool is_json;
+};
+
+static void put(void *ctx, const struct simulate_edge *e)
+{
+	struct writing *w = ctx;
+	char text[INSTANT_TEXT_MAX];
+
+	if (w->is_json) {
+		simulate_edge_json(w->in, e, w->out);
+		return;
+	}
+	for (size_t i = 0; i < e->n_dates || i == 0; i++) {
+		table_add(&w->table, w->in->tasks[e->child]->name);
+		table_add(&w->table, instant_print(e->run_date, text));
+		table_addf(&w->table, "%u", e->link);
+		table_add(&w->table, e->parent);
+		table_add(&w->table, e->n_dates ? instant_print(e->dates[i], text) : e->note);
+	}
+}
+
+static int answer(const struct cli *cli, const struct simulate_input *in)
+{
+	struct buf out;
+	struct writing w = { .in = in, .out = &out, .is_json = cli->json };
+	struct err err = { 0 };
+	int code;
+
+	buf_init(&out);
+	table_init(&w.table, "CHILD|RUN DATE|>LINK|PARENT|RUN DATE");
+	if (cli->json)
+		put_open(&out, NULL, '[');
+	if (simulate_edges(in, NULL, put, &w, &err) < 0) {
+		code = cli_fail(CLI_REFUSED, "%s", err.text);
+	} else {
+		if (cli->json)
+			put_close(&out, ']');
+		else
+			table_print(&w.table, &out);
+		code = cli_print(&out);
+	}
+	table_done(&w.table);
+	buf_done(&out);
+	return code;
+}
+
+/* An empty table says nothing: what was asked for may lie before all that the task ever does. */
+static void say_before(const struct simulate_input *in)
+{
+	char text[INSTANT_TEXT_MAX];
+
+	for (size_t i = 0; i < in->n; i++) {
+		int64_t first = in->tasks[i]->n_links ? plan_first(in->tasks[i]->plan) : INT64_MIN;
+		if (first >= in->spans[i].hi && first != PLAN_NEVER)
+			fprintf(stderr, "sirdar: %s: before its begin: its plan begins with %s\n",
+			        in->tasks[i]->name, instant_print(first, text));
+	}
+}
+
+int cmd_edges(struct cli *cli, int argc, char **argv)
+{
+	struct span_question q = { .zone = "UTC" };
+	struct link_span *spans = NULL;
+	struct workflow_files f;
+	int code = CLI_REFUSED;
+
+	cli_parse(cli, &span_argp, argc, argv, &q);
+	files_init(&f, q.zone);
+	if (files_compile(&f, &q.files) && files_spans(&f, q.from, q.to, &spans)) {
+		struct simulate_input in = { f.tasks, f.n, spans, NULL };
+		code = answer(cli, &in);
+		say_before(&in);
+	}
+	free(spans);
+	files_done(&f);
+	words_done(&q.files);
+	return code;
+}

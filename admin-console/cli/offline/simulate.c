@@ -1,0 +1,183 @@
+/* sirdar simulate */
+
+#include "admin-console/cli/offline/span.h"
+
+#include "sched/instant.h"
+#include "sched/simulate.h"
+#include "sched/task.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/json_put.h"
+#include "util/yaml.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct argp_option options[] = {
+	{ "from", 'f', "T", 0, "run_dates from this on, in each task's zone", 0 },
+	{ "to", 't', "T", 0, "and before this", 0 },
+	{ "durations", 'd', "FILE", 0, "a map of task names to durations (simulate)", 0 },
+	{ "tz", 'z', "ZONE", 0, "time zone of tasks that say none, default UTC", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct span_question *q = state->input;
+
+	switch (key) {
+	case 'f':
+		q->from = arg;
+		return 0;
+	case 't':
+		q->to = arg;
+		return 0;
+	case 'd':
+		q->durations = arg;
+		return 0;
+	case 'z':
+		q->zone = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		words_add(&q->files, arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (!q->files.n || !q->from || !q->to)
+			argp_error(state, "want files, --from and --to");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp span_argp = { .options = options, .parser = parse };
+
+/* Names as long as they are clear: task, workflow/task or all of it. */
+static bool is_named(const char *full, const char *name)
+{
+	size_t n = strlen(full), k = strlen(name);
+
+	return k <= n && strcmp(full + n - k, name) == 0 && (k == n || full[n - k - 1] == '/');
+}
+
+static bool set_durations(const struct workflow_files *f, const struct yaml_node *map,
+                          const char *file, int64_t *durations)
+{
+	for (size_t i = 0; i < map->n; i++) {
+		const char *name = map->keys[i]->text;
+		bool used = false;
+		int64_t us;
+		if (!yaml_duration_us(map->items[i], &us))
+			return cli_fail(0, "%s:%d: want a duration such as 5m", file,
+			                map->items[i]->line);
+		for (size_t t = 0; t < f->n; t++) {
+			if (!is_named(f->tasks[t]->name, name))
+				continue;
+			durations[t] = us;
+			used = true;
+		}
+		if (!used)
+			return cli_fail(0, "%s:%d: there is no task '%s'", file, map->keys[i]->line,
+			                name);
+	}
+	return true;
+}
+
+static bool read_durations(struct workflow_files *f, const char *file, int64_t **ret_durations)
+{
+	struct yaml_doc **docs = NULL;
+	struct err err = { 0 };
+	struct buf text;
+	size_t n = 0;
+	bool good = false;
+
+	*ret_durations = mem_array(f->n + 1, sizeof **ret_durations);
+	buf_init(&text);
+	if (fs_read(file, YAML_BYTES_MAX, &text, &err) < 0)
+		cli_fail(0, "%s", err.text);
+	else if (yaml_read(buf_str(&text), text.len, file, &f->diags, &docs, &n) < 0)
+		files_print_diags(&f->diags, stderr);
+	else if (n != 1 || yaml_root(docs[0])->kind != YAML_MAP)
+		cli_fail(0, "%s: want one map of task names to durations", file);
+	else
+		good = set_durations(f, yaml_root(docs[0]), file, *ret_durations);
+	for (size_t i = 0; i < n; i++)
+		yaml_free(docs[i]);
+	free(docs);
+	buf_done(&text);
+	return good;
+}
+
+static void add_us(struct table *t, int64_t us)
+{
+	char text[INSTANT_TEXT_MAX];
+
+	table_add(t, us == INT64_MAX ? "-" : instant_print(us / 1000000, text));
+}
+
+static void put_table(const struct simulate_input *in, const struct simulate_row *rows, size_t n,
+                      struct buf *out)
+{
+	char text[INSTANT_TEXT_MAX];
+	struct table t;
+
+	table_init(&t, in->durations_us ? "TASK|RUN DATE|DUE|STATE|REASON|START|END"
+	                                : "TASK|RUN DATE|DUE|STATE|REASON");
+	for (size_t i = 0; i < n; i++) {
+		table_add(&t, in->tasks[rows[i].task]->name);
+		table_add(&t, instant_print(rows[i].run_date, text));
+		table_add(&t, instant_print(rows[i].due, text));
+		table_add(&t, rows[i].is_skipped ? "Skipped" : "planned");
+		table_add(&t, simulate_reason_name(rows[i].reason));
+		if (in->durations_us) {
+			add_us(&t, rows[i].start_us);
+			add_us(&t, rows[i].end_us);
+		}
+	}
+	table_print(&t, out);
+	table_done(&t);
+}
+
+static int answer(const struct cli *cli, const struct simulate_input *in)
+{
+	struct simulate_row *rows;
+	struct err err = { 0 };
+	struct buf out;
+	size_t n;
+
+	if (simulate_run(in, &rows, &n, &err) < 0)
+		return cli_fail(CLI_REFUSED, "%s", err.text);
+	buf_init(&out);
+	if (cli->json)
+		simulate_json(in, rows, n, &out);
+	else
+		put_table(in, rows, n, &out);
+	int code = cli_print(&out);
+	buf_done(&out);
+	free(rows);
+	return code;
+}
+
+int cmd_simulate(struct cli *cli, int argc, char **argv)
+{
+	struct span_question q = { .zone = "UTC" };
+	struct link_span *spans = NULL;
+	int64_t *durations = NULL;
+	struct workflow_files f;
+	int code = CLI_REFUSED;
+
+	cli_parse(cli, &span_argp, argc, argv, &q);
+	files_init(&f, q.zone);
+	if (files_compile(&f, &q.files) && files_spans(&f, q.from, q.to, &spans) &&
+	    (!q.durations || read_durations(&f, q.durations, &durations))) {
+		struct simulate_input in = { f.tasks, f.n, spans, durations };
+		code = answer(cli, &in);
+	}
+	free(spans);
+	free(durations);
+	files_done(&f);
+	words_done(&q.files);
+	return code;
+}

@@ -1,0 +1,475 @@
+/* sirdar apply: send workflows, show what changes. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "admin-console/cli/documents/files.h"
+#include "admin-console/cli/online/online.h"
+#include "admin-console/cli/documents/targets.h"
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/json_in.h"
+#include "util/screen.h"
+
+#define DOCUMENT_MAX ((size_t)1000 * 1000)
+
+struct options {
+	struct words words;
+	cJSON *args;
+	cJSON *targets; /* documents of target servers: sent on their own */
+	bool dry_run, yes, exit_code, passwords;
+};
+
+static const struct argp_option options[] = {
+	{ "dry-run", 'd', NULL, 0, "only show what would change", 0 },
+	{ "message", 'm', "TEXT", 0, "why, kept with the version", 0 },
+	{ "retire", 'r', NULL, 0, "retire tasks that the workflow no longer names", 0 },
+	{ "detach", 'D', NULL, 0, "take links of others to retired tasks out", 0 },
+	{ "from", 'f', "T", 0, "since when a changed schedule counts, default now", 0 },
+	{ "prune", 'p', "PROJECT", 0,
+	  "retire the workflows of this project that are not in the files (repeatable)", 0 },
+	{ "passwords", 'P', NULL, 0,
+	  "set the passwords of target servers again (password_file), also where one is kept", 0 },
+	{ "yes", 'y', NULL, 0, "do not ask", 0 },
+	{ 0 },
+};
+
+static const struct argp_option diff_options[] = {
+	{ "prune", 'p', "PROJECT", 0,
+	  "as if apply were told to retire what is not in the files (repeatable)", 0 },
+	{ "exit-code", 'x', NULL, 0, "exit with 1 when something differs", 0 },
+	{ 0 },
+};
+
+static void prune_add(cJSON *args, const char *project)
+{
+	cJSON *list = cJSON_GetObjectItemCaseSensitive(args, "prune");
+
+	if (list == NULL)
+		list = cJSON_AddArrayToObject(args, "prune");
+	cJSON_AddItemToArray(list, cJSON_CreateString(project));
+	if (!json_true(args, "retire"))
+		cJSON_AddBoolToObject(args, "retire", true);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *q = state->input;
+
+	switch (key) {
+	case 'd':
+		q->dry_run = true;
+		return 0;
+	case 'm':
+		cJSON_AddStringToObject(q->args, "message", arg);
+		return 0;
+	case 'r':
+		cJSON_AddBoolToObject(q->args, "retire", true);
+		return 0;
+	case 'D':
+		cJSON_AddBoolToObject(q->args, "detach", true);
+		return 0;
+	case 'f':
+		cJSON_AddStringToObject(q->args, "from", arg);
+		return 0;
+	case 'p':
+		prune_add(q->args, arg);
+		return 0;
+	case 'P':
+		q->passwords = true;
+		return 0;
+	case 'x':
+		q->exit_code = true;
+		return 0;
+	case 'y':
+		q->yes = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		words_add(&q->words, arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (q->words.n == 0)
+			argp_error(state, "which files?");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int stdin_read(struct buf *text)
+{
+	size_t n;
+
+	do {
+		n = fread(buf_room(text, 65536), 1, 65536, stdin);
+		buf_added(text, n);
+	} while (n > 0 && text->len <= DOCUMENT_MAX);
+	clearerr(stdin); /* at a terminal a question may follow */
+	return text->len <= DOCUMENT_MAX ? CLI_OK
+	                                 : cli_fail(CLI_REFUSED, "standard input is too large");
+}
+
+static int documents_read(struct options *q)
+{
+	cJSON *list = cJSON_AddArrayToObject(q->args, "documents");
+	struct words files;
+	struct diags d;
+	int code = CLI_OK;
+
+	if (!files_list(&q->words, &files)) {
+		files_unlist(&files);
+		return CLI_NOT_FOUND;
+	}
+	diags_init(&d);
+	q->targets = cJSON_CreateArray();
+	for (size_t i = 0; i < files.n && code == CLI_OK; i++) {
+		const char *name = files.items[i];
+		struct buf text;
+		struct err err = { 0 };
+
+		buf_init(&text);
+		if (strcmp(name, "-") == 0)
+			code = stdin_read(&text);
+		else if (fs_read(name, DOCUMENT_MAX, &text, &err) < 0)
+			code = cli_fail(err.code == E_NOT_FOUND ? CLI_NOT_FOUND : CLI_REFUSED, "%s",
+			                err.text);
+		if (code == CLI_OK && memchr(buf_at(&text), '\0', text.len) != NULL)
+			code = cli_fail(CLI_REFUSED, "%s is not text", name);
+		if (code == CLI_OK && targets_take(&text, name, q->targets, &d)) {
+			cJSON *one = cJSON_CreateObject();
+			cJSON_AddStringToObject(one, "name", name);
+			cJSON_AddStringToObject(one, "text", buf_str(&text));
+			cJSON_AddItemToArray(list, one);
+		}
+		buf_done(&text);
+	}
+	if (code == CLI_OK)
+		files_print_diags(&d, stderr);
+	if (code == CLI_OK && d.errors)
+		code = CLI_REFUSED;
+	diags_done(&d);
+	files_unlist(&files);
+	return code;
+}
+
+/* --- what changes, as a diff reads --- */
+
+static char sign_of(const char *change)
+{
+	return strcmp(change, "create") == 0 ? '+' : strcmp(change, "retire") == 0 ? '-' : '~';
+}
+
+static void paint(FILE *to, char sign, bool on)
+{
+	if (isatty(to == stderr ? STDERR_FILENO : STDOUT_FILENO))
+		screen_steer(to, !on           ? "\033[0m"
+		                 : sign == '+' ? "\033[32m"
+		                 : sign == '-' ? "\033[31m"
+		                               : "\033[33m");
+}
+
+static int changed_n(const cJSON *changes)
+{
+	const cJSON *c;
+	int n = 0;
+
+	cJSON_ArrayForEach(c, changes) n += strcmp(text_of(c, "change"), "same") != 0;
+	return n;
+}
+
+/* Of so many that some are told as a number only, the totals know. */
+static int changes_count(const cJSON *answer)
+{
+	const cJSON *all = json_get(answer, "totals");
+	long long changed = changed_n(json_get(answer, "changes")), most = 0;
+
+	most = number_of(all, "create") + number_of(all, "update") + number_of(all, "retire");
+	return (int)(most > changed ? most : changed);
+}
+
+static void changes_print(const cJSON *answer, FILE *to)
+{
+	const cJSON *c, *f;
+	int same = 0;
+
+	cJSON_ArrayForEach(c, json_get(answer, "changes"))
+	{
+		const char *change = text_of(c, "change");
+		char sign = sign_of(change);
+
+		if (strcmp(change, "same") == 0) {
+			same++;
+			continue;
+		}
+		paint(to, sign, true);
+		fprintf(to, "%c %s %s", sign, text_of(c, "kind"), text_of(c, "name"));
+		if (number_of(c, "tasks") > 0)
+			fprintf(to, " (other dates for %s tasks)", text_of(c, "tasks"));
+		if (json_true(c, "online_again"))
+			fprintf(to, " (its plan ran out and has new dates: it is online again)");
+		if (json_true(c, "no_dates"))
+			fprintf(to, " (no date of its plan is left to come)");
+		if (json_true(c, "stays_offline"))
+			fprintf(to, " (stays offline, as it was put)");
+		if (number_of(c, "run_dates") > 0) {
+			fprintf(to, " (%s run dates of the past come due: %s",
+			        text_of(c, "run_dates"), date_of(c, "first"));
+			fprintf(to, " to %s)", date_of(c, "last"));
+		}
+		fputc('\n', to);
+		paint(to, sign, false);
+		cJSON_ArrayForEach(f, json_get(c, "fields"))
+		{
+			if (json_get(f, "before") != NULL)
+				cli_line(to, "    - %s: %s", text_of(f, "field"),
+				         text_of(f, "before"));
+			if (json_get(f, "after") != NULL)
+				cli_line(to, "    + %s: %s", text_of(f, "field"),
+				         text_of(f, "after"));
+		}
+	}
+	cJSON_ArrayForEach(c, json_get(answer, "warnings"))
+		cli_line(to, "%s:%s:%s: warning: %s", text_of(c, "file"), text_of(c, "line"),
+	                 text_of(c, "column"), text_of(c, "message"));
+	if (number_of(answer, "changes_more") > 0) {
+		same = (int)number_of(json_get(answer, "totals"), "same");
+		fprintf(to, "... and %s more\n", text_of(answer, "changes_more"));
+	}
+	fprintf(to, "%d changed, %d as before\n", changes_count(answer), same);
+}
+
+/* --- how far it is, on a terminal --- */
+
+enum { LOOK_US = 300 * 1000, FEW_BYTES = 256 * 1024 };
+
+struct follow {
+	struct online asks; /* of its own: the other one waits */
+	const char *request_id;
+	int files;
+	bool on, shown, sent;
+	int64_t look_us; /* mono: not again before */
+};
+
+__attribute__((format(printf, 2, 3))) static void follow_say(struct follow *f, const char *fmt, ...)
+{
+	va_list args;
+
+	f->shown = true;
+	screen_steer(stderr, "\r\033[K");
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fflush(stderr);
+}
+
+/* The command with our request id, if the server shows it already. */
+static void follow_look(struct follow *f)
+{
+	cJSON *list = NULL;
+	const cJSON *c;
+
+	if (online_call(&f->asks, "GET", "/api/v1/commands?open=true&limit=50", NULL, &list) !=
+	    CLI_OK)
+		return;
+	cJSON_ArrayForEach(c, json_get(list, "items"))
+	{
+		if (strcmp(text_of(c, "request_id"), f->request_id) != 0)
+			continue;
+		if (number_of(c, "done") < number_of(c, "total"))
+			follow_say(f, "judged %s of %s files", text_of(c, "done"),
+			           text_of(c, "total"));
+		else
+			follow_say(f, "judged all of %s files, storing them", text_of(c, "total"));
+	}
+	cJSON_Delete(list);
+}
+
+static void follow_now(void *ctx, size_t sent, size_t all)
+{
+	struct follow *f = ctx;
+
+	int64_t now_us = clock_mono_us(&clock_machine);
+
+	if (all < FEW_BYTES || now_us < f->look_us)
+		return;
+	f->look_us = now_us + LOOK_US;
+	if (sent < all)
+		follow_say(f, "sent %zu of %zu KiB", sent / 1024, all / 1024);
+	else if (!f->sent) /* said before the server is asked: it may be too busy to answer */
+		follow_say(f, "sent all of %d files, the server judges them", f->files);
+	else if (f->request_id)
+		follow_look(f);
+	f->sent = sent == all;
+}
+
+static void follow_begin(struct follow *f, struct online *o, const char *request_id, int files)
+{
+	*f = (struct follow){ .request_id = request_id, .files = files };
+	f->on = isatty(STDERR_FILENO) && !o->cli->json && online_open(o->cli, &f->asks) == CLI_OK;
+	if (!f->on)
+		return;
+	f->asks.quiet = true;
+	f->look_us = clock_mono_us(&clock_machine) + LOOK_US;
+	o->waits = follow_now;
+	o->waits_ctx = f;
+}
+
+static void follow_end(struct follow *f, struct online *o)
+{
+	if (!f->on)
+		return;
+	if (f->shown)
+		screen_steer(stderr, "\r\033[K");
+	o->waits = NULL;
+	online_close(&f->asks);
+}
+
+/* By the route that takes large bodies. */
+static int send(struct online *o, cJSON *args, bool dry, cJSON **ret)
+{
+	cJSON *body = cJSON_CreateObject(), *a;
+	struct follow follow;
+	char request_id[33];
+	int code;
+
+	cJSON_ArrayForEach(a, args) cJSON_AddItemReferenceToObject(body, a->string, a);
+	cJSON_AddBoolToObject(body, "dry_run", dry);
+	if (!dry) {
+		request_id_new(request_id);
+		cJSON_AddStringToObject(body, "request_id", request_id);
+	}
+	follow_begin(&follow, o, dry ? NULL : request_id,
+	             cJSON_GetArraySize(json_get(args, "documents")));
+	code = online_call(o, "POST", "/api/v1/workflows", body, ret);
+	follow_end(&follow, o);
+	cJSON_Delete(body);
+	return code;
+}
+
+/* Target servers first: workflows may need them. The answer is that of `apply`, with theirs. */
+static int send_all(struct online *o, const struct options *q, bool dry, cJSON **ret)
+{
+	cJSON *changes = cJSON_CreateArray(), *c;
+	int code = CLI_OK, saved = 0;
+
+	if (cJSON_GetArraySize(q->targets)) {
+		code = targets_send(o, q->targets, dry, q->passwords, changes);
+		saved = dry ? 0 : changed_n(changes) - (code != CLI_OK);
+	}
+	if (code == CLI_OK && (json_get(q->args, "documents")->child || json_get(q->args, "prune")))
+		code = send(o, q->args, dry, ret);
+	else if (code == CLI_OK)
+		*ret = cJSON_CreateObject();
+	if (code == CLI_OK && !json_get(*ret, "changes"))
+		cJSON_AddArrayToObject(*ret, "changes");
+	while (code == CLI_OK && (c = cJSON_DetachItemFromArray(changes, 0)) != NULL)
+		cJSON_AddItemToArray(cJSON_GetObjectItem(*ret, "changes"), c);
+	cJSON_Delete(changes);
+	if (code != CLI_OK && saved > 0)
+		code = cli_fail(CLI_FAILED, "%d of the target servers were saved, the rest was not",
+		                saved);
+	return code;
+}
+
+/* The changes are shown before they are made, and a person is asked. Nobody is there without a
+ * terminal: what a script applies is saved, and said to be; only retiring wants its --yes. */
+static int confirm(struct online *o, const struct options *q)
+{
+	bool retire = json_true(q->args, "retire"), person = isatty(STDIN_FILENO);
+	bool targets = cJSON_GetArraySize(q->targets) > 0;
+	cJSON *dry = NULL;
+	char line[16] = "";
+	int code;
+
+	if (q->yes || q->dry_run || (!person && !retire))
+		return CLI_OK;
+	o->quiet = person && targets;
+	code = send_all(o, q, true, &dry);
+	if (o->quiet && code != CLI_OK) { /* a workflow may need what is not saved yet */
+		fputs("what else changes is known when the target servers are saved\n", stderr);
+		code = CLI_OK;
+	}
+	o->quiet = false;
+	if (code == CLI_OK && (dry == NULL || changes_count(dry) > 0)) {
+		if (dry != NULL)
+			changes_print(dry, stderr);
+		if (!person)
+			code = cli_fail(CLI_REFUSED, "say --yes to retire");
+		else if (fputs("Go on? [y/N] ", stderr) < 0 || !fgets(line, sizeof(line), stdin) ||
+		         (line[0] != 'y' && line[0] != 'Y'))
+			code = cli_fail(CLI_REFUSED, "nothing was changed");
+	}
+	cJSON_Delete(dry);
+	return code;
+}
+
+int apply_send(struct cli *cli, cJSON *args, bool dry_run)
+{
+	struct online o = { 0 };
+	cJSON *answer = NULL;
+	int code = online_open(cli, &o);
+
+	if (code == CLI_OK)
+		code = send(&o, args, dry_run, &answer);
+	if (code == CLI_OK && cli->json)
+		code = print_json(answer);
+	else if (code == CLI_OK)
+		changes_print(answer, stdout);
+	cJSON_Delete(answer);
+	online_close(&o);
+	return code;
+}
+
+static int run(struct cli *cli, const struct argp *own, int argc, char **argv, bool diff)
+{
+	struct options q = { .args = cJSON_CreateObject(), .dry_run = diff };
+	struct online o = { 0 };
+	cJSON *answer = NULL;
+	int code;
+
+	cli_parse(cli, own, argc, argv, &q);
+	if (diff && json_get(q.args, "retire") == NULL)
+		cJSON_AddBoolToObject(q.args, "retire", true); /* tasks that go are a difference */
+	code = documents_read(&q);
+	if (code == CLI_OK)
+		code = online_open(cli, &o);
+	if (code == CLI_OK)
+		code = confirm(&o, &q);
+	if (code == CLI_OK)
+		code = send_all(&o, &q, q.dry_run, &answer);
+	if (code == CLI_OK && cli->json)
+		code = print_json(answer);
+	else if (code == CLI_OK)
+		changes_print(answer, stdout);
+	if (code == CLI_OK && !q.dry_run && !q.yes && !isatty(STDIN_FILENO) &&
+	    changes_count(answer) > 0)
+		fputs("saved without a question: standard input is no terminal (--yes says so, "
+		      "--dry-run only shows)\n",
+		      stderr);
+	if (code == CLI_OK && q.exit_code && changes_count(answer) > 0)
+		code = CLI_REFUSED;
+	cJSON_Delete(answer);
+	cJSON_Delete(q.args);
+	cJSON_Delete(q.targets);
+	words_done(&q.words);
+	online_close(&o);
+	return code;
+}
+
+int cmd_apply(struct cli *cli, int argc, char **argv)
+{
+	static const struct argp own = { .options = options, .parser = parse };
+
+	return run(cli, &own, argc, argv, false);
+}
+
+int cmd_diff(struct cli *cli, int argc, char **argv)
+{
+	static const struct argp own = { .options = diff_options, .parser = parse };
+
+	return run(cli, &own, argc, argv, true);
+}

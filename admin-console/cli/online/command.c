@@ -1,0 +1,486 @@
+/* Commands: preview, question, sending, waiting; and sirdar command ... */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "admin-console/cli/online/online.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/json_in.h"
+#include "util/screen.h"
+
+#define POLL_MIN_MS 100
+#define POLL_MAX_MS 1000
+#define BAR_CELLS   30
+
+static const struct kind {
+	const char *name;
+	bool bulk;
+} kinds[] = {
+#define COMMAND(NAME, kind, role, acts_on, bulk, text) { kind, bulk },
+#include "tbl/command.def"
+#undef COMMAND
+};
+
+static bool is_bulk(const char *kind)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(kinds[i].name, kind) == 0)
+			return kinds[i].bulk;
+	return false;
+}
+
+/* --- what would happen --- */
+
+static void preview_tasks(const cJSON *list, const char *title, struct buf *out)
+{
+	struct table t;
+	const cJSON *e;
+
+	if (cJSON_GetArraySize(list) == 0)
+		return;
+	table_init(&t, title);
+	cJSON_ArrayForEach(e, list)
+	{
+		table_add(&t, text_of(e, "task"));
+		table_add(&t, text_of(e, "owner"));
+		table_add(&t, text_of(e, "count"));
+		if (t.columns == 4)
+			table_add(&t, text_of(e, "depth"));
+		if (t.columns > 4) {
+			table_add(&t, text_of(e, "new"));
+			table_add(&t, text_of(e, "running"));
+		}
+	}
+	table_print(&t, out);
+	table_done(&t);
+}
+
+/* What goes online, where its plan begins, and what comes due at once. */
+static void preview_online(const cJSON *e, struct buf *out)
+{
+	buf_printf(out, "%s goes online", text_of(e, "task"));
+	if (text_of(e, "begins")[0] != '\0')
+		buf_printf(out, ", its plan begins with %s", date_of(e, "begins"));
+	buf_putc(out, '\n');
+	if (number_of(e, "run_dates") > 0)
+		buf_printf(out, "  %s run dates of the past come due: %s", text_of(e, "run_dates"),
+		           date_of(e, "first"));
+	if (number_of(e, "run_dates") > 0)
+		buf_printf(out, " to %s\n", date_of(e, "last"));
+}
+
+static void preview_print(const cJSON *dry, FILE *to)
+{
+	struct buf out;
+	const cJSON *e;
+
+	buf_init(&out);
+	buf_printf(&out, "%s: %s instances\n", text_of(dry, "kind"), text_of(dry, "total"));
+	cJSON_ArrayForEach(e, json_get(dry, "states"))
+		buf_printf(&out, "%8lld %s\n", (long long)e->valuedouble, e->string);
+	preview_tasks(json_get(dry, "tasks"), "Task|Owner|>Count|>New|>Running", &out);
+	cJSON_ArrayForEach(e, json_get(dry, "online")) preview_online(e, &out);
+	if (cJSON_GetArraySize(json_get(dry, "downstream")) > 0)
+		buf_puts(&out, "\nDownstream, not touched:\n");
+	preview_tasks(json_get(dry, "downstream"), "Task|Owner|>Count|>Depth", &out);
+	if (number_of(dry, "outside_scope") > 0)
+		buf_printf(&out,
+		           "%s more depend on these beyond the scope and are left out "
+		           "(--scope project, all)\n",
+		           text_of(dry, "outside_scope"));
+	cJSON_ArrayForEach(e, json_get(dry, "reasons"))
+		buf_printf(&out, "refused %s: %s\n", text_of(e, "count"), text_of(e, "message"));
+	cJSON_ArrayForEach(e, json_get(dry, "detached")) buf_printf(
+		&out, "%s no longer waits for %s\n", text_of(e, "task"), text_of(e, "parent"));
+	cJSON_ArrayForEach(e, json_get(dry, "refused"))
+		buf_printf(&out, "refused: %s %s: %s\n", text_of(e, "task"), date_of(e, "run_date"),
+	                   text_of(e, "message"));
+	cJSON_ArrayForEach(e, json_get(dry, "warnings")) if (cJSON_IsString(e))
+		buf_printf(&out, "warning: %s\n", e->valuestring);
+	fputs(buf_str(&out), to);
+	buf_done(&out);
+}
+
+static int ask(long long total)
+{
+	char line[16] = "";
+
+	if (!isatty(STDIN_FILENO))
+		return cli_fail(CLI_REFUSED, "%lld instances: say --yes to go on", total);
+	fprintf(stderr, "Go on? [y/N] ");
+	fflush(stderr);
+	if (fgets(line, sizeof(line), stdin) == NULL || (line[0] != 'y' && line[0] != 'Y'))
+		return cli_fail(CLI_REFUSED, "nothing was changed");
+	return CLI_OK;
+}
+
+/* --- sending --- */
+
+static int post(struct online *o, const struct sending *s, bool dry, const char *request_id,
+                cJSON **ret)
+{
+	cJSON *body = cJSON_CreateObject();
+	int code;
+
+	cJSON_AddStringToObject(body, "kind", s->kind);
+	cJSON_AddItemReferenceToObject(body, "args", s->args);
+	cJSON_AddBoolToObject(body, "dry_run", dry);
+	if (!dry)
+		cJSON_AddStringToObject(body, "request_id", request_id);
+	code = online_call(o, "POST", "/api/v1/commands", body, ret);
+	cJSON_Delete(body);
+	return code;
+}
+
+static bool is_over(const cJSON *c)
+{
+	static const char *const over[] = {
+#define COMMAND_STATE(name, number, shown, is_over) is_over ? shown : NULL,
+#include "tbl/command_state.def"
+#undef COMMAND_STATE
+	};
+
+	for (size_t i = 0; i < sizeof(over) / sizeof(over[0]); i++)
+		if (over[i] != NULL && strcmp(over[i], text_of(c, "state")) == 0)
+			return true;
+	return false;
+}
+
+static void items_print(const cJSON *root)
+{
+	const cJSON *i;
+
+	cJSON_ArrayForEach(i, json_get(root, "items"))
+		cli_line(stdout, "  %-40s %s  %s %s", text_of(i, "task"), date_of(i, "run_date"),
+	                 text_of(i, "code"), text_of(i, "message"));
+}
+
+void command_print(const cJSON *c)
+{
+	long long refused = number_of(c, "failed"), done = number_of(c, "done");
+
+	printf("command %s %s: ", text_of(c, "command"), text_of(c, "kind"));
+	if (refused <= 0 || strcmp(text_of(c, "state"), "done") != 0)
+		printf("%s, ", text_of(c, "state"));
+	if (refused > 0)
+		printf("%lld done, %lld refused", done - refused, refused);
+	else
+		printf("%lld of %s done", done,
+		       number_of(c, "total") < 0 ? "?" : text_of(c, "total"));
+	if (text_of(c, "error")[0] != '\0')
+		printf(": %s", text_of(c, "error"));
+	putchar('\n');
+}
+
+/* Those that were refused, and why. */
+static int refused_print(struct online *o, const cJSON *c)
+{
+	char *path = mem_fmt("/api/v1/commands/%s/items?failed=1", text_of(c, "command"));
+	cJSON *items = NULL;
+	int code = online_call(o, "GET", path, NULL, &items);
+
+	if (code == CLI_OK)
+		items_print(items);
+	cJSON_Delete(items);
+	free(path);
+	return code;
+}
+
+/* Nothing of it was done. */
+static bool is_refused(const cJSON *c)
+{
+	return number_of(c, "failed") > 0 && number_of(c, "done") <= number_of(c, "failed");
+}
+
+/* How one that is over ended: all of it, nothing, or a part. */
+static int ended_code(const cJSON *c)
+{
+	if (strcmp(text_of(c, "state"), "done") == 0 && number_of(c, "failed") == 0)
+		return CLI_OK;
+	return is_refused(c) ? CLI_REFUSED : CLI_FAILED;
+}
+
+static int told(struct online *o, const cJSON *c)
+{
+	int code = CLI_OK;
+
+	if (o->cli->json)
+		return print_json(c);
+	command_print(c);
+	if (is_over(c) && number_of(c, "failed") > 0)
+		code = refused_print(o, c);
+	return code;
+}
+
+static int preview(struct online *o, const struct sending *s)
+{
+	cJSON *dry = NULL;
+	int code = post(o, s, true, NULL, &dry);
+	long long total = number_of(dry, "total");
+
+	if (code != CLI_OK)
+		return code;
+	if (s->dry_run && o->cli->json)
+		code = print_json(dry);
+	else if (s->dry_run || total > 1)
+		preview_print(dry, s->dry_run ? stdout : stderr);
+	if (code == CLI_OK && !s->dry_run && total > 1)
+		code = ask(total);
+	cJSON_Delete(dry);
+	return code;
+}
+
+void request_id_new(char ret[33])
+{
+	unsigned char bytes[16] = { 0 };
+
+	if (getrandom(bytes, sizeof(bytes), 0) < 0)
+		cli_fail(0, "no random numbers: %m");
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+}
+
+int command_send(struct online *o, const struct sending *s)
+{
+	char fresh[33], *id;
+	cJSON *answer = NULL;
+	int code = CLI_OK;
+
+	if (s->dry_run || (is_bulk(s->kind) && !s->yes))
+		code = preview(o, s);
+	if (code != CLI_OK || s->dry_run)
+		return code;
+	request_id_new(fresh);
+	code = post(o, s, false, s->request_id != NULL ? s->request_id : fresh, &answer);
+	if (code != CLI_OK)
+		return code;
+	id = mem_str(text_of(answer, "command"));
+	if (s->wait)
+		code = command_wait(o, id);
+	else
+		code = told(o, answer);
+	if (code == CLI_OK && !s->wait && is_over(answer))
+		code = ended_code(answer);
+	free(id);
+	cJSON_Delete(answer);
+	return code;
+}
+
+/* --- waiting --- */
+
+static void bar_draw(const cJSON *c)
+{
+	long long total = number_of(c, "total"), done = number_of(c, "done");
+	int full = total > 0 ? (int)(done * BAR_CELLS / total) : 0;
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	screen_steer(stderr, "\r\033[K");
+	fprintf(stderr, "%s ", text_of(c, "kind"));
+	for (int i = 0; i < BAR_CELLS; i++)
+		fputs(i < full ? "█" : "░", stderr);
+	fprintf(stderr, " %lld/%lld", done, total < 0 ? 0 : total);
+	if (number_of(c, "failed") > 0)
+		fprintf(stderr, ", %s failed", text_of(c, "failed"));
+	fflush(stderr);
+}
+
+static void bar_end(void)
+{
+	if (isatty(STDERR_FILENO))
+		screen_steer(stderr, "\r\033[K");
+}
+
+int command_wait(struct online *o, const char *id)
+{
+	char *path = mem_fmt("/api/v1/commands/%s", id);
+	cJSON *c = NULL;
+	int code, pause_ms = POLL_MIN_MS;
+
+	for (;;) {
+		code = online_call(o, "GET", path, NULL, &c);
+		if (code != CLI_OK || is_over(c))
+			break;
+		bar_draw(c);
+		cJSON_Delete(c);
+		c = NULL;
+		poll(NULL, 0, pause_ms);
+		pause_ms = pause_ms * 3 / 2 > POLL_MAX_MS ? POLL_MAX_MS : pause_ms * 3 / 2;
+	}
+	bar_end();
+	free(path);
+	if (code == CLI_OK) {
+		code = told(o, c);
+		if (code == CLI_OK)
+			code = ended_code(c);
+	}
+	cJSON_Delete(c);
+	return code;
+}
+
+/* --- sirdar command ... --- */
+
+struct options {
+	struct words words;
+	bool open, yes;
+	const char *limit;
+};
+
+static const struct argp_option command_options[] = {
+	{ "open", 'o', NULL, 0, "list: only those not over", 0 },
+	{ "limit", 'n', "N", 0, "list: how many, default 20", 0 },
+	{ "yes", 'y', NULL, 0, "do not ask", 0 },
+	{ 0 },
+};
+
+static error_t command_parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *q = state->input;
+
+	switch (key) {
+	case 'o':
+		q->open = true;
+		return 0;
+	case 'n':
+		q->limit = arg;
+		return 0;
+	case 'y':
+		q->yes = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		words_add(&q->words, arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int start(struct cli *cli, int argc, char **argv, struct options *q, bool wants_id,
+                 struct online *o)
+{
+	static const struct argp own = { .options = command_options, .parser = command_parse };
+
+	cli_parse(cli, &own, argc, argv, q);
+	if (wants_id != (q->words.n == 1))
+		return cli_fail(CLI_USAGE,
+		                wants_id ? "want one command's number" : "want no words");
+	return online_open(cli, o);
+}
+
+static void list_print(const cJSON *root)
+{
+	struct table t;
+	struct buf out;
+	const cJSON *c;
+
+	table_init(&t, ">No|Kind|By|State|>Done|>Total|>Failed|Created");
+	cJSON_ArrayForEach(c, json_get(root, "items"))
+	{
+		table_add(&t, text_of(c, "command"));
+		table_add(&t, text_of(c, "kind"));
+		table_add(&t, text_of(c, "actor"));
+		table_add(&t, text_of(c, "state"));
+		table_add(&t, text_of(c, "done"));
+		table_add(&t, text_of(c, "total"));
+		table_add(&t, text_of(c, "failed"));
+		table_add(&t, time_of(c, "created"));
+	}
+	buf_init(&out);
+	table_print(&t, &out);
+	cli_print(&out);
+	buf_done(&out);
+	table_done(&t);
+}
+
+int cmd_command_list(struct cli *cli, int argc, char **argv)
+{
+	struct options q = { .limit = "20" };
+	struct online o = { 0 };
+	struct buf path;
+	cJSON *root = NULL;
+	int code = start(cli, argc, argv, &q, false, &o);
+
+	if (code == CLI_OK) {
+		buf_init(&path);
+		buf_puts(&path, "/api/v1/commands");
+		path_arg(&path, "limit", q.limit);
+		path_arg(&path, "open", q.open ? "1" : NULL);
+		code = online_call(&o, "GET", buf_str(&path), NULL, &root);
+		buf_done(&path);
+	}
+	if (code == CLI_OK && cli->json)
+		code = print_json(json_get(root, "items"));
+	else if (code == CLI_OK)
+		list_print(root);
+	cJSON_Delete(root);
+	words_done(&q.words);
+	online_close(&o);
+	return code;
+}
+
+int cmd_command_show(struct cli *cli, int argc, char **argv)
+{
+	struct options q = { 0 };
+	struct online o = { 0 };
+	cJSON *root = NULL;
+	int code = start(cli, argc, argv, &q, true, &o);
+
+	if (code == CLI_OK) {
+		char *path = mem_fmt("/api/v1/commands/%s", q.words.items[0]);
+
+		code = online_call(&o, "GET", path, NULL, &root);
+		free(path);
+	}
+	if (code == CLI_OK && cli->json) {
+		code = print_json(root);
+	} else if (code == CLI_OK) {
+		command_print(root);
+		printf("by %s at %s, request %s\nargs %s\n", text_of(root, "actor"),
+		       time_of(root, "created"), text_of(root, "request_id"),
+		       text_of(root, "args"));
+		code = refused_print(&o, root);
+	}
+	cJSON_Delete(root);
+	words_done(&q.words);
+	online_close(&o);
+	return code;
+}
+
+int cmd_command_wait(struct cli *cli, int argc, char **argv)
+{
+	struct options q = { 0 };
+	struct online o = { 0 };
+	int code = start(cli, argc, argv, &q, true, &o);
+
+	if (code == CLI_OK)
+		code = command_wait(&o, q.words.items[0]);
+	words_done(&q.words);
+	online_close(&o);
+	return code;
+}
+
+/* pause, resume, cancel: the kind is the command's name with a dash. */
+int cmd_command_steer(struct cli *cli, int argc, char **argv)
+{
+	struct options q = { 0 };
+	struct online o = { 0 };
+	int code = start(cli, argc, argv, &q, true, &o);
+	char kind[32];
+
+	snprintf(kind, sizeof(kind), "%s", cli->command->name);
+	*strchr(kind, ' ') = '-';
+	if (code == CLI_OK) {
+		struct sending s = { .kind = kind, .args = cJSON_CreateObject(), .yes = q.yes };
+
+		cJSON_AddStringToObject(s.args, "command", q.words.items[0]);
+		code = command_send(&o, &s);
+		cJSON_Delete(s.args);
+	}
+	words_done(&q.words);
+	online_close(&o);
+	return code;
+}

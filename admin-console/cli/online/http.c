@@ -1,0 +1,564 @@
+/* Requests to sirdar-cgi over libcurl. */
+#include <curl/curl.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "admin-console/cli/online/online.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/json_in.h"
+
+#define URL_DEFAULT "http://127.0.0.1:7480"
+#define ANSWER_MAX  ((size_t)64 * 1024 * 1024)
+#define TRIES       4
+
+/* --- where and who --- */
+
+char *online_token_path(void)
+{
+	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+
+	if (config != NULL && config[0] == '/')
+		return mem_fmt("%s/sirdar/token", config);
+	if (home != NULL && home[0] == '/')
+		return mem_fmt("%s/.config/sirdar/token", home);
+	return NULL;
+}
+
+/* The file: the token, and on a second line the URL it is for. */
+static int token_read(const char *path, bool must, char **ret_token, char **ret_url)
+{
+	struct buf text;
+	struct err err = { 0 };
+	char *p, *line;
+	int r;
+
+	buf_init(&text);
+	r = fs_read_secret(path, 4096, &text, &err);
+	if (r == 0) {
+		p = mem_str(buf_str(&text));
+		line = p + strcspn(p, "\n");
+		*ret_token = mem_strn(p, (size_t)(line - p));
+		if (*line == '\n' && line[1] != '\0')
+			*ret_url = mem_strn(line + 1, strcspn(line + 1, "\n"));
+		free(p);
+	}
+	buf_done(&text);
+	if (r < 0 && (must || r != E_NOT_FOUND))
+		return cli_fail(CLI_DENIED, "%s", err.text);
+	return CLI_OK;
+}
+
+static bool is_loopback(const char *url)
+{
+	static const char *const heads[] = { "http://127.",
+		                             "http://localhost:", "http://localhost/",
+		                             "http://[::1]" };
+
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		if (strncasecmp(url, heads[i], strlen(heads[i])) == 0)
+			return true;
+	return strcasecmp(url, "http://localhost") == 0;
+}
+
+static int base_set(struct online *o, const char *url)
+{
+	size_t n = strlen(url);
+
+	while (n > 0 && url[n - 1] == '/')
+		n--;
+	o->base = mem_strn(url, n);
+	if (strncasecmp(o->base, "https://", 8) != 0 && !is_loopback(o->base))
+		return cli_fail(CLI_USAGE, "%s: want https://, or http:// to this machine itself",
+		                url);
+	return CLI_OK;
+}
+
+int online_open(struct cli *cli, struct online *ret)
+{
+	const char *url = cli->server != NULL ? cli->server : getenv("SIRDAR_URL");
+	const char *file = cli->token_file != NULL ? cli->token_file : getenv("SIRDAR_TOKEN_FILE");
+	char *own = file == NULL ? online_token_path() : NULL, *token_url = NULL;
+	int code = CLI_OK;
+
+	*ret = (struct online){ .cli = cli };
+	if (file != NULL || own != NULL)
+		code = token_read(file != NULL ? file : own, file != NULL, &ret->token, &token_url);
+	if (code == CLI_OK)
+		code = base_set(ret, url != NULL         ? url
+		                     : token_url != NULL ? token_url
+		                                         : URL_DEFAULT);
+	/* A token goes only to the server it came from. */
+	if (code == CLI_OK && token_url != NULL && strcmp(token_url, ret->base) != 0) {
+		free(ret->token);
+		ret->token = NULL;
+	}
+	free(token_url);
+	free(own);
+	if (code == CLI_OK && curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		code = cli_fail(CLI_UNREACHABLE, "libcurl does not start");
+	if (code == CLI_OK)
+		ret->curl = curl_easy_init();
+	if (code != CLI_OK)
+		online_close(ret);
+	return code;
+}
+
+void online_close(struct online *o)
+{
+	if (o->curl != NULL) {
+		curl_easy_cleanup(o->curl);
+		curl_global_cleanup();
+	}
+	free(o->base);
+	free(o->token);
+	*o = (struct online){ 0 };
+}
+
+/* --- paths ------------------------------------------------------------------------------ */
+
+static void escape(struct buf *out, const char *text, const char *plain)
+{
+	for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++) {
+		bool keep = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+		            (*p >= '0' && *p <= '9') || strchr(plain, *p) != NULL;
+
+		if (keep)
+			buf_putc(out, (char)*p);
+		else
+			buf_printf(out, "%%%02X", *p);
+	}
+}
+
+void path_part(struct buf *path, const char *text)
+{
+	escape(path, text, "-._~/");
+}
+
+void path_arg(struct buf *path, const char *name, const char *value)
+{
+	if (value == NULL)
+		return;
+	buf_putc(path, strchr(buf_str(path), '?') != NULL ? '&' : '?');
+	buf_printf(path, "%s=", name);
+	escape(path, value, "-._~");
+}
+
+/* --- requests --- */
+
+static size_t body_take(char *p, size_t size, size_t n, void *ctx)
+{
+	struct buf *b = ctx;
+
+	if (b->len + size * n > ANSWER_MAX)
+		return 0;
+	buf_put(b, p, size * n);
+	return size * n;
+}
+
+static void header_copy(const char *p, size_t n, const char *name, char *ret, size_t size)
+{
+	size_t len = strlen(name), i = 0;
+
+	if (n <= len || strncasecmp(p, name, len) != 0)
+		return;
+	for (p += len, n -= len; n > 0 && *p == ' '; p++)
+		n--;
+	while (i < n && i + 1 < size && p[i] > ' ') {
+		ret[i] = p[i];
+		i++;
+	}
+	ret[i] = '\0';
+}
+
+static size_t header_take(char *p, size_t size, size_t n, void *ctx)
+{
+	struct online *o = ctx;
+
+	header_copy(p, size * n, "X-Log-Next:", o->next, sizeof(o->next));
+	header_copy(p, size * n, "X-Log-End:", o->end, sizeof(o->end));
+	return size * n;
+}
+
+static struct curl_slist *request_set(struct online *o, const char *method, const char *url,
+                                      const char *body)
+{
+	struct curl_slist *headers = NULL;
+
+	curl_easy_reset(o->curl);
+	curl_easy_setopt(o->curl, CURLOPT_URL, url);
+	curl_easy_setopt(o->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(o->curl, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(o->curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(o->curl, CURLOPT_CONNECTTIMEOUT_MS, 5000L);
+	curl_easy_setopt(o->curl, CURLOPT_CUSTOMREQUEST, method);
+	curl_easy_setopt(o->curl, CURLOPT_USERAGENT, "sirdar/" SIRDAR_VERSION);
+	curl_easy_setopt(o->curl, CURLOPT_HEADERFUNCTION, header_take);
+	curl_easy_setopt(o->curl, CURLOPT_HEADERDATA, o);
+	if (is_loopback(o->base))
+		curl_easy_setopt(o->curl, CURLOPT_NOPROXY, "*");
+	if (o->token != NULL) {
+		char *line = mem_fmt("Authorization: Bearer %s", o->token);
+
+		headers = curl_slist_append(headers, line);
+		free(line);
+	}
+	if (body != NULL) {
+		headers = curl_slist_append(headers, "Content-Type: application/json");
+		headers = curl_slist_append(headers, "Expect:");
+		curl_easy_setopt(o->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(body));
+		curl_easy_setopt(o->curl, CURLOPT_POSTFIELDS, body);
+	}
+	curl_easy_setopt(o->curl, CURLOPT_HTTPHEADER, headers);
+	return headers;
+}
+
+static int unreachable(struct online *o, CURLcode code)
+{
+	if (o->quiet)
+		return CLI_UNREACHABLE;
+	return cli_fail(CLI_UNREACHABLE, "%s: %s", o->base, curl_easy_strerror(code));
+}
+
+static int progress(void *ctx, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
+                    curl_off_t up)
+{
+	const struct online *o = ctx;
+
+	(void)down_all;
+	if (down == 0)
+		o->waits(o->waits_ctx, (size_t)up, (size_t)up_all);
+	return 0;
+}
+
+/* One try. CLI_OK: there is an answer, whatever its status. */
+static int request(struct online *o, const char *method, const char *path, const char *body,
+                   struct buf *ret)
+{
+	char *url = mem_fmt("%s%s", o->base, path);
+	struct curl_slist *headers = request_set(o, method, url, body);
+	CURLcode code;
+
+	buf_clear(ret);
+	/* Large bodies have more time, as the server gives them (cgi/server/net.c). */
+	curl_easy_setopt(o->curl, CURLOPT_TIMEOUT_MS,
+	                 60000L + (body != NULL ? (long)(strlen(body) / 128) : 0));
+	if (o->waits != NULL) {
+		curl_easy_setopt(o->curl, CURLOPT_NOPROGRESS, 0L);
+		curl_easy_setopt(o->curl, CURLOPT_XFERINFOFUNCTION, progress);
+		curl_easy_setopt(o->curl, CURLOPT_XFERINFODATA, o);
+	}
+	curl_easy_setopt(o->curl, CURLOPT_WRITEFUNCTION, body_take);
+	curl_easy_setopt(o->curl, CURLOPT_WRITEDATA, ret);
+	code = curl_easy_perform(o->curl);
+	o->status = 0;
+	curl_easy_getinfo(o->curl, CURLINFO_RESPONSE_CODE, &o->status);
+	curl_slist_free_all(headers);
+	free(url);
+	return code == CURLE_OK ? CLI_OK : unreachable(o, code);
+}
+
+static int exit_of(long status)
+{
+	switch (status) {
+	case 401:
+	case 403:
+		return CLI_DENIED;
+	case 404:
+		return CLI_NOT_FOUND;
+	case 502:
+	case 503:
+		return CLI_UNREACHABLE;
+	case 504:
+		return CLI_TIMEOUT;
+	default:
+		return CLI_REFUSED;
+	}
+}
+
+static void details_say(const cJSON *error)
+{
+	const cJSON *e;
+
+	cJSON_ArrayForEach(e, json_get(json_get(error, "details"), "errors"))
+		cli_line(stderr, "%s:%s:%s: %s: %s%s%s", text_of(e, "file"), text_of(e, "line"),
+	                 text_of(e, "column"), text_of(e, "path"), text_of(e, "message"),
+	                 text_of(e, "hint")[0] ? "; " : "", text_of(e, "hint"));
+}
+
+/* Say what the server said. */
+static int refused(struct online *o, const struct buf *answer)
+{
+	cJSON *root = cJSON_ParseWithLength((const char *)buf_at(answer), answer->len);
+	const cJSON *e = json_get(root, "error");
+	int code = exit_of(o->status);
+
+	if (o->quiet)
+		goto out;
+	if (e != NULL) {
+		const char *place = text_of(e, "place"), *hint = text_of(e, "hint");
+
+		details_say(e);
+		const char *message = text_of(e, "message");
+
+		/* The server's text may name its place and repeat its hint. */
+		if (strncmp(message, place, strlen(place)) == 0)
+			place = "";
+		if (strstr(message, hint) != NULL)
+			hint = "";
+		cli_fail(code, "%s%s%s%s%s", place, place[0] ? ": " : "", message,
+		         hint[0] ? "; " : "", hint);
+	} else {
+		cli_fail(code, "%s answers %ld", o->base, o->status);
+	}
+	if (o->status == 401)
+		fputs("sirdar: `sirdar login` signs in\n", stderr);
+out:
+	cJSON_Delete(root);
+	return code;
+}
+
+/* Commands carry a request id, reads change nothing: both may be repeated. */
+static int request_patient(struct online *o, const char *method, const char *path, const char *body,
+                           struct buf *ret)
+{
+	bool quiet = o->quiet;
+	int code = CLI_OK;
+
+	for (int i = 1; i <= TRIES; i++) {
+		o->quiet = quiet || i < TRIES;
+		code = request(o, method, path, body, ret);
+		if (code == CLI_OK && o->status != 503)
+			break;
+		if (code != CLI_OK && o->status == 0 && i == 1)
+			i = TRIES - 1; /* nobody listens: once more is enough */
+		if (i < TRIES)
+			poll(NULL, 0, 150 << i);
+	}
+	o->quiet = quiet;
+	return code;
+}
+
+int online_call(struct online *o, const char *method, const char *path, const cJSON *body,
+                cJSON **ret_answer)
+{
+	char *text = body != NULL ? cJSON_PrintUnformatted(body) : NULL;
+	struct buf answer;
+	cJSON *root = NULL;
+	int code;
+
+	buf_init(&answer);
+	code = request_patient(o, method, path, text, &answer);
+	free(text);
+	if (code == CLI_OK && (o->status < 200 || o->status > 299))
+		code = refused(o, &answer);
+	if (code == CLI_OK) {
+		root = cJSON_ParseWithLength((const char *)buf_at(&answer), answer.len);
+		if (root == NULL)
+			code = cli_fail(CLI_REFUSED, "%s does not answer in JSON", o->base);
+	}
+	if (code == CLI_OK)
+		*ret_answer = root;
+	buf_done(&answer);
+	return code;
+}
+
+int online_text(struct online *o, const char *path, struct buf *ret)
+{
+	int code = request_patient(o, "GET", path, NULL, ret);
+
+	if (code == CLI_OK && o->status != 200)
+		code = refused(o, ret);
+	return code;
+}
+
+/* --- streams --- */
+
+struct reading {
+	struct online *o;
+	struct buf text; /* what has come and is not a whole message */
+	int (*each)(void *ctx, const char *event, const char *data);
+	void *ctx;
+	int code;
+};
+
+static int message_take(struct reading *r, char *text)
+{
+	char *event = NULL, *data = NULL, *next;
+
+	for (char *line = text; line != NULL && *line != '\0'; line = next) {
+		next = strchr(line, '\n');
+		if (next != NULL)
+			*next++ = '\0';
+		if (strncmp(line, "event: ", 7) == 0)
+			event = line + 7;
+		else if (strncmp(line, "data: ", 6) == 0)
+			data = line + 6;
+	}
+	return data != NULL ? r->each(r->ctx, event != NULL ? event : "message", data) : 0;
+}
+
+static size_t stream_take(char *p, size_t size, size_t n, void *ctx)
+{
+	struct reading *r = ctx;
+	long status = 0;
+
+	curl_easy_getinfo(r->o->curl, CURLINFO_RESPONSE_CODE, &status);
+	buf_put(&r->text, p, size * n);
+	if (status != 200)
+		return size * n; /* an error's text, said at the end */
+	for (;;) {
+		const char *text = buf_str(&r->text), *end = strstr(text, "\n\n");
+		char *message;
+
+		if (end == NULL)
+			return size * n;
+		message = mem_strn(text, (size_t)(end - text));
+		buf_drop(&r->text, (size_t)(end - text) + 2);
+		r->code = message_take(r, message);
+		free(message);
+		if (r->code != 0)
+			return 0;
+	}
+}
+
+int online_stream(struct online *o, const char *path,
+                  int (*each)(void *ctx, const char *event, const char *data), void *ctx)
+{
+	char *url = mem_fmt("%s%s", o->base, path);
+	struct reading r = { .o = o, .each = each, .ctx = ctx };
+	struct curl_slist *headers = request_set(o, "GET", url, NULL);
+	CURLcode code;
+
+	buf_init(&r.text);
+	curl_easy_setopt(o->curl, CURLOPT_WRITEFUNCTION, stream_take);
+	curl_easy_setopt(o->curl, CURLOPT_WRITEDATA, &r);
+	/* The server's heartbeat comes every 10 s: silence means it is gone. */
+	curl_easy_setopt(o->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	curl_easy_setopt(o->curl, CURLOPT_LOW_SPEED_TIME, 30L);
+	code = curl_easy_perform(o->curl);
+	curl_easy_getinfo(o->curl, CURLINFO_RESPONSE_CODE, &o->status);
+	if (r.code == 0 && o->status != 0 && o->status != 200)
+		r.code = refused(o, &r.text);
+	else if (r.code == 0 && code != CURLE_OK)
+		r.code = unreachable(o, code);
+	curl_slist_free_all(headers);
+	buf_done(&r.text);
+	free(url);
+	return r.code;
+}
+
+/* --- answers --- */
+
+const char *text_of(const cJSON *o, const char *key)
+{
+	static char numbers[16][24];
+	static unsigned at;
+	const cJSON *v = json_get(o, key);
+
+	if (cJSON_IsString(v))
+		return v->valuestring;
+	if (cJSON_IsBool(v))
+		return cJSON_IsTrue(v) ? "yes" : "no";
+	if (!cJSON_IsNumber(v))
+		return "";
+	char *text = numbers[at++ % 16];
+	snprintf(text, sizeof(numbers[0]), "%.0f", v->valuedouble);
+	return text;
+}
+
+long long number_of(const cJSON *o, const char *key)
+{
+	return json_int(o, key, 0);
+}
+
+const char *time_of(const cJSON *o, const char *key)
+{
+	static char times[8][32];
+	static unsigned at;
+	const char *t = json_text(o, key);
+	char *text = times[at++ % 8];
+
+	if (t == NULL || strlen(t) < 19)
+		return "";
+	snprintf(text, sizeof(times[0]), "%.10s %.8s", t, t + 11);
+	return text;
+}
+
+const char *date_of(const cJSON *o, const char *key)
+{
+	static char dates[8][32];
+	static unsigned at;
+	const char *t = json_text(o, key);
+	char *text = dates[at++ % 8];
+
+	if (t == NULL || strlen(t) < 19)
+		return "";
+	snprintf(text, sizeof(dates[0]), "%.19sZ", t);
+	return text;
+}
+
+void add_list(struct table *t, const cJSON *list, const char *none)
+{
+	struct buf text;
+	const cJSON *v;
+
+	buf_init(&text);
+	cJSON_ArrayForEach(v, list)
+	{
+		buf_printf(&text, "%s%s", text.len ? ", " : "", v->valuestring);
+	}
+	table_add(t, cJSON_IsArray(list) ? buf_str(&text) : none);
+	buf_done(&text);
+}
+
+int print_json(const cJSON *root)
+{
+	char *text = cJSON_Print(root);
+	struct buf out;
+	int code;
+
+	buf_init(&out);
+	buf_puts(&out, text);
+	free(text);
+	code = cli_print(&out);
+	buf_done(&out);
+	return code;
+}
+
+bool instance_id_is(const char *text)
+{
+	return text[0] != '\0' && strspn(text, "0123456789.-") == strlen(text) &&
+	       strchr(text, '.') != NULL;
+}
+
+int online_resolve(struct online *o, const char *task, const char *run_date, char **ret_id)
+{
+	struct buf path;
+	cJSON *root = NULL;
+	int code;
+
+	if (run_date == NULL) {
+		if (!instance_id_is(task))
+			return cli_fail(CLI_USAGE, "which run date of %s?", task);
+		*ret_id = mem_str(task);
+		return CLI_OK;
+	}
+	buf_init(&path);
+	buf_puts(&path, "/api/v1/resolve");
+	path_arg(&path, "task", task);
+	path_arg(&path, "run_date", run_date);
+	code = online_call(o, "GET", buf_str(&path), NULL, &root);
+	if (code == CLI_OK)
+		*ret_id = mem_str(text_of(root, "id"));
+	cJSON_Delete(root);
+	buf_done(&path);
+	return code;
+}

@@ -1,0 +1,182 @@
+/* sirdar logs: what a job printed, from its beginning, its end, or as it comes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin-console/cli/online/online.h"
+#include "util/alloc.h"
+#include "util/buf.h"
+#include "util/json_in.h"
+#include "util/screen.h"
+
+struct options {
+	struct words words;
+	const char *lines, *attempt, *generation;
+	bool follow, stderr_too;
+};
+
+static const struct argp_option options[] = {
+	{ "follow", 'f', NULL, 0, "go on until the job ends", 0 },
+	{ "lines", 'n', "N", 0, "only the last N lines", 0 },
+	{ "stderr", 'e', NULL, 0, "standard error instead of standard output", 0 },
+	{ "attempt", 'a', "N", 0, "of this attempt, default the last", 0 },
+	{ "generation", 'g', "N", 0, "of this generation, default the last", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *q = state->input;
+
+	switch (key) {
+	case 'f':
+		q->follow = true;
+		return 0;
+	case 'n':
+		q->lines = arg;
+		return 0;
+	case 'e':
+		q->stderr_too = true;
+		return 0;
+	case 'a':
+		q->attempt = arg;
+		return 0;
+	case 'g':
+		q->generation = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		words_add(&q->words, arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (q->words.n < 1 || q->words.n > 2)
+			argp_error(state, "want TASK RUN_DATE, or an instance's id");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void path_make(struct buf *path, const struct options *q, const char *id)
+{
+	buf_clear(path);
+	buf_printf(path, "/api/v1/instances/%s/log", id);
+	path_arg(path, "stream", q->stderr_too ? "stderr" : NULL);
+	path_arg(path, "attempt", q->attempt);
+	path_arg(path, "generation", q->generation);
+}
+
+static int piece(struct online *o, const struct options *q, const char *id, const char *name,
+                 const char *value, struct buf *text)
+{
+	struct buf path;
+	int code;
+
+	buf_init(&path);
+	path_make(&path, q, id);
+	path_arg(&path, name, value);
+	code = online_text(o, buf_str(&path), text);
+	if (code == CLI_OK && fwrite(buf_at(text), 1, text->len, stdout) != text->len)
+		code = CLI_REFUSED; /* screen_vouch() tells it at the end */
+	buf_done(&path);
+	return code;
+}
+
+/* All of it, piece by piece, until a piece is empty; *ret_next is where it ends. */
+static int whole(struct online *o, const struct options *q, const char *id, struct buf *text)
+{
+	char at[32] = "0";
+	int code;
+
+	do {
+		code = piece(o, q, id, "offset", at, text);
+		if (code == CLI_OK)
+			snprintf(at, sizeof(at), "%s", o->next);
+	} while (code == CLI_OK && text->len > 0);
+	return code;
+}
+
+enum { FOLLOW_END = 1000, FOLLOW_AGAIN };
+
+static int follow_take(void *ctx, const char *event, const char *data)
+{
+	struct online *o = ctx;
+	cJSON *root;
+	bool is_end = strcmp(event, "end") == 0;
+
+	if (strcmp(event, "error") == 0)
+		return cli_fail(CLI_REFUSED, "the log cannot be read: %s", data);
+	if (!is_end && strcmp(event, "log") != 0)
+		return 0; /* up, down: the server comes back by itself */
+	root = cJSON_Parse(data);
+	fputs(text_of(root, "text"), stdout);
+	bool lost = fflush(stdout) != 0 || ferror(stdout);
+	snprintf(o->next, sizeof(o->next), "%s", text_of(root, "offset"));
+	cJSON_Delete(root);
+	if (lost)
+		return CLI_REFUSED; /* as above */
+	return is_end ? FOLLOW_END : 0;
+}
+
+static int follow(struct online *o, const struct options *q, const char *id)
+{
+	struct buf path;
+	int code;
+
+	buf_init(&path);
+	path_make(&path, q, id);
+	path_arg(&path, "follow", "1");
+	path_arg(&path, "offset", o->next[0] != '\0' ? o->next : NULL);
+	code = online_stream(o, buf_str(&path), follow_take, o);
+	buf_done(&path);
+	return code == FOLLOW_END ? CLI_OK : code;
+}
+
+/* Who asks for a generation that is none would be told, or wait, as if it were to print yet. */
+static int generation_check(struct online *o, const struct options *q, const char *id)
+{
+	struct buf path;
+	cJSON *root = NULL;
+	int code;
+
+	if (q->generation == NULL)
+		return CLI_OK;
+	buf_init(&path);
+	buf_printf(&path, "/api/v1/instances/%s", id);
+	code = online_call(o, "GET", buf_str(&path), NULL, &root);
+	if (code == CLI_OK && strtoll(q->generation, NULL, 10) > number_of(root, "generation"))
+		code = cli_fail(CLI_NOT_FOUND, "%s has no generation %s, its last is %lld", id,
+		                q->generation, number_of(root, "generation"));
+	cJSON_Delete(root);
+	buf_done(&path);
+	return code;
+}
+
+int cmd_logs(struct cli *cli, int argc, char **argv)
+{
+	static const struct argp own = { .options = options, .parser = parse };
+	struct options q = { 0 };
+	struct online o = { 0 };
+	struct buf text;
+	char *id = NULL;
+	int code;
+
+	buf_init(&text);
+	cli_parse(cli, &own, argc, argv, &q);
+	screen_output(stdout);
+	code = online_open(cli, &o);
+	if (code == CLI_OK)
+		code = online_resolve(&o, q.words.items[0], q.words.n > 1 ? q.words.items[1] : NULL,
+		                      &id);
+	if (code == CLI_OK)
+		code = generation_check(&o, &q, id);
+	if (code == CLI_OK && q.lines != NULL)
+		code = piece(&o, &q, id, "lines", q.lines, &text);
+	else if (code == CLI_OK && !q.follow)
+		code = whole(&o, &q, id, &text);
+	if (code == CLI_OK && q.follow)
+		code = follow(&o, &q, id);
+	free(id);
+	buf_done(&text);
+	words_done(&q.words);
+	online_close(&o);
+	return code;
+}

@@ -1,0 +1,90 @@
+/* online.h — what the commands that ask a server share.
+ *
+ * Functions that return an exit code (enum cli_exit) have said what was wrong, on stderr.
+ */
+#ifndef CLI_ONLINE_H
+#define CLI_ONLINE_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "admin-console/cli/base/cli.h"
+
+struct buf;
+struct table;
+
+struct online {
+	struct cli *cli;
+	void *curl;
+	char *base;  /* URL without a slash at its end */
+	char *token; /* or NULL */
+	bool quiet;  /* errors are the caller's to say */
+	/* NULL, or called now and then while an answer is waited for: how much of the body is
+	 * sent. */
+	void (*waits)(void *ctx, size_t sent, size_t all);
+	void *waits_ctx;
+	long status;           /* of the last answer */
+	char next[32], end[8]; /* X-Log-Next, X-Log-End of the last answer */
+};
+
+/* Server and token from options, environment, or what `sirdar login` stored. */
+int online_open(struct cli *cli, struct online *ret);
+void online_close(struct online *o);
+
+/* One request. `body` NULL: none. ret_answer: the JSON, the caller's to cJSON_Delete(). A
+ * request that is safe to repeat is repeated when the server is away for a moment. */
+int online_call(struct online *o, const char *method, const char *path, const cJSON *body,
+                cJSON **ret_answer);
+/* GET of a text. */
+int online_text(struct online *o, const char *path, struct buf *ret);
+/* GET of an event stream; `each` gets event name and data of each message, and ends the
+ * stream with anything but 0, which is returned. */
+int online_stream(struct online *o, const char *path,
+                  int (*each)(void *ctx, const char *event, const char *data), void *ctx);
+
+/* Build paths: `&name=value`, escaped. NULL value: nothing. */
+void path_arg(struct buf *path, const char *name, const char *value);
+void path_part(struct buf *path, const char *text); /* escaped, slashes kept */
+
+/* Without an echo from the terminal, else a line of standard input. False: nothing came. */
+bool password_ask(const char *what, char *ret, size_t size);
+
+/* Where login keeps its file; owned. NULL without a home. */
+char *online_token_path(void);
+
+/* Is this word an instance's id, as lists print it: "17.1772323200"? No task or date is called
+ * so. */
+bool instance_id_is(const char *text);
+/* The id of an instance by task and run_date (or an id given as the task). Owned. */
+int online_resolve(struct online *o, const char *task, const char *run_date, char **ret_id);
+
+const char *text_of(const cJSON *o, const char *key); /* never NULL; numbers as text, borrowed */
+long long number_of(const cJSON *o, const char *key);
+/* "2026-03-01T02:30:00.5Z" as "2026-03-01 02:30:00"; borrowed until the 8th call after. */
+const char *time_of(const cJSON *o, const char *key);
+/* A run date in UTC with its Z: commands read it so whatever zone the task is in. */
+const char *date_of(const cJSON *o, const char *key);
+/* The texts of a list as one cell; `none`: where there is no list. */
+void add_list(struct table *t, const cJSON *list, const char *none);
+int print_json(const cJSON *root);
+
+/* --- commands (online_command.c) */
+
+struct sending {
+	const char *kind;
+	cJSON *args;             /* owned by the caller */
+	const char *request_id;  /* NULL: a fresh one */
+	bool dry_run, yes, wait; /* --dry-run, --yes, --wait */
+};
+
+void request_id_new(char ret[33]);
+/* Preview where the kind asks for it, question, send, print, wait. */
+int command_send(struct online *o, const struct sending *s);
+int command_wait(struct online *o, const char *id);
+void command_print(const cJSON *command);
+
+/* --- documents (online_apply.c): the command `apply`, its changes printed */
+
+int apply_send(struct cli *cli, cJSON *args, bool dry_run);
+
+#endif
