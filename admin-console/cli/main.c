@@ -1,5 +1,5 @@
 /* sirdar: finds the command and hands over. */
-#include "admin-console/cli/base/cli.h"
+#include "admin-console/cli/base/verb.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -9,10 +9,18 @@
 
 #include "util/screen.h"
 
-static const struct command commands[] = {
-#define COMMAND(name, function, args, help) { name, function, args, help },
+#define COMMAND(name, function, args, help)
+#define VERB(name, row, args, help) extern const struct verb verb_##row;
 #include "admin-console/cli/commands.def"
 #undef COMMAND
+#undef VERB
+
+static const struct command commands[] = {
+#define COMMAND(name, function, args, help) { name, NULL, function, args, help },
+#define VERB(name, row, args, help)         { name, &verb_##row, NULL, args, help },
+#include "admin-console/cli/commands.def"
+#undef COMMAND
+#undef VERB
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -88,5 +96,12 @@ int main(int argc, char **argv)
 	char name[100];
 	snprintf(name, sizeof name, "sirdar %s", cli.command->name);
 	argv[words] = name;
-	return cli.command->run(&cli, argc - words, argv + words);
+	if (cli.command->run)
+		return cli.command->run(&cli, argc - words, argv + words);
+	struct asked q = { .cli = &cli, .verb = cli.command->verb };
+	int code = asked_parse(&q, argc - words, argv + words);
+	if (code == CLI_OK)
+		code = q.verb->run(&q);
+	asked_done(&q);
+	return code;
 }

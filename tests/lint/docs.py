@@ -144,7 +144,7 @@ COMMAND = re.compile(r"(?:^|[`\s;(])sirdar ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?")
 
 def commands():
     """Whoever copies a command of a page finds it: `sirdar run list` is one, `sirdar list` is none."""
-    known = {tuple(name.split()) for name in re.findall(r'^COMMAND\("([^"]+)"', text("admin-console/cli/commands.def"), re.M)}
+    known = {tuple(name.split()) for name in re.findall(r'^(?:COMMAND|VERB)\("([^"]+)"', text("admin-console/cli/commands.def"), re.M)}
     pages = [p for p in files(".md") if p.startswith("docs/") or "/" not in p]
     for page in pages:
         for s in twins.sections(page):

@@ -39,15 +39,20 @@ struct cli {
 	const char *token_file;        /* --token-file FILE, or NULL */
 };
 
+struct verb;
+
 struct command {
 	const char *name; /* "cron next": one word or two */
-	int (*run)(struct cli *cli, int argc, char **argv);
+	const struct verb *verb;
+	int (*run)(struct cli *cli, int argc, char **argv); /* NULL: the verb's */
 	const char *args, *help;
 };
 
+#define VERB(name, row, args, help)
 #define COMMAND(name, function, args, help) int function(struct cli *cli, int argc, char **argv);
 #include "admin-console/cli/commands.def"
 #undef COMMAND
+#undef VERB
 
 /* Parse a command's own options and words. Ends the program on --help and wrong use.
  *
@@ -77,24 +82,5 @@ void words_done(struct words *w);
 
 /* The time zone by name, or NULL and a line on stderr. */
 const struct tz *cli_zone(const char *name);
-
-/* --- tables for people: columns as wide as they must be, in display cells */
-
-enum { TABLE_COLUMNS_MAX = 16 };
-
-struct table {
-	const char *titles[TABLE_COLUMNS_MAX];
-	size_t columns;
-	char **cells; /* row by row */
-	size_t cells_n;
-};
-
-/* `titles` separated by |; a title that begins with > is right-aligned. */
-void table_init(struct table *t, const char *titles);
-void table_done(struct table *t);
-void table_add(struct table *t, const char *text); /* the next cell; copied; NULL is "" */
-__attribute__((format(printf, 2, 3))) void table_addf(struct table *t, const char *fmt, ...);
-void table_print(const struct table *t, struct buf *out);
-void table_show(struct table *t); /* to the person, and done with */
 
 #endif

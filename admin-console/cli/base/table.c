@@ -1,4 +1,6 @@
 /* Aligned columns, by the cells that a terminal gives each character. */
+#include "admin-console/cli/base/table.h"
+
 #include "admin-console/cli/base/cli.h"
 
 #include "util/alloc.h"

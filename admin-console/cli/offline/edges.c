@@ -1,4 +1,5 @@
 /* sirdar edges */
+#include "admin-console/cli/base/table.h"
 #include "admin-console/cli/offline/span.h"
 
 #include "sched/instant.h"

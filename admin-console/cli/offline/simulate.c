@@ -1,5 +1,6 @@
 /* sirdar simulate */
 
+#include "admin-console/cli/base/table.h"
 #include "admin-console/cli/offline/span.h"
 
 #include "sched/instant.h"

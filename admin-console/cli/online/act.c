@@ -96,7 +96,7 @@ static const struct argp_option selection_options[] = {
 
 #define SELECTION_OPTIONS (sizeof(selection_options) / sizeof(selection_options[0]))
 
-struct asked {
+struct question {
 	const struct act *act;
 	struct sending s;
 	cJSON *selection;
@@ -104,7 +104,7 @@ struct asked {
 };
 
 /* Append to a list of the selection. */
-static void select_add(struct asked *a, const char *key, const char *text)
+static void select_add(struct question *a, const char *key, const char *text)
 {
 	cJSON *list = cJSON_GetObjectItemCaseSensitive(a->selection, key);
 
@@ -114,7 +114,7 @@ static void select_add(struct asked *a, const char *key, const char *text)
 }
 
 /* A number is a day of the month. */
-static void select_every(struct asked *a, const char *text)
+static void select_every(struct question *a, const char *text)
 {
 	cJSON *list = cJSON_GetObjectItemCaseSensitive(a->selection, "every");
 	char *end;
@@ -126,7 +126,7 @@ static void select_every(struct asked *a, const char *text)
 	                                                       : cJSON_CreateString(text));
 }
 
-static void select_states(struct asked *a, const char *text)
+static void select_states(struct question *a, const char *text)
 {
 	while (*text != '\0') {
 		size_t n = strcspn(text, ",");
@@ -138,7 +138,7 @@ static void select_states(struct asked *a, const char *text)
 	}
 }
 
-static void select_id(struct asked *a, const char *id)
+static void select_id(struct question *a, const char *id)
 {
 	cJSON *list = cJSON_GetObjectItemCaseSensitive(a->selection, "instances");
 	cJSON *o = cJSON_CreateObject();
@@ -178,7 +178,7 @@ static void file_add(cJSON *args, const char *key, const char *file, struct argp
 	buf_done(&text);
 }
 
-static error_t option_take(struct asked *a, int key, const char *arg, struct argp_state *state)
+static error_t option_take(struct question *a, int key, const char *arg, struct argp_state *state)
 {
 	char *end;
 	long n;
@@ -209,7 +209,7 @@ static error_t option_take(struct asked *a, int key, const char *arg, struct arg
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct asked *a = state->input;
+	struct question *a = state->input;
 
 	switch (key) {
 	case KEY_FROM:
@@ -288,7 +288,7 @@ int cmd_act(struct cli *cli, int argc, char **argv)
 {
 	struct argp_option options[ACT_OPTIONS + SELECTION_OPTIONS + 1] = { 0 };
 	const struct argp own = { .options = options, .parser = parse };
-	struct asked a = { .act = acts };
+	struct question a = { .act = acts };
 	struct online o = { 0 };
 	int code;
 

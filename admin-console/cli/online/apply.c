@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "admin-console/cli/documents/files.h"
-#include "admin-console/cli/online/online.h"
 #include "admin-console/cli/documents/targets.h"
+#include "admin-console/cli/online/online.h"
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"

@@ -10,7 +10,7 @@
 
 #define ANCHORS_MAX 64
 
-struct asked {
+struct question {
 	const char *actor, *action, *limit;
 	const char *anchors[ANCHORS_MAX];
 	size_t n_anchors;
@@ -33,7 +33,7 @@ static const struct argp_option verify_options[] = {
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct asked *q = state->input;
+	struct question *q = state->input;
 
 	switch (key) {
 	case KEY_ACTOR:
@@ -81,7 +81,7 @@ static void print(const cJSON *items)
 int cmd_audit_list(struct cli *cli, int argc, char **argv)
 {
 	static const struct argp own = { .options = list_options, .parser = parse };
-	struct asked q = { .limit = "50" };
+	struct question q = { .limit = "50" };
 	struct online o = { 0 };
 	struct buf path;
 	cJSON *root = NULL;
@@ -108,7 +108,7 @@ int cmd_audit_list(struct cli *cli, int argc, char **argv)
 /* --- verify --- */
 
 struct walk {
-	const struct asked *asked;
+	const struct question *asked;
 	long long id;
 	size_t rows, before; /* all; those from before the chain */
 	size_t met;          /* anchors that are as they were */
@@ -216,7 +216,7 @@ static int verdict(struct cli *cli, const struct walk *w)
 int cmd_audit_verify(struct cli *cli, int argc, char **argv)
 {
 	static const struct argp own = { .options = verify_options, .parser = parse };
-	struct asked q = { 0 };
+	struct question q = { 0 };
 	struct walk w = { .asked = &q };
 	struct online o = { 0 };
 	struct buf cursor;

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin-console/cli/online/online.h"
 #include "admin-console/cli/documents/targets.h"
+#include "admin-console/cli/online/online.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/json_in.h"

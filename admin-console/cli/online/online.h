@@ -8,10 +8,10 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-#include "admin-console/cli/base/cli.h"
+#include "admin-console/cli/base/answer.h"
+#include "admin-console/cli/base/verb.h"
 
 struct buf;
-struct table;
 
 struct online {
 	struct cli *cli;
@@ -58,15 +58,8 @@ bool instance_id_is(const char *text);
 /* The id of an instance by task and run_date (or an id given as the task). Owned. */
 int online_resolve(struct online *o, const char *task, const char *run_date, char **ret_id);
 
-const char *text_of(const cJSON *o, const char *key); /* never NULL; numbers as text, borrowed */
-long long number_of(const cJSON *o, const char *key);
-/* "2026-03-01T02:30:00.5Z" as "2026-03-01 02:30:00"; borrowed until the 8th call after. */
-const char *time_of(const cJSON *o, const char *key);
-/* A run date in UTC with its Z: commands read it so whatever zone the task is in. */
-const char *date_of(const cJSON *o, const char *key);
 /* The texts of a list as one cell; `none`: where there is no list. */
 void add_list(struct table *t, const cJSON *list, const char *none);
-int print_json(const cJSON *root);
 
 /* --- commands (online_command.c) */
 

@@ -6,7 +6,7 @@
 #include "util/buf.h"
 #include "util/json_in.h"
 
-struct asked {
+struct question {
 	struct words words;
 	cJSON *args;
 };
@@ -36,7 +36,7 @@ static void put_item(cJSON *args, const char *key, const char *value)
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct asked *q = state->input;
+	struct question *q = state->input;
 	char *end = NULL;
 
 	switch (key) {
@@ -258,7 +258,7 @@ static int show(struct cli *cli, const char *name, const cJSON *plugins, const c
 int cmd_plugin_show(struct cli *cli, int argc, char **argv)
 {
 	static const struct argp own = { .parser = parse };
-	struct asked q = { .args = NULL };
+	struct question q = { .args = NULL };
 	struct online o = { 0 };
 	cJSON *plugins = NULL, *types = NULL;
 	int code = CLI_OK;
@@ -298,7 +298,7 @@ static const struct {
 int cmd_plugin_steer(struct cli *cli, int argc, char **argv)
 {
 	static const struct argp own = { .options = options, .parser = parse };
-	struct asked q = { .args = cJSON_CreateObject() };
+	struct question q = { .args = cJSON_CreateObject() };
 	struct online o = { 0 };
 	size_t which = 0;
 	int code = CLI_OK;

@@ -75,7 +75,7 @@ static int end(struct online *o, struct options *q, int code)
 
 /* --- lists, page by page --- */
 
-struct column {
+struct listed {
 	const char *key;
 	bool time;
 };
@@ -118,7 +118,7 @@ static int progress_add(struct online *o, cJSON *items)
 }
 
 /* One item may stand for many dates that were left out together. */
-static void cell_add(struct table *t, const cJSON *e, const struct column *c)
+static void cell_add(struct table *t, const cJSON *e, const struct listed *c)
 {
 	char *text;
 
@@ -136,7 +136,7 @@ static void cell_add(struct table *t, const cJSON *e, const struct column *c)
 	free(text);
 }
 
-static void rows_add(struct table *t, const cJSON *items, const struct column *columns)
+static void rows_add(struct table *t, const cJSON *items, const struct listed *columns)
 {
 	const cJSON *e;
 
@@ -170,7 +170,7 @@ static void json_lines(const cJSON *items, bool *first)
 
 /* A page's table is printed before the next page is asked for: nothing grows with the list. */
 static int list_show(struct online *o, const char *path, bool all, const char *titles,
-                     const struct column *columns, int (*more)(struct online *o, cJSON *items))
+                     const struct listed *columns, int (*more)(struct online *o, cJSON *items))
 {
 	bool first = true;
 	char *cursor = NULL;
@@ -217,7 +217,7 @@ static int list_show(struct online *o, const char *path, bool all, const char *t
 
 int cmd_task_list(struct cli *cli, int argc, char **argv)
 {
-	static const struct column columns[] = { { "task", 0 },     { "title", 0 },
+	static const struct listed columns[] = { { "task", 0 },     { "title", 0 },
 		                                 { "state", 0 },    { "frozen", 0 },
 		                                 { "type", 0 },     { "owner", 0 },
 		                                 { "priority", 0 }, { "planned_through", 1 } };
@@ -246,7 +246,7 @@ int cmd_workflow_list(struct cli *cli, int argc, char **argv)
 		{ "all", 'a', NULL, 0, "retired ones too", 0 }, { 0 }
 	};
 	static const struct argp own = { .options = options, .parser = list_parse };
-	static const struct column columns[] = { { "name", 0 },    { "title", 0 }, { "version", 0 },
+	static const struct listed columns[] = { { "name", 0 },    { "title", 0 }, { "version", 0 },
 		                                 { "retired", 0 }, { "actor", 0 }, { "at", 1 } };
 	struct options q = { 0 };
 	struct online o = { 0 };
@@ -264,7 +264,7 @@ int cmd_workflow_list(struct cli *cli, int argc, char **argv)
 
 int cmd_run_list(struct cli *cli, int argc, char **argv)
 {
-	static const struct column columns[] = { { "task", 0 },   { "run_date", 0 },
+	static const struct listed columns[] = { { "task", 0 },   { "run_date", 0 },
 		                                 { "state", 0 },  { "progress_permille", 0 },
 		                                 { "reason", 0 }, { "attempt", 0 },
 		                                 { "broker", 0 }, { "started", 1 },
@@ -396,7 +396,7 @@ int cmd_run_show(struct cli *cli, int argc, char **argv)
 
 int cmd_run_history(struct cli *cli, int argc, char **argv)
 {
-	static const struct column columns[] = { { "at", 1 },      { "event", 0 },
+	static const struct listed columns[] = { { "at", 1 },      { "event", 0 },
 		                                 { "from", 0 },    { "to", 0 },
 		                                 { "reason", 0 },  { "generation", 0 },
 		                                 { "attempt", 0 }, { "broker", 0 },

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "admin-console/cli/online/online.h"
 #include "admin-console/cli/documents/targets.h"
+#include "admin-console/cli/online/online.h"
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/fs.h"
@@ -12,7 +12,7 @@
 
 enum { PASSWORD_MAX = 4097 };
 
-struct asked {
+struct question {
 	struct words words;
 	cJSON *body;
 	bool password;
@@ -50,13 +50,13 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static void put_text(struct asked *q, const char *key, const char *value)
+static void put_text(struct question *q, const char *key, const char *value)
 {
 	cJSON_DeleteItemFromObjectCaseSensitive(q->body, key);
 	cJSON_AddStringToObject(q->body, key, value);
 }
 
-static error_t put_number(struct asked *q, const char *key, const char *value,
+static error_t put_number(struct question *q, const char *key, const char *value,
                           struct argp_state *state)
 {
 	char *end = NULL;
@@ -70,7 +70,7 @@ static error_t put_number(struct asked *q, const char *key, const char *value,
 }
 
 /* One more; '' begins them, so that there can be none. */
-static error_t put_extra(struct asked *q, char *arg, struct argp_state *state)
+static error_t put_extra(struct question *q, char *arg, struct argp_state *state)
 {
 	cJSON *all = cJSON_GetObjectItemCaseSensitive(q->body, "extra");
 	char *equals = strchr(arg, '=');
@@ -89,7 +89,7 @@ static error_t put_extra(struct asked *q, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static void put_project(struct asked *q, const char *value)
+static void put_project(struct question *q, const char *value)
 {
 	cJSON *list = cJSON_GetObjectItemCaseSensitive(q->body, "projects");
 
@@ -109,7 +109,7 @@ static const struct {
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct asked *q = state->input;
+	struct question *q = state->input;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (key == texts[i].option) {
@@ -221,7 +221,7 @@ int password_of_file(const char *path, char *ret, size_t size)
 	return r < 0 ? cli_fail(CLI_USAGE, "%s", err.text) : CLI_OK;
 }
 
-static int add_password(struct asked *q)
+static int add_password(struct question *q)
 {
 	char password[PASSWORD_MAX] = "";
 	int code = CLI_OK;
@@ -258,7 +258,7 @@ static int send(struct online *o, const char *kind, cJSON *args)
 int cmd_target_set(struct cli *cli, int argc, char **argv)
 {
 	static const struct argp own = { .options = options, .parser = parse };
-	struct asked q = { .body = cJSON_CreateObject() };
+	struct question q = { .body = cJSON_CreateObject() };
 	struct online o = { 0 };
 
 	cli_parse(cli, &own, argc, argv, &q);

@@ -1,0 +1,71 @@
+#include "admin-console/cli/base/answer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin-console/cli/base/cli.h"
+#include "util/buf.h"
+#include "util/json_in.h"
+
+const char *text_of(const cJSON *o, const char *key)
+{
+	static char numbers[16][24];
+	static unsigned at;
+	const cJSON *v = json_get(o, key);
+
+	if (cJSON_IsString(v))
+		return v->valuestring;
+	if (cJSON_IsBool(v))
+		return cJSON_IsTrue(v) ? "yes" : "no";
+	if (!cJSON_IsNumber(v))
+		return "";
+	char *text = numbers[at++ % 16];
+	snprintf(text, sizeof(numbers[0]), "%.0f", v->valuedouble);
+	return text;
+}
+
+long long number_of(const cJSON *o, const char *key)
+{
+	return json_int(o, key, 0);
+}
+
+const char *time_of(const cJSON *o, const char *key)
+{
+	static char times[8][32];
+	static unsigned at;
+	const char *t = json_text(o, key);
+	char *text = times[at++ % 8];
+
+	if (t == NULL || strlen(t) < 19)
+		return "";
+	snprintf(text, sizeof(times[0]), "%.10s %.8s", t, t + 11);
+	return text;
+}
+
+const char *date_of(const cJSON *o, const char *key)
+{
+	static char dates[8][32];
+	static unsigned at;
+	const char *t = json_text(o, key);
+	char *text = dates[at++ % 8];
+
+	if (t == NULL || strlen(t) < 19)
+		return "";
+	snprintf(text, sizeof(dates[0]), "%.19sZ", t);
+	return text;
+}
+
+int print_json(const cJSON *root)
+{
+	char *text = cJSON_Print(root);
+	struct buf out;
+	int code;
+
+	buf_init(&out);
+	buf_puts(&out, text);
+	free(text);
+	code = cli_print(&out);
+	buf_done(&out);
+	return code;
+}

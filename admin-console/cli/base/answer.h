@@ -1,0 +1,16 @@
+/* answer.h — members of the server's answers, as people read them. Never NULL. */
+#ifndef CLI_ANSWER_H
+#define CLI_ANSWER_H
+
+#include <cjson/cJSON.h>
+
+/* Numbers as text, borrowed until the 16th call after. */
+const char *text_of(const cJSON *o, const char *key);
+long long number_of(const cJSON *o, const char *key);
+/* "2026-03-01T02:30:00.5Z" as "2026-03-01 02:30:00"; borrowed until the 8th call after. */
+const char *time_of(const cJSON *o, const char *key);
+/* A run date in UTC with its Z: commands read it so whatever zone the task is in. */
+const char *date_of(const cJSON *o, const char *key);
+int print_json(const cJSON *root);
+
+#endif

@@ -1,0 +1,44 @@
+/* table.h — tables for people: columns as wide as they must be, in display cells. */
+#ifndef CLI_TABLE_H
+#define CLI_TABLE_H
+
+#include <cjson/cJSON.h>
+#include <stddef.h>
+
+struct buf;
+
+enum { TABLE_COLUMNS_MAX = 16 };
+
+struct table {
+	const char *titles[TABLE_COLUMNS_MAX];
+	size_t columns;
+	char **cells; /* row by row */
+	size_t cells_n;
+};
+
+/* `titles` separated by |; a title that begins with > is right-aligned. */
+void table_init(struct table *t, const char *titles);
+void table_done(struct table *t);
+void table_add(struct table *t, const char *text); /* the next cell; copied; NULL is "" */
+__attribute__((format(printf, 2, 3))) void table_addf(struct table *t, const char *fmt, ...);
+void table_print(const struct table *t, struct buf *out);
+void table_show(struct table *t); /* to the person, and done with */
+
+/* A cell of an item of an answer: append its text. */
+typedef void cell_fn(const cJSON *item, const char *key, struct buf *out);
+
+/* A column; the last has no title. */
+struct column {
+	const char *title; /* as of table_init() */
+	const char *key;   /* of the item; "a.b": of the object a in it */
+	cell_fn *put;      /* NULL: the member as text */
+};
+
+cell_fn cell_time, cell_date;
+cell_fn cell_list;     /* its texts: "a, b" */
+cell_fn cell_list_all; /* the same; "all" where there is no list */
+
+/* Items as rows, to the person. */
+void rows_show(const struct column *columns, const cJSON *items);
+
+#endif

@@ -1,0 +1,19 @@
+/* ask.h — what verbs run that are rows: ask by the row, show by the row. */
+#ifndef CLI_ASK_H
+#define CLI_ASK_H
+
+#include "admin-console/cli/online/online.h"
+
+int ask(struct asked *q);         /* one call */
+int ask_pages(struct asked *q);   /* a list, page by page with --all */
+int command_ask(struct asked *q); /* a command of the server: `call` is its kind */
+/* One call for each word; a line for each: WORD `done`. */
+int ask_each(struct asked *q, const char *done);
+
+/* --- for those that ask more than once */
+
+int online_get(struct online *o, const char *path, cJSON **ret);
+/* An answer as the verb has it: JSON, table, or its own. */
+int answer_show(struct online *o, const struct asked *q, const cJSON *answer);
+
+#endif
