@@ -3,112 +3,67 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin-console/cli/online/online.h"
+#include "admin-console/cli/online/ask.h"
 #include "util/buf.h"
 #include "util/chain.h"
 #include "util/json_in.h"
 
 #define ANCHORS_MAX 64
 
-struct question {
-	const char *actor, *action, *limit;
-	const char *anchors[ANCHORS_MAX];
-	size_t n_anchors;
-};
-
-enum { KEY_ACTOR = 256, KEY_ACTION, KEY_ANCHOR };
-
-static const struct argp_option list_options[] = {
-	{ "actor", KEY_ACTOR, "NAME", 0, "only this one's", 0 },
-	{ "action", KEY_ACTION, "KIND", 0, "only of this kind: redo, \"save workflow\", ...", 0 },
-	{ "limit", 'n', "N", 0, "rows, default 50", 0 },
-	{ 0 },
-};
-
-static const struct argp_option verify_options[] = {
-	{ "anchor", KEY_ANCHOR, "ID:HASH", 0,
-	  "a row as it once was: from an earlier verify, or the server's log (audit.anchor)", 0 },
-	{ 0 },
-};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct question *q = state->input;
-
-	switch (key) {
-	case KEY_ACTOR:
-		q->actor = arg;
-		return 0;
-	case KEY_ACTION:
-		q->action = arg;
-		return 0;
-	case 'n':
-		q->limit = arg;
-		return 0;
-	case KEY_ANCHOR:
-		if (q->n_anchors == ANCHORS_MAX)
-			argp_error(state, "at most %d anchors", ANCHORS_MAX);
-		if (!strchr(arg, ':') || strlen(strchr(arg, ':') + 1) != CHAIN_HEX - 1)
-			argp_error(state, "--anchor %s: want ID:HASH, the hash of %d hex digits",
-			           arg, CHAIN_HEX - 1);
-		q->anchors[q->n_anchors++] = arg;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
 /* --- list --- */
 
-static void print(const cJSON *items)
-{
-	struct table t;
-	const cJSON *a;
+static const struct opt list_options[] = {
+	{ "actor", 0, "NAME", "only this one's", TAKE_QUERY, "actor" },
+	{ "action", 0, "KIND", "only of this kind: redo, \"save workflow\", ...", TAKE_QUERY,
+	  "action" },
+	{ "limit", 'n', "N", "rows, default 50", TAKE_QUERY, "limit", "50" },
+	{ 0 },
+};
 
-	table_init(&t, ">No.|At|Actor|Action|Object|Detail");
-	cJSON_ArrayForEach(a, items)
-	{
-		table_add(&t, text_of(a, "id"));
-		table_add(&t, time_of(a, "at"));
-		table_add(&t, text_of(a, "actor"));
-		table_add(&t, text_of(a, "action"));
-		table_add(&t, text_of(a, "object"));
-		table_add(&t, text_of(a, "detail"));
-	}
-	table_show(&t);
-}
+static const struct column columns[] = {
+	{ ">No.", "id" },
+	{ "At", "at", cell_time },
+	{ "Actor", "actor" },
+	{ "Action", "action" },
+	{ "Object", "object" },
+	{ "Detail", "detail" },
+	{ 0 },
+};
 
-int cmd_audit_list(struct cli *cli, int argc, char **argv)
-{
-	static const struct argp own = { .options = list_options, .parser = parse };
-	struct question q = { .limit = "50" };
-	struct online o = { 0 };
-	struct buf path;
-	cJSON *root = NULL;
-
-	cli_parse(cli, &own, argc, argv, &q);
-	buf_init(&path);
-	buf_puts(&path, "/api/v1/audit?order=desc");
-	path_arg(&path, "limit", q.limit);
-	path_arg(&path, "actor", q.actor);
-	path_arg(&path, "action", q.action);
-	int code = online_open(cli, &o);
-	if (code == CLI_OK)
-		code = online_call(&o, "GET", buf_str(&path), NULL, &root);
-	if (code == CLI_OK && cli->json)
-		code = print_json(json_get(root, "items"));
-	else if (code == CLI_OK)
-		print(json_get(root, "items"));
-	cJSON_Delete(root);
-	buf_done(&path);
-	online_close(&o);
-	return code;
-}
+const struct verb verb_audit_list = { ask,
+	                              list_options,
+	                              .most = WORDS_NONE,
+	                              .call = "GET /api/v1/audit?order=desc",
+	                              .member = "items",
+	                              .columns = columns };
 
 /* --- verify --- */
 
+static size_t anchors(const struct asked *q)
+{
+	return q->n; /* no other option is kept */
+}
+
+static void check_anchor(struct asked *q, const struct opt *o, const char *arg,
+                         struct argp_state *state)
+{
+	(void)o;
+	if (anchors(q) == ANCHORS_MAX)
+		argp_error(state, "at most %d anchors", ANCHORS_MAX);
+	if (!strchr(arg, ':') || strlen(strchr(arg, ':') + 1) != CHAIN_HEX - 1)
+		argp_error(state, "--anchor %s: want ID:HASH, the hash of %d hex digits", arg,
+		           CHAIN_HEX - 1);
+}
+
+static const struct opt verify_options[] = {
+	{ "anchor", 0, "ID:HASH",
+	  "a row as it once was: from an earlier verify, or the server's log (audit.anchor)",
+	  .check = check_anchor },
+	{ 0 },
+};
+
 struct walk {
-	const struct question *asked;
+	const struct asked *asked;
 	long long id;
 	size_t rows, before; /* all; those from before the chain */
 	size_t met;          /* anchors that are as they were */
@@ -126,8 +81,8 @@ static int anchors_check(struct walk *w, const cJSON *a)
 	const char *id = text_of(a, "id");
 	size_t n = strlen(id);
 
-	for (size_t i = 0; i < w->asked->n_anchors; i++) {
-		const char *anchor = w->asked->anchors[i];
+	for (size_t i = 0; i < anchors(w->asked); i++) {
+		const char *anchor = w->asked->given[i].value;
 
 		if (strncmp(anchor, id, n) != 0 || anchor[n] != ':')
 			continue;
@@ -190,11 +145,11 @@ static int page_check(struct online *o, struct walk *w, struct buf *cursor, bool
 
 static int verdict(struct cli *cli, const struct walk *w)
 {
-	if (w->met < w->asked->n_anchors)
+	if (w->met < anchors(w->asked))
 		return cli_fail(CLI_REFUSED,
 		                "%zu of %zu anchors name rows that are not there: rows at the end "
 		                "were taken away",
-		                w->asked->n_anchors - w->met, w->asked->n_anchors);
+		                anchors(w->asked) - w->met, anchors(w->asked));
 	if (cli->json) {
 		cJSON *all = cJSON_CreateObject();
 
@@ -213,23 +168,22 @@ static int verdict(struct cli *cli, const struct walk *w)
 	return CLI_OK;
 }
 
-int cmd_audit_verify(struct cli *cli, int argc, char **argv)
+static int audit_verify(struct asked *q)
 {
-	static const struct argp own = { .options = verify_options, .parser = parse };
-	struct question q = { 0 };
-	struct walk w = { .asked = &q };
+	struct walk w = { .asked = q };
 	struct online o = { 0 };
 	struct buf cursor;
 	bool more = true;
 
-	cli_parse(cli, &own, argc, argv, &q);
 	buf_init(&cursor);
-	int code = online_open(cli, &o);
+	int code = online_open(q->cli, &o);
 	while (code == CLI_OK && more)
 		code = page_check(&o, &w, &cursor, &more);
 	if (code == CLI_OK)
-		code = verdict(cli, &w);
+		code = verdict(q->cli, &w);
 	buf_done(&cursor);
 	online_close(&o);
 	return code;
 }
+
+const struct verb verb_audit_verify = { audit_verify, verify_options, .most = WORDS_NONE };

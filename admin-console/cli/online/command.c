@@ -6,7 +6,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "admin-console/cli/online/online.h"
+#include "admin-console/cli/online/ask.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/json_in.h"
@@ -105,7 +105,7 @@ static void preview_print(const cJSON *dry, FILE *to)
 	buf_done(&out);
 }
 
-static int ask(long long total)
+static int confirm(long long total)
 {
 	char line[16] = "";
 
@@ -229,7 +229,7 @@ static int preview(struct online *o, const struct sending *s)
 	else if (s->dry_run || total > 1)
 		preview_print(dry, s->dry_run ? stdout : stderr);
 	if (code == CLI_OK && !s->dry_run && total > 1)
-		code = ask(total);
+		code = confirm(total);
 	cJSON_Delete(dry);
 	return code;
 }
@@ -324,163 +324,95 @@ int command_wait(struct online *o, const char *id)
 
 /* --- sirdar command ... --- */
 
-struct options {
-	struct words words;
-	bool open, yes;
-	const char *limit;
-};
-
-static const struct argp_option command_options[] = {
-	{ "open", 'o', NULL, 0, "list: only those not over", 0 },
-	{ "limit", 'n', "N", 0, "list: how many, default 20", 0 },
-	{ "yes", 'y', NULL, 0, "do not ask", 0 },
+static const struct opt options[] = {
+	{ "open", 'o', NULL, "list: only those not over", TAKE_QUERY, "open", "1" },
+	{ "limit", 'n', "N", "list: how many, default 20", TAKE_QUERY, "limit", "20" },
+	{ "yes", 'y', NULL, "do not ask" },
 	{ 0 },
 };
 
-static error_t command_parse(int key, char *arg, struct argp_state *state)
+static const struct column columns[] = {
+	{ ">No", "command" },
+	{ "Kind", "kind" },
+	{ "By", "actor" },
+	{ "State", "state" },
+	{ ">Done", "done" },
+	{ ">Total", "total" },
+	{ ">Failed", "failed" },
+	{ "Created", "created", cell_time },
+	{ 0 },
+};
+
+static int show(struct asked *q)
 {
-	struct options *q = state->input;
-
-	switch (key) {
-	case 'o':
-		q->open = true;
-		return 0;
-	case 'n':
-		q->limit = arg;
-		return 0;
-	case 'y':
-		q->yes = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		words_add(&q->words, arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static int start(struct cli *cli, int argc, char **argv, struct options *q, bool wants_id,
-                 struct online *o)
-{
-	static const struct argp own = { .options = command_options, .parser = command_parse };
-
-	cli_parse(cli, &own, argc, argv, q);
-	if (wants_id != (q->words.n == 1))
-		return cli_fail(CLI_USAGE,
-		                wants_id ? "want one command's number" : "want no words");
-	return online_open(cli, o);
-}
-
-static void list_print(const cJSON *root)
-{
-	struct table t;
-	struct buf out;
-	const cJSON *c;
-
-	table_init(&t, ">No|Kind|By|State|>Done|>Total|>Failed|Created");
-	cJSON_ArrayForEach(c, json_get(root, "items"))
-	{
-		table_add(&t, text_of(c, "command"));
-		table_add(&t, text_of(c, "kind"));
-		table_add(&t, text_of(c, "actor"));
-		table_add(&t, text_of(c, "state"));
-		table_add(&t, text_of(c, "done"));
-		table_add(&t, text_of(c, "total"));
-		table_add(&t, text_of(c, "failed"));
-		table_add(&t, time_of(c, "created"));
-	}
-	buf_init(&out);
-	table_print(&t, &out);
-	cli_print(&out);
-	buf_done(&out);
-	table_done(&t);
-}
-
-int cmd_command_list(struct cli *cli, int argc, char **argv)
-{
-	struct options q = { .limit = "20" };
-	struct online o = { 0 };
-	struct buf path;
-	cJSON *root = NULL;
-	int code = start(cli, argc, argv, &q, false, &o);
-
-	if (code == CLI_OK) {
-		buf_init(&path);
-		buf_puts(&path, "/api/v1/commands");
-		path_arg(&path, "limit", q.limit);
-		path_arg(&path, "open", q.open ? "1" : NULL);
-		code = online_call(&o, "GET", buf_str(&path), NULL, &root);
-		buf_done(&path);
-	}
-	if (code == CLI_OK && cli->json)
-		code = print_json(json_get(root, "items"));
-	else if (code == CLI_OK)
-		list_print(root);
-	cJSON_Delete(root);
-	words_done(&q.words);
-	online_close(&o);
-	return code;
-}
-
-int cmd_command_show(struct cli *cli, int argc, char **argv)
-{
-	struct options q = { 0 };
+	char *path = mem_fmt("/api/v1/commands/%s", word(q, 0));
 	struct online o = { 0 };
 	cJSON *root = NULL;
-	int code = start(cli, argc, argv, &q, true, &o);
-
-	if (code == CLI_OK) {
-		char *path = mem_fmt("/api/v1/commands/%s", q.words.items[0]);
-
-		code = online_call(&o, "GET", path, NULL, &root);
-		free(path);
-	}
-	if (code == CLI_OK && cli->json) {
-		code = print_json(root);
-	} else if (code == CLI_OK) {
-		command_print(root);
-		printf("by %s at %s, request %s\nargs %s\n", text_of(root, "actor"),
-		       time_of(root, "created"), text_of(root, "request_id"),
-		       text_of(root, "args"));
-		code = refused_print(&o, root);
-	}
-	cJSON_Delete(root);
-	words_done(&q.words);
-	online_close(&o);
-	return code;
-}
-
-int cmd_command_wait(struct cli *cli, int argc, char **argv)
-{
-	struct options q = { 0 };
-	struct online o = { 0 };
-	int code = start(cli, argc, argv, &q, true, &o);
+	int code = online_open(q->cli, &o);
 
 	if (code == CLI_OK)
-		code = command_wait(&o, q.words.items[0]);
-	words_done(&q.words);
+		code = online_get(&o, path, &root);
+	if (code == CLI_OK)
+		code = answer_show(&o, q, root);
+	cJSON_Delete(root);
 	online_close(&o);
+	free(path);
 	return code;
 }
 
-/* pause, resume, cancel: the kind is the command's name with a dash. */
-int cmd_command_steer(struct cli *cli, int argc, char **argv)
+static int command_show(struct online *o, const struct asked *q, const cJSON *c)
 {
-	struct options q = { 0 };
+	(void)q;
+	command_print(c);
+	printf("by %s at %s, request %s\nargs %s\n", text_of(c, "actor"), time_of(c, "created"),
+	       text_of(c, "request_id"), text_of(c, "args"));
+	return refused_print(o, c);
+}
+
+static int await(struct asked *q)
+{
 	struct online o = { 0 };
-	int code = start(cli, argc, argv, &q, true, &o);
-	char kind[32];
+	int code = online_open(q->cli, &o);
 
-	snprintf(kind, sizeof(kind), "%s", cli->command->name);
-	*strchr(kind, ' ') = '-';
-	if (code == CLI_OK) {
-		struct sending s = { .kind = kind, .args = cJSON_CreateObject(), .yes = q.yes };
-
-		cJSON_AddStringToObject(s.args, "command", q.words.items[0]);
-		code = command_send(&o, &s);
-		cJSON_Delete(s.args);
-	}
-	words_done(&q.words);
+	if (code == CLI_OK)
+		code = command_wait(&o, word(q, 0));
 	online_close(&o);
 	return code;
 }
+
+static int list(struct asked *q)
+{
+	return q->words.n ? cli_fail(CLI_USAGE, "want no words") : ask(q);
+}
+
+/* A command by its number. */
+static int one(struct asked *q, int (*run)(struct asked *q))
+{
+	return q->words.n == 1 ? run(q) : cli_fail(CLI_USAGE, "want one command's number");
+}
+
+static int one_show(struct asked *q)
+{
+	return one(q, show);
+}
+
+static int one_wait(struct asked *q)
+{
+	return one(q, await);
+}
+
+static int one_steer(struct asked *q)
+{
+	return one(q, command_ask);
+}
+
+const struct verb verb_command_list = { list,
+	                                options,
+	                                0,
+	                                WORDS_ANY,
+	                                .call = "GET /api/v1/commands",
+	                                .member = "items",
+	                                .columns = columns };
+const struct verb verb_command_show = { one_show, options, 0, WORDS_ANY, .show = command_show };
+const struct verb verb_command_wait = { one_wait, options, 0, WORDS_ANY };
+const struct verb verb_command_steer = { one_steer, options, 0, WORDS_ANY, .words = "command" };

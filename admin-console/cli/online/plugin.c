@@ -2,71 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin-console/cli/online/online.h"
+#include "admin-console/cli/online/ask.h"
 #include "util/buf.h"
 #include "util/json_in.h"
-
-struct question {
-	struct words words;
-	cJSON *args;
-};
-
-enum { KEY_SHA256 = 256, KEY_ABI, KEY_BROKER, KEY_GROUP, KEY_EVERYWHERE, KEY_OWN };
-
-static const struct argp_option options[] = {
-	{ "sha256", KEY_SHA256, "HEX", 0, "of the file, as sha256sum says (register)", 0 },
-	{ "abi", KEY_ABI, "N", 0, "its ABI, 1 if not said (register)", 0 },
-	{ "broker", KEY_BROKER, "BROKER", 0,
-	  "meant for this one; again for more (register, enable, release)", 0 },
-	{ "group", KEY_GROUP, "GROUP", 0,
-	  "meant for brokers of this group; again for more (register, enable)", 0 },
-	{ "everywhere", KEY_EVERYWHERE, NULL, 0, "meant for all brokers (enable)", 0 },
-	{ "own", KEY_OWN, NULL, 0, "to TYPE.so, or TYPE.yaml, as it lies there (rollback)", 0 },
-	{ 0 },
-};
-
-static void put_item(cJSON *args, const char *key, const char *value)
-{
-	cJSON *list = cJSON_GetObjectItemCaseSensitive(args, key);
-
-	if (list == NULL)
-		list = cJSON_AddArrayToObject(args, key);
-	cJSON_AddItemToArray(list, cJSON_CreateString(value));
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct question *q = state->input;
-	char *end = NULL;
-
-	switch (key) {
-	case KEY_SHA256:
-		cJSON_AddStringToObject(q->args, "sha256", arg);
-		return 0;
-	case KEY_ABI:
-		cJSON_AddNumberToObject(q->args, "abi", (double)strtol(arg, &end, 10));
-		if (end == arg || *end != '\0')
-			argp_error(state, "'%s' is no number", arg);
-		return 0;
-	case KEY_BROKER:
-		put_item(q->args, "brokers", arg);
-		return 0;
-	case KEY_GROUP:
-		put_item(q->args, "groups", arg);
-		return 0;
-	case KEY_EVERYWHERE:
-		cJSON_AddArrayToObject(q->args, "brokers");
-		return 0;
-	case KEY_OWN:
-		cJSON_AddBoolToObject(q->args, "own", true);
-		return 0;
-	case ARGP_KEY_ARG:
-		words_add(&q->words, arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 /* --- list --- */
 
@@ -126,27 +64,20 @@ static void print(const cJSON *plugins, const cJSON *types)
 	table_show(&t);
 }
 
-int cmd_plugin_list(struct cli *cli, int argc, char **argv)
+static int list_show(struct online *o, const struct asked *q, const cJSON *answer)
 {
-	static const struct argp own = { 0 };
-	struct online o = { 0 };
-	cJSON *root = NULL, *types = NULL;
+	cJSON *types = NULL;
+	int code = online_get(o, "/api/v1/types", &types);
 
-	cli_parse(cli, &own, argc, argv, NULL);
-	int code = online_open(cli, &o);
+	(void)q;
 	if (code == CLI_OK)
-		code = online_call(&o, "GET", "/api/v1/plugins", NULL, &root);
-	if (code == CLI_OK && !cli->json)
-		code = online_call(&o, "GET", "/api/v1/types", NULL, &types);
-	if (code == CLI_OK && cli->json)
-		code = print_json(json_get(root, "plugins"));
-	else if (code == CLI_OK)
-		print(json_get(root, "plugins"), json_get(types, "types"));
-	cJSON_Delete(root);
+		print(json_get(answer, "plugins"), json_get(types, "types"));
 	cJSON_Delete(types);
-	online_close(&o);
 	return code;
 }
+
+const struct verb verb_plugin_list = { ask, .most = WORDS_NONE, .call = "GET /api/v1/plugins",
+	                               .member = "plugins", .show = list_show };
 
 /* --- show: what runs where, also of former versions --- */
 
@@ -255,71 +186,51 @@ static int show(struct cli *cli, const char *name, const cJSON *plugins, const c
 	return code;
 }
 
-int cmd_plugin_show(struct cli *cli, int argc, char **argv)
+static int plugin_show(struct asked *q)
 {
-	static const struct argp own = { .parser = parse };
-	struct question q = { .args = NULL };
 	struct online o = { 0 };
 	cJSON *plugins = NULL, *types = NULL;
-	int code = CLI_OK;
+	int code = online_open(q->cli, &o);
 
-	cli_parse(cli, &own, argc, argv, &q);
-	if (q.words.n != 1)
-		code = cli_fail(CLI_USAGE, "usage: sirdar plugin show TYPE");
 	if (code == CLI_OK)
-		code = online_open(cli, &o);
+		code = online_get(&o, "/api/v1/plugins", &plugins);
 	if (code == CLI_OK)
-		code = online_call(&o, "GET", "/api/v1/plugins", NULL, &plugins);
+		code = online_get(&o, "/api/v1/types", &types);
 	if (code == CLI_OK)
-		code = online_call(&o, "GET", "/api/v1/types", NULL, &types);
-	if (code == CLI_OK)
-		code = show(cli, q.words.items[0], plugins, types);
+		code = show(q->cli, word(q, 0), plugins, types);
 	cJSON_Delete(plugins);
 	cJSON_Delete(types);
-	words_done(&q.words);
 	online_close(&o);
 	return code;
 }
+
+const struct verb verb_plugin_show = { plugin_show, NULL, 1, 1 };
 
 /* --- changes --- */
 
-static const struct {
-	const char *command, *kind;
-	size_t least, most; /* words: TYPE [VERSION] */
-} sendings[] = {
-	{ "plugin register", "plugin-register", 2, 2 },
-	{ "plugin enable", "plugin-enable", 1, 2 },
-	{ "plugin drain", "plugin-drain", 1, 1 },
-	{ "plugin rollback", "plugin-rollback", 1, 1 },
-	{ "plugin remove", "plugin-remove", 2, 2 },
-	{ "plugin release", "plugin-release", 1, 1 },
+static void put_everywhere(struct asked *q, const struct opt *o, const char *arg,
+                           struct argp_state *state)
+{
+	(void)o;
+	(void)arg;
+	(void)state;
+	cJSON_AddArrayToObject(q->body, "brokers");
+}
+
+static const struct opt options[] = {
+	{ "sha256", 0, "HEX", "of the file, as sha256sum says (register)", TAKE_TEXT, "sha256" },
+	{ "abi", 0, "N", "its ABI, 1 if not said (register)", TAKE_NUMBER, "abi",
+	  .check = check_number },
+	{ "broker", 0, "BROKER", "meant for this one; again for more (register, enable, release)",
+	  TAKE_ITEM, "brokers" },
+	{ "group", 0, "GROUP", "meant for brokers of this group; again for more (register, enable)",
+	  TAKE_ITEM, "groups" },
+	{ "everywhere", 0, NULL, "meant for all brokers (enable)", .check = put_everywhere },
+	{ "own", 0, NULL, "to TYPE.so, or TYPE.yaml, as it lies there (rollback)", TAKE_TRUE,
+	  "own" },
+	{ 0 },
 };
 
-int cmd_plugin_steer(struct cli *cli, int argc, char **argv)
-{
-	static const struct argp own = { .options = options, .parser = parse };
-	struct question q = { .args = cJSON_CreateObject() };
-	struct online o = { 0 };
-	size_t which = 0;
-	int code = CLI_OK;
-
-	cli_parse(cli, &own, argc, argv, &q);
-	while (strcmp(sendings[which].command, cli->command->name) != 0)
-		which++;
-	if (q.words.n < sendings[which].least || q.words.n > sendings[which].most)
-		code = cli_fail(CLI_USAGE, "usage: sirdar %s %s", cli->command->name,
-		                cli->command->args);
-	if (code == CLI_OK)
-		code = online_open(cli, &o);
-	if (code == CLI_OK) {
-		struct sending s = { .kind = sendings[which].kind, .args = q.args };
-		cJSON_AddStringToObject(q.args, "type", q.words.items[0]);
-		if (q.words.n > 1)
-			cJSON_AddStringToObject(q.args, "version", q.words.items[1]);
-		code = command_send(&o, &s);
-	}
-	cJSON_Delete(q.args);
-	words_done(&q.words);
-	online_close(&o);
-	return code;
-}
+const struct verb verb_plugin_both = { command_ask, options, 2, 2, .words = "type version" };
+const struct verb verb_plugin_enable = { command_ask, options, 1, 2, .words = "type version" };
+const struct verb verb_plugin_type = { command_ask, options, 1, 1, .words = "type" };

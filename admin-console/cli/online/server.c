@@ -2,16 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "admin-console/cli/online/online.h"
+#include "admin-console/cli/online/ask.h"
 #include "util/buf.h"
 #include "util/json_in.h"
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	(void)arg;
-	(void)state;
-	return key == 'y' ? 0 : ARGP_ERR_UNKNOWN;
-}
 
 static void print_standbys(const cJSON *root)
 {
@@ -54,44 +47,48 @@ static void print_problems(const cJSON *root)
 		printf("problem: %s\n", line->valuestring);
 }
 
-int cmd_server_status(struct cli *cli, int argc, char **argv)
+static int status_show(struct online *o, const struct asked *q, const cJSON *root)
 {
-	static const struct argp own = { .parser = parse };
-	struct online o = { 0 };
-	cJSON *root = NULL;
-
-	cli_parse(cli, &own, argc, argv, NULL);
-	int code = online_open(cli, &o);
-	if (code == CLI_OK)
-		code = online_call(&o, "GET", "/api/v1/server", NULL, &root);
-	if (code == CLI_OK && cli->json) {
-		code = print_json(root);
-	} else if (code == CLI_OK) {
-		printf("%s at %s leads since %s, epoch %s\n", text_of(root, "name"),
-		       text_of(root, "address"), text_of(root, "since"), text_of(root, "epoch"));
-		print_elects(json_text(root, "elects"));
-		print_standbys(root);
-		print_problems(root);
-	}
-	cJSON_Delete(root);
-	online_close(&o);
-	return code;
+	(void)o;
+	(void)q;
+	printf("%s at %s leads since %s, epoch %s\n", text_of(root, "name"),
+	       text_of(root, "address"), text_of(root, "since"), text_of(root, "epoch"));
+	print_elects(json_text(root, "elects"));
+	print_standbys(root);
+	print_problems(root);
+	return CLI_OK;
 }
 
-static void nodes_print(const cJSON *root)
-{
-	static const char *const columns[] = { "name", "mode",    "status",      "host",
-		                               "port", "version", "description", NULL };
-	struct table t;
-	const cJSON *n, *p;
+const struct verb verb_server_status = { ask, .most = WORDS_NONE, .call = "GET /api/v1/server",
+	                                 .show = status_show };
 
-	table_init(&t, "Name|Mode|Status|Host|>Port|Version|Description");
-	cJSON_ArrayForEach(n, json_get(root, "nodes"))
-	{
-		for (size_t i = 0; columns[i]; i++)
-			table_add(&t, text_of(n, columns[i]));
-	}
-	table_show(&t);
+static const struct opt step_down_options[] = {
+	{ "yes", 'y', NULL, "do not ask" },
+	{ 0 },
+};
+
+const struct verb verb_step_down = { command_ask, step_down_options, .most = WORDS_NONE,
+	                             .call = "step-down", .sure = true };
+
+/* --- nodes --- */
+
+static const struct column node_columns[] = {
+	{ "Name", "name" },
+	{ "Mode", "mode" },
+	{ "Status", "status" },
+	{ "Host", "host" },
+	{ ">Port", "port" },
+	{ "Version", "version" },
+	{ "Description", "description" },
+	{ 0 },
+};
+
+static int nodes_show(struct online *o, const struct asked *q, const cJSON *root)
+{
+	const cJSON *p;
+
+	(void)o;
+	rows_show(q->verb->columns, json_get(root, "nodes"));
 	if (text_of(root, "error")[0])
 		fprintf(stderr, "etcd is away: %s\n", text_of(root, "error"));
 	cJSON_ArrayForEach(p, json_get(root, "problems"))
@@ -99,81 +96,12 @@ static void nodes_print(const cJSON *root)
 		fprintf(stderr, "%s %s: %s\n", text_of(p, "what"), text_of(p, "name"),
 		        text_of(p, "text"));
 	}
+	return CLI_OK;
 }
 
-int cmd_node_list(struct cli *cli, int argc, char **argv)
-{
-	static const struct argp own = { .parser = parse };
-	struct online o = { 0 };
-	cJSON *root = NULL;
-
-	cli_parse(cli, &own, argc, argv, NULL);
-	int code = online_open(cli, &o);
-	if (code == CLI_OK)
-		code = online_call(&o, "GET", "/api/v1/nodes", NULL, &root);
-	if (code == CLI_OK && cli->json)
-		code = print_json(root);
-	else if (code == CLI_OK)
-		nodes_print(root);
-	cJSON_Delete(root);
-	online_close(&o);
-	return code;
-}
-
-static error_t forget_parse(int key, char *arg, struct argp_state *state)
-{
-	const char **node = state->input;
-
-	if (key == ARGP_KEY_ARG && !*node)
-		*node = arg;
-	else if (key == ARGP_KEY_ARG)
-		argp_error(state, "one node at a time");
-	else if (key == ARGP_KEY_END && !*node)
-		argp_error(state, "which node? its name or its id");
-	else
-		return key == 'y' ? 0 : ARGP_ERR_UNKNOWN;
-	return 0;
-}
-
-int cmd_node_forget(struct cli *cli, int argc, char **argv)
-{
-	static const struct argp own = { .parser = forget_parse };
-	struct online o = { 0 };
-	const char *node = NULL;
-
-	cli_parse(cli, &own, argc, argv, &node);
-	int code = online_open(cli, &o);
-	if (code == CLI_OK) {
-		struct sending s = { .kind = "node-forget",
-			             .args = cJSON_CreateObject(),
-			             .yes = true };
-
-		cJSON_AddStringToObject(s.args, "node", node);
-		code = command_send(&o, &s);
-		cJSON_Delete(s.args);
-	}
-	online_close(&o);
-	return code;
-}
-
-int cmd_server_step_down(struct cli *cli, int argc, char **argv)
-{
-	static const struct argp_option options[] = {
-		{ "yes", 'y', NULL, 0, "do not ask", 0 },
-		{ 0 },
-	};
-	static const struct argp own = { .options = options, .parser = parse };
-	struct online o = { 0 };
-
-	cli_parse(cli, &own, argc, argv, NULL);
-	int code = online_open(cli, &o);
-	if (code == CLI_OK) {
-		struct sending s = { .kind = "step-down",
-			             .args = cJSON_CreateObject(),
-			             .yes = true };
-		code = command_send(&o, &s);
-		cJSON_Delete(s.args);
-	}
-	online_close(&o);
-	return code;
-}
+const struct verb verb_node_list = { ask, .most = WORDS_NONE, .call = "GET /api/v1/nodes",
+	                             .columns = node_columns, .show = nodes_show };
+const struct verb verb_node_forget = {
+	command_ask,     NULL,        1, 1, "which node? its name or its id", "one node at a time",
+	.words = "node", .sure = true
+};
