@@ -5,7 +5,6 @@
 #include "admin-console/cli/online/online.h"
 
 int ask(struct asked *q);         /* one call */
-int ask_pages(struct asked *q);   /* a list, page by page with --all */
 int command_ask(struct asked *q); /* a command of the server: `call` is its kind */
 /* One call for each word; a line for each: WORD `done`. */
 int ask_each(struct asked *q, const char *done);

@@ -2,83 +2,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin-console/cli/online/online.h"
+#include "admin-console/cli/online/ask.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/json_in.h"
 
-struct options {
-	struct words words;
-	const char *state, *from, *to, *limit, *sort, *prefix;
-	bool all;
-};
-
-static const struct argp_option list_options[] = {
-	{ "state", 's', "STATES", 0, "only those in these states, a,b", 0 },
-	{ "from", 'f', "T", 0, "runs: run dates from here (UTC, or with an offset)", 0 },
-	{ "to", 't', "T", 0, "runs: run dates before this", 0 },
-	{ "limit", 'n', "N", 0, "at most so many, default 50", 0 },
-	{ "sort", 'S', "BY", 0, "runs: run_date, change, start, end, priority, state", 0 },
-	{ "all", 'a', NULL, 0, "all of them, page by page", 0 },
+static const struct opt list_options[] = {
+	{ "state", 's', "STATES", "only those in these states, a,b" },
+	{ "from", 'f', "T", "runs: run dates from here (UTC, or with an offset)" },
+	{ "to", 't', "T", "runs: run dates before this" },
+	{ "limit", 'n', "N", "at most so many, default 50" },
+	{ "sort", 'S', "BY", "runs: run_date, change, start, end, priority, state" },
+	{ "all", 'a', NULL, "all of them, page by page" },
 	{ 0 },
 };
 
-static error_t list_parse(int key, char *arg, struct argp_state *state)
-{
-	struct options *q = state->input;
-
-	switch (key) {
-	case 's':
-		q->state = arg;
-		return 0;
-	case 'f':
-		q->from = arg;
-		return 0;
-	case 't':
-		q->to = arg;
-		return 0;
-	case 'n':
-		q->limit = arg;
-		return 0;
-	case 'S':
-		q->sort = arg;
-		return 0;
-	case 'a':
-		q->all = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		words_add(&q->words, arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static int open_with(struct cli *cli, int argc, char **argv, struct options *q, size_t least,
-                     size_t most, struct online *o)
-{
-	static const struct argp own = { .options = list_options, .parser = list_parse };
-
-	cli_parse(cli, &own, argc, argv, q);
-	if (q->words.n < least || q->words.n > most)
-		return cli_fail(CLI_USAGE, "usage: sirdar %s %s", cli->command->name,
-		                cli->command->args);
-	return online_open(cli, o);
-}
-
-static int end(struct online *o, struct options *q, int code)
-{
-	words_done(&q->words);
-	online_close(o);
-	return code;
-}
-
 /* --- lists, page by page --- */
-
-struct listed {
-	const char *key;
-	bool time;
-};
 
 /* How far those that run say they are: asked for in pieces, as addresses are short. */
 static int progress_add(struct online *o, cJSON *items)
@@ -118,40 +57,12 @@ static int progress_add(struct online *o, cJSON *items)
 }
 
 /* One item may stand for many dates that were left out together. */
-static void cell_add(struct table *t, const cJSON *e, const struct listed *c)
+static void cell_reason(const cJSON *e, const char *key, struct buf *out)
 {
-	char *text;
-
-	if (strcmp(c->key, "reason") != 0 || json_get(e, "dates") == NULL) {
-		bool date = strcmp(c->key, "run_date") == 0;
-
-		table_add(t, date      ? date_of(e, c->key)
-		             : c->time ? time_of(e, c->key)
-		                       : text_of(e, c->key));
-		return;
-	}
-	text = mem_fmt("%s, %lld dates up to %s", text_of(e, "reason"), number_of(e, "dates"),
-	               date_of(e, "last_date"));
-	table_add(t, text);
-	free(text);
-}
-
-static void rows_add(struct table *t, const cJSON *items, const struct listed *columns)
-{
-	const cJSON *e;
-
-	cJSON_ArrayForEach(e, items) for (size_t i = 0; i < t->columns; i++)
-		cell_add(t, e, &columns[i]);
-}
-
-static void table_out(struct table *t)
-{
-	struct buf out;
-
-	buf_init(&out);
-	table_print(t, &out);
-	cli_print(&out);
-	buf_done(&out);
+	buf_puts(out, text_of(e, key));
+	if (json_get(e, "dates") != NULL)
+		buf_printf(out, ", %lld dates up to %s", number_of(e, "dates"),
+		           date_of(e, "last_date"));
 }
 
 static void json_lines(const cJSON *items, bool *first)
@@ -169,8 +80,8 @@ static void json_lines(const cJSON *items, bool *first)
 }
 
 /* A page's table is printed before the next page is asked for: nothing grows with the list. */
-static int list_show(struct online *o, const char *path, bool all, const char *titles,
-                     const struct listed *columns, int (*more)(struct online *o, cJSON *items))
+static int list_show(struct online *o, const char *path, bool all, const struct column *columns,
+                     int (*more)(struct online *o, cJSON *items))
 {
 	bool first = true;
 	char *cursor = NULL;
@@ -193,16 +104,10 @@ static int list_show(struct online *o, const char *path, bool all, const char *t
 				cursor = mem_str(json_text(root, "cursor"));
 			if (more != NULL)
 				code = more(o, items);
-			if (o->cli->json) {
+			if (o->cli->json)
 				json_lines(items, &first);
-			} else {
-				struct table t;
-
-				table_init(&t, titles);
-				rows_add(&t, items, columns);
-				table_out(&t);
-				table_done(&t);
-			}
+			else
+				rows_show(columns, items);
 		}
 		cJSON_Delete(root);
 		buf_done(&page);
@@ -215,82 +120,111 @@ static int list_show(struct online *o, const char *path, bool all, const char *t
 	return code;
 }
 
-int cmd_task_list(struct cli *cli, int argc, char **argv)
-{
-	static const struct listed columns[] = { { "task", 0 },     { "title", 0 },
-		                                 { "state", 0 },    { "frozen", 0 },
-		                                 { "type", 0 },     { "owner", 0 },
-		                                 { "priority", 0 }, { "planned_through", 1 } };
-	struct options q = { 0 };
-	struct online o = { 0 };
-	struct buf path;
-	int code = open_with(cli, argc, argv, &q, 0, 1, &o);
+static const struct column task_columns[] = {
+	{ "Task", "task" },
+	{ "Title", "title" },
+	{ "State", "state" },
+	{ "Frozen", "frozen" },
+	{ "Type", "type" },
+	{ "Owner", "owner" },
+	{ ">Priority", "priority" },
+	{ "Planned through", "planned_through", cell_time },
+	{ 0 },
+};
 
-	if (code != CLI_OK)
-		return end(&o, &q, code);
+static const struct column run_columns[] = {
+	{ "Task", "task" },
+	{ "Run date", "run_date", cell_date },
+	{ "State", "state" },
+	{ ">Permille", "progress_permille" },
+	{ "Reason", "reason", cell_reason },
+	{ ">Attempt", "attempt" },
+	{ "Broker", "broker" },
+	{ "Started", "started", cell_time },
+	{ "Ended", "ended", cell_time },
+	{ "Id", "id" },
+	{ 0 },
+};
+
+static const struct column workflow_columns[] = {
+	{ "Workflow", "name" },
+	{ "Title", "title" },
+	{ ">Version", "version" },
+	{ "Retired", "retired" },
+	{ "By", "actor" },
+	{ "At", "at", cell_time },
+	{ 0 },
+};
+
+static int list(struct asked *q, struct buf *path, bool all,
+                int (*more)(struct online *o, cJSON *items))
+{
+	struct online o = { 0 };
+	int code = online_open(q->cli, &o);
+
+	if (code == CLI_OK)
+		code = list_show(&o, buf_str(path), all, q->verb->columns, more);
+	online_close(&o);
+	buf_done(path);
+	return code;
+}
+
+static void limit_put(const struct asked *q, struct buf *path)
+{
+	const char *limit = given(q, "limit");
+
+	path_arg(path, "limit", limit != NULL ? limit : given(q, "all") ? "500" : "50");
+}
+
+static int task_list(struct asked *q)
+{
+	struct buf path;
+
 	buf_init(&path);
 	buf_puts(&path, "/api/v1/tasks");
-	path_arg(&path, "prefix", q.words.n > 0 ? q.words.items[0] : NULL);
-	path_arg(&path, "states", q.state);
-	path_arg(&path, "limit", q.limit != NULL ? q.limit : q.all ? "500" : "50");
-	code = list_show(&o, buf_str(&path), q.all,
-	                 "Task|Title|State|Frozen|Type|Owner|>Priority|Planned through", columns,
-	                 NULL);
-	buf_done(&path);
-	return end(&o, &q, code);
+	path_arg(&path, "prefix", word(q, 0));
+	path_arg(&path, "states", given(q, "state"));
+	limit_put(q, &path);
+	return list(q, &path, given(q, "all"), NULL);
 }
 
-int cmd_workflow_list(struct cli *cli, int argc, char **argv)
+static int workflow_list(struct asked *q)
 {
-	static const struct argp_option options[] = {
-		{ "all", 'a', NULL, 0, "retired ones too", 0 }, { 0 }
-	};
-	static const struct argp own = { .options = options, .parser = list_parse };
-	static const struct listed columns[] = { { "name", 0 },    { "title", 0 }, { "version", 0 },
-		                                 { "retired", 0 }, { "actor", 0 }, { "at", 1 } };
-	struct options q = { 0 };
-	struct online o = { 0 };
-
-	cli_parse(cli, &own, argc, argv, &q);
-	int code = q.words.n ? cli_fail(CLI_USAGE, "'%s' is one word too many", q.words.items[0])
-	                     : online_open(cli, &o);
-	if (code == CLI_OK)
-		code = list_show(&o,
-		                 q.all ? "/api/v1/workflows?limit=500&all=true"
-		                       : "/api/v1/workflows?limit=500",
-		                 true, "Workflow|Title|>Version|Retired|By|At", columns, NULL);
-	return end(&o, &q, code);
-}
-
-int cmd_run_list(struct cli *cli, int argc, char **argv)
-{
-	static const struct listed columns[] = { { "task", 0 },   { "run_date", 0 },
-		                                 { "state", 0 },  { "progress_permille", 0 },
-		                                 { "reason", 0 }, { "attempt", 0 },
-		                                 { "broker", 0 }, { "started", 1 },
-		                                 { "ended", 1 },  { "id", 0 } };
-	struct options q = { 0 };
-	struct online o = { 0 };
 	struct buf path;
-	int code = open_with(cli, argc, argv, &q, 0, 1, &o);
 
-	if (code != CLI_OK)
-		return end(&o, &q, code);
+	if (q->words.n)
+		return cli_fail(CLI_USAGE, "'%s' is one word too many", word(q, 0));
+	buf_init(&path);
+	buf_puts(&path, "/api/v1/workflows?limit=500");
+	path_arg(&path, "all", given(q, "all") ? "true" : NULL);
+	return list(q, &path, true, NULL);
+}
+
+static int run_list(struct asked *q)
+{
+	struct buf path;
+
 	buf_init(&path);
 	buf_puts(&path, "/api/v1/instances");
-	path_arg(&path, "task", q.words.n > 0 ? q.words.items[0] : NULL);
-	path_arg(&path, "states", q.state);
-	path_arg(&path, "from", q.from);
-	path_arg(&path, "to", q.to);
-	path_arg(&path, "sort", q.sort);
-	path_arg(&path, "limit", q.limit != NULL ? q.limit : q.all ? "500" : "50");
-	path_arg(&path, "order", q.all ? NULL : "desc");
-	code = list_show(&o, buf_str(&path), q.all,
-	                 "Task|Run date|State|>Permille|Reason|>Attempt|Broker|Started|Ended|Id",
-	                 columns, progress_add);
-	buf_done(&path);
-	return end(&o, &q, code);
+	path_arg(&path, "task", word(q, 0));
+	path_arg(&path, "states", given(q, "state"));
+	path_arg(&path, "from", given(q, "from"));
+	path_arg(&path, "to", given(q, "to"));
+	path_arg(&path, "sort", given(q, "sort"));
+	limit_put(q, &path);
+	path_arg(&path, "order", given(q, "all") ? NULL : "desc");
+	return list(q, &path, given(q, "all"), progress_add);
 }
+
+static const struct opt workflow_options[] = {
+	{ "all", 'a', NULL, "retired ones too" },
+	{ 0 },
+};
+
+const struct verb verb_task_list = { task_list, list_options, 0, 1, .columns = task_columns };
+const struct verb verb_workflow_list = { workflow_list, workflow_options, 0, WORDS_ANY,
+	                                 .columns = workflow_columns };
+const struct verb verb_run_list = { run_list, list_options, 0, 1, .columns = run_columns };
 
 /* --- one thing --- */
 
@@ -311,17 +245,12 @@ static void fields_print(const cJSON *root)
 	}
 }
 
-static int show(struct online *o, const char *path)
+static int fields_show(struct online *o, const struct asked *q, const cJSON *root)
 {
-	cJSON *root = NULL;
-	int code = online_call(o, "GET", path, NULL, &root);
-
-	if (code == CLI_OK && o->cli->json)
-		code = print_json(root);
-	else if (code == CLI_OK)
-		fields_print(root);
-	cJSON_Delete(root);
-	return code;
+	(void)o;
+	(void)q;
+	fields_print(root);
+	return CLI_OK;
 }
 
 static void links_print(const cJSON *root, const char *list, const char *who)
@@ -338,105 +267,97 @@ static void links_print(const cJSON *root, const char *list, const char *who)
 	}
 }
 
-int cmd_task_show(struct cli *cli, int argc, char **argv)
+static int task_show(struct online *o, const struct asked *q, const cJSON *root)
 {
-	struct options q = { 0 };
-	struct online o = { 0 };
-	struct buf path;
 	cJSON *links = NULL;
-	int code = open_with(cli, argc, argv, &q, 1, 1, &o);
+	struct buf path;
 
-	if (code != CLI_OK)
-		return end(&o, &q, code);
+	fields_print(root);
 	buf_init(&path);
-	buf_puts(&path, "/api/v1/tasks/");
-	path_part(&path, q.words.items[0]);
-	code = show(&o, buf_str(&path));
-	if (code == CLI_OK && !cli->json) {
-		buf_clear(&path);
-		buf_puts(&path, "/api/v1/links/");
-		path_part(&path, q.words.items[0]);
-		code = online_call(&o, "GET", buf_str(&path), NULL, &links);
-		puts("needs");
-		links_print(links, "parents", "parent");
-		puts("is needed by");
-		links_print(links, "children", "child");
-	}
+	buf_puts(&path, "/api/v1/links/");
+	path_part(&path, word(q, 0));
+	int code = online_get(o, buf_str(&path), &links);
+	puts("needs");
+	links_print(links, "parents", "parent");
+	puts("is needed by");
+	links_print(links, "children", "child");
 	cJSON_Delete(links);
 	buf_done(&path);
-	return end(&o, &q, code);
+	return code;
 }
 
-/* /api/v1/instances/ID with what follows. Owned; NULL and *ret_code on failure. */
-static char *instance_path(struct online *o, const struct options *q, const char *after,
-                           int *ret_code)
+const struct verb verb_task_show = {
+	ask, list_options, 1, 1, .call = "GET /api/v1/tasks/{}", .show = task_show
+};
+
+/* --- one instance: its id from the words, what follows from the verb's `call` --- */
+
+static char *instance_path(struct online *o, const struct asked *q, int *ret_code)
 {
 	char *id = NULL, *path = NULL;
 
-	*ret_code = online_resolve(o, q->words.items[0], q->words.n > 1 ? q->words.items[1] : NULL,
-	                           &id);
+	*ret_code = online_resolve(o, word(q, 0), word(q, 1), &id);
 	if (*ret_code == CLI_OK)
-		path = mem_fmt("/api/v1/instances/%s%s", id, after);
+		path = mem_fmt("/api/v1/instances/%s%s", id, q->verb->call);
 	free(id);
 	return path;
 }
 
-int cmd_run_show(struct cli *cli, int argc, char **argv)
+static int instance_show(struct asked *q)
 {
-	struct options q = { 0 };
-	struct online o = { 0 };
-	int code = open_with(cli, argc, argv, &q, 1, 2, &o);
-	char *path = code == CLI_OK ? instance_path(&o, &q, "", &code) : NULL;
-
-	if (path != NULL)
-		code = show(&o, path);
-	free(path);
-	return end(&o, &q, code);
-}
-
-int cmd_run_history(struct cli *cli, int argc, char **argv)
-{
-	static const struct listed columns[] = { { "at", 1 },      { "event", 0 },
-		                                 { "from", 0 },    { "to", 0 },
-		                                 { "reason", 0 },  { "generation", 0 },
-		                                 { "attempt", 0 }, { "broker", 0 },
-		                                 { "cause", 0 },   { "note", 0 } };
-	struct options q = { 0 };
-	struct online o = { 0 };
-	int code = open_with(cli, argc, argv, &q, 1, 2, &o);
-	char *path = code == CLI_OK ? instance_path(&o, &q, "/events?limit=500", &code) : NULL;
-
-	if (path != NULL)
-		code = list_show(&o, path, true,
-		                 "At|Event|From|To|Reason|>Gen|>Attempt|Broker|>Command|Note",
-		                 columns, NULL);
-	free(path);
-	return end(&o, &q, code);
-}
-
-int cmd_why(struct cli *cli, int argc, char **argv)
-{
-	struct options q = { 0 };
 	struct online o = { 0 };
 	cJSON *root = NULL;
-	int code = open_with(cli, argc, argv, &q, 1, 2, &o);
-	char *path = code == CLI_OK ? instance_path(&o, &q, "/why", &code) : NULL;
+	char *path = NULL;
+	int code = online_open(q->cli, &o);
 
-	if (path != NULL)
-		code = online_call(&o, "GET", path, NULL, &root);
-	if (root != NULL && cli->json) {
-		code = print_json(root);
-	} else if (root != NULL) {
-		printf("%s: %s\n", text_of(root, "state"), text_of(root, "line"));
-		if (text_of(root, "opens")[0] != '\0')
-			printf("opens with: %s\n", text_of(root, "opens"));
-		if (text_of(root, "expected")[0] != '\0')
-			printf("expected: %s\n", text_of(root, "expected"));
-	}
+	if (code == CLI_OK)
+		path = instance_path(&o, q, &code);
+	if (path != NULL && q->verb->columns != NULL)
+		code = list_show(&o, path, true, q->verb->columns, NULL);
+	else if (path != NULL)
+		code = online_get(&o, path, &root);
+	if (root != NULL)
+		code = answer_show(&o, q, root);
 	cJSON_Delete(root);
 	free(path);
-	return end(&o, &q, code);
+	online_close(&o);
+	return code;
 }
+
+static const struct column event_columns[] = {
+	{ "At", "at", cell_time },
+	{ "Event", "event" },
+	{ "From", "from" },
+	{ "To", "to" },
+	{ "Reason", "reason", cell_reason },
+	{ ">Gen", "generation" },
+	{ ">Attempt", "attempt" },
+	{ "Broker", "broker" },
+	{ ">Command", "cause" },
+	{ "Note", "note" },
+	{ 0 },
+};
+
+static int why_show(struct online *o, const struct asked *q, const cJSON *root)
+{
+	(void)o;
+	(void)q;
+	printf("%s: %s\n", text_of(root, "state"), text_of(root, "line"));
+	if (text_of(root, "opens")[0] != '\0')
+		printf("opens with: %s\n", text_of(root, "opens"));
+	if (text_of(root, "expected")[0] != '\0')
+		printf("expected: %s\n", text_of(root, "expected"));
+	return CLI_OK;
+}
+
+const struct verb verb_run_show = { instance_show, list_options,       1, 2,
+	                            .call = "",    .show = fields_show };
+const struct verb verb_run_history = {
+	instance_show, list_options, 1, 2, .call = "/events?limit=500", .columns = event_columns
+};
+const struct verb verb_why = {
+	instance_show, list_options, 1, 2, .call = "/why", .show = why_show
+};
 
 /* --- brokers, status --- */
 
@@ -480,142 +401,91 @@ static void broker_notes(const cJSON *b)
 	               text_of(y, "type"), text_of(y, "starts"));
 }
 
-static void brokers_print(const cJSON *root)
+static void cell_types(const cJSON *b, const char *key, struct buf *out)
 {
-	struct table t;
-	const cJSON *b, *y;
+	const cJSON *y;
 
-	table_init(&t, "Name|State|>Running|>Slots|>CPU %|>Load|>Memory %|Types|Address");
-	cJSON_ArrayForEach(b, json_get(root, "brokers"))
+	cJSON_ArrayForEach(y, json_get(b, key))
 	{
-		struct buf types;
-
-		buf_init(&types);
-		cJSON_ArrayForEach(y, json_get(b, "types")) broker_type(b, y, &types);
-		table_add(&t, text_of(b, "name"));
-		table_add(&t, !json_true(b, "online")   ? "offline"
-		              : json_true(b, "drained") ? "drained"
-		              : json_true(b, "accepts") ? "accepts"
-		                                        : text_of(b, "why_not"));
-		table_add(&t, text_of(b, "running"));
-		table_add(&t, text_of(b, "slots"));
-		table_addf(&t, "%lld", number_of(b, "cpu_permille") / 10);
-		table_addf(&t, "%.2f", (double)number_of(b, "load_permille") / 1000.0);
-		table_addf(&t, "%lld", number_of(b, "memory_permille") / 10);
-		table_add(&t, buf_str(&types));
-		table_add(&t, text_of(b, "address"));
-		buf_done(&types);
+		broker_type(b, y, out);
 	}
-	table_out(&t);
-	table_done(&t);
-	cJSON_ArrayForEach(b, json_get(root, "brokers")) broker_notes(b);
 }
 
-int cmd_broker_list(struct cli *cli, int argc, char **argv)
+static void cell_state(const cJSON *b, const char *key, struct buf *out)
 {
-	struct options q = { 0 };
-	struct online o = { 0 };
-	cJSON *root = NULL;
-	int code = open_with(cli, argc, argv, &q, 0, 0, &o);
-
-	if (code == CLI_OK)
-		code = online_call(&o, "GET", "/api/v1/brokers", NULL, &root);
-	if (root != NULL && cli->json)
-		code = print_json(json_get(root, "brokers"));
-	else if (root != NULL)
-		brokers_print(root);
-	cJSON_Delete(root);
-	return end(&o, &q, code);
+	(void)key;
+	buf_puts(out, !json_true(b, "online")   ? "offline"
+	              : json_true(b, "drained") ? "drained"
+	              : json_true(b, "accepts") ? "accepts"
+	                                        : text_of(b, "why_not"));
 }
 
-struct steering {
-	struct words brokers;
-	const char *type;    /* log-level: its loaders alone */
-	const char *missing; /* what is asked for when no word is there; NULL: a broker */
-	bool yes;
+static void cell_percent(const cJSON *b, const char *key, struct buf *out)
+{
+	buf_printf(out, "%lld", number_of(b, key) / 10);
+}
+
+static void cell_load(const cJSON *b, const char *key, struct buf *out)
+{
+	buf_printf(out, "%.2f", (double)number_of(b, key) / 1000.0);
+}
+
+static const struct column broker_columns[] = {
+	{ "Name", "name" },
+	{ "State", NULL, cell_state },
+	{ ">Running", "running" },
+	{ ">Slots", "slots" },
+	{ ">CPU %", "cpu_permille", cell_percent },
+	{ ">Load", "load_permille", cell_load },
+	{ ">Memory %", "memory_permille", cell_percent },
+	{ "Types", "types", cell_types },
+	{ "Address", "address" },
+	{ 0 },
 };
 
-static error_t steer_parse(int key, char *arg, struct argp_state *state)
+static int brokers_show(struct online *o, const struct asked *q, const cJSON *root)
 {
-	struct steering *q = state->input;
+	const cJSON *b;
 
-	switch (key) {
-	case 'y':
-		q->yes = true;
-		return 0;
-	case 't':
-		q->type = arg;
-		return 0;
-	case ARGP_KEY_ARG:
-		words_add(&q->brokers, arg);
-		return 0;
-	case ARGP_KEY_END:
-		if (q->brokers.n == 0)
-			argp_error(state, "%s", q->missing != NULL ? q->missing : "which broker?");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	(void)o;
+	rows_show(q->verb->columns, json_get(root, "brokers"));
+	cJSON_ArrayForEach(b, json_get(root, "brokers"))
+	{
+		broker_notes(b);
 	}
+	return CLI_OK;
 }
 
-/* drain, undrain: the kind is the command's name with a dash. */
-int cmd_broker_steer(struct cli *cli, int argc, char **argv)
+static const struct opt steer_options[] = {
+	{ "yes", 'y', NULL, "do not ask" },
+	{ 0 },
+};
+
+static const struct opt level_options[] = {
+	{ "type", 't', "TYPE", "loaders of this task type alone", TAKE_TEXT, "type" },
+	{ 0 },
+};
+
+static int brokers_begin(struct online *o, struct asked *q)
 {
-	static const struct argp_option steer_options[] = {
-		{ "yes", 'y', NULL, 0, "do not ask", 0 },
-		{ 0 },
-	};
-	static const struct argp own = { .options = steer_options, .parser = steer_parse };
-	struct steering q = { 0 };
-	struct online o = { 0 };
-	char kind[32];
-
-	cli_parse(cli, &own, argc, argv, &q);
-	int code = online_open(cli, &o);
-
-	snprintf(kind, sizeof(kind), "%s", cli->command->name);
-	*strchr(kind, ' ') = '-';
-	if (code == CLI_OK) {
-		struct sending s = { .kind = kind, .args = cJSON_CreateObject(), .yes = q.yes };
-		cJSON *list = cJSON_AddArrayToObject(s.args, "brokers");
-
-		for (size_t i = 0; i < q.brokers.n; i++)
-			cJSON_AddItemToArray(list, cJSON_CreateString(q.brokers.items[i]));
-		code = command_send(&o, &s);
-		cJSON_Delete(s.args);
-	}
-	words_done(&q.brokers);
-	online_close(&o);
-	return code;
+	(void)o;
+	body_list(q, "brokers"); /* nobody: the server itself */
+	return CLI_OK;
 }
 
-int cmd_log_level(struct cli *cli, int argc, char **argv)
-{
-	static const struct argp_option level_options[] = {
-		{ "type", 't', "TYPE", 0, "loaders of this task type alone", 0 },
-		{ 0 },
-	};
-	static const struct argp own = { .options = level_options, .parser = steer_parse };
-	struct steering q = { .yes = true, .missing = "which level? error, warn, info or debug" };
-	struct online o = { 0 };
-
-	cli_parse(cli, &own, argc, argv, &q);
-	int code = online_open(cli, &o);
-	if (code == CLI_OK) {
-		struct sending s = { .kind = "log-level",
-			             .args = cJSON_CreateObject(),
-			             .yes = true };
-		cJSON *list = cJSON_AddArrayToObject(s.args, "brokers");
-
-		cJSON_AddStringToObject(s.args, "level", q.brokers.n ? q.brokers.items[0] : "");
-		if (q.type != NULL)
-			cJSON_AddStringToObject(s.args, "type", q.type);
-		for (size_t i = 1; i < q.brokers.n; i++)
-			cJSON_AddItemToArray(list, cJSON_CreateString(q.brokers.items[i]));
-		code = command_send(&o, &s);
-		cJSON_Delete(s.args);
-	}
-	words_done(&q.brokers);
-	online_close(&o);
-	return code;
-}
+const struct verb verb_broker_list = { ask,
+	                               list_options,
+	                               .call = "GET /api/v1/brokers",
+	                               .member = "brokers",
+	                               .columns = broker_columns,
+	                               .show = brokers_show };
+const struct verb verb_broker_steer = { command_ask, steer_options,   1,
+	                                WORDS_ANY,   "which broker?", .words = "*brokers" };
+const struct verb verb_log_level = { command_ask,
+	                             level_options,
+	                             1,
+	                             WORDS_ANY,
+	                             "which level? error, warn, info or debug",
+	                             .words = "level *brokers",
+	                             .sure = true,
+	                             .prepare = brokers_begin };
