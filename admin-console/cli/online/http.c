@@ -457,20 +457,6 @@ int online_stream(struct online *o, const char *path,
 
 /* --- instances --- */
 
-void add_list(struct table *t, const cJSON *list, const char *none)
-{
-	struct buf text;
-	const cJSON *v;
-
-	buf_init(&text);
-	cJSON_ArrayForEach(v, list)
-	{
-		buf_printf(&text, "%s%s", text.len ? ", " : "", v->valuestring);
-	}
-	table_add(t, cJSON_IsArray(list) ? buf_str(&text) : none);
-	buf_done(&text);
-}
-
 bool instance_id_is(const char *text)
 {
 	return text[0] != '\0' && strspn(text, "0123456789.-") == strlen(text) &&

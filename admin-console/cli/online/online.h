@@ -58,10 +58,7 @@ bool instance_id_is(const char *text);
 /* The id of an instance by task and run_date (or an id given as the task). Owned. */
 int online_resolve(struct online *o, const char *task, const char *run_date, char **ret_id);
 
-/* The texts of a list as one cell; `none`: where there is no list. */
-void add_list(struct table *t, const cJSON *list, const char *none);
-
-/* --- commands (online_command.c) */
+/* --- commands (command.c) */
 
 struct sending {
 	const char *kind;
@@ -76,7 +73,7 @@ int command_send(struct online *o, const struct sending *s);
 int command_wait(struct online *o, const char *id);
 void command_print(const cJSON *command);
 
-/* --- documents (online_apply.c): the command `apply`, its changes printed */
+/* --- documents (apply.c): the command `apply`, its changes printed */
 
 int apply_send(struct cli *cli, cJSON *args, bool dry_run);
 

@@ -3,42 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin-console/cli/online/online.h"
+#include "admin-console/cli/online/ask.h"
 #include "util/buf.h"
 #include "util/json_in.h"
 
-struct figures {
-	struct words words;
-	const char *days;
-	bool dry_run;
-};
-
-static const struct argp_option options[] = {
-	{ "days", 'd', "N", 0, "so many days: stats, default 7; retention, default 90", 0 },
-	{ "dry-run", 'D', NULL, 0, "retention: only say what would go", 0 },
+static const struct opt options[] = {
+	{ "days", 'd', "N", "so many days: stats, default 7; retention, default 90", TAKE_QUERY,
+	  "days" },
+	{ "dry-run", 'D', NULL, "retention: only say what would go" },
 	{ 0 },
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct figures *q = state->input;
-
-	switch (key) {
-	case 'd':
-		q->days = arg;
-		return 0;
-	case 'D':
-		q->dry_run = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		words_add(&q->words, arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp own = { .options = options, .parser = parse };
 
 /* --- status --- */
 
@@ -58,14 +32,13 @@ static void print_counts(const char *title, const cJSON *states)
 	}
 }
 
-int cmd_status(struct cli *cli, int argc, char **argv)
+static int status(struct asked *q)
 {
-	struct figures q = { 0 };
+	const struct cli *cli = q->cli;
 	struct online o = { 0 };
 	cJSON *server = NULL, *ends = NULL, *all;
 
-	cli_parse(cli, &own, argc, argv, &q);
-	int code = online_open(cli, &o);
+	int code = online_open(q->cli, &o);
 	if (code == CLI_OK)
 		code = online_call(&o, "GET", "/api/v1/server", NULL, &server);
 	if (code == CLI_OK)
@@ -86,10 +59,11 @@ int cmd_status(struct cli *cli, int argc, char **argv)
 	}
 	cJSON_Delete(server);
 	cJSON_Delete(ends);
-	words_done(&q.words);
 	online_close(&o);
 	return code;
 }
+
+const struct verb verb_status = { status, options, 0, WORDS_ANY };
 
 /* --- stats --- */
 
@@ -127,46 +101,22 @@ static void put_line(const char *title, const cJSON *day)
 	putchar('\n');
 }
 
-static void print_stats(const cJSON *root)
+static int stats_show(struct online *o, const struct asked *q, const cJSON *root)
 {
 	const cJSON *day;
 
+	(void)o;
+	(void)q;
 	printf("%-10s %9s %9s %9s %9s %7s %11s %11s %11s\n", "DAY", "SUCC", "FAILED", "NOT RUN",
 	       "RETRIES", "RATE", "P50 s", "P90 s", "P99 s");
 	cJSON_ArrayForEach(day, json_get(root, "days")) put_line(text_of(day, "day"), day);
 	put_line("all", json_get(root, "total"));
+	return CLI_OK;
 }
 
-int cmd_stats(struct cli *cli, int argc, char **argv)
-{
-	struct figures q = { 0 };
-	struct online o = { 0 };
-	cJSON *root = NULL;
-	struct buf path;
-
-	cli_parse(cli, &own, argc, argv, &q);
-	if (q.words.n > 1)
-		return cli_fail(CLI_USAGE, "usage: sirdar stats [TASK] [--days N]");
-	int code = online_open(cli, &o);
-	buf_init(&path);
-	buf_puts(&path, "/api/v1/statistics");
-	if (q.words.n) {
-		buf_putc(&path, '/');
-		path_part(&path, q.words.items[0]);
-	}
-	path_arg(&path, "days", q.days);
-	if (code == CLI_OK)
-		code = online_call(&o, "GET", buf_str(&path), NULL, &root);
-	if (root && cli->json)
-		code = print_json(root);
-	else if (root)
-		print_stats(root);
-	buf_done(&path);
-	cJSON_Delete(root);
-	words_done(&q.words);
-	online_close(&o);
-	return code;
-}
+const struct verb verb_stats = {
+	ask, options, 0, 1, .call = "GET /api/v1/statistics{/}", .show = stats_show
+};
 
 /* --- retention --- */
 
@@ -179,22 +129,21 @@ static void print_logs(const cJSON *logs)
 	       cJSON_IsTrue(json_get(logs, "complete")) ? "" : " (as far as was counted)");
 }
 
-int cmd_retention(struct cli *cli, int argc, char **argv)
+static int retention(struct asked *q)
 {
-	struct figures q = { 0 };
+	const struct cli *cli = q->cli;
 	struct online o = { 0 };
 	cJSON *root = NULL, *logs = NULL;
 	struct buf path;
 
-	cli_parse(cli, &own, argc, argv, &q);
-	if (q.words.n || !q.dry_run)
+	if (q->words.n || !given(q, "dry-run"))
 		return cli_fail(CLI_USAGE,
 		                "usage: sirdar retention --dry-run [--days N]; the server drops by "
 		                "itself what is older than its retention_days");
-	int code = online_open(cli, &o);
+	int code = online_open(q->cli, &o);
 	buf_init(&path);
 	buf_puts(&path, "/api/v1/retention");
-	path_arg(&path, "days", q.days);
+	path_arg(&path, "days", given(q, "days"));
 	if (code == CLI_OK)
 		code = online_call(&o, "GET", buf_str(&path), NULL, &root);
 	if (code == CLI_OK)
@@ -217,7 +166,8 @@ int cmd_retention(struct cli *cli, int argc, char **argv)
 	buf_done(&path);
 	cJSON_Delete(root);
 	cJSON_Delete(logs);
-	words_done(&q.words);
 	online_close(&o);
 	return code;
 }
+
+const struct verb verb_retention = { retention, options, 0, WORDS_ANY };
