@@ -115,65 +115,45 @@ static void words_take(struct asked *q, struct argp_state *state)
 
 /* --- options: those of a command, then those that all of them have ------------------------- */
 
+/* clang-format off */
 #define PRIORITY \
-	{ \
-		"priority", 'p', "N", "1 to 10", TAKE_NUMBER, "priority", NULL, check_count, 1 \
-	}
+	{ "priority", 'p', "N", "1 to 10", TAKE_NUMBER, "priority", NULL, check_count, 1 }
 #define OFF_PLAN \
-	{ \
-		"off-plan", 'O', NULL, "also dates that are not planned", TAKE_TRUE, "off_plan", \
-			.group = 1 \
-	}
+	{ "off-plan", 'O', NULL, "also dates that are not planned", TAKE_TRUE, "off_plan", \
+	  .group = 1 }
 #define PARAM \
-	{ \
-		"param", 'a', "NAME=VALUE", "a parameter of this run alone (repeatable)", \
-			TAKE_PAIR, "params", NULL, check_pair, 1 \
-	}
+	{ "param", 'a', "NAME=VALUE", "a parameter of this run alone (repeatable)", TAKE_PAIR, \
+	  "params", NULL, check_pair, 1 }
 #define DETACH \
-	{ \
-		"detach", 'd', NULL, "online children no longer wait for these", TAKE_TRUE, \
-			"detach", .group = 1 \
-	}
+	{ "detach", 'd', NULL, "online children no longer wait for these", TAKE_TRUE, "detach", \
+	  .group = 1 }
 #define FROM \
-	{ \
-		"from", 0, "T", "run dates from here", TAKE_TEXT, "selection.from", .group = 2 \
-	}
+	{ "from", 0, "T", "run dates from here", TAKE_TEXT, "selection.from", .group = 2 }
+#define WAIT_HELP \
+	"until the command is over: every instance is made or changed, not yet run; with " \
+	"--parallel, --stop-on-failure, --running wait: until they have ended. Exit 0: all of it " \
+	"was done, however the instances end; 1: none of it; 7: part of it, or it was stopped or " \
+	"cancelled"
 #define SELECTION \
 	{ "to", 0, "T", "run dates to here, included", TAKE_TEXT, "selection.to", .group = 2 }, \
-		{ "date",    0, "T", "this run date (repeatable)", TAKE_ITEM, "selection.dates", \
-		  .group = 2 }, \
-		{ "every",  0, \
-		  "DAY",    "of the range only: monday..sunday, 1..31, last (repeatable)", \
-		  TAKE_OWN, "selection.every", \
-		  NULL,     put_every, \
-		  2 }, \
-		{ "state",  0, \
-		  "STATES", "only those in these states, a,b", \
-		  TAKE_OWN, "selection.states", \
-		  NULL,     put_states, \
-		  2 }, \
-		{ "id", 0, "ID", "this instance (repeatable)", TAKE_OWN, NULL, NULL, put_id, 2 }, \
-		{ "task",    0, "TASK", "this task too (repeatable)", TAKE_ITEM, "selection.tasks", \
-		  .group = 2 }, \
-		{ "workflow",           0,         "W", "all tasks of a workflow", TAKE_TEXT, \
-		  "selection.workflow", .group = 2 }, \
-		{ "message", 0,         "TEXT",    "why, kept with the command", \
-		  TAKE_TEXT, "message", .group = 3 }, \
-		{ "dry-run", 0, NULL, "only show what would be done", .group = 3 }, \
-		{ "yes", 'y', NULL, "do not ask", .group = 3 }, \
-		{ "wait", 0, NULL, \
-		  "until the command is over: every instance is made or changed, not yet run; " \
-		  "with " \
-		  "--parallel, --stop-on-failure, --running wait: until they have ended. Exit 0: " \
-		  "all " \
-		  "of it was done, however the instances end; 1: none of it; 7: part of it, or " \
-		  "it " \
-		  "was stopped or cancelled", \
-		  .group = 3 }, \
-		{ "request-id", 0, "ID", "makes a repeat harmless", .group = 3 }, \
-	{ \
-		0 \
-	}
+	{ "date", 0, "T", "this run date (repeatable)", TAKE_ITEM, "selection.dates", \
+	  .group = 2 }, \
+	{ "every", 0, "DAY", "of the range only: monday..sunday, 1..31, last (repeatable)", \
+	  TAKE_OWN, "selection.every", NULL, put_every, 2 }, \
+	{ "state", 0, "STATES", "only those in these states, a,b", TAKE_OWN, "selection.states", \
+	  NULL, put_states, 2 }, \
+	{ "id", 0, "ID", "this instance (repeatable)", TAKE_OWN, NULL, NULL, put_id, 2 }, \
+	{ "task", 0, "TASK", "this task too (repeatable)", TAKE_ITEM, "selection.tasks", \
+	  .group = 2 }, \
+	{ "workflow", 0, "W", "all tasks of a workflow", TAKE_TEXT, "selection.workflow", \
+	  .group = 2 }, \
+	{ "message", 0, "TEXT", "why, kept with the command", TAKE_TEXT, "message", .group = 3 }, \
+	{ "dry-run", 0, NULL, "only show what would be done", .group = 3 }, \
+	{ "yes", 'y', NULL, "do not ask", .group = 3 }, \
+	{ "wait", 0, NULL, WAIT_HELP, .group = 3 }, \
+	{ "request-id", 0, "ID", "makes a repeat harmless", .group = 3 }, \
+	{ 0 }
+/* clang-format on */
 
 static const struct opt redo_options[] = {
 	{ "mode", 'm', "MODE", "self (default), with_downstream, downstream", TAKE_TEXT, "mode",
