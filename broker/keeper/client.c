@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <ev.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -16,8 +18,7 @@
 #define RETRY_MIN_S 0.02
 #define RETRY_MAX_S 1.0
 
-static const struct session_limits limits = { .handshake_ms = 5000,
-	                                      .queue_bytes = 16 * 1024 * 1024 };
+enum { HANDSHAKE_MS = 5000, QUEUE_BYTES = 16 * 1024 * 1024 };
 
 struct keeper_client {
 	struct ev_loop *loop;
@@ -27,6 +28,9 @@ struct keeper_client {
 	void *ctx;
 	struct session *session; /* NULL: none */
 	bool is_up;
+	uint32_t silent_ms; /* nothing heard for so long ends a connection */
+	uint32_t n_silent;  /* connections in a row that ended so */
+	int peer_fd;        /* of the process at the other end, or -1 */
 	struct ev_timer retry;
 	double pause_s;
 };
@@ -69,6 +73,7 @@ static int on_frame(void *ctx, struct session *s, enum frame_kind kind, const vo
 	struct keeper_client *k = ctx;
 
 	(void)s;
+	k->n_silent = 0;
 	if (kind == FR_K_WELCOME)
 		return welcomed(k, message);
 	if (!k->is_up)
@@ -102,6 +107,7 @@ static void on_end(void *ctx, struct session *s, const struct err *err)
 	(void)s;
 	k->session = NULL;
 	k->is_up = false;
+	k->n_silent = err->code == E_TIMEOUT ? k->n_silent + 1 : 0;
 	retry_set(k);
 	if (was_up)
 		TELL(k->ops->on_down, err);
@@ -130,9 +136,24 @@ static int greet(struct keeper_client *k)
 	return session_send(k->session, FR_K_HELLO, &hello, NULL);
 }
 
+/* Who listens, by a descriptor that cannot come to mean another. A pid that was given to another
+ * meanwhile belongs to nobody who would hold this connection open. */
+static void note_peer(struct keeper_client *k, int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof peer;
+
+	if (k->peer_fd >= 0)
+		close(k->peer_fd);
+	k->peer_fd = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0
+	                     ? pidfd_open(peer.pid, 0)
+	                     : -1;
+}
+
 static void try_now(struct ev_loop *loop, struct ev_timer *w, int events)
 {
 	struct keeper_client *k = w->data;
+	const struct session_limits limits = { HANDSHAKE_MS, k->silent_ms, QUEUE_BYTES };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	(void)loop;
@@ -140,9 +161,11 @@ static void try_now(struct ev_loop *loop, struct ev_timer *w, int events)
 	if (fd < 0 || connect(fd, (struct sockaddr *)&k->at, sizeof k->at) < 0) {
 		if (fd >= 0)
 			close(fd);
+		k->n_silent = 0;
 		retry_set(k);
 		return;
 	}
+	note_peer(k, fd);
 	if (session_local(k->loop, fd, false, &ops_of_session, k, &limits, &k->session, NULL) < 0) {
 		k->session = NULL;
 		retry_set(k);
@@ -153,7 +176,7 @@ static void try_now(struct ev_loop *loop, struct ev_timer *w, int events)
 }
 
 int keeper_client_open(struct ev_loop *loop, const char *path, const char *who, const char *type,
-                       const struct keeper_client_ops *ops, void *ctx,
+                       int64_t silent_ms, const struct keeper_client_ops *ops, void *ctx,
                        struct keeper_client **ret_client, struct err *err)
 {
 	struct keeper_client *k;
@@ -169,6 +192,8 @@ int keeper_client_open(struct ev_loop *loop, const char *path, const char *who, 
 	k->ops = ops;
 	k->ctx = ctx;
 	k->pause_s = RETRY_MIN_S;
+	k->silent_ms = (uint32_t)silent_ms;
+	k->peer_fd = -1;
 	ev_timer_init(&k->retry, try_now, 0., 0.);
 	k->retry.data = k;
 	ev_timer_start(loop, &k->retry);
@@ -182,6 +207,8 @@ void keeper_client_close(struct keeper_client *k)
 		return;
 	ev_timer_stop(k->loop, &k->retry);
 	session_drop(k->session);
+	if (k->peer_fd >= 0)
+		close(k->peer_fd);
 	free(k->who);
 	free(k->type);
 	free(k);
@@ -190,6 +217,19 @@ void keeper_client_close(struct keeper_client *k)
 bool keeper_client_is_up(const struct keeper_client *k)
 {
 	return k->is_up;
+}
+
+void keeper_client_limit(struct keeper_client *k, int64_t silent_ms)
+{
+	k->silent_ms = (uint32_t)silent_ms;
+}
+
+/* The first of them may have ended because this process stood still itself. */
+bool keeper_client_end_frozen(struct keeper_client *k, int64_t after_ms)
+{
+	if (k->n_silent < 2 || (int64_t)(k->n_silent - 1) * k->silent_ms < after_ms)
+		return false;
+	return pidfd_send_signal(k->peer_fd, SIGKILL, NULL, 0) == 0;
 }
 
 int keeper_client_start(struct keeper_client *k, const Sirdar__KeeperStart *m, struct err *err)

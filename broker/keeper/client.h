@@ -41,15 +41,21 @@ struct keeper_client_ops {
  *
  *   who     "broker" or "loader"
  *   type    the task type whose jobs this client gets news of; "": of all
+ *   silent_ms  a keeper that says nothing for so long, though asked, is away: on_down()
  *   owns    *ret_client is the caller's; path, who and type are copied
  *   errors  E_INVALID path too long for a socket; never that nobody listens yet
  *   thread  the loop's, as all below
  */
 int keeper_client_open(struct ev_loop *loop, const char *path, const char *who, const char *type,
-                       const struct keeper_client_ops *ops, void *ctx,
+                       int64_t silent_ms, const struct keeper_client_ops *ops, void *ctx,
                        struct keeper_client **ret_client, struct err *err);
 void keeper_client_close(struct keeper_client *k); /* no call back any more; NULL is fine */
 bool keeper_client_is_up(const struct keeper_client *k);
+/* Another silent_ms, from the next connection on. */
+void keeper_client_limit(struct keeper_client *k, int64_t silent_ms);
+/* A keeper that holds its socket and has been silent for after_ms longer than silent_ms is ended by
+ * force: it cannot fence its processes, which end with it. True: one was. */
+bool keeper_client_end_frozen(struct keeper_client *k, int64_t after_ms);
 
 /* Requests. errors  E_CLOSED not up, E_BUSY too much waits to be written, E_TOO_BIG,
  * E_INVALID a string is not UTF-8. */

@@ -137,11 +137,20 @@ static void arm_stop(struct loader *l)
 	ev_timer_start(l->loop, &l->stop_timer);
 }
 
+/* What is left ran in a jobkeeper that is gone: who comes to this lane's lock takes it over. */
+static bool is_all_out_of_reach(const struct loader *l)
+{
+	for (uint32_t i = 0; i < l->n_jobs; i++)
+		if (l->jobs[i]->phase == JOB_ACKED || loader_is_named(l, l->jobs[i]))
+			return false;
+	return l->is_keeper_gone;
+}
+
 static void look_for_end(struct loader *l)
 {
 	if (l->is_retired) {
 		l->is_over = l->is_settled && l->n_free == l->n_jobs;
-		if (l->is_over)
+		if (l->is_over || (l->is_left && is_all_out_of_reach(l)))
 			ev_break(l->loop, EVBREAK_ALL);
 		return;
 	}
@@ -222,7 +231,7 @@ static void on_alone(struct ev_loop *loop, ev_timer *w, int events)
 	(void)loop;
 	(void)events;
 	log_warn("loader.alone", "in_process=%u unacked=%u", l->in_process, l->unacked);
-	l->is_alone = true;
+	l->is_alone = l->is_left = true;
 	take_no_more(l);
 }
 
@@ -294,6 +303,8 @@ size_t loader_reload(struct loader *l, struct param_taskbroker *settings,
 		ev_timer_again(l->loop, &l->ship_timer);
 	if (l->status_fd >= 0)
 		ev_invoke(l->loop, &l->alive_timer, EV_TIMER);
+	if (l->keeper)
+		keeper_client_limit(l->keeper, settings->loader_silent_ms);
 	if (again)
 		link_again(l->link);
 	loader_send_credit(l);

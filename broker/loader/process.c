@@ -245,16 +245,9 @@ bool loader_is_named(const struct loader *l, const struct job *j)
 }
 
 /* Away for fence_ms: what it ran is fenced when it comes back, and until then nobody can report
- * its end. The beats name it no more, so the server loses it and has it run again. Counted in
- * looks: where this process stood still itself, it has looked once. */
-static void on_keeper_look(struct ev_loop *loop, ev_timer *w, int events)
+ * its end. The beats name it no more, so the server loses it and has it run again. */
+static void keeper_is_gone(struct loader *l)
 {
-	struct loader *l = w->data;
-
-	(void)events;
-	if (++l->keeper_looks <= LOOKS)
-		return;
-	ev_timer_stop(loop, w);
 	log_error("loader.keeper_gone", "active=%u: what it ran is named no more", l->active);
 	for (uint32_t i = 0; i < l->n_jobs; i++) {
 		struct job *j = l->jobs[i];
@@ -267,6 +260,20 @@ static void on_keeper_look(struct ev_loop *loop, ev_timer *w, int events)
 			not_begun(l, j, REPORT_NOT_STARTED, "there is no jobkeeper");
 	}
 	l->is_keeper_gone = true;
+}
+
+/* Counted in looks: where this process stood still itself, it has looked once. One that is frozen
+ * is ended by whoever looks first: there may be no taskbroker. */
+static void on_keeper_look(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct loader *l = w->data;
+
+	(void)loop;
+	(void)events;
+	if (keeper_client_end_frozen(l->keeper, link_fence_ms(l->link)))
+		log_error("loader.keeper_silent", "it is ended by force, and its jobs with it");
+	if (++l->keeper_looks == LOOKS + 1)
+		keeper_is_gone(l);
 }
 
 /* It has told what it holds. Beats that are not acknowledged yet did not name that. */
@@ -344,7 +351,8 @@ int loader_open_keeper(struct loader *l, struct err *err)
 	char path[4096];
 
 	snprintf(path, sizeof path, "%s/keeper.sock", l->settings->state_dir);
-	return keeper_client_open(l->loop, path, "loader", l->lane, &ops, l, &l->keeper, err);
+	return keeper_client_open(l->loop, path, "loader", l->lane, l->settings->loader_silent_ms,
+	                          &ops, l, &l->keeper, err);
 }
 
 /* --- requests --------------------------------------------------------------------- */

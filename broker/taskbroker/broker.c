@@ -247,6 +247,7 @@ void broker_reload(struct broker *b)
 	struct err err;
 
 	arm_load(b);
+	keeper_client_limit(b->keeper, b->settings->loader_silent_ms);
 	keeper_settings_send(b);
 	types_reload(b);
 	if (types_read(b, &err) < 0)

@@ -31,7 +31,8 @@ enum type_state { /* RunnerState.state */
 	          TYPE_OVER = 7,
 };
 
-#define CRASHES_KEPT 64
+#define CRASHES_KEPT   64
+#define UNSERVED_TIMES 10 /* loader_silent_ms: nobody has been there for long */
 
 /* Of a plugin, as registered at the server; version "": the type's own file. */
 struct version {
@@ -114,6 +115,7 @@ struct broker {
 
 	struct keeper_client *keeper;
 	int64_t keeper_down_us; /* since then it has told nothing; 0: it is there */
+	char keeper_why[160];   /* and why */
 	ev_timer keeper_timer;  /* start it, if nobody answers by then */
 	uint32_t keeper_pause_ms;
 	pid_t keeper_pid; /* the one we started, 0: none */

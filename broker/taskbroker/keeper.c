@@ -84,6 +84,13 @@ static void start_it(struct broker *b)
 	free(files);
 }
 
+/* For so long may nothing be heard of it. Before it told what it holds, no server told a fence. */
+static int64_t away_max_ms(const struct broker *b)
+{
+	return b->link ? (int64_t)link_fence_ms(b->link)
+	               : b->settings->loader_silent_ms * UNSERVED_TIMES;
+}
+
 static void on_keeper_timer(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct broker *b = w->data;
@@ -92,6 +99,8 @@ static void on_keeper_timer(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	if (keeper_client_is_up(b->keeper) || b->is_stopping)
 		return;
+	if (keeper_client_end_frozen(b->keeper, away_max_ms(b)))
+		log_error("broker.keeper_silent", "it is ended by force, and its jobs with it");
 	if (!b->keeper_pid)
 		start_it(b);
 	b->keeper_pause_ms *= 2;
@@ -146,6 +155,14 @@ static void on_up(void *ctx, const Sirdar__KeeperWelcome *w)
 	b->is_list_fresh = false;
 }
 
+/* Those that it holds jobs of have nobody to ask about them, or have again. */
+static void tell_types(struct broker *b)
+{
+	for (struct type *t = b->types; t; t = t->next)
+		if (t->holds)
+			type_tell(t);
+}
+
 static void on_down(void *ctx, const struct err *why)
 {
 	struct broker *b = ctx;
@@ -153,6 +170,8 @@ static void on_down(void *ctx, const struct err *why)
 	log_warn("broker.keeper_down", "why=\"%s\"", why->text);
 	if (!b->keeper_down_us)
 		b->keeper_down_us = clock_mono_us(&clock_machine);
+	snprintf(b->keeper_why, sizeof b->keeper_why, "no jobkeeper: %.140s", why->text);
+	tell_types(b);
 	if (!b->is_stopping)
 		wait_for_it(b);
 }
@@ -193,10 +212,13 @@ static void on_held(void *ctx, const Sirdar__KeeperHeld *h)
 	if (!h->last)
 		return;
 	b->is_list_fresh = true;
-	b->keeper_down_us = 0;
 	b->running = b->counting;
 	broker_counted(b);
 	served_look(b);
+	if (b->keeper_down_us) {
+		b->keeper_down_us = 0;
+		tell_types(b);
+	}
 	if (!b->link)
 		keeper_take_list(b);
 	if (!b->link && !b->is_stopping && broker_open_link(b, &err) < 0) {
@@ -223,7 +245,8 @@ int keeper_watch(struct broker *b, struct err *err)
 	ev_init(&b->keeper_timer, on_keeper_timer);
 	ev_init(&b->keeper_ended, on_keeper_ended);
 	b->keeper_timer.data = b->keeper_ended.data = b;
-	r = keeper_client_open(b->loop, path, "broker", "", &ops, b, &b->keeper, err);
+	r = keeper_client_open(b->loop, path, "broker", "", b->settings->loader_silent_ms, &ops, b,
+	                       &b->keeper, err);
 	free(path);
 	if (r == 0)
 		wait_for_it(b);

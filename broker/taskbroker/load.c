@@ -136,6 +136,7 @@ void load_measure(struct broker *b, struct load *ret)
 	ret->disk_free_bytes = disk;
 	NOT(b->is_stopping, "the broker stops");
 	NOT(b->is_drained, "drained");
+	NOT(b->keeper_down_us, "%s", b->keeper_why);
 	NOT(!keeper_client_is_up(b->keeper), "no jobkeeper");
 	NOT(load_running(b) >= (uint64_t)p->jobs_max, "%u jobs run, jobs_max is %" PRId64,
 	    load_running(b), p->jobs_max);

@@ -21,8 +21,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define UNSERVED_TIMES 10
-#define LOOKS          5 /* in loader_silent_ms */
+#define LOOKS 5 /* in loader_silent_ms */
 
 static int64_t now_us(void)
 {

@@ -40,7 +40,7 @@ void type_tell(struct type *t)
 	m.type = t->name;
 	m.version = t->version;
 	m.state = t->state;
-	m.text = t->text;
+	m.text = t->holds && t->broker->keeper_down_us ? t->broker->keeper_why : t->text;
 	m.abi_major = t->abi_major;
 	m.abi_minor = t->abi_minor;
 	link_send(t->broker->link, FR_RUNNER_STATE, &m, NULL);

@@ -46,7 +46,7 @@ class GraySite(Site):
 
     def broker_sets(self, name, types, **sets):
         return super().broker_sets(name, types, work_dir=self.dir / f"work-{name.split('-')[0]}",
-                                   retry_max_ms=100, report_ms=100, **sets)
+                                   retry_max_ms=100, report_ms=100, loader_silent_ms=1000, **sets)
 
     def begin(self):
         self.start(("shell:8",), loader_crash_max=3)
@@ -128,7 +128,7 @@ def loader_frozen(s):
 
 @kind
 def keeper_frozen(s):
-    frozen(s, "jobkeeper", min(hold(), LEASES["fence_ms"] / 1000 - 1))
+    frozen(s, "jobkeeper", hold())
 
 
 @kind

@@ -334,6 +334,91 @@ def a_machine_that_cannot_start_a_jobkeeper_keeps_no_lease(s):
     b.stop()
 
 
+def machine(s, name):
+    return next(b for b in s.get("/api/v1/brokers")["brokers"] if b["name"] == name)
+
+
+@test
+def a_jobkeeper_that_stands_still_is_away_and_is_ended_with_what_it_ran(s):
+    b = s.add_broker("k0", types=("shell:4",), loader_silent_ms=500)
+    pid = runs_on(s, "k0", "still")
+    keeper, = s.pids("jobkeeper", "/k0")
+    os.kill(keeper, signal.SIGSTOP)
+    until("its machine takes no work", lambda: not machine(s, "k0")["accepts"])
+    told = machine(s, "k0")["why_not"]
+    assert told.startswith("no jobkeeper: nothing heard for"), told
+    until("why says so", lambda: "no jobkeeper: nothing heard" in s.get(
+        f"/api/v1/instances/{only(s, 'lease/still/t')['id']}/why")["line"])
+    until("it is ended", lambda: gone(keeper) and gone(pid))
+    i = wait(s, "lease/still/t", {"Succ", "StopSchedule"})
+    assert (i["state"], i["attempt"]) == ("Succ", 1), (i, reasons(s, i))
+    assert ("fail-retry", "lost") in reasons(s, i) and len(started(s, "still")) == 2
+    assert b.has(r"broker\.keeper_silent") or b.has(r"loader\.keeper_silent"), b.tail()
+    until("it takes work again", lambda: machine(s, "k0")["accepts"])
+    b.stop()
+
+
+@test
+def a_jobkeeper_that_stood_still_for_less_than_the_fence_loses_nothing(s):
+    b = s.add_broker("k1", types=("shell:4",), loader_silent_ms=500)
+    once(s, "pause", waiting(s, "pa").replace("    params", "    machines: [k1]\n    params"))
+    until("it runs", lambda: started(s, "pa"))
+    wait(s, "lease/pause/pa", "Running")
+    keeper, = s.pids("jobkeeper", "/k1")
+    mark = len(b.text())
+    os.kill(keeper, signal.SIGSTOP)
+    until("it is away", lambda: b.has(r"broker\.keeper_down", mark))
+    os.kill(keeper, signal.SIGCONT)
+    until("it is back", lambda: b.has(r"broker\.keeper_up", mark))
+    (s.dir / "data" / "pa.go").touch()
+    i = wait(s, "lease/pause/pa", {"Succ", "StopSchedule"})
+    assert (i["state"], i["attempt"]) == ("Succ", 1), (i, reasons(s, i))
+    assert len(started(s, "pa")) == 1 and not gone(keeper)
+    until("it takes work again", lambda: machine(s, "k1")["accepts"])
+    b.stop()
+
+
+@test
+def a_jobkeeper_that_stands_still_is_ended_by_a_loader_that_is_alone(s):
+    b = s.add_broker("k2", types=("shell:4",), loader_silent_ms=500, loader_alone_ms=86400000)
+    pid = runs_on(s, "k2", "stillalone")
+    keeper, = s.pids("jobkeeper", "/k2")
+    b.kill()
+    os.kill(keeper, signal.SIGSTOP)
+    until("it is ended", lambda: gone(keeper) and gone(pid))
+    is_lost_and_runs_again(s, "lease/stillalone/t", b.start)
+    assert len(started(s, "stillalone")) == 2
+    b.stop()
+
+
+@test
+def a_jobkeeper_that_stands_still_before_its_taskbroker_begins_is_ended(s):
+    b = s.add_broker("k3", types=("shell:4",), loader_silent_ms=500)
+    b.stop()
+    keeper, = s.pids("jobkeeper", "/k3")
+    os.kill(keeper, signal.SIGSTOP)
+    b.start(wait=False)
+    until("it is ended", lambda: gone(keeper))
+    s.wait_broker("k3", ["shell"])
+    b.stop()
+
+
+@test
+def a_retired_loader_whose_taskbroker_and_jobkeeper_are_gone_ends(s):
+    b = s.add_broker("k4", types=("shell:4",), loader_alone_ms=500)
+    pid = runs_on(s, "k4", "retired")
+    left, = s.pids("taskrunner-loader", "name=k4")
+    keeper, = s.pids("jobkeeper", "/k4")
+    os.kill(left, signal.SIGUSR1)
+    until("it takes no more", lambda: b.has(r"loader\.retiring"))
+    b.kill()
+    os.kill(keeper, signal.SIGKILL)
+    until("its job has ended with it", lambda: gone(pid))
+    until("it ends too", lambda: gone(left))
+    is_lost_and_runs_again(s, "lease/retired/t", b.start)
+    b.stop()
+
+
 # --- whose log
 
 def metric(s, name):
@@ -389,10 +474,6 @@ def what_a_given_up_execution_prints_is_in_no_others_log(s):
 
 
 # --- what a machine says of itself
-
-def machine(s, name):
-    return next(b for b in s.get("/api/v1/brokers")["brokers"] if b["name"] == name)
-
 
 @test
 def jobs_in_a_loader_count_and_close_the_door(s):
