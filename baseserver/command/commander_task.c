@@ -330,6 +330,7 @@ static int steer(struct commander *c, const struct cmd *cmd, struct refusal *f)
 {
 	unsigned long long id = cmd->o.command;
 	struct cmd *at = commander_find(c, cmd->o.command);
+	char told[240];
 	const struct past *past = pasts_find(&c->pasts, cmd->o.command);
 
 	if (!at && !past)
@@ -352,7 +353,8 @@ static int steer(struct commander *c, const struct cmd *cmd, struct refusal *f)
 			return 1; /* what is under way makes rows that this takes back */
 #endif
 		cmd_cancel_rows(c, at);
-		cmd_over(c, at, CS_CANCELLED, "");
+		snprintf(told, sizeof told, "cancelled by %.200s", cmd->actor);
+		cmd_over(c, at, CS_CANCELLED, told); /* who asks for it again reads that */
 		return 0;
 	}
 	/* Paused while it swept, and begun with its edit again after a restart: it goes on. */

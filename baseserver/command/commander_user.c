@@ -7,6 +7,7 @@
 
 #include "baseserver/command/commander_impl.h"
 #include "baseserver/command/people.h"
+#include "sched/name.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
 #include "util/err.h"
@@ -99,15 +100,14 @@ static int parse_list(const struct order *o, const char *key, bool (*ok)(const c
 static int parse_line(const struct order *o, const char *key, struct refusal *f)
 {
 	const char *text = NULL;
-	char at[40];
+	char at[40], why[NAME_WHY_BYTES];
 
 	if (arg_text(o->args, "args", key, PERSON_LINE_MAX, &text, f) < 0)
 		return f->code;
 	snprintf(at, sizeof at, "args.%s", key);
-	for (const char *p = text ? text : ""; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			return refuse(f, E_INVALID, at, NULL,
-			              "%s: a line without control characters is expected", at);
+	if (text && *text && title_wrong(text, why))
+		return refuse(f, E_INVALID, at, NULL,
+		              "%s: a line without control characters is expected: %s", at, why);
 	return 0;
 }
 

@@ -84,13 +84,15 @@ static const char *kind_of(ucs4_t c)
 	return "it is neither a letter nor a digit nor one of _ . -";
 }
 
-/* What breaks a line, does not show, or turns the text around it; joiners are part of letters. */
+/* What breaks a line, does not show, or turns the text around it. What chooses the form of the sign
+ * before it is part of that: the colour of an emoji, the form of a Chinese letter. */
 static bool is_no_line(ucs4_t c)
 {
-	bool turns = (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
-
-	return turns || uc_is_general_category_withtable(
-				c, UC_CATEGORY_MASK_Cc | UC_CATEGORY_MASK_Zl | UC_CATEGORY_MASK_Zp);
+	if (uc_is_property(c, UC_PROPERTY_VARIATION_SELECTOR))
+		return false;
+	return is_invisible(c) || uc_is_general_category_withtable(
+					  c, UC_CATEGORY_MASK_Cc | UC_CATEGORY_MASK_Cf |
+						     UC_CATEGORY_MASK_Zl | UC_CATEGORY_MASK_Zp);
 }
 
 static bool can_be_shown(ucs4_t c)

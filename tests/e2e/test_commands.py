@@ -135,7 +135,21 @@ def cancel_takes_back_what_has_not_started(s):
     until("they wait no more", lambda: "Ready" not in states(s, "cmd/back/b").values())
     assert states(s, "cmd/back/b") == {day(1): "Succ", day(2): "Skipped", day(3): "Skipped",
                                        day(4): "Skipped"}
-    assert s.get(f"/api/v1/commands/{answer['command']}")["state"] == "cancelled"
+    told = s.get(f"/api/v1/commands/{answer['command']}")
+    assert told["state"] == "cancelled" and told["error"].startswith("cancelled by token:"), told
+
+
+@test
+def a_request_that_was_cancelled_says_so_when_it_comes_again(s):
+    workflow(s, "spent", {"a": NOBODY, "b": script("exit 0", needs="[a]")})
+    has_begun(s, "cmd/spent/a")
+    args = {"request_id": os.urandom(16).hex(), "dependencies": "all", "stop_on_failure": True,
+            "selection": {"tasks": ["cmd/spent/b"], "from": "2026-03-01", "to": "2026-03-04"}}
+    first = s.command("backfill", **args)
+    over(s, s.command("command-cancel", command=first["command"]))
+    again = s.command("backfill", **args)
+    assert again["command"] == first["command"] and again["state"] == "cancelled", again
+    assert again["error"].startswith("cancelled by token:"), again
 
 
 @test

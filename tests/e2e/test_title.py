@@ -45,6 +45,8 @@ def titles_stand_besides_the_ids_wherever_these_are_listed_and_come_back_whole(s
     assert "零售 · 日报 (🛒 daily)" in s.sirdar("workflow", "list").stdout
     assert "Load « the till »" in s.sirdar("task", "show", "shop/sales/load").stdout
     assert s.ask("GET", "/api/v1/tasks/Load")[0] == 404  # ids are what one types
+    assert s.apply(TEXT % "\u2764\ufe0f a heart in colour") and tasks(s)["shop/sales/load"]["title"][1] == "\ufe0f"
+    s.apply(TEXT % "Load « the till »")
     text = s.sirdar("export", "shop/sales").stdout
     path = s.dir / "again.yaml"
     path.write_text(text)
@@ -79,7 +81,9 @@ def a_title_that_is_no_line_of_text_is_refused_with_its_place(s):
     path = s.dir / "bad.yaml"
     for title, says in (('"a\\tb"', "U+0009 has no place in one line"), ('"a\\nb"', "U+000A has no place in one line"),
                         ('"a\\u202Eb"', "U+202E has no place in one line"), ('" "', "nothing of it can be seen"),
-                        ("[x]", "title is a list"), ("x" * 201, "at most 200 bytes"), ('""', "want one line of text")):
+                        ("[x]", "title is a list"), ("x" * 201, "at most 200 bytes"),
+                        *((f'"a\\u{p}b"', f"U+{p} has no place in one line") for p in (
+                            "200B", "200D", "200F", "FEFF", "00AD", "061C", "2060", "3164")), ('""', "want one line of text")):
         path.write_text(TEXT % title)
         done = s.sirdar("check", path, expect=None)
         said = done.stdout + done.stderr

@@ -31,7 +31,10 @@ static const struct argp_option options[] = {
 	{ "detach", 'D', NULL, 0, "take links of others to retired tasks out", 0 },
 	{ "from", 'f', "T", 0, "since when a changed schedule counts, default now", 0 },
 	{ "prune", 'p', "PROJECT", 0,
-	  "retire the workflows of this project that are not in the files (repeatable)", 0 },
+	  "retire what is not in the files of this project: its workflows, pipelines and "
+	  "libraries, "
+	  "with their tasks; history stays, and so do parameters and pools (repeatable)",
+	  0 },
 	{ "passwords", 'P', NULL, 0,
 	  "set the passwords of target servers again (password_file), also where one is kept", 0 },
 	{ "yes", 'y', NULL, 0, "do not ask", 0 },
