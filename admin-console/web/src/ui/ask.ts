@@ -9,10 +9,19 @@ export interface Asked {
 	facts: string[]
 	verb: string
 	danger?: boolean
+	/* It may say from when on: a field for that. */
+	dated?: boolean
 	after?: () => void
 }
 
 export const asked = reactive<{ now: Asked | null }>({ now: null })
+
+/* The arguments with what was written besides. */
+export const argsWith = (a: Asked, from: string, message = '') => ({
+	...a.args,
+	...(a.dated && from.trim() ? { from: from.trim() } : {}),
+	...(message ? { message } : {}),
+})
 
 export function ask(a: Asked) {
 	asked.now = a

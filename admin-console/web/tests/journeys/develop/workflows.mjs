@@ -1,6 +1,6 @@
 // Several workflows at once: out of force and back, as a file; why one waits, cause by cause.
 import { readFileSync } from 'node:fs'
-import { api, axe, command, facts, is, open, page, run, shot } from '../kit.mjs'
+import { api, axe, command, facts, is, open, page, run, shot, provoke } from '../kit.mjs'
 
 const text = name => `workflow: ${name}
 project: several
@@ -41,6 +41,34 @@ export default {
 			is('all are ' + word, (await states()) === Array(4).fill(word).join())
 			await page.waitForSelector('.dlg', { state: 'detached' })
 		}
+	},
+	'workflows are put online from a date, and a word that is none is refused at its field': async () => {
+		await open('/')
+		await command('apply', { documents: [{ name: 'left.yaml', text: text('left') }] })
+		await command('offline', { selection: { tasks: ['several/left/*'] } })
+		await open('/w?project=several&q=left')
+		await page.waitForSelector('.tbl tbody tr')
+		await page.check('thead .ckb')
+		await page.click('[data-offline]')
+		await page.waitForSelector('[data-send]:not([disabled])')
+		is('what goes offline has no date', (await page.locator('#ask-from').count()) === 0)
+		await page.keyboard.press('Escape')
+		await page.waitForSelector('.dlg', { state: 'detached' })
+		await page.click('[data-online]')
+		provoke(/400/)
+		await page.fill('#ask-from', 'someday')
+		await page.waitForSelector('#ask-from.bad')
+		is('the field says why', (await page.textContent('#ask-from-says')).includes('from'))
+		is('nothing is sent', await page.isDisabled('[data-send]'))
+		await axe('a date that is refused')
+		await page.fill('#ask-from', '2026-03-01')
+		await page.waitForSelector('#ask-from:not(.bad)')
+		const [sent] = await Promise.all([
+			page.waitForRequest(r => r.method() === 'POST' && r.url().endsWith('/commands') && !r.postDataJSON().dry_run),
+			page.click('[data-send]:not([disabled])'),
+		])
+		is('the date is sent', sent.postDataJSON().args.from === '2026-03-01')
+		await page.waitForSelector('.dlg', { state: 'detached' })
 	},
 	'why one waits is told cause by cause, to the one that failed': async () => {
 		await open(run + '?task=retail/trade_daily/exp_gmv_mysql&tab=why')
