@@ -23,9 +23,9 @@ struct order {
 };
 
 /* A job (a pipeline) of the store, of etcd, or of both. Which of two changes is in force:
- * baseserver/lead rule 9. PREFIX/MARKS/NAME is its mark: the revision of its key that was taken, and the version
- * that it is here. It says later that a key which is gone was there, that one which is there was
- * known, and that a version was saved here since. */
+ * baseserver/lead rule 9. PREFIX/MARKS/NAME is its mark: the revision of its key that was
+ * taken, and the version that it is here. It says later that a key which is gone was there,
+ * that one which is there was known, and that a version was saved here since. */
 struct job {
 	char *name, *problem; /* problem NULL: none */
 	char *lost;           /* what people are told of a change of ours; NULL: nothing */

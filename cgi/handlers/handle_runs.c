@@ -91,8 +91,7 @@ static int members_read(struct call *c, struct reader *r, struct members *m)
 	if (code == 0 && m->n == 0)
 		return call_fail(c, E_NOT_FOUND, "task", "no task matches '%s'", q->name);
 	if (code == E_LIMIT)
-		return call_fail(c, code, "task", "more than %d tasks match",
-		                 READ_TASKS_MAX);
+		return call_fail(c, code, "task", "more than %d tasks match", READ_TASKS_MAX);
 	return code;
 }
 
