@@ -249,6 +249,7 @@ def other_jobs_do_not_feel_a_kill(k, a):
     for token in (35, 36):
         a.start(token, forever())
         a.wait("started", token)
+    assert until(lambda: carriers(35) and carriers(36))  # they carry their marks from exec() on
     a.kill(35)
     a.wait("exited", 35)
     assert carriers(36)
@@ -708,7 +709,7 @@ def an_idle_keeper_is_small(k, a):
     if SANITIZED:
         raise Skip("a sanitizer build is not small")
     print(f"# idle RSS {k.rss_kb()} kB")
-    assert k.rss_kb() <= 2560, k.rss_kb()
+    assert k.rss_kb() <= 2816, k.rss_kb()  # of it 140 are libunistring's
     maps = open(f"/proc/{k.process.pid}/maps").read()
     assert "gnutls" not in maps and "sqlite" not in maps
 
