@@ -22,10 +22,7 @@ static bool join_dead(struct resolver *r, const struct task *child, int64_t t)
 
 static void want_reopened(struct resolver *r, uint32_t child, int64_t t)
 {
-	if (r->n_reopens == r->reopens_cap) {
-		r->reopens_cap = r->reopens_cap ? r->reopens_cap * 2 : 16;
-		r->reopens = mem_grow(r->reopens, r->reopens_cap, sizeof *r->reopens);
-	}
+	r->reopens = mem_room(r->reopens, &r->reopens_cap, r->n_reopens + 1, sizeof *r->reopens);
 	r->reopens[r->n_reopens++] = (struct inst_key){ t, child, 0 };
 }
 

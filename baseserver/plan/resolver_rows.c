@@ -27,10 +27,7 @@ static size_t row_from(const struct rtask *t, int64_t at)
 
 static void row_add(struct rtask *t, size_t i, int64_t at)
 {
-	if (t->n_rows == t->rows_cap) {
-		t->rows_cap = t->rows_cap ? t->rows_cap * 2 : 4;
-		t->rows = mem_grow(t->rows, t->rows_cap, sizeof *t->rows);
-	}
+	t->rows = mem_room(t->rows, &t->rows_cap, t->n_rows + 1, sizeof *t->rows);
 	memmove(t->rows + i + 1, t->rows + i, (t->n_rows - i) * sizeof *t->rows);
 	t->rows[i] = at;
 	t->n_rows++;

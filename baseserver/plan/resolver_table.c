@@ -44,10 +44,7 @@ void resolver_want(struct resolver *r, uint32_t waiting)
 
 	if (w->listed)
 		return;
-	if (r->n_todo == r->todo_cap) {
-		r->todo_cap = r->todo_cap ? r->todo_cap * 2 : 256;
-		r->todo = mem_grow(r->todo, r->todo_cap, sizeof *r->todo);
-	}
+	r->todo = mem_room(r->todo, &r->todo_cap, r->n_todo + 1, sizeof *r->todo);
 	w->listed = true;
 	r->todo[r->n_todo++] = waiting;
 }

@@ -216,10 +216,7 @@ static void list_span(const struct resolver *r, struct dependent *d, uint32_t in
 	const struct window *w = window_at(r, index);
 	size_t at = span_place(r, d, w->lo, window_hi(w));
 
-	if (d->n_spans == d->spans_cap) {
-		d->spans_cap = d->spans_cap ? d->spans_cap * 2 : 8;
-		d->spans = mem_grow(d->spans, d->spans_cap, sizeof *d->spans);
-	}
+	d->spans = mem_room(d->spans, &d->spans_cap, d->n_spans + 1, sizeof *d->spans);
 	memmove(d->spans + at + 1, d->spans + at, (d->n_spans - at) * sizeof *d->spans);
 	d->spans[at] = index;
 	d->n_spans++;
