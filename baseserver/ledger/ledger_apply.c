@@ -60,10 +60,7 @@ static bool takes_data(struct instance *i, enum state to, uint8_t kind)
 /* As ledger_fetch() made it, it has no row; from now on it has. */
 static void take_from_range(struct ledger *l, struct instance *i)
 {
-	if (l->n_taken == l->taken_cap) {
-		l->taken_cap = l->taken_cap ? l->taken_cap * 2 : 64;
-		l->taken = mem_grow(l->taken, l->taken_cap, sizeof *l->taken);
-	}
+	l->taken = mem_room(l->taken, &l->taken_cap, l->n_taken + 1, sizeof *l->taken);
 #ifndef BUG_60 /* a date that got its row still counts in its range */
 	l->taken[l->n_taken++] = (struct store_taken){ .number = i->last_number, .dates = 1 };
 #endif

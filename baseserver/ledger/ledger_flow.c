@@ -48,10 +48,7 @@ static struct flow *flow_place(struct ledger *l, const struct task *def)
 
 	if (f)
 		return f;
-	if (all->n == all->cap) {
-		all->cap = all->cap ? all->cap * 2 : 16;
-		all->items = mem_grow(all->items, all->cap, sizeof *all->items);
-	}
+	all->items = mem_room(all->items, &all->cap, all->n + 1, sizeof *all->items);
 	map_add(&all->by_key, key_of(def), (uint32_t)all->n);
 	all->items[all->n] = (struct flow){ 0 };
 	return &all->items[all->n++];
@@ -91,10 +88,7 @@ static struct flow_run *run_place(struct flow *f, int64_t first)
 		i -= f->at;
 		f->at = 0;
 	}
-	if (f->n == f->cap) {
-		f->cap = f->cap ? f->cap * 2 : 4;
-		f->runs = mem_grow(f->runs, f->cap, sizeof *f->runs);
-	}
+	f->runs = mem_room(f->runs, &f->cap, f->n + 1, sizeof *f->runs);
 	memmove(f->runs + i + 1, f->runs + i, (f->n - i) * sizeof *f->runs);
 	f->n++;
 	f->runs[i] = (struct flow_run){ .first = first };
@@ -105,10 +99,7 @@ static void row_add(struct ledger *l, const struct task *def, struct instance *i
 {
 	struct flow_run *r = run_place(flow_place(l, def), task_run(def, i->key.run_date));
 
-	if (r->n == r->cap) {
-		r->cap = r->cap ? r->cap * 2 : 1;
-		r->rows = mem_grow(r->rows, r->cap, sizeof *r->rows);
-	}
+	r->rows = mem_room(r->rows, &r->cap, r->n + 1, sizeof *r->rows);
 	r->rows[r->n++] = i->slot;
 	i->marks |= EM_FLOW;
 }
@@ -473,10 +464,7 @@ size_t ledger_older(const struct ledger *l, const struct ltask *t, int64_t run_d
 	for (size_t i = f ? f->at : 0; f && i < f->n && f->runs[i].first < task_run(def, run_date);
 	     i++)
 		for (size_t k = 0; k < f->runs[i].n; k++) {
-			if (n == cap) {
-				cap = cap ? cap * 2 : 8;
-				older = mem_grow(older, cap, sizeof *older);
-			}
+			older = mem_room(older, &cap, n + 1, sizeof *older);
 			older[n++] = f->runs[i].rows[k];
 		}
 	*ret_rows = older;

@@ -14,10 +14,7 @@ static void put_on_list(struct ledger *l, struct inst_key key)
 		return;
 	if (e)
 		e->inst.marks |= EM_LISTED;
-	if (p->n == p->cap) {
-		p->cap = p->cap ? p->cap * 2 : 64;
-		p->keys = mem_grow(p->keys, p->cap, sizeof *p->keys);
-	}
+	p->keys = mem_room(p->keys, &p->cap, p->n + 1, sizeof *p->keys);
 	p->keys[p->n++] = key;
 }
 

@@ -16,10 +16,7 @@ struct ltask *ledger_task_of(const struct ledger *l, uint32_t id)
 
 static void push(uint32_t **items, size_t *len, size_t *cap, uint32_t v)
 {
-	if (*len == *cap) {
-		*cap = *cap ? *cap * 2 : 256;
-		*items = mem_grow(*items, *cap, sizeof **items);
-	}
+	*items = mem_room(*items, cap, *len + 1, sizeof **items);
 	(*items)[(*len)++] = v;
 }
 

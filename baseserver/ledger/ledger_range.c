@@ -13,10 +13,7 @@ struct dates {
 
 static void add(struct dates *d, int64_t date)
 {
-	if (d->n == d->cap) {
-		d->cap = d->cap ? d->cap * 2 : 8;
-		d->at = mem_grow(d->at, d->cap, sizeof *d->at);
-	}
+	d->at = mem_room(d->at, &d->cap, d->n + 1, sizeof *d->at);
 	d->at[d->n++] = date;
 }
 
@@ -127,10 +124,7 @@ int ledger_leave_out(struct ledger *l, struct ltask *t, struct proposal *p, uint
 	outcomes_fill(&t->outcomes, t->def->plan, &o, r->open, r->n_open);
 	*ret_number = ledger_publish(l, &tr);
 	ledger_parts_left_out(l, t);
-	if (l->n_fresh == l->fresh_cap) {
-		l->fresh_cap = l->fresh_cap ? l->fresh_cap * 2 : 16;
-		l->fresh = mem_grow(l->fresh, l->fresh_cap, sizeof *l->fresh);
-	}
+	l->fresh = mem_room(l->fresh, &l->fresh_cap, l->n_fresh + 1, sizeof *l->fresh);
 	l->fresh[l->n_fresh++] = image;
 	return 0;
 }

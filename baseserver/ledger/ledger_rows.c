@@ -39,10 +39,7 @@ static struct found *find(const struct founds *f, struct inst_key key)
 
 static struct found *add(struct founds *f, struct inst_key key)
 {
-	if (f->n == f->cap) {
-		f->cap = f->cap ? f->cap * 2 : 64;
-		f->items = mem_grow(f->items, f->cap, sizeof *f->items);
-	}
+	f->items = mem_room(f->items, &f->cap, f->n + 1, sizeof *f->items);
 	f->items[f->n] = (struct found){ .key = key };
 	return &f->items[f->n++];
 }

@@ -85,11 +85,10 @@ static void skip_to(struct warm *w, uint32_t slot)
 
 static void push_stale(struct warm *w, uint32_t slot, uint64_t number)
 {
-	if (w->n_stale == w->cap) {
-		w->cap = w->cap ? w->cap * 2 : w->batch;
-		w->stale = mem_grow(w->stale, w->cap, sizeof *w->stale);
-		w->slots = mem_grow(w->slots, w->cap, sizeof *w->slots);
-	}
+	size_t cap = w->cap;
+
+	w->stale = mem_room(w->stale, &cap, w->n_stale + 1, sizeof *w->stale);
+	w->slots = mem_room(w->slots, &w->cap, w->n_stale + 1, sizeof *w->slots);
 	w->stale[w->n_stale] = (struct stale){ slot, number };
 	w->slots[w->n_stale++] = slot;
 }

@@ -36,10 +36,7 @@ struct name *names_put(struct names *b, const char *text, uint32_t id)
 	struct name *n = names_find(b, text);
 
 	if (!n) {
-		if (b->n == b->cap) {
-			b->cap = b->cap ? b->cap * 2 : 64;
-			b->items = mem_grow(b->items, b->cap, sizeof *b->items);
-		}
+		b->items = mem_room(b->items, &b->cap, b->n + 1, sizeof *b->items);
 		map_add(&b->by_text, map_text(text), (uint32_t)b->n);
 		n = &b->items[b->n++];
 		*n = (struct name){ .text = mem_str(text) };
