@@ -53,10 +53,7 @@ static bool has_name(const struct newcomers *l, uint64_t key, const char *name)
 /* Takes name. */
 static void add(struct newcomers *l, char *name, struct place at)
 {
-	if (l->n == l->cap) {
-		l->cap = l->cap ? l->cap * 2 : 16;
-		l->items = mem_grow(l->items, l->cap, sizeof *l->items);
-	}
+	l->items = mem_room(l->items, &l->cap, l->n + 1, sizeof *l->items);
 	struct newcomer new = { name, name_fold(name), at };
 	uint64_t key = map_text(new.fold);
 	if (!has_name(l, key, name))

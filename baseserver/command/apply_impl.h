@@ -24,7 +24,7 @@ struct apply {
 	struct leaving {
 		uint32_t workflow, task;
 	} * leaving; /* in force and not in the set: by workflow, then task */
-	size_t n_leaving;
+	size_t n_leaving, leaving_cap;
 	struct commander *c;
 	struct cmd *cmd;
 	struct refusal *f;

@@ -52,9 +52,8 @@ void apply_list_leaving(struct apply *a)
 		const struct cat_task *t = catalog_task(cat, (uint32_t)i);
 		if (!t || catalog_retired(t) || apply_in_set(a, t->id))
 			continue;
-		if ((a->n_leaving & (a->n_leaving - 1)) == 0)
-			a->leaving = mem_grow(a->leaving, a->n_leaving ? a->n_leaving * 2 : 1,
-			                      sizeof *a->leaving);
+		a->leaving = mem_room(a->leaving, &a->leaving_cap, a->n_leaving + 1,
+		                      sizeof *a->leaving);
 		a->leaving[a->n_leaving++] = (struct leaving){ t->row.workflow_id, t->id };
 	}
 	if (a->n_leaving)

@@ -48,10 +48,7 @@ static void learn(struct commander *c, const struct store_alert *a)
 		memmove(&c->alerts[at], &c->alerts[at + 1], (c->n_alerts - at) * sizeof *c->alerts);
 		return;
 	}
-	if (c->n_alerts == c->alerts_cap) {
-		c->alerts_cap = c->alerts_cap ? c->alerts_cap * 2 : 16;
-		c->alerts = mem_grow(c->alerts, c->alerts_cap, sizeof *c->alerts);
-	}
+	c->alerts = mem_room(c->alerts, &c->alerts_cap, c->n_alerts + 1, sizeof *c->alerts);
 	memmove(&c->alerts[at + 1], &c->alerts[at], (c->n_alerts - at) * sizeof *c->alerts);
 	c->alerts[at] = (struct open_alert){ .id = a->id, .subject = mem_str(a->subject) };
 	c->n_alerts++;

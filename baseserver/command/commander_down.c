@@ -59,10 +59,7 @@ static bool set_add(struct closure *cl, struct dates_of *d, int64_t t)
 
 	if (i < d->n && d->at[i] == t)
 		return false;
-	if (d->n == d->cap) {
-		d->cap = d->cap ? d->cap * 2 : 64;
-		d->at = mem_grow(d->at, d->cap, sizeof *d->at);
-	}
+	d->at = mem_room(d->at, &d->cap, d->n + 1, sizeof *d->at);
 	memmove(d->at + i + 1, d->at + i, (d->n - i) * sizeof *d->at);
 	d->at[i] = t;
 	d->n++;
@@ -178,8 +175,7 @@ static size_t to_pick(const struct closure *cl, const struct dates_of *d, struct
 			last->hi = d->at[i];
 			continue;
 		}
-		if ((p->n & (p->n - 1)) == 0)
-			p->ranges = mem_grow(p->ranges, p->n ? p->n * 2 : 1, sizeof *p->ranges);
+		p->ranges = mem_room(p->ranges, &p->cap, p->n + 1, sizeof *p->ranges);
 		p->ranges[p->n++] = (struct pick_range){ d->at[i], d->at[i] };
 	}
 	return p->n;
@@ -264,7 +260,7 @@ static const char *parse_pick(struct pick *p, const char *at)
 		at++;
 		if (!number_next(&at, &r.lo) || *at++ != '_' || !number_next(&at, &r.hi))
 			return NULL;
-		p->ranges = mem_grow(p->ranges, p->n + 1, sizeof *p->ranges);
+		p->ranges = mem_room(p->ranges, &p->cap, p->n + 1, sizeof *p->ranges);
 		p->ranges[p->n++] = r;
 	} while (*at == ',');
 	return at;

@@ -141,7 +141,7 @@ struct flight {
 	bool answered;
 	int64_t done, failed;             /* outcomes, those in `items` too */
 	struct store_command_item *items; /* refused without asking; others the ledger keeps */
-	size_t n_items;
+	size_t n_items, items_cap;
 };
 
 enum phase { PH_SURVEY, PH_EDIT, PH_RUN, PH_GONE, PH_RETIRE, PH_OTHER, PH_OVER };

@@ -304,9 +304,7 @@ void cmd_survey(struct commander *c, struct cmd *cmd)
 
 static void add_item(struct flight *fl, struct inst_key key, int code, const char *text)
 {
-	if ((fl->n_items & (fl->n_items - 1)) == 0)
-		fl->items = mem_grow(fl->items, fl->n_items ? fl->n_items * 2 : 1,
-		                     sizeof *fl->items);
+	fl->items = mem_room(fl->items, &fl->items_cap, fl->n_items + 1, sizeof *fl->items);
 	fl->items[fl->n_items++] = (struct store_command_item){ fl->cmd->id, key, code,
 		                                                mem_str(text) };
 }

@@ -32,8 +32,7 @@ static void add_date(struct scope_news *n, const struct item *it)
 		last->hi = t;
 		return;
 	}
-	if (!p->ranges || (p->n & (p->n - 1)) == 0)
-		p->ranges = mem_grow(p->ranges, p->n ? p->n * 2 : 1, sizeof *p->ranges);
+	p->ranges = mem_room(p->ranges, &p->cap, p->n + 1, sizeof *p->ranges);
 	p->ranges[p->n++] = (struct pick_range){ t, t };
 }
 

@@ -18,10 +18,7 @@ void commander_alarm(struct commander *c, int64_t at_us)
 
 void commander_put(struct commander *c, struct cmd *cmd)
 {
-	if (c->n_cmds == c->cmds_cap) {
-		c->cmds_cap = c->cmds_cap ? c->cmds_cap * 2 : 64;
-		c->cmds = mem_grow(c->cmds, c->cmds_cap, sizeof *c->cmds);
-	}
+	c->cmds = mem_room(c->cmds, &c->cmds_cap, c->n_cmds + 1, sizeof *c->cmds);
 	CHECK(c->n_cmds == 0 || c->cmds[c->n_cmds - 1]->id < cmd->id); /* commander_find() */
 	c->cmds[c->n_cmds++] = cmd;
 }

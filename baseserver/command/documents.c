@@ -85,10 +85,7 @@ static size_t put_project(struct documents *ds, const char *workflow)
 
 static struct document *add(struct documents *ds, const char *name)
 {
-	if (ds->n == ds->cap) {
-		ds->cap = ds->cap ? ds->cap * 2 : 64;
-		ds->items = mem_grow(ds->items, ds->cap, sizeof *ds->items);
-	}
+	ds->items = mem_room(ds->items, &ds->cap, ds->n + 1, sizeof *ds->items);
 	map_add(&ds->by_name, map_text(name), (uint32_t)ds->n);
 	struct document *d = &ds->items[ds->n++];
 	*d = (struct document){ .name = mem_str(name),

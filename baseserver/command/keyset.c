@@ -29,10 +29,7 @@ bool keyset_add(struct keyset *s, struct inst_key key)
 		return false;
 	if (s->cap == 0)
 		map_init(&s->by_key);
-	if (s->n == s->cap) {
-		s->cap = s->cap ? s->cap * 2 : 16;
-		s->at = mem_grow(s->at, s->cap, sizeof *s->at);
-	}
+	s->at = mem_room(s->at, &s->cap, s->n + 1, sizeof *s->at);
 	map_add(&s->by_key, inst_key_hash(key), (uint32_t)s->n);
 	s->at[s->n++] = key;
 	return true;

@@ -79,7 +79,7 @@ struct pick_range {
 struct pick {
 	uint32_t task;
 	struct pick_range *ranges; /* ascending */
-	size_t n;
+	size_t n, cap;
 	bool downstream; /* not chosen itself */
 };
 
