@@ -31,10 +31,7 @@ static int each_row(void *ctx, const struct store_task *row)
 		return err_set(ld->err, E_CORRUPT, "lb_task: task_id %u and %u are both %s",
 		               other->id, row->id, row->name);
 	names_put(&ld->tasks, row->name, row->id)->anchor = row->anchor;
-	if (ld->n_rows == ld->cap) {
-		ld->cap = ld->cap ? ld->cap * 2 : 256;
-		ld->rows = mem_grow(ld->rows, ld->cap, sizeof *ld->rows);
-	}
+	ld->rows = mem_room(ld->rows, &ld->cap, ld->n_rows + 1, sizeof *ld->rows);
 	ld->rows[ld->n_rows++] = *row;
 	return 0;
 }

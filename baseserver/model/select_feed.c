@@ -14,7 +14,7 @@
 
 struct dates {
 	int64_t *at;
-	size_t n, i;
+	size_t n, cap, i;
 };
 
 struct walk {
@@ -40,7 +40,7 @@ struct feed {
 	struct heap heap;
 	size_t index;     /* of instances */
 	struct item *all; /* FEED_BY_DATE_DESC: what is left, the next one last */
-	size_t n_all;
+	size_t n_all, all_cap;
 };
 
 static int by_date(const void *a, const void *b)
@@ -52,8 +52,7 @@ static int by_date(const void *a, const void *b)
 
 static void dates_add(struct dates *d, int64_t at)
 {
-	if ((d->n & (d->n - 1)) == 0)
-		d->at = mem_grow(d->at, d->n ? d->n * 2 : 1, sizeof *d->at);
+	d->at = mem_room(d->at, &d->cap, d->n + 1, sizeof *d->at);
 	d->at[d->n++] = at;
 }
 
@@ -364,8 +363,7 @@ static void list_all(struct feed *f)
 	struct item it;
 
 	while (walk_next(f, &it)) {
-		if ((f->n_all & (f->n_all - 1)) == 0)
-			f->all = mem_grow(f->all, f->n_all ? f->n_all * 2 : 1, sizeof *f->all);
+		f->all = mem_room(f->all, &f->all_cap, f->n_all + 1, sizeof *f->all);
 		f->all[f->n_all++] = it;
 	}
 }
