@@ -103,7 +103,7 @@ struct forecast {
 	struct forecast_class *classes;
 	size_t n_classes;
 	struct forecast_other *others;
-	size_t n_others;
+	size_t n_others, others_cap;
 	/* results */
 	struct simulate_row *rows, *slow; /* the same instances, in the same order */
 	size_t n_rows;

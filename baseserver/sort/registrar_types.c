@@ -24,10 +24,7 @@ struct listing {
 
 static void add(struct listing *all, const char *name)
 {
-	if (all->n == all->cap) {
-		all->cap = all->cap ? all->cap * 2 : 32;
-		all->names = mem_grow(all->names, all->cap, sizeof *all->names);
-	}
+	all->names = mem_room(all->names, &all->cap, all->n + 1, sizeof *all->names);
 	all->names[all->n++] = name;
 }
 

@@ -115,9 +115,7 @@ static void add_others(const struct sorter *s, struct forecast *f, const struct 
 	for (const struct ready *r = q->oldest; r; r = r->run.next) {
 		if (!spreads && forecast_plays(f, r->key))
 			continue;
-		if ((f->n_others & (f->n_others - 1)) == 0)
-			f->others = mem_grow(f->others, f->n_others ? f->n_others * 2 : 1,
-			                     sizeof *f->others);
+		f->others = mem_room(f->others, &f->others_cap, f->n_others + 1, sizeof *f->others);
 		struct forecast_other *o = &f->others[f->n_others++];
 		*o = (struct forecast_other){ .since_us = r->run.since_us,
 			                      .lasts_us = sorter_median_us(s, q->id) };

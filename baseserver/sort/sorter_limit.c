@@ -30,10 +30,7 @@ void sorter_limit_look(struct sorter *s, struct limit *m)
 	if (m->parked == 0 || m->dirty)
 		return;
 	m->dirty = true;
-	if (s->n_dirty == s->dirty_cap) {
-		s->dirty_cap = s->dirty_cap ? s->dirty_cap * 2 : 16;
-		s->dirty = mem_grow(s->dirty, s->dirty_cap, sizeof *s->dirty);
-	}
+	s->dirty = mem_room(s->dirty, &s->dirty_cap, s->n_dirty + 1, sizeof *s->dirty);
 	s->dirty[s->n_dirty++] = m;
 }
 
