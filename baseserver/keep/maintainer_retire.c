@@ -27,10 +27,7 @@ void maintainer_retire_if_over(struct maintainer *m, struct mtask *t)
 {
 	if (t->offline_asked || !is_over(t))
 		return;
-	if (m->n_over == m->over_cap) {
-		m->over_cap = m->over_cap ? m->over_cap * 2 : 16;
-		m->over = mem_grow(m->over, m->over_cap, sizeof *m->over);
-	}
+	m->over = mem_room(m->over, &m->over_cap, m->n_over + 1, sizeof *m->over);
 	int64_t now = actor_mono_us(m->me);
 	if (m->n_over == 0)
 		m->over_us = now;

@@ -114,10 +114,7 @@ static void ack(struct conn *c, uint64_t token, uint32_t seq, int code)
 	a->token = token;
 	a->seq = seq;
 	a->code = code;
-	if (c->n_acks == c->acks_cap) {
-		c->acks_cap = c->acks_cap ? c->acks_cap * 2 : 64;
-		c->acks = mem_grow(c->acks, c->acks_cap, sizeof *c->acks);
-	}
+	c->acks = mem_room(c->acks, &c->acks_cap, c->n_acks + 1, sizeof *c->acks);
 	c->acks[c->n_acks++] = a;
 	worker_touch(c);
 }

@@ -18,10 +18,7 @@ enum { JOBS_PER_FRAME = 1024, SPEAK_AGAIN_MS = 5 };
 
 static void job_put(struct conn *c, Sirdar__Job *job)
 {
-	if (c->n_jobs == c->jobs_cap) {
-		c->jobs_cap = c->jobs_cap ? c->jobs_cap * 2 : 64;
-		c->jobs = mem_grow(c->jobs, c->jobs_cap, sizeof *c->jobs);
-	}
+	c->jobs = mem_room(c->jobs, &c->jobs_cap, c->n_jobs + 1, sizeof *c->jobs);
 	c->jobs[c->n_jobs++] = job;
 	tally(&c->w->f_jobs, 1);
 	worker_touch(c);
@@ -148,10 +145,7 @@ static void kill_add(struct worker *w, struct conn *c, const struct instance *i)
 	              : def       ? (uint64_t)def->grace_us
 	                          : 0;
 	k->intent = i->intent;
-	if (c->n_kills == c->kills_cap) {
-		c->kills_cap = c->kills_cap ? c->kills_cap * 2 : 16;
-		c->kills = mem_grow(c->kills, c->kills_cap, sizeof *c->kills);
-	}
+	c->kills = mem_room(c->kills, &c->kills_cap, c->n_kills + 1, sizeof *c->kills);
 	c->kills[c->n_kills++] = k;
 	worker_touch(c);
 }
