@@ -12,6 +12,7 @@
 #include "cgi/http/cgi.h"
 #include "cgi/http/guard.h"
 #include "cgi/who/auth.h"
+#include "cgi/who/outsider.h"
 #include "cgi/who/people.h"
 #include "cgi/who/ways.h"
 #include "util/alloc.h"

@@ -8,6 +8,7 @@
 #include "cgi/http/cgi.h"
 #include "cgi/who/auth.h"
 #include "cgi/who/oidc.h"
+#include "cgi/who/outsider.h"
 #include "cgi/who/people.h"
 #include "cgi/who/ways.h"
 #include "util/alloc.h"

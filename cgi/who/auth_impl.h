@@ -66,7 +66,7 @@ void sessions_load(struct auth *a);
 /* Is a session over by its age? */
 bool session_over(const struct auth *a, const struct session *s, int64_t now_us);
 
-/* A fresh secret as text, with the prefix. */
+/* auth_secret.c: a fresh secret as text, with the prefix; and the hash of one. */
 void secret_new(const char *prefix, char ret_text[AUTH_TEXT_MAX]);
 void secret_hash(const char *text, unsigned char ret_hash[HASH_BYTES]);
 /* The token, or key of an app, with this secret, of the store: 1 held, 0 none or expired,

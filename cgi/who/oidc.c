@@ -10,7 +10,7 @@
 #include "cgi/http/cgi.h"
 #include "cgi/who/fetch.h"
 #include "cgi/who/jwt.h"
-#include "cgi/who/ways.h"
+#include "cgi/who/outsider.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/clock.h"

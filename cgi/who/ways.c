@@ -1,26 +1,21 @@
 #include "cgi/who/ways.h"
 
-#include <cjson/cJSON.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgi/http/call.h"
 #include "cgi/http/cgi.h"
 #include "cgi/who/directory.h"
 #include "cgi/who/hash.h"
 #include "cgi/who/oidc.h"
+#include "cgi/who/outsider.h"
 #include "rt/thread.h"
 #include "util/alloc.h"
-#include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/fs.h"
 #include "util/log.h"
 #include "util/module.h"
-
-#define SECRET_BYTES_MAX 4096
 
 struct ways {
 	struct cgi *cgi;
@@ -32,47 +27,6 @@ struct ways {
 };
 
 /* --- settings --- */
-
-int secret_line(const char *path, char **ret, struct err *err)
-{
-	struct buf text;
-	size_t n;
-	int r;
-
-	buf_init(&text);
-	r = fs_read_secret(path, SECRET_BYTES_MAX, &text, err);
-	if (r == 0) {
-		n = strcspn(buf_str(&text), "\r\n");
-		if (n == 0)
-			r = err_set(err, E_INVALID, "%s: want one line", path);
-		else
-			*ret = mem_strn(buf_str(&text), n);
-		sodium_memzero(text.data, text.cap);
-	}
-	buf_done(&text);
-	return r;
-}
-
-bool url_is_loopback(const char *url)
-{
-	static const char *const hosts[] = { "127.", "localhost", "[::1]" };
-	const char *host = strstr(url, "://");
-
-	if (host == NULL)
-		return false;
-	host += 3;
-	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
-		size_t n = strlen(hosts[i]);
-
-		/* "127." is an address only when nothing but its numbers follows. */
-		if (i == 0)
-			n += strspn(host + (strncmp(host, hosts[i], n) == 0 ? n : 0),
-			            "0123456789.");
-		if (strncmp(host, hosts[i], strlen(hosts[i])) == 0 && strchr(":/", host[n]) != NULL)
-			return true;
-	}
-	return false;
-}
 
 static int role_check(const char *setting, const char *role, struct err *err)
 {
@@ -244,101 +198,5 @@ int ways_ldap(struct ways *w, const char *user, const char *password, struct out
 	snprintf(ret->subject, sizeof(ret->subject), "%s", answer.subject);
 	snprintf(ret->full_name, sizeof(ret->full_name), "%s", answer.full_name);
 	snprintf(ret->mail, sizeof(ret->mail), "%s", answer.mail);
-	return 0;
-}
-
-/* --- who comes in --- */
-
-void outsider_group(struct cgi *cgi, struct outsider *o, const char *external)
-{
-	if (o->n_groups < OUTSIDER_GROUPS_MAX &&
-	    people_mapped(cgi->people, o->source, external, o->groups[o->n_groups]) == 1)
-		o->n_groups++;
-}
-
-static bool same_groups(const struct person *p, const struct outsider *o)
-{
-	size_t found = 0;
-
-	for (size_t i = 0; i < o->n_groups; i++)
-		for (size_t j = 0; j < p->n_given; j++)
-			found += strcmp(o->groups[i], p->given[j]) == 0;
-	return found == o->n_groups && p->n_given == o->n_groups;
-}
-
-static const char *first_role(const struct cgi *cgi, const struct outsider *o)
-{
-	return strcmp(o->source, "ldap") == 0 ? cgi->param.ldap_role : cgi->param.oidc_role;
-}
-
-static int check_known(struct call *c, const struct outsider *o, const struct person *p)
-{
-	if (p->disabled)
-		return call_fail(c, E_FORBIDDEN, "", "%s may not sign in", o->name);
-	if (strcmp(p->source, o->source) != 0)
-		return call_fail(c, E_FORBIDDEN, "",
-		                 "%s is a user of this Sirdar with a password here, not of %s",
-		                 o->name, o->source);
-	if (p->subject[0] != '\0' && strcmp(p->subject, o->subject) != 0) {
-		snprintf(c->hint, sizeof(c->hint),
-		         "an administrator, if it is the same person: sirdar user set %s --source "
-		         "%s",
-		         o->name, o->source);
-		return call_fail(c, E_FORBIDDEN, "", "the name %s was somebody else's", o->name);
-	}
-	return 0;
-}
-
-static cJSON *changes_of(const struct cgi *cgi, const struct outsider *o, bool is_new)
-{
-	cJSON *args = cJSON_CreateObject(), *groups;
-
-	cJSON_AddStringToObject(args, "user", o->name);
-	cJSON_AddStringToObject(args, "source", o->source);
-	cJSON_AddStringToObject(args, "subject", o->subject);
-	groups = cJSON_AddArrayToObject(args, "groups");
-	for (size_t i = 0; i < o->n_groups; i++)
-		cJSON_AddItemToArray(groups, cJSON_CreateString(o->groups[i]));
-	if (is_new) {
-		cJSON_AddStringToObject(args, "role", first_role(cgi, o));
-		cJSON_AddStringToObject(args, "full_name", o->full_name);
-		cJSON_AddStringToObject(args, "mail", o->mail);
-	}
-	return args;
-}
-
-int outsider_admit(struct call *c, const struct outsider *o, cJSON **ret_changes)
-{
-	const struct person *p = NULL;
-	int known = people_find(c->cgi->people, o->name, &p);
-	char other[USER_NAME_MAX];
-	bool same = false;
-	int r = 0;
-
-	*ret_changes = NULL;
-	people_subject(c->cgi->people, o->source, o->subject, other);
-	if (known == E_AGAIN)
-		return call_fail(c, E_AGAIN, "", "the users are still being read, try again");
-	if (strcmp(o->name, "admin") == 0)
-		return call_fail(c, E_FORBIDDEN, "", "admin is this Sirdar's own");
-	/* A directory takes other spellings of a name, too: one person is one user. */
-	if (other[0] != '\0' && strcmp(other, o->name) != 0)
-		r = call_fail(c, E_FORBIDDEN, "", "this person is %s here", other);
-	else if (p != NULL) {
-		r = check_known(c, o, p);
-		same = p->subject[0] != '\0' && same_groups(p, o);
-	} else if (o->n_groups == 0 && strcmp(first_role(c->cgi, o), "none") == 0) {
-		r = call_fail(c, E_FORBIDDEN, "",
-		              "%s has no role here: an administrator gives one, or a group that "
-		              "has one",
-		              o->name);
-	}
-	person_unref(p);
-	if (r < 0)
-		return r;
-	snprintf(c->actor_text, sizeof(c->actor_text), "%s:%s", o->source, o->name);
-	c->actor = c->actor_text;
-	if (!same)
-		*ret_changes = changes_of(c->cgi, o, known == 0);
 	return 0;
 }
