@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cgi/http/call.h"
-#include "cgi/http/call_impl.h"
 #include "cgi/http/cgi.h"
 #include "cgi/server/fresh.h"
 #include "cgi/server/net_impl.h"
@@ -13,35 +12,11 @@
 #include "util/clock.h"
 #include "util/json_in.h"
 
-#define ROUND_US   (250 * US_PER_MS)
-#define SILENCE_MS 10000
-/* Of arguments in pieces, at least: so much longer is their answer waited for. */
-#define BYTES_A_SECOND (256 * 1024)
-#define QUEUE_BYTES    ((size_t)16 * 1024 * 1024)
+#define ROUND_US    (250 * US_PER_MS)
+#define SILENCE_MS  10000
+#define QUEUE_BYTES ((size_t)16 * 1024 * 1024)
 
 /* --- waiting calls --- */
-
-void net_call_end(struct call *c, int code, const char *text)
-{
-	if (code < 0)
-		err_set(&c->err, code, "%s",
-		        text != NULL && text[0] != '\0' ? text : err_text(code));
-	call_resume(c);
-}
-
-/* Take the call with this id out of the list. */
-struct call *net_ask_take(struct net *n, uint64_t id)
-{
-	for (struct call **p = &n->asks; *p != NULL; p = &(*p)->next) {
-		struct call *c = *p;
-
-		if (c->ask_id != id)
-			continue;
-		*p = c->next;
-		return c;
-	}
-	return NULL;
-}
 
 static void asks_fail(struct net *n, int code, const char *text)
 {
@@ -182,14 +157,6 @@ static const struct client_ops client_calls = { .up = on_up, .frame = on_frame, 
 
 /* --- asks ------------------------------------------------------------------------------ */
 
-void net_ask_extend(struct net *n, struct call *c)
-{
-	int64_t more_us = (int64_t)(c->ask_args.len / BYTES_A_SECOND) * US_PER_S;
-
-	c->deadline_us = actor_mono_us(n->me) + param_now(n->cgi->param.request_ms) * US_PER_MS +
-	                 more_us;
-}
-
 /* Have the call wait; else end it with what stands against it. */
 static bool ask_wait(struct net *n, struct call *c)
 {
@@ -216,29 +183,6 @@ static void ask_send(struct net *n, struct call *c, enum frame_kind kind, const 
 	r = client_send(n->client, kind, message, &err);
 	if (r < 0 && net_ask_take(n, c->ask_id) == c)
 		net_call_end(c, r, err.text);
-}
-
-int net_send_command(struct net *n, struct call *c, struct err *err)
-{
-	char *kind = mem_str(c->ask_kind), *actor = mem_str(c->actor);
-	Sirdar__Command m = SIRDAR__COMMAND__INIT;
-	int r;
-
-	m.id = c->ask_id;
-	m.request_id = c->ask_request;
-	m.actor = actor;
-	m.kind = kind;
-	m.dry_run = c->ask_dry;
-	if (c->in_pieces) {
-		m.args_bytes = c->ask_args.len;
-	} else {
-		m.args.data = buf_room(&c->ask_args, 1) - c->ask_args.len;
-		m.args.len = c->ask_args.len;
-	}
-	r = client_send(n->client, FR_COMMAND, &m, err);
-	free(actor);
-	free(kind);
-	return r;
 }
 
 static void ask_command(struct net *n, struct call *c)

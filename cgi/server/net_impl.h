@@ -17,15 +17,15 @@
 struct call;
 struct net;
 
-/* net_piece.c: arguments that are larger than a frame. The call waits in n->asks. */
-bool net_wants_pieces(const struct call *c);
-void net_pieces_go_on(struct net *n, struct call *c, size_t taken); /* and at last the command */
-void net_pieces_end(struct net *n, const struct call *c); /* it was taken out of n->asks */
-/* net.c */
+/* net_ask.c: one call that waits. */
 struct call *net_ask_take(struct net *n, uint64_t id); /* out of n->asks, or NULL */
 void net_call_end(struct call *c, int code, const char *text);
 int net_send_command(struct net *n, struct call *c, struct err *err);
 void net_ask_extend(struct net *n, struct call *c); /* it goes on: it has its time anew */
+/* net_piece.c: arguments that are larger than a frame. The call waits in n->asks. */
+bool net_wants_pieces(const struct call *c);
+void net_pieces_go_on(struct net *n, struct call *c, size_t taken); /* and at last the command */
+void net_pieces_end(struct net *n, const struct call *c); /* it was taken out of n->asks */
 
 /* Someone who listens. */
 struct follower {
