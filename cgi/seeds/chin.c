@@ -1,15 +1,12 @@
 /* chin's own paths (chin.txt, 4): the table, who asks, and the shape of answers. */
 #include "cgi/seeds/chin.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "cgi/http/cgi.h"
 #include "cgi/seeds/seed_routes.h"
 #include "cgi/who/auth.h"
-#include "store/read.h"
 #include "util/json_in.h"
-#include "util/json_put.h"
 
 #define TOKEN \
 	{ \
@@ -111,22 +108,6 @@ static const struct seed_row rows[] = {
 static const char *const targets[] = { "/api/user/delete", "/api/user/modify", "/api/user/new",
 	                               "/api/user/login" };
 
-static int id_take(void *ctx, const struct store_doc *d)
-{
-	*(int64_t *)ctx = d->retired ? -1 : (int64_t)d->id;
-	return 0;
-}
-
-int64_t chin_user_id(struct reader *r, const char *name)
-{
-	int64_t id = -1;
-
-	if (strcmp(name, "admin") == 0)
-		return CHIN_ROOT;
-	(void)read_doc(r, DOC_USER, name, 0, 0, id_take, &id, NULL);
-	return id;
-}
-
 /* The caller's own id must be his: tokens that belong to nobody are root's. */
 static int caller_work(struct call *c, struct reader *r)
 {
@@ -167,29 +148,4 @@ int chin_post(struct call *c)
 		return row->then(c);
 	c->then = worked;
 	return call_read(c, caller_work);
-}
-
-int chin_owns(struct call *c)
-{
-	if (c->role == ROLE_ADMIN ||
-	    (c->user[0] != '\0' && strcmp(seed_of(c)->owner, c->user) == 0))
-		return 0;
-	return call_fail(c, E_FORBIDDEN, "task_id", "only the task's owner and root may do this");
-}
-
-int chin_answer(struct call *c, const char *info)
-{
-	buf_clear(&c->out);
-	put_open(&c->out, NULL, '{');
-	put_text(&c->out, "status", "SUCCEED");
-	put_text(&c->out, "info", info);
-	if (c->details.len > 0)
-		put_raw(&c->out, "data", buf_str(&c->details));
-	put_close(&c->out, '}');
-	return reply_json(c, MHD_HTTP_OK);
-}
-
-int chin_done(struct call *c)
-{
-	return c->err.code < 0 ? c->err.code : chin_answer(c, "");
 }

@@ -10,7 +10,8 @@
 
 #define CHIN_ROOT 0 /* user_id of admin, who has no document */
 
-/* {"status": "SUCCEED", "info", "data": c->details} */
+/* chin_answer.c
+ * {"status": "SUCCEED", "info", "data": c->details} */
 int chin_answer(struct call *c, const char *info);
 int chin_done(struct call *c); /* the same without words, or the error */
 /* Is the task the caller's own, or is he root? E_FORBIDDEN */

@@ -26,6 +26,8 @@ struct ects_names {
 int ects_names(struct reader *r, struct ects_names *l, struct err *err);
 /* The library of the project; d->workflow NULL: there is none. Thread: disk. */
 int ects_library(struct call *c, struct reader *r, struct def *d);
+/* GET: a list, or the one of the path, into c->details. Thread: disk. */
+int ects_list_work(struct call *c, struct reader *r);
 /* POST, PUT and DELETE. Thread: disk, then HTTP. */
 int ects_change_work(struct call *c, struct reader *r);
 int ects_change(struct call *c);

@@ -9,7 +9,6 @@
 
 #include "cgi/handlers/handle_commands.h"
 #include "cgi/http/cgi.h"
-#include "cgi/seeds/seed_routes.h"
 #include "cgi/server/show.h"
 #include "sched/task.h"
 #include "sched/when.h"
@@ -26,6 +25,16 @@
 struct seed *seed_of(struct call *c)
 {
 	return c->extra;
+}
+
+const char *seed_setting(const struct param_cgi *p, unsigned flags)
+{
+	CHECK(flags & RF_SEED);
+	if (flags & RF_CHIN)
+		return p->chin_project;
+	if (flags & RF_JARVIS2)
+		return p->jarvis2_project;
+	return flags & RF_CRONTAB ? p->crontab_project : p->ects_project;
 }
 
 const char *seed_project(const struct call *c)

@@ -19,6 +19,7 @@
 #include "sched/when.h"
 
 struct cJSON;
+struct param_cgi;
 struct reader;
 struct store_task;
 
@@ -92,7 +93,10 @@ int seed_plain(struct call *c);
 /* Read what the row reads, then go on. */
 int seed_go(struct call *c);
 struct seed *seed_of(struct call *c);
-/* The project that its setting names. */
+/* The project that the setting of this seed names, "": none. `flags`: of a route, with one of
+ * RF_SEED. Borrowed. */
+const char *seed_setting(const struct param_cgi *p, unsigned flags);
+/* The same of the call's route. */
 const char *seed_project(const struct call *c);
 
 /* name.c: a name as documents take it, of any text: what may not be in a name becomes '_', with a

@@ -3,23 +3,12 @@
 #include "cgi/handlers/route.h"
 #include "cgi/http/cgi.h"
 #include "cgi/seeds/seed.h"
-#include "util/check.h"
 
 #define ROUTE(method, path, role, flags, handler) { method, path, ROLE_##role, flags, handler },
 static const struct route of_seeds[] = {
 #include "cgi/seeds/routes_seeds.def"
 };
 #undef ROUTE
-
-const char *seed_setting(const struct param_cgi *p, unsigned flags)
-{
-	CHECK(flags & RF_SEED);
-	if (flags & RF_CHIN)
-		return p->chin_project;
-	if (flags & RF_JARVIS2)
-		return p->jarvis2_project;
-	return flags & RF_CRONTAB ? p->crontab_project : p->ects_project;
-}
 
 void seeds_register(struct cgi *cgi)
 {

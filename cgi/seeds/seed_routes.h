@@ -4,16 +4,11 @@
 
 struct call;
 struct cgi;
-struct param_cgi;
 
 /* Adds the routes of each seed whose setting names a project to cgi->routes, and tells http/ how
  * seeds word an error. The caller does it before traffic_new() and the face, which keep the table.
  * Thread: main */
 void seeds_register(struct cgi *cgi);
-
-/* The project that the setting of this seed names, "": none. `flags`: of a route, with one of
- * RF_SEED. Borrowed. */
-const char *seed_setting(const struct param_cgi *p, unsigned flags);
 
 /* Declared for the table; each in the file of its seed. */
 #define ROUTE(method, path, role, flags, handler) int handler(struct call *c);
