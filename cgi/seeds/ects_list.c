@@ -1,8 +1,8 @@
 /* ECTS's pipelines and tasks as its own JSON (ects-pipelines.txt). Tasks are those of the library
  * `tasks` of the project, and those that stand in one pipeline. Times are UTC.
  *
- * One object is the list with its id picked out: what a list shows and what a GET of one shows cannot
- * differ. Nothing is changed here (ects_change.c). */
+ * One object is picked out of the list by its id, so a list and a GET of one cannot differ. Nothing
+ * is changed here (ects_change.c). */
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
