@@ -36,15 +36,6 @@ void asked_put(void *notifier, struct ask *a)
 	sender_wake(n->sender);
 }
 
-void asked_reply(struct notifier *n, struct ask *a, int code, const char *text, struct buf *body)
-{
-	a->code = code;
-	snprintf(a->text, sizeof a->text, "%s", text);
-	if (body)
-		a->body = mem_str(buf_str(body));
-	wake_reply(n->wake, a);
-}
-
 /* --- channels ------------------------------------------------------------------------ */
 
 struct queue {
@@ -65,16 +56,6 @@ static int count(void *ctx, const char *recipient, int64_t letters)
 	if (channels_find(q->n->channels, recipient, q->now_us, &c, &who, &ignored) == 0)
 		q->of[channels_place(q->n->channels, c)] += letters;
 	return 0;
-}
-
-void asked_put_try(struct buf *out, int64_t at_us, const char *error)
-{
-	put_time_us(out, "last_at", at_us);
-	if (at_us)
-		put_bool(out, "last_ok", !error[0]);
-	else
-		put_null(out, "last_ok");
-	put_text(out, "last_error", error[0] ? error : NULL);
 }
 
 static int print_channel(struct notifier *n, const struct channel *c, int64_t waiting,
@@ -118,24 +99,6 @@ static int channels(struct notifier *n, struct ask *a, struct err *err)
 }
 
 /* --- a test -------------------------------------------------------------------------- */
-
-void asked_tested(void *notifier, struct ask *a, const char *error)
-{
-	struct notifier *n = notifier;
-	struct err ignored = { 0 };
-	struct buf out;
-
-	outbox_put_try(n->outbox, a->channel, clock_wall_us(&clock_machine), error ? error : "",
-	               &ignored);
-	buf_init(&out);
-	put_open(&out, NULL, '{');
-	put_text(&out, "channel", a->channel);
-	put_bool(&out, "taken", !error);
-	put_text(&out, "error", error);
-	put_close(&out, '}');
-	asked_reply(n, a, 0, "", &out);
-	buf_done(&out);
-}
 
 static int test(struct notifier *n, struct ask *a, const struct cJSON *args)
 {

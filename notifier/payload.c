@@ -110,28 +110,6 @@ static const size_t most_bytes[CH_COUNT] = {
 };
 enum { SUBJECT_MOST = 900, DEDUP_MOST = 255 };
 
-void payload_cut(struct buf *b, size_t most)
-{
-	size_t n = most > 3 ? most - 3 : 0;
-
-	if (b->len <= most)
-		return;
-	while (n > 0 && (buf_str(b)[n] & 0xc0) == 0x80)
-		n--;
-	b->len = n;
-	buf_puts(b, "...");
-}
-
-/* Letters are lines of text: what a job printed, or a machine calls itself, may hold anything. */
-void payload_clean(struct buf *b, bool lines)
-{
-	unsigned char *at = (unsigned char *)(uintptr_t)buf_at(b);
-
-	for (size_t i = 0; i < b->len; i++)
-		if ((at[i] < 0x20 && !(lines && (at[i] == '\n' || at[i] == '\t'))) || at[i] == 0x7f)
-			at[i] = ' ';
-}
-
 /* Slack's own signs; and its `<!channel>`, which calls everybody. */
 static void put_slack(struct buf *out, const char *text)
 {

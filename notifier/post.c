@@ -19,7 +19,6 @@
 #include "sched/instance.h"
 #include "store/read.h"
 #include "util/alloc.h"
-#include "util/buf.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/json_in.h"
@@ -27,39 +26,7 @@
 
 enum { DUE_MAX = 2000, ID_BYTES = 33 };
 
-void parcel_free(struct parcel *p)
-{
-	for (size_t i = 0; i < p->n; i++)
-		json_free(p->items[i].json);
-	ask_free(p->ask);
-	free(p->items);
-	free(p->recipient);
-	free(p->device);
-	free(p->letters);
-	free(p);
-}
-
-void post_drop(void *delivery)
-{
-	struct parcel *p = delivery;
-	struct parcel *whole = p->of;
-
-	parcel_free(p);
-	if (whole && --whole->pending == 0)
-		parcel_free(whole);
-}
-
-/* --- afterwards ---------------------------------------------------------------------- */
-
-/* min, 2 min, 4 min ... up to max. */
-static int64_t pause_us(const struct notifier *n, uint32_t tries)
-{
-	int64_t ms = n->param.retry_min_ms;
-
-	while (tries-- > 0 && ms < n->param.retry_max_ms)
-		ms *= 2;
-	return (ms < n->param.retry_max_ms ? ms : n->param.retry_max_ms) * US_PER_MS;
-}
+/* --- who is still to be told -------------------------------------------------------- */
 
 /* What cannot be read is told. */
 static bool is_mended(struct notifier *n, const struct alert *a)
@@ -153,57 +120,16 @@ static int sift(struct notifier *n, struct parcel *p, int64_t now_us, struct err
 	return r;
 }
 
-static int settle(struct notifier *n, const struct parcel *p, const char *error, struct err *err)
+/* --- afterwards ---------------------------------------------------------------------- */
+
+void post_drop(void *delivery)
 {
-	int64_t now_us = clock_wall_us(&clock_machine);
-	int r = outbox_begin(n->outbox, err);
+	struct parcel *p = delivery;
+	struct parcel *whole = p->of;
 
-	if (r < 0)
-		return r;
-	if (p->channel[0])
-		r = outbox_put_try(n->outbox, p->channel, now_us, error ? error : "", err);
-	for (size_t i = 0; i < p->n && r == 0; i++) {
-		const struct item *it = &p->items[i];
-		bool over = now_us - it->made_us >= n->param.give_up_ms * US_PER_MS;
-		r = outbox_settle(n->outbox, it->id,
-		                  !error ? LETTER_SENT
-		                  : over ? LETTER_GIVEN_UP
-		                         : LETTER_WAITS,
-		                  now_us, now_us + pause_us(n, it->tries), error ? error : "", err);
-		if (r == 0 && !error)
-			r = told_put(n, &it->alert, p->recipient, err);
-		if (error && over)
-			log_error("alert.given_up", "recipient=%s task=%s event=%s why=\"%s\"",
-			          p->recipient, it->alert.task, happening_word(it->alert.what),
-			          error);
-	}
-	return outbox_end(n->outbox, r, err);
-}
-
-static void report(const struct parcel *p, const char *error)
-{
-	if (error)
-		log_warn("alert.unsent", "recipient=%s alerts=%zu tries=%u why=\"%s\"",
-		         p->recipient, p->n, p->items[0].tries + 1, error);
-	else
-		log_info("alert.sent", "recipient=%s alerts=%zu", p->recipient, p->n);
-}
-
-void parcel_end(struct parcel *p, const char *error)
-{
-	struct err err = { 0 };
-
-	if (p->ask) {
-		asked_tested(p->notifier, p->ask, error);
-		p->ask = NULL;
-		parcel_free(p);
-		return;
-	}
-	report(p, error);
-	/* Not written down: the next round ends the process, the next process sends it again. */
-	if (settle(p->notifier, p, error, &err) < 0)
-		log_error("outbox.unwritten", "why=\"%s\"", err.text);
 	parcel_free(p);
+	if (whole && --whole->pending == 0)
+		parcel_free(whole);
 }
 
 void post_done(void *ctx, void *delivery, const char *error, int status)

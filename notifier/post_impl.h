@@ -1,4 +1,4 @@
-/* post_impl.h — one message under way, shared by post.c and post_push.c only. */
+/* post_impl.h — one message under way, shared by post*.c only. */
 #ifndef NOTIFIER_POST_IMPL_H
 #define NOTIFIER_POST_IMPL_H
 
@@ -39,6 +39,7 @@ struct parcel {
 	size_t n_letters;
 };
 
+/* post_parcel.c */
 void parcel_free(struct parcel *p);
 /* It was taken (NULL), or not: written down, told, freed. */
 void parcel_end(struct parcel *p, const char *error);
