@@ -1,5 +1,5 @@
-/* Letters: put, due, taken, settled. Each change of one raises the `change` of its alert, in the same
- * transaction, so that the server hears of it. */
+/* Letters: put, due, taken, settled. To put or settle one raises the `change` of its alert, in the
+ * caller's transaction, so that the server hears of it. */
 #include "notifier/outbox_impl.h"
 #include "util/err.h"
 

@@ -1,5 +1,5 @@
-/* outsider.h — somebody for whom a directory or a provider vouches, and which user he is here. Beside
- * that two checks of settings that both ways share.
+/* outsider.h — somebody for whom a directory or a provider vouches, and which user he is here.
+ * Beside that two checks of settings that both ways share.
  */
 #ifndef CGI_OUTSIDER_H
 #define CGI_OUTSIDER_H
