@@ -1,7 +1,8 @@
 """What a folder's files use of each other: `layers.py --graph FOLDER [MAP]`, no lint.
 
 A reference is a name that one file uses of another: a function that it calls or whose address it takes, of the file
-that defines it; a header that it includes. Between rooms a header counts only for who uses no function of x.c of that x.h.
+that defines it; a header that it includes. A table (.def) is text of the .c that includes it: that file uses what the
+rows name; a header that makes prototypes of the rows uses none of it. Between rooms a header counts only for who uses no function of x.c of that x.h.
 A room is a sub-folder, or what MAP says: lines `file room` ("." is the folder itself), so that a move is judged before it is made.
 
 Files, and then rooms, are put in the order in which the fewest references go up. What goes up all the same is printed,
@@ -66,13 +67,19 @@ class Folder:
 
     def read(self, path, target_of):
         me, source = self.name(path), bare(text(path), keep_strings=True)
+        tables = []
         for name in re.findall(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', source, re.M):
             at = target_of(path, name)
             if at and at.startswith(self.folder + "/") and self.name(at) != me:
                 self.refs[me, self.name(at)].add(os.path.basename(at))
+                tables += [at] if at.endswith(".def") else []
         source = PROTOTYPE.sub("", bare(text(path)))
         if path.endswith(".h"):  # of a header only what inline functions do
             source = "\n".join(re.findall(r"^\{$.*?^\}", source, re.M | re.S))
+        elif path.endswith(".def"):
+            source = ""
+        else:
+            source += "".join("\n" + bare(text(at)) for at in sorted(set(tables)))
         own = {name for name, is_static in bodies(path) if is_static} if path.endswith(".c") else set()
         for name, after in USE.findall(source):
             to = self.home.get(name)
