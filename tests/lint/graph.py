@@ -83,6 +83,8 @@ class Folder:
         own = {name for name, is_static in bodies(path) if is_static} if path.endswith(".c") else set()
         for name, after in USE.findall(source):
             to = self.home.get(name)
+            if path.endswith(".h") and to == me[:-1] + "c":
+                continue  # x.h and x.c are one noun: what an inline function takes of its own is no reference
             if to and to != me and name not in own and (after == "(" or "_" in name):
                 self.refs[me, to].add(name)
 
@@ -179,10 +181,11 @@ def faults():
 
 
 def climbing(folder, target_of):
-    """References upward between the files of a folder, in words; none is what it should have."""
+    """References upward between the files of a folder: in words, and how many names they are."""
     f = Folder(folder, target_of)
     _, _, up = layered(f.nodes, {e: len(names) for e, names in f.refs.items()})
-    return [f"{folder}: {a} refers upward to {b}: {' '.join(sorted(f.refs[a, b]))}" for a, b in sorted(up)]
+    return ([f"{folder}: {a} refers upward to {b}: {' '.join(sorted(f.refs[a, b]))}" for a, b in sorted(up)],
+            sum(len(f.refs[e]) for e in up))
 
 
 def told(what, strata, rings, up, n_up):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Includes point down only: layers.txt is the picture of ARCHITECTURE.md, held by this. Inside a room of the
-BaseServer calls do, too: among its files no reference goes up, so that there is no circle. An _impl.h is included
-only inside its own folder, but for what walls.txt names.
+"""Includes point down only: layers.txt is the picture of ARCHITECTURE.md, held by this. Calls inside a folder do,
+too: among its files no reference goes up, so that there is no circle. The folders that still climb stand in layers.txt
+(`up FOLDER N`), whose N only falls. An _impl.h is included only inside its own folder, but for what walls.txt names.
 
 `layers.py --graph FOLDER [MAP]` prints instead what the folder's files and sub-folders use of each other: strata,
 upward references, circles (graph.py). MAP, lines `file room`, judges a move before it is made."""
@@ -12,7 +12,8 @@ import sys
 import graph
 from source import ROOT, Tap, bare, files, rows, text
 
-LAYERS = {row[0]: row[1:] for row in rows("layers.txt")}
+LAYERS = {row[0]: row[1:] for row in rows("layers.txt") if row[0] != "up"}
+CLIMBING = {row[1]: int(row[2]) for row in rows("layers.txt") if row[0] == "up"}
 WALLS = {(row[0], by) for row in rows("walls.txt") for by in row[1:]}
 WHERE = ("lib", "schema", "plugins-sdk/include", ".")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
@@ -69,15 +70,31 @@ def faults_of(path):
     return found
 
 
+def programs(tree):
+    """The topmost folders with .c files of their own: what stands below one is judged with it."""
+    own = {os.path.dirname(p) for p in tree if p.endswith(".c") and "*" not in LAYERS.get(folder_of(p), ["*"])}
+    return sorted(f for f in own if not any(f.startswith(above + "/") for above in own))
+
+
+def climbing_faults(folder):
+    found, n = graph.climbing(folder, target_of)
+    most = CLIMBING.get(folder, 0)
+    if n < most:
+        return [f"layers.txt: 'up {folder} {most}': {n} are left, write that" if n else
+                f"layers.txt: 'up {folder} {most}': none is left, take the row out"]
+    return found if n > most else []
+
+
 if sys.argv[1:2] == ["--graph"]:
     graph.show(*sys.argv[2:3], target_of, *sys.argv[3:4])
     sys.exit(0)
 tap = Tap()
 tree = files(".c", ".h")
 tap.check(f"includes point down only ({len(tree)} files)", [f for p in tree for f in faults_of(p)])
-flat = [f for f in sorted(LAYERS) if f.startswith("baseserver/") or f == "cgi/http"]
-tap.check(f"no file refers upward inside its room ({len(flat)} rooms)",
-          [x for f in flat for x in graph.climbing(f, target_of)])
+whole = programs(tree)
+tap.check(f"no file refers upward inside its folder ({len(whole)} folders, {len(CLIMBING)} of them still do)",
+          [x for f in whole for x in climbing_faults(f)] +
+          [f"layers.txt: up {f}: no such folder" for f in CLIMBING if f not in whole])
 tap.check("an _impl.h is included in its own folder", wall_faults(tree))
 tap.check("--graph tells strata, circles and what goes up", graph.faults())
 tap.end()
