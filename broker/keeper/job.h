@@ -77,4 +77,10 @@ struct job {
 	struct output out, err;
 };
 
+/* It has ended, one way or another. */
+static inline bool job_is_over(const struct job *job)
+{
+	return job->state == JOB_ENDED || job->state == JOB_NOT_STARTED || job->state == JOB_LOST;
+}
+
 #endif

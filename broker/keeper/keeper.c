@@ -58,11 +58,25 @@ static void on_signal(struct ev_loop *loop, struct ev_io *w, int events)
 	keeper_wake(k);
 }
 
+static void upgrade(struct keeper *k)
+{
+	struct err err = { 0 };
+	char *to = k->upgrade_to;
+
+	k->upgrade_to = NULL;
+	if (keeper_upgrade(k, to, &err) < 0)
+		log_error("keeper.not_upgraded", "%s: going on as before", err.text);
+	free(to);
+}
+
 static void on_round(struct ev_loop *loop, struct ev_prepare *w, int events)
 {
+	struct keeper *k = w->data;
+
 	(void)loop;
 	(void)events;
-	keeper_round(w->data);
+	if (keeper_round(k) && k->upgrade_to && !k->is_stopping)
+		upgrade(k);
 }
 
 static void on_again(struct ev_loop *loop, struct ev_idle *w, int events)

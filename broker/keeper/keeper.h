@@ -99,7 +99,7 @@ void keeper_record_start(struct journal *j, const struct job *job);
 void keeper_record_end(struct journal *j, const struct job *job);
 void keeper_record_pid(struct journal *j, const struct job *job);
 void keeper_record_forget(struct journal *j, uint64_t token);
-void keeper_round(struct keeper *k);
+bool keeper_round(struct keeper *k); /* true: it left no work */
 void keeper_reap(struct keeper *k);
 void keeper_settle(struct keeper *k, struct job *job);
 void keeper_not_started(struct keeper *k, struct job *job, const struct err *why);
@@ -109,7 +109,6 @@ void keeper_due_run(struct keeper *k);
 void keeper_wake(struct keeper *k); /* have another round */
 void keeper_queue_add(struct keeper_queue *q, uint32_t at);
 void keeper_queue_remove(struct keeper_queue *q, uint32_t at);
-bool job_is_over(const struct job *job);
 struct tree_of job_tree(const struct job *job);
 void job_message(const struct job *job, Sirdar__KeeperJob *to);
 

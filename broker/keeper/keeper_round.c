@@ -330,17 +330,6 @@ static void compact(struct keeper *k)
 	}
 }
 
-static void upgrade(struct keeper *k)
-{
-	struct err err = { 0 };
-	char *to = k->upgrade_to;
-
-	k->upgrade_to = NULL;
-	if (keeper_upgrade(k, to, &err) < 0)
-		log_error("keeper.not_upgraded", "%s: going on as before", err.text);
-	free(to);
-}
-
 static void starts_run(struct keeper *k)
 {
 	size_t n = k->starts.n < STARTS_A_ROUND ? k->starts.n : STARTS_A_ROUND;
@@ -355,7 +344,7 @@ static void starts_run(struct keeper *k)
 		start_one(k, slab_at(&k->jobs, batch[i]));
 }
 
-void keeper_round(struct keeper *k)
+bool keeper_round(struct keeper *k)
 {
 	struct err err = { 0 };
 	bool more;
@@ -364,13 +353,13 @@ void keeper_round(struct keeper *k)
 		k->is_sync_due = false;
 		if (journal_flush(&k->journal, true, &err) < 0) {
 			journal_failed(k, &err);
-			return;
+			return false;
 		}
 	}
 	if (k->journal.is_broken) {
 		err_set(&err, E_IO, "the journal cannot be written");
 		journal_failed(k, &err);
-		return;
+		return false;
 	}
 	ends_tell(k);
 	starts_run(k);
@@ -379,8 +368,6 @@ void keeper_round(struct keeper *k)
 		journal_failed(k, &err);
 	compact(k);
 	more = k->starts.n || k->ends.n || k->is_sync_due;
-	if (!more && k->upgrade_to && !k->is_stopping)
-		upgrade(k);
 	if (!more && k->is_stopping && k->running == 0)
 		ev_break(k->loop, EVBREAK_ALL);
 	if (more)
@@ -388,4 +375,5 @@ void keeper_round(struct keeper *k)
 	else
 		ev_idle_stop(k->loop, &k->again);
 	keeper_timer_set(k);
+	return !more;
 }

@@ -30,11 +30,6 @@ void keeper_queue_remove(struct keeper_queue *q, uint32_t at)
 		}
 }
 
-bool job_is_over(const struct job *job)
-{
-	return job->state == JOB_ENDED || job->state == JOB_NOT_STARTED || job->state == JOB_LOST;
-}
-
 struct tree_of job_tree(const struct job *job)
 {
 	return (struct tree_of){

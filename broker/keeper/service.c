@@ -1,4 +1,4 @@
-#include "broker/keeper/service.h"
+#include "broker/keeper/service_impl.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,95 +21,6 @@ enum { BACKLOG = 64, CONNS_MAX = 1024, HELD_A_FRAME = 1024 };
 
 static const struct session_limits limits = { .handshake_ms = 5000,
 	                                      .queue_bytes = 16 * 1024 * 1024 };
-
-struct conn {
-	struct conn *next;
-	struct service *service;
-	struct session *session;
-	char *who, *type;
-	bool is_attached; /* to `type`, "" all; before that `type` is HELLO's */
-};
-
-struct service {
-	struct keeper *k;
-	struct ev_io listener;
-	struct conn *conns;
-	size_t conns_n;
-};
-
-/* A peer that does not read its news is cut off: it learns all of it when it comes back. */
-static void conn_send(struct conn *c, enum frame_kind kind, const void *message)
-{
-	struct err err = { 0 };
-
-	if (session_send(c->session, kind, message, &err) < 0) {
-		log_warn("peer.slow", "who=%s type=%s: %s", c->who, c->type, err.text);
-		session_end(c->session, err.code, "it does not read");
-	}
-}
-
-static bool wants(const struct conn *c, const struct job *job)
-{
-	return c->is_attached && (!c->type[0] || strcmp(c->type, job->type) == 0);
-}
-
-static void send_started(struct conn *c, const struct job *job)
-{
-	Sirdar__KeeperStarted m = SIRDAR__KEEPER_STARTED__INIT;
-
-	m.token = job->token;
-	m.pid = (uint64_t)job->pid;
-	m.started_us = job->started_us;
-	conn_send(c, FR_K_STARTED, &m);
-}
-
-static void send_not_started(struct conn *c, uint64_t token, int code, const char *text)
-{
-	Sirdar__KeeperNotStarted m = SIRDAR__KEEPER_NOT_STARTED__INIT;
-
-	m.token = token;
-	m.code = code;
-	m.text = (char *)text;
-	conn_send(c, FR_K_NOT_STARTED, &m);
-}
-
-static void send_over(struct conn *c, const struct job *job)
-{
-	if (job->state == JOB_NOT_STARTED)
-		send_not_started(c, job->token, job->start_code, job->start_text);
-	else
-		conn_send(c, FR_K_EXITED, &job->end);
-}
-
-void service_started(struct service *s, const struct job *job)
-{
-	for (struct conn *c = s->conns; c; c = c->next)
-		if (wants(c, job))
-			send_started(c, job);
-}
-
-void service_over(struct service *s, const struct job *job)
-{
-	for (struct conn *c = s->conns; c; c = c->next)
-		if (wants(c, job))
-			send_over(c, job);
-}
-
-static void send_kill_state(struct conn *c, uint64_t token, uint32_t state)
-{
-	Sirdar__KeeperKillState m = SIRDAR__KEEPER_KILL_STATE__INIT;
-
-	m.token = token;
-	m.state = state;
-	conn_send(c, FR_K_KILL_STATE, &m);
-}
-
-void service_kill_state(struct service *s, const struct job *job, uint32_t state)
-{
-	for (struct conn *c = s->conns; c; c = c->next)
-		if (wants(c, job))
-			send_kill_state(c, job->token, state);
-}
 
 /* --- requests --- */
 
@@ -162,7 +73,7 @@ static int do_hello(struct conn *c, const void *message)
 	w.logs_dir = k->logs_dir;
 	w.output_bytes_max = outputs_bytes_max(k->outputs);
 	w.cgroup = tree_has_groups(k->tree);
-	conn_send(c, FR_K_WELCOME, &w);
+	service__send(c, FR_K_WELCOME, &w);
 	return 0;
 }
 
@@ -180,14 +91,14 @@ static void send_held(struct conn *c, uint64_t id, const char *type)
 		if (!job->keeper || (type[0] && strcmp(type, job->type) != 0))
 			continue;
 		if (held.n_job == HELD_A_FRAME) {
-			conn_send(c, FR_K_HELD, &held);
+			service__send(c, FR_K_HELD, &held);
 			held.n_job = 0;
 		}
 		list[held.n_job] = &jobs[held.n_job];
 		job_message(job, &jobs[held.n_job++]);
 	}
 	held.last = true;
-	conn_send(c, FR_K_HELD, &held);
+	service__send(c, FR_K_HELD, &held);
 	free(list);
 	free(jobs);
 }
@@ -203,8 +114,8 @@ static int do_attach(struct conn *c, const void *message)
 	send_held(c, 0, c->type);
 	for (uint32_t i = 0; i < k->jobs.used; i++) {
 		const struct job *job = slab_at(&k->jobs, i);
-		if (job->keeper && wants(c, job) && is_told(k, job))
-			send_over(c, job);
+		if (job->keeper && service__wants(c, job) && is_told(k, job))
+			service__send_over(c, job);
 	}
 	return 0;
 }
@@ -226,15 +137,15 @@ static int do_start(struct conn *c, const void *message)
 
 	if (keeper_start(k, m, &job, &err) < 0) {
 		log_warn("job.refused", "token=%016" PRIx64 ": %s", m->token, err.text);
-		send_not_started(c, m->token, err.code, err.text);
+		service__send_not_started(c, m->token, err.code, err.text);
 		return 0;
 	}
 	if (job->state == JOB_STARTING) /* told when it is */
 		return 0;
 	if (job->state != JOB_NOT_STARTED)
-		send_started(c, job);
+		service__send_started(c, job);
 	if (is_told(k, job))
-		send_over(c, job);
+		service__send_over(c, job);
 	return 0;
 }
 
@@ -245,7 +156,7 @@ static int do_kill(struct conn *c, const void *message)
 	struct job *job = keeper_find(k, m->token);
 	bool is_killing = job && keeper_kill(k, job, WHY_ASKED, m->intent, m->grace_us);
 
-	send_kill_state(c, m->token, !is_killing ? 3 : job->is_hang_told ? 2 : 1);
+	service__send_kill_state(c, m->token, !is_killing ? 3 : job->is_hang_told ? 2 : 1);
 	return 0;
 }
 
@@ -455,9 +366,4 @@ void service_close(struct service *s)
 	ev_io_stop(s->k->loop, &s->listener);
 	close(s->listener.fd);
 	free(s);
-}
-
-int service_listen_fd(const struct service *s)
-{
-	return s->listener.fd;
 }
