@@ -1,3 +1,10 @@
+/* libmicrohttpd's daemon, and the life of a call in it.
+ *
+ * A call begins with its request line. When its head is there, all that can be refused without the
+ * body is refused: address, route, caller. Then the body is read and the handler runs. While a
+ * call waits its connection is suspended, and only the actor that has it may write to it (cgi rule
+ * 1). What http/ needs of the rooms above it is handed over in introduce().
+ */
 #include "cgi/face.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,10 @@
+/* The channels file, read whole: with one fault all of it is refused, and a reload keeps the
+ * former.
+ *
+ * Texts are borrowed from the document, which struct channels owns. Kinds of channels, and the
+ * keys each needs, are rows of schema/tbl/channel.def. Who is on call is worked out when a letter
+ * is due, not when it is made. Nothing is sent here.
+ */
 #include "notifier/channels.h"
 
 #include <stdlib.h>

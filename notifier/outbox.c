@@ -1,3 +1,10 @@
+/* The outbox: one SQLite file with the place up to which was read, and what is still to be told.
+ *
+ * Events and the place enter it between outbox_begin() and outbox_end(), so that nothing is lost
+ * and nothing comes twice (notifier rule 1). One notifier has it, by a lock on a file; `--status`
+ * opens it to read. Statements are rows of outbox_sql.def. Letters are in outbox_letters.c, alerts
+ * in outbox_alerts.c.
+ */
 #include "notifier/outbox.h"
 
 #include <errno.h>

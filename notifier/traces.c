@@ -1,3 +1,10 @@
+/* Events into spans, spans to a collector: an actor on a thread of its own.
+ *
+ * One batch at a time. The cursor moves when the collector has taken the batch or refused it for
+ * good; without an answer, with 429 or with 5xx, the batch stays and is tried again after a pause
+ * that grows. Farther behind than traces_behind_max, the oldest events are passed over and
+ * counted. A store with another past drops the batch. No alert waits for any of this.
+ */
 #include "notifier/traces.h"
 
 #include <curl/curl.h>

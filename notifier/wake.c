@@ -1,3 +1,10 @@
+/* The session with the BaseServer: news comes in, what the server is to hear goes out.
+ *
+ * An actor on a thread of its own. Nothing is kept here: what the server does not acknowledge
+ * before the session ends goes back to its owner as E_AGAIN. Facts about machines and the server
+ * are asked for only while somebody wants to hear of them. Without a session `news` is called at
+ * each beat all the same, because another server may write the store.
+ */
 #include "notifier/wake.h"
 
 #include <stdatomic.h>

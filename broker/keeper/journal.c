@@ -1,3 +1,10 @@
+/* The keeper's records on disk: appended into zeros that are there already, replaced by a rename.
+ *
+ * A record counts when its checksum is right and its number is higher than the last. What is torn
+ * at the end is a write that was cut; damage with whole records after it is told, and those
+ * records count. After a failed write or sync nothing that follows in this file can be believed:
+ * it is broken until a rewrite has made another.
+ */
 #include "broker/keeper/journal.h"
 
 #include <errno.h>

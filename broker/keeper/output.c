@@ -1,3 +1,10 @@
+/* What jobs print, from pipes to files: read in turns, capped, slowed.
+ *
+ * One buffer serves all pipes. A pipe gives a few chunks a round, then the others get their turn;
+ * ends and requests go first. Over its cap, over its rate, or without space the bytes are read by
+ * the clock, dropped and counted, and a mark says so in the file. The job's writes succeed all the
+ * same.
+ */
 #include "broker/keeper/output.h"
 
 #include <errno.h>

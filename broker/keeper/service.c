@@ -1,3 +1,9 @@
+/* The keeper's socket: who talks on it, and what each asks.
+ *
+ * A peer greets first, any other frame ends it; then it attaches to a type and asks. A loader's
+ * greeting drops its predecessors of the same type, unread (broker/keeper rule 8). A request is a
+ * row of `requests`; the keeper does the work. What peers are told is in service_tell.c.
+ */
 #include "broker/keeper/service_impl.h"
 
 #include <errno.h>

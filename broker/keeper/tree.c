@@ -1,3 +1,11 @@
+/* All processes of one job: a cgroup each where there are groups, else what tree_scan.c finds in
+ * /proc.
+ *
+ * A group that its job left empty by itself waits for the next job with its descriptors open. One
+ * that was killed never serves again: it would kill who is born into it later. Without groups a
+ * signal goes to a process only after a second look, by a pidfd. When to signal, and how often, is
+ * keeper_due.c's.
+ */
 #include "broker/keeper/tree.h"
 
 #include <dirent.h>

@@ -1,3 +1,10 @@
+/* One standing connection to the server that leads, always tried for.
+ *
+ * The leases of a beat count from the time that beat was sent, once it is acknowledged (broker
+ * rule 4). A session whose beats are not acknowledged, or whose server says a lower epoch than the
+ * highest obeyed, is ended; that epoch is written down when it rises (broker rule 5). What a token
+ * is, and every frame that is not about the session, is the owner's (struct link_ops).
+ */
 #include "broker/link/link.h"
 
 #include <sirdar.pb-c.h>

@@ -1,3 +1,11 @@
+/* What a plugin may ask of its host (sirdar/runner.h): logs, progress, parameters, outputs,
+ * processes.
+ *
+ * All of it runs on job threads. What the session thread is to do, it finds in its next round:
+ * logs, starts and questions are left under l->mu, and the bell is rung. A job thread that asks
+ * the server for a parameter waits here for it, or for its job to be cancelled, or for ASK_MS. A
+ * start is copied as a whole, because the plugin's memory is only lent.
+ */
 #include <keeper.pb-c.h>
 #include <sirdar.pb-c.h>
 #include <stdio.h>

@@ -1,3 +1,11 @@
+/* Life of one taskrunner-loader: it maps the plugin, opens keeper and link, and turns its loop.
+ *
+ * on_round() sends what gathered in one turn: ended jobs, starts, questions, logs, reports,
+ * credit. The loop ends in one of three ways: the loader was told to stop (jobs in this process
+ * get stop_ms), it was retired (nothing of its lane is left), or its broker has been away for
+ * loader_alone_ms. Processes go on in the jobkeeper. What a job goes through is in grants.c and
+ * run.c.
+ */
 #include "broker/loader/loader.h"
 
 #include <errno.h>

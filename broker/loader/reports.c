@@ -1,3 +1,11 @@
+/* What became of jobs, told to the server until it acknowledges.
+ *
+ * An end has a number and is told with the same words each time: at once, after each welcome, and
+ * when it is overdue (broker rule 6). Jobs with something to tell are in a list, packed into
+ * frames at the end of a round. A job leaves when its end is acknowledged and its log is shipped;
+ * only then is the keeper told to forget it. Progress may be lost: at most one a second and job
+ * goes out.
+ */
 #include <sirdar.pb-c.h>
 #include <stdlib.h>
 #include <string.h>

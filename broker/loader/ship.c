@@ -1,3 +1,11 @@
+/* Logs to the server, by offset: from the keeper's files, or from what a job in this process
+ * wrote.
+ *
+ * Of each stream one piece is under way, of all streams FLIGHT_BYTES_MAX. The server's
+ * acknowledgement says where to go on: it may have more than this loader sent, because a former
+ * one did. A refusal that may pass is tried again by the timer; another ends the stream. Here a
+ * process's lines are also searched for progress and outputs (lines.c).
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <keeper.pb-c.h>

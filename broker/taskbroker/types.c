@@ -1,3 +1,10 @@
+/* The life of one loader: started, heard, watched, ended, judged.
+ *
+ * A loader is a process of ours, or one that an earlier broker started and this one met. What its
+ * end means is decided in one place, judge_end(): asked for, refused, only in the way of another,
+ * or a crash. A crash is tried again after a pause that grows; loader_crash_max of them in ten
+ * minutes quarantine the type. Which version follows which is lanes.c's business.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

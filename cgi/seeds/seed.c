@@ -1,3 +1,10 @@
+/* What the interfaces of the seeds share: bodies and fields, commands, rows, outputs, errors.
+ *
+ * A call is checked against the row of its path before anything is read: a field without a row, of
+ * another type or out of bounds is refused (cgi/seeds rule 4). Commands go through the functions
+ * of handlers/, so that role, right and project are judged as the API judges them (cgi/seeds rule
+ * 3). The tables of paths, and the words of an answer, stand with each seed.
+ */
 #include "cgi/seeds/seed.h"
 
 #include <cjson/cJSON.h>

@@ -1,3 +1,9 @@
+/* Answers about instances, kept while the stream of events has told nothing newer (fresh.h).
+ *
+ * An answer has the number of its snapshot. A newer event about its instance ends it; a list's, any
+ * newer event. Without the stream nothing is kept, with it nothing longer than a second. One lock
+ * guards all of it.
+ */
 #include "cgi/server/fresh.h"
 
 #include <pthread.h>

@@ -1,3 +1,10 @@
+/* The session with the BaseServer: asks go out, answers find their call again by its number.
+ *
+ * An actor of its own. A call that waits is in n->asks, and leaves it with its answer, at its
+ * deadline, or when the session ends: then it fails with E_AGAIN and is not asked again
+ * (cgi/server rule 3). Who follows events and logs is in net_follow.c; nothing here writes to a
+ * connection.
+ */
 #include "cgi/server/net.h"
 
 #include <stdio.h>

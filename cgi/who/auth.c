@@ -1,3 +1,11 @@
+/* Who asks: the password, the delays after wrong ones, and the check of every request.
+ *
+ * auth_check() makes of a session's cookie or of a token the caller's role, rights and person, and
+ * refuses who has less than the route's role. An unknown user is verified against a hash of
+ * nobody's, so that he takes as long as a wrong password (cgi/who rule 3). a->mu guards what
+ * struct auth holds; no password is hashed under it. Sessions, tokens and their files are in
+ * auth_*.c.
+ */
 #include "cgi/who/auth.h"
 
 #include <sodium.h>

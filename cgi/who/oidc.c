@@ -1,3 +1,10 @@
+/* An OpenID provider: what it says of itself, the trips of browsers, and who came back.
+ *
+ * The provider's description and keys are kept for an hour and belong to the thread `ways` alone.
+ * A trip is kept by the hashes of its state and of the browser's secret, under a mutex; the oldest
+ * of 256 gives way. It is erased when its state comes back, also by another browser (cgi/who rule
+ * 11). Signatures are checked in jwt.c; which user the outsider is here is decided in outsider.c.
+ */
 #include "cgi/who/oidc.h"
 
 #include <cjson/cJSON.h>

@@ -1,3 +1,10 @@
+/* The roster for those who ask: people, tokens and what maps to groups; read again when it
+ * changed.
+ *
+ * A roster never changes. A newer one takes its place under a mutex, and a call keeps the person
+ * and the token that it took until it is done with them. The documents are read in people_read.c,
+ * on the disk thread.
+ */
 #include "cgi/who/people.h"
 
 #include <cjson/cJSON.h>
