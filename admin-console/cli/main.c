@@ -54,7 +54,7 @@ static void print_usage(FILE *out)
 	      "use,\n"
 	      "3 no answer from the server, 4 not found, 5 not allowed, 6 gave up waiting, 7 done "
 	      "in "
-	      "part\nor ended badly.\n",
+	      "part\nor failed.\n",
 	      out);
 }
 

@@ -166,8 +166,8 @@ static const struct opt redo_options[] = {
 	  .group = 1 },
 	PRIORITY,
 	PARAM,
-	{ "failed-parts", 'f', NULL, "of its parts only those that ended badly", TAKE_TRUE,
-	  "failed_parts", .group = 1 },
+	{ "failed-parts", 'f', NULL, "only the parts that failed", TAKE_TRUE, "failed_parts",
+	  .group = 1 },
 	FROM,
 	SELECTION,
 };

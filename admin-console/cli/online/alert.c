@@ -102,7 +102,7 @@ static const struct opt silence_options[] = {
 	{ "until", 0, "T", "until then", TAKE_TEXT, "until" },
 	{ "for", 0, "TIME", "for so long: 90s, 30m, 2h, 7d", .check = check_for },
 	{ "reason", 0, "TEXT", "what others read who hear nothing", TAKE_TEXT, "reason" },
-	{ "all", 'a', NULL, "those that are over too", TAKE_QUERY, "all", "1" },
+	{ "all", 'a', NULL, "also those that are over", TAKE_QUERY, "all", "1" },
 	{ 0 },
 };
 

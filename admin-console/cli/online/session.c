@@ -5,14 +5,14 @@
 #include "util/buf.h"
 
 static const struct opt list_options[] = {
-	{ "user", 0, "NAME", "whose; one's own without it", TAKE_QUERY, "user" },
+	{ "user", 0, "NAME", "this person's; default your own", TAKE_QUERY, "user" },
 	{ "all", 0, NULL, "everybody's", TAKE_QUERY, "all", "true" },
 	{ 0 },
 };
 
 static const struct opt end_options[] = {
 	{ "user", 0, "NAME", "all of this person" },
-	{ "all", 0, NULL, "all one's own" },
+	{ "all", 0, NULL, "all your own" },
 	{ 0 },
 };
 

@@ -70,7 +70,7 @@ export const people = {
 	sessions: (all: boolean, s?: AbortSignal) => get<Schemas['SignIns']>('/sessions', { all }, s),
 	sessionEnd: async (id: string): Promise<Schemas['Ended']> =>
 		(await send('DELETE', '/sessions/' + encodeURIComponent(id))).json(),
-	/* All of one's own but this one. */
+	/* All sessions of the caller but this one. */
 	sessionsEnd: async (): Promise<Schemas['Ended']> => (await send('DELETE', '/sessions')).json(),
 	groups: (s?: AbortSignal) => get<Schemas['Groups']>('/groups', {}, s),
 	groupSet: (g: Schemas['GroupNew']) => post<Command>('/groups', g),

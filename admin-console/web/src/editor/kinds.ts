@@ -1,4 +1,4 @@
-/* Task types as one sees them: a picture (one path in a box of 24, for pages and canvas), and where they stand in the palette. */
+/* Task types as the reader sees them: a picture (one path in a box of 24, for pages and canvas), and where they stand in the palette. */
 const pictures: Record<string, string> = {
 	terminal: 'M4 17l6-5.5L4 6M12 19h8',
 	database: 'M3 5a9 3 0 1 0 18 0a9 3 0 1 0-18 0M3 5v14a9 3 0 0 0 18 0V5M3 12a9 3 0 0 0 18 0',

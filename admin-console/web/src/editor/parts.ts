@@ -39,7 +39,7 @@ export interface State {
 }
 
 export const options = { schema: 'failsafe', keepSourceTokens: false, prettyErrors: false, uniqueKeys: true } as const
-/* What lib/sched/name judges in full: here what is wrong while one types. */
+/* What lib/sched/name judges in full: this finds mistakes while a person types. */
 const nameLetters = /^[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{M}\p{Nd}_.-]*$/u
 const nameBytesMax = 64
 export const nameRule = {

@@ -1,4 +1,4 @@
-/* What the grid shows: the newest runs, asked for as every page does, and older ones as one scrolls; cells change at
+/* What the grid shows: the newest runs, requested as on every page, and older ones as the reader scrolls; cells change at
  * once, what the stream does not tell soon after. */
 import { computed, onScopeDispose, ref, shallowRef, type Ref } from 'vue'
 import { api, type Graph as ApiGraph } from '@/api/client'

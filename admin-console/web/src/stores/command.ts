@@ -93,7 +93,7 @@ function begin() {
 	document.addEventListener('visibilitychange', lookAll)
 }
 
-/* `at` hears each state of it, the last one too; an asking that failed is repeated, unless it is not to be had. Returns how to leave. */
+/* `at` hears each state of the command, the last one too; a failed request is repeated, unless the command is not available. Returns how to leave. */
 export function follow(id: string, at: Ear['at'], failed?: Ear['failed']): () => void {
 	begin()
 	const ear: Ear = failed ? { at, failed } : { at }
