@@ -42,10 +42,8 @@ static void step_dry(struct commander *c, struct cmd *cmd)
 static void step(struct commander *c, struct cmd *cmd)
 {
 	cmd->at_work = false;
-#ifndef BUG_22
 	if (cmd->state == CS_PAUSED)
 		return;
-#endif
 	switch (cmd->phase) {
 	case PH_SURVEY:
 		cmd_survey(c, cmd);

@@ -31,10 +31,8 @@ static void watch(struct commander *c, struct cmd *cmd, const struct transition 
 	/* Skipped for a parent that reopens, it is out once more. */
 	if (tr->event == EV_REOPEN && tr->inst.cause == cmd->id && cmd->o.parallel > 0)
 		keyset_add(&cmd->out, key);
-#ifndef BUG_35 /* what ends before it is redone counts as ended after it */
 	if (keyset_has(&cmd->asked_for, key))
 		return; /* not ours yet: commander_answered() looks again */
-#endif
 	if (!state_final(now) || !keyset_remove(&cmd->out, key))
 		return;
 	if (cmd->o.stop_on_failure)

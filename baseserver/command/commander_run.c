@@ -118,10 +118,6 @@ static void count(struct commander *c, struct cmd *cmd, const struct item *it)
 			t->refused[t->n_refused++] = shown;
 		return;
 	}
-#ifdef BUG_27 /* a dry run does not count what would be made */
-	if (v.is_new && cmd->dry)
-		return;
-#endif
 	struct tally_task *task = tally_task(t, it->key.task);
 	task->count++;
 	task->made += v.is_new;
@@ -456,10 +452,6 @@ static size_t parallel_room(struct commander *c, struct cmd *cmd)
 
 	if (cmd->o.parallel == 0)
 		return LETTER_MAX;
-#ifdef BUG_26 /* parallel is one too many */
-	if ((int64_t)cmd->out.n == cmd->o.parallel)
-		return 1;
-#endif
 	if ((int64_t)cmd->out.n < cmd->o.parallel)
 		return (size_t)cmd->o.parallel - cmd->out.n;
 	if (!all_wait(c, cmd)) {
@@ -512,11 +504,6 @@ static void begin_run(struct commander *c, struct cmd *cmd)
 	cmd->fed = cmd->last;
 	if (cmd->has_cursor)
 		feed_skip(cmd->feed, cmd->last, cmd->index);
-#ifdef BUG_25 /* a restart goes on one further than it got */
-	struct item lost;
-	if (cmd->resumed)
-		feed_next(cmd->feed, &lost);
-#endif
 	if (cmd->resumed)
 		find_out(c, cmd);
 	if (watches(cmd)) {
@@ -548,10 +535,8 @@ void cmd_run(struct commander *c, struct cmd *cmd)
 {
 	if (!cmd->feed)
 		begin_run(c, cmd);
-#ifndef BUG_22 /* a paused command acts on */
 	if (cmd->state != CS_RUNNING || cmd->halted)
 		return; /* paused, or about to be cancelled */
-#endif
 	if (cmd->stopping) {
 		if (cmd->in_flight)
 			return;

@@ -347,11 +347,9 @@ static int steer(struct commander *c, const struct cmd *cmd, struct refusal *f)
 		return refuse(f, E_CONFLICT, "args.command", NULL,
 		              "command %llu is judged and is being stored", id);
 	if (cmd->kind == CK_COMMAND_CANCEL) {
-#ifndef BUG_19 /* a cancel does not wait for what is under way */
 		at->halted = true;
 		if (at->in_flight)
 			return 1; /* what is under way makes rows that this takes back */
-#endif
 		cmd_cancel_rows(c, at);
 		snprintf(told, sizeof told, "cancelled by %.200s", cmd->actor);
 		cmd_over(c, at, CS_CANCELLED, told); /* who asks for it again reads that */

@@ -133,11 +133,9 @@ static void look_running(struct maintainer *m, struct watch *w, int64_t now)
 		p->intent = KI_TIMEOUT;
 		p->reason = RE_TIMEOUT;
 		w->killed_for_time = true;
-#ifndef BUG_92 /* a kill that was acknowledged is waited for as long as its holder beats */
 	} else if (w->inst.state == ST_KILLING && w->kill_us + watch_grace_us(m, w) <= now) {
 		if (maintainer_may_judge(m, w->kill_us + watch_grace_us(m, w)))
 			propose(m, w, ASK_HANG);
-#endif
 	}
 }
 
@@ -244,10 +242,6 @@ static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 	maintainer_task(m, i->key.task)->unfinished++;
 	if (!watch_wanted(m, i))
 		return;
-#ifdef BUG_98 /* what is to be tried again is forgotten by a restart */
-	if (i->state == ST_FAILED)
-		return;
-#endif
 	uint32_t index = watch_take(m, slot);
 	watch_set_image(m, index, i);
 	struct watch *w = watch_at(m, index);
@@ -255,9 +249,6 @@ static void load_instance(void *ctx, const struct instance *i, uint32_t slot)
 	if (state_holds_slot((enum state)i->state))
 		watch_set_body(w, ledger_body(m->ledger, i));
 	w->lose_us += m->set.grace_us;
-#ifdef BUG_6 /* the clocks of leases do not start anew */
-	w->lose_us = actor_mono_us(m->me);
-#endif
 	if (i->state == ST_KILLING || i->state == ST_WAITKILL)
 		w->kill_us = actor_mono_us(m->me);
 	heap_set(&m->times, &w->node, watch_next_look(m, w));

@@ -12,12 +12,6 @@
  * alone there can say that none has it. */
 static bool same_lane(const struct watch *w, const struct held_news *n)
 {
-#ifdef BUG_42 /* one list speaks for all loaders of the type */
-	return true;
-#endif
-#ifdef BUG_43 /* after a restart any loader's list speaks for the others */
-	return w->lane == n->lane || w->lane == LANE_UNKNOWN;
-#endif
 	return w->lane == n->lane || (w->lane == LANE_UNKNOWN && !n->others);
 }
 
@@ -26,9 +20,6 @@ static bool same_lane(const struct watch *w, const struct held_news *n)
  * its fence: its own list tells, or its lease runs out. */
 static bool is_own(const struct watch *w, const struct held_news *n)
 {
-#ifdef BUG_93 /* another machine's list speaks for what the former one holds */
-	return true;
-#endif
 	return holder_has(&n->holder, w->machine, w->inst.broker, w->inst.token);
 }
 
@@ -82,15 +73,10 @@ static bool absent(struct maintainer *m, struct watch *w, const struct held_news
 {
 	bool moved = w->session != n->session;
 
-#ifndef BUG_38 /* what a session said before the next one began counts against that one */
 	if (is_older(n->session, w->session))
 		return false; /* granted, or heard of, in a later one */
-#endif
 	w->session = n->session;
 	/* What was granted to this very session came after its greeting. */
-#ifdef BUG_18 /* lost because its session's greeting does not list it */
-	moved = true;
-#endif
 	if (w->gone || w->present || (n->hello && n->fresh && moved)) {
 		w->gone = true;
 		if (outbox_room(&m->out) > 0 && !w->asked)
@@ -143,11 +129,6 @@ static void on_held(struct letter *letter, void *self)
 		/* A grant sent again begins anew: its holder counts from this session's proofs.
 		 * A kill sent again renews nothing: what never arrived is lost in time. */
 		bool renew = resend && w->inst.state == ST_RUNNING;
-#ifdef BUG_13 /* sent again under the old lease */
-		renew = false;
-		if (resend)
-			heap_set(&m->times, &w->node, watch_next_look(m, w));
-#endif
 		if (renew) {
 			w->lose_us = now + m->set.lose_us;
 			heap_set(&m->times, &w->node, watch_next_look(m, w));

@@ -157,9 +157,6 @@ void watch_begin_lease(struct maintainer *m, struct watch *w, const struct trans
 /* A silence that began before we stood still says nothing. */
 void watch_begin_anew(const struct maintainer *m, struct watch *w)
 {
-#ifdef BUG_77 /* the clocks go on while the server stands still */
-	return;
-#endif
 	if (w->lose_us < m->anew_us + m->set.lose_us)
 		w->lose_us = m->anew_us + m->set.lose_us;
 	if (w->kill_us && w->kill_us < m->anew_us)

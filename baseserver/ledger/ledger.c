@@ -108,9 +108,6 @@ static void answer_all(struct ledger *l, struct proposals *ps, const int *codes,
 			                          .ask = p->ask,
 			                          .state = e ? e->inst.state : ST_NONE };
 	}
-#ifdef BUG_2 /* acknowledged before it is durable */
-	outside = false;
-#endif
 	if (outside)
 		letters_push(&l->answers, &as->letter);
 	else if (actor_post_credit(ps->reply_to, &as->letter) < 0)

@@ -39,9 +39,6 @@ static void keep_outcome(struct ltask *t, const struct instance *i, enum state f
  * this. */
 static bool adopts(enum state from, enum state to, enum event ev, enum kill_intent intent)
 {
-#ifdef BUG_20 /* a freeze takes an instance away from its command */
-	return ev != EV_NONE;
-#endif
 	return from == ST_NONE || state_final(from) || state_final(to) || ev == EV_REDO ||
 	       ((ev == EV_KILL || ev == EV_INTENT) && intent == KI_REDO);
 }
@@ -61,9 +58,7 @@ static bool takes_data(struct instance *i, enum state to, uint8_t kind)
 static void take_from_range(struct ledger *l, struct instance *i)
 {
 	l->taken = mem_room(l->taken, &l->taken_cap, l->n_taken + 1, sizeof *l->taken);
-#ifndef BUG_60 /* a date that got its row still counts in its range */
 	l->taken[l->n_taken++] = (struct store_taken){ .number = i->last_number, .dates = 1 };
-#endif
 	i->marks &= (uint8_t) ~(EM_RANGE | EM_HISTORY);
 }
 
@@ -129,13 +124,9 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 		return number;
 	if (i->key.part > 0 || (t->def && task_spreads(t->def)) || i->flags & IF_SPREAD)
 		ledger_parts_changed(l, t, i, from);
-/* A redo takes back what a parent gave, as does a forced failure: no child starts on
+	/* A redo takes back what a parent gave, as does a forced failure: no child starts on
 	 * old news. */
-#ifdef BUG_34 /* a forced failure takes nothing back at once */
-	if (state_final(from) && !state_final(to) && i->key.part == 0)
-#else
 	if (state_final(from) && i->key.part == 0)
-#endif
 		ledger_raise_barrier(l, t, number);
 	return number;
 }
@@ -154,9 +145,7 @@ void ledger_reset_for_reopen(const struct ledger *l, struct instance *i)
 	i->attempt = 0;
 	if (!(i->flags & IF_SPREAD))
 		i->infra = 0;
-#ifndef BUG_71 /* what was to run at once, was left out and is wanted again waits for ever */
 	i->flags &= (uint16_t)~IF_RUN_NOW;
-#endif
 	due_again(l, i);
 }
 

@@ -140,10 +140,6 @@ static int on_create(struct asked *a, uint64_t *ret_number)
 		return code;
 	if (!a->t->def || a->p->key.part > 0)
 		return E_NOT_FOUND;
-#ifdef BUG_8 /* the plan moves in a commit before the row's */
-	if (a->p->plan && !a->l->down)
-		ledger_commit(a->l);
-#endif
 	bool overlaps = a->p->plan && ledger_overlaps(a->l, a->t, a->p);
 	if (overlaps)
 		a->p->note = ledger_overlap_note(a->l, a->t, a->p);
@@ -214,10 +210,8 @@ static int on_force(struct asked *a, uint64_t *ret_number)
 
 static int on_satisfy(struct asked *a, uint64_t *ret_number)
 {
-#ifndef BUG_9 /* satisfied on old news */
 	if (a->p->folded < a->t->barrier)
 		return E_BARRIER;
-#endif
 	if (a->e && a->e->inst.state == ST_READY && ledger_awaits_turn(a->l, a->t, &a->e->inst)) {
 		ledger_hold_turn(a->l, a->t, &a->e->inst);
 		*ret_number = stream_last(a->l->stream);
@@ -312,11 +306,7 @@ static int on_spread(struct asked *a, uint64_t *ret_number)
 
 static bool stale(const struct asked *a)
 {
-#ifdef BUG_1 /* any report counts, whatever its token */
-	return !a->e;
-#else
 	return !a->e || a->e->inst.token != a->p->token;
-#endif
 }
 
 static int on_started(struct asked *a, uint64_t *ret_number)
@@ -329,9 +319,6 @@ static int on_started(struct asked *a, uint64_t *ret_number)
 		return 0;
 	i->flags |= IF_STARTED;
 	i->started_us = a->p->at_us ? a->p->at_us : a->l->now_us;
-#ifdef BUG_5 /* a late start forgets a kill */
-	i->state = ST_RUNNING;
-#endif
 	return step(a, EV_STARTED, RE_NONE, ret_number);
 }
 
@@ -361,11 +348,7 @@ static int on_ended(struct asked *a, uint64_t *ret_number)
 		return E_AGAIN;
 	if (!v.burns) {
 		i->attempt = (uint16_t)(i->attempt > 0 ? i->attempt - 1 : 0);
-#ifdef BUG_30 /* what came back untouched counts against its instance */
-		i->infra += a->p->end != AE_NOT_YET;
-#else
 		i->infra += v.infra;
-#endif
 	}
 	begun(i, a->p->begun_us);
 	i->exit_code = a->p->exit_code;
@@ -401,10 +384,8 @@ static int on_kill(struct asked *a, uint64_t *ret_number)
 		return step(a, EV_KILL, (enum reason)a->p->reason, ret_number);
 	}
 	/* Being killed already: the intent only ever grows. */
-#ifndef BUG_17 /* a weaker reason replaces a stronger */
 	if (kill_rank(a->p->intent) <= kill_rank(i->intent))
 		return 0;
-#endif
 	i->intent = a->p->intent;
 	return step(a, EV_INTENT, (enum reason)a->p->reason, ret_number);
 }
@@ -538,9 +519,6 @@ static int on_reopen(struct asked *a, uint64_t *ret_number)
 	if (i->state != ST_SKIPPED || (i->reason != RE_LINK && i->reason != RE_PIPELINE))
 		return E_CONFLICT; /* skipped for a reason of its own */
 	ledger_reset_for_reopen(a->l, &a->e->inst);
-#ifdef BUG_24 /* what is reopened may start before it is due */
-	a->e->inst.eff_due_us = a->l->now_us;
-#endif
 	return step(a, EV_REOPEN, RE_PARENT, ret_number);
 }
 
@@ -713,9 +691,6 @@ static bool must_wait(const struct asked *a, int code)
 	               (a->p->ask == ASK_SKIP &&
 	                (a->p->reason == RE_LINK || a->p->reason == RE_PIPELINE));
 
-#ifdef BUG_40 /* whose withdrawal is refused for being behind may be granted after the mark */
-	return false;
-#endif
 	return (code == E_REVISION || code == E_BARRIER) && by_link && i && i->key.part == 0 &&
 	       i->state == ST_DEPEND && i->attempt == 0 && i->infra == 0 &&
 	       !(i->flags & IF_RUN_NOW);

@@ -102,9 +102,6 @@ static void forget_former(struct ledger *l, struct inst_key key, uint32_t parent
 	uint32_t index;
 	struct entry *e = table_find(&l->table, key, &index);
 
-#ifdef BUG_73 /* a cancel gives back that a branch left it out, which wants it by now */
-	e = NULL;
-#endif
 	if (e && e->inst.left_by == parent && was_by_branch(&e->inst)) {
 		e->inst.former = instance_former_pack(ST_SKIPPED, RE_LINK);
 		e->inst.left_by = 0;
@@ -256,9 +253,6 @@ static bool is_redone(const struct ledger *l, const struct proposal *p)
 	uint32_t index;
 	const struct entry *e = table_find(&l->table, p->key, &index);
 
-#ifdef BUG_70 /* the first success of a branch brings back whom another one left out */
-	return true;
-#endif
 	return e && e->inst.generation > 1;
 }
 

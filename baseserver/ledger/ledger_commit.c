@@ -58,12 +58,6 @@ static void gather_image(struct flight *f, const struct entry *e, const struct i
 	bool is_final = state_final((enum state)e->inst.state);
 
 	/* Out of history first; what is final again goes back in with its new image. */
-#ifdef BUG_14 /* a reopened row stays in history as well */
-	if (e->inst.marks & EM_HISTORY && !is_final) {
-		f->live[b->n_live++] = image;
-		return;
-	}
-#endif
 	if (e->inst.marks & EM_HISTORY)
 		f->reopened[b->n_reopened++] = image;
 	if (is_final)
@@ -131,9 +125,6 @@ static void gather_edits(struct ledger *l, struct flight *f)
  * or neither. */
 static void gather_outcomes(const struct answers *as, struct flight *f)
 {
-#ifdef BUG_21 /* outcomes are not kept with the change */
-	return;
-#endif
 	for (size_t k = 0; k < as->n && as->command; k++)
 		f->items[f->b.n_items++] = (struct store_command_item){
 			.command = as->command,
@@ -268,9 +259,6 @@ static void save_replanned(struct ledger *l)
  * it as a sign of life. What it cannot see proves nothing: it may take the lease meanwhile. */
 static bool shows(const struct ledger *l, const struct flight *f)
 {
-#ifdef BUG_39 /* every commit counts as seen */
-	return true;
-#endif
 	return !f->again && !l->down && f->b.last >= f->b.first;
 }
 
@@ -309,10 +297,6 @@ static void succeeded(struct ledger *l, struct flight *f, bool was_asked)
 
 static void failed(struct ledger *l, int code, const struct err *err)
 {
-#ifdef BUG_16 /* who is deposed goes on trying */
-	if (code == E_EPOCH)
-		code = E_AGAIN;
-#endif
 	if (code == E_EPOCH || code == E_CORRUPT || code == E_DAMAGED) {
 		l->dead = true;
 		l->set.fatal(l->set.fatal_ctx, err);

@@ -272,9 +272,6 @@ static bool is_unheard(struct ledger *l, const struct ltask *t, const struct pro
 
 	if (!f || (def->overlap != OVERLAP_SKIP && def->overlap != OVERLAP_REPLACE))
 		return false;
-#ifdef BUG_81 /* dates are judged before the holders have said how the earlier one ended */
-	return false;
-#endif
 	int64_t first = task_run(def, p->key.run_date);
 	if (l->flows.n_unheard == 0 || has_run(f, first) || !has_unheard(l, f, first))
 		return false;
@@ -312,11 +309,6 @@ bool ledger_awaits_turn(const struct ledger *l, const struct ltask *t, const str
 	if (!f || f->at == f->n || i->key.part != 0 || i->origin != OR_CYCLE || begun ||
 	    i->flags & (IF_MEMBER | IF_NO_LINKS | IF_RUN_NOW))
 		return false;
-#ifdef BUG_80 /* the turn of a date comes while an earlier one of it is being killed */
-	const struct instance *first = &table_at(&l->table, f->runs[f->at].rows[0])->inst;
-	if (first->intent == KI_REPLACE)
-		return false;
-#endif
 	return f->runs[f->at].first < task_run(def, i->key.run_date);
 }
 

@@ -39,9 +39,6 @@ static int each_gap(void *ctx, const struct store_gap *g)
 
 static void apply(struct ledger *l, const struct gaps *all)
 {
-#ifdef BUG_75 /* time without a leader counts */
-	return;
-#endif
 	for (uint32_t i = 0; all->n > 0 && i < l->table.used; i++) {
 		struct instance *inst = &table_at(&l->table, i)->inst;
 		for (size_t k = 0; inst->state != ST_NONE && k < all->n; k++)
@@ -64,9 +61,6 @@ int ledger_leave_gaps(struct ledger *l, struct err *err)
 		         (long long)((gap.to_us - gap.from_us) / US_PER_S));
 		r = store_add_gap(l->store, l->epoch, &gap, oldest, err);
 	}
-#ifdef BUG_76 /* what waited through two times without a leader knows of the last only */
-	oldest = life.number;
-#endif
 	if (r == 0)
 		r = store_load_gaps(l->store, oldest, each_gap, &all, err);
 	if (r == 0)

@@ -7,11 +7,7 @@ static bool pools_have_room(const struct ltask *t)
 {
 	for (size_t k = 0; k < t->n_takes; k++) {
 		const struct pool *p = t->takes[k].pool;
-#ifdef BUG_33 /* a pool is full when it is over its size; see sorter_limit.c */
-		if (p->size != POOL_NONE && p->taken > p->size)
-#else
 		if (p->size != POOL_NONE && p->taken + t->takes[k].slots > p->size)
-#endif
 			return false;
 	}
 	return true;
@@ -22,10 +18,8 @@ int ledger_gates_closed(struct ledger *l, const struct ltask *t, const struct in
 {
 	const struct task *d = t->def;
 
-#ifndef BUG_3 /* a grant on old news */
 	if (p->folded < t->barrier)
 		return E_BARRIER;
-#endif
 	if (i->key.part < 0)
 		return d ? 0 : E_NOT_FOUND;
 	if (!d || !task_starts(t->row.state) || t->row.frozen || (i->flags & IF_FROZEN))
@@ -38,11 +32,7 @@ int ledger_gates_closed(struct ledger *l, const struct ltask *t, const struct in
 	if (r < 0)
 		return r;
 	int32_t limit = task_limit(d);
-#ifdef BUG_4 /* one more than the cap; see sorter.c */
-	if (limit > 0 && t->slots > limit)
-#else
 	if (limit > 0 && t->slots >= limit)
-#endif
 		return E_LIMIT;
 	if (!pools_have_room(t))
 		return E_LIMIT;

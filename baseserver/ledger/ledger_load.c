@@ -185,11 +185,6 @@ int ledger_load(struct ledger *l, const char *who, struct err *err)
 	for (size_t i = 0; i < l->tasks_cap; i++)
 		if (l->tasks[i])
 			l->tasks[i]->barrier = number;
-#ifdef BUG_28
-	for (size_t i = 0; i < l->tasks_cap; i++)
-		if (l->tasks[i])
-			l->tasks[i]->barrier = 0;
-#endif
 	l->stream = stream_new(l->set.ring_slots, sizeof(struct transition), number, NULL);
 	return 0;
 }

@@ -146,10 +146,8 @@ int ledger_part_may_start(struct ledger *l, const struct instance *part)
 	const struct entry *whole = table_find(&l->table, part_key(part->key, 0), &index);
 	enum verdict v;
 
-#ifndef BUG_37 /* a part starts while the whole is being killed */
 	if (!whole || whole->inst.state != ST_RUNNING || !(whole->inst.flags & IF_SPREAD))
 		return E_REVISION; /* ended in a moment */
-#endif
 	/* A retry does not ask again. */
 	if (part->attempt || part->infra || (whole && whole->inst.flags & IF_RUN_NOW))
 		return 0;
@@ -550,9 +548,6 @@ int ledger_fetch_whole(struct ledger *l, struct inst_key key)
 
 	if (r < 0)
 		return r;
-#ifdef BUG_72 /* a part that the whole has no more begins again, alone */
-	return 0;
-#endif
 	const struct entry *e = table_at(&l->table, index);
 	const struct instance *i = &e->inst;
 	if (!is_over(e) && i->state != ST_RUNNING && i->state != ST_WAITKILL &&

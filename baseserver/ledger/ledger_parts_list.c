@@ -72,10 +72,6 @@ void ledger_list_parts(struct ledger *l, uint32_t task)
 
 void ledger_parts_left_out(struct ledger *l, const struct ltask *t)
 {
-#ifdef BUG_74 /* parts that wait for a date that is left out with others wait for ever */
-	if (t->def)
-		return;
-#endif
 	for (size_t k = 0; k < t->n_children; k++) {
 		const struct ltask *c = ledger_task_of(l, t->children[k]);
 		if (c && follows_by_node(c->def, t->row.id))

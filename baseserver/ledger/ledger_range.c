@@ -79,9 +79,6 @@ static struct date_range *range_new(const struct ledger *l, const struct ltask *
 			planned -= plan_has(t->def->plan, open.at[i]);
 		}
 	free(open.at);
-#ifdef BUG_61 /* what is unfinished is left out with the others */
-	r->n_open = 0;
-#endif
 	r->dates = planned > UINT32_MAX ? UINT32_MAX : planned < 0 ? 0 : (uint32_t)planned;
 	return r;
 }
@@ -143,9 +140,6 @@ void ledger_ranges_durable(struct ledger *l, uint64_t number)
 
 int ledger_fresh_row(const struct ledger *l, struct inst_key key, struct instance *ret)
 {
-#ifdef BUG_62 /* nobody knows of a range before it is stored */
-	return E_NOT_FOUND;
-#endif
 	for (size_t i = l->n_fresh; key.part == 0 && i-- > 0;)
 		if (l->fresh[i].task == key.task && l->fresh[i].lo <= key.run_date &&
 		    l->fresh[i].hi >= key.run_date) {

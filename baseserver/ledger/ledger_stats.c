@@ -40,9 +40,6 @@ static struct store_stat stat_of(const struct ledger *l, const struct transition
 		                .bucket = STORE_STAT_UNRUN,
 		                .count = 1 };
 
-#ifdef BUG_29 /* an end is counted for the day before */
-	s.day -= i->key.run_date % 600 == 0;
-#endif
 	if (tr->from == ST_NONE || !state_holds_slot((enum state)tr->from) ||
 	    !(i->flags & IF_STARTED))
 		return s;

@@ -248,12 +248,6 @@ static void create(struct instantiator *in, struct planned *p)
 	struct inst_key key = { p->next, p->def->id, 0 };
 	judge_late(in, p);
 	bool off = was_off(p), skip = off || p->next < p->keep_from;
-#ifdef BUG_15 /* dates left out leave no trace */
-	if (skip) {
-		p->next = plan_next(p->def->plan, p->keep_from - 1);
-		return arm(in, p);
-	}
-#endif
 	if (leave_out(in, p))
 		return;
 	struct proposal *q = outbox_add(&in->out, skip ? ASK_SKIP_DATE : ASK_CREATE, key);

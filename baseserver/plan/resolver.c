@@ -47,10 +47,6 @@ static void fold_outcome(struct resolver *r, const struct transition *tr)
 		             i->reason);
 	else
 		outcomes_clear(&t->outcomes, plan, i->key.run_date);
-#ifdef BUG_7 /* a redo takes nothing back */
-	if (!is_final)
-		return;
-#endif
 	resolver_outcome(r, i->key.task, i->key.run_date, had ? &was : NULL, is_final ? &is : NULL);
 	if (state_final((enum state)tr->from))
 		r->need_mark = true;
@@ -456,9 +452,7 @@ struct resolver *resolver_new(struct thread *th, struct ledger *ledger)
 	ledger_each_instance(ledger, load_row, r);
 	ledger_each_instance(ledger, load_satisfied, r);
 	r->urgent = r->n_todo;
-#ifndef BUG_28 /* a restart grants what an edit has just made wait */
 	r->start_mark = stream_last(ledger_stream(ledger));
-#endif
 	ledger_each_instance(ledger, load_instance, r);
 	resolver_load_reopens(r);
 	return r;

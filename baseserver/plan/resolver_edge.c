@@ -96,10 +96,6 @@ void resolver_look_at_passes(struct resolver *r, uint32_t waiting, int64_t now)
 			continue;
 		int64_t at = w->eff_due_us + l.pass_after_s * US_PER_S;
 		/* What is met when its time comes stays so when it is taken back later. */
-#ifdef BUG_23 /* met when its time comes, it waits once more when that is taken back */
-		if (at <= now && win->state == WS_MET)
-			continue;
-#endif
 		if (at <= now && win->state != WS_DEAD) {
 			e->passed = 1;
 			if (win->state == WS_OPEN)

@@ -184,9 +184,6 @@ static size_t span_place(const struct resolver *r, const struct dependent *d, in
 {
 	size_t a = span_from(r, d, lo), b = d->n_spans;
 
-#ifdef BUG_32 /* windows that begin together do not stand by their ends */
-	b = a;
-#endif
 	while (a < b) {
 		size_t mid = a + (b - a) / 2;
 		const struct window *w = window_at(r, d->spans[mid]);

@@ -147,9 +147,6 @@ int machine_admit(const struct admit *at, struct broker *b, struct greeting *g)
 	if (other) {
 		if (!m->asked_us || m->heard_us > m->asked_us)
 			m->asked_us = now;
-#ifdef BUG_94 /* who asks for a name gets it, whoever beats */
-		m->asked_us = now - BEATS_SILENT * at->beat_us;
-#endif
 		if (now - m->asked_us < BEATS_SILENT * at->beat_us)
 			return turn_away(at, b, g);
 		take_over(b, g);

@@ -99,9 +99,6 @@ static void follow(struct sorter *s, const struct instance *i, enum state from, 
 		return;
 	sorter_leave_lane(s, r);
 	give_back(s, r);
-#ifdef BUG_41 /* the place of who ends while it is asked for stays taken for other priorities */
-	was_asked = false;
-#endif
 	if (was_asked)
 		sorter_queue_moved(s, q);
 }
@@ -335,11 +332,7 @@ static void returned(struct sorter *s, const struct answer *a)
 		hold(s, q);
 	if (a->code != E_REVISION && !says_which_gate(a->code))
 		s->unread_us = actor_mono_us(s->me) + UNREAD_US;
-#ifdef BUG_36 /* a grant that is returned thaws its instance */
-	heap_set(&r->lane->ready, &r->node, r->eff_due_us);
-#else
 	sorter_enqueue(s, r);
-#endif
 	sorter_queue_moved(s, q);
 }
 

@@ -12,9 +12,6 @@ static bool task_full(const struct queue *q)
 {
 	int32_t limit = task_limit(q->def);
 
-#ifdef BUG_4
-	return limit > 0 && q->slots + q->asked > limit;
-#endif
 	return limit > 0 && q->slots + q->asked >= limit;
 }
 

@@ -125,10 +125,6 @@ bool sorter_limit_fits(struct sorter *s, struct limit *m, const struct lane *l, 
 
 	if (m->size == POOL_NONE)
 		return true;
-#ifdef BUG_33
-	if (taken <= m->size)
-		return true;
-#endif
 	if (taken + slots > m->size)
 		return false;
 	/* Who takes too much to fit beside a share has its turn by age. */

@@ -101,9 +101,6 @@ static void leave_alone(struct sorter *s, struct starts *b)
 		b->pause_us = s->start_pause_max_us;
 	b->state = STARTS_WAIT;
 	b->due_us = actor_mono_us(s->me) + b->pause_us;
-#ifdef BUG_96 /* who was left alone once is not tried again */
-	b->due_us = 0;
-#endif
 	give_room(s, b, 0);
 	if (was_well)
 		tell(s, b);
@@ -164,9 +161,6 @@ void sorter_starts_fold(struct sorter *s, struct seat *seat, const struct transi
 	if (has_failed(tr)) {
 		snprintf(b->text, sizeof b->text, "%s",
 		         tr->note && tr->note[0] ? tr->note : reason_text((enum reason)tr->reason));
-#ifdef BUG_95 /* where nothing starts all is tried */
-		return;
-#endif
 		if (b->state == STARTS_WELL ? ++b->bad == TRIPS : b->state == STARTS_TRY && is_try)
 			leave_alone(s, b);
 		put_off(s, b, tr);
@@ -177,11 +171,8 @@ void sorter_starts_fold(struct sorter *s, struct seat *seat, const struct transi
 			be_well(s, b);
 		else
 			sorter_seat_room(s, seat, seat->room + 2);
-	}
-#ifndef BUG_97 /* a try that never came there is waited for like one that did */
-	else if (tr->event == EV_RETURN && b->state == STARTS_TRY && is_try)
+	} else if (tr->event == EV_RETURN && b->state == STARTS_TRY && is_try)
 		sorter_seat_room(s, seat, seat->room + 1);
-#endif
 }
 
 int64_t sorter_starts_look(struct sorter *s)

@@ -9,11 +9,6 @@
 
 bool healing;
 
-#ifdef BUG_10 /* the machine counts as long as the server does, and then takes its time */
-#define FENCE_US LOSE_US
-#define KILL_US  (2 * SEC)
-#endif
-
 struct machine machines[MACHINES];
 static uint32_t lanes[BROKERS]; /* the last of each */
 static int current[BROKERS];    /* the place that takes work */
@@ -153,10 +148,6 @@ static void end_job(int b, struct job *j, int end, int exit_code, int reason)
 	};
 	if (machines[b].conn && machines[b].thaws_us <= now_us)
 		report(b, j, j->end);
-#ifdef BUG_12 /* forgotten as soon as it is sent once */
-	if (machines[b].conn)
-		j->state = J_FREE;
-#endif
 }
 
 /* What runs inside a frozen loader stands still with it. (Its fence is not waited for: whoever
@@ -345,9 +336,6 @@ void broker_beat_ack(int b, uint64_t conn, int64_t sent_us, const uint64_t *unkn
 
 	if (m->conn != conn)
 		return;
-#ifdef BUG_11 /* counts from the receipt of the answer */
-	sent_us = now_us;
-#endif
 	m->proof_us = sent_us;
 	/* A beat from before the job came did not list it: it proves nothing of its lease. */
 	for (int i = 0; i < JOBS_MAX; i++)

@@ -17,9 +17,6 @@ bool machine_holds(const struct machine *m, bool kept)
 /* Nobody reports its jobs, or carries out their kills: their leases run out. */
 static bool is_unserved(const struct machine *m)
 {
-#ifdef BUG_91 /* what no loader serves is named for ever */
-	return false;
-#endif
 	return !m->loader_up && now_us - m->down_us > UNSERVED_US;
 }
 
@@ -140,9 +137,6 @@ static void end_frozen(void *a, uint64_t incarnation)
 {
 	struct machine *m = a;
 
-#ifdef BUG_90 /* a loader that gives no sign of life is left as it is */
-	return;
-#endif
 	if (m->incarnation == incarnation && m->thaws_us > now_us)
 		broker_loader_crash((int)(m - machines));
 }

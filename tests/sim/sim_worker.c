@@ -50,9 +50,6 @@ static uint32_t own(int b, uint64_t token)
 {
 	uint32_t at = map_get(&live, token);
 
-#ifdef BUG_99 /* whoever knows a token is believed */
-	return at;
-#endif
 	if (at == MAP_NONE ||
 	    !holder_has(&seats[b].holder, leases[at].machine, leases[at].broker, token))
 		return MAP_NONE;
@@ -513,14 +510,12 @@ void worker_report(int b, uint64_t conn, const struct report *r)
 		down_send(d);
 		return;
 	}
-#ifndef BUG_31 /* who sends back keeps its credit */
 	bool rejects = r->end == AE_BACK || (r->end == AE_RETURN && r->reason != RE_NOSTART);
 	if (rejects && !leases[at].given_back) {
 		leases[at].given_back = seats[b].refuses = true;
 		seats[b].is_ending |= r->end == AE_BACK;
 		tell_sorter(b, false);
 	}
-#endif
 	enum ask ask = r->end == -1   ? ASK_STARTED
 	               : r->end == -2 ? ASK_KILL_ACK
 	               : r->end == -3 ? ASK_HANG
