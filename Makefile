@@ -202,4 +202,4 @@ help:
 #: make format      clang-format over the tree
 #: make install     into $(DESTDIR)$(prefix), prefix=/usr/local
 #: make clean       remove build/
-#: flavours         CC=clang  SAN=address,undefined  SAN=thread  BUG=3  COVERAGE=1
+#: flavours         CC=clang  SAN=address,undefined  SAN=thread  COVERAGE=1

@@ -15,6 +15,7 @@
 #include "baseserver/model/select.h"
 #include "baseserver/plan/resolver_impl.h"
 #include "sched/task.h"
+#include "sched/when.h"
 #include "util/alloc.h"
 #include "util/buf.h"
 #include "util/check.h"
@@ -508,11 +509,14 @@ static void explain_window(const struct resolver *r, const struct window *win, s
 	if (!resolver_link(r, win->child, win->link, &l))
 		return;
 	const char *parent = resolver_task(r, l.parent)->def->name;
+	char lo[WHEN_TEXT], hi[WHEN_TEXT];
+	when_print(win->lo, lo);
+	when_print(window_hi(win), hi);
 	if (win->exact)
-		buf_printf(out, "waits for %s at %" PRId64, parent, win->lo);
+		buf_printf(out, "waits for %s %s", parent, lo);
 	else
-		buf_printf(out, "waits for %s: %u of %u met in [%" PRId64 ", %" PRId64 ")", parent,
-		           win->met, win->total, win->lo, window_hi(win));
+		buf_printf(out, "waits for %s: %u of %u met from %s to before %s", parent, win->met,
+		           win->total, lo, hi);
 }
 
 bool resolver_explain(struct resolver *r, struct inst_key key, struct buf *out)

@@ -425,7 +425,7 @@ def a_restart_leaves_to_catch_up_what_came_due_meanwhile(s):
 
 @test
 def a_backfill_before_the_begin_keeps_the_order_of_an_ordered_task_s_dates(s):
-    s.apply(document("inorder", {"one": "type: shell, cycle: day, serial: ordered, params: {script: 'sleep 0.2'}"},
+    s.apply(document("inorder", {"one": "type: noop, cycle: day, serial: ordered, params: {sleep_ms: 200}"},
                      start_date="2026-01-01", end_date="2026-01-31"), "inorder.yaml")
     dates = [f"2026-01-{d:02}T00:00:00Z" for d in range(10, 17)]
     s.command_over(s.command("backfill", selection={"tasks": ["begin/inorder/one"], "dates": dates}))
