@@ -142,6 +142,7 @@ static void apply_half(struct ledger *l)
 
 static void apply_proposals(struct ledger *l, struct proposals *ps)
 {
+	CHECK(!l->half.ps);
 	l->half = (struct half){ .ps = ps,
 		                 .codes = mem_array(ps->n, sizeof(int)),
 		                 .numbers = mem_array(ps->n, sizeof(uint64_t)) };

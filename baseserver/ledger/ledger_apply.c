@@ -57,6 +57,7 @@ static bool takes_data(struct instance *i, enum state to, uint8_t kind)
 /* As ledger_fetch() made it, it has no row; from now on it has. */
 static void take_from_range(struct ledger *l, struct instance *i)
 {
+	CHECK(i->marks & EM_HISTORY && i->key.part == 0);
 	l->taken = mem_room(l->taken, &l->taken_cap, l->n_taken + 1, sizeof *l->taken);
 	l->taken[l->n_taken++] = (struct store_taken){ .number = i->last_number, .dates = 1 };
 	i->marks &= (uint8_t) ~(EM_RANGE | EM_HISTORY);
@@ -76,7 +77,8 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 		                 .prev = i->last_number,
 		                 .slot = index };
 
-	CHECK(t && to != ST_NONE);
+	CHECK(t && to != ST_NONE && i->slot == index);
+	CHECK(ev != EV_GRANT || i->token); /* its fence */
 	if (i->marks & EM_RANGE)
 		take_from_range(l, i);
 	if (i->former && to != ST_READY && to != ST_DEPEND) { /* it goes another way */
@@ -113,6 +115,7 @@ uint64_t ledger_change(struct ledger *l, uint32_t index, enum event ev, enum rea
 	if (i->key.part == 0)
 		t->unfinished += (int)!state_final(to) -
 		                 (int)(from != ST_NONE && !state_final(from));
+	CHECK(t->unfinished >= 0);
 	keep_outcome(t, i, from);
 	tr.inst = *i;
 	tr.inst.marks = 0;
@@ -140,6 +143,7 @@ static void due_again(const struct ledger *l, struct instance *i)
 /* Run at once, then skipped: it waits for its links like any other. */
 void ledger_reset_for_reopen(const struct ledger *l, struct instance *i)
 {
+	CHECK(i->state == ST_SKIPPED);
 	i->ended_us = 0;
 	/* Skipped while a retry was due: it begins anew, with what is in force. */
 	i->attempt = 0;

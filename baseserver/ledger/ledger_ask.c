@@ -77,6 +77,7 @@ static void add_row(struct asked *a)
 	struct ledger *l = a->l;
 	int64_t due_us = a->p->due * 1000000;
 
+	CHECK(!a->e && a->t->row.id == a->p->key.task);
 	a->e = table_add(&l->table, a->p->key, &a->index);
 	struct instance *i = &a->e->inst;
 	i->due = a->p->due;
@@ -268,6 +269,7 @@ static int on_grant(struct asked *a, uint64_t *ret_number)
 		r = step(a, EV_KILL, RE_EDIT, ret_number);
 		return r < 0 ? r : E_CONFLICT;
 	}
+	CHECK(a->l->next_token >> 40 == a->l->epoch); /* larger than those of all before */
 	i->attempt++;
 	i->token = a->l->next_token++;
 	i->broker = a->p->broker;
@@ -713,6 +715,7 @@ int ledger_ask(struct ledger *l, struct proposal *p, uint64_t *ret_number)
 	int r = asks[p->ask](&a, ret_number);
 	if (must_wait(&a, r))
 		r = on_withdraw(&a, ret_number);
+	CHECK(r <= 0);
 	if (a.e)
 		ledger_put_back(l, a.index); /* nothing came of what fetch() brought in */
 	return r;

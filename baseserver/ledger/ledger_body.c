@@ -13,6 +13,7 @@
 #include "sched/task.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/diag.h"
 #include "util/log.h"
 
@@ -20,6 +21,7 @@ enum { FORMER_MAX = 16 }; /* of one task; the oldest goes */
 
 void ledger_keep_version(struct ltask *t, struct task *def)
 {
+	CHECK(t->row.id == def->id && t->n_former <= FORMER_MAX);
 	for (size_t i = 0; i < t->n_former; i++)
 		if (t->former[i]->version == def->version)
 			return;
@@ -174,6 +176,7 @@ static void looked(struct ledger *l, struct job *job)
 	struct wanted *w = (struct wanted *)job;
 	struct ltask *t = ledger_task_of(l, w->task);
 
+	CHECK(l->version == job);
 	if (w->code == E_AGAIN || w->code == E_BUSY || w->code == E_IO) {
 		l->rows_after_us = actor_mono_us(l->me) + l->set.retry_us;
 		actor_alarm(l->me, l->rows_after_us);

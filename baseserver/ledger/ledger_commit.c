@@ -26,6 +26,7 @@ static void gather_events(struct ledger *l, struct flight *f)
 	uint64_t first = stream_seen(l->keep) + 1, last = stream_last(l->stream);
 	size_t n = (size_t)(last + 1 - first);
 
+	CHECK(last + 1 >= first);
 	if (n > f->events_cap) {
 		f->events_cap = n * 2;
 		f->events = mem_grow(f->events, f->events_cap, sizeof *f->events);
@@ -72,10 +73,12 @@ static void gather_images(struct ledger *l, struct flight *f)
 	uint32_t *dirty = f->dirty;
 	size_t cap = f->dirty_cap;
 
+	CHECK(f->n_dirty == 0); /* their list becomes the next batch's */
 	grow_images(l, f);
 	for (size_t k = 0; k < l->n_dirty; k++) {
 		struct entry *e = table_at(&l->table, l->dirty[k]);
 		const struct instance *image = &e->inst;
+		CHECK(e->inst.marks & EM_DIRTY);
 		if (l->set.waits) {
 			f->images[k] = e->inst;
 			image = &f->images[k];
@@ -103,6 +106,7 @@ static void gather_edits(struct ledger *l, struct flight *f)
 	f->tasks = mem_array(l->n_dirty_tasks + 1, sizeof *f->tasks);
 	for (size_t k = 0; k < l->n_dirty_tasks; k++) {
 		struct ltask *t = ledger_task_of(l, l->dirty_tasks[k]);
+		CHECK(t && t->dirty);
 		f->tasks[f->b.n_tasks++] = t->row;
 		t->dirty = false;
 	}
@@ -146,6 +150,7 @@ static void gather_alerts(struct flight *f)
 		for (size_t k = 0; k < r->n_alerts; k++)
 			f->alerts[f->b.n_alerts++] = r->alerts[k];
 	}
+	CHECK(f->b.n_alerts == n);
 	f->b.alerts = f->alerts;
 }
 
@@ -171,6 +176,7 @@ static void gather_records(struct flight *f)
 	}
 	for (const struct letter *at = f->answers.head; at; at = at->next)
 		gather_outcomes((const struct answers *)at, f);
+	CHECK(f->b.n_commands <= n && f->b.n_items <= items);
 	f->b.commands = f->commands;
 	f->b.items = f->items;
 }
@@ -211,6 +217,7 @@ static void forget_flight(struct ledger *l, struct flight *f)
 {
 	for (size_t k = 0; k < f->n_dirty; k++) {
 		struct entry *e = table_at(&l->table, f->dirty[k]);
+		CHECK(e->inst.marks & EM_FLIGHT);
 		e->inst.marks &= (uint8_t)~EM_FLIGHT;
 		if (!(e->inst.marks & EM_DIRTY) && state_final((enum state)e->inst.state)) {
 			ledger_forget_done(l, e->inst.key);
@@ -266,6 +273,7 @@ static void succeeded(struct ledger *l, struct flight *f, bool was_asked)
 {
 	uint64_t last = f->b.last;
 
+	CHECK(f->is_out);
 	if (was_asked) {
 		int64_t took = actor_mono_us(l->me) - f->job.began_us;
 		if (shows(l, f))
@@ -381,6 +389,7 @@ static void move_letters(struct letters *to, struct letters *from)
 /* From here on it stays as it is until it is known to be in. */
 static void seal(struct ledger *l, struct flight *f)
 {
+	CHECK(!f->is_out && !l->busy);
 	f->b = (struct store_batch){ .epoch = l->epoch, .at_us = actor_wall_us(l->me) };
 	f->job.work = commit;
 	f->job.done = committed;

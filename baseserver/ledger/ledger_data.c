@@ -8,6 +8,7 @@
 #include "sched/plan.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 /* The last run_date in [lo, hi) that ended well, by the outcomes in memory. */
 static bool last_success(const struct ltask *t, const struct link_span *span, int64_t *ret)
@@ -118,6 +119,7 @@ static void done(struct ledger *l, struct job *job)
 {
 	struct reading *r = (struct reading *)job;
 
+	CHECK(l->reading == job);
 	l->reading = NULL;
 	give(r->q);
 	reading_free(r);
@@ -151,6 +153,7 @@ bool ledger_answer_questions(struct ledger *l)
 	struct reading *r = prepare(l);
 	if (!r)
 		return false;
+	CHECK(!l->reading);
 	letters_pop(&l->questions);
 	r->job.work = work;
 	r->job.done = done;

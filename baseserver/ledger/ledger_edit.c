@@ -88,6 +88,7 @@ void ledger_put_task(struct ledger *l, struct task *def, const struct store_task
 	struct ltask *t = place_for(l, def->id);
 	int64_t through = t->row.planned_through;
 
+	CHECK(row->id == def->id && t->unfinished >= 0);
 	bool was_known = t->def != NULL;
 	int64_t since = plan_since(def->plan);
 	if (was_known && since != plan_since(t->def->plan)) {
@@ -155,6 +156,7 @@ static uint64_t apply_tasks(struct ledger *l, const struct edit *e, size_t from,
 {
 	struct task_pack *p = pack_new(to - from);
 
+	CHECK(from < to && to <= e->n_tasks);
 	for (size_t i = from; i < to; i++) {
 		struct ltask *t = ledger_task_of(l, e->tasks[i]->id);
 		p->items[i - from].def = task_ref(e->tasks[i]);
@@ -188,6 +190,7 @@ void ledger_apply_edit(struct ledger *l, struct edit *e)
 {
 	uint64_t number = 0;
 
+	CHECK(stream_room(l->stream) > ledger_edit_records(e)); /* all of it, or nothing */
 	for (size_t i = 0; i < e->n_tasks; i += PACK_TASKS_MAX)
 		number = apply_tasks(
 			l, e, i, e->n_tasks - i < PACK_TASKS_MAX ? e->n_tasks : i + PACK_TASKS_MAX);

@@ -80,6 +80,7 @@ static struct flow_run *run_place(struct flow *f, int64_t first)
 {
 	size_t i = run_from(f, first);
 
+	CHECK(f->at <= f->n && f->n <= f->cap);
 	if (has_run(f, first))
 		return &f->runs[i];
 	if (f->at > 0 && f->n == f->cap) {
@@ -99,6 +100,7 @@ static void row_add(struct ledger *l, const struct task *def, struct instance *i
 {
 	struct flow_run *r = run_place(flow_place(l, def), task_run(def, i->key.run_date));
 
+	CHECK(!(i->marks & EM_FLOW));
 	r->rows = mem_room(r->rows, &r->cap, r->n + 1, sizeof *r->rows);
 	r->rows[r->n++] = i->slot;
 	i->marks |= EM_FLOW;
@@ -112,6 +114,7 @@ static void tell_turn(struct ledger *l, const struct task *def, struct flow *f)
 
 	if (!r || !r->held)
 		return;
+	CHECK(l->flows.n_held > 0);
 	r->held = false;
 	l->flows.n_held--;
 	tr.inst.key = (struct inst_key){ r->first, def->overlap_run ? def->workflow_id : def->id,
@@ -121,6 +124,7 @@ static void tell_turn(struct ledger *l, const struct task *def, struct flow *f)
 
 static void run_remove(struct ledger *l, const struct task *def, struct flow *f, size_t i)
 {
+	CHECK(f->runs[i].n == 0 && l->flows.n_held >= f->runs[i].held);
 	l->flows.n_held -= f->runs[i].held;
 	free(f->runs[i].rows);
 	if (i > f->at) {
@@ -172,10 +176,12 @@ static void row_heard(struct ledger *l, const struct ltask *t, struct instance *
 	struct flow *f = t->def ? flow_of(l, t->def) : NULL;
 	struct transition tr = { .kind = TK_TURN };
 
+	CHECK(i->marks & EM_UNHEARD && l->flows.n_unheard > 0);
 	i->marks &= (uint8_t)~EM_UNHEARD;
 	l->flows.n_unheard--;
 	if (!f || !f->asked || has_unheard(l, f, INT64_MAX))
 		return;
+	CHECK(l->flows.n_asked > 0);
 	f->asked = false;
 	l->flows.n_asked--;
 	tr.inst.key.task = t->def->overlap_run ? t->def->workflow_id : t->def->id;

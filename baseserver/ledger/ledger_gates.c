@@ -2,6 +2,7 @@
  * may have closed since. */
 #include "baseserver/ledger/ledger_impl.h"
 #include "sched/task.h"
+#include "util/check.h"
 
 static bool pools_have_room(const struct ltask *t)
 {
@@ -18,6 +19,7 @@ int ledger_gates_closed(struct ledger *l, const struct ltask *t, const struct in
 {
 	const struct task *d = t->def;
 
+	CHECK(t->row.id == i->key.task);
 	if (p->folded < t->barrier)
 		return E_BARRIER;
 	if (i->key.part < 0)

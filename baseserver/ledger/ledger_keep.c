@@ -9,6 +9,7 @@
 #include "baseserver/ledger/ledger_impl.h"
 #include "rt/actor.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/log.h"
 
 static size_t gather(const struct ledger *l, struct store_outcome **ret)
@@ -82,6 +83,7 @@ static void done(struct ledger *l, struct job *job)
 {
 	struct housework *h = (struct housework *)job;
 
+	CHECK(l->housework == job);
 	l->housework = NULL;
 	if (h->code < 0)
 		log_warn("ledger.retain", "code=%s text=\"%s\"", err_name(h->code), h->err.text);
@@ -99,6 +101,8 @@ void ledger_housework(struct ledger *l, struct keep *k)
 {
 	struct housework *h = mem_new(sizeof *h);
 
+	/* Outcomes are saved up to a durable number, and no further. */
+	CHECK(!l->housework && stream_last(l->stream) == stream_last_durable(l->stream));
 	h->job.work = work;
 	h->job.done = done;
 	h->epoch = l->epoch;

@@ -102,6 +102,7 @@ static int each_outcome(void *ctx, const struct store_outcome *o)
 
 	if (!t)
 		return 0; /* of a task that is gone for good */
+	CHECK(o->lo <= o->hi && state_final((enum state)o->state));
 	if (o->lo == o->hi) {
 		outcomes_set(&t->outcomes, t->def ? t->def->plan : NULL, o->lo, o->generation,
 		             o->state, o->reason);
@@ -157,6 +158,7 @@ int ledger_load(struct ledger *l, const char *who, struct err *err)
 	if (epoch != l->epoch)
 		return err_set(err, E_EPOCH, "epoch %u was taken over by %u", l->epoch, epoch);
 	/* The epoch stands in the high bits: a new leader's tokens are all larger. */
+	CHECK(l->epoch > 0);
 	l->next_token = (uint64_t)l->epoch << 40 | 1;
 	r = store_load_docs(l->store, DOC_POOL, each_pool, &ld, err);
 	if (r == 0)

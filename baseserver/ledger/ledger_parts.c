@@ -10,6 +10,7 @@
 #include "baseserver/ledger/ledger_impl.h"
 #include "rt/actor.h"
 #include "sched/task.h"
+#include "util/check.h"
 #include "util/log.h"
 
 /* Answers of a step: 0; E_BUSY, the ring has no room; what the store said when it could not tell
@@ -146,6 +147,7 @@ int ledger_part_may_start(struct ledger *l, const struct instance *part)
 	const struct entry *whole = table_find(&l->table, part_key(part->key, 0), &index);
 	enum verdict v;
 
+	CHECK(part->key.part > 0 && t && t->def);
 	if (!whole || whole->inst.state != ST_RUNNING || !(whole->inst.flags & IF_SPREAD))
 		return E_REVISION; /* ended in a moment */
 	/* A retry does not ask again. */
@@ -163,6 +165,7 @@ static struct entry *part_new(struct ledger *l, const struct instance *whole, in
 	struct entry *e = table_add(&l->table, part_key(whole->key, part), ret_index);
 	struct instance *i = &e->inst;
 
+	CHECK(whole->key.part == 0 && part > 0);
 	i->due = whole->due;
 	i->eff_due_us = whole->eff_due_us;
 	i->created_us = l->now_us;
@@ -258,6 +261,7 @@ static void spread(struct ledger *l, uint32_t index, size_t n)
 {
 	struct instance *i = &table_at(&l->table, index)->inst;
 
+	CHECK(i->key.part == 0 && n > 0 && n <= UINT16_MAX);
 	i->flags = (uint16_t)((i->flags & ~(IF_KEEP | IF_MEND | IF_STARTED)) | IF_SPREAD);
 	i->parts = (uint16_t)n;
 	i->attempt = 1;
@@ -279,6 +283,8 @@ int ledger_spread(struct ledger *l, uint32_t index, const uint32_t *brokers, siz
 	struct instance *i = &table_at(&l->table, index)->inst;
 	uint32_t at;
 	size_t k = 0;
+
+	CHECK(i->state == ST_DEPEND && i->key.part == 0);
 	int r = fetch_ahead(l, i, n);
 
 	if (r < 0)
@@ -475,6 +481,7 @@ static int drive(struct ledger *l, const struct ltask *t, uint32_t index)
 	size_t live = 0;
 	uint32_t at;
 
+	CHECK(whole->flags & IF_SPREAD && whole->key.part == 0); /* it has `parts` */
 	for (int32_t k = 1; k <= whole->parts; k++) {
 		const struct entry *e = table_find(&l->table, part_key(whole->key, k), &at);
 		if (is_over(e))
@@ -546,6 +553,7 @@ int ledger_fetch_whole(struct ledger *l, struct inst_key key)
 	uint32_t index;
 	int r = ledger_fetch(l, part_key(key, 0), &index);
 
+	CHECK(key.part > 0);
 	if (r < 0)
 		return r;
 	const struct entry *e = table_at(&l->table, index);
@@ -653,6 +661,7 @@ void ledger_work_parts(struct ledger *l)
 	struct parts_list *p = &l->parts;
 	int r = 0;
 
+	CHECK(p->at <= p->n);
 	while (p->at < p->n && has_room(l)) {
 		struct inst_key key = p->keys[p->at];
 		r = key.part ? reopen(l, key) : settle(l, key);

@@ -3,6 +3,7 @@
 #include "baseserver/ledger/ledger_impl.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 static void put_on_list(struct ledger *l, struct inst_key key)
 {
@@ -10,6 +11,7 @@ static void put_on_list(struct ledger *l, struct inst_key key)
 	uint32_t index;
 	struct entry *e = key.part == 0 ? table_find(&l->table, key, &index) : NULL;
 
+	CHECK(key.part >= 0);
 	if (e && e->inst.marks & EM_LISTED)
 		return;
 	if (e)

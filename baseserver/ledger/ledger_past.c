@@ -1,5 +1,6 @@
 /* Rows of history, brought into the table to be changed, and out again if nothing came of it. */
 #include "baseserver/ledger/ledger_impl.h"
+#include "util/check.h"
 
 int ledger_find_done(struct ledger *l, struct inst_key key, struct instance *ret)
 {
@@ -23,6 +24,7 @@ int ledger_fetch(struct ledger *l, struct inst_key key, uint32_t *ret_index)
 	int r = ledger_find_done(l, key, &was);
 	if (r < 0)
 		return r;
+	CHECK(was.state != ST_NONE && inst_key_eq(was.key, key));
 	struct entry *e = table_add(&l->table, key, ret_index);
 	e->inst = was;
 	e->inst.slot = *ret_index;

@@ -24,6 +24,7 @@ void ledger_touch(struct ledger *l, uint32_t index)
 {
 	struct entry *e = table_at(&l->table, index);
 
+	CHECK(e->inst.state != ST_NONE && e->inst.slot == index); /* what is stored */
 	if (e->inst.marks & EM_DIRTY)
 		return;
 	e->inst.marks |= EM_DIRTY;
@@ -32,6 +33,7 @@ void ledger_touch(struct ledger *l, uint32_t index)
 
 void ledger_touch_task(struct ledger *l, struct ltask *t)
 {
+	CHECK(ledger_task_of(l, t->row.id) == t);
 	if (t->dirty)
 		return;
 	t->dirty = true;
@@ -42,14 +44,17 @@ void ledger_count_slots(struct ltask *t, int32_t d)
 {
 	t->slots += d;
 	CHECK(t->slots >= 0);
-	for (size_t i = 0; i < t->n_takes; i++)
+	for (size_t i = 0; i < t->n_takes; i++) {
 		t->takes[i].pool->taken += d * t->takes[i].slots;
+		CHECK(t->takes[i].pool->taken >= 0);
+	}
 }
 
 uint64_t ledger_publish(struct ledger *l, const struct transition *tr)
 {
 	struct transition *slot = stream_slot(l->stream);
 
+	CHECK(tr->prev <= stream_last(l->stream)); /* its chain leads back */
 	*slot = *tr;
 	slot->number = stream_last(l->stream) + 1;
 	slot->epoch = l->epoch;
@@ -69,6 +74,7 @@ uint64_t ledger_publish(struct ledger *l, const struct transition *tr)
 
 void ledger_raise_barrier(struct ledger *l, struct ltask *t, uint64_t number)
 {
+	CHECK(number >= t->barrier);
 	t->barrier = number;
 	for (size_t i = 0; i < t->n_children; i++) {
 		struct ltask *c = ledger_task_of(l, t->children[i]);

@@ -5,6 +5,7 @@
 #include "baseserver/ledger/ledger_impl.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 struct dates {
 	int64_t *at;
@@ -120,6 +121,7 @@ int ledger_leave_out(struct ledger *l, struct ltask *t, struct proposal *p, uint
 	struct outcome_range o = { lo, hi, 1, ST_SKIPPED, p->reason, { 0 } };
 	outcomes_fill(&t->outcomes, t->def->plan, &o, r->open, r->n_open);
 	*ret_number = ledger_publish(l, &tr);
+	CHECK(*ret_number == image.number); /* the record and its row */
 	ledger_parts_left_out(l, t);
 	l->fresh = mem_room(l->fresh, &l->fresh_cap, l->n_fresh + 1, sizeof *l->fresh);
 	l->fresh[l->n_fresh++] = image;
@@ -191,6 +193,7 @@ static int each_range(void *ctx, const struct store_range *r)
 	struct ltask *t = ledger_task_of(ctx, r->task);
 	struct outcome_range o = { r->lo, r->hi, 1, ST_SKIPPED, r->reason, { 0 } };
 
+	CHECK(r->lo <= r->hi && r->taken <= r->dates);
 	if (t && t->def)
 		outcomes_fill(&t->outcomes, t->def->plan, &o, NULL, 0);
 	return 0;
@@ -206,6 +209,7 @@ int ledger_read_row(struct store *s, struct inst_key key, struct instance *ret)
 	struct store_range range;
 	int r = store_find_done(s, key, ret, NULL);
 
+	CHECK(r != 0 || inst_key_eq(ret->key, key));
 	if (r == 0)
 		ret->marks = EM_HISTORY;
 	if (r != E_NOT_FOUND || key.part != 0)
@@ -213,6 +217,7 @@ int ledger_read_row(struct store *s, struct inst_key key, struct instance *ret)
 	r = store_find_range(s, key.task, key.run_date, &range, NULL);
 	if (r < 0)
 		return r;
+	CHECK(range.task == key.task && range.lo <= key.run_date && key.run_date <= range.hi);
 	*ret = store_range_row(&range, key.run_date);
 	ret->marks = EM_HISTORY | EM_RANGE;
 	return 0;
@@ -224,6 +229,7 @@ int ledger_row_of_range(const struct ltask *t, struct instance *i)
 	const struct plan *plan = t->def ? t->def->plan : NULL;
 	int64_t at = i->key.run_date;
 
+	CHECK(i->marks & EM_RANGE && i->key.task == t->row.id && i->key.part == 0);
 	if (!o || o->state != ST_SKIPPED || o->generation != 1 || o->reason != i->reason)
 		return E_NOT_FOUND;
 	if (at != o->lo && at != o->hi && (!plan || !plan_has(plan, at)))

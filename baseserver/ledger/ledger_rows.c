@@ -6,6 +6,7 @@
 #include "baseserver/ledger/ledger_impl.h"
 #include "rt/actor.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/log.h"
 
 struct fetch {
@@ -120,6 +121,7 @@ static void looked_up(struct ledger *l, struct job *job)
 	struct fetch *f = (struct fetch *)job;
 	size_t failed = 0;
 
+	CHECK(l->fetching == job);
 	for (size_t i = 0; i < f->rows.n; i++) {
 		const struct found *r = &f->rows.items[i];
 		if (may_pass(r->code)) {
@@ -145,6 +147,7 @@ bool ledger_fetch_rows(struct ledger *l)
 {
 	if (l->wanted.n == 0 || l->busy || actor_mono_us(l->me) < l->rows_after_us)
 		return false;
+	CHECK(!l->fetching);
 	struct fetch *f = mem_new(sizeof *f);
 	f->job.work = look_up;
 	f->job.done = looked_up;

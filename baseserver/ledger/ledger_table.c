@@ -31,6 +31,7 @@ void table_done(struct table *t)
 
 struct entry *table_at(const struct table *t, uint32_t index)
 {
+	CHECK(index < t->n_chunks * CHUNK);
 	return &t->chunks[index / CHUNK][index % CHUNK];
 }
 
@@ -54,6 +55,7 @@ static uint32_t take_place(struct table *t)
 {
 	if (t->free_head != MAP_NONE) {
 		uint32_t index = t->free_head;
+		CHECK(table_at(t, index)->inst.state == ST_NONE);
 		t->free_head = table_at(t, index)->inst.slot;
 		return index;
 	}
@@ -82,6 +84,7 @@ struct entry *table_restore(struct table *t, const struct instance *row)
 		t->chunks = mem_grow(t->chunks, t->n_chunks + 1, sizeof *t->chunks);
 		t->chunks[t->n_chunks++] = mem_array(CHUNK, sizeof(struct entry));
 	}
+	CHECK(row->state != ST_NONE);
 	struct entry *e = table_at(t, row->slot);
 	if (e->inst.state != ST_NONE)
 		return NULL;
@@ -96,6 +99,7 @@ struct entry *table_restore(struct table *t, const struct instance *row)
 
 void table_drop(struct table *t, uint32_t index)
 {
+	CHECK(table_at(t, index)->inst.state != ST_NONE);
 	index_remove(&t->by_key, index);
 	table_at(t, index)->inst.state = ST_NONE;
 	t->len--;
@@ -103,6 +107,7 @@ void table_drop(struct table *t, uint32_t index)
 
 void table_move(struct table *to, struct table *from)
 {
+	CHECK(to->len == 0);
 	table_done(to);
 	*to = *from;
 	to->by_key.owner = to;
@@ -111,6 +116,7 @@ void table_move(struct table *to, struct table *from)
 
 void table_restored(struct table *t)
 {
+	CHECK(t->free_head == MAP_NONE);
 	for (uint32_t i = t->used; i-- > 0;) {
 		struct entry *e = table_at(t, i);
 		if (e->inst.state != ST_NONE)
@@ -124,6 +130,7 @@ void table_remove(struct table *t, uint32_t index)
 {
 	struct entry *e = table_at(t, index);
 
+	CHECK(e->inst.state != ST_NONE && e->inst.slot == index);
 	index_remove(&t->by_key, index);
 	e->inst.state = ST_NONE;
 	e->inst.slot = t->free_head;

@@ -6,6 +6,7 @@
 
 #include "baseserver/ledger/ledger_impl.h"
 #include "util/alloc.h"
+#include "util/check.h"
 #include "util/clock.h"
 
 struct stale {
@@ -200,6 +201,7 @@ int warm_give(struct warm *w, struct store *s, struct table *to, struct warm_fig
 		                      .warm = w->n_seen - w->n_stale,
 		                      .caught_up = w->n_stale,
 		                      .gone = w->n_gone };
+	CHECK(ret->warm + ret->caught_up == w->table.len);
 	table_move(to, &w->table);
 	return 0;
 }

@@ -64,7 +64,7 @@ static void back(struct letter *letter, void *self)
 	struct ledger *l = self;
 	struct job *job = (struct job *)letter;
 
-	CHECK(l->busy);
+	CHECK(l->busy && job->ledger == l);
 	l->busy = l->lent = false;
 	l->f_busy_us = 0;
 	job->done(l, job);
@@ -96,7 +96,7 @@ static bool is_long(const struct ledger *l, const struct job *job)
 
 void ledger_do(struct ledger *l, struct job *job)
 {
-	CHECK(!l->busy);
+	CHECK(!l->busy && job->work && job->done);
 	bool lent = !l->set.waits && l->writer->me && is_long(l, job);
 	if (!l->set.waits && !lent) {
 		job->began_us = actor_mono_us(l->me);
