@@ -173,6 +173,7 @@ static void turn_came(struct instantiator *in, const struct transition *tr)
 
 	in->turn_number = tr->number;
 	for (uint32_t id; (id = map_get(&in->held, key)) != MAP_NONE;) {
+		CHECK(place(in, id)->is_held); /* else it would stay on the list */
 		unhold(in, place(in, id), id);
 		arm(in, place(in, id));
 	}
@@ -185,6 +186,7 @@ static void schedule(struct instantiator *in, const struct task *def, const stru
 	int64_t through = same_label(def->plan, row->planned_through);
 	struct planned *p = place(in, def->id);
 
+	CHECK(row->id == def->id);
 	unhold(in, p, def->id);
 	bool is_new_version = p->def && (plan_since(p->def->plan) != plan_since(def->plan) ||
 	                                 plan_begin(p->def->plan) != plan_begin(def->plan));
@@ -223,6 +225,7 @@ static bool leave_out(struct instantiator *in, struct planned *p)
 		return false;
 	struct proposal *q = outbox_add(&in->out, ASK_LEAVE_OUT, key);
 	q->last = plan_prev(plan, until);
+	CHECK(q->last >= key.run_date);
 	q->reason = off ? RE_OFFLINE : RE_CATCHUP;
 	q->due = plan_since(plan);
 	p->through = q->last;
@@ -246,6 +249,7 @@ static void judge_late(const struct instantiator *in, struct planned *p)
 static void create(struct instantiator *in, struct planned *p)
 {
 	struct inst_key key = { p->next, p->def->id, 0 };
+	CHECK(p->online && !p->is_held && p->next != PLAN_NEVER);
 	judge_late(in, p);
 	bool off = was_off(p), skip = off || p->next < p->keep_from;
 	if (leave_out(in, p))

@@ -118,6 +118,7 @@ static void put_range(struct resolver *r, const void *of)
 	const struct date_range *n = tr->row;
 	struct outcome_range o = { n->lo, n->hi, 1, tr->to, tr->reason, { 0 } };
 
+	CHECK(n->lo <= n->hi);
 	outcomes_fill(&t->outcomes, t->def->plan, &o, n->open, n->n_open);
 }
 

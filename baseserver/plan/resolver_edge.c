@@ -3,6 +3,7 @@
  * open link counts as met (`pass_after`). */
 #include "baseserver/plan/resolver_impl.h"
 #include "sched/task.h"
+#include "util/check.h"
 #include "util/clock.h"
 
 /* d +1: the window of one of its links is in state s now; -1: it was. */
@@ -15,6 +16,7 @@ static void count_link(const struct resolver *r, struct waiting *w, const struct
 		w->met = (w->met + (unsigned)d) & LINK_MASK;
 	else if (s == WS_DEAD)
 		w->dead = (w->dead + (unsigned)d) & LINK_MASK;
+	CHECK(w->met + w->dead <= w->n_links);
 }
 
 void resolver_timer_set(struct resolver *r, uint32_t waiting, int64_t wall_us)
@@ -37,6 +39,7 @@ void resolver_timer_clear(struct resolver *r, uint32_t waiting)
 
 	if (t == MAP_NONE)
 		return;
+	CHECK(((struct timer *)slab_at(&r->timers, t))->waiting == waiting);
 	heap_remove(&r->times, &((struct timer *)slab_at(&r->timers, t))->node);
 	map_remove(&r->timer_of, waiting, t);
 	slab_give(&r->timers, t);
@@ -69,6 +72,7 @@ void resolver_edge_add(struct resolver *r, uint32_t waiting, uint32_t window)
 	struct waiting *w = waiting_at(r, waiting);
 	struct window *win = window_at(r, window);
 
+	CHECK(win->child == w->key.task);
 	*e = (struct edge){ .waiting = waiting,
 		            .window = window,
 		            .prev = SLAB_NONE,

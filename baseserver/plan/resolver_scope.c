@@ -7,9 +7,11 @@
 #include "baseserver/plan/resolver_impl.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 static struct scope *scope_at(const struct resolver *r, uint32_t number)
 {
+	CHECK(number <= r->n_scopes);
 	return number ? &r->scopes[number - 1] : NULL;
 }
 
@@ -77,7 +79,7 @@ void resolver_scope_leave(struct resolver *r, uint32_t waiting)
 
 	if (!s)
 		return;
-	map_remove(&r->scope_of, waiting, number);
+	CHECK(map_remove(&r->scope_of, waiting, number) && s->users > 0);
 	if (--s->users == 0 && (s->over || !s->told))
 		scope_free(s);
 }
@@ -200,6 +202,7 @@ void resolver_scope_learn(struct resolver *r, uint32_t number, struct scope_news
 {
 	struct scope *s = scope_at(r, number), was = *s;
 
+	CHECK(s->command == n->command);
 	*s = (struct scope){ .command = was.command,
 		             .picks = n->picks,
 		             .n = n->n,
@@ -216,6 +219,7 @@ void resolver_scope_over(struct resolver *r, uint32_t number)
 {
 	struct scope *s = scope_at(r, number);
 
+	CHECK(s->command);
 	s->over = true;
 	if (s->users == 0)
 		scope_free(s);

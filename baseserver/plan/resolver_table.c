@@ -2,6 +2,7 @@
 #include "baseserver/plan/resolver_impl.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 struct rtask *resolver_task(const struct resolver *r, uint32_t id)
 {
@@ -42,6 +43,7 @@ void resolver_want(struct resolver *r, uint32_t waiting)
 {
 	struct waiting *w = waiting_at(r, waiting);
 
+	CHECK(w->state == ST_READY || w->state == ST_DEPEND);
 	if (w->listed)
 		return;
 	r->todo = mem_room(r->todo, &r->todo_cap, r->n_todo + 1, sizeof *r->todo);

@@ -2,6 +2,7 @@
  * has come, by TK_TURN (ledger_flow.c). */
 #include "baseserver/plan/resolver_impl.h"
 #include "sched/task.h"
+#include "util/check.h"
 
 static uint64_t turn_key(uint32_t id, bool is_run, int64_t first)
 {
@@ -32,7 +33,8 @@ void resolver_turn_free(struct resolver *r, uint32_t waiting)
 	if (!w->held)
 		return;
 	w->held = false;
-	map_remove(&r->held, turn_of(resolver_task(r, w->key.task)->def, w->key.run_date), waiting);
+	CHECK(map_remove(&r->held, turn_of(resolver_task(r, w->key.task)->def, w->key.run_date),
+	                 waiting));
 }
 
 void resolver_turn_came(struct resolver *r, const struct transition *tr)
@@ -42,6 +44,7 @@ void resolver_turn_came(struct resolver *r, const struct transition *tr)
 
 	r->turn_number = tr->number;
 	for (uint32_t i; (i = map_get(&r->held, key)) != MAP_NONE; resolver_want(r, i)) {
+		CHECK(waiting_at(r, i)->held);
 		waiting_at(r, i)->held = false;
 		map_remove(&r->held, key, i);
 	}

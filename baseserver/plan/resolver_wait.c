@@ -4,6 +4,7 @@
 #include "baseserver/plan/resolver_impl.h"
 #include "sched/task.h"
 #include "util/alloc.h"
+#include "util/check.h"
 
 void resolver_detach(struct resolver *r, uint32_t waiting)
 {
@@ -69,6 +70,7 @@ void resolver_track(struct resolver *r, const struct instance *i, uint32_t slot)
 	struct waiting *w = waiting_at(r, index);
 	struct rtask *t = resolver_task_place(r, i->key.task);
 
+	CHECK(resolver_of_slot(r, slot) == SLAB_NONE);
 	*w = (struct waiting){ .key = i->key,
 		               .slot = slot,
 		               .revision = i->revision,
@@ -92,6 +94,7 @@ static void untrack(struct resolver *r, uint32_t index)
 	struct waiting *w = waiting_at(r, index);
 	struct rtask *t = resolver_task_place(r, w->key.task);
 
+	CHECK(resolver_of_slot(r, w->slot) == index);
 	resolver_detach(r, index);
 	resolver_timer_clear(r, index);
 	resolver_scope_leave(r, index);
@@ -126,6 +129,7 @@ void resolver_follow(struct resolver *r, const struct transition *tr)
 	bool keep = !(i->flags & IF_RUN_NOW) && i->key.part <= 0 &&
 	            (i->state == ST_READY || (i->state == ST_DEPEND && tracked));
 
+	CHECK(!tracked || inst_key_eq(waiting_at(r, index)->key, i->key));
 	if (tracked && !keep) {
 		untrack(r, index);
 	} else if (tracked) {

@@ -230,6 +230,7 @@ static uint32_t make(struct resolver *r, uint32_t child, uint32_t link, const st
 	uint32_t index = slab_take(&r->windows);
 	struct window *w = window_at(r, index);
 
+	CHECK(n > 0 && n <= LINK_SPANS_MAX);
 	*w = (struct window){ .child = child,
 		              .link = link,
 		              .exact = exact,
