@@ -1,16 +1,11 @@
 import { dictionary, type Same } from './dictionary'
 
 export const en = {
-<<<<<<< HEAD
 	asking: 'Asking the server for a preview…',
 	fine: 'The server would accept it.',
-=======
-	asking: 'Asking the server what it would do…',
-	fine: 'The server would do it.',
 	from: 'Their plan begins',
 	'from.hint':
 		'A date, or a date and a time. Empty: with the first date that is not due yet. Dates due by now come due at once.',
->>>>>>> 2c08de8 (console: the dialog that puts workflows online has the date where their plan begins)
 	reason: 'Reason, kept with the command and in the audit',
 	'reason.hint': 'Who requested it, which ticket',
 	refused: 'The server would refuse:',
