@@ -157,7 +157,7 @@ static void change_document(struct commander *c, const struct cmd *cmd, int32_t 
 	buf_init(&name);
 	buf_init(&body);
 	diags_init(&d);
-	workflow_scope_print_with(old, cmd->o.pool, running, &text);
+	workflow_scope_print_with(old, cmd->o.pool, running, NULL, &text);
 	scope_doc_name(cmd->o.pool, &name);
 	if ((old || running) && workflow_set_read(set, buf_str(&text), text.len, "", &d) == 0) {
 		workflow_scope_print(workflow_set_scope(set, 0), &body);

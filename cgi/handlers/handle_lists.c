@@ -10,6 +10,7 @@
 #include "cgi/server/show.h"
 #include "sched/workflow.h"
 #include "util/alloc.h"
+#include "util/diag.h"
 #include "util/json_put.h"
 
 struct query {
@@ -149,7 +150,17 @@ static int scope_id(void *ctx, const struct store_doc *d)
 
 static int scope_put(void *ctx, const struct store_doc *d)
 {
-	show_doc(&((struct call *)ctx)->out, d, true);
+	struct workflow_set *set = workflow_set_new();
+	struct store_doc own = *d;
+	struct diags diags;
+
+	diags_init(&diags);
+	if (workflow_set_read(set, d->body, d->body_len, d->name, &diags) == 0 &&
+	    workflow_set_scopes(set) > 0)
+		own.title = workflow_scope_title(workflow_set_scope(set, 0));
+	show_doc(&((struct call *)ctx)->out, &own, true);
+	diags_done(&diags);
+	workflow_set_free(set);
 	return 0;
 }
 

@@ -128,6 +128,7 @@ const struct wf_alerts *workflow_scope_alerts(const struct workflow_scope *s);
 const char *workflow_scope_silence(const struct workflow_scope *s, const char *task,
                                    const char *word, int64_t at);
 const char *workflow_scope_project(const struct workflow_scope *s); /* "": of all */
+const char *workflow_scope_title(const struct workflow_scope *s);   /* "": none */
 struct place workflow_scope_place(const struct workflow_scope *s);  /* of that name */
 /* The value as it was written, macros not replaced; NULL: none of that name. */
 const char *workflow_scope_value(const struct workflow_scope *s, const char *name);
@@ -138,9 +139,10 @@ const char *workflow_scope_pool(const struct workflow_scope *s);
 #define WORKFLOW_POOL "pool:" /* workflow_scope_project() of a pool begins so */
 /* Slots of a pool; a project's quota of running instances, 0: none. */
 int32_t workflow_scope_slots(const struct workflow_scope *s);
-/* A project's document (s, or none) with another quota; 0: without. */
+/* The document of a project ("": of all; s, or none) with another quota (0: without), and with this
+ * in the place of its parameters (NULL: as they are). All else stays. */
 void workflow_scope_print_with(const struct workflow_scope *s, const char *project, int32_t running,
-                               struct buf *out);
+                               const char *parameters, struct buf *out);
 void workflow_scope_print(const struct workflow_scope *s, struct buf *out); /* as YAML */
 const struct yaml_node *workflow_scope_node(const struct workflow_scope *s);
 bool workflow_scope_same(const struct workflow_scope *a, const struct workflow_scope *b);

@@ -289,7 +289,7 @@ struct workflow_scope {
 	const char *file;
 	const struct yaml_node *node;
 	struct wf_text project; /* "": global; of a pool "pool:NAME", which no project can be */
-	struct wf_text description;
+	struct wf_text title, description;
 	struct wf_task base; /* quota.running; of a pool its slots */
 	struct wf_pairs parameters;
 	struct wf_alerts alerts; /* of a project, as silences */

@@ -38,6 +38,17 @@ void wf_scope_free(struct workflow_scope *s)
 	free(s);
 }
 
+static bool says_something(const struct yaml_node *root)
+{
+	static const char *const of_projects[] = { "title", "parameters", "quota", "alerts",
+		                                   "silences" };
+
+	for (size_t i = 0; i < sizeof of_projects / sizeof *of_projects; i++)
+		if (yaml_get(root, of_projects[i]))
+			return true;
+	return false;
+}
+
 static struct workflow_scope *read_scope(struct yaml_doc *doc, const char *file, struct diags *d)
 {
 	struct workflow_scope *s = mem_new(sizeof *s);
@@ -57,11 +68,12 @@ static struct workflow_scope *read_scope(struct yaml_doc *doc, const char *file,
 	wf_read_map(&r, is_global ? WT_GLOBAL : is_pool ? WT_POOL : WT_PROJECT, root, s);
 	if (is_pool)
 		name_pool(s, &r);
-	else if (!is_global && !yaml_get(root, "parameters") && !yaml_get(root, "quota") &&
-	         !yaml_get(root, "alerts") && !yaml_get(root, "silences"))
+	else if (!is_global && !says_something(root))
 		diag_error(d, wf_here(&r, root), "missing_key",
-		           "begin with `workflow: NAME`, or give `parameters`, `quota` or `alerts`",
-		           "a document of a project needs `parameters`, a `quota` or `alerts`");
+		           "begin with `workflow: NAME`, or give `title`, `parameters`, `quota` or "
+		           "`alerts`",
+		           "a document of a project needs a `title`, `parameters`, a `quota` or "
+		           "`alerts`");
 	buf_done(&r.path);
 	if (d->errors == before)
 		return s;
@@ -112,6 +124,11 @@ const struct workflow_scope *workflow_set_scope(const struct workflow_set *set, 
 const char *workflow_scope_project(const struct workflow_scope *s)
 {
 	return s->project.text;
+}
+
+const char *workflow_scope_title(const struct workflow_scope *s)
+{
+	return s->title.node ? s->title.text : "";
 }
 
 struct place workflow_scope_place(const struct workflow_scope *s)
@@ -166,35 +183,38 @@ int32_t workflow_scope_slots(const struct workflow_scope *s)
 	return s->base.quota_running.node ? s->base.quota_running.value : 0;
 }
 
-static void print_list(const char *key, const struct yaml_node *n, struct buf *out)
+static void print_key(const struct workflow_scope *s, const char *key, struct buf *out)
 {
+	const struct yaml_node *n = s ? yaml_get(s->node, key) : NULL;
+
 	if (!n)
 		return;
-	buf_printf(out, "%s:\n  ", key);
-	yaml_print(n, 2, out);
+	buf_printf(out, "%s:%s", key, n->kind == YAML_SCALAR ? " " : "\n  ");
+	if (n->kind != YAML_SCALAR) {
+		yaml_print(n, 2, out);
+		return;
+	}
+	yaml_print_text(n->text, false, out);
+	buf_putc(out, '\n');
 }
 
 void workflow_scope_print_with(const struct workflow_scope *s, const char *project, int32_t running,
-                               struct buf *out)
+                               const char *parameters, struct buf *out)
 {
 	const struct yaml_node *p = s ? yaml_get(s->node, "parameters") : NULL;
 
-	buf_printf(out, "project: %s\n", project);
-	if (s && s->description.node) {
-		buf_puts(out, "description: ");
-		yaml_print_text(s->description.text, false, out);
-		buf_putc(out, '\n');
-	}
+	if (*project)
+		buf_printf(out, "project: %s\n", project);
+	print_key(s, "title", out);
+	print_key(s, "description", out);
 	if (running)
 		buf_printf(out, "quota: {running: %d}\n", (int)running);
-	if (p && p->n) {
-		buf_puts(out, "parameters:\n  ");
-		yaml_print(p, 2, out);
-	} else if (p || !running) {
+	if (parameters)
+		buf_puts(out, parameters);
+	else if (p && p->n)
+		print_key(s, "parameters", out);
+	else if (p || !running)
 		buf_puts(out, "parameters: {}\n");
-	}
-	if (s)
-		print_list("alerts", s->alerts.node, out);
-	if (s)
-		print_list("silences", s->silences.node, out);
+	print_key(s, "alerts", out);
+	print_key(s, "silences", out);
 }

@@ -90,5 +90,49 @@ def a_title_that_is_no_line_of_text_is_refused_with_its_place(s):
         assert done.returncode and "bad.yaml:10:12: " in said and says in said and "tasks.load.title" in said, (title, done)
 
 
+PROJECT = "project: shop\ntitle: %s\n"
+
+
+def projects(s):
+    return {d["name"]: d for d in s.get("/api/v1/parameters")["items"]}
+
+
+@test
+def a_title_alone_is_a_document_of_a_project_and_stays_with_all_that_changes_it(s):
+    s.apply(PROJECT % "零售 · the shop", "p.yaml")
+    assert projects(s)["parameters/shop"]["title"] == "零售 · the shop", projects(s)
+    path = s.dir / "p.yaml"
+    alert = "alerts:\n  - {when: [failed], to: ['oncall:d']}\nsilences:\n  - {until: 2099-01-01T00:00:00Z, reason: move}\n"
+    path.write_text(PROJECT % "零售 · the shop" + alert)
+    s.sirdar("apply", str(path))
+    s.sirdar("param", "set", "--project", "shop", "db=dw")  # each of these writes the document anew
+    s.sirdar("quota", "set", "shop", "7")
+    s.sirdar("param", "remove", "--project", "shop", "db")
+    have = projects(s)["parameters/shop"]
+    assert have["title"] == "零售 · the shop", have
+    for words in ("title: 零售 · the shop", "oncall:d", "reason: move", "running: 7"):
+        assert words in have["document"], (words, have)
+    s.base.restart()
+    until("the server is up again", s.up)
+    assert projects(s)["parameters/shop"]["title"] == "零售 · the shop"
+    text = s.sirdar("export", "shop").stdout
+    assert "title: 零售 · the shop" in text, text
+    s.sirdar("param", "set", "lake=east")
+    assert projects(s)["parameters"]["title"] == "", projects(s)
+
+
+@test
+def what_is_wrong_with_the_whole_of_a_document_is_said_without_a_path(s):
+    path = s.dir / "p.yaml"
+    path.write_text("project: shop\n")
+    for verb in ("check", "apply"):
+        done = s.sirdar(verb, str(path), expect=None)
+        said = done.stdout + done.stderr
+        assert done.returncode and "p.yaml:1:1: a document of a project needs a `title`, `parameters`" in said, said
+    path.write_text(PROJECT % '"a\\u200Bb"')
+    done = s.sirdar("apply", str(path), expect=None)
+    assert done.returncode and "p.yaml:2:8: title: 'a" in done.stderr and "U+200B has no place" in done.stderr, done
+
+
 if __name__ == "__main__":
     sys.exit(main(lambda: Site("title").start(("noop:16",))))

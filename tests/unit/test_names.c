@@ -75,7 +75,7 @@ static void good_scope(const char *text, int32_t running, const char *want)
 	buf_init(&out);
 	assert_int_equal(workflow_set_read(one, text, strlen(text), "f", &d), 0);
 	const struct workflow_scope *s = workflow_set_scope(one, 0);
-	workflow_scope_print_with(s, workflow_scope_project(s), running, &out);
+	workflow_scope_print_with(s, workflow_scope_project(s), running, NULL, &out);
 	assert_string_equal(buf_str(&out), want);
 	buf_done(&out);
 	workflow_set_free(one);
@@ -98,14 +98,14 @@ static void a_pool_is_a_document_of_its_own(void **state)
 	assert_int_equal(workflow_scope_slots(p), 7);
 	assert_int_equal(workflow_scope_slots(q), 0);
 	buf_init(&out);
-	workflow_scope_print_with(q, "q", 5, &out);
+	workflow_scope_print_with(q, "q", 5, NULL, &out);
 	struct workflow_set *copy = workflow_set_new();
 	assert_int_equal(workflow_set_read(copy, buf_str(&out), out.len, "g.yaml", &d), 0);
 	assert_int_equal(workflow_scope_slots(workflow_set_scope(copy, 0)), 5);
 	assert_string_equal(workflow_scope_value(workflow_set_scope(copy, 0), "a"), "b");
 	workflow_set_free(copy);
 	buf_clear(&out);
-	workflow_scope_print_with(p, "p", 0, &out);
+	workflow_scope_print_with(p, "p", 0, NULL, &out);
 	assert_string_equal(buf_str(&out), "project: p\nparameters: {}\n");
 	buf_clear(&out);
 	good_scope("project: s\nparameters: {}\n", 9,
@@ -113,7 +113,7 @@ static void a_pool_is_a_document_of_its_own(void **state)
 	good_scope("project: t\nalerts: [{when: [failed], to: [\"oncall:d\"]}]\n", 9,
 	           "project: t\nquota: {running: 9}\nalerts:\n  - when:\n      - failed\n    "
 	           "to:\n      - oncall:d\n");
-	workflow_scope_print_with(NULL, "r", 9, &out);
+	workflow_scope_print_with(NULL, "r", 9, NULL, &out);
 	assert_string_equal(buf_str(&out), "project: r\nquota: {running: 9}\n");
 	buf_done(&out);
 	bad("pool: dw\n", 1, 1, "missing_key", "how many `slots`");
@@ -129,7 +129,7 @@ static void parameters_stand_in_one_document(void **state)
 	bad("project: p\nparameters: {a: b}\n---\nproject: p\nparameters: {c: d}\n", 4, 1,
 	    "duplicate_name", "of project p stands a second time");
 	bad("project: p\n", 1, 1, "missing_key",
-	    "a document of a project needs `parameters`, a `quota` or `alerts`");
+	    "a document of a project needs a `title`, `parameters`, a `quota` or `alerts`");
 	/* nothing of a text with an error is added */
 	assert_int_equal(workflow_set_scopes(set), 0);
 	bad("project: p\nparameters: {a: b}\n---\nproject: q\nparameter: {c: d}\n", 5, 1,

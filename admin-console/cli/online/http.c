@@ -288,9 +288,12 @@ static void details_say(const cJSON *error)
 	const cJSON *e;
 
 	cJSON_ArrayForEach(e, json_get(json_get(error, "details"), "errors"))
-		cli_line(stderr, "%s:%s:%s: %s: %s%s%s", text_of(e, "file"), text_of(e, "line"),
-	                 text_of(e, "column"), text_of(e, "path"), text_of(e, "message"),
-	                 text_of(e, "hint")[0] ? "; " : "", text_of(e, "hint"));
+	{
+		const char *path = text_of(e, "path"), *hint = text_of(e, "hint");
+		cli_line(stderr, "%s:%s:%s: %s%s%s%s%s", text_of(e, "file"), text_of(e, "line"),
+		         text_of(e, "column"), path, path[0] ? ": " : "", text_of(e, "message"),
+		         hint[0] ? "; " : "", hint);
+	}
 }
 
 /* Say what the server said. */

@@ -139,34 +139,27 @@ static void put_line(struct buf *out, const char *name, size_t n, const char *va
 static void print_document(const struct options *q, const struct workflow_scope *was, bool remove,
                            struct buf *out)
 {
-	size_t before;
+	struct buf lines;
 
-	const struct yaml_node *about = was ? yaml_get(workflow_scope_node(was), "description")
-	                                    : NULL;
-	if (*q->project)
-		buf_printf(out, "project: %s\n", q->project);
-	if (about) {
-		buf_puts(out, "description: ");
-		yaml_print_text(about->text, false, out);
-		buf_putc(out, '\n');
-	}
-	if (*q->project && was && workflow_scope_slots(was))
-		buf_printf(out, "quota: {running: %d}\n", (int)workflow_scope_slots(was));
-	buf_puts(out, *q->project ? "parameters:\n" : "global:\n");
-	before = out->len;
+	buf_init(&lines);
+	buf_puts(&lines, *q->project ? "parameters:\n" : "global:\n");
+	size_t before = lines.len;
 	for (size_t i = 0; was && i < workflow_scope_count(was); i++) {
 		const char *name = workflow_scope_name_at(was, i);
 		if (!has_word(&q->words, name))
-			put_line(out, name, strlen(name), workflow_scope_value(was, name));
+			put_line(&lines, name, strlen(name), workflow_scope_value(was, name));
 	}
 	for (size_t i = 0; !remove && i < q->words.n; i++) {
 		size_t n = strcspn(q->words.items[i], "=");
-		put_line(out, q->words.items[i], n, q->words.items[i] + n + 1);
+		put_line(&lines, q->words.items[i], n, q->words.items[i] + n + 1);
 	}
-	if (out->len == before) {
-		out->len--;
-		buf_puts(out, " {}\n");
+	if (lines.len == before) {
+		lines.len--;
+		buf_puts(&lines, " {}\n");
 	}
+	workflow_scope_print_with(was, q->project, was ? workflow_scope_slots(was) : 0,
+	                          buf_str(&lines), out);
+	buf_done(&lines);
 }
 
 /* version: of the document as it was read; another meanwhile, and this is refused. */
