@@ -6,6 +6,7 @@
  *   waits  nothing is granted there; after a pause that doubles with each failure: tries
  *   tries  one job; each that starts lets in one more, CLOSES of them: well; one that does not:
  *          waits. What is tried burns nothing (IF_PROBE), and lets others have the next try.
+ *          A loader that comes meanwhile is tried too: the one that had the try may be gone.
  *
  * A machine that is full (RE_FULL) is not sick. Nor does a runner count that fails inside its
  * loader before its work: it says so of its parameters, and what it needs of a machine it asks for
@@ -65,7 +66,7 @@ void sorter_starts_enter(struct sorter *s, struct seat *seat)
 		s->starts = b;
 	}
 	seat->starts = b;
-	seat->room = b->state == STARTS_WELL ? STARTS_ANY : 0;
+	seat->room = b->state == STARTS_WELL ? STARTS_ANY : b->state == STARTS_TRY;
 }
 
 static void give_room(struct sorter *s, const struct starts *b, uint32_t room)

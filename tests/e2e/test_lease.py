@@ -349,7 +349,7 @@ def a_jobkeeper_that_stands_still_is_away_and_is_ended_with_what_it_ran(s):
     assert told.startswith("no jobkeeper: nothing heard for"), told
     until("why says so", lambda: "no jobkeeper: nothing heard" in s.get(
         f"/api/v1/instances/{only(s, 'lease/still/t')['id']}/why")["line"])
-    until("it is ended", lambda: gone(keeper) and gone(pid))
+    until("it is ended", lambda: gone(keeper) and gone(pid), 120)
     i = wait(s, "lease/still/t", {"Succ", "StopSchedule"})
     assert (i["state"], i["attempt"]) == ("Succ", 1), (i, reasons(s, i))
     assert ("fail-retry", "lost") in reasons(s, i) and len(started(s, "still")) == 2
@@ -385,7 +385,7 @@ def a_jobkeeper_that_stands_still_is_ended_by_a_loader_that_is_alone(s):
     keeper, = s.pids("jobkeeper", "/k2")
     b.kill()
     os.kill(keeper, signal.SIGSTOP)
-    until("it is ended", lambda: gone(keeper) and gone(pid))
+    until("it is ended", lambda: gone(keeper) and gone(pid), 120)
     is_lost_and_runs_again(s, "lease/stillalone/t", b.start)
     assert len(started(s, "stillalone")) == 2
     b.stop()
@@ -398,7 +398,7 @@ def a_jobkeeper_that_stands_still_before_its_taskbroker_begins_is_ended(s):
     keeper, = s.pids("jobkeeper", "/k3")
     os.kill(keeper, signal.SIGSTOP)
     b.start(wait=False)
-    until("it is ended", lambda: gone(keeper))
+    until("it is ended", lambda: gone(keeper), 120)
     s.wait_broker("k3", ["shell"])
     b.stop()
 

@@ -162,6 +162,45 @@ static void a_try_that_never_came_there_is_made_again_at_once(void **state)
 	end(&f);
 }
 
+static void seat_of_first(struct fixture *f, uint32_t session, uint64_t limit, bool gone)
+{
+	struct session_news *n = mem_new(sizeof *n);
+
+	n->session = session;
+	n->broker = 1;
+	n->gone = gone;
+	n->accepts = true;
+	n->type = mem_str("t");
+	n->broker_name = mem_str("b");
+	n->groups = mem_array(1, sizeof *n->groups);
+	n->limit = limit;
+	assert_int_equal(sorter_session(f->sorter, n), 0);
+	thread_sim_run(f->th);
+}
+
+/* Its loader ended and was begun anew: the try waits for nobody who is gone. */
+static void a_loader_that_comes_while_its_machine_is_tried_gets_the_try(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f);
+	seat(&f, 1, 3, true);
+	for (int i = 0; i < 5; i++)
+		ready(&f, TASK, 60 * i);
+	for (int i = 1; i <= 3; i++)
+		fails(&f, i);
+	assert_int_equal(f.n, 3); /* no more credit */
+	seat_of_first(&f, 1, 3, true);
+	pass(&f, PAUSE_S * US_PER_S);
+	assert_int_equal(f.n, 3);
+	seat_of_first(&f, 2, 100, false);
+	assert_int_equal(f.n, 4);
+	begins(&f, 4);
+	assert_int_equal(f.n, 6); /* two more, as after any try that began */
+	end(&f);
+}
+
 static void what_did_not_start_goes_to_another_broker_first(void **state)
 {
 	struct fixture f;
@@ -201,6 +240,7 @@ int main(void)
 		cmocka_unit_test(the_pause_grows_to_its_most_and_no_further),
 		cmocka_unit_test(a_try_whose_outcome_nobody_tells_is_made_again),
 		cmocka_unit_test(a_try_that_never_came_there_is_made_again_at_once),
+		cmocka_unit_test(a_loader_that_comes_while_its_machine_is_tried_gets_the_try),
 		cmocka_unit_test(what_did_not_start_goes_to_another_broker_first),
 		cmocka_unit_test(what_a_full_machine_sends_back_is_no_failed_start),
 	};
