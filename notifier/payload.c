@@ -159,7 +159,7 @@ static void print_text_msgtype(const struct payload_ask *a, struct buf *out, con
 	put_close(out, '}');
 }
 
-/* `<at user_id="all">` would call everybody. */
+/* `<at user_id="all">` would call everybody, in whatever case it is written. */
 static void put_feishu(struct buf *out, const char *subject, const char *text)
 {
 	struct buf all, plain;
@@ -169,7 +169,7 @@ static void put_feishu(struct buf *out, const char *subject, const char *text)
 	buf_printf(&all, "%s\n%s", subject, text);
 	for (const char *p = buf_str(&all); *p; p++) {
 		buf_putc(&plain, *p);
-		if (p[0] == '<' && (p[1] == 'a' || p[1] == '/'))
+		if (p[0] == '<' && (p[1] == 'a' || p[1] == 'A' || p[1] == '/'))
 			buf_putc(&plain, ' ');
 	}
 	put_text(out, "text", buf_str(&plain));

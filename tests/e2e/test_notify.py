@@ -4,6 +4,7 @@ HTTP, with a notifier that is killed and receivers that hang or refuse. TAP."""
 import base64
 import hashlib
 import hmac
+import html
 import json
 import os
 import shutil
@@ -90,6 +91,37 @@ def each_kind_of_channel_gets_its_own_shape(s):
     assert am[0]["labels"]["task"] == "al/shapes/t" and am[0]["startsAt"].endswith("Z"), am
     told = until("the script ran", lambda: (s.dir / "told").exists() and (s.dir / "told").read_text())
     assert json.loads(told.splitlines()[0])["alerts"][0]["task"] == "al/shapes/t", told
+
+
+HOSTILE = ("</script><img src=x onerror=alert(1)> <!channel> <AT user_id=\"all\">x</AT> =?UTF-8?Q?=0ABcc:?= "
+           "\\r\\nBcc: x@y BEGIN:VEVENT =cmd|'/c calc'!A0 &lt; ${jndi:x} %s \\")
+
+
+@test
+def a_title_is_text_to_every_receiver_whatever_stands_in_it(s):
+    task, mails = "al/hostile/été.零售_-b", len(s.mail.got)
+    head = {"workflow": "hostile", "project": "al", "timezone": "UTC", "start_date": "2026-03-01", "end_date": "2026-03-01", "title": HOSTILE,
+            "alerts": [{"when": ["failed"], "to": ["mail:me@example.org", "webhook:hook", "dingtalk:ding", "wecom:work", "feishu:lark",
+                                                   "slack:chat", "telegram:gram", "pagerduty:duty", "alertmanager:am", "script:run"]}],
+            "defaults": {"type": "shell", "cycle": "day", "retry": {"attempts": 1}, "catchup": {"mode": "all"}},
+            "tasks": {task.rsplit("/", 1)[1]: {"title": HOSTILE, **fails()}}}
+    s.apply(json.dumps(head), "hostile.yaml", **{"from": "2026-03-01"})
+    assert came(s, "/hook", task)[0]["title"] == HOSTILE
+    _, to, mail = until("the mail", lambda: len(s.mail.got) > mails and s.mail.got[-1])
+    assert to == ["me@example.org"] and mail["Bcc"] is None and not mail.defects, (to, mail.items())
+    assert f"{task} ({HOSTILE}) 2026" in mail["Subject"] and HOSTILE in mail.get_content(), mail["Subject"]
+    assert mail.get_content_type() == "text/plain" and all(len(mail.get_all(k)) == 1 for k in mail.keys()), mail.items()
+
+    def body(path):
+        return until(path, lambda: [g[2] for g in s.web.got if g[0].split("?")[0] == path and task in json.dumps(g[2], ensure_ascii=False)])[0]
+    for path, text in (("/ding", lambda b: b["text"]["content"]), ("/work", lambda b: b["text"]["content"]), ("/gram", lambda b: b["text"]),
+                       ("/duty", lambda b: b["payload"]["summary"]), ("/am", lambda b: b[0]["annotations"]["summary"])):
+        assert HOSTILE in text(body(path)), (path, body(path))
+    slack = body("/chat")["text"]
+    assert not set(slack) & set("<>") and html.unescape(slack).count(HOSTILE) == 2, slack  # no sign of Slack's own: it calls nobody
+    lark = body("/lark")["content"]["text"]
+    assert "</" not in lark and "<at" not in lark.lower(), lark
+    assert any(a["title"] == HOSTILE for line in (s.dir / "told").read_text().splitlines() if line for a in json.loads(line)["alerts"])
 
 
 @test

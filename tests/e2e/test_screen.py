@@ -112,6 +112,25 @@ def notes_parameters_and_output_are_shown_as_text(s):
 
 
 @test
+def a_title_that_is_taken_is_shown_whole_and_one_that_steers_is_not_taken(s):
+    title = "</script><img src=x onerror=alert(1)> \\x1b[2J \\r\\n =cmd|'/c calc'!A0 %s%n \u202f失败\ufe0f"
+    text = ("project: p\nworkflow: ti\ntitle: {0}\ntasks:\n  été.零售_-b: {{type: shell, cycle: none, title: {0}, params: {{script: exit 3}}}}\n"
+            "  __proto__: {{type: shell, cycle: none, title: {0}, params: {{script: exit 0}}}}\n"
+            "---\nproject: p\ntitle: {0}\n")
+    for bad in (EVIL, "a\x1b[2J", "a\x9b2J", "a\u2028b", "a\x85b", "a\x07", "\u202eabc", "a\r\nBcc: x@y"):
+        done = seen(s, "apply", document(s, text.format(quoted(bad))))
+        assert done.code and "has no place in one line" in done.text, (bad, done.text)
+    s.sirdar("apply", document(s, text.format(quoted(title))))
+    s.sirdar("run-now", "p/ti/été.零售_-b", "--wait", expect=None)
+    i = until("it has ended", lambda: next((i for i in s.instances("p/ti/été.零售_-b") if i.get("ended")), None))
+    for words in (("task", "list", "p/ti"), ("workflow", "list"), ("task", "show", "p/ti/__proto__"), ("export", "p")):
+        done = seen(s, *words)
+        assert "onerror=alert(1)" in done.text and "%s%n" in done.text and "calc'!A0" in done.text, (words, done.text)
+    for words in (("why", i["id"]), ("logs", i["id"]), ("run", "list"), ("run", "show", i["id"]), ("task", "list", "--json"), ("diff", document(s, text.format(quoted("x"))))):
+        seen(s, *words, colours=words[0] == "diff")
+
+
+@test
 def a_log_on_a_terminal_keeps_its_colours_and_nothing_else(s):
     s.apply("project: p\nworkflow: log\ntasks:\n  a: {type: shell, cycle: none, params: {script: "
             + quoted("printf '%b' '\\033[1;31mred\\033[0m \\033]0;x\\007\\033[2J a\\rb \\0302\\0233 \\0233 end\\r\\n\\033[32mgreen'")
