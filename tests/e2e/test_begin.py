@@ -436,5 +436,22 @@ def a_backfill_before_the_begin_keeps_the_order_of_an_ordered_task_s_dates(s):
         assert before["ended"] <= after["started"], (before, after)
 
 
+@test
+def a_backfill_before_the_begin_waits_for_no_date_of_another_and_a_redo_does(s):
+    """docs/LIMITS.md says so."""
+    s.apply(document("beside", {"a": "type: noop, cycle: day", "b": "type: noop, cycle: day, needs: [a]"}, start_date="2026-01-01"), "beside.yaml")
+    date = "2026-02-01T00:00:00Z"
+    s.sirdar("freeze", "begin/beside/a")
+    s.command("backfill", selection={"tasks": ["begin/beside/a"], "dates": [date]}, dependencies="all")
+    until("the parent's row is there", lambda: s.instances("begin/beside/a"))
+    s.command("backfill", selection={"tasks": ["begin/beside/b"], "dates": [date]}, dependencies="all")
+    until("the child ran", lambda: succ(s, "begin/beside/b"))
+    assert not succ(s, "begin/beside/a")
+    s.command("redo", selection={"tasks": ["begin/beside/b"], "dates": [date]})
+    until("it waits", lambda: (i := s.instances("begin/beside/b")[0])["generation"] == 2 and i["state"] == "Ready")
+    s.sirdar("unfreeze", "begin/beside/a")
+    until("both ran", lambda: succ(s, "begin/beside/a") and succ(s, "begin/beside/b"))
+
+
 if __name__ == "__main__":
     sys.exit(main(lambda: Site("begin").start(types=("noop:64",))))
