@@ -112,7 +112,7 @@ class Daemon:
             self.wait_ready()
         return self
 
-    def wait_ready(self, seconds=30):
+    def wait_ready(self, seconds=120):
         def look():
             assert self.proc.poll() is None, f"{self.name} ended with {self.proc.returncode}: {self.tail()}"
             return self.has(self.ready, self.mark)
