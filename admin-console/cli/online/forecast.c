@@ -2,36 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin-console/cli/online/online.h"
+#include "admin-console/cli/online/ask.h"
 #include "util/alloc.h"
-#include "util/buf.h"
 #include "util/json_in.h"
-
-struct options {
-	struct words words;
-	const char *date;
-};
-
-static const struct argp_option options[] = {
-	{ "date", 'd', "DATE", 0, "that day instead of today, in each task's own zone", 0 }, { 0 }
-};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct options *q = state->input;
-
-	(void)state;
-	switch (key) {
-	case 'd':
-		q->date = arg;
-		return 0;
-	case ARGP_KEY_ARG:
-		words_add(&q->words, arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 static void add_time(struct table *t, const cJSON *e, const char *key, const char *none)
 {
@@ -106,17 +79,23 @@ static void baselines_print(const cJSON *items)
 	table_show(&t);
 }
 
-static void promised_show(const cJSON *items)
+static int baselines_show(struct online *o, const struct asked *q, const cJSON *root)
 {
+	const cJSON *items = json_get(root, q->verb->member);
+
+	(void)o;
 	baselines_print(items);
 	shut_print(items, "cause");
+	return CLI_OK;
 }
 
-static void forecast_show(const cJSON *root)
+static int forecast_show(struct online *o, const struct asked *q, const cJSON *root)
 {
 	const cJSON *path = json_get(root, "critical_path"),
 		    *promised = json_get(root, "baselines");
 
+	(void)o;
+	(void)q;
 	rows_print(json_get(root, "instances"));
 	if (number_of(root, "instances_more") > 0)
 		printf("and %lld more\n", number_of(root, "instances_more"));
@@ -129,36 +108,17 @@ static void forecast_show(const cJSON *root)
 		puts("");
 		baselines_print(promised);
 	}
+	return CLI_OK;
 }
 
-int cmd_forecast(struct cli *cli, int argc, char **argv)
-{
-	static const struct argp own = { .options = options, .parser = parse };
-	bool only = strcmp(cli->command->name, "baselines") == 0;
-	struct options q = { 0 };
-	struct online o = { 0 };
-	cJSON *root = NULL;
-	struct buf path;
+static const struct opt options[] = {
+	{ "date", 'd', "DATE", "that day instead of today, in each task's own zone", TAKE_QUERY,
+	  "date" },
+	{ 0 },
+};
 
-	cli_parse(cli, &own, argc, argv, &q);
-	buf_init(&path);
-	buf_puts(&path, only ? "/api/v1/baselines" : "/api/v1/forecast");
-	path_arg(&path, "name", q.words.n ? q.words.items[0] : NULL);
-	path_arg(&path, "date", q.date);
-	int code = q.words.n == !only ? online_open(cli, &o)
-	                              : cli_fail(CLI_USAGE, "usage: sirdar %s %s",
-	                                         cli->command->name, cli->command->args);
-	if (code == CLI_OK)
-		code = online_call(&o, "GET", buf_str(&path), NULL, &root);
-	if (root && cli->json)
-		code = print_json(only ? json_get(root, "baselines") : root);
-	else if (root && only)
-		promised_show(json_get(root, "baselines"));
-	else if (root)
-		forecast_show(root);
-	cJSON_Delete(root);
-	buf_done(&path);
-	words_done(&q.words);
-	online_close(&o);
-	return code;
-}
+const struct verb verb_forecast = {
+	ask, options, 1, 1, .call = "GET /api/v1/forecast", .words = "name", .show = forecast_show
+};
+const struct verb verb_baselines = { ask, options, .call = "GET /api/v1/baselines",
+	                             .member = "baselines", .show = baselines_show };
