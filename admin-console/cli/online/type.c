@@ -2,36 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin-console/cli/online/online.h"
+#include "admin-console/cli/online/ask.h"
 #include "util/buf.h"
 #include "util/json_in.h"
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	if (key != ARGP_KEY_ARG)
-		return ARGP_ERR_UNKNOWN;
-	words_add(state->input, arg);
-	return 0;
-}
-
-/* GET of all types; `want` words are taken. */
-static int ask(struct cli *cli, int argc, char **argv, size_t want, struct words *words,
-               cJSON **ret_root)
-{
-	static const struct argp own = { .parser = parse };
-	struct online o = { 0 };
-	int code;
-
-	cli_parse(cli, &own, argc, argv, words);
-	if (words->n != want)
-		return cli_fail(CLI_USAGE, "usage: sirdar %s %s", cli->command->name,
-		                cli->command->args);
-	code = online_open(cli, &o);
-	if (code == CLI_OK)
-		code = online_call(&o, "GET", "/api/v1/types", NULL, ret_root);
-	online_close(&o);
-	return code;
-}
 
 /* "b1 b2(quarantined)" */
 static void brokers_text(const cJSON *type, struct buf *out)
@@ -48,11 +21,13 @@ static void brokers_text(const cJSON *type, struct buf *out)
 	}
 }
 
-static void print_list(const cJSON *root)
+static int list_show(struct online *o, const struct asked *q, const cJSON *root)
 {
 	struct table t;
 	const cJSON *y;
 
+	(void)o;
+	(void)q;
 	table_init(&t, "Type|Label|>Parameters|Brokers");
 	cJSON_ArrayForEach(y, json_get(root, "types"))
 	{
@@ -72,22 +47,11 @@ static void print_list(const cJSON *root)
 	{
 		cli_fail(0, "left out: %s", cJSON_GetStringValue(y));
 	}
+	return CLI_OK;
 }
 
-int cmd_type_list(struct cli *cli, int argc, char **argv)
-{
-	struct words words = { 0 };
-	cJSON *root = NULL;
-	int code = ask(cli, argc, argv, 0, &words, &root);
-
-	if (root != NULL && cli->json)
-		code = print_json(json_get(root, "types"));
-	else if (root != NULL)
-		print_list(root);
-	cJSON_Delete(root);
-	words_done(&words);
-	return code;
-}
+const struct verb verb_type_list = { ask, .call = "GET /api/v1/types", .member = "types",
+	                             .show = list_show };
 
 static void names_text(const cJSON *list, const char *between, struct buf *out)
 {
@@ -137,10 +101,12 @@ static void print_runners(const cJSON *type)
 	table_show(&t);
 }
 
-static void print_type(const cJSON *type)
+static int type_show(struct online *o, const struct asked *q, const cJSON *type)
 {
 	struct buf out, names;
 
+	(void)o;
+	(void)q;
 	buf_init(&out);
 	buf_init(&names);
 	buf_printf(&out, "%s: %s", text_of(type, "type"),
@@ -157,27 +123,31 @@ static void print_type(const cJSON *type)
 	print_runners(type);
 	buf_done(&names);
 	buf_done(&out);
+	return CLI_OK;
 }
 
-int cmd_type_show(struct cli *cli, int argc, char **argv)
+/* The server tells of all of them. */
+static int type_one(struct asked *q)
 {
-	struct words words = { 0 };
+	struct online o = { 0 };
 	cJSON *root = NULL;
 	const cJSON *y, *found = NULL;
-	int code = ask(cli, argc, argv, 1, &words, &root);
+	int code = online_open(q->cli, &o);
 
+	if (code == CLI_OK)
+		code = online_get(&o, "/api/v1/types", &root);
 	cJSON_ArrayForEach(y, json_get(root, "types"))
 	{
-		if (strcmp(text_of(y, "type"), words.items[0]) == 0)
+		if (strcmp(text_of(y, "type"), word(q, 0)) == 0)
 			found = y;
 	}
 	if (root != NULL && found == NULL)
-		code = cli_fail(CLI_NOT_FOUND, "there is no task type '%s'", words.items[0]);
-	else if (found != NULL && cli->json)
-		code = print_json(found);
+		code = cli_fail(CLI_NOT_FOUND, "there is no task type '%s'", word(q, 0));
 	else if (found != NULL)
-		print_type(found);
+		code = answer_show(&o, q, found);
 	cJSON_Delete(root);
-	words_done(&words);
+	online_close(&o);
 	return code;
 }
+
+const struct verb verb_type_show = { type_one, NULL, 1, 1, .show = type_show };
