@@ -8,63 +8,16 @@
 #include "util/json_in.h"
 #include "util/screen.h"
 
-struct options {
-	struct words words;
-	const char *lines, *attempt, *generation;
-	bool follow, stderr_too;
-};
-
-static const struct argp_option options[] = {
-	{ "follow", 'f', NULL, 0, "go on until the job ends", 0 },
-	{ "lines", 'n', "N", 0, "only the last N lines", 0 },
-	{ "stderr", 'e', NULL, 0, "standard error instead of standard output", 0 },
-	{ "attempt", 'a', "N", 0, "of this attempt, default the last", 0 },
-	{ "generation", 'g', "N", 0, "of this generation, default the last", 0 },
-	{ 0 },
-};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct options *q = state->input;
-
-	switch (key) {
-	case 'f':
-		q->follow = true;
-		return 0;
-	case 'n':
-		q->lines = arg;
-		return 0;
-	case 'e':
-		q->stderr_too = true;
-		return 0;
-	case 'a':
-		q->attempt = arg;
-		return 0;
-	case 'g':
-		q->generation = arg;
-		return 0;
-	case ARGP_KEY_ARG:
-		words_add(&q->words, arg);
-		return 0;
-	case ARGP_KEY_END:
-		if (q->words.n < 1 || q->words.n > 2)
-			argp_error(state, "want TASK RUN_DATE, or an instance's id");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static void path_make(struct buf *path, const struct options *q, const char *id)
+static void path_make(struct buf *path, const struct asked *q, const char *id)
 {
 	buf_clear(path);
 	buf_printf(path, "/api/v1/instances/%s/log", id);
-	path_arg(path, "stream", q->stderr_too ? "stderr" : NULL);
-	path_arg(path, "attempt", q->attempt);
-	path_arg(path, "generation", q->generation);
+	path_arg(path, "stream", given(q, "stderr") ? "stderr" : NULL);
+	path_arg(path, "attempt", given(q, "attempt"));
+	path_arg(path, "generation", given(q, "generation"));
 }
 
-static int piece(struct online *o, const struct options *q, const char *id, const char *name,
+static int piece(struct online *o, const struct asked *q, const char *id, const char *name,
                  const char *value, struct buf *text)
 {
 	struct buf path;
@@ -81,7 +34,7 @@ static int piece(struct online *o, const struct options *q, const char *id, cons
 }
 
 /* All of it, piece by piece, until a piece is empty; *ret_next is where it ends. */
-static int whole(struct online *o, const struct options *q, const char *id, struct buf *text)
+static int whole(struct online *o, const struct asked *q, const char *id, struct buf *text)
 {
 	char at[32] = "0";
 	int code;
@@ -116,7 +69,7 @@ static int follow_take(void *ctx, const char *event, const char *data)
 	return is_end ? FOLLOW_END : 0;
 }
 
-static int follow(struct online *o, const struct options *q, const char *id)
+static int follow(struct online *o, const struct asked *q, const char *id)
 {
 	struct buf path;
 	int code;
@@ -131,52 +84,61 @@ static int follow(struct online *o, const struct options *q, const char *id)
 }
 
 /* Who asks for a generation that is none would be told, or wait, as if it were to print yet. */
-static int generation_check(struct online *o, const struct options *q, const char *id)
+static int generation_check(struct online *o, const struct asked *q, const char *id)
 {
+	const char *generation = given(q, "generation");
 	struct buf path;
 	cJSON *root = NULL;
 	int code;
 
-	if (q->generation == NULL)
+	if (generation == NULL)
 		return CLI_OK;
 	buf_init(&path);
 	buf_printf(&path, "/api/v1/instances/%s", id);
 	code = online_call(o, "GET", buf_str(&path), NULL, &root);
-	if (code == CLI_OK && strtoll(q->generation, NULL, 10) > number_of(root, "generation"))
+	if (code == CLI_OK && strtoll(generation, NULL, 10) > number_of(root, "generation"))
 		code = cli_fail(CLI_NOT_FOUND, "%s has no generation %s, its last is %lld", id,
-		                q->generation, number_of(root, "generation"));
+		                generation, number_of(root, "generation"));
 	cJSON_Delete(root);
 	buf_done(&path);
 	return code;
 }
 
-int cmd_logs(struct cli *cli, int argc, char **argv)
+static int logs(struct asked *q)
 {
-	static const struct argp own = { .options = options, .parser = parse };
-	struct options q = { 0 };
+	const char *lines = given(q, "lines");
 	struct online o = { 0 };
 	struct buf text;
 	char *id = NULL;
-	int code;
 
 	buf_init(&text);
-	cli_parse(cli, &own, argc, argv, &q);
 	screen_output(stdout);
-	code = online_open(cli, &o);
+	int code = online_open(q->cli, &o);
 	if (code == CLI_OK)
-		code = online_resolve(&o, q.words.items[0], q.words.n > 1 ? q.words.items[1] : NULL,
-		                      &id);
+		code = online_resolve(&o, word(q, 0), word(q, 1), &id);
 	if (code == CLI_OK)
-		code = generation_check(&o, &q, id);
-	if (code == CLI_OK && q.lines != NULL)
-		code = piece(&o, &q, id, "lines", q.lines, &text);
-	else if (code == CLI_OK && !q.follow)
-		code = whole(&o, &q, id, &text);
-	if (code == CLI_OK && q.follow)
-		code = follow(&o, &q, id);
+		code = generation_check(&o, q, id);
+	if (code == CLI_OK && lines != NULL)
+		code = piece(&o, q, id, "lines", lines, &text);
+	else if (code == CLI_OK && !given(q, "follow"))
+		code = whole(&o, q, id, &text);
+	if (code == CLI_OK && given(q, "follow"))
+		code = follow(&o, q, id);
 	free(id);
 	buf_done(&text);
-	words_done(&q.words);
 	online_close(&o);
 	return code;
 }
+
+static const struct opt options[] = {
+	{ "follow", 'f', NULL, "go on until the job ends" },
+	{ "lines", 'n', "N", "only the last N lines" },
+	{ "stderr", 'e', NULL, "standard error instead of standard output" },
+	{ "attempt", 'a', "N", "of this attempt, default the last" },
+	{ "generation", 'g', "N", "of this generation, default the last" },
+	{ 0 },
+};
+
+#define WANT "want TASK RUN_DATE, or an instance's id"
+const struct verb verb_logs = { logs, options, 1, 2, WANT, WANT };
+#undef WANT
