@@ -10,44 +10,26 @@
 #include "util/err.h"
 #include "util/fs.h"
 
-struct options {
-	const char *user, *name, *role;
-	long days;
-};
+static void check_days(struct asked *q, const struct opt *o, const char *arg,
+                       struct argp_state *state)
+{
+	char *end;
+	long days = strtol(arg, &end, 10);
 
-static const struct argp_option options[] = {
-	{ "user", 'u', "USER", 0, "default admin", 0 },
-	{ "name", 'n', "NAME", 0, "name of the token, default user-host-number", 0 },
-	{ "role", 'r', "ROLE", 0, "viewer, developer, operator or admin; default what you have",
-	  0 },
-	{ "days", 'd', "N", 0, "how long the token is good, default 90; 0: for ever", 0 },
+	(void)q;
+	(void)o;
+	if (*end != '\0' || end == arg || days < 0 || days > 3650)
+		argp_error(state, "--days is '%s', want 0 to 3650", arg);
+}
+
+static const struct opt options[] = {
+	{ "user", 'u', "USER", "default admin", .value = "admin" },
+	{ "name", 'n', "NAME", "name of the token, default user-host-number" },
+	{ "role", 'r', "ROLE", "viewer, developer, operator or admin; default what you have" },
+	{ "days", 'd', "N", "how long the token is good, default 90; 0: for ever", .value = "90",
+	  .check = check_days },
 	{ 0 },
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct options *q = state->input;
-	char *end;
-
-	switch (key) {
-	case 'u':
-		q->user = arg;
-		return 0;
-	case 'n':
-		q->name = arg;
-		return 0;
-	case 'r':
-		q->role = arg;
-		return 0;
-	case 'd':
-		q->days = strtol(arg, &end, 10);
-		if (*end != '\0' || end == arg || q->days < 0 || q->days > 3650)
-			argp_error(state, "--days is '%s', want 0 to 3650", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 /* From the terminal without an echo, else the first line of standard input. */
 bool password_ask(const char *what, char *ret, size_t size)
@@ -99,23 +81,24 @@ static int token_store(struct online *o, const char *token)
 	return code;
 }
 
-static int login(struct online *o, const struct options *q, const char *password)
+static int sign_in(struct online *o, const struct asked *q, const char *password)
 {
-	char host[64] = "host", *name = NULL;
+	const char *user = given(q, "user"), *role = given(q, "role");
+	char host[64] = "host", *name = mem_str(given(q, "name"));
 	cJSON *body = cJSON_CreateObject(), *answer = NULL;
 	int code;
 
 	gethostname(host, sizeof(host) - 1);
 	host[strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")] =
 		'\0';
-	name = q->name != NULL ? mem_str(q->name)
-	                       : mem_fmt("%s-%.30s-%ld", q->user, host, (long)getpid());
-	cJSON_AddStringToObject(body, "user", q->user);
+	if (name == NULL)
+		name = mem_fmt("%s-%.30s-%ld", user, host, (long)getpid());
+	cJSON_AddStringToObject(body, "user", user);
 	cJSON_AddStringToObject(body, "password", password);
 	cJSON_AddStringToObject(body, "name", name);
-	if (q->role != NULL)
-		cJSON_AddStringToObject(body, "role", q->role);
-	cJSON_AddNumberToObject(body, "days", (double)q->days);
+	if (role != NULL)
+		cJSON_AddStringToObject(body, "role", role);
+	cJSON_AddNumberToObject(body, "days", (double)strtol(given(q, "days"), NULL, 10));
 	code = online_call(o, "POST", "/api/v1/login", body, &answer);
 	if (code == CLI_OK)
 		code = token_store(o, text_of(answer, "token"));
@@ -125,29 +108,27 @@ static int login(struct online *o, const struct options *q, const char *password
 	return code;
 }
 
-int cmd_login(struct cli *cli, int argc, char **argv)
+static int login(struct asked *q)
 {
-	static const struct argp own = { .options = options, .parser = parse };
-	struct options q = { .user = "admin", .days = 90 };
-	struct cli without = { 0 };
+	/* The token file is what this command writes: it need not be there. */
+	struct cli without = *q->cli;
 	struct online o = { 0 };
 	char password[520];
 	int code;
 
-	cli_parse(cli, &own, argc, argv, &q);
-	/* The token file is what this command writes: it need not be there. */
-	without = *cli;
 	without.token_file = NULL;
 	code = online_open(&without, &o);
-	o.cli = cli;
+	o.cli = q->cli;
 	if (code == CLI_OK && !password_ask("Password", password, sizeof(password)))
 		code = cli_fail(CLI_USAGE, "no password");
 	if (code == CLI_OK) {
 		free(o.token);
 		o.token = NULL;
-		code = login(&o, &q, password);
+		code = sign_in(&o, q, password);
 	}
 	explicit_bzero(password, sizeof(password));
 	online_close(&o);
 	return code;
 }
+
+const struct verb verb_login = { login, options, .most = WORDS_NONE };
