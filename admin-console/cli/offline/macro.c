@@ -1,4 +1,5 @@
 /* sirdar macro */
+#include "admin-console/cli/base/verb.h"
 #include "admin-console/cli/documents/files.h"
 
 #include "sched/instant.h"
@@ -14,43 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct question {
-	const char *text, *task, *run_date, *zone;
-};
-
-static const struct argp_option options[] = {
-	{ "task", 't', "FILE:TASK", 0, "whose zone, cycle and parameters", 0 },
-	{ "run-date", 'r', "T", 0, "the run_date, in the task's zone", 0 },
-	{ "tz", 'z', "ZONE", 0, "time zone of tasks that say none, default UTC", 0 },
-	{ 0 },
-};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
+static void check(struct asked *q, struct argp_state *state)
 {
-	struct question *q = state->input;
-
-	switch (key) {
-	case 't':
-		q->task = arg;
-		return 0;
-	case 'r':
-		q->run_date = arg;
-		return 0;
-	case 'z':
-		q->zone = arg;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (q->text)
-			argp_error(state, "one text, in quotes");
-		q->text = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!q->text || !q->task || !q->run_date)
-			argp_error(state, "want a text, --task and --run-date");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (!q->words.n || !given(q, "task") || !given(q, "run-date"))
+		argp_error(state, "want a text, --task and --run-date");
 }
 
 /* task, workflow/task or project/workflow/task; the first that fits. */
@@ -105,18 +73,18 @@ static const char *value_of(void *ctx, const char *name)
 	return output_of(n, name);
 }
 
-static int answer(const struct cli *cli, const struct question *q, const struct task *t,
-                  const struct workflow_files *f)
+static int answer(const struct asked *q, const struct task *t, const struct workflow_files *f)
 {
+	const char *run_date = given(q, "run-date");
 	struct instant at;
 	struct err err = { 0 };
 	struct buf text, out;
 
-	if (!instant_parse(q->run_date, plan_tz(t->plan), &at))
+	if (!instant_parse(run_date, plan_tz(t->plan), &at))
 		return cli_fail(CLI_USAGE,
 		                "--run-date is '%s', want 2026-03-01, \"2026-03-01 02:30\" or "
 		                "2026-03-01T02:30:00Z",
-		                q->run_date);
+		                run_date);
 	const char **known = mem_array(t->n_params + 1, sizeof *known);
 	for (size_t i = 0; i < t->n_params; i++)
 		known[i] = t->params[i].name;
@@ -127,10 +95,10 @@ static int answer(const struct cli *cli, const struct question *q, const struct 
 	buf_init(&text);
 	buf_init(&out);
 	int code = CLI_REFUSED;
-	if (macro_expand(q->text, &scope, &text, &err) < 0) {
+	if (macro_expand(word(q, 0), &scope, &text, &err) < 0) {
 		cli_fail(0, "%s", err.text);
 	} else {
-		if (cli->json) {
+		if (q->cli->json) {
 			put_open(&out, NULL, '{');
 			put_text(&out, "text", buf_str(&text));
 			put_close(&out, '}');
@@ -145,25 +113,22 @@ static int answer(const struct cli *cli, const struct question *q, const struct 
 	return code;
 }
 
-int cmd_macro(struct cli *cli, int argc, char **argv)
+static int macro(struct asked *q)
 {
-	const struct argp own = { .options = options, .parser = parse };
-	struct question q = { .zone = "UTC" };
+	const char *name = given(q, "task"), *colon = strrchr(name, ':');
 	struct words files = { 0 };
 	struct workflow_files f;
 	int code = CLI_REFUSED;
 
-	cli_parse(cli, &own, argc, argv, &q);
 	screen_data(stdout);
-	const char *colon = strrchr(q.task, ':');
 	if (!colon || !colon[1])
-		return cli_fail(CLI_USAGE, "--task is '%s', want FILE:TASK", q.task);
-	char *file = mem_strn(q.task, (size_t)(colon - q.task));
+		return cli_fail(CLI_USAGE, "--task is '%s', want FILE:TASK", name);
+	char *file = mem_strn(name, (size_t)(colon - name));
 	words_add(&files, file);
-	files_init(&f, q.zone);
+	files_init(&f, given(q, "tz"));
 	if (files_compile(&f, &files)) {
 		const struct task *t = find_task(&f, colon + 1);
-		code = t ? answer(cli, &q, t, &f)
+		code = t ? answer(q, t, &f)
 		         : cli_fail(CLI_NOT_FOUND, "%s has no task '%s'", file, colon + 1);
 	}
 	files_done(&f);
@@ -171,3 +136,14 @@ int cmd_macro(struct cli *cli, int argc, char **argv)
 	free(file);
 	return code;
 }
+
+static const struct opt options[] = {
+	{ "task", 't', "FILE:TASK", "whose zone, cycle and parameters" },
+	{ "run-date", 'r', "T", "the run_date, in the task's zone" },
+	{ "tz", 'z', "ZONE", "time zone of tasks that say none, default UTC", .value = "UTC" },
+	{ 0 },
+};
+
+const struct verb verb_macro = {
+	macro, options, 0, 1, .many = "one text, in quotes", .check = check
+};
