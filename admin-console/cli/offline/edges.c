@@ -76,22 +76,22 @@ static void say_before(const struct simulate_input *in)
 	}
 }
 
-int cmd_edges(struct cli *cli, int argc, char **argv)
+static int edges(struct asked *q)
 {
-	struct span_question q = { .zone = "UTC" };
 	struct link_span *spans = NULL;
 	struct workflow_files f;
 	int code = CLI_REFUSED;
 
-	cli_parse(cli, &span_argp, argc, argv, &q);
-	files_init(&f, q.zone);
-	if (files_compile(&f, &q.files) && files_spans(&f, q.from, q.to, &spans)) {
+	files_init(&f, given(q, "tz"));
+	if (files_compile(&f, &q->words) &&
+	    files_spans(&f, given(q, "from"), given(q, "to"), &spans)) {
 		struct simulate_input in = { f.tasks, f.n, spans, NULL };
-		code = answer(cli, &in);
+		code = answer(q->cli, &in);
 		say_before(&in);
 	}
 	free(spans);
 	files_done(&f);
-	words_done(&q.files);
 	return code;
 }
+
+const struct verb verb_edges = { edges, span_options, 0, WORDS_ANY, .check = span_check };

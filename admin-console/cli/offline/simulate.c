@@ -16,44 +16,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct argp_option options[] = {
-	{ "from", 'f', "T", 0, "run_dates from this on, in each task's zone", 0 },
-	{ "to", 't', "T", 0, "and before this", 0 },
-	{ "durations", 'd', "FILE", 0, "a map of task names to durations (simulate)", 0 },
-	{ "tz", 'z', "ZONE", 0, "time zone of tasks that say none, default UTC", 0 },
+const struct opt span_options[] = {
+	{ "from", 'f', "T", "run_dates from this on, in each task's zone" },
+	{ "to", 't', "T", "and before this" },
+	{ "durations", 'd', "FILE", "a map of task names to durations (simulate)" },
+	{ "tz", 'z', "ZONE", "time zone of tasks that say none, default UTC", .value = "UTC" },
 	{ 0 },
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+void span_check(struct asked *q, struct argp_state *state)
 {
-	struct span_question *q = state->input;
-
-	switch (key) {
-	case 'f':
-		q->from = arg;
-		return 0;
-	case 't':
-		q->to = arg;
-		return 0;
-	case 'd':
-		q->durations = arg;
-		return 0;
-	case 'z':
-		q->zone = arg;
-		return 0;
-	case ARGP_KEY_ARG:
-		words_add(&q->files, arg);
-		return 0;
-	case ARGP_KEY_END:
-		if (!q->files.n || !q->from || !q->to)
-			argp_error(state, "want files, --from and --to");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (!q->words.n || !given(q, "from") || !given(q, "to"))
+		argp_error(state, "want files, --from and --to");
 }
-
-const struct argp span_argp = { .options = options, .parser = parse };
 
 /* Names as long as they are clear: task, workflow/task or all of it. */
 static bool is_named(const char *full, const char *name)
@@ -161,24 +136,25 @@ static int answer(const struct cli *cli, const struct simulate_input *in)
 	return code;
 }
 
-int cmd_simulate(struct cli *cli, int argc, char **argv)
+static int simulate(struct asked *q)
 {
-	struct span_question q = { .zone = "UTC" };
+	const char *file = given(q, "durations");
 	struct link_span *spans = NULL;
 	int64_t *durations = NULL;
 	struct workflow_files f;
 	int code = CLI_REFUSED;
 
-	cli_parse(cli, &span_argp, argc, argv, &q);
-	files_init(&f, q.zone);
-	if (files_compile(&f, &q.files) && files_spans(&f, q.from, q.to, &spans) &&
-	    (!q.durations || read_durations(&f, q.durations, &durations))) {
+	files_init(&f, given(q, "tz"));
+	if (files_compile(&f, &q->words) &&
+	    files_spans(&f, given(q, "from"), given(q, "to"), &spans) &&
+	    (!file || read_durations(&f, file, &durations))) {
 		struct simulate_input in = { f.tasks, f.n, spans, durations };
-		code = answer(cli, &in);
+		code = answer(q->cli, &in);
 	}
 	free(spans);
 	free(durations);
 	files_done(&f);
-	words_done(&q.files);
 	return code;
 }
+
+const struct verb verb_simulate = { simulate, span_options, 0, WORDS_ANY, .check = span_check };

@@ -2,14 +2,10 @@
 #ifndef CLI_SPAN_H
 #define CLI_SPAN_H
 
+#include "admin-console/cli/base/verb.h"
 #include "admin-console/cli/documents/files.h"
 
-struct span_question {
-	struct words files;
-	const char *from, *to, *zone, *durations;
-};
-
-/* For `own` of cli_parse(); its input is a struct span_question. */
-extern const struct argp span_argp;
+extern const struct opt span_options[];
+void span_check(struct asked *q, struct argp_state *state);
 
 #endif
