@@ -20,49 +20,6 @@
 /* Where they are from the folder of this program: as installed, under any prefix, and as built. */
 static const char *const types_dirs[] = { "../share/sirdar/types", "../types" };
 
-struct question {
-	struct words files;
-	const char *zone, *types; /* types: NULL: those installed with this program */
-	bool online;
-};
-
-static const struct argp_option options[] = {
-	{ "tz", 'z', "ZONE", 0, "time zone of tasks that say none, default UTC", 0 },
-	{ "types", 'T', "DIR", 0,
-	  "judge parameters by the manifests of task types there (else by those installed with "
-	  "this "
-	  "program; -T '': by none)",
-	  0 },
-	{ "online", 'o', NULL, 0, "judge parameters by the task types that the server knows", 0 },
-	{ 0 },
-};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct question *q = state->input;
-
-	switch (key) {
-	case 'z':
-		q->zone = arg;
-		return 0;
-	case 'T':
-		q->types = arg;
-		return 0;
-	case 'o':
-		q->online = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		words_add(&q->files, arg);
-		return 0;
-	case ARGP_KEY_END:
-		if (!q->files.n)
-			argp_error(state, "which files?");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
 static void put_json(const struct diags *d, struct buf *out)
 {
 	put_open(out, NULL, '[');
@@ -260,14 +217,13 @@ static void judge_all(struct workflow_files *f)
 	diags_done(&found);
 }
 
-static int judge(struct cli *cli, const struct question *q, const struct type_set *types,
-                 const char *dir)
+static int judge(const struct asked *q, const struct type_set *types, const char *dir)
 {
 	struct workflow_files f;
 
-	files_init(&f, q->zone);
+	files_init(&f, given(q, "tz"));
 	f.world.types = types;
-	bool read = files_read(&f, &q->files);
+	bool read = files_read(&f, &q->words);
 	judge_all(&f);
 	if (!f.diags.errors) {
 		struct diags same;
@@ -275,7 +231,7 @@ static int judge(struct cli *cli, const struct question *q, const struct type_se
 		workflow_compile(f.set, &f.world, &same, &f.tasks, &f.n);
 		diags_done(&same);
 	}
-	int code = answer(cli, &f, dir);
+	int code = answer(q->cli, &f, dir);
 	files_done(&f);
 	return read ? code : CLI_REFUSED;
 }
@@ -298,28 +254,37 @@ static char *types_beside(void)
 	return mem_str("");
 }
 
-int cmd_check(struct cli *cli, int argc, char **argv)
+static int check(struct asked *q)
 {
-	const struct argp own = { .options = options, .parser = parse };
-	struct question q = { .zone = "UTC" };
-	struct type_set *online = type_set_new();
-	struct manifests *manifests;
+	const char *said = given(q, "types");
+	bool online = given(q, "online");
+	struct type_set *asked = type_set_new();
 	int code = CLI_OK;
 
-	cli_parse(cli, &own, argc, argv, &q);
-	char *dir = q.types || q.online ? mem_str(q.types ? q.types : "") : types_beside();
-	manifests = manifests_new(dir);
+	char *dir = said || online ? mem_str(said ? said : "") : types_beside();
+	struct manifests *manifests = manifests_new(dir);
 	const struct type_set *types = manifests_types(manifests);
 	files_print_diags(manifests_wrong(manifests), stderr);
-	if (q.online) {
-		code = ask_types(cli, online);
-		types = online;
+	if (online) {
+		code = ask_types(q->cli, asked);
+		types = asked;
 	}
 	if (code == CLI_OK)
-		code = judge(cli, &q, types, q.online ? "the server" : dir);
+		code = judge(q, types, online ? "the server" : dir);
 	free(dir);
 	manifests_free(manifests);
-	type_set_free(online);
-	words_done(&q.files);
+	type_set_free(asked);
 	return code;
 }
+
+static const struct opt options[] = {
+	{ "tz", 'z', "ZONE", "time zone of tasks that say none, default UTC", .value = "UTC" },
+	{ "types", 'T', "DIR",
+	  "judge parameters by the manifests of task types there (else by those installed with "
+	  "this "
+	  "program; -T '': by none)" },
+	{ "online", 'o', NULL, "judge parameters by the task types that the server knows" },
+	{ 0 },
+};
+
+const struct verb verb_check = { check, options, 1, WORDS_ANY, "which files?" };
