@@ -280,7 +280,4 @@ static void make(struct import *im)
 	}
 }
 
-int cmd_import_crontab(struct cli *cli, int argc, char **argv)
-{
-	return import_run(cli, argc, argv, make);
-}
+IMPORT(crontab);

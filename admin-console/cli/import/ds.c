@@ -606,7 +606,4 @@ static void make(struct import *im)
 	cJSON_Delete(root);
 }
 
-int cmd_import_dolphinscheduler(struct cli *cli, int argc, char **argv)
-{
-	return import_run(cli, argc, argv, make);
-}
+IMPORT(dolphinscheduler);

@@ -41,10 +41,13 @@ static const char *cron_of(struct import *im, const char *spec)
 static const char *node_name(struct import *im, const char *where, const char *id)
 {
 	size_t n = strlen(id);
+	const cJSON *said;
 
-	for (size_t i = 0; i < im->nodes.n; i++)
-		if (strncmp(im->nodes.items[i], id, n) == 0 && im->nodes.items[i][n] == '=')
-			return im->nodes.items[i] + n + 1;
+	cJSON_ArrayForEach(said, im->nodes)
+	{
+		if (strncmp(said->valuestring, id, n) == 0 && said->valuestring[n] == '=')
+			return said->valuestring + n + 1;
+	}
 	const char *name = word_ok(id) ? id : pile_fmt(im->pile, "node-%.50s", id);
 	if (name != id)
 		import_note(im, where, "the node %s is called %s: say --node %s=BROKER", id, name,
@@ -234,7 +237,4 @@ static void make(struct import *im)
 	cJSON_Delete(root);
 }
 
-int cmd_import_ects(struct cli *cli, int argc, char **argv)
-{
-	return import_run(cli, argc, argv, make);
-}
+IMPORT(ects);

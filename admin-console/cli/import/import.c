@@ -13,61 +13,42 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
+#include "util/json_in.h"
 #include "util/pile.h"
 #include "util/screen.h"
 #include "util/yaml.h"
 
-enum { KEY_NODE = 0x2000, KEY_SYSTEM };
 #define FILE_MAX ((size_t)64 << 20)
 
-static const struct argp_option options[] = {
-	{ "project", 'p', "PROJECT", 0, "the project of what is made, default: default", 0 },
-	{ "name", 'n', "NAME", 0, "the name of what has none of its own", 0 },
-	{ "group", 'g', "GROUP", 0, "broker group of all tasks", 0 },
-	{ "system", KEY_SYSTEM, NULL, 0, "a crontab whose lines name a user, as in /etc", 0 },
-	{ "node", KEY_NODE, "ID=BROKER", 0, "what a node is called here (repeatable)", 0 },
-	{ 0 },
-};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
+static void check_name(struct asked *q, const struct opt *o, const char *arg,
+                       struct argp_state *state)
 {
-	struct import *im = state->input;
 	char why[NAME_WHY_BYTES];
 
-	switch (key) {
-	case 'p':
-		im->project = arg;
-		break;
-	case 'n':
-		im->name = arg;
-		break;
-	case 'g':
-		im->group = arg;
-		break;
-	case KEY_SYSTEM:
-		im->is_system = true;
-		return 0;
-	case KEY_NODE:
-		if (!strchr(arg, '='))
-			argp_error(state, "--node is '%s', want ID=BROKER", arg);
-		words_add(&im->nodes, arg);
-		return 0;
-	case ARGP_KEY_ARG:
-		if (im->file)
-			argp_error(state, "one file");
-		im->file = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!im->file)
-			argp_error(state, "which file?");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-	if ((key == 'g' ? word_wrong : name_wrong)(arg, why))
+	(void)q;
+	if ((o->letter == 'g' ? word_wrong : name_wrong)(arg, why))
 		argp_error(state, "'%.*s' is not a name: %s", name_shown(arg), arg, why);
-	return 0;
 }
+
+static void check_node(struct asked *q, const struct opt *o, const char *arg,
+                       struct argp_state *state)
+{
+	(void)q;
+	(void)o;
+	if (!strchr(arg, '='))
+		argp_error(state, "--node is '%s', want ID=BROKER", arg);
+}
+
+const struct opt import_options[] = {
+	{ "project", 'p', "PROJECT", "the project of what is made, default: default",
+	  .value = "default", .check = check_name },
+	{ "name", 'n', "NAME", "the name of what has none of its own", .check = check_name },
+	{ "group", 'g', "GROUP", "broker group of all tasks", .check = check_name },
+	{ "system", 0, NULL, "a crontab whose lines name a user, as in /etc" },
+	{ "node", 0, "ID=BROKER", "what a node is called here (repeatable)", TAKE_ITEM, "nodes",
+	  .check = check_node },
+	{ 0 },
+};
 
 void import_note(struct import *im, const char *where, const char *fmt, ...)
 {
@@ -195,14 +176,17 @@ static int check(struct import *im)
 	return code;
 }
 
-int import_run(struct cli *cli, int argc, char **argv, void (*make)(struct import *im))
+int import_run(struct asked *q, void (*make)(struct import *im))
 {
-	static const struct argp own = { .options = options, .parser = parse };
-	struct import im = { .cli = cli, .project = "default" };
+	struct import im = { .file = word(q, 0),
+		             .project = given(q, "project"),
+		             .group = given(q, "group"),
+		             .name = given(q, "name"),
+		             .is_system = given(q, "system"),
+		             .nodes = json_get(q->body, "nodes") };
 	struct err err = { 0 };
 	int code = CLI_OK;
 
-	cli_parse(cli, &own, argc, argv, &im);
 	screen_data(stdout);
 	buf_init(&im.text);
 	buf_init(&im.out);
@@ -225,7 +209,6 @@ int import_run(struct cli *cli, int argc, char **argv, void (*make)(struct impor
 	}
 	buf_done(&im.text);
 	buf_done(&im.out);
-	words_done(&im.nodes);
 	pile_free(im.pile);
 	return code;
 }

@@ -6,7 +6,7 @@
 #ifndef CLI_IMPORT_H
 #define CLI_IMPORT_H
 
-#include "admin-console/cli/base/cli.h"
+#include "admin-console/cli/base/verb.h"
 
 #include "util/buf.h"
 
@@ -14,20 +14,29 @@ struct cJSON;
 struct pile;
 
 struct import {
-	struct cli *cli;
 	const char *file;            /* as given */
 	const char *project, *group; /* options; group NULL: none */
 	const char *name;            /* of what has none of its own */
 	bool is_system;              /* a crontab with users */
-	struct words nodes;          /* ID=NAME */
+	const struct cJSON *nodes;   /* ID=NAME; NULL: none */
 	struct buf text;             /* what was read */
 	struct buf out;
 	struct pile *pile;
 	size_t left; /* things left out or changed */
 };
 
-/* Parse the words, read the file, run `make`, check what came of it, print. */
-int import_run(struct cli *cli, int argc, char **argv, void (*make)(struct import *im));
+/* Read the file, run `make`, check what came of it, print. */
+int import_run(struct asked *q, void (*make)(struct import *im));
+extern const struct opt import_options[];
+
+/* The row of an importer, and what it runs. */
+#define IMPORT(name) \
+	static int import_##name(struct asked *q) \
+	{ \
+		return import_run(q, make); \
+	} \
+	const struct verb verb_import_##name = { import_##name, import_options, 1, 1, \
+		                                 "which file?", "one file" }
 
 /* One line on stderr: FILE:WHERE: what. */
 __attribute__((format(printf, 3, 4))) void import_note(struct import *im, const char *where,
