@@ -10,37 +10,12 @@
 #include "util/json_put.h"
 #include "util/screen.h"
 
-struct options {
-	struct words names;
-	bool all;
-};
-
 /* One answer: all documents, one after the other. */
 struct exported {
 	struct buf text; /* YAML */
 	struct buf json; /* --json: [{name, version, document}] */
 	size_t n;
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct options *q = state->input;
-
-	switch (key) {
-	case ARGP_KEY_ARG:
-		words_add(&q->names, arg);
-		return 0;
-	case 'a':
-		q->all = true;
-		return 0;
-	case ARGP_KEY_END:
-		if (q->names.n == 0 && !q->all)
-			argp_error(state, "which workflow (project/workflow) or project?");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 static void put_document(struct exported *x, const cJSON *d)
 {
@@ -234,36 +209,42 @@ static int export_all(struct online *o, struct exported *x)
 	return code;
 }
 
-int cmd_export(struct cli *cli, int argc, char **argv)
+static void check(struct asked *q, struct argp_state *state)
 {
-	static const struct argp_option options[] = {
-		{ "all", 'a', NULL, 0, "everything, calendars, pools and target servers too", 0 },
-		{ 0 }
-	};
-	static const struct argp own = { .options = options, .parser = parse };
-	struct options q = { 0 };
+	if (q->words.n == 0 && !given(q, "all"))
+		argp_error(state, "which workflow (project/workflow) or project?");
+}
+
+static int export_run(struct asked *q)
+{
+	bool json = q->cli->json;
 	struct online o = { 0 };
 	struct exported x = { .n = 0 };
 
-	cli_parse(cli, &own, argc, argv, &q);
 	screen_data(stdout);
 	buf_init(&x.text);
 	buf_init(&x.json);
 	put_open(&x.json, NULL, '[');
-	int code = online_open(cli, &o);
-	if (code == CLI_OK && q.all)
+	int code = online_open(q->cli, &o);
+	if (code == CLI_OK && given(q, "all"))
 		code = export_all(&o, &x);
-	for (size_t i = 0; i < q.names.n && code == CLI_OK; i++)
-		code = (strchr(q.names.items[i], '/') ? export_workflow
-		                                      : export_project)(&o, q.names.items[i], &x);
+	for (size_t i = 0; i < q->words.n && code == CLI_OK; i++)
+		code = (strchr(word(q, i), '/') ? export_workflow : export_project)(&o, word(q, i),
+		                                                                    &x);
 	put_close(&x.json, ']');
-	if (code == CLI_OK && x.text.len && !cli->json)
+	if (code == CLI_OK && x.text.len && !json)
 		x.text.len--; /* cli_print() ends the line */
 	if (code == CLI_OK)
-		code = cli_print(cli->json ? &x.json : &x.text);
+		code = cli_print(json ? &x.json : &x.text);
 	buf_done(&x.text);
 	buf_done(&x.json);
-	words_done(&q.names);
 	online_close(&o);
 	return code;
 }
+
+static const struct opt options[] = {
+	{ "all", 'a', NULL, "everything, calendars, pools and target servers too" },
+	{ 0 },
+};
+
+const struct verb verb_export = { export_run, options, 0, WORDS_ANY, .check = check };
