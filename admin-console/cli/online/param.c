@@ -12,44 +12,40 @@
 #include "util/json_put.h"
 #include "util/yaml.h"
 
-struct options {
-	struct words words;
-	const char *project;
-	char *nfc; /* of it, as names are kept; NULL: it is so already */ /* "": of all */
-	bool wants_words;
-};
-
-static const struct argp_option options[] = {
-	{ "project", 'p', "PROJECT", 0, "of this project; else of all", 0 },
-	{ 0 },
-};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
+/* Names as they are kept. */
+static void put_project(struct asked *q, const struct opt *o, const char *arg,
+                        struct argp_state *state)
 {
-	struct options *q = state->input;
+	char *nfc = name_nfc(arg);
+
+	(void)state;
+	body_text(q, o->to, nfc ? nfc : arg);
+	free(nfc);
+}
+
+/* "": of all. */
+static const char *project_of(const struct asked *q)
+{
+	const char *project = json_text(q->body, "project");
+
+	return project ? project : "";
+}
+
+static void check(struct asked *q, struct argp_state *state)
+{
+	const char *project = project_of(q);
 	char why[NAME_WHY_BYTES];
 
-	switch (key) {
-	case 'p':
-		free(q->nfc);
-		q->nfc = name_nfc(arg);
-		q->project = q->nfc != NULL ? q->nfc : arg;
-		return 0;
-	case ARGP_KEY_ARG:
-		words_add(&q->words, arg);
-		return 0;
-	case ARGP_KEY_END:
-		if (q->wants_words && q->words.n == 0)
-			argp_error(state, "which parameters?");
-		if (!q->wants_words && q->words.n)
-			argp_error(state, "'%s' is one word too many", q->words.items[0]);
-		if (*q->project && name_wrong(q->project, why))
-			argp_error(state, "--project: '%.*s' is not a name: %s",
-			           name_shown(q->project), q->project, why);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	if (*project && name_wrong(project, why))
+		argp_error(state, "--project: '%.*s' is not a name: %s", name_shown(project),
+		           project, why);
+}
+
+static void check_list(struct asked *q, struct argp_state *state)
+{
+	if (q->words.n)
+		argp_error(state, "'%s' is one word too many", word(q, 0));
+	check(q, state);
 }
 
 /* The document as the server has it, in a set with nothing else; an empty set: none. */
@@ -136,13 +132,13 @@ static void put_line(struct buf *out, const char *name, size_t n, const char *va
 
 /* The whole document with the named lines changed (values) or taken out. What keeps its value
  * keeps its text: a map stays the JSON of one, which reads the same to its users. */
-static void print_document(const struct options *q, const struct workflow_scope *was, bool remove,
+static void print_document(const struct asked *q, const struct workflow_scope *was, bool remove,
                            struct buf *out)
 {
 	struct buf lines;
 
 	buf_init(&lines);
-	buf_puts(&lines, *q->project ? "parameters:\n" : "global:\n");
+	buf_puts(&lines, *project_of(q) ? "parameters:\n" : "global:\n");
 	size_t before = lines.len;
 	for (size_t i = 0; was && i < workflow_scope_count(was); i++) {
 		const char *name = workflow_scope_name_at(was, i);
@@ -157,7 +153,7 @@ static void print_document(const struct options *q, const struct workflow_scope 
 		lines.len--;
 		buf_puts(&lines, " {}\n");
 	}
-	workflow_scope_print_with(was, q->project, was ? workflow_scope_slots(was) : 0,
+	workflow_scope_print_with(was, project_of(q), was ? workflow_scope_slots(was) : 0,
 	                          buf_str(&lines), out);
 	buf_done(&lines);
 }
@@ -184,7 +180,7 @@ static int send(struct online *o, const char *text, long long version)
 }
 
 /* Words as they must be: names that are there, or NAME=VALUE. */
-static int check_words(const struct options *q, const struct workflow_scope *was, bool remove)
+static int check_words(const struct asked *q, const struct workflow_scope *was, bool remove)
 {
 	for (size_t i = 0; i < q->words.n; i++) {
 		const char *word = q->words.items[i];
@@ -204,53 +200,60 @@ static int check_words(const struct options *q, const struct workflow_scope *was
 
 enum what { LIST, SET, REMOVE };
 
-static int run(struct cli *cli, int argc, char **argv, enum what what)
+static int run(struct asked *q, enum what what)
 {
-	static const struct argp own = { .options = options, .parser = parse };
-	struct options q = { .project = "", .wants_words = what != LIST };
 	struct workflow_set *set = workflow_set_new();
 	struct online o = { 0 };
 	long long version = 0; /* none */
 	struct buf text;
 
-	cli_parse(cli, &own, argc, argv, &q);
 	buf_init(&text);
-	int code = online_open(cli, &o);
+	int code = online_open(q->cli, &o);
 	if (code == CLI_OK)
-		code = document_read(&o, q.project, set, &version);
+		code = document_read(&o, project_of(q), set, &version);
 	const struct workflow_scope *was = workflow_set_scopes(set) ? workflow_set_scope(set, 0)
 	                                                            : NULL;
 	if (code == CLI_OK && what == LIST) {
-		if (cli->json)
-			list_json(was, q.project);
+		if (q->cli->json)
+			list_json(was, project_of(q));
 		else
 			list_table(was);
 	} else if (code == CLI_OK) {
-		code = check_words(&q, was, what == REMOVE);
+		code = check_words(q, was, what == REMOVE);
 		if (code == CLI_OK) {
-			print_document(&q, was, what == REMOVE, &text);
+			print_document(q, was, what == REMOVE, &text);
 			code = send(&o, buf_str(&text), version);
 		}
 	}
 	buf_done(&text);
 	workflow_set_free(set);
-	words_done(&q.words);
 	online_close(&o);
-	free(q.nfc);
 	return code;
 }
 
-int cmd_param_list(struct cli *cli, int argc, char **argv)
+static int list(struct asked *q)
 {
-	return run(cli, argc, argv, LIST);
+	return run(q, LIST);
 }
 
-int cmd_param_set(struct cli *cli, int argc, char **argv)
+static int set(struct asked *q)
 {
-	return run(cli, argc, argv, SET);
+	return run(q, SET);
 }
 
-int cmd_param_remove(struct cli *cli, int argc, char **argv)
+static int take_out(struct asked *q)
 {
-	return run(cli, argc, argv, REMOVE);
+	return run(q, REMOVE);
 }
+
+static const struct opt options[] = {
+	{ "project", 'p', "PROJECT", "of this project; else of all", TAKE_OWN, "project",
+	  .check = put_project },
+	{ 0 },
+};
+
+#define WHICH "which parameters?"
+const struct verb verb_param_list = { list, options, 0, WORDS_ANY, .check = check_list };
+const struct verb verb_param_set = { set, options, 1, WORDS_ANY, WHICH, .check = check };
+const struct verb verb_param_remove = { take_out, options, 1, WORDS_ANY, WHICH, .check = check };
+#undef WHICH
