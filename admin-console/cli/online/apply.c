@@ -17,90 +17,21 @@
 
 #define DOCUMENT_MAX ((size_t)1000 * 1000)
 
-struct options {
-	struct words words;
-	cJSON *args;
-	cJSON *targets; /* documents of target servers: sent on their own */
-	bool dry_run, yes, exit_code, passwords;
+/* What an apply or a diff sends: q->body, and on their own documents of target servers. */
+struct applying {
+	struct asked *q;
+	cJSON *targets;
+	bool dry_run, yes;
 };
 
-static const struct argp_option options[] = {
-	{ "dry-run", 'd', NULL, 0, "only show what would change", 0 },
-	{ "message", 'm', "TEXT", 0, "why, kept with the version", 0 },
-	{ "retire", 'r', NULL, 0, "retire tasks that the workflow no longer names", 0 },
-	{ "detach", 'D', NULL, 0, "take links of others to retired tasks out", 0 },
-	{ "from", 'f', "T", 0, "since when a changed schedule counts, default now", 0 },
-	{ "prune", 'p', "PROJECT", 0,
-	  "retire what is not in the files of this project: its workflows, pipelines and "
-	  "libraries, "
-	  "with their tasks; history stays, and so do parameters and pools (repeatable)",
-	  0 },
-	{ "passwords", 'P', NULL, 0,
-	  "set the passwords of target servers again (password_file), also where one is kept", 0 },
-	{ "yes", 'y', NULL, 0, "do not ask", 0 },
-	{ 0 },
-};
-
-static const struct argp_option diff_options[] = {
-	{ "prune", 'p', "PROJECT", 0,
-	  "as if apply were told to retire what is not in the files (repeatable)", 0 },
-	{ "exit-code", 'x', NULL, 0, "exit with 1 when something differs", 0 },
-	{ 0 },
-};
-
-static void prune_add(cJSON *args, const char *project)
+/* What goes with what is not in the files is retired. */
+static void put_prune(struct asked *q, const struct opt *o, const char *arg,
+                      struct argp_state *state)
 {
-	cJSON *list = cJSON_GetObjectItemCaseSensitive(args, "prune");
-
-	if (list == NULL)
-		list = cJSON_AddArrayToObject(args, "prune");
-	cJSON_AddItemToArray(list, cJSON_CreateString(project));
-	if (!json_true(args, "retire"))
-		cJSON_AddBoolToObject(args, "retire", true);
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct options *q = state->input;
-
-	switch (key) {
-	case 'd':
-		q->dry_run = true;
-		return 0;
-	case 'm':
-		cJSON_AddStringToObject(q->args, "message", arg);
-		return 0;
-	case 'r':
-		cJSON_AddBoolToObject(q->args, "retire", true);
-		return 0;
-	case 'D':
-		cJSON_AddBoolToObject(q->args, "detach", true);
-		return 0;
-	case 'f':
-		cJSON_AddStringToObject(q->args, "from", arg);
-		return 0;
-	case 'p':
-		prune_add(q->args, arg);
-		return 0;
-	case 'P':
-		q->passwords = true;
-		return 0;
-	case 'x':
-		q->exit_code = true;
-		return 0;
-	case 'y':
-		q->yes = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		words_add(&q->words, arg);
-		return 0;
-	case ARGP_KEY_END:
-		if (q->words.n == 0)
-			argp_error(state, "which files?");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	(void)state;
+	cJSON_AddItemToArray(body_list(q, o->to), cJSON_CreateString(arg));
+	if (!json_true(q->body, "retire"))
+		cJSON_AddBoolToObject(q->body, "retire", true);
 }
 
 static int stdin_read(struct buf *text)
@@ -116,19 +47,19 @@ static int stdin_read(struct buf *text)
 	                                 : cli_fail(CLI_REFUSED, "standard input is too large");
 }
 
-static int documents_read(struct options *q)
+static int documents_read(struct applying *a)
 {
-	cJSON *list = cJSON_AddArrayToObject(q->args, "documents");
+	cJSON *list = cJSON_AddArrayToObject(a->q->body, "documents");
 	struct words files;
 	struct diags d;
 	int code = CLI_OK;
 
-	if (!files_list(&q->words, &files)) {
+	if (!files_list(&a->q->words, &files)) {
 		files_unlist(&files);
 		return CLI_NOT_FOUND;
 	}
 	diags_init(&d);
-	q->targets = cJSON_CreateArray();
+	a->targets = cJSON_CreateArray();
 	for (size_t i = 0; i < files.n && code == CLI_OK; i++) {
 		const char *name = files.items[i];
 		struct buf text;
@@ -142,7 +73,7 @@ static int documents_read(struct options *q)
 			                err.text);
 		if (code == CLI_OK && memchr(buf_at(&text), '\0', text.len) != NULL)
 			code = cli_fail(CLI_REFUSED, "%s is not text", name);
-		if (code == CLI_OK && targets_take(&text, name, q->targets, &d)) {
+		if (code == CLI_OK && targets_take(&text, name, a->targets, &d)) {
 			cJSON *one = cJSON_CreateObject();
 			cJSON_AddStringToObject(one, "name", name);
 			cJSON_AddStringToObject(one, "text", buf_str(&text));
@@ -354,17 +285,18 @@ static int send(struct online *o, cJSON *args, bool dry, cJSON **ret)
 }
 
 /* Target servers first: workflows may need them. The answer is that of `apply`, with theirs. */
-static int send_all(struct online *o, const struct options *q, bool dry, cJSON **ret)
+static int send_all(struct online *o, const struct applying *a, bool dry, cJSON **ret)
 {
 	cJSON *changes = cJSON_CreateArray(), *c;
 	int code = CLI_OK, saved = 0;
 
-	if (cJSON_GetArraySize(q->targets)) {
-		code = targets_send(o, q->targets, dry, q->passwords, changes);
+	if (cJSON_GetArraySize(a->targets)) {
+		code = targets_send(o, a->targets, dry, given_if(a->q, "passwords"), changes);
 		saved = dry ? 0 : changed_n(changes) - (code != CLI_OK);
 	}
-	if (code == CLI_OK && (json_get(q->args, "documents")->child || json_get(q->args, "prune")))
-		code = send(o, q->args, dry, ret);
+	if (code == CLI_OK &&
+	    (json_get(a->q->body, "documents")->child || json_get(a->q->body, "prune")))
+		code = send(o, a->q->body, dry, ret);
 	else if (code == CLI_OK)
 		*ret = cJSON_CreateObject();
 	if (code == CLI_OK && !json_get(*ret, "changes"))
@@ -380,18 +312,18 @@ static int send_all(struct online *o, const struct options *q, bool dry, cJSON *
 
 /* The changes are shown before they are made, and a person is asked. Nobody is there without a
  * terminal: what a script applies is saved, and said to be; only retiring wants its --yes. */
-static int confirm(struct online *o, const struct options *q)
+static int confirm(struct online *o, const struct applying *a)
 {
-	bool retire = json_true(q->args, "retire"), person = isatty(STDIN_FILENO);
-	bool targets = cJSON_GetArraySize(q->targets) > 0;
+	bool retire = json_true(a->q->body, "retire"), person = isatty(STDIN_FILENO);
+	bool targets = cJSON_GetArraySize(a->targets) > 0;
 	cJSON *dry = NULL;
 	char line[16] = "";
 	int code;
 
-	if (q->yes || q->dry_run || (!person && !retire))
+	if (a->yes || a->dry_run || (!person && !retire))
 		return CLI_OK;
 	o->quiet = person && targets;
-	code = send_all(o, q, true, &dry);
+	code = send_all(o, a, true, &dry);
 	if (o->quiet && code != CLI_OK) { /* a workflow may need what is not saved yet */
 		fputs("what else changes is known when the target servers are saved\n", stderr);
 		code = CLI_OK;
@@ -427,52 +359,76 @@ int apply_send(struct cli *cli, cJSON *args, bool dry_run)
 	return code;
 }
 
-static int run(struct cli *cli, const struct argp *own, int argc, char **argv, bool diff)
+static int run(struct asked *q, bool diff)
 {
-	struct options q = { .args = cJSON_CreateObject(), .dry_run = diff };
+	struct applying a = { .q = q,
+		              .dry_run = diff || given_if(q, "dry-run"),
+		              .yes = given_if(q, "yes") };
 	struct online o = { 0 };
 	cJSON *answer = NULL;
-	int code;
 
-	cli_parse(cli, own, argc, argv, &q);
-	if (diff && json_get(q.args, "retire") == NULL)
-		cJSON_AddBoolToObject(q.args, "retire", true); /* tasks that go are a difference */
-	code = documents_read(&q);
+	if (diff && json_get(q->body, "retire") == NULL)
+		cJSON_AddBoolToObject(q->body, "retire", true); /* tasks that go are a difference */
+	int code = documents_read(&a);
 	if (code == CLI_OK)
-		code = online_open(cli, &o);
+		code = online_open(q->cli, &o);
 	if (code == CLI_OK)
-		code = confirm(&o, &q);
+		code = confirm(&o, &a);
 	if (code == CLI_OK)
-		code = send_all(&o, &q, q.dry_run, &answer);
-	if (code == CLI_OK && cli->json)
+		code = send_all(&o, &a, a.dry_run, &answer);
+	if (code == CLI_OK && q->cli->json)
 		code = print_json(answer);
 	else if (code == CLI_OK)
 		changes_print(answer, stdout);
-	if (code == CLI_OK && !q.dry_run && !q.yes && !isatty(STDIN_FILENO) &&
+	if (code == CLI_OK && !a.dry_run && !a.yes && !isatty(STDIN_FILENO) &&
 	    changes_count(answer) > 0)
 		fputs("saved without a question: standard input is no terminal (--yes says so, "
 		      "--dry-run only shows)\n",
 		      stderr);
-	if (code == CLI_OK && q.exit_code && changes_count(answer) > 0)
+	if (code == CLI_OK && given_if(q, "exit-code") && changes_count(answer) > 0)
 		code = CLI_REFUSED;
 	cJSON_Delete(answer);
-	cJSON_Delete(q.args);
-	cJSON_Delete(q.targets);
-	words_done(&q.words);
+	cJSON_Delete(a.targets);
 	online_close(&o);
 	return code;
 }
 
-int cmd_apply(struct cli *cli, int argc, char **argv)
+static int apply(struct asked *q)
 {
-	static const struct argp own = { .options = options, .parser = parse };
-
-	return run(cli, &own, argc, argv, false);
+	return run(q, false);
 }
 
-int cmd_diff(struct cli *cli, int argc, char **argv)
+static int diff(struct asked *q)
 {
-	static const struct argp own = { .options = diff_options, .parser = parse };
-
-	return run(cli, &own, argc, argv, true);
+	return run(q, true);
 }
+
+static const struct opt apply_options[] = {
+	{ "dry-run", 'd', NULL, "only show what would change" },
+	{ "message", 'm', "TEXT", "why, kept with the version", TAKE_TEXT, "message" },
+	{ "retire", 'r', NULL, "retire tasks that the workflow no longer names", TAKE_TRUE,
+	  "retire" },
+	{ "detach", 'D', NULL, "take links of others to retired tasks out", TAKE_TRUE, "detach" },
+	{ "from", 'f', "T", "since when a changed schedule counts, default now", TAKE_TEXT,
+	  "from" },
+	{ "prune", 'p', "PROJECT",
+	  "retire what is not in the files of this project: its workflows, pipelines and "
+	  "libraries, "
+	  "with their tasks; history stays, and so do parameters and pools (repeatable)",
+	  TAKE_OWN, "prune", .check = put_prune },
+	{ "passwords", 'P', NULL,
+	  "set the passwords of target servers again (password_file), also where one is kept" },
+	{ "yes", 'y', NULL, "do not ask" },
+	{ 0 },
+};
+
+static const struct opt diff_options[] = {
+	{ "prune", 'p', "PROJECT",
+	  "as if apply were told to retire what is not in the files (repeatable)", TAKE_OWN,
+	  "prune", .check = put_prune },
+	{ "exit-code", 'x', NULL, "exit with 1 when something differs" },
+	{ 0 },
+};
+
+const struct verb verb_apply = { apply, apply_options, 1, WORDS_ANY, "which files?" };
+const struct verb verb_diff = { diff, diff_options, 1, WORDS_ANY, "which files?" };
