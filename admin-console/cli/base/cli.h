@@ -74,7 +74,7 @@ int cli_print(struct buf *out);
 /* Words collected by a parser. */
 struct words {
 	char **items; /* borrowed from argv; the array is owned */
-	size_t n;
+	size_t n, cap;
 };
 
 void words_add(struct words *w, char *word);

@@ -120,7 +120,7 @@ int cli_print(struct buf *out)
 
 void words_add(struct words *w, char *word)
 {
-	w->items = mem_grow(w->items, w->n + 1, sizeof *w->items);
+	w->items = mem_room(w->items, &w->cap, w->n + 1, sizeof *w->items);
 	w->items[w->n++] = word;
 }
 

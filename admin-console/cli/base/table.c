@@ -35,8 +35,7 @@ void table_add(struct table *t, const char *text)
 {
 	struct buf cell;
 
-	if ((t->cells_n & (t->cells_n - 1)) == 0)
-		t->cells = mem_grow(t->cells, t->cells_n ? t->cells_n * 2 : 1, sizeof *t->cells);
+	t->cells = mem_room(t->cells, &t->cells_cap, t->cells_n + 1, sizeof *t->cells);
 	buf_init(&cell);
 	if (text)
 		visible_put(text, strlen(text), VISIBLE_LINE, &cell);

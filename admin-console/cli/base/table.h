@@ -13,7 +13,7 @@ struct table {
 	const char *titles[TABLE_COLUMNS_MAX];
 	size_t columns;
 	char **cells; /* row by row */
-	size_t cells_n;
+	size_t cells_n, cells_cap;
 };
 
 /* `titles` separated by |; a title that begins with > is right-aligned. */
