@@ -7,6 +7,13 @@
 #include "util/buf.h"
 #include "util/json_in.h"
 
+static const struct opt task_options[] = {
+	{ "state", 's', "STATES", "only those in these states, a,b" },
+	{ "limit", 'n', "N", "at most so many, default 50" },
+	{ "all", 'a', NULL, "all of them, page by page" },
+	{ 0 },
+};
+
 static const struct opt list_options[] = {
 	{ "state", 's', "STATES", "only those in these states, a,b" },
 	{ "from", 'f', "T", "runs: run dates from here (UTC, or with an offset)" },
@@ -81,9 +88,9 @@ static void json_lines(const cJSON *items, bool *first)
 
 /* A page's table is printed before the next page is asked for: nothing grows with the list. */
 static int list_show(struct online *o, const char *path, bool all, const struct column *columns,
-                     int (*more)(struct online *o, cJSON *items))
+                     int (*more)(struct online *o, cJSON *items), bool *ret_any)
 {
-	bool first = true;
+	bool first = true, any = false;
 	char *cursor = NULL;
 	int code;
 
@@ -102,6 +109,7 @@ static int list_show(struct online *o, const char *path, bool all, const struct 
 
 			if (json_text(root, "cursor") != NULL)
 				cursor = mem_str(json_text(root, "cursor"));
+			any = any || items->child;
 			if (more != NULL)
 				code = more(o, items);
 			if (o->cli->json)
@@ -117,6 +125,8 @@ static int list_show(struct online *o, const char *path, bool all, const struct 
 	if (cursor != NULL && !o->cli->json)
 		fputs("there are more: --limit, --all\n", stderr);
 	free(cursor);
+	if (ret_any != NULL)
+		*ret_any = any;
 	return code;
 }
 
@@ -157,13 +167,16 @@ static const struct column workflow_columns[] = {
 };
 
 static int list(struct asked *q, struct buf *path, bool all,
-                int (*more)(struct online *o, cJSON *items))
+                int (*more)(struct online *o, cJSON *items), const char *none)
 {
 	struct online o = { 0 };
+	bool any = true;
 	int code = online_open(q->cli, &o);
 
 	if (code == CLI_OK)
-		code = list_show(&o, buf_str(path), all, q->verb->columns, more);
+		code = list_show(&o, buf_str(path), all, q->verb->columns, more, &any);
+	if (code == CLI_OK && !any && none != NULL)
+		cli_fail(0, "nothing matches '%s'", none);
 	online_close(&o);
 	buf_done(path);
 	return code;
@@ -178,14 +191,21 @@ static void limit_put(const struct asked *q, struct buf *path)
 
 static int task_list(struct asked *q)
 {
+	char *prefix = mem_str(word(q, 0));
+	size_t n = prefix ? strlen(prefix) : 0;
 	struct buf path;
+
+	if (n && prefix[n - 1] == '*')
+		prefix[--n] = '\0';
 
 	buf_init(&path);
 	buf_puts(&path, "/api/v1/tasks");
-	path_arg(&path, "prefix", word(q, 0));
+	if (n)
+		path_arg(&path, "prefix", prefix);
 	path_arg(&path, "states", given(q, "state"));
 	limit_put(q, &path);
-	return list(q, &path, given(q, "all"), NULL);
+	free(prefix);
+	return list(q, &path, given(q, "all"), NULL, word(q, 0));
 }
 
 static int workflow_list(struct asked *q)
@@ -197,7 +217,7 @@ static int workflow_list(struct asked *q)
 	buf_init(&path);
 	buf_puts(&path, "/api/v1/workflows?limit=500");
 	path_arg(&path, "all", given(q, "all") ? "true" : NULL);
-	return list(q, &path, true, NULL);
+	return list(q, &path, true, NULL, NULL);
 }
 
 static int run_list(struct asked *q)
@@ -213,7 +233,7 @@ static int run_list(struct asked *q)
 	path_arg(&path, "sort", given(q, "sort"));
 	limit_put(q, &path);
 	path_arg(&path, "order", given(q, "all") ? NULL : "desc");
-	return list(q, &path, given(q, "all"), progress_add);
+	return list(q, &path, given(q, "all"), progress_add, NULL);
 }
 
 static const struct opt workflow_options[] = {
@@ -221,7 +241,7 @@ static const struct opt workflow_options[] = {
 	{ 0 },
 };
 
-const struct verb verb_task_list = { task_list, list_options, 0, 1, .columns = task_columns };
+const struct verb verb_task_list = { task_list, task_options, 0, 1, .columns = task_columns };
 const struct verb verb_workflow_list = { workflow_list, workflow_options, 0, WORDS_ANY,
 	                                 .columns = workflow_columns };
 const struct verb verb_run_list = { run_list, list_options, 0, 1, .columns = run_columns };
@@ -313,7 +333,7 @@ static int instance_show(struct asked *q)
 	if (code == CLI_OK)
 		path = instance_path(&o, q, &code);
 	if (path != NULL && q->verb->columns != NULL)
-		code = list_show(&o, path, true, q->verb->columns, NULL);
+		code = list_show(&o, path, true, q->verb->columns, NULL, NULL);
 	else if (path != NULL)
 		code = online_get(&o, path, &root);
 	if (root != NULL)

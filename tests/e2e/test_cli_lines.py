@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Command lines of `sirdar`: what its one parser refuses, and what goes to the server. The server
+here answers what a test says and keeps what it was asked. TAP."""
+import http.server
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SIRDAR = os.environ.get("SIRDAR_BIN") or str(ROOT / os.environ.get("B", "build/gcc") / "bin" / "sirdar")
+TASKS = [{"task": "shop/day/sell", "state": "Online"}]
+REFUSED = {"error": {"code": "invalid", "message": "refused", "details": {"errors": [
+    {"file": "p.yaml", "line": 1, "column": 1, "path": "", "message": "no document"},
+    {"file": "p.yaml", "line": 2, "column": 3, "path": "tasks.a", "message": "odd"}]}}}
+asked = []
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def answer(self):
+        path = self.path.split("?")[0]
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        asked.append((self.path, json.loads(body) if body else None))
+        code, said = 200, {"items": [], "types": [], "baselines": [], "token": "t"}
+        if path == "/api/v1/tasks":
+            said = {"items": TASKS if self.path.startswith("/api/v1/tasks?prefix=shop%2F&") else []}
+        elif path == "/api/v1/workflows" and body:
+            code, said = 422, REFUSED
+        text = json.dumps(said).encode()
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_GET = do_POST = do_PUT = answer
+
+
+def sirdar(*words):
+    asked.clear()
+    r = subprocess.run([SIRDAR, *words], input="", capture_output=True, text=True, timeout=60, env=ENV, check=False)
+    return r.returncode, r.stdout, r.stderr
+
+
+def a_line_that_no_verb_takes_is_wrong_use_and_asks_nobody():
+    for words, why in (
+            (("type", "list", "--nosuch"), "unrecognized option"),
+            (("cron", "next", "* * * * *", "-Q"), "invalid option"),
+            (("forecast", "a/b", "--date"), "requires an argument"),
+            (("logs", "1.2", "--date", "x"), "unrecognized option"),
+            (("task", "list", "--sort", "start"), "unrecognized option"),
+            (("diff", "x.yaml", "--yes"), "unrecognized option"),
+            (("baselines", "word"), "usage: sirdar baselines"),
+            (("forecast", "a", "b"), "usage: sirdar forecast"),
+            (("logs", "a", "b", "c"), "want TASK RUN_DATE"),
+            (("cron", "next", "a", "b"), "one expression"),
+            (("import", "ects", "a", "b"), "one file"),
+            (("param", "list", "a"), "one word too many"),
+            (("login", "word"), "Too many arguments"),
+            (("login", "--days", ""), "want 0 to 3650"),
+            (("check",), "which files?"),
+            (("export",), "which workflow")):
+        code, out, err = sirdar(*words)
+        assert (code, out, asked) == (2, "", []) and why in err, (words, code, out, err, asked)
+
+
+def with_json_each_kind_of_verb_prints_one_value():
+    for words in (("cron", "next", "0 1 * * *"), ("check", FILE), ("diff", OTHER), ("baselines",), ("type", "list"),
+                  ("forecast", "a/b"), ("task", "list"), ("param", "list"), ("export", "--all"),
+                  ("simulate", FILE, "--from", "2026-01-01", "--to", "2026-01-02")):
+        code, out, err = sirdar(*words, "--json")
+        if words[0] == "diff":
+            assert code == 1 and out == "", (words, code, out, err)
+        else:
+            assert code == 0, (words, code, out, err)
+            json.loads(out)
+
+
+def of_what_is_said_twice_the_last_counts_and_lists_grow():
+    sirdar("forecast", "a/b", "--date", "2026-01-01", "--date", "2026-01-02")
+    assert [p for p, _ in asked] == ["/api/v1/forecast?name=a%2Fb&date=2026-01-02"], asked
+    sirdar("enqueue", "--task", "p/w/a", "--task", "p/w/b", "--message", "one", "--message", "two", "--yes")
+    args = asked[-1][1]["args"]
+    assert args["selection"]["tasks"] == ["p/w/a", "p/w/b"] and args["message"] == "two", asked
+    sirdar("apply", OTHER, "--yes", "--prune", "p", "--prune", "q")
+    body = asked[-1][1]
+    assert body["prune"] == ["p", "q"] and body["retire"] is True, body
+
+
+def a_star_at_the_end_of_a_prefix_is_the_prefix_before_it():
+    code, out, err = sirdar("task", "list", "shop/*")
+    assert code == 0 and "shop/day/sell" in out and err == "", (code, out, err, asked)
+
+
+def a_list_that_a_prefix_leaves_empty_says_so():
+    code, out, err = sirdar("task", "list", "shelf/*", "--json")
+    assert (code, out.strip()) == (0, "[]") and "nothing matches 'shelf/*'" in err, (code, out, err)
+    assert "nothing" not in sirdar("task", "list")[2]
+
+
+def an_error_of_a_file_has_a_path_only_where_there_is_one():
+    code, _, err = sirdar("apply", OTHER, "--yes")
+    assert code == 1 and "p.yaml:1:1: no document" in err and "p.yaml:2:3: tasks.a: odd" in err, err
+
+
+def the_help_of_task_list_offers_only_what_it_takes():
+    code, out, _ = sirdar("task", "list", "--help")
+    assert code == 0 and "--state" in out and "--sort" not in out and "runs:" not in out, out
+
+
+TESTS = [a_line_that_no_verb_takes_is_wrong_use_and_asks_nobody, with_json_each_kind_of_verb_prints_one_value,
+         of_what_is_said_twice_the_last_counts_and_lists_grow, a_star_at_the_end_of_a_prefix_is_the_prefix_before_it,
+         a_list_that_a_prefix_leaves_empty_says_so, an_error_of_a_file_has_a_path_only_where_there_is_one,
+         the_help_of_task_list_offers_only_what_it_takes]
+
+
+def main():
+    failed = 0
+    print(f"1..{len(TESTS)}")
+    for i, test in enumerate(TESTS, 1):
+        why = None
+        try:
+            test()
+        except (AssertionError, ValueError, LookupError) as e:
+            why = e
+        failed += why is not None
+        print(f"{'not ok' if why is not None else 'ok'} {i} - {test.__name__.replace('_', ' ')}")
+        if why is not None:
+            print("# " + repr(why).replace("\n", " "))
+    return 1 if failed else 0
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    FILE, OTHER = scratch + "/w.yaml", scratch + "/p.yaml"
+    Path(FILE).write_text("workflow: w\nproject: p\ntasks:\n  a: {type: noop, cycle: day}\n")
+    Path(scratch + "/token").write_text("t\n")
+    os.chmod(scratch + "/token", 0o600)
+    Path(OTHER).write_text("- p\n")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    ENV = {**os.environ, "HOME": scratch, "SIRDAR_TOKEN_FILE": scratch + "/token", "SIRDAR_URL": f"http://127.0.0.1:{server.server_port}"}
+    RESULT = main()
+    server.shutdown()
+sys.exit(RESULT)
