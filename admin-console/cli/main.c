@@ -9,18 +9,14 @@
 
 #include "util/screen.h"
 
-#define COMMAND(name, function, args, help)
-#define VERB(name, row, args, help) extern const struct verb verb_##row;
+#define COMMAND(name, row, args, help) extern const struct verb verb_##row;
 #include "admin-console/cli/commands.def"
 #undef COMMAND
-#undef VERB
 
 static const struct command commands[] = {
-#define COMMAND(name, function, args, help) { name, NULL, function, args, help },
-#define VERB(name, row, args, help)         { name, &verb_##row, NULL, args, help },
+#define COMMAND(name, row, args, help) { name, &verb_##row, args, help },
 #include "admin-console/cli/commands.def"
 #undef COMMAND
-#undef VERB
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -96,8 +92,8 @@ int main(int argc, char **argv)
 	char name[100];
 	snprintf(name, sizeof name, "sirdar %s", cli.command->name);
 	argv[words] = name;
-	if (cli.command->run)
-		return cli.command->run(&cli, argc - words, argv + words);
+	if (cli.command->verb->run_line)
+		return cli.command->verb->run_line(argc - words, argv + words);
 	struct asked q = { .cli = &cli, .verb = cli.command->verb };
 	int code = asked_parse(&q, argc - words, argv + words);
 	if (code == CLI_OK)

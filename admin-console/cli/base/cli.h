@@ -1,7 +1,7 @@
 /* cli.h — what every command of `sirdar` shares: options, output, exit codes.
  *
- * A command is a row of commands.def and a function `int cmd_x(struct cli *, int, char **)`
- * that returns one of enum cli_exit. Single-threaded.
+ * A command is a row of commands.def and a verb (verb.h), which returns one of enum cli_exit.
+ * Single-threaded.
  */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
@@ -44,15 +44,8 @@ struct verb;
 struct command {
 	const char *name; /* "cron next": one word or two */
 	const struct verb *verb;
-	int (*run)(struct cli *cli, int argc, char **argv); /* NULL: the verb's */
 	const char *args, *help;
 };
-
-#define VERB(name, row, args, help)
-#define COMMAND(name, function, args, help) int function(struct cli *cli, int argc, char **argv);
-#include "admin-console/cli/commands.def"
-#undef COMMAND
-#undef VERB
 
 /* Parse a command's own options and words. Ends the program on --help and wrong use.
  *

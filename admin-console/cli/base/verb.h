@@ -63,6 +63,8 @@ struct verb {
 	const char *member;           /* of the answer: what is shown; NULL: all of it */
 	const struct column *columns; /* ... as a table, unless `show` does */
 	int (*show)(struct online *o, const struct asked *q, const cJSON *answer);
+	/* Of one that reads its command line itself; nothing else of the row counts. */
+	int (*run_line)(int argc, char **argv);
 };
 
 struct given {

@@ -5,16 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "admin-console/cli/base/cli.h"
+#include "admin-console/cli/base/verb.h"
 #include "util/err.h"
 
-int cmd_db(struct cli *cli, int argc, char **argv)
+static int db(int argc, char **argv)
 {
 	char path[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 16);
 	char *slash;
 
-	(void)cli;
 	(void)argc;
 	path[n > 0 ? n : 0] = 0;
 	slash = strrchr(path, '/');
@@ -25,3 +24,5 @@ int cmd_db(struct cli *cli, int argc, char **argv)
 	err_sys(&err, E_NOT_FOUND, errno, "%s", path);
 	return cli_fail(CLI_USAGE, "%s", err.text);
 }
+
+const struct verb verb_db = { .run_line = db };
