@@ -171,7 +171,7 @@ static int value(struct in *in, int depth, struct jval **ret);
 /* Without escapes, so that a key is found by its bytes wherever it is looked for. */
 static int key(struct in *in, const struct jval *object, const char **ret)
 {
-	size_t len;
+	size_t len = 0;
 
 	skip_space(in);
 	if (in->p >= in->end || *in->p != '"')

@@ -66,8 +66,11 @@ static void pair_put(struct asked *q, const char *to, const char *arg)
 	free(name);
 }
 
+/* arg: NULL for a flag. */
 static void option_put(struct asked *q, const struct opt *o, const char *arg)
 {
+	if (!arg)
+		arg = "";
 	switch (o->take) {
 	case TAKE_OWN:
 	case TAKE_QUERY:
