@@ -53,6 +53,8 @@ def a_redo_that_kills_first_runs_with_its_parameters(s):
 @test
 def only_the_failed_parts_of_a_broadcast_run_again(s):
     s.add_broker("b2")
+    until("its loader takes jobs", lambda: any(t["type"] == "shell" and t["accepts"] for b in s.get("/api/v1/brokers")["brokers"]
+                                               if b["name"] == "b2" for t in b["types"]))
     file, good = s.dir / "data" / "parts", s.dir / "data" / "parts-good"
     workflow(s, "parts", {"a": script(f'echo $SIRDAR_PART >> {file}\n'
                                       f'[ $SIRDAR_PART = 1 -o -e {good} ]',

@@ -61,9 +61,13 @@ export default {
 	},
 	'a slow line: the frame is there, what comes late comes': async () => {
 		await server('wire', { slow: 0.4 })
-		/* Looked for from the first moment on: on a busy machine the page may be loaded when its data are. */
+		/* The page itself looks for it: on a busy machine it may be gone before anybody outside has looked. */
+		await page.addInitScript(() => {
+			const look = () => (window.sawSkeleton ||= document.querySelector('.skels.on') !== null)
+			new MutationObserver(look).observe(document, { subtree: true, childList: true, attributes: true })
+		})
 		await page.goto(facts.url + '/ui/ops/t?q=' + encodeURIComponent('task:lab/line/*'), { waitUntil: 'commit' })
-		await page.waitForSelector('.skels.on')
+		await page.waitForFunction(() => window.sawSkeleton)
 		await page.waitForSelector('.rail')
 		await page.waitForSelector('.vrow')
 		await server('lap', { day: facts.days.at(-3) })
