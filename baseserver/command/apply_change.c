@@ -1,6 +1,5 @@
-/* What an apply makes different: a line of the answer for each, and what the edit has of it. A line
- * is begun and ended, so that its maker may say more in between. Lines beyond the bytes that an
- * answer holds are only counted. */
+/* The changes of an apply: each is a line of the answer and a part of the edit. Callers begin a
+ * line, add what differs, and end it. Once the answer is full, further lines are only counted. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,6 +214,17 @@ const struct store_task *apply_add_task(struct apply *a, struct task *t)
 	fill_row(a, t, row);
 	add_links(e, t);
 	return row;
+}
+
+void apply_retire_doc(struct apply *a, const struct document *d)
+{
+	apply_add_doc(a, &(struct store_doc){ .kind = DOC_WORKFLOW,
+	                                      .id = d->id,
+	                                      .version = d->version + 1,
+	                                      .retired = true,
+	                                      .name = d->name,
+	                                      .body = d->body,
+	                                      .body_len = d->len });
 }
 
 void apply_add_doc(struct apply *a, const struct store_doc *d)

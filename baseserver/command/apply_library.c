@@ -299,13 +299,7 @@ static int retire_library(struct apply *a, const char *name)
 		return r;
 	apply_change_begin(a, "library", name, "retire", d->version + 1);
 	apply_change_end(a, "retire", "", NULL, NULL);
-	apply_add_doc(a, &(struct store_doc){ .kind = DOC_WORKFLOW,
-	                                      .id = d->id,
-	                                      .version = d->version + 1,
-	                                      .retired = true,
-	                                      .name = d->name,
-	                                      .body = d->body,
-	                                      .body_len = d->len });
+	apply_retire_doc(a, d);
 	return 0;
 }
 

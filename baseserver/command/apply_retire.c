@@ -106,13 +106,7 @@ int apply_prune(struct apply *a)
 			r = apply_unused(a, d->name, "args.prune");
 		if (r < 0)
 			return r;
-		apply_add_doc(a, &(struct store_doc){ .kind = DOC_WORKFLOW,
-		                                      .id = d->id,
-		                                      .version = d->version + 1,
-		                                      .retired = true,
-		                                      .name = d->name,
-		                                      .body = d->body,
-		                                      .body_len = d->len });
+		apply_retire_doc(a, d);
 		apply_change(a, "workflow", d->name, "retire", d->version + 1, NULL, NULL);
 	}
 	return 0;

@@ -515,9 +515,9 @@ void bridge_end(struct bridge *b, const char *cluster, int64_t revision)
 
 /* ---- answers ------------------------------------------------------------------------------ */
 
-/* What became of it, and in words. *ret_failed: it was accepted, and came to nothing: the server
- * ended meanwhile, or its store failed. Its id of before and other arguments: it was taken, and
- * what is here has changed since. */
+/* What became of an order: a code, and words in *why. *ret_failed: the server accepted the command,
+ * and the command failed later (the server ended, or its store failed). A conflict over the request
+ * id counts as success: an earlier try took the order, and the document has changed since. */
 static int outcome_of(const struct client_request *r, bool *ret_failed, struct err *why)
 {
 	struct cJSON *root = NULL;

@@ -1,10 +1,10 @@
-/* All processes of one job: a cgroup each where there are groups, else what tree_scan.c finds in
- * /proc.
+/* All processes of one job: each job has a cgroup where the machine allows it, else tree_scan.c
+ * finds its processes in /proc.
  *
- * A group that its job left empty by itself waits for the next job with its descriptors open. One
- * that was killed never serves again: it would kill who is born into it later. Without groups a
- * signal goes to a process only after a second look, by a pidfd. When to signal, and how often, is
- * keeper_due.c's.
+ * A group that its job left empty by itself waits for the next job with its descriptors open. A
+ * killed group never serves again: the kernel would kill every process that enters it later.
+ * Without groups a signal goes to a process only after a second look, by a pidfd. keeper_due.c
+ * decides when to signal, and how often.
  */
 #include "broker/keeper/tree.h"
 

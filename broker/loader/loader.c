@@ -145,7 +145,8 @@ static void arm_stop(struct loader *l)
 	ev_timer_start(l->loop, &l->stop_timer);
 }
 
-/* What is left ran in a jobkeeper that is gone: who comes to this lane's lock takes it over. */
+/* The jobs that are left ran in a jobkeeper that is gone. The next loader that holds this lane's
+ * lock takes them over. */
 static bool is_all_out_of_reach(const struct loader *l)
 {
 	for (uint32_t i = 0; i < l->n_jobs; i++)
