@@ -148,7 +148,14 @@ export default {
 				document.dispatchEvent(new Event('visibilitychange'))
 			})
 			tab.on('request', r => asked.push(r.url()))
-			await tab.clock.runFor(120_000)
+			/* What the page had begun when it was hidden it may end. After that it asks nothing. */
+			for (let lap = 0; lap < 10; lap++) {
+				asked.length = 0
+				await tab.clock.runFor(120_000)
+				await tab.waitForLoadState('networkidle')
+				if (!asked.length) break
+			}
+			await tab.clock.runFor(360_000)
 			is(`${path} asks when hidden: ${asked.join(' ')}`, asked.length === 0)
 			await tab.close()
 		}
