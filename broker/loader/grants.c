@@ -12,67 +12,6 @@
 /* Ends the server has not acknowledged: beyond this many no more work is asked for. */
 #define UNACKED_MAX 65536
 
-/* --- the table of jobs ------------------------------------------------------------ */
-
-struct job *loader_job_new(struct loader *l)
-{
-	struct job *j;
-
-	if (l->n_free)
-		return l->jobs[l->free_jobs[--l->n_free]];
-	size_t cap = l->cap_jobs;
-	l->jobs = mem_room(l->jobs, &cap, l->n_jobs + 1, sizeof(struct job *));
-	l->free_jobs = mem_room(l->free_jobs, &l->cap_jobs, l->n_jobs + 1, sizeof *l->free_jobs);
-	j = mem_new(sizeof *j);
-	j->loader = l;
-	j->index = l->n_jobs;
-	l->jobs[l->n_jobs++] = j;
-	return j;
-}
-
-struct job *loader_job_find(struct loader *l, uint64_t token)
-{
-	uint32_t index = map_get(&l->by_token, token);
-
-	return index == MAP_NONE ? NULL : l->jobs[index];
-}
-
-void loader_job_enter(struct loader *l, struct job *j)
-{
-	map_add(&l->by_token, j->pub.token, j->index);
-	j->has_slot = true;
-	if (l->link) { /* else an earlier loader's: HELLO will list it */
-		j->entered_seq = link_beat_seq(l->link);
-		j->lease_us = link_lease_us(l->link);
-	}
-	l->active++;
-	if (!j->is_process)
-		l->in_process++;
-}
-
-void loader_job_leave(struct loader *l, struct job *j)
-{
-	map_remove(&l->by_token, j->pub.token, j->index);
-	loader_report_forget(l, j);
-	loader_ship_forget(l, j);
-	start_free(j->start);
-	job_clear(j);
-	l->free_jobs[l->n_free++] = j->index;
-}
-
-const uint64_t *loader_held(struct loader *l, size_t *ret_n)
-{
-	size_t n = 0;
-
-	l->held = mem_room(l->held, &l->held_cap, l->n_jobs, sizeof *l->held);
-	for (uint32_t i = 0; i < l->n_jobs; i++) {
-		if (loader_is_named(l, l->jobs[i]))
-			l->held[n++] = l->jobs[i]->pub.token;
-	}
-	*ret_n = n;
-	return l->held;
-}
-
 /* --- work in ---------------------------------------------------------------------- */
 
 static uint32_t capacity(const struct loader *l)
@@ -194,64 +133,25 @@ int loader_take_jobs(struct loader *l, const Sirdar__Jobs *m)
 	return 0;
 }
 
-/* --- kills ------------------------------------------------------------------------ */
+/* --- and back --------------------------------------------------------------------- */
 
-void loader_cancel(struct loader *l, struct job *j)
+static void job_back(struct loader *l, struct job *j)
 {
-	const struct runner_plugin *p = l->plugin;
-
-	/* Held before it is woken: execute() must not return between that and kill(). */
-	loader_call_begin(l, "kill()");
-	pthread_mutex_lock(&l->kill_mu);
-	pthread_mutex_lock(&l->mu);
-	bool was = atomic_exchange(&j->is_cancelled, true);
-	pthread_cond_broadcast(&j->cv);
-	pthread_mutex_unlock(&l->mu);
-	if (!was && j->is_executing && RUNNER_HAS(p, struct runner_plugin, kill))
-		p->kill(l->self, j->state, &j->pub);
-	pthread_mutex_unlock(&l->kill_mu);
-	loader_call_end(l);
+	if (!j->started_us)
+		j->started_us = atomic_load(&j->begun_us);
+	if (j->phase == JOB_PROCESS || j->stage == STAGE_FINISH || j->is_waited ||
+	    j->answer != RUNNER_PROCESS)
+		loader_job_ended(l, j);
+	else
+		loader_start_process(l, j);
 }
 
-static void killed_unstarted(struct loader *l, struct job *j)
+void loader_take_done(struct loader *l)
 {
-	j->report_kind = REPORT_ENDED;
-	j->reason = REASON_SIGNAL;
-	j->result.exit_code = -15;
-	result_set_text(&j->result, "killed before it began");
-	loader_job_ended(l, j);
-}
+	struct job *next;
 
-void loader_kill(struct loader *l, struct job *j, uint64_t grace_us, uint32_t intent)
-{
-	if (j->phase == JOB_ENDED) {
-		loader_report(l, j, DUE_END);
-	} else if (j->phase == JOB_PROCESS || j->is_waited) {
-		loader_kill_process(l, j, grace_us, intent);
-	} else if (j->phase == JOB_QUEUED) {
-		if (!j->was_inline && pool_withdraw(l->pool, j)) {
-			killed_unstarted(l, j);
-			return;
-		}
-		loader_cancel(l, j);
-		j->grace_end_us = clock_mono_us(&clock_machine) + (int64_t)grace_us;
+	for (struct job *j = pool_take_done(l->pool); j; j = next) {
+		next = j->next;
+		job_back(l, j);
 	}
-}
-
-int loader_take_kills(struct loader *l, const Sirdar__Kills *m)
-{
-	for (size_t i = 0; i < m->n_kill; i++) {
-		const Sirdar__Kill *k = m->kill[i];
-		struct job *j = loader_job_find(l, k->token);
-
-		if (!j || j->phase == JOB_ACKED) {
-			loader_report_unknown(l, k->token);
-			continue;
-		}
-		j->kill_seen = true;
-		if (j->phase != JOB_ENDED)
-			loader_report(l, j, DUE_KILL_ACK);
-		loader_kill(l, j, k->grace_us, k->intent);
-	}
-	return 0;
 }

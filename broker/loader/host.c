@@ -249,16 +249,6 @@ static int host_pause(const struct runner_job *pub, uint64_t ms)
 
 /* --- processes -------------------------------------------------------------------- */
 
-void start_free(struct start *s)
-{
-	if (!s)
-		return;
-	for (size_t i = 0; i < s->message->n_file; i++) /* may be secrets */
-		explicit_bzero(s->message->file[i]->content.data, s->message->file[i]->content.len);
-	sirdar__keeper_start__free_unpacked(s->message, NULL);
-	free(s);
-}
-
 static int spawn_refused(struct job *j, int code, const char *why)
 {
 	result_set_text(&j->result, why);

@@ -1,5 +1,6 @@
 #include "broker/loader/job.h"
 
+#include <keeper.pb-c.h>
 #include <pthread.h>
 #include <sirdar.pb-c.h>
 #include <stdio.h>
@@ -95,6 +96,22 @@ void job_clear(struct job *j)
 	}
 	j->store = store;
 	j->store_cap = cap;
+}
+
+bool job_is_running_process(const struct job *j)
+{
+	return (j->phase == JOB_PROCESS || (j->phase == JOB_QUEUED && j->is_waited)) &&
+	       j->is_process && j->stage != STAGE_FINISH && !j->process_over;
+}
+
+void start_free(struct start *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->message->n_file; i++) /* may be secrets */
+		explicit_bzero(s->message->file[i]->content.data, s->message->file[i]->content.len);
+	sirdar__keeper_start__free_unpacked(s->message, NULL);
+	free(s);
 }
 
 const char *job_param(const struct job *j, const char *name)

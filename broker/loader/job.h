@@ -18,8 +18,8 @@
 #include "wire/report.h"
 
 struct loader;
-struct start;
 typedef struct Sirdar__Job Sirdar__Job;
+typedef struct Sirdar__KeeperStart Sirdar__KeeperStart;
 
 #define JOB_WORK_BYTES       64
 #define JOB_OUTPUTS_MAX      64
@@ -52,6 +52,12 @@ enum job_reason {
 #define REASON(name, num, lower, text) REASON_##name = (num),
 #include "tbl/reason.def"
 #undef REASON
+};
+
+/* A process a job asked for; owned by the job until it has ended. */
+struct start {
+	Sirdar__KeeperStart *message;
+	bool is_sent, is_answered;
 };
 
 struct job_pair {
@@ -140,6 +146,15 @@ static inline struct job *job_of(const struct runner_job *pub)
 	return (struct job *)(uintptr_t)pub;
 }
 
+/* The server has all of its output. */
+static inline bool job_is_shipped(const struct job *j)
+{
+	return j->logs[0].is_over && j->logs[1].is_over;
+}
+
+/* Only the keeper can tell its end: its process is there, or asked for. */
+bool job_is_running_process(const struct job *j);
+void start_free(struct start *s); /* NULL is fine */
 /* Copy a grant into a fresh job. */
 void job_fill(struct job *j, const Sirdar__Job *grant);
 /* Let go of everything but the block that is kept. */

@@ -143,9 +143,3 @@ void lines_end(struct job *j)
 {
 	part_end(j);
 }
-
-void lines_done(struct lines *l)
-{
-	free(l->part);
-	memset(l, 0, sizeof *l);
-}

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 struct job;
 
@@ -28,6 +29,11 @@ struct lines {
 void lines_take(struct job *j, uint64_t offset, const uint8_t *data, size_t n);
 /* There is no more: the last line may have no end. */
 void lines_end(struct job *j);
-void lines_done(struct lines *l);
+
+static inline void lines_done(struct lines *l)
+{
+	free(l->part);
+	*l = (struct lines){ 0 };
+}
 
 #endif

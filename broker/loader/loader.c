@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <sirdar.pb-c.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +115,7 @@ static const struct link_ops link_calls = {
 	.on_down = on_down,
 };
 
-int loader_open_link(struct loader *l, struct err *err)
+static int open_link(struct loader *l, struct err *err)
 {
 	return link_open(l->loop, &l->about, &link_calls, l, &l->link, err);
 }
@@ -191,6 +190,17 @@ static void count_jobs(struct loader *l)
 	}
 }
 
+/* The keeper has told what it holds: HELLO can list it. */
+static void greet(struct loader *l)
+{
+	struct err err;
+
+	if (l->link || !l->is_held_known || open_link(l, &err) == 0)
+		return;
+	log_error("loader.link", "why=\"%s\"", err.text);
+	ev_break(l->loop, EVBREAK_ALL);
+}
+
 /* Everything that gathered in this round of the loop leaves as few frames. */
 static void on_round(struct ev_loop *loop, ev_prepare *w, int events)
 {
@@ -198,6 +208,7 @@ static void on_round(struct ev_loop *loop, ev_prepare *w, int events)
 
 	(void)loop;
 	(void)events;
+	greet(l);
 	loader_take_done(l);
 	loader_take_starts(l);
 	loader_send_asks(l, false);
@@ -321,28 +332,6 @@ size_t loader_reload(struct loader *l, struct param_taskbroker *settings,
 }
 
 /* --- life ------------------------------------------------------------------------- */
-
-void loader_say(const struct loader *l, const char *fmt, ...)
-{
-	char line[600];
-	va_list args;
-
-	if (l->status_fd < 0)
-		return;
-	va_start(args, fmt);
-	int n = vsnprintf(line, sizeof line - 1, fmt, args);
-
-	va_end(args);
-	if (n > (int)sizeof line - 2)
-		n = (int)sizeof line - 2;
-	for (int i = 0; i < n; i++) {
-		if (line[i] == '\n')
-			line[i] = ' ';
-	}
-	line[n] = '\n';
-	if (write(l->status_fd, line, (size_t)n + 1) < 0)
-		log_warn("loader.no_broker", "nobody reads the status");
-}
 
 /* Of the very copy that is going to be mapped. */
 static int judge_digest(void *ctx, int fd, struct err *err)
@@ -542,7 +531,7 @@ static int open_all(struct loader *l, const struct loader_args *args, struct err
 	ev_async_start(l->loop, &l->bell);
 	watch_broker(l);
 	if (l->plugin && l->plugin->flags & RUNNER_NO_PROCESS)
-		return loader_open_link(l, err);
+		return open_link(l, err);
 	return loader_open_keeper(l, err);
 }
 

@@ -1,7 +1,6 @@
 /* loader.h — inside of taskrunner-loader: one session thread that owns every job, and a
- * pool of job threads. Files: main.c (life), grants.c (jobs in, kills), run.c (a job on a
- * thread), host.c (what plugins call), reports.c, process.c (the keeper), ship.c (logs),
- * fence.c (leases), stuck.c (calls that do not come back).
+ * pool of job threads. README.md has the files; from the bottom up: say.c, table.c, stuck.c,
+ * reports.c, ship.c, run.c, process.c, kill.c, host.c, fence.c, grants.c, loader.c.
  */
 #ifndef LOADER_LOADER_H
 #define LOADER_LOADER_H
@@ -30,13 +29,6 @@ typedef struct Sirdar__Kills Sirdar__Kills;
 typedef struct Sirdar__ReportAcks Sirdar__ReportAcks;
 typedef struct Sirdar__ParamGive Sirdar__ParamGive;
 typedef struct Sirdar__LogAck Sirdar__LogAck;
-typedef struct Sirdar__KeeperStart Sirdar__KeeperStart;
-
-/* A process a job asked for; owned by the job until it has ended. */
-struct start {
-	Sirdar__KeeperStart *message;
-	bool is_sent, is_answered;
-};
 
 struct loader {
 	const struct param_taskbroker *settings;
@@ -107,16 +99,24 @@ struct loader {
 	_Atomic bool has_asks, has_logs, has_starts;
 };
 
-/* grants.c */
+/* table.c */
 struct job *loader_job_new(struct loader *l);
 struct job *loader_job_find(struct loader *l, uint64_t token); /* NULL: not held */
 void loader_job_enter(struct loader *l, struct job *j);        /* under its token */
-void loader_job_leave(struct loader *l, struct job *j);        /* gone for good */
+void loader_job_settled(struct loader *l, struct job *j);      /* leaves if nothing is left to do */
+void loader_report_forget(struct loader *l, struct job *j);
+/* The beats name it. Not when only the keeper could report its end, and is gone. */
+bool loader_is_named(const struct loader *l, const struct job *j);
 const uint64_t *loader_held(struct loader *l, size_t *ret_n);
+
+/* grants.c */
 int loader_take_jobs(struct loader *l, const Sirdar__Jobs *m);
+void loader_take_done(struct loader *l);   /* what the pool gave back */
+void loader_send_credit(struct loader *l); /* or, retired, that it takes no more */
+
+/* kill.c */
 int loader_take_kills(struct loader *l, const Sirdar__Kills *m);
 void loader_kill(struct loader *l, struct job *j, uint64_t grace_us, uint32_t intent);
-void loader_send_credit(struct loader *l);           /* or, retired, that it takes no more */
 void loader_cancel(struct loader *l, struct job *j); /* tell an in-process job to stop */
 
 /* run.c */
@@ -124,7 +124,6 @@ void loader_run_job(struct job *j); /* on a job thread */
 /* Prepare and execute here and now. RUNNER_THREAD: it wants a thread; RUNNER_PROCESS: its
  * process is to be started; else it is over. */
 int loader_run_inline(struct job *j);
-void loader_take_done(struct loader *l);                /* what the pool gave back */
 void loader_job_ended(struct loader *l, struct job *j); /* j->result and kin are final */
 
 /* host.c */
@@ -132,7 +131,6 @@ void loader_host_init(struct loader *l);
 void loader_send_asks(struct loader *l, bool again);
 int loader_take_params(struct loader *l, const Sirdar__ParamGive *m);
 void loader_take_starts(struct loader *l); /* those asked for by process_wait() */
-void start_free(struct start *s);
 
 /* reports.c */
 void loader_report(struct loader *l, struct job *j, unsigned due);
@@ -140,32 +138,25 @@ void loader_report_unknown(struct loader *l, uint64_t token); /* "held no more" 
 void loader_report_all(struct loader *l);                     /* after a welcome */
 void loader_flush_reports(struct loader *l);
 void loader_report_overdue(struct loader *l); /* ends told long ago and not acknowledged */
-void loader_report_forget(struct loader *l, struct job *j);
 void loader_send_progress(struct loader *l);
 int loader_take_acks(struct loader *l, const Sirdar__ReportAcks *m);
-void loader_drop_end(struct loader *l, struct job *j);    /* the server wants no report of it */
-void loader_job_settled(struct loader *l, struct job *j); /* leaves if nothing is left to do */
+void loader_drop_end(struct loader *l, struct job *j); /* the server wants no report of it */
 void loader_reports_done(struct loader *l);
 
 /* process.c */
 void loader_keeper_init(struct loader *l);
 int loader_open_keeper(struct loader *l, struct err *err);
-/* The beats name it. Not when only the keeper could report its end, and is gone. */
-bool loader_is_named(const struct loader *l, const struct job *j);
 void loader_start_process(struct loader *l, struct job *j);
 void loader_kill_process(struct loader *l, struct job *j, uint64_t grace_us, uint32_t intent);
 void loader_renew_processes(struct loader *l, const uint64_t *tokens, size_t n,
                             int64_t deadline_us);
-void loader_forget_process(struct loader *l, struct job *j);
 
 /* ship.c */
 void loader_ship_init(struct loader *l);
 void loader_ship(struct loader *l, struct job *j); /* it may have output to send */
 void loader_ship_texts(struct loader *l);          /* of in-process jobs that logged */
 void loader_ship_again(struct loader *l);          /* after a welcome: nothing is in flight */
-void loader_ship_forget(struct loader *l, struct job *j);
 int loader_take_log_ack(struct loader *l, const Sirdar__LogAck *m);
-bool loader_is_shipped(const struct job *j);
 void loader_read_outputs(struct loader *l, struct job *j);
 
 /* fence.c */
@@ -175,6 +166,12 @@ void loader_on_lease(void *ctx, uint32_t seq, int64_t deadline_us, const uint64_
                      size_t n);
 void loader_tick_arm(struct loader *l); /* while there are jobs, once a second */
 
+/* say.c */
+/* A line for the broker: "ready", "refused" and "stuck", each with more, "ending" and "over"; and
+ * "alive MS", again and again once it is ready: after a silence of MS the broker ends us;
+ * and "jobs N" when the number of jobs in this process has changed. */
+__attribute__((format(printf, 2, 3))) void loader_say(const struct loader *l, const char *fmt, ...);
+
 /* stuck.c: around each call of the plugin on the session thread. One that takes longer than
  * loader_call_ms ends the process, which is told to the broker as a crash. */
 void loader_call_begin(struct loader *l, const char *what);
@@ -183,10 +180,6 @@ int loader_watch_calls(struct loader *l, struct err *err);
 void loader_unwatch_calls(struct loader *l);
 
 /* loader.c */
-/* A line for the broker: "ready", "refused" and "stuck", each with more, "ending" and "over"; and
- * "alive MS", again and again once it is ready: after a silence of MS the broker ends us;
- * and "jobs N" when the number of jobs in this process has changed. */
-__attribute__((format(printf, 2, 3))) void loader_say(const struct loader *l, const char *fmt, ...);
 struct loader_args {
 	const char *type, *plugin_path;
 	const char *version, *sha256; /* what the plugin must be; NULL: anything */
@@ -213,7 +206,6 @@ int loader_run(const struct param_taskbroker *settings, const struct loader_args
 /* Take no more work, let in-process jobs end within stop_ms, then return from loader_run().
  * Processes go on in the jobkeeper. Thread: the loop's. */
 void loader_stop(struct loader *l);
-int loader_open_link(struct loader *l, struct err *err);
 /* Take over what may be; answers how many. NULL: nothing runs yet. Thread: the loop's.
  *   ret_restart  names of those that need a restart */
 size_t loader_reload(struct loader *l, struct param_taskbroker *settings,

@@ -210,19 +210,13 @@ static void take_held(struct loader *l, const Sirdar__KeeperJob *k)
 	}
 }
 
-static bool is_running_process(const struct job *j)
-{
-	return (j->phase == JOB_PROCESS || (j->phase == JOB_QUEUED && j->is_waited)) &&
-	       j->is_process && j->stage != STAGE_FINISH && !j->process_over;
-}
-
 /* After the whole list: what is not on it is gone, or was never started. */
 static void compare_held(struct loader *l)
 {
 	for (uint32_t i = 0; i < l->n_jobs; i++) {
 		struct job *j = l->jobs[i];
 
-		if (!is_running_process(j))
+		if (!job_is_running_process(j))
 			continue;
 		if (j->is_listed) {
 			if (j->kill_seen)
@@ -238,12 +232,6 @@ static void compare_held(struct loader *l)
 	}
 }
 
-bool loader_is_named(const struct loader *l, const struct job *j)
-{
-	return j->phase != JOB_FREE && j->phase != JOB_ACKED &&
-	       !(l->is_keeper_gone && is_running_process(j));
-}
-
 /* Away for fence_ms: what it ran is fenced when it comes back, and until then nobody can report
  * its end. The beats name it no more, so the server loses it and has it run again. */
 static void keeper_is_gone(struct loader *l)
@@ -252,7 +240,7 @@ static void keeper_is_gone(struct loader *l)
 	for (uint32_t i = 0; i < l->n_jobs; i++) {
 		struct job *j = l->jobs[i];
 
-		if (!is_running_process(j) || !j->start)
+		if (!job_is_running_process(j) || !j->start)
 			continue;
 		if (j->start->is_sent)
 			j->start->is_answered = true; /* never asked for again */
@@ -283,7 +271,7 @@ static void keeper_is_back(struct loader *l)
 	if (!l->is_keeper_gone)
 		return;
 	for (uint32_t i = 0; i < l->n_jobs; i++) {
-		if (is_running_process(l->jobs[i]))
+		if (job_is_running_process(l->jobs[i]))
 			l->jobs[i]->entered_seq = link_beat_seq(l->link);
 	}
 	l->is_keeper_gone = false;
@@ -292,7 +280,6 @@ static void keeper_is_back(struct loader *l)
 static void on_held(void *ctx, const Sirdar__KeeperHeld *h)
 {
 	struct loader *l = ctx;
-	struct err err;
 
 	for (size_t i = 0; i < h->n_job; i++)
 		take_held(l, h->job[i]);
@@ -303,10 +290,6 @@ static void on_held(void *ctx, const Sirdar__KeeperHeld *h)
 	for (uint32_t i = 0; i < l->n_jobs; i++)
 		l->jobs[i]->is_listed = false;
 	l->is_held_known = true;
-	if (!l->link && loader_open_link(l, &err) < 0) {
-		log_error("loader.link", "why=\"%s\"", err.text);
-		ev_break(l->loop, EVBREAK_ALL);
-	}
 }
 
 static void on_up(void *ctx, const Sirdar__KeeperWelcome *w)
@@ -406,11 +389,4 @@ void loader_renew_processes(struct loader *l, const uint64_t *tokens, size_t n, 
 {
 	if (n && l->keeper && keeper_client_is_up(l->keeper))
 		keeper_client_renew(l->keeper, tokens, n, (uint64_t)deadline_us, NULL);
-}
-
-void loader_forget_process(struct loader *l, struct job *j)
-{
-	/* A keeper that is not up tells the end again later; then it is forgotten. */
-	if (j->in_keeper)
-		keeper_client_forget(l->keeper, &j->pub.token, 1, NULL);
 }

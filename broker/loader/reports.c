@@ -206,22 +206,6 @@ void loader_flush_reports(struct loader *l)
 	}
 }
 
-void loader_report_forget(struct loader *l, struct job *j)
-{
-	if (!j->is_dirty)
-		return;
-	for (struct job **at = &l->dirty; *at; at = &(*at)->dirty_next) {
-		if (*at != j)
-			continue;
-		*at = j->dirty_next;
-		if (!*at)
-			l->dirty_tail = at;
-		break;
-	}
-	j->is_dirty = false;
-	j->due = 0;
-}
-
 static unsigned present_state(const struct job *j)
 {
 	unsigned due = 0;
@@ -308,15 +292,6 @@ static void end_acked(struct loader *l, struct job *j)
 	j->phase = JOB_ACKED;
 	loader_report_forget(l, j);
 	loader_job_settled(l, j);
-}
-
-void loader_job_settled(struct loader *l, struct job *j)
-{
-	if (j->phase != JOB_ACKED || !loader_is_shipped(j))
-		return;
-	if (j->is_process)
-		loader_forget_process(l, j);
-	loader_job_leave(l, j);
 }
 
 void loader_drop_end(struct loader *l, struct job *j)

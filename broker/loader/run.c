@@ -19,6 +19,10 @@ static void settle(struct job *j)
 
 	r->text[sizeof r->text - 1] = 0;
 	result_set_text(r, r->text);
+	if (j->answer == RUNNER_PROCESS && !j->start) { /* it never called spawn() */
+		j->answer = RUNNER_FAILED;
+		result_set_text(r, "the runner started no process");
+	}
 	if (j->answer < 0) {
 		j->reason = REASON_PLUGIN;
 		if (r->verdict == RUNNER_BY_CODE)
@@ -172,34 +176,4 @@ void loader_job_ended(struct loader *l, struct job *j)
 	j->start = NULL;
 	loader_report(l, j, DUE_END);
 	loader_ship(l, j);
-}
-
-static void job_back(struct loader *l, struct job *j)
-{
-	if (!j->started_us)
-		j->started_us = atomic_load(&j->begun_us);
-	if (j->phase == JOB_PROCESS || j->stage == STAGE_FINISH || j->is_waited) {
-		loader_job_ended(l, j);
-		return;
-	}
-	if (j->answer != RUNNER_PROCESS || !j->start) {
-		if (j->answer == RUNNER_PROCESS) { /* it never called spawn() */
-			j->answer = RUNNER_FAILED;
-			result_set_text(&j->result, "the runner started no process");
-			settle(j);
-		}
-		loader_job_ended(l, j);
-		return;
-	}
-	loader_start_process(l, j);
-}
-
-void loader_take_done(struct loader *l)
-{
-	struct job *next;
-
-	for (struct job *j = pool_take_done(l->pool); j; j = next) {
-		next = j->next;
-		job_back(l, j);
-	}
 }

@@ -150,11 +150,6 @@ static void ship_stream(struct loader *l, struct job *j, int stream)
 		send_chunk(l, j, stream, &m);
 }
 
-bool loader_is_shipped(const struct job *j)
-{
-	return j->logs[0].is_over && j->logs[1].is_over;
-}
-
 void loader_ship(struct loader *l, struct job *j)
 {
 	if (!j->is_process && j->phase == JOB_ENDED && !atomic_load(&j->has_logged)) {
@@ -248,37 +243,6 @@ void loader_ship_again(struct loader *l)
 	l->log_flight = 0;
 	for (struct job *j = l->shipping; j; j = j->ship_next)
 		j->logs[0].in_flight = j->logs[1].in_flight = false;
-}
-
-static void forget_text(struct loader *l, struct job *j)
-{
-	pthread_mutex_lock(&l->mu);
-	for (struct job **at = &l->texts; j->has_text && *at; at = &(*at)->text_next) {
-		if (*at == j) {
-			*at = j->text_next;
-			break;
-		}
-	}
-	pthread_mutex_unlock(&l->mu);
-}
-
-void loader_ship_forget(struct loader *l, struct job *j)
-{
-	if (atomic_load(&j->has_logged))
-		forget_text(l, j);
-	if (!j->is_shipping)
-		return;
-	for (struct job **at = &l->shipping; *at; at = &(*at)->ship_next) {
-		if (*at == j) {
-			*at = j->ship_next;
-			break;
-		}
-	}
-	for (int i = 0; i < 2; i++) {
-		if (j->logs[i].in_flight)
-			l->log_flight -= j->logs[i].sent;
-	}
-	j->is_shipping = false;
 }
 
 /* --- acknowledgements ------------------------------------------------------------- */

@@ -1,0 +1,138 @@
+/* The table of jobs: every job this loader holds, by index and by token.
+ *
+ * A job enters it when it is granted or adopted, and leaves when the server has acknowledged its
+ * end and has its log: loader_job_settled() is the one way out. A job that leaves is on no list of
+ * the loader any more, and its memory serves the next grant. Nothing here decides what a job does.
+ */
+#include <string.h>
+
+#include "broker/keeper/client.h"
+#include "broker/link/link.h"
+#include "broker/loader/loader.h"
+#include "util/alloc.h"
+
+struct job *loader_job_new(struct loader *l)
+{
+	struct job *j;
+
+	if (l->n_free)
+		return l->jobs[l->free_jobs[--l->n_free]];
+	size_t cap = l->cap_jobs;
+	l->jobs = mem_room(l->jobs, &cap, l->n_jobs + 1, sizeof(struct job *));
+	l->free_jobs = mem_room(l->free_jobs, &l->cap_jobs, l->n_jobs + 1, sizeof *l->free_jobs);
+	j = mem_new(sizeof *j);
+	j->loader = l;
+	j->index = l->n_jobs;
+	l->jobs[l->n_jobs++] = j;
+	return j;
+}
+
+struct job *loader_job_find(struct loader *l, uint64_t token)
+{
+	uint32_t index = map_get(&l->by_token, token);
+
+	return index == MAP_NONE ? NULL : l->jobs[index];
+}
+
+void loader_job_enter(struct loader *l, struct job *j)
+{
+	map_add(&l->by_token, j->pub.token, j->index);
+	j->has_slot = true;
+	if (l->link) { /* else an earlier loader's: HELLO will list it */
+		j->entered_seq = link_beat_seq(l->link);
+		j->lease_us = link_lease_us(l->link);
+	}
+	l->active++;
+	if (!j->is_process)
+		l->in_process++;
+}
+
+/* --- who is named ----------------------------------------------------------------- */
+
+bool loader_is_named(const struct loader *l, const struct job *j)
+{
+	return j->phase != JOB_FREE && j->phase != JOB_ACKED &&
+	       !(l->is_keeper_gone && job_is_running_process(j));
+}
+
+const uint64_t *loader_held(struct loader *l, size_t *ret_n)
+{
+	size_t n = 0;
+
+	l->held = mem_room(l->held, &l->held_cap, l->n_jobs, sizeof *l->held);
+	for (uint32_t i = 0; i < l->n_jobs; i++) {
+		if (loader_is_named(l, l->jobs[i]))
+			l->held[n++] = l->jobs[i]->pub.token;
+	}
+	*ret_n = n;
+	return l->held;
+}
+
+/* --- out -------------------------------------------------------------------------- */
+
+void loader_report_forget(struct loader *l, struct job *j)
+{
+	if (!j->is_dirty)
+		return;
+	for (struct job **at = &l->dirty; *at; at = &(*at)->dirty_next) {
+		if (*at != j)
+			continue;
+		*at = j->dirty_next;
+		if (!*at)
+			l->dirty_tail = at;
+		break;
+	}
+	j->is_dirty = false;
+	j->due = 0;
+}
+
+static void forget_text(struct loader *l, struct job *j)
+{
+	pthread_mutex_lock(&l->mu);
+	for (struct job **at = &l->texts; j->has_text && *at; at = &(*at)->text_next) {
+		if (*at == j) {
+			*at = j->text_next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&l->mu);
+}
+
+static void ship_forget(struct loader *l, struct job *j)
+{
+	if (atomic_load(&j->has_logged))
+		forget_text(l, j);
+	if (!j->is_shipping)
+		return;
+	for (struct job **at = &l->shipping; *at; at = &(*at)->ship_next) {
+		if (*at == j) {
+			*at = j->ship_next;
+			break;
+		}
+	}
+	for (int i = 0; i < 2; i++) {
+		if (j->logs[i].in_flight)
+			l->log_flight -= j->logs[i].sent;
+	}
+	j->is_shipping = false;
+}
+
+static void leave(struct loader *l, struct job *j)
+{
+	map_remove(&l->by_token, j->pub.token, j->index);
+	loader_report_forget(l, j);
+	ship_forget(l, j);
+	start_free(j->start);
+	job_clear(j);
+	l->free_jobs[l->n_free++] = j->index;
+}
+
+void loader_job_settled(struct loader *l, struct job *j)
+{
+	if (j->phase != JOB_ACKED || !job_is_shipped(j))
+		return;
+	/* A keeper that is not up tells the end again later; then it is forgotten. */
+	if (j->is_process && j->in_keeper)
+		keeper_client_forget(l->keeper, &j->pub.token, 1, NULL);
+	leave(l, j);
+}
